@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Floor 4 of librxwire: the public interface. Sources and private headers, one pair a line.
+
+rx_sources +=
+
+rx_public_headers += \
+	src/rx/rxwire/call.h \
+	src/rx/rxwire/config.h \
+	src/rx/rxwire/endpoint.h \
+	src/rx/rxwire/engine.h \
+	src/rx/rxwire/error.h \
+	src/rx/rxwire/rxwire.h \
+	src/rx/rxwire/security.h \
+	src/rx/rxwire/service.h \
+	src/rx/rxwire/stats.h \
+	src/rx/rxwire/types.h \
+	src/rx/rxwire/xdr.h

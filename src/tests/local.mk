@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# `make check`: no root, no network beyond loopback, nothing installed, in parallel.
+#
+# A unit test is one line in the local.mk of its folder: check_tests += src/tests/.../test_NAME
+# Its source is src/tests/.../test_NAME.c, it is linked with $(LDADD) below; a test that needs more
+# says src_tests_..._test_NAME_SOURCES, _LDADD, _CFLAGS. A script is one line check_scripts += NAME.sh.
+# Exit status: 0 pass, 77 skip (print the reason), others fail.
+
+check_tests =
+check_scripts =
+
+LDADD = src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
+AM_CPPFLAGS += $(TEST_CPPFLAGS)
+
+include src/tests/rx/base/local.mk
+include src/tests/rx/proto/local.mk
+include src/tests/rx/io/local.mk
+include src/tests/rx/engine/local.mk
+include src/tests/rx/face/local.mk
+include src/tests/afs/local.mk
+include src/tests/fileserver/local.mk
+include src/tests/tools/local.mk
+include src/tests/sim/local.mk
+include src/tests/net/local.mk
+include src/tests/interop/local.mk
+include src/tests/fuzz/local.mk
+
+check_scripts += src/tests/check-layers.sh
+check_scripts += src/tests/check-headers.sh
+check_scripts += src/tests/check-exports.sh
+
+if HAVE_CHECK
+check_PROGRAMS += $(check_tests)
+TESTS += $(check_tests)
+else
+check-local:
+	@echo "NOTE: the unit tests were left out: libcheck was not found (Debian package: check)"
+endif
+dist_check_SCRIPTS += $(check_scripts)
+TESTS += $(check_scripts)
+
+TEST_EXTENSIONS = .sh
+SH_LOG_COMPILER = $(SHELL)
+
+AM_TESTS_ENVIRONMENT = \
+	export top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+		CC='$(CC)' CXX='$(CXX)' NM='$(NM)' SANITIZERS='$(enable_sanitizers)'; \
+	. $(srcdir)/src/tests/environment;
+EXTRA_DIST += src/tests/environment

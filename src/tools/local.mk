@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxperf and afscp, and libtools.la: options, config files and JSON for every program.
+
+tools_common_sources =
+
+noinst_LTLIBRARIES += src/tools/libtools.la
+src_tools_libtools_la_SOURCES = $(tools_common_sources)
+src_tools_libtools_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS)
+src_tools_libtools_la_LIBADD = src/rx/librxwire.la $(JANSSON_LIBS) $(INIH_LIBS)
+
+# bin_PROGRAMS += src/tools/rxperf
+# src_tools_rxperf_SOURCES = src/tools/rxperf.c
+# src_tools_rxperf_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
+
+# bin_PROGRAMS += src/tools/afscp
+# src_tools_afscp_SOURCES = src/tools/afscp.c
+# src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
+#	$(JANSSON_LIBS) $(PTHREAD_LIBS)
