@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counted buffers: where received trains live and where packets to send are built; memory budgets. */
+#ifndef RXW_BASE_BUF_H
+#define RXW_BASE_BUF_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A train of the largest size the kernel accepts fits one buffer. */
+#define RXW_BUF_SIZE 65536u
+
+/*
+ * A limit in bytes. Charged atomically; `peak` is the highest use seen. Any thread.
+ */
+struct rxw_budget {
+	_Atomic(int64_t) used;
+	_Atomic(int64_t) peak;
+	int64_t limit;
+};
+void rxw_budget_init(struct rxw_budget *b, int64_t limit);
+bool rxw_budget_take(struct rxw_budget *b, int64_t bytes); /* false: nothing charged */
+void rxw_budget_give(struct rxw_budget *b, int64_t bytes);
+
+struct rxw_pool;
+
+/*
+ * A buffer belongs to a pool and goes back to it when its last reference is dropped, by whichever thread. The bytes are not
+ * protected: whoever fills a buffer is its only user until it is shared, and shared bytes are not written but for
+ * packet headers by the holder of a call's transmission.
+ */
+struct rxw_buf {
+	_Atomic(uint32_t) refs;
+	uint32_t cap;            /* usable bytes at data */
+	struct rxw_pool *pool;
+	struct rxw_buf *next;    /* free list of the pool, or for the holder's use */
+	uint8_t *data;           /* 64-byte aligned */
+};
+
+/*
+ * A pool keeps free buffers of RXW_BUF_SIZE, last in first out, at most `keep` of them; leases its memory from `budget` in
+ * steps of `lease` bytes. A pool is counted too: it lives until the last of its buffers came back.
+ */
+struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsigned keep);
+void rxw_pool_destroy(struct rxw_pool *pool); /* free memory now; the rest when the buffers come back */
+/* Bytes of live buffers (not on the free list). */
+size_t rxw_pool_live(const struct rxw_pool *pool);
+
+/* A buffer of RXW_BUF_SIZE with one reference; NULL when the budget is used up or memory is out. Any thread. */
+struct rxw_buf *rxw_buf_get(struct rxw_pool *pool);
+/* A buffer of exactly `size` bytes (rounded up to 64), 1..RXW_BUF_SIZE, charged to the same budget. */
+struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size);
+void rxw_buf_ref(struct rxw_buf *b);
+void rxw_buf_unref(struct rxw_buf *b); /* NULL is allowed */
+
+#endif
