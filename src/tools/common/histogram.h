@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A histogram of latencies with a relative error below 1.6 percent, from 0 to 2^63 nanoseconds. */
+#ifndef TOOLS_HISTOGRAM_H
+#define TOOLS_HISTOGRAM_H
+
+#include <stdint.h>
+
+/* Log-linear: each power of two is cut into 64 equal steps; values below 64 are exact. */
+#define TOOLS_HISTOGRAM_BITS  6
+#define TOOLS_HISTOGRAM_SLOTS ((64 - TOOLS_HISTOGRAM_BITS + 1) << TOOLS_HISTOGRAM_BITS)
+
+/* No lock: one writer, or one histogram for each thread, merged at the end. */
+struct tools_histogram {
+	uint64_t count, max, min;
+	double sum;
+	uint64_t slots[TOOLS_HISTOGRAM_SLOTS];
+};
+
+void tools_histogram_init(struct tools_histogram *h);
+void tools_histogram_add(struct tools_histogram *h, uint64_t value);
+void tools_histogram_merge(struct tools_histogram *into, const struct tools_histogram *from);
+/* The value that the share `q` (0..1) of all values does not exceed; 0 if there are none. */
+uint64_t tools_histogram_quantile(const struct tools_histogram *h, double q);
+double tools_histogram_mean(const struct tools_histogram *h);
+
+#endif
