@@ -4,3 +4,7 @@
 example_sources =
 
 EXTRA_DIST += $(example_sources) src/tests/check-examples.sh
+
+installcheck-local:
+	@top_srcdir='$(abs_top_srcdir)' CC='$(CC)' SANITIZERS='$(enable_sanitizers)' DESTDIR='$(DESTDIR)' \
+		$(SHELL) $(srcdir)/src/tests/check-examples.sh '$(prefix)' || test $$? -eq 77

@@ -1,3 +1,95 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-exit 77
+# librxwire.so exports the functions of the public headers, all of them and nothing else, as RXWIRE_0;
+# the static library defines no global name outside the rxw_ prefix.
+
+top=${top_srcdir:-$(dirname "$0")/../..}
+build=${top_builddir:-.}
+NM=${NM:-nm}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+status=0
+
+# The functions that the headers declare: a name before "(" that is not inside a comment, a macro or
+# the body of an inline function.
+for h in "$top"/src/rx/rxwire/*.h; do
+	awk '
+		{ text = text $0 "\n" }
+		END {
+			while ((p = index(text, "/*")) > 0) {
+				rest = substr(text, p + 2)
+				text = substr(text, 1, p - 1) " " substr(rest, index(rest, "*/") + 2)
+			}
+			gsub(/\\\n/, " ", text)
+			n = split(text, lines, "\n")
+			depth = 0
+			for (i = 1; i <= n; i++) {
+				line = lines[i]
+				if (line ~ /^[ \t]*#/ || line ~ /extern "C"/)
+					continue
+				if (depth == 0)
+					code = code " " line
+				depth += gsub(/\{/, "{", line) - gsub(/\}/, "}", line)
+				if (depth < 0)
+					depth = 0
+			}
+			gsub(/static inline [^{;]*[{;]/, " ", code)
+			while (match(code, /[ *]rxw_[a-z0-9_]+[ ]*\(/)) {
+				name = substr(code, RSTART + 1, RLENGTH - 2)
+				gsub(/ /, "", name)
+				print name
+				code = substr(code, RSTART + RLENGTH)
+			}
+		}' "$h"
+done | LC_ALL=C sort -u > "$dir/declared"
+[ -s "$dir/declared" ] || { echo "no declaration was found in src/rx/rxwire"; exit 1; }
+
+# differ A B TEXT: lines of A that B lacks are faults.
+differ() {
+	LC_ALL=C comm -23 "$1" "$2" > "$dir/diff"
+	if [ -s "$dir/diff" ]; then
+		sed "s|^|$3: |" "$dir/diff"
+		status=1
+	fi
+}
+
+sed -n 's/^[[:space:]]*\(rxw_[a-z0-9_]*\);.*/\1/p' "$top/src/rx/librxwire.map" |
+	LC_ALL=C sort -u > "$dir/map"
+differ "$dir/declared" "$dir/map" "declared in a public header, not in librxwire.map"
+differ "$dir/map" "$dir/declared" "in librxwire.map, not declared in any public header"
+
+archive=$build/src/rx/.libs/librxwire.a
+if [ -f "$archive" ]; then
+	$NM -g --defined-only "$archive" 2> /dev/null |
+		awk 'NF == 3 && $3 !~ /^(rxw_|__asan|__odr_asan|__tsan|__ubsan|__start_|__stop_|DW\.ref)/ { print $3 }' |
+		LC_ALL=C sort -u > "$dir/foreign"
+	if [ -s "$dir/foreign" ]; then
+		sed 's|^|librxwire.a defines a name without our prefix: |' "$dir/foreign"
+		status=1
+	fi
+	what=static
+fi
+
+library=$build/src/rx/.libs/librxwire.so
+if [ -f "$library" ]; then
+	# Names at the version node itself (A) are no symbols of ours to call.
+	$NM -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+		LC_ALL=C sort -u > "$dir/exported"
+	differ "$dir/exported" "$dir/declared" "exported, but not public"
+	differ "$dir/declared" "$dir/exported" "public, but not exported (not written yet?)"
+	$NM -D --defined-only --with-symbol-versions "$library" 2> /dev/null |
+		awk '$2 != "A" && $3 !~ /@@?RXWIRE_[0-9]+$/ { print $3 }' > "$dir/unversioned"
+	if [ -s "$dir/unversioned" ] && grep -q @ "$dir/unversioned"; then
+		sed 's|^|exported without a version of ours: |' "$dir/unversioned"
+		status=1
+	fi
+	what="${what:+$what and }shared"
+fi
+
+if [ $status -eq 0 ] && [ -z "$what" ]; then
+	echo "SKIP: neither a shared nor a static librxwire was built here"
+	exit 77
+fi
+[ $status -ne 0 ] ||
+	echo "$(wc -l < "$dir/declared") public functions, no other symbol (libraries looked at: $what)"
+exit $status

@@ -1,3 +1,110 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-exit 77
+# The floors of src/rx: what each may include, which calls it must not make; and the size of files.
+
+top=${top_srcdir:-$(dirname "$0")/../..}
+cd "$top" || exit 99
+bad=$(mktemp) || exit 99
+trap 'rm -f "$bad"' EXIT
+
+# Public headers that are plain values, no objects: every floor may know these.
+values='rxwire/(config|error|stats|types|xdr)[.]h'
+
+# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match.
+may_include() {
+	for f in "$1"/*.c "$1"/*.h; do
+		[ -f "$f" ] || continue
+		awk -v ok="^($2)\$" -v f="$f" '
+			/^[ \t]*#[ \t]*include[ \t]*["<]/ {
+				name = $0
+				sub(/^[^"<]*["<]/, "", name)
+				sub(/[">].*$/, "", name)
+				if ($0 ~ /</ && name !~ /^rxwire\//)
+					next
+				if (name !~ ok)
+					printf "%s:%d: must not include %s\n", f, FNR, name
+			}' "$f" >> "$bad"
+	done
+}
+
+# must_not FOLDER REGEX WHY [EXCEPT]: no line of code (comments and strings aside) matches.
+must_not() {
+	for f in "$1"/*.c "$1"/*.h; do
+		[ -f "$f" ] || continue
+		case " $4 " in *" ${f##*/} "*) continue ;; esac
+		awk -v re="$2" -v why="$3" -v f="$f" '
+			{
+				line = $0
+				gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+				while (1) {
+					if (inside) {
+						if (!(p = index(line, "*/"))) { line = ""; break }
+						line = substr(line, p + 2)
+						inside = 0
+					}
+					if (!(p = index(line, "/*")))
+						break
+					rest = substr(line, p + 2)
+					head = substr(line, 1, p - 1)
+					if ((q = index(rest, "*/")))
+						line = head " " substr(rest, q + 2)
+					else { line = head; inside = 1; break }
+				}
+				sub(/\/\/.*/, "", line)
+				if ((" " line) ~ re)
+					printf "%s:%d: %s\n", f, FNR, why
+			}' "$f" >> "$bad"
+	done
+}
+
+config='config[.]h'
+may_include src/rx/base   "$config|base/.*|$values"
+may_include src/rx/proto  "$config|(base|proto)/.*|$values|rxwire/security[.]h"
+may_include src/rx/io     "$config|(base|io)/.*|$values"
+may_include src/rx/engine "$config|(base|proto|io|engine)/.*|$values|rxwire/.*"
+may_include src/rx/face   "$config|(base|proto|io|engine|face)/.*|rxwire/.*"
+may_include src/rx/rxwire 'rxwire/.*'
+
+# What is built on the library uses its public headers, as everybody else does.
+may_include src/afs        "$config|afs/.*|rxwire/.*"
+may_include src/tools      "$config|(tools|afs)/.*|rxwire/.*"
+may_include src/fileserver "$config|(fileserver|tools|afs)/.*|rxwire/.*"
+
+# Floors 0 and 1 know no threads, no sockets, no clock, and allocate through base/buf.c.
+w='[^A-Za-z0-9_>.]'
+for floor in src/rx/base src/rx/proto; do
+	must_not $floor '#[ \t]*include[ \t]*<(pthread|threads|time|sys/time|poll|sys/epoll|unistd|fcntl|sys/ioctl)[.]h>' \
+		'floors 0 and 1 know no threads, sockets, clock or files'
+	must_not $floor "$w(clock_gettime|gettimeofday|time|read|write|send|sendto|sendmsg|recv|recvmsg|socket|poll|pthread_[a-z_]*)[(]" \
+		'floors 0 and 1 make no system call and read no clock'
+	must_not $floor "$w(malloc|calloc|realloc|free|strdup|posix_memalign|aligned_alloc)[(]" \
+		'floors 0 and 1 allocate through base/buf.c' buf.c
+done
+
+# System calls on sockets belong to floor 2; the face does not know the layout of packets.
+for floor in src/rx/engine src/rx/face; do
+	must_not $floor "$w(sendto|sendmsg|sendmmsg|recvfrom|recvmsg|recvmmsg|setsockopt|getsockopt|bind)[(]" \
+		'system calls on sockets belong to floor 2'
+done
+may_not_face=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/face/*.[ch] 2>/dev/null)
+[ -z "$may_not_face" ] || echo "$may_not_face: the face does not know the layout of packets" >> "$bad"
+
+# The library never prints.
+for floor in base proto io engine face; do
+	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
+		'the library never prints'
+done
+
+# Each file: a licence line first, at most 1,200 lines.
+find src examples -name '*.[ch]' | while read -r f; do
+	head -n 1 "$f" | grep -q 'SPDX-License-Identifier: BSD-2-Clause' ||
+		echo "$f:1: the first line must be the SPDX licence line"
+	n=$(wc -l < "$f")
+	[ "$n" -le 1200 ] || echo "$f: $n lines; 1,200 is the limit: split it"
+done >> "$bad"
+
+if [ -s "$bad" ]; then
+	cat "$bad"
+	exit 1
+fi
+echo "the floors of src/rx include only what lies below them"
