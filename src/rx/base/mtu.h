@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Search for the path MTU by padded PINGs, and black hole detection (RFC 8899; rx-protocol 5.5). */
+#ifndef RXW_BASE_MTU_H
+#define RXW_BASE_MTU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rxw_mtu {
+	uint32_t base, confirmed, ceiling; /* UDP payload bytes */
+	uint32_t probing;                  /* size on its way, 0 = none */
+	uint32_t low, high;                /* bounds of the search */
+	uint8_t tries, black_holes;
+	bool enabled, done;
+	uint64_t next_at;                  /* earliest time of the next probe */
+};
+
+void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabled);
+/* Size of the probe to send now, 0 = none due. */
+uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt);
+void rxw_mtu_confirmed(struct rxw_mtu *m, uint32_t size, uint64_t now);
+void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now);               /* the probe in flight was not answered */
+/* RTO with packets > 1200 outstanding; the second in a row falls back to 1200. True if the size changed. */
+bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size);
+void rxw_mtu_progress(struct rxw_mtu *m);                         /* data was acknowledged */
+/* A (spoofable) report of the network: only bounds the search from above, never below base. */
+void rxw_mtu_hint(struct rxw_mtu *m, uint32_t size);
+
+#endif

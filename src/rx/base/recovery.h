@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When a transmission counts as lost: by time (RACK) and by an adaptive count; proportional rate reduction. */
+#ifndef RXW_BASE_RECOVERY_H
+#define RXW_BASE_RECOVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/rtt.h"
+
+/*
+ * State of one call. Transmissions are named by their order of sending within the call (`order`, from 1), not by serials, since serials
+ * are shared with other calls of the connection.
+ */
+struct rxw_recovery {
+	uint32_t highest_order;     /* latest transmission acknowledged */
+	uint64_t highest_sent_at;   /* its time */
+	uint32_t threshold;         /* N: starts at 3 */
+	bool ordered;               /* any evidence of order yet? without, time alone decides */
+	uint64_t threshold_decay_at;
+	uint32_t recovery_end;      /* order that ends the present recovery, 0 = none */
+	/* PRR, RFC 6937 */
+	uint32_t prr_delivered, prr_out, prr_flight;
+};
+
+void rxw_recovery_init(struct rxw_recovery *r);
+/* A transmission was acknowledged. */
+void rxw_recovery_acked(struct rxw_recovery *r, uint32_t order, uint64_t sent_at);
+/*
+ * Is the transmission (order, sent_at) lost now? If not but time alone would make it so later, *at becomes that time (the earlier of
+ * *at and it), else *at is left.
+ */
+bool rxw_recovery_is_lost(const struct rxw_recovery *r, const struct rxw_rtt *rtt, uint32_t order,
+			  uint64_t sent_at, uint64_t now, uint64_t *at);
+/* An ACK for an original after its retransmission: it was reordered by `distance` transmissions. Raises N (times 2 per event, at most 255). */
+void rxw_recovery_reordered(struct rxw_recovery *r, uint32_t distance, uint64_t now, uint64_t srtt);
+/* Decay of N over 16 RTT; call on ACKs. */
+void rxw_recovery_decay(struct rxw_recovery *r, uint64_t now, uint64_t srtt);
+/* Enter recovery for a loss found when `order_now` transmissions were made: true if this is a new event (react), false within the same one. */
+bool rxw_recovery_enter(struct rxw_recovery *r, uint32_t lost_order, uint32_t order_now, uint32_t flight);
+bool rxw_recovery_active(const struct rxw_recovery *r);
+/* Packets that PRR allows to send now, given newly delivered ones were counted. */
+void rxw_recovery_delivered(struct rxw_recovery *r, uint32_t packets);
+void rxw_recovery_sent(struct rxw_recovery *r, uint32_t packets);
+uint32_t rxw_recovery_prr(const struct rxw_recovery *r, uint32_t flight, uint32_t ssthresh);
+
+#endif
