@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxperf and afscp, and libtools.la: options, config files and JSON for every program.
 
-tools_common_sources =
+tools_common_sources = \
+	src/tools/common/address.c src/tools/common/address.h \
+	src/tools/common/histogram.c src/tools/common/histogram.h \
+	src/tools/common/message.c src/tools/common/message.h \
+	src/tools/common/number.c src/tools/common/number.h \
+	src/tools/common/options.c src/tools/common/options.h \
+	src/tools/common/report.c src/tools/common/report.h \
+	src/tools/common/signals.c src/tools/common/signals.h
 
 noinst_LTLIBRARIES += src/tools/libtools.la
 src_tools_libtools_la_SOURCES = $(tools_common_sources)

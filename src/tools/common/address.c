@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hosts and ports as text. */
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/address.h"
+#include "tools/common/number.h"
+
+static int take_ports(const char *text, uint16_t *ports, size_t max)
+{
+	for (size_t i = 0; *text; i++) {
+		char part[8];
+		size_t length;
+		uint64_t port;
+
+		if (*text++ != ':' || i == max)
+			return -1;
+		length = strcspn(text, ":");
+		if (length >= sizeof(part))
+			return -1;
+		memcpy(part, text, length);
+		part[length] = 0;
+		text += length;
+		/* "HOST::7000" leaves the first port as it is. */
+		if (length == 0 && *text == ':')
+			continue;
+		if (tools_parse_uint(part, &port) < 0 || port > 65535)
+			return -1;
+		ports[i] = (uint16_t)port;
+	}
+	return 0;
+}
+
+int tools_split_host(const char *text, char *host, size_t host_size, uint16_t *ports, size_t max)
+{
+	struct in6_addr v6;
+	char literal[INET6_ADDRSTRLEN + 1];
+	const char *rest;
+	size_t length = strcspn(text, "%");
+
+	if (length < sizeof(literal)) {
+		memcpy(literal, text, length);
+		literal[length] = 0;
+		if (inet_pton(AF_INET6, literal, &v6) == 1) {
+			if (strlen(text) >= host_size)
+				return -1;
+			strcpy(host, text);
+			return 0;
+		}
+	}
+	if (*text == '[') {
+		text++;
+		length = strcspn(text, "]");
+		if (text[length] != ']')
+			return -1;
+		rest = text + length + 1;
+	} else {
+		length = strcspn(text, ":");
+		rest = text + length;
+	}
+	if (length == 0 || length >= host_size)
+		return -1;
+	memcpy(host, text, length);
+	host[length] = 0;
+	return take_ports(rest, ports, max);
+}
+
+int tools_resolve(const char *host, uint16_t port, int passive, struct tools_address *address,
+		  char *message, size_t message_size)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_protocol = IPPROTO_UDP };
+	struct addrinfo *found = NULL;
+	int rc;
+
+	if (passive)
+		hints.ai_flags = AI_PASSIVE;
+	if (passive && strcmp(host, "*") == 0) {
+		hints.ai_family = AF_INET;
+		host = "0.0.0.0";
+	}
+	rc = getaddrinfo(host, NULL, &hints, &found);
+	if (rc != 0 || !found) {
+		snprintf(message, message_size, "cannot look up host \"%s\": %s", host,
+			 rc ? gai_strerror(rc) : "no address");
+		return -1;
+	}
+	memset(address, 0, sizeof(*address));
+	memcpy(&address->sa, found->ai_addr, found->ai_addrlen);
+	address->len = found->ai_addrlen;
+	freeaddrinfo(found);
+	tools_address_set_port(&address->sa, port);
+	return 0;
+}
+
+char *tools_address_text(const struct sockaddr_storage *sa, char *text, size_t size)
+{
+	char host[INET6_ADDRSTRLEN + 20] = "?";
+	int v6 = sa->ss_family == AF_INET6;
+
+	getnameinfo((const struct sockaddr *)sa,
+		    v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in), host, sizeof(host),
+		    NULL, 0, NI_NUMERICHOST | NI_DGRAM);
+	snprintf(text, size, v6 ? "[%s]:%u" : "%s:%u", host, tools_address_port(sa));
+	return text;
+}
+
+uint16_t tools_address_port(const struct sockaddr_storage *sa)
+{
+	if (sa->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)sa)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)sa)->sin_port);
+}
+
+void tools_address_set_port(struct sockaddr_storage *sa, uint16_t port)
+{
+	if (sa->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)sa)->sin_port = htons(port);
+}
+
+void tools_address_any(const struct sockaddr_storage *like, struct tools_address *any)
+{
+	memset(any, 0, sizeof(*any));
+	any->sa.ss_family = like->ss_family;
+	any->len = like->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						 sizeof(struct sockaddr_in);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One line on stderr that names the thing and says what to do. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *program = "rxwire";
+static bool progress_shown; /* under the lock */
+
+void tools_set_program(const char *name)
+{
+	program = name;
+}
+
+const char *tools_program_name(void)
+{
+	return program;
+}
+
+/* Nothing can be done about a stderr that does not take it. */
+static void put(const char *text, size_t length)
+{
+	while (length > 0) {
+		ssize_t n = write(STDERR_FILENO, text, length);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		text += n;
+		length -= (size_t)n;
+	}
+}
+
+void tools_error(const char *format, ...)
+{
+	int saved = errno;
+	char line[1024];
+	int used;
+	va_list args;
+
+	pthread_mutex_lock(&lock);
+	used = snprintf(line, sizeof(line), "%s%s: ", progress_shown ? "\n" : "", program);
+	progress_shown = false;
+	va_start(args, format);
+	vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);
+	va_end(args);
+	strcat(line, "\n");
+	put(line, strlen(line));
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+void tools_progress(const char *text)
+{
+	char line[512];
+
+	pthread_mutex_lock(&lock);
+	if (text) {
+		/* Carriage return, text, erase the rest of what stood there. */
+		snprintf(line, sizeof(line), "\r%s\033[K", text);
+		put(line, strlen(line));
+		progress_shown = true;
+	} else if (progress_shown) {
+		put("\n", 1);
+		progress_shown = false;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+int tools_finish(int status)
+{
+	int bad = ferror(stdout);
+
+	if (fclose(stdout) != 0 || bad) {
+		tools_error("cannot write to standard output: %s", strerror(errno ? errno : EIO));
+		return TOOLS_EXIT_FAILURE;
+	}
+	return status;
+}

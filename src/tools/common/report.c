@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What reports have in common: machine, CPU use, and the library's figures as JSON. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/common/number.h"
+#include "tools/common/report.h"
+
+/* Rx packet types that reports name (rx-protocol 1.3). */
+#define TYPE_DATA 1
+#define TYPE_ACK  2
+
+uint64_t tools_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void tools_usage_now(struct tools_usage *usage)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	usage->wall_ns = tools_now();
+	usage->user_s = (double)ru.ru_utime.tv_sec + (double)ru.ru_utime.tv_usec / 1e6;
+	usage->sys_s = (double)ru.ru_stime.tv_sec + (double)ru.ru_stime.tv_usec / 1e6;
+	usage->context_switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;
+	usage->peak_rss = (uint64_t)ru.ru_maxrss * 1024;
+}
+
+struct tools_usage tools_usage_between(const struct tools_usage *from, const struct tools_usage *to)
+{
+	struct tools_usage d = {
+		.wall_ns = to->wall_ns - from->wall_ns,
+		.user_s = to->user_s - from->user_s,
+		.sys_s = to->sys_s - from->sys_s,
+		.context_switches = to->context_switches - from->context_switches,
+		.peak_rss = to->peak_rss,
+	};
+	return d;
+}
+
+/* Every 64-bit counter of struct rxw_stats that only grows. */
+#define COUNTERS(X)                                                                               \
+	X(datagrams_sent) X(datagrams_received) X(bytes_sent) X(bytes_received) X(retransmitted)  \
+	X(duplicates) X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(trains_sent)          \
+	X(trains_received) X(windows_by_writer) X(windows_by_receiver) X(wakeups)                 \
+	X(calls_started) X(calls_ended) X(calls_aborted) X(calls_timed_out) X(calls_refused)      \
+	X(kernel_drops) X(wrong_shard) X(gso_fallbacks) X(gro_fallbacks) X(send_errors)           \
+	X(send_retries) X(stateless_aborts) X(version_answers) X(debug_answers) X(loss_events)    \
+	X(spurious_losses) X(rto_events) X(probes) X(handlers_short) X(handlers_worker)
+#define GAUGES(X)                                                                                 \
+	X(connections_client) X(connections_server) X(calls_active) X(peers) X(calls_waiting)     \
+	X(workers) X(workers_idle) X(bytes_pinned)
+
+struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct rxw_stats *to)
+{
+	struct rxw_stats d = *to;
+
+#define X(name) d.name -= from->name;
+	COUNTERS(X)
+#undef X
+	for (int i = 0; i < 14; i++) {
+		d.packets_sent[i] -= from->packets_sent[i];
+		d.packets_received[i] -= from->packets_received[i];
+	}
+	for (int i = 0; i < RXW_DROP_COUNT; i++)
+		d.drops[i] -= from->drops[i];
+	return d;
+}
+
+void tools_stats_add(struct rxw_stats *into, const struct rxw_stats *from)
+{
+#define X(name) into->name += from->name;
+	COUNTERS(X)
+	GAUGES(X)
+#undef X
+	for (int i = 0; i < 14; i++) {
+		into->packets_sent[i] += from->packets_sent[i];
+		into->packets_received[i] += from->packets_received[i];
+	}
+	for (int i = 0; i < RXW_DROP_COUNT; i++)
+		into->drops[i] += from->drops[i];
+}
+
+uint64_t tools_stats_drops(const struct rxw_stats *stats)
+{
+	uint64_t sum = stats->kernel_drops;
+
+	for (int i = 0; i < RXW_DROP_COUNT; i++)
+		sum += stats->drops[i];
+	return sum;
+}
+
+/* First line of a small file, without its newline; 0 or -1. */
+static int first_line(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	char *got;
+
+	if (!f)
+		return -1;
+	got = fgets(text, (int)size, f);
+	fclose(f);
+	if (!got)
+		return -1;
+	text[strcspn(text, "\n")] = 0;
+	return 0;
+}
+
+/* "model name" on most machines, others name it otherwise or not at all. */
+static void cpu_model(char *text, size_t size)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[512];
+
+	snprintf(text, size, "unknown");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+		if (!colon || (strncmp(line, "model name", 10) != 0 &&
+			       strncmp(line, "Model", 5) != 0 && strncmp(line, "cpu\t", 4) != 0))
+			continue;
+		colon += 1 + strspn(colon + 1, " \t");
+		colon[strcspn(colon, "\n")] = 0;
+		snprintf(text, size, "%s", colon);
+		break;
+	}
+	fclose(f);
+}
+
+static json_t *mitigations(void)
+{
+	static const char folder[] = "/sys/devices/system/cpu/vulnerabilities";
+	json_t *object = json_object();
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[512], text[256];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		/* "Not affected" is no news and would drown the rest. */
+		if (first_line(path, text, sizeof(text)) == 0 && strcmp(text, "Not affected") != 0)
+			json_object_set_new(object, entry->d_name, json_string(text));
+	}
+	if (dir)
+		closedir(dir);
+	return object;
+}
+
+json_t *tools_facts_json(void)
+{
+	struct utsname name;
+	char cpu[256];
+
+	memset(&name, 0, sizeof(name));
+	uname(&name);
+	cpu_model(cpu, sizeof(cpu));
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:o}", "system", name.sysname, "kernel",
+			 name.release, "machine", name.machine, "cpu", cpu, "cpus",
+			 (int)sysconf(_SC_NPROCESSORS_ONLN), "mitigations", mitigations());
+}
+
+json_t *tools_config_json(const struct rxw_config *config)
+{
+	size_t count;
+	const struct rxw_option *options = rxw_config_options(&count);
+	json_t *object = json_object();
+
+	for (size_t i = 0; object && i < count; i++) {
+		char text[512];
+		if (rxw_config_get(config, options[i].name, text, sizeof(text)) >= 0)
+			json_object_set_new(object, options[i].name, json_string(text));
+	}
+	return object;
+}
+
+json_t *tools_effective_json(rxw_endpoint *endpoint)
+{
+	static const char *const steer[] = { "cid", "hash", "wrong" };
+	static const char *const defer[] = { "auto", "on", "off" };
+	struct rxw_effective e = { .size = sizeof(e) };
+
+	if (rxw_endpoint_effective(endpoint, &e) < 0)
+		return NULL;
+	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:s, s:s, s:I, s:I}", "listeners",
+			 (int)e.listeners, "batch", (int)e.batch, "window", (int)e.window, "mtu",
+			 (int)e.mtu, "gso", e.gso, "gro", e.gro, "steer",
+			 steer[e.steer <= RXW_STEER_WRONG ? e.steer : 0], "defer",
+			 defer[e.defer <= RXW_OFF ? e.defer : 0], "io", e.io ? e.io : "?", "rcvbuf",
+			 (json_int_t)e.rcvbuf, "sndbuf", (json_int_t)e.sndbuf);
+}
+
+json_t *tools_stats_json(const struct rxw_stats *stats)
+{
+	json_t *object = json_object(), *drops = json_object(), *sent = json_array(),
+	       *received = json_array();
+
+	if (!object || !drops || !sent || !received) {
+		json_decref(object);
+		json_decref(drops);
+		json_decref(sent);
+		json_decref(received);
+		return NULL;
+	}
+#define X(name) json_object_set_new(object, #name, json_integer((json_int_t)stats->name));
+	COUNTERS(X)
+	GAUGES(X)
+#undef X
+	for (int i = 0; i < 14; i++) {
+		json_array_append_new(sent, json_integer((json_int_t)stats->packets_sent[i]));
+		json_array_append_new(received, json_integer((json_int_t)stats->packets_received[i]));
+	}
+	for (int i = 0; i < RXW_DROP_COUNT; i++)
+		if (stats->drops[i])
+			json_object_set_new(drops, rxw_drop_name((enum rxw_drop)i),
+					    json_integer((json_int_t)stats->drops[i]));
+	json_object_set_new(object, "packets_sent_by_type", sent);
+	json_object_set_new(object, "packets_received_by_type", received);
+	json_object_set_new(object, "drops", drops);
+	return object;
+}
+
+static json_t *quantile_us(const struct tools_histogram *h, double q)
+{
+	return json_real((double)tools_histogram_quantile(h, q) / 1e3);
+}
+
+int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
+		      const struct tools_usage *usage, const struct rxw_stats *stats,
+		      const struct tools_histogram *latency)
+{
+	double seconds = (double)usage->wall_ns / 1e9, cpu = usage->user_s + usage->sys_s;
+	int rc = 0;
+
+#define PUT(key, value) rc |= json_object_set_new(object, key, value)
+#define COUNT(key, value) PUT(key, json_integer((json_int_t)(value)))
+	COUNT("bytes", bytes);
+	PUT("seconds", json_real(seconds));
+	PUT("MBps", json_real(seconds > 0 ? (double)bytes / 1e6 / seconds : 0));
+	COUNT("calls", calls);
+	PUT("calls_per_s", json_real(seconds > 0 ? (double)calls / seconds : 0));
+	if (latency && latency->count) {
+		PUT("p50_us", quantile_us(latency, 0.5));
+		PUT("p99_us", quantile_us(latency, 0.99));
+		PUT("p999_us", quantile_us(latency, 0.999));
+		PUT("max_us", json_real((double)latency->max / 1e3));
+		PUT("mean_us", json_real(tools_histogram_mean(latency) / 1e3));
+	} else {
+		/* The keys are always there, so that readers need no special case. */
+		PUT("p50_us", json_null());
+		PUT("p99_us", json_null());
+		PUT("p999_us", json_null());
+		PUT("max_us", json_null());
+		PUT("mean_us", json_null());
+	}
+	PUT("cpu_user_s", json_real(usage->user_s));
+	PUT("cpu_sys_s", json_real(usage->sys_s));
+	PUT("cpu_s_per_GB", bytes ? json_real(cpu / ((double)bytes / 1e9)) : json_null());
+	PUT("cpu_us_per_call", calls ? json_real(cpu * 1e6 / (double)calls) : json_null());
+	COUNT("packets_sent", stats->packets_sent[TYPE_DATA]);
+	COUNT("packets_received", stats->packets_received[TYPE_DATA]);
+	COUNT("retransmitted", stats->retransmitted);
+	COUNT("acks_sent", stats->packets_sent[TYPE_ACK]);
+	COUNT("acks_received", stats->packets_received[TYPE_ACK]);
+	COUNT("syscalls_send", stats->syscalls_send);
+	COUNT("syscalls_recv", stats->syscalls_recv);
+	COUNT("context_switches", usage->context_switches);
+	COUNT("drops", tools_stats_drops(stats));
+	COUNT("peak_rss", usage->peak_rss);
+#undef COUNT
+#undef PUT
+	return rc ? -1 : 0;
+}
+
+static double number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+static unsigned long long integer(const json_t *object, const char *key)
+{
+	return (unsigned long long)json_integer_value(json_object_get(object, key));
+}
+
+void tools_report_print(const char *title, json_t *o)
+{
+	char size[32];
+
+	printf("%s: %s in %.3f s, %.1f MB/s; %llu calls, %.1f calls/s\n", title,
+	       tools_format_size(size, sizeof(size), integer(o, "bytes")), number(o, "seconds"),
+	       number(o, "MBps"), integer(o, "calls"), number(o, "calls_per_s"));
+	if (json_is_number(json_object_get(o, "p50_us")))
+		printf("  latency   p50 %.1f us, p99 %.1f us, p99.9 %.1f us, max %.1f us\n",
+		       number(o, "p50_us"), number(o, "p99_us"), number(o, "p999_us"),
+		       number(o, "max_us"));
+	printf("  CPU       %.3f s user, %.3f s system", number(o, "cpu_user_s"),
+	       number(o, "cpu_sys_s"));
+	if (integer(o, "bytes") >= 1000000)
+		printf("; %.3f s per GB", number(o, "cpu_s_per_GB"));
+	printf("; %.2f us per call; %llu context switches\n", number(o, "cpu_us_per_call"),
+	       integer(o, "context_switches"));
+	printf("  packets   %llu sent (%llu again), %llu received; ACKs %llu sent, %llu received\n",
+	       integer(o, "packets_sent"), integer(o, "retransmitted"),
+	       integer(o, "packets_received"), integer(o, "acks_sent"),
+	       integer(o, "acks_received"));
+	printf("  system    calls %llu to send, %llu to receive; %llu drops; peak memory %s\n",
+	       integer(o, "syscalls_send"), integer(o, "syscalls_recv"), integer(o, "drops"),
+	       tools_format_size(size, sizeof(size), integer(o, "peak_rss")));
+}
+
+int tools_json_print(json_t *object)
+{
+	int rc = -1;
+
+	if (object) {
+		rc = json_dumpf(object, stdout, JSON_INDENT(2));
+		if (putchar('\n') == EOF || fflush(stdout) != 0)
+			rc = -1;
+		json_decref(object);
+	}
+	return rc;
+}
