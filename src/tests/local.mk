@@ -47,4 +47,4 @@ AM_TESTS_ENVIRONMENT = \
 	export top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		CC='$(CC)' CXX='$(CXX)' NM='$(NM)' SANITIZERS='$(enable_sanitizers)'; \
 	. $(srcdir)/src/tests/environment;
-EXTRA_DIST += src/tests/environment
+EXTRA_DIST += src/tests/environment src/tests/all
