@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is known of a peer address, shared by its connections; the table of peers; limits for strangers. */
+#ifndef RXW_PROTO_PEER_H
+#define RXW_PROTO_PEER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/buf.h"
+
+/*
+ * One peer (address and port). Fields are atomics because connections of different locks share it; each is a hint or a counter on its own.
+ */
+struct rxw_peer {
+	struct rxw_addr addr;                 /* fixed */
+	struct rxw_peer *hash_next;           /* the table's lock */
+	_Atomic(uint32_t) refs;
+	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest published estimate, ns; time of it */
+	_Atomic(uint32_t) ssthresh;           /* 0 = unknown */
+	_Atomic(uint32_t) mtu;                /* confirmed datagram size, 0 = default */
+	_Atomic(uint32_t) peer_max_mtu;       /* what its ACKs allow us to send, 0 = unknown */
+	_Atomic(uint32_t) reordering;         /* recovery threshold learned, 0 = default */
+	_Atomic(uint32_t) merged_acks_ok;     /* its flight was seen to double per round trip on merged ACKs */
+	_Atomic(uint64_t) proven_at;          /* last proof of its address, ns; 0 = never; valid 60 s */
+	_Atomic(uint64_t) unproven_in, unproven_out; /* bytes with IP and UDP headers, while unproven (6.7) */
+	_Atomic(uint64_t) idle_since;
+	struct rxw_budget memory;             /* received bytes pinned by its calls */
+	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
+	bool local;                           /* an address of this host: fixed at creation */
+};
+
+/* Table of peers; the caller locks it. */
+struct rxw_peer_table;
+struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory);
+void rxw_peer_table_destroy(struct rxw_peer_table *t);
+/* Find or make; returns with a reference. NULL: no memory. */
+struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
+void rxw_peer_ref(struct rxw_peer *p);
+void rxw_peer_unref(struct rxw_peer *p, uint64_t now);     /* entries stay for 300 s after the last reference */
+void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
+unsigned rxw_peer_count(const struct rxw_peer_table *t);
+struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for DEBUG; NULL beyond */
+
+bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);
+void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
+/* May `bytes` of UDP payload leave in `datagrams` datagrams? Charges them if so; always true for a proven one. */
+bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
+void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
+
+/* A rate limit: at most `per_second`, in bursts of the same size. The caller locks it. */
+struct rxw_rate { uint64_t per_second, tokens_ns, at; };
+void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
+bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
+
+/*
+ * Connections of addresses that proved nothing yet: caps per host and in all (12.3). The caller locks it. STRICT: serve only after a reach check;
+ * REFUSE: keep no state.
+ */
+enum rxw_admission { RXW_ADMIT, RXW_ADMIT_STRICT, RXW_REFUSE };
+struct rxw_strangers;
+struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host, unsigned total);
+void rxw_strangers_destroy(struct rxw_strangers *s);
+enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *host, bool local);
+void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host); /* proved, or gone */
+unsigned rxw_strangers_total(const struct rxw_strangers *s);
+
+#endif
