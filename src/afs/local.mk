@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # librxafs: AFS encodings and the client side; linked into our programs, not installed yet.
 
-afs_sources =
+afs_sources = \
+	src/afs/dir.c src/afs/dir.h \
+	src/afs/opcodes.h \
+	src/afs/status.c src/afs/status.h \
+	src/afs/types.c src/afs/types.h \
+	src/afs/vl.c src/afs/vl.h
 
 noinst_LTLIBRARIES += src/afs/librxafs.la
 src_afs_librxafs_la_SOURCES = $(afs_sources)
