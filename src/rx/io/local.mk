@@ -1,4 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Floor 2 of librxwire: the system calls. Sources and private headers, one pair a line.
 
-rx_sources +=
+rx_sources += src/rx/io/io.h
+rx_sources += src/rx/io/io_sock.h src/rx/io/io_linux.h
+rx_sources += src/rx/io/io_common.c
+rx_sources += src/rx/io/io_control.c
+rx_sources += src/rx/io/io_errq.c
+rx_sources += src/rx/io/io_inject.c
+rx_sources += src/rx/io/io_msg.c
+rx_sources += src/rx/io/io_recv.c
+rx_sources += src/rx/io/io_refused.c
+rx_sources += src/rx/io/io_send.c
+rx_sources += src/rx/io/io_sock.c
+rx_sources += src/rx/io/io_steer.c
+if ENABLE_MMSG
+rx_sources += src/rx/io/io_mmsg.c
+endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sockets of one port: opened and closed together; waiting, waking, and what is in effect. */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/io_sock.h"
+
+void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *format, ...)
+{
+	char line[256];
+	va_list ap;
+
+	if (atomic_fetch_or_explicit(&s->first->warned, (unsigned)once, memory_order_relaxed) &
+	    (unsigned)once)
+		return;
+	if (!s->log)
+		return;
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	s->log(s->log_arg, 4 /* LOG_WARNING */, line);
+}
+
+static const struct rxw_io_backend *choose(const struct rxw_io_options *o)
+{
+#if RXW_ENABLE_MMSG
+	if (!o->plain)
+		return &rxw_io_backend_mmsg;
+#else
+	(void)o;
+#endif
+	return &rxw_io_backend_msg;
+}
+
+/* One socket more. Closes it again, and leaves the group as it was, if that fails. */
+static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
+		      const struct rxw_addr *join)
+{
+	struct rxw_io_sock *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	s->first = g->count ? g->sock[0] : s;
+	s->backend = choose(o);
+	s->batch = o->batch < 1 ? 1 : o->batch > RXW_IO_BATCH ? RXW_IO_BATCH : o->batch;
+	s->log = o->log;
+	s->log_arg = o->log_arg;
+	s->fd = s->wake_fd = -1;
+	rc = rxw_io_inject_parse(s, o->inject);
+	if (rc < 0)
+		rxw_io_warn(s, RXW_IO_WARN_INJECT, "fault injection: \"%s\" makes no sense",
+			    o->inject);
+	else
+		rc = rxw_io_sock_open(s, o, join);
+	if (rc < 0) {
+		rxw_io_sock_close(s);
+		return rc;
+	}
+	g->sock[g->count++] = s;
+	return 0;
+}
+
+static int read_bound(struct rxw_io_group *g)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(g->sock[0]->fd, (struct sockaddr *)&ss, &len) < 0)
+		return -errno;
+	return rxw_addr_set(&g->bound, (struct sockaddr *)&ss, len) ? 0 : -EAFNOSUPPORT;
+}
+
+/*
+ * The first socket was bound alone: nobody else has the port. Now the others join. What fails
+ * leaves fewer sockets, never none.
+ */
+static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
+{
+	int rc = rxw_io_sock_share(g->sock[0]);
+
+	while (rc == 0 && g->count < o->sockets)
+		rc = add_socket(g, o, &g->bound);
+	if (rc < 0)
+		rxw_io_warn(g->sock[0], RXW_IO_WARN_REUSEPORT,
+			    "%u of %u sockets on one port (SO_REUSEPORT: %s): going on with these",
+			    g->count, o->sockets, strerror(-rc));
+	if (g->count < 2 || o->steer == 1)
+		return;
+	rc = rxw_io_sock_steer(g->sock[0], g->count, o->steer == 2);
+	g->steered = rc == 0;
+	if (rc < 0)
+		rxw_io_warn(g->sock[0], RXW_IO_WARN_STEER,
+			    "the kernel refused the steering program (%s): addresses and ports "
+			    "decide which socket a datagram reaches", strerror(-rc));
+}
+
+int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
+{
+	int rc;
+
+	memset(g, 0, sizeof(*g));
+	if (options->sockets < 1 || options->sockets > sizeof(g->sock) / sizeof(g->sock[0]))
+		return -EINVAL;
+	if (!options->bind.len || (options->bind.u.sa.sa_family != AF_INET &&
+				   options->bind.u.sa.sa_family != AF_INET6))
+		return -EAFNOSUPPORT;
+	rc = add_socket(g, options, NULL);
+	if (rc == 0)
+		rc = read_bound(g);
+	if (rc < 0) {
+		rxw_io_close(g);
+		return rc;
+	}
+	g->backend = g->sock[0]->backend->name;
+	if (options->sockets > 1)
+		open_others(g, options);
+	return 0;
+}
+
+void rxw_io_close(struct rxw_io_group *g)
+{
+	int saved = errno;
+
+	/* The first socket last: the others refer to it. */
+	while (g->count > 0)
+		rxw_io_sock_close(g->sock[--g->count]);
+	memset(g, 0, sizeof(*g));
+	errno = saved;
+}
+
+int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us)
+{
+	struct pollfd p[2] = { { .fd = s->fd, .events = POLLIN },
+			       { .fd = s->wake_fd, .events = POLLIN } };
+	struct timespec t = { .tv_sec = (time_t)(timeout_us / 1000000),
+			      .tv_nsec = (long)(timeout_us % 1000000) * 1000 };
+	uint64_t woken;
+
+	/*
+	 * Reports that nobody takes would let every wait end at once: they are offered only once.
+	 */
+	if (atomic_load_explicit(&s->errors_pending, memory_order_relaxed)) {
+		s->errors_offered = !s->errors_offered;
+		if (s->errors_offered)
+			return 1;
+		rxw_io_errors_drop(s);
+	}
+	rxw_io_count(&s->stats.syscalls_other, 1);
+	if (ppoll(p, 2, &t, NULL) <= 0)
+		return 0;
+	if (p[1].revents & POLLIN) {
+		rxw_io_count(&s->stats.syscalls_other, 1);
+		if (read(s->wake_fd, &woken, sizeof(woken)) < 0)
+			woken = 0; /* another wait took it */
+	}
+	if (p[0].revents & POLLERR) {
+		s->errors_offered = true;
+		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
+	}
+	return (p[0].revents & (POLLIN | POLLERR)) != 0;
+}
+
+void rxw_io_wake(struct rxw_io_sock *s)
+{
+	uint64_t one = 1;
+
+	rxw_io_count(&s->stats.syscalls_other, 1);
+	/* Refused only if the counter is full, and then it wakes already. */
+	if (write(s->wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+const struct rxw_io_stats *rxw_io_sock_stats(const struct rxw_io_sock *s)
+{
+	return &s->stats;
+}
+
+bool rxw_io_gso(const struct rxw_io_sock *s)
+{
+	return s->gso;
+}
+
+bool rxw_io_gro(const struct rxw_io_sock *s)
+{
+	return s->gro;
+}
+
+size_t rxw_io_rcvbuf(const struct rxw_io_sock *s)
+{
+	return s->rcvbuf;
+}
+
+size_t rxw_io_sndbuf(const struct rxw_io_sock *s)
+{
+	return s->sndbuf;
+}
+
+unsigned rxw_io_max_segments(const struct rxw_io_sock *s)
+{
+	(void)s;
+	return RXW_IO_SEGMENTS;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Control messages: the address that is answered from, the size of a train's datagrams, drops. */
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "io/io_sock.h"
+#include "io/io_linux.h"
+
+/* The header is written by memcpy: the buffer is aligned, but compilers cannot know the padding. */
+static size_t add(union rxw_io_control *c, size_t at, int level, int type, const void *data,
+		  size_t size)
+{
+	struct cmsghdr h = { .cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type };
+
+	if (at + CMSG_SPACE(size) > sizeof(c->bytes))
+		return at;
+	memset(c->bytes + at, 0, CMSG_SPACE(size));
+	memcpy(c->bytes + at, &h, sizeof(h));
+	memcpy(c->bytes + at + CMSG_LEN(0), data, size);
+	return at + CMSG_SPACE(size);
+}
+
+size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s,
+			    const struct rxw_io_tx *tx, uint16_t segment)
+{
+	const struct rxw_addr *local = &tx->path->local;
+	size_t n = 0;
+
+	if (tx->reply && s->family == AF_INET && local->len &&
+	    local->u.sa.sa_family == AF_INET) {
+		/* No interface: the route decides, as for any datagram from this address. */
+		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
+
+		n = add(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
+	} else if (tx->reply && s->family == AF_INET6 && local->len &&
+		   local->u.sa.sa_family == AF_INET6) {
+		struct in6_pktinfo info = { .ipi6_addr = local->u.in6.sin6_addr };
+
+		if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) && tx->path->ifindex > 0)
+			info.ipi6_ifindex = (unsigned)tx->path->ifindex;
+		n = add(c, n, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
+	}
+	if (tx->fragment && s->family == AF_INET6) {
+		int off = 0;
+
+		n = add(c, n, IPPROTO_IPV6, IPV6_DONTFRAG, &off, sizeof(off));
+	}
+	if (segment)
+		n = add(c, n, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+	return n;
+}
+
+static void count_drops(struct rxw_io_sock *s, uint32_t total)
+{
+	/* The kernel's counter is of 32 bits and runs round. */
+	uint32_t more = total - s->drops_seen;
+
+	s->drops_seen = total;
+	if (more)
+		rxw_io_count(&s->stats.kernel_drops, more);
+}
+
+static void set_local4(struct rxw_path *path, const struct in_pktinfo *info)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	/* ipi_spec_dst is ours even where the datagram went to a broadcast address. */
+	in.sin_addr = info->ipi_spec_dst.s_addr ? info->ipi_spec_dst : info->ipi_addr;
+	rxw_addr_set(&path->local, (const struct sockaddr *)&in, sizeof(in));
+}
+
+static void set_local6(struct rxw_path *path, const struct in6_pktinfo *info)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = info->ipi6_addr };
+
+	if (IN6_IS_ADDR_LINKLOCAL(&info->ipi6_addr)) {
+		in6.sin6_scope_id = info->ipi6_ifindex;
+		path->ifindex = (int)info->ipi6_ifindex;
+	}
+	rxw_addr_set(&path->local, (const struct sockaddr *)&in6, sizeof(in6));
+}
+
+void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_t length,
+			  struct rxw_io_rx *rx)
+{
+	struct msghdr *walk = (struct msghdr *)m; /* CMSG_NXTHDR wants it so */
+
+	rx->length = length;
+	rx->segment = length;
+	rx->truncated = (m->msg_flags & MSG_TRUNC) != 0;
+	memset(&rx->path.local, 0, sizeof(rx->path.local));
+	rx->path.ifindex = 0;
+	if (!rxw_addr_set(&rx->path.peer, m->msg_name, m->msg_namelen))
+		memset(&rx->path.peer, 0, sizeof(rx->path.peer));
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(walk); h; h = CMSG_NXTHDR(walk, h)) {
+		const uint8_t *data = CMSG_DATA(h);
+		size_t size = h->cmsg_len - CMSG_LEN(0);
+
+		if (h->cmsg_level == SOL_UDP && h->cmsg_type == UDP_GRO && size >= sizeof(int)) {
+			int segment;
+
+			memcpy(&segment, data, sizeof(segment));
+			if (segment > 0 && (uint32_t)segment < length)
+				rx->segment = (uint32_t)segment;
+		} else if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SO_RXQ_OVFL &&
+			   size >= sizeof(uint32_t)) {
+			uint32_t total;
+
+			memcpy(&total, data, sizeof(total));
+			count_drops(s, total);
+		} else if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO &&
+			   size >= sizeof(struct in_pktinfo)) {
+			struct in_pktinfo info;
+
+			memcpy(&info, data, sizeof(info));
+			set_local4(&rx->path, &info);
+		} else if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_PKTINFO &&
+			   size >= sizeof(struct in6_pktinfo)) {
+			struct in6_pktinfo info;
+
+			memcpy(&info, data, sizeof(info));
+			set_local6(&rx->path, &info);
+		}
+	}
+}

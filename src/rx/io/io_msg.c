@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The plainest back-end: one datagram for each system call, for any system and as a yardstick. */
+#include <errno.h>
+
+#include "io/io_sock.h"
+
+static int msg_recv(struct rxw_io_sock *s, struct rxw_io_in *in, unsigned n, int flags)
+{
+	unsigned i;
+
+	/* Only the first is waited for. */
+	for (i = 0; i < n; i++, flags |= MSG_DONTWAIT) {
+		ssize_t r = recvmsg(s->fd, &in->hdr[i].msg_hdr, flags);
+
+		rxw_io_count(&s->stats.syscalls_recv, 1);
+		if (r < 0)
+			break;
+		in->hdr[i].msg_len = (unsigned)r;
+	}
+	if (i)
+		return (int)i;
+	return n ? -errno : 0;
+}
+
+static int msg_send(struct rxw_io_sock *s, struct rxw_io_out *out, unsigned n, int flags)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		rxw_io_count(&s->stats.syscalls_send, 1);
+		if (sendmsg(s->fd, &out->hdr[i].msg_hdr, flags) < 0)
+			break;
+	}
+	if (i)
+		return (int)i;
+	return n ? -errno : 0;
+}
+
+const struct rxw_io_backend rxw_io_backend_msg = {
+	.name = "msg",
+	.trains = false,
+	.recv = msg_recv,
+	.send = msg_send,
+};

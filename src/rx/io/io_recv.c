@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving: batches of datagrams and trains, with a time-out that seldom costs a system call. */
+#include <errno.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "io/io_sock.h"
+
+/* The kernel keeps the time-out of a socket: set only when it changes. 0 never gets here. */
+static void set_timeout(struct rxw_io_sock *s, uint32_t timeout_us)
+{
+	struct timeval t = { .tv_sec = timeout_us / 1000000, .tv_usec = timeout_us % 1000000 };
+
+	if (s->timeout_us == (int64_t)timeout_us)
+		return;
+	rxw_io_count(&s->stats.syscalls_other, 1);
+	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0)
+		s->timeout_us = timeout_us;
+}
+
+static void prepare(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct msghdr *m = &in->hdr[i].msg_hdr;
+
+		in->iov[i].iov_base = rx[i].buf->data;
+		in->iov[i].iov_len = rx[i].buf->cap;
+		m->msg_name = &in->name[i];
+		m->msg_namelen = sizeof(in->name[i]);
+		m->msg_iov = &in->iov[i];
+		m->msg_iovlen = 1;
+		m->msg_control = in->control[i].bytes;
+		m->msg_controllen = sizeof(in->control[i].bytes);
+		m->msg_flags = 0;
+	}
+}
+
+static void take(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
+{
+	uint64_t datagrams = 0, bytes = 0, trains = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		rxw_io_control_parse(s, &s->in->hdr[i].msg_hdr, s->in->hdr[i].msg_len, &rx[i]);
+		bytes += rx[i].length;
+		if (rx[i].segment < rx[i].length) {
+			datagrams += (rx[i].length + rx[i].segment - 1) / rx[i].segment;
+			trains++;
+		} else {
+			datagrams++;
+		}
+	}
+	rxw_io_count(&s->stats.datagrams_received, datagrams);
+	rxw_io_count(&s->stats.bytes_received, bytes);
+	if (trains)
+		rxw_io_count(&s->stats.trains_received, trains);
+}
+
+/* Errors of the call itself. Any other is the report of a peer's network, left on the socket. */
+static bool is_ours(int error)
+{
+	return error == EBADF || error == ENOTSOCK || error == EFAULT || error == EINVAL ||
+	       error == ENOMEM || error == ENOSYS;
+}
+
+int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uint32_t timeout_us)
+{
+	int flags = 0;
+	int r = 0;
+
+	if (count > s->batch)
+		count = s->batch;
+	if (timeout_us == 0)
+		flags = MSG_DONTWAIT;
+	else
+		set_timeout(s, timeout_us);
+	/* A pending error is cleared by being told, and says nothing about what can be received. */
+	for (unsigned tries = 0; tries < 3; tries++) {
+		prepare(s->in, rx, count);
+		r = s->backend->recv(s, s->in, count, flags);
+		if (r >= 0)
+			break;
+		if (r == -EAGAIN || r == -EWOULDBLOCK || r == -EINTR)
+			return 0;
+		if (is_ours(-r))
+			return r;
+		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
+		r = 0;
+	}
+	take(s, rx, (unsigned)r);
+	return r;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory of destinations that refused trains: bounded, and each forgotten after a minute. */
+#include <string.h>
+#include <time.h>
+
+#include "io/io_sock.h"
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Drop what has run out. Caller holds s->lock. */
+static void expire(struct rxw_io_sock *s, uint64_t now)
+{
+	unsigned n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
+
+	for (unsigned i = 0; i < n;) {
+		if (s->refused[i].until_ms > now)
+			i++;
+		else
+			s->refused[i] = s->refused[--n];
+	}
+	atomic_store_explicit(&s->refused_count, n, memory_order_relaxed);
+}
+
+bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer)
+{
+	bool found = false;
+
+	/* The usual case costs one load. */
+	if (!atomic_load_explicit(&s->refused_count, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&s->lock);
+	expire(s, now_ms());
+	for (unsigned i = 0; i < atomic_load_explicit(&s->refused_count, memory_order_relaxed); i++)
+		if (rxw_addr_same_host(&s->refused[i].host, peer)) {
+			found = true;
+			break;
+		}
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error)
+{
+	uint64_t now = now_ms();
+	char text[64];
+	unsigned n, slot = 0;
+
+	rxw_io_count(&s->stats.gso_fallbacks, 1);
+	pthread_mutex_lock(&s->lock);
+	expire(s, now);
+	n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
+	if (n < RXW_IO_REFUSED) {
+		slot = n;
+		atomic_store_explicit(&s->refused_count, n + 1, memory_order_relaxed);
+	} else {
+		/* Full: the one that is nearest to its end makes room. */
+		for (unsigned i = 1; i < n; i++)
+			if (s->refused[i].until_ms < s->refused[slot].until_ms)
+				slot = i;
+	}
+	s->refused[slot].host = *peer;
+	s->refused[slot].until_ms = now + RXW_IO_REFUSED_MS;
+	pthread_mutex_unlock(&s->lock);
+	rxw_io_warn(s, RXW_IO_WARN_GSO_PEER,
+		    "trains (GSO) to %s were refused (%s) while single datagrams went out: "
+		    "sending singly there, trains are tried again in %u s",
+		    rxw_addr_text(peer, text, sizeof(text)), strerror(error),
+		    RXW_IO_REFUSED_MS / 1000);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending: entries become messages, these go out in batches; no failure loses or doubles one. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "io/io_sock.h"
+
+/* Where a call of rxw_io_send() stands: all before entry and offset has reached the kernel. */
+struct cursor {
+	struct rxw_io_tx *tx;
+	unsigned count;
+	unsigned entry;
+	uint32_t offset;
+	bool tried;    /* the message here has failed once */
+	int refusal;   /* errno that a train of this entry met: its rest goes singly */
+};
+
+/* A place in the iovecs of an entry. */
+struct place {
+	unsigned iov;
+	size_t offset;
+};
+
+static struct place find(const struct rxw_io_tx *t, size_t offset)
+{
+	struct place p = { 0, offset };
+
+	while (p.iov < t->iov_count && p.offset >= t->iov[p.iov].iov_len)
+		p.offset -= t->iov[p.iov++].iov_len;
+	return p;
+}
+
+/* Bytes [p, p + length) of the entry as iovecs of the batch. False: no room for them. */
+static bool slice(struct rxw_io_out *out, struct msghdr *m, const struct rxw_io_tx *t,
+		  struct place *p, size_t length)
+{
+	unsigned first = out->iov_used;
+
+	while (length && p->iov < t->iov_count) {
+		size_t n = t->iov[p->iov].iov_len - p->offset;
+
+		if (n > length)
+			n = length;
+		if (n) {
+			if (out->iov_used == RXW_IO_IOVECS)
+				return false;
+			out->iov[out->iov_used].iov_base = (uint8_t *)t->iov[p->iov].iov_base +
+							   p->offset;
+			out->iov[out->iov_used++].iov_len = n;
+		}
+		length -= n;
+		p->offset += n;
+		if (p->offset == t->iov[p->iov].iov_len) {
+			p->iov++;
+			p->offset = 0;
+		}
+	}
+	m->msg_iov = &out->iov[first];
+	m->msg_iovlen = out->iov_used - first;
+	return length == 0;
+}
+
+/* Bytes of the message that starts at `offset`: the rest, a train, or one datagram. */
+static struct rxw_io_piece cut(const struct rxw_io_sock *s, const struct rxw_io_tx *t,
+			       uint32_t offset, bool trains)
+{
+	uint32_t most = s->family == AF_INET ? RXW_IO_MAX_PAYLOAD4 : RXW_IO_MAX_PAYLOAD6;
+	uint32_t segment = t->segment && t->segment < t->length ? t->segment : t->length;
+	uint32_t n = 1;
+	struct rxw_io_piece p = { .segments = 1, .fragment = t->fragment };
+
+	if (trains && segment < t->length) {
+		n = most / segment;
+		if (n > RXW_IO_SEGMENTS)
+			n = RXW_IO_SEGMENTS;
+		if (n < 1)
+			n = 1;
+	}
+	p.length = t->length - offset;
+	if (p.length > n * segment)
+		p.length = n * segment;
+	if (segment)
+		p.segments = (uint16_t)((p.length + segment - 1) / segment);
+	if (p.segments == 0)
+		p.segments = 1;
+	p.train = p.segments > 1;
+	return p;
+}
+
+/* The next message into the batch. False: the batch is full for it. */
+static bool put(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_io_tx *t,
+		const struct rxw_io_piece *p, uint32_t offset, struct place *place)
+{
+	struct msghdr *m = &out->hdr[out->n].msg_hdr;
+	union rxw_io_control *c = &out->control[out->n];
+
+	memset(m, 0, sizeof(*m));
+	m->msg_name = (void *)&t->path->peer.u;
+	m->msg_namelen = t->path->peer.len;
+	if (offset == 0 && p->length == t->length) {
+		m->msg_iov = (struct iovec *)t->iov;
+		m->msg_iovlen = t->iov_count;
+	} else if (!slice(out, m, t, place, p->length)) {
+		return false;
+	}
+	m->msg_controllen = rxw_io_control_build(c, s, t, p->train ? t->segment : 0);
+	m->msg_control = m->msg_controllen ? c->bytes : NULL;
+	out->piece[out->n++] = *p;
+	return true;
+}
+
+/*
+ * Fill a batch from the cursor on. A message that may be fragmented goes alone, since the socket is
+ * switched for it. Empty only if an entry has more pieces of memory than a batch can hold.
+ */
+static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cursor *c)
+{
+	uint32_t offset = c->offset;
+
+	out->n = out->iov_used = 0;
+	for (unsigned e = c->entry; e < c->count && out->n < RXW_IO_BATCH; e++, offset = 0) {
+		const struct rxw_io_tx *t = &c->tx[e];
+		bool trains = s->gso && !t->fragment && !(e == c->entry && c->refusal) &&
+			      t->segment && t->segment < t->length &&
+			      !rxw_io_refused(s, &t->path->peer);
+		struct place place = find(t, offset);
+
+		do {
+			struct rxw_io_piece p = cut(s, t, offset, trains);
+
+			p.entry = e;
+			if (p.fragment && out->n)
+				return;
+			if (!put(s, out, t, &p, offset, &place))
+				return;
+			if (p.fragment)
+				return;
+			offset += p.length;
+		} while (offset < t->length && out->n < RXW_IO_BATCH);
+	}
+}
+
+static enum rxw_io_fault_kind kind_of(const struct rxw_io_piece *p)
+{
+	return p->train ? RXW_IO_FAULT_GSO : RXW_IO_FAULT_SEND;
+}
+
+/*
+ * Hand over what fault injection lets through: all, or what comes before the one that shall fail.
+ */
+static int submit_injected(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
+{
+	uint64_t ahead[RXW_IO_FAULT_KINDS] = { 0 };
+	unsigned n;
+	int r, error = 0;
+
+	for (n = 0; n < out->n; n++) {
+		enum rxw_io_fault_kind k = kind_of(&out->piece[n]);
+
+		error = rxw_io_inject_peek(s, k, ahead[k]++);
+		if (error)
+			break;
+	}
+	if (n == 0 && error) {
+		rxw_io_inject_count(s, kind_of(&out->piece[0]));
+		return -error;
+	}
+	r = s->backend->send(s, out, n, flags);
+	for (int i = 0; i < (r < 0 ? 1 : r); i++)
+		rxw_io_inject_count(s, kind_of(&out->piece[i]));
+	return r;
+}
+
+/*
+ * IPv4 has no control message that allows fragmentation of one datagram, and IPv6's leaves the
+ * size of the fragments to the device; so the socket is switched for the time of one call. A
+ * datagram that another thread sends meanwhile goes without DF: a probe of the path MTU that is
+ * fragmented for that is the worst that can come of it.
+ */
+static int submit_fragment(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	(void)rxw_io_sock_fragment(s, true);
+	r = s->fault_count ? submit_injected(s, out, flags) : s->backend->send(s, out, 1, flags);
+	(void)rxw_io_sock_fragment(s, false);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static int submit(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
+{
+	if (out->piece[0].fragment)
+		return submit_fragment(s, out, flags);
+	if (s->fault_count)
+		return submit_injected(s, out, flags);
+	return s->backend->send(s, out, out->n, flags);
+}
+
+/* The entry at the cursor is done with, well or badly. */
+static void next_entry(struct cursor *c)
+{
+	c->entry++;
+	c->offset = 0;
+	c->tried = false;
+	c->refusal = 0;
+}
+
+/* The first n messages of the batch are the kernel's now. */
+static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_out *out,
+		    unsigned n)
+{
+	uint64_t datagrams = 0, bytes = 0, trains = 0;
+
+	c->tried = false;
+	for (unsigned i = 0; i < n; i++) {
+		const struct rxw_io_piece *p = &out->piece[i];
+		struct rxw_io_tx *t = &c->tx[p->entry];
+
+		datagrams += p->segments;
+		bytes += p->length;
+		trains += p->train;
+		t->sent_segments = (uint16_t)(t->sent_segments + p->segments);
+		c->offset += p->length;
+		if (c->offset < t->length)
+			continue;
+		/* The proof that it was the train and not the path: the same bytes went singly. */
+		if (c->refusal)
+			rxw_io_refuse(s, &t->path->peer, c->refusal);
+		next_entry(c);
+	}
+	rxw_io_count(&s->stats.datagrams_sent, datagrams);
+	rxw_io_count(&s->stats.bytes_sent, bytes);
+	if (trains)
+		rxw_io_count(&s->stats.trains_sent, trains);
+}
+
+/* Errors with which a kernel or device refuses a train for being one. */
+static bool refuses_train(int error)
+{
+	return error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP ||
+	       error == ENOPROTOOPT;
+}
+
+/*
+ * The message at the cursor failed. Nearly every errno may be the report of a router about
+ * somebody else's datagram, left on the socket and told to whoever comes next; therefore each
+ * gets one retry, except those that no router causes and a train does.
+ */
+static void failed(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_piece *p, int error)
+{
+	if (!(p->train && (error == EIO || error == EINVAL))) {
+		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
+		if (!c->tried) {
+			c->tried = true;
+			rxw_io_count(&s->stats.send_retries, 1);
+			return;
+		}
+	}
+	if (p->train && refuses_train(error)) {
+		c->refusal = error;
+		c->tried = false;
+		return;
+	}
+	rxw_io_count(&s->stats.send_errors, 1);
+	c->tx[c->entry].error = error;
+	next_entry(c);
+}
+
+static void wait_for_room(struct rxw_io_sock *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLOUT };
+
+	rxw_io_count(&s->stats.syscalls_other, 1);
+	(void)poll(&p, 1, 100);
+}
+
+unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count, bool nowait)
+{
+	struct cursor c = { .tx = tx, .count = count };
+	int flags = MSG_NOSIGNAL | (nowait ? MSG_DONTWAIT : 0);
+	struct rxw_io_out out;
+	unsigned good = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		tx[i].error = tx[i].sent_segments = 0;
+	while (c.entry < count) {
+		int r;
+
+		build(s, &out, &c);
+		if (!out.n) {
+			rxw_io_count(&s->stats.send_errors, 1);
+			tx[c.entry].error = EINVAL;
+			next_entry(&c);
+			continue;
+		}
+		r = submit(s, &out, flags);
+		if (r > 0) {
+			advance(s, &c, &out, (unsigned)r);
+			/*
+			 * Why the next one failed was not told; it may have been a pending
+			 * report.
+			 */
+			if ((unsigned)r < out.n)
+				atomic_store_explicit(&s->errors_pending, true,
+						      memory_order_relaxed);
+		} else if (r == -EAGAIN || r == -EWOULDBLOCK) {
+			if (!nowait) {
+				wait_for_room(s);
+			} else {
+				while (c.entry < count)
+					tx[c.entry++].error = EAGAIN;
+			}
+		} else if (r != -EINTR) {
+			failed(s, &c, &out.piece[0], r ? -r : EIO);
+		}
+	}
+	for (unsigned i = 0; i < count; i++)
+		good += tx[i].error == 0;
+	return good;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One socket: made, set up, bound; each option that is refused degrades with one warning. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "io/io_sock.h"
+#include "io/io_linux.h"
+
+static int set_int(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+static size_t buffer_size(int fd, int option)
+{
+	int size = 0;
+	socklen_t len = sizeof(size);
+
+	if (getsockopt(fd, SOL_SOCKET, option, &size, &len) < 0 || size < 0)
+		return 0;
+	return (size_t)size;
+}
+
+/*
+ * Ask for a buffer, first without regard to the system's limit (CAP_NET_ADMIN), then within it.
+ * Returns what was granted in bytes of kernel memory, which counts whole pages and structures and
+ * is therefore twice the number asked for.
+ */
+static size_t set_buffer(struct rxw_io_sock *s, size_t wanted, int option, int force,
+			 const char *what, enum rxw_io_warning once)
+{
+	size_t granted;
+	int value;
+
+	if (!wanted)
+		wanted = RXW_IO_BUFFER;
+	if (wanted > INT32_MAX / 2)
+		wanted = INT32_MAX / 2;
+	value = (int)wanted;
+	if (set_int(s->fd, SOL_SOCKET, force, value) < 0)
+		(void)set_int(s->fd, SOL_SOCKET, option, value);
+	granted = buffer_size(s->fd, option);
+	if (granted / 2 < wanted)
+		rxw_io_warn(s, once,
+			    "%s: asked for %zu bytes, granted %zu: less data can be under way at "
+			    "once; to allow it: sysctl -w net.core.%s=%zu",
+			    option == SO_RCVBUF ? "receive buffer" : "send buffer", wanted,
+			    granted / 2, what, wanted);
+	return granted;
+}
+
+/*
+ * DF always, so that a router's answer or the loss tells the path MTU; "probe" and not "do",
+ * because then the kernel's cache of path MTUs, which anybody who can guess a port pair can lower
+ * by one forged ICMP message, refuses nothing: only a datagram larger than the device's MTU is
+ * EMSGSIZE.
+ */
+int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
+{
+	rxw_io_count(&s->stats.syscalls_other, 1);
+	if (s->family == AF_INET)
+		return set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER,
+			       allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
+	return set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+		       allow ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_PROBE);
+}
+
+static void option(struct rxw_io_sock *s, int level, int name, int value, const char *text)
+{
+	int rc = set_int(s->fd, level, name, value);
+
+	if (rc < 0)
+		rxw_io_warn(s, RXW_IO_WARN_OPTION,
+			    "socket option %s was refused (%s): going on without", text,
+			    strerror(-rc));
+}
+
+static void set_family_options(struct rxw_io_sock *s)
+{
+	if (s->family == AF_INET) {
+		option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+		option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
+		if (rxw_io_sock_fragment(s, false) < 0)
+			option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
+	} else {
+		option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
+		option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
+		option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
+		if (rxw_io_sock_fragment(s, false) < 0)
+			option(s, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO,
+			       "IPV6_MTU_DISCOVER");
+	}
+}
+
+/* Whether the kernel knows trains: setting "none" succeeds only then. */
+static void probe_trains(struct rxw_io_sock *s, const struct rxw_io_options *o)
+{
+	int rc;
+
+	s->gso = s->gro = false;
+	if (!s->backend->trains)
+		return;
+	if (o->gso) {
+		rc = -rxw_io_inject_setup(s, RXW_IO_FAULT_GSO);
+		if (!rc)
+			rc = set_int(s->fd, SOL_UDP, UDP_SEGMENT, 0);
+		s->gso = rc == 0;
+		if (rc < 0) {
+			rxw_io_count(&s->stats.gso_fallbacks, 1);
+			rxw_io_warn(s, RXW_IO_WARN_GSO,
+				    "no trains are sent: the kernel refused UDP_SEGMENT (%s)",
+				    strerror(-rc));
+		}
+	}
+	if (o->gro) {
+		rc = -rxw_io_inject_setup(s, RXW_IO_FAULT_GRO);
+		if (!rc)
+			rc = set_int(s->fd, SOL_UDP, UDP_GRO, 1);
+		s->gro = rc == 0;
+		if (rc < 0) {
+			rxw_io_count(&s->stats.gro_fallbacks, 1);
+			rxw_io_warn(s, RXW_IO_WARN_GRO,
+				    "no trains are received: the kernel refused UDP_GRO (%s)",
+				    strerror(-rc));
+		}
+	}
+}
+
+static int bind_first(struct rxw_io_sock *s, const struct rxw_addr *a)
+{
+	if (bind(s->fd, &a->u.sa, a->len) < 0)
+		return -errno;
+	return 0;
+}
+
+static int bind_joining(struct rxw_io_sock *s, const struct rxw_addr *a)
+{
+#ifdef SO_REUSEPORT
+	int rc = set_int(s->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+
+	return rc < 0 ? rc : bind_first(s, a);
+#else
+	(void)s;
+	(void)a;
+	return -ENOPROTOOPT;
+#endif
+}
+
+int rxw_io_sock_share(struct rxw_io_sock *s)
+{
+	int error = rxw_io_inject_setup(s, RXW_IO_FAULT_REUSEPORT);
+
+	if (error)
+		return -error;
+#ifdef SO_REUSEPORT
+	return set_int(s->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+#else
+	return -ENOPROTOOPT;
+#endif
+}
+
+int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
+		     const struct rxw_addr *join)
+{
+	int rc;
+
+	s->fd = s->wake_fd = -1;
+	s->timeout_us = -1;
+	s->family = o->bind.u.sa.sa_family;
+	s->in = aligned_alloc(64, (sizeof(*s->in) + 63) & ~(size_t)63);
+	if (!s->in)
+		return -ENOMEM;
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		return -errno;
+	s->fd = socket(s->family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+	if (s->fd < 0)
+		return -errno;
+	/* One group for each family: a socket of IPv6 leaves the port's IPv4 half alone. */
+	if (s->family == AF_INET6 && (rc = set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) < 0)
+		return rc;
+	s->rcvbuf = set_buffer(s, o->rcvbuf, SO_RCVBUF, SO_RCVBUFFORCE, "rmem_max",
+			       RXW_IO_WARN_RCVBUF);
+	s->sndbuf = set_buffer(s, o->sndbuf, SO_SNDBUF, SO_SNDBUFFORCE, "wmem_max",
+			       RXW_IO_WARN_SNDBUF);
+#ifdef SO_RXQ_OVFL
+	option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
+#endif
+	set_family_options(s);
+	probe_trains(s, o);
+	return join ? bind_joining(s, join) : bind_first(s, &o->bind);
+}
+
+void rxw_io_sock_close(struct rxw_io_sock *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	free(s->in);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
