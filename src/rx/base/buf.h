@@ -23,6 +23,13 @@ void rxw_budget_init(struct rxw_budget *b, int64_t limit);
 bool rxw_budget_take(struct rxw_budget *b, int64_t bytes); /* false: nothing charged */
 void rxw_budget_give(struct rxw_budget *b, int64_t bytes);
 
+/*
+ * Zeroed memory for objects of the floors above, charged to `budget` (NULL: not charged); size > 0. NULL when the budget
+ * is used up or memory is out. Give back with the same budget and size. Any thread.
+ */
+void *rxw_mem_get(struct rxw_budget *budget, size_t size);
+void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size); /* NULL is allowed */
+
 struct rxw_pool;
 
 /*
@@ -40,7 +47,9 @@ struct rxw_buf {
 
 /*
  * A pool keeps free buffers of RXW_BUF_SIZE, last in first out, at most `keep` of them; leases its memory from `budget` in
- * steps of `lease` bytes. A pool is counted too: it lives until the last of its buffers came back.
+ * steps of `lease` bytes (0: as needed), and just what is needed where a whole step is no more to be had. A full buffer
+ * costs RXW_BUF_SIZE, a small one its capacity and 64 bytes. A pool is counted too: it lives until the last of its buffers
+ * came back, and its budget must live as long.
  */
 struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsigned keep);
 void rxw_pool_destroy(struct rxw_pool *pool); /* free memory now; the rest when the buffers come back */

@@ -10,7 +10,7 @@ struct rxw_cc;
 
 struct rxw_cc_ops {
 	const char *name;
-	void (*init)(struct rxw_cc *cc);
+	void (*init)(struct rxw_cc *cc); /* may be NULL */
 	/* `acked` packets newly acknowledged; `limited`: the flight had filled the window before. */
 	void (*acked)(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
 	/* Loss seen; called at most once per round trip by recovery. `flight` in packets before the loss. */
@@ -22,18 +22,19 @@ struct rxw_cc {
 	const struct rxw_cc_ops *ops;
 	uint32_t cwnd, ssthresh, max;      /* packets; cwnd >= 1 */
 	uint32_t acc;                      /* fraction of a packet in avoidance */
-	uint32_t undo_cwnd, undo_ssthresh; /* before the last reaction */
+	uint32_t undo_cwnd, undo_ssthresh; /* before the last reaction, 0 = none to take back */
 	uint64_t state[8];                 /* of the controller (CUBIC) */
 };
 
 extern const struct rxw_cc_ops rxw_cc_reno;
 
-/* `max`: largest window the peer may ever grant; `initial` 4, or 10 for a known quiet peer. */
+/* `max`: largest window the peer may ever grant; `initial` 4, or 10 for a known quiet peer; ssthresh 0 = `max`. */
 void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial, uint32_t ssthresh, uint32_t max);
+/* Not for packets acknowledged in recovery: there proportional rate reduction decides. */
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
-/* Take the last reaction back: the loss was none. */
+/* Take the last reaction back: the loss was none. Of several timeouts in a row, all of them. */
 void rxw_cc_undo(struct rxw_cc *cc);
 /* After `idle` ns without sending: halve per RTO, not below 4. */
 void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto);

@@ -1,4 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Floor 0 of librxwire: arithmetic, bytes, formats. Sources and private headers, one pair a line.
 
-rx_sources +=
+rx_sources += \
+	src/rx/base/addr.c src/rx/base/addr.h \
+	src/rx/base/buf.c src/rx/base/buf.h \
+	src/rx/base/cc.c src/rx/base/cc.h src/rx/base/cc_reno.c \
+	src/rx/base/debugfmt.c src/rx/base/debugfmt.h \
+	src/rx/base/error.c src/rx/base/error_uae.h \
+	src/rx/base/hash.c src/rx/base/hash.h \
+	src/rx/base/mtu.c src/rx/base/mtu.h \
+	src/rx/base/recovery.c src/rx/base/recovery.h \
+	src/rx/base/rtt.c src/rx/base/rtt.h \
+	src/rx/base/wire.c src/rx/base/wire.h \
+	src/rx/base/xdr.c

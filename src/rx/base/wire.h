@@ -13,6 +13,8 @@
 #define RXW_JUMBO_HEADER     4u
 #define RXW_MTU_DEFAULT      1444u
 #define RXW_MTU_MIN          520u
+#define RXW_MTU_MAX          16384u /* a peer's claim is cut to this: the largest datagram that Rx peers receive */
+#define RXW_JUMBO_MAX        46u    /* members that fit 64 KiB */
 #define RXW_MAX_ACKS         255u
 /* Header, 18 fixed bytes, table, padding, trailer. */
 #define RXW_ACK_MAX_SIZE     (RXW_HEADER_SIZE + 18u + RXW_MAX_ACKS + 3u + 16u)
@@ -85,7 +87,10 @@ bool rxw_header_get(const uint8_t *data, size_t size, struct rxw_header *h);
 /* Writes 28 bytes. */
 void rxw_header_put(uint8_t *data, const struct rxw_header *h);
 
-/* A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are clamped (3.2). */
+/*
+ * A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are clamped (3.2): sizes to
+ * RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, jumbo_max to 1..RXW_JUMBO_MAX; those that were not there are 0.
+ */
 struct rxw_ack {
 	uint32_t first;        /* firstPacket */
 	uint32_t previous;
@@ -107,10 +112,17 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack);
 bool rxw_abort_get(const uint8_t *body, size_t size, int32_t *code);
 
 /*
- * Walk over the members of a DATA datagram (plain: one). Start with *pos = 0; every call yields the payload and the header of the next member
- * (seq, serial, flags, spare adjusted). Returns 1, 0 at the end, -1 when the tail is truncated (5.1; members before it are good).
+ * Walk over the members of a DATA datagram (plain, or not DATA: one). rxw_jumbo_init() is false for less than a header.
+ * Every call of rxw_jumbo_next() yields the next member's payload and its header (seq, serial, flags, spare of the member;
+ * the rest of member 1). It returns 1, 0 at the end, and once -1 where the tail is truncated (5.1; members before it are good).
  */
-struct rxw_jumbo { const uint8_t *data; size_t size; size_t at; struct rxw_header h; bool more; bool started; };
+struct rxw_jumbo {
+	const uint8_t *data;
+	size_t size;
+	size_t at;           /* payload of the next member, <= size */
+	struct rxw_header h; /* of the next member */
+	bool more;           /* there is a next member, good or truncated */
+};
 bool rxw_jumbo_init(struct rxw_jumbo *j, const uint8_t *datagram, size_t size);
 int rxw_jumbo_next(struct rxw_jumbo *j, struct rxw_header *h, const uint8_t **payload, size_t *size);
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Congestion controllers behind one table: what they have in common (rx-protocol 4.4 items 4, 5). */
+
+#include "base/cc.h"
+
+#include <string.h>
+
+#define IDLE_FLOOR 4u /* idleness does not shrink the window below the initial one */
+
+static void keep_for_undo(struct rxw_cc *cc)
+{
+	cc->undo_cwnd = cc->cwnd;
+	cc->undo_ssthresh = cc->ssthresh;
+}
+
+static void bound(struct rxw_cc *cc)
+{
+	if (cc->cwnd > cc->max)
+		cc->cwnd = cc->max;
+	if (cc->cwnd < 1)
+		cc->cwnd = 1;
+}
+
+void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial, uint32_t ssthresh,
+		 uint32_t max)
+{
+	memset(cc, 0, sizeof(*cc));
+	cc->ops = ops;
+	cc->max = max ? max : 1;
+	cc->cwnd = initial;
+	cc->ssthresh = ssthresh ? ssthresh : cc->max;
+	bound(cc);
+	if (ops->init)
+		ops->init(cc);
+}
+
+void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
+{
+	if (!acked)
+		return;
+	cc->ops->acked(cc, acked, limited, srtt, now);
+	bound(cc);
+}
+
+void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	keep_for_undo(cc);
+	cc->ops->lost(cc, flight, now);
+	bound(cc);
+}
+
+void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	/* Of several timeouts in a row the first one knows the window that there was. */
+	if (cc->cwnd > 1 || !cc->undo_cwnd)
+		keep_for_undo(cc);
+	cc->ops->timeout(cc, flight, now);
+	bound(cc);
+}
+
+void rxw_cc_undo(struct rxw_cc *cc)
+{
+	if (!cc->undo_cwnd)
+		return;
+	if (cc->cwnd < cc->undo_cwnd)
+		cc->cwnd = cc->undo_cwnd;
+	if (cc->ssthresh < cc->undo_ssthresh)
+		cc->ssthresh = cc->undo_ssthresh;
+	cc->undo_cwnd = 0;
+	cc->undo_ssthresh = 0;
+	bound(cc);
+}
+
+void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
+{
+	uint64_t periods = rto ? idle / rto : 0;
+	uint32_t before = cc->cwnd;
+
+	if (!periods || cc->cwnd <= IDLE_FLOOR)
+		return;
+	while (periods-- && cc->cwnd > IDLE_FLOOR)
+		cc->cwnd = cc->cwnd / 2 > IDLE_FLOOR ? cc->cwnd / 2 : IDLE_FLOOR;
+	/* What the path carried before is where slow start may quickly go again. */
+	if (cc->ssthresh < before - before / 4)
+		cc->ssthresh = before - before / 4;
+	cc->acc = 0;
+	cc->undo_cwnd = 0;
+	cc->undo_ssthresh = 0;
+}

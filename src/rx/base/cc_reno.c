@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* NewReno: slow start, one packet per round trip after it, half on loss (RFC 5681, in packets). */
+
+#include "base/cc.h"
+
+static void reno_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
+{
+	(void)srtt;
+	(void)now;
+	/* A window that was not filled says nothing about a larger one. */
+	if (!limited)
+		return;
+	if (cc->cwnd < cc->ssthresh) {
+		uint32_t room = cc->ssthresh - cc->cwnd;
+		uint32_t step = acked < room ? acked : room;
+
+		cc->cwnd += step;
+		acked -= step;
+	}
+	if (cc->cwnd >= cc->max)
+		return;
+	for (cc->acc += acked; cc->acc >= cc->cwnd && cc->cwnd < cc->max;) {
+		cc->acc -= cc->cwnd;
+		cc->cwnd++;
+	}
+}
+
+static void reno_halve(struct rxw_cc *cc, uint32_t flight)
+{
+	cc->ssthresh = flight / 2 > 2 ? flight / 2 : 2;
+	cc->acc = 0;
+}
+
+static void reno_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	(void)now;
+	reno_halve(cc, flight);
+	cc->cwnd = cc->ssthresh;
+}
+
+static void reno_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	(void)now;
+	reno_halve(cc, flight);
+	cc->cwnd = 1;
+}
+
+const struct rxw_cc_ops rxw_cc_reno = {
+	.name = "reno",
+	.acked = reno_acked,
+	.lost = reno_lost,
+	.timeout = reno_timeout,
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Texts of result numbers and call codes; portable errno codes (rx-protocol 9.4, 9.5). */
+
+#include <rxwire/error.h>
+
+#include <errno.h>
+#include <stddef.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#define UAE_BASE   49733376
+#define RXKAD_BASE 19270400
+#define RXGK_BASE  1233242880
+#define VL_BASE    363520
+#define PT_BASE    267264
+#define UBIK_BASE  5376
+
+/* Offsets in the portable table, and errno numbers that this system may lack: those are -1, which no errno is. */
+enum uae_offset {
+#define UAE(name, text) UAE_##name,
+#include "base/error_uae.h"
+#undef UAE
+	UAE_COUNT
+};
+
+#ifndef EOTHER
+#define EOTHER (-1)
+#endif
+#ifndef EPROCLIM
+#define EPROCLIM (-1)
+#endif
+#ifndef EDISCON
+#define EDISCON (-1)
+#endif
+
+static const struct uae {
+	int err;
+	const char *text;
+} uae_table[UAE_COUNT] = {
+#define UAE(name, text) [UAE_##name] = { E##name, text " (E" #name ")" },
+#include "base/error_uae.h"
+#undef UAE
+};
+
+struct code_text {
+	int32_t code;
+	const char *text;
+};
+
+static const struct code_text single[] = {
+	/* Rx */
+	{ RXW_CALL_DEAD, "call dead: no answer from the peer" },
+	{ RXW_INVALID_OPERATION, "unknown service or security class" },
+	{ RXW_CALL_TIMEOUT, "call timed out" },
+	{ RXW_CALL_EOF, "end of stream where data was expected" },
+	{ RXW_PROTOCOL_ERROR, "protocol error" },
+	{ RXW_USER_ABORT, "aborted by the application" },
+	{ RXW_CALL_ADDRINUSE, "port in use" },
+	{ RXW_CALL_MSGSIZE, "packet too large for the path" },
+	{ RXW_RESTARTING, "server is stopping or restarting" },
+	{ RXW_NETWORK_RESET, "network address mapping was lost" },
+	/* RPC layer */
+	{ RXW_RPC_CC_MARSHAL, "client could not encode the arguments" },
+	{ RXW_RPC_CC_UNMARSHAL, "client could not decode the results" },
+	{ RXW_RPC_SS_MARSHAL, "server could not encode the results" },
+	{ RXW_RPC_SS_UNMARSHAL, "server could not decode the arguments" },
+	{ RXW_RPC_DECODE, "server could not read the operation code" },
+	{ RXW_RPC_OPCODE, "server does not know the operation" },
+	{ -456, "server could not free the arguments" },
+	{ -457, "client could not free the results" },
+	/* Volumes: they come before errno, whose numbers 101 to 120 may not be sent (afs-fileserver 5.2) */
+	{ 101, "volume needs salvage (VSALVAGE)" },
+	{ 102, "no such vnode (VNOVNODE)" },
+	{ 103, "no such volume on this server (VNOVOL)" },
+	{ 104, "volume exists already (VVOLEXISTS)" },
+	{ 105, "volume is not in service (VNOSERVICE)" },
+	{ 106, "volume is off-line (VOFFLINE)" },
+	{ 107, "volume is on-line already (VONLINE)" },
+	{ 108, "partition is full (VDISKFULL)" },
+	{ 109, "volume quota exceeded (VOVERQUOTA)" },
+	{ 110, "volume is busy (VBUSY)" },
+	{ 111, "volume has moved (VMOVED)" },
+	{ 112, "input or output error in the volume (VIO)" },
+	{ 113, "volume is being salvaged (VSALVAGING)" },
+	{ 120, "volume is restricted (VRESTRICTED)" },
+	{ 1234, "callback connection is bad (VICECONNBAD)" },
+	{ 1235, "token is dead (VICETOKENDEAD)" },
+};
+
+static const char *const rxkad_texts[] = {
+	"rxkad: inconsistent state",         "rxkad: message too short",
+	"rxkad: security level refused",     "rxkad: ticket length out of range",
+	"rxkad: wrong nonce",                "rxkad: not authorised",
+	"rxkad: bad key",                    "rxkad: bad ticket",
+	"rxkad: unknown service key",        "rxkad: ticket expired",
+	"rxkad: sealed data is inconsistent", "rxkad: length field exceeds the packet",
+	"rxkad: security level not allowed",
+};
+
+static const char *const rxgk_texts[] = {
+	"rxgk: inconsistent state",     "rxgk: message too short",
+	"rxgk: bad challenge",          "rxgk: encryption type not supported",
+	"rxgk: security level refused", "rxgk: unknown key version",
+	"rxgk: token expired",          "rxgk: not authorised",
+	"rxgk: bad token",              "rxgk: sealed data is inconsistent",
+	"rxgk: length field exceeds the packet", "rxgk: quality of protection refused",
+};
+
+static const char *const vl_texts[] = {
+	"VL: volume id exists",
+	"VL: input or output error",
+	"VL: volume name exists",
+	"VL: entry could not be created",
+	"VL: no such entry",
+	"VL: database is empty",
+	"VL: entry was deleted",
+	"VL: bad volume name",
+	"VL: bad index",
+	"VL: bad volume type",
+	"VL: bad server number",
+	"VL: bad partition number",
+	"VL: no room for another site",
+	"VL: no such site",
+	"VL: site is there already",
+	"VL: read-write volume not found",
+	"VL: bad reference count",
+	"VL: size exceeded",
+	"VL: bad entry",
+	"VL: bad step of the volume id",
+	"VL: volume id is in the table already",
+	"VL: entry is locked",
+	"VL: bad volume operation",
+	"VL: bad lock release",
+	"VL: release is interrupted",
+	"VL: bad server flag",
+	"VL: permission denied",
+	"VL: out of memory",
+	"VL: bad version",
+	"VL: index out of range",
+	"VL: address belongs to several servers",
+	"VL: bad mask",
+	"VL: database is damaged",
+};
+
+static const char *const pt_texts[] = {
+	"PT: name exists",
+	"PT: id exists",
+	"PT: ids are used up",
+	"PT: database failure",
+	"PT: no such user or group",
+	"PT: permission denied",
+	"PT: not a group",
+	"PT: not a user",
+	"PT: bad name",
+	"PT: bad argument",
+	"PT: no more entries",
+	"PT: database is damaged",
+	"PT: group is empty",
+	"PT: inconsistent database",
+	"PT: bad database address",
+	"PT: too many entries",
+	"PT: out of memory",
+	"PT: internal error",
+	"PT: name too long",
+};
+
+static const char *const ubik_texts[] = {
+	"ubik: no quorum",
+	"ubik: not the sync site",
+};
+
+static const struct family {
+	int32_t base;
+	size_t count;
+	const char *const *texts;
+} families[] = {
+	{ RXKAD_BASE, COUNT(rxkad_texts), rxkad_texts },
+	{ RXGK_BASE, COUNT(rxgk_texts), rxgk_texts },
+	{ VL_BASE, COUNT(vl_texts), vl_texts },
+	{ PT_BASE, COUNT(pt_texts), pt_texts },
+	{ UBIK_BASE, COUNT(ubik_texts), ubik_texts },
+};
+
+const char *rxw_strerror(int result)
+{
+	static const char *const texts[] = {
+		[0] = "success",
+		[RXW_EINVAL] = "invalid argument",
+		[RXW_ENOMEM] = "out of memory, or a memory limit is reached",
+		[RXW_EADDRINUSE] = "port is in use by another program",
+		[RXW_ESYS] = "system call failed",
+		[RXW_ECALL] = "the call has ended with an error",
+		[RXW_EAGAIN] = "cannot go on now without waiting",
+		[RXW_EEOF] = "the stream ended early",
+		[RXW_ESTATE] = "not allowed in this state",
+		[RXW_EDEADLK] = "a handler would wait for itself",
+		[RXW_ESTOPPED] = "stopping",
+		[RXW_ETIMEDOUT] = "timed out",
+		[RXW_ENOTSUP] = "not supported here",
+		[RXW_ELIMIT] = "a limit on the number of objects is reached",
+		[RXW_ENAME] = "no option of that name",
+		[RXW_EVALUE] = "value is malformed or out of range",
+		[RXW_EDECODE] = "received bytes are no valid encoding",
+	};
+	/* Unsigned, since the smallest int has no opposite. */
+	unsigned n = result < 0 ? 0u - (unsigned)result : (unsigned)result;
+
+	return n < COUNT(texts) ? texts[n] : "unknown result";
+}
+
+const char *rxw_code_text(int32_t code)
+{
+	if (code == 0)
+		return "success";
+	for (size_t i = 0; i < COUNT(single); i++)
+		if (single[i].code == code)
+			return single[i].text;
+	for (size_t i = 0; i < COUNT(families); i++)
+		if (code >= families[i].base && code - families[i].base < (int32_t)families[i].count)
+			return families[i].texts[code - families[i].base];
+	if (code >= UAE_BASE && code - UAE_BASE < UAE_COUNT)
+		return uae_table[code - UAE_BASE].text;
+	if (code > 0)
+		for (size_t i = 0; i < UAE_COUNT; i++)
+			if (uae_table[i].err == code)
+				return uae_table[i].text;
+	return "unknown code";
+}
+
+int32_t rxw_code_from_errno(int err)
+{
+	if (err <= 0)
+		return err;
+	/* From the front: EAGAIN and EOPNOTSUPP stand before their doubles. */
+	for (int32_t i = 0; i < UAE_COUNT; i++)
+		if (uae_table[i].err == err)
+			return UAE_BASE + i;
+	return err;
+}
+
+int rxw_code_to_errno(int32_t code)
+{
+	if (code < UAE_BASE || code - UAE_BASE >= UAE_COUNT || uae_table[code - UAE_BASE].err < 0)
+		return code;
+	return uae_table[code - UAE_BASE].err;
+}

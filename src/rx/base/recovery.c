@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When a transmission counts as lost: by time (RACK) and by an adaptive count; proportional rate reduction. */
+
+#include "base/recovery.h"
+
+#include <string.h>
+
+#define THRESHOLD_MIN 3u
+#define THRESHOLD_MAX 255u
+#define DECAY_ROUNDS  16u
+/* An end of recovery this far back can no longer be met by a loss; forgotten before orders wrap around. */
+#define ORDER_FORGET (1u << 30)
+
+/* How far `a` is behind `b`; <= 0 if it is not. Orders wrap around. */
+static int32_t behind(uint32_t a, uint32_t b)
+{
+	return (int32_t)(b - a);
+}
+
+void rxw_recovery_init(struct rxw_recovery *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->threshold = THRESHOLD_MIN;
+}
+
+void rxw_recovery_acked(struct rxw_recovery *r, uint32_t order, uint64_t sent_at)
+{
+	if (r->highest_order && behind(r->highest_order, order) <= 0)
+		return;
+	/* Twice in ascending order: the network keeps order as far as we know. */
+	if (r->highest_order)
+		r->ordered = true;
+	r->highest_order = order;
+	r->highest_sent_at = sent_at;
+	if (r->recovery_end && behind(r->recovery_end, order) > (int32_t)ORDER_FORGET)
+		r->recovery_end = 0;
+}
+
+bool rxw_recovery_is_lost(const struct rxw_recovery *r, const struct rxw_rtt *rtt, uint32_t order,
+			  uint64_t sent_at, uint64_t now, uint64_t *at)
+{
+	int32_t distance;
+	uint64_t due;
+
+	if (!r->highest_order)
+		return false;
+	distance = behind(order, r->highest_order);
+	if (distance <= 0)
+		return false;
+	if (r->ordered && (uint32_t)distance >= r->threshold)
+		return true;
+	due = sent_at + rxw_rtt_loss_delay(rtt);
+	if (now >= due)
+		return true;
+	if (at && (!*at || due < *at))
+		*at = due;
+	return false;
+}
+
+void rxw_recovery_reordered(struct rxw_recovery *r, uint32_t distance, uint64_t now, uint64_t srtt)
+{
+	uint32_t twice = r->threshold * 2;
+
+	r->threshold_decay_at = now + DECAY_ROUNDS * (srtt ? srtt : RXW_MS);
+	/* Found by time, not by count: the count is high enough. */
+	if (distance < r->threshold)
+		return;
+	if (distance >= THRESHOLD_MAX)
+		distance = THRESHOLD_MAX - 1;
+	r->threshold = twice > distance + 1 ? twice : distance + 1;
+	if (r->threshold > THRESHOLD_MAX)
+		r->threshold = THRESHOLD_MAX;
+}
+
+void rxw_recovery_decay(struct rxw_recovery *r, uint64_t now, uint64_t srtt)
+{
+	uint64_t period = DECAY_ROUNDS * (srtt ? srtt : RXW_MS);
+
+	if (r->threshold <= THRESHOLD_MIN || now < r->threshold_decay_at)
+		return;
+	for (uint64_t n = (now - r->threshold_decay_at) / period + 1; n && r->threshold > THRESHOLD_MIN; n--)
+		r->threshold = r->threshold / 2 > THRESHOLD_MIN ? r->threshold / 2 : THRESHOLD_MIN;
+	r->threshold_decay_at = now + period;
+}
+
+bool rxw_recovery_enter(struct rxw_recovery *r, uint32_t lost_order, uint32_t order_now, uint32_t flight)
+{
+	if (r->recovery_end && behind(r->recovery_end, lost_order) <= 0)
+		return false;
+	r->recovery_end = order_now;
+	r->prr_delivered = 0;
+	r->prr_out = 0;
+	r->prr_flight = flight;
+	return true;
+}
+
+bool rxw_recovery_active(const struct rxw_recovery *r)
+{
+	return r->recovery_end && behind(r->recovery_end, r->highest_order) <= 0;
+}
+
+void rxw_recovery_delivered(struct rxw_recovery *r, uint32_t packets)
+{
+	r->prr_delivered += packets;
+}
+
+void rxw_recovery_sent(struct rxw_recovery *r, uint32_t packets)
+{
+	r->prr_out += packets;
+}
+
+uint32_t rxw_recovery_prr(const struct rxw_recovery *r, uint32_t flight, uint32_t ssthresh)
+{
+	uint64_t allowed;
+
+	if (flight > ssthresh) {
+		/* Send in the proportion ssthresh to the flight at the loss, of what is delivered. */
+		uint64_t of = r->prr_flight ? r->prr_flight : 1;
+
+		allowed = ((uint64_t)r->prr_delivered * ssthresh + of - 1) / of;
+		allowed = allowed > r->prr_out ? allowed - r->prr_out : 0;
+	} else {
+		/* Below the target: grow back to it, by one more than is delivered. */
+		allowed = r->prr_delivered > r->prr_out ? r->prr_delivered - r->prr_out : 0;
+		allowed++;
+		if (allowed > ssthresh - flight)
+			allowed = ssthresh - flight;
+	}
+	/* The first retransmission goes out whatever is in flight. */
+	if (!allowed && !r->prr_out)
+		allowed = 1;
+	return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
+}
