@@ -15,9 +15,18 @@ src_tools_libtools_la_SOURCES = $(tools_common_sources)
 src_tools_libtools_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS)
 src_tools_libtools_la_LIBADD = src/rx/librxwire.la $(JANSSON_LIBS) $(INIH_LIBS)
 
-# bin_PROGRAMS += src/tools/rxperf
-# src_tools_rxperf_SOURCES = src/tools/rxperf.c
-# src_tools_rxperf_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
+bin_PROGRAMS += src/tools/rxperf
+src_tools_rxperf_SOURCES = \
+	src/tools/perf/client.c \
+	src/tools/perf/figures.c \
+	src/tools/perf/main.c \
+	src/tools/perf/perf.h \
+	src/tools/perf/runner.c \
+	src/tools/perf/serve.c src/tools/perf/serve.h \
+	src/tools/perf/server.c \
+	src/tools/perf/wire.c src/tools/perf/wire.h
+src_tools_rxperf_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tools_rxperf_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
 
 # bin_PROGRAMS += src/tools/afscp
 # src_tools_afscp_SOURCES = src/tools/afscp.c

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxperf: measures Rx, and nothing above it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/perf/perf.h"
+
+static void usage(FILE *out)
+{
+	fputs("usage: rxperf server [-p PORT] [option...]\n"
+	      "       rxperf client -c send|recv|rpc|file -s HOST [-p PORT] [option...]\n"
+	      "Measures the Rx transport. \"rxperf server --help\" and \"rxperf client --help\" list\n"
+	      "the options.\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	int status = TOOLS_EXIT_USAGE;
+
+	tools_set_program("rxperf");
+	if (argc > 1 && strcmp(argv[1], "server") == 0) {
+		status = perf_server_main(argc - 1, argv + 1);
+	} else if (argc > 1 && strcmp(argv[1], "client") == 0) {
+		status = perf_client_main(argc - 1, argv + 1);
+	} else if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		usage(stdout);
+		status = 0;
+	} else if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		printf("rxperf (rxwire) %s\n", rxw_version());
+		status = 0;
+	} else if (argc > 1) {
+		tools_error("\"%s\" is unknown: the first word is server or client; see rxperf --help",
+			    argv[1]);
+	} else {
+		tools_error("the first word is server or client; see rxperf --help");
+	}
+	return tools_finish(status);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two halves of rxperf. */
+#ifndef PERF_PERF_H
+#define PERF_PERF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <rxwire/rxwire.h>
+
+#include "tools/common/address.h"
+#include "tools/common/histogram.h"
+#include "tools/common/options.h"
+#include "tools/perf/wire.h"
+
+/* rxperf server: argv[0] is "server". Returns the exit status. */
+int perf_server_main(int argc, char **argv);
+/* rxperf client, likewise. */
+int perf_client_main(int argc, char **argv);
+
+enum perf_form { PERF_FORM_AUTO, PERF_FORM_BLOCKING, PERF_FORM_ASYNC };
+
+/* A load: what to do, with whom, how often. Filled by the client's main, then constant. */
+struct perf_load {
+	struct perf_request request;
+	uint64_t slots;          /* calls in flight, -t */
+	uint64_t per_connection; /* -C, 1..4 */
+	uint64_t calls_per_slot; /* -T; 0 with a duration */
+	uint64_t duration_ms;    /* -D, 0 = none */
+	uint64_t interval_ms;    /* 0 = no reports on the way */
+	bool verify, json;
+	enum perf_form form;
+	rxw_connection **connections; /* ceil(slots / per_connection) */
+	size_t connection_count;
+};
+
+/* How it went. */
+struct perf_result {
+	uint64_t bytes, calls;
+	struct tools_histogram *latency; /* owned by the caller */
+	json_t *intervals;               /* array, or NULL */
+	bool failed;                     /* a call failed: `why` says it all */
+	bool interrupted;                /* by a signal */
+	char why[320];
+};
+
+struct perf_runner;
+
+/* Make the state of a load; nothing runs yet. NULL without memory. */
+struct perf_runner *perf_runner_new(const struct perf_load *load);
+/* Run to the end. Once. */
+void perf_runner_run(struct perf_runner *runner, struct perf_result *result);
+/* End a run early; from any thread but a library one, at any time while the runner exists. */
+void perf_runner_stop(struct perf_runner *runner);
+void perf_runner_free(struct perf_runner *runner);
+
+/*
+ * Ask the server for its figures: a token for now (0 if it does not know the service), and what
+ * happened since (NULL likewise). Both wait 2 seconds at most.
+ */
+uint32_t perf_figures_mark(rxw_endpoint *endpoint, const struct tools_address *server);
+json_t *perf_figures_fetch(rxw_endpoint *endpoint, const struct tools_address *server,
+			   uint32_t token);
+
+/* One line for a call that ended with `code`. */
+void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a server of rxperf counts, and its two services. */
+#ifndef PERF_SERVE_H
+#define PERF_SERVE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <pthread.h>
+
+#include "tools/common/report.h"
+#include "tools/perf/perf.h"
+
+#define PERF_MAX_LISTEN 16
+#define PERF_MARKS      64 /* moments remembered for clients; the oldest is forgotten first */
+
+/* A moment: all counters as they were. */
+struct perf_moment {
+	uint32_t token;
+	uint64_t bytes_in, bytes_out, calls, failed;
+	struct tools_usage usage;
+	struct rxw_stats stats;
+};
+
+struct perf_server {
+	bool verify;
+	bool json;
+	const struct rxw_config *config;
+	rxw_endpoint *endpoints[PERF_MAX_LISTEN];
+	size_t endpoint_count;
+
+	/* Added to once per call. */
+	_Atomic uint64_t bytes_in, bytes_out, calls, failed, mismatches;
+
+	pthread_mutex_t lock; /* for what follows */
+	struct perf_moment start;
+	struct perf_moment marks[PERF_MARKS];
+	uint32_t last_token;
+};
+
+/* Handlers; the context is the struct perf_server. */
+int32_t perf_handle(rxw_call *call, void *context);
+int32_t perf_handle_figures(rxw_call *call, void *context);
+
+/* Take down this moment (server->start, or one of the marks). */
+void perf_moment_now(struct perf_server *server, struct perf_moment *moment);
+/* Report since a moment; a new reference, NULL without memory. */
+json_t *perf_server_report(struct perf_server *server, const struct perf_moment *since);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxperf server: options, endpoints, signals. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/common/signals.h"
+#include "tools/perf/serve.h"
+
+struct settings {
+	uint64_t port;
+	struct tools_list listen;
+	bool verify, json, inline_calls;
+};
+
+static const struct tools_option options[] = {
+	{ .name = "port", .letter = 'p', .kind = TOOLS_UINT, .offset = offsetof(struct settings, port),
+	  .argument = "PORT", .help = "UDP port, 0 = any free one (7009)", .max = 65535 },
+	{ .name = "listen", .kind = TOOLS_LIST, .offset = offsetof(struct settings, listen),
+	  .argument = "ADDR", .help = "address to serve on; may be repeated (0.0.0.0)" },
+	{ .name = "verify", .kind = TOOLS_FLAG, .offset = offsetof(struct settings, verify),
+	  .help = "check the data that clients send; they must be rxperf clients of rxwire" },
+	{ .name = "short", .kind = TOOLS_FLAG, .offset = offsetof(struct settings, inline_calls),
+	  .help = "serve calls on the thread that received them: for small rpc calls only" },
+	{ .name = "window", .letter = 'W', .kind = TOOLS_TUNABLE, .argument = "PACKETS",
+	  .help = "the same as --window of the transport, below 256" },
+	{ .name = "json", .kind = TOOLS_FLAG, .offset = offsetof(struct settings, json),
+	  .help = "print figures as JSON" },
+};
+
+static const struct tools_program program = {
+	.name = "rxperf",
+	.usage = "usage: rxperf server [-p PORT] [--listen ADDR] [option...]\n",
+	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGINT and SIGTERM print them and stop.",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+};
+
+static const int signals[] = { SIGINT, SIGTERM, SIGUSR1 };
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+static void log_line(void *arg, enum rxw_log_level level, const char *line)
+{
+	(void)arg;
+	if (level <= RXW_LOG_WARNING)
+		tools_error("%s", line);
+}
+
+static int add_service(struct perf_server *server, rxw_endpoint *endpoint, uint16_t id,
+		       const char *name, rxw_handler_fn handler, unsigned flags)
+{
+	struct rxw_service_options service = { .size = sizeof(service), .id = id, .name = name,
+					       .handler = handler, .context = server,
+					       .flags = flags };
+	rxw_service *added;
+
+	return rxw_service_add(endpoint, &service, &added);
+}
+
+/* Bind one address and offer the services there. 0, or -1 after a message. */
+static int listen_on(struct perf_server *server, rxw_engine *engine, const char *host,
+		     const struct settings *set)
+{
+	struct rxw_endpoint_options eo = { .size = sizeof(eo), .server = 1,
+					   .version_text = "rxwire rxperf" };
+	struct tools_address address;
+	char message[256], text[TOOLS_ADDRESS_TEXT];
+	rxw_endpoint *endpoint;
+	int rc;
+
+	if (tools_resolve(host, (uint16_t)set->port, 1, &address, message, sizeof(message)) < 0) {
+		tools_error("--listen: %s", message);
+		return -1;
+	}
+	tools_address_text(&address.sa, text, sizeof(text));
+	eo.address = (struct sockaddr *)&address.sa;
+	eo.address_len = address.len;
+	rc = rxw_endpoint_create(engine, &eo, &endpoint);
+	if (rc == -RXW_EADDRINUSE || (rc == -RXW_ESYS && errno == EADDRINUSE)) {
+		tools_error("port %u of %s is taken by another program: stop it, or choose another "
+			    "port with -p",
+			    (unsigned)set->port, text);
+		return -1;
+	}
+	if (rc < 0) {
+		tools_error("cannot serve on %s: %s", text,
+			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+		return -1;
+	}
+	server->endpoints[server->endpoint_count++] = endpoint;
+	rc = add_service(server, endpoint, PERF_SERVICE, "rxperf", perf_handle,
+			 set->inline_calls ? RXW_SERVICE_SHORT : 0);
+	if (rc == 0)
+		rc = add_service(server, endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
+				 perf_handle_figures, 0);
+	if (rc < 0)
+		tools_error("cannot offer the service on %s: %s", text, rxw_strerror(rc));
+	return rc < 0 ? -1 : 0;
+}
+
+static void print_figures(struct perf_server *server)
+{
+	json_t *report;
+
+	pthread_mutex_lock(&server->lock);
+	report = perf_server_report(server, &server->start);
+	pthread_mutex_unlock(&server->lock);
+	if (server->json) {
+		tools_json_print(report);
+		return;
+	}
+	if (report)
+		tools_report_print("served", report);
+	fflush(stdout);
+	json_decref(report);
+}
+
+static void print_ready(const struct perf_server *server)
+{
+	for (size_t i = 0; i < server->endpoint_count; i++) {
+		struct sockaddr_storage sa;
+		socklen_t len = sizeof(sa);
+		char text[TOOLS_ADDRESS_TEXT];
+
+		if (rxw_endpoint_address(server->endpoints[i], &sa, &len) == 0)
+			printf("rxperf server ready on %s\n",
+			       tools_address_text(&sa, text, sizeof(text)));
+	}
+	fflush(stdout);
+}
+
+/* Serve until a signal says stop. Returns the exit status. */
+static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
+			      const struct settings *set)
+{
+	static const char *const any[] = { "0.0.0.0" };
+	const char *const *hosts = set->listen.count ? set->listen.items : any;
+	size_t count = set->listen.count ? set->listen.count : 1;
+
+	if (count > PERF_MAX_LISTEN) {
+		tools_error("--listen: at most %d addresses", PERF_MAX_LISTEN);
+		return TOOLS_EXIT_USAGE;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (listen_on(server, engine, hosts[i], set) < 0)
+			return TOOLS_EXIT_FAILURE;
+	perf_moment_now(server, &server->start);
+	print_ready(server);
+	while (tools_signals_wait(signals, SIGNAL_COUNT) == SIGUSR1)
+		print_figures(server);
+	for (size_t i = 0; i < server->endpoint_count; i++)
+		rxw_endpoint_stop(server->endpoints[i], 1000);
+	print_figures(server);
+	return 0;
+}
+
+static int run(struct perf_server *server, const struct rxw_config *config,
+	       const struct settings *set)
+{
+	rxw_engine *engine;
+	int status, rc = rxw_engine_create(config, &engine);
+
+	if (rc < 0) {
+		tools_error("cannot start: %s",
+			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+		return TOOLS_EXIT_FAILURE;
+	}
+	status = serve_until_signal(server, engine, set);
+	for (size_t i = 0; i < server->endpoint_count; i++)
+		rxw_endpoint_destroy(server->endpoints[i]);
+	rxw_engine_destroy(engine);
+	return status;
+}
+
+int perf_server_main(int argc, char **argv)
+{
+	struct settings set = { .port = PERF_PORT };
+	struct rxw_config config;
+	struct perf_server *server;
+	enum tools_parsed parsed;
+	int first, status;
+
+	rxw_config_init(&config, sizeof(config));
+	config.log = log_line;
+	/* Every stream in flight holds a worker; a load of 200 must not queue behind 64. */
+	config.workers_max = 256;
+	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
+	if (parsed == TOOLS_RUN && first < argc) {
+		tools_error("\"%s\" is not expected; see rxperf server --help", argv[first]);
+		parsed = TOOLS_USAGE;
+	}
+	if (parsed != TOOLS_RUN) {
+		tools_list_free(&set.listen);
+		return parsed == TOOLS_DONE ? 0 : TOOLS_EXIT_USAGE;
+	}
+	tools_signals_block(signals, SIGNAL_COUNT);
+	perf_pattern_init();
+	server = calloc(1, sizeof(*server));
+	if (!server) {
+		tools_error("no memory");
+		return TOOLS_EXIT_FAILURE;
+	}
+	server->verify = set.verify;
+	server->json = set.json;
+	server->config = &config;
+	pthread_mutex_init(&server->lock, NULL);
+	status = run(server, &config, &set);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+	tools_list_free(&set.listen);
+	return status;
+}
