@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Floor 4 of librxwire: the public interface. Sources and private headers, one pair a line.
 
-rx_sources +=
+rx_sources += \
+	src/rx/face/config.c src/rx/face/config.h
 
 rx_public_headers += \
 	src/rx/rxwire/call.h \

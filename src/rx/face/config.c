@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of tunables: defaults, text in and out, and checks of a structure filled by hand. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/config.h>
+#include <rxwire/error.h>
+
+#include "base/addr.h"
+#include "face/config.h"
+
+#define KIB 1024ull
+#define MIB (1024ull * KIB)
+#define GIB (1024ull * MIB)
+#define HOUR 3600000ull
+#define CPU_LIMIT 8192ull /* CPU numbers of a list are below */
+
+/* How a field is written as text. */
+enum kind {
+	KIND_UINT,     /* unsigned; low..high, and 0 where `zero` says so */
+	KIND_SIZE,     /* size_t; the same with K, M, G */
+	KIND_CHOICE,   /* an enum: index into `words`, which reads "one|two|three" */
+	KIND_CPUS,     /* char[]: a list such as "0-3,8" */
+	KIND_TEXT,     /* char[]: anything that fits */
+	KIND_CLIENTS   /* debug_access and debug_clients together */
+};
+
+/* What 0 means where it is allowed outside of low..high. */
+#define ZERO_NO   NULL
+#define ZERO_AUTO "auto"
+#define ZERO_OFF  "off"
+
+struct field {
+	enum kind kind;
+	size_t offset, size;  /* of the member */
+	uint64_t low, high;   /* of numbers; enums: highest value */
+	const char *zero;     /* word for 0, NULL = 0 is not special */
+	const char *words;    /* KIND_CHOICE */
+	uint64_t preset;      /* default of numbers and enums */
+};
+
+/*
+ * Every tunable: name, argument, unit, scope; kind, member, low, high, word for 0, words,
+ * default; help.
+ * A word of a choice that `argument` does not show is for tests.
+ */
+#define TUNABLES(X)                                                                              \
+	X("listeners", "N|auto", "sockets", "endpoint", UINT, listeners, 1, 64, ZERO_AUTO,       \
+	  NULL, 0,                                                                               \
+	  "sockets and threads that share the port")                                             \
+	X("batch", "N", "datagrams", "endpoint", UINT, batch, 1, 64, ZERO_NO, NULL, 32,          \
+	  "datagrams or trains moved by one system call, 1 to 64")                               \
+	X("gso", "on|off|auto", "", "endpoint", CHOICE, gso, 0, 2, ZERO_NO, "auto|on|off",       \
+	  RXW_AUTO,                                                                              \
+	  "let the kernel cut trains into datagrams when sending")                               \
+	X("gro", "on|off|auto", "", "endpoint", CHOICE, gro, 0, 2, ZERO_NO, "auto|on|off",       \
+	  RXW_AUTO,                                                                              \
+	  "let the kernel join datagrams to trains when receiving")                              \
+	X("defer", "on|off|auto", "", "endpoint", CHOICE, defer, 0, 2, ZERO_NO, "auto|on|off",   \
+	  RXW_AUTO,                                                                              \
+	  "leave what an acknowledgement lets go to the writer that waits")                      \
+	X("steer", "cid|hash", "", "endpoint", CHOICE, steer, 0, 2, ZERO_NO, "cid|hash|wrong",   \
+	  RXW_STEER_CID,                                                                         \
+	  "what picks the socket of the port: connection id or addresses")                       \
+	X("io", "auto|mmsg|msg", "", "endpoint", CHOICE, io, 0, 2, ZERO_NO, "auto|mmsg|msg",     \
+	  RXW_IO_AUTO,                                                                           \
+	  "back-end: batches of datagrams, or one for each system call")                         \
+	X("window", "N", "packets", "endpoint", UINT, window, 1, 255, ZERO_NO, NULL, 255,        \
+	  "most packets in flight of a call, both directions, 1 to 255")                         \
+	X("mtu", "N", "bytes", "endpoint", UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,            \
+	  "UDP payload of one packet, 548 to 9000")                                              \
+	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO,     \
+	  NULL, 0,                                                                               \
+	  "receive buffer of each socket")                                                       \
+	X("sndbuf", "SIZE|auto", "bytes", "endpoint", SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,     \
+	  NULL, 0,                                                                               \
+	  "send buffer of each socket")                                                          \
+	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,              \
+	  "processors for the library's threads, such as 0-3,8; empty = all")                    \
+	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL,     \
+	  50,                                                                                    \
+	  "how long a waiting receiver polls before it sleeps; 0 = never")                       \
+	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,            \
+	  "auto|on|off", RXW_AUTO,                                                               \
+	  "probe the path for larger packets; auto = not on loopback")                           \
+	X("jumbo", "on|off|auto", "", "endpoint", CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",   \
+	  RXW_AUTO,                                                                              \
+	  "tell peers that they may send jumbograms; auto = off")                                \
+	X("dead-ms", "N", "ms", "call", UINT, dead_ms, 1000, HOUR, ZERO_NO, NULL, 12000,         \
+	  "a peer that is not heard of for so long is dead")                                     \
+	X("idle-ms", "N|off", "ms", "call", UINT, idle_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,      \
+	  "client calls end when no data moved for so long")                                     \
+	X("server-idle-ms", "N|off", "ms", "call", UINT, server_idle_ms, 1, 24 * HOUR,           \
+	  ZERO_OFF, NULL, 60000,                                                                 \
+	  "server calls end when no data moved for so long")                                     \
+	X("hard-ms", "N|off", "ms", "call", UINT, hard_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,      \
+	  "client calls end after so long, come what may")                                       \
+	X("call-memory", "SIZE", "bytes", "call", SIZE, call_memory, 16 * KIB, 64 * GIB,         \
+	  ZERO_NO, NULL, 2 * MIB,                                                                \
+	  "received bytes that the queue of one call may pin")                                   \
+	X("connection-memory", "SIZE", "bytes", "endpoint", SIZE, connection_memory, 16 * KIB,   \
+	  64 * GIB, ZERO_NO, NULL, 8 * MIB,                                                      \
+	  "received bytes that the calls of one connection may pin")                             \
+	X("peer-memory", "SIZE", "bytes", "endpoint", SIZE, peer_memory, 16 * KIB, 64 * GIB,     \
+	  ZERO_NO, NULL, 32 * MIB,                                                               \
+	  "received bytes that the connections of one peer may pin")                             \
+	X("memory", "SIZE", "bytes", "engine", SIZE, memory, 2 * MIB, 1024 * GIB, ZERO_NO,       \
+	  NULL, 192 * MIB,                                                                       \
+	  "all packet buffers of the engine")                                                    \
+	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO,       \
+	  NULL, 512,                                                                             \
+	  "packets that a call queues before its writer waits")                                  \
+	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,    \
+	  NULL, 50,                                                                              \
+	  "refusals sent to strangers; 0 = none")                                                \
+	X("version-rate", "N", "per second", "endpoint", UINT, version_rate, 0, 1000000,         \
+	  ZERO_NO, NULL, 50,                                                                     \
+	  "VERSION and DEBUG answers sent to other hosts; 0 = none")                             \
+	X("debug-clients", "CIDR|local|any|off", "", "endpoint", CLIENTS, debug_clients, 0, 0,   \
+	  ZERO_NO, NULL, 0,                                                                      \
+	  "who is answered when asking for DEBUG figures; default local")                        \
+	X("unproven-per-host", "N", "connections", "endpoint", UINT, unproven_per_host, 1,       \
+	  1000000, ZERO_NO, NULL, 64,                                                            \
+	  "connections of one address that has not proved itself")                               \
+	X("unproven-total", "N", "connections", "endpoint", UINT, unproven_total, 1, 10000000,   \
+	  ZERO_NO, NULL, 8192,                                                                   \
+	  "connections of all addresses that have not proved themselves")                        \
+	X("workers-min", "N", "threads", "endpoint", UINT, workers_min, 1, 4096, ZERO_NO,        \
+	  NULL, 2,                                                                               \
+	  "threads kept ready for the calls of a server")                                        \
+	X("workers-max", "N", "threads", "endpoint", UINT, workers_max, 1, 4096, ZERO_NO,        \
+	  NULL, 64,                                                                              \
+	  "most threads that serve calls")                                                       \
+	X("queue", "N", "calls", "endpoint", UINT, queue, 0, 1000000, ZERO_NO, NULL, 1024,       \
+	  "calls that may wait for a thread; more are told BUSY")                                \
+	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096,           \
+	  ZERO_NO, NULL, 0,                                                                      \
+	  "threads kept for services whose calls are short")                                     \
+	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,              \
+	  "tests only: make sends fail, such as gso:EIO@100")
+
+#define MEMBER_SIZE(member) sizeof(((struct rxw_config *)0)->member)
+
+static const struct rxw_option options[] = {
+#define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help) \
+	{ name, argument, unit, scope, help },
+	TUNABLES(X)
+#undef X
+};
+
+static const struct field fields[] = {
+#define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help)         \
+	{ KIND_##kind, offsetof(struct rxw_config, member), MEMBER_SIZE(member), low, high, zero, \
+	  words, preset },
+	TUNABLES(X)
+#undef X
+};
+
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+const struct rxw_option *rxw_config_options(size_t *count)
+{
+	if (count)
+		*count = FIELDS;
+	return options;
+}
+
+/* ---- members as numbers ---- */
+
+static bool is_number(const struct field *f)
+{
+	return f->kind == KIND_UINT || f->kind == KIND_SIZE || f->kind == KIND_CHOICE;
+}
+
+static uint64_t load(const struct rxw_config *c, const struct field *f)
+{
+	const char *at = (const char *)c + f->offset;
+	unsigned u;
+	size_t s;
+
+	if (f->kind == KIND_SIZE) {
+		memcpy(&s, at, sizeof(s));
+		return s;
+	}
+	/* unsigned, or an enumeration: all of this library's have its size */
+	memcpy(&u, at, sizeof(u));
+	return u;
+}
+
+static void store(struct rxw_config *c, const struct field *f, uint64_t value)
+{
+	char *at = (char *)c + f->offset;
+	unsigned u = (unsigned)value;
+	size_t s = (size_t)value;
+
+	if (f->kind == KIND_SIZE)
+		memcpy(at, &s, sizeof(s));
+	else
+		memcpy(at, &u, sizeof(u));
+}
+
+_Static_assert(sizeof(enum rxw_switch) == sizeof(unsigned), "load() and store()");
+_Static_assert(sizeof(enum rxw_steer) == sizeof(unsigned), "load() and store()");
+_Static_assert(sizeof(enum rxw_io_kind) == sizeof(unsigned), "load() and store()");
+
+static uint64_t highest(const struct field *f)
+{
+	return f->kind == KIND_SIZE && f->high > SIZE_MAX / 2 ? SIZE_MAX / 2 : f->high;
+}
+
+static bool in_range(const struct field *f, uint64_t value)
+{
+	return (value >= f->low && value <= highest(f)) || (!value && f->zero);
+}
+
+/* ---- text of values ---- */
+
+static void say(char *message, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void say(char *message, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	if (!message || !size)
+		return;
+	va_start(args, format);
+	vsnprintf(message, size, format, args);
+	va_end(args);
+}
+
+/* Digits alone, or with one of K, M, G where `suffix`; the whole text. */
+static bool parse_number(const char *text, bool suffix, uint64_t *value)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		unsigned digit = (unsigned)(*text - '0');
+
+		if (v > (UINT64_MAX - digit) / 10)
+			return false;
+		v = v * 10 + digit;
+	}
+	if (suffix && *text) {
+		switch (*text++) {
+		case 'k': case 'K': shift = 10; break;
+		case 'm': case 'M': shift = 20; break;
+		case 'g': case 'G': shift = 30; break;
+		default: return false;
+		}
+	}
+	if (*text || v > UINT64_MAX >> shift)
+		return false;
+	*value = v << shift;
+	return true;
+}
+
+/* One CPU number at *text; moves it on. */
+static bool cpu_number(const char **text, uint64_t *cpu)
+{
+	const char *t = *text;
+
+	if (*t < '0' || *t > '9')
+		return false;
+	for (*cpu = 0; *t >= '0' && *t <= '9'; t++) {
+		*cpu = *cpu * 10 + (uint64_t)(*t - '0');
+		if (*cpu >= CPU_LIMIT)
+			return false;
+	}
+	*text = t;
+	return true;
+}
+
+/* "" or numbers and rising ranges, joined by commas. */
+static bool cpu_list(const char *text)
+{
+	uint64_t low, high;
+
+	if (!*text)
+		return true;
+	for (;;) {
+		if (!cpu_number(&text, &low))
+			return false;
+		if (*text == '-') {
+			text++;
+			if (!cpu_number(&text, &high) || high < low)
+				return false;
+		}
+		if (!*text)
+			return true;
+		if (*text++ != ',')
+			return false;
+	}
+}
+
+/* Position of `value` in "one|two|three", or -1. */
+static int find_word(const char *words, const char *value)
+{
+	size_t length = strlen(value);
+	int i = 0;
+
+	for (const char *w = words; w; i++) {
+		const char *bar = strchr(w, '|');
+		size_t n = bar ? (size_t)(bar - w) : strlen(w);
+
+		if (n == length && !memcmp(w, value, n))
+			return i;
+		w = bar ? bar + 1 : NULL;
+	}
+	return -1;
+}
+
+/* The word at position `index`; its length. */
+static size_t word_at(const char *words, uint64_t index, const char **word)
+{
+	for (; index; index--)
+		words = strchr(words, '|') + 1;
+	*word = words;
+	return strcspn(words, "|");
+}
+
+/* What a number may be: "a whole number from 1 to 255 (packets)". */
+static void describe(const struct field *f, const char *unit, char *text, size_t size)
+{
+	static const char suffix[] = " KMG";
+	uint64_t v[2] = { f->low, highest(f) };
+	const char *comma = f->zero ? ", or " : "", *zero = f->zero ? f->zero : "";
+	char bound[2][24];
+
+	for (int i = 0; i < 2; i++) {
+		unsigned s = 0;
+
+		for (; f->kind == KIND_SIZE && s < 3 && v[i] && !(v[i] & 1023); s++)
+			v[i] >>= 10;
+		snprintf(bound[i], sizeof(bound[i]), "%llu%.*s", (unsigned long long)v[i],
+			 s ? 1 : 0, suffix + s);
+	}
+	if (f->kind == KIND_SIZE)
+		snprintf(text, size, "a number of %s from %s to %s%s%s", unit, bound[0], bound[1],
+			 comma, zero);
+	else
+		snprintf(text, size, "a whole number from %s to %s (%s)%s%s", bound[0], bound[1],
+			 unit, comma, zero);
+}
+
+/* ---- the functions ---- */
+
+/* Names are equal when "_" and "-" are taken as the same. */
+static const struct field *find(const char *name)
+{
+	for (size_t i = 0; i < FIELDS; i++) {
+		const char *a = options[i].name, *b = name;
+
+		while (*a && (*a == *b || (*a == '-' && *b == '_'))) {
+			a++;
+			b++;
+		}
+		if (!*a && !*b)
+			return &fields[i];
+	}
+	return NULL;
+}
+
+void rxw_config_init(struct rxw_config *config, size_t size)
+{
+	struct rxw_config c;
+
+	if (!config || size < sizeof(config->size))
+		return;
+	memset(&c, 0, sizeof(c));
+	for (size_t i = 0; i < FIELDS; i++)
+		if (is_number(&fields[i]))
+			store(&c, &fields[i], fields[i].preset);
+	c.size = size;
+	/* What the caller has and this library does not know stays zero: "not set". */
+	memset(config, 0, size);
+	memcpy(config, &c, size < sizeof(c) ? size : sizeof(c));
+}
+
+/* Does the structure that the caller was compiled with have this member? */
+static bool has_member(const struct rxw_config *config, const struct field *f)
+{
+	return config->size >= f->offset + f->size;
+}
+
+static int set_text(struct rxw_config *config, const struct field *f, const char *value)
+{
+	size_t length = strlen(value);
+
+	if (length >= f->size)
+		return -RXW_EVALUE;
+	memset((char *)config + f->offset, 0, f->size);
+	memcpy((char *)config + f->offset, value, length);
+	return 0;
+}
+
+static int set_clients(struct rxw_config *config, const struct field *f, const char *value)
+{
+	int word = find_word("local|off|any", value); /* in the order of enum rxw_debug_access */
+	struct rxw_cidr net;
+
+	if (word < 0 && (!rxw_cidr_parse(&net, value) || strlen(value) >= f->size))
+		return -RXW_EVALUE;
+	set_text(config, f, word < 0 ? value : "");
+	config->debug_access = word < 0 ? RXW_DEBUG_NET : (enum rxw_debug_access)word;
+	return 0;
+}
+
+static int set_number(struct rxw_config *config, const struct field *f, const char *value)
+{
+	uint64_t v;
+
+	if (f->zero && !strcmp(value, f->zero))
+		v = 0;
+	else if (!parse_number(value, f->kind == KIND_SIZE, &v) || !in_range(f, v))
+		return -RXW_EVALUE;
+	store(config, f, v);
+	return 0;
+}
+
+static int set_field(struct rxw_config *config, const struct field *f, const char *value)
+{
+	int word;
+
+	switch (f->kind) {
+	case KIND_UINT:
+	case KIND_SIZE:
+		return set_number(config, f, value);
+	case KIND_CHOICE:
+		word = find_word(f->words, value);
+		if (word < 0)
+			return -RXW_EVALUE;
+		store(config, f, (uint64_t)word);
+		return 0;
+	case KIND_CPUS:
+		return cpu_list(value) ? set_text(config, f, value) : -RXW_EVALUE;
+	case KIND_CLIENTS:
+		return set_clients(config, f, value);
+	case KIND_TEXT:
+		break;
+	}
+	return set_text(config, f, value);
+}
+
+static void explain(const struct field *f, const char *value, char *message, size_t size)
+{
+	const struct rxw_option *o = &options[f - fields];
+	char allowed[160] = "";
+
+	switch (f->kind) {
+	case KIND_UINT:
+	case KIND_SIZE:
+		describe(f, o->unit, allowed, sizeof(allowed));
+		break;
+	case KIND_CHOICE:
+		snprintf(allowed, sizeof(allowed), "one of %s", o->argument);
+		break;
+	case KIND_CPUS:
+		snprintf(allowed, sizeof(allowed), "a list of processors such as 0-3,8");
+		break;
+	case KIND_CLIENTS:
+		snprintf(allowed, sizeof(allowed),
+			 "local, any, off or a network such as 10.0.0.0/8");
+		break;
+	case KIND_TEXT:
+		snprintf(allowed, sizeof(allowed), "a text of at most %zu bytes", f->size - 1);
+		break;
+	}
+	say(message, size, "%s: \"%.64s\" is not %s", o->name, value, allowed);
+}
+
+int rxw_config_set(struct rxw_config *config, const char *name, const char *value, char *message,
+		   size_t message_size)
+{
+	const struct field *f;
+	int rc;
+
+	if (message && message_size)
+		*message = 0;
+	if (!config || !name || !value) {
+		say(message, message_size, "no configuration, name or value was given");
+		return -RXW_EINVAL;
+	}
+	f = find(name);
+	if (!f) {
+		say(message, message_size, "%.64s: there is no option of this name", name);
+		return -RXW_ENAME;
+	}
+	if (!has_member(config, f)) {
+		say(message, message_size,
+		    "%s: this program was built for an older library without this option", name);
+		return -RXW_ENAME;
+	}
+	rc = set_field(config, f, value);
+	if (rc < 0)
+		explain(f, value, message, message_size);
+	return rc;
+}
+
+int rxw_config_get(const struct rxw_config *config, const char *name, char *text, size_t text_size)
+{
+	const struct field *f = config && name ? find(name) : NULL;
+	const char *word = NULL;
+	size_t length = 0;
+	char digits[24];
+
+	if (!config || !name || !text)
+		return -RXW_EINVAL;
+	if (!f || !has_member(config, f))
+		return -RXW_ENAME;
+	if (f->kind == KIND_CLIENTS && config->debug_access != RXW_DEBUG_NET) {
+		if ((unsigned)config->debug_access > RXW_DEBUG_ANY)
+			return -RXW_EINVAL;
+		length = word_at("local|off|any", config->debug_access, &word);
+	} else if (f->kind == KIND_CHOICE) {
+		if (load(config, f) > f->high)
+			return -RXW_EINVAL;
+		length = word_at(f->words, load(config, f), &word);
+	} else if (is_number(f)) {
+		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)load(config, f));
+		word = f->zero && !load(config, f) ? f->zero : digits;
+		length = strlen(word);
+	} else {
+		word = (const char *)config + f->offset;
+		length = strnlen(word, f->size);
+	}
+	if (length >= text_size)
+		return -RXW_EINVAL;
+	memcpy(text, word, length);
+	text[length] = 0;
+	return (int)length;
+}
+
+/* Fields set by hand must pass what the parser demands. */
+static bool field_good(const struct rxw_config *c, const struct field *f)
+{
+	const char *text = (const char *)c + f->offset;
+	struct rxw_cidr net;
+
+	if (is_number(f))
+		return in_range(f, load(c, f));
+	if (strnlen(text, f->size) == f->size)
+		return false;
+	if (f->kind == KIND_CPUS)
+		return cpu_list(text);
+	if (f->kind == KIND_CLIENTS)
+		return (unsigned)c->debug_access <= RXW_DEBUG_ANY ||
+		       (c->debug_access == RXW_DEBUG_NET && rxw_cidr_parse(&net, text));
+	return true;
+}
+
+int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
+{
+	size_t known = from->size < sizeof(*full) ? from->size : sizeof(*full);
+
+	if (from->size < sizeof(from->size))
+		return -RXW_EINVAL;
+	rxw_config_init(full, sizeof(*full));
+	memcpy(full, from, known);
+	full->size = sizeof(*full);
+	for (size_t i = 0; i < FIELDS; i++) {
+		const struct field *f = &fields[i];
+
+		/* "0 = default" of the memory sizes; a member cut in two by `size` is not there */
+		if (f->kind == KIND_SIZE && !load(full, f))
+			store(full, f, f->preset);
+		if (f->offset + f->size > from->size && f->offset < from->size) {
+			memset((char *)full + f->offset, 0, f->size);
+			if (is_number(f))
+				store(full, f, f->preset);
+		}
+		if (!field_good(full, f))
+			return -RXW_EINVAL;
+	}
+	if (full->workers_min > full->workers_max)
+		full->workers_min = full->workers_max;
+	if (full->reserved_short >= full->workers_max)
+		full->reserved_short = full->workers_max - 1;
+	return 0;
+}
