@@ -88,6 +88,7 @@ bool rxw_pconn_idle(const struct rxw_pconn *c);
 struct rxw_conntable { struct rxw_pconn **slot; unsigned size, count; uint64_t key[2]; };
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2]);
 void rxw_conntable_fini(struct rxw_conntable *t);
+/* -RXW_ELIMIT: too many connections with this cid. */
 int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c);
 void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c);
 /*

@@ -28,7 +28,7 @@ struct rxw_peer {
 	_Atomic(uint64_t) idle_since;
 	struct rxw_budget memory;             /* received bytes pinned by its calls */
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
-	bool local;                           /* an address of this host: fixed at creation */
+	bool local;                           /* an address of this host: loopback ones are known as such at creation, others set by who creates it */
 };
 
 /* Table of peers; the caller locks it. */
@@ -48,6 +48,10 @@ void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
 /* May `bytes` of UDP payload leave in `datagrams` datagrams? Charges them if so; always true for a proven one. */
 bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
 void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
+/* Bytes with IP and UDP headers that may leave before the address is proven; UINT64_MAX for a proven one. */
+uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
+/* Bytes of IP and UDP headers of a datagram to or from it. */
+unsigned rxw_peer_overhead(const struct rxw_peer *p);
 
 /* A rate limit: at most `per_second`, in bursts of the same size. The caller locks it. */
 struct rxw_rate { uint64_t per_second, tokens_ns, at; };
@@ -65,5 +69,7 @@ void rxw_strangers_destroy(struct rxw_strangers *s);
 enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *host, bool local);
 void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host); /* proved, or gone */
 unsigned rxw_strangers_total(const struct rxw_strangers *s);
+/* Over a quarter of the cap: unproven connections may queue 2 packets instead of 16. */
+bool rxw_strangers_pressed(const struct rxw_strangers *s);
 
 #endif

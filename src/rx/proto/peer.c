@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is known of a peer address; the table of peers; the limit of 3 for unproven addresses; rate limits. */
+#include <stdlib.h>
+
+#include "base/rtt.h"
+#include "proto/peer.h"
+
+#define PROOF_LIFE (60 * RXW_SEC)
+#define PEER_LIFE  (300 * RXW_SEC)
+#define FIRST_SIZE 64u
+
+struct rxw_peer_table {
+	struct rxw_peer **slot;
+	unsigned size, count;
+	uint64_t key[2];
+	uint64_t peer_memory;
+};
+
+struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory)
+{
+	struct rxw_peer_table *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->slot = calloc(FIRST_SIZE, sizeof(*t->slot));
+	if (t->slot == NULL) {
+		free(t);
+		return NULL;
+	}
+	t->size = FIRST_SIZE;
+	t->key[0] = key[0];
+	t->key[1] = key[1];
+	t->peer_memory = peer_memory;
+	return t;
+}
+
+void rxw_peer_table_destroy(struct rxw_peer_table *t)
+{
+	if (t == NULL)
+		return;
+	for (unsigned i = 0; i < t->size; i++)
+		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
+			next = p->hash_next;
+			free(p);
+		}
+	free(t->slot);
+	free(t);
+}
+
+static void grow(struct rxw_peer_table *t)
+{
+	unsigned size = t->size * 2;
+	struct rxw_peer **slot = calloc(size, sizeof(*slot));
+
+	if (slot == NULL)
+		return; /* longer chains, no more */
+	for (unsigned i = 0; i < t->size; i++)
+		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
+			struct rxw_peer **to = &slot[rxw_addr_hash(&p->addr, t->key, true) & (size - 1)];
+
+			next = p->hash_next;
+			p->hash_next = *to;
+			*to = p;
+		}
+	free(t->slot);
+	t->slot = slot;
+	t->size = size;
+}
+
+struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
+{
+	uint64_t hash = rxw_addr_hash(addr, t->key, true);
+	struct rxw_peer *p;
+
+	for (p = t->slot[hash & (t->size - 1)]; p != NULL; p = p->hash_next)
+		if (rxw_addr_equal(&p->addr, addr)) {
+			rxw_peer_ref(p);
+			return p;
+		}
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return NULL;
+	if (t->count >= t->size)
+		grow(t);
+	p->addr = *addr;
+	p->local = rxw_addr_is_loopback(addr);
+	atomic_init(&p->refs, 1);
+	atomic_init(&p->idle_since, now);
+	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
+	p->hash_next = t->slot[hash & (t->size - 1)];
+	t->slot[hash & (t->size - 1)] = p;
+	t->count++;
+	return p;
+}
+
+void rxw_peer_ref(struct rxw_peer *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void rxw_peer_unref(struct rxw_peer *p, uint64_t now)
+{
+	atomic_store_explicit(&p->idle_since, now, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&p->refs, 1, memory_order_release);
+}
+
+void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
+{
+	for (unsigned i = 0; i < t->size; i++)
+		for (struct rxw_peer **at = &t->slot[i]; *at != NULL;) {
+			struct rxw_peer *p = *at;
+
+			if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0 ||
+			    now < atomic_load_explicit(&p->idle_since, memory_order_relaxed) + PEER_LIFE) {
+				at = &p->hash_next;
+				continue;
+			}
+			*at = p->hash_next;
+			t->count--;
+			free(p);
+		}
+}
+
+unsigned rxw_peer_count(const struct rxw_peer_table *t)
+{
+	return t->count;
+}
+
+struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
+{
+	if (index >= t->count)
+		return NULL;
+	for (unsigned i = 0; i < t->size; i++)
+		for (struct rxw_peer *p = t->slot[i]; p != NULL; p = p->hash_next)
+			if (index-- == 0)
+				return p;
+	return NULL;
+}
+
+bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t at = atomic_load_explicit(&p->proven_at, memory_order_relaxed);
+
+	return at != 0 && now < at + PROOF_LIFE;
+}
+
+void rxw_peer_prove(struct rxw_peer *p, uint64_t now)
+{
+	atomic_store_explicit(&p->proven_at, now ? now : 1, memory_order_relaxed);
+	/* What counts is exchanged anew once the proof is stale. */
+	atomic_store_explicit(&p->unproven_in, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->unproven_out, 0, memory_order_relaxed);
+}
+
+unsigned rxw_peer_overhead(const struct rxw_peer *p)
+{
+	return p->addr.u.sa.sa_family == AF_INET6 ? 48 : 28;
+}
+
+uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t in, out;
+
+	if (rxw_peer_proven(p, now))
+		return UINT64_MAX;
+	in = 3 * atomic_load_explicit(&p->unproven_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unproven_out, memory_order_relaxed);
+	return in > out ? in - out : 0;
+}
+
+bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now)
+{
+	uint64_t whole, in, out;
+
+	if (rxw_peer_proven(p, now))
+		return true;
+	whole = bytes + (uint64_t)datagrams * rxw_peer_overhead(p);
+	in = 3 * atomic_load_explicit(&p->unproven_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unproven_out, memory_order_relaxed);
+	do {
+		if (out + whole > in)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&p->unproven_out, &out, out + whole, memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
+{
+	atomic_fetch_add_explicit(&p->unproven_in, bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
+				  memory_order_relaxed);
+}
+
+void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now)
+{
+	r->per_second = per_second;
+	r->tokens_ns = RXW_SEC;
+	r->at = now;
+}
+
+bool rxw_rate_take(struct rxw_rate *r, uint64_t now)
+{
+	uint64_t price;
+
+	if (r->per_second == 0)
+		return false;
+	/* Tokens are time: one second of it buys the burst. */
+	price = RXW_SEC / r->per_second;
+	if (price == 0)
+		price = 1;
+	if (now > r->at) {
+		uint64_t passed = now - r->at;
+
+		r->tokens_ns = passed >= RXW_SEC - r->tokens_ns ? RXW_SEC : r->tokens_ns + passed;
+		r->at = now;
+	}
+	if (r->tokens_ns < price)
+		return false;
+	r->tokens_ns -= price;
+	return true;
+}
