@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the two programs against OpenAFS's own Rx library share: the words of the rxperf service,
+ * the test pattern, option values, and whole reads and writes on an OpenAFS call.
+ *
+ * Nothing here uses librxwire: these programs are the other side of the interoperation tests, and
+ * the yardstick for "OpenAFS's own library" in the benchmark.
+ */
+#ifndef AFSRX_H
+#define AFSRX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sys/types.h>
+#include <netinet/in.h>
+
+#include <afs/param.h>
+#include <afs/stds.h>
+#include <rx/rx.h>
+#include <rx/rx_null.h>
+
+enum {
+	AFSRX_PORT = 7009,
+	AFSRX_SERVICE = 147,
+	AFSRX_VERSION = 3,
+	AFSRX_COOKIE = 0x4711,
+	AFSRX_MAX_IO = 524288, /* largest read or write size that a server takes */
+	AFSRX_MAX_LIST = 4096, /* words of one FILE list */
+};
+
+enum afsrx_command {
+	AFSRX_SEND = 0,
+	AFSRX_RECV = 1,
+	AFSRX_RPC = 3,
+	AFSRX_FILE = 4,
+};
+
+/* How the library is set up; the same for both programs. Zero means: leave the library's value. */
+struct afsrx_setup {
+	int window;	/* packets, both directions */
+	int udp_buffer; /* bytes, for the socket's two buffers */
+	bool no_jumbo;
+	bool hot_thread;
+};
+
+/* CPU time and context switches of this process so far. */
+struct afsrx_usage {
+	double user_s;
+	double sys_s;
+	long switches;
+};
+
+/* Prints "program: text" and ends the program with status 2 (usage) or 1. */
+void afsrx_usage_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void afsrx_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* Parses a count with an optional K, M or G (powers of two) within [low, high], or dies. */
+uint64_t afsrx_number(const char *option, const char *text, uint64_t low, uint64_t high);
+
+/* Applies one of --window, --udp-buffer, --no-jumbo, --hot-thread; false if it is none of them. */
+#define AFSRX_SETUP_OPTIONS                                                                        \
+	{ "window", required_argument, NULL, 'W' }, { "udp-buffer", required_argument, NULL, 'u' },  \
+		{ "no-jumbo", no_argument, NULL, 'N' }, { "hot-thread", no_argument, NULL, 'H' }
+#define AFSRX_SETUP_LETTERS "W:u:NH"
+bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg);
+
+/* Before and after rx_Init: the library takes some settings only on one side of it. */
+void afsrx_setup_before(const struct afsrx_setup *setup);
+void afsrx_setup_after(const struct afsrx_setup *setup);
+
+double afsrx_now(void);
+void afsrx_usage_now(struct afsrx_usage *out);
+
+/* Once, at the start of the program. */
+void afsrx_pattern_init(void);
+/* The pattern: byte number pos of a stream of data. pos counts from the first byte behind the words. */
+void afsrx_fill(unsigned char *buf, size_t len, uint64_t pos);
+/* Number of bytes that differ from the pattern. */
+size_t afsrx_mismatch(const unsigned char *buf, size_t len, uint64_t pos);
+
+/* Whole transfers; 0, or the call's error (never 0 on failure). */
+int afsrx_write(struct rx_call *call, const void *buf, size_t len);
+int afsrx_read(struct rx_call *call, void *buf, size_t len);
+int afsrx_write_words(struct rx_call *call, const uint32_t *words, size_t n);
+int afsrx_read_words(struct rx_call *call, uint32_t *words, size_t n);
+
+/* One step of data in pieces of io bytes; buf has io bytes. *pos advances. fill and verify: see
+ * afsrx_fill, afsrx_mismatch; *bad counts the bytes that differ. */
+int afsrx_put(struct rx_call *call, unsigned char *buf, size_t io, uint64_t len, bool fill,
+	      uint64_t *pos);
+int afsrx_get(struct rx_call *call, unsigned char *buf, size_t io, uint64_t len, bool verify,
+	      uint64_t *pos, uint64_t *bad);
+
+/* The library's packet counters as the inside of a JSON object, without braces. */
+void afsrx_print_counters(void);
+
+#endif

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A real OpenAFS cell, of one machine: our afscp against its location server and fileserver.
+
+# Without the overseer: vlserver and ptserver, which elect themselves within seconds, then fileserver
+# and volserver. The volume comes from a dump of our own making, since only a cache manager could
+# create files and set the root directory's rights.
+tree=$work/tree
+
+make_tree() {
+	local i
+	mkdir -p "$tree/sub/deep" "$tree/many"
+	echo 'hello, world' > "$tree/hello.txt"
+	: > "$tree/empty"
+	echo deep > "$tree/sub/deep/file"
+	ln -s hello.txt "$tree/link"
+	head -c 70000001 /dev/urandom > "$tree/large"
+	for ((i = 0; i < 1000; i++)); do
+		echo "$i" > "$tree/many/a-name-that-takes-two-slots-$i"
+	done
+	chmod 640 "$tree/hello.txt"
+	touch -d '2021-03-04 05:06:07 UTC' "$tree/hello.txt"
+}
+
+# elected PORT: the database server there has a quorum (of itself).
+elected() {
+	limited 10 udebug "$address" "$1" 2> /dev/null | grep -q 'Recovery state 1f'
+}
+
+databases_ready() {
+	# The databases are made by the first transaction that finds them empty.
+	limited 10 vos listvldb -noauth > /dev/null 2>&1
+	limited 10 pts listmax -noauth > /dev/null 2>&1
+	elected 7003 && elected 7002
+}
+
+volserver_ready() {
+	limited 10 vos listpart "$address" -noauth 2> /dev/null | grep -q vicepa
+}
+
+before_cell() {
+	make_tree
+	# A key for the servers to know each other by; it protects nothing outside these namespaces.
+	asetkey add 3 0123456789abcdef || return
+	launch vlserver "$servers/vlserver"
+	launch ptserver "$servers/ptserver"
+	wait_port 7003 vlserver && wait_port 7002 ptserver && wait_for databases_ready || return
+	launch fileserver "$servers/fileserver" -d 1
+	launch volserver "$servers/volserver"
+	wait_port 7000 fileserver && wait_port 7005 volserver && wait_for volserver_ready || return
+	make_dump test 536870999 "$tree" > dump || return
+	# root.cell is where afsio starts; afscp is asked for both.
+	limited 60 vos restore "$address" a test -file dump -localauth &&
+		limited 60 vos restore "$address" a root.cell -file dump -localauth
+	rm -f dump
+}
+
+test_cell_starts() {
+	limited 20 vos listvldb -noauth > out.txt 2>&1 || fail "vos ended with $?: $(head -n 1 out.txt)"
+	want_line out.txt '^test *$'
+	want_line out.txt '^root.cell *$'
+	limited 20 vos examine test -noauth > out.txt 2>&1 || fail "vos examine ended with $?"
+	want_line out.txt 'On-line'
+}
+
+test_cell_afsio() {
+	limited 30 afsio read -file large -cell "$cell_name" > out.bin 2> err.txt
+	same_file "$tree/large" out.bin
+	rm -f out.bin
+	limited 30 afsio read -file many/a-name-that-takes-two-slots-999 -cell "$cell_name" > out.txt
+	same_file "$tree/many/a-name-that-takes-two-slots-999" out.txt
+	limited 30 afsio read -file sub/deep/file -cell "$cell_name" > out.txt
+	same_file "$tree/sub/deep/file" out.txt
+}
+
+# ours OPTIONS...: one run of afscp; output to out.txt, errors to err.txt.
+ours() {
+	local p
+	p=$(need afscp) || exit 77
+	limited 60 "$p" -s "$address" "$@" > out.txt 2> err.txt
+}
+
+ours_well() {
+	ours "$@" || fail "afscp $* ended with $?: $(head -n 1 err.txt)"
+}
+
+# refused PATTERN OPTIONS...: status 1 and one line that says what is wrong.
+refused() {
+	local pattern=$1 rc
+	shift
+	ours "$@"
+	rc=$?
+	[ $rc -eq 1 ] || fail "afscp $* ended with $rc, not 1"
+	want_one_error err.txt
+	want_line err.txt "$pattern"
+}
+
+test_afscp_get() {
+	local f
+	for f in hello.txt empty sub/deep/file; do
+		rm -f copy
+		ours_well get "test:$f" copy
+		same_file "$tree/$f" copy
+	done
+}
+
+test_afscp_get_large() {
+	rm -f copy
+	ours_well get test:large copy
+	same_file "$tree/large" copy
+	rm -f copy
+	limited 20 rxdebug "$address" 7000 -rxstats -noconns > stats.txt || fail "rxdebug ended with $?"
+	want_line stats.txt 'other send counters: .*data [1-9]'
+}
+
+test_afscp_get_stdout() {
+	ours_well get test:large -
+	same_file "$tree/large" out.txt
+	: > out.txt
+}
+
+test_afscp_get_tree() {
+	rm -rf copied
+	ours_well get -r test: copied
+	diff -r --no-dereference "$tree" copied > diff.txt 2>&1 || fail "the copy differs: $(head -n 1 diff.txt)"
+	rm -rf copied
+}
+
+test_afscp_ls() {
+	ours_well ls test:
+	for f in hello.txt empty large link many sub; do
+		want_line out.txt "^$f/?\$"
+	done
+	ours_well ls test:many
+	[ "$(grep -c '^a-name-that-takes-two-slots-' out.txt)" -eq 1000 ] ||
+		fail "$(grep -c . out.txt) names instead of 1000"
+	ours_well ls -l test:
+	want_line out.txt '^[-]?r.*[^0-9]13[^0-9].*hello\.txt'
+	want_line out.txt '70000001.*large'
+}
+
+test_afscp_stat() {
+	ours_well stat test:hello.txt
+	want_line out.txt '(^|[^0-9])13([^0-9]|$)'
+	want_line out.txt '640'
+	want_line out.txt '2021-03-04|1614834367'
+	ours_well stat test:sub
+	want_line out.txt '[Dd]irectory|drwx'
+	ours_well stat test:
+	want_line out.txt '[Dd]irectory|drwx'
+}
+
+test_afscp_symlink() {
+	ours_well ls -l test:
+	want_line out.txt 'link.*hello\.txt|link'
+	ours_well stat test:link
+	want_line out.txt '[Ss]ymlink|[Ss]ymbolic|lrwx|hello\.txt'
+}
+
+test_afscp_missing_path() {
+	rm -f copy
+	refused 'no/such/file|no such file|No such file' get test:no/such/file copy
+	[ ! -e copy ] || fail "a file was left under the final name"
+}
+
+test_afscp_missing_volume() {
+	rm -f copy
+	refused 'no\.such\.volume' get no.such.volume:x copy
+	[ ! -e copy ] || fail "a file was left under the final name"
+}
+
+test_afscp_bench() {
+	ours_well bench test:large --clients 8 --seconds 2 --json
+	want_positive out.txt bytes
+	want_positive out.txt MBps
+	# The fileserver has survived it and still serves others.
+	limited 30 afsio read -file hello.txt -cell "$cell_name" > out.txt
+	same_file "$tree/hello.txt" out.txt
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The groups of tests: names, the programs of ours that each needs, and the time each may take.
+# A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
+
+all_groups='library rxperf_server rxperf_client rxdebug rxfsd cell'
+
+tests_of_library() {
+	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
+}
+programs_of_library() { :; }
+
+tests_of_rxperf_server() {
+	echo rxperf-server-send rxperf-server-recv rxperf-server-rpc rxperf-server-file \
+		rxperf-server-parallel-send rxperf-server-parallel-recv rxperf-server-no-jumbo \
+		rxperf-server-refusals
+}
+programs_of_rxperf_server() { echo rxperf; }
+
+tests_of_rxperf_client() {
+	echo rxperf-client-send rxperf-client-recv rxperf-client-rpc rxperf-client-file \
+		rxperf-client-parallel-send rxperf-client-parallel-recv rxperf-client-no-jumbo \
+		rxperf-client-dead-server
+}
+programs_of_rxperf_client() { echo rxperf; }
+
+tests_of_rxdebug() {
+	echo rxdebug-version rxdebug-rxstats rxdebug-connections rxdebug-peers rxdebug-long
+}
+programs_of_rxdebug() { echo rxperf; }
+
+tests_of_rxfsd() {
+	echo vos-listvldb vos-listaddrs vos-examine afsio-read afsio-read-large afsio-read-deep \
+		afsio-read-large-folder afsio-fidread afsio-missing rxdebug-rxfsd rxdebug-rxfsd-vl
+}
+programs_of_rxfsd() { echo rxfsd; }
+
+tests_of_cell() {
+	echo cell-starts cell-afsio afscp-get afscp-get-large afscp-get-stdout afscp-get-tree \
+		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench
+}
+programs_of_cell() { :; }
+
+# Upper limits, far above what a group takes on a slow machine.
+seconds_of() {
+	case $1 in
+	cell | rxfsd) echo 150 ;;
+	*) echo 90 ;;
+	esac
+}
+
+# find_program NAME: where it was built; also below $build itself, for an installed tree.
+find_program() {
+	local p
+	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/$1" "$build/bin/$1" "$build/sbin/$1"; do
+		[ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
+	done
+	return 1
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Finds OpenAFS's programs and library, or gets its packages into a private folder; sourced by `run`.
+#
+# Sets openafs_where: "system" if the packages are installed, a folder that they were unpacked to, or
+# "" with the reason in openafs_lacks. Nothing is ever installed: the packages bring services that
+# nobody wants to start for a test.
+
+openafs_where=
+openafs_lacks=
+openafs_packages='libopenafs-dev openafs-fileserver openafs-dbserver openafs-client openafs-krb5'
+
+find_openafs() {
+	local private=$build/interop-openafs
+	if command -v rxdebug > /dev/null && command -v vos > /dev/null && command -v afsio > /dev/null &&
+		[ -x /usr/lib/openafs/fileserver ] && [ -x /usr/lib/openafs/vlserver ] &&
+		[ -f /usr/include/rx/rx.h ] && command -v asetkey > /dev/null &&
+		[ "${INTEROP_OPENAFS:-}" != private ]; then
+		openafs_where=system
+	elif [ -f "$private/complete" ]; then
+		openafs_where=$private
+	else
+		fetch_openafs "$private"
+	fi
+}
+
+# fetch_openafs FOLDER: the packages, and those that they need and that are not installed here.
+fetch_openafs() {
+	local names log=$work/packages.log deb
+	command -v apt-get > /dev/null && command -v dpkg > /dev/null || {
+		openafs_lacks='the OpenAFS packages are not installed'
+		return
+	}
+	names=$(needed_packages)
+	if [ -z "$names" ] && [ "$(id -u)" -eq 0 ]; then
+		timeout 100 apt-get -q update > "$log" 2>&1
+		names=$(needed_packages)
+	fi
+	[ -n "$names" ] || {
+		openafs_lacks='apt-get knows no OpenAFS packages'
+		return
+	}
+	rm -rf "$1"
+	mkdir -p "$1/debs" && chmod 755 "$1" "$1/debs"
+	# shellcheck disable=SC2086 # package names are words
+	(cd "$1/debs" && timeout 100 apt-get -q download $names) >> "$log" 2>&1 || {
+		openafs_lacks='apt-get could not download the OpenAFS packages'
+		return
+	}
+	for deb in "$1"/debs/*.deb; do
+		dpkg -x "$deb" "$1" || { openafs_lacks="$deb cannot be unpacked"; return; }
+	done
+	rm -rf "$1/debs"
+	touch "$1/complete"
+	openafs_where=$1
+}
+
+needed_packages() {
+	# shellcheck disable=SC2086
+	timeout 60 apt-get -q -s --no-install-recommends install $openafs_packages 2> /dev/null |
+		sed -n 's/^Inst \([^ ]*\) .*/\1/p'
+}
+
+# Our two programs against OpenAFS's library, and the writer of volume dumps, into $work/programs.
+compile_programs() {
+	local out=$work/programs root= cc=${CC:-cc} p
+	mkdir -p "$out"
+	[ "$openafs_where" = system ] || root=$openafs_where
+	{
+		for p in client server; do
+			# shellcheck disable=SC2086 # CC may carry options
+			$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g ${root:+-isystem "$root/usr/include"} \
+				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" \
+				${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
+		done
+		# shellcheck disable=SC2086
+		$cc -std=gnu17 -D_GNU_SOURCE -O2 -g -o "$out/make_dump" "$here/make_dump.c" || openafs_lacks=1
+	} > "$work/compile.log" 2>&1
+	[ -z "$openafs_lacks" ] || {
+		tail -n 20 "$work/compile.log"
+		echo "FAIL: interop-programs: afsrx_client, afsrx_server or make_dump does not compile"
+		echo "0 passed, 1 failed, 0 skipped"
+		exit 1
+	}
+}
