@@ -2,7 +2,8 @@
 # Floor 4 of librxwire: the public interface. Sources and private headers, one pair a line.
 
 rx_sources += \
-	src/rx/face/config.c src/rx/face/config.h
+	src/rx/face/config.c src/rx/face/config.h \
+	src/rx/face/stats.c
 
 rx_public_headers += \
 	src/rx/rxwire/call.h \

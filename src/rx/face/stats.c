@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statistics: counters of shards and sockets folded; what is in effect beside what was asked. */
+#include <string.h>
+
+#include <rxwire/error.h>
+#include <rxwire/stats.h>
+
+#include "engine/internal.h"
+
+static const char *const drop_names[RXW_DROP_COUNT] = {
+	[RXW_DROP_SHORT] = "short",
+	[RXW_DROP_TRUNCATED] = "truncated",
+	[RXW_DROP_TYPE] = "type",
+	[RXW_DROP_NO_CONNECTION] = "no-connection",
+	[RXW_DROP_SECURITY_INDEX] = "security-index",
+	[RXW_DROP_SERVICE] = "service",
+	[RXW_DROP_ADDRESS] = "address",
+	[RXW_DROP_CALL_NUMBER] = "call-number",
+	[RXW_DROP_SEQ_ZERO] = "seq-zero",
+	[RXW_DROP_WINDOW] = "window",
+	[RXW_DROP_DUPLICATE] = "duplicate",
+	[RXW_DROP_BAD_ACK] = "bad-ack",
+	[RXW_DROP_BAD_ABORT] = "bad-abort",
+	[RXW_DROP_JUMBO] = "jumbo",
+	[RXW_DROP_DIRECTION] = "direction",
+	[RXW_DROP_VERIFY] = "verify",
+	[RXW_DROP_MEMORY] = "memory",
+	[RXW_DROP_LIMIT] = "limit",
+	[RXW_DROP_RATE] = "rate",
+	[RXW_DROP_ACCESS] = "access",
+	[RXW_DROP_STATE] = "state",
+};
+
+const char *rxw_drop_name(enum rxw_drop cause)
+{
+	if ((unsigned)cause >= RXW_DROP_COUNT || !drop_names[cause])
+		return "unknown";
+	return drop_names[cause];
+}
+
+static uint64_t get(const _Atomic(uint64_t) *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* Counters that have one name in the public structure and in their source. */
+#define PROTO_COUNTERS(X)                                                                        \
+	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
+	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
+	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers)
+#define IO_COUNTERS(X)                                                                           \
+	X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(datagrams_sent)                    \
+	X(datagrams_received) X(bytes_sent) X(bytes_received) X(trains_sent) X(trains_received)  \
+	X(gso_fallbacks) X(gro_fallbacks) X(send_errors) X(send_retries) X(kernel_drops)
+#define SHARD_COUNTERS(X)                                                                        \
+	X(windows_by_writer) X(windows_by_receiver) X(wakeups) X(wrong_shard) X(handlers_short)  \
+	X(handlers_worker)
+
+static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
+{
+	const struct rxw_pstats *proto = &s->stats;
+	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
+
+#define X(name) to->name += get(&proto->name);
+	PROTO_COUNTERS(X)
+#undef X
+#define X(name) to->name += get(&io->name);
+	IO_COUNTERS(X)
+#undef X
+#define X(name) to->name += get(&s->name);
+	SHARD_COUNTERS(X)
+#undef X
+	for (unsigned i = 0; i < 14; i++) {
+		to->packets_sent[i] += get(&proto->packets_sent[i]);
+		to->packets_received[i] += get(&proto->packets_received[i]);
+	}
+	for (unsigned i = 0; i < RXW_DROP_COUNT; i++)
+		to->drops[i] += get(&proto->drops[i]);
+}
+
+/* Calls that somebody still works on or waits for. Takes the connection's lock. */
+static unsigned active_calls(struct rxw_connection *c)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&c->lock);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->p.channel[i];
+
+		if (p && !p->error && (p->state == RXW_CS_PRECALL || p->state == RXW_CS_ACTIVE ||
+				       p->state == RXW_CS_HOLD))
+			n++;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+/* What is there now: the connections of the shard, one after the other. */
+static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->table.size; i++) {
+		for (struct rxw_pconn *p = s->table.slot[i]; p; p = p->hash_next) {
+			int64_t pinned = atomic_load(&p->memory.used);
+
+			to->connections_client += p->client;
+			to->connections_server += !p->client;
+			to->calls_active += active_calls(rxw_conn_of(p));
+			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Hand out as much of the result as the caller's structure has; what it has beyond is zero. */
+static void hand_out(void *to, size_t to_size, void *from, size_t from_size)
+{
+	memcpy(from, &to_size, sizeof(to_size)); /* both begin with `size` */
+	memset(to, 0, to_size);
+	memcpy(to, from, to_size < from_size ? to_size : from_size);
+}
+
+int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
+{
+	struct rxw_workers *w;
+	struct rxw_stats sum;
+
+	if (!endpoint || !stats || stats->size < sizeof(stats->size))
+		return -RXW_EINVAL;
+	memset(&sum, 0, sizeof(sum));
+	for (unsigned i = 0; i < endpoint->shard_count; i++) {
+		add_counters(&sum, &endpoint->shard[i]);
+		add_gauges(&sum, &endpoint->shard[i]);
+	}
+	w = &endpoint->workers;
+	pthread_mutex_lock(&w->lock);
+	sum.calls_waiting = w->waiting;
+	sum.workers = w->threads;
+	sum.workers_idle = w->idle;
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_lock(&endpoint->peer_lock);
+	sum.peers = rxw_peer_count(endpoint->peers);
+	pthread_mutex_unlock(&endpoint->peer_lock);
+	hand_out(stats, stats->size, &sum, sizeof(sum));
+	return 0;
+}
+
+int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *stats)
+{
+	struct rxw_stats sum;
+
+	if (!endpoint || !stats || stats->size < sizeof(stats->size) ||
+	    shard >= endpoint->shard_count)
+		return -RXW_EINVAL;
+	memset(&sum, 0, sizeof(sum));
+	add_counters(&sum, &endpoint->shard[shard]);
+	add_gauges(&sum, &endpoint->shard[shard]);
+	hand_out(stats, stats->size, &sum, sizeof(sum));
+	return 0;
+}
+
+int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effective)
+{
+	const struct rxw_io_sock *sock;
+	struct rxw_effective e;
+
+	if (!endpoint || !effective || effective->size < sizeof(effective->size))
+		return -RXW_EINVAL;
+	sock = endpoint->shard[0].sock;
+	memset(&e, 0, sizeof(e));
+	e.listeners = endpoint->shard_count;
+	e.batch = endpoint->config.batch;
+	e.window = endpoint->params.window;
+	e.mtu = endpoint->params.mtu;
+	e.gso = rxw_io_gso(sock);
+	e.gro = rxw_io_gro(sock);
+	/* Without the steering program addresses decide; one socket leaves no choice. */
+	e.steer = endpoint->io.steered || endpoint->shard_count == 1 ? endpoint->config.steer :
+								      RXW_STEER_HASH;
+	e.defer = endpoint->config.defer;
+	e.io = endpoint->io.backend;
+	e.rcvbuf = rxw_io_rcvbuf(sock);
+	e.sndbuf = rxw_io_sndbuf(sock);
+	hand_out(effective, effective->size, &e, sizeof(e));
+	return 0;
+}
