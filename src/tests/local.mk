@@ -26,6 +26,7 @@ include src/tests/sim/local.mk
 include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/fuzz/local.mk
+include src/tests/vectors/local.mk
 
 check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
