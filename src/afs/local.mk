@@ -8,6 +8,11 @@ afs_sources = \
 	src/afs/types.c src/afs/types.h \
 	src/afs/vl.c src/afs/vl.h
 
+# The client side.
+afs_sources += \
+	src/afs/client.c src/afs/client.h src/afs/client_internal.h \
+	src/afs/client_callback.c src/afs/client_fetch.c src/afs/client_path.c
+
 noinst_LTLIBRARIES += src/afs/librxafs.la
 src_afs_librxafs_la_SOURCES = $(afs_sources)
 src_afs_librxafs_la_LIBADD = src/rx/librxwire.la

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients: endpoint, calls, and the way from a volume's name to its server. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "afs/client_internal.h"
+#include "afs/opcodes.h"
+
+#define PROBE_MS 4000 /* for each of several addresses of a server */
+
+void afs_error_text(struct afs_error *error, const char *format, ...)
+{
+	va_list args;
+
+	error->code = 0;
+	error->origin = RXW_ORIGIN_LOCAL;
+	va_start(args, format);
+	vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+}
+
+void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin)
+{
+	int number = rxw_code_to_errno(code);
+	const char *why = origin == RXW_ORIGIN_PEER && number > 0 && number < 134 && code != number &&
+					  strerror(number) ?
+				  strerror(number) :
+				  rxw_code_text(code);
+
+	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
+		why = "no answer; is a server running there?";
+	else if (origin == RXW_ORIGIN_PEER && code > 0 && code < 100)
+		why = strerror(code);
+	afs_error_text(error, "%s: %s (code %d)", what, why, code);
+	error->code = code;
+	error->origin = origin;
+}
+
+static int failed(struct afs_error *error, const char *what, int rc)
+{
+	afs_error_text(error, "%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+	return -1;
+}
+
+int afs_rpc(rxw_connection *connection, const char *what, const struct rxw_xdr *request,
+	    unsigned deadline_ms, void *reply, size_t *reply_len, struct afs_error *error)
+{
+	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = deadline_ms };
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	rxw_call *call;
+	ssize_t n;
+	int32_t code;
+	int rc;
+
+	if (!rxw_xdr_ok(request)) {
+		afs_error_text(error, "%s: the request does not fit", what);
+		return -1;
+	}
+	rc = rxw_call_begin(connection, &co, &call);
+	if (rc < 0)
+		return failed(error, what, rc);
+	n = rxw_call_write(call, request->start, rxw_xdr_used(request));
+	if (n >= 0)
+		n = rxw_call_send_end(call);
+	if (n >= 0)
+		n = rxw_call_read(call, reply, *reply_len);
+	code = rxw_call_end(call, n < 0 && n != -RXW_ECALL ? RXW_USER_ABORT : 0, &origin);
+	if (n < 0 && n != -RXW_ECALL)
+		return failed(error, what, (int)n);
+	if (code != 0) {
+		afs_error_code(error, what, code, origin);
+		return -1;
+	}
+	*reply_len = (size_t)n;
+	return 0;
+}
+
+/* A random (version 4) UUID: nobody asks for this client by it a second time. */
+static void make_identity(struct afs_interfaces *self)
+{
+	uint8_t bytes[16];
+
+	memset(self, 0, sizeof(*self));
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		memset(bytes, 0x5a, sizeof(bytes));
+	bytes[6] = (bytes[6] & 0x0f) | 0x40;
+	bytes[8] = (bytes[8] & 0x3f) | 0x80;
+	afs_uuid_from_bytes(&self->uuid, bytes);
+}
+
+/* Any address of the family, any port. */
+static int open_endpoint(rxw_engine *engine, const struct afs_client_options *options,
+			 rxw_endpoint **endpoint)
+{
+	struct sockaddr_storage any = { .ss_family = options->vl->ss_family };
+	struct rxw_endpoint_options eo = {
+		.size = sizeof(eo),
+		.address = (struct sockaddr *)&any,
+		.address_len = any.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+							   sizeof(struct sockaddr_in),
+		.config = options->config,
+	};
+
+	return rxw_endpoint_create(engine, &eo, endpoint);
+}
+
+int afs_client_open(rxw_engine *engine, const struct afs_client_options *options,
+		    struct afs_client **client, struct afs_error *error)
+{
+	struct afs_client *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return failed(error, "client", -RXW_ENOMEM);
+	memcpy(&c->vl_address, options->vl, options->vl_len);
+	c->vl_len = options->vl_len;
+	c->fs_port = options->fs_port ? options->fs_port : AFS_PORT_FS;
+	make_identity(&c->self);
+	rc = open_endpoint(engine, options, &c->endpoint);
+	if (rc == 0)
+		rc = afs_client_callbacks(c);
+	if (rc == 0)
+		rc = rxw_connection_create(c->endpoint, (struct sockaddr *)&c->vl_address, c->vl_len,
+					   AFS_SERVICE_VL, NULL, &c->vl);
+	if (rc < 0) {
+		failed(error, "cannot open a socket", rc);
+		afs_client_close(c);
+		return -1;
+	}
+	*client = c;
+	return 0;
+}
+
+void afs_client_close(struct afs_client *client)
+{
+	if (!client)
+		return;
+	if (client->vl)
+		rxw_connection_release(client->vl);
+	if (client->fs)
+		rxw_connection_release(client->fs);
+	if (client->endpoint)
+		rxw_endpoint_destroy(client->endpoint);
+	free(client);
+}
+
+rxw_endpoint *afs_client_endpoint(struct afs_client *client)
+{
+	return client->endpoint;
+}
+
+/* GetEntryByNameU; older servers know only the N form. */
+static int get_entry(struct afs_client *c, const char *name, const char *what,
+		     struct afs_vl_entry *entry, struct afs_error *error)
+{
+	uint8_t request[4 + 4 + AFS_VL_NAME + 3], reply[AFS_VL_ENTRY_U_BYTES];
+	static const uint32_t operations[] = { AFS_VL_GET_ENTRY_BY_NAME_U,
+					       AFS_VL_GET_ENTRY_BY_NAME_N };
+
+	for (int i = 0; i < 2; i++) {
+		struct rxw_xdr x;
+		size_t got = sizeof(reply);
+
+		rxw_xdr_writer(&x, request, sizeof(request));
+		rxw_xdr_put_u32(&x, operations[i]);
+		rxw_xdr_put_string(&x, name);
+		if (afs_rpc(c->vl, what, &x, 0, reply, &got, error) < 0) {
+			if (i == 0 && error->code == RXW_RPC_OPCODE)
+				continue;
+			return -1;
+		}
+		rxw_xdr_reader(&x, reply, got);
+		if (i == 0 ? afs_vl_entry_u_get(&x, entry) : afs_vl_entry_n_get(&x, entry))
+			return 0;
+		afs_error_text(error, "%s: the location server's answer makes no sense", what);
+		return -1;
+	}
+	return -1;
+}
+
+/* The type that a name asks for, and its id in the entry. */
+static int choose_type(const char *name, const struct afs_vl_entry *entry, enum afs_vl_type *type,
+		       uint32_t *id)
+{
+	static const uint32_t exists[] = { AFS_VL_RW_EXISTS, AFS_VL_RO_EXISTS, AFS_VL_BACK_EXISTS };
+	size_t length = strlen(name);
+	int wanted = -1;
+
+	if (length > 9 && strcmp(name + length - 9, ".readonly") == 0)
+		wanted = AFS_VL_RO;
+	else if (length > 7 && strcmp(name + length - 7, ".backup") == 0)
+		wanted = AFS_VL_BACKUP;
+	for (int i = 0; wanted < 0 && i < 3; i++)
+		if (entry->id[i] && strtoul(name, NULL, 10) == entry->id[i] &&
+		    strspn(name, "0123456789") == length)
+			wanted = i;
+	if (wanted < 0)
+		wanted = (entry->flags & AFS_VL_RW_EXISTS) && entry->id[AFS_VL_RW] ? AFS_VL_RW :
+										      AFS_VL_RO;
+	if (!(entry->flags & exists[wanted]) || !entry->id[wanted])
+		return -1;
+	*type = (enum afs_vl_type)wanted;
+	*id = entry->id[wanted];
+	return 0;
+}
+
+/* IPv4 addresses of a site, at most 15. Returns their number; 0 if none is known. */
+static uint32_t site_addresses(struct afs_client *c, const struct afs_vl_site *site,
+			       uint32_t address[15])
+{
+	struct afs_vl_addr_query query = { .mask = AFS_VL_BY_UUID, .uuid = site->uuid };
+	struct afs_vl_addrs addrs;
+	struct afs_error ignored;
+	uint8_t request[128], reply[2200];
+	size_t got = sizeof(reply);
+	struct rxw_xdr x;
+
+	if (!(site->flags & AFS_VL_SITE_UUID)) {
+		/* N form; in the U form without its flag the first word of the UUID is the address. */
+		address[0] = site->address ? site->address : site->uuid.time_low;
+		return address[0] != 0;
+	}
+	rxw_xdr_writer(&x, request, sizeof(request));
+	rxw_xdr_put_u32(&x, AFS_VL_GET_ADDRS_U);
+	afs_vl_addr_query_put(&x, &query);
+	if (afs_rpc(c->vl, "addresses", &x, 0, reply, &got, &ignored) < 0)
+		return 0;
+	rxw_xdr_reader(&x, reply, got);
+	if (!afs_vl_addrs_get(&x, &addrs))
+		return 0;
+	memcpy(address, addrs.address, addrs.count * sizeof(*address));
+	return addrs.count;
+}
+
+/* Addresses to try, best first: that of the location server when it is listed, or when only it can be reached. */
+struct candidates {
+	struct sockaddr_storage address[AFS_VL_SITES_MAX * 15];
+	unsigned count;
+};
+
+static void add_candidate(struct candidates *list, const struct sockaddr_storage *address,
+			  uint16_t port, bool first)
+{
+	struct sockaddr_storage one = *address;
+
+	if (list->count == sizeof(list->address) / sizeof(list->address[0]))
+		return;
+	if (one.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&one)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&one)->sin_port = htons(port);
+	if (first && list->count) {
+		memmove(&list->address[1], &list->address[0],
+			list->count * sizeof(list->address[0]));
+		list->address[0] = one;
+	} else {
+		list->address[list->count] = one;
+	}
+	list->count++;
+}
+
+static void find_candidates(struct afs_client *c, const struct afs_vl_entry *entry,
+			    enum afs_vl_type type, struct candidates *list)
+{
+	uint32_t wanted = type == AFS_VL_RO ? AFS_VL_SITE_RO : AFS_VL_SITE_RW;
+	const struct sockaddr_in *vl = (const struct sockaddr_in *)&c->vl_address;
+
+	list->count = 0;
+	if (c->vl_address.ss_family == AF_INET6) {
+		add_candidate(list, &c->vl_address, c->fs_port, false);
+		return;
+	}
+	for (uint32_t s = 0; s < entry->sites; s++) {
+		uint32_t address[15], count;
+
+		if (!(entry->site[s].flags & wanted) || (entry->site[s].flags & AFS_VL_SITE_UNUSED))
+			continue;
+		count = site_addresses(c, &entry->site[s], address);
+		for (uint32_t i = 0; i < count; i++) {
+			struct sockaddr_storage sa = { .ss_family = AF_INET };
+
+			((struct sockaddr_in *)&sa)->sin_addr.s_addr = htonl(address[i]);
+			add_candidate(list, &sa, c->fs_port,
+				      htonl(address[i]) == vl->sin_addr.s_addr);
+		}
+	}
+}
+
+int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
+		   struct afs_error *error)
+{
+	rxw_connection *connection;
+	int rc = rxw_connection_create(client->endpoint, (const struct sockaddr *)&volume->server,
+				       volume->server_len, AFS_SERVICE_FS, NULL, &connection);
+
+	if (rc < 0)
+		return failed(error, "cannot connect to the file server", rc);
+	if (client->fs)
+		rxw_connection_release(client->fs);
+	client->fs = connection;
+	return 0;
+}
+
+/* Does the server at hand know the volume? 0, or -1: try the next. */
+static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned deadline_ms,
+		 struct afs_error *error)
+{
+	uint8_t request[4 + AFS_FID_BYTES], reply[128];
+	struct afs_fid root = { volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE };
+	char text[INET6_ADDRSTRLEN], what[160];
+	size_t got = sizeof(reply);
+	struct rxw_xdr x;
+	const void *raw = volume->server.ss_family == AF_INET6 ?
+				  (const void *)&((const struct sockaddr_in6 *)&volume->server)->sin6_addr :
+				  (const void *)&((const struct sockaddr_in *)&volume->server)->sin_addr;
+
+	inet_ntop(volume->server.ss_family, raw, text, sizeof(text));
+	snprintf(what, sizeof(what), "file server %s port %u, volume %s", text, c->fs_port,
+		 volume->name);
+	rxw_xdr_writer(&x, request, sizeof(request));
+	rxw_xdr_put_u32(&x, AFS_FS_FETCH_STATUS);
+	afs_fid_put(&x, &root);
+	if (afs_rpc(c->fs, what, &x, deadline_ms, reply, &got, error) == 0)
+		return 0;
+	/* Refused by the server itself, for reasons of rights, say: it is the right server. */
+	if (error->origin == RXW_ORIGIN_PEER && rxw_code_to_errno(error->code) == EACCES)
+		return 0;
+	return -1;
+}
+
+int afs_client_volume(struct afs_client *client, const char *name, struct afs_volume *volume,
+		      struct afs_error *error)
+{
+	struct afs_vl_entry entry;
+	struct candidates *list;
+	enum afs_vl_type type;
+	char what[160];
+	int result = -1;
+
+	snprintf(what, sizeof(what), "volume %.80s", name);
+	if (*name == 0 || strlen(name) >= AFS_VL_NAME) {
+		afs_error_text(error, "%s: a volume's name has 1 to 64 characters", what);
+		return -1;
+	}
+	if (get_entry(client, name, what, &entry, error) < 0) {
+		if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VL_NOENT)
+			snprintf(error->text, sizeof(error->text),
+				 "%s: no such volume; the location server does not know it", what);
+		else if (error->origin != RXW_ORIGIN_PEER && error->code == RXW_CALL_DEAD)
+			snprintf(error->text, sizeof(error->text),
+				 "no answer from the location server; is it running, and is -s right?");
+		return -1;
+	}
+	memset(volume, 0, sizeof(*volume));
+	snprintf(volume->name, sizeof(volume->name), "%s", name);
+	if (choose_type(name, &entry, &type, &volume->id) < 0) {
+		afs_error_text(error, "%s: no volume of that type exists", what);
+		return -1;
+	}
+	list = malloc(sizeof(*list));
+	if (!list)
+		return failed(error, what, -RXW_ENOMEM);
+	find_candidates(client, &entry, type, list);
+	if (list->count == 0)
+		afs_error_text(error, "%s: the location server knows no address that serves it", what);
+	for (unsigned i = 0; result < 0 && i < list->count; i++) {
+		volume->server = list->address[i];
+		volume->server_len = volume->server.ss_family == AF_INET6 ?
+					     sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in);
+		result = afs_client_use(client, volume, error);
+		if (result == 0)
+			result = probe(client, volume, i + 1 < list->count ? PROBE_MS : 0, error);
+	}
+	free(list);
+	return result;
+}
+
+int afs_client_call(struct afs_client *client, const struct rxw_call_options *options,
+		    rxw_call **call, struct afs_error *error)
+{
+	int rc = client->fs ? rxw_call_begin(client->fs, options, call) : -RXW_ESTATE;
+
+	return rc < 0 ? failed(error, "cannot begin a call", rc) : 0;
+}

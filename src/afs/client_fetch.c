@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FetchData64 as a state machine, for blocking and non-blocking calls alike. */
+#include <string.h>
+
+#include "afs/client_internal.h"
+#include "afs/opcodes.h"
+
+#define REQUEST_BYTES (4 + AFS_FID_BYTES + 8 + 8)
+#define HEAD_BYTES    8
+#define TAIL_BYTES    (AFS_STATUS_BYTES + AFS_CALLBACK_BYTES + AFS_VOLSYNC_BYTES)
+
+void afs_fetch_init(struct afs_fetch *fetch, const struct afs_fid *fid, uint64_t offset,
+		    uint64_t length)
+{
+	struct rxw_xdr x;
+
+	memset(fetch, 0, sizeof(*fetch));
+	fetch->fid = *fid;
+	fetch->offset = offset;
+	fetch->wanted = length;
+	fetch->phase = AFS_FETCH_SENDING;
+	rxw_xdr_writer(&x, fetch->buffer, REQUEST_BYTES);
+	rxw_xdr_put_u32(&x, AFS_FS_FETCH_DATA64);
+	afs_fid_put(&x, fid);
+	rxw_xdr_put_u64(&x, offset);
+	rxw_xdr_put_u64(&x, length);
+}
+
+/* What a result that is no progress means; `end` is said if the reply ended here. */
+static enum afs_fetch_result stuck(struct afs_fetch *f, ssize_t result, const char *end)
+{
+	if (result == -RXW_EAGAIN)
+		return AFS_FETCH_AGAIN;
+	if (result == 0)
+		f->why = end;
+	else if (result != -RXW_ECALL)
+		f->why = rxw_strerror((int)result);
+	return AFS_FETCH_ERROR;
+}
+
+/* Collect `size` bytes in the buffer. 1 when they are there, else 0 and *result. */
+static int collect(struct afs_fetch *f, rxw_call *call, size_t size, const char *end,
+		   enum afs_fetch_result *result)
+{
+	while (f->used < size) {
+		ssize_t n = rxw_call_read_some(call, f->buffer + f->used, size - f->used);
+
+		if (n <= 0) {
+			*result = stuck(f, n, end);
+			return 0;
+		}
+		f->used += (size_t)n;
+	}
+	return 1;
+}
+
+static enum afs_fetch_result send_request(struct afs_fetch *f, rxw_call *call)
+{
+	while (f->used < REQUEST_BYTES) {
+		ssize_t n = rxw_call_write(call, f->buffer + f->used, REQUEST_BYTES - f->used);
+
+		if (n <= 0)
+			return stuck(f, n, "the request could not be sent");
+		f->used += (size_t)n;
+	}
+	f->used = 0;
+	f->phase = AFS_FETCH_ENDING;
+	return AFS_FETCH_DONE;
+}
+
+static enum afs_fetch_result take_head(struct afs_fetch *f)
+{
+	struct rxw_xdr x;
+
+	rxw_xdr_reader(&x, f->buffer, HEAD_BYTES);
+	rxw_xdr_get_u64(&x, &f->length);
+	if (f->length > f->wanted) {
+		f->why = "the server announced more bytes than were asked for";
+		return AFS_FETCH_ERROR;
+	}
+	f->used = 0;
+	f->phase = f->length ? AFS_FETCH_DATA : AFS_FETCH_TAIL;
+	return AFS_FETCH_DONE;
+}
+
+static enum afs_fetch_result take_tail(struct afs_fetch *f)
+{
+	struct rxw_xdr x;
+
+	rxw_xdr_reader(&x, f->buffer, TAIL_BYTES);
+	afs_status_get(&x, &f->status);
+	afs_callback_get(&x, &f->callback);
+	afs_volsync_get(&x, &f->sync);
+	if (!rxw_xdr_ok(&x) || !afs_status_valid(&f->status)) {
+		f->why = "the status behind the data makes no sense";
+		return AFS_FETCH_ERROR;
+	}
+	f->phase = AFS_FETCH_REST;
+	return AFS_FETCH_DONE;
+}
+
+enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct iovec *iov,
+				     unsigned *count)
+{
+	enum afs_fetch_result result;
+	ssize_t n;
+
+	if (f->phase == AFS_FETCH_SENDING && (result = send_request(f, call)) != AFS_FETCH_DONE)
+		return result;
+	if (f->phase == AFS_FETCH_ENDING) {
+		int rc = rxw_call_send_end(call);
+
+		if (rc < 0)
+			return stuck(f, rc, NULL);
+		f->phase = AFS_FETCH_HEAD;
+	}
+	if (f->phase == AFS_FETCH_HEAD) {
+		if (!collect(f, call, HEAD_BYTES, "the reply ended before its length", &result))
+			return result;
+		result = take_head(f);
+		if (result != AFS_FETCH_DONE)
+			return result;
+	}
+	if (f->phase == AFS_FETCH_DATA && f->received < f->length) {
+		uint64_t left = f->length - f->received;
+
+		n = rxw_call_readv(call, left < SIZE_MAX / 2 ? (size_t)left : SIZE_MAX / 2, iov,
+				   count);
+		if (n <= 0)
+			return stuck(f, n, "the data ended before the length that was announced");
+		f->received += (uint64_t)n;
+		return AFS_FETCH_LENT;
+	}
+	if (f->phase != AFS_FETCH_REST) {
+		f->phase = AFS_FETCH_TAIL;
+		if (!collect(f, call, TAIL_BYTES, "the reply ended before the status", &result))
+			return result;
+		result = take_tail(f);
+		if (result != AFS_FETCH_DONE)
+			return result;
+	}
+	while ((n = rxw_call_read_some(call, f->buffer, sizeof(f->buffer))) > 0)
+		;
+	return n == 0 ? AFS_FETCH_DONE : stuck(f, n, NULL);
+}
