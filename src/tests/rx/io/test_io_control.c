@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Control messages: the address that was asked, the answer from it, drops. */
+#include "io_test.h"
+
+START_TEST(answers_leave_from_the_address_asked)
+{
+	struct rxw_io_options o = options_for("0.0.0.0", NULL);
+	struct rxw_io_group server, client;
+	struct rxw_addr asked;
+	struct train t;
+	struct rxw_io_tx tx;
+	struct rxw_path path;
+	struct sink sink;
+
+	open_group(&server, &o);
+	o.bind = address("127.0.0.1", 0);
+	open_group(&client, &o);
+	sink_init(&sink);
+	asked = address("127.0.0.2", rxw_addr_port(&server.bound));
+	tx = train_make(&t, &asked, 0, 3, 500, 100, 1);
+	ck_assert_uint_eq(rxw_io_send(client.sock[0], &tx, 1, false), 1);
+	ck_assert_int_gt(sink_take(&sink, server.sock[0], NULL, LOST_US), 0);
+	path = sink.rx[0].path;
+	ck_assert(rxw_addr_same_host(&path.local, &asked));
+	ck_assert_uint_eq(rxw_addr_port(&path.local), 0);
+	ck_assert(rxw_addr_equal(&path.peer, &client.bound));
+	/* Back: a train with the address, and a single one. */
+	for (unsigned n = 1; n <= 2; n++) {
+		struct rxw_io_tx back = { .path = &path, .iov = t.iov, .iov_count = 1,
+					  .length = n * 500, .segment = 500, .reply = true };
+
+		t.iov[0].iov_len = n * 500;
+		ck_assert_uint_eq(rxw_io_send(server.sock[0], &back, 1, false), 1);
+		ck_assert_int_gt(sink_take(&sink, client.sock[0], NULL, LOST_US), 0);
+		ck_assert(rxw_addr_equal(&sink.rx[0].path.peer, &asked));
+	}
+	free(t.bytes);
+	sink_free(&sink);
+	rxw_io_close(&client);
+	rxw_io_close(&server);
+}
+END_TEST
+
+START_TEST(the_same_for_ipv6)
+{
+	struct rxw_io_options o = options_for("::1", NULL);
+	struct rxw_io_group server, client;
+	struct rxw_addr asked;
+	struct train t;
+	struct rxw_io_tx tx;
+	struct rxw_path path;
+	struct sink sink;
+
+	if (!have_ipv6())
+		return;
+	open_group(&client, &o);
+	o.bind = address("::", 0);
+	open_group(&server, &o);
+	sink_init(&sink);
+	asked = address("::1", rxw_addr_port(&server.bound));
+	tx = train_make(&t, &asked, 0, 3, 500, 100, 1);
+	ck_assert_uint_eq(rxw_io_send(client.sock[0], &tx, 1, false), 1);
+	ck_assert_int_gt(sink_take(&sink, server.sock[0], NULL, LOST_US), 0);
+	path = sink.rx[0].path;
+	ck_assert(rxw_addr_same_host(&path.local, &asked));
+	tx.path = &path;
+	tx.reply = true;
+	ck_assert_uint_eq(rxw_io_send(server.sock[0], &tx, 1, false), 1);
+	ck_assert_int_gt(sink_take(&sink, client.sock[0], NULL, LOST_US), 0);
+	ck_assert(rxw_addr_equal(&sink.rx[0].path.peer, &asked));
+	free(t.bytes);
+	sink_free(&sink);
+	rxw_io_close(&client);
+	rxw_io_close(&server);
+}
+END_TEST
+
+START_TEST(the_largest_set_fits)
+{
+	struct rxw_io_sock s = { .family = AF_INET6 };
+	struct rxw_path path = { .local = address("fe80::1", 0), .ifindex = 1 };
+	struct rxw_io_tx tx = { .path = &path, .reply = true, .fragment = true };
+	union rxw_io_control c;
+	struct msghdr m = { .msg_control = c.bytes };
+	unsigned count = 0;
+
+	m.msg_controllen = rxw_io_control_build(&c, &s, &tx, 1440);
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h))
+		count++;
+	ck_assert_uint_eq(count, 3);
+	ck_assert_uint_le(m.msg_controllen, sizeof(c.bytes));
+}
+END_TEST
+
+START_TEST(drops_are_counted)
+{
+	struct rxw_io_options o = options_for("127.0.0.1", NULL);
+	struct rxw_io_group g;
+	struct sink sink;
+	struct seen seen;
+	const struct rxw_io_stats *stats;
+	uint64_t lost;
+
+	o.rcvbuf = 4096;
+	o.gso = o.gro = 0;
+	open_group(&g, &o);
+	stats = rxw_io_sock_stats(g.sock[0]);
+	sink_init(&sink);
+	seen_init(&seen, 201);
+	for (unsigned i = 0; i < 200; i++) {
+		struct train t;
+		struct rxw_io_tx tx = train_make(&t, &g.bound, i, 1, 1400, 1400, 1);
+
+		ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, false), 1);
+		free(t.bytes);
+	}
+	while (sink_take(&sink, g.sock[0], &seen, 0) > 0)
+		;
+	lost = 200 - seen.total;
+	ck_assert_uint_gt(lost, 0);
+	/* The count comes with the next datagram that is received. */
+	for (unsigned i = 200; i < 201; i++) {
+		struct train t;
+		struct rxw_io_tx tx = train_make(&t, &g.bound, i, 1, 100, 100, 1);
+
+		ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, false), 1);
+		free(t.bytes);
+	}
+	ck_assert_int_eq(sink_take(&sink, g.sock[0], &seen, LOST_US), 1);
+#ifdef SO_RXQ_OVFL
+	ck_assert_uint_eq(stat_of(&stats->kernel_drops), lost);
+#endif
+	free(seen.times);
+	sink_free(&sink);
+	rxw_io_close(&g);
+}
+END_TEST
+
+RUN("io_control", answers_leave_from_the_address_asked, the_same_for_ipv6, the_largest_set_fits,
+    drops_are_counted)
