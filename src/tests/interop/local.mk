@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Interoperation with OpenAFS: no part of `make check`; `./quickstart check` calls the program run.
+# Interoperation with OpenAFS: not part of `make check`, since it wants packages and namespaces.
+# `make interop` here, or the last stage of `./quickstart check`; see src/tests/interop/README.md.
 
 EXTRA_DIST += \
+	src/tests/interop/README.md \
 	src/tests/interop/afsrx.h \
 	src/tests/interop/afsrx_client.c \
 	src/tests/interop/afsrx_server.c \
@@ -18,3 +20,7 @@ EXTRA_DIST += \
 	src/tests/interop/rxfsd.bash \
 	src/tests/interop/rxperf_client.bash \
 	src/tests/interop/rxperf_server.bash
+
+.PHONY: interop
+interop: all
+	bash $(srcdir)/src/tests/interop/run $(abs_top_builddir)

@@ -60,9 +60,10 @@ needed_packages() {
 		sed -n 's/^Inst \([^ ]*\) .*/\1/p'
 }
 
-# Our two programs against OpenAFS's library, and the writer of volume dumps, into $work/programs.
+# compile_programs FOLDER: our two programs on OpenAFS's library (linked in, so that they run without
+# its packages) and the writer of volume dumps.
 compile_programs() {
-	local out=$work/programs root= cc=${CC:-cc} p
+	local out=$1 root= cc=${CC:-cc} p
 	mkdir -p "$out"
 	[ "$openafs_where" = system ] || root=$openafs_where
 	{
