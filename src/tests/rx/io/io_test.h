@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For the tests of floor 2: two ends on loopback, trains of numbered datagrams, and who saw which. */
+/* For the tests of floor 2: two ends on loopback, trains of numbered datagrams, who saw which. */
 #ifndef RXW_TESTS_RX_IO_IO_TEST_H
 #define RXW_TESTS_RX_IO_IO_TEST_H
 
