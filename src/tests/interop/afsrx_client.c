@@ -260,12 +260,15 @@ static int report(struct worker *workers, double seconds, const struct afsrx_usa
 static void parse_list(char *text)
 {
 	char *save = NULL;
+	uint64_t bytes;
 
 	for (char *t = strtok_r(text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
 		if (want.list_len == AFSRX_MAX_LIST)
 			afsrx_usage_die("-f: more than %d lengths", AFSRX_MAX_LIST);
-		want.list[want.list_len++] =
-			(uint32_t)afsrx_number("-f", t, 0, INT32_MAX / 4);
+		bytes = afsrx_number("-f", t, 0, INT32_MAX);
+		if (bytes % 4)
+			afsrx_usage_die("-f: %s is not a multiple of 4", t);
+		want.list[want.list_len++] = (uint32_t)bytes / 4;
 	}
 }
 
@@ -286,7 +289,7 @@ static void parse_command(const char *text)
 static void usage(void)
 {
 	printf("usage: afsrx_client -c send|recv|rpc|file [-s HOST] [-p PORT] [-b BYTES]\n"
-	       "       [-S REQUEST_BYTES] [-R REPLY_BYTES] [-f WORDS,WORDS,0,WORDS] [-t CALLERS]\n"
+	       "       [-S REQUEST_BYTES] [-R REPLY_BYTES] [-f BYTES,BYTES,0,BYTES] [-t CALLERS]\n"
 	       "       [-C CALLERS_PER_CONNECTION] [-T CALLS_EACH] [-r READ_SIZE] [-w WRITE_SIZE]\n"
 	       "       [--fill] [--verify] [--deadline SECONDS] [--service ID]\n"
 	       "       [--window PACKETS] [--udp-buffer BYTES] [--no-jumbo] [--hot-thread]\n"

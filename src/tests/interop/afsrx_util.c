@@ -152,10 +152,12 @@ static unsigned char pattern[2 * PATTERN_PERIOD];
 
 void afsrx_pattern_init(void)
 {
-	uint32_t x = 1;
+	uint32_t x = 0x9e3779b9; /* as rxperf does, so that each side can verify the other's data */
 
 	for (size_t i = 0; i < PATTERN_PERIOD; i++) {
-		x = x * 1664525 + 1013904223;
+		x ^= x << 13;
+		x ^= x >> 17;
+		x ^= x << 5;
 		pattern[i] = pattern[i + PATTERN_PERIOD] = (unsigned char)(x >> 24);
 	}
 }

@@ -17,7 +17,7 @@ test_openafs_itself_bulk() {
 test_openafs_itself_rpc() {
 	limited 60 afsrx_client -c rpc -S 100 -R 3000 -T 500 --fill --verify > rpc.json || fail "status $?"
 	want_field rpc.json calls 500
-	limited 60 afsrx_client -c file -f 1000,20000,0,30000 --fill --verify > file.json || fail "status $?"
+	limited 60 afsrx_client -c file -f 4000,80000,0,120000 --fill --verify > file.json || fail "status $?"
 	want_field file.json bytes 204000
 }
 

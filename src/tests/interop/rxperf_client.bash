@@ -4,7 +4,7 @@
 rxperf=
 before_rxperf_client() {
 	rxperf=$(need rxperf) || return
-	launch server afsrx_server -p 7009 --fill --udp-buffer 4M
+	launch server afsrx_server -p 7009 --fill --verify --udp-buffer 4M
 	wait_port 7009 server
 }
 
@@ -42,6 +42,7 @@ test_rxperf_client_send() {
 	for n in 67108864 0 1 1411 1412 1413 65537; do
 		got=$(moved bytes_in ours send -b $n) || exit
 		[ "$got" = $n ] || fail "the OpenAFS server got $got bytes of $n"
+		want_field totals.json bad_bytes 0
 		want_field out.json bytes $n
 		want_field out.json calls 1
 	done
@@ -50,7 +51,7 @@ test_rxperf_client_send() {
 test_rxperf_client_recv() {
 	local n
 	for n in 67108864 0 1 1411 1412 1413 65537; do
-		ours recv -b $n $verify
+		ours recv -b $n --verify
 		want_field out.json bytes $n
 		want_field out.json calls 1
 	done
@@ -60,13 +61,13 @@ test_rxperf_client_rpc() {
 	ours rpc -S 4 -R 4 -T 2000
 	want_field out.json calls 2000
 	want_positive out.json p50_us
-	ours rpc -S 20000 -R 100000 -T 50 $verify
+	ours rpc -S 20000 -R 100000 -T 50 --verify
 	want_field out.json calls 50
 }
 
 test_rxperf_client_file() {
 	local got
-	got=$(moved bytes_in ours file -f 1000,2500,0,300000,7 -T 3) || exit
+	got=$(moved bytes_in ours file -f 4000,10000,0,1200000,28 -T 3) || exit
 	[ "$got" = 42000 ] || fail "the OpenAFS server got $got bytes of 42000"
 	want_field out.json calls 3
 }
@@ -75,11 +76,12 @@ test_rxperf_client_parallel_send() {
 	local got
 	got=$(moved bytes_in ours send -b 2M -t 32 -C 4) || exit
 	[ "$got" = 67108864 ] || fail "the OpenAFS server got $got bytes of 67108864"
+	want_field totals.json bad_bytes 0
 	want_field out.json calls 32
 }
 
 test_rxperf_client_parallel_recv() {
-	ours recv -b 2M -t 32 -C 1 $verify
+	ours recv -b 2M -t 32 -C 1 --verify
 	want_field out.json calls 32
 	want_field out.json bytes 67108864
 }
@@ -87,7 +89,7 @@ test_rxperf_client_parallel_recv() {
 test_rxperf_client_no_jumbo() {
 	launch small afsrx_server -p 7019 --fill --no-jumbo --window 16
 	wait_port 7019 small || fail "the second server did not start"
-	ours recv -p 7019 -b 16M $verify
+	ours recv -p 7019 -b 16M --verify
 	want_field out.json bytes 16777216
 	ours send -p 7019 -b 16M
 	stop small || fail "the second server ended with $?"

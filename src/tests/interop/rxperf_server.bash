@@ -4,7 +4,7 @@
 before_rxperf_server() {
 	local p
 	p=$(need rxperf) || return
-	launch server "$p" server -p 7009
+	launch server "$p" server -p 7009 --verify
 	wait_port 7009 server
 }
 
@@ -27,11 +27,11 @@ test_rxperf_server_send() {
 }
 
 test_rxperf_server_recv() {
-	afs recv -b 64M $verify
+	afs recv -b 64M --verify
 	want_field out.json bytes_received 67108864
 	want_field out.json bad_bytes 0
 	for n in 0 1 1411 1412 1413 65535 65537; do
-		afs recv -b $n $verify
+		afs recv -b $n --verify
 		want_field out.json bytes_received $n
 		want_field out.json bad_bytes 0
 	done
@@ -40,14 +40,14 @@ test_rxperf_server_recv() {
 test_rxperf_server_rpc() {
 	afs rpc -S 4 -R 4 -T 2000
 	want_field out.json calls 2000
-	afs rpc -S 20000 -R 100000 -T 50 --fill $verify
+	afs rpc -S 20000 -R 100000 -T 50 --fill --verify
 	want_field out.json calls 50
 	want_field out.json bytes 6000000
 	want_field out.json bad_bytes 0
 }
 
 test_rxperf_server_file() {
-	afs file -f 1000,2500,0,300000,7 -T 3 --fill
+	afs file -f 4000,10000,0,1200000,28 -T 3 --fill
 	want_field out.json bytes_sent 42000
 	want_field out.json bytes_received 3600084
 }
@@ -59,7 +59,7 @@ test_rxperf_server_parallel_send() {
 }
 
 test_rxperf_server_parallel_recv() {
-	afs recv -b 2M -t 32 -C 1 $verify
+	afs recv -b 2M -t 32 -C 1 --verify
 	want_field out.json calls 32
 	want_field out.json bytes_received 67108864
 	want_field out.json bad_bytes 0
@@ -68,7 +68,7 @@ test_rxperf_server_parallel_recv() {
 test_rxperf_server_no_jumbo() {
 	afs send -b 16M --no-jumbo --fill
 	want_field out.json bytes_sent 16777216
-	afs recv -b 16M --no-jumbo --window 16 $verify
+	afs recv -b 16M --no-jumbo --window 16 --verify
 	want_field out.json bytes_received 16777216
 }
 
