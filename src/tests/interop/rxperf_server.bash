@@ -10,18 +10,18 @@ before_rxperf_server() {
 
 # afs COMMAND OPTIONS...: one run of the foreign client; JSON in out.json.
 afs() {
-	limited 60 afsrx_client -s 127.0.0.1 -p 7009 --deadline 50 --udp-buffer 4M -c "$@" \
+	limited 60 afsrx_client -s 127.0.0.1 -p 7009 --deadline 50 --udp-buffer 4M --fill -c "$@" \
 		> out.json 2> err.txt || fail "the OpenAFS client ended with $?: $(head -n 1 err.txt)"
 	want_field out.json error 0
 }
 
 test_rxperf_server_send() {
-	afs send -b 64M --fill
+	afs send -b 64M
 	want_field out.json bytes_sent 67108864
 	want_field out.json calls 1
 	# Lengths around the sizes of packets, buffers, and nothing at all.
 	for n in 0 1 1411 1412 1413 65535 65537; do
-		afs send -b $n --fill
+		afs send -b $n
 		want_field out.json bytes_sent $n
 	done
 }
@@ -40,20 +40,20 @@ test_rxperf_server_recv() {
 test_rxperf_server_rpc() {
 	afs rpc -S 4 -R 4 -T 2000
 	want_field out.json calls 2000
-	afs rpc -S 20000 -R 100000 -T 50 --fill --verify
+	afs rpc -S 20000 -R 100000 -T 50 --verify
 	want_field out.json calls 50
 	want_field out.json bytes 6000000
 	want_field out.json bad_bytes 0
 }
 
 test_rxperf_server_file() {
-	afs file -f 4000,10000,0,1200000,28 -T 3 --fill
+	afs file -f 4000,10000,0,1200000,28 -T 3
 	want_field out.json bytes_sent 42000
 	want_field out.json bytes_received 3600084
 }
 
 test_rxperf_server_parallel_send() {
-	afs send -b 2M -t 32 -C 4 --fill
+	afs send -b 2M -t 32 -C 4
 	want_field out.json calls 32
 	want_field out.json bytes_sent 67108864
 }
@@ -66,7 +66,7 @@ test_rxperf_server_parallel_recv() {
 }
 
 test_rxperf_server_no_jumbo() {
-	afs send -b 16M --no-jumbo --fill
+	afs send -b 16M --no-jumbo
 	want_field out.json bytes_sent 16777216
 	afs recv -b 16M --no-jumbo --window 16 --verify
 	want_field out.json bytes_received 16777216
@@ -74,9 +74,9 @@ test_rxperf_server_no_jumbo() {
 
 # After all of this the server still serves, stops when asked, and has said what it did.
 test_rxperf_server_refusals() {
-	limited 20 afsrx_client -s 127.0.0.1 -p 7009 --deadline 15 -c recv -b 10 -r 524288 -w 524288 \
+	limited 20 afsrx_client -s 127.0.0.1 -p 7009 --deadline 15 --fill -c recv -b 10 -r 524288 -w 524288 \
 		> out.json || fail "the largest sizes were refused"
-	if limited 30 afsrx_client -s 127.0.0.1 -p 7009 --deadline 25 -c rpc --service 148 > out.json 2> err.txt; then
+	if limited 30 afsrx_client -s 127.0.0.1 -p 7009 --deadline 25 --fill -c rpc --service 148 > out.json 2> err.txt; then
 		fail "a service that is not offered was served"
 	fi
 	want_field out.json error -2
