@@ -20,6 +20,7 @@ void afs_error_text(struct afs_error *error, const char *format, ...)
 
 	error->code = 0;
 	error->origin = RXW_ORIGIN_LOCAL;
+	error->result = 0;
 	va_start(args, format);
 	vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
@@ -45,6 +46,7 @@ void afs_error_code(struct afs_error *error, const char *what, int32_t code, enu
 static int failed(struct afs_error *error, const char *what, int rc)
 {
 	afs_error_text(error, "%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+	error->result = rc;
 	return -1;
 }
 

@@ -23,6 +23,7 @@
 struct afs_error {
 	int32_t code;           /* of the call; 0 if it never came to one */
 	enum rxw_origin origin;
+	int result;             /* negative result of the library that led to it; 0 = none */
 	char text[320];
 };
 

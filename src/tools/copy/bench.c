@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* afscp bench: many clients, each an endpoint of its own on one engine, read one file with asynchronous calls. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/common/message.h"
+#include "tools/common/number.h"
+#include "tools/common/report.h"
+#include "tools/copy/copy.h"
+
+#define DRAIN_MS 250 /* calls that run when the time is up may end within this */
+#define SLICES   64
+
+/* One client: one call at a time, driven by the thread that the library calls back on. */
+struct reader {
+	struct bench *bench;
+	struct afs_client *client;
+	struct afs_fetch fetch;
+	struct tools_histogram latency;
+	uint64_t next;              /* offset of the next call */
+	uint64_t started_ns;
+	bool armed;                 /* the callback is set: touch nothing after that */
+	bool parked;                /* no channel was free; under the lock of the bench */
+	_Atomic uint64_t bytes, calls;
+
+	pthread_mutex_t lock;       /* of `call`, against the thread that aborts */
+	rxw_call *call;
+};
+
+struct bench {
+	struct copy *copy;
+	struct afs_object object;
+	uint64_t range;             /* bytes of each call */
+	struct reader *readers;
+	size_t count;
+	atomic_bool stopping, aborting;
+
+	pthread_mutex_t lock;       /* of what follows */
+	pthread_cond_t wake;
+	size_t active, parked;
+	bool failed, stop_asked;
+	char why[400];
+};
+
+__attribute__((format(printf, 2, 3)))
+static void fail(struct bench *b, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&b->lock);
+	if (!b->failed && !atomic_load(&b->aborting)) {
+		b->failed = true;
+		va_start(args, format);
+		vsnprintf(b->why, sizeof(b->why), format, args);
+		va_end(args);
+	}
+	pthread_cond_signal(&b->wake);
+	pthread_mutex_unlock(&b->lock);
+	atomic_store(&b->stopping, true);
+}
+
+/* 0: the next call runs. 1: no channel is free now. -1: no more calls. */
+static int begin(struct reader *r)
+{
+	struct bench *b = r->bench;
+	struct rxw_call_options co = { .size = sizeof(co), .flags = RXW_CALL_NONBLOCK };
+	uint64_t size = b->object.status.length;
+	struct afs_error error;
+	rxw_call *call;
+
+	if (atomic_load(&b->stopping))
+		return -1;
+	if (afs_client_call(r->client, &co, &call, &error) < 0) {
+		if (error.result == -RXW_EAGAIN)
+			return 1;
+		fail(b, "%s", error.text);
+		return -1;
+	}
+	if (r->next >= size)
+		r->next = 0;
+	afs_fetch_init(&r->fetch, &b->object.fid, r->next,
+		       size - r->next < b->range ? size - r->next : b->range);
+	r->next += b->range;
+	r->armed = false;
+	r->started_ns = tools_now();
+	pthread_mutex_lock(&r->lock);
+	r->call = call;
+	pthread_mutex_unlock(&r->lock);
+	if (atomic_load(&b->aborting))
+		rxw_call_abort(call, RXW_USER_ABORT);
+	return 0;
+}
+
+static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static void finish(struct reader *r, bool complete)
+{
+	struct bench *b = r->bench;
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	rxw_call *call = r->call;
+	struct afs_error error;
+	int32_t code;
+
+	pthread_mutex_lock(&r->lock);
+	r->call = NULL;
+	pthread_mutex_unlock(&r->lock);
+	code = rxw_call_end(call, complete ? 0 : RXW_USER_ABORT, &origin);
+	if (!complete && r->fetch.why) {
+		fail(b, "%s", r->fetch.why);
+	} else if (code != 0 || !complete) {
+		afs_error_code(&error, "a call failed", code, origin);
+		fail(b, "%s", error.text);
+	} else if (r->fetch.status.data_version != b->object.status.data_version) {
+		fail(b, "the file was changed while it was read");
+	} else if (r->fetch.length != r->fetch.wanted) {
+		fail(b, "the server sent %llu of %llu bytes", (unsigned long long)r->fetch.length,
+		     (unsigned long long)r->fetch.wanted);
+	} else {
+		tools_histogram_add(&r->latency, tools_now() - r->started_ns);
+		add(&r->calls, 1);
+	}
+}
+
+static void on_event(rxw_call *call, unsigned events, void *arg);
+
+/* Go on until the reader must wait or is done. */
+static void drive(struct reader *r)
+{
+	struct bench *b = r->bench;
+
+	for (;;) {
+		enum afs_fetch_result result;
+		int rc = r->call ? 0 : begin(r);
+
+		if (rc != 0) {
+			pthread_mutex_lock(&b->lock);
+			if (rc > 0) {
+				r->parked = true;
+				b->parked++;
+			} else {
+				b->active--;
+			}
+			pthread_cond_signal(&b->wake);
+			pthread_mutex_unlock(&b->lock);
+			return;
+		}
+		do {
+			struct iovec iov[SLICES];
+			unsigned count = SLICES;
+			uint64_t before = r->fetch.received;
+
+			result = afs_fetch_step(&r->fetch, r->call, iov, &count);
+			add(&r->bytes, r->fetch.received - before);
+		} while (result == AFS_FETCH_LENT);
+		if (result == AFS_FETCH_AGAIN) {
+			if (!r->armed) {
+				r->armed = true;
+				rxw_call_set_callback(r->call, on_event, r);
+			}
+			return;
+		}
+		finish(r, result == AFS_FETCH_DONE);
+	}
+}
+
+static void on_event(rxw_call *call, unsigned events, void *arg)
+{
+	(void)call;
+	(void)events;
+	drive(arg);
+}
+
+static void abort_all(struct bench *b)
+{
+	atomic_store(&b->stopping, true);
+	atomic_store(&b->aborting, true);
+	for (size_t i = 0; i < b->count; i++) {
+		struct reader *r = &b->readers[i];
+
+		pthread_mutex_lock(&r->lock);
+		if (r->call)
+			rxw_call_abort(r->call, RXW_USER_ABORT);
+		pthread_mutex_unlock(&r->lock);
+	}
+}
+
+/* Try again for those that found no free channel. */
+static void unpark(struct bench *b)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		struct reader *r = &b->readers[i];
+		bool again;
+
+		pthread_mutex_lock(&b->lock);
+		again = r->parked;
+		r->parked = false;
+		b->parked -= again;
+		pthread_mutex_unlock(&b->lock);
+		if (again)
+			drive(r);
+	}
+}
+
+static void wait_until(struct bench *b, uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000),
+			       .tv_nsec = (long)(ns % 1000000000) };
+
+	pthread_cond_timedwait(&b->wake, &b->lock, &ts);
+}
+
+/* Run for the time asked, then see all calls end. */
+static void supervise(struct bench *b)
+{
+	uint64_t deadline = tools_now() + b->copy->set.seconds_ms * 1000000, kill_ns = 0;
+
+	pthread_mutex_lock(&b->lock);
+	while (b->active > 0) {
+		uint64_t now = tools_now();
+		bool kill = b->failed || (kill_ns && now >= kill_ns);
+
+		if (b->stop_asked && deadline > now)
+			deadline = now;
+		if (now >= deadline && !kill_ns) {
+			atomic_store(&b->stopping, true);
+			kill_ns = now + DRAIN_MS * 1000000;
+		}
+		if ((kill && !atomic_load(&b->aborting)) || b->parked) {
+			pthread_mutex_unlock(&b->lock);
+			if (kill && !atomic_load(&b->aborting))
+				abort_all(b);
+			unpark(b);
+			pthread_mutex_lock(&b->lock);
+			if (b->active == 0)
+				break;
+			/* The same again only after a pause. */
+			wait_until(b, now + 1000000);
+			continue;
+		}
+		wait_until(b, atomic_load(&b->aborting) ? now + 1000000000 :
+			      kill_ns			? kill_ns :
+							  deadline);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void on_interrupt(void *arg)
+{
+	struct bench *b = arg;
+
+	pthread_mutex_lock(&b->lock);
+	b->stop_asked = true;
+	pthread_cond_signal(&b->wake);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* ---- set-up and report ---- */
+
+static int open_readers(struct bench *b)
+{
+	struct copy *copy = b->copy;
+	uint64_t size = b->object.status.length;
+
+	for (size_t i = 0; i < b->count; i++) {
+		struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
+						.fs_port = copy->fs_port, .config = &copy->config };
+		struct reader *r = &b->readers[i];
+		struct afs_error error;
+
+		r->bench = b;
+		pthread_mutex_init(&r->lock, NULL);
+		tools_histogram_init(&r->latency);
+		/* Spread over the file, so that not all read the same bytes at the same time. */
+		r->next = size / b->count * i / b->range * b->range;
+		if (afs_client_open(copy->engine, &o, &r->client, &error) < 0 ||
+		    afs_client_use(r->client, &copy->volume, &error) < 0) {
+			tools_error("client %zu: %s", i + 1, error.text);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void collect_stats(struct bench *b, struct rxw_stats *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	sum->size = sizeof(*sum);
+	for (size_t i = 0; i < b->count; i++) {
+		struct rxw_stats one = { .size = sizeof(one) };
+
+		if (rxw_endpoint_stats(afs_client_endpoint(b->readers[i].client), &one) == 0)
+			tools_stats_add(sum, &one);
+	}
+}
+
+static json_t *make_report(struct bench *b, const struct tools_usage *usage)
+{
+	struct tools_histogram *latency = malloc(sizeof(*latency));
+	json_t *o = json_object(), *clients = json_array();
+	uint64_t bytes = 0, calls = 0, least = UINT64_MAX, most = 0;
+	struct rxw_stats stats;
+
+	if (!latency || !o || !clients) {
+		free(latency);
+		json_decref(o);
+		json_decref(clients);
+		return NULL;
+	}
+	tools_histogram_init(latency);
+	for (size_t i = 0; i < b->count; i++) {
+		uint64_t mine = atomic_load(&b->readers[i].bytes);
+
+		bytes += mine;
+		calls += atomic_load(&b->readers[i].calls);
+		least = mine < least ? mine : least;
+		most = mine > most ? mine : most;
+		tools_histogram_merge(latency, &b->readers[i].latency);
+		json_array_append_new(clients, json_integer((json_int_t)mine));
+	}
+	collect_stats(b, &stats);
+	json_object_set_new(o, "clients", json_integer((json_int_t)b->count));
+	json_object_set_new(o, "range", json_integer((json_int_t)b->range));
+	tools_report_fill(o, bytes, calls, usage, &stats, latency);
+	json_object_set_new(o, "fairness_min_mean",
+			    bytes ? json_real((double)least * (double)b->count / (double)bytes) :
+				    json_null());
+	json_object_set_new(o, "bytes_least", json_integer((json_int_t)least));
+	json_object_set_new(o, "bytes_most", json_integer((json_int_t)most));
+	json_object_set_new(o, "bytes_by_client", clients);
+	json_object_set_new(o, "config", tools_config_json(&b->copy->config));
+	json_object_set_new(o, "effective",
+			    tools_effective_json(afs_client_endpoint(b->readers[0].client)));
+	json_object_set_new(o, "transport", tools_stats_json(&stats));
+	json_object_set_new(o, "machine", tools_facts_json());
+	json_object_set_new(o, "version", json_string(rxw_version()));
+	free(latency);
+	return o;
+}
+
+static int run(struct bench *b)
+{
+	struct tools_usage from, to;
+	json_t *report;
+	char size[2][32];
+
+	tools_usage_now(&from);
+	b->active = b->count;
+	for (size_t i = 0; i < b->count; i++)
+		drive(&b->readers[i]);
+	supervise(b);
+	tools_usage_now(&to);
+	to = tools_usage_between(&from, &to);
+	if (b->failed) {
+		tools_error("%s:%s: %s", b->copy->volume.name, b->copy->path, b->why);
+		return TOOLS_EXIT_FAILURE;
+	}
+	report = make_report(b, &to);
+	if (b->copy->set.json)
+		return tools_json_print(report) < 0 ? TOOLS_EXIT_FAILURE : 0;
+	if (!report) {
+		tools_error("no memory");
+		return TOOLS_EXIT_FAILURE;
+	}
+	tools_report_print("bench", report);
+	printf("  clients   %zu; bytes each %s to %s; least to mean %.3f\n", b->count,
+	       tools_format_size(size[0], sizeof(size[0]),
+				 (uint64_t)json_integer_value(json_object_get(report, "bytes_least"))),
+	       tools_format_size(size[1], sizeof(size[1]),
+				 (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
+	       json_number_value(json_object_get(report, "fairness_min_mean")));
+	json_decref(report);
+	return 0;
+}
+
+static int prepare(struct bench *b)
+{
+	struct copy *copy = b->copy;
+	uint64_t size;
+	struct afs_error error;
+
+	if (afs_client_walk(copy->client, &copy->volume, copy->path, true, &b->object, &error) < 0) {
+		tools_error("%s", error.text);
+		return -1;
+	}
+	size = b->object.status.length;
+	if (b->object.status.type != AFS_TYPE_FILE || size == 0) {
+		tools_error("%s:%s: bench needs a file that is not empty", copy->volume.name,
+			    copy->path);
+		return -1;
+	}
+	b->range = copy->set.range && copy->set.range < size ? copy->set.range : size;
+	if (b->range > AFS_FETCH_MAX)
+		b->range = AFS_FETCH_MAX;
+	return open_readers(b);
+}
+
+int copy_bench(struct copy *copy)
+{
+	struct bench b = { .copy = copy, .count = (size_t)copy->set.clients };
+	pthread_condattr_t attr;
+	int status = TOOLS_EXIT_FAILURE;
+
+	b.readers = calloc(b.count, sizeof(*b.readers));
+	if (!b.readers) {
+		tools_error("no memory for %zu clients", b.count);
+		return TOOLS_EXIT_FAILURE;
+	}
+	pthread_mutex_init(&b.lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&b.wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (prepare(&b) == 0) {
+		pthread_mutex_lock(&copy->lock);
+		copy->on_interrupt_arg = &b;
+		copy->on_interrupt = on_interrupt;
+		pthread_mutex_unlock(&copy->lock);
+		status = run(&b);
+		pthread_mutex_lock(&copy->lock);
+		copy->on_interrupt = NULL;
+		pthread_mutex_unlock(&copy->lock);
+	}
+	for (size_t i = 0; i < b.count; i++)
+		afs_client_close(b.readers[i].client);
+	for (size_t i = 0; i < b.count; i++)
+		if (b.readers[i].bench)
+			pthread_mutex_destroy(&b.readers[i].lock);
+	pthread_cond_destroy(&b.wake);
+	pthread_mutex_destroy(&b.lock);
+	free(b.readers);
+	return status;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directories as lists of names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/dir.h"
+#include "tools/common/message.h"
+#include "tools/copy/copy.h"
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+void entries_free(struct entries *entries)
+{
+	for (size_t i = 0; i < entries->count; i++)
+		free(entries->list[i].name);
+	free(entries->list);
+	memset(entries, 0, sizeof(*entries));
+}
+
+static int append(struct entries *entries, size_t *room, uint32_t volume,
+		  const struct afs_dir_entry *from)
+{
+	struct entry *e;
+
+	if (entries->count == *room) {
+		size_t more = *room ? 2 * *room : 64;
+		struct entry *list = realloc(entries->list, more * sizeof(*list));
+
+		if (!list)
+			return -1;
+		entries->list = list;
+		*room = more;
+	}
+	e = &entries->list[entries->count];
+	memset(e, 0, sizeof(*e));
+	e->name = strndup(from->name, from->length);
+	if (!e->name)
+		return -1;
+	e->fid = (struct afs_fid){ volume, from->vnode, from->unique };
+	entries->count++;
+	return 0;
+}
+
+/* 0, 1 = no sense, -1 = no memory. */
+static int parse(const uint8_t *image, size_t length, uint32_t volume, struct entries *entries)
+{
+	struct afs_dir_entry one;
+	uint32_t cursor = 0;
+	size_t room = 0;
+	int rc;
+
+	if (afs_dir_check(image, length) < 0)
+		return 1;
+	while ((rc = afs_dir_next(image, length, &cursor, &one)) > 0) {
+		if (one.length == 0 || strcmp(one.name, ".") == 0 || strcmp(one.name, "..") == 0)
+			continue;
+		if (append(entries, &room, volume, &one) < 0)
+			return -1;
+	}
+	return rc < 0;
+}
+
+int entries_read(struct copy *copy, const struct afs_fid *fid, const char *label,
+		 struct entries *entries)
+{
+	struct afs_error error;
+	uint8_t *image;
+	size_t length;
+	int rc;
+
+	memset(entries, 0, sizeof(*entries));
+	if (afs_client_contents(copy->client, fid, label, (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE,
+				&image, &length, &error) < 0) {
+		tools_error("%s", error.text);
+		return -1;
+	}
+	rc = parse(image, length, fid->volume, entries);
+	free(image);
+	if (rc != 0) {
+		tools_error("%s: %s", label,
+			    rc < 0 ? "no memory for the directory" :
+				     "the server's directory makes no sense");
+		entries_free(entries);
+		return -1;
+	}
+	if (entries->count)
+		qsort(entries->list, entries->count, sizeof(*entries->list), by_name);
+	return 0;
+}
+
+int entries_status(struct copy *copy, struct entries *entries)
+{
+	for (size_t at = 0; at < entries->count; at += AFS_BULK_MAX) {
+		size_t left = entries->count - at;
+		uint32_t n = left < AFS_BULK_MAX ? (uint32_t)left : AFS_BULK_MAX;
+		struct afs_fid fids[AFS_BULK_MAX];
+		struct afs_status statuses[AFS_BULK_MAX];
+		struct afs_error error;
+
+		for (uint32_t i = 0; i < n; i++)
+			fids[i] = entries->list[at + i].fid;
+		if (afs_client_bulk(copy->client, fids, n, statuses, &error) < 0) {
+			tools_error("%s", error.text);
+			return -1;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			entries->list[at + i].status = statuses[i];
+	}
+	return 0;
+}

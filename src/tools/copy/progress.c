@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One line on the terminal: how much, how fast, how long. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/common/number.h"
+#include "tools/common/report.h"
+#include "tools/copy/copy.h"
+
+#define SHOW_NS 200000000u
+
+void progress_start(struct progress *p, bool on)
+{
+	memset(p, 0, sizeof(*p));
+	p->on = on;
+	p->start_ns = p->shown_ns = tools_now();
+}
+
+static void format_left(char *text, size_t size, uint64_t seconds)
+{
+	if (seconds >= 3600)
+		snprintf(text, size, "%u:%02u:%02u left", (unsigned)(seconds / 3600),
+			 (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
+	else
+		snprintf(text, size, "%u:%02u left", (unsigned)(seconds / 60),
+			 (unsigned)(seconds % 60));
+}
+
+char *progress_line(char *text, size_t size, const char *label, uint64_t done, uint64_t total,
+		    double rate)
+{
+	char amount[32], left[32] = "", share[8] = "";
+	size_t length = strlen(label);
+	const char *tail = length > 40 ? label + length - 37 : label;
+
+	tools_format_size(amount, sizeof(amount), done);
+	if (total) {
+		unsigned percent = done >= total ? 100 : (unsigned)((double)done * 100 / (double)total);
+
+		snprintf(share, sizeof(share), "%3u%% ", percent);
+		if (rate > 0 && done < total && (double)(total - done) / rate < 360000)
+			format_left(left, sizeof(left), (uint64_t)((double)(total - done) / rate + 0.5));
+	}
+	snprintf(text, size, "%s%s  %s%s  %.1f MB/s  %s", length > 40 ? "..." : "", tail, share, amount,
+		 rate / 1e6, left);
+	return text;
+}
+
+/* What a terminal shows must not be longer than its line, or it cannot be replaced. */
+static void cut_to_width(char *text)
+{
+	struct winsize window;
+	size_t width = 79;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 10)
+		width = window.ws_col - 1u;
+	if (strlen(text) > width)
+		text[width] = 0;
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}
+
+void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total)
+{
+	char line[256];
+	uint64_t now;
+	double seconds, rate;
+
+	if (!p->on)
+		return;
+	now = tools_now();
+	if (now - p->shown_ns < SHOW_NS)
+		return;
+	seconds = (double)(now - p->shown_ns) / 1e9;
+	rate = done >= p->shown_bytes ? (double)(done - p->shown_bytes) / seconds : 0;
+	p->rate = p->rate > 0 ? 0.8 * p->rate + 0.2 * rate : rate;
+	p->shown_ns = now;
+	p->shown_bytes = done;
+	progress_line(line, sizeof(line), label, done, total, p->rate);
+	cut_to_width(line);
+	tools_progress(line);
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->on)
+		tools_progress(NULL);
+	p->on = false;
+}
