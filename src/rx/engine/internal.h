@@ -11,6 +11,7 @@
 #include <rxwire/rxwire.h>
 
 #include "base/hash.h"
+#include "engine/verify.h"
 #include "io/io.h"
 #include "proto/connection.h"
 
@@ -23,6 +24,7 @@
 #define RXW_MAX_SHARDS 64
 #define RXW_MAX_SERVICES 16
 #define RXW_CTL_ROOM 160       /* control packets of one receive batch */
+#define RXW_ACTIONS_ROOM 512
 #define RXW_WHEEL_SLOTS 512    /* of 1 ms */
 
 struct rxw_engine {
@@ -75,6 +77,7 @@ struct rxw_endpoint {
 	_Atomic(unsigned) service_count;
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
+	struct rxw_verifier verifier;
 	_Atomic(bool) stopping;        /* no new calls */
 	_Atomic(bool) quit;            /* threads end */
 	_Atomic(uint32_t) connections, calls; /* objects that the application or the network side keeps alive */
@@ -113,11 +116,19 @@ struct rxw_shard {
 	pthread_cond_t role_free;      /* the listener waits here while a caller has the role */
 	bool role_held;                /* role_lock */
 	bool listener_parked;          /* role_lock */
+	bool listener_wanted;          /* role_lock: several callers wait, the listener is to take over */
+	uint64_t role_left_at;         /* role_lock, ns */
 	_Atomic(unsigned) sync_waiters;/* callers that wait in blocking functions */
 	_Atomic(bool) in_wait;         /* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
 	struct rxw_io_rx *rx;          /* config.batch entries */
 	struct rxw_ctl *ctl;           /* RXW_CTL_ROOM */
+	struct rxw_action *actions;    /* RXW_ACTIONS_ROOM */
+	bool woke_caller;              /* this batch woke a blocking caller */
+	struct rxw_buf *reserve;       /* outside the budget: receives what is no DATA when memory is used up */
+	struct rxw_pool *reserve_pool;
+	struct rxw_budget reserve_budget;
+	unsigned quiet;                /* receive calls in a row that brought nothing */
 	struct rxw_batch *batch;       /* scratch of listener.c */
 	struct rxw_wheel wheel;
 	uint64_t reaped_at;            /* ns */
@@ -146,8 +157,8 @@ struct rxw_connection {
 	struct rxw_endpoint *ep;
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs;
-	_Atomic(unsigned) home;        /* shard where its packets arrive: timers, sending */
-	unsigned table;                /* shard whose table has it; fixed */
+	_Atomic(unsigned) home;        /* shard where its packets arrive, whose socket sends for it */
+	unsigned table;                /* shard whose table and timer wheel have it; fixed */
 	struct rxw_service *service;   /* server; fixed */
 	pthread_cond_t channel_free;   /* client callers wait for a channel */
 	unsigned channel_waiters;      /* lock */
@@ -184,8 +195,10 @@ struct rxw_call {
 	/* asynchronous form; lock */
 	rxw_call_fn callback;
 	void *arg;
-	bool callback_busy;
-	unsigned callback_pending, callback_seen;
+	bool callback_queued;          /* somebody will run it */
+	bool callback_busy;            /* it runs, on callback_thread */
+	bool callback_pending;         /* events since it was last asked */
+	pthread_t callback_thread;     /* valid while busy */
 	int fd;                        /* eventfd, -1 = none */
 	bool fd_set;
 
@@ -217,9 +230,9 @@ struct rxw_call {
 	/* queues */
 	struct rxw_call *work_next;    /* workers->lock */
 	struct rxw_call *tx_next;      /* txq_lock */
-	bool tx_queued;                /* txq_lock */
-	bool tx_by_receiver;           /* txq_lock: who asked last */
-	struct rxw_call *batch_next;   /* callers' scratch lists */
+	_Atomic(bool) tx_queued;       /* in the queue of some shard */
+	bool tx_claimed;               /* a thread is between rxw_pcall_train() and done; connection's lock */
+	bool tx_again;                 /* queued while claimed; connection's lock */
 
 	/* timer */
 	_Atomic(uint64_t) deadline;    /* ns; what floor 1 wants; stored under the lock */
@@ -227,7 +240,6 @@ struct rxw_call {
 	_Atomic(bool) posted;          /* in the inbox */
 	_Atomic(struct rxw_call *) inbox_next;
 	struct rxw_call *wheel_next, **wheel_prev; /* role holder */
-	unsigned wheel_shard;
 	uint64_t pace_at;              /* lock; transmission goes on then, 0 = not paced */
 
 	void *data;
@@ -269,6 +281,11 @@ void rxw_conn_unref(struct rxw_connection *c);
 void rxw_call_ref(struct rxw_call *call);
 void rxw_call_unref(struct rxw_call *call);
 extern const struct rxw_proto_ops rxw_engine_ops;
+/* Take it out of its table and break the circle with its channels' calls. No lock held. */
+void rxw_conn_remove(struct rxw_connection *c);
+/* After a call ended: remove a released client connection that has none left. No lock held. */
+void rxw_conn_settle(struct rxw_connection *c);
+struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path, uint32_t epoch,
 				       uint32_t cid, uint16_t service, struct rxw_security *security,
 				       bool client, unsigned home, int *error);
@@ -278,8 +295,11 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 int rxw_shard_start(struct rxw_shard *s);
 void rxw_shard_stop(struct rxw_shard *s); /* joins the listener */
 void rxw_shard_fini(struct rxw_shard *s);
-/* One receive batch and what follows from it. Receive role. */
-void rxw_shard_poll(struct rxw_shard *s, uint64_t until);
+/* One receive batch and what follows from it; waits a while if there is nothing. Receive role. */
+void rxw_shard_poll(struct rxw_shard *s);
+/* The shard whose receive role this thread holds, NULL for none. */
+struct rxw_shard *rxw_receiving(void);
+void rxw_set_receiving(struct rxw_shard *s);
 /* Take the receive role for a waiting caller; false if somebody else holds it or should. */
 bool rxw_role_try(struct rxw_shard *s);
 void rxw_role_leave(struct rxw_shard *s);
@@ -287,20 +307,35 @@ void rxw_role_leave(struct rxw_shard *s);
 void rxw_sync_begin(struct rxw_shard *s);
 void rxw_sync_end(struct rxw_shard *s);
 
-/* --- After floor 1 was called under a connection's lock --- */
+/* --- actions.c: what follows from floor 1, once a connection's lock is released --- */
+enum rxw_todo {
+	RXW_TODO_WAKE = 1,     /* threads that sleep in the call's condition */
+	RXW_TODO_SEND = 2,     /* queue it for transmission */
+	RXW_TODO_ATTACH = 4,   /* a server call gets its handler */
+	RXW_TODO_CALLBACK = 8, /* run rxw_callback_run() */
+	RXW_TODO_CHANNEL = 16, /* a channel became free: wake those who wait for one */
+	RXW_TODO_FD = 32       /* make the call's descriptor readable */
+};
+struct rxw_action { struct rxw_call *call; unsigned todo; };
+#define RXW_ACTIONS_FEW 8
+
+/* Belongs to one thread. Each action holds a reference of its call. */
 struct rxw_actions {
 	struct rxw_out out;
-	struct rxw_ctl *ctl;
-	struct rxw_ctl few[4];         /* for callers that are no receivers */
-	struct rxw_call *list;         /* calls with something to do, by batch_next; one reference each */
-	bool receiver;                 /* on the thread that holds the receive role */
-	struct rxw_shard *shard;       /* whose counters are used */
+	struct rxw_shard *shard;       /* whose socket and counters are used */
+	struct rxw_action *item;
+	unsigned count, room;
+	bool receiver;                 /* on the thread that holds the shard's receive role */
+	struct rxw_action few[RXW_ACTIONS_FEW];
+	struct rxw_ctl ctl[6];
 };
-/* ctl NULL: the four inside. */
-void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, struct rxw_ctl *ctl, unsigned room, bool receiver);
-/* With the lock held: move out.touched over to the list, wake sleepers' conditions noted, timers re-armed. */
-void rxw_actions_collect(struct rxw_actions *a, struct rxw_connection *c, bool dry);
-/* Without the lock: send control packets, transmit, wake, call back, attach. */
+/* For the receiver: the shard's large arrays; for others the small ones inside. */
+void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver);
+/* Room for what one more connection can cause? Otherwise rxw_actions_run() first. */
+bool rxw_actions_full(const struct rxw_actions *a);
+/* With the connection's lock held, as the last thing before it is released. `dry`: the socket has nothing more. */
+void rxw_actions_collect(struct rxw_actions *a, bool dry);
+/* Without any lock. The record is empty and usable again afterwards. */
 void rxw_actions_run(struct rxw_actions *a);
 
 /* --- timer.c --- */
@@ -311,9 +346,14 @@ uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now);
 void rxw_timer_forget_all(struct rxw_shard *s);          /* shutdown */
 
 /* --- transmit.c --- */
-void rxw_tx_queue(struct rxw_call *call, bool by_receiver);
-/* Send what is queued for the shard's socket, if nobody else does. `limit` batches. */
-void rxw_tx_run(struct rxw_shard *s, unsigned limit);
+/*
+ * Queue a call for transmission at its home; lock held or not. Returns the shard whose rxw_tx_run() has to follow, NULL if the call was queued already.
+ */
+struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
+/* Send what is queued for the shard's socket, if nobody else does. No lock held. A thread that batches (actions.c) does it at its end. */
+void rxw_tx_run(struct rxw_shard *s);
+/* Put off rxw_tx_run() of this thread on `s` (NULL: no more). */
+void rxw_tx_hold(struct rxw_shard *s);
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count);
 
 /* --- worker.c --- */
@@ -328,15 +368,29 @@ void rxw_serve(struct rxw_call *call, bool on_receiver);
 unsigned rxw_events_now(const struct rxw_call *call);   /* lock held */
 /* Lock held: returns true if the caller must run rxw_callback_run() after it released the lock. */
 bool rxw_callback_note(struct rxw_call *call);
+bool rxw_fd_note(struct rxw_call *call); /* lock held: the descriptor must be signalled */
 void rxw_callback_run(struct rxw_call *call);
 
 /* --- inspect.c: VERSION and DEBUG --- */
 /* A packet of these types; may write one answer to *ctl (returns true). Receive role; no lock held. */
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now, struct rxw_ctl *ctl);
 
+/* --- face/wait.c --- */
+/*
+ * With the connection's lock held (released while it sleeps): wait until `ready`. On a client endpoint a lone waiter takes the receive role itself. The
+ * caller must have run its actions.
+ */
+void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
+
 /* --- face/stream.c, used by worker.c --- */
 /* Server: the handler returned. Ends the stream or aborts. */
 void rxw_stream_finish(struct rxw_call *call, int32_t code);
 void rxw_stream_fini(struct rxw_call *call); /* drop pieces and slots */
+/* Push what is written, the end of the stream included if `last`, and make it leave. 0 or a negative result. */
+int rxw_stream_flush(struct rxw_call *call, bool last);
+/* Client: the request ends before the first read. */
+int rxw_stream_turn(struct rxw_call *call);
+/* Read and drop what is left; 0 at the end, or a negative result. */
+int rxw_stream_discard(struct rxw_call *call);
 
 #endif

@@ -2,8 +2,16 @@
 # Floor 4 of librxwire: the public interface. Sources and private headers, one pair a line.
 
 rx_sources += \
+	src/rx/face/call.c \
 	src/rx/face/config.c src/rx/face/config.h \
-	src/rx/face/stats.c
+	src/rx/face/connection.c \
+	src/rx/face/endpoint.c \
+	src/rx/face/engine.c \
+	src/rx/face/read.c \
+	src/rx/face/service.c \
+	src/rx/face/stats.c \
+	src/rx/face/stream.c \
+	src/rx/face/wait.c
 
 rx_public_headers += \
 	src/rx/rxwire/call.h \

@@ -16,7 +16,7 @@ extern "C" {
 #define RXW_EVENT_DONE  0x4u /* the call has its whole reply or an error; rxw_call_end() will not wait */
 
 /*
- * Told of events. Runs on a thread of the library with no lock held, one at a time per call; it may use every
+ * Told of events. Runs on a thread of the library, or on one that waits in a blocking function, with no lock held, one at a time per call; it may use every
  * non-blocking function on any call, rxw_call_end() of its own included, and begin new calls with
  * RXW_CALL_NONBLOCK. It must not block.
  */
@@ -118,7 +118,7 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 int rxw_call_fd(rxw_call *call);
 /* The events that hold now. */
 unsigned rxw_call_events(rxw_call *call);
-/* Set or change the callback; events that hold already are reported at once (from a library thread). */
+/* Set or change the callback; events that hold already are reported before this returns. */
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg);
 
 /* The peer's address, and the local address that it asked (server) or 0 length. */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What follows from the protocol's work: control packets, transmissions, wake-ups, handlers, callbacks, in that order. */
+#include <unistd.h>
+
+#include "engine/internal.h"
+
+void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
+{
+	a->shard = s;
+	a->receiver = receiver;
+	a->count = 0;
+	a->item = receiver ? s->actions : a->few;
+	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
+	a->out.now = rxw_now();
+	a->out.stats = &s->stats;
+	a->out.ctl = receiver ? s->ctl : a->ctl;
+	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
+	a->out.ctl_count = 0;
+	a->out.touched = NULL;
+}
+
+bool rxw_actions_full(const struct rxw_actions *a)
+{
+	return a->count + 4 > a->room || a->out.ctl_count * 2 > a->out.ctl_room;
+}
+
+/*
+ * Who sends a window that opened. A writer inside write() looks again under the lock before it leaves, so it is left to it; anything looser than that would
+ * hang. A writer that sleeps costs a wake-up: with `auto` the receiver does its work while it has nothing better to do.
+ */
+static unsigned who_sends(struct rxw_actions *a, const struct rxw_call *call, bool dry)
+{
+	enum rxw_switch defer = a->shard->ep->config.defer;
+
+	if (!a->receiver || defer == RXW_OFF)
+		return RXW_TODO_SEND;
+	switch (call->writer) {
+	case RXW_WRITER_INSIDE:
+		return 0;
+	case RXW_WRITER_WAITING:
+		return defer == RXW_ON || !dry ? RXW_TODO_WAKE : RXW_TODO_SEND;
+	default:
+		return RXW_TODO_SEND;
+	}
+}
+
+static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned events, bool dry)
+{
+	unsigned todo = 0;
+
+	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
+		todo |= RXW_TODO_WAKE;
+	if (events & RXW_OUT_WRITE)
+		todo |= RXW_TODO_WAKE;
+	if (events & RXW_OUT_SEND)
+		todo |= who_sends(a, call, dry);
+	if ((events & RXW_OUT_ATTACH) && !call->attached && !call->p.client) {
+		call->attached = true;
+		todo |= RXW_TODO_ATTACH;
+	}
+	if (events & RXW_OUT_DONE)
+		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
+	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
+		todo &= ~(unsigned)RXW_TODO_WAKE;
+	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
+		if (rxw_callback_note(call))
+			todo |= RXW_TODO_CALLBACK;
+		if (rxw_fd_note(call))
+			todo |= RXW_TODO_FD;
+	}
+	return todo;
+}
+
+void rxw_actions_collect(struct rxw_actions *a, bool dry)
+{
+	struct rxw_pcall *p = a->out.touched, *next;
+
+	a->out.touched = NULL;
+	for (; p; p = next) {
+		struct rxw_call *call = rxw_call_of(p);
+		unsigned events = p->out_events, todo;
+
+		next = p->out_next;
+		p->out_next = NULL;
+		p->out_events = 0;
+		p->out_linked = false;
+		todo = todo_of(a, call, events, dry);
+		rxw_timer_update(call);
+		if (todo && a->count < a->room) {
+			a->item[a->count].call = call; /* the reference goes over */
+			a->item[a->count++].todo = todo;
+		} else {
+			/* Never the last one: the lock's holder keeps the call by its connection. */
+			rxw_call_unref(call);
+		}
+	}
+}
+
+static void attach(struct rxw_actions *a, struct rxw_call *call)
+{
+	struct rxw_service *service = call->conn->service;
+
+	/* Only a thread of the library may run handlers: a caller that receives hands over. */
+	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep))
+		rxw_serve(call, true);
+	else
+		rxw_workers_add(call);
+}
+
+static void wake(struct rxw_actions *a, struct rxw_call *call)
+{
+	pthread_cond_broadcast(&call->cond);
+	rxw_count(&a->shard->wakeups, 1);
+	a->shard->woke_caller |= a->receiver;
+}
+
+void rxw_actions_run(struct rxw_actions *a)
+{
+	struct rxw_shard *s = a->shard;
+	unsigned n = a->count;
+
+	if (a->out.ctl_count) {
+		rxw_ctl_send(s, a->out.ctl, a->out.ctl_count);
+		a->out.ctl_count = 0;
+	}
+	if (!n)
+		return;
+	if (a->receiver)
+		rxw_tx_hold(s);
+	for (unsigned i = 0; i < n; i++) {
+		if (a->item[i].todo & RXW_TODO_SEND) {
+			struct rxw_shard *q = rxw_tx_queue(a->item[i].call);
+
+			if (q && q != s)
+				rxw_tx_run(q);
+		}
+		if (a->item[i].todo & RXW_TODO_ATTACH)
+			attach(a, a->item[i].call);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_call *call = a->item[i].call;
+
+		if (a->item[i].todo & RXW_TODO_CALLBACK)
+			rxw_callback_run(call);
+	}
+	if (a->receiver)
+		rxw_tx_hold(NULL);
+	rxw_tx_run(s);
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_call *call = a->item[i].call;
+
+		if (a->item[i].todo & RXW_TODO_WAKE)
+			wake(a, call);
+		if (a->item[i].todo & RXW_TODO_CHANNEL)
+			pthread_cond_broadcast(&call->conn->channel_free);
+		if (a->item[i].todo & RXW_TODO_FD) {
+			uint64_t one = 1;
+
+			/* An eventfd takes 2^64 - 2 of these; a failure cannot be of use to anyone. */
+			if (write(call->fd, &one, sizeof(one)) < 0)
+				rxw_count(&s->wakeups, 0);
+		}
+		rxw_call_unref(call);
+	}
+	a->count = 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clock, conditions on it, library threads and log lines: what the engine asks of the system. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/internal.h"
+
+uint64_t rxw_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * RXW_SEC + (uint64_t)t.tv_nsec;
+}
+
+int rxw_cond_init(pthread_cond_t *c)
+{
+	pthread_condattr_t attr;
+	int r;
+
+	if (pthread_condattr_init(&attr))
+		return -RXW_ENOMEM;
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	r = pthread_cond_init(c, &attr);
+	pthread_condattr_destroy(&attr);
+	return r ? -RXW_ENOMEM : 0;
+}
+
+void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
+{
+	struct timespec t = { .tv_sec = (time_t)(at / RXW_SEC), .tv_nsec = (long)(at % RXW_SEC) };
+
+	if (at == UINT64_MAX)
+		pthread_cond_wait(c, m);
+	else
+		pthread_cond_timedwait(c, m, &t);
+}
+
+/* Which library the thread works for: marks of the thread itself, so that no object needs to be asked. */
+static _Thread_local const struct rxw_endpoint *library_thread;
+static _Thread_local struct rxw_shard *receiving;
+
+bool rxw_on_library_thread(const struct rxw_endpoint *ep)
+{
+	return ep ? library_thread == ep : library_thread != NULL;
+}
+
+void rxw_set_library_thread(const struct rxw_endpoint *ep)
+{
+	library_thread = ep;
+}
+
+struct rxw_shard *rxw_receiving(void)
+{
+	return receiving;
+}
+
+void rxw_set_receiving(struct rxw_shard *s)
+{
+	receiving = s;
+}
+
+/* The n-th processor of a list such as "0-3,8", counted round; -1 if the list is empty. */
+static int cpu_of_list(const char *list, unsigned n)
+{
+	int cpus[CPU_SETSIZE];
+	unsigned count = 0;
+	const char *at = list;
+
+	while (*at) {
+		char *end;
+		long low = strtol(at, &end, 10), high = low;
+
+		if (end == at)
+			break;
+		if (*end == '-') {
+			at = end + 1;
+			high = strtol(at, &end, 10);
+		}
+		for (; low >= 0 && low <= high && low < CPU_SETSIZE && count < CPU_SETSIZE; low++)
+			cpus[count++] = (int)low;
+		at = *end ? end + 1 : end;
+	}
+	return count ? cpus[n % count] : -1;
+}
+
+int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal, const char *name,
+		      void *(*run)(void *), void *arg)
+{
+	sigset_t all, old;
+	int cpu, r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(t, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r) {
+		errno = r;
+		return -RXW_ESYS;
+	}
+	pthread_setname_np(*t, name);
+	cpu = cpu_of_list(config->affinity, ordinal);
+	if (cpu >= 0) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		/* A list that names processors this machine lacks costs placement, not service. */
+		pthread_setaffinity_np(*t, sizeof(set), &set);
+	}
+	return 0;
+}
+
+void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!e->config.log)
+		return;
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	e->config.log(e->config.log_arg, level, line);
+}

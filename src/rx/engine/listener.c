@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One receive batch: from the system call to the protocol, each connection locked once. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/batch.h"
+
+#define ACTIVE_SLEEP_US 10000u  /* a shard with calls looks at its timers so often */
+#define QUIET_POLLS 2           /* receive calls without result before the interruptible wait is used */
+#define IDLE_WAIT (60 * RXW_SEC)
+#define REAP_EVERY RXW_SEC
+
+/* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
+static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
+{
+	unsigned n;
+
+	*reserve = false;
+	for (n = 0; n < s->rx_depth; n++) {
+		if (!s->rx[n].buf)
+			s->rx[n].buf = rxw_buf_get(s->ep->engine->pool);
+		if (!s->rx[n].buf)
+			break;
+	}
+	if (!n) {
+		s->rx[0].buf = s->reserve;
+		*reserve = true;
+		n = 1;
+	}
+	return n;
+}
+
+/* Buffers that nobody queued are used again, the warmest first. */
+static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
+{
+	if (reserve) {
+		s->rx[0].buf = NULL;
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_buf *b = s->rx[i].buf;
+
+		if (atomic_load_explicit(&b->refs, memory_order_acquire) != 1) {
+			rxw_buf_unref(b);
+			s->rx[i].buf = NULL;
+		}
+	}
+	if (n == s->rx_depth && s->rx_depth < s->ep->config.batch)
+		s->rx_depth = s->rx_depth * 2 < s->ep->config.batch ? s->rx_depth * 2 : s->ep->config.batch;
+	else if (n * 4 < s->rx_depth && s->rx_depth > 4)
+		s->rx_depth--;
+}
+
+/* Runs that must be verified are looked at once the lock is released: sealing and verifying hold none. */
+static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a, bool dry)
+{
+	struct rxw_batch *b = s->batch;
+	struct rxw_connection *c = g->conn;
+	bool verify = false;
+
+	if (rxw_actions_full(a))
+		rxw_actions_run(a);
+	pthread_mutex_lock(&c->lock);
+	for (int i = g->first; i >= 0; i = b->run[i].next) {
+		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
+			verify = true;
+		else
+			b->run[i].run.count = 0; /* dealt with */
+	}
+	rxw_pconn_batch_end(&c->p, dry, &a->out);
+	rxw_actions_collect(a, dry);
+	pthread_mutex_unlock(&c->lock);
+	for (int i = g->first; verify && i >= 0; i = b->run[i].next)
+		if (b->run[i].run.count)
+			rxw_verify_run(s, c, &b->run[i].run);
+	rxw_conn_unref(c);
+}
+
+static void handle_groups(struct rxw_shard *s, struct rxw_actions *a, bool dry)
+{
+	struct rxw_batch *b = s->batch;
+
+	for (unsigned i = 0; i < b->groups; i++)
+		handle_group(s, &b->group[i], a, dry);
+	b->runs = b->groups = 0;
+}
+
+static bool same_connection(const struct rxw_connection *c, const struct rxw_rxrun *run)
+{
+	return c->p.cid == (run->head.cid & ~3u) && c->p.epoch == run->head.epoch &&
+	       c->p.client == !(run->head.flags & RXW_CLIENT_INITIATED) &&
+	       rxw_addr_equal(&c->p.path.peer, &run->path->peer);
+}
+
+/* The run in b->run[b->runs] joins the group of its connection. */
+static void group_run(struct rxw_shard *s, struct rxw_actions *a)
+{
+	struct rxw_batch *b = s->batch;
+	struct rxw_batch_run *r = &b->run[b->runs];
+	struct rxw_batch_group *g = NULL;
+
+	r->next = -1;
+	for (unsigned i = b->groups; i-- > 0;)
+		if (same_connection(b->group[i].conn, &r->run)) {
+			g = &b->group[i];
+			break;
+		}
+	if (g) {
+		b->run[g->last].next = (int)b->runs;
+	} else {
+		struct rxw_connection *c = rxw_find_connection(s, &r->run, a);
+
+		if (!c)
+			return;
+		g = &b->group[b->groups++];
+		g->conn = c;
+		g->first = (int)b->runs;
+	}
+	g->last = (int)b->runs++;
+}
+
+static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a)
+{
+	if (a->out.ctl_count >= a->out.ctl_room)
+		rxw_actions_run(a);
+	if (rxw_inspect(s, run, a->out.now, &a->out.ctl[a->out.ctl_count]))
+		a->out.ctl_count++;
+}
+
+static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry, struct rxw_actions *a)
+{
+	struct rxw_batch *b = s->batch;
+
+	b->runs = b->groups = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_io_rx *rx = &s->rx[i];
+		struct rxw_jumbo jumbo;
+		uint32_t at = 0;
+
+		if (rx->truncated) {
+			rxw_count(&s->stats.drops[RXW_DROP_TRUNCATED], 1);
+			continue;
+		}
+		memset(&jumbo, 0, sizeof(jumbo));
+		for (;;) {
+			struct rxw_rxrun *run = &b->run[b->runs].run;
+
+			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo, run,
+					  &s->stats))
+				break;
+			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)
+				inspect(s, run, a);
+			else if (reserve && run->head.type == RXW_DATA)
+				rxw_count(&s->stats.drops[RXW_DROP_MEMORY], run->count);
+			else
+				group_run(s, a);
+			if (b->runs == RXW_BATCH_RUNS || b->groups == RXW_BATCH_GROUPS)
+				handle_groups(s, a, false);
+		}
+	}
+	handle_groups(s, a, dry);
+}
+
+/* The network says that something sent earlier did not arrive: a hint for the connections of that peer. */
+static void handle_errors(struct rxw_shard *s)
+{
+	struct rxw_io_error error[16];
+	unsigned n = rxw_io_errors(s->sock, error, 16);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_connection *hit[16];
+		unsigned hits = 0;
+
+		pthread_mutex_lock(&s->lock);
+		for (unsigned k = 0; k < s->table.size && hits < 16; k++)
+			for (struct rxw_pconn *p = s->table.slot[k]; p && hits < 16; p = p->hash_next)
+				if (rxw_addr_equal(&p->path.peer, &error[i].peer)) {
+					rxw_conn_ref(rxw_conn_of(p));
+					hit[hits++] = rxw_conn_of(p);
+				}
+		pthread_mutex_unlock(&s->lock);
+		for (unsigned k = 0; k < hits; k++) {
+			struct rxw_actions a;
+
+			rxw_actions_init(&a, s, false);
+			pthread_mutex_lock(&hit[k]->lock);
+			rxw_pconn_icmp(&hit[k]->p, error[i].error, error[i].mtu, &a.out);
+			rxw_actions_collect(&a, true);
+			pthread_mutex_unlock(&hit[k]->lock);
+			rxw_actions_run(&a);
+			rxw_conn_unref(hit[k]);
+		}
+	}
+}
+
+/* Poll before sleeping, as long as that finds something often enough (one try in three; else every 16th wait tries again). */
+static int spin(struct rxw_shard *s, unsigned room)
+{
+	uint64_t end;
+	int n;
+
+	if (!s->ep->config.spin_us)
+		return 0;
+	if (s->spin_tries >= 8 && s->spin_hits * 3 < s->spin_tries) {
+		if (++s->spin_skip % 16)
+			return 0;
+		s->spin_tries = s->spin_hits = 0;
+	}
+	end = rxw_now() + s->ep->config.spin_us * 1000ull;
+	s->spin_tries++;
+	do {
+		n = rxw_io_recv(s->sock, s->rx, room, 0);
+		if (n) {
+			s->spin_hits++;
+			return n;
+		}
+	} while (rxw_now() < end);
+	return 0;
+}
+
+/* Wait for a batch, no longer than the timers allow. */
+static int receive(struct rxw_shard *s, unsigned room)
+{
+	uint64_t now = rxw_now(), next = rxw_timer_next(s, now);
+	int n;
+
+	if (next <= now || atomic_load(&s->txq_any))
+		return rxw_io_recv(s->sock, s->rx, room, 0);
+	if (next - now >= ACTIVE_SLEEP_US * 1000ull && s->quiet < QUIET_POLLS && next != UINT64_MAX) {
+		n = spin(s, room);
+		return n ? n : rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
+	}
+	/* Idle for a while, or a timer is close: wait where others can interrupt. */
+	if (next - now > IDLE_WAIT)
+		next = now + IDLE_WAIT;
+	atomic_store(&s->wait_until, next);
+	atomic_store(&s->in_wait, true);
+	n = atomic_load(&s->inbox) || atomic_load(&s->ep->quit) ? 0 : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
+	atomic_store(&s->in_wait, false);
+	return n > 0 ? rxw_io_recv(s->sock, s->rx, room, 0) : 0;
+}
+
+void rxw_shard_poll(struct rxw_shard *s)
+{
+	struct rxw_actions a;
+	bool reserve;
+	unsigned room = offer_buffers(s, &reserve);
+	int n = receive(s, room);
+	uint64_t now;
+
+	if (n > 0) {
+		s->quiet = 0;
+		rxw_actions_init(&a, s, true);
+		handle_batch(s, (unsigned)n, reserve, (unsigned)n < room, &a);
+		rxw_actions_run(&a);
+		now = a.out.now;
+	} else {
+		s->quiet++;
+		now = rxw_now();
+		if (n < 0)
+			handle_errors(s);
+	}
+	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
+	rxw_timer_run(s, now);
+	rxw_tx_run(s);
+	if (now >= s->reaped_at + REAP_EVERY) {
+		s->reaped_at = now;
+		rxw_shard_reap(s, now);
+	}
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections and calls as counted objects: making, holding, removing, and what floor 1 asks of them. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+
+void rxw_conn_ref(struct rxw_connection *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+void rxw_conn_unref(struct rxw_connection *c)
+{
+	struct rxw_endpoint *ep = c->ep;
+
+	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (c->stranger) {
+		pthread_mutex_lock(&ep->stranger_lock);
+		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
+		pthread_mutex_unlock(&ep->stranger_lock);
+	}
+	rxw_pconn_fini(&c->p, rxw_now());
+	pthread_cond_destroy(&c->channel_free);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	atomic_fetch_sub(&ep->connections, 1);
+}
+
+void rxw_call_ref(struct rxw_call *call)
+{
+	atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
+}
+
+void rxw_call_unref(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+
+	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	rxw_stream_fini(call);
+	rxw_pcall_fini(&call->p);
+	if (call->fd >= 0)
+		close(call->fd);
+	pthread_cond_destroy(&call->cond);
+	free(call);
+	atomic_fetch_sub(&c->ep->calls, 1);
+	rxw_conn_unref(c);
+}
+
+struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
+{
+	struct rxw_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	if (rxw_cond_init(&call->cond)) {
+		free(call);
+		return NULL;
+	}
+	call->conn = c;
+	call->flags = flags;
+	call->fd = -1;
+	call->w.seq = 1;
+	call->started = rxw_now();
+	atomic_init(&call->refs, 1);
+	atomic_init(&call->deadline, UINT64_MAX);
+	atomic_init(&call->armed, UINT64_MAX);
+	rxw_conn_ref(c);
+	atomic_fetch_add(&c->ep->calls, 1);
+	return call;
+}
+
+static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
+{
+	struct rxw_connection *c = rxw_conn_of(p);
+	struct rxw_call *call;
+
+	if (rxw_workers_full(c->ep) && !(c->service->flags & RXW_SERVICE_SHORT))
+		return NULL;
+	call = rxw_call_create(c, 0);
+	if (!call)
+		return NULL;
+	call->short_handler = c->service->flags & RXW_SERVICE_SHORT;
+	return &call->p;
+}
+
+static void op_hold(struct rxw_pcall *p)
+{
+	rxw_call_ref(rxw_call_of(p));
+}
+
+static void op_drop(struct rxw_pcall *p)
+{
+	rxw_call_unref(rxw_call_of(p));
+}
+
+static struct rxw_pool *op_pool(struct rxw_pconn *p)
+{
+	return rxw_conn_of(p)->ep->engine->pool;
+}
+
+const struct rxw_proto_ops rxw_engine_ops = {
+	.call_new = op_call_new, .hold = op_hold, .drop = op_drop, .pool = op_pool,
+};
+
+struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path, uint32_t epoch,
+				       uint32_t cid, uint16_t service, struct rxw_security *security,
+				       bool client, unsigned home, int *error)
+{
+	struct rxw_connection *c = calloc(1, sizeof(*c));
+	uint64_t now = rxw_now();
+	struct rxw_peer *peer;
+
+	*error = -RXW_ENOMEM;
+	if (!c)
+		return NULL;
+	pthread_mutex_lock(&ep->peer_lock);
+	peer = rxw_peer_get(ep->peers, &path->peer, now);
+	pthread_mutex_unlock(&ep->peer_lock);
+	if (!peer || rxw_cond_init(&c->channel_free))
+		goto fail;
+	pthread_mutex_init(&c->lock, NULL);
+	c->ep = ep;
+	c->created = now;
+	c->table = (cid >> 2) % ep->shard_count;
+	atomic_init(&c->home, home);
+	atomic_init(&c->refs, 1);
+	*error = rxw_pconn_init(&c->p, &ep->params, &rxw_engine_ops, peer, path, epoch, cid, service, security,
+				client, now);
+	if (*error) {
+		peer = NULL; /* rxw_pconn_init() took it, whatever came of it */
+		pthread_mutex_destroy(&c->lock);
+		pthread_cond_destroy(&c->channel_free);
+		goto fail;
+	}
+	atomic_fetch_add(&ep->connections, 1);
+	return c;
+fail:
+	if (peer)
+		rxw_peer_unref(peer, now);
+	free(c);
+	return NULL;
+}
+
+void rxw_conn_remove(struct rxw_connection *c)
+{
+	struct rxw_shard *t = &c->ep->shard[c->table];
+	struct rxw_call *left[4];
+	struct rxw_actions a;
+	bool mine;
+
+	pthread_mutex_lock(&t->lock);
+	mine = c->in_table;
+	if (mine)
+		rxw_conntable_remove(&t->table, &c->p);
+	c->in_table = false;
+	pthread_mutex_unlock(&t->lock);
+	if (!mine)
+		return;
+	rxw_actions_init(&a, rxw_home(c), false);
+	pthread_mutex_lock(&c->lock);
+	rxw_pconn_close(&c->p, &a.out);
+	for (unsigned i = 0; i < 4; i++) {
+		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		c->p.channel[i] = NULL;
+	}
+	rxw_actions_collect(&a, false);
+	pthread_mutex_unlock(&c->lock);
+	rxw_actions_run(&a);
+	for (unsigned i = 0; i < 4; i++)
+		if (left[i])
+			rxw_call_unref(left[i]);
+	rxw_conn_unref(c); /* the table's */
+}
+
+void rxw_conn_settle(struct rxw_connection *c)
+{
+	bool gone;
+
+	pthread_mutex_lock(&c->lock);
+	gone = c->p.client && c->released && rxw_pconn_idle(&c->p);
+	pthread_mutex_unlock(&c->lock);
+	if (gone)
+		rxw_conn_remove(c);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* To whom a run of packets belongs: finding connections, making new ones, refusing strangers (rx-protocol 1.8, 12.3). */
+#include <string.h>
+
+#include "engine/batch.h"
+
+#define REAP_IDLE (600 * RXW_SEC)
+#define REAP_UNPROVEN (15 * RXW_SEC)
+#define REAP_AT_ONCE 64
+
+static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
+{
+	rxw_count(&s->stats.drops[cause], 1);
+	return NULL;
+}
+
+/* An ABORT without state, within the rate limit. Only DATA draws it. */
+static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun *run, int32_t code,
+				     enum rxw_drop cause, struct rxw_actions *a)
+{
+	struct rxw_endpoint *ep = s->ep;
+	bool allowed;
+
+	rxw_count(&s->stats.drops[cause], 1);
+	if (a->out.ctl_count >= a->out.ctl_room)
+		return NULL;
+	pthread_mutex_lock(&ep->stranger_lock);
+	allowed = rxw_rate_take(&ep->abort_rate, a->out.now);
+	pthread_mutex_unlock(&ep->stranger_lock);
+	if (!allowed)
+		return drop(s, RXW_DROP_RATE);
+	struct rxw_ctl *ctl = &a->out.ctl[a->out.ctl_count++];
+
+	ctl->path = *run->path;
+	ctl->padding = 0;
+	ctl->client = false;
+	ctl->length = (uint16_t)rxw_stateless_abort_put(ctl->bytes, &run->head, code);
+	rxw_count(&s->stats.stateless_aborts, 1);
+	rxw_count(&s->stats.packets_sent[RXW_ABORT], 1);
+	return NULL;
+}
+
+static struct rxw_service *find_service(struct rxw_endpoint *ep, uint16_t id)
+{
+	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (ep->service[i].id == id)
+			return &ep->service[i];
+	return NULL;
+}
+
+static struct rxw_security *find_security(struct rxw_service *service, uint8_t index)
+{
+	for (size_t i = 0; i < service->security_count; i++)
+		if (service->security[i]->ops->index == index)
+			return service->security[i];
+	return NULL;
+}
+
+static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection *c)
+{
+	struct rxw_pconn *there;
+
+	pthread_mutex_lock(&t->lock);
+	/* Another shard may have made the same connection from the packet before this one. */
+	there = rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
+	if (there) {
+		rxw_conn_ref(rxw_conn_of(there));
+	} else if (!rxw_conntable_insert(&t->table, &c->p)) {
+		c->in_table = true;
+		rxw_conn_ref(c);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (there) {
+		rxw_conn_unref(c);
+		return rxw_conn_of(there);
+	}
+	if (!c->in_table) {
+		rxw_conn_unref(c);
+		return NULL;
+	}
+	return c;
+}
+
+static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_addr *host)
+{
+	enum rxw_admission r;
+
+	pthread_mutex_lock(&ep->stranger_lock);
+	r = rxw_strangers_add(ep->strangers, host, rxw_addr_is_loopback(host));
+	pthread_mutex_unlock(&ep->stranger_lock);
+	return r;
+}
+
+static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					     struct rxw_actions *a)
+{
+	const struct rxw_header *h = &run->head;
+	struct rxw_endpoint *ep = s->ep;
+	struct rxw_security *security;
+	struct rxw_service *service;
+	struct rxw_connection *c;
+	enum rxw_admission admission;
+	struct rxw_path path = *run->path;
+	int error;
+
+	if (h->type != RXW_DATA)
+		return drop(s, RXW_DROP_NO_CONNECTION);
+	service = find_service(ep, h->service);
+	if (!service)
+		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SERVICE, a);
+	security = find_security(service, h->security);
+	if (!security)
+		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
+	if (!h->call)
+		return drop(s, RXW_DROP_CALL_NUMBER);
+	if (!h->seq)
+		return drop(s, RXW_DROP_SEQ_ZERO);
+	if (h->seq > ep->params.window)
+		return drop(s, RXW_DROP_WINDOW);
+	if (atomic_load(&ep->stopping))
+		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
+	admission = admit(ep, &path.peer);
+	if (admission == RXW_REFUSE)
+		return drop(s, RXW_DROP_LIMIT);
+	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false, s->index, &error);
+	if (!c) {
+		pthread_mutex_lock(&ep->stranger_lock);
+		rxw_strangers_remove(ep->strangers, &path.peer);
+		pthread_mutex_unlock(&ep->stranger_lock);
+		return drop(s, RXW_DROP_MEMORY);
+	}
+	c->stranger = true;
+	c->service = service;
+	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
+	if (service->idle_ms)
+		c->p.idle = service->idle_ms * RXW_MS;
+	return insert(&ep->shard[c->table], c);
+}
+
+/* A known epoch and cid from another address: the call in progress must not run twice because a NAT changed the port (2.3). */
+static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
+{
+	struct rxw_connection *c = rxw_conn_of(other);
+	bool drop_it;
+
+	pthread_mutex_lock(&c->lock);
+	drop_it = (h->epoch & 0x80000000u) && h->call <= other->number[h->cid & 3];
+	pthread_mutex_unlock(&c->lock);
+	return drop_it;
+}
+
+struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a)
+{
+	const struct rxw_header *h = &run->head;
+	bool server_half = h->flags & RXW_CLIENT_INITIATED;
+	struct rxw_shard *t = &s->ep->shard[(h->cid >> 2) % s->ep->shard_count];
+	struct rxw_pconn *other = NULL, *p;
+	struct rxw_connection *c;
+	bool moved = false;
+
+	pthread_mutex_lock(&t->lock);
+	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer, &other);
+	if (p)
+		rxw_conn_ref(rxw_conn_of(p));
+	else if (server_half && other)
+		moved = moved_address(other, h);
+	pthread_mutex_unlock(&t->lock);
+	if (moved)
+		return drop(s, RXW_DROP_ADDRESS);
+	if (!p)
+		return server_half ? new_connection(s, run, a) : drop(s, RXW_DROP_NO_CONNECTION);
+	c = rxw_conn_of(p);
+	if (t != s)
+		rxw_count(&s->wrong_shard, 1);
+	if (atomic_load_explicit(&c->home, memory_order_relaxed) != s->index)
+		atomic_store_explicit(&c->home, s->index, memory_order_relaxed);
+	return c;
+}
+
+/* Under the table's lock. True: the connection has served its time. */
+static bool served_its_time(struct rxw_connection *c, uint64_t now)
+{
+	struct rxw_endpoint *ep = c->ep;
+	bool gone = false;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->p.client) {
+		bool proven = rxw_peer_proven(c->p.peer, now);
+
+		if (c->stranger && proven) {
+			c->stranger = false;
+			pthread_mutex_lock(&ep->stranger_lock);
+			rxw_strangers_remove(ep->strangers, &c->p.path.peer);
+			pthread_mutex_unlock(&ep->stranger_lock);
+		}
+		if (rxw_pconn_idle(&c->p)) {
+			uint64_t last = c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
+
+			gone = now > last + (c->stranger ? REAP_UNPROVEN : REAP_IDLE);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return gone;
+}
+
+void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
+{
+	struct rxw_connection *victim[REAP_AT_ONCE];
+	unsigned n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < s->table.size && n < REAP_AT_ONCE; i++)
+		for (struct rxw_pconn *p = s->table.slot[i]; p && n < REAP_AT_ONCE; p = p->hash_next)
+			if (served_its_time(rxw_conn_of(p), now)) {
+				victim[n] = rxw_conn_of(p);
+				rxw_conn_ref(victim[n++]);
+			}
+	pthread_mutex_unlock(&s->lock);
+	for (unsigned i = 0; i < n; i++) {
+		rxw_conn_remove(victim[i]);
+		rxw_conn_unref(victim[i]);
+	}
+	if (!s->index) {
+		pthread_mutex_lock(&s->ep->peer_lock);
+		rxw_peer_reap(s->ep->peers, now);
+		pthread_mutex_unlock(&s->ep->peer_lock);
+	}
+}

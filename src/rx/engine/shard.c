@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shards: set-up, the listener thread, and who holds the receive role. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/batch.h"
+#include "engine/internal.h"
+
+#define CALLER_GRACE RXW_MS        /* how long a role that a caller left stays untended */
+#define CALLER_LOOK (2 * RXW_MS)   /* how often the listener looks while a caller receives */
+
+int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
+{
+	s->ep = ep;
+	s->index = index;
+	s->sock = ep->io.sock[index];
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->role_lock, NULL);
+	pthread_mutex_init(&s->txq_lock, NULL);
+	s->txq_tail = &s->txq_head;
+	s->wheel.tick = rxw_now() / RXW_MS;
+	s->rx = calloc(ep->config.batch, sizeof(*s->rx));
+	s->ctl = calloc(RXW_CTL_ROOM, sizeof(*s->ctl));
+	s->actions = calloc(RXW_ACTIONS_ROOM, sizeof(*s->actions));
+	s->batch = calloc(1, sizeof(*s->batch));
+	s->rx_depth = ep->config.batch < 4 ? ep->config.batch : 4;
+	rxw_budget_init(&s->reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
+	s->reserve_pool = rxw_pool_create(&s->reserve_budget, 2 * RXW_BUF_SIZE, 1);
+	if (s->reserve_pool)
+		s->reserve = rxw_buf_get(s->reserve_pool);
+	if (!s->rx || !s->ctl || !s->actions || !s->batch || !s->reserve || rxw_cond_init(&s->role_free) ||
+	    rxw_conntable_init(&s->table, ep->engine->key))
+		return -RXW_ENOMEM;
+	return 0;
+}
+
+void rxw_shard_fini(struct rxw_shard *s)
+{
+	if (!s->ep)
+		return;
+	for (unsigned i = 0; s->rx && i < s->ep->config.batch; i++)
+		rxw_buf_unref(s->rx[i].buf);
+	rxw_buf_unref(s->reserve);
+	if (s->reserve_pool)
+		rxw_pool_destroy(s->reserve_pool);
+	rxw_conntable_fini(&s->table);
+	pthread_cond_destroy(&s->role_free);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->role_lock);
+	pthread_mutex_destroy(&s->txq_lock);
+	free(s->rx);
+	free(s->ctl);
+	free(s->actions);
+	free(s->batch);
+}
+
+bool rxw_role_try(struct rxw_shard *s)
+{
+	bool got = false;
+
+	/* Several callers are served better by the listener: one of them would work for all and be late itself. */
+	if (s->ep->server || atomic_load(&s->sync_waiters) != 1)
+		return false;
+	pthread_mutex_lock(&s->role_lock);
+	if (!s->role_held && s->listener_parked && !s->listener_wanted) {
+		s->role_held = true;
+		got = true;
+	}
+	pthread_mutex_unlock(&s->role_lock);
+	if (got)
+		rxw_set_receiving(s);
+	return got;
+}
+
+void rxw_role_leave(struct rxw_shard *s)
+{
+	bool several = atomic_load(&s->sync_waiters) > 1;
+
+	rxw_set_receiving(NULL);
+	pthread_mutex_lock(&s->role_lock);
+	s->role_held = false;
+	s->role_left_at = rxw_now();
+	s->listener_wanted |= several;
+	pthread_mutex_unlock(&s->role_lock);
+	if (several)
+		pthread_cond_signal(&s->role_free);
+}
+
+void rxw_sync_begin(struct rxw_shard *s)
+{
+	atomic_fetch_add(&s->sync_waiters, 1);
+}
+
+void rxw_sync_end(struct rxw_shard *s)
+{
+	atomic_fetch_sub(&s->sync_waiters, 1);
+}
+
+/*
+ * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next packet, and can as well receive that itself. The listener
+ * stays out until the role was untended for a while, or several callers wait.
+ */
+static void park(struct rxw_shard *s)
+{
+	uint64_t now = rxw_now();
+
+	pthread_mutex_lock(&s->role_lock);
+	s->role_held = false;
+	s->role_left_at = now;
+	s->listener_parked = true;
+	s->listener_wanted = false;
+	while (!atomic_load(&s->ep->quit)) {
+		if (!s->role_held && (s->listener_wanted || now >= s->role_left_at + CALLER_GRACE))
+			break;
+		rxw_cond_wait_until(&s->role_free, &s->role_lock,
+				    now + (s->role_held ? CALLER_LOOK : CALLER_GRACE));
+		now = rxw_now();
+	}
+	s->listener_parked = false;
+	s->role_held = true;
+	pthread_mutex_unlock(&s->role_lock);
+}
+
+static void *listen_loop(void *arg)
+{
+	struct rxw_shard *s = arg;
+
+	rxw_set_library_thread(s->ep);
+	pthread_mutex_lock(&s->role_lock);
+	s->role_held = true;
+	pthread_mutex_unlock(&s->role_lock);
+	while (!atomic_load(&s->ep->quit)) {
+		rxw_set_receiving(s);
+		s->woke_caller = false;
+		rxw_shard_poll(s);
+		rxw_set_receiving(NULL);
+		if (s->woke_caller && !s->ep->server && atomic_load(&s->sync_waiters) <= 1)
+			park(s);
+	}
+	return NULL;
+}
+
+int rxw_shard_start(struct rxw_shard *s)
+{
+	char name[16];
+	int r;
+
+	snprintf(name, sizeof(name), "rxw-listen%u", s->index % 100);
+	r = rxw_thread_create(&s->listener, &s->ep->config, s->index, name, listen_loop, s);
+	s->listener_started = !r;
+	return r;
+}
+
+void rxw_shard_stop(struct rxw_shard *s)
+{
+	if (!s->listener_started)
+		return;
+	pthread_mutex_lock(&s->role_lock);
+	s->listener_wanted = true;
+	pthread_mutex_unlock(&s->role_lock);
+	pthread_cond_broadcast(&s->role_free);
+	rxw_io_wake(s->sock);
+	pthread_join(s->listener, NULL);
+	s->listener_started = false;
+	rxw_timer_forget_all(s);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send role: trains of several calls leave in one system call, by whoever holds the role. */
+#include "engine/internal.h"
+
+#define TX_ENTRIES 32  /* trains in one system call */
+#define TX_QUANTUM 4   /* trains of one call before the next one has its turn */
+
+static _Thread_local struct rxw_shard *held_back;
+
+void rxw_tx_hold(struct rxw_shard *s)
+{
+	held_back = s;
+}
+
+struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
+{
+	struct rxw_shard *s = rxw_home(call->conn);
+
+	if (atomic_exchange(&call->tx_queued, true))
+		return NULL;
+	rxw_call_ref(call);
+	pthread_mutex_lock(&s->txq_lock);
+	call->tx_next = NULL;
+	*s->txq_tail = call;
+	s->txq_tail = &call->tx_next;
+	atomic_store(&s->txq_any, true);
+	pthread_mutex_unlock(&s->txq_lock);
+	return s;
+}
+
+static struct rxw_call *tx_pop(struct rxw_shard *s)
+{
+	struct rxw_call *call;
+
+	pthread_mutex_lock(&s->txq_lock);
+	call = s->txq_head;
+	if (call) {
+		s->txq_head = call->tx_next;
+		if (!s->txq_head) {
+			s->txq_tail = &s->txq_head;
+			atomic_store(&s->txq_any, false);
+		}
+	}
+	pthread_mutex_unlock(&s->txq_lock);
+	/* From here on it can be queued again, and will be looked at again. */
+	if (call)
+		atomic_store(&call->tx_queued, false);
+	return call;
+}
+
+/* One system call's worth of trains. */
+struct tx_batch {
+	struct rxw_shard *shard;
+	struct rxw_shard *other;            /* a call was queued there, for its home had moved */
+	unsigned count, calls;
+	struct rxw_train train[TX_ENTRIES];
+	struct iovec iov[TX_ENTRIES];
+	struct rxw_io_tx tx[TX_ENTRIES];
+	struct rxw_call *call[TX_ENTRIES];  /* one reference each; trains first[i] up to first[i + 1] */
+	unsigned first[TX_ENTRIES + 1];
+};
+
+/*
+ * --defer on: the receiving thread never sends for a writer that waits for room. True if it was left to the writer, which is woken.
+ */
+static bool left_to_writer(struct rxw_call *call)
+{
+	struct rxw_shard *r = rxw_receiving();
+
+	return r && call->conn->ep->config.defer == RXW_ON && call->writer == RXW_WRITER_WAITING &&
+	       r->ep == call->conn->ep;
+}
+
+static void count_window(struct rxw_shard *s, struct rxw_call *call)
+{
+	if (rxw_receiving()) {
+		rxw_count(&s->windows_by_receiver, 1);
+		rxw_count(&call->windows_by_receiver, 1);
+	} else {
+		rxw_count(&s->windows_by_writer, 1);
+		rxw_count(&call->windows_by_writer, 1);
+	}
+}
+
+static void queue_again(struct tx_batch *b, struct rxw_call *call)
+{
+	struct rxw_shard *s = rxw_tx_queue(call);
+
+	if (s && s != b->shard)
+		b->other = s;
+}
+
+/* Trains of one call. Its lock is taken here. Takes over the reference of the queue. */
+static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions *a)
+{
+	struct rxw_connection *c = call->conn;
+	unsigned start = b->count, max = rxw_io_max_segments(b->shard->sock);
+	bool again = false, wake = false;
+	uint64_t not_before = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (call->tx_claimed) {
+		call->tx_again = true;
+	} else if (left_to_writer(call)) {
+		wake = true;
+	} else {
+		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
+			struct rxw_train *t = &b->train[b->count];
+			enum rxw_train_result r = rxw_pcall_train(&call->p, max, t, &not_before, &a->out);
+			struct rxw_io_tx *tx = &b->tx[b->count];
+
+			if (r == RXW_TRAIN_PACED)
+				call->pace_at = not_before;
+			if (r != RXW_TRAIN_READY)
+				break;
+			b->iov[b->count] = (struct iovec){ .iov_base = t->data, .iov_len = t->length };
+			*tx = (struct rxw_io_tx){ .path = &c->p.path, .iov = &b->iov[b->count], .iov_count = 1,
+						  .length = t->length, .segment = t->segment,
+						  .fragment = t->fragment, .reply = !c->p.client };
+			b->count++;
+		}
+		again = b->count - start == TX_QUANTUM || b->count == TX_ENTRIES;
+		if (b->count > start) {
+			call->tx_claimed = true;
+			call->tx_again |= again;
+			count_window(b->shard, call);
+		} else if (again) {
+			queue_again(b, call);
+		}
+	}
+	rxw_actions_collect(a, false);
+	rxw_timer_update(call);
+	pthread_mutex_unlock(&c->lock);
+	if (wake)
+		pthread_cond_broadcast(&call->cond);
+	if (b->count > start) {
+		b->call[b->calls] = call;
+		b->first[b->calls++] = start;
+		b->first[b->calls] = b->count;
+	} else {
+		rxw_call_unref(call);
+	}
+}
+
+/* The system call is over: tell floor 1, and queue again what has more to send. */
+static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
+{
+	struct rxw_call *call = b->call[i];
+	struct rxw_connection *c = call->conn;
+	bool refused = false;
+
+	pthread_mutex_lock(&c->lock);
+	for (unsigned k = b->first[i]; k < b->first[i + 1]; k++) {
+		struct rxw_io_tx *tx = &b->tx[k];
+
+		rxw_pcall_train_done(&call->p, &b->train[k], tx->error ? tx->sent_segments : b->train[k].count,
+				     tx->error, &a->out);
+		refused |= tx->error != 0;
+	}
+	call->tx_claimed = false;
+	if (refused) {
+		/* The kernel has no room, or refuses: the next look is by timer, not in a loop. */
+		call->pace_at = a->out.now + RXW_MS;
+	} else if (call->tx_again || rxw_pcall_sendable(&call->p, a->out.now)) {
+		queue_again(b, call);
+	}
+	call->tx_again = false;
+	rxw_actions_collect(a, false);
+	rxw_timer_update(call);
+	pthread_mutex_unlock(&c->lock);
+	rxw_call_unref(call);
+}
+
+/* Returns another shard that has to be run, or NULL. */
+static struct rxw_shard *send_batch(struct rxw_shard *s)
+{
+	struct tx_batch b;
+	struct rxw_actions a;
+	struct rxw_call *call;
+
+	b.shard = s; /* the arrays need no clearing: count says what is valid */
+	b.other = NULL;
+	b.count = b.calls = 0;
+	rxw_actions_init(&a, s, false);
+	while (b.count < TX_ENTRIES && b.calls < TX_ENTRIES && (call = tx_pop(s))) {
+		if (rxw_actions_full(&a))
+			rxw_actions_run(&a);
+		gather(&b, call, &a);
+	}
+	if (b.count) {
+		rxw_io_send(s->sock, b.tx, b.count, rxw_receiving() != NULL);
+		a.out.now = rxw_now();
+	}
+	for (unsigned i = 0; i < b.calls; i++) {
+		if (rxw_actions_full(&a))
+			rxw_actions_run(&a);
+		settle(&b, i, &a);
+	}
+	rxw_actions_run(&a);
+	return b.other;
+}
+
+/*
+ * A flag, not a lock: whoever finds it taken leaves its call in the queue and goes on. The holder looks at the queue again after it gave the flag back, so
+ * that nothing stays behind.
+ */
+void rxw_tx_run(struct rxw_shard *s)
+{
+	struct rxw_shard *other;
+
+	if (held_back == s)
+		return;
+	while (atomic_load(&s->txq_any)) {
+		if (atomic_exchange(&s->tx_busy, true))
+			return;
+		other = send_batch(s);
+		atomic_store(&s->tx_busy, false);
+		if (other)
+			rxw_tx_run(other);
+	}
+}
+
+void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
+{
+	static const uint8_t zeros[9000];
+	struct iovec iov[2 * TX_ENTRIES];
+	struct rxw_io_tx tx[TX_ENTRIES];
+
+	for (unsigned at = 0; at < count;) {
+		unsigned n = count - at < TX_ENTRIES ? count - at : TX_ENTRIES;
+
+		for (unsigned i = 0; i < n; i++) {
+			struct rxw_ctl *c = &ctl[at + i];
+			size_t pad = c->padding <= sizeof(zeros) ? c->padding : sizeof(zeros);
+
+			iov[2 * i] = (struct iovec){ .iov_base = c->bytes, .iov_len = c->length };
+			iov[2 * i + 1] = (struct iovec){ .iov_base = (void *)(uintptr_t)zeros, .iov_len = pad };
+			tx[i] = (struct rxw_io_tx){ .path = &c->path, .iov = &iov[2 * i], .iov_count = pad ? 2 : 1,
+						    .length = (uint32_t)(c->length + pad), .reply = !c->client };
+		}
+		/* An ACK that the kernel refuses is owed again: the peer's retransmission or a PING draws it. */
+		rxw_io_send(s->sock, tx, n, rxw_receiving() != NULL);
+		at += n;
+	}
+}

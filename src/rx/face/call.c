@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls as applications hold them: beginning, ending, events, and what can be asked of them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+
+/* With the lock held. Waits for a channel unless told not to. */
+static int wait_channel(struct rxw_connection *c, bool nonblock)
+{
+	while (!c->p.error && !rxw_pconn_has_free_channel(&c->p, rxw_now())) {
+		if (nonblock)
+			return -RXW_EAGAIN;
+		if (atomic_load(&c->ep->stopping))
+			return -RXW_ESTOPPED;
+		c->channel_waiters++;
+		/* A channel that drew BUSY becomes free by time alone. */
+		rxw_cond_wait_until(&c->channel_free, &c->lock, rxw_now() + 100 * RXW_MS);
+		c->channel_waiters--;
+	}
+	return 0;
+}
+
+int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options, rxw_call **call)
+{
+	struct rxw_connection *c = connection;
+	unsigned flags = options ? options->flags : 0;
+	struct rxw_call *made;
+	uint64_t hard;
+	int r;
+
+	if (!c || !call || (options && options->size < sizeof(*options)) || (flags & ~RXW_CALL_NONBLOCK))
+		return -RXW_EINVAL;
+	*call = NULL;
+	if (atomic_load(&c->ep->stopping))
+		return -RXW_ESTOPPED;
+	made = rxw_call_create(c, flags);
+	if (!made)
+		return -RXW_ENOMEM;
+	if (options) {
+		made->callback = options->callback;
+		made->arg = options->arg;
+	}
+	pthread_mutex_lock(&c->lock);
+	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & RXW_CALL_NONBLOCK);
+	if (!r) {
+		hard = c->p.hard;
+		if (options && options->deadline_ms && (!hard || options->deadline_ms * RXW_MS < hard))
+			c->p.hard = options->deadline_ms * RXW_MS;
+		rxw_call_ref(made); /* the channel's */
+		r = rxw_pconn_begin(&c->p, &made->p, rxw_now());
+		c->p.hard = hard;
+		if (r)
+			rxw_call_unref(made);
+		else
+			rxw_timer_update(made);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (r) {
+		rxw_call_unref(made);
+		return r;
+	}
+	*call = made;
+	return 0;
+}
+
+/* The application's memory may go once rxw_call_end() returned: no callback may still be running then, but one that is this thread's own. */
+static void wait_callback(struct rxw_call *call)
+{
+	while (call->callback_busy && !pthread_equal(call->callback_thread, pthread_self()))
+		pthread_cond_wait(&call->cond, &call->conn->lock);
+}
+
+int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
+{
+	struct rxw_connection *c;
+	struct rxw_actions a;
+	int32_t result;
+
+	if (origin)
+		*origin = RXW_ORIGIN_NONE;
+	if (!call || !call->p.client)
+		return RXW_INVALID_OPERATION;
+	c = call->conn;
+	if (!code && call->flags & RXW_CALL_NONBLOCK) {
+		bool done;
+
+		pthread_mutex_lock(&c->lock);
+		done = rxw_events_now(call) & RXW_EVENT_DONE || call->r.ended;
+		pthread_mutex_unlock(&c->lock);
+		if (!done)
+			code = RXW_USER_ABORT;
+	}
+	if (!code && !rxw_stream_turn(call))
+		rxw_stream_discard(call);
+	rxw_actions_init(&a, rxw_home(c), false);
+	pthread_mutex_lock(&c->lock);
+	if (code)
+		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_pcall_finish(&call->p, &a.out);
+	call->ended = true;
+	call->writer = RXW_WRITER_GONE;
+	call->callback_pending = false;
+	result = call->p.error;
+	if (origin)
+		*origin = result ? call->p.error_origin : RXW_ORIGIN_NONE;
+	rxw_actions_collect(&a, false);
+	rxw_timer_update(call);
+	wait_callback(call);
+	pthread_mutex_unlock(&c->lock);
+	rxw_actions_run(&a);
+	pthread_cond_broadcast(&c->channel_free);
+	rxw_conn_ref(c);
+	rxw_call_unref(call);
+	rxw_conn_settle(c);
+	rxw_conn_unref(c);
+	return result;
+}
+
+void rxw_call_abort(rxw_call *call, int32_t code)
+{
+	struct rxw_actions a;
+
+	if (!call)
+		return;
+	rxw_actions_init(&a, rxw_home(call->conn), false);
+	pthread_mutex_lock(&call->conn->lock);
+	rxw_pcall_fail(&call->p, code ? code : RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_timer_update(call);
+	pthread_mutex_unlock(&call->conn->lock);
+	rxw_actions_run(&a);
+}
+
+int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
+{
+	int32_t code;
+
+	if (!call)
+		return RXW_INVALID_OPERATION;
+	pthread_mutex_lock(&call->conn->lock);
+	code = call->p.error;
+	if (origin)
+		*origin = code ? call->p.error_origin : RXW_ORIGIN_NONE;
+	pthread_mutex_unlock(&call->conn->lock);
+	return code;
+}
+
+int rxw_call_fd(rxw_call *call)
+{
+	int fd;
+
+	if (!call)
+		return -RXW_EINVAL;
+	pthread_mutex_lock(&call->conn->lock);
+	if (call->fd < 0) {
+		unsigned now = rxw_events_now(call);
+
+		call->fd = eventfd(now ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+		call->fd_set = call->fd >= 0 && now;
+	}
+	fd = call->fd;
+	pthread_mutex_unlock(&call->conn->lock);
+	return fd < 0 ? -RXW_ESYS : fd;
+}
+
+unsigned rxw_call_events(rxw_call *call)
+{
+	unsigned events;
+
+	if (!call)
+		return 0;
+	pthread_mutex_lock(&call->conn->lock);
+	events = rxw_events_now(call);
+	if (call->r.at < call->r.count)
+		events |= RXW_EVENT_READ;
+	if (!events && call->fd_set) {
+		uint64_t count;
+
+		/* Nothing holds any more: the descriptor goes back to sleep. */
+		if (read(call->fd, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN)
+			call->fd_set = false;
+	}
+	pthread_mutex_unlock(&call->conn->lock);
+	return events;
+}
+
+int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
+{
+	bool run;
+
+	if (!call)
+		return -RXW_EINVAL;
+	pthread_mutex_lock(&call->conn->lock);
+	wait_callback(call);
+	call->callback = callback;
+	call->arg = arg;
+	run = callback && rxw_events_now(call) && rxw_callback_note(call);
+	pthread_mutex_unlock(&call->conn->lock);
+	if (run)
+		rxw_callback_run(call);
+	return 0;
+}
+
+int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
+{
+	struct rxw_call_stats s = { .size = sizeof(s) };
+	const struct rxw_pcall *p;
+
+	if (!call || !stats || stats->size < sizeof(size_t) || stats->size > sizeof(s))
+		return -RXW_EINVAL;
+	p = &call->p;
+	pthread_mutex_lock(&call->conn->lock);
+	s.bytes_sent = p->bytes_sent;
+	s.bytes_received = p->bytes_received;
+	s.packets_sent = p->packets_sent;
+	s.packets_received = p->packets_received;
+	s.retransmitted = p->retransmitted;
+	s.duplicates = p->duplicates;
+	s.acks_sent = p->acks_sent;
+	s.acks_received = p->acks_received;
+	s.windows_by_writer = atomic_load(&call->windows_by_writer);
+	s.windows_by_receiver = atomic_load(&call->windows_by_receiver);
+	s.rtt_ns = p->rtt.valid ? p->rtt.srtt : 0;
+	s.cwnd = p->cc.cwnd;
+	s.peer_window = call->conn->p.peer_window;
+	s.started_ns = call->started;
+	s.ended_ns = call->finished;
+	pthread_mutex_unlock(&call->conn->lock);
+	s.size = stats->size;
+	memcpy(stats, &s, stats->size);
+	return 0;
+}
+
+static int copy_address(const struct rxw_addr *from, struct sockaddr_storage *address, socklen_t *len)
+{
+	memset(address, 0, sizeof(*address));
+	memcpy(address, &from->u, from->len);
+	*len = from->len;
+	return 0;
+}
+
+int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
+{
+	if (!call || !address || !address_len)
+		return -RXW_EINVAL;
+	return copy_address(&call->conn->p.path.peer, address, address_len);
+}
+
+int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
+{
+	if (!call || !address || !address_len)
+		return -RXW_EINVAL;
+	return copy_address(&call->conn->p.path.local, address, address_len);
+}
+
+uint16_t rxw_call_service_id(const rxw_call *call)
+{
+	return call ? call->conn->p.service : 0;
+}
+
+void rxw_call_set_status(rxw_call *call, uint8_t status)
+{
+	if (!call)
+		return;
+	pthread_mutex_lock(&call->conn->lock);
+	call->p.local_status = status;
+	pthread_mutex_unlock(&call->conn->lock);
+}
+
+uint8_t rxw_call_peer_status(const rxw_call *call)
+{
+	uint8_t status;
+
+	if (!call)
+		return 0;
+	pthread_mutex_lock(&call->conn->lock);
+	status = call->p.peer_status;
+	pthread_mutex_unlock(&call->conn->lock);
+	return status;
+}
+
+void rxw_call_set_data(rxw_call *call, void *data)
+{
+	if (call)
+		call->data = data;
+}
+
+void *rxw_call_data(const rxw_call *call)
+{
+	return call ? call->data : NULL;
+}
+
+size_t rxw_call_packet_size(const rxw_call *call)
+{
+	const struct rxw_security_ops *ops;
+	uint32_t size;
+
+	if (!call)
+		return 0;
+	ops = call->conn->p.security->ops;
+	pthread_mutex_lock(&call->conn->lock);
+	size = rxw_pcall_datagram_size(&call->p);
+	pthread_mutex_unlock(&call->conn->lock);
+	return size - RXW_HEADER_SIZE - ops->head - ops->tail;
+}

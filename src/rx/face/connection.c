@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Client connections as applications hold them. */
+#include "engine/internal.h"
+
+#define CID_TRIES 64
+
+/* An unpredictable connection id that no live connection of the endpoint has (rx-protocol 1.7), entered in its table. */
+static int enter_table(struct rxw_connection *c)
+{
+	struct rxw_shard *t = &c->ep->shard[c->table];
+	int r;
+
+	pthread_mutex_lock(&t->lock);
+	if (rxw_conntable_has_cid(&t->table, c->p.cid)) {
+		r = -RXW_EAGAIN;
+	} else {
+		r = rxw_conntable_insert(&t->table, &c->p);
+		c->in_table = !r;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
+			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
+{
+	struct rxw_path path = { .ifindex = 0 };
+	int r = -RXW_EAGAIN;
+
+	if (!endpoint || !connection || !service_id || !peer || !rxw_addr_set(&path.peer, peer, peer_len) ||
+	    path.peer.u.sa.sa_family != endpoint->io.bound.u.sa.sa_family || !rxw_addr_port(&path.peer))
+		return -RXW_EINVAL;
+	*connection = NULL;
+	if (atomic_load(&endpoint->stopping))
+		return -RXW_ESTOPPED;
+	for (unsigned i = 0; i < CID_TRIES && r == -RXW_EAGAIN; i++) {
+		struct rxw_connection *c;
+		uint32_t cid;
+		int error;
+
+		if (rxw_random(&cid, sizeof(cid)))
+			return -RXW_ESYS;
+		cid &= ~3u;
+		if (!cid)
+			continue;
+		c = rxw_conn_create(endpoint, &path, endpoint->engine->epoch, cid, service_id,
+				    security ? security : rxw_security_null(), true,
+				    (cid >> 2) % endpoint->shard_count, &error);
+		if (!c)
+			return error;
+		rxw_conn_ref(c); /* one for the table, one for the application */
+		r = enter_table(c);
+		if (r) {
+			rxw_conn_unref(c);
+			rxw_conn_unref(c);
+		} else {
+			*connection = c;
+		}
+	}
+	return r == -RXW_EAGAIN ? -RXW_ELIMIT : r;
+}
+
+void rxw_connection_release(rxw_connection *connection)
+{
+	if (!connection)
+		return;
+	pthread_mutex_lock(&connection->lock);
+	connection->released = true;
+	pthread_mutex_unlock(&connection->lock);
+	rxw_conn_settle(connection);
+	rxw_conn_unref(connection);
+}
+
+int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms, unsigned hard_ms)
+{
+	if (!connection || (dead_ms && dead_ms < 1000))
+		return -RXW_EINVAL;
+	pthread_mutex_lock(&connection->lock);
+	if (dead_ms)
+		connection->p.dead = dead_ms * RXW_MS;
+	if (idle_ms)
+		connection->p.idle = idle_ms * RXW_MS;
+	if (hard_ms)
+		connection->p.hard = hard_ms * RXW_MS;
+	pthread_mutex_unlock(&connection->lock);
+	return 0;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoints: binding a port, starting its shards, stopping with grace. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+#include "face/config.h"
+
+#define MAX_AUTO_LISTENERS 8
+#define SOURCE_TEXT "rxwire"
+
+static unsigned listeners_of(const struct rxw_config *config, bool server)
+{
+	long cores;
+
+	if (config->listeners)
+		return config->listeners;
+	if (!server)
+		return 1;
+	cores = sysconf(_SC_NPROCESSORS_ONLN);
+	if (cores < 1)
+		cores = 1;
+	return cores > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : (unsigned)cores;
+}
+
+static void set_params(struct rxw_endpoint *ep)
+{
+	const struct rxw_config *c = &ep->config;
+	struct rxw_params *p = &ep->params;
+
+	p->window = (uint16_t)c->window;
+	p->initial_window = c->window < 16 ? (uint16_t)c->window : 16;
+	p->mtu = c->mtu;
+	p->mtu_ceiling = c->path_mtu == RXW_ON && c->mtu < 8972 ? 8972 : c->mtu;
+	p->jumbo = c->jumbo == RXW_ON;
+	p->dead = c->dead_ms * RXW_MS;
+	p->client_idle = c->idle_ms * RXW_MS;
+	p->server_idle = c->server_idle_ms * RXW_MS;
+	p->hard = c->hard_ms * RXW_MS;
+	p->ack_delay = 50 * RXW_MS;
+	p->call_memory = c->call_memory;
+	p->conn_memory = c->connection_memory;
+	p->peer_memory = c->peer_memory;
+	p->sendq_high = c->sendq_packets;
+	p->sendq_low = c->sendq_packets / 2;
+	p->wake_packets = 64;
+	p->unread_packets = 256;
+	p->cc = &rxw_cc_reno;
+}
+
+static void log_io(void *arg, int level, const char *line)
+{
+	rxw_log(arg, (enum rxw_log_level)level, "%s", line);
+}
+
+static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
+{
+	const struct rxw_config *c = &ep->config;
+	struct rxw_io_options o = { .bind = *bind, .sockets = listeners_of(c, ep->server), .batch = c->batch,
+				    .gso = c->gso != RXW_OFF, .gro = c->gro != RXW_OFF,
+				    .plain = c->io == RXW_IO_MSG, .steer = (int)c->steer, .rcvbuf = c->rcvbuf,
+				    .sndbuf = c->sndbuf, .inject = c->inject[0] ? c->inject : NULL,
+				    .log = log_io, .log_arg = ep->engine };
+	int r = rxw_io_open(&ep->io, &o);
+
+	if (!r)
+		return 0;
+	errno = -r;
+	return r == -EADDRINUSE ? -RXW_EADDRINUSE : -RXW_ESYS;
+}
+
+static int start(struct rxw_endpoint *ep)
+{
+	uint64_t now = rxw_now();
+	int r;
+
+	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
+	ep->strangers = rxw_strangers_create(ep->engine->key, ep->config.unproven_per_host,
+					     ep->config.unproven_total);
+	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
+	if (!ep->peers || !ep->strangers || !ep->shard)
+		return -RXW_ENOMEM;
+	rxw_rate_init(&ep->abort_rate, ep->config.abort_rate, now);
+	rxw_rate_init(&ep->answer_rate, ep->config.version_rate, now);
+	ep->debug_net_valid = ep->config.debug_access == RXW_DEBUG_NET &&
+			      rxw_cidr_parse(&ep->debug_net, ep->config.debug_clients);
+	ep->shard_count = ep->io.count;
+	r = rxw_workers_start(ep);
+	if (!r)
+		r = rxw_verifier_init(&ep->verifier);
+	for (unsigned i = 0; i < ep->shard_count && !r; i++)
+		r = rxw_shard_init(&ep->shard[i], ep, i);
+	for (unsigned i = 0; i < ep->shard_count && !r; i++)
+		r = rxw_shard_start(&ep->shard[i]);
+	return r;
+}
+
+/* Calls that somebody queued for sending and nobody sent. */
+static void drain_send_queue(struct rxw_shard *s)
+{
+	struct rxw_call *call = s->txq_head, *next;
+
+	for (; call; call = next) {
+		next = call->tx_next;
+		rxw_call_unref(call);
+	}
+	s->txq_head = NULL;
+	s->txq_tail = &s->txq_head;
+}
+
+static void remove_connections(struct rxw_endpoint *ep)
+{
+	for (unsigned i = 0; i < ep->shard_count; i++) {
+		struct rxw_shard *s = &ep->shard[i];
+
+		for (;;) {
+			struct rxw_connection *c = NULL;
+
+			pthread_mutex_lock(&s->lock);
+			for (unsigned k = 0; k < s->table.size && !c; k++)
+				if (s->table.slot[k]) {
+					c = rxw_conn_of(s->table.slot[k]);
+					rxw_conn_ref(c);
+				}
+			pthread_mutex_unlock(&s->lock);
+			if (!c)
+				break;
+			rxw_conn_remove(c);
+			rxw_conn_unref(c);
+		}
+	}
+}
+
+static void tear_down(struct rxw_endpoint *ep)
+{
+	atomic_store(&ep->quit, true);
+	for (unsigned i = 0; i < ep->shard_count; i++)
+		if (ep->shard[i].ep)
+			rxw_shard_stop(&ep->shard[i]);
+	if (ep->shard_count) {
+		rxw_verifier_stop(&ep->verifier);
+		remove_connections(ep);
+		for (unsigned i = 0; i < ep->shard_count; i++) {
+			if (!ep->shard[i].ep)
+				continue;
+			rxw_timer_forget_all(&ep->shard[i]);
+			drain_send_queue(&ep->shard[i]);
+		}
+		for (unsigned i = 0; i < ep->shard_count; i++)
+			rxw_shard_fini(&ep->shard[i]);
+		rxw_verifier_fini(&ep->verifier);
+		pthread_cond_destroy(&ep->workers.work);
+		pthread_cond_destroy(&ep->workers.gone);
+		pthread_mutex_destroy(&ep->workers.lock);
+	}
+	rxw_io_close(&ep->io);
+	if (ep->peers)
+		rxw_peer_table_destroy(ep->peers);
+	if (ep->strangers)
+		rxw_strangers_destroy(ep->strangers);
+	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++)
+		free(ep->service[i].security);
+	pthread_mutex_destroy(&ep->lock);
+	pthread_mutex_destroy(&ep->peer_lock);
+	pthread_mutex_destroy(&ep->stranger_lock);
+	free(ep->shard);
+	free(ep);
+}
+
+int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options, rxw_endpoint **endpoint)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct rxw_endpoint *ep;
+	struct rxw_addr bind;
+	const char *text;
+	int r;
+
+	if (!engine || !endpoint || (options && options->size < sizeof(*options)))
+		return -RXW_EINVAL;
+	*endpoint = NULL;
+	if (!rxw_addr_set(&bind, options && options->address ? options->address : (struct sockaddr *)&any,
+			  options && options->address ? options->address_len : sizeof(any)))
+		return -RXW_EINVAL;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -RXW_ENOMEM;
+	ep->config = engine->config;
+	r = options && options->config ? rxw_config_adopt(&ep->config, options->config) : 0;
+	if (r) {
+		free(ep);
+		return r;
+	}
+	ep->engine = engine;
+	ep->server = options && options->server;
+	text = options && options->version_text ? options->version_text : SOURCE_TEXT;
+	strncpy(ep->version_text, text, sizeof(ep->version_text) - 1);
+	pthread_mutex_init(&ep->lock, NULL);
+	pthread_mutex_init(&ep->peer_lock, NULL);
+	pthread_mutex_init(&ep->stranger_lock, NULL);
+	set_params(ep);
+	r = open_sockets(ep, &bind);
+	if (!r)
+		r = start(ep);
+	if (r) {
+		int saved = errno;
+
+		tear_down(ep);
+		errno = saved;
+		return r;
+	}
+	pthread_mutex_lock(&engine->lock);
+	engine->endpoints++;
+	pthread_mutex_unlock(&engine->lock);
+	*endpoint = ep;
+	return 0;
+}
+
+int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address, socklen_t *address_len)
+{
+	if (!endpoint || !address || !address_len)
+		return -RXW_EINVAL;
+	memset(address, 0, sizeof(*address));
+	memcpy(address, &endpoint->io.bound.u, endpoint->io.bound.len);
+	*address_len = endpoint->io.bound.len;
+	return 0;
+}
+
+/* Server connections with a call in progress; those after `abort_with` != 0 are told and ended. */
+static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
+{
+	unsigned busy = 0;
+
+	for (unsigned i = 0; i < ep->shard_count; i++) {
+		struct rxw_shard *s = &ep->shard[i];
+		struct rxw_connection *found[64];
+		unsigned n = 0;
+
+		pthread_mutex_lock(&s->lock);
+		for (unsigned k = 0; k < s->table.size; k++)
+			for (struct rxw_pconn *p = s->table.slot[k]; p; p = p->hash_next) {
+				struct rxw_connection *c = rxw_conn_of(p);
+				bool idle;
+
+				if (p->client)
+					continue;
+				pthread_mutex_lock(&c->lock);
+				idle = rxw_pconn_idle(p);
+				pthread_mutex_unlock(&c->lock);
+				if (idle)
+					continue;
+				busy++;
+				if (abort_with && n < 64) {
+					rxw_conn_ref(c);
+					found[n++] = c;
+				}
+			}
+		pthread_mutex_unlock(&s->lock);
+		for (unsigned k = 0; k < n; k++) {
+			struct rxw_actions a;
+
+			rxw_actions_init(&a, rxw_home(found[k]), false);
+			pthread_mutex_lock(&found[k]->lock);
+			rxw_pconn_fail(&found[k]->p, abort_with, RXW_ORIGIN_LOCAL, true, &a.out);
+			rxw_actions_collect(&a, false);
+			pthread_mutex_unlock(&found[k]->lock);
+			rxw_actions_run(&a);
+			rxw_conn_unref(found[k]);
+		}
+	}
+	return busy;
+}
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
+{
+	uint64_t end;
+	int r = 0;
+
+	if (!endpoint)
+		return -RXW_EINVAL;
+	if (rxw_on_library_thread(NULL))
+		return -RXW_EDEADLK;
+	if (atomic_exchange(&endpoint->stopping, true))
+		return -RXW_ESTATE;
+	end = rxw_now() + limit_ms * RXW_MS;
+	while (busy_connections(endpoint, 0)) {
+		if (rxw_now() >= end) {
+			r = -RXW_ETIMEDOUT;
+			while (busy_connections(endpoint, RXW_RESTARTING))
+				pause_ms(1);
+			break;
+		}
+		pause_ms(2);
+	}
+	rxw_workers_stop(endpoint);
+	return r;
+}
+
+/* Connections that the application has not given back, or whose calls it still holds. */
+static bool in_use(struct rxw_endpoint *ep)
+{
+	bool used = false;
+
+	for (unsigned i = 0; i < ep->shard_count && !used; i++) {
+		struct rxw_shard *s = &ep->shard[i];
+
+		pthread_mutex_lock(&s->lock);
+		for (unsigned k = 0; k < s->table.size; k++)
+			for (struct rxw_pconn *p = s->table.slot[k]; p; p = p->hash_next) {
+				struct rxw_connection *c = rxw_conn_of(p);
+
+				pthread_mutex_lock(&c->lock);
+				used |= p->client && (!c->released || !rxw_pconn_idle(p));
+				pthread_mutex_unlock(&c->lock);
+			}
+		pthread_mutex_unlock(&s->lock);
+	}
+	return used;
+}
+
+int rxw_endpoint_destroy(rxw_endpoint *endpoint)
+{
+	struct rxw_engine *e;
+
+	if (!endpoint)
+		return 0;
+	if (rxw_on_library_thread(NULL))
+		return -RXW_EDEADLK;
+	if (in_use(endpoint))
+		return -RXW_ESTATE;
+	if (!atomic_load(&endpoint->stopping))
+		rxw_endpoint_stop(endpoint, 0);
+	e = endpoint->engine;
+	tear_down(endpoint);
+	pthread_mutex_lock(&e->lock);
+	e->endpoints--;
+	pthread_mutex_unlock(&e->lock);
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Engines: the memory and the identity that endpoints share. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/internal.h"
+#include "face/config.h"
+
+const char *rxw_version(void)
+{
+	return PACKAGE_VERSION;
+}
+
+int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
+{
+	struct rxw_engine *e;
+	int r;
+
+	if (!engine)
+		return -RXW_EINVAL;
+	*engine = NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -RXW_ENOMEM;
+	rxw_config_init(&e->config, sizeof(e->config));
+	r = config ? rxw_config_adopt(&e->config, config) : 0;
+	if (r)
+		goto fail;
+	pthread_mutex_init(&e->lock, NULL);
+	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
+	r = -RXW_ESYS;
+	if (rxw_random(e->key, sizeof(e->key)) || rxw_random(&e->epoch, sizeof(e->epoch)))
+		goto fail;
+	/* The random form of an epoch (rx-protocol 1.6). */
+	e->epoch |= 0x80000000u;
+	e->epoch &= ~0x40000000u;
+	r = -RXW_ENOMEM;
+	e->pool = rxw_pool_create(&e->memory, 1u << 20, 256);
+	if (!e->pool)
+		goto fail;
+	*engine = e;
+	return 0;
+fail:
+	free(e);
+	return r;
+}
+
+int rxw_engine_destroy(rxw_engine *engine)
+{
+	unsigned left;
+
+	if (!engine)
+		return 0;
+	if (rxw_on_library_thread(NULL))
+		return -RXW_EDEADLK;
+	pthread_mutex_lock(&engine->lock);
+	left = engine->endpoints;
+	pthread_mutex_unlock(&engine->lock);
+	if (left)
+		return -RXW_ESTATE;
+	rxw_pool_destroy(engine->pool);
+	pthread_mutex_destroy(&engine->lock);
+	free(engine);
+	return 0;
+}
+
+size_t rxw_engine_memory(const rxw_engine *engine, size_t *peak)
+{
+	if (!engine)
+		return 0;
+	if (peak)
+		*peak = (size_t)atomic_load(&engine->memory.peak);
+	return (size_t)atomic_load(&engine->memory.used);
+}

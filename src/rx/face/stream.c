@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The writing side of a call's streams: bytes into slots, slots into runs, runs into the send queue. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+
+#define MEMORY_RETRIES 500 /* of 2 ms, while other calls give buffers back */
+
+static bool can_write(const struct rxw_call *call)
+{
+	return call->p.error || rxw_pcall_writable(&call->p);
+}
+
+static bool must_not_wait(const struct rxw_call *call)
+{
+	return call->short_handler && rxw_receiving();
+}
+
+/* Wait for room in the send queue, unless `force`. 0, -RXW_EAGAIN or -RXW_ECALL. */
+static int wait_room(struct rxw_call *call, bool force)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+	int r = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (!force && !can_write(call) && !must_not_wait(call)) {
+		if (call->flags & RXW_CALL_NONBLOCK) {
+			r = -RXW_EAGAIN;
+		} else {
+			/* All that is queued may go: nobody will add to it before room is made. */
+			rxw_actions_init(&a, rxw_home(c), false);
+			rxw_pcall_urge(&call->p, &a.out);
+			call->writer = RXW_WRITER_WAITING;
+			rxw_actions_collect(&a, false);
+			pthread_mutex_unlock(&c->lock);
+			rxw_actions_run(&a);
+			pthread_mutex_lock(&c->lock);
+			rxw_wait(call, can_write);
+			call->writer = RXW_WRITER_INSIDE;
+		}
+	}
+	if (call->p.error)
+		r = -RXW_ECALL;
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
+{
+	struct rxw_pool *pool = call->conn->ep->engine->pool;
+
+	for (unsigned i = 0; i < MEMORY_RETRIES; i++) {
+		struct rxw_buf *b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
+		struct timespec pause = { .tv_nsec = 2 * (long)RXW_MS };
+
+		if (b || (call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
+			return b;
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+/*
+ * Slots to fill. The first packet of a stream has a buffer of its own size, so that a thousand small calls do not hold a thousand large ones.
+ */
+static int open_slots(struct rxw_call *call, bool force)
+{
+	const struct rxw_security_ops *ops = call->conn->p.security->ops;
+	uint32_t stride;
+	int r = wait_room(call, force);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&call->conn->lock);
+	stride = rxw_pcall_datagram_size(&call->p);
+	pthread_mutex_unlock(&call->conn->lock);
+	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
+	if (!call->w.buf)
+		return call->flags & RXW_CALL_NONBLOCK ? -RXW_EAGAIN : -RXW_ENOMEM;
+	call->w.base = call->w.buf->data;
+	call->w.stride = (uint16_t)stride;
+	call->w.room = call->w.seq == 1 ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
+	call->w.head = ops->head;
+	call->w.tail = ops->tail;
+	call->w.capacity = (uint16_t)(stride - RXW_HEADER_SIZE - ops->head - ops->tail);
+	call->w.full = call->w.fill = 0;
+	return 0;
+}
+
+/* Seal the packets base[0..count); the last has `last_data` bytes. */
+static int seal(struct rxw_call *call, uint16_t count, uint16_t last_data)
+{
+	struct rxw_connection *c = call->conn;
+	const struct rxw_security_ops *ops = c->p.security->ops;
+
+	for (uint16_t i = 0; i < count; i++) {
+		uint8_t *packet = call->w.base + (size_t)i * call->w.stride;
+		struct rxw_seal_info info = { .epoch = c->p.epoch, .cid = c->p.cid | call->p.channel,
+					      .call = call->p.number, .seq = call->w.seq + i,
+					      .security = ops->index, .client = c->p.client };
+		uint16_t spare = 0;
+
+		if (ops->seal && ops->seal(c->p.security, c->p.sec, &info, packet + RXW_HEADER_SIZE,
+					   i + 1 == count ? last_data : call->w.capacity, &spare))
+			return -RXW_ECALL;
+		rxw_put16(packet + 24, spare);
+	}
+	return 0;
+}
+
+/*
+ * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay with the writer.
+ */
+static int push(struct rxw_call *call, bool partial, bool last, bool urge)
+{
+	struct rxw_connection *c = call->conn;
+	uint16_t count = call->w.full, data = call->w.capacity;
+	struct rxw_actions a;
+	int r = 0;
+
+	if (partial && (call->w.fill || last)) {
+		count++;
+		data = call->w.fill;
+	}
+	rxw_actions_init(&a, rxw_home(c), false);
+	if (count) {
+		struct rxw_txrun run = { .buf = call->w.buf, .data = call->w.base, .stride = call->w.stride,
+					 .count = count, .last = last };
+
+		run.last_size = (uint16_t)(RXW_HEADER_SIZE + call->w.head + data + call->w.tail);
+		r = seal(call, count, data);
+		if (r) {
+			rxw_call_abort(call, RXW_USER_ABORT);
+			return r;
+		}
+		rxw_buf_ref(call->w.buf);
+		pthread_mutex_lock(&c->lock);
+		r = rxw_pcall_push(&call->p, &run, &a.out);
+		call->w.seq += count;
+		call->w.base += (size_t)count * call->w.stride;
+		call->w.room -= count;
+		call->w.full = call->w.fill = 0;
+		if (!call->w.room) {
+			rxw_buf_unref(call->w.buf);
+			call->w.buf = NULL;
+		}
+	} else {
+		pthread_mutex_lock(&c->lock);
+	}
+	if (urge && !r)
+		rxw_pcall_urge(&call->p, &a.out);
+	rxw_actions_collect(&a, false);
+	pthread_mutex_unlock(&c->lock);
+	rxw_actions_run(&a);
+	return r == -RXW_ESTATE ? -RXW_ECALL : r;
+}
+
+static void enter(struct rxw_call *call)
+{
+	pthread_mutex_lock(&call->conn->lock);
+	call->writer = RXW_WRITER_INSIDE;
+	pthread_mutex_unlock(&call->conn->lock);
+}
+
+/* On the way out: nobody may count on this thread any more, so what can go is sent now. */
+static int leave(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	bool starving, sendable;
+	int r = 0;
+
+	pthread_mutex_lock(&c->lock);
+	/* Full packets are kept back to make long trains, but not while the wire would run dry. */
+	starving = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
+	pthread_mutex_unlock(&c->lock);
+	if (starving)
+		r = push(call, false, false, false);
+	pthread_mutex_lock(&c->lock);
+	call->writer = RXW_WRITER_ELSEWHERE;
+	sendable = rxw_pcall_sendable(&call->p, rxw_now());
+	pthread_mutex_unlock(&c->lock);
+	if (sendable) {
+		struct rxw_shard *s = rxw_tx_queue(call);
+
+		if (s)
+			rxw_tx_run(s);
+	}
+	return r;
+}
+
+static int check_writable(const struct rxw_call *call)
+{
+	if (call->w.finished)
+		return -RXW_ESTATE;
+	return 0;
+}
+
+/* Up to `length` bytes into the slots at hand. */
+static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
+{
+	size_t done = 0;
+
+	while (done < length && call->w.full < call->w.room) {
+		uint8_t *slot = call->w.base + (size_t)call->w.full * call->w.stride + RXW_HEADER_SIZE + call->w.head;
+		size_t n = call->w.capacity - call->w.fill;
+
+		if (n > length - done)
+			n = length - done;
+		memcpy(slot + call->w.fill, data + done, n);
+		done += n;
+		call->w.fill = (uint16_t)(call->w.fill + n);
+		if (call->w.fill == call->w.capacity) {
+			call->w.full++;
+			call->w.fill = 0;
+		}
+	}
+	return done;
+}
+
+ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
+{
+	size_t done = 0;
+	int r;
+
+	if (!call || (!data && length) || length > SSIZE_MAX)
+		return -RXW_EINVAL;
+	r = check_writable(call);
+	if (r)
+		return r;
+	enter(call);
+	while (done < length && !r) {
+		if (!call->w.buf)
+			r = open_slots(call, false);
+		if (r)
+			break;
+		done += fill(call, (const uint8_t *)data + done, length - done);
+		if (call->w.full == call->w.room)
+			r = push(call, false, false, false);
+	}
+	if (!r)
+		r = leave(call);
+	else
+		leave(call);
+	if (r == -RXW_EAGAIN && done)
+		r = 0;
+	return r ? r : (ssize_t)done;
+}
+
+ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
+{
+	size_t offered = 0;
+	unsigned n = 0;
+	uint16_t packet, fill;
+	int r;
+
+	if (!call || !iov || !count || !*count || !length)
+		return -RXW_EINVAL;
+	r = check_writable(call);
+	if (!r && call->w.reserved)
+		r = -RXW_ESTATE;
+	if (!r && !call->w.buf) {
+		enter(call);
+		r = open_slots(call, false);
+		leave(call);
+	}
+	if (r)
+		return r;
+	packet = call->w.full;
+	fill = call->w.fill;
+	while (n < *count && offered < length && packet < call->w.room) {
+		size_t bytes = call->w.capacity - fill;
+
+		if (bytes > length - offered)
+			bytes = length - offered;
+		iov[n].iov_base = call->w.base + (size_t)packet * call->w.stride + RXW_HEADER_SIZE +
+				  call->w.head + fill;
+		iov[n++].iov_len = bytes;
+		offered += bytes;
+		packet++;
+		fill = 0;
+	}
+	*count = n;
+	call->w.reserved = offered;
+	return (ssize_t)offered;
+}
+
+int rxw_call_commit(rxw_call *call, size_t length)
+{
+	int r = 0;
+	size_t left = length;
+
+	if (!call || length > call->w.reserved)
+		return -RXW_EINVAL;
+	call->w.reserved = 0;
+	if (!length)
+		return 0;
+	while (left) {
+		size_t n = call->w.capacity - call->w.fill;
+
+		if (n > left)
+			n = left;
+		left -= n;
+		call->w.fill = (uint16_t)(call->w.fill + n);
+		if (call->w.fill == call->w.capacity) {
+			call->w.full++;
+			call->w.fill = 0;
+		}
+	}
+	enter(call);
+	if (call->w.full == call->w.room)
+		r = push(call, false, false, false);
+	if (r)
+		leave(call);
+	else
+		r = leave(call);
+	return r;
+}
+
+ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
+{
+	size_t done = 0;
+
+	if (!call || fd < 0 || offset < 0 || length > SSIZE_MAX)
+		return -RXW_EINVAL;
+	while (done < length) {
+		struct iovec iov[64];
+		unsigned count = 64;
+		ssize_t room = rxw_call_reserve(call, length - done, iov, &count), n;
+		int r;
+
+		if (room < 0)
+			return done && room == -RXW_EAGAIN ? (ssize_t)done : room;
+		do
+			n = preadv(fd, iov, (int)count, offset + (off_t)done);
+		while (n < 0 && errno == EINTR);
+		if (n < 0) {
+			int saved = errno;
+
+			rxw_call_commit(call, 0);
+			errno = saved;
+			return -RXW_ESYS;
+		}
+		r = rxw_call_commit(call, (size_t)n);
+		if (r)
+			return r;
+		done += (size_t)n;
+		if (!n)
+			break; /* the file ends here */
+	}
+	return (ssize_t)done;
+}
+
+int rxw_stream_flush(struct rxw_call *call, bool last)
+{
+	int r = 0;
+
+	if (call->w.finished)
+		return 0;
+	if (last && !call->w.buf) {
+		/* One packet more than the high water, rather than a stream without an end. */
+		enter(call);
+		r = open_slots(call, true);
+	}
+	if (!r)
+		r = push(call, true, last, true);
+	if (last) {
+		call->w.finished = true;
+		rxw_buf_unref(call->w.buf);
+		call->w.buf = NULL;
+	}
+	pthread_mutex_lock(&call->conn->lock);
+	call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
+	pthread_mutex_unlock(&call->conn->lock);
+	return r;
+}
+
+int rxw_call_flush(rxw_call *call)
+{
+	if (!call)
+		return -RXW_EINVAL;
+	return rxw_stream_flush(call, false);
+}
+
+int rxw_call_send_end(rxw_call *call)
+{
+	if (!call)
+		return -RXW_EINVAL;
+	if (!call->p.client)
+		return -RXW_ESTATE;
+	return rxw_stream_flush(call, true);
+}
+
+int rxw_stream_turn(struct rxw_call *call)
+{
+	return call->p.client && !call->w.finished ? rxw_stream_flush(call, true) : 0;
+}
+
+void rxw_stream_finish(struct rxw_call *call, int32_t code)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+
+	if (!code)
+		rxw_stream_flush(call, true);
+	rxw_actions_init(&a, rxw_home(c), false);
+	pthread_mutex_lock(&c->lock);
+	call->writer = RXW_WRITER_GONE;
+	call->ended = true;
+	call->finished = a.out.now;
+	if (code)
+		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_pcall_finish(&call->p, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_timer_update(call);
+	pthread_mutex_unlock(&c->lock);
+	rxw_actions_run(&a);
+}
