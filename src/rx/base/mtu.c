@@ -105,6 +105,7 @@ bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size)
 	m->probing = 0;
 	m->tries = 0;
 	m->done = false;
+	m->next_at = 0; /* the search starts at once, from below */
 	return true;
 }
 

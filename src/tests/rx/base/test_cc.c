@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of base/cc.c: what holds for every controller: bounds, undo, idleness. */
+
+#include "testing.h"
+
+#include "base/cc.h"
+#include "base/rtt.h"
+
+START_TEST(initial_values)
+{
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_reno, 4, 0, 255);
+	ck_assert_uint_eq(cc.cwnd, 4);
+	ck_assert_uint_eq(cc.ssthresh, 255);
+	rxw_cc_init(&cc, &rxw_cc_reno, 10, 7, 255);
+	ck_assert_uint_eq(cc.cwnd, 10);
+	ck_assert_uint_eq(cc.ssthresh, 7);
+	rxw_cc_init(&cc, &rxw_cc_reno, 10, 0, 5);
+	ck_assert_uint_eq(cc.cwnd, 5);
+	rxw_cc_init(&cc, &rxw_cc_reno, 0, 0, 0);
+	ck_assert_uint_eq(cc.cwnd, 1);
+}
+END_TEST
+
+START_TEST(undo_of_loss)
+{
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_reno, 100, 200, 255);
+	rxw_cc_undo(&cc); /* nothing to take back */
+	ck_assert_uint_eq(cc.cwnd, 100);
+	rxw_cc_lost(&cc, 100, 0);
+	ck_assert_uint_eq(cc.cwnd, 50);
+	rxw_cc_acked(&cc, 50, true, RXW_MS, 0);
+	ck_assert_uint_eq(cc.cwnd, 51);
+	rxw_cc_undo(&cc);
+	ck_assert_uint_eq(cc.cwnd, 100);
+	ck_assert_uint_eq(cc.ssthresh, 200);
+	cc.cwnd = 20;
+	rxw_cc_undo(&cc); /* once only */
+	ck_assert_uint_eq(cc.cwnd, 20);
+}
+END_TEST
+
+/* Growth after the reaction is not lost by the undo. */
+START_TEST(undo_keeps_growth)
+{
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_reno, 8, 8, 255);
+	rxw_cc_lost(&cc, 8, 0);
+	for (int i = 0; i < 40; i++)
+		rxw_cc_acked(&cc, cc.cwnd, true, RXW_MS, 0);
+	ck_assert_uint_gt(cc.cwnd, 40);
+	rxw_cc_undo(&cc);
+	ck_assert_uint_gt(cc.cwnd, 40);
+}
+END_TEST
+
+/* Two timeouts in a row, then the sign that nothing was lost: the window of before the first. */
+START_TEST(undo_of_timeouts)
+{
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_reno, 64, 128, 255);
+	rxw_cc_timeout(&cc, 64, 0);
+	ck_assert_uint_eq(cc.cwnd, 1);
+	ck_assert_uint_eq(cc.ssthresh, 32);
+	rxw_cc_timeout(&cc, 64, 0);
+	rxw_cc_timeout(&cc, 64, 0);
+	rxw_cc_undo(&cc);
+	ck_assert_uint_eq(cc.cwnd, 64);
+	ck_assert_uint_eq(cc.ssthresh, 128);
+}
+END_TEST
+
+START_TEST(idleness)
+{
+	static const struct {
+		uint32_t cwnd, ssthresh;
+		uint64_t idle;
+		uint32_t want, want_ssthresh;
+	} cases[] = {
+		{ 100, 30, 0, 100, 30 },
+		{ 100, 30, 199 * RXW_MS, 100, 30 },
+		{ 100, 30, 200 * RXW_MS, 50, 75 },
+		{ 100, 90, 400 * RXW_MS, 25, 90 },
+		{ 100, 30, 1000 * RXW_MS, 4, 75 },
+		{ 100, 30, UINT64_MAX, 4, 75 },
+		{ 4, 30, UINT64_MAX, 4, 30 },
+		{ 2, 30, UINT64_MAX, 2, 30 },
+		{ 5, 3, 200 * RXW_MS, 4, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rxw_cc cc;
+
+		rxw_cc_init(&cc, &rxw_cc_reno, cases[i].cwnd, cases[i].ssthresh, 255);
+		rxw_cc_idle(&cc, cases[i].idle, 200 * RXW_MS);
+		ck_assert_uint_eq(cc.cwnd, cases[i].want);
+		ck_assert_uint_eq(cc.ssthresh, cases[i].want_ssthresh);
+		rxw_cc_idle(&cc, 5, 0); /* no RTO: nothing */
+		ck_assert_uint_eq(cc.cwnd, cases[i].want);
+	}
+}
+END_TEST
+
+/* Any sequence of events: 1 <= cwnd <= max, ssthresh >= 2. */
+START_TEST(bounds)
+{
+	uint64_t state = test_seed();
+
+	for (int run = 0; run < 200; run++) {
+		struct rxw_cc cc;
+		uint32_t max = 1 + (uint32_t)test_below(&state, 255);
+
+		rxw_cc_init(&cc, &rxw_cc_reno, (uint32_t)test_below(&state, 12), 0, max);
+		for (uint64_t now = 0; now < 500; now++) {
+			uint32_t n = (uint32_t)test_below(&state, 300);
+
+			switch (test_below(&state, 8)) {
+			case 0:
+				rxw_cc_lost(&cc, n, now);
+				ck_assert_uint_ge(cc.ssthresh, 2);
+				break;
+			case 1:
+				rxw_cc_timeout(&cc, n, now);
+				ck_assert_uint_eq(cc.cwnd, 1);
+				break;
+			case 2:
+				rxw_cc_undo(&cc);
+				break;
+			case 3:
+				rxw_cc_idle(&cc, n, 1 + test_below(&state, 100));
+				break;
+			default:
+				rxw_cc_acked(&cc, n, n & 1, 1000, now);
+			}
+			ck_assert_uint_ge(cc.cwnd, 1);
+			ck_assert_uint_le(cc.cwnd, max);
+		}
+	}
+}
+END_TEST
+
+TEST_MAIN("cc", initial_values, undo_of_loss, undo_keeps_growth, undo_of_timeouts, idleness, bounds)

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of base/mtu.c: the search on paths of every size, black holes, reports of the network. */
+
+#include "testing.h"
+
+#include "base/mtu.h"
+#include "base/rtt.h"
+
+#define RTT RXW_MS
+
+/* A path that carries `size`: runs the search to its end; returns the probes sent. */
+static unsigned search(struct rxw_mtu *m, uint32_t path, uint64_t *now)
+{
+	unsigned probes = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		uint32_t size = rxw_mtu_probe(m, *now, RTT);
+
+		*now += RTT;
+		if (!size)
+			continue;
+		probes++;
+		ck_assert_uint_gt(size, m->confirmed);
+		ck_assert_uint_le(size, m->ceiling);
+		ck_assert_uint_eq(rxw_mtu_probe(m, *now, RTT), 0); /* one at a time */
+		if (size <= path)
+			rxw_mtu_confirmed(m, size, *now);
+		else
+			rxw_mtu_lost(m, *now);
+		ck_assert_uint_le(m->confirmed, path > m->base ? path : m->base);
+	}
+	return probes;
+}
+
+START_TEST(finds_every_size)
+{
+	for (uint32_t path = 1200; path <= 9100; path += 13) {
+		struct rxw_mtu m;
+		uint64_t now = 0;
+		unsigned probes;
+
+		rxw_mtu_init(&m, 1444, 8972, true);
+		probes = search(&m, path, &now);
+		ck_assert(m.done);
+		if (path >= 8972)
+			ck_assert_uint_eq(m.confirmed, 8972);
+		else if (path >= 1444)
+			ck_assert_uint_gt(m.confirmed + 17, path);
+		else
+			ck_assert_uint_eq(m.confirmed, 1444);
+		ck_assert_uint_le(probes, path >= 8972 ? 1 : 3 * 11);
+	}
+}
+END_TEST
+
+/* 65535 bytes on loopback: the first probe is the answer. */
+START_TEST(tries_the_ceiling_first)
+{
+	struct rxw_mtu m;
+
+	rxw_mtu_init(&m, 1444, 65507, true);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, 5, RTT), 65507);
+	rxw_mtu_confirmed(&m, 65507, 6);
+	ck_assert_uint_eq(m.confirmed, 65507);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, 10000 * RXW_SEC, RTT), 0);
+}
+END_TEST
+
+START_TEST(three_tries)
+{
+	struct rxw_mtu m;
+	uint64_t now = 1;
+
+	rxw_mtu_init(&m, 1444, 1472, true);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1472);
+		ck_assert_uint_eq(rxw_mtu_probe(&m, now + RTT, RTT), 0);
+		rxw_mtu_lost(&m, now);
+		ck_assert_uint_eq(rxw_mtu_probe(&m, now + RTT - 1, RTT), 0); /* one a round trip */
+		now += RTT;
+	}
+	ck_assert_uint_lt(rxw_mtu_probe(&m, now, RTT), 1472);
+	/* Nothing on its way: no effect. */
+	rxw_mtu_init(&m, 1444, 1472, true);
+	for (int i = 0; i < 10; i++)
+		rxw_mtu_lost(&m, now);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1472);
+}
+END_TEST
+
+START_TEST(searches_again_later)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	search(&m, 1500, &now);
+	ck_assert_uint_le(m.confirmed, 1500);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 0);
+	now += 600 * RXW_SEC;
+	search(&m, 9000, &now);
+	ck_assert_uint_eq(m.confirmed, 8972);
+}
+END_TEST
+
+START_TEST(disabled)
+{
+	struct rxw_mtu m;
+
+	rxw_mtu_init(&m, 1444, 8972, false);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, 10000 * RXW_SEC, RTT), 0);
+	rxw_mtu_confirmed(&m, 8972, 0);
+	ck_assert_uint_eq(m.confirmed, 1444);
+	rxw_mtu_init(&m, 1444, 1000, true); /* an interface smaller than the base: no search below it */
+	ck_assert_uint_eq(rxw_mtu_probe(&m, 1, RTT), 0);
+	ck_assert_uint_eq(m.confirmed, 1444);
+}
+END_TEST
+
+START_TEST(black_hole)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	search(&m, 9000, &now);
+	ck_assert(!rxw_mtu_timeout(&m, 1200)); /* small packets prove nothing */
+	ck_assert(!rxw_mtu_timeout(&m, 8972));
+	rxw_mtu_progress(&m);
+	ck_assert(!rxw_mtu_timeout(&m, 8972)); /* not in a row */
+	ck_assert(rxw_mtu_timeout(&m, 8972));
+	ck_assert_uint_eq(m.confirmed, 1200);
+	ck_assert(!rxw_mtu_timeout(&m, 8972));
+	ck_assert(!rxw_mtu_timeout(&m, 8972));
+	ck_assert_uint_eq(m.confirmed, 1200);
+	/* The path is narrower now; the search finds it from below. */
+	search(&m, 1300, &now);
+	ck_assert_uint_ge(m.confirmed, 1284);
+	ck_assert_uint_le(m.confirmed, 1300);
+}
+END_TEST
+
+/* Without a search for more, a black hole still leads back to the configured size once the path carries it again. */
+START_TEST(black_hole_when_disabled)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, false);
+	rxw_mtu_timeout(&m, 1444);
+	ck_assert(rxw_mtu_timeout(&m, 1444));
+	ck_assert_uint_eq(m.confirmed, 1200);
+	search(&m, 9000, &now);
+	ck_assert_uint_gt(m.confirmed, 1444 - 17);
+	ck_assert_uint_le(m.confirmed, 1444);
+}
+END_TEST
+
+START_TEST(hints)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	rxw_mtu_hint(&m, 4000);
+	ck_assert_uint_eq(m.confirmed, 1444); /* a report proves nothing */
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 4000);
+	rxw_mtu_hint(&m, 3000); /* the probe on its way is too large by now */
+	now += RTT;
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 3000);
+	rxw_mtu_confirmed(&m, 3000, now);
+	ck_assert_uint_eq(m.confirmed, 3000);
+	rxw_mtu_hint(&m, 5000); /* does not raise the bound */
+	ck_assert_uint_eq(m.high, 3000);
+	rxw_mtu_hint(&m, 2000);
+	ck_assert_uint_eq(m.confirmed, 2000);
+	rxw_mtu_hint(&m, 68); /* a forged report cannot go below the base */
+	ck_assert_uint_eq(m.confirmed, 1444);
+	rxw_mtu_hint(&m, 0);
+	ck_assert_uint_eq(m.confirmed, 1444);
+	search(&m, 9000, &now);
+	now += 600 * RXW_SEC;
+	search(&m, 9000, &now); /* after a while it is found out again */
+	ck_assert_uint_eq(m.confirmed, 8972);
+}
+END_TEST
+
+/* Any sequence of events keeps the invariants of the structure. */
+START_TEST(invariants)
+{
+	uint64_t state = test_seed();
+
+	for (int run = 0; run < 300; run++) {
+		struct rxw_mtu m;
+		uint64_t now = 0;
+		uint32_t ceiling = 1000 + (uint32_t)test_below(&state, 9000);
+
+		rxw_mtu_init(&m, 1444, ceiling, run & 1);
+		for (int i = 0; i < 500; i++) {
+			uint32_t size = (uint32_t)test_below(&state, 12000);
+
+			now += test_below(&state, 10) ? test_below(&state, 2 * RTT) : 700 * RXW_SEC;
+			switch (test_below(&state, 7)) {
+			case 0:
+				rxw_mtu_confirmed(&m, m.probing && size & 1 ? m.probing : size, now);
+				break;
+			case 1:
+				rxw_mtu_lost(&m, now);
+				break;
+			case 2:
+				rxw_mtu_timeout(&m, size);
+				break;
+			case 3:
+				rxw_mtu_progress(&m);
+				break;
+			case 4:
+				rxw_mtu_hint(&m, size);
+				break;
+			default:
+				size = rxw_mtu_probe(&m, now, RTT);
+				ck_assert(!size || (size > m.confirmed && size <= m.ceiling));
+			}
+			ck_assert_uint_le(m.base, m.confirmed);
+			ck_assert_uint_le(m.confirmed, m.ceiling);
+			ck_assert_uint_le(m.low, m.high);
+			ck_assert_uint_le(m.high, m.ceiling);
+		}
+	}
+}
+END_TEST
+
+TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later, disabled, black_hole,
+	  black_hole_when_disabled, hints, invariants)

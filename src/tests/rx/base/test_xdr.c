@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of base/xdr.c: encodings, bounds before anything else, failures that last. */
+
+#include "testing.h"
+
+#include <rxwire/xdr.h>
+
+START_TEST(known_bytes)
+{
+	static const uint8_t want[] = {
+		0x00, 0x00, 0x00, 0x05, /* u32 */
+		0xff, 0xff, 0xff, 0xff, /* -1 */
+		0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, /* u64 */
+		'a',  'b',  'c',  0x00, /* opaque[3] */
+		0x00, 0x00, 0x00, 0x05, 'h',  'e',  'l',  'l',  'o', 0, 0, 0, /* string */
+		0x00, 0x00, 0x00, 0x00, /* empty string */
+	};
+	uint8_t out[64];
+	struct rxw_xdr x;
+
+	memset(out, 0xaa, sizeof(out));
+	rxw_xdr_writer(&x, out, sizeof(out));
+	ck_assert(rxw_xdr_put_u32(&x, 5));
+	ck_assert(rxw_xdr_put_u32(&x, (uint32_t)-1));
+	ck_assert(rxw_xdr_put_u64(&x, 0x0102030405060708ull));
+	ck_assert(rxw_xdr_put_opaque(&x, "abc", 3));
+	ck_assert(rxw_xdr_put_string(&x, "hello"));
+	ck_assert(rxw_xdr_put_bytes(&x, NULL, 0));
+	ck_assert(rxw_xdr_put_opaque(&x, NULL, 0));
+	ck_assert(rxw_xdr_ok(&x));
+	ck_assert_uint_eq(rxw_xdr_used(&x), sizeof(want));
+	ck_assert_uint_eq(rxw_xdr_left(&x), sizeof(out) - sizeof(want));
+	ck_assert_mem_eq(out, want, sizeof(want));
+	ck_assert_uint_eq(out[sizeof(want)], 0xaa);
+}
+END_TEST
+
+/* Every size of memory: a sequence fits or fails, never writes beyond, never half an item. */
+START_TEST(full_writer)
+{
+	for (size_t size = 0; size <= 40; size++) {
+		uint8_t *memory = malloc(size ? size : 1);
+		struct rxw_xdr x;
+		size_t before;
+		bool ok;
+
+		rxw_xdr_writer(&x, memory, size);
+		ok = rxw_xdr_put_u32(&x, 1) && rxw_xdr_put_u64(&x, 2) && rxw_xdr_put_opaque(&x, "abcde", 5);
+		before = rxw_xdr_used(&x);
+		ok = ok && rxw_xdr_put_bytes(&x, "xyz", 3);
+		ck_assert_int_eq(ok, size >= 4 + 8 + 8 + 8);
+		ck_assert_int_eq(rxw_xdr_ok(&x), ok);
+		ck_assert_uint_le(rxw_xdr_used(&x), size);
+		if (!ok)
+			ck_assert_uint_eq(rxw_xdr_used(&x), before);
+		free(memory);
+	}
+}
+END_TEST
+
+START_TEST(failure_lasts)
+{
+	uint8_t out[8] = { 0 };
+	const uint8_t *data;
+	struct rxw_xdr x;
+	uint32_t v = 77;
+	int32_t i = 77;
+	uint64_t w = 77;
+	size_t length = 77;
+	char text[8] = "k";
+
+	rxw_xdr_writer(&x, out, sizeof(out));
+	ck_assert(!rxw_xdr_put_opaque(&x, "123456789", 9));
+	ck_assert(!rxw_xdr_put_u32(&x, 1)); /* would fit */
+	ck_assert(!rxw_xdr_put_u64(&x, 1));
+	ck_assert(!rxw_xdr_put_bytes(&x, "", 0));
+	ck_assert(!rxw_xdr_put_string(&x, ""));
+	ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+	for (size_t k = 0; k < sizeof(out); k++)
+		ck_assert_uint_eq(out[k], 0);
+	rxw_xdr_reader(&x, out, sizeof(out));
+	ck_assert(!rxw_xdr_skip(&x, 9));
+	ck_assert(!rxw_xdr_get_u32(&x, &v));
+	ck_assert(!rxw_xdr_get_i32(&x, &i));
+	ck_assert(!rxw_xdr_get_u64(&x, &w));
+	ck_assert(!rxw_xdr_get_opaque(&x, text, 1));
+	ck_assert(!rxw_xdr_get_bytes(&x, 100, &data, &length));
+	ck_assert(!rxw_xdr_get_string(&x, 7, text));
+	ck_assert(!rxw_xdr_get_count(&x, 7, 1, &v));
+	ck_assert(!rxw_xdr_skip(&x, 0));
+	ck_assert(!rxw_xdr_ok(&x));
+	ck_assert_uint_eq(v, 77);
+	ck_assert_int_eq(i, 77);
+	ck_assert_uint_eq(w, 77);
+	ck_assert_uint_eq(length, 77);
+	ck_assert_str_eq(text, "k");
+}
+END_TEST
+
+START_TEST(null_string)
+{
+	uint8_t out[8];
+	struct rxw_xdr x;
+
+	rxw_xdr_writer(&x, out, sizeof(out));
+	ck_assert(!rxw_xdr_put_string(&x, NULL));
+	ck_assert(!rxw_xdr_ok(&x));
+}
+END_TEST
+
+START_TEST(huge_lengths)
+{
+	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2, SIZE_MAX - 3, SIZE_MAX - 4, UINT32_MAX, 17 };
+	uint8_t memory[16] = { 0 };
+	struct rxw_xdr x;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		rxw_xdr_writer(&x, memory, sizeof(memory));
+		ck_assert(!rxw_xdr_put_opaque(&x, memory, sizes[i]));
+		rxw_xdr_writer(&x, memory, sizeof(memory));
+		ck_assert(!rxw_xdr_put_bytes(&x, memory, sizes[i]));
+		rxw_xdr_reader(&x, memory, sizeof(memory));
+		ck_assert(!rxw_xdr_get_opaque(&x, memory, sizes[i]));
+		rxw_xdr_reader(&x, memory, sizeof(memory));
+		ck_assert(!rxw_xdr_skip(&x, sizes[i]));
+	}
+}
+END_TEST
+
+/* The last item may lack its padding in no case: 5 bytes need 8. */
+START_TEST(padding_is_required)
+{
+	static const uint8_t in[] = { 0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o', 1, 2, 3 };
+
+	for (size_t size = 0; size <= sizeof(in); size++) {
+		uint8_t *p = malloc(size ? size : 1);
+		const uint8_t *data;
+		struct rxw_xdr x;
+		size_t length;
+
+		memcpy(p, in, size);
+		rxw_xdr_reader(&x, p, size);
+		ck_assert_int_eq(rxw_xdr_get_bytes(&x, 5, &data, &length), size == sizeof(in));
+		if (size == sizeof(in)) { /* and its bytes do not matter */
+			ck_assert_uint_eq(length, 5);
+			ck_assert_ptr_eq(data, p + 4);
+			ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+		} else {
+			ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+		}
+		free(p);
+	}
+}
+END_TEST
+
+START_TEST(bounds)
+{
+	static const uint8_t in[] = { 0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o', 0, 0, 0 };
+	struct rxw_xdr x;
+	char text[6];
+
+	rxw_xdr_reader(&x, in, sizeof(in));
+	ck_assert(!rxw_xdr_get_string(&x, 4, text));
+	ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+	rxw_xdr_reader(&x, in, sizeof(in));
+	ck_assert(rxw_xdr_get_string(&x, 5, text));
+	ck_assert_str_eq(text, "hello");
+}
+END_TEST
+
+START_TEST(string_with_nul)
+{
+	static const uint8_t in[] = { 0, 0, 0, 5, 'h', 'e', 0, 'l', 'o', 0, 0, 0 };
+	struct rxw_xdr x;
+	char text[16] = "unchanged";
+
+	rxw_xdr_reader(&x, in, sizeof(in));
+	ck_assert(!rxw_xdr_get_string(&x, 15, text));
+	ck_assert_str_eq(text, "unchanged");
+	ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+}
+END_TEST
+
+START_TEST(counts)
+{
+	static const struct {
+		uint32_t count;
+		size_t max, element, bytes;
+		bool ok;
+	} cases[] = {
+		{ 0, 0, 4, 0, true },
+		{ 1, 0, 4, 4, false },
+		{ 4, 4, 4, 16, true },
+		{ 4, 4, 4, 15, false },
+		{ 5, 4, 4, 100, false },
+		{ 0xffffffffu, SIZE_MAX, 4, 100, false },
+		{ 0x40000000u, SIZE_MAX, 4, 100, false }, /* 4 times this is 0 in 32 bits */
+		{ 2, 9, SIZE_MAX, 100, false },
+		{ 0xffffffffu, SIZE_MAX, 0, 0, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t in[104] = { 0 };
+		struct rxw_xdr x;
+		uint32_t count = 12345;
+		bool ok;
+
+		rxw_xdr_writer(&x, in, 4);
+		rxw_xdr_put_u32(&x, cases[i].count);
+		rxw_xdr_reader(&x, in, 4 + cases[i].bytes);
+		ok = rxw_xdr_get_count(&x, cases[i].max, cases[i].element, &count);
+		ck_assert_int_eq(ok, cases[i].ok);
+		ck_assert_uint_eq(count, ok ? cases[i].count : 12345);
+	}
+}
+END_TEST
+
+/* Random sequences of items, written and read back. */
+START_TEST(round_trip)
+{
+	uint64_t state = test_seed();
+	static uint8_t memory[1 << 16];
+
+	for (int run = 0; run < 300; run++) {
+		uint64_t seed = rxw_prng(&state), script;
+		uint8_t data[300], back[300];
+		struct rxw_xdr x;
+		int items = 1 + (int)test_below(&state, 60);
+
+		for (int pass = 0; pass < 2; pass++) {
+			script = seed;
+			if (!pass)
+				rxw_xdr_writer(&x, memory, sizeof(memory));
+			else
+				rxw_xdr_reader(&x, memory, rxw_xdr_used(&x));
+			for (int i = 0; i < items; i++) {
+				uint64_t v = rxw_prng(&script);
+				size_t length = test_below(&script, sizeof(data)), got;
+				const uint8_t *lent;
+				uint32_t u;
+				uint64_t w;
+
+				test_fill(&script, data, length);
+				switch (v % 4) {
+				case 0:
+					ck_assert(pass ? rxw_xdr_get_u32(&x, &u) : rxw_xdr_put_u32(&x, (uint32_t)v));
+					ck_assert(!pass || u == (uint32_t)v);
+					break;
+				case 1:
+					ck_assert(pass ? rxw_xdr_get_u64(&x, &w) : rxw_xdr_put_u64(&x, v));
+					ck_assert(!pass || w == v);
+					break;
+				case 2:
+					ck_assert(pass ? rxw_xdr_get_opaque(&x, back, length) :
+							 rxw_xdr_put_opaque(&x, data, length));
+					if (pass && length)
+						ck_assert_mem_eq(back, data, length);
+					break;
+				default:
+					ck_assert(pass ? rxw_xdr_get_bytes(&x, length, &lent, &got) :
+							 rxw_xdr_put_bytes(&x, data, length));
+					if (pass) {
+						ck_assert_uint_eq(got, length);
+						if (length)
+							ck_assert_mem_eq(lent, data, length);
+					}
+				}
+			}
+			ck_assert_uint_eq(rxw_xdr_used(&x) % 4, 0);
+		}
+		ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+	}
+}
+END_TEST
+
+TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths, padding_is_required, bounds,
+	  string_with_nul, counts, round_trip)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the unit tests of floor 0 share: a main from a list of tests, and seeds that can be replayed. */
+#ifndef RXW_TESTS_BASE_TESTING_H
+#define RXW_TESTS_BASE_TESTING_H
+
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* A seed of this run, printed; the environment's RXW_TEST_SEED replays one. */
+static inline uint64_t test_seed(void)
+{
+	const char *given = getenv("RXW_TEST_SEED");
+	uint64_t seed = 1;
+
+	if (given)
+		seed = strtoull(given, NULL, 0);
+	else
+		ck_assert_int_eq(rxw_random(&seed, sizeof(seed)), 0);
+	printf("RXW_TEST_SEED=%llu replays this run\n", (unsigned long long)seed);
+	fflush(stdout);
+	return seed;
+}
+
+static inline uint64_t test_below(uint64_t *state, uint64_t limit)
+{
+	return rxw_prng(state) % limit;
+}
+
+static inline void test_fill(uint64_t *state, void *memory, size_t size)
+{
+	uint8_t *p = (uint8_t *)memory;
+
+	for (size_t i = 0; i < size; i++)
+		p[i] = (uint8_t)rxw_prng(state);
+}
+
+static inline int test_main(const char *name, const TTest *const *tests, size_t count)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	SRunner *runner;
+	int failed;
+
+	for (size_t i = 0; i < count; i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#define TEST_MAIN(name, ...)                                                                      \
+	int main(void)                                                                            \
+	{                                                                                         \
+		const TTest *const tests[] = { __VA_ARGS__ };                                     \
+												  \
+		return test_main(name, tests, sizeof(tests) / sizeof(tests[0]));                  \
+	}
+
+#endif
