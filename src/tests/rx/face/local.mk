@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests of src/rx/face: one line for each program; its source is the same name with .c.
-# check_tests += src/tests/rx/face/test_NAME
 
+check_tests += src/tests/rx/face/test_config

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server and a client on loopback: setting up, tearing down, waiting. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "proto/security.h"
+#include "streams.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                              \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+#define PATIENCE_MS 60000 /* longest wait for an event before a test fails */
+
+bool h_small(void)
+{
+	return SANITIZED || getenv("RXW_TEST_SMALL");
+}
+
+uint64_t h_bulk_size(void)
+{
+	return h_small() ? 4u << 20 : 64u << 20;
+}
+
+uint64_t h_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+bool h_have_ipv6(void)
+{
+	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok = fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a));
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static void on_log(void *arg, enum rxw_log_level level, const char *line)
+{
+	struct h_bed *bed = arg;
+
+	if (getenv("RXW_TEST_LOG"))
+		fprintf(stderr, "%d: %s\n", level, line);
+	pthread_mutex_lock(&bed->lock);
+	bed->warnings += level <= RXW_LOG_WARNING;
+	pthread_mutex_unlock(&bed->lock);
+}
+
+/* "name=value name=value" */
+static void set_all(struct rxw_config *config, const char *tunables)
+{
+	char copy[512], message[256], *save, *item;
+
+	snprintf(copy, sizeof(copy), "%s", tunables ? tunables : "");
+	for (item = strtok_r(copy, " ", &save); item; item = strtok_r(NULL, " ", &save)) {
+		char *value = strchr(item, '=');
+
+		ck_assert_msg(value, "\"%s\" is no NAME=VALUE", item);
+		*value++ = 0;
+		ck_assert_msg(!rxw_config_set(config, item, value, message, sizeof(message)), "%s",
+			      message);
+	}
+}
+
+static void loopback(struct sockaddr_storage *address, socklen_t *length, bool ipv6)
+{
+	memset(address, 0, sizeof(*address));
+	if (ipv6) {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;
+
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr = in6addr_loopback;
+		*length = sizeof(*in6);
+	} else {
+		struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+		in->sin_family = AF_INET;
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		*length = sizeof(*in);
+	}
+}
+
+static rxw_engine *make_engine(struct h_bed *bed, const struct h_options *o, const char *own)
+{
+	struct rxw_config config;
+	rxw_engine *engine;
+
+	rxw_config_init(&config, sizeof(config));
+	set_all(&config, o->both);
+	set_all(&config, own);
+	config.log = on_log;
+	config.log_arg = bed;
+	ck_assert_int_eq(rxw_engine_create(&config, &engine), 0);
+	return engine;
+}
+
+static rxw_endpoint *make_endpoint(rxw_engine *engine, bool ipv6, bool server,
+				   const struct rxw_config *config)
+{
+	struct rxw_endpoint_options options = { .size = sizeof(options) };
+	struct sockaddr_storage any;
+	rxw_endpoint *endpoint = NULL;
+	int rc;
+
+	loopback(&any, &options.address_len, ipv6);
+	options.address = (struct sockaddr *)&any;
+	options.server = server;
+	options.config = config;
+	options.version_text = "rxwire test";
+	rc = rxw_endpoint_create(engine, &options, &endpoint);
+	ck_assert_msg(rc == 0, "endpoint: %s", rxw_strerror(rc));
+	return endpoint;
+}
+
+static void add_service(struct h_bed *bed, uint16_t id, const char *name, unsigned flags,
+			unsigned workers_max)
+{
+	rxw_security *classes[] = { rxw_security_null(), &rxw_security_test_class };
+	struct rxw_service_options s = { .size = sizeof(s), .id = id, .name = name,
+					 .handler = h_serve, .context = bed, .flags = flags,
+					 .workers_max = workers_max, .security = classes,
+					 .security_count = 2 };
+	rxw_service *service;
+
+	ck_assert_int_eq(rxw_service_add(bed->server, &s, &service), 0);
+}
+
+void h_open(struct h_bed *bed, const struct h_options *options)
+{
+	static const struct h_options plain;
+
+	if (!options)
+		options = &plain;
+	memset(bed, 0, sizeof(*bed));
+	pthread_mutex_init(&bed->lock, NULL);
+	pthread_mutex_init(&bed->gate.lock, NULL);
+	pthread_cond_init(&bed->gate.cond, NULL);
+	bed->file = h_pattern_file();
+	bed->security = options->secure ? &rxw_security_test_class : NULL;
+	bed->server_engine = make_engine(bed, options, options->server);
+	bed->server = make_endpoint(bed->server_engine, options->ipv6, true, NULL);
+	bed->address_len = sizeof(bed->address);
+	ck_assert_int_eq(rxw_endpoint_address(bed->server, &bed->address, &bed->address_len), 0);
+	add_service(bed, H_SERVICE, "harness", 0, 0);
+	add_service(bed, H_SHORT, "short", RXW_SERVICE_SHORT, 0);
+	add_service(bed, H_SECOND, "second", 0, 1);
+	if (options->no_client)
+		return;
+	bed->client_engine = make_engine(bed, options, options->client);
+	bed->client = make_endpoint(bed->client_engine, options->ipv6, false, NULL);
+}
+
+void h_close(struct h_bed *bed)
+{
+	h_gate_open(bed);
+	if (bed->client)
+		ck_assert_int_eq(rxw_endpoint_destroy(bed->client), 0);
+	if (bed->client_engine)
+		ck_assert_int_eq(rxw_engine_destroy(bed->client_engine), 0);
+	if (bed->server)
+		ck_assert_int_eq(rxw_endpoint_destroy(bed->server), 0);
+	ck_assert_int_eq(rxw_engine_destroy(bed->server_engine), 0);
+	close(bed->file);
+	pthread_cond_destroy(&bed->gate.cond);
+	pthread_mutex_destroy(&bed->gate.lock);
+	pthread_mutex_destroy(&bed->lock);
+}
+
+rxw_endpoint *h_client(struct h_bed *bed, const char *tunables)
+{
+	struct rxw_config config;
+
+	rxw_config_init(&config, sizeof(config));
+	set_all(&config, tunables);
+	return make_endpoint(bed->client_engine, bed->address.ss_family == AF_INET6, false,
+			     &config);
+}
+
+rxw_connection *h_connect(struct h_bed *bed, uint16_t service)
+{
+	rxw_connection *connection;
+	int rc = rxw_connection_create(bed->client, (struct sockaddr *)&bed->address,
+				       bed->address_len, service, bed->security, &connection);
+
+	ck_assert_int_eq(rc, 0);
+	return connection;
+}
+
+void h_write_ask(rxw_call *call, const struct h_ask *ask)
+{
+	uint8_t head[H_ASK_SIZE];
+	ssize_t n;
+
+	h_encode_ask(head, ask);
+	n = rxw_call_write(call, head, sizeof(head));
+	ck_assert_msg(n == sizeof(head), "writing the request: %s",
+		      n < 0 ? rxw_strerror((int)n) : "short");
+}
+
+rxw_call *h_begin(rxw_connection *connection, const struct h_ask *ask)
+{
+	rxw_call *call;
+	int rc = rxw_call_begin(connection, NULL, &call);
+
+	ck_assert_msg(rc == 0, "beginning a call: %s", rxw_strerror(rc));
+	h_write_ask(call, ask);
+	return call;
+}
+
+int32_t h_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask *ask)
+{
+	rxw_call *call = h_begin(connection, ask);
+	struct h_ask nothing = { .bytes = 0 };
+	int rc = 0;
+
+	if (ask->op == H_SINK || ask->op == H_BOTH)
+		rc = h_put(bed, call, ask);
+	if (!rc && (ask->op == H_SOURCE || ask->op == H_BOTH || ask->op == H_LATE))
+		rc = h_get(call, ask);
+	else if (!rc && (ask->op == H_SINK || ask->op == H_WAIT))
+		rc = h_get(call, &nothing);
+	if (rc == -H_MISMATCH)
+		return rxw_call_end(call, H_MISMATCH, NULL);
+	return rxw_call_end(call, 0, NULL);
+}
+
+void h_good_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask *ask)
+{
+	int32_t code = h_call(bed, connection, ask);
+
+	ck_assert_msg(code == 0, "call with op %d, %llu bytes: code %d (%s)", ask->op,
+		      (unsigned long long)ask->bytes, code, rxw_code_text(code));
+}
+
+void h_wait_for(bool (*fn)(void *arg), void *arg, const char *what)
+{
+	uint64_t limit = h_now_ms() + PATIENCE_MS;
+
+	while (!fn(arg)) {
+		ck_assert_msg(h_now_ms() < limit, "this did not happen: %s", what);
+		usleep(1000);
+	}
+}
+
+void h_gate_arrived(struct h_bed *bed, unsigned count)
+{
+	struct timespec limit;
+	int rc = 0;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += PATIENCE_MS / 1000;
+	pthread_mutex_lock(&bed->gate.lock);
+	while (bed->gate.arrived < count && !rc)
+		rc = pthread_cond_timedwait(&bed->gate.cond, &bed->gate.lock, &limit);
+	ck_assert_msg(bed->gate.arrived >= count, "%u of %u calls came to their handlers",
+		      bed->gate.arrived, count);
+	pthread_mutex_unlock(&bed->gate.lock);
+}
+
+void h_gate_open(struct h_bed *bed)
+{
+	pthread_mutex_lock(&bed->gate.lock);
+	bed->gate.open = true;
+	pthread_cond_broadcast(&bed->gate.cond);
+	pthread_mutex_unlock(&bed->gate.lock);
+}
+
+struct rxw_stats h_stats(rxw_endpoint *endpoint)
+{
+	struct rxw_stats s = { .size = sizeof(s) };
+
+	ck_assert_int_eq(rxw_endpoint_stats(endpoint, &s), 0);
+	return s;
+}
+
+int h_raw_socket(struct h_bed *bed)
+{
+	struct timeval patience = { .tv_sec = 10 };
+	int fd = socket(bed->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&bed->address, bed->address_len), 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	return fd;
+}
