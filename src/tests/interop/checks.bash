@@ -91,6 +91,21 @@ bound_or_dead() {
 	port_bound "$1" || ! alive "$2"
 }
 
+# relay PORT SERVER_PORT SEED: a bad network before a server: of 1000 datagrams it loses 10, doubles
+# 10, and 20 arrive behind a later one.
+relay() {
+	launch "relay$1" lossy_relay "$1" "$2" "$3" 10 10 20
+	wait_port "$1" "relay$1"
+}
+
+# want_losses PORT: that the relay there has done its work; ends it.
+want_losses() {
+	stop "relay$1" || fail "the relay ended with $?"
+	want_positive "relay$1.out" lost
+	want_positive "relay$1.out" doubled
+	want_positive "relay$1.out" late
+}
+
 # tell NAME SIGNAL
 tell() {
 	kill "-$2" "$(cat "$1.pid")"

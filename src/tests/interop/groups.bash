@@ -12,14 +12,14 @@ programs_of_library() { :; }
 tests_of_rxperf_server() {
 	echo rxperf-server-send rxperf-server-recv rxperf-server-rpc rxperf-server-file \
 		rxperf-server-parallel-send rxperf-server-parallel-recv rxperf-server-no-jumbo \
-		rxperf-server-refusals
+		rxperf-server-lossy rxperf-server-refusals
 }
 programs_of_rxperf_server() { echo rxperf; }
 
 tests_of_rxperf_client() {
 	echo rxperf-client-send rxperf-client-recv rxperf-client-rpc rxperf-client-file \
 		rxperf-client-parallel-send rxperf-client-parallel-recv rxperf-client-no-jumbo \
-		rxperf-client-dead-server
+		rxperf-client-lossy rxperf-client-dead-server
 }
 programs_of_rxperf_client() { echo rxperf; }
 
@@ -43,8 +43,8 @@ programs_of_cell() { :; }
 # Upper limits, far above what a group takes on a slow machine.
 seconds_of() {
 	case $1 in
-	cell | rxfsd) echo 150 ;;
-	*) echo 90 ;;
+	library | rxdebug) echo 90 ;;
+	*) echo 150 ;;
 	esac
 }
 

@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	src/tests/interop/groups.bash \
 	src/tests/interop/inside \
 	src/tests/interop/library.bash \
+	src/tests/interop/lossy_relay.c \
 	src/tests/interop/make_dump.c \
 	src/tests/interop/packages.bash \
 	src/tests/interop/run \

@@ -96,6 +96,22 @@ test_rxperf_client_no_jumbo() {
 	want_field small.out bytes_in 16777216
 }
 
+test_rxperf_client_lossy() {
+	local seed port got
+	for seed in 1 2; do
+		port=$((7100 + seed))
+		relay $port 7009 $seed || fail "the relay did not start"
+		ours recv -p $port -b 4M --verify
+		want_field out.json bytes 4194304
+		got=$(moved bytes_in ours send -p $port -b 4M) || exit
+		[ "$got" = 4194304 ] || fail "the OpenAFS server got $got bytes of 4194304"
+		want_field totals.json bad_bytes 0
+		ours rpc -p $port -S 5000 -R 9000 -T 4 -t 4 -C 4 --verify
+		want_field out.json calls 16
+		want_losses $port
+	done
+}
+
 # Dead time is 12 s; a tool that waits for much longer than that is wrong.
 test_rxperf_client_dead_server() {
 	local rc

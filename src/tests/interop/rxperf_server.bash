@@ -8,9 +8,10 @@ before_rxperf_server() {
 	wait_port 7009 server
 }
 
+port=7009
 # afs COMMAND OPTIONS...: one run of the foreign client; JSON in out.json.
 afs() {
-	limited 60 afsrx_client -s 127.0.0.1 -p 7009 --deadline 50 --udp-buffer 4M --fill -c "$@" \
+	limited 60 afsrx_client -s 127.0.0.1 -p "$port" --deadline 50 --udp-buffer 4M --fill -c "$@" \
 		> out.json 2> err.txt || fail "the OpenAFS client ended with $?: $(head -n 1 err.txt)"
 	want_field out.json error 0
 }
@@ -70,6 +71,22 @@ test_rxperf_server_no_jumbo() {
 	want_field out.json bytes_sent 16777216
 	afs recv -b 16M --no-jumbo --window 16 --verify
 	want_field out.json bytes_received 16777216
+}
+
+test_rxperf_server_lossy() {
+	local seed
+	for seed in 1 2; do
+		relay $((7100 + seed)) 7009 $seed || fail "the relay did not start"
+		port=$((7100 + seed))
+		afs recv -b 4M --verify
+		want_field out.json bytes_received 4194304
+		want_field out.json bad_bytes 0
+		afs send -b 4M
+		want_field out.json bytes_sent 4194304
+		afs rpc -S 5000 -R 9000 -T 4 -t 4 -C 4 --verify
+		want_field out.json calls 16
+		want_losses $port
+	done
 }
 
 # After all of this the server still serves, stops when asked, and has said what it did.
