@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processes of a benchmark: started, waited for, stopped by their pid, and their CPU counted."""
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+
+class Failed(Exception):
+    """A program did not do what it was started for; the text says which and why."""
+
+
+def free_port():
+    """A UDP port that is free now on all local addresses."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+def udp_port_is_bound(port):
+    for table in ("/proc/net/udp", "/proc/net/udp6"):
+        try:
+            with open(table) as f:
+                next(f)
+                for line in f:
+                    if int(line.split()[1].rsplit(":", 1)[1], 16) == port:
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+def reap(process):
+    """Wait for a process; its exit status and resource usage (with all its threads)."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage
+
+
+def cpu_seconds(usage):
+    return usage.ru_utime + usage.ru_stime
+
+
+def last_line(text):
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1] if lines else "(it said nothing)"
+
+
+class Server:
+    """A server that runs in the background until stop(), which returns its CPU seconds."""
+
+    def __init__(self, command, ports, log):
+        self.command = command
+        self.log = open(log, "w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + 20
+        while not all(udp_port_is_bound(p) for p in ports):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise Failed(f"{os.path.basename(command[0])}: did not start: {self.said()}")
+            time.sleep(0.01)
+
+    def said(self):
+        self.log.flush()
+        self.log.seek(0)
+        return last_line(self.log.read())
+
+    def status_kib(self, field):
+        """A line of /proc/PID/status such as VmHWM, in KiB."""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            for line in f:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1])
+        return 0
+
+    def kill(self):
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is not None:
+            raise Failed(f"{os.path.basename(self.command[0])}: ended early: {self.said()}")
+        self.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+            if pid:
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+                return cpu_seconds(usage)
+            time.sleep(0.005)
+        self.process.kill()
+        _, usage = reap(self.process)
+        return cpu_seconds(usage)
+
+
+def run_client(command, want_json=True, timeout=600):
+    """Run a program to its end. Returns (its JSON object or None, elapsed seconds, CPU seconds)."""
+    read_end, write_end = os.pipe()
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=write_end,
+                               stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    previous = signal.signal(signal.SIGALRM, lambda *_: process.kill())
+    signal.alarm(timeout)
+    try:
+        with os.fdopen(read_end) as out:
+            text = out.read()
+        errors = process.stderr.read()
+        process.stderr.close()
+        status, usage = reap(process)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    elapsed = time.monotonic() - start
+    name = os.path.basename(command[0])
+    if status != 0:
+        raise Failed(f"{name}: exit status {status}: {last_line(errors or text)}")
+    if not want_json:
+        return None, elapsed, cpu_seconds(usage)
+    for line in reversed(text.strip().splitlines() or [""]):
+        if line.startswith("{"):
+            try:
+                return json.loads(line), elapsed, cpu_seconds(usage)
+            except ValueError:
+                break
+    try:
+        return json.loads(text), elapsed, cpu_seconds(usage)
+    except ValueError:
+        raise Failed(f"{name}: printed no JSON: {last_line(text)}") from None
+
+
+def lift_limits():
+    """As many descriptors as this user may have: a hundred clients need them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
