@@ -342,7 +342,8 @@ void rxw_actions_run(struct rxw_actions *a);
 /* With the connection's lock: note the call's deadline; post it if the wheel has it later. */
 void rxw_timer_update(struct rxw_call *call);
 void rxw_timer_run(struct rxw_shard *s, uint64_t now);   /* receive role */
-uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now);
+/* When the wheel is to be looked at next: the first entry of the next `ticks` ms, or their end; UINT64_MAX if it is empty. */
+uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks);
 void rxw_timer_forget_all(struct rxw_shard *s);          /* shutdown */
 
 /* --- transmit.c --- */

@@ -222,12 +222,13 @@ static int spin(struct rxw_shard *s, unsigned room)
 /* Wait for a batch, no longer than the timers allow. */
 static int receive(struct rxw_shard *s, unsigned room)
 {
-	uint64_t now = rxw_now(), next = rxw_timer_next(s, now);
+	bool quiet = s->quiet >= QUIET_POLLS;
+	uint64_t now = rxw_now(), next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
 	if (next <= now || atomic_load(&s->txq_any))
 		return rxw_io_recv(s->sock, s->rx, room, 0);
-	if (next - now >= ACTIVE_SLEEP_US * 1000ull && s->quiet < QUIET_POLLS && next != UINT64_MAX) {
+	if (!quiet && next != UINT64_MAX && next - now >= ACTIVE_SLEEP_US * 1000ull) {
 		n = spin(s, room);
 		return n ? n : rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
 	}

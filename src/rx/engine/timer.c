@@ -182,9 +182,9 @@ void rxw_timer_run(struct rxw_shard *s, uint64_t now)
 	rxw_actions_run(&a);
 }
 
-uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now)
+uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 {
-	uint64_t tick = s->wheel.tick + 1, end = tick + RXW_WHEEL_SLOTS;
+	uint64_t tick = s->wheel.tick + 1, end = tick + ticks;
 
 	if (atomic_load(&s->inbox))
 		return now;
@@ -193,7 +193,7 @@ uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now)
 	for (; tick < end; tick++)
 		if (s->wheel.slot[tick % RXW_WHEEL_SLOTS])
 			return tick * TICK;
-	return UINT64_MAX;
+	return end * TICK;
 }
 
 void rxw_timer_forget_all(struct rxw_shard *s)
