@@ -1,3 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests in src/tests/fuzz: check_tests += src/tests/fuzz/test_NAME (see src/tests/local.mk).
+# Fuzz targets. `make check` runs each on its corpus and on mutations of it (replay.c); libfuzzer.sh
+# builds the same files for libFuzzer. A further target is one fuzz_NAME.c, corpus/NAME, three lines here.
 
+EXTRA_DIST += src/tests/fuzz/corpus src/tests/fuzz/corpus.py src/tests/fuzz/libfuzzer.sh
+fuzz_replay = src/tests/fuzz/replay.c src/tests/fuzz/fuzz.h
+
+check_tests += src/tests/fuzz/fuzz_abort
+src_tests_fuzz_fuzz_abort_SOURCES = src/tests/fuzz/fuzz_abort.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_ack
+src_tests_fuzz_fuzz_ack_SOURCES = src/tests/fuzz/fuzz_ack.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_debug
+src_tests_fuzz_fuzz_debug_SOURCES = src/tests/fuzz/fuzz_debug.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_header
+src_tests_fuzz_fuzz_header_SOURCES = src/tests/fuzz/fuzz_header.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_jumbo
+src_tests_fuzz_fuzz_jumbo_SOURCES = src/tests/fuzz/fuzz_jumbo.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_xdr
+src_tests_fuzz_fuzz_xdr_SOURCES = src/tests/fuzz/fuzz_xdr.c $(fuzz_replay)

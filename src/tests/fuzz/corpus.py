@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes corpus/ from the recorded packets: python3 corpus.py, in this folder. The result is in the tree."""
+
+import json
+import os
+import shutil
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VECTORS = os.path.join(HERE, "..", "vectors")
+HEADER = 28
+
+
+def load(name):
+    with open(os.path.join(VECTORS, name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def put(target, name, data):
+    folder = os.path.join(HERE, "corpus", target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name + ".bin"), "wb") as f:
+        f.write(data)
+
+
+def word(value):
+    return (value & 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def packets():
+    for name in ("packets-data.json", "packets-jumbo.json", "packets-ack.json", "packets-misc.json"):
+        for vector in load(name)["vectors"]:
+            yield vector["id"], bytes.fromhex(vector["hex"])
+
+
+def from_packets():
+    for name, data in packets():
+        kind, body = data[20], data[HEADER:]
+        if name in ("rxperf-1", "ack-ping", "busy", "abort-raw", "version-request", "jumbo-2"):
+            put("header", name, data[:HEADER])
+        if kind == 2:
+            put("ack", name, body)
+        elif kind == 4:
+            put("abort", name, body)
+        elif kind == 8:
+            put("debug", name, body)
+        elif kind == 1 and (name.startswith("jumbo") or len(data) < 100):
+            put("jumbo", name, data)
+
+
+def made():
+    """Forms that were not recorded: old trailers, a full table, extremes."""
+    fixed = word(0) + word(7) + word(6) + word(5)
+    put("header", "ones", b"\xff" * HEADER)
+    put("header", "short", b"\x01" * (HEADER - 1))
+    for words in (0, 2, 3):
+        put("ack", f"trailer-{words}", fixed + bytes([9, 2, 1, 1, 0, 0, 0]) + word(1444) * words)
+    put("ack", "full-table", fixed + bytes([3, 255]) + b"\x00\x01\x01" * 85 + bytes(3) + word(1444) * 4)
+    put("ack", "absurd-trailer", fixed + bytes([1, 0, 0, 0, 0]) + b"\xff" * 16)
+    for code in (0, -1, -455, 103, 19270409, 49733377, 1233242886, -2**31):
+        put("abort", f"code-{code}", word(code))
+    put("debug", "type-3", word(3) + word(1))
+    # xdr: number of operations, the operations of fuzz_xdr.c, then what they decode
+    text = word(5) + b"hello\0\0\0"
+    put("xdr", "string", bytes([1, 5 | 8 << 3]) + text)
+    put("xdr", "bytes", bytes([1, 4 | 8 << 3]) + text)
+    put("xdr", "count", bytes([4, 6 | 8 << 3, 0, 0, 0]) + word(3) + word(1) + word(2) + word(3))
+    put("xdr", "numbers", bytes([4, 0, 1, 2, 3 | 2 << 3]) + bytes(range(24)))
+    put("xdr", "long-string", bytes([1, 5 | 31 << 3]) + word(90) + b"x" * 92)
+    put("xdr", "huge-length", bytes([3, 5 | 31 << 3, 7 | 8, 0]) + word(0xFFFFFFFF) + bytes(16))
+
+
+def from_requests():
+    for number, operation in enumerate(load("rxstats.json")["operations"]):
+        if number % 3 == 0:
+            body = bytes.fromhex(operation["requestBody"])
+            put("xdr", f"rxstats-{operation['operation']}", bytes([3, 0, 0, 0]) + body)
+
+
+if __name__ == "__main__":
+    shutil.rmtree(os.path.join(HERE, "corpus"), ignore_errors=True)
+    from_packets()
+    made()
+    from_requests()
