@@ -1,3 +1,49 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests in src/tests/tools: check_tests += src/tests/tools/test_NAME (see src/tests/local.mk).
 
+tools_test_libs = src/tools/libtools.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(INIH_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
+
+check_tests += src/tests/tools/test_address
+src_tests_tools_test_address_SOURCES = src/tests/tools/test_address.c src/tests/tools/testing.h
+src_tests_tools_test_address_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_histogram
+src_tests_tools_test_histogram_SOURCES = src/tests/tools/test_histogram.c src/tests/tools/testing.h
+src_tests_tools_test_histogram_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_message
+src_tests_tools_test_message_SOURCES = src/tests/tools/test_message.c src/tests/tools/testing.h
+src_tests_tools_test_message_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_number
+src_tests_tools_test_number_SOURCES = src/tests/tools/test_number.c src/tests/tools/testing.h
+src_tests_tools_test_number_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_options
+src_tests_tools_test_options_SOURCES = src/tests/tools/test_options.c src/tests/tools/testing.h
+src_tests_tools_test_options_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_progress
+src_tests_tools_test_progress_SOURCES = \
+	src/tests/tools/test_progress.c src/tests/tools/testing.h src/tools/copy/progress.c
+src_tests_tools_test_progress_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_report
+src_tests_tools_test_report_SOURCES = src/tests/tools/test_report.c src/tests/tools/testing.h
+src_tests_tools_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_tools_test_report_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_signals
+src_tests_tools_test_signals_SOURCES = src/tests/tools/test_signals.c src/tests/tools/testing.h
+src_tests_tools_test_signals_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_sink
+src_tests_tools_test_sink_SOURCES = \
+	src/tests/tools/test_sink.c src/tests/tools/testing.h src/tools/copy/sink.c
+src_tests_tools_test_sink_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_wire
+src_tests_tools_test_wire_SOURCES = \
+	src/tests/tools/test_wire.c src/tests/tools/testing.h src/tools/perf/wire.c
+src_tests_tools_test_wire_LDADD = $(tools_test_libs)

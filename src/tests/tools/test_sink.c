@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of copy/sink.c: whole files under their names, or nothing. */
+
+#include "testing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "tools/copy/copy.h"
+
+/* Names in a directory. */
+static int count_names(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+static char *read_all(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *text = calloc(1, 4096);
+
+	ck_assert_ptr_nonnull(f);
+	text[fread(text, 1, 4095, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+START_TEST(commit)
+{
+	char *folder = test_folder(), path[300], *text;
+	char a[] = "world", b[] = "hello ";
+	struct iovec iov[2] = { { b, 3 }, { b + 3, 3 } }, second = { a, 5 };
+	struct sink s;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
+	ck_assert(s.seekable);
+	/* Parts may come in any order. */
+	ck_assert_int_eq(sink_write(&s, &second, 1, 6), 0);
+	ck_assert_int_eq(sink_write(&s, iov, 2, 0), 0);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(count_names(folder), 1);
+	ck_assert_int_eq(sink_commit(&s, 0640), 0);
+	sink_abandon(&s);
+	ck_assert_int_eq(count_names(folder), 1);
+	text = read_all(path);
+	ck_assert_str_eq(text, "hello world");
+	free(text);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0640);
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+}
+END_TEST
+
+START_TEST(abandon)
+{
+	char *folder = test_folder(), path[300], *text, data[] = "new";
+	struct iovec iov = { data, 3 };
+	struct sink s;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	f = fopen(path, "w");
+	fputs("old", f);
+	fclose(f);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
+	ck_assert_int_eq(sink_write(&s, &iov, 1, 0), 0);
+	errno = EIO;
+	sink_abandon(&s);
+	ck_assert_int_eq(errno, EIO);
+	text = read_all(path);
+	ck_assert_str_eq(text, "old");
+	free(text);
+	ck_assert_int_eq(count_names(folder), 1);
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+}
+END_TEST
+
+START_TEST(disk_full)
+{
+	char data[] = "x";
+	struct iovec iov = { data, 1 };
+	struct sink s;
+
+	if (sink_open(&s, AT_FDCWD, "/dev/full", false) < 0)
+		return; /* no such device here: nothing to try */
+	ck_assert(!s.temporary);
+	ck_assert_int_eq(sink_write(&s, &iov, 1, 0), -1);
+	ck_assert_int_eq(errno, ENOSPC);
+	sink_abandon(&s);
+	ck_assert_int_eq(access("/dev/full", F_OK), 0);
+}
+END_TEST
+
+START_TEST(not_files)
+{
+	char *folder = test_folder(), path[300], link[300];
+	struct sink s;
+	struct stat st;
+
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, "/dev/null", false), 0);
+	ck_assert(!s.temporary && !s.seekable);
+	ck_assert_int_eq(sink_commit(&s, 0600), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, folder, false), -1);
+	ck_assert_int_eq(errno, EISDIR);
+	snprintf(path, sizeof(path), "%s/none/file", folder);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	snprintf(path, sizeof(path), "%s/", folder);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), -1);
+	/* A name that the server gave: what is there is replaced, never followed. */
+	snprintf(link, sizeof(link), "%s/link", folder);
+	ck_assert_int_eq(symlink("/dev/null", link), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, link, true), 0);
+	ck_assert(s.temporary);
+	ck_assert_int_eq(sink_commit(&s, 0600), 0);
+	ck_assert_int_eq(lstat(link, &st), 0);
+	ck_assert(S_ISREG(st.st_mode));
+	unlink(link);
+	rmdir(folder);
+	free(folder);
+}
+END_TEST
+
+START_TEST(long_names)
+{
+	char name[300], temp[256];
+
+	memset(name, 'n', 255);
+	name[255] = 0;
+	sink_temp_name(temp, sizeof(temp), name);
+	ck_assert_uint_le(strlen(temp), 255);
+	ck_assert_int_eq(temp[0], '.');
+}
+END_TEST
+
+TEST_MAIN("sink", commit, abandon, disk_full, not_files, long_names)

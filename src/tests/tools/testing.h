@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the unit tests of the tools share: a main, temporary folders, what a program prints. */
+#ifndef RXW_TESTS_TOOLS_TESTING_H
+#define RXW_TESTS_TOOLS_TESTING_H
+
+#include <check.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static inline int test_main(const char *name, const TTest *const *tests, size_t count)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	SRunner *runner;
+	int failed;
+
+	for (size_t i = 0; i < count; i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#define TEST_MAIN(name, ...)                                                                      \
+	int main(void)                                                                            \
+	{                                                                                         \
+		const TTest *const tests[] = { __VA_ARGS__ };                                     \
+												  \
+		return test_main(name, tests, sizeof(tests) / sizeof(tests[0]));                  \
+	}
+
+/* A new folder, below $TMPDIR or /tmp; the caller removes it. */
+static inline char *test_folder(void)
+{
+	const char *base = getenv("TMPDIR");
+	char *path = NULL;
+
+	ck_assert_int_gt(asprintf(&path, "%s/rxwire-test-XXXXXX", base && *base ? base : "/tmp"), 0);
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	return path;
+}
+
+/* Replace descriptor `fd` by a temporary file; test_captured() puts it back and tells what was written. */
+struct test_capture {
+	int fd, saved;
+	FILE *file;
+};
+
+static inline void test_capture(struct test_capture *c, int fd)
+{
+	fflush(NULL);
+	c->fd = fd;
+	c->saved = dup(fd);
+	c->file = tmpfile();
+	ck_assert(c->saved >= 0 && c->file);
+	ck_assert_int_ge(dup2(fileno(c->file), fd), 0);
+}
+
+static inline char *test_captured(struct test_capture *c)
+{
+	char *text = (char *)calloc(1, 65536);
+	size_t n;
+
+	fflush(NULL);
+	ck_assert_int_ge(dup2(c->saved, c->fd), 0);
+	close(c->saved);
+	rewind(c->file);
+	n = fread(text, 1, 65535, c->file);
+	text[n] = 0;
+	fclose(c->file);
+	return text;
+}
+
+/* One line: not empty, and its only newline is the last byte. */
+static inline void test_one_line(const char *text)
+{
+	const char *newline = strchr(text, '\n');
+
+	ck_assert_msg(newline && newline > text && newline[1] == 0, "not one line: \"%s\"", text);
+}
+
+#endif
