@@ -13,7 +13,6 @@ LDADD = src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
-include src/tests/vectors/local.mk
 include src/tests/rx/base/local.mk
 include src/tests/rx/proto/local.mk
 include src/tests/rx/io/local.mk

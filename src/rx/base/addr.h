@@ -24,18 +24,25 @@ struct rxw_path {
 	int ifindex; /* 0 = any; set for IPv6 link-local */
 };
 
-/* Copy and normalise (flow label and padding zeroed). False if the family is not IPv4 or IPv6 or `len` is too small. */
+/*
+ * Copy and normalise (flow label and padding zeroed). False if the family is not IPv4 or IPv6 or
+ * `len` is too small.
+ */
 bool rxw_addr_set(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len);
-bool rxw_addr_equal(const struct rxw_addr *a, const struct rxw_addr *b);      /* address, port, scope */
-bool rxw_addr_same_host(const struct rxw_addr *a, const struct rxw_addr *b);  /* without the port */
-uint16_t rxw_addr_port(const struct rxw_addr *a);                             /* host order */
+bool rxw_addr_equal(const struct rxw_addr *a, const struct rxw_addr *b); /* address, port, scope */
+bool rxw_addr_same_host(const struct rxw_addr *a, const struct rxw_addr *b); /* without the port */
+uint16_t rxw_addr_port(const struct rxw_addr *a);                            /* host order */
 bool rxw_addr_is_loopback(const struct rxw_addr *a);
 /* Keyed hash of address and port (or of the address alone). */
 uint64_t rxw_addr_hash(const struct rxw_addr *a, const uint64_t key[2], bool with_port);
 /* "1.2.3.4:7000", "[::1]:7000". Returns text. */
 const char *rxw_addr_text(const struct rxw_addr *a, char *text, size_t size);
 /* A network such as "10.0.0.0/8"; false if it does not parse. */
-struct rxw_cidr { uint8_t family_bits; uint8_t prefix; uint8_t net[16]; };
+struct rxw_cidr {
+	uint8_t family_bits;
+	uint8_t prefix;
+	uint8_t net[16];
+};
 bool rxw_cidr_parse(struct rxw_cidr *c, const char *text);
 bool rxw_cidr_has(const struct rxw_cidr *c, const struct rxw_addr *a);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counted buffers: where received trains live and where packets to send are built; memory budgets. */
+/*
+ * Counted buffers: where received trains live and where packets to send are built; memory budgets.
+ */
 
 #include "base/buf.h"
 
@@ -27,9 +29,9 @@
 #define ALIGN 64u /* of data; the head is padded to it */
 
 /*
- * `lock` covers all that is not atomic. It is held for a few instructions only, never across the allocator,
- * so a spinning lock does.
- * Invariant: leased >= live + free_count * RXW_BUF_SIZE, but for buffers that are being made or freed.
+ * `lock` covers all that is not atomic. It is held for a few instructions only, never across the
+ * allocator, so a spinning lock does. Invariant: leased >= live + free_count * RXW_BUF_SIZE, but
+ * for buffers that are being made or freed.
  */
 struct rxw_pool {
 	struct rxw_budget *budget;
@@ -40,12 +42,14 @@ struct rxw_pool {
 	bool closed;
 	unsigned free_count;
 	struct rxw_buf *free;
-	int64_t leased;         /* taken from the budget */
-	int64_t used;           /* charged by buffers, those on the free list included */
+	int64_t leased; /* taken from the budget */
+	int64_t used;   /* charged by buffers, those on the free list included */
 	_Atomic(int64_t) live;
 };
 
-/* -- Budgets ------------------------------------------------------------------------------------ */
+/*
+ * -- Budgets ------------------------------------------------------------------------------------
+ */
 
 void rxw_budget_init(struct rxw_budget *b, int64_t limit)
 {
@@ -62,8 +66,8 @@ bool rxw_budget_take(struct rxw_budget *b, int64_t bytes)
 	do {
 		if (bytes > b->limit - used)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&b->used, &used, used + bytes,
-							memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&b->used, &used, used + bytes, memory_order_relaxed, memory_order_relaxed));
 	used += bytes;
 	peak = atomic_load_explicit(&b->peak, memory_order_relaxed);
 	while (used > peak &&
@@ -78,7 +82,9 @@ void rxw_budget_give(struct rxw_budget *b, int64_t bytes)
 	atomic_fetch_sub_explicit(&b->used, bytes, memory_order_relaxed);
 }
 
-/* -- Memory of objects -------------------------------------------------------------------------- */
+/*
+ * -- Memory of objects --------------------------------------------------------------------------
+ */
 
 void *rxw_mem_get(struct rxw_budget *budget, size_t size)
 {
@@ -103,7 +109,9 @@ void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size)
 		rxw_budget_give(budget, (int64_t)size);
 }
 
-/* -- Pools -------------------------------------------------------------------------------------- */
+/*
+ * -- Pools --------------------------------------------------------------------------------------
+ */
 
 static void pool_lock(struct rxw_pool *pool)
 {
@@ -134,7 +142,10 @@ struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsign
 	return pool;
 }
 
-/* With the lock held: room for `bytes`, a lease at a time, or just what is needed where a lease is no more to be had. */
+/*
+ * With the lock held: room for `bytes`, a lease at a time, or just what is needed where a lease is
+ * no more to be had.
+ */
 static bool charge(struct rxw_pool *pool, int64_t bytes)
 {
 	int64_t need = pool->used + bytes - pool->leased;
@@ -155,7 +166,10 @@ static bool charge(struct rxw_pool *pool, int64_t bytes)
 	return true;
 }
 
-/* With the lock held. One lease more than is needed stays, so that a pool at an edge does not swing. */
+/*
+ * With the lock held. One lease more than is needed stays, so that a pool at an edge does not
+ * swing.
+ */
 static void discharge(struct rxw_pool *pool, int64_t bytes)
 {
 	int64_t spare;
@@ -173,7 +187,10 @@ static void discharge(struct rxw_pool *pool, int64_t bytes)
 	}
 }
 
-/* What a buffer costs: a full one its bytes, a small one its head too, since that is no longer small change. */
+/*
+ * What a buffer costs: a full one its bytes, a small one its head too, since that is no longer
+ * small change.
+ */
 static int64_t cost(uint32_t cap)
 {
 	return cap == RXW_BUF_SIZE ? (int64_t)cap : (int64_t)cap + ALIGN;
@@ -216,7 +233,9 @@ size_t rxw_pool_live(const struct rxw_pool *pool)
 	return (size_t)atomic_load_explicit(&pool->live, memory_order_relaxed);
 }
 
-/* -- Buffers ------------------------------------------------------------------------------------ */
+/*
+ * -- Buffers ------------------------------------------------------------------------------------
+ */
 
 static struct rxw_buf *out_of_pool(struct rxw_pool *pool, struct rxw_buf *b)
 {

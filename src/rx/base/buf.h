@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counted buffers: where received trains live and where packets to send are built; memory budgets. */
+/*
+ * Counted buffers: where received trains live and where packets to send are built; memory budgets.
+ */
 #ifndef RXW_BASE_BUF_H
 #define RXW_BASE_BUF_H
 
@@ -11,9 +13,7 @@
 /* A train of the largest size the kernel accepts fits one buffer. */
 #define RXW_BUF_SIZE 65536u
 
-/*
- * A limit in bytes. Charged atomically; `peak` is the highest use seen. Any thread.
- */
+/* A limit in bytes. Charged atomically; `peak` is the highest use seen. Any thread. */
 struct rxw_budget {
 	_Atomic(int64_t) used;
 	_Atomic(int64_t) peak;
@@ -24,8 +24,9 @@ bool rxw_budget_take(struct rxw_budget *b, int64_t bytes); /* false: nothing cha
 void rxw_budget_give(struct rxw_budget *b, int64_t bytes);
 
 /*
- * Zeroed memory for objects of the floors above, charged to `budget` (NULL: not charged); size > 0. NULL when the budget
- * is used up or memory is out. Give back with the same budget and size. Any thread.
+ * Zeroed memory for objects of the floors above, charged to `budget` (NULL: not charged); size > 0.
+ * NULL when the budget is used up or memory is out. Give back with the same budget and size. Any
+ * thread.
  */
 void *rxw_mem_get(struct rxw_budget *budget, size_t size);
 void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size); /* NULL is allowed */
@@ -33,32 +34,39 @@ void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size); /* NULL is a
 struct rxw_pool;
 
 /*
- * A buffer belongs to a pool and goes back to it when its last reference is dropped, by whichever thread. The bytes are not
- * protected: whoever fills a buffer is its only user until it is shared, and shared bytes are not written but for
- * packet headers by the holder of a call's transmission.
+ * A buffer belongs to a pool and goes back to it when its last reference is dropped, by whichever
+ * thread. The bytes are not protected: whoever fills a buffer is its only user until it is shared,
+ * and shared bytes are not written but for packet headers by the holder of a call's transmission.
  */
 struct rxw_buf {
 	_Atomic(uint32_t) refs;
-	uint32_t cap;            /* usable bytes at data */
+	uint32_t cap; /* usable bytes at data */
 	struct rxw_pool *pool;
-	struct rxw_buf *next;    /* free list of the pool, or for the holder's use */
-	uint8_t *data;           /* 64-byte aligned */
+	struct rxw_buf *next; /* free list of the pool, or for the holder's use */
+	uint8_t *data;        /* 64-byte aligned */
 };
 
 /*
- * A pool keeps free buffers of RXW_BUF_SIZE, last in first out, at most `keep` of them; leases its memory from `budget` in
- * steps of `lease` bytes (0: as needed), and just what is needed where a whole step is no more to be had. A full buffer
- * costs RXW_BUF_SIZE, a small one its capacity and 64 bytes. A pool is counted too: it lives until the last of its buffers
- * came back, and its budget must live as long.
+ * A pool keeps free buffers of RXW_BUF_SIZE, last in first out, at most `keep` of them; leases its
+ * memory from `budget` in steps of `lease` bytes (0: as needed), and just what is needed where a
+ * whole step is no more to be had. A full buffer costs RXW_BUF_SIZE, a small one its capacity and
+ * 64 bytes. A pool is counted too: it lives until the last of its buffers came back, and its budget
+ * must live as long.
  */
 struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsigned keep);
-void rxw_pool_destroy(struct rxw_pool *pool); /* free memory now; the rest when the buffers come back */
+/* Frees what is idle now; the rest when the buffers come back. NULL is allowed. */
+void rxw_pool_destroy(struct rxw_pool *pool);
 /* Bytes of live buffers (not on the free list). */
 size_t rxw_pool_live(const struct rxw_pool *pool);
 
-/* A buffer of RXW_BUF_SIZE with one reference; NULL when the budget is used up or memory is out. Any thread. */
+/*
+ * A buffer of RXW_BUF_SIZE with one reference; NULL when the budget is used up or memory is out.
+ * Any thread.
+ */
 struct rxw_buf *rxw_buf_get(struct rxw_pool *pool);
-/* A buffer of exactly `size` bytes (rounded up to 64), 1..RXW_BUF_SIZE, charged to the same budget. */
+/*
+ * A buffer of exactly `size` bytes (rounded up to 64), 1..RXW_BUF_SIZE, charged to the same budget.
+ */
 struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size);
 void rxw_buf_ref(struct rxw_buf *b);
 void rxw_buf_unref(struct rxw_buf *b); /* NULL is allowed */

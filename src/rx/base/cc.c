@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Congestion controllers behind one table: what they have in common (rx-protocol 4.4 items 4, 5). */
+/*
+ * Congestion controllers behind one table: what they have in common (rx-protocol 4.4 items 4, 5).
+ */
 
 #include "base/cc.h"
 
@@ -21,8 +23,8 @@ static void bound(struct rxw_cc *cc)
 		cc->cwnd = 1;
 }
 
-void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial, uint32_t ssthresh,
-		 uint32_t max)
+void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial,
+		 uint32_t ssthresh, uint32_t max)
 {
 	memset(cc, 0, sizeof(*cc));
 	cc->ops = ops;

@@ -11,9 +11,14 @@ struct rxw_cc;
 struct rxw_cc_ops {
 	const char *name;
 	void (*init)(struct rxw_cc *cc); /* may be NULL */
-	/* `acked` packets newly acknowledged; `limited`: the flight had filled the window before. */
+	/*
+	 * `acked` packets newly acknowledged; `limited`: the flight had filled the window before.
+	 */
 	void (*acked)(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
-	/* Loss seen; called at most once per round trip by recovery. `flight` in packets before the loss. */
+	/*
+	 * Loss seen; called at most once per round trip by recovery. `flight` in packets before the
+	 * loss.
+	 */
 	void (*lost)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 	void (*timeout)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 };
@@ -28,8 +33,12 @@ struct rxw_cc {
 
 extern const struct rxw_cc_ops rxw_cc_reno;
 
-/* `max`: largest window the peer may ever grant; `initial` 4, or 10 for a known quiet peer; ssthresh 0 = `max`. */
-void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial, uint32_t ssthresh, uint32_t max);
+/*
+ * `max`: largest window the peer may ever grant; `initial` 4, or 10 for a known quiet peer;
+ * ssthresh 0 = `max`.
+ */
+void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial,
+		 uint32_t ssthresh, uint32_t max);
 /* Not for packets acknowledged in recovery: there proportional rate reduction decides. */
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now);

@@ -11,7 +11,7 @@
 #define CONN_SIZE    176u
 #define PEER_SIZE    132u
 #define RXSTATS_SIZE 284u
-#define VERSION      'S'
+#define LETTER       'S' /* which layouts these are: 8.2 */
 
 size_t rxw_debug_stats_put(uint8_t *out, const struct rxw_debug_stats *v)
 {
@@ -21,7 +21,7 @@ size_t rxw_debug_stats_put(uint8_t *out, const struct rxw_debug_stats *v)
 	rxw_put32(out + 8, v->calls_executed);
 	out[12] = v->waiting_for_packets;
 	out[13] = v->used_fds;
-	out[14] = VERSION;
+	out[14] = LETTER;
 	rxw_put32(out + 16, v->waiting);
 	rxw_put32(out + 20, v->idle_threads);
 	rxw_put32(out + 24, v->waited);

@@ -15,7 +15,10 @@
 #define PT_BASE    267264
 #define UBIK_BASE  5376
 
-/* Offsets in the portable table, and errno numbers that this system may lack: those are -1, which no errno is. */
+/*
+ * Offsets in the portable table, and errno numbers that this system may lack: those are -1, which
+ * no errno is.
+ */
 enum uae_offset {
 #define UAE(name, text) UAE_##name,
 #include "base/error_uae.h"
@@ -68,7 +71,10 @@ static const struct code_text single[] = {
 	{ RXW_RPC_OPCODE, "server does not know the operation" },
 	{ -456, "server could not free the arguments" },
 	{ -457, "client could not free the results" },
-	/* Volumes: they come before errno, whose numbers 101 to 120 may not be sent (afs-fileserver 5.2) */
+	/*
+	 * Volumes: they come before errno, whose numbers 101 to 120 may not be sent
+	 * (afs-fileserver 5.2)
+	 */
 	{ 101, "volume needs salvage (VSALVAGE)" },
 	{ 102, "no such vnode (VNOVNODE)" },
 	{ 103, "no such volume on this server (VNOVOL)" },
@@ -88,22 +94,34 @@ static const struct code_text single[] = {
 };
 
 static const char *const rxkad_texts[] = {
-	"rxkad: inconsistent state",         "rxkad: message too short",
-	"rxkad: security level refused",     "rxkad: ticket length out of range",
-	"rxkad: wrong nonce",                "rxkad: not authorised",
-	"rxkad: bad key",                    "rxkad: bad ticket",
-	"rxkad: unknown service key",        "rxkad: ticket expired",
-	"rxkad: sealed data is inconsistent", "rxkad: length field exceeds the packet",
+	"rxkad: inconsistent state",
+	"rxkad: message too short",
+	"rxkad: security level refused",
+	"rxkad: ticket length out of range",
+	"rxkad: wrong nonce",
+	"rxkad: not authorised",
+	"rxkad: bad key",
+	"rxkad: bad ticket",
+	"rxkad: unknown service key",
+	"rxkad: ticket expired",
+	"rxkad: sealed data is inconsistent",
+	"rxkad: length field exceeds the packet",
 	"rxkad: security level not allowed",
 };
 
 static const char *const rxgk_texts[] = {
-	"rxgk: inconsistent state",     "rxgk: message too short",
-	"rxgk: bad challenge",          "rxgk: encryption type not supported",
-	"rxgk: security level refused", "rxgk: unknown key version",
-	"rxgk: token expired",          "rxgk: not authorised",
-	"rxgk: bad token",              "rxgk: sealed data is inconsistent",
-	"rxgk: length field exceeds the packet", "rxgk: quality of protection refused",
+	"rxgk: inconsistent state",
+	"rxgk: message too short",
+	"rxgk: bad challenge",
+	"rxgk: encryption type not supported",
+	"rxgk: security level refused",
+	"rxgk: unknown key version",
+	"rxgk: token expired",
+	"rxgk: not authorised",
+	"rxgk: bad token",
+	"rxgk: sealed data is inconsistent",
+	"rxgk: length field exceeds the packet",
+	"rxgk: quality of protection refused",
 };
 
 static const char *const vl_texts[] = {
@@ -216,7 +234,8 @@ const char *rxw_code_text(int32_t code)
 		if (single[i].code == code)
 			return single[i].text;
 	for (size_t i = 0; i < COUNT(families); i++)
-		if (code >= families[i].base && code - families[i].base < (int32_t)families[i].count)
+		if (code >= families[i].base &&
+		    code - families[i].base < (int32_t)families[i].count)
 			return families[i].texts[code - families[i].base];
 	if (code >= UAE_BASE && code - UAE_BASE < UAE_COUNT)
 		return uae_table[code - UAE_BASE].text;

@@ -7,31 +7,36 @@
 #include <stdint.h>
 
 /*
- * State of one peer; sizes in UDP payload bytes. Invariants: base <= confirmed <= ceiling, low <= high <= ceiling, and `confirmed`
- * is what DATA may fill.
+ * State of one peer; sizes in UDP payload bytes. Invariants: base <= confirmed <= ceiling, low <=
+ * high <= ceiling, and `confirmed` is what DATA may fill.
  */
 struct rxw_mtu {
 	uint32_t base, confirmed, ceiling;
-	uint32_t probing;                  /* size on its way, 0 = none */
-	uint32_t low, high;                /* bounds of the search */
+	uint32_t probing;   /* size on its way, 0 = none */
+	uint32_t low, high; /* bounds of the search */
 	uint8_t tries, black_holes;
-	bool try_high;                     /* the upper bound itself comes next */
+	bool try_high; /* the upper bound itself comes next */
 	bool enabled, done;
-	uint64_t next_at;                  /* earliest time of the next probe */
+	uint64_t next_at; /* earliest time of the next probe */
 };
 
 /*
  * Not enabled: nothing above `base` is tried, but after a black hole the search leads back to it.
  */
 void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabled);
-/* Size of the probe to send now, 0 = none due. Follow with rxw_mtu_confirmed() or rxw_mtu_lost(). */
+/*
+ * Size of the probe to send now, 0 = none due. Follow with rxw_mtu_confirmed() or rxw_mtu_lost().
+ */
 uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt);
 /* A probe, or DATA in a datagram, of this size arrived. */
 void rxw_mtu_confirmed(struct rxw_mtu *m, uint32_t size, uint64_t now);
-void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now);               /* the probe in flight was not answered */
-/* RTO with packets > 1200 outstanding; the second in a row falls back to 1200. True if the size changed. */
+void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now); /* the probe in flight was not answered */
+/*
+ * RTO with packets > 1200 outstanding; the second in a row falls back to 1200. True if the size
+ * changed.
+ */
 bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size);
-void rxw_mtu_progress(struct rxw_mtu *m);                         /* data was acknowledged */
+void rxw_mtu_progress(struct rxw_mtu *m); /* data was acknowledged */
 /* A (spoofable) report of the network: only bounds the search from above, never below base. */
 void rxw_mtu_hint(struct rxw_mtu *m, uint32_t size);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a transmission counts as lost: by time (RACK) and by an adaptive count; proportional rate reduction. */
+/*
+ * When a transmission counts as lost: by time (RACK) and by an adaptive count; proportional rate
+ * reduction.
+ */
 
 #include "base/recovery.h"
 
@@ -8,7 +11,10 @@
 #define THRESHOLD_MIN 3u
 #define THRESHOLD_MAX 255u
 #define DECAY_ROUNDS  16u
-/* An end of recovery this far back can no longer be met by a loss; forgotten before orders wrap around. */
+/*
+ * An end of recovery this far back can no longer be met by a loss; forgotten before orders wrap
+ * around.
+ */
 #define ORDER_FORGET (1u << 30)
 
 /* How far `a` is behind `b`; <= 0 if it is not. Orders wrap around. */
@@ -78,12 +84,14 @@ void rxw_recovery_decay(struct rxw_recovery *r, uint64_t now, uint64_t srtt)
 
 	if (r->threshold <= THRESHOLD_MIN || now < r->threshold_decay_at)
 		return;
-	for (uint64_t n = (now - r->threshold_decay_at) / period + 1; n && r->threshold > THRESHOLD_MIN; n--)
+	for (uint64_t n = (now - r->threshold_decay_at) / period + 1;
+	     n && r->threshold > THRESHOLD_MIN; n--)
 		r->threshold = r->threshold / 2 > THRESHOLD_MIN ? r->threshold / 2 : THRESHOLD_MIN;
 	r->threshold_decay_at = now + period;
 }
 
-bool rxw_recovery_enter(struct rxw_recovery *r, uint32_t lost_order, uint32_t order_now, uint32_t flight)
+bool rxw_recovery_enter(struct rxw_recovery *r, uint32_t lost_order, uint32_t order_now,
+			uint32_t flight)
 {
 	if (r->recovery_end && behind(r->recovery_end, lost_order) <= 0)
 		return false;
@@ -114,7 +122,9 @@ uint32_t rxw_recovery_prr(const struct rxw_recovery *r, uint32_t flight, uint32_
 	uint64_t allowed;
 
 	if (flight > ssthresh) {
-		/* Send in the proportion ssthresh to the flight at the loss, of what is delivered. */
+		/*
+		 * Send in the proportion ssthresh to the flight at the loss, of what is delivered.
+		 */
 		uint64_t of = r->prr_flight ? r->prr_flight : 1;
 
 		allowed = ((uint64_t)r->prr_delivered * ssthresh + of - 1) / of;

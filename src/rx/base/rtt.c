@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Round-trip time: smoothed estimate, variance and retransmission timeout (RFC 6298; rx-protocol 4.4 item 4). */
+/*
+ * Round-trip time: smoothed estimate, variance and retransmission timeout (RFC 6298;
+ * rx-protocol 4.4 item 4).
+ */
 
 #include "base/rtt.h"
 

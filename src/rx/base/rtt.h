@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Round-trip time: smoothed estimate, variance and retransmission timeout (RFC 6298; rx-protocol 4.4 item 4). */
+/*
+ * Round-trip time: smoothed estimate, variance and retransmission timeout (RFC 6298;
+ * rx-protocol 4.4 item 4).
+ */
 #ifndef RXW_BASE_RTT_H
 #define RXW_BASE_RTT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RXW_MS 1000000ull
+#define RXW_MS  1000000ull
 #define RXW_SEC 1000000000ull
 
 /* All times in nanoseconds. */
 struct rxw_rtt {
 	uint64_t srtt, rttvar, latest;
-	uint64_t min;  /* of the samples, 0 = none yet */
-	bool valid;    /* srtt is set, by a sample or a seed */
+	uint64_t min; /* of the samples, 0 = none yet */
+	bool valid;   /* srtt is set, by a sample or a seed */
 };
 
 void rxw_rtt_init(struct rxw_rtt *r);
@@ -21,11 +24,17 @@ void rxw_rtt_init(struct rxw_rtt *r);
 void rxw_rtt_seed(struct rxw_rtt *r, uint64_t srtt, uint64_t rttvar);
 /* A measured round trip; 0 counts as 1 ns, more than 60 s as 60 s. */
 void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample);
-/* Base RTO without back-off: 1 s before the first sample, at least 200 ms, plus the peer's ack delay, times 2^backoff, at most 20 s. */
+/*
+ * Base RTO without back-off: 1 s before the first sample, at least 200 ms, plus the peer's ack
+ * delay, times 2^backoff, at most 20 s.
+ */
 uint64_t rxw_rtt_rto(const struct rxw_rtt *r, uint64_t peer_ack_delay, unsigned backoff);
 /* RACK time threshold: max(9/8 * max(srtt, latest), 1 ms); as for 333 ms while nothing is known. */
 uint64_t rxw_rtt_loss_delay(const struct rxw_rtt *r);
-/* Tail loss probe delay: max(2 * srtt, 10 ms) + peer_ack_delay; as for 333 ms while nothing is known. */
+/*
+ * Tail loss probe delay: max(2 * srtt, 10 ms) + peer_ack_delay; as for 333 ms while nothing is
+ * known.
+ */
 uint64_t rxw_rtt_probe_delay(const struct rxw_rtt *r, uint64_t peer_ack_delay);
 
 #endif

@@ -47,7 +47,10 @@ static uint32_t clamp(uint32_t v, uint32_t low, uint32_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* The trailer is recognised by its length; a peer may put anything into it, so nothing leaves unclamped. */
+/*
+ * The trailer is recognised by its length; a peer may put anything into it, so nothing leaves
+ * unclamped.
+ */
 static void trailer_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 {
 	size_t words = size / 4;
@@ -154,7 +157,8 @@ int rxw_jumbo_next(struct rxw_jumbo *j, struct rxw_header *h, const uint8_t **pa
 	*size = RXW_JUMBO_PAYLOAD;
 	/* A member cannot change sides: the direction is the datagram's. */
 	next = *payload + RXW_JUMBO_PAYLOAD;
-	j->h.flags = (uint8_t)((next[0] & ~RXW_CLIENT_INITIATED) | (j->h.flags & RXW_CLIENT_INITIATED));
+	j->h.flags =
+		(uint8_t)((next[0] & ~RXW_CLIENT_INITIATED) | (j->h.flags & RXW_CLIENT_INITIATED));
 	j->h.spare = rxw_get16(next + 2);
 	j->h.seq++;
 	j->h.serial++;
@@ -194,9 +198,9 @@ size_t rxw_version_put(uint8_t *out, const struct rxw_header *request, const cha
 const char *rxw_packet_type_name(unsigned type)
 {
 	static const char *const names[] = {
-		[RXW_DATA] = "DATA",           [RXW_ACK] = "ACK",       [RXW_BUSY] = "BUSY",
-		[RXW_ABORT] = "ABORT",         [RXW_ACKALL] = "ACKALL", [RXW_CHALLENGE] = "CHALLENGE",
-		[RXW_RESPONSE] = "RESPONSE",   [RXW_DEBUG] = "DEBUG",   [RXW_PARAMS] = "PARAMS",
+		[RXW_DATA] = "DATA",         [RXW_ACK] = "ACK",       [RXW_BUSY] = "BUSY",
+		[RXW_ABORT] = "ABORT",       [RXW_ACKALL] = "ACKALL", [RXW_CHALLENGE] = "CHALLENGE",
+		[RXW_RESPONSE] = "RESPONSE", [RXW_DEBUG] = "DEBUG",   [RXW_PARAMS] = "PARAMS",
 		[RXW_VERSION] = "VERSION",
 	};
 

@@ -8,36 +8,56 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RXW_HEADER_SIZE      28u
-#define RXW_JUMBO_PAYLOAD    1412u
-#define RXW_JUMBO_HEADER     4u
-#define RXW_MTU_DEFAULT      1444u
-#define RXW_MTU_MIN          520u
-#define RXW_MTU_MAX          16384u /* a peer's claim is cut to this: the largest datagram that Rx peers receive */
-#define RXW_JUMBO_MAX        46u    /* members that fit 64 KiB */
-#define RXW_MAX_ACKS         255u
+#define RXW_HEADER_SIZE   28u
+#define RXW_JUMBO_PAYLOAD 1412u
+#define RXW_JUMBO_HEADER  4u
+#define RXW_MTU_DEFAULT   1444u
+#define RXW_MTU_MIN       520u
+/* A peer's claim is cut to this: the largest datagram that Rx peers receive. */
+#define RXW_MTU_MAX   16384u
+#define RXW_JUMBO_MAX 46u /* members that fit 64 KiB */
+#define RXW_MAX_ACKS  255u
 /* Header, 18 fixed bytes, table, padding, trailer. */
-#define RXW_ACK_MAX_SIZE     (RXW_HEADER_SIZE + 18u + RXW_MAX_ACKS + 3u + 16u)
+#define RXW_ACK_MAX_SIZE (RXW_HEADER_SIZE + 18u + RXW_MAX_ACKS + 3u + 16u)
 
 enum rxw_packet_type {
-	RXW_DATA = 1, RXW_ACK = 2, RXW_BUSY = 3, RXW_ABORT = 4, RXW_ACKALL = 5, RXW_CHALLENGE = 6,
-	RXW_RESPONSE = 7, RXW_DEBUG = 8, RXW_PARAMS = 9, RXW_VERSION = 13
+	RXW_DATA = 1,
+	RXW_ACK = 2,
+	RXW_BUSY = 3,
+	RXW_ABORT = 4,
+	RXW_ACKALL = 5,
+	RXW_CHALLENGE = 6,
+	RXW_RESPONSE = 7,
+	RXW_DEBUG = 8,
+	RXW_PARAMS = 9,
+	RXW_VERSION = 13
 };
 
 enum rxw_packet_flag {
-	RXW_CLIENT_INITIATED = 0x01, RXW_REQUEST_ACK = 0x02, RXW_LAST_PACKET = 0x04,
-	RXW_MORE_PACKETS = 0x08, RXW_JUMBO_PACKET = 0x20, RXW_SLOW_START_OK = 0x20
+	RXW_CLIENT_INITIATED = 0x01,
+	RXW_REQUEST_ACK = 0x02,
+	RXW_LAST_PACKET = 0x04,
+	RXW_MORE_PACKETS = 0x08,
+	RXW_JUMBO_PACKET = 0x20,
+	RXW_SLOW_START_OK = 0x20
 };
 
 enum rxw_ack_reason {
-	RXW_ACK_NONE = 0, RXW_ACK_REQUESTED = 1, RXW_ACK_DUPLICATE = 2, RXW_ACK_OUT_OF_SEQUENCE = 3,
-	RXW_ACK_EXCEEDS_WINDOW = 4, RXW_ACK_NOSPACE = 5, RXW_ACK_PING = 6, RXW_ACK_PING_RESPONSE = 7,
-	RXW_ACK_DELAY = 8, RXW_ACK_IDLE = 9
+	RXW_ACK_NONE = 0,
+	RXW_ACK_REQUESTED = 1,
+	RXW_ACK_DUPLICATE = 2,
+	RXW_ACK_OUT_OF_SEQUENCE = 3,
+	RXW_ACK_EXCEEDS_WINDOW = 4,
+	RXW_ACK_NOSPACE = 5,
+	RXW_ACK_PING = 6,
+	RXW_ACK_PING_RESPONSE = 7,
+	RXW_ACK_DELAY = 8,
+	RXW_ACK_IDLE = 9
 };
 
 struct rxw_header {
 	uint32_t epoch;
-	uint32_t cid;      /* channel bits included */
+	uint32_t cid; /* channel bits included */
 	uint32_t call;
 	uint32_t seq;
 	uint32_t serial;
@@ -88,11 +108,12 @@ bool rxw_header_get(const uint8_t *data, size_t size, struct rxw_header *h);
 void rxw_header_put(uint8_t *data, const struct rxw_header *h);
 
 /*
- * A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are clamped (3.2): sizes to
- * RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, jumbo_max to 1..RXW_JUMBO_MAX; those that were not there are 0.
+ * A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are
+ * clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, jumbo_max
+ * to 1..RXW_JUMBO_MAX; those that were not there are 0.
  */
 struct rxw_ack {
-	uint32_t first;        /* firstPacket */
+	uint32_t first; /* firstPacket */
 	uint32_t previous;
 	uint32_t serial;       /* of the packet that caused it */
 	uint8_t reason;        /* unknown ones read as DELAY */
@@ -102,19 +123,25 @@ struct rxw_ack {
 	uint32_t max_mtu, if_mtu, rwind, jumbo_max; /* valid by trailer_words */
 };
 
-/* `body` is what follows the header. False: malformed, to be ignored (short, nAcks beyond the bytes, firstPacket 0). */
+/*
+ * `body` is what follows the header. False: malformed, to be ignored (short, nAcks beyond the
+ * bytes, firstPacket 0).
+ */
 bool rxw_ack_get(const uint8_t *body, size_t size, struct rxw_ack *ack);
-/* Body of an ACK: 18 + count + 3 + 16 bytes, padding zero; always four trailer words. Returns its size. out has room for
- * RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE. `ack->acks` has count bytes of 0 or 1. */
+/*
+ * Body of an ACK: 18 + count + 3 + 16 bytes, padding zero; always four trailer words. Returns its
+ * size. out has room for RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE. `ack->acks` has count bytes of 0 or 1.
+ */
 size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack);
 
 /* Code of an ABORT body: false if shorter than 4 bytes; 0 reads as -5. */
 bool rxw_abort_get(const uint8_t *body, size_t size, int32_t *code);
 
 /*
- * Walk over the members of a DATA datagram (plain, or not DATA: one). rxw_jumbo_init() is false for less than a header.
- * Every call of rxw_jumbo_next() yields the next member's payload and its header (seq, serial, flags, spare of the member;
- * the rest of member 1). It returns 1, 0 at the end, and once -1 where the tail is truncated (5.1; members before it are good).
+ * Walk over the members of a DATA datagram (plain, or not DATA: one). rxw_jumbo_init() is false for
+ * less than a header. Every call of rxw_jumbo_next() yields the next member's payload and its
+ * header (seq, serial, flags, spare of the member; the rest of member 1). It returns 1, 0 at the
+ * end, and once -1 where the tail is truncated (5.1; members before it are good).
  */
 struct rxw_jumbo {
 	const uint8_t *data;
@@ -124,9 +151,13 @@ struct rxw_jumbo {
 	bool more;           /* there is a next member, good or truncated */
 };
 bool rxw_jumbo_init(struct rxw_jumbo *j, const uint8_t *datagram, size_t size);
-int rxw_jumbo_next(struct rxw_jumbo *j, struct rxw_header *h, const uint8_t **payload, size_t *size);
+int rxw_jumbo_next(struct rxw_jumbo *j, struct rxw_header *h, const uint8_t **payload,
+		   size_t *size);
 
-/* Build answers: stateless ABORT (32 bytes, 1.9) from the header of the packet answered. Returns the size. */
+/*
+ * Build answers: stateless ABORT (32 bytes, 1.9) from the header of the packet answered. Returns
+ * the size.
+ */
 size_t rxw_stateless_abort_put(uint8_t *out, const struct rxw_header *request, int32_t code);
 /* VERSION answer: 28 + 65 bytes, `text` cut to 64 and NUL-padded. */
 size_t rxw_version_put(uint8_t *out, const struct rxw_header *request, const char *text);

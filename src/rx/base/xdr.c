@@ -61,7 +61,10 @@ static size_t padding(size_t length)
 	return (4 - length % 4) % 4;
 }
 
-/* Room for `length` bytes and their padding is there? The sum is formed only when it cannot overflow. */
+/*
+ * Room for `length` bytes and their padding is there? The sum is formed only when it cannot
+ * overflow.
+ */
 static bool fits(struct rxw_xdr *x, size_t length)
 {
 	if (x->failed || length > rxw_xdr_left(x) || padding(length) > rxw_xdr_left(x) - length)
@@ -105,8 +108,8 @@ bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
 bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length)
 {
 	/* All or nothing: the count is not written when the bytes have no room. */
-	if (x->failed || length > UINT32_MAX || rxw_xdr_left(x) < 4 || length > rxw_xdr_left(x) - 4 ||
-	    padding(length) > rxw_xdr_left(x) - 4 - length)
+	if (x->failed || length > UINT32_MAX || rxw_xdr_left(x) < 4 ||
+	    length > rxw_xdr_left(x) - 4 || padding(length) > rxw_xdr_left(x) - 4 - length)
 		return fail(x);
 	return rxw_xdr_put_u32(x, (uint32_t)length) && rxw_xdr_put_opaque(x, data, length);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a fuzz target defines: libFuzzer's entry, and the name of its corpus for the replay program. */
+/*
+ * What a fuzz target defines: libFuzzer's entry, and the name of its corpus for the replay program.
+ */
 #ifndef RXW_TESTS_FUZZ_H
 #define RXW_TESTS_FUZZ_H
 
@@ -16,12 +18,13 @@ extern const size_t fuzz_max;
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A property that must hold for every input. Not assert(): NDEBUG must not remove it. */
-#define FUZZ_CHECK(condition)                                                                     \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
+#define FUZZ_CHECK(condition)                                                            \
+	do {                                                                             \
+		if (!(condition)) {                                                      \
+			fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, \
+				#condition);                                             \
+			abort();                                                         \
+		}                                                                        \
 	} while (0)
 
 #endif

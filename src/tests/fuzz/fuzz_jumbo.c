@@ -27,16 +27,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(payload >= end); /* members do not overlap */
 		for (size_t i = 0; i < length; i++)
 			sum += payload[i];
-		FUZZ_CHECK(h.seq == first.seq + (uint32_t)members && h.serial == first.serial + (uint32_t)members);
+		FUZZ_CHECK(h.seq == first.seq + (uint32_t)members &&
+			   h.serial == first.serial + (uint32_t)members);
 		FUZZ_CHECK(h.epoch == first.epoch && h.cid == first.cid && h.call == first.call);
-		FUZZ_CHECK((h.flags & RXW_CLIENT_INITIATED) == (first.flags & RXW_CLIENT_INITIATED));
+		FUZZ_CHECK((h.flags & RXW_CLIENT_INITIATED) ==
+			   (first.flags & RXW_CLIENT_INITIATED));
 		end = payload + length;
 		members++;
 	}
 	FUZZ_CHECK(rc == 0 || rc == -1);
 	FUZZ_CHECK(members <= 1 + size / 1416);
 	FUZZ_CHECK(sum <= 255 * size); /* each byte is read once at most */
-	if (rc == 0) /* nothing is left over */
+	if (rc == 0)                   /* nothing is left over */
 		FUZZ_CHECK(members >= 1 && end == data + size);
 	FUZZ_CHECK(rxw_jumbo_next(&j, &h, &payload, &length) == 0);
 	return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzz target: XDR decoding. The first byte says how many operations follow it; the rest is what they decode. */
+/*
+ * Fuzz target: XDR decoding. The first byte says how many operations follow it; the rest is what
+ * they decode.
+ */
 
 #include "fuzz.h"
 

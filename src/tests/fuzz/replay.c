@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a fuzz target without libFuzzer: every file of its corpus, then mutations of them from a fixed seed. Names on the
- * command line are run instead, each alone, to look at a finding. RXW_FUZZ_RUNS and RXW_TEST_SEED change number and seed;
- * with RXW_FUZZ_KEEP=FILE the input in work lies in FILE after a crash.
+ * Runs a fuzz target without libFuzzer: every file of its corpus, then mutations of them from a
+ * fixed seed. Names on the command line are run instead, each alone, to look at a finding.
+ * RXW_FUZZ_RUNS and RXW_TEST_SEED change number and seed; with RXW_FUZZ_KEEP=FILE the input in work
+ * lies in FILE after a crash.
  */
 
 #include "fuzz.h"
@@ -104,7 +105,8 @@ static int load_corpus(const char *folder)
 /* One change of p[0..size), which has room for fuzz_max; returns the new size. */
 static size_t mutate(uint8_t *p, size_t size, uint64_t *state)
 {
-	static const uint32_t words[] = { 0, 1, 0xff, 0x100, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffc, 255, 256 };
+	static const uint32_t words[] = { 0,          1,          0xff,       0x100, 0x7fffffff,
+					  0x80000000, 0xffffffff, 0xfffffffc, 255,   256 };
 	uint64_t r = rxw_prng(state);
 	size_t at = size ? (size_t)(r >> 32) % size : 0, n;
 	const struct input *other;

@@ -21,7 +21,10 @@ static struct rxw_addr v4(const char *host, uint16_t port)
 static struct rxw_addr v6(const char *host, uint16_t port, uint32_t scope)
 {
 	struct sockaddr_in6 in6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_flowinfo = 77, .sin6_scope_id = scope,
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(port),
+		.sin6_flowinfo = 77,
+		.sin6_scope_id = scope,
 	};
 	struct rxw_addr a;
 
@@ -120,7 +123,8 @@ END_TEST
 
 START_TEST(loopback)
 {
-	struct rxw_addr a = v4("127.0.0.1", 1), b = v4("127.255.255.254", 1), c = v4("128.0.0.1", 1);
+	struct rxw_addr a = v4("127.0.0.1", 1), b = v4("127.255.255.254", 1),
+			c = v4("128.0.0.1", 1);
 	struct rxw_addr d = v6("::1", 1, 0), e = v6("::2", 1, 0), f = v6("::ffff:127.0.0.1", 1, 0);
 	struct rxw_addr none = { .len = 0 };
 
@@ -173,7 +177,8 @@ START_TEST(networks)
 		ck_assert_msg(rxw_cidr_has(&c, &a), "%s has %s", cases[i].net, cases[i].in);
 		if (cases[i].out) {
 			a = v4(cases[i].out, 1);
-			ck_assert_msg(!rxw_cidr_has(&c, &a), "%s has %s", cases[i].net, cases[i].out);
+			ck_assert_msg(!rxw_cidr_has(&c, &a), "%s has %s", cases[i].net,
+				      cases[i].out);
 		}
 	}
 	ck_assert(rxw_cidr_parse(&c, "10.0.0.0/8"));
@@ -196,8 +201,21 @@ END_TEST
 START_TEST(network_syntax)
 {
 	static const char *const bad[] = {
-		"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8x", "10.0.0.0/0008", "10.0.0/8",
-		"::/129", "::/9999", "g::/1", "any", "10.0.0.0/ 8", "10.0.0.0 /8",
+		"",
+		"/",
+		"/8",
+		"10.0.0.0/",
+		"10.0.0.0/33",
+		"10.0.0.0/-1",
+		"10.0.0.0/8x",
+		"10.0.0.0/0008",
+		"10.0.0/8",
+		"::/129",
+		"::/9999",
+		"g::/1",
+		"any",
+		"10.0.0.0/ 8",
+		"10.0.0.0 /8",
 		"1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc/8",
 	};
 	struct rxw_cidr c;
@@ -207,5 +225,5 @@ START_TEST(network_syntax)
 }
 END_TEST
 
-TEST_MAIN("addr", refused, normal_form, comparison, scope_of_global_is_dropped, hash_needs_key, loopback, text,
-	  networks, network_syntax)
+TEST_MAIN("addr", refused, normal_form, comparison, scope_of_global_is_dropped, hash_needs_key,
+	  loopback, text, networks, network_syntax)

@@ -161,8 +161,8 @@ START_TEST(small_buffers)
 		size_t size;
 		uint32_t cap;
 	} cases[] = {
-		{ 1, 64 }, { 63, 64 }, { 64, 64 }, { 65, 128 }, { 1444, 1472 }, { 65472, 65472 }, { 65473, 65536 },
-		{ 65536, 65536 },
+		{ 1, 64 },      { 63, 64 },       { 64, 64 },       { 65, 128 },
+		{ 1444, 1472 }, { 65472, 65472 }, { 65473, 65536 }, { 65536, 65536 },
 	};
 	struct rxw_budget b;
 	struct rxw_pool *pool;
@@ -179,7 +179,8 @@ START_TEST(small_buffers)
 		ck_assert_uint_eq(x->cap, cases[i].cap);
 		ck_assert_uint_eq((uintptr_t)x->data % 64, 0);
 		memset(x->data, 0xff, x->cap);
-		ck_assert_int_eq(b.used, (int64_t)cases[i].cap + (cases[i].cap == RXW_BUF_SIZE ? 0 : 64));
+		ck_assert_int_eq(b.used,
+				 (int64_t)cases[i].cap + (cases[i].cap == RXW_BUF_SIZE ? 0 : 64));
 		rxw_buf_unref(x);
 		ck_assert_int_eq(b.used, 0);
 	}
@@ -233,8 +234,9 @@ START_TEST(random_use)
 			rxw_buf_unref(held[k]);
 			held[k] = NULL;
 		} else {
-			held[k] = i & 1 ? rxw_buf_get(pool) :
-					  rxw_buf_get_small(pool, 1 + test_below(&state, RXW_BUF_SIZE));
+			held[k] = i & 1 ? rxw_buf_get(pool)
+					: rxw_buf_get_small(pool,
+							    1 + test_below(&state, RXW_BUF_SIZE));
 			if (held[k])
 				live += held[k]->cap;
 			else
@@ -250,7 +252,9 @@ START_TEST(random_use)
 }
 END_TEST
 
-/* -- Several threads on one pool, buffers handed across them ------------------------------------ */
+/*
+ * -- Several threads on one pool, buffers handed across them ------------------------------------
+ */
 
 #define THREADS 4
 #define ROUNDS  5000
@@ -264,7 +268,8 @@ static void *trade(void *arg)
 	uint64_t state = me + 1;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct rxw_buf *mine = i % 3 ? rxw_buf_get(shared_pool) : rxw_buf_get_small(shared_pool, 1500);
+		struct rxw_buf *mine =
+			i % 3 ? rxw_buf_get(shared_pool) : rxw_buf_get_small(shared_pool, 1500);
 		struct rxw_buf *got;
 
 		if (mine) {
@@ -299,5 +304,5 @@ START_TEST(threads)
 }
 END_TEST
 
-TEST_MAIN("buf", budget_limits, objects, leases, last_in_first_out, references, destroyed_first, small_buffers,
-	  idle_gives_room, random_use, threads)
+TEST_MAIN("buf", budget_limits, objects, leases, last_in_first_out, references, destroyed_first,
+	  small_buffers, idle_gives_room, random_use, threads)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/cc_reno.c: doubling, one packet per round trip, halving; the sawtooth's mean under random loss. */
+/*
+ * Tests of base/cc_reno.c: doubling, one packet per round trip, halving; the sawtooth's mean under
+ * random loss.
+ */
 
 #include "testing.h"
 
@@ -86,7 +89,8 @@ START_TEST(halves_the_flight)
 {
 	static const struct {
 		uint32_t flight, want;
-	} cases[] = { { 0, 2 }, { 1, 2 }, { 3, 2 }, { 4, 2 }, { 5, 2 }, { 6, 3 }, { 100, 50 }, { 255, 127 } };
+	} cases[] = { { 0, 2 }, { 1, 2 }, { 3, 2 },    { 4, 2 },
+		      { 5, 2 }, { 6, 3 }, { 100, 50 }, { 255, 127 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rxw_cc cc;
@@ -104,8 +108,8 @@ START_TEST(halves_the_flight)
 END_TEST
 
 /*
- * Rounds of cwnd packets, each lost with probability p, one reaction per round: the mean window follows the law of
- * NewReno, sqrt(3/2p), within a quarter.
+ * Rounds of cwnd packets, each lost with probability p, one reaction per round: the mean window
+ * follows the law of NewReno, sqrt(3/2p), within a quarter.
  */
 START_TEST(sawtooth)
 {
@@ -131,12 +135,16 @@ START_TEST(sawtooth)
 			sum += window;
 		}
 		ck_assert_msg(sum / rounds > want * 0.75 && sum / rounds < want * 1.25,
-			      "loss %g: mean window %.1f, expected near %.1f", p, sum / rounds, want);
+			      "loss %g: mean window %.1f, expected near %.1f", p, sum / rounds,
+			      want);
 	}
 }
 END_TEST
 
-/* Losses of one flight, found one by one, are one event and halve once; those of the next flight are another. */
+/*
+ * Losses of one flight, found one by one, are one event and halve once; those of the next flight
+ * are another.
+ */
 START_TEST(once_per_round_trip)
 {
 	struct rxw_recovery r;
@@ -159,5 +167,5 @@ START_TEST(once_per_round_trip)
 }
 END_TEST
 
-TEST_MAIN("cc_reno", slow_start_doubles, avoidance_adds_one, crossing, unfilled_window_does_not_grow,
-	  halves_the_flight, sawtooth, once_per_round_trip)
+TEST_MAIN("cc_reno", slow_start_doubles, avoidance_adds_one, crossing,
+	  unfilled_window_does_not_grow, halves_the_flight, sawtooth, once_per_round_trip)

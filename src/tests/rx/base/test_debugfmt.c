@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/debugfmt.c: every field where rx-protocol 8.2 puts it, and back. The recorded answers: test_vectors.c. */
+/*
+ * Tests of base/debugfmt.c: every field where rx-protocol 8.2 puts it, and back. The recorded
+ * answers: test_vectors.c.
+ */
 
 #include "testing.h"
 
@@ -19,9 +22,17 @@ static uint64_t at(const uint8_t *p, size_t offset, size_t size)
 START_TEST(stats)
 {
 	struct rxw_debug_stats v = {
-		.free_packets = 1, .reclaims = 2, .calls_executed = 3, .waiting_for_packets = 1, .used_fds = 5,
-		.waiting = 6, .idle_threads = 7, .waited = 8, .packets = 9,
-	}, back;
+		.free_packets = 1,
+		.reclaims = 2,
+		.calls_executed = 3,
+		.waiting_for_packets = 1,
+		.used_fds = 5,
+		.waiting = 6,
+		.idle_threads = 7,
+		.waited = 8,
+		.packets = 9,
+	};
+	struct rxw_debug_stats back;
 	uint8_t p[57];
 
 	memset(p, 0xaa, sizeof(p));

@@ -68,16 +68,17 @@ START_TEST(code_texts)
 		{ 5377, "sync site" },
 	};
 	static const int32_t unknown[] = {
-		-7777, -9, -11, -458, 41, 134, 500, UAE - 1, UAE + 130, 19270399, 19270413, 1233242892, 363519, 363553,
-		267283, 5378, INT32_MAX, INT32_MIN,
+		-7777,    -9,       -11,        -458,   41,     134,    500,  UAE - 1,   UAE + 130,
+		19270399, 19270413, 1233242892, 363519, 363553, 267283, 5378, INT32_MAX, INT32_MIN,
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ck_assert_msg(strstr(rxw_code_text(cases[i].code), cases[i].part), "code %d: \"%s\" lacks \"%s\"",
-			      cases[i].code, rxw_code_text(cases[i].code), cases[i].part);
+		ck_assert_msg(strstr(rxw_code_text(cases[i].code), cases[i].part),
+			      "code %d: \"%s\" lacks \"%s\"", cases[i].code,
+			      rxw_code_text(cases[i].code), cases[i].part);
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
-		ck_assert_msg(!strcmp(rxw_code_text(unknown[i]), "unknown code"), "code %d: \"%s\"", unknown[i],
-			      rxw_code_text(unknown[i]));
+		ck_assert_msg(!strcmp(rxw_code_text(unknown[i]), "unknown code"), "code %d: \"%s\"",
+			      unknown[i], rxw_code_text(unknown[i]));
 }
 END_TEST
 
@@ -86,7 +87,9 @@ START_TEST(families_are_complete)
 {
 	static const struct {
 		int32_t base, count;
-	} families[] = { { 19270400, 13 }, { 1233242880, 12 }, { 363520, 33 }, { 267264, 19 }, { UAE, 130 } };
+	} families[] = {
+		{ 19270400, 13 }, { 1233242880, 12 }, { 363520, 33 }, { 267264, 19 }, { UAE, 130 }
+	};
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		for (int32_t n = 0; n < families[i].count; n++)
@@ -101,13 +104,33 @@ START_TEST(portable_errno)
 		int err;
 		int32_t code;
 	} cases[] = {
-		{ EPERM, 49733376 },  { ENOENT, 49733377 },    { EIO, 49733380 },    { E2BIG, 49733382 },
-		{ EAGAIN, 49733386 }, { ENOMEM, 49733387 },    { EACCES, 49733388 }, { EBUSY, 49733391 },
-		{ EEXIST, 49733392 }, { EXDEV, 49733393 },     { ENODEV, 49733394 }, { ENOTDIR, 49733395 },
-		{ EISDIR, 49733396 }, { EINVAL, 49733397 },    { EFBIG, 49733402 },  { ENOSPC, 49733403 },
-		{ EROFS, 49733405 },  { EMLINK, 49733406 },    { ENAMETOOLONG, 49733411 }, { ENOSYS, 49733413 },
-		{ ENOTEMPTY, 49733414 }, { ELOOP, 49733415 },  { ETIMEDOUT, 49733484 }, { EDQUOT, 49733496 },
-		{ EOPNOTSUPP, 49733376 + 93 }, { EOWNERDEAD, 49733376 + 127 }, { ENOTRECOVERABLE, 49733376 + 124 },
+		{ EPERM, 49733376 },
+		{ ENOENT, 49733377 },
+		{ EIO, 49733380 },
+		{ E2BIG, 49733382 },
+		{ EAGAIN, 49733386 },
+		{ ENOMEM, 49733387 },
+		{ EACCES, 49733388 },
+		{ EBUSY, 49733391 },
+		{ EEXIST, 49733392 },
+		{ EXDEV, 49733393 },
+		{ ENODEV, 49733394 },
+		{ ENOTDIR, 49733395 },
+		{ EISDIR, 49733396 },
+		{ EINVAL, 49733397 },
+		{ EFBIG, 49733402 },
+		{ ENOSPC, 49733403 },
+		{ EROFS, 49733405 },
+		{ EMLINK, 49733406 },
+		{ ENAMETOOLONG, 49733411 },
+		{ ENOSYS, 49733413 },
+		{ ENOTEMPTY, 49733414 },
+		{ ELOOP, 49733415 },
+		{ ETIMEDOUT, 49733484 },
+		{ EDQUOT, 49733496 },
+		{ EOPNOTSUPP, 49733376 + 93 },
+		{ EOWNERDEAD, 49733376 + 127 },
+		{ ENOTRECOVERABLE, 49733376 + 124 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -147,4 +170,5 @@ START_TEST(portable_errno_all)
 }
 END_TEST
 
-TEST_MAIN("error", result_texts, code_texts, families_are_complete, portable_errno, portable_errno_all)
+TEST_MAIN("error", result_texts, code_texts, families_are_complete, portable_errno,
+	  portable_errno_all)

@@ -10,8 +10,9 @@ START_TEST(siphash_vectors)
 		size_t size;
 		uint64_t hash;
 	} cases[] = {
-		{ 0, 0x726fdb47dd0e0e31ull }, { 1, 0x74f839c593dc67fdull }, { 7, 0xab0200f58b01d137ull },
-		{ 8, 0x93f5f5799a932462ull }, { 15, 0xa129ca6149be45e5ull }, { 63, 0x958a324ceb064572ull },
+		{ 0, 0x726fdb47dd0e0e31ull },  { 1, 0x74f839c593dc67fdull },
+		{ 7, 0xab0200f58b01d137ull },  { 8, 0x93f5f5799a932462ull },
+		{ 15, 0xa129ca6149be45e5ull }, { 63, 0x958a324ceb064572ull },
 	};
 	const uint64_t key[2] = { 0x0706050403020100ull, 0x0f0e0d0c0b0a0908ull };
 	uint8_t in[64];
@@ -19,12 +20,16 @@ START_TEST(siphash_vectors)
 	for (size_t i = 0; i < sizeof(in); i++)
 		in[i] = (uint8_t)i;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ck_assert_msg(rxw_siphash(in, cases[i].size, key) == cases[i].hash, "size %zu: %llx",
-			      cases[i].size, (unsigned long long)rxw_siphash(in, cases[i].size, key));
+		ck_assert_msg(rxw_siphash(in, cases[i].size, key) == cases[i].hash,
+			      "size %zu: %llx", cases[i].size,
+			      (unsigned long long)rxw_siphash(in, cases[i].size, key));
 }
 END_TEST
 
-/* Every bit of the input changes about half of the bits of the hash; sequential values spread over a table. */
+/*
+ * Every bit of the input changes about half of the bits of the hash; sequential values spread over
+ * a table.
+ */
 START_TEST(words_spread)
 {
 	uint64_t state = test_seed();
@@ -40,7 +45,8 @@ START_TEST(words_spread)
 
 		for (int i = 0; i < 64; i++) {
 			uint64_t a = rxw_prng(&state), b = rxw_prng(&state);
-			uint64_t a2 = bit < 64 ? a ^ 1ull << bit : a, b2 = bit < 64 ? b : b ^ 1ull << (bit - 64);
+			uint64_t a2 = bit < 64 ? a ^ 1ull << bit : a,
+				 b2 = bit < 64 ? b : b ^ 1ull << (bit - 64);
 			uint64_t x = rxw_hash_words(a, b, key) ^ rxw_hash_words(a2, b2, key);
 
 			changed += (unsigned)__builtin_popcountll(x);

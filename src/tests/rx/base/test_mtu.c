@@ -111,7 +111,8 @@ START_TEST(disabled)
 	ck_assert_uint_eq(rxw_mtu_probe(&m, 10000 * RXW_SEC, RTT), 0);
 	rxw_mtu_confirmed(&m, 8972, 0);
 	ck_assert_uint_eq(m.confirmed, 1444);
-	rxw_mtu_init(&m, 1444, 1000, true); /* an interface smaller than the base: no search below it */
+	rxw_mtu_init(&m, 1444, 1000,
+		     true); /* an interface smaller than the base: no search below it */
 	ck_assert_uint_eq(rxw_mtu_probe(&m, 1, RTT), 0);
 	ck_assert_uint_eq(m.confirmed, 1444);
 }
@@ -140,7 +141,10 @@ START_TEST(black_hole)
 }
 END_TEST
 
-/* Without a search for more, a black hole still leads back to the configured size once the path carries it again. */
+/*
+ * Without a search for more, a black hole still leads back to the configured size once the path
+ * carries it again.
+ */
 START_TEST(black_hole_when_disabled)
 {
 	struct rxw_mtu m;
@@ -202,7 +206,8 @@ START_TEST(invariants)
 			now += test_below(&state, 10) ? test_below(&state, 2 * RTT) : 700 * RXW_SEC;
 			switch (test_below(&state, 7)) {
 			case 0:
-				rxw_mtu_confirmed(&m, m.probing && size & 1 ? m.probing : size, now);
+				rxw_mtu_confirmed(&m, m.probing && size & 1 ? m.probing : size,
+						  now);
 				break;
 			case 1:
 				rxw_mtu_lost(&m, now);
@@ -229,5 +234,5 @@ START_TEST(invariants)
 }
 END_TEST
 
-TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later, disabled, black_hole,
-	  black_hole_when_disabled, hints, invariants)
+TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later,
+	  disabled, black_hole, black_hole_when_disabled, hints, invariants)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/recovery.c: loss by time and by count, adaptation to reordering, recovery and PRR. */
+/*
+ * Tests of base/recovery.c: loss by time and by count, adaptation to reordering, recovery and PRR.
+ */
 
 #include "testing.h"
 
 #include "base/recovery.h"
 
-#define RTT (80 * RXW_MS)
+#define RTT   (80 * RXW_MS)
 #define DELAY (90 * RXW_MS) /* 9/8 of it */
 
 static struct rxw_rtt rtt_of(uint64_t rtt)
@@ -181,12 +183,16 @@ START_TEST(orders_wrap)
 END_TEST
 
 /*
- * A link that delays each packet by a random time, loses none: with reordering reported as a sender would see it, the
- * share of spurious losses must fall to almost nothing; a fixed count of 3 would call a third of the packets lost.
+ * A link that delays each packet by a random time, loses none: with reordering reported as a sender
+ * would see it, the share of spurious losses must fall to almost nothing; a fixed count of 3 would
+ * call a third of the packets lost.
  */
 START_TEST(reordering_link)
 {
-	enum { N = 20000, DEPTH = 20 };
+	enum {
+		N = 20000,
+		DEPTH = 20
+	};
 	static uint32_t arrival[N + DEPTH];
 	uint64_t state = test_seed();
 	struct rxw_rtt rtt = rtt_of(1000 * RXW_SEC); /* time never decides here */
@@ -218,7 +224,8 @@ START_TEST(reordering_link)
 		while (left + 1 <= N && arrived[left + 1])
 			left++;
 		for (uint32_t o = left + 1; o <= r.highest_order; o++) {
-			if (arrived[o] || called[o] || !rxw_recovery_is_lost(&r, &rtt, o, 0, 1, NULL))
+			if (arrived[o] || called[o] ||
+			    !rxw_recovery_is_lost(&r, &rtt, o, 0, 1, NULL))
 				continue;
 			called[o] = true;
 			if (i < N / 10)
@@ -228,7 +235,8 @@ START_TEST(reordering_link)
 		}
 	}
 	ck_assert_uint_gt(early, 0);
-	ck_assert_msg(late < N / 50, "%u of %u called lost though none was (%u at first)", late, N, early);
+	ck_assert_msg(late < N / 50, "%u of %u called lost though none was (%u at first)", late, N,
+		      early);
 }
 END_TEST
 
@@ -249,8 +257,9 @@ START_TEST(prr_first_goes_out)
 END_TEST
 
 /*
- * One loss event with `lost` of `flight` packets gone: while packets are delivered one by one, what is sent never
- * exceeds the proportion, and the flight ends at ssthresh (or near it, if the losses went below it).
+ * One loss event with `lost` of `flight` packets gone: while packets are delivered one by one, what
+ * is sent never exceeds the proportion, and the flight ends at ssthresh (or near it, if the losses
+ * went below it).
  */
 START_TEST(prr_bounds)
 {
@@ -299,5 +308,6 @@ START_TEST(prr_extremes)
 }
 END_TEST
 
-TEST_MAIN("recovery", nothing_acked_nothing_lost, by_time, by_count, no_evidence_of_order, threshold_rises,
-	  threshold_decays, recovery_ends, orders_wrap, reordering_link, prr_first_goes_out, prr_bounds, prr_extremes)
+TEST_MAIN("recovery", nothing_acked_nothing_lost, by_time, by_count, no_evidence_of_order,
+	  threshold_rises, threshold_decays, recovery_ends, orders_wrap, reordering_link,
+	  prr_first_goes_out, prr_bounds, prr_extremes)

@@ -130,4 +130,5 @@ START_TEST(statistics)
 }
 END_TEST
 
-TEST_MAIN("rtt", before_first_sample, first_and_second, floors, backoff, seeds, absurd_samples, statistics)
+TEST_MAIN("rtt", before_first_sample, first_and_second, floors, backoff, seeds, absurd_samples,
+	  statistics)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets recorded from OpenAFS: each decodes to what its file says, and encodes to the same bytes. */
+/*
+ * Packets recorded from OpenAFS: each decodes to what its file says, and encodes to the same bytes.
+ */
 
 #include "testing.h"
 
@@ -73,8 +75,10 @@ static void check_header(const struct rxw_header *h, const json_t *want, const c
 	ck_assert_msg(h->serial == number(want, "serial"), "%s: serial %u", id, h->serial);
 	ck_assert_msg(h->type == number(want, "type"), "%s: type %u", id, h->type);
 	ck_assert_msg(h->flags == hex_number(want, "flags"), "%s: flags %02x", id, h->flags);
-	ck_assert_msg(h->user_status == number(want, "userStatus"), "%s: status %u", id, h->user_status);
-	ck_assert_msg(h->security == number(want, "securityIndex"), "%s: security %u", id, h->security);
+	ck_assert_msg(h->user_status == number(want, "userStatus"), "%s: status %u", id,
+		      h->user_status);
+	ck_assert_msg(h->security == number(want, "securityIndex"), "%s: security %u", id,
+		      h->security);
 	ck_assert_msg(h->spare == hex_number(want, "spare"), "%s: spare %04x", id, h->spare);
 	ck_assert_msg(h->service == number(want, "serviceId"), "%s: service %u", id, h->service);
 	ck_assert_str_eq(rxw_packet_type_name(h->type), text(want, "typeName"));
@@ -89,7 +93,8 @@ static void check_ack(const uint8_t *body, size_t size, const json_t *want, cons
 
 	ck_assert_msg(rxw_ack_get(body, size, &ack), "%s: does not decode", id);
 	ck_assert_msg(ack.first == number(want, "firstPacket"), "%s: first %u", id, ack.first);
-	ck_assert_msg(ack.previous == number(want, "previousPacket"), "%s: previous %u", id, ack.previous);
+	ck_assert_msg(ack.previous == number(want, "previousPacket"), "%s: previous %u", id,
+		      ack.previous);
 	ck_assert_msg(ack.serial == number(want, "serial"), "%s: serial %u", id, ack.serial);
 	ck_assert_msg(ack.reason == number(want, "reason"), "%s: reason %u", id, ack.reason);
 	ck_assert_msg(ack.count == number(want, "nAcks"), "%s: nAcks %u", id, ack.count);
@@ -103,12 +108,14 @@ static void check_ack(const uint8_t *body, size_t size, const json_t *want, cons
 	ck_assert_int_eq(ack.rwind, number(trailer, "rwind"));
 	ck_assert_int_eq(ack.jumbo_max, number(trailer, "jumboMax"));
 	put = rxw_ack_put(again, &ack);
-	ck_assert_msg(put + (size_t)number(want, "paddingBytes") == size, "%s: %zu bytes of %zu", id, put, size);
+	ck_assert_msg(put + (size_t)number(want, "paddingBytes") == size, "%s: %zu bytes of %zu",
+		      id, put, size);
 	ck_assert_msg(!memcmp(again, body, put), "%s: encodes otherwise", id);
 }
 
 /* `members` NULL: a plain packet of `length` bytes. */
-static void check_data(const uint8_t *p, size_t size, const json_t *members, int64_t length, const char *id)
+static void check_data(const uint8_t *p, size_t size, const json_t *members, int64_t length,
+		       const char *id)
 {
 	const uint8_t *payload;
 	struct rxw_jumbo j;
@@ -165,7 +172,8 @@ static unsigned check_packet(const json_t *vector)
 	if (h.type == RXW_DATA) {
 		const json_t *length = json_object_get(fields, "dataLength");
 
-		check_data(p, size, json_object_get(fields, "jumbogram"), json_integer_value(length), id);
+		check_data(p, size, json_object_get(fields, "jumbogram"),
+			   json_integer_value(length), id);
 	}
 	free(p);
 	return h.type;
@@ -211,7 +219,8 @@ static void check_exchanges(const char *name, size_t exchanges, unsigned classes
 	ck_assert_uint_eq(i, exchanges);
 	ck_assert_uint_gt(seen[RXW_CHALLENGE], 0);
 	ck_assert_uint_gt(seen[RXW_RESPONSE], 0);
-	json_array_foreach(json_object_get(root, "errors"), i, packet) {
+	json_array_foreach(json_object_get(root, "errors"), i, packet)
+	{
 		struct rxw_header h;
 		size_t size;
 		int32_t code;
@@ -261,8 +270,10 @@ START_TEST(scenarios)
 	json_t *root = load("scenarios.json"), *scenario, *step;
 	size_t i, k, steps = 0, acks = 0;
 
-	json_array_foreach(json_object_get(root, "scenarios"), i, scenario) {
-		json_array_foreach(json_object_get(scenario, "steps"), k, step) {
+	json_array_foreach(json_object_get(root, "scenarios"), i, scenario)
+	{
+		json_array_foreach(json_object_get(scenario, "steps"), k, step)
+		{
 			const char *line = text(step, "summary");
 			struct rxw_header h;
 			struct rxw_ack ack;
@@ -301,16 +312,17 @@ START_TEST(scenarios)
 }
 END_TEST
 
-/* -- DEBUG and VERSION answers: bytes to values, and our bytes from those values ------------------ */
+/*
+ * -- DEBUG and VERSION answers: bytes to values, and our bytes from those values ------------------
+ */
 
 static json_t *vector_of(const json_t *root, const char *id)
 {
 	json_t *vector;
 	size_t i;
 
-	json_array_foreach(json_object_get(root, "vectors"), i, vector)
-		if (!strcmp(text(vector, "id"), id))
-			return vector;
+	json_array_foreach(json_object_get(root, "vectors"), i,
+			   vector) if (!strcmp(text(vector, "id"), id)) return vector;
 	ck_abort_msg("%s: no vector %s", vector_file, id);
 	return NULL;
 }
@@ -400,7 +412,8 @@ END_TEST
 START_TEST(debug_rxstats)
 {
 	json_t *root = load("packets-misc.json");
-	const json_t *want = json_object_get(vector_of(root, "debug-type4-entry-reply"), "decodedWords");
+	const json_t *want =
+		json_object_get(vector_of(root, "debug-type4-entry-reply"), "decodedWords");
 	uint8_t *body = body_of(root, "debug-type4-entry-reply", 284), again[284];
 	struct rxw_debug_rxstats v;
 
@@ -449,7 +462,10 @@ START_TEST(debug_peers)
 }
 END_TEST
 
-/* Answers made from the recorded requests: equal to OpenAFS's but for its byte order defect in stateless aborts. */
+/*
+ * Answers made from the recorded requests: equal to OpenAFS's but for its byte order defect in
+ * stateless aborts.
+ */
 START_TEST(answers)
 {
 	json_t *root = load("packets-misc.json");
@@ -478,5 +494,5 @@ START_TEST(answers)
 }
 END_TEST
 
-TEST_MAIN("vectors", packets, rxkad, rxgk, scenarios, debug_requests, debug_stats, debug_connections, debug_rxstats,
-	  debug_peers, answers)
+TEST_MAIN("vectors", packets, rxkad, rxgk, scenarios, debug_requests, debug_stats,
+	  debug_connections, debug_rxstats, debug_peers, answers)

@@ -150,7 +150,9 @@ START_TEST(ack_round_trip)
 }
 END_TEST
 
-/* An ACK body with `count` entries and `after` bytes behind them (padding, trailer, probe padding). */
+/*
+ * An ACK body with `count` entries and `after` bytes behind them (padding, trailer, probe padding).
+ */
 static uint8_t *ack_body(uint8_t count, size_t after, size_t *size)
 {
 	uint8_t *p;
@@ -297,12 +299,23 @@ START_TEST(abort_codes)
 }
 END_TEST
 
-/* A jumbogram of `members` whose last one has `last` bytes, every payload byte made from its place. */
+/*
+ * A jumbogram of `members` whose last one has `last` bytes, every payload byte made from its place.
+ */
 static uint8_t *jumbogram(unsigned members, size_t last, size_t *size)
 {
 	struct rxw_header h = {
-		.epoch = 0x80000001u, .cid = 0x1234, .call = 5, .seq = 10, .serial = 100, .type = RXW_DATA,
-		.flags = RXW_CLIENT_INITIATED, .user_status = 9, .security = 2, .spare = 0x1111, .service = 3,
+		.epoch = 0x80000001u,
+		.cid = 0x1234,
+		.call = 5,
+		.seq = 10,
+		.serial = 100,
+		.type = RXW_DATA,
+		.flags = RXW_CLIENT_INITIATED,
+		.user_status = 9,
+		.security = 2,
+		.spare = 0x1111,
+		.service = 3,
 	};
 	uint8_t *p;
 
@@ -315,11 +328,11 @@ static uint8_t *jumbogram(unsigned members, size_t last, size_t *size)
 		h.flags |= RXW_JUMBO_PACKET;
 	rxw_header_put(p, &h);
 	for (unsigned k = 1; k < members; k++) {
-		uint8_t *j = p + RXW_HEADER_SIZE + (k - 1) * (RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER) +
-			     RXW_JUMBO_PAYLOAD;
+		uint8_t *j = p + RXW_HEADER_SIZE +
+			     (k - 1) * (RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER) + RXW_JUMBO_PAYLOAD;
 
-		j[0] = k + 1 < members ? RXW_CLIENT_INITIATED | RXW_JUMBO_PACKET :
-					 RXW_CLIENT_INITIATED | RXW_LAST_PACKET;
+		j[0] = k + 1 < members ? RXW_CLIENT_INITIATED | RXW_JUMBO_PACKET
+				       : RXW_CLIENT_INITIATED | RXW_LAST_PACKET;
 		j[1] = 0xee;
 		rxw_put16(j + 2, (uint16_t)(0x2000 + k));
 	}
@@ -351,7 +364,8 @@ START_TEST(jumbo_members)
 				ck_assert_uint_eq(h.call, 5);
 				ck_assert_uint_eq(h.user_status, 9);
 				ck_assert_uint_eq(!!(h.flags & RXW_JUMBO_PACKET), !last);
-				ck_assert_uint_eq(!!(h.flags & RXW_LAST_PACKET), last && members > 1);
+				ck_assert_uint_eq(!!(h.flags & RXW_LAST_PACKET),
+						  last && members > 1);
 			}
 			ck_assert_int_eq(rxw_jumbo_next(&j, &h, &payload, &length), 0);
 			ck_assert_int_eq(rxw_jumbo_next(&j, &h, &payload, &length), 0);
@@ -361,7 +375,10 @@ START_TEST(jumbo_members)
 }
 END_TEST
 
-/* A jumbogram cut at every length: whole members come out, then one truncation, or the cut is a shorter last member. */
+/*
+ * A jumbogram cut at every length: whole members come out, then one truncation, or the cut is a
+ * shorter last member.
+ */
 START_TEST(jumbo_truncated)
 {
 	size_t size, length;
@@ -461,7 +478,11 @@ END_TEST
 
 START_TEST(version_answer)
 {
-	struct rxw_header request = { .epoch = 999, .call = 101, .type = RXW_VERSION, .flags = 0x05 }, h;
+	struct rxw_header request = { .epoch = 999,
+				      .call = 101,
+				      .type = RXW_VERSION,
+				      .flags = 0x05 },
+			  h;
 	char text[100];
 
 	for (size_t length = 0; length < sizeof(text); length++) {
@@ -497,6 +518,7 @@ START_TEST(names)
 }
 END_TEST
 
-TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip, ack_trailer_forms,
-	  ack_clamps, ack_malformed, ack_reasons, abort_codes, jumbo_members, jumbo_truncated,
-	  jumbo_keeps_direction, jumbo_only_data, stateless_abort, version_answer, names)
+TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip,
+	  ack_trailer_forms, ack_clamps, ack_malformed, ack_reasons, abort_codes, jumbo_members,
+	  jumbo_truncated, jumbo_keeps_direction, jumbo_only_data, stateless_abort, version_answer,
+	  names)

@@ -8,12 +8,12 @@
 START_TEST(known_bytes)
 {
 	static const uint8_t want[] = {
-		0x00, 0x00, 0x00, 0x05, /* u32 */
-		0xff, 0xff, 0xff, 0xff, /* -1 */
-		0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, /* u64 */
-		'a',  'b',  'c',  0x00, /* opaque[3] */
+		0x00, 0x00, 0x00, 0x05,                                       /* u32 */
+		0xff, 0xff, 0xff, 0xff,                                       /* -1 */
+		0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,               /* u64 */
+		'a',  'b',  'c',  0x00,                                       /* opaque[3] */
 		0x00, 0x00, 0x00, 0x05, 'h',  'e',  'l',  'l',  'o', 0, 0, 0, /* string */
-		0x00, 0x00, 0x00, 0x00, /* empty string */
+		0x00, 0x00, 0x00, 0x00,                                       /* empty string */
 	};
 	uint8_t out[64];
 	struct rxw_xdr x;
@@ -45,7 +45,8 @@ START_TEST(full_writer)
 		bool ok;
 
 		rxw_xdr_writer(&x, memory, size);
-		ok = rxw_xdr_put_u32(&x, 1) && rxw_xdr_put_u64(&x, 2) && rxw_xdr_put_opaque(&x, "abcde", 5);
+		ok = rxw_xdr_put_u32(&x, 1) && rxw_xdr_put_u64(&x, 2) &&
+		     rxw_xdr_put_opaque(&x, "abcde", 5);
 		before = rxw_xdr_used(&x);
 		ok = ok && rxw_xdr_put_bytes(&x, "xyz", 3);
 		ck_assert_int_eq(ok, size >= 4 + 8 + 8 + 8);
@@ -110,7 +111,9 @@ END_TEST
 
 START_TEST(huge_lengths)
 {
-	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2, SIZE_MAX - 3, SIZE_MAX - 4, UINT32_MAX, 17 };
+	static const size_t sizes[] = {
+		SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 2, SIZE_MAX - 3, SIZE_MAX - 4, UINT32_MAX, 17
+	};
 	uint8_t memory[16] = { 0 };
 	struct rxw_xdr x;
 
@@ -243,22 +246,24 @@ START_TEST(round_trip)
 				test_fill(&script, data, length);
 				switch (v % 4) {
 				case 0:
-					ck_assert(pass ? rxw_xdr_get_u32(&x, &u) : rxw_xdr_put_u32(&x, (uint32_t)v));
+					ck_assert(pass ? rxw_xdr_get_u32(&x, &u)
+						       : rxw_xdr_put_u32(&x, (uint32_t)v));
 					ck_assert(!pass || u == (uint32_t)v);
 					break;
 				case 1:
-					ck_assert(pass ? rxw_xdr_get_u64(&x, &w) : rxw_xdr_put_u64(&x, v));
+					ck_assert(pass ? rxw_xdr_get_u64(&x, &w)
+						       : rxw_xdr_put_u64(&x, v));
 					ck_assert(!pass || w == v);
 					break;
 				case 2:
-					ck_assert(pass ? rxw_xdr_get_opaque(&x, back, length) :
-							 rxw_xdr_put_opaque(&x, data, length));
+					ck_assert(pass ? rxw_xdr_get_opaque(&x, back, length)
+						       : rxw_xdr_put_opaque(&x, data, length));
 					if (pass && length)
 						ck_assert_mem_eq(back, data, length);
 					break;
 				default:
-					ck_assert(pass ? rxw_xdr_get_bytes(&x, length, &lent, &got) :
-							 rxw_xdr_put_bytes(&x, data, length));
+					ck_assert(pass ? rxw_xdr_get_bytes(&x, length, &lent, &got)
+						       : rxw_xdr_put_bytes(&x, data, length));
 					if (pass) {
 						ck_assert_uint_eq(got, length);
 						if (length)
@@ -273,5 +278,5 @@ START_TEST(round_trip)
 }
 END_TEST
 
-TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths, padding_is_required, bounds,
-	  string_with_nul, counts, round_trip)
+TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths,
+	  padding_is_required, bounds, string_with_nul, counts, round_trip)

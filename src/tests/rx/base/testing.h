@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the unit tests of floor 0 share: a main from a list of tests, and seeds that can be replayed. */
+/*
+ * What the unit tests of floor 0 share: a main from a list of tests, and seeds that can be
+ * replayed.
+ */
 #ifndef RXW_TESTS_BASE_TESTING_H
 #define RXW_TESTS_BASE_TESTING_H
 
@@ -56,12 +59,12 @@ static inline int test_main(const char *name, const TTest *const *tests, size_t 
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-#define TEST_MAIN(name, ...)                                                                      \
-	int main(void)                                                                            \
-	{                                                                                         \
-		const TTest *const tests[] = { __VA_ARGS__ };                                     \
-												  \
-		return test_main(name, tests, sizeof(tests) / sizeof(tests[0]));                  \
+#define TEST_MAIN(name, ...)                                                     \
+	int main(void)                                                           \
+	{                                                                        \
+		const TTest *const tests[] = { __VA_ARGS__ };                    \
+                                                                                 \
+		return test_main(name, tests, sizeof(tests) / sizeof(tests[0])); \
 	}
 
 #endif
