@@ -1,14 +1,40 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxfsd. Its code is a convenience library, so that the tests can link it without main.
 
-fileserver_sources =
+fileserver_sources = \
+	src/fileserver/access.c \
+	src/fileserver/callbacks.c src/fileserver/callbacks.h \
+	src/fileserver/clients.c src/fileserver/clients.h src/fileserver/clients_private.h \
+	src/fileserver/fs_fetch.c src/fileserver/fs_private.h \
+	src/fileserver/fs_refuse.c \
+	src/fileserver/fs_service.c src/fileserver/service.h \
+	src/fileserver/fs_stats.c \
+	src/fileserver/fs_status.c \
+	src/fileserver/image.c \
+	src/fileserver/layer.h src/fileserver/layer_posix.c \
+	src/fileserver/log.c src/fileserver/log.h \
+	src/fileserver/promises.c \
+	src/fileserver/readers.c src/fileserver/readers.h \
+	src/fileserver/server.c src/fileserver/server.h \
+	src/fileserver/state.c src/fileserver/state.h \
+	src/fileserver/store.c src/fileserver/store.h \
+	src/fileserver/stream.c src/fileserver/stream.h \
+	src/fileserver/vl_service.c \
+	src/fileserver/volume.c src/fileserver/volume.h src/fileserver/volume_private.h \
+	src/fileserver/watch.c src/fileserver/watch.h
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_CFLAGS = $(AM_CFLAGS) $(LMDB_CFLAGS)
-src_fileserver_libfileserver_la_LIBADD = src/afs/librxafs.la src/rx/librxwire.la $(LMDB_LIBS)
+src_fileserver_libfileserver_la_LIBADD = src/tools/libtools.la src/afs/librxafs.la \
+	src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
 
-# sbin_PROGRAMS += src/fileserver/rxfsd
-# src_fileserver_rxfsd_SOURCES = src/fileserver/main.c
-# src_fileserver_rxfsd_LDADD = src/fileserver/libfileserver.la src/tools/libtools.la \
-#	src/afs/librxafs.la src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
+sbin_PROGRAMS += src/fileserver/rxfsd
+src_fileserver_rxfsd_SOURCES = src/fileserver/main.c
+src_fileserver_rxfsd_LDADD = src/fileserver/libfileserver.la src/tools/libtools.la \
+	src/afs/librxafs.la src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
+
+EXTRA_DIST += src/fileserver/rxfsd.service
+if SYSTEMD_UNIT
+systemdsystemunit_DATA = src/fileserver/rxfsd.service
+endif

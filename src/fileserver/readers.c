@@ -37,6 +37,8 @@ struct ahead {
 	pthread_cond_t arrived;
 	struct chunk ring[DEPTH_MAX];
 	unsigned first, count;
+	uint8_t *spare[DEPTH_MAX]; /* buffers not in use */
+	unsigned spares;
 	size_t chunk_bytes;       /* 0 = not started */
 };
 
@@ -185,10 +187,13 @@ static int post(struct fsd_readers *readers, struct ahead *ahead, uint64_t offse
 	struct chunk *chunk = &ahead->ring[(ahead->first + ahead->count) % DEPTH_MAX];
 	bool queued;
 
-	if (!chunk->data)
-		chunk->data = malloc(ahead->chunk_bytes);
-	if (!chunk->data)
-		return -ENOMEM;
+	if (ahead->spares == 0) {
+		ahead->spare[0] = malloc(ahead->chunk_bytes);
+		if (!ahead->spare[0])
+			return -ENOMEM;
+		ahead->spares = 1;
+	}
+	chunk->data = ahead->spare[ahead->spares - 1];
 	chunk->ahead = ahead;
 	chunk->offset = offset;
 	chunk->want = left < ahead->chunk_bytes ? (size_t)left : ahead->chunk_bytes;
@@ -198,6 +203,7 @@ static int post(struct fsd_readers *readers, struct ahead *ahead, uint64_t offse
 	pthread_mutex_unlock(&readers->lock);
 	if (!queued)
 		return -ENOMEM;
+	ahead->spares--;
 	ahead->count++;
 	return 0;
 }
@@ -219,10 +225,12 @@ static struct chunk *take(struct fsd_readers *readers, struct ahead *ahead)
 /* The oldest chunk is used up. Its buffer goes if there are more than should be. */
 static void retire(struct ahead *ahead, unsigned depth)
 {
-	if (ahead->count > depth) {
-		free(ahead->ring[ahead->first].data);
-		ahead->ring[ahead->first].data = NULL;
-	}
+	uint8_t *data = ahead->ring[ahead->first].data;
+
+	if (ahead->count + ahead->spares > depth)
+		free(data);
+	else
+		ahead->spare[ahead->spares++] = data;
 	ahead->first = (ahead->first + 1) % DEPTH_MAX;
 	ahead->count--;
 }
@@ -247,10 +255,10 @@ static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 	pthread_mutex_unlock(&readers->lock);
 	while (ahead->count) {
 		take(readers, ahead);
-		retire(ahead, DEPTH_MAX);
+		retire(ahead, 0);
 	}
-	for (unsigned i = 0; i < DEPTH_MAX; i++)
-		free(ahead->ring[i].data);
+	while (ahead->spares)
+		free(ahead->spare[--ahead->spares]);
 	pthread_mutex_lock(&readers->lock);
 	readers->active--;
 	pthread_mutex_unlock(&readers->lock);

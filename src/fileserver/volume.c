@@ -303,33 +303,34 @@ int fsd_volume_open_file(struct fsd_volume *volume, const struct afs_fid *fid, c
 	return AFS_VBUSY; /* it changes faster than we can look */
 }
 
-void fsd_volume_check(struct fsd_volume *volume, const struct afs_fid *directory, const char *name)
+int fsd_volume_child(struct fsd_volume *volume, const struct afs_fid *directory, const char *name,
+		     struct afs_fid *fid)
 {
-	struct afs_fid fid = *directory;
-	struct fsd_object *object;
 	struct fsd_record record;
 	struct fsd_txn *txn;
-	int rc = 0;
+	int rc = fsd_store_begin(volume->store, false, &txn);
 
-	if (name) {
-		rc = fsd_store_begin(volume->store, false, &txn);
-		if (rc)
-			return;
-		rc = fsd_store_child(txn, directory->vnode, name, &fid.vnode);
-		if (!rc)
-			rc = fsd_store_get(txn, fid.vnode, &record);
-		if (!rc && record.parent_unique != directory->unique)
-			rc = -ENOENT;
-		fsd_store_abort(txn);
-		fid.unique = rc ? 0 : record.unique;
-	}
-	object = rc ? NULL : malloc(sizeof(*object));
-	if (!object)
-		return;
-	rc = fsd_volume_get(volume, &fid, NULL, object);
+	if (rc)
+		return fsd_volume_error(rc);
+	*fid = *directory;
+	rc = fsd_store_child(txn, directory->vnode, name, &fid->vnode);
+	if (!rc)
+		rc = fsd_store_get(txn, fid->vnode, &record);
+	if (!rc && record.parent_unique != directory->unique)
+		rc = -ENOENT;
+	if (!rc)
+		fid->unique = record.unique;
+	fsd_store_abort(txn);
+	return fsd_volume_error(rc);
+}
+
+void fsd_volume_check(struct fsd_volume *volume, const struct afs_fid *fid)
+{
+	struct fsd_object *object = malloc(sizeof(*object));
+
 	/* Permission taken away: its holders must ask again, and then be refused. */
-	if (rc == -EACCES)
-		fsd_volume_changed(volume, fid.vnode, fid.unique, NULL);
+	if (object && fsd_volume_get(volume, fid, NULL, object) == -EACCES)
+		fsd_volume_changed(volume, fid->vnode, fid->unique, NULL);
 	free(object);
 }
 

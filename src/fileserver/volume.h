@@ -85,11 +85,14 @@ void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image);
 int fsd_volume_open_file(struct fsd_volume *volume, const struct afs_fid *fid, const void *actor,
 			 struct fsd_object *object, struct fsd_file **file);
 
-/* Something was seen to happen to `name` in the directory, or to itself (NULL): look, and report changes. */
-void fsd_volume_check(struct fsd_volume *volume, const struct afs_fid *directory, const char *name);
+/* Something may have happened to the object: look, and report changes. */
+void fsd_volume_check(struct fsd_volume *volume, const struct afs_fid *fid);
+/* The FID that a name in a directory has, if it has one: 0, 102 or -errno. The tree is not looked at. */
+int fsd_volume_child(struct fsd_volume *volume, const struct afs_fid *directory, const char *name,
+		     struct afs_fid *fid);
 /* Forget what is known of permissions. */
 void fsd_volume_forget_access(struct fsd_volume *volume);
-/* Path of an object for a watch: 0, 102 or -errno. *is_dir tells its kind. */
+/* What the store knows of an object, and its path; the tree is not looked at. 0, 102, 103 or -errno. */
 int fsd_volume_path(struct fsd_volume *volume, const struct afs_fid *fid, char path[FSD_PATH_MAX],
 		    struct fsd_record *record);
 

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of clients, and the work of telling them things. */
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/opcodes.h"
+#include "fileserver/clients_private.h"
+
+#define SILENT_S 300     /* a client that did not answer is asked again after this */
+#define FAILED_S 30      /* one that was up and did not take a break */
+#define IDLE_S 7200      /* then a client without promises is forgotten */
+#define IDENTIFY_MAX 256 /* questions waiting; strangers beyond it are asked at a later call */
+
+static size_t power_of_two(size_t n)
+{
+	size_t p = 64;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options)
+{
+	struct fsd_clients *clients = calloc(1, sizeof(*clients));
+
+	if (!clients)
+		return NULL;
+	clients->options = *options;
+	clients->buckets = power_of_two(options->promises_max / 2);
+	clients->host_buckets = power_of_two(options->hosts_max / 2);
+	clients->hosts = calloc(clients->host_buckets, sizeof(*clients->hosts));
+	clients->promises = calloc(clients->buckets, sizeof(*clients->promises));
+	clients->objects = calloc(clients->buckets, sizeof(*clients->objects));
+	clients->work_last = &clients->work_first;
+	pthread_mutex_init(&clients->lock, NULL);
+	if (!clients->hosts || !clients->promises || !clients->objects) {
+		fsd_clients_destroy(clients);
+		return NULL;
+	}
+	return clients;
+}
+
+static size_t host_hash(const struct fsd_clients *clients, const struct sockaddr_storage *peer)
+{
+	const uint8_t *bytes = NULL;
+	size_t length = 0;
+	uint32_t h = 2166136261u;
+
+	if (peer->ss_family == AF_INET) {
+		const struct sockaddr_in *sa = (const void *)peer;
+
+		bytes = (const uint8_t *)&sa->sin_addr;
+		length = 4;
+		h ^= sa->sin_port;
+	} else if (peer->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *sa = (const void *)peer;
+
+		bytes = (const uint8_t *)&sa->sin6_addr;
+		length = 16;
+		h ^= sa->sin6_port;
+	}
+	for (size_t i = 0; i < length; i++)
+		h = (h ^ bytes[i]) * 16777619u;
+	h ^= h >> 15;
+	return h & (clients->host_buckets - 1);
+}
+
+static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET) {
+		const struct sockaddr_in *x = (const void *)a, *y = (const void *)b;
+
+		return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
+	}
+	if (a->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *x = (const void *)a, *y = (const void *)b;
+
+		return x->sin6_port == y->sin6_port && x->sin6_scope_id == y->sin6_scope_id &&
+		       memcmp(&x->sin6_addr, &y->sin6_addr, 16) == 0;
+	}
+	return false;
+}
+
+static void unlink_age(struct fsd_clients *clients, struct fsd_host *host)
+{
+	*(host->newer ? &host->newer->older : &clients->newest) = host->older;
+	*(host->older ? &host->older->newer : &clients->oldest) = host->newer;
+}
+
+static void link_newest(struct fsd_clients *clients, struct fsd_host *host)
+{
+	host->newer = NULL;
+	host->older = clients->newest;
+	*(clients->newest ? &clients->newest->newer : &clients->oldest) = host;
+	clients->newest = host;
+}
+
+static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
+{
+	struct fsd_host **at = &clients->hosts[host_hash(clients, &host->peer)];
+
+	while (*at != host)
+		at = &(*at)->chain;
+	*at = host->chain;
+	unlink_age(clients, host);
+	fsd_host_forget_promises(clients, host);
+	clients->stats.hosts--;
+	free(host->owed);
+	free(host);
+}
+
+void fsd_clients_destroy(struct fsd_clients *clients)
+{
+	if (!clients)
+		return;
+	while (clients->oldest)
+		remove_host(clients, clients->oldest);
+	pthread_mutex_destroy(&clients->lock);
+	free(clients->hosts);
+	free(clients->promises);
+	free(clients->objects);
+	free(clients);
+}
+
+/* Make room by forgetting one of the clients that were quiet for the longest time and hold nothing. */
+static bool forget_one(struct fsd_clients *clients)
+{
+	struct fsd_host *host = clients->oldest;
+
+	for (int i = 0; host && i < 64; i++, host = host->newer) {
+		if (!host->refs && !host->busy && !host->queued && !host->promise_count) {
+			remove_host(clients, host);
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct fsd_host *find_host(struct fsd_clients *clients, const struct sockaddr_storage *peer)
+{
+	size_t bucket = host_hash(clients, peer);
+	struct fsd_host *host;
+
+	for (host = clients->hosts[bucket]; host; host = host->chain)
+		if (same_peer(&host->peer, peer))
+			return host;
+	if (clients->stats.hosts >= clients->options.hosts_max && !forget_one(clients))
+		return NULL;
+	host = calloc(1, sizeof(*host));
+	if (!host)
+		return NULL;
+	host->peer = *peer;
+	host->chain = clients->hosts[bucket];
+	clients->hosts[bucket] = host;
+	link_newest(clients, host);
+	clients->stats.hosts++;
+	return host;
+}
+
+void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
+{
+	if (host->queued || host->busy)
+		return;
+	host->queued = true;
+	host->next_work = NULL;
+	*clients->work_last = host;
+	clients->work_last = &host->next_work;
+}
+
+static size_t work_waiting(const struct fsd_clients *clients)
+{
+	size_t n = 0;
+
+	for (const struct fsd_host *h = clients->work_first; h && n < IDENTIFY_MAX; h = h->next_work)
+		n++;
+	return n;
+}
+
+/* Those that never have been heard of are forgotten in time, a few at each call. */
+static void forget_idle(struct fsd_clients *clients, uint64_t now)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fsd_host *host = clients->oldest;
+
+		if (!host || now - host->last_call < IDLE_S || host->refs || host->busy ||
+		    host->queued || host->promise_count)
+			return;
+		remove_host(clients, host);
+	}
+}
+
+void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+		       uint32_t opcode, uint64_t now, struct fsd_caller *caller)
+{
+	bool modern = opcode >= 65536;
+	bool wake = false;
+	struct fsd_host *host;
+
+	caller->host = NULL;
+	caller->uae = modern;
+	if (peer->ss_family != AF_INET && peer->ss_family != AF_INET6)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	host = find_host(clients, peer);
+	if (host) {
+		host->refs++;
+		host->last_call = now;
+		host->modern |= modern;
+		unlink_age(clients, host);
+		link_newest(clients, host);
+		if ((host->state == HOST_NEW ||
+		     (host->state == HOST_SILENT && now >= host->ask_after)) &&
+		    work_waiting(clients) < IDENTIFY_MAX) {
+			host->state = HOST_ASKED;
+			host->asking = FSD_WORK_IDENTIFY;
+			fsd_host_queue(clients, host);
+			wake = true;
+		}
+		caller->host = host;
+		caller->uae = host->caps_known ? host->caps & AFS_CLIENT_CAP_ERRORTRANS : host->modern;
+	}
+	forget_idle(clients, now);
+	pthread_mutex_unlock(&clients->lock);
+	if (wake && clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller)
+{
+	if (!caller->host)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	caller->host->refs--;
+	pthread_mutex_unlock(&clients->lock);
+	caller->host = NULL;
+}
+
+static void fill_break(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work)
+{
+	work->kind = FSD_WORK_BREAK;
+	if (host->owed_all) {
+		work->fids[0] = (struct afs_fid){ clients->options.volume, 0, 0 };
+		work->count = 1;
+		host->owed_all = false;
+		host->owed_count = 0;
+		return;
+	}
+	work->count = host->owed_count < AFS_BULK_MAX ? host->owed_count : AFS_BULK_MAX;
+	host->owed_count -= work->count;
+	memcpy(work->fids, host->owed + host->owed_count, work->count * sizeof(*work->fids));
+}
+
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
+{
+	struct fsd_host *host;
+
+	pthread_mutex_lock(&clients->lock);
+	host = clients->work_first;
+	if (host) {
+		clients->work_first = host->next_work;
+		if (!clients->work_first)
+			clients->work_last = &clients->work_first;
+		host->queued = false;
+		host->busy = true;
+		memset(work, 0, sizeof(*work));
+		work->host = host;
+		work->peer = host->peer;
+		if (host->state == HOST_ASKED)
+			work->kind = host->asking;
+		else
+			fill_break(clients, host, work);
+	}
+	pthread_mutex_unlock(&clients->lock);
+	return host != NULL;
+}
+
+static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)
+{
+	if ((host->state == HOST_UP) != up)
+		clients->stats.hosts_up += up ? 1 : (size_t)-1;
+}
+
+/* The next step after an answer; the lock is held. */
+static void step(struct fsd_clients *clients, struct fsd_host *host, const struct fsd_work *work,
+		 bool ok, uint32_t caps, uint64_t now)
+{
+	enum host_state next = HOST_SILENT;
+
+	if (!ok) {
+		host->ask_after = now + (work->kind == FSD_WORK_IDENTIFY ? SILENT_S : FAILED_S);
+		clients->stats.failed += work->kind != FSD_WORK_IDENTIFY;
+		/* What it holds it will be told to forget before it gets anything new. */
+		fsd_host_forget_promises(clients, host);
+	} else if (work->kind == FSD_WORK_IDENTIFY) {
+		host->caps_known = true;
+		host->caps = caps;
+		host->asking = FSD_WORK_INIT;
+		next = HOST_ASKED;
+	} else {
+		next = HOST_UP;
+	}
+	set_up(clients, host, next == HOST_UP);
+	host->state = next;
+	if (next == HOST_ASKED || (next == HOST_UP && (host->owed_count || host->owed_all)))
+		fsd_host_queue(clients, host);
+}
+
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok,
+		   uint32_t caps, uint64_t now)
+{
+	struct fsd_host *host = work->host;
+
+	pthread_mutex_lock(&clients->lock);
+	host->busy = false;
+	/* Its promises may have been taken away meanwhile, to make room: then it must be told first. */
+	if (host->state == HOST_ASKED && work->kind == FSD_WORK_BREAK)
+		fsd_host_queue(clients, host);
+	else
+		step(clients, host, work, ok, caps, now);
+	pthread_mutex_unlock(&clients->lock);
+	if (clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats)
+{
+	pthread_mutex_lock(&clients->lock);
+	*stats = clients->stats;
+	pthread_mutex_unlock(&clients->lock);
+}

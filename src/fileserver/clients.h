@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The clients that call, the promises they hold, and what has to be told to them. */
+#ifndef FILESERVER_CLIENTS_H
+#define FILESERVER_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "afs/types.h"
+
+/*
+ * A client is an address and port. One that is new is served at once, without promises; meanwhile it is asked who it is. Only
+ * one that has answered, and has been told to forget older promises, gets new ones. One that does not answer is left
+ * alone for some minutes. Times are seconds of a clock that never goes back (`now`). Any thread.
+ */
+struct fsd_clients;
+
+struct fsd_clients_options {
+	uint32_t volume;
+	size_t hosts_max;     /* entries of clients; beyond it strangers get no promises */
+	size_t promises_max;
+	void (*wake)(void *arg); /* there is work; called without a lock held */
+	void *arg;
+};
+
+struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options);
+void fsd_clients_destroy(struct fsd_clients *clients);
+
+/* Who makes a call. Valid from fsd_clients_enter() to fsd_clients_leave(). */
+struct fsd_host;
+struct fsd_caller {
+	struct fsd_host *host; /* NULL: the table is full */
+	bool uae;              /* wants portable error numbers */
+};
+void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+		       uint32_t opcode, uint64_t now, struct fsd_caller *caller);
+void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
+
+/*
+ * Promise to tell the caller of a change; returns for how many seconds, 0 = no promise. `bulk`: one of many, for a
+ * shorter time. Give first and look at the object then, so that no change between is lost.
+ */
+uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
+			  const struct afs_fid *fid, bool bulk, uint64_t now);
+/* The caller gives promises up. */
+void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
+		      const struct afs_fid *fid);
+void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *caller);
+/* The object changed: all holders but `except` (a host, or NULL) are to be told. */
+void fsd_promise_break(struct fsd_clients *clients, const struct afs_fid *fid, const void *except);
+/* Does anybody hold one? */
+bool fsd_promise_held(struct fsd_clients *clients, const struct afs_fid *fid);
+/*
+ * Some of the objects that promises are held on, in turn: fills fids[0..max) and returns how many; the cursor
+ * starts at 0. Expired promises met on the way are removed.
+ */
+size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, struct afs_fid *fids,
+			 size_t max, uint64_t now);
+
+/* What is to be said to one client next. */
+enum fsd_work_kind { FSD_WORK_IDENTIFY, FSD_WORK_INIT, FSD_WORK_BREAK };
+struct fsd_work {
+	enum fsd_work_kind kind;
+	struct fsd_host *host;
+	struct sockaddr_storage peer;
+	struct afs_fid fids[AFS_BULK_MAX];
+	uint32_t count;
+};
+/* Take a piece of work; false if there is none. Each must be given back with fsd_work_done(). */
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
+/* How it went: `ok`, and for IDENTIFY the client's first capability word. */
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok,
+		   uint32_t caps, uint64_t now);
+
+struct fsd_clients_stats {
+	size_t hosts, hosts_up, promises;
+	uint64_t given, broken, refused, failed;
+};
+void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxfsd: serves a directory tree as a read-only AFS volume, over Rx. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <rxwire/rxwire.h>
+
+#include "fileserver/log.h"
+#include "fileserver/server.h"
+#include "tools/common/message.h"
+#include "tools/common/number.h"
+#include "tools/common/options.h"
+#include "tools/common/signals.h"
+
+struct options {
+	struct fsd_settings settings;
+	struct tools_list advertise;
+	const char *workers;
+	bool debug;
+};
+
+#define SETTING(member) offsetof(struct options, settings.member)
+
+static const struct tools_option table[] = {
+	{ .name = "export", .letter = 'e', .kind = TOOLS_STRING, .offset = SETTING(export), .argument = "DIR",
+	  .help = "the directory to serve; needed" },
+	{ .name = "volume", .kind = TOOLS_STRING, .offset = SETTING(volume), .argument = "NAME",
+	  .help = "name of the volume; default: the directory's own name" },
+	{ .name = "cell", .kind = TOOLS_STRING, .offset = SETTING(cell), .argument = "NAME",
+	  .help = "the cell this server belongs to; said in the log only" },
+	{ .name = "listen", .letter = 'l', .kind = TOOLS_STRING, .offset = SETTING(listen), .argument = "ADDR",
+	  .help = "address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1" },
+	{ .name = "port", .letter = 'p', .kind = TOOLS_UINT, .offset = SETTING(port), .argument = "PORT", .max = 65535,
+	  .help = "port of the file service; default 7000, 0 = any free one" },
+	{ .name = "vl-port", .kind = TOOLS_UINT, .offset = SETTING(vl_port), .argument = "PORT", .max = 65535,
+	  .help = "port of the location service; default 7003, 0 = any free one" },
+	{ .name = "workers", .kind = TOOLS_STRING, .offset = offsetof(struct options, workers),
+	  .argument = "MIN:MAX", .help = "threads that serve calls; default 4:128" },
+	{ .name = "state", .kind = TOOLS_STRING, .offset = SETTING(state), .argument = "DIR",
+	  .help = "where identity and file numbers are kept; default: the system's or user's state directory" },
+	{ .name = "all-files", .kind = TOOLS_FLAG, .offset = SETTING(all_files),
+	  .help = "serve everything that rxfsd itself can read, not only what \"other\" may" },
+	{ .name = "advertise", .kind = TOOLS_LIST, .offset = offsetof(struct options, advertise),
+	  .argument = "ADDR", .help = "one more IPv4 address under which clients reach the file service" },
+	{ .name = "readers", .kind = TOOLS_UINT, .offset = SETTING(readers), .argument = "N", .min = 1, .max = 256,
+	  .help = "threads that read from the disk ahead of the wire; default 16" },
+	{ .name = "read-ahead", .kind = TOOLS_SIZE, .offset = SETTING(read_ahead), .argument = "BYTES",
+	  .min = 1 << 18, .help = "memory for reading ahead, all calls together; default 48M" },
+	{ .name = "watches", .kind = TOOLS_UINT, .offset = SETTING(watches), .argument = "N", .max = 1 << 20,
+	  .help = "directories watched for changes; default 8192" },
+	{ .name = "promises", .kind = TOOLS_UINT, .offset = SETTING(promises), .argument = "N", .min = 16,
+	  .max = 1 << 24, .help = "callback promises held at most; default 262144" },
+	{ .name = "drain", .kind = TOOLS_DURATION, .offset = SETTING(drain_ms), .argument = "SECONDS",
+	  .max = 3600000, .help = "how long running calls may go on after SIGTERM; default 20" },
+	{ .name = "debug", .kind = TOOLS_FLAG, .offset = offsetof(struct options, debug),
+	  .help = "log more" },
+};
+
+static const struct tools_program program = {
+	.name = "rxfsd",
+	.usage = "rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n",
+	.summary = "Serve a directory tree, read-only, as an AFS volume.",
+	.options = table,
+	.option_count = sizeof(table) / sizeof(table[0]),
+};
+
+static int parse_workers(const char *text, struct rxw_config *config)
+{
+	char min[32];
+	const char *colon = strchr(text, ':');
+	uint64_t low, high;
+
+	if (!colon || (size_t)(colon - text) >= sizeof(min))
+		return -1;
+	memcpy(min, text, (size_t)(colon - text));
+	min[colon - text] = 0;
+	if (tools_parse_uint(min, &low) || tools_parse_uint(colon + 1, &high) || low > high ||
+	    high == 0 || high > 4096)
+		return -1;
+	config->workers_min = (unsigned)low;
+	config->workers_max = (unsigned)high;
+	return 0;
+}
+
+/* Each call may hold a descriptor, and so may each connection's socket. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* A second signal while calls drain ends the process at once. */
+static void allow_kill(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int serve(struct options *options, const struct rxw_config *config)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGUSR1 };
+	const size_t count = sizeof(signals) / sizeof(signals[0]);
+	char message[FSD_MESSAGE_MAX], where[256];
+	struct fsd_server *server;
+	int number;
+
+	if (tools_signals_block(signals, count)) {
+		perror("rxfsd: signals");
+		return TOOLS_EXIT_FAILURE;
+	}
+	if (fsd_server_start(&options->settings, config, &server, message)) {
+		fsd_log(RXW_LOG_ERROR, "%s", message);
+		return TOOLS_EXIT_FAILURE;
+	}
+	fsd_server_where(server, where, sizeof(where));
+	printf("%s\n", where);
+	fflush(stdout);
+	fsd_notify("READY=1");
+	while ((number = tools_signals_wait(signals, count)) == SIGUSR1)
+		fsd_server_report(server);
+	fsd_notify("STOPPING=1");
+	fsd_log(RXW_LOG_INFO, "%s: calls in progress have %llu s to end", strsignal(number),
+		(unsigned long long)options->settings.drain_ms / 1000);
+	allow_kill();
+	fsd_server_report(server);
+	if (fsd_server_stop(server))
+		fsd_log(RXW_LOG_WARNING, "some calls did not end in time and were aborted");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.settings = {
+			.listen = "127.0.0.1",
+			.port = 7000,
+			.vl_port = 7003,
+			.readers = 16,
+			.read_ahead = 48 << 20,
+			.watches = 8192,
+			.promises = 262144,
+			.drain_ms = 20000,
+		},
+	};
+	struct rxw_config config;
+	int first = 0;
+
+	tools_set_program("rxfsd");
+	fsd_log_start();
+	rxw_config_init(&config, sizeof(config));
+	config.workers_min = 4;
+	config.workers_max = 128;
+	config.log = fsd_log_library;
+	switch (tools_options_parse(&program, &options, &config, argc, argv, &first)) {
+	case TOOLS_DONE:
+		return tools_finish(0);
+	case TOOLS_USAGE:
+		return TOOLS_EXIT_USAGE;
+	case TOOLS_RUN:
+		break;
+	}
+	if (first < argc) {
+		tools_error("%s: not an option; the directory is given with --export DIR", argv[first]);
+		return TOOLS_EXIT_USAGE;
+	}
+	if (!options.settings.export) {
+		tools_error("--export DIR is missing: which directory shall be served?");
+		return TOOLS_EXIT_USAGE;
+	}
+	if (options.workers && parse_workers(options.workers, &config)) {
+		tools_error("--workers %s: give MIN:MAX, at most 4096", options.workers);
+		return TOOLS_EXIT_USAGE;
+	}
+	if (options.debug)
+		fsd_log_level(RXW_LOG_DEBUG);
+	raise_limits();
+	options.settings.advertise = options.advertise.items;
+	options.settings.advertise_count = options.advertise.count;
+
+	int status = serve(&options, &config);
+
+	tools_list_free(&options.advertise);
+	return tools_finish(status);
+}

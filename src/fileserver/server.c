@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Putting the fileserver together and taking it apart. */
+#include "fileserver/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <rxwire/rxwire.h>
+
+#include "fileserver/callbacks.h"
+#include "fileserver/log.h"
+#include "fileserver/service.h"
+#include "tools/common/address.h"
+
+#define HOSTS_MAX 16384
+
+struct fsd_server {
+	struct fsd_settings settings;
+	char export[PATH_MAX];
+	struct fsd_state state;
+	struct fsd_layer *layer;
+	bool own_layer;
+	struct fsd_store *store;
+	struct fsd_callbacks *callbacks;
+	pthread_mutex_t lock;        /* covers `callbacks` for fsd_wake() */
+	struct fsd_service service;
+	rxw_engine *engine;
+	rxw_endpoint *fs, *vl;
+};
+
+static void on_change(void *arg, const struct afs_fid *fid, const void *actor)
+{
+	struct fsd_server *server = arg;
+
+	if (server->service.clients)
+		fsd_promise_break(server->service.clients, fid, actor);
+}
+
+static void on_work(void *arg)
+{
+	struct fsd_server *server = arg;
+
+	pthread_mutex_lock(&server->lock);
+	if (server->callbacks)
+		fsd_callbacks_wake(server->callbacks);
+	pthread_mutex_unlock(&server->lock);
+}
+
+static int32_t handle_fs(rxw_call *call, void *context)
+{
+	struct fsd_server *server = context;
+	struct fsd_stream stream;
+
+	fsd_stream_from_call(&stream, call);
+	return fsd_fs_serve(&server->service, &stream);
+}
+
+static int32_t handle_vl(rxw_call *call, void *context)
+{
+	struct fsd_server *server = context;
+	struct fsd_stream stream;
+
+	fsd_stream_from_call(&stream, call);
+	return fsd_vl_serve(&server->service, &stream);
+}
+
+/* -- files -- */
+
+static int open_export(struct fsd_server *server, char *message)
+{
+	const char *export = server->settings.export;
+	struct fsd_stat st;
+	int rc = 0;
+
+	server->layer = server->settings.layer;
+	if (server->layer) {
+		snprintf(server->export, sizeof(server->export), "%s", export);
+		return 0;
+	}
+	if (!realpath(export, server->export))
+		rc = -errno;
+	else
+		rc = fsd_layer_posix(server->export, 0, &server->layer);
+	if (rc) {
+		snprintf(message, FSD_MESSAGE_MAX, "--export %.300s: %s; give a directory that exists and "
+			 "that this user may read", export, strerror(-rc));
+		return -1;
+	}
+	server->own_layer = true;
+	rc = server->layer->ops->stat_path(server->layer, "", &st);
+	if (!rc && !server->settings.all_files && (st.mode & 05) != 05)
+		fsd_log(RXW_LOG_WARNING, "%s may not be read by \"other\": clients will be refused; chmod o+rx "
+			"it, or use --all-files", server->export);
+	return 0;
+}
+
+/* Without --volume: the directory's own name, if it is one. */
+static const char *volume_name(const struct fsd_server *server)
+{
+	const char *last = strrchr(server->export, '/');
+
+	if (server->settings.volume)
+		return server->settings.volume;
+	return last && afs_vl_name_valid(last + 1) ? last + 1 : "export";
+}
+
+static int open_volume(struct fsd_server *server, char *message)
+{
+	struct fsd_volume_options options = {
+		.name = volume_name(server),
+		.root = server->export,
+		.layer = server->layer,
+		.all_files = server->settings.all_files,
+		.on_change = on_change,
+		.arg = server,
+	};
+	char place[PATH_MAX];
+	const char *state = server->settings.state;
+	int rc;
+
+	if (!afs_vl_name_valid(options.name)) {
+		snprintf(message, FSD_MESSAGE_MAX, "--volume %.100s: no volume name; use up to 64 letters, digits, "
+			 "'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
+			 options.name);
+		return -1;
+	}
+	if (!state && fsd_state_default(place, sizeof(place), message))
+		return -1;
+	if (fsd_state_open(&server->state, state ? state : place, server->export, message))
+		return -1;
+	if (fsd_state_store(&server->state, options.name, &server->store, &options.new_id, message))
+		return -1;
+	options.store = server->store;
+	rc = fsd_volume_open(&options, &server->service.volume);
+	if (rc) {
+		snprintf(message, FSD_MESSAGE_MAX, "volume %s in %.300s: %s; move its file away to make a new one",
+			 options.name, server->state.path, strerror(-rc));
+		return -1;
+	}
+	server->service.uuid = server->state.uuid;
+	return 0;
+}
+
+static int add_advertise(struct fsd_server *server, const char *text, char *message)
+{
+	struct fsd_service *service = &server->service;
+	struct in_addr address;
+	char part[64];
+
+	while (*text) {
+		size_t n = strcspn(text, ",");
+
+		snprintf(part, sizeof(part), "%.*s", (int)(n < 63 ? n : 63), text);
+		if (inet_pton(AF_INET, part, &address) != 1) {
+			snprintf(message, FSD_MESSAGE_MAX, "--advertise %.60s: not an IPv4 address; location entries "
+				 "can hold no other", part);
+			return -1;
+		}
+		if (service->advertise_count == FSD_ADDRS_MAX) {
+			snprintf(message, FSD_MESSAGE_MAX, "--advertise: more than %d addresses", FSD_ADDRS_MAX);
+			return -1;
+		}
+		service->advertise[service->advertise_count++] = ntohl(address.s_addr);
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+static int start_parts(struct fsd_server *server, char *message)
+{
+	struct fsd_service *service = &server->service;
+	struct fsd_clients_options options = {
+		.volume = fsd_volume_id(service->volume),
+		.hosts_max = HOSTS_MAX,
+		.promises_max = server->settings.promises,
+		.wake = on_work,
+		.arg = server,
+	};
+
+	for (size_t i = 0; i < server->settings.advertise_count; i++)
+		if (add_advertise(server, server->settings.advertise[i], message))
+			return -1;
+	service->start_time = (uint32_t)time(NULL);
+	service->clients = fsd_clients_create(&options);
+	service->readers = fsd_readers_start((unsigned)server->settings.readers,
+					     server->settings.read_ahead);
+	if (service->clients)
+		service->watch = fsd_watch_start(service->volume, service->clients,
+						 (unsigned)server->settings.watches);
+	if (service->clients && service->readers && service->watch)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "no memory or threads to start with; lower --promises, or raise the limits");
+	return -1;
+}
+
+/* -- network -- */
+
+static int open_endpoint(struct fsd_server *server, const struct rxw_config *config, uint16_t port,
+			 const char *option, rxw_endpoint **endpoint, char *message)
+{
+	struct rxw_endpoint_options options = { .size = sizeof(options), .config = config, .server = 1,
+						.version_text = "rxfsd " PACKAGE_VERSION };
+	struct tools_address address;
+	char reason[256], text[TOOLS_ADDRESS_TEXT];
+	int rc;
+
+	if (tools_resolve(server->settings.listen, port, 1, &address, reason, sizeof(reason))) {
+		snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen, reason);
+		return -1;
+	}
+	options.address = (const struct sockaddr *)&address.sa;
+	options.address_len = address.len;
+	rc = rxw_endpoint_create(server->engine, &options, endpoint);
+	if (!rc)
+		return 0;
+	tools_address_text(&address.sa, text, sizeof(text));
+	if (rc == -RXW_EADDRINUSE)
+		snprintf(message, FSD_MESSAGE_MAX, "%s is in use by another program: stop it, or choose another "
+			 "with %s", text, option);
+	else
+		snprintf(message, FSD_MESSAGE_MAX, "cannot listen on %s: %s; see --listen and %s", text,
+			 rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc), option);
+	return -1;
+}
+
+static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
+{
+	struct rxw_service_options fs = { .size = sizeof(fs), .id = AFS_SERVICE_FS, .name = "fs",
+					  .handler = handle_fs, .context = server };
+	struct rxw_service_options vl = { .size = sizeof(vl), .id = AFS_SERVICE_VL, .name = "vl",
+					  .handler = handle_vl, .context = server,
+					  .flags = RXW_SERVICE_SHORT };
+	struct rxw_config vl_config = *config;
+	struct fsd_callbacks *callbacks;
+	rxw_service *service;
+	int rc = rxw_engine_create(config, &server->engine);
+
+	if (rc) {
+		snprintf(message, FSD_MESSAGE_MAX, "cannot start the network engine: %s", rxw_strerror(rc));
+		return -1;
+	}
+	vl_config.listeners = 1;
+	vl_config.workers_min = 1;
+	if (open_endpoint(server, config, (uint16_t)server->settings.port, "--port", &server->fs, message) ||
+	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port, "--vl-port",
+			  &server->vl, message))
+		return -1;
+	callbacks = fsd_callbacks_start(server->fs, server->service.clients, &server->service.uuid);
+	pthread_mutex_lock(&server->lock);
+	server->callbacks = callbacks;
+	pthread_mutex_unlock(&server->lock);
+	rc = callbacks ? rxw_service_add(server->fs, &fs, &service) : -RXW_ENOMEM;
+	if (!rc)
+		rc = rxw_service_add(server->vl, &vl, &service);
+	if (rc)
+		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s", rxw_strerror(rc));
+	return rc ? -1 : 0;
+}
+
+int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
+		     struct fsd_server **out, char *message)
+{
+	struct fsd_server *server = calloc(1, sizeof(*server));
+
+	if (!server) {
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return -1;
+	}
+	server->settings = *settings;
+	server->state.lock_fd = -1;
+	pthread_mutex_init(&server->lock, NULL);
+	if (open_export(server, message) || open_volume(server, message) ||
+	    start_parts(server, message) || open_network(server, config, message)) {
+		server->settings.drain_ms = 0;
+		fsd_server_stop(server);
+		return -1;
+	}
+	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s", fsd_volume_name(server->service.volume),
+		(unsigned)fsd_volume_id(server->service.volume), settings->cell ? "cell " : "this server",
+		settings->cell ? settings->cell : "", settings->all_files ? ", all files" : "",
+		server->export);
+	*out = server;
+	return 0;
+}
+
+int fsd_server_stop(struct fsd_server *server)
+{
+	struct fsd_callbacks *callbacks;
+	int aborted = 0;
+
+	if (server->fs)
+		aborted = rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
+			  -RXW_ETIMEDOUT;
+	if (server->vl)
+		rxw_endpoint_stop(server->vl, 0);
+	/* The watcher and late calls may still find work; it goes nowhere from here on. */
+	pthread_mutex_lock(&server->lock);
+	callbacks = server->callbacks;
+	server->callbacks = NULL;
+	pthread_mutex_unlock(&server->lock);
+	fsd_callbacks_stop(callbacks);
+	if (server->fs)
+		rxw_endpoint_destroy(server->fs);
+	if (server->vl)
+		rxw_endpoint_destroy(server->vl);
+	if (server->engine)
+		rxw_engine_destroy(server->engine);
+	fsd_watch_stop(server->service.watch);
+	fsd_readers_stop(server->service.readers);
+	fsd_volume_close(server->service.volume);
+	fsd_clients_destroy(server->service.clients);
+	fsd_store_close(server->store);
+	fsd_state_close(&server->state);
+	if (server->own_layer)
+		server->layer->ops->destroy(server->layer);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+	return aborted;
+}
+
+/* -- telling -- */
+
+static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
+{
+	struct sockaddr_storage sa;
+	socklen_t length = sizeof(sa);
+
+	if (rxw_endpoint_address(endpoint, &sa, &length))
+		snprintf(text, size, "?");
+	else
+		tools_address_text(&sa, text, size);
+	return text;
+}
+
+static uint16_t endpoint_port(rxw_endpoint *endpoint)
+{
+	struct sockaddr_storage sa;
+	socklen_t length = sizeof(sa);
+
+	return rxw_endpoint_address(endpoint, &sa, &length) ? 0 : tools_address_port(&sa);
+}
+
+void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
+{
+	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT];
+
+	snprintf(text, size, "listening fs %s vl %s", endpoint_text(server->fs, fs, sizeof(fs)),
+		 endpoint_text(server->vl, vl, sizeof(vl)));
+}
+
+uint16_t fsd_server_fs_port(const struct fsd_server *server)
+{
+	return endpoint_port(server->fs);
+}
+
+uint16_t fsd_server_vl_port(const struct fsd_server *server)
+{
+	return endpoint_port(server->vl);
+}
+
+uint32_t fsd_server_volume_id(const struct fsd_server *server)
+{
+	return fsd_volume_id(server->service.volume);
+}
+
+static unsigned long long get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void fsd_server_report(struct fsd_server *server)
+{
+	const struct fsd_counters *c = &server->service.counters;
+	struct rxw_stats stats = { .size = sizeof(stats) };
+	struct fsd_clients_stats clients;
+	struct fsd_reader_stats readers;
+	size_t peak = 0, memory = rxw_engine_memory(server->engine, &peak);
+
+	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu", get(&c->calls),
+		get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
+	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, given up %llu; statuses %llu", get(&c->fetches),
+		get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
+	fsd_readers_stats(server->service.readers, &readers);
+	fsd_log(RXW_LOG_INFO, "bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "
+		"read directly %llu", (unsigned long long)readers.bytes_cached,
+		(unsigned long long)readers.bytes_ahead, (unsigned long long)readers.reads_ahead,
+		readers.threads, (unsigned long long)readers.waits,
+		(unsigned long long)readers.bytes_direct);
+	fsd_clients_stats(server->service.clients, &clients);
+	fsd_log(RXW_LOG_INFO, "clients %zu, with promises allowed %zu; promises %zu (given %llu, broken %llu, "
+		"not given %llu, calls to clients failed %llu); directories watched %zu", clients.hosts,
+		clients.hosts_up, clients.promises, (unsigned long long)clients.given,
+		(unsigned long long)clients.broken, (unsigned long long)clients.refused,
+		(unsigned long long)clients.failed, fsd_watch_count(server->service.watch));
+	if (rxw_endpoint_stats(server->fs, &stats) == 0)
+		fsd_log(RXW_LOG_INFO, "datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "
+			"retransmitted %llu; connections %u, calls active %u, workers %u",
+			(unsigned long long)stats.datagrams_sent, (unsigned long long)stats.datagrams_received,
+			(unsigned long long)stats.syscalls_send, (unsigned long long)stats.syscalls_recv,
+			(unsigned long long)stats.retransmitted, stats.connections_server,
+			stats.calls_active, stats.workers);
+	fsd_log(RXW_LOG_INFO, "packet memory %zu KiB, at most %zu KiB", memory / 1024, peak / 1024);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The whole fileserver as one object: what main() starts, reports on and stops. */
+#ifndef FILESERVER_SERVER_H
+#define FILESERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <rxwire/config.h>
+
+#include "fileserver/layer.h"
+#include "fileserver/state.h"
+
+struct fsd_settings {
+	const char *export;        /* directory to serve */
+	const char *volume;        /* NULL: the last part of `export`, or "export" */
+	const char *cell;          /* NULL: none; only said in the log, clients bring their own */
+	const char *listen;        /* address or host name */
+	uint64_t port, vl_port;    /* 0: any free one */
+	const char *state;         /* NULL: the default place */
+	bool all_files;
+	const char *const *advertise; /* IPv4 addresses for the location service */
+	size_t advertise_count;
+	uint64_t readers;          /* threads that read from the disk */
+	uint64_t read_ahead;       /* bytes of all their buffers */
+	uint64_t watches;          /* directories watched for changes */
+	uint64_t promises;         /* at most, in all */
+	uint64_t drain_ms;         /* how long calls may go on when the server is told to stop */
+	struct fsd_layer *layer;   /* tests: serve this in place of `export`, which then is only a name */
+};
+
+struct fsd_server;
+
+/*
+ * Start serving. `config` is that of the engine. Returns 0, or -1 with one line in message[FSD_MESSAGE_MAX] that names the thing
+ * and says what to do.
+ */
+int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
+		     struct fsd_server **server, char *message);
+
+/* "listening fs ADDR:PORT vl ADDR:PORT" */
+void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
+uint16_t fsd_server_fs_port(const struct fsd_server *server);
+uint16_t fsd_server_vl_port(const struct fsd_server *server);
+uint32_t fsd_server_volume_id(const struct fsd_server *server);
+
+/* Statistics as log lines. */
+void fsd_server_report(struct fsd_server *server);
+
+/* Let calls end, for at most drain_ms, then free everything. Returns 0, or 1 if calls had to be aborted. */
+int fsd_server_stop(struct fsd_server *server);
+
+#endif
