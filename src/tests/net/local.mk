@@ -1,3 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests in src/tests/net: check_tests += src/tests/net/test_NAME (see src/tests/local.mk).
+# Tests on a bad network, in namespaces: not part of `make check`, since they want root or user
+# namespaces. `make net` here, or a stage of `./quickstart check`.
 
+net_programs = src/tests/net/link src/tests/net/net_io
+EXTRA_PROGRAMS += $(net_programs)
+CLEANFILES += $(net_programs)
+
+# A wire between two namespaces that delays, loses, reorders and doubles, from a seed.
+src_tests_net_link_SOURCES = src/tests/net/link.c
+src_tests_net_link_LDADD =
+
+# Floor 2 by itself on such a wire.
+src_tests_net_net_io_SOURCES = src/tests/net/net_io.c
+src_tests_net_net_io_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
+
+EXTRA_DIST += src/tests/net/run
+
+.PHONY: net net-programs
+net-programs: $(net_programs)
+net: all net-programs
+	bash $(srcdir)/src/tests/net/run $(abs_top_builddir)
