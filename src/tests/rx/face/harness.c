@@ -232,9 +232,10 @@ int32_t h_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask
 	struct h_ask nothing = { .bytes = 0 };
 	int rc = 0;
 
-	if (ask->op == H_SINK || ask->op == H_BOTH)
+	if (ask->op == H_SINK || ask->op == H_BOTH || ask->op == H_WAIT)
 		rc = h_put(bed, call, ask);
-	if (!rc && (ask->op == H_SOURCE || ask->op == H_BOTH || ask->op == H_LATE))
+	if (!rc && (ask->op == H_SOURCE || ask->op == H_BOTH || ask->op == H_LATE ||
+		    ask->op == H_ONCE))
 		rc = h_get(call, ask);
 	else if (!rc && (ask->op == H_SINK || ask->op == H_WAIT))
 		rc = h_get(call, &nothing);

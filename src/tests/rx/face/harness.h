@@ -21,7 +21,8 @@ enum h_op {
 	H_BOTH,     /* first H_SINK, then H_SOURCE */
 	H_ABORT,    /* ends with `code` */
 	H_LATE,     /* writes `bytes` of the pattern, then ends with `code` */
-	H_WAIT,     /* waits until h_gate_open(), then an empty reply */
+	H_WAIT,     /* waits until h_gate_open(), then H_SINK */
+	H_ONCE,     /* as H_SOURCE, in one write, and its figures go to bed->seen */
 	H_DESTROY, /* tries to stop and destroy its endpoint and engine; replies with the results */
 	H_PING      /* replies at once with 4 bytes */
 };
@@ -73,6 +74,7 @@ struct h_bed {
 	struct h_gate gate;
 	pthread_mutex_t lock;
 	unsigned warnings;      /* lines of level warning or worse that the library logged; lock */
+	struct rxw_call_stats seen; /* of the latest call of H_ONCE; lock */
 };
 
 /* Is the test to keep small: sanitizers, or RXW_TEST_SMALL is set? */

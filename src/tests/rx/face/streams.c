@@ -255,7 +255,7 @@ static int32_t echo(rxw_call *call)
 	return code_of(call, n < 0 ? (int)n : 0);
 }
 
-static int32_t stand_before(struct h_gate *gate)
+static void stand_before(struct h_gate *gate)
 {
 	pthread_mutex_lock(&gate->lock);
 	gate->arrived++;
@@ -263,7 +263,22 @@ static int32_t stand_before(struct h_gate *gate)
 	while (!gate->open)
 		pthread_cond_wait(&gate->cond, &gate->lock);
 	pthread_mutex_unlock(&gate->lock);
-	return 0;
+}
+
+static int32_t write_once(struct h_bed *bed, rxw_call *call, const struct h_ask *ask)
+{
+	struct rxw_call_stats s = { .size = sizeof(s) };
+	uint8_t *all = malloc((size_t)ask->bytes);
+	ssize_t n;
+
+	h_pattern(all, 0, (size_t)ask->bytes, ask->seed);
+	n = rxw_call_write(call, all, (size_t)ask->bytes);
+	rxw_call_stats(call, &s);
+	free(all);
+	pthread_mutex_lock(&bed->lock);
+	bed->seen = s;
+	pthread_mutex_unlock(&bed->lock);
+	return code_of(call, n == (ssize_t)ask->bytes ? 0 : n < 0 ? (int)n : -H_MISMATCH);
 }
 
 static int32_t destroy_all(struct h_bed *bed, rxw_call *call)
@@ -314,7 +329,10 @@ int32_t h_serve(rxw_call *call, void *context)
 	case H_ABORT:
 		return ask.code;
 	case H_WAIT:
-		return stand_before(&bed->gate);
+		stand_before(&bed->gate);
+		return finish_sink(bed, call, &ask);
+	case H_ONCE:
+		return write_once(bed, call, &ask);
 	case H_DESTROY:
 		return destroy_all(bed, call);
 	case H_PING:

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Streams of a call: every way to write and to read, their boundaries, wrong orders. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,12 +98,15 @@ START_TEST(sendfile_stops_at_the_end_of_the_file)
 {
 	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_SINK, .bytes = 1000 });
 	off_t size = lseek(bed.file, 0, SEEK_END);
+	int directory = open("/", O_RDONLY | O_CLOEXEC);
 	uint8_t byte;
 
 	ck_assert_int_eq(rxw_call_sendfile(call, bed.file, 0, 1000), 1000);
 	ck_assert_int_eq(rxw_call_sendfile(call, bed.file, size, 1000), 0);
 	ck_assert_int_eq(rxw_call_sendfile(call, bed.file, size + 5, 1000), 0);
-	ck_assert_int_eq(rxw_call_sendfile(call, -1, 0, 1000), -RXW_ESYS);
+	ck_assert_int_eq(rxw_call_sendfile(call, directory, 0, 1000), -RXW_ESYS);
+	ck_assert_int_eq(errno, EISDIR);
+	close(directory);
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
 }

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The asynchronous form: callbacks, descriptors, calls that do not wait; cancel and deadlines. */
+#include <poll.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define CONNECTIONS 16
+#define SLOTS       (4 * CONNECTIONS)
+
+static struct h_bed bed;
+
+static void set_up(void)
+{
+	h_open(&bed, NULL);
+}
+
+static void tear_down(void)
+{
+	h_close(&bed);
+}
+
+/* ---- calls that begin the next one as they end ---- */
+
+static struct slot {
+	pthread_mutex_t lock; /* the call's request is written before its end is seen to */
+	rxw_connection *connection;
+	unsigned left, good;
+} slots[SLOTS];
+static sem_t all_done;
+
+static void begin_next(struct slot *slot);
+
+static void on_event(rxw_call *call, unsigned events, void *arg)
+{
+	struct slot *slot = arg;
+	char reply[8];
+
+	pthread_mutex_lock(&slot->lock);
+	if (!(events & RXW_EVENT_DONE) || rxw_call_data(call) != slot) {
+		pthread_mutex_unlock(&slot->lock);
+		return;
+	}
+	slot->good += rxw_call_read(call, reply, sizeof(reply)) == 4 && !memcmp(reply, "pong", 4);
+	if (rxw_call_end(call, 0, NULL))
+		slot->good = 0;
+	if (--slot->left)
+		begin_next(slot);
+	else
+		sem_post(&all_done);
+	pthread_mutex_unlock(&slot->lock);
+}
+
+/* The slot's lock is held. */
+static void begin_next(struct slot *slot)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
+					    .callback = on_event, .arg = slot };
+	rxw_call *call;
+	int rc = rxw_call_begin(slot->connection, &options, &call);
+
+	ck_assert_msg(rc == 0, "beginning from a callback: %s", rxw_strerror(rc));
+	rxw_call_set_data(call, slot);
+	h_write_ask(call, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+}
+
+static void chain_of_calls(uint16_t service)
+{
+	unsigned each = h_small() ? 20 : 200;
+
+	sem_init(&all_done, 0, 0);
+	for (int i = 0; i < SLOTS; i++) {
+		slots[i].connection = i % 4 ? slots[i - 1].connection : h_connect(&bed, service);
+		pthread_mutex_init(&slots[i].lock, NULL);
+	}
+	for (int i = 0; i < SLOTS; i++) {
+		pthread_mutex_lock(&slots[i].lock);
+		slots[i].left = each;
+		slots[i].good = 0;
+		begin_next(&slots[i]);
+		pthread_mutex_unlock(&slots[i].lock);
+	}
+	for (int i = 0; i < SLOTS; i++)
+		sem_wait(&all_done);
+	for (int i = 0; i < SLOTS; i++) {
+		pthread_mutex_lock(&slots[i].lock);
+		ck_assert_uint_eq(slots[i].good, each);
+		pthread_mutex_unlock(&slots[i].lock);
+		if (i % 4 == 3)
+			rxw_connection_release(slots[i].connection);
+	}
+}
+
+START_TEST(callbacks_begin_the_next_call)
+{
+	chain_of_calls(H_SERVICE);
+}
+END_TEST
+
+START_TEST(callbacks_and_short_handlers)
+{
+	chain_of_calls(H_SHORT);
+	ck_assert_uint_gt(h_stats(bed.server).handlers_short, 0);
+}
+END_TEST
+
+/* ---- descriptors ---- */
+
+static void wait_fd(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	ck_assert_msg(poll(&p, 1, 60000) == 1, "the call's descriptor stayed quiet");
+}
+
+static rxw_call *begin_nonblock(rxw_connection *connection, const struct h_ask *ask)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	h_write_ask(call, ask);
+	return call;
+}
+
+static void await(rxw_call *call, unsigned wanted)
+{
+	int fd = rxw_call_fd(call);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(rxw_call_fd(call), fd);
+	while (!(rxw_call_events(call) & wanted))
+		wait_fd(fd);
+}
+
+/* Both directions by poll(), never waiting inside. */
+START_TEST(streams_by_descriptor)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct h_ask ask = { .op = H_BOTH, .bytes = h_small() ? 1u << 20 : 8u << 20 };
+	rxw_call *call = begin_nonblock(connection, &ask);
+	static uint8_t data[100000];
+	unsigned refused = 0;
+	uint64_t at = 0;
+	ssize_t n;
+
+	while (at < ask.bytes) {
+		size_t want = ask.bytes - at < sizeof(data) ? ask.bytes - at : sizeof(data);
+
+		h_pattern(data, at, want, 0);
+		n = rxw_call_write(call, data, want);
+		if (n == -RXW_EAGAIN) {
+			refused++;
+			await(call, RXW_EVENT_WRITE);
+			continue;
+		}
+		ck_assert_msg(n > 0, "write: %s", rxw_strerror((int)n));
+		at += (uint64_t)n;
+	}
+	ck_assert_uint_gt(refused, 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	for (at = 0;;) {
+		n = rxw_call_read_some(call, data, sizeof(data));
+		if (n == -RXW_EAGAIN) {
+			await(call, RXW_EVENT_READ);
+			continue;
+		}
+		ck_assert_msg(n >= 0, "read: %s", rxw_strerror((int)n));
+		if (!n)
+			break;
+		ck_assert(h_pattern_is(data, at, (size_t)n, 0));
+		at += (uint64_t)n;
+	}
+	ck_assert_uint_eq(at, ask.bytes);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* Ended before it is done, a call that does not wait is aborted. */
+START_TEST(end_before_done)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	rxw_call *call = begin_nonblock(connection, &(struct h_ask){ .op = H_WAIT });
+	enum rxw_origin origin;
+	uint8_t byte;
+
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	h_gate_arrived(&bed, 1);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_EAGAIN);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_USER_ABORT);
+	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+static void on_done(rxw_call *call, unsigned events, void *arg)
+{
+	(void)call;
+	if (events & RXW_EVENT_DONE)
+		sem_post(arg);
+}
+
+/* A callback that is set late is told of what holds already. */
+START_TEST(late_callback)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	rxw_call *call = begin_nonblock(connection, &(struct h_ask){ .op = H_PING });
+	sem_t told;
+	char reply[8];
+
+	sem_init(&told, 0, 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	await(call, RXW_EVENT_DONE);
+	ck_assert_int_eq(rxw_call_set_callback(call, on_done, &told), 0);
+	sem_wait(&told);
+	ck_assert_int_eq(rxw_call_read(call, reply, 8), 4);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* ---- cancelling ---- */
+
+static void *cancel(void *arg)
+{
+	rxw_call_abort(arg, 0);
+	return NULL;
+}
+
+START_TEST(cancel_a_reader)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_WAIT });
+	enum rxw_origin origin;
+	pthread_t thread;
+	uint8_t byte;
+
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	h_gate_arrived(&bed, 1);
+	pthread_create(&thread, NULL, cancel, call);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_USER_ABORT);
+	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
+	h_gate_open(&bed);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 50000 });
+	rxw_connection_release(connection);
+}
+END_TEST
+
+static bool nothing_moves(void *arg)
+{
+	uint64_t *last = arg, now = h_stats(bed.client).packets_sent[1];
+	bool still = now > 5 && now == *last;
+
+	*last = now;
+	return still;
+}
+
+static void *cancel_when_stuck(void *arg)
+{
+	uint64_t last = 0;
+
+	h_wait_for(nothing_moves, &last, "a writer waits for room");
+	rxw_call_abort(arg, 4712);
+	return NULL;
+}
+
+START_TEST(cancel_a_writer)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct h_ask ask = { .op = H_WAIT, .bytes = 64u << 20 };
+	rxw_call *call = h_begin(connection, &ask);
+	pthread_t thread;
+
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	h_gate_arrived(&bed, 1);
+	pthread_create(&thread, NULL, cancel_when_stuck, call);
+	ck_assert_int_eq(h_put(&bed, call, &ask), -RXW_ECALL);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 4712);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* ---- limits of time ---- */
+
+START_TEST(deadline)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 300 };
+	enum rxw_origin origin;
+	rxw_call *call;
+	uint8_t byte;
+
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	h_write_ask(call, &(struct h_ask){ .op = H_WAIT });
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_TIMEOUT);
+	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
+	ck_assert_uint_ge(h_stats(bed.client).calls_timed_out, 1);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* The server answers, but no data moves: the idle time ends the call, however alive the peer is. */
+START_TEST(idle_time)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	ck_assert_int_eq(rxw_connection_set_timeouts(connection, 0, 300, 0), 0);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = H_WAIT }),
+			 RXW_CALL_TIMEOUT);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+START_TEST(hard_time)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	ck_assert_int_eq(rxw_connection_set_timeouts(connection, 0, 0, 300), 0);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = H_WAIT }),
+			 RXW_CALL_TIMEOUT);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("async");
+	TCase *tc = tcase_create("loopback");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, callbacks_begin_the_next_call);
+	tcase_add_test(tc, callbacks_and_short_handlers);
+	tcase_add_test(tc, streams_by_descriptor);
+	tcase_add_test(tc, end_before_done);
+	tcase_add_test(tc, late_callback);
+	tcase_add_test(tc, cancel_a_reader);
+	tcase_add_test(tc, cancel_a_writer);
+	tcase_add_test(tc, deadline);
+	tcase_add_test(tc, idle_time);
+	tcase_add_test(tc, hard_time);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

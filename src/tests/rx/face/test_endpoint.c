@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Engines, endpoints and connections: making, refusing, stopping, ending in the right order. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static struct h_bed bed;
+
+static void set_up(void)
+{
+	h_open(&bed, NULL);
+}
+
+static void tear_down(void)
+{
+	h_close(&bed);
+}
+
+START_TEST(bad_arguments)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+				    .sin6_port = htons(7) };
+	struct rxw_endpoint_options none = { .size = 0 };
+	struct sockaddr_storage address;
+	rxw_connection *connection;
+	rxw_endpoint *endpoint;
+	struct rxw_config config;
+	rxw_engine *engine;
+
+	ck_assert_int_eq(rxw_engine_create(NULL, NULL), -RXW_EINVAL);
+	rxw_config_init(&config, sizeof(config));
+	config.window = 1000;
+	ck_assert_int_eq(rxw_engine_create(&config, &engine), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_create(NULL, NULL, &endpoint), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &none, &endpoint), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, NULL, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_address(bed.server, &address, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&six, sizeof(six), 1,
+					       NULL, &connection), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&bed.address, 4, 1,
+					       NULL, &connection), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&bed.address,
+					       bed.address_len, 0, NULL, &connection), -RXW_EINVAL);
+	rxw_connection_release(NULL);
+	ck_assert_str_eq(rxw_version(), PACKAGE_VERSION);
+}
+END_TEST
+
+START_TEST(address_is_what_was_bound)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&bed.address;
+
+	ck_assert_int_eq(in->sin_family, AF_INET);
+	ck_assert_uint_eq(in->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	ck_assert_uint_ne(in->sin_port, 0);
+}
+END_TEST
+
+/* Although the sockets of one port share it, nobody else gets in. */
+START_TEST(port_in_use)
+{
+	struct rxw_endpoint_options options = { .size = sizeof(options), .server = 1,
+						.address = (struct sockaddr *)&bed.address,
+						.address_len = bed.address_len };
+	rxw_endpoint *second;
+
+	ck_assert_int_eq(rxw_endpoint_create(bed.server_engine, &options, &second),
+			 -RXW_EADDRINUSE);
+}
+END_TEST
+
+START_TEST(engine_outlives_its_endpoints)
+{
+	ck_assert_int_eq(rxw_engine_destroy(bed.server_engine), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_engine_destroy(bed.client_engine), -RXW_ESTATE);
+}
+END_TEST
+
+START_TEST(endpoint_outlives_its_connections)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.client), -RXW_ESTATE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* A released connection lives until its call ends. */
+START_TEST(call_outlives_the_released_connection)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct h_ask ask = { .op = H_SOURCE, .bytes = 100000 };
+	rxw_call *call = h_begin(connection, &ask);
+
+	rxw_connection_release(connection);
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.client), -RXW_ESTATE);
+	ck_assert_int_eq(h_get(call, &ask), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+}
+END_TEST
+
+START_TEST(calls_on_a_stopped_client)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE), *other;
+	rxw_call *call;
+
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_endpoint_stop(bed.client, 1000), 0);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), -RXW_ESTOPPED);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_SERVICE, NULL, &other),
+			 -RXW_ESTOPPED);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+struct stopping {
+	pthread_t thread;
+	unsigned limit_ms;
+	int result;
+};
+
+static void *stop_server(void *arg)
+{
+	struct stopping *s = arg;
+
+	s->result = rxw_endpoint_stop(bed.server, s->limit_ms);
+	return NULL;
+}
+
+static bool new_calls_are_refused(void *arg)
+{
+	rxw_connection *connection = arg;
+
+	return h_call(&bed, connection, &(struct h_ask){ .op = H_PING }) == RXW_RESTARTING;
+}
+
+/* Running calls finish, new ones are refused with -100, on old connections and on new ones. */
+START_TEST(graceful_stop)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE), *fresh;
+	struct stopping s = { .limit_ms = 50000 };
+	struct h_ask wait = { .op = H_WAIT };
+	rxw_call *call = h_begin(connection, &wait);
+	uint8_t byte;
+
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	h_gate_arrived(&bed, 1);
+	pthread_create(&s.thread, NULL, stop_server, &s);
+	h_wait_for(new_calls_are_refused, connection, "a stopping server refuses calls");
+	fresh = h_connect(&bed, H_SERVICE);
+	ck_assert_int_eq(h_call(&bed, fresh, &(struct h_ask){ .op = H_PING }), RXW_RESTARTING);
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	pthread_join(s.thread, NULL);
+	ck_assert_int_eq(s.result, 0);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 0), -RXW_ESTATE);
+	rxw_connection_release(connection);
+	rxw_connection_release(fresh);
+}
+END_TEST
+
+/* Past the limit what still runs is ended. */
+START_TEST(stop_with_a_limit)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct stopping s = { .limit_ms = 100 };
+	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_WAIT });
+	enum rxw_origin origin;
+	uint8_t byte;
+
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	h_gate_arrived(&bed, 1);
+	pthread_create(&s.thread, NULL, stop_server, &s);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_RESTARTING);
+	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
+	h_gate_open(&bed);
+	pthread_join(s.thread, NULL);
+	ck_assert_int_eq(s.result, -RXW_ETIMEDOUT);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+static void ends_are_refused(uint16_t service)
+{
+	rxw_connection *connection = h_connect(&bed, service);
+	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_DESTROY });
+	uint8_t reply[16];
+	struct rxw_xdr x;
+	int32_t result;
+
+	ck_assert_int_eq(rxw_call_read(call, reply, sizeof(reply)), 12);
+	rxw_xdr_reader(&x, reply, 12);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(rxw_xdr_get_i32(&x, &result));
+		ck_assert_int_eq(result, -RXW_EDEADLK);
+	}
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+}
+
+/* A handler that ends its own endpoint or engine is told so; it does not hang. */
+START_TEST(no_end_from_a_handler)
+{
+	ends_are_refused(H_SERVICE);
+	ends_are_refused(H_SHORT);
+}
+END_TEST
+
+/* The child of a program with an engine may exec; none of the sockets goes with it. */
+START_TEST(fork_and_exec)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	int status;
+	pid_t child;
+
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	child = fork();
+	if (!child) {
+		execl("/bin/sh", "sh", "-c", "for f in /proc/self/fd/*; do readlink \"$f\"; done"
+		      " | grep -q '^socket:' && exit 3; exit 0", (char *)NULL);
+		_exit(127);
+	}
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	rxw_connection_release(connection);
+}
+END_TEST
+
+START_TEST(four_calls_on_a_connection)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
+	rxw_call *call[4], *fifth;
+
+	for (int i = 0; i < 4; i++)
+		call[i] = h_begin(connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &fifth), -RXW_EAGAIN);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 0);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+}
+END_TEST
+
+static void *end_call(void *arg)
+{
+	struct { rxw_call *call; int32_t code; } *a = arg;
+
+	a->code = rxw_call_end(a->call, 0, NULL);
+	return NULL;
+}
+
+/* A fifth blocking call waits for a channel and gets the one that comes free. */
+START_TEST(fifth_call_waits)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct { rxw_call *call; int32_t code; } first;
+	rxw_call *call[4];
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		call[i] = h_begin(connection, &(struct h_ask){ .op = H_PING });
+	first.call = call[0];
+	pthread_create(&thread, NULL, end_call, &first);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(first.code, 0);
+	for (int i = 1; i < 4; i++)
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 0);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* One process may hold several engines, and one engine several endpoints. */
+START_TEST(several_endpoints)
+{
+	rxw_endpoint *second = h_client(&bed, "window=8");
+	rxw_connection *connection;
+
+	ck_assert_int_eq(rxw_connection_create(second, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_SERVICE, NULL, &connection), 0);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
+	rxw_connection_release(connection);
+	ck_assert_int_eq(rxw_endpoint_destroy(second), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("endpoint");
+	TCase *tc = tcase_create("loopback");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, bad_arguments);
+	tcase_add_test(tc, address_is_what_was_bound);
+	tcase_add_test(tc, port_in_use);
+	tcase_add_test(tc, engine_outlives_its_endpoints);
+	tcase_add_test(tc, endpoint_outlives_its_connections);
+	tcase_add_test(tc, call_outlives_the_released_connection);
+	tcase_add_test(tc, calls_on_a_stopped_client);
+	tcase_add_test(tc, graceful_stop);
+	tcase_add_test(tc, stop_with_a_limit);
+	tcase_add_test(tc, no_end_from_a_handler);
+	tcase_add_test(tc, fork_and_exec);
+	tcase_add_test(tc, four_calls_on_a_connection);
+	tcase_add_test(tc, fifth_call_waits);
+	tcase_add_test(tc, several_endpoints);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Many calls at once, packets that come to the wrong shard, and who sends what an ACK lets go. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static struct h_bed bed;
+
+/* ---- many calls ---- */
+
+#define MANY_CONNECTIONS 50
+#define MANY_CALLS       200
+
+struct worker {
+	pthread_t thread;
+	rxw_connection *connection;
+	unsigned number;
+	int32_t code;
+};
+
+static void *one_of_many(void *arg)
+{
+	struct worker *w = arg;
+	static const enum h_op ops[] = { H_BOTH, H_SOURCE, H_SINK, H_BOTH };
+	struct h_ask ask = { .op = ops[w->number % 4], .how = w->number % 16, .seed = w->number,
+			     .bytes = 1000 + w->number * 3001 };
+
+	w->code = h_call(&bed, w->connection, &ask);
+	return NULL;
+}
+
+static void many_calls(const struct h_options *options)
+{
+	struct worker *w = calloc(MANY_CALLS, sizeof(*w));
+	pthread_attr_t small;
+
+	h_open(&bed, options);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 512 << 10);
+	for (unsigned i = 0; i < MANY_CALLS; i++) {
+		w[i].number = i;
+		w[i].connection = i < MANY_CONNECTIONS ? h_connect(&bed, H_SERVICE) :
+							 w[i % MANY_CONNECTIONS].connection;
+	}
+	for (unsigned i = 0; i < MANY_CALLS; i++)
+		ck_assert_int_eq(pthread_create(&w[i].thread, &small, one_of_many, &w[i]), 0);
+	for (unsigned i = 0; i < MANY_CALLS; i++) {
+		pthread_join(w[i].thread, NULL);
+		ck_assert_msg(!w[i].code, "call %u: code %d", i, w[i].code);
+	}
+	for (unsigned i = 0; i < MANY_CONNECTIONS; i++)
+		rxw_connection_release(w[i].connection);
+	pthread_attr_destroy(&small);
+	h_close(&bed);
+	free(w);
+}
+
+START_TEST(two_hundred_calls)
+{
+	many_calls(&(struct h_options){ .server = "workers-max=200" });
+}
+END_TEST
+
+/* With fewer workers than calls the rest waits; with a verifying class too. */
+START_TEST(two_hundred_calls_few_workers)
+{
+	many_calls(&(struct h_options){ .server = "workers-max=4 listeners=4", .secure = true });
+}
+END_TEST
+
+START_TEST(two_hundred_calls_plainly)
+{
+	many_calls(&(struct h_options){ .both = "io=msg gso=off gro=off batch=1 window=8" });
+}
+END_TEST
+
+/* ---- shards ---- */
+
+/* Every packet comes to a shard that is not its connection's. */
+START_TEST(steered_wrong)
+{
+	struct rxw_effective e = { .size = sizeof(e) };
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=4 steer=wrong" });
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = h_bulk_size() });
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	ck_assert_uint_eq(e.listeners, 4);
+	if (e.steer == RXW_STEER_WRONG) {
+		struct rxw_stats s = h_stats(bed.server);
+
+		ck_assert_uint_ge(s.wrong_shard, 1);
+	}
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* Steered by connection id, no packet comes to a foreign shard. */
+START_TEST(steered_right)
+{
+	struct rxw_effective e = { .size = sizeof(e) };
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=4 steer=cid" });
+	for (int i = 0; i < 8; i++) {
+		connection = h_connect(&bed, H_SERVICE);
+		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
+		rxw_connection_release(connection);
+	}
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	if (e.steer == RXW_STEER_CID)
+		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* Several sockets on the client's side too. */
+START_TEST(shards_of_a_client)
+{
+	rxw_connection *connection[8];
+
+	h_open(&bed, &(struct h_options){ .both = "listeners=4" });
+	for (int i = 0; i < 8; i++)
+		connection[i] = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 24; i++)
+		h_good_call(&bed, connection[i % 8],
+			    &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	for (int i = 0; i < 8; i++)
+		rxw_connection_release(connection[i]);
+	h_close(&bed);
+}
+END_TEST
+
+/* ---- who sends ---- */
+
+/* One long write: while it lasts its writer is in it, and most of the time waits for room. */
+static struct rxw_call_stats one_write(const char *tunables)
+{
+	rxw_connection *connection;
+	struct rxw_call_stats seen;
+
+	h_open(&bed, &(struct h_options){ .server = tunables });
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_ONCE, .bytes = 4u << 20 });
+	rxw_connection_release(connection);
+	pthread_mutex_lock(&bed.lock);
+	seen = bed.seen;
+	pthread_mutex_unlock(&bed.lock);
+	h_close(&bed);
+	return seen;
+}
+
+START_TEST(defer_on_leaves_windows_to_the_writer)
+{
+	struct rxw_call_stats s = one_write("defer=on window=32 sendq-packets=64");
+
+	ck_assert_uint_gt(s.windows_by_writer, 10);
+	/* One may be sent between the end of the write and the look at the figures. */
+	ck_assert_uint_le(s.windows_by_receiver, 1);
+}
+END_TEST
+
+START_TEST(defer_off_sends_where_acks_arrive)
+{
+	struct rxw_call_stats s = one_write("defer=off window=32 sendq-packets=64");
+
+	ck_assert_uint_gt(s.windows_by_receiver, 10);
+}
+END_TEST
+
+/* ---- families ---- */
+
+START_TEST(over_ipv6)
+{
+	rxw_connection *connection;
+
+	if (!h_have_ipv6())
+		return;
+	h_open(&bed, &(struct h_options){ .ipv6 = true });
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 3000000 });
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("loopback");
+	TCase *tc = tcase_create("loopback");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 90);
+	tcase_add_test(tc, two_hundred_calls);
+	tcase_add_test(tc, two_hundred_calls_few_workers);
+	tcase_add_test(tc, two_hundred_calls_plainly);
+	tcase_add_test(tc, steered_wrong);
+	tcase_add_test(tc, steered_right);
+	tcase_add_test(tc, shards_of_a_client);
+	tcase_add_test(tc, defer_on_leaves_windows_to_the_writer);
+	tcase_add_test(tc, defer_off_sends_where_acks_arrive);
+	tcase_add_test(tc, over_ipv6);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Services: what may be added, codes that come back, unknown ones, bounds of the worker pool. */
+#include <string.h>
+
+#include "harness.h"
+
+static struct h_bed bed;
+
+static int32_t nothing(rxw_call *call, void *context)
+{
+	(void)call;
+	(void)context;
+	return 0;
+}
+
+static int add(uint16_t id, rxw_handler_fn handler)
+{
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = id,
+					.name = "a name that is longer "
+						"than the library keeps",
+					.handler = handler};
+	rxw_service *service;
+
+	return rxw_service_add(bed.server, &o, &service);
+}
+
+START_TEST(adding)
+{
+	struct rxw_service_options o = { .size = 1, .id = 7, .handler = nothing };
+	rxw_connection *connection;
+
+	h_open(&bed, NULL);
+	ck_assert_int_eq(add(0, nothing), -RXW_EINVAL);
+	ck_assert_int_eq(add(7, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_service_add(NULL, &o, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(add(H_SERVICE, nothing), -RXW_ESTATE);
+	for (uint16_t id = 1; id <= 13; id++)
+		ck_assert_int_eq(add(id, nothing), 0);
+	ck_assert_int_eq(add(99, nothing), -RXW_ELIMIT);
+	connection = h_connect(&bed, 13);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = H_ABORT }), 0);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+START_TEST(unknown_service)
+{
+	rxw_connection *connection;
+	enum rxw_origin origin;
+	rxw_call *call;
+	uint8_t byte;
+
+	h_open(&bed, NULL);
+	connection = h_connect(&bed, 4711);
+	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_INVALID_OPERATION);
+	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
+	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_SERVICE], 1);
+	ck_assert_uint_ge(h_stats(bed.server).stateless_aborts, 1);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+static const int32_t codes[] = {1,    -1,	13,	    -455,	    49733376,
+				-100, 19270408, 2147483647, -2147483647 - 1};
+
+/* Any code but 0 arrives as it was returned, and the connection goes on. */
+START_TEST(abort_codes)
+{
+	rxw_connection *connection;
+
+	h_open(&bed, NULL);
+	for (int s = 0; s < 2; s++) {
+		connection = h_connect(&bed, s ? H_SHORT : H_SERVICE);
+		for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+			struct h_ask ask = { .op = H_ABORT, .code = codes[i] };
+			rxw_call *call = h_begin(connection, &ask);
+			enum rxw_origin origin;
+			uint8_t byte;
+
+			ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+			ck_assert_int_eq(rxw_call_error(call, &origin), codes[i]);
+			ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
+			ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+			ck_assert_int_eq(rxw_call_end(call, 0, &origin), codes[i]);
+			h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+		}
+		rxw_connection_release(connection);
+	}
+	h_close(&bed);
+}
+END_TEST
+
+/* A code after output voids it, be it one packet or thousands. */
+START_TEST(abort_after_output)
+{
+	rxw_connection *connection;
+
+	h_open(&bed, NULL);
+	connection = h_connect(&bed, H_SERVICE);
+	for (uint64_t bytes = 1; bytes < 3000000; bytes *= 11) {
+		struct h_ask ask = { .op = H_LATE, .bytes = bytes, .code = 5 };
+
+		ck_assert_int_eq(h_call(&bed, connection, &ask), 5);
+		h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	}
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* Empty and senseless requests are answered, not served. */
+START_TEST(empty_request)
+{
+	rxw_connection *connection;
+	rxw_call *call;
+	uint8_t byte;
+
+	h_open(&bed, NULL);
+	connection = h_connect(&bed, H_SERVICE);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_RPC_DECODE);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = (enum h_op)99 }),
+			 RXW_RPC_OPCODE);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+struct caller {
+	pthread_t thread;
+	struct h_ask ask;
+	uint16_t service;
+	int32_t code;
+};
+
+static void *run_caller(void *arg)
+{
+	struct caller *c = arg;
+	rxw_connection *connection = h_connect(&bed, c->service);
+
+	c->code = h_call(&bed, connection, &c->ask);
+	rxw_connection_release(connection);
+	return NULL;
+}
+
+static bool busy_was_sent(void *arg)
+{
+	(void)arg;
+	return h_stats(bed.server).packets_sent[3] > 0;
+}
+
+static bool calls_wait(void *arg)
+{
+	return h_stats(bed.server).calls_waiting >= *(unsigned *)arg;
+}
+
+/*
+ * Two workers, two places in the queue: of eight calls that wait for the gate some are told BUSY.
+ * All are served in the end, for clients try again.
+ */
+START_TEST(queue_bound)
+{
+	struct caller caller[8];
+
+	h_open(&bed, &(struct h_options){ .server = "workers-max=2 workers-min=1 queue=2" });
+	for (int i = 0; i < 8; i++) {
+		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
+		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
+	}
+	h_wait_for(busy_was_sent, NULL, "a full queue draws BUSY");
+	ck_assert_uint_le(h_stats(bed.server).calls_waiting, 2);
+	ck_assert_uint_le(h_stats(bed.server).workers, 2);
+	h_gate_open(&bed);
+	for (int i = 0; i < 8; i++) {
+		pthread_join(caller[i].thread, NULL);
+		ck_assert_int_eq(caller[i].code, 0);
+	}
+	ck_assert_uint_ge(h_stats(bed.server).calls_refused, 1);
+	h_close(&bed);
+}
+END_TEST
+
+/* A service of one worker does not keep others from being served. */
+START_TEST(bound_of_one_service)
+{
+	struct caller caller[3];
+	rxw_connection *connection;
+	unsigned two = 2;
+
+	h_open(&bed, NULL);
+	for (int i = 0; i < 3; i++) {
+		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SECOND };
+		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
+	}
+	h_wait_for(calls_wait, &two, "two of three calls wait for the one worker");
+	ck_assert_uint_eq(bed.gate.arrived, 1);
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	rxw_connection_release(connection);
+	h_gate_open(&bed);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(caller[i].thread, NULL);
+		ck_assert_int_eq(caller[i].code, 0);
+	}
+	h_close(&bed);
+}
+END_TEST
+
+/* Short handlers run where the packets arrive, even while all workers are taken. */
+START_TEST(short_calls_need_no_worker)
+{
+	struct caller caller[2];
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .server = "workers-max=2 reserved-short=1" });
+	for (int i = 0; i < 2; i++) {
+		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
+		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
+	}
+	h_gate_arrived(&bed, 1);
+	connection = h_connect(&bed, H_SHORT);
+	for (int i = 0; i < 100; i++)
+		h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+	ck_assert_uint_gt(h_stats(bed.server).handlers_short, 0);
+	h_gate_open(&bed);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(caller[i].thread, NULL);
+		ck_assert_int_eq(caller[i].code, 0);
+	}
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("service");
+	TCase *tc = tcase_create("loopback");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, adding);
+	tcase_add_test(tc, unknown_service);
+	tcase_add_test(tc, abort_codes);
+	tcase_add_test(tc, abort_after_output);
+	tcase_add_test(tc, empty_request);
+	tcase_add_test(tc, queue_bound);
+	tcase_add_test(tc, bound_of_one_service);
+	tcase_add_test(tc, short_calls_need_no_worker);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

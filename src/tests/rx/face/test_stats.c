@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statistics: counters that follow calls, shards that add up, older sizes, what is in effect. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static struct h_bed bed;
+
+START_TEST(names_of_drops)
+{
+	for (int i = 0; i < RXW_DROP_COUNT; i++) {
+		const char *name = rxw_drop_name((enum rxw_drop)i);
+
+		ck_assert_str_ne(name, "unknown");
+		for (int k = 0; k < i; k++)
+			ck_assert_str_ne(name, rxw_drop_name((enum rxw_drop)k));
+	}
+	ck_assert_str_eq(rxw_drop_name(RXW_DROP_SHORT), "short");
+	ck_assert_str_eq(rxw_drop_name(RXW_DROP_COUNT), "unknown");
+	ck_assert_str_eq(rxw_drop_name((enum rxw_drop)-1), "unknown");
+}
+END_TEST
+
+static bool no_calls_left(void *arg)
+{
+	return !h_stats(arg).calls_active;
+}
+
+START_TEST(counters_follow_calls)
+{
+	const uint64_t bytes = 500000;
+	struct rxw_stats c, s;
+	rxw_connection *connection;
+
+	h_open(&bed, NULL);
+	c = h_stats(bed.client);
+	ck_assert_uint_eq(c.datagrams_sent, 0);
+	ck_assert_uint_eq(c.connections_client, 0);
+	connection = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 3; i++)
+		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = bytes });
+	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
+	c = h_stats(bed.client);
+	s = h_stats(bed.server);
+	ck_assert_uint_eq(c.calls_started, 3);
+	ck_assert_uint_eq(s.calls_started, 3);
+	ck_assert_uint_eq(c.calls_ended, 3);
+	ck_assert_uint_eq(c.calls_aborted + s.calls_aborted + c.calls_timed_out, 0);
+	ck_assert_uint_eq(c.connections_client, 1);
+	ck_assert_uint_eq(c.connections_server, 0);
+	ck_assert_uint_eq(s.connections_server, 1);
+	ck_assert_uint_eq(s.peers, 1);
+	ck_assert_uint_eq(s.handlers_worker, 3);
+	ck_assert_uint_ge(s.workers, 1);
+	ck_assert_uint_eq(s.calls_waiting, 0);
+	ck_assert_uint_eq(s.bytes_pinned, 0);
+	/* Every packet of the streams is counted, and no datagram is two packets. */
+	ck_assert_uint_ge(c.packets_sent[1], 3 * bytes / 1416);
+	ck_assert_uint_ge(s.packets_received[1], 3 * bytes / 1416);
+	ck_assert_uint_ge(s.packets_sent[1], 3 * bytes / 1416);
+	ck_assert_uint_gt(c.packets_sent[2], 0);
+	ck_assert_uint_gt(s.packets_received[2], 0);
+	ck_assert_uint_ge(c.bytes_sent, 3 * bytes);
+	ck_assert_uint_ge(s.bytes_received, 3 * bytes);
+	ck_assert_uint_ge(c.datagrams_sent, c.packets_sent[1]);
+	ck_assert_uint_gt(c.syscalls_send, 0);
+	ck_assert_uint_gt(c.syscalls_recv, 0);
+	for (int i = 0; i < RXW_DROP_COUNT; i++)
+		ck_assert_msg(i == RXW_DROP_DUPLICATE || !s.drops[i], "%llu drops: %s",
+			      (unsigned long long)s.drops[i], rxw_drop_name((enum rxw_drop)i));
+	rxw_connection_release(connection);
+	ck_assert_uint_eq(h_stats(bed.client).connections_client, 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* What the shards count is what the endpoint counts. */
+START_TEST(shards_add_up)
+{
+	struct rxw_effective e = { .size = sizeof(e) };
+	struct rxw_stats whole, part = { .size = sizeof(part) };
+	uint64_t datagrams = 0, started = 0, connections = 0;
+	rxw_connection *connection[8];
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=4" });
+	for (int i = 0; i < 8; i++) {
+		connection[i] = h_connect(&bed, H_SERVICE);
+		h_good_call(&bed, connection[i], &(struct h_ask){ .op = H_BOTH, .bytes = 50000 });
+	}
+	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	whole = h_stats(bed.server);
+	for (unsigned i = 0; i < e.listeners; i++) {
+		ck_assert_int_eq(rxw_shard_stats(bed.server, i, &part), 0);
+		datagrams += part.datagrams_sent;
+		started += part.calls_started;
+		connections += part.connections_server;
+	}
+	ck_assert_int_eq(rxw_shard_stats(bed.server, e.listeners, &part), -RXW_EINVAL);
+	ck_assert_uint_eq(started, 8);
+	ck_assert_uint_eq(connections, 8);
+	ck_assert_uint_eq(whole.calls_started, 8);
+	ck_assert_uint_le(whole.datagrams_sent, datagrams);
+	for (int i = 0; i < 8; i++)
+		rxw_connection_release(connection[i]);
+	h_close(&bed);
+}
+END_TEST
+
+START_TEST(sizes_of_other_programs)
+{
+	size_t less = offsetof(struct rxw_stats, retransmitted),
+	       more = sizeof(struct rxw_stats) + 16;
+	struct rxw_stats *s = calloc(1, less);
+	uint8_t *large = malloc(more);
+	struct rxw_effective e = { .size = 0 };
+
+	h_open(&bed, NULL);
+	s->size = less;
+	ck_assert_int_eq(rxw_endpoint_stats(bed.server, s), 0);
+	ck_assert_uint_eq(s->size, less);
+	memset(large, 0xff, more);
+	memcpy(large, &more, sizeof(more));
+	ck_assert_int_eq(rxw_endpoint_stats(bed.server, (struct rxw_stats *)(void *)large), 0);
+	for (size_t i = sizeof(struct rxw_stats); i < more; i++)
+		ck_assert_uint_eq(large[i], 0);
+	s->size = 0;
+	ck_assert_int_eq(rxw_endpoint_stats(bed.server, s), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_stats(NULL, s), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_stats(bed.server, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_shard_stats(bed.server, 0, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), -RXW_EINVAL);
+	h_close(&bed);
+	free(s);
+	free(large);
+}
+END_TEST
+
+START_TEST(what_is_in_effect)
+{
+	struct rxw_effective e = { .size = sizeof(e) };
+
+	h_open(&bed, &(struct h_options){.server = "listeners=2 batch=7 window=33 mtu=1300 gso=off "
+						   "gro=off steer=hash defer=on io=msg"});
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	ck_assert_uint_eq(e.listeners, 2);
+	ck_assert_uint_eq(e.batch, 7);
+	ck_assert_uint_eq(e.window, 33);
+	ck_assert_uint_eq(e.mtu, 1300);
+	ck_assert_int_eq(e.gso, 0);
+	ck_assert_int_eq(e.gro, 0);
+	ck_assert_int_eq(e.steer, RXW_STEER_HASH);
+	ck_assert_int_eq(e.defer, RXW_ON);
+	ck_assert_str_eq(e.io, "msg");
+	ck_assert_uint_gt(e.rcvbuf, 0);
+	ck_assert_uint_gt(e.sndbuf, 0);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("stats");
+	TCase *tc = tcase_create("stats");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, names_of_drops);
+	tcase_add_test(tc, counters_follow_calls);
+	tcase_add_test(tc, shards_add_up);
+	tcase_add_test(tc, sizes_of_other_programs);
+	tcase_add_test(tc, what_is_in_effect);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
