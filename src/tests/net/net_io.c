@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floor 2 on a wire that is no loopback: path MTU, DF, fragments, trains. Run by src/tests/net/run. */
+/* Floor 2 on a wire that is no loopback: path MTU, DF, fragments, trains; for src/tests/net/run. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -174,7 +174,8 @@ int main(int argc, char **argv)
 	uint32_t mtu, first;
 
 	if (argc != 7) {
-		fprintf(stderr, "usage: net_io NAMESPACE ADDRESS NAMESPACE ADDRESS MTU FIRST_MTU\n");
+		fprintf(stderr, "usage: net_io NAMESPACE ADDRESS NAMESPACE ADDRESS MTU "
+				"FIRST_MTU\n");
 		return 2;
 	}
 	mtu = (uint32_t)atoi(argv[5]);
