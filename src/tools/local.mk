@@ -42,3 +42,5 @@ src_tools_afscp_SOURCES = \
 src_tools_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+
+dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

@@ -47,3 +47,9 @@ check_tests += src/tests/tools/test_wire
 src_tests_tools_test_wire_SOURCES = \
 	src/tests/tools/test_wire.c src/tests/tools/testing.h src/tools/perf/wire.c
 src_tests_tools_test_wire_LDADD = $(tools_test_libs)
+
+# Programs against each other on loopback.
+check_scripts += src/tests/tools/badinput.sh
+check_scripts += src/tests/tools/man.sh
+check_scripts += src/tests/tools/rxperf.sh
+EXTRA_DIST += src/tests/tools/lib.sh

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxperf against itself on loopback: every command, both forms, data verified, figures of both ends.
+
+. "$top_srcdir/src/tests/tools/lib.sh"
+
+start_rxperf server --verify
+server=$pid
+
+# client WHAT OPTIONS...: a run that must succeed; report in $work/out.
+client() {
+	what=$1
+	shift
+	"$rxperf" client -s 127.0.0.1 -p "$port" --verify --json "$@" > "$work/out" 2> "$work/err" || {
+		fail "$what: ended with $?: $(head -n 3 "$work/err")"
+		return 1
+	}
+	[ ! -s "$work/err" ] || fail "$what: said $(head -n 1 "$work/err")"
+	want "$work/out" drops 0
+	grep -q '"server": {' "$work/out" || fail "$what: no figures of the server"
+}
+
+client "send, default size" -c send && want "$work/out" bytes 1048576
+client "recv" -c recv -b 4M && {
+	want "$work/out" bytes 4194304
+	want "$work/out" calls 1
+	want_more "$work/out" MBps 0
+	want_more "$work/out" p50_us 0
+	want_more "$work/out" packets_received 100
+	want_more "$work/out" acks_sent 0
+	want_more "$work/out" syscalls_recv 0
+}
+for bytes in 0 1 4 1415 1416 1417 65536 1000000; do
+	client "send $bytes" -c send -b $bytes && want "$work/out" bytes $bytes
+	client "recv $bytes" -c recv -b $bytes && want "$work/out" bytes $bytes
+done
+client "rpc" -c rpc -T 50 && {
+	want "$work/out" calls 50
+	want "$work/out" bytes 10000
+}
+client "rpc, nothing each way" -c rpc -S 0 -R 0 && want "$work/out" bytes 0
+client "rpc, large" -c rpc -S 300000 -R 200000 && want "$work/out" bytes 500000
+client "file" -c file -f 64K,4,0,100K,4 && want "$work/out" bytes 167944
+client "file, send only" -c file -f 4K && want "$work/out" bytes 4096
+client "small reads and writes" -c rpc -S 20000 -R 20000 -r 100 -w 77 && want "$work/out" bytes 40000
+client "small window" -c recv -b 300000 -W 3 && want "$work/out" bytes 300000
+client "async, one call" -c recv -b 1M --form async && want "$work/out" bytes 1048576
+client "async, many, shared connections" -c recv -b 256K -t 16 -C 4 -T 2 && {
+	want "$work/out" bytes 8388608
+	want "$work/out" calls 32
+}
+client "async send" -c send -b 256K -t 8 -C 2 -T 2 && want "$work/out" bytes 4194304
+client "async rpc" -c rpc -t 64 -C 4 -T 20 && want "$work/out" calls 1280
+client "blocking, many" -c rpc -t 8 -C 3 -T 20 --form blocking && want "$work/out" calls 160
+client "for a time" -c rpc -t 4 -D 0.3 --interval 0.1 && {
+	want_more "$work/out" calls 4
+	grep -q '"from_s"' "$work/out" || fail "no intervals"
+}
+client "bulk for a time, cut at the end" -c recv -b 2000M -t 2 -D 0.2 && want_more "$work/out" bytes 0
+client "plainest switches" -c recv -b 1M --io msg --gso off --gro off --defer off --listeners 1 -W 32 && {
+	want "$work/out" bytes 1048576
+	grep -q '"io": "msg"' "$work/out" || fail "io msg is not in effect"
+}
+
+# For people, with intervals on the way.
+what="text report"
+"$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 0.3 --interval 0.1 > "$work/out" 2>&1 ||
+	fail "$what: ended with $?"
+grep -q 'MB/s' "$work/out" && grep -q 'calls/s$' "$work/out" && grep -q '^server: ' "$work/out" ||
+	fail "$what: $(cat "$work/out")"
+
+# A client stopped by a signal reports what it did.
+what="interrupted client"
+"$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 600 --interval 0.1 > "$work/out" 2>&1 &
+client=$!
+servers="$servers $client"
+wait_for "$work/out" 'calls/s' $client || fail "$what: no interval line"
+stop_server $client INT || fail "$what: ended with $?"
+grep -q '^rpc 127.0.0.1' "$work/out" || fail "$what: no report: $(cat "$work/out")"
+
+# Figures on demand, and at the end.
+what="server's figures"
+kill -USR1 "$server"
+wait_for "$work/server.out" '^served: ' "$server" || fail "$what: none on SIGUSR1"
+stop_server "$server" TERM || fail "$what: the server ended with $?"
+[ "$(grep -c '^served: ' "$work/server.out")" -eq 2 ] || fail "$what: $(cat "$work/server.out")"
+[ ! -s "$work/server.err" ] || fail "the server said: $(head -n 3 "$work/server.err")"
+
+# A server with short handlers, and its figures as JSON.
+what="short handlers"
+start_rxperf short --short --json
+client "$what" -c rpc -T 100 && want "$work/out" calls 100
+stop_server "$pid" INT || fail "$what: the server ended with $?"
+sed 1d "$work/short.out" > "$work/figures"
+what="JSON figures of the server"
+want "$work/figures" calls 100
+want "$work/figures" bytes 20000
+
+result
