@@ -4,27 +4,28 @@
 . "$top_srcdir/src/tests/tools/lib.sh"
 
 what="bad input"
-c="$rxperf client"
+client() { "$rxperf" client "$@"; }
+server() { "$rxperf" server "$@"; }
 refused 2 'server or client' "$rxperf"
 refused 2 '"serve"' "$rxperf" serve
-refused 2 '-c send|recv|rpc|file' $c -s 127.0.0.1
-refused 2 '-s HOST' $c -c recv
-refused 2 '"move"' $c -c move -s 127.0.0.1
-refused 2 '--nonsense' $c --nonsense
-refused 2 '-T and -D' $c -c recv -s 127.0.0.1 -T 1 -D 1
-refused 2 '-f' $c -c file -s 127.0.0.1
-refused 2 '-c file' $c -c recv -f 4 -s 127.0.0.1
-refused 2 'multiples of 4' $c -c file -f 3 -s 127.0.0.1
-refused 2 'after the first byte' $c -c file -f 4,0,4,0,4 -s 127.0.0.1
-refused 2 '"2G"' $c -c recv -b 2G -s 127.0.0.1
-refused 2 '"5"' $c -c recv -C 5 -s 127.0.0.1
-refused 2 '"0"' $c -c recv -t 0 -s 127.0.0.1
-refused 2 'read-size' $c -c recv -r 0 -s 127.0.0.1
-refused 2 'write-size' $c -c recv -w 1M -s 127.0.0.1
-refused 2 'window' $c -c recv -W 256 -s 127.0.0.1
-refused 2 '"more"' $c -c recv -s 127.0.0.1 more
-refused 2 '/no/such/file' $c --config /no/such/file
-refused 1 'no-such-host.invalid' $c -c recv -s no-such-host.invalid
+refused 2 '-c send|recv|rpc|file' client -s 127.0.0.1
+refused 2 '-s HOST' client -c recv
+refused 2 '"move"' client -c move -s 127.0.0.1
+refused 2 '--nonsense' client --nonsense
+refused 2 '-T and -D' client -c recv -s 127.0.0.1 -T 1 -D 1
+refused 2 '-f' client -c file -s 127.0.0.1
+refused 2 '-c file' client -c recv -f 4 -s 127.0.0.1
+refused 2 'multiples of 4' client -c file -f 3 -s 127.0.0.1
+refused 2 'after the first byte' client -c file -f 4,0,4,0,4 -s 127.0.0.1
+refused 2 '"2G"' client -c recv -b 2G -s 127.0.0.1
+refused 2 '"5"' client -c recv -C 5 -s 127.0.0.1
+refused 2 '"0"' client -c recv -t 0 -s 127.0.0.1
+refused 2 'read-size' client -c recv -r 0 -s 127.0.0.1
+refused 2 'write-size' client -c recv -w 1M -s 127.0.0.1
+refused 2 'window' client -c recv -W 256 -s 127.0.0.1
+refused 2 '"more"' client -c recv -s 127.0.0.1 more
+refused 2 '/no/such/file' client --config /no/such/file
+refused 1 'no-such-host.invalid' client -c recv -s no-such-host.invalid
 refused 2 '"70000"' "$rxperf" server -p 70000
 refused 2 '"more"' "$rxperf" server more
 refused 1 '--listen' "$rxperf" server -p 0 --listen no-such-host.invalid
@@ -46,7 +47,7 @@ refused 1 "$port.*taken" "$rxperf" server -p "$port" --listen 127.0.0.1
 stop_server "$pid" TERM || fail "the server ended with $?"
 
 # Nobody there any more: the kernel's refusal, or the dead time.
-refused 1 "127.0.0.1:$port.*is a server running" $c -c recv -s 127.0.0.1 -p "$port" --dead-ms 1000
+refused 1 "127.0.0.1:$port.*is a server running" client -c recv -s 127.0.0.1 -p "$port" --dead-ms 1000
 refused 1 "127.0.0.1:$port.*is it running" "$afscp" -s 127.0.0.1:"$port" --dead-ms 1000 ls a:b
 
 # A full disk shows even for a report.
@@ -58,10 +59,10 @@ fi
 # A configuration file for all programs, checked by each.
 printf '[rxwire]\nwindow = 64\n[rxperf]\njson = yes\n[afscp]\nclients = 3\n' > "$work/good.conf"
 printf '[rxwire]\nwindow = 640\n' > "$work/bad.conf"
-for program in "$c" "$rxperf server" "$afscp"; do
-	$program --check-config --config "$work/good.conf" > "$work/out" 2>&1 ||
+for program in client server "$afscp"; do
+	"$program" --check-config --config "$work/good.conf" > "$work/out" 2>&1 ||
 		fail "$program does not take the file: $(cat "$work/out")"
-	refused 2 'bad.conf:2:.*window.*640' $program --check-config --config "$work/bad.conf"
+	refused 2 'bad.conf:2:.*window.*640' "$program" --check-config --config "$work/bad.conf"
 done
 
 result

@@ -3,19 +3,21 @@
 
 . "$top_srcdir/src/tests/tools/lib.sh"
 
-# check HELP_COMMAND PAGE: the options above "Transport:".
+# check PAGE COMMAND...: the options above "Transport:".
 check() {
-	$1 --help > "$work/help" || fail "$1 --help ended with $?"
+	page=$1
+	shift
+	"$@" --help > "$work/help" || fail "$* --help ended with $?"
 	sed '/^Transport:/,$d' "$work/help" | grep -o -- ' --[a-z-]*' | sort -u > "$work/options"
-	[ -s "$work/options" ] || fail "$1 --help shows no options"
+	[ -s "$work/options" ] || fail "$* --help shows no options"
 	while read -r option; do
 		text=$(echo "$option" | sed 's/-/\\-/g')
-		grep -qF -- "$text" "$top_srcdir/doc/man/$2" || fail "$option of $1 is not in $2"
+		grep -qF -- "$text" "$top_srcdir/doc/man/$page" || fail "$option of $* is not in $page"
 	done < "$work/options"
 }
-check "$rxperf client" rxperf.1
-check "$rxperf server" rxperf.1
-check "$afscp" afscp.1
+check rxperf.1 "$rxperf" client
+check rxperf.1 "$rxperf" server
+check afscp.1 "$afscp"
 
 "$afscp" --help | sed '1,/^Transport:/d' | grep -o -- '^ *--[a-z-]*' | sed 's/^ *--//' > "$work/tunables"
 [ "$(wc -l < "$work/tunables")" -gt 20 ] || fail "too few tunables in the help"
