@@ -49,9 +49,12 @@ void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out);
 
 /*
  * Queue a run (its reference goes over). The bytes were sealed for the sequence numbers rxw_pcall_next_seq() gave. `out` gets SEND when the thresholds
- * say that it is worth sending now. -RXW_ECALL when the call is in error (the run is dropped).
+ * say that it is worth sending now. -RXW_ECALL when the call is in error, -RXW_ESTATE when the peer's reply began before our
+ * request ended (2.1: further writes fail with -5), -RXW_ENOMEM; in each case the run is dropped.
  */
 int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_out *out);
+/* Size of the datagrams to build now, header included: our own size, the path's and the peer's limits. */
+uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p);
 /* Sequence number of the next packet pushed. */
 uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p);
 /* Send what is queued without regard to thresholds, up to here: flush, or the application blocks. */

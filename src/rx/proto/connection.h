@@ -39,7 +39,13 @@ struct rxw_pconn {
 	struct rxw_budget memory;       /* received bytes pinned by its calls */
 	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
 	uint64_t challenge_at;          /* next CHALLENGE by timer, 0 = none */
-	unsigned challenges;
+	uint64_t challenge_since;       /* first one, 0 = none outstanding */
+	uint64_t challenge_sent;        /* latest one */
+	uint64_t abort_at;              /* delayed connection ABORT, 0 = none */
+	uint64_t responded_at;          /* client: latest RESPONSE */
+	unsigned challenges;            /* by timer */
+	unsigned responses;             /* client: in this second */
+	bool pressed;                   /* many strangers: this one may queue 2 packets until it is proven */
 };
 
 /* Fill a zeroed structure. Takes over one reference of `peer` and shares `security` (its conn_create() is called). 0 or a negative result. */
@@ -62,6 +68,9 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 
 /* The receive batch is over for this connection: write the merged ACKs. `dry`: nothing more was waiting on the socket. */
 void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out);
+
+/* ACKs stayed owed at the last batch end: call it again, dry, when the socket is; else a timer of 1 ms writes them. */
+bool rxw_pconn_owes(const struct rxw_pconn *c);
 
 /*
  * Client: put `call` (zeroed, one reference given to the channel) on a free channel; -RXW_EAGAIN if there is none, -RXW_ECALL if the connection is

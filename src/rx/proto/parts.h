@@ -51,7 +51,7 @@ struct rxw_txseg {
  */
 struct rxw_sendq {
 	struct rxw_slab ents, segs;
-	uint16_t ent_head, ent_tail;
+	uint16_t ent_head, ent_tail, ent_send; /* ent_send: the one with packet nxt */
 	uint16_t seg_head, seg_tail;
 	uint32_t una, nxt, end;      /* lowest not hard-acked; next for its first time; next to be queued */
 	uint32_t flight, acked, lost;
@@ -86,6 +86,9 @@ struct rxw_sendq {
 	bool above_high;             /* the writer was told to stop */
 	bool requested_last;         /* newest packet in flight carried REQUEST_ACK */
 	bool losses;                 /* any loss in this call */
+	/* latest retransmissions of lost packets: a DUPLICATE that names one tells that the loss was none */
+	struct { uint32_t serial, count, distance; } resent[8];
+	uint8_t resent_next;
 	struct rxw_txent ent_own[3];
 	struct rxw_txseg seg_own[3];
 };
@@ -153,11 +156,12 @@ struct rxw_calltimers {
 	uint64_t reach;              /* reach check: next PING */
 	uint64_t began, first_sent, last_sent, last_heard, last_moved, aborted;
 	uint64_t dead, idle, hard;   /* limits, ns; 0 = none */
+	uint64_t unreachable;        /* an ICMP report came then, 0 = none */
+	uint64_t reach_since;        /* strict reach check: first PING, 0 = none */
 	bool final_ack;              /* `ack` is the final one of a client call */
 	bool attach_told;            /* RXW_OUT_ATTACH was given */
 	bool done_told;
 	uint8_t unsolicited;         /* PINGs to an unproven address */
-	uint64_t jitter;             /* state of a generator */
 };
 
 #endif

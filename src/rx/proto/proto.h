@@ -97,6 +97,7 @@ struct rxw_txrun {
 /* Datagrams ready to be sent: contiguous, cut every `segment` bytes. The bytes stay untouched until rxw_pcall_train_done(). */
 struct rxw_train {
 	struct rxw_pcall *call;  /* holds a reference from rxw_pcall_train() to rxw_pcall_train_done() */
+	struct rxw_buf *buf;     /* the same for the bytes */
 	uint8_t *data;
 	uint32_t length;
 	uint16_t segment;

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Acknowledging: what is owed, when it is written, window updates, PINGs (rx-protocol 3.6, 3.7, 6.2). */
+#include <string.h>
+
+#include "proto/internal.h"
+
+#define QUICK_PACKETS  128u /* acknowledged every second one: Linux senders count ACKs */
+#define OUT_OF_SEQUENCE_PER_BATCH 4
+#define OWED_LIMIT     RXW_MS
+#define DOUBLED_ENOUGH 2
+#define MERGED_MIN     8u
+#define UPDATE_PACKETS 8u
+#define JUMBO_MAX_MTU  5692u
+
+static unsigned rank(unsigned reason)
+{
+	static const uint8_t ranks[] = {
+		[RXW_ACK_IDLE] = 1, [RXW_ACK_DELAY] = 2, [RXW_ACK_REQUESTED] = 3, [RXW_ACK_DUPLICATE] = 4,
+		[RXW_ACK_EXCEEDS_WINDOW] = 5, [RXW_ACK_NOSPACE] = 6, [RXW_ACK_OUT_OF_SEQUENCE] = 7,
+	};
+
+	return ranks[reason];
+}
+
+static bool merged_ok(const struct rxw_pcall *p)
+{
+	return atomic_load_explicit(&p->conn->peer->merged_acks_ok, memory_order_relaxed) != 0;
+}
+
+void rxw_ack_init(struct rxw_pcall *p)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	memset(a, 0, sizeof(*a));
+	a->sent_first = a->sent_next = 1;
+	a->quick = merged_ok(p) ? 0 : QUICK_PACKETS;
+	a->probe_at = RXW_NEVER;
+}
+
+static void trailer(const struct rxw_pcall *p, struct rxw_ack *ack)
+{
+	const struct rxw_params *params = p->conn->params;
+
+	ack->if_mtu = rxw_max32(params->mtu, p->mtu.confirmed);
+	ack->max_mtu = rxw_max32(ack->if_mtu, params->mtu_ceiling);
+	ack->jumbo_max = 1;
+	if (params->jumbo) {
+		ack->max_mtu = rxw_max32(ack->max_mtu, JUMBO_MAX_MTU);
+		ack->jumbo_max = 4;
+	}
+}
+
+/* The packet itself, without changes of what is owed. */
+static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint32_t serial, uint32_t upto,
+		      uint32_t padded, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint8_t table[RXW_MAX_ACKS];
+	struct rxw_ack ack = { .serial = serial, .reason = (uint8_t)reason, .acks = table };
+	struct rxw_ctl *ctl;
+	uint32_t edge;
+
+	if (out->ctl_count >= out->ctl_room)
+		return false;
+	rxw_recvq_advance(p);
+	ack.first = rxw_min32(q->hard, upto);
+	ack.previous = q->highest;
+	ack.count = (uint8_t)rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
+	edge = rxw_max32(q->edge, q->hard + q->window);
+	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
+	trailer(p, &ack);
+	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number, p->local_status, 0);
+	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
+	if (padded > ctl->length)
+		ctl->padding = (uint16_t)(padded - ctl->length);
+	if (edge > q->edge)
+		q->edge = edge;
+	/* Answers to an address that may be forged are few and small; count them against it all the same. */
+	if (!p->conn->client && !(flags & RXW_REQUEST_ACK))
+		rxw_peer_may_send(p->conn->peer, ctl->length, 1, out->now);
+	p->acks_sent++;
+	p->timer.last_sent = out->now;
+	if (p->timer.first_sent == 0)
+		p->timer.first_sent = out->now;
+	return true;
+}
+
+static void nothing_owed(struct rxw_pcall *p)
+{
+	p->ack.reason = 0;
+	p->ack.now = false;
+	p->ack.unacked = 0;
+	p->timer.ack = RXW_NEVER;
+	p->timer.final_ack = false;
+}
+
+bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (!write_ack(p, reason, 0, serial, upto, 0, out)) {
+		rxw_ack_owe(p, reason, serial, true);
+		p->timer.ack = rxw_min64(p->timer.ack, out->now + OWED_LIMIT);
+		return false;
+	}
+	a->sent_first = rxw_min32(p->rx.hard, upto);
+	a->sent_next = upto;
+	if (upto == p->rx.next)
+		nothing_owed(p);
+	return true;
+}
+
+bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
+{
+	struct rxw_ping *ping = &p->ack.ping[p->ack.ping_next];
+
+	if (!write_ack(p, RXW_ACK_PING, RXW_REQUEST_ACK, 0, p->rx.next, size, out))
+		return false;
+	p->ack.ping_next = (uint8_t)((p->ack.ping_next + 1) % 8);
+	ping->serial = p->conn->serial;
+	ping->size = size;
+	ping->sent_at = out->now;
+	rxw_count(&out->stats->probes, 1);
+	return true;
+}
+
+void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
+{
+	/* One answer for each; a replay of the latest draws none. */
+	if (serial != 0 && serial == p->ack.ping_answered)
+		return;
+	if (write_ack(p, RXW_ACK_PING_RESPONSE, 0, serial, p->rx.next, 0, out)) {
+		p->ack.ping_answered = serial;
+		p->ack.sent_first = p->rx.hard;
+		p->ack.sent_next = p->rx.next;
+	}
+}
+
+void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (rank(reason) >= rank(a->reason)) {
+		a->reason = (uint8_t)reason;
+		a->serial = serial;
+	}
+	a->now |= now;
+	a->in_batch = true;
+}
+
+void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial, bool requested,
+		      bool filled, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	a->newest_serial = serial + count - 1;
+	if (filled) {
+		a->unacked += count;
+		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, true);
+	} else if (a->quick > 0) {
+		for (uint32_t i = 0; i < count; i++) {
+			a->quick -= a->quick > 0;
+			if (++a->unacked < 2 || (requested && i + 1 == count))
+				continue;
+			if (rxw_ack_write(p, RXW_ACK_IDLE, serial + i, first + i + 1, out))
+				a->unacked = 0;
+		}
+	} else {
+		a->unacked += count;
+	}
+	if (requested)
+		rxw_ack_owe(p, RXW_ACK_REQUESTED, a->newest_serial, true);
+	else if (a->unacked > 0)
+		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, false);
+}
+
+void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (!merged_ok(p))
+		a->quick = QUICK_PACKETS;
+	for (uint32_t i = 0; i < count; i++) {
+		if (a->out_of_sequence >= OUT_OF_SEQUENCE_PER_BATCH) {
+			rxw_ack_owe(p, RXW_ACK_OUT_OF_SEQUENCE, serial + count - 1, true);
+			return;
+		}
+		a->out_of_sequence++;
+		a->in_batch = true;
+		if (!rxw_ack_write(p, RXW_ACK_OUT_OF_SEQUENCE, serial + i, p->rx.next, out))
+			return;
+	}
+}
+
+/* A sender whose flight grows by half and more from one merged ACK to the next does not count ACKs. */
+static void watch_merging(struct rxw_pcall *p)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (a->quick > 0 || merged_ok(p))
+		return;
+	if (a->merged >= MERGED_MIN && a->unacked >= a->merged + a->merged / 2 && ++a->doubled >= DOUBLED_ENOUGH)
+		atomic_store_explicit(&p->conn->peer->merged_acks_ok, 1, memory_order_relaxed);
+	a->merged = a->unacked;
+}
+
+void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+	uint32_t half;
+
+	a->in_batch = false;
+	a->out_of_sequence = 0;
+	if (a->reason == 0 || p->error != 0)
+		return;
+	half = rxw_max32(p->rx.window / 2, 1);
+	if (!a->now && a->unacked < half && (a->unacked < 2 || !dry)) {
+		uint64_t wait = a->unacked < 2 ? p->conn->params->ack_delay : OWED_LIMIT;
+
+		if (a->unacked < 2)
+			a->reason = RXW_ACK_DELAY;
+		p->timer.ack = rxw_min64(p->timer.ack, out->now + wait);
+		return;
+	}
+	watch_merging(p);
+	rxw_ack_write(p, a->reason, a->serial, p->rx.next, out);
+}
+
+void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->timer.final_ack;
+
+	rxw_ack_write(p, late ? RXW_ACK_DELAY : a->reason, late ? 0 : a->serial, p->rx.next, out);
+}
+
+void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_ackstate *a = &p->ack;
+	uint32_t news;
+
+	rxw_recvq_advance(p);
+	if (!rxw_pcall_live(p) || rxw_recvq_ended(q))
+		return; /* the end of the stream needs no window; what is owed keeps its timer */
+	news = q->hard - a->sent_first;
+	if (news >= rxw_max32(rxw_min32(UPDATE_PACKETS, q->window / 2), 1) ||
+	    (q->edge <= q->next && q->hard + q->window > q->edge))
+		rxw_ack_write(p, RXW_ACK_DELAY, 0, q->next, out);
+	else if (news > 0)
+		p->timer.ack = rxw_min64(p->timer.ack, out->now + p->conn->params->ack_delay);
+}
+
+void rxw_ack_forget(struct rxw_pcall *p)
+{
+	nothing_owed(p);
+}
