@@ -259,9 +259,9 @@ void rxw_shard_poll(struct rxw_shard *s)
 	} else {
 		s->quiet++;
 		now = rxw_now();
-		if (n < 0)
-			handle_errors(s);
 	}
+	if (rxw_io_errors_pending(s->sock))
+		handle_errors(s);
 	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
 	rxw_timer_run(s, now);
 	rxw_tx_run(s);
