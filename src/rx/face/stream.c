@@ -144,7 +144,9 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		call->w.seq += count;
 		call->w.base += (size_t)count * call->w.stride;
 		call->w.room -= count;
-		call->w.full = call->w.fill = 0;
+		call->w.full = 0;
+		if (partial)
+			call->w.fill = 0;
 		if (!call->w.room) {
 			rxw_buf_unref(call->w.buf);
 			call->w.buf = NULL;
