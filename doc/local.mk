@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Documents and man pages: dist_doc_DATA += doc/NAME.md, dist_man_MANS += doc/man/NAME.SECTION.
 
-dist_doc_DATA += doc/soname.md doc/architecture.md doc/performance.md
+dist_doc_DATA += doc/soname.md doc/architecture.md doc/performance.md doc/embedding.md
 
 dist_man_MANS += \
 	doc/man/afscp.1 \
 	doc/man/rxperf.1 \
-	doc/man/rxwire.conf.5
+	doc/man/rxwire.conf.5 \
+	doc/man/rxw_call_begin.3 \
+	doc/man/rxw_call_set_callback.3 \
+	doc/man/rxw_config_init.3 \
+	doc/man/rxw_endpoint_create.3 \
+	doc/man/rxw_engine_create.3 \
+	doc/man/rxw_service_add.3 \
+	doc/man/rxw_stats.3 \
+	doc/man/rxw_strerror.3 \
+	doc/man/rxw_xdr.3 \
+	doc/man/rxwire.3
