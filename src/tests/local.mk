@@ -30,6 +30,7 @@ include src/tests/vectors/local.mk
 check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
 check_scripts += src/tests/check-exports.sh
+check_scripts += src/tests/check-manual.sh
 
 if HAVE_CHECK
 check_PROGRAMS += $(check_tests)
