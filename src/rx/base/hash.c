@@ -3,13 +3,16 @@
 
 #include "base/hash.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #ifdef HAVE_SYS_RANDOM_H
 #include <sys/random.h>
 #endif
 
-static uint64_t load64(const uint8_t *p, size_t size)
+/* The last, incomplete word. */
+static uint64_t load_rest(const uint8_t *p, size_t size)
 {
 	uint64_t v = 0;
 
@@ -51,13 +54,15 @@ uint64_t rxw_siphash(const void *data, size_t size, const uint64_t key[2])
 	uint64_t last = (uint64_t)size << 56;
 
 	for (; size >= 8; p += 8, size -= 8) {
-		uint64_t word = load64(p, 8);
+		uint64_t word;
 
+		memcpy(&word, p, 8);
+		word = le64toh(word);
 		v[3] ^= word;
 		sip_rounds(v, 2);
 		v[0] ^= word;
 	}
-	last |= load64(p, size);
+	last |= load_rest(p, size);
 	v[3] ^= last;
 	sip_rounds(v, 2);
 	v[0] ^= last;
