@@ -60,6 +60,8 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 	}
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
+	if ((todo & RXW_TODO_WAKE) && call->receiving && !rxw_receiving())
+		todo |= RXW_TODO_KICK;
 	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
 		todo &= ~(unsigned)RXW_TODO_WAKE;
 	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
@@ -151,6 +153,8 @@ void rxw_actions_run(struct rxw_actions *a)
 
 		if (a->item[i].todo & RXW_TODO_WAKE)
 			wake(a, call);
+		if (a->item[i].todo & RXW_TODO_KICK)
+			rxw_io_wake(rxw_home(call->conn)->sock);
 		if (a->item[i].todo & RXW_TODO_CHANNEL)
 			pthread_cond_broadcast(&call->conn->channel_free);
 		if (a->item[i].todo & RXW_TODO_FD) {

@@ -163,6 +163,7 @@ struct rxw_connection {
 	pthread_cond_t channel_free;   /* client callers wait for a channel */
 	unsigned channel_waiters;      /* lock */
 	bool released;                 /* client: the application gave it back; lock */
+	unsigned held;                 /* client: calls that the application has not ended; lock */
 	bool in_table;                 /* lock of the table's shard */
 	bool stranger;                 /* counted in ep->strangers; lock */
 	uint64_t created;
@@ -185,6 +186,7 @@ struct rxw_call {
 	pthread_cond_t cond;           /* with conn->lock */
 	unsigned flags;                /* RXW_CALL_…; fixed */
 	unsigned sleepers;             /* threads in cond; lock */
+	bool receiving;                /* its waiting caller has the receive role; lock */
 	enum rxw_writer writer;        /* lock */
 	bool ended;                    /* the application is through with it; lock */
 	bool attached;                 /* server: has a handler, or is queued for one; lock */
@@ -314,7 +316,8 @@ enum rxw_todo {
 	RXW_TODO_ATTACH = 4,   /* a server call gets its handler */
 	RXW_TODO_CALLBACK = 8, /* run rxw_callback_run() */
 	RXW_TODO_CHANNEL = 16, /* a channel became free: wake those who wait for one */
-	RXW_TODO_FD = 32       /* make the call's descriptor readable */
+	RXW_TODO_FD = 32,      /* make the call's descriptor readable */
+	RXW_TODO_KICK = 64     /* its caller receives itself: interrupt its wait */
 };
 struct rxw_action { struct rxw_call *call; unsigned todo; };
 #define RXW_ACTIONS_FEW 8

@@ -180,7 +180,8 @@ void rxw_conn_settle(struct rxw_connection *c)
 	bool gone;
 
 	pthread_mutex_lock(&c->lock);
-	gone = c->p.client && c->released && rxw_pconn_idle(&c->p);
+	/* A final ACK still owed leaves when the connection is closed. */
+	gone = c->p.client && c->released && !c->held;
 	pthread_mutex_unlock(&c->lock);
 	if (gone)
 		rxw_conn_remove(c);

@@ -72,7 +72,7 @@ static void unlink_entry(struct rxw_shard *s, struct rxw_call *call)
 /* Not linked: put it where its deadline says, or let it go. */
 static void place(struct rxw_shard *s, struct rxw_call *call)
 {
-	uint64_t at = atomic_load(&call->deadline);
+	uint64_t at = atomic_load(&call->deadline), again;
 
 	for (;;) {
 		if (at == UINT64_MAX) {
@@ -84,10 +84,12 @@ static void place(struct rxw_shard *s, struct rxw_call *call)
 			}
 		}
 		link_at(s, call, at);
-		at = atomic_load(&call->deadline);
-		if (at == UINT64_MAX || at / TICK + 1 >= atomic_load(&call->armed) / TICK)
+		again = atomic_load(&call->deadline);
+		/* Moved earlier meanwhile, by somebody who still read the old place? */
+		if (again >= at)
 			return;
 		unlink_entry(s, call);
+		at = again;
 	}
 }
 

@@ -22,6 +22,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			call->sleepers--;
 			continue;
 		}
+		call->receiving = true;
 		pthread_mutex_unlock(&c->lock);
 		rxw_shard_poll(s);
 		if (atomic_load(&s->sync_waiters) > 1) {
@@ -29,6 +30,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			role = false;
 		}
 		pthread_mutex_lock(&c->lock);
+		call->receiving = false;
 	}
 	if (may_receive)
 		rxw_sync_end(s);
