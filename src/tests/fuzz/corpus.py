@@ -48,6 +48,33 @@ def from_packets():
             put("jumbo", name, data)
 
 
+def train(members, first=b"", flags=1, payload=20):
+    """Consecutive packets of one call, equal in size but for the last."""
+    out = first
+    for i in range(members):
+        last = i + 1 == members
+        out += word(0x80000001) + word(0x1234) + word(1) + word(5 + i) + word(100 + i)
+        out += bytes([1, flags | (4 if last else 0), 0, 0, 0, 0, 0, 147])
+        out += bytes([i]) * (payload - 7 if last else payload)
+    return out
+
+
+def trains():
+    def length(n):
+        return n.to_bytes(2, "big")
+
+    one = train(1)
+    put("run", "train-6", length(48) + train(6))
+    put("run", "train-broken", length(48) + train(3)[:-13] + bytes(20) + train(2, payload=20))
+    put("run", "two-calls", length(48) + train(2)[:96] + train(3).replace(word(0x1234), word(0x1238)))
+    put("run", "short-tail", length(48) + train(4) + bytes(9))
+    put("run", "single", length(0) + one)
+    put("run", "tiny-segment", length(5) + one)
+    put("run", "acks", length(65) + b"".join(d for n, d in packets() if d[20] == 2 and len(d) == 65)[:325])
+    jumbo = dict(packets())["jumbo-last"]
+    put("run", "jumbo", length(len(jumbo)) + jumbo + jumbo)
+
+
 def made():
     """Forms that were not recorded: old trailers, a full table, extremes."""
     fixed = word(0) + word(7) + word(6) + word(5)
@@ -81,4 +108,5 @@ if __name__ == "__main__":
     shutil.rmtree(os.path.join(HERE, "corpus"), ignore_errors=True)
     from_packets()
     made()
+    trains()
     from_requests()

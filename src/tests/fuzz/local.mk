@@ -15,5 +15,7 @@ check_tests += src/tests/fuzz/fuzz_header
 src_tests_fuzz_fuzz_header_SOURCES = src/tests/fuzz/fuzz_header.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_jumbo
 src_tests_fuzz_fuzz_jumbo_SOURCES = src/tests/fuzz/fuzz_jumbo.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_run
+src_tests_fuzz_fuzz_run_SOURCES = src/tests/fuzz/fuzz_run.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_xdr
 src_tests_fuzz_fuzz_xdr_SOURCES = src/tests/fuzz/fuzz_xdr.c $(fuzz_replay)
