@@ -32,7 +32,9 @@ static int walk_allowed(struct fsd_volume *volume, const char *path)
 		rc = volume->layer->ops->stat_path(volume->layer, prefix, &st);
 		if (rc)
 			return rc;
-		if (st.kind != FSD_DIR || !(st.mode & S_IXOTH))
+		if (st.kind != FSD_DIR)
+			return -ENOTDIR;
+		if (!(st.mode & S_IXOTH))
 			return 0;
 
 		const char *from = path + length + (length > 0);

@@ -221,7 +221,7 @@ static int collect_gone(void *arg, const char *name, uint32_t vnode)
 	struct fsd_record record;
 	int rc;
 
-	if (bsearch(&key, scan->names, scan->count, sizeof(key), by_name))
+	if (scan->count && bsearch(&key, scan->names, scan->count, sizeof(key), by_name))
 		return 0;
 	rc = fsd_store_get(scan->txn, vnode, &record);
 	return rc == -ENOENT ? 0 : rc ? rc : add_gone(scan, &record);
@@ -309,7 +309,8 @@ static int build(const struct fsd_object *dir, struct scan *scan, uint8_t **byte
 	struct afs_dir image;
 	int rc = afs_dir_begin(&image, r->vnode, r->unique, r->parent, r->parent_unique);
 
-	qsort(scan->names, scan->count, sizeof(*scan->names), by_unique);
+	if (scan->count)
+		qsort(scan->names, scan->count, sizeof(*scan->names), by_unique);
 	for (size_t i = 0; !rc && i < scan->count; i++)
 		rc = afs_dir_add(&image, scan->names[i].name, strlen(scan->names[i].name),
 				 scan->names[i].vnode, scan->names[i].unique);

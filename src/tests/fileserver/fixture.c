@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of the fileserver share. */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <time.h>
+
+#include "afs/dir.h"
+#include "fileserver/callbacks.h"
+
+const char *tree_path(const char *root, const char *path)
+{
+	static char buffers[4][4096];
+	static unsigned turn;
+	char *at = buffers[turn++ % 4];
+
+	snprintf(at, sizeof(buffers[0]), "%s%s%s", root, *path ? "/" : "", path);
+	return at;
+}
+
+char *tree_make(void)
+{
+	char *root = test_folder();
+
+	ck_assert_int_eq(chmod(root, 0755), 0);
+	return root;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)ftw;
+	if (type == FTW_D || type == FTW_DNR)
+		chmod(path, 0700);
+	(void)st;
+	return remove(path);
+}
+
+void tree_remove(char *root)
+{
+	if (root)
+		nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(root);
+}
+
+void tree_file(const char *root, const char *path, const void *data, size_t length, unsigned mode)
+{
+	const char *name = tree_path(root, path);
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_msg(fd >= 0, "%s: %s", name, strerror(errno));
+	ck_assert_int_eq(write(fd, data, length), (ssize_t)length);
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+void tree_text(const char *root, const char *path, const char *text)
+{
+	tree_file(root, path, text, strlen(text), 0644);
+}
+
+void tree_dir(const char *root, const char *path, unsigned mode)
+{
+	const char *name = tree_path(root, path);
+
+	ck_assert_int_eq(mkdir(name, 0700), 0);
+	ck_assert_int_eq(chmod(name, mode), 0);
+}
+
+void tree_link(const char *root, const char *path, const char *text)
+{
+	ck_assert_int_eq(symlink(text, tree_path(root, path)), 0);
+}
+
+void tree_tick(void)
+{
+	struct timespec ts = { .tv_nsec = 25000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* -- worlds -- */
+
+static void note_change(void *arg, const struct afs_fid *fid, const void *actor)
+{
+	struct world *world = arg;
+
+	world->changes++;
+	world->changed = *fid;
+	if (world->service.clients)
+		fsd_promise_break(world->service.clients, fid, actor);
+}
+
+static void start(struct world *world, bool all_files, unsigned flags)
+{
+	struct fsd_volume_options options = { .name = "data", .root = world->root, .new_id = 0x20000001,
+					      .all_files = all_files, .on_change = note_change, .arg = world };
+	struct fsd_clients_options clients = { .volume = 0x20000001, .hosts_max = 100,
+					       .promises_max = 1000 };
+	char path[4200];
+
+	memset(&world->service, 0, sizeof(world->service));
+	snprintf(path, sizeof(path), "%s/store", world->state);
+	ck_assert_int_eq(fsd_layer_posix(world->root, flags, &world->layer), 0);
+	ck_assert_int_eq(fsd_store_open(path, &world->store), 0);
+	options.layer = world->layer;
+	options.store = world->store;
+	ck_assert_int_eq(fsd_volume_open(&options, &world->service.volume), 0);
+	world->service.clients = fsd_clients_create(&clients);
+	world->service.readers = fsd_readers_start(4, 8 << 20);
+	ck_assert(world->service.clients && world->service.readers);
+	memset(&world->service.uuid, 0x42, sizeof(world->service.uuid));
+}
+
+static void stop(struct world *world)
+{
+	fsd_readers_stop(world->service.readers);
+	fsd_volume_close(world->service.volume);
+	fsd_clients_destroy(world->service.clients);
+	fsd_store_close(world->store);
+	world->layer->ops->destroy(world->layer);
+}
+
+void world_open(struct world *world, char *root, bool all_files, unsigned flags)
+{
+	memset(world, 0, sizeof(*world));
+	world->root = root;
+	world->state = test_folder();
+	start(world, all_files, flags);
+}
+
+void world_reopen(struct world *world, bool all_files)
+{
+	stop(world);
+	start(world, all_files, 0);
+}
+
+void world_close(struct world *world)
+{
+	stop(world);
+	tree_remove(world->root);
+	tree_remove(world->state);
+}
+
+struct afs_fid world_fid(struct world *world, const char *path)
+{
+	struct fsd_volume *volume = world->service.volume;
+	struct afs_fid fid = { fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE };
+	char *copy = strdup(path), *save = NULL;
+
+	for (char *name = strtok_r(copy, "/", &save); name && fid.vnode;
+	     name = strtok_r(NULL, "/", &save)) {
+		struct fsd_object object;
+		struct fsd_image *image;
+
+		ck_assert_int_eq(fsd_volume_get(volume, &fid, NULL, &object), 0);
+		ck_assert_int_eq(fsd_volume_image(volume, &object, NULL, &image), 0);
+		if (afs_dir_lookup(image->bytes, image->length, name, &fid.vnode, &fid.unique) != 1)
+			fid.vnode = fid.unique = 0;
+		fsd_image_release(volume, image);
+	}
+	free(copy);
+	return fid;
+}
+
+/* -- streams in memory -- */
+
+static ssize_t memory_read(struct fsd_stream *stream, void *data, size_t length)
+{
+	struct memory_stream *m = (struct memory_stream *)stream;
+	size_t left = m->request_length - m->request_at;
+
+	if (length > left)
+		length = left;
+	memcpy(data, m->request + m->request_at, length);
+	m->request_at += length;
+	return (ssize_t)length;
+}
+
+static ssize_t memory_write(struct fsd_stream *stream, const void *data, size_t length)
+{
+	struct memory_stream *m = (struct memory_stream *)stream;
+
+	ck_assert_uint_eq(m->offered, 0);
+	if (m->on_write)
+		m->on_write(m->arg, m->reply_length, length);
+	if (m->fail_at && m->reply_length + length > m->fail_at)
+		return -5;
+	if (m->reply_length + length > m->reply_capacity) {
+		m->reply_capacity = (m->reply_length + length) * 2;
+		m->reply = realloc(m->reply, m->reply_capacity);
+		ck_assert_ptr_nonnull(m->reply);
+	}
+	memcpy(m->reply + m->reply_length, data, length);
+	m->reply_length += length;
+	return (ssize_t)length;
+}
+
+/* As the library offers it: slots of a packet's size. */
+static ssize_t memory_reserve(struct fsd_stream *stream, size_t length, struct iovec *iov,
+			      unsigned *count)
+{
+	struct memory_stream *m = (struct memory_stream *)stream;
+	const size_t slot = 1416;
+	unsigned n = 0;
+
+	ck_assert_uint_eq(m->offered, 0);
+	if (m->fail_at && m->reply_length >= m->fail_at)
+		return -5;
+	if (length > 40 * slot)
+		length = 40 * slot;
+	if (length > *count * slot)
+		length = *count * slot;
+	m->offer = malloc(length);
+	m->offered = length;
+	for (size_t at = 0; at < length; at += slot, n++) {
+		iov[n].iov_base = m->offer + at;
+		iov[n].iov_len = length - at < slot ? length - at : slot;
+	}
+	*count = n;
+	return (ssize_t)length;
+}
+
+static int memory_commit(struct fsd_stream *stream, size_t length)
+{
+	struct memory_stream *m = (struct memory_stream *)stream;
+	uint8_t *offer = m->offer;
+
+	ck_assert_uint_le(length, m->offered);
+	m->offered = 0;
+	m->offer = NULL;
+	ssize_t n = length ? memory_write(stream, offer, length) : 0;
+
+	free(offer);
+	return n < 0 ? -5 : 0;
+}
+
+static const struct fsd_stream_ops memory_ops = {
+	.read = memory_read,
+	.write = memory_write,
+	.reserve = memory_reserve,
+	.commit = memory_commit,
+};
+
+void memory_stream_init(struct memory_stream *m, const void *request, size_t length)
+{
+	memset(m, 0, sizeof(*m));
+	m->stream.ops = &memory_ops;
+	m->request = request;
+	m->request_length = length;
+	memory_stream_peer(m, 7001);
+}
+
+void memory_stream_peer(struct memory_stream *m, uint16_t port)
+{
+	struct sockaddr_in *peer = (struct sockaddr_in *)&m->stream.peer;
+	struct sockaddr_in *local = (struct sockaddr_in *)&m->stream.local;
+
+	peer->sin_family = local->sin_family = AF_INET;
+	peer->sin_addr.s_addr = local->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	peer->sin_port = htons(port);
+	local->sin_port = htons(7000);
+}
+
+void memory_stream_free(struct memory_stream *m)
+{
+	free(m->reply);
+	free(m->offer);
+}
+
+/* -- the slow disk -- */
+
+uint8_t slow_layer_byte(uint64_t offset)
+{
+	return (uint8_t)((offset * 2654435761u) >> 13);
+}
+
+static int slow_open(struct fsd_layer *layer, const char *path, struct fsd_file **file)
+{
+	(void)path;
+	*file = malloc(sizeof(**file));
+	(*file)->layer = layer;
+	return 0;
+}
+
+static void slow_close(struct fsd_file *file)
+{
+	free(file);
+}
+
+static int slow_stat_file(struct fsd_file *file, struct fsd_stat *st)
+{
+	struct slow_layer *slow = (struct slow_layer *)file->layer;
+
+	memset(st, 0, sizeof(*st));
+	st->kind = FSD_FILE;
+	st->inode = 7;
+	st->links = 1;
+	st->mode = 0644;
+	pthread_mutex_lock(&slow->lock);
+	st->size = slow->size;
+	st->mtime_ns = st->ctime_ns = slow->mtime_ns;
+	pthread_mutex_unlock(&slow->lock);
+	return 0;
+}
+
+static ssize_t slow_fill(struct slow_layer *slow, const struct iovec *iov, int count, uint64_t offset,
+			 uint64_t end)
+{
+	ssize_t total = 0;
+
+	(void)slow;
+	for (int i = 0; i < count; i++)
+		for (size_t j = 0; j < iov[i].iov_len && offset < end; j++, total++)
+			((uint8_t *)iov[i].iov_base)[j] = slow_layer_byte(offset++);
+	return total;
+}
+
+static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int count, uint64_t offset,
+			   unsigned flags)
+{
+	struct slow_layer *slow = (struct slow_layer *)file->layer;
+	uint64_t end = slow->real_size ? slow->real_size : slow->size;
+	struct timespec ts = { .tv_nsec = (long)slow->read_ms * 1000000 };
+	ssize_t n;
+
+	if (flags & FSD_READ_CACHED) {
+		if (offset >= slow->cached_below)
+			return -EAGAIN;
+		return slow_fill(slow, iov, count, offset,
+				 end < slow->cached_below ? end : slow->cached_below);
+	}
+	pthread_mutex_lock(&slow->lock);
+	if (slow->reads < 4096) {
+		slow->started[slow->reads] = monotonic_ns();
+		slow->offset[slow->reads] = offset;
+	}
+	slow->reads++;
+	if (slow->running++ == 0)
+		slow->busy_since = monotonic_ns();
+	if (slow->running > slow->most_running)
+		slow->most_running = slow->running;
+	pthread_mutex_unlock(&slow->lock);
+	nanosleep(&ts, NULL);
+	n = slow->fail && offset >= slow->fail_from ? -slow->fail :
+	    slow_fill(slow, iov, count, offset, end);
+	pthread_mutex_lock(&slow->lock);
+	if (--slow->running == 0)
+		slow->busy_ns += monotonic_ns() - slow->busy_since;
+	pthread_mutex_unlock(&slow->lock);
+	return n;
+}
+
+static int slow_stat_path(struct fsd_layer *layer, const char *path, struct fsd_stat *st)
+{
+	struct fsd_file file = { .layer = layer };
+
+	if (*path)
+		return slow_stat_file(&file, st);
+	memset(st, 0, sizeof(*st));
+	st->kind = FSD_DIR;
+	st->inode = 2;
+	st->mode = 0755;
+	st->links = 2;
+	st->mtime_ns = st->ctime_ns = 1000000000;
+	return 0;
+}
+
+static int slow_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
+{
+	(void)layer;
+	(void)path;
+	return fn(arg, "slow", 4, FSD_FILE);
+}
+
+static int slow_space(struct fsd_layer *layer, struct fsd_space *space)
+{
+	(void)layer;
+	*space = (struct fsd_space){ 1 << 20, 1 << 19, 1 << 19 };
+	return 0;
+}
+
+static void slow_destroy(struct fsd_layer *layer)
+{
+	free(layer);
+}
+
+static const struct fsd_layer_ops slow_ops = {
+	.open = slow_open,
+	.close = slow_close,
+	.stat_path = slow_stat_path,
+	.stat_file = slow_stat_file,
+	.preadv = slow_preadv,
+	.list = slow_list,
+	.space = slow_space,
+	.destroy = slow_destroy,
+};
+
+struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms)
+{
+	struct slow_layer *slow = calloc(1, sizeof(*slow));
+
+	ck_assert_ptr_nonnull(slow);
+	slow->base.ops = &slow_ops;
+	slow->size = size;
+	slow->read_ms = read_ms;
+	slow->mtime_ns = 1000000000000;
+	pthread_mutex_init(&slow->lock, NULL);
+	return slow;
+}
+
+struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st)
+{
+	struct fsd_file *file;
+
+	ck_assert_int_eq(slow_open(&slow->base, "slow", &file), 0);
+	slow_stat_file(file, st);
+	return file;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of the fileserver share: trees, volumes, streams in memory, a file layer with a slow disk. */
+#ifndef RXW_TESTS_FILESERVER_FIXTURE_H
+#define RXW_TESTS_FILESERVER_FIXTURE_H
+
+#include "tests/tools/testing.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "fileserver/service.h"
+
+/* -- trees of files: `root` is a new folder that "other" may read -- */
+
+char *tree_make(void);
+void tree_remove(char *root);
+/* Files are written anew; the mode is set whatever the umask. */
+void tree_file(const char *root, const char *path, const void *data, size_t length, unsigned mode);
+void tree_text(const char *root, const char *path, const char *text);
+void tree_dir(const char *root, const char *path, unsigned mode);
+void tree_link(const char *root, const char *path, const char *text);
+/* "root/path" in a static buffer, one of four in turn. */
+const char *tree_path(const char *root, const char *path);
+/* Sleep until a time stamp of now differs from all earlier ones. */
+void tree_tick(void);
+
+/* -- a volume over a tree, with its store in a folder of its own -- */
+
+struct world {
+	char *root, *state;
+	struct fsd_layer *layer;
+	struct fsd_store *store;
+	struct fsd_service service;
+	unsigned changes;        /* times that on_change was called */
+	struct afs_fid changed;  /* the last one */
+};
+
+/* `flags` go to fsd_layer_posix(). */
+void world_open(struct world *world, char *root, bool all_files, unsigned flags);
+/* As a restart of the server: everything but the tree and the store is new. */
+void world_reopen(struct world *world, bool all_files);
+void world_close(struct world *world);
+/* The FID of a path: found by looking names up in directory images. vnode 0: no such name. */
+struct afs_fid world_fid(struct world *world, const char *path);
+
+/* -- a call whose streams lie in memory -- */
+
+struct memory_stream {
+	struct fsd_stream stream;
+	const uint8_t *request;
+	size_t request_length, request_at;
+	uint8_t *reply;
+	size_t reply_length, reply_capacity;
+	size_t fail_at;          /* writes fail beyond so many bytes; 0 = never */
+	uint8_t *offer;          /* reserved, not yet committed */
+	size_t offered;
+	/* called before `length` bytes go to the reply */
+	void (*on_write)(void *arg, size_t total, size_t length);
+	void *arg;
+};
+void memory_stream_init(struct memory_stream *m, const void *request, size_t length);
+void memory_stream_free(struct memory_stream *m);
+/* From 127.0.0.1 and this port, to 127.0.0.1. */
+void memory_stream_peer(struct memory_stream *m, uint16_t port);
+
+/* -- a file layer that has one file of a pattern, and a disk -- */
+
+struct slow_layer {
+	struct fsd_layer base;
+	uint64_t size;           /* of the file */
+	uint64_t real_size;      /* where it ends when it is read; 0 = at `size` */
+	unsigned read_ms;        /* what each read takes */
+	uint64_t cached_below;   /* bytes before this offset are in the cache */
+	pthread_mutex_t lock;    /* covers the rest */
+	unsigned reads, running, most_running;
+	uint64_t busy_ns;        /* time in which at least one read was running */
+	uint64_t busy_since;
+	uint64_t started[4096];  /* monotonic ns of each start */
+	uint64_t offset[4096];
+	int64_t mtime_ns;        /* changes when the test says so */
+	int fail;                /* errno for reads beyond fail_from */
+	uint64_t fail_from;
+};
+struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms);
+struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st);
+/* The byte at an offset of its file. */
+uint8_t slow_layer_byte(uint64_t offset);
+uint64_t monotonic_ns(void);
+
+#endif
