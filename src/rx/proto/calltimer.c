@@ -76,7 +76,7 @@ static bool waits_for_peer(const struct rxw_pcall *p)
 	return readable == 0 && !ended && p->rx.consumed == p->rx.taken;
 }
 
-static uint64_t transmit_deadline(const struct rxw_pcall *p)
+static uint64_t transmit_deadline(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
 	uint64_t at = RXW_NEVER;
@@ -93,7 +93,7 @@ static uint64_t transmit_deadline(const struct rxw_pcall *p)
 	at = rxw_min64(at, rxw_min64(q->loss_at, q->retry_at));
 	if (q->hold_at != RXW_NEVER)
 		at = rxw_min64(at, q->hold_at > q->pace_at ? q->hold_at : q->pace_at);
-	else if (q->nxt < q->end && q->nxt < q->edge && q->pace_at > q->base_at && rxw_pcall_cwnd_room(p) > 0)
+	else if (q->nxt < q->end && q->nxt < q->edge && q->pace_at > now && rxw_pcall_cwnd_room(p) > 0)
 		at = rxw_min64(at, q->pace_at);
 	if (q->stuck_since != 0)
 		at = rxw_min64(at, q->stuck_since + STUCK);
@@ -109,7 +109,7 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 		if (t->ping == RXW_NEVER && (!p->client || t->first_sent != 0) && out != NULL)
 			t->ping = out->now + ping_interval(p);
 		at = rxw_min64(at, rxw_min64(t->ping, dead_at(p)));
-		at = rxw_min64(at, rxw_min64(transmit_deadline(p), p->ack.probe_at));
+		at = rxw_min64(at, rxw_min64(transmit_deadline(p, out != NULL ? out->now : t->began), p->ack.probe_at));
 		if (t->reach_since != 0)
 			at = rxw_min64(at, t->reach);
 		if (t->hard != 0)
@@ -291,4 +291,7 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)
 			keepalive(p, out);
 	}
 	rxw_pcall_arm(p, out);
+	/* What waits for somebody to send is no reason to come back at once. */
+	if (t->deadline <= out->now)
+		t->deadline = out->now + RXW_MS;
 }

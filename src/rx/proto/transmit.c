@@ -106,9 +106,20 @@ void rxw_pcall_offer(struct rxw_pcall *p, uint32_t events, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 
+	uint32_t room = new_room(p);
+
+	if (room == 0) {
+		q->hold_at = RXW_NEVER;
+	} else if (out->now >= q->hold_at) {
+		/* Held back long enough: whoever sends next sends it. */
+		q->hold_at = RXW_NEVER;
+		q->urged = rxw_max32(q->urged, q->nxt + room);
+	}
+	if (q->retry_at <= out->now)
+		q->retry_at = RXW_NEVER;
 	if (rxw_pcall_sendable(p, out->now))
 		rxw_pcall_touch(p, out, RXW_OUT_SEND | events);
-	else if (q->hold_at == RXW_NEVER && new_room(p) > 0)
+	else if (q->hold_at == RXW_NEVER && room > 0)
 		q->hold_at = out->now + RXW_MS;
 }
 

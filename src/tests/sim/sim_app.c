@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Simulation: the application at both ends. Sends known bytes, compares what comes, counts calls. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define PATTERN 65521u
+#define HEAD 24u
+
+/* Byte i of a stream: a table from a position that the stream's seed shifts. */
+void sim_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length)
+{
+	static uint8_t table[PATTERN];
+	size_t from = (size_t)((at + seed) % PATTERN);
+
+	if (table[0] == 0) {
+		uint64_t state = 4711;
+
+		for (unsigned i = 0; i < PATTERN; i++)
+			table[i] = (uint8_t)rxw_prng(&state);
+		table[0] = 1;
+	}
+	while (length > 0) {
+		size_t n = PATTERN - from < length ? PATTERN - from : length;
+
+		memcpy(out, table + from, n);
+		out += n;
+		length -= n;
+		from = 0;
+	}
+}
+
+static void later(struct sim_call *call, bool *set, enum sim_event_kind kind, uint64_t wait)
+{
+	if (*set)
+		return;
+	*set = true;
+	call->refs++;
+	sim_at(call->node->sim, call->node->sim->now + wait, kind, call, NULL);
+}
+
+/* The head of a request says how long it is, how long the reply shall be, and both seeds. */
+static void fill(struct sim_call *call, uint8_t *out, uint64_t at, size_t length)
+{
+	sim_pattern(out, call->tx_seed, at, length);
+	if (call->node->client)
+		for (uint64_t i = at; i < HEAD && i < at + length; i++)
+			out[i - at] = call->head[i];
+}
+
+static void put64(uint8_t *p, uint64_t v)
+{
+	rxw_put32(p, (uint32_t)(v >> 32));
+	rxw_put32(p + 4, (uint32_t)v);
+}
+
+static uint64_t get64(const uint8_t *p)
+{
+	return (uint64_t)rxw_get32(p) << 32 | rxw_get32(p + 4);
+}
+
+/* One run of what is still to be written. */
+static bool write_run(struct sim_call *call)
+{
+	struct sim *sim = call->node->sim;
+	struct rxw_security *s = sim->setup.security;
+	unsigned around = RXW_HEADER_SIZE + s->ops->head + s->ops->tail;
+	uint32_t size = rxw_pcall_datagram_size(&call->p), payload = size - around;
+	uint64_t left = call->tx_total - call->tx_done;
+	unsigned count = 1 + (unsigned)sim_draw(sim, sim->setup.max_run);
+	struct rxw_txrun run = { .stride = (uint16_t)size };
+	uint32_t seq = rxw_pcall_next_seq(&call->p);
+	int result;
+
+	if (count > RXW_BUF_SIZE / size)
+		count = RXW_BUF_SIZE / size;
+	if ((uint64_t)count * payload >= left) {
+		count = (unsigned)((left + payload - 1) / payload);
+		if (count == 0)
+			count = 1;
+		run.last = true;
+	}
+	run.buf = rxw_buf_get(call->node->pool);
+	if (run.buf == NULL)
+		return false;
+	run.data = run.buf->data;
+	run.count = (uint16_t)count;
+	for (unsigned i = 0; i < count; i++) {
+		uint8_t *d = run.data + (size_t)i * size;
+		uint32_t n = left < payload ? (uint32_t)left : payload;
+		uint16_t spare = 0;
+		struct rxw_seal_info info = { call->p.conn->epoch, call->p.conn->cid | call->p.channel, call->p.number,
+					      seq + i, call->p.conn->security_index, call->node->client };
+
+		fill(call, d + RXW_HEADER_SIZE + s->ops->head, call->tx_done, n);
+		if (s->ops->seal != NULL)
+			s->ops->seal(s, call->p.conn->sec, &info, d + RXW_HEADER_SIZE, n, &spare);
+		memset(d, 0xee, RXW_HEADER_SIZE);
+		rxw_put16(d + 24, spare);
+		call->tx_done += n;
+		left -= n;
+		run.last_size = (uint16_t)(n + around);
+	}
+	call->tx_ended = run.last;
+	result = rxw_pcall_push(&call->p, &run, sim_out(call->node));
+	if (result != 0 && result != -RXW_ECALL)
+		sim_fail(sim, "push says %d", result);
+	return result == 0;
+}
+
+void sim_app_write(struct sim_call *call)
+{
+	call->write_set = false;
+	if (!call->writing || call->p.error != 0)
+		return;
+	while (!call->tx_ended && rxw_pcall_writable(&call->p))
+		if (!write_run(call))
+			break;
+	if (call->tx_ended) {
+		call->writing = false;
+		if (!call->node->client)
+			rxw_pcall_finish(&call->p, sim_out(call->node));
+	}
+	sim_settle(call->node);
+}
+
+static void account(struct sim_call *call)
+{
+	struct sim *sim = call->node->sim;
+
+	if (call->counted || !call->node->client)
+		return;
+	call->counted = true;
+	sim->calls_running--;
+	if (call->p.error != 0) {
+		sim->calls_failed++;
+		sim_fail(sim, "call %u ended with %d after %llu of %llu bytes", call->index, call->p.error,
+			 (unsigned long long)call->rx_done, (unsigned long long)call->rx_total);
+	} else {
+		sim->calls_done++;
+	}
+	sim->call_seconds[call->index] = (double)(sim->now - call->began) / 1e9;
+	sim->finished_at = sim->now;
+	sim_at(sim, sim->now + sim_draw(sim, 3 * RXW_MS), SIM_BEGIN, call->conn, NULL);
+}
+
+static void compare(struct sim_call *call, const uint8_t *data, size_t length)
+{
+	uint8_t want[RXW_BUF_SIZE];
+	size_t skip = 0;
+
+	if (!call->node->client)
+		while (skip < length && call->rx_done + skip < HEAD) {
+			call->head[call->rx_done + skip] = data[skip];
+			if (++skip + call->rx_done == HEAD) {
+				call->rx_total = get64(call->head);
+				call->tx_total = get64(call->head + 8);
+				call->rx_seed = rxw_get32(call->head + 16);
+				call->tx_seed = rxw_get32(call->head + 20);
+			}
+		}
+	sim_pattern(want, call->rx_seed, call->rx_done + skip, length - skip);
+	if (memcmp(want, data + skip, length - skip) != 0)
+		sim_fail(call->node->sim, "wrong bytes at %llu", (unsigned long long)call->rx_done);
+	call->rx_done += length;
+	call->node->sim->bytes_moved += length;
+}
+
+/* All is read: the server replies, the client is through. */
+static void ended(struct sim_call *call)
+{
+	struct sim *sim = call->node->sim;
+
+	if (call->finished)
+		return;
+	call->finished = true;
+	if (call->rx_done != call->rx_total)
+		sim_fail(sim, "stream of %llu bytes has %llu", (unsigned long long)call->rx_total,
+			 (unsigned long long)call->rx_done);
+	if (call->node->client) {
+		rxw_pcall_finish(&call->p, sim_out(call->node));
+		account(call);
+	} else {
+		call->writing = true;
+		later(call, &call->write_set, SIM_WRITE, sim_draw(sim, sim->setup.wake_wait + 1));
+	}
+}
+
+void sim_app_read(struct sim_call *call)
+{
+	struct sim *sim = call->node->sim;
+	struct rxw_rxpiece pieces[8];
+	bool end;
+	unsigned n, packets = 0;
+	uint64_t bytes = 0;
+
+	call->read_set = false;
+	if (call->p.error != 0) {
+		account(call);
+		return;
+	}
+	if (call->p.state != RXW_CS_ACTIVE)
+		return;
+	while ((n = rxw_pcall_take(&call->p, pieces, sim->setup.read_rate ? 1 : 8)) > 0) {
+		for (unsigned i = 0; i < n; i++) {
+			struct rxw_rxpiece *piece = &pieces[i];
+
+			for (unsigned k = 0; k < piece->count; k++) {
+				size_t length = k + 1u == piece->count ? piece->last_length : piece->length;
+
+				compare(call, piece->data + (size_t)k * piece->stride, length);
+				bytes += length;
+			}
+			packets += piece->count;
+			rxw_buf_unref(piece->buf);
+		}
+		if (sim->setup.read_rate)
+			break;
+	}
+	rxw_pcall_consumed(&call->p, packets, sim_out(call->node));
+	rxw_pcall_read_pause(&call->p, sim_out(call->node));
+	if (rxw_pcall_readable(&call->p, &end) == 0 && end)
+		ended(call);
+	else if (sim->setup.read_rate && packets > 0)
+		later(call, &call->read_set, SIM_READ, bytes * 1000000000ull / sim->setup.read_rate);
+	sim_settle(call->node);
+}
+
+void sim_app_events(struct sim_call *call, uint32_t events)
+{
+	struct sim *sim = call->node->sim;
+
+	if (events & RXW_OUT_ATTACH) {
+		rxw_pcall_attach(&call->p, sim_out(call->node));
+		events |= RXW_OUT_READ;
+	}
+	if (events & (RXW_OUT_READ | RXW_OUT_QUIET))
+		later(call, &call->read_set, SIM_READ, sim_draw(sim, sim->setup.wake_wait + 1));
+	if (events & RXW_OUT_WRITE)
+		later(call, &call->write_set, SIM_WRITE, sim_draw(sim, sim->setup.wake_wait + 1));
+	if (events & RXW_OUT_SEND)
+		sim_send(call);
+}
+
+void sim_app_begin(struct sim_conn *conn)
+{
+	struct sim *sim = conn->node->sim;
+	struct sim_call *call;
+	uint64_t request = sim->setup.request, reply = sim->setup.reply;
+
+	if (conn->calls_left == 0)
+		return;
+	call = sim_call_new(conn);
+	if (rxw_pconn_begin(&conn->p, &call->p, sim->now) != 0) {
+		sim_call_drop(&call->p);
+		sim_fail(sim, "no channel is free");
+		return;
+	}
+	conn->calls_left--;
+	call->index = sim->call_count++;
+	sim->calls_running++;
+	if (sim->setup.vary) {
+		request = sim_draw(sim, request + 1);
+		reply = sim_draw(sim, reply + 1);
+	}
+	call->tx_total = request < HEAD ? HEAD : request;
+	call->rx_total = reply;
+	call->tx_seed = (uint32_t)sim_draw(sim, UINT32_MAX);
+	call->rx_seed = (uint32_t)sim_draw(sim, UINT32_MAX);
+	put64(call->head, call->tx_total);
+	put64(call->head + 8, reply);
+	rxw_put32(call->head + 16, call->tx_seed);
+	rxw_put32(call->head + 20, call->rx_seed);
+	call->began = sim->now;
+	call->writing = true;
+	later(call, &call->write_set, SIM_WRITE, 0);
+	/* The channel keeps its reference; nobody else needs one. */
+}
+
+bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
+{
+	struct sim_event event;
+	unsigned total = setup->connections * setup->channels * setup->calls;
+
+	memset(sim, 0, sizeof(*sim));
+	sim->setup = *setup;
+	sim->seed = seed;
+	sim->prng = seed * 2 + 1;
+	sim->now = RXW_SEC;
+	sim->call_seconds = calloc(total, sizeof(double));
+	if (sim->call_seconds == NULL || !sim_node_init(sim, &sim->client, true, &setup->client) ||
+	    !sim_node_init(sim, &sim->server, false, &setup->server))
+		abort();
+	for (unsigned i = 0; i < setup->connections; i++) {
+		struct sim_conn *conn = sim_conn_new(&sim->client, 0x1000 + 4 * i, sim->now);
+
+		conn->calls_left = setup->channels * setup->calls;
+		for (unsigned k = 0; k < setup->channels; k++)
+			sim_at(sim, sim->now + sim_draw(sim, RXW_MS), SIM_BEGIN, conn, NULL);
+	}
+	while (sim->failure[0] == '\0' && sim->calls_done < total && sim_next_event(sim, &event)) {
+		if (sim->now > RXW_SEC + setup->limit) {
+			sim_fail(sim, "%u of %u calls done after %.1f s", sim->calls_done, total,
+				 (double)(sim->now - RXW_SEC) / 1e9);
+			break;
+		}
+		sim_node_event(sim, &event);
+	}
+	if (sim->failure[0] == '\0' && sim->calls_done < total)
+		sim_fail(sim, "nothing happens any more: %u of %u calls done", sim->calls_done, total);
+	return sim->failure[0] == '\0';
+}
+
+void sim_free(struct sim *sim)
+{
+	struct sim_event event;
+
+	/* What is still on its way: references of calls, datagrams, trains and verdicts. */
+	sim->setup.trace = false;
+	while (sim_next_event(sim, &event)) {
+		switch (event.kind) {
+		case SIM_ARRIVAL:
+			free(event.more);
+			break;
+		case SIM_TRAIN_DONE: {
+			struct { struct rxw_train train; } *t = event.more;
+			struct sim_call *call = event.subject;
+
+			rxw_pcall_train_done(&call->p, &t->train, t->train.count, 0, sim_out(call->node));
+			free(event.more);
+			break;
+		}
+		case SIM_VERDICT:
+			rxw_buf_unref(((struct rxw_rxrun *)event.more)->buf);
+			free(event.more);
+			break;
+		case SIM_TIMER:
+		case SIM_SEND:
+		case SIM_READ:
+		case SIM_WRITE:
+			sim_call_drop(event.subject);
+			break;
+		default:
+			break;
+		}
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim_node *node = i ? &sim->server : &sim->client;
+		struct rxw_pcall *list = node->out.touched;
+
+		while (list != NULL) {
+			struct rxw_pcall *next = list->out_next;
+
+			list->out_linked = false;
+			sim_call_drop(list);
+			list = next;
+		}
+		node->out.touched = NULL;
+		sim_node_free(node);
+	}
+	if (sim->live_calls != 0)
+		sim_fail(sim, "%u calls leaked", sim->live_calls);
+	free(sim->call_seconds);
+	free(sim->heap);
+}

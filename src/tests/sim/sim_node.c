@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Simulation: an endpoint. Receives in batches, runs the protocol, sends trains, keeps timers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define BUFFER_SIZE 65507u
+#define SERVICE 147
+
+static struct sim_conn *of_conn(struct rxw_pconn *c)
+{
+	return (struct sim_conn *)c;
+}
+
+struct sim_call *sim_call_new(struct sim_conn *conn)
+{
+	struct sim_call *call = calloc(1, sizeof(*call));
+
+	if (call == NULL)
+		abort();
+	call->node = conn->node;
+	call->conn = conn;
+	call->refs = 1;
+	call->timer_set = UINT64_MAX;
+	conn->node->sim->live_calls++;
+	return call;
+}
+
+void sim_call_hold(struct rxw_pcall *p)
+{
+	((struct sim_call *)p)->refs++;
+}
+
+void sim_call_drop(struct rxw_pcall *p)
+{
+	struct sim_call *call = (struct sim_call *)p;
+
+	if (--call->refs > 0)
+		return;
+	call->node->sim->live_calls--;
+	rxw_pcall_fini(p);
+	free(call);
+}
+
+static struct rxw_pcall *call_new(struct rxw_pconn *c)
+{
+	return &sim_call_new(of_conn(c))->p;
+}
+
+static struct rxw_pool *pool_of(struct rxw_pconn *c)
+{
+	return of_conn(c)->node->pool;
+}
+
+static const struct rxw_proto_ops sim_ops = {
+	.call_new = call_new, .hold = sim_call_hold, .drop = sim_call_drop, .pool = pool_of,
+};
+
+static const uint64_t key[2] = { 0x0123456789abcdefull, 0xfedcba9876543210ull };
+
+bool sim_node_init(struct sim *sim, struct sim_node *node, bool client, const struct rxw_params *params)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	memset(node, 0, sizeof(*node));
+	node->sim = sim;
+	node->client = client;
+	node->params = *params;
+	in.sin_port = htons(client ? 7001 : 7000);
+	in.sin_addr.s_addr = htonl(client ? 0x0a000001 : 0x0a000002);
+	rxw_addr_set(&node->addr, (struct sockaddr *)&in, sizeof(in));
+	rxw_budget_init(&node->budget, 256 << 20);
+	node->pool = rxw_pool_create(&node->budget, 1 << 20, 64);
+	node->peers = rxw_peer_table_create(key, params->peer_memory);
+	return node->pool != NULL && node->peers != NULL && rxw_conntable_init(&node->table, key) == 0;
+}
+
+void sim_node_free(struct sim_node *node)
+{
+	for (struct sim_conn *c = node->conns, *next; c != NULL; c = next) {
+		next = c->next;
+		rxw_conntable_remove(&node->table, &c->p);
+		rxw_pconn_fini(&c->p, node->sim->now);
+		free(c);
+	}
+	while (node->queue_head != node->queue_tail)
+		free(node->queue[node->queue_head++]);
+	free(node->queue);
+	rxw_conntable_fini(&node->table);
+	rxw_peer_table_destroy(node->peers);
+	if (rxw_pool_live(node->pool) != 0)
+		sim_fail(node->sim, "%s leaks %zu bytes of buffers", node->client ? "client" : "server",
+			 rxw_pool_live(node->pool));
+	rxw_pool_destroy(node->pool);
+}
+
+struct rxw_out *sim_out(struct sim_node *node)
+{
+	node->out.now = node->sim->now;
+	node->out.stats = &node->stats;
+	node->out.ctl = node->ctl;
+	node->out.ctl_room = 64;
+	return &node->out;
+}
+
+struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now)
+{
+	struct sim_conn *c = calloc(1, sizeof(*c));
+	struct sim_node *other = node->client ? &node->sim->server : &node->sim->client;
+	struct rxw_path path = { .peer = other->addr };
+
+	if (c == NULL)
+		abort();
+	c->node = node;
+	c->timer_set = UINT64_MAX;
+	if (rxw_pconn_init(&c->p, &node->params, &sim_ops, rxw_peer_get(node->peers, &other->addr, now), &path, 0x80000077,
+			   cid, SERVICE, node->sim->setup.security, node->client, now) != 0 ||
+	    rxw_conntable_insert(&node->table, &c->p) != 0)
+		abort();
+	c->next = node->conns;
+	node->conns = c;
+	return c;
+}
+
+static void arm(struct sim_call *call)
+{
+	uint64_t at = rxw_pcall_deadline(&call->p);
+
+	if (at >= call->timer_set)
+		return;
+	call->timer_set = at;
+	call->refs++;
+	sim_at(call->node->sim, at, SIM_TIMER, call, NULL);
+}
+
+static void arm_conn(struct sim_conn *c)
+{
+	uint64_t at = rxw_pconn_deadline(&c->p);
+
+	if (at >= c->timer_set)
+		return;
+	c->timer_set = at;
+	sim_at(c->node->sim, at, SIM_CONN_TIMER, c, NULL);
+}
+
+void sim_settle(struct sim_node *node)
+{
+	struct rxw_out *out = sim_out(node);
+
+	do {
+		static const uint8_t zero[65536];
+		unsigned n = out->ctl_count;
+		struct rxw_pcall *list = out->touched;
+
+		out->ctl_count = 0;
+		for (unsigned i = 0; i < n; i++) {
+			struct rxw_ctl *ctl = &node->ctl[i];
+			uint8_t padded[RXW_ACK_MAX_SIZE + 65536];
+
+			memcpy(padded, ctl->bytes, ctl->length);
+			memcpy(padded + ctl->length, zero, ctl->padding);
+			sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false);
+		}
+		out->touched = NULL;
+		while (list != NULL) {
+			struct rxw_pcall *p = list;
+			uint32_t events = p->out_events;
+
+			list = p->out_next;
+			p->out_next = NULL;
+			p->out_events = 0;
+			p->out_linked = false;
+			sim_app_events((struct sim_call *)p, events);
+			arm((struct sim_call *)p);
+			arm_conn(((struct sim_call *)p)->conn);
+			sim_call_drop(p);
+		}
+	} while (out->ctl_count > 0 || out->touched != NULL);
+}
+
+/* --- sending --- */
+
+struct pending { struct rxw_train train; unsigned sent; int error; };
+
+static void train_over(struct sim_call *call, struct pending *t)
+{
+	struct sim_node *node = call->node;
+	uint8_t *d = t->train.data;
+
+	/* Copied now, not when it was handed out: bytes changed meanwhile would be seen. */
+	for (unsigned i = 0; i < t->sent; i++, d += t->train.segment) {
+		uint32_t left = (uint32_t)(t->train.data + t->train.length - d);
+
+		sim_transmit(node->sim, node, d, left < t->train.segment ? left : t->train.segment, t->train.fragment);
+	}
+	rxw_pcall_train_done(&call->p, &t->train, t->sent, t->error, sim_out(node));
+	free(t);
+	sim_settle(node);
+}
+
+void sim_send(struct sim_call *call)
+{
+	struct sim_node *node = call->node;
+	struct sim *sim = node->sim;
+	uint64_t not_before = 0;
+
+	call->refs++;
+	for (;;) {
+		struct pending *t = calloc(1, sizeof(*t));
+		enum rxw_train_result result;
+
+		if (t == NULL)
+			abort();
+		result = rxw_pcall_train(&call->p, sim->setup.max_train, &t->train, &not_before, sim_out(node));
+		if (result != RXW_TRAIN_READY) {
+			free(t);
+			if (result == RXW_TRAIN_PACED && !call->send_set) {
+				call->send_set = true;
+				call->refs++;
+				sim_at(sim, not_before, SIM_SEND, call, NULL);
+			}
+			break;
+		}
+		if (t->train.count > sim->setup.max_train || t->train.length != (t->train.count - 1u) * t->train.segment +
+		    (t->train.length - (t->train.count - 1u) * t->train.segment))
+			sim_fail(sim, "a train of a wrong shape");
+		t->sent = t->train.count;
+		if (sim_chance(sim, sim->setup.send_failure)) {
+			t->sent = (unsigned)sim_draw(sim, t->train.count);
+			t->error = sim_chance(sim, 0.5) ? EAGAIN : ENOBUFS;
+		}
+		if (sim->setup.send_wait != 0)
+			sim_at(sim, sim->now + sim_draw(sim, sim->setup.send_wait), SIM_TRAIN_DONE, call, t);
+		else
+			train_over(call, t);
+	}
+	sim_settle(node);
+	sim_call_drop(&call->p);
+}
+
+/* --- receiving --- */
+
+struct verdict { struct rxw_rxrun run; struct rxw_path path; };
+
+static void input(struct sim_node *node, struct sim_conn *c, const struct rxw_rxrun *run)
+{
+	if (rxw_pconn_input(&c->p, run, sim_out(node)) == RXW_INPUT_VERIFY) {
+		struct sim *sim = node->sim;
+		struct verdict *v = malloc(sizeof(*v));
+
+		if (v == NULL || run->verified)
+			abort();
+		v->run = *run;
+		v->path = *run->path;
+		rxw_buf_ref(run->buf);
+		c->verdict_at = (c->verdict_at > sim->now ? c->verdict_at : sim->now) + sim_draw(sim, sim->setup.verdict_wait + 1);
+		sim_at(sim, c->verdict_at, SIM_VERDICT, c, v);
+		return;
+	}
+	c->touched = true;
+}
+
+static void batch_end(struct sim_node *node, bool dry)
+{
+	for (struct sim_conn *c = node->conns; c != NULL; c = c->next)
+		if (c->touched || (dry && rxw_pconn_owes(&c->p))) {
+			c->touched = false;
+			rxw_pconn_batch_end(&c->p, dry, sim_out(node));
+			arm_conn(c);
+		}
+	sim_settle(node);
+}
+
+static void verdict(struct sim_conn *c, struct verdict *v)
+{
+	struct rxw_security *s = c->p.security;
+	struct rxw_rxrun *run = &v->run;
+	bool good = true;
+
+	run->path = &v->path;
+	for (unsigned i = 0; i < run->count; i++) {
+		uint8_t *d = run->data + (size_t)i * run->stride;
+		uint32_t size = i + 1u == run->count ? run->last_size : run->stride;
+		struct rxw_seal_info info = { run->head.epoch, run->head.cid, run->head.call, run->head.seq + i,
+					      run->head.security, !c->p.client };
+		size_t offset, length;
+
+		if (s->ops->verify(s, c->p.sec, &info, d + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE,
+				   run->jumbo ? run->head.spare : rxw_get16(d + 24), &offset, &length) != 0)
+			good = false;
+	}
+	if (good) {
+		run->verified = true;
+		run->sec_head = s->ops->head;
+		run->sec_tail = s->ops->tail;
+		input(c->node, c, run);
+		batch_end(c->node, c->node->queue_head == c->node->queue_tail);
+	} else {
+		sim_fail(c->node->sim, "a packet did not verify");
+	}
+	rxw_buf_unref(run->buf);
+	free(v);
+}
+
+static void one_train(struct sim_node *node)
+{
+	struct rxw_buf *buf = rxw_buf_get(node->pool);
+	struct sim_datagram *d = node->queue[node->queue_head];
+	uint32_t length = 0, segment = d->length, at = 0, n = 0;
+	struct rxw_path path = { .peer = d->from->addr };
+	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_rxrun run;
+
+	if (buf == NULL)
+		abort();
+	while (node->queue_head != node->queue_tail && n < 64) {
+		d = node->queue[node->queue_head];
+		if (n > 0 && (!node->sim->setup.gro || d->length > segment || length + d->length > BUFFER_SIZE))
+			break;
+		memcpy(buf->data + length, d->bytes, d->length);
+		length += d->length;
+		n++;
+		node->queue_head++;
+		segment = n == 1 ? d->length : segment;
+		free(d);
+		if (node->queue[node->queue_head - 1] == d && length % segment != 0)
+			break;
+	}
+	while (rxw_run_next(buf, &path, length, segment, &at, &jumbo, &run, &node->stats) == 1) {
+		bool client = !(run.head.flags & RXW_CLIENT_INITIATED);
+		struct rxw_pconn *c = rxw_conntable_find(&node->table, client, run.head.epoch, run.head.cid, &path.peer, NULL);
+
+		if (c == NULL && !client && run.head.type == RXW_DATA)
+			c = &sim_conn_new(node, run.head.cid, node->sim->now)->p;
+		if (c != NULL)
+			input(node, of_conn(c), &run);
+	}
+	rxw_buf_unref(buf);
+}
+
+static void receive(struct sim_node *node)
+{
+	for (unsigned n = 0; n < node->sim->setup.batch && node->queue_head != node->queue_tail; n++)
+		one_train(node);
+	node->receive_set = node->queue_head != node->queue_tail;
+	if (node->receive_set)
+		sim_at(node->sim, node->sim->now + 10000, SIM_RECEIVE, node, NULL);
+	batch_end(node, !node->receive_set);
+}
+
+static void arrival(struct sim_node *node, struct sim_datagram *d)
+{
+	struct sim *sim = node->sim;
+
+	if (node->queue_tail == node->queue_size) {
+		memmove(node->queue, node->queue + node->queue_head,
+			(node->queue_tail - node->queue_head) * sizeof(*node->queue));
+		node->queue_tail -= node->queue_head;
+		node->queue_head = 0;
+		if (node->queue_tail * 2 >= node->queue_size) {
+			node->queue_size = node->queue_size ? node->queue_size * 2 : 256;
+			node->queue = realloc(node->queue, node->queue_size * sizeof(*node->queue));
+			if (node->queue == NULL)
+				abort();
+		}
+	}
+	node->queue[node->queue_tail++] = d;
+	if (!node->receive_set) {
+		node->receive_set = true;
+		sim_at(sim, sim->now + sim_draw(sim, sim->setup.receive_wait + 1), SIM_RECEIVE, node, NULL);
+	}
+}
+
+void sim_node_event(struct sim *sim, const struct sim_event *e)
+{
+	struct sim_call *call = e->subject;
+	struct sim_conn *conn = e->subject;
+
+	switch (e->kind) {
+	case SIM_ARRIVAL:
+		arrival(e->subject, e->more);
+		return;
+	case SIM_RECEIVE:
+		receive(e->subject);
+		return;
+	case SIM_VERDICT:
+		verdict(conn, e->more);
+		return;
+	case SIM_CONN_TIMER:
+		conn->timer_set = UINT64_MAX;
+		rxw_pconn_timer(&conn->p, sim_out(conn->node));
+		arm_conn(conn);
+		sim_settle(conn->node);
+		return;
+	case SIM_BEGIN:
+		sim_app_begin(conn);
+		return;
+	case SIM_TRAIN_DONE:
+		train_over(call, e->more);
+		return;
+	case SIM_TIMER:
+		if (call->timer_set == e->at) {
+			call->timer_set = UINT64_MAX;
+			if (rxw_pcall_deadline(&call->p) <= sim->now)
+				rxw_pcall_timer(&call->p, sim_out(call->node));
+			arm(call);
+		}
+		break;
+	case SIM_SEND:
+		call->send_set = false;
+		sim_send(call);
+		break;
+	case SIM_READ:
+		sim_app_read(call);
+		break;
+	case SIM_WRITE:
+		sim_app_write(call);
+		break;
+	}
+	arm(call);
+	sim_settle(call->node);
+	sim_call_drop(&call->p);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Simulation: virtual clock, events in order of time, the two ways of the network. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+uint64_t sim_draw(struct sim *sim, uint64_t below)
+{
+	return below == 0 ? 0 : rxw_prng(&sim->prng) % below;
+}
+
+bool sim_chance(struct sim *sim, double probability)
+{
+	if (probability <= 0)
+		return false;
+	return (double)(rxw_prng(&sim->prng) >> 11) / 9007199254740992.0 < probability;
+}
+
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+	va_list args;
+
+	if (sim->failure[0] != '\0')
+		return;
+	va_start(args, format);
+	vsnprintf(sim->failure, sizeof(sim->failure), format, args);
+	va_end(args);
+}
+
+static bool before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more)
+{
+	unsigned i = sim->events++;
+
+	if (sim->events > sim->events_size) {
+		sim->events_size = sim->events_size ? sim->events_size * 2 : 1024;
+		sim->heap = realloc(sim->heap, sim->events_size * sizeof(*sim->heap));
+		if (sim->heap == NULL)
+			abort();
+	}
+	sim->heap[i] = (struct sim_event){ at < sim->now ? sim->now : at, ++sim->order, kind, subject, more };
+	while (i > 0 && before(&sim->heap[i], &sim->heap[(i - 1) / 2])) {
+		struct sim_event t = sim->heap[i];
+
+		sim->heap[i] = sim->heap[(i - 1) / 2];
+		sim->heap[(i - 1) / 2] = t;
+		i = (i - 1) / 2;
+	}
+}
+
+bool sim_next_event(struct sim *sim, struct sim_event *event)
+{
+	unsigned i = 0;
+
+	if (sim->events == 0)
+		return false;
+	*event = sim->heap[0];
+	sim->heap[0] = sim->heap[--sim->events];
+	for (;;) {
+		unsigned child = 2 * i + 1, least = i;
+
+		if (child < sim->events && before(&sim->heap[child], &sim->heap[least]))
+			least = child;
+		if (child + 1 < sim->events && before(&sim->heap[child + 1], &sim->heap[least]))
+			least = child + 1;
+		if (least == i)
+			break;
+		struct sim_event t = sim->heap[i];
+
+		sim->heap[i] = sim->heap[least];
+		sim->heap[least] = t;
+		i = least;
+	}
+	sim->now = event->at;
+	sim->events_handled++;
+	return true;
+}
+
+static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length, uint64_t at)
+{
+	struct sim_datagram *d = malloc(sizeof(*d) + length);
+
+	if (d == NULL)
+		abort();
+	d->from = from;
+	d->to = from->client ? &sim->server : &sim->client;
+	d->length = length;
+	memcpy(d->bytes, bytes, length);
+	sim_at(sim, at, SIM_ARRIVAL, d->to, d);
+}
+
+void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length, bool fragment)
+{
+	struct sim_link *link = from->client ? &sim->setup.up : &sim->setup.down;
+	uint64_t at = sim->now;
+	bool late;
+
+	link->sent++;
+	if (sim->setup.trace && length >= 28) {
+		struct rxw_header h;
+
+		rxw_header_get(bytes, length, &h);
+		printf("%12.6f %s %s cid %08x call %u seq %u serial %u flags %02x len %u", (double)at / 1e9,
+		       from->client ? "->" : "<-", rxw_packet_type_name(h.type), h.cid, h.call, h.seq, h.serial, h.flags,
+		       length);
+		if (h.type == RXW_ACK) {
+			struct rxw_ack a;
+
+			if (rxw_ack_get(bytes + 28, length - 28, &a))
+				printf(" %s first %u n %u prev %u serial %u rwind %u", rxw_ack_reason_name(a.reason), a.first,
+				       a.count, a.previous, a.serial, a.rwind);
+		}
+		printf("\n");
+	}
+	if (length > link->mtu && !fragment) {
+		link->dropped++;
+		return;
+	}
+	if (link->burst_left > 0 || sim_chance(sim, link->loss)) {
+		if (link->burst_left > 0)
+			link->burst_left--;
+		else if (sim_chance(sim, link->burst))
+			link->burst_left = 9;
+		link->dropped++;
+		return;
+	}
+	if (link->rate != 0) {
+		uint64_t start = link->busy_until > at ? link->busy_until : at;
+
+		if ((start - at) * (link->rate / 1000) / 1000000 > link->queue) {
+			link->dropped++;
+			return;
+		}
+		link->busy_until = start + (uint64_t)(length + 28) * 1000000000ull / link->rate;
+		at = link->busy_until;
+	}
+	at += link->delay;
+	late = sim_chance(sim, link->reorder);
+	if (late)
+		at += 1 + sim_draw(sim, link->jitter);
+	else if (at < link->last_arrival)
+		at = link->last_arrival;
+	else
+		link->last_arrival = at;
+	deliver(sim, from, bytes, length, at);
+	link->delivered++;
+	if (sim_chance(sim, link->duplicate))
+		deliver(sim, from, bytes, length, at + sim_draw(sim, link->jitter + 1));
+}
+
+static void params_default(struct rxw_params *p)
+{
+	*p = (struct rxw_params){
+		.window = 255, .initial_window = 16, .mtu = 1444, .mtu_ceiling = 1444,
+		.dead = 12 * RXW_SEC, .server_idle = 60 * RXW_SEC, .ack_delay = 50 * RXW_MS,
+		.call_memory = 2 << 20, .conn_memory = 8 << 20, .peer_memory = 32 << 20,
+		.sendq_high = 512, .sendq_low = 256, .wake_packets = 64, .unread_packets = 256, .cc = &rxw_cc_reno,
+	};
+}
+
+void sim_default(struct sim_setup *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->up = s->down = (struct sim_link){ .delay = 50 * 1000, .jitter = RXW_MS, .mtu = 65507 };
+	params_default(&s->client);
+	params_default(&s->server);
+	s->security = &rxw_security_null_class;
+	s->connections = s->channels = s->calls = 1;
+	s->request = 100;
+	s->reply = 1 << 20;
+	s->batch = 32;
+	s->gro = true;
+	s->max_run = 45;
+	s->max_train = 45;
+	s->receive_wait = 20 * 1000;
+	s->wake_wait = 20 * 1000;
+	s->limit = 1000 * RXW_SEC;
+}
+
+static double pick(uint64_t *state, const double *of, unsigned n)
+{
+	return of[rxw_prng(state) % n];
+}
+
+static void random_link(struct sim_link *l, uint64_t *r)
+{
+	static const double losses[] = { 0, 0, 0.001, 0.01, 0.03, 0.05, 0.1 };
+	static const double doubles[] = { 0, 0, 0.001, 0.02 };
+	static const double orders[] = { 0, 0, 0.01, 0.1, 0.5 };
+	static const double delays[] = { 1e3, 1e4, 5e4, 2e5, 1e6, 1e7, 5e7, 1.5e8 };
+	static const double rates[] = { 0, 0, 1e6, 1e7, 1e8, 1e9 };
+
+	l->loss = pick(r, losses, 7);
+	l->duplicate = pick(r, doubles, 4);
+	l->reorder = pick(r, orders, 5);
+	l->delay = (uint64_t)pick(r, delays, 8);
+	l->jitter = l->delay / (1 + rxw_prng(r) % 4) + 1000;
+	l->rate = (uint64_t)pick(r, rates, 6);
+	l->queue = 20000 + rxw_prng(r) % 400000;
+	l->burst = rxw_prng(r) % 3 == 0 ? 0.2 : 0;
+}
+
+void sim_random(struct sim_setup *s, uint64_t seed)
+{
+	static const double windows[] = { 255, 255, 255, 128, 64, 32, 32, 16, 8, 5, 2, 1 };
+	static const double sizes[] = { 1, 100, 1416, 5000, 1e5, 4e5, 1e6 };
+	uint64_t r = seed * 0x9e3779b97f4a7c15ull + 1;
+
+	sim_default(s);
+	random_link(&s->up, &r);
+	random_link(&s->down, &r);
+	s->client.window = (uint16_t)pick(&r, windows, 12);
+	s->server.window = (uint16_t)pick(&r, windows, 12);
+	s->client.initial_window = s->client.window < 16 ? s->client.window : 16;
+	s->server.initial_window = s->server.window < 16 ? s->server.window : 16;
+	s->security = rxw_prng(&r) % 3 == 0 ? &rxw_security_test_class : &rxw_security_null_class;
+	s->connections = 1 + (unsigned)(rxw_prng(&r) % 4);
+	s->channels = 1 + (unsigned)(rxw_prng(&r) % 4);
+	s->calls = 1 + (unsigned)(rxw_prng(&r) % 3);
+	s->request = (uint64_t)pick(&r, sizes, 7);
+	s->reply = (uint64_t)pick(&r, sizes, 7);
+	s->vary = rxw_prng(&r) % 2;
+	s->batch = 1 + (unsigned)(rxw_prng(&r) % 64);
+	s->gro = rxw_prng(&r) % 4 != 0;
+	s->max_run = 1 + (unsigned)(rxw_prng(&r) % 45);
+	s->max_train = 1 + (unsigned)(rxw_prng(&r) % 45);
+	s->receive_wait = rxw_prng(&r) % 3 == 0 ? RXW_MS : 20000;
+	s->wake_wait = rxw_prng(&r) % 3 == 0 ? 2 * RXW_MS : 20000;
+	s->read_rate = rxw_prng(&r) % 4 == 0 ? 200000 + rxw_prng(&r) % 20000000 : 0;
+	s->send_failure = rxw_prng(&r) % 4 == 0 ? 0.05 : 0;
+	s->send_wait = rxw_prng(&r) % 2 == 0 ? 100000 : 0;
+	s->verdict_wait = rxw_prng(&r) % 2 == 0 ? RXW_MS : 0;
+	/* The whole work stays small enough for hundreds of seeds. */
+	uint64_t calls = (uint64_t)s->connections * s->channels * s->calls;
+
+	while (calls * (s->request + s->reply) > 3000000) {
+		s->request = s->request / 2 + 1;
+		s->reply = s->reply / 2 + 1;
+	}
+	if (s->up.rate != 0 && s->up.rate < 10000000)
+		s->request = s->request / 4 + 1;
+	if (s->down.rate != 0 && s->down.rate < 10000000)
+		s->reply = s->reply / 4 + 1;
+}
