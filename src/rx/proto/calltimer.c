@@ -201,6 +201,7 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 	if ((q->flight > 0 || q->lost > 0) && now >= rto_at(p, &probe)) {
 		if (probe) {
 			q->probe = q->probed = true;
+			q->base_at = now;
 			rxw_count(&out->stats->probes, 1);
 		} else {
 			timeout(p, out);

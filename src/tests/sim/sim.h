@@ -22,10 +22,10 @@ struct sim_link {
 	uint64_t rate;                   /* bytes per second, 0 = no limit */
 	uint64_t queue;                  /* bytes that may wait for the rate */
 	uint32_t mtu;                    /* larger datagrams vanish unless they may be fragmented */
-	double burst;                    /* probability that a loss begins a burst of 10 datagrams */
+	double burst;                    /* probability that a loss begins 20 ms in which all is lost */
 	/* state */
 	uint64_t busy_until, last_arrival;
-	unsigned burst_left;
+	uint64_t burst_until;
 	uint64_t sent, dropped, delivered;
 };
 

@@ -128,6 +128,8 @@ static void arm(struct sim_call *call)
 {
 	uint64_t at = rxw_pcall_deadline(&call->p);
 
+	if (at < call->node->sim->now)
+		at = call->node->sim->now;
 	if (at >= call->timer_set)
 		return;
 	call->timer_set = at;
@@ -139,6 +141,8 @@ static void arm_conn(struct sim_conn *c)
 {
 	uint64_t at = rxw_pconn_deadline(&c->p);
 
+	if (at < c->node->sim->now)
+		at = c->node->sim->now;
 	if (at >= c->timer_set)
 		return;
 	c->timer_set = at;

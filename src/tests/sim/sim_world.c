@@ -7,6 +7,8 @@
 
 #include "sim.h"
 
+#define BURST (20 * RXW_MS)
+
 uint64_t sim_draw(struct sim *sim, uint64_t below)
 {
 	return below == 0 ? 0 : rxw_prng(&sim->prng) % below;
@@ -123,11 +125,9 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 		link->dropped++;
 		return;
 	}
-	if (link->burst_left > 0 || sim_chance(sim, link->loss)) {
-		if (link->burst_left > 0)
-			link->burst_left--;
-		else if (sim_chance(sim, link->burst))
-			link->burst_left = 9;
+	if (at < link->burst_until || sim_chance(sim, link->loss)) {
+		if (at >= link->burst_until && sim_chance(sim, link->burst))
+			link->burst_until = at + BURST;
 		link->dropped++;
 		return;
 	}
