@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/wire.h"
 #include "harness.h"
 #include "proto/security.h"
 #include "streams.h"
@@ -302,4 +303,46 @@ int h_raw_socket(struct h_bed *bed)
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&bed->address, bed->address_len), 0);
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
 	return fd;
+}
+
+struct h_raw h_raw_request(uint8_t head[H_ASK_SIZE], enum h_op op, uint32_t cid)
+{
+	struct h_ask ask = { .op = op };
+
+	h_encode_ask(head, &ask);
+	return (struct h_raw){ .epoch = 0x80000123, .cid = cid, .call = 1, .seq = 1, .serial = 1,
+			       .type = RXW_DATA, .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET,
+			       .service = H_SERVICE, .body = head, .size = H_ASK_SIZE };
+}
+
+size_t h_raw_encode(uint8_t packet[2048], const struct h_raw *raw)
+{
+	struct rxw_header h = { .epoch = raw->epoch, .cid = raw->cid, .call = raw->call,
+				.seq = raw->seq, .serial = raw->serial, .type = raw->type,
+				.flags = raw->flags, .security = raw->security,
+				.service = raw->service };
+
+	ck_assert_uint_le(raw->size, 2048 - RXW_HEADER_SIZE);
+	rxw_header_put(packet, &h);
+	if (raw->size)
+		memcpy(packet + RXW_HEADER_SIZE, raw->body, raw->size);
+	return RXW_HEADER_SIZE + raw->size;
+}
+
+void h_raw_send(int fd, const struct h_raw *raw)
+{
+	uint8_t packet[2048];
+	size_t size = h_raw_encode(packet, raw);
+
+	ck_assert_int_eq(send(fd, packet, size, 0), (ssize_t)size);
+}
+
+ssize_t h_raw_receive(int fd, unsigned type, uint8_t packet[2048])
+{
+	for (;;) {
+		ssize_t n = recv(fd, packet, 2048, 0);
+
+		if (n < 0 || (n >= (ssize_t)RXW_HEADER_SIZE && packet[20] == type))
+			return n;
+	}
 }

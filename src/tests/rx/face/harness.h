@@ -118,4 +118,19 @@ uint64_t h_now_ms(void);
 /* A UDP socket that is connected to the server; its receive times out after 10 seconds. */
 int h_raw_socket(struct h_bed *bed);
 
+/* A packet made by hand; the body follows the header. */
+struct h_raw {
+	uint32_t epoch, cid, call, seq, serial;
+	uint8_t type, flags, security;
+	uint16_t service;
+	const void *body;
+	size_t size;
+};
+/* A whole small call in one packet of a client: call 1, DATA 1, the last. `head` is written. */
+struct h_raw h_raw_request(uint8_t head[H_ASK_SIZE], enum h_op op, uint32_t cid);
+size_t h_raw_encode(uint8_t packet[2048], const struct h_raw *raw);
+void h_raw_send(int fd, const struct h_raw *raw);
+/* The next packet of type `type`, others are passed over; -1 after 10 seconds without. */
+ssize_t h_raw_receive(int fd, unsigned type, uint8_t packet[2048]);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every switch with every other: a covering array of pairs; each row moves bulk both ways intact. */
+/* Every switch with every other: a covering array of pairs; each row moves bulk both ways. */
 #include <stdio.h>
 #include <string.h>
 

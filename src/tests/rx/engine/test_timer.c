@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers that fall silent: the dead time ends calls on both sides, and nothing is left behind. */
+#include <arpa/inet.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "tests/rx/face/harness.h"
+
+static struct h_bed bed;
+
+/* A port that takes packets and never answers. */
+static int silent_port(struct sockaddr_in *address)
+{
+	socklen_t length = sizeof(*address);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	*address = (struct sockaddr_in){ .sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)address, length), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)address, &length), 0);
+	return fd;
+}
+
+static rxw_connection *connect_to(const struct sockaddr_in *address)
+{
+	rxw_connection *c;
+
+	ck_assert_int_eq(rxw_connection_create(bed.client, (const struct sockaddr *)address,
+					       sizeof(*address), H_SERVICE, NULL, &c), 0);
+	return c;
+}
+
+START_TEST(peer_never_answers)
+{
+	struct sockaddr_in address;
+	int fd = silent_port(&address);
+	rxw_connection *connection;
+	enum rxw_origin origin;
+	rxw_call *call;
+	uint8_t byte;
+
+	h_open(&bed, &(struct h_options){ .client = "dead-ms=1000" });
+	connection = connect_to(&address);
+	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_DEAD);
+	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
+	ck_assert_uint_eq(h_stats(bed.client).calls_timed_out, 1);
+	/* Tried again before it was given up. */
+	ck_assert_uint_ge(h_stats(bed.client).retransmitted + h_stats(bed.client).packets_sent[2],
+			  1);
+	rxw_connection_release(connection);
+	h_close(&bed);
+	close(fd);
+}
+END_TEST
+
+/* It takes the request, says so, and is never heard of again. */
+START_TEST(peer_stops_answering)
+{
+	struct sockaddr_in address, from;
+	socklen_t length = sizeof(from);
+	int fd = silent_port(&address);
+	rxw_connection *connection;
+	uint8_t packet[2048], byte;
+	struct rxw_header h;
+	uint8_t ack[64] = { 0 };
+	struct rxw_ack a = { .first = 2, .reason = RXW_ACK_DELAY, .acks = ack, .max_mtu = 1444,
+			     .if_mtu = 1444, .rwind = 32, .jumbo_max = 1 };
+	uint8_t answer[RXW_ACK_MAX_SIZE];
+	rxw_call *call;
+	size_t size;
+
+	h_open(&bed, &(struct h_options){ .client = "dead-ms=1000" });
+	connection = connect_to(&address);
+	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	ck_assert_int_ge(recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length),
+			 RXW_HEADER_SIZE);
+	ck_assert(rxw_header_get(packet, RXW_HEADER_SIZE, &h));
+	a.serial = h.serial;
+	h.type = RXW_ACK;
+	h.flags = RXW_SLOW_START_OK;
+	h.seq = 0;
+	h.serial = 1;
+	rxw_header_put(answer, &h);
+	size = RXW_HEADER_SIZE + rxw_ack_put(answer + RXW_HEADER_SIZE, &a);
+	ck_assert_int_eq(sendto(fd, answer, size, 0, (struct sockaddr *)&from, length),
+			 (ssize_t)size);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_CALL_DEAD);
+	/* A silent peer was asked whether it lives. */
+	ck_assert_uint_ge(h_stats(bed.client).packets_sent[RXW_ACK], 1);
+	rxw_connection_release(connection);
+	h_close(&bed);
+	close(fd);
+}
+END_TEST
+
+static bool server_gave_up(void *arg)
+{
+	struct rxw_stats s = h_stats(bed.server);
+
+	(void)arg;
+	return s.calls_timed_out >= 1 && !s.calls_active && s.workers == s.workers_idle;
+}
+
+/* A client that asks for much and goes away: its call and its worker are free again. */
+START_TEST(client_goes_away)
+{
+	uint8_t head[H_ASK_SIZE], packet[2048];
+	struct h_raw raw = h_raw_request(head, H_SOURCE, 0x1000);
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .server = "dead-ms=1000" });
+	fd = h_raw_socket(&bed);
+	head[11] = 0x80; /* bytes = 2^39: more than is ever taken */
+	h_raw_send(fd, &raw);
+	ck_assert_int_gt(h_raw_receive(fd, RXW_DATA, packet), RXW_HEADER_SIZE);
+	h_wait_for(server_gave_up, NULL, "the server gives up a silent client");
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* A call that lasts longer than the dead time lives as long as both ends answer. */
+START_TEST(long_calls_live)
+{
+	uint64_t until;
+	rxw_connection *connection;
+	uint8_t byte;
+	rxw_call *call;
+
+	h_open(&bed, &(struct h_options){ .both = "dead-ms=1000" });
+	connection = h_connect(&bed, H_SERVICE);
+	call = h_begin(connection, &(struct h_ask){ .op = H_WAIT });
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	h_gate_arrived(&bed, 1);
+	for (until = h_now_ms() + 2500; h_now_ms() < until;)
+		usleep(100000);
+	ck_assert_int_eq(rxw_call_error(call, NULL), 0);
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* The network's report that nobody listens is a hint; the call ends by the dead time or before. */
+START_TEST(nobody_listens)
+{
+	struct sockaddr_in address;
+	int fd = silent_port(&address);
+	rxw_connection *connection;
+
+	close(fd);
+	h_open(&bed, &(struct h_options){ .client = "dead-ms=1000" });
+	connection = connect_to(&address);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = H_SOURCE, .bytes = 1 }),
+			 RXW_CALL_DEAD);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("timer");
+	TCase *tc = tcase_create("silence");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, peer_never_answers);
+	tcase_add_test(tc, peer_stops_answering);
+	tcase_add_test(tc, client_goes_away);
+	tcase_add_test(tc, long_calls_live);
+	tcase_add_test(tc, nobody_listens);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

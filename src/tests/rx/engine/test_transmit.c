@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trains that the kernel refuses: whatever the errno, all bytes arrive, none is sent twice. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/rx/face/harness.h"
+
+static const char *const errnos[] = { "EIO", "EINVAL", "EMSGSIZE", "ENOBUFS", "EPERM" };
+static const unsigned places[] = { 1, 2, 100 };
+#define CASES (5 * 3 * 2)
+
+static struct h_bed bed;
+
+static uint64_t packets(const struct rxw_stats *s)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 14; i++)
+		sum += s->packets_sent[i];
+	return sum;
+}
+
+/* The sender's figures: what floor 1 sent is what left, and what arrived is no more than that. */
+static void check_sender(rxw_endpoint *sender, rxw_endpoint *receiver, unsigned place, bool refusal)
+{
+	struct rxw_stats s = h_stats(sender), r = h_stats(receiver);
+
+	ck_assert_uint_le(s.datagrams_sent, packets(&s));
+	ck_assert_uint_le(r.packets_received[1], s.packets_sent[1]);
+	if (refusal) {
+		ck_assert_uint_ge(s.trains_sent, place - 1);
+		ck_assert_uint_eq(s.gso_fallbacks, 1);
+	} else {
+		ck_assert_uint_ge(s.trains_sent, place);
+		ck_assert_uint_ge(s.send_retries, 1);
+	}
+}
+
+/* One train is refused, by the server or by the client. EIO and EINVAL mean trains as such. */
+START_TEST(one_train_refused)
+{
+	const char *error = errnos[_i % 5];
+	unsigned place = places[_i / 5 % 3];
+	bool server = _i < CASES / 2, refusal = !strcmp(error, "EIO") || !strcmp(error, "EINVAL");
+	struct rxw_effective e = { .size = sizeof(e) };
+	struct h_options o = { .both = "window=32" };
+	rxw_connection *connection;
+	char inject[64];
+
+	snprintf(inject, sizeof(inject), "inject=gso:%s@%u", error, place);
+	*(server ? &o.server : &o.client) = inject;
+	h_open(&bed, &o);
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = server ? H_SOURCE : H_SINK,
+						       .bytes = 6u << 20, .seed = (uint32_t)_i });
+	if (e.gso)
+		check_sender(server ? bed.server : bed.client, server ? bed.client : bed.server,
+			     place, refusal);
+	if (e.gso && refusal)
+		ck_assert_uint_ge(bed.warnings, 1);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* From some train on all are refused: the rest of the stream goes out singly. */
+START_TEST(all_trains_refused)
+{
+	static const char *const rules[] = { "inject=gso:EIO@1+", "inject=gso:EINVAL@7+",
+					     "inject=gso:EMSGSIZE@30+" };
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .both = rules[_i] });
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 4u << 20 });
+	ck_assert_uint_le(h_stats(bed.server).gso_fallbacks, 1);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* Single sends fail now and then, of whatever packets they are. */
+START_TEST(single_sends_fail)
+{
+	static const char *const rules[] = {
+		"gso=off inject=send:ENOBUFS@1,send:EPERM@2,send:ENOBUFS@50",
+		"gso=off inject=send:EAGAIN@3,send:EAGAIN@4,send:EAGAIN@90",
+		"gso=off inject=send:ECONNREFUSED@1,send:EHOSTUNREACH@20",
+		"gso=off io=msg inject=send:EMSGSIZE@5,send:ENOMEM@60"
+	};
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .both = rules[_i] });
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 1u << 20 });
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* What the kernel refuses when the port is opened costs speed only. */
+START_TEST(refused_at_set_up)
+{
+	static const char *const rules[] = { "inject=gro:ENOPROTOOPT@0", "inject=gso:ENOPROTOOPT@0",
+					     "listeners=4 inject=steer:EPERM@0",
+					     "listeners=4 inject=reuseport:ENOPROTOOPT@0" };
+	struct rxw_effective e = { .size = sizeof(e) };
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .server = rules[_i] });
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	if (_i == 0)
+		ck_assert_int_eq(e.gro, 0);
+	if (_i == 1)
+		ck_assert_int_eq(e.gso, 0);
+	if (_i == 2)
+		ck_assert_int_eq(e.steer, RXW_STEER_HASH);
+	if (_i == 3)
+		ck_assert_uint_eq(e.listeners, 1);
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 1u << 20 });
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("transmit");
+	TCase *tc = tcase_create("faults");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, one_train_refused, 0, CASES);
+	tcase_add_loop_test(tc, all_trains_refused, 0, 3);
+	tcase_add_loop_test(tc, single_sends_fail, 0, 4);
+	tcase_add_loop_test(tc, refused_at_set_up, 0, 4);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
