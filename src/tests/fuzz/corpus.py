@@ -75,6 +75,27 @@ def trains():
     put("run", "jumbo", length(len(jumbo)) + jumbo + jumbo)
 
 
+def scripts():
+    """For fuzz_conn.c: set-up, then operations."""
+    data = lambda flags, seq, count, size: bytes([0, 1, flags, 4, count, size, seq]) + b"x" * min(size, 8)
+    ack = lambda reason, n, first: bytes([0, 2, 0x20, 0, 0, 37 + n, 0]) + bytes(
+        [0, 0, 0, 0, 0, 0, 0, first, 0, 0, 0, 0, 0, 0, 0, 0, reason, n]) + b"\1" * n + bytes(3) + (
+        word(1444) + word(1444) + word(255) + word(1))
+    read, reply, last, finish, pause = bytes([4]), bytes([5, 0x3c]), bytes([5, 1]), bytes([6, 0]), bytes([3, 2])
+    batch, begin = bytes([7]), bytes([8])
+    put("conn", "server-call", bytes([2]) + data(4, 4, 0, 8) + batch + read + last + finish + pause + ack(8, 0, 2))
+    put("conn", "server-bulk", bytes([6]) + data(0, 4, 15, 8) + batch + read + data(4, 4, 3, 8) + read
+        + reply * 4 + pause + ack(1, 8, 1) + ack(3, 9, 3) + last + finish + ack(9, 0, 7) * 3 + pause * 3)
+    put("conn", "server-gap", bytes([2]) + data(0, 6, 2, 8) + batch + data(4, 4, 1, 8) + read + last + finish)
+    put("conn", "client-call", bytes([3]) + begin + bytes([5, 1]) + pause + ack(1, 1, 1)
+        + data(4, 4, 0, 8) + read + finish)
+    put("conn", "client-bulk", bytes([7]) + begin + reply * 3 + ack(1, 4, 1) + ack(3, 20, 3) + bytes([3, 4])
+        + last + ack(9, 0, 7) + data(0, 4, 9, 8) + read + data(4, 4, 0, 8) + read + finish + begin)
+    put("conn", "aborted", bytes([3]) + begin + last + bytes([0, 4, 0, 4, 0, 4, 0]) + word(-455) + finish)
+    put("conn", "busy", bytes([3]) + begin + last + bytes([0, 3, 0, 4, 0, 0, 0]) + pause + bytes([3, 6]) * 3)
+    put("conn", "timers", bytes([2]) + data(4, 4, 0, 8) + read + last + finish + bytes([3, 3]) * 9 + bytes([3, 7]))
+
+
 def made():
     """Forms that were not recorded: old trailers, a full table, extremes."""
     fixed = word(0) + word(7) + word(6) + word(5)
@@ -109,4 +130,5 @@ if __name__ == "__main__":
     from_packets()
     made()
     trains()
+    scripts()
     from_requests()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: cutting of received trains into runs. The first two bytes are the length of a datagram in the train
- * (0: one datagram), the rest is the train. The runs must hold exactly the packets that a plain walk finds.
+ * Fuzz target: cutting of received trains into runs. The first two bytes are the length of a
+ * datagram in the train (0: one datagram), the rest is the train. The runs must hold exactly the
+ * packets that a plain walk finds.
  */
 
 #include "fuzz.h"
@@ -28,7 +29,8 @@ static bool walk_next(struct walk *w)
 	for (;;) {
 		uint32_t left, size;
 
-		if (w->jumbo.more && rxw_jumbo_next(&w->jumbo, &w->head, &w->payload, &w->size) == 1)
+		if (w->jumbo.more &&
+		    rxw_jumbo_next(&w->jumbo, &w->head, &w->payload, &w->size) == 1)
 			return true;
 		if (w->at >= w->length)
 			return false;
@@ -52,7 +54,8 @@ static void check_packet(const struct rxw_rxrun *run, uint32_t i, struct walk *w
 	FUZZ_CHECK(h.seq == w->head.seq && h.serial == w->head.serial && h.type == w->head.type);
 	FUZZ_CHECK(h.call == w->head.call && h.cid == w->head.cid && h.epoch == w->head.epoch);
 	FUZZ_CHECK(h.flags == w->head.flags && h.spare == w->head.spare);
-	FUZZ_CHECK(h.seq == run->head.seq + i && h.cid == run->head.cid && h.call == run->head.call);
+	FUZZ_CHECK(h.seq == run->head.seq + i && h.cid == run->head.cid &&
+		   h.call == run->head.call);
 	FUZZ_CHECK((run->or_flags & h.flags) == h.flags);
 	if (i + 1 == run->count)
 		FUZZ_CHECK(run->last_flags == h.flags);
