@@ -42,8 +42,11 @@ endif
 dist_check_SCRIPTS += $(check_scripts)
 TESTS += $(check_scripts)
 
+# Seconds for one program or script: what hangs has failed.
+TEST_LIMIT = 300
 TEST_EXTENSIONS = .sh
-SH_LOG_COMPILER = $(SHELL)
+LOG_COMPILER = timeout -k 10 $(TEST_LIMIT)
+SH_LOG_COMPILER = timeout -k 10 $(TEST_LIMIT) $(SHELL)
 
 AM_TESTS_ENVIRONMENT = \
 	export top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
