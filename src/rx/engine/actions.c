@@ -28,7 +28,7 @@ bool rxw_actions_full(const struct rxw_actions *a)
  * Who sends a window that opened. A writer inside write() looks again under the lock before it leaves, so it is left to it; anything looser than that would
  * hang. A writer that sleeps costs a wake-up: with `auto` the receiver does its work while it has nothing better to do.
  */
-static unsigned who_sends(struct rxw_actions *a, const struct rxw_call *call, bool dry)
+static unsigned who_sends(struct rxw_actions *a, struct rxw_call *call, bool dry)
 {
 	enum rxw_switch defer = a->shard->ep->config.defer;
 
@@ -38,7 +38,10 @@ static unsigned who_sends(struct rxw_actions *a, const struct rxw_call *call, bo
 	case RXW_WRITER_INSIDE:
 		return 0;
 	case RXW_WRITER_WAITING:
-		return defer == RXW_ON || !dry ? RXW_TODO_WAKE : RXW_TODO_SEND;
+		if (defer != RXW_ON && dry)
+			return RXW_TODO_SEND;
+		call->send_wanted = true;
+		return RXW_TODO_WAKE;
 	default:
 		return RXW_TODO_SEND;
 	}
@@ -50,6 +53,7 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 
 	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
 		todo |= RXW_TODO_WAKE;
+	call->quiet = (events & RXW_OUT_QUIET) && !(todo & RXW_TODO_WAKE);
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_TODO_WAKE;
 	if (events & RXW_OUT_SEND)
@@ -58,6 +62,8 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 		call->attached = true;
 		todo |= RXW_TODO_ATTACH;
 	}
+	if ((events & RXW_OUT_DONE) && !call->p.client)
+		rxw_workers_leave(call);
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
 	if ((todo & RXW_TODO_WAKE) && call->receiving && !rxw_receiving())
@@ -71,6 +77,16 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 			todo |= RXW_TODO_FD;
 	}
 	return todo;
+}
+
+void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call)
+{
+	unsigned todo = todo_of(a, call, RXW_OUT_READ, true);
+
+	if (!todo || a->count >= a->room)
+		return;
+	rxw_call_ref(call);
+	a->item[a->count++] = (struct rxw_action){ .call = call, .todo = todo };
 }
 
 void rxw_actions_collect(struct rxw_actions *a, bool dry)

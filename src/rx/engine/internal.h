@@ -25,6 +25,7 @@
 #define RXW_MAX_SERVICES 16
 #define RXW_CTL_ROOM 160       /* control packets of one receive batch */
 #define RXW_ACTIONS_ROOM 512
+#define RXW_OWING 128
 #define RXW_WHEEL_SLOTS 512    /* of 1 ms */
 
 struct rxw_engine {
@@ -59,6 +60,7 @@ struct rxw_workers {
 	pthread_cond_t gone;           /* a thread ended */
 	struct rxw_call *head, **tail; /* calls that wait, linked by work_next; one reference each */
 	unsigned waiting, waited;      /* now; ever */
+	_Atomic(unsigned) places;      /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
 	bool stop;
 	uint64_t executed;
@@ -129,6 +131,8 @@ struct rxw_shard {
 	struct rxw_pool *reserve_pool;
 	struct rxw_budget reserve_budget;
 	unsigned quiet;                /* receive calls in a row that brought nothing */
+	struct rxw_connection *owing[RXW_OWING]; /* what waits until the socket is dry; one reference each */
+	unsigned owing_count;
 	struct rxw_batch *batch;       /* scratch of listener.c */
 	struct rxw_wheel wheel;
 	uint64_t reaped_at;            /* ns */
@@ -162,6 +166,7 @@ struct rxw_connection {
 	struct rxw_service *service;   /* server; fixed */
 	pthread_cond_t channel_free;   /* client callers wait for a channel */
 	unsigned channel_waiters;      /* lock */
+	bool owing;                    /* in the list of some shard; lock */
 	bool released;                 /* client: the application gave it back; lock */
 	unsigned held;                 /* client: calls that the application has not ended; lock */
 	bool in_table;                 /* lock of the table's shard */
@@ -188,10 +193,12 @@ struct rxw_call {
 	unsigned sleepers;             /* threads in cond; lock */
 	bool receiving;                /* its waiting caller has the receive role; lock */
 	enum rxw_writer writer;        /* lock */
+	bool send_wanted;              /* a window is left to the writer that waits; lock */
 	bool ended;                    /* the application is through with it; lock */
 	bool attached;                 /* server: has a handler, or is queued for one; lock */
 	bool short_handler;            /* runs on the receiving thread: must not wait */
-	bool done_reported;
+	_Atomic(bool) placed;          /* counted in workers.places */
+	bool quiet;                    /* something to read, told when the socket is dry; lock */
 	uint64_t started, finished;    /* ns */
 
 	/* asynchronous form; lock */
@@ -338,6 +345,8 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 bool rxw_actions_full(const struct rxw_actions *a);
 /* With the connection's lock held, as the last thing before it is released. `dry`: the socket has nothing more. */
 void rxw_actions_collect(struct rxw_actions *a, bool dry);
+/* With the lock held: a call whose reader was left asleep while more was coming. */
+void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call);
 /* Without any lock. The record is empty and usable again afterwards. */
 void rxw_actions_run(struct rxw_actions *a);
 
@@ -363,7 +372,9 @@ void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count);
 /* --- worker.c --- */
 int rxw_workers_start(struct rxw_endpoint *ep);
 void rxw_workers_stop(struct rxw_endpoint *ep);
-bool rxw_workers_full(struct rxw_endpoint *ep);
+/* A place among the calls that wait for a worker; false: there is none. */
+bool rxw_workers_place(struct rxw_call *call);
+void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */
 void rxw_workers_add(struct rxw_call *call);
 void rxw_serve(struct rxw_call *call, bool on_receiver);

@@ -52,6 +52,15 @@ static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
 		s->rx_depth--;
 }
 
+/* Something of the connection waits until nothing more is to be received: a merged ACK, a reader's wake-up. */
+static bool waits_for_dry(const struct rxw_connection *c)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (c->p.channel[i] && rxw_call_of(c->p.channel[i])->quiet)
+			return true;
+	return rxw_pconn_owes(&c->p);
+}
+
 /* Runs that must be verified are looked at once the lock is released: sealing and verifying hold none. */
 static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a, bool dry)
 {
@@ -70,11 +79,42 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	}
 	rxw_pconn_batch_end(&c->p, dry, &a->out);
 	rxw_actions_collect(a, dry);
+	if (!dry && !c->owing && s->owing_count < RXW_OWING && waits_for_dry(c)) {
+		c->owing = true;
+		rxw_conn_ref(c);
+		s->owing[s->owing_count++] = c;
+	}
 	pthread_mutex_unlock(&c->lock);
 	for (int i = g->first; verify && i >= 0; i = b->run[i].next)
 		if (b->run[i].run.count)
 			rxw_verify_run(s, c, &b->run[i].run);
 	rxw_conn_unref(c);
+}
+
+/* The socket is dry: what was put off until then is done now. */
+static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
+{
+	for (unsigned i = 0; i < s->owing_count; i++) {
+		struct rxw_connection *c = s->owing[i];
+
+		if (rxw_actions_full(a))
+			rxw_actions_run(a);
+		pthread_mutex_lock(&c->lock);
+		c->owing = false;
+		rxw_pconn_batch_end(&c->p, true, &a->out);
+		for (unsigned k = 0; k < 4; k++) {
+			struct rxw_call *call = c->p.channel[k] ? rxw_call_of(c->p.channel[k]) : NULL;
+
+			if (!call || !call->quiet)
+				continue;
+			call->quiet = false;
+			rxw_actions_readable(a, call);
+		}
+		rxw_actions_collect(a, true);
+		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unref(c);
+	}
+	s->owing_count = 0;
 }
 
 static void handle_groups(struct rxw_shard *s, struct rxw_actions *a, bool dry)
@@ -226,7 +266,7 @@ static int receive(struct rxw_shard *s, unsigned room)
 	uint64_t now = rxw_now(), next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
-	if (next <= now || atomic_load(&s->txq_any))
+	if (next <= now || s->owing_count || atomic_load(&s->txq_any))
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	if (!quiet && next != UINT64_MAX && next - now >= ACTIVE_SLEEP_US * 1000ull) {
 		n = spin(s, room);
@@ -254,6 +294,13 @@ void rxw_shard_poll(struct rxw_shard *s)
 		s->quiet = 0;
 		rxw_actions_init(&a, s, true);
 		handle_batch(s, (unsigned)n, reserve, (unsigned)n < room, &a);
+		if ((unsigned)n < room)
+			settle_owing(s, &a);
+		rxw_actions_run(&a);
+		now = a.out.now;
+	} else if (s->owing_count) {
+		rxw_actions_init(&a, s, true);
+		settle_owing(s, &a);
 		rxw_actions_run(&a);
 		now = a.out.now;
 	} else {

@@ -39,6 +39,7 @@ void rxw_call_unref(struct rxw_call *call)
 
 	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	rxw_workers_leave(call);
 	rxw_stream_fini(call);
 	rxw_pcall_fini(&call->p);
 	if (call->fd >= 0)
@@ -77,12 +78,14 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 	struct rxw_connection *c = rxw_conn_of(p);
 	struct rxw_call *call;
 
-	if (rxw_workers_full(c->ep) && !(c->service->flags & RXW_SERVICE_SHORT))
-		return NULL;
 	call = rxw_call_create(c, 0);
 	if (!call)
 		return NULL;
 	call->short_handler = c->service->flags & RXW_SERVICE_SHORT;
+	if (!call->short_handler && !rxw_workers_place(call)) {
+		rxw_call_unref(call);
+		return NULL;
+	}
 	return &call->p;
 }
 

@@ -162,5 +162,7 @@ void rxw_shard_stop(struct rxw_shard *s)
 	rxw_io_wake(s->sock);
 	pthread_join(s->listener, NULL);
 	s->listener_started = false;
+	while (s->owing_count)
+		rxw_conn_unref(s->owing[--s->owing_count]);
 	rxw_timer_forget_all(s);
 }

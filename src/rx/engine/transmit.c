@@ -102,7 +102,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 	if (call->tx_claimed) {
 		call->tx_again = true;
 	} else if (left_to_writer(call)) {
-		wake = true;
+		call->send_wanted = wake = true;
 	} else {
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
 			struct rxw_train *t = &b->train[b->count];

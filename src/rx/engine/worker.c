@@ -11,7 +11,7 @@ static bool may_take(const struct rxw_workers *w, const struct rxw_call *call)
 
 	if (s->workers_max && s->workers >= s->workers_max)
 		return false;
-	if (!(s->flags & RXW_SERVICE_SHORT) && w->threads - w->idle + w->reserved >= w->max && w->reserved)
+	if (!(s->flags & RXW_SERVICE_SHORT) && w->reserved && w->threads - w->idle + w->reserved > w->max)
 		return false;
 	return true;
 }
@@ -28,6 +28,7 @@ static struct rxw_call *take(struct rxw_workers *w)
 		if (!*at)
 			w->tail = at;
 		w->waiting--;
+		rxw_workers_leave(call);
 		call->conn->service->workers++;
 		return call;
 	}
@@ -126,15 +127,27 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 	pthread_mutex_unlock(&w->lock);
 }
 
-bool rxw_workers_full(struct rxw_endpoint *ep)
+/* Calls of one batch are all made before the first is queued, so the bound is kept when they are made. */
+bool rxw_workers_place(struct rxw_call *call)
 {
+	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool full;
+	bool placed;
 
 	pthread_mutex_lock(&w->lock);
-	full = w->waiting >= ep->config.queue;
+	placed = atomic_load(&w->places) <
+		 (uint64_t)ep->config.queue + w->max - (w->threads - w->idle);
+	if (placed)
+		atomic_fetch_add(&w->places, 1);
 	pthread_mutex_unlock(&w->lock);
-	return full;
+	atomic_store(&call->placed, placed);
+	return placed;
+}
+
+void rxw_workers_leave(struct rxw_call *call)
+{
+	if (atomic_exchange(&call->placed, false))
+		atomic_fetch_sub(&call->conn->ep->workers.places, 1);
 }
 
 void rxw_workers_add(struct rxw_call *call)

@@ -52,10 +52,13 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 		rxw_call_ref(made); /* the channel's */
 		r = rxw_pconn_begin(&c->p, &made->p, rxw_now());
 		c->p.hard = hard;
-		if (r)
+		if (r) {
 			rxw_call_unref(made);
-		else
+		} else {
+			c->held++;
+			rxw_count(&rxw_home(c)->stats.calls_started, 1);
 			rxw_timer_update(made);
+		}
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (r) {
@@ -101,6 +104,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
 	call->ended = true;
+	c->held--;
 	call->writer = RXW_WRITER_GONE;
 	call->callback_pending = false;
 	result = call->p.error;

@@ -319,7 +319,7 @@ static bool in_use(struct rxw_endpoint *ep)
 				struct rxw_connection *c = rxw_conn_of(p);
 
 				pthread_mutex_lock(&c->lock);
-				used |= p->client && (!c->released || !rxw_pconn_idle(p));
+				used |= p->client && (!c->released || c->held);
 				pthread_mutex_unlock(&c->lock);
 			}
 		pthread_mutex_unlock(&s->lock);

@@ -15,9 +15,35 @@ static bool can_write(const struct rxw_call *call)
 	return call->p.error || rxw_pcall_writable(&call->p);
 }
 
+/* A writer that waits for room is also woken to send what an ACK let go. */
+static bool may_go_on(const struct rxw_call *call)
+{
+	return call->send_wanted || can_write(call);
+}
+
 static bool must_not_wait(const struct rxw_call *call)
 {
 	return call->short_handler && rxw_receiving();
+}
+
+/* With the lock held, until there is room. What is left to the waiting writer it sends in between. */
+static void wait_and_send(struct rxw_call *call)
+{
+	for (;;) {
+		struct rxw_shard *s;
+
+		rxw_wait(call, may_go_on);
+		if (!call->send_wanted)
+			return;
+		call->send_wanted = false;
+		if (can_write(call))
+			return; /* on the way out of write() it looks again */
+		pthread_mutex_unlock(&call->conn->lock);
+		s = rxw_tx_queue(call);
+		if (s)
+			rxw_tx_run(s);
+		pthread_mutex_lock(&call->conn->lock);
+	}
 }
 
 /* Wait for room in the send queue, unless `force`. 0, -RXW_EAGAIN or -RXW_ECALL. */
@@ -40,7 +66,7 @@ static int wait_room(struct rxw_call *call, bool force)
 			pthread_mutex_unlock(&c->lock);
 			rxw_actions_run(&a);
 			pthread_mutex_lock(&c->lock);
-			rxw_wait(call, can_write);
+			wait_and_send(call);
 			call->writer = RXW_WRITER_INSIDE;
 		}
 	}
@@ -113,6 +139,14 @@ static int seal(struct rxw_call *call, uint16_t count, uint16_t last_data)
 	return 0;
 }
 
+/* Lock held: the handler is through. */
+static void settle_server(struct rxw_call *call, uint64_t now)
+{
+	call->writer = RXW_WRITER_GONE;
+	call->ended = true;
+	call->finished = now;
+}
+
 /*
  * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay with the writer.
  */
@@ -156,6 +190,11 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	}
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
+	if (last && !c->p.client && !r) {
+		/* Before the packet can leave: a quick client's next call must not find this one at work. */
+		settle_server(call, a.out.now);
+		rxw_pcall_finish(&call->p, &a.out);
+	}
 	rxw_actions_collect(&a, false);
 	pthread_mutex_unlock(&c->lock);
 	rxw_actions_run(&a);
@@ -378,7 +417,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	pthread_mutex_lock(&call->conn->lock);
 	call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
 	pthread_mutex_unlock(&call->conn->lock);
-	return r;
+	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 
 int rxw_call_flush(rxw_call *call)
@@ -407,15 +446,17 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 	struct rxw_connection *c = call->conn;
 	struct rxw_actions a;
 
-	if (!code)
-		rxw_stream_flush(call, true);
+	if (!code) {
+		int r = rxw_stream_flush(call, true);
+
+		if (!r)
+			return;
+		code = r == -RXW_ECALL ? RXW_CALL_DEAD : RXW_USER_ABORT;
+	}
 	rxw_actions_init(&a, rxw_home(c), false);
 	pthread_mutex_lock(&c->lock);
-	call->writer = RXW_WRITER_GONE;
-	call->ended = true;
-	call->finished = a.out.now;
-	if (code)
-		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	settle_server(call, a.out.now);
+	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
 	rxw_actions_collect(&a, false);
 	rxw_timer_update(call);
