@@ -27,7 +27,7 @@ struct reader {
 	bool parked;                /* no channel was free; under the lock of the bench */
 	_Atomic uint64_t bytes, calls;
 
-	pthread_mutex_t lock;       /* of `call`, against the thread that aborts */
+	pthread_mutex_t lock;       /* of `call`, against the thread that aborts, and calls back */
 	rxw_call *call;
 };
 
@@ -268,15 +268,21 @@ static int open_readers(struct bench *b)
 {
 	struct copy *copy = b->copy;
 	uint64_t size = b->object.status.length;
+	pthread_mutexattr_t recursive;
 
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	for (size_t i = 0; i < b->count; i++) {
+		b->readers[i].bench = b;
+		pthread_mutex_init(&b->readers[i].lock, &recursive);
+	}
+	pthread_mutexattr_destroy(&recursive);
 	for (size_t i = 0; i < b->count; i++) {
 		struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
 						.fs_port = copy->fs_port, .config = &copy->config };
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 
-		r->bench = b;
-		pthread_mutex_init(&r->lock, NULL);
 		tools_histogram_init(&r->latency);
 		/* Spread over the file, so that not all read the same bytes at the same time. */
 		r->next = size / b->count * i / b->range * b->range;

@@ -41,7 +41,7 @@ struct slot {
 	_Atomic uint64_t bytes, calls; /* written by the slot, read by reports */
 	atomic_bool parked;     /* waits for a free channel */
 
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;   /* recursive: an abort may call back on the thread that aborts */
 	rxw_call *call;         /* written by the slot under the lock */
 };
 
@@ -348,6 +348,7 @@ static void *slot_thread(void *arg)
 struct perf_runner *perf_runner_new(const struct perf_load *load)
 {
 	struct perf_runner *r = calloc(1, sizeof(*r));
+	pthread_mutexattr_t recursive;
 	pthread_condattr_t attr;
 
 	if (!r)
@@ -372,14 +373,17 @@ struct perf_runner *perf_runner_new(const struct perf_load *load)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->wake, &attr);
 	pthread_condattr_destroy(&attr);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	for (uint64_t i = 0; i < load->slots; i++) {
 		struct slot *s = &r->slots[i];
 
 		s->runner = r;
 		s->connection = load->connections[i / load->per_connection];
 		s->calls_left = load->calls_per_slot;
-		pthread_mutex_init(&s->lock, NULL);
+		pthread_mutex_init(&s->lock, &recursive);
 	}
+	pthread_mutexattr_destroy(&recursive);
 	return r;
 }
 
