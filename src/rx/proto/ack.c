@@ -217,8 +217,6 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 	if (!a->now && a->unacked < half && (a->unacked < 2 || !dry)) {
 		uint64_t wait = a->unacked < 2 ? p->conn->params->ack_delay : OWED_LIMIT;
 
-		if (a->unacked < 2)
-			a->reason = RXW_ACK_DELAY;
 		p->timer.ack = rxw_min64(p->timer.ack, out->now + wait);
 		return;
 	}
@@ -229,7 +227,8 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
-	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->timer.final_ack;
+	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->timer.final_ack ||
+		    (a->reason == RXW_ACK_IDLE && a->unacked < 2);
 
 	rxw_ack_write(p, late ? RXW_ACK_DELAY : a->reason, late ? 0 : a->serial, p->rx.next, out);
 }

@@ -240,7 +240,8 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 	if (ack->trailer_words >= 2)
 		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu, memory_order_relaxed);
 	if (ack->trailer_words >= 3) {
-		uint32_t window = rxw_max32(rxw_min32(ack->rwind, p->conn->params->window), 1);
+		/* Our own limit is on what is in flight, by the congestion window; see there. */
+		uint32_t window = rxw_max32(rxw_min32(ack->rwind, RXW_MAX_ACKS), 1);
 
 		if (ack->trailer_words >= 4 || window < q->window)
 			q->window = window;

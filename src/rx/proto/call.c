@@ -45,7 +45,7 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 	p->number = number;
 	p->state = c->client ? RXW_CS_ACTIVE : RXW_CS_PRECALL;
 	seed_from_peer(p, now);
-	rxw_sendq_init(&p->tx, rxw_min32(window, c->params->window), now);
+	rxw_sendq_init(&p->tx, window, now);
 	rxw_recvq_init(&p->rx, c->params);
 	if (c->pressed && !rxw_peer_proven(c->peer, now)) {
 		p->rx.window = rxw_min32(p->rx.window, PRESSED_WINDOW);

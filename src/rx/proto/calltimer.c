@@ -86,7 +86,7 @@ static uint64_t transmit_deadline(const struct rxw_pcall *p, uint64_t now)
 		return at;
 	if (q->busy_since != 0)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
-	if (q->proof_asked != 0)
+	if (q->proof_asked != 0 && !rxw_peer_proven(p->conn->peer, now))
 		return p->timer.reach;
 	if (q->flight > 0 || q->lost > 0)
 		at = rto_at(p, &probe);
@@ -183,9 +183,9 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 	if (!rxw_pcall_may_transmit(p) || q->una == q->end)
 		return;
 	if (q->proof_asked != 0) {
-		if (now < p->timer.reach)
-			return;
 		if (!rxw_peer_proven(p->conn->peer, now)) {
+			if (now < p->timer.reach)
+				return;
 			/* Ask again, with the patience of a retransmission. */
 			p->timer.reach = now + rxw_rtt_rto(&p->rtt, 0, ++q->backoff);
 			if (p->timer.unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out))

@@ -141,8 +141,10 @@ static uint32_t proof_limit(struct rxw_pcall *p, uint32_t n, uint32_t stride, st
 	if (p->conn->client)
 		return n;
 	allowance = rxw_peer_allowance(peer, out->now);
-	if (allowance == UINT64_MAX)
+	if (allowance == UINT64_MAX) {
+		p->tx.proof_asked = 0; /* another connection of the address proved it, maybe */
 		return n;
+	}
 	each = stride + rxw_peer_overhead(peer);
 	if (allowance / each < n)
 		n = (uint32_t)(allowance / each);

@@ -359,8 +359,9 @@ static void arrival(struct sim_node *node, struct sim_datagram *d)
 	struct sim *sim = node->sim;
 
 	if (node->queue_tail == node->queue_size) {
-		memmove(node->queue, node->queue + node->queue_head,
-			(node->queue_tail - node->queue_head) * sizeof(*node->queue));
+		if (node->queue_head > 0)
+			memmove(node->queue, node->queue + node->queue_head,
+				(node->queue_tail - node->queue_head) * sizeof(*node->queue));
 		node->queue_tail -= node->queue_head;
 		node->queue_head = 0;
 		if (node->queue_tail * 2 >= node->queue_size) {
