@@ -186,7 +186,8 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 	}
 	if (text[0] == '/')
 		return walk_error(w, name, "a symbolic link that leads out of the volume");
-	n = snprintf(rest, sizeof(rest), "%s/%s", text, w->rest);
+	/* No slash at the end of what had none: it would ask for a directory. */
+	n = snprintf(rest, sizeof(rest), "%s%s%s", text, *w->rest ? "/" : "", w->rest);
 	if (n < 0 || (size_t)n >= sizeof(rest))
 		return walk_error(w, name, "the path is too long");
 	memcpy(w->rest, rest, (size_t)n + 1);

@@ -15,7 +15,7 @@ client() {
 		return 1
 	}
 	[ ! -s "$work/err" ] || fail "$what: said $(head -n 1 "$work/err")"
-	want "$work/out" drops 0
+	want "$work/out" mismatches 0
 	grep -q '"server": {' "$work/out" || fail "$what: no figures of the server"
 }
 
