@@ -49,6 +49,7 @@ src_tests_tools_test_wire_SOURCES = \
 src_tests_tools_test_wire_LDADD = $(tools_test_libs)
 
 # Programs against each other on loopback.
+check_scripts += src/tests/tools/afscp.sh
 check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/rxperf.sh
