@@ -14,6 +14,8 @@
 extern const char fuzz_name[];
 /* Longest input that replay.c makes. */
 extern const size_t fuzz_max;
+/* Time of a run, in units of that of a small parser: replay.c makes so many times fewer. */
+extern const unsigned fuzz_cost;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,6 +11,7 @@
 
 const char fuzz_name[] = "abort";
 const size_t fuzz_max = 16;
+const unsigned fuzz_cost = 1;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,6 +9,7 @@
 
 const char fuzz_name[] = "ack";
 const size_t fuzz_max = 1500;
+const unsigned fuzz_cost = 1;
 
 static void check_trailer(const struct rxw_ack *a)
 {

@@ -16,6 +16,7 @@
 
 const char fuzz_name[] = "conn";
 const size_t fuzz_max = 1200;
+const unsigned fuzz_cost = 8;
 
 #define EPOCH   0x80000077u
 #define CID     0x00001000u

@@ -9,6 +9,7 @@
 
 const char fuzz_name[] = "debug";
 const size_t fuzz_max = 320;
+const unsigned fuzz_cost = 1;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,6 +7,7 @@
 
 const char fuzz_name[] = "jumbo";
 const size_t fuzz_max = 8 * 1416;
+const unsigned fuzz_cost = 8;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

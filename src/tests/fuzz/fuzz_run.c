@@ -13,6 +13,7 @@
 
 const char fuzz_name[] = "run";
 const size_t fuzz_max = 6000;
+const unsigned fuzz_cost = 8;
 
 struct walk {
 	const uint8_t *train;

@@ -12,6 +12,7 @@
 
 const char fuzz_name[] = "xdr";
 const size_t fuzz_max = 512;
+const unsigned fuzz_cost = 1;
 
 static bool operation(struct rxw_xdr *x, uint8_t op)
 {

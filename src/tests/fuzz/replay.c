@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 {
 	const char *runs_text = getenv("RXW_FUZZ_RUNS"), *seed_text = getenv("RXW_TEST_SEED");
 	const char *keep = getenv("RXW_FUZZ_KEEP");
-	unsigned long runs = runs_text ? strtoul(runs_text, NULL, 0) : RUNS;
+	unsigned long runs = runs_text ? strtoul(runs_text, NULL, 0) : RUNS / fuzz_cost;
 	uint64_t state = seed_text ? strtoull(seed_text, NULL, 0) : 0x5278ull;
 	uint8_t *work = malloc(fuzz_max);
 	char folder[1024];
