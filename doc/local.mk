@@ -4,9 +4,6 @@
 dist_doc_DATA += doc/soname.md doc/architecture.md doc/performance.md doc/embedding.md
 
 dist_man_MANS += \
-	doc/man/afscp.1 \
-	doc/man/rxperf.1 \
-	doc/man/rxwire.conf.5 \
 	doc/man/rxw_call_begin.3 \
 	doc/man/rxw_call_set_callback.3 \
 	doc/man/rxw_config_init.3 \
