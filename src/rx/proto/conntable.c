@@ -11,7 +11,7 @@
 
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 {
-	t->slot = calloc(FIRST_SIZE, sizeof(struct rxw_pconn *));
+	t->slot = rxw_table_alloc(FIRST_SIZE, sizeof(struct rxw_pconn *));
 	if (t->slot == NULL)
 		return -RXW_ENOMEM;
 	t->size = FIRST_SIZE;
@@ -23,7 +23,7 @@ int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 
 void rxw_conntable_fini(struct rxw_conntable *t)
 {
-	free(t->slot);
+	rxw_table_free(t->slot);
 	t->slot = NULL;
 	t->size = t->count = 0;
 }
@@ -37,7 +37,7 @@ static struct rxw_pconn **head(struct rxw_pconn **slot, unsigned size, const uin
 static void grow(struct rxw_conntable *t)
 {
 	unsigned size = t->size * 2;
-	struct rxw_pconn **slot = calloc(size, sizeof(struct rxw_pconn *));
+	struct rxw_pconn **slot = rxw_table_alloc(size, sizeof(struct rxw_pconn *));
 
 	if (slot == NULL)
 		return; /* longer chains, no more */
@@ -49,7 +49,7 @@ static void grow(struct rxw_conntable *t)
 			c->hash_next = *to;
 			*to = c;
 		}
-	free(t->slot);
+	rxw_table_free(t->slot);
 	t->slot = slot;
 	t->size = size;
 }

@@ -18,13 +18,13 @@ struct rxw_peer_table {
 
 struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory)
 {
-	struct rxw_peer_table *t = calloc(1, sizeof(*t));
+	struct rxw_peer_table *t = rxw_table_alloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return NULL;
-	t->slot = calloc(FIRST_SIZE, sizeof(*t->slot));
+	t->slot = rxw_table_alloc(FIRST_SIZE, sizeof(*t->slot));
 	if (t->slot == NULL) {
-		free(t);
+		rxw_table_free(t);
 		return NULL;
 	}
 	t->size = FIRST_SIZE;
@@ -41,16 +41,16 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t)
 	for (unsigned i = 0; i < t->size; i++)
 		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
 			next = p->hash_next;
-			free(p);
+			rxw_table_free(p);
 		}
-	free(t->slot);
-	free(t);
+	rxw_table_free(t->slot);
+	rxw_table_free(t);
 }
 
 static void grow(struct rxw_peer_table *t)
 {
 	unsigned size = t->size * 2;
-	struct rxw_peer **slot = calloc(size, sizeof(*slot));
+	struct rxw_peer **slot = rxw_table_alloc(size, sizeof(*slot));
 
 	if (slot == NULL)
 		return; /* longer chains, no more */
@@ -62,7 +62,7 @@ static void grow(struct rxw_peer_table *t)
 			p->hash_next = *to;
 			*to = p;
 		}
-	free(t->slot);
+	rxw_table_free(t->slot);
 	t->slot = slot;
 	t->size = size;
 }
@@ -77,7 +77,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 			rxw_peer_ref(p);
 			return p;
 		}
-	p = calloc(1, sizeof(*p));
+	p = rxw_table_alloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	if (t->count >= t->size)
@@ -117,7 +117,7 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 			}
 			*at = p->hash_next;
 			t->count--;
-			free(p);
+			rxw_table_free(p);
 		}
 }
 
