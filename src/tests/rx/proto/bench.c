@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For tests of floor 1: one end of connections, packets made by hand, what it sends caught, the clock by hand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+static const uint64_t key[2] = { 1, 2 };
+
+static struct rxw_pcall *new_call(struct bench_conn *c)
+{
+	struct bench_call *call = calloc(1, sizeof(*call));
+
+	ck_assert_ptr_nonnull(call);
+	call->bench = c->bench;
+	call->refs = 1;
+	c->bench->live_calls++;
+	return &call->p;
+}
+
+static struct rxw_pcall *call_new(struct rxw_pconn *p)
+{
+	struct bench_conn *c = (struct bench_conn *)p;
+
+	return c->bench->refuse_calls ? NULL : new_call(c);
+}
+
+static void call_hold(struct rxw_pcall *p)
+{
+	((struct bench_call *)p)->refs++;
+}
+
+static void call_drop(struct rxw_pcall *p)
+{
+	struct bench_call *call = (struct bench_call *)p;
+
+	ck_assert_uint_gt(call->refs, 0);
+	if (--call->refs > 0)
+		return;
+	call->bench->live_calls--;
+	rxw_pcall_fini(p);
+	free(call);
+}
+
+static struct rxw_pool *pool_of(struct rxw_pconn *c)
+{
+	return ((struct bench_conn *)c)->bench->pool;
+}
+
+static const struct rxw_proto_ops bench_ops = { call_new, call_hold, call_drop, pool_of };
+
+void bench_init(struct bench *b, bool client)
+{
+	memset(b, 0, sizeof(*b));
+	b->client = client;
+	b->auto_attach = b->auto_send = true;
+	b->security = &rxw_security_null_class;
+	b->params = (struct rxw_params){
+		.window = 255, .initial_window = 16, .mtu = 1444, .mtu_ceiling = 1444, .dead = 12 * RXW_SEC,
+		.server_idle = 60 * RXW_SEC, .ack_delay = 50 * RXW_MS, .call_memory = 2 << 20, .conn_memory = 8 << 20,
+		.peer_memory = 32 << 20, .sendq_high = 512, .sendq_low = 256, .wake_packets = 64, .unread_packets = 256,
+		.cc = &rxw_cc_reno,
+	};
+	rxw_budget_init(&b->budget, 256 << 20);
+	b->pool = rxw_pool_create(&b->budget, 1 << 20, 16);
+	b->peers = rxw_peer_table_create(key, b->params.peer_memory);
+	ck_assert_ptr_nonnull(b->pool);
+	ck_assert_ptr_nonnull(b->peers);
+	ck_assert_int_eq(rxw_conntable_init(&b->table, key), 0);
+	b->out.now = 1000 * RXW_SEC;
+	b->out.stats = &b->stats;
+	b->out.ctl = b->ctl;
+	b->out.ctl_room = 64;
+}
+
+void bench_free(struct bench *b)
+{
+	struct rxw_pcall *list = b->out.touched;
+
+	while (list != NULL) {
+		struct rxw_pcall *next = list->out_next;
+
+		call_drop(list);
+		list = next;
+	}
+	for (struct bench_conn *c = b->conns, *next; c != NULL; c = next) {
+		next = c->next;
+		rxw_conntable_remove(&b->table, &c->p);
+		ck_assert_int_eq(atomic_load(&c->p.memory.used) == 0 || c->p.channel[0] || c->p.channel[1] || c->p.channel[2] ||
+				 c->p.channel[3], 1);
+		rxw_pconn_fini(&c->p, b->out.now);
+		free(c);
+	}
+	ck_assert_uint_eq(b->live_calls, 0);
+	ck_assert_uint_eq(rxw_pool_live(b->pool), 0);
+	rxw_conntable_fini(&b->table);
+	rxw_peer_table_destroy(b->peers);
+	rxw_pool_destroy(b->pool);
+}
+
+struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, unsigned port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct bench_conn *c = calloc(1, sizeof(*c));
+	struct rxw_path path = { 0 };
+
+	ck_assert_ptr_nonnull(c);
+	in.sin_addr.s_addr = htonl(0x0a000002);
+	rxw_addr_set(&path.peer, (struct sockaddr *)&in, sizeof(in));
+	c->bench = b;
+	ck_assert_int_eq(rxw_pconn_init(&c->p, &b->params, &bench_ops, rxw_peer_get(b->peers, &path.peer, b->out.now), &path,
+					epoch, cid, BENCH_SERVICE, b->security, b->client, b->out.now), 0);
+	ck_assert_int_eq(rxw_conntable_insert(&b->table, &c->p), 0);
+	c->next = b->conns;
+	b->conns = c;
+	return c;
+}
+
+struct bench_call *bench_begin(struct bench *b, struct bench_conn *c)
+{
+	struct rxw_pcall *p = new_call(c);
+	int result = rxw_pconn_begin(&c->p, p, b->out.now);
+
+	if (result != 0) {
+		call_drop(p);
+		return NULL;
+	}
+	return (struct bench_call *)p;
+}
+
+static void catch(struct bench *b, const struct rxw_path *path, const uint8_t *bytes, uint32_t length, uint32_t padding,
+		  bool train)
+{
+	struct bench_packet *k = &b->sent[b->count++];
+
+	ck_assert_uint_lt(b->count, 512);
+	ck_assert_uint_le(length, sizeof(k->bytes));
+	memset(k, 0, sizeof(*k));
+	k->at = b->out.now;
+	k->length = length;
+	k->padding = padding;
+	k->train = train;
+	k->port = rxw_addr_port(&path->peer);
+	memcpy(k->bytes, bytes, length);
+	ck_assert(rxw_header_get(k->bytes, length, &k->h));
+	if (k->h.type == RXW_ACK)
+		ck_assert(rxw_ack_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, &k->ack));
+	if (k->h.type == RXW_ABORT)
+		ck_assert(rxw_abort_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, &k->code));
+}
+
+unsigned bench_send(struct bench_call *call)
+{
+	struct bench *b = call->bench;
+	struct rxw_train train;
+	uint64_t not_before;
+	unsigned n = 0;
+
+	while (rxw_pcall_train(&call->p, 64, &train, &not_before, &b->out) == RXW_TRAIN_READY) {
+		for (unsigned i = 0; i < train.count; i++) {
+			uint32_t size = i + 1u == train.count ? train.length - i * train.segment : train.segment;
+
+			catch(b, &call->p.conn->path, train.data + (size_t)i * train.segment, size, 0, true);
+		}
+		n += train.count;
+		rxw_pcall_train_done(&call->p, &train, train.count, 0, &b->out);
+	}
+	return n;
+}
+
+void bench_settle(struct bench *b)
+{
+	while (b->out.ctl_count > 0 || b->out.touched != NULL) {
+		struct rxw_pcall *list = b->out.touched;
+
+		for (unsigned i = 0; i < b->out.ctl_count; i++)
+			catch(b, &b->ctl[i].path, b->ctl[i].bytes, b->ctl[i].length, b->ctl[i].padding, false);
+		b->out.ctl_count = 0;
+		b->out.touched = NULL;
+		while (list != NULL) {
+			struct bench_call *call = (struct bench_call *)list;
+			uint32_t events = list->out_events;
+
+			list->out_linked = false;
+			list->out_events = 0;
+			list = list->out_next;
+			call->events |= events;
+			if ((events & RXW_OUT_ATTACH) && b->auto_attach)
+				rxw_pcall_attach(&call->p, &b->out);
+			if (b->on_events != NULL)
+				b->on_events(call, events);
+			if ((events & RXW_OUT_SEND) && b->auto_send)
+				bench_send(call);
+			call_drop(&call->p);
+		}
+	}
+}
+
+void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length, uint32_t segment)
+{
+	struct rxw_buf *buf = rxw_buf_get(b->pool);
+	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_rxrun run;
+	uint32_t at = 0;
+
+	ck_assert_ptr_nonnull(buf);
+	memcpy(buf->data, bytes, length);
+	while (rxw_run_next(buf, &c->p.path, length, segment, &at, &jumbo, &run, &b->stats) == 1)
+		if (rxw_pconn_input(&c->p, &run, &b->out) == RXW_INPUT_VERIFY) {
+			struct rxw_security *s = c->p.security;
+			bool good = true;
+
+			for (unsigned i = 0; i < run.count; i++) {
+				uint8_t *d = run.data + (size_t)i * run.stride;
+				struct rxw_seal_info info = { run.head.epoch, run.head.cid, run.head.call,
+							      run.head.seq + i, run.head.security, !c->p.client };
+				size_t offset, size = (i + 1u == run.count ? run.last_size : run.stride) - RXW_HEADER_SIZE;
+
+				good &= s->ops->verify(s, c->p.sec, &info, d + RXW_HEADER_SIZE, size, rxw_get16(d + 24),
+						       &offset, &size) == 0;
+			}
+			if (!good)
+				continue;
+			run.verified = true;
+			run.sec_head = s->ops->head;
+			run.sec_tail = s->ops->tail;
+			ck_assert_int_eq(rxw_pconn_input(&c->p, &run, &b->out), RXW_INPUT_DONE);
+		}
+	rxw_buf_unref(buf);
+}
+
+void bench_end(struct bench *b, struct bench_conn *c, bool dry)
+{
+	rxw_pconn_batch_end(&c->p, dry, &b->out);
+	bench_settle(b);
+}
+
+void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length, uint32_t segment)
+{
+	bench_feed(b, c, bytes, length, segment);
+	bench_end(b, c, true);
+}
+
+static uint32_t header(struct bench *b, uint8_t *to, unsigned type, uint32_t call, uint32_t seq, unsigned flags)
+{
+	struct rxw_header h = {
+		.epoch = BENCH_EPOCH, .cid = BENCH_CID, .call = call, .seq = seq, .serial = ++b->serial, .type = (uint8_t)type,
+		.flags = (uint8_t)(flags | (b->client ? 0 : RXW_CLIENT_INITIATED)), .security = b->security->ops->index,
+		.service = BENCH_SERVICE,
+	};
+
+	rxw_header_put(to, &h);
+	return RXW_HEADER_SIZE;
+}
+
+uint32_t bench_header(struct bench *b, uint8_t *to, unsigned type, uint32_t call, unsigned flags)
+{
+	return header(b, to, type, call, 0, flags);
+}
+
+uint32_t bench_data(struct bench *b, uint8_t *to, uint32_t call, uint32_t seq, unsigned flags, uint32_t payload)
+{
+	header(b, to, RXW_DATA, call, seq, flags);
+	for (uint32_t i = 0; i < payload; i++)
+		to[RXW_HEADER_SIZE + i] = (uint8_t)(seq + i);
+	return RXW_HEADER_SIZE + payload;
+}
+
+uint32_t bench_ack(struct bench *b, uint8_t *to, uint32_t call, uint32_t first, uint32_t serial, unsigned reason,
+		   unsigned flags, const char *acks, uint32_t rwind)
+{
+	uint8_t table[RXW_MAX_ACKS];
+	struct rxw_ack ack = {
+		.first = first, .previous = first - 1, .serial = serial, .reason = (uint8_t)reason, .acks = table,
+		.count = (uint8_t)strlen(acks), .max_mtu = 1444, .if_mtu = 1444, .rwind = rwind, .jumbo_max = 1,
+	};
+
+	for (unsigned i = 0; i < ack.count; i++)
+		table[i] = acks[i] == '1';
+	header(b, to, RXW_ACK, call, 0, flags | RXW_SLOW_START_OK);
+	return RXW_HEADER_SIZE + (uint32_t)rxw_ack_put(to + RXW_HEADER_SIZE, &ack);
+}
+
+void bench_get_data(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t seq, unsigned flags, uint32_t payload)
+{
+	uint8_t packet[2048];
+	uint32_t size = bench_data(b, packet, call, seq, flags, payload);
+
+	bench_input(b, c, packet, size, size);
+}
+
+void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t first, uint32_t serial, unsigned reason,
+		   const char *acks, uint32_t rwind)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size = bench_ack(b, packet, call, first, serial, reason, 0, acks, rwind);
+
+	bench_input(b, c, packet, size, size);
+}
+
+void bench_write(struct bench_call *call, unsigned packets, uint32_t payload, bool last)
+{
+	struct bench *b = call->bench;
+	struct rxw_txrun run = { .stride = (uint16_t)(RXW_HEADER_SIZE + payload), .count = (uint16_t)packets, .last = last };
+	uint32_t seq = rxw_pcall_next_seq(&call->p);
+
+	run.last_size = run.stride;
+	run.buf = rxw_buf_get(b->pool);
+	ck_assert_ptr_nonnull(run.buf);
+	run.data = run.buf->data;
+	for (unsigned i = 0; i < packets; i++) {
+		uint8_t *d = run.data + (size_t)i * run.stride;
+
+		memset(d, 0, RXW_HEADER_SIZE);
+		for (uint32_t k = 0; k < payload; k++)
+			d[RXW_HEADER_SIZE + k] = (uint8_t)(seq + i + k);
+	}
+	ck_assert_int_eq(rxw_pcall_push(&call->p, &run, &b->out), 0);
+	bench_settle(b);
+}
+
+unsigned bench_read(struct bench_call *call)
+{
+	struct rxw_rxpiece pieces[64];
+	unsigned packets = 0, n = rxw_pcall_take(&call->p, pieces, 64);
+
+	for (unsigned i = 0; i < n; i++) {
+		packets += pieces[i].count;
+		rxw_buf_unref(pieces[i].buf);
+	}
+	rxw_pcall_consumed(&call->p, packets, &call->bench->out);
+	rxw_pcall_read_pause(&call->p, &call->bench->out);
+	bench_settle(call->bench);
+	return packets;
+}
+
+/* The earliest deadline of all calls and connections; runs it when `run`. */
+static uint64_t timers(struct bench *b, bool run)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (struct bench_conn *c = b->conns; c != NULL; c = c->next) {
+		if (run && rxw_pconn_deadline(&c->p) <= b->out.now)
+			rxw_pconn_timer(&c->p, &b->out);
+		least = rxw_min64(least, rxw_pconn_deadline(&c->p));
+		for (unsigned i = 0; i < 4; i++) {
+			struct rxw_pcall *p = c->p.channel[i];
+
+			if (p == NULL)
+				continue;
+			if (run && rxw_pcall_deadline(p) <= b->out.now)
+				rxw_pcall_timer(p, &b->out);
+			least = rxw_min64(least, rxw_pcall_deadline(p));
+		}
+	}
+	if (run)
+		bench_settle(b);
+	return least;
+}
+
+void bench_pass(struct bench *b, uint64_t ns)
+{
+	uint64_t end = b->out.now + ns;
+	unsigned rounds = 0;
+
+	for (;;) {
+		uint64_t at = timers(b, false);
+
+		if (at > end)
+			break;
+		ck_assert_msg(++rounds < 100000, "timers that never end");
+		if (at > b->out.now)
+			b->out.now = at;
+		timers(b, true);
+	}
+	b->out.now = end;
+}
+
+struct bench_packet *bench_next(struct bench *b)
+{
+	return b->next < b->count ? &b->sent[b->next++] : NULL;
+}
+
+struct bench_packet *bench_expect(struct bench *b, unsigned type)
+{
+	struct bench_packet *k = bench_next(b);
+
+	ck_assert_msg(k != NULL, "no %s was sent", rxw_packet_type_name(type));
+	ck_assert_msg(k->h.type == type, "%s was sent instead of %s", rxw_packet_type_name(k->h.type),
+		      rxw_packet_type_name(type));
+	return k;
+}
+
+int bench_main(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}
