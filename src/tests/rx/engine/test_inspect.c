@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* VERSION and DEBUG: answers to what inspection tools ask, and to whom nothing is said. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/debugfmt.h"
+#include "engine/internal.h"
+#include "tests/rx/face/harness.h"
+
+static struct h_bed bed;
+static int fd;
+
+static void set_up(void)
+{
+	h_open(&bed, NULL);
+	fd = h_raw_socket(&bed);
+}
+
+static void tear_down(void)
+{
+	close(fd);
+	h_close(&bed);
+}
+
+/* As the field's tool asks: epoch 999, cid 0, a counter, flags 5. */
+static struct h_raw question(uint8_t type, const void *body, size_t size)
+{
+	static uint32_t counter;
+
+	return (struct h_raw){ .epoch = 999, .call = ++counter, .type = type,
+			       .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET, .body = body,
+			       .size = size };
+}
+
+/* Ask, and check the header of the answer. Returns the size of its body, which is at out + 28. */
+static size_t ask(uint32_t type, uint32_t index, uint8_t out[2048])
+{
+	uint8_t body[8], sent[2048];
+	struct h_raw raw;
+	ssize_t n;
+
+	rxw_put32(body, type);
+	rxw_put32(body + 4, index);
+	raw = question(RXW_DEBUG, body, sizeof(body));
+	h_raw_encode(sent, &raw);
+	h_raw_send(fd, &raw);
+	n = h_raw_receive(fd, RXW_DEBUG, out);
+	ck_assert_int_ge(n, RXW_HEADER_SIZE);
+	ck_assert_uint_eq(out[21], RXW_LAST_PACKET);
+	sent[21] = out[21];
+	ck_assert(!memcmp(sent, out, RXW_HEADER_SIZE));
+	return (size_t)n - RXW_HEADER_SIZE;
+}
+
+START_TEST(version)
+{
+	struct h_raw raw = question(RXW_VERSION, "", 1);
+	uint8_t out[2048];
+	char text[66] = "rxwire test";
+
+	h_raw_send(fd, &raw);
+	ck_assert_int_eq(h_raw_receive(fd, RXW_VERSION, out), RXW_HEADER_SIZE + 65);
+	ck_assert(!memcmp(out + RXW_HEADER_SIZE, text, 65));
+	ck_assert_uint_eq(out[21], RXW_LAST_PACKET);
+	raw.flags = 0; /* an answer, or a NAT keepalive: nothing comes back */
+	h_raw_send(fd, &raw);
+	raw = question(RXW_DEBUG, "", 0);
+	raw.flags = 0;
+	h_raw_send(fd, &raw);
+	ck_assert_uint_eq(ask(99, 0, out), 8); /* the next answer is to this one */
+	ck_assert_uint_eq(h_stats(bed.server).version_answers, 1);
+	ck_assert_uint_eq(h_stats(bed.server).debug_answers, 1);
+}
+END_TEST
+
+START_TEST(bad_type)
+{
+	uint8_t out[2048];
+	struct h_raw raw = question(RXW_DEBUG, "\0\0\0", 3);
+
+	ck_assert_uint_eq(ask(99, 0, out), 8);
+	ck_assert_uint_eq(rxw_get32(out + 28), (uint32_t)-8);
+	ck_assert_uint_eq(rxw_get32(out + 32), (uint32_t)-8);
+	h_raw_send(fd, &raw); /* shorter than a question */
+	ck_assert_int_eq(h_raw_receive(fd, RXW_DEBUG, out), RXW_HEADER_SIZE + 8);
+}
+END_TEST
+
+START_TEST(basic_statistics)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct rxw_debug_stats v;
+	uint8_t out[2048];
+	size_t n;
+
+	for (int i = 0; i < 5; i++)
+		h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+	n = ask(RXW_DEBUG_STATS, 0, out);
+	ck_assert_uint_eq(n, 56);
+	ck_assert_uint_eq(out[28 + 14], 'S');
+	ck_assert(rxw_debug_stats_get(out + 28, n, &v));
+	ck_assert_uint_eq(v.calls_executed, 5);
+	ck_assert_uint_eq(v.waiting, 0);
+	ck_assert_uint_gt(v.packets, 0);
+	ck_assert_uint_le(v.free_packets, v.packets);
+	ck_assert_uint_ge(v.used_fds, 1);
+}
+END_TEST
+
+/* All connections of a kind by their index; returns how many. */
+static unsigned list(uint32_t type, struct rxw_debug_conn v[16])
+{
+	uint8_t out[2048];
+
+	for (unsigned i = 0; i < 16; i++) {
+		size_t n = ask(type, i, out);
+
+		ck_assert_uint_eq(n, 176);
+		ck_assert(rxw_debug_conn_get(out + 28, n, &v[i]));
+		if (v[i].cid == 0xffffffff)
+			return i;
+	}
+	ck_abort_msg("the list has no end");
+}
+
+START_TEST(connections)
+{
+	rxw_connection *idle[4], *busy = h_connect(&bed, H_SERVICE);
+	const struct sockaddr_in *in;
+	struct sockaddr_storage client;
+	socklen_t length = sizeof(client);
+	struct rxw_debug_conn v[16];
+	rxw_call *call;
+
+	for (int i = 0; i < 4; i++) {
+		idle[i] = h_connect(&bed, H_SERVICE);
+		h_good_call(&bed, idle[i], &(struct h_ask){ .op = H_PING });
+	}
+	call = h_begin(busy, &(struct h_ask){ .op = H_WAIT });
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	h_gate_arrived(&bed, 1);
+	ck_assert_int_eq(rxw_endpoint_address(bed.client, &client, &length), 0);
+	in = (const struct sockaddr_in *)&client;
+	ck_assert_uint_eq(list(RXW_DEBUG_ALLCONN, v), 5);
+	for (int i = 0; i < 5; i++) {
+		ck_assert_uint_eq(v[i].type, 1);
+		ck_assert_uint_eq(v[i].security, 0);
+		ck_assert_uint_eq(v[i].sec_type, 1);
+		ck_assert_uint_eq(v[i].port, ntohs(in->sin_port));
+		ck_assert(!memcmp(v[i].host, &in->sin_addr, 4));
+		ck_assert_uint_ne(v[i].cid, 0);
+		ck_assert_uint_ne(v[i].epoch & 0x80000000, 0);
+		ck_assert_uint_ge(v[i].serial, 1);
+		for (int k = 0; k < i; k++)
+			ck_assert_uint_ne(v[k].cid, v[i].cid);
+	}
+	ck_assert_uint_eq(list(RXW_DEBUG_CONN, v), 1);
+	ck_assert_uint_eq(v[0].call_state[0], RXW_CS_ACTIVE);
+	ck_assert_uint_eq(v[0].call_mode[0], 2);
+	ck_assert_uint_eq(v[0].call[0], 1);
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		rxw_connection_release(idle[i]);
+	rxw_connection_release(busy);
+}
+END_TEST
+
+START_TEST(negative_index)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct rxw_debug_conn v;
+	uint8_t out[2048];
+
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_uint_eq(ask(RXW_DEBUG_ALLCONN, 0x80000000, out), 176);
+	ck_assert(rxw_debug_conn_get(out + 28, 176, &v));
+	ck_assert_uint_eq(v.cid, 0xffffffff);
+	ck_assert_uint_eq(ask(RXW_DEBUG_ALLCONN, 0x7fffffff, out), 176);
+	ck_assert(rxw_debug_conn_get(out + 28, 176, &v));
+	ck_assert_uint_eq(v.cid, 0xffffffff);
+	ck_assert_uint_eq(ask(RXW_DEBUG_PEER, 0xffffffff, out), 132);
+	ck_assert_uint_eq(rxw_get32(out + 28), 0xffffffff);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+START_TEST(peers)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct rxw_debug_peer v;
+	uint8_t out[2048];
+
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	ck_assert_uint_eq(ask(RXW_DEBUG_PEER, 0, out), 132);
+	ck_assert(rxw_debug_peer_get(out + 28, 132, &v));
+	ck_assert_uint_eq(v.host[0], 127);
+	ck_assert_uint_ne(v.port, 0);
+	ck_assert_uint_ge(v.refs, 1);
+	ck_assert_uint_ge(v.mtu, 548);
+	ck_assert_uint_ge(v.bytes_received, 100000);
+	ck_assert_uint_ge(v.bytes_sent, 100000);
+	ck_assert_uint_ge(v.sent, 70);
+	ck_assert_uint_eq(ask(RXW_DEBUG_PEER, 1, out), 132);
+	ck_assert_uint_eq(rxw_get32(out + 28), 0xffffffff);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+START_TEST(rx_statistics)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct rxw_debug_rxstats v;
+	struct rxw_stats s;
+	uint8_t out[2048];
+
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	s = h_stats(bed.server);
+	ck_assert_uint_eq(ask(RXW_DEBUG_RXSTATS, 0, out), 284);
+	ck_assert(rxw_debug_rxstats_get(out + 28, 284, &v));
+	ck_assert_uint_eq(v.word[11], s.packets_received[1]);
+	ck_assert_uint_eq(v.word[24], v.word[11]);
+	ck_assert_uint_ge(v.word[18], 1); /* this question */
+	ck_assert_uint_ge(v.word[28], s.packets_sent[1]);
+	ck_assert_uint_eq(v.word[45], v.word[28]);
+	ck_assert_uint_eq(v.word[56], 1);
+	ck_assert_uint_eq(v.word[57], 0);
+	ck_assert_uint_eq(v.word[58], 1);
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/* ---- who is answered: questions from elsewhere, put to rxw_inspect() by hand ---- */
+
+static struct rxw_ctl ctl;
+
+static bool from_elsewhere(uint8_t type, const char *asker, const char *asked)
+{
+	uint8_t packet[RXW_HEADER_SIZE + 8] = { 0 };
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(7003) };
+	struct rxw_rxrun run = { .data = packet, .stride = sizeof(packet), .count = 1,
+				 .last_size = sizeof(packet), .size = sizeof(packet) };
+	struct rxw_path path = { .ifindex = 0 };
+
+	inet_pton(AF_INET, asker, &sa.sin_addr);
+	ck_assert(rxw_addr_set(&path.peer, (struct sockaddr *)&sa, sizeof(sa)));
+	inet_pton(AF_INET, asked, &sa.sin_addr);
+	sa.sin_port = 0;
+	ck_assert(rxw_addr_set(&path.local, (struct sockaddr *)&sa, sizeof(sa)));
+	run.head = (struct rxw_header){ .epoch = 999, .type = type, .flags = RXW_CLIENT_INITIATED };
+	run.path = &path;
+	rxw_header_put(packet, &run.head);
+	rxw_put32(packet + RXW_HEADER_SIZE, RXW_DEBUG_ALLCONN);
+	memset(&ctl, 0xee, sizeof(ctl));
+	return rxw_inspect(&bed.server->shard[0], &run, rxw_now(), &ctl);
+}
+
+static void with(const char *tunables)
+{
+	h_open(&bed, &(struct h_options){ .server = tunables });
+}
+
+START_TEST(who_may_ask)
+{
+	uint64_t refused;
+
+	with("debug-clients=local version-rate=1000");
+	ck_assert(!from_elsewhere(RXW_DEBUG, "192.0.2.1", "192.0.2.9"));
+	ck_assert(from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
+	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.9", "192.0.2.9"));
+	ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.3", "192.0.2.9"));
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_ACCESS], 1);
+	h_close(&bed);
+	with("debug-clients=off version-rate=1000");
+	ck_assert(!from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
+	ck_assert(from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
+	h_close(&bed);
+	with("debug-clients=192.0.2.0/28 version-rate=1000");
+	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.15", "198.51.100.1"));
+	ck_assert(!from_elsewhere(RXW_DEBUG, "192.0.2.16", "198.51.100.1"));
+	ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
+	refused = h_stats(bed.server).drops[RXW_DROP_ACCESS];
+	ck_assert_uint_eq(refused, 1);
+	h_close(&bed);
+	with("debug-clients=any version-rate=1000");
+	ck_assert(from_elsewhere(RXW_DEBUG, "203.0.113.7", "198.51.100.1"));
+	ck_assert_uint_eq(ctl.length, RXW_HEADER_SIZE + 176);
+	ck_assert(!ctl.client);
+	ck_assert_uint_eq(ctl.padding, 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* A second's worth at once, then no more; and askers on this host are not counted. */
+START_TEST(rates)
+{
+	unsigned answered[2] = { 0, 0 };
+	uint64_t began;
+
+	with("debug-clients=any version-rate=50");
+	began = h_now_ms();
+	for (int i = 0; i < 400; i++)
+		answered[i & 1] += from_elsewhere(i & 1 ? RXW_VERSION : RXW_DEBUG, "192.0.2.1",
+						  "192.0.2.9");
+	ck_assert_uint_ge(answered[0] + answered[1], 50);
+	ck_assert_uint_le(answered[0] + answered[1], 51 + (h_now_ms() - began) / 20);
+	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_RATE], 1);
+	for (int i = 0; i < 400; i++)
+		ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
+	h_close(&bed);
+	with("debug-clients=any version-rate=0");
+	ck_assert(!from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
+	h_close(&bed);
+}
+END_TEST
+
+/* Connection ids, with which a call could be forged, are for askers on this host only. */
+START_TEST(ids_stay_here)
+{
+	rxw_connection *connection;
+	struct rxw_debug_conn v;
+
+	with("debug-clients=any listeners=1");
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.1", "192.0.2.9"));
+	ck_assert(rxw_debug_conn_get(ctl.bytes + RXW_HEADER_SIZE, 176, &v));
+	ck_assert_uint_eq(v.cid, 0);
+	ck_assert_uint_eq(v.epoch, 0);
+	ck_assert_uint_eq(v.type, 1);
+	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.9", "192.0.2.9"));
+	ck_assert(rxw_debug_conn_get(ctl.bytes + RXW_HEADER_SIZE, 176, &v));
+	ck_assert_uint_ne(v.cid, 0);
+	ck_assert_uint_ne(v.epoch, 0);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("inspect");
+	TCase *live = tcase_create("live"), *access_case = tcase_create("access");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(live, 60);
+	tcase_add_checked_fixture(live, set_up, tear_down);
+	tcase_add_test(live, version);
+	tcase_add_test(live, bad_type);
+	tcase_add_test(live, basic_statistics);
+	tcase_add_test(live, connections);
+	tcase_add_test(live, negative_index);
+	tcase_add_test(live, peers);
+	tcase_add_test(live, rx_statistics);
+	suite_add_tcase(s, live);
+	tcase_add_test(access_case, who_may_ask);
+	tcase_add_test(access_case, rates);
+	tcase_add_test(access_case, ids_stay_here);
+	suite_add_tcase(s, access_case);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
