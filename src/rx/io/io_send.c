@@ -183,9 +183,11 @@ static int submit_fragment(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 	int r;
 
 	pthread_mutex_lock(&s->lock);
+	atomic_fetch_add(&s->switched, 1);
 	(void)rxw_io_sock_fragment(s, true);
 	r = s->fault_count ? submit_injected(s, out, flags) : s->backend->send(s, out, 1, flags);
 	(void)rxw_io_sock_fragment(s, false);
+	atomic_fetch_add(&s->switched, 1);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -197,6 +199,19 @@ static int submit(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
 	if (s->fault_count)
 		return submit_injected(s, out, flags);
 	return s->backend->send(s, out, out->n, flags);
+}
+
+/*
+ * The socket was switched by another thread while this one sent: what was refused may have been
+ * refused for that. Waits until it is as usual again.
+ */
+static bool was_switched(struct rxw_io_sock *s, unsigned before, bool fragment)
+{
+	if (fragment || (before % 2 == 0 && atomic_load(&s->switched) == before))
+		return false;
+	pthread_mutex_lock(&s->lock);
+	pthread_mutex_unlock(&s->lock);
+	return true;
 }
 
 /* The entry at the cursor is done with, well or badly. */
@@ -287,6 +302,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 	for (unsigned i = 0; i < count; i++)
 		tx[i].error = tx[i].sent_segments = 0;
 	while (c.entry < count) {
+		unsigned switched;
 		int r;
 
 		build(s, &out, &c);
@@ -296,6 +312,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 			next_entry(&c);
 			continue;
 		}
+		switched = atomic_load(&s->switched);
 		r = submit(s, &out, flags);
 		if (r > 0) {
 			advance(s, &c, &out, (unsigned)r);
@@ -313,7 +330,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 				while (c.entry < count)
 					tx[c.entry++].error = EAGAIN;
 			}
-		} else if (r != -EINTR) {
+		} else if (r != -EINTR && !was_switched(s, switched, out.piece[0].fragment)) {
 			failed(s, &c, &out.piece[0], r ? -r : EIO);
 		}
 	}

@@ -128,6 +128,7 @@ struct rxw_io_sock {
 	_Atomic(bool) errors_pending;
 	_Atomic(unsigned) warned;  /* bits: enum rxw_io_warning */
 
+	_Atomic(unsigned) switched; /* changes of the fragmentation mode; odd: not as usual */
 	pthread_mutex_t lock;
 	_Atomic(unsigned) refused_count;
 	struct rxw_io_refusal refused[RXW_IO_REFUSED];

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,7 +30,7 @@ struct wire {
 	double loss, reorder, duplicate; /* parts of one */
 	double rate_bps;                 /* 0: no limit */
 	unsigned queue;                  /* packets that may wait for the rate */
-	unsigned largest;                /* bytes; longer packets vanish silently. 0: no limit */
+	bool mute;                       /* reports of routers vanish: a black hole */
 	uint64_t seed;
 };
 
@@ -49,7 +50,7 @@ struct state {
 	struct packet *heap;
 	size_t count, room;
 	uint64_t number, random;
-	uint64_t forwarded, lost, reordered, duplicated, too_long, overflowed;
+	uint64_t forwarded, lost, reordered, duplicated, muted, overflowed;
 };
 
 static volatile sig_atomic_t stop;
@@ -171,6 +172,15 @@ static struct packet pop(struct state *s)
 	return first;
 }
 
+/* ICMP that says a packet did not arrive or was too big. */
+static bool is_report(const uint8_t *data, uint32_t length)
+{
+	if (length > 20 && data[0] >> 4 == 4)
+		return data[9] == IPPROTO_ICMP;
+	/* Of ICMPv6 only errors: their types are below 128. */
+	return length > 40 && data[0] >> 4 == 6 && data[6] == IPPROTO_ICMPV6 && data[40] < 128;
+}
+
 /* What the wire does with one packet. */
 static void take(struct state *s, int to, const uint8_t *data, uint32_t length, uint64_t now)
 {
@@ -178,8 +188,8 @@ static void take(struct state *s, int to, const uint8_t *data, uint32_t length, 
 	uint64_t due = now;
 	double delay = w->delay_ms;
 
-	if (w->largest && length > w->largest) {
-		s->too_long++;
+	if (w->mute && is_report(data, length)) {
+		s->muted++;
 		return;
 	}
 	if (chance(s) < w->loss) {
@@ -281,7 +291,7 @@ static void parse(struct wire *w, int argc, char **argv)
 		{ "jitter", 1, NULL, 'j' },    { "loss", 1, NULL, 'l' },
 		{ "reorder", 1, NULL, 'r' },   { "duplicate", 1, NULL, 'u' },
 		{ "rate", 1, NULL, 't' },      { "queue", 1, NULL, 'q' },
-		{ "largest", 1, NULL, 'g' },   { "seed", 1, NULL, 's' },
+		{ "mute", 0, NULL, 'M' },      { "seed", 1, NULL, 's' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int c;
@@ -300,7 +310,7 @@ static void parse(struct wire *w, int argc, char **argv)
 		case 'u': w->duplicate = number("--duplicate", optarg, 100) / 100; break;
 		case 't': w->rate_bps = number("--rate", optarg, 1e6) * 1e6; break;
 		case 'q': w->queue = (unsigned)number("--queue", optarg, 1e6); break;
-		case 'g': w->largest = (unsigned)number("--largest", optarg, 65535); break;
+		case 'M': w->mute = true; break;
 		case 's': w->seed = (uint64_t)number("--seed", optarg, 1e15); break;
 		default: exit(2);
 		}
@@ -310,7 +320,7 @@ static void parse(struct wire *w, int argc, char **argv)
 			"  [--name-a DEVICE] [--name-b DEVICE] [--mtu BYTES] [--delay MS]\n"
 			"  [--jitter MS] [--loss PERCENT] [--reorder PERCENT]\n"
 			"  [--duplicate PERCENT] [--rate MBIT/S]\n"
-			"  [--queue PACKETS] [--largest BYTES] [--seed N]\n");
+			"  [--queue PACKETS] [--mute] [--seed N]\n");
 		exit(2);
 	}
 }
@@ -330,10 +340,10 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	serve(&s);
-	printf("forwarded %llu lost %llu reordered %llu duplicated %llu too_long %llu "
+	printf("forwarded %llu lost %llu reordered %llu duplicated %llu muted %llu "
 	       "overflowed %llu\n",
 	       (unsigned long long)s.forwarded, (unsigned long long)s.lost,
 	       (unsigned long long)s.reordered, (unsigned long long)s.duplicated,
-	       (unsigned long long)s.too_long, (unsigned long long)s.overflowed);
+	       (unsigned long long)s.muted, (unsigned long long)s.overflowed);
 	return 0;
 }
