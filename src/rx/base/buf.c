@@ -343,13 +343,3 @@ void rxw_buf_unref(struct rxw_buf *b)
 		buf_release(b);
 	pool_unref(pool);
 }
-
-void *rxw_table_alloc(size_t count, size_t size)
-{
-	return calloc(count, size);
-}
-
-void rxw_table_free(void *memory)
-{
-	free(memory);
-}

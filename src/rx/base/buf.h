@@ -71,8 +71,4 @@ struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size);
 void rxw_buf_ref(struct rxw_buf *b);
 void rxw_buf_unref(struct rxw_buf *b); /* NULL is allowed */
 
-/* Zeroed memory of tables and their entries, for floors 0 and 1; NULL when memory is out. Nobody's budget is charged: callers bound what they keep. */
-void *rxw_table_alloc(size_t count, size_t size);
-void rxw_table_free(void *memory); /* NULL is allowed */
-
 #endif

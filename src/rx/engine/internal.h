@@ -82,6 +82,8 @@ struct rxw_endpoint {
 	struct rxw_verifier verifier;
 	_Atomic(bool) stopping;        /* no new calls */
 	_Atomic(bool) quit;            /* threads end */
+	_Atomic(uint32_t) live;        /* calls at work: begun or served, and not ended */
+	uint32_t room_packets;         /* packets that the sockets' receive buffers hold; fixed */
 	_Atomic(uint32_t) connections, calls; /* objects that the application or the network side keeps alive */
 	pthread_mutex_t peer_lock;
 	struct rxw_peer_table *peers;
@@ -197,6 +199,7 @@ struct rxw_call {
 	bool ended;                    /* the application is through with it; lock */
 	bool attached;                 /* server: has a handler, or is queued for one; lock */
 	bool short_handler;            /* runs on the receiving thread: must not wait */
+	bool live;                     /* counted in endpoint->live; lock */
 	_Atomic(bool) placed;          /* counted in workers.places */
 	bool quiet;                    /* something to read, told when the socket is dry; lock */
 	uint64_t started, finished;    /* ns */
@@ -294,6 +297,9 @@ extern const struct rxw_proto_ops rxw_engine_ops;
 void rxw_conn_remove(struct rxw_connection *c);
 /* After a call ended: remove a released client connection that has none left. No lock held. */
 void rxw_conn_settle(struct rxw_connection *c);
+/* Lock held: the call is at work, with its share of the sockets' receive buffers as the most it may advertise; and is no longer. */
+void rxw_call_live(struct rxw_call *call);
+void rxw_call_rest(struct rxw_call *call);
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path, uint32_t epoch,
 				       uint32_t cid, uint16_t service, struct rxw_security *security,

@@ -178,8 +178,8 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 		struct rxw_jumbo jumbo;
 		uint32_t at = 0;
 
-		if (rx->truncated) {
-			rxw_count(&s->stats.drops[RXW_DROP_TRUNCATED], 1);
+		if (rx->truncated || !rx->length || !rx->path.peer.len) {
+			rxw_count(&s->stats.drops[rx->truncated ? RXW_DROP_TRUNCATED : RXW_DROP_SHORT], 1);
 			continue;
 		}
 		memset(&jumbo, 0, sizeof(jumbo));

@@ -40,6 +40,7 @@ void rxw_call_unref(struct rxw_call *call)
 	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	rxw_workers_leave(call);
+	rxw_call_rest(call);
 	rxw_stream_fini(call);
 	rxw_pcall_fini(&call->p);
 	if (call->fd >= 0)
@@ -48,6 +49,27 @@ void rxw_call_unref(struct rxw_call *call)
 	free(call);
 	atomic_fetch_sub(&c->ep->calls, 1);
 	rxw_conn_unref(c);
+}
+
+#define LEAST_SHARE 8 /* packets: below that a stream crawls, and some loss is cheaper */
+
+void rxw_call_live(struct rxw_call *call)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+	uint32_t share;
+
+	if (call->live)
+		return;
+	call->live = true;
+	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
+	call->p.rx.window_limit = share < LEAST_SHARE ? LEAST_SHARE : share;
+}
+
+void rxw_call_rest(struct rxw_call *call)
+{
+	if (call->live)
+		atomic_fetch_sub(&call->conn->ep->live, 1);
+	call->live = false;
 }
 
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)

@@ -185,8 +185,10 @@ void rxw_serve(struct rxw_call *call, bool on_receiver)
 	pthread_mutex_lock(&c->lock);
 	if (stopping && call->p.state == RXW_CS_PRECALL)
 		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
-	else if (!call->p.error)
+	else if (!call->p.error) {
+		rxw_call_live(call);
 		rxw_pcall_attach(&call->p, &a.out);
+	}
 	code = call->p.error;
 	rxw_actions_collect(&a, false);
 	pthread_mutex_unlock(&c->lock);

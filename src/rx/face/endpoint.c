@@ -11,6 +11,11 @@
 
 #define MAX_AUTO_LISTENERS 8
 #define SOURCE_TEXT "rxwire"
+#define AUTO_RCVBUF (32u << 20) /* 100 streams of a full window; memory is used only while packets wait */
+#define AUTO_SNDBUF (4u << 20)
+/* Kernel memory that a full packet costs while it waits: alone, and in a train. */
+#define TRUE_SIZE 2304u
+#define TRUE_SIZE_TRAIN 1700u
 
 static unsigned listeners_of(const struct rxw_config *config, bool server)
 {
@@ -56,18 +61,31 @@ static void log_io(void *arg, int level, const char *line)
 	rxw_log(arg, (enum rxw_log_level)level, "%s", line);
 }
 
+/* What the windows advertised on the sockets may add up to, by what the kernel granted. */
+static uint32_t room_packets(const struct rxw_io_group *g)
+{
+	uint64_t room = 0;
+
+	for (unsigned i = 0; i < g->count; i++)
+		room += rxw_io_rcvbuf(g->sock[i]) / (rxw_io_gro(g->sock[i]) ? TRUE_SIZE_TRAIN : TRUE_SIZE);
+	return room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
+}
+
 static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
 {
 	const struct rxw_config *c = &ep->config;
 	struct rxw_io_options o = { .bind = *bind, .sockets = listeners_of(c, ep->server), .batch = c->batch,
 				    .gso = c->gso != RXW_OFF, .gro = c->gro != RXW_OFF,
-				    .plain = c->io == RXW_IO_MSG, .steer = (int)c->steer, .rcvbuf = c->rcvbuf,
+				    .plain = c->io == RXW_IO_MSG, .steer = (int)c->steer,
+				    .rcvbuf = c->rcvbuf,
 				    .sndbuf = c->sndbuf, .inject = c->inject[0] ? c->inject : NULL,
 				    .log = log_io, .log_arg = ep->engine };
 	int r = rxw_io_open(&ep->io, &o);
 
-	if (!r)
+	if (!r) {
+		ep->room_packets = room_packets(&ep->io);
 		return 0;
+	}
 	errno = -r;
 	return r == -EADDRINUSE ? -RXW_EADDRINUSE : -RXW_ESYS;
 }

@@ -145,6 +145,7 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 	call->writer = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
+	rxw_call_rest(call);
 }
 
 /*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Table of connections by role, epoch, connection id and address (rx-protocol 2.3). */
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "proto/connection.h"
 
@@ -11,7 +9,7 @@
 
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 {
-	t->slot = rxw_table_alloc(FIRST_SIZE, sizeof(struct rxw_pconn *));
+	t->slot = rxw_mem_get(NULL, FIRST_SIZE * sizeof(struct rxw_pconn *));
 	if (t->slot == NULL)
 		return -RXW_ENOMEM;
 	t->size = FIRST_SIZE;
@@ -23,7 +21,7 @@ int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 
 void rxw_conntable_fini(struct rxw_conntable *t)
 {
-	rxw_table_free(t->slot);
+	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
 	t->slot = NULL;
 	t->size = t->count = 0;
 }
@@ -37,7 +35,7 @@ static struct rxw_pconn **head(struct rxw_pconn **slot, unsigned size, const uin
 static void grow(struct rxw_conntable *t)
 {
 	unsigned size = t->size * 2;
-	struct rxw_pconn **slot = rxw_table_alloc(size, sizeof(struct rxw_pconn *));
+	struct rxw_pconn **slot = rxw_mem_get(NULL, size * sizeof(struct rxw_pconn *));
 
 	if (slot == NULL)
 		return; /* longer chains, no more */
@@ -49,7 +47,7 @@ static void grow(struct rxw_conntable *t)
 			c->hash_next = *to;
 			*to = c;
 		}
-	rxw_table_free(t->slot);
+	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
 	t->slot = slot;
 	t->size = size;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is known of a peer address; the table of peers; the limit of 3 for unproven addresses; rate limits. */
-#include <stdlib.h>
-
 #include "base/rtt.h"
 #include "proto/peer.h"
 
@@ -18,13 +16,13 @@ struct rxw_peer_table {
 
 struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory)
 {
-	struct rxw_peer_table *t = rxw_table_alloc(1, sizeof(*t));
+	struct rxw_peer_table *t = rxw_mem_get(NULL, sizeof(*t));
 
 	if (t == NULL)
 		return NULL;
-	t->slot = rxw_table_alloc(FIRST_SIZE, sizeof(*t->slot));
+	t->slot = rxw_mem_get(NULL, FIRST_SIZE * sizeof(*t->slot));
 	if (t->slot == NULL) {
-		rxw_table_free(t);
+		rxw_mem_give(NULL, t, sizeof(*t));
 		return NULL;
 	}
 	t->size = FIRST_SIZE;
@@ -41,16 +39,16 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t)
 	for (unsigned i = 0; i < t->size; i++)
 		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
 			next = p->hash_next;
-			rxw_table_free(p);
+			rxw_mem_give(NULL, p, sizeof(*p));
 		}
-	rxw_table_free(t->slot);
-	rxw_table_free(t);
+	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
+	rxw_mem_give(NULL, t, sizeof(*t));
 }
 
 static void grow(struct rxw_peer_table *t)
 {
 	unsigned size = t->size * 2;
-	struct rxw_peer **slot = rxw_table_alloc(size, sizeof(*slot));
+	struct rxw_peer **slot = rxw_mem_get(NULL, size * sizeof(*slot));
 
 	if (slot == NULL)
 		return; /* longer chains, no more */
@@ -62,7 +60,7 @@ static void grow(struct rxw_peer_table *t)
 			p->hash_next = *to;
 			*to = p;
 		}
-	rxw_table_free(t->slot);
+	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
 	t->slot = slot;
 	t->size = size;
 }
@@ -77,7 +75,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 			rxw_peer_ref(p);
 			return p;
 		}
-	p = rxw_table_alloc(1, sizeof(*p));
+	p = rxw_mem_get(NULL, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	if (t->count >= t->size)
@@ -117,7 +115,7 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 			}
 			*at = p->hash_next;
 			t->count--;
-			rxw_table_free(p);
+			rxw_mem_give(NULL, p, sizeof(*p));
 		}
 }
 

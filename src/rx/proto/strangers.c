@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Caps on connections of addresses that proved nothing yet (rx-protocol 12.3). */
-#include <stdlib.h>
-
 #include "proto/peer.h"
 
 struct host {
@@ -18,15 +16,15 @@ struct rxw_strangers {
 
 struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host, unsigned total)
 {
-	struct rxw_strangers *s = rxw_table_alloc(1, sizeof(*s));
+	struct rxw_strangers *s = rxw_mem_get(NULL, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
 	for (s->size = 64; s->size < total && s->size < 1u << 16; s->size *= 2)
 		;
-	s->slot = rxw_table_alloc(s->size, sizeof(*s->slot));
+	s->slot = rxw_mem_get(NULL, s->size * sizeof(*s->slot));
 	if (s->slot == NULL) {
-		rxw_table_free(s);
+		rxw_mem_give(NULL, s, sizeof(*s));
 		return NULL;
 	}
 	s->per_host = per_host;
@@ -43,10 +41,10 @@ void rxw_strangers_destroy(struct rxw_strangers *s)
 	for (unsigned i = 0; i < s->size; i++)
 		for (struct host *h = s->slot[i], *next; h != NULL; h = next) {
 			next = h->next;
-			rxw_table_free(h);
+			rxw_mem_give(NULL, h, sizeof(*h));
 		}
-	rxw_table_free(s->slot);
-	rxw_table_free(s);
+	rxw_mem_give(NULL, s->slot, s->size * sizeof(*s->slot));
+	rxw_mem_give(NULL, s, sizeof(*s));
 }
 
 static struct host **find(struct rxw_strangers *s, const struct rxw_addr *addr)
@@ -67,7 +65,7 @@ enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_a
 	at = find(s, addr);
 	h = *at;
 	if (h == NULL) {
-		h = rxw_table_alloc(1, sizeof(*h));
+		h = rxw_mem_get(NULL, sizeof(*h));
 		if (h == NULL)
 			return RXW_REFUSE;
 		h->addr = *addr;
@@ -89,7 +87,7 @@ void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *addr)
 	s->total--;
 	if (--h->count == 0) {
 		*at = h->next;
-		rxw_table_free(h);
+		rxw_mem_give(NULL, h, sizeof(*h));
 	}
 }
 

@@ -132,23 +132,29 @@ static uint64_t pacing_interval(const struct rxw_pcall *p)
 	return p->rtt.srtt * 4 / 5 / window;
 }
 
-/* How many packets of `stride` bytes the address may get; asks it for a proof when it is none. */
-static uint32_t proof_limit(struct rxw_pcall *p, uint32_t n, uint32_t stride, struct rxw_out *out)
+/* How many packets of an entry, from `first` on, the address may get; asks it for a proof when it is none. */
+static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
+			    struct rxw_out *out)
 {
 	struct rxw_peer *peer = p->conn->peer;
-	uint64_t allowance, each;
+	uint64_t allowance, each, bytes;
 
-	if (p->conn->client)
+	if (p->conn->client || n == 0)
 		return n;
 	allowance = rxw_peer_allowance(peer, out->now);
 	if (allowance == UINT64_MAX) {
 		p->tx.proof_asked = 0; /* another connection of the address proved it, maybe */
 		return n;
 	}
-	each = stride + rxw_peer_overhead(peer);
-	if (allowance / each < n)
-		n = (uint32_t)(allowance / each);
-	if (n > 0 && rxw_peer_may_send(peer, (uint64_t)n * stride, n, out->now))
+	each = e->stride + rxw_peer_overhead(peer);
+	/* The last packet of an entry is what a small reply consists of: its true size counts. */
+	bytes = first + n == e->first + e->count ? (uint64_t)(n - 1) * e->stride + e->last_size :
+						   (uint64_t)n * e->stride;
+	if (bytes + (uint64_t)n * rxw_peer_overhead(peer) > allowance) {
+		n = rxw_min32(n, (uint32_t)rxw_min64(allowance / each, UINT32_MAX));
+		bytes = (uint64_t)n * e->stride;
+	}
+	if (n > 0 && rxw_peer_may_send(peer, bytes, n, out->now))
 		return n;
 	if (p->tx.proof_asked == 0 && rxw_ack_ping(p, 0, out)) {
 		p->tx.proof_asked = out->now ? out->now : 1;
@@ -255,7 +261,7 @@ static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t
 	n = rxw_min32(n, e->first + e->count - s->first);
 	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
 	n = rxw_min32(rxw_min32(n, s->count), TRAIN_PACKETS);
-	n = proof_limit(p, n, e->stride, out);
+	n = proof_limit(p, e, s->first, n, out);
 	if (n == 0)
 		return RXW_TRAIN_NONE;
 	if (n < s->count) {
@@ -325,7 +331,7 @@ static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t 
 	if (interval != 0)
 		n = rxw_min32(n, (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > PACING_BURST
 					 ? (uint32_t)(RXW_MS / interval) : PACING_BURST);
-	n = proof_limit(p, n, e->stride, out);
+	n = proof_limit(p, e, first, n, out);
 	if (n == 0 || !rxw_slab_reserve(&q->segs, rxw_pcall_pool(p), 1))
 		return RXW_TRAIN_NONE;
 	all = p->cc.cwnd <= SMALL_CWND;
