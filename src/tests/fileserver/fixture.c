@@ -96,7 +96,6 @@ static void note_change(void *arg, const struct afs_fid *fid, const void *actor)
 	struct world *world = arg;
 
 	world->changes++;
-	world->changed = *fid;
 	if (world->service.clients)
 		fsd_promise_break(world->service.clients, fid, actor);
 }
@@ -196,6 +195,10 @@ static ssize_t memory_write(struct fsd_stream *stream, const void *data, size_t 
 		m->on_write(m->arg, m->reply_length, length);
 	if (m->fail_at && m->reply_length + length > m->fail_at)
 		return -5;
+	if (m->discard) {
+		m->reply_length += length;
+		return (ssize_t)length;
+	}
 	if (m->reply_length + length > m->reply_capacity) {
 		m->reply_capacity = (m->reply_length + length) * 2;
 		m->reply = realloc(m->reply, m->reply_capacity);
@@ -280,9 +283,20 @@ void memory_stream_free(struct memory_stream *m)
 
 /* -- the slow disk -- */
 
+/* The pattern repeats after a prime, so that no shift by a power of two looks right; copying it is cheap. */
+#define PERIOD 65521
+
+static uint8_t pattern[PERIOD];
+
+static void make_pattern(void)
+{
+	for (uint32_t i = 0; i < PERIOD; i++)
+		pattern[i] = (uint8_t)((i * 2654435761u) >> 13);
+}
+
 uint8_t slow_layer_byte(uint64_t offset)
 {
-	return (uint8_t)((offset * 2654435761u) >> 13);
+	return pattern[offset % PERIOD];
 }
 
 static int slow_open(struct fsd_layer *layer, const char *path, struct fsd_file **file)
@@ -314,15 +328,24 @@ static int slow_stat_file(struct fsd_file *file, struct fsd_stat *st)
 	return 0;
 }
 
-static ssize_t slow_fill(struct slow_layer *slow, const struct iovec *iov, int count, uint64_t offset,
-			 uint64_t end)
+static ssize_t slow_fill(const struct iovec *iov, int count, uint64_t offset, uint64_t end)
 {
 	ssize_t total = 0;
 
-	(void)slow;
-	for (int i = 0; i < count; i++)
-		for (size_t j = 0; j < iov[i].iov_len && offset < end; j++, total++)
-			((uint8_t *)iov[i].iov_base)[j] = slow_layer_byte(offset++);
+	for (int i = 0; i < count; i++) {
+		for (size_t j = 0; j < iov[i].iov_len && offset < end;) {
+			size_t n = iov[i].iov_len - j;
+
+			if (n > PERIOD - offset % PERIOD)
+				n = PERIOD - offset % PERIOD;
+			if (n > end - offset)
+				n = (size_t)(end - offset);
+			memcpy((uint8_t *)iov[i].iov_base + j, pattern + offset % PERIOD, n);
+			j += n;
+			offset += n;
+			total += (ssize_t)n;
+		}
+	}
 	return total;
 }
 
@@ -337,7 +360,7 @@ static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int c
 	if (flags & FSD_READ_CACHED) {
 		if (offset >= slow->cached_below)
 			return -EAGAIN;
-		return slow_fill(slow, iov, count, offset,
+		return slow_fill(iov, count, offset,
 				 end < slow->cached_below ? end : slow->cached_below);
 	}
 	pthread_mutex_lock(&slow->lock);
@@ -353,10 +376,11 @@ static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int c
 	pthread_mutex_unlock(&slow->lock);
 	nanosleep(&ts, NULL);
 	n = slow->fail && offset >= slow->fail_from ? -slow->fail :
-	    slow_fill(slow, iov, count, offset, end);
+	    slow_fill(iov, count, offset, end);
 	pthread_mutex_lock(&slow->lock);
+	slow->last_end = monotonic_ns();
 	if (--slow->running == 0)
-		slow->busy_ns += monotonic_ns() - slow->busy_since;
+		slow->busy_ns += slow->last_end - slow->busy_since;
 	pthread_mutex_unlock(&slow->lock);
 	return n;
 }
@@ -416,6 +440,7 @@ struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms)
 	slow->read_ms = read_ms;
 	slow->mtime_ns = 1000000000000;
 	pthread_mutex_init(&slow->lock, NULL);
+	make_pattern();
 	return slow;
 }
 

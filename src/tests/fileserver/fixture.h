@@ -32,8 +32,7 @@ struct world {
 	struct fsd_layer *layer;
 	struct fsd_store *store;
 	struct fsd_service service;
-	unsigned changes;        /* times that on_change was called */
-	struct afs_fid changed;  /* the last one */
+	_Atomic unsigned changes; /* times that on_change was called */
 };
 
 /* `flags` go to fsd_layer_posix(). */
@@ -52,6 +51,7 @@ struct memory_stream {
 	size_t request_length, request_at;
 	uint8_t *reply;
 	size_t reply_length, reply_capacity;
+	bool discard;            /* count the reply, do not keep it */
 	size_t fail_at;          /* writes fail beyond so many bytes; 0 = never */
 	uint8_t *offer;          /* reserved, not yet committed */
 	size_t offered;
@@ -76,6 +76,7 @@ struct slow_layer {
 	unsigned reads, running, most_running;
 	uint64_t busy_ns;        /* time in which at least one read was running */
 	uint64_t busy_since;
+	uint64_t last_end;       /* of a read */
 	uint64_t started[4096];  /* monotonic ns of each start */
 	uint64_t offset[4096];
 	int64_t mtime_ns;        /* changes when the test says so */

@@ -1,3 +1,64 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests in src/tests/fileserver: check_tests += src/tests/fileserver/test_NAME (see src/tests/local.mk).
 
+fileserver_test_fixture = src/tests/fileserver/fixture.c src/tests/fileserver/fixture.h
+fileserver_test_libs = src/fileserver/libfileserver.la src/tools/libtools.la src/afs/librxafs.la \
+	src/rx/librxwire.la $(CHECK_LIBS) $(LMDB_LIBS) $(PTHREAD_LIBS)
+
+check_tests += src/tests/fileserver/test_clients
+src_tests_fileserver_test_clients_SOURCES = \
+	src/tests/fileserver/test_clients.c $(fileserver_test_fixture)
+src_tests_fileserver_test_clients_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_fs_service
+src_tests_fileserver_test_fs_service_SOURCES = \
+	src/tests/fileserver/test_fs_service.c $(fileserver_test_fixture)
+src_tests_fileserver_test_fs_service_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_layer
+src_tests_fileserver_test_layer_SOURCES = \
+	src/tests/fileserver/test_layer.c $(fileserver_test_fixture)
+src_tests_fileserver_test_layer_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_log
+src_tests_fileserver_test_log_SOURCES = \
+	src/tests/fileserver/test_log.c $(fileserver_test_fixture)
+src_tests_fileserver_test_log_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_readers
+src_tests_fileserver_test_readers_SOURCES = \
+	src/tests/fileserver/test_readers.c $(fileserver_test_fixture)
+src_tests_fileserver_test_readers_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_rxfsd_net
+src_tests_fileserver_test_rxfsd_net_SOURCES = \
+	src/tests/fileserver/test_rxfsd_net.c $(fileserver_test_fixture)
+src_tests_fileserver_test_rxfsd_net_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_state
+src_tests_fileserver_test_state_SOURCES = \
+	src/tests/fileserver/test_state.c $(fileserver_test_fixture)
+src_tests_fileserver_test_state_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_store
+src_tests_fileserver_test_store_SOURCES = \
+	src/tests/fileserver/test_store.c $(fileserver_test_fixture)
+src_tests_fileserver_test_store_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_vl_service
+src_tests_fileserver_test_vl_service_SOURCES = \
+	src/tests/fileserver/test_vl_service.c $(fileserver_test_fixture)
+src_tests_fileserver_test_vl_service_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_volume
+src_tests_fileserver_test_volume_SOURCES = \
+	src/tests/fileserver/test_volume.c $(fileserver_test_fixture)
+src_tests_fileserver_test_volume_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_watch
+src_tests_fileserver_test_watch_SOURCES = \
+	src/tests/fileserver/test_watch.c $(fileserver_test_fixture)
+src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
+
+# The program itself: messages, exit states, signals.
+check_scripts += src/tests/fileserver/rxfsd.sh

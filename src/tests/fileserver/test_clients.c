@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/clients.c and promises.c: who gets promises, for how long, and who is told of a change. */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "fileserver/clients.h"
+
+#define VOLUME 0x20000001u
+
+static struct fsd_clients *clients;
+static unsigned wakes;
+
+static void wake(void *arg)
+{
+	(void)arg;
+	wakes++;
+}
+
+static void setup(size_t hosts, size_t promises)
+{
+	struct fsd_clients_options options = { .volume = VOLUME, .hosts_max = hosts,
+					       .promises_max = promises, .wake = wake };
+
+	clients = fsd_clients_create(&options);
+	ck_assert_ptr_nonnull(clients);
+	wakes = 0;
+}
+
+static struct sockaddr_storage peer(unsigned n)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
+
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0x7f000000u + n);
+	in->sin_port = htons(7001);
+	return sa;
+}
+
+static struct fsd_caller enter(unsigned n, uint32_t opcode, uint64_t now)
+{
+	struct sockaddr_storage sa = peer(n);
+	struct fsd_caller caller;
+
+	fsd_clients_enter(clients, &sa, opcode, now, &caller);
+	return caller;
+}
+
+static struct afs_fid fid(uint32_t vnode)
+{
+	return (struct afs_fid){ VOLUME, vnode, vnode + 1 };
+}
+
+/* Do all work there is; every client answers, with this capability word. Returns how many pieces. */
+static unsigned answer_all(uint32_t caps, uint64_t now)
+{
+	struct fsd_work work;
+	unsigned n = 0;
+
+	while (fsd_work_take(clients, &work)) {
+		fsd_work_done(clients, &work, true, caps, now);
+		n++;
+	}
+	return n;
+}
+
+static uint32_t give(unsigned n, uint32_t vnode, uint64_t now)
+{
+	struct fsd_caller caller = enter(n, 132, now);
+	struct afs_fid f = fid(vnode);
+	uint32_t seconds = fsd_promise_give(clients, &caller, &f, false, now);
+
+	fsd_clients_leave(clients, &caller);
+	return seconds;
+}
+
+static void bring_up(unsigned n, uint64_t now)
+{
+	struct fsd_caller caller = enter(n, 132, now);
+
+	fsd_clients_leave(clients, &caller);
+	answer_all(1, now);
+}
+
+START_TEST(first_asked_then_trusted)
+{
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 100);
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert_uint_eq(wakes, 1);
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert_uint_eq(wakes, 1); /* asked once only */
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
+	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	fsd_work_done(clients, &work, true, 1, 1000);
+	/* it must forget what it may hold from before, and only then gets something new */
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
+	fsd_work_done(clients, &work, true, 0, 1000);
+	ck_assert_uint_ge(give(1, 2, 1000), 4 * 3600);
+	caller = enter(1, 132, 1000);
+	ck_assert(caller.uae);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(silent_ones_are_left_alone)
+{
+	struct fsd_work work;
+
+	setup(10, 100);
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	fsd_work_done(clients, &work, false, 0, 1000);
+	for (uint64_t now = 1000; now < 1300; now += 10) {
+		ck_assert_uint_eq(give(1, 2, now), 0);
+		ck_assert(!fsd_work_take(clients, &work));
+	}
+	ck_assert_uint_eq(give(1, 2, 1301), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
+	fsd_work_done(clients, &work, true, 1, 1301);
+	answer_all(0, 1301);
+	ck_assert_uint_gt(give(1, 2, 1302), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(error_numbers_by_client)
+{
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 100);
+	caller = enter(1, 132, 5);
+	ck_assert(!caller.uae);
+	fsd_clients_leave(clients, &caller);
+	caller = enter(2, 65540, 5);
+	ck_assert(caller.uae);
+	fsd_clients_leave(clients, &caller);
+	caller = enter(2, 132, 5); /* remembered */
+	ck_assert(caller.uae);
+	fsd_clients_leave(clients, &caller);
+	/* its own word counts more */
+	while (fsd_work_take(clients, &work))
+		fsd_work_done(clients, &work, true, 0, 5);
+	caller = enter(2, 65540, 5);
+	ck_assert(!caller.uae);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(durations)
+{
+	setup(200, 10000);
+	for (unsigned n = 1; n <= 80; n++)
+		bring_up(n, 1000);
+	for (unsigned n = 1; n <= 80; n++) {
+		uint32_t s = give(n, 2, 1000), least = n <= 8 ? 14400 : n <= 16 ? 3600 : n <= 24 ? 1800 :
+						       n <= 40 ? 900 : n <= 64 ? 600 : 420;
+
+		ck_assert_uint_ge(s, least);
+		ck_assert_uint_lt(s, least + 128);
+		ck_assert_uint_eq((1000 + s) % 128, 0);
+	}
+	struct fsd_caller caller = enter(1, 65536, 1000);
+	struct afs_fid f = fid(44);
+	uint32_t bulk = fsd_promise_give(clients, &caller, &f, true, 1000);
+
+	ck_assert_uint_ge(bulk, 1800);
+	ck_assert_uint_lt(bulk, 1928);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(breaks_reach_holders)
+{
+	struct afs_fid f = fid(2), g = fid(4);
+	struct fsd_caller changer;
+	struct fsd_work work;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 3; n++)
+		bring_up(n, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	ck_assert_uint_gt(give(2, 2, 1000), 0);
+	ck_assert_uint_gt(give(3, 4, 1000), 0);
+	changer = enter(1, 132, 1000);
+	fsd_promise_break(clients, &f, changer.host);
+	fsd_clients_leave(clients, &changer);
+	ck_assert(fsd_promise_held(clients, &f)); /* by the one who noticed */
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_BREAK);
+	ck_assert_uint_eq(work.count, 1);
+	ck_assert_mem_eq(&work.fids[0], &f, sizeof(f));
+	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000002);
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_promise_break(clients, &f, NULL);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(fsd_promise_held(clients, &g));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(one_call_for_many_breaks)
+{
+	struct fsd_work work;
+	unsigned total = 0;
+
+	setup(10, 10000);
+	bring_up(1, 1000);
+	for (uint32_t v = 2; v < 2 + 120; v++)
+		ck_assert_uint_gt(give(1, v, 1000), 0);
+	for (uint32_t v = 2; v < 2 + 120; v++) {
+		struct afs_fid f = fid(v);
+
+		fsd_promise_break(clients, &f, NULL);
+	}
+	for (int i = 0; i < 3; i++) {
+		ck_assert(fsd_work_take(clients, &work));
+		ck_assert_uint_le(work.count, 50);
+		total += work.count;
+		fsd_work_done(clients, &work, true, 0, 1000);
+	}
+	ck_assert_uint_eq(total, 120);
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(too_many_breaks_become_one)
+{
+	struct fsd_work work;
+	struct fsd_clients_stats stats;
+
+	setup(10, 10000);
+	bring_up(1, 1000);
+	for (uint32_t v = 2; v < 2 + 2000; v++)
+		ck_assert_uint_gt(give(1, v, 1000), 0);
+	for (uint32_t v = 2; v < 2 + 1000; v++) {
+		struct afs_fid f = fid(v);
+
+		fsd_promise_break(clients, &f, NULL);
+	}
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_uint_eq(work.count, 1);
+	ck_assert_uint_eq(work.fids[0].volume, VOLUME);
+	ck_assert_uint_eq(work.fids[0].vnode, 0);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(failed_break_voids_everything)
+{
+	struct afs_fid f = fid(2), g = fid(4);
+	struct fsd_work work;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	give(1, 2, 1000);
+	give(1, 4, 1000);
+	fsd_promise_break(clients, &f, NULL);
+	ck_assert(fsd_work_take(clients, &work));
+	fsd_work_done(clients, &work, false, 0, 1000);
+	ck_assert(!fsd_promise_held(clients, &g));
+	ck_assert_uint_eq(give(1, 2, 1001), 0);
+	ck_assert(!fsd_work_take(clients, &work));
+	/* later it is asked, and told to forget, before it gets promises again */
+	ck_assert_uint_eq(give(1, 2, 1031), 0);
+	ck_assert_uint_eq(answer_all(1, 1031), 2);
+	ck_assert_uint_gt(give(1, 2, 1032), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(given_up)
+{
+	struct afs_fid f = fid(2), g = fid(4);
+	struct fsd_caller caller;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	give(1, 2, 1000);
+	give(1, 4, 1000);
+	caller = enter(1, 147, 1000);
+	fsd_promise_drop(clients, &caller, &f);
+	fsd_promise_drop(clients, &caller, &f);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(fsd_promise_held(clients, &g));
+	fsd_promise_drop_all(clients, &caller);
+	ck_assert(!fsd_promise_held(clients, &g));
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(full_table_takes_from_the_quiet)
+{
+	struct fsd_clients_stats stats;
+	struct fsd_work work;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 3; n++)
+		bring_up(n, 1000 + n);
+	for (uint32_t v = 0; v < 50; v++)
+		ck_assert_uint_gt(give(1, 2 + 2 * v, 1010), 0);
+	/* one may not fill it alone */
+	ck_assert_uint_eq(give(1, 1002, 1010), 0);
+	for (uint32_t v = 0; v < 50; v++)
+		ck_assert_uint_gt(give(2, 2 + 2 * v, 1020), 0);
+	ck_assert_uint_gt(give(3, 2, 1030), 0);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 51);
+	/* the first is told to forget all, and may hold some again after that */
+	ck_assert_uint_eq(give(1, 2, 1031), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
+	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000001);
+	fsd_work_done(clients, &work, true, 0, 1031);
+	ck_assert_uint_gt(give(1, 2, 1032), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(strangers_do_not_pile_up)
+{
+	struct fsd_clients_stats stats;
+	struct fsd_caller caller;
+	struct fsd_work work;
+	unsigned asked = 0;
+
+	setup(100, 100);
+	for (unsigned n = 1; n <= 100; n++) {
+		caller = enter(n, 132, 1000);
+		ck_assert_ptr_nonnull(caller.host);
+		fsd_clients_leave(clients, &caller);
+	}
+	/* nobody can be forgotten while he waits to be asked: served, but without an entry */
+	caller = enter(101, 65540, 1000);
+	ck_assert_ptr_null(caller.host);
+	ck_assert(caller.uae);
+	while (fsd_work_take(clients, &work)) {
+		fsd_work_done(clients, &work, false, 0, 1000);
+		asked++;
+	}
+	ck_assert_uint_eq(asked, 100);
+	caller = enter(102, 132, 1001);
+	ck_assert_ptr_nonnull(caller.host);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts, 100);
+	/* the idle are forgotten */
+	caller = enter(103, 132, 100000);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_lt(stats.hosts, 100);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(sweep_sees_all_and_expires)
+{
+	struct afs_fid fids[16];
+	bool seen[200] = { 0 };
+	struct fsd_clients_stats stats;
+	size_t cursor = 0;
+
+	setup(10, 1000);
+	bring_up(1, 1000);
+	for (uint32_t v = 0; v < 200; v++)
+		give(1, v, 1000);
+	for (int i = 0; i < 500; i++) {
+		size_t n = fsd_promise_sweep(clients, &cursor, fids, 16, 1000);
+
+		for (size_t j = 0; j < n; j++)
+			seen[fids[j].vnode] = true;
+	}
+	for (int i = 0; i < 200; i++)
+		ck_assert(seen[i]);
+	for (int i = 0; i < 500; i++)
+		fsd_promise_sweep(clients, &cursor, fids, 16, 1000 + 14400 + 128 + 181);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* Random use, with the counters and every list compared at the end by taking everything away again. */
+START_TEST(random_use)
+{
+	uint64_t state = 0x853c49e6748fea9bull;
+	struct fsd_clients_stats stats;
+	struct fsd_work work;
+
+	setup(20, 150);
+	for (int i = 0; i < 50000; i++) {
+		state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+		unsigned n = 1 + (unsigned)(state >> 8) % 30;
+		struct afs_fid f = fid((uint32_t)(state >> 16) % 60);
+		struct fsd_caller caller = enter(n, 132, 1000 + (uint64_t)i / 10);
+
+		switch ((state >> 40) % 8) {
+		case 0:
+			fsd_promise_break(clients, &f, state & 1 ? caller.host : NULL);
+			break;
+		case 1:
+			fsd_promise_drop(clients, &caller, &f);
+			break;
+		case 2:
+			if ((state >> 50) % 50 == 0)
+				fsd_promise_drop_all(clients, &caller);
+			break;
+		case 3:
+			if (fsd_work_take(clients, &work))
+				fsd_work_done(clients, &work, (state >> 44) % 10 != 0, 1, 1000 + (uint64_t)i / 10);
+			break;
+		default:
+			fsd_promise_give(clients, &caller, &f, state & 2, 1000 + (uint64_t)i / 10);
+		}
+		fsd_clients_leave(clients, &caller);
+		fsd_clients_stats(clients, &stats);
+		ck_assert_uint_le(stats.promises, 150);
+		ck_assert_uint_le(stats.hosts, 20);
+	}
+	for (uint32_t v = 0; v < 60; v++) {
+		struct afs_fid f = fid(v);
+
+		fsd_promise_break(clients, &f, NULL);
+		ck_assert(!fsd_promise_held(clients, &f));
+	}
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+TEST_MAIN("clients", first_asked_then_trusted, silent_ones_are_left_alone, error_numbers_by_client,
+	  durations, breaks_reach_holders, one_call_for_many_breaks, too_many_breaks_become_one,
+	  failed_break_voids_everything, given_up, full_table_takes_from_the_quiet,
+	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use)

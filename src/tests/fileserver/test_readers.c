@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/readers.c: bytes, starts of reads ahead of the wire, limits, changes, failures. */
+#include "fixture.h"
+
+#include <time.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct slow_layer *slow;
+static struct fsd_readers *readers;
+static struct memory_stream m;
+static struct fsd_file *file;
+static struct fsd_stat st;
+
+static void setup(uint64_t size, unsigned read_ms, unsigned threads, size_t memory)
+{
+	slow = slow_layer_make(size, read_ms);
+	readers = fsd_readers_start(threads, memory);
+	ck_assert_ptr_nonnull(readers);
+	memory_stream_init(&m, "", 0);
+	file = slow_layer_open(slow, &st);
+}
+
+static void teardown(void)
+{
+	slow->base.ops->close(file);
+	memory_stream_free(&m);
+	fsd_readers_stop(readers);
+	slow->base.ops->destroy(&slow->base);
+}
+
+static void check_bytes(uint64_t offset, uint64_t length)
+{
+	ck_assert_uint_eq(m.reply_length, length);
+	for (uint64_t i = 0; i < length; i++)
+		if (m.reply[i] != slow_layer_byte(offset + i))
+			ck_abort_msg("byte %llu differs", (unsigned long long)i);
+}
+
+START_TEST(bytes_from_disk)
+{
+	static const uint64_t ranges[][2] = { { 0, 20 * MIB }, { 1, 5 * MIB + 3 }, { 3 * MIB + 7, 300000 },
+					      { 19 * MIB, MIB }, { 5, 100 }, { 7 * MIB, 0 } };
+
+	setup(20 * MIB, 0, 4, 8 * MIB);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		m.reply_length = 0;
+		ck_assert_int_eq(fsd_send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream), 0);
+		check_bytes(ranges[i][0], ranges[i][1]);
+	}
+	teardown();
+}
+END_TEST
+
+START_TEST(bytes_from_cache)
+{
+	struct fsd_reader_stats stats;
+
+	setup(20 * MIB, 0, 4, 8 * MIB);
+	slow->cached_below = 20 * MIB;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 11, 20 * MIB - 11, &m.stream), 0);
+	check_bytes(11, 20 * MIB - 11);
+	ck_assert_uint_eq(slow->reads, 0);
+	fsd_readers_stats(readers, &stats);
+	ck_assert_uint_eq(stats.bytes_cached, 20 * MIB - 11);
+	ck_assert_uint_eq(stats.threads, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(cached_at_first)
+{
+	setup(20 * MIB, 0, 4, 8 * MIB);
+	slow->cached_below = 3 * MIB + 12345;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), 0);
+	check_bytes(0, 20 * MIB);
+	ck_assert_uint_gt(slow->reads, 0);
+	for (unsigned i = 0; i < slow->reads; i++)
+		ck_assert_uint_ge(slow->offset[i], 3 * MIB);
+	teardown();
+}
+END_TEST
+
+/* What the wire does: it takes its time for each piece, and notes how far the reading had come when it began. */
+struct wire {
+	unsigned write_ms;
+	unsigned writes;
+	unsigned started[256];   /* reads started when write i began ... */
+	unsigned started_end[256]; /* ... and when it ended */
+	uint64_t busy_ns;
+};
+
+static unsigned reads_now(void)
+{
+	pthread_mutex_lock(&slow->lock);
+	unsigned n = slow->reads;
+	pthread_mutex_unlock(&slow->lock);
+	return n;
+}
+
+static void slow_write(void *arg, size_t total, size_t length)
+{
+	struct wire *wire = arg;
+	struct timespec ts = { .tv_nsec = (long)wire->write_ms * 1000000 };
+	uint64_t from = monotonic_ns();
+
+	(void)total;
+	(void)length;
+	wire->started[wire->writes] = reads_now();
+	nanosleep(&ts, NULL);
+	wire->started_end[wire->writes++] = reads_now();
+	wire->busy_ns += monotonic_ns() - from;
+}
+
+/*
+ * A disk whose reads take 20 ms and a wire as slow as that: all reads that the limit allows are started before the first
+ * byte is sent, and from then on one more is started for each that was sent, none of them waiting for a send to end.
+ */
+static bool run_slow_disk(void)
+{
+	struct wire wire = { .write_ms = 20 };
+	const unsigned total = 64, depth = 8;
+	double wire_busy, disk_busy;
+	uint64_t begin, wall;
+
+	setup(total * MIB, 20, 16, 64 * MIB);
+	m.on_write = slow_write;
+	m.arg = &wire;
+	m.discard = true;
+	begin = monotonic_ns();
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, total * MIB, &m.stream), 0);
+	wall = monotonic_ns() - begin;
+	ck_assert_uint_eq(m.reply_length, total * MIB);
+	ck_assert_uint_eq(wire.writes, total);
+	ck_assert_uint_eq(slow->reads, total);
+	for (unsigned i = 0; i < total; i++) {
+		unsigned allowed = i + depth < total ? i + depth : total;
+
+		/* those were handed to the readers before this write began, so they start without regard to it */
+		ck_assert_msg(wire.started_end[i] >= allowed,
+			      "after write %u only %u reads had been started, %u were allowed", i,
+			      wire.started_end[i], allowed);
+	}
+	wire_busy = (double)wire.busy_ns / (double)wall;
+	disk_busy = (double)slow->busy_ns / (double)(slow->last_end - begin);
+	printf("wire busy %.1f %%, disk busy %.1f %% until it was done\n", 100 * wire_busy, 100 * disk_busy);
+	teardown();
+	return wire_busy >= 0.9 && disk_busy >= 0.9;
+}
+
+/* Sleeping threads can be late on a busy machine, so it may try a few times to show that it can. */
+START_TEST(reads_start_ahead_of_the_wire)
+{
+	bool busy = false;
+
+	for (int tries = 0; tries < 8 && !busy; tries++)
+		busy = run_slow_disk();
+	ck_assert_msg(busy, "disk and wire were never both busy 90 %% of the time");
+}
+END_TEST
+
+/* A stalled wire: exactly what the limit allows is read, and no more. */
+static void count_at_first(void *arg, size_t total, size_t length)
+{
+	struct timespec ts = { .tv_nsec = 150000000 };
+	unsigned *seen = arg;
+
+	(void)length;
+	if (total == 0) {
+		nanosleep(&ts, NULL);
+		*seen = reads_now();
+	}
+}
+
+START_TEST(limit_is_kept)
+{
+	unsigned seen = 0;
+
+	setup(64 * MIB, 1, 16, 4 * MIB);
+	m.on_write = count_at_first;
+	m.arg = &seen;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream), 0);
+	/* 4 MiB in reads of one: four buffers */
+	ck_assert_uint_eq(seen, 4);
+	ck_assert_uint_le(slow->most_running, 4);
+	check_bytes(0, 64 * MIB);
+	teardown();
+}
+END_TEST
+
+struct sender {
+	pthread_t thread;
+	struct memory_stream m;
+	int rc;
+};
+
+static void *send_main(void *arg)
+{
+	struct sender *s = arg;
+
+	memory_stream_init(&s->m, "", 0);
+	s->rc = fsd_send_file(readers, file, &st, 0, 8 * MIB, &s->m.stream);
+	return NULL;
+}
+
+START_TEST(many_share_the_memory)
+{
+	struct sender senders[20];
+
+	setup(8 * MIB, 1, 8, 4 * MIB);
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(pthread_create(&senders[i].thread, NULL, send_main, &senders[i]), 0);
+	for (int i = 0; i < 20; i++) {
+		pthread_join(senders[i].thread, NULL);
+		ck_assert_int_eq(senders[i].rc, 0);
+		ck_assert_uint_eq(senders[i].m.reply_length, 8 * MIB);
+		for (uint64_t j = 0; j < 8 * MIB; j += 997)
+			ck_assert_uint_eq(senders[i].m.reply[j], slow_layer_byte(j));
+		memory_stream_free(&senders[i].m);
+	}
+	ck_assert_uint_le(slow->most_running, 8);
+	teardown();
+}
+END_TEST
+
+static void touch_at(void *arg, size_t total, size_t length)
+{
+	size_t at = *(size_t *)arg;
+
+	if (total <= at && at < total + length) {
+		pthread_mutex_lock(&slow->lock);
+		slow->mtime_ns++;
+		pthread_mutex_unlock(&slow->lock);
+	}
+}
+
+START_TEST(change_is_noticed)
+{
+	size_t at = 0;
+
+	/* from the cache, from the disk, and a short one; at the start, in the middle and with the last byte */
+	for (int i = 0; i < 3; i++) {
+		for (int j = 0; j < 3; j++) {
+			uint64_t size = i == 2 ? 100000 : 20 * MIB;
+
+			setup(size, 0, 4, 8 * MIB);
+			slow->cached_below = i == 0 ? size : 0;
+			m.on_write = touch_at;
+			m.arg = &at;
+			at = j == 0 ? 0 : j == 1 ? size / 2 : size - 1;
+			ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream), -EIO);
+			teardown();
+		}
+	}
+}
+END_TEST
+
+START_TEST(shrunk_file_is_never_padded)
+{
+	for (int i = 0; i < 2; i++) {
+		setup(20 * MIB, 0, 4, 8 * MIB);
+		slow->real_size = 13 * MIB + 77;
+		slow->cached_below = i ? 20 * MIB : 0;
+		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -EIO);
+		ck_assert_uint_le(m.reply_length, 13 * MIB + 77);
+		for (uint64_t j = 0; j < m.reply_length; j += 101)
+			ck_assert_uint_eq(m.reply[j], slow_layer_byte(j));
+		teardown();
+	}
+}
+END_TEST
+
+START_TEST(disk_error_is_passed_on)
+{
+	setup(20 * MIB, 1, 4, 8 * MIB);
+	slow->fail = ENXIO;
+	slow->fail_from = 10 * MIB;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -ENXIO);
+	ck_assert_uint_le(m.reply_length, 10 * MIB);
+	teardown();
+	setup(100000, 1, 4, 8 * MIB);
+	slow->fail = EIO;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 100000, &m.stream), -EIO);
+	ck_assert_uint_eq(m.reply_length, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(lost_call_ends_at_once)
+{
+	for (int i = 0; i < 2; i++) {
+		setup(64 * MIB, 5, 4, 8 * MIB);
+		slow->cached_below = i ? 64 * MIB : 0;
+		m.fail_at = 3 * MIB;
+		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream), FSD_LOST);
+		ck_assert_uint_lt(slow->reads, 20);
+		teardown();
+	}
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		bytes_from_disk, bytes_from_cache, cached_at_first, reads_start_ahead_of_the_wire,
+		limit_is_kept, many_share_the_memory, change_is_noticed, shrunk_file_is_never_padded,
+		disk_error_is_passed_on, lost_call_ends_at_once,
+	};
+	Suite *suite = suite_create("readers");
+	TCase *tcase = tcase_create("readers");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 120);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
