@@ -12,8 +12,6 @@
 #include "io/io_sock.h"
 #include "io/io_linux.h"
 
-#define IPV6_LEAST_MTU 1280
-
 static int set_int(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) < 0 ? -errno : 0;
@@ -70,11 +68,10 @@ int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
 		return set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER,
 			       allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
 	/*
-	 * Routers of IPv6 do not cut: the fragments must fit the path from the start, and if its
-	 * reports do not reach us the kernel knows nothing. What every path carries, then.
+	 * Routers of IPv6 do not cut, and the kernel cuts only what is longer than the path MTU that
+	 * it knows (IPV6_MTU changes nothing about that): behind a router that drops silently, a
+	 * datagram that was too long once is so for ever.
 	 */
-	rxw_io_count(&s->stats.syscalls_other, 1);
-	(void)set_int(s->fd, IPPROTO_IPV6, IPV6_MTU, allow ? IPV6_LEAST_MTU : 0);
 	return set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
 		       allow ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_PROBE);
 }

@@ -167,6 +167,21 @@ static void behind_a_router(uint32_t mtu, uint32_t first)
 	REQUIRE(take(local, LOST_US) == local);
 }
 
+/* The same, but no report comes back. */
+static void black_hole(uint32_t first)
+{
+	uint32_t local = first - headers;
+
+	REQUIRE(give(local, 0, false) == 0);
+	REQUIRE(take(1, 200000) == 0);
+	REQUIRE(!rxw_io_errors_pending(near.sock[0]));
+	REQUIRE(give(local, 0, true) == 0);
+	REQUIRE(take(local, LOST_US) == local);
+	/* That was for one datagram only. */
+	REQUIRE(give(local, 0, false) == 0);
+	REQUIRE(take(1, 200000) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct rxw_budget budget;
@@ -175,7 +190,7 @@ int main(int argc, char **argv)
 
 	if (argc != 7) {
 		fprintf(stderr, "usage: net_io NAMESPACE ADDRESS NAMESPACE ADDRESS MTU "
-				"FIRST_MTU\n");
+				"FIRST_MTU; MTU 0: it is smaller, and nothing says so\n");
 		return 2;
 	}
 	mtu = (uint32_t)atoi(argv[5]);
@@ -190,7 +205,9 @@ int main(int argc, char **argv)
 	open_in(&near, argv[1], argv[2]);
 	path.peer = far.bound;
 	headers = path.peer.u.sa.sa_family == AF_INET ? 28 : 48;
-	if (mtu == first)
+	if (mtu == 0)
+		black_hole(first);
+	else if (mtu == first)
 		first_hop(mtu);
 	else
 		behind_a_router(mtu, first);
