@@ -77,8 +77,8 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
 	struct rxw_io_options o = { .bind = *bind, .sockets = listeners_of(c, ep->server), .batch = c->batch,
 				    .gso = c->gso != RXW_OFF, .gro = c->gro != RXW_OFF,
 				    .plain = c->io == RXW_IO_MSG, .steer = (int)c->steer,
-				    .rcvbuf = c->rcvbuf,
-				    .sndbuf = c->sndbuf, .inject = c->inject[0] ? c->inject : NULL,
+				    .rcvbuf = c->rcvbuf ? c->rcvbuf : AUTO_RCVBUF,
+				    .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF, .inject = c->inject[0] ? c->inject : NULL,
 				    .log = log_io, .log_arg = ep->engine };
 	int r = rxw_io_open(&ep->io, &o);
 
