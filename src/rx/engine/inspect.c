@@ -345,6 +345,8 @@ static size_t put_peer(uint8_t *out, struct rxw_endpoint *ep, int32_t index)
 	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
 	v.max_mtu = max ? (uint16_t)max : v.if_mtu;
 	v.cwind = (uint16_t)atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
+	if (!v.cwind) /* nothing was ever lost: only the window limits a call */
+		v.cwind = (uint16_t)ep->params.window;
 	v.rtt = (uint32_t)(load(&peer->srtt) * 8 / RXW_MS);
 	v.rtt_dev = (uint32_t)(load(&peer->rttvar) * 4 / RXW_MS);
 	v.sent = (uint32_t)load(&peer->packets_sent);
