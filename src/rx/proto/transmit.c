@@ -463,7 +463,7 @@ void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, un
 	q->trains_out--;
 	if (error == EMSGSIZE && p->mtu.confirmed >= train->segment && train->segment > RXW_MTU_MIN) {
 		/* Our own system knows the path: fall back to what is sure to pass, and let the search begin anew. */
-		p->mtu.confirmed = rxw_min32(p->mtu.confirmed, 1200);
+		p->mtu.confirmed = p->mtu.confirmed > 1200 ? 1200 : 548;
 		p->mtu.base = p->mtu.low = p->mtu.confirmed;
 		p->mtu.done = p->mtu.ceiling <= p->mtu.confirmed;
 		atomic_store_explicit(&p->conn->peer->mtu, p->mtu.confirmed, memory_order_relaxed);
