@@ -46,6 +46,25 @@ START_TEST(handled)
 }
 END_TEST
 
+/* As in a background job of a shell. */
+START_TEST(ignored_before)
+{
+	static const int signals[] = { SIGUSR1, SIGUSR2 };
+	struct tools_signals *s = NULL;
+
+	signal(SIGUSR1, SIG_IGN);
+	ck_assert_int_eq(tools_signals_start(signals, 2, on_signal, seen, &s), 0);
+	for (int i = 1; i <= 300; i++) {
+		ck_assert_int_eq(kill(getpid(), SIGUSR1), 0);
+		pthread_mutex_lock(&lock);
+		while (seen[0] < i)
+			pthread_cond_wait(&changed, &lock);
+		pthread_mutex_unlock(&lock);
+	}
+	tools_signals_stop(s);
+}
+END_TEST
+
 START_TEST(broken_pipe)
 {
 	static const int signals[] = { SIGUSR1 };
@@ -60,4 +79,4 @@ START_TEST(broken_pipe)
 }
 END_TEST
 
-TEST_MAIN("signals", handled, broken_pipe)
+TEST_MAIN("signals", handled, ignored_before, broken_pipe)
