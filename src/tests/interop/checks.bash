@@ -60,7 +60,8 @@ launch() {
 		echo $! > "$name.pid.new"
 		mv "$name.pid.new" "$name.pid"
 		wait $!
-		echo $? > "$name.status"
+		echo $? > "$name.status.new"
+		mv "$name.status.new" "$name.status"
 	) &
 	wait_for test -f "$name.pid"
 }
