@@ -34,7 +34,15 @@ src_fileserver_rxfsd_SOURCES = src/fileserver/main.c
 src_fileserver_rxfsd_LDADD = src/fileserver/libfileserver.la src/tools/libtools.la \
 	src/afs/librxafs.la src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
 
-EXTRA_DIST += src/fileserver/rxfsd.service
+dist_man_MANS += doc/man/rxfsd.8
+
+# The unit, with the directories of this installation; installed where configure was told to.
+EXTRA_DIST += src/fileserver/rxfsd.service.in
+CLEANFILES += src/fileserver/rxfsd.service
+src/fileserver/rxfsd.service: $(srcdir)/src/fileserver/rxfsd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) src/fileserver && \
+	$(SED) -e 's|[@]sbindir[@]|$(sbindir)|g' -e 's|[@]sysconfdir[@]|$(sysconfdir)|g' \
+		$(srcdir)/src/fileserver/rxfsd.service.in >$@.tmp && mv $@.tmp $@
 if SYSTEMD_UNIT
 systemdsystemunit_DATA = src/fileserver/rxfsd.service
 endif
