@@ -129,7 +129,8 @@ static void wake(struct rxw_actions *a, struct rxw_call *call)
 {
 	pthread_cond_broadcast(&call->cond);
 	rxw_count(&a->shard->wakeups, 1);
-	a->shard->woke_caller |= a->receiver;
+	if (a->receiver)
+		a->shard->woke_caller = true;
 }
 
 void rxw_actions_run(struct rxw_actions *a)

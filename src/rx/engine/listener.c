@@ -240,7 +240,8 @@ static int spin(struct rxw_shard *s, unsigned room)
 	uint64_t end;
 	int n;
 
-	if (!s->ep->config.spin_us)
+	/* While a handler works, the processor is better left to it, and to the peer. */
+	if (!s->ep->config.spin_us || atomic_load_explicit(&s->ep->awake, memory_order_relaxed))
 		return 0;
 	if (s->spin_tries >= 8 && s->spin_hits * 3 < s->spin_tries) {
 		if (++s->spin_skip % 16)
@@ -266,7 +267,7 @@ static int receive(struct rxw_shard *s, unsigned room)
 	uint64_t now = rxw_now(), next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
-	if (next <= now || s->owing_count || atomic_load(&s->txq_any))
+	if (next <= now || s->owing_count)
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	if (!quiet && next != UINT64_MAX && next - now >= ACTIVE_SLEEP_US * 1000ull) {
 		n = spin(s, room);
