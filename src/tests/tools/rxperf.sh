@@ -70,12 +70,12 @@ grep -q 'MB/s' "$work/out" && grep -q 'calls/s$' "$work/out" && grep -q '^server
 
 # A client stopped by a signal reports what it did.
 what="interrupted client"
-"$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 600 --interval 0.1 > "$work/out" 2>&1 &
+"$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 600 --interval 0.1 > "$work/stopped" 2>&1 &
 client=$!
 servers="$servers $client"
-wait_for "$work/out" 'calls/s' $client || fail "$what: no interval line"
+wait_for "$work/stopped" 'calls/s' $client || fail "$what: no interval line"
 stop_server $client INT || fail "$what: ended with $?"
-grep -q '^rpc 127.0.0.1' "$work/out" || fail "$what: no report: $(cat "$work/out")"
+grep -q '^rpc 127.0.0.1' "$work/stopped" || fail "$what: no report: $(cat "$work/stopped")"
 
 # Figures on demand, and at the end.
 what="server's figures"

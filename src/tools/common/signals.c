@@ -30,37 +30,12 @@ static void fill(sigset_t *set, const int *signals, size_t count)
 		sigaddset(set, signals[i]);
 }
 
-/* Never runs: the signals stay blocked. */
-static void unused(int number)
-{
-	(void)number;
-}
-
-/*
- * A shell starts background programs with SIGINT ignored, and the kernel may then drop it although somebody waits
- * for it. A hang-up that nohup had ignored stays so.
- */
-static int stop_ignoring(int number)
-{
-	struct sigaction action;
-
-	if (sigaction(number, NULL, &action) < 0)
-		return -1;
-	if (action.sa_handler != SIG_IGN || number == SIGHUP)
-		return 0;
-	action = (struct sigaction){ .sa_handler = unused };
-	return sigaction(number, &action, NULL);
-}
-
 int tools_signals_block(const int *signals, size_t count)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
 	int rc;
 
-	for (size_t i = 0; i < count; i++)
-		if (stop_ignoring(signals[i]) < 0)
-			return -1;
 
 	fill(&set, signals, count);
 	rc = pthread_sigmask(SIG_BLOCK, &set, NULL);
