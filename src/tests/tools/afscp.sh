@@ -125,17 +125,34 @@ refused 1 'nothing' cp_ stat demo:nothing
 [ ! -c /dev/full ] || refused 1 'no space left' cp_ get demo:large /dev/full
 [ -z "$(ls -A empty-place)" ] || fail "left behind: $(ls -A empty-place)"
 
-# A signal in the middle: nothing is left, the old file neither lost nor changed.
-echo old > empty-place/large
+# A signal while the reader of a pipe does not read: it ends at once.
 mkfifo slow
+exec 9<> slow
 "$afscp" -s "$where" get demo:large slow 2> err &
 copier=$!
-exec 9< slow
+dd bs=1 count=1 <&9 > first 2> /dev/null
 kill -TERM $copier
-exec 9<&-
 wait $copier
 [ $? -ne 0 ] || fail "a copy that was stopped claims success"
-[ "$(cat empty-place/large)" = old ] || fail "the old file is gone"
+exec 9>&-
+
+# A signal in the middle of a file: nothing is left, the old one is neither lost nor changed.
+echo old > empty-place/huge
+truncate -s 40G "$tree/huge" && chmod 644 "$tree/huge"
+(cd empty-place && exec "$afscp" -s "$where" get demo:huge 2> ../err) &
+copier=$!
+tries=0
+while [ -z "$(find empty-place -name ".huge.*")" ]; do
+	tries=$((tries + 1))
+	[ $tries -lt 600 ] && kill -0 $copier 2> /dev/null || break
+	sleep 0.05
+done
+kill -TERM $copier
+wait $copier
+rc=$?
+[ $rc -eq 1 ] && grep -q interrupted err || fail "a copy that was stopped ended with $rc: $(cat err)"
+[ "$(cat empty-place/huge)" = old ] || fail "the old file is gone"
+[ "$(ls -A empty-place)" = huge ] || fail "left behind: $(ls -A empty-place)"
 
 # The server goes away in the middle of nothing: said with an address.
 stop_server $server TERM || fail "rxfsd ended with $?"

@@ -35,6 +35,7 @@ struct copy {
 	bool progress;            /* stderr is a terminal and nobody said --quiet */
 
 	atomic_bool interrupted;  /* by a signal */
+	atomic_bool nothing_to_undo; /* writes to a pipe or device, perhaps blocked there: a signal ends it at once */
 	pthread_mutex_t lock;     /* of `running` */
 	rxw_call *running;        /* the call that a signal aborts, or NULL */
 	void (*on_interrupt)(void *arg); /* called as well; under the lock */

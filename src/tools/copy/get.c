@@ -168,11 +168,13 @@ static int get_one(struct copy *copy, const struct afs_object *object, const cha
 		   const char *label)
 {
 	struct sink sink;
+	struct stat st;
 	char *name = NULL;
 	int rc = -1;
 
 	if (destination && strcmp(destination, "-") == 0) {
 		sink_stdout(&sink);
+		atomic_store(&copy->nothing_to_undo, true);
 		return get_file(copy, object, &sink, label);
 	}
 	name = final_name(copy, destination);
@@ -180,6 +182,9 @@ static int get_one(struct copy *copy, const struct afs_object *object, const cha
 		tools_error("no memory");
 		return -1;
 	}
+	/* Opening a pipe waits for its reader. */
+	if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
+		atomic_store(&copy->nothing_to_undo, true);
 	if (sink_open(&sink, AT_FDCWD, name, false) < 0) {
 		tools_error("cannot create \"%s\": %s", name, strerror(errno));
 	} else {

@@ -75,6 +75,10 @@ static void on_signal(int number, void *arg)
 	struct copy *copy = arg;
 
 	(void)number;
+	if (atomic_load(&copy->nothing_to_undo)) {
+		tools_error("interrupted");
+		_exit(TOOLS_EXIT_FAILURE);
+	}
 	pthread_mutex_lock(&copy->lock);
 	atomic_store(&copy->interrupted, true);
 	if (copy->running)
