@@ -78,17 +78,18 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	}
 	if (!c->in_table) {
 		rxw_conn_unref(c);
-		return NULL;
+		return drop(t, RXW_DROP_LIMIT);
 	}
 	return c;
 }
 
-static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_addr *host)
+static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_addr *host, bool *pressed)
 {
 	enum rxw_admission r;
 
 	pthread_mutex_lock(&ep->stranger_lock);
 	r = rxw_strangers_add(ep->strangers, host, rxw_addr_is_loopback(host));
+	*pressed = rxw_strangers_pressed(ep->strangers) && !rxw_addr_is_loopback(host);
 	pthread_mutex_unlock(&ep->stranger_lock);
 	return r;
 }
@@ -103,6 +104,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	struct rxw_connection *c;
 	enum rxw_admission admission;
 	struct rxw_path path = *run->path;
+	bool pressed;
 	int error;
 
 	if (h->type != RXW_DATA)
@@ -117,11 +119,11 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_CALL_NUMBER);
 	if (!h->seq)
 		return drop(s, RXW_DROP_SEQ_ZERO);
-	if (h->seq > ep->params.window)
+	if (h->seq > ep->params.window && h->seq > RXW_FIRST_FLIGHT)
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
-	admission = admit(ep, &path.peer);
+	admission = admit(ep, &path.peer, &pressed);
 	if (admission == RXW_REFUSE)
 		return drop(s, RXW_DROP_LIMIT);
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false, s->index, &error);
@@ -133,6 +135,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	}
 	c->stranger = true;
 	c->service = service;
+	c->p.pressed = pressed;
 	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
@@ -142,12 +145,20 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 /* A known epoch and cid from another address: the call in progress must not run twice because a NAT changed the port (2.3). */
 static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 {
-	struct rxw_connection *c = rxw_conn_of(other);
-	bool drop_it;
+	bool drop_it = false;
 
-	pthread_mutex_lock(&c->lock);
-	drop_it = (h->epoch & 0x80000000u) && h->call <= other->number[h->cid & 3];
-	pthread_mutex_unlock(&c->lock);
+	if (!(h->epoch & 0x80000000u))
+		return false;
+	/* The port may have changed before: any of them may be the one whose call this is. */
+	for (; other && !drop_it; other = other->hash_next) {
+		struct rxw_connection *c = rxw_conn_of(other);
+
+		if (other->cid != (h->cid & ~3u) || other->epoch != h->epoch || other->client)
+			continue;
+		pthread_mutex_lock(&c->lock);
+		drop_it = h->call <= other->number[h->cid & 3];
+		pthread_mutex_unlock(&c->lock);
+	}
 	return drop_it;
 }
 

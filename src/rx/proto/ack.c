@@ -11,6 +11,7 @@
 #define MERGED_MIN     8u
 #define UPDATE_PACKETS 8u
 #define JUMBO_MAX_MTU  5692u
+#define ACK_FRAME      37u /* an ACK without its header and table */
 
 static unsigned rank(unsigned reason)
 {
@@ -69,15 +70,18 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	edge = rxw_max32(q->edge, q->hard + q->window);
 	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
 	trailer(p, &ack);
+	/* Answers to an address that may be forged count against it, too. What is not sent is drawn again by what it sends. */
+	if (!p->conn->client && !(flags & RXW_REQUEST_ACK) &&
+	    !rxw_peer_may_send(p->conn->peer, RXW_HEADER_SIZE + ACK_FRAME + ack.count, 1, out->now)) {
+		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+		return true;
+	}
 	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number, p->local_status, 0);
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
 	if (padded > ctl->length)
 		ctl->padding = (uint16_t)(padded - ctl->length);
 	if (edge > q->edge)
 		q->edge = edge;
-	/* Answers to an address that may be forged are few and small; count them against it all the same. */
-	if (!p->conn->client && !(flags & RXW_REQUEST_ACK))
-		rxw_peer_may_send(p->conn->peer, ctl->length, 1, out->now);
 	p->acks_sent++;
 	p->timer.last_sent = out->now;
 	if (p->timer.first_sent == 0)

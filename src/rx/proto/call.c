@@ -2,7 +2,6 @@
 /* Calls: their life from the first packet to the last answer (rx-protocol 2.6, 2.7). */
 #include "proto/internal.h"
 
-#define FIRST_WINDOW   16u
 #define FIRST_CWND     4u
 #define FIRST_CWND_GOOD 10u
 #define GOOD_RTT       (100 * RXW_MS)
@@ -37,7 +36,7 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number, uint64_t now)
 {
 	struct rxw_calltimers *t = &p->timer;
-	uint32_t window = c->peer_window != 0 ? c->peer_window : FIRST_WINDOW;
+	uint32_t window = c->peer_window != 0 ? c->peer_window : RXW_FIRST_FLIGHT;
 
 	p->conn = c;
 	p->client = c->client;

@@ -8,6 +8,9 @@
 #include "base/mtu.h"
 #include "proto/proto.h"
 
+/* What peers take for our window before the first ACK says it (4.1): packets of a stream up to here are accepted, however small the window is. */
+#define RXW_FIRST_FLIGHT 16u
+
 enum rxw_call_state { RXW_CS_NOTINIT, RXW_CS_PRECALL, RXW_CS_ACTIVE, RXW_CS_DALLY, RXW_CS_HOLD, RXW_CS_RESET };
 
 /* See proto/sendq.h, proto/recvq.h, proto/ack.h for the parts. */

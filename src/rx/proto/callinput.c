@@ -4,7 +4,8 @@
 
 #define BUSY_FIRST   (100 * RXW_MS)
 #define BUSY_MOST    (5 * RXW_SEC)
-#define UNPROVEN_PACKETS 16u
+#define UNPROVEN_PACKETS RXW_FIRST_FLIGHT
+#define PRESSED_PACKETS  2u
 
 /* What became of the packets of a run. */
 struct tally { uint32_t fresh, in_order; bool refused; };
@@ -13,11 +14,13 @@ struct tally { uint32_t fresh, in_order; bool refused; };
 static uint32_t receive_limit(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_pconn *c = p->conn;
-	uint32_t window = c->params->window;
+	uint32_t window = c->params->window, first = RXW_FIRST_FLIGHT;
 
-	if (!c->client && !c->peer->local && !rxw_peer_proven(c->peer, now))
-		window = rxw_min32(window, c->pressed ? 2 : UNPROVEN_PACKETS);
-	return rxw_max32(p->rx.edge, p->rx.hard + window);
+	if (!c->client && !c->peer->local && !rxw_peer_proven(c->peer, now)) {
+		first = c->pressed ? PRESSED_PACKETS : UNPROVEN_PACKETS;
+		window = rxw_min32(window, first);
+	}
+	return rxw_max32(rxw_max32(p->rx.edge, p->rx.hard + window), 1 + first);
 }
 
 /* LAST_PACKET says one thing and this run another. */
@@ -165,6 +168,8 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	}
 	if (t.in_order > 0)
 		tell_reader(p, out);
+	else if (p->state == RXW_CS_PRECALL)
+		rxw_pcall_try_attach(p, out); /* a CHALLENGE that got lost is drawn again */
 	rxw_pcall_arm(p, out);
 	return RXW_INPUT_DONE;
 }

@@ -149,7 +149,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 		return drop(run, RXW_DROP_CALL_NUMBER, out);
 	if (h->seq == 0)
 		return drop(run, RXW_DROP_SEQ_ZERO, out);
-	if (h->seq > c->params->window)
+	if (h->seq > rxw_max32(c->params->window, RXW_FIRST_FLIGHT))
 		return drop(run, RXW_DROP_WINDOW, out);
 	/* A forged packet must not end the call that is there. */
 	if (c->security->ops->needs_verify && !run->verified && rxw_pconn_authenticated(c))
@@ -175,6 +175,15 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	return rxw_pcall_input_data(p, run, out);
 }
 
+/* Counted for the limit of 6.7. Of a jumbogram's member only its jumbo header was on the wire. */
+static void heard(struct rxw_pconn *c, const struct rxw_rxrun *run)
+{
+	if (run->jumbo)
+		rxw_peer_heard(c->peer, run->size - RXW_HEADER_SIZE + RXW_JUMBO_HEADER, 0);
+	else
+		rxw_peer_heard(c->peer, run->size, run->count);
+}
+
 enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	const struct rxw_header *h = &run->head;
@@ -189,7 +198,7 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 		c->bytes_received += run->size;
 		atomic_fetch_add_explicit(&c->peer->bytes_received, run->size, memory_order_relaxed);
 		if (!c->client && !rxw_peer_proven(c->peer, out->now))
-			rxw_peer_heard(c->peer, run->size, run->jumbo ? 0 : run->count);
+			heard(c, run);
 	}
 	if (foreign(c, h, &cause))
 		return drop(run, cause, out);

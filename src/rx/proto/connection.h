@@ -101,8 +101,8 @@ void rxw_conntable_fini(struct rxw_conntable *t);
 int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c);
 void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c);
 /*
- * By 2.3: server half: address and port must be equal; client half: the port. *other (may be NULL) is set when a connection of the same epoch and cid but another
- * address exists.
+ * By 2.3: server half: address and port must be equal; client half: the port. *other (may be NULL) is set when connections of the same epoch and cid but another
+ * address exist: to the first; more may follow it by hash_next.
  */
 struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch, uint32_t cid,
 				     const struct rxw_addr *from, struct rxw_pconn **other);

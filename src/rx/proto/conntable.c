@@ -92,7 +92,7 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 		if (client ? rxw_addr_port(&c->path.peer) == rxw_addr_port(from)
 			   : rxw_addr_equal(&c->path.peer, from))
 			return c;
-		if (other != NULL)
+		if (other != NULL && *other == NULL)
 			*other = c;
 	}
 	return NULL;

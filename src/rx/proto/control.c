@@ -4,6 +4,17 @@
 
 #define ABORT_INTERVAL (100 * RXW_MS)
 
+/* An answer of `body` bytes behind the header: false if the address is not proven and got its share (6.7). */
+static bool may_answer(struct rxw_pconn *c, size_t body, struct rxw_out *out)
+{
+	if (out->ctl_count >= out->ctl_room)
+		return false;
+	if (c->client || rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + body, 1, out->now))
+		return true;
+	rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+	return false;
+}
+
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,
 			    unsigned channel, uint32_t call, unsigned status, size_t body)
 {
@@ -43,9 +54,11 @@ bool rxw_pcall_write_abort(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
 		return false;
 	}
-	ctl = rxw_ctl_add(p->conn, out, RXW_ABORT, 0, p->channel, p->number, p->local_status, 4);
-	if (ctl == NULL)
+	/* Whatever the peer sends next draws one that could not leave now. */
+	p->timer.abort_owed = !may_answer(p->conn, 4, out);
+	if (p->timer.abort_owed)
 		return false;
+	ctl = rxw_ctl_add(p->conn, out, RXW_ABORT, 0, p->channel, p->number, p->local_status, 4);
 	rxw_put32(ctl->bytes + RXW_HEADER_SIZE, (uint32_t)p->error);
 	p->timer.aborted = out->now ? out->now : 1;
 	p->timer.last_sent = out->now;
@@ -60,9 +73,9 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
 		return;
 	}
-	ctl = rxw_ctl_add(c, out, RXW_ABORT, 0, 0, 0, 0, 4);
-	if (ctl == NULL)
+	if (!may_answer(c, 4, out))
 		return;
+	ctl = rxw_ctl_add(c, out, RXW_ABORT, 0, 0, 0, 0, 4);
 	rxw_put32(ctl->bytes + RXW_HEADER_SIZE, (uint32_t)c->error);
 	c->error_sent_at = out->now ? out->now : 1;
 }
@@ -70,5 +83,6 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)
 void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call, struct rxw_out *out)
 {
 	rxw_count(&out->stats->calls_refused, 1);
-	rxw_ctl_add(c, out, RXW_BUSY, 0, channel, call, 0, 0);
+	if (may_answer(c, 0, out))
+		rxw_ctl_add(c, out, RXW_BUSY, 0, channel, call, 0, 0);
 }

@@ -161,6 +161,7 @@ struct rxw_calltimers {
 	bool final_ack;              /* `ack` is the final one of a client call */
 	bool attach_told;            /* RXW_OUT_ATTACH was given */
 	bool done_told;
+	bool abort_owed;             /* an ABORT could not leave when it was due */
 	uint8_t unsolicited;         /* PINGs to an unproven address */
 };
 
