@@ -341,6 +341,7 @@ static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t fligh
 	struct rxw_sendq *q = &p->tx;
 	bool slow = p->cc.cwnd < p->cc.ssthresh;
 	bool limited = rxw_max32(q->peak, q->last_peak) >= p->cc.cwnd;
+	bool undo = n->spurious;
 
 	if (n->newly > 0) {
 		q->round_acked += n->newly;
@@ -349,19 +350,19 @@ static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t fligh
 		else
 			rxw_cc_acked(&p->cc, n->newly, limited, p->rtt.srtt, n->now);
 		if (q->frto_order != 0) {
-			if (n->before_rto)
-				spurious(p, 0, out);
+			undo |= n->before_rto;
 			q->frto_order = 0;
 		}
 		if ((int32_t)(p->recovery.highest_order - q->round_order) >= 0) {
-			q->brings = q->round_acked;
+			if (q->round_order != 0)
+				q->brings = q->round_acked;
 			q->round_acked = 0;
 			q->last_peak = q->peak;
 			q->peak = q->flight;
 			q->round_order = q->order + 1;
 		}
 	}
-	if (n->spurious)
+	if (undo)
 		spurious(p, n->distance, out);
 	rxw_recovery_decay(&p->recovery, n->now, p->rtt.srtt);
 	if (n->ack.reason == RXW_ACK_NOSPACE && n->now >= q->nospace_at + p->rtt.srtt) {
@@ -465,6 +466,8 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 		}
 		if (p->state != RXW_CS_RESET)
 			rxw_ack_answer_ping(p, run->head.serial, out);
+	} else if (p->timer.abort_owed) {
+		rxw_pcall_write_abort(p, out);
 	}
 	if (!rxw_pcall_live(p) || impossible(p, &n.ack, out))
 		return;

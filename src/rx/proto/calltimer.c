@@ -84,7 +84,7 @@ static uint64_t transmit_deadline(const struct rxw_pcall *p, uint64_t now)
 
 	if (!rxw_pcall_may_transmit(p) || q->una == q->end)
 		return at;
-	if (q->busy_since != 0)
+	if (q->busy_since != 0 && now < q->busy_at)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
 	if (q->proof_asked != 0 && !rxw_peer_proven(p->conn->peer, now))
 		return p->timer.reach;
@@ -196,6 +196,12 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	if (q->busy_since != 0 && now < q->busy_at)
 		return;
+	if (q->busy_since != 0 && q->busy_at != 0) {
+		/* The wait is over: the first packet, once. */
+		q->busy_at = 0;
+		q->base_at = now;
+		q->force = q->lost > 0;
+	}
 	if (now >= q->loss_at)
 		rxw_pcall_find_losses(p, q->flight, out);
 	if ((q->flight > 0 || q->lost > 0) && now >= rto_at(p, &probe)) {
@@ -207,8 +213,6 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 			timeout(p, out);
 		}
 	}
-	if (q->busy_since != 0 && q->lost > 0)
-		q->force = 1;
 	rxw_pcall_offer(p, 0, out);
 }
 

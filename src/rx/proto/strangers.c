@@ -60,7 +60,8 @@ enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_a
 {
 	struct host **at, *h;
 
-	if (s->total >= s->cap && !local)
+	/* Programs of this host find room where strangers have filled the table, but not without end. */
+	if (s->total >= (local ? 2 * s->cap : s->cap))
 		return RXW_REFUSE;
 	at = find(s, addr);
 	h = *at;

@@ -302,9 +302,10 @@ static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t
 }
 
 /* Ask for an ACK with the last packet of a train of new data? */
-static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint32_t room, uint64_t now)
+static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
+	uint32_t windows = rxw_min32(rxw_pcall_cwnd_room(p), q->edge - q->nxt);
 	bool ends = q->all_queued && q->nxt + n == q->end;
 
 	if (q->probe)
@@ -312,7 +313,7 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint32_t room, uint64_t n
 	if (ends)
 		/* A request of several packets may be long in the making of its reply: one sample a second. */
 		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;
-	return n == room || now >= q->requested_at + p->rtt.srtt;
+	return n >= windows || now >= q->requested_at + p->rtt.srtt;
 }
 
 static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t most, struct rxw_train *train,
@@ -335,7 +336,7 @@ static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t 
 	if (n == 0 || !rxw_slab_reserve(&q->segs, rxw_pcall_pool(p), 1))
 		return RXW_TRAIN_NONE;
 	all = p->cc.cwnd <= SMALL_CWND;
-	request = all || wants_ack(p, n, room, out->now);
+	request = all || wants_ack(p, n, out->now);
 	if (++q->token == 0)
 		q->token = 1;
 	rxw_sendq_add(p, n, serial, q->token, out->now);

@@ -3,5 +3,41 @@
 
 proto_bench = src/tests/rx/proto/bench.c src/tests/rx/proto/bench.h
 
+check_tests += src/tests/rx/proto/test_ack
+src_tests_rx_proto_test_ack_SOURCES = src/tests/rx/proto/test_ack.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_ackinput
+src_tests_rx_proto_test_ackinput_SOURCES = src/tests/rx/proto/test_ackinput.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_callinput
+src_tests_rx_proto_test_callinput_SOURCES = src/tests/rx/proto/test_callinput.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_calltimer
+src_tests_rx_proto_test_calltimer_SOURCES = src/tests/rx/proto/test_calltimer.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_conntable
+src_tests_rx_proto_test_conntable_SOURCES = src/tests/rx/proto/test_conntable.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_peer
+src_tests_rx_proto_test_peer_SOURCES = src/tests/rx/proto/test_peer.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_recvq
+src_tests_rx_proto_test_recvq_SOURCES = src/tests/rx/proto/test_recvq.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_run
+src_tests_rx_proto_test_run_SOURCES = src/tests/rx/proto/test_run.c $(proto_bench)
+
 check_tests += src/tests/rx/proto/test_scenarios
 src_tests_rx_proto_test_scenarios_SOURCES = src/tests/rx/proto/test_scenarios.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_sendq
+src_tests_rx_proto_test_sendq_SOURCES = src/tests/rx/proto/test_sendq.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_slab
+src_tests_rx_proto_test_slab_SOURCES = src/tests/rx/proto/test_slab.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_strangers
+src_tests_rx_proto_test_strangers_SOURCES = src/tests/rx/proto/test_strangers.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_transmit
+src_tests_rx_proto_test_transmit_SOURCES = src/tests/rx/proto/test_transmit.c $(proto_bench)

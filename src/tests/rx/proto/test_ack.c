@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When ACKs are written, what they say, window updates (rx-protocol 3.6, 3.7). */
+#include <string.h>
+
+#include "bench.h"
+
+static struct bench b;
+static struct bench_conn *c;
+
+static void setup(void)
+{
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	rxw_peer_prove(c->p.peer, b.out.now);
+}
+
+static void teardown(void)
+{
+	bench_free(&b);
+}
+
+static struct bench_call *call(void)
+{
+	return (struct bench_call *)c->p.channel[0];
+}
+
+/* `count` packets as one train in one batch. */
+static void train(uint32_t seq, unsigned count, bool dry)
+{
+	uint8_t bytes[64 * 128];
+	uint32_t length = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		length += bench_data(&b, bytes + length, 1, seq + i, 0, 100);
+	bench_feed(&b, c, bytes, length, 128);
+	bench_end(&b, c, dry);
+}
+
+static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned count, uint32_t serial)
+{
+	struct bench_packet *k = bench_expect(&b, RXW_ACK);
+
+	ck_assert_msg(k->ack.reason == reason, "reason %s", rxw_ack_reason_name(k->ack.reason));
+	ck_assert_uint_eq(k->ack.first, first);
+	ck_assert_uint_eq(k->ack.count, count);
+	ck_assert_uint_eq(k->ack.serial, serial);
+	ck_assert_uint_eq(k->h.flags, RXW_SLOW_START_OK | (reason == RXW_ACK_PING ? RXW_REQUEST_ACK : 0));
+	ck_assert_uint_eq(k->h.seq, 0);
+	ck_assert_uint_eq(k->h.spare, 0);
+	ck_assert_uint_eq(k->ack.trailer_words, 4);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(k->bytes[28 + 18 + count + i], 0);
+	return k;
+}
+
+/* Get over the 128 packets that are acknowledged every second one. */
+static void past_the_beginning(void)
+{
+	for (uint32_t seq = 1; seq < 161; seq += 16) {
+		train(seq, 16, true);
+		bench_read(call());
+		bench_pass(&b, RXW_MS);
+	}
+	b.next = b.count;
+}
+
+START_TEST(single_packet_waits)
+{
+	setup();
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	bench_nothing(&b);
+	bench_pass(&b, 49 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	ck_assert_uint_eq(expect_ack(RXW_ACK_DELAY, 1, 1, 0)->ack.rwind, 16);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+START_TEST(every_second_at_first)
+{
+	setup();
+	train(1, 5, true);
+	expect_ack(RXW_ACK_IDLE, 1, 2, 2);
+	expect_ack(RXW_ACK_IDLE, 1, 4, 4);
+	bench_nothing(&b);
+	bench_get_data(&b, c, 1, 6, RXW_REQUEST_ACK, 10);
+	ck_assert_uint_eq(expect_ack(RXW_ACK_REQUESTED, 1, 6, 6)->ack.previous, 6);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+START_TEST(merged_later)
+{
+	setup();
+	past_the_beginning();
+	train(161, 20, true);
+	expect_ack(RXW_ACK_IDLE, 181, 0, 180);
+	bench_nothing(&b);
+	/* Not dry: owed, but not for longer than a millisecond. */
+	train(181, 10, false);
+	bench_nothing(&b);
+	ck_assert(rxw_pconn_owes(&c->p));
+	bench_pass(&b, 2 * RXW_MS);
+	expect_ack(RXW_ACK_IDLE, 191, 0, 190);
+	/* Half a window is not withheld, dry or not. */
+	ck_assert_uint_eq(call()->p.rx.window, 128);
+	train(191, 64, false);
+	expect_ack(RXW_ACK_IDLE, 255, 0, 254);
+	ck_assert(!rxw_pconn_owes(&c->p));
+	teardown();
+}
+END_TEST
+
+START_TEST(peer_that_needs_no_beginning)
+{
+	setup();
+	atomic_store(&c->p.peer->merged_acks_ok, 1);
+	train(1, 10, true);
+	expect_ack(RXW_ACK_IDLE, 1, 10, 10);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+START_TEST(doubling_is_noticed)
+{
+	uint32_t seq = 161;
+
+	setup();
+	past_the_beginning();
+	ck_assert_uint_eq(atomic_load(&c->p.peer->merged_acks_ok), 0);
+	for (unsigned n = 8; n <= 32; n *= 2) {
+		train(seq, n, true);
+		seq += n;
+		bench_read(call());
+	}
+	ck_assert_uint_eq(atomic_load(&c->p.peer->merged_acks_ok), 1);
+	teardown();
+}
+END_TEST
+
+START_TEST(holes)
+{
+	struct bench_packet *k;
+
+	setup();
+	past_the_beginning();
+	bench_read(call());
+	/* One for each packet behind a hole, at most four in a batch, the rest merged. */
+	train(163, 10, true);
+	for (unsigned i = 0; i < 4; i++)
+		k = expect_ack(RXW_ACK_OUT_OF_SEQUENCE, 161, 12, 161 + i);
+	k = expect_ack(RXW_ACK_OUT_OF_SEQUENCE, 161, 12, 170);
+	ck_assert_uint_eq(k->ack.acks[0], 0);
+	ck_assert_uint_eq(k->ack.acks[1], 0);
+	ck_assert_uint_eq(k->ack.acks[2], 1);
+	ck_assert_uint_eq(k->ack.acks[11], 1);
+	ck_assert_uint_eq(k->ack.previous, 172);
+	bench_nothing(&b);
+	/* A part of the hole, then the rest: at once, each. */
+	bench_get_data(&b, c, 1, 161, 0, 10);
+	expect_ack(RXW_ACK_IDLE, 162, 11, 171);
+	bench_get_data(&b, c, 1, 162, 0, 10);
+	expect_ack(RXW_ACK_IDLE, 173, 0, 172);
+	/* And after a loss every second one again. */
+	train(173, 4, true);
+	expect_ack(RXW_ACK_IDLE, 175, 0, 174);
+	expect_ack(RXW_ACK_IDLE, 177, 0, 176);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+START_TEST(duplicates)
+{
+	setup();
+	train(1, 2, true);
+	b.next = b.count;
+	bench_get_data(&b, c, 1, 2, RXW_REQUEST_ACK, 10);
+	expect_ack(RXW_ACK_DUPLICATE, 1, 2, 3);
+	bench_nothing(&b);
+	ck_assert_uint_eq(b.stats.duplicates, 1);
+	/* Old and new in one run. */
+	train(1, 4, true);
+	bench_expect(&b, RXW_ACK);
+	expect_ack(RXW_ACK_DUPLICATE, 1, 4, 7);
+	ck_assert_uint_eq(call()->p.rx.next, 5);
+	teardown();
+}
+END_TEST
+
+START_TEST(beyond_the_window)
+{
+	setup();
+	b.params.window = 16;
+	train(1, 20, true);
+	for (unsigned i = 0; i < 8; i++)
+		expect_ack(RXW_ACK_IDLE, 1, 2 * i + 2, 2 * i + 2);
+	expect_ack(RXW_ACK_EXCEEDS_WINDOW, 1, 16, 20);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_WINDOW], 4);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 16);
+	teardown();
+}
+END_TEST
+
+START_TEST(window_grows_and_never_shrinks)
+{
+	uint32_t edge = 17, seq = 1;
+	struct bench_packet *k;
+
+	setup();
+	for (unsigned round = 0; round < 40; round++) {
+		train(seq, 16, true);
+		seq += 16;
+		bench_read(call());
+		bench_pass(&b, 60 * RXW_MS);
+		while ((k = bench_next(&b)) != NULL) {
+			ck_assert_uint_ge(k->ack.first + k->ack.rwind, edge);
+			ck_assert_uint_le(k->ack.rwind, 255);
+			edge = k->ack.first + k->ack.rwind;
+		}
+	}
+	ck_assert_uint_eq(call()->p.rx.window, 255);
+	/* A reader that stops: the edge stays where it is once the unread packets are many. */
+	for (unsigned round = 0; round < 60; round++) {
+		uint32_t before = edge;
+
+		if (seq + 16 > edge)
+			break;
+		train(seq, 16, true);
+		seq += 16;
+		while ((k = bench_next(&b)) != NULL) {
+			ck_assert_uint_ge(k->ack.first + k->ack.rwind, before);
+			edge = before = k->ack.first + k->ack.rwind;
+		}
+	}
+	ck_assert_uint_le(edge, call()->p.rx.consumed + 256 + 255);
+	ck_assert_uint_ge(seq + 16, edge);
+	/* It reads again: the window opens at once. */
+	bench_read(call());
+	k = expect_ack(RXW_ACK_DELAY, call()->p.rx.next, 0, 0);
+	ck_assert_uint_gt(k->ack.first + k->ack.rwind, edge);
+	teardown();
+}
+END_TEST
+
+START_TEST(updates_by_consumption)
+{
+	setup();
+	b.params.unread_packets = 0;
+	train(1, 16, true);
+	b.next = b.count;
+	/* Seven packets are not worth an ACK but after 50 ms; eight are. */
+	struct rxw_rxpiece piece[16];
+	unsigned n = rxw_pcall_take(&call()->p, piece, 16);
+
+	for (unsigned i = 0; i < n; i++)
+		rxw_buf_unref(piece[i].buf);
+	rxw_pcall_consumed(&call()->p, 1, &b.out);
+	rxw_pcall_read_pause(&call()->p, &b.out);
+	bench_settle(&b);
+	/* The window was closed, and opens. */
+	ck_assert_uint_eq(expect_ack(RXW_ACK_DELAY, 2, 15, 0)->ack.rwind, 32);
+	rxw_pcall_consumed(&call()->p, 7, &b.out);
+	rxw_pcall_read_pause(&call()->p, &b.out);
+	bench_settle(&b);
+	bench_nothing(&b);
+	bench_pass(&b, 51 * RXW_MS);
+	expect_ack(RXW_ACK_DELAY, 9, 8, 0);
+	rxw_pcall_consumed(&call()->p, 8, &b.out);
+	rxw_pcall_read_pause(&call()->p, &b.out);
+	bench_settle(&b);
+	expect_ack(RXW_ACK_DELAY, 17, 0, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(pings_are_answered_once)
+{
+	uint8_t packet[2048];
+	uint32_t size;
+
+	setup();
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 32);
+	memset(packet + size, 0, 1000); /* padded: a probe; the answer is not */
+	bench_input(&b, c, packet, size + 1000, size + 1000);
+	ck_assert_uint_eq(expect_ack(RXW_ACK_PING_RESPONSE, 1, 1, b.serial)->length, 66);
+	bench_input(&b, c, packet, size, size);
+	bench_nothing(&b); /* the same again */
+	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING, "", 32); /* without the flag */
+	expect_ack(RXW_ACK_PING_RESPONSE, 1, 1, b.serial);
+	size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_DELAY, RXW_REQUEST_ACK, "", 32);
+	bench_input(&b, c, packet, size, size);
+	expect_ack(RXW_ACK_PING_RESPONSE, 1, 1, b.serial);
+	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "", 32);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+START_TEST(no_room_stays_owed)
+{
+	setup();
+	b.out.ctl_room = 0;
+	train(1, 4, true);
+	bench_nothing(&b);
+	ck_assert(rxw_pconn_owes(&c->p));
+	b.out.ctl_room = 64;
+	bench_pass(&b, 2 * RXW_MS);
+	expect_ack(RXW_ACK_IDLE, 1, 4, 4);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+START_TEST(one_ack_for_a_jumbogram)
+{
+	uint8_t bytes[4000];
+	uint32_t size;
+
+	setup();
+	past_the_beginning();
+	size = bench_data(&b, bytes, 1, 161, RXW_JUMBO_PACKET, RXW_JUMBO_PAYLOAD);
+	memset(bytes + size, 0, 4 + 50);
+	b.serial++;
+	bench_input(&b, c, bytes, size + 54, size + 54);
+	expect_ack(RXW_ACK_IDLE, 163, 0, 162);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ack");
+	TCase *tcase = tcase_create("ack");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, single_packet_waits);
+	tcase_add_test(tcase, every_second_at_first);
+	tcase_add_test(tcase, merged_later);
+	tcase_add_test(tcase, peer_that_needs_no_beginning);
+	tcase_add_test(tcase, doubling_is_noticed);
+	tcase_add_test(tcase, holes);
+	tcase_add_test(tcase, duplicates);
+	tcase_add_test(tcase, beyond_the_window);
+	tcase_add_test(tcase, window_grows_and_never_shrinks);
+	tcase_add_test(tcase, updates_by_consumption);
+	tcase_add_test(tcase, pings_are_answered_once);
+	tcase_add_test(tcase, no_room_stays_owed);
+	tcase_add_test(tcase, one_ack_for_a_jumbogram);
+	return bench_main(suite);
+}

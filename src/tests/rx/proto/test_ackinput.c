@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ACKs received: validation, windows, round trips, losses, reordering, undo (rx-protocol 3.2, 3.5, 3.8, 4.4). */
+#include <string.h>
+
+#include "bench.h"
+
+static struct bench b;
+static struct bench_conn *c;
+static struct bench_call *call;
+
+/* A request of `packets`, all sent. */
+static void setup(unsigned packets)
+{
+	bench_init(&b, true);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	call->p.cc.cwnd = 100;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	if (packets > 0)
+		bench_write(call, packets, 100, false);
+	ck_assert_uint_eq(call->p.tx.nxt, packets + 1);
+	b.next = b.count;
+	b.out.now += 10 * RXW_MS;
+}
+
+static void ack(uint32_t first, uint32_t serial, unsigned reason, const char *acks)
+{
+	bench_get_ack(&b, c, 1, first, serial, reason, acks, 255);
+}
+
+START_TEST(malformed)
+{
+	uint8_t packet[400];
+	uint32_t size;
+
+	setup(4);
+	size = bench_ack(&b, packet, 1, 3, 2, RXW_ACK_IDLE, 0, "11", 255);
+	bench_input(&b, c, packet, 28 + 17, 28 + 17);       /* shorter than the fixed part */
+	bench_input(&b, c, packet, 28 + 19, 28 + 19);       /* two entries stated, one there */
+	rxw_put32(packet + 28 + 4, 0);                      /* firstPacket 0 */
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_BAD_ACK], 3);
+	ck_assert_uint_eq(call->p.tx.una, 1);
+	ck_assert_int_eq(call->p.error, 0);
+	ck_assert(!call->p.tx.heard);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(never_sent)
+{
+	setup(4);
+	ack(6, 0, RXW_ACK_DELAY, "");
+	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
+	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_PROTOCOL_ERROR);
+	bench_free(&b);
+	/* Entries beyond what was sent are no more than ignored. */
+	setup(4);
+	ack(5, 0, RXW_ACK_DELAY, "11111");
+	ck_assert_int_eq(call->p.error, 0);
+	ck_assert_uint_eq(call->p.tx.una, 5);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(stale)
+{
+	uint8_t old[400];
+	uint32_t size;
+
+	setup(8);
+	size = bench_ack(&b, old, 1, 3, 2, RXW_ACK_DELAY, 0, "0001", 3);
+	ack(5, 0, RXW_ACK_DELAY, "");
+	bench_input(&b, c, old, size, size); /* lower firstPacket: nothing */
+	ck_assert_uint_eq(call->p.tx.una, 5);
+	ck_assert_uint_eq(call->p.tx.acked, 0);
+	ck_assert_uint_eq(call->p.tx.window, 255);
+	/* Equal firstPacket, lower serial: adds, takes nothing back, and its window does not count. */
+	size = bench_ack(&b, old, 1, 5, 2, RXW_ACK_DELAY, 0, "0010", 3);
+	ack(5, 0, RXW_ACK_DELAY, "0100");
+	ck_assert_uint_eq(call->p.tx.acked, 1);
+	bench_input(&b, c, old, size, size);
+	ck_assert_uint_eq(call->p.tx.acked, 2);
+	ck_assert_uint_eq(call->p.tx.window, 255);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(withdrawn)
+{
+	uint32_t cwnd;
+
+	setup(8);
+	ack(1, 4, RXW_ACK_IDLE, "11111111");
+	ck_assert_uint_eq(call->p.tx.acked, 8);
+	ck_assert_uint_eq(call->p.tx.flight, 0);
+	cwnd = call->p.cc.cwnd;
+	b.auto_send = false;
+	ack(1, 0, RXW_ACK_DELAY, "11101111");
+	ck_assert_uint_eq(call->p.tx.acked, 7);
+	ck_assert_uint_eq(call->p.tx.lost, 1);
+	ck_assert_uint_eq(call->p.cc.cwnd, cwnd);
+	ck_assert_uint_eq(bench_send(call), 1);
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 4);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(round_trips)
+{
+	setup(8);
+	ack(3, 2, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_eq(call->p.rtt.srtt, 10 * RXW_MS);
+	b.out.now += 5 * RXW_MS;
+	ack(3, 2, RXW_ACK_REQUESTED, "");        /* the same serial again */
+	ack(5, 0, RXW_ACK_DELAY, "");            /* none */
+	ack(5, 77, RXW_ACK_REQUESTED, "");       /* not ours */
+	ack(5, 5, RXW_ACK_IDLE, "11");           /* packet 6 is newer than the one named */
+	ck_assert_uint_eq(call->p.rtt.srtt, 10 * RXW_MS);
+	ack(5, 7, RXW_ACK_IDLE, "111");
+	ck_assert_uint_eq(call->p.rtt.latest, 15 * RXW_MS);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->srtt), call->p.rtt.srtt);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(trailers)
+{
+	uint8_t packet[400];
+	uint32_t size;
+
+	setup(8);
+	size = bench_ack(&b, packet, 1, 2, 1, RXW_ACK_DELAY, 0, "", 100);
+	rxw_put32(packet + size - 16, 0xffffffff);
+	rxw_put32(packet + size - 4, 0xffffffff);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 100);
+	ck_assert_uint_eq(c->p.peer_window, 100);
+	ck_assert_uint_le(atomic_load(&c->p.peer->peer_max_mtu), 65535);
+	/* Three words: shrinks only. */
+	size = bench_ack(&b, packet, 1, 3, 2, RXW_ACK_DELAY, 0, "", 200) - 4;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 100);
+	size = bench_ack(&b, packet, 1, 4, 3, RXW_ACK_DELAY, 0, "", 50) - 4;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 50);
+	/* None: the window moves with firstPacket. */
+	size = bench_ack(&b, packet, 1, 5, 4, RXW_ACK_DELAY, 0, "", 50) - 16;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.edge, 55);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(lost_by_count)
+{
+	uint32_t before;
+
+	setup(40);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	before = call->p.cc.cwnd;
+	ack(11, 12, RXW_ACK_OUT_OF_SEQUENCE, "01");
+	ack(11, 13, RXW_ACK_OUT_OF_SEQUENCE, "011");
+	bench_nothing(&b);
+	ack(11, 14, RXW_ACK_OUT_OF_SEQUENCE, "0111");
+	struct bench_packet *k = bench_expect(&b, RXW_DATA);
+
+	ck_assert_uint_eq(k->h.seq, 11);
+	ck_assert_uint_eq(k->h.serial, 41);
+	ck_assert(k->h.flags & RXW_REQUEST_ACK);
+	ck_assert_uint_eq(b.stats.loss_events, 1);
+	ck_assert_uint_eq(b.stats.retransmitted, 1);
+	ck_assert_uint_lt(call->p.cc.cwnd, before);
+	ck_assert_uint_eq(call->p.cc.cwnd, call->p.cc.ssthresh);
+	/* More of the same event: not again, neither reaction nor retransmission. */
+	before = call->p.cc.cwnd;
+	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
+	ack(11, 16, RXW_ACK_OUT_OF_SEQUENCE, "011111");
+	ck_assert_uint_eq(b.stats.loss_events, 1);
+	ck_assert_uint_eq(b.stats.retransmitted, 1);
+	ck_assert_uint_eq(call->p.cc.cwnd, before);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(lost_by_time)
+{
+	setup(4);
+	ack(2, 1, RXW_ACK_REQUESTED, "");
+	ack(2, 3, RXW_ACK_OUT_OF_SEQUENCE, "01");
+	bench_nothing(&b);
+	ck_assert_uint_ne(call->p.tx.loss_at, UINT64_MAX);
+	bench_pass(&b, 2 * RXW_MS); /* 9/8 of 10 ms since it was sent */
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 2);
+	ck_assert_uint_eq(b.stats.loss_events, 1);
+	bench_free(&b);
+}
+END_TEST
+
+/* The original comes after it was sent again: no loss, and more patience from now on. */
+START_TEST(reordering_is_undone)
+{
+	uint32_t before;
+
+	setup(40);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	before = call->p.cc.cwnd;
+	ack(11, 12, RXW_ACK_OUT_OF_SEQUENCE, "01");
+	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 11);
+	ck_assert_uint_lt(call->p.cc.cwnd, before);
+	ack(19, 11, RXW_ACK_IDLE, "");
+	ck_assert_uint_eq(b.stats.spurious_losses, 1);
+	ck_assert_uint_ge(call->p.cc.cwnd, before);
+	ck_assert_uint_gt(call->p.recovery.threshold, 3);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(duplicate_names_a_retransmission)
+{
+	uint32_t before;
+
+	setup(40);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	before = call->p.cc.cwnd;
+	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+	ack(11, 19, RXW_ACK_OUT_OF_SEQUENCE, "011111111");
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 41);
+	b.out.now += 10 * RXW_MS;
+	ack(20, 0, RXW_ACK_DELAY, "");
+	ck_assert_uint_lt(call->p.cc.cwnd, before);
+	ack(20, 41, RXW_ACK_DUPLICATE, "");
+	ck_assert_uint_eq(b.stats.spurious_losses, 1);
+	ck_assert_uint_ge(call->p.cc.cwnd, before);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(exceeded_window)
+{
+	uint32_t before;
+
+	setup(20);
+	before = call->p.cc.cwnd;
+	bench_get_ack(&b, c, 1, 11, 20, RXW_ACK_EXCEEDS_WINDOW, "", 5);
+	ck_assert_uint_eq(call->p.tx.lost, 5); /* 16 to 20 */
+	ck_assert_uint_eq(b.stats.loss_events, 0);
+	ck_assert_uint_ge(call->p.cc.cwnd, before);
+	bench_nothing(&b);
+	bench_get_ack(&b, c, 1, 16, 15, RXW_ACK_REQUESTED, "", 5);
+	for (unsigned i = 16; i <= 20; i++)
+		ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, i);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(no_space)
+{
+	uint32_t before;
+
+	setup(20);
+	before = call->p.cc.cwnd;
+	ack(11, 20, RXW_ACK_NOSPACE, "");
+	ck_assert_uint_lt(call->p.cc.cwnd, before);
+	before = call->p.cc.cwnd;
+	ack(11, 20, RXW_ACK_NOSPACE, "");
+	ck_assert_uint_eq(call->p.cc.cwnd, before); /* once per round trip */
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(nat_reset)
+{
+	setup(20);
+	bench_get_ack(&b, c, 1, 1, 20, RXW_ACK_EXCEEDS_WINDOW, "", 16);
+	ck_assert_int_eq(call->p.error, 0); /* nothing was hard-acked yet */
+	ack(5, 4, RXW_ACK_REQUESTED, "");
+	bench_get_ack(&b, c, 1, 1, 20, RXW_ACK_EXCEEDS_WINDOW, "", 16);
+	ck_assert_int_eq(call->p.error, RXW_NETWORK_RESET);
+	ck_assert_int_eq(call->p.error_origin, RXW_ORIGIN_LOCAL);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(slow_start_doubles)
+{
+	unsigned flight = 4;
+
+	bench_init(&b, true);
+	b.auto_send = false;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	for (unsigned i = 0; i < 11; i++)
+		bench_write(call, 45, 100, false);
+	for (unsigned round = 0; round < 5; round++) {
+		ck_assert_uint_eq(bench_send(call), flight);
+		b.out.now += RXW_MS / 2;
+		ack(call->p.tx.nxt, c->p.serial, RXW_ACK_IDLE, "");
+		flight *= 2;
+	}
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(softly_complete)
+{
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	rxw_peer_prove(c->p.peer, b.out.now);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_read(call);
+	bench_write(call, 3, 10, true);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(call->p.state, RXW_CS_HOLD);
+	ack(1, 3, RXW_ACK_IDLE, "110");
+	ck_assert_int_eq(call->p.state, RXW_CS_HOLD);
+	call->events = 0;
+	ack(1, 3, RXW_ACK_IDLE, "111");
+	ck_assert_int_eq(call->p.state, RXW_CS_DALLY);
+	ck_assert(call->events & RXW_OUT_DONE);
+	ck_assert(rxw_pcall_done(&call->p));
+	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 0);
+	b.next = b.count;
+	bench_pass(&b, 100 * RXW_SEC);
+	bench_nothing(&b);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(path_mtu_search)
+{
+	uint32_t size = 0;
+
+	bench_init(&b, true);
+	b.params.mtu_ceiling = 8972;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	call->p.cc.cwnd = 100;
+	call->p.tx.edge = 256;
+	call->p.tx.window = 255;
+	for (unsigned i = 0; i < 10 && size == 0; i++) {
+		bench_write(call, 20, 100, false);
+		b.out.now += RXW_MS;
+		ack(call->p.tx.nxt, c->p.serial, RXW_ACK_REQUESTED, "");
+		for (unsigned k = 0; k < b.count; k++)
+			if (b.sent[k].padding > 0) {
+				size = b.sent[k].length + b.sent[k].padding;
+				ck_assert_uint_eq(b.sent[k].ack.reason, RXW_ACK_PING);
+				ck_assert(b.sent[k].h.flags & RXW_REQUEST_ACK);
+				ack(call->p.tx.nxt, b.sent[k].h.serial, RXW_ACK_PING_RESPONSE, "");
+			}
+		b.count = b.next = 0;
+	}
+	ck_assert_uint_eq(size, 8972);
+	ck_assert_uint_eq(call->p.mtu.confirmed, 8972);
+	atomic_store(&c->p.peer->peer_max_mtu, 16384);
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 8972);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->mtu), 8972);
+	bench_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ackinput");
+	TCase *tcase = tcase_create("ackinput");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, malformed);
+	tcase_add_test(tcase, never_sent);
+	tcase_add_test(tcase, stale);
+	tcase_add_test(tcase, withdrawn);
+	tcase_add_test(tcase, round_trips);
+	tcase_add_test(tcase, trailers);
+	tcase_add_test(tcase, lost_by_count);
+	tcase_add_test(tcase, lost_by_time);
+	tcase_add_test(tcase, reordering_is_undone);
+	tcase_add_test(tcase, duplicate_names_a_retransmission);
+	tcase_add_test(tcase, exceeded_window);
+	tcase_add_test(tcase, no_space);
+	tcase_add_test(tcase, nat_reset);
+	tcase_add_test(tcase, slow_start_doubles);
+	tcase_add_test(tcase, softly_complete);
+	tcase_add_test(tcase, path_mtu_search);
+	return bench_main(suite);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of connections: role, address and port by 2.3 of the protocol. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+static void address(struct rxw_addr *a, const char *host, unsigned port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+
+	inet_pton(AF_INET, host, &in.sin_addr);
+	rxw_addr_set(a, (struct sockaddr *)&in, sizeof(in));
+}
+
+static void make(struct rxw_pconn *c, bool client, uint32_t epoch, uint32_t cid, const char *host, unsigned port)
+{
+	memset(c, 0, sizeof(*c));
+	c->client = client;
+	c->epoch = epoch;
+	c->cid = cid;
+	address(&c->path.peer, host, port);
+}
+
+START_TEST(finds)
+{
+	static const uint64_t key[2] = { 3, 4 };
+	struct rxw_conntable t;
+	struct rxw_pconn server, client, *other;
+	struct rxw_addr from;
+
+	ck_assert_int_eq(rxw_conntable_init(&t, key), 0);
+	make(&server, false, 0x80000000, 0x100, "10.0.0.1", 7001);
+	make(&client, true, 0x80000000, 0x100, "10.0.0.1", 7001);
+	ck_assert_int_eq(rxw_conntable_insert(&t, &server), 0);
+	ck_assert_int_eq(rxw_conntable_insert(&t, &client), 0);
+	address(&from, "10.0.0.1", 7001);
+	/* Both halves of a talk with oneself are there, and apart; channel bits do not count. */
+	ck_assert_ptr_eq(rxw_conntable_find(&t, false, 0x80000000, 0x103, &from, NULL), &server);
+	ck_assert_ptr_eq(rxw_conntable_find(&t, true, 0x80000000, 0x101, &from, NULL), &client);
+	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000001, 0x100, &from, NULL));
+	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000000, 0x104, &from, NULL));
+	/* Another address of the same port: an answer of a multihomed server, but no server connection. */
+	address(&from, "10.0.0.9", 7001);
+	ck_assert_ptr_eq(rxw_conntable_find(&t, true, 0x80000000, 0x100, &from, &other), &client);
+	ck_assert_ptr_null(rxw_conntable_find(&t, false, 0x80000000, 0x100, &from, &other));
+	ck_assert_ptr_eq(other, &server);
+	/* Another port: neither. */
+	address(&from, "10.0.0.1", 7002);
+	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000000, 0x100, &from, &other));
+	ck_assert_ptr_eq(other, &client);
+	ck_assert(rxw_conntable_has_cid(&t, 0x102));
+	rxw_conntable_remove(&t, &server);
+	ck_assert(rxw_conntable_has_cid(&t, 0x100));
+	rxw_conntable_remove(&t, &client);
+	ck_assert(!rxw_conntable_has_cid(&t, 0x100));
+	ck_assert_uint_eq(t.count, 0);
+	rxw_conntable_fini(&t);
+}
+END_TEST
+
+START_TEST(grows)
+{
+	static const uint64_t key[2] = { 3, 4 };
+	enum { MANY = 5000 };
+	struct rxw_pconn *c = calloc(MANY, sizeof(*c));
+	struct rxw_conntable t;
+	struct rxw_addr from;
+
+	address(&from, "10.0.0.1", 1);
+	ck_assert_int_eq(rxw_conntable_init(&t, key), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		make(&c[i], false, 7, i * 4, "10.0.0.1", 1);
+		ck_assert_int_eq(rxw_conntable_insert(&t, &c[i]), 0);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_ptr_eq(rxw_conntable_find(&t, false, 7, i * 4, &from, NULL), &c[i]);
+	for (unsigned i = 0; i < MANY; i += 2)
+		rxw_conntable_remove(&t, &c[i]);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_ptr_eq(rxw_conntable_find(&t, false, 7, i * 4, &from, NULL), i % 2 ? &c[i] : NULL);
+	rxw_conntable_fini(&t);
+	free(c);
+}
+END_TEST
+
+/* A stranger cannot make a chain long by using one cid from many ports. */
+START_TEST(one_cid_many_addresses)
+{
+	static const uint64_t key[2] = { 3, 4 };
+	struct rxw_pconn c[100];
+	struct rxw_conntable t;
+	unsigned refused = 0;
+
+	ck_assert_int_eq(rxw_conntable_init(&t, key), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		make(&c[i], false, 7, 4, "10.0.0.1", 1000 + i);
+		refused += rxw_conntable_insert(&t, &c[i]) == -RXW_ELIMIT;
+	}
+	ck_assert_uint_ge(refused, 50);
+	ck_assert_uint_eq(t.count, 100 - refused);
+	rxw_conntable_fini(&t);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("conntable");
+	TCase *tcase = tcase_create("conntable");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, finds);
+	tcase_add_test(tcase, grows);
+	tcase_add_test(tcase, one_cid_many_addresses);
+	return bench_main(suite);
+}

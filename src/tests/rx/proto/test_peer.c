@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers: look-up, life, proof of addresses, the limit of three, rates. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "bench.h"
+
+static const uint64_t key[2] = { 5, 6 };
+
+static void address(struct rxw_addr *a, uint32_t host, unsigned port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+
+	in.sin_addr.s_addr = htonl(host);
+	rxw_addr_set(a, (struct sockaddr *)&in, sizeof(in));
+}
+
+START_TEST(table)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_addr a;
+	struct rxw_peer *p[500];
+
+	for (unsigned i = 0; i < 500; i++) {
+		address(&a, 0x0a000000 + i / 2, 7000 + i % 2);
+		p[i] = rxw_peer_get(t, &a, 0);
+	}
+	ck_assert_uint_eq(rxw_peer_count(t), 500);
+	for (unsigned i = 0; i < 500; i++) {
+		address(&a, 0x0a000000 + i / 2, 7000 + i % 2);
+		ck_assert_ptr_eq(rxw_peer_get(t, &a, 0), p[i]);
+		rxw_peer_unref(p[i], 10 * RXW_SEC);
+		ck_assert_ptr_nonnull(rxw_peer_at(t, i));
+	}
+	ck_assert_ptr_null(rxw_peer_at(t, 500));
+	/* Referenced ones stay; others for 300 s. */
+	for (unsigned i = 0; i < 400; i++)
+		rxw_peer_unref(p[i], 10 * RXW_SEC);
+	rxw_peer_reap(t, 309 * RXW_SEC);
+	ck_assert_uint_eq(rxw_peer_count(t), 500);
+	rxw_peer_reap(t, 311 * RXW_SEC);
+	ck_assert_uint_eq(rxw_peer_count(t), 100);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
+START_TEST(local)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_addr a;
+
+	address(&a, 0x7f000001, 1);
+	ck_assert(rxw_peer_get(t, &a, 0)->local);
+	address(&a, 0x0a000001, 1);
+	ck_assert(!rxw_peer_get(t, &a, 0)->local);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
+START_TEST(three_times)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_addr a;
+	struct rxw_peer *p;
+	uint64_t now = 5 * RXW_SEC;
+
+	address(&a, 0x0a000001, 1);
+	p = rxw_peer_get(t, &a, now);
+	ck_assert(!rxw_peer_may_send(p, 1, 1, now));
+	rxw_peer_heard(p, 72, 1);                     /* 100 with headers */
+	ck_assert_uint_eq(rxw_peer_allowance(p, now), 300);
+	ck_assert(!rxw_peer_may_send(p, 273, 1, now)); /* 301 */
+	ck_assert(rxw_peer_may_send(p, 172, 1, now));  /* 200 */
+	ck_assert(!rxw_peer_may_send(p, 73, 1, now));
+	ck_assert(rxw_peer_may_send(p, 72, 1, now));
+	ck_assert_uint_eq(rxw_peer_allowance(p, now), 0);
+	rxw_peer_prove(p, now);
+	ck_assert(rxw_peer_may_send(p, 1000000, 700, now));
+	ck_assert_uint_eq(rxw_peer_allowance(p, now + 59 * RXW_SEC), UINT64_MAX);
+	/* The proof holds for 60 s; then it is counted anew. */
+	ck_assert(!rxw_peer_proven(p, now + 60 * RXW_SEC));
+	ck_assert(!rxw_peer_may_send(p, 1, 1, now + 60 * RXW_SEC));
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
+START_TEST(rate)
+{
+	struct rxw_rate r;
+	uint64_t now = 77 * RXW_SEC;
+	unsigned n = 0;
+
+	rxw_rate_init(&r, 50, now);
+	while (rxw_rate_take(&r, now))
+		n++;
+	ck_assert_uint_eq(n, 50);
+	ck_assert(!rxw_rate_take(&r, now + 19 * RXW_MS));
+	ck_assert(rxw_rate_take(&r, now + 20 * RXW_MS));
+	ck_assert(!rxw_rate_take(&r, now + 20 * RXW_MS));
+	for (n = 0; rxw_rate_take(&r, now + 500 * RXW_SEC); n++)
+		;
+	ck_assert_uint_eq(n, 50);
+	rxw_rate_init(&r, 0, now);
+	ck_assert(!rxw_rate_take(&r, now));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("peer");
+	TCase *tcase = tcase_create("peer");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, table);
+	tcase_add_test(tcase, local);
+	tcase_add_test(tcase, three_times);
+	tcase_add_test(tcase, rate);
+	return bench_main(suite);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receive queue: order, overlaps, small copies, memory limits, pieces for the reader. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "bench.h"
+
+static struct bench b;
+static struct bench_conn *c;
+
+static void setup(void)
+{
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	rxw_peer_prove(c->p.peer, b.out.now);
+}
+
+static struct bench_call *call(void)
+{
+	return (struct bench_call *)c->p.channel[0];
+}
+
+static void train(uint32_t seq, unsigned count, uint32_t payload)
+{
+	static uint8_t bytes[65536];
+	uint32_t length = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		length += bench_data(&b, bytes + length, 1, seq + i, 0, payload);
+	bench_input(&b, c, bytes, length, 28 + payload);
+	b.count = b.next = 0;
+}
+
+/* Whatever comes twice, late or cut: the reader gets every packet once, in order, with its own bytes. */
+START_TEST(random_order)
+{
+	uint64_t state = 3;
+
+	for (unsigned round = 0; round < 100; round++) {
+		uint32_t next = 1;
+
+		setup();
+		while (next <= 200) {
+			uint32_t from = next + (uint32_t)(rxw_prng(&state) % 30);
+			uint32_t back = (uint32_t)(rxw_prng(&state) % 20);
+			struct rxw_rxpiece p[4];
+			unsigned n;
+
+			from = from > back ? from - back : 1;
+			train(from, 1 + (unsigned)(rxw_prng(&state) % 12), 40);
+			if (call() == NULL || call()->p.state != RXW_CS_ACTIVE)
+				continue;
+			while ((n = rxw_pcall_take(&call()->p, p, 1 + (unsigned)(rxw_prng(&state) % 4))) > 0) {
+				uint32_t packets = 0;
+
+				for (unsigned i = 0; i < n; i++) {
+					ck_assert_uint_eq(p[i].first_seq, next);
+					for (unsigned k = 0; k < p[i].count; k++, next++)
+						for (unsigned m = 0; m < 40; m++)
+							ck_assert_uint_eq(p[i].data[k * p[i].stride + m], (uint8_t)(next + m));
+					packets += p[i].count;
+					rxw_buf_unref(p[i].buf);
+				}
+				rxw_pcall_consumed(&call()->p, packets, &b.out);
+			}
+		}
+		ck_assert_int_eq(call()->p.error, 0);
+		bench_free(&b);
+	}
+}
+END_TEST
+
+START_TEST(small_ones_are_copied)
+{
+	setup();
+	train(1, 1, 100);
+	train(2, 1, 0);
+	/* Two packets pin two small buffers, not two of 64 KiB. */
+	ck_assert_uint_le(rxw_pool_live(b.pool), 512);
+	ck_assert_int_eq(call()->p.rx.pinned, 128 + 64);
+	ck_assert_int_eq(atomic_load(&c->p.memory.used), 192);
+	ck_assert_int_eq(atomic_load(&c->p.peer->memory.used), 192);
+	train(3, 40, 1416);
+	ck_assert_int_eq(call()->p.rx.pinned, 192 + 65536);
+	ck_assert_uint_eq(bench_read(call()), 42);
+	ck_assert_int_eq(call()->p.rx.pinned, 0);
+	ck_assert_int_eq(atomic_load(&c->p.memory.used), 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(charges_last_until_consumed)
+{
+	struct rxw_rxpiece p[4];
+
+	setup();
+	train(1, 2, 100);
+	train(3, 1, 100);
+	ck_assert_uint_eq(rxw_pcall_take(&call()->p, p, 4), 2);
+	ck_assert_int_eq(call()->p.rx.pinned, 256 + 128);
+	rxw_pcall_consumed(&call()->p, 1, &b.out);
+	ck_assert_int_eq(call()->p.rx.pinned, 256 + 128);
+	rxw_pcall_consumed(&call()->p, 1, &b.out);
+	ck_assert_int_eq(call()->p.rx.pinned, 128);
+	rxw_pcall_consumed(&call()->p, 100, &b.out); /* more than was taken: only what was */
+	ck_assert_int_eq(call()->p.rx.pinned, 0);
+	ck_assert_uint_eq(call()->p.rx.consumed, 4);
+	rxw_buf_unref(p[0].buf);
+	rxw_buf_unref(p[1].buf);
+	bench_free(&b);
+}
+END_TEST
+
+static void limit_of(unsigned which)
+{
+	setup();
+	if (which == 0)
+		b.params.call_memory = 1000;
+	else if (which == 1)
+		rxw_budget_init(&c->p.memory, 1000);
+	else
+		rxw_budget_init(&c->p.peer->memory, 1000);
+	for (uint32_t seq = 1; seq <= 7; seq++)
+		train(seq, 1, 100);
+	ck_assert_uint_eq(call()->p.rx.next, 8);
+	bench_get_data(&b, c, 1, 8, 0, 100);
+	ck_assert_uint_eq(call()->p.rx.next, 8);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_MEMORY], 1);
+	/* Told so, and taken once there is room. */
+	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.reason, RXW_ACK_NOSPACE);
+	bench_read(call());
+	bench_get_data(&b, c, 1, 8, 0, 100);
+	ck_assert_uint_eq(call()->p.rx.next, 9);
+	bench_free(&b);
+}
+
+START_TEST(limits)
+{
+	for (unsigned which = 0; which < 3; which++)
+		limit_of(which);
+}
+END_TEST
+
+/* What lies behind a hole gives way to what fills it. */
+START_TEST(holes_give_way)
+{
+	setup();
+	b.params.call_memory = 1000;
+	train(1, 1, 100);
+	for (uint32_t seq = 4; seq <= 9; seq++)
+		train(seq, 1, 100);
+	ck_assert_int_eq(call()->p.rx.pinned, 7 * 128);
+	train(2, 1, 100);
+	ck_assert_uint_eq(call()->p.rx.next, 3);
+	train(3, 1, 100);
+	ck_assert_uint_eq(call()->p.rx.next, 8); /* 8 and 9 went */
+	train(8, 2, 10);
+	ck_assert_int_le(call()->p.rx.pinned, 1000);
+	bench_read(call());
+	train(8, 2, 100);
+	ck_assert_uint_eq(call()->p.rx.next, 10);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(ack_table)
+{
+	uint8_t acks[255];
+
+	setup();
+	train(1, 2, 10);
+	train(5, 2, 10);
+	train(9, 1, 10);
+	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 3, acks, 255), 9);
+	ck_assert_mem_eq(acks, "\1\1\0\0\1\1\0\0\1", 9);
+	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 3, acks, 5), 5);
+	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 2, acks, 255), 1);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(end_of_stream)
+{
+	bool ended = true;
+
+	setup();
+	train(2, 1, 10);
+	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 0);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 0);
+	ck_assert(!ended);
+	train(1, 1, 10);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 3);
+	ck_assert(ended);
+	ck_assert_uint_eq(bench_read(call()), 3);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 0);
+	ck_assert(ended);
+	bench_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("recvq");
+	TCase *tcase = tcase_create("recvq");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, random_order);
+	tcase_add_test(tcase, small_ones_are_copied);
+	tcase_add_test(tcase, charges_last_until_consumed);
+	tcase_add_test(tcase, limits);
+	tcase_add_test(tcase, holes_give_way);
+	tcase_add_test(tcase, ack_table);
+	tcase_add_test(tcase, end_of_stream);
+	return bench_main(suite);
+}

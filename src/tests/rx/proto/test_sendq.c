@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send queue: runs, segments that split, repacking for a smaller path, high and low water. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "bench.h"
+
+static struct bench b;
+static struct bench_conn *c;
+static struct bench_call *call;
+
+static void setup(void)
+{
+	bench_init(&b, true);
+	b.auto_send = false;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+}
+
+static void teardown(void)
+{
+	bench_free(&b);
+}
+
+/* [una, nxt) is covered without gap, and the tallies are right. */
+static void check(void)
+{
+	const struct rxw_sendq *q = &call->p.tx;
+	uint32_t seq = q->una, n[3] = { 0 };
+
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		ck_assert_uint_eq(s->first, seq);
+		ck_assert_uint_gt(s->count, 0);
+		seq += s->count;
+		n[s->state] += s->count;
+		if (s->next == RXW_NO_NODE)
+			ck_assert_uint_eq(q->seg_tail, i);
+	}
+	ck_assert_uint_eq(seq, q->nxt);
+	ck_assert_uint_eq(n[RXW_TX_FLIGHT], q->flight);
+	ck_assert_uint_eq(n[RXW_TX_ACKED], q->acked);
+	ck_assert_uint_eq(n[RXW_TX_LOST], q->lost);
+}
+
+START_TEST(queue_and_numbers)
+{
+	setup();
+	ck_assert_uint_eq(rxw_pcall_next_seq(&call->p), 1);
+	bench_write(call, 3, 100, false);
+	bench_write(call, 5, 100, true);
+	ck_assert_uint_eq(rxw_pcall_next_seq(&call->p), 9);
+	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 8);
+	ck_assert_uint_eq(rxw_sendq_entry(&call->p.tx, 3)->first, 1);
+	ck_assert_uint_eq(rxw_sendq_entry(&call->p.tx, 4)->first, 4);
+	ck_assert_ptr_null(rxw_sendq_entry(&call->p.tx, 9));
+	/* After the end nothing more fits. */
+	struct rxw_txrun run = { .buf = rxw_buf_get(b.pool), .stride = 100, .last_size = 100, .count = 1 };
+
+	run.data = run.buf->data;
+	ck_assert_int_eq(rxw_pcall_push(&call->p, &run, &b.out), -RXW_EINVAL);
+	ck_assert(!rxw_pcall_send_complete(&call->p));
+	teardown();
+}
+END_TEST
+
+START_TEST(segments)
+{
+	setup();
+	bench_write(call, 40, 100, false);
+	call->p.cc.cwnd = 255;
+	ck_assert_uint_eq(bench_send(call), 16); /* the window that is known */
+	check();
+	ck_assert_uint_ne(rxw_sendq_split(&call->p, 5), RXW_NO_NODE);
+	ck_assert_uint_ne(rxw_sendq_split(&call->p, 6), RXW_NO_NODE);
+	ck_assert_uint_eq(rxw_sendq_split(&call->p, 6), rxw_sendq_split(&call->p, 6));
+	ck_assert_uint_eq(rxw_sendq_split(&call->p, 17), RXW_NO_NODE);
+	check();
+	rxw_sendq_free_below(&call->p, 8);
+	check();
+	ck_assert_uint_eq(call->p.tx.una, 8);
+	ck_assert_uint_eq(rxw_sendq_seg(&call->p.tx, call->p.tx.seg_head)->order, 8);
+	/* The run stays until its last packet is gone. */
+	ck_assert_ptr_nonnull(rxw_sendq_entry(&call->p.tx, 8));
+	rxw_sendq_clear(&call->p);
+	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 0);
+	teardown();
+}
+END_TEST
+
+/* Any order of soft and hard acknowledgements leaves the partition whole. */
+START_TEST(random_acks)
+{
+	uint64_t state = 7;
+
+	for (unsigned round = 0; round < 200; round++) {
+		setup();
+		bench_write(call, 45, 100, false);
+		bench_write(call, 45, 100, false);
+		for (unsigned step = 0; step < 30; step++) {
+			char acks[256] = "";
+			uint32_t una = call->p.tx.una, out = call->p.tx.nxt - una, first = una;
+			unsigned n = 0;
+
+			if (out > 0) {
+				first = una + (uint32_t)(rxw_prng(&state) % 3 == 0 ? rxw_prng(&state) % (out + 1) : 0);
+				n = (unsigned)(rxw_prng(&state) % (call->p.tx.nxt - first + 3));
+			}
+			for (unsigned i = 0; i < n; i++)
+				acks[i] = rxw_prng(&state) % 3 ? '1' : '0';
+			bench_get_ack(&b, c, 1, first, (uint32_t)(rxw_prng(&state) % (c->p.serial + 1)),
+				      RXW_ACK_OUT_OF_SEQUENCE, acks, 1 + (uint32_t)(rxw_prng(&state) % 255));
+			check();
+			bench_send(call);
+			check();
+			bench_pass(&b, rxw_prng(&state) % (50 * RXW_MS));
+			b.count = b.next = 0;
+			check();
+		}
+		teardown();
+	}
+}
+END_TEST
+
+START_TEST(water)
+{
+	setup();
+	for (unsigned i = 0; i < 11; i++) {
+		ck_assert(rxw_pcall_writable(&call->p));
+		bench_write(call, 45, 100, false);
+	}
+	ck_assert(rxw_pcall_writable(&call->p)); /* 495 */
+	bench_write(call, 45, 100, false);
+	ck_assert(!rxw_pcall_writable(&call->p));
+	call->p.cc.cwnd = 255;
+	call->events = 0;
+	for (uint32_t first = 1; first < 285;) {
+		bench_send(call);
+		b.count = b.next = 0;
+		first = call->p.tx.nxt < 284 ? call->p.tx.nxt : 284;
+		ck_assert(!rxw_pcall_writable(&call->p));
+		bench_get_ack(&b, c, 1, first, 0, RXW_ACK_DELAY, "", 255);
+		if (first == 284)
+			break;
+	}
+	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 257);
+	ck_assert(!(call->events & RXW_OUT_WRITE));
+	bench_send(call);
+	bench_get_ack(&b, c, 1, 286, 0, RXW_ACK_DELAY, "", 255);
+	ck_assert(call->events & RXW_OUT_WRITE);
+	ck_assert(rxw_pcall_writable(&call->p));
+	teardown();
+}
+END_TEST
+
+/* What was not sent is cut anew for a smaller path; the bytes stay the same, and what was sent stays as it is. */
+START_TEST(repack)
+{
+	static uint8_t want[200000], got[200000];
+	uint32_t n = 0, m = 0, seq = 1;
+	struct bench_packet *k;
+
+	setup();
+	bench_write(call, 4, 1416, false);
+	bench_write(call, 9, 1416, false);
+	bench_write(call, 3, 500, true);
+	for (unsigned i = 1; i <= 16; i++)
+		for (unsigned k = 0; k < (i <= 13 ? 1416u : 500u); k++)
+			want[n++] = (uint8_t)(i + k);
+	ck_assert_uint_eq(bench_send(call), 4);
+	call->p.mtu.confirmed = 1200;
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
+	call->p.cc.cwnd = 255;
+	bench_get_ack(&b, c, 1, 5, 4, RXW_ACK_REQUESTED, "", 255);
+	bench_send(call);
+	while ((k = bench_next(&b)) != NULL) {
+		ck_assert_uint_eq(k->h.seq, seq++);
+		ck_assert_uint_le(k->length, k->h.seq <= 4 ? 1444 : 1200);
+		memcpy(got + m, k->bytes + 28, k->length - 28);
+		m += k->length - 28;
+	}
+	ck_assert_uint_eq(m, n);
+	ck_assert_mem_eq(got, want, n);
+	ck_assert(b.sent[b.count - 1].h.flags & RXW_LAST_PACKET);
+	ck_assert_uint_eq(call->p.tx.end, seq);
+	teardown();
+}
+END_TEST
+
+/* Nodes and buffers gone: the writer learns it, nothing leaks. */
+START_TEST(out_of_memory)
+{
+	struct rxw_txrun run = { .stride = 100, .last_size = 100, .count = 1 };
+	int result = 0;
+	unsigned n = 0;
+
+	setup();
+	while (result == 0) {
+		run.buf = rxw_buf_get_small(b.pool, 100);
+		ck_assert_ptr_nonnull(run.buf);
+		run.data = run.buf->data;
+		result = rxw_pcall_push(&call->p, &run, &b.out);
+		n++;
+	}
+	bench_settle(&b);
+	ck_assert_int_eq(result, -RXW_ENOMEM);
+	ck_assert_uint_gt(n, 1000);
+	ck_assert(!rxw_pcall_writable(&call->p));
+	teardown();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sendq");
+	TCase *tcase = tcase_create("sendq");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, queue_and_numbers);
+	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, random_acks);
+	tcase_add_test(tcase, water);
+	tcase_add_test(tcase, repack);
+	tcase_add_test(tcase, out_of_memory);
+	return bench_main(suite);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is sent when: windows, thresholds, pacing, flags, trains, refusals of the system (rx-protocol 4). */
+#include <errno.h>
+#include <string.h>
+
+#include "bench.h"
+
+static struct bench b;
+static struct bench_conn *c;
+static struct bench_call *call;
+static struct rxw_train train;
+static uint64_t not_before;
+
+static void setup(void)
+{
+	bench_init(&b, true);
+	b.auto_send = false;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+}
+
+static enum rxw_train_result next(unsigned most)
+{
+	return rxw_pcall_train(&call->p, most, &train, &not_before, &b.out);
+}
+
+static void done(unsigned sent, int error)
+{
+	rxw_pcall_train_done(&call->p, &train, sent, error, &b.out);
+}
+
+START_TEST(first_flight)
+{
+	struct bench_packet *k;
+
+	setup();
+	bench_write(call, 45, 1000, false);
+	ck_assert(call->events & RXW_OUT_SEND);
+	ck_assert_uint_eq(bench_send(call), 4);
+	for (unsigned i = 1; i <= 4; i++) {
+		k = bench_expect(&b, RXW_DATA);
+		ck_assert_uint_eq(k->h.seq, i);
+		ck_assert_uint_eq(k->h.serial, i);
+		ck_assert_uint_eq(k->h.epoch, BENCH_EPOCH);
+		ck_assert_uint_eq(k->h.cid, BENCH_CID);
+		ck_assert_uint_eq(k->h.call, 1);
+		ck_assert_uint_eq(k->h.service, BENCH_SERVICE);
+		ck_assert_uint_eq(k->h.spare, 0);
+		/* More behind it; the last is what the windows allow now, so an ACK is wanted. */
+		ck_assert_uint_eq(k->h.flags, RXW_CLIENT_INITIATED | (i < 4 ? RXW_MORE_PACKETS : RXW_REQUEST_ACK));
+		for (unsigned m = 0; m < 1000; m++)
+			ck_assert_uint_eq(k->bytes[28 + m], (uint8_t)(i + m));
+	}
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(never_beyond_the_windows)
+{
+	uint32_t edge = 17;
+
+	setup();
+	for (unsigned i = 0; i < 10; i++)
+		bench_write(call, 45, 100, false);
+	call->p.cc.cwnd = 255;
+	bench_send(call);
+	ck_assert_uint_eq(b.sent[b.count - 1].h.seq, 16);
+	/* Down to one, up to ten: the latest ACK says. */
+	bench_get_ack(&b, c, 1, 17, 16, RXW_ACK_REQUESTED, "", 0);
+	edge = 18;
+	bench_send(call);
+	ck_assert_uint_eq(call->p.tx.nxt, edge);
+	bench_get_ack(&b, c, 1, 18, 17, RXW_ACK_REQUESTED, "", 0xffffffff);
+	bench_send(call);
+	ck_assert_uint_eq(call->p.tx.nxt, 18 + 255);
+	for (unsigned i = 0; i < b.count; i++)
+		ck_assert_uint_lt(b.sent[i].h.seq, 18 + 255);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(trains_keep_to_runs)
+{
+	setup();
+	call->p.cc.cwnd = 100;
+	call->p.tx.window = 100;
+	call->p.tx.edge = 101;
+	bench_write(call, 3, 100, false);
+	bench_write(call, 45, 1416, false);
+	bench_write(call, 45, 1416, true);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.count, 3);
+	ck_assert_uint_eq(train.segment, 128);
+	ck_assert_uint_eq(train.length, 3 * 128);
+	done(3, 0);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.count, 45);
+	ck_assert_uint_le(train.length, 65507);
+	done(45, 0);
+	ck_assert_int_eq(next(10), RXW_TRAIN_READY); /* as many as the caller wants */
+	ck_assert_uint_eq(train.count, 10);
+	ck_assert(!train.retransmission && !train.fragment);
+	done(10, 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(thresholds)
+{
+	setup();
+	call->p.cc.cwnd = call->p.cc.ssthresh = 40;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	for (unsigned i = 0; i < 4; i++)
+		bench_write(call, 40, 100, false);
+	ck_assert_uint_eq(bench_send(call), 40);
+	/* Nine are acknowledged: not half of the window, so nothing is sent; with twenty it is. */
+	bench_get_ack(&b, c, 1, 10, 9, RXW_ACK_IDLE, "", 255);
+	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert(!rxw_pcall_sendable(&call->p, b.out.now));
+	call->events = 0;
+	bench_get_ack(&b, c, 1, 22, 21, RXW_ACK_IDLE, "", 255);
+	ck_assert_uint_eq(call->events & (RXW_OUT_SEND | RXW_OUT_WINDOW), RXW_OUT_SEND | RXW_OUT_WINDOW);
+	ck_assert_uint_ge(bench_send(call), 20);
+	/* Urged: whatever it is. */
+	bench_get_ack(&b, c, 1, 24, 23, RXW_ACK_IDLE, "", 255);
+	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	rxw_pcall_urge(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	done(train.count, 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(held_for_a_millisecond)
+{
+	setup();
+	call->p.cc.cwnd = call->p.cc.ssthresh = 40;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	bench_write(call, 5, 100, false); /* nothing is in flight: goes at once */
+	ck_assert_uint_eq(bench_send(call), 5);
+	call->events = 0;
+	bench_write(call, 5, 100, false);
+	ck_assert(!(call->events & RXW_OUT_SEND));
+	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_uint_le(rxw_pcall_deadline(&call->p), b.out.now + RXW_MS);
+	bench_pass(&b, RXW_MS);
+	ck_assert(call->events & RXW_OUT_SEND);
+	ck_assert_uint_eq(bench_send(call), 5);
+	/* The end of the stream waits for nothing. */
+	call->events = 0;
+	bench_write(call, 1, 100, true);
+	ck_assert(call->events & RXW_OUT_SEND);
+	ck_assert_uint_eq(bench_send(call), 1);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(end_of_a_reply_asks_for_nothing)
+{
+	struct bench_packet *k;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	rxw_peer_prove(c->p.peer, b.out.now);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	call->p.cc.cwnd = 1; /* where every packet asks */
+	bench_read(call);
+	bench_write(call, 1, 10, true);
+	k = bench_expect(&b, RXW_DATA);
+	ck_assert_uint_eq(k->h.flags, RXW_LAST_PACKET);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_pass(&b, 1500 * RXW_MS);
+	/* The second time it does. */
+	k = bench_expect(&b, RXW_DATA);
+	ck_assert_uint_eq(k->h.flags, RXW_LAST_PACKET | RXW_REQUEST_ACK);
+	ck_assert_uint_eq(k->h.serial, 2);
+	ck_assert_uint_eq(b.stats.retransmitted, 1);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(small_window_asks_always)
+{
+	setup();
+	call->p.cc.cwnd = 2;
+	bench_write(call, 10, 10, false);
+	ck_assert_uint_eq(bench_send(call), 2);
+	ck_assert(b.sent[0].h.flags & RXW_REQUEST_ACK);
+	ck_assert(b.sent[1].h.flags & RXW_REQUEST_ACK);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(pacing)
+{
+	unsigned n = 0;
+	uint64_t began;
+
+	setup();
+	call->p.cc.cwnd = call->p.cc.ssthresh = 100;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	rxw_rtt_seed(&call->p.rtt, 100 * RXW_MS, RXW_MS);
+	bench_write(call, 45, 100, false);
+	bench_write(call, 45, 100, false);
+	bench_write(call, 45, 100, false);
+	began = b.out.now;
+	/* 100 packets in 80 ms: 0.8 ms each, bursts of eight at most. */
+	while (n < 100) {
+		enum rxw_train_result r = next(64);
+
+		if (r == RXW_TRAIN_PACED) {
+			ck_assert_uint_gt(not_before, b.out.now);
+			b.out.now = not_before;
+			continue;
+		}
+		ck_assert_int_eq(r, RXW_TRAIN_READY);
+		ck_assert_uint_le(train.count, 8);
+		n += train.count;
+		done(train.count, 0);
+	}
+	ck_assert_uint_ge(b.out.now - began, 70 * RXW_MS);
+	ck_assert_uint_le(b.out.now - began, 85 * RXW_MS);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(fast_paths_are_not_paced)
+{
+	setup();
+	call->p.cc.cwnd = call->p.cc.ssthresh = 100;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	rxw_rtt_seed(&call->p.rtt, 900000, 1000);
+	bench_write(call, 45, 100, false);
+	bench_write(call, 45, 100, false);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.count, 45);
+	done(45, 0);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.count, 45);
+	done(45, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/* The same bytes are never in two trains at once. */
+START_TEST(busy_while_a_train_is_out)
+{
+	struct rxw_train first;
+
+	setup();
+	bench_write(call, 20, 100, false);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	first = train;
+	ck_assert_uint_eq(train.count, 4);
+	bench_pass(&b, 1200 * RXW_MS); /* RTO */
+	ck_assert_int_eq(next(64), RXW_TRAIN_BUSY);
+	ck_assert(!rxw_pcall_sendable(&call->p, b.out.now));
+	call->events = 0;
+	rxw_pcall_train_done(&call->p, &first, 4, 0, &b.out);
+	bench_settle(&b);
+	ck_assert(call->events & RXW_OUT_SEND);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert(train.retransmission);
+	ck_assert_uint_eq(train.count, 1);
+	ck_assert_uint_eq(train.first_seq, 1);
+	done(1, 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(bytes_outlive_their_acknowledgement)
+{
+	setup();
+	bench_write(call, 4, 100, true);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10); /* the reply: all is acknowledged */
+	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 0);
+	ck_assert_uint_gt(rxw_pool_live(b.pool), 0);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(train.data[i * 128 + 28], i + 1);
+	done(4, 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(refused_by_the_system)
+{
+	setup();
+	bench_write(call, 20, 100, false);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	done(1, EAGAIN);
+	bench_settle(&b);
+	ck_assert_uint_eq(call->p.tx.flight, 1);
+	ck_assert_uint_eq(call->p.tx.lost, 3);
+	ck_assert_int_eq(next(64), RXW_TRAIN_PACED);
+	b.out.now = not_before;
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.first_seq, 2);
+	ck_assert_uint_eq(train.count, 3);
+	ck_assert(!train.retransmission); /* they never left */
+	done(3, 0);
+	ck_assert_uint_eq(b.stats.retransmitted, 0);
+	ck_assert_uint_eq(b.stats.loss_events, 0);
+	ck_assert_uint_eq(call->p.cc.cwnd, 4);
+	bench_free(&b);
+}
+END_TEST
+
+/* Our own system says that the path is smaller: sent packets go in fragments, the rest is cut anew. */
+START_TEST(too_large)
+{
+	setup();
+	bench_write(call, 10, 1416, false);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	done(0, EMSGSIZE);
+	bench_settle(&b);
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert(train.fragment);
+	done(train.count, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/* No more than three times what came leaves for an address that is not proven. */
+START_TEST(three_times)
+{
+	struct bench_packet *k;
+	uint64_t bytes = 0;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1000);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_read(call);
+	call->p.cc.cwnd = 20;
+	bench_write(call, 20, 1000, true);
+	while ((k = bench_next(&b)) != NULL && k->h.type == RXW_DATA)
+		bytes += k->length + 28;
+	ck_assert_uint_eq(bytes, 3 * 1056);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
+	ck_assert(k->h.flags & RXW_REQUEST_ACK);
+	bench_nothing(&b);
+	/* The answer that names it proves the address; the rest follows. */
+	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 255);
+	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert_uint_eq(b.sent[b.count - 1].h.type, RXW_DATA);
+	ck_assert_uint_ge(call->p.tx.nxt, 18);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(unanswered_proof)
+{
+	unsigned data = 0, pings = 0;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 100);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_read(call);
+	bench_write(call, 20, 1000, true);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_pass(&b, 30 * RXW_SEC);
+	for (unsigned i = 0; i < b.count; i++) {
+		data += b.sent[i].h.type == RXW_DATA;
+		pings += b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;
+	}
+	ck_assert_uint_eq(data, 0);
+	ck_assert_uint_ge(pings, 1);
+	ck_assert_uint_le(pings, 3);
+	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(size_of_datagrams)
+{
+	setup();
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444);
+	call->p.mtu.confirmed = 8000;
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444); /* the peer did not say */
+	atomic_store(&c->p.peer->peer_max_mtu, 5692);
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 5692);
+	call->p.mtu.confirmed = 1200;
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
+	bench_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("transmit");
+	TCase *tcase = tcase_create("transmit");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, first_flight);
+	tcase_add_test(tcase, never_beyond_the_windows);
+	tcase_add_test(tcase, trains_keep_to_runs);
+	tcase_add_test(tcase, thresholds);
+	tcase_add_test(tcase, held_for_a_millisecond);
+	tcase_add_test(tcase, end_of_a_reply_asks_for_nothing);
+	tcase_add_test(tcase, small_window_asks_always);
+	tcase_add_test(tcase, pacing);
+	tcase_add_test(tcase, fast_paths_are_not_paced);
+	tcase_add_test(tcase, busy_while_a_train_is_out);
+	tcase_add_test(tcase, bytes_outlive_their_acknowledgement);
+	tcase_add_test(tcase, refused_by_the_system);
+	tcase_add_test(tcase, too_large);
+	tcase_add_test(tcase, three_times);
+	tcase_add_test(tcase, unanswered_proof);
+	tcase_add_test(tcase, size_of_datagrams);
+	return bench_main(suite);
+}
