@@ -13,8 +13,14 @@
 #define DEPTH_MIN 2
 #define DEPTH_MAX 8
 #define DIRECT_MAX ((uint64_t)256 << 10) /* up to here a hand-over costs more than it brings */
-#define SLOTS_IOV 256
-#define RESERVE_MAX ((size_t)256 << 10)
+/*
+ * A few packets are read straight into their slots. For more, reading a good piece into a buffer that stays in the
+ * processor's cache, and copying it, took a sixth less time: fewer and larger reads, and the writer waits for room
+ * in the send queue, where it is found when an ACK lets something go.
+ */
+#define BUFFER_BYTES ((size_t)256 << 10)
+#define SLOTS_MAX ((uint64_t)32 << 10)
+#define SLOTS_IOV 64
 #define CHECK_EVERY ((uint64_t)4 << 20)
 
 /* One read ahead. Between posting and `done` it belongs to the pool. */
@@ -273,6 +279,7 @@ struct send {
 	uint64_t offset, left;
 	uint64_t checked;         /* offset at the last comparison */
 	uint64_t cached, direct;  /* for the statistics */
+	uint8_t *buffer;          /* BUFFER_BYTES, or NULL */
 	struct ahead ahead;
 };
 
@@ -294,29 +301,57 @@ static int advance(struct send *send, size_t bytes)
 	return send->left == 0 || send->offset - send->checked >= CHECK_EVERY ? still_same(send) : 0;
 }
 
-/* Straight from the page cache into the send queue, until that would wait. 0 also when nothing is cached. */
+/* What is in the page cache now, into the packets' own memory. Bytes sent, -EAGAIN, another -errno, FSD_LOST. */
+static ssize_t cached_to_slots(struct send *send)
+{
+	struct iovec iov[SLOTS_IOV];
+	unsigned count = SLOTS_IOV;
+	ssize_t room = send->stream->ops->reserve(send->stream, (size_t)send->left, iov, &count);
+	ssize_t n;
+
+	if (room <= 0)
+		return FSD_LOST;
+	n = send->file->layer->ops->preadv(send->file, iov, (int)count, send->offset, FSD_READ_CACHED);
+	if (send->stream->ops->commit(send->stream, n > 0 ? (size_t)n : 0) < 0)
+		return FSD_LOST;
+	return n;
+}
+
+static bool have_buffer(struct send *send)
+{
+	if (!send->buffer)
+		send->buffer = malloc(BUFFER_BYTES);
+	return send->buffer != NULL;
+}
+
+/* The same by way of the buffer. */
+static ssize_t cached_to_buffer(struct send *send)
+{
+	struct iovec iov = { send->buffer, BUFFER_BYTES };
+	ssize_t n;
+
+	if (send->left < iov.iov_len)
+		iov.iov_len = (size_t)send->left;
+	n = send->file->layer->ops->preadv(send->file, &iov, 1, send->offset, FSD_READ_CACHED);
+	if (n > 0 && fsd_stream_write(send->stream, send->buffer, (size_t)n))
+		return FSD_LOST;
+	return n;
+}
+
+/* As long as there is something in the page cache. 0 also when nothing is. */
 static int send_cached(struct send *send)
 {
 	while (send->left) {
-		struct iovec iov[SLOTS_IOV];
-		unsigned count = SLOTS_IOV;
-		size_t want = send->left < RESERVE_MAX ? (size_t)send->left : RESERVE_MAX;
-		ssize_t room = send->stream->ops->reserve(send->stream, want, iov, &count);
-		ssize_t n;
+		ssize_t n = send->left > SLOTS_MAX && have_buffer(send) ? cached_to_buffer(send) :
+									  cached_to_slots(send);
+		int rc;
 
-		if (room <= 0)
-			return FSD_LOST;
-		n = send->file->layer->ops->preadv(send->file, iov, (int)count, send->offset,
-						   FSD_READ_CACHED);
-		if (send->stream->ops->commit(send->stream, n > 0 ? (size_t)n : 0) < 0)
-			return FSD_LOST;
 		if (n == -EAGAIN)
 			return 0;
 		if (n <= 0)
 			return n ? (int)n : -EIO;
 		send->cached += (size_t)n;
-		int rc = advance(send, (size_t)n);
-
+		rc = advance(send, (size_t)n);
 		if (rc)
 			return rc;
 	}
@@ -326,14 +361,13 @@ static int send_cached(struct send *send)
 /* A little that is not in the cache: this thread waits for the disk. */
 static int send_direct(struct send *send)
 {
-	size_t want = send->left < DIRECT_MAX ? (size_t)send->left : (size_t)DIRECT_MAX, got = 0;
-	uint8_t *buffer = malloc(want);
+	size_t want = send->left < BUFFER_BYTES ? (size_t)send->left : BUFFER_BYTES, got = 0;
 	int rc = 0;
 
-	if (!buffer)
+	if (!have_buffer(send))
 		return -ENOMEM;
 	while (got < want && !rc) {
-		struct iovec iov = { buffer + got, want - got };
+		struct iovec iov = { send->buffer + got, want - got };
 		ssize_t n = send->file->layer->ops->preadv(send->file, &iov, 1,
 							   send->offset + got, 0);
 
@@ -343,12 +377,11 @@ static int send_direct(struct send *send)
 			rc = n ? (int)n : -EIO;
 	}
 	if (!rc)
-		rc = fsd_stream_write(send->stream, buffer, got);
+		rc = fsd_stream_write(send->stream, send->buffer, got);
 	if (!rc) {
 		send->direct += got;
 		rc = advance(send, got);
 	}
-	free(buffer);
 	return rc;
 }
 
@@ -433,6 +466,7 @@ int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const stru
 			rc = send.left <= DIRECT_MAX ? send_direct(&send) : send_ahead(&send);
 	}
 	ahead_stop(readers, &send.ahead);
+	free(send.buffer);
 	pthread_cond_destroy(&send.ahead.arrived);
 	pthread_mutex_lock(&readers->lock);
 	readers->stats.bytes_cached += send.cached;
