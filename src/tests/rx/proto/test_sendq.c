@@ -166,8 +166,8 @@ START_TEST(repack)
 	bench_write(call, 9, 1416, false);
 	bench_write(call, 3, 500, true);
 	for (unsigned i = 1; i <= 16; i++)
-		for (unsigned k = 0; k < (i <= 13 ? 1416u : 500u); k++)
-			want[n++] = (uint8_t)(i + k);
+		for (unsigned j = 0; j < (i <= 13 ? 1416u : 500u); j++)
+			want[n++] = (uint8_t)(i + j);
 	ck_assert_uint_eq(bench_send(call), 4);
 	call->p.mtu.confirmed = 1200;
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
