@@ -53,7 +53,11 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 
 	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
 		todo |= RXW_TODO_WAKE;
-	call->quiet = (events & RXW_OUT_QUIET) && !(todo & RXW_TODO_WAKE);
+	/* Other events say nothing about what waits for a dry socket: it stays so until its reader was woken. */
+	if (todo & RXW_TODO_WAKE)
+		call->quiet = false;
+	else if (events & RXW_OUT_QUIET)
+		call->quiet = true;
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_TODO_WAKE;
 	if (events & RXW_OUT_SEND)

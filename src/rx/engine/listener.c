@@ -70,6 +70,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 
 	if (rxw_actions_full(a))
 		rxw_actions_run(a);
+	if (s->owing_count == RXW_OWING)
+		dry = true; /* no place to wait in */
 	pthread_mutex_lock(&c->lock);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
@@ -79,7 +81,7 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	}
 	rxw_pconn_batch_end(&c->p, dry, &a->out);
 	rxw_actions_collect(a, dry);
-	if (!dry && !c->owing && s->owing_count < RXW_OWING && waits_for_dry(c)) {
+	if (!dry && !c->owing && waits_for_dry(c)) {
 		c->owing = true;
 		rxw_conn_ref(c);
 		s->owing[s->owing_count++] = c;
@@ -267,8 +269,10 @@ static int receive(struct rxw_shard *s, unsigned room)
 	uint64_t now = rxw_now(), next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
-	if (next <= now || s->owing_count)
-		return rxw_io_recv(s->sock, s->rx, room, 0);
+	if (next <= now || s->owing_count) {
+		n = s->owing_count && !rxw_on_library_thread(NULL) ? spin(s, room) : 0;
+		return n ? n : rxw_io_recv(s->sock, s->rx, room, 0);
+	}
 	if (!quiet && next != UINT64_MAX && next - now >= ACTIVE_SLEEP_US * 1000ull) {
 		n = spin(s, room);
 		return n ? n : rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
@@ -292,10 +296,16 @@ void rxw_shard_poll(struct rxw_shard *s)
 	uint64_t now;
 
 	if (n > 0) {
+		/*
+		 * A caller that receives for itself reads what came and looks again at once: what can wait for a dry socket
+		 * waits for that look, so that a reader faster than its sender merges acknowledgements too.
+		 */
+		bool dry = (unsigned)n < room && rxw_on_library_thread(NULL);
+
 		s->quiet = 0;
 		rxw_actions_init(&a, s, true);
-		handle_batch(s, (unsigned)n, reserve, (unsigned)n < room, &a);
-		if ((unsigned)n < room)
+		handle_batch(s, (unsigned)n, reserve, dry, &a);
+		if (dry)
 			settle_owing(s, &a);
 		rxw_actions_run(&a);
 		now = a.out.now;
