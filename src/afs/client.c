@@ -246,24 +246,20 @@ struct candidates {
 	unsigned count;
 };
 
-static void add_candidate(struct candidates *list, const struct sockaddr_storage *address,
-			  uint16_t port, bool first)
+/* `address` is a struct sockaddr_in or sockaddr_in6 of `size` bytes; copied bytewise, as aliasing rules want. */
+static void add_candidate(struct candidates *list, const void *address, size_t size, bool first)
 {
-	struct sockaddr_storage one = *address;
+	struct sockaddr_storage *at = &list->address[list->count];
 
 	if (list->count == sizeof(list->address) / sizeof(list->address[0]))
 		return;
-	if (one.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&one)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)&one)->sin_port = htons(port);
-	if (first && list->count) {
+	if (first) {
 		memmove(&list->address[1], &list->address[0],
 			list->count * sizeof(list->address[0]));
-		list->address[0] = one;
-	} else {
-		list->address[list->count] = one;
+		at = &list->address[0];
 	}
+	memset(at, 0, sizeof(*at));
+	memcpy(at, address, size);
 	list->count++;
 }
 
@@ -271,13 +267,17 @@ static void find_candidates(struct afs_client *c, const struct afs_vl_entry *ent
 			    enum afs_vl_type type, struct candidates *list)
 {
 	uint32_t wanted = type == AFS_VL_RO ? AFS_VL_SITE_RO : AFS_VL_SITE_RW;
-	const struct sockaddr_in *vl = (const struct sockaddr_in *)&c->vl_address;
+	struct sockaddr_in vl;
+	struct sockaddr_in6 vl6;
 
 	list->count = 0;
 	if (c->vl_address.ss_family == AF_INET6) {
-		add_candidate(list, &c->vl_address, c->fs_port, false);
+		memcpy(&vl6, &c->vl_address, sizeof(vl6));
+		vl6.sin6_port = htons(c->fs_port);
+		add_candidate(list, &vl6, sizeof(vl6), false);
 		return;
 	}
+	memcpy(&vl, &c->vl_address, sizeof(vl));
 	for (uint32_t s = 0; s < entry->sites; s++) {
 		uint32_t address[15], count;
 
@@ -285,11 +285,12 @@ static void find_candidates(struct afs_client *c, const struct afs_vl_entry *ent
 			continue;
 		count = site_addresses(c, &entry->site[s], address);
 		for (uint32_t i = 0; i < count; i++) {
-			struct sockaddr_storage sa = { .ss_family = AF_INET };
+			struct sockaddr_in sa = { .sin_family = AF_INET,
+						  .sin_port = htons(c->fs_port),
+						  .sin_addr.s_addr = htonl(address[i]) };
 
-			((struct sockaddr_in *)&sa)->sin_addr.s_addr = htonl(address[i]);
-			add_candidate(list, &sa, c->fs_port,
-				      htonl(address[i]) == vl->sin_addr.s_addr);
+			add_candidate(list, &sa, sizeof(sa),
+				      sa.sin_addr.s_addr == vl.sin_addr.s_addr);
 		}
 	}
 }
@@ -318,9 +319,9 @@ static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned
 	char text[INET6_ADDRSTRLEN], what[160];
 	size_t got = sizeof(reply);
 	struct rxw_xdr x;
-	const void *raw = volume->server.ss_family == AF_INET6 ?
-				  (const void *)&((const struct sockaddr_in6 *)&volume->server)->sin6_addr :
-				  (const void *)&((const struct sockaddr_in *)&volume->server)->sin_addr;
+	const void *raw = (const char *)&volume->server + (volume->server.ss_family == AF_INET6 ?
+								   offsetof(struct sockaddr_in6, sin6_addr) :
+								   offsetof(struct sockaddr_in, sin_addr));
 
 	inet_ntop(volume->server.ss_family, raw, text, sizeof(text));
 	snprintf(what, sizeof(what), "file server %s port %u, volume %s", text, c->fs_port,

@@ -161,7 +161,7 @@ struct walk {
 
 static int walk_error(struct walk *w, const char *name, const char *why)
 {
-	afs_error_text(w->error, "%s:%s: \"%.200s\": %s", w->volume->name, w->path, name, why);
+	afs_error_text(w->error, "%s:%.100s: \"%.80s\": %s", w->volume->name, w->path, name, why);
 	return -1;
 }
 

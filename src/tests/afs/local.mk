@@ -11,3 +11,7 @@ src_tests_afs_test_dir_LDADD = $(afs_test_libs)
 
 check_tests += src/tests/afs/test_vl
 src_tests_afs_test_vl_LDADD = $(afs_test_libs)
+
+check_tests += src/tests/afs/test_client
+src_tests_afs_test_client_SOURCES = src/tests/afs/test_client.c
+src_tests_afs_test_client_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)

@@ -115,19 +115,23 @@ char *tools_address_text(const struct sockaddr_storage *sa, char *text, size_t s
 	return text;
 }
 
+/* Ports lie at the same place in both families; reached bytewise, as aliasing rules want. */
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	       "tools_address_port()");
+
 uint16_t tools_address_port(const struct sockaddr_storage *sa)
 {
-	if (sa->ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)sa)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)sa)->sin_port);
+	in_port_t port;
+
+	memcpy(&port, (const char *)sa + offsetof(struct sockaddr_in, sin_port), sizeof(port));
+	return ntohs(port);
 }
 
 void tools_address_set_port(struct sockaddr_storage *sa, uint16_t port)
 {
-	if (sa->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)sa)->sin_port = htons(port);
+	in_port_t net = htons(port);
+
+	memcpy((char *)sa + offsetof(struct sockaddr_in, sin_port), &net, sizeof(net));
 }
 
 void tools_address_any(const struct sockaddr_storage *like, struct tools_address *any)
