@@ -224,7 +224,9 @@ static uint32_t site_addresses(struct afs_client *c, const struct afs_vl_site *s
 	struct rxw_xdr x;
 
 	if (!(site->flags & AFS_VL_SITE_UUID)) {
-		/* N form; in the U form without its flag the first word of the UUID is the address. */
+		/*
+		 * N form; in the U form without its flag the first word of the UUID is the address.
+		 */
 		address[0] = site->address ? site->address : site->uuid.time_low;
 		return address[0] != 0;
 	}
@@ -240,13 +242,19 @@ static uint32_t site_addresses(struct afs_client *c, const struct afs_vl_site *s
 	return addrs.count;
 }
 
-/* Addresses to try, best first: that of the location server when it is listed, or when only it can be reached. */
+/*
+ * Addresses to try, best first: that of the location server when it is listed, or when only it can
+ * be reached.
+ */
 struct candidates {
 	struct sockaddr_storage address[AFS_VL_SITES_MAX * 15];
 	unsigned count;
 };
 
-/* `address` is a struct sockaddr_in or sockaddr_in6 of `size` bytes; copied bytewise, as aliasing rules want. */
+/*
+ * `address` is a struct sockaddr_in or sockaddr_in6 of `size` bytes; copied bytewise, as aliasing
+ * rules want.
+ */
 static void add_candidate(struct candidates *list, const void *address, size_t size, bool first)
 {
 	struct sockaddr_storage *at = &list->address[list->count];
@@ -319,9 +327,9 @@ static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned
 	char text[INET6_ADDRSTRLEN], what[160];
 	size_t got = sizeof(reply);
 	struct rxw_xdr x;
-	const void *raw = (const char *)&volume->server + (volume->server.ss_family == AF_INET6 ?
-								   offsetof(struct sockaddr_in6, sin6_addr) :
-								   offsetof(struct sockaddr_in, sin_addr));
+	size_t at = volume->server.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_addr) :
+							   offsetof(struct sockaddr_in, sin_addr);
+	const void *raw = (const char *)&volume->server + at;
 
 	inet_ntop(volume->server.ss_family, raw, text, sizeof(text));
 	snprintf(what, sizeof(what), "file server %s port %u, volume %s", text, c->fs_port,

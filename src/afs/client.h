@@ -16,9 +16,9 @@
 #include "afs/vl.h"
 
 /*
- * Why something failed: one line that names the thing, and the code of the call if there was one. Functions here return
- * 0 (or a count), or -1 with *error filled. All of them block, and each client is for one thread at a time; several
- * clients may share an engine.
+ * Why something failed: one line that names the thing, and the code of the call if there was one.
+ * Functions here return 0 (or a count), or -1 with *error filled. All of them block, and each
+ * client is for one thread at a time; several clients may share an engine.
  */
 struct afs_error {
 	int32_t code;           /* of the call; 0 if it never came to one */
@@ -27,7 +27,10 @@ struct afs_error {
 	char text[320];
 };
 
-/* One endpoint with the callback service on it, and connections to a cell's location and file server. */
+/*
+ * One endpoint with the callback service on it, and connections to a cell's location and file
+ * server.
+ */
 struct afs_client;
 
 struct afs_client_options {
@@ -50,9 +53,10 @@ struct afs_volume {
 };
 
 /*
- * Look a volume up by name or number ("NAME.readonly" and "NAME.backup" ask for that type; a plain name means the
- * read-write volume, or the read-only one if there is no other) and connect to the first of its servers that answers.
- * Servers known only by IPv4 addresses are asked at the location server's address when that is IPv6.
+ * Look a volume up by name or number ("NAME.readonly" and "NAME.backup" ask for that type; a plain
+ * name means the read-write volume, or the read-only one if there is no other) and connect to the
+ * first of its servers that answers. Servers known only by IPv4 addresses are asked at the location
+ * server's address when that is IPv6.
  */
 int afs_client_volume(struct afs_client *client, const char *name, struct afs_volume *volume,
 		      struct afs_error *error);
@@ -65,8 +69,8 @@ int afs_client_status(struct afs_client *client, const struct afs_fid *fid, cons
 		      struct afs_status *status, struct afs_error *error);
 
 /*
- * InlineBulkStatus of 1..AFS_BULK_MAX objects: statuses in the order asked, each with an `error` of its own. Servers
- * without that call are asked one by one.
+ * InlineBulkStatus of 1..AFS_BULK_MAX objects: statuses in the order asked, each with an `error` of
+ * its own. Servers without that call are asked one by one.
  */
 int afs_client_bulk(struct afs_client *client, const struct afs_fid *fids, uint32_t count,
 		    struct afs_status *statuses, struct afs_error *error);
@@ -82,8 +86,9 @@ struct afs_object {
 };
 
 /*
- * Walk `path` ("a/b", leading and repeated slashes do not matter, "" is the root) from the root of a volume. Links on the way
- * that stay in the volume are followed, the last one if `follow`; mount points are errors that name their target.
+ * Walk `path` ("a/b", leading and repeated slashes do not matter, "" is the root) from the root of
+ * a volume. Links on the way that stay in the volume are followed, the last one if `follow`; mount
+ * points are errors that name their target.
  */
 int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, const char *path,
 		    bool follow, struct afs_object *object, struct afs_error *error);
@@ -95,9 +100,9 @@ int afs_client_readlink(struct afs_client *client, const struct afs_fid *fid, co
 bool afs_is_mount_point(uint32_t mode, const char *text);
 
 /*
- * FetchData64 as a state machine, for blocking and non-blocking calls alike. Set up with afs_fetch_init(), then
- * afs_fetch_step() again and again. Once it has returned AFS_FETCH_DONE or AFS_FETCH_ERROR, end the call
- * (with RXW_USER_ABORT after an error).
+ * FetchData64 as a state machine, for blocking and non-blocking calls alike. Set up with
+ * afs_fetch_init(), then afs_fetch_step() again and again. Once it has returned AFS_FETCH_DONE or
+ * AFS_FETCH_ERROR, end the call (with RXW_USER_ABORT after an error).
  */
 struct afs_fetch {
 	struct afs_fid fid;
@@ -121,8 +126,9 @@ enum afs_fetch_result { AFS_FETCH_AGAIN, AFS_FETCH_LENT, AFS_FETCH_DONE, AFS_FET
 void afs_fetch_init(struct afs_fetch *fetch, const struct afs_fid *fid, uint64_t offset,
 		    uint64_t length);
 /*
- * Go on. AFS_FETCH_LENT: iov[0..*count) holds the next bytes of data, valid until the next step; `received` counts them
- * already. AFS_FETCH_AGAIN: a non-blocking call must wait for its next event. *count says how long iov is.
+ * Go on. AFS_FETCH_LENT: iov[0..*count) holds the next bytes of data, valid until the next step;
+ * `received` counts them already. AFS_FETCH_AGAIN: a non-blocking call must wait for its next
+ * event. *count says how long iov is.
  */
 enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, struct iovec *iov,
 				     unsigned *count);

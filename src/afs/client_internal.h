@@ -16,8 +16,8 @@ struct afs_client {
 };
 
 /*
- * One call: `request` there, at most *reply_len bytes back. 0 and *reply_len, or -1 and *error. deadline_ms 0 = the
- * defaults of the transport.
+ * One call: `request` there, at most *reply_len bytes back. 0 and *reply_len, or -1 and *error.
+ * deadline_ms 0 = the defaults of the transport.
  */
 int afs_rpc(rxw_connection *connection, const char *what, const struct rxw_xdr *request,
 	    unsigned deadline_ms, void *reply, size_t *reply_len, struct afs_error *error);

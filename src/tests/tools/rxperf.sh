@@ -95,4 +95,19 @@ what="JSON figures of the server"
 want "$work/figures" calls 100
 want "$work/figures" bytes 20000
 
+# IPv6, where there is any.
+what=IPv6
+"$rxperf" server -p 0 --listen ::1 > "$work/six.out" 2> "$work/six.err" &
+pid=$!
+servers="$servers $pid"
+if wait_for "$work/six.out" 'ready on' $pid; then
+	port=$(sed -n 's/.*ready on \[::1\]:\([0-9]*\)$/\1/p' "$work/six.out")
+	"$rxperf" client -c recv -b 3M -s ::1 -p "$port" --verify --json > "$work/out" 2> "$work/err" ||
+		fail "$what: ended with $?: $(cat "$work/err")"
+	want "$work/out" bytes 3145728
+	stop_server $pid TERM || fail "$what: the server ended with $?"
+else
+	echo "note: no IPv6 here, so it was not tried: $(cat "$work/six.err")"
+fi
+
 result

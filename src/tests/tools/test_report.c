@@ -55,7 +55,10 @@ START_TEST(all_keys)
 }
 END_TEST
 
-/* Every counter of 8 bytes takes part in differences and sums: a new one that is forgotten shows here. */
+/*
+ * Every counter of 8 bytes takes part in differences and sums: a new one that is forgotten shows
+ * here.
+ */
 START_TEST(differences)
 {
 	struct rxw_stats a, b, d;

@@ -47,7 +47,10 @@ static inline char *test_folder(void)
 	return path;
 }
 
-/* Replace descriptor `fd` by a temporary file; test_captured() puts it back and tells what was written. */
+/*
+ * Replace descriptor `fd` by a temporary file; test_captured() puts it back and tells what was
+ * written.
+ */
 struct test_capture {
 	int fd, saved;
 	FILE *file;

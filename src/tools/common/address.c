@@ -82,7 +82,9 @@ int tools_resolve(const char *host, uint16_t port, int passive, struct tools_add
 		hints.ai_family = AF_INET;
 		host = "0.0.0.0";
 	}
-	/* Cells are IPv4 first: "localhost" shall not mean ::1 where a server listens on 0.0.0.0. */
+	/*
+	 * Cells are IPv4 first: "localhost" shall not mean ::1 where a server listens on 0.0.0.0.
+	 */
 	if (hints.ai_family == AF_UNSPEC)
 		hints.ai_family = AF_INET;
 	rc = getaddrinfo(host, NULL, &hints, &found);

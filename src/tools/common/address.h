@@ -15,15 +15,16 @@ struct tools_address {
 #define TOOLS_ADDRESS_TEXT 72 /* "[IPv6%scope]:port" and the NUL */
 
 /*
- * Split "HOST", "HOST:PORT:PORT", "[V6]:PORT" and so on: the host goes to `host`, and at most `max` ports to
- * ports[], the rest of which keep their values. A text with two or more colons and no brackets is an IPv6 address if it
- * parses as one. Returns 0 or -1 (empty host, port not 0..65535, too many).
+ * Split "HOST", "HOST:PORT:PORT", "[V6]:PORT" and so on: the host goes to `host`, and at most `max`
+ * ports to ports[], the rest of which keep their values. A text with two or more colons and no
+ * brackets is an IPv6 address if it parses as one. Returns 0 or -1 (empty host, port not 0..65535,
+ * too many).
  */
 int tools_split_host(const char *text, char *host, size_t host_size, uint16_t *ports, size_t max);
 
 /*
- * Look up `host` (a name or a literal of either family) with `port`. Returns 0 or -1 with the reason in `message`.
- * `passive` nonzero: an address to bind; "*" is then any IPv4 address.
+ * Look up `host` (a name or a literal of either family) with `port`. Returns 0 or -1 with the
+ * reason in `message`. `passive` nonzero: an address to bind; "*" is then any IPv4 address.
  */
 int tools_resolve(const char *host, uint16_t port, int passive, struct tools_address *address,
 		  char *message, size_t message_size);

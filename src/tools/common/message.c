@@ -51,7 +51,10 @@ void tools_error(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);
 	va_end(args);
-	/* Names of files and texts of servers end up here: a terminal must not take orders from them. */
+	/*
+	 * Names of files and texts of servers end up here: a terminal must not take orders from
+	 * them.
+	 */
 	for (char *p = line + used; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';

@@ -11,12 +11,15 @@
 void tools_set_program(const char *name);
 const char *tools_program_name(void);
 
-/* "NAME: text" and a newline on stderr, in one write; a progress line that stands there is ended first. Any thread. */
+/*
+ * "NAME: text" and a newline on stderr, in one write; a progress line that stands there is ended
+ * first. Any thread.
+ */
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Show `text` in place of the line shown before (a progress line; stderr must be a terminal). NULL: end the line, so
- * that later output starts on a fresh one. Any thread.
+ * Show `text` in place of the line shown before (a progress line; stderr must be a terminal). NULL:
+ * end the line, so that later output starts on a fresh one. Any thread.
  */
 void tools_progress(const char *text);
 

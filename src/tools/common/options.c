@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command lines and configuration files: a table for each program, merged with the tunables of the library. */
+/*
+ * Command lines and configuration files: a table for each program, merged with the tunables of the
+ * library.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -40,7 +43,10 @@ void tools_list_free(struct tools_list *list)
 	list->count = 0;
 }
 
-/* Strings of configuration files live as long as the process; reachable from here, so that no tool calls them lost. */
+/*
+ * Strings of configuration files live as long as the process; reachable from here, so that no tool
+ * calls them lost.
+ */
 static const char *keep(const char *text)
 {
 	static struct kept {
@@ -440,7 +446,9 @@ static void complain(const struct parser *p, int why, char *const *argv)
 			    p->program->name);
 }
 
-/* First pass: what needs no values, and the name of the file. Returns false if a line was printed. */
+/*
+ * First pass: what needs no values, and the name of the file. Returns false if a line was printed.
+ */
 static bool first_pass(const struct parser *p, int argc, char **argv, const char **file,
 		       int *action)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command lines and configuration files: a table for each program, merged with the tunables of the library. */
+/*
+ * Command lines and configuration files: a table for each program, merged with the tunables of the
+ * library.
+ */
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
 
@@ -56,19 +59,21 @@ enum tools_parsed {
 };
 
 /*
- * Parse argv[1..]. `--config FILE` is read first, so that the command line wins over the file. Options and other
- * arguments may come in any order; the latter are moved to the end of argv and *first is the index of the first of them.
- * Strings point into argv or into memory that lives as long as the process. `config` must be initialised
- * (rxw_config_init), `target` must hold the defaults. Besides the table and the tunables every program has --config,
- * --check-config, --help (-h) and --version.
+ * Parse argv[1..]. `--config FILE` is read first, so that the command line wins over the file.
+ * Options and other arguments may come in any order; the latter are moved to the end of argv and
+ * *first is the index of the first of them. Strings point into argv or into memory that lives as
+ * long as the process. `config` must be initialised (rxw_config_init), `target` must hold the
+ * defaults. Besides the table and the tunables every program has --config, --check-config, --help
+ * (-h) and --version.
  */
 enum tools_parsed tools_options_parse(const struct tools_program *program, void *target,
 				      struct rxw_config *config, int argc, char **argv, int *first);
 
 /*
- * Read one configuration file (INI): keys before any section and in [rxwire] are tunables; [NAME] of this program also
- * takes its own options; sections of the other programs of rxwire are passed over. Returns 0, or -1 after one line
- * naming file, line, option, value and what is allowed in `message`.
+ * Read one configuration file (INI): keys before any section and in [rxwire] are tunables; [NAME]
+ * of this program also takes its own options; sections of the other programs of rxwire are passed
+ * over. Returns 0, or -1 after one line naming file, line, option, value and what is allowed in
+ * `message`.
  */
 int tools_config_read(const struct tools_program *program, void *target, struct rxw_config *config,
 		      const char *path, char *message, size_t message_size);

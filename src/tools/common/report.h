@@ -45,9 +45,11 @@ json_t *tools_effective_json(rxw_endpoint *endpoint);
 json_t *tools_stats_json(const struct rxw_stats *stats);
 
 /*
- * Put the keys that all reports share into `object`: bytes seconds MBps calls calls_per_s p50_us p99_us p999_us max_us
- * cpu_user_s cpu_sys_s cpu_s_per_GB packets_sent packets_received retransmitted acks_sent acks_received syscalls_send
- * syscalls_recv context_switches drops; besides mean_us, cpu_us_per_call and peak_rss (bytes). `latency` may be NULL. Returns 0 or -1 (no memory).
+ * Put the keys that all reports share into `object`: bytes seconds MBps calls calls_per_s p50_us
+ * p99_us p999_us max_us cpu_user_s cpu_sys_s cpu_s_per_GB packets_sent packets_received
+ * retransmitted acks_sent acks_received syscalls_send syscalls_recv context_switches drops; besides
+ * mean_us, cpu_us_per_call and peak_rss (bytes). `latency` may be NULL. Returns 0 or -1 (no
+ * memory).
  */
 int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 		      const struct tools_usage *usage, const struct rxw_stats *stats,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* afscp bench: many clients, each an endpoint of its own on one engine, read one file with asynchronous calls. */
+/*
+ * afscp bench: many clients, each an endpoint of its own on one engine, read one file with
+ * asynchronous calls.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -35,7 +35,8 @@ struct copy {
 	bool progress;            /* stderr is a terminal and nobody said --quiet */
 
 	atomic_bool interrupted;  /* by a signal */
-	atomic_bool nothing_to_undo; /* writes to a pipe or device, perhaps blocked there: a signal ends it at once */
+	/* Writes to a pipe or device, perhaps blocked there: a signal ends the program at once. */
+	atomic_bool nothing_to_undo;
 	pthread_mutex_t lock;     /* of `running` */
 	rxw_call *running;        /* the call that a signal aborts, or NULL */
 	void (*on_interrupt)(void *arg); /* called as well; under the lock */
@@ -56,8 +57,8 @@ void copy_running(struct copy *copy, rxw_call *call);
 /* ---- where data goes ---- */
 
 /*
- * A destination. A regular file is written under a temporary name in the same directory and gets its own name when it is
- * complete; anything else (a pipe, /dev/null) is written as it is.
+ * A destination. A regular file is written under a temporary name in the same directory and gets
+ * its own name when it is complete; anything else (a pipe, /dev/null) is written as it is.
  */
 struct sink {
 	int dir;             /* descriptor of the directory, not owned; AT_FDCWD */
@@ -70,14 +71,17 @@ struct sink {
 };
 
 /*
- * Open `name` in `dir`. 0, or -1 with errno (EISDIR: it is a directory). `inside`: the name comes from the
- * server, so that what it is now, a link or a device, is replaced and never followed.
+ * Open `name` in `dir`. 0, or -1 with errno (EISDIR: it is a directory). `inside`: the name comes
+ * from the server, so that what it is now, a link or a device, is replaced and never followed.
  */
 int sink_open(struct sink *sink, int dir, const char *name, bool inside);
 void sink_stdout(struct sink *sink);
 /* Write all of it at `offset`. Changes iov. 0 or -1 with errno. */
 int sink_write(struct sink *sink, struct iovec *iov, unsigned count, uint64_t offset);
-/* All is there: give the file its mode and name. 0 or -1 with errno, the temporary file then being gone. */
+/*
+ * All is there: give the file its mode and name. 0 or -1 with errno, the temporary file then being
+ * gone.
+ */
 int sink_commit(struct sink *sink, mode_t mode);
 /* Leave nothing behind; errno is kept. Does nothing after sink_commit(). */
 void sink_abandon(struct sink *sink);

@@ -199,7 +199,10 @@ static int get_one(struct copy *copy, const struct afs_object *object, const cha
 	return rc;
 }
 
-/* A new directory is built under a temporary name; into one that is there, files are copied one by one. */
+/*
+ * A new directory is built under a temporary name; into one that is there, files are copied one by
+ * one.
+ */
 static int get_directory(struct copy *copy, const struct afs_object *object,
 			 const char *destination, const char *label)
 {

@@ -132,7 +132,8 @@ static json_t *status_json(const struct copy *copy, const struct afs_object *o, 
 {
 	const struct afs_status *s = &o->status;
 	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:i}",
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:i,"
+		" s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:i}",
 		"volume", copy->volume.name, "path", copy->path, "type", type_text(s->type),
 		"volume_id", (json_int_t)o->fid.volume, "vnode", (json_int_t)o->fid.vnode, "unique",
 		(json_int_t)o->fid.unique, "server", "", "length", (json_int_t)s->length, "mode",

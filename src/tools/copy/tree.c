@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* afscp get -r: directories. Every name is used relative to a directory that is held open, and no link is followed. */
+/*
+ * afscp get -r: directories. Every name is used relative to a directory that is held open, and no
+ * link is followed.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

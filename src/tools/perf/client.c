@@ -231,7 +231,8 @@ static void close_client(struct client *c)
 /* Both ends together: the number that a comparison of transports needs. */
 static void add_both_ends(json_t *report, const json_t *server)
 {
-	double bytes = json_number_value(json_object_get(report, "bytes")), cpu = 0;
+	double bytes = json_number_value(json_object_get(report, "bytes")),
+	       calls = json_number_value(json_object_get(report, "calls")), cpu = 0;
 	static const char *const keys[] = { "cpu_user_s", "cpu_sys_s" };
 
 	for (size_t i = 0; i < 2; i++)
@@ -239,6 +240,8 @@ static void add_both_ends(json_t *report, const json_t *server)
 		       json_number_value(json_object_get(server, keys[i]));
 	if (bytes > 0)
 		json_object_set_new(report, "cpu_s_per_GB_both", json_real(cpu / (bytes / 1e9)));
+	if (calls > 0)
+		json_object_set_new(report, "cpu_us_per_call_both", json_real(cpu * 1e6 / calls));
 }
 
 static json_t *make_report(struct client *c, const struct perf_result *result,
@@ -287,7 +290,10 @@ static void print_text(struct client *c, json_t *report, json_t *server)
 	if (!server)
 		return;
 	tools_report_print("server", server);
-	if (json_number_value(json_object_get(report, "bytes")) >= 1e6)
+	if (c->load.request.command == PERF_RPC)
+		printf("both ends: %.2f CPU microseconds per call\n",
+		       json_number_value(json_object_get(report, "cpu_us_per_call_both")));
+	else if (json_number_value(json_object_get(report, "bytes")) >= 1e6)
 		printf("both ends: %.3f CPU seconds per GB\n",
 		       json_number_value(json_object_get(report, "cpu_s_per_GB_both")));
 }

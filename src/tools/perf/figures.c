@@ -7,7 +7,10 @@
 
 #define PATIENCE_MS 2000
 
-/* One small call: two words there, at most `size` bytes back. Returns their number, or -1 for any failure. */
+/*
+ * One small call: two words there, at most `size` bytes back. Returns their number, or -1 for any
+ * failure.
+ */
 static ssize_t ask(rxw_endpoint *endpoint, const struct tools_address *server, uint32_t operation,
 		   uint32_t token, void *reply, size_t size)
 {

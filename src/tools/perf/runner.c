@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load generator: slots that make one call after the other, on callbacks or on threads of their own. */
+/*
+ * The load generator: slots that make one call after the other, on callbacks or on threads of their
+ * own.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -13,7 +16,7 @@
 #include "tools/perf/perf.h"
 
 #define COOKIE_LEN 4
-#define GRACE_MS   250 /* calls that run when the time is up may end within this, then they are aborted */
+#define GRACE_MS   250 /* for calls that run when the time is up; then they are aborted */
 #define PARKED_MS  1   /* how often slots that found no free channel try again */
 
 /* A latency histogram of one thread; all are merged at the end. */
@@ -23,8 +26,8 @@ struct latencies {
 };
 
 /*
- * One call at a time. A slot is driven by one thread at a time: its own, or whichever thread the library
- * calls back on; only `call` is also used by the thread that aborts, and has a lock.
+ * One call at a time. A slot is driven by one thread at a time: its own, or whichever thread the
+ * library calls back on; only `call` is also used by the thread that aborts, and has a lock.
  */
 struct slot {
 	struct perf_runner *runner;
@@ -157,7 +160,10 @@ static enum step write_request(struct slot *s)
 	return STEP_DONE;
 }
 
-/* Bytes of the reply: data first, then the cookie; what follows is ignored. False: the data is not what it should be. */
+/*
+ * Bytes of the reply: data first, then the cookie; what follows is ignored. False: the data is not
+ * what it should be.
+ */
 static bool take_reply(struct slot *s, const uint8_t *bytes, size_t length)
 {
 	struct perf_runner *r = s->runner;
@@ -254,7 +260,10 @@ static void finish_call(struct slot *s, bool complete)
 		s->calls_left--;
 }
 
-/* Begin the slot's next call. STEP_DONE: it runs; STEP_WAIT: no channel is free; STEP_FAILED: no more. */
+/*
+ * Begin the slot's next call. STEP_DONE: it runs; STEP_WAIT: no channel is free; STEP_FAILED: no
+ * more.
+ */
 static enum step next_call(struct slot *s)
 {
 	struct perf_runner *r = s->runner;
@@ -299,7 +308,10 @@ static void slot_done(struct slot *s)
 
 static void on_event(rxw_call *call, unsigned events, void *arg);
 
-/* Go on until the slot must wait or is done; the slot may belong to another thread when this returns. */
+/*
+ * Go on until the slot must wait or is done; the slot may belong to another thread when this
+ * returns.
+ */
 static void drive(struct slot *s)
 {
 	for (;;) {

@@ -34,7 +34,8 @@ static const struct tools_option options[] = {
 static const struct tools_program program = {
 	.name = "rxperf",
 	.usage = "usage: rxperf server [-p PORT] [--listen ADDR] [option...]\n",
-	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGINT and SIGTERM print them and stop.",
+	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGINT and SIGTERM print\n"
+		   "them and stop.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
