@@ -191,6 +191,7 @@ static void answer_pings(uint64_t ns)
 
 	while (b.out.now < end && call->p.error == 0) {
 		b.count = b.next = 0;
+		rxw_peer_prove(c->p.peer, b.out.now);
 		bench_pass(&b, RXW_SEC);
 		if (call->p.error != 0)
 			break;

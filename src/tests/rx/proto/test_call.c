@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of calls: states, finish, final ACK, failure, seeds from the peer (rx-protocol 2.6, 2.7). */
+#include <string.h>
+
+#include "bench.h"
+
+static struct bench b;
+static struct bench_conn *c;
+static struct bench_call *call;
+
+static void client(void)
+{
+	bench_init(&b, true);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+}
+
+static void server(void)
+{
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	rxw_peer_prove(c->p.peer, b.out.now);
+}
+
+/* A whole call of one packet each way, read but not finished. */
+static void talk(uint32_t number)
+{
+	bench_write(call, 1, 10, true);
+	bench_expect(&b, RXW_DATA);
+	bench_get_data(&b, c, number, 1, RXW_LAST_PACKET, 10);
+	ck_assert_uint_eq(bench_read(call), 1);
+}
+
+START_TEST(final_ack_waits)
+{
+	struct bench_packet *k;
+
+	client();
+	talk(1);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(call->p.state, RXW_CS_DALLY);
+	ck_assert(!rxw_pcall_done(&call->p));
+	bench_pass(&b, RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_DELAY);
+	ck_assert_uint_eq(k->ack.first, 2);
+	ck_assert_uint_eq(k->ack.serial, 0);
+	ck_assert_uint_eq(k->ack.count, 0);
+	ck_assert(rxw_pcall_done(&call->p));
+	ck_assert(call->events & RXW_OUT_DONE);
+	bench_pass(&b, 100 * RXW_SEC);
+	bench_nothing(&b);
+	bench_free(&b);
+}
+END_TEST
+
+/* The next call on the channel says as much as the ACK would: two packets a call. */
+START_TEST(next_call_replaces_the_ack)
+{
+	client();
+	for (uint32_t number = 1; number <= 5; number++) {
+		talk(number);
+		rxw_pcall_finish(&call->p, &b.out);
+		bench_settle(&b);
+		b.out.now += RXW_MS;
+		call = bench_begin(&b, c);
+		ck_assert_uint_eq(call->p.number, number + 1);
+		ck_assert_uint_eq(call->p.channel, 0);
+	}
+	ck_assert_uint_eq(b.count, 5);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(closing_sends_the_ack)
+{
+	client();
+	talk(1);
+	rxw_pcall_finish(&call->p, &b.out);
+	rxw_pconn_close(&c->p, &b.out);
+	bench_settle(&b);
+	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.first, 2);
+	ck_assert(rxw_pconn_idle(&c->p));
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(late_packets_of_a_finished_call)
+{
+	uint8_t packet[400];
+	uint32_t size;
+
+	client();
+	talk(1);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_pass(&b, 5 * RXW_MS);
+	bench_expect(&b, RXW_ACK);
+	/* The final ACK got lost. */
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	struct bench_packet *k = bench_expect(&b, RXW_ACK);
+
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_DUPLICATE);
+	ck_assert_uint_eq(k->ack.first, 2);
+	size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 32);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.reason, RXW_ACK_PING_RESPONSE);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(finish_without_the_whole_reply)
+{
+	client();
+	bench_write(call, 1, 10, true);
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	b.next = b.count;
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_USER_ABORT);
+	ck_assert_int_eq(call->p.error, RXW_USER_ABORT);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(server_life)
+{
+	server();
+	b.auto_attach = false;
+	bench_get_data(&b, c, 1, 2, 0, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
+	ck_assert(!(call->events & RXW_OUT_ATTACH)); /* behind a hole */
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	ck_assert(call->events & RXW_OUT_ATTACH);
+	call->events = 0;
+	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 10);
+	ck_assert(!(call->events & RXW_OUT_ATTACH)); /* once */
+	rxw_pcall_attach(&call->p, &b.out);
+	ck_assert_int_eq(call->p.state, RXW_CS_ACTIVE);
+	ck_assert(!rxw_pconn_idle(&c->p));
+	ck_assert_uint_eq(bench_read(call), 3);
+	b.next = b.count;
+	bench_write(call, 1, 10, true);
+	bench_expect(&b, RXW_DATA);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(call->p.state, RXW_CS_HOLD);
+	ck_assert(!rxw_pcall_done(&call->p));
+	bench_get_ack(&b, c, 1, 2, 1, RXW_ACK_DELAY, "", 32);
+	ck_assert_int_eq(call->p.state, RXW_CS_DALLY);
+	ck_assert(rxw_pconn_idle(&c->p));
+	ck_assert_uint_eq(b.stats.calls_ended, 1);
+	/* A duplicate of the request draws DUPLICATE past it, never a second execution. */
+	call->events = 0;
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.first, 4);
+	ck_assert(!(call->events & RXW_OUT_ATTACH));
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(reply_says_what_the_ack_would)
+{
+	server();
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_read(call);
+	bench_write(call, 1, 10, true);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	bench_expect(&b, RXW_DATA);
+	bench_pass(&b, 500 * RXW_MS);
+	bench_nothing(&b);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(failure)
+{
+	server();
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	b.next = b.count;
+	call->events = 0;
+	rxw_pcall_fail(&call->p, 0, RXW_ORIGIN_LOCAL, true, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR); /* never 0 */
+	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_PROTOCOL_ERROR);
+	ck_assert_uint_eq(call->events & (RXW_OUT_READ | RXW_OUT_WRITE | RXW_OUT_DONE),
+			  RXW_OUT_READ | RXW_OUT_WRITE | RXW_OUT_DONE);
+	/* The first error stays; nothing goes in or out any more. */
+	rxw_pcall_fail(&call->p, -99, RXW_ORIGIN_LOCAL, true, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
+	bench_nothing(&b);
+	ck_assert_uint_eq(rxw_pcall_readable(&call->p, NULL), 0);
+	ck_assert_uint_eq(bench_read(call), 0);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	/* The next call finds the channel free: no BUSY. */
+	b.out.now += RXW_SEC;
+	bench_get_data(&b, c, 2, 1, 0, 10);
+	ck_assert_uint_eq(c->p.channel[0]->number, 2);
+	ck_assert_int_eq(c->p.channel[0]->error, 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(an_error_of_a_call_never_sent)
+{
+	client();
+	rxw_pcall_fail(&call->p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, &b.out);
+	bench_settle(&b);
+	bench_nothing(&b); /* the server knows nothing of it */
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(seeds_from_the_peer)
+{
+	client();
+	ck_assert_uint_eq(call->p.cc.cwnd, 4);
+	ck_assert(!call->p.rtt.valid);
+	atomic_store(&c->p.peer->srtt, 20 * RXW_MS);
+	atomic_store(&c->p.peer->rttvar, RXW_MS);
+	atomic_store(&c->p.peer->rtt_at, b.out.now);
+	atomic_store(&c->p.peer->mtu, 1200);
+	call = bench_begin(&b, c);
+	ck_assert_uint_eq(call->p.cc.cwnd, 10);
+	ck_assert_uint_eq(call->p.rtt.srtt, 20 * RXW_MS);
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
+	/* With losses known, or long ago: carefully. */
+	atomic_store(&c->p.peer->ssthresh, 20);
+	call = bench_begin(&b, c);
+	ck_assert_uint_eq(call->p.cc.cwnd, 4);
+	ck_assert_uint_eq(call->p.cc.ssthresh, 20);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(strict_reach)
+{
+	struct bench_packet *k;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	c->p.strict_reach = true;
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
+	ck_assert_uint_eq(k->ack.count, 1); /* the request, softly */
+	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert_int_eq(call->p.state, RXW_CS_ACTIVE);
+	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	/* Known for a minute: the next call needs nothing. */
+	b.next = b.count;
+	bench_read(call);
+	bench_write(call, 1, 1, true);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_get_data(&b, c, 2, 1, RXW_LAST_PACKET, 10);
+	ck_assert_int_eq(c->p.channel[0]->state, RXW_CS_ACTIVE);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(strict_reach_unanswered)
+{
+	unsigned pings = 0;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	c->p.strict_reach = true;
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_pass(&b, 20 * RXW_SEC);
+	for (unsigned i = 0; i < b.count; i++)
+		pings += b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;
+	ck_assert_uint_le(pings, 3); /* one in answer, two by timer */
+	ck_assert_int_eq(call->p.state, RXW_CS_RESET);
+	ck_assert(!(call->events & RXW_OUT_ATTACH));
+	bench_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("call");
+	TCase *tcase = tcase_create("call");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, final_ack_waits);
+	tcase_add_test(tcase, next_call_replaces_the_ack);
+	tcase_add_test(tcase, closing_sends_the_ack);
+	tcase_add_test(tcase, late_packets_of_a_finished_call);
+	tcase_add_test(tcase, finish_without_the_whole_reply);
+	tcase_add_test(tcase, server_life);
+	tcase_add_test(tcase, reply_says_what_the_ack_would);
+	tcase_add_test(tcase, failure);
+	tcase_add_test(tcase, an_error_of_a_call_never_sent);
+	tcase_add_test(tcase, seeds_from_the_peer);
+	tcase_add_test(tcase, strict_reach);
+	tcase_add_test(tcase, strict_reach_unanswered);
+	return bench_main(suite);
+}

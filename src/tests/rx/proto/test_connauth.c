@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CHALLENGE and RESPONSE with a small class made for it: when they are sent, what they set free (rx-protocol 6.1, 7.1). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define FAKE_INDEX 77
+#define SEAL       4u
+
+/* A class with an exchange: the challenge is a number, the response the number plus one; sealed is what ends in "good". */
+struct rxw_security_conn { bool authenticated, client; uint32_t nonce; };
+
+static int fake_create(struct rxw_security *s, bool client, struct rxw_security_conn **c)
+{
+	(void)s;
+	*c = calloc(1, sizeof(**c));
+	(*c)->client = client;
+	(*c)->nonce = 0x11223344;
+	return 0;
+}
+
+static void fake_destroy(struct rxw_security_conn *c)
+{
+	free(c);
+}
+
+static bool fake_authenticated(const struct rxw_security_conn *c)
+{
+	return c->authenticated;
+}
+
+static int fake_verify(struct rxw_security *s, struct rxw_security_conn *c, const struct rxw_seal_info *info,
+		       uint8_t *packet, size_t size, uint16_t spare, size_t *offset, size_t *length)
+{
+	(void)s;
+	(void)c;
+	(void)info;
+	(void)spare;
+	if (size < SEAL || memcmp(packet + size - SEAL, "good", SEAL) != 0)
+		return -1;
+	*offset = 0;
+	*length = size - SEAL;
+	return 0;
+}
+
+static int fake_challenge(struct rxw_security *s, struct rxw_security_conn *c, uint8_t *out, size_t room)
+{
+	(void)s;
+	ck_assert_uint_ge(room, 48);
+	rxw_put32(out, c->nonce);
+	return 4;
+}
+
+static int fake_respond(struct rxw_security *s, struct rxw_security_conn *c, const uint8_t *challenge, size_t size,
+			const uint32_t id[2], const uint32_t calls[4], uint8_t *out, size_t room)
+{
+	(void)s;
+	(void)c;
+	(void)calls;
+	ck_assert_uint_ge(room, 48);
+	if (size != 4)
+		return -1;
+	rxw_put32(out, rxw_get32(challenge) + 1);
+	rxw_put32(out + 4, id[1]);
+	return 8;
+}
+
+static int fake_check(struct rxw_security *s, struct rxw_security_conn *c, const uint8_t *response, size_t size,
+		      uint16_t spare, const uint32_t id[2], uint32_t calls[4], int32_t *code)
+{
+	(void)s;
+	(void)spare;
+	*code = -4242;
+	if (size != 8 || rxw_get32(response) != c->nonce + 1 || rxw_get32(response + 4) != id[1])
+		return -1;
+	c->authenticated = true;
+	calls[3] = 7;
+	return 0;
+}
+
+static const struct rxw_security_ops fake_ops = {
+	.name = "fake", .index = FAKE_INDEX, .tail = SEAL, .needs_verify = true, .conn_create = fake_create,
+	.conn_destroy = fake_destroy, .verify = fake_verify, .authenticated = fake_authenticated,
+	.challenge = fake_challenge, .respond = fake_respond, .check_response = fake_check,
+};
+static struct rxw_security fake = { .ops = &fake_ops };
+
+static struct bench b;
+static struct bench_conn *c;
+
+static void setup(bool client)
+{
+	bench_init(&b, client);
+	b.security = &fake;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+}
+
+static struct bench_call *call(void)
+{
+	return (struct bench_call *)c->p.channel[0];
+}
+
+static void sealed(uint32_t number, uint32_t seq, unsigned flags, const char *seal)
+{
+	uint8_t packet[200];
+	uint32_t size = bench_data(&b, packet, number, seq, flags, 10);
+
+	memcpy(packet + size, seal, SEAL);
+	bench_input(&b, c, packet, size + SEAL, size + SEAL);
+}
+
+static void respond(uint32_t nonce, uint32_t cid)
+{
+	uint8_t packet[64];
+
+	bench_header(&b, packet, RXW_RESPONSE, 0, 0);
+	rxw_put32(packet + 28, nonce);
+	rxw_put32(packet + 32, cid);
+	bench_input(&b, c, packet, 36, 36);
+}
+
+START_TEST(exchange)
+{
+	struct bench_packet *k;
+
+	setup(false);
+	sealed(1, 1, 0, "good");
+	k = bench_expect(&b, RXW_CHALLENGE);
+	ck_assert_uint_eq(k->length, 32);
+	ck_assert_uint_eq(k->h.call, 0);
+	ck_assert_uint_eq(k->h.seq, 0);
+	ck_assert_uint_eq(k->h.cid & 3, 0);
+	ck_assert_uint_eq(rxw_get32(k->bytes + 28), 0x11223344);
+	/* Kept, not given; acknowledged softly only. */
+	sealed(1, 2, RXW_LAST_PACKET, "good");
+	ck_assert_int_eq(call()->p.state, RXW_CS_PRECALL);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 0);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.first, 1);
+	ck_assert_uint_eq(k->ack.count, 2);
+	bench_nothing(&b);
+	respond(0x11223345, BENCH_CID);
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert_uint_eq(c->p.number[3], 7);
+	bool ended;
+
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 2);
+	ck_assert(ended);
+	struct rxw_rxpiece piece[2];
+
+	ck_assert_uint_eq(rxw_pcall_take(&call()->p, piece, 2), 2);
+	ck_assert_uint_eq(piece[0].last_length, 10);
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_uint_eq(piece[0].data[i], 1 + i);
+	rxw_buf_unref(piece[0].buf);
+	rxw_buf_unref(piece[1].buf);
+	/* A second RESPONSE finds nothing outstanding. */
+	respond(0x11223345, BENCH_CID);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_STATE], 1);
+	bench_free(&b);
+}
+END_TEST
+
+/* What does not verify once the key is there is missing again, so that the genuine packet is sent once more. */
+START_TEST(forged_while_waiting)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	sealed(1, 2, 0, "evil");
+	sealed(1, 3, RXW_LAST_PACKET, "good");
+	b.next = b.count;
+	respond(0x11223345, BENCH_CID);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_VERIFY], 1);
+	bench_pass(&b, RXW_MS);
+	struct bench_packet *k = bench_expect(&b, RXW_ACK);
+
+	ck_assert_uint_eq(k->ack.first, 1);
+	ck_assert_uint_eq(k->ack.count, 3);
+	ck_assert_mem_eq(k->ack.acks, "\1\0\1", 3);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 1);
+	sealed(1, 2, 0, "good");
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 3);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(forged_afterwards)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	respond(0x11223345, BENCH_CID);
+	b.next = b.count;
+	sealed(1, 2, 0, "evil");
+	ck_assert_uint_eq(call()->p.rx.next, 2);
+	bench_nothing(&b);
+	/* Nor does it end the call that is there, or begin one. */
+	sealed(2, 1, 0, "evil");
+	ck_assert_uint_eq(call()->p.number, 1);
+	ck_assert_int_eq(call()->p.error, 0);
+	ck_assert_int_eq(c->p.error, 0);
+	sealed(1, 2, 0, "good");
+	ck_assert_uint_eq(call()->p.rx.next, 3);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(bad_response)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	b.next = b.count;
+	respond(99, BENCH_CID);
+	ck_assert_int_eq(c->p.error, -4242);
+	ck_assert_int_eq(call()->p.error, -4242);
+	bench_nothing(&b);
+	bench_pass(&b, 900 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 200 * RXW_MS);
+	struct bench_packet *k = bench_expect(&b, RXW_ABORT);
+
+	ck_assert_int_eq(k->code, -4242);
+	ck_assert_uint_eq(k->h.call, 0);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(challenges_by_timer)
+{
+	unsigned n = 0;
+
+	setup(false);
+	sealed(1, 1, 0, "good");
+	bench_pass(&b, 1500 * RXW_MS);
+	for (unsigned i = 0; i < b.count; i++)
+		if (b.sent[i].h.type == RXW_CHALLENGE) {
+			static const unsigned at[] = { 0, 500, 1250 };
+
+			ck_assert_uint_lt(n, 3);
+			ck_assert_uint_eq((b.sent[i].at - 1000 * RXW_SEC) / RXW_MS, at[n++]);
+			ck_assert_uint_eq(rxw_get32(b.sent[i].bytes + 28), 0x11223344); /* the same */
+		}
+	ck_assert_uint_eq(n, 3);
+	bench_pass(&b, 60 * RXW_SEC);
+	for (unsigned i = n = 0; i < b.count; i++)
+		n += b.sent[i].h.type == RXW_CHALLENGE;
+	ck_assert_uint_eq(n, 3);
+	ck_assert_int_eq(call()->p.error, RXW_CALL_DEAD);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(client_answers)
+{
+	uint8_t packet[64];
+	struct bench_packet *k;
+
+	setup(true);
+	bench_header(&b, packet, RXW_CHALLENGE, 0, 0);
+	rxw_put32(packet + 28, 41);
+	bench_input(&b, c, packet, 32, 32);
+	bench_nothing(&b); /* without a call */
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_STATE], 1);
+	bench_begin(&b, c);
+	bench_input(&b, c, packet, 31, 31);
+	bench_nothing(&b); /* no such challenge */
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_VERIFY], 1);
+	ck_assert_int_eq(c->p.error, 0);
+	bench_input(&b, c, packet, 32, 32);
+	k = bench_expect(&b, RXW_RESPONSE);
+	ck_assert_uint_eq(k->length, 36);
+	ck_assert_uint_eq(k->h.call, 0);
+	ck_assert_uint_eq(rxw_get32(k->bytes + 28), 42);
+	ck_assert_uint_eq(rxw_get32(k->bytes + 32), BENCH_CID);
+	/* Eight in a second. */
+	for (unsigned i = 0; i < 20; i++)
+		bench_input(&b, c, packet, 32, 32);
+	ck_assert_uint_eq(b.count, 8);
+	b.out.now += RXW_SEC;
+	bench_input(&b, c, packet, 32, 32);
+	ck_assert_uint_eq(b.count, 9);
+	bench_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("connauth");
+	TCase *tcase = tcase_create("connauth");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, exchange);
+	tcase_add_test(tcase, forged_while_waiting);
+	tcase_add_test(tcase, forged_afterwards);
+	tcase_add_test(tcase, bad_response);
+	tcase_add_test(tcase, challenges_by_timer);
+	tcase_add_test(tcase, client_answers);
+	return bench_main(suite);
+}
