@@ -48,6 +48,7 @@ int fs_fetch_status(struct fs_call *call);
 int fs_fetch_acl(struct fs_call *call);
 int fs_bulk_status(struct fs_call *call);
 int fs_volume_status(struct fs_call *call);
+int fs_root_volume(struct fs_call *call);
 int fs_give_up(struct fs_call *call);
 int fs_give_up_all(struct fs_call *call);
 int fs_get_time(struct fs_call *call);

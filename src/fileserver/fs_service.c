@@ -35,6 +35,7 @@ static const struct operation operations[] = {
 	{ AFS_FS_GET_VOLUME_INFO, fs_refuse_volume, 0 },
 	{ AFS_FS_GET_VOLUME_STATUS, fs_volume_status, 0 },
 	{ AFS_FS_SET_VOLUME_STATUS, fs_refuse_write, 0 },
+	{ AFS_FS_GET_ROOT_VOLUME, fs_root_volume, 0 },
 	{ AFS_FS_GET_TIME, fs_get_time, 0 },
 	{ AFS_FS_NGET_VOLUME_INFO, fs_refuse_volume, 0 },
 	{ AFS_FS_BULK_STATUS, fs_bulk_status, 0 },

@@ -119,6 +119,17 @@ int fs_volume_status(struct fs_call *call)
 	return fs_reply(call, &x);
 }
 
+/* What a client would fall back to if we did not know the call; the location service knows the name. */
+int fs_root_volume(struct fs_call *call)
+{
+	uint8_t reply[16];
+	struct rxw_xdr x;
+
+	rxw_xdr_writer(&x, reply, sizeof(reply));
+	rxw_xdr_put_string(&x, "root.afs");
+	return fs_reply(call, &x);
+}
+
 int fs_give_up(struct fs_call *call)
 {
 	struct afs_fid fids[AFS_BULK_MAX];

@@ -78,7 +78,7 @@ static void bring_up(uint16_t port)
 
 START_TEST(no_opcode_and_unknown_ones)
 {
-	static const uint32_t unknown[] = { 0, 1, 129, 143, 144, 145, 151, 152, 165, 219, 65535, 65543, 65551,
+	static const uint32_t unknown[] = { 0, 1, 129, 143, 144, 145, 152, 165, 219, 65535, 65543, 65551,
 					    65562, 0xffffffff };
 
 	setup();
@@ -464,6 +464,11 @@ START_TEST(small_calls)
 	ck_assert_uint_eq(vs.type, 0);
 	rxw_xdr_put_u32(begin(AFS_FS_GET_VOLUME_STATUS), 9);
 	ck_assert_int_eq(serve(), 103);
+
+	begin(AFS_FS_GET_ROOT_VOLUME);
+	ck_assert_int_eq(serve(), 0);
+	ck_assert(rxw_xdr_get_bytes(&rp, 256, &text, &length) && length == 8);
+	ck_assert_mem_eq(text, "root.afs", 8);
 
 	fid = world_fid(&world, "hello.txt");
 	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_ACL), &fid), serve()), 0);

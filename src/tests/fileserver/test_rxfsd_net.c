@@ -72,7 +72,7 @@ static void setup(void)
 	make_tree();
 	settings = (struct fsd_settings){
 		.export = root, .volume = "data", .listen = "127.0.0.1", .state = state, .readers = 4,
-		.read_ahead = 8 << 20, .watches = 100, .promises = 1000, .drain_ms = 5000,
+		.read_ahead = 8 << 20, .watches = 100, .promises = 1000, .drain_ms = 60000,
 	};
 	start_server();
 	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
@@ -608,6 +608,62 @@ START_TEST(restart_keeps_identity)
 }
 END_TEST
 
+static void *stop_main(void *arg)
+{
+	int *rc = arg;
+
+	*rc = fsd_server_stop(server);
+	return NULL;
+}
+
+/* A call in progress when the server is told to stop goes on to its end; new ones are refused. */
+START_TEST(drain_lets_calls_end)
+{
+	struct client client;
+	uint8_t *data = malloc(BIG + 200);
+	struct request r, r2;
+	struct afs_fid fid;
+	pthread_t stopper;
+	rxw_call *call;
+	size_t got = 0;
+	int rc = -1;
+	int32_t code;
+	ssize_t n;
+
+	setup();
+	client_open(&client, false);
+	fid = fid_of(&client, "big");
+	afs_fid_put(begin(&r, AFS_FS_FETCH_DATA64), &fid);
+	rxw_xdr_put_u64(&r.x, 0);
+	rxw_xdr_put_u64(&r.x, BIG);
+	ck_assert_int_eq(rxw_call_begin(client.fs, NULL, &call), 0);
+	ck_assert_int_gt(rxw_call_write(call, r.bytes, rxw_xdr_used(&r.x)), 0);
+	rxw_call_send_end(call);
+	while (got < 65536 && (n = rxw_call_read(call, data + got, 65536 - got)) > 0)
+		got += (size_t)n;
+	ck_assert_int_eq(pthread_create(&stopper, NULL, stop_main, &rc), 0);
+	do {
+		begin(&r2, AFS_FS_GET_TIME);
+		code = rpc(client.fs, &r2, NULL, NULL);
+		ck_assert(code == 0 || code == RXW_RESTARTING);
+	} while (code == 0);
+	while (got < BIG + 200 && (n = rxw_call_read(call, data + got, BIG + 200 - got)) > 0)
+		got += (size_t)n;
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	ck_assert_uint_eq(got, 8 + BIG + 120);
+	for (size_t i = 0; i < BIG; i++)
+		if (data[8 + i] != pattern(i))
+			ck_abort_msg("byte %zu differs", i);
+	client_close(&client);
+	pthread_join(stopper, NULL);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+	tree_remove(root);
+	tree_remove(state);
+	free(data);
+}
+END_TEST
+
 START_TEST(bad_settings_are_named)
 {
 	struct rxw_config config;
@@ -652,7 +708,7 @@ int main(void)
 	const TTest *const tests[] = {
 		mount_sequence, whole_file_intact, change_is_told, client_without_callbacks,
 		errors_on_the_wire, change_during_fetch_aborts, many_at_once, restart_keeps_identity,
-		bad_settings_are_named,
+		drain_lets_calls_end, bad_settings_are_named,
 	};
 	Suite *suite = suite_create("rxfsd");
 	TCase *tcase = tcase_create("rxfsd");
