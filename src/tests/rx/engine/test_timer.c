@@ -117,7 +117,8 @@ START_TEST(client_goes_away)
 	fd = h_raw_socket(&bed);
 	head[11] = 0x80; /* bytes = 2^39: more than is ever taken */
 	h_raw_send(fd, &raw);
-	ck_assert_int_gt(h_raw_receive(fd, RXW_DATA, packet), RXW_HEADER_SIZE);
+	/* Too much for an address that has not proved itself: it is asked to. */
+	ck_assert_int_gt(h_raw_receive(fd, RXW_ACK, packet), RXW_HEADER_SIZE);
 	h_wait_for(server_gave_up, NULL, "the server gives up a silent client");
 	close(fd);
 	h_close(&bed);

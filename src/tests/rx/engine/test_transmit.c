@@ -58,7 +58,7 @@ START_TEST(one_train_refused)
 		check_sender(server ? bed.server : bed.client, server ? bed.client : bed.server,
 			     place, refusal);
 	if (e.gso && refusal)
-		ck_assert_uint_ge(bed.warnings, 1);
+		ck_assert_uint_ge(h_warnings(&bed), 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
 }

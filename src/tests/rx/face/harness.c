@@ -294,6 +294,16 @@ struct rxw_stats h_stats(rxw_endpoint *endpoint)
 	return s;
 }
 
+unsigned h_warnings(struct h_bed *bed)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&bed->lock);
+	n = bed->warnings;
+	pthread_mutex_unlock(&bed->lock);
+	return n;
+}
+
 int h_raw_socket(struct h_bed *bed)
 {
 	struct timeval patience = { .tv_sec = 10 };

@@ -114,6 +114,7 @@ void h_gate_open(struct h_bed *bed);
 /* Wait until fn(arg) is true; fails the test after a generous while, naming what. */
 void h_wait_for(bool (*fn)(void *arg), void *arg, const char *what);
 struct rxw_stats h_stats(rxw_endpoint *endpoint);
+unsigned h_warnings(struct h_bed *bed);
 uint64_t h_now_ms(void);
 /* A UDP socket that is connected to the server; its receive times out after 10 seconds. */
 int h_raw_socket(struct h_bed *bed);

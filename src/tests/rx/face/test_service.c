@@ -200,7 +200,9 @@ START_TEST(bound_of_one_service)
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
 	}
 	h_wait_for(calls_wait, &two, "two of three calls wait for the one worker");
+	pthread_mutex_lock(&bed.gate.lock);
 	ck_assert_uint_eq(bed.gate.arrived, 1);
+	pthread_mutex_unlock(&bed.gate.lock);
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
 	rxw_connection_release(connection);

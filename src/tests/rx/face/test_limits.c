@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bounds in bytes and in numbers, each reached: what is over waits or is dropped; calls go on. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "harness.h"
+
+static struct h_bed bed;
+
+/* ---- memory ---- */
+
+#define EACH \
+	100000 /* bytes of a request: they fit the sender's queue, so that writing never waits */
+
+struct flood {
+	unsigned connections, calls; /* calls of each connection */
+	uint64_t limit;
+	bool engine;                 /* the limit is the engine's, not that of queues */
+};
+
+static uint64_t used_by_queues(void)
+{
+	return h_stats(bed.server).bytes_pinned;
+}
+
+/* Packets are dropped for want of memory; the bound holds all the time. */
+static bool limit_is_reached(void *arg)
+{
+	const struct flood *f = arg;
+	size_t peak;
+
+	if (f->engine) {
+		rxw_engine_memory(bed.server_engine, &peak);
+		ck_assert_uint_le(peak, f->limit);
+	} else {
+		ck_assert_uint_le(used_by_queues(), f->limit);
+	}
+	return h_stats(bed.server).drops[RXW_DROP_MEMORY] > 0;
+}
+
+/* Requests pile up before handlers that do not read; then all are read, every byte right. */
+static void flood(const char *tunables, struct flood f)
+{
+	unsigned n = f.connections * f.calls;
+	rxw_connection **connection = calloc(f.connections, sizeof(*connection));
+	rxw_call **call = calloc(n, sizeof(*call));
+	struct h_ask ask = { .op = H_WAIT, .bytes = EACH };
+	uint8_t byte;
+
+	h_open(&bed, &(struct h_options){ .server = tunables });
+	for (unsigned i = 0; i < n; i++) {
+		if (i % f.calls == 0)
+			connection[i / f.calls] = h_connect(&bed, H_SERVICE);
+		ask.seed = i;
+		call[i] = h_begin(connection[i / f.calls], &ask);
+		ck_assert_int_eq(h_put(&bed, call[i], &ask), 0);
+		ck_assert_int_eq(rxw_call_send_end(call[i]), 0);
+	}
+	h_wait_for(limit_is_reached, &f, "the limit of memory is reached");
+	h_gate_open(&bed);
+	for (unsigned i = 0; i < n; i++) {
+		ck_assert_int_eq(rxw_call_read(call[i], &byte, 1), 0);
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 0);
+		if (i % f.calls == f.calls - 1)
+			rxw_connection_release(connection[i / f.calls]);
+	}
+	limit_is_reached(&f);
+	h_good_call(&bed, connection[0] = h_connect(&bed, H_SERVICE),
+		    &(struct h_ask){ .op = H_BOTH, .bytes = EACH });
+	rxw_connection_release(connection[0]);
+	h_close(&bed);
+	free(call);
+	free(connection);
+}
+
+START_TEST(memory_of_a_call)
+{
+	flood("call-memory=16K", (struct flood){ 1, 1, 16 << 10, false });
+}
+END_TEST
+
+START_TEST(memory_of_a_connection)
+{
+	flood("connection-memory=40K", (struct flood){ 1, 4, 40 << 10, false });
+}
+END_TEST
+
+START_TEST(memory_of_a_peer)
+{
+	flood("peer-memory=80K", (struct flood){ 4, 2, 80 << 10, false });
+}
+END_TEST
+
+START_TEST(memory_of_the_engine)
+{
+	flood("memory=4M listeners=1 workers-max=240", (struct flood){ 60, 4, 4 << 20, true });
+}
+END_TEST
+
+/* A sender's queue is bounded too: more than it takes waits in the application. */
+START_TEST(memory_of_a_sender)
+{
+	struct h_ask ask = { .op = H_WAIT, .bytes = 64 << 20 };
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
+	rxw_connection *connection;
+	static uint8_t data[65536];
+	size_t peak, taken = 0;
+	rxw_call *call;
+	ssize_t n;
+
+	h_open(&bed, &(struct h_options){ .client = "sendq-packets=128 memory=8M" });
+	connection = h_connect(&bed, H_SERVICE);
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	h_write_ask(call, &ask);
+	while ((n = rxw_call_write(call, data, sizeof(data))) > 0)
+		taken += (size_t)n;
+	ck_assert_int_eq(n, -RXW_EAGAIN);
+	ck_assert_uint_ge(taken, 100 * 1416);
+	ck_assert_uint_le(taken, 600 * 1416); /* the queue, what is in flight, a begun buffer */
+	rxw_engine_memory(bed.client_engine, &peak);
+	ck_assert_uint_le(peak, 8 << 20);
+	ck_assert_int_eq(rxw_call_end(call, 3, NULL), 3);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* ---- strangers ---- */
+
+/* Refusals are counted out; the requests of known services are not touched by that. */
+START_TEST(abort_rate)
+{
+	uint8_t head[H_ASK_SIZE], packet[2048];
+	struct h_raw raw = h_raw_request(head, H_PING, 0x4000);
+	rxw_connection *connection;
+	unsigned aborts = 0;
+	uint64_t began, dropped;
+	struct rxw_stats s;
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .server = "abort-rate=5" });
+	fd = h_raw_socket(&bed);
+	raw.service = 4711;
+	began = h_now_ms();
+	do {
+		h_raw_send(fd, &raw);
+		raw.cid += 4;
+		s = h_stats(bed.server);
+		dropped = s.drops[RXW_DROP_RATE];
+	} while (s.drops[RXW_DROP_SERVICE] < 100);
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	rxw_connection_release(connection);
+	while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
+		aborts += packet[20] == RXW_ABORT;
+	s = h_stats(bed.server);
+	ck_assert_uint_ge(aborts, 5);
+	ck_assert_uint_le(aborts, s.stateless_aborts);
+	ck_assert_uint_le(s.stateless_aborts, 6 + (h_now_ms() - began) / 200);
+	ck_assert_uint_ge(dropped, 1);
+	ck_assert_uint_eq(s.drops[RXW_DROP_RATE] + s.stateless_aborts, s.drops[RXW_DROP_SERVICE]);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/*
+ * First packets of ever new connections: what they leave behind is bounded, for addresses of this
+ * host by twice the number.
+ */
+START_TEST(flood_of_connections)
+{
+	uint8_t head[H_ASK_SIZE];
+	struct h_raw raw = h_raw_request(head, H_PING, 0x10000);
+	struct rxw_stats s;
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .server = "unproven-total=100 listeners=1" });
+	fd = h_raw_socket(&bed);
+	raw.flags = RXW_CLIENT_INITIATED; /* never complete: they stay */
+	do {
+		h_raw_send(fd, &raw);
+		raw.cid += 4;
+		s = h_stats(bed.server);
+		ck_assert_uint_le(s.connections_server, 200);
+	} while (s.drops[RXW_DROP_LIMIT] < 50 && s.packets_received[RXW_DATA] < 20000);
+	ck_assert_uint_ge(s.drops[RXW_DROP_LIMIT], 50);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* An address that proved nothing gets at most three times what it sent. */
+START_TEST(three_times_until_proved)
+{
+	uint8_t head[H_ASK_SIZE], packet[2048];
+	struct h_raw raw = h_raw_request(head, H_SOURCE, 0x5000);
+	size_t got = 0, data = 0;
+	ssize_t n;
+	int fd;
+
+	h_open(&bed, NULL);
+	fd = h_raw_socket(&bed);
+	head[13] = 1; /* 64 KiB and more */
+	h_raw_send(fd, &raw);
+	for (int i = 0; i < 3; i++) { /* until it has asked for a proof thrice */
+		n = h_raw_receive(fd, RXW_ACK, packet);
+		ck_assert_int_gt(n, RXW_HEADER_SIZE);
+		got += packet[21] & RXW_REQUEST_ACK ? 1 : 0;
+	}
+	while ((n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT)) > 0)
+		data += packet[20] == RXW_DATA ? (size_t)n + 28 : 0;
+	ck_assert_uint_ge(got, 1);
+	ck_assert_uint_le(data, 3 * (RXW_HEADER_SIZE + H_ASK_SIZE + 28));
+	ck_assert_uint_eq(h_stats(bed.server).packets_sent[RXW_DATA], 0);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("limits");
+	TCase *tc = tcase_create("limits");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, memory_of_a_call);
+	tcase_add_test(tc, memory_of_a_connection);
+	tcase_add_test(tc, memory_of_a_peer);
+	tcase_add_test(tc, memory_of_the_engine);
+	tcase_add_test(tc, memory_of_a_sender);
+	tcase_add_test(tc, abort_rate);
+	tcase_add_test(tc, flood_of_connections);
+	tcase_add_test(tc, three_times_until_proved);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
