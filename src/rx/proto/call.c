@@ -89,6 +89,11 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
 	struct rxw_pconn *c = p->conn;
 
 	c->channel[p->channel] = NULL;
+	/* One that waits for its handler still gets there, and must see that it is over. */
+	if (p->error == 0 && rxw_pcall_live(p) && p->state != RXW_CS_HOLD) {
+		p->error = RXW_CALL_DEAD;
+		p->error_origin = RXW_ORIGIN_LOCAL;
+	}
 	p->state = RXW_CS_RESET;
 	p->timer.final_ack = false;
 	p->timer.ack = RXW_NEVER;
