@@ -21,8 +21,14 @@ src_tests_rx_proto_test_calltimer_SOURCES = src/tests/rx/proto/test_calltimer.c 
 check_tests += src/tests/rx/proto/test_conformance_acks
 src_tests_rx_proto_test_conformance_acks_SOURCES = src/tests/rx/proto/test_conformance_acks.c $(proto_bench)
 
+check_tests += src/tests/rx/proto/test_conformance_auth
+src_tests_rx_proto_test_conformance_auth_SOURCES = src/tests/rx/proto/test_conformance_auth.c $(proto_bench)
+
 check_tests += src/tests/rx/proto/test_conformance_calls
 src_tests_rx_proto_test_conformance_calls_SOURCES = src/tests/rx/proto/test_conformance_calls.c $(proto_bench)
+
+check_tests += src/tests/rx/proto/test_conformance_timers
+src_tests_rx_proto_test_conformance_timers_SOURCES = src/tests/rx/proto/test_conformance_timers.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/test_connauth
 src_tests_rx_proto_test_connauth_SOURCES = src/tests/rx/proto/test_connauth.c $(proto_bench)

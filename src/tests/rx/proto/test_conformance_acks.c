@@ -385,7 +385,7 @@ START_TEST(samples_by_serial)
 {
 	uint32_t serial;
 
-	up(4, 4);
+	up(6, 6);
 	serial = b.sent[3].h.serial;
 	bench_pass(&b, 30 * RXW_MS);
 	bench_get_ack(&b, c, 1, 1, 4711, RXW_ACK_REQUESTED, "1", 32); /* names nothing of ours */

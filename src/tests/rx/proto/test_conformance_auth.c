@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CHALLENGE and RESPONSE around a class made for it: rx-protocol 6.1, 7.1, items C-048 to C-050, C-057 (doc/conformance.md). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define INDEX 252
+
+/* A class whose server half knows the client once it heard "yes"; packets end in 4 bytes that must be "seal". */
+struct rxw_security_conn { bool known; uint32_t nonce; };
+
+static uint32_t next_nonce, sealed_calls;
+
+static int conn_create(struct rxw_security *s, bool client, struct rxw_security_conn **out)
+{
+	(void)s;
+	(void)client;
+	*out = calloc(1, sizeof(**out));
+	ck_assert_ptr_nonnull(*out);
+	(*out)->nonce = ++next_nonce;
+	return 0;
+}
+
+static void conn_destroy(struct rxw_security_conn *sc)
+{
+	free(sc);
+}
+
+static int verify(struct rxw_security *s, struct rxw_security_conn *sc, const struct rxw_seal_info *info, uint8_t *data,
+		  size_t size, uint16_t spare, size_t *offset, size_t *length)
+{
+	(void)s;
+	(void)sc;
+	(void)info;
+	(void)spare;
+	if (size < 4 || memcmp(data + size - 4, "seal", 4) != 0)
+		return -1;
+	*offset = 0;
+	*length = size - 4;
+	return 0;
+}
+
+static bool authenticated(const struct rxw_security_conn *sc)
+{
+	return sc->known;
+}
+
+static int challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8_t *out, size_t room)
+{
+	(void)s;
+	ck_assert_uint_ge(room, 4);
+	rxw_put32(out, sc->nonce);
+	return 4;
+}
+
+static int respond(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in, size_t size,
+		   const uint32_t id[2], const uint32_t calls[4], uint8_t *out, size_t room)
+{
+	(void)s;
+	(void)sc;
+	ck_assert_uint_ge(room, 7);
+	ck_assert_uint_eq(id[0], BENCH_EPOCH);
+	sealed_calls = calls[0];
+	if (size != 4)
+		return -1;
+	memcpy(out, "yes", 3);
+	memcpy(out + 3, in, 4);
+	return 7;
+}
+
+static int check_response(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in, size_t size,
+			  uint16_t spare, const uint32_t id[2], uint32_t calls[4], int32_t *code)
+{
+	(void)s;
+	(void)id;
+	(void)spare;
+	(void)calls;
+	*code = 4712;
+	if (size != 7 || memcmp(in, "yes", 3) != 0 || rxw_get32(in + 3) != sc->nonce)
+		return -1;
+	sc->known = true;
+	return 0;
+}
+
+static const struct rxw_security_ops ops = {
+	.name = "asks", .index = INDEX, .tail = 4, .needs_verify = true, .conn_create = conn_create,
+	.conn_destroy = conn_destroy, .verify = verify, .authenticated = authenticated, .challenge = challenge,
+	.respond = respond, .check_response = check_response,
+};
+static struct rxw_security class = { .ops = &ops };
+
+static struct bench b;
+static struct bench_conn *c;
+static uint8_t packet[2048];
+
+static void up(bool client)
+{
+	bench_init(&b, client);
+	b.security = &class;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, client ? 7000 : 7001);
+}
+
+static void server_up(void)
+{
+	up(false);
+}
+
+static void client_up(void)
+{
+	up(true);
+}
+
+static void down(void)
+{
+	bench_free(&b);
+}
+
+/* DATA with a seal that is right, or not. */
+static void data(uint32_t seq, unsigned flags, bool good)
+{
+	uint32_t size = bench_data(&b, packet, 1, seq, flags, 104);
+
+	memcpy(packet + size - 4, good ? "seal" : "leak", 4);
+	bench_input(&b, c, packet, size, size);
+}
+
+static void response(uint32_t nonce)
+{
+	bench_header(&b, packet, RXW_RESPONSE, 0, 0);
+	memcpy(packet + RXW_HEADER_SIZE, "yes", 3);
+	rxw_put32(packet + RXW_HEADER_SIZE + 3, nonce);
+	bench_input(&b, c, packet, RXW_HEADER_SIZE + 7, RXW_HEADER_SIZE + 7);
+}
+
+static struct rxw_pcall *call(void)
+{
+	return c->p.channel[0];
+}
+
+static void check_challenge(const struct bench_packet *k)
+{
+	ck_assert_uint_eq(k->h.type, RXW_CHALLENGE);
+	ck_assert_uint_eq(k->h.call, 0);
+	ck_assert_uint_eq(k->h.seq, 0);
+	ck_assert_uint_eq(k->h.cid, BENCH_CID); /* channel bits 0 */
+	ck_assert_uint_eq(k->h.security, INDEX);
+	ck_assert_uint_eq(k->h.spare, 0);
+	ck_assert_uint_le(k->length, 48);
+	ck_assert_uint_eq(rxw_get32(k->bytes + RXW_HEADER_SIZE), c->p.sec->nonce);
+}
+
+START_TEST(asked_when_a_call_waits)
+{
+	struct bench_packet *k;
+
+	data(2, RXW_LAST_PACKET, true); /* behind a hole: no thread is wanted yet */
+	while ((k = bench_next(&b)) != NULL)
+		ck_assert_uint_ne(k->h.type, RXW_CHALLENGE);
+	data(1, 0, true);
+	do
+		k = bench_next(&b);
+	while (k != NULL && k->h.type == RXW_ACK);
+	ck_assert_ptr_nonnull(k);
+	check_challenge(k);
+	ck_assert_int_eq(call()->state, RXW_CS_PRECALL);
+	response(c->p.sec->nonce);
+	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
+	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert_uint_eq(bench_read((struct bench_call *)call()), 2);
+	response(c->p.sec->nonce); /* again: nobody asked */
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
+	ck_assert_int_eq(c->p.error, 0);
+}
+END_TEST
+
+/* By timer after 500 and 1250 ms, on DATA of the waiting call not more often than each 500 ms; 30 s, and it is over. */
+START_TEST(asked_again)
+{
+	uint64_t start = b.out.now;
+	struct bench_packet *k;
+	unsigned n = 0;
+
+	data(1, RXW_LAST_PACKET, true);
+	bench_pass(&b, 10 * RXW_SEC);
+	while ((k = bench_next(&b)) != NULL) {
+		static const unsigned at[] = { 0, 500, 1250 };
+
+		if (k->h.type != RXW_CHALLENGE)
+			continue;
+		check_challenge(k);
+		ck_assert_uint_lt(n, 3);
+		ck_assert_uint_eq((k->at - start) / RXW_MS, at[n]);
+		n++;
+	}
+	ck_assert_uint_eq(n, 3);
+	/* The client says it again: the question was lost, maybe. */
+	for (unsigned i = 0; i < 4; i++) {
+		bench_pass(&b, 250 * RXW_MS);
+		data(1, RXW_LAST_PACKET, true);
+	}
+	n = 0;
+	while ((k = bench_next(&b)) != NULL)
+		n += k->h.type == RXW_CHALLENGE;
+	ck_assert_uint_eq(n, 2);
+	for (unsigned i = 0; i < 9; i++) {
+		bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING, "", 32); /* it lives */
+		bench_pass(&b, 2 * RXW_SEC);
+		data(1, RXW_LAST_PACKET, true);
+		b.count = b.next = 0;
+	}
+	ck_assert_int_eq(call()->error, 0);
+	bench_pass(&b, 2 * RXW_SEC);
+	ck_assert_int_eq(call()->error, RXW_CALL_DEAD);
+}
+END_TEST
+
+START_TEST(unasked_responses)
+{
+	response(c->p.sec->nonce);
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
+	ck_assert(!c->p.sec->known);
+	bench_nothing(&b);
+	ck_assert_int_eq(c->p.error, 0);
+}
+END_TEST
+
+START_TEST(a_wrong_response)
+{
+	uint64_t at;
+	struct bench_packet *k;
+
+	data(1, RXW_LAST_PACKET, true);
+	check_challenge(bench_expect(&b, RXW_CHALLENGE));
+	response(c->p.sec->nonce + 1);
+	at = b.out.now;
+	ck_assert_int_eq(c->p.error, 4712);
+	ck_assert_int_eq(call()->error, 4712);
+	bench_pass(&b, 999 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	k = bench_expect(&b, RXW_ABORT);
+	ck_assert_uint_eq(k->at, at + RXW_SEC);
+	ck_assert_uint_eq(k->h.call, 0);
+	ck_assert_int_eq(k->code, 4712);
+	bench_nothing(&b);
+}
+END_TEST
+
+/* What was queued unchecked is checked then: what fails is missing again, and asked for. */
+START_TEST(checked_late)
+{
+	struct bench_packet *k;
+
+	data(1, 0, true);
+	data(2, 0, false);
+	data(3, RXW_LAST_PACKET, true);
+	b.next = b.count;
+	response(c->p.sec->nonce);
+	ck_assert_uint_eq(rxw_pcall_readable(call(), NULL), 1);
+	bench_pass(&b, 2 * RXW_MS);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_le(k->ack.first, 2);
+	ck_assert_uint_eq(k->ack.first + k->ack.count, 4);
+	ck_assert_uint_eq(k->ack.acks[2 - k->ack.first] & 1, 0);
+	ck_assert_uint_eq(k->ack.acks[3 - k->ack.first] & 1, 1);
+	data(2, 0, true);
+	ck_assert_uint_eq(rxw_pcall_readable(call(), NULL), 3);
+	ck_assert_int_eq(c->p.error, 0);
+}
+END_TEST
+
+/* From then on: dropped before it is queued or acknowledged; it keeps nothing alive and ends nothing. */
+START_TEST(forged_data)
+{
+	uint64_t heard;
+
+	data(1, 0, true);
+	response(c->p.sec->nonce);
+	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
+	bench_pass(&b, 100 * RXW_MS);
+	b.next = b.count;
+	heard = call()->timer.last_heard;
+	data(2, RXW_LAST_PACKET | RXW_REQUEST_ACK, false);
+	data(200, RXW_LAST_PACKET, false);
+	bench_nothing(&b);
+	ck_assert_uint_eq(call()->rx.next, 2);
+	ck_assert_uint_eq(call()->rx.last, 0);
+	ck_assert_uint_eq(call()->timer.last_heard, heard);
+	ck_assert_int_eq(call()->error, 0);
+	/* A forged request for the next call ends none that is at work. */
+	{
+		uint32_t size = bench_data(&b, packet, 2, 1, RXW_LAST_PACKET, 104);
+
+		bench_input(&b, c, packet, size, size);
+	}
+	ck_assert_int_eq(call()->error, 0);
+	ck_assert_uint_eq(call()->number, 1);
+	bench_nothing(&b);
+	data(2, RXW_LAST_PACKET, true);
+	ck_assert_uint_eq(call()->rx.next, 3);
+}
+END_TEST
+
+START_TEST(challenges_to_a_server)
+{
+	bench_header(&b, packet, RXW_CHALLENGE, 0, 0);
+	rxw_put32(packet + RXW_HEADER_SIZE, 1);
+	bench_input(&b, c, packet, RXW_HEADER_SIZE + 4, RXW_HEADER_SIZE + 4);
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_DIRECTION]), 1);
+	bench_nothing(&b);
+}
+END_TEST
+
+/* --- the client --- */
+
+static void get_challenge(uint32_t size)
+{
+	bench_header(&b, packet, RXW_CHALLENGE, 0, 0);
+	rxw_put32(packet + RXW_HEADER_SIZE, 77);
+	bench_input(&b, c, packet, RXW_HEADER_SIZE + size, RXW_HEADER_SIZE + size);
+}
+
+START_TEST(answered_with_a_call_only)
+{
+	struct bench_call *mine;
+	struct bench_packet *k;
+
+	get_challenge(4);
+	bench_nothing(&b);
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
+	mine = bench_begin(&b, c);
+	bench_write(mine, 1, 40, true);
+	b.next = b.count;
+	get_challenge(4);
+	k = bench_expect(&b, RXW_RESPONSE);
+	ck_assert_uint_eq(k->h.call, 0);
+	ck_assert_uint_eq(k->h.cid, BENCH_CID);
+	ck_assert_uint_eq(k->h.flags, RXW_CLIENT_INITIATED);
+	ck_assert_uint_eq(rxw_get32(k->bytes + RXW_HEADER_SIZE + 3), 77);
+	ck_assert_uint_eq(sealed_calls, 1);
+	/* One that is damaged kills nothing. */
+	get_challenge(3);
+	bench_nothing(&b);
+	ck_assert_int_eq(c->p.error, 0);
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_VERIFY]), 1);
+}
+END_TEST
+
+START_TEST(eight_a_second)
+{
+	unsigned n = 0;
+	struct bench_packet *k;
+
+	bench_write(bench_begin(&b, c), 1, 40, true);
+	for (unsigned i = 0; i < 20; i++)
+		get_challenge(4);
+	while ((k = bench_next(&b)) != NULL)
+		n += k->h.type == RXW_RESPONSE;
+	ck_assert_uint_eq(n, 8);
+	bench_pass(&b, RXW_SEC + RXW_MS);
+	b.next = b.count;
+	get_challenge(4);
+	bench_expect(&b, RXW_RESPONSE);
+}
+END_TEST
+
+START_TEST(none_without_a_class)
+{
+	down();
+	bench_init(&b, true);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	bench_write(bench_begin(&b, c), 1, 40, true);
+	b.next = b.count;
+	get_challenge(4);
+	bench_nothing(&b);
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("conformance: challenges");
+	TCase *server = tcase_create("server"), *client = tcase_create("client");
+
+	tcase_add_checked_fixture(server, server_up, down);
+	tcase_add_test(server, asked_when_a_call_waits);
+	tcase_add_test(server, asked_again);
+	tcase_add_test(server, unasked_responses);
+	tcase_add_test(server, a_wrong_response);
+	tcase_add_test(server, checked_late);
+	tcase_add_test(server, forged_data);
+	tcase_add_test(server, challenges_to_a_server);
+	suite_add_tcase(suite, server);
+	tcase_add_checked_fixture(client, client_up, down);
+	tcase_add_test(client, answered_with_a_call_only);
+	tcase_add_test(client, eight_a_second);
+	tcase_add_test(client, none_without_a_class);
+	suite_add_tcase(suite, client);
+	return bench_main(suite);
+}
