@@ -126,8 +126,16 @@ static struct rxw_pool *op_pool(struct rxw_pconn *p)
 	return rxw_conn_of(p)->ep->engine->pool;
 }
 
+static bool op_memory_short(struct rxw_pconn *p)
+{
+	const struct rxw_engine *e = rxw_conn_of(p)->ep->engine;
+
+	return rxw_pool_live(e->pool) > (size_t)(e->memory.limit / 2);
+}
+
 const struct rxw_proto_ops rxw_engine_ops = {
 	.call_new = op_call_new, .hold = op_hold, .drop = op_drop, .pool = op_pool,
+	.memory_short = op_memory_short,
 };
 
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path, uint32_t epoch,

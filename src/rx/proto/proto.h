@@ -150,6 +150,8 @@ struct rxw_proto_ops {
 	void (*drop)(struct rxw_pcall *call);
 	/* Small buffers for queues and copies. */
 	struct rxw_pool *(*pool)(struct rxw_pconn *conn);
+	/* Memory runs short: calls that have no handler yet may queue two packets only. NULL: never. */
+	bool (*memory_short)(struct rxw_pconn *conn);
 };
 
 #endif

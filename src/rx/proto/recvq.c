@@ -163,6 +163,15 @@ static bool shed(struct rxw_pcall *p)
 	return true;
 }
 
+/* What calls that wait for a handler queue must leave room for those that have one: they would wait for each other. */
+static bool memory_kept_for_others(const struct rxw_pcall *p)
+{
+	const struct rxw_proto_ops *ops = p->conn->ops;
+
+	return p->state == RXW_CS_PRECALL && p->rx.next > 2 && ops->memory_short != NULL &&
+	       ops->memory_short(p->conn);
+}
+
 /* An entry for packets of a run; bytes that would pin more than four times their size are copied. */
 static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run, const struct rxw_rxpart *part,
 			   bool in_order)
@@ -186,6 +195,8 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run, con
 	uint32_t cap = run->buf->cap;
 	uint16_t index;
 
+	if (memory_kept_for_others(p))
+		return RXW_NO_NODE;
 	e.last_length = tail ? (uint16_t)(run->last_size - around) : e.length;
 	bytes = (size_t)(part->count - 1) * run->stride + e.last_length;
 	if (cap > 4 * bytes) {
