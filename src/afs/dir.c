@@ -6,14 +6,14 @@
 #include <string.h>
 #include <rxwire/error.h>
 
-#define SLOTS 64            /* per page */
-#define TAG 1234
-#define ALLOC_MAP 32        /* offsets in page 0 */
-#define ALLOC_PAGES 128
-#define HASH_TABLE 160
-#define HASH_BUCKETS 128
-#define FIRST_SLOT 13       /* of page 0: header, allocation map, hash table before it */
-#define NAME_OFFSET 12
+#define SLOTS	       64 /* per page */
+#define TAG	       1234
+#define ALLOC_MAP      32 /* offsets in page 0 */
+#define ALLOC_PAGES    128
+#define HASH_TABLE     160
+#define HASH_BUCKETS   128
+#define FIRST_SLOT     13 /* of page 0: header, allocation map, hash table before it */
+#define NAME_OFFSET    12
 #define IMAGE_NAME_MAX 256
 
 static void put16(uint8_t *at, unsigned v)
@@ -130,7 +130,8 @@ static int place(struct afs_dir *dir, unsigned want, uint32_t *page_out, unsigne
 	}
 }
 
-int afs_dir_add(struct afs_dir *dir, const char *name, size_t length, uint32_t vnode, uint32_t unique)
+int afs_dir_add(struct afs_dir *dir, const char *name, size_t length, uint32_t vnode,
+		uint32_t unique)
 {
 	uint32_t p;
 	unsigned slot;
@@ -201,7 +202,10 @@ int afs_dir_check(const uint8_t *image, size_t length)
 	return 0;
 }
 
-/* Read the entry in a slot: 1, or -RXW_EDECODE if it does not fit in its page or has an impossible name. */
+/*
+ * Read the entry in a slot: 1, or -RXW_EDECODE if it does not fit in its page or has an impossible
+ * name.
+ */
 static int read_entry(const uint8_t *image, size_t length, uint32_t number,
 		      struct afs_dir_entry *entry)
 {

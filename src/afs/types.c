@@ -136,8 +136,9 @@ bool afs_uuid_get(struct rxw_xdr *x, struct afs_uuid *uuid)
 
 bool afs_uuid_equal(const struct afs_uuid *a, const struct afs_uuid *b)
 {
-	return a->time_low == b->time_low && a->time_mid == b->time_mid && a->time_hi == b->time_hi &&
-	       a->clock_seq_hi == b->clock_seq_hi && a->clock_seq_low == b->clock_seq_low &&
+	return a->time_low == b->time_low && a->time_mid == b->time_mid &&
+	       a->time_hi == b->time_hi && a->clock_seq_hi == b->clock_seq_hi &&
+	       a->clock_seq_low == b->clock_seq_low &&
 	       memcmp(a->node, b->node, sizeof(a->node)) == 0;
 }
 

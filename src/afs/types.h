@@ -8,27 +8,44 @@
 #include <rxwire/xdr.h>
 
 /*
- * Every NAME_put() appends to a writer and every NAME_get() takes from a reader; both return false, and leave the cursor
- * failed, when the memory ends or a value is out of its limits. Nothing allocates; a get may leave *out half filled when
- * it fails. Any thread.
+ * Every NAME_put() appends to a writer and every NAME_get() takes from a reader; both return false,
+ * and leave the cursor failed, when the memory ends or a value is out of its limits. Nothing
+ * allocates; a get may leave *out half filled when it fails. Any thread.
  */
 
-#define AFS_NAME_MAX      256  /* bytes of a name argument */
-#define AFS_PATH_MAX      1024 /* bytes of a symbolic link's text */
-#define AFS_OPAQUE_MAX    1024 /* bytes of an ACL's text, its NUL included */
-#define AFS_BULK_MAX      50   /* FIDs in one bulk or callback call */
-#define AFS_CAPS_MAX      196  /* capability words */
+#define AFS_NAME_MAX	  256  /* bytes of a name argument */
+#define AFS_PATH_MAX	  1024 /* bytes of a symbolic link's text */
+#define AFS_OPAQUE_MAX	  1024 /* bytes of an ACL's text, its NUL included */
+#define AFS_BULK_MAX	  50   /* FIDs in one bulk or callback call */
+#define AFS_CAPS_MAX	  196  /* capability words */
 #define AFS_INTERFACE_MAX 32   /* addresses in an interface description */
 
-enum afs_service_id { AFS_SERVICE_FS = 1, AFS_SERVICE_CB = 1, AFS_SERVICE_VL = 52 };
-enum afs_port { AFS_PORT_FS = 7000, AFS_PORT_CB = 7001, AFS_PORT_VL = 7003 };
+enum afs_service_id {
+	AFS_SERVICE_FS = 1,
+	AFS_SERVICE_CB = 1,
+	AFS_SERVICE_VL = 52
+};
+enum afs_port {
+	AFS_PORT_FS = 7000,
+	AFS_PORT_CB = 7001,
+	AFS_PORT_VL = 7003
+};
 
-enum afs_file_type { AFS_TYPE_FILE = 1, AFS_TYPE_DIR = 2, AFS_TYPE_SYMLINK = 3 };
+enum afs_file_type {
+	AFS_TYPE_FILE = 1,
+	AFS_TYPE_DIR = 2,
+	AFS_TYPE_SYMLINK = 3
+};
 
 /* Rights of CallerAccess and AnonymousAccess. */
 enum afs_right {
-	AFS_RIGHT_READ = 1, AFS_RIGHT_WRITE = 2, AFS_RIGHT_INSERT = 4, AFS_RIGHT_LOOKUP = 8,
-	AFS_RIGHT_DELETE = 16, AFS_RIGHT_LOCK = 32, AFS_RIGHT_ADMINISTER = 64
+	AFS_RIGHT_READ = 1,
+	AFS_RIGHT_WRITE = 2,
+	AFS_RIGHT_INSERT = 4,
+	AFS_RIGHT_LOOKUP = 8,
+	AFS_RIGHT_DELETE = 16,
+	AFS_RIGHT_LOCK = 32,
+	AFS_RIGHT_ADMINISTER = 64
 };
 
 /* One object for ever: odd vnode = directory, even = file or symbolic link. */
@@ -37,8 +54,8 @@ struct afs_fid {
 	uint32_t vnode;
 	uint32_t unique;
 };
-#define AFS_FID_BYTES 12
-#define AFS_ROOT_VNODE 1
+#define AFS_FID_BYTES	12
+#define AFS_ROOT_VNODE	1
 #define AFS_ROOT_UNIQUE 1
 
 bool afs_fid_put(struct rxw_xdr *x, const struct afs_fid *fid);
@@ -53,7 +70,11 @@ struct afs_callback {
 	uint32_t expires;
 	uint32_t type;
 };
-enum afs_callback_type { AFS_CB_NONE = 0, AFS_CB_SHARED = 2, AFS_CB_DROPPED = 3 };
+enum afs_callback_type {
+	AFS_CB_NONE = 0,
+	AFS_CB_SHARED = 2,
+	AFS_CB_DROPPED = 3
+};
 #define AFS_CALLBACK_BYTES 12
 
 bool afs_callback_put(struct rxw_xdr *x, const struct afs_callback *cb);
@@ -79,12 +100,15 @@ struct afs_uuid {
 	uint8_t node[6];
 };
 #define AFS_UUID_BYTES 44
-#define AFS_UUID_TEXT 37 /* with NUL */
+#define AFS_UUID_TEXT  37 /* with NUL */
 
 bool afs_uuid_put(struct rxw_xdr *x, const struct afs_uuid *uuid);
 bool afs_uuid_get(struct rxw_xdr *x, struct afs_uuid *uuid);
 bool afs_uuid_equal(const struct afs_uuid *a, const struct afs_uuid *b);
-/* From and to the usual 16 bytes and the text 8-4-4-4-12. The parser returns false for anything else. */
+/*
+ * From and to the usual 16 bytes and the text 8-4-4-4-12. The parser returns false for anything
+ * else.
+ */
 void afs_uuid_from_bytes(struct afs_uuid *uuid, const uint8_t bytes[16]);
 void afs_uuid_format(const struct afs_uuid *uuid, char text[AFS_UUID_TEXT]);
 bool afs_uuid_parse(struct afs_uuid *uuid, const char *text);
@@ -106,7 +130,7 @@ bool afs_interfaces_get(struct rxw_xdr *x, struct afs_interfaces *interfaces);
 bool afs_caps_put(struct rxw_xdr *x, uint32_t word0);
 bool afs_caps_get(struct rxw_xdr *x, uint32_t *word0);
 #define AFS_SERVER_CAP_ERRORTRANS   0x1u
-#define AFS_SERVER_CAP_64BIT        0x2u
+#define AFS_SERVER_CAP_64BIT	    0x2u
 #define AFS_SERVER_CAP_WRITELOCKACL 0x4u
 #define AFS_CLIENT_CAP_ERRORTRANS   0x1u
 

@@ -38,15 +38,18 @@ static void put_zeros(struct rxw_xdr *x, unsigned words)
 		rxw_xdr_put_u32(x, 0);
 }
 
-/* The arrays of an entry have a fixed number of slots; one helper for each direction walks one member. */
-#define PUT_SITES(x, entry, slots, member) \
-	do { \
-		for (unsigned i_ = 0; i_ < (slots); i_++) \
+/*
+ * The arrays of an entry have a fixed number of slots; one helper for each direction walks one
+ * member.
+ */
+#define PUT_SITES(x, entry, slots, member)                                                      \
+	do {                                                                                    \
+		for (unsigned i_ = 0; i_ < (slots); i_++)                                       \
 			rxw_xdr_put_u32(x, i_ < (entry)->sites ? (entry)->site[i_].member : 0); \
 	} while (0)
-#define GET_SITES(x, entry, slots, member) \
-	do { \
-		for (unsigned i_ = 0; i_ < (slots); i_++) \
+#define GET_SITES(x, entry, slots, member)                             \
+	do {                                                           \
+		for (unsigned i_ = 0; i_ < (slots); i_++)              \
 			rxw_xdr_get_u32(x, &(entry)->site[i_].member); \
 	} while (0)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may see what: the permission bits for "other", all the way down from the root of the export. */
+/* Who may see what: the permission bits for "other", down from the root of the export. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,8 +65,10 @@ int fsd_access_path(struct fsd_volume *volume, const struct fsd_object *object)
 		if (allowed < 0)
 			return allowed;
 		pthread_mutex_lock(&volume->access_lock);
-		*slot = (struct access_slot){ .vnode = r->parent, .unique = r->parent_unique,
-			.allowed = allowed, .until_ns = now + BELIEVE_NS };
+		*slot = (struct access_slot){.vnode = r->parent,
+					     .unique = r->parent_unique,
+					     .allowed = allowed,
+					     .until_ns = now + BELIEVE_NS};
 		pthread_mutex_unlock(&volume->access_lock);
 	}
 	return allowed ? 0 : -EACCES;
@@ -88,7 +90,9 @@ uint32_t fsd_access_rights(const struct fsd_volume *volume, const struct fsd_sta
 		return AFS_RIGHT_READ | AFS_RIGHT_LOOKUP;
 	if (st->kind == FSD_FILE)
 		return st->mode & S_IROTH ? AFS_RIGHT_READ | AFS_RIGHT_LOOKUP : 0;
-	/* AFS says of a directory what may be done with its names (l) and with the files in it (r). */
+	/*
+	 * AFS says of a directory what may be done with its names (l) and with the files in it (r).
+	 */
 	if (st->mode & S_IROTH)
 		rights |= AFS_RIGHT_LOOKUP;
 	if (st->mode & S_IXOTH)

@@ -14,20 +14,23 @@
 #include "fileserver/log.h"
 
 #define IN_FLIGHT_MAX 64
-#define DEAD_MS 4000
-#define DEADLINE_MS 8000
-#define REQUEST_MAX (12 + AFS_BULK_MAX * AFS_FID_BYTES)
-#define REPLY_MAX (AFS_INTERFACES_BYTES + 4 + 4 * AFS_CAPS_MAX)
+#define DEAD_MS	      4000
+#define DEADLINE_MS   8000
+#define REQUEST_MAX   (12 + AFS_BULK_MAX * AFS_FID_BYTES)
+#define REPLY_MAX     (AFS_INTERFACES_BYTES + 4 + 4 * AFS_CAPS_MAX)
 
-/* A call to a client. Only the thread touches it, but for the link and `done`, which the lock covers. */
+/*
+ * A call to a client. Only the thread touches it, but for the link and `done`, which the lock
+ * covers.
+ */
 struct task {
-	struct task *next;        /* in `finished` */
+	struct task *next; /* in `finished` */
 	struct task *flying_next, **flying_link;
 	struct fsd_callbacks *callbacks;
 	struct fsd_work work;
 	rxw_connection *connection;
 	rxw_call *call;
-	bool done;                /* reported already */
+	bool done; /* reported already */
 };
 
 struct fsd_callbacks {
@@ -35,11 +38,11 @@ struct fsd_callbacks {
 	struct fsd_clients *clients;
 	struct afs_uuid uuid;
 	pthread_t thread;
-	pthread_mutex_t lock;     /* covers finished, kicked, stop */
+	pthread_mutex_t lock; /* covers finished, kicked, stop */
 	pthread_cond_t wake;
 	struct task *finished;
 	bool kicked, stop;
-	unsigned flying_count;    /* of the thread */
+	unsigned flying_count; /* of the thread */
 	struct task *flying;
 };
 

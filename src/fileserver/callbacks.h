@@ -11,8 +11,8 @@
 struct fsd_callbacks;
 
 /*
- * Start the thread that makes the calls, from `endpoint`: clients know the server by the address and port that they
- * call. `uuid` is copied. Returns NULL without memory or thread.
+ * Start the thread that makes the calls, from `endpoint`: clients know the server by the address
+ * and port that they call. `uuid` is copied. Returns NULL without memory or thread.
  */
 struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_clients *clients,
 					  const struct afs_uuid *uuid);

@@ -7,10 +7,10 @@
 #include "afs/opcodes.h"
 #include "fileserver/clients_private.h"
 
-#define SILENT_S 300     /* a client that did not answer is asked again after this */
-#define FAILED_S 30      /* one that was up and did not take a break */
-#define IDLE_S 7200      /* then a client without promises is forgotten */
-#define IDENTIFY_MAX 256 /* questions waiting; strangers beyond it are asked at a later call */
+#define SILENT_S     300  /* a client that did not answer is asked again after this */
+#define FAILED_S     30	  /* one that was up and did not take a break */
+#define IDLE_S	     7200 /* then a client without promises is forgotten */
+#define IDENTIFY_MAX 256  /* questions waiting; strangers beyond it are asked at a later call */
 
 static size_t power_of_two(size_t n)
 {
@@ -126,7 +126,9 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 	free(clients);
 }
 
-/* Make room by forgetting one of the clients that were quiet for the longest time and hold nothing. */
+/*
+ * Make room by forgetting one of the clients that were quiet for the longest time and hold nothing.
+ */
 static bool forget_one(struct fsd_clients *clients)
 {
 	struct fsd_host *host = clients->oldest;
@@ -175,7 +177,8 @@ static size_t work_waiting(const struct fsd_clients *clients)
 {
 	size_t n = 0;
 
-	for (const struct fsd_host *h = clients->work_first; h && n < IDENTIFY_MAX; h = h->next_work)
+	for (const struct fsd_host *h = clients->work_first; h && n < IDENTIFY_MAX;
+	     h = h->next_work)
 		n++;
 	return n;
 }
@@ -221,7 +224,8 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 			wake = true;
 		}
 		caller->host = host;
-		caller->uae = host->caps_known ? host->caps & AFS_CLIENT_CAP_ERRORTRANS : host->modern;
+		caller->uae =
+			host->caps_known ? host->caps & AFS_CLIENT_CAP_ERRORTRANS : host->modern;
 	}
 	forget_idle(clients, now);
 	pthread_mutex_unlock(&clients->lock);
@@ -243,7 +247,7 @@ static void fill_break(struct fsd_clients *clients, struct fsd_host *host, struc
 {
 	work->kind = FSD_WORK_BREAK;
 	if (host->owed_all) {
-		work->fids[0] = (struct afs_fid){ clients->options.volume, 0, 0 };
+		work->fids[0] = (struct afs_fid){clients->options.volume, 0, 0};
 		work->count = 1;
 		host->owed_all = false;
 		host->owed_count = 0;
@@ -309,14 +313,17 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, const struc
 		fsd_host_queue(clients, host);
 }
 
-void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok,
-		   uint32_t caps, uint64_t now)
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok, uint32_t caps,
+		   uint64_t now)
 {
 	struct fsd_host *host = work->host;
 
 	pthread_mutex_lock(&clients->lock);
 	host->busy = false;
-	/* Its promises may have been taken away meanwhile, to make room: then it must be told first. */
+	/*
+	 * Its promises may have been taken away meanwhile, to make room: then it must be told
+	 * first.
+	 */
 	if (host->state == HOST_ASKED && work->kind == FSD_WORK_BREAK)
 		fsd_host_queue(clients, host);
 	else

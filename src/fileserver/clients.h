@@ -11,15 +11,16 @@
 #include "afs/types.h"
 
 /*
- * A client is an address and port. One that is new is served at once, without promises; meanwhile it is asked who it is. Only
- * one that has answered, and has been told to forget older promises, gets new ones. One that does not answer is left
- * alone for some minutes. Times are seconds of a clock that never goes back (`now`). Any thread.
+ * A client is an address and port. One that is new is served at once, without promises; meanwhile
+ * it is asked who it is. Only one that has answered, and has been told to forget older promises,
+ * gets new ones. One that does not answer is left alone for some minutes. Times are seconds of a
+ * clock that never goes back (`now`). Any thread.
  */
 struct fsd_clients;
 
 struct fsd_clients_options {
 	uint32_t volume;
-	size_t hosts_max;     /* entries of clients; beyond it strangers get no promises */
+	size_t hosts_max; /* entries of clients; beyond it strangers get no promises */
 	size_t promises_max;
 	void (*wake)(void *arg); /* there is work; called without a lock held */
 	void *arg;
@@ -32,15 +33,16 @@ void fsd_clients_destroy(struct fsd_clients *clients);
 struct fsd_host;
 struct fsd_caller {
 	struct fsd_host *host; /* NULL: the table is full */
-	bool uae;              /* wants portable error numbers */
+	bool uae;	       /* wants portable error numbers */
 };
 void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
 		       uint32_t opcode, uint64_t now, struct fsd_caller *caller);
 void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
 
 /*
- * Promise to tell the caller of a change; returns for how many seconds, 0 = no promise. `bulk`: one of many, for a
- * shorter time. Give first and look at the object then, so that no change between is lost.
+ * Promise to tell the caller of a change; returns for how many seconds, 0 = no promise. `bulk`: one
+ * of many, for a shorter time. Give first and look at the object then, so that no change between is
+ * lost.
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const struct afs_fid *fid, bool bulk, uint64_t now);
@@ -53,14 +55,18 @@ void fsd_promise_break(struct fsd_clients *clients, const struct afs_fid *fid, c
 /* Does anybody hold one? */
 bool fsd_promise_held(struct fsd_clients *clients, const struct afs_fid *fid);
 /*
- * Some of the objects that promises are held on, in turn: fills fids[0..max) and returns how many; the cursor
- * starts at 0. Expired promises met on the way are removed.
+ * Some of the objects that promises are held on, in turn: fills fids[0..max) and returns how many;
+ * the cursor starts at 0. Expired promises met on the way are removed.
  */
 size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, struct afs_fid *fids,
 			 size_t max, uint64_t now);
 
 /* What is to be said to one client next. */
-enum fsd_work_kind { FSD_WORK_IDENTIFY, FSD_WORK_INIT, FSD_WORK_BREAK };
+enum fsd_work_kind {
+	FSD_WORK_IDENTIFY,
+	FSD_WORK_INIT,
+	FSD_WORK_BREAK
+};
 struct fsd_work {
 	enum fsd_work_kind kind;
 	struct fsd_host *host;
@@ -71,8 +77,8 @@ struct fsd_work {
 /* Take a piece of work; false if there is none. Each must be given back with fsd_work_done(). */
 bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
 /* How it went: `ok`, and for IDENTIFY the client's first capability word. */
-void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok,
-		   uint32_t caps, uint64_t now);
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok, uint32_t caps,
+		   uint64_t now);
 
 struct fsd_clients_stats {
 	size_t hosts, hosts_up, promises;

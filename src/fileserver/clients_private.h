@@ -10,30 +10,30 @@
 #define OWED_MAX 512 /* FIDs owed to one client; beyond it the whole volume is broken */
 
 enum host_state {
-	HOST_NEW,     /* not asked yet */
-	HOST_ASKED,   /* being identified or told to forget */
-	HOST_UP,      /* may hold promises */
-	HOST_SILENT,  /* not asked again before `ask_after` */
+	HOST_NEW,    /* not asked yet */
+	HOST_ASKED,  /* being identified or told to forget */
+	HOST_UP,     /* may hold promises */
+	HOST_SILENT, /* not asked again before `ask_after` */
 };
 
 struct fsd_host {
 	struct sockaddr_storage peer;
-	struct fsd_host *chain;              /* same bucket */
-	struct fsd_host *newer, *older;      /* by last call */
-	struct fsd_host *next_work;          /* waiting to be told something */
+	struct fsd_host *chain;		/* same bucket */
+	struct fsd_host *newer, *older; /* by last call */
+	struct fsd_host *next_work;	/* waiting to be told something */
 	enum host_state state;
-	enum fsd_work_kind asking;           /* in HOST_ASKED */
-	bool queued, busy;                   /* in the list of work; work is being done */
-	bool modern;                         /* made a call that only clients who know portable errors make */
+	enum fsd_work_kind asking; /* in HOST_ASKED */
+	bool queued, busy;	   /* in the list of work; work is being done */
+	bool modern;		   /* made a call that only clients who know portable errors make */
 	bool caps_known;
 	uint32_t caps;
-	unsigned refs;                       /* calls in progress */
+	unsigned refs; /* calls in progress */
 	uint64_t last_call, ask_after;
-	struct promise *promises;            /* by host_next */
+	struct promise *promises; /* by host_next */
 	size_t promise_count;
 	struct afs_fid *owed;
 	uint32_t owed_count, owed_capacity;
-	bool owed_all;                       /* (volume,0,0) instead */
+	bool owed_all; /* (volume,0,0) instead */
 };
 
 /* One promise: in its object's list, its host's list, and the hash of both. */
@@ -63,7 +63,7 @@ struct fsd_clients {
 	struct fsd_host *work_first, **work_last;
 	struct promise **promises;
 	struct object **objects;
-	size_t buckets;                      /* of promises and objects; a power of two */
+	size_t buckets; /* of promises and objects; a power of two */
 	size_t host_buckets;
 	struct fsd_clients_stats stats;
 };

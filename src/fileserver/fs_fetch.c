@@ -120,9 +120,12 @@ static void look_ahead(struct fetch *fetch, struct fsd_file *file, uint64_t leng
 	const uint64_t ahead = 4ull << 20;
 	uint64_t end = fetch->offset + length;
 
-	/* Once for each stretch of 2 MiB, and not for the first piece: that may be all they want. */
-	if (length < 65536 || length > ahead || fetch->offset == 0 || end >= fetch->object.st.size ||
-	    (fetch->offset >> 21) == (end >> 21) || !file->layer->ops->advise)
+	/*
+	 * Once for each stretch of 2 MiB, and not for the first piece: that may be all they want.
+	 */
+	if (length < 65536 || length > ahead || fetch->offset == 0 ||
+	    end >= fetch->object.st.size || (fetch->offset >> 21) == (end >> 21) ||
+	    !file->layer->ops->advise)
 		return;
 	file->layer->ops->advise(file, end, ahead);
 }
@@ -145,8 +148,9 @@ static int fetch_file(struct fetch *fetch)
 	if (rc && rc != FSD_LOST) {
 		atomic_fetch_add_explicit(&service->counters.fetch_aborts, 1, memory_order_relaxed);
 		fsd_log(RXW_LOG_INFO, "fetch of /%s given up: %s", fetch->object.path,
-			rc == -EIO ? "it changed while it was read, or could not be read" :
-			rc < 0 ? strerror(-rc) : rxw_code_text(rc));
+			rc == -EIO ? "it changed while it was read, or could not be read"
+			: rc < 0   ? strerror(-rc)
+				   : rxw_code_text(rc));
 	}
 	if (!rc) {
 		atomic_fetch_add_explicit(&service->counters.fetched_bytes, length,
@@ -175,7 +179,7 @@ static int fetch_any(struct fetch *fetch)
 
 int fs_fetch_data(struct fs_call *call)
 {
-	struct fetch fetch = { .call = call };
+	struct fetch fetch = {.call = call};
 	int rc;
 
 	if (!decode(&fetch))

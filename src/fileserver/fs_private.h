@@ -13,12 +13,12 @@ struct fs_call {
 	struct fsd_stream *stream;
 	struct fsd_caller caller;
 	uint32_t opcode;
-	struct rxw_xdr in;          /* the arguments */
+	struct rxw_xdr in; /* the arguments */
 };
 
 /*
- * A handler decodes from call->in and writes the whole reply, or nothing but (fetches) a part of it when it fails.
- * Results as in volume.h.
+ * A handler decodes from call->in and writes the whole reply, or nothing but (fetches) a part of it
+ * when it fails. Results as in volume.h.
  */
 typedef int (*fs_handler)(struct fs_call *call);
 
@@ -29,14 +29,17 @@ int fs_reply(struct fs_call *call, const struct rxw_xdr *x);
 void fs_put_sync(struct fs_call *call, struct rxw_xdr *x);
 
 /*
- * Status of an object with a promise on it, in the order that loses no change: watch, promise, look. *cb is zero if there
- * is no promise.
+ * Status of an object with a promise on it, in the order that loses no change: watch, promise,
+ * look. *cb is zero if there is no promise.
  */
 int fs_status(struct fs_call *call, const struct afs_fid *fid, bool bulk, struct fsd_object *object,
 	      struct afs_callback *cb);
-/* Only the promise: for those who look by themselves afterwards. Drop it with fs_unpromise() if that fails. */
-int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk, struct fsd_object *object,
-	       struct afs_callback *cb);
+/*
+ * Only the promise: for those who look by themselves afterwards. Drop it with fs_unpromise() if
+ * that fails.
+ */
+int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk,
+	       struct fsd_object *object, struct afs_callback *cb);
 void fs_unpromise(struct fs_call *call, const struct afs_fid *fid);
 /* The number that goes on the wire for a result. */
 int32_t fs_code(const struct fs_call *call, int result);

@@ -5,7 +5,10 @@
 
 #include "fileserver/fs_private.h"
 
-/* The rest of the arguments of a writing call: 'n' name, 't' text of a link, 'q' status, 'f' FID, 'a' ACL, and so on. */
+/*
+ * The rest of the arguments of a writing call: 'n' name, 't' text of a link, 'q' status, 'f' FID,
+ * 'a' ACL, and so on.
+ */
 static const char *shape(uint32_t opcode)
 {
 	switch (opcode) {
@@ -74,10 +77,13 @@ static bool decode_volume_status(struct rxw_xdr *x)
 	return rxw_xdr_get_string(x, AFS_OPAQUE_MAX, text);
 }
 
-/* Read-only, before names and rights are looked at; but the volume must be ours and the arguments sound. */
+/*
+ * Read-only, before names and rights are looked at; but the volume must be ours and the arguments
+ * sound.
+ */
 int fs_refuse_write(struct fs_call *call)
 {
-	struct afs_fid fid = { .vnode = 1 };
+	struct afs_fid fid = {.vnode = 1};
 	bool ok;
 
 	if (call->opcode == AFS_FS_SET_VOLUME_STATUS) {

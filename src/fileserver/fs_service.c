@@ -10,52 +10,52 @@
 struct operation {
 	uint32_t opcode;
 	fs_handler handler;
-	unsigned head; /* bulk data follow this many bytes of arguments: read no more than them; 0 = none */
+	unsigned head; /* bulk data follow so many bytes of arguments: read no more; 0 = none */
 };
 
 #define STORE_HEAD (AFS_FID_BYTES + 24)
 
 /* By operation number. */
 static const struct operation operations[] = {
-	{ AFS_FS_FETCH_DATA, fs_fetch_data, 0 },
-	{ AFS_FS_FETCH_ACL, fs_fetch_acl, 0 },
-	{ AFS_FS_FETCH_STATUS, fs_fetch_status, 0 },
-	{ AFS_FS_STORE_DATA, fs_refuse_write, STORE_HEAD + 12 },
-	{ AFS_FS_OLD_STORE_ACL, fs_refuse_write, 0 },
-	{ AFS_FS_STORE_STATUS, fs_refuse_write, 0 },
-	{ AFS_FS_REMOVE_FILE, fs_refuse_write, 0 },
-	{ AFS_FS_CREATE_FILE, fs_refuse_write, 0 },
-	{ AFS_FS_RENAME, fs_refuse_write, 0 },
-	{ AFS_FS_SYMLINK, fs_refuse_write, 0 },
-	{ AFS_FS_LINK, fs_refuse_write, 0 },
-	{ AFS_FS_MAKE_DIR, fs_refuse_write, 0 },
-	{ AFS_FS_REMOVE_DIR, fs_refuse_write, 0 },
-	{ AFS_FS_GET_STATISTICS, fs_statistics, 0 },
-	{ AFS_FS_GIVE_UP_CALLBACKS, fs_give_up, 0 },
-	{ AFS_FS_GET_VOLUME_INFO, fs_refuse_volume, 0 },
-	{ AFS_FS_GET_VOLUME_STATUS, fs_volume_status, 0 },
-	{ AFS_FS_SET_VOLUME_STATUS, fs_refuse_write, 0 },
-	{ AFS_FS_GET_ROOT_VOLUME, fs_root_volume, 0 },
-	{ AFS_FS_GET_TIME, fs_get_time, 0 },
-	{ AFS_FS_NGET_VOLUME_INFO, fs_refuse_volume, 0 },
-	{ AFS_FS_BULK_STATUS, fs_bulk_status, 0 },
-	{ AFS_FS_SET_LOCK, fs_set_lock, 0 },
-	{ AFS_FS_EXTEND_LOCK, fs_keep_lock, 0 },
-	{ AFS_FS_RELEASE_LOCK, fs_keep_lock, 0 },
-	{ AFS_FS_XSTATS_VERSION, fs_xstats_version, 0 },
-	{ AFS_FS_GET_XSTATS, fs_xstats, 0 },
-	{ AFS_FS_LOOKUP, fs_refuse_invalid, 0 },
-	{ AFS_FS_FLUSH_CPS, fs_refuse_permission, 0 },
-	{ AFS_FS_DFS_SYMLINK, fs_refuse_invalid, 0 },
-	{ AFS_FS_STORE_ACL, fs_refuse_write, 0 },
-	{ AFS_FS_FS_CMD, fs_refuse_invalid, 0 },
-	{ AFS_FS_INLINE_BULK_STATUS, fs_bulk_status, 0 },
-	{ AFS_FS_FETCH_DATA64, fs_fetch_data, 0 },
-	{ AFS_FS_STORE_DATA64, fs_refuse_write, STORE_HEAD + 24 },
-	{ AFS_FS_GIVE_UP_ALL_CALLBACKS, fs_give_up_all, 0 },
-	{ AFS_FS_GET_CAPABILITIES, fs_get_caps, 0 },
-	{ AFS_FS_CALLBACK_RXCONN_ADDR, fs_refuse_permission, 0 },
-	{ AFS_FS_GET_STATISTICS64, fs_statistics64, 0 },
+	{AFS_FS_FETCH_DATA, fs_fetch_data, 0},
+	{AFS_FS_FETCH_ACL, fs_fetch_acl, 0},
+	{AFS_FS_FETCH_STATUS, fs_fetch_status, 0},
+	{AFS_FS_STORE_DATA, fs_refuse_write, STORE_HEAD + 12},
+	{AFS_FS_OLD_STORE_ACL, fs_refuse_write, 0},
+	{AFS_FS_STORE_STATUS, fs_refuse_write, 0},
+	{AFS_FS_REMOVE_FILE, fs_refuse_write, 0},
+	{AFS_FS_CREATE_FILE, fs_refuse_write, 0},
+	{AFS_FS_RENAME, fs_refuse_write, 0},
+	{AFS_FS_SYMLINK, fs_refuse_write, 0},
+	{AFS_FS_LINK, fs_refuse_write, 0},
+	{AFS_FS_MAKE_DIR, fs_refuse_write, 0},
+	{AFS_FS_REMOVE_DIR, fs_refuse_write, 0},
+	{AFS_FS_GET_STATISTICS, fs_statistics, 0},
+	{AFS_FS_GIVE_UP_CALLBACKS, fs_give_up, 0},
+	{AFS_FS_GET_VOLUME_INFO, fs_refuse_volume, 0},
+	{AFS_FS_GET_VOLUME_STATUS, fs_volume_status, 0},
+	{AFS_FS_SET_VOLUME_STATUS, fs_refuse_write, 0},
+	{AFS_FS_GET_ROOT_VOLUME, fs_root_volume, 0},
+	{AFS_FS_GET_TIME, fs_get_time, 0},
+	{AFS_FS_NGET_VOLUME_INFO, fs_refuse_volume, 0},
+	{AFS_FS_BULK_STATUS, fs_bulk_status, 0},
+	{AFS_FS_SET_LOCK, fs_set_lock, 0},
+	{AFS_FS_EXTEND_LOCK, fs_keep_lock, 0},
+	{AFS_FS_RELEASE_LOCK, fs_keep_lock, 0},
+	{AFS_FS_XSTATS_VERSION, fs_xstats_version, 0},
+	{AFS_FS_GET_XSTATS, fs_xstats, 0},
+	{AFS_FS_LOOKUP, fs_refuse_invalid, 0},
+	{AFS_FS_FLUSH_CPS, fs_refuse_permission, 0},
+	{AFS_FS_DFS_SYMLINK, fs_refuse_invalid, 0},
+	{AFS_FS_STORE_ACL, fs_refuse_write, 0},
+	{AFS_FS_FS_CMD, fs_refuse_invalid, 0},
+	{AFS_FS_INLINE_BULK_STATUS, fs_bulk_status, 0},
+	{AFS_FS_FETCH_DATA64, fs_fetch_data, 0},
+	{AFS_FS_STORE_DATA64, fs_refuse_write, STORE_HEAD + 24},
+	{AFS_FS_GIVE_UP_ALL_CALLBACKS, fs_give_up_all, 0},
+	{AFS_FS_GET_CAPABILITIES, fs_get_caps, 0},
+	{AFS_FS_CALLBACK_RXCONN_ADDR, fs_refuse_permission, 0},
+	{AFS_FS_GET_STATISTICS64, fs_statistics64, 0},
 };
 
 static const struct operation *find_operation(uint32_t opcode)
@@ -75,13 +75,13 @@ int fs_reply(struct fs_call *call, const struct rxw_xdr *x)
 
 void fs_put_sync(struct fs_call *call, struct rxw_xdr *x)
 {
-	struct afs_volsync sync = { fsd_volume_creation(call->service->volume) };
+	struct afs_volsync sync = {fsd_volume_creation(call->service->volume)};
 
 	afs_volsync_put(x, &sync);
 }
 
-int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk, struct fsd_object *object,
-	       struct afs_callback *cb)
+int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk,
+	       struct fsd_object *object, struct afs_callback *cb)
 {
 	struct fsd_service *service = call->service;
 	uint32_t seconds;
@@ -94,7 +94,7 @@ int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk, struc
 	if (seconds) {
 		if (service->watch)
 			fsd_watch_add(service->watch, &object->record, object->path);
-		*cb = (struct afs_callback){ 1, seconds, AFS_CB_SHARED };
+		*cb = (struct afs_callback){1, seconds, AFS_CB_SHARED};
 	}
 	return 0;
 }
@@ -161,7 +161,7 @@ static int run(struct fs_call *call)
 
 int32_t fsd_fs_serve(struct fsd_service *service, struct fsd_stream *stream)
 {
-	struct fs_call call = { .service = service, .stream = stream };
+	struct fs_call call = {.service = service, .stream = stream};
 	int result = run(&call);
 	int32_t code = fs_code(&call, result);
 

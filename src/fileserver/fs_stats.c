@@ -8,9 +8,9 @@
 
 #include "fileserver/fs_private.h"
 
-#define STATISTICS_WORDS 145
+#define STATISTICS_WORDS     145
 #define STATISTICS64_VERSION 16
-#define XSTATS_VERSION 2
+#define XSTATS_VERSION	     2
 
 static uint64_t counter(const _Atomic uint64_t *value)
 {
@@ -36,17 +36,27 @@ static uint64_t boot_time(void)
 
 /* Places in the list of 45 numbers; those that we have nothing for stay 0. */
 enum {
-	S_TIME = 2, S_BOOT = 3, S_START = 4, S_CALLS = 6, S_FETCHES = 7, S_FETCH_DATAS = 8,
-	S_FETCHED = 9, S_PROCESS = 34, S_HOSTS = 35, S_ACTIVE_HOSTS = 36, S_SCALARS = 45, S_DISKS = 10,
+	S_TIME = 2,
+	S_BOOT = 3,
+	S_START = 4,
+	S_CALLS = 6,
+	S_FETCHES = 7,
+	S_FETCH_DATAS = 8,
+	S_FETCHED = 9,
+	S_PROCESS = 34,
+	S_HOSTS = 35,
+	S_ACTIVE_HOSTS = 36,
+	S_SCALARS = 45,
+	S_DISKS = 10,
 };
 
 int fs_statistics(struct fs_call *call)
 {
 	const struct fsd_counters *c = &call->service->counters;
-	uint32_t words[S_SCALARS] = { 0 };
+	uint32_t words[S_SCALARS] = {0};
 	uint8_t reply[STATISTICS_WORDS * 4];
 	char disk[32] = "/vicepa";
-	struct afs_volume_status space = { 0 };
+	struct afs_volume_status space = {0};
 	struct fsd_clients_stats clients;
 	struct rxw_xdr x;
 
@@ -90,10 +100,22 @@ int fs_statistics64(struct fs_call *call)
 	fsd_clients_stats(call->service->clients, &clients);
 
 	const uint64_t values[STATISTICS64_VERSION] = {
-		(uint64_t)time(NULL), boot_time(), call->service->start_time, clients.hosts,
-		counter(&c->fetches) + counter(&c->statuses), counter(&c->fetches),
-		counter(&c->fetched_bytes), 0, 0, 0, 0, 0, counter(&c->calls), clients.hosts,
-		clients.hosts_up, resident_kib(),
+		(uint64_t)time(NULL),
+		boot_time(),
+		call->service->start_time,
+		clients.hosts,
+		counter(&c->fetches) + counter(&c->statuses),
+		counter(&c->fetches),
+		counter(&c->fetched_bytes),
+		0,
+		0,
+		0,
+		0,
+		0,
+		counter(&c->calls),
+		clients.hosts,
+		clients.hosts_up,
+		resident_kib(),
 	};
 
 	rxw_xdr_writer(&x, reply, sizeof(reply));

@@ -10,7 +10,8 @@
 #include "fileserver/fs_private.h"
 
 #define STATUS_REPLY (AFS_STATUS_BYTES + AFS_CALLBACK_BYTES + AFS_VOLSYNC_BYTES)
-#define BULK_REPLY (8 + AFS_BULK_MAX * (AFS_STATUS_BYTES + AFS_CALLBACK_BYTES) + AFS_VOLSYNC_BYTES)
+#define BULK_ENTRY   (AFS_STATUS_BYTES + AFS_CALLBACK_BYTES)
+#define BULK_REPLY   (8 + AFS_BULK_MAX * BULK_ENTRY + AFS_VOLSYNC_BYTES)
 
 static void count_status(struct fs_call *call, unsigned n)
 {
@@ -119,7 +120,10 @@ int fs_volume_status(struct fs_call *call)
 	return fs_reply(call, &x);
 }
 
-/* What a client would fall back to if we did not know the call; the location service knows the name. */
+/*
+ * What a client would fall back to if we did not know the call; the location service knows the
+ * name.
+ */
 int fs_root_volume(struct fs_call *call)
 {
 	uint8_t reply[16];
@@ -136,8 +140,7 @@ int fs_give_up(struct fs_call *call)
 	struct afs_callback cbs[AFS_BULK_MAX];
 	uint32_t count, cb_count;
 
-	if (!afs_fids_get(&call->in, fids, &count) ||
-	    !afs_callbacks_get(&call->in, cbs, &cb_count))
+	if (!afs_fids_get(&call->in, fids, &count) || !afs_callbacks_get(&call->in, cbs, &cb_count))
 		return FS_UNDECODABLE;
 	if (cb_count > count)
 		return -EINVAL;
@@ -173,7 +176,7 @@ int fs_get_caps(struct fs_call *call)
 
 	rxw_xdr_writer(&x, reply, sizeof(reply));
 	afs_caps_put(&x, AFS_SERVER_CAP_ERRORTRANS | AFS_SERVER_CAP_64BIT |
-		     AFS_SERVER_CAP_WRITELOCKACL);
+				 AFS_SERVER_CAP_WRITELOCKACL);
 	return fs_reply(call, &x);
 }
 

@@ -198,7 +198,8 @@ static int by_name(const void *a, const void *b)
 
 static int by_unique(const void *a, const void *b)
 {
-	uint32_t x = ((const struct scan_name *)a)->unique, y = ((const struct scan_name *)b)->unique;
+	uint32_t x = ((const struct scan_name *)a)->unique,
+		 y = ((const struct scan_name *)b)->unique;
 
 	return x < y ? -1 : x > y;
 }
@@ -217,7 +218,7 @@ static int add_gone(struct scan *scan, const struct fsd_record *record)
 static int collect_gone(void *arg, const char *name, uint32_t vnode)
 {
 	struct scan *scan = arg;
-	struct scan_name key = { .name = (char *)(uintptr_t)name };
+	struct scan_name key = {.name = (char *)(uintptr_t)name};
 	struct fsd_record record;
 	int rc;
 
@@ -231,8 +232,10 @@ static int collect_gone(void *arg, const char *name, uint32_t vnode)
 static int new_child(struct fsd_volume *volume, const struct fsd_object *dir, struct fsd_meta *meta,
 		     struct scan *scan, struct scan_name *entry)
 {
-	struct fsd_record child = { .parent = dir->record.vnode, .parent_unique = dir->record.unique,
-				    .kind = entry->kind, .version = 1 };
+	struct fsd_record child = {.parent = dir->record.vnode,
+				   .parent_unique = dir->record.unique,
+				   .kind = entry->kind,
+				   .version = 1};
 	uint32_t *next = entry->kind == FSD_DIR ? &meta->next_dir : &meta->next_file;
 
 	if (*next > 0xfffffffcu || meta->next_unique == UINT32_MAX)
@@ -302,7 +305,10 @@ static uint64_t hash_bytes(const uint8_t *bytes, size_t length)
 	return h ? h : 1; /* 0 = never listed */
 }
 
-/* Entries in the order in which they got their FIDs: the same image for the same names, after a restart too. */
+/*
+ * Entries in the order in which they got their FIDs: the same image for the same names, after a
+ * restart too.
+ */
 static int build(const struct fsd_object *dir, struct scan *scan, uint8_t **bytes, size_t *length)
 {
 	const struct fsd_record *r = &dir->record;
@@ -392,7 +398,7 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
 int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
 		   struct fsd_image **image)
 {
-	struct scan scan = { 0 };
+	struct scan scan = {0};
 	uint8_t *bytes = NULL;
 	size_t length = 0;
 	bool changed = false;
@@ -403,8 +409,10 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void
 		rc = scan_once(volume, dir, &scan, &bytes, &length, &changed);
 	}
 	if (rc == -EFBIG)
-		fsd_log(RXW_LOG_WARNING, "directory /%s has more names than a client can list; "
-			"it is not served: split it", dir->path);
+		fsd_log(RXW_LOG_WARNING,
+			"directory /%s has more names than a client can list; "
+			"it is not served: split it",
+			dir->path);
 	if (!rc) {
 		*image = cache_add(&volume->images, &dir->record, bytes, length);
 		if (!*image)

@@ -10,19 +10,25 @@
 #include <sys/uio.h>
 
 /*
- * Functions return 0 or a count, or -errno. Paths are relative to the root of the tree, without a leading slash, without
- * "." and ".."; "" is the root. No function follows a symbolic link, leaves the tree, or crosses into another file
- * system: such a path gives -ELOOP, -EXDEV or -ENOENT. Any thread, several at a time.
+ * Functions return 0 or a count, or -errno. Paths are relative to the root of the tree, without a
+ * leading slash, without "." and ".."; "" is the root. No function follows a symbolic link, leaves
+ * the tree, or crosses into another file system: such a path gives -ELOOP, -EXDEV or -ENOENT. Any
+ * thread, several at a time.
  */
 
-enum fsd_kind { FSD_OTHER = 0, FSD_FILE, FSD_DIR, FSD_SYMLINK };
+enum fsd_kind {
+	FSD_OTHER = 0,
+	FSD_FILE,
+	FSD_DIR,
+	FSD_SYMLINK
+};
 
 struct fsd_stat {
 	enum fsd_kind kind;
 	uint64_t device, inode;
-	uint64_t size;      /* bytes */
+	uint64_t size; /* bytes */
 	int64_t mtime_ns, ctime_ns;
-	uint32_t mode;      /* 12 bits */
+	uint32_t mode; /* 12 bits */
 	uint32_t uid, gid;
 	uint32_t links;
 };
@@ -38,7 +44,10 @@ struct fsd_file {
 
 #define FSD_READ_CACHED 0x1u /* only what needs no wait for the disk; else -EAGAIN */
 
-/* Called for each name but "." and ".."; `kind` is FSD_OTHER where the listing did not tell. Nonzero stops. */
+/*
+ * Called for each name but "." and ".."; `kind` is FSD_OTHER where the listing did not tell.
+ * Nonzero stops.
+ */
 typedef int (*fsd_list_fn)(void *arg, const char *name, size_t length, enum fsd_kind kind);
 
 struct fsd_layer_ops {
@@ -48,8 +57,8 @@ struct fsd_layer_ops {
 	int (*stat_path)(struct fsd_layer *layer, const char *path, struct fsd_stat *st);
 	int (*stat_file)(struct fsd_file *file, struct fsd_stat *st);
 	/* Returns bytes read, fewer at the end of the file or with FSD_READ_CACHED; 0 = end. */
-	ssize_t (*preadv)(struct fsd_file *file, const struct iovec *iov, int count, uint64_t offset,
-			  unsigned flags);
+	ssize_t (*preadv)(struct fsd_file *file, const struct iovec *iov, int count,
+			  uint64_t offset, unsigned flags);
 	/* Hint that a range is wanted soon; may wait for the disk. */
 	void (*advise)(struct fsd_file *file, uint64_t offset, uint64_t length);
 	ssize_t (*readlink)(struct fsd_layer *layer, const char *path, char *text, size_t size);
@@ -69,11 +78,13 @@ struct fsd_layer {
 /* A layer over a directory of this machine. Returns 0 or -errno (-ENOTDIR: not a directory). */
 int fsd_layer_posix(const char *root, unsigned flags, struct fsd_layer **layer);
 
-/* Are they the same version of the same object? Not by device: its number may change at each boot. */
+/*
+ * Are they the same version of the same object? Not by device: its number may change at each boot.
+ */
 static inline bool fsd_stat_same(const struct fsd_stat *a, const struct fsd_stat *b)
 {
-	return a->kind == b->kind && a->inode == b->inode &&
-	       a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+	return a->kind == b->kind && a->inode == b->inode && a->size == b->size &&
+	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* File layer over a directory: every path is resolved beneath one descriptor, no link is followed. */
+/* File layer over a directory: paths are resolved beneath it, no link is followed. */
 #include "fileserver/layer.h"
 
 #include <dirent.h>
@@ -17,17 +17,17 @@
 #include <unistd.h>
 
 #if defined(__has_include)
-#if __has_include(<linux/openat2.h>)
-#include <linux/openat2.h>
-#define HAVE_OPENAT2_H 1
-#endif
+#	if __has_include(<linux/openat2.h>)
+#		include <linux/openat2.h>
+#		define HAVE_OPENAT2_H 1
+#	endif
 #endif
 
 struct posix_layer {
 	struct fsd_layer base;
-	int root;            /* O_PATH of the tree */
+	int root; /* O_PATH of the tree */
 	dev_t device;
-	_Atomic int walk;    /* openat2() is not there, or not wanted */
+	_Atomic int walk; /* openat2() is not there, or not wanted */
 };
 
 struct posix_file {
@@ -46,8 +46,8 @@ static int posix_fd(struct fsd_file *file)
 }
 
 /*
- * A directory of another file system is no part of the tree. (Of files some overlays give other device numbers than
- * of their directories, so nothing follows from those.) Returns fd or -errno.
+ * A directory of another file system is no part of the tree. (Of files some overlays give other
+ * device numbers than of their directories, so nothing follows from those.) Returns fd or -errno.
  */
 static int same_device(const struct posix_layer *layer, int fd)
 {
@@ -84,7 +84,8 @@ static int open_walk(const struct posix_layer *layer, const char *path, int flag
 		else {
 			memcpy(name, path, n);
 			name[n] = 0;
-			fd = openat(at, name, last ? flags : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			fd = openat(at, name,
+				    last ? flags : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		}
 		saved = errno;
 		if (at != layer->root)
@@ -135,9 +136,10 @@ static int open_beneath(struct posix_layer *layer, const char *path, int flags)
 static void fill_stat(const struct stat *in, struct fsd_stat *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->kind = S_ISREG(in->st_mode) ? FSD_FILE :
-		    S_ISDIR(in->st_mode) ? FSD_DIR :
-		    S_ISLNK(in->st_mode) ? FSD_SYMLINK : FSD_OTHER;
+	out->kind = S_ISREG(in->st_mode)   ? FSD_FILE
+		    : S_ISDIR(in->st_mode) ? FSD_DIR
+		    : S_ISLNK(in->st_mode) ? FSD_SYMLINK
+					   : FSD_OTHER;
 	out->device = in->st_dev;
 	out->inode = in->st_ino;
 	out->size = (uint64_t)in->st_size;
@@ -316,7 +318,10 @@ static int posix_watch(struct fsd_layer *layer, const char *path, int inotify_fd
 
 	if (fd < 0)
 		return fd;
-	/* The descriptor's own link leads to the object that was resolved, whatever stands at the path now. */
+	/*
+	 * The descriptor's own link leads to the object that was resolved, whatever stands at the
+	 * path now.
+	 */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	wd = inotify_add_watch(inotify_fd, name, mask);
 	if (wd < 0)

@@ -69,7 +69,7 @@ void fsd_log_library(void *arg, enum rxw_log_level level, const char *line)
 int fsd_notify(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	size_t length;
 
 	if (!path || (path[0] != '/' && path[0] != '@'))

@@ -10,13 +10,14 @@ void fsd_log_start(void);
 /* Lines above `level` (less urgent) are left out; default RXW_LOG_INFO. Any thread. */
 void fsd_log_level(enum rxw_log_level level);
 /* One line, one write. Any thread. */
-void fsd_log(enum rxw_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void fsd_log(enum rxw_log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* For rxw_config.log. */
 void fsd_log_library(void *arg, enum rxw_log_level level, const char *line);
 
 /*
- * Tell the service manager, by $NOTIFY_SOCKET: "READY=1", "STOPPING=1\nSTATUS=...". Returns 1 if told, 0 if there is no
- * manager, -1 with errno. The variable is left as it is.
+ * Tell the service manager, by $NOTIFY_SOCKET: "READY=1", "STOPPING=1\nSTATUS=...". Returns 1 if
+ * told, 0 if there is no manager, -1 with errno. The variable is left as it is.
  */
 int fsd_notify(const char *state);
 

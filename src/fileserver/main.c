@@ -25,38 +25,96 @@ struct options {
 #define SETTING(member) offsetof(struct options, settings.member)
 
 static const struct tools_option table[] = {
-	{ .name = "export", .letter = 'e', .kind = TOOLS_STRING, .offset = SETTING(export), .argument = "DIR",
-	  .help = "the directory to serve; needed" },
-	{ .name = "volume", .kind = TOOLS_STRING, .offset = SETTING(volume), .argument = "NAME",
-	  .help = "name of the volume; default: the directory's own name" },
-	{ .name = "cell", .kind = TOOLS_STRING, .offset = SETTING(cell), .argument = "NAME",
-	  .help = "the cell this server belongs to; said in the log only" },
-	{ .name = "listen", .letter = 'l', .kind = TOOLS_STRING, .offset = SETTING(listen), .argument = "ADDR",
-	  .help = "address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1" },
-	{ .name = "port", .letter = 'p', .kind = TOOLS_UINT, .offset = SETTING(port), .argument = "PORT", .max = 65535,
-	  .help = "port of the file service; default 7000, 0 = any free one" },
-	{ .name = "vl-port", .kind = TOOLS_UINT, .offset = SETTING(vl_port), .argument = "PORT", .max = 65535,
-	  .help = "port of the location service; default 7003, 0 = any free one" },
-	{ .name = "workers", .kind = TOOLS_STRING, .offset = offsetof(struct options, workers),
-	  .argument = "MIN:MAX", .help = "threads that serve calls; default 4:128" },
-	{ .name = "state", .kind = TOOLS_STRING, .offset = SETTING(state), .argument = "DIR",
-	  .help = "where identity and file numbers are kept; default: the system's or user's state directory" },
-	{ .name = "all-files", .kind = TOOLS_FLAG, .offset = SETTING(all_files),
-	  .help = "serve everything that rxfsd itself can read, not only what \"other\" may" },
-	{ .name = "advertise", .kind = TOOLS_LIST, .offset = offsetof(struct options, advertise),
-	  .argument = "ADDR", .help = "one more IPv4 address under which clients reach the file service" },
-	{ .name = "readers", .kind = TOOLS_UINT, .offset = SETTING(readers), .argument = "N", .min = 1, .max = 256,
-	  .help = "threads that read from the disk ahead of the wire; default 16" },
-	{ .name = "read-ahead", .kind = TOOLS_SIZE, .offset = SETTING(read_ahead), .argument = "BYTES",
-	  .min = 1 << 18, .help = "memory for reading ahead, all calls together; default 48M" },
-	{ .name = "watches", .kind = TOOLS_UINT, .offset = SETTING(watches), .argument = "N", .max = 1 << 20,
-	  .help = "directories watched for changes; default 8192" },
-	{ .name = "promises", .kind = TOOLS_UINT, .offset = SETTING(promises), .argument = "N", .min = 16,
-	  .max = 1 << 24, .help = "callback promises held at most; default 262144" },
-	{ .name = "drain", .kind = TOOLS_DURATION, .offset = SETTING(drain_ms), .argument = "SECONDS",
-	  .max = 3600000, .help = "how long running calls may go on after SIGTERM; default 20" },
-	{ .name = "debug", .kind = TOOLS_FLAG, .offset = offsetof(struct options, debug),
-	  .help = "log more" },
+	{.name = "export",
+	 .letter = 'e',
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(export),
+	 .argument = "DIR",
+	 .help = "the directory to serve; needed"},
+	{.name = "volume",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(volume),
+	 .argument = "NAME",
+	 .help = "name of the volume; default: the directory's own name"},
+	{.name = "cell",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(cell),
+	 .argument = "NAME",
+	 .help = "the cell this server belongs to; said in the log only"},
+	{.name = "listen",
+	 .letter = 'l',
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(listen),
+	 .argument = "ADDR",
+	 .help = "address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1"},
+	{.name = "port",
+	 .letter = 'p',
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(port),
+	 .argument = "PORT",
+	 .max = 65535,
+	 .help = "port of the file service; default 7000, 0 = any free one"},
+	{.name = "vl-port",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(vl_port),
+	 .argument = "PORT",
+	 .max = 65535,
+	 .help = "port of the location service; default 7003, 0 = any free one"},
+	{.name = "workers",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct options, workers),
+	 .argument = "MIN:MAX",
+	 .help = "threads that serve calls; default 4:128"},
+	{.name = "state",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(state),
+	 .argument = "DIR",
+	 .help = "where identity and file numbers are kept; default: see the manual"},
+	{.name = "all-files",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(all_files),
+	 .help = "serve everything that rxfsd itself can read, not only what \"other\" may"},
+	{.name = "advertise",
+	 .kind = TOOLS_LIST,
+	 .offset = offsetof(struct options, advertise),
+	 .argument = "ADDR",
+	 .help = "one more IPv4 address under which clients reach the file service"},
+	{.name = "readers",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(readers),
+	 .argument = "N",
+	 .min = 1,
+	 .max = 256,
+	 .help = "threads that read from the disk ahead of the wire; default 16"},
+	{.name = "read-ahead",
+	 .kind = TOOLS_SIZE,
+	 .offset = SETTING(read_ahead),
+	 .argument = "BYTES",
+	 .min = 1 << 18,
+	 .help = "memory for reading ahead, all calls together; default 48M"},
+	{.name = "watches",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(watches),
+	 .argument = "N",
+	 .max = 1 << 20,
+	 .help = "directories watched for changes; default 8192"},
+	{.name = "promises",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(promises),
+	 .argument = "N",
+	 .min = 16,
+	 .max = 1 << 24,
+	 .help = "callback promises held at most; default 262144"},
+	{.name = "drain",
+	 .kind = TOOLS_DURATION,
+	 .offset = SETTING(drain_ms),
+	 .argument = "SECONDS",
+	 .max = 3600000,
+	 .help = "how long running calls may go on after SIGTERM; default 20"},
+	{.name = "debug",
+	 .kind = TOOLS_FLAG,
+	 .offset = offsetof(struct options, debug),
+	 .help = "log more"},
 };
 
 static const struct tools_program program = {
@@ -109,7 +167,7 @@ static void allow_kill(void)
 
 static int serve(struct options *options, const struct rxw_config *config)
 {
-	static const int signals[] = { SIGTERM, SIGINT, SIGUSR1 };
+	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
 	const size_t count = sizeof(signals) / sizeof(signals[0]);
 	char message[FSD_MESSAGE_MAX], where[256];
 	struct fsd_server *server;
@@ -142,16 +200,17 @@ static int serve(struct options *options, const struct rxw_config *config)
 int main(int argc, char **argv)
 {
 	struct options options = {
-		.settings = {
-			.listen = "127.0.0.1",
-			.port = 7000,
-			.vl_port = 7003,
-			.readers = 16,
-			.read_ahead = 48 << 20,
-			.watches = 8192,
-			.promises = 262144,
-			.drain_ms = 20000,
-		},
+		.settings =
+			{
+				.listen = "127.0.0.1",
+				.port = 7000,
+				.vl_port = 7003,
+				.readers = 16,
+				.read_ahead = 48 << 20,
+				.watches = 8192,
+				.promises = 262144,
+				.drain_ms = 20000,
+			},
 	};
 	struct rxw_config config;
 	int first = 0;
@@ -171,7 +230,8 @@ int main(int argc, char **argv)
 		break;
 	}
 	if (first < argc) {
-		tools_error("%s: not an option; the directory is given with --export DIR", argv[first]);
+		tools_error("%s: not an option; the directory is given with --export DIR",
+			    argv[first]);
 		return TOOLS_EXIT_USAGE;
 	}
 	if (!options.settings.export) {

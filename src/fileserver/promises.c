@@ -5,9 +5,9 @@
 
 #include "fileserver/clients_private.h"
 
-#define ROUND_S 128      /* promises end at multiples of this */
-#define KEEP_S 180       /* we keep an entry so much longer than we said */
-#define BULK_WEIGHT 22   /* a promise of many is as short as if so many more held it */
+#define ROUND_S	      128 /* promises end at multiples of this */
+#define KEEP_S	      180 /* we keep an entry so much longer than we said */
+#define BULK_WEIGHT   22  /* a promise of many is as short as if so many more held it */
 #define RECLAIM_TRIES 8
 
 static size_t object_hash(const struct fsd_clients *clients, uint32_t vnode, uint32_t unique)
@@ -66,8 +66,8 @@ static void remove_promise(struct fsd_clients *clients, struct promise *promise)
 	clients->stats.promises--;
 	free(promise);
 	if (--object->holders == 0) {
-		struct object **o = &clients->objects[object_hash(clients, object->vnode,
-								  object->unique)];
+		struct object **o =
+			&clients->objects[object_hash(clients, object->vnode, object->unique)];
 
 		while (*o != object)
 			o = &(*o)->chain;
@@ -84,7 +84,10 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 	host->owed_all = false;
 }
 
-/* The table is full: the client that has been quiet for the longest time loses what it holds, and is told so. */
+/*
+ * The table is full: the client that has been quiet for the longest time loses what it holds, and
+ * is told so.
+ */
 static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this)
 {
 	struct fsd_host *host = clients->oldest;
@@ -104,8 +107,11 @@ static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this
 
 static uint64_t duration(size_t holders)
 {
-	static const struct { size_t below; unsigned seconds; } table[] = {
-		{ 8, 4 * 3600 }, { 16, 3600 }, { 24, 1800 }, { 40, 900 }, { 64, 600 },
+	static const struct {
+		size_t below;
+		unsigned seconds;
+	} table[] = {
+		{8, 4 * 3600}, {16, 3600}, {24, 1800}, {40, 900}, {64, 600},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -156,7 +162,10 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 	return promise;
 }
 
-/* The promise of this host on this object, made if there is none and there is room. The lock is held. */
+/*
+ * The promise of this host on this object, made if there is none and there is room. The lock is
+ * held.
+ */
 static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host,
 			      const struct afs_fid *fid, bool *wake)
 {
@@ -182,7 +191,8 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 		return NULL;
 	promise = add_promise(clients, object, host);
 	if (!promise && object->holders == 0) {
-		struct object **at = &clients->objects[object_hash(clients, fid->vnode, fid->unique)];
+		struct object **at =
+			&clients->objects[object_hash(clients, fid->vnode, fid->unique)];
 
 		*at = object->chain; /* it was put in front */
 		free(object);
@@ -251,8 +261,8 @@ static void owe(struct fsd_clients *clients, struct fsd_host *host, const struct
 		return;
 	if (host->owed_count == host->owed_capacity) {
 		uint32_t capacity = host->owed_capacity ? host->owed_capacity * 2 : 16;
-		struct afs_fid *owed = capacity > OWED_MAX ? NULL :
-				       realloc(host->owed, capacity * sizeof(*owed));
+		struct afs_fid *owed =
+			capacity > OWED_MAX ? NULL : realloc(host->owed, capacity * sizeof(*owed));
 
 		if (!owed) {
 			fsd_host_forget_promises(clients, host);
@@ -315,8 +325,8 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, struct afs
 			struct promise *promise = object->first, *following;
 
 			next = object->chain;
-			fids[n++] = (struct afs_fid){ clients->options.volume, object->vnode,
-						      object->unique };
+			fids[n++] = (struct afs_fid){clients->options.volume, object->vnode,
+						     object->unique};
 			for (; promise; promise = following) {
 				bool last = promise->object_next == NULL;
 

@@ -8,24 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_MIN ((size_t)128 << 10)
-#define CHUNK_MAX ((size_t)1 << 20)
-#define DEPTH_MIN 2
-#define DEPTH_MAX 8
+#define CHUNK_MIN  ((size_t)128 << 10)
+#define CHUNK_MAX  ((size_t)1 << 20)
+#define DEPTH_MIN  2
+#define DEPTH_MAX  8
 #define DIRECT_MAX ((uint64_t)256 << 10) /* up to here a hand-over costs more than it brings */
 /*
- * A few packets are read straight into their slots. For more, reading a good piece into a buffer that stays in the
- * processor's cache, and copying it, took a sixth less time: fewer and larger reads, and the writer waits for room
- * in the send queue, where it is found when an ACK lets something go.
+ * A few packets are read straight into their slots. For more, reading a good piece into a buffer
+ * that stays in the processor's cache, and copying it, took a sixth less time: fewer and larger
+ * reads, and the writer waits for room in the send queue, where it is found when an ACK lets
+ * something go.
  */
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define SLOTS_MAX ((uint64_t)32 << 10)
-#define SLOTS_IOV 64
-#define CHECK_EVERY ((uint64_t)4 << 20)
+#define SLOTS_MAX    ((uint64_t)32 << 10)
+#define SLOTS_IOV    64
+#define CHECK_EVERY  ((uint64_t)4 << 20)
 
 /* One read ahead. Between posting and `done` it belongs to the pool. */
 struct chunk {
-	struct chunk *next;       /* in the pool's queue */
+	struct chunk *next; /* in the pool's queue */
 	struct ahead *ahead;
 	uint8_t *data;
 	size_t want;
@@ -35,8 +36,8 @@ struct chunk {
 };
 
 /*
- * The reads of one call, in the order of the file: ring[first .. first + count). Only the call's thread posts and takes; the
- * pool's lock covers `done` and `result`.
+ * The reads of one call, in the order of the file: ring[first .. first + count). Only the call's
+ * thread posts and takes; the pool's lock covers `done` and `result`.
  */
 struct ahead {
 	struct fsd_file *file;
@@ -45,18 +46,18 @@ struct ahead {
 	unsigned first, count;
 	uint8_t *spare[DEPTH_MAX]; /* buffers not in use */
 	unsigned spares;
-	size_t chunk_bytes;       /* 0 = not started */
+	size_t chunk_bytes; /* 0 = not started */
 };
 
 struct fsd_readers {
-	pthread_mutex_t lock;     /* covers everything below */
+	pthread_mutex_t lock; /* covers everything below */
 	pthread_cond_t work;
 	struct chunk *head, **tail;
 	unsigned threads, idle, threads_max;
 	pthread_t *ids;
 	bool stop;
 	size_t memory;
-	unsigned active;          /* calls that read ahead now */
+	unsigned active; /* calls that read ahead now */
 	struct fsd_reader_stats stats;
 };
 
@@ -86,7 +87,7 @@ static void *reader_main(void *arg)
 		ssize_t n = 1;
 
 		while (got < chunk->want && n > 0) {
-			struct iovec iov = { chunk->data + got, chunk->want - got };
+			struct iovec iov = {chunk->data + got, chunk->want - got};
 
 			n = file->layer->ops->preadv(file, &iov, 1, chunk->offset + got, 0);
 			if (n > 0)
@@ -277,9 +278,9 @@ struct send {
 	const struct fsd_stat *expect;
 	struct fsd_stream *stream;
 	uint64_t offset, left;
-	uint64_t checked;         /* offset at the last comparison */
-	uint64_t cached, direct;  /* for the statistics */
-	uint8_t *buffer;          /* BUFFER_BYTES, or NULL */
+	uint64_t checked;	 /* offset at the last comparison */
+	uint64_t cached, direct; /* for the statistics */
+	uint8_t *buffer;	 /* BUFFER_BYTES, or NULL */
 	struct ahead ahead;
 };
 
@@ -298,10 +299,14 @@ static int advance(struct send *send, size_t bytes)
 {
 	send->offset += bytes;
 	send->left -= bytes;
-	return send->left == 0 || send->offset - send->checked >= CHECK_EVERY ? still_same(send) : 0;
+	return send->left == 0 || send->offset - send->checked >= CHECK_EVERY ? still_same(send)
+									      : 0;
 }
 
-/* What is in the page cache now, into the packets' own memory. Bytes sent, -EAGAIN, another -errno, FSD_LOST. */
+/*
+ * What is in the page cache now, into the packets' own memory. Bytes sent, -EAGAIN, another -errno,
+ * FSD_LOST.
+ */
 static ssize_t cached_to_slots(struct send *send)
 {
 	struct iovec iov[SLOTS_IOV];
@@ -311,7 +316,8 @@ static ssize_t cached_to_slots(struct send *send)
 
 	if (room <= 0)
 		return FSD_LOST;
-	n = send->file->layer->ops->preadv(send->file, iov, (int)count, send->offset, FSD_READ_CACHED);
+	n = send->file->layer->ops->preadv(send->file, iov, (int)count, send->offset,
+					   FSD_READ_CACHED);
 	if (send->stream->ops->commit(send->stream, n > 0 ? (size_t)n : 0) < 0)
 		return FSD_LOST;
 	return n;
@@ -327,7 +333,7 @@ static bool have_buffer(struct send *send)
 /* The same by way of the buffer. */
 static ssize_t cached_to_buffer(struct send *send)
 {
-	struct iovec iov = { send->buffer, BUFFER_BYTES };
+	struct iovec iov = {send->buffer, BUFFER_BYTES};
 	ssize_t n;
 
 	if (send->left < iov.iov_len)
@@ -342,8 +348,8 @@ static ssize_t cached_to_buffer(struct send *send)
 static int send_cached(struct send *send)
 {
 	while (send->left) {
-		ssize_t n = send->left > SLOTS_MAX && have_buffer(send) ? cached_to_buffer(send) :
-									  cached_to_slots(send);
+		ssize_t n = send->left > SLOTS_MAX && have_buffer(send) ? cached_to_buffer(send)
+									: cached_to_slots(send);
 		int rc;
 
 		if (n == -EAGAIN)
@@ -367,9 +373,9 @@ static int send_direct(struct send *send)
 	if (!have_buffer(send))
 		return -ENOMEM;
 	while (got < want && !rc) {
-		struct iovec iov = { send->buffer + got, want - got };
-		ssize_t n = send->file->layer->ops->preadv(send->file, &iov, 1,
-							   send->offset + got, 0);
+		struct iovec iov = {send->buffer + got, want - got};
+		ssize_t n =
+			send->file->layer->ops->preadv(send->file, &iov, 1, send->offset + got, 0);
 
 		if (n > 0)
 			got += (size_t)n;
@@ -391,15 +397,16 @@ static bool next_cached(struct send *send, uint64_t offset, uint64_t left)
 	uint64_t length = left < send->ahead.chunk_bytes ? left : send->ahead.chunk_bytes;
 	const struct fsd_layer_ops *ops = send->file->layer->ops;
 	char byte;
-	struct iovec iov = { &byte, 1 };
+	struct iovec iov = {&byte, 1};
 
 	return ops->preadv(send->file, &iov, 1, offset, FSD_READ_CACHED) == 1 &&
 	       ops->preadv(send->file, &iov, 1, offset + length - 1, FSD_READ_CACHED) == 1;
 }
 
 /*
- * From the disk: several large reads are always under way ahead of what is sent, and a new one starts as soon as a buffer
- * is free. Returns when all is sent, or when the rest turns out to be in the page cache.
+ * From the disk: several large reads are always under way ahead of what is sent, and a new one
+ * starts as soon as a buffer is free. Returns when all is sent, or when the rest turns out to be in
+ * the page cache.
  */
 static int send_ahead(struct send *send)
 {

@@ -29,7 +29,7 @@ struct fsd_server {
 	bool own_layer;
 	struct fsd_store *store;
 	struct fsd_callbacks *callbacks;
-	pthread_mutex_t lock;        /* covers `callbacks` for fsd_wake() */
+	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake() */
 	struct fsd_service service;
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl;
@@ -89,15 +89,19 @@ static int open_export(struct fsd_server *server, char *message)
 	else
 		rc = fsd_layer_posix(server->export, 0, &server->layer);
 	if (rc) {
-		snprintf(message, FSD_MESSAGE_MAX, "--export %.300s: %s; give a directory that exists and "
-			 "that this user may read", export, strerror(-rc));
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--export %.300s: %s; give a directory that exists and "
+			 "that this user may read",
+			 export, strerror(-rc));
 		return -1;
 	}
 	server->own_layer = true;
 	rc = server->layer->ops->stat_path(server->layer, "", &st);
 	if (!rc && !server->settings.all_files && (st.mode & 05) != 05)
-		fsd_log(RXW_LOG_WARNING, "%s may not be read by \"other\": clients will be refused; chmod o+rx "
-			"it, or use --all-files", server->export);
+		fsd_log(RXW_LOG_WARNING,
+			"%s may not be read by \"other\": clients will be refused; chmod o+rx "
+			"it, or use --all-files",
+			server->export);
 	return 0;
 }
 
@@ -126,9 +130,11 @@ static int open_volume(struct fsd_server *server, char *message)
 	int rc;
 
 	if (!afs_vl_name_valid(options.name)) {
-		snprintf(message, FSD_MESSAGE_MAX, "--volume %.100s: no volume name; use up to 64 letters, digits, "
-			 "'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
-			 options.name);
+		snprintf(
+			message, FSD_MESSAGE_MAX,
+			"--volume %.100s: no volume name; use up to 64 letters, digits, "
+			"'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
+			options.name);
 		return -1;
 	}
 	if (!state && fsd_state_default(place, sizeof(place), message))
@@ -140,7 +146,8 @@ static int open_volume(struct fsd_server *server, char *message)
 	options.store = server->store;
 	rc = fsd_volume_open(&options, &server->service.volume);
 	if (rc) {
-		snprintf(message, FSD_MESSAGE_MAX, "volume %s in %.300s: %s; move its file away to make a new one",
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "volume %s in %.300s: %s; move its file away to make a new one",
 			 options.name, server->state.path, strerror(-rc));
 		return -1;
 	}
@@ -159,12 +166,15 @@ static int add_advertise(struct fsd_server *server, const char *text, char *mess
 
 		snprintf(part, sizeof(part), "%.*s", (int)(n < 63 ? n : 63), text);
 		if (inet_pton(AF_INET, part, &address) != 1) {
-			snprintf(message, FSD_MESSAGE_MAX, "--advertise %.60s: not an IPv4 address; location entries "
-				 "can hold no other", part);
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "--advertise %.60s: not an IPv4 address; location entries "
+				 "can hold no other",
+				 part);
 			return -1;
 		}
 		if (service->advertise_count == FSD_ADDRS_MAX) {
-			snprintf(message, FSD_MESSAGE_MAX, "--advertise: more than %d addresses", FSD_ADDRS_MAX);
+			snprintf(message, FSD_MESSAGE_MAX, "--advertise: more than %d addresses",
+				 FSD_ADDRS_MAX);
 			return -1;
 		}
 		service->advertise[service->advertise_count++] = ntohl(address.s_addr);
@@ -189,14 +199,15 @@ static int start_parts(struct fsd_server *server, char *message)
 			return -1;
 	service->start_time = (uint32_t)time(NULL);
 	service->clients = fsd_clients_create(&options);
-	service->readers = fsd_readers_start((unsigned)server->settings.readers,
-					     server->settings.read_ahead);
+	service->readers =
+		fsd_readers_start((unsigned)server->settings.readers, server->settings.read_ahead);
 	if (service->clients)
 		service->watch = fsd_watch_start(service->volume, service->clients,
 						 (unsigned)server->settings.watches);
 	if (service->clients && service->readers && service->watch)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "no memory or threads to start with; lower --promises, or raise the limits");
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "no memory or threads to start with; lower --promises, or raise the limits");
 	return -1;
 }
 
@@ -205,14 +216,17 @@ static int start_parts(struct fsd_server *server, char *message)
 static int open_endpoint(struct fsd_server *server, const struct rxw_config *config, uint16_t port,
 			 const char *option, rxw_endpoint **endpoint, char *message)
 {
-	struct rxw_endpoint_options options = { .size = sizeof(options), .config = config, .server = 1,
-						.version_text = "rxfsd " PACKAGE_VERSION };
+	struct rxw_endpoint_options options = {.size = sizeof(options),
+					       .config = config,
+					       .server = 1,
+					       .version_text = "rxfsd " PACKAGE_VERSION};
 	struct tools_address address;
 	char reason[256], text[TOOLS_ADDRESS_TEXT];
 	int rc;
 
 	if (tools_resolve(server->settings.listen, port, 1, &address, reason, sizeof(reason))) {
-		snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen, reason);
+		snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen,
+			 reason);
 		return -1;
 	}
 	options.address = (const struct sockaddr *)&address.sa;
@@ -222,33 +236,43 @@ static int open_endpoint(struct fsd_server *server, const struct rxw_config *con
 		return 0;
 	tools_address_text(&address.sa, text, sizeof(text));
 	if (rc == -RXW_EADDRINUSE)
-		snprintf(message, FSD_MESSAGE_MAX, "%s is in use by another program: stop it, or choose another "
-			 "with %s", text, option);
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "%s is in use by another program: stop it, or choose another "
+			 "with %s",
+			 text, option);
 	else
-		snprintf(message, FSD_MESSAGE_MAX, "cannot listen on %s: %s; see --listen and %s", text,
-			 rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc), option);
+		snprintf(message, FSD_MESSAGE_MAX, "cannot listen on %s: %s; see --listen and %s",
+			 text, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc), option);
 	return -1;
 }
 
 static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
 {
-	struct rxw_service_options fs = { .size = sizeof(fs), .id = AFS_SERVICE_FS, .name = "fs",
-					  .handler = handle_fs, .context = server };
-	struct rxw_service_options vl = { .size = sizeof(vl), .id = AFS_SERVICE_VL, .name = "vl",
-					  .handler = handle_vl, .context = server,
-					  .flags = RXW_SERVICE_SHORT };
+	struct rxw_service_options fs = {.size = sizeof(fs),
+					 .id = AFS_SERVICE_FS,
+					 .name = "fs",
+					 .handler = handle_fs,
+					 .context = server};
+	struct rxw_service_options vl = {.size = sizeof(vl),
+					 .id = AFS_SERVICE_VL,
+					 .name = "vl",
+					 .handler = handle_vl,
+					 .context = server,
+					 .flags = RXW_SERVICE_SHORT};
 	struct rxw_config vl_config = *config;
 	struct fsd_callbacks *callbacks;
 	rxw_service *service;
 	int rc = rxw_engine_create(config, &server->engine);
 
 	if (rc) {
-		snprintf(message, FSD_MESSAGE_MAX, "cannot start the network engine: %s", rxw_strerror(rc));
+		snprintf(message, FSD_MESSAGE_MAX, "cannot start the network engine: %s",
+			 rxw_strerror(rc));
 		return -1;
 	}
 	vl_config.listeners = 1;
 	vl_config.workers_min = 1;
-	if (open_endpoint(server, config, (uint16_t)server->settings.port, "--port", &server->fs, message) ||
+	if (open_endpoint(server, config, (uint16_t)server->settings.port, "--port", &server->fs,
+			  message) ||
 	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port, "--vl-port",
 			  &server->vl, message))
 		return -1;
@@ -260,7 +284,8 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	if (!rc)
 		rc = rxw_service_add(server->vl, &vl, &service);
 	if (rc)
-		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s", rxw_strerror(rc));
+		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
+			 rxw_strerror(rc));
 	return rc ? -1 : 0;
 }
 
@@ -282,10 +307,11 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 		fsd_server_stop(server);
 		return -1;
 	}
-	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s", fsd_volume_name(server->service.volume),
-		(unsigned)fsd_volume_id(server->service.volume), settings->cell ? "cell " : "this server",
-		settings->cell ? settings->cell : "", settings->all_files ? ", all files" : "",
-		server->export);
+	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s",
+		fsd_volume_name(server->service.volume),
+		(unsigned)fsd_volume_id(server->service.volume),
+		settings->cell ? "cell " : "this server", settings->cell ? settings->cell : "",
+		settings->all_files ? ", all files" : "", server->export);
 	*out = server;
 	return 0;
 }
@@ -378,32 +404,38 @@ static unsigned long long get(const _Atomic uint64_t *counter)
 void fsd_server_report(struct fsd_server *server)
 {
 	const struct fsd_counters *c = &server->service.counters;
-	struct rxw_stats stats = { .size = sizeof(stats) };
+	struct rxw_stats stats = {.size = sizeof(stats)};
 	struct fsd_clients_stats clients;
 	struct fsd_reader_stats readers;
 	size_t peak = 0, memory = rxw_engine_memory(server->engine, &peak);
 
-	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu", get(&c->calls),
-		get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
-	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, given up %llu; statuses %llu", get(&c->fetches),
-		get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
+	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu",
+		get(&c->calls), get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
+	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, given up %llu; statuses %llu",
+		get(&c->fetches), get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
 	fsd_readers_stats(server->service.readers, &readers);
-	fsd_log(RXW_LOG_INFO, "bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "
-		"read directly %llu", (unsigned long long)readers.bytes_cached,
-		(unsigned long long)readers.bytes_ahead, (unsigned long long)readers.reads_ahead,
-		readers.threads, (unsigned long long)readers.waits,
-		(unsigned long long)readers.bytes_direct);
+	fsd_log(RXW_LOG_INFO,
+		"bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "
+		"read directly %llu",
+		(unsigned long long)readers.bytes_cached, (unsigned long long)readers.bytes_ahead,
+		(unsigned long long)readers.reads_ahead, readers.threads,
+		(unsigned long long)readers.waits, (unsigned long long)readers.bytes_direct);
 	fsd_clients_stats(server->service.clients, &clients);
-	fsd_log(RXW_LOG_INFO, "clients %zu, with promises allowed %zu; promises %zu (given %llu, broken %llu, "
-		"not given %llu, calls to clients failed %llu); directories watched %zu", clients.hosts,
-		clients.hosts_up, clients.promises, (unsigned long long)clients.given,
-		(unsigned long long)clients.broken, (unsigned long long)clients.refused,
-		(unsigned long long)clients.failed, fsd_watch_count(server->service.watch));
+	fsd_log(RXW_LOG_INFO,
+		"clients %zu, with promises allowed %zu; promises %zu (given %llu, broken %llu, "
+		"not given %llu, calls to clients failed %llu); directories watched %zu",
+		clients.hosts, clients.hosts_up, clients.promises,
+		(unsigned long long)clients.given, (unsigned long long)clients.broken,
+		(unsigned long long)clients.refused, (unsigned long long)clients.failed,
+		fsd_watch_count(server->service.watch));
 	if (rxw_endpoint_stats(server->fs, &stats) == 0)
-		fsd_log(RXW_LOG_INFO, "datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "
+		fsd_log(RXW_LOG_INFO,
+			"datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "
 			"retransmitted %llu; connections %u, calls active %u, workers %u",
-			(unsigned long long)stats.datagrams_sent, (unsigned long long)stats.datagrams_received,
-			(unsigned long long)stats.syscalls_send, (unsigned long long)stats.syscalls_recv,
+			(unsigned long long)stats.datagrams_sent,
+			(unsigned long long)stats.datagrams_received,
+			(unsigned long long)stats.syscalls_send,
+			(unsigned long long)stats.syscalls_recv,
 			(unsigned long long)stats.retransmitted, stats.connections_server,
 			stats.calls_active, stats.workers);
 	fsd_log(RXW_LOG_INFO, "packet memory %zu KiB, at most %zu KiB", memory / 1024, peak / 1024);

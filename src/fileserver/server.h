@@ -12,28 +12,29 @@
 #include "fileserver/state.h"
 
 struct fsd_settings {
-	const char *export;        /* directory to serve */
-	const char *volume;        /* NULL: the last part of `export`, or "export" */
-	const char *cell;          /* NULL: none; only said in the log, clients bring their own */
-	const char *listen;        /* address or host name */
-	uint64_t port, vl_port;    /* 0: any free one */
-	const char *state;         /* NULL: the default place */
+	const char *export;	/* directory to serve */
+	const char *volume;	/* NULL: the last part of `export`, or "export" */
+	const char *cell;	/* NULL: none; only said in the log, clients bring their own */
+	const char *listen;	/* address or host name */
+	uint64_t port, vl_port; /* 0: any free one */
+	const char *state;	/* NULL: the default place */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */
 	size_t advertise_count;
-	uint64_t readers;          /* threads that read from the disk */
-	uint64_t read_ahead;       /* bytes of all their buffers */
-	uint64_t watches;          /* directories watched for changes */
-	uint64_t promises;         /* at most, in all */
-	uint64_t drain_ms;         /* how long calls may go on when the server is told to stop */
-	struct fsd_layer *layer;   /* tests: serve this in place of `export`, which then is only a name */
+	uint64_t readers;    /* threads that read from the disk */
+	uint64_t read_ahead; /* bytes of all their buffers */
+	uint64_t watches;    /* directories watched for changes */
+	uint64_t promises;   /* at most, in all */
+	uint64_t drain_ms;   /* how long calls may go on when the server is told to stop */
+	struct fsd_layer
+		*layer; /* tests: serve this in place of `export`, which then is only a name */
 };
 
 struct fsd_server;
 
 /*
- * Start serving. `config` is that of the engine. Returns 0, or -1 with one line in message[FSD_MESSAGE_MAX] that names the thing
- * and says what to do.
+ * Start serving. `config` is that of the engine. Returns 0, or -1 with one line in
+ * message[FSD_MESSAGE_MAX] that names the thing and says what to do.
  */
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
 		     struct fsd_server **server, char *message);
@@ -47,7 +48,10 @@ uint32_t fsd_server_volume_id(const struct fsd_server *server);
 /* Statistics as log lines. */
 void fsd_server_report(struct fsd_server *server);
 
-/* Let calls end, for at most drain_ms, then free everything. Returns 0, or 1 if calls had to be aborted. */
+/*
+ * Let calls end, for at most drain_ms, then free everything. Returns 0, or 1 if calls had to be
+ * aborted.
+ */
 int fsd_server_stop(struct fsd_server *server);
 
 #endif

@@ -24,21 +24,25 @@ struct fsd_counters {
 	_Atomic uint64_t vl_calls;
 };
 
-/* What both services work on. Set up before the first call and then constant, but for what guards itself. */
+/*
+ * What both services work on. Set up before the first call and then constant, but for what guards
+ * itself.
+ */
 struct fsd_service {
 	struct fsd_volume *volume;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch;             /* may be NULL */
+	struct fsd_watch *watch; /* may be NULL */
 	struct afs_uuid uuid;
-	uint32_t start_time;                 /* seconds */
-	uint32_t advertise[FSD_ADDRS_MAX];   /* IPv4 as numbers, besides the one that was asked */
+	uint32_t start_time;		   /* seconds */
+	uint32_t advertise[FSD_ADDRS_MAX]; /* IPv4 as numbers, besides the one that was asked */
 	unsigned advertise_count;
 	struct fsd_counters counters;
 };
 
 /*
- * Serve one call of the file service: reads the request, writes the reply. Returns 0 or the code to abort with.
+ * Serve one call of the file service: reads the request, writes the reply. Returns 0 or the code to
+ * abort with.
  */
 int32_t fsd_fs_serve(struct fsd_service *service, struct fsd_stream *stream);
 /* The same for the location service. Touches memory only. */

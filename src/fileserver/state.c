@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #define FIRST_VOLUME_ID 0x20000001u
-#define STORE_SUFFIX ".volume"
+#define STORE_SUFFIX	".volume"
 
 static int fail(char *message, const char *what, const char *path, const char *advice)
 {
-	snprintf(message, FSD_MESSAGE_MAX, "%s %.300s: %s; %s", what, path, strerror(errno), advice);
+	snprintf(message, FSD_MESSAGE_MAX, "%s %.300s: %s; %s", what, path, strerror(errno),
+		 advice);
 	return -1;
 }
 
@@ -75,12 +76,16 @@ static bool inside(const char *path, const char *directory)
 	return strncmp(path, directory, n) == 0 && (path[n] == 0 || path[n] == '/');
 }
 
-/* Where would it be? Its longest part that exists, resolved; so that nothing is made inside an export. */
+/*
+ * Where would it be? Its longest part that exists, resolved; so that nothing is made inside an
+ * export.
+ */
 static int resolve_existing(const char *path, char resolved[PATH_MAX])
 {
 	char part[PATH_MAX];
 
-	if (snprintf(part, sizeof(part), "%s%s", *path == '/' ? "" : "./", path) >= (int)sizeof(part)) {
+	if (snprintf(part, sizeof(part), "%s%s", *path == '/' ? "" : "./", path) >=
+	    (int)sizeof(part)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
@@ -113,10 +118,13 @@ static int lock_state(struct fsd_state *state, char *message)
 	if (flock(state->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
-		snprintf(message, FSD_MESSAGE_MAX, "state directory %.300s is in use by another rxfsd: stop "
-			 "that one, or give this one its own --state DIR", state->path);
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "state directory %.300s is in use by another rxfsd: stop "
+			 "that one, or give this one its own --state DIR",
+			 state->path);
 	else
-		fail(message, "cannot lock state directory", state->path, "choose another with --state DIR");
+		fail(message, "cannot lock state directory", state->path,
+		     "choose another with --state DIR");
 	return -1;
 }
 
@@ -128,7 +136,8 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 	int fd;
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return fail(message, "cannot make a UUID for", state->path, "the kernel gave no random bytes");
+		return fail(message, "cannot make a UUID for", state->path,
+			    "the kernel gave no random bytes");
 	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
 	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
 	afs_uuid_from_bytes(&state->uuid, bytes);
@@ -138,7 +147,8 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fsync(fd) < 0 ||
 	    rename(temporary, path) < 0) {
-		fail(message, "cannot write", path, "make room there, or choose another place with --state DIR");
+		fail(message, "cannot write", path,
+		     "make room there, or choose another place with --state DIR");
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -166,8 +176,10 @@ static int get_uuid(struct fsd_state *state, char *message)
 	text[strcspn(text, "\n")] = 0;
 	if (afs_uuid_parse(&state->uuid, text))
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "%.300s holds no UUID: put the server's back, or remove the file "
-		 "to get a new one", path);
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "%.300s holds no UUID: put the server's back, or remove the file "
+		 "to get a new one",
+		 path);
 	return -1;
 }
 
@@ -181,8 +193,10 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 	if (resolve_existing(path, resolved) < 0)
 		return fail(message, "state directory", path, advice);
 	if (inside(resolved, export)) {
-		snprintf(message, FSD_MESSAGE_MAX, "state directory %.200s lies inside the export %.200s: "
-			 "choose a place outside with --state DIR", path, export);
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "state directory %.200s lies inside the export %.200s: "
+			 "choose a place outside with --state DIR",
+			 path, export);
 		return -1;
 	}
 	if (make_directories(path) < 0 || !realpath(path, resolved))

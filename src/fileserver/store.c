@@ -8,9 +8,9 @@
 #include <string.h>
 #include <rxwire/xdr.h>
 
-#define FORMAT 1
+#define FORMAT	     1
 #define RECORD_BYTES (128 + FSD_NAME_MAX)
-#define META_BYTES (64 + 4096)
+#define META_BYTES   (64 + 4096)
 /* Address space, not disk: the file grows as it is used. */
 #define MAP_SIZE (sizeof(size_t) > 4 ? (size_t)16 << 30 : (size_t)512 << 20)
 
@@ -214,7 +214,7 @@ static int decode(const MDB_val *val, struct fsd_record *r)
 int fsd_store_get(struct fsd_txn *txn, uint32_t vnode, struct fsd_record *record)
 {
 	uint8_t bytes[4];
-	MDB_val key = { .mv_size = 4, .mv_data = bytes }, val;
+	MDB_val key = {.mv_size = 4, .mv_data = bytes}, val;
 	int rc;
 
 	put_be(bytes, vnode);
@@ -228,7 +228,7 @@ int fsd_store_get(struct fsd_txn *txn, uint32_t vnode, struct fsd_record *record
 int fsd_store_put(struct fsd_txn *txn, const struct fsd_record *record)
 {
 	uint8_t number[4], bytes[RECORD_BYTES];
-	MDB_val key = { .mv_size = 4, .mv_data = number }, val = { .mv_data = bytes };
+	MDB_val key = {.mv_size = 4, .mv_data = number}, val = {.mv_data = bytes};
 	struct name_key name;
 	int rc;
 
@@ -266,7 +266,7 @@ int fsd_store_children(struct fsd_txn *txn, uint32_t parent,
 		       int (*fn)(void *arg, const char *name, uint32_t vnode), void *arg)
 {
 	uint8_t prefix[4];
-	MDB_val key = { .mv_size = 4, .mv_data = prefix }, val;
+	MDB_val key = {.mv_size = 4, .mv_data = prefix}, val;
 	MDB_cursor *cursor;
 	int rc = mdb_cursor_open(txn->txn, txn->store->names, &cursor);
 
@@ -324,7 +324,7 @@ static int pile_add(void *arg, const char *name, uint32_t vnode)
 static int remove_one(struct fsd_txn *txn, const struct fsd_record *record)
 {
 	uint8_t number[4];
-	MDB_val key = { .mv_size = 4, .mv_data = number };
+	MDB_val key = {.mv_size = 4, .mv_data = number};
 	struct name_key name;
 	uint32_t holder;
 	int rc;
@@ -342,7 +342,7 @@ static int remove_one(struct fsd_txn *txn, const struct fsd_record *record)
 
 int fsd_store_remove(struct fsd_txn *txn, const struct fsd_record *record)
 {
-	struct pile pile = { 0 };
+	struct pile pile = {0};
 	int rc = remove_one(txn, record);
 
 	if (!rc && record->kind == FSD_DIR)
@@ -375,7 +375,7 @@ static MDB_val meta_key(void)
 {
 	static char key[] = "volume";
 
-	return (MDB_val){ .mv_size = sizeof(key) - 1, .mv_data = key };
+	return (MDB_val){.mv_size = sizeof(key) - 1, .mv_data = key};
 }
 
 int fsd_store_get_meta(struct fsd_txn *txn, struct fsd_meta *meta)
@@ -404,7 +404,7 @@ int fsd_store_get_meta(struct fsd_txn *txn, struct fsd_meta *meta)
 int fsd_store_put_meta(struct fsd_txn *txn, const struct fsd_meta *meta)
 {
 	uint8_t bytes[META_BYTES];
-	MDB_val key = meta_key(), val = { .mv_data = bytes };
+	MDB_val key = meta_key(), val = {.mv_data = bytes};
 	struct rxw_xdr x;
 
 	rxw_xdr_writer(&x, bytes, sizeof(bytes));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two byte streams of one call, as the handlers see them: a call of the library, or memory in tests. */
+/* The two byte streams of one call: of the library, or in the memory of a test. */
 #ifndef FILESERVER_STREAM_H
 #define FILESERVER_STREAM_H
 
@@ -12,12 +12,16 @@
 
 struct fsd_stream;
 
-/* As the functions of the same names in rxwire/call.h; every failure is negative, and then the call is lost. */
+/*
+ * As the functions of the same names in rxwire/call.h; every failure is negative, and then the call
+ * is lost.
+ */
 struct fsd_stream_ops {
 	ssize_t (*read)(struct fsd_stream *stream, void *data, size_t length);
 	ssize_t (*write)(struct fsd_stream *stream, const void *data, size_t length);
 	/* *count is the number of elements that iov has room for, then how many were used. */
-	ssize_t (*reserve)(struct fsd_stream *stream, size_t length, struct iovec *iov, unsigned *count);
+	ssize_t (*reserve)(struct fsd_stream *stream, size_t length, struct iovec *iov,
+			   unsigned *count);
 	int (*commit)(struct fsd_stream *stream, size_t length);
 };
 
@@ -25,7 +29,7 @@ struct fsd_stream {
 	const struct fsd_stream_ops *ops;
 	struct sockaddr_storage peer;  /* who calls */
 	struct sockaddr_storage local; /* the address that was asked; family 0 = not known */
-	rxw_call *call;                /* of the library's streams */
+	rxw_call *call;		       /* of the library's streams */
 };
 
 /* A stream over a call that a service handler was given. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume location service of one server with one volume; see the look-up rules of the protocol. */
+/* The volume location service of one server with one volume. */
 #include <ctype.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include "afs/opcodes.h"
 #include "fileserver/service.h"
 
-#define REQUEST_MAX 2048
-#define REPLY_MAX (16 + AFS_VL_ENTRY_U_BYTES)
-#define FIRST_INDEX 1
-#define ADDRESS_BY_INDEX 0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
-#define ADDRESS_GENERATION 1         /* the list of a server is made once */
+#define REQUEST_MAX	   2048
+#define REPLY_MAX	   (16 + AFS_VL_ENTRY_U_BYTES)
+#define FIRST_INDEX	   1
+#define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
+#define ADDRESS_GENERATION 1	       /* the list of a server is made once */
 
 /* One call: the request behind its operation number, and room for the reply. */
 struct vl_call {
@@ -159,7 +159,7 @@ static bool is_ours(const struct vl_call *call, uint32_t address)
 static int32_t get_addrs_u(struct vl_call *call)
 {
 	struct afs_vl_addr_query query;
-	struct afs_vl_addrs addrs = { .uuid = call->service->uuid, .unique = ADDRESS_GENERATION };
+	struct afs_vl_addrs addrs = {.uuid = call->service->uuid, .unique = ADDRESS_GENERATION};
 	bool found;
 
 	if (!afs_vl_addr_query_get(&call->in, &query))
@@ -216,7 +216,10 @@ static bool get_attributes(struct vl_call *call, bool *match)
 	return rxw_xdr_ok(&call->in);
 }
 
-/* A pattern that means our volume, or all? Expressions are for administrators, of whom there are none. */
+/*
+ * A pattern that means our volume, or all? Expressions are for administrators, of whom there are
+ * none.
+ */
 static int32_t match_pattern(const struct vl_call *call, const char *pattern, bool *match)
 {
 	const char *volume = fsd_volume_name(call->service->volume);
@@ -249,7 +252,8 @@ static void put_entry(struct vl_call *call, bool wide)
 static int32_t list_attributes(struct vl_call *call)
 {
 	char pattern[AFS_VL_NAME + 1];
-	bool match, linked = call->opcode == AFS_VL_LINKED_LIST || call->opcode == AFS_VL_LINKED_LIST_N;
+	bool match,
+		linked = call->opcode == AFS_VL_LINKED_LIST || call->opcode == AFS_VL_LINKED_LIST_N;
 	bool wide = call->opcode != AFS_VL_LIST_ATTRIBUTES && call->opcode != AFS_VL_LINKED_LIST;
 	uint32_t start = 0;
 
@@ -267,7 +271,8 @@ static int32_t list_attributes(struct vl_call *call)
 		match = match && start == 0;
 	}
 	rxw_xdr_put_u32(&call->out, match);
-	rxw_xdr_put_u32(&call->out, match); /* count of an array, or "an element follows" of a list */
+	rxw_xdr_put_u32(&call->out,
+			match); /* count of an array, or "an element follows" of a list */
 	if (match)
 		put_entry(call, wide);
 	if (match && linked)
@@ -352,7 +357,7 @@ static int32_t run(struct vl_call *call)
 
 int32_t fsd_vl_serve(struct fsd_service *service, struct fsd_stream *stream)
 {
-	struct vl_call call = { .service = service };
+	struct vl_call call = {.service = service};
 	uint8_t request[REQUEST_MAX], reply[REPLY_MAX];
 	ssize_t n = stream->ops->read(stream, request, sizeof(request));
 	int32_t code;

@@ -9,7 +9,7 @@
 #include "fileserver/log.h"
 #include "fileserver/volume_private.h"
 
-#define OPEN_TRIES 4
+#define OPEN_TRIES     4
 #define TREE_DEPTH_MAX 2048
 /* Kernels stamp files with a clock that ticks as seldom as every 10 ms. */
 #define TICK_NS 20000000ll
@@ -34,9 +34,10 @@ int fsd_volume_error(int rc)
 	}
 }
 
-void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique, const void *actor)
+void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
+			const void *actor)
 {
-	struct afs_fid fid = { volume->id, vnode, unique };
+	struct afs_fid fid = {volume->id, vnode, unique};
 
 	if (volume->on_change)
 		volume->on_change(volume->arg, &fid, actor);
@@ -58,7 +59,7 @@ int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_st
 
 		if (rc || age < 0 || age >= TICK_NS || tries == 3)
 			return rc;
-		struct timespec ts = { .tv_nsec = (long)(TICK_NS - age) };
+		struct timespec ts = {.tv_nsec = (long)(TICK_NS - age)};
 
 		nanosleep(&ts, NULL);
 	}
@@ -141,8 +142,8 @@ static void forget(struct fsd_volume *volume, const struct fsd_object *object, c
 }
 
 /*
- * The object does not look as it did when it got its data version: give it the next one. Looked at again inside the
- * transaction, so that versions follow the order in which the tree changed.
+ * The object does not look as it did when it got its data version: give it the next one. Looked at
+ * again inside the transaction, so that versions follow the order in which the tree changed.
  */
 static int refresh(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
@@ -194,8 +195,9 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 
 	memset(s, 0, sizeof(*s));
 	s->interface_version = 1;
-	s->type = r->kind == FSD_DIR ? AFS_TYPE_DIR :
-		  r->kind == FSD_SYMLINK ? AFS_TYPE_SYMLINK : AFS_TYPE_FILE;
+	s->type = r->kind == FSD_DIR	   ? AFS_TYPE_DIR
+		  : r->kind == FSD_SYMLINK ? AFS_TYPE_SYMLINK
+					   : AFS_TYPE_FILE;
 	s->links = st->links;
 	s->length = st->size;
 	s->data_version = r->version;
@@ -218,7 +220,10 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 	s->server_mtime = seconds(st->ctime_ns);
 }
 
-/* A directory: the length of its image is part of its status, so it must have been listed since its last change. */
+/*
+ * A directory: the length of its image is part of its status, so it must have been listed since its
+ * last change.
+ */
 static int get_directory(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
 	struct fsd_record *r = &object->record;
@@ -361,9 +366,12 @@ int fsd_volume_space(struct fsd_volume *volume, struct afs_volume_status *status
 static int start_anew(struct fsd_txn *txn, const struct fsd_volume_options *options,
 		      const struct fsd_stat *root, struct fsd_meta *meta)
 {
-	struct fsd_record record = { .vnode = AFS_ROOT_VNODE, .unique = AFS_ROOT_UNIQUE,
-				     .parent = AFS_ROOT_VNODE, .parent_unique = AFS_ROOT_UNIQUE,
-				     .kind = FSD_DIR, .version = 1 };
+	struct fsd_record record = {.vnode = AFS_ROOT_VNODE,
+				    .unique = AFS_ROOT_UNIQUE,
+				    .parent = AFS_ROOT_VNODE,
+				    .parent_unique = AFS_ROOT_UNIQUE,
+				    .kind = FSD_DIR,
+				    .version = 1};
 	uint32_t now = (uint32_t)time(NULL);
 	struct fsd_record old;
 	int rc;

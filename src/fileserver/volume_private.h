@@ -7,18 +7,18 @@
 
 #include "fileserver/volume.h"
 
-#define IMAGE_BUCKETS 256
+#define IMAGE_BUCKETS	  256
 #define IMAGE_CACHE_BYTES ((size_t)16 << 20)
-#define ACCESS_SLOTS 1024
+#define ACCESS_SLOTS	  1024
 
 /* A cached image. Immutable but for the links and counts, which the cache's lock covers. */
 struct image_entry {
-	struct fsd_image image;    /* first member */
+	struct fsd_image image;	   /* first member */
 	struct image_entry *chain; /* same bucket */
 	struct image_entry *newer, *older;
 	uint32_t vnode, unique;
 	uint64_t version;
-	unsigned refs;             /* borrowers; the cache itself holds one more */
+	unsigned refs; /* borrowers; the cache itself holds one more */
 };
 
 /* Images by directory, least recently used last. `lock` covers everything. */
@@ -60,9 +60,13 @@ void fsd_image_cache_start(struct image_cache *cache);
 void fsd_image_cache_stop(struct image_cache *cache);
 
 /* volume.c */
-void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique, const void *actor);
+void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
+			const void *actor);
 int fsd_volume_error(int layer_error);
-/* Wait until the time stamps of *st cannot hide a later change; refreshes *st from the path. 0 or -errno. */
+/*
+ * Wait until the time stamps of *st cannot hide a later change; refreshes *st from the path. 0 or
+ * -errno.
+ */
 int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_stat *st);
 
 #endif

@@ -14,11 +14,13 @@
 #include "fileserver/callbacks.h"
 #include "fileserver/log.h"
 
-#define BUCKETS 1024
+#define BUCKETS	  1024
 #define SWEEP_MAX 256
-#define MASK (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
-	      IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
-#define NAMES_MASK (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
+#define MASK                                                                              \
+	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
+	 IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
+#define NAMES_MASK \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
 
 /* A watched directory, in two hashes: by watch number and by vnode. */
 struct watched {
@@ -31,13 +33,13 @@ struct fsd_watch {
 	struct fsd_volume *volume;
 	struct fsd_clients *clients;
 	pthread_t thread;
-	int inotify;              /* -1: none */
+	int inotify; /* -1: none */
 	int stop_pipe[2];
 	unsigned max;
-	pthread_mutex_t lock;     /* covers the hashes, count and full */
+	pthread_mutex_t lock; /* covers the hashes, count and full */
 	struct watched *by_wd[BUCKETS], *by_vnode[BUCKETS];
 	size_t count;
-	bool full;                /* said so already */
+	bool full; /* said so already */
 };
 
 static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
@@ -104,15 +106,18 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 			remove_watched(watch, w);
 		w = wd < 0 ? NULL : calloc(1, sizeof(*w));
 		if (w) {
-			*w = (struct watched){ .wd = wd, .vnode = vnode, .unique = unique,
-				.wd_chain = watch->by_wd[(unsigned)wd % BUCKETS],
-				.vnode_chain = watch->by_vnode[vnode / 2 % BUCKETS] };
+			*w = (struct watched){.wd = wd,
+					      .vnode = vnode,
+					      .unique = unique,
+					      .wd_chain = watch->by_wd[(unsigned)wd % BUCKETS],
+					      .vnode_chain = watch->by_vnode[vnode / 2 % BUCKETS]};
 			watch->by_wd[(unsigned)wd % BUCKETS] = w;
 			watch->by_vnode[vnode / 2 % BUCKETS] = w;
 			watch->count++;
 		} else if (wd == -ENOSPC && !watch->full) {
 			watch->full = true;
-			fsd_log(RXW_LOG_WARNING, "no more inotify watches: changes in other directories are "
+			fsd_log(RXW_LOG_WARNING,
+				"no more inotify watches: changes in other directories are "
 				"seen later; raise fs.inotify.max_user_watches (sysctl)");
 		}
 	}
@@ -127,7 +132,10 @@ size_t fsd_watch_count(struct fsd_watch *watch)
 	return count;
 }
 
-/* Look at an object if somebody wants to know; what nobody holds a promise on is looked at when it is asked for. */
+/*
+ * Look at an object if somebody wants to know; what nobody holds a promise on is looked at when it
+ * is asked for.
+ */
 static void check_held(struct fsd_watch *watch, const struct afs_fid *fid)
 {
 	if (fsd_promise_held(watch->clients, fid))
@@ -136,7 +144,7 @@ static void check_held(struct fsd_watch *watch, const struct afs_fid *fid)
 
 static void handle_event(struct fsd_watch *watch, const struct inotify_event *event)
 {
-	struct afs_fid directory = { .volume = fsd_volume_id(watch->volume) }, child;
+	struct afs_fid directory = {.volume = fsd_volume_id(watch->volume)}, child;
 	struct watched *w;
 
 	if (event->mask & IN_Q_OVERFLOW) {
@@ -198,8 +206,8 @@ static void *watch_main(void *arg)
 
 	for (;;) {
 		struct pollfd fds[2] = {
-			{ .fd = watch->stop_pipe[0], .events = POLLIN },
-			{ .fd = watch->inotify, .events = POLLIN },
+			{.fd = watch->stop_pipe[0], .events = POLLIN},
+			{.fd = watch->inotify, .events = POLLIN},
 		};
 
 		if (poll(fds, 2, 1000) < 0 && errno != EINTR)
@@ -216,7 +224,8 @@ static void *watch_main(void *arg)
 	return NULL;
 }
 
-struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients, unsigned max)
+struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
+				  unsigned max)
 {
 	struct fsd_watch *watch = calloc(1, sizeof(*watch));
 
@@ -228,8 +237,10 @@ struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients 
 	pthread_mutex_init(&watch->lock, NULL);
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch->inotify < 0)
-		fsd_log(RXW_LOG_WARNING, "no inotify (%s): changes are seen later; raise "
-			"fs.inotify.max_user_instances (sysctl)", strerror(errno));
+		fsd_log(RXW_LOG_WARNING,
+			"no inotify (%s): changes are seen later; raise "
+			"fs.inotify.max_user_instances (sysctl)",
+			strerror(errno));
 	if (pipe2(watch->stop_pipe, O_CLOEXEC) == 0) {
 		if (pthread_create(&watch->thread, NULL, watch_main, watch) == 0)
 			return watch;

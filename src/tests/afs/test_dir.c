@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/dir.c: bytes of the worked example, large directories, consistency, images of strangers. */
+/* Tests of afs/dir.c: the worked example, large directories, images of strangers. */
 #include "tests/tools/testing.h"
 
 #include <stdio.h>
@@ -15,13 +15,20 @@ struct expect {
 
 /* Every byte that is not zero in the image of the example. */
 static const struct expect example[] = {
-	{ 0x0000, "000104d233ffff1f" }, { 0x00c4, "0012" }, { 0x0180, "0014" }, { 0x00dc, "0013" },
-	{ 0x00e4, "0010" }, { 0x00fc, "000d" }, { 0x0128, "000e" },
-	{ 0x01a0, "0100000000000001000000012e" }, { 0x01c0, "0100000000000001000000012e2e" },
-	{ 0x01e0, "01000000000000020000000268656c6c6f2e747874" },
-	{ 0x0200, "0100000000000004000000037369787465656e2d63686172732d6162" },
-	{ 0x0240, "0100000f0000000600000004663937" }, { 0x0260, "010000000000000300000005737562" },
-	{ 0x0280, "010000000000000800000006c3a9" },
+	{0x0000, "000104d233ffff1f"},
+	{0x00c4, "0012"},
+	{0x0180, "0014"},
+	{0x00dc, "0013"},
+	{0x00e4, "0010"},
+	{0x00fc, "000d"},
+	{0x0128, "000e"},
+	{0x01a0, "0100000000000001000000012e"},
+	{0x01c0, "0100000000000001000000012e2e"},
+	{0x01e0, "01000000000000020000000268656c6c6f2e747874"},
+	{0x0200, "0100000000000004000000037369787465656e2d63686172732d6162"},
+	{0x0240, "0100000f0000000600000004663937"},
+	{0x0260, "010000000000000300000005737562"},
+	{0x0280, "010000000000000800000006c3a9"},
 };
 
 static void add(struct afs_dir *dir, const char *name, uint32_t vnode, uint32_t unique)
@@ -31,7 +38,7 @@ static void add(struct afs_dir *dir, const char *name, uint32_t vnode, uint32_t 
 
 START_TEST(worked_example)
 {
-	uint8_t want[AFS_DIR_PAGE] = { 0 }, *image;
+	uint8_t want[AFS_DIR_PAGE] = {0}, *image;
 	struct afs_dir dir;
 	size_t length;
 
@@ -53,16 +60,27 @@ START_TEST(worked_example)
 	image = afs_dir_take(&dir, &length);
 	ck_assert_uint_eq(length, sizeof(want));
 	for (size_t i = 0; i < length; i++)
-		ck_assert_msg(image[i] == want[i], "byte %zu: %02x, not %02x", i, image[i], want[i]);
+		ck_assert_msg(image[i] == want[i], "byte %zu: %02x, not %02x", i, image[i],
+			      want[i]);
 	free(image);
 }
 END_TEST
 
 START_TEST(hashes)
 {
-	static const struct { const char *name; unsigned bucket; } list[] = {
-		{ ".", 46 }, { "..", 68 }, { "a", 97 }, { "sub", 30 }, { "hello.txt", 18 }, { "f97", 18 },
-		{ "sixteen-chars-ab", 34 }, { "\xc3\xa9", 112 }, { "\xff", 127 },
+	static const struct {
+		const char *name;
+		unsigned bucket;
+	} list[] = {
+		{".", 46},
+		{"..", 68},
+		{"a", 97},
+		{"sub", 30},
+		{"hello.txt", 18},
+		{"f97", 18},
+		{"sixteen-chars-ab", 34},
+		{"\xc3\xa9", 112},
+		{"\xff", 127},
 	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
@@ -104,7 +122,9 @@ static void check_consistent(const uint8_t *image, size_t length)
 
 			ck_assert_uint_lt(steps, 70000);
 			ck_assert_uint_eq(e[0], 1);
-			ck_assert_uint_eq(afs_dir_hash((const char *)e + 12, strlen((const char *)e + 12)), b);
+			ck_assert_uint_eq(
+				afs_dir_hash((const char *)e + 12, strlen((const char *)e + 12)),
+				b);
 			slot = (unsigned)e[2] << 8 | e[3];
 			chained++;
 		}

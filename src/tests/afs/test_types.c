@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/types.c and afs/status.c: words against recorded replies, both ways, and bad input. */
+/* Tests of afs/types.c and afs/status.c: recorded words, both ways, and bad input. */
 #include "tests/tools/testing.h"
 
 #include "afs/status.h"
 #include "afs/types.h"
 
 static const uint32_t uuid_words[11] = {
-	0x00093a3a, 0x0000fc49, 0x00001b00, 0xffffffbb, 0xffffffda, 0x00000001, 0x00000000, 0x0000004d,
-	0x0000000a, 0xffffffaa, 0x00000077,
+	0x00093a3a, 0x0000fc49, 0x00001b00, 0xffffffbb, 0xffffffda, 0x00000001,
+	0x00000000, 0x0000004d, 0x0000000a, 0xffffffaa, 0x00000077,
 };
 
 /* The status of a volume's root, as a server of another make sent it. */
 static const uint32_t root_words[21] = {
-	1, 2, 3, 0x800, 6, 0x7ffe, 0, 0x7f, 0x7f, 0x1ed, 1, 1, 1, 0x6b0102c7, 0x6b0102c7, 0, 0, 0, 0, 0, 0,
+	1, 2, 3,	  0x800,      6, 0x7ffe, 0, 0x7f, 0x7f, 0x1ed, 1,
+	1, 1, 0x6b0102c7, 0x6b0102c7, 0, 0,	 0, 0,	  0,	0,
 };
 
 static size_t to_bytes(const uint32_t *words, size_t count, uint8_t *bytes)
@@ -54,8 +55,12 @@ END_TEST
 START_TEST(uuid_text_refused)
 {
 	static const char *const bad[] = {
-		"", "00093a3a", "00093a3a-fc49-1b00-bbda-01004d0aaa7", "00093a3a-fc49-1b00-bbda-01004d0aaa777",
-		"00093a3a-fc49-1b00-bbda-01004d0aaa7g", "00093a3a+fc49-1b00-bbda-01004d0aaa77",
+		"",
+		"00093a3a",
+		"00093a3a-fc49-1b00-bbda-01004d0aaa7",
+		"00093a3a-fc49-1b00-bbda-01004d0aaa777",
+		"00093a3a-fc49-1b00-bbda-01004d0aaa7g",
+		"00093a3a+fc49-1b00-bbda-01004d0aaa77",
 	};
 	struct afs_uuid uuid;
 
@@ -88,8 +93,12 @@ END_TEST
 
 START_TEST(status_long_numbers)
 {
-	struct afs_status s = { .interface_version = 1, .type = 1, .length = 0x123456789aull,
-				.data_version = 0xfedcba9876543210ull, .lock_count = -1 }, t;
+	struct afs_status s = {.interface_version = 1,
+			       .type = 1,
+			       .length = 0x123456789aull,
+			       .data_version = 0xfedcba9876543210ull,
+			       .lock_count = -1},
+			  t;
 	uint8_t bytes[AFS_STATUS_BYTES];
 	struct rxw_xdr x;
 
@@ -125,7 +134,7 @@ END_TEST
 
 START_TEST(truncated_input_fails)
 {
-	uint8_t bytes[AFS_INTERFACES_BYTES] = { 0 };
+	uint8_t bytes[AFS_INTERFACES_BYTES] = {0};
 	struct afs_status s;
 	struct afs_uuid u;
 	struct afs_interfaces i;
@@ -147,7 +156,7 @@ END_TEST
 
 START_TEST(counts_are_bounded)
 {
-	uint8_t bytes[4 + 51 * AFS_FID_BYTES] = { 0, 0, 0, 51 };
+	uint8_t bytes[4 + 51 * AFS_FID_BYTES] = {0, 0, 0, 51};
 	struct afs_fid fids[AFS_BULK_MAX];
 	struct afs_callback cbs[AFS_BULK_MAX];
 	struct afs_interfaces i;
@@ -176,7 +185,7 @@ END_TEST
 
 START_TEST(capabilities_keep_the_first_word)
 {
-	static const uint8_t none[4] = { 0 }, two[12] = { 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 9 };
+	static const uint8_t none[4] = {0}, two[12] = {0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 9};
 	uint32_t word = 5;
 	struct rxw_xdr x;
 
@@ -193,9 +202,9 @@ END_TEST
 START_TEST(volume_status_both_ways)
 {
 	/* as recorded: 12 words, "root.cell", two empty strings */
-	static const uint32_t head[12] = { 0x20000001, 0x20000001, 1, 1, 1, 0, 1, 0, 0, 0x1d5d, 0x0465a5ab,
-					   0x05b13bd0 };
-	uint8_t want[72] = { 0 }, got[AFS_VOLUME_STATUS_MAX];
+	static const uint32_t head[12] = {0x20000001, 0x20000001, 1,	      1,	 1, 0, 1, 0,
+					  0,	      0x1d5d,	  0x0465a5ab, 0x05b13bd0};
+	uint8_t want[72] = {0}, got[AFS_VOLUME_STATUS_MAX];
 	struct afs_volume_status s;
 	struct rxw_xdr x;
 

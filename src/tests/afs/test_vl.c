@@ -7,29 +7,34 @@
 static uint32_t word(const uint8_t *bytes, unsigned i)
 {
 	bytes += 4 * i;
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+	       bytes[3];
 }
 
 static const struct afs_vl_entry entry = {
 	.name = "root.cell",
 	.sites = 1,
-	.site = { { .uuid = { 0x00093a3a, 0xfc49, 0x1b00, 0xbb, 0xda, { 1, 0, 0x4d, 10, 0xaa, 0x77 } },
-		    .unique = 1, .address = 0x0a4d0001, .flags = AFS_VL_SITE_RW } },
-	.id = { 0x20000001 },
+	.site = {{.uuid = {0x00093a3a, 0xfc49, 0x1b00, 0xbb, 0xda, {1, 0, 0x4d, 10, 0xaa, 0x77}},
+		  .unique = 1,
+		  .address = 0x0a4d0001,
+		  .flags = AFS_VL_SITE_RW}},
+	.id = {0x20000001},
 	.flags = AFS_VL_RW_EXISTS,
 };
 
 /* Words that are not zero, by place; everything else must be. */
-static void check_words(const uint8_t *bytes, unsigned words, const unsigned (*list)[2], size_t count)
+static void check_words(const uint8_t *bytes, unsigned words, const unsigned (*list)[2],
+			size_t count)
 {
 	size_t next = 0;
 
 	for (unsigned i = 0; i < words; i++) {
-		uint32_t want = i < 9 ? (uint32_t)"root.cell"[i] : 0;
+		uint32_t want = i < 9 ? (uint32_t) "root.cell"[i] : 0;
 
 		if (next < count && list[next][0] == i)
 			want = list[next++][1];
-		ck_assert_msg(word(bytes, i) == want, "word %u is %08x, not %08x", i, word(bytes, i), want);
+		ck_assert_msg(word(bytes, i) == want, "word %u is %08x, not %08x", i,
+			      word(bytes, i), want);
 	}
 	ck_assert_uint_eq(next, count);
 }
@@ -37,9 +42,10 @@ static void check_words(const uint8_t *bytes, unsigned words, const unsigned (*l
 START_TEST(u_form)
 {
 	static const unsigned list[][2] = {
-		{ 65, 1 }, { 66, 0x00093a3a }, { 67, 0xfc49 }, { 68, 0x1b00 }, { 69, 0xffffffbb },
-		{ 70, 0xffffffda }, { 71, 1 }, { 73, 0x4d }, { 74, 10 }, { 75, 0xffffffaa }, { 76, 0x77 },
-		{ 209, 1 }, { 235, 0x14 }, { 248, 0x20000001 }, { 252, 0x1000 },
+		{65, 1},	  {66, 0x00093a3a},  {67, 0xfc49},  {68, 0x1b00},
+		{69, 0xffffffbb}, {70, 0xffffffda},  {71, 1},	    {73, 0x4d},
+		{74, 10},	  {75, 0xffffffaa},  {76, 0x77},    {209, 1},
+		{235, 0x14},	  {248, 0x20000001}, {252, 0x1000},
 	};
 	uint8_t bytes[AFS_VL_ENTRY_U_BYTES];
 	struct afs_vl_entry again;
@@ -60,8 +66,8 @@ END_TEST
 
 START_TEST(n_form)
 {
-	static const unsigned list[][2] = { { 65, 1 }, { 66, 0x0a4d0001 }, { 92, 4 }, { 105, 0x20000001 },
-					    { 109, 0x1000 } };
+	static const unsigned list[][2] = {
+		{65, 1}, {66, 0x0a4d0001}, {92, 4}, {105, 0x20000001}, {109, 0x1000}};
 	uint8_t bytes[AFS_VL_ENTRY_N_BYTES];
 	struct afs_vl_entry again;
 	struct rxw_xdr x;
@@ -78,8 +84,8 @@ END_TEST
 
 START_TEST(o_form)
 {
-	static const unsigned list[][2] = { { 66, 1 }, { 67, 0x0a4d0001 }, { 83, 4 }, { 91, 0x20000001 },
-					    { 95, 0x1000 } };
+	static const unsigned list[][2] = {
+		{66, 1}, {67, 0x0a4d0001}, {83, 4}, {91, 0x20000001}, {95, 0x1000}};
 	uint8_t bytes[AFS_VL_ENTRY_O_BYTES];
 	struct afs_vl_entry again;
 	struct rxw_xdr x;
@@ -124,10 +130,12 @@ END_TEST
 
 START_TEST(addresses)
 {
-	struct afs_vl_addrs addrs = { .unique = 1, .count = 3,
-				      .address = { 0x0a4d0001, 0x0a4d0002, 0x0a4d0003 } }, again;
-	struct afs_vl_addr_query query = { .mask = AFS_VL_BY_UUID, .index = 9 }, query2;
-	uint8_t bytes[4 * 600] = { 0 };
+	struct afs_vl_addrs addrs = {.unique = 1,
+				     .count = 3,
+				     .address = {0x0a4d0001, 0x0a4d0002, 0x0a4d0003}},
+			    again;
+	struct afs_vl_addr_query query = {.mask = AFS_VL_BY_UUID, .index = 9}, query2;
+	uint8_t bytes[4 * 600] = {0};
 	struct rxw_xdr x;
 
 	rxw_xdr_writer(&x, bytes, sizeof(bytes));

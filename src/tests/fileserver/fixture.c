@@ -76,7 +76,7 @@ void tree_link(const char *root, const char *path, const char *text)
 
 void tree_tick(void)
 {
-	struct timespec ts = { .tv_nsec = 25000000 };
+	struct timespec ts = {.tv_nsec = 25000000};
 
 	nanosleep(&ts, NULL);
 }
@@ -102,10 +102,14 @@ static void note_change(void *arg, const struct afs_fid *fid, const void *actor)
 
 static void start(struct world *world, bool all_files, unsigned flags)
 {
-	struct fsd_volume_options options = { .name = "data", .root = world->root, .new_id = 0x20000001,
-					      .all_files = all_files, .on_change = note_change, .arg = world };
-	struct fsd_clients_options clients = { .volume = 0x20000001, .hosts_max = 100,
-					       .promises_max = 1000 };
+	struct fsd_volume_options options = {.name = "data",
+					     .root = world->root,
+					     .new_id = 0x20000001,
+					     .all_files = all_files,
+					     .on_change = note_change,
+					     .arg = world};
+	struct fsd_clients_options clients = {
+		.volume = 0x20000001, .hosts_max = 100, .promises_max = 1000};
 	char path[4200];
 
 	memset(&world->service, 0, sizeof(world->service));
@@ -154,7 +158,7 @@ void world_close(struct world *world)
 struct afs_fid world_fid(struct world *world, const char *path)
 {
 	struct fsd_volume *volume = world->service.volume;
-	struct afs_fid fid = { fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE };
+	struct afs_fid fid = {fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	char *copy = strdup(path), *save = NULL;
 
 	for (char *name = strtok_r(copy, "/", &save); name && fid.vnode;
@@ -283,7 +287,10 @@ void memory_stream_free(struct memory_stream *m)
 
 /* -- the slow disk -- */
 
-/* The pattern repeats after a prime, so that no shift by a power of two looks right; copying it is cheap. */
+/*
+ * The pattern repeats after a prime, so that no shift by a power of two looks right; copying it is
+ * cheap.
+ */
 #define PERIOD 65521
 
 static uint8_t pattern[PERIOD];
@@ -349,12 +356,12 @@ static ssize_t slow_fill(const struct iovec *iov, int count, uint64_t offset, ui
 	return total;
 }
 
-static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int count, uint64_t offset,
-			   unsigned flags)
+static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int count,
+			   uint64_t offset, unsigned flags)
 {
 	struct slow_layer *slow = (struct slow_layer *)file->layer;
 	uint64_t end = slow->real_size ? slow->real_size : slow->size;
-	struct timespec ts = { .tv_nsec = (long)slow->read_ms * 1000000 };
+	struct timespec ts = {.tv_nsec = (long)slow->read_ms * 1000000};
 	ssize_t n;
 
 	if (flags & FSD_READ_CACHED) {
@@ -375,8 +382,8 @@ static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int c
 		slow->most_running = slow->running;
 	pthread_mutex_unlock(&slow->lock);
 	nanosleep(&ts, NULL);
-	n = slow->fail && offset >= slow->fail_from ? -slow->fail :
-	    slow_fill(iov, count, offset, end);
+	n = slow->fail && offset >= slow->fail_from ? -slow->fail
+						    : slow_fill(iov, count, offset, end);
 	pthread_mutex_lock(&slow->lock);
 	slow->last_end = monotonic_ns();
 	if (--slow->running == 0)
@@ -387,7 +394,7 @@ static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int c
 
 static int slow_stat_path(struct fsd_layer *layer, const char *path, struct fsd_stat *st)
 {
-	struct fsd_file file = { .layer = layer };
+	struct fsd_file file = {.layer = layer};
 
 	if (*path)
 		return slow_stat_file(&file, st);
@@ -410,7 +417,7 @@ static int slow_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, 
 static int slow_space(struct fsd_layer *layer, struct fsd_space *space)
 {
 	(void)layer;
-	*space = (struct fsd_space){ 1 << 20, 1 << 19, 1 << 19 };
+	*space = (struct fsd_space){1 << 20, 1 << 19, 1 << 19};
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the fileserver share: trees, volumes, streams in memory, a file layer with a slow disk. */
+/* What the tests of the fileserver share: trees, volumes, streams, a slow disk. */
 #ifndef RXW_TESTS_FILESERVER_FIXTURE_H
 #define RXW_TESTS_FILESERVER_FIXTURE_H
 
@@ -51,9 +51,9 @@ struct memory_stream {
 	size_t request_length, request_at;
 	uint8_t *reply;
 	size_t reply_length, reply_capacity;
-	bool discard;            /* count the reply, do not keep it */
-	size_t fail_at;          /* writes fail beyond so many bytes; 0 = never */
-	uint8_t *offer;          /* reserved, not yet committed */
+	bool discard;	/* count the reply, do not keep it */
+	size_t fail_at; /* writes fail beyond so many bytes; 0 = never */
+	uint8_t *offer; /* reserved, not yet committed */
 	size_t offered;
 	/* called before `length` bytes go to the reply */
 	void (*on_write)(void *arg, size_t total, size_t length);
@@ -68,19 +68,19 @@ void memory_stream_peer(struct memory_stream *m, uint16_t port);
 
 struct slow_layer {
 	struct fsd_layer base;
-	uint64_t size;           /* of the file */
-	uint64_t real_size;      /* where it ends when it is read; 0 = at `size` */
-	unsigned read_ms;        /* what each read takes */
-	uint64_t cached_below;   /* bytes before this offset are in the cache */
-	pthread_mutex_t lock;    /* covers the rest */
+	uint64_t size;	       /* of the file */
+	uint64_t real_size;    /* where it ends when it is read; 0 = at `size` */
+	unsigned read_ms;      /* what each read takes */
+	uint64_t cached_below; /* bytes before this offset are in the cache */
+	pthread_mutex_t lock;  /* covers the rest */
 	unsigned reads, running, most_running;
-	uint64_t busy_ns;        /* time in which at least one read was running */
+	uint64_t busy_ns; /* time in which at least one read was running */
 	uint64_t busy_since;
-	uint64_t last_end;       /* of a read */
-	uint64_t started[4096];  /* monotonic ns of each start */
+	uint64_t last_end;	/* of a read */
+	uint64_t started[4096]; /* monotonic ns of each start */
 	uint64_t offset[4096];
-	int64_t mtime_ns;        /* changes when the test says so */
-	int fail;                /* errno for reads beyond fail_from */
+	int64_t mtime_ns; /* changes when the test says so */
+	int fail;	  /* errno for reads beyond fail_from */
 	uint64_t fail_from;
 };
 struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/clients.c and promises.c: who gets promises, for how long, and who is told of a change. */
+/* Tests of fileserver/clients.c and promises.c: who gets promises, and who is told. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -20,8 +20,8 @@ static void wake(void *arg)
 
 static void setup(size_t hosts, size_t promises)
 {
-	struct fsd_clients_options options = { .volume = VOLUME, .hosts_max = hosts,
-					       .promises_max = promises, .wake = wake };
+	struct fsd_clients_options options = {
+		.volume = VOLUME, .hosts_max = hosts, .promises_max = promises, .wake = wake};
 
 	clients = fsd_clients_create(&options);
 	ck_assert_ptr_nonnull(clients);
@@ -30,7 +30,7 @@ static void setup(size_t hosts, size_t promises)
 
 static struct sockaddr_storage peer(unsigned n)
 {
-	struct sockaddr_storage sa = { 0 };
+	struct sockaddr_storage sa = {0};
 	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
 
 	in->sin_family = AF_INET;
@@ -50,10 +50,12 @@ static struct fsd_caller enter(unsigned n, uint32_t opcode, uint64_t now)
 
 static struct afs_fid fid(uint32_t vnode)
 {
-	return (struct afs_fid){ VOLUME, vnode, vnode + 1 };
+	return (struct afs_fid){VOLUME, vnode, vnode + 1};
 }
 
-/* Do all work there is; every client answers, with this capability word. Returns how many pieces. */
+/*
+ * Do all work there is; every client answers, with this capability word. Returns how many pieces.
+ */
 static unsigned answer_all(uint32_t caps, uint64_t now)
 {
 	struct fsd_work work;
@@ -165,8 +167,12 @@ START_TEST(durations)
 	for (unsigned n = 1; n <= 80; n++)
 		bring_up(n, 1000);
 	for (unsigned n = 1; n <= 80; n++) {
-		uint32_t s = give(n, 2, 1000), least = n <= 8 ? 14400 : n <= 16 ? 3600 : n <= 24 ? 1800 :
-						       n <= 40 ? 900 : n <= 64 ? 600 : 420;
+		uint32_t s = give(n, 2, 1000), least = n <= 8	 ? 14400
+						       : n <= 16 ? 3600
+						       : n <= 24 ? 1800
+						       : n <= 40 ? 900
+						       : n <= 64 ? 600
+								 : 420;
 
 		ck_assert_uint_ge(s, least);
 		ck_assert_uint_lt(s, least + 128);
@@ -373,7 +379,7 @@ END_TEST
 START_TEST(sweep_sees_all_and_expires)
 {
 	struct afs_fid fids[16];
-	bool seen[200] = { 0 };
+	bool seen[200] = {0};
 	struct fsd_clients_stats stats;
 	size_t cursor = 0;
 
@@ -397,7 +403,9 @@ START_TEST(sweep_sees_all_and_expires)
 }
 END_TEST
 
-/* Random use, with the counters and every list compared at the end by taking everything away again. */
+/*
+ * Random use, with the counters and every list compared at the end by taking everything away again.
+ */
 START_TEST(random_use)
 {
 	uint64_t state = 0x853c49e6748fea9bull;
@@ -424,7 +432,8 @@ START_TEST(random_use)
 			break;
 		case 3:
 			if (fsd_work_take(clients, &work))
-				fsd_work_done(clients, &work, (state >> 44) % 10 != 0, 1, 1000 + (uint64_t)i / 10);
+				fsd_work_done(clients, &work, (state >> 44) % 10 != 0, 1,
+					      1000 + (uint64_t)i / 10);
 			break;
 		default:
 			fsd_promise_give(clients, &caller, &f, state & 2, 1000 + (uint64_t)i / 10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the file service, call by call, on streams in memory: words of replies, order of checks, refusals. */
+/* Tests of the file service, call by call, on streams in memory. */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static int32_t serve(void)
 
 static struct afs_fid root_fid(void)
 {
-	return (struct afs_fid){ fsd_volume_id(world.service.volume), 1, 1 };
+	return (struct afs_fid){fsd_volume_id(world.service.volume), 1, 1};
 }
 
 /* From now on this caller may have promises. */
@@ -78,8 +78,8 @@ static void bring_up(uint16_t port)
 
 START_TEST(no_opcode_and_unknown_ones)
 {
-	static const uint32_t unknown[] = { 0, 1, 129, 143, 144, 145, 152, 165, 219, 65535, 65543, 65551,
-					    65562, 0xffffffff };
+	static const uint32_t unknown[] = {0,	1,   129,   143,   144,	  145,	 152,
+					   165, 219, 65535, 65543, 65551, 65562, 0xffffffff};
 
 	setup();
 	rxw_xdr_writer(&rq, request, sizeof(request));
@@ -100,19 +100,22 @@ END_TEST
 /* Every call that has arguments refuses an empty and a cut request, and answers nothing to it. */
 START_TEST(cut_arguments)
 {
-	static const struct { uint32_t opcode; unsigned bytes; } calls[] = {
-		{ 130, 20 }, { 131, 12 }, { 132, 12 }, { 133, 48 }, { 134, 16 }, { 135, 36 }, { 136, 20 },
-		{ 137, 44 }, { 138, 40 }, { 139, 52 }, { 140, 32 }, { 141, 44 }, { 142, 20 }, { 147, 8 },
-		{ 148, 8 }, { 149, 4 }, { 150, 28 }, { 154, 8 }, { 155, 16 }, { 156, 16 }, { 157, 12 },
-		{ 158, 12 }, { 160, 8 }, { 164, 16 }, { 65536, 16 }, { 65537, 28 }, { 65538, 60 },
-		{ 65542, 4 },
+	static const struct {
+		uint32_t opcode;
+		unsigned bytes;
+	} calls[] = {
+		{130, 20}, {131, 12}, {132, 12}, {133, 48},   {134, 16},   {135, 36},	{136, 20},
+		{137, 44}, {138, 40}, {139, 52}, {140, 32},   {141, 44},   {142, 20},	{147, 8},
+		{148, 8},  {149, 4},  {150, 28}, {154, 8},    {155, 16},   {156, 16},	{157, 12},
+		{158, 12}, {160, 8},  {164, 16}, {65536, 16}, {65537, 28}, {65538, 60}, {65542, 4},
 	};
 
 	setup();
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		for (unsigned n = 0; n < calls[i].bytes; n += 4) {
 			begin(calls[i].opcode);
-			for (unsigned j = 0; j < n; j += 4) /* ones: counts and lengths of one, FIDs of 1.1.1 */
+			for (unsigned j = 0; j < n;
+			     j += 4) /* ones: counts and lengths of one, FIDs of 1.1.1 */
 				rxw_xdr_put_u32(&rq, 1);
 			ck_assert_msg(serve() == RXW_RPC_SS_UNMARSHAL, "opcode %u with %u bytes",
 				      calls[i].opcode, n);
@@ -164,7 +167,8 @@ START_TEST(fetch_status)
 	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert_uint_eq(m.reply_length, 30 * 4);
-	ck_assert(afs_status_get(&rp, &s) && afs_callback_get(&rp, &cb) && afs_volsync_get(&rp, &sync));
+	ck_assert(afs_status_get(&rp, &s) && afs_callback_get(&rp, &cb) &&
+		  afs_volsync_get(&rp, &sync));
 	ck_assert(afs_status_valid(&s));
 	ck_assert_uint_eq(s.length, 13);
 	ck_assert_uint_eq(s.residency, 1);
@@ -190,20 +194,24 @@ END_TEST
 
 START_TEST(codes_fit_the_client)
 {
-	struct afs_fid fid, zero = { 0, 1, 1 }, elsewhere = { 9, 1, 1 };
+	struct afs_fid fid, zero = {0, 1, 1}, elsewhere = {9, 1, 1};
 
 	setup();
 	fid = world_fid(&world, "secret");
 	/* one who never made a modern call gets raw numbers */
 	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
 	ck_assert_int_eq(serve_from(1111), EACCES);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &zero), serve_from(1111)), EINVAL);
+	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &zero), serve_from(1111)),
+			 EINVAL);
 	begin(AFS_FS_GET_CAPABILITIES);
 	ck_assert_int_eq(serve_from(2222), 0);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid), serve_from(2222)), 49733388);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &zero), serve_from(2222)), 49733397);
+	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid), serve_from(2222)),
+			 49733388);
+	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &zero), serve_from(2222)),
+			 49733397);
 	/* volume codes are never translated */
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &elsewhere), serve_from(2222)), 103);
+	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &elsewhere), serve_from(2222)),
+			 103);
 	fid.unique = 77777;
 	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid), serve_from(2222)), 102);
 	teardown();
@@ -235,7 +243,7 @@ START_TEST(inline_bulk_status)
 	setup();
 	bring_up(7001);
 	fids[0] = world_fid(&world, "hello.txt");
-	fids[1] = (struct afs_fid){ fids[0].volume, 4444, 1 };
+	fids[1] = (struct afs_fid){fids[0].volume, 4444, 1};
 	fids[2] = world_fid(&world, "secret");
 	afs_fids_put(begin(AFS_FS_INLINE_BULK_STATUS), fids, 3);
 	ck_assert_int_eq(serve(), 0);
@@ -259,7 +267,8 @@ START_TEST(inline_bulk_status)
 	/* the older call fails as a whole */
 	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_BULK_STATUS), fids, 2), serve()), 102);
 	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_BULK_STATUS), fids, 1), serve()), 0);
-	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_INLINE_BULK_STATUS), fids, 0), serve()), 49733397);
+	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_INLINE_BULK_STATUS), fids, 0), serve()),
+			 49733397);
 
 	struct afs_fid fifty[50];
 
@@ -289,9 +298,11 @@ static int32_t fetch32(struct afs_fid fid, uint32_t offset, uint32_t length)
 
 START_TEST(fetch_pieces)
 {
-	static const struct { uint64_t offset, length, want; } cases[] = {
-		{ 0, 131072, 13 }, { 0, 5, 5 }, { 7, 3, 3 }, { 12, 100, 1 }, { 13, 100, 0 },
-		{ 1ull << 40, 100, 0 }, { 0, 0, 0 }, { 0, INT64_MAX, 13 },
+	static const struct {
+		uint64_t offset, length, want;
+	} cases[] = {
+		{0, 131072, 13},      {0, 5, 5}, {7, 3, 3},	     {12, 100, 1}, {13, 100, 0},
+		{1ull << 40, 100, 0}, {0, 0, 0}, {0, INT64_MAX, 13},
 	};
 	struct afs_fid fid;
 	struct afs_status s;
@@ -307,7 +318,7 @@ START_TEST(fetch_pieces)
 		/* no padding between data and status */
 		ck_assert_uint_eq(m.reply_length, 8 + n + 30 * 4);
 		if (n)
-			ck_assert_mem_eq(m.reply + 8, "hello, world\n" + cases[i].offset, n);
+			ck_assert_mem_eq(m.reply + 8, &"hello, world\n"[cases[i].offset], n);
 		rxw_xdr_reader(&rp, m.reply + 8 + n, 30 * 4);
 		ck_assert(afs_status_get(&rp, &s) && afs_status_valid(&s));
 	}
@@ -390,16 +401,19 @@ END_TEST
 START_TEST(writes_are_refused)
 {
 	struct afs_fid fid, other;
-	struct { uint32_t opcode; const char *shape; } calls[] = {
-		{ AFS_FS_STORE_STATUS, "q" }, { AFS_FS_REMOVE_FILE, "n" }, { AFS_FS_CREATE_FILE, "nq" },
-		{ AFS_FS_RENAME, "nfn" }, { AFS_FS_SYMLINK, "nnq" }, { AFS_FS_LINK, "nf" },
-		{ AFS_FS_MAKE_DIR, "nq" }, { AFS_FS_REMOVE_DIR, "n" }, { AFS_FS_OLD_STORE_ACL, "n" },
-		{ AFS_FS_STORE_ACL, "n" },
+	struct {
+		uint32_t opcode;
+		const char *shape;
+	} calls[] = {
+		{AFS_FS_STORE_STATUS, "q"}, {AFS_FS_REMOVE_FILE, "n"}, {AFS_FS_CREATE_FILE, "nq"},
+		{AFS_FS_RENAME, "nfn"},	    {AFS_FS_SYMLINK, "nnq"},   {AFS_FS_LINK, "nf"},
+		{AFS_FS_MAKE_DIR, "nq"},    {AFS_FS_REMOVE_DIR, "n"},  {AFS_FS_OLD_STORE_ACL, "n"},
+		{AFS_FS_STORE_ACL, "n"},
 	};
 
 	setup();
 	fid = root_fid();
-	other = (struct afs_fid){ 5, 1, 1 };
+	other = (struct afs_fid){5, 1, 1};
 	begin(AFS_FS_GET_CAPABILITIES);
 	ck_assert_int_eq(serve(), 0);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -478,7 +492,7 @@ START_TEST(small_calls)
 	ck_assert_uint_eq(rxw_xdr_left(&rp), 27 * 4);
 
 	for (uint32_t type = 0; type < 4; type++) {
-		static const int32_t want[] = { 0, 49733405, 49733397, 49733397 };
+		static const int32_t want[] = {0, 49733405, 49733397, 49733397};
 
 		afs_fid_put(begin(AFS_FS_SET_LOCK), &fid);
 		rxw_xdr_put_u32(&rq, type);
@@ -550,9 +564,10 @@ END_TEST
 /* Requests of random words after every known operation number: answered or refused, never worse. */
 START_TEST(random_arguments)
 {
-	static const uint32_t opcodes[] = { 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 146,
-					    147, 148, 149, 150, 153, 154, 155, 156, 157, 158, 159, 160, 161,
-					    162, 163, 164, 220, 65536, 65537, 65538, 65539, 65540, 65541, 65542 };
+	static const uint32_t opcodes[] = {
+		130, 131, 132, 133, 134, 135,	136,   137,   138,   139,   140,   141,	 142,
+		146, 147, 148, 149, 150, 153,	154,   155,   156,   157,   158,   159,	 160,
+		161, 162, 163, 164, 220, 65536, 65537, 65538, 65539, 65540, 65541, 65542};
 	uint64_t state = 0x2545f4914f6cdd1dull;
 
 	setup();
@@ -564,8 +579,9 @@ START_TEST(random_arguments)
 		begin(opcodes[(state >> 8) % (sizeof(opcodes) / sizeof(opcodes[0]))]);
 		for (unsigned j = 0; j < words; j++) {
 			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-			rxw_xdr_put_u32(&rq, state & 3 ? (uint32_t)(state >> 40) % 60 :
-					j == 0 ? root_fid().volume : (uint32_t)state);
+			rxw_xdr_put_u32(&rq, state & 3 ? (uint32_t)(state >> 40) % 60
+					     : j == 0  ? root_fid().volume
+						       : (uint32_t)state);
 		}
 		serve_from((uint16_t)(1000 + i % 50));
 	}
@@ -574,6 +590,7 @@ START_TEST(random_arguments)
 END_TEST
 
 TEST_MAIN("file service", no_opcode_and_unknown_ones, cut_arguments, bad_strings_and_counts,
-	  fetch_status, codes_fit_the_client, no_promise_for_what_failed, inline_bulk_status, fetch_pieces,
-	  fetch_beyond_four_gigabytes, fetch_directories_and_links, closed_directory_is_not_listed,
-	  writes_are_refused, small_calls, promises_given_up, lost_reply, random_arguments)
+	  fetch_status, codes_fit_the_client, no_promise_for_what_failed, inline_bulk_status,
+	  fetch_pieces, fetch_beyond_four_gigabytes, fetch_directories_and_links,
+	  closed_directory_is_not_listed, writes_are_refused, small_calls, promises_given_up,
+	  lost_reply, random_arguments)

@@ -34,7 +34,7 @@ static void teardown(void)
 
 static ssize_t read_all(const char *path, char *text, size_t size)
 {
-	struct iovec iov = { text, size };
+	struct iovec iov = {text, size};
 	struct fsd_file *file;
 	int rc = layer->ops->open(layer, path, &file);
 
@@ -46,7 +46,7 @@ static ssize_t read_all(const char *path, char *text, size_t size)
 	return n;
 }
 
-static const unsigned ways[] = { 0, FSD_LAYER_WALK };
+static const unsigned ways[] = {0, FSD_LAYER_WALK};
 
 START_TEST(reads_what_is_there)
 {
@@ -92,8 +92,8 @@ END_TEST
 
 START_TEST(dots_do_not_lead_out)
 {
-	static const char *const bad[] = { "../etc/passwd", "sub/../../etc/passwd", "..", "/etc/passwd",
-					   "sub//../..//etc/passwd" };
+	static const char *const bad[] = {"../etc/passwd", "sub/../../etc/passwd", "..",
+					  "/etc/passwd", "sub//../..//etc/passwd"};
 	struct fsd_stat st;
 	char text[64];
 
@@ -124,8 +124,8 @@ static int count_name(void *arg, const char *name, size_t length, enum fsd_kind 
 
 START_TEST(only_files_are_opened)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	struct names names = { 0 };
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	struct names names = {0};
 	struct fsd_file *file;
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
@@ -148,7 +148,10 @@ START_TEST(only_files_are_opened)
 }
 END_TEST
 
-/* Someone swaps a directory for a link to another place, over and over: never may the other place be read. */
+/*
+ * Someone swaps a directory for a link to another place, over and over: never may the other place
+ * be read.
+ */
 struct swapper {
 	pthread_t thread;
 	_Atomic int stop;
@@ -172,7 +175,7 @@ static void *swap(void *arg)
 
 START_TEST(races_do_not_lead_out)
 {
-	struct swapper s = { .stop = 0 };
+	struct swapper s = {.stop = 0};
 	unsigned seen = 0, refused = 0;
 	char text[16];
 
@@ -200,7 +203,10 @@ START_TEST(races_do_not_lead_out)
 }
 END_TEST
 
-/* A file system mounted inside the tree is no part of it. In name spaces of its own, where that is allowed. */
+/*
+ * A file system mounted inside the tree is no part of it. In name spaces of its own, where that is
+ * allowed.
+ */
 static bool become_root_inside(void)
 {
 	char map[64];
@@ -219,7 +225,7 @@ static bool become_root_inside(void)
 
 static int in_namespace(unsigned flags)
 {
-	struct names names = { 0 };
+	struct names names = {0};
 	struct fsd_stat st;
 
 	if (unshare(CLONE_NEWNS) < 0 && !become_root_inside())
@@ -262,7 +268,7 @@ END_TEST
 START_TEST(cached_reads)
 {
 	char text[16];
-	struct iovec iov[2] = { { text, 2 }, { text + 2, 10 } };
+	struct iovec iov[2] = {{text, 2}, {text + 2, 10}};
 	struct fsd_file *file;
 	ssize_t n;
 

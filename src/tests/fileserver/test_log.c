@@ -54,7 +54,7 @@ END_TEST
 
 START_TEST(manager_is_told)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	char *folder = test_folder(), got[64] = "";
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(abstract_name)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	char name[64], got[64] = "";
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 	int n = snprintf(name, sizeof(name), "@rxfsd-test-%d", (int)getpid());
@@ -82,7 +82,8 @@ START_TEST(abstract_name)
 	memcpy(sa.sun_path, name, (size_t)n);
 	sa.sun_path[0] = 0;
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa,
-			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)), 0);
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)),
+			 0);
 	setenv("NOTIFY_SOCKET", name, 1);
 	ck_assert_int_eq(fsd_notify("READY=1"), 1);
 	ck_assert_int_eq(recv(fd, got, sizeof(got), MSG_DONTWAIT), 7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/readers.c: bytes, starts of reads ahead of the wire, limits, changes, failures. */
+/* Tests of fileserver/readers.c: bytes, reading ahead, limits, changes, failures. */
 #include "fixture.h"
 
 #include <time.h>
@@ -39,13 +39,16 @@ static void check_bytes(uint64_t offset, uint64_t length)
 
 START_TEST(bytes_from_disk)
 {
-	static const uint64_t ranges[][2] = { { 0, 20 * MIB }, { 1, 5 * MIB + 3 }, { 3 * MIB + 7, 300000 },
-					      { 19 * MIB, MIB }, { 5, 100 }, { 7 * MIB, 0 } };
+	static const uint64_t ranges[][2] = {
+		{0, 20 * MIB},	 {1, 5 * MIB + 3}, {3 * MIB + 7, 300000},
+		{19 * MIB, MIB}, {5, 100},	   {7 * MIB, 0}};
 
 	setup(20 * MIB, 0, 4, 8 * MIB);
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		m.reply_length = 0;
-		ck_assert_int_eq(fsd_send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream), 0);
+		ck_assert_int_eq(
+			fsd_send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream),
+			0);
 		check_bytes(ranges[i][0], ranges[i][1]);
 	}
 	teardown();
@@ -82,7 +85,7 @@ START_TEST(cached_at_first)
 END_TEST
 
 #define SLOW_CHUNKS 64u
-#define SLOW_DEPTH 8u
+#define SLOW_DEPTH  8u
 
 /* What the wire does: it takes its time for each piece. */
 struct wire {
@@ -103,7 +106,7 @@ static unsigned reads_now(void)
 static void slow_write(void *arg, size_t total, size_t length)
 {
 	struct wire *wire = arg;
-	struct timespec ts = { .tv_nsec = (long)wire->write_ms * 1000000 };
+	struct timespec ts = {.tv_nsec = (long)wire->write_ms * 1000000};
 	unsigned allowed = wire->writes + SLOW_DEPTH;
 	uint64_t from, patience = monotonic_ns() + 30000000000ull;
 
@@ -112,7 +115,8 @@ static void slow_write(void *arg, size_t total, size_t length)
 	if (allowed > SLOW_CHUNKS)
 		allowed = SLOW_CHUNKS;
 	while (reads_now() < allowed) {
-		ck_assert_msg(monotonic_ns() < patience, "during write %u only %u reads were started, %u were allowed",
+		ck_assert_msg(monotonic_ns() < patience,
+			      "during write %u only %u reads were started, %u were allowed",
 			      wire->writes, reads_now(), allowed);
 		usleep(100);
 	}
@@ -123,12 +127,13 @@ static void slow_write(void *arg, size_t total, size_t length)
 }
 
 /*
- * A disk whose reads take 20 ms and a wire as slow as that: all reads that the limit allows are started before the first
- * byte is sent, and from then on one more is started for each that was sent, none of them waiting for a send to end.
+ * A disk whose reads take 20 ms and a wire as slow as that: all reads that the limit allows are
+ * started before the first byte is sent, and from then on one more is started for each that was
+ * sent, none of them waiting for a send to end.
  */
 static bool run_slow_disk(void)
 {
-	struct wire wire = { .write_ms = 20 };
+	struct wire wire = {.write_ms = 20};
 	double wire_busy, disk_busy;
 	uint64_t begin, wall;
 
@@ -144,7 +149,8 @@ static bool run_slow_disk(void)
 	ck_assert_uint_eq(slow->reads, SLOW_CHUNKS);
 	wire_busy = (double)wire.busy_ns / (double)wall;
 	disk_busy = (double)slow->busy_ns / (double)(slow->last_end - begin);
-	printf("wire busy %.1f %%, disk busy %.1f %% until it was done\n", 100 * wire_busy, 100 * disk_busy);
+	printf("wire busy %.1f %%, disk busy %.1f %% until it was done\n", 100 * wire_busy,
+	       100 * disk_busy);
 	teardown();
 	return wire_busy >= 0.9 && disk_busy >= 0.9;
 }
@@ -163,7 +169,7 @@ END_TEST
 /* A stalled wire: exactly what the limit allows is read, and no more. */
 static void count_at_first(void *arg, size_t total, size_t length)
 {
-	struct timespec ts = { .tv_nsec = 150000000 };
+	struct timespec ts = {.tv_nsec = 150000000};
 	unsigned *seen = arg;
 
 	(void)length;
@@ -210,7 +216,8 @@ START_TEST(many_share_the_memory)
 
 	setup(8 * MIB, 1, 8, 4 * MIB);
 	for (int i = 0; i < 20; i++)
-		ck_assert_int_eq(pthread_create(&senders[i].thread, NULL, send_main, &senders[i]), 0);
+		ck_assert_int_eq(pthread_create(&senders[i].thread, NULL, send_main, &senders[i]),
+				 0);
 	for (int i = 0; i < 20; i++) {
 		pthread_join(senders[i].thread, NULL);
 		ck_assert_int_eq(senders[i].rc, 0);
@@ -239,7 +246,10 @@ START_TEST(change_is_noticed)
 {
 	size_t at = 0;
 
-	/* from the cache, from the disk, and a short one; at the start, in the middle and with the last byte */
+	/*
+	 * from the cache, from the disk, and a short one; at the start, in the middle and with the
+	 * last byte
+	 */
 	for (int i = 0; i < 3; i++) {
 		for (int j = 0; j < 3; j++) {
 			uint64_t size = i == 2 ? 100000 : 20 * MIB;
@@ -249,7 +259,8 @@ START_TEST(change_is_noticed)
 			m.on_write = touch_at;
 			m.arg = &at;
 			at = j == 0 ? 0 : j == 1 ? size / 2 : size - 1;
-			ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream), -EIO);
+			ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream),
+					 -EIO);
 			teardown();
 		}
 	}
@@ -293,7 +304,8 @@ START_TEST(lost_call_ends_at_once)
 		setup(64 * MIB, 5, 4, 8 * MIB);
 		slow->cached_below = i ? 64 * MIB : 0;
 		m.fail_at = 3 * MIB;
-		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream), FSD_LOST);
+		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream),
+				 FSD_LOST);
 		ck_assert_uint_lt(slow->reads, 20);
 		teardown();
 	}
@@ -303,8 +315,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		bytes_from_disk, bytes_from_cache, cached_at_first, reads_start_ahead_of_the_wire,
-		limit_is_kept, many_share_the_memory, change_is_noticed, shrunk_file_is_never_padded,
+		bytes_from_disk,	 bytes_from_cache,
+		cached_at_first,	 reads_start_ahead_of_the_wire,
+		limit_is_kept,		 many_share_the_memory,
+		change_is_noticed,	 shrunk_file_is_never_padded,
 		disk_error_is_passed_on, lost_call_ends_at_once,
 	};
 	Suite *suite = suite_create("readers");

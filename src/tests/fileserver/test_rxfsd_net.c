@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole server over loopback, asked by a client that runs a callback service as real ones do. */
+/* The whole server over loopback, asked by a client with a callback service. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ struct client {
 	unsigned identified, inits, breaks;
 	struct afs_uuid server_uuid;
 	struct afs_fid broken[256];
-	int refuse;              /* abort every callback */
+	int refuse; /* abort every callback */
 };
 
 static uint8_t pattern(size_t i)
@@ -71,8 +71,15 @@ static void setup(void)
 {
 	make_tree();
 	settings = (struct fsd_settings){
-		.export = root, .volume = "data", .listen = "127.0.0.1", .state = state, .readers = 4,
-		.read_ahead = 8 << 20, .watches = 100, .promises = 1000, .drain_ms = 60000,
+		.export = root,
+		.volume = "data",
+		.listen = "127.0.0.1",
+		.state = state,
+		.readers = 4,
+		.read_ahead = 8 << 20,
+		.watches = 100,
+		.promises = 1000,
+		.drain_ms = 60000,
 	};
 	start_server();
 	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
@@ -92,7 +99,7 @@ static int32_t client_service(rxw_call *call, void *context)
 {
 	struct client *client = context;
 	uint8_t request[2048], reply[1024];
-	struct afs_interfaces me = { .count = 0 };
+	struct afs_interfaces me = {.count = 0};
 	struct rxw_xdr in, out;
 	uint32_t opcode, count;
 	int32_t code = 0;
@@ -136,22 +143,27 @@ static int32_t client_service(rxw_call *call, void *context)
 
 static rxw_connection *connect_to(struct client *client, uint16_t port, uint16_t service)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	rxw_connection *connection;
 
 	ck_assert_int_eq(rxw_connection_create(client->endpoint, (struct sockaddr *)&sa, sizeof(sa),
-					       service, NULL, &connection), 0);
+					       service, NULL, &connection),
+			 0);
 	return connection;
 }
 
 static void client_open(struct client *client, bool with_service)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct rxw_endpoint_options options = { .size = sizeof(options), .address = (void *)&sa,
-						.address_len = sizeof(sa) };
-	struct rxw_service_options service = { .size = sizeof(service), .id = AFS_SERVICE_CB,
-					       .name = "cb", .handler = client_service, .context = client };
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options options = {
+		.size = sizeof(options), .address = (void *)&sa, .address_len = sizeof(sa)};
+	struct rxw_service_options service = {.size = sizeof(service),
+					      .id = AFS_SERVICE_CB,
+					      .name = "cb",
+					      .handler = client_service,
+					      .context = client};
 	rxw_service *added;
 
 	memset(client, 0, sizeof(*client));
@@ -271,7 +283,7 @@ static int32_t fetch(struct client *client, struct afs_fid fid, uint64_t offset,
 
 static struct afs_fid fid_of(struct client *client, const char *path)
 {
-	struct afs_fid fid = { fsd_server_volume_id(server), 1, 1 };
+	struct afs_fid fid = {fsd_server_volume_id(server), 1, 1};
 	char *copy = strdup(path), *save = NULL;
 
 	for (char *name = strtok_r(copy, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
@@ -299,7 +311,7 @@ START_TEST(mount_sequence)
 	struct request r;
 	struct rxw_xdr x;
 	struct afs_vl_entry entry;
-	struct afs_vl_addr_query query = { .mask = AFS_VL_BY_UUID };
+	struct afs_vl_addr_query query = {.mask = AFS_VL_BY_UUID};
 	struct afs_vl_addrs addrs;
 	struct afs_status status;
 	struct afs_callback cb;
@@ -338,7 +350,7 @@ START_TEST(mount_sequence)
 	ck_assert_uint_eq(client.identified, 1);
 	ck_assert(afs_uuid_equal(&client.server_uuid, &entry.site[0].uuid));
 
-	struct afs_fid rootfid = { entry.id[0], 1, 1 };
+	struct afs_fid rootfid = {entry.id[0], 1, 1};
 
 	ck_assert_int_eq(fetch_status(&client, rootfid, &status, &cb), 0);
 	ck_assert_uint_eq(status.type, AFS_TYPE_DIR);
@@ -367,7 +379,9 @@ START_TEST(whole_file_intact)
 	/* pieces, also at and beyond the end */
 	for (uint64_t offset = 1; offset < BIG + 1000000; offset = offset * 5 + 77777) {
 		ck_assert_int_eq(fetch(&client, fid, offset, 131072, data, &got, &status), 0);
-		ck_assert_uint_eq(got, offset >= BIG ? 0 : BIG - offset < 131072 ? BIG - offset : 131072);
+		ck_assert_uint_eq(got, offset >= BIG	       ? 0
+				       : BIG - offset < 131072 ? BIG - offset
+							       : 131072);
 		for (size_t i = 0; i < got; i++)
 			ck_assert_uint_eq(data[i], pattern((size_t)offset + i));
 	}
@@ -433,8 +447,10 @@ START_TEST(client_without_callbacks)
 	setup();
 	client_open(&client, false);
 	for (int i = 0; i < 20; i++) {
-		ck_assert_int_eq(fetch_status(&client, (struct afs_fid){ fsd_server_volume_id(server), 1, 1 },
-					      &status, &cb), 0);
+		ck_assert_int_eq(fetch_status(&client,
+					      (struct afs_fid){fsd_server_volume_id(server), 1, 1},
+					      &status, &cb),
+				 0);
 		ck_assert_uint_eq(cb.expires, 0);
 	}
 	client_close(&client);
@@ -444,7 +460,7 @@ END_TEST
 
 START_TEST(errors_on_the_wire)
 {
-	struct afs_fid fid = { 0, 1, 1 };
+	struct afs_fid fid = {0, 1, 1};
 	struct client client;
 	struct afs_status status;
 	struct afs_callback cb;
@@ -512,7 +528,9 @@ START_TEST(change_during_fetch_aborts)
 		while (got < 65536 && (n = rxw_call_read(call, piece, 65536 - got)) > 0)
 			got += (size_t)n;
 		ck_assert_uint_eq(got, 65536);
-		/* 12 MiB and more do not fit in the queues between the two: it is being read still */
+		/*
+		 * 12 MiB and more do not fit in the queues between the two: it is being read still
+		 */
 		if (round == 0)
 			ck_assert_int_eq(truncate(tree_path(root, "big"), BIG / 2), 0);
 		else if (round == 1)
@@ -546,7 +564,8 @@ static void *load_main(void *arg)
 
 	load->ok = true;
 	for (int i = 0; i < 3 && load->ok; i++) {
-		load->ok = fetch(load->client, load->fid, load->offset, 1 << 20, data, &got, &status) == 0 &&
+		load->ok = fetch(load->client, load->fid, load->offset, 1 << 20, data, &got,
+				 &status) == 0 &&
 			   got == 1 << 20;
 		for (size_t j = 0; load->ok && j < got; j++)
 			load->ok = data[j] == pattern((size_t)load->offset + j);
@@ -566,8 +585,8 @@ START_TEST(many_at_once)
 		client_open(&clients[i], i & 1);
 	fid = fid_of(&clients[0], "big");
 	for (int i = 0; i < 24; i++) {
-		loads[i] = (struct load){ .client = &clients[i % 6], .fid = fid,
-					  .offset = (uint64_t)i * 950000 };
+		loads[i] = (struct load){
+			.client = &clients[i % 6], .fid = fid, .offset = (uint64_t)i * 950000};
 		ck_assert_int_eq(pthread_create(&loads[i].thread, NULL, load_main, &loads[i]), 0);
 	}
 	for (int i = 0; i < 24; i++) {
@@ -706,8 +725,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		mount_sequence, whole_file_intact, change_is_told, client_without_callbacks,
-		errors_on_the_wire, change_during_fetch_aborts, many_at_once, restart_keeps_identity,
+		mount_sequence,	      whole_file_intact,
+		change_is_told,	      client_without_callbacks,
+		errors_on_the_wire,   change_during_fetch_aborts,
+		many_at_once,	      restart_keeps_identity,
 		drain_lets_calls_end, bad_settings_are_named,
 	};
 	Suite *suite = suite_create("rxfsd");

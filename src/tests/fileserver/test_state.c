@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/state.c: the UUID stays, places inside the export and foreign ones are refused. */
+/* Tests of fileserver/state.c: identity, places that are refused. */
 #include "fixture.h"
 
 #include "fileserver/state.h"
@@ -44,7 +44,7 @@ START_TEST(not_inside_the_export)
 	char path[4200];
 
 	tree_dir(export, "sub", 0755);
-	static const char *const inside[] = { "", "state", "sub/state", "sub/a/b/c" };
+	static const char *const inside[] = {"", "state", "sub/state", "sub/a/b/c"};
 
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", export, inside[i]);

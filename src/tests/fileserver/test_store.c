@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/store.c: records and names survive, subtrees go as a whole, transactions undo. */
+/* Tests of fileserver/store.c: records survive, subtrees go, transactions undo. */
 #include "fixture.h"
 
 static char *folder;
@@ -22,11 +22,18 @@ static struct fsd_txn *begin(struct fsd_store *store, bool write)
 	return txn;
 }
 
-static struct fsd_record record(uint32_t vnode, uint32_t parent, enum fsd_kind kind, const char *name)
+static struct fsd_record record(uint32_t vnode, uint32_t parent, enum fsd_kind kind,
+				const char *name)
 {
-	struct fsd_record r = { .vnode = vnode, .unique = vnode + 100, .parent = parent,
-				.parent_unique = parent + 100, .kind = kind, .version = 0x100000001ull,
-				.image_length = 4096, .image_hash = 0xfedcba9876543210ull, .links = 3 };
+	struct fsd_record r = {.vnode = vnode,
+			       .unique = vnode + 100,
+			       .parent = parent,
+			       .parent_unique = parent + 100,
+			       .kind = kind,
+			       .version = 0x100000001ull,
+			       .image_length = 4096,
+			       .image_hash = 0xfedcba9876543210ull,
+			       .links = 3};
 
 	r.seen.inode = 0x1234567890ull;
 	r.seen.size = 1ull << 40;
@@ -41,8 +48,15 @@ START_TEST(survives_reopening)
 	struct fsd_store *store = open_store();
 	struct fsd_txn *txn = begin(store, true);
 	struct fsd_record r = record(4, 1, FSD_FILE, "name with \xff bytes"), got;
-	struct fsd_meta meta = { .volume = 5, .creation = 6, .next_file = 7, .next_dir = 9, .next_unique = 8,
-				 .root_device = 10, .root_inode = 11, .root = "/export" }, meta2;
+	struct fsd_meta meta = {.volume = 5,
+				.creation = 6,
+				.next_file = 7,
+				.next_dir = 9,
+				.next_unique = 8,
+				.root_device = 10,
+				.root_inode = 11,
+				.root = "/export"},
+			meta2;
 	uint32_t vnode;
 
 	ck_assert_int_eq(fsd_store_get_meta(txn, &meta2), -ENOENT);
@@ -58,8 +72,11 @@ START_TEST(survives_reopening)
 	ck_assert_uint_eq(got.version, r.version);
 	ck_assert_uint_eq(got.image_hash, r.image_hash);
 	ck_assert(got.seen.ctime_ns == -5 && got.seen.mtime_ns == r.seen.mtime_ns);
-	ck_assert(fsd_stat_same(&got.seen, &(struct fsd_stat){ .kind = FSD_FILE, .inode = r.seen.inode,
-		.size = r.seen.size, .mtime_ns = r.seen.mtime_ns, .ctime_ns = -5 }));
+	ck_assert(fsd_stat_same(&got.seen, &(struct fsd_stat){.kind = FSD_FILE,
+							      .inode = r.seen.inode,
+							      .size = r.seen.size,
+							      .mtime_ns = r.seen.mtime_ns,
+							      .ctime_ns = -5}));
 	ck_assert_int_eq(fsd_store_child(txn, 1, r.name, &vnode), 0);
 	ck_assert_uint_eq(vnode, 4);
 	ck_assert_int_eq(fsd_store_child(txn, 2, r.name, &vnode), -ENOENT);
@@ -102,8 +119,8 @@ START_TEST(subtree_goes_with_its_directory)
 	struct fsd_txn *txn = begin(store, true);
 	struct fsd_record root = record(1, 1, FSD_DIR, ""), sub = record(3, 1, FSD_DIR, "sub");
 	struct fsd_record deep = record(5, 3, FSD_DIR, "deep"), got;
-	struct fsd_record files[3] = { record(2, 1, FSD_FILE, "stays"), record(4, 3, FSD_FILE, "a"),
-				       record(6, 5, FSD_SYMLINK, "b") };
+	struct fsd_record files[3] = {record(2, 1, FSD_FILE, "stays"), record(4, 3, FSD_FILE, "a"),
+				      record(6, 5, FSD_SYMLINK, "b")};
 	unsigned n = 0;
 
 	fsd_store_put(txn, &root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/vl_service.c: every look-up, its rules, the addresses that a client is told. */
+/* Tests of fileserver/vl_service.c: look-ups, their rules, addresses. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -66,19 +66,31 @@ static int32_t by_name(uint32_t opcode, const char *name)
 
 START_TEST(names)
 {
-	static const struct { const char *name; int32_t code; } list[] = {
-		{ "data", 0 }, { "data.readonly", 0 }, { "data.backup", 0 }, { "root.cell", 0 }, { "root.afs", 0 },
-		{ "root.cell.readonly", 0 }, { "other", AFS_VL_NOENT }, { "", AFS_VL_NOENT },
-		{ "data.readonly.readonly", AFS_VL_BADNAME }, { "with space", AFS_VL_BADNAME },
-		{ "a/b", AFS_VL_BADNAME }, { "123", AFS_VL_NOENT }, { "99999999999999999999", AFS_VL_NOENT },
+	static const struct {
+		const char *name;
+		int32_t code;
+	} list[] = {
+		{"data", 0},
+		{"data.readonly", 0},
+		{"data.backup", 0},
+		{"root.cell", 0},
+		{"root.afs", 0},
+		{"root.cell.readonly", 0},
+		{"other", AFS_VL_NOENT},
+		{"", AFS_VL_NOENT},
+		{"data.readonly.readonly", AFS_VL_BADNAME},
+		{"with space", AFS_VL_BADNAME},
+		{"a/b", AFS_VL_BADNAME},
+		{"123", AFS_VL_NOENT},
+		{"99999999999999999999", AFS_VL_NOENT},
 	};
 	struct afs_vl_entry entry;
 	char text[70];
 
 	setup();
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		ck_assert_msg(by_name(AFS_VL_GET_ENTRY_BY_NAME_U, list[i].name) == list[i].code, "%s",
-			      list[i].name);
+		ck_assert_msg(by_name(AFS_VL_GET_ENTRY_BY_NAME_U, list[i].name) == list[i].code,
+			      "%s", list[i].name);
 	snprintf(text, sizeof(text), "%u", (unsigned)id);
 	ck_assert_int_eq(by_name(AFS_VL_GET_ENTRY_BY_NAME_U, text), 0);
 	ck_assert_uint_eq(m.reply_length, 262 * 4);
@@ -114,7 +126,9 @@ START_TEST(forms_and_ids)
 	ck_assert_int_eq(by_name(AFS_VL_GET_ENTRY_BY_NAME_O, "data"), 0);
 	ck_assert_uint_eq(m.reply_length, 96 * 4);
 	for (int type = -2; type < 5; type++) {
-		int32_t want = type < -1 || type > 2 ? AFS_VL_BADVOLTYPE : type > 0 ? AFS_VL_NOENT : 0;
+		int32_t want = type < -1 || type > 2 ? AFS_VL_BADVOLTYPE
+			       : type > 0	     ? AFS_VL_NOENT
+						     : 0;
 
 		rxw_xdr_put_u32(begin(AFS_VL_GET_ENTRY_BY_ID_N), id);
 		rxw_xdr_put_u32(&rq, (uint32_t)type);
@@ -133,7 +147,7 @@ END_TEST
 static int32_t addrs(uint32_t mask, uint32_t address, uint32_t index, const struct afs_uuid *uuid,
 		     const char *local)
 {
-	struct afs_vl_addr_query q = { .mask = mask, .address = address, .index = index };
+	struct afs_vl_addr_query q = {.mask = mask, .address = address, .index = index};
 
 	if (uuid)
 		q.uuid = *uuid;
@@ -143,7 +157,7 @@ static int32_t addrs(uint32_t mask, uint32_t address, uint32_t index, const stru
 
 START_TEST(addresses)
 {
-	struct afs_uuid strange = { .time_low = 1 };
+	struct afs_uuid strange = {.time_low = 1};
 	struct afs_vl_addrs a;
 
 	setup();
@@ -182,7 +196,7 @@ START_TEST(addresses)
 	begin(AFS_VL_GET_ADDRS);
 	rxw_xdr_put_u64(&rq, 0);
 	ck_assert_int_eq(serve(), 0);
-	static const uint8_t want[28] = { [19] = 1, [23] = 1, [24] = 0xff, [27] = 1 };
+	static const uint8_t want[28] = {[19] = 1, [23] = 1, [24] = 0xff, [27] = 1};
 
 	ck_assert_uint_eq(m.reply_length, sizeof(want));
 	ck_assert_mem_eq(m.reply, want, sizeof(want));
@@ -190,7 +204,8 @@ START_TEST(addresses)
 }
 END_TEST
 
-static int32_t list(uint32_t opcode, uint32_t mask, uint32_t volume, const char *pattern, uint32_t start)
+static int32_t list(uint32_t opcode, uint32_t mask, uint32_t volume, const char *pattern,
+		    uint32_t start)
 {
 	begin(opcode);
 	rxw_xdr_put_u32(&rq, mask);
@@ -207,9 +222,18 @@ static int32_t list(uint32_t opcode, uint32_t mask, uint32_t volume, const char 
 
 START_TEST(lists)
 {
-	static const struct { const char *pattern; int32_t code; uint32_t count; } patterns[] = {
-		{ "", 0, 1 }, { ".*", 0, 1 }, { "data", 0, 1 }, { "^data$", 0, 1 }, { "dat", 0, 0 },
-		{ "d.*", AFS_VL_PERM, 0 }, { "((((", AFS_VL_PERM, 0 },
+	static const struct {
+		const char *pattern;
+		int32_t code;
+		uint32_t count;
+	} patterns[] = {
+		{"", 0, 1},
+		{".*", 0, 1},
+		{"data", 0, 1},
+		{"^data$", 0, 1},
+		{"dat", 0, 0},
+		{"d.*", AFS_VL_PERM, 0},
+		{"((((", AFS_VL_PERM, 0},
 	};
 	struct afs_vl_entry entry;
 	uint32_t n, count, next;
@@ -250,8 +274,9 @@ END_TEST
 
 START_TEST(refusals)
 {
-	static const uint32_t changing[] = { 501, 502, 505, 506, 507, 508, 509, 516, 517, 520, 524, 532 };
-	static const uint32_t unknown[] = { 0, 500, 525, 526, 528, 535, 64002, 65537, 0xffffffff };
+	static const uint32_t changing[] = {501, 502, 505, 506, 507, 508,
+					    509, 516, 517, 520, 524, 532};
+	static const uint32_t unknown[] = {0, 500, 525, 526, 528, 535, 64002, 65537, 0xffffffff};
 
 	setup();
 	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++) {
@@ -270,8 +295,8 @@ START_TEST(refusals)
 	begin(AFS_VL_GET_STATS);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert_uint_eq(m.reply_length, 116 * 4);
-	static const uint32_t with_arguments[] = { 503, 504, 510, 511, 512, 515, 518, 519, 521, 522, 523, 527,
-						   533, 534 };
+	static const uint32_t with_arguments[] = {503, 504, 510, 511, 512, 515, 518,
+						  519, 521, 522, 523, 527, 533, 534};
 
 	for (size_t i = 0; i < sizeof(with_arguments) / sizeof(with_arguments[0]); i++) {
 		begin(with_arguments[i]);

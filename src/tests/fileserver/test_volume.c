@@ -77,13 +77,13 @@ START_TEST(unknown_fids)
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
-	ck_assert_int_eq(get_fid((struct afs_fid){ 0, 1, 1 }), -EINVAL);
-	ck_assert_int_eq(get_fid((struct afs_fid){ fid.volume, 0, 1 }), -EINVAL);
-	ck_assert_int_eq(get_fid((struct afs_fid){ fid.volume + 1, 1, 1 }), AFS_VNOVOL);
-	ck_assert_int_eq(get_fid((struct afs_fid){ fid.volume, 4444, 1 }), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid((struct afs_fid){0, 1, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume, 0, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume + 1, 1, 1}), AFS_VNOVOL);
+	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume, 4444, 1}), AFS_VNOVNODE);
 	fid.unique++;
 	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
-	ck_assert_int_eq(get_fid((struct afs_fid){ fid.volume, 1, 2 }), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume, 1, 2}), AFS_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(everything_survives_a_restart)
 {
 	struct afs_fid before[4], after;
 	uint64_t versions[4];
-	static const char *const paths[4] = { "hello.txt", "sub", "sub/inner", "link" };
+	static const char *const paths[4] = {"hello.txt", "sub", "sub/inner", "link"};
 	uint32_t creation;
 	struct fsd_image *image;
 	uint8_t *copy;
@@ -168,7 +168,7 @@ END_TEST
 
 START_TEST(changes_raise_the_version)
 {
-	struct timeval times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
+	struct timeval times[2] = {{1000000000, 0}, {1000000000, 0}};
 	uint64_t version;
 
 	setup();
@@ -193,7 +193,8 @@ START_TEST(changes_raise_the_version)
 	/* a replacement by rename keeps the FID: it is the same name */
 	struct afs_fid fid = object.fid;
 	tree_text(world.root, "new", "hello, world\n");
-	ck_assert_int_eq(rename(tree_path(world.root, "new"), tree_path(world.root, "hello.txt")), 0);
+	ck_assert_int_eq(rename(tree_path(world.root, "new"), tree_path(world.root, "hello.txt")),
+			 0);
 	ck_assert_int_eq(get("hello.txt"), 0);
 	ck_assert_uint_eq(object.status.data_version, version + 3);
 	ck_assert_mem_eq(&object.fid, &fid, sizeof(fid));
@@ -225,7 +226,10 @@ START_TEST(names_come_and_go)
 	ck_assert_uint_ne(new.unique, old.unique);
 	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
 
-	/* gone and back before anybody looked at the directory, but not before the file was asked for */
+	/*
+	 * gone and back before anybody looked at the directory, but not before the file was asked
+	 * for
+	 */
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
 	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
@@ -434,7 +438,8 @@ START_TEST(open_file_is_of_one_version)
 	ck_assert(!fsd_stat_same(&st, &object.st));
 	world.layer->ops->close(file);
 	fid = world_fid(&world, "sub");
-	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL, &object, &file), -EISDIR);
+	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL, &object, &file),
+			 -EISDIR);
 	world_close(&world);
 }
 END_TEST
@@ -501,12 +506,25 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		status_of_each_kind, unknown_fids, everything_survives_a_restart, changed_while_down,
-		another_tree_is_another_content, changes_raise_the_version, names_come_and_go,
-		another_kind_is_another_object, subtree_vanishes, directory_replaced_by_link,
-		five_thousand_names, odd_names, only_what_other_may_read, permission_taken_away,
-		unlisted_changes_count, chmod_of_a_directory_keeps_its_version,
-		open_file_is_of_one_version, versions_grow_under_concurrency, volume_status,
+		status_of_each_kind,
+		unknown_fids,
+		everything_survives_a_restart,
+		changed_while_down,
+		another_tree_is_another_content,
+		changes_raise_the_version,
+		names_come_and_go,
+		another_kind_is_another_object,
+		subtree_vanishes,
+		directory_replaced_by_link,
+		five_thousand_names,
+		odd_names,
+		only_what_other_may_read,
+		permission_taken_away,
+		unlisted_changes_count,
+		chmod_of_a_directory_keeps_its_version,
+		open_file_is_of_one_version,
+		versions_grow_under_concurrency,
+		volume_status,
 	};
 	Suite *suite = suite_create("volume");
 	TCase *tcase = tcase_create("volume");

@@ -14,7 +14,7 @@ static struct fsd_object object;
 static void setup(unsigned watches)
 {
 	char *root = tree_make();
-	struct sockaddr_storage peer = { 0 };
+	struct sockaddr_storage peer = {0};
 	struct fsd_work work;
 
 	tree_text(root, "hello.txt", "hello\n");
@@ -43,8 +43,10 @@ static struct afs_fid promise(const char *path)
 {
 	struct afs_fid fid = world_fid(&world, path);
 
-	ck_assert_int_eq(fsd_volume_path(world.service.volume, &fid, object.path, &object.record), 0);
-	ck_assert_uint_gt(fsd_promise_give(world.service.clients, &caller, &fid, false, fsd_now()), 0);
+	ck_assert_int_eq(fsd_volume_path(world.service.volume, &fid, object.path, &object.record),
+			 0);
+	ck_assert_uint_gt(fsd_promise_give(world.service.clients, &caller, &fid, false, fsd_now()),
+			  0);
 	fsd_watch_add(world.service.watch, &object.record, object.path);
 	ck_assert_int_eq(fsd_volume_get(world.service.volume, &fid, caller.host, &object), 0);
 	return fid;
@@ -69,7 +71,8 @@ static void each_kind_of_change(void)
 	ck_assert_msg(broken(&fid), "write");
 	fid = promise("sub/inner");
 	tree_text(world.root, "new", "replaced");
-	ck_assert_int_eq(rename(tree_path(world.root, "new"), tree_path(world.root, "sub/inner")), 0);
+	ck_assert_int_eq(rename(tree_path(world.root, "new"), tree_path(world.root, "sub/inner")),
+			 0);
 	ck_assert_msg(broken(&fid), "replacement");
 	tree_tick();
 	dir = promise("sub");
@@ -143,7 +146,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { with_inotify, by_the_sweep_alone, unchanged_stays, bounded };
+	const TTest *const tests[] = {with_inotify, by_the_sweep_alone, unchanged_stays, bounded};
 	Suite *suite = suite_create("watch");
 	TCase *tcase = tcase_create("watch");
 	SRunner *runner;
