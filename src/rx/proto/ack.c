@@ -5,6 +5,7 @@
 #include "proto/internal.h"
 
 #define QUICK_PACKETS  128u /* acknowledged every second one: Linux senders count ACKs */
+#define QUICK_SPARE    4u
 #define OUT_OF_SEQUENCE_PER_BATCH 4
 #define OWED_LIMIT     RXW_MS
 #define DOUBLED_ENOUGH 2
@@ -165,6 +166,9 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 		for (uint32_t i = 0; i < count; i++) {
 			a->quick -= a->quick > 0;
 			if (++a->unacked < 2 || (requested && i + 1 == count))
+				continue;
+			/* The last places of the record are for what may not wait. */
+			if (out->ctl_count + QUICK_SPARE >= out->ctl_room)
 				continue;
 			if (rxw_ack_write(p, RXW_ACK_IDLE, serial + i, first + i + 1, out))
 				a->unacked = 0;

@@ -360,20 +360,27 @@ static enum rxw_train_result probe(struct rxw_pcall *p, struct rxw_train *train,
 	struct rxw_sendq *q = &p->tx;
 	enum rxw_train_result result;
 	uint16_t i, highest = RXW_NO_NODE;
+	uint32_t last;
 
 	if (q->nxt < q->end && q->nxt < q->edge) {
 		result = fresh(p, 1, 1, train, out);
 	} else {
-		for (i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
-			if (rxw_sendq_seg(q, i)->state == RXW_TX_FLIGHT)
+		for (i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+			const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+			if (s->first >= q->edge)
+				break;
+			if (s->state == RXW_TX_FLIGHT)
 				highest = i;
+		}
 		if (highest == RXW_NO_NODE) {
 			q->probe = false;
 			return RXW_TRAIN_NONE;
 		}
 		if (rxw_sendq_seg(q, highest)->token != 0)
 			return RXW_TRAIN_BUSY;
-		i = rxw_sendq_split(p, rxw_sendq_seg(q, highest)->first + rxw_sendq_seg(q, highest)->count - 1);
+		last = rxw_sendq_seg(q, highest)->first + rxw_sendq_seg(q, highest)->count;
+		i = rxw_sendq_split(p, rxw_min32(last, q->edge) - 1);
 		result = i == RXW_NO_NODE ? RXW_TRAIN_NONE : again(p, i, 1, train, out);
 	}
 	if (result == RXW_TRAIN_READY)

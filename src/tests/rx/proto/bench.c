@@ -47,7 +47,14 @@ static struct rxw_pool *pool_of(struct rxw_pconn *c)
 	return ((struct bench_conn *)c)->bench->pool;
 }
 
-static const struct rxw_proto_ops bench_ops = { call_new, call_hold, call_drop, pool_of };
+static bool memory_short(struct rxw_pconn *c)
+{
+	return ((struct bench_conn *)c)->bench->memory_short;
+}
+
+static const struct rxw_proto_ops bench_ops = {
+	.call_new = call_new, .hold = call_hold, .drop = call_drop, .pool = pool_of, .memory_short = memory_short,
+};
 
 void bench_init(struct bench *b, bool client)
 {

@@ -53,7 +53,7 @@ struct bench {
 	unsigned count, next;    /* packets caught; first not looked at */
 	unsigned live_calls;
 	bool client;
-	bool auto_attach, auto_send, refuse_calls;
+	bool auto_attach, auto_send, refuse_calls, memory_short;
 	struct rxw_security *security;
 	void (*on_events)(struct bench_call *call, uint32_t events); /* the application, may be NULL */
 	uint32_t serial;         /* of the packets that bench_packet() makes */

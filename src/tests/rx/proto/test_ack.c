@@ -317,6 +317,20 @@ START_TEST(no_room_stays_owed)
 }
 END_TEST
 
+/* Of a small record the first phase of a stream leaves places for what may not wait. */
+START_TEST(small_record)
+{
+	setup();
+	b.out.ctl_room = 6;
+	train(1, 40, true);
+	expect_ack(RXW_ACK_IDLE, 1, 2, 2);
+	expect_ack(RXW_ACK_IDLE, 1, 4, 4);
+	expect_ack(RXW_ACK_IDLE, 1, 40, 40);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
 START_TEST(one_ack_for_a_jumbogram)
 {
 	uint8_t bytes[4000];
@@ -353,6 +367,7 @@ int main(void)
 	tcase_add_test(tcase, updates_by_consumption);
 	tcase_add_test(tcase, pings_are_answered_once);
 	tcase_add_test(tcase, no_room_stays_owed);
+	tcase_add_test(tcase, small_record);
 	tcase_add_test(tcase, one_ack_for_a_jumbogram);
 	return bench_main(suite);
 }

@@ -258,6 +258,25 @@ START_TEST(user_status)
 }
 END_TEST
 
+/* Memory is short: a call that waits for its handler takes two packets, one that has it goes on. */
+START_TEST(pressed)
+{
+	server();
+	b.auto_attach = false;
+	b.memory_short = true;
+	for (uint32_t seq = 1; seq <= 4; seq++)
+		bench_get_data(&b, c, 1, seq, 0, 10);
+	call = (struct bench_call *)c->p.channel[0];
+	ck_assert_uint_eq(call->p.rx.next, 3);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_MEMORY], 2);
+	rxw_pcall_attach(&call->p, &b.out);
+	for (uint32_t seq = 3; seq <= 10; seq++)
+		bench_get_data(&b, c, 1, seq, 0, 10);
+	ck_assert_uint_eq(call->p.rx.next, 11);
+	bench_free(&b);
+}
+END_TEST
+
 /* Reader and writer are told by thresholds. */
 START_TEST(wake_ups)
 {
@@ -305,6 +324,7 @@ int main(void)
 	tcase_add_test(tcase, busy_backs_off);
 	tcase_add_test(tcase, busy_after_a_sign_of_life);
 	tcase_add_test(tcase, user_status);
+	tcase_add_test(tcase, pressed);
 	tcase_add_test(tcase, wake_ups);
 	return bench_main(suite);
 }

@@ -142,6 +142,20 @@ START_TEST(probe_with_new_data)
 }
 END_TEST
 
+/* A probe keeps to the window of the peer like everything else. */
+START_TEST(probe_within_the_window)
+{
+	client(0, false);
+	rxw_rtt_seed(&call->p.rtt, 20 * RXW_MS, RXW_MS);
+	bench_write(call, 4, 100, false);
+	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "", 2);
+	b.next = b.count;
+	bench_pass(&b, 150 * RXW_MS);
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 2);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(keepalive_and_death)
 {
 	unsigned pings;
@@ -345,6 +359,7 @@ int main(void)
 	tcase_add_test(tcase, true_timeout);
 	tcase_add_test(tcase, tail_loss_probe);
 	tcase_add_test(tcase, probe_with_new_data);
+	tcase_add_test(tcase, probe_within_the_window);
 	tcase_add_test(tcase, keepalive_and_death);
 	tcase_add_test(tcase, nothing_before_the_first_packet);
 	tcase_add_test(tcase, idle_server);
