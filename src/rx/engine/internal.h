@@ -82,7 +82,6 @@ struct rxw_endpoint {
 	struct rxw_verifier verifier;
 	_Atomic(bool) stopping;        /* no new calls */
 	_Atomic(bool) quit;            /* threads end */
-	_Atomic(uint32_t) awake;       /* handlers that run and do not sleep in a function of the library */
 	_Atomic(uint32_t) live;        /* calls at work: begun or served, and not ended */
 	uint32_t room_packets;         /* packets that the sockets' receive buffers hold; fixed */
 	_Atomic(uint32_t) connections, calls; /* objects that the application or the network side keeps alive */

@@ -236,14 +236,17 @@ static void handle_errors(struct rxw_shard *s)
 	}
 }
 
-/* Poll before sleeping, as long as that finds something often enough (one try in three; else every 16th wait tries again). */
+/*
+ * A caller that receives for itself polls before it sleeps, as long as that finds something often enough (one try in three;
+ * else every 16th wait tries again). A listener does not: the processor it would burn is the one that its peers, handlers and
+ * writers need.
+ */
 static int spin(struct rxw_shard *s, unsigned room)
 {
 	uint64_t end;
 	int n;
 
-	/* While a handler works, the processor is better left to it, and to the peer. */
-	if (!s->ep->config.spin_us || atomic_load_explicit(&s->ep->awake, memory_order_relaxed))
+	if (!s->ep->config.spin_us || rxw_on_library_thread(NULL))
 		return 0;
 	if (s->spin_tries >= 8 && s->spin_hits * 3 < s->spin_tries) {
 		if (++s->spin_skip % 16)
@@ -270,7 +273,7 @@ static int receive(struct rxw_shard *s, unsigned room)
 	int n;
 
 	if (next <= now || s->owing_count) {
-		n = s->owing_count && !rxw_on_library_thread(NULL) ? spin(s, room) : 0;
+		n = s->owing_count ? spin(s, room) : 0;
 		return n ? n : rxw_io_recv(s->sock, s->rx, room, 0);
 	}
 	if (!quiet && next != UINT64_MAX && next - now >= ACTIVE_SLEEP_US * 1000ull) {

@@ -59,9 +59,7 @@ static void *work_loop(void *arg)
 		pthread_mutex_unlock(&w->lock);
 		struct rxw_service *service = call->conn->service;
 
-		atomic_fetch_add_explicit(&ep->awake, 1, memory_order_relaxed);
 		rxw_serve(call, false);
-		atomic_fetch_sub_explicit(&ep->awake, 1, memory_order_relaxed);
 		rxw_call_unref(call);
 		pthread_mutex_lock(&w->lock);
 		service->workers--;

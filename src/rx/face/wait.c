@@ -18,11 +18,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			role = rxw_role_try(s);
 		if (!role) {
 			call->sleepers++;
-			if (!call->p.client)
-				atomic_fetch_sub_explicit(&c->ep->awake, 1, memory_order_relaxed);
 			pthread_cond_wait(&call->cond, &c->lock);
-			if (!call->p.client)
-				atomic_fetch_add_explicit(&c->ep->awake, 1, memory_order_relaxed);
 			call->sleepers--;
 			continue;
 		}

@@ -40,7 +40,7 @@ struct rxw_config {
 	size_t rcvbuf;             /* socket receive buffer; 0 = auto */
 	size_t sndbuf;             /* socket send buffer; 0 = auto */
 	char affinity[256];        /* CPU list such as "0-3,8" for library threads; "" = none */
-	unsigned spin_us;          /* microseconds a waiting receiver polls before it sleeps; 0..1000 */
+	unsigned spin_us;          /* microseconds a caller that receives for itself polls before it sleeps; 0..1000 */
 	enum rxw_switch path_mtu;  /* probe for larger packets; auto = off on loopback */
 	enum rxw_switch jumbo;     /* advertise jumbograms to peers; auto = off */
 
