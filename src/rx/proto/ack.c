@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Acknowledging: what is owed, when it is written, window updates, PINGs (rx-protocol 3.6, 3.7, 6.2). */
+/* Acknowledging: what is owed, when it is written, window updates, PINGs (3.6, 3.7, 6.2). */
 #include <string.h>
 
 #include "proto/internal.h"
 
-#define QUICK_PACKETS  128u /* acknowledged every second one: Linux senders count ACKs */
-#define QUICK_SPARE    4u
+#define QUICK_PACKETS		  128u /* acknowledged every second one: Linux senders count ACKs */
+#define QUICK_SPARE		  4u
 #define OUT_OF_SEQUENCE_PER_BATCH 4
-#define OWED_LIMIT     RXW_MS
-#define DOUBLED_ENOUGH 2
-#define MERGED_MIN     8u
-#define UPDATE_PACKETS 8u
-#define JUMBO_MAX_MTU  5692u
-#define ACK_FRAME      37u /* an ACK without its header and table */
+#define OWED_LIMIT		  RXW_MS
+#define DOUBLED_ENOUGH		  2
+#define MERGED_MIN		  8u
+#define UPDATE_PACKETS		  8u
+#define JUMBO_MAX_MTU		  5692u
+#define ACK_FRAME		  37u /* an ACK without its header and table */
 
 static unsigned rank(unsigned reason)
 {
 	static const uint8_t ranks[] = {
-		[RXW_ACK_IDLE] = 1, [RXW_ACK_DELAY] = 2, [RXW_ACK_REQUESTED] = 3, [RXW_ACK_DUPLICATE] = 4,
-		[RXW_ACK_EXCEEDS_WINDOW] = 5, [RXW_ACK_NOSPACE] = 6, [RXW_ACK_OUT_OF_SEQUENCE] = 7,
+		[RXW_ACK_IDLE] = 1,
+		[RXW_ACK_DELAY] = 2,
+		[RXW_ACK_REQUESTED] = 3,
+		[RXW_ACK_DUPLICATE] = 4,
+		[RXW_ACK_EXCEEDS_WINDOW] = 5,
+		[RXW_ACK_NOSPACE] = 6,
+		[RXW_ACK_OUT_OF_SEQUENCE] = 7,
 	};
 
 	return ranks[reason];
@@ -53,12 +58,12 @@ static void trailer(const struct rxw_pcall *p, struct rxw_ack *ack)
 }
 
 /* The packet itself, without changes of what is owed. */
-static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint32_t serial, uint32_t upto,
-		      uint32_t padded, struct rxw_out *out)
+static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint32_t serial,
+		      uint32_t upto, uint32_t padded, struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
 	uint8_t table[RXW_MAX_ACKS];
-	struct rxw_ack ack = { .serial = serial, .reason = (uint8_t)reason, .acks = table };
+	struct rxw_ack ack = {.serial = serial, .reason = (uint8_t)reason, .acks = table};
 	struct rxw_ctl *ctl;
 	uint32_t edge;
 
@@ -71,13 +76,18 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	edge = rxw_max32(q->edge, q->hard + q->window);
 	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
 	trailer(p, &ack);
-	/* Answers to an address that may be forged count against it, too. What is not sent is drawn again by what it sends. */
+	/*
+	 * Answers to an address that may be forged count against it, too. What is not sent is drawn
+	 * again by what it sends.
+	 */
 	if (!p->conn->client && !(flags & RXW_REQUEST_ACK) &&
-	    !rxw_peer_may_send(p->conn->peer, RXW_HEADER_SIZE + ACK_FRAME + ack.count, 1, out->now)) {
+	    !rxw_peer_may_send(p->conn->peer, RXW_HEADER_SIZE + ACK_FRAME + ack.count, 1,
+			       out->now)) {
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
 		return true;
 	}
-	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number, p->local_status, 0);
+	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number,
+			  p->local_status, 0);
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
 	if (padded > ctl->length)
 		ctl->padding = (uint16_t)(padded - ctl->length);
@@ -99,7 +109,8 @@ static void nothing_owed(struct rxw_pcall *p)
 	p->timer.final_ack = false;
 }
 
-bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto, struct rxw_out *out)
+bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
+		   struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 
@@ -153,8 +164,8 @@ void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now
 	a->in_batch = true;
 }
 
-void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial, bool requested,
-		      bool filled, struct rxw_out *out)
+void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
+		      bool requested, bool filled, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 
@@ -182,7 +193,8 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, false);
 }
 
-void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial, struct rxw_out *out)
+void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
+			     struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 
@@ -200,14 +212,17 @@ void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t seria
 	}
 }
 
-/* A sender whose flight grows by half and more from one merged ACK to the next does not count ACKs. */
+/*
+ * A sender whose flight grows by half and more from one merged ACK to the next does not count ACKs.
+ */
 static void watch_merging(struct rxw_pcall *p)
 {
 	struct rxw_ackstate *a = &p->ack;
 
 	if (a->quick > 0 || merged_ok(p))
 		return;
-	if (a->merged >= MERGED_MIN && a->unacked >= a->merged + a->merged / 2 && ++a->doubled >= DOUBLED_ENOUGH)
+	if (a->merged >= MERGED_MIN && a->unacked >= a->merged + a->merged / 2 &&
+	    ++a->doubled >= DOUBLED_ENOUGH)
 		atomic_store_explicit(&p->conn->peer->merged_acks_ok, 1, memory_order_relaxed);
 	a->merged = a->unacked;
 }

@@ -10,14 +10,14 @@
 struct news {
 	struct rxw_ack ack;
 	uint64_t now;
-	uint32_t newly;       /* packets newly acknowledged */
-	bool newer;           /* not overtaken by a later ACK */
-	bool named;           /* ack.serial names a transmission of ours ... */
-	bool original;        /* ... that was repeated since */
+	uint32_t newly; /* packets newly acknowledged */
+	bool newer;	/* not overtaken by a later ACK */
+	bool named;	/* ack.serial names a transmission of ours ... */
+	bool original;	/* ... that was repeated since */
 	uint32_t named_seq, named_order;
 	uint64_t named_at;
-	bool before_rto;      /* a transmission from before the timeout was acknowledged */
-	bool spurious;        /* something counted as lost was not */
+	bool before_rto; /* a transmission from before the timeout was acknowledged */
+	bool spurious;	 /* something counted as lost was not */
 	uint32_t distance;
 };
 
@@ -90,14 +90,16 @@ static void ping_answered(struct rxw_pcall *p, struct news *n)
 		if (ping->size > 0) {
 			rxw_mtu_confirmed(&p->mtu, ping->size, n->now);
 			p->ack.probe_at = RXW_NEVER;
-			atomic_store_explicit(&p->conn->peer->mtu, p->mtu.confirmed, memory_order_relaxed);
+			atomic_store_explicit(&p->conn->peer->mtu, p->mtu.confirmed,
+					      memory_order_relaxed);
 		}
 		return;
 	}
 }
 
 /* `n` packets of a segment from its `off`th on are acknowledged. */
-static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, uint32_t n, struct news *news)
+static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, uint32_t n,
+		  struct news *news)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint32_t order = s->order + off + n - 1;
@@ -110,7 +112,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 			return;
 		news->spurious = true;
 		if (p->recovery.highest_order > order)
-			news->distance = rxw_max32(news->distance, p->recovery.highest_order - order);
+			news->distance =
+				rxw_max32(news->distance, p->recovery.highest_order - order);
 		if (q->frto_order != 0 && order <= q->frto_order)
 			news->before_rto = true;
 		return;
@@ -123,7 +126,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 		news->spurious = true;
 		order = s->prev_order + off + n - 1;
 		if (p->recovery.highest_order > order)
-			news->distance = rxw_max32(news->distance, p->recovery.highest_order - order);
+			news->distance =
+				rxw_max32(news->distance, p->recovery.highest_order - order);
 	} else {
 		rxw_recovery_acked(&p->recovery, order, s->sent_at);
 	}
@@ -147,8 +151,12 @@ static void hard_acks(struct rxw_pcall *p, struct news *n)
 	rxw_sendq_free_below(p, first);
 }
 
-/* Packets [from, to) are received (or not): change the segments that say otherwise. *i: where to begin. */
-static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t to, bool received, struct news *n)
+/*
+ * Packets [from, to) are received (or not): change the segments that say otherwise. *i: where to
+ * begin.
+ */
+static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t to, bool received,
+		       struct news *n)
 {
 	struct rxw_sendq *q = &p->tx;
 
@@ -158,8 +166,8 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 
 		if (s->first >= to)
 			return;
-		if (end <= from || (received ? s->state == RXW_TX_ACKED
-					     : s->state != RXW_TX_ACKED || !n->newer)) {
+		if (end <= from ||
+		    (received ? s->state == RXW_TX_ACKED : s->state != RXW_TX_ACKED || !n->newer)) {
 			if (end > to)
 				return;
 			*i = s->next;
@@ -180,7 +188,10 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 			acked(p, s, 0, s->count, n);
 			rxw_sendq_set(q, s, RXW_TX_ACKED);
 		} else {
-			/* The receiver let go of it again: send it, but it is no sign of congestion. */
+			/*
+			 * The receiver let go of it again: send it, but it is no sign of
+			 * congestion.
+			 */
 			rxw_sendq_set(q, s, RXW_TX_LOST);
 		}
 		*i = s->next;
@@ -200,8 +211,9 @@ static void join(struct rxw_sendq *q)
 		if (next == RXW_NO_NODE)
 			return;
 		t = rxw_sendq_seg(q, next);
-		if (t->state != s->state || t->order != s->order + s->count || t->serial != s->serial + s->count ||
-		    t->sent_at != s->sent_at || t->token != s->token || t->never_left != s->never_left ||
+		if (t->state != s->state || t->order != s->order + s->count ||
+		    t->serial != s->serial + s->count || t->sent_at != s->sent_at ||
+		    t->token != s->token || t->never_left != s->never_left ||
 		    (t->prev_serial != 0) != (s->prev_serial != 0) ||
 		    (t->prev_serial != 0 && (t->prev_serial != s->prev_serial + s->count ||
 					     t->prev_order != s->prev_order + s->count))) {
@@ -238,7 +250,8 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 	struct rxw_sendq *q = &p->tx;
 
 	if (ack->trailer_words >= 2)
-		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu, memory_order_relaxed);
+		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu,
+				      memory_order_relaxed);
 	if (ack->trailer_words >= 3) {
 		/* Our own limit is on what is in flight, by the congestion window; see there. */
 		uint32_t window = rxw_max32(rxw_min32(ack->rwind, RXW_MAX_ACKS), 1);
@@ -251,7 +264,8 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 }
 
 /* The segment's packets that are lost now: how many from its first on. */
-static uint32_t lost_of(const struct rxw_pcall *p, const struct rxw_txseg *s, uint64_t now, uint64_t *at)
+static uint32_t lost_of(const struct rxw_pcall *p, const struct rxw_txseg *s, uint64_t now,
+			uint64_t *at)
 {
 	uint32_t low = 0, high = s->count;
 
@@ -261,7 +275,8 @@ static uint32_t lost_of(const struct rxw_pcall *p, const struct rxw_txseg *s, ui
 	while (high - low > 1) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (rxw_recovery_is_lost(&p->recovery, &p->rtt, s->order + mid, s->sent_at, now, at))
+		if (rxw_recovery_is_lost(&p->recovery, &p->rtt, s->order + mid, s->sent_at, now,
+					 at))
 			low = mid;
 		else
 			high = mid;
@@ -298,7 +313,8 @@ void rxw_pcall_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out 
 		rxw_count(&out->stats->loss_events, 1);
 		q->losses = true;
 		rxw_cc_lost(&p->cc, flight, out->now);
-		atomic_store_explicit(&p->conn->peer->ssthresh, p->cc.ssthresh, memory_order_relaxed);
+		atomic_store_explicit(&p->conn->peer->ssthresh, p->cc.ssthresh,
+				      memory_order_relaxed);
 	}
 }
 
@@ -308,7 +324,8 @@ static void spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out
 	rxw_cc_undo(&p->cc);
 	/* Nothing was lost: no rate reduction goes on. */
 	p->recovery.recovery_end = 0;
-	atomic_store_explicit(&p->conn->peer->reordering, p->recovery.threshold, memory_order_relaxed);
+	atomic_store_explicit(&p->conn->peer->reordering, p->recovery.threshold,
+			      memory_order_relaxed);
 	rxw_count(&out->stats->spurious_losses, 1);
 }
 
@@ -318,7 +335,8 @@ static void duplicate(struct rxw_pcall *p, struct news *n)
 	struct rxw_sendq *q = &p->tx;
 
 	for (unsigned i = 0; i < 8; i++)
-		if (q->resent[i].count != 0 && n->ack.serial - q->resent[i].serial < q->resent[i].count) {
+		if (q->resent[i].count != 0 &&
+		    n->ack.serial - q->resent[i].serial < q->resent[i].count) {
 			n->spurious = true;
 			n->distance = rxw_max32(n->distance, q->resent[i].distance);
 			q->resent[i].count = 0;
@@ -336,7 +354,8 @@ static void beyond_window(struct rxw_pcall *p)
 			rxw_sendq_set(q, rxw_sendq_seg(q, i), RXW_TX_LOST);
 }
 
-static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t flight, struct rxw_out *out)
+static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t flight,
+		       struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	bool slow = p->cc.cwnd < p->cc.ssthresh;
@@ -438,8 +457,8 @@ static bool impossible(struct rxw_pcall *p, const struct rxw_ack *ack, struct rx
 		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 		return true;
 	}
-	if (p->client && ack->reason == RXW_ACK_EXCEEDS_WINDOW && ack->first == 1 && ack->previous == 0 &&
-	    q->una > 1) {
+	if (p->client && ack->reason == RXW_ACK_EXCEEDS_WINDOW && ack->first == 1 &&
+	    ack->previous == 0 && q->una > 1) {
 		/* The server knows nothing of us: a NAT between gave us another port. */
 		rxw_pcall_fail(p, RXW_NETWORK_RESET, RXW_ORIGIN_LOCAL, false, out);
 		return true;
@@ -450,7 +469,7 @@ static bool impossible(struct rxw_pcall *p, const struct rxw_ack *ack, struct rx
 void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct news n = { .now = out->now };
+	struct news n = {.now = out->now};
 	uint32_t flight = q->flight, lowest;
 
 	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &n.ack)) {
@@ -471,7 +490,8 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 	}
 	if (!rxw_pcall_live(p) || impossible(p, &n.ack, out))
 		return;
-	n.newer = n.ack.first > q->una || q->ack_serial == 0 || (int32_t)(run->head.serial - q->ack_serial) > 0;
+	n.newer = n.ack.first > q->una || q->ack_serial == 0 ||
+		  (int32_t)(run->head.serial - q->ack_serial) > 0;
 	if (n.newer)
 		q->ack_serial = run->head.serial;
 	find_named(q, &n);

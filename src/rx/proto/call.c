@@ -2,12 +2,12 @@
 /* Calls: their life from the first packet to the last answer (rx-protocol 2.6, 2.7). */
 #include "proto/internal.h"
 
-#define FIRST_CWND     4u
+#define FIRST_CWND	4u
 #define FIRST_CWND_GOOD 10u
-#define GOOD_RTT       (100 * RXW_MS)
-#define RECENT         (60 * RXW_SEC)
-#define FINAL_ACK_WAIT (2 * RXW_MS)
-#define PRESSED_WINDOW 2u
+#define GOOD_RTT	(100 * RXW_MS)
+#define RECENT		(60 * RXW_SEC)
+#define FINAL_ACK_WAIT	(2 * RXW_MS)
+#define PRESSED_WINDOW	2u
 
 static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 {
@@ -22,7 +22,8 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 
 	rxw_rtt_init(&p->rtt);
 	rxw_rtt_seed(&p->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
-	rxw_cc_init(&p->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh, params->window);
+	rxw_cc_init(&p->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
+		    params->window);
 	rxw_recovery_init(&p->recovery);
 	if (reordering > p->recovery.threshold)
 		p->recovery.threshold = reordering;
@@ -33,7 +34,8 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 		p->mtu.confirmed = p->mtu.low = mtu;
 }
 
-void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number, uint64_t now)
+void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number,
+		    uint64_t now)
 {
 	struct rxw_calltimers *t = &p->timer;
 	uint32_t window = c->peer_window != 0 ? c->peer_window : RXW_FIRST_FLIGHT;
@@ -146,7 +148,8 @@ void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_arm(p, out);
 }
 
-void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell, struct rxw_out *out)
+void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
+		    struct rxw_out *out)
 {
 	if (p->error != 0 || !rxw_pcall_live(p))
 		return;
@@ -156,7 +159,8 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	p->state = RXW_CS_RESET;
 	if (tell && (!p->client || p->timer.first_sent != 0))
 		rxw_pcall_write_abort(p, out);
-	if (origin == RXW_ORIGIN_LOCAL && (p->error == RXW_CALL_DEAD || p->error == RXW_CALL_TIMEOUT))
+	if (origin == RXW_ORIGIN_LOCAL &&
+	    (p->error == RXW_CALL_DEAD || p->error == RXW_CALL_TIMEOUT))
 		rxw_count(&out->stats->calls_timed_out, 1);
 	else
 		rxw_count(&out->stats->calls_aborted, 1);

@@ -2,13 +2,16 @@
 /* DATA, BUSY and ABORT for a call (rx-protocol 2.8 to 2.11, 3.6). */
 #include "proto/internal.h"
 
-#define BUSY_FIRST   (100 * RXW_MS)
-#define BUSY_MOST    (5 * RXW_SEC)
+#define BUSY_FIRST	 (100 * RXW_MS)
+#define BUSY_MOST	 (5 * RXW_SEC)
 #define UNPROVEN_PACKETS RXW_FIRST_FLIGHT
-#define PRESSED_PACKETS  2u
+#define PRESSED_PACKETS	 2u
 
 /* What became of the packets of a run. */
-struct tally { uint32_t fresh, in_order; bool refused; };
+struct tally {
+	uint32_t fresh, in_order;
+	bool refused;
+};
 
 /* First sequence number that is not accepted. */
 static uint32_t receive_limit(const struct rxw_pcall *p, uint64_t now)
@@ -48,7 +51,7 @@ static void queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end
 		  struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
-	struct rxw_rxpart part = { .first = run->head.seq };
+	struct rxw_rxpart part = {.first = run->head.seq};
 	bool requested = run->or_flags & RXW_REQUEST_ACK;
 
 	while ((part.count = rxw_recvq_missing(q, &part.first, end)) > 0) {
@@ -57,7 +60,8 @@ static void queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end
 
 		part.skip = part.first - run->head.seq;
 		serial = run->head.serial + part.skip;
-		if (!(in_order ? rxw_recvq_append(p, run, &part) : rxw_recvq_later(p, run, &part))) {
+		if (!(in_order ? rxw_recvq_append(p, run, &part)
+			       : rxw_recvq_later(p, run, &part))) {
 			rxw_count(&out->stats->drops[RXW_DROP_MEMORY], part.count);
 			rxw_ack_owe(p, RXW_ACK_NOSPACE, serial + part.count - 1, true);
 			t->refused = true;
@@ -107,17 +111,19 @@ static bool all_known(const struct rxw_pcall *p, uint32_t first, uint32_t end)
 	return rxw_recvq_missing(&p->rx, &first, end) == 0;
 }
 
-enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out)
+enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run,
+					   struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
 	const struct rxw_security_ops *ops = p->conn->security->ops;
 	uint32_t first = run->head.seq, end = first + run->count, limit, stop;
 	bool last = run->last_flags & RXW_LAST_PACKET;
 	bool sure = !ops->needs_verify || run->verified;
-	struct tally t = { 0 };
+	struct tally t = {0};
 
 	if (first == 0 || end < first || end == UINT32_MAX) {
-		rxw_count(&out->stats->drops[first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW], run->count);
+		rxw_count(&out->stats->drops[first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW],
+			  run->count);
 		return RXW_INPUT_DONE;
 	}
 	if (!rxw_pcall_live(p) || q->stopped) {
@@ -163,7 +169,8 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 			p->tx.heard = true;
 			p->tx.busy_since = 0;
 			if (!rxw_pcall_send_complete(p) && !p->tx.stopped)
-				rxw_pcall_all_acked(p, out); /* the reply says that the request came */
+				/* the reply says that the request came */
+				rxw_pcall_all_acked(p, out);
 		}
 	}
 	if (t.in_order > 0)

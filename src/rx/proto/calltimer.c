@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers of a call: retransmission, probes, delayed ACKs, keepalive, limits (rx-protocol 4.4, 6). */
+/* Timers of a call: retransmission, probes, ACKs, keepalive, limits (rx-protocol 4.4, 6). */
 #include "base/hash.h"
 #include "proto/internal.h"
 
-#define ACK_DELAY_PEER    (100 * RXW_MS) /* what peers may wait before they acknowledge */
-#define ACK_DELAY_REPLY   (400 * RXW_MS) /* a request may be acknowledged by its reply only */
-#define STUCK             (60 * RXW_SEC)
-#define UNPROVEN_LIFE     (15 * RXW_SEC)
-#define REACH_LIFE        (10 * RXW_SEC)
-#define UNSOLICITED       2
+#define ACK_DELAY_PEER	(100 * RXW_MS) /* what peers may wait before they acknowledge */
+#define ACK_DELAY_REPLY (400 * RXW_MS) /* a request may be acknowledged by its reply only */
+#define STUCK		(60 * RXW_SEC)
+#define UNPROVEN_LIFE	(15 * RXW_SEC)
+#define REACH_LIFE	(10 * RXW_SEC)
+#define UNSOLICITED	2
 
 static uint64_t peer_delay(const struct rxw_pcall *p)
 {
@@ -34,10 +34,14 @@ static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 	return q->base_at + rto;
 }
 
-/* A tenth more or less, so that many calls do not ping in step; the same for the same call and time. */
+/*
+ * A tenth more or less, so that many calls do not ping in step; the same for the same call and
+ * time.
+ */
 static uint64_t ping_interval(const struct rxw_pcall *p)
 {
-	uint64_t interval = p->timer.dead / 6, state = p->conn->cid ^ (uint64_t)p->number << 32 ^ p->timer.last_sent;
+	uint64_t interval = p->timer.dead / 6,
+		 state = p->conn->cid ^ (uint64_t)p->number << 32 ^ p->timer.last_sent;
 
 	if (state == 0)
 		state = 1;
@@ -55,7 +59,8 @@ static uint64_t dead_at(const struct rxw_pcall *p)
 
 	if (p->client && p->timer.first_sent == 0)
 		return RXW_NEVER;
-	if (p->state == RXW_CS_PRECALL && dead > UNPROVEN_LIFE && !rxw_peer_proven(p->conn->peer, p->timer.last_heard))
+	if (p->state == RXW_CS_PRECALL && dead > UNPROVEN_LIFE &&
+	    !rxw_peer_proven(p->conn->peer, p->timer.last_heard))
 		dead = UNPROVEN_LIFE;
 	at = p->timer.last_heard + dead + fudge(p);
 	if (p->timer.unreachable != 0 && p->timer.last_heard <= p->timer.unreachable)
@@ -93,7 +98,8 @@ static uint64_t transmit_deadline(const struct rxw_pcall *p, uint64_t now)
 	at = rxw_min64(at, rxw_min64(q->loss_at, q->retry_at));
 	if (q->hold_at != RXW_NEVER)
 		at = rxw_min64(at, q->hold_at > q->pace_at ? q->hold_at : q->pace_at);
-	else if (q->nxt < q->end && q->nxt < q->edge && q->pace_at > now && rxw_pcall_cwnd_room(p) > 0)
+	else if (q->nxt < q->end && q->nxt < q->edge && q->pace_at > now &&
+		 rxw_pcall_cwnd_room(p) > 0)
 		at = rxw_min64(at, q->pace_at);
 	if (q->stuck_since != 0)
 		at = rxw_min64(at, q->stuck_since + STUCK);
@@ -109,7 +115,9 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 		if (t->ping == RXW_NEVER && (!p->client || t->first_sent != 0) && out != NULL)
 			t->ping = out->now + ping_interval(p);
 		at = rxw_min64(at, rxw_min64(t->ping, dead_at(p)));
-		at = rxw_min64(at, rxw_min64(transmit_deadline(p, out != NULL ? out->now : t->began), p->ack.probe_at));
+		at = rxw_min64(at,
+			       rxw_min64(transmit_deadline(p, out != NULL ? out->now : t->began),
+					 p->ack.probe_at));
 		if (t->reach_since != 0)
 			at = rxw_min64(at, t->reach);
 		if (t->hard != 0)
@@ -153,13 +161,18 @@ static bool mark_lowest(struct rxw_pcall *p)
 static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	const struct rxw_txent *e = q->ent_head == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_head);
+	const struct rxw_txent *e =
+		q->ent_head == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_head);
 
 	rxw_count(&out->stats->rto_events, 1);
 	if (q->flight > 0) {
-		/* Once for the packets that are out; again only if the retransmission is lost as well. */
+		/*
+		 * Once for the packets that are out; again only if the retransmission is lost as
+		 * well.
+		 */
 		rxw_cc_timeout(&p->cc, q->flight, out->now);
-		atomic_store_explicit(&p->conn->peer->ssthresh, p->cc.ssthresh, memory_order_relaxed);
+		atomic_store_explicit(&p->conn->peer->ssthresh, p->cc.ssthresh,
+				      memory_order_relaxed);
 		q->frto_order = q->order;
 		q->losses = true;
 	}

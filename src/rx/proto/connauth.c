@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CHALLENGE and RESPONSE: when they are sent, and what an answer sets free (rx-protocol 6.1, 7.1). */
+/* CHALLENGE and RESPONSE: when they are sent, what an answer sets free (6.1, 7.1). */
 #include "proto/internal.h"
 
-#define CHALLENGE_APART  (500 * RXW_MS)
+#define CHALLENGE_APART	 (500 * RXW_MS)
 #define CHALLENGE_SECOND (1250 * RXW_MS)
-#define CHALLENGE_LIFE   (30 * RXW_SEC)
-#define RESPONSES        8u /* per second */
-#define ABORT_DELAY      RXW_SEC
-#define BODY             (RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE)
+#define CHALLENGE_LIFE	 (30 * RXW_SEC)
+#define RESPONSES	 8u /* per second */
+#define ABORT_DELAY	 RXW_SEC
+#define BODY		 (RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE)
 
 bool rxw_pconn_authenticated(const struct rxw_pconn *c)
 {
 	const struct rxw_security_ops *ops = c->security->ops;
 
-	return c->client || ops->challenge == NULL || (ops->authenticated != NULL && ops->authenticated(c->sec));
+	return c->client || ops->challenge == NULL ||
+	       (ops->authenticated != NULL && ops->authenticated(c->sec));
 }
 
 void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
@@ -40,10 +41,11 @@ void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
 	}
 }
 
-void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
+			       struct rxw_out *out)
 {
 	const struct rxw_security_ops *ops = c->security->ops;
-	const uint32_t id[2] = { c->epoch, c->cid };
+	const uint32_t id[2] = {c->epoch, c->cid};
 	bool active = false;
 	struct rxw_ctl *ctl;
 	int size;
@@ -63,8 +65,9 @@ void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 	ctl = rxw_ctl_add(c, out, RXW_RESPONSE, 0, 0, 0, 0, 0);
 	if (ctl == NULL)
 		return;
-	size = ops->respond(c->security, c->sec, run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, id,
-			    c->number, ctl->bytes + RXW_HEADER_SIZE, BODY);
+	size = ops->respond(c->security, c->sec, run->data + RXW_HEADER_SIZE,
+			    run->last_size - RXW_HEADER_SIZE, id, c->number,
+			    ctl->bytes + RXW_HEADER_SIZE, BODY);
 	if (size < 0) {
 		/* Not one of this class: forged or damaged. */
 		out->ctl_count--;
@@ -101,16 +104,17 @@ void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out)
 void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	const struct rxw_security_ops *ops = c->security->ops;
-	const uint32_t id[2] = { c->epoch, c->cid };
-	uint32_t calls[4] = { 0 };
+	const uint32_t id[2] = {c->epoch, c->cid};
+	uint32_t calls[4] = {0};
 	int32_t code = RXW_PROTOCOL_ERROR;
 
 	if (c->challenge_since == 0 || ops->check_response == NULL || rxw_pconn_authenticated(c)) {
 		rxw_count(&out->stats->drops[RXW_DROP_STATE], 1);
 		return;
 	}
-	if (ops->check_response(c->security, c->sec, run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
-				run->head.spare, id, calls, &code) != 0) {
+	if (ops->check_response(c->security, c->sec, run->data + RXW_HEADER_SIZE,
+				run->last_size - RXW_HEADER_SIZE, run->head.spare, id, calls,
+				&code) != 0) {
 		rxw_pconn_fail(c, code, RXW_ORIGIN_LOCAL, false, out);
 		c->abort_at = out->now + ABORT_DELAY;
 		return;
@@ -154,12 +158,14 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 		c->challenge_since = c->challenge_at = 0;
 		for (unsigned i = 0; i < 4; i++)
 			if (c->channel[i] != NULL && c->channel[i]->state == RXW_CS_PRECALL)
-				rxw_pcall_fail(c->channel[i], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true, out);
+				rxw_pcall_fail(c->channel[i], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true,
+					       out);
 		return;
 	}
 	if (c->challenges < 2) {
 		c->challenges++;
 		rxw_pconn_challenge(c, true, out);
 	}
-	c->challenge_at = c->challenge_since + (c->challenges == 1 ? CHALLENGE_SECOND : CHALLENGE_LIFE);
+	c->challenge_at =
+		c->challenge_since + (c->challenges == 1 ? CHALLENGE_SECOND : CHALLENGE_LIFE);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: checks on packets received, channels, connection errors (rx-protocol 1.8, 2.3 to 2.5). */
+/* Connections: checks on packets received, channels, errors (rx-protocol 1.8, 2.3 to 2.5). */
 #include <errno.h>
 
 #include "proto/internal.h"
 
-#define BUSY_AVOID   (3 * RXW_SEC)
-#define LAST_NUMBER  0x7fffffffu
+#define BUSY_AVOID  (3 * RXW_SEC)
+#define LAST_NUMBER 0x7fffffffu
 
-int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params, const struct rxw_proto_ops *ops,
-		   struct rxw_peer *peer, const struct rxw_path *path, uint32_t epoch, uint32_t cid, uint16_t service,
+int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
+		   const struct rxw_proto_ops *ops, struct rxw_peer *peer,
+		   const struct rxw_path *path, uint32_t epoch, uint32_t cid, uint16_t service,
 		   struct rxw_security *security, bool client, uint64_t now)
 {
 	c->params = params;
@@ -44,7 +45,8 @@ void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
 	c->peer = NULL;
 }
 
-static enum rxw_input_result drop(const struct rxw_rxrun *run, enum rxw_drop cause, struct rxw_out *out)
+static enum rxw_input_result drop(const struct rxw_rxrun *run, enum rxw_drop cause,
+				  struct rxw_out *out)
 {
 	rxw_count(&out->stats->drops[cause], run->count);
 	return RXW_INPUT_DONE;
@@ -71,13 +73,15 @@ static bool foreign(const struct rxw_pconn *c, const struct rxw_header *h, enum 
 }
 
 /* callNumber 0: about the connection (steps 9 and 10). */
-static enum rxw_input_result about_connection(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+static enum rxw_input_result about_connection(struct rxw_pconn *c, const struct rxw_rxrun *run,
+					      struct rxw_out *out)
 {
 	int32_t code;
 
 	switch (run->head.type) {
 	case RXW_ABORT:
-		if (!rxw_abort_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &code))
+		if (!rxw_abort_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+				   &code))
 			return drop(run, RXW_DROP_BAD_ABORT, out);
 		rxw_pconn_fail(c, code, RXW_ORIGIN_PEER, false, out);
 		return RXW_INPUT_DONE;
@@ -115,7 +119,8 @@ static void ack_all(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_arm(p, out);
 }
 
-static enum rxw_input_result to_call(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out)
+static enum rxw_input_result to_call(struct rxw_pcall *p, const struct rxw_rxrun *run,
+				     struct rxw_out *out)
 {
 	switch (run->head.type) {
 	case RXW_DATA:
@@ -139,7 +144,8 @@ static enum rxw_input_result to_call(struct rxw_pcall *p, const struct rxw_rxrun
 }
 
 /* Server: a packet with a number that no call of the channel has. */
-static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxrun *run,
+				      struct rxw_out *out)
 {
 	const struct rxw_header *h = &run->head;
 	unsigned channel = h->cid & 3;
@@ -184,7 +190,8 @@ static void heard(struct rxw_pconn *c, const struct rxw_rxrun *run)
 		rxw_peer_heard(c->peer, run->size, run->count);
 }
 
-enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run,
+				      struct rxw_out *out)
 {
 	const struct rxw_header *h = &run->head;
 	unsigned channel = h->cid & 3;
@@ -196,7 +203,8 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 		rxw_count(&out->stats->packets_received[h->type < 14 ? h->type : 0], run->count);
 		c->packets_received += run->count;
 		c->bytes_received += run->size;
-		atomic_fetch_add_explicit(&c->peer->bytes_received, run->size, memory_order_relaxed);
+		atomic_fetch_add_explicit(&c->peer->bytes_received, run->size,
+					  memory_order_relaxed);
 		if (!c->client && !rxw_peer_proven(c->peer, out->now))
 			heard(c, run);
 	}
@@ -222,7 +230,8 @@ void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out)
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->channel[i];
 
-		if (p == NULL || !(p->ack.in_batch || (dry && p->ack.reason != 0 && p->ack.unacked > 1)))
+		if (p == NULL ||
+		    !(p->ack.in_batch || (dry && p->ack.reason != 0 && p->ack.unacked > 1)))
 			continue;
 		rxw_ack_batch_end(p, dry, out);
 		rxw_pcall_arm(p, out);
@@ -286,7 +295,8 @@ int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now)
 	return 0;
 }
 
-void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, bool tell, struct rxw_out *out)
+void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, bool tell,
+		    struct rxw_out *out)
 {
 	if (c->error != 0)
 		return;

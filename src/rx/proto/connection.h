@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: four channels, the checks on packets received, connection errors and packets (rx-protocol 1.8, 2). */
+/* Connections: four channels, checks on packets received, errors (rx-protocol 1.8, 2). */
 #ifndef RXW_PROTO_CONNECTION_H
 #define RXW_PROTO_CONNECTION_H
 
@@ -9,84 +9,103 @@
 #include "proto/security.h"
 
 /*
- * Protocol half of a connection. Everything below `lock-free` is covered by the lock of whoever embeds this structure; floor 1 itself takes none.
+ * Protocol half of a connection. Everything below `lock-free` is covered by the lock of whoever
+ * embeds this structure; floor 1 itself takes none.
  */
 struct rxw_pconn {
 	/* fixed at creation */
 	const struct rxw_params *params;
 	const struct rxw_proto_ops *ops;
-	struct rxw_peer *peer;          /* one reference */
-	struct rxw_path path;           /* where answers go, and from which address */
-	uint32_t epoch, cid;            /* channel bits 0 */
+	struct rxw_peer *peer; /* one reference */
+	struct rxw_path path;  /* where answers go, and from which address */
+	uint32_t epoch, cid;   /* channel bits 0 */
 	uint16_t service;
 	uint8_t security_index;
 	bool client;
 	struct rxw_security *security;
 	struct rxw_security_conn *sec;
-	uint64_t dead, idle, hard;      /* ns; for calls begun from now on */
-	struct rxw_pconn *hash_next;    /* conntable's lock */
+	uint64_t dead, idle, hard;   /* ns; for calls begun from now on */
+	struct rxw_pconn *hash_next; /* conntable's lock */
 	/* lock-free: none; all below by the connection's lock */
-	uint32_t serial;                /* last one given */
-	int32_t error;                  /* != 0: connection error, remembered */
+	uint32_t serial; /* last one given */
+	int32_t error;	 /* != 0: connection error, remembered */
 	enum rxw_origin error_origin;
-	struct rxw_pcall *channel[4];   /* the call that a channel remembers; one reference each */
-	uint32_t number[4];             /* its highest call number */
-	uint64_t busy_until[4];         /* client: channel drew BUSY */
-	uint32_t peer_window;           /* receive window that the peer last advertised, for new calls */
-	bool strict_reach;              /* no handler before the address is proven */
-	bool linux_like;                /* peer acknowledges in the form of the kernel */
+	struct rxw_pcall *channel[4]; /* the call that a channel remembers; one reference each */
+	uint32_t number[4];	      /* its highest call number */
+	uint64_t busy_until[4];	      /* client: channel drew BUSY */
+	/* receive window that the peer last advertised, for new calls */
+	uint32_t peer_window;
+	bool strict_reach; /* no handler before the address is proven */
+	bool linux_like;   /* peer acknowledges in the form of the kernel */
 	uint64_t last_heard, last_sent, error_sent_at;
-	struct rxw_budget memory;       /* received bytes pinned by its calls */
+	struct rxw_budget memory; /* received bytes pinned by its calls */
 	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
-	uint64_t challenge_at;          /* next CHALLENGE by timer, 0 = none */
-	uint64_t challenge_since;       /* first one, 0 = none outstanding */
-	uint64_t challenge_sent;        /* latest one */
-	uint64_t abort_at;              /* delayed connection ABORT, 0 = none */
-	uint64_t responded_at;          /* client: latest RESPONSE */
-	unsigned challenges;            /* by timer */
-	unsigned responses;             /* client: in this second */
-	bool pressed;                   /* many strangers: this one may queue 2 packets until it is proven */
+	uint64_t challenge_at;	  /* next CHALLENGE by timer, 0 = none */
+	uint64_t challenge_since; /* first one, 0 = none outstanding */
+	uint64_t challenge_sent;  /* latest one */
+	uint64_t abort_at;	  /* delayed connection ABORT, 0 = none */
+	uint64_t responded_at;	  /* client: latest RESPONSE */
+	unsigned challenges;	  /* by timer */
+	unsigned responses;	  /* client: in this second */
+	/* many strangers: this one may queue 2 packets until it is proven */
+	bool pressed;
 };
 
-/* Fill a zeroed structure. Takes over one reference of `peer` and shares `security` (its conn_create() is called). 0 or a negative result. */
-int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params, const struct rxw_proto_ops *ops,
-		   struct rxw_peer *peer, const struct rxw_path *path, uint32_t epoch, uint32_t cid, uint16_t service,
+/*
+ * Fill a zeroed structure. Takes over one reference of `peer` and shares `security` (its
+ * conn_create() is called). 0 or a negative result.
+ */
+int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
+		   const struct rxw_proto_ops *ops, struct rxw_peer *peer,
+		   const struct rxw_path *path, uint32_t epoch, uint32_t cid, uint16_t service,
 		   struct rxw_security *security, bool client, uint64_t now);
 /* Drop what it holds: channels' calls, peer, security state. */
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now);
 
 enum rxw_input_result {
-	RXW_INPUT_DONE,   /* handled: queued, answered, or dropped and counted */
-	RXW_INPUT_VERIFY  /* DATA of a class that needs verify(): verify each packet without the lock, set `verified`, come again */
+	RXW_INPUT_DONE,	 /* handled: queued, answered, or dropped and counted */
+	RXW_INPUT_VERIFY /* verify() each packet without the lock, set `verified`, come again */
 };
 
 /*
- * A run of packets for this connection: checks 7 to 16 of 1.8, then the packet's work. Any type but VERSION and DEBUG. ACKs that this makes due are
- * not written before rxw_pconn_batch_end(), but for the immediate ones of 3.6.
+ * A run of packets for this connection: checks 7 to 16 of 1.8, then the packet's work. Any type but
+ * VERSION and DEBUG. ACKs that this makes due are not written before rxw_pconn_batch_end(), but for
+ * the immediate ones of 3.6.
  */
-enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
+enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run,
+				      struct rxw_out *out);
 
-/* The receive batch is over for this connection: write the merged ACKs. `dry`: nothing more was waiting on the socket. */
+/*
+ * The receive batch is over for this connection: write the merged ACKs. `dry`: nothing more was
+ * waiting on the socket.
+ */
 void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out);
 
-/* ACKs stayed owed at the last batch end: call it again, dry, when the socket is; else a timer of 1 ms writes them. */
+/*
+ * ACKs stayed owed at the last batch end: call it again, dry, when the socket is; else a timer of 1
+ * ms writes them.
+ */
 bool rxw_pconn_owes(const struct rxw_pconn *c);
 
 /*
- * Client: put `call` (zeroed, one reference given to the channel) on a free channel; -RXW_EAGAIN if there is none, -RXW_ECALL if the connection is
- * in error. Sets its number.
+ * Client: put `call` (zeroed, one reference given to the channel) on a free channel; -RXW_EAGAIN if
+ * there is none, -RXW_ECALL if the connection is in error. Sets its number.
  */
 int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now);
 bool rxw_pconn_has_free_channel(const struct rxw_pconn *c, uint64_t now);
 
 /* End everything with an error; `tell`: send the connection ABORT. */
-void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, bool tell, struct rxw_out *out);
+void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, bool tell,
+		    struct rxw_out *out);
 /* The connection is given up: final ACKs of calls that owe one leave now. */
 void rxw_pconn_close(struct rxw_pconn *c, struct rxw_out *out);
 /* An ICMP report about the peer: a hint (6.2). */
 void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out *out);
 
-/* Timers of the connection itself (CHALLENGE, delayed connection ABORT); calls have their own. UINT64_MAX = none. */
+/*
+ * Timers of the connection itself (CHALLENGE, delayed connection ABORT); calls have their own.
+ * UINT64_MAX = none.
+ */
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c);
 void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 
@@ -94,28 +113,37 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 bool rxw_pconn_idle(const struct rxw_pconn *c);
 
 /* --- Table of connections by (role, epoch, cid, address); the caller locks it. --- */
-struct rxw_conntable { struct rxw_pconn **slot; unsigned size, count; uint64_t key[2]; };
+struct rxw_conntable {
+	struct rxw_pconn **slot;
+	unsigned size, count;
+	uint64_t key[2];
+};
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2]);
 void rxw_conntable_fini(struct rxw_conntable *t);
 /* -RXW_ELIMIT: too many connections with this cid. */
 int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c);
 void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c);
 /*
- * By 2.3: server half: address and port must be equal; client half: the port. *other (may be NULL) is set when connections of the same epoch and cid but another
- * address exist: to the first; more may follow it by hash_next.
+ * By 2.3: server half: address and port must be equal; client half: the port. *other (may be NULL)
+ * is set when connections of the same epoch and cid but another address exist: to the first; more
+ * may follow it by hash_next.
  */
-struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch, uint32_t cid,
-				     const struct rxw_addr *from, struct rxw_pconn **other);
+struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch,
+				     uint32_t cid, const struct rxw_addr *from,
+				     struct rxw_pconn **other);
 /* Any client or server connection with this cid? For drawing unpredictable, unused ids. */
 bool rxw_conntable_has_cid(const struct rxw_conntable *t, uint32_t cid);
 
 /* --- Cutting what was received into runs. --- */
 
 /*
- * Cut the bytes of one received train (datagrams of `segment` bytes, the last may be shorter) into runs, from *at on; returns 1 with *run filled and *at moved
- * behind it, 0 at the end. Datagrams below 28 bytes and truncated jumbogram tails are counted and skipped. buf and path are copied into the run.
+ * Cut the bytes of one received train (datagrams of `segment` bytes, the last may be shorter) into
+ * runs, from *at on; returns 1 with *run filled and *at moved behind it, 0 at the end. Datagrams
+ * below 28 bytes and truncated jumbogram tails are counted and skipped. buf and path are copied
+ * into the run.
  */
-int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t length, uint32_t segment, uint32_t *at,
-		 struct rxw_jumbo *jumbo, struct rxw_rxrun *run, struct rxw_pstats *stats);
+int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t length,
+		 uint32_t segment, uint32_t *at, struct rxw_jumbo *jumbo, struct rxw_rxrun *run,
+		 struct rxw_pstats *stats);
 
 #endif

@@ -4,7 +4,10 @@
 #include "proto/connection.h"
 
 #define FIRST_SIZE 64u
-/* Connections of one cid (from different addresses): a stranger must not be able to make a chain long. */
+/*
+ * Connections of one cid (from different addresses): a stranger must not be able to make a chain
+ * long.
+ */
 #define SAME_CID 32u
 
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
@@ -27,7 +30,8 @@ void rxw_conntable_fini(struct rxw_conntable *t)
 }
 
 /* The cid alone: so that has_cid() finds it, too. It is drawn by the client, hence the key. */
-static struct rxw_pconn **head(struct rxw_pconn **slot, unsigned size, const uint64_t key[2], uint32_t cid)
+static struct rxw_pconn **head(struct rxw_pconn **slot, unsigned size, const uint64_t key[2],
+			       uint32_t cid)
 {
 	return &slot[rxw_hash_words(cid & ~3u, 0, key) & (size - 1)];
 }
@@ -71,7 +75,8 @@ int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c)
 
 void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c)
 {
-	for (struct rxw_pconn **at = head(t->slot, t->size, t->key, c->cid); *at != NULL; at = &(*at)->hash_next)
+	for (struct rxw_pconn **at = head(t->slot, t->size, t->key, c->cid); *at != NULL;
+	     at = &(*at)->hash_next)
 		if (*at == c) {
 			*at = c->hash_next;
 			c->hash_next = NULL;
@@ -80,13 +85,15 @@ void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c)
 		}
 }
 
-struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch, uint32_t cid,
-				     const struct rxw_addr *from, struct rxw_pconn **other)
+struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch,
+				     uint32_t cid, const struct rxw_addr *from,
+				     struct rxw_pconn **other)
 {
 	if (other != NULL)
 		*other = NULL;
 	cid &= ~3u;
-	for (struct rxw_pconn *c = *head(t->slot, t->size, t->key, cid); c != NULL; c = c->hash_next) {
+	for (struct rxw_pconn *c = *head(t->slot, t->size, t->key, cid); c != NULL;
+	     c = c->hash_next) {
 		if (c->cid != cid || c->epoch != epoch || c->client != client)
 			continue;
 		if (client ? rxw_addr_port(&c->path.peer) == rxw_addr_port(from)
@@ -101,7 +108,8 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 bool rxw_conntable_has_cid(const struct rxw_conntable *t, uint32_t cid)
 {
 	cid &= ~3u;
-	for (struct rxw_pconn *c = *head(t->slot, t->size, t->key, cid); c != NULL; c = c->hash_next)
+	for (struct rxw_pconn *c = *head(t->slot, t->size, t->key, cid); c != NULL;
+	     c = c->hash_next)
 		if (c->cid == cid)
 			return true;
 	return false;

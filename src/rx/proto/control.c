@@ -4,7 +4,10 @@
 
 #define ABORT_INTERVAL (100 * RXW_MS)
 
-/* An answer of `body` bytes behind the header: false if the address is not proven and got its share (6.7). */
+/*
+ * An answer of `body` bytes behind the header: false if the address is not proven and got its share
+ * (6.7).
+ */
 static bool may_answer(struct rxw_pconn *c, size_t body, struct rxw_out *out)
 {
 	if (out->ctl_count >= out->ctl_room)

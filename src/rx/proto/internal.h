@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of floor 1 share with each other. Everything here runs under the connection's lock. */
+/* What the files of floor 1 share. Everything here runs under the connection's lock. */
 #ifndef RXW_PROTO_INTERNAL_H
 #define RXW_PROTO_INTERNAL_H
 
@@ -46,16 +46,22 @@ static inline bool rxw_pcall_live(const struct rxw_pcall *p)
 }
 
 /* call.c */
-void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number, uint64_t now);
+void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number,
+		    uint64_t now);
 void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out);
-/* The channel takes another call: nothing more is owed for this one. Drops the channel's reference. */
+/*
+ * The channel takes another call: nothing more is owed for this one. Drops the channel's reference.
+ */
 void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out);
 /* A server call whose reply is acknowledged: DALLY. */
 void rxw_pcall_reply_acked(struct rxw_pcall *p, struct rxw_out *out);
 /* Server: give the call its handler if it may have one. */
 void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out);
 
-/* calltimer.c: the deadline anew after anything changed; tells the caller if it moved to an earlier time. */
+/*
+ * calltimer.c: the deadline anew after anything changed; tells the caller if it moved to an earlier
+ * time.
+ */
 void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out);
 
 /* control.c */
@@ -63,19 +69,22 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 			    unsigned channel, uint32_t call, unsigned status, size_t body);
 bool rxw_pcall_write_abort(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out);
-void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call, struct rxw_out *out);
+void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call,
+			  struct rxw_out *out);
 
 /* ack.c */
 void rxw_ack_init(struct rxw_pcall *p);
 /* An ACK of what arrived in order below `upto`; false: no room, it stays owed. */
-bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto, struct rxw_out *out);
+bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
+		   struct rxw_out *out);
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
 void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out);
 void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now);
 /* `count` packets from `first` came in order, the first with `serial`. */
-void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial, bool requested,
-		      bool filled, struct rxw_out *out);
-void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial, struct rxw_out *out);
+void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
+		      bool requested, bool filled, struct rxw_out *out);
+void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
+			     struct rxw_out *out);
 void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out);
 void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out);
@@ -91,11 +100,16 @@ bool rxw_recvq_ended(const struct rxw_recvq *q);
 /* firstPacket and the window to advertise, brought up to date. */
 void rxw_recvq_advance(struct rxw_pcall *p);
 /* Fill the ACK table: packets first..highest, at most `room`. Returns the number of entries. */
-unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks, unsigned room);
+unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
+			 unsigned room);
 /* Packets of a run, [first, first + count) with `skip` packets of it left out in front. */
-struct rxw_rxpart { uint32_t first, count, skip; };
-bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run, const struct rxw_rxpart *part);
-bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run, const struct rxw_rxpart *part);
+struct rxw_rxpart {
+	uint32_t first, count, skip;
+};
+bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run,
+		      const struct rxw_rxpart *part);
+bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
+		     const struct rxw_rxpart *part);
 /* Move what has become in order; returns how many packets. */
 uint32_t rxw_recvq_absorb(struct rxw_pcall *p);
 /* Next piece of [*at, end) that is not yet there; returns its length, 0 at the end. */
@@ -108,11 +122,15 @@ void rxw_sendq_init(struct rxw_sendq *q, uint32_t window, uint64_t now);
 void rxw_sendq_clear(struct rxw_pcall *p);
 struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
 struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_t index);
-/* Split so that a segment begins at `seq`: its index, or RXW_NO_NODE if memory is out or nothing is there. */
+/*
+ * Split so that a segment begins at `seq`: its index, or RXW_NO_NODE if memory is out or nothing is
+ * there.
+ */
 uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
 /* New transmission of never sent packets at nxt. */
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint32_t token, uint64_t now);
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint32_t token,
+		   uint64_t now);
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
 int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
 
@@ -121,7 +139,8 @@ uint32_t rxw_pcall_cwnd_room(const struct rxw_pcall *p);
 /* May DATA of the call go out at all? */
 static inline bool rxw_pcall_may_transmit(const struct rxw_pcall *p)
 {
-	return p->error == 0 && !p->tx.stopped && (p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD);
+	return p->error == 0 && !p->tx.stopped &&
+	       (p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD);
 }
 /* Tell the caller if something can be sent now, else see to it that time makes it so. */
 void rxw_pcall_offer(struct rxw_pcall *p, uint32_t events, struct rxw_out *out);
@@ -134,15 +153,18 @@ void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out);
 
 /* callinput.c */
-enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out);
+enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run,
+					   struct rxw_out *out);
 void rxw_pcall_input_busy(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_input_abort(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out);
 
 /* connauth.c */
 bool rxw_pconn_authenticated(const struct rxw_pconn *c);
 void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out);
-void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
-void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
+void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
+			       struct rxw_out *out);
+void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run,
+			      struct rxw_out *out);
 void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a peer address; the table of peers; the limit of 3 for unproven addresses; rate limits. */
+/* Peers: what is known of an address, their table, the limit of 3, rate limits. */
 #include "base/rtt.h"
 #include "proto/peer.h"
 
@@ -54,7 +54,8 @@ static void grow(struct rxw_peer_table *t)
 		return; /* longer chains, no more */
 	for (unsigned i = 0; i < t->size; i++)
 		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
-			struct rxw_peer **to = &slot[rxw_addr_hash(&p->addr, t->key, true) & (size - 1)];
+			struct rxw_peer **to =
+				&slot[rxw_addr_hash(&p->addr, t->key, true) & (size - 1)];
 
 			next = p->hash_next;
 			p->hash_next = *to;
@@ -109,7 +110,8 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 			struct rxw_peer *p = *at;
 
 			if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0 ||
-			    now < atomic_load_explicit(&p->idle_since, memory_order_relaxed) + PEER_LIFE) {
+			    now < atomic_load_explicit(&p->idle_since, memory_order_relaxed) +
+					    PEER_LIFE) {
 				at = &p->hash_next;
 				continue;
 			}
@@ -178,14 +180,15 @@ bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, u
 	do {
 		if (out + whole > in)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&p->unproven_out, &out, out + whole, memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&p->unproven_out, &out, out + whole, memory_order_relaxed, memory_order_relaxed));
 	return true;
 }
 
 void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
 {
-	atomic_fetch_add_explicit(&p->unproven_in, bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
+	atomic_fetch_add_explicit(&p->unproven_in,
+				  bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
 				  memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a peer address, shared by its connections; the table of peers; limits for strangers. */
+/* Peers: what is known of an address, their table; limits for strangers. */
 #ifndef RXW_PROTO_PEER_H
 #define RXW_PROTO_PEER_H
 
@@ -11,24 +11,32 @@
 #include "base/buf.h"
 
 /*
- * One peer (address and port). Fields are atomics because connections of different locks share it; each is a hint or a counter on its own.
+ * One peer (address and port). Fields are atomics because connections of different locks share it;
+ * each is a hint or a counter on its own.
  */
 struct rxw_peer {
-	struct rxw_addr addr;                 /* fixed */
-	struct rxw_peer *hash_next;           /* the table's lock */
+	struct rxw_addr addr;	    /* fixed */
+	struct rxw_peer *hash_next; /* the table's lock */
 	_Atomic(uint32_t) refs;
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest published estimate, ns; time of it */
-	_Atomic(uint32_t) ssthresh;           /* 0 = unknown */
-	_Atomic(uint32_t) mtu;                /* confirmed datagram size, 0 = default */
-	_Atomic(uint32_t) peer_max_mtu;       /* what its ACKs allow us to send, 0 = unknown */
-	_Atomic(uint32_t) reordering;         /* recovery threshold learned, 0 = default */
-	_Atomic(uint32_t) merged_acks_ok;     /* its flight was seen to double per round trip on merged ACKs */
-	_Atomic(uint64_t) proven_at;          /* last proof of its address, ns; 0 = never; valid 60 s */
-	_Atomic(uint64_t) unproven_in, unproven_out; /* bytes with IP and UDP headers, while unproven (6.7) */
+	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
+	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
+	_Atomic(uint32_t) peer_max_mtu;		/* what its ACKs allow us to send, 0 = unknown */
+	_Atomic(uint32_t) reordering;		/* recovery threshold learned, 0 = default */
+	/* its flight was seen to double per round trip on merged ACKs */
+	_Atomic(uint32_t) merged_acks_ok;
+	/* last proof of its address, ns; 0 = never; valid 60 s */
+	_Atomic(uint64_t) proven_at;
+	/* bytes with IP and UDP headers, while unproven (6.7) */
+	_Atomic(uint64_t) unproven_in, unproven_out;
 	_Atomic(uint64_t) idle_since;
-	struct rxw_budget memory;             /* received bytes pinned by its calls */
+	struct rxw_budget memory; /* received bytes pinned by its calls */
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
-	bool local;                           /* an address of this host: loopback ones are known as such at creation, others set by who creates it */
+	/*
+	 * an address of this host: loopback ones are known as such at creation, others set by who
+	 * creates it
+	 */
+	bool local;
 };
 
 /* Table of peers; the caller locks it. */
@@ -38,36 +46,52 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t);
 /* Find or make; returns with a reference. NULL: no memory. */
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
 void rxw_peer_ref(struct rxw_peer *p);
-void rxw_peer_unref(struct rxw_peer *p, uint64_t now);     /* entries stay for 300 s after the last reference */
+/* entries stay for 300 s after the last reference */
+void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
 unsigned rxw_peer_count(const struct rxw_peer_table *t);
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for DEBUG; NULL beyond */
 
 bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);
 void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
-/* May `bytes` of UDP payload leave in `datagrams` datagrams? Charges them if so; always true for a proven one. */
+/*
+ * May `bytes` of UDP payload leave in `datagrams` datagrams? Charges them if so; always true for a
+ * proven one.
+ */
 bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
 void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
-/* Bytes with IP and UDP headers that may leave before the address is proven; UINT64_MAX for a proven one. */
+/*
+ * Bytes with IP and UDP headers that may leave before the address is proven; UINT64_MAX for a
+ * proven one.
+ */
 uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
 /* Bytes of IP and UDP headers of a datagram to or from it. */
 unsigned rxw_peer_overhead(const struct rxw_peer *p);
 
 /* A rate limit: at most `per_second`, in bursts of the same size. The caller locks it. */
-struct rxw_rate { uint64_t per_second, tokens_ns, at; };
+struct rxw_rate {
+	uint64_t per_second, tokens_ns, at;
+};
 void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
 bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
 
 /*
- * Connections of addresses that proved nothing yet: caps per host and in all (12.3). The caller locks it. STRICT: serve only after a reach check;
- * REFUSE: keep no state.
+ * Connections of addresses that proved nothing yet: caps per host and in all (12.3). The caller
+ * locks it. STRICT: serve only after a reach check; REFUSE: keep no state.
  */
-enum rxw_admission { RXW_ADMIT, RXW_ADMIT_STRICT, RXW_REFUSE };
+enum rxw_admission {
+	RXW_ADMIT,
+	RXW_ADMIT_STRICT,
+	RXW_REFUSE
+};
 struct rxw_strangers;
-struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host, unsigned total);
+struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host,
+					   unsigned total);
 void rxw_strangers_destroy(struct rxw_strangers *s);
-enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *host, bool local);
-void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host); /* proved, or gone */
+enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *host,
+				     bool local);
+/* proved, or gone */
+void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host);
 unsigned rxw_strangers_total(const struct rxw_strangers *s);
 /* Over a quarter of the cap: unproven connections may queue 2 packets instead of 16. */
 bool rxw_strangers_pressed(const struct rxw_strangers *s);

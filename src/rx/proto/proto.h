@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What floor 1 and its callers exchange: parameters, runs of packets, trains, and the record of what is to be done. */
+/* What floor 1 and its callers exchange: parameters, runs, trains, the output record. */
 #ifndef RXW_PROTO_PROTO_H
 #define RXW_PROTO_PROTO_H
 
@@ -17,25 +17,31 @@
 struct rxw_pconn;
 struct rxw_pcall;
 
-/* Parameters of an endpoint: fixed once its first connection exists. Times in ns, sizes in bytes, windows in packets. */
+/*
+ * Parameters of an endpoint: fixed once its first connection exists. Times in ns, sizes in bytes,
+ * windows in packets.
+ */
 struct rxw_params {
-	uint16_t window;          /* both directions, 1..255 */
-	uint16_t initial_window;  /* advertised until the first packet is consumed: min(16, window) */
-	uint32_t mtu;             /* datagram size of our plain packets */
-	uint32_t mtu_ceiling;     /* path MTU search goes up to here; == mtu: no search */
-	bool jumbo;               /* advertise jumbograms */
+	uint16_t window; /* both directions, 1..255 */
+	/* advertised until the first packet is consumed: min(16, window) */
+	uint16_t initial_window;
+	uint32_t mtu;	      /* datagram size of our plain packets */
+	uint32_t mtu_ceiling; /* path MTU search goes up to here; == mtu: no search */
+	bool jumbo;	      /* advertise jumbograms */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = off, but dead */
-	uint64_t ack_delay;       /* 50 ms */
+	uint64_t ack_delay;			       /* 50 ms */
 	uint64_t call_memory, conn_memory, peer_memory;
 	uint32_t sendq_high, sendq_low; /* packets queued by the writer: stop above, go on below */
-	uint16_t wake_packets;    /* wake a reader per so many packets (64) */
-	uint16_t unread_packets;  /* acknowledge on receipt up to so many unread packets (256): floor for window growth */
+	uint16_t wake_packets;		/* wake a reader per so many packets (64) */
+	/* acknowledge on receipt up to so many unread packets (256): floor for window growth */
+	uint16_t unread_packets;
 	const struct rxw_cc_ops *cc;
 };
 
 /*
- * Counters that floor 1 keeps; one set per shard, handed in with the out record and written by its holder only while it holds the
- * connection's lock of the moment: several holders may share a set, so they are relaxed atomics; never one per packet but one add per run.
+ * Counters that floor 1 keeps; one set per shard, handed in with the out record and written by its
+ * holder only while it holds the connection's lock of the moment: several holders may share a set,
+ * so they are relaxed atomics; never one per packet but one add per run.
  */
 struct rxw_pstats {
 	_Atomic(uint64_t) packets_sent[14], packets_received[14];
@@ -51,22 +57,25 @@ static inline void rxw_count(_Atomic(uint64_t) *c, uint64_t n)
 }
 
 /*
- * A run received: consecutive packets of one call in one buffer. Packet i is at data + i * stride, each `stride` bytes long but the last, which has
- * `last_size` (header included). seq and serial go up by one from packet to packet; epoch, cid, call, type, user status, security index, service are equal;
- * flags are read from each packet's own header. Members of jumbograms are runs of one with `jumbo` set: their header is in `head` only, `data` points 28 bytes
- * before the payload (into foreign bytes that must not be read).
+ * A run received: consecutive packets of one call in one buffer. Packet i is at data + i * stride,
+ * each `stride` bytes long but the last, which has `last_size` (header included). seq and serial go
+ * up by one from packet to packet; epoch, cid, call, type, user status, security index, service are
+ * equal; flags are read from each packet's own header. Members of jumbograms are runs of one with
+ * `jumbo` set: their header is in `head` only, `data` points 28 bytes before the payload (into
+ * foreign bytes that must not be read).
  */
 struct rxw_rxrun {
-	struct rxw_buf *buf;     /* borrowed by the caller of input; a reference is taken when it is queued */
+	/* borrowed by the caller of input; a reference is taken when it is queued */
+	struct rxw_buf *buf;
 	uint8_t *data;
 	uint16_t stride, last_size;
 	uint16_t count;
-	uint32_t size;           /* bytes of the whole datagrams */
-	struct rxw_header head;  /* of the first packet */
-	uint8_t or_flags;        /* all packets' flags or-ed, and the last packet's own */
+	uint32_t size;		/* bytes of the whole datagrams */
+	struct rxw_header head; /* of the first packet */
+	uint8_t or_flags;	/* all packets' flags or-ed, and the last packet's own */
 	uint8_t last_flags;
 	bool jumbo;
-	bool verified;           /* passed the class's verify() (null class: not needed) */
+	bool verified;		    /* passed the class's verify() (null class: not needed) */
 	uint8_t sec_head, sec_tail; /* after verification: bytes around the data in each packet */
 	const struct rxw_path *path;
 };
@@ -74,83 +83,103 @@ struct rxw_rxrun {
 /* A piece of a receive queue handed to the reader: owns one reference of buf. */
 struct rxw_rxpiece {
 	struct rxw_buf *buf;
-	uint8_t *data;           /* payload of the first packet */
+	uint8_t *data; /* payload of the first packet */
 	uint32_t first_seq;
-	uint16_t stride;         /* from payload to payload */
-	uint16_t length;         /* payload of every packet but the last */
+	uint16_t stride; /* from payload to payload */
+	uint16_t length; /* payload of every packet but the last */
 	uint16_t last_length;
 	uint16_t count;
 };
 
 /*
- * A run to send: built by the writer in its own buffer, sealed, then pushed. Datagram i is at data + i * stride; every one has `stride` bytes but the last,
- * which has last_size. The first 28 bytes of each are the header: the writer leaves them unset but for the spare word (offset 24), which the class may have set.
+ * A run to send: built by the writer in its own buffer, sealed, then pushed. Datagram i is at data
+ * + i * stride; every one has `stride` bytes but the last, which has last_size. The first 28 bytes
+ * of each are the header: the writer leaves them unset but for the spare word (offset 24), which
+ * the class may have set.
  */
 struct rxw_txrun {
-	struct rxw_buf *buf;     /* owns one reference */
+	struct rxw_buf *buf; /* owns one reference */
 	uint8_t *data;
 	uint16_t stride, last_size;
 	uint16_t count;
-	bool last;               /* its last packet ends the stream */
+	bool last; /* its last packet ends the stream */
 };
 
-/* Datagrams ready to be sent: contiguous, cut every `segment` bytes. The bytes stay untouched until rxw_pcall_train_done(). */
+/*
+ * Datagrams ready to be sent: contiguous, cut every `segment` bytes. The bytes stay untouched until
+ * rxw_pcall_train_done().
+ */
 struct rxw_train {
-	struct rxw_pcall *call;  /* holds a reference from rxw_pcall_train() to rxw_pcall_train_done() */
-	struct rxw_buf *buf;     /* the same for the bytes */
+	/* holds a reference from rxw_pcall_train() to rxw_pcall_train_done() */
+	struct rxw_pcall *call;
+	struct rxw_buf *buf; /* the same for the bytes */
 	uint8_t *data;
 	uint32_t length;
 	uint16_t segment;
 	uint16_t count;
 	uint32_t first_seq;
 	bool retransmission;
-	bool fragment;           /* larger than the path carries now: may be fragmented */
-	uint32_t token;          /* of floor 1 */
+	bool fragment;	/* larger than the path carries now: may be fragmented */
+	uint32_t token; /* of floor 1 */
 };
 
 /* A control packet, complete. */
 struct rxw_ctl {
 	struct rxw_path path;
 	uint16_t length;
-	uint16_t padding;        /* zero bytes to send behind (MTU probes) */
-	bool client;             /* sent by a client end: the local address need not be fixed */
+	uint16_t padding; /* zero bytes to send behind (MTU probes) */
+	bool client;	  /* sent by a client end: the local address need not be fixed */
 	uint8_t bytes[RXW_ACK_MAX_SIZE];
 };
 
 /* What is to be done for a call after its connection's lock was released. */
 enum rxw_out_event {
-	RXW_OUT_READ = 1,        /* bytes, end or error can be read, and enough of them to wake a reader */
-	RXW_OUT_WRITE = 2,       /* the send queue fell below its low water, or an error: wake a writer */
-	RXW_OUT_SEND = 4,        /* rxw_pcall_train() would yield something */
-	RXW_OUT_ATTACH = 8,      /* a server call may get its handler now */
-	RXW_OUT_DONE = 16,       /* nothing more will happen to the call: finished, acknowledged, or in error */
-	RXW_OUT_TIMER = 32,      /* its deadline moved to an earlier time */
-	RXW_OUT_WINDOW = 64,     /* (with SEND) the peer's ACK opened the window, as opposed to new data or loss */
-	RXW_OUT_QUIET = 128      /* readable, below the wake threshold: wake when the socket is dry */
+	/* bytes, end or error can be read, and enough of them to wake a reader */
+	RXW_OUT_READ = 1,
+	/* the send queue fell below its low water, or an error: wake a writer */
+	RXW_OUT_WRITE = 2,
+	RXW_OUT_SEND = 4,   /* rxw_pcall_train() would yield something */
+	RXW_OUT_ATTACH = 8, /* a server call may get its handler now */
+	/* nothing more will happen to the call: finished, acknowledged, or in error */
+	RXW_OUT_DONE = 16,
+	RXW_OUT_TIMER = 32, /* its deadline moved to an earlier time */
+	/* (with SEND) the peer's ACK opened the window, as opposed to new data or loss */
+	RXW_OUT_WINDOW = 64,
+	RXW_OUT_QUIET = 128 /* readable, below the wake threshold: wake when the socket is dry */
 };
 
 /*
- * The output record. The caller provides it, with room for control packets, and handles it when the lock is released. `touched` is linked by the calls
- * themselves; each call in it holds a reference (ops->hold) that the caller drops. When the ctl array is full, acknowledgements stay owed (and are
- * tried again by the next batch end or timer).
+ * The output record. The caller provides it, with room for control packets, and handles it when the
+ * lock is released. `touched` is linked by the calls themselves; each call in it holds a reference
+ * (ops->hold) that the caller drops. When the ctl array is full, acknowledgements stay owed (and
+ * are tried again by the next batch end or timer).
  */
 struct rxw_out {
-	uint64_t now;            /* ns, monotonic; set by the caller */
+	uint64_t now; /* ns, monotonic; set by the caller */
 	struct rxw_pstats *stats;
 	struct rxw_ctl *ctl;
 	unsigned ctl_count, ctl_room;
 	struct rxw_pcall *touched;
 };
 
-/* What floor 1 asks of the floors above. All are called with the connection's lock held and must not block. */
+/*
+ * What floor 1 asks of the floors above. All are called with the connection's lock held and must
+ * not block.
+ */
 struct rxw_proto_ops {
-	/* A new server call: storage whose first member is struct rxw_pcall, zeroed, with one reference that belongs to the channel. NULL: refuse (BUSY). */
+	/*
+	 * A new server call: storage whose first member is struct rxw_pcall, zeroed, with one
+	 * reference that belongs to the channel. NULL: refuse (BUSY).
+	 */
 	struct rxw_pcall *(*call_new)(struct rxw_pconn *conn);
 	void (*hold)(struct rxw_pcall *call);
 	void (*drop)(struct rxw_pcall *call);
 	/* Small buffers for queues and copies. */
 	struct rxw_pool *(*pool)(struct rxw_pconn *conn);
-	/* Memory runs short: calls that have no handler yet may queue two packets only. NULL: never. */
+	/*
+	 * Memory runs short: calls that have no handler yet may queue two packets only. NULL:
+	 * never.
+	 */
 	bool (*memory_short)(struct rxw_pconn *conn);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receive queue: runs in order for the reader, runs behind holes, memory limits (rx-protocol 3.4, 3.7, 4.4 item 9). */
+/* Receive queue: runs in order, runs behind holes, memory limits (3.4, 3.7, 4.4 item 9). */
 #include <string.h>
 
 #include "proto/internal.h"
@@ -103,7 +103,8 @@ static void grow_window(struct rxw_pcall *p)
 		return;
 	}
 	/* A window's worth of packets takes a round trip at least. */
-	if (q->next - q->grown_at < q->window || unread > rxw_max32(params->unread_packets, q->window / 2) ||
+	if (q->next - q->grown_at < q->window ||
+	    unread > rxw_max32(params->unread_packets, q->window / 2) ||
 	    q->pinned > (int64_t)params->call_memory / 2)
 		return;
 	q->window = rxw_min32(q->window * 2, limit);
@@ -118,8 +119,9 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 
 	grow_window(p);
 	/*
-	 * Once the application reads, packets are given up to the sender on receipt: we never drop what came in order. Not
-	 * before, and not without bound, so that a slow reader stops its sender.
+	 * Once the application reads, packets are given up to the sender on receipt: we never drop
+	 * what came in order. Not before, and not without bound, so that a slow reader stops its
+	 * sender.
 	 */
 	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
 		hard += params->unread_packets;
@@ -128,7 +130,8 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 		q->hard = hard;
 }
 
-unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks, unsigned room)
+unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
+			 unsigned room)
 {
 	uint32_t n = rxw_min32(upto - first, room);
 
@@ -148,7 +151,10 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	return n;
 }
 
-/* Give up soft-acknowledged packets behind holes, the highest first, so that what is in order finds room. */
+/*
+ * Give up soft-acknowledged packets behind holes, the highest first, so that what is in order finds
+ * room.
+ */
 static bool shed(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
@@ -163,7 +169,10 @@ static bool shed(struct rxw_pcall *p)
 	return true;
 }
 
-/* What calls that wait for a handler queue must leave room for those that have one: they would wait for each other. */
+/*
+ * What calls that wait for a handler queue must leave room for those that have one: they would wait
+ * for each other.
+ */
 static bool memory_kept_for_others(const struct rxw_pcall *p)
 {
 	const struct rxw_proto_ops *ops = p->conn->ops;
@@ -172,9 +181,11 @@ static bool memory_kept_for_others(const struct rxw_pcall *p)
 	       ops->memory_short(p->conn);
 }
 
-/* An entry for packets of a run; bytes that would pin more than four times their size are copied. */
-static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run, const struct rxw_rxpart *part,
-			   bool in_order)
+/*
+ * An entry for packets of a run; bytes that would pin more than four times their size are copied.
+ */
+static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
+			   const struct rxw_rxpart *part, bool in_order)
 {
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_pool *pool = rxw_pcall_pool(p);
@@ -185,10 +196,12 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run, con
 		.count = (uint16_t)part->count,
 		.stride = run->stride,
 		.length = (uint16_t)(run->stride - around),
-		.data = run->data + (size_t)part->skip * run->stride + RXW_HEADER_SIZE + run->sec_head,
+		.data = run->data + (size_t)part->skip * run->stride + RXW_HEADER_SIZE +
+			run->sec_head,
 		.next = RXW_NO_NODE,
 		.spare = run->head.spare,
-		.unverified = run->head.security != 0 && p->conn->security->ops->needs_verify && !run->verified,
+		.unverified = run->head.security != 0 && p->conn->security->ops->needs_verify &&
+			      !run->verified,
 	};
 	struct rxw_buf *small = NULL;
 	size_t bytes;
@@ -249,7 +262,8 @@ static void append_entry(struct rxw_recvq *q, uint16_t index)
 	q->highest = rxw_max32(q->highest, q->next - 1);
 }
 
-bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run, const struct rxw_rxpart *part)
+bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run,
+		      const struct rxw_rxpart *part)
 {
 	uint16_t index = make_entry(p, run, part, true);
 
@@ -271,7 +285,8 @@ static void insert_later(struct rxw_recvq *q, uint16_t index)
 	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
 }
 
-bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run, const struct rxw_rxpart *part)
+bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
+		     const struct rxw_rxpart *part)
 {
 	uint16_t index = make_entry(p, run, part, false);
 
@@ -316,15 +331,19 @@ static bool open_entry(struct rxw_pcall *p, struct rxw_rxent *e)
 {
 	struct rxw_pconn *c = p->conn;
 	struct rxw_seal_info info = {
-		.epoch = c->epoch, .cid = c->cid | p->channel, .call = p->number, .seq = e->first,
-		.security = c->security_index, .client = !c->client,
+		.epoch = c->epoch,
+		.cid = c->cid | p->channel,
+		.call = p->number,
+		.seq = e->first,
+		.security = c->security_index,
+		.client = !c->client,
 	};
 	size_t offset, length;
 
 	if (!e->unverified)
 		return true;
-	if (c->security->ops->verify(c->security, c->sec, &info, e->data, e->last_length, e->spare, &offset,
-				     &length) != 0)
+	if (c->security->ops->verify(c->security, c->sec, &info, e->data, e->last_length, e->spare,
+				     &offset, &length) != 0)
 		return false;
 	e->data += offset;
 	e->length = e->last_length = (uint16_t)length;
@@ -397,8 +416,13 @@ unsigned rxw_pcall_take(struct rxw_pcall *p, struct rxw_rxpiece *pieces, unsigne
 		if (e->unverified)
 			break;
 		pieces[n++] = (struct rxw_rxpiece){
-			.buf = e->buf, .data = e->data, .first_seq = e->first, .stride = e->stride,
-			.length = e->length, .last_length = e->last_length, .count = e->count,
+			.buf = e->buf,
+			.data = e->data,
+			.first_seq = e->first,
+			.stride = e->stride,
+			.length = e->length,
+			.last_length = e->last_length,
+			.count = e->count,
 		};
 		e->buf = NULL;
 		q->taken = e->first + e->count;

@@ -4,12 +4,15 @@
 
 #include "proto/connection.h"
 
-/* What of the word at offset 20 (type, flags, user status, security index) is equal in all packets of a run. */
-#define RUN_MASK    0xff01ffffu
+/*
+ * What of the word at offset 20 (type, flags, user status, security index) is equal in all packets
+ * of a run.
+ */
+#define RUN_MASK     0xff01ffffu
 #define RUN_BREAKERS ((uint32_t)(RXW_LAST_PACKET | RXW_JUMBO_PACKET) << 16)
 
-static void fill(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_path *path, uint8_t *data,
-		 uint32_t size)
+static void fill(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_path *path,
+		 uint8_t *data, uint32_t size)
 {
 	run->buf = buf;
 	run->data = data;
@@ -53,9 +56,9 @@ static void extend(struct rxw_rxrun *run, uint8_t *p, uint32_t left, uint32_t se
 	while (left >= RXW_HEADER_SIZE && run->count < UINT16_MAX) {
 		uint32_t now = rxw_get32(p + 20);
 
-		if (memcmp(p, first, 12) != 0 || (now & RUN_MASK) != word || memcmp(p + 26, first + 26, 2) != 0 ||
-		    rxw_get32(p + 12) != ++seq || rxw_get32(p + 16) != ++serial ||
-		    (now & (uint32_t)RXW_JUMBO_PACKET << 16))
+		if (memcmp(p, first, 12) != 0 || (now & RUN_MASK) != word ||
+		    memcmp(p + 26, first + 26, 2) != 0 || rxw_get32(p + 12) != ++seq ||
+		    rxw_get32(p + 16) != ++serial || (now & (uint32_t)RXW_JUMBO_PACKET << 16))
 			break;
 		size = left < segment ? left : segment;
 		flags = now;
@@ -74,8 +77,9 @@ static void extend(struct rxw_rxrun *run, uint8_t *p, uint32_t left, uint32_t se
 	}
 }
 
-int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t length, uint32_t segment, uint32_t *at,
-		 struct rxw_jumbo *jumbo, struct rxw_rxrun *run, struct rxw_pstats *stats)
+int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t length,
+		 uint32_t segment, uint32_t *at, struct rxw_jumbo *jumbo, struct rxw_rxrun *run,
+		 struct rxw_pstats *stats)
 {
 	if (segment == 0 || segment > length)
 		segment = length;

@@ -7,4 +7,4 @@ static const struct rxw_security_ops null_ops = {
 	.index = 0,
 };
 
-struct rxw_security rxw_security_null_class = { .ops = &null_ops };
+struct rxw_security rxw_security_null_class = {.ops = &null_ops};

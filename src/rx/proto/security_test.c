@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A class for tests: eight bytes before the data, twelve behind, every byte changed, verdicts late. No protection. */
+/* A class for tests: bytes around the data, every byte changed, verdicts late. No protection. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -10,11 +10,11 @@
 #define TEST_HEAD  8u
 #define TEST_TAIL  12u
 
-static const uint64_t test_key[2] = { 0x7278776972652074ull, 0x65737420636c6173ull };
+static const uint64_t test_key[2] = {0x7278776972652074ull, 0x65737420636c6173ull};
 
 static uint64_t seed_of(const struct rxw_seal_info *info)
 {
-	uint32_t words[5] = { info->epoch, info->cid, info->call, info->seq, info->client };
+	uint32_t words[5] = {info->epoch, info->cid, info->call, info->seq, info->client};
 
 	return rxw_siphash(words, sizeof(words), test_key) | 1;
 }
@@ -33,8 +33,9 @@ static void change(uint8_t *p, size_t length, uint64_t state)
 	}
 }
 
-static int test_seal(struct rxw_security *s, struct rxw_security_conn *c, const struct rxw_seal_info *info,
-		     uint8_t *packet, size_t length, uint16_t *spare)
+static int test_seal(struct rxw_security *s, struct rxw_security_conn *c,
+		     const struct rxw_seal_info *info, uint8_t *packet, size_t length,
+		     uint16_t *spare)
 {
 	uint64_t seed = seed_of(info), sum;
 
@@ -49,8 +50,9 @@ static int test_seal(struct rxw_security *s, struct rxw_security_conn *c, const 
 	return 0;
 }
 
-static int test_verify(struct rxw_security *s, struct rxw_security_conn *c, const struct rxw_seal_info *info,
-		       uint8_t *packet, size_t size, uint16_t spare, size_t *offset, size_t *length)
+static int test_verify(struct rxw_security *s, struct rxw_security_conn *c,
+		       const struct rxw_seal_info *info, uint8_t *packet, size_t size,
+		       uint16_t spare, size_t *offset, size_t *length)
 {
 	uint64_t seed = seed_of(info), sum;
 
@@ -81,4 +83,4 @@ static const struct rxw_security_ops test_ops = {
 	.verify = test_verify,
 };
 
-struct rxw_security rxw_security_test_class = { .ops = &test_ops };
+struct rxw_security rxw_security_test_class = {.ops = &test_ops};

@@ -16,8 +16,10 @@ struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_t index)
 
 void rxw_sendq_init(struct rxw_sendq *q, uint32_t window, uint64_t now)
 {
-	rxw_slab_init(&q->ents, q->ent_own, sizeof(q->ent_own[0]), sizeof(q->ent_own) / sizeof(q->ent_own[0]));
-	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]), sizeof(q->seg_own) / sizeof(q->seg_own[0]));
+	rxw_slab_init(&q->ents, q->ent_own, sizeof(q->ent_own[0]),
+		      sizeof(q->ent_own) / sizeof(q->ent_own[0]));
+	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]),
+		      sizeof(q->seg_own) / sizeof(q->seg_own[0]));
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
 	q->una = q->nxt = q->end = q->urged = 1;
 	q->window = window;
@@ -115,7 +117,8 @@ uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 	return fresh;
 }
 
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint32_t token, uint64_t now)
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint32_t token,
+		   uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = rxw_slab_get(&q->segs, rxw_pcall_pool(p));
@@ -125,8 +128,14 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint32_
 		return false;
 	s = rxw_sendq_seg(q, i);
 	*s = (struct rxw_txseg){
-		.sent_at = now, .first = q->nxt, .count = count, .order = q->order + 1, .serial = serial,
-		.token = token, .next = RXW_NO_NODE, .state = RXW_TX_FLIGHT,
+		.sent_at = now,
+		.first = q->nxt,
+		.count = count,
+		.order = q->order + 1,
+		.serial = serial,
+		.token = token,
+		.next = RXW_NO_NODE,
+		.state = RXW_TX_FLIGHT,
 	};
 	if (q->seg_tail == RXW_NO_NODE)
 		q->seg_head = i;
@@ -136,7 +145,8 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint32_
 	q->order += count;
 	q->nxt += count;
 	q->flight += count;
-	if (q->ent_send != RXW_NO_NODE && ent(q, q->ent_send)->first + ent(q, q->ent_send)->count <= q->nxt)
+	if (q->ent_send != RXW_NO_NODE &&
+	    ent(q, q->ent_send)->first + ent(q, q->ent_send)->count <= q->nxt)
 		q->ent_send = ent(q, q->ent_send)->next;
 	return true;
 }
@@ -193,8 +203,14 @@ static bool append_ent(struct rxw_pcall *p, const struct rxw_txrun *run)
 	if (i == RXW_NO_NODE)
 		return false;
 	*ent(q, i) = (struct rxw_txent){
-		.buf = run->buf, .data = run->data, .first = q->end, .stride = run->stride,
-		.last_size = run->last_size, .count = run->count, .next = RXW_NO_NODE, .last = run->last,
+		.buf = run->buf,
+		.data = run->data,
+		.first = q->end,
+		.stride = run->stride,
+		.last_size = run->last_size,
+		.count = run->count,
+		.next = RXW_NO_NODE,
+		.last = run->last,
 	};
 	if (q->ent_tail == RXW_NO_NODE)
 		q->ent_head = i;
@@ -216,8 +232,8 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 		result = -RXW_ECALL;
 	else if (q->stopped)
 		result = -RXW_ESTATE;
-	else if (run->count == 0 || run->stride < RXW_HEADER_SIZE || run->last_size < RXW_HEADER_SIZE ||
-		 run->last_size > run->stride || q->all_queued)
+	else if (run->count == 0 || run->stride < RXW_HEADER_SIZE ||
+		 run->last_size < RXW_HEADER_SIZE || run->last_size > run->stride || q->all_queued)
 		result = -RXW_EINVAL;
 	else if (q->end + run->count < q->end || q->end + run->count >= UINT32_MAX - RXW_MAX_ACKS) {
 		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
@@ -276,13 +292,18 @@ bool rxw_pcall_send_complete(const struct rxw_pcall *p)
 	return p->tx.all_queued && p->tx.una + p->tx.acked >= p->tx.end && p->tx.nxt == p->tx.end;
 }
 
-/* --- smaller packets for a smaller path: only of what was never sent, and only where nothing is sealed --- */
+/*
+ * --- smaller packets for a smaller path: only of what was never sent, and only where nothing is
+ * sealed ---
+ */
 
 /* Copy `bytes` of payload from packet `*i`, offset `*off` of the old run on. */
-static void copy_payload(const struct rxw_txent *old, uint32_t *i, uint32_t *off, uint8_t *to, uint32_t bytes)
+static void copy_payload(const struct rxw_txent *old, uint32_t *i, uint32_t *off, uint8_t *to,
+			 uint32_t bytes)
 {
 	while (bytes > 0) {
-		uint32_t size = (*i + 1u == old->count ? old->last_size : old->stride) - RXW_HEADER_SIZE;
+		uint32_t size =
+			(*i + 1u == old->count ? old->last_size : old->stride) - RXW_HEADER_SIZE;
 		uint32_t n = rxw_min32(bytes, size - *off);
 
 		memcpy(to, old->data + (size_t)*i * old->stride + RXW_HEADER_SIZE + *off, n);
@@ -301,11 +322,12 @@ static int repack_run(struct rxw_pcall *p, const struct rxw_txent *old, uint32_t
 {
 	struct rxw_pool *pool = rxw_pcall_pool(p);
 	uint32_t payload = size - RXW_HEADER_SIZE, i = 0, off = 0;
-	uint32_t left = (old->count - 1u) * (old->stride - RXW_HEADER_SIZE) + old->last_size - RXW_HEADER_SIZE;
+	uint32_t left = (old->count - 1u) * (old->stride - RXW_HEADER_SIZE) + old->last_size -
+			RXW_HEADER_SIZE;
 	uint32_t most = RXW_BUF_SIZE / size;
 
 	do {
-		struct rxw_txrun run = { .stride = (uint16_t)size };
+		struct rxw_txrun run = {.stride = (uint16_t)size};
 		uint32_t take;
 
 		run.count = (uint16_t)rxw_min32((left + payload - 1) / payload, most);
@@ -321,7 +343,8 @@ static int repack_run(struct rxw_pcall *p, const struct rxw_txent *old, uint32_t
 			uint32_t n = rxw_min32(left, payload);
 
 			memset(run.data + (size_t)k * size, 0, RXW_HEADER_SIZE);
-			copy_payload(old, &i, &off, run.data + (size_t)k * size + RXW_HEADER_SIZE, n);
+			copy_payload(old, &i, &off, run.data + (size_t)k * size + RXW_HEADER_SIZE,
+				     n);
 			left -= n;
 		}
 		run.last = old->last && left == 0;
@@ -361,8 +384,12 @@ int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size)
 		if (old.stride > size) {
 			result = repack_run(p, &old, size);
 		} else {
-			struct rxw_txrun run = { .buf = old.buf, .data = old.data, .stride = old.stride,
-						 .last_size = old.last_size, .count = old.count, .last = old.last };
+			struct rxw_txrun run = {.buf = old.buf,
+						.data = old.data,
+						.stride = old.stride,
+						.last_size = old.last_size,
+						.count = old.count,
+						.last = old.last};
 
 			rxw_buf_ref(old.buf);
 			if (!append_ent(p, &run)) {

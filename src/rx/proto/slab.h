@@ -7,7 +7,10 @@
 
 #include "proto/parts.h"
 
-/* `own`: the first `count` nodes of `node` bytes; every node's first two bytes are used while it is free. */
+/*
+ * `own`: the first `count` nodes of `node` bytes; every node's first two bytes are used while it is
+ * free.
+ */
 void rxw_slab_init(struct rxw_slab *s, void *own, size_t node, unsigned count);
 /* Index of a node with undefined content, RXW_NO_NODE when memory is out. */
 uint16_t rxw_slab_get(struct rxw_slab *s, struct rxw_pool *pool);

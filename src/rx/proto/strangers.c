@@ -56,11 +56,15 @@ static struct host **find(struct rxw_strangers *s, const struct rxw_addr *addr)
 	return at;
 }
 
-enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *addr, bool local)
+enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *addr,
+				     bool local)
 {
 	struct host **at, *h;
 
-	/* Programs of this host find room where strangers have filled the table, but not without end. */
+	/*
+	 * Programs of this host find room where strangers have filled the table, but not without
+	 * end.
+	 */
 	if (s->total >= (local ? 2 * s->cap : s->cap))
 		return RXW_REFUSE;
 	at = find(s, addr);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sent when: thresholds, pacing, trains of new and of lost packets (rx-protocol 4.1, 4.4, 6.7). */
+/* What is sent when: thresholds, pacing, trains of new and lost packets (4.1, 4.4, 6.7). */
 #include <errno.h>
 
 #include "proto/internal.h"
 
-#define TRAIN_PACKETS  45u
-#define TRAIN_BYTES    65507u
-#define PACING_CWND    16u
-#define PACING_BURST   8u
-#define SMALL_CWND     2u
-#define REFUSED_WAIT   RXW_MS
+#define TRAIN_PACKETS 45u
+#define TRAIN_BYTES   65507u
+#define PACING_CWND   16u
+#define PACING_BURST  8u
+#define SMALL_CWND    2u
+#define REFUSED_WAIT  RXW_MS
 
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
 {
@@ -25,7 +25,10 @@ uint32_t rxw_pcall_cwnd_room(const struct rxw_pcall *p)
 {
 	const struct rxw_cc *cc = &p->cc;
 
-	/* In recovery the rate of deliveries decides; after a timeout the window is below ssthresh, and slow start does. */
+	/*
+	 * In recovery the rate of deliveries decides; after a timeout the window is below ssthresh,
+	 * and slow start does.
+	 */
 	if (rxw_recovery_active(&p->recovery) && cc->cwnd >= cc->ssthresh)
 		return rxw_recovery_prr(&p->recovery, p->tx.flight, cc->ssthresh);
 	return cc->cwnd > p->tx.flight ? cc->cwnd - p->tx.flight : 0;
@@ -42,8 +45,8 @@ static uint32_t new_room(const struct rxw_pcall *p)
 }
 
 /*
- * Is it worth sending `room` packets now? Half of what can be on its way is; less only where nothing would come to
- * make it more.
+ * Is it worth sending `room` packets now? Half of what can be on its way is; less only where
+ * nothing would come to make it more.
  */
 static bool worth(const struct rxw_pcall *p, uint32_t room, uint64_t now)
 {
@@ -54,8 +57,8 @@ static bool worth(const struct rxw_pcall *p, uint32_t room, uint64_t now)
 		return false;
 	if (q->brings != 0)
 		whole = rxw_min32(whole, q->brings);
-	return room >= whole / 2 || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged || now >= q->hold_at ||
-	       (q->all_queued && q->nxt + room == q->end);
+	return room >= whole / 2 || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged ||
+	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
 }
 
 static uint16_t first_lost(const struct rxw_sendq *q)
@@ -97,7 +100,8 @@ bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 	if (q->probe)
 		return true;
 	i = first_lost(q);
-	if (i != RXW_NO_NODE && rxw_sendq_seg(q, i)->token == 0 && (q->force > 0 || rxw_pcall_cwnd_room(p) > 0))
+	if (i != RXW_NO_NODE && rxw_sendq_seg(q, i)->token == 0 &&
+	    (q->force > 0 || rxw_pcall_cwnd_room(p) > 0))
 		return true;
 	return now >= q->pace_at && worth(p, new_room(p), now);
 }
@@ -132,9 +136,12 @@ static uint64_t pacing_interval(const struct rxw_pcall *p)
 	return p->rtt.srtt * 4 / 5 / window;
 }
 
-/* How many packets of an entry, from `first` on, the address may get; asks it for a proof when it is none. */
-static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
-			    struct rxw_out *out)
+/*
+ * How many packets of an entry, from `first` on, the address may get; asks it for a proof when it
+ * is none.
+ */
+static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first,
+			    uint32_t n, struct rxw_out *out)
 {
 	struct rxw_peer *peer = p->conn->peer;
 	uint64_t allowance, each, bytes;
@@ -148,8 +155,8 @@ static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint
 	}
 	each = e->stride + rxw_peer_overhead(peer);
 	/* The last packet of an entry is what a small reply consists of: its true size counts. */
-	bytes = first + n == e->first + e->count ? (uint64_t)(n - 1) * e->stride + e->last_size :
-						   (uint64_t)n * e->stride;
+	bytes = first + n == e->first + e->count ? (uint64_t)(n - 1) * e->stride + e->last_size
+						 : (uint64_t)n * e->stride;
 	if (bytes + (uint64_t)n * rxw_peer_overhead(peer) > allowance) {
 		n = rxw_min32(n, (uint32_t)rxw_min64(allowance / each, UINT32_MAX));
 		bytes = (uint64_t)n * e->stride;
@@ -165,8 +172,8 @@ static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint
 }
 
 /* Headers of packets [first, first + n) of an entry. */
-static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
-			  uint32_t serial, bool request, bool request_all, bool again)
+static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first,
+			  uint32_t n, uint32_t serial, bool request, bool request_all, bool again)
 {
 	const struct rxw_pconn *c = p->conn;
 	uint8_t *d = e->data + (size_t)(first - e->first) * e->stride;
@@ -180,7 +187,10 @@ static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32
 			flags |= RXW_LAST_PACKET;
 		if (i + 1 < n)
 			flags |= RXW_MORE_PACKETS;
-		/* The first time the end of a reply asks for nothing: its soft acknowledgement would be no use to us. */
+		/*
+		 * The first time the end of a reply asks for nothing: its soft acknowledgement
+		 * would be no use to us.
+		 */
 		if ((request_all || (request && i + 1 == n)) && (again || c->client || !last))
 			flags |= RXW_REQUEST_ACK;
 		rxw_put32(d, c->epoch);
@@ -197,8 +207,8 @@ static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32
 }
 
 /* Fill the train, count what leaves. */
-static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n, bool again,
-		   bool fresh_timer, struct rxw_train *train, struct rxw_out *out)
+static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
+		   bool again, bool fresh_timer, struct rxw_train *train, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_pconn *c = p->conn;
@@ -206,9 +216,15 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 	bool tail = at + n == e->count;
 
 	*train = (struct rxw_train){
-		.call = p, .buf = e->buf, .data = e->data + (size_t)at * e->stride, .segment = e->stride,
-		.length = (n - 1) * e->stride + (tail ? e->last_size : e->stride), .count = (uint16_t)n,
-		.first_seq = first, .retransmission = again, .token = q->token,
+		.call = p,
+		.buf = e->buf,
+		.data = e->data + (size_t)at * e->stride,
+		.segment = e->stride,
+		.length = (n - 1) * e->stride + (tail ? e->last_size : e->stride),
+		.count = (uint16_t)n,
+		.first_seq = first,
+		.retransmission = again,
+		.token = q->token,
 		.fragment = e->stride > rxw_pcall_datagram_size(p),
 	};
 	if (n == 1)
@@ -245,8 +261,8 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 }
 
 /* Packets from `seq` on in segment `index` go out again. */
-static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t n, struct rxw_train *train,
-				   struct rxw_out *out)
+static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t n,
+				   struct rxw_train *train, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_txseg *s = rxw_sendq_seg(q, index);
@@ -275,7 +291,9 @@ static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t
 
 		q->resent[k].serial = serial;
 		q->resent[k].count = n;
-		q->resent[k].distance = p->recovery.highest_order > s->order ? p->recovery.highest_order - s->order : 0;
+		q->resent[k].distance = p->recovery.highest_order > s->order
+						? p->recovery.highest_order - s->order
+						: 0;
 	}
 	if (left_before) {
 		s->prev_order = s->order;
@@ -311,18 +329,23 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 	if (q->probe)
 		return true;
 	if (ends)
-		/* A request of several packets may be long in the making of its reply: one sample a second. */
+		/*
+		 * A request of several packets may be long in the making of its reply: one sample a
+		 * second.
+		 */
 		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;
 	return n >= windows || now >= q->requested_at + p->rtt.srtt;
 }
 
-static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t most, struct rxw_train *train,
-				   struct rxw_out *out)
+static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t most,
+				   struct rxw_train *train, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct rxw_txent *e = q->ent_send == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_send);
+	struct rxw_txent *e =
+		q->ent_send == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_send);
 	uint64_t interval = pacing_interval(p);
-	uint32_t first = q->nxt, serial = p->conn->serial + 1, n = rxw_min32(rxw_min32(room, most), TRAIN_PACKETS);
+	uint32_t first = q->nxt, serial = p->conn->serial + 1,
+		 n = rxw_min32(rxw_min32(room, most), TRAIN_PACKETS);
 	bool request, all;
 
 	if (e == NULL)
@@ -330,8 +353,10 @@ static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t 
 	n = rxw_min32(n, e->first + e->count - first);
 	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
 	if (interval != 0)
-		n = rxw_min32(n, (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > PACING_BURST
-					 ? (uint32_t)(RXW_MS / interval) : PACING_BURST);
+		n = rxw_min32(n,
+			      (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > PACING_BURST
+				      ? (uint32_t)(RXW_MS / interval)
+				      : PACING_BURST);
 	n = proof_limit(p, e, first, n, out);
 	if (n == 0 || !rxw_slab_reserve(&q->segs, rxw_pcall_pool(p), 1))
 		return RXW_TRAIN_NONE;
@@ -354,8 +379,12 @@ static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t 
 	return RXW_TRAIN_READY;
 }
 
-/* The probe at the tail: new data if the window allows, else the highest packet that is not acknowledged. */
-static enum rxw_train_result probe(struct rxw_pcall *p, struct rxw_train *train, struct rxw_out *out)
+/*
+ * The probe at the tail: new data if the window allows, else the highest packet that is not
+ * acknowledged.
+ */
+static enum rxw_train_result probe(struct rxw_pcall *p, struct rxw_train *train,
+				   struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	enum rxw_train_result result;
@@ -399,7 +428,8 @@ static bool fit(struct rxw_pcall *p, struct rxw_out *out)
 	if (q->ent_send == RXW_NO_NODE)
 		return true;
 	e = rxw_slab_at(&q->ents, q->ent_send);
-	if (e->stride <= size || e->first < q->nxt || ops->head != 0 || ops->tail != 0 || ops->needs_verify)
+	if (e->stride <= size || e->first < q->nxt || ops->head != 0 || ops->tail != 0 ||
+	    ops->needs_verify)
 		return true;
 	if (rxw_sendq_repack(p, size) == 0)
 		return true;
@@ -407,8 +437,9 @@ static bool fit(struct rxw_pcall *p, struct rxw_out *out)
 	return false;
 }
 
-enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets, struct rxw_train *train,
-				      uint64_t *not_before, struct rxw_out *out)
+enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
+				      struct rxw_train *train, uint64_t *not_before,
+				      struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	enum rxw_train_result result = RXW_TRAIN_NONE;
@@ -462,15 +493,19 @@ out:
 	return result;
 }
 
-void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent, int error,
-			  struct rxw_out *out)
+void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+			  int error, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i;
 
 	q->trains_out--;
-	if (error == EMSGSIZE && p->mtu.confirmed >= train->segment && train->segment > RXW_MTU_MIN) {
-		/* Our own system knows the path: fall back to what is sure to pass, and let the search begin anew. */
+	if (error == EMSGSIZE && p->mtu.confirmed >= train->segment &&
+	    train->segment > RXW_MTU_MIN) {
+		/*
+		 * Our own system knows the path: fall back to what is sure to pass, and let the
+		 * search begin anew.
+		 */
 		p->mtu.confirmed = p->mtu.confirmed > 1200 ? 1200 : 548;
 		p->mtu.base = p->mtu.low = p->mtu.confirmed;
 		p->mtu.done = p->mtu.ceiling <= p->mtu.confirmed;
@@ -485,7 +520,8 @@ void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, un
 		if (s->token != train->token)
 			continue;
 		s->token = 0;
-		if (sent >= train->count || s->state != RXW_TX_FLIGHT || s->first + s->count <= gone)
+		if (sent >= train->count || s->state != RXW_TX_FLIGHT ||
+		    s->first + s->count <= gone)
 			continue;
 		if (s->first < gone) {
 			i = rxw_sendq_split(p, gone);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulated network under a virtual clock: floors 0 and 1 as they are, everything around them from a seed. */
+/* A simulated network under a virtual clock: floors 0 and 1 as they are, the rest from a seed. */
 #ifndef RXW_TESTS_SIM_H
 #define RXW_TESTS_SIM_H
 
@@ -18,11 +18,12 @@ struct sim_call;
 /* One direction of the way between the two nodes. */
 struct sim_link {
 	double loss, duplicate, reorder; /* probabilities */
-	uint64_t delay, jitter;          /* ns; a reordered datagram waits up to jitter more */
-	uint64_t rate;                   /* bytes per second, 0 = no limit */
-	uint64_t queue;                  /* bytes that may wait for the rate */
-	uint32_t mtu;                    /* larger datagrams vanish unless they may be fragmented */
-	double burst;                    /* probability that a loss begins 20 ms in which all is lost */
+	uint64_t delay, jitter;		 /* ns; a reordered datagram waits up to jitter more */
+	uint64_t rate;			 /* bytes per second, 0 = no limit */
+	uint64_t queue;			 /* bytes that may wait for the rate */
+	uint32_t mtu;			 /* larger datagrams vanish unless they may be fragmented */
+	/* probability that a loss begins 20 ms in which all is lost */
+	double burst;
 	/* state */
 	uint64_t busy_until, last_arrival;
 	uint64_t burst_until;
@@ -30,7 +31,15 @@ struct sim_link {
 };
 
 enum sim_event_kind {
-	SIM_ARRIVAL, SIM_RECEIVE, SIM_TIMER, SIM_CONN_TIMER, SIM_SEND, SIM_TRAIN_DONE, SIM_READ, SIM_WRITE, SIM_VERDICT,
+	SIM_ARRIVAL,
+	SIM_RECEIVE,
+	SIM_TIMER,
+	SIM_CONN_TIMER,
+	SIM_SEND,
+	SIM_TRAIN_DONE,
+	SIM_READ,
+	SIM_WRITE,
+	SIM_VERDICT,
 	SIM_BEGIN
 };
 
@@ -49,22 +58,22 @@ struct sim_datagram {
 
 /* What a run is made of. */
 struct sim_setup {
-	struct sim_link up, down;        /* client to server, and back */
+	struct sim_link up, down; /* client to server, and back */
 	struct rxw_params client, server;
 	struct rxw_security *security;
-	unsigned connections, channels;  /* calls at once on each: 1..4 */
-	unsigned calls;                  /* on each channel, one after the other */
-	uint64_t request, reply;         /* bytes of each stream */
-	bool vary;                       /* random sizes up to those */
-	unsigned batch;                  /* trains per receive */
+	unsigned connections, channels; /* calls at once on each: 1..4 */
+	unsigned calls;			/* on each channel, one after the other */
+	uint64_t request, reply;	/* bytes of each stream */
+	bool vary;			/* random sizes up to those */
+	unsigned batch;			/* trains per receive */
 	bool gro;
-	unsigned max_run, max_train;     /* packets */
-	uint64_t receive_wait, wake_wait;/* up to so long until a thread runs */
-	uint64_t read_rate;              /* bytes per second of the reader, 0 = at once */
-	double send_failure;             /* probability that the system refuses a part of a train */
-	uint64_t send_wait;              /* up to so long until a system call is over */
+	unsigned max_run, max_train;	  /* packets */
+	uint64_t receive_wait, wake_wait; /* up to so long until a thread runs */
+	uint64_t read_rate;		  /* bytes per second of the reader, 0 = at once */
+	double send_failure; /* probability that the system refuses a part of a train */
+	uint64_t send_wait;  /* up to so long until a system call is over */
 	uint64_t verdict_wait;
-	uint64_t limit;                  /* virtual time at which all must be done */
+	uint64_t limit; /* virtual time at which all must be done */
 	bool trace;
 };
 
@@ -103,7 +112,7 @@ struct sim_call {
 	uint64_t timer_set;
 	uint64_t tx_total, tx_done, rx_total, rx_done;
 	uint32_t tx_seed, rx_seed;
-	uint64_t request_size;           /* server: what the head of the request says */
+	uint64_t request_size; /* server: what the head of the request says */
 	uint8_t head[24];
 	bool tx_ended, writing, read_set, send_set, write_set, finished, counted;
 	uint64_t read_free_at, began, ended;
@@ -118,7 +127,7 @@ struct sim {
 	unsigned calls_running, calls_done, calls_failed, live_calls;
 	uint64_t bytes_moved, finished_at;
 	uint64_t events_handled;
-	char failure[200];               /* "" = none */
+	char failure[200]; /* "" = none */
 	/* per call, for fairness */
 	double *call_seconds;
 	unsigned call_count;
@@ -127,7 +136,10 @@ struct sim {
 /* Everything from the seed; changes may follow before sim_run(). */
 void sim_default(struct sim_setup *setup);
 void sim_random(struct sim_setup *setup, uint64_t seed);
-/* Returns true if every call ended well and every byte was right; else sim->failure says what was not. */
+/*
+ * Returns true if every call ended well and every byte was right; else sim->failure says what was
+ * not.
+ */
 bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed);
 void sim_free(struct sim *sim);
 
@@ -136,10 +148,12 @@ uint64_t sim_draw(struct sim *sim, uint64_t below);
 bool sim_chance(struct sim *sim, double probability);
 void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more);
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length, bool fragment);
+void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
+		  bool fragment);
 bool sim_next_event(struct sim *sim, struct sim_event *event);
 
-bool sim_node_init(struct sim *sim, struct sim_node *node, bool client, const struct rxw_params *params);
+bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
+		   const struct rxw_params *params);
 void sim_node_free(struct sim_node *node);
 struct rxw_out *sim_out(struct sim_node *node);
 /* Handle the output record until nothing is left in it. */

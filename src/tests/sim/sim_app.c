@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Simulation: the application at both ends. Sends known bytes, compares what comes, counts calls. */
+/* Simulation: the application at both ends sends known bytes and compares what comes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "sim.h"
 
 #define PATTERN 65521u
-#define HEAD 24u
+#define HEAD	24u
 
 /* Byte i of a stream: a table from a position that the stream's seed shifts. */
 void sim_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length)
@@ -70,7 +70,7 @@ static bool write_run(struct sim_call *call)
 	uint32_t size = rxw_pcall_datagram_size(&call->p), payload = size - around;
 	uint64_t left = call->tx_total - call->tx_done;
 	unsigned count = 1 + (unsigned)sim_draw(sim, sim->setup.max_run);
-	struct rxw_txrun run = { .stride = (uint16_t)size };
+	struct rxw_txrun run = {.stride = (uint16_t)size};
 	uint32_t seq = rxw_pcall_next_seq(&call->p);
 	int result;
 
@@ -91,8 +91,12 @@ static bool write_run(struct sim_call *call)
 		uint8_t *d = run.data + (size_t)i * size;
 		uint32_t n = left < payload ? (uint32_t)left : payload;
 		uint16_t spare = 0;
-		struct rxw_seal_info info = { call->p.conn->epoch, call->p.conn->cid | call->p.channel, call->p.number,
-					      seq + i, call->p.conn->security_index, call->node->client };
+		struct rxw_seal_info info = {call->p.conn->epoch,
+					     call->p.conn->cid | call->p.channel,
+					     call->p.number,
+					     seq + i,
+					     call->p.conn->security_index,
+					     call->node->client};
 
 		fill(call, d + RXW_HEADER_SIZE + s->ops->head, call->tx_done, n);
 		if (s->ops->seal != NULL)
@@ -136,8 +140,9 @@ static void account(struct sim_call *call)
 	sim->calls_running--;
 	if (call->p.error != 0) {
 		sim->calls_failed++;
-		sim_fail(sim, "call %u ended with %d after %llu of %llu bytes", call->index, call->p.error,
-			 (unsigned long long)call->rx_done, (unsigned long long)call->rx_total);
+		sim_fail(sim, "call %u ended with %d after %llu of %llu bytes", call->index,
+			 call->p.error, (unsigned long long)call->rx_done,
+			 (unsigned long long)call->rx_total);
 	} else {
 		sim->calls_done++;
 	}
@@ -208,7 +213,8 @@ void sim_app_read(struct sim_call *call)
 			struct rxw_rxpiece *piece = &pieces[i];
 
 			for (unsigned k = 0; k < piece->count; k++) {
-				size_t length = k + 1u == piece->count ? piece->last_length : piece->length;
+				size_t length =
+					k + 1u == piece->count ? piece->last_length : piece->length;
 
 				compare(call, piece->data + (size_t)k * piece->stride, length);
 				bytes += length;
@@ -224,7 +230,8 @@ void sim_app_read(struct sim_call *call)
 	if (rxw_pcall_readable(&call->p, &end) == 0 && end)
 		ended(call);
 	else if (sim->setup.read_rate && packets > 0)
-		later(call, &call->read_set, SIM_READ, bytes * 1000000000ull / sim->setup.read_rate);
+		later(call, &call->read_set, SIM_READ,
+		      bytes * 1000000000ull / sim->setup.read_rate);
 	sim_settle(call->node);
 }
 
@@ -309,7 +316,8 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 		sim_node_event(sim, &event);
 	}
 	if (sim->failure[0] == '\0' && sim->calls_done < total)
-		sim_fail(sim, "nothing happens any more: %u of %u calls done", sim->calls_done, total);
+		sim_fail(sim, "nothing happens any more: %u of %u calls done", sim->calls_done,
+			 total);
 	return sim->failure[0] == '\0';
 }
 
@@ -325,10 +333,13 @@ void sim_free(struct sim *sim)
 			free(event.more);
 			break;
 		case SIM_TRAIN_DONE: {
-			struct { struct rxw_train train; } *t = event.more;
+			struct {
+				struct rxw_train train;
+			} *t = event.more;
 			struct sim_call *call = event.subject;
 
-			rxw_pcall_train_done(&call->p, &t->train, t->train.count, 0, sim_out(call->node));
+			rxw_pcall_train_done(&call->p, &t->train, t->train.count, 0,
+					     sim_out(call->node));
 			free(event.more);
 			break;
 		}

@@ -7,7 +7,7 @@
 #include "sim.h"
 
 #define BUFFER_SIZE 65507u
-#define SERVICE 147
+#define SERVICE	    147
 
 static struct sim_conn *of_conn(struct rxw_pconn *c)
 {
@@ -55,14 +55,18 @@ static struct rxw_pool *pool_of(struct rxw_pconn *c)
 }
 
 static const struct rxw_proto_ops sim_ops = {
-	.call_new = call_new, .hold = sim_call_hold, .drop = sim_call_drop, .pool = pool_of,
+	.call_new = call_new,
+	.hold = sim_call_hold,
+	.drop = sim_call_drop,
+	.pool = pool_of,
 };
 
-static const uint64_t key[2] = { 0x0123456789abcdefull, 0xfedcba9876543210ull };
+static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 
-bool sim_node_init(struct sim *sim, struct sim_node *node, bool client, const struct rxw_params *params)
+bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
+		   const struct rxw_params *params)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in in = {.sin_family = AF_INET};
 
 	memset(node, 0, sizeof(*node));
 	node->sim = sim;
@@ -74,7 +78,8 @@ bool sim_node_init(struct sim *sim, struct sim_node *node, bool client, const st
 	rxw_budget_init(&node->budget, 256 << 20);
 	node->pool = rxw_pool_create(&node->budget, 1 << 20, 64);
 	node->peers = rxw_peer_table_create(key, params->peer_memory);
-	return node->pool != NULL && node->peers != NULL && rxw_conntable_init(&node->table, key) == 0;
+	return node->pool != NULL && node->peers != NULL &&
+	       rxw_conntable_init(&node->table, key) == 0;
 }
 
 void sim_node_free(struct sim_node *node)
@@ -91,8 +96,8 @@ void sim_node_free(struct sim_node *node)
 	rxw_conntable_fini(&node->table);
 	rxw_peer_table_destroy(node->peers);
 	if (rxw_pool_live(node->pool) != 0)
-		sim_fail(node->sim, "%s leaks %zu bytes of buffers", node->client ? "client" : "server",
-			 rxw_pool_live(node->pool));
+		sim_fail(node->sim, "%s leaks %zu bytes of buffers",
+			 node->client ? "client" : "server", rxw_pool_live(node->pool));
 	rxw_pool_destroy(node->pool);
 }
 
@@ -109,14 +114,15 @@ struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now)
 {
 	struct sim_conn *c = calloc(1, sizeof(*c));
 	struct sim_node *other = node->client ? &node->sim->server : &node->sim->client;
-	struct rxw_path path = { .peer = other->addr };
+	struct rxw_path path = {.peer = other->addr};
 
 	if (c == NULL)
 		abort();
 	c->node = node;
 	c->timer_set = UINT64_MAX;
-	if (rxw_pconn_init(&c->p, &node->params, &sim_ops, rxw_peer_get(node->peers, &other->addr, now), &path, 0x80000077,
-			   cid, SERVICE, node->sim->setup.security, node->client, now) != 0 ||
+	if (rxw_pconn_init(&c->p, &node->params, &sim_ops,
+			   rxw_peer_get(node->peers, &other->addr, now), &path, 0x80000077, cid,
+			   SERVICE, node->sim->setup.security, node->client, now) != 0 ||
 	    rxw_conntable_insert(&node->table, &c->p) != 0)
 		abort();
 	c->next = node->conns;
@@ -186,7 +192,11 @@ void sim_settle(struct sim_node *node)
 
 /* --- sending --- */
 
-struct pending { struct rxw_train train; unsigned sent; int error; };
+struct pending {
+	struct rxw_train train;
+	unsigned sent;
+	int error;
+};
 
 static void train_over(struct sim_call *call, struct pending *t)
 {
@@ -197,7 +207,8 @@ static void train_over(struct sim_call *call, struct pending *t)
 	for (unsigned i = 0; i < t->sent; i++, d += t->train.segment) {
 		uint32_t left = (uint32_t)(t->train.data + t->train.length - d);
 
-		sim_transmit(node->sim, node, d, left < t->train.segment ? left : t->train.segment, t->train.fragment);
+		sim_transmit(node->sim, node, d, left < t->train.segment ? left : t->train.segment,
+			     t->train.fragment);
 	}
 	rxw_pcall_train_done(&call->p, &t->train, t->sent, t->error, sim_out(node));
 	free(t);
@@ -217,7 +228,8 @@ void sim_send(struct sim_call *call)
 
 		if (t == NULL)
 			abort();
-		result = rxw_pcall_train(&call->p, sim->setup.max_train, &t->train, &not_before, sim_out(node));
+		result = rxw_pcall_train(&call->p, sim->setup.max_train, &t->train, &not_before,
+					 sim_out(node));
 		if (result != RXW_TRAIN_READY) {
 			free(t);
 			if (result == RXW_TRAIN_PACED && !call->send_set) {
@@ -227,8 +239,10 @@ void sim_send(struct sim_call *call)
 			}
 			break;
 		}
-		if (t->train.count > sim->setup.max_train || t->train.length != (t->train.count - 1u) * t->train.segment +
-		    (t->train.length - (t->train.count - 1u) * t->train.segment))
+		if (t->train.count > sim->setup.max_train ||
+		    t->train.length !=
+			    (t->train.count - 1u) * t->train.segment +
+				    (t->train.length - (t->train.count - 1u) * t->train.segment))
 			sim_fail(sim, "a train of a wrong shape");
 		t->sent = t->train.count;
 		if (sim_chance(sim, sim->setup.send_failure)) {
@@ -236,7 +250,8 @@ void sim_send(struct sim_call *call)
 			t->error = sim_chance(sim, 0.5) ? EAGAIN : ENOBUFS;
 		}
 		if (sim->setup.send_wait != 0)
-			sim_at(sim, sim->now + sim_draw(sim, sim->setup.send_wait), SIM_TRAIN_DONE, call, t);
+			sim_at(sim, sim->now + sim_draw(sim, sim->setup.send_wait), SIM_TRAIN_DONE,
+			       call, t);
 		else
 			train_over(call, t);
 	}
@@ -246,7 +261,10 @@ void sim_send(struct sim_call *call)
 
 /* --- receiving --- */
 
-struct verdict { struct rxw_rxrun run; struct rxw_path path; };
+struct verdict {
+	struct rxw_rxrun run;
+	struct rxw_path path;
+};
 
 static void input(struct sim_node *node, struct sim_conn *c, const struct rxw_rxrun *run)
 {
@@ -259,7 +277,8 @@ static void input(struct sim_node *node, struct sim_conn *c, const struct rxw_rx
 		v->run = *run;
 		v->path = *run->path;
 		rxw_buf_ref(run->buf);
-		c->verdict_at = (c->verdict_at > sim->now ? c->verdict_at : sim->now) + sim_draw(sim, sim->setup.verdict_wait + 1);
+		c->verdict_at = (c->verdict_at > sim->now ? c->verdict_at : sim->now) +
+				sim_draw(sim, sim->setup.verdict_wait + 1);
 		sim_at(sim, c->verdict_at, SIM_VERDICT, c, v);
 		return;
 	}
@@ -287,12 +306,13 @@ static void verdict(struct sim_conn *c, struct verdict *v)
 	for (unsigned i = 0; i < run->count; i++) {
 		uint8_t *d = run->data + (size_t)i * run->stride;
 		uint32_t size = i + 1u == run->count ? run->last_size : run->stride;
-		struct rxw_seal_info info = { run->head.epoch, run->head.cid, run->head.call, run->head.seq + i,
-					      run->head.security, !c->p.client };
+		struct rxw_seal_info info = {run->head.epoch,	run->head.cid,	    run->head.call,
+					     run->head.seq + i, run->head.security, !c->p.client};
 		size_t offset, length;
 
 		if (s->ops->verify(s, c->p.sec, &info, d + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE,
-				   run->jumbo ? run->head.spare : rxw_get16(d + 24), &offset, &length) != 0)
+				   run->jumbo ? run->head.spare : rxw_get16(d + 24), &offset,
+				   &length) != 0)
 			good = false;
 	}
 	if (good) {
@@ -313,15 +333,16 @@ static void one_train(struct sim_node *node)
 	struct rxw_buf *buf = rxw_buf_get(node->pool);
 	struct sim_datagram *d = node->queue[node->queue_head];
 	uint32_t length = 0, segment = d->length, at = 0, n = 0;
-	struct rxw_path path = { .peer = d->from->addr };
-	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_path path = {.peer = d->from->addr};
+	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
 
 	if (buf == NULL)
 		abort();
 	while (node->queue_head != node->queue_tail && n < 64) {
 		d = node->queue[node->queue_head];
-		if (n > 0 && (!node->sim->setup.gro || d->length > segment || length + d->length > BUFFER_SIZE))
+		if (n > 0 && (!node->sim->setup.gro || d->length > segment ||
+			      length + d->length > BUFFER_SIZE))
 			break;
 		memcpy(buf->data + length, d->bytes, d->length);
 		length += d->length;
@@ -334,7 +355,8 @@ static void one_train(struct sim_node *node)
 	}
 	while (rxw_run_next(buf, &path, length, segment, &at, &jumbo, &run, &node->stats) == 1) {
 		bool client = !(run.head.flags & RXW_CLIENT_INITIATED);
-		struct rxw_pconn *c = rxw_conntable_find(&node->table, client, run.head.epoch, run.head.cid, &path.peer, NULL);
+		struct rxw_pconn *c = rxw_conntable_find(&node->table, client, run.head.epoch,
+							 run.head.cid, &path.peer, NULL);
 
 		if (c == NULL && !client && run.head.type == RXW_DATA)
 			c = &sim_conn_new(node, run.head.cid, node->sim->now)->p;
@@ -346,7 +368,8 @@ static void one_train(struct sim_node *node)
 
 static void receive(struct sim_node *node)
 {
-	for (unsigned n = 0; n < node->sim->setup.batch && node->queue_head != node->queue_tail; n++)
+	for (unsigned n = 0; n < node->sim->setup.batch && node->queue_head != node->queue_tail;
+	     n++)
 		one_train(node);
 	node->receive_set = node->queue_head != node->queue_tail;
 	if (node->receive_set)
@@ -374,7 +397,8 @@ static void arrival(struct sim_node *node, struct sim_datagram *d)
 	node->queue[node->queue_tail++] = d;
 	if (!node->receive_set) {
 		node->receive_set = true;
-		sim_at(sim, sim->now + sim_draw(sim, sim->setup.receive_wait + 1), SIM_RECEIVE, node, NULL);
+		sim_at(sim, sim->now + sim_draw(sim, sim->setup.receive_wait + 1), SIM_RECEIVE,
+		       node, NULL);
 	}
 }
 

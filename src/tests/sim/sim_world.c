@@ -47,7 +47,8 @@ void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subjec
 		if (sim->heap == NULL)
 			abort();
 	}
-	sim->heap[i] = (struct sim_event){ at < sim->now ? sim->now : at, ++sim->order, kind, subject, more };
+	sim->heap[i] = (struct sim_event){at < sim->now ? sim->now : at, ++sim->order, kind,
+					  subject, more};
 	while (i > 0 && before(&sim->heap[i], &sim->heap[(i - 1) / 2])) {
 		struct sim_event t = sim->heap[i];
 
@@ -85,7 +86,8 @@ bool sim_next_event(struct sim *sim, struct sim_event *event)
 	return true;
 }
 
-static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length, uint64_t at)
+static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
+		    uint64_t at)
 {
 	struct sim_datagram *d = malloc(sizeof(*d) + length);
 
@@ -98,7 +100,8 @@ static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes
 	sim_at(sim, at, SIM_ARRIVAL, d->to, d);
 }
 
-void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length, bool fragment)
+void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
+		  bool fragment)
 {
 	struct sim_link *link = from->client ? &sim->setup.up : &sim->setup.down;
 	uint64_t at = sim->now;
@@ -109,15 +112,16 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 		struct rxw_header h;
 
 		rxw_header_get(bytes, length, &h);
-		printf("%12.6f %s %s cid %08x call %u seq %u serial %u flags %02x len %u", (double)at / 1e9,
-		       from->client ? "->" : "<-", rxw_packet_type_name(h.type), h.cid, h.call, h.seq, h.serial, h.flags,
-		       length);
+		printf("%12.6f %s %s cid %08x call %u seq %u serial %u flags %02x len %u",
+		       (double)at / 1e9, from->client ? "->" : "<-", rxw_packet_type_name(h.type),
+		       h.cid, h.call, h.seq, h.serial, h.flags, length);
 		if (h.type == RXW_ACK) {
 			struct rxw_ack a;
 
 			if (rxw_ack_get(bytes + 28, length - 28, &a))
-				printf(" %s first %u n %u prev %u serial %u rwind %u", rxw_ack_reason_name(a.reason), a.first,
-				       a.count, a.previous, a.serial, a.rwind);
+				printf(" %s first %u n %u prev %u serial %u rwind %u",
+				       rxw_ack_reason_name(a.reason), a.first, a.count, a.previous,
+				       a.serial, a.rwind);
 		}
 		printf("\n");
 	}
@@ -158,17 +162,28 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 static void params_default(struct rxw_params *p)
 {
 	*p = (struct rxw_params){
-		.window = 255, .initial_window = 16, .mtu = 1444, .mtu_ceiling = 1444,
-		.dead = 12 * RXW_SEC, .server_idle = 60 * RXW_SEC, .ack_delay = 50 * RXW_MS,
-		.call_memory = 2 << 20, .conn_memory = 8 << 20, .peer_memory = 32 << 20,
-		.sendq_high = 512, .sendq_low = 256, .wake_packets = 64, .unread_packets = 256, .cc = &rxw_cc_reno,
+		.window = 255,
+		.initial_window = 16,
+		.mtu = 1444,
+		.mtu_ceiling = 1444,
+		.dead = 12 * RXW_SEC,
+		.server_idle = 60 * RXW_SEC,
+		.ack_delay = 50 * RXW_MS,
+		.call_memory = 2 << 20,
+		.conn_memory = 8 << 20,
+		.peer_memory = 32 << 20,
+		.sendq_high = 512,
+		.sendq_low = 256,
+		.wake_packets = 64,
+		.unread_packets = 256,
+		.cc = &rxw_cc_reno,
 	};
 }
 
 void sim_default(struct sim_setup *s)
 {
 	memset(s, 0, sizeof(*s));
-	s->up = s->down = (struct sim_link){ .delay = 50 * 1000, .jitter = RXW_MS, .mtu = 65507 };
+	s->up = s->down = (struct sim_link){.delay = 50 * 1000, .jitter = RXW_MS, .mtu = 65507};
 	params_default(&s->client);
 	params_default(&s->server);
 	s->security = &rxw_security_null_class;
@@ -191,11 +206,11 @@ static double pick(uint64_t *state, const double *of, unsigned n)
 
 static void random_link(struct sim_link *l, uint64_t *r)
 {
-	static const double losses[] = { 0, 0, 0.001, 0.01, 0.03, 0.05, 0.1 };
-	static const double doubles[] = { 0, 0, 0.001, 0.02 };
-	static const double orders[] = { 0, 0, 0.01, 0.1, 0.5 };
-	static const double delays[] = { 1e3, 1e4, 5e4, 2e5, 1e6, 1e7, 5e7, 1.5e8 };
-	static const double rates[] = { 0, 0, 1e6, 1e7, 1e8, 1e9 };
+	static const double losses[] = {0, 0, 0.001, 0.01, 0.03, 0.05, 0.1};
+	static const double doubles[] = {0, 0, 0.001, 0.02};
+	static const double orders[] = {0, 0, 0.01, 0.1, 0.5};
+	static const double delays[] = {1e3, 1e4, 5e4, 2e5, 1e6, 1e7, 5e7, 1.5e8};
+	static const double rates[] = {0, 0, 1e6, 1e7, 1e8, 1e9};
 
 	l->loss = pick(r, losses, 7);
 	l->duplicate = pick(r, doubles, 4);
@@ -209,8 +224,8 @@ static void random_link(struct sim_link *l, uint64_t *r)
 
 void sim_random(struct sim_setup *s, uint64_t seed)
 {
-	static const double windows[] = { 255, 255, 255, 128, 64, 32, 32, 16, 8, 5, 2, 1 };
-	static const double sizes[] = { 1, 100, 1416, 5000, 1e5, 4e5, 1e6 };
+	static const double windows[] = {255, 255, 255, 128, 64, 32, 32, 16, 8, 5, 2, 1};
+	static const double sizes[] = {1, 100, 1416, 5000, 1e5, 4e5, 1e6};
 	uint64_t r = seed * 0x9e3779b97f4a7c15ull + 1;
 
 	sim_default(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Statistical limits: goodput under loss and reordering, fairness between equal flows, no starvation. */
+/* Statistical limits: goodput under loss and reordering, fairness, no starvation. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,13 +20,18 @@ static double run(const struct sim_setup *setup, uint64_t seed)
 	seconds = (double)(sim.finished_at - RXW_SEC) / 1e9;
 	if (sim.failure[0] == '\0' && sim.calls_done < sim.call_count)
 		sim_fail(&sim, "calls are missing");
-	ck_assert_msg(sim.failure[0] == '\0', "seed %llu: %s", (unsigned long long)seed, sim.failure);
+	ck_assert_msg(sim.failure[0] == '\0', "seed %llu: %s", (unsigned long long)seed,
+		      sim.failure);
 	return seconds;
 }
 
-struct way { const char *name; double rate; uint64_t delay, queue; };
-static const struct way lan = { "125 MB/s, 0.2 ms", 125e6, 100 * 1000, 1000000 };
-static const struct way wan = { "10 MB/s, 20 ms", 10e6, 10 * RXW_MS, 200000 };
+struct way {
+	const char *name;
+	double rate;
+	uint64_t delay, queue;
+};
+static const struct way lan = {"125 MB/s, 0.2 ms", 125e6, 100 * 1000, 1000000};
+static const struct way wan = {"10 MB/s, 20 ms", 10e6, 10 * RXW_MS, 200000};
 
 static void bulk(struct sim_setup *s, const struct way *way, uint64_t bytes)
 {
@@ -39,7 +44,8 @@ static void bulk(struct sim_setup *s, const struct way *way, uint64_t bytes)
 }
 
 /* The least share of the capacity that a bulk reply must reach in each of the seeds. */
-static void expect_goodput(const struct way *way, double loss, double reorder, uint64_t bytes, double share)
+static void expect_goodput(const struct way *way, double loss, double reorder, uint64_t bytes,
+			   double share)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct sim_setup s;
@@ -50,8 +56,8 @@ static void expect_goodput(const struct way *way, double loss, double reorder, u
 		s.down.reorder = reorder;
 		got = (double)bytes / run(&s, seed) / way->rate;
 		sim_free(&sim);
-		printf("%s, loss %.3f, reorder %.2f, seed %llu: %.1f %% (at least %.1f)\n", way->name, loss, reorder,
-		       (unsigned long long)seed, 100 * got, 100 * share);
+		printf("%s, loss %.3f, reorder %.2f, seed %llu: %.1f %% (at least %.1f)\n",
+		       way->name, loss, reorder, (unsigned long long)seed, 100 * got, 100 * share);
 		ck_assert_msg(got >= share, "%.4f of the capacity, less than %.4f", got, share);
 	}
 }
@@ -94,7 +100,8 @@ START_TEST(economy)
 	run(&s, 1);
 	ck_assert_uint_eq(sim.server.stats.retransmitted, 0);
 	ck_assert_uint_eq(sim.server.stats.loss_events, 0);
-	ck_assert_uint_lt(sim.client.stats.packets_sent[RXW_ACK] * 20, sim.server.stats.packets_sent[RXW_DATA]);
+	ck_assert_uint_lt(sim.client.stats.packets_sent[RXW_ACK] * 20,
+			  sim.server.stats.packets_sent[RXW_DATA]);
 	sim_free(&sim);
 }
 END_TEST
@@ -113,7 +120,8 @@ static double fairness(unsigned n, double *slowest)
 	return sum * sum / (n * squares);
 }
 
-static void expect_fair(unsigned connections, unsigned channels, const struct way *way, uint64_t bytes, double loss)
+static void expect_fair(unsigned connections, unsigned channels, const struct way *way,
+			uint64_t bytes, double loss)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct sim_setup s;
@@ -126,8 +134,9 @@ static void expect_fair(unsigned connections, unsigned channels, const struct wa
 		run(&s, seed);
 		index = fairness(connections * channels, &slowest);
 		sim_free(&sim);
-		printf("%u flows on %s, loss %.3f, seed %llu: fairness %.3f, slowest %.2f of the mean\n",
-		       connections * channels, way->name, loss, (unsigned long long)seed, index, slowest);
+		printf("%u flows, %s, loss %.3f, seed %llu: fairness %.3f, slowest %.2f\n",
+		       connections * channels, way->name, loss, (unsigned long long)seed, index,
+		       slowest);
 		ck_assert_msg(index >= 0.9, "fairness %.3f", index);
 		ck_assert_msg(slowest <= 3, "the slowest call took %.2f times the mean", slowest);
 	}

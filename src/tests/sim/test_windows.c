@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every pair of windows from 1 to 255 runs to completion, without a timeout on a network that loses nothing. */
+/* Every pair of windows from 1 to 255 runs to completion, without a timeout. */
 #include <getopt.h>
 #ifdef __GLIBC__
-#include <malloc.h>
+#	include <malloc.h>
 #endif
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,14 +28,17 @@ static bool pair(unsigned client, unsigned server, bool trace)
 	setup.server.window = (uint16_t)server;
 	setup.client.initial_window = (uint16_t)(client < 16 ? client : 16);
 	setup.server.initial_window = (uint16_t)(server < 16 ? server : 16);
-	setup.client.mtu = setup.client.mtu_ceiling = setup.server.mtu = setup.server.mtu_ceiling = PACKET;
+	setup.client.mtu = setup.client.mtu_ceiling = setup.server.mtu = setup.server.mtu_ceiling =
+		PACKET;
 	setup.request = setup.reply = 1;
-	*((client + server) % 2 ? &setup.request : &setup.reply) = packets * (PACKET - RXW_HEADER_SIZE);
+	*((client + server) % 2 ? &setup.request : &setup.reply) =
+		packets * (PACKET - RXW_HEADER_SIZE);
 	setup.batch = 1 + (client * 7 + server) % 64;
 	setup.max_run = 1 + (client + server * 5) % 45;
 	setup.gro = (client + server / 2) % 3 != 0;
 	setup.limit = 30 * RXW_SEC;
-	if (sim_run(&sim, &setup, seed) && sim.client.stats.rto_events + sim.server.stats.rto_events > 0)
+	if (sim_run(&sim, &setup, seed) &&
+	    sim.client.stats.rto_events + sim.server.stats.rto_events > 0)
 		sim_fail(&sim, "a retransmission timeout");
 	took = sim.finished_at - RXW_SEC;
 	sim_free(&sim);
@@ -45,7 +48,7 @@ static bool pair(unsigned client, unsigned server, bool trace)
 		worst_pair[1] = server;
 	}
 	if (sim.failure[0] != '\0')
-		printf("FAILED client window %u, server window %u: %s (replay it: test_windows --pair %u,%u)\n", client,
+		printf("FAILED windows %u, %u: %s (replay it: test_windows --pair %u,%u)\n", client,
 		       server, sim.failure, client, server);
 	return sim.failure[0] == '\0';
 }
@@ -53,7 +56,9 @@ static bool pair(unsigned client, unsigned server, bool trace)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "pair", required_argument, NULL, 'p' }, { "trace", no_argument, NULL, 't' }, { NULL, 0, NULL, 0 },
+		{"pair", required_argument, NULL, 'p'},
+		{"trace", no_argument, NULL, 't'},
+		{NULL, 0, NULL, 0},
 	};
 	const char *environment = getenv("RXW_SIM_WINDOW_STEP");
 	unsigned step = environment != NULL ? (unsigned)atoi(environment) : 1, failed = 0, runs = 0;
@@ -67,8 +72,11 @@ int main(int argc, char **argv)
 			if (sscanf(optarg, "%u,%u", &client, &server) != 2)
 				return 2;
 			break;
-		case 't': trace = true; break;
-		default: return 2;
+		case 't':
+			trace = true;
+			break;
+		default:
+			return 2;
 		}
 #ifdef __GLIBC__
 	/* Thousands of short runs: do not give their memory back each time. */

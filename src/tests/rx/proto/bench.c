@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of floor 1: one end of connections, packets made by hand, what it sends caught, the clock by hand. */
+/* For tests of floor 1: packets made by hand, what is sent caught, the clock by hand. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
-static const uint64_t key[2] = { 1, 2 };
+static const uint64_t key[2] = {1, 2};
 
 static struct rxw_pcall *new_call(struct bench_conn *c)
 {
@@ -53,7 +53,11 @@ static bool memory_short(struct rxw_pconn *c)
 }
 
 static const struct rxw_proto_ops bench_ops = {
-	.call_new = call_new, .hold = call_hold, .drop = call_drop, .pool = pool_of, .memory_short = memory_short,
+	.call_new = call_new,
+	.hold = call_hold,
+	.drop = call_drop,
+	.pool = pool_of,
+	.memory_short = memory_short,
 };
 
 void bench_init(struct bench *b, bool client)
@@ -63,9 +67,20 @@ void bench_init(struct bench *b, bool client)
 	b->auto_attach = b->auto_send = true;
 	b->security = &rxw_security_null_class;
 	b->params = (struct rxw_params){
-		.window = 255, .initial_window = 16, .mtu = 1444, .mtu_ceiling = 1444, .dead = 12 * RXW_SEC,
-		.server_idle = 60 * RXW_SEC, .ack_delay = 50 * RXW_MS, .call_memory = 2 << 20, .conn_memory = 8 << 20,
-		.peer_memory = 32 << 20, .sendq_high = 512, .sendq_low = 256, .wake_packets = 64, .unread_packets = 256,
+		.window = 255,
+		.initial_window = 16,
+		.mtu = 1444,
+		.mtu_ceiling = 1444,
+		.dead = 12 * RXW_SEC,
+		.server_idle = 60 * RXW_SEC,
+		.ack_delay = 50 * RXW_MS,
+		.call_memory = 2 << 20,
+		.conn_memory = 8 << 20,
+		.peer_memory = 32 << 20,
+		.sendq_high = 512,
+		.sendq_low = 256,
+		.wake_packets = 64,
+		.unread_packets = 256,
 		.cc = &rxw_cc_reno,
 	};
 	rxw_budget_init(&b->budget, 256 << 20);
@@ -93,8 +108,9 @@ void bench_free(struct bench *b)
 	for (struct bench_conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		rxw_conntable_remove(&b->table, &c->p);
-		ck_assert_int_eq(atomic_load(&c->p.memory.used) == 0 || c->p.channel[0] || c->p.channel[1] || c->p.channel[2] ||
-				 c->p.channel[3], 1);
+		ck_assert_int_eq(atomic_load(&c->p.memory.used) == 0 || c->p.channel[0] ||
+					 c->p.channel[1] || c->p.channel[2] || c->p.channel[3],
+				 1);
 		rxw_pconn_fini(&c->p, b->out.now);
 		free(c);
 	}
@@ -107,16 +123,19 @@ void bench_free(struct bench *b)
 
 struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, unsigned port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	struct bench_conn *c = calloc(1, sizeof(*c));
-	struct rxw_path path = { 0 };
+	struct rxw_path path = {0};
 
 	ck_assert_ptr_nonnull(c);
 	in.sin_addr.s_addr = htonl(0x0a000002);
 	rxw_addr_set(&path.peer, (struct sockaddr *)&in, sizeof(in));
 	c->bench = b;
-	ck_assert_int_eq(rxw_pconn_init(&c->p, &b->params, &bench_ops, rxw_peer_get(b->peers, &path.peer, b->out.now), &path,
-					epoch, cid, BENCH_SERVICE, b->security, b->client, b->out.now), 0);
+	ck_assert_int_eq(rxw_pconn_init(&c->p, &b->params, &bench_ops,
+					rxw_peer_get(b->peers, &path.peer, b->out.now), &path,
+					epoch, cid, BENCH_SERVICE, b->security, b->client,
+					b->out.now),
+			 0);
 	ck_assert_int_eq(rxw_conntable_insert(&b->table, &c->p), 0);
 	c->next = b->conns;
 	b->conns = c;
@@ -135,8 +154,8 @@ struct bench_call *bench_begin(struct bench *b, struct bench_conn *c)
 	return (struct bench_call *)p;
 }
 
-static void catch(struct bench *b, const struct rxw_path *path, const uint8_t *bytes, uint32_t length, uint32_t padding,
-		  bool train)
+static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *bytes,
+		   uint32_t length, uint32_t padding, bool train)
 {
 	struct bench_packet *k = &b->sent[b->count++];
 
@@ -151,9 +170,11 @@ static void catch(struct bench *b, const struct rxw_path *path, const uint8_t *b
 	memcpy(k->bytes, bytes, length);
 	ck_assert(rxw_header_get(k->bytes, length, &k->h));
 	if (k->h.type == RXW_ACK)
-		ck_assert(rxw_ack_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, &k->ack));
+		ck_assert(
+			rxw_ack_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, &k->ack));
 	if (k->h.type == RXW_ABORT)
-		ck_assert(rxw_abort_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, &k->code));
+		ck_assert(rxw_abort_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE,
+					&k->code));
 }
 
 unsigned bench_send(struct bench_call *call)
@@ -165,9 +186,11 @@ unsigned bench_send(struct bench_call *call)
 
 	while (rxw_pcall_train(&call->p, 64, &train, &not_before, &b->out) == RXW_TRAIN_READY) {
 		for (unsigned i = 0; i < train.count; i++) {
-			uint32_t size = i + 1u == train.count ? train.length - i * train.segment : train.segment;
+			uint32_t size = i + 1u == train.count ? train.length - i * train.segment
+							      : train.segment;
 
-			catch(b, &call->p.conn->path, train.data + (size_t)i * train.segment, size, 0, true);
+			catch (b, &call->p.conn->path, train.data + (size_t)i * train.segment, size,
+			       0, true);
 		}
 		n += train.count;
 		rxw_pcall_train_done(&call->p, &train, train.count, 0, &b->out);
@@ -181,7 +204,8 @@ void bench_settle(struct bench *b)
 		struct rxw_pcall *list = b->out.touched;
 
 		for (unsigned i = 0; i < b->out.ctl_count; i++)
-			catch(b, &b->ctl[i].path, b->ctl[i].bytes, b->ctl[i].length, b->ctl[i].padding, false);
+			catch (b, &b->ctl[i].path, b->ctl[i].bytes, b->ctl[i].length,
+			       b->ctl[i].padding, false);
 		b->out.ctl_count = 0;
 		b->out.touched = NULL;
 		while (list != NULL) {
@@ -203,10 +227,11 @@ void bench_settle(struct bench *b)
 	}
 }
 
-void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length, uint32_t segment)
+void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length,
+		uint32_t segment)
 {
 	struct rxw_buf *buf = rxw_buf_get(b->pool);
-	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
 	uint32_t at = 0;
 
@@ -219,12 +244,16 @@ void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32
 
 			for (unsigned i = 0; i < run.count; i++) {
 				uint8_t *d = run.data + (size_t)i * run.stride;
-				struct rxw_seal_info info = { run.head.epoch, run.head.cid, run.head.call,
-							      run.head.seq + i, run.head.security, !c->p.client };
-				size_t offset, size = (i + 1u == run.count ? run.last_size : run.stride) - RXW_HEADER_SIZE;
+				struct rxw_seal_info info = {run.head.epoch,	run.head.cid,
+							     run.head.call,	run.head.seq + i,
+							     run.head.security, !c->p.client};
+				size_t offset,
+					size = (i + 1u == run.count ? run.last_size : run.stride) -
+					       RXW_HEADER_SIZE;
 
-				good &= s->ops->verify(s, c->p.sec, &info, d + RXW_HEADER_SIZE, size, rxw_get16(d + 24),
-						       &offset, &size) == 0;
+				good &= s->ops->verify(s, c->p.sec, &info, d + RXW_HEADER_SIZE,
+						       size, rxw_get16(d + 24), &offset,
+						       &size) == 0;
 			}
 			if (!good)
 				continue;
@@ -242,17 +271,25 @@ void bench_end(struct bench *b, struct bench_conn *c, bool dry)
 	bench_settle(b);
 }
 
-void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length, uint32_t segment)
+void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length,
+		 uint32_t segment)
 {
 	bench_feed(b, c, bytes, length, segment);
 	bench_end(b, c, true);
 }
 
-static uint32_t header(struct bench *b, uint8_t *to, unsigned type, uint32_t call, uint32_t seq, unsigned flags)
+static uint32_t header(struct bench *b, uint8_t *to, unsigned type, uint32_t call, uint32_t seq,
+		       unsigned flags)
 {
 	struct rxw_header h = {
-		.epoch = BENCH_EPOCH, .cid = BENCH_CID, .call = call, .seq = seq, .serial = ++b->serial, .type = (uint8_t)type,
-		.flags = (uint8_t)(flags | (b->client ? 0 : RXW_CLIENT_INITIATED)), .security = b->security->ops->index,
+		.epoch = BENCH_EPOCH,
+		.cid = BENCH_CID,
+		.call = call,
+		.seq = seq,
+		.serial = ++b->serial,
+		.type = (uint8_t)type,
+		.flags = (uint8_t)(flags | (b->client ? 0 : RXW_CLIENT_INITIATED)),
+		.security = b->security->ops->index,
 		.service = BENCH_SERVICE,
 	};
 
@@ -265,7 +302,8 @@ uint32_t bench_header(struct bench *b, uint8_t *to, unsigned type, uint32_t call
 	return header(b, to, type, call, 0, flags);
 }
 
-uint32_t bench_data(struct bench *b, uint8_t *to, uint32_t call, uint32_t seq, unsigned flags, uint32_t payload)
+uint32_t bench_data(struct bench *b, uint8_t *to, uint32_t call, uint32_t seq, unsigned flags,
+		    uint32_t payload)
 {
 	header(b, to, RXW_DATA, call, seq, flags);
 	for (uint32_t i = 0; i < payload; i++)
@@ -273,13 +311,21 @@ uint32_t bench_data(struct bench *b, uint8_t *to, uint32_t call, uint32_t seq, u
 	return RXW_HEADER_SIZE + payload;
 }
 
-uint32_t bench_ack(struct bench *b, uint8_t *to, uint32_t call, uint32_t first, uint32_t serial, unsigned reason,
-		   unsigned flags, const char *acks, uint32_t rwind)
+uint32_t bench_ack(struct bench *b, uint8_t *to, uint32_t call, uint32_t first, uint32_t serial,
+		   unsigned reason, unsigned flags, const char *acks, uint32_t rwind)
 {
 	uint8_t table[RXW_MAX_ACKS];
 	struct rxw_ack ack = {
-		.first = first, .previous = first - 1, .serial = serial, .reason = (uint8_t)reason, .acks = table,
-		.count = (uint8_t)strlen(acks), .max_mtu = 1444, .if_mtu = 1444, .rwind = rwind, .jumbo_max = 1,
+		.first = first,
+		.previous = first - 1,
+		.serial = serial,
+		.reason = (uint8_t)reason,
+		.acks = table,
+		.count = (uint8_t)strlen(acks),
+		.max_mtu = 1444,
+		.if_mtu = 1444,
+		.rwind = rwind,
+		.jumbo_max = 1,
 	};
 
 	for (unsigned i = 0; i < ack.count; i++)
@@ -288,7 +334,8 @@ uint32_t bench_ack(struct bench *b, uint8_t *to, uint32_t call, uint32_t first, 
 	return RXW_HEADER_SIZE + (uint32_t)rxw_ack_put(to + RXW_HEADER_SIZE, &ack);
 }
 
-void bench_get_data(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t seq, unsigned flags, uint32_t payload)
+void bench_get_data(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t seq,
+		    unsigned flags, uint32_t payload)
 {
 	uint8_t packet[2048];
 	uint32_t size = bench_data(b, packet, call, seq, flags, payload);
@@ -296,8 +343,8 @@ void bench_get_data(struct bench *b, struct bench_conn *c, uint32_t call, uint32
 	bench_input(b, c, packet, size, size);
 }
 
-void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t first, uint32_t serial, unsigned reason,
-		   const char *acks, uint32_t rwind)
+void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t first,
+		   uint32_t serial, unsigned reason, const char *acks, uint32_t rwind)
 {
 	uint8_t packet[RXW_ACK_MAX_SIZE];
 	uint32_t size = bench_ack(b, packet, call, first, serial, reason, 0, acks, rwind);
@@ -308,7 +355,9 @@ void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_
 void bench_write(struct bench_call *call, unsigned packets, uint32_t payload, bool last)
 {
 	struct bench *b = call->bench;
-	struct rxw_txrun run = { .stride = (uint16_t)(RXW_HEADER_SIZE + payload), .count = (uint16_t)packets, .last = last };
+	struct rxw_txrun run = {.stride = (uint16_t)(RXW_HEADER_SIZE + payload),
+				.count = (uint16_t)packets,
+				.last = last};
 	uint32_t seq = rxw_pcall_next_seq(&call->p);
 
 	run.last_size = run.stride;
@@ -393,8 +442,8 @@ struct bench_packet *bench_expect(struct bench *b, unsigned type)
 	struct bench_packet *k = bench_next(b);
 
 	ck_assert_msg(k != NULL, "no %s was sent", rxw_packet_type_name(type));
-	ck_assert_msg(k->h.type == type, "%s was sent instead of %s", rxw_packet_type_name(k->h.type),
-		      rxw_packet_type_name(type));
+	ck_assert_msg(k->h.type == type, "%s was sent instead of %s",
+		      rxw_packet_type_name(k->h.type), rxw_packet_type_name(type));
 	return k;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of floor 1: one end of connections, packets made by hand, what it sends caught, the clock by hand. */
+/* For tests of floor 1: packets made by hand, what is sent caught, the clock by hand. */
 #ifndef RXW_TESTS_PROTO_BENCH_H
 #define RXW_TESTS_PROTO_BENCH_H
 
@@ -18,11 +18,11 @@
 struct bench_packet {
 	uint64_t at;
 	struct rxw_header h;
-	struct rxw_ack ack;      /* of ACKs */
-	int32_t code;            /* of ABORTs */
+	struct rxw_ack ack; /* of ACKs */
+	int32_t code;	    /* of ABORTs */
 	uint32_t length, padding;
-	unsigned port;           /* where it went */
-	bool train;              /* DATA by a train */
+	unsigned port; /* where it went */
+	bool train;    /* DATA by a train */
 	uint8_t bytes[2048];
 };
 
@@ -30,7 +30,7 @@ struct bench_call {
 	struct rxw_pcall p;
 	struct bench *bench;
 	unsigned refs;
-	uint32_t events;         /* all since they were last cleared */
+	uint32_t events; /* all since they were last cleared */
 };
 
 struct bench_conn {
@@ -50,13 +50,14 @@ struct bench {
 	struct rxw_ctl ctl[64];
 	struct bench_conn *conns;
 	struct bench_packet sent[512];
-	unsigned count, next;    /* packets caught; first not looked at */
+	unsigned count, next; /* packets caught; first not looked at */
 	unsigned live_calls;
 	bool client;
 	bool auto_attach, auto_send, refuse_calls, memory_short;
 	struct rxw_security *security;
-	void (*on_events)(struct bench_call *call, uint32_t events); /* the application, may be NULL */
-	uint32_t serial;         /* of the packets that bench_packet() makes */
+	/* the application, may be NULL */
+	void (*on_events)(struct bench_call *call, uint32_t events);
+	uint32_t serial; /* of the packets that bench_packet() makes */
 };
 
 void bench_init(struct bench *b, bool client);
@@ -65,21 +66,25 @@ struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, uns
 struct bench_call *bench_begin(struct bench *b, struct bench_conn *c);
 
 /* Bytes as one received train; then the batch's end. */
-void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length, uint32_t segment);
+void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length,
+		 uint32_t segment);
 /* Without the batch's end. */
-void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length, uint32_t segment);
+void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length,
+		uint32_t segment);
 void bench_end(struct bench *b, struct bench_conn *c, bool dry);
 void bench_settle(struct bench *b);
 
 /* The other end's packets: written to `to`, size returned. The serial is the next one. */
-uint32_t bench_data(struct bench *b, uint8_t *to, uint32_t call, uint32_t seq, unsigned flags, uint32_t payload);
+uint32_t bench_data(struct bench *b, uint8_t *to, uint32_t call, uint32_t seq, unsigned flags,
+		    uint32_t payload);
 uint32_t bench_header(struct bench *b, uint8_t *to, unsigned type, uint32_t call, unsigned flags);
-uint32_t bench_ack(struct bench *b, uint8_t *to, uint32_t call, uint32_t first, uint32_t serial, unsigned reason,
-		   unsigned flags, const char *acks, uint32_t rwind);
+uint32_t bench_ack(struct bench *b, uint8_t *to, uint32_t call, uint32_t first, uint32_t serial,
+		   unsigned reason, unsigned flags, const char *acks, uint32_t rwind);
 /* Make and input at once. */
-void bench_get_data(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t seq, unsigned flags, uint32_t payload);
-void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t first, uint32_t serial, unsigned reason,
-		   const char *acks, uint32_t rwind);
+void bench_get_data(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t seq,
+		    unsigned flags, uint32_t payload);
+void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_t first,
+		   uint32_t serial, unsigned reason, const char *acks, uint32_t rwind);
 
 /* `packets` full packets (and with `last` the end) by the application. */
 void bench_write(struct bench_call *call, unsigned packets, uint32_t payload, bool last);
@@ -94,8 +99,9 @@ void bench_pass(struct bench *b, uint64_t ns);
 struct bench_packet *bench_next(struct bench *b);
 /* The same; it must be of this type. */
 struct bench_packet *bench_expect(struct bench *b, unsigned type);
-#define bench_nothing(b) ck_assert_msg((b)->next == (b)->count, "something was sent: %s", \
-				       rxw_packet_type_name((b)->sent[(b)->next].h.type))
+#define bench_nothing(b)                                                 \
+	ck_assert_msg((b)->next == (b)->count, "something was sent: %s", \
+		      rxw_packet_type_name((b)->sent[(b)->next].h.type))
 int bench_main(Suite *suite);
 
 #endif

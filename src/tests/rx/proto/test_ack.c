@@ -36,7 +36,8 @@ static void train(uint32_t seq, unsigned count, bool dry)
 	bench_end(&b, c, dry);
 }
 
-static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned count, uint32_t serial)
+static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned count,
+				       uint32_t serial)
 {
 	struct bench_packet *k = bench_expect(&b, RXW_ACK);
 
@@ -44,7 +45,8 @@ static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned
 	ck_assert_uint_eq(k->ack.first, first);
 	ck_assert_uint_eq(k->ack.count, count);
 	ck_assert_uint_eq(k->ack.serial, serial);
-	ck_assert_uint_eq(k->h.flags, RXW_SLOW_START_OK | (reason == RXW_ACK_PING ? RXW_REQUEST_ACK : 0));
+	ck_assert_uint_eq(k->h.flags,
+			  RXW_SLOW_START_OK | (reason == RXW_ACK_PING ? RXW_REQUEST_ACK : 0));
 	ck_assert_uint_eq(k->h.seq, 0);
 	ck_assert_uint_eq(k->h.spare, 0);
 	ck_assert_uint_eq(k->ack.trailer_words, 4);
@@ -290,7 +292,7 @@ START_TEST(pings_are_answered_once)
 	bench_input(&b, c, packet, size + 1000, size + 1000);
 	ck_assert_uint_eq(expect_ack(RXW_ACK_PING_RESPONSE, 1, 1, b.serial)->length, 66);
 	bench_input(&b, c, packet, size, size);
-	bench_nothing(&b); /* the same again */
+	bench_nothing(&b);				     /* the same again */
 	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING, "", 32); /* without the flag */
 	expect_ack(RXW_ACK_PING_RESPONSE, 1, 1, b.serial);
 	size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_DELAY, RXW_REQUEST_ACK, "", 32);

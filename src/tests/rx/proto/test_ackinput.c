@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ACKs received: validation, windows, round trips, losses, reordering, undo (rx-protocol 3.2, 3.5, 3.8, 4.4). */
+/* ACKs received: validation, windows, round trips, losses, undo (3.2, 3.5, 3.8, 4.4). */
 #include <string.h>
 
 #include "bench.h"
@@ -36,9 +36,9 @@ START_TEST(malformed)
 
 	setup(4);
 	size = bench_ack(&b, packet, 1, 3, 2, RXW_ACK_IDLE, 0, "11", 255);
-	bench_input(&b, c, packet, 28 + 17, 28 + 17);       /* shorter than the fixed part */
-	bench_input(&b, c, packet, 28 + 19, 28 + 19);       /* two entries stated, one there */
-	rxw_put32(packet + 28 + 4, 0);                      /* firstPacket 0 */
+	bench_input(&b, c, packet, 28 + 17, 28 + 17); /* shorter than the fixed part */
+	bench_input(&b, c, packet, 28 + 19, 28 + 19); /* two entries stated, one there */
+	rxw_put32(packet + 28 + 4, 0);		      /* firstPacket 0 */
 	bench_input(&b, c, packet, size, size);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_BAD_ACK], 3);
 	ck_assert_uint_eq(call->p.tx.una, 1);
@@ -76,7 +76,9 @@ START_TEST(stale)
 	ck_assert_uint_eq(call->p.tx.una, 5);
 	ck_assert_uint_eq(call->p.tx.acked, 0);
 	ck_assert_uint_eq(call->p.tx.window, 255);
-	/* Equal firstPacket, lower serial: adds, takes nothing back, and its window does not count. */
+	/*
+	 * Equal firstPacket, lower serial: adds, takes nothing back, and its window does not count.
+	 */
 	size = bench_ack(&b, old, 1, 5, 2, RXW_ACK_DELAY, 0, "0010", 3);
 	ack(5, 0, RXW_ACK_DELAY, "0100");
 	ck_assert_uint_eq(call->p.tx.acked, 1);
@@ -113,10 +115,10 @@ START_TEST(round_trips)
 	ack(3, 2, RXW_ACK_REQUESTED, "");
 	ck_assert_uint_eq(call->p.rtt.srtt, 10 * RXW_MS);
 	b.out.now += 5 * RXW_MS;
-	ack(3, 2, RXW_ACK_REQUESTED, "");        /* the same serial again */
-	ack(5, 0, RXW_ACK_DELAY, "");            /* none */
-	ack(5, 77, RXW_ACK_REQUESTED, "");       /* not ours */
-	ack(5, 5, RXW_ACK_IDLE, "11");           /* packet 6 is newer than the one named */
+	ack(3, 2, RXW_ACK_REQUESTED, "");  /* the same serial again */
+	ack(5, 0, RXW_ACK_DELAY, "");	   /* none */
+	ack(5, 77, RXW_ACK_REQUESTED, ""); /* not ours */
+	ack(5, 5, RXW_ACK_IDLE, "11");	   /* packet 6 is newer than the one named */
 	ck_assert_uint_eq(call->p.rtt.srtt, 10 * RXW_MS);
 	ack(5, 7, RXW_ACK_IDLE, "111");
 	ck_assert_uint_eq(call->p.rtt.latest, 15 * RXW_MS);

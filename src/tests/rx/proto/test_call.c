@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of calls: states, finish, final ACK, failure, seeds from the peer (rx-protocol 2.6, 2.7). */
+/* The life of calls: states, finish, final ACK, failure, seeds from the peer (2.6, 2.7). */
 #include <string.h>
 
 #include "bench.h"

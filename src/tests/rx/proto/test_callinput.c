@@ -117,7 +117,7 @@ END_TEST
 
 static void get_abort(int32_t code, uint32_t size, uint32_t number)
 {
-	uint8_t packet[64] = { 0 };
+	uint8_t packet[64] = {0};
 
 	bench_header(&b, packet, RXW_ABORT, number, 0);
 	rxw_put32(packet + 28, (uint32_t)code);
@@ -162,10 +162,13 @@ START_TEST(reply_acknowledges_request)
 }
 END_TEST
 
-/* The reply comes before the request was sent whole: no more is sent, the reply is read, writing says so. */
+/*
+ * The reply comes before the request was sent whole: no more is sent, the reply is read, writing
+ * says so.
+ */
 START_TEST(early_reply)
 {
-	struct rxw_txrun run = { .stride = 100, .last_size = 100, .count = 1 };
+	struct rxw_txrun run = {.stride = 100, .last_size = 100, .count = 1};
 
 	client();
 	bench_write(call, 30, 100, false);
@@ -208,7 +211,8 @@ START_TEST(busy_backs_off)
 		if (call->p.error != 0)
 			break;
 		ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 1);
-		ck_assert_uint_ge(b.out.now - last + 20 * RXW_MS, rxw_min64(gap * 19 / 10, 5 * RXW_SEC));
+		ck_assert_uint_ge(b.out.now - last + 20 * RXW_MS,
+				  rxw_min64(gap * 19 / 10, 5 * RXW_SEC));
 		gap = b.out.now - last;
 		ck_assert_uint_ge(gap, 100 * RXW_MS);
 		ck_assert_uint_le(gap, 5 * RXW_SEC + 20 * RXW_MS);

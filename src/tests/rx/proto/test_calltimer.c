@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers of a call: retransmission, probes, keepalive, dead, idle, hard, no progress (rx-protocol 4.4, 6). */
+/* Timers of a call: retransmission, probes, keepalive, dead, idle, hard (4.4, 6). */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +46,10 @@ START_TEST(retransmission_timeout)
 
 	client(4, false);
 	start = last = b.out.now;
-	/* Unknown round trip: 1 s and the peer's delay, then twice as long each time; one packet, the lowest. */
+	/*
+	 * Unknown round trip: 1 s and the peer's delay, then twice as long each time; one packet,
+	 * the lowest.
+	 */
 	for (unsigned i = 0; i < 3; i++) {
 		struct bench_packet *k;
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CHALLENGE and RESPONSE with a small class made for it: when they are sent, what they set free (rx-protocol 6.1, 7.1). */
+/* CHALLENGE and RESPONSE with a small class made for it (rx-protocol 6.1, 7.1). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
 #define FAKE_INDEX 77
-#define SEAL       4u
+#define SEAL	   4u
 
-/* A class with an exchange: the challenge is a number, the response the number plus one; sealed is what ends in "good". */
-struct rxw_security_conn { bool authenticated, client; uint32_t nonce; };
+/*
+ * A class with an exchange: the challenge is a number, the response the number plus one; sealed is
+ * what ends in "good".
+ */
+struct rxw_security_conn {
+	bool authenticated, client;
+	uint32_t nonce;
+};
 
 static int fake_create(struct rxw_security *s, bool client, struct rxw_security_conn **c)
 {
@@ -30,8 +36,9 @@ static bool fake_authenticated(const struct rxw_security_conn *c)
 	return c->authenticated;
 }
 
-static int fake_verify(struct rxw_security *s, struct rxw_security_conn *c, const struct rxw_seal_info *info,
-		       uint8_t *packet, size_t size, uint16_t spare, size_t *offset, size_t *length)
+static int fake_verify(struct rxw_security *s, struct rxw_security_conn *c,
+		       const struct rxw_seal_info *info, uint8_t *packet, size_t size,
+		       uint16_t spare, size_t *offset, size_t *length)
 {
 	(void)s;
 	(void)c;
@@ -44,7 +51,8 @@ static int fake_verify(struct rxw_security *s, struct rxw_security_conn *c, cons
 	return 0;
 }
 
-static int fake_challenge(struct rxw_security *s, struct rxw_security_conn *c, uint8_t *out, size_t room)
+static int fake_challenge(struct rxw_security *s, struct rxw_security_conn *c, uint8_t *out,
+			  size_t room)
 {
 	(void)s;
 	ck_assert_uint_ge(room, 48);
@@ -52,8 +60,9 @@ static int fake_challenge(struct rxw_security *s, struct rxw_security_conn *c, u
 	return 4;
 }
 
-static int fake_respond(struct rxw_security *s, struct rxw_security_conn *c, const uint8_t *challenge, size_t size,
-			const uint32_t id[2], const uint32_t calls[4], uint8_t *out, size_t room)
+static int fake_respond(struct rxw_security *s, struct rxw_security_conn *c,
+			const uint8_t *challenge, size_t size, const uint32_t id[2],
+			const uint32_t calls[4], uint8_t *out, size_t room)
 {
 	(void)s;
 	(void)c;
@@ -66,8 +75,9 @@ static int fake_respond(struct rxw_security *s, struct rxw_security_conn *c, con
 	return 8;
 }
 
-static int fake_check(struct rxw_security *s, struct rxw_security_conn *c, const uint8_t *response, size_t size,
-		      uint16_t spare, const uint32_t id[2], uint32_t calls[4], int32_t *code)
+static int fake_check(struct rxw_security *s, struct rxw_security_conn *c, const uint8_t *response,
+		      size_t size, uint16_t spare, const uint32_t id[2], uint32_t calls[4],
+		      int32_t *code)
 {
 	(void)s;
 	(void)spare;
@@ -80,11 +90,19 @@ static int fake_check(struct rxw_security *s, struct rxw_security_conn *c, const
 }
 
 static const struct rxw_security_ops fake_ops = {
-	.name = "fake", .index = FAKE_INDEX, .tail = SEAL, .needs_verify = true, .conn_create = fake_create,
-	.conn_destroy = fake_destroy, .verify = fake_verify, .authenticated = fake_authenticated,
-	.challenge = fake_challenge, .respond = fake_respond, .check_response = fake_check,
+	.name = "fake",
+	.index = FAKE_INDEX,
+	.tail = SEAL,
+	.needs_verify = true,
+	.conn_create = fake_create,
+	.conn_destroy = fake_destroy,
+	.verify = fake_verify,
+	.authenticated = fake_authenticated,
+	.challenge = fake_challenge,
+	.respond = fake_respond,
+	.check_response = fake_check,
 };
-static struct rxw_security fake = { .ops = &fake_ops };
+static struct rxw_security fake = {.ops = &fake_ops};
 
 static struct bench b;
 static struct bench_conn *c;
@@ -163,7 +181,10 @@ START_TEST(exchange)
 }
 END_TEST
 
-/* What does not verify once the key is there is missing again, so that the genuine packet is sent once more. */
+/*
+ * What does not verify once the key is there is missing again, so that the genuine packet is sent
+ * once more.
+ */
 START_TEST(forged_while_waiting)
 {
 	setup(false);
@@ -235,11 +256,12 @@ START_TEST(challenges_by_timer)
 	bench_pass(&b, 1500 * RXW_MS);
 	for (unsigned i = 0; i < b.count; i++)
 		if (b.sent[i].h.type == RXW_CHALLENGE) {
-			static const unsigned at[] = { 0, 500, 1250 };
+			static const unsigned at[] = {0, 500, 1250};
 
 			ck_assert_uint_lt(n, 3);
 			ck_assert_uint_eq((b.sent[i].at - 1000 * RXW_SEC) / RXW_MS, at[n++]);
-			ck_assert_uint_eq(rxw_get32(b.sent[i].bytes + 28), 0x11223344); /* the same */
+			/* the same */
+			ck_assert_uint_eq(rxw_get32(b.sent[i].bytes + 28), 0x11223344);
 		}
 	ck_assert_uint_eq(n, 3);
 	bench_pass(&b, 60 * RXW_SEC);

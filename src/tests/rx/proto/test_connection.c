@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: the checks of 1.8 with their causes, channels, overtaken calls, connection errors (rx-protocol 1.8, 2). */
+/* Connections: the checks of 1.8 with their causes, channels, errors (1.8, 2). */
 #include <string.h>
 
 #include "base/hash.h"
@@ -27,9 +27,10 @@ static struct bench_call *call(unsigned channel)
 }
 
 /* One packet with a changed byte; it must be dropped for this cause, without an answer. */
-static void expect_drop(unsigned type, uint32_t number, unsigned offset, uint8_t value, enum rxw_drop cause)
+static void expect_drop(unsigned type, uint32_t number, unsigned offset, uint8_t value,
+			enum rxw_drop cause)
 {
-	uint8_t packet[64] = { 0 };
+	uint8_t packet[64] = {0};
 	uint64_t before = b.stats.drops[cause];
 
 	bench_header(&b, packet, type, number, 0);
@@ -37,7 +38,8 @@ static void expect_drop(unsigned type, uint32_t number, unsigned offset, uint8_t
 	if (offset != 0)
 		packet[offset] = value;
 	bench_input(&b, c, packet, 60, 60);
-	ck_assert_msg(b.stats.drops[cause] == before + 1, "%s %u/%u", rxw_packet_type_name(type), offset, value);
+	ck_assert_msg(b.stats.drops[cause] == before + 1, "%s %u/%u", rxw_packet_type_name(type),
+		      offset, value);
 	bench_nothing(&b);
 }
 
@@ -56,14 +58,14 @@ START_TEST(server_checks)
 	expect_drop(12, 0, 0, 0, RXW_DROP_TYPE);
 	expect_drop(0, 0, 0, 0, RXW_DROP_TYPE);
 	expect_drop(200, 0, 0, 0, RXW_DROP_TYPE);
-	expect_drop(RXW_ACK, 1, 0, 0, RXW_DROP_CALL_NUMBER);  /* no call */
+	expect_drop(RXW_ACK, 1, 0, 0, RXW_DROP_CALL_NUMBER); /* no call */
 	expect_drop(RXW_ABORT, 1, 0, 0, RXW_DROP_CALL_NUMBER);
-	expect_drop(RXW_DATA, 1, 14, 200, RXW_DROP_WINDOW);   /* seq far beyond */
+	expect_drop(RXW_DATA, 1, 14, 200, RXW_DROP_WINDOW); /* seq far beyond */
 	ck_assert_ptr_null(c->p.channel[0]);
 	bench_get_data(&b, c, 5, 1, 0, 10);
 	ck_assert_ptr_nonnull(c->p.channel[0]);
 	expect_drop(RXW_DATA, 4, 0, 0, RXW_DROP_CALL_NUMBER);
-	expect_drop(RXW_ACK, 6, 0, 0, RXW_DROP_CALL_NUMBER);  /* higher, and not DATA */
+	expect_drop(RXW_ACK, 6, 0, 0, RXW_DROP_CALL_NUMBER); /* higher, and not DATA */
 	expect_drop(RXW_ABORT, 6, 0, 0, RXW_DROP_CALL_NUMBER);
 	expect_drop(RXW_DATA, 6, 14, 200, RXW_DROP_WINDOW);
 	expect_drop(9, 5, 0, 0, RXW_DROP_TYPE);
@@ -82,7 +84,7 @@ START_TEST(client_checks)
 	bench_write(call(0), 1, 10, true);
 	b.next = b.count;
 	expect_drop(RXW_RESPONSE, 0, 0, 0, RXW_DROP_DIRECTION);
-	expect_drop(RXW_CHALLENGE, 0, 0, 0, RXW_DROP_STATE);  /* rxnull has none */
+	expect_drop(RXW_CHALLENGE, 0, 0, 0, RXW_DROP_STATE); /* rxnull has none */
 	expect_drop(RXW_DATA, 2, 0, 0, RXW_DROP_CALL_NUMBER);
 	expect_drop(RXW_BUSY, 2, 0, 0, RXW_DROP_CALL_NUMBER);
 	expect_drop(RXW_ABORT, 2, 0, 0, RXW_DROP_CALL_NUMBER);
@@ -93,7 +95,9 @@ START_TEST(client_checks)
 }
 END_TEST
 
-/* The byte order of a known defect: serviceId in the spare word. And the kernel's securityIndex 0. */
+/*
+ * The byte order of a known defect: serviceId in the spare word. And the kernel's securityIndex 0.
+ */
 START_TEST(stateless_aborts)
 {
 	uint8_t packet[32];
@@ -231,14 +235,18 @@ START_TEST(connection_error)
 	ck_assert_uint_eq(k->h.call, 0);
 	ck_assert_uint_eq(k->h.cid, BENCH_CID);
 	ck_assert_int_eq(call(0)->p.error, -77);
-	/* Every later packet draws it again, but not more often than ten times a second, and not each type. */
+	/*
+	 * Every later packet draws it again, but not more often than ten times a second, and not
+	 * each type.
+	 */
 	bench_get_data(&b, c, 2, 1, 0, 10);
 	bench_nothing(&b);
 	b.out.now += 100 * RXW_MS;
 	bench_get_data(&b, c, 2, 1, 0, 10);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ABORT)->h.call, 0);
 	b.out.now += 100 * RXW_MS;
-	static const unsigned silent[] = { RXW_ABORT, RXW_BUSY, RXW_CHALLENGE, RXW_RESPONSE, RXW_PARAMS };
+	static const unsigned silent[] = {RXW_ABORT, RXW_BUSY, RXW_CHALLENGE, RXW_RESPONSE,
+					  RXW_PARAMS};
 
 	for (unsigned i = 0; i < 5; i++) {
 		uint32_t size = bench_header(&b, packet, silent[i], i < 2, 0);
@@ -305,7 +313,7 @@ END_TEST
 /* Whatever bytes come: no crash, no leak, nothing unbounded. */
 START_TEST(random_packets)
 {
-	static const uint8_t types[] = { 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 7, 9, 12 };
+	static const uint8_t types[] = {1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 7, 9, 12};
 	uint64_t state = 17;
 
 	for (unsigned round = 0; round < 300; round++) {
@@ -320,8 +328,9 @@ START_TEST(random_packets)
 			uint32_t size = 28 + (uint32_t)(rxw_prng(&state) % 400);
 
 			for (uint32_t k = 0; k < size; k += 8)
-				memcpy(packet + k, &(uint64_t){ rxw_prng(&state) }, 8);
-			bench_header(&b, packet, types[rxw_prng(&state) % sizeof(types)], (uint32_t)(rxw_prng(&state) % 3), 0);
+				memcpy(packet + k, &(uint64_t){rxw_prng(&state)}, 8);
+			bench_header(&b, packet, types[rxw_prng(&state) % sizeof(types)],
+				     (uint32_t)(rxw_prng(&state) % 3), 0);
 			packet[7] |= rxw_prng(&state) % 4;
 			rxw_put32(packet + 12, (uint32_t)(rxw_prng(&state) % 40));
 			packet[21] = (uint8_t)((rxw_prng(&state) & 0x2e) | (packet[21] & 1));
@@ -333,7 +342,8 @@ START_TEST(random_packets)
 			}
 			bench_input(&b, c, packet, size, size);
 			for (unsigned k = 0; k < 4; k++)
-				if (call(k) != NULL && call(k)->p.state == RXW_CS_ACTIVE && rxw_prng(&state) % 3 == 0)
+				if (call(k) != NULL && call(k)->p.state == RXW_CS_ACTIVE &&
+				    rxw_prng(&state) % 3 == 0)
 					bench_read(call(k));
 			bench_pass(&b, rxw_prng(&state) % (20 * RXW_MS));
 			b.count = b.next = 0;

@@ -8,13 +8,14 @@
 
 static void address(struct rxw_addr *a, const char *host, unsigned port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
 	inet_pton(AF_INET, host, &in.sin_addr);
 	rxw_addr_set(a, (struct sockaddr *)&in, sizeof(in));
 }
 
-static void make(struct rxw_pconn *c, bool client, uint32_t epoch, uint32_t cid, const char *host, unsigned port)
+static void make(struct rxw_pconn *c, bool client, uint32_t epoch, uint32_t cid, const char *host,
+		 unsigned port)
 {
 	memset(c, 0, sizeof(*c));
 	c->client = client;
@@ -25,7 +26,7 @@ static void make(struct rxw_pconn *c, bool client, uint32_t epoch, uint32_t cid,
 
 START_TEST(finds)
 {
-	static const uint64_t key[2] = { 3, 4 };
+	static const uint64_t key[2] = {3, 4};
 	struct rxw_conntable t;
 	struct rxw_pconn server, client, *other;
 	struct rxw_addr from;
@@ -41,7 +42,10 @@ START_TEST(finds)
 	ck_assert_ptr_eq(rxw_conntable_find(&t, true, 0x80000000, 0x101, &from, NULL), &client);
 	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000001, 0x100, &from, NULL));
 	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000000, 0x104, &from, NULL));
-	/* Another address of the same port: an answer of a multihomed server, but no server connection. */
+	/*
+	 * Another address of the same port: an answer of a multihomed server, but no server
+	 * connection.
+	 */
 	address(&from, "10.0.0.9", 7001);
 	ck_assert_ptr_eq(rxw_conntable_find(&t, true, 0x80000000, 0x100, &from, &other), &client);
 	ck_assert_ptr_null(rxw_conntable_find(&t, false, 0x80000000, 0x100, &from, &other));
@@ -62,8 +66,10 @@ END_TEST
 
 START_TEST(grows)
 {
-	static const uint64_t key[2] = { 3, 4 };
-	enum { MANY = 5000 };
+	static const uint64_t key[2] = {3, 4};
+	enum {
+		MANY = 5000
+	};
 	struct rxw_pconn *c = calloc(MANY, sizeof(*c));
 	struct rxw_conntable t;
 	struct rxw_addr from;
@@ -79,7 +85,8 @@ START_TEST(grows)
 	for (unsigned i = 0; i < MANY; i += 2)
 		rxw_conntable_remove(&t, &c[i]);
 	for (unsigned i = 0; i < MANY; i++)
-		ck_assert_ptr_eq(rxw_conntable_find(&t, false, 7, i * 4, &from, NULL), i % 2 ? &c[i] : NULL);
+		ck_assert_ptr_eq(rxw_conntable_find(&t, false, 7, i * 4, &from, NULL),
+				 i % 2 ? &c[i] : NULL);
 	rxw_conntable_fini(&t);
 	free(c);
 }
@@ -88,7 +95,7 @@ END_TEST
 /* A stranger cannot make a chain long by using one cid from many ports. */
 START_TEST(one_cid_many_addresses)
 {
-	static const uint64_t key[2] = { 3, 4 };
+	static const uint64_t key[2] = {3, 4};
 	struct rxw_pconn c[100];
 	struct rxw_conntable t;
 	unsigned refused = 0;

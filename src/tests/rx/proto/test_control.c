@@ -56,7 +56,10 @@ START_TEST(busy)
 }
 END_TEST
 
-/* All that leaves for an address that is not proven, PING and CHALLENGE apart, is within three times what came. */
+/*
+ * All that leaves for an address that is not proven, PING and CHALLENGE apart, is within three
+ * times what came.
+ */
 START_TEST(answers_to_strangers)
 {
 	uint8_t packet[200];

@@ -5,11 +5,11 @@
 
 #include "bench.h"
 
-static const uint64_t key[2] = { 5, 6 };
+static const uint64_t key[2] = {5, 6};
 
 static void address(struct rxw_addr *a, uint32_t host, unsigned port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
 	in.sin_addr.s_addr = htonl(host);
 	rxw_addr_set(a, (struct sockaddr *)&in, sizeof(in));
@@ -67,7 +67,7 @@ START_TEST(three_times)
 	address(&a, 0x0a000001, 1);
 	p = rxw_peer_get(t, &a, now);
 	ck_assert(!rxw_peer_may_send(p, 1, 1, now));
-	rxw_peer_heard(p, 72, 1);                     /* 100 with headers */
+	rxw_peer_heard(p, 72, 1); /* 100 with headers */
 	ck_assert_uint_eq(rxw_peer_allowance(p, now), 300);
 	ck_assert(!rxw_peer_may_send(p, 273, 1, now)); /* 301 */
 	ck_assert(rxw_peer_may_send(p, 172, 1, now));  /* 200 */

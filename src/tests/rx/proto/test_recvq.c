@@ -31,7 +31,10 @@ static void train(uint32_t seq, unsigned count, uint32_t payload)
 	b.count = b.next = 0;
 }
 
-/* Whatever comes twice, late or cut: the reader gets every packet once, in order, with its own bytes. */
+/*
+ * Whatever comes twice, late or cut: the reader gets every packet once, in order, with its own
+ * bytes.
+ */
 START_TEST(random_order)
 {
 	uint64_t state = 3;
@@ -50,14 +53,17 @@ START_TEST(random_order)
 			train(from, 1 + (unsigned)(rxw_prng(&state) % 12), 40);
 			if (call() == NULL || call()->p.state != RXW_CS_ACTIVE)
 				continue;
-			while ((n = rxw_pcall_take(&call()->p, p, 1 + (unsigned)(rxw_prng(&state) % 4))) > 0) {
+			while ((n = rxw_pcall_take(&call()->p, p,
+						   1 + (unsigned)(rxw_prng(&state) % 4))) > 0) {
 				uint32_t packets = 0;
 
 				for (unsigned i = 0; i < n; i++) {
 					ck_assert_uint_eq(p[i].first_seq, next);
 					for (unsigned k = 0; k < p[i].count; k++, next++)
 						for (unsigned m = 0; m < 40; m++)
-							ck_assert_uint_eq(p[i].data[k * p[i].stride + m], (uint8_t)(next + m));
+							ck_assert_uint_eq(
+								p[i].data[k * p[i].stride + m],
+								(uint8_t)(next + m));
 					packets += p[i].count;
 					rxw_buf_unref(p[i].buf);
 				}

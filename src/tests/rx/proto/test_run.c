@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cutting trains into runs: what is equal stays together, jumbograms fall apart, bad lengths are counted. */
+/* Cutting trains into runs: what is equal stays together, jumbograms fall apart. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -30,8 +30,8 @@ static void put(uint32_t seq, unsigned flags, uint32_t payload)
 /* Cut all; the counts of the runs are compared with the list, which 0 ends. */
 static void expect(uint32_t segment, const unsigned *counts)
 {
-	struct rxw_path path = { 0 };
-	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_path path = {0};
+	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
 	uint32_t at = 0;
 
@@ -45,8 +45,8 @@ static void expect(uint32_t segment, const unsigned *counts)
 
 START_TEST(one_run)
 {
-	struct rxw_path path = { 0 };
-	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_path path = {0};
+	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
 	uint32_t at = 0;
 
@@ -75,28 +75,28 @@ START_TEST(cut_where_something_differs)
 	setup();
 	put(1, 0, 100);
 	put(2, 0, 100);
-	put(4, 0, 100);                 /* a hole in seq */
+	put(4, 0, 100); /* a hole in seq */
 	put(5, 0, 100);
-	b.serial++;                     /* a hole in serial */
+	b.serial++; /* a hole in serial */
 	put(6, 0, 100);
 	put(7, 0, 100);
 	length += bench_data(&b, buf->data + length, 2, 8, 0, 100);
 	put(9, 0, 100);
-	expect(128, (const unsigned[]){ 2, 2, 2, 1, 1, 0 });
+	expect(128, (const unsigned[]){2, 2, 2, 1, 1, 0});
 	teardown();
 }
 END_TEST
 
 START_TEST(other_fields_cut)
 {
-	static const unsigned offsets[] = { 0, 4, 20, 22, 23, 26 };
+	static const unsigned offsets[] = {0, 4, 20, 22, 23, 26};
 
 	for (unsigned i = 0; i < 6; i++) {
 		setup();
 		put(1, 0, 100);
 		put(2, 0, 100);
 		buf->data[128 + offsets[i]] ^= 1;
-		expect(128, (const unsigned[]){ 1, 1, 0 });
+		expect(128, (const unsigned[]){1, 1, 0});
 		teardown();
 	}
 	/* The spare word is the packet's own affair. */
@@ -104,7 +104,7 @@ START_TEST(other_fields_cut)
 	put(1, 0, 100);
 	put(2, 0, 100);
 	buf->data[128 + 24] ^= 1;
-	expect(128, (const unsigned[]){ 2, 0 });
+	expect(128, (const unsigned[]){2, 0});
 	teardown();
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(last_packet_ends_a_run)
 	put(2, RXW_LAST_PACKET, 100);
 	put(3, 0, 100);
 	put(4, 0, 100);
-	expect(128, (const unsigned[]){ 2, 2, 0 });
+	expect(128, (const unsigned[]){2, 2, 0});
 	teardown();
 }
 END_TEST
@@ -126,16 +126,16 @@ START_TEST(short_datagrams)
 	setup();
 	memset(buf->data, 0, 27);
 	length = 27;
-	expect(27, (const unsigned[]){ 0 });
+	expect(27, (const unsigned[]){0});
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_SHORT], 1);
 	length = 0;
 	put(1, 0, 100);
 	put(2, 0, 100);
 	length += 5; /* a tail below a header */
-	expect(128, (const unsigned[]){ 2, 0 });
+	expect(128, (const unsigned[]){2, 0});
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_SHORT], 2);
 	length = 0;
-	expect(0, (const unsigned[]){ 0 });
+	expect(0, (const unsigned[]){0});
 	teardown();
 }
 END_TEST
@@ -159,15 +159,16 @@ static void put_jumbo(uint32_t seq, unsigned members, uint32_t tail)
 
 START_TEST(jumbograms)
 {
-	struct rxw_path path = { 0 };
-	struct rxw_jumbo jumbo = { 0 };
+	struct rxw_path path = {0};
+	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
 	uint32_t at = 0;
 
 	setup();
 	put_jumbo(5, 3, 10);
 	for (unsigned i = 0; i <= 3; i++) {
-		ck_assert_int_eq(rxw_run_next(buf, &path, length, length, &at, &jumbo, &run, &b.stats), 1);
+		ck_assert_int_eq(
+			rxw_run_next(buf, &path, length, length, &at, &jumbo, &run, &b.stats), 1);
 		ck_assert(run.jumbo);
 		ck_assert_uint_eq(run.count, 1);
 		ck_assert_uint_eq(run.head.seq, 5 + i);
@@ -186,7 +187,7 @@ START_TEST(truncated_jumbogram)
 	setup();
 	put_jumbo(1, 2, 10);
 	length = 28 + 1416 + 1000; /* inside the second member, which says that a third follows */
-	expect(length, (const unsigned[]){ 1, 0 });
+	expect(length, (const unsigned[]){1, 0});
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_JUMBO], 1);
 	teardown();
 }
@@ -199,8 +200,8 @@ START_TEST(random_bytes)
 
 	setup();
 	for (unsigned round = 0; round < 20000; round++) {
-		struct rxw_path path = { 0 };
-		struct rxw_jumbo jumbo = { 0 };
+		struct rxw_path path = {0};
+		struct rxw_jumbo jumbo = {0};
 		struct rxw_rxrun run;
 		uint32_t at = 0, segment = (uint32_t)(rxw_prng(&state) % 3000);
 		unsigned n = 0;
@@ -209,10 +210,12 @@ START_TEST(random_bytes)
 		for (unsigned i = 0; i < 40; i++)
 			buf->data[rxw_prng(&state) % 6000] = (uint8_t)rxw_prng(&state);
 		buf->data[20] = RXW_DATA;
-		while (rxw_run_next(buf, &path, length, segment, &at, &jumbo, &run, &b.stats) == 1) {
+		while (rxw_run_next(buf, &path, length, segment, &at, &jumbo, &run, &b.stats) ==
+		       1) {
 			ck_assert_uint_lt(++n, 6000);
 			ck_assert(run.data + 28 >= buf->data + 28);
-			ck_assert(run.data + (size_t)(run.count - 1) * run.stride + run.last_size <= buf->data + length);
+			ck_assert(run.data + (size_t)(run.count - 1) * run.stride + run.last_size <=
+				  buf->data + length);
 		}
 	}
 	teardown();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sequences of vectors/scenarios.json, recorded against another server, replayed against ours. What that server sent must
- * come from ours byte for byte, but for the differences of rx-protocol 13, which the table below lists.
+ * The sequences of vectors/scenarios.json, recorded against another server, replayed against ours.
+ * What that server sent must come from ours byte for byte, but for the differences of rx-protocol
+ * 13, which the table below lists.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static void read_step(struct step *s, const char *from, const char *end)
 	s->send = strncmp(value_of(from, end, "dir"), "send", 4) == 0;
 	s->port_b = value_of(from, end, "from") != NULL || value_of(from, end, "at") != NULL;
 	for (; isxdigit((unsigned char)p[0]) && isxdigit((unsigned char)p[1]); p += 2) {
-		char two[3] = { p[0], p[1], '\0' };
+		char two[3] = {p[0], p[1], '\0'};
 
 		s->bytes[s->length++] = (uint8_t)strtoul(two, NULL, 16);
 	}
@@ -130,9 +131,11 @@ static void serve(struct bench_call *call, uint32_t events)
 	while ((n = rxw_pcall_take(p, pieces, 16)) > 0)
 		for (unsigned i = 0; i < n; i++) {
 			for (unsigned k = 0; k < pieces[i].count; k++) {
-				unsigned size = k + 1u == pieces[i].count ? pieces[i].last_length : pieces[i].length;
+				unsigned size = k + 1u == pieces[i].count ? pieces[i].last_length
+									  : pieces[i].length;
 
-				memcpy(body[slot] + length[slot], pieces[i].data + (size_t)k * pieces[i].stride, size);
+				memcpy(body[slot] + length[slot],
+				       pieces[i].data + (size_t)k * pieces[i].stride, size);
 				length[slot] += size;
 			}
 			packets += pieces[i].count;
@@ -146,7 +149,7 @@ static void serve(struct bench_call *call, uint32_t events)
 	} else if (ended && length[slot] < 264) {
 		rxw_pcall_fail(p, length[slot] < 4 ? -454 : -453, RXW_ORIGIN_LOCAL, true, &b.out);
 	} else if (ended && !p->tx.all_queued) {
-		struct rxw_txrun run = { .stride = 36, .last_size = 36, .count = 1, .last = true };
+		struct rxw_txrun run = {.stride = 36, .last_size = 36, .count = 1, .last = true};
 
 		run.buf = rxw_buf_get_small(b.pool, 36);
 		run.data = run.buf->data;
@@ -161,8 +164,8 @@ static void serve(struct bench_call *call, uint32_t events)
 /* Checks 1 to 6 of 1.8, which an endpoint does; the rest is the connection's. */
 static void receive(struct bench *bench, const struct step *s)
 {
-	struct rxw_path path = { 0 };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(s->port_b ? 7002 : 7001) };
+	struct rxw_path path = {0};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(s->port_b ? 7002 : 7001)};
 	struct rxw_pconn *c, *other;
 	struct rxw_header h;
 	struct rxw_ctl *ctl = &bench->ctl[0];
@@ -187,14 +190,16 @@ static void receive(struct bench *bench, const struct step *s)
 	if (c == NULL && (h.service != BENCH_SERVICE || h.security != 0)) {
 		if (h.type == RXW_DATA) {
 			ctl->path = path;
-			ctl->length = (uint16_t)rxw_stateless_abort_put(ctl->bytes, &h, RXW_INVALID_OPERATION);
+			ctl->length = (uint16_t)rxw_stateless_abort_put(ctl->bytes, &h,
+									RXW_INVALID_OPERATION);
 			ctl->padding = 0;
 			bench->out.ctl_count = 1;
 			bench_settle(bench);
 		}
 		return;
 	}
-	if (c == NULL && other != NULL && (h.epoch & 0x80000000u) && h.call <= other->number[h.cid & 3])
+	if (c == NULL && other != NULL && (h.epoch & 0x80000000u) &&
+	    h.call <= other->number[h.cid & 3])
 		return; /* 2.3: the same call from another port */
 	if (c == NULL && (h.type != RXW_DATA || h.call == 0))
 		return;
@@ -206,64 +211,66 @@ static void receive(struct bench *bench, const struct step *s)
 /* --- what is different with us --- */
 
 enum change {
-	LEAVE_OUT,  /* ours does not send it */
-	AT,         /* at this time */
-	PREVIOUS,   /* previousPacket */
-	ADD_ABORT,  /* ours sends this: ABORT with `value` as its code, serial in `more` */
-	ADD_REPLY,  /* the usual reply, serial in `more` */
-	ADD_ANSWER, /* PING_RESPONSE to the serial in `value`, serial in `more`, else as the step before */
-	SERIAL,     /* the header's serial */
-	SERVICE,    /* serviceId at its place, spare 0 */
-	OWN_TEXT    /* VERSION: only the header */
+	LEAVE_OUT, /* ours does not send it */
+	AT,	   /* at this time */
+	PREVIOUS,  /* previousPacket */
+	ADD_ABORT, /* ours sends this: ABORT with `value` as its code, serial in `more` */
+	ADD_REPLY, /* the usual reply, serial in `more` */
+	/* PING_RESPONSE to the serial in `value`, serial in `more`, else as the step before */
+	ADD_ANSWER,
+	SERIAL,	 /* the header's serial */
+	SERVICE, /* serviceId at its place, spare 0 */
+	OWN_TEXT /* VERSION: only the header */
 };
 
 static const struct difference {
 	const char *name;
-	unsigned step;          /* of the vector; for additions the time in ms */
+	unsigned step; /* of the vector; for additions the time in ms */
 	enum change change;
 	int value;
 	unsigned more;
 } differences[] = {
-	{ "unknown-service", 1, SERVICE, 999, 0 },
-	{ "security-index-not-offered", 1, SERVICE, 73, 0 },
-	{ "data-seq-0", 1, LEAVE_OUT, 0, 0 },
-	{ "type-12-call-0", 1, LEAVE_OUT, 0, 0 },
-	{ "type-12-call-0", 3, LEAVE_OUT, 0, 0 },
-	{ "type-12-call-0", 300, ADD_REPLY, 1, 1 },
-	{ "data-call-0", 1, LEAVE_OUT, 0, 0 },
-	{ "type-14-on-live-call", 2, LEAVE_OUT, 0, 0 },
-	{ "busy", 1, AT, 50, 0 },
-	{ "ping-live-call", 1, AT, 50, 0 },
-	{ "ping-live-call", 400, ADD_ANSWER, 78, 3 },
-	{ "ping-live-call", 6, SERIAL, 4, 0 },
-	{ "client-abort", 1, AT, 50, 0 },
-	{ "server-keepalive", 1, AT, 50, 0 },
-	{ "address-change-high-bit", 1, AT, 50, 0 },
-	{ "address-change-high-bit", 3, LEAVE_OUT, 0, 0 },
-	{ "address-change-high-bit", 400, ADD_ABORT, -5, 2 }, /* the client acknowledges what never was */
-	{ "address-change-no-high-bit", 1, AT, 53, 0 },
-	{ "out-of-order", 3, PREVIOUS, 3, 0 },
-	{ "out-of-order", 5, PREVIOUS, 3, 0 },
-	{ "out-of-order", 7, PREVIOUS, 3, 0 },
-	{ "out-of-order", 8, PREVIOUS, 3, 0 },
-	{ "out-of-order", 8, AT, 652, 0 },
-	{ "data-after-last", 3, LEAVE_OUT, 0, 0 },
-	{ "data-after-last", 5, LEAVE_OUT, 0, 0 },
-	{ "data-after-last", 100, ADD_ABORT, -5, 2 },
-	{ "data-after-last", 200, ADD_ABORT, -5, 3 },
-	{ "service-id-change", 3, LEAVE_OUT, 0, 0 },
-	{ "version", 1, OWN_TEXT, 0, 0 },
-	{ "version", 3, OWN_TEXT, 0, 0 },
-	{ "debug-bad-type", 1, LEAVE_OUT, 0, 0 }, /* answered by the endpoint, tested there */
-	{ "debug-bad-type", 3, LEAVE_OUT, 0, 0 },
-	{ "ackall", 3, LEAVE_OUT, 0, 0 },
+	{"unknown-service", 1, SERVICE, 999, 0},
+	{"security-index-not-offered", 1, SERVICE, 73, 0},
+	{"data-seq-0", 1, LEAVE_OUT, 0, 0},
+	{"type-12-call-0", 1, LEAVE_OUT, 0, 0},
+	{"type-12-call-0", 3, LEAVE_OUT, 0, 0},
+	{"type-12-call-0", 300, ADD_REPLY, 1, 1},
+	{"data-call-0", 1, LEAVE_OUT, 0, 0},
+	{"type-14-on-live-call", 2, LEAVE_OUT, 0, 0},
+	{"busy", 1, AT, 50, 0},
+	{"ping-live-call", 1, AT, 50, 0},
+	{"ping-live-call", 400, ADD_ANSWER, 78, 3},
+	{"ping-live-call", 6, SERIAL, 4, 0},
+	{"client-abort", 1, AT, 50, 0},
+	{"server-keepalive", 1, AT, 50, 0},
+	{"address-change-high-bit", 1, AT, 50, 0},
+	{"address-change-high-bit", 3, LEAVE_OUT, 0, 0},
+	/* the client acknowledges what never was */
+	{"address-change-high-bit", 400, ADD_ABORT, -5, 2},
+	{"address-change-no-high-bit", 1, AT, 53, 0},
+	{"out-of-order", 3, PREVIOUS, 3, 0},
+	{"out-of-order", 5, PREVIOUS, 3, 0},
+	{"out-of-order", 7, PREVIOUS, 3, 0},
+	{"out-of-order", 8, PREVIOUS, 3, 0},
+	{"out-of-order", 8, AT, 652, 0},
+	{"data-after-last", 3, LEAVE_OUT, 0, 0},
+	{"data-after-last", 5, LEAVE_OUT, 0, 0},
+	{"data-after-last", 100, ADD_ABORT, -5, 2},
+	{"data-after-last", 200, ADD_ABORT, -5, 3},
+	{"service-id-change", 3, LEAVE_OUT, 0, 0},
+	{"version", 1, OWN_TEXT, 0, 0},
+	{"version", 3, OWN_TEXT, 0, 0},
+	{"debug-bad-type", 1, LEAVE_OUT, 0, 0}, /* answered by the endpoint, tested there */
+	{"debug-bad-type", 3, LEAVE_OUT, 0, 0},
+	{"ackall", 3, LEAVE_OUT, 0, 0},
 	/* Retransmission and keepalive by our own timers: looked at below. */
-	{ "reply-not-acked", 2, LEAVE_OUT, 0, 0 },
-	{ "reply-not-acked", 3, LEAVE_OUT, 0, 0 },
-	{ "reply-not-acked", 4, LEAVE_OUT, 0, 0 },
-	{ "server-keepalive", 2, LEAVE_OUT, 0, 0 },
-	{ "server-keepalive", 3, LEAVE_OUT, 0, 0 },
-	{ "server-keepalive", 4, LEAVE_OUT, 0, 0 },
+	{"reply-not-acked", 2, LEAVE_OUT, 0, 0},
+	{"reply-not-acked", 3, LEAVE_OUT, 0, 0},
+	{"reply-not-acked", 4, LEAVE_OUT, 0, 0},
+	{"server-keepalive", 2, LEAVE_OUT, 0, 0},
+	{"server-keepalive", 3, LEAVE_OUT, 0, 0},
+	{"server-keepalive", 4, LEAVE_OUT, 0, 0},
 };
 
 static bool text_free;
@@ -314,16 +321,28 @@ static void apply(struct scenario *s)
 		if (strcmp(d->name, s->name) != 0)
 			continue;
 		switch (d->change) {
-		case LEAVE_OUT: step->matched = true; break;
-		case AT: step->ms = (unsigned)d->value; break;
-		case SERIAL: rxw_put32(step->bytes + 16, (uint32_t)d->value); break;
-		case PREVIOUS: rxw_put32(step->bytes + 28 + 8, (uint32_t)d->value); break;
+		case LEAVE_OUT:
+			step->matched = true;
+			break;
+		case AT:
+			step->ms = (unsigned)d->value;
+			break;
+		case SERIAL:
+			rxw_put32(step->bytes + 16, (uint32_t)d->value);
+			break;
+		case PREVIOUS:
+			rxw_put32(step->bytes + 28 + 8, (uint32_t)d->value);
+			break;
 		case SERVICE:
 			rxw_put16(step->bytes + 24, 0);
 			rxw_put16(step->bytes + 26, (uint16_t)d->value);
 			break;
-		case OWN_TEXT: text_free = true; break;
-		default: add(s, d); break;
+		case OWN_TEXT:
+			text_free = true;
+			break;
+		default:
+			add(s, d);
+			break;
 		}
 	}
 }
@@ -332,7 +351,8 @@ static bool same(const struct step *s, const struct bench_packet *k, uint64_t st
 {
 	uint64_t ms = (k->at - start) / RXW_MS;
 
-	if (ms + 2 < s->ms || ms > s->ms + 4u || k->port != (s->port_b ? 7002u : 7001u) || k->length != s->length)
+	if (ms + 2 < s->ms || ms > s->ms + 4u || k->port != (s->port_b ? 7002u : 7001u) ||
+	    k->length != s->length)
 		return false;
 	return memcmp(k->bytes, s->bytes, text_free ? 28 : s->length) == 0;
 }
@@ -390,7 +410,8 @@ static void run_steps(struct scenario *s, uint64_t start)
 			bench_pass(&b, at - b.out.now);
 		receive(&b, &s->steps[i]);
 		/* What comes in the same millisecond is one batch. */
-		if (i + 1 < s->count && s->steps[i + 1].send && s->steps[i + 1].ms == s->steps[i].ms)
+		if (i + 1 < s->count && s->steps[i + 1].send &&
+		    s->steps[i + 1].ms == s->steps[i].ms)
 			continue;
 		for (struct bench_conn *c = b.conns; c != NULL; c = c->next)
 			bench_end(&b, c, true);
@@ -404,7 +425,8 @@ static unsigned one(struct scenario *s)
 
 	bench_init(&b, false);
 	b.params.window = 32;
-	b.params.unread_packets = 0; /* hard acknowledgement by consumption, as the other server does it */
+	/* hard acknowledgement by consumption, as the other server does it */
+	b.params.unread_packets = 0;
 	b.on_events = serve;
 	text_free = false;
 	start = b.out.now;
@@ -444,10 +466,11 @@ static unsigned one(struct scenario *s)
 
 		bench_pass(&b, 30 * RXW_SEC);
 		for (unsigned i = 1; i < b.count; i++)
-			pings += b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;
+			pings +=
+				b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;
 		ck_assert_uint_eq(pings, b.count - 1); /* and silence at the end, no ABORT */
 		ck_assert_uint_ge(pings, 1);
-		ck_assert_uint_le(pings, 2);           /* the address is not proven: 12.3 */
+		ck_assert_uint_le(pings, 2); /* the address is not proven: 12.3 */
 		ck_assert_int_eq(b.conns->p.channel[0]->error, RXW_CALL_DEAD);
 		b.count = 1;
 	} else if (strcmp(s->name, "ackall") == 0 || strcmp(s->name, "soft-ack-only") == 0) {

@@ -26,7 +26,7 @@ static void teardown(void)
 static void check(void)
 {
 	const struct rxw_sendq *q = &call->p.tx;
-	uint32_t seq = q->una, n[3] = { 0 };
+	uint32_t seq = q->una, n[3] = {0};
 
 	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
@@ -56,7 +56,8 @@ START_TEST(queue_and_numbers)
 	ck_assert_uint_eq(rxw_sendq_entry(&call->p.tx, 4)->first, 4);
 	ck_assert_ptr_null(rxw_sendq_entry(&call->p.tx, 9));
 	/* After the end nothing more fits. */
-	struct rxw_txrun run = { .buf = rxw_buf_get(b.pool), .stride = 100, .last_size = 100, .count = 1 };
+	struct rxw_txrun run = {
+		.buf = rxw_buf_get(b.pool), .stride = 100, .last_size = 100, .count = 1};
 
 	run.data = run.buf->data;
 	ck_assert_int_eq(rxw_pcall_push(&call->p, &run, &b.out), -RXW_EINVAL);
@@ -104,13 +105,17 @@ START_TEST(random_acks)
 			unsigned n = 0;
 
 			if (out > 0) {
-				first = una + (uint32_t)(rxw_prng(&state) % 3 == 0 ? rxw_prng(&state) % (out + 1) : 0);
+				first = una + (uint32_t)(rxw_prng(&state) % 3 == 0
+								 ? rxw_prng(&state) % (out + 1)
+								 : 0);
 				n = (unsigned)(rxw_prng(&state) % (call->p.tx.nxt - first + 3));
 			}
 			for (unsigned i = 0; i < n; i++)
 				acks[i] = rxw_prng(&state) % 3 ? '1' : '0';
-			bench_get_ack(&b, c, 1, first, (uint32_t)(rxw_prng(&state) % (c->p.serial + 1)),
-				      RXW_ACK_OUT_OF_SEQUENCE, acks, 1 + (uint32_t)(rxw_prng(&state) % 255));
+			bench_get_ack(&b, c, 1, first,
+				      (uint32_t)(rxw_prng(&state) % (c->p.serial + 1)),
+				      RXW_ACK_OUT_OF_SEQUENCE, acks,
+				      1 + (uint32_t)(rxw_prng(&state) % 255));
 			check();
 			bench_send(call);
 			check();
@@ -154,7 +159,10 @@ START_TEST(water)
 }
 END_TEST
 
-/* What was not sent is cut anew for a smaller path; the bytes stay the same, and what was sent stays as it is. */
+/*
+ * What was not sent is cut anew for a smaller path; the bytes stay the same, and what was sent
+ * stays as it is.
+ */
 START_TEST(repack)
 {
 	static uint8_t want[200000], got[200000];
@@ -191,7 +199,7 @@ END_TEST
 /* Nodes and buffers gone: the writer learns it, nothing leaks. */
 START_TEST(out_of_memory)
 {
-	struct rxw_txrun run = { .stride = 100, .last_size = 100, .count = 1 };
+	struct rxw_txrun run = {.stride = 100, .last_size = 100, .count = 1};
 	int result = 0;
 	unsigned n = 0;
 

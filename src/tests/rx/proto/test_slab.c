@@ -4,7 +4,10 @@
 
 #include "bench.h"
 
-struct node { uint64_t value; uint32_t more; };
+struct node {
+	uint64_t value;
+	uint32_t more;
+};
 
 START_TEST(grows)
 {
@@ -18,7 +21,7 @@ START_TEST(grows)
 		uint16_t k = rxw_slab_get(&s, b.pool);
 
 		ck_assert_uint_ne(k, RXW_NO_NODE);
-		*(struct node *)rxw_slab_at(&s, k) = (struct node){ i, k };
+		*(struct node *)rxw_slab_at(&s, k) = (struct node){i, k};
 	}
 	ck_assert_uint_eq(s.used, 1000);
 	for (unsigned i = 0; i < 1000; i++) {

@@ -4,12 +4,12 @@
 
 #include "bench.h"
 
-static const uint64_t key[2] = { 5, 6 };
+static const uint64_t key[2] = {5, 6};
 
 static struct rxw_addr *address(uint32_t host, unsigned port)
 {
 	static struct rxw_addr a;
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
 	in.sin_addr.s_addr = htonl(host);
 	rxw_addr_set(&a, (struct sockaddr *)&in, sizeof(in));
@@ -20,7 +20,10 @@ START_TEST(per_host)
 {
 	struct rxw_strangers *s = rxw_strangers_create(key, 64, 8192);
 
-	/* By host, whatever the port; beyond the cap nothing is refused, but the address must prove itself. */
+	/*
+	 * By host, whatever the port; beyond the cap nothing is refused, but the address must prove
+	 * itself.
+	 */
 	for (unsigned i = 0; i < 64; i++)
 		ck_assert_int_eq(rxw_strangers_add(s, address(1, i + 1), false), RXW_ADMIT);
 	ck_assert_int_eq(rxw_strangers_add(s, address(1, 99), false), RXW_ADMIT_STRICT);

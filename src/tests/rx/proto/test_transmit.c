@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sent when: windows, thresholds, pacing, flags, trains, refusals of the system (rx-protocol 4). */
+/* What is sent when: windows, thresholds, pacing, flags, trains, refusals (4). */
 #include <errno.h>
 #include <string.h>
 
@@ -47,7 +47,8 @@ START_TEST(first_flight)
 		ck_assert_uint_eq(k->h.service, BENCH_SERVICE);
 		ck_assert_uint_eq(k->h.spare, 0);
 		/* More behind it; the last is what the windows allow now, so an ACK is wanted. */
-		ck_assert_uint_eq(k->h.flags, RXW_CLIENT_INITIATED | (i < 4 ? RXW_MORE_PACKETS : RXW_REQUEST_ACK));
+		ck_assert_uint_eq(k->h.flags, RXW_CLIENT_INITIATED |
+						      (i < 4 ? RXW_MORE_PACKETS : RXW_REQUEST_ACK));
 		for (unsigned m = 0; m < 1000; m++)
 			ck_assert_uint_eq(k->bytes[28 + m], (uint8_t)(i + m));
 	}
@@ -120,7 +121,8 @@ START_TEST(thresholds)
 	ck_assert(!rxw_pcall_sendable(&call->p, b.out.now));
 	call->events = 0;
 	bench_get_ack(&b, c, 1, 22, 21, RXW_ACK_IDLE, "", 255);
-	ck_assert_uint_eq(call->events & (RXW_OUT_SEND | RXW_OUT_WINDOW), RXW_OUT_SEND | RXW_OUT_WINDOW);
+	ck_assert_uint_eq(call->events & (RXW_OUT_SEND | RXW_OUT_WINDOW),
+			  RXW_OUT_SEND | RXW_OUT_WINDOW);
 	ck_assert_uint_ge(bench_send(call), 20);
 	/* Urged: whatever it is. */
 	bench_get_ack(&b, c, 1, 24, 23, RXW_ACK_IDLE, "", 255);
@@ -312,7 +314,9 @@ START_TEST(refused_by_the_system)
 }
 END_TEST
 
-/* Our own system says that the path is smaller: sent packets go in fragments, the rest is cut anew. */
+/*
+ * Our own system says that the path is smaller: sent packets go in fragments, the rest is cut anew.
+ */
 START_TEST(too_large)
 {
 	setup();
