@@ -3,6 +3,7 @@
 #include "fileserver/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -17,6 +18,12 @@
 /* Of the process, as stderr is. `journal` is set before other threads exist. */
 static int journal;
 static _Atomic int limit = RXW_LOG_INFO;
+
+/* Lines kept back; the lock covers both. */
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool holding;
+static size_t held_length;
+static char held[4096];
 
 void fsd_log_start(void)
 {
@@ -56,8 +63,36 @@ void fsd_log(enum rxw_log_level level, const char *format, ...)
 		if ((unsigned char)line[i] < 0x20)
 			line[i] = '?';
 	line[length++] = '\n';
-	if (write(2, line, length) < 0)
-		return; /* nowhere to complain */
+	pthread_mutex_lock(&hold_lock);
+	if (!holding) {
+		ssize_t done = write(2, line, length);
+
+		(void)done; /* nowhere to complain */
+	} else if (length <= sizeof(held) - held_length) {
+		memcpy(held + held_length, line, length);
+		held_length += length;
+	}
+	pthread_mutex_unlock(&hold_lock);
+}
+
+void fsd_log_hold(void)
+{
+	pthread_mutex_lock(&hold_lock);
+	holding = true;
+	pthread_mutex_unlock(&hold_lock);
+}
+
+void fsd_log_release(bool print)
+{
+	pthread_mutex_lock(&hold_lock);
+	if (print && held_length) {
+		ssize_t done = write(2, held, held_length);
+
+		(void)done;
+	}
+	holding = false;
+	held_length = 0;
+	pthread_mutex_unlock(&hold_lock);
 }
 
 void fsd_log_library(void *arg, enum rxw_log_level level, const char *line)

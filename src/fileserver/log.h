@@ -3,6 +3,8 @@
 #ifndef FILESERVER_LOG_H
 #define FILESERVER_LOG_H
 
+#include <stdbool.h>
+
 #include <rxwire/config.h>
 
 /* Find out whether stderr is the journal's stream ($JOURNAL_STREAM). Once, before other threads. */
@@ -12,6 +14,12 @@ void fsd_log_level(enum rxw_log_level level);
 /* One line, one write. Any thread. */
 void fsd_log(enum rxw_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * Keep lines back, at most some 4 KiB of them, until it is known whether the server comes up: who
+ * cannot start says so in one line. Release with `print` false to forget them.
+ */
+void fsd_log_hold(void);
+void fsd_log_release(bool print);
 /* For rxw_config.log. */
 void fsd_log_library(void *arg, enum rxw_log_level level, const char *line);
 

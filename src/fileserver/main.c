@@ -177,10 +177,13 @@ static int serve(struct options *options, const struct rxw_config *config)
 		perror("rxfsd: signals");
 		return TOOLS_EXIT_FAILURE;
 	}
+	fsd_log_hold();
 	if (fsd_server_start(&options->settings, config, &server, message)) {
+		fsd_log_release(false);
 		fsd_log(RXW_LOG_ERROR, "%s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
+	fsd_log_release(true);
 	fsd_server_where(server, where, sizeof(where));
 	printf("%s\n", where);
 	fflush(stdout);

@@ -72,7 +72,7 @@ int fsd_store_open(const char *path, struct fsd_store **out)
 		return error_of(rc);
 	}
 	mdb_env_set_maxdbs(store->env, 3);
-	mdb_env_set_maxreaders(store->env, 2048);
+	mdb_env_set_maxreaders(store->env, 8192); /* one for each thread that reads */
 	mdb_env_set_mapsize(store->env, MAP_SIZE);
 	rc = mdb_env_open(store->env, path, MDB_NOSUBDIR | MDB_NORDAHEAD, 0600);
 	if (!rc)

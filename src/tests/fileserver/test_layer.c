@@ -207,20 +207,25 @@ END_TEST
  * A file system mounted inside the tree is no part of it. In name spaces of its own, where that is
  * allowed.
  */
+static bool write_map(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
 static bool become_root_inside(void)
 {
-	char map[64];
-	unsigned uid = getuid();
-	int fd, n;
+	char uid[64], gid[64];
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return false;
-	fd = open("/proc/self/uid_map", O_WRONLY);
-	n = snprintf(map, sizeof(map), "0 %u 1", uid);
-	bool ok = fd >= 0 && write(fd, map, (size_t)n) == n;
-
-	close(fd);
-	return ok;
+	snprintf(uid, sizeof(uid), "0 %u 1", (unsigned)getuid());
+	snprintf(gid, sizeof(gid), "0 %u 1", (unsigned)getgid());
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+	       write_map("/proc/self/setgroups", "deny") &&
+	       write_map("/proc/self/uid_map", uid) && write_map("/proc/self/gid_map", gid);
 }
 
 static int in_namespace(unsigned flags)

@@ -52,6 +52,30 @@ START_TEST(lines)
 }
 END_TEST
 
+START_TEST(lines_kept_back)
+{
+	struct test_capture c;
+	char *text;
+
+	test_capture(&c, 2);
+	fsd_log_hold();
+	fsd_log(RXW_LOG_WARNING, "forgotten");
+	fsd_log_release(false);
+	fsd_log_hold();
+	for (int i = 0; i < 1000; i++)
+		fsd_log(RXW_LOG_WARNING, "%d", i);
+	fsd_log_release(true);
+	fsd_log(RXW_LOG_WARNING, "now");
+	text = test_captured(&c);
+	ck_assert_ptr_null(strstr(text, "forgotten"));
+	ck_assert_ptr_nonnull(strstr(text, ": 0\n"));
+	ck_assert_ptr_nonnull(strstr(text, ": 100\n"));
+	ck_assert_ptr_nonnull(strstr(text, ": now\n"));
+	ck_assert_uint_lt(strlen(text), 4200);
+	free(text);
+}
+END_TEST
+
 START_TEST(manager_is_told)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -91,4 +115,4 @@ START_TEST(abstract_name)
 }
 END_TEST
 
-TEST_MAIN("log", lines, manager_is_told, abstract_name)
+TEST_MAIN("log", lines, lines_kept_back, manager_is_told, abstract_name)
