@@ -75,8 +75,12 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
 		todo &= ~(unsigned)RXW_TODO_WAKE;
 	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
-		if (rxw_callback_note(call))
-			todo |= RXW_TODO_CALLBACK;
+		if (rxw_callback_note(call)) {
+			if (rxw_may_call_back())
+				todo |= RXW_TODO_CALLBACK;
+			else
+				call->callback_due = true;
+		}
 		if (rxw_fd_note(call))
 			todo |= RXW_TODO_FD;
 	}

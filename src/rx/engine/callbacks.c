@@ -34,6 +34,18 @@ bool rxw_callback_note(struct rxw_call *call)
 	return true;
 }
 
+/* Callbacks of this thread that run now. */
+static _Thread_local unsigned depth;
+
+/*
+ * An application's thread that aborts a call, say, may hold the very lock that the callback takes; so may a callback that ends
+ * another call. Both leave it to the holder of the receive role.
+ */
+bool rxw_may_call_back(void)
+{
+	return !depth && (rxw_receiving() || rxw_on_library_thread(NULL));
+}
+
 bool rxw_fd_note(struct rxw_call *call)
 {
 	if (call->fd < 0 || call->fd_set || !rxw_events_now(call))
@@ -59,7 +71,9 @@ void rxw_callback_run(struct rxw_call *call)
 		call->callback_busy = true;
 		call->callback_thread = pthread_self();
 		pthread_mutex_unlock(&c->lock);
+		depth++;
 		fn(call, events, arg);
+		depth--;
 		pthread_mutex_lock(&c->lock);
 		call->callback_busy = false;
 		if (call->ended)

@@ -114,6 +114,7 @@ struct rxw_shard {
 	pthread_mutex_t lock;          /* table */
 	struct rxw_conntable table;
 	unsigned reap_at;              /* slot where the next reaping pass goes on; lock */
+	unsigned evict_at;             /* slot where a stranger to go is looked for next; lock */
 
 	/* receive role */
 	pthread_mutex_t role_lock;
@@ -210,6 +211,7 @@ struct rxw_call {
 	bool callback_queued;          /* somebody will run it */
 	bool callback_busy;            /* it runs, on callback_thread */
 	bool callback_pending;         /* events since it was last asked */
+	bool callback_due;             /* left to the next look at the timers */
 	pthread_t callback_thread;     /* valid while busy */
 	int fd;                        /* eventfd, -1 = none */
 	bool fd_set;
@@ -218,6 +220,7 @@ struct rxw_call {
 	struct {
 		struct rxw_rxpiece piece[RXW_READ_PIECES];
 		unsigned count, at;    /* pieces, the one being read */
+		unsigned keep;         /* first that is not given back: [keep, at) is lent */
 		uint16_t packet;       /* packets of it that are used up */
 		uint16_t offset;       /* bytes of the present packet that are used up */
 		uint32_t consumed;     /* packets used up and not yet reported */
@@ -389,6 +392,8 @@ void rxw_serve(struct rxw_call *call, bool on_receiver);
 unsigned rxw_events_now(const struct rxw_call *call);   /* lock held */
 /* Lock held: returns true if the caller must run rxw_callback_run() after it released the lock. */
 bool rxw_callback_note(struct rxw_call *call);
+/* May this thread run callbacks here? Otherwise call->callback_due and rxw_timer_update() leave it to one that may. */
+bool rxw_may_call_back(void);
 bool rxw_fd_note(struct rxw_call *call); /* lock held: the descriptor must be signalled */
 void rxw_callback_run(struct rxw_call *call);
 

@@ -7,6 +7,7 @@
 #define REAP_IDLE (600 * RXW_SEC)
 #define REAP_UNPROVEN (15 * RXW_SEC)
 #define REAP_AT_ONCE 64
+#define EVICT_LOOK 16 /* connections looked at for one that makes room */
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
@@ -94,6 +95,69 @@ static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_addr *
 	return r;
 }
 
+/* Lock held: it counts among the strangers no longer. */
+static void no_stranger(struct rxw_connection *c)
+{
+	struct rxw_endpoint *ep = c->ep;
+
+	c->stranger = false;
+	pthread_mutex_lock(&ep->stranger_lock);
+	rxw_strangers_remove(ep->strangers, &c->p.path.peer);
+	pthread_mutex_unlock(&ep->stranger_lock);
+}
+
+/* Lock held: a stranger's connection without a call at work; *heard: when it last said something. */
+static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->p.channel[i];
+
+		if (p && p->state != RXW_CS_PRECALL && !rxw_pcall_done(p))
+			return false;
+	}
+	*heard = c->p.last_heard;
+	return c->stranger && !rxw_peer_proven(c->p.peer, now);
+}
+
+/* The places of strangers are taken: of some the one that was silent longest goes. False: none of those may. */
+static bool evict_stranger(struct rxw_shard *s, uint64_t now)
+{
+	struct rxw_connection *victim = NULL;
+	uint64_t oldest = UINT64_MAX, heard;
+	struct rxw_actions a;
+	unsigned seen = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned n = 0; n < s->table.size && seen < EVICT_LOOK; n++)
+		for (struct rxw_pconn *p = s->table.slot[s->evict_at++ % s->table.size]; p; p = p->hash_next) {
+			struct rxw_connection *c = rxw_conn_of(p);
+
+			seen++;
+			pthread_mutex_lock(&c->lock);
+			if (may_go(c, now, &heard) && heard < oldest) {
+				oldest = heard;
+				victim = c;
+			}
+			pthread_mutex_unlock(&c->lock);
+		}
+	if (victim)
+		rxw_conn_ref(victim);
+	pthread_mutex_unlock(&s->lock);
+	if (!victim)
+		return false;
+	rxw_actions_init(&a, s, false);
+	pthread_mutex_lock(&victim->lock);
+	if (victim->stranger)
+		no_stranger(victim);
+	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
+	rxw_actions_collect(&a, false);
+	pthread_mutex_unlock(&victim->lock);
+	rxw_actions_run(&a);
+	rxw_conn_remove(victim);
+	rxw_conn_unref(victim);
+	return true;
+}
+
 static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					     struct rxw_actions *a)
 {
@@ -124,6 +188,8 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
 	admission = admit(ep, &path.peer, &pressed);
+	if (admission == RXW_REFUSE && evict_stranger(s, a->out.now))
+		admission = admit(ep, &path.peer, &pressed);
 	if (admission == RXW_REFUSE)
 		return drop(s, RXW_DROP_LIMIT);
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false, s->index, &error);
@@ -193,19 +259,14 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 /* Under the table's lock. True: the connection has served its time. */
 static bool served_its_time(struct rxw_connection *c, uint64_t now)
 {
-	struct rxw_endpoint *ep = c->ep;
 	bool gone = false;
 
 	pthread_mutex_lock(&c->lock);
 	if (!c->p.client) {
 		bool proven = rxw_peer_proven(c->p.peer, now);
 
-		if (c->stranger && proven) {
-			c->stranger = false;
-			pthread_mutex_lock(&ep->stranger_lock);
-			rxw_strangers_remove(ep->strangers, &c->p.path.peer);
-			pthread_mutex_unlock(&ep->stranger_lock);
-		}
+		if (c->stranger && proven)
+			no_stranger(c);
 		if (rxw_pconn_idle(&c->p)) {
 			uint64_t last = c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
 

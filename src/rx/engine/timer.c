@@ -25,6 +25,8 @@ void rxw_timer_update(struct rxw_call *call)
 
 	if (call->pace_at && call->pace_at < at)
 		at = call->pace_at;
+	if (call->callback_due)
+		at = 0;
 	conn_at = rxw_pconn_deadline(&call->conn->p);
 	if (conn_at < at)
 		at = conn_at;
@@ -122,6 +124,11 @@ static void fire(struct rxw_call *call, struct rxw_actions *a)
 		call->pace_at = 0;
 		rxw_call_ref(call);
 		a->item[a->count++] = (struct rxw_action){ .call = call, .todo = RXW_TODO_SEND };
+	}
+	if (call->callback_due) {
+		call->callback_due = false;
+		rxw_call_ref(call);
+		a->item[a->count++] = (struct rxw_action){ .call = call, .todo = RXW_TODO_CALLBACK };
 	}
 	if (rxw_pcall_deadline(&call->p) <= now)
 		rxw_pcall_timer(&call->p, &a->out);

@@ -193,18 +193,17 @@ unsigned rxw_call_events(rxw_call *call)
 
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 {
-	bool run;
-
 	if (!call)
 		return -RXW_EINVAL;
 	pthread_mutex_lock(&call->conn->lock);
 	wait_callback(call);
 	call->callback = callback;
 	call->arg = arg;
-	run = callback && rxw_events_now(call) && rxw_callback_note(call);
+	if (callback && rxw_events_now(call) && rxw_callback_note(call)) {
+		call->callback_due = true;
+		rxw_timer_update(call);
+	}
 	pthread_mutex_unlock(&call->conn->lock);
-	if (run)
-		rxw_callback_run(call);
 	return 0;
 }
 

@@ -20,9 +20,9 @@ static void drop_piece(struct rxw_rxpiece *piece)
 
 void rxw_stream_fini(struct rxw_call *call)
 {
-	for (unsigned i = call->r.at; i < call->r.count; i++)
+	for (unsigned i = call->r.keep; i < call->r.count; i++)
 		drop_piece(&call->r.piece[i]);
-	call->r.count = call->r.at = 0;
+	call->r.count = call->r.at = call->r.keep = 0;
 	rxw_buf_unref(call->w.buf);
 	call->w.buf = NULL;
 }
@@ -50,6 +50,7 @@ static void report(struct rxw_call *call, bool pause)
 static void next_piece(struct rxw_call *call)
 {
 	drop_piece(&call->r.piece[call->r.at++]);
+	call->r.keep = call->r.at;
 	call->r.packet = call->r.offset = 0;
 	report(call, false);
 }
@@ -84,8 +85,7 @@ static int refill(struct rxw_call *call, bool wait)
 		pthread_mutex_lock(&c->lock);
 		rxw_wait(call, can_read);
 	}
-	call->r.at = 0;
-	call->r.count = 0;
+	call->r.at = call->r.count = call->r.keep = 0;
 	if (call->p.error) {
 		r = -RXW_ECALL;
 	} else {
@@ -125,17 +125,12 @@ static void advance(struct rxw_call *call, size_t bytes)
 /* Slices lent by the last rxw_call_readv() are the application's no longer. */
 static void take_lent_back(struct rxw_call *call)
 {
-	struct rxw_rxpiece *p;
-
 	if (!call->r.lent)
 		return;
 	call->r.lent = false;
-	p = &call->r.piece[call->r.at];
-	/* What was lent is what lies before (packet, offset); a piece lent to its end goes back as a whole. */
-	if (call->r.packet == p->count)
-		next_piece(call);
-	else
-		report(call, false);
+	while (call->r.keep < call->r.at)
+		drop_piece(&call->r.piece[call->r.keep++]);
+	report(call, true);
 }
 
 static int begin_read(struct rxw_call *call)
@@ -191,7 +186,6 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
 
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
 {
-	struct rxw_rxpiece *p;
 	size_t lent = 0;
 	unsigned n = 0;
 	int r;
@@ -215,8 +209,7 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		*count = 0;
 		return r;
 	}
-	p = &call->r.piece[call->r.at];
-	while (n < *count && lent < length && call->r.packet < p->count) {
+	while (n < *count && lent < length && call->r.at < call->r.count) {
 		size_t bytes, left;
 
 		iov[n].iov_base = packet_data(call, &left);
@@ -225,10 +218,13 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		lent += bytes;
 		n += bytes != 0;
 		call->r.offset = (uint16_t)(call->r.offset + bytes);
-		if (bytes == left) {
-			call->r.offset = 0;
-			call->r.packet++;
-			call->r.consumed++;
+		if (bytes < left)
+			break;
+		call->r.offset = 0;
+		call->r.consumed++;
+		if (++call->r.packet == call->r.piece[call->r.at].count) {
+			call->r.packet = 0;
+			call->r.at++; /* kept until the slices come back */
 		}
 	}
 	call->r.lent = true;

@@ -118,7 +118,7 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 int rxw_call_fd(rxw_call *call);
 /* The events that hold now. */
 unsigned rxw_call_events(rxw_call *call);
-/* Set or change the callback; events that hold already are reported before this returns. */
+/* Set or change the callback; events that hold already are reported soon, never from within this function. */
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg);
 
 /* The peer's address, and the local address that it asked (server) or 0 length. */
