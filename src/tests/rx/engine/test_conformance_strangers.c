@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an address that proved nothing can cause at a live endpoint (rx-protocol 6.7, 12.3, items C-062 and C-063; doc/conformance.md). */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/batch.h"
+#include "tests/rx/face/harness.h"
+#include "tests/rx/face/streams.h"
+
+static struct h_bed bed;
+static uint8_t head[H_ASK_SIZE], packet[2048];
+
+/* --- three times what was sent, by the bytes that come back --- */
+
+/* A client that sends, reads what comes, and never says that it did. */
+struct spoof {
+	int fd;
+	uint64_t in, out;    /* bytes with their IP and UDP headers: sent by it, and come back but for PINGs */
+	unsigned questions;  /* PINGs that came back */
+	uint32_t ping;       /* serial of the latest */
+	unsigned types[14];
+};
+
+static void look(struct spoof *s, bool wait)
+{
+	ssize_t n;
+
+	while ((n = recv(s->fd, packet, sizeof(packet), wait ? 0 : MSG_DONTWAIT)) > 0) {
+		ck_assert_int_ge(n, RXW_HEADER_SIZE);
+		wait = false;
+		s->types[packet[20] % 14]++;
+		if (packet[20] == RXW_ACK && packet[RXW_HEADER_SIZE + 16] == RXW_ACK_PING) {
+			s->questions++;
+			s->ping = rxw_get32(packet + 16);
+			continue;
+		}
+		s->out += (uint64_t)n + 28;
+		ck_assert_msg(s->out <= 3 * s->in, "%llu bytes for %llu", (unsigned long long)s->out,
+			      (unsigned long long)s->in);
+	}
+}
+
+static void say(struct spoof *s, const struct h_raw *raw)
+{
+	s->in += RXW_HEADER_SIZE + raw->size + 28;
+	h_raw_send(s->fd, raw);
+}
+
+static bool all_came(void *arg)
+{
+	uint64_t *least = arg;
+	struct rxw_stats s = h_stats(bed.server);
+	uint64_t sum = s.drops[RXW_DROP_SERVICE]; /* those found no connection to count them */
+
+	for (unsigned i = 0; i < 14; i++)
+		sum += s.packets_received[i];
+	return sum >= *least;
+}
+
+/* Answers to an ACK: like answer() of a client that lives, with the serial that the server is to hear. */
+static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t serial, uint32_t own, uint8_t *body)
+{
+	struct rxw_ack ack = { .first = 1, .serial = serial, .reason = (uint8_t)reason, .acks = body,
+			       .max_mtu = 1444, .if_mtu = 1444, .rwind = 32, .jumbo_max = 1 };
+	struct h_raw raw = *call;
+
+	raw.type = RXW_ACK;
+	raw.flags = RXW_CLIENT_INITIATED | RXW_SLOW_START_OK;
+	raw.seq = 0;
+	raw.serial = own;
+	raw.size = rxw_ack_put(body, &ack);
+	raw.body = body;
+	return raw;
+}
+
+START_TEST(three_times)
+{
+	struct spoof s = { .ping = 0 };
+	struct h_raw raw = h_raw_request(head, H_SOURCE, 0x8000), tiny;
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	uint64_t count = 0;
+	unsigned data;
+
+	h_open(&bed, NULL);
+	s.fd = h_raw_socket(&bed);
+	h_encode_ask(head, &(struct h_ask){ .op = H_SOURCE, .bytes = 100000 });
+	say(&s, &raw);
+	while (s.questions == 0) /* it is asked for a proof instead of being sent the reply */
+		look(&s, true);
+	/* The smallest packets that draw something: duplicates, holes, the next call, questions, what is for nobody. */
+	for (uint32_t i = 0; i < 300; i++) {
+		tiny = raw;
+		tiny.size = 0;
+		tiny.serial = 2 + i;
+		switch (i % 6) {
+		case 0: break;
+		case 1: tiny.seq = 3 + i % 7; tiny.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK; tiny.cid |= 1; break;
+		case 2: tiny.cid |= 2; tiny.call = i; break;
+		case 3: tiny.service = 4711; tiny.cid = 0x9000 + 4 * i; break;
+		case 4: tiny = ack_of(&raw, RXW_ACK_PING, 0, 1000 + i, body); tiny.flags |= RXW_REQUEST_ACK; break;
+		default: tiny.type = RXW_ABORT; tiny.cid |= 3; break;
+		}
+		say(&s, &tiny);
+		count++;
+		if (i % 10 == 9) {
+			h_wait_for(all_came, &count, "what was sent");
+			look(&s, false);
+		}
+	}
+	ck_assert_uint_eq(s.types[RXW_DATA], 0);
+	ck_assert_uint_ge(s.types[RXW_ABORT], 1);
+	/* The proof: its serial comes back, and the reply goes out. */
+	data = s.types[RXW_DATA];
+	tiny = ack_of(&raw, RXW_ACK_PING_RESPONSE, s.ping, 5000, body);
+	say(&s, &tiny);
+	s.in += 1000000; /* from here on nothing is counted */
+	while (s.types[RXW_DATA] < data + 4)
+		look(&s, true);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* A small call to a new address costs no question. */
+START_TEST(small_calls_are_answered_at_once)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x8100);
+
+	h_open(&bed, NULL);
+	struct spoof s = { .fd = h_raw_socket(&bed) };
+
+	say(&s, &raw);
+	look(&s, true);
+	ck_assert_uint_eq(s.types[RXW_DATA], 1);
+	ck_assert_uint_eq(s.questions, 0);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* --- the strict reach check --- */
+
+START_TEST(strict_reach)
+{
+	struct rxw_service_options o = { .size = sizeof(o), .id = 103, .name = "reach", .handler = h_serve,
+					 .context = &bed, .flags = RXW_SERVICE_REACH };
+	struct h_raw raw = h_raw_request(head, H_PING, 0x8200), ack;
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	rxw_service *service;
+	uint64_t count = 3;
+
+	h_open(&bed, NULL);
+	struct spoof s = { .fd = h_raw_socket(&bed) };
+
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
+	raw.service = 103;
+	say(&s, &raw);
+	while (s.questions == 0)
+		look(&s, true);
+	say(&s, &raw); /* a duplicate is no proof */
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, s.ping + 100, 2, body); /* nor is a serial that was guessed wrong */
+	say(&s, &ack);
+	h_wait_for(all_came, &count, "three packets");
+	ck_assert_uint_eq(h_stats(bed.server).calls_started, 0);
+	look(&s, false);
+	ck_assert_uint_eq(s.types[RXW_DATA], 0);
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, s.ping, 3, body);
+	say(&s, &ack);
+	while (s.types[RXW_DATA] == 0)
+		look(&s, true);
+	ck_assert_uint_eq(h_stats(bed.server).calls_started, 1);
+	/* The address is known for a while: its next call is served at once. */
+	raw.cid += 4;
+	say(&s, &raw);
+	while (s.types[RXW_DATA] < 2)
+		look(&s, true);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* Clients of ours answer such questions by themselves. */
+START_TEST(strict_reach_for_our_clients)
+{
+	struct rxw_service_options o = { .size = sizeof(o), .id = 103, .name = "reach", .handler = h_serve,
+					 .context = &bed, .flags = RXW_SERVICE_REACH };
+	rxw_connection *connection;
+	rxw_service *service;
+
+	h_open(&bed, NULL);
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
+	connection = h_connect(&bed, 103);
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* --- how many: packets from elsewhere, put to rxw_find_connection() by hand --- */
+
+static struct rxw_connection *from(const char *host, uint32_t cid)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(7001) };
+	struct rxw_shard *s = &bed.server->shard[0];
+	struct h_raw raw = h_raw_request(head, H_PING, cid);
+	struct rxw_path path = { .ifindex = 0 };
+	struct rxw_connection *c;
+	struct rxw_actions a;
+	struct rxw_rxrun run = { .data = packet, .count = 1, .path = &path };
+
+	inet_pton(AF_INET, host, &sa.sin_addr);
+	ck_assert(rxw_addr_set(&path.peer, (struct sockaddr *)&sa, sizeof(sa)));
+	run.size = run.stride = run.last_size = (uint16_t)h_raw_encode(packet, &raw);
+	ck_assert(rxw_header_get(packet, run.size, &run.head));
+	rxw_actions_init(&a, s, false);
+	c = rxw_find_connection(s, &run, &a);
+	ck_assert_uint_eq(a.out.ctl_count, 0);
+	return c;
+}
+
+START_TEST(caps)
+{
+	struct rxw_connection *c;
+	struct rxw_stats s;
+	uint32_t cid = 0x100000;
+
+	h_open(&bed, &(struct h_options){ .server = "unproven-per-host=8 unproven-total=100 listeners=1" });
+	/* One address: beyond its share the strict check holds; nothing is refused for it. */
+	for (unsigned i = 0; i < 20; i++, cid += 4) {
+		c = from("192.0.2.1", cid);
+		ck_assert_ptr_nonnull(c);
+		ck_assert_int_eq(c->p.strict_reach, i >= 8);
+		ck_assert(!c->p.pressed);
+		rxw_conn_unref(c);
+	}
+	/* Addresses of this host are excepted. */
+	for (unsigned i = 0; i < 20; i++, cid += 4) {
+		c = from("127.0.0.9", cid);
+		ck_assert(!c->p.strict_reach);
+		ck_assert(!c->p.pressed);
+		rxw_conn_unref(c);
+	}
+	/* Over a quarter: two packets each. Over a half: the strict check for everyone. */
+	for (unsigned i = 40; i < 100; i++, cid += 4) {
+		char host[20];
+
+		snprintf(host, sizeof(host), "198.51.100.%u", i);
+		c = from(host, cid);
+		ck_assert_ptr_nonnull(c);
+		ck_assert(c->p.pressed);
+		ck_assert_int_eq(c->p.strict_reach, i >= 50);
+		rxw_conn_unref(c);
+	}
+	s = h_stats(bed.server);
+	ck_assert_uint_le(s.connections_server, 100);
+	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 0);
+	/* Full: a new one takes the place of one that was silent for long; the number stays what it is. */
+	for (unsigned i = 0; i < 150; i++, cid += 4) {
+		c = from("203.0.113.5", cid);
+		ck_assert_ptr_nonnull(c);
+		ck_assert(c->p.strict_reach);
+		rxw_conn_unref(c);
+		ck_assert_uint_eq(h_stats(bed.server).connections_server, 100);
+	}
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_LIMIT], 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* Ids that an attacker knows do not make chains long: so many connections of one id, and no more. */
+START_TEST(one_id_from_many_addresses)
+{
+	unsigned made = 0;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	for (unsigned i = 1; i < 100; i++) {
+		struct rxw_connection *c;
+		char host[20];
+
+		snprintf(host, sizeof(host), "192.0.2.%u", i);
+		c = from(host, 0x4440);
+		if (c) {
+			made++;
+			rxw_conn_unref(c);
+		}
+	}
+	ck_assert_uint_eq(made, 32);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 32);
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_LIMIT], 99 - 32);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("conformance: strangers");
+	TCase *tc = tcase_create("strangers");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, three_times);
+	tcase_add_test(tc, small_calls_are_answered_at_once);
+	tcase_add_test(tc, strict_reach);
+	tcase_add_test(tc, strict_reach_for_our_clients);
+	tcase_add_test(tc, caps);
+	tcase_add_test(tc, one_id_from_many_addresses);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
