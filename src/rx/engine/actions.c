@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What follows from the protocol's work: control packets, transmissions, wake-ups, handlers, callbacks, in that order. */
+/* What follows from the protocol's work: control packets, transmissions, wake-ups, handlers,
+ * callbacks, in that order. */
 #include <unistd.h>
 
 #include "engine/internal.h"
@@ -25,8 +26,9 @@ bool rxw_actions_full(const struct rxw_actions *a)
 }
 
 /*
- * Who sends a window that opened. A writer inside write() looks again under the lock before it leaves, so it is left to it; anything looser than that would
- * hang. A writer that sleeps costs a wake-up: with `auto` the receiver does its work while it has nothing better to do.
+ * Who sends a window that opened. A writer inside write() looks again under the lock before it
+ * leaves, so it is left to it; anything looser than that would hang. A writer that sleeps costs a
+ * wake-up: with `auto` the receiver does its work while it has nothing better to do.
  */
 static unsigned who_sends(struct rxw_actions *a, struct rxw_call *call, bool dry)
 {
@@ -53,7 +55,10 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 
 	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
 		todo |= RXW_TODO_WAKE;
-	/* Other events say nothing about what waits for a dry socket: it stays so until its reader was woken. */
+	/*
+	 * Other events say nothing about what waits for a dry socket: it stays so until its reader
+	 * was woken.
+	 */
 	if (todo & RXW_TODO_WAKE)
 		call->quiet = false;
 	else if (events & RXW_OUT_QUIET)
@@ -116,7 +121,9 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 			a->item[a->count].call = call; /* the reference goes over */
 			a->item[a->count++].todo = todo;
 		} else {
-			/* Never the last one: the lock's holder keeps the call by its connection. */
+			/*
+			 * Never the last one: the lock's holder keeps the call by its connection.
+			 */
 			rxw_call_unref(call);
 		}
 	}
@@ -185,7 +192,9 @@ void rxw_actions_run(struct rxw_actions *a)
 		if (a->item[i].todo & RXW_TODO_FD) {
 			uint64_t one = 1;
 
-			/* An eventfd takes 2^64 - 2 of these; a failure cannot be of use to anyone. */
+			/*
+			 * An eventfd takes 2^64 - 2 of these; a failure cannot be of use to anyone.
+			 */
 			if (write(call->fd, &one, sizeof(one)) < 0)
 				rxw_count(&s->wakeups, 0);
 		}

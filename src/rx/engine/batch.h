@@ -5,16 +5,16 @@
 
 #include "engine/internal.h"
 
-#define RXW_BATCH_RUNS 256
+#define RXW_BATCH_RUNS	 256
 #define RXW_BATCH_GROUPS 128
 
 struct rxw_batch_run {
 	struct rxw_rxrun run;
-	int next;                      /* of the same connection, -1 = last */
+	int next; /* of the same connection, -1 = last */
 };
 
 struct rxw_batch_group {
-	struct rxw_connection *conn;   /* one reference */
+	struct rxw_connection *conn; /* one reference */
 	int first, last;
 };
 
@@ -25,9 +25,16 @@ struct rxw_batch {
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
 };
 
-/* receive.c: connection of a run, made if it is a new call's first packet; with a reference, or NULL: dropped, counted, perhaps answered in *a. */
-struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a);
-/* verify.c: check the packets of a run without a lock, at once or on a worker; then it is handed to the connection. */
+/*
+ * receive.c: connection of a run, made if it is a new call's first packet; with a reference, or
+ * NULL: dropped, counted, perhaps answered in *a.
+ */
+struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					   struct rxw_actions *a);
+/*
+ * verify.c: check the packets of a run without a lock, at once or on a worker; then it is handed to
+ * the connection.
+ */
 void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run);
 /* Connections that are idle for long. Receive role. */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);

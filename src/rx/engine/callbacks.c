@@ -38,8 +38,8 @@ bool rxw_callback_note(struct rxw_call *call)
 static _Thread_local unsigned depth;
 
 /*
- * An application's thread that aborts a call, say, may hold the very lock that the callback takes; so may a callback that ends
- * another call. Both leave it to the holder of the receive role.
+ * An application's thread that aborts a call, say, may hold the very lock that the callback takes;
+ * so may a callback that ends another call. Both leave it to the holder of the receive role.
  */
 bool rxw_may_call_back(void)
 {

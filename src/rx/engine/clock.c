@@ -34,7 +34,7 @@ int rxw_cond_init(pthread_cond_t *c)
 
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
 {
-	struct timespec t = { .tv_sec = (time_t)(at / RXW_SEC), .tv_nsec = (long)(at % RXW_SEC) };
+	struct timespec t = {.tv_sec = (time_t)(at / RXW_SEC), .tv_nsec = (long)(at % RXW_SEC)};
 
 	if (at == UINT64_MAX)
 		pthread_cond_wait(c, m);
@@ -42,7 +42,10 @@ void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
 		pthread_cond_timedwait(c, m, &t);
 }
 
-/* Which library the thread works for: marks of the thread itself, so that no object needs to be asked. */
+/*
+ * Which library the thread works for: marks of the thread itself, so that no object needs to be
+ * asked.
+ */
 static _Thread_local const struct rxw_endpoint *library_thread;
 static _Thread_local struct rxw_shard *receiving;
 
@@ -90,8 +93,8 @@ static int cpu_of_list(const char *list, unsigned n)
 	return count ? cpus[n % count] : -1;
 }
 
-int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal, const char *name,
-		      void *(*run)(void *), void *arg)
+int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+		      const char *name, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
 	int cpu, r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of floors 3 and 4: engine, endpoint, shard, connection, call, and which lock covers what. */
+/* Objects of floors 3 and 4: engine, endpoint, shard, connection, call, and which lock covers
+ * what. */
 #ifndef RXW_ENGINE_INTERNAL_H
 #define RXW_ENGINE_INTERNAL_H
 
@@ -16,26 +17,27 @@
 #include "proto/connection.h"
 
 /*
- * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, leaf locks (shard->txq_lock, endpoint->peer_lock,
- * endpoint->stranger_lock, shard->role_lock). Never two of a kind. None is held across a system call that may wait, a wake-up of a handler or
- * callback, sealing or verifying.
+ * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, leaf locks
+ * (shard->txq_lock, endpoint->peer_lock, endpoint->stranger_lock, shard->role_lock). Never two of a
+ * kind. None is held across a system call that may wait, a wake-up of a handler or callback,
+ * sealing or verifying.
  */
 
-#define RXW_MAX_SHARDS 64
+#define RXW_MAX_SHARDS	 64
 #define RXW_MAX_SERVICES 16
-#define RXW_CTL_ROOM 160       /* control packets of one receive batch */
+#define RXW_CTL_ROOM	 160 /* control packets of one receive batch */
 #define RXW_ACTIONS_ROOM 512
-#define RXW_OWING 128
-#define RXW_WHEEL_SLOTS 512    /* of 1 ms */
+#define RXW_OWING	 128
+#define RXW_WHEEL_SLOTS	 512 /* of 1 ms */
 
 struct rxw_engine {
-	struct rxw_config config;      /* fixed */
+	struct rxw_config config; /* fixed */
 	struct rxw_budget memory;
-	struct rxw_pool *pool;         /* receive buffers, send chunks, small buffers */
-	pthread_mutex_t lock;          /* endpoints */
+	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
+	pthread_mutex_t lock;  /* endpoints */
 	unsigned endpoints;
-	uint64_t key[2];               /* keyed hashes */
-	uint32_t epoch;                /* of all client connections; fixed */
+	uint64_t key[2]; /* keyed hashes */
+	uint32_t epoch;	 /* of all client connections; fixed */
 };
 
 struct rxw_shard;
@@ -50,17 +52,18 @@ struct rxw_service {
 	unsigned workers_max, idle_ms;
 	rxw_security **security;
 	size_t security_count;
-	unsigned workers;              /* busy now; workers->lock */
+	unsigned workers; /* busy now; workers->lock */
 };
 
 /* Threads that run handlers. All fields by `lock`. */
 struct rxw_workers {
 	pthread_mutex_t lock;
-	pthread_cond_t work;           /* a call waits, or stop */
-	pthread_cond_t gone;           /* a thread ended */
-	struct rxw_call *head, **tail; /* calls that wait, linked by work_next; one reference each */
-	unsigned waiting, waited;      /* now; ever */
-	_Atomic(unsigned) places;      /* calls made that no worker took yet, queued or not */
+	pthread_cond_t work; /* a call waits, or stop */
+	pthread_cond_t gone; /* a thread ended */
+	/* calls that wait, linked by work_next; one reference each */
+	struct rxw_call *head, **tail;
+	unsigned waiting, waited; /* now; ever */
+	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
 	bool stop;
 	uint64_t executed;
@@ -68,23 +71,24 @@ struct rxw_workers {
 
 struct rxw_endpoint {
 	struct rxw_engine *engine;
-	struct rxw_config config;      /* fixed */
-	struct rxw_params params;      /* fixed */
-	struct rxw_io_group io;        /* fixed until destroy */
+	struct rxw_config config; /* fixed */
+	struct rxw_params params; /* fixed */
+	struct rxw_io_group io;	  /* fixed until destroy */
 	bool server;
 	char version_text[65];
 	unsigned shard_count;
-	struct rxw_shard *shard;       /* array; fixed */
-	pthread_mutex_t lock;          /* services while added, stopping */
+	struct rxw_shard *shard; /* array; fixed */
+	pthread_mutex_t lock;	 /* services while added, stopping */
 	_Atomic(unsigned) service_count;
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
-	_Atomic(bool) stopping;        /* no new calls */
-	_Atomic(bool) quit;            /* threads end */
-	_Atomic(uint32_t) live;        /* calls at work: begun or served, and not ended */
-	uint32_t room_packets;         /* packets that the sockets' receive buffers hold; fixed */
-	_Atomic(uint32_t) connections, calls; /* objects that the application or the network side keeps alive */
+	_Atomic(bool) stopping; /* no new calls */
+	_Atomic(bool) quit;	/* threads end */
+	_Atomic(uint32_t) live; /* calls at work: begun or served, and not ended */
+	uint32_t room_packets;	/* packets that the sockets' receive buffers hold; fixed */
+	/* objects that the application or the network side keeps alive */
+	_Atomic(uint32_t) connections, calls;
 	pthread_mutex_t peer_lock;
 	struct rxw_peer_table *peers;
 	pthread_mutex_t stranger_lock;
@@ -97,12 +101,13 @@ struct rxw_endpoint {
 /* Timer wheel of a shard: touched by the holder of the receive role only. */
 struct rxw_wheel {
 	struct rxw_call *slot[RXW_WHEEL_SLOTS];
-	uint64_t tick;                 /* ms that was handled last */
+	uint64_t tick; /* ms that was handled last */
 	unsigned count;
 };
 
 /*
- * A shard: a socket, its connections, its timers. `lock` covers the table. rx, wheel and out belong to the holder of the receive role.
+ * A shard: a socket, its connections, its timers. `lock` covers the table. rx, wheel and out belong
+ * to the holder of the receive role.
  */
 struct rxw_shard {
 	struct rxw_endpoint *ep;
@@ -111,40 +116,43 @@ struct rxw_shard {
 	pthread_t listener;
 	bool listener_started;
 
-	pthread_mutex_t lock;          /* table */
+	pthread_mutex_t lock; /* table */
 	struct rxw_conntable table;
-	unsigned reap_at;              /* slot where the next reaping pass goes on; lock */
-	unsigned evict_at;             /* slot where a stranger to go is looked for next; lock */
+	unsigned reap_at;  /* slot where the next reaping pass goes on; lock */
+	unsigned evict_at; /* slot where a stranger to go is looked for next; lock */
 
 	/* receive role */
 	pthread_mutex_t role_lock;
-	pthread_cond_t role_free;      /* the listener waits here while a caller has the role */
-	bool role_held;                /* role_lock */
-	bool listener_parked;          /* role_lock */
-	bool listener_wanted;          /* role_lock: several callers wait, the listener is to take over */
-	uint64_t role_left_at;         /* role_lock, ns */
-	_Atomic(unsigned) sync_waiters;/* callers that wait in blocking functions */
-	_Atomic(bool) in_wait;         /* the holder sleeps in rxw_io_wait() until wait_until */
+	pthread_cond_t role_free; /* the listener waits here while a caller has the role */
+	bool role_held;		  /* role_lock */
+	bool listener_parked;	  /* role_lock */
+	/* role_lock: several callers wait, the listener is to take over */
+	bool listener_wanted;
+	uint64_t role_left_at;		/* role_lock, ns */
+	_Atomic(unsigned) sync_waiters; /* callers that wait in blocking functions */
+	_Atomic(bool) in_wait;		/* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
-	struct rxw_io_rx *rx;          /* config.batch entries */
-	struct rxw_ctl *ctl;           /* RXW_CTL_ROOM */
-	struct rxw_action *actions;    /* RXW_ACTIONS_ROOM */
-	bool woke_caller;              /* this batch woke a blocking caller */
-	struct rxw_buf *reserve;       /* outside the budget: receives what is no DATA when memory is used up */
+	struct rxw_io_rx *rx;	    /* config.batch entries */
+	struct rxw_ctl *ctl;	    /* RXW_CTL_ROOM */
+	struct rxw_action *actions; /* RXW_ACTIONS_ROOM */
+	bool woke_caller;	    /* this batch woke a blocking caller */
+	/* outside the budget: receives what is no DATA when memory is used up */
+	struct rxw_buf *reserve;
 	struct rxw_pool *reserve_pool;
 	struct rxw_budget reserve_budget;
-	unsigned quiet;                /* receive calls in a row that brought nothing */
-	struct rxw_connection *owing[RXW_OWING]; /* what waits until the socket is dry; one reference each */
+	unsigned quiet; /* receive calls in a row that brought nothing */
+	/* what waits until the socket is dry; one reference each */
+	struct rxw_connection *owing[RXW_OWING];
 	unsigned owing_count;
-	struct rxw_batch *batch;       /* scratch of listener.c */
+	struct rxw_batch *batch; /* scratch of listener.c */
 	struct rxw_wheel wheel;
-	uint64_t reaped_at;            /* ns */
-	unsigned rx_depth;             /* buffers offered to the next receive call, 4..batch */
+	uint64_t reaped_at; /* ns */
+	unsigned rx_depth;  /* buffers offered to the next receive call, 4..batch */
 	uint64_t spin_hits, spin_tries, spin_skip;
 
 	/* timers posted by others: a stack, taken whole by the holder */
 	_Atomic(struct rxw_call *) inbox;
-	_Atomic(unsigned) active;      /* calls with a timer */
+	_Atomic(unsigned) active; /* calls with a timer */
 
 	/* send role */
 	_Atomic(bool) tx_busy;
@@ -158,22 +166,26 @@ struct rxw_shard {
 	_Atomic(uint64_t) handlers_short, handlers_worker;
 };
 
-/* A connection. `lock` covers p and its calls' protocol state. References: application, table (server), calls, batches. */
+/*
+ * A connection. `lock` covers p and its calls' protocol state. References: application, table
+ * (server), calls, batches.
+ */
 struct rxw_connection {
-	struct rxw_pconn p;            /* first */
+	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs;
-	_Atomic(unsigned) home;        /* shard where its packets arrive, whose socket sends for it */
-	unsigned table;                /* shard whose table and timer wheel have it; fixed */
-	struct rxw_service *service;   /* server; fixed */
-	pthread_cond_t channel_free;   /* client callers wait for a channel */
-	unsigned channel_waiters;      /* lock */
-	bool owing;                    /* in the list of some shard; lock */
-	bool released;                 /* client: the application gave it back; lock */
-	unsigned held;                 /* client: calls that the application has not ended; lock */
-	bool in_table;                 /* lock of the table's shard */
-	bool stranger;                 /* counted in ep->strangers; lock */
+	/* shard where its packets arrive, whose socket sends for it */
+	_Atomic(unsigned) home;
+	unsigned table;		     /* shard whose table and timer wheel have it; fixed */
+	struct rxw_service *service; /* server; fixed */
+	pthread_cond_t channel_free; /* client callers wait for a channel */
+	unsigned channel_waiters;    /* lock */
+	bool owing;		     /* in the list of some shard; lock */
+	bool released;		     /* client: the application gave it back; lock */
+	unsigned held;		     /* client: calls that the application has not ended; lock */
+	bool in_table;		     /* lock of the table's shard */
+	bool stranger;		     /* counted in ep->strangers; lock */
 	uint64_t created;
 };
 
@@ -182,80 +194,82 @@ enum rxw_writer {
 	RXW_WRITER_ELSEWHERE, /* not in a function of the call: whoever handles the ACK sends */
 	RXW_WRITER_INSIDE,    /* in write() and about to look again under the lock */
 	RXW_WRITER_WAITING,   /* sleeps for room */
-	RXW_WRITER_GONE       /* the stream is complete */
+	RXW_WRITER_GONE	      /* the stream is complete */
 };
 
 #define RXW_READ_PIECES 16
 
 struct rxw_call {
-	struct rxw_pcall p;            /* first; connection's lock */
-	struct rxw_connection *conn;   /* one reference; fixed */
-	_Atomic(uint32_t) refs;        /* channel, application or handler, queues, batches */
-	pthread_cond_t cond;           /* with conn->lock */
-	unsigned flags;                /* RXW_CALL_…; fixed */
-	unsigned sleepers;             /* threads in cond; lock */
-	bool receiving;                /* its waiting caller has the receive role; lock */
-	enum rxw_writer writer;        /* lock */
-	bool send_wanted;              /* a window is left to the writer that waits; lock */
-	bool ended;                    /* the application is through with it; lock */
-	bool attached;                 /* server: has a handler, or is queued for one; lock */
-	bool short_handler;            /* runs on the receiving thread: must not wait */
-	bool live;                     /* counted in endpoint->live; lock */
-	_Atomic(bool) placed;          /* counted in workers.places */
-	bool quiet;                    /* something to read, told when the socket is dry; lock */
-	uint64_t started, finished;    /* ns */
+	struct rxw_pcall p;	     /* first; connection's lock */
+	struct rxw_connection *conn; /* one reference; fixed */
+	_Atomic(uint32_t) refs;	     /* channel, application or handler, queues, batches */
+	pthread_cond_t cond;	     /* with conn->lock */
+	unsigned flags;		     /* RXW_CALL_…; fixed */
+	unsigned sleepers;	     /* threads in cond; lock */
+	bool receiving;		     /* its waiting caller has the receive role; lock */
+	enum rxw_writer writer;	     /* lock */
+	bool send_wanted;	     /* a window is left to the writer that waits; lock */
+	bool ended;		     /* the application is through with it; lock */
+	bool attached;		     /* server: has a handler, or is queued for one; lock */
+	bool short_handler;	     /* runs on the receiving thread: must not wait */
+	bool live;		     /* counted in endpoint->live; lock */
+	_Atomic(bool) placed;	     /* counted in workers.places */
+	bool quiet;		     /* something to read, told when the socket is dry; lock */
+	uint64_t started, finished;  /* ns */
 
 	/* asynchronous form; lock */
 	rxw_call_fn callback;
 	void *arg;
-	bool callback_queued;          /* somebody will run it */
-	bool callback_busy;            /* it runs, on callback_thread */
-	bool callback_pending;         /* events since it was last asked */
-	bool callback_due;             /* left to the next look at the timers */
-	pthread_t callback_thread;     /* valid while busy */
-	int fd;                        /* eventfd, -1 = none */
+	bool callback_queued;	   /* somebody will run it */
+	bool callback_busy;	   /* it runs, on callback_thread */
+	bool callback_pending;	   /* events since it was last asked */
+	bool callback_due;	   /* left to the next look at the timers */
+	pthread_t callback_thread; /* valid while busy */
+	int fd;			   /* eventfd, -1 = none */
 	bool fd_set;
 
 	/* reading thread only */
 	struct {
 		struct rxw_rxpiece piece[RXW_READ_PIECES];
-		unsigned count, at;    /* pieces, the one being read */
-		unsigned keep;         /* first that is not given back: [keep, at) is lent */
-		uint16_t packet;       /* packets of it that are used up */
-		uint16_t offset;       /* bytes of the present packet that are used up */
-		uint32_t consumed;     /* packets used up and not yet reported */
-		bool ended;            /* the pieces at hand are the last */
+		unsigned count, at; /* pieces, the one being read */
+		unsigned keep;	    /* first that is not given back: [keep, at) is lent */
+		uint16_t packet;    /* packets of it that are used up */
+		uint16_t offset;    /* bytes of the present packet that are used up */
+		uint32_t consumed;  /* packets used up and not yet reported */
+		bool ended;	    /* the pieces at hand are the last */
 		bool lent;
 	} r;
 
 	/* writing thread only */
 	struct {
 		struct rxw_buf *buf;
-		uint8_t *base;         /* first datagram of the run that grows */
+		uint8_t *base;	       /* first datagram of the run that grows */
 		uint16_t stride, room; /* bytes of a slot; slots from base on */
-		uint16_t full;         /* complete packets from base on */
-		uint16_t fill;         /* data bytes in the packet behind them */
+		uint16_t full;	       /* complete packets from base on */
+		uint16_t fill;	       /* data bytes in the packet behind them */
 		uint16_t capacity;     /* data bytes of a full packet */
 		uint8_t head, tail;    /* of the security class */
-		uint32_t seq;          /* of the next packet */
-		bool finished;         /* LAST_PACKET was pushed */
+		uint32_t seq;	       /* of the next packet */
+		bool finished;	       /* LAST_PACKET was pushed */
 		size_t reserved;
 	} w;
 
 	/* queues */
-	struct rxw_call *work_next;    /* workers->lock */
-	struct rxw_call *tx_next;      /* txq_lock */
-	_Atomic(bool) tx_queued;       /* in the queue of some shard */
-	bool tx_claimed;               /* a thread is between rxw_pcall_train() and done; connection's lock */
-	bool tx_again;                 /* queued while claimed; connection's lock */
+	struct rxw_call *work_next; /* workers->lock */
+	struct rxw_call *tx_next;   /* txq_lock */
+	_Atomic(bool) tx_queued;    /* in the queue of some shard */
+	/* a thread is between rxw_pcall_train() and done; connection's lock */
+	bool tx_claimed;
+	bool tx_again; /* queued while claimed; connection's lock */
 
 	/* timer */
-	_Atomic(uint64_t) deadline;    /* ns; what floor 1 wants; stored under the lock */
-	_Atomic(uint64_t) armed;       /* ns; where the wheel has it, UINT64_MAX = nowhere; stored by the role holder */
-	_Atomic(bool) posted;          /* in the inbox */
+	_Atomic(uint64_t) deadline; /* ns; what floor 1 wants; stored under the lock */
+	/* ns; where the wheel has it, UINT64_MAX = nowhere; stored by the role holder */
+	_Atomic(uint64_t) armed;
+	_Atomic(bool) posted; /* in the inbox */
 	_Atomic(struct rxw_call *) inbox_next;
 	struct rxw_call *wheel_next, **wheel_prev; /* role holder */
-	uint64_t pace_at;              /* lock; transmission goes on then, 0 = not paced */
+	uint64_t pace_at; /* lock; transmission goes on then, 0 = not paced */
 
 	void *data;
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
@@ -277,13 +291,13 @@ static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)
 }
 
 /* --- clock.c --- */
-uint64_t rxw_now(void);                 /* monotonic ns */
-int rxw_cond_init(pthread_cond_t *c);   /* on the monotonic clock */
+uint64_t rxw_now(void);		      /* monotonic ns */
+int rxw_cond_init(pthread_cond_t *c); /* on the monotonic clock */
 /* Wait until `at` (ns, UINT64_MAX = for ever). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 /* A library thread: all signals blocked, name, affinity of the engine. */
-int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal, const char *name,
-		      void *(*run)(void *), void *arg);
+int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+		      const char *name, void *(*run)(void *), void *arg);
 void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Is this thread running library code for this endpoint (listener, worker, callback)? */
@@ -300,13 +314,17 @@ extern const struct rxw_proto_ops rxw_engine_ops;
 void rxw_conn_remove(struct rxw_connection *c);
 /* After a call ended: remove a released client connection that has none left. No lock held. */
 void rxw_conn_settle(struct rxw_connection *c);
-/* Lock held: the call is at work, with its share of the sockets' receive buffers as the most it may advertise; and is no longer. */
+/*
+ * Lock held: the call is at work, with its share of the sockets' receive buffers as the most it may
+ * advertise; and is no longer.
+ */
 void rxw_call_live(struct rxw_call *call);
 void rxw_call_rest(struct rxw_call *call);
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
-struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path, uint32_t epoch,
-				       uint32_t cid, uint16_t service, struct rxw_security *security,
-				       bool client, unsigned home, int *error);
+struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,
+				       uint32_t epoch, uint32_t cid, uint16_t service,
+				       struct rxw_security *security, bool client, unsigned home,
+				       int *error);
 
 /* --- shard.c, listener.c, timer.c --- */
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index);
@@ -335,16 +353,19 @@ enum rxw_todo {
 	RXW_TODO_FD = 32,      /* make the call's descriptor readable */
 	RXW_TODO_KICK = 64     /* its caller receives itself: interrupt its wait */
 };
-struct rxw_action { struct rxw_call *call; unsigned todo; };
+struct rxw_action {
+	struct rxw_call *call;
+	unsigned todo;
+};
 #define RXW_ACTIONS_FEW 8
 
 /* Belongs to one thread. Each action holds a reference of its call. */
 struct rxw_actions {
 	struct rxw_out out;
-	struct rxw_shard *shard;       /* whose socket and counters are used */
+	struct rxw_shard *shard; /* whose socket and counters are used */
 	struct rxw_action *item;
 	unsigned count, room;
-	bool receiver;                 /* on the thread that holds the shard's receive role */
+	bool receiver; /* on the thread that holds the shard's receive role */
 	struct rxw_action few[RXW_ACTIONS_FEW];
 	struct rxw_ctl ctl[6];
 };
@@ -352,7 +373,10 @@ struct rxw_actions {
 void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver);
 /* Room for what one more connection can cause? Otherwise rxw_actions_run() first. */
 bool rxw_actions_full(const struct rxw_actions *a);
-/* With the connection's lock held, as the last thing before it is released. `dry`: the socket has nothing more. */
+/*
+ * With the connection's lock held, as the last thing before it is released. `dry`: the socket has
+ * nothing more.
+ */
 void rxw_actions_collect(struct rxw_actions *a, bool dry);
 /* With the lock held: a call whose reader was left asleep while more was coming. */
 void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call);
@@ -362,17 +386,24 @@ void rxw_actions_run(struct rxw_actions *a);
 /* --- timer.c --- */
 /* With the connection's lock: note the call's deadline; post it if the wheel has it later. */
 void rxw_timer_update(struct rxw_call *call);
-void rxw_timer_run(struct rxw_shard *s, uint64_t now);   /* receive role */
-/* When the wheel is to be looked at next: the first entry of the next `ticks` ms, or their end; UINT64_MAX if it is empty. */
+void rxw_timer_run(struct rxw_shard *s, uint64_t now); /* receive role */
+/*
+ * When the wheel is to be looked at next: the first entry of the next `ticks` ms, or their end;
+ * UINT64_MAX if it is empty.
+ */
 uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks);
-void rxw_timer_forget_all(struct rxw_shard *s);          /* shutdown */
+void rxw_timer_forget_all(struct rxw_shard *s); /* shutdown */
 
 /* --- transmit.c --- */
 /*
- * Queue a call for transmission at its home; lock held or not. Returns the shard whose rxw_tx_run() has to follow, NULL if the call was queued already.
+ * Queue a call for transmission at its home; lock held or not. Returns the shard whose rxw_tx_run()
+ * has to follow, NULL if the call was queued already.
  */
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
-/* Send what is queued for the shard's socket, if nobody else does. No lock held. A thread that batches (actions.c) does it at its end. */
+/*
+ * Send what is queued for the shard's socket, if nobody else does. No lock held. A thread that
+ * batches (actions.c) does it at its end.
+ */
 void rxw_tx_run(struct rxw_shard *s);
 /* Put off rxw_tx_run() of this thread on `s` (NULL: no more). */
 void rxw_tx_hold(struct rxw_shard *s);
@@ -389,22 +420,28 @@ void rxw_workers_add(struct rxw_call *call);
 void rxw_serve(struct rxw_call *call, bool on_receiver);
 
 /* --- callbacks.c --- */
-unsigned rxw_events_now(const struct rxw_call *call);   /* lock held */
+unsigned rxw_events_now(const struct rxw_call *call); /* lock held */
 /* Lock held: returns true if the caller must run rxw_callback_run() after it released the lock. */
 bool rxw_callback_note(struct rxw_call *call);
-/* May this thread run callbacks here? Otherwise call->callback_due and rxw_timer_update() leave it to one that may. */
+/*
+ * May this thread run callbacks here? Otherwise call->callback_due and rxw_timer_update() leave it
+ * to one that may.
+ */
 bool rxw_may_call_back(void);
 bool rxw_fd_note(struct rxw_call *call); /* lock held: the descriptor must be signalled */
 void rxw_callback_run(struct rxw_call *call);
 
 /* --- inspect.c: VERSION and DEBUG --- */
-/* A packet of these types; may write one answer to *ctl (returns true). Receive role; no lock held. */
-bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now, struct rxw_ctl *ctl);
+/*
+ * A packet of these types; may write one answer to *ctl (returns true). Receive role; no lock held.
+ */
+bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
+		 struct rxw_ctl *ctl);
 
 /* --- face/wait.c --- */
 /*
- * With the connection's lock held (released while it sleeps): wait until `ready`. On a client endpoint a lone waiter takes the receive role itself. The
- * caller must have run its actions.
+ * With the connection's lock held (released while it sleeps): wait until `ready`. On a client
+ * endpoint a lone waiter takes the receive role itself. The caller must have run its actions.
  */
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
 
@@ -412,7 +449,10 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 /* Server: the handler returned. Ends the stream or aborts. */
 void rxw_stream_finish(struct rxw_call *call, int32_t code);
 void rxw_stream_fini(struct rxw_call *call); /* drop pieces and slots */
-/* Push what is written, the end of the stream included if `last`, and make it leave. 0 or a negative result. */
+/*
+ * Push what is written, the end of the stream included if `last`, and make it leave. 0 or a
+ * negative result.
+ */
 int rxw_stream_flush(struct rxw_call *call, bool last);
 /* Client: the request ends before the first read. */
 int rxw_stream_turn(struct rxw_call *call);

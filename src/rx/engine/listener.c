@@ -6,10 +6,10 @@
 
 #include "engine/batch.h"
 
-#define ACTIVE_SLEEP_US 10000u  /* a shard with calls looks at its timers so often */
-#define QUIET_POLLS 2           /* receive calls without result before the interruptible wait is used */
-#define IDLE_WAIT (60 * RXW_SEC)
-#define REAP_EVERY RXW_SEC
+#define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
+#define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
+#define IDLE_WAIT	(60 * RXW_SEC)
+#define REAP_EVERY	RXW_SEC
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
 static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
@@ -47,12 +47,16 @@ static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
 		}
 	}
 	if (n == s->rx_depth && s->rx_depth < s->ep->config.batch)
-		s->rx_depth = s->rx_depth * 2 < s->ep->config.batch ? s->rx_depth * 2 : s->ep->config.batch;
+		s->rx_depth = s->rx_depth * 2 < s->ep->config.batch ? s->rx_depth * 2
+								    : s->ep->config.batch;
 	else if (n * 4 < s->rx_depth && s->rx_depth > 4)
 		s->rx_depth--;
 }
 
-/* Something of the connection waits until nothing more is to be received: a merged ACK, a reader's wake-up. */
+/*
+ * Something of the connection waits until nothing more is to be received: a merged ACK, a reader's
+ * wake-up.
+ */
 static bool waits_for_dry(const struct rxw_connection *c)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -61,8 +65,12 @@ static bool waits_for_dry(const struct rxw_connection *c)
 	return rxw_pconn_owes(&c->p);
 }
 
-/* Runs that must be verified are looked at once the lock is released: sealing and verifying hold none. */
-static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a, bool dry)
+/*
+ * Runs that must be verified are looked at once the lock is released: sealing and verifying hold
+ * none.
+ */
+static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a,
+			 bool dry)
 {
 	struct rxw_batch *b = s->batch;
 	struct rxw_connection *c = g->conn;
@@ -105,7 +113,8 @@ static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
 		c->owing = false;
 		rxw_pconn_batch_end(&c->p, true, &a->out);
 		for (unsigned k = 0; k < 4; k++) {
-			struct rxw_call *call = c->p.channel[k] ? rxw_call_of(c->p.channel[k]) : NULL;
+			struct rxw_call *call =
+				c->p.channel[k] ? rxw_call_of(c->p.channel[k]) : NULL;
 
 			if (!call || !call->quiet)
 				continue;
@@ -170,7 +179,8 @@ static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw
 		a->out.ctl_count++;
 }
 
-static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry, struct rxw_actions *a)
+static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry,
+			 struct rxw_actions *a)
 {
 	struct rxw_batch *b = s->batch;
 
@@ -181,15 +191,17 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 		uint32_t at = 0;
 
 		if (rx->truncated || !rx->length || !rx->path.peer.len) {
-			rxw_count(&s->stats.drops[rx->truncated ? RXW_DROP_TRUNCATED : RXW_DROP_SHORT], 1);
+			rxw_count(&s->stats.drops[rx->truncated ? RXW_DROP_TRUNCATED
+								: RXW_DROP_SHORT],
+				  1);
 			continue;
 		}
 		memset(&jumbo, 0, sizeof(jumbo));
 		for (;;) {
 			struct rxw_rxrun *run = &b->run[b->runs].run;
 
-			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo, run,
-					  &s->stats))
+			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo,
+					  run, &s->stats))
 				break;
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)
 				inspect(s, run, a);
@@ -204,7 +216,10 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 	handle_groups(s, a, dry);
 }
 
-/* The network says that something sent earlier did not arrive: a hint for the connections of that peer. */
+/*
+ * The network says that something sent earlier did not arrive: a hint for the connections of that
+ * peer.
+ */
 static void handle_errors(struct rxw_shard *s)
 {
 	struct rxw_io_error error[16];
@@ -216,7 +231,8 @@ static void handle_errors(struct rxw_shard *s)
 
 		pthread_mutex_lock(&s->lock);
 		for (unsigned k = 0; k < s->table.size && hits < 16; k++)
-			for (struct rxw_pconn *p = s->table.slot[k]; p && hits < 16; p = p->hash_next)
+			for (struct rxw_pconn *p = s->table.slot[k]; p && hits < 16;
+			     p = p->hash_next)
 				if (rxw_addr_equal(&p->path.peer, &error[i].peer)) {
 					rxw_conn_ref(rxw_conn_of(p));
 					hit[hits++] = rxw_conn_of(p);
@@ -237,9 +253,9 @@ static void handle_errors(struct rxw_shard *s)
 }
 
 /*
- * A caller that receives for itself polls before it sleeps, as long as that finds something often enough (one try in three;
- * else every 16th wait tries again). A listener does not: the processor it would burn is the one that its peers, handlers and
- * writers need.
+ * A caller that receives for itself polls before it sleeps, as long as that finds something often
+ * enough (one try in three; else every 16th wait tries again). A listener does not: the processor
+ * it would burn is the one that its peers, handlers and writers need.
  */
 static int spin(struct rxw_shard *s, unsigned room)
 {
@@ -269,7 +285,9 @@ static int spin(struct rxw_shard *s, unsigned room)
 static int receive(struct rxw_shard *s, unsigned room)
 {
 	bool quiet = s->quiet >= QUIET_POLLS;
-	uint64_t now = rxw_now(), next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
+	uint64_t now = rxw_now(),
+		 next = rxw_timer_next(s, now,
+				       quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
 	if (next <= now || s->owing_count) {
@@ -285,7 +303,9 @@ static int receive(struct rxw_shard *s, unsigned room)
 		next = now + IDLE_WAIT;
 	atomic_store(&s->wait_until, next);
 	atomic_store(&s->in_wait, true);
-	n = atomic_load(&s->inbox) || atomic_load(&s->ep->quit) ? 0 : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
+	n = atomic_load(&s->inbox) || atomic_load(&s->ep->quit)
+		    ? 0
+		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->in_wait, false);
 	return n > 0 ? rxw_io_recv(s->sock, s->rx, room, 0) : 0;
 }
@@ -300,8 +320,9 @@ void rxw_shard_poll(struct rxw_shard *s)
 
 	if (n > 0) {
 		/*
-		 * A caller that receives for itself reads what came and looks again at once: what can wait for a dry socket
-		 * waits for that look, so that a reader faster than its sender merges acknowledgements too.
+		 * A caller that receives for itself reads what came and looks again at once: what
+		 * can wait for a dry socket waits for that look, so that a reader faster than its
+		 * sender merges acknowledgements too.
 		 */
 		bool dry = (unsigned)n < room && rxw_on_library_thread(NULL);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections and calls as counted objects: making, holding, removing, and what floor 1 asks of them. */
+/* Connections and calls as counted objects: making, holding, removing, and what floor 1 asks of
+ * them. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -134,13 +135,17 @@ static bool op_memory_short(struct rxw_pconn *p)
 }
 
 const struct rxw_proto_ops rxw_engine_ops = {
-	.call_new = op_call_new, .hold = op_hold, .drop = op_drop, .pool = op_pool,
+	.call_new = op_call_new,
+	.hold = op_hold,
+	.drop = op_drop,
+	.pool = op_pool,
 	.memory_short = op_memory_short,
 };
 
-struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path, uint32_t epoch,
-				       uint32_t cid, uint16_t service, struct rxw_security *security,
-				       bool client, unsigned home, int *error)
+struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,
+				       uint32_t epoch, uint32_t cid, uint16_t service,
+				       struct rxw_security *security, bool client, unsigned home,
+				       int *error)
 {
 	struct rxw_connection *c = calloc(1, sizeof(*c));
 	uint64_t now = rxw_now();
@@ -160,8 +165,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	c->table = (cid >> 2) % ep->shard_count;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
-	*error = rxw_pconn_init(&c->p, &ep->params, &rxw_engine_ops, peer, path, epoch, cid, service, security,
-				client, now);
+	*error = rxw_pconn_init(&c->p, &ep->params, &rxw_engine_ops, peer, path, epoch, cid,
+				service, security, client, now);
 	if (*error) {
 		peer = NULL; /* rxw_pconn_init() took it, whatever came of it */
 		pthread_mutex_destroy(&c->lock);

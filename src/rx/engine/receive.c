@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* To whom a run of packets belongs: finding connections, making new ones, refusing strangers (rx-protocol 1.8, 12.3). */
+/* To whom a run of packets belongs: finding connections, making new ones, refusing strangers
+ * (rx-protocol 1.8, 12.3). */
 #include <string.h>
 
 #include "engine/batch.h"
 
-#define REAP_IDLE (600 * RXW_SEC)
+#define REAP_IDLE     (600 * RXW_SEC)
 #define REAP_UNPROVEN (15 * RXW_SEC)
-#define REAP_AT_ONCE 64
-#define EVICT_LOOK 16 /* connections looked at for one that makes room */
+#define REAP_AT_ONCE  64
+#define EVICT_LOOK    16 /* connections looked at for one that makes room */
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
@@ -106,7 +107,9 @@ static void no_stranger(struct rxw_connection *c)
 	pthread_mutex_unlock(&ep->stranger_lock);
 }
 
-/* Lock held: a stranger's connection without a call at work; *heard: when it last said something. */
+/*
+ * Lock held: a stranger's connection without a call at work; *heard: when it last said something.
+ */
 static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -119,7 +122,10 @@ static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard
 	return c->stranger && !rxw_peer_proven(c->p.peer, now);
 }
 
-/* The places of strangers are taken: of some the one that was silent longest goes. False: none of those may. */
+/*
+ * The places of strangers are taken: of some the one that was silent longest goes. False: none of
+ * those may.
+ */
 static bool evict_stranger(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim = NULL;
@@ -129,7 +135,8 @@ static bool evict_stranger(struct rxw_shard *s, uint64_t now)
 
 	pthread_mutex_lock(&s->lock);
 	for (unsigned n = 0; n < s->table.size && seen < EVICT_LOOK; n++)
-		for (struct rxw_pconn *p = s->table.slot[s->evict_at++ % s->table.size]; p; p = p->hash_next) {
+		for (struct rxw_pconn *p = s->table.slot[s->evict_at++ % s->table.size]; p;
+		     p = p->hash_next) {
 			struct rxw_connection *c = rxw_conn_of(p);
 
 			seen++;
@@ -192,7 +199,8 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		admission = admit(ep, &path.peer, &pressed);
 	if (admission == RXW_REFUSE)
 		return drop(s, RXW_DROP_LIMIT);
-	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false, s->index, &error);
+	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
+			    s->index, &error);
 	if (!c) {
 		pthread_mutex_lock(&ep->stranger_lock);
 		rxw_strangers_remove(ep->strangers, &path.peer);
@@ -208,7 +216,10 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	return insert(&ep->shard[c->table], c);
 }
 
-/* A known epoch and cid from another address: the call in progress must not run twice because a NAT changed the port (2.3). */
+/*
+ * A known epoch and cid from another address: the call in progress must not run twice because a NAT
+ * changed the port (2.3).
+ */
 static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 {
 	bool drop_it = false;
@@ -228,7 +239,8 @@ static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 	return drop_it;
 }
 
-struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a)
+struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					   struct rxw_actions *a)
 {
 	const struct rxw_header *h = &run->head;
 	bool server_half = h->flags & RXW_CLIENT_INITIATED;
@@ -238,7 +250,8 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	bool moved = false;
 
 	pthread_mutex_lock(&t->lock);
-	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer, &other);
+	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer,
+			       &other);
 	if (p)
 		rxw_conn_ref(rxw_conn_of(p));
 	else if (server_half && other)
@@ -268,7 +281,8 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 		if (c->stranger && proven)
 			no_stranger(c);
 		if (rxw_pconn_idle(&c->p)) {
-			uint64_t last = c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
+			uint64_t last =
+				c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
 
 			gone = now > last + (c->stranger ? REAP_UNPROVEN : REAP_IDLE);
 		}
@@ -284,7 +298,8 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->table.size && n < REAP_AT_ONCE; i++)
-		for (struct rxw_pconn *p = s->table.slot[i]; p && n < REAP_AT_ONCE; p = p->hash_next)
+		for (struct rxw_pconn *p = s->table.slot[i]; p && n < REAP_AT_ONCE;
+		     p = p->hash_next)
 			if (served_its_time(rxw_conn_of(p), now)) {
 				victim[n] = rxw_conn_of(p);
 				rxw_conn_ref(victim[n++]);

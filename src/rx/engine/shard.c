@@ -6,8 +6,8 @@
 #include "engine/batch.h"
 #include "engine/internal.h"
 
-#define CALLER_GRACE RXW_MS        /* how long a role that a caller left stays untended */
-#define CALLER_LOOK (2 * RXW_MS)   /* how often the listener looks while a caller receives */
+#define CALLER_GRACE RXW_MS	  /* how long a role that a caller left stays untended */
+#define CALLER_LOOK  (2 * RXW_MS) /* how often the listener looks while a caller receives */
 
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 {
@@ -28,8 +28,8 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->reserve_pool = rxw_pool_create(&s->reserve_budget, 2 * RXW_BUF_SIZE, 1);
 	if (s->reserve_pool)
 		s->reserve = rxw_buf_get(s->reserve_pool);
-	if (!s->rx || !s->ctl || !s->actions || !s->batch || !s->reserve || rxw_cond_init(&s->role_free) ||
-	    rxw_conntable_init(&s->table, ep->engine->key))
+	if (!s->rx || !s->ctl || !s->actions || !s->batch || !s->reserve ||
+	    rxw_cond_init(&s->role_free) || rxw_conntable_init(&s->table, ep->engine->key))
 		return -RXW_ENOMEM;
 	return 0;
 }
@@ -58,7 +58,10 @@ bool rxw_role_try(struct rxw_shard *s)
 {
 	bool got = false;
 
-	/* Several callers are served better by the listener: one of them would work for all and be late itself. */
+	/*
+	 * Several callers are served better by the listener: one of them would work for all and be
+	 * late itself.
+	 */
 	if (s->ep->server || atomic_load(&s->sync_waiters) != 1)
 		return false;
 	pthread_mutex_lock(&s->role_lock);
@@ -97,8 +100,9 @@ void rxw_sync_end(struct rxw_shard *s)
 }
 
 /*
- * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next packet, and can as well receive that itself. The listener
- * stays out until the role was untended for a while, or several callers wait.
+ * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
+ * packet, and can as well receive that itself. The listener stays out until the role was untended
+ * for a while, or several callers wait.
  */
 static void park(struct rxw_shard *s)
 {

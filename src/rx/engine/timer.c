@@ -5,8 +5,10 @@
 #define TICK RXW_MS
 
 /*
- * A call has its entry in the wheel of the shard whose table has its connection: that never changes, unlike the home. `deadline` is what a call wants, `armed` where the wheel has it. The poster stores deadline and then reads armed; the holder stores armed and then reads
- * deadline: one of the two sees the other, so that no deadline is missed.
+ * A call has its entry in the wheel of the shard whose table has its connection: that never
+ * changes, unlike the home. `deadline` is what a call wants, `armed` where the wheel has it. The
+ * poster stores deadline and then reads armed; the holder stores armed and then reads deadline: one
+ * of the two sees the other, so that no deadline is missed.
  */
 
 static void inbox_push(struct rxw_shard *s, struct rxw_call *call)
@@ -123,19 +125,22 @@ static void fire(struct rxw_call *call, struct rxw_actions *a)
 	if (call->pace_at && call->pace_at <= now) {
 		call->pace_at = 0;
 		rxw_call_ref(call);
-		a->item[a->count++] = (struct rxw_action){ .call = call, .todo = RXW_TODO_SEND };
+		a->item[a->count++] = (struct rxw_action){.call = call, .todo = RXW_TODO_SEND};
 	}
 	if (call->callback_due) {
 		call->callback_due = false;
 		rxw_call_ref(call);
-		a->item[a->count++] = (struct rxw_action){ .call = call, .todo = RXW_TODO_CALLBACK };
+		a->item[a->count++] = (struct rxw_action){.call = call, .todo = RXW_TODO_CALLBACK};
 	}
 	if (rxw_pcall_deadline(&call->p) <= now)
 		rxw_pcall_timer(&call->p, &a->out);
 	if (rxw_pconn_deadline(&c->p) <= now)
 		rxw_pconn_timer(&c->p, &a->out);
 	rxw_actions_collect(a, true);
-	/* One that floor 1 left in the past would make the wheel spin: the next look is one tick away. */
+	/*
+	 * One that floor 1 left in the past would make the wheel spin: the next look is one tick
+	 * away.
+	 */
 	rxw_timer_update(call);
 	pthread_mutex_unlock(&c->lock);
 }

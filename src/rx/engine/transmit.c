@@ -2,8 +2,8 @@
 /* The send role: trains of several calls leave in one system call, by whoever holds the role. */
 #include "engine/internal.h"
 
-#define TX_ENTRIES 32  /* trains in one system call */
-#define TX_QUANTUM 4   /* trains of one call before the next one has its turn */
+#define TX_ENTRIES 32 /* trains in one system call */
+#define TX_QUANTUM 4  /* trains of one call before the next one has its turn */
 
 static _Thread_local struct rxw_shard *held_back;
 
@@ -51,17 +51,19 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 /* One system call's worth of trains. */
 struct tx_batch {
 	struct rxw_shard *shard;
-	struct rxw_shard *other;            /* a call was queued there, for its home had moved */
+	struct rxw_shard *other; /* a call was queued there, for its home had moved */
 	unsigned count, calls;
 	struct rxw_train train[TX_ENTRIES];
 	struct iovec iov[TX_ENTRIES];
 	struct rxw_io_tx tx[TX_ENTRIES];
-	struct rxw_call *call[TX_ENTRIES];  /* one reference each; trains first[i] up to first[i + 1] */
+	/* one reference each; trains first[i] up to first[i + 1] */
+	struct rxw_call *call[TX_ENTRIES];
 	unsigned first[TX_ENTRIES + 1];
 };
 
 /*
- * --defer on: the receiving thread never sends for a writer that waits for room. True if it was left to the writer, which is woken.
+ * --defer on: the receiving thread never sends for a writer that waits for room. True if it was
+ * left to the writer, which is woken.
  */
 static bool left_to_writer(struct rxw_call *call)
 {
@@ -106,17 +108,23 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 	} else {
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
 			struct rxw_train *t = &b->train[b->count];
-			enum rxw_train_result r = rxw_pcall_train(&call->p, max, t, &not_before, &a->out);
+			enum rxw_train_result r =
+				rxw_pcall_train(&call->p, max, t, &not_before, &a->out);
 			struct rxw_io_tx *tx = &b->tx[b->count];
 
 			if (r == RXW_TRAIN_PACED)
 				call->pace_at = not_before;
 			if (r != RXW_TRAIN_READY)
 				break;
-			b->iov[b->count] = (struct iovec){ .iov_base = t->data, .iov_len = t->length };
-			*tx = (struct rxw_io_tx){ .path = &c->p.path, .iov = &b->iov[b->count], .iov_count = 1,
-						  .length = t->length, .segment = t->segment,
-						  .fragment = t->fragment, .reply = !c->p.client };
+			b->iov[b->count] =
+				(struct iovec){.iov_base = t->data, .iov_len = t->length};
+			*tx = (struct rxw_io_tx){.path = &c->p.path,
+						 .iov = &b->iov[b->count],
+						 .iov_count = 1,
+						 .length = t->length,
+						 .segment = t->segment,
+						 .fragment = t->fragment,
+						 .reply = !c->p.client};
 			b->count++;
 		}
 		again = b->count - start == TX_QUANTUM || b->count == TX_ENTRIES;
@@ -153,8 +161,9 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
 	for (unsigned k = b->first[i]; k < b->first[i + 1]; k++) {
 		struct rxw_io_tx *tx = &b->tx[k];
 
-		rxw_pcall_train_done(&call->p, &b->train[k], tx->error ? tx->sent_segments : b->train[k].count,
-				     tx->error, &a->out);
+		rxw_pcall_train_done(&call->p, &b->train[k],
+				     tx->error ? tx->sent_segments : b->train[k].count, tx->error,
+				     &a->out);
 		refused |= tx->error != 0;
 	}
 	call->tx_claimed = false;
@@ -201,8 +210,8 @@ static struct rxw_shard *send_batch(struct rxw_shard *s)
 }
 
 /*
- * A flag, not a lock: whoever finds it taken leaves its call in the queue and goes on. The holder looks at the queue again after it gave the flag back, so
- * that nothing stays behind.
+ * A flag, not a lock: whoever finds it taken leaves its call in the queue and goes on. The holder
+ * looks at the queue again after it gave the flag back, so that nothing stays behind.
  */
 void rxw_tx_run(struct rxw_shard *s)
 {
@@ -233,12 +242,19 @@ void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
 			struct rxw_ctl *c = &ctl[at + i];
 			size_t pad = c->padding <= sizeof(zeros) ? c->padding : sizeof(zeros);
 
-			iov[2 * i] = (struct iovec){ .iov_base = c->bytes, .iov_len = c->length };
-			iov[2 * i + 1] = (struct iovec){ .iov_base = (void *)(uintptr_t)zeros, .iov_len = pad };
-			tx[i] = (struct rxw_io_tx){ .path = &c->path, .iov = &iov[2 * i], .iov_count = pad ? 2 : 1,
-						    .length = (uint32_t)(c->length + pad), .reply = !c->client };
+			iov[2 * i] = (struct iovec){.iov_base = c->bytes, .iov_len = c->length};
+			iov[2 * i + 1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros,
+							.iov_len = pad};
+			tx[i] = (struct rxw_io_tx){.path = &c->path,
+						   .iov = &iov[2 * i],
+						   .iov_count = pad ? 2 : 1,
+						   .length = (uint32_t)(c->length + pad),
+						   .reply = !c->client};
 		}
-		/* An ACK that the kernel refuses is owed again: the peer's retransmission or a PING draws it. */
+		/*
+		 * An ACK that the kernel refuses is owed again: the peer's retransmission or a PING
+		 * draws it.
+		 */
 		rxw_io_send(s->sock, tx, n, rxw_receiving() != NULL);
 		at += n;
 	}

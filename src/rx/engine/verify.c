@@ -7,14 +7,17 @@
 
 struct rxw_verify_job {
 	struct rxw_verify_job *next;
-	struct rxw_connection *conn;   /* one reference */
-	struct rxw_rxrun run;          /* one reference of its buffer */
+	struct rxw_connection *conn; /* one reference */
+	struct rxw_rxrun run;	     /* one reference of its buffer */
 	struct rxw_path path;
 };
 
-/* Hand a part of a verified run to the connection: packets from..to of it, all with the same room around their data. */
-static void deliver(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *whole, uint16_t from,
-		    uint16_t to)
+/*
+ * Hand a part of a verified run to the connection: packets from..to of it, all with the same room
+ * around their data.
+ */
+static void deliver(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *whole,
+		    uint16_t from, uint16_t to)
 {
 	struct rxw_rxrun run = *whole;
 	struct rxw_actions a;
@@ -50,10 +53,14 @@ static void verify_now(struct rxw_shard *s, struct rxw_connection *c, struct rxw
 	run->sec_tail = ops->tail;
 	for (uint16_t i = 0; i < run->count; i++) {
 		uint8_t *packet = run->data + (size_t)i * run->stride;
-		uint16_t size = i + 1 == run->count ? run->last_size : run->stride, spare = run->head.spare;
-		struct rxw_seal_info info = { .epoch = run->head.epoch, .cid = run->head.cid,
-					      .call = run->head.call, .seq = run->head.seq + i,
-					      .security = run->head.security, .client = !c->p.client };
+		uint16_t size = i + 1 == run->count ? run->last_size : run->stride,
+			 spare = run->head.spare;
+		struct rxw_seal_info info = {.epoch = run->head.epoch,
+					     .cid = run->head.cid,
+					     .call = run->head.call,
+					     .seq = run->head.seq + i,
+					     .security = run->head.security,
+					     .client = !c->p.client};
 		size_t offset = 0, length = 0;
 		int r;
 
@@ -61,7 +68,8 @@ static void verify_now(struct rxw_shard *s, struct rxw_connection *c, struct rxw
 			spare = rxw_get16(packet + 24);
 		r = ops->verify(c->p.security, c->p.sec, &info, packet + RXW_HEADER_SIZE,
 				(size_t)(size - RXW_HEADER_SIZE), spare, &offset, &length);
-		if (!r && offset == ops->head && offset + length + ops->tail == (size_t)size - RXW_HEADER_SIZE) {
+		if (!r && offset == ops->head &&
+		    offset + length + ops->tail == (size_t)size - RXW_HEADER_SIZE) {
 			good++;
 			continue;
 		}
@@ -154,7 +162,8 @@ void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct 
 	rxw_buf_ref(run->buf);
 	pthread_mutex_lock(&v->lock);
 	if (!v->started && !v->stop)
-		v->started = !rxw_thread_create(&v->thread, &s->ep->config, 0, "rxw-verify", verify_loop, v);
+		v->started = !rxw_thread_create(&v->thread, &s->ep->config, 0, "rxw-verify",
+						verify_loop, v);
 	if (v->started && !v->stop && v->count < RXW_VERIFY_QUEUE) {
 		*v->tail = job;
 		v->tail = &job->next;

@@ -11,7 +11,8 @@ static bool may_take(const struct rxw_workers *w, const struct rxw_call *call)
 
 	if (s->workers_max && s->workers >= s->workers_max)
 		return false;
-	if (!(s->flags & RXW_SERVICE_SHORT) && w->reserved && w->threads - w->idle + w->reserved > w->max)
+	if (!(s->flags & RXW_SERVICE_SHORT) && w->reserved &&
+	    w->threads - w->idle + w->reserved > w->max)
 		return false;
 	return true;
 }
@@ -127,7 +128,10 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Calls of one batch are all made before the first is queued, so the bound is kept when they are made. */
+/*
+ * Calls of one batch are all made before the first is queued, so the bound is kept when they are
+ * made.
+ */
 bool rxw_workers_place(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
@@ -165,8 +169,8 @@ void rxw_workers_add(struct rxw_call *call)
 	if (w->idle < w->waiting)
 		w->waited++;
 	if (w->idle < w->waiting && w->threads < w->max && !w->stop && add_thread(ep))
-		rxw_log(ep->engine, RXW_LOG_WARNING, "no thread for a call: %u workers run; calls wait for them",
-			w->threads);
+		rxw_log(ep->engine, RXW_LOG_WARNING,
+			"no thread for a call: %u workers run; calls wait for them", w->threads);
 	wake = w->idle > 0;
 	pthread_mutex_unlock(&w->lock);
 	if (wake)

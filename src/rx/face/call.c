@@ -23,7 +23,8 @@ static int wait_channel(struct rxw_connection *c, bool nonblock)
 	return 0;
 }
 
-int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options, rxw_call **call)
+int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		   rxw_call **call)
 {
 	struct rxw_connection *c = connection;
 	unsigned flags = options ? options->flags : 0;
@@ -31,7 +32,8 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	uint64_t hard;
 	int r;
 
-	if (!c || !call || (options && options->size < sizeof(*options)) || (flags & ~RXW_CALL_NONBLOCK))
+	if (!c || !call || (options && options->size < sizeof(*options)) ||
+	    (flags & ~RXW_CALL_NONBLOCK))
 		return -RXW_EINVAL;
 	*call = NULL;
 	if (atomic_load(&c->ep->stopping))
@@ -47,7 +49,8 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & RXW_CALL_NONBLOCK);
 	if (!r) {
 		hard = c->p.hard;
-		if (options && options->deadline_ms && (!hard || options->deadline_ms * RXW_MS < hard))
+		if (options && options->deadline_ms &&
+		    (!hard || options->deadline_ms * RXW_MS < hard))
 			c->p.hard = options->deadline_ms * RXW_MS;
 		rxw_call_ref(made); /* the channel's */
 		r = rxw_pconn_begin(&c->p, &made->p, rxw_now());
@@ -69,7 +72,10 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	return 0;
 }
 
-/* The application's memory may go once rxw_call_end() returned: no callback may still be running then, but one that is this thread's own. */
+/*
+ * The application's memory may go once rxw_call_end() returned: no callback may still be running
+ * then, but one that is this thread's own.
+ */
 static void wait_callback(struct rxw_call *call)
 {
 	while (call->callback_busy && !pthread_equal(call->callback_thread, pthread_self()))
@@ -209,7 +215,7 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 
 int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 {
-	struct rxw_call_stats s = { .size = sizeof(s) };
+	struct rxw_call_stats s = {.size = sizeof(s)};
 	const struct rxw_pcall *p;
 
 	if (!call || !stats || stats->size < sizeof(size_t) || stats->size > sizeof(s))
@@ -237,7 +243,8 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	return 0;
 }
 
-static int copy_address(const struct rxw_addr *from, struct sockaddr_storage *address, socklen_t *len)
+static int copy_address(const struct rxw_addr *from, struct sockaddr_storage *address,
+			socklen_t *len)
 {
 	memset(address, 0, sizeof(*address));
 	memcpy(address, &from->u, from->len);

@@ -4,7 +4,10 @@
 
 #define CID_TRIES 64
 
-/* An unpredictable connection id that no live connection of the endpoint has (rx-protocol 1.7), entered in its table. */
+/*
+ * An unpredictable connection id that no live connection of the endpoint has (rx-protocol 1.7),
+ * entered in its table.
+ */
 static int enter_table(struct rxw_connection *c)
 {
 	struct rxw_shard *t = &c->ep->shard[c->table];
@@ -24,11 +27,13 @@ static int enter_table(struct rxw_connection *c)
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
 			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
 {
-	struct rxw_path path = { .ifindex = 0 };
+	struct rxw_path path = {.ifindex = 0};
 	int r = -RXW_EAGAIN;
 
-	if (!endpoint || !connection || !service_id || !peer || !rxw_addr_set(&path.peer, peer, peer_len) ||
-	    path.peer.u.sa.sa_family != endpoint->io.bound.u.sa.sa_family || !rxw_addr_port(&path.peer))
+	if (!endpoint || !connection || !service_id || !peer ||
+	    !rxw_addr_set(&path.peer, peer, peer_len) ||
+	    path.peer.u.sa.sa_family != endpoint->io.bound.u.sa.sa_family ||
+	    !rxw_addr_port(&path.peer))
 		return -RXW_EINVAL;
 	*connection = NULL;
 	if (atomic_load(&endpoint->stopping))
@@ -71,7 +76,8 @@ void rxw_connection_release(rxw_connection *connection)
 	rxw_conn_unref(connection);
 }
 
-int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms, unsigned hard_ms)
+int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
+				unsigned hard_ms)
 {
 	if (!connection || (dead_ms && dead_ms < 1000))
 		return -RXW_EINVAL;

@@ -10,11 +10,12 @@
 #include "face/config.h"
 
 #define MAX_AUTO_LISTENERS 8
-#define SOURCE_TEXT "rxwire"
-#define AUTO_RCVBUF (32u << 20) /* 100 streams of a full window; memory is used only while packets wait */
+#define SOURCE_TEXT	   "rxwire"
+#define AUTO_RCVBUF \
+	(32u << 20) /* 100 streams of a full window; memory is used only while packets wait */
 #define AUTO_SNDBUF (4u << 20)
 /* Kernel memory that a full packet costs while it waits: alone, and in a train. */
-#define TRUE_SIZE 2304u
+#define TRUE_SIZE	2304u
 #define TRUE_SIZE_TRAIN 1700u
 
 static unsigned listeners_of(const struct rxw_config *config, bool server)
@@ -67,19 +68,26 @@ static uint32_t room_packets(const struct rxw_io_group *g)
 	uint64_t room = 0;
 
 	for (unsigned i = 0; i < g->count; i++)
-		room += rxw_io_rcvbuf(g->sock[i]) / (rxw_io_gro(g->sock[i]) ? TRUE_SIZE_TRAIN : TRUE_SIZE);
+		room += rxw_io_rcvbuf(g->sock[i]) /
+			(rxw_io_gro(g->sock[i]) ? TRUE_SIZE_TRAIN : TRUE_SIZE);
 	return room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
 }
 
 static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
 {
 	const struct rxw_config *c = &ep->config;
-	struct rxw_io_options o = { .bind = *bind, .sockets = listeners_of(c, ep->server), .batch = c->batch,
-				    .gso = c->gso != RXW_OFF, .gro = c->gro != RXW_OFF,
-				    .plain = c->io == RXW_IO_MSG, .steer = (int)c->steer,
-				    .rcvbuf = c->rcvbuf ? c->rcvbuf : AUTO_RCVBUF,
-				    .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF, .inject = c->inject[0] ? c->inject : NULL,
-				    .log = log_io, .log_arg = ep->engine };
+	struct rxw_io_options o = {.bind = *bind,
+				   .sockets = listeners_of(c, ep->server),
+				   .batch = c->batch,
+				   .gso = c->gso != RXW_OFF,
+				   .gro = c->gro != RXW_OFF,
+				   .plain = c->io == RXW_IO_MSG,
+				   .steer = (int)c->steer,
+				   .rcvbuf = c->rcvbuf ? c->rcvbuf : AUTO_RCVBUF,
+				   .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF,
+				   .inject = c->inject[0] ? c->inject : NULL,
+				   .log = log_io,
+				   .log_arg = ep->engine};
 	int r = rxw_io_open(&ep->io, &o);
 
 	if (!r) {
@@ -188,9 +196,10 @@ static void tear_down(struct rxw_endpoint *ep)
 	free(ep);
 }
 
-int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options, rxw_endpoint **endpoint)
+int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
+			rxw_endpoint **endpoint)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rxw_endpoint *ep;
 	struct rxw_addr bind;
 	const char *text;
@@ -199,7 +208,8 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	if (!engine || !endpoint || (options && options->size < sizeof(*options)))
 		return -RXW_EINVAL;
 	*endpoint = NULL;
-	if (!rxw_addr_set(&bind, options && options->address ? options->address : (struct sockaddr *)&any,
+	if (!rxw_addr_set(&bind,
+			  options && options->address ? options->address : (struct sockaddr *)&any,
 			  options && options->address ? options->address_len : sizeof(any)))
 		return -RXW_EINVAL;
 	ep = calloc(1, sizeof(*ep));
@@ -236,7 +246,8 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	return 0;
 }
 
-int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address, socklen_t *address_len)
+int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,
+			 socklen_t *address_len)
 {
 	if (!endpoint || !address || !address_len)
 		return -RXW_EINVAL;
@@ -293,7 +304,7 @@ static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
 
 static void pause_ms(unsigned ms)
 {
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
 
 	nanosleep(&t, NULL);
 }

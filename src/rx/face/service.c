@@ -5,7 +5,8 @@
 
 #include "engine/internal.h"
 
-int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options, rxw_service **service)
+int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
+		    rxw_service **service)
 {
 	struct rxw_security *null_class = rxw_security_null();
 	struct rxw_security *const *classes;
@@ -14,8 +15,9 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
 	unsigned n;
 	int r = 0;
 
-	if (!endpoint || !options || options->size < sizeof(*options) || !options->id || !options->handler ||
-	    (options->security_count && !options->security) || options->security_count > 8)
+	if (!endpoint || !options || options->size < sizeof(*options) || !options->id ||
+	    !options->handler || (options->security_count && !options->security) ||
+	    options->security_count > 8)
 		return -RXW_EINVAL;
 	classes = options->security ? options->security : &null_class;
 	count = options->security ? options->security_count : 1;

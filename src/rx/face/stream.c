@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The writing side of a call's streams: bytes into slots, slots into runs, runs into the send queue. */
+/* The writing side of a call's streams: bytes into slots, slots into runs, runs into the send
+ * queue. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -26,7 +27,9 @@ static bool must_not_wait(const struct rxw_call *call)
 	return call->short_handler && rxw_receiving();
 }
 
-/* With the lock held, until there is room. What is left to the waiting writer it sends in between. */
+/*
+ * With the lock held, until there is room. What is left to the waiting writer it sends in between.
+ */
 static void wait_and_send(struct rxw_call *call)
 {
 	for (;;) {
@@ -82,7 +85,7 @@ static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 
 	for (unsigned i = 0; i < MEMORY_RETRIES; i++) {
 		struct rxw_buf *b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
-		struct timespec pause = { .tv_nsec = 2 * (long)RXW_MS };
+		struct timespec pause = {.tv_nsec = 2 * (long)RXW_MS};
 
 		if (b || (call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
 			return b;
@@ -92,7 +95,8 @@ static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 }
 
 /*
- * Slots to fill. The first packet of a stream has a buffer of its own size, so that a thousand small calls do not hold a thousand large ones.
+ * Slots to fill. The first packet of a stream has a buffer of its own size, so that a thousand
+ * small calls do not hold a thousand large ones.
  */
 static int open_slots(struct rxw_call *call, bool force)
 {
@@ -126,9 +130,12 @@ static int seal(struct rxw_call *call, uint16_t count, uint16_t last_data)
 
 	for (uint16_t i = 0; i < count; i++) {
 		uint8_t *packet = call->w.base + (size_t)i * call->w.stride;
-		struct rxw_seal_info info = { .epoch = c->p.epoch, .cid = c->p.cid | call->p.channel,
-					      .call = call->p.number, .seq = call->w.seq + i,
-					      .security = ops->index, .client = c->p.client };
+		struct rxw_seal_info info = {.epoch = c->p.epoch,
+					     .cid = c->p.cid | call->p.channel,
+					     .call = call->p.number,
+					     .seq = call->w.seq + i,
+					     .security = ops->index,
+					     .client = c->p.client};
 		uint16_t spare = 0;
 
 		if (ops->seal && ops->seal(c->p.security, c->p.sec, &info, packet + RXW_HEADER_SIZE,
@@ -149,7 +156,8 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 }
 
 /*
- * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay with the writer.
+ * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay
+ * with the writer.
  */
 static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 {
@@ -164,8 +172,11 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	}
 	rxw_actions_init(&a, rxw_home(c), false);
 	if (count) {
-		struct rxw_txrun run = { .buf = call->w.buf, .data = call->w.base, .stride = call->w.stride,
-					 .count = count, .last = last };
+		struct rxw_txrun run = {.buf = call->w.buf,
+					.data = call->w.base,
+					.stride = call->w.stride,
+					.count = count,
+					.last = last};
 
 		run.last_size = (uint16_t)(RXW_HEADER_SIZE + call->w.head + data + call->w.tail);
 		r = seal(call, count, data);
@@ -192,7 +203,10 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
 	if (last && !c->p.client && !r) {
-		/* Before the packet can leave: a quick client's next call must not find this one at work. */
+		/*
+		 * Before the packet can leave: a quick client's next call must not find this one at
+		 * work.
+		 */
 		settle_server(call, a.out.now);
 		rxw_pcall_finish(&call->p, &a.out);
 	}
@@ -248,7 +262,8 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 	size_t done = 0;
 
 	while (done < length && call->w.full < call->w.room) {
-		uint8_t *slot = call->w.base + (size_t)call->w.full * call->w.stride + RXW_HEADER_SIZE + call->w.head;
+		uint8_t *slot = call->w.base + (size_t)call->w.full * call->w.stride +
+				RXW_HEADER_SIZE + call->w.head;
 		size_t n = call->w.capacity - call->w.fill;
 
 		if (n > length - done)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a blocking function waits: asleep until woken, or receiving itself where that saves the wake-up. */
+/* How a blocking function waits: asleep until woken, or receiving itself where that saves the
+ * wake-up. */
 #include "engine/internal.h"
 
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))

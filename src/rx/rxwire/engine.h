@@ -13,14 +13,15 @@ extern "C" {
 const char *rxw_version(void);
 
 /*
- * Create an engine. `config` may be NULL for the defaults; it is copied. Threads of the library block
- * all signals. After fork() the child may only exec or _exit. Errors: -RXW_EINVAL, -RXW_ENOMEM, -RXW_ESYS.
+ * Create an engine. `config` may be NULL for the defaults; it is copied. Threads of the library
+ * block all signals. After fork() the child may only exec or _exit. Errors: -RXW_EINVAL,
+ * -RXW_ENOMEM, -RXW_ESYS.
  */
 int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine);
 
 /*
- * Destroy an engine. All its endpoints must be destroyed before. Returns 0, -RXW_ESTATE (an endpoint
- * is left), -RXW_EDEADLK (called from a handler or callback of the engine).
+ * Destroy an engine. All its endpoints must be destroyed before. Returns 0, -RXW_ESTATE (an
+ * endpoint is left), -RXW_EDEADLK (called from a handler or callback of the engine).
  */
 int rxw_engine_destroy(rxw_engine *engine);
 

@@ -10,8 +10,9 @@ extern "C" {
 #endif
 
 /*
- * Serve one call: read the request, write the reply with the functions of call.h (all but begin and end), return 0 or the code
- * of the ABORT. Output must not be written before the request is read and judged: a code after output voids it.
+ * Serve one call: read the request, write the reply with the functions of call.h (all but begin and
+ * end), return 0 or the code of the ABORT. Output must not be written before the request is read
+ * and judged: a code after output voids it.
  */
 typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
 
@@ -33,8 +34,9 @@ struct rxw_service_options {
 };
 
 /*
- * Offer a service on an endpoint. Lives as long as the endpoint. Several endpoints may offer the same handler.
- * Errors: -RXW_EINVAL, -RXW_ESTATE (id taken), -RXW_ENOMEM, -RXW_ELIMIT (16 per endpoint).
+ * Offer a service on an endpoint. Lives as long as the endpoint. Several endpoints may offer the
+ * same handler. Errors: -RXW_EINVAL, -RXW_ESTATE (id taken), -RXW_ENOMEM, -RXW_ELIMIT (16 per
+ * endpoint).
  */
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
 		    rxw_service **service);

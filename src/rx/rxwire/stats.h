@@ -45,17 +45,20 @@ struct rxw_stats {
 	uint64_t packets_sent[14], packets_received[14]; /* by Rx type */
 	uint64_t retransmitted, duplicates;
 	uint64_t syscalls_send, syscalls_recv, syscalls_other;
-	uint64_t trains_sent, trains_received;      /* GSO sends, GRO receives of more than one packet */
+	/* GSO sends, GRO receives of more than one packet */
+	uint64_t trains_sent, trains_received;
 	uint64_t windows_by_writer, windows_by_receiver;
 	uint64_t wakeups;                           /* of readers, writers, workers */
 	uint64_t calls_started, calls_ended, calls_aborted, calls_timed_out, calls_refused;
 	uint64_t drops[RXW_DROP_COUNT];
 	uint64_t kernel_drops;                      /* SO_RXQ_OVFL */
-	uint64_t wrong_shard;                       /* packets that arrived on another than the home shard */
+	/* packets that arrived on another than the home shard */
+	uint64_t wrong_shard;
 	uint64_t gso_fallbacks, gro_fallbacks, send_errors, send_retries;
 	uint64_t stateless_aborts, version_answers, debug_answers;
 	uint64_t loss_events, spurious_losses, rto_events, probes;
-	uint64_t handlers_short, handlers_worker;   /* calls served on the receiving thread, by workers */
+	/* calls served on the receiving thread, by workers */
+	uint64_t handlers_short, handlers_worker;
 	uint32_t connections_client, connections_server, calls_active, peers, calls_waiting;
 	uint32_t workers, workers_idle;
 	uint64_t bytes_pinned;                      /* receive buffers held by queues */

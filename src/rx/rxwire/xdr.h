@@ -12,8 +12,9 @@ extern "C" {
 #endif
 
 /*
- * A cursor over memory that the caller owns. After the first failure every further operation fails and changes nothing,
- * so that a sequence can be checked once at its end. Not for several threads at once.
+ * A cursor over memory that the caller owns. After the first failure every further operation fails
+ * and changes nothing, so that a sequence can be checked once at its end. Not for several threads
+ * at once.
  */
 struct rxw_xdr {
 	uint8_t *at;    /* next byte; only read when decoding */
@@ -45,7 +46,9 @@ bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length);
 bool rxw_xdr_get_bytes(struct rxw_xdr *x, size_t max, const uint8_t **data, size_t *length);
 /* String of at most `max` bytes without NUL, copied with a NUL into text[max + 1]. */
 bool rxw_xdr_get_string(struct rxw_xdr *x, size_t max, char *text);
-/* A count that is at most `max` and whose elements of at least `element` bytes can still be there. */
+/*
+ * A count that is at most `max` and whose elements of at least `element` bytes can still be there.
+ */
 bool rxw_xdr_get_count(struct rxw_xdr *x, size_t max, size_t element, uint32_t *count);
 bool rxw_xdr_skip(struct rxw_xdr *x, size_t length);
 
