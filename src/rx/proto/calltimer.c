@@ -257,7 +257,8 @@ static void reach_timer(struct rxw_pcall *p, struct rxw_out *out)
 	} else if (out->now >= t->reach_since + REACH_LIFE) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 	} else {
-		t->reach = out->now + rxw_rtt_rto(&p->rtt, 0, t->unsolicited);
+		t->reach = rxw_min64(out->now + rxw_rtt_rto(&p->rtt, 0, t->unsolicited),
+				     t->reach_since + REACH_LIFE);
 		if (t->unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out))
 			t->unsolicited++;
 	}

@@ -397,6 +397,10 @@ START_TEST(samples_by_serial)
 	ck_assert(call->p.rtt.valid);
 	ck_assert_uint_ge(call->p.rtt.srtt, 30 * RXW_MS);
 	ck_assert_uint_le(call->p.rtt.srtt, 31 * RXW_MS);
+	/* Once for each. */
+	bench_pass(&b, 50 * RXW_MS);
+	bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_REQUESTED, "1111", 32);
+	ck_assert_uint_le(call->p.rtt.srtt, 31 * RXW_MS);
 }
 END_TEST
 

@@ -391,7 +391,7 @@ START_TEST(reach_check_unanswered)
 	call = (struct bench_call *)c->p.channel[0];
 	bench_pass(&b, 9 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, 0);
-	bench_pass(&b, 4 * RXW_SEC);
+	bench_pass(&b, 1100 * RXW_MS);
 	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
 	while ((k = bench_next(&b)) != NULL) {
 		ck_assert_uint_eq(k->h.type, RXW_ACK);
@@ -450,20 +450,43 @@ START_TEST(three_times_in_all)
 }
 END_TEST
 
+/* What BUSY took is not there for a reply any more. */
+START_TEST(refusals_count)
+{
+	for (unsigned over = 0; over < 2; over++) {
+		b.refuse_calls = true;
+		bench_get_data(&b, c, 1 + over * 2, 1, RXW_LAST_PACKET, 4);
+		bench_expect(&b, RXW_BUSY);
+		b.refuse_calls = false;
+		bench_get_data(&b, c, 2 + over * 2, 1, RXW_LAST_PACKET, 4);
+		call = (struct bench_call *)c->p.channel[0];
+		bench_read(call);
+		skip();
+		bench_write(call, 1, 2 * 3 * 60 - 56 - 56 + over, false);
+		rxw_pcall_urge(&call->p, &b.out);
+		bench_settle(&b);
+		if (over == 0)
+			bench_expect(&b, RXW_DATA);
+		else
+			ck_assert(is_ping(bench_expect(&b, RXW_ACK)));
+		bench_nothing(&b);
+		skip();
+	}
+}
+END_TEST
+
 /* The members of a jumbogram count as what was on the wire. */
 START_TEST(jumbograms_count_as_sent)
 {
 	static uint8_t jumbo[28 + 3 * 1416];
-	uint64_t before;
 	uint32_t size = 28 + 1412 + 4 + 1412 + 4 + 100;
 
 	bench_data(&b, jumbo, 1, 1, RXW_JUMBO_PACKET, 0);
 	jumbo[28 + 1412] = RXW_JUMBO_PACKET;
 	jumbo[28 + 1412 + 4 + 1412] = RXW_LAST_PACKET;
-	before = rxw_peer_allowance(c->p.peer, b.out.now);
 	bench_feed(&b, c, jumbo, size, size);
 	ck_assert_uint_eq(c->p.channel[0]->rx.next, 4);
-	ck_assert_uint_le(rxw_peer_allowance(c->p.peer, b.out.now) - before, 3 * (size + 28));
+	ck_assert_uint_le(atomic_load(&c->p.peer->unproven_in), size + 28);
 	bench_end(&b, c, true);
 }
 END_TEST
@@ -482,6 +505,7 @@ int main(void)
 	tcase_add_test(server, reach_check);
 	tcase_add_test(server, reach_check_unanswered);
 	tcase_add_test(server, three_times_in_all);
+	tcase_add_test(server, refusals_count);
 	tcase_add_test(server, jumbograms_count_as_sent);
 	tcase_add_loop_test(server, strangers_get_little, 0, 3);
 	suite_add_tcase(suite, server);
