@@ -148,6 +148,13 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 		memset(acks + from, 1, to - from);
 		n = to;
 	}
+	/* What was let go again must be said to be missing, or the sender never sends it. */
+	if (q->highest >= first && q->highest - first >= n) {
+		uint32_t to = rxw_min32(q->highest - first + 1, room);
+
+		memset(acks + n, 0, to - n);
+		n = to;
+	}
 	return n;
 }
 

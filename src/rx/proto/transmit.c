@@ -535,7 +535,8 @@ void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, un
 	}
 	if (sent < train->count) {
 		q->retry_at = error == EMSGSIZE ? RXW_NEVER : out->now + REFUSED_WAIT;
-		if (q->force < train->count - sent && q->flight == 0)
+		/* It was let go once: the windows are not asked again. */
+		if (q->force == 0)
 			q->force = 1;
 	}
 	rxw_buf_unref(train->buf);

@@ -222,6 +222,27 @@ static void random_link(struct sim_link *l, uint64_t *r)
 	l->burst = rxw_prng(r) % 3 == 0 ? 0.2 : 0;
 }
 
+/* Paths that swallow large packets or carry larger ones than usual; little memory. */
+static void random_limits(struct sim_setup *s, uint64_t *r)
+{
+	uint64_t kind = rxw_prng(r) % 10;
+
+	if (kind == 0) {
+		s->up.mtu = s->down.mtu = 1250 + (uint32_t)(rxw_prng(r) % 190);
+		/* It takes two timeouts to notice, and then losses may come. */
+		s->client.dead = s->server.dead = 60 * RXW_SEC;
+	} else if (kind == 1) {
+		s->client.mtu_ceiling = s->server.mtu_ceiling = 1500 + (uint32_t)(rxw_prng(r) % 7500);
+		s->up.mtu = s->down.mtu = 1444 + (uint32_t)(rxw_prng(r) % 7500);
+	} else if (kind == 2) {
+		s->client.call_memory = s->server.call_memory = 70000 + rxw_prng(r) % 300000;
+	} else if (kind == 3) {
+		s->client.conn_memory = s->server.conn_memory = 200000 + rxw_prng(r) % 300000;
+	} else if (kind == 4) {
+		s->client.unread_packets = s->server.unread_packets = (uint16_t)(rxw_prng(r) % 20);
+	}
+}
+
 void sim_random(struct sim_setup *s, uint64_t seed)
 {
 	static const double windows[] = {255, 255, 255, 128, 64, 32, 32, 16, 8, 5, 2, 1};
@@ -252,6 +273,7 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	s->send_failure = rxw_prng(&r) % 4 == 0 ? 0.05 : 0;
 	s->send_wait = rxw_prng(&r) % 2 == 0 ? 100000 : 0;
 	s->verdict_wait = rxw_prng(&r) % 2 == 0 ? RXW_MS : 0;
+	random_limits(s, &r);
 	/* The whole work stays small enough for hundreds of seeds. */
 	uint64_t calls = (uint64_t)s->connections * s->channels * s->calls;
 

@@ -150,6 +150,8 @@ END_TEST
 /* What lies behind a hole gives way to what fills it. */
 START_TEST(holes_give_way)
 {
+	uint8_t acks[255];
+
 	setup();
 	b.params.call_memory = 1000;
 	train(1, 1, 100);
@@ -159,7 +161,9 @@ START_TEST(holes_give_way)
 	train(2, 1, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 3);
 	train(3, 1, 100);
-	ck_assert_uint_eq(call()->p.rx.next, 8); /* 8 and 9 went */
+	ck_assert_uint_eq(call()->p.rx.next, 8); /* 8 and 9 went ... */
+	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 8, acks, 255), 9);
+	ck_assert_mem_eq(acks, "\1\1\1\1\1\1\1\0\0", 9); /* ... and are said to be missing */
 	train(8, 2, 10);
 	ck_assert_int_le(call()->p.rx.pinned, 1000);
 	bench_read(call());
