@@ -652,6 +652,25 @@ START_TEST(numbers_end)
 }
 END_TEST
 
+/* A stream has 2^32 - 1 packets at most: what goes beyond ends the call. */
+START_TEST(sequence_numbers_end)
+{
+	struct bench_call *call = bench_begin(&b, c);
+	struct rxw_txrun run = { .stride = 32, .last_size = 32, .count = 300 };
+
+	bench_write(call, 1, 10, false);
+	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32);
+	skip();
+	call->p.tx.una = call->p.tx.nxt = call->p.tx.end = 0xfffffe00;
+	run.buf = rxw_buf_get(b.pool);
+	run.data = run.buf->data;
+	ck_assert_int_eq(rxw_pcall_push(&call->p, &run, &b.out), -RXW_ECALL);
+	bench_settle(&b);
+	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
+	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_PROTOCOL_ERROR);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conformance: calls");
@@ -685,6 +704,7 @@ int main(void)
 	tcase_add_test(client, giving_up);
 	tcase_add_test(client, channels);
 	tcase_add_test(client, numbers_end);
+	tcase_add_test(client, sequence_numbers_end);
 	suite_add_tcase(suite, client);
 	return bench_main(suite);
 }

@@ -450,6 +450,25 @@ START_TEST(three_times_in_all)
 }
 END_TEST
 
+/* A reply before the end of the request: what it used up is missing for the request's acknowledgement. */
+START_TEST(acknowledgements_count)
+{
+	bench_get_data(&b, c, 1, 1, 0, 4);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_read(call);
+	bench_write(call, 1, 3 * 60 - 56, false);
+	rxw_pcall_urge(&call->p, &b.out);
+	bench_settle(&b);
+	bench_expect(&b, RXW_DATA);
+	bench_pass(&b, 100 * RXW_MS);
+	bench_nothing(&b);
+	ck_assert_uint_eq(bytes_sent(), 3 * 60);
+	bench_get_data(&b, c, 1, 2, 0, 4); /* which brings means of its own */
+	bench_pass(&b, 100 * RXW_MS);
+	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.previous, 2);
+}
+END_TEST
+
 /* What BUSY took is not there for a reply any more. */
 START_TEST(refusals_count)
 {
@@ -505,6 +524,7 @@ int main(void)
 	tcase_add_test(server, reach_check);
 	tcase_add_test(server, reach_check_unanswered);
 	tcase_add_test(server, three_times_in_all);
+	tcase_add_test(server, acknowledgements_count);
 	tcase_add_test(server, refusals_count);
 	tcase_add_test(server, jumbograms_count_as_sent);
 	tcase_add_loop_test(server, strangers_get_little, 0, 3);
