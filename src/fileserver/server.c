@@ -219,6 +219,7 @@ static int open_endpoint(struct fsd_server *server, const struct rxw_config *con
 	struct rxw_endpoint_options options = {.size = sizeof(options),
 					       .config = config,
 					       .server = 1,
+					       .paused = 1,
 					       .version_text = "rxfsd " PACKAGE_VERSION};
 	struct tools_address address;
 	char reason[256], text[TOOLS_ADDRESS_TEXT];
@@ -283,6 +284,10 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	rc = callbacks ? rxw_service_add(server->fs, &fs, &service) : -RXW_ENOMEM;
 	if (!rc)
 		rc = rxw_service_add(server->vl, &vl, &service);
+	if (!rc)
+		rc = rxw_endpoint_start(server->fs);
+	if (!rc)
+		rc = rxw_endpoint_start(server->vl);
 	if (rc)
 		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
 			 rxw_strerror(rc));

@@ -75,6 +75,7 @@ struct rxw_endpoint {
 	struct rxw_params params; /* fixed */
 	struct rxw_io_group io;	  /* fixed until destroy */
 	bool server;
+	bool paused;                   /* the shards have no listeners yet; lock */
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */

@@ -119,8 +119,30 @@ static int start(struct rxw_endpoint *ep)
 		r = rxw_verifier_init(&ep->verifier);
 	for (unsigned i = 0; i < ep->shard_count && !r; i++)
 		r = rxw_shard_init(&ep->shard[i], ep, i);
+	return r;
+}
+
+static int run(struct rxw_endpoint *ep)
+{
+	int r = 0;
+
 	for (unsigned i = 0; i < ep->shard_count && !r; i++)
 		r = rxw_shard_start(&ep->shard[i]);
+	return r;
+}
+
+int rxw_endpoint_start(rxw_endpoint *endpoint)
+{
+	int r = -RXW_ESTATE;
+
+	if (!endpoint)
+		return -RXW_EINVAL;
+	pthread_mutex_lock(&endpoint->lock);
+	if (endpoint->paused) {
+		endpoint->paused = false;
+		r = run(endpoint);
+	}
+	pthread_mutex_unlock(&endpoint->lock);
 	return r;
 }
 
@@ -223,6 +245,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	}
 	ep->engine = engine;
 	ep->server = options && options->server;
+	ep->paused = options && options->paused;
 	text = options && options->version_text ? options->version_text : SOURCE_TEXT;
 	strncpy(ep->version_text, text, sizeof(ep->version_text) - 1);
 	pthread_mutex_init(&ep->lock, NULL);
@@ -232,6 +255,8 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	r = open_sockets(ep, &bind);
 	if (!r)
 		r = start(ep);
+	if (!r && !ep->paused)
+		r = run(ep);
 	if (r) {
 		int saved = errno;
 

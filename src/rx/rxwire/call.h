@@ -52,7 +52,8 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
 
 /*
  * Room in the send queue, in place: fills iov[0..*count) with free slots for at most `length`
- * bytes, waiting until there is some. Returns the bytes offered (> 0), *count is what was used.
+ * bytes, waiting until there is some. *count is the room in iov on entry, what was used on return.
+ * Returns the bytes offered (> 0).
  * Follow with exactly one rxw_call_commit() of the bytes filled, in order from the first (0 takes
  * the offer back).
  */

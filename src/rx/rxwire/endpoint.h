@@ -18,6 +18,8 @@ struct rxw_endpoint_options {
 	/* nonzero: main port of a server (listeners auto = cores, max 8) */
 	int server;
 	const char *version_text;       /* answer to VERSION, at most 64 bytes; NULL = "rxwire" */
+	/* nonzero: nothing is received before rxw_endpoint_start(), so that services can be added */
+	int paused;
 };
 
 /*
@@ -28,6 +30,12 @@ struct rxw_endpoint_options {
  */
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint);
+
+/*
+ * Begin to receive on an endpoint that was created paused; what came meanwhile waited in the kernel.
+ * -RXW_ESTATE if it runs already, -RXW_ESYS (errno) if a thread cannot be made.
+ */
+int rxw_endpoint_start(rxw_endpoint *endpoint);
 
 /* The address and port that the endpoint is bound to. */
 int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,

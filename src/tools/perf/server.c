@@ -65,7 +65,7 @@ static int add_service(struct perf_server *server, rxw_endpoint *endpoint, uint1
 static int listen_on(struct perf_server *server, rxw_engine *engine, const char *host,
 		     const struct settings *set)
 {
-	struct rxw_endpoint_options eo = { .size = sizeof(eo), .server = 1,
+	struct rxw_endpoint_options eo = { .size = sizeof(eo), .server = 1, .paused = 1,
 					   .version_text = "rxwire rxperf" };
 	struct tools_address address;
 	char message[256], text[TOOLS_ADDRESS_TEXT];
@@ -97,6 +97,8 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	if (rc == 0)
 		rc = add_service(server, endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
 				 perf_handle_figures, 0);
+	if (rc == 0)
+		rc = rxw_endpoint_start(endpoint);
 	if (rc < 0)
 		tools_error("cannot offer the service on %s: %s", text, rxw_strerror(rc));
 	return rc < 0 ? -1 : 0;
