@@ -436,7 +436,8 @@ static void after(struct rxw_pcall *p, const struct news *n, uint32_t lowest, st
 				p->ack.probe_at = n->now + rxw_rtt_rto(&p->rtt, 0, 0);
 		}
 	}
-	if (rxw_pcall_send_complete(p)) {
+	/* A server may still let go of a request that it acknowledged softly; a reply is done by that. */
+	if (rxw_pcall_send_complete(p) && (!p->client || q->una == q->end)) {
 		rxw_pcall_all_acked(p, out);
 		return;
 	}
@@ -485,6 +486,9 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 		}
 		if (p->state != RXW_CS_RESET)
 			rxw_ack_answer_ping(p, run->head.serial, out);
+		/* It asks for something, so it is there: our own question may be asked once more. */
+		if (p->timer.unsolicited > 0)
+			p->timer.unsolicited--;
 	} else if (p->timer.abort_owed) {
 		rxw_pcall_write_abort(p, out);
 	}

@@ -8,6 +8,7 @@
 #define STUCK		(60 * RXW_SEC)
 #define UNPROVEN_LIFE	(15 * RXW_SEC)
 #define REACH_LIFE	(10 * RXW_SEC)
+#define PROOF_BACKOFF	3
 #define UNSOLICITED	2
 
 static uint64_t peer_delay(const struct rxw_pcall *p)
@@ -200,7 +201,9 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 			if (now < p->timer.reach)
 				return;
 			/* Ask again, with the patience of a retransmission. */
-			p->timer.reach = now + rxw_rtt_rto(&p->rtt, 0, ++q->backoff);
+			if (q->backoff < PROOF_BACKOFF)
+				q->backoff++;
+			p->timer.reach = now + rxw_rtt_rto(&p->rtt, 0, q->backoff);
 			if (p->timer.unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out))
 				p->timer.unsolicited++;
 			return;
