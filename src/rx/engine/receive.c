@@ -8,6 +8,8 @@
 #define REAP_IDLE     (600 * RXW_SEC)
 #define REAP_UNPROVEN (15 * RXW_SEC)
 #define REAP_AT_ONCE  64
+#define FOREIGN_MANY 100 /* packets a second that fit nothing: somebody is guessing */
+#define FOREIGN_TELL (60 * RXW_SEC)
 #define EVICT_LOOK    16 /* connections looked at for one that makes room */
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
@@ -291,11 +293,35 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 	return gone;
 }
 
+/* Many packets that fit no connection or call: told, once in a while (12.3). */
+static void watch_foreign(struct rxw_shard *s, uint64_t now)
+{
+	static const enum rxw_drop causes[] = { RXW_DROP_NO_CONNECTION, RXW_DROP_SECURITY_INDEX,
+						RXW_DROP_SERVICE,	RXW_DROP_ADDRESS,
+						RXW_DROP_CALL_NUMBER,	RXW_DROP_BAD_ACK,
+						RXW_DROP_VERIFY };
+	struct rxw_batch *b = s->batch;
+	uint64_t sum = 0, passed = now - b->foreign_at;
+
+	for (unsigned i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		sum += atomic_load_explicit(&s->stats.drops[causes[i]], memory_order_relaxed);
+	if (b->foreign_at && sum - b->foreign > FOREIGN_MANY * (passed / RXW_MS) / 1000 &&
+	    (!b->foreign_told || now > b->foreign_told + FOREIGN_TELL)) {
+		b->foreign_told = now;
+		rxw_log(s->ep->engine, RXW_LOG_WARNING,
+			"%llu packets in %llu ms fit no connection or call: an old peer, or somebody guesses",
+			(unsigned long long)(sum - b->foreign), (unsigned long long)(passed / RXW_MS));
+	}
+	b->foreign = sum;
+	b->foreign_at = now;
+}
+
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim[REAP_AT_ONCE];
 	unsigned n = 0;
 
+	watch_foreign(s, now);
 	pthread_mutex_lock(&s->lock);
 	for (unsigned i = 0; i < s->table.size && n < REAP_AT_ONCE; i++)
 		for (struct rxw_pconn *p = s->table.slot[i]; p && n < REAP_AT_ONCE;

@@ -199,6 +199,34 @@ START_TEST(strict_reach_for_our_clients)
 }
 END_TEST
 
+static bool told(void *arg)
+{
+	struct spoof *s = arg;
+	struct h_raw raw = h_raw_request(head, H_PING, 0x8400);
+
+	raw.type = RXW_ACK;
+	for (int i = 0; i < 200; i++)
+		say(s, &raw);
+	return h_warnings(&bed) > 0;
+}
+
+/* Packets that fit nothing, more than a few: somebody should know. */
+START_TEST(guessing_is_told)
+{
+	struct spoof s = { .in = 0 };
+	unsigned before;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	s.fd = h_raw_socket(&bed);
+	before = h_warnings(&bed); /* about the sizes of buffers, maybe */
+	while (h_warnings(&bed) == before)
+		h_wait_for(told, &s, "a warning");
+	ck_assert_uint_eq(h_warnings(&bed), before + 1);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
 /* --- how many: packets from elsewhere, put to rxw_find_connection() by hand --- */
 
 static struct rxw_connection *from(const char *host, uint32_t cid)
@@ -306,6 +334,7 @@ int main(void)
 	tcase_add_test(tc, small_calls_are_answered_at_once);
 	tcase_add_test(tc, strict_reach);
 	tcase_add_test(tc, strict_reach_for_our_clients);
+	tcase_add_test(tc, guessing_is_told);
 	tcase_add_test(tc, caps);
 	tcase_add_test(tc, one_id_from_many_addresses);
 	suite_add_tcase(s, tc);
