@@ -47,6 +47,9 @@ static void flood(const char *tunables, struct flood f)
 	rxw_connection **connection = calloc(f.connections, sizeof(*connection));
 	rxw_call **call = calloc(n, sizeof(*call));
 	struct h_ask ask = { .op = H_WAIT, .bytes = EACH };
+	enum rxw_origin origin;
+	ssize_t n_read;
+	int32_t code;
 	uint8_t byte;
 
 	h_open(&bed, &(struct h_options){ .server = tunables });
@@ -61,8 +64,10 @@ static void flood(const char *tunables, struct flood f)
 	h_wait_for(limit_is_reached, &f, "the limit of memory is reached");
 	h_gate_open(&bed);
 	for (unsigned i = 0; i < n; i++) {
-		ck_assert_int_eq(rxw_call_read(call[i], &byte, 1), 0);
-		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 0);
+		n_read = rxw_call_read(call[i], &byte, 1);
+		code = rxw_call_end(call[i], 0, &origin);
+		ck_assert_msg(!n_read && !code, "call %u: read %zd, code %d of %s", i, n_read, code,
+			      origin == RXW_ORIGIN_PEER ? "the peer" : "ours");
 		if (i % f.calls == f.calls - 1)
 			rxw_connection_release(connection[i / f.calls]);
 	}

@@ -201,6 +201,7 @@ START_TEST(bound_of_one_service)
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
 	}
 	h_wait_for(calls_wait, &two, "two of three calls wait for the one worker");
+	h_gate_arrived(&bed, 1);
 	pthread_mutex_lock(&bed.gate.lock);
 	ck_assert_uint_eq(bed.gate.arrived, 1);
 	pthread_mutex_unlock(&bed.gate.lock);
