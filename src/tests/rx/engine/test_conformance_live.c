@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/wire.h"
+#include "engine/internal.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 
@@ -67,11 +68,19 @@ static void pong(int fd, uint32_t cid, uint32_t call)
 }
 
 /* An ACK by hand: reason, firstPacket, serial. */
-static void answer(int fd, const struct h_raw *call, unsigned reason, uint32_t first, uint32_t serial, uint32_t own)
+static void answer(int fd, const struct h_raw *call, unsigned reason, uint32_t first,
+		   uint32_t serial, uint32_t own)
 {
 	uint8_t body[RXW_ACK_MAX_SIZE];
-	struct rxw_ack ack = { .first = first, .previous = first - 1, .serial = serial, .reason = (uint8_t)reason,
-			       .acks = body, .max_mtu = 16384, .if_mtu = 1444, .rwind = 32, .jumbo_max = 1 };
+	struct rxw_ack ack = {.first = first,
+			      .previous = first - 1,
+			      .serial = serial,
+			      .reason = (uint8_t)reason,
+			      .acks = body,
+			      .max_mtu = 16384,
+			      .if_mtu = 1444,
+			      .rwind = 32,
+			      .jumbo_max = 1};
 	struct h_raw raw = *call;
 
 	raw.type = RXW_ACK;
@@ -198,8 +207,9 @@ START_TEST(talking_to_oneself)
 	rxw_connection *connection;
 
 	h_open(&bed, &(struct h_options){ .no_client = true });
-	ck_assert_int_eq(rxw_connection_create(bed.server, (struct sockaddr *)&bed.address, bed.address_len, H_SERVICE,
-					       NULL, &connection), 0);
+	ck_assert_int_eq(rxw_connection_create(bed.server, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_SERVICE, NULL, &connection),
+			 0);
 	for (int i = 0; i < 5; i++)
 		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, 1);
@@ -275,10 +285,16 @@ static int open_socket(const char *host, uint16_t port, struct sockaddr_in *at)
 static rxw_endpoint *on_any_address(struct sockaddr_in *to)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
-	struct rxw_endpoint_options o = { .size = sizeof(o), .address = (struct sockaddr *)&any,
-					  .address_len = sizeof(any), .server = 1, .version_text = "any" };
-	struct rxw_service_options s = { .size = sizeof(s), .id = H_SERVICE, .name = "any", .handler = h_serve,
-					 .context = &bed };
+	struct rxw_endpoint_options o = {.size = sizeof(o),
+					 .address = (struct sockaddr *)&any,
+					 .address_len = sizeof(any),
+					 .server = 1,
+					 .version_text = "any"};
+	struct rxw_service_options s = {.size = sizeof(s),
+					.id = H_SERVICE,
+					.name = "any",
+					.handler = h_serve,
+					.context = &bed};
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
 	rxw_endpoint *endpoint;
@@ -296,7 +312,8 @@ static void ask(int fd, const struct sockaddr_in *to, const struct h_raw *raw)
 	uint8_t bytes[2048];
 	size_t size = h_raw_encode(bytes, raw);
 
-	ck_assert_int_eq(sendto(fd, bytes, size, 0, (const struct sockaddr *)to, sizeof(*to)), (ssize_t)size);
+	ck_assert_int_eq(sendto(fd, bytes, size, 0, (const struct sockaddr *)to, sizeof(*to)),
+			 (ssize_t)size);
 }
 
 /* The next packet that is not an ACK comes from where the question went. */
@@ -307,8 +324,9 @@ static void answered(int fd, const struct sockaddr_in *to, unsigned type)
 
 	do {
 		length = sizeof(from);
-		ck_assert_int_ge(recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length),
-				 RXW_HEADER_SIZE);
+		ck_assert_int_ge(
+			recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length),
+			RXW_HEADER_SIZE);
 		ck_assert_uint_eq(from.sin_addr.s_addr, to->sin_addr.s_addr);
 		ck_assert_uint_eq(from.sin_port, to->sin_port);
 	} while (packet[20] != type && packet[20] == RXW_ACK);
@@ -358,7 +376,8 @@ START_TEST(a_server_of_several_addresses)
 {
 	struct sockaddr_in one, two, three, from;
 	socklen_t length = sizeof(from);
-	int fd = open_socket("127.0.0.1", 0, &one), other = open_socket("127.0.0.3", ntohs(one.sin_port), &two);
+	int fd = open_socket("127.0.0.1", 0, &one),
+	    other = open_socket("127.0.0.3", ntohs(one.sin_port), &two);
 	int wrong = open_socket("127.0.0.1", 0, &three);
 	struct rxw_header h;
 	struct expected e;
@@ -368,11 +387,13 @@ START_TEST(a_server_of_several_addresses)
 
 	h_open(&bed, NULL);
 	e = (struct expected){ bed.client, drops_of, RXW_DROP_NO_CONNECTION, 1 };
-	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&one, sizeof(one), H_SERVICE, NULL,
-					       &connection), 0);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&one, sizeof(one),
+					       H_SERVICE, NULL, &connection),
+			 0);
 	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
-	ck_assert_int_ge(recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length), RXW_HEADER_SIZE);
+	ck_assert_int_ge(recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length),
+			 RXW_HEADER_SIZE);
 	ck_assert(rxw_header_get(packet, RXW_HEADER_SIZE, &h));
 	h.flags = RXW_LAST_PACKET;
 	h.serial = 1;
@@ -414,8 +435,10 @@ START_TEST(names_are_random)
 			rxw_connection *connection;
 			rxw_call *call;
 
-			ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&at, sizeof(at),
-							       H_SERVICE, NULL, &connection), 0);
+			ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&at,
+							       sizeof(at), H_SERVICE, NULL,
+							       &connection),
+					 0);
 			call = h_begin(connection, &(struct h_ask){ .op = H_PING });
 			ck_assert_int_eq(rxw_call_flush(call), 0);
 			ck_assert_int_ge(recv(fd, packet, sizeof(packet), 0), RXW_HEADER_SIZE);
@@ -429,7 +452,8 @@ START_TEST(names_are_random)
 			ck_assert_uint_eq(packet[22], 0);             /* no upgrade is asked for */
 			ck_assert_int_eq(rxw_call_end(call, 3, NULL), 3);
 			do
-				ck_assert_int_ge(recv(fd, packet, sizeof(packet), 0), RXW_HEADER_SIZE);
+				ck_assert_int_ge(recv(fd, packet, sizeof(packet), 0),
+						 RXW_HEADER_SIZE);
 			while (packet[20] != RXW_ABORT);
 			rxw_connection_release(connection);
 		}
@@ -446,6 +470,21 @@ START_TEST(names_are_random)
 }
 END_TEST
 
+/* The clock that nobody sets: steps of the time of day end no call. */
+START_TEST(times_are_monotonic)
+{
+	struct timespec t;
+	uint64_t before, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	before = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	now = rxw_now();
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ck_assert_uint_ge(now, before);
+	ck_assert_uint_le(now, (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+}
+END_TEST
+
 /* --- windows and probes --- */
 
 /* A window that is smaller than what peers begin with: nothing of theirs is dropped. */
@@ -459,7 +498,8 @@ START_TEST(small_windows_lose_nothing)
 	for (int i = 0; i < 3; i++) {
 		connection = h_connect(&bed, H_SERVICE);
 		for (int k = 0; k < 3; k++)
-			h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 60000 });
+			h_good_call(&bed, connection,
+				    &(struct h_ask){.op = H_BOTH, .bytes = 60000});
 		rxw_connection_release(connection);
 	}
 	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_WINDOW], 0);
@@ -490,12 +530,14 @@ START_TEST(probes_hold_nothing)
 				next++;
 			answer(fd, &raw, RXW_ACK_REQUESTED, next, rxw_get32(packet + 16), own++);
 		} else if (packet[20] == RXW_ACK && (packet[21] & RXW_REQUEST_ACK)) {
-			ck_assert(rxw_ack_get(packet + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE, &ack));
+			ck_assert(rxw_ack_get(packet + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE,
+					      &ack));
 			for (size_t i = RXW_HEADER_SIZE + 37 + ack.count; i < (size_t)n; i++)
 				ck_assert_uint_eq(packet[i], 0);
 			if ((size_t)n > largest)
 				largest = (size_t)n;
-			answer(fd, &raw, RXW_ACK_PING_RESPONSE, next, rxw_get32(packet + 16), own++);
+			answer(fd, &raw, RXW_ACK_PING_RESPONSE, next, rxw_get32(packet + 16),
+			       own++);
 		}
 	}
 	raw.type = RXW_ABORT;
@@ -525,6 +567,7 @@ int main(void)
 	tcase_add_test(tc, answers_leave_from_the_address_asked);
 	tcase_add_test(tc, a_server_of_several_addresses);
 	tcase_add_test(tc, names_are_random);
+	tcase_add_test(tc, times_are_monotonic);
 	tcase_add_loop_test(tc, small_windows_lose_nothing, 1, 6);
 	tcase_add_test(tc, probes_hold_nothing);
 	suite_add_tcase(s, tc);

@@ -18,7 +18,8 @@ static uint8_t head[H_ASK_SIZE], packet[2048];
 /* A client that sends, reads what comes, and never says that it did. */
 struct spoof {
 	int fd;
-	uint64_t in, out;    /* bytes with their IP and UDP headers: sent by it, and come back but for PINGs */
+	uint64_t in,
+		out; /* bytes with their IP and UDP headers: sent by it, and come back but for PINGs */
 	unsigned questions;  /* PINGs that came back */
 	uint32_t ping;       /* serial of the latest */
 	unsigned types[14];
@@ -38,8 +39,8 @@ static void look(struct spoof *s, bool wait)
 			continue;
 		}
 		s->out += (uint64_t)n + 28;
-		ck_assert_msg(s->out <= 3 * s->in, "%llu bytes for %llu", (unsigned long long)s->out,
-			      (unsigned long long)s->in);
+		ck_assert_msg(s->out <= 3 * s->in, "%llu bytes for %llu",
+			      (unsigned long long)s->out, (unsigned long long)s->in);
 	}
 }
 
@@ -61,10 +62,17 @@ static bool all_came(void *arg)
 }
 
 /* Answers to an ACK: like answer() of a client that lives, with the serial that the server is to hear. */
-static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t serial, uint32_t own, uint8_t *body)
+static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t serial, uint32_t own,
+			   uint8_t *body)
 {
-	struct rxw_ack ack = { .first = 1, .serial = serial, .reason = (uint8_t)reason, .acks = body,
-			       .max_mtu = 1444, .if_mtu = 1444, .rwind = 32, .jumbo_max = 1 };
+	struct rxw_ack ack = {.first = 1,
+			      .serial = serial,
+			      .reason = (uint8_t)reason,
+			      .acks = body,
+			      .max_mtu = 1444,
+			      .if_mtu = 1444,
+			      .rwind = 32,
+			      .jumbo_max = 1};
 	struct h_raw raw = *call;
 
 	raw.type = RXW_ACK;
@@ -97,10 +105,17 @@ START_TEST(three_times)
 		tiny.serial = 2 + i;
 		switch (i % 6) {
 		case 0: break;
-		case 1: tiny.seq = 3 + i % 7; tiny.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK; tiny.cid |= 1; break;
+		case 1:
+			tiny.seq = 3 + i % 7;
+			tiny.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK;
+			tiny.cid |= 1;
+			break;
 		case 2: tiny.cid |= 2; tiny.call = i; break;
 		case 3: tiny.service = 4711; tiny.cid = 0x9000 + 4 * i; break;
-		case 4: tiny = ack_of(&raw, RXW_ACK_PING, 0, 1000 + i, body); tiny.flags |= RXW_REQUEST_ACK; break;
+		case 4:
+			tiny = ack_of(&raw, RXW_ACK_PING, 0, 1000 + i, body);
+			tiny.flags |= RXW_REQUEST_ACK;
+			break;
 		default: tiny.type = RXW_ABORT; tiny.cid |= 3; break;
 		}
 		say(&s, &tiny);
@@ -145,8 +160,12 @@ END_TEST
 
 START_TEST(strict_reach)
 {
-	struct rxw_service_options o = { .size = sizeof(o), .id = 103, .name = "reach", .handler = h_serve,
-					 .context = &bed, .flags = RXW_SERVICE_REACH };
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = 103,
+					.name = "reach",
+					.handler = h_serve,
+					.context = &bed,
+					.flags = RXW_SERVICE_REACH};
 	struct h_raw raw = h_raw_request(head, H_PING, 0x8200), ack;
 	uint8_t body[RXW_ACK_MAX_SIZE];
 	rxw_service *service;
@@ -161,7 +180,8 @@ START_TEST(strict_reach)
 	while (s.questions == 0)
 		look(&s, true);
 	say(&s, &raw); /* a duplicate is no proof */
-	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, s.ping + 100, 2, body); /* nor is a serial that was guessed wrong */
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, s.ping + 100, 2,
+		     body); /* nor is a serial that was guessed wrong */
 	say(&s, &ack);
 	h_wait_for(all_came, &count, "three packets");
 	ck_assert_uint_eq(h_stats(bed.server).calls_started, 0);
@@ -185,8 +205,12 @@ END_TEST
 /* Clients of ours answer such questions by themselves. */
 START_TEST(strict_reach_for_our_clients)
 {
-	struct rxw_service_options o = { .size = sizeof(o), .id = 103, .name = "reach", .handler = h_serve,
-					 .context = &bed, .flags = RXW_SERVICE_REACH };
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = 103,
+					.name = "reach",
+					.handler = h_serve,
+					.context = &bed,
+					.flags = RXW_SERVICE_REACH};
 	rxw_connection *connection;
 	rxw_service *service;
 
@@ -255,7 +279,8 @@ START_TEST(caps)
 	struct rxw_stats s;
 	uint32_t cid = 0x100000;
 
-	h_open(&bed, &(struct h_options){ .server = "unproven-per-host=8 unproven-total=100 listeners=1" });
+	h_open(&bed,
+	       &(struct h_options){.server = "unproven-per-host=8 unproven-total=100 listeners=1"});
 	/* One address: beyond its share the strict check holds; nothing is refused for it. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
 		c = from("192.0.2.1", cid);
@@ -298,6 +323,62 @@ START_TEST(caps)
 }
 END_TEST
 
+static bool rests(void *arg)
+{
+	const unsigned *calls = arg;
+	struct rxw_stats s = h_stats(bed.server);
+
+	return !s.calls_active && s.calls_started >= *calls;
+}
+
+static uint64_t forgotten_at(uint64_t now)
+{
+	rxw_shard_reap(&bed.server->shard[0], now);
+	return h_stats(bed.server).connections_server;
+}
+
+/* A connection without calls is remembered for 600 s, so that nothing runs twice; that of a stranger for 15 s. */
+START_TEST(connections_are_forgotten)
+{
+	struct h_raw one = h_raw_request(head, H_PING, 0x8500), two = h_raw_request(head, H_PING, 0x8600), ack;
+	struct spoof a = { .in = 0 }, s = { .in = 0 };
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	unsigned calls = 2;
+	uint64_t now;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	a.fd = h_raw_socket(&bed);
+	s.fd = h_raw_socket(&bed);
+	say(&a, &one);
+	while (!a.types[RXW_DATA])
+		look(&a, true);
+	ack = ack_of(&one, RXW_ACK_DELAY, rxw_get32(packet + 16), 2, body);
+	rxw_put32(body + 4, 2); /* firstPacket: all of it came */
+	say(&a, &ack);
+	say(&s, &two);
+	while (!s.types[RXW_DATA])
+		look(&s, true);
+	two.type = RXW_ABORT;
+	two.body = "\0\0\0\7";
+	two.size = 4;
+	two.serial = 2;
+	say(&s, &two);
+	h_wait_for(rests, &calls, "two calls that are over");
+	/* Nobody else looks at them: the clock is ours. */
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now();
+	ck_assert_uint_eq(forgotten_at(now), 2);
+	ck_assert_uint_eq(forgotten_at(now + 14 * RXW_SEC), 2);
+	ck_assert_uint_eq(forgotten_at(now + 16 * RXW_SEC), 1);
+	ck_assert_uint_eq(forgotten_at(now + 590 * RXW_SEC), 1);
+	ck_assert_uint_eq(forgotten_at(now + 601 * RXW_SEC), 0);
+	close(a.fd);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
 /* Ids that an attacker knows do not make chains long: so many connections of one id, and no more. */
 START_TEST(one_id_from_many_addresses)
 {
@@ -336,6 +417,7 @@ int main(void)
 	tcase_add_test(tc, strict_reach_for_our_clients);
 	tcase_add_test(tc, guessing_is_told);
 	tcase_add_test(tc, caps);
+	tcase_add_test(tc, connections_are_forgotten);
 	tcase_add_test(tc, one_id_from_many_addresses);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
