@@ -29,10 +29,10 @@ void afs_error_text(struct afs_error *error, const char *format, ...)
 void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin)
 {
 	int number = rxw_code_to_errno(code);
-	const char *why = origin == RXW_ORIGIN_PEER && number > 0 && number < 134 && code != number &&
-					  strerror(number) ?
-				  strerror(number) :
-				  rxw_code_text(code);
+	const char *why = origin == RXW_ORIGIN_PEER && number > 0 && number < 134 &&
+					  code != number && strerror(number)
+				  ? strerror(number)
+				  : rxw_code_text(code);
 
 	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
 		why = "no answer; is a server running there?";
@@ -128,8 +128,8 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 	if (rc == 0)
 		rc = afs_client_callbacks(c);
 	if (rc == 0)
-		rc = rxw_connection_create(c->endpoint, (struct sockaddr *)&c->vl_address, c->vl_len,
-					   AFS_SERVICE_VL, NULL, &c->vl);
+		rc = rxw_connection_create(c->endpoint, (struct sockaddr *)&c->vl_address,
+					   c->vl_len, AFS_SERVICE_VL, NULL, &c->vl);
 	if (rc < 0) {
 		failed(error, "cannot open a socket", rc);
 		afs_client_close(c);
@@ -327,8 +327,8 @@ static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned
 	char text[INET6_ADDRSTRLEN], what[160];
 	size_t got = sizeof(reply);
 	struct rxw_xdr x;
-	size_t at = volume->server.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_addr) :
-							   offsetof(struct sockaddr_in, sin_addr);
+	size_t at = volume->server.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_addr)
+							 : offsetof(struct sockaddr_in, sin_addr);
 	const void *raw = (const char *)&volume->server + at;
 
 	inet_ntop(volume->server.ss_family, raw, text, sizeof(text));
@@ -364,8 +364,9 @@ int afs_client_volume(struct afs_client *client, const char *name, struct afs_vo
 			snprintf(error->text, sizeof(error->text),
 				 "%s: no such volume; the location server does not know it", what);
 		else if (error->origin != RXW_ORIGIN_PEER && error->code == RXW_CALL_DEAD)
-			snprintf(error->text, sizeof(error->text),
-				 "no answer from the location server; is it running, and is -s right?");
+			snprintf(
+				error->text, sizeof(error->text),
+				"no answer from the location server; is it running, and is -s right?");
 		return -1;
 	}
 	memset(volume, 0, sizeof(*volume));
@@ -379,7 +380,8 @@ int afs_client_volume(struct afs_client *client, const char *name, struct afs_vo
 		return failed(error, what, -RXW_ENOMEM);
 	find_candidates(client, &entry, type, list);
 	if (list->count == 0)
-		afs_error_text(error, "%s: the location server knows no address that serves it", what);
+		afs_error_text(error, "%s: the location server knows no address that serves it",
+			       what);
 	for (unsigned i = 0; result < 0 && i < list->count; i++) {
 		volume->server = list->address[i];
 		volume->server_len = volume->server.ss_family == AF_INET6 ?

@@ -141,7 +141,8 @@ rxw_endpoint *afs_client_endpoint(struct afs_client *client);
 #define AFS_FETCH_MAX 0x7ffff000u
 
 /* Fill *error from the code of an ended call. */
-void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin);
+void afs_error_code(struct afs_error *error, const char *what, int32_t code,
+		    enum rxw_origin origin);
 void afs_error_text(struct afs_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -179,9 +179,10 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 		return -1;
 	if (afs_is_mount_point(link->status.mode, text)) {
 		text[strlen(text) - 1] = 0;
-		afs_error_text(w->error,
-			       "%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
-			       w->volume->name, w->path, name, text + 1);
+		afs_error_text(
+			w->error,
+			"%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
+			w->volume->name, w->path, name, text + 1);
 		return -1;
 	}
 	if (text[0] == '/')

@@ -68,9 +68,9 @@ int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
 		return set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER,
 			       allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
 	/*
-	 * Routers of IPv6 do not cut, and the kernel cuts only what is longer than the path MTU that
-	 * it knows (IPV6_MTU changes nothing about that): behind a router that drops silently, a
-	 * datagram that was too long once is so for ever.
+	 * Routers of IPv6 do not cut, and the kernel cuts only what is longer than the path MTU
+	 * that it knows (IPV6_MTU changes nothing about that): behind a router that drops silently,
+	 * a datagram that was too long once is so for ever.
 	 */
 	return set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
 		       allow ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_PROBE);

@@ -13,7 +13,8 @@ extern "C" {
 /* Events of a call, level-triggered while they hold, reported when they become true. */
 #define RXW_EVENT_READ  0x1u /* bytes, the end of the stream or an error can be read at once */
 #define RXW_EVENT_WRITE 0x2u /* there is room to write */
-#define RXW_EVENT_DONE  0x4u /* the whole reply is there, or an error: rxw_call_end() returns at once */
+#define RXW_EVENT_DONE \
+	0x4u /* the whole reply is there, or an error: rxw_call_end() returns at once */
 
 /*
  * Told of events. Runs on a thread of the library, or on one that waits in a blocking function,

@@ -18,7 +18,9 @@ struct rxw_endpoint_options {
 	/* nonzero: main port of a server (listeners auto = cores, max 8) */
 	int server;
 	const char *version_text;       /* answer to VERSION, at most 64 bytes; NULL = "rxwire" */
-	/* nonzero: nothing is received before rxw_endpoint_start(), so that services can be added */
+	/*
+	 * nonzero: nothing is received before rxw_endpoint_start(), so that services can be added
+	 */
 	int paused;
 };
 
@@ -32,8 +34,8 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 			rxw_endpoint **endpoint);
 
 /*
- * Begin to receive on an endpoint that was created paused; what came meanwhile waited in the kernel.
- * -RXW_ESTATE if it runs already, -RXW_ESYS (errno) if a thread cannot be made.
+ * Begin to receive on an endpoint that was created paused; what came meanwhile waited in the
+ * kernel. -RXW_ESTATE if it runs already, -RXW_ESYS (errno) if a thread cannot be made.
  */
 int rxw_endpoint_start(rxw_endpoint *endpoint);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the client side against servers in the same process: good ones, odd ones, hostile ones. */
+/* Tests of the client side against servers in the same process: good ones, odd ones, hostile
+ * ones. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <netinet/in.h>
@@ -21,7 +22,16 @@ static struct {
 	bool no_bulk;
 	bool no_address;
 	struct afs_vl_entry entry;
-	enum { GOOD, TOO_LONG, TOO_SHORT, NO_HEAD, NO_TAIL, BAD_TAIL, ABORT_INSIDE, BAD_IMAGE } fetch;
+	enum {
+		GOOD,
+		TOO_LONG,
+		TOO_SHORT,
+		NO_HEAD,
+		NO_TAIL,
+		BAD_TAIL,
+		ABORT_INSIDE,
+		BAD_IMAGE
+	} fetch;
 } mood;
 
 /* Objects, by vnode: directories 1 and 3, files 2 and 4, links from 6. */
@@ -116,7 +126,8 @@ static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 	struct afs_fid fid;
 	struct rxw_xdr x;
 
-	if (!afs_fid_get(in, &fid) || !rxw_xdr_get_u64(in, &offset) || !rxw_xdr_get_u64(in, &length))
+	if (!afs_fid_get(in, &fid) || !rxw_xdr_get_u64(in, &offset) ||
+	    !rxw_xdr_get_u64(in, &length))
 		return RXW_RPC_SS_UNMARSHAL;
 	if (!status_of(&fid, &status, &object))
 		return AFS_VNOVNODE;
@@ -213,7 +224,7 @@ static int32_t serve_vl(rxw_call *call, void *context)
 {
 	uint8_t request[1024], reply[2048];
 	ssize_t n = rxw_call_read(call, request, sizeof(request));
-	struct afs_vl_addrs addrs = { .unique = 1, .count = 2, .address = { 0x7f000063, 0x7f000001 } };
+	struct afs_vl_addrs addrs = {.unique = 1, .count = 2, .address = {0x7f000063, 0x7f000001}};
 	struct rxw_xdr in, x;
 	uint32_t operation = 0;
 	char name[AFS_VL_NAME];
@@ -302,7 +313,8 @@ static struct afs_volume volume;
 
 static void find(const char *name)
 {
-	ck_assert_msg(afs_client_volume(client, name, &volume, &error) == 0, "%s: %s", name, error.text);
+	ck_assert_msg(afs_client_volume(client, name, &volume, &error) == 0, "%s: %s", name,
+		      error.text);
 }
 
 /* An error whose one line has `part` in it. */
@@ -345,10 +357,12 @@ START_TEST(no_volumes)
 	ck_assert_int_eq(error.code, AFS_VL_NOENT);
 	ck_assert_int_eq(error.origin, RXW_ORIGIN_PEER);
 	want_error(afs_client_volume(client, "", &volume, &error), "1 to 64");
-	want_error(afs_client_volume(client,
-				     "a-name-that-is-far-too-long-for-a-volume-of-any-cell-in-the-whole-world",
-				     &volume, &error),
-		   "1 to 64");
+	want_error(
+		afs_client_volume(
+			client,
+			"a-name-that-is-far-too-long-for-a-volume-of-any-cell-in-the-whole-world",
+			&volume, &error),
+		"1 to 64");
 	mood.no_address = true;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
 	mood.no_address = false;
@@ -367,8 +381,8 @@ static void walk_to(const char *path, bool follow, uint32_t vnode)
 {
 	struct afs_object object;
 
-	ck_assert_msg(afs_client_walk(client, &volume, path, follow, &object, &error) == 0, "%s: %s",
-		      path, error.text);
+	ck_assert_msg(afs_client_walk(client, &volume, path, follow, &object, &error) == 0,
+		      "%s: %s", path, error.text);
 	ck_assert_msg(object.fid.vnode == vnode, "%s led to %u", path, object.fid.vnode);
 	ck_assert_uint_eq(object.status.data_version, 7);
 }
@@ -434,8 +448,8 @@ START_TEST(fetches)
 		int mood;
 		const char *part;
 	} bad[] = {
-		{ TOO_LONG, "more bytes" }, { TOO_SHORT, "ended before" }, { NO_HEAD, "ended before" },
-		{ NO_TAIL, "ended before" }, { BAD_TAIL, "no sense" }, { ABORT_INSIDE, "112" },
+		{TOO_LONG, "more bytes"},  {TOO_SHORT, "ended before"}, {NO_HEAD, "ended before"},
+		{NO_TAIL, "ended before"}, {BAD_TAIL, "no sense"},	{ABORT_INSIDE, "112"},
 	};
 	uint8_t *data;
 	size_t length;
@@ -483,7 +497,10 @@ START_TEST(many_statuses)
 }
 END_TEST
 
-/* A call from the file server's endpoint to the client's own service. Returns the code, and the reply. */
+/*
+ * A call from the file server's endpoint to the client's own service. Returns the code, and the
+ * reply.
+ */
 static int32_t call_back(const void *request, size_t size, uint8_t *reply, ssize_t *got)
 {
 	struct sockaddr_storage bound;

@@ -59,9 +59,12 @@ void afsrx_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretu
 uint64_t afsrx_number(const char *option, const char *text, uint64_t low, uint64_t high);
 
 /* Applies one of --window, --udp-buffer, --no-jumbo, --hot-thread; false if it is none of them. */
-#define AFSRX_SETUP_OPTIONS                                                                        \
-	{ "window", required_argument, NULL, 'W' }, { "udp-buffer", required_argument, NULL, 'u' },  \
-		{ "no-jumbo", no_argument, NULL, 'N' }, { "hot-thread", no_argument, NULL, 'H' }
+#define AFSRX_SETUP_OPTIONS                                                                     \
+	{"window", required_argument, NULL, 'W'}, {"udp-buffer", required_argument, NULL, 'u'}, \
+		{"no-jumbo", no_argument, NULL, 'N'},                                           \
+	{                                                                                       \
+		"hot-thread", no_argument, NULL, 'H'                                            \
+	}
 #define AFSRX_SETUP_LETTERS "W:u:NH"
 bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg);
 
@@ -74,7 +77,10 @@ void afsrx_usage_now(struct afsrx_usage *out);
 
 /* Once, at the start of the program. */
 void afsrx_pattern_init(void);
-/* The pattern: byte number pos of a stream of data. pos counts from the first byte behind the words. */
+/*
+ * The pattern: byte number pos of a stream of data. pos counts from the first byte behind the
+ * words.
+ */
 void afsrx_fill(unsigned char *buf, size_t len, uint64_t pos);
 /* Number of bytes that differ from the pattern. */
 size_t afsrx_mismatch(const unsigned char *buf, size_t len, uint64_t pos);

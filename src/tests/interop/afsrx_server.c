@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rxperf service on OpenAFS's own Rx library: the foreign server of the interoperation tests. */
+/* The rxperf service on OpenAFS's own Rx library: the foreign server of the interoperation
+ * tests. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -105,7 +106,8 @@ static int serve_file(struct job *j)
 		else if (list[i] > INT32_MAX / 4)
 			code = -1;
 		else
-			code = out ? give(j, (uint64_t)list[i] * 4) : take(j, (uint64_t)list[i] * 4);
+			code = out ? give(j, (uint64_t)list[i] * 4)
+				   : take(j, (uint64_t)list[i] * 4);
 	}
 	return code;
 }
@@ -164,8 +166,8 @@ static void report(double started)
 	       ",\"failed\":%" PRIu64 ",\"bytes_in\":%" PRIu64 ",\"bytes_out\":%" PRIu64
 	       ",\"bad_bytes\":%" PRIu64 ",\"cpu_user_s\":%.6f,\"cpu_sys_s\":%.6f,"
 	       "\"context_switches\":%ld,",
-	       afsrx_now() - started, totals.calls, totals.failed, totals.bytes_in, totals.bytes_out,
-	       totals.bad, u.user_s, u.sys_s, u.switches);
+	       afsrx_now() - started, totals.calls, totals.failed, totals.bytes_in,
+	       totals.bytes_out, totals.bad, u.user_s, u.sys_s, u.switches);
 	pthread_mutex_unlock(&totals_lock);
 	afsrx_print_counters();
 	printf("}\n");

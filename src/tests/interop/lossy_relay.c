@@ -3,11 +3,13 @@
  * A UDP relay that loses, doubles and reorders datagrams, from a seed: the bad network between our
  * programs and OpenAFS's library. Kernels without a network emulator need nothing else.
  *
- * usage: lossy_relay PORT SERVER_PORT SEED LOST DOUBLED LATE     (the last three per 1000 datagrams)
+ * usage: lossy_relay PORT SERVER_PORT SEED LOST DOUBLED LATE     (the last three per 1000
+ * datagrams)
  *
  * Everything is on 127.0.0.1. Each client gets a socket of its own towards the server, so that the
- * server can tell them apart. A late datagram goes out behind the next one of its direction, or after
- * 5 ms. Ends on SIGTERM with a line that says what was done; status 1 if nothing came through.
+ * server can tell them apart. A late datagram goes out behind the next one of its direction, or
+ * after 5 ms. Ends on SIGTERM with a line that says what was done; status 1 if nothing came
+ * through.
  */
 #include <err.h>
 #include <errno.h>
@@ -79,9 +81,9 @@ static int chance(unsigned int permille)
 /* A refusal (the peer's port is closed, a full buffer) is one more loss. */
 static void forward(const struct way *w, const void *data, size_t len)
 {
-	ssize_t n = w->has_to ?
-			    sendto(w->fd, data, len, 0, (const struct sockaddr *)&w->to, sizeof(w->to)) :
-			    send(w->fd, data, len, 0);
+	ssize_t n = w->has_to ? sendto(w->fd, data, len, 0, (const struct sockaddr *)&w->to,
+				       sizeof(w->to))
+			      : send(w->fd, data, len, 0);
 
 	if (n < 0 && errno != ECONNREFUSED && errno != EAGAIN && errno != ENOBUFS)
 		err(1, "sending");

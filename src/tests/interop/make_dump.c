@@ -385,7 +385,10 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < node_count; i++)
 		bytes += (uint64_t)nodes[i].st.st_size + PAGE;
 	out_volume(argv[1], id, (uint32_t)(bytes / 1024));
-	/* All directories come before all files, each kind in ascending order: so they were numbered. */
+	/*
+	 * All directories come before all files, each kind in ascending order: so they were
+	 * numbered.
+	 */
 	for (uint32_t i = 0; i < node_count; i++)
 		if (nodes[i].vnode & 1)
 			out_node(&nodes[i]);

@@ -31,8 +31,8 @@ START_TEST(split)
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		uint16_t ports[2] = { 1, 2 };
 
-		ck_assert_msg(tools_split_host(good[i].text, host, sizeof(host), ports, 2) == 0, "%s",
-			      good[i].text);
+		ck_assert_msg(tools_split_host(good[i].text, host, sizeof(host), ports, 2) == 0,
+			      "%s", good[i].text);
 		ck_assert_str_eq(host, good[i].host);
 		ck_assert_uint_eq(ports[0], good[i].a);
 		ck_assert_uint_eq(ports[1], good[i].b);
@@ -79,7 +79,8 @@ START_TEST(unknown_host)
 	struct tools_address a;
 	char message[128] = "";
 
-	ck_assert_int_eq(tools_resolve("no-such-host.invalid", 1, 0, &a, message, sizeof(message)), -1);
+	ck_assert_int_eq(tools_resolve("no-such-host.invalid", 1, 0, &a, message, sizeof(message)),
+			 -1);
 	ck_assert_ptr_nonnull(strstr(message, "no-such-host.invalid"));
 }
 END_TEST

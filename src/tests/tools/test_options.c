@@ -120,7 +120,8 @@ END_TEST
 
 START_TEST(tunables)
 {
-	ck_assert_int_eq(PARSE("--gso", "off", "-W", "32", "--mtu=1000", "--rcvbuf", "1M"), TOOLS_RUN);
+	ck_assert_int_eq(PARSE("--gso", "off", "-W", "32", "--mtu=1000", "--rcvbuf", "1M"),
+			 TOOLS_RUN);
 	ck_assert_int_eq(config.gso, RXW_OFF);
 	ck_assert_uint_eq(config.window, 32);
 	ck_assert_uint_eq(config.mtu, 1000);
@@ -134,9 +135,11 @@ START_TEST(tunables)
 		for (size_t i = 0; i < count; i++) {
 			char name[64], value[512];
 
-			ck_assert_int_ge(rxw_config_get(&config, all[i].name, value, sizeof(value)), 0);
+			ck_assert_int_ge(rxw_config_get(&config, all[i].name, value, sizeof(value)),
+					 0);
 			snprintf(name, sizeof(name), "--%s", all[i].name);
-			ck_assert_msg(PARSE(name, value) == TOOLS_RUN, "%s %s: %s", name, value, err);
+			ck_assert_msg(PARSE(name, value) == TOOLS_RUN, "%s %s: %s", name, value,
+				      err);
 		}
 	}
 	forget();
@@ -150,30 +153,30 @@ START_TEST(mistakes)
 		const char *words[3];
 		const char *names[3];
 	} bad[] = {
-		{ { "--nonsense" }, { "--nonsense", "--help" } },
-		{ { "--nonsense=3" }, { "--nonsense", "--help" } },
-		{ { "-Z" }, { "-Z", "--help" } },
-		{ { "--number" }, { "--number", "value" } },
-		{ { "-n" }, { "-n", "value" } },
-		{ { "--flag=3" }, { "--flag" } },
-		{ { "--number", "0" }, { "--number", "\"0\"", "1 to 10" } },
-		{ { "-n", "11" }, { "--number", "\"11\"", "1 to 10" } },
-		{ { "-n", "x" }, { "--number", "\"x\"", "1 to 10" } },
-		{ { "--size", "1" }, { "--size", "\"1\"", "1K" } },
-		{ { "--size", "1Q" }, { "--size", "\"1Q\"", "K" } },
-		{ { "--time", "61" }, { "--time", "\"61\"", "60" } },
-		{ { "--choice", "four" }, { "--choice", "\"four\"", "one|two|three" } },
-		{ { "--choice", "" }, { "--choice", "one|two|three" } },
-		{ { "--choice", "one|two" }, { "--choice", "one|two|three" } },
-		{ { "--call", "much-too-long" }, { "--call", "much-too-long", "8 letters" } },
-		{ { "--window", "300" }, { "window", "300", "255" } },
-		{ { "-W", "0" }, { "window", "0", "255" } },
-		{ { "--gso", "perhaps" }, { "gso", "perhaps", "auto" } },
-		{ { "--config", "/nonexistent/rxwire.conf" }, { "/nonexistent/rxwire.conf", "No such" } },
+		{{"--nonsense"}, {"--nonsense", "--help"}},
+		{{"--nonsense=3"}, {"--nonsense", "--help"}},
+		{{"-Z"}, {"-Z", "--help"}},
+		{{"--number"}, {"--number", "value"}},
+		{{"-n"}, {"-n", "value"}},
+		{{"--flag=3"}, {"--flag"}},
+		{{"--number", "0"}, {"--number", "\"0\"", "1 to 10"}},
+		{{"-n", "11"}, {"--number", "\"11\"", "1 to 10"}},
+		{{"-n", "x"}, {"--number", "\"x\"", "1 to 10"}},
+		{{"--size", "1"}, {"--size", "\"1\"", "1K"}},
+		{{"--size", "1Q"}, {"--size", "\"1Q\"", "K"}},
+		{{"--time", "61"}, {"--time", "\"61\"", "60"}},
+		{{"--choice", "four"}, {"--choice", "\"four\"", "one|two|three"}},
+		{{"--choice", ""}, {"--choice", "one|two|three"}},
+		{{"--choice", "one|two"}, {"--choice", "one|two|three"}},
+		{{"--call", "much-too-long"}, {"--call", "much-too-long", "8 letters"}},
+		{{"--window", "300"}, {"window", "300", "255"}},
+		{{"-W", "0"}, {"window", "0", "255"}},
+		{{"--gso", "perhaps"}, {"gso", "perhaps", "auto"}},
+		{{"--config", "/nonexistent/rxwire.conf"}, {"/nonexistent/rxwire.conf", "No such"}},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		char *words[] = { "rxperf", (char *)bad[i].words[0], (char *)bad[i].words[1], NULL };
+		char *words[] = {"rxperf", (char *)bad[i].words[0], (char *)bad[i].words[1], NULL};
 
 		ck_assert_msg(parse(words) == TOOLS_USAGE, "%s", bad[i].words[0]);
 		test_one_line(err);
@@ -224,9 +227,10 @@ START_TEST(file)
 {
 	char *folder = test_folder();
 
-	write_file(folder, "# a comment\n; another\nwindow = 16\n[rxwire]\ngso = off\nrcvbuf = 2M\n"
-			   "[rxfsd]\nexport = /srv\n[rxperf]\nnumber = 4\nflag = yes\ntext = from file\n"
-			   "item = a\nitem = b\nmtu = 900 ; behind\n");
+	write_file(folder,
+		   "# a comment\n; another\nwindow = 16\n[rxwire]\ngso = off\nrcvbuf = 2M\n"
+		   "[rxfsd]\nexport = /srv\n[rxperf]\nnumber = 4\nflag = yes\ntext = from file\n"
+		   "item = a\nitem = b\nmtu = 900 ; behind\n");
 	ck_assert_int_eq(PARSE("--config", path), TOOLS_RUN);
 	ck_assert_str_eq(err, "");
 	ck_assert_uint_eq(config.window, 16);
@@ -238,7 +242,8 @@ START_TEST(file)
 	ck_assert_str_eq(target.text, "from file");
 	ck_assert_uint_eq(target.list.count, 2);
 	/* The command line wins, wherever it stands. */
-	ck_assert_int_eq(PARSE("-W", "8", "-n", "5", "--config", path, "--text", "mine"), TOOLS_RUN);
+	ck_assert_int_eq(PARSE("-W", "8", "-n", "5", "--config", path, "--text", "mine"),
+			 TOOLS_RUN);
 	ck_assert_uint_eq(config.window, 8);
 	ck_assert_uint_eq(target.number, 5);
 	ck_assert_str_eq(target.text, "mine");

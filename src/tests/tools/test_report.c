@@ -76,7 +76,8 @@ START_TEST(differences)
 	b.peers = 7;
 	d = tools_stats_between(&a, &b);
 	for (size_t i = 1; i < gauges; i++)
-		ck_assert_msg(raw_d[i] == 3 * i, "counter at byte %zu is not in the difference", 8 * i);
+		ck_assert_msg(raw_d[i] == 3 * i, "counter at byte %zu is not in the difference",
+			      8 * i);
 	ck_assert_uint_eq(d.peers, 7);
 	tools_stats_add(&b, &a);
 	for (size_t i = 1; i < gauges; i++)

@@ -57,8 +57,10 @@ START_TEST(round_trips)
 {
 	uint32_t words[] = { 1, 2, 0, 3 };
 
-	round_trip(&(struct perf_request){ .command = PERF_SEND, .read_size = 1, .write_size = 524288,
-					   .request = PERF_MAX_BYTES });
+	round_trip(&(struct perf_request){.command = PERF_SEND,
+					  .read_size = 1,
+					  .write_size = 524288,
+					  .request = PERF_MAX_BYTES});
 	round_trip(&(struct perf_request){ .command = PERF_RECV, .read_size = 2, .write_size = 3,
 					   .reply = 0 });
 	round_trip(&(struct perf_request){ .command = PERF_RPC, .read_size = 2, .write_size = 3,

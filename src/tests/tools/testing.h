@@ -42,7 +42,8 @@ static inline char *test_folder(void)
 	const char *base = getenv("TMPDIR");
 	char *path = NULL;
 
-	ck_assert_int_gt(asprintf(&path, "%s/rxwire-test-XXXXXX", base && *base ? base : "/tmp"), 0);
+	ck_assert_int_gt(asprintf(&path, "%s/rxwire-test-XXXXXX", base && *base ? base : "/tmp"),
+			 0);
 	ck_assert_ptr_nonnull(mkdtemp(path));
 	return path;
 }

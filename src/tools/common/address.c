@@ -111,8 +111,8 @@ char *tools_address_text(const struct sockaddr_storage *sa, char *text, size_t s
 	int v6 = sa->ss_family == AF_INET6;
 
 	getnameinfo((const struct sockaddr *)sa,
-		    v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in), host, sizeof(host),
-		    NULL, 0, NI_NUMERICHOST | NI_DGRAM);
+		    v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in), host,
+		    sizeof(host), NULL, 0, NI_NUMERICHOST | NI_DGRAM);
 	snprintf(text, size, v6 ? "[%s]:%u" : "%s:%u", host, tools_address_port(sa));
 	return text;
 }

@@ -215,8 +215,8 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 		break;
 	}
 	if (rc < 0)
-		say(message, size, "option --%s: \"%s\" is not allowed; it takes %s", o->name, value,
-		    allowed);
+		say(message, size, "option --%s: \"%s\" is not allowed; it takes %s", o->name,
+		    value, allowed);
 	return rc;
 }
 
@@ -279,8 +279,8 @@ static int take_key(void *arg, const char *section, const char *name, const char
 	if (!ours && *section && strcmp(section, "rxwire") != 0) {
 		if (is_other_program(section))
 			return 1;
-		say(why, sizeof(why), "no section [%s]; there are [rxwire] and those of the programs",
-		    section);
+		say(why, sizeof(why),
+		    "no section [%s]; there are [rxwire] and those of the programs", section);
 	} else if (own) {
 		if (set_own(own, r->target, r->config, value, why, sizeof(why)) == 0)
 			return 1;

@@ -222,7 +222,8 @@ json_t *tools_stats_json(const struct rxw_stats *stats)
 #undef X
 	for (int i = 0; i < 14; i++) {
 		json_array_append_new(sent, json_integer((json_int_t)stats->packets_sent[i]));
-		json_array_append_new(received, json_integer((json_int_t)stats->packets_received[i]));
+		json_array_append_new(received,
+				      json_integer((json_int_t)stats->packets_received[i]));
 	}
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
 		if (stats->drops[i])

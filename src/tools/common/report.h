@@ -24,7 +24,8 @@ struct tools_usage {
 };
 void tools_usage_now(struct tools_usage *usage);
 /* `to` - `from`; peak_rss is that of `to`. */
-struct tools_usage tools_usage_between(const struct tools_usage *from, const struct tools_usage *to);
+struct tools_usage tools_usage_between(const struct tools_usage *from,
+				       const struct tools_usage *to);
 
 /* Counters of `to` - `from`; what is no counter is taken from `to`. */
 struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct rxw_stats *to);

@@ -380,10 +380,12 @@ static int run(struct bench *b)
 	}
 	tools_report_print("bench", report);
 	printf("  clients   %zu; bytes each %s to %s; least to mean %.3f\n", b->count,
-	       tools_format_size(size[0], sizeof(size[0]),
-				 (uint64_t)json_integer_value(json_object_get(report, "bytes_least"))),
-	       tools_format_size(size[1], sizeof(size[1]),
-				 (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
+	       tools_format_size(
+		       size[0], sizeof(size[0]),
+		       (uint64_t)json_integer_value(json_object_get(report, "bytes_least"))),
+	       tools_format_size(
+		       size[1], sizeof(size[1]),
+		       (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
 	       json_number_value(json_object_get(report, "fairness_min_mean")));
 	json_decref(report);
 	return 0;
@@ -395,7 +397,8 @@ static int prepare(struct bench *b)
 	uint64_t size;
 	struct afs_error error;
 
-	if (afs_client_walk(copy->client, &copy->volume, copy->path, true, &b->object, &error) < 0) {
+	if (afs_client_walk(copy->client, &copy->volume, copy->path, true, &b->object, &error) <
+	    0) {
 		tools_error("%s", error.text);
 		return -1;
 	}

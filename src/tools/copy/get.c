@@ -27,8 +27,9 @@ struct part {
 static void write_failed(const char *label, const char *name)
 {
 	if (errno == ENOSPC || errno == EDQUOT)
-		tools_error("%s: no space left for \"%s\"; free some, or choose another destination",
-			    label, name);
+		tools_error(
+			"%s: no space left for \"%s\"; free some, or choose another destination",
+			label, name);
 	else
 		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
 }

@@ -36,10 +36,11 @@ static const struct tools_option options[] = {
 
 static const struct tools_program program = {
 	.name = "afscp",
-	.usage = "usage: afscp [-s SERVER] get [-r] VOLUME:PATH [DEST|-]\n"
-		 "       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
-		 "       afscp [-s SERVER] stat VOLUME:PATH\n"
-		 "       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] [--range BYTES]\n",
+	.usage =
+		"usage: afscp [-s SERVER] get [-r] VOLUME:PATH [DEST|-]\n"
+		"       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
+		"       afscp [-s SERVER] stat VOLUME:PATH\n"
+		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] [--range BYTES]\n",
 	.summary = "Copy from AFS volumes, look at them, or load their file servers.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
@@ -96,8 +97,9 @@ static int parse_server(struct copy *copy)
 	const char *text = copy->set.server ? copy->set.server : "127.0.0.1";
 
 	if (tools_split_host(text, host, sizeof(host), ports, 2) < 0) {
-		tools_error("option --server: \"%s\" is not allowed; it takes HOST[:VLPORT[:FSPORT]]",
-			    text);
+		tools_error(
+			"option --server: \"%s\" is not allowed; it takes HOST[:VLPORT[:FSPORT]]",
+			text);
 		return TOOLS_EXIT_USAGE;
 	}
 	if (tools_resolve(host, ports[0], 0, &copy->vl, message, sizeof(message)) < 0) {

@@ -38,14 +38,16 @@ char *progress_line(char *text, size_t size, const char *label, uint64_t done, u
 
 	tools_format_size(amount, sizeof(amount), done);
 	if (total) {
-		unsigned percent = done >= total ? 100 : (unsigned)((double)done * 100 / (double)total);
+		unsigned percent =
+			done >= total ? 100 : (unsigned)((double)done * 100 / (double)total);
 
 		snprintf(share, sizeof(share), "%3u%% ", percent);
 		if (rate > 0 && done < total && (double)(total - done) / rate < 360000)
-			format_left(left, sizeof(left), (uint64_t)((double)(total - done) / rate + 0.5));
+			format_left(left, sizeof(left),
+				    (uint64_t)((double)(total - done) / rate + 0.5));
 	}
-	snprintf(text, size, "%s%s  %s%s  %.1f MB/s  %s", length > 40 ? "..." : "", tail, share, amount,
-		 rate / 1e6, left);
+	snprintf(text, size, "%s%s  %s%s  %.1f MB/s  %s", length > 40 ? "..." : "", tail, share,
+		 amount, rate / 1e6, left);
 	return text;
 }
 

@@ -46,8 +46,8 @@ static int open_temporary(struct sink *s)
 		}
 		memcpy(s->temp, s->name, before);
 		strcpy(s->temp + before, name);
-		s->fd = openat(s->dir, s->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-			       0600);
+		s->fd = openat(s->dir, s->temp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (s->fd >= 0) {
 			s->temporary = s->owned = s->seekable = true;
 			return 0;

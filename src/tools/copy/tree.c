@@ -22,7 +22,8 @@ static void join(char *label, size_t size, const char *parent, const char *name)
 {
 	size_t length = strlen(parent);
 
-	snprintf(label, size, "%s%s%s", parent, length && parent[length - 1] == '/' ? "" : "/", name);
+	snprintf(label, size, "%s%s%s", parent, length && parent[length - 1] == '/' ? "" : "/",
+		 name);
 }
 
 static int get_link(struct copy *copy, const struct entry *e, int dir, const char *label)
@@ -35,8 +36,8 @@ static int get_link(struct copy *copy, const struct entry *e, int dir, const cha
 		return -1;
 	}
 	if (afs_is_mount_point(e->status.mode, text)) {
-		tools_error("%s: passed over: it is the mount point of another volume, %.64s", label,
-			    text + 1);
+		tools_error("%s: passed over: it is the mount point of another volume, %.64s",
+			    label, text + 1);
 		return 0;
 	}
 	sink_temp_name(temp, sizeof(temp), e->name);

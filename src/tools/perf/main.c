@@ -31,8 +31,9 @@ int main(int argc, char **argv)
 		printf("rxperf (rxwire) %s\n", rxw_version());
 		status = 0;
 	} else if (argc > 1) {
-		tools_error("\"%s\" is unknown: the first word is server or client; see rxperf --help",
-			    argv[1]);
+		tools_error(
+			"\"%s\" is unknown: the first word is server or client; see rxperf --help",
+			argv[1]);
 	} else {
 		tools_error("the first word is server or client; see rxperf --help");
 	}

@@ -216,7 +216,8 @@ static enum step read_reply(struct slot *s)
 static void check_reply(struct slot *s)
 {
 	struct perf_runner *r = s->runner;
-	uint32_t cookie = (uint32_t)s->tail[0] << 24 | s->tail[1] << 16 | s->tail[2] << 8 | s->tail[3];
+	uint32_t cookie =
+		(uint32_t)s->tail[0] << 24 | s->tail[1] << 16 | s->tail[2] << 8 | s->tail[3];
 
 	if (s->received < r->to_client + r->cookie_len)
 		fail(r, "the server's reply ended after %llu of %llu bytes",

@@ -204,8 +204,8 @@ int perf_parse_list(const char *text, struct perf_request *r, char *message, siz
 			memcpy(part, text, length);
 			part[length] = 0;
 		}
-		if (length >= sizeof(part) || tools_parse_size(part, &bytes) < 0 || bytes % 4 != 0 ||
-		    bytes / 4 > PERF_MAX_BYTES) {
+		if (length >= sizeof(part) || tools_parse_size(part, &bytes) < 0 ||
+		    bytes % 4 != 0 || bytes / 4 > PERF_MAX_BYTES) {
 			snprintf(message, size, "\"%.*s\" is no size in multiples of 4 bytes",
 				 (int)(length > 40 ? 40 : length), text);
 			break;
