@@ -31,6 +31,7 @@ check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
 check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
+check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK
 check_PROGRAMS += $(check_tests)
