@@ -83,11 +83,11 @@ struct field {
 	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,              \
 	  "processors for the library's threads, such as 0-3,8; empty = all")                    \
 	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL,     \
-	  50,                                                                                    \
-	  "how long a waiting receiver polls before it sleeps; 0 = never")                       \
+	  100,                                                                                   \
+	  "how long a caller that receives itself polls before it sleeps; 0 = never")            \
 	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,            \
 	  "auto|on|off", RXW_AUTO,                                                               \
-	  "probe the path for larger packets; auto = not on loopback")                           \
+	  "probe the path for larger packets; auto = off")                                       \
 	X("jumbo", "on|off|auto", "", "endpoint", CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",   \
 	  RXW_AUTO,                                                                              \
 	  "tell peers that they may send jumbograms; auto = off")                                \

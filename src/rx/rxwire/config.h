@@ -66,7 +66,7 @@ struct rxw_config {
 	char affinity[256];   /* CPU list such as "0-3,8" for library threads; "" = none */
 	/* microseconds a caller that receives for itself polls before it sleeps; 0..1000 */
 	unsigned spin_us;
-	enum rxw_switch path_mtu; /* probe for larger packets; auto = off on loopback */
+	enum rxw_switch path_mtu; /* probe for larger packets; auto = off */
 	enum rxw_switch jumbo;	  /* advertise jumbograms to peers; auto = off */
 
 	/* timeouts: scope is one call; rx-protocol 6 */
