@@ -309,8 +309,9 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 	    (!b->foreign_told || now > b->foreign_told + FOREIGN_TELL)) {
 		b->foreign_told = now;
 		rxw_log(s->ep->engine, RXW_LOG_WARNING,
-			"%llu packets in %llu ms fit no connection or call: an old peer, or somebody guesses",
-			(unsigned long long)(sum - b->foreign), (unsigned long long)(passed / RXW_MS));
+			"%llu packets in %llu ms fit no connection or call: does somebody guess?",
+			(unsigned long long)(sum - b->foreign),
+			(unsigned long long)(passed / RXW_MS));
 	}
 	b->foreign = sum;
 	b->foreign_at = now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* By the book at a live endpoint: who is answered, from where, and with what (rx-protocol 1.8, 1.9, 2, 5.5; doc/conformance.md). */
+/* At a live endpoint: who is answered, from where, with what (doc/conformance.md). */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static uint64_t received(const struct rxw_stats *s, int which)
 
 static void wait_drops(enum rxw_drop cause, uint64_t least)
 {
-	struct expected e = { bed.server, drops_of, (int)cause, least };
+	struct expected e = {bed.server, drops_of, (int)cause, least};
 
 	h_wait_for(reached, &e, rxw_drop_name(cause));
 }
@@ -177,7 +177,7 @@ START_TEST(a_waiting_call_is_replaced)
 	int fd;
 
 	h_open(&bed, NULL);
-	e = (struct expected){ bed.server, received, RXW_DATA, 3 };
+	e = (struct expected){bed.server, received, RXW_DATA, 3};
 	fd = h_raw_socket(&bed);
 	raw.service = H_SECOND; /* one worker */
 	h_raw_send(fd, &raw);
@@ -206,12 +206,12 @@ START_TEST(talking_to_oneself)
 {
 	rxw_connection *connection;
 
-	h_open(&bed, &(struct h_options){ .no_client = true });
+	h_open(&bed, &(struct h_options){.no_client = true});
 	ck_assert_int_eq(rxw_connection_create(bed.server, (struct sockaddr *)&bed.address,
 					       bed.address_len, H_SERVICE, NULL, &connection),
 			 0);
 	for (int i = 0; i < 5; i++)
-		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 200000});
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
@@ -220,7 +220,10 @@ END_TEST
 
 /* --- addresses --- */
 
-/* The connection is bound to the port it came from; a new port is served from the next call on, however often it changes. */
+/*
+ * The connection is bound to the port it came from; a new port is served from the next call on,
+ * however often it changes.
+ */
 START_TEST(a_port_that_changes)
 {
 	struct h_raw raw = h_raw_request(head, H_PING, 0x7400);
@@ -246,7 +249,9 @@ START_TEST(a_port_that_changes)
 }
 END_TEST
 
-/* With an epoch of the old form the address is a part of the name: another port is another client. */
+/*
+ * With an epoch of the old form the address is a part of the name: another port is another client.
+ */
 START_TEST(epochs_of_the_old_form)
 {
 	struct h_raw raw = h_raw_request(head, H_PING, 0x7500);
@@ -269,11 +274,11 @@ END_TEST
 
 static int open_socket(const char *host, uint16_t port, struct sockaddr_in *at)
 {
-	struct timeval patience = { .tv_sec = 10 };
+	struct timeval patience = {.tv_sec = 10};
 	socklen_t length = sizeof(*at);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
+	*at = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
 	inet_pton(AF_INET, host, &at->sin_addr);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)at, length), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)at, &length), 0);
@@ -284,7 +289,7 @@ static int open_socket(const char *host, uint16_t port, struct sockaddr_in *at)
 /* An endpoint on all addresses, and a service that is the harness's. */
 static rxw_endpoint *on_any_address(struct sockaddr_in *to)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rxw_endpoint_options o = {.size = sizeof(o),
 					 .address = (struct sockaddr *)&any,
 					 .address_len = sizeof(any),
@@ -335,12 +340,12 @@ static void answered(int fd, const struct sockaddr_in *to, unsigned type)
 
 START_TEST(answers_leave_from_the_address_asked)
 {
-	static const char *const hosts[] = { "127.0.0.2", "127.0.0.1", "127.1.2.3" };
+	static const char *const hosts[] = {"127.0.0.2", "127.0.0.1", "127.1.2.3"};
 	struct sockaddr_in to, own;
 	rxw_endpoint *endpoint;
 	int fd;
 
-	h_open(&bed, &(struct h_options){ .server = "listeners=2" });
+	h_open(&bed, &(struct h_options){.server = "listeners=2"});
 	endpoint = on_any_address(&to);
 	fd = open_socket("127.0.0.1", 0, &own);
 	for (uint32_t i = 0; i < 3; i++) {
@@ -360,7 +365,7 @@ START_TEST(answers_leave_from_the_address_asked)
 		ask(fd, &to, &raw);
 		answered(fd, &to, RXW_ABORT);
 		raw = h_raw_request(head, H_ABORT, 0x7700 + 4 * i);
-		h_encode_ask(head, &(struct h_ask){ .op = H_ABORT, .code = 99 });
+		h_encode_ask(head, &(struct h_ask){.op = H_ABORT, .code = 99});
 		ask(fd, &to, &raw);
 		answered(fd, &to, RXW_ABORT);
 		ck_assert_int_eq((int32_t)rxw_get32(packet + 28), 99);
@@ -371,7 +376,10 @@ START_TEST(answers_leave_from_the_address_asked)
 }
 END_TEST
 
-/* A server with several addresses may answer from another one, of the same port; another port is another server. */
+/*
+ * A server with several addresses may answer from another one, of the same port; another port is
+ * another server.
+ */
 START_TEST(a_server_of_several_addresses)
 {
 	struct sockaddr_in one, two, three, from;
@@ -386,11 +394,11 @@ START_TEST(a_server_of_several_addresses)
 	char text[4];
 
 	h_open(&bed, NULL);
-	e = (struct expected){ bed.client, drops_of, RXW_DROP_NO_CONNECTION, 1 };
+	e = (struct expected){bed.client, drops_of, RXW_DROP_NO_CONNECTION, 1};
 	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&one, sizeof(one),
 					       H_SERVICE, NULL, &connection),
 			 0);
-	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
+	call = h_begin(connection, &(struct h_ask){.op = H_PING});
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
 	ck_assert_int_ge(recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length),
 			 RXW_HEADER_SIZE);
@@ -426,7 +434,7 @@ END_TEST
 START_TEST(names_are_random)
 {
 	struct sockaddr_in at;
-	uint32_t cid[20], epoch[2] = { 0, 0 }, mean = 0;
+	uint32_t cid[20], epoch[2] = {0, 0}, mean = 0;
 	int fd = open_socket("127.0.0.1", 0, &at);
 
 	for (int k = 0; k < 2; k++) {
@@ -439,7 +447,7 @@ START_TEST(names_are_random)
 							       sizeof(at), H_SERVICE, NULL,
 							       &connection),
 					 0);
-			call = h_begin(connection, &(struct h_ask){ .op = H_PING });
+			call = h_begin(connection, &(struct h_ask){.op = H_PING});
 			ck_assert_int_eq(rxw_call_flush(call), 0);
 			ck_assert_int_ge(recv(fd, packet, sizeof(packet), 0), RXW_HEADER_SIZE);
 			cid[i] = rxw_get32(packet + 4);
@@ -449,7 +457,7 @@ START_TEST(names_are_random)
 			ck_assert_uint_eq(rxw_get32(packet + 8), 1);  /* call */
 			ck_assert_uint_eq(rxw_get32(packet + 12), 1); /* seq */
 			ck_assert_uint_eq(rxw_get32(packet + 16), 1); /* serial */
-			ck_assert_uint_eq(packet[22], 0);             /* no upgrade is asked for */
+			ck_assert_uint_eq(packet[22], 0);	      /* no upgrade is asked for */
 			ck_assert_int_eq(rxw_call_end(call, 3, NULL), 3);
 			do
 				ck_assert_int_ge(recv(fd, packet, sizeof(packet), 0),
@@ -494,7 +502,7 @@ START_TEST(small_windows_lose_nothing)
 	rxw_connection *connection;
 
 	snprintf(tunables, sizeof(tunables), "window=%d", _i);
-	h_open(&bed, &(struct h_options){ .both = tunables });
+	h_open(&bed, &(struct h_options){.both = tunables});
 	for (int i = 0; i < 3; i++) {
 		connection = h_connect(&bed, H_SERVICE);
 		for (int k = 0; k < 3; k++)
@@ -517,9 +525,9 @@ START_TEST(probes_hold_nothing)
 	size_t largest = 0;
 	int fd;
 
-	h_open(&bed, &(struct h_options){ .server = "path-mtu=on listeners=1" });
+	h_open(&bed, &(struct h_options){.server = "path-mtu=on listeners=1"});
 	fd = h_raw_socket(&bed);
-	h_encode_ask(head, &(struct h_ask){ .op = H_SOURCE, .bytes = 1 << 30 });
+	h_encode_ask(head, &(struct h_ask){.op = H_SOURCE, .bytes = 1 << 30});
 	h_raw_send(fd, &raw);
 	while (largest < 4000) {
 		ssize_t n = recv(fd, packet, sizeof(packet), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an address that proved nothing can cause at a live endpoint (rx-protocol 6.7, 12.3, items C-062 and C-063; doc/conformance.md). */
+/* What an address that proved nothing can cause: rx-protocol 6.7, 12.3 (doc/conformance.md). */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ static uint8_t head[H_ASK_SIZE], packet[2048];
 /* A client that sends, reads what comes, and never says that it did. */
 struct spoof {
 	int fd;
-	uint64_t in,
-		out; /* bytes with their IP and UDP headers: sent by it, and come back but for PINGs */
-	unsigned questions;  /* PINGs that came back */
-	uint32_t ping;       /* serial of the latest */
+	uint64_t in;	    /* bytes that it sent, with their IP and UDP headers */
+	uint64_t out;	    /* the same of what came back, but for PINGs */
+	unsigned questions; /* PINGs that came back */
+	uint32_t ping;	    /* serial of the latest */
 	unsigned types[14];
 };
 
@@ -61,7 +61,10 @@ static bool all_came(void *arg)
 	return sum >= *least;
 }
 
-/* Answers to an ACK: like answer() of a client that lives, with the serial that the server is to hear. */
+/*
+ * Answers to an ACK: like answer() of a client that lives, with the serial that the server is to
+ * hear.
+ */
 static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t serial, uint32_t own,
 			   uint8_t *body)
 {
@@ -86,7 +89,7 @@ static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t s
 
 START_TEST(three_times)
 {
-	struct spoof s = { .ping = 0 };
+	struct spoof s = {.ping = 0};
 	struct h_raw raw = h_raw_request(head, H_SOURCE, 0x8000), tiny;
 	uint8_t body[RXW_ACK_MAX_SIZE];
 	uint64_t count = 0;
@@ -94,29 +97,42 @@ START_TEST(three_times)
 
 	h_open(&bed, NULL);
 	s.fd = h_raw_socket(&bed);
-	h_encode_ask(head, &(struct h_ask){ .op = H_SOURCE, .bytes = 100000 });
+	h_encode_ask(head, &(struct h_ask){.op = H_SOURCE, .bytes = 100000});
 	say(&s, &raw);
 	while (s.questions == 0) /* it is asked for a proof instead of being sent the reply */
 		look(&s, true);
-	/* The smallest packets that draw something: duplicates, holes, the next call, questions, what is for nobody. */
+	/*
+	 * The smallest packets that draw something: duplicates, holes, the next call, questions,
+	 * what is for nobody.
+	 */
 	for (uint32_t i = 0; i < 300; i++) {
 		tiny = raw;
 		tiny.size = 0;
 		tiny.serial = 2 + i;
 		switch (i % 6) {
-		case 0: break;
+		case 0:
+			break;
 		case 1:
 			tiny.seq = 3 + i % 7;
 			tiny.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK;
 			tiny.cid |= 1;
 			break;
-		case 2: tiny.cid |= 2; tiny.call = i; break;
-		case 3: tiny.service = 4711; tiny.cid = 0x9000 + 4 * i; break;
+		case 2:
+			tiny.cid |= 2;
+			tiny.call = i;
+			break;
+		case 3:
+			tiny.service = 4711;
+			tiny.cid = 0x9000 + 4 * i;
+			break;
 		case 4:
 			tiny = ack_of(&raw, RXW_ACK_PING, 0, 1000 + i, body);
 			tiny.flags |= RXW_REQUEST_ACK;
 			break;
-		default: tiny.type = RXW_ABORT; tiny.cid |= 3; break;
+		default:
+			tiny.type = RXW_ABORT;
+			tiny.cid |= 3;
+			break;
 		}
 		say(&s, &tiny);
 		count++;
@@ -145,7 +161,7 @@ START_TEST(small_calls_are_answered_at_once)
 	struct h_raw raw = h_raw_request(head, H_PING, 0x8100);
 
 	h_open(&bed, NULL);
-	struct spoof s = { .fd = h_raw_socket(&bed) };
+	struct spoof s = {.fd = h_raw_socket(&bed)};
 
 	say(&s, &raw);
 	look(&s, true);
@@ -172,7 +188,7 @@ START_TEST(strict_reach)
 	uint64_t count = 3;
 
 	h_open(&bed, NULL);
-	struct spoof s = { .fd = h_raw_socket(&bed) };
+	struct spoof s = {.fd = h_raw_socket(&bed)};
 
 	ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
 	raw.service = 103;
@@ -217,7 +233,7 @@ START_TEST(strict_reach_for_our_clients)
 	h_open(&bed, NULL);
 	ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
 	connection = h_connect(&bed, 103);
-	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
+	h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
 	rxw_connection_release(connection);
 	h_close(&bed);
 }
@@ -237,10 +253,10 @@ static bool told(void *arg)
 /* Packets that fit nothing, more than a few: somebody should know. */
 START_TEST(guessing_is_told)
 {
-	struct spoof s = { .in = 0 };
+	struct spoof s = {.in = 0};
 	unsigned before;
 
-	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	s.fd = h_raw_socket(&bed);
 	before = h_warnings(&bed); /* about the sizes of buffers, maybe */
 	while (h_warnings(&bed) == before)
@@ -255,13 +271,13 @@ END_TEST
 
 static struct rxw_connection *from(const char *host, uint32_t cid)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(7001) };
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(7001)};
 	struct rxw_shard *s = &bed.server->shard[0];
 	struct h_raw raw = h_raw_request(head, H_PING, cid);
-	struct rxw_path path = { .ifindex = 0 };
+	struct rxw_path path = {.ifindex = 0};
 	struct rxw_connection *c;
 	struct rxw_actions a;
-	struct rxw_rxrun run = { .data = packet, .count = 1, .path = &path };
+	struct rxw_rxrun run = {.data = packet, .count = 1, .path = &path};
 
 	inet_pton(AF_INET, host, &sa.sin_addr);
 	ck_assert(rxw_addr_set(&path.peer, (struct sockaddr *)&sa, sizeof(sa)));
@@ -310,7 +326,10 @@ START_TEST(caps)
 	s = h_stats(bed.server);
 	ck_assert_uint_le(s.connections_server, 100);
 	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 0);
-	/* Full: a new one takes the place of one that was silent for long; the number stays what it is. */
+	/*
+	 * Full: a new one takes the place of one that was silent for long; the number stays what it
+	 * is.
+	 */
 	for (unsigned i = 0; i < 150; i++, cid += 4) {
 		c = from("203.0.113.5", cid);
 		ck_assert_ptr_nonnull(c);
@@ -337,16 +356,20 @@ static uint64_t forgotten_at(uint64_t now)
 	return h_stats(bed.server).connections_server;
 }
 
-/* A connection without calls is remembered for 600 s, so that nothing runs twice; that of a stranger for 15 s. */
+/*
+ * A connection without calls is remembered for 600 s, so that nothing runs twice; that of a
+ * stranger for 15 s.
+ */
 START_TEST(connections_are_forgotten)
 {
-	struct h_raw one = h_raw_request(head, H_PING, 0x8500), two = h_raw_request(head, H_PING, 0x8600), ack;
-	struct spoof a = { .in = 0 }, s = { .in = 0 };
+	struct h_raw one = h_raw_request(head, H_PING, 0x8500),
+		     two = h_raw_request(head, H_PING, 0x8600), ack;
+	struct spoof a = {.in = 0}, s = {.in = 0};
 	uint8_t body[RXW_ACK_MAX_SIZE];
 	unsigned calls = 2;
 	uint64_t now;
 
-	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	a.fd = h_raw_socket(&bed);
 	s.fd = h_raw_socket(&bed);
 	say(&a, &one);
@@ -379,12 +402,14 @@ START_TEST(connections_are_forgotten)
 }
 END_TEST
 
-/* Ids that an attacker knows do not make chains long: so many connections of one id, and no more. */
+/*
+ * Ids that an attacker knows do not make chains long: so many connections of one id, and no more.
+ */
 START_TEST(one_id_from_many_addresses)
 {
 	unsigned made = 0;
 
-	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	for (unsigned i = 1; i < 100; i++) {
 		struct rxw_connection *c;
 		char host[20];

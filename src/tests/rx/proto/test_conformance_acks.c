@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a sender makes of ACKs, good and bad: rx-protocol 3.2 to 3.8, 4.1, items C-026 to C-044 (doc/conformance.md). */
+/* What a sender makes of ACKs, good and bad: rx-protocol 3.2 to 3.8, 4.1 (doc/conformance.md). */
 #include <string.h>
 
 #include "bench.h"
@@ -191,7 +191,7 @@ START_TEST(unknown_bits_and_reasons)
 	ck_assert_uint_eq(call->p.tx.acked, 2);
 	size = bench_ack(&b, packet, 1, 5, 0, RXW_ACK_DELAY, 0, "", 16);
 	packet[RXW_HEADER_SIZE + 16] = 0;
-	memset(packet + RXW_HEADER_SIZE, 0xff, 4); /* bufferSpace, maxSkew */
+	memset(packet + RXW_HEADER_SIZE, 0xff, 4);	/* bufferSpace, maxSkew */
 	memset(packet + RXW_HEADER_SIZE + 18, 0xff, 3); /* padding of old senders */
 	input(size);
 	ck_assert_uint_eq(call->p.tx.una, 5);
@@ -207,7 +207,10 @@ START_TEST(stale_ones)
 	ack(9, "", 20);
 	ck_assert_uint_eq(call->p.tx.edge, 29);
 	bench_pass(&b, RXW_MS);
-	/* A lower firstPacket changes nothing, whatever else it says; it is no sign of life; it is answered all the same. */
+	/*
+	 * A lower firstPacket changes nothing, whatever else it says; it is no sign of life; it is
+	 * answered all the same.
+	 */
 	b.next = b.count;
 	call->p.timer.last_heard = 1;
 	size = bench_ack(&b, packet, 1, 8, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "1111", 255);
@@ -217,7 +220,9 @@ START_TEST(stale_ones)
 	ck_assert_uint_eq(call->p.tx.edge, 29);
 	ck_assert_uint_eq(call->p.tx.acked, 0);
 	ck_assert_uint_eq(call->p.timer.last_heard, 1);
-	/* An equal one that was overtaken: it may add, it takes nothing back, its trailer is old. */
+	/*
+	 * An equal one that was overtaken: it may add, it takes nothing back, its trailer is old.
+	 */
 	b.serial = 100;
 	ack(9, "0110", 30);
 	ck_assert_uint_eq(call->p.tx.edge, 39);
@@ -255,14 +260,18 @@ START_TEST(a_soft_one_may_be_withdrawn)
 	ck_assert_uint_eq(k->h.seq, 2);
 	ck_assert_uint_eq(call->p.cc.cwnd, cwnd); /* no sign of congestion */
 	ck_assert_uint_eq(atomic_load(&b.stats.loss_events), 0);
-	/* The same packet: number, place, channel, spare word, bytes; a new serial, and it asks for an ACK. */
+	/*
+	 * The same packet: number, place, channel, spare word, bytes; a new serial, and it asks for
+	 * an ACK.
+	 */
 	ck_assert_ptr_nonnull(first);
 	ck_assert_uint_eq(k->length, first->length);
 	ck_assert_uint_gt(k->h.serial, first->h.serial);
 	ck_assert_uint_eq(k->h.flags & RXW_REQUEST_ACK, RXW_REQUEST_ACK);
 	ck_assert(!memcmp(k->bytes, first->bytes, 16));
 	ck_assert(!memcmp(k->bytes + 22, first->bytes + 22, k->length - 22));
-	ck_assert_uint_eq(k->h.flags & (RXW_CLIENT_INITIATED | RXW_LAST_PACKET), RXW_CLIENT_INITIATED);
+	ck_assert_uint_eq(k->h.flags & (RXW_CLIENT_INITIATED | RXW_LAST_PACKET),
+			  RXW_CLIENT_INITIATED);
 }
 END_TEST
 
@@ -304,7 +313,8 @@ END_TEST
 
 START_TEST(every_question_is_answered_once)
 {
-	static const uint8_t reasons[] = { RXW_ACK_PING, RXW_ACK_DELAY, RXW_ACK_REQUESTED, RXW_ACK_PING_RESPONSE, 88 };
+	static const uint8_t reasons[] = {RXW_ACK_PING, RXW_ACK_DELAY, RXW_ACK_REQUESTED,
+					  RXW_ACK_PING_RESPONSE, 88};
 	struct bench_packet *k;
 	uint32_t size;
 
@@ -348,7 +358,10 @@ START_TEST(padded_ones)
 }
 END_TEST
 
-/* Layout of our own: fixed bytes zero, padding zero, four words; REQUEST_ACK on PINGs and on them alone. */
+/*
+ * Layout of our own: fixed bytes zero, padding zero, four words; REQUEST_ACK on PINGs and on them
+ * alone.
+ */
 START_TEST(our_own)
 {
 	struct bench_packet *k;
@@ -375,7 +388,8 @@ START_TEST(our_own)
 	bench_pass(&b, 3 * RXW_SEC);
 	while ((k = bench_next(&b)) != NULL)
 		if (k->h.type == RXW_ACK)
-			ck_assert_uint_eq(k->ack.reason == RXW_ACK_PING, (k->h.flags & RXW_REQUEST_ACK) != 0);
+			ck_assert_uint_eq(k->ack.reason == RXW_ACK_PING,
+					  (k->h.flags & RXW_REQUEST_ACK) != 0);
 }
 END_TEST
 
@@ -391,7 +405,8 @@ START_TEST(samples_by_serial)
 	bench_get_ack(&b, c, 1, 1, 4711, RXW_ACK_REQUESTED, "1", 32); /* names nothing of ours */
 	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "11", 32);
 	ck_assert(!call->p.rtt.valid);
-	bench_get_ack(&b, c, 1, 1, serial - 1, RXW_ACK_IDLE, "1111", 32); /* not about the newest: it waited, maybe */
+	bench_get_ack(&b, c, 1, 1, serial - 1, RXW_ACK_IDLE, "1111",
+		      32); /* not about the newest: it waited, maybe */
 	ck_assert(!call->p.rtt.valid);
 	bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_IDLE, "1111", 32);
 	ck_assert(call->p.rtt.valid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CHALLENGE and RESPONSE around a class made for it: rx-protocol 6.1, 7.1, items C-048 to C-050, C-057 (doc/conformance.md). */
+/* CHALLENGE and RESPONSE around a class made for it: rx-protocol 6.1, 7.1 (doc/conformance.md). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +7,14 @@
 
 #define INDEX 252
 
-/* A class whose server half knows the client once it heard "yes"; packets end in 4 bytes that must be "seal". */
-struct rxw_security_conn { bool known; uint32_t nonce; };
+/*
+ * A class whose server half knows the client once it heard "yes"; packets end in 4 bytes that must
+ * be "seal".
+ */
+struct rxw_security_conn {
+	bool known;
+	uint32_t nonce;
+};
 
 static uint32_t next_nonce, sealed_calls;
 
@@ -27,8 +33,9 @@ static void conn_destroy(struct rxw_security_conn *sc)
 	free(sc);
 }
 
-static int verify(struct rxw_security *s, struct rxw_security_conn *sc, const struct rxw_seal_info *info, uint8_t *data,
-		  size_t size, uint16_t spare, size_t *offset, size_t *length)
+static int verify(struct rxw_security *s, struct rxw_security_conn *sc,
+		  const struct rxw_seal_info *info, uint8_t *data, size_t size, uint16_t spare,
+		  size_t *offset, size_t *length)
 {
 	(void)s;
 	(void)sc;
@@ -46,7 +53,8 @@ static bool authenticated(const struct rxw_security_conn *sc)
 	return sc->known;
 }
 
-static int challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8_t *out, size_t room)
+static int challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8_t *out,
+		     size_t room)
 {
 	(void)s;
 	ck_assert_uint_ge(room, 4);
@@ -54,8 +62,9 @@ static int challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8
 	return 4;
 }
 
-static int respond(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in, size_t size,
-		   const uint32_t id[2], const uint32_t calls[4], uint8_t *out, size_t room)
+static int respond(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
+		   size_t size, const uint32_t id[2], const uint32_t calls[4], uint8_t *out,
+		   size_t room)
 {
 	(void)s;
 	(void)sc;
@@ -69,8 +78,9 @@ static int respond(struct rxw_security *s, struct rxw_security_conn *sc, const u
 	return 7;
 }
 
-static int check_response(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in, size_t size,
-			  uint16_t spare, const uint32_t id[2], uint32_t calls[4], int32_t *code)
+static int check_response(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
+			  size_t size, uint16_t spare, const uint32_t id[2], uint32_t calls[4],
+			  int32_t *code)
 {
 	(void)s;
 	(void)id;
@@ -84,11 +94,19 @@ static int check_response(struct rxw_security *s, struct rxw_security_conn *sc, 
 }
 
 static const struct rxw_security_ops ops = {
-	.name = "asks", .index = INDEX, .tail = 4, .needs_verify = true, .conn_create = conn_create,
-	.conn_destroy = conn_destroy, .verify = verify, .authenticated = authenticated, .challenge = challenge,
-	.respond = respond, .check_response = check_response,
+	.name = "asks",
+	.index = INDEX,
+	.tail = 4,
+	.needs_verify = true,
+	.conn_create = conn_create,
+	.conn_destroy = conn_destroy,
+	.verify = verify,
+	.authenticated = authenticated,
+	.challenge = challenge,
+	.respond = respond,
+	.check_response = check_response,
 };
-static struct rxw_security class = { .ops = &ops };
+static struct rxw_security class = {.ops = &ops};
 
 static struct bench b;
 static struct bench_conn *c;
@@ -174,7 +192,10 @@ START_TEST(asked_when_a_call_waits)
 }
 END_TEST
 
-/* By timer after 500 and 1250 ms, on DATA of the waiting call not more often than each 500 ms; 30 s, and it is over. */
+/*
+ * By timer after 500 and 1250 ms, on DATA of the waiting call not more often than each 500 ms; 30
+ * s, and it is over.
+ */
 START_TEST(asked_again)
 {
 	uint64_t start = b.out.now;
@@ -184,7 +205,7 @@ START_TEST(asked_again)
 	data(1, RXW_LAST_PACKET, true);
 	bench_pass(&b, 10 * RXW_SEC);
 	while ((k = bench_next(&b)) != NULL) {
-		static const unsigned at[] = { 0, 500, 1250 };
+		static const unsigned at[] = {0, 500, 1250};
 
 		if (k->h.type != RXW_CHALLENGE)
 			continue;
@@ -270,7 +291,10 @@ START_TEST(checked_late)
 }
 END_TEST
 
-/* From then on: dropped before it is queued or acknowledged; it keeps nothing alive and ends nothing. */
+/*
+ * From then on: dropped before it is queued or acknowledged; it keeps nothing alive and ends
+ * nothing.
+ */
 START_TEST(forged_data)
 {
 	uint64_t heard;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections, channels and call numbers by the book: rx-protocol 1.8, 2.3 to 2.10, items C-004 to C-024 (doc/conformance.md). */
+/* Connections, channels, call numbers: rx-protocol 1.8, 2.3 to 2.10 (doc/conformance.md). */
 #include <string.h>
 
 #include "bench.h"
@@ -80,9 +80,11 @@ static void check_headers(unsigned least)
 		const struct rxw_header *h = &b.sent[i].h;
 		bool found = false;
 
-		ck_assert_uint_eq(h->flags & RXW_CLIENT_INITIATED, b.client ? RXW_CLIENT_INITIATED : 0);
+		ck_assert_uint_eq(h->flags & RXW_CLIENT_INITIATED,
+				  b.client ? RXW_CLIENT_INITIATED : 0);
 		ck_assert_uint_eq(h->flags & 0xd0, 0);
-		ck_assert_uint_eq(h->flags & RXW_SLOW_START_OK, h->type == RXW_ACK ? RXW_SLOW_START_OK : 0);
+		ck_assert_uint_eq(h->flags & RXW_SLOW_START_OK,
+				  h->type == RXW_ACK ? RXW_SLOW_START_OK : 0);
 		ck_assert_uint_eq(h->spare, 0);
 		ck_assert_uint_eq(h->service, BENCH_SERVICE);
 		ck_assert_uint_eq(h->epoch, BENCH_EPOCH);
@@ -199,7 +201,9 @@ END_TEST
 /* Only DATA within the window ends the call that is there. */
 START_TEST(what_does_not_begin_a_call)
 {
-	static const uint8_t types[] = { RXW_ACK, RXW_ACKALL, RXW_ABORT, RXW_BUSY, RXW_CHALLENGE, RXW_PARAMS, 10, 11, 12, 0, 99 };
+	static const uint8_t types[] = {RXW_ACK,    RXW_ACKALL, RXW_ABORT, RXW_BUSY, RXW_CHALLENGE,
+					RXW_PARAMS, 10,		11,	   12,	     0,
+					99};
 	unsigned busy = 0;
 
 	bench_get_data(&b, c, 3, 1, RXW_LAST_PACKET, 10);
@@ -372,11 +376,14 @@ START_TEST(connection_abort)
 }
 END_TEST
 
-/* A number of 0 in what cannot be about a connection, and types that nobody knows: dropped, and nothing ends. */
+/*
+ * A number of 0 in what cannot be about a connection, and types that nobody knows: dropped, and
+ * nothing ends.
+ */
 START_TEST(nonsense_ends_nothing)
 {
-	static const uint8_t about_nothing[] = { RXW_DATA, RXW_ACK, RXW_ACKALL };
-	static const uint8_t unknown[] = { 0, 9, 10, 11, 12, 14, 200, 255 };
+	static const uint8_t about_nothing[] = {RXW_DATA, RXW_ACK, RXW_ACKALL};
+	static const uint8_t unknown[] = {0, 9, 10, 11, 12, 14, 200, 255};
 
 	bench_get_data(&b, c, 1, 1, 0, 10);
 	skip();
@@ -499,10 +506,10 @@ START_TEST(for_no_call_of_ours)
 
 	bench_write(call, 1, 10, true);
 	skip();
-	reply(2, 1, RXW_LAST_PACKET);   /* a number to come */
+	reply(2, 1, RXW_LAST_PACKET); /* a number to come */
 	bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 10);
 	rxw_put32(packet + 4, BENCH_CID | 2);
-	input(RXW_HEADER_SIZE + 10);    /* a channel without a call */
+	input(RXW_HEADER_SIZE + 10); /* a channel without a call */
 	ck_assert_uint_eq(drops(RXW_DROP_CALL_NUMBER), 2);
 	size = bench_ack(&b, packet, 2, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 32);
 	input(size);
@@ -525,7 +532,7 @@ END_TEST
 /* Whatever comes to a call that is over is answered, or not, and does no harm. */
 START_TEST(for_a_call_that_is_over)
 {
-	static const uint8_t types[] = { RXW_ACK, RXW_BUSY, RXW_ABORT, RXW_ACKALL, RXW_PARAMS };
+	static const uint8_t types[] = {RXW_ACK, RXW_BUSY, RXW_ABORT, RXW_ACKALL, RXW_PARAMS};
 	struct bench_call *call = bench_begin(&b, c);
 	struct bench_packet *k;
 
@@ -600,7 +607,10 @@ START_TEST(closing_says_it_at_once)
 }
 END_TEST
 
-/* A reply that the application did not read to its end is refused; a call that sent nothing ends in silence. */
+/*
+ * A reply that the application did not read to its end is refused; a call that sent nothing ends in
+ * silence.
+ */
 START_TEST(giving_up)
 {
 	struct bench_call *call = bench_begin(&b, c);
@@ -656,7 +666,7 @@ END_TEST
 START_TEST(sequence_numbers_end)
 {
 	struct bench_call *call = bench_begin(&b, c);
-	struct rxw_txrun run = { .stride = 32, .last_size = 32, .count = 300 };
+	struct rxw_txrun run = {.stride = 32, .last_size = 32, .count = 300};
 
 	bench_write(call, 1, 10, false);
 	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Times: rx-protocol 4.4 items 3 and 4, 6.1 to 6.3, 6.7, 12.3, items C-038, C-045 to C-047, C-062, C-063 (doc/conformance.md). */
+/* Times: rx-protocol 4.4, 6.1 to 6.3, 6.7, 12.3 (doc/conformance.md). */
 #include <errno.h>
 #include <string.h>
 
@@ -116,7 +116,8 @@ START_TEST(a_packet_that_never_arrives)
 		bench_pass(&b, 500 * RXW_MS);
 		while ((k = bench_next(&b)) != NULL)
 			if (is_ping(k))
-				bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "01", 32);
+				bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "01",
+					      32);
 		bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "01", 32);
 		b.count = b.next = 0;
 	}
@@ -128,7 +129,10 @@ END_TEST
 
 /* --- keepalive and the dead time --- */
 
-/* A client whose request was taken and whose reply does not come: it asks every 2 s, 10 % more or less. */
+/*
+ * A client whose request was taken and whose reply does not come: it asks every 2 s, 10 % more or
+ * less.
+ */
 START_TEST(keepalive)
 {
 	uint64_t previous = 0;
@@ -248,7 +252,9 @@ START_TEST(finished_calls_are_quiet)
 }
 END_TEST
 
-/* A report of the network is a hint: the dead time becomes short, and a sign of life undoes that. */
+/*
+ * A report of the network is a hint: the dead time becomes short, and a sign of life undoes that.
+ */
 START_TEST(unreachable_is_a_hint)
 {
 	begin(1, true);
@@ -441,7 +447,8 @@ START_TEST(three_times_in_all)
 	/* A flood of the smallest packets: BUSY, ABORT, DUPLICATE and what else they may draw. */
 	for (unsigned i = 0; i < 100; i++) {
 		b.refuse_calls = i % 3 == 1;
-		bench_get_data(&b, c, 2 + i / 3, 1 + (i % 5) * 3, i % 2 ? RXW_LAST_PACKET | RXW_REQUEST_ACK : 0, 0);
+		bench_get_data(&b, c, 2 + i / 3, 1 + (i % 5) * 3,
+			       i % 2 ? RXW_LAST_PACKET | RXW_REQUEST_ACK : 0, 0);
 		in += 56;
 		ck_assert_uint_le(bytes_sent(), 3 * in);
 	}
@@ -450,7 +457,10 @@ START_TEST(three_times_in_all)
 }
 END_TEST
 
-/* A reply before the end of the request: what it used up is missing for the request's acknowledgement. */
+/*
+ * A reply before the end of the request: what it used up is missing for the request's
+ * acknowledgement.
+ */
 START_TEST(acknowledgements_count)
 {
 	bench_get_data(&b, c, 1, 1, 0, 4);
