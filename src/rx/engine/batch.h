@@ -27,6 +27,13 @@ struct rxw_batch {
 	uint64_t foreign, foreign_at, foreign_told;
 };
 
+/* Sent on this host? The kernel refuses packets from outside that claim one of our addresses. */
+static inline bool rxw_from_here(const struct rxw_path *path)
+{
+	return rxw_addr_is_loopback(&path->peer) ||
+	       (path->local.len && rxw_addr_same_host(&path->peer, &path->local));
+}
+
 /*
  * receive.c: connection of a run, made if it is a new call's first packet; with a reference, or
  * NULL: dropped, counted, perhaps answered in *a.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* VERSION and DEBUG: who is answered, how often, and with what (rx-protocol 8). */
 #include "base/debugfmt.h"
-#include "engine/internal.h"
+#include "engine/batch.h"
 
 /* How rxdebug counts; the bits of debugConn that we have a use for. */
 enum { CONN_MAKECALL_WAITING = 1, CONN_DESTROY_ME = 2 };
@@ -24,13 +24,6 @@ static uint64_t load(const _Atomic(uint64_t) *counter)
 }
 
 /* ---- access ---- */
-
-/* The kernel refuses packets from outside that claim one of our addresses. */
-static bool asks_from_here(const struct rxw_path *path)
-{
-	return rxw_addr_is_loopback(&path->peer) ||
-	       (path->local.len && rxw_addr_same_host(&path->peer, &path->local));
-}
 
 static bool may_debug(const struct rxw_endpoint *ep, const struct rxw_path *path, bool local)
 {
@@ -399,7 +392,7 @@ static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run, const str
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl)
 {
-	struct asker asker = { .shard = s, .local = asks_from_here(run->path), .now = now };
+	struct asker asker = { .shard = s, .local = rxw_from_here(run->path), .now = now };
 	size_t size = run->count > 1 ? run->stride : run->last_size;
 	struct rxw_header h = run->head;
 

@@ -87,13 +87,14 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	return c;
 }
 
-static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_addr *host, bool *pressed)
+static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_path *path, bool *pressed)
 {
+	bool here = rxw_from_here(path);
 	enum rxw_admission r;
 
 	pthread_mutex_lock(&ep->stranger_lock);
-	r = rxw_strangers_add(ep->strangers, host, rxw_addr_is_loopback(host));
-	*pressed = rxw_strangers_pressed(ep->strangers) && !rxw_addr_is_loopback(host);
+	r = rxw_strangers_add(ep->strangers, &path->peer, here);
+	*pressed = rxw_strangers_pressed(ep->strangers) && !here;
 	pthread_mutex_unlock(&ep->stranger_lock);
 	return r;
 }
@@ -196,9 +197,9 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
-	admission = admit(ep, &path.peer, &pressed);
+	admission = admit(ep, &path, &pressed);
 	if (admission == RXW_REFUSE && evict_stranger(s, a->out.now))
-		admission = admit(ep, &path.peer, &pressed);
+		admission = admit(ep, &path, &pressed);
 	if (admission == RXW_REFUSE)
 		return drop(s, RXW_DROP_LIMIT);
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,

@@ -269,7 +269,7 @@ END_TEST
 
 /* --- how many: packets from elsewhere, put to rxw_find_connection() by hand --- */
 
-static struct rxw_connection *from(const char *host, uint32_t cid)
+static struct rxw_connection *from_to(const char *host, const char *local, uint32_t cid)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(7001)};
 	struct rxw_shard *s = &bed.server->shard[0];
@@ -281,12 +281,20 @@ static struct rxw_connection *from(const char *host, uint32_t cid)
 
 	inet_pton(AF_INET, host, &sa.sin_addr);
 	ck_assert(rxw_addr_set(&path.peer, (struct sockaddr *)&sa, sizeof(sa)));
+	inet_pton(AF_INET, local, &sa.sin_addr);
+	sa.sin_port = 0;
+	ck_assert(rxw_addr_set(&path.local, (struct sockaddr *)&sa, sizeof(sa)));
 	run.size = run.stride = run.last_size = (uint16_t)h_raw_encode(packet, &raw);
 	ck_assert(rxw_header_get(packet, run.size, &run.head));
 	rxw_actions_init(&a, s, false);
 	c = rxw_find_connection(s, &run, &a);
 	ck_assert_uint_eq(a.out.ctl_count, 0);
 	return c;
+}
+
+static struct rxw_connection *from(const char *host, uint32_t cid)
+{
+	return from_to(host, "203.0.113.99", cid);
 }
 
 START_TEST(caps)
@@ -307,7 +315,7 @@ START_TEST(caps)
 	}
 	/* Addresses of this host are excepted. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
-		c = from("127.0.0.9", cid);
+		c = i % 2 ? from("127.0.0.9", cid) : from_to("203.0.113.99", "203.0.113.99", cid);
 		ck_assert(!c->p.strict_reach);
 		ck_assert(!c->p.pressed);
 		rxw_conn_unref(c);
