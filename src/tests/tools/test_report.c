@@ -122,7 +122,7 @@ START_TEST(usage)
 	tools_usage_now(&a);
 	do {
 		for (int i = 0; i < 1000000; i++)
-			work += (uint64_t)i;
+			work = work + (uint64_t)i;
 		tools_usage_now(&b);
 	} while (b.user_s + b.sys_s <= a.user_s + a.sys_s);
 	d = tools_usage_between(&a, &b);
