@@ -23,7 +23,7 @@ struct rxw_batch {
 	unsigned runs, groups;
 	struct rxw_batch_run run[RXW_BATCH_RUNS];
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
-	/* Packets that fit no call: how many at the last look, when that was, when it was last told. */
+	/* Packets that fit no call: how many at the last look, when that was, when last told. */
 	uint64_t foreign, foreign_at, foreign_told;
 };
 
