@@ -113,7 +113,7 @@ struct field {
 	  NULL, 192 * MIB,                                                                       \
 	  "all packet buffers of the engine")                                                    \
 	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO,       \
-	  NULL, 512,                                                                             \
+	  NULL, 768,                                                                             \
 	  "packets that a call queues before its writer waits")                                  \
 	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,    \
 	  NULL, 50,                                                                              \

@@ -51,7 +51,8 @@ static void set_params(struct rxw_endpoint *ep)
 	p->conn_memory = c->connection_memory;
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = c->sendq_packets;
-	p->sendq_low = c->sendq_packets / 2;
+	/* A window in flight and one ready when the writer is woken: it is needed in time. */
+	p->sendq_low = c->sendq_packets * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
 	p->cc = &rxw_cc_reno;
