@@ -135,6 +135,53 @@ static void await(rxw_call *call, unsigned wanted)
 		wait_fd(fd);
 }
 
+/* Writes from `at` on, never waiting inside, until all is taken or, if asked, until a refusal. */
+static uint64_t write_on(rxw_call *call, uint64_t at, uint64_t bytes, bool until_refused)
+{
+	static uint8_t data[100000];
+	ssize_t n;
+
+	while (at < bytes) {
+		size_t want = bytes - at < sizeof(data) ? bytes - at : sizeof(data);
+
+		h_pattern(data, at, want, 0);
+		n = rxw_call_write(call, data, want);
+		if (n == -RXW_EAGAIN) {
+			if (until_refused)
+				break;
+			await(call, RXW_EVENT_WRITE);
+			continue;
+		}
+		ck_assert_msg(n > 0, "write: %s", rxw_strerror((int)n));
+		at += (uint64_t)n;
+	}
+	return at;
+}
+
+/* While the handler does not read, a writer is refused in the end; when it reads, he is told. */
+START_TEST(refused_until_read)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct h_ask ask = { .op = H_WAIT, .bytes = 8u << 20 };
+	rxw_call *call = begin_nonblock(connection, &ask);
+	uint64_t at;
+	ssize_t n;
+	char byte;
+
+	h_gate_arrived(&bed, 1);
+	at = write_on(call, 0, ask.bytes, true);
+	ck_assert_uint_lt(at, ask.bytes);
+	h_gate_open(&bed);
+	ck_assert_uint_eq(write_on(call, at, ask.bytes, false), ask.bytes);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	while ((n = rxw_call_read_some(call, &byte, 1)) == -RXW_EAGAIN)
+		await(call, RXW_EVENT_READ);
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+}
+END_TEST
+
 /* Both directions by poll(), never waiting inside. */
 START_TEST(streams_by_descriptor)
 {
@@ -142,24 +189,10 @@ START_TEST(streams_by_descriptor)
 	struct h_ask ask = { .op = H_BOTH, .bytes = h_small() ? 1u << 20 : 8u << 20 };
 	rxw_call *call = begin_nonblock(connection, &ask);
 	static uint8_t data[100000];
-	unsigned refused = 0;
-	uint64_t at = 0;
+	uint64_t at;
 	ssize_t n;
 
-	while (at < ask.bytes) {
-		size_t want = ask.bytes - at < sizeof(data) ? ask.bytes - at : sizeof(data);
-
-		h_pattern(data, at, want, 0);
-		n = rxw_call_write(call, data, want);
-		if (n == -RXW_EAGAIN) {
-			refused++;
-			await(call, RXW_EVENT_WRITE);
-			continue;
-		}
-		ck_assert_msg(n > 0, "write: %s", rxw_strerror((int)n));
-		at += (uint64_t)n;
-	}
-	ck_assert_uint_gt(refused, 0);
+	ck_assert_uint_eq(write_on(call, 0, ask.bytes, false), ask.bytes);
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
 	for (at = 0;;) {
 		n = rxw_call_read_some(call, data, sizeof(data));
@@ -341,6 +374,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, callbacks_begin_the_next_call);
 	tcase_add_test(tc, callbacks_and_short_handlers);
+	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);
 	tcase_add_test(tc, late_callback);
