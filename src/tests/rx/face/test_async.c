@@ -168,9 +168,9 @@ START_TEST(refused_until_read)
 	ssize_t n;
 	char byte;
 
-	h_gate_arrived(&bed, 1);
 	at = write_on(call, 0, ask.bytes, true);
 	ck_assert_uint_lt(at, ask.bytes);
+	h_gate_arrived(&bed, 1);
 	h_gate_open(&bed);
 	ck_assert_uint_eq(write_on(call, at, ask.bytes, false), ask.bytes);
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
