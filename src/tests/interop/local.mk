@@ -12,6 +12,7 @@ EXTRA_DIST += \
 	src/tests/interop/checks.bash \
 	src/tests/interop/groups.bash \
 	src/tests/interop/inside \
+	src/tests/interop/kernel \
 	src/tests/interop/library.bash \
 	src/tests/interop/lossy_relay.c \
 	src/tests/interop/make_dump.c \
