@@ -77,7 +77,7 @@ END_TEST
 
 /* ---- shards ---- */
 
-/* Every packet comes to a shard that is not its connection's. */
+/* Every packet comes to a shard that is not its connection's: full size, sanitized or not. */
 START_TEST(steered_wrong)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
@@ -85,7 +85,7 @@ START_TEST(steered_wrong)
 
 	h_open(&bed, &(struct h_options){ .server = "listeners=4 steer=wrong" });
 	connection = h_connect(&bed, H_SERVICE);
-	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = h_bulk_size() });
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 64u << 20 });
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	ck_assert_uint_eq(e.listeners, 4);
 	if (e.steer == RXW_STEER_WRONG) {
