@@ -119,7 +119,6 @@ struct rxw_shard {
 
 	pthread_mutex_t lock; /* table */
 	struct rxw_conntable table;
-	unsigned reap_at;  /* slot where the next reaping pass goes on; lock */
 	unsigned evict_at; /* slot where a stranger to go is looked for next; lock */
 
 	/* receive role */
@@ -153,7 +152,6 @@ struct rxw_shard {
 
 	/* timers posted by others: a stack, taken whole by the holder */
 	_Atomic(struct rxw_call *) inbox;
-	_Atomic(unsigned) active; /* calls with a timer */
 
 	/* send role */
 	_Atomic(bool) tx_busy;
