@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	options.address_len = to->ai_addrlen;
 	rxw_xdr_writer(&x, request, sizeof(request));
 	rxw_xdr_put_u32(&x, OP_SHOUT);
-	if (!rxw_xdr_put_string(&x, argv[3])) {
+	if (!rxw_xdr_put_string(&x, argv[3], UINT32_MAX)) {
 		fprintf(stderr, "shout-client: the text is longer than %d bytes\n", TEXT_MAX);
 		return 1;
 	}
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	rxw_xdr_reader(&x, reply, (size_t)n);
-	if (!rxw_xdr_get_u32(&x, &length) || !rxw_xdr_get_string(&x, TEXT_MAX, text)) {
+	if (!rxw_xdr_get_u32(&x, &length) || !rxw_xdr_copy_string(&x, TEXT_MAX, text)) {
 		fprintf(stderr, "shout-client: the answer of %s makes no sense\n", argv[1]);
 		return 1;
 	}

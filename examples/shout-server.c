@@ -25,7 +25,7 @@ static int32_t shout(rxw_call *call, void *context)
 	if (n < 0)
 		return rxw_call_error(call, NULL);
 	rxw_xdr_reader(&x, in, (size_t)n);
-	if (!rxw_xdr_get_u32(&x, &op) || !rxw_xdr_get_string(&x, TEXT_MAX, text))
+	if (!rxw_xdr_get_u32(&x, &op) || !rxw_xdr_copy_string(&x, TEXT_MAX, text))
 		return RXW_RPC_DECODE;
 	if (op != OP_SHOUT)
 		return RXW_RPC_OPCODE;
@@ -33,7 +33,7 @@ static int32_t shout(rxw_call *call, void *context)
 		text[length] = (char)toupper((unsigned char)text[length]);
 	rxw_xdr_writer(&x, out, sizeof(out));
 	rxw_xdr_put_u32(&x, length);
-	rxw_xdr_put_string(&x, text);
+	rxw_xdr_put_string(&x, text, UINT32_MAX);
 	return rxw_call_write(call, out, rxw_xdr_used(&x)) < 0 ? rxw_call_error(call, NULL) : 0;
 }
 

@@ -171,7 +171,7 @@ static int get_entry(struct afs_client *c, const char *name, const char *what,
 
 		rxw_xdr_writer(&x, request, sizeof(request));
 		rxw_xdr_put_u32(&x, operations[i]);
-		rxw_xdr_put_string(&x, name);
+		rxw_xdr_put_string(&x, name, UINT32_MAX);
 		if (afs_rpc(c->vl, what, &x, 0, reply, &got, error) < 0) {
 			if (i == 0 && error->code == RXW_RPC_OPCODE)
 				continue;

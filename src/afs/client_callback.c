@@ -42,7 +42,7 @@ static int32_t serve(rxw_call *call, void *context)
 	const struct afs_client *client = context;
 	uint8_t word[4];
 	struct rxw_xdr x;
-	uint32_t operation;
+	uint32_t operation = 0;
 
 	if (rxw_call_read(call, word, sizeof(word)) != sizeof(word))
 		return RXW_RPC_DECODE;

@@ -87,7 +87,7 @@ bool afs_volume_status_put(struct rxw_xdr *x, const struct afs_volume_status *s)
 	rxw_xdr_put_u32(x, (uint32_t)s->blocks_in_use);
 	rxw_xdr_put_u32(x, (uint32_t)s->blocks_available);
 	rxw_xdr_put_u32(x, (uint32_t)s->blocks_total);
-	rxw_xdr_put_string(x, s->name);
+	rxw_xdr_put_string(x, s->name, UINT32_MAX);
 	rxw_xdr_put_u32(x, 0);
 	return rxw_xdr_put_u32(x, 0);
 }
@@ -110,7 +110,7 @@ bool afs_volume_status_get(struct rxw_xdr *x, struct afs_volume_status *s)
 	rxw_xdr_get_i32(x, &s->blocks_in_use);
 	rxw_xdr_get_i32(x, &s->blocks_available);
 	rxw_xdr_get_i32(x, &s->blocks_total);
-	rxw_xdr_get_string(x, AFS_NAME_MAX, s->name);
-	rxw_xdr_get_bytes(x, AFS_OPAQUE_MAX, &text, &length);
-	return rxw_xdr_get_bytes(x, AFS_OPAQUE_MAX, &text, &length);
+	rxw_xdr_copy_string(x, AFS_NAME_MAX, s->name);
+	rxw_xdr_lend_bytes(x, AFS_OPAQUE_MAX, &text, &length);
+	return rxw_xdr_lend_bytes(x, AFS_OPAQUE_MAX, &text, &length);
 }

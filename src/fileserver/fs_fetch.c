@@ -21,7 +21,7 @@ struct fetch {
 static bool decode(struct fetch *fetch)
 {
 	struct rxw_xdr *x = &fetch->call->in;
-	uint32_t offset, length;
+	uint32_t offset = 0, length;
 
 	afs_fid_get(x, &fetch->fid);
 	if (fetch->call->opcode == AFS_FS_FETCH_DATA64) {

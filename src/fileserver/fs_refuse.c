@@ -47,13 +47,13 @@ static bool decode(struct rxw_xdr *x, const char *items)
 	for (; *items; items++) {
 		switch (*items) {
 		case 'n':
-			rxw_xdr_get_string(x, AFS_NAME_MAX, name);
+			rxw_xdr_copy_string(x, AFS_NAME_MAX, name);
 			break;
 		case 't':
-			rxw_xdr_get_string(x, AFS_PATH_MAX, text);
+			rxw_xdr_copy_string(x, AFS_PATH_MAX, text);
 			break;
 		case 'a':
-			rxw_xdr_get_bytes(x, AFS_OPAQUE_MAX, &bytes, &length);
+			rxw_xdr_lend_bytes(x, AFS_OPAQUE_MAX, &bytes, &length);
 			break;
 		case 'q':
 			rxw_xdr_skip(x, 24);
@@ -72,9 +72,9 @@ static bool decode_volume_status(struct rxw_xdr *x)
 	char name[AFS_NAME_MAX + 1], text[AFS_OPAQUE_MAX + 1];
 
 	rxw_xdr_skip(x, 12);
-	rxw_xdr_get_string(x, AFS_NAME_MAX, name);
-	rxw_xdr_get_string(x, AFS_OPAQUE_MAX, text);
-	return rxw_xdr_get_string(x, AFS_OPAQUE_MAX, text);
+	rxw_xdr_copy_string(x, AFS_NAME_MAX, name);
+	rxw_xdr_copy_string(x, AFS_OPAQUE_MAX, text);
+	return rxw_xdr_copy_string(x, AFS_OPAQUE_MAX, text);
 }
 
 /*
@@ -107,7 +107,7 @@ int fs_refuse_volume(struct fs_call *call)
 {
 	char name[AFS_NAME_MAX + 1];
 
-	return rxw_xdr_get_string(&call->in, AFS_NAME_MAX, name) ? AFS_VNOVOL : FS_UNDECODABLE;
+	return rxw_xdr_copy_string(&call->in, AFS_NAME_MAX, name) ? AFS_VNOVOL : FS_UNDECODABLE;
 }
 
 int fs_refuse_invalid(struct fs_call *call)

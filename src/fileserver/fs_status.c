@@ -58,7 +58,7 @@ int fs_fetch_acl(struct fs_call *call)
 	n = snprintf(text, sizeof(text), "1\n0\nsystem:anyuser\t%u\n",
 		     (unsigned)object.status.anonymous_access);
 	rxw_xdr_writer(&x, reply, sizeof(reply));
-	rxw_xdr_put_bytes(&x, text, (size_t)n + 1);
+	rxw_xdr_put_bytes(&x, text, (size_t)n + 1, UINT32_MAX);
 	afs_status_put(&x, &object.status);
 	fs_put_sync(call, &x);
 	return fs_reply(call, &x);
@@ -130,7 +130,7 @@ int fs_root_volume(struct fs_call *call)
 	struct rxw_xdr x;
 
 	rxw_xdr_writer(&x, reply, sizeof(reply));
-	rxw_xdr_put_string(&x, "root.afs");
+	rxw_xdr_put_string(&x, "root.afs", UINT32_MAX);
 	return fs_reply(call, &x);
 }
 

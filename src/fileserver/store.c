@@ -176,7 +176,7 @@ static size_t encode(const struct fsd_record *r, uint8_t bytes[RECORD_BYTES])
 	rxw_xdr_put_u64(&x, r->image_length);
 	rxw_xdr_put_u64(&x, r->image_hash);
 	rxw_xdr_put_u32(&x, r->links);
-	rxw_xdr_put_string(&x, r->name);
+	rxw_xdr_put_string(&x, r->name, UINT32_MAX);
 	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;
 }
 
@@ -203,7 +203,7 @@ static int decode(const MDB_val *val, struct fsd_record *r)
 	rxw_xdr_get_u64(&x, &r->image_length);
 	rxw_xdr_get_u64(&x, &r->image_hash);
 	rxw_xdr_get_u32(&x, &r->links);
-	rxw_xdr_get_string(&x, FSD_NAME_MAX, r->name);
+	rxw_xdr_copy_string(&x, FSD_NAME_MAX, r->name);
 	r->kind = (enum fsd_kind)kind;
 	r->seen.kind = r->kind;
 	r->seen.mtime_ns = (int64_t)mtime;
@@ -397,7 +397,7 @@ int fsd_store_get_meta(struct fsd_txn *txn, struct fsd_meta *meta)
 	rxw_xdr_get_u32(&x, &meta->next_unique);
 	rxw_xdr_get_u64(&x, &meta->root_device);
 	rxw_xdr_get_u64(&x, &meta->root_inode);
-	rxw_xdr_get_string(&x, sizeof(meta->root) - 1, meta->root);
+	rxw_xdr_copy_string(&x, sizeof(meta->root) - 1, meta->root);
 	return rxw_xdr_ok(&x) && format == FORMAT ? 0 : -EIO;
 }
 
@@ -416,7 +416,7 @@ int fsd_store_put_meta(struct fsd_txn *txn, const struct fsd_meta *meta)
 	rxw_xdr_put_u32(&x, meta->next_unique);
 	rxw_xdr_put_u64(&x, meta->root_device);
 	rxw_xdr_put_u64(&x, meta->root_inode);
-	rxw_xdr_put_string(&x, meta->root);
+	rxw_xdr_put_string(&x, meta->root, UINT32_MAX);
 	if (!rxw_xdr_ok(&x))
 		return -EINVAL;
 	val.mv_size = rxw_xdr_used(&x);

@@ -108,7 +108,7 @@ static int32_t get_by_name(struct vl_call *call)
 	char name[AFS_VL_NAME + 1];
 	int32_t code;
 
-	if (!rxw_xdr_get_string(&call->in, AFS_VL_NAME, name))
+	if (!rxw_xdr_copy_string(&call->in, AFS_VL_NAME, name))
 		return RXW_RPC_SS_UNMARSHAL;
 	code = by_name(call, name, &entry);
 	if (code)
@@ -130,7 +130,7 @@ static int32_t get_by_name(struct vl_call *call)
 static int32_t get_by_id(struct vl_call *call)
 {
 	struct afs_vl_entry entry;
-	uint32_t id;
+	uint32_t id = 0;
 	int32_t type;
 
 	rxw_xdr_get_u32(&call->in, &id);
@@ -262,7 +262,7 @@ static int32_t list_attributes(struct vl_call *call)
 	if (call->opcode == AFS_VL_LIST_ATTRIBUTES_N2) {
 		int32_t code;
 
-		rxw_xdr_get_string(&call->in, AFS_VL_NAME, pattern);
+		rxw_xdr_copy_string(&call->in, AFS_VL_NAME, pattern);
 		if (!rxw_xdr_get_u32(&call->in, &start))
 			return RXW_RPC_SS_UNMARSHAL;
 		code = match_pattern(call, pattern, &match);

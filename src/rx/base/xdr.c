@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bounded XDR coding on memory (rx-protocol 9.2). */
+/* Bounded XDR coding on memory, or on a window that another room moves (rx-protocol 9.2). */
 
 #include <rxwire/xdr.h>
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/wire.h"
+/* Memory that decoding takes at most in one step. */
+#define STEP ((size_t)64 << 10)
+/* What decoding may allocate: so much, and so many bytes for each byte that is decoded. */
+#define BUDGET_BASE ((size_t)64 << 10)
+#define BUDGET_RATE 16
 
 void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size)
 {
 	x->start = (uint8_t *)memory;
 	x->at = x->start;
 	x->end = size ? x->start + size : x->start;
+	x->more = NULL;
+	x->later = 0;
+	x->budget = 0;
+	x->depth = 0;
 	x->failed = false;
 }
 
@@ -19,6 +28,9 @@ void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size)
 {
 	/* The cast only serves to share the structure: get functions do not write. */
 	rxw_xdr_writer(x, (void *)(uintptr_t)memory, size);
+	if (__builtin_mul_overflow(size, (size_t)BUDGET_RATE, &x->budget) ||
+	    __builtin_add_overflow(x->budget, BUDGET_BASE, &x->budget))
+		x->budget = SIZE_MAX;
 }
 
 size_t rxw_xdr_used(const struct rxw_xdr *x)
@@ -36,23 +48,31 @@ bool rxw_xdr_ok(const struct rxw_xdr *x)
 	return !x->failed;
 }
 
-static bool fail(struct rxw_xdr *x)
+bool rxw_xdr_fail(struct rxw_xdr *x)
 {
 	x->failed = true;
+	x->end = x->at;
 	return false;
 }
 
-/* The next `size` bytes, or NULL and the cursor has failed. */
-static uint8_t *take(struct rxw_xdr *x, size_t size)
+/* Fail as if the item had not been begun; on a call its first bytes may be gone from the window. */
+static bool fail_at(struct rxw_xdr *x, uint8_t *before)
 {
-	uint8_t *p = x->at;
+	if (!x->more)
+		x->at = before;
+	return rxw_xdr_fail(x);
+}
 
-	if (x->failed || size > rxw_xdr_left(x)) {
-		x->failed = true;
+uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size)
+{
+	uint8_t *p;
+
+	if (x->failed || !x->more || size > RXW_XDR_BLOCK || !x->more(x, size)) {
+		rxw_xdr_fail(x);
 		return NULL;
 	}
-	if (size)
-		x->at += size;
+	p = x->at;
+	x->at += size;
 	return p;
 }
 
@@ -62,160 +82,402 @@ static size_t padding(size_t length)
 }
 
 /*
- * Room for `length` bytes and their padding is there? The sum is formed only when it cannot
- * overflow.
+ * May `length` bytes and their padding still come, or go? On memory: is there room. The sums are
+ * formed only when they cannot overflow.
  */
-static bool fits(struct rxw_xdr *x, size_t length)
+static bool fits(const struct rxw_xdr *x, size_t length)
 {
-	if (x->failed || length > rxw_xdr_left(x) || padding(length) > rxw_xdr_left(x) - length)
-		return fail(x);
-	return true;
-}
+	size_t left = rxw_xdr_left(x);
 
-bool rxw_xdr_put_u32(struct rxw_xdr *x, uint32_t v)
-{
-	uint8_t *p = take(x, 4);
-
-	if (!p)
+	if (x->failed)
 		return false;
-	rxw_put32(p, v);
-	return true;
-}
-
-bool rxw_xdr_put_u64(struct rxw_xdr *x, uint64_t v)
-{
-	uint8_t *p = take(x, 8);
-
-	if (!p)
+	if (length <= left && padding(length) <= left - length)
+		return true;
+	if (!x->more)
 		return false;
-	rxw_put32(p, (uint32_t)(v >> 32));
-	rxw_put32(p + 4, (uint32_t)v);
-	return true;
+	left = x->later > SIZE_MAX - left ? SIZE_MAX : left + x->later;
+	return length <= left && padding(length) <= left - length;
 }
+
+/* All of an item lies in the window. */
+static bool at_hand(const struct rxw_xdr *x, size_t length)
+{
+	size_t left = rxw_xdr_left(x);
+
+	return length <= left && padding(length) <= left - length;
+}
+
+/* Bytes of an item that can be moved now, of `left`: at least one, 0 when that failed. */
+static size_t piece(struct rxw_xdr *x, size_t left)
+{
+	size_t n = rxw_xdr_left(x);
+
+	if (!n) {
+		n = left < RXW_XDR_BLOCK ? left : RXW_XDR_BLOCK;
+		if (x->failed || !x->more || !x->more(x, n)) {
+			rxw_xdr_fail(x);
+			return 0;
+		}
+		n = rxw_xdr_left(x);
+	}
+	return left < n ? left : n;
+}
+
+/* -- bytes ---------------------------------------------------------------------------------- */
 
 bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
 {
+	const uint8_t *from = (const uint8_t *)data;
+	size_t pad = padding(length);
+	uint8_t *p;
+
 	if (!fits(x, length))
-		return false;
-	if (length) {
-		memcpy(x->at, data, length);
-		memset(x->at + length, 0, padding(length));
-		x->at += length + padding(length);
+		return rxw_xdr_fail(x);
+	while (length) {
+		size_t n = piece(x, length);
+
+		if (!n)
+			return false;
+		memcpy(x->at, from, n);
+		x->at += n;
+		from += n;
+		length -= n;
 	}
+	if (!pad)
+		return true;
+	p = rxw_xdr_take(x, pad);
+	if (!p)
+		return false;
+	memset(p, 0, pad);
 	return true;
 }
 
-bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length)
+bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length, uint32_t bound)
 {
 	/* All or nothing: the count is not written when the bytes have no room. */
-	if (x->failed || length > UINT32_MAX || rxw_xdr_left(x) < 4 ||
-	    length > rxw_xdr_left(x) - 4 || padding(length) > rxw_xdr_left(x) - 4 - length)
-		return fail(x);
+	if (length > bound || length > SIZE_MAX - 7 || !fits(x, 4 + length))
+		return rxw_xdr_fail(x);
 	return rxw_xdr_put_u32(x, (uint32_t)length) && rxw_xdr_put_opaque(x, data, length);
 }
 
-bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text)
+bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text, uint32_t bound)
 {
 	if (!text)
-		return fail(x);
-	return rxw_xdr_put_bytes(x, text, strlen(text));
+		return rxw_xdr_fail(x);
+	return rxw_xdr_put_bytes(x, text, strlen(text), bound);
 }
 
-bool rxw_xdr_get_u32(struct rxw_xdr *x, uint32_t *v)
+/* Pass over `length` bytes and their padding, copying them if there is a place for it. */
+static bool pull(struct rxw_xdr *x, uint8_t *to, size_t length)
 {
-	const uint8_t *p = take(x, 4);
+	size_t pad = padding(length);
 
-	if (!p)
-		return false;
-	*v = rxw_get32(p);
-	return true;
-}
+	if (!fits(x, length))
+		return rxw_xdr_fail(x);
+	while (length) {
+		size_t n = piece(x, length);
 
-bool rxw_xdr_get_i32(struct rxw_xdr *x, int32_t *v)
-{
-	const uint8_t *p = take(x, 4);
-
-	if (!p)
-		return false;
-	*v = (int32_t)rxw_get32(p);
-	return true;
-}
-
-bool rxw_xdr_get_u64(struct rxw_xdr *x, uint64_t *v)
-{
-	const uint8_t *p = take(x, 8);
-
-	if (!p)
-		return false;
-	*v = (uint64_t)rxw_get32(p) << 32 | rxw_get32(p + 4);
-	return true;
+		if (!n)
+			return false;
+		if (to) {
+			memcpy(to, x->at, n);
+			to += n;
+		}
+		x->at += n;
+		length -= n;
+	}
+	return !pad || rxw_xdr_take(x, pad) != NULL;
 }
 
 bool rxw_xdr_skip(struct rxw_xdr *x, size_t length)
 {
-	if (!fits(x, length))
-		return false;
-	if (length)
-		x->at += length + padding(length);
-	return true;
+	return pull(x, NULL, length);
 }
 
 bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length)
 {
-	const uint8_t *p = x->at;
-
-	if (!rxw_xdr_skip(x, length))
-		return false;
-	if (length)
-		memcpy(data, p, length);
-	return true;
+	return pull(x, (uint8_t *)data, length);
 }
 
-bool rxw_xdr_get_bytes(struct rxw_xdr *x, size_t max, const uint8_t **data, size_t *length)
+bool rxw_xdr_lend_bytes(struct rxw_xdr *x, uint32_t bound, const uint8_t **data, size_t *length)
 {
 	uint8_t *before = x->at;
 	uint32_t count;
 
-	if (!rxw_xdr_get_u32(x, &count))
+	if (x->more)
+		return rxw_xdr_fail(x);
+	if (!rxw_xdr_get_count(x, bound, 1, &count))
 		return false;
-	if (count > max || !fits(x, count)) {
-		x->at = before;
-		return fail(x);
-	}
+	if (!at_hand(x, count))
+		return fail_at(x, before);
 	*data = x->at;
 	*length = count;
 	return rxw_xdr_skip(x, count);
 }
 
-bool rxw_xdr_get_string(struct rxw_xdr *x, size_t max, char *text)
+bool rxw_xdr_copy_string(struct rxw_xdr *x, uint32_t bound, char *text)
 {
 	uint8_t *before = x->at;
-	const uint8_t *p;
-	size_t length;
+	uint32_t length;
 
-	if (!rxw_xdr_get_bytes(x, max, &p, &length))
+	if (!rxw_xdr_get_count(x, bound, 1, &length))
 		return false;
-	if (length && memchr(p, 0, length)) {
-		x->at = before;
-		return fail(x);
+	if (at_hand(x, length)) {
+		if (length && memchr(x->at, 0, length))
+			return fail_at(x, before);
+		rxw_xdr_get_opaque(x, text, length);
+		text[length] = 0;
+		return true;
 	}
-	if (length)
-		memcpy(text, p, length);
-	text[length] = 0;
+	if (x->more && rxw_xdr_get_opaque(x, text, length) && !memchr(text, 0, length)) {
+		text[length] = 0;
+		return true;
+	}
+	if (x->more)
+		text[0] = 0;
+	return fail_at(x, before);
+}
+
+/* -- memory for what is decoded ------------------------------------------------------------- */
+
+/* As realloc() from `old` to `size` bytes, within the budget; NULL and the cursor has failed. */
+static void *resize(struct rxw_xdr *x, void *memory, size_t old, size_t size)
+{
+	void *p = NULL;
+
+	if (!x->failed && size - old <= x->budget)
+		p = realloc(memory, size);
+	if (!p) {
+		rxw_xdr_fail(x);
+		return NULL;
+	}
+	x->budget -= size - old;
+	return p;
+}
+
+/*
+ * `length` bytes of which not all are in the window, with `extra` bytes of room behind. Memory at
+ * most doubles what has come.
+ */
+static char *collect(struct rxw_xdr *x, size_t length, size_t extra)
+{
+	size_t have = 0, room = 0, pad = padding(length);
+	char *data = NULL;
+
+	while (have < length) {
+		size_t n = piece(x, length - have);
+
+		if (!n)
+			goto fail;
+		if (have + n > room) {
+			size_t step = n > have ? n : have;
+			size_t more;
+			char *p;
+
+			if (step > STEP)
+				step = STEP;
+			more = step > length - room ? length : room + step;
+			p = (char *)resize(x, data, data ? room + extra : 0, more + extra);
+			if (!p)
+				goto fail;
+			data = p;
+			room = more;
+			if (n > room - have)
+				n = room - have;
+		}
+		memcpy(data + have, x->at, n);
+		x->at += n;
+		have += n;
+	}
+	if (!pad || rxw_xdr_take(x, pad))
+		return data;
+fail:
+	free(data);
+	return NULL;
+}
+
+/* Counted bytes that are not none, with `extra` zeros behind. */
+static char *get_counted(struct rxw_xdr *x, size_t length, size_t extra)
+{
+	char *data;
+
+	if (at_hand(x, length)) {
+		data = (char *)resize(x, NULL, 0, length + extra);
+		if (data)
+			rxw_xdr_get_opaque(x, data, length);
+	} else if (x->more && fits(x, length)) {
+		data = collect(x, length, extra);
+	} else {
+		data = NULL;
+	}
+	if (data)
+		memset(data + length, 0, extra);
+	return data;
+}
+
+bool rxw_xdr_get_bytes(struct rxw_xdr *x, uint32_t bound, char **data, uint32_t *length)
+{
+	uint8_t *before = x->at;
+	uint32_t count;
+
+	*data = NULL;
+	*length = 0;
+	if (!rxw_xdr_get_count(x, bound, 1, &count))
+		return false;
+	if (!count)
+		return true;
+	*data = get_counted(x, count, 0);
+	if (!*data)
+		return fail_at(x, before);
+	*length = count;
 	return true;
 }
 
-bool rxw_xdr_get_count(struct rxw_xdr *x, size_t max, size_t element, uint32_t *count)
+bool rxw_xdr_get_string(struct rxw_xdr *x, uint32_t bound, char **text)
 {
 	uint8_t *before = x->at;
+	uint32_t length;
+
+	*text = NULL;
+	if (!rxw_xdr_get_count(x, bound, 1, &length))
+		return false;
+	if (length == UINT32_MAX || (at_hand(x, length) && memchr(x->at, 0, length)))
+		return fail_at(x, before);
+	*text = length ? get_counted(x, length, 1) : (char *)rxw_xdr_new(x, 1);
+	if (*text && strlen(*text) == length)
+		return true;
+	free(*text);
+	*text = NULL;
+	return fail_at(x, before);
+}
+
+bool rxw_xdr_get_count(struct rxw_xdr *x, uint32_t bound, size_t element, uint32_t *count)
+{
+	uint8_t *before = x->at;
+	size_t bytes;
 	uint32_t n;
 
 	if (!rxw_xdr_get_u32(x, &n))
 		return false;
-	if (n > max || (element && n > rxw_xdr_left(x) / element)) {
-		x->at = before;
-		return fail(x);
+	if (n > bound || __builtin_mul_overflow((size_t)n, element, &bytes))
+		return fail_at(x, before);
+	if (bytes > rxw_xdr_left(x)) {
+		if (!x->more || bytes - rxw_xdr_left(x) > x->later || !x->more(x, bytes))
+			return fail_at(x, before);
 	}
 	*count = n;
+	return true;
+}
+
+void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count, size_t size)
+{
+	size_t step = size < STEP ? STEP / size : 1;
+	size_t old = *room, all, bytes;
+	void *p;
+
+	if (old >= count) {
+		rxw_xdr_fail(x);
+		return NULL;
+	}
+	all = count - old > step ? old + step : count;
+	if (__builtin_mul_overflow(all, size, &bytes)) {
+		rxw_xdr_fail(x);
+		return NULL;
+	}
+	p = resize(x, array, old * size, bytes);
+	if (p)
+		*room = all;
+	return p;
+}
+
+void *rxw_xdr_new(struct rxw_xdr *x, size_t size)
+{
+	void *p = resize(x, NULL, 0, size);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+bool rxw_xdr_enter(struct rxw_xdr *x)
+{
+	if (x->failed || x->depth >= RXW_XDR_DEPTH)
+		return rxw_xdr_fail(x);
+	x->depth++;
+	return true;
+}
+
+void rxw_xdr_leave(struct rxw_xdr *x)
+{
+	x->depth--;
+}
+
+/* -- numbers and identifiers of several words ----------------------------------------------- */
+
+bool rxw_xdr_put_float(struct rxw_xdr *x, float v)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return rxw_xdr_put_u32(x, bits);
+}
+
+bool rxw_xdr_get_float(struct rxw_xdr *x, float *v)
+{
+	uint32_t bits;
+
+	if (!rxw_xdr_get_u32(x, &bits))
+		return false;
+	memcpy(v, &bits, sizeof(bits));
+	return true;
+}
+
+bool rxw_xdr_put_double(struct rxw_xdr *x, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return rxw_xdr_put_u64(x, bits);
+}
+
+bool rxw_xdr_get_double(struct rxw_xdr *x, double *v)
+{
+	uint64_t bits;
+
+	if (!rxw_xdr_get_u64(x, &bits))
+		return false;
+	memcpy(v, &bits, sizeof(bits));
+	return true;
+}
+
+bool rxw_xdr_put_uuid(struct rxw_xdr *x, const struct rxw_uuid *v)
+{
+	uint8_t *p = rxw_xdr_take(x, RXW_UUID_BYTES);
+
+	if (!p)
+		return false;
+	rxw_xdr_store32(p, v->time_low);
+	rxw_xdr_store32(p + 4, v->time_mid);
+	rxw_xdr_store32(p + 8, v->time_hi_and_version);
+	rxw_xdr_store32(p + 12, (uint32_t)v->clock_seq_hi_and_reserved);
+	rxw_xdr_store32(p + 16, (uint32_t)v->clock_seq_low);
+	for (size_t i = 0; i < sizeof(v->node); i++)
+		rxw_xdr_store32(p + 20 + 4 * i, (uint32_t)v->node[i]);
+	return true;
+}
+
+bool rxw_xdr_get_uuid(struct rxw_xdr *x, struct rxw_uuid *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, RXW_UUID_BYTES);
+
+	if (!p)
+		return false;
+	v->time_low = rxw_xdr_load32(p);
+	v->time_mid = (uint16_t)rxw_xdr_load32(p + 4);
+	v->time_hi_and_version = (uint16_t)rxw_xdr_load32(p + 8);
+	v->clock_seq_hi_and_reserved = (int8_t)rxw_xdr_load32(p + 12);
+	v->clock_seq_low = (int8_t)rxw_xdr_load32(p + 16);
+	for (size_t i = 0; i < sizeof(v->node); i++)
+		v->node[i] = (int8_t)rxw_xdr_load32(p + 20 + 4 * i);
 	return true;
 }

@@ -242,7 +242,7 @@ static int32_t serve_vl(rxw_call *call, void *context)
 		afs_vl_addrs_put(&x, &addrs);
 	} else if (operation == AFS_VL_GET_ENTRY_BY_NAME_U ||
 		   operation == AFS_VL_GET_ENTRY_BY_NAME_N) {
-		if (!rxw_xdr_get_string(&in, AFS_VL_NAME - 1, name))
+		if (!rxw_xdr_copy_string(&in, AFS_VL_NAME - 1, name))
 			return RXW_RPC_SS_UNMARSHAL;
 		if (strncmp(name, "vol", 3) != 0 && strcmp(name, "536870913") != 0)
 			return AFS_VL_NOENT;

@@ -136,10 +136,10 @@ START_TEST(bad_strings_and_counts)
 	memset(name, 'n', sizeof(name));
 	name[257] = 0;
 	afs_fid_put(begin(AFS_FS_REMOVE_FILE), &fid);
-	rxw_xdr_put_string(&rq, name);
+	rxw_xdr_put_string(&rq, name, UINT32_MAX);
 	ck_assert_int_eq(serve(), RXW_RPC_SS_UNMARSHAL);
 	afs_fid_put(begin(AFS_FS_REMOVE_FILE), &fid);
-	rxw_xdr_put_bytes(&rq, "a\0b", 3);
+	rxw_xdr_put_bytes(&rq, "a\0b", 3, UINT32_MAX);
 	ck_assert_int_eq(serve(), RXW_RPC_SS_UNMARSHAL);
 	rxw_xdr_put_u32(begin(AFS_FS_INLINE_BULK_STATUS), 51);
 	for (int i = 0; i < 51; i++)
@@ -421,7 +421,7 @@ START_TEST(writes_are_refused)
 			afs_fid_put(begin(calls[i].opcode), known ? &fid : &other);
 			for (const char *s = calls[i].shape; *s; s++) {
 				if (*s == 'n')
-					rxw_xdr_put_string(&rq, "name");
+					rxw_xdr_put_string(&rq, "name", UINT32_MAX);
 				else
 					for (int j = 0; j < (*s == 'q' ? 6 : 3); j++)
 						rxw_xdr_put_u32(&rq, 1);
@@ -481,12 +481,12 @@ START_TEST(small_calls)
 
 	begin(AFS_FS_GET_ROOT_VOLUME);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert(rxw_xdr_get_bytes(&rp, 256, &text, &length) && length == 8);
+	ck_assert(rxw_xdr_lend_bytes(&rp, 256, &text, &length) && length == 8);
 	ck_assert_mem_eq(text, "root.afs", 8);
 
 	fid = world_fid(&world, "hello.txt");
 	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_ACL), &fid), serve()), 0);
-	ck_assert(rxw_xdr_get_bytes(&rp, 1024, &text, &length));
+	ck_assert(rxw_xdr_lend_bytes(&rp, 1024, &text, &length));
 	ck_assert_str_eq((const char *)text, "1\n0\nsystem:anyuser\t9\n");
 	ck_assert_uint_eq(length, strlen((const char *)text) + 1);
 	ck_assert_uint_eq(rxw_xdr_left(&rp), 27 * 4);

@@ -321,7 +321,7 @@ START_TEST(mount_sequence)
 	client_open(&client, true);
 	begin(&r, 65537); /* a location service's GetCapabilities */
 	ck_assert_int_eq(rpc(client.vl, &r, NULL, NULL), RXW_RPC_OPCODE);
-	rxw_xdr_put_string(begin(&r, AFS_VL_GET_ENTRY_BY_NAME_U), "root.cell");
+	rxw_xdr_put_string(begin(&r, AFS_VL_GET_ENTRY_BY_NAME_U), "root.cell", UINT32_MAX);
 	length = sizeof(reply);
 	ck_assert_int_eq(rpc(client.vl, &r, reply, &length), 0);
 	ck_assert_uint_eq(length, AFS_VL_ENTRY_U_BYTES);

@@ -60,7 +60,7 @@ static int32_t serve(void)
 
 static int32_t by_name(uint32_t opcode, const char *name)
 {
-	rxw_xdr_put_string(begin(opcode), name);
+	rxw_xdr_put_string(begin(opcode), name, UINT32_MAX);
 	return serve();
 }
 
@@ -214,7 +214,7 @@ static int32_t list(uint32_t opcode, uint32_t mask, uint32_t volume, const char 
 	rxw_xdr_put_u32(&rq, volume);
 	rxw_xdr_put_u32(&rq, 0);
 	if (pattern) {
-		rxw_xdr_put_string(&rq, pattern);
+		rxw_xdr_put_string(&rq, pattern, UINT32_MAX);
 		rxw_xdr_put_u32(&rq, start);
 	}
 	return serve();

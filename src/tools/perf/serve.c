@@ -258,7 +258,7 @@ int32_t perf_handle_figures(rxw_call *call, void *context)
 	struct perf_server *server = context;
 	uint8_t words[8];
 	struct rxw_xdr x;
-	uint32_t operation, token;
+	uint32_t operation = 0, token = 0;
 
 	if (rxw_call_read(call, words, sizeof(words)) != sizeof(words))
 		return RXW_RPC_DECODE;

@@ -98,7 +98,7 @@ size_t perf_encode(const struct perf_request *r, void *memory, size_t size)
 int perf_decode_common(struct perf_request *r, const void *words, size_t *more)
 {
 	struct rxw_xdr x;
-	uint32_t version, command;
+	uint32_t version = 0, command = 0;
 
 	memset(r, 0, sizeof(*r));
 	rxw_xdr_reader(&x, words, PERF_COMMON_LEN);
