@@ -13,7 +13,7 @@
 
 #include "afs/status.h"
 #include "afs/types.h"
-#include "afs/vl.h"
+#include "afs/vlentry.h"
 
 /*
  * Why something failed: one line that names the thing, and the code of the call if there was one.

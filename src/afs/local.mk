@@ -3,10 +3,11 @@
 
 afs_sources = \
 	src/afs/dir.c src/afs/dir.h \
+	src/afs/numbers.h \
 	src/afs/opcodes.h \
 	src/afs/status.c src/afs/status.h \
 	src/afs/types.c src/afs/types.h \
-	src/afs/vl.c src/afs/vl.h
+	src/afs/vlentry.c src/afs/vlentry.h
 
 # The client side.
 afs_sources += \

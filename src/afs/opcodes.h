@@ -3,6 +3,8 @@
 #ifndef AFS_OPCODES_H
 #define AFS_OPCODES_H
 
+#include "afs/numbers.h"
+
 /* File service, service id 1, port 7000. */
 enum afs_fs_op {
 	AFS_FS_FETCH_DATA = 130,
@@ -88,27 +90,6 @@ enum afs_vl_op {
 	AFS_VL_REGISTER_ADDRS = 532,
 	AFS_VL_GET_ADDRS_U = 533,
 	AFS_VL_LIST_ATTRIBUTES_N2 = 534,
-};
-
-/* Volume codes: sent as they are, never translated. */
-enum afs_volume_code {
-	AFS_VSALVAGE = 101,
-	AFS_VNOVNODE = 102,
-	AFS_VNOVOL = 103,
-	AFS_VOFFLINE = 106,
-	AFS_VBUSY = 110,
-	AFS_VMOVED = 111,
-	AFS_VIO = 112,
-};
-
-/* Location service codes. */
-enum afs_vl_code {
-	AFS_VL_NOENT = 363524,
-	AFS_VL_BADNAME = 363527,
-	AFS_VL_BADVOLTYPE = 363529,
-	AFS_VL_PERM = 363546,
-	AFS_VL_INDEXERANGE = 363549,
-	AFS_VL_BADMASK = 363551,
 };
 
 #endif

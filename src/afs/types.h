@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <rxwire/xdr.h>
 
+#include "afs/numbers.h"
+
 /*
  * Every NAME_put() appends to a writer and every NAME_get() takes from a reader; both return false,
  * and leave the cursor failed, when the memory ends or a value is out of its limits. Nothing
@@ -20,34 +22,6 @@
 #define AFS_CAPS_MAX	  196  /* capability words */
 #define AFS_INTERFACE_MAX 32   /* addresses in an interface description */
 
-enum afs_service_id {
-	AFS_SERVICE_FS = 1,
-	AFS_SERVICE_CB = 1,
-	AFS_SERVICE_VL = 52
-};
-enum afs_port {
-	AFS_PORT_FS = 7000,
-	AFS_PORT_CB = 7001,
-	AFS_PORT_VL = 7003
-};
-
-enum afs_file_type {
-	AFS_TYPE_FILE = 1,
-	AFS_TYPE_DIR = 2,
-	AFS_TYPE_SYMLINK = 3
-};
-
-/* Rights of CallerAccess and AnonymousAccess. */
-enum afs_right {
-	AFS_RIGHT_READ = 1,
-	AFS_RIGHT_WRITE = 2,
-	AFS_RIGHT_INSERT = 4,
-	AFS_RIGHT_LOOKUP = 8,
-	AFS_RIGHT_DELETE = 16,
-	AFS_RIGHT_LOCK = 32,
-	AFS_RIGHT_ADMINISTER = 64
-};
-
 /* One object for ever: odd vnode = directory, even = file or symbolic link. */
 struct afs_fid {
 	uint32_t volume;
@@ -55,8 +29,6 @@ struct afs_fid {
 	uint32_t unique;
 };
 #define AFS_FID_BYTES	12
-#define AFS_ROOT_VNODE	1
-#define AFS_ROOT_UNIQUE 1
 
 bool afs_fid_put(struct rxw_xdr *x, const struct afs_fid *fid);
 bool afs_fid_get(struct rxw_xdr *x, struct afs_fid *fid);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "afs/vl.h"
+#include "afs/vlentry.h"
 #include "fileserver/clients.h"
 #include "fileserver/readers.h"
 #include "fileserver/stream.h"

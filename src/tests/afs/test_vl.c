@@ -2,7 +2,7 @@
 /* Tests of afs/vl.c: places of the words in each form of an entry. */
 #include "tests/tools/testing.h"
 
-#include "afs/vl.h"
+#include "afs/vlentry.h"
 
 static uint32_t word(const uint8_t *bytes, unsigned i)
 {

@@ -9,7 +9,7 @@
 
 #include "afs/dir.h"
 #include "afs/opcodes.h"
-#include "afs/vl.h"
+#include "afs/vlentry.h"
 #include "fileserver/server.h"
 
 #define BIG ((size_t)24 << 20)

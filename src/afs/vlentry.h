@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Volume location entries in their three generations, and queries for server addresses. */
-#ifndef AFS_VL_H
-#define AFS_VL_H
+#ifndef AFS_VLENTRY_H
+#define AFS_VLENTRY_H
 
 #include "afs/types.h"
 
@@ -20,12 +20,6 @@
 #define AFS_VL_SITE_BACK     0x08u
 #define AFS_VL_SITE_UUID     0x10u /* set by the U form only */
 #define AFS_VL_SITE_UNUSED   0x20u
-
-enum afs_vl_type {
-	AFS_VL_RW = 0,
-	AFS_VL_RO = 1,
-	AFS_VL_BACKUP = 2
-};
 
 struct afs_vl_site {
 	struct afs_uuid uuid; /* U form */
@@ -57,9 +51,6 @@ bool afs_vl_entry_n_get(struct rxw_xdr *x, struct afs_vl_entry *entry);
 bool afs_vl_entry_o_get(struct rxw_xdr *x, struct afs_vl_entry *entry);
 
 /* ListAddrByAttributes: exactly one bit of mask should be set. */
-#define AFS_VL_BY_ADDRESS 1u
-#define AFS_VL_BY_INDEX	  2u
-#define AFS_VL_BY_UUID	  4u
 struct afs_vl_addr_query {
 	uint32_t mask;
 	uint32_t address;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Encoding of volume location entries. */
-#include "afs/vl.h"
+#include "afs/vlentry.h"
 
 #include <string.h>
 

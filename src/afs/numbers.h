@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers of AFS that its interface files do not say: services, kinds, rights, codes. */
+#ifndef AFS_NUMBERS_H
+#define AFS_NUMBERS_H
+
+enum afs_service_id {
+	AFS_SERVICE_FS = 1,
+	AFS_SERVICE_CB = 1,
+	AFS_SERVICE_VL = 52
+};
+enum afs_port {
+	AFS_PORT_FS = 7000,
+	AFS_PORT_CB = 7001,
+	AFS_PORT_VL = 7003
+};
+
+/* FileType of an AFSFetchStatus. Odd vnodes are directories, even ones files and links. */
+enum afs_file_type {
+	AFS_TYPE_FILE = 1,
+	AFS_TYPE_DIR = 2,
+	AFS_TYPE_SYMLINK = 3
+};
+#define AFS_ROOT_VNODE	1
+#define AFS_ROOT_UNIQUE 1
+
+/* Rights of CallerAccess and AnonymousAccess. */
+enum afs_right {
+	AFS_RIGHT_READ = 1,
+	AFS_RIGHT_WRITE = 2,
+	AFS_RIGHT_INSERT = 4,
+	AFS_RIGHT_LOOKUP = 8,
+	AFS_RIGHT_DELETE = 16,
+	AFS_RIGHT_LOCK = 32,
+	AFS_RIGHT_ADMINISTER = 64
+};
+
+/* Index into the volume ids of a location entry. */
+enum afs_vl_type {
+	AFS_VL_RW = 0,
+	AFS_VL_RO = 1,
+	AFS_VL_BACKUP = 2
+};
+/* Mask of a ListAddrByAttributes: exactly one of them. */
+enum afs_vl_by {
+	AFS_VL_BY_ADDRESS = 1,
+	AFS_VL_BY_INDEX = 2,
+	AFS_VL_BY_UUID = 4
+};
+
+/* Volume codes: sent as they are, never translated. */
+enum afs_volume_code {
+	AFS_VSALVAGE = 101,
+	AFS_VNOVNODE = 102,
+	AFS_VNOVOL = 103,
+	AFS_VOFFLINE = 106,
+	AFS_VBUSY = 110,
+	AFS_VMOVED = 111,
+	AFS_VIO = 112,
+};
+
+/* Location service codes. */
+enum afs_vl_code {
+	AFS_VL_NOENT = 363524,
+	AFS_VL_BADNAME = 363527,
+	AFS_VL_BADVOLTYPE = 363529,
+	AFS_VL_PERM = 363546,
+	AFS_VL_INDEXERANGE = 363549,
+	AFS_VL_BADMASK = 363551,
+};
+
+#endif
