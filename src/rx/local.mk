@@ -9,6 +9,7 @@ include src/rx/proto/local.mk
 include src/rx/io/local.mk
 include src/rx/engine/local.mk
 include src/rx/face/local.mk
+include src/rx/rpc/local.mk
 
 # Every object, without a symbol map: librxwire is made of it, and the tests of internals link it.
 noinst_LTLIBRARIES += src/rx/librxwire_core.la

@@ -63,6 +63,7 @@ may_include src/rx/proto  "$config|(base|proto)/.*|$values|rxwire/security[.]h"
 may_include src/rx/io     "$config|(base|io)/.*|$values"
 may_include src/rx/engine "$config|(base|proto|io|engine)/.*|$values|rxwire/.*"
 may_include src/rx/face   "$config|(base|proto|io|engine|face)/.*|rxwire/.*"
+may_include src/rx/rpc    "$config|rpc/.*|face/observer[.]h|rxwire/.*"
 may_include src/rx/rxwire 'rxwire/.*'
 
 # What is built on the library uses its public headers, as everybody else does.
@@ -83,15 +84,16 @@ for floor in src/rx/base src/rx/proto; do
 done
 
 # System calls on sockets belong to floor 2; the face does not know the layout of packets.
-for floor in src/rx/engine src/rx/face; do
+for floor in src/rx/engine src/rx/face src/rx/rpc; do
 	must_not $floor "$w(sendto|sendmsg|sendmmsg|recvfrom|recvmsg|recvmmsg|setsockopt|getsockopt|bind)[(]" \
 		'system calls on sockets belong to floor 2'
 done
-may_not_face=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/face/*.[ch] 2>/dev/null)
+may_not_face=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/face/*.[ch] \
+	src/rx/rpc/*.[ch] 2>/dev/null)
 [ -z "$may_not_face" ] || echo "$may_not_face: the face does not know the layout of packets" >> "$bad"
 
 # The library never prints.
-for floor in base proto io engine face; do
+for floor in base proto io engine face rpc; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 		'the library never prints'
 done

@@ -97,6 +97,7 @@ struct rxw_endpoint {
 	struct rxw_rate abort_rate, answer_rate;
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
+	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL = none */
 };
 
 /* Timer wheel of a shard: touched by the holder of the receive role only. */
@@ -237,6 +238,7 @@ struct rxw_call {
 		uint32_t consumed;  /* packets used up and not yet reported */
 		bool ended;	    /* the pieces at hand are the last */
 		bool lent;
+		uint64_t bytes; /* read, or lent */
 	} r;
 
 	/* writing thread only */
@@ -251,6 +253,7 @@ struct rxw_call {
 		uint32_t seq;	       /* of the next packet */
 		bool finished;	       /* LAST_PACKET was pushed */
 		size_t reserved;
+		uint64_t bytes; /* written */
 	} w;
 
 	/* queues */

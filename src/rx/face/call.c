@@ -33,7 +33,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	int r;
 
 	if (!c || !call || (options && options->size < sizeof(*options)) ||
-	    (flags & ~RXW_CALL_NONBLOCK))
+	    (flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)))
 		return -RXW_EINVAL;
 	*call = NULL;
 	if (atomic_load(&c->ep->stopping))
@@ -46,7 +46,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 		made->arg = options->arg;
 	}
 	pthread_mutex_lock(&c->lock);
-	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & RXW_CALL_NONBLOCK);
+	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY));
 	if (!r) {
 		hard = c->p.hard;
 		if (options && options->deadline_ms &&

@@ -164,6 +164,7 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 		done += n;
 		advance(call, n);
 	}
+	call->r.bytes += done;
 	report(call, true);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
@@ -228,6 +229,7 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		}
 	}
 	call->r.lent = true;
+	call->r.bytes += lent;
 	*count = n;
 	return (ssize_t)lent;
 }

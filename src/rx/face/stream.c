@@ -276,6 +276,7 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 			call->w.fill = 0;
 		}
 	}
+	call->w.bytes += done;
 	return done;
 }
 
@@ -356,6 +357,7 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	call->w.reserved = 0;
 	if (!length)
 		return 0;
+	call->w.bytes += length;
 	while (left) {
 		size_t n = call->w.capacity - call->w.fill;
 

@@ -25,6 +25,7 @@ extern "C" {
 typedef void (*rxw_call_fn)(rxw_call *call, unsigned events, void *arg);
 
 #define RXW_CALL_NONBLOCK 0x1u /* every function returns -RXW_EAGAIN instead of waiting */
+#define RXW_CALL_TRY	  0x2u /* rxw_call_begin() does so; the other functions wait */
 
 /* Zero, set `size`, then fill. */
 struct rxw_call_options {

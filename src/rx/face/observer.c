@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who is told of the procedure calls of an endpoint. */
+#include "engine/internal.h"
+#include "face/observer.h"
+
+int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_observer *observer)
+{
+	if (!endpoint || (observer && !observer->report))
+		return -RXW_EINVAL;
+	atomic_store_explicit(&endpoint->observer, observer, memory_order_release);
+	return 0;
+}
+
+bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+
+	observed->observer = atomic_load_explicit(&ep->observer, memory_order_acquire);
+	if (!observed->observer)
+		return false;
+	observed->started_ns = call->started;
+	observed->written = call->w.bytes;
+	observed->taken = call->r.bytes;
+	return true;
+}

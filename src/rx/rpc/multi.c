@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One procedure on many connections at a time.
+ *
+ * Calls tell of their replies through callbacks, on whatever thread that happens; the thread that
+ * asks for the next step starts them and reads them. A connection carries four calls at a time:
+ * members that find none free wait in their group, the members of one connection, until one of the
+ * group has ended. So a connection may be named any number of times.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include <rxwire/rpc.h>
+
+#define RETRY_NS 5000000 /* other users of a connection tell nobody when they are through */
+
+enum state {
+	WAITING, /* not begun */
+	OPEN,    /* begun; its arguments are being encoded, or its reply is awaited */
+	TOLD,    /* handed out as RXW_RPC_REPLY */
+	OVER
+};
+
+struct group;
+
+struct member {
+	struct rxw_rpc_multi *multi;
+	struct group *group;
+	rxw_connection *connection;
+	rxw_call *call;
+	enum state state;
+	unsigned next;   /* the next that waits in its group; NONE = no further one */
+	unsigned ready;  /* the next in the list of those that can be read; lock */
+	bool sent;       /* its arguments have been encoded; lock */
+	bool listed;     /* it is or was in that list; lock */
+	bool event;      /* something can be read; lock */
+};
+
+/* The members of one connection; it stands at the place of the first. */
+struct group {
+	unsigned first, last; /* those that wait, NONE = nobody */
+	unsigned open;        /* calls of its members now */
+	unsigned next;        /* in the list of groups to look at */
+	bool listed;
+};
+
+#define NONE UINT32_MAX
+
+/*
+ * `lock` covers what callbacks touch, as the members above and below say; all else belongs to the
+ * thread that asks for the next step. Nothing of a call is done while it is held.
+ */
+struct rxw_rpc_multi {
+	unsigned count, over;
+	unsigned fresh;       /* members from here on were never tried */
+	unsigned groups;      /* list of groups to try again */
+	pthread_mutex_t lock;
+	pthread_cond_t cond;  /* `head` is no longer NONE */
+	unsigned head, tail;  /* replies in the order of arrival; lock */
+	struct group *group;
+	struct member member[];
+};
+
+/* -- setting up ----------------------------------------------------------------------------- */
+
+static int by_connection(const void *a, const void *b)
+{
+	const struct member *const *x = (const struct member *const *)a;
+	const struct member *const *y = (const struct member *const *)b;
+
+	if ((*x)->connection != (*y)->connection)
+		return (uintptr_t)(*x)->connection < (uintptr_t)(*y)->connection ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Members of one connection share the group of the first of them. */
+static bool make_groups(struct rxw_rpc_multi *m)
+{
+	struct member **sorted = (struct member **)calloc(m->count + 1, sizeof(struct member *));
+	struct group *group = NULL;
+
+	if (!sorted)
+		return false;
+	for (unsigned i = 0; i < m->count; i++)
+		sorted[i] = &m->member[i];
+	qsort(sorted, m->count, sizeof(struct member *), by_connection);
+	for (unsigned i = 0; i < m->count; i++) {
+		if (!i || sorted[i]->connection != sorted[i - 1]->connection)
+			group = &m->group[sorted[i] - m->member];
+		sorted[i]->group = group;
+	}
+	free(sorted);
+	return true;
+}
+
+static bool make_condition(pthread_cond_t *cond)
+{
+	pthread_condattr_t a;
+	bool ok;
+
+	if (pthread_condattr_init(&a))
+		return false;
+	ok = !pthread_condattr_setclock(&a, CLOCK_MONOTONIC) && !pthread_cond_init(cond, &a);
+	pthread_condattr_destroy(&a);
+	return ok;
+}
+
+struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count)
+{
+	struct rxw_rpc_multi *m;
+	size_t bytes;
+
+	if (count >= NONE || (count && !connections) ||
+	    __builtin_mul_overflow((size_t)count, sizeof(m->member[0]), &bytes) ||
+	    __builtin_add_overflow(bytes, sizeof(*m), &bytes))
+		return NULL;
+	m = (struct rxw_rpc_multi *)calloc(1, bytes);
+	if (!m)
+		return NULL;
+	m->count = count;
+	m->head = m->tail = m->groups = NONE;
+	m->group = (struct group *)calloc((size_t)count + 1, sizeof(*m->group));
+	for (unsigned i = 0; i < count && m->group; i++) {
+		m->member[i].multi = m;
+		m->member[i].connection = connections[i];
+		m->group[i].first = m->group[i].last = NONE;
+	}
+	if (!m->group || !make_groups(m) || !make_condition(&m->cond)) {
+		free(m->group);
+		free(m);
+		return NULL;
+	}
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+void rxw_rpc_multi_destroy(struct rxw_rpc_multi *multi)
+{
+	if (!multi)
+		return;
+	for (unsigned i = 0; i < multi->count; i++)
+		if (multi->member[i].call)
+			rxw_call_end(multi->member[i].call, RXW_USER_ABORT, NULL);
+	pthread_cond_destroy(&multi->cond);
+	pthread_mutex_destroy(&multi->lock);
+	free(multi->group);
+	free(multi);
+}
+
+/* -- replies -------------------------------------------------------------------------------- */
+
+/* Lock held: a member with all said and something to read joins the list, once. */
+static void list_reply(struct rxw_rpc_multi *m, unsigned index)
+{
+	struct member *me = &m->member[index];
+
+	if (!me->sent || !me->event || me->listed)
+		return;
+	me->listed = true;
+	me->ready = NONE;
+	if (m->head == NONE)
+		m->head = index;
+	else
+		m->member[m->tail].ready = index;
+	m->tail = index;
+	pthread_cond_signal(&m->cond);
+}
+
+static void on_event(rxw_call *call, unsigned events, void *arg)
+{
+	struct member *me = (struct member *)arg;
+	struct rxw_rpc_multi *m = me->multi;
+
+	(void)call;
+	if (!(events & (RXW_EVENT_READ | RXW_EVENT_DONE)))
+		return;
+	pthread_mutex_lock(&m->lock);
+	me->event = true;
+	list_reply(m, (unsigned)(me - m->member));
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* -- beginning ------------------------------------------------------------------------------ */
+
+static void wait_in_group(struct rxw_rpc_multi *m, unsigned index)
+{
+	struct group *g = m->member[index].group;
+
+	m->member[index].next = NONE;
+	if (g->first == NONE)
+		g->first = index;
+	else
+		m->member[g->last].next = index;
+	g->last = index;
+}
+
+static void list_group(struct rxw_rpc_multi *m, struct group *g)
+{
+	if (g->listed || g->first == NONE)
+		return;
+	g->listed = true;
+	g->next = m->groups;
+	m->groups = (unsigned)(g - m->group);
+}
+
+/* 0: begun; -RXW_EAGAIN: no channel is free; another result. */
+static int begin(struct rxw_rpc_multi *m, unsigned index)
+{
+	struct member *me = &m->member[index];
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_TRY,
+					    .callback = on_event, .arg = me };
+	int r = rxw_call_begin(me->connection, &options, &me->call);
+
+	if (!r) {
+		me->state = OPEN;
+		me->group->open++;
+	}
+	return r;
+}
+
+/*
+ * Begin a member if one can be: 1, and *index is set; 0: none; else the result of a member that
+ * never will.
+ */
+static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
+{
+	int r;
+
+	while (m->fresh < m->count) {
+		unsigned i = m->fresh++;
+
+		/* Behind others of its connection it waits for its turn. */
+		r = m->member[i].group->first == NONE ? begin(m, i) : -RXW_EAGAIN;
+		if (r == -RXW_EAGAIN) {
+			wait_in_group(m, i);
+			if (!m->member[i].group->open)
+				list_group(m, m->member[i].group);
+			continue;
+		}
+		*index = i;
+		return r ? r : 1;
+	}
+	for (unsigned *link = &m->groups; *link != NONE;) {
+		struct group *g = &m->group[*link];
+		unsigned i = g->first;
+
+		r = begin(m, i);
+		if (r != -RXW_EAGAIN) {
+			g->first = m->member[i].next;
+			*index = i;
+			if (g->first == NONE) {
+				*link = g->next;
+				g->listed = false;
+			}
+			return r ? r : 1;
+		}
+		/* Its own calls will tell; others that use the connection will not. */
+		if (g->open) {
+			*link = g->next;
+			g->listed = false;
+		} else {
+			link = &g->next;
+		}
+	}
+	return 0;
+}
+
+/* -- steps ---------------------------------------------------------------------------------- */
+
+/* The next reply, NONE if there was none for as long as there is nothing else to do. */
+static unsigned next_reply(struct rxw_rpc_multi *m)
+{
+	struct timespec until;
+	unsigned index;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += RETRY_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&m->lock);
+	while (m->head == NONE && !r)
+		r = m->groups == NONE ? pthread_cond_wait(&m->cond, &m->lock)
+				      : pthread_cond_timedwait(&m->cond, &m->lock, &until);
+	index = m->head;
+	if (index != NONE)
+		m->head = m->member[index].ready;
+	pthread_mutex_unlock(&m->lock);
+	return index;
+}
+
+enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
+				     int32_t *code)
+{
+	struct rxw_rpc_multi *m = multi;
+
+	*call = NULL;
+	*code = 0;
+	while (m->over < m->count) {
+		int r = begin_one(m, index);
+
+		if (r < 0) {
+			m->member[*index].state = OVER;
+			m->over++;
+			*code = RXW_CALL_DEAD;
+			return RXW_RPC_FAILED;
+		}
+		if (r) {
+			*call = m->member[*index].call;
+			return RXW_RPC_START;
+		}
+		*index = next_reply(m);
+		if (*index != NONE) {
+			m->member[*index].state = TOLD;
+			*call = m->member[*index].call;
+			return RXW_RPC_REPLY;
+		}
+	}
+	*index = 0;
+	return RXW_RPC_DONE;
+}
+
+void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, int32_t code)
+{
+	struct member *me = &multi->member[index];
+	bool failed = code || rxw_call_send_end(me->call);
+
+	/* The code comes out where the reply would, behind those that have come. */
+	if (failed)
+		rxw_call_abort(me->call, code);
+	pthread_mutex_lock(&multi->lock);
+	me->sent = true;
+	me->event |= failed;
+	list_reply(multi, index);
+	pthread_mutex_unlock(&multi->lock);
+}
+
+int32_t rxw_rpc_multi_ended(struct rxw_rpc_multi *multi, unsigned index, int32_t code,
+			    const struct rxw_rpc_interface *interface, unsigned function)
+{
+	struct member *me = &multi->member[index];
+
+	code = rxw_rpc_end(me->call, code, interface, function);
+	me->call = NULL;
+	me->state = OVER;
+	multi->over++;
+	me->group->open--;
+	list_group(multi, me->group);
+	return code;
+}

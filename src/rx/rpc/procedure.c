@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A procedure call from begin to end, at the client and at the server; who is told of it. */
+#include <time.h>
+
+#include <rxwire/rpc.h>
+
+#include "face/observer.h"
+
+/* errno values that a package of dense opcodes sends as other numbers (rx-protocol 9.4). */
+#define LINUX_ENOSPC 28
+#define LINUX_EDQUOT 122
+#define WIRE_ENOSPC  108
+#define WIRE_EDQUOT  109
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Everything of a report but its times and its code. */
+static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_observed *seen,
+		     struct sockaddr_storage *peer)
+{
+	r->size = sizeof(*r);
+	r->bytes_sent = seen->written;
+	r->bytes_received = seen->taken;
+	rxw_call_peer(call, peer, &r->peer_len);
+	r->peer = (const struct sockaddr *)peer;
+}
+
+/* -- client --------------------------------------------------------------------------------- */
+
+int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call)
+{
+	return rxw_call_begin(connection, NULL, call) ? RXW_CALL_DEAD : 0;
+}
+
+int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,
+		    unsigned function)
+{
+	struct rxw_rpc_report r = { .interface = interface, .function = function, .client = true };
+	struct sockaddr_storage peer;
+	struct rxw_observed seen;
+	bool observed = rxw_call_observed(call, &seen);
+
+	if (observed)
+		describe(&r, call, &seen, &peer);
+	/* An error that the call has already is stronger than the abort asked for here. */
+	code = rxw_call_end(call, code, NULL);
+	if (observed) {
+		r.code = code;
+		r.run_ns = now_ns() - seen.started_ns;
+		seen.observer->report(seen.observer->arg, &r);
+	}
+	return code;
+}
+
+/* -- server --------------------------------------------------------------------------------- */
+
+static const struct rxw_rpc_entry *find(const struct rxw_rpc_table *table, int32_t opcode)
+{
+	const struct rxw_rpc_entry *base = table->entries;
+	unsigned count = table->count;
+
+	while (count) {
+		const struct rxw_rpc_entry *middle = base + count / 2;
+
+		if (middle->opcode == opcode)
+			return middle;
+		if (middle->opcode < opcode) {
+			base = middle + 1;
+			count -= count / 2 + 1;
+		} else {
+			count /= 2;
+		}
+	}
+	return NULL;
+}
+
+static int32_t swap_errno(int32_t code)
+{
+	switch (code) {
+	case LINUX_ENOSPC:
+		return WIRE_ENOSPC;
+	case LINUX_EDQUOT:
+		return WIRE_EDQUOT;
+	default:
+		return code;
+	}
+}
+
+/* What is seen behind a stub is an effect of the call's own error, if it has one. */
+static int32_t judge(const rxw_call *call, int32_t code)
+{
+	int32_t own = code ? rxw_call_error(call, NULL) : 0;
+
+	return own ? own : code;
+}
+
+/* Opcode `entry` was asked for; NULL: one that is unknown. */
+static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
+		   const struct rxw_rpc_service *base, const void *service,
+		   const struct rxw_rpc_entry *entry, int32_t opcode)
+{
+	int32_t code = 0;
+
+	if (base && base->enter)
+		code = base->enter(base->context, call, opcode,
+				   entry ? (int)entry->function : -1);
+	if (!code)
+		code = entry ? entry->stub(call, service) : RXW_RPC_OPCODE;
+	if (table->swap_errno)
+		code = swap_errno(code);
+	return judge(call, code);
+}
+
+int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
+		      const struct rxw_rpc_service *base, const void *service)
+{
+	const struct rxw_rpc_entry *entry;
+	struct sockaddr_storage peer;
+	struct rxw_observed seen;
+	uint64_t entered = 0;
+	uint8_t word[4];
+	int32_t opcode, code;
+
+	if (rxw_call_observed(call, &seen))
+		entered = now_ns();
+	if (rxw_call_read(call, word, sizeof(word)) != sizeof(word))
+		return judge(call, RXW_RPC_DECODE);
+	opcode = (int32_t)rxw_xdr_load32(word);
+	entry = find(table, opcode);
+	code = run(call, table, base, service, entry, opcode);
+	/* An observer that came while the stub ran would be told of a time that was not taken. */
+	if (entry && entered && rxw_call_observed(call, &seen)) {
+		struct rxw_rpc_report r = { .interface = table->interface,
+					    .function = entry->function, .code = code,
+					    .queue_ns = entered - seen.started_ns,
+					    .run_ns = now_ns() - entered };
+
+		describe(&r, call, &seen, &peer);
+		seen.observer->report(seen.observer->arg, &r);
+	}
+	return code;
+}

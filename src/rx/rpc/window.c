@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * XDR on the streams of a call: a window of memory that is written out when it is full, or moves
+ * along with what is read. A request or reply that fits costs one rxw_call_write() or one read.
+ */
+#include <rxwire/rpc.h>
+
+#define DEFAULT_LIMIT ((size_t)256 << 20)
+/* What decoding may allocate: so much, and so many bytes for each byte of the limit. */
+#define BUDGET_BASE ((size_t)64 << 10)
+#define BUDGET_RATE 16
+
+/* The cursor stands first in its stream. */
+static struct rxw_rpc_stream *stream_of(struct rxw_xdr *x)
+{
+	return (struct rxw_rpc_stream *)x;
+}
+
+/* Write the window out. Less than all is written only by calls that must not wait. */
+static bool write_out(struct rxw_rpc_stream *s)
+{
+	size_t length = (size_t)(s->xdr.at - s->xdr.start);
+
+	if (length && rxw_call_write(s->call, s->xdr.start, length) != (ssize_t)length)
+		return rxw_xdr_fail(&s->xdr);
+	s->xdr.at = s->xdr.start;
+	return true;
+}
+
+static bool more_to_write(struct rxw_xdr *x, size_t size)
+{
+	(void)size; /* at most RXW_XDR_BLOCK: an empty window has room for it */
+	return write_out(stream_of(x));
+}
+
+void rxw_rpc_writer(struct rxw_rpc_stream *s, rxw_call *call)
+{
+	rxw_xdr_writer(&s->xdr, s->window, sizeof(s->window));
+	s->xdr.more = more_to_write;
+	s->xdr.later = SIZE_MAX;
+	s->call = call;
+	s->exact = s->ended = false;
+}
+
+bool rxw_rpc_flush(struct rxw_rpc_stream *s)
+{
+	return !s->xdr.failed && write_out(s);
+}
+
+/* Have min(size, window) bytes at the cursor; what follows the window begins at its front. */
+static bool more_to_read(struct rxw_xdr *x, size_t size)
+{
+	struct rxw_rpc_stream *s = stream_of(x);
+	size_t have = (size_t)(x->end - x->at);
+
+	if (size > sizeof(s->window))
+		size = sizeof(s->window);
+	memmove(s->window, x->at, have);
+	x->at = s->window;
+	x->end = s->window + have;
+	while (have < size) {
+		size_t room = s->exact ? size - have : sizeof(s->window) - have;
+		ssize_t n;
+
+		if (room > x->later)
+			room = x->later;
+		if (s->ended || room < size - have)
+			return false;
+		n = s->exact ? rxw_call_read(s->call, x->end, room)
+			     : rxw_call_read_some(s->call, x->end, room);
+		if (n <= 0) {
+			s->ended = !n;
+			return false;
+		}
+		x->end += n;
+		x->later -= (size_t)n;
+		have += (size_t)n;
+	}
+	return true;
+}
+
+void rxw_rpc_reader(struct rxw_rpc_stream *s, rxw_call *call, enum rxw_rpc_reading how,
+		    size_t limit)
+{
+	if (!limit)
+		limit = DEFAULT_LIMIT;
+	rxw_xdr_reader(&s->xdr, s->window, 0);
+	if (__builtin_mul_overflow(limit, (size_t)BUDGET_RATE, &s->xdr.budget) ||
+	    __builtin_add_overflow(s->xdr.budget, BUDGET_BASE, &s->xdr.budget))
+		s->xdr.budget = SIZE_MAX;
+	s->xdr.more = more_to_read;
+	s->xdr.later = limit;
+	s->call = call;
+	s->exact = how == RXW_RPC_EXACT;
+	s->ended = false;
+}
