@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes corpus/ from the recorded packets: python3 corpus.py, in this folder. The result is in the tree."""
+"""Makes corpus/ from the recorded packets: python3 corpus.py, in this folder. The result is in the tree.
+
+corpus/types comes from src/tests/xg/corpus.py.
+"""
 
 import json
 import os
@@ -116,6 +119,12 @@ def made():
     put("xdr", "numbers", bytes([4, 0, 1, 2, 3 | 2 << 3]) + bytes(range(24)))
     put("xdr", "long-string", bytes([1, 5 | 31 << 3]) + word(90) + b"x" * 92)
     put("xdr", "huge-length", bytes([3, 5 | 31 << 3, 7 | 8, 0]) + word(0xFFFFFFFF) + bytes(16))
+    # The second set, in pieces of 1 to 1000 bytes.
+    put("xdr", "texts", bytes([32 | 2, 3 | 8 << 3, 4 | 8 << 3]) + text + text)
+    put("xdr", "array", bytes([96 | 1, 6 | 31 << 3]) + word(40) + bytes(range(160)))
+    put("xdr", "nested", bytes([160 | 1, 5]) + word(1) * 3 + word(0))
+    put("xdr", "deep", bytes([224 | 1, 5]) + word(1) * 65 + word(0))
+    put("xdr", "uuid", bytes([224 | 3, 2, 1, 0]) + bytes(range(56)))
 
 
 def from_requests():
@@ -126,7 +135,8 @@ def from_requests():
 
 
 if __name__ == "__main__":
-    shutil.rmtree(os.path.join(HERE, "corpus"), ignore_errors=True)
+    for target in ("abort", "ack", "conn", "debug", "header", "jumbo", "run", "xdr"):
+        shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
     made()
     trains()

@@ -2,8 +2,8 @@
 /*
  * Runs a fuzz target without libFuzzer: every file of its corpus, then mutations of them from a
  * fixed seed. Names on the command line are run instead, each alone, to look at a finding.
- * RXW_FUZZ_RUNS and RXW_TEST_SEED change number and seed; with RXW_FUZZ_KEEP=FILE the input in work
- * lies in FILE after a crash.
+ * RXW_FUZZ_RUNS and RXW_TEST_SEED change number and seed, RXW_FUZZ_SECONDS goes on for so long
+ * instead; with RXW_FUZZ_KEEP=FILE the input in work lies in FILE after a crash.
  */
 
 #include "fuzz.h"
@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/hash.h"
 
@@ -19,7 +20,7 @@
 #else
 #define RUNS 1000000
 #endif
-#define MAX_FILES 256
+#define MAX_FILES 1024
 
 struct input {
 	uint8_t *data;
@@ -150,13 +151,43 @@ static size_t mutate(uint8_t *p, size_t size, uint64_t *state)
 	}
 }
 
-int main(int argc, char **argv)
+static time_t now(void)
 {
-	const char *runs_text = getenv("RXW_FUZZ_RUNS"), *seed_text = getenv("RXW_TEST_SEED");
-	const char *keep = getenv("RXW_FUZZ_KEEP");
-	unsigned long runs = runs_text ? strtoul(runs_text, NULL, 0) : RUNS / fuzz_cost;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+/* Mutations of the corpus: `runs` of them, or for `seconds` if that is not 0. Returns how many. */
+static unsigned long run_mutations(unsigned long runs, long seconds, const char *keep)
+{
+	const char *seed_text = getenv("RXW_TEST_SEED");
 	uint64_t state = seed_text ? strtoull(seed_text, NULL, 0) : 0x5278ull;
 	uint8_t *work = malloc(fuzz_max);
+	time_t end = now() + seconds;
+	unsigned long i;
+
+	if (!work)
+		exit(99);
+	for (i = 0; seconds ? i % 256 || now() < end : i < runs; i++) {
+		const struct input *from = &corpus[rxw_prng(&state) % corpus_count];
+		size_t size = from->size < fuzz_max ? from->size : fuzz_max;
+
+		memcpy(work, from->data, size);
+		for (unsigned n = 1 + (unsigned)(rxw_prng(&state) % 6); n; n--)
+			size = mutate(work, size, &state);
+		run(work, size, keep);
+	}
+	free(work);
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	const char *runs_text = getenv("RXW_FUZZ_RUNS"), *keep = getenv("RXW_FUZZ_KEEP");
+	const char *seconds_text = getenv("RXW_FUZZ_SECONDS");
+	unsigned long runs = runs_text ? strtoul(runs_text, NULL, 0) : RUNS / fuzz_cost;
 	char folder[1024];
 	struct input one;
 
@@ -168,29 +199,18 @@ int main(int argc, char **argv)
 		run(one.data, one.size, NULL);
 		free(one.data);
 	}
-	if (argc > 1) {
-		free(work);
+	if (argc > 1)
 		return 0;
-	}
 	snprintf(folder, sizeof(folder), "%s/fuzz/corpus/%s", RXW_TEST_SRCDIR, fuzz_name);
-	if (load_corpus(folder) || !corpus_count || !work) {
+	if (load_corpus(folder) || !corpus_count) {
 		fprintf(stderr, "%s: no corpus\n", folder);
 		return 99;
 	}
 	for (size_t i = 0; i < corpus_count; i++)
 		run(corpus[i].data, corpus[i].size, keep);
-	for (unsigned long i = 0; i < runs; i++) {
-		const struct input *from = &corpus[rxw_prng(&state) % corpus_count];
-		size_t size = from->size < fuzz_max ? from->size : fuzz_max;
-
-		memcpy(work, from->data, size);
-		for (unsigned n = 1 + (unsigned)(rxw_prng(&state) % 6); n; n--)
-			size = mutate(work, size, &state);
-		run(work, size, keep);
-	}
+	runs = run_mutations(runs, seconds_text ? strtol(seconds_text, NULL, 0) : 0, keep);
 	printf("%s: %zu inputs, %lu mutations\n", fuzz_name, corpus_count, runs);
 	for (size_t i = 0; i < corpus_count; i++)
 		free(corpus[i].data);
-	free(work);
 	return 0;
 }

@@ -279,5 +279,225 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* -- memory that decoding takes -------------------------------------------------------------- */
+
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+static unsigned allocations;
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+	allocations++;
+	return __real_realloc(memory, size);
+}
+
+START_TEST(bounds_of_what_is_put)
+{
+	uint8_t out[64];
+	struct rxw_xdr x;
+
+	rxw_xdr_writer(&x, out, sizeof(out));
+	ck_assert(rxw_xdr_put_string(&x, "hello", 5));
+	ck_assert(rxw_xdr_put_bytes(&x, "hello", 5, 5));
+	ck_assert_uint_eq(rxw_xdr_used(&x), 24);
+	ck_assert(!rxw_xdr_put_string(&x, "hello", 4));
+	ck_assert_uint_eq(rxw_xdr_used(&x), 24);
+	rxw_xdr_writer(&x, out, sizeof(out));
+	ck_assert(!rxw_xdr_put_bytes(&x, "hello", 5, 0));
+	ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+}
+END_TEST
+
+START_TEST(owned_bytes_and_texts)
+{
+	static const uint8_t in[] = {
+		0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o', 1, 2, 3, 0, 0, 0, 0,
+		0, 0, 0, 3, 'a', 0,   'c', 9,   0,   0, 0, 0
+	};
+	struct rxw_xdr x;
+	char *text, *data;
+	uint32_t length;
+
+	rxw_xdr_reader(&x, in, sizeof(in));
+	ck_assert_uint_eq(x.budget, 65536 + 16 * sizeof(in));
+	ck_assert(rxw_xdr_get_string(&x, 5, &text));
+	ck_assert_str_eq(text, "hello");
+	free(text);
+	ck_assert(rxw_xdr_get_string(&x, 0, &text));
+	ck_assert_str_eq(text, "");
+	free(text);
+	ck_assert(rxw_xdr_get_bytes(&x, 3, &data, &length));
+	ck_assert_uint_eq(length, 3);
+	ck_assert_mem_eq(data, "a\0c", 3);
+	free(data);
+	ck_assert(rxw_xdr_get_bytes(&x, 3, &data, &length));
+	ck_assert(!data && !length);
+	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+	ck_assert_uint_eq(x.budget, 65536 + 16 * sizeof(in) - 6 - 1 - 3);
+	/* The same bytes as a text: a NUL inside, and nothing to free. */
+	rxw_xdr_reader(&x, in + 16, 8);
+	ck_assert(!rxw_xdr_get_string(&x, 3, &text));
+	ck_assert_ptr_null(text);
+	ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+}
+END_TEST
+
+/* Whatever a count says: first it is compared, then memory is asked for. */
+START_TEST(no_memory_for_promises)
+{
+	static const uint32_t promises[] = {
+		UINT32_MAX, 0x80000000u, 0x7fffffffu, 1001, 1000, 41, 37
+	};
+	uint8_t in[40];
+
+	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++)
+		for (int bounded = 0; bounded < 2; bounded++) {
+			uint32_t bound = bounded ? 1000 : UINT32_MAX, length = 77, count;
+			char *data = (char *)in;
+			struct rxw_xdr x;
+
+			memset(in, 'a', sizeof(in));
+			rxw_xdr_store32(in, promises[i]);
+			allocations = 0;
+			rxw_xdr_reader(&x, in, sizeof(in));
+			ck_assert(!rxw_xdr_get_bytes(&x, bound, &data, &length));
+			ck_assert(!data && !length);
+			rxw_xdr_reader(&x, in, sizeof(in));
+			ck_assert(!rxw_xdr_get_string(&x, bound, &data));
+			ck_assert_ptr_null(data);
+			rxw_xdr_reader(&x, in, sizeof(in));
+			ck_assert(!rxw_xdr_get_count(&x, bound, 1, &count));
+			ck_assert_uint_eq(allocations, 0);
+			ck_assert_uint_eq(rxw_xdr_used(&x), 0);
+		}
+}
+END_TEST
+
+START_TEST(growing)
+{
+	uint8_t in[100] = { 0 };
+	struct rxw_xdr x;
+	size_t room = 0;
+	void *array = NULL, *one;
+
+	rxw_xdr_reader(&x, in, sizeof(in));
+	x.budget = 200000;
+	array = rxw_xdr_grow(&x, array, &room, 100, 1000);
+	ck_assert_uint_eq(room, 65);
+	array = rxw_xdr_grow(&x, array, &room, 100, 1000);
+	ck_assert_uint_eq(room, 100);
+	ck_assert_uint_eq(x.budget, 100000);
+	/* Larger than a step: one after the other. */
+	free(array);
+	room = 0;
+	array = rxw_xdr_grow(&x, NULL, &room, UINT32_MAX, 70000);
+	ck_assert_uint_eq(room, 1);
+	ck_assert_uint_eq(x.budget, 30000);
+	allocations = 0;
+	ck_assert_ptr_null(rxw_xdr_grow(&x, array, &room, UINT32_MAX, 70000));
+	ck_assert_uint_eq(allocations, 0);
+	ck_assert_uint_eq(room, 1);
+	free(array);
+	ck_assert(!rxw_xdr_ok(&x));
+	ck_assert_ptr_null(rxw_xdr_new(&x, 1));
+	/* Sizes whose product has no room in a number. */
+	rxw_xdr_reader(&x, in, sizeof(in));
+	room = 2;
+	ck_assert_ptr_null(rxw_xdr_grow(&x, NULL, &room, UINT32_MAX, SIZE_MAX / 2));
+	rxw_xdr_reader(&x, in, sizeof(in));
+	room = 5;
+	ck_assert_ptr_null(rxw_xdr_grow(&x, NULL, &room, 5, 1)); /* there is nothing to add */
+	rxw_xdr_reader(&x, in, sizeof(in));
+	one = rxw_xdr_new(&x, 24);
+	ck_assert_ptr_nonnull(one);
+	ck_assert_mem_eq(one, in, 24);
+	free(one);
+	ck_assert_uint_eq(x.budget, 65536 + 1600 - 24);
+	ck_assert_ptr_null(rxw_xdr_new(&x, 65536 + 1600 - 23));
+	ck_assert(!rxw_xdr_ok(&x));
+}
+END_TEST
+
+START_TEST(depth)
+{
+	struct rxw_xdr x;
+	uint8_t in[4] = { 0 };
+
+	rxw_xdr_reader(&x, in, sizeof(in));
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < RXW_XDR_DEPTH; i++)
+			ck_assert(rxw_xdr_enter(&x));
+		for (int i = 0; i < RXW_XDR_DEPTH; i++)
+			rxw_xdr_leave(&x);
+	}
+	for (int i = 0; i < RXW_XDR_DEPTH; i++)
+		ck_assert(rxw_xdr_enter(&x));
+	ck_assert(!rxw_xdr_enter(&x));
+	ck_assert(!rxw_xdr_ok(&x));
+}
+END_TEST
+
+START_TEST(numbers_and_identifiers)
+{
+	static const uint8_t want[] = {
+		0x3f, 0xc0, 0, 0, /* 1.5 */
+		0xc0, 0x04, 0, 0, 0, 0, 0, 0, /* -2.5 */
+		0x12, 0x34, 0x56, 0x78, 0, 0, 0x9a, 0xbc, 0, 0, 0xde, 0xf0,
+		0xff, 0xff, 0xff, 0x80, 0, 0, 0, 0x7f,
+		0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,
+		0, 0, 0, 3, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0x81,
+	};
+	const struct rxw_uuid uuid = { 0x12345678, 0x9abc, 0xdef0, -128, 127,
+				       { 0, 1, -1, 3, 4, -127 } };
+	uint8_t out[sizeof(want)], high[RXW_UUID_BYTES];
+	struct rxw_uuid back;
+	struct rxw_xdr x;
+	float f = 0;
+	double d = 0;
+
+	rxw_xdr_writer(&x, out, sizeof(out));
+	ck_assert(rxw_xdr_put_float(&x, 1.5f) && rxw_xdr_put_double(&x, -2.5));
+	ck_assert(rxw_xdr_put_uuid(&x, &uuid));
+	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+	ck_assert_mem_eq(out, want, sizeof(want));
+	ck_assert(!rxw_xdr_put_uuid(&x, &uuid));
+	rxw_xdr_reader(&x, out, sizeof(out));
+	ck_assert(rxw_xdr_get_float(&x, &f) && rxw_xdr_get_double(&x, &d));
+	ck_assert(f == 1.5f && d == -2.5);
+	ck_assert(rxw_xdr_get_uuid(&x, &back));
+	ck_assert_mem_eq(&back, &uuid, sizeof(uuid));
+	/* Of halves and bytes only the low bits count. */
+	memcpy(high, out + 12, sizeof(high));
+	for (size_t i = 4; i < sizeof(high); i += 4)
+		high[i] = 0x55;
+	rxw_xdr_reader(&x, high, sizeof(high));
+	ck_assert(rxw_xdr_get_uuid(&x, &back));
+	ck_assert_mem_eq(&back, &uuid, sizeof(uuid));
+	rxw_xdr_reader(&x, high, sizeof(high) - 1);
+	ck_assert(!rxw_xdr_get_uuid(&x, &back));
+}
+END_TEST
+
+/* A cursor that failed gives nothing, whatever is left in its memory. */
+START_TEST(failing_by_hand)
+{
+	uint8_t memory[64];
+	struct rxw_xdr x;
+
+	rxw_xdr_writer(&x, memory, sizeof(memory));
+	ck_assert(rxw_xdr_put_u32(&x, 1));
+	ck_assert(!rxw_xdr_fail(&x));
+	ck_assert_ptr_null(rxw_xdr_take(&x, 4));
+	ck_assert_uint_eq(rxw_xdr_used(&x), 4);
+	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+	/* More than a block is taken at once where memory has it. */
+	rxw_xdr_reader(&x, memory, sizeof(memory));
+	ck_assert_ptr_eq(rxw_xdr_take(&x, 64), memory);
+	ck_assert_ptr_null(rxw_xdr_take(&x, 1));
+}
+END_TEST
+
 TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths,
-	  padding_is_required, bounds, string_with_nul, counts, round_trip)
+	  padding_is_required, bounds, string_with_nul, counts, round_trip, bounds_of_what_is_put,
+	  owned_bytes_and_texts, no_memory_for_promises, growing, depth, numbers_and_identifiers,
+	  failing_by_hand)

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Procedures, plain and split: results, codes of every origin, dispatch, and who is told. */
+#include <arpa/inet.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "stubs.h"
+
+/* A request of bytes made by hand; returns the code of the call. */
+static int32_t send_bytes(rxw_connection *c, const void *bytes, size_t length)
+{
+	uint8_t reply[64];
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, bytes, length), (ssize_t)length);
+	rxw_call_read(call, reply, sizeof(reply));
+	return rxw_call_end(call, 0, NULL);
+}
+
+static int32_t send_words(rxw_connection *c, uint32_t first, uint32_t second, size_t length)
+{
+	uint8_t words[8];
+
+	rxw_xdr_store32(words, first);
+	rxw_xdr_store32(words + 4, second);
+	return send_bytes(c, words, length);
+}
+
+/* ---- split ---- */
+
+static void put_once(rxw_connection *c, uint32_t length)
+{
+	uint8_t *raw = malloc(length + 1);
+	struct rxw_opaque name;
+	uint32_t sum, want = 0;
+	char word[4];
+	rxw_call *call;
+	int32_t code;
+
+	h_pattern(raw, 0, length, 3);
+	for (uint32_t i = 0; i < length; i++)
+		want = want * 31 + raw[i];
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(StartT_Put(call, "a name", length), 0);
+	ck_assert_int_eq(rxw_call_write(call, raw, length), (ssize_t)length);
+	ck_assert_int_eq(rxw_call_read(call, word, 4), 4);
+	ck_assert_mem_eq(word, "raw!", 4);
+	code = EndT_Put(call, &name, &sum);
+	ck_assert_int_eq(rxw_call_end(call, code, NULL), 0);
+	ck_assert_uint_eq(name.len, 6);
+	ck_assert_mem_eq(name.val, "a name", 6);
+	ck_assert_uint_eq(sum, want);
+	free(name.val);
+	free(raw);
+}
+
+START_TEST(split_calls)
+{
+	static const uint32_t sizes[] = { 0, 1, 999, 1400, 4096, 20000, 300000 };
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		put_once(c, sizes[i]);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* ---- failures ---- */
+
+static void fails(rxw_connection *c, int32_t code, enum t_when when, int32_t want)
+{
+	struct t_items items;
+
+	ck_assert_int_eq(T_Fail(c, code, when, &items), want);
+	ck_assert(!items.len && !items.val);
+}
+
+/* Whatever the stub made of it: the code of the abort arrives. */
+START_TEST(aborts_arrive)
+{
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+
+	fails(c, 4711, T_BEFORE, 4711);
+	fails(c, -17, T_BEFORE, -17);
+	fails(c, 4712, T_WITHIN, 4712);
+	fails(c, 4713, T_AFTER, 4713);
+	/* A stream that ends well and too early is the client's to refuse. */
+	fails(c, 4714, T_TORN, RXW_RPC_CC_UNMARSHAL);
+	rxw_connection_release(c);
+}
+END_TEST
+
+START_TEST(undecodable_requests)
+{
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 0), RXW_RPC_DECODE);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 3), RXW_RPC_DECODE);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 4), RXW_RPC_SS_UNMARSHAL);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 7), RXW_RPC_SS_UNMARSHAL);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, UINT32_MAX, 8), RXW_RPC_SS_UNMARSHAL);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 1, 8), RXW_RPC_SS_UNMARSHAL);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 8), 0);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* Bytes behind the arguments have never disturbed anybody. */
+START_TEST(bytes_behind_the_arguments)
+{
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+	uint8_t request[9000] = { 0, 0, 0, T_OP_ECHO, 0, 0, 0, 0, 1, 2, 3 };
+
+	ck_assert_int_eq(send_bytes(c, request, 11), 0);
+	ck_assert_int_eq(send_bytes(c, request, sizeof(request)), 0);
+	rxw_connection_release(c);
+}
+END_TEST
+
+START_TEST(opcodes)
+{
+	static const uint32_t unknown[] = { 0, 3, 4, 6, 8, 10, 11, 13, 0x7fffffff, UINT32_MAX };
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		ck_assert_int_eq(send_words(c, unknown[i], 0, 8), RXW_RPC_OPCODE);
+	ck_assert_int_eq(send_words(c, T_OP_ABSENT, 0, 8), RXW_RPC_OPCODE);
+	ck_assert_int_eq(send_words(c, T_OP_LIST, 0, 8), 0);
+	rxw_connection_release(c);
+}
+END_TEST
+
+START_TEST(errno_on_the_wire)
+{
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+
+	fails(c, 28, T_BEFORE, 28);
+	T_table.swap_errno = true;
+	fails(c, 28, T_BEFORE, 108);
+	fails(c, 122, T_BEFORE, 109);
+	fails(c, 28, T_AFTER, 108);
+	fails(c, 5, T_BEFORE, 5);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* A server whose reply cannot be encoded says -452. */
+static int32_t too_many(void *context, rxw_call *call, uint32_t count, struct t_items *items)
+{
+	(void)context;
+	(void)call;
+	(void)count;
+	items->len = 1;
+	items->val = calloc(1, sizeof(*items->val)); /* a text that is NULL */
+	return 0;
+}
+
+START_TEST(unencodable_results)
+{
+	static struct t_handlers handlers;
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+	struct t_items items;
+
+	handlers = *t_service.handlers;
+	handlers.List = too_many;
+	t_service.handlers = &handlers;
+	ck_assert_int_eq(T_List(c, 1, &items), RXW_RPC_SS_MARSHAL);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* Nobody at the other end: the code of the call, not that of its decoder. */
+START_TEST(dead_server)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
+	struct rxw_opaque none = { 0 }, out;
+	rxw_connection *c;
+	int32_t code;
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&in, sizeof(in),
+					       T_SERVICE, NULL, &c), 0);
+	rxw_connection_set_timeouts(c, 1000, 0, 1000);
+	code = T_Echo(c, &none, &out);
+	ck_assert_msg(code == RXW_CALL_DEAD || code == RXW_CALL_TIMEOUT, "code %d", code);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* The peer gave up while the server's function ran: the stub's failure to write is not reported. */
+static _Atomic bool seen_call;
+static _Atomic int32_t seen_code;
+
+static int32_t serve_and_look(rxw_call *call, void *service)
+{
+	int32_t code;
+
+	atomic_store(&seen_call, true);
+	code = T_ExecuteRequest(call, service);
+	atomic_store(&seen_code, code);
+	return code;
+}
+
+static bool call_seen(void *arg)
+{
+	(void)arg;
+	return atomic_load(&seen_call);
+}
+
+static bool code_seen(void *arg)
+{
+	(void)arg;
+	return atomic_load(&seen_code) != 0;
+}
+
+START_TEST(calls_that_are_given_up)
+{
+	struct rxw_service_options o = { .size = sizeof(o), .id = 210, .name = "look",
+					 .handler = serve_and_look, .context = &t_service };
+	rxw_connection *c;
+	uint8_t word[4] = { 0, 0, 0, T_OP_ECHO };
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), 0);
+	c = h_connect(&bed, 210);
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, word, 4), 4);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	h_wait_for(call_seen, NULL, "the server's stub began");
+	ck_assert_int_eq(rxw_call_end(call, 815, NULL), 815);
+	h_wait_for(code_seen, NULL, "the server's stub returned");
+	ck_assert_int_eq(atomic_load(&seen_code), 815);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* ---- refusal at the door ---- */
+
+static _Atomic int asked_function;
+
+static int32_t doorman(void *context, rxw_call *call, int32_t opcode, int function)
+{
+	ck_assert_ptr_eq(context, &bed);
+	ck_assert_ptr_nonnull(call);
+	atomic_store(&asked_function, function);
+	return opcode == T_OP_LIST ? 13 : 0;
+}
+
+START_TEST(asked_before_anything_is_decoded)
+{
+	rxw_connection *c;
+
+	/* In place before the first call: who serves reads it without a lock. */
+	t_service.base.context = &bed;
+	t_service.base.enter = doorman;
+	c = h_connect(&bed, T_SERVICE);
+	ck_assert_int_eq(send_words(c, T_OP_LIST, 0, 4), 13);
+	ck_assert_int_eq(atomic_load(&asked_function), T_FN_LIST);
+	ck_assert_int_eq(send_words(c, 99, 0, 4), RXW_RPC_OPCODE);
+	ck_assert_int_eq(atomic_load(&asked_function), -1);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 8), 0);
+	ck_assert_int_eq(atomic_load(&asked_function), T_FN_ECHO);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* ---- handlers on the receiving thread ---- */
+
+START_TEST(short_services)
+{
+	rxw_connection *c = h_connect(&bed, T_SHORT);
+	struct rxw_opaque in = { 100, "0123456789012345678901234567890123456789012345678901234567890"
+				      "12345678901234567890123456789012345678" }, out;
+	struct t_items items;
+
+	for (int i = 0; i < 200; i++) {
+		ck_assert_int_eq(T_Echo(c, &in, &out), 0);
+		ck_assert(out.len == 100 && !memcmp(out.val, in.val, 100));
+		free(out.val);
+	}
+	ck_assert_int_eq(T_List(c, 40, &items), 0);
+	ck_assert_uint_eq(items.len, 40);
+	t_free_items(&items);
+	ck_assert_int_eq(send_words(c, 99, 0, 4), RXW_RPC_OPCODE);
+	ck_assert_int_eq(send_words(c, T_OP_ECHO, 9, 8), RXW_RPC_SS_UNMARSHAL);
+	ck_assert_uint_gt(h_stats(bed.server).handlers_short, 200);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* A request that is not all there cannot be waited for; the server must not hang over it. */
+START_TEST(short_services_do_not_wait)
+{
+	rxw_connection *c = h_connect(&bed, T_SHORT);
+	uint8_t head[8] = { 0, 0, 0, T_OP_ECHO, 0, 0, 0, 100 };
+	struct rxw_opaque none = { 0 }, out;
+	uint8_t rest[100] = { 0 };
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	ck_assert_int_eq(T_Echo(c, &none, &out), 0); /* by now the first part was seen */
+	rxw_call_write(call, rest, sizeof(rest));
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_RPC_SS_UNMARSHAL);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* ---- the observer ---- */
+
+struct note {
+	struct rxw_rpc_report report;
+	struct sockaddr_storage peer;
+};
+
+struct book {
+	pthread_mutex_t lock;
+	unsigned count;
+	struct note note[64];
+};
+
+static void write_down(void *arg, const struct rxw_rpc_report *report)
+{
+	struct book *book = arg;
+
+	ck_assert_uint_eq(report->size, sizeof(*report));
+	pthread_mutex_lock(&book->lock);
+	if (book->count < 64) {
+		struct note *n = &book->note[book->count++];
+
+		n->report = *report;
+		memcpy(&n->peer, report->peer, report->peer_len);
+	}
+	pthread_mutex_unlock(&book->lock);
+}
+
+static struct book at_client = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct book at_server = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static const struct rxw_rpc_observer client_observer = { write_down, &at_client };
+static const struct rxw_rpc_observer server_observer = { write_down, &at_server };
+
+static void check_note(const struct book *b, unsigned i, unsigned function, int32_t code,
+		       uint64_t sent, uint64_t received)
+{
+	const struct rxw_rpc_report *r = &b->note[i].report;
+
+	ck_assert_ptr_eq(r->interface, &T_interface);
+	ck_assert_uint_eq(r->function, function);
+	ck_assert_int_eq(r->code, code);
+	ck_assert_uint_eq(r->bytes_sent, sent);
+	ck_assert_uint_eq(r->bytes_received, received);
+	ck_assert_uint_gt(r->run_ns, 0);
+	ck_assert_uint_lt(r->run_ns, 60000000000u);
+	ck_assert_uint_lt(r->queue_ns, 60000000000u);
+}
+
+START_TEST(reports)
+{
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+	struct rxw_opaque in = { 100, "0123456789012345678901234567890123456789012345678901234567890"
+				      "12345678901234567890123456789012345678" }, out;
+	const struct sockaddr_in *peer = (const struct sockaddr_in *)&at_client.note[0].peer;
+	struct rxw_rpc_observer faulty = { NULL, NULL };
+
+	at_client.count = at_server.count = 0;
+	ck_assert_int_eq(T_Echo(c, &in, &out), 0);
+	free(out.val);
+	ck_assert_int_eq(rxw_endpoint_set_observer(NULL, &client_observer), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.client, &faulty), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.client, &client_observer), 0);
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.server, &server_observer), 0);
+	ck_assert_int_eq(T_Echo(c, &in, &out), 0);
+	free(out.val);
+	fails(c, 4711, T_BEFORE, 4711);
+	ck_assert_int_eq(send_words(c, 99, 0, 4), RXW_RPC_OPCODE); /* no procedure: no report */
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.client, NULL), 0);
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.server, NULL), 0);
+	ck_assert_int_eq(T_Echo(c, &in, &out), 0);
+	free(out.val);
+	ck_assert_uint_eq(at_client.count, 2);
+	ck_assert_uint_eq(at_server.count, 2);
+	check_note(&at_client, 0, T_FN_ECHO, 0, 108, 104);
+	check_note(&at_client, 1, T_FN_FAIL, 4711, 12, 0);
+	check_note(&at_server, 0, T_FN_ECHO, 0, 104, 108);
+	check_note(&at_server, 1, T_FN_FAIL, 4711, 0, 12);
+	ck_assert(at_client.note[0].report.client && !at_server.note[0].report.client);
+	ck_assert_uint_eq(at_client.note[0].report.queue_ns, 0);
+	ck_assert_int_eq(peer->sin_port, ((struct sockaddr_in *)&bed.address)->sin_port);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* A call that waits for the only worker has waited before its handler ran. */
+static void *echo_thread(void *arg)
+{
+	struct rxw_opaque none = { 0 }, out;
+
+	ck_assert_int_eq(T_Echo(arg, &none, &out), 0);
+	return NULL;
+}
+
+START_TEST(time_in_the_queue)
+{
+	struct rxw_service_options o = { .size = sizeof(o), .id = 211, .name = "one",
+					 .handler = T_ExecuteRequest, .context = &t_service,
+					 .workers_max = 1 };
+	rxw_connection *first, *second;
+	rxw_call *call;
+	pthread_t thread;
+	uint32_t key;
+
+	at_server.count = 0;
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), 0);
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.server, &server_observer), 0);
+	first = h_connect(&bed, 211);
+	second = h_connect(&bed, 211);
+	ck_assert_int_eq(rxw_call_begin(first, NULL, &call), 0);
+	ck_assert_int_eq(StartT_Wait(call, 1), 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	t_waiting(1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, echo_thread, second), 0);
+	usleep(50000); /* what is measured: no event ends it */
+	t_open(1);
+	ck_assert_int_eq(EndT_Wait(call, &key), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rxw_endpoint_set_observer(bed.server, NULL), 0);
+	ck_assert_uint_eq(at_server.count, 2);
+	ck_assert_uint_eq(at_server.note[0].report.function, T_FN_WAIT);
+	ck_assert_uint_ge(at_server.note[0].report.run_ns, 20000000);
+	ck_assert_uint_eq(at_server.note[1].report.function, T_FN_ECHO);
+	ck_assert_uint_ge(at_server.note[1].report.queue_ns, 1000000);
+	rxw_connection_release(first);
+	rxw_connection_release(second);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("procedure");
+	TCase *tc = tcase_create("loopback");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, t_set_up, t_tear_down);
+	tcase_add_test(tc, split_calls);
+	tcase_add_test(tc, aborts_arrive);
+	tcase_add_test(tc, undecodable_requests);
+	tcase_add_test(tc, bytes_behind_the_arguments);
+	tcase_add_test(tc, opcodes);
+	tcase_add_test(tc, errno_on_the_wire);
+	tcase_add_test(tc, unencodable_results);
+	tcase_add_test(tc, dead_server);
+	tcase_add_test(tc, calls_that_are_given_up);
+	tcase_add_test(tc, asked_before_anything_is_decoded);
+	tcase_add_test(tc, short_services);
+	tcase_add_test(tc, short_services_do_not_wait);
+	tcase_add_test(tc, reports);
+	tcase_add_test(tc, time_in_the_queue);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
