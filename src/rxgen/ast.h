@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Everything here is owned by the file it belongs to, freed by xg_file_free() alone, and complete:
@@ -118,7 +119,10 @@ struct xg_type {
 	 * coded and freed by a loop of at most 65536 elements.
 	 */
 	bool list;
-	/* It can reach itself through a pointer: coders count the depth, at most 64. */
+	/*
+	 * It can reach itself through a pointer, other than a list's pointer to the next element:
+	 * coders count the depth, at most 64.
+	 */
 	bool recursive;
 };
 
@@ -198,13 +202,24 @@ struct xg_file {
 	void *arena;
 };
 
-/* -D, -U, -I, -L in the order given, and switches. */
+/* Lines of warnings that were printed: a run for each output finds the same again. Empty at first. */
+struct xg_said {
+	char **lines;
+	size_t count;
+};
+
+/* -D and -U in the order given. */
+struct xg_macro_option {
+	bool undefine;
+	const char *text; /* "NAME", or "NAME=text" to define */
+};
+
+/* What the command line asks for, each list in the order given. */
 struct xg_options {
-	const char **defines;  /* "NAME" or "NAME=text" */
-	const char **undefines;
-	const char **folders;
-	const char **limits; /* "NAME=n" or "TYPE.field=n" */
-	size_t define_count, undefine_count, folder_count, limit_count;
+	const struct xg_macro_option *macros;
+	const char **folders; /* -I */
+	const char **limits;  /* -L: "NAME=n" or "TYPE.field=n" */
+	size_t macro_count, folder_count, limit_count;
 	bool skip_included;   /* -i */
 	bool warn_unbounded;  /* -w */
 	bool warn_direction;  /* -W */
@@ -213,11 +228,14 @@ struct xg_options {
 	bool no_errno_swap;   /* -n */
 	const char *prefix;   /* -P; "" if not given */
 	uint32_t request_max; /* -R; 1048576 if not given */
+	bool tables_only;     /* -y: of the XDR output only the name tables */
+	FILE *messages;	      /* NULL: standard error */
+	struct xg_said *said; /* NULL: every warning is printed */
 };
 
 /*
- * Read, preprocess, parse and check for one output. Diagnostics go to standard error. NULL if there
- * was an error (or a file that cannot be read), else free it.
+ * Read, preprocess, parse and check for one output. Diagnostics go to options->messages. NULL if
+ * there was an error (or a file that cannot be read), else free it.
  */
 struct xg_file *xg_read(const char *path, const struct xg_options *options, enum xg_output output);
 void xg_file_free(struct xg_file *file);

@@ -141,6 +141,19 @@ static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
 	return text;
 }
 
+/* Whether clearing the one result is more than a statement. */
+static bool takes_two_lines(const struct xg_proc *proc)
+{
+	for (size_t i = 0; i < proc->param_count; i++) {
+		struct emit_view view = emit_param_view(&proc->params[i]);
+
+		if ((proc->params[i].direction & XG_OUT) && emit_view_owns(&view) &&
+		    view.form != EMIT_CALL)
+			return true;
+	}
+	return false;
+}
+
 static void emit_plain(struct emit *e, const struct xg_proc *proc)
 {
 	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
@@ -174,7 +187,7 @@ static void emit_plain(struct emit *e, const struct xg_proc *proc)
 		  emit_package_name(e, proc->package), emit_function(e, proc));
 	emit_close(e, "}");
 	if (count(proc, XG_OUT)) {
-		bool braces = count(proc, XG_OUT) > 1;
+		bool braces = count(proc, XG_OUT) > 1 || takes_two_lines(proc);
 
 		emit_open(e, "if (%s)%s", code, braces ? " {" : "");
 		for (size_t i = 0; i < proc->param_count; i++) {

@@ -111,7 +111,7 @@ static const char server_contract[] =
 	"is sent. Arguments belong to the stub; results are zero before, and freed with free() behind\n"
 	"the function. A NULL member answers RXW_RPC_OPCODE.";
 
-static void emit_handlers(struct emit *e, const struct xg_package *package)
+static void emit_handlers(struct emit *e, const struct xg_package *package, bool first)
 {
 	const char *name = emit_package_name(e, package);
 	bool any = false;
@@ -119,7 +119,8 @@ static void emit_handlers(struct emit *e, const struct xg_package *package)
 	for (size_t i = 0; i < package->proc_count; i++)
 		any = any || !package->procs[i]->own_stub;
 	emit_blank(e);
-	emit_comment(e, server_contract);
+	if (first)
+		emit_comment(e, server_contract);
 	if (any) {
 		emit_open(e, "struct %shandlers {", name);
 		for (size_t i = 0; i < package->proc_count; i++) {
@@ -139,8 +140,8 @@ static void emit_handlers(struct emit *e, const struct xg_package *package)
 		emit_line(e, "const struct %shandlers *handlers;", name);
 	emit_close(e, "};");
 	emit_comment(e, emit_format(e,
-				    "A handler for rxw_service_add(); its context is the struct "
-				    "%sservice, which must outlive it.",
+				    "A handler for rxw_service_add(); its context: a struct "
+				    "%sservice that outlives it.",
 				    name));
 	emit_line(e, "int32_t %s%sExecuteRequest(rxw_call *call, void *service);",
 		  e->options->prefix, package->name);
@@ -219,7 +220,7 @@ void emit_header_output(struct emit *e)
 {
 	const struct xg_file *file = e->file;
 	const char *name = guard(e);
-	bool types = false, procs = false;
+	bool types = false, procs = false, first = true;
 
 	emit_title(e, "types and procedures");
 	emit_raw(e, emit_format(e, "#ifndef %s", name));
@@ -241,8 +242,10 @@ void emit_header_output(struct emit *e)
 			emit_blank(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {
-		if (emit_package(e, i)->proc_count)
-			emit_handlers(e, emit_package(e, i));
+		if (!emit_package(e, i)->proc_count)
+			continue;
+		emit_handlers(e, emit_package(e, i), first);
+		first = false;
 	}
 	emit_blank(e);
 	emit_raw(e, "#ifdef __cplusplus");

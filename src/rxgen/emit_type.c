@@ -72,14 +72,12 @@ static const char *joined(struct emit *e, const char *first, const char *second)
 static void emit_decl(struct emit *e, const char *keyword, const struct xg_decl *decl,
 		      const char *note, size_t index)
 {
-	const char *type = emit_c_type(e, decl), *name = decl->name, *c_name = name, *text;
-	struct emit_view view = emit_view(decl);
+	const char *type = emit_c_type(e, decl), *name = decl->name;
+	const char *c_name = emit_member_name(e, name), *text;
 	bool bytes = decl->kind == XG_OPAQUE && decl->shape == XG_COUNTED;
 	bool counted = decl->shape == XG_COUNTED && decl->kind != XG_STRING;
 
-	(void)view;
 	note = joined(e, note, decl->doc);
-	c_name = emit_member_name(e, name);
 	if (counted && !(bytes && e->options->short_fields)) {
 		emit_open(e, "%sstruct %s{", keyword,
 			  *keyword ? emit_format(e, "%s ", c_name) : "");

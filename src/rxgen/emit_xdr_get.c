@@ -158,7 +158,6 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 	}
 }
 
-/* A single word that the runtime has a function for. */
 static void get_steps(struct emit *e, const struct xg_type *type, const struct emit_steps *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
@@ -224,12 +223,21 @@ static bool get_flat(struct emit *e, const struct emit_steps *plan, bool array, 
 	return true;
 }
 
+/* After a failure the value is zero already. */
+static bool zeroes_itself(const struct emit_view *view)
+{
+	return view->form == EMIT_STRING || view->form == EMIT_BYTES || view->form == EMIT_CALL;
+}
+
 static void get_struct(struct emit *e, const struct xg_type *type)
 {
 	struct emit_steps plan;
 
 	emit_plan(e, type->members, type->member_count, "*v", &plan);
-	if (!get_flat(e, &plan, false, type->name)) {
+	if (plan.count == 1 && zeroes_itself(&plan.steps[0].view)) {
+		emit_line(e, "return %s;",
+			  emit_get_call(e, &plan.steps[0].view, "x", plan.steps[0].value));
+	} else if (!get_flat(e, &plan, false, type->name)) {
 		if (declare(e, &plan))
 			emit_blank(e);
 		if (type->owns)
@@ -306,12 +314,11 @@ static void get_union(struct emit *e, const struct xg_type *type)
 {
 	struct emit_view d = emit_view(&type->discriminant);
 	const char *name = emit_member_name(e, type->discriminant.name);
-	bool take = false, there = false, others = false;
+	bool take = false, there = false;
 
 	for (size_t i = 0; i < type->arm_count; i++) {
 		struct emit_steps plan;
 
-		others = others || !type->arms[i].text;
 		if (type->arms[i].decl.kind == XG_VOID)
 			continue;
 		emit_plan(e, &type->arms[i].decl, 1, "*v", &plan);
@@ -330,7 +337,6 @@ static void get_union(struct emit *e, const struct xg_type *type)
 	emit_line(e, "switch (%sv->%s) {", d.kind == XG_BOOL ? "(int)" : "", name);
 	get_arms(e, type);
 	emit_line(e, "}");
-	(void)others;
 	emit_raw(e, "fail:");
 	emit_line(e, "xdrfree_%s(v);", type->name);
 	emit_line(e, "return false;");
@@ -349,7 +355,7 @@ static void get_alias(struct emit *e, const struct xg_type *type)
 		return;
 	case EMIT_STRING:
 	case EMIT_BYTES:
-	case EMIT_CALL:
+	case EMIT_CALL: /* they leave zero by themselves */
 		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
 		return;
 	case EMIT_COUNTED:

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* -M: what make has to know. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/command.h"
+
+bool inputs_add(struct inputs *inputs, const struct xg_file *file)
+{
+	for (size_t i = 0; i < file->input_count; i++) {
+		bool known = false;
+		char **more;
+
+		for (size_t k = 0; k < inputs->count; k++)
+			known |= !strcmp(inputs->names[k], file->inputs[i]);
+		if (known)
+			continue;
+		more = realloc(inputs->names, (inputs->count + 1) * sizeof(*more));
+		if (!more)
+			return false;
+		inputs->names = more;
+		more[inputs->count] = strdup(file->inputs[i]);
+		if (!more[inputs->count])
+			return false;
+		inputs->count++;
+	}
+	return true;
+}
+
+void inputs_free(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		free(inputs->names[i]);
+	free(inputs->names);
+}
+
+/* A name as make reads it. */
+static void put_name(FILE *out, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == ' ' || *name == '\t' || *name == '#' || *name == '%')
+			fputc('\\', out);
+		else if (*name == '$')
+			fputc('$', out);
+		fputc(*name, out);
+	}
+}
+
+char *depfile_text(const struct command *command, const struct inputs *inputs, size_t *length)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, length);
+	const char *blank = "";
+
+	if (!out)
+		return NULL;
+	for (int i = 0; i < XG_OUTPUTS; i++)
+		if (command->names[i]) {
+			fputs(blank, out);
+			put_name(out, command->names[i]);
+			blank = " ";
+		}
+	fputc(':', out);
+	for (size_t i = 0; i < inputs->count; i++) {
+		fputs(i ? " \\\n " : " ", out);
+		put_name(out, inputs->names[i]);
+	}
+	fputc('\n', out);
+	/* An input that is gone must not stop make: what includes it no more has changed. */
+	for (size_t i = 0; i < inputs->count; i++) {
+		fputc('\n', out);
+		put_name(out, inputs->names[i]);
+		fputs(":\n", out);
+	}
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxwgen, the compiler of interfaces: librxgen.la is all of it but the program's command line.
+
+rxgen_sources = \
+	src/rxgen/ast.h \
+	src/rxgen/read.c
+
+# Ground: memory, files, messages, names, tokens.
+rxgen_sources += \
+	src/rxgen/text/arena.c src/rxgen/text/arena.h \
+	src/rxgen/text/diag.c src/rxgen/text/diag.h \
+	src/rxgen/text/name.c src/rxgen/text/name.h \
+	src/rxgen/text/source.c src/rxgen/text/source.h \
+	src/rxgen/text/token.c src/rxgen/text/token.h
+
+# From files to tokens.
+rxgen_sources += \
+	src/rxgen/pp/condition.c \
+	src/rxgen/pp/directive.c \
+	src/rxgen/pp/lex.c \
+	src/rxgen/pp/macro.c src/rxgen/pp/macro.h \
+	src/rxgen/pp/pp.c src/rxgen/pp/pp.h src/rxgen/pp/pp_internal.h
+
+# From tokens to the tree of ast.h.
+rxgen_sources += \
+	src/rxgen/parse/graph.c \
+	src/rxgen/parse/measure.c \
+	src/rxgen/parse/parse.c src/rxgen/parse/parse.h \
+	src/rxgen/parse/parse_decl.c \
+	src/rxgen/parse/parse_proc.c \
+	src/rxgen/parse/parse_type.c \
+	src/rxgen/parse/symbol.c
+
+# From the tree to C.
+rxgen_sources += \
+	src/rxgen/emit.c \
+	src/rxgen/emit.h \
+	src/rxgen/emit_align.c \
+	src/rxgen/emit_client.c \
+	src/rxgen/emit_header.c \
+	src/rxgen/emit_multi.c \
+	src/rxgen/emit_names.c \
+	src/rxgen/emit_params.c \
+	src/rxgen/emit_server.c \
+	src/rxgen/emit_type.c \
+	src/rxgen/emit_view.c \
+	src/rxgen/emit_xdr.c \
+	src/rxgen/emit_xdr_free.c \
+	src/rxgen/emit_xdr_get.c \
+	src/rxgen/emit_xdr_put.c
+
+noinst_LTLIBRARIES += src/rxgen/librxgen.la
+src_rxgen_librxgen_la_SOURCES = $(rxgen_sources)
+
+bin_PROGRAMS += src/rxgen/rxwgen
+src_rxgen_rxwgen_SOURCES = \
+	src/rxgen/command.h \
+	src/rxgen/depfile.c \
+	src/rxgen/main.c \
+	src/rxgen/options.c \
+	src/rxgen/output.c
+src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la
+
+include src/rxgen/automake/local.mk

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/command.h"
+
+#define REQUEST_MAX 1048576
+
+static const char usage[] =
+	"usage: rxwgen [options] FILE.xg\n"
+	"Compile an interface of remote procedures into C.\n"
+	"\n"
+	"What to write; without any of these all four, into the current folder:\n"
+	"  -h           the header, FILE.h\n"
+	"  -c           XDR routines, FILE.xdr.c\n"
+	"  -C           client stubs, FILE.cs.c\n"
+	"  -S           server stubs and dispatcher, FILE.ss.c\n"
+	"  -r           client and server stubs\n"
+	"  -y           FILE.xdr.c with the name tables alone\n"
+	"  -o FILE      the name of the one file that is written\n"
+	"  -M FILE      write also what the outputs depend on, for make\n"
+	"\n"
+	"What to read:\n"
+	"  -I FOLDER    look for included files there, after the folder of the file that includes\n"
+	"  -D NAME[=TEXT], -U NAME\n"
+	"               define or forget a macro\n"
+	"  -i           an included .xg is compiled by itself: include its header instead\n"
+	"\n"
+	"What to make of it:\n"
+	"  -x           statistics: name tables and look-ups of opcodes\n"
+	"  -b           short field names: len and val, u\n"
+	"  -P TEXT      put TEXT before the names of all stubs\n"
+	"  -R BYTES     the longest request that a server takes (default 1048576)\n"
+	"  -L NAME=N    the bound of an array NAME<>, also TYPE.MEMBER or PROCEDURE.PARAMETER\n"
+	"  -w           only warn of arrays without a bound that clients send\n"
+	"  -W           warn of a direction that is taken over from another procedure\n"
+	"  -n           pass on ENOSPC and EDQUOT as they are\n"
+	"\n"
+	"  --help       show this\n"
+	"  --version    show the version\n"
+	"Accepted and without effect, for old makefiles: -A -k -d -z\n";
+
+static int wrong(const char *what, const char *value)
+{
+	fprintf(stderr, "rxwgen: %s%s%s; try rxwgen --help\n", what, value ? " " : "",
+		value ? value : "");
+	return 2;
+}
+
+static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
+{
+	unsigned long long n;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	n = strtoull(text, &end, 0);
+	*value = (uint32_t)n;
+	return !*end && n >= least && n <= most;
+}
+
+static bool is_limit(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	uint32_t value;
+
+	return equals && equals != text && read_number(equals + 1, 1, INT32_MAX, &value);
+}
+
+/* Options without a value. False if it is none of these. */
+static bool read_switch(struct command *command, int option)
+{
+	struct xg_options *options = &command->options;
+
+	switch (option) {
+	case 'h':
+		command->wanted[XG_HEADER] = true;
+		return true;
+	case 'y':
+		options->tables_only = true;
+		/* fall through */
+	case 'c':
+		command->wanted[XG_XDR] = true;
+		return true;
+	case 'r':
+		command->wanted[XG_SERVER] = true;
+		/* fall through */
+	case 'C':
+		command->wanted[XG_CLIENT] = true;
+		return true;
+	case 'S':
+		command->wanted[XG_SERVER] = true;
+		return true;
+	case 'i':
+		options->skip_included = true;
+		return true;
+	case 'x':
+		options->statistics = true;
+		return true;
+	case 'b':
+		options->short_fields = true;
+		return true;
+	case 'w':
+		options->warn_unbounded = true;
+		return true;
+	case 'W':
+		options->warn_direction = true;
+		return true;
+	case 'n':
+		options->no_errno_swap = true;
+		return true;
+	default:
+		return option == 'A' || option == 'k' || option == 'd' || option == 'z';
+	}
+}
+
+/* One option; -1 to go on, else the exit status. */
+static int read_option(struct command *command, int option, const char **output)
+{
+	struct xg_options *options = &command->options;
+	struct xg_macro_option *macros = (struct xg_macro_option *)options->macros;
+
+	if (read_switch(command, option))
+		return -1;
+	switch (option) {
+	case 'o':
+		*output = optarg;
+		return -1;
+	case 'M':
+		command->depfile = optarg;
+		return -1;
+	case 'I':
+		options->folders[options->folder_count++] = optarg;
+		return -1;
+	case 'D':
+	case 'U':
+		macros[options->macro_count++] =
+			(struct xg_macro_option){ .undefine = option == 'U', .text = optarg };
+		return -1;
+	case 'P':
+		options->prefix = optarg;
+		return -1;
+	case 'R':
+		return read_number(optarg, 4, INT32_MAX, &options->request_max)
+			       ? -1
+			       : wrong("-R takes bytes, 4 to 2147483647, not", optarg);
+	case 'L':
+		if (!is_limit(optarg))
+			return wrong("-L takes NAME=N, N from 1 to 2147483647, not", optarg);
+		options->limits[options->limit_count++] = optarg;
+		return -1;
+	case 'u':
+	case 'p':
+		fprintf(stderr, "rxwgen: -%c is not supported\n", option);
+		return 2;
+	case 1000:
+		fputs(usage, stdout);
+		return 0;
+	case 1001:
+		puts("rxwgen " PACKAGE_VERSION);
+		return 0;
+	default:
+		fputs("Try rxwgen --help\n", stderr);
+		return 2;
+	}
+}
+
+/* "rxafs" of "some/where/rxafs.xg". */
+static size_t base_of(const char *path, const char **base)
+{
+	const char *slash = strrchr(path, '/'), *dot;
+
+	*base = slash ? slash + 1 : path;
+	dot = strrchr(*base, '.');
+	return dot && dot != *base ? (size_t)(dot - *base) : strlen(*base);
+}
+
+static int name_outputs(struct command *command, const char *output)
+{
+	static const char *const suffixes[XG_OUTPUTS] = { ".h", ".xdr.c", ".cs.c", ".ss.c" };
+	const char *base;
+	size_t length = base_of(command->input, &base);
+	int count = 0;
+
+	for (int i = 0; i < XG_OUTPUTS; i++)
+		count += command->wanted[i];
+	for (int i = 0; !count && i < XG_OUTPUTS; i++)
+		command->wanted[i] = true;
+	if (output && count != 1)
+		return wrong("-o names one file: use it with one of -h -c -C -S -y", NULL);
+	if (!length)
+		return wrong("there is no file name in", command->input);
+	for (int i = 0; i < XG_OUTPUTS; i++) {
+		char *name;
+
+		if (!command->wanted[i])
+			continue;
+		if (output)
+			name = strdup(output);
+		else if (asprintf(&name, "%.*s%s", (int)length, base, suffixes[i]) < 0)
+			name = NULL;
+		if (!name)
+			return wrong("not enough memory", NULL);
+		command->names[i] = name;
+	}
+	return -1;
+}
+
+int command_read(struct command *command, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 1000 },
+		{ "version", no_argument, NULL, 1001 },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct xg_options *options = &command->options;
+	const char *output = NULL;
+	int option, status;
+
+	memset(command, 0, sizeof(*command));
+	options->prefix = "";
+	options->request_max = REQUEST_MAX;
+	options->macros = calloc((size_t)argc + 1, sizeof(*options->macros));
+	options->folders = calloc((size_t)argc + 1, sizeof(*options->folders));
+	options->limits = calloc((size_t)argc + 1, sizeof(*options->limits));
+	if (!options->macros || !options->folders || !options->limits)
+		return wrong("not enough memory", NULL);
+	while ((option = getopt_long(argc, argv, "hcCSryo:M:I:D:U:ixbP:R:L:wWnAkdzup", longs,
+				     NULL)) != -1) {
+		status = read_option(command, option, &output);
+		if (status >= 0)
+			return status;
+	}
+	if (argc - optind != 1)
+		return wrong(optind == argc ? "no input file" : "more than one input file:",
+			     optind == argc ? NULL : argv[optind + 1]);
+	command->input = argv[optind];
+	return name_outputs(command, output);
+}
+
+void command_free(struct command *command)
+{
+	for (int i = 0; i < XG_OUTPUTS; i++)
+		free((char *)command->names[i]);
+	free((void *)command->options.macros);
+	free(command->options.folders);
+	free(command->options.limits);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files that come into being complete or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rxgen/command.h"
+
+static bool complain(const char *name)
+{
+	fprintf(stderr, "%s: %s\n", name, strerror(errno));
+	return false;
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t n = write(fd, text, length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		text += n;
+		length -= (size_t)n;
+	}
+	return true;
+}
+
+bool outputs_write(struct outputs *outputs, const char *name, const char *text, size_t length)
+{
+	struct output *out = &outputs->files[outputs->count];
+	mode_t mask = umask(0);
+	bool good;
+	int fd;
+
+	umask(mask);
+	if (asprintf(&out->temporary, "%s.XXXXXX", name) < 0) {
+		out->temporary = NULL;
+		return complain(name);
+	}
+	out->name = name;
+	fd = mkostemp(out->temporary, O_CLOEXEC);
+	if (fd < 0) {
+		free(out->temporary);
+		out->temporary = NULL;
+		return complain(name);
+	}
+	outputs->count++;
+	good = write_all(fd, text, length) && !fchmod(fd, 0666 & ~mask);
+	/* Some file systems tell only here that they are full. */
+	if (close(fd))
+		good = false;
+	return good ? true : complain(name);
+}
+
+bool outputs_commit(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++) {
+		struct output *out = &outputs->files[i];
+
+		if (rename(out->temporary, out->name))
+			return complain(out->name);
+		free(out->temporary);
+		out->temporary = NULL;
+	}
+	return true;
+}
+
+void outputs_drop(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++)
+		if (outputs->files[i].temporary) {
+			unlink(outputs->files[i].temporary);
+			free(outputs->files[i].temporary);
+		}
+	outputs->count = 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What only the whole file shows: types that were never defined, types that reach themselves, lists,
+ * and what reaches an array without a bound behind a pointer.
+ */
+#include "rxgen/parse/parse.h"
+
+/* The number-th declaration of a type, or NULL behind the last one. */
+static const struct xg_decl *decl_of(const struct type *type, size_t number)
+{
+	const struct xg_type *ast = &type->ast;
+
+	switch (ast->what) {
+	case XG_STRUCT:
+		return number < ast->member_count ? &ast->members[number] : NULL;
+	case XG_UNION:
+		return number < ast->arm_count ? &ast->arms[number].decl : NULL;
+	case XG_TYPEDEF:
+		return number ? NULL : &ast->alias;
+	default:
+		return NULL;
+	}
+}
+
+/* What a chain of plain typedefs ends in. */
+static const struct xg_type *meaning(const struct xg_type *type)
+{
+	while (type && type->what == XG_TYPEDEF && type->alias.kind == XG_NAMED &&
+	       type->alias.shape == XG_ONE)
+		type = type->alias.type;
+	return type;
+}
+
+static bool is_list(const struct xg_type *type)
+{
+	const struct xg_decl *last;
+	const struct xg_type *alias;
+
+	if (type->what != XG_STRUCT || !type->member_count)
+		return false;
+	last = &type->members[type->member_count - 1];
+	if (last->kind == XG_NAMED && last->shape == XG_ONE) {
+		alias = meaning(last->type);
+		if (!alias || alias->what != XG_TYPEDEF)
+			return false;
+		last = &alias->alias;
+	}
+	return last->kind == XG_NAMED && last->shape == XG_POINTER &&
+	       meaning(last->type) == type;
+}
+
+/*
+ * Strongly connected components by Tarjan, without recursion: the input decides how deep it would
+ * be. A component is complete after all that it reaches.
+ */
+struct walk {
+	struct type **path; /* being walked, each with the next declaration to look at */
+	size_t *next;
+	size_t depth;
+	struct type **stack; /* seen, component not complete */
+	size_t count;
+	size_t number;
+};
+
+/* What to walk to: the pointer of a list to its next element is none, since a loop follows it. */
+static struct type *target(const struct type *type, size_t number, const struct xg_decl *d)
+{
+	if (d->kind != XG_NAMED ||
+	    (type->ast.list && number + 1 == type->ast.member_count))
+		return NULL;
+	return (struct type *)d->type;
+}
+
+static void take_unbounded(struct type *type, const struct type *from)
+{
+	if (type->unbounded || !from->unbounded)
+		return;
+	type->unbounded = true;
+	type->unbounded_loc = from->unbounded_loc;
+	type->unbounded_name = from->unbounded_name;
+}
+
+static void enter(struct walk *w, struct type *type)
+{
+	type->number = type->low = ++w->number;
+	type->on_stack = true;
+	w->stack[w->count++] = type;
+	w->path[w->depth] = type;
+	w->next[w->depth++] = 0;
+}
+
+static void leave(struct walk *w, struct type *type)
+{
+	size_t from = w->count;
+	bool itself = false;
+
+	w->depth--;
+	if (w->depth) {
+		struct type *before = w->path[w->depth - 1];
+
+		if (type->low < before->low)
+			before->low = type->low;
+	}
+	if (type->low != type->number) {
+		if (w->depth)
+			take_unbounded(w->path[w->depth - 1], type);
+		return;
+	}
+	while (w->stack[--from] != type)
+		;
+	if (w->count - from == 1) {
+		const struct xg_decl *d;
+
+		for (size_t i = 0; (d = decl_of(type, i)); i++)
+			itself |= target(type, i, d) == type;
+	}
+	for (size_t i = from; i < w->count; i++) {
+		take_unbounded(type, w->stack[i]);
+		w->stack[i]->ast.recursive = w->count - from > 1 || itself;
+		w->stack[i]->on_stack = false;
+	}
+	for (size_t i = from; i < w->count; i++)
+		take_unbounded(w->stack[i], type);
+	w->count = from;
+	if (w->depth)
+		take_unbounded(w->path[w->depth - 1], type);
+}
+
+static void walk_from(struct walk *w, struct type *root)
+{
+	enter(w, root);
+	while (w->depth) {
+		struct type *type = w->path[w->depth - 1], *to;
+		size_t number = w->next[w->depth - 1]++;
+		const struct xg_decl *d = decl_of(type, number);
+
+		if (!d) {
+			leave(w, type);
+			continue;
+		}
+		to = target(type, number, d);
+		if (!to)
+			continue;
+		if (!to->number) {
+			enter(w, to);
+		} else {
+			if (to->on_stack && to->number < type->low)
+				type->low = to->number;
+			take_unbounded(type, to);
+		}
+	}
+}
+
+void graph_finish(struct parser *p)
+{
+	size_t count = p->type_count + 1;
+	struct walk w = {
+		.path = arena_alloc(p->arena, count * sizeof(w.path[0])),
+		.next = arena_alloc(p->arena, count * sizeof(w.next[0])),
+		.stack = arena_alloc(p->arena, count * sizeof(w.stack[0])),
+	};
+
+	for (size_t i = 0; i < p->type_count; i++) {
+		struct type *type = p->types[i];
+
+		if (!type->defined && !type->broken)
+			diag_error(p->diag, type->loc, "unknown type '%s': nothing defines it",
+				   type->ast.name);
+		type->ast.list = is_list(&type->ast);
+	}
+	for (size_t i = 0; i < p->type_count; i++)
+		if (!p->types[i]->number)
+			walk_from(&w, p->types[i]);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The parser: from tokens to the file's items, by hand, one function for each production.
+ *
+ * By hand, not by a generator: the language needs one token of look-ahead and no more, so a
+ * production reads like its line of the grammar; what a user meets most is its errors, and here each
+ * place knows what it has, what it expected, and how to go on (at the next ';' outside of braces);
+ * and the program builds with nothing but a C compiler.
+ *
+ * A function that returns false has reported a syntax error. What is wrong in meaning is reported
+ * and then taken for something harmless, so that one error brings no others.
+ */
+#include "rxgen/parse/parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add_pending(struct parser *p, struct xg_item item)
+{
+	p->pending = arena_grow(p->arena, p->pending, p->pending_count, &p->pending_room,
+				sizeof(item));
+	p->pending[p->pending_count++] = item;
+}
+
+void parse_advance(struct parser *p)
+{
+	if (p->token.kind == '{')
+		p->depth++;
+	else if (p->token.kind == '}' && p->depth)
+		p->depth--;
+	for (;;) {
+		pp_next(p->pp, &p->token);
+		if (p->token.kind == TOKEN_LINE)
+			add_pending(p, (struct xg_item){ .kind = XG_ITEM_LINE,
+							 .text = p->token.text,
+							 .doc = p->token.before });
+		else if (p->token.kind == TOKEN_HEADER)
+			add_pending(p, (struct xg_item){ .kind = XG_ITEM_HEADER,
+							 .text = p->token.text });
+		else
+			return;
+	}
+}
+
+static void flush_pending(struct parser *p)
+{
+	for (size_t i = 0; i < p->pending_count; i++) {
+		p->items = arena_grow(p->arena, p->items, p->item_count, &p->item_room,
+				      sizeof(p->items[0]));
+		p->items[p->item_count++] = p->pending[i];
+	}
+	p->pending_count = 0;
+}
+
+void parse_add_item(struct parser *p, struct xg_item item)
+{
+	flush_pending(p);
+	p->items = arena_grow(p->arena, p->items, p->item_count, &p->item_room, sizeof(item));
+	p->items[p->item_count++] = item;
+}
+
+void parse_done(struct parser *p, struct xg_item item, const char **doc)
+{
+	size_t index;
+
+	if (!p->included)
+		parse_add_item(p, item);
+	index = p->item_count - 1;
+	parse_advance(p);
+	if (!*doc)
+		*doc = p->token.behind;
+	if (!p->included)
+		p->items[index].doc = *doc;
+}
+
+static void note_end(struct parser *p)
+{
+	if (p->token.kind == TOKEN_END && p->start.source)
+		diag_note(p->diag, p->start, "the definition that is not complete begins here");
+}
+
+bool parse_unexpected(struct parser *p, const char *expected)
+{
+	char room[NAME_LONGEST + 64];
+
+	diag_error(p->diag, p->token.loc, "expected %s, found %s", expected,
+		   token_text(&p->token, room, sizeof(room)));
+	note_end(p);
+	return false;
+}
+
+bool parse_expect(struct parser *p, int kind, const char *where)
+{
+	char room[64], expected[256];
+
+	if (p->token.kind == kind) {
+		parse_advance(p);
+		return true;
+	}
+	snprintf(expected, sizeof(expected), "%s %s", token_kind_text(kind, room, sizeof(room)),
+		 where);
+	return parse_unexpected(p, expected);
+}
+
+struct name *parse_name(struct parser *p, const char *what)
+{
+	struct name *name = p->token.name;
+	char expected[128];
+
+	if (p->token.kind != TOKEN_NAME) {
+		if (p->token.kind > TOKEN_KEYWORDS - 1 && p->token.kind < TOKEN_KINDS)
+			diag_error(p->diag, p->token.loc,
+				   "expected the name of %s, found '%s', a word of the language", what,
+				   p->token.text);
+		else {
+			snprintf(expected, sizeof(expected), "the name of %s", what);
+			parse_unexpected(p, expected);
+		}
+		return NULL;
+	}
+	if (name_is_c_word(name->text))
+		diag_error(p->diag, p->token.loc, "'%s' is a word of C and cannot be the name of %s",
+			   name->text, what);
+	return name;
+}
+
+/* To behind the next ';' outside of braces. */
+static void recover(struct parser *p)
+{
+	while (p->token.kind != TOKEN_END && (p->token.kind != ';' || p->depth))
+		parse_advance(p);
+	p->depth = 0;
+	if (p->token.kind == ';')
+		parse_advance(p);
+	if (p->defining) {
+		/* Known by name at least. */
+		p->defining->broken = true;
+		measure_type(p, p->defining, p->start);
+		symbol_type_done(p, p->defining);
+	}
+	flush_pending(p);
+}
+
+static bool parse_definition(struct parser *p)
+{
+	switch (p->token.kind) {
+	case TOKEN_CONST:
+		return parse_const(p);
+	case TOKEN_STRUCT:
+	case TOKEN_CUSTOMIZED:
+		return parse_struct(p);
+	case TOKEN_UNION:
+		return parse_union(p);
+	case TOKEN_ENUM:
+		return parse_enum(p);
+	case TOKEN_TYPEDEF:
+		return parse_typedef(p);
+	case TOKEN_PACKAGE:
+		return parse_package(p);
+	case TOKEN_PREFIX:
+		return parse_prefix(p);
+	case TOKEN_STATINDEX:
+		return parse_statindex(p);
+	case TOKEN_STARTINGOPCODE:
+		return parse_startingopcode(p);
+	case TOKEN_SPLITPREFIX:
+		return parse_splitprefix(p);
+	case TOKEN_SPECIAL:
+		return parse_special(p);
+	case TOKEN_PROC:
+	case TOKEN_NAME:
+		return parse_proc(p);
+	default:
+		return parse_unexpected(p, "a definition");
+	}
+}
+
+/* What an included file says of packages ends with it, if it is compiled by itself. */
+static void note_included(struct parser *p)
+{
+	if (p->token.included == p->included)
+		return;
+	if (p->token.included) {
+		p->outer_package = p->package;
+		p->package = NULL;
+	} else {
+		p->package = p->outer_package;
+	}
+	p->included = p->token.included;
+}
+
+/* -L NAME=n */
+static void take_limits(struct parser *p)
+{
+	const struct xg_options *options = p->options;
+
+	p->limits = arena_alloc(p->arena, (options->limit_count + 1) * sizeof(p->limits[0]));
+	for (size_t i = 0; i < options->limit_count; i++) {
+		const char *text = options->limits[i], *equals = strchr(text, '=');
+
+		p->limits[i].name =
+			arena_copy(p->arena, text, equals ? (size_t)(equals - text) : strlen(text));
+		p->limits[i].value = equals ? (uint32_t)strtoul(equals + 1, NULL, 0) : 0;
+	}
+}
+
+static const char *base_name(struct arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *dot = strrchr(base, '.');
+
+	return arena_copy(arena, base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
+}
+
+struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *path,
+			   const struct xg_options *options, enum xg_output output)
+{
+	struct xg_file *file = arena_alloc(arena, sizeof(*file));
+	struct parser *p = arena_alloc(arena, sizeof(*p));
+
+	p->arena = arena;
+	p->diag = diag;
+	p->options = options;
+	p->names = arena_alloc(arena, sizeof(*p->names));
+	names_init(p->names, arena);
+	symbol_add_basic(p);
+	take_limits(p);
+	p->pp = pp_new(arena, diag, p->names, path, options, output);
+	p->prefix = "";
+	p->start_word = "Start";
+	p->end_word = "End";
+	parse_advance(p);
+	while (p->token.kind != TOKEN_END) {
+		note_included(p);
+		flush_pending(p);
+		p->start = p->token.loc;
+		if (!parse_definition(p))
+			recover(p);
+		p->start.source = NULL;
+		p->defining = NULL;
+	}
+	flush_pending(p);
+	graph_finish(p);
+	for (size_t i = 0; i < options->limit_count; i++)
+		if (!p->limits[i].used)
+			diag_warning(diag, p->token.loc, "-L %s: no array without a bound has this name",
+				     p->limits[i].name);
+	parse_finish_packages(p, file);
+	file->path = arena_copy(arena, path, strlen(path));
+	file->base = base_name(arena, path);
+	file->output = output;
+	file->items = p->items;
+	file->item_count = p->item_count;
+	file->types = p->defined;
+	file->type_count = p->defined_count;
+	file->inputs = pp_inputs(p->pp, &file->input_count);
+	file->arena = arena;
+	return file;
+}

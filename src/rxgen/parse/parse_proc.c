@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packages and procedures. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "rxgen/parse/parse.h"
+
+/* A statement without ';' is over with its last token. */
+bool parse_package(struct parser *p)
+{
+	const char *doc = p->token.before;
+	struct package *package;
+	struct name *name;
+	size_t own = 0;
+
+	parse_advance(p);
+	name = parse_name(p, "a package");
+	if (!name)
+		return false;
+	package = arena_alloc(p->arena, sizeof(*package));
+	package->ast.name = name->text;
+	package->loc = p->token.loc;
+	package->ast.place = source_place(package->loc);
+	package->included = p->included;
+	for (size_t i = 0; i < p->package_count; i++) {
+		const struct package *other = p->packages[i];
+
+		own += other->included == p->included;
+		if (strcmp(other->ast.name, name->text) != 0)
+			continue;
+		diag_error(p->diag, package->loc, "a second package '%s'", name->text);
+		diag_note(p->diag, other->loc, "the first one is here");
+	}
+	if (own >= PACKAGES_MAX)
+		diag_error(p->diag, package->loc, "more than %d packages in a file", PACKAGES_MAX);
+	p->packages = arena_grow(p->arena, p->packages, p->package_count, &p->package_room,
+				 sizeof(package));
+	p->packages[p->package_count++] = package;
+	p->package = package;
+	parse_done(p, (struct xg_item){ .kind = XG_ITEM_PACKAGE, .package = &package->ast }, &doc);
+	return true;
+}
+
+bool parse_prefix(struct parser *p)
+{
+	struct name *name;
+
+	parse_advance(p);
+	name = parse_name(p, "a prefix");
+	if (!name)
+		return false;
+	p->prefix = name->text;
+	parse_advance(p);
+	return true;
+}
+
+bool parse_statindex(struct parser *p)
+{
+	struct loc loc = p->token.loc;
+	struct token number;
+
+	parse_advance(p);
+	number = p->token;
+	if (number.kind != TOKEN_NUMBER)
+		return parse_unexpected(p, "a number after 'statindex'");
+	if (!number.wrong && (number.value < 0 || number.value > UINT32_MAX))
+		diag_error(p->diag, number.loc, "statindex %" PRId64 " is out of range: 0 to %u",
+			   number.value, UINT32_MAX);
+	if (!p->package) {
+		diag_error(p->diag, loc, "statindex before any package");
+	} else if (p->package->ast.has_statindex) {
+		diag_error(p->diag, loc, "a second statindex for package '%s'",
+			   p->package->ast.name);
+		diag_note(p->diag, p->package->statindex_loc, "the first one is here");
+	} else {
+		p->package->ast.has_statindex = true;
+		p->package->ast.statindex = (uint32_t)number.value;
+		p->package->statindex_loc = loc;
+	}
+	parse_advance(p);
+	return true;
+}
+
+bool parse_startingopcode(struct parser *p)
+{
+	struct token number;
+
+	parse_advance(p);
+	number = p->token;
+	if (number.kind != TOKEN_NUMBER)
+		return parse_unexpected(p, "a number after 'startingopcode'");
+	if (!number.wrong && (number.value < 0 || number.value >= OPCODE_START_MAX)) {
+		diag_error(p->diag, number.loc, "startingopcode %" PRId64 " is out of range: 0 to %d",
+			   number.value, OPCODE_START_MAX - 1);
+		number.value = 0;
+	}
+	p->next_opcode = number.value;
+	if (p->package)
+		p->package->sequential = true;
+	parse_advance(p);
+	return true;
+}
+
+bool parse_splitprefix(struct parser *p)
+{
+	const char **word;
+	struct name *name;
+
+	parse_advance(p);
+	while (p->token.kind == TOKEN_IN || p->token.kind == TOKEN_OUT) {
+		word = p->token.kind == TOKEN_IN ? &p->start_word : &p->end_word;
+		parse_advance(p);
+		if (!parse_expect(p, '=', "in splitprefix"))
+			return false;
+		name = parse_name(p, "a prefix");
+		if (!name)
+			return false;
+		*word = name->text;
+		parse_advance(p);
+	}
+	return parse_expect(p, ';', "after splitprefix");
+}
+
+static bool same_array(const struct xg_decl *a, const struct xg_decl *b)
+{
+	return a->kind == b->kind && a->type == b->type && a->shape == b->shape &&
+	       a->bound == b->bound;
+}
+
+/* T x<n> makes a struct type x; two parameters that say the same share it. */
+static void make_type(struct parser *p, struct declared *d)
+{
+	const struct symbol *old = d->name->symbol;
+	struct type *type;
+
+	if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter &&
+	    same_array(&old->type->ast.alias, &d->ast)) {
+		type = old->type;
+	} else {
+		if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter) {
+			diag_error(p->diag, d->loc,
+				   "the array '%s' makes a type of this name, and so did another array "
+				   "before",
+				   d->name->text);
+			diag_note(p->diag, old->loc, "the other one is here");
+			type = old->type;
+		} else {
+			type = symbol_define_type(p, d->name, d->loc, XG_TYPEDEF);
+			type->ast.alias = d->ast;
+			type->ast.parameter = true;
+			type->ast.included = p->included;
+			type->unbounded = d->unbounded;
+			type->unbounded_loc = d->loc;
+			type->unbounded_name = d->name->text;
+			measure_type(p, type, d->loc);
+			symbol_type_done(p, type);
+			if (!p->included)
+				parse_add_item(p, (struct xg_item){ .kind = XG_ITEM_TYPE,
+								    .type = &type->ast });
+		}
+	}
+	d->ast.kind = XG_NAMED;
+	d->ast.type = &type->ast;
+	d->ast.shape = XG_ONE;
+	d->ast.bound = 0;
+	d->ast.bound_text = NULL;
+	measure_decl(p, d, DECL_PARAM);
+}
+
+static void say_unbounded(struct parser *p, struct loc loc, const char *name)
+{
+	static const char text[] =
+		"'%s' is sent to the server and has an array without a bound%s";
+
+	if (p->options->warn_unbounded)
+		diag_warning(p->diag, loc, text, name, "");
+	else
+		diag_error(p->diag, loc, text, name, "; write one, or use -w or -L");
+}
+
+static void add_late(struct parser *p, const struct declared *d)
+{
+	struct late late = { d->loc, d->ast.name, (const struct type *)d->ast.type };
+
+	p->late = arena_grow(p->arena, p->late, p->late_count, &p->late_room, sizeof(late));
+	p->late[p->late_count++] = late;
+}
+
+/* What an array without a bound means for a parameter. */
+static void check_bounds(struct parser *p, const struct declared *d, enum xg_direction direction)
+{
+	if (!(direction & XG_IN))
+		return;
+	if (d->unbounded)
+		say_unbounded(p, d->loc, d->ast.name);
+	else if (d->ast.type)
+		add_late(p, d);
+}
+
+/* The direction of this parameter; without a word, that of the one before it. */
+static enum xg_direction parse_direction(struct parser *p, bool first)
+{
+	enum xg_direction said = p->token.kind == TOKEN_IN	? XG_IN
+				 : p->token.kind == TOKEN_OUT	? XG_OUT
+				 : p->token.kind == TOKEN_INOUT ? XG_INOUT
+								: 0;
+
+	if (said) {
+		p->direction = said;
+		parse_advance(p);
+	} else if (!p->direction) {
+		diag_error(p->diag, p->token.loc,
+			   "the first parameter of a file needs IN, OUT or INOUT");
+		p->direction = XG_IN;
+	} else if (first && p->options->warn_direction && !p->included) {
+		diag_warning(p->diag, p->token.loc,
+			     "this parameter is %s because the last one of another procedure was",
+			     p->direction == XG_IN    ? "IN"
+			     : p->direction == XG_OUT ? "OUT"
+						      : "INOUT");
+	}
+	return p->direction;
+}
+
+static bool parse_params(struct parser *p, struct proc *proc)
+{
+	struct xg_param *params = NULL;
+	size_t count = 0, room = 0;
+	struct declared d;
+
+	symbol_scope(p);
+	while (p->token.kind != ')') {
+		struct xg_param param = { 0 };
+
+		if (count && !parse_expect(p, ',', "or ')' after a parameter"))
+			return false;
+		param.direction = parse_direction(p, !count);
+		if (!parse_decl(p, DECL_PARAM, proc->ast.name, &d))
+			return false;
+		symbol_member(p, d.name, d.loc, "parameter");
+		param.starred = d.ast.shape == XG_POINTER;
+		check_bounds(p, &d, param.direction);
+		if (d.ast.shape == XG_COUNTED && d.ast.kind != XG_STRING)
+			make_type(p, &d);
+		param.decl = d.ast;
+		params = arena_grow(p->arena, params, count, &room, sizeof(params[0]));
+		params[count++] = param;
+	}
+	parse_advance(p);
+	proc->ast.params = params;
+	proc->ast.param_count = count;
+	return true;
+}
+
+/* The name of a C function that the procedure makes: nothing else may have it. */
+static void claim(struct parser *p, const struct proc *proc, const char *text, struct loc loc)
+{
+	struct name *name = names_get(p->names, text, strlen(text));
+
+	if (name->procedure.source) {
+		diag_error(p->diag, loc, "'%s' is the C name of two procedures", text);
+		diag_note(p->diag, name->procedure, "the other one is here");
+	} else if (name->symbol && name->symbol->kind != SYMBOL_BASIC) {
+		diag_error(p->diag, loc, "'%s' is the C name of a procedure and of %s", text,
+			   symbol_what(name->symbol));
+		diag_note(p->diag, name->symbol->loc, "the other one is here");
+	} else {
+		name->procedure = proc->loc;
+	}
+}
+
+static void check_names(struct parser *p, struct proc *proc, struct loc second)
+{
+	const struct xg_package *package = &p->package->ast;
+	const char *prefix = p->options->prefix ? p->options->prefix : "";
+
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct proc *other = (const struct proc *)package->procs[i];
+
+		if (strcmp(other->ast.name, proc->ast.name) != 0)
+			continue;
+		diag_error(p->diag, proc->loc, "a second procedure '%s' in package '%s'",
+			   proc->ast.name, package->name);
+		diag_note(p->diag, other->loc, "the first one is here");
+		return;
+	}
+	claim(p, proc,
+	      arena_printf(p->arena, "%s%s%s", prefix, package->name, proc->ast.name), proc->loc);
+	if (proc->ast.own_stub)
+		claim(p, proc, proc->ast.own_stub, second);
+}
+
+/* [ "=" NUMBER ], a constant too; without it the next number in the file. */
+static bool parse_opcode(struct parser *p, struct proc *proc)
+{
+	struct loc loc = proc->loc;
+	int64_t value = p->next_opcode;
+	const char *text;
+	bool known;
+
+	if (p->token.kind == '=') {
+		parse_advance(p);
+		loc = p->token.loc;
+		if (!parse_bound(p, "opcode", &value, &text, &known))
+			return false;
+		if (known && (value < 0 || value > INT32_MAX)) {
+			diag_error(p->diag, loc, "opcode %" PRId64 " is out of range: 0 to %d", value,
+				   INT32_MAX);
+			known = false;
+		}
+		if (p->package && p->package->sequential)
+			diag_error(p->diag, loc, "an opcode in a package that numbers them itself");
+		if (!known)
+			return true;
+	} else if (p->package) {
+		if (!p->package->ast.proc_count)
+			p->package->sequential = true;
+		p->next_opcode++;
+	}
+	proc->ast.opcode = (int32_t)value;
+	if (!p->package)
+		return true;
+	for (size_t i = 0; i < p->package->ast.proc_count; i++) {
+		const struct proc *other = (const struct proc *)p->package->ast.procs[i];
+
+		if (other->ast.opcode != value)
+			continue;
+		diag_error(p->diag, loc, "opcode %" PRId64 " is that of '%s' already", value,
+			   other->ast.name);
+		diag_note(p->diag, other->loc, "that one is here");
+		break;
+	}
+	return true;
+}
+
+static void add_to_package(struct parser *p, struct proc *proc)
+{
+	struct package *package = p->package;
+
+	if (package->ast.proc_count == PROCEDURES_MAX)
+		diag_error(p->diag, proc->loc, "more than %d procedures in package '%s'",
+			   PROCEDURES_MAX, package->ast.name);
+	if (package->ast.proc_count >= PROCEDURES_MAX)
+		return;
+	proc->ast.package = &package->ast;
+	proc->ast.index = (unsigned)package->ast.proc_count;
+	package->ast.procs = arena_grow(p->arena, package->ast.procs, package->ast.proc_count,
+					&package->room, sizeof(package->ast.procs[0]));
+	package->ast.procs[package->ast.proc_count++] = &proc->ast;
+}
+
+bool parse_proc(struct parser *p)
+{
+	const char *doc = p->token.before;
+	struct proc *proc = arena_alloc(p->arena, sizeof(*proc));
+	struct loc second = { 0 };
+	struct name *name;
+
+	if (p->token.kind == TOKEN_PROC)
+		parse_advance(p);
+	proc->loc = p->token.loc;
+	proc->ast.place = source_place(proc->loc);
+	proc->ast.name = "";
+	if (p->token.kind != '(') {
+		name = parse_name(p, "a procedure");
+		if (!name)
+			return false;
+		proc->ast.name = name->text;
+		parse_advance(p);
+	}
+	if (p->token.kind == TOKEN_NAME) {
+		second = p->token.loc;
+		name = parse_name(p, "a stub");
+		proc->ast.own_stub = name->text;
+		parse_advance(p);
+	}
+	if (!parse_expect(p, '(', "after the name of a procedure"))
+		return false;
+	if (!p->package)
+		diag_error(p->diag, proc->loc, "procedure '%s' stands before any package",
+			   proc->ast.name);
+	proc->ast.prefix = p->prefix;
+	proc->ast.start = p->start_word;
+	proc->ast.end = p->end_word;
+	if (!parse_params(p, proc))
+		return false;
+	proc->ast.split = p->token.kind == TOKEN_SPLIT;
+	proc->ast.multi = p->token.kind == TOKEN_MULTI;
+	if (proc->ast.split || proc->ast.multi)
+		parse_advance(p);
+	if (!parse_opcode(p, proc))
+		return false;
+	if (p->token.kind != ';')
+		return parse_expect(p, ';', "after procedure");
+	if (!p->package) {
+		parse_advance(p);
+		return true;
+	}
+	check_names(p, proc, second);
+	add_to_package(p, proc);
+	parse_done(p, (struct xg_item){ .kind = XG_ITEM_PROC, .proc = &proc->ast }, &doc);
+	proc->ast.doc = doc;
+	return true;
+}
+
+/* Lowest, highest, holes: what can only be said when all procedures are there. */
+static void finish_package(struct xg_package *package)
+{
+	int64_t low = INT64_MAX, high = 0;
+
+	for (size_t i = 0; i < package->proc_count; i++) {
+		int64_t opcode = package->procs[i]->opcode;
+
+		low = opcode < low ? opcode : low;
+		high = opcode > high ? opcode : high;
+	}
+	if (!package->proc_count)
+		low = 0;
+	package->lowest = (int32_t)low;
+	package->highest = (int32_t)high;
+	package->dense = (size_t)(high - low) + 1 == package->proc_count;
+}
+
+void parse_finish_packages(struct parser *p, struct xg_file *file)
+{
+	file->packages = arena_alloc(p->arena, (p->package_count + 1) * sizeof(file->packages[0]));
+	for (size_t i = 0; i < p->package_count; i++) {
+		finish_package(&p->packages[i]->ast);
+		if (!p->packages[i]->included)
+			file->packages[file->package_count++] = &p->packages[i]->ast;
+	}
+	for (size_t i = 0; i < p->late_count; i++)
+		if (p->late[i].type->unbounded) {
+			say_unbounded(p, p->late[i].loc, p->late[i].name);
+			diag_note(p->diag, p->late[i].type->unbounded_loc,
+				  "'%s', which has no bound, is here",
+				  p->late[i].type->unbounded_name);
+		}
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Constants and types. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/parse/parse.h"
+
+/* A repeated constant is accepted if it is the same. */
+static bool same_const(const struct symbol *old, bool number, int64_t value, const char *text)
+{
+	if (!old || old->kind != SYMBOL_CONST || old->number != number)
+		return false;
+	return number ? old->value == value : !strcmp(old->text, text);
+}
+
+bool parse_const(struct parser *p)
+{
+	const char *doc = p->token.before, *text;
+	struct symbol *symbol;
+	struct name *name;
+	struct token value;
+	struct loc loc;
+	int64_t number = 0;
+	bool known = true, is_number;
+
+	parse_advance(p);
+	name = parse_name(p, "a constant");
+	if (!name)
+		return false;
+	loc = p->token.loc;
+	parse_advance(p);
+	if (!parse_expect(p, '=', "after the constant's name"))
+		return false;
+	value = p->token;
+	is_number = value.kind != TOKEN_STRING;
+	text = value.text;
+	if (value.kind == TOKEN_NAME && value.name->symbol &&
+	    value.name->symbol->kind == SYMBOL_CONST && !value.name->symbol->number) {
+		is_number = false;
+		text = value.name->symbol->text;
+	} else if (value.kind == TOKEN_NAME || value.kind == TOKEN_NUMBER) {
+		known = parse_value_of(p, &value, "constant", &number);
+	} else if (value.kind != TOKEN_STRING) {
+		return parse_unexpected(p, "a number, a string or the name of a constant");
+	}
+	parse_advance(p);
+	if (p->token.kind != ';')
+		return parse_expect(p, ';', "after constant");
+	if (known && same_const(name->symbol, is_number, number, text)) {
+		parse_advance(p);
+		return true;
+	}
+	symbol = symbol_declare(p, name, loc, SYMBOL_CONST);
+	if (symbol) {
+		symbol->number = is_number;
+		symbol->value = number;
+		symbol->text = text;
+	}
+	parse_done(p,
+		   (struct xg_item){ .kind = XG_ITEM_CONST,
+				     .name = name->text,
+				     .text = value.kind == TOKEN_STRING
+						     ? arena_printf(p->arena, "\"%s\"", text)
+						     : value.text },
+		   &doc);
+	return true;
+}
+
+/* The end of a type's definition, which must stand here. */
+static bool finish_type(struct parser *p, struct type *type, const char *doc, const char *where)
+{
+	if (p->token.kind != ';')
+		return parse_expect(p, ';', where);
+	measure_type(p, type, type->loc);
+	type->ast.included = p->included;
+	symbol_type_done(p, type);
+	parse_done(p, (struct xg_item){ .kind = XG_ITEM_TYPE, .type = &type->ast }, &doc);
+	type->ast.doc = doc;
+	return true;
+}
+
+/* The first unbounded array of a type is remembered. */
+static void note_unbounded(struct type *type, const struct declared *d)
+{
+	const struct type *inner = (const struct type *)d->ast.type;
+
+	if (type->unbounded)
+		return;
+	if (d->unbounded) {
+		type->unbounded = true;
+		type->unbounded_loc = d->loc;
+		type->unbounded_name = d->ast.name;
+	} else if (inner && inner->unbounded && d->ast.shape != XG_POINTER) {
+		type->unbounded = true;
+		type->unbounded_loc = inner->unbounded_loc;
+		type->unbounded_name = inner->unbounded_name;
+	}
+}
+
+bool parse_struct(struct parser *p)
+{
+	const char *doc = p->token.before, *before;
+	bool customized = p->token.kind == TOKEN_CUSTOMIZED;
+	struct xg_decl *members = NULL;
+	size_t count = 0, room = 0;
+	struct declared d;
+	struct type *type;
+	struct name *name;
+
+	parse_advance(p);
+	if (customized && !parse_expect(p, TOKEN_STRUCT, "after 'customized'"))
+		return false;
+	name = parse_name(p, "a struct");
+	if (!name)
+		return false;
+	type = symbol_define_type(p, name, p->token.loc, XG_STRUCT);
+	type->ast.customized = customized;
+	parse_advance(p);
+	if (!parse_expect(p, '{', "after the struct's name"))
+		return false;
+	if (!doc)
+		doc = p->token.behind;
+	if (p->token.kind == '}')
+		diag_error(p->diag, p->token.loc, "struct '%s' has no members", name->text);
+	symbol_scope(p);
+	while (p->token.kind != '}') {
+		before = p->token.before;
+		if (!parse_decl(p, DECL_MEMBER, name->text, &d) ||
+		    !parse_expect(p, ';', "after member"))
+			return false;
+		symbol_member(p, d.name, d.loc, "member");
+		note_unbounded(type, &d);
+		d.ast.doc = p->token.behind ? p->token.behind : before;
+		members = arena_grow(p->arena, members, count, &room, sizeof(members[0]));
+		members[count++] = d.ast;
+	}
+	type->ast.members = members;
+	type->ast.member_count = count;
+	parse_advance(p);
+	return finish_type(p, type, doc, "after struct");
+}
+
+/* The type of what a union switches on. */
+static void check_switch(struct parser *p, const struct declared *d)
+{
+	const struct xg_decl *ast = &d->ast;
+	const struct type *type = (const struct type *)ast->type;
+
+	if (ast->shape == XG_ONE &&
+	    (ast->kind == XG_INT || ast->kind == XG_UINT || ast->kind == XG_BOOL ||
+	     (ast->kind == XG_NAMED && (type->broken || type->ast.what == XG_ENUM))))
+		return;
+	diag_error(p->diag, d->type_loc,
+		   "a union switches on int, unsigned int, bool or an enum, not on what '%s' is",
+		   ast->name);
+}
+
+static void check_case(struct parser *p, const struct xg_decl *on, struct loc loc, int64_t value)
+{
+	int64_t low = INT32_MIN, high = INT32_MAX;
+
+	if (on->kind == XG_UINT) {
+		low = 0;
+		high = UINT32_MAX;
+	} else if (on->kind == XG_BOOL) {
+		low = 0;
+		high = 1;
+	}
+	if (value < low || value > high)
+		diag_error(p->diag, loc,
+			   "case %" PRId64 " is out of range: %" PRId64 " to %" PRId64, value, low,
+			   high);
+}
+
+/* Arms with where they are, to find those that are there twice. */
+struct arm {
+	struct xg_arm ast;
+	struct loc loc;
+	bool known;
+};
+
+static int compare_arms(const void *a, const void *b)
+{
+	const struct arm *x = *(const struct arm *const *)a, *y = *(const struct arm *const *)b;
+
+	if (x->ast.value != y->ast.value)
+		return x->ast.value < y->ast.value ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void check_cases(struct parser *p, struct arm *arms, size_t count)
+{
+	struct arm **sorted = arena_alloc(p->arena, (count + 1) * sizeof(sorted[0]));
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (arms[i].known)
+			sorted[n++] = &arms[i];
+	qsort(sorted, n, sizeof(sorted[0]), compare_arms);
+	for (size_t i = 1; i < n; i++)
+		if (sorted[i]->ast.value == sorted[i - 1]->ast.value) {
+			diag_error(p->diag, sorted[i]->loc, "a second case %s", sorted[i]->ast.text);
+			diag_note(p->diag, sorted[i - 1]->loc, "the first one is here");
+		}
+}
+
+/* What an arm holds, up to behind its ';'. */
+static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
+			   const char *before)
+{
+	struct declared d = { 0 };
+
+	if (p->token.kind == TOKEN_VOID) {
+		d.ast.kind = XG_VOID;
+		d.ast.place = source_place(p->token.loc);
+		parse_advance(p);
+	} else {
+		if (p->token.kind == TOKEN_CASE || p->token.kind == TOKEN_DEFAULT)
+			return parse_unexpected(p, "a declaration or 'void', for this case alone");
+		if (!parse_decl(p, DECL_ARM, type->ast.name, &d))
+			return false;
+		symbol_member(p, d.name, d.loc, "arm");
+		note_unbounded(type, &d);
+	}
+	if (!parse_expect(p, ';', "after the arm"))
+		return false;
+	d.ast.doc = p->token.behind ? p->token.behind : before;
+	arm->ast.decl = d.ast;
+	return true;
+}
+
+/* "case N:" or "default:", and its arm. */
+static bool parse_arm(struct parser *p, struct type *type, struct arm *arm)
+{
+	const char *before = p->token.before;
+
+	memset(arm, 0, sizeof(*arm));
+	if (p->token.kind == TOKEN_DEFAULT) {
+		arm->loc = p->token.loc;
+		arm->ast.place = source_place(arm->loc);
+		parse_advance(p);
+	} else {
+		if (!parse_expect(p, TOKEN_CASE, "or '}' in a union"))
+			return false;
+		arm->loc = p->token.loc;
+		arm->ast.place = source_place(arm->loc);
+		if (!parse_bound(p, "value", &arm->ast.value, &arm->ast.text, &arm->known))
+			return false;
+		if (arm->known)
+			check_case(p, &type->ast.discriminant, arm->loc, arm->ast.value);
+	}
+	return parse_expect(p, ':', "after the case") && parse_arm_decl(p, type, arm, before);
+}
+
+static bool parse_arms(struct parser *p, struct type *type)
+{
+	struct xg_arm *out;
+	struct arm *arms = NULL;
+	size_t count = 0, room = 0;
+	bool had_default = false;
+
+	if (p->token.kind == '}')
+		diag_error(p->diag, p->token.loc, "union '%s' has no arms", type->ast.name);
+	symbol_scope(p);
+	while (p->token.kind != '}') {
+		if (had_default)
+			return parse_unexpected(p, "'}' after the default");
+		had_default = p->token.kind == TOKEN_DEFAULT;
+		arms = arena_grow(p->arena, arms, count, &room, sizeof(arms[0]));
+		if (!parse_arm(p, type, &arms[count++]))
+			return false;
+	}
+	check_cases(p, arms, count);
+	out = arena_alloc(p->arena, (count + 1) * sizeof(out[0]));
+	for (size_t i = 0; i < count; i++)
+		out[i] = arms[i].ast;
+	type->ast.arms = out;
+	type->ast.arm_count = count;
+	return true;
+}
+
+bool parse_union(struct parser *p)
+{
+	const char *doc = p->token.before;
+	struct declared d;
+	struct type *type;
+	struct name *name;
+
+	parse_advance(p);
+	name = parse_name(p, "a union");
+	if (!name)
+		return false;
+	type = symbol_define_type(p, name, p->token.loc, XG_UNION);
+	parse_advance(p);
+	if (!parse_expect(p, TOKEN_SWITCH, "after the union's name") ||
+	    !parse_expect(p, '(', "after 'switch'") ||
+	    !parse_decl(p, DECL_SWITCH, type->ast.name, &d) ||
+	    !parse_expect(p, ')', "after what the union switches on"))
+		return false;
+	check_switch(p, &d);
+	type->ast.discriminant = d.ast;
+	if (!parse_expect(p, '{', "after 'switch (…)'"))
+		return false;
+	if (!doc)
+		doc = p->token.behind;
+	if (!parse_arms(p, type))
+		return false;
+	parse_advance(p);
+	return finish_type(p, type, doc, "after union");
+}
+
+/* NAME [ = BOUND ]; `*next` is the value if none is written. */
+static bool parse_enum_value(struct parser *p, struct xg_value *out, int64_t *next)
+{
+	struct name *name = parse_name(p, "a value");
+	struct symbol *symbol;
+	const char *text;
+	struct loc loc, value_loc;
+	bool known = true;
+
+	if (!name)
+		return false;
+	loc = value_loc = p->token.loc;
+	out->doc = p->token.before;
+	out->name = name->text;
+	out->place = source_place(loc);
+	parse_advance(p);
+	if (p->token.kind == '=') {
+		parse_advance(p);
+		value_loc = p->token.loc;
+		if (!parse_bound(p, "value", next, &text, &known))
+			return false;
+	}
+	if (!known)
+		*next = 0;
+	if (*next < INT32_MIN || *next > INT32_MAX) {
+		diag_error(p->diag, value_loc, "'%s' is %" PRId64 ", out of range: %d to %d",
+			   name->text, *next, INT32_MIN, INT32_MAX);
+		*next = 0;
+	}
+	out->value = (int32_t)(*next)++;
+	symbol = symbol_declare(p, name, loc, SYMBOL_VALUE);
+	if (symbol) {
+		symbol->number = true;
+		symbol->value = out->value;
+	}
+	return true;
+}
+
+bool parse_enum(struct parser *p)
+{
+	const char *doc = p->token.before;
+	struct xg_value *values = NULL;
+	size_t count = 0, room = 0;
+	struct type *type;
+	struct name *name;
+	int64_t next = 0;
+
+	parse_advance(p);
+	name = parse_name(p, "an enum");
+	if (!name)
+		return false;
+	type = symbol_define_type(p, name, p->token.loc, XG_ENUM);
+	parse_advance(p);
+	if (!parse_expect(p, '{', "after the enum's name"))
+		return false;
+	if (!doc)
+		doc = p->token.behind;
+	if (p->token.kind == '}')
+		diag_error(p->diag, p->token.loc, "enum '%s' has no values", name->text);
+	while (p->token.kind != '}') {
+		values = arena_grow(p->arena, values, count, &room, sizeof(values[0]));
+		if (!parse_enum_value(p, &values[count++], &next))
+			return false;
+		if (p->token.kind == ',') {
+			parse_advance(p);
+			if (p->token.kind == '}')
+				return parse_unexpected(p, "the name of a value");
+		} else if (p->token.kind != '}') {
+			return parse_unexpected(p, "',' or '}' after a value");
+		}
+		if (p->token.behind)
+			values[count - 1].doc = p->token.behind;
+	}
+	type->ast.values = values;
+	type->ast.value_count = count;
+	parse_advance(p);
+	return finish_type(p, type, doc, "after enum");
+}
+
+bool parse_typedef(struct parser *p)
+{
+	const char *doc = p->token.before;
+	struct declared d;
+	struct type *type;
+
+	parse_advance(p);
+	if (!parse_decl(p, DECL_TYPEDEF, NULL, &d))
+		return false;
+	type = symbol_define_type(p, d.name, d.loc, XG_TYPEDEF);
+	type->ast.alias = d.ast;
+	note_unbounded(type, &d);
+	return finish_type(p, type, doc, "after typedef");
+}
+
+/* What it says helps another compiler to free; here everything is freed without. */
+bool parse_special(struct parser *p)
+{
+	struct declared d = { 0 };
+
+	parse_advance(p);
+	if (p->token.kind == TOKEN_STRUCT || p->token.kind == TOKEN_UNION ||
+	    p->token.kind == TOKEN_ENUM)
+		parse_advance(p);
+	if (p->token.kind != TOKEN_NAME && p->token.kind < TOKEN_KEYWORDS)
+		return parse_unexpected(p, "a type after 'special'");
+	do {
+		parse_advance(p);
+		d.name = parse_name(p, "a member");
+		if (!d.name)
+			return false;
+		parse_advance(p);
+	} while (p->token.kind == ',');
+	return parse_expect(p, ';', "after 'special'");
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What names stand for: one space for types, constants and enum values, one for each struct. */
+#include <string.h>
+
+#include "rxgen/parse/parse.h"
+
+void symbol_add_basic(struct parser *p)
+{
+	static const struct {
+		const char *name;
+		enum xg_kind kind;
+	} basic[] = {
+		{ "afs_uint32", XG_UINT },  { "afs_int64", XG_INT64 }, { "afs_uint64", XG_UINT64 },
+		{ "afs_time64", XG_INT64 }, { "u_int", XG_UINT },      { "u_short", XG_USHORT },
+		{ "u_char", XG_UCHAR },	    { "long", XG_INT },	       { "u_long", XG_UINT },
+	};
+
+	for (size_t i = 0; i < sizeof(basic) / sizeof(basic[0]); i++) {
+		struct name *name = names_get(p->names, basic[i].name, strlen(basic[i].name));
+
+		name->symbol = arena_alloc(p->arena, sizeof(*name->symbol));
+		name->symbol->kind = SYMBOL_BASIC;
+		name->symbol->basic = basic[i].kind;
+	}
+}
+
+const char *symbol_what(const struct symbol *symbol)
+{
+	switch (symbol->kind) {
+	case SYMBOL_CONST:
+		return "a constant";
+	case SYMBOL_VALUE:
+		return "a value of an enum";
+	default:
+		return "a type";
+	}
+}
+
+static void say_taken(struct parser *p, const struct name *name, struct loc loc)
+{
+	const struct symbol *old = name->symbol;
+
+	if (!old) {
+		diag_error(p->diag, loc, "'%s' is also the C name of a procedure", name->text);
+		diag_note(p->diag, name->procedure, "the procedure is here");
+	} else if (old->kind == SYMBOL_BASIC) {
+		diag_error(p->diag, loc, "redefinition of '%s', a type of the language itself",
+			   name->text);
+	} else {
+		diag_error(p->diag, loc, "redefinition of '%s'", name->text);
+		diag_note(p->diag, old->loc, "its first definition, as %s, is here",
+			  symbol_what(old));
+	}
+}
+
+struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc loc,
+			      enum symbol_kind kind)
+{
+	if (name->symbol || name->procedure.source) {
+		say_taken(p, name, loc);
+		return NULL;
+	}
+	name->symbol = arena_alloc(p->arena, sizeof(*name->symbol));
+	name->symbol->kind = kind;
+	name->symbol->loc = loc;
+	return name->symbol;
+}
+
+static struct type *new_type(struct parser *p, const struct name *name, struct loc loc)
+{
+	struct type *type = arena_alloc(p->arena, sizeof(*type));
+
+	type->loc = loc;
+	type->ast.name = name->text;
+	type->ast.place = source_place(loc);
+	p->types = arena_grow(p->arena, p->types, p->type_count, &p->type_room, sizeof(type));
+	p->types[p->type_count++] = type;
+	return type;
+}
+
+struct type *symbol_forward(struct parser *p, struct name *name, struct loc loc, bool broken)
+{
+	struct symbol *symbol = arena_alloc(p->arena, sizeof(*symbol));
+
+	symbol->kind = SYMBOL_TYPE;
+	symbol->loc = loc;
+	symbol->type = new_type(p, name, loc);
+	symbol->type->broken = broken;
+	name->symbol = symbol;
+	return symbol->type;
+}
+
+struct type *symbol_define_type(struct parser *p, struct name *name, struct loc loc,
+				enum xg_what what)
+{
+	struct symbol *symbol = name->symbol;
+	struct type *type;
+
+	if (symbol && symbol->kind == SYMBOL_TYPE && !symbol->type->defined &&
+	    !symbol->type->open) {
+		type = symbol->type;
+		if (!type->broken && what != XG_STRUCT && what != XG_UNION) {
+			diag_error(p->diag, loc,
+				   "'%s' was used before this definition: only a struct or a union "
+				   "may be",
+				   name->text);
+			diag_note(p->diag, type->loc, "its first use is here");
+			type->broken = true;
+		}
+		symbol->loc = type->loc = loc;
+		type->ast.place = source_place(loc);
+	} else {
+		symbol = symbol_declare(p, name, loc, SYMBOL_TYPE);
+		type = new_type(p, name, loc);
+		if (symbol)
+			symbol->type = type;
+		else
+			type->broken = true;
+	}
+	type->ast.what = what;
+	type->open = true;
+	p->defining = type;
+	return type;
+}
+
+void symbol_type_done(struct parser *p, struct type *type)
+{
+	type->open = false;
+	type->defined = true;
+	p->defining = NULL;
+	p->defined = arena_grow(p->arena, p->defined, p->defined_count, &p->defined_room,
+				sizeof(p->defined[0]));
+	p->defined[p->defined_count++] = &type->ast;
+}
+
+void symbol_scope(struct parser *p)
+{
+	p->scope++;
+}
+
+bool symbol_member(struct parser *p, struct name *name, struct loc loc, const char *what)
+{
+	if (name->scope == p->scope) {
+		diag_error(p->diag, loc, "a second %s with the name '%s'", what, name->text);
+		diag_note(p->diag, name->member, "the first one is here");
+		return false;
+	}
+	name->scope = p->scope;
+	name->member = loc;
+	return true;
+}

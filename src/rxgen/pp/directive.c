@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines that begin with '#'. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "rxgen/pp/pp_internal.h"
+
+/*
+ * One directive, cut into what stands in it. Offsets in `text` are those of the source from `base`
+ * on: a comment or the end of a line that goes on in the next is blanks here.
+ */
+struct line {
+	const char *text;
+	uint32_t at, end;
+	uint32_t base;
+	const struct source *source;
+};
+
+static struct loc at(const struct line *line, uint32_t offset)
+{
+	return (struct loc){ .source = line->source, .offset = line->base + offset };
+}
+
+static void blanks(struct line *line)
+{
+	while (line->at < line->end && strchr(" \t\v\f\r", line->text[line->at]))
+		line->at++;
+}
+
+static void put_byte(struct pp *pp, size_t n, char c)
+{
+	pp->line = arena_grow(pp->arena, pp->line, n, &pp->line_room, 1);
+	pp->line[n] = c;
+}
+
+/* Take the line off the frame. */
+static struct line take_line(struct pp *pp)
+{
+	struct frame *f = pp_top(pp);
+	struct line line = { .base = f->base + f->at, .source = f->source };
+	bool quoted = false;
+	size_t n = 0;
+
+	while (f->at < f->end && f->text[f->at] != '\n') {
+		char c = f->text[f->at], d = f->at + 1 < f->end ? f->text[f->at + 1] : '\n';
+
+		if (!quoted && c == '/' && d == '*') {
+			uint32_t from = f->at;
+
+			pp_skip_comment(pp, f);
+			for (; from < f->at; from++)
+				put_byte(pp, n++, ' ');
+			continue;
+		}
+		if (c == '"')
+			quoted = !quoted;
+		if (c == '\\' && d == '\n' && f->at + 1 < f->end) {
+			put_byte(pp, n++, ' ');
+			f->at++;
+			c = ' ';
+		}
+		put_byte(pp, n++, c);
+		f->at++;
+	}
+	if (f->at < f->end)
+		f->at++;
+	f->line_start = true;
+	f->begun = true;
+	put_byte(pp, n, '\0');
+	line.text = pp->line;
+	line.end = (uint32_t)n;
+	return line;
+}
+
+bool pp_reading(const struct pp *pp)
+{
+	return !pp->condition_count || pp->conditions[pp->condition_count - 1].active;
+}
+
+static struct name *macro_name(struct pp *pp, struct line *line, const char *directive)
+{
+	uint32_t from;
+
+	blanks(line);
+	from = line->at;
+	if (from == line->end || !lex_is_name_start(line->text[from])) {
+		diag_error(pp->diag, at(line, from), "expected a name after #%s", directive);
+		return NULL;
+	}
+	while (line->at < line->end && lex_is_name(line->text[line->at]))
+		line->at++;
+	return names_get(pp->names, line->text + from, line->at - from);
+}
+
+static void do_define(struct pp *pp, struct line *line)
+{
+	struct name *name = macro_name(pp, line, "define");
+	uint32_t from;
+	char c;
+
+	if (!name)
+		return;
+	from = line->at - name->length;
+	c = line->at < line->end ? line->text[line->at] : ' ';
+	if (c == '(') {
+		diag_error(pp->diag, at(line, line->at),
+			   "macros with parameters are not supported; behind %% C defines them");
+		return;
+	}
+	if (!strchr(" \t\v\f\r", c))
+		diag_error(pp->diag, at(line, line->at), "expected a blank after the macro's name");
+	else if (!strcmp(name->text, "defined"))
+		diag_error(pp->diag, at(line, from), "'defined' cannot be a macro");
+	else
+		macro_define(pp, name, at(line, from), line->text + line->at, line->end - line->at);
+}
+
+static void do_undef(struct pp *pp, struct line *line)
+{
+	struct name *name = macro_name(pp, line, "undef");
+
+	if (name)
+		name->macro = NULL;
+}
+
+/* Two files may have the same text: their paths tell them apart. */
+static struct source *find_include(struct pp *pp, struct line *line, uint32_t from, uint32_t to)
+{
+	const char *name = arena_copy(pp->arena, line->text + from, to - from), *path;
+	size_t count = name[0] == '/' ? 0 : pp->options->folder_count;
+	struct source *source;
+
+	for (size_t i = 0; i <= count; i++) {
+		const char *folder = i ? pp->options->folders[i - 1] : line->source->folder;
+		size_t length = strlen(folder);
+
+		if (name[0] == '/')
+			path = name;
+		else if (!length || folder[length - 1] == '/')
+			path = arena_printf(pp->arena, "%s%s", folder, name);
+		else
+			path = arena_printf(pp->arena, "%s/%s", folder, name);
+		source = pp_load(pp, path);
+		if (source)
+			return source;
+		if (errno != ENOENT && errno != ENOTDIR)
+			diag_fatal(pp->diag, at(line, from - 1), "cannot read '%s': %s", path,
+				   strerror(errno));
+	}
+	diag_fatal(pp->diag, at(line, from - 1), "cannot find '%s' to include", name);
+}
+
+/* "afs-common.h" of "some/where/afs-common.xg", as the including file writes it. */
+static const char *header_of(struct pp *pp, const char *name, uint32_t length)
+{
+	return arena_printf(pp->arena, "%.*s.h", (int)length - 3, name);
+}
+
+static bool do_include(struct pp *pp, struct line *line, struct token *token)
+{
+	uint32_t from, to;
+	struct source *source;
+	bool by_itself, before;
+	char close;
+
+	blanks(line);
+	from = line->at + 1;
+	close = line->at == line->end ? '\0' : line->text[line->at];
+	close = close == '"' ? '"' : close == '<' ? '>' : '\0';
+	for (to = from; to < line->end && line->text[to] != close; to++)
+		;
+	if (!close || to >= line->end || to == from) {
+		diag_error(pp->diag, at(line, line->at), "expected \"file\" or <file> after #include");
+		return false;
+	}
+	if (pp->files > INCLUDE_DEPTH)
+		diag_fatal(pp->diag, at(line, line->at), "files include one another more than %d deep",
+			   INCLUDE_DEPTH);
+	source = find_include(pp, line, from, to);
+	before = pp_top(pp)->by_itself;
+	by_itself = pp->options->skip_included && to - from > 3 &&
+		    !memcmp(line->text + to - 3, ".xg", 3);
+	if (by_itself) {
+		if (source->by_itself)
+			return false;
+		source->by_itself = true;
+		*token = (struct token){ .kind = TOKEN_HEADER, .loc = at(line, line->at) };
+		token->text = header_of(pp, line->text + from, to - from);
+	}
+	pp_enter(pp, source, by_itself || before);
+	return by_itself && !before;
+}
+
+static void do_marker(struct pp *pp, struct line *line)
+{
+	struct source_marker marker = { 0 };
+	struct loc loc;
+	uint32_t from;
+	int64_t value;
+	bool large;
+
+	blanks(line);
+	from = line->at;
+	loc = at(line, from);
+	while (line->at < line->end && lex_is_name(line->text[line->at]))
+		line->at++;
+	if (!lex_number(line->text + from, line->at - from, &value, &large) || large || value < 1 ||
+	    value > INT32_MAX) {
+		diag_error(pp->diag, loc, "expected the number of a line, from 1");
+		return;
+	}
+	blanks(line);
+	if (line->at < line->end) {
+		const char *end = NULL, *begin = line->text + line->at + 1;
+
+		if (line->text[line->at] == '"')
+			end = memchr(begin, '"', line->end - line->at - 1);
+		if (!end) {
+			diag_error(pp->diag, at(line, line->at), "expected a file's name in quotes");
+			return;
+		}
+		marker.file = arena_copy(pp->arena, begin, (size_t)(end - begin));
+	}
+	marker.said = (unsigned)value;
+	/* It is about the next line. */
+	marker.line = (unsigned)source_line(line->source, pp_top(pp)->base + pp_top(pp)->at) + 1;
+	source_mark(pp->arena, pp_top(pp)->source, marker);
+}
+
+static bool value_of(struct pp *pp, struct line *line)
+{
+	return condition_value(pp, line->text + line->at, line->end - line->at,
+			       line->base + line->at);
+}
+
+/* #if, #ifdef, #ifndef */
+static void do_if(struct pp *pp, struct line *line, const char *directive)
+{
+	struct condition c = { .loc = at(line, 0), .outer = pp_reading(pp) };
+	struct name *name;
+
+	if (c.outer && !strcmp(directive, "if")) {
+		c.active = value_of(pp, line);
+	} else if (c.outer) {
+		name = macro_name(pp, line, directive);
+		c.active = name && (name->macro != NULL) == !strcmp(directive, "ifdef");
+	}
+	c.done = c.active || !c.outer;
+	pp->conditions = arena_grow(pp->arena, pp->conditions, pp->condition_count,
+				    &pp->condition_room, sizeof(c));
+	pp->conditions[pp->condition_count++] = c;
+}
+
+/* #elif, #else, #endif; text behind the last two means nothing, as in old files. */
+static void do_branch(struct pp *pp, struct line *line, const char *directive)
+{
+	struct condition *c;
+
+	if (pp->condition_count == pp_top(pp)->conditions) {
+		diag_error(pp->diag, at(line, 0), "#%s without an #if in this file", directive);
+		return;
+	}
+	c = &pp->conditions[pp->condition_count - 1];
+	if (!strcmp(directive, "endif")) {
+		pp->condition_count--;
+		return;
+	}
+	if (c->had_else) {
+		diag_error(pp->diag, at(line, 0), "#%s after #else", directive);
+		diag_note(pp->diag, c->loc, "the #if is here");
+		return;
+	}
+	if (!strcmp(directive, "else")) {
+		c->had_else = true;
+		c->active = !c->done;
+	} else {
+		c->active = !c->done && value_of(pp, line);
+	}
+	c->done |= c->active;
+}
+
+/* Whether it was a directive about conditions. */
+static bool conditional(struct pp *pp, struct line *line, const char *directive)
+{
+	if (!strcmp(directive, "if") || !strcmp(directive, "ifdef") ||
+	    !strcmp(directive, "ifndef"))
+		do_if(pp, line, directive);
+	else if (!strcmp(directive, "elif") || !strcmp(directive, "else") ||
+		 !strcmp(directive, "endif"))
+		do_branch(pp, line, directive);
+	else
+		return false;
+	return true;
+}
+
+bool directive_read(struct pp *pp, struct token *token)
+{
+	struct line line = take_line(pp);
+	char directive[16];
+	uint32_t from, length;
+
+	pp->before.source = pp->behind.source = NULL;
+	line.at = 1;
+	blanks(&line);
+	if (line.at == line.end)
+		return false;
+	from = line.at;
+	if (line.text[from] >= '0' && line.text[from] <= '9') {
+		if (pp_reading(pp))
+			do_marker(pp, &line);
+		return false;
+	}
+	while (line.at < line.end && lex_is_name(line.text[line.at]))
+		line.at++;
+	length = line.at - from;
+	if (length >= sizeof(directive))
+		length = 0;
+	memcpy(directive, line.text + from, length);
+	directive[length] = '\0';
+	if (conditional(pp, &line, directive) || !pp_reading(pp))
+		return false;
+	if (!strcmp(directive, "include"))
+		return do_include(pp, &line, token);
+	if (!strcmp(directive, "define"))
+		do_define(pp, &line);
+	else if (!strcmp(directive, "undef"))
+		do_undef(pp, &line);
+	else if (!strcmp(directive, "line"))
+		do_marker(pp, &line);
+	else if (!strcmp(directive, "error"))
+		diag_error(pp->diag, at(&line, 0), "#error%.500s", line.text + line.at);
+	else if (strcmp(directive, "pragma") != 0)
+		diag_error(pp->diag, at(&line, 0), "unknown directive '#%.60s'", line.text + from);
+	return false;
+}
+
+void directive_skip(struct pp *pp)
+{
+	struct token none;
+
+	while (!pp_reading(pp)) {
+		struct frame *f = pp_top(pp);
+		bool start = true, quoted = false;
+		uint32_t line = f->at;
+
+		/* One line, or several that a comment joins. */
+		while (f->at < f->end && f->text[f->at] != '\n') {
+			char c = f->text[f->at];
+
+			if (start && c == '%' && f->at == line) {
+				while (f->text[f->at] != '\n')
+					f->at++;
+				macro_note_define(pp, f->text + line + 1, f->at - line - 1, true);
+				break;
+			}
+			if (start && c == '#')
+				break;
+			if (!quoted && c == '/' && f->text[f->at + 1] == '*') {
+				pp_skip_comment(pp, f);
+				continue;
+			}
+			start &= c == ' ' || c == '\t';
+			quoted ^= c == '"';
+			f->at++;
+		}
+		if (f->at >= f->end)
+			return;
+		if (f->text[f->at] == '\n')
+			f->at++;
+		else
+			directive_read(pp, &none);
+	}
+}

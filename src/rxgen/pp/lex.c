@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From characters to tokens. */
+#include <limits.h>
+#include <string.h>
+
+#include "rxgen/pp/pp_internal.h"
+
+static const char punctuation[] = ":;,=*[]{}()<>";
+
+bool lex_is_name_start(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool lex_is_name(char c)
+{
+	return lex_is_name_start(c) || (c >= '0' && c <= '9');
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int hex_digit(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool lex_number(const char *text, size_t length, int64_t *value, bool *large)
+{
+	bool minus = length && text[0] == '-', hex;
+	uint64_t sum = 0, base;
+	size_t i = minus;
+
+	hex = length - i > 1 && text[i] == '0' && (text[i + 1] == 'x' || text[i + 1] == 'X');
+	base = hex ? 16 : 10;
+	i += hex ? 2 : 0;
+	*large = false;
+	*value = 0;
+	if (i == length || (hex && minus) || (!hex && text[i] == '0' && length - i > 1))
+		return false;
+	for (; i < length; i++) {
+		int digit = hex_digit(text[i]);
+
+		if (digit < 0 || (uint64_t)digit >= base)
+			return false;
+		if (sum > (INT64_MAX - (uint64_t)digit) / base)
+			*large = true;
+		else
+			sum = sum * base + (uint64_t)digit;
+	}
+	*value = minus ? -(int64_t)sum : (int64_t)sum;
+	return true;
+}
+
+bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *behind)
+{
+	for (uint32_t i = at + 2; i + 1 < end; i++)
+		if (text[i] == '*' && text[i + 1] == '/') {
+			*behind = i + 2;
+			return true;
+		}
+	*behind = end;
+	return false;
+}
+
+static void scan_name(struct pp *pp, struct token *token)
+{
+	struct frame *f = pp_top(pp);
+	uint32_t from = f->at;
+
+	while (f->at < f->end && lex_is_name(f->text[f->at]))
+		f->at++;
+	if (f->at - from > NAME_LONGEST)
+		diag_error(pp->diag, token->loc, "a name of %u characters; at most %d are allowed",
+			   f->at - from, NAME_LONGEST);
+	token->name = names_get(pp->names, f->text + from, f->at - from);
+	token->kind = token->name->keyword ? token->name->keyword : TOKEN_NAME;
+	token->text = token->name->text;
+}
+
+static void scan_number(struct pp *pp, struct token *token)
+{
+	struct frame *f = pp_top(pp);
+	uint32_t from = f->at++;
+	size_t length, digits;
+	bool large;
+
+	while (f->at < f->end && (lex_is_name(f->text[f->at]) || f->text[f->at] == '.'))
+		f->at++;
+	length = digits = f->at - from;
+	token->kind = TOKEN_NUMBER;
+	token->text = arena_copy(pp->arena, f->text + from, length);
+	/* Of C's, as #if lines have them. */
+	while (pp->in_condition && digits > 1 && strchr("uUlL", token->text[digits - 1]))
+		digits--;
+	if (!lex_number(token->text, digits, &token->value, &large)) {
+		token->wrong = true;
+		if (strspn(token->text, "-0123456789") == length)
+			diag_error(pp->diag, token->loc,
+				   "bad number '%.60s': no 0 may stand before other digits, C would "
+				   "take it for octal",
+				   token->text);
+		else
+			diag_error(pp->diag, token->loc, "bad number '%.60s'", token->text);
+	} else if (large) {
+		token->wrong = true;
+		diag_error(pp->diag, token->loc, "number '%.60s' is out of range", token->text);
+	}
+}
+
+static void scan_string(struct pp *pp, struct token *token)
+{
+	struct frame *f = pp_top(pp);
+	uint32_t from = ++f->at, backslashes = 0;
+
+	while (f->at < f->end && f->text[f->at] != '"' && f->text[f->at] != '\n') {
+		backslashes = f->text[f->at] == '\\' ? backslashes + 1 : 0;
+		f->at++;
+	}
+	token->kind = TOKEN_STRING;
+	token->text = arena_copy(pp->arena, f->text + from, f->at - from);
+	if (f->at == f->end || f->text[f->at] != '"')
+		diag_error(pp->diag, token->loc, "string without a closing quote on its line");
+	else
+		f->at++;
+	if (backslashes % 2)
+		diag_error(pp->diag, token->loc,
+			   "string ends in a backslash, which would hide its closing quote from C");
+}
+
+/* The operators that only #if lines have. */
+static bool scan_operator(struct pp *pp, struct token *token)
+{
+	static const struct {
+		char text[3];
+		int kind;
+	} operators[] = {
+		{ "&&", TOKEN_AND },   { "||", TOKEN_OR },	{ "==", TOKEN_EQUAL },
+		{ "!=", TOKEN_UNEQUAL }, { "<=", TOKEN_AT_MOST }, { ">=", TOKEN_AT_LEAST },
+	};
+	struct frame *f = pp_top(pp);
+	const char *p = f->text + f->at;
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (f->end - f->at > 1 && p[0] == operators[i].text[0] &&
+		    p[1] == operators[i].text[1]) {
+			token->kind = operators[i].kind;
+			token->text = operators[i].text;
+			f->at += 2;
+			return true;
+		}
+	if (*p != '!')
+		return false;
+	token->kind = '!';
+	token->text = "!";
+	f->at++;
+	return true;
+}
+
+/* Characters that begin nothing. */
+static bool is_illegal(const struct frame *f, uint32_t at)
+{
+	char c = f->text[at];
+
+	if (at + 1 < f->end && ((c == '/' && (f->text[at + 1] == '*' || f->text[at + 1] == '/')) ||
+				(c == '@' && f->text[at + 1] == '{')))
+		return false;
+	return !lex_is_name(c) && !strchr(punctuation, c) && !strchr(" \t\n\v\f\r\"", c);
+}
+
+static void skip_illegal(struct pp *pp, struct loc loc)
+{
+	struct frame *f = pp_top(pp);
+	unsigned char c = (unsigned char)f->text[f->at];
+	uint32_t end;
+
+	if (c == '/' && f->at + 1 < f->end && f->text[f->at + 1] == '/') {
+		while (f->at < f->end && f->text[f->at] != '\n')
+			f->at++;
+		diag_error(pp->diag, loc, "'//' begins no comment here: use /* and */");
+		return;
+	}
+	if (c == '@' && f->at + 1 < f->end && f->text[f->at + 1] == '{') {
+		for (end = f->at + 2; end < f->end; end++)
+			if (f->text[end - 1] == '@' && f->text[end] == '}')
+				break;
+		f->at = end < f->end ? end + 1 : f->end;
+		diag_error(pp->diag, loc,
+			   "'@{': verbatim text is not supported, use lines that begin with %%");
+		return;
+	}
+	do
+		f->at++;
+	while (f->at < f->end && is_illegal(f, f->at));
+	if (c > ' ' && c < 0x7f)
+		diag_error(pp->diag, loc, "illegal character '%c'", c);
+	else
+		diag_error(pp->diag, loc, "illegal character with the code 0x%02x", c);
+}
+
+bool lex_scan(struct pp *pp, struct token *token)
+{
+	struct frame *f = pp_top(pp);
+	char c = f->text[f->at];
+
+	*token = (struct token){ .loc = pp_loc(pp, f->at) };
+	if (lex_is_name_start(c)) {
+		scan_name(pp, token);
+	} else if (is_digit(c) || (c == '-' && f->at + 1 < f->end && is_digit(f->text[f->at + 1]))) {
+		scan_number(pp, token);
+	} else if (c == '"') {
+		scan_string(pp, token);
+	} else if (pp->in_condition && scan_operator(pp, token)) {
+		return true;
+	} else if (c && strchr(punctuation, c)) {
+		token->kind = c;
+		token->text = arena_copy(pp->arena, &c, 1);
+		f->at++;
+	} else {
+		skip_illegal(pp, token->loc);
+		return false;
+	}
+	return true;
+}

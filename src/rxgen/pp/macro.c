@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Macros: their definition, and the replacing of names in ordinary lines and in % lines. */
+#include "rxgen/pp/macro.h"
+
+#include <string.h>
+
+#include "rxgen/pp/pp_internal.h"
+
+/* A copy without comments, and without blanks at both ends. */
+static char *clean(struct pp *pp, const char *text, size_t length, uint32_t *size)
+{
+	char *out = arena_copy(pp->arena, text, length);
+	uint32_t n = 0, at = 0, end = (uint32_t)length, behind;
+	bool quoted = false;
+
+	while (at < end) {
+		if (text[at] == '"')
+			quoted = !quoted;
+		if (!quoted && text[at] == '/' && at + 1 < end && text[at + 1] == '*') {
+			lex_comment(text, at, end, &behind);
+			out[n++] = ' ';
+			at = behind;
+			continue;
+		}
+		out[n++] = text[at] == '\n' ? ' ' : text[at];
+		at++;
+	}
+	while (n && strchr(" \t\v\f\r", out[n - 1]))
+		n--;
+	out[n] = '\0';
+	at = (uint32_t)strspn(out, " \t\v\f\r");
+	*size = n - at;
+	return out + at;
+}
+
+void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *text, size_t length)
+{
+	struct macro *macro = arena_alloc(pp->arena, sizeof(*macro)), *old = name->macro;
+
+	macro->name = name;
+	macro->loc = loc;
+	macro->text = clean(pp, text, length, &macro->length);
+	if (old && strcmp(old->text, macro->text)) {
+		diag_warning(pp->diag, loc, "the macro '%s' gets another text", name->text);
+		diag_note(pp->diag, old->loc, "its first definition is here");
+	}
+	name->macro = macro;
+}
+
+bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
+{
+	struct macro *macro = name->macro;
+	const struct frame *top = pp_top(pp);
+	struct frame *f;
+	struct loc use = loc;
+
+	if (!macro || macro->active)
+		return false;
+	if (top->kind == FRAME_MACRO) {
+		use = top->use;
+	} else {
+		use.macro = macro;
+		pp->expanded = 0;
+	}
+	/* An empty text counts too, since it takes time. */
+	pp->expanded += macro->length + 1;
+	pp->expanded_all += macro->length + 1;
+	if (pp->expanded > EXPANSION_MAX)
+		diag_fatal(pp->diag, use, "the macro '%s' turns into more than %u bytes",
+			   use.macro->name->text, EXPANSION_MAX);
+	if (pp->expanded_all > EXPANSION_ALL)
+		diag_fatal(pp->diag, use, "all macros together turn into more than %u bytes",
+			   EXPANSION_ALL);
+	macro->active = true;
+	f = pp_push(pp);
+	f->kind = FRAME_MACRO;
+	f->text = macro->text;
+	f->end = macro->length;
+	f->macro = macro;
+	f->use = use;
+	f->by_itself = f[-1].by_itself;
+	return true;
+}
+
+void macro_leave(struct pp *pp)
+{
+	pp_top(pp)->macro->active = false;
+	pp->depth--;
+}
+
+struct text {
+	char *bytes;
+	size_t count, room;
+};
+
+static void put(struct pp *pp, struct text *text, const char *bytes, size_t count)
+{
+	while (count--) {
+		text->bytes = arena_grow(pp->arena, text->bytes, text->count, &text->room, 1);
+		text->bytes[text->count++] = *bytes++;
+	}
+}
+
+/* How many bytes from `at` on are one piece that is copied as it is: a string, a comment, a byte. */
+static uint32_t piece(struct pp *pp, const struct frame *f)
+{
+	const char *text = f->text;
+	uint32_t at = f->at, end = f->end, behind;
+	char c = text[at];
+
+	if (pp->line_comment || (c == '/' && at + 1 < end && text[at + 1] == '*')) {
+		/* A comment may go on in the next % line. */
+		uint32_t from = pp->line_comment ? at - 2 : at;
+
+		if (pp->line_comment) {
+			behind = end;
+			for (uint32_t i = at; i + 1 < end; i++)
+				if (text[i] == '*' && text[i + 1] == '/') {
+					behind = i + 2;
+					pp->line_comment = false;
+					break;
+				}
+			return behind - at;
+		}
+		pp->line_comment = !lex_comment(text, from, end, &behind);
+		return behind - at;
+	}
+	if (c == '"' || c == '\'') {
+		for (uint32_t i = at + 1; i < end; i++) {
+			if (text[i] == '\\')
+				i++;
+			else if (text[i] == c)
+				return i + 1 - at;
+		}
+		return end - at;
+	}
+	if (c >= '0' && c <= '9') {
+		for (uint32_t i = at + 1;; i++)
+			if (i >= end || !(lex_is_name(text[i]) || text[i] == '.'))
+				return i - at;
+	}
+	return 1;
+}
+
+const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
+{
+	struct frame *f = pp_top(pp), *line;
+	struct text out = { NULL, 0, 0 };
+	size_t bottom;
+	uint32_t n;
+
+	line = pp_push(pp);
+	f = line - 1;
+	line->kind = FRAME_LINE;
+	line->text = f->text + at;
+	line->end = end - at;
+	line->source = f->source;
+	line->base = f->base + at;
+	bottom = pp->depth;
+	for (;;) {
+		f = pp_top(pp);
+		if (f->at >= f->end) {
+			if (pp->depth == bottom)
+				break;
+			macro_leave(pp);
+			continue;
+		}
+		if (!pp->line_comment && lex_is_name_start(f->text[f->at])) {
+			struct loc loc = pp_loc(pp, f->at);
+			struct name *name;
+
+			for (n = 1; f->at + n < f->end && lex_is_name(f->text[f->at + n]); n++)
+				;
+			name = names_get(pp->names, f->text + f->at, n);
+			f->at += n;
+			if (!macro_use(pp, name, loc))
+				put(pp, &out, name->text, name->length);
+			continue;
+		}
+		n = piece(pp, f);
+		put(pp, &out, f->text + f->at, n);
+		f->at += n;
+	}
+	pp->depth--;
+	put(pp, &out, "", 1);
+	return out.bytes;
+}
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	return p;
+}
+
+static const char *behind_name(const char *p, const char *end)
+{
+	if (p < end && lex_is_name_start(*p))
+		while (p < end && lex_is_name(*p))
+			p++;
+	return p;
+}
+
+/*
+ * "#define NAME number" of C, with the % gone; number may stand in parentheses and have C's letters
+ * behind it. Anything else is none of ours.
+ */
+void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped)
+{
+	const char *end = text + length, *p = skip_blanks(text, end), *from;
+	struct noted note = { .known = true, .skipped = skipped }, *old;
+	struct name *name;
+	bool large;
+
+	if (p == end || *p != '#')
+		return;
+	p = skip_blanks(p + 1, end);
+	if (end - p < 7 || memcmp(p, "define", 6) || lex_is_name(p[6]))
+		return;
+	from = p = skip_blanks(p + 6, end);
+	p = behind_name(p, end);
+	if (p == from || p == end || (*p != ' ' && *p != '\t'))
+		return;
+	name = names_get(pp->names, from, (size_t)(p - from));
+	p = skip_blanks(p, end);
+	while (p < end && (*p == '(' || *p == ' '))
+		p++;
+	from = p;
+	while (p < end && lex_is_name(*p))
+		p++;
+	while (p > from + 1 && strchr("uUlL", p[-1]))
+		p--;
+	if (!lex_number(from, (size_t)(p - from), &note.value, &large) || large) {
+		const struct name *other = names_get(pp->names, from, (size_t)(p - from));
+
+		if (p == from || !lex_is_name_start(*from) || !other->noted)
+			return;
+		note.value = other->noted->value;
+		note.known = other->noted->known;
+	}
+	p += strspn(p, "uUlL");
+	while (p < end && (*p == ')' || *p == ' ' || *p == '\t'))
+		p++;
+	if (p < end && (*p != '/' || end - p < 2 || p[1] != '*'))
+		return;
+	old = name->noted;
+	if (old && old->skipped <= skipped) {
+		if (old->skipped == skipped && old->value != note.value)
+			old->known = false;
+		return;
+	}
+	name->noted = arena_alloc(pp->arena, sizeof(note));
+	*name->noted = note;
+}

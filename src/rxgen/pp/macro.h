@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Macros of the preprocessor: names that stand for text. */
+#ifndef RXGEN_MACRO_H
+#define RXGEN_MACRO_H
+
+#include "rxgen/text/name.h"
+
+struct macro {
+	const struct name *name;
+	struct loc loc;	  /* of its definition */
+	const char *text; /* without comments and blanks at its ends */
+	uint32_t length;
+	bool active; /* it is being replaced, so not again inside itself */
+};
+
+#endif

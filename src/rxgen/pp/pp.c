@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The preprocessor: the stack of texts being read, comments, and the tokens that come out. */
+#include "rxgen/pp/pp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rxgen/pp/pp_internal.h"
+
+struct frame *pp_top(struct pp *pp)
+{
+	return &pp->frames[pp->depth - 1];
+}
+
+struct loc pp_loc(struct pp *pp, uint32_t at)
+{
+	const struct frame *f = pp_top(pp);
+
+	if (f->kind == FRAME_MACRO)
+		return f->use;
+	return (struct loc){ .source = f->source, .offset = f->base + at };
+}
+
+struct frame *pp_push(struct pp *pp)
+{
+	pp->frames = arena_grow(pp->arena, pp->frames, pp->depth, &pp->frame_room,
+				sizeof(pp->frames[0]));
+	memset(&pp->frames[pp->depth], 0, sizeof(pp->frames[0]));
+	return &pp->frames[pp->depth++];
+}
+
+struct source *pp_load(struct pp *pp, const char *path)
+{
+	struct source *source;
+	struct loc loc;
+
+	for (source = pp->sources; source; source = source->next)
+		if (!strcmp(source->name, path))
+			return source;
+	source = source_load(pp->arena, path);
+	if (!source)
+		return NULL;
+	source->next = pp->sources;
+	pp->sources = source;
+	pp->inputs = arena_grow(pp->arena, pp->inputs, pp->input_count, &pp->input_room,
+				sizeof(pp->inputs[0]));
+	pp->inputs[pp->input_count++] = source->name;
+	loc = (struct loc){ .source = source };
+	if (source->nul != SIZE_MAX) {
+		loc.offset = (uint32_t)source->nul;
+		diag_fatal(pp->diag, loc, "a byte of value 0: this is not a text");
+	}
+	if (source->long_line != SIZE_MAX) {
+		loc.offset = (uint32_t)source->long_line;
+		diag_fatal(pp->diag, loc, "a line of more than %u bytes", SOURCE_LINE);
+	}
+	return source;
+}
+
+void pp_enter(struct pp *pp, struct source *source, bool by_itself)
+{
+	struct frame *f;
+
+	/* A file costs time even if it is empty. */
+	pp->entered += source->size + 1024;
+	if (pp->entered > SOURCE_ALL_MAX)
+		diag_fatal_file(pp->diag, source->name, "the input is larger than 64 MiB");
+	f = pp_push(pp);
+	f->kind = FRAME_FILE;
+	f->text = source->text;
+	f->end = source->size;
+	f->source = source;
+	f->line_start = true;
+	f->by_itself = by_itself;
+	f->conditions = (unsigned)pp->condition_count;
+	pp->files++;
+}
+
+void pp_skip_comment(struct pp *pp, struct frame *f)
+{
+	struct loc loc = pp_loc(pp, f->at);
+
+	if (!lex_comment(f->text, f->at, f->end, &f->at))
+		diag_error(pp->diag, loc, "comment without its end");
+}
+
+/* A comment between tokens: behind the last token, before the next, or about the file. */
+static void take_comment(struct pp *pp, struct frame *f)
+{
+	struct comment c = { .source = f->source, .start = f->at };
+
+	pp_skip_comment(pp, f);
+	c.end = f->at;
+	c.first_line = source_line(f->source, c.start);
+	c.last_line = source_line(f->source, c.end - 1);
+	if (pp->last_source == f->source && c.first_line == pp->last_line) {
+		if (!pp->behind.source)
+			pp->behind = c;
+	} else if (!f->begun && c.first_line <= f->header_line) {
+		f->header_line = c.last_line + 1;
+	} else {
+		pp->before = c;
+	}
+}
+
+static void skip_blanks(struct pp *pp, struct frame *f)
+{
+	while (f->at < f->end) {
+		char c = f->text[f->at];
+
+		if (c == '\n')
+			f->line_start = true;
+		else if (c == '/' && f->text[f->at + 1] == '*') {
+			take_comment(pp, f);
+			continue;
+		} else if (c != ' ' && c != '\t' && c != '\v' && c != '\f' && c != '\r')
+			return;
+		f->at++;
+	}
+}
+
+/* The comment without its marks, without the stars that begin its lines, without blank ends. */
+static const char *comment_text(struct pp *pp, const struct comment *c)
+{
+	const char *p = c->source->text + c->start + 2, *end = c->source->text + c->end - 2;
+	char *out, *start;
+	size_t n = 0;
+	bool first = true;
+
+	if (end <= p)
+		return NULL;
+	/* Twice its size: a blank may come before each star. */
+	out = start = arena_alloc(pp->arena, 2 * (size_t)(end - p) + 1);
+	/* Boxes of stars are none of the text. */
+	while (end > p && end[-1] == '*')
+		end--;
+	while (p < end) {
+		size_t line;
+
+		while (p < end && (*p == ' ' || *p == '\t'))
+			p++;
+		while (p < end && *p == '*')
+			p++;
+		if (p < end && *p == ' ')
+			p++;
+		if (first)
+			while (p < end && (*p == ' ' || *p == '\t'))
+				p++;
+		first = false;
+		line = n;
+		for (; p < end && *p != '\n'; p++) {
+			unsigned char ch = (unsigned char)(*p == '\t' ? ' ' : *p);
+
+			/* A mark inside would begin a comment in the comment that C gets. */
+			if (ch == '*' && n > line && out[n - 1] == '/')
+				out[n++] = ' ';
+			if (ch >= ' ' && ch != 0x7f)
+				out[n++] = (char)ch;
+		}
+		while (n > line && out[n - 1] == ' ')
+			n--;
+		if (p < end)
+			p++;
+		if (n || line)
+			out[n++] = '\n';
+	}
+	while (n && (out[n - 1] == '\n' || out[n - 1] == ' '))
+		n--;
+	out[n] = '\0';
+	while (*start == '\n' || *start == ' ')
+		start++;
+	return *start ? start : NULL;
+}
+
+/* A token, or a % line, is complete: comments around it, and where it is. */
+static void finish(struct pp *pp, struct token *token)
+{
+	const struct source *source = token->loc.source;
+	size_t line = source_line(source, token->loc.offset);
+	struct comment *c = &pp->before;
+
+	token->included = pp_top(pp)->by_itself;
+	if (c->source == source && c->last_line + 1 >= line)
+		token->before = comment_text(pp, c);
+	c = &pp->behind;
+	if (c->source && (c->source != source || c->last_line < line))
+		token->behind = comment_text(pp, c);
+	pp->before.source = pp->behind.source = NULL;
+	pp->last_source = source;
+	pp->last_line = line;
+}
+
+/* A % line; false if it belongs to a file that is compiled by itself. */
+static bool take_line(struct pp *pp, struct frame *f, struct token *token)
+{
+	uint32_t from = f->at + 1;
+	bool included = f->by_itself;
+
+	*token = (struct token){ .kind = TOKEN_LINE, .loc = pp_loc(pp, f->at) };
+	while (f->at < f->end && f->text[f->at] != '\n')
+		f->at++;
+	macro_note_define(pp, f->text + from, f->at - from, false);
+	if (!included)
+		token->text = macro_line(pp, from, f->at);
+	finish(pp, token);
+	/* What stands behind it is the line's own. */
+	pp->last_source = NULL;
+	return !included;
+}
+
+/* The end of a file; false if it was the main one. */
+static bool leave_file(struct pp *pp, struct token *token)
+{
+	struct frame *f = pp_top(pp);
+
+	while (pp->condition_count > f->conditions)
+		diag_error(pp->diag, pp->conditions[--pp->condition_count].loc, "#if without #endif");
+	if (pp->depth == 1) {
+		*token = (struct token){ .kind = TOKEN_END, .loc = pp_loc(pp, f->at) };
+		finish(pp, token);
+		return false;
+	}
+	pp->depth--;
+	pp->files--;
+	return true;
+}
+
+/*
+ * What may stand before a token in a file. True: there is a token at the top frame. False: look
+ * again, or *token is something by itself, in which case *ready is set.
+ */
+static bool before_token(struct pp *pp, struct token *token, bool *ready)
+{
+	struct frame *f = pp_top(pp);
+
+	if (!pp_reading(pp)) {
+		directive_skip(pp);
+		f = pp_top(pp);
+	}
+	skip_blanks(pp, f);
+	if (f->at >= f->end) {
+		*ready = !leave_file(pp, token);
+		return false;
+	}
+	if (f->line_start && f->text[f->at] == '#') {
+		*ready = directive_read(pp, token);
+		return false;
+	}
+	f->begun = true;
+	if (f->line_start && f->text[f->at] == '%' && (!f->at || f->text[f->at - 1] == '\n')) {
+		*ready = take_line(pp, f, token);
+		return false;
+	}
+	f->line_start = false;
+	pp->line_comment = false;
+	return true;
+}
+
+void pp_next(struct pp *pp, struct token *token)
+{
+	for (;;) {
+		struct frame *f = pp_top(pp);
+		bool ready = false;
+
+		if (f->kind == FRAME_MACRO) {
+			while (f->at < f->end && strchr(" \t\v\f\r", f->text[f->at]))
+				f->at++;
+			if (f->at >= f->end) {
+				macro_leave(pp);
+				continue;
+			}
+		} else if (!before_token(pp, token, &ready)) {
+			if (ready)
+				return;
+			continue;
+		}
+		if (!lex_scan(pp, token) ||
+		    (token->name && macro_use(pp, token->name, token->loc)))
+			continue;
+		finish(pp, token);
+		return;
+	}
+}
+
+const char **pp_inputs(struct pp *pp, size_t *count)
+{
+	*count = pp->input_count;
+	return pp->inputs;
+}
+
+/* What the command line defines is read as if it stood in a file of its own. */
+static void enter_command_line(struct pp *pp, enum xg_output output)
+{
+	static const char *const outputs[XG_OUTPUTS] = { "RPC_HDR", "RPC_XDR", "RPC_CLIENT",
+							 "RPC_SERVER" };
+	const struct xg_options *options = pp->options;
+	size_t room = 64;
+	char *text;
+	int n;
+
+	for (size_t i = 0; i < options->macro_count; i++)
+		room += strlen(options->macros[i].text) + 16;
+	text = arena_alloc(pp->arena, room);
+	n = snprintf(text, room, "#define %s 1\n", outputs[output]);
+	for (size_t i = 0; i < options->macro_count; i++) {
+		const char *macro = options->macros[i].text, *equals = strchr(macro, '=');
+		int length = equals ? (int)(equals - macro) : (int)strlen(macro);
+		int from = n;
+
+		if (options->macros[i].undefine)
+			n += snprintf(text + n, room - (size_t)n, "#undef %s", macro);
+		else
+			n += snprintf(text + n, room - (size_t)n, "#define %.*s %s", length, macro,
+				      equals ? equals + 1 : "1");
+		for (; from < n; from++)
+			if (text[from] == '\n' || text[from] == '\\')
+				text[from] = ' ';
+		text[n++] = '\n';
+	}
+	pp_enter(pp, source_from(pp->arena, "<command line>", text, (size_t)n), false);
+}
+
+struct pp *pp_new(struct arena *arena, struct diag *diag, struct names *names, const char *path,
+		  const struct xg_options *options, enum xg_output output)
+{
+	struct pp *pp = arena_alloc(arena, sizeof(*pp));
+	struct source *source;
+
+	pp->arena = arena;
+	pp->diag = diag;
+	pp->names = names;
+	pp->options = options;
+	source = pp_load(pp, path);
+	if (!source)
+		diag_fatal_file(diag, path, strerror(errno));
+	pp_enter(pp, source, false);
+	enter_command_line(pp, output);
+	return pp;
+}

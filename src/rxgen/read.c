@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The front end's entry: one run over the input. */
+#include "rxgen/ast.h"
+#include "rxgen/parse/parse.h"
+
+/* What one run may take; the input is limited before (source.h). */
+#define MEMORY_MAX ((size_t)512 << 20)
+
+/*
+ * The functions between setjmp() and longjmp() own nothing but what lies in the arena, so nothing is
+ * lost by a jump.
+ */
+struct xg_file *xg_read(const char *path, const struct xg_options *options, enum xg_output output)
+{
+	struct arena *arena = arena_new(MEMORY_MAX);
+	struct diag diag = { .out = options->messages ? options->messages : stderr,
+			     .said = options->said };
+	struct xg_file *volatile file = NULL;
+	jmp_buf empty, stop;
+
+	if (!arena) {
+		fprintf(diag.out, "%s: not enough memory\n", path);
+		return NULL;
+	}
+	arena_on_empty(arena, &empty);
+	diag.stop = &stop;
+	if (setjmp(empty)) {
+		fprintf(diag.out, "%s: the file needs more memory than there is, or than %zu MiB\n",
+			path, MEMORY_MAX >> 20);
+		file = NULL;
+	} else if (!setjmp(stop)) {
+		file = parse_file(arena, &diag, path, options, output);
+		if (diag.errors)
+			file = NULL;
+	}
+	if (!file)
+		arena_free(arena);
+	return file;
+}
+
+void xg_file_free(struct xg_file *file)
+{
+	if (file)
+		arena_free(file->arena);
+}

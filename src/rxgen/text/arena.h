@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory that is freed all at once, with a limit: the compiler allocates nothing in another way. */
+#ifndef RXGEN_ARENA_H
+#define RXGEN_ARENA_H
+
+#include <setjmp.h>
+#include <stddef.h>
+
+struct arena;
+
+/* NULL if there is no memory. At most `limit` bytes will be taken from the system. */
+struct arena *arena_new(size_t limit);
+void arena_free(struct arena *arena);
+
+/* Where arena_alloc() jumps when nothing is left; must be set before its first call. */
+void arena_on_empty(struct arena *arena, jmp_buf *to);
+
+/* Zeroed memory, aligned for anything; never NULL. */
+void *arena_alloc(struct arena *arena, size_t size);
+char *arena_copy(struct arena *arena, const char *text, size_t length);
+char *arena_printf(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Room for one more element behind `count` of `size` bytes each: `old`, or a copy of twice its room.
+ * *room is what there is; start with NULL and 0.
+ */
+void *arena_grow(struct arena *arena, void *old, size_t count, size_t *room, size_t size);
+
+#endif

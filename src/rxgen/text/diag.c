@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages about the input: place, text, the line and a caret beneath it. */
+#include "rxgen/text/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/pp/macro.h"
+
+/* Bytes of a long line that are shown before the caret, and in all. */
+#define SHOWN_BEFORE 100
+#define SHOWN	     160
+
+/* Second and later bytes of a character in UTF-8 take no column on the screen. */
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+static void show_line(FILE *out, struct loc loc)
+{
+	const struct source *source = loc.source;
+	const char *text = source->text, *end;
+	uint32_t start, at = loc.offset;
+
+	if (at >= source->size)
+		return;
+	start = source->lines[source_line(source, at)];
+	end = memchr(text + start, '\n', source->size - start);
+	if (at - start > SHOWN_BEFORE)
+		start = at - SHOWN_BEFORE;
+	if (end - (text + start) > SHOWN)
+		end = text + start + SHOWN;
+	for (const char *p = text + start; p < end; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		/* Nothing that a terminal would obey. */
+		fputc(c == '\t' || (c >= ' ' && c != 0x7f) ? c : '?', out);
+	}
+	fputc('\n', out);
+	for (const char *p = text + start; p < text + at; p++)
+		if (!continues(*p))
+			fputc(*p == '\t' ? '\t' : ' ', out);
+	fputs("^\n", out);
+}
+
+static void show(struct diag *diag, struct loc loc, const char *kind, const char *text)
+{
+	struct xg_place place = source_place(loc);
+
+	fprintf(diag->out, "%s:%u:%u: %s: %s\n", place.file, place.line, place.column, kind, text);
+	show_line(diag->out, loc);
+	if (loc.macro)
+		diag_note(diag, loc.macro->loc, "the macro '%s' was defined here",
+			  loc.macro->name->text);
+}
+
+/* Whether a warning was said before; remembers it. */
+static bool said_before(struct diag *diag, struct loc loc, const char *text)
+{
+	struct xg_place place = source_place(loc);
+	char *line = NULL, **lines;
+
+	if (!diag->said ||
+	    asprintf(&line, "%s:%u:%u: %s", place.file, place.line, place.column, text) < 0)
+		return false;
+	for (size_t i = 0; i < diag->said->count; i++)
+		if (!strcmp(diag->said->lines[i], line)) {
+			free(line);
+			return true;
+		}
+	lines = realloc(diag->said->lines, (diag->said->count + 1) * sizeof(*lines));
+	if (!lines) {
+		free(line);
+		return false;
+	}
+	diag->said->lines = lines;
+	lines[diag->said->count++] = line;
+	return false;
+}
+
+#define MESSAGE 1024
+#define FORMAT(text, format)                                      \
+	do {                                                  \
+		va_list args;                                 \
+		va_start(args, format);                       \
+		vsnprintf(text, sizeof(text), format, args); \
+		va_end(args);                                 \
+	} while (0)
+
+void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
+{
+	char text[MESSAGE];
+
+	FORMAT(text, format);
+	if (diag->errors >= DIAG_ERRORS) {
+		fprintf(diag->out, "rxwgen: stopped after %u errors\n", diag->errors);
+		longjmp(*diag->stop, 1);
+	}
+	diag->errors++;
+	diag->quiet = false;
+	show(diag, loc, "error", text);
+}
+
+void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
+{
+	char text[MESSAGE];
+
+	FORMAT(text, format);
+	diag->quiet = said_before(diag, loc, text);
+	if (!diag->quiet)
+		show(diag, loc, "warning", text);
+}
+
+void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
+{
+	char text[MESSAGE];
+
+	FORMAT(text, format);
+	loc.macro = NULL;
+	if (!diag->quiet)
+		show(diag, loc, "note", text);
+}
+
+void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
+{
+	char text[MESSAGE];
+
+	FORMAT(text, format);
+	diag->errors++;
+	diag->quiet = false;
+	show(diag, loc, "error", text);
+	longjmp(*diag->stop, 1);
+}
+
+void diag_fatal_file(struct diag *diag, const char *what, const char *why)
+{
+	diag->errors++;
+	fprintf(diag->out, "%s: %s\n", what, why);
+	longjmp(*diag->stop, 1);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages about the input: place, text, the line and a caret beneath it. */
+#ifndef RXGEN_DIAG_H
+#define RXGEN_DIAG_H
+
+#include "rxgen/text/source.h"
+
+/* After so many errors the run is over. */
+#define DIAG_ERRORS 20
+
+struct diag {
+	FILE *out;
+	struct xg_said *said; /* warnings of earlier runs, or NULL */
+	unsigned errors;
+	bool quiet; /* the last message was not printed, so its notes are not either */
+	jmp_buf *stop;
+};
+
+/* FILE:LINE:COLUMN: error: text. Leaves by diag->stop after the last one. */
+void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* More about the message before it. */
+void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* An error after which nothing more can be done. */
+_Noreturn void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same, without a place: "what: why". */
+_Noreturn void diag_fatal_file(struct diag *diag, const char *what, const char *why);
+
+#endif

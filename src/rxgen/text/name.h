@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every name of the input once, with all that it stands for: no list is ever searched for a name. */
+#ifndef RXGEN_NAME_H
+#define RXGEN_NAME_H
+
+#include <stdint.h>
+
+#include "rxgen/text/source.h"
+
+#define NAME_LONGEST 127
+
+struct symbol;
+struct proc;
+
+/* A `%#define NAME number` line: C's, but a bound may say it. */
+struct noted {
+	int64_t value;
+	bool known;	/* two lines disagree if not */
+	bool skipped;	/* seen only where an #if of ours left it out */
+};
+
+struct name {
+	struct name *next; /* of the same slot */
+	uint32_t hash, length;
+	int keyword;		 /* enum token_kind, or 0 */
+	struct macro *macro;	 /* #define */
+	struct symbol *symbol;	 /* type, constant, enum value */
+	struct noted *noted;
+	struct loc procedure;	 /* package and procedure together, where that was; or no source */
+	unsigned scope;		 /* last struct, union or parameter list with a member of this name… */
+	struct loc member;	 /* …and where */
+	char text[];
+};
+
+struct names {
+	struct arena *arena;
+	struct name **slots;
+	size_t slot_count, count;
+};
+
+void names_init(struct names *names, struct arena *arena);
+struct name *names_get(struct names *names, const char *text, size_t length);
+
+/* Whether C has the word for itself, so that nothing of ours can be called that. */
+bool name_is_c_word(const char *text);
+
+#endif
