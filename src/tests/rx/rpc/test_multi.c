@@ -32,7 +32,8 @@ static void run(rxw_connection *const *connections, unsigned count, unsigned bad
 
 	ck_assert_ptr_nonnull(multi);
 	replies = 0;
-	memset(results, 0, count * sizeof(*results));
+	for (unsigned i = 0; i < count; i++)
+		results[i] = (struct result){ 0 };
 	while ((step = rxw_rpc_multi_next(multi, &index, &call, &code)) != RXW_RPC_DONE) {
 		ck_assert_uint_lt(index, count);
 		ck_assert_uint_eq(results[index].place, 0);
