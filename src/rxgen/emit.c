@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 #define COLUMNS	     100
 #define CONTINUATION 8 /* columns that a line moves in when it cannot be aligned */

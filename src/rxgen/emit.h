@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-#include "ast.h"
+#include "rxgen/ast.h"
 
 struct emit_piece;
 
@@ -184,6 +184,9 @@ const char *emit_variable(struct emit *e, const struct xg_param *param, const ch
 /* Calls that code a parameter; failure is the cursor's to remember. */
 void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value);
 void emit_get_param(struct emit *e, const struct xg_param *param, const char *x, const char *value);
+/* The call alone, of what is no array. */
+const char *emit_get_param_call(struct emit *e, const struct xg_param *param, const char *x,
+				const char *value);
 /* What initializes the variable. */
 const char *emit_initial(const struct xg_param *param);
 /* Frees what it owns; and zeroes it; or zeroes it without freeing. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 #define COLUMNS 100
 

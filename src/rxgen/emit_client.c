@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Client stubs: StartX, EndX and the blocking X (rxgen.md 5.2, 5.3). */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /* The parameter of an EndX or X as an expression: what the pointer points to. */
 static const char *result(struct emit *e, const struct xg_param *param)
@@ -77,8 +77,15 @@ static void emit_end(struct emit *e, const struct xg_proc *proc)
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 
-		if (param->direction & XG_OUT)
-			emit_get_param(e, param, x, result(e, param));
+		if (!(param->direction & XG_OUT))
+			continue;
+		if (results == 1 && zeroes_itself(param)) {
+			emit_line(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;",
+				  emit_get_param_call(e, param, x, result(e, param)));
+			emit_close(e, "}");
+			return;
+		}
+		emit_get_param(e, param, x, result(e, param));
 	}
 	emit_open(e, "if (rxw_xdr_ok(%s))", x);
 	emit_line(e, "return 0;");

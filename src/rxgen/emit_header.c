@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 static const char *guard(struct emit *e)
 {

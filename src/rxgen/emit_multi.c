@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* multi_X: one procedure on many connections (rxgen.md 5.3). */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /* The variable that a result is decoded into. */
 static const char *variable(struct emit *e, const struct xg_proc *proc,

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /* Keywords of C and C++, and what the stubs themselves use. Sorted by nothing: it is short. */
 static const char *const reserved[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Parameters of procedures as stubs declare, pass and code them (rxgen.md 5.1). */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /*
  * A typedef of bytes or an array is left to its coder here: the stub is read more often than run
@@ -113,6 +113,14 @@ void emit_get_param(struct emit *e, const struct xg_param *param, const char *x,
 	} else {
 		emit_line(e, "%s;", emit_get_call(e, &view, x, value));
 	}
+}
+
+const char *emit_get_param_call(struct emit *e, const struct xg_param *param, const char *x,
+				const char *value)
+{
+	struct emit_view view = param_view(param);
+
+	return emit_get_call(e, &view, x, value);
 }
 
 const char *emit_initial(const struct xg_param *param)

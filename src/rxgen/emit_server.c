@@ -2,7 +2,7 @@
 /* Server stubs and dispatchers (rxgen.md 5.4). */
 #include <stdlib.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 static const char *stub_name(struct emit *e, const struct xg_proc *proc)
 {

@@ -2,7 +2,7 @@
 /* Types of the header: what the language declares, as C (rxgen.md 5.1). */
 #include <string.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 static const char *const scalars[] = {
 	[XG_INT] = "int32_t",	  [XG_UINT] = "uint32_t", [XG_SHORT] = "int16_t",

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
+#include "rxgen/emit.h"
 
 #define BLOCK	1024 /* RXW_XDR_BLOCK of the runtime */
 #define INLINED 8    /* a struct inside another is coded in place if it has no more values */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file of coders: xdr_put_T(), xdr_get_T(), xdrfree_T(), and what interfaces are called. */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /* The interface, for statistics and messages. */
 static void emit_interface(struct emit *e, const struct xg_package *package)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* xdrfree_T(): what a decoder has allocated, and zeros in its place. And the file of all coders. */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 static void free_elements(struct emit *e, const struct xg_decl *decl, const char *type,
 			  const char *count, const char *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Decoders: xdr_get_T(), after whose failure nothing is left to free and the value is zero. */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /* What follows a failure. */
 #define RETURN "return false;"

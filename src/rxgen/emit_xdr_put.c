@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Encoders: xdr_put_T(). */
-#include "emit.h"
+#include "rxgen/emit.h"
 
 /* The word or the two that a scalar becomes. */
 static const char *word(struct emit *e, enum xg_kind kind, const char *value)
