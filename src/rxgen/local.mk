@@ -33,21 +33,21 @@ rxgen_sources += \
 
 # From the tree to C.
 rxgen_sources += \
-	src/rxgen/emit.c \
-	src/rxgen/emit.h \
-	src/rxgen/emit_align.c \
-	src/rxgen/emit_client.c \
-	src/rxgen/emit_header.c \
-	src/rxgen/emit_multi.c \
-	src/rxgen/emit_names.c \
-	src/rxgen/emit_params.c \
-	src/rxgen/emit_server.c \
-	src/rxgen/emit_type.c \
-	src/rxgen/emit_view.c \
-	src/rxgen/emit_xdr.c \
-	src/rxgen/emit_xdr_free.c \
-	src/rxgen/emit_xdr_get.c \
-	src/rxgen/emit_xdr_put.c
+	src/rxgen/emit/align.c \
+	src/rxgen/emit/client.c \
+	src/rxgen/emit/emit.c \
+	src/rxgen/emit/emit.h \
+	src/rxgen/emit/header.c \
+	src/rxgen/emit/multi.c \
+	src/rxgen/emit/names.c \
+	src/rxgen/emit/params.c \
+	src/rxgen/emit/server.c \
+	src/rxgen/emit/type.c \
+	src/rxgen/emit/view.c \
+	src/rxgen/emit/xdr.c \
+	src/rxgen/emit/xdr_free.c \
+	src/rxgen/emit/xdr_get.c \
+	src/rxgen/emit/xdr_put.c
 
 noinst_LTLIBRARIES += src/rxgen/librxgen.la
 src_rxgen_librxgen_la_SOURCES = $(rxgen_sources)

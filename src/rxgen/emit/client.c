@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Client stubs: StartX, EndX and the blocking X (rxgen.md 5.2, 5.3). */
+#include "rxgen/emit/emit.h"
+
+/* The parameter of an EndX or X as an expression: what the pointer points to. */
+static const char *result(struct emit *e, const struct xg_param *param)
+{
+	const char *name = emit_param_name(e, param);
+
+	return param->decl.shape == XG_FIXED ? name : emit_format(e, "*%s", name);
+}
+
+static const char *argument(struct emit *e, const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+	const char *name = emit_param_name(e, param);
+
+	if (param->direction == XG_IN && !emit_aggregate(&view))
+		return name;
+	return result(e, param);
+}
+
+static size_t count(const struct xg_proc *proc, enum xg_direction direction)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < proc->param_count; i++)
+		n += (proc->params[i].direction & direction) != 0;
+	return n;
+}
+
+static void emit_start(struct emit *e, const struct xg_proc *proc)
+{
+	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
+
+	emit_line(e, "%s", emit_start_head(e, proc));
+	emit_open(e, "{");
+	emit_line(e, "struct rxw_rpc_stream %s;", s);
+	emit_blank(e);
+	emit_line(e, "rxw_rpc_writer(&%s, %s);", s, emit_local(e, proc, "call"));
+	emit_line(e, "rxw_xdr_put_u32(%s, %s);", x, emit_opcode(e, proc));
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction & XG_IN)
+			emit_put_param(e, param, x, argument(e, param));
+	}
+	emit_line(e, "return rxw_rpc_flush(&%s) ? 0 : RXW_RPC_CC_MARSHAL;", s);
+	emit_close(e, "}");
+}
+
+/* Whether a failed decoder leaves the parameter zero by itself. */
+static bool zeroes_itself(const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	return view.form == EMIT_CALL || view.form == EMIT_STRING || view.form == EMIT_BYTES;
+}
+
+static void emit_end(struct emit *e, const struct xg_proc *proc)
+{
+	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
+	const char *call = emit_local(e, proc, "call");
+	size_t results = count(proc, XG_OUT), seen = 0;
+
+	emit_line(e, "%s", emit_end_head(e, proc));
+	emit_open(e, "{");
+	if (!results) {
+		emit_line(e, "(void)%s;", call);
+		emit_line(e, "return 0;");
+		emit_close(e, "}");
+		return;
+	}
+	emit_line(e, "struct rxw_rpc_stream %s;", s);
+	emit_blank(e);
+	emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_WHOLE, 0);", s, call);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_OUT))
+			continue;
+		if (results == 1 && zeroes_itself(param)) {
+			emit_line(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;",
+				  emit_get_param_call(e, param, x, result(e, param)));
+			emit_close(e, "}");
+			return;
+		}
+		emit_get_param(e, param, x, result(e, param));
+	}
+	emit_open(e, "if (rxw_xdr_ok(%s))", x);
+	emit_line(e, "return 0;");
+	e->depth--;
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_OUT))
+			continue;
+		if (++seen < results || !zeroes_itself(param))
+			emit_clear_param(e, param, result(e, param));
+	}
+	emit_line(e, "return RXW_RPC_CC_UNMARSHAL;");
+	emit_close(e, "}");
+}
+
+/* What goes in by a pointer that the result overwrites is kept beside it. */
+static const char *saved(struct emit *e, const struct xg_proc *proc, const struct xg_param *param)
+{
+	return emit_local(e, proc, emit_format(e, "%s_in", param->decl.name));
+}
+
+static bool owns(const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	return emit_view_owns(&view);
+}
+
+static void save(struct emit *e, const struct xg_proc *proc, const struct xg_param *param,
+		 bool declare)
+{
+	const char *name = emit_param_name(e, param), *in = saved(e, proc, param);
+	struct emit_view view = emit_param_view(param);
+	bool array = view.form == EMIT_ARRAY || view.form == EMIT_OPAQUE;
+
+	if (declare && array)
+		emit_line(e, "%s;", emit_variable(e, param, in));
+	else if (declare)
+		emit_line(e, "%s = *%s;", emit_variable(e, param, in), name);
+	else if (array)
+		emit_line(e, "memcpy(%s, %s, sizeof(%s));", in, result(e, param), in);
+}
+
+/* The arguments of StartX as X has them. */
+static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
+{
+	const char *text = emit_local(e, proc, "call");
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction == XG_IN)
+			text = emit_format(e, "%s, %s", text, emit_param_name(e, param));
+		else if (param->direction == XG_INOUT)
+			text = emit_format(e, "%s, %s%s", text,
+					   param->decl.shape == XG_FIXED ? "" : "&",
+					   saved(e, proc, param));
+	}
+	return text;
+}
+
+/* Whether clearing the one result is more than a statement. */
+static bool takes_two_lines(const struct xg_proc *proc)
+{
+	for (size_t i = 0; i < proc->param_count; i++) {
+		struct emit_view view = emit_param_view(&proc->params[i]);
+
+		if ((proc->params[i].direction & XG_OUT) && emit_view_owns(&view) &&
+		    view.form != EMIT_CALL)
+			return true;
+	}
+	return false;
+}
+
+static void emit_plain(struct emit *e, const struct xg_proc *proc)
+{
+	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
+	const char *name = emit_proc_name(e, proc);
+
+	emit_line(e, "%s", emit_client_head(e, proc));
+	emit_open(e, "{");
+	emit_line(e, "rxw_call *%s;", call);
+	emit_line(e, "int32_t %s = rxw_rpc_begin(%s, &%s);", code,
+		  emit_local(e, proc, "connection"), call);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (proc->params[i].direction == XG_INOUT)
+			save(e, proc, &proc->params[i], true);
+	}
+	emit_blank(e);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction == XG_INOUT)
+			save(e, proc, param, false);
+		if ((param->direction & XG_OUT) && owns(param))
+			emit_zero_param(e, param, result(e, param));
+	}
+	emit_open(e, "if (!%s) {", code);
+	emit_line(e, "%s = %s%s(%s);", code, proc->start, name, start_arguments(e, proc));
+	emit_open(e, "if (!%s)", code);
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
+		  emit_arguments(e, proc, EMIT_END));
+	e->depth--;
+	emit_line(e, "%s = rxw_rpc_end(%s, %s, &%sinterface, %s);", code, call, code,
+		  emit_package_name(e, proc->package), emit_function(e, proc));
+	emit_close(e, "}");
+	if (count(proc, XG_OUT)) {
+		bool braces = count(proc, XG_OUT) > 1 || takes_two_lines(proc);
+
+		emit_open(e, "if (%s)%s", code, braces ? " {" : "");
+		for (size_t i = 0; i < proc->param_count; i++) {
+			const struct xg_param *param = &proc->params[i];
+
+			if (param->direction & XG_OUT)
+				emit_clear_param(e, param, result(e, param));
+		}
+		e->depth--;
+		if (braces)
+			emit_line(e, "}");
+	}
+	emit_line(e, "return %s;", code);
+	emit_close(e, "}");
+}
+
+void emit_client_output(struct emit *e)
+{
+	emit_title(e, "client stubs");
+	emit_raw(e, emit_format(e, "#include \"%s.h\"", e->file->base));
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		const struct xg_proc *proc = e->file->items[i].proc;
+
+		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC)
+			continue;
+		emit_blank(e);
+		emit_start(e, proc);
+		emit_blank(e);
+		emit_end(e, proc);
+		if (!proc->split) {
+			emit_blank(e);
+			emit_plain(e, proc);
+		}
+		if (proc->multi) {
+			emit_blank(e);
+			emit_multi(e, proc);
+		}
+	}
+}

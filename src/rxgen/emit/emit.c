@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Text of one output: lines, indentation, line breaks as .clang-format has them, comments. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/emit/emit.h"
+
+#define COLUMNS	     100
+#define CONTINUATION 8 /* columns that a line moves in when it cannot be aligned */
+
+struct emit_piece {
+	struct emit_piece *next;
+	char text[];
+};
+
+/* -- strings and raw text ------------------------------------------------------------------------ */
+
+static const char *format_piece(struct emit *e, const char *format, va_list list)
+{
+	struct emit_piece *piece;
+	va_list again;
+	int length;
+
+	va_copy(again, list);
+	length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	piece = length < 0 ? NULL : malloc(sizeof(*piece) + (size_t)length + 1);
+	if (!piece) {
+		e->failed = true;
+		return "";
+	}
+	vsnprintf(piece->text, (size_t)length + 1, format, list);
+	piece->next = e->pieces;
+	e->pieces = piece;
+	return piece->text;
+}
+
+const char *emit_format(struct emit *e, const char *format, ...)
+{
+	const char *text;
+	va_list list;
+
+	va_start(list, format);
+	text = format_piece(e, format, list);
+	va_end(list);
+	return text;
+}
+
+static void add(struct emit *e, const char *text, size_t length)
+{
+	if (e->failed)
+		return;
+	if (e->room - e->length <= length) {
+		size_t room = 2 * e->room + length + 4096;
+		char *more = realloc(e->text, room);
+
+		if (!more) {
+			e->failed = true;
+			return;
+		}
+		e->text = more;
+		e->room = room;
+	}
+	memcpy(e->text + e->length, text, length);
+	e->length += length;
+	e->text[e->length] = '\0';
+}
+
+static void add_space(struct emit *e, size_t columns)
+{
+	char space[512];
+
+	if (columns >= sizeof(space))
+		columns = sizeof(space) - 1;
+	add(e, space, emit_space(space, 0, columns));
+}
+
+void emit_raw(struct emit *e, const char *line)
+{
+	add(e, line, strlen(line));
+	add(e, "\n", 1);
+}
+
+void emit_blank(struct emit *e)
+{
+	size_t n = e->length;
+
+	if (n < 2 || e->text[n - 2] == '\n' || (e->text[n - 2] == '{' && e->depth))
+		return;
+	add(e, "\n", 1);
+}
+
+/* -- line breaks --------------------------------------------------------------------------------- */
+
+/*
+ * A long line is broken behind commas and logical operators, those of the outermost brackets first
+ * and as late as possible; what follows is aligned behind the bracket. Behind an assignment it is
+ * broken if that saves a line, or if all the rest then fits on one. The weights are clang-format's.
+ */
+enum {
+	WEIGHT_ASSIGNMENT = 2,
+	WEIGHT_BREAK = 21,
+	WEIGHT_OVERFLOW = 1000000
+};
+
+struct brackets {
+	size_t column[32];
+	size_t depth;
+};
+
+/* Step over text[0..length) that begins at `column`, noting brackets. */
+static void note_brackets(struct brackets *open, const char *text, size_t length, size_t column)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '"')
+			quoted = !quoted;
+		if (quoted)
+			continue;
+		if (strchr("({[", text[i])) {
+			if (open->depth < 32)
+				open->column[open->depth] = column + i + 1;
+			open->depth++;
+		} else if (strchr(")}]", text[i]) && open->depth) {
+			open->depth--;
+		}
+	}
+}
+
+static bool breakable(const char *text, size_t i)
+{
+	if (text[i] != ' ' || i < 2)
+		return false;
+	return text[i - 1] == ',' || !memcmp(text + i - 2, "||", 2) ||
+	       !memcmp(text + i - 2, "&&", 2);
+}
+
+/* The blank in `text`, which begins at `column`, to become a line break; 0: there is none. */
+static size_t break_point(const struct brackets *before, const char *text, size_t column)
+{
+	struct brackets open = *before;
+	size_t best = 0, best_depth = 32;
+
+	for (size_t i = 0; text[i] && column + i <= COLUMNS; i++) {
+		note_brackets(&open, text + i, 1, column + i);
+		if (breakable(text, i) && open.depth && open.depth <= best_depth &&
+		    open.depth < 32) {
+			best = i;
+			best_depth = open.depth;
+		}
+	}
+	return best;
+}
+
+/* Lay `text` out from `column`, where the cursor is; returns its weight. Prints it if asked to. */
+static unsigned lay_out(struct emit *e, const char *text, size_t column, bool print)
+{
+	struct brackets open = {.depth = 0};
+	unsigned weight = 0;
+
+	while (column + strlen(text) > COLUMNS) {
+		size_t at = break_point(&open, text, column);
+
+		if (!at)
+			break;
+		note_brackets(&open, text, at, column);
+		if (print)
+			add(e, text, at);
+		text += at + 1;
+		column = open.column[open.depth - 1];
+		if (print) {
+			add(e, "\n", 1);
+			add_space(e, column);
+		}
+		weight += WEIGHT_BREAK;
+	}
+	if (print)
+		add(e, text, strlen(text));
+	return column + strlen(text) > COLUMNS ? weight + WEIGHT_OVERFLOW : weight;
+}
+
+static void add_line(struct emit *e, const char *text)
+{
+	size_t column = (size_t)e->depth * 8;
+	const char *assign = strstr(text, " = ");
+
+	add_space(e, column);
+	if (assign && assign[3] != '{' && column + strlen(text) > COLUMNS &&
+	    WEIGHT_ASSIGNMENT + lay_out(e, assign + 3, column + CONTINUATION, false) <
+		    lay_out(e, text, column, false)) {
+		add(e, text, (size_t)(assign - text) + 2);
+		add(e, "\n", 1);
+		column += CONTINUATION;
+		add_space(e, column);
+		text = assign + 3;
+	}
+	lay_out(e, text, column, true);
+	add(e, "\n", 1);
+}
+
+void emit_line(struct emit *e, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	add_line(e, format_piece(e, format, list));
+	va_end(list);
+}
+
+void emit_open(struct emit *e, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	add_line(e, format_piece(e, format, list));
+	va_end(list);
+	e->depth++;
+}
+
+void emit_close(struct emit *e, const char *line)
+{
+	e->depth--;
+	emit_line(e, "%s", line);
+}
+
+void emit_check(struct emit *e, const char *call, const char *fail)
+{
+	emit_open(e, "if (!%s)", call);
+	emit_line(e, "%s", fail);
+	e->depth--;
+}
+
+/* -- comments -------------------------------------------------------------------------------------- */
+
+/* Columns of a text without tabs: bytes, but those that continue a character. */
+static size_t width(const char *text, size_t length)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/*
+ * The text of a comment with the decoration of its lines removed, nothing in it that begins a
+ * comment or is no text, and no empty lines around it.
+ */
+static char *clean(struct emit *e, const char *text)
+{
+	char *copy = strdup(text), *to = copy;
+
+	if (!copy) {
+		e->failed = true;
+		return NULL;
+	}
+	while (*text) {
+		text += strspn(text, " \t\r");
+		while (*text == '*')
+			text++;
+		text += strspn(text, " \t\r");
+		for (; *text && *text != '\n'; text++) {
+			char c = *text == '\t' ? ' ' : *text;
+
+			if ((unsigned char)c < ' ' || (c == '*' && to > copy && to[-1] == '/'))
+				continue;
+			*to++ = c;
+		}
+		while (to > copy && to[-1] == ' ')
+			to--;
+		if (*text)
+			text++;
+		if (to > copy)
+			*to++ = '\n';
+	}
+	while (to > copy && to[-1] == '\n')
+		to--;
+	*to = '\0';
+	return copy;
+}
+
+/* One line of a block, in as many lines as it needs. */
+static void comment_line(struct emit *e, const char *text, size_t length)
+{
+	size_t room = COLUMNS - (size_t)e->depth * 8 - 3;
+
+	do {
+		size_t take = length, blank;
+
+		while (width(text, take) > room) {
+			for (blank = take - 1; blank && text[blank] != ' ';)
+				blank--;
+			if (!blank)
+				break;
+			take = blank;
+		}
+		add_space(e, (size_t)e->depth * 8);
+		add(e, length ? " * " : " *", length ? 3 : 2);
+		add(e, text, take);
+		add(e, "\n", 1);
+		while (take < length && text[take] == ' ')
+			take++;
+		text += take;
+		length -= take;
+	} while (length);
+}
+
+void emit_comment(struct emit *e, const char *text)
+{
+	char *copy = text ? clean(e, text) : NULL;
+
+	if (copy && *copy) {
+		size_t length = strlen(copy);
+
+		if (!strchr(copy, '\n') &&
+		    (size_t)e->depth * 8 + width(copy, length) + 6 <= COLUMNS) {
+			add_space(e, (size_t)e->depth * 8);
+			add(e, "/* ", 3);
+			add(e, copy, length);
+			add(e, " */\n", 4);
+		} else {
+			emit_line(e, "/*");
+			for (const char *line = copy;; line++) {
+				size_t n = strcspn(line, "\n");
+
+				comment_line(e, line, n);
+				line += n;
+				if (!*line)
+					break;
+			}
+			emit_line(e, " */");
+		}
+	}
+	free(copy);
+}
+
+void emit_commented(struct emit *e, const char *line, const char *text)
+{
+	char *copy = text ? clean(e, text) : NULL;
+
+	if (copy && *copy && !strchr(copy, '\n') &&
+	    (size_t)e->depth * 8 + strlen(line) + width(copy, strlen(copy)) + 7 <= COLUMNS) {
+		add_space(e, (size_t)e->depth * 8);
+		add(e, line, strlen(line));
+		add(e, " /* ", 4);
+		add(e, copy, strlen(copy));
+		add(e, " */\n", 4);
+	} else {
+		emit_comment(e, copy);
+		emit_line(e, "%s", line);
+	}
+	free(copy);
+}
+
+void emit_title(struct emit *e, const char *what)
+{
+	const char *name = strrchr(e->file->path, '/');
+
+	emit_comment(e, emit_format(e, "Made by rxwgen from %s: %s. Do not edit.",
+				    name ? name + 1 : e->file->path, what));
+}
+
+/* -- all of it ------------------------------------------------------------------------------------- */
+
+const struct xg_package *emit_package(const struct emit *e, size_t number)
+{
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		const struct xg_item *item = &e->file->items[i];
+
+		if (item->kind == XG_ITEM_PACKAGE && !number--)
+			return item->package;
+	}
+	return NULL;
+}
+
+bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,
+	      size_t *length)
+{
+	struct emit e = {.file = file, .options = options};
+	char *aligned = NULL;
+
+	if (file->output == XG_HEADER)
+		emit_header_output(&e);
+	else if (file->output == XG_XDR)
+		emit_xdr_output(&e);
+	else if (file->output == XG_CLIENT)
+		emit_client_output(&e);
+	else
+		emit_server_output(&e);
+	if (!e.failed && e.text)
+		aligned = emit_align(e.text);
+	free(e.text);
+	while (e.pieces) {
+		struct emit_piece *next = e.pieces->next;
+
+		free(e.pieces);
+		e.pieces = next;
+	}
+	*text = aligned;
+	*length = aligned ? strlen(aligned) : 0;
+	return aligned != NULL;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The header: types, constants, prototypes, and what callers must know in comments. */
+#include <ctype.h>
+#include <string.h>
+
+#include "rxgen/emit/emit.h"
+
+static const char *guard(struct emit *e)
+{
+	char *name = (char *)emit_format(e, "%s_H", e->file->base);
+	bool digit = isdigit((unsigned char)*name);
+
+	for (char *at = name; *at; at++)
+		*at = isalnum((unsigned char)*at) ? (char)toupper((unsigned char)*at) : '_';
+	return digit || *name == '_' ? emit_format(e, "XG_%s", name) : name;
+}
+
+/* -- packages -------------------------------------------------------------------------------------- */
+
+static void emit_enums(struct emit *e, const struct xg_package *package)
+{
+	emit_comment(e, "Opcodes, and functions in the order of declaration for statistics.");
+	emit_open(e, "enum {");
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		emit_line(e, "%s = %d,", emit_opcode(e, proc), (int)proc->opcode);
+	}
+	emit_close(e, "};");
+	emit_open(e, "enum {");
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		emit_line(e, "%s = %u,", emit_function(e, proc), proc->index);
+	}
+	emit_close(e, "};");
+}
+
+static void emit_constants(struct emit *e, const struct xg_package *package)
+{
+	const char *name = package->name;
+
+	emit_blank(e);
+	emit_raw(e, emit_format(e, "/* -- package %s -- */", name));
+	emit_raw(e, "");
+	if (package->has_statindex)
+		emit_line(e, "#define %sSTATINDEX %u", name, (unsigned)package->statindex);
+	if (!package->proc_count)
+		return;
+	emit_line(e, "#define %sLOWEST_OPCODE %d", name, (int)package->lowest);
+	emit_line(e, "#define %sHIGHEST_OPCODE %d", name, (int)package->highest);
+	emit_line(e, "#define %sNUMBER_OPCODES %zu", name, package->proc_count);
+	emit_line(e, "#define %sNO_OF_STAT_FUNCS %zu", name, package->proc_count);
+	emit_blank(e);
+	emit_line(e, "extern const struct rxw_rpc_interface %sinterface;",
+		  emit_package_name(e, package));
+	emit_blank(e);
+	emit_enums(e, package);
+	if (e->options->statistics) {
+		emit_blank(e);
+		emit_comment(e, "Names by function index; of an opcode the name or NULL, and the "
+				"index or -1.");
+		emit_line(e, "extern const char *const %sfunction_names[%sNO_OF_STAT_FUNCS];", name,
+			  name);
+		emit_line(e, "const char *%sTranslateOpCode(int32_t opcode);", name);
+		emit_line(e, "int %sOpCodeIndex(int32_t opcode);", name);
+	}
+}
+
+/* -- client ---------------------------------------------------------------------------------------- */
+
+static const char client_contract[] =
+	"Client. Functions return 0, or the code of the call; then all results are zero. Results\n"
+	"are the caller's, to be freed with xdrfree_TYPE() (strings: free()). What goes in stays\n"
+	"the caller's; where it comes back changed, the pointers in it are overwritten.\n"
+	"\n"
+	"StartNAME encodes opcode and arguments on a call that the application has begun, and does\n"
+	"not end the request; EndNAME decodes the results and does not end the call: the application\n"
+	"does, with rxw_call_end(), and has the final code there. Between the two it may write and\n"
+	"read bytes of its own.";
+
+static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
+{
+	emit_comment(e, "The same call on each connection; `reply` gets results in the order of "
+			"arrival, they are freed behind it.\n"
+			"Returns 0 when all have been handed over, -RXW_ENOMEM or -RXW_EINVAL.");
+	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
+		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
+		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));
+	emit_line(e, "%s;", emit_multi_head(e, proc));
+}
+
+static void emit_prototypes(struct emit *e, const struct xg_item *item)
+{
+	const struct xg_proc *proc = item->proc;
+
+	emit_blank(e);
+	emit_comment(e, proc->doc ? proc->doc : item->doc);
+	emit_line(e, "%s;", emit_start_head(e, proc));
+	emit_line(e, "%s;", emit_end_head(e, proc));
+	if (!proc->split)
+		emit_line(e, "%s;", emit_client_head(e, proc));
+	if (proc->multi)
+		emit_multi_prototype(e, proc);
+}
+
+/* -- server ---------------------------------------------------------------------------------------- */
+
+static const char server_contract[] =
+	"Server. Functions return 0 or the code to abort the call with; then none of their results\n"
+	"is sent. Arguments belong to the stub; results are zero before, and freed with free() behind\n"
+	"the function. A NULL member answers RXW_RPC_OPCODE.";
+
+static void emit_handlers(struct emit *e, const struct xg_package *package, bool first)
+{
+	const char *name = emit_package_name(e, package);
+	bool any = false;
+
+	for (size_t i = 0; i < package->proc_count; i++)
+		any = any || !package->procs[i]->own_stub;
+	emit_blank(e);
+	if (first)
+		emit_comment(e, server_contract);
+	if (any) {
+		emit_open(e, "struct %shandlers {", name);
+		for (size_t i = 0; i < package->proc_count; i++) {
+			const struct xg_proc *proc = package->procs[i];
+
+			if (!proc->own_stub)
+				emit_line(e, "int32_t (*%s)(void *%s, rxw_call *%s%s);",
+					  emit_handler(e, proc), emit_local(e, proc, "context"),
+					  emit_local(e, proc, "call"),
+					  emit_params(e, proc, EMIT_HANDLER));
+		}
+		emit_close(e, "};");
+	}
+	emit_open(e, "struct %sservice {", name);
+	emit_line(e, "struct rxw_rpc_service base;");
+	if (any)
+		emit_line(e, "const struct %shandlers *handlers;", name);
+	emit_close(e, "};");
+	emit_comment(e, emit_format(e,
+				    "A handler for rxw_service_add(); its context: a struct "
+				    "%sservice that outlives it.",
+				    name));
+	emit_line(e, "int32_t %s%sExecuteRequest(rxw_call *call, void *service);",
+		  e->options->prefix, package->name);
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		if (!proc->own_stub)
+			continue;
+		emit_comment(e, emit_format(e, "The application's own stub of %s.",
+					    emit_proc_name(e, proc)));
+		emit_line(e, "int32_t %s(rxw_call *call, const void *service);", proc->own_stub);
+	}
+}
+
+static const char type_contract[] =
+	"Of every type T: xdr_put_T() encodes and xdr_get_T() decodes, both return false on failure\n"
+	"and the cursor remembers it; a failed xdr_get_T() leaves zeros and nothing to free.\n"
+	"xdrfree_T() frees what is inside and leaves zeros.";
+
+/* -- all of it ------------------------------------------------------------------------------------- */
+
+static void emit_const(struct emit *e, const struct xg_item *item, const struct xg_item *previous)
+{
+	if (!previous || previous->kind != XG_ITEM_CONST)
+		emit_blank(e);
+	emit_commented(e, emit_format(e, "#define %s %s", item->name, item->text), item->doc);
+}
+
+static void emit_item(struct emit *e, size_t index, bool *types, bool *procs)
+{
+	const struct xg_item *item = &e->file->items[index];
+	const struct xg_item *previous = index ? item - 1 : NULL;
+
+	switch (item->kind) {
+	case XG_ITEM_CONST:
+		emit_const(e, item, previous);
+		break;
+	case XG_ITEM_TYPE:
+		if (!*types) {
+			emit_blank(e);
+			emit_comment(e, type_contract);
+		}
+		*types = true;
+		emit_type(e, item, index);
+		break;
+	case XG_ITEM_PACKAGE:
+		emit_constants(e, item->package);
+		break;
+	case XG_ITEM_PROC:
+		if (!*procs) {
+			emit_blank(e);
+			emit_comment(e, client_contract);
+		}
+		*procs = true;
+		emit_prototypes(e, item);
+		break;
+	default:
+		emit_verbatim(e, index);
+		break;
+	}
+}
+
+bool emit_verbatim(struct emit *e, size_t index)
+{
+	const struct xg_item *item = &e->file->items[index];
+
+	if (item->kind != XG_ITEM_LINE)
+		return false;
+	if (!index || item[-1].kind != XG_ITEM_LINE)
+		emit_blank(e);
+	emit_raw(e, item->text);
+	return true;
+}
+
+void emit_header_output(struct emit *e)
+{
+	const struct xg_file *file = e->file;
+	const char *name = guard(e);
+	bool types = false, procs = false, first = true;
+
+	emit_title(e, "types and procedures");
+	emit_raw(e, emit_format(e, "#ifndef %s", name));
+	emit_raw(e, emit_format(e, "#define %s", name));
+	emit_blank(e);
+	emit_raw(e, "#include <rxwire/rpc.h>");
+	for (size_t i = 0; i < file->item_count; i++) {
+		if (file->items[i].kind == XG_ITEM_HEADER)
+			emit_raw(e, emit_format(e, "#include \"%s\"", file->items[i].text));
+	}
+	emit_blank(e);
+	emit_raw(e, "#ifdef __cplusplus");
+	emit_raw(e, "extern \"C\" {");
+	emit_raw(e, "#endif");
+	for (size_t i = 0; i < file->item_count; i++) {
+		emit_item(e, i, &types, &procs);
+		if (file->items[i].kind == XG_ITEM_LINE &&
+		    (i + 1 == file->item_count || file->items[i + 1].kind != XG_ITEM_LINE))
+			emit_blank(e);
+	}
+	for (size_t i = 0; emit_package(e, i); i++) {
+		if (!emit_package(e, i)->proc_count)
+			continue;
+		emit_handlers(e, emit_package(e, i), first);
+		first = false;
+	}
+	emit_blank(e);
+	emit_raw(e, "#ifdef __cplusplus");
+	emit_raw(e, "}");
+	emit_raw(e, "#endif");
+	emit_raw(e, "#endif");
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* multi_X: one procedure on many connections (rxgen.md 5.3). */
+#include "rxgen/emit/emit.h"
+
+/* The variable that a result is decoded into. */
+static const char *variable(struct emit *e, const struct xg_proc *proc,
+			    const struct xg_param *param)
+{
+	if (param->direction == XG_OUT)
+		return emit_param_name(e, param);
+	return emit_local(e, proc, emit_format(e, "%s_out", param->decl.name));
+}
+
+/* ", &entries" of all results. */
+static const char *results(struct emit *e, const struct xg_proc *proc)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction & XG_OUT)
+			text = emit_format(e, "%s, %s%s", text,
+					   param->decl.shape == XG_FIXED ? "" : "&",
+					   variable(e, proc, param));
+	}
+	return text;
+}
+
+static void emit_reply(struct emit *e, const struct xg_proc *proc)
+{
+	const char *code = emit_local(e, proc, "code");
+	bool any = false;
+
+	for (size_t i = 0; i < proc->param_count; i++)
+		any = any || (proc->params[i].direction & XG_OUT);
+	if (any) {
+		emit_open(e, "if (%s) {", code);
+		for (size_t i = 0; i < proc->param_count; i++) {
+			if (proc->params[i].direction & XG_OUT)
+				emit_clear_param(e, &proc->params[i],
+						 variable(e, proc, &proc->params[i]));
+		}
+		emit_close(e, "}");
+	}
+	emit_line(e, "%s(%s, %s, %s%s);", emit_local(e, proc, "reply"), emit_local(e, proc, "arg"),
+		  emit_local(e, proc, "index"), code, results(e, proc));
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+		struct emit_view view = emit_param_view(param);
+
+		if ((param->direction & XG_OUT) && emit_view_owns(&view))
+			emit_free_param(e, param, variable(e, proc, param));
+	}
+}
+
+static void emit_loop(struct emit *e, const struct xg_proc *proc)
+{
+	const char *code = emit_local(e, proc, "code"), *call = emit_local(e, proc, "call");
+	const char *index = emit_local(e, proc, "index"), *multi = emit_local(e, proc, "multi");
+	const char *step = emit_local(e, proc, "step"), *name = emit_proc_name(e, proc);
+
+	emit_open(e, "for (;;) {");
+	emit_line(e, "enum rxw_rpc_step %s = rxw_rpc_multi_next(%s, &%s, &%s, &%s);", step, multi,
+		  index, call, code);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction & XG_OUT)
+			emit_line(e, "%s = %s;", emit_variable(e, param, variable(e, proc, param)),
+				  emit_initial(param));
+	}
+	emit_blank(e);
+	emit_open(e, "if (%s == RXW_RPC_DONE)", step);
+	emit_line(e, "break;");
+	e->depth--;
+	emit_open(e, "if (%s == RXW_RPC_START) {", step);
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call,
+		  emit_arguments(e, proc, EMIT_START));
+	emit_line(e, "rxw_rpc_multi_started(%s, %s, %s);", multi, index, code);
+	emit_line(e, "continue;");
+	emit_close(e, "}");
+	emit_open(e, "if (%s == RXW_RPC_REPLY) {", step);
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call, results(e, proc));
+	emit_line(e, "%s = rxw_rpc_multi_ended(%s, %s, %s, &%sinterface, %s);", code, multi, index,
+		  code, emit_package_name(e, proc->package), emit_function(e, proc));
+	emit_close(e, "}");
+	emit_reply(e, proc);
+	emit_close(e, "}");
+}
+
+void emit_multi(struct emit *e, const struct xg_proc *proc)
+{
+	const char *multi = emit_local(e, proc, "multi");
+	const char *connections = emit_local(e, proc, "connections");
+	const char *count = emit_local(e, proc, "count");
+
+	emit_line(e, "%s", emit_multi_head(e, proc));
+	emit_open(e, "{");
+	emit_line(e, "struct rxw_rpc_multi *%s;", multi);
+	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
+	emit_line(e, "unsigned %s;", emit_local(e, proc, "index"));
+	emit_line(e, "int32_t %s;", emit_local(e, proc, "code"));
+	emit_blank(e);
+	emit_open(e, "if (!%s || (!%s && %s))", emit_local(e, proc, "reply"), connections, count);
+	emit_line(e, "return -RXW_EINVAL;");
+	e->depth--;
+	emit_line(e, "%s = rxw_rpc_multi_create(%s, %s);", multi, connections, count);
+	emit_check(e, multi, "return -RXW_ENOMEM;");
+	emit_loop(e, proc);
+	emit_line(e, "rxw_rpc_multi_destroy(%s);", multi);
+	emit_line(e, "return 0;");
+	emit_close(e, "}");
+}

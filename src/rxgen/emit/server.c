@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Server stubs and dispatchers (rxgen.md 5.4). */
+#include <stdlib.h>
+
+#include "rxgen/emit/emit.h"
+
+static const char *stub_name(struct emit *e, const struct xg_proc *proc)
+{
+	if (proc->own_stub)
+		return proc->own_stub;
+	return emit_format(e, "serve_%s", emit_proc_name(e, proc));
+}
+
+static bool any(const struct xg_proc *proc, enum xg_direction direction)
+{
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (proc->params[i].direction & direction)
+			return true;
+	}
+	return false;
+}
+
+/* ", &fid, name, &status": variables of the stub as the function takes them. */
+static const char *arguments(struct emit *e, const struct xg_proc *proc)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+		struct emit_view view = emit_param_view(param);
+		bool value = param->decl.shape == XG_FIXED ||
+			     (param->direction == XG_IN && !emit_aggregate(&view));
+
+		text = emit_format(e, "%s, %s%s", text, value ? "" : "&",
+				   emit_param_name(e, param));
+	}
+	return text;
+}
+
+static void emit_stub(struct emit *e, const struct xg_proc *proc)
+{
+	const char *package = emit_package_name(e, proc->package);
+	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
+	const char *to = emit_local(e, proc, "to"), *call = emit_local(e, proc, "call");
+	const char *code = emit_local(e, proc, "code"), *service = emit_local(e, proc, "service");
+	bool in = any(proc, XG_IN), out = any(proc, XG_OUT);
+
+	emit_line(e, "static int32_t %s(rxw_call *%s, const void *%s)", stub_name(e, proc), call,
+		  service);
+	emit_open(e, "{");
+	emit_line(e, "const struct %sservice *%s = %s;", package, to, service);
+	if (in || out)
+		emit_line(e, "struct rxw_rpc_stream %s;", s);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		emit_line(e, "%s = %s;", emit_variable(e, param, emit_param_name(e, param)),
+			  emit_initial(param));
+	}
+	if (in)
+		emit_line(e, "int32_t %s = RXW_RPC_SS_UNMARSHAL;", code);
+	else if (out)
+		emit_line(e, "int32_t %s;", code);
+	emit_blank(e);
+	emit_check(e, emit_format(e, "%s->handlers->%s", to, emit_handler(e, proc)),
+		   "return RXW_RPC_OPCODE;");
+	if (in) {
+		emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_%s, %u);", s, call,
+			  proc->split ? "EXACT" : "WHOLE", (unsigned)e->options->request_max);
+		for (size_t i = 0; i < proc->param_count; i++) {
+			const struct xg_param *param = &proc->params[i];
+
+			if (param->direction & XG_IN)
+				emit_get_param(e, param, x, emit_param_name(e, param));
+		}
+		emit_open(e, "if (rxw_xdr_ok(%s))", x);
+	}
+	emit_line(e, "%s %s->handlers->%s(%s->base.context, %s%s);",
+		  in || out ? emit_format(e, "%s =", code) : "return", to, emit_handler(e, proc),
+		  to, call, arguments(e, proc));
+	if (in)
+		e->depth--;
+	if (out) {
+		emit_open(e, "if (!%s) {", code);
+		emit_line(e, "rxw_rpc_writer(&%s, %s);", s, call);
+		for (size_t i = 0; i < proc->param_count; i++) {
+			const struct xg_param *param = &proc->params[i];
+
+			if (param->direction & XG_OUT)
+				emit_put_param(e, param, x, emit_param_name(e, param));
+		}
+		emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
+			   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
+		emit_close(e, "}");
+	}
+	for (size_t i = 0; i < proc->param_count; i++)
+		emit_free_param(e, &proc->params[i], emit_param_name(e, &proc->params[i]));
+	if (in || out)
+		emit_line(e, "return %s;", code);
+	emit_close(e, "}");
+}
+
+static int by_opcode(const void *a, const void *b)
+{
+	const struct xg_proc *const *left = a, *const *right = b;
+
+	return ((*left)->opcode > (*right)->opcode) - ((*left)->opcode < (*right)->opcode);
+}
+
+static void emit_dispatcher(struct emit *e, const struct xg_package *package)
+{
+	const char *name = emit_package_name(e, package);
+	const struct xg_proc **sorted = calloc(package->proc_count, sizeof(*sorted));
+
+	if (!sorted) {
+		e->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < package->proc_count; i++)
+		sorted[i] = package->procs[i];
+	qsort(sorted, package->proc_count, sizeof(*sorted), by_opcode);
+	emit_blank(e);
+	emit_open(e, "static const struct rxw_rpc_entry %sentries[] = {", name);
+	for (size_t i = 0; i < package->proc_count; i++)
+		emit_line(e, "{%s, %s, %s},", emit_opcode(e, sorted[i]),
+			  emit_function(e, sorted[i]), stub_name(e, sorted[i]));
+	emit_close(e, "};");
+	free(sorted);
+	emit_blank(e);
+	emit_open(e, "static const struct rxw_rpc_table %stable = {", name);
+	emit_line(e, ".interface = &%sinterface,", name);
+	emit_line(e, ".entries = %sentries,", name);
+	emit_line(e, ".count = %sNUMBER_OPCODES,", package->name);
+	if (package->dense && !e->options->no_errno_swap)
+		emit_line(e, ".swap_errno = true,");
+	emit_close(e, "};");
+	emit_blank(e);
+	emit_line(e, "int32_t %s%sExecuteRequest(rxw_call *call, void *service)",
+		  e->options->prefix, package->name);
+	emit_open(e, "{");
+	emit_line(e, "const struct %sservice *to = service;", name);
+	emit_blank(e);
+	emit_line(e, "return rxw_rpc_serve(call, &%stable, &to->base, to);", name);
+	emit_close(e, "}");
+}
+
+void emit_server_output(struct emit *e)
+{
+	emit_title(e, "server stubs and dispatcher");
+	emit_raw(e, emit_format(e, "#include \"%s.h\"", e->file->base));
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		const struct xg_proc *proc = e->file->items[i].proc;
+
+		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC || proc->own_stub)
+			continue;
+		emit_blank(e);
+		emit_stub(e, proc);
+	}
+	for (size_t i = 0; emit_package(e, i); i++) {
+		if (emit_package(e, i)->proc_count)
+			emit_dispatcher(e, emit_package(e, i));
+	}
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How values travel: typedefs seen through, members of fixed size gathered into runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/emit/emit.h"
+
+#define BLOCK	1024 /* RXW_XDR_BLOCK of the runtime */
+#define INLINED 8    /* a struct inside another is coded in place if it has no more values */
+
+static bool is_scalar(enum xg_kind kind)
+{
+	return kind <= XG_UINT64;
+}
+
+static struct emit_view view_of_type(const struct xg_type *type, const struct xg_decl *decl)
+{
+	struct emit_view view = {.form = EMIT_CALL, .type = type, .decl = decl};
+
+	if (type->what == XG_ENUM) {
+		view.form = EMIT_SCALAR;
+		view.kind = XG_INT;
+	} else if (type->what == XG_TYPEDEF) {
+		struct emit_view alias = emit_view(&type->alias);
+
+		if (alias.form != EMIT_POINTER && alias.form != EMIT_COUNTED &&
+		    (alias.form != EMIT_ARRAY || emit_element_view(alias.decl).form == EMIT_SCALAR))
+			view = alias;
+	}
+	return view;
+}
+
+static struct emit_view view_of_one(const struct xg_decl *decl)
+{
+	struct emit_view view = {.form = EMIT_VOID, .kind = decl->kind, .decl = decl};
+
+	if (decl->kind == XG_NAMED)
+		return view_of_type(decl->type, decl);
+	if (decl->kind == XG_UUID)
+		view.form = EMIT_UUID;
+	else if (decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE)
+		view.form = EMIT_FLOATING;
+	else if (is_scalar(decl->kind))
+		view.form = EMIT_SCALAR;
+	return view;
+}
+
+struct emit_view emit_view(const struct xg_decl *decl)
+{
+	struct emit_view view = {.kind = decl->kind, .decl = decl};
+
+	if (decl->shape == XG_ONE)
+		return view_of_one(decl);
+	if (decl->shape == XG_POINTER)
+		view.form = EMIT_POINTER;
+	else if (decl->kind == XG_STRING)
+		view.form = EMIT_STRING;
+	else if (decl->kind == XG_OPAQUE)
+		view.form = decl->shape == XG_FIXED ? EMIT_OPAQUE : EMIT_BYTES;
+	else
+		view.form = decl->shape == XG_FIXED ? EMIT_ARRAY : EMIT_COUNTED;
+	return view;
+}
+
+/* An array inside an array is left to its coder: no loops in loops. */
+struct emit_view emit_element_view(const struct xg_decl *decl)
+{
+	struct emit_view view = view_of_one(decl);
+
+	if (view.form == EMIT_ARRAY)
+		return (struct emit_view){.form = EMIT_CALL, .type = decl->type, .decl = decl};
+	return view;
+}
+
+struct emit_view emit_param_view(const struct xg_param *param)
+{
+	return param->decl.shape == XG_POINTER ? view_of_one(&param->decl)
+					       : emit_view(&param->decl);
+}
+
+bool emit_view_owns(const struct emit_view *view)
+{
+	struct emit_view element;
+
+	switch (view->form) {
+	case EMIT_STRING:
+	case EMIT_BYTES:
+	case EMIT_COUNTED:
+	case EMIT_POINTER:
+		return true;
+	case EMIT_ARRAY:
+		element = emit_element_view(view->decl);
+		return emit_view_owns(&element);
+	case EMIT_CALL:
+		return view->type->owns || view->type->customized;
+	default:
+		return false;
+	}
+}
+
+bool emit_aggregate(const struct emit_view *view)
+{
+	return view->form != EMIT_SCALAR && view->form != EMIT_FLOATING &&
+	       view->form != EMIT_STRING;
+}
+
+unsigned emit_scalar_size(enum xg_kind kind)
+{
+	return kind == XG_INT64 || kind == XG_UINT64 || kind == XG_DOUBLE ? 8 : 4;
+}
+
+uint64_t emit_element_min(const struct xg_decl *decl)
+{
+	if (decl->kind == XG_NAMED)
+		return decl->type->wire_min;
+	return decl->kind == XG_UUID ? 44 : emit_scalar_size(decl->kind);
+}
+
+const char *emit_bound(struct emit *e, const struct xg_decl *decl)
+{
+	return decl->bound_text ? decl->bound_text : emit_format(e, "%u", (unsigned)decl->bound);
+}
+
+const char *emit_address(struct emit *e, const char *value)
+{
+	return *value == '*' ? value + 1 : emit_format(e, "&%s", value);
+}
+
+const char *emit_member(struct emit *e, const char *value, const char *name)
+{
+	if (*value == '*')
+		return emit_format(e, "%s->%s", value + 1, name);
+	return emit_format(e, "%s.%s", value, name);
+}
+
+const char *emit_index(struct emit *e, const char *value, const char *index)
+{
+	return emit_format(e, *value == '*' ? "(%s)[%s]" : "%s[%s]", value, index);
+}
+
+/* -- runs ------------------------------------------------------------------------------------------ */
+
+static void add_leaf(struct emit_run *run, const struct emit_view *view, const char *value,
+		     unsigned size)
+{
+	if (run->count == run->room) {
+		size_t room = 2 * run->room + 8;
+		struct emit_leaf *more = realloc(run->leaves, room * sizeof(*more));
+
+		if (!more) {
+			run->e->failed = true;
+			return;
+		}
+		run->leaves = more;
+		run->room = room;
+	}
+	run->leaves[run->count++] =
+		(struct emit_leaf){.view = *view, .value = value, .offset = run->size};
+	run->size += size;
+}
+
+static bool flatten(struct emit_run *run, const struct xg_decl *decl, const char *value,
+		    unsigned limit);
+
+static bool flatten_struct(struct emit_run *run, const struct xg_type *type, const char *value,
+			   unsigned limit)
+{
+	if (type->what != XG_STRUCT || type->customized || type->list || !type->wire_size ||
+	    type->wire_size > BLOCK || type->member_count > limit)
+		return false;
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct xg_decl *decl = &type->members[i];
+
+		if (!flatten(run, decl,
+			     emit_member(run->e, value, emit_member_name(run->e, decl->name)),
+			     limit))
+			return false;
+	}
+	return run->count <= limit;
+}
+
+/* Append the value to the run if it is of a kind for that; what a failure leaves is to be undone. */
+static bool flatten(struct emit_run *run, const struct xg_decl *decl, const char *value,
+		    unsigned limit)
+{
+	struct emit_view view = emit_view(decl), element;
+	uint64_t size;
+
+	switch (view.form) {
+	case EMIT_SCALAR:
+		size = emit_scalar_size(view.kind);
+		break;
+	case EMIT_OPAQUE:
+		size = ((uint64_t)view.decl->bound + 3) & ~(uint64_t)3;
+		break;
+	case EMIT_ARRAY:
+		element = emit_element_view(view.decl);
+		if (element.form != EMIT_SCALAR)
+			return false;
+		size = (uint64_t)view.decl->bound * emit_scalar_size(element.kind);
+		break;
+	case EMIT_CALL:
+		return flatten_struct(run, view.type, value, limit);
+	default:
+		return false;
+	}
+	if (size > BLOCK || run->size + size > BLOCK)
+		return false;
+	add_leaf(run, &view, value, (unsigned)size);
+	return true;
+}
+
+static struct emit_step *add_step(struct emit *e, struct emit_steps *plan)
+{
+	if (plan->count == plan->room) {
+		size_t room = 2 * plan->room + 8;
+		struct emit_step *more = realloc(plan->steps, room * sizeof(*more));
+
+		if (!more) {
+			e->failed = true;
+			return NULL;
+		}
+		plan->steps = more;
+		plan->room = room;
+	}
+	plan->steps[plan->count] = (struct emit_step){.run.e = e};
+	return &plan->steps[plan->count++];
+}
+
+/* All of `from` behind what is in `to`. */
+static void append_run(struct emit_run *to, const struct emit_run *from)
+{
+	unsigned base = to->size;
+
+	for (size_t i = 0; i < from->count; i++) {
+		to->size = base + from->leaves[i].offset;
+		add_leaf(to, &from->leaves[i].view, from->leaves[i].value, 0);
+	}
+	to->size = base + from->size;
+}
+
+void emit_plan(struct emit *e, const struct xg_decl *members, size_t count, const char *value,
+	       struct emit_steps *plan)
+{
+	struct emit_step *step = NULL;
+
+	*plan = (struct emit_steps){0};
+	for (size_t i = 0; i < count && !e->failed; i++) {
+		struct emit_run part = {.e = e};
+		const char *name = emit_member_name(e, members[i].name);
+		const char *member = value ? emit_member(e, value, name) : "*v";
+
+		if (flatten(&part, &members[i], member, INLINED)) {
+			if (!step || !step->run.size || step->run.size + part.size > BLOCK)
+				step = add_step(e, plan);
+			if (step)
+				append_run(&step->run, &part);
+		} else {
+			step = add_step(e, plan);
+			if (step) {
+				step->view = emit_view(&members[i]);
+				step->value = member;
+				step->decl = &members[i];
+			}
+		}
+		free(part.leaves);
+	}
+}
+
+void emit_steps_free(struct emit_steps *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		free(plan->steps[i].run.leaves);
+	free(plan->steps);
+	*plan = (struct emit_steps){0};
+}
+
+bool emit_single(const struct emit_run *run)
+{
+	return run->count == 1 && run->leaves[0].view.form == EMIT_SCALAR;
+}
+
+bool emit_takes(const struct emit_steps *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		if (plan->steps[i].run.size && !emit_single(&plan->steps[i].run))
+			return true;
+	}
+	return false;
+}
+
+const char *emit_place(struct emit *e, unsigned offset)
+{
+	return offset ? emit_format(e, "p + %u", offset) : "p";
+}
+
+const char *emit_case(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
+{
+	if (!arm->text)
+		return "default";
+	if (emit_view(&type->discriminant).kind == XG_BOOL)
+		return emit_format(e, "case %d", arm->value != 0);
+	return emit_format(e, "case %s", arm->text);
+}
