@@ -141,6 +141,68 @@ static inline bool rxw_xdr_get_u64(struct rxw_xdr *x, uint64_t *v)
 	return true;
 }
 
+static inline bool rxw_xdr_get_i64(struct rxw_xdr *x, int64_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 8);
+
+	if (!p)
+		return false;
+	*v = (int64_t)rxw_xdr_load64(p);
+	return true;
+}
+
+/* Of these a word has the low bits; what is above them does not count. */
+static inline bool rxw_xdr_get_i16(struct rxw_xdr *x, int16_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (int16_t)(uint16_t)rxw_xdr_load32(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_u16(struct rxw_xdr *x, uint16_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (uint16_t)rxw_xdr_load32(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_char(struct rxw_xdr *x, char *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (char)p[3];
+	return true;
+}
+
+static inline bool rxw_xdr_get_u8(struct rxw_xdr *x, uint8_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = p[3];
+	return true;
+}
+
+/* Any word but 0 is true. */
+static inline bool rxw_xdr_get_bool(struct rxw_xdr *x, bool *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = rxw_xdr_load32(p) != 0;
+	return true;
+}
+
 /* IEEE 754, 4 and 8 bytes. */
 bool rxw_xdr_put_float(struct rxw_xdr *x, float v);
 bool rxw_xdr_get_float(struct rxw_xdr *x, float *v);

@@ -478,6 +478,35 @@ START_TEST(numbers_and_identifiers)
 }
 END_TEST
 
+START_TEST(short_numbers)
+{
+	static const uint8_t in[] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, /* -2 */
+		0x55, 0x55, 0x80, 0x01, 0x55, 0x55, 0x80, 0x01,
+		0x55, 0x55, 0x55, 0x80, 0x55, 0x55, 0x55, 0x80,
+		0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	};
+	struct rxw_xdr x;
+	int64_t i64 = 0;
+	int16_t i16 = 0;
+	uint16_t u16 = 0;
+	uint8_t u8 = 0;
+	bool yes = false, no = true;
+	char c = 0;
+
+	rxw_xdr_reader(&x, in, sizeof(in));
+	ck_assert(rxw_xdr_get_i64(&x, &i64) && i64 == -2);
+	ck_assert(rxw_xdr_get_i16(&x, &i16) && i16 == -0x7fff);
+	ck_assert(rxw_xdr_get_u16(&x, &u16) && u16 == 0x8001);
+	ck_assert(rxw_xdr_get_char(&x, &c) && c == (char)-128);
+	ck_assert(rxw_xdr_get_u8(&x, &u8) && u8 == 0x80);
+	ck_assert(rxw_xdr_get_bool(&x, &yes) && yes);
+	ck_assert(rxw_xdr_get_bool(&x, &no) && !no);
+	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+	ck_assert(!rxw_xdr_get_u8(&x, &u8) && u8 == 0x80);
+}
+END_TEST
+
 /* A cursor that failed gives nothing, whatever is left in its memory. */
 START_TEST(failing_by_hand)
 {
@@ -500,4 +529,4 @@ END_TEST
 TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths,
 	  padding_is_required, bounds, string_with_nul, counts, round_trip, bounds_of_what_is_put,
 	  owned_bytes_and_texts, no_memory_for_promises, growing, depth, numbers_and_identifiers,
-	  failing_by_hand)
+	  short_numbers, failing_by_hand)
