@@ -354,6 +354,13 @@ void emit_commented(struct emit *e, const char *line, const char *text)
 	free(copy);
 }
 
+void emit_row(struct emit *e, const char *line, int number)
+{
+	const char *whole = emit_format(e, "%s /* %d */", line, number);
+
+	emit_line(e, "%s", (size_t)e->depth * 8 + strlen(whole) > COLUMNS ? line : whole);
+}
+
 void emit_title(struct emit *e, const char *what)
 {
 	const char *name = strrchr(e->file->path, '/');

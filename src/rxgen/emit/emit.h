@@ -43,6 +43,8 @@ void emit_check(struct emit *e, const char *call, const char *fail);
 void emit_comment(struct emit *e, const char *text);
 /* `line` with `text` as a comment behind it, or above it where there is no room; NULL: none. */
 void emit_commented(struct emit *e, const char *line, const char *text);
+/* A row of a table with its number behind it, which keeps clang-format from joining rows. */
+void emit_row(struct emit *e, const char *line, int number);
 /* The first line of every output. */
 void emit_title(struct emit *e, const char *what);
 

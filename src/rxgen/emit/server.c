@@ -122,8 +122,10 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 	emit_blank(e);
 	emit_open(e, "static const struct rxw_rpc_entry %sentries[] = {", name);
 	for (size_t i = 0; i < package->proc_count; i++)
-		emit_line(e, "{%s, %s, %s},", emit_opcode(e, sorted[i]),
-			  emit_function(e, sorted[i]), stub_name(e, sorted[i]));
+		emit_row(e,
+			 emit_format(e, "{%s, %s, %s},", emit_opcode(e, sorted[i]),
+				     emit_function(e, sorted[i]), stub_name(e, sorted[i])),
+			 (int)sorted[i]->opcode);
 	emit_close(e, "};");
 	free(sorted);
 	emit_blank(e);

@@ -62,12 +62,12 @@ struct emit_view emit_view(const struct xg_decl *decl)
 	return view;
 }
 
-/* An array inside an array is left to its coder: no loops in loops. */
+/* Bytes or an array in an array are left to their coder: no loops in loops, no long expressions. */
 struct emit_view emit_element_view(const struct xg_decl *decl)
 {
 	struct emit_view view = view_of_one(decl);
 
-	if (view.form == EMIT_ARRAY)
+	if (view.form == EMIT_ARRAY || view.form == EMIT_BYTES)
 		return (struct emit_view){.form = EMIT_CALL, .type = decl->type, .decl = decl};
 	return view;
 }

@@ -12,7 +12,10 @@ static void emit_interface(struct emit *e, const struct xg_package *package)
 	for (size_t i = 0; i < package->proc_count; i++) {
 		const struct xg_proc *proc = package->procs[i];
 
-		emit_line(e, "{%s, \"%s\"},", emit_opcode(e, proc), emit_proc_name(e, proc));
+		emit_row(e,
+			 emit_format(e, "{%s, \"%s\"},", emit_opcode(e, proc),
+				     emit_proc_name(e, proc)),
+			 (int)i);
 	}
 	emit_close(e, "};");
 	emit_blank(e);
@@ -33,7 +36,8 @@ static void emit_look_ups(struct emit *e, const struct xg_package *package)
 	emit_blank(e);
 	emit_open(e, "const char *const %sfunction_names[%sNO_OF_STAT_FUNCS] = {", name, name);
 	for (size_t i = 0; i < package->proc_count; i++)
-		emit_line(e, "\"%s\", /* %zu */", emit_proc_name(e, package->procs[i]), i);
+		emit_row(e, emit_format(e, "\"%s\",", emit_proc_name(e, package->procs[i])),
+			 (int)i);
 	emit_close(e, "};");
 	emit_blank(e);
 	emit_line(e, "int %sOpCodeIndex(int32_t opcode)", name);

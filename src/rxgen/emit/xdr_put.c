@@ -5,6 +5,8 @@
 /* The word or the two that a scalar becomes. */
 static const char *word(struct emit *e, enum xg_kind kind, const char *value)
 {
+	if (value[0] == '*' && value[1] == '*') /* not to be read as a product */
+		value = emit_format(e, "(%s)", value);
 	switch (kind) {
 	case XG_INT:
 	case XG_SHORT:
