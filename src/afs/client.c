@@ -10,9 +10,10 @@
 #include <sys/random.h>
 
 #include "afs/client_internal.h"
-#include "afs/opcodes.h"
+#include "afs/uuid.h"
 
-#define PROBE_MS 4000 /* for each of several addresses of a server */
+#define PROBE_MS       4000 /* for each of several addresses of a server */
+#define SITE_ADDRESSES 15   /* of one server; more are not looked at */
 
 void afs_error_text(struct afs_error *error, const char *format, ...)
 {
@@ -50,50 +51,42 @@ static int failed(struct afs_error *error, const char *what, int rc)
 	return -1;
 }
 
-int afs_rpc(rxw_connection *connection, const char *what, const struct rxw_xdr *request,
-	    unsigned deadline_ms, void *reply, size_t *reply_len, struct afs_error *error)
+int afs_begin(rxw_connection *connection, const char *what, unsigned deadline_ms, rxw_call **call,
+	      struct afs_error *error)
 {
 	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = deadline_ms };
-	enum rxw_origin origin = RXW_ORIGIN_NONE;
-	rxw_call *call;
-	ssize_t n;
-	int32_t code;
-	int rc;
+	int rc = rxw_call_begin(connection, &co, call);
 
-	if (!rxw_xdr_ok(request)) {
-		afs_error_text(error, "%s: the request does not fit", what);
-		return -1;
-	}
-	rc = rxw_call_begin(connection, &co, &call);
-	if (rc < 0)
-		return failed(error, what, rc);
-	n = rxw_call_write(call, request->start, rxw_xdr_used(request));
-	if (n >= 0)
-		n = rxw_call_send_end(call);
-	if (n >= 0)
-		n = rxw_call_read(call, reply, *reply_len);
-	code = rxw_call_end(call, n < 0 && n != -RXW_ECALL ? RXW_USER_ABORT : 0, &origin);
-	if (n < 0 && n != -RXW_ECALL)
-		return failed(error, what, (int)n);
-	if (code != 0) {
+	return rc < 0 ? failed(error, what, rc) : 0;
+}
+
+int afs_end(rxw_call *call, const char *what, int32_t code, struct afs_error *error)
+{
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+
+	/* The call's own error, if it has one, is what the stubs stumbled over. */
+	code = rxw_call_end(call, code, &origin);
+	if (code == 0)
+		return 0;
+	if (code == RXW_RPC_CC_UNMARSHAL && origin != RXW_ORIGIN_PEER) {
+		afs_error_text(error, "%s: the server's answer makes no sense", what);
+		error->code = code;
+	} else {
 		afs_error_code(error, what, code, origin);
-		return -1;
 	}
-	*reply_len = (size_t)n;
-	return 0;
+	return -1;
 }
 
 /* A random (version 4) UUID: nobody asks for this client by it a second time. */
-static void make_identity(struct afs_interfaces *self)
+static void make_identity(struct rxw_uuid *self)
 {
 	uint8_t bytes[16];
 
-	memset(self, 0, sizeof(*self));
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		memset(bytes, 0x5a, sizeof(bytes));
 	bytes[6] = (bytes[6] & 0x0f) | 0x40;
 	bytes[8] = (bytes[8] & 0x3f) | 0x80;
-	afs_uuid_from_bytes(&self->uuid, bytes);
+	afs_uuid_from_octets(self, bytes);
 }
 
 /* Any address of the family, any port. */
@@ -123,7 +116,7 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 	memcpy(&c->vl_address, options->vl, options->vl_len);
 	c->vl_len = options->vl_len;
 	c->fs_port = options->fs_port ? options->fs_port : AFS_PORT_FS;
-	make_identity(&c->self);
+	make_identity(&c->self.uuid);
 	rc = open_endpoint(engine, options, &c->endpoint);
 	if (rc == 0)
 		rc = afs_client_callbacks(c);
@@ -157,40 +150,92 @@ rxw_endpoint *afs_client_endpoint(struct afs_client *client)
 	return client->endpoint;
 }
 
-/* GetEntryByNameU; older servers know only the N form. */
-static int get_entry(struct afs_client *c, const char *name, const char *what,
-		     struct afs_vl_entry *entry, struct afs_error *error)
+/* What both generations of a location entry say. */
+struct location {
+	uint32_t sites;
+	struct {
+		bool by_uuid;
+		struct rxw_uuid uuid; /* or else: */
+		uint32_t address;     /* 10.77.0.1 = 0x0a4d0001, 0 = unknown */
+		int32_t flags;	      /* VLSF_… */
+	} site[NMAXNSERVERS];
+	uint32_t id[MAXTYPES]; /* by enum afs_vl_type */
+	int32_t flags;	       /* VLF_… */
+};
+
+/* The new generation. In a site without its flag the first word of the UUID is the address. */
+static int entry_by_name_u(struct afs_client *c, const char *name, const char *what,
+			   struct location *location, struct afs_error *error)
 {
-	uint8_t request[4 + 4 + AFS_VL_NAME + 3], reply[AFS_VL_ENTRY_U_BYTES];
-	static const uint32_t operations[] = { AFS_VL_GET_ENTRY_BY_NAME_U,
-					       AFS_VL_GET_ENTRY_BY_NAME_N };
+	rxw_call *call;
+	uvldbentry e;
+	int32_t code;
 
-	for (int i = 0; i < 2; i++) {
-		struct rxw_xdr x;
-		size_t got = sizeof(reply);
-
-		rxw_xdr_writer(&x, request, sizeof(request));
-		rxw_xdr_put_u32(&x, operations[i]);
-		rxw_xdr_put_string(&x, name, UINT32_MAX);
-		if (afs_rpc(c->vl, what, &x, 0, reply, &got, error) < 0) {
-			if (i == 0 && error->code == RXW_RPC_OPCODE)
-				continue;
-			return -1;
-		}
-		rxw_xdr_reader(&x, reply, got);
-		if (i == 0 ? afs_vl_entry_u_get(&x, entry) : afs_vl_entry_n_get(&x, entry))
-			return 0;
-		afs_error_text(error, "%s: the location server's answer makes no sense", what);
+	if (afs_begin(c->vl, what, 0, &call, error) < 0)
 		return -1;
+	code = StartVL_GetEntryByNameU(call, name);
+	if (code == 0)
+		code = EndVL_GetEntryByNameU(call, &e);
+	if (afs_end(call, what, code, error) < 0)
+		return -1;
+	memset(location, 0, sizeof(*location));
+	location->sites = (uint32_t)e.nServers;
+	for (uint32_t i = 0; i < NMAXNSERVERS; i++) {
+		location->site[i].by_uuid = e.serverFlags[i] & VLSF_UUID;
+		location->site[i].uuid = e.serverNumber[i];
+		location->site[i].address = e.serverNumber[i].time_low;
+		location->site[i].flags = e.serverFlags[i];
 	}
-	return -1;
+	memcpy(location->id, e.volumeId, sizeof(location->id));
+	location->flags = e.flags;
+	return 0;
+}
+
+static int entry_by_name_n(struct afs_client *c, const char *name, const char *what,
+			   struct location *location, struct afs_error *error)
+{
+	rxw_call *call;
+	nvldbentry e;
+	int32_t code;
+
+	if (afs_begin(c->vl, what, 0, &call, error) < 0)
+		return -1;
+	code = StartVL_GetEntryByNameN(call, name);
+	if (code == 0)
+		code = EndVL_GetEntryByNameN(call, &e);
+	if (afs_end(call, what, code, error) < 0)
+		return -1;
+	memset(location, 0, sizeof(*location));
+	location->sites = (uint32_t)e.nServers;
+	for (uint32_t i = 0; i < NMAXNSERVERS; i++) {
+		location->site[i].address = (uint32_t)e.serverNumber[i];
+		location->site[i].flags = e.serverFlags[i];
+	}
+	memcpy(location->id, e.volumeId, sizeof(location->id));
+	location->flags = e.flags;
+	return 0;
+}
+
+/* GetEntryByNameU; older servers know only the N form. */
+static int locate(struct afs_client *c, const char *name, const char *what,
+		  struct location *location, struct afs_error *error)
+{
+	int rc = entry_by_name_u(c, name, what, location, error);
+
+	if (rc < 0 && error->code == RXW_RPC_OPCODE)
+		rc = entry_by_name_n(c, name, what, location, error);
+	if (rc == 0 && location->sites > NMAXNSERVERS) {
+		afs_error_text(error, "%s: the location server's answer makes no sense", what);
+		rc = -1;
+	}
+	return rc;
 }
 
 /* The type that a name asks for, and its id in the entry. */
-static int choose_type(const char *name, const struct afs_vl_entry *entry, enum afs_vl_type *type,
+static int choose_type(const char *name, const struct location *entry, enum afs_vl_type *type,
 		       uint32_t *id)
 {
-	static const uint32_t exists[] = { AFS_VL_RW_EXISTS, AFS_VL_RO_EXISTS, AFS_VL_BACK_EXISTS };
+	static const int32_t exists[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
 	size_t length = strlen(name);
 	int wanted = -1;
 
@@ -203,8 +248,8 @@ static int choose_type(const char *name, const struct afs_vl_entry *entry, enum 
 		    strspn(name, "0123456789") == length)
 			wanted = i;
 	if (wanted < 0)
-		wanted = (entry->flags & AFS_VL_RW_EXISTS) && entry->id[AFS_VL_RW] ? AFS_VL_RW :
-										      AFS_VL_RO;
+		wanted = (entry->flags & VLF_RWEXISTS) && entry->id[AFS_VL_RW] ? AFS_VL_RW
+									       : AFS_VL_RO;
 	if (!(entry->flags & exists[wanted]) || !entry->id[wanted])
 		return -1;
 	*type = (enum afs_vl_type)wanted;
@@ -212,34 +257,31 @@ static int choose_type(const char *name, const struct afs_vl_entry *entry, enum 
 	return 0;
 }
 
-/* IPv4 addresses of a site, at most 15. Returns their number; 0 if none is known. */
-static uint32_t site_addresses(struct afs_client *c, const struct afs_vl_site *site,
-			       uint32_t address[15])
+/*
+ * IPv4 addresses of a server, at most SITE_ADDRESSES. Returns their number; 0 if none is known.
+ */
+static uint32_t addresses_by_uuid(struct afs_client *c, const struct rxw_uuid *uuid,
+				  uint32_t address[SITE_ADDRESSES])
 {
-	struct afs_vl_addr_query query = { .mask = AFS_VL_BY_UUID, .uuid = site->uuid };
-	struct afs_vl_addrs addrs;
+	const ListAddrByAttributes attr = {.Mask = AFS_VL_BY_UUID, .uuid = *uuid};
 	struct afs_error ignored;
-	uint8_t request[128], reply[2200];
-	size_t got = sizeof(reply);
-	struct rxw_xdr x;
+	bulkaddrs addrs = {0};
+	int32_t unique, entries, code;
+	struct rxw_uuid same;
+	uint32_t count = 0;
+	rxw_call *call;
 
-	if (!(site->flags & AFS_VL_SITE_UUID)) {
-		/*
-		 * N form; in the U form without its flag the first word of the UUID is the address.
-		 */
-		address[0] = site->address ? site->address : site->uuid.time_low;
-		return address[0] != 0;
+	if (afs_begin(c->vl, "addresses", 0, &call, &ignored) < 0)
+		return 0;
+	code = StartVL_GetAddrsU(call, &attr);
+	if (code == 0)
+		code = EndVL_GetAddrsU(call, &same, &unique, &entries, &addrs);
+	if (afs_end(call, "addresses", code, &ignored) == 0 && addrs.len > 0) {
+		count = addrs.len < SITE_ADDRESSES ? addrs.len : SITE_ADDRESSES;
+		memcpy(address, addrs.val, count * sizeof(*address));
 	}
-	rxw_xdr_writer(&x, request, sizeof(request));
-	rxw_xdr_put_u32(&x, AFS_VL_GET_ADDRS_U);
-	afs_vl_addr_query_put(&x, &query);
-	if (afs_rpc(c->vl, "addresses", &x, 0, reply, &got, &ignored) < 0)
-		return 0;
-	rxw_xdr_reader(&x, reply, got);
-	if (!afs_vl_addrs_get(&x, &addrs))
-		return 0;
-	memcpy(address, addrs.address, addrs.count * sizeof(*address));
-	return addrs.count;
+	xdrfree_bulkaddrs(&addrs);
+	return count;
 }
 
 /*
@@ -247,7 +289,7 @@ static uint32_t site_addresses(struct afs_client *c, const struct afs_vl_site *s
  * be reached.
  */
 struct candidates {
-	struct sockaddr_storage address[AFS_VL_SITES_MAX * 15];
+	struct sockaddr_storage address[NMAXNSERVERS * SITE_ADDRESSES];
 	unsigned count;
 };
 
@@ -271,10 +313,10 @@ static void add_candidate(struct candidates *list, const void *address, size_t s
 	list->count++;
 }
 
-static void find_candidates(struct afs_client *c, const struct afs_vl_entry *entry,
+static void find_candidates(struct afs_client *c, const struct location *entry,
 			    enum afs_vl_type type, struct candidates *list)
 {
-	uint32_t wanted = type == AFS_VL_RO ? AFS_VL_SITE_RO : AFS_VL_SITE_RW;
+	int32_t wanted = type == AFS_VL_RO ? VLSF_ROVOL : VLSF_RWVOL;
 	struct sockaddr_in vl;
 	struct sockaddr_in6 vl6;
 
@@ -287,11 +329,13 @@ static void find_candidates(struct afs_client *c, const struct afs_vl_entry *ent
 	}
 	memcpy(&vl, &c->vl_address, sizeof(vl));
 	for (uint32_t s = 0; s < entry->sites; s++) {
-		uint32_t address[15], count;
+		uint32_t address[SITE_ADDRESSES] = {entry->site[s].address};
+		uint32_t count = address[0] != 0;
 
-		if (!(entry->site[s].flags & wanted) || (entry->site[s].flags & AFS_VL_SITE_UNUSED))
+		if (!(entry->site[s].flags & wanted) || (entry->site[s].flags & VLSF_DONTUSE))
 			continue;
-		count = site_addresses(c, &entry->site[s], address);
+		if (entry->site[s].by_uuid)
+			count = addresses_by_uuid(c, &entry->site[s].uuid, address);
 		for (uint32_t i = 0; i < count; i++) {
 			struct sockaddr_in sa = { .sin_family = AF_INET,
 						  .sin_port = htons(c->fs_port),
@@ -322,11 +366,9 @@ int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned deadline_ms,
 		 struct afs_error *error)
 {
-	uint8_t request[4 + AFS_FID_BYTES], reply[128];
-	struct afs_fid root = { volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE };
+	const AFSFid root = {volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	AFSFetchStatus ignored;
 	char text[INET6_ADDRSTRLEN], what[160];
-	size_t got = sizeof(reply);
-	struct rxw_xdr x;
 	size_t at = volume->server.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_addr)
 							 : offsetof(struct sockaddr_in, sin_addr);
 	const void *raw = (const char *)&volume->server + at;
@@ -334,10 +376,7 @@ static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned
 	inet_ntop(volume->server.ss_family, raw, text, sizeof(text));
 	snprintf(what, sizeof(what), "file server %s port %u, volume %s", text, c->fs_port,
 		 volume->name);
-	rxw_xdr_writer(&x, request, sizeof(request));
-	rxw_xdr_put_u32(&x, AFS_FS_FETCH_STATUS);
-	afs_fid_put(&x, &root);
-	if (afs_rpc(c->fs, what, &x, deadline_ms, reply, &got, error) == 0)
+	if (afs_fetch_status(c, &root, what, deadline_ms, &ignored, error) == 0)
 		return 0;
 	/* Refused by the server itself, for reasons of rights, say: it is the right server. */
 	if (error->origin == RXW_ORIGIN_PEER && rxw_code_to_errno(error->code) == EACCES)
@@ -348,18 +387,18 @@ static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned
 int afs_client_volume(struct afs_client *client, const char *name, struct afs_volume *volume,
 		      struct afs_error *error)
 {
-	struct afs_vl_entry entry;
+	struct location entry;
 	struct candidates *list;
 	enum afs_vl_type type;
 	char what[160];
 	int result = -1;
 
 	snprintf(what, sizeof(what), "volume %.80s", name);
-	if (*name == 0 || strlen(name) >= AFS_VL_NAME) {
+	if (*name == 0 || strlen(name) >= VL_MAXNAMELEN) {
 		afs_error_text(error, "%s: a volume's name has 1 to 64 characters", what);
 		return -1;
 	}
-	if (get_entry(client, name, what, &entry, error) < 0) {
+	if (locate(client, name, what, &entry, error) < 0) {
 		if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VL_NOENT)
 			snprintf(error->text, sizeof(error->text),
 				 "%s: no such volume; the location server does not know it", what);

@@ -11,9 +11,10 @@
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
 
-#include "afs/status.h"
-#include "afs/types.h"
-#include "afs/vlentry.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "afs/rxafs.h"
+#include "afs/vl.h"
 
 /*
  * Why something failed: one line that names the thing, and the code of the call if there was one.
@@ -46,7 +47,7 @@ void afs_client_close(struct afs_client *client);
 
 /* A volume and where to ask for it. */
 struct afs_volume {
-	char name[AFS_VL_NAME];
+	char name[VL_MAXNAMELEN];
 	uint32_t id;
 	struct sockaddr_storage server; /* with its port */
 	socklen_t server_len;
@@ -65,24 +66,24 @@ int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 		   struct afs_error *error);
 
 /* FetchStatus. `what` names the object in errors. */
-int afs_client_status(struct afs_client *client, const struct afs_fid *fid, const char *what,
-		      struct afs_status *status, struct afs_error *error);
+int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
+		      AFSFetchStatus *status, struct afs_error *error);
 
 /*
- * InlineBulkStatus of 1..AFS_BULK_MAX objects: statuses in the order asked, each with an `error` of
+ * InlineBulkStatus of 1..AFSCBMAX objects: statuses in the order asked, each with an error code of
  * its own. Servers without that call are asked one by one.
  */
-int afs_client_bulk(struct afs_client *client, const struct afs_fid *fids, uint32_t count,
-		    struct afs_status *statuses, struct afs_error *error);
+int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count,
+		    AFSFetchStatus *statuses, struct afs_error *error);
 
 /* Contents of a directory or symbolic link, whole, of at most `max` bytes; free() *data. */
-int afs_client_contents(struct afs_client *client, const struct afs_fid *fid, const char *what,
-			size_t max, uint8_t **data, size_t *length, struct afs_error *error);
+int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char *what, size_t max,
+			uint8_t **data, size_t *length, struct afs_error *error);
 
 /* An object that a path led to. */
 struct afs_object {
-	struct afs_fid fid;
-	struct afs_status status;
+	AFSFid fid;
+	AFSFetchStatus status;
 };
 
 /*
@@ -94,8 +95,8 @@ int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, 
 		    bool follow, struct afs_object *object, struct afs_error *error);
 
 /* Text of a symbolic link; a NUL is added. */
-int afs_client_readlink(struct afs_client *client, const struct afs_fid *fid, const char *what,
-			char text[AFS_PATH_MAX + 1], struct afs_error *error);
+int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char *what,
+			char text[AFSPATHMAX + 1], struct afs_error *error);
 /* Whether a symbolic link of that mode and text is a mount point. */
 bool afs_is_mount_point(uint32_t mode, const char *text);
 
@@ -105,13 +106,13 @@ bool afs_is_mount_point(uint32_t mode, const char *text);
  * AFS_FETCH_ERROR, end the call (with RXW_USER_ABORT after an error).
  */
 struct afs_fetch {
-	struct afs_fid fid;
+	AFSFid fid;
 	uint64_t offset, wanted;      /* what is asked for */
 	uint64_t length;              /* what the server said it sends; valid after the head */
 	uint64_t received;            /* bytes of data so far */
-	struct afs_status status;     /* valid when done */
-	struct afs_callback callback;
-	struct afs_volsync sync;
+	AFSFetchStatus status;	      /* valid when done */
+	AFSCallBack callback;
+	AFSVolSync sync;
 
 	uint8_t buffer[160];          /* request, then head, then tail */
 	size_t used;
@@ -123,8 +124,7 @@ struct afs_fetch {
 };
 enum afs_fetch_result { AFS_FETCH_AGAIN, AFS_FETCH_LENT, AFS_FETCH_DONE, AFS_FETCH_ERROR };
 
-void afs_fetch_init(struct afs_fetch *fetch, const struct afs_fid *fid, uint64_t offset,
-		    uint64_t length);
+void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length);
 /*
  * Go on. AFS_FETCH_LENT: iov[0..*count) holds the next bytes of data, valid until the next step;
  * `received` counts them already. AFS_FETCH_AGAIN: a non-blocking call must wait for its next

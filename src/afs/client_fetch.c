@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FetchData64 as a state machine, for blocking and non-blocking calls alike. */
+/*
+ * FetchData64 as a state machine, for blocking and non-blocking calls alike. Stubs wait for what
+ * they encode and decode, so here arguments and results are coded in memory, once they are there.
+ */
 #include <string.h>
 
 #include "afs/client_internal.h"
-#include "afs/opcodes.h"
 
-#define REQUEST_BYTES (4 + AFS_FID_BYTES + 8 + 8)
+#define REQUEST_BYTES (4 + 12 + 8 + 8) /* opcode, FID, position, length */
 #define HEAD_BYTES    8
-#define TAIL_BYTES    (AFS_STATUS_BYTES + AFS_CALLBACK_BYTES + AFS_VOLSYNC_BYTES)
+#define TAIL_BYTES    (84 + 12 + 24) /* status, promise, volume */
 
-void afs_fetch_init(struct afs_fetch *fetch, const struct afs_fid *fid, uint64_t offset,
-		    uint64_t length)
+void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length)
 {
 	struct rxw_xdr x;
 
@@ -20,8 +21,8 @@ void afs_fetch_init(struct afs_fetch *fetch, const struct afs_fid *fid, uint64_t
 	fetch->wanted = length;
 	fetch->phase = AFS_FETCH_SENDING;
 	rxw_xdr_writer(&x, fetch->buffer, REQUEST_BYTES);
-	rxw_xdr_put_u32(&x, AFS_FS_FETCH_DATA64);
-	afs_fid_put(&x, fid);
+	rxw_xdr_put_u32(&x, RXAFS_OP_FetchData64);
+	xdr_put_AFSFid(&x, fid);
 	rxw_xdr_put_u64(&x, offset);
 	rxw_xdr_put_u64(&x, length);
 }
@@ -88,10 +89,10 @@ static enum afs_fetch_result take_tail(struct afs_fetch *f)
 	struct rxw_xdr x;
 
 	rxw_xdr_reader(&x, f->buffer, TAIL_BYTES);
-	afs_status_get(&x, &f->status);
-	afs_callback_get(&x, &f->callback);
-	afs_volsync_get(&x, &f->sync);
-	if (!rxw_xdr_ok(&x) || !afs_status_valid(&f->status)) {
+	xdr_get_AFSFetchStatus(&x, &f->status);
+	xdr_get_AFSCallBack(&x, &f->callback);
+	xdr_get_AFSVolSync(&x, &f->sync);
+	if (!rxw_xdr_ok(&x) || !afs_status_usable(&f->status)) {
 		f->why = "the status behind the data makes no sense";
 		return AFS_FETCH_ERROR;
 	}

@@ -6,74 +6,84 @@
 
 #include "afs/client_internal.h"
 #include "afs/dir.h"
-#include "afs/opcodes.h"
 
 #define LINKS_MAX 16  /* followed in one walk */
 #define DEPTH_MAX 256 /* directories below the root */
 
-int afs_client_status(struct afs_client *client, const struct afs_fid *fid, const char *what,
-		      struct afs_status *status, struct afs_error *error)
+int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *what,
+		     unsigned deadline_ms, AFSFetchStatus *status, struct afs_error *error)
 {
-	uint8_t request[4 + AFS_FID_BYTES];
-	uint8_t reply[AFS_STATUS_BYTES + AFS_CALLBACK_BYTES + AFS_VOLSYNC_BYTES];
-	size_t got = sizeof(reply);
-	struct rxw_xdr x;
+	AFSCallBack callback;
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
 
-	rxw_xdr_writer(&x, request, sizeof(request));
-	rxw_xdr_put_u32(&x, AFS_FS_FETCH_STATUS);
-	afs_fid_put(&x, fid);
-	if (afs_rpc(client->fs, what, &x, 0, reply, &got, error) < 0)
+	if (afs_begin(client->fs, what, deadline_ms, &call, error) < 0)
 		return -1;
-	rxw_xdr_reader(&x, reply, got);
-	if (got == sizeof(reply) && afs_status_get(&x, status) && afs_status_valid(status))
+	code = StartRXAFS_FetchStatus(call, fid);
+	if (code == 0)
+		code = EndRXAFS_FetchStatus(call, status, &callback, &sync);
+	return afs_end(call, what, code, error);
+}
+
+int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
+		      AFSFetchStatus *status, struct afs_error *error)
+{
+	if (afs_fetch_status(client, fid, what, 0, status, error) < 0)
+		return -1;
+	if (afs_status_usable(status))
 		return 0;
 	afs_error_text(error, "%s: the server's status of it makes no sense", what);
 	return -1;
 }
 
 /* Without InlineBulkStatus. */
-static int one_by_one(struct afs_client *client, const struct afs_fid *fids, uint32_t count,
-		      struct afs_status *statuses, struct afs_error *error)
+static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t count,
+		      AFSFetchStatus *statuses, struct afs_error *error)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (afs_client_status(client, &fids[i], "status", &statuses[i], error) == 0)
 			continue;
 		if (error->origin != RXW_ORIGIN_PEER)
 			return -1;
-		afs_status_failed(&statuses[i], error->code);
+		afs_status_refuse(&statuses[i], error->code);
 	}
 	return 0;
 }
 
-int afs_client_bulk(struct afs_client *client, const struct afs_fid *fids, uint32_t count,
-		    struct afs_status *statuses, struct afs_error *error)
+int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count,
+		    AFSFetchStatus *statuses, struct afs_error *error)
 {
-	uint8_t request[8 + AFS_BULK_MAX * AFS_FID_BYTES], reply[8192];
-	size_t got = sizeof(reply);
-	struct rxw_xdr x;
-	uint32_t n;
+	/* The stub only reads them. */
+	const AFSCBFids asked = {.len = count, .val = (AFSFid *)fids};
+	AFSBulkStats got = {0};
+	AFSCBs callbacks = {0};
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+	int rc;
 
-	rxw_xdr_writer(&x, request, sizeof(request));
-	rxw_xdr_put_u32(&x, AFS_FS_INLINE_BULK_STATUS);
-	afs_fids_put(&x, fids, count);
-	if (afs_rpc(client->fs, "status", &x, 0, reply, &got, error) < 0) {
-		if (error->code == RXW_RPC_OPCODE)
-			return one_by_one(client, fids, count, statuses, error);
+	if (afs_begin(client->fs, "status", 0, &call, error) < 0)
 		return -1;
+	code = StartRXAFS_InlineBulkStatus(call, &asked);
+	if (code == 0)
+		code = EndRXAFS_InlineBulkStatus(call, &got, &callbacks, &sync);
+	rc = afs_end(call, "status", code, error);
+	if (rc < 0 && error->code == RXW_RPC_OPCODE) {
+		rc = one_by_one(client, fids, count, statuses, error);
+	} else if (rc == 0 && got.len != count) {
+		afs_error_text(error, "status: the server's answer makes no sense");
+		rc = -1;
+	} else if (rc == 0) {
+		memcpy(statuses, got.val, count * sizeof(*statuses));
 	}
-	rxw_xdr_reader(&x, reply, got);
-	if (rxw_xdr_get_count(&x, AFS_BULK_MAX, AFS_STATUS_BYTES, &n) && n == count) {
-		for (uint32_t i = 0; i < n; i++)
-			afs_status_get(&x, &statuses[i]);
-		if (rxw_xdr_ok(&x))
-			return 0;
-	}
-	afs_error_text(error, "status: the server's answer makes no sense");
-	return -1;
+	xdrfree_AFSBulkStats(&got);
+	xdrfree_AFSCBs(&callbacks);
+	return rc;
 }
 
-int afs_client_contents(struct afs_client *client, const struct afs_fid *fid, const char *what,
-			size_t max, uint8_t **data, size_t *length, struct afs_error *error)
+int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char *what, size_t max,
+			uint8_t **data, size_t *length, struct afs_error *error)
 {
 	struct rxw_call_options co = { .size = sizeof(co) };
 	enum afs_fetch_result result;
@@ -120,13 +130,13 @@ int afs_client_contents(struct afs_client *client, const struct afs_fid *fid, co
 	return 0;
 }
 
-int afs_client_readlink(struct afs_client *client, const struct afs_fid *fid, const char *what,
-			char text[AFS_PATH_MAX + 1], struct afs_error *error)
+int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char *what,
+			char text[AFSPATHMAX + 1], struct afs_error *error)
 {
 	uint8_t *data;
 	size_t length;
 
-	if (afs_client_contents(client, fid, what, AFS_PATH_MAX, &data, &length, error) < 0)
+	if (afs_client_contents(client, fid, what, AFSPATHMAX, &data, &length, error) < 0)
 		return -1;
 	if (length)
 		memcpy(text, data, length);
@@ -153,10 +163,10 @@ struct walk {
 	const struct afs_volume *volume;
 	const char *path;               /* as the user gave it, for errors */
 	struct afs_error *error;
-	struct afs_fid stack[DEPTH_MAX];/* directories from the root to where the walk stands */
+	AFSFid stack[DEPTH_MAX];	/* directories from the root to where the walk stands */
 	unsigned depth;                 /* of them in use, >= 1 */
 	unsigned links;
-	char rest[2 * (AFS_PATH_MAX + 1)]; /* what is still to be walked */
+	char rest[2 * (AFSPATHMAX + 1)]; /* what is still to be walked */
 };
 
 static int walk_error(struct walk *w, const char *name, const char *why)
@@ -168,8 +178,8 @@ static int walk_error(struct walk *w, const char *name, const char *why)
 /* Put the text of a link before what is left to walk. */
 static int expand_link(struct walk *w, const struct afs_object *link, const char *name)
 {
-	char text[AFS_PATH_MAX + 1], rest[sizeof(w->rest)];
-	char what[AFS_NAME_MAX + 128];
+	char text[AFSPATHMAX + 1], rest[sizeof(w->rest)];
+	char what[AFSNAMEMAX + 128];
 	int n;
 
 	snprintf(what, sizeof(what), "%s:%.60s: link %.60s", w->volume->name, w->path, name);
@@ -177,7 +187,7 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 		return walk_error(w, name, "too many symbolic links");
 	if (afs_client_readlink(w->client, &link->fid, what, text, w->error) < 0)
 		return -1;
-	if (afs_is_mount_point(link->status.mode, text)) {
+	if (afs_is_mount_point(link->status.UnixModeBits, text)) {
 		text[strlen(text) - 1] = 0;
 		afs_error_text(
 			w->error,
@@ -196,22 +206,22 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 }
 
 /* Find `name` in the directory where the walk stands. */
-static int look_up(struct walk *w, const char *name, struct afs_fid *fid)
+static int look_up(struct walk *w, const char *name, AFSFid *fid)
 {
-	const struct afs_fid *dir = &w->stack[w->depth - 1];
+	const AFSFid *dir = &w->stack[w->depth - 1];
 	uint8_t *image;
 	size_t length;
-	char what[AFS_NAME_MAX + 128];
+	char what[AFSNAMEMAX + 128];
 	int found;
 
 	snprintf(what, sizeof(what), "%s:%.120s", w->volume->name, w->path);
 	if (afs_client_contents(w->client, dir, what, (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE,
 				&image, &length, w->error) < 0)
 		return -1;
-	fid->volume = dir->volume;
+	fid->Volume = dir->Volume;
 	found = afs_dir_check(image, length);
 	if (found == 0)
-		found = afs_dir_lookup(image, length, name, &fid->vnode, &fid->unique);
+		found = afs_dir_lookup(image, length, name, &fid->Vnode, &fid->Unique);
 	free(image);
 	if (found < 0)
 		return walk_error(w, name, "the directory that should hold it makes no sense");
@@ -221,14 +231,14 @@ static int look_up(struct walk *w, const char *name, struct afs_fid *fid)
 }
 
 /* Cut the next component off w->rest into `name`. 1, 0 at the end, -1 if it is too long. */
-static int next_name(struct walk *w, char name[AFS_NAME_MAX + 1])
+static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
 {
 	char *p = w->rest + strspn(w->rest, "/");
 	size_t length = strcspn(p, "/");
 
 	if (length == 0)
 		return 0;
-	if (length > AFS_NAME_MAX)
+	if (length > AFSNAMEMAX)
 		return walk_error(w, p, "the name is too long");
 	memcpy(name, p, length);
 	name[length] = 0;
@@ -240,7 +250,7 @@ static int next_name(struct walk *w, char name[AFS_NAME_MAX + 1])
 static int step(struct walk *w, const char *name, bool follow, struct afs_object *object)
 {
 	bool last = w->rest[strspn(w->rest, "/")] == 0;
-	char what[AFS_NAME_MAX + 128];
+	char what[AFSNAMEMAX + 128];
 
 	if (strcmp(name, ".") == 0)
 		return 0;
@@ -255,9 +265,9 @@ static int step(struct walk *w, const char *name, bool follow, struct afs_object
 	snprintf(what, sizeof(what), "%s:%.120s: %.120s", w->volume->name, w->path, name);
 	if (afs_client_status(w->client, &object->fid, what, &object->status, w->error) < 0)
 		return -1;
-	if (object->status.type == AFS_TYPE_SYMLINK && (!last || follow || *w->rest))
+	if (object->status.FileType == AFS_TYPE_SYMLINK && (!last || follow || *w->rest))
 		return expand_link(w, object, name);
-	if (object->status.type == AFS_TYPE_DIR) {
+	if (object->status.FileType == AFS_TYPE_DIR) {
 		if (w->depth == DEPTH_MAX)
 			return walk_error(w, name, "too many directories deep");
 		w->stack[w->depth++] = object->fid;
@@ -272,15 +282,15 @@ int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, 
 		    bool follow, struct afs_object *object, struct afs_error *error)
 {
 	struct walk w = { .client = client, .volume = volume, .path = path, .error = error };
-	char name[AFS_NAME_MAX + 1], what[256];
+	char name[AFSNAMEMAX + 1], what[256];
 	int rc;
 
-	if (strlen(path) > AFS_PATH_MAX) {
+	if (strlen(path) > AFSPATHMAX) {
 		afs_error_text(error, "%s:%.60s...: the path is too long", volume->name, path);
 		return -1;
 	}
 	strcpy(w.rest, path);
-	w.stack[0] = (struct afs_fid){ volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE };
+	w.stack[0] = (AFSFid){volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	w.depth = 1;
 	while ((rc = next_name(&w, name)) > 0) {
 		rc = step(&w, name, follow, object);

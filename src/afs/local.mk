@@ -1,13 +1,49 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# librxafs: AFS encodings and the client side; linked into our programs, not installed yet.
+# librxafs: the AFS interfaces and the client side; linked into our programs, not installed yet.
+
+# -- What the interface compiler makes --------------------------------------------------------------
+
+# One run for each output, so that -j needs no lock; what an .xg includes comes from depfiles.
+# A tree that is built for another machine runs a compiler that is installed here: see RXWGEN.
+SUFFIXES += .xg .xdr.c .cs.c .ss.c
+XGFLAGS = -i -b -x -R 65536 -I $(srcdir)/src/afs
+RUN_XG = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) $(XGFLAGS)
+.xg.h:
+	$(RUN_XG) -h -o $@ -M $@.d $<
+.xg.xdr.c:
+	$(RUN_XG) -c -o $@ -M $@.d $<
+.xg.cs.c:
+	$(RUN_XG) -C -o $@ -M $@.d $<
+.xg.ss.c:
+	$(RUN_XG) -S -o $@ -M $@.d $<
+
+# Every file that these rules make, here and in other folders' local.mk.
+xg_generated = $(afs_generated)
+$(xg_generated): $(RXWGEN_MADE_HERE)
+CLEANFILES += $(xg_generated) $(xg_generated:=.d)
+-include $(xg_generated:=.d)
+
+afs_interfaces = \
+	src/afs/rxafs.xg src/afs/rxafscb.xg src/afs/vl.xg src/afs/pt.xg src/afs/afsvol.xg \
+	src/afs/rxperf.xg src/afs/rxstats.xg
+afs_headers = src/afs/afs-common.h $(afs_interfaces:.xg=.h)
+afs_generated = $(afs_headers) src/afs/afs-common.xdr.c \
+	$(afs_interfaces:.xg=.xdr.c) $(afs_interfaces:.xg=.cs.c) $(afs_interfaces:.xg=.ss.c)
+EXTRA_DIST += src/afs/afs-common.xg $(afs_interfaces)
+BUILT_SOURCES += $(afs_headers)
+
+# -- librxafs ---------------------------------------------------------------------------------------
 
 afs_sources = \
 	src/afs/dir.c src/afs/dir.h \
+	src/afs/fetchstatus.c src/afs/fetchstatus.h \
 	src/afs/numbers.h \
 	src/afs/opcodes.h \
 	src/afs/status.c src/afs/status.h \
 	src/afs/types.c src/afs/types.h \
-	src/afs/vlentry.c src/afs/vlentry.h
+	src/afs/uuid.c src/afs/uuid.h \
+	src/afs/vlentry.c src/afs/vlentry.h \
+	src/afs/volname.c src/afs/volname.h
 
 # The client side.
 afs_sources += \
@@ -16,4 +52,8 @@ afs_sources += \
 
 noinst_LTLIBRARIES += src/afs/librxafs.la
 src_afs_librxafs_la_SOURCES = $(afs_sources)
+nodist_src_afs_librxafs_la_SOURCES = $(afs_generated)
 src_afs_librxafs_la_LIBADD = src/rx/librxwire.la
+
+# A target that is made by its name alone does not wait for BUILT_SOURCES.
+$(src_afs_librxafs_la_OBJECTS): $(afs_headers)

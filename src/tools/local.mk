@@ -26,7 +26,9 @@ src_tools_rxperf_SOURCES = \
 	src/tools/perf/server.c \
 	src/tools/perf/wire.c src/tools/perf/wire.h
 src_tools_rxperf_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tools_rxperf_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
+src_tools_rxperf_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+$(src_tools_rxperf_OBJECTS): $(afs_headers)
 
 bin_PROGRAMS += src/tools/afscp
 src_tools_afscp_SOURCES = \
@@ -42,5 +44,6 @@ src_tools_afscp_SOURCES = \
 src_tools_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+$(src_tools_afscp_OBJECTS): $(afs_headers)
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

@@ -3,15 +3,44 @@
 
 afs_test_libs = src/afs/librxafs.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
-check_tests += src/tests/afs/test_types
-src_tests_afs_test_types_LDADD = $(afs_test_libs)
-
 check_tests += src/tests/afs/test_dir
 src_tests_afs_test_dir_LDADD = $(afs_test_libs)
 
+check_tests += src/tests/afs/test_client
+src_tests_afs_test_client_LDADD = $(afs_test_libs)
+
+check_tests += src/tests/afs/test_fetchstatus
+src_tests_afs_test_fetchstatus_LDADD = $(afs_test_libs)
+
+check_tests += src/tests/afs/test_uuid
+src_tests_afs_test_uuid_LDADD = $(afs_test_libs)
+
+check_tests += src/tests/afs/test_volname
+src_tests_afs_test_volname_LDADD = $(afs_test_libs)
+
+# Interfaces, by bytes that are known.
+afs_known = src/tests/afs/known.c src/tests/afs/known.h
+
+check_tests += src/tests/afs/test_rxafs
+src_tests_afs_test_rxafs_SOURCES = src/tests/afs/test_rxafs.c $(afs_known)
+src_tests_afs_test_rxafs_LDADD = $(afs_test_libs)
+
+check_tests += src/tests/afs/test_rxafscb
+src_tests_afs_test_rxafscb_SOURCES = src/tests/afs/test_rxafscb.c $(afs_known)
+src_tests_afs_test_rxafscb_LDADD = $(afs_test_libs)
+
 check_tests += src/tests/afs/test_vl
+src_tests_afs_test_vl_SOURCES = src/tests/afs/test_vl.c $(afs_known)
 src_tests_afs_test_vl_LDADD = $(afs_test_libs)
 
-check_tests += src/tests/afs/test_client
-src_tests_afs_test_client_SOURCES = src/tests/afs/test_client.c
-src_tests_afs_test_client_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+check_tests += src/tests/afs/test_pt
+src_tests_afs_test_pt_SOURCES = src/tests/afs/test_pt.c $(afs_known)
+src_tests_afs_test_pt_LDADD = $(afs_test_libs)
+
+check_tests += src/tests/afs/test_afsvol
+src_tests_afs_test_afsvol_SOURCES = src/tests/afs/test_afsvol.c $(afs_known)
+src_tests_afs_test_afsvol_LDADD = $(afs_test_libs)
+
+# Made by their names alone, programs do not wait for BUILT_SOURCES (this is so in other folders too).
+afs_tests = client fetchstatus uuid volname rxafs rxafscb vl pt afsvol
+$(afs_tests:%=src/tests/afs/test_%.$(OBJEXT)) src/tests/afs/known.$(OBJEXT): $(afs_headers)

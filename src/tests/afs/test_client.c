@@ -12,16 +12,16 @@
 
 #include "afs/client.h"
 #include "afs/dir.h"
-#include "afs/opcodes.h"
+#include "afs/rxafscb.h"
 
 #define VOLUME 0x20000001u
 
 /* How the servers behave; written before calls are made. */
 static struct {
 	bool old_location;      /* knows no U calls */
-	bool no_bulk;
+	bool no_bulk, short_bulk;
 	bool no_address;
-	struct afs_vl_entry entry;
+	uvldbentry entry;
 	enum {
 		GOOD,
 		TOO_LONG,
@@ -78,55 +78,55 @@ static uint8_t *image_of(uint32_t vnode, size_t *length)
 }
 
 /* Status of an object; false if there is none. */
-static bool status_of(const struct afs_fid *fid, struct afs_status *s, const struct object **object)
+static bool status_of(const AFSFid *fid, AFSFetchStatus *s, const struct object **object)
 {
 	*object = NULL;
 	memset(s, 0, sizeof(*s));
-	s->interface_version = 1;
-	s->links = 1;
-	s->data_version = 7;
-	s->parent_vnode = s->parent_unique = 1;
-	if (fid->volume != VOLUME || fid->unique != 1)
+	s->InterfaceVersion = 1;
+	s->LinkCount = 1;
+	s->DataVersion = 7;
+	s->ParentVnode = s->ParentUnique = 1;
+	if (fid->Volume != VOLUME || fid->Unique != 1)
 		return false;
-	if (fid->vnode == 1 || fid->vnode == 3) {
-		s->type = AFS_TYPE_DIR;
-		s->mode = 0755;
-		s->length = AFS_DIR_PAGE;
+	if (fid->Vnode == 1 || fid->Vnode == 3) {
+		s->FileType = AFS_TYPE_DIR;
+		s->UnixModeBits = 0755;
+		s->Length = AFS_DIR_PAGE;
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-		if (objects[i].vnode == fid->vnode) {
+		if (objects[i].vnode == fid->Vnode) {
 			*object = &objects[i];
-			s->type = fid->vnode >= 6 ? AFS_TYPE_SYMLINK : AFS_TYPE_FILE;
-			s->mode = objects[i].mode;
-			s->length = strlen(objects[i].text);
+			s->FileType = fid->Vnode >= 6 ? AFS_TYPE_SYMLINK : AFS_TYPE_FILE;
+			s->UnixModeBits = objects[i].mode;
+			s->Length = (uint32_t)strlen(objects[i].text);
 			return true;
 		}
 	return false;
 }
 
-static void put_tail(struct rxw_xdr *x, const struct afs_status *status)
+static void put_tail(struct rxw_xdr *x, const AFSFetchStatus *status)
 {
-	static const struct afs_callback callback = { .version = 1 };
-	static const struct afs_volsync sync = { .creation = 1 };
+	static const AFSCallBack callback = {.CallBackVersion = CALLBACK_VERSION};
+	static const AFSVolSync sync = {.spare1 = 1};
 
-	afs_status_put(x, status);
-	afs_callback_put(x, &callback);
-	afs_volsync_put(x, &sync);
+	xdr_put_AFSFetchStatus(x, status);
+	xdr_put_AFSCallBack(x, &callback);
+	xdr_put_AFSVolSync(x, &sync);
 }
 
 static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 {
 	uint8_t raw[400], *image = NULL;
 	const struct object *object;
-	struct afs_status status;
+	AFSFetchStatus status;
 	const void *data;
 	size_t size;
 	uint64_t offset, length, count;
-	struct afs_fid fid;
+	AFSFid fid;
 	struct rxw_xdr x;
 
-	if (!afs_fid_get(in, &fid) || !rxw_xdr_get_u64(in, &offset) ||
+	if (!xdr_get_AFSFid(in, &fid) || !rxw_xdr_get_u64(in, &offset) ||
 	    !rxw_xdr_get_u64(in, &length))
 		return RXW_RPC_SS_UNMARSHAL;
 	if (!status_of(&fid, &status, &object))
@@ -135,7 +135,7 @@ static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 		data = object->text;
 		size = strlen(object->text);
 	} else {
-		data = image = image_of(fid.vnode, &size);
+		data = image = image_of(fid.Vnode, &size);
 	}
 	if (image && mood.fetch == BAD_IMAGE)
 		memset(image, 0x55, 64);
@@ -157,7 +157,7 @@ static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 		goto done;
 	rxw_xdr_writer(&x, raw, sizeof(raw));
 	if (mood.fetch == BAD_TAIL)
-		status.type = 77;
+		status.FileType = 77;
 	put_tail(&x, &status);
 	rxw_call_write(call, raw, rxw_xdr_used(&x));
 done:
@@ -167,22 +167,27 @@ done:
 
 static int32_t bulk(rxw_call *call, struct rxw_xdr *in)
 {
-	uint8_t raw[AFS_BULK_MAX * 100 + 100];
-	struct afs_fid fids[AFS_BULK_MAX];
+	uint8_t raw[AFSCBMAX * 100 + 100];
+	AFSFetchStatus statuses[AFSCBMAX];
+	AFSBulkStats reply = {.val = statuses};
+	const AFSCBs callbacks = {0};
+	const AFSVolSync sync = {.spare1 = 1};
 	const struct object *object;
-	struct afs_status status;
+	AFSCBFids fids;
 	struct rxw_xdr x;
-	uint32_t count;
 
-	if (!afs_fids_get(in, fids, &count))
+	if (!xdr_get_AFSCBFids(in, &fids))
 		return RXW_RPC_SS_UNMARSHAL;
+	for (; reply.len < fids.len; reply.len++)
+		if (!status_of(&fids.val[reply.len], &statuses[reply.len], &object))
+			afs_status_refuse(&statuses[reply.len], AFS_VNOVNODE);
+	xdrfree_AFSCBFids(&fids);
+	if (mood.short_bulk)
+		reply.len--;
 	rxw_xdr_writer(&x, raw, sizeof(raw));
-	rxw_xdr_put_u32(&x, count);
-	for (uint32_t i = 0; i < count; i++) {
-		if (!status_of(&fids[i], &status, &object))
-			afs_status_failed(&status, AFS_VNOVNODE);
-		afs_status_put(&x, &status);
-	}
+	xdr_put_AFSBulkStats(&x, &reply);
+	xdr_put_AFSCBs(&x, &callbacks);
+	xdr_put_AFSVolSync(&x, &sync);
 	ck_assert(rxw_xdr_ok(&x));
 	rxw_call_write(call, raw, rxw_xdr_used(&x));
 	return 0;
@@ -193,8 +198,8 @@ static int32_t serve_fs(rxw_call *call, void *context)
 	uint8_t request[1024], reply[200];
 	ssize_t n = rxw_call_read(call, request, sizeof(request));
 	const struct object *object;
-	struct afs_status status;
-	struct afs_fid fid;
+	AFSFetchStatus status;
+	AFSFid fid;
 	struct rxw_xdr in, x;
 	uint32_t operation = 0;
 
@@ -202,8 +207,8 @@ static int32_t serve_fs(rxw_call *call, void *context)
 	rxw_xdr_reader(&in, request, n > 0 ? (size_t)n : 0);
 	rxw_xdr_get_u32(&in, &operation);
 	switch (operation) {
-	case AFS_FS_FETCH_STATUS:
-		if (!afs_fid_get(&in, &fid))
+	case RXAFS_OP_FetchStatus:
+		if (!xdr_get_AFSFid(&in, &fid))
 			return RXW_RPC_SS_UNMARSHAL;
 		if (!status_of(&fid, &status, &object))
 			return AFS_VNOVNODE;
@@ -211,45 +216,65 @@ static int32_t serve_fs(rxw_call *call, void *context)
 		put_tail(&x, &status);
 		rxw_call_write(call, reply, rxw_xdr_used(&x));
 		return 0;
-	case AFS_FS_FETCH_DATA64:
+	case RXAFS_OP_FetchData64:
 		return fetch(call, &in);
-	case AFS_FS_INLINE_BULK_STATUS:
+	case RXAFS_OP_InlineBulkStatus:
 		return mood.no_bulk ? RXW_RPC_OPCODE : bulk(call, &in);
 	default:
 		return RXW_RPC_OPCODE;
 	}
 }
 
+static void put_addresses(struct rxw_xdr *x)
+{
+	uint32_t two[] = {0x7f000063, 0x7f000001};
+	const bulkaddrs addrs = {2, two};
+
+	rxw_xdr_put_uuid(x, &mood.entry.serverNumber[0]);
+	rxw_xdr_put_u32(x, 1);
+	rxw_xdr_put_u32(x, 2);
+	xdr_put_bulkaddrs(x, &addrs);
+}
+
+/* The same entry for clients of older servers: the address instead of the UUID. */
+static void put_older_entry(struct rxw_xdr *x)
+{
+	nvldbentry n = {.nServers = mood.entry.nServers, .flags = mood.entry.flags};
+
+	memcpy(n.name, mood.entry.name, sizeof(n.name));
+	memcpy(n.volumeId, mood.entry.volumeId, sizeof(n.volumeId));
+	memcpy(n.serverFlags, mood.entry.serverFlags, sizeof(n.serverFlags));
+	n.serverNumber[0] = 0x7f000001;
+	xdr_put_nvldbentry(x, &n);
+}
+
 static int32_t serve_vl(rxw_call *call, void *context)
 {
 	uint8_t request[1024], reply[2048];
 	ssize_t n = rxw_call_read(call, request, sizeof(request));
-	struct afs_vl_addrs addrs = {.unique = 1, .count = 2, .address = {0x7f000063, 0x7f000001}};
 	struct rxw_xdr in, x;
 	uint32_t operation = 0;
-	char name[AFS_VL_NAME];
+	char name[VL_MAXNAMELEN + 1];
 
 	(void)context;
 	rxw_xdr_reader(&in, request, n > 0 ? (size_t)n : 0);
 	rxw_xdr_get_u32(&in, &operation);
-	if (mood.old_location && operation >= AFS_VL_GET_ENTRY_BY_NAME_U)
+	if (mood.old_location && operation >= VL_OP_GetEntryByNameU)
 		return RXW_RPC_OPCODE;
 	rxw_xdr_writer(&x, reply, sizeof(reply));
-	if (operation == AFS_VL_GET_ADDRS_U) {
+	if (operation == VL_OP_GetAddrsU) {
 		if (mood.no_address)
 			return AFS_VL_NOENT;
-		addrs.uuid = mood.entry.site[0].uuid;
-		afs_vl_addrs_put(&x, &addrs);
-	} else if (operation == AFS_VL_GET_ENTRY_BY_NAME_U ||
-		   operation == AFS_VL_GET_ENTRY_BY_NAME_N) {
-		if (!rxw_xdr_copy_string(&in, AFS_VL_NAME - 1, name))
+		put_addresses(&x);
+	} else if (operation == VL_OP_GetEntryByNameU || operation == VL_OP_GetEntryByNameN) {
+		if (!rxw_xdr_copy_string(&in, VL_MAXNAMELEN, name))
 			return RXW_RPC_SS_UNMARSHAL;
 		if (strncmp(name, "vol", 3) != 0 && strcmp(name, "536870913") != 0)
 			return AFS_VL_NOENT;
-		if (operation == AFS_VL_GET_ENTRY_BY_NAME_U)
-			afs_vl_entry_u_put(&x, &mood.entry);
+		if (operation == VL_OP_GetEntryByNameU)
+			xdr_put_uvldbentry(&x, &mood.entry);
 		else
-			afs_vl_entry_n_put(&x, &mood.entry);
+			put_older_entry(&x);
 	} else {
 		return RXW_RPC_OPCODE;
 	}
@@ -284,13 +309,12 @@ static void setup(void)
 
 	memset(&mood, 0, sizeof(mood));
 	strcpy(mood.entry.name, "vol");
-	mood.entry.sites = 1;
-	mood.entry.site[0].uuid.time_low = 0x1234;
-	mood.entry.site[0].unique = 1;
-	mood.entry.site[0].address = 0x7f000001;
-	mood.entry.site[0].flags = AFS_VL_SITE_RW | AFS_VL_SITE_UUID;
-	mood.entry.id[AFS_VL_RW] = VOLUME;
-	mood.entry.flags = AFS_VL_RW_EXISTS;
+	mood.entry.nServers = 1;
+	mood.entry.serverNumber[0].time_low = 0x1234;
+	mood.entry.serverUnique[0] = 1;
+	mood.entry.serverFlags[0] = VLSF_RWVOL | VLSF_UUID;
+	mood.entry.volumeId[AFS_VL_RW] = VOLUME;
+	mood.entry.flags = VLF_RWEXISTS;
 	rxw_config_init(&config, sizeof(config));
 	ck_assert_int_eq(rxw_engine_create(&config, &engine), 0);
 	vl_endpoint = serve(AFS_SERVICE_VL, serve_vl, &vl);
@@ -333,18 +357,22 @@ START_TEST(volumes)
 	ck_assert_uint_eq(ntohl(inet(&volume.server).sin_addr.s_addr), 0x7f000001);
 	find("536870913");
 	ck_assert_uint_eq(volume.id, VOLUME);
+	/* A server without UUIDs; a site without one, in an entry of the new kind. */
 	mood.old_location = true;
-	mood.entry.site[0].flags = AFS_VL_SITE_RW;
+	mood.entry.serverFlags[0] = VLSF_RWVOL;
 	find("vol");
 	mood.old_location = false;
+	mood.entry.serverNumber[0].time_low = 0x7f000001;
+	find("vol");
+	mood.entry.serverNumber[0].time_low = 0x1234;
 	/* Types: by suffix, by what exists. */
-	mood.entry.site[0].flags = AFS_VL_SITE_RW | AFS_VL_SITE_RO | AFS_VL_SITE_UUID;
-	mood.entry.id[AFS_VL_RO] = VOLUME;
-	mood.entry.id[AFS_VL_RW] = VOLUME + 5;
-	mood.entry.flags = AFS_VL_RO_EXISTS;
+	mood.entry.serverFlags[0] = VLSF_RWVOL | VLSF_ROVOL | VLSF_UUID;
+	mood.entry.volumeId[AFS_VL_RO] = VOLUME;
+	mood.entry.volumeId[AFS_VL_RW] = VOLUME + 5;
+	mood.entry.flags = VLF_ROEXISTS;
 	find("vol");
 	ck_assert_uint_eq(volume.id, VOLUME);
-	mood.entry.flags = AFS_VL_RO_EXISTS | AFS_VL_RW_EXISTS;
+	mood.entry.flags = VLF_ROEXISTS | VLF_RWEXISTS;
 	find("vol.readonly");
 	ck_assert_uint_eq(volume.id, VOLUME);
 	want_error(afs_client_volume(client, "vol.backup", &volume, &error), "type");
@@ -363,16 +391,21 @@ START_TEST(no_volumes)
 			"a-name-that-is-far-too-long-for-a-volume-of-any-cell-in-the-whole-world",
 			&volume, &error),
 		"1 to 64");
+	mood.entry.nServers = NMAXNSERVERS + 1;
+	want_error(afs_client_volume(client, "vol", &volume, &error), "makes no sense");
+	mood.entry.nServers = -1;
+	want_error(afs_client_volume(client, "vol", &volume, &error), "makes no sense");
+	mood.entry.nServers = 1;
 	mood.no_address = true;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
 	mood.no_address = false;
-	mood.entry.site[0].flags |= AFS_VL_SITE_UNUSED;
+	mood.entry.serverFlags[0] |= VLSF_DONTUSE;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
-	mood.entry.site[0].flags = AFS_VL_SITE_RO | AFS_VL_SITE_UUID;
+	mood.entry.serverFlags[0] = VLSF_ROVOL | VLSF_UUID;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
 	/* The file server does not know it: said, not found out later. */
-	mood.entry.site[0].flags = AFS_VL_SITE_RW | AFS_VL_SITE_UUID;
-	mood.entry.id[AFS_VL_RW] = VOLUME + 1;
+	mood.entry.serverFlags[0] = VLSF_RWVOL | VLSF_UUID;
+	mood.entry.volumeId[AFS_VL_RW] = VOLUME + 1;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "vol");
 }
 END_TEST
@@ -383,8 +416,8 @@ static void walk_to(const char *path, bool follow, uint32_t vnode)
 
 	ck_assert_msg(afs_client_walk(client, &volume, path, follow, &object, &error) == 0,
 		      "%s: %s", path, error.text);
-	ck_assert_msg(object.fid.vnode == vnode, "%s led to %u", path, object.fid.vnode);
-	ck_assert_uint_eq(object.status.data_version, 7);
+	ck_assert_msg(object.fid.Vnode == vnode, "%s led to %u", path, object.fid.Vnode);
+	ck_assert_uint_eq(object.status.DataVersion, 7);
 }
 
 static void walk_fails(const char *path, const char *part)
@@ -437,7 +470,7 @@ END_TEST
 
 static int contents(uint32_t vnode, size_t max, uint8_t **data, size_t *length)
 {
-	struct afs_fid fid = { VOLUME, vnode, 1 };
+	AFSFid fid = {VOLUME, vnode, 1};
 
 	return afs_client_contents(client, &fid, "the file", max, data, length, &error);
 }
@@ -479,36 +512,34 @@ END_TEST
 
 START_TEST(many_statuses)
 {
-	struct afs_fid fids[AFS_BULK_MAX];
-	struct afs_status statuses[AFS_BULK_MAX];
+	AFSFid fids[AFSCBMAX];
+	AFSFetchStatus statuses[AFSCBMAX];
 
 	find("vol");
-	for (uint32_t i = 0; i < AFS_BULK_MAX; i++)
-		fids[i] = (struct afs_fid){ VOLUME, i % 2 ? 2 : 98, 1 };
+	for (uint32_t i = 0; i < AFSCBMAX; i++)
+		fids[i] = (AFSFid){VOLUME, i % 2 ? 2 : 98, 1};
 	for (int pass = 0; pass < 2; pass++) {
 		memset(statuses, 0xff, sizeof(statuses));
 		mood.no_bulk = pass == 1;
-		ck_assert_int_eq(afs_client_bulk(client, fids, AFS_BULK_MAX, statuses, &error), 0);
-		for (uint32_t i = 0; i < AFS_BULK_MAX; i++) {
-			ck_assert_int_eq(statuses[i].error, i % 2 ? 0 : AFS_VNOVNODE);
-			ck_assert_int_eq(afs_status_valid(&statuses[i]), i % 2);
+		ck_assert_int_eq(afs_client_bulk(client, fids, AFSCBMAX, statuses, &error), 0);
+		for (uint32_t i = 0; i < AFSCBMAX; i++) {
+			ck_assert_int_eq((int32_t)statuses[i].errorCode, i % 2 ? 0 : AFS_VNOVNODE);
+			ck_assert_int_eq(afs_status_usable(&statuses[i]), i % 2);
 		}
 	}
+	mood.no_bulk = false;
+	mood.short_bulk = true;
+	want_error(afs_client_bulk(client, fids, AFSCBMAX, statuses, &error), "makes no sense");
 }
 END_TEST
 
-/*
- * A call from the file server's endpoint to the client's own service. Returns the code, and the
- * reply.
- */
-static int32_t call_back(const void *request, size_t size, uint8_t *reply, ssize_t *got)
+/* A connection from the file server's endpoint to the client's own service. */
+static rxw_connection *connect_back(void)
 {
 	struct sockaddr_storage bound;
 	struct sockaddr_in sa;
 	socklen_t len = sizeof(bound);
 	rxw_connection *connection;
-	rxw_call *call;
-	int32_t code;
 
 	ck_assert_int_eq(rxw_endpoint_address(afs_client_endpoint(client), &bound, &len), 0);
 	sa = inet(&bound);
@@ -516,56 +547,54 @@ static int32_t call_back(const void *request, size_t size, uint8_t *reply, ssize
 	ck_assert_int_eq(rxw_connection_create(fs_endpoint, (struct sockaddr *)&sa, sizeof(sa),
 					       AFS_SERVICE_CB, NULL, &connection),
 			 0);
-	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
-	ck_assert_int_eq(rxw_call_write(call, request, size), (ssize_t)size);
-	*got = rxw_call_read(call, reply, 1024);
-	code = rxw_call_end(call, 0, NULL);
-	rxw_connection_release(connection);
-	return code;
-}
-
-static int32_t call_back_word(uint32_t operation, uint8_t *reply, ssize_t *got)
-{
-	uint8_t word[4];
-	struct rxw_xdr x;
-
-	rxw_xdr_writer(&x, word, sizeof(word));
-	rxw_xdr_put_u32(&x, operation);
-	return call_back(word, sizeof(word), reply, got);
+	return connection;
 }
 
 START_TEST(callbacks)
 {
-	static const uint32_t empty[] = { AFS_CB_INIT_STATE, AFS_CB_PROBE, AFS_CB_CALLBACK,
-					  AFS_CB_INIT_STATE3 };
-	uint8_t reply[1024], request[4 + AFS_UUID_BYTES];
-	struct afs_interfaces self;
-	struct rxw_xdr x;
-	uint32_t caps;
-	ssize_t got;
+	rxw_connection *c = connect_back();
+	AFSFid fids[1] = {{VOLUME, 2, 1}};
+	const AFSCBFids list = {1, fids};
+	const AFSCBs none = {0};
+	interfaceAddr self, again;
+	Capabilities caps;
 
-	ck_assert_int_eq(call_back_word(AFS_CB_TELL_ME_ABOUT_YOURSELF, reply, &got), 0);
-	ck_assert_int_eq(got, AFS_INTERFACES_BYTES + 8);
-	rxw_xdr_reader(&x, reply, (size_t)got);
-	ck_assert(afs_interfaces_get(&x, &self));
-	ck_assert(afs_caps_get(&x, &caps));
-	ck_assert_uint_eq(caps, AFS_CLIENT_CAP_ERRORTRANS);
-	ck_assert_int_eq(call_back_word(AFS_CB_WHO_ARE_YOU, reply, &got), 0);
-	ck_assert_int_eq(got, AFS_INTERFACES_BYTES);
-	for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
-		ck_assert_int_eq(call_back_word(empty[i], reply, &got), 0);
-		ck_assert_int_eq(got, 0);
-	}
-	ck_assert_int_eq(call_back_word(9999, reply, &got), RXW_RPC_OPCODE);
-	ck_assert_int_eq(call_back_word(AFS_CB_PROBE_UUID, reply, &got), RXW_RPC_SS_UNMARSHAL);
-	ck_assert_int_eq(call_back(reply, 2, reply, &got), RXW_RPC_DECODE);
-	for (int wrong = 0; wrong < 2; wrong++) {
-		self.uuid.time_low ^= (uint32_t)wrong;
-		rxw_xdr_writer(&x, request, sizeof(request));
-		rxw_xdr_put_u32(&x, AFS_CB_PROBE_UUID);
-		afs_uuid_put(&x, &self.uuid);
-		ck_assert_int_eq(call_back(request, sizeof(request), reply, &got), wrong);
-	}
+	ck_assert_int_eq(RXAFSCB_TellMeAboutYourself(c, &self, &caps), 0);
+	ck_assert_int_eq(self.numberOfInterfaces, 0);
+	ck_assert_uint_eq(caps.len, 1);
+	ck_assert_uint_eq(caps.val[0], CLIENT_CAPABILITY_ERRORTRANS);
+	xdrfree_Capabilities(&caps);
+	ck_assert_int_eq(RXAFSCB_WhoAreYou(c, &again), 0);
+	ck_assert_mem_eq(&self.uuid, &again.uuid, sizeof(self.uuid));
+	ck_assert_int_eq(RXAFSCB_InitCallBackState2(c, &again), 0);
+	ck_assert_mem_eq(&self.uuid, &again.uuid, sizeof(self.uuid));
+	ck_assert_int_eq(RXAFSCB_InitCallBackState(c), 0);
+	ck_assert_int_eq(RXAFSCB_InitCallBackState3(c, &self.uuid), 0);
+	ck_assert_int_eq(RXAFSCB_Probe(c), 0);
+	ck_assert_int_eq(RXAFSCB_CallBack(c, &list, &none), 0);
+	ck_assert_int_eq(RXAFSCB_ProbeUuid(c, &self.uuid), 0);
+	again.uuid.time_low ^= 1;
+	ck_assert_int_eq(RXAFSCB_ProbeUuid(c, &again.uuid), 1);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* What a client without a cache does not have, debugging tools are told so. */
+START_TEST(no_debugging)
+{
+	rxw_connection *c = connect_back();
+	AFSCB_CollData data;
+	AFSDBCacheEntry ce;
+	AFSDBLock debug_lock;
+	int32_t version, when;
+	char *cell;
+
+	ck_assert_int_eq(RXAFSCB_GetLock(c, 0, &debug_lock), RXW_RPC_OPCODE);
+	ck_assert_int_eq(RXAFSCB_GetCE(c, 0, &ce), RXW_RPC_OPCODE);
+	ck_assert_int_eq(RXAFSCB_XStatsVersion(c, &version), RXW_RPC_OPCODE);
+	ck_assert_int_eq(RXAFSCB_GetXStats(c, 2, 0, &version, &when, &data), RXW_RPC_OPCODE);
+	ck_assert_int_eq(RXAFSCB_GetLocalCell(c, &cell), RXW_RPC_OPCODE);
+	rxw_connection_release(c);
 }
 END_TEST
 
@@ -583,6 +612,7 @@ int main(void)
 	tcase_add_test(tcase, fetches);
 	tcase_add_test(tcase, many_statuses);
 	tcase_add_test(tcase, callbacks);
+	tcase_add_test(tcase, no_debugging);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

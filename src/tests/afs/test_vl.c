@@ -1,189 +1,174 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/vl.c: places of the words in each form of an entry. */
-#include "tests/tools/testing.h"
+/* Tests of afs/vl.xg: bytes that servers of another make sent (afs-location 10). */
+#include <string.h>
 
-#include "afs/vlentry.h"
+#include "tests/afs/known.h"
 
-static uint32_t word(const uint8_t *bytes, unsigned i)
+#include "afs/numbers.h"
+#include "afs/uuid.h"
+#include "afs/vl.h"
+
+#define UUID                                                                                \
+	"00093a3a 0000fc49 00001b00 ffffffbb ffffffda 00000001 00000000 0000004d 0000000a " \
+	"ffffffaa 00000077 "
+/* 65 words of a name */
+#define ROOT_CELL                                                                           \
+	"00000072 0000006f 0000006f 00000074 0000002e 00000063 00000065 0000006c 0000006c " \
+	"00000000*56 "
+/* By place of the words: 65 servers, 66 UUIDs, 209 unique, 222 partition, 235 flags, 248 ids. */
+#define U_ENTRY                                                                     \
+	ROOT_CELL "00000001 " UUID "00000000*132 00000001 00000000*12 00000000*13 " \
+		  "00000014 00000000*12 20000001 00000000*3 00001000 00000000*9 "
+#define N_ENTRY                                                                              \
+	ROOT_CELL "00000001 0a4d0001 00000000*12 00000000*13 00000004 00000000*12 20000001 " \
+		  "00000000*3 00001000 00000000*9 "
+#define O_ENTRY                                                                                    \
+	ROOT_CELL "00000000 00000001 0a4d0001 00000000*7 00000000*8 00000004 00000000*7 20000001 " \
+		  "00000000*3 00001000 "
+
+START_TEST(asks_u)
 {
-	bytes += 4 * i;
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-	       bytes[3];
+	struct rxw_uuid server, uuid;
+	ListAddrByAttributes attr = {.Mask = AFS_VL_BY_UUID};
+	int32_t unique, entries;
+	bulkaddrs addrs;
+	uvldbentry e;
+
+	ck_assert(afs_uuid_from_text(&server, "00093a3a-fc49-1b00-bbda-01004d0aaa77"));
+	known_answer(U_ENTRY);
+	ck_assert_int_eq(VL_GetEntryByNameU(known_peer(), "root.cell", &e), 0);
+	known_request("0000020f 00000009 'root.cell' 000000");
+	ck_assert_str_eq(e.name, "root.cell");
+	ck_assert_int_eq(e.nServers, 1);
+	ck_assert(afs_uuid_same(&e.serverNumber[0], &server));
+	ck_assert_int_eq(e.serverUnique[0], 1);
+	ck_assert_int_eq(e.serverFlags[0], VLSF_UUID | VLSF_RWVOL);
+	ck_assert_uint_eq(e.volumeId[AFS_VL_RW], 0x20000001);
+	ck_assert_int_eq(e.flags, VLF_RWEXISTS);
+
+	attr.uuid = server;
+	known_answer(UUID "00000001 00000003 00000003 0a4d0001 0a4d0002 0a4d0003");
+	ck_assert_int_eq(VL_GetAddrsU(known_peer(), &attr, &uuid, &unique, &entries, &addrs), 0);
+	known_request("00000215 00000004 00000000 00000000 00000000 " UUID);
+	ck_assert(afs_uuid_same(&uuid, &server));
+	ck_assert_int_eq(entries, 3);
+	ck_assert_uint_eq(addrs.len, 3);
+	ck_assert_uint_eq(addrs.val[2], 0x0a4d0003);
+	xdrfree_bulkaddrs(&addrs);
+	known_answer(UUID "00000001 00000003 000001f5 00000000*501");
+	ck_assert_int_eq(VL_GetAddrsU(known_peer(), &attr, &uuid, &unique, &entries, &addrs),
+			 RXW_RPC_CC_UNMARSHAL);
+}
+END_TEST
+
+START_TEST(asks_older)
+{
+	VldbListByAttributes attr = {0};
+	VLCallBack spare;
+	int32_t count, next;
+	bulkaddrs addrs;
+	nbulkentries es;
+	nvldbentry n;
+	vldbentry o;
+
+	known_answer(N_ENTRY);
+	ck_assert_int_eq(VL_GetEntryByNameN(known_peer(), "root.cell", &n), 0);
+	known_request("00000207 00000009 'root.cell' 000000");
+	ck_assert_int_eq(n.serverNumber[0], 0x0a4d0001);
+	ck_assert_int_eq(n.serverFlags[0], VLSF_RWVOL);
+	ck_assert_uint_eq(n.volumeId[AFS_VL_RW], 0x20000001);
+	known_answer(O_ENTRY);
+	ck_assert_int_eq(VL_GetEntryByNameO(known_peer(), "root.cell", &o), 0);
+	known_request("000001f8 00000009 'root.cell' 000000");
+	ck_assert_int_eq(o.nServers, 1);
+	ck_assert_int_eq(o.serverNumber[0], 0x0a4d0001);
+	ck_assert_int_eq(o.flags, VLF_RWEXISTS);
+
+	known_answer("00000000*4 00000002 00000002 ff000001 ff000002");
+	ck_assert_int_eq(VL_GetAddrs(known_peer(), 0, 0, &spare, &count, &addrs), 0);
+	known_request("00000203 00000000 00000000");
+	ck_assert_int_eq(count, 2);
+	ck_assert_uint_eq(addrs.len, 2);
+	ck_assert_uint_eq(addrs.val[1], 0xff000002);
+	xdrfree_bulkaddrs(&addrs);
+
+	known_answer("00000002 00000002 " N_ENTRY N_ENTRY "ffffffff");
+	ck_assert_int_eq(VL_ListAttributesN2(known_peer(), &attr, ".*", 0, &count, &es, &next), 0);
+	known_request("00000216 00000000*6 00000002 2e2a0000 00000000");
+	ck_assert_uint_eq(es.len, 2);
+	ck_assert_str_eq(es.val[1].name, "root.cell");
+	ck_assert_int_eq(next, -1);
+	xdrfree_nbulkentries(&es);
+}
+END_TEST
+
+START_TEST(linked_lists)
+{
+	VldbListByAttributes attr = {0};
+	int32_t count;
+	vldb_list es;
+
+	known_answer("00000002 00000001 " O_ENTRY "00000001 " O_ENTRY "00000000");
+	ck_assert_int_eq(VL_LinkedList(known_peer(), &attr, &count, &es), 0);
+	ck_assert_ptr_nonnull(es.node);
+	ck_assert_str_eq(es.node->VldbEntry.name, "root.cell");
+	ck_assert_ptr_nonnull(es.node->next_vldb);
+	ck_assert_ptr_null(es.node->next_vldb->next_vldb);
+	xdrfree_vldb_list(&es);
+	ck_assert_ptr_null(es.node);
+	/* It breaks off within the third. */
+	known_answer("00000003 00000001 " O_ENTRY "00000001 " O_ENTRY "00000001 00000000*20");
+	ck_assert_int_eq(VL_LinkedList(known_peer(), &attr, &count, &es), RXW_RPC_CC_UNMARSHAL);
+	ck_assert_ptr_null(es.node);
+}
+END_TEST
+
+static int32_t entry_by_name(void *context, rxw_call *call, const char *name, nvldbentry *e)
+{
+	(void)context;
+	(void)call;
+	if (strcmp(name, "root.cell") != 0)
+		return AFS_VL_NOENT;
+	strcpy(e->name, name);
+	e->nServers = 1;
+	e->serverNumber[0] = 0x0a4d0001;
+	e->serverFlags[0] = VLSF_RWVOL;
+	e->volumeId[AFS_VL_RW] = 0x20000001;
+	e->flags = VLF_RWEXISTS;
+	return 0;
 }
 
-static const struct afs_vl_entry entry = {
-	.name = "root.cell",
-	.sites = 1,
-	.site = {{.uuid = {0x00093a3a, 0xfc49, 0x1b00, 0xbb, 0xda, {1, 0, 0x4d, 10, 0xaa, 0x77}},
-		  .unique = 1,
-		  .address = 0x0a4d0001,
-		  .flags = AFS_VL_SITE_RW}},
-	.id = {0x20000001},
-	.flags = AFS_VL_RW_EXISTS,
-};
-
-/* Words that are not zero, by place; everything else must be. */
-static void check_words(const uint8_t *bytes, unsigned words, const unsigned (*list)[2],
-			size_t count)
+static int32_t list_entries(void *context, rxw_call *call, const VldbListByAttributes *attr,
+			    int32_t *n, nvldb_list *es)
 {
-	size_t next = 0;
+	(void)context;
+	(void)attr;
+	*n = 2;
+	for (int i = 0; i < 2; i++) {
+		struct single_nvldbentry *e = calloc(1, sizeof(*e));
 
-	for (unsigned i = 0; i < words; i++) {
-		uint32_t want = i < 9 ? (uint32_t) "root.cell"[i] : 0;
-
-		if (next < count && list[next][0] == i)
-			want = list[next++][1];
-		ck_assert_msg(word(bytes, i) == want, "word %u is %08x, not %08x", i,
-			      word(bytes, i), want);
+		entry_by_name(NULL, call, "root.cell", &e->VldbEntry);
+		e->next_vldb = es->node;
+		es->node = e;
 	}
-	ck_assert_uint_eq(next, count);
+	return 0;
 }
 
-START_TEST(u_form)
+START_TEST(serves)
 {
-	static const unsigned list[][2] = {
-		{65, 1},	  {66, 0x00093a3a},  {67, 0xfc49},  {68, 0x1b00},
-		{69, 0xffffffbb}, {70, 0xffffffda},  {71, 1},	    {73, 0x4d},
-		{74, 10},	  {75, 0xffffffaa},  {76, 0x77},    {209, 1},
-		{235, 0x14},	  {248, 0x20000001}, {252, 0x1000},
-	};
-	uint8_t bytes[AFS_VL_ENTRY_U_BYTES];
-	struct afs_vl_entry again;
-	struct rxw_xdr x;
+	static const struct VL_handlers handlers = {.GetEntryByNameN = entry_by_name,
+						    .LinkedListN = list_entries};
+	static struct VL_service service = {.handlers = &handlers};
 
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_u_put(&x, &entry));
-	ck_assert_uint_eq(rxw_xdr_used(&x), 262 * 4);
-	check_words(bytes, 262, list, sizeof(list) / sizeof(list[0]));
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_u_get(&x, &again));
-	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
-	ck_assert_str_eq(again.name, "root.cell");
-	ck_assert(afs_uuid_equal(&again.site[0].uuid, &entry.site[0].uuid));
-	ck_assert_uint_eq(again.id[AFS_VL_RW], 0x20000001);
+	known_dispatcher(VL_ExecuteRequest, &service);
+	known_exchange("00000207 00000009 'root.cell' 000000", N_ENTRY);
+	known_exchange("0000020b 00000000*6",
+		       "00000002 00000001 " N_ENTRY "00000001 " N_ENTRY "00000000");
+	known_failure("00000207 00000004 'none'", AFS_VL_NOENT);
+	known_failure("00000207 00000041 'x'*65 000000", AFS_VL_NOENT);
+	known_failure("00000207 00000042 'x'*66 0000", RXW_RPC_SS_UNMARSHAL);
+	known_failure("0000020f 00000009 'root.cell' 000000", RXW_RPC_OPCODE);
 }
 END_TEST
 
-START_TEST(n_form)
-{
-	static const unsigned list[][2] = {
-		{65, 1}, {66, 0x0a4d0001}, {92, 4}, {105, 0x20000001}, {109, 0x1000}};
-	uint8_t bytes[AFS_VL_ENTRY_N_BYTES];
-	struct afs_vl_entry again;
-	struct rxw_xdr x;
-
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_n_put(&x, &entry));
-	ck_assert_uint_eq(rxw_xdr_used(&x), 119 * 4);
-	check_words(bytes, 119, list, 5);
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_n_get(&x, &again));
-	ck_assert_uint_eq(again.site[0].address, 0x0a4d0001);
-}
-END_TEST
-
-START_TEST(o_form)
-{
-	static const unsigned list[][2] = {
-		{66, 1}, {67, 0x0a4d0001}, {83, 4}, {91, 0x20000001}, {95, 0x1000}};
-	uint8_t bytes[AFS_VL_ENTRY_O_BYTES];
-	struct afs_vl_entry again;
-	struct rxw_xdr x;
-
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_o_put(&x, &entry));
-	ck_assert_uint_eq(rxw_xdr_used(&x), 96 * 4);
-	check_words(bytes, 96, list, 5);
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_o_get(&x, &again));
-	ck_assert_uint_eq(again.flags, 0x1000);
-}
-END_TEST
-
-START_TEST(bad_entries)
-{
-	struct afs_vl_entry many = entry, out;
-	uint8_t bytes[AFS_VL_ENTRY_U_BYTES];
-	struct rxw_xdr x;
-
-	many.sites = 14;
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(!afs_vl_entry_u_put(&x, &many));
-	many.sites = 9;
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(!afs_vl_entry_o_put(&x, &many));
-
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_entry_u_put(&x, &entry));
-	bytes[65 * 4 + 3] = 14; /* sites */
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(!afs_vl_entry_u_get(&x, &out));
-	bytes[65 * 4 + 3] = 1;
-	for (int i = 0; i < 65; i++) /* a name without an end */
-		bytes[4 * i + 3] = 'x';
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(!afs_vl_entry_u_get(&x, &out));
-	rxw_xdr_reader(&x, bytes, sizeof(bytes) - 4);
-	ck_assert(!afs_vl_entry_u_get(&x, &out));
-}
-END_TEST
-
-START_TEST(addresses)
-{
-	struct afs_vl_addrs addrs = {.unique = 1,
-				     .count = 3,
-				     .address = {0x0a4d0001, 0x0a4d0002, 0x0a4d0003}},
-			    again;
-	struct afs_vl_addr_query query = {.mask = AFS_VL_BY_UUID, .index = 9}, query2;
-	uint8_t bytes[4 * 600] = {0};
-	struct rxw_xdr x;
-
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_addrs_put(&x, &addrs));
-	ck_assert_uint_eq(rxw_xdr_used(&x), (11 + 3 + 3) * 4);
-	ck_assert_uint_eq(word(bytes, 12), 3);
-	ck_assert_uint_eq(word(bytes, 13), 3);
-	ck_assert_uint_eq(word(bytes, 16), 0x0a4d0003);
-	rxw_xdr_reader(&x, bytes, rxw_xdr_used(&x));
-	ck_assert(afs_vl_addrs_get(&x, &again));
-	ck_assert_uint_eq(again.count, 3);
-	/* a server that lists more than we keep; and more than any may */
-	bytes[13 * 4 + 3] = 100;
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_addrs_get(&x, &again));
-	ck_assert_uint_eq(again.count, 15);
-	bytes[13 * 4 + 2] = 2;
-	rxw_xdr_reader(&x, bytes, sizeof(bytes));
-	ck_assert(!afs_vl_addrs_get(&x, &again));
-
-	rxw_xdr_writer(&x, bytes, sizeof(bytes));
-	ck_assert(afs_vl_addr_query_put(&x, &query));
-	ck_assert_uint_eq(rxw_xdr_used(&x), 15 * 4);
-	rxw_xdr_reader(&x, bytes, 15 * 4);
-	ck_assert(afs_vl_addr_query_get(&x, &query2));
-	ck_assert_uint_eq(query2.index, 9);
-}
-END_TEST
-
-START_TEST(names)
-{
-	char longest[66];
-
-	ck_assert(afs_vl_name_valid("root.cell"));
-	ck_assert(afs_vl_name_valid("a"));
-	ck_assert(afs_vl_name_valid("1a-_."));
-	ck_assert(!afs_vl_name_valid(""));
-	ck_assert(!afs_vl_name_valid("12345"));
-	ck_assert(!afs_vl_name_valid("a b"));
-	ck_assert(!afs_vl_name_valid("../x"));
-	ck_assert(!afs_vl_name_valid("data.readonly"));
-	ck_assert(!afs_vl_name_valid("data.backup"));
-	memset(longest, 'v', 65);
-	longest[65] = 0;
-	ck_assert(!afs_vl_name_valid(longest));
-	longest[64] = 0;
-	ck_assert(afs_vl_name_valid(longest));
-}
-END_TEST
-
-TEST_MAIN("afs locations", u_form, n_form, o_form, bad_entries, addresses, names)
+KNOWN_MAIN("vl", asks_u, asks_older, linked_lists, serves)

@@ -46,7 +46,8 @@ src_tests_tools_test_sink_LDADD = $(tools_test_libs)
 check_tests += src/tests/tools/test_wire
 src_tests_tools_test_wire_SOURCES = \
 	src/tests/tools/test_wire.c src/tests/tools/testing.h src/tools/perf/wire.c
-src_tests_tools_test_wire_LDADD = $(tools_test_libs)
+src_tests_tools_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_test_wire_OBJECTS): $(afs_headers)
 
 # Programs against each other on loopback.
 check_scripts += src/tests/tools/afscp.sh

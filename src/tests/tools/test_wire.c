@@ -18,132 +18,140 @@ static size_t put(uint8_t *out, const uint32_t *words, size_t count)
 START_TEST(known_send)
 {
 	static const uint32_t words[] = { 3, 0, 524288, 524288, 300000 };
-	struct perf_request r = { .command = PERF_SEND, .read_size = 524288, .write_size = 524288,
-				  .request = 300000 };
-	uint8_t want[20], got[20];
+	const rxperf_command c = {.what = RXPERF_SEND, .u.send = {{524288, 524288}, 300000}};
+	uint8_t want[20], got[PERF_REQUEST_MAX];
 
 	put(want, words, 5);
-	ck_assert_uint_eq(perf_encoded_size(&r), sizeof(want));
-	ck_assert_uint_eq(perf_encode(&r, got, sizeof(got)), sizeof(want));
+	ck_assert_uint_eq(perf_encode(&c, got), sizeof(want));
 	ck_assert_mem_eq(got, want, sizeof(want));
 }
 END_TEST
 
-static void round_trip(const struct perf_request *r)
+static void round_trip(const rxperf_command *c, size_t size)
 {
-	uint8_t raw[256];
-	size_t more, size = perf_encoded_size(r);
-	struct perf_request d;
+	uint8_t raw[PERF_REQUEST_MAX];
+	struct rxw_xdr x;
+	rxperf_command d;
 	uint64_t a[2], b[2];
 
-	ck_assert_uint_eq(perf_encode(r, raw, sizeof(raw)), size);
-	ck_assert_int_eq(perf_decode_common(&d, raw, &more), 0);
-	ck_assert_int_eq(perf_decode_sizes(&d, raw + PERF_COMMON_LEN), 0);
-	ck_assert_int_eq(d.command, r->command);
-	ck_assert_uint_eq(d.read_size, r->read_size);
-	ck_assert_uint_eq(d.write_size, r->write_size);
-	ck_assert_uint_eq(PERF_COMMON_LEN + more + 4 * (size_t)d.word_count, size);
-	if (r->command == PERF_FILE) {
-		ck_assert_uint_eq(d.word_count, r->word_count);
-		return;
-	}
-	perf_totals(r, &a[0], &a[1]);
+	ck_assert(perf_is_sane(c));
+	ck_assert_uint_eq(perf_encode(c, raw), size);
+	rxw_xdr_reader(&x, raw + 4, size - 4);
+	ck_assert(xdr_get_rxperf_command(&x, &d));
+	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
+	ck_assert_int_eq(d.what, c->what);
+	ck_assert(perf_is_sane(&d));
+	ck_assert_uint_eq(perf_sizes(&d)->read_size, 2);
+	ck_assert_uint_eq(perf_sizes(&d)->write_size, 524288);
+	perf_totals(c, &a[0], &a[1]);
 	perf_totals(&d, &b[0], &b[1]);
 	ck_assert_uint_eq(a[0], b[0]);
 	ck_assert_uint_eq(a[1], b[1]);
+	xdrfree_rxperf_command(&d);
 }
+
+#define SIZES             \
+	{                 \
+		2, 524288 \
+	}
 
 START_TEST(round_trips)
 {
-	uint32_t words[] = { 1, 2, 0, 3 };
+	static uint32_t words[RXPERF_LIST_MAX] = {1, 2, 0, 3};
+	rxperf_command c = {.what = RXPERF_SEND, .u.send = {SIZES, PERF_MAX_BYTES}};
 
-	round_trip(&(struct perf_request){.command = PERF_SEND,
-					  .read_size = 1,
-					  .write_size = 524288,
-					  .request = PERF_MAX_BYTES});
-	round_trip(&(struct perf_request){ .command = PERF_RECV, .read_size = 2, .write_size = 3,
-					   .reply = 0 });
-	round_trip(&(struct perf_request){ .command = PERF_RPC, .read_size = 2, .write_size = 3,
-					   .request = 5, .reply = 7 });
-	round_trip(&(struct perf_request){ .command = PERF_FILE, .read_size = 2, .write_size = 3,
-					   .word_count = 4, .words = words });
+	round_trip(&c, 20);
+	c = (rxperf_command){.what = RXPERF_RECV, .u.recv = {SIZES, 0}};
+	round_trip(&c, 20);
+	c = (rxperf_command){.what = RXPERF_RPC, .u.rpc = {SIZES, 5, 7}};
+	round_trip(&c, 24);
+	c = (rxperf_command){.what = RXPERF_FILE, .u.file = {SIZES, {4, words}}};
+	round_trip(&c, 36);
+	c.u.file.words.len = RXPERF_LIST_MAX;
+	round_trip(&c, PERF_REQUEST_MAX);
+	c.u.file.words.len++;
+	{
+		uint8_t raw[PERF_REQUEST_MAX + 4];
+
+		ck_assert_uint_eq(perf_encode(&c, raw), 0);
+	}
 }
 END_TEST
 
 START_TEST(refusals)
 {
-	static const uint32_t bad[][4] = {
-		{ 2, 0, 1, 1 }, { 4, 0, 1, 1 }, { 3, 2, 1, 1 }, { 3, 5, 1, 1 },
-		{ 3, 0xffffffff, 1, 1 }, { 3, 0, 0, 1 }, { 3, 0, 1, 0 }, { 3, 0, 524289, 1 },
-		{ 3, 0, 1, 524289 }, { 0, 0, 0, 0 },
+	/* What comes behind the version. */
+	static const uint32_t none[][4] = {
+		{2, 1, 1, 0},
+		{5, 1, 1, 0},
+		{0xffffffff, 1, 1, 0},
+		{RXPERF_FILE, 1, 1, RXPERF_LIST_MAX + 1},
+		{RXPERF_FILE, 1, 1, 0xffffffff},
 	};
-	uint8_t raw[16];
-	struct perf_request r;
-	size_t more;
+	static const uint32_t bad[][5] = {
+		{RXPERF_SEND, 0, 1, 1, 0},
+		{RXPERF_SEND, 1, 0, 1, 0},
+		{RXPERF_RECV, RXPERF_IO_MAX + 1, 1, 1, 0},
+		{RXPERF_RPC, 1, RXPERF_IO_MAX + 1, 1, 1},
+		{RXPERF_SEND, 1, 1, 0x80000000u, 0},
+		{RXPERF_RECV, 1, 1, 0x80000000u, 0},
+		{RXPERF_RPC, 1, 1, 0x80000000u, 0},
+		{RXPERF_RPC, 1, 1, 0, 0xffffffffu},
+		{RXPERF_FILE, 0, 1, 0, 0},
+	};
+	rxperf_command c;
+	struct rxw_xdr x;
+	uint8_t raw[20];
 
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		rxw_xdr_reader(&x, raw, put(raw, none[i], 4));
+		ck_assert_msg(!xdr_get_rxperf_command(&x, &c), "case %zu", i);
+	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		put(raw, bad[i], 4);
-		ck_assert_msg(perf_decode_common(&r, raw, &more) == -1, "case %zu", i);
+		rxw_xdr_reader(&x, raw, put(raw, bad[i], 5));
+		ck_assert_msg(xdr_get_rxperf_command(&x, &c), "case %zu", i);
+		ck_assert_msg(!perf_is_sane(&c), "case %zu", i);
 	}
-	for (uint32_t command = 0; command < 5; command++) {
-		uint32_t words[4] = { 3, command, 1, 1 }, sizes[2] = { 0x80000000u, 0 };
-
-		if (command == 2)
-			continue;
-		put(raw, words, 4);
-		ck_assert_int_eq(perf_decode_common(&r, raw, &more), 0);
-		put(raw, sizes, 2);
-		ck_assert_int_eq(perf_decode_sizes(&r, raw), -1);
-	}
-	{
-		uint32_t words[4] = { 3, PERF_FILE, 1, 1 }, count = PERF_MAX_WORDS + 1;
-
-		put(raw, words, 4);
-		ck_assert_int_eq(perf_decode_common(&r, raw, &more), 0);
-		put(raw, &count, 1);
-		ck_assert_int_eq(perf_decode_sizes(&r, raw), -1);
-		count--;
-		put(raw, &count, 1);
-		ck_assert_int_eq(perf_decode_sizes(&r, raw), 0);
-		ck_assert_uint_eq(r.word_count, PERF_MAX_WORDS);
-	}
+	rxw_xdr_reader(&x, raw, put(raw, bad[0], 3));
+	ck_assert(!xdr_get_rxperf_command(&x, &c));
 }
 END_TEST
 
 START_TEST(lists)
 {
-	struct perf_request r = { .command = PERF_FILE };
+	rxperf_command c = {.what = RXPERF_FILE};
+	rxperf_list *r = &c.u.file;
 	char message[160];
 	uint64_t to_server, to_client;
 	char *many;
 
-	ck_assert_int_eq(perf_parse_list("64K,4,0,1M,8", &r, message, sizeof(message)), 0);
-	ck_assert_uint_eq(r.word_count, 5);
-	ck_assert_uint_eq(r.words[0], 16384);
-	perf_totals(&r, &to_server, &to_client);
+	ck_assert_int_eq(perf_parse_list("64K,4,0,1M,8", r, message, sizeof(message)), 0);
+	ck_assert_uint_eq(r->words.len, 5);
+	ck_assert_uint_eq(r->words.val[0], 16384);
+	perf_totals(&c, &to_server, &to_client);
 	ck_assert_uint_eq(to_server, 65540);
 	ck_assert_uint_eq(to_client, (1 << 20) + 8);
-	free(r.words);
+	xdrfree_rxperf_list(r);
 	/* Turning twice moves nothing; turning back after data was received cannot work. */
-	ck_assert_int_eq(perf_parse_list("0,0,4", &r, message, sizeof(message)), 0);
-	free(r.words);
-	ck_assert_int_eq(perf_parse_list("4,0,4,0,4", &r, message, sizeof(message)), -1);
-	ck_assert_int_eq(perf_parse_list("", &r, message, sizeof(message)), -1);
-	ck_assert_int_eq(perf_parse_list("3", &r, message, sizeof(message)), -1);
-	ck_assert_int_eq(perf_parse_list("4,", &r, message, sizeof(message)), -1);
-	ck_assert_int_eq(perf_parse_list("4,,8", &r, message, sizeof(message)), -1);
-	ck_assert_int_eq(perf_parse_list("4 8", &r, message, sizeof(message)), -1);
-	ck_assert_int_eq(perf_parse_list("16T", &r, message, sizeof(message)), -1);
-	ck_assert_ptr_null(r.words);
-	many = malloc(2 * PERF_MAX_WORDS + 8);
-	for (size_t i = 0; i <= PERF_MAX_WORDS; i++)
+	ck_assert_int_eq(perf_parse_list("0,0,4", r, message, sizeof(message)), 0);
+	xdrfree_rxperf_list(r);
+	ck_assert_int_eq(perf_parse_list("4,0,4,0,4", r, message, sizeof(message)), -1);
+	ck_assert_int_eq(perf_parse_list("", r, message, sizeof(message)), -1);
+	ck_assert_int_eq(perf_parse_list("3", r, message, sizeof(message)), -1);
+	ck_assert_int_eq(perf_parse_list("4,", r, message, sizeof(message)), -1);
+	ck_assert_int_eq(perf_parse_list("4,,8", r, message, sizeof(message)), -1);
+	ck_assert_int_eq(perf_parse_list("4 8", r, message, sizeof(message)), -1);
+	ck_assert_int_eq(perf_parse_list("16T", r, message, sizeof(message)), -1);
+	ck_assert_ptr_null(r->words.val);
+	many = malloc(2 * RXPERF_LIST_MAX + 8);
+	for (size_t i = 0; i <= RXPERF_LIST_MAX; i++)
 		memcpy(many + 2 * i, "4,", 2);
-	strcpy(many + 2 * PERF_MAX_WORDS, "4");
-	ck_assert_int_eq(perf_parse_list(many, &r, message, sizeof(message)), -1);
-	many[2 * PERF_MAX_WORDS - 1] = 0;
-	ck_assert_int_eq(perf_parse_list(many, &r, message, sizeof(message)), 0);
-	ck_assert_uint_eq(r.word_count, PERF_MAX_WORDS);
-	free(r.words);
+	strcpy(many + 2 * RXPERF_LIST_MAX, "4");
+	ck_assert_int_eq(perf_parse_list(many, r, message, sizeof(message)), -1);
+	many[2 * RXPERF_LIST_MAX - 1] = 0;
+	ck_assert_int_eq(perf_parse_list(many, r, message, sizeof(message)), 0);
+	ck_assert_uint_eq(r->words.len, RXPERF_LIST_MAX);
+	xdrfree_rxperf_list(r);
 	free(many);
 }
 END_TEST

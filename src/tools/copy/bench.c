@@ -71,7 +71,7 @@ static int begin(struct reader *r)
 {
 	struct bench *b = r->bench;
 	struct rxw_call_options co = { .size = sizeof(co), .flags = RXW_CALL_NONBLOCK };
-	uint64_t size = b->object.status.length;
+	uint64_t size = afs_status_length(&b->object.status);
 	struct afs_error error;
 	rxw_call *call;
 
@@ -121,7 +121,7 @@ static void finish(struct reader *r, bool complete)
 	} else if (code != 0 || !complete) {
 		afs_error_code(&error, "a call failed", code, origin);
 		fail(b, "%s", error.text);
-	} else if (r->fetch.status.data_version != b->object.status.data_version) {
+	} else if (afs_status_version(&r->fetch.status) != afs_status_version(&b->object.status)) {
 		fail(b, "the file was changed while it was read");
 	} else if (r->fetch.length != r->fetch.wanted) {
 		fail(b, "the server sent %llu of %llu bytes", (unsigned long long)r->fetch.length,
@@ -270,7 +270,7 @@ static void on_interrupt(void *arg)
 static int open_readers(struct bench *b)
 {
 	struct copy *copy = b->copy;
-	uint64_t size = b->object.status.length;
+	uint64_t size = afs_status_length(&b->object.status);
 	pthread_mutexattr_t recursive;
 
 	pthread_mutexattr_init(&recursive);
@@ -402,8 +402,8 @@ static int prepare(struct bench *b)
 		tools_error("%s", error.text);
 		return -1;
 	}
-	size = b->object.status.length;
-	if (b->object.status.type != AFS_TYPE_FILE || size == 0) {
+	size = afs_status_length(&b->object.status);
+	if (b->object.status.FileType != AFS_TYPE_FILE || size == 0) {
 		tools_error("%s:%s: bench needs a file that is not empty", copy->volume.name,
 			    copy->path);
 		return -1;

@@ -94,8 +94,7 @@ void sink_temp_name(char *temp, size_t size, const char *name);
 int get_file(struct copy *copy, const struct afs_object *object, struct sink *sink,
 	     const char *label);
 /* Copy what is below a directory into the directory `dir`; depth starts at 0. */
-int get_tree(struct copy *copy, const struct afs_fid *fid, int dir, const char *label,
-	     unsigned depth);
+int get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label, unsigned depth);
 /* Remove a directory and all below it; best effort, errno is kept. */
 void remove_tree(int dir, const char *name);
 
@@ -103,8 +102,8 @@ void remove_tree(int dir, const char *name);
 
 struct entry {
 	char *name;
-	struct afs_fid fid;
-	struct afs_status status; /* after entries_status() */
+	AFSFid fid;
+	AFSFetchStatus status; /* after entries_status() */
 };
 struct entries {
 	struct entry *list;
@@ -112,8 +111,7 @@ struct entries {
 };
 
 /* Names of a directory without "." and "..", sorted. 0, or -1 after a message. */
-int entries_read(struct copy *copy, const struct afs_fid *fid, const char *label,
-		 struct entries *entries);
+int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct entries *entries);
 /* Ask for the status of all. */
 int entries_status(struct copy *copy, struct entries *entries);
 void entries_free(struct entries *entries);

@@ -39,7 +39,7 @@ static int append(struct entries *entries, size_t *room, uint32_t volume,
 	e->name = strndup(from->name, from->length);
 	if (!e->name)
 		return -1;
-	e->fid = (struct afs_fid){ volume, from->vnode, from->unique };
+	e->fid = (AFSFid){volume, from->vnode, from->unique};
 	entries->count++;
 	return 0;
 }
@@ -63,8 +63,7 @@ static int parse(const uint8_t *image, size_t length, uint32_t volume, struct en
 	return rc < 0;
 }
 
-int entries_read(struct copy *copy, const struct afs_fid *fid, const char *label,
-		 struct entries *entries)
+int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct entries *entries)
 {
 	struct afs_error error;
 	uint8_t *image;
@@ -77,7 +76,7 @@ int entries_read(struct copy *copy, const struct afs_fid *fid, const char *label
 		tools_error("%s", error.text);
 		return -1;
 	}
-	rc = parse(image, length, fid->volume, entries);
+	rc = parse(image, length, fid->Volume, entries);
 	free(image);
 	if (rc != 0) {
 		tools_error("%s: %s", label,
@@ -93,11 +92,11 @@ int entries_read(struct copy *copy, const struct afs_fid *fid, const char *label
 
 int entries_status(struct copy *copy, struct entries *entries)
 {
-	for (size_t at = 0; at < entries->count; at += AFS_BULK_MAX) {
+	for (size_t at = 0; at < entries->count; at += AFSCBMAX) {
 		size_t left = entries->count - at;
-		uint32_t n = left < AFS_BULK_MAX ? (uint32_t)left : AFS_BULK_MAX;
-		struct afs_fid fids[AFS_BULK_MAX];
-		struct afs_status statuses[AFS_BULK_MAX];
+		uint32_t n = left < AFSCBMAX ? (uint32_t)left : AFSCBMAX;
+		AFSFid fids[AFSCBMAX];
+		AFSFetchStatus statuses[AFSCBMAX];
 		struct afs_error error;
 
 		for (uint32_t i = 0; i < n; i++)

@@ -37,7 +37,7 @@ static void write_failed(const char *label, const char *name)
 /* Move data until the call is done. 0, 1 = the call failed, -1 = after a message. */
 static int transfer(struct part *p, rxw_call *call)
 {
-	uint64_t total = p->object->status.length;
+	uint64_t total = afs_status_length(&p->object->status);
 
 	for (;;) {
 		struct iovec iov[SLICES];
@@ -103,7 +103,7 @@ int get_file(struct copy *copy, const struct afs_object *object, struct sink *si
 	struct progress progress;
 	struct part part = { .copy = copy, .object = object, .sink = sink, .label = label,
 			     .progress = &progress };
-	uint64_t size = object->status.length, at = 0;
+	uint64_t size = afs_status_length(&object->status), at = 0;
 	int rc = 0;
 
 	progress_start(&progress, copy->progress);
@@ -113,8 +113,8 @@ int get_file(struct copy *copy, const struct afs_object *object, struct sink *si
 		rc = get_part(&part, at, left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
 		if (rc < 0)
 			break;
-		if (part.fetch.status.data_version != object->status.data_version ||
-		    part.fetch.status.length != size) {
+		if (afs_status_version(&part.fetch.status) != afs_status_version(&object->status) ||
+		    afs_status_length(&part.fetch.status) != size) {
 			tools_error("%s: the file was changed while it was read; try again", label);
 			rc = -1;
 		} else if (part.fetch.length == 0) {
@@ -190,7 +190,8 @@ static int get_one(struct copy *copy, const struct afs_object *object, const cha
 		tools_error("cannot create \"%s\": %s", name, strerror(errno));
 	} else {
 		rc = get_file(copy, object, &sink, label);
-		if (rc == 0 && sink_commit(&sink, object->status.mode & 0777 & ~copy->umask) < 0) {
+		if (rc == 0 &&
+		    sink_commit(&sink, object->status.UnixModeBits & 0777 & ~copy->umask) < 0) {
 			write_failed(label, name);
 			rc = -1;
 		}
@@ -234,7 +235,7 @@ static int get_directory(struct copy *copy, const struct afs_object *object,
 	} else {
 		rc = get_tree(copy, &object->fid, dir, label, 0);
 		if (rc == 0 && is_new &&
-		    (fchmod(dir, (object->status.mode & 0777 & ~copy->umask) | 0700) < 0 ||
+		    (fchmod(dir, (object->status.UnixModeBits & 0777 & ~copy->umask) | 0700) < 0 ||
 		     rename(build, name) < 0)) {
 			write_failed(label, name);
 			rc = -1;
@@ -289,14 +290,14 @@ int copy_get(struct copy *copy, const char *destination)
 		tools_error("%s", error.text);
 		return TOOLS_EXIT_FAILURE;
 	}
-	if (object.status.type == AFS_TYPE_DIR && (!copy->set.recursive || to_stdout)) {
+	if (object.status.FileType == AFS_TYPE_DIR && (!copy->set.recursive || to_stdout)) {
 		tools_error("%s is a directory%s", label,
 			    to_stdout ? "; it cannot go to standard output" : "; copy it with -r");
 		return TOOLS_EXIT_FAILURE;
 	}
 	tools_usage_now(&start);
 	rxw_endpoint_stats(afs_client_endpoint(copy->client), &before);
-	if (object.status.type == AFS_TYPE_DIR)
+	if (object.status.FileType == AFS_TYPE_DIR)
 		rc = get_directory(copy, &object, destination, label);
 	else
 		rc = get_one(copy, &object, destination, label);

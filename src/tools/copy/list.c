@@ -18,13 +18,15 @@ static void put_name(const char *name)
 		putchar(terminal && (*p < ' ' || *p == 0x7f) ? '?' : *p);
 }
 
-static const char *mode_text(char text[11], const struct afs_status *status)
+static const char *mode_text(char text[11], const AFSFetchStatus *status)
 {
 	static const char letters[] = "rwxrwxrwx";
 
-	text[0] = status->type == AFS_TYPE_DIR ? 'd' : status->type == AFS_TYPE_SYMLINK ? 'l' : '-';
+	text[0] = status->FileType == AFS_TYPE_DIR	 ? 'd'
+		  : status->FileType == AFS_TYPE_SYMLINK ? 'l'
+							 : '-';
 	for (int i = 0; i < 9; i++)
-		text[1 + i] = status->mode & (0400u >> i) ? letters[i] : '-';
+		text[1 + i] = status->UnixModeBits & (0400u >> i) ? letters[i] : '-';
 	text[10] = 0;
 	return text;
 }
@@ -46,22 +48,22 @@ static const char *type_text(uint32_t type)
 }
 
 /* One line of ls -l. 0, or -1 after a message. */
-static int print_long(struct copy *copy, const char *name, const struct afs_fid *fid,
-		      const struct afs_status *status)
+static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
+		      const AFSFetchStatus *status)
 {
-	char mode[11], when[32], link[AFS_PATH_MAX + 1];
+	char mode[11], when[32], link[AFSPATHMAX + 1];
 	struct afs_error error;
 
-	if (status->error != 0) {
-		afs_error_code(&error, name, status->error, RXW_ORIGIN_PEER);
+	if (status->errorCode != 0) {
+		afs_error_code(&error, name, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
 		tools_error("%s", error.text);
 		return -1;
 	}
-	printf("%s %3u %8u %14llu %s ", mode_text(mode, status), status->links, status->owner,
-	       (unsigned long long)status->length,
-	       time_text(when, sizeof(when), status->client_mtime));
+	printf("%s %3u %8u %14llu %s ", mode_text(mode, status), status->LinkCount, status->Owner,
+	       (unsigned long long)afs_status_length(status),
+	       time_text(when, sizeof(when), status->ClientModTime));
 	put_name(name);
-	if (status->type == AFS_TYPE_SYMLINK) {
+	if (status->FileType == AFS_TYPE_SYMLINK) {
 		if (afs_client_readlink(copy->client, fid, name, link, &error) < 0) {
 			putchar('\n');
 			tools_error("%s", error.text);
@@ -117,7 +119,7 @@ int copy_list(struct copy *copy)
 
 	if (find(copy, &object, label, sizeof(label)) < 0)
 		return TOOLS_EXIT_FAILURE;
-	if (object.status.type == AFS_TYPE_DIR) {
+	if (object.status.FileType == AFS_TYPE_DIR) {
 		rc = list_directory(copy, &object, label);
 	} else if (copy->set.long_list) {
 		rc = print_long(copy, copy->path, &object.fid, &object.status);
@@ -130,18 +132,18 @@ int copy_list(struct copy *copy)
 
 static json_t *status_json(const struct copy *copy, const struct afs_object *o, const char *link)
 {
-	const struct afs_status *s = &o->status;
+	const AFSFetchStatus *s = &o->status;
 	json_t *object = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:i,"
 		" s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:i}",
-		"volume", copy->volume.name, "path", copy->path, "type", type_text(s->type),
-		"volume_id", (json_int_t)o->fid.volume, "vnode", (json_int_t)o->fid.vnode, "unique",
-		(json_int_t)o->fid.unique, "server", "", "length", (json_int_t)s->length, "mode",
-		(int)s->mode, "links", (int)s->links, "owner", (int)s->owner, "group",
-		(int)s->group, "author", (int)s->author, "data_version",
-		(json_int_t)s->data_version, "client_mtime", (json_int_t)s->client_mtime,
-		"server_mtime", (json_int_t)s->server_mtime, "caller_access",
-		(int)s->caller_access, "anonymous_access", (int)s->anonymous_access);
+		"volume", copy->volume.name, "path", copy->path, "type", type_text(s->FileType),
+		"volume_id", (json_int_t)o->fid.Volume, "vnode", (json_int_t)o->fid.Vnode, "unique",
+		(json_int_t)o->fid.Unique, "server", "", "length", (json_int_t)afs_status_length(s),
+		"mode", (int)s->UnixModeBits, "links", (int)s->LinkCount, "owner", (int)s->Owner,
+		"group", (int)s->Group, "author", (int)s->Author, "data_version",
+		(json_int_t)afs_status_version(s), "client_mtime", (json_int_t)s->ClientModTime,
+		"server_mtime", (json_int_t)s->ServerModTime, "caller_access", (int)s->CallerAccess,
+		"anonymous_access", (int)s->AnonymousAccess);
 	char text[TOOLS_ADDRESS_TEXT];
 
 	json_object_set_new(object, "server",
@@ -155,13 +157,13 @@ static json_t *status_json(const struct copy *copy, const struct afs_object *o, 
 static void print_status(const struct copy *copy, const struct afs_object *o, const char *label,
 			 const char *link)
 {
-	const struct afs_status *s = &o->status;
+	const AFSFetchStatus *s = &o->status;
 	char mode[11], when[2][32], server[TOOLS_ADDRESS_TEXT];
 
 	put_name(label);
-	printf("\n  type         %s", type_text(s->type));
+	printf("\n  type         %s", type_text(s->FileType));
 	if (link) {
-		printf(afs_is_mount_point(s->mode, link) ? ", mount point " : " to ");
+		printf(afs_is_mount_point(s->UnixModeBits, link) ? ", mount point " : " to ");
 		put_name(link);
 	}
 	printf("\n  length       %llu\n  mode         %04o (%s)\n  links        %u\n"
@@ -169,11 +171,12 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 	       "  modified     %s, stored %s\n  data version %llu\n"
 	       "  rights       %u of the caller, %u of anyone\n"
 	       "  FID          %u.%u.%u\n  server       %s\n",
-	       (unsigned long long)s->length, s->mode, mode_text(mode, s), s->links, s->owner,
-	       s->group, s->author, time_text(when[0], sizeof(when[0]), s->client_mtime),
-	       time_text(when[1], sizeof(when[1]), s->server_mtime),
-	       (unsigned long long)s->data_version, s->caller_access, s->anonymous_access,
-	       o->fid.volume, o->fid.vnode, o->fid.unique,
+	       (unsigned long long)afs_status_length(s), s->UnixModeBits, mode_text(mode, s),
+	       s->LinkCount, s->Owner, s->Group, s->Author,
+	       time_text(when[0], sizeof(when[0]), s->ClientModTime),
+	       time_text(when[1], sizeof(when[1]), s->ServerModTime),
+	       (unsigned long long)afs_status_version(s), s->CallerAccess, s->AnonymousAccess,
+	       o->fid.Volume, o->fid.Vnode, o->fid.Unique,
 	       tools_address_text(&copy->volume.server, server, sizeof(server)));
 }
 
@@ -181,12 +184,12 @@ int copy_stat(struct copy *copy)
 {
 	struct afs_object object;
 	struct afs_error error;
-	char label[320], link[AFS_PATH_MAX + 1];
+	char label[320], link[AFSPATHMAX + 1];
 	bool is_link;
 
 	if (find(copy, &object, label, sizeof(label)) < 0)
 		return TOOLS_EXIT_FAILURE;
-	is_link = object.status.type == AFS_TYPE_SYMLINK;
+	is_link = object.status.FileType == AFS_TYPE_SYMLINK;
 	if (is_link &&
 	    afs_client_readlink(copy->client, &object.fid, label, link, &error) < 0) {
 		tools_error("%s", error.text);

@@ -28,14 +28,14 @@ static void join(char *label, size_t size, const char *parent, const char *name)
 
 static int get_link(struct copy *copy, const struct entry *e, int dir, const char *label)
 {
-	char text[AFS_PATH_MAX + 1], temp[224];
+	char text[AFSPATHMAX + 1], temp[224];
 	struct afs_error error;
 
 	if (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
 		tools_error("%s", error.text);
 		return -1;
 	}
-	if (afs_is_mount_point(e->status.mode, text)) {
+	if (afs_is_mount_point(e->status.UnixModeBits, text)) {
 		tools_error("%s: passed over: it is the mount point of another volume, %.64s",
 			    label, text + 1);
 		return 0;
@@ -60,7 +60,7 @@ static int get_plain(struct copy *copy, const struct entry *e, int dir, const ch
 		return -1;
 	}
 	rc = get_file(copy, &object, &sink, label);
-	if (rc == 0 && sink_commit(&sink, e->status.mode & 0777 & ~copy->umask) < 0) {
+	if (rc == 0 && sink_commit(&sink, e->status.UnixModeBits & 0777 & ~copy->umask) < 0) {
 		tools_error("%s: cannot write: %s", label, strerror(errno));
 		rc = -1;
 	}
@@ -83,7 +83,7 @@ static int get_subdirectory(struct copy *copy, const struct entry *e, int dir, c
 		return -1;
 	}
 	rc = get_tree(copy, &e->fid, below, label, depth + 1);
-	if (rc == 0 && fchmod(below, (e->status.mode & 0777 & ~copy->umask) | 0700) < 0) {
+	if (rc == 0 && fchmod(below, (e->status.UnixModeBits & 0777 & ~copy->umask) | 0700) < 0) {
 		tools_error("%s: cannot set the mode: %s", label, strerror(errno));
 		rc = -1;
 	}
@@ -96,12 +96,12 @@ static int get_entry(struct copy *copy, const struct entry *e, int dir, const ch
 {
 	struct afs_error error;
 
-	if (e->status.error != 0 || !afs_status_valid(&e->status)) {
-		afs_error_code(&error, label, e->status.error, RXW_ORIGIN_PEER);
+	if (e->status.errorCode != 0 || !afs_status_usable(&e->status)) {
+		afs_error_code(&error, label, (int32_t)e->status.errorCode, RXW_ORIGIN_PEER);
 		tools_error("%s", error.text);
 		return -1;
 	}
-	switch (e->status.type) {
+	switch (e->status.FileType) {
 	case AFS_TYPE_DIR:
 		return get_subdirectory(copy, e, dir, label, depth);
 	case AFS_TYPE_SYMLINK:
@@ -111,8 +111,7 @@ static int get_entry(struct copy *copy, const struct entry *e, int dir, const ch
 	}
 }
 
-int get_tree(struct copy *copy, const struct afs_fid *fid, int dir, const char *label,
-	     unsigned depth)
+int get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label, unsigned depth)
 {
 	struct entries entries;
 	int rc;

@@ -23,7 +23,7 @@ struct settings {
 
 #define COMMANDS "send|recv|rpc|file"
 static const char *const command_names[] = { "send", "recv", "rpc", "file" };
-static const enum perf_command command_codes[] = { PERF_SEND, PERF_RECV, PERF_RPC, PERF_FILE };
+static const rxperf_what command_codes[] = {RXPERF_SEND, RXPERF_RECV, RXPERF_RPC, RXPERF_FILE};
 
 #define AT(field) .offset = offsetof(struct settings, field)
 static const struct tools_option options[] = {
@@ -112,7 +112,7 @@ static const struct tools_option options[] = {
 	 .argument = "BYTES",
 	 .help = "bytes of each read of the transport, at both ends (512K)",
 	 .min = 1,
-	 .max = PERF_MAX_IO},
+	 .max = RXPERF_IO_MAX},
 	{.name = "write-size",
 	 .letter = 'w',
 	 .kind = TOOLS_SIZE,
@@ -120,7 +120,7 @@ static const struct tools_option options[] = {
 	 .argument = "BYTES",
 	 .help = "the same for each write (512K)",
 	 .min = 1,
-	 .max = PERF_MAX_IO},
+	 .max = RXPERF_IO_MAX},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
@@ -199,12 +199,14 @@ static int check_settings(const struct settings *set, struct perf_load *load)
 		tools_error("-T and -D exclude each other: a number of calls, or a time");
 		return -1;
 	}
-	if ((command_codes[set->command] == PERF_FILE) != (set->list != NULL)) {
+	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL)) {
 		tools_error(set->list ? "-f goes with -c file alone" :
 					"-c file needs a list: -f 64K,0,1M, say");
 		return -1;
 	}
-	if (set->list && perf_parse_list(set->list, &load->request, message, sizeof(message)) < 0) {
+	load->request.what = command_codes[set->command];
+	if (set->list &&
+	    perf_parse_list(set->list, &load->request.u.file, message, sizeof(message)) < 0) {
 		tools_error("option --file: %s", message);
 		return -1;
 	}
@@ -213,18 +215,21 @@ static int check_settings(const struct settings *set, struct perf_load *load)
 
 static void fill_load(const struct settings *set, struct perf_load *load)
 {
-	struct perf_request *r = &load->request;
+	const rxperf_sizes sizes = {(uint32_t)set->read_size, (uint32_t)set->write_size};
+	rxperf_command *r = &load->request;
 
-	r->command = command_codes[set->command];
-	r->read_size = (uint32_t)set->read_size;
-	r->write_size = (uint32_t)set->write_size;
-	if (r->command == PERF_SEND)
-		r->request = (uint32_t)set->bytes;
-	if (r->command == PERF_RECV)
-		r->reply = (uint32_t)set->bytes;
-	if (r->command == PERF_RPC) {
-		r->request = (uint32_t)set->request;
-		r->reply = (uint32_t)set->reply;
+	switch (r->what) {
+	case RXPERF_SEND:
+		r->u.send = (rxperf_transfer){sizes, (uint32_t)set->bytes};
+		break;
+	case RXPERF_RECV:
+		r->u.recv = (rxperf_transfer){sizes, (uint32_t)set->bytes};
+		break;
+	case RXPERF_RPC:
+		r->u.rpc = (rxperf_exchange){sizes, (uint32_t)set->request, (uint32_t)set->reply};
+		break;
+	default:
+		r->u.file.sizes = sizes; /* the list is there */
 	}
 	load->slots = set->slots;
 	load->per_connection = set->per_connection;
@@ -368,7 +373,7 @@ static void print_text(struct client *c, json_t *report, json_t *server)
 	if (!server)
 		return;
 	tools_report_print("server", server);
-	if (c->load.request.command == PERF_RPC)
+	if (c->load.request.what == RXPERF_RPC)
 		printf("both ends: %.2f CPU microseconds per call\n",
 		       json_number_value(json_object_get(report, "cpu_us_per_call_both")));
 	else if (json_number_value(json_object_get(report, "bytes")) >= 1e6)
@@ -443,9 +448,15 @@ static int run(const struct settings *set, const struct rxw_config *config, stru
 
 int perf_client_main(int argc, char **argv)
 {
-	struct settings set = { .command = -1, .port = PERF_PORT, .bytes = 1 << 20, .request = 100,
-				.reply = 100, .slots = 1, .per_connection = 1,
-				.read_size = PERF_MAX_IO, .write_size = PERF_MAX_IO };
+	struct settings set = {.command = -1,
+			       .port = PERF_PORT,
+			       .bytes = 1 << 20,
+			       .request = 100,
+			       .reply = 100,
+			       .slots = 1,
+			       .per_connection = 1,
+			       .read_size = RXPERF_IO_MAX,
+			       .write_size = RXPERF_IO_MAX};
 	struct rxw_config config;
 	struct client c = { 0 };
 	enum tools_parsed parsed;
@@ -462,6 +473,6 @@ int perf_client_main(int argc, char **argv)
 		fill_load(&set, &c.load);
 		status = run(&set, &config, &c);
 	}
-	free(c.load.request.words);
+	xdrfree_rxperf_command(&c.load.request);
 	return status;
 }

@@ -7,48 +7,41 @@
 
 #define PATIENCE_MS 2000
 
-/*
- * One small call: two words there, at most `size` bytes back. Returns their number, or -1 for any
- * failure.
- */
-static ssize_t ask(rxw_endpoint *endpoint, const struct tools_address *server, uint32_t operation,
-		   uint32_t token, void *reply, size_t size)
+/* A call to the service, and the connection that is its own. 0, or -1 for any failure. */
+static int begin(rxw_endpoint *endpoint, const struct tools_address *server,
+		 rxw_connection **connection, rxw_call **call)
 {
 	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = PATIENCE_MS };
-	rxw_connection *connection;
-	rxw_call *call;
-	uint8_t words[8];
-	struct rxw_xdr x;
-	ssize_t got = -1;
 
 	if (rxw_connection_create(endpoint, (const struct sockaddr *)&server->sa, server->len,
-				  PERF_FIGURES_SERVICE, NULL, &connection) < 0)
+				  PERF_FIGURES_SERVICE, NULL, connection) < 0)
 		return -1;
-	if (rxw_call_begin(connection, &co, &call) == 0) {
-		rxw_xdr_writer(&x, words, sizeof(words));
-		rxw_xdr_put_u32(&x, operation);
-		rxw_xdr_put_u32(&x, token);
-		if (rxw_call_write(call, words, sizeof(words)) == sizeof(words) &&
-		    rxw_call_send_end(call) == 0)
-			got = rxw_call_read(call, reply, size);
-		if (rxw_call_end(call, 0, NULL) != 0)
-			got = -1;
-	}
+	if (rxw_call_begin(*connection, &co, call) == 0)
+		return 0;
+	rxw_connection_release(*connection);
+	return -1;
+}
+
+static int32_t end(rxw_connection *connection, rxw_call *call, int32_t code)
+{
+	code = rxw_call_end(call, code, NULL);
 	rxw_connection_release(connection);
-	return got;
+	return code;
 }
 
 uint32_t perf_figures_mark(rxw_endpoint *endpoint, const struct tools_address *server)
 {
-	uint8_t word[4];
-	struct rxw_xdr x;
+	rxw_connection *connection;
+	rxw_call *call;
 	uint32_t token = 0;
+	int32_t code;
 
-	if (ask(endpoint, server, PERF_OP_MARK, 0, word, sizeof(word)) != sizeof(word))
+	if (begin(endpoint, server, &connection, &call) < 0)
 		return 0;
-	rxw_xdr_reader(&x, word, sizeof(word));
-	rxw_xdr_get_u32(&x, &token);
-	return token;
+	code = StartRXPERFFIG_Mark(call, 0);
+	if (code == 0)
+		code = EndRXPERFFIG_Mark(call, &token);
+	return end(connection, call, code) == 0 ? token : 0;
 }
 
 json_t *perf_figures_fetch(rxw_endpoint *endpoint, const struct tools_address *server,
@@ -56,11 +49,20 @@ json_t *perf_figures_fetch(rxw_endpoint *endpoint, const struct tools_address *s
 {
 	char *text = malloc(PERF_FIGURES_MAX);
 	json_t *figures = NULL;
-	ssize_t got;
+	rxw_connection *connection;
+	rxw_call *call;
+	ssize_t got = -1;
+	int32_t code;
 
 	if (!text)
 		return NULL;
-	got = ask(endpoint, server, PERF_OP_FIGURES, token, text, PERF_FIGURES_MAX);
+	if (begin(endpoint, server, &connection, &call) == 0) {
+		code = StartRXPERFFIG_Report(call, token);
+		if (code == 0)
+			got = rxw_call_read(call, text, PERF_FIGURES_MAX);
+		if (end(connection, call, code) != 0)
+			got = -1;
+	}
 	if (got > 0)
 		figures = json_loadb(text, (size_t)got, 0, NULL);
 	free(text);

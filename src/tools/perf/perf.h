@@ -23,7 +23,7 @@ enum perf_form { PERF_FORM_AUTO, PERF_FORM_BLOCKING, PERF_FORM_ASYNC };
 
 /* A load: what to do, with whom, how often. Filled by the client's main, then constant. */
 struct perf_load {
-	struct perf_request request;
+	rxperf_command request;	 /* freed by whoever filled it */
 	uint64_t slots;          /* calls in flight, -t */
 	uint64_t per_connection; /* -C, 1..4 */
 	uint64_t calls_per_slot; /* -T; 0 with a duration */

@@ -52,6 +52,7 @@ struct perf_runner {
 	const struct perf_load *load;
 	uint8_t *head;          /* the words of a request */
 	size_t head_len;
+	rxperf_sizes sizes;
 	uint64_t to_server, to_client, cookie_len;
 	bool blocking;
 	struct slot *slots;
@@ -126,8 +127,7 @@ static enum step write_request(struct slot *s)
 	while (s->head_sent < r->head_len || s->sent < r->to_server) {
 		bool in_head = s->head_sent < r->head_len;
 		uint64_t left = r->to_server - s->sent;
-		size_t want = left < r->load->request.write_size ? (size_t)left :
-								   r->load->request.write_size;
+		size_t want = left < r->sizes.write_size ? (size_t)left : r->sizes.write_size;
 		size_t n = r->head_len - s->head_sent;
 		const uint8_t *data = in_head ? r->head + s->head_sent :
 						perf_pattern(s->sent, want, &n);
@@ -194,7 +194,7 @@ static enum step read_reply(struct slot *s)
 	for (;;) {
 		struct iovec iov[64];
 		unsigned count = 64;
-		ssize_t n = rxw_call_readv(s->call, r->load->request.read_size, iov, &count);
+		ssize_t n = rxw_call_readv(s->call, r->sizes.read_size, iov, &count);
 
 		if (n == -RXW_EAGAIN)
 			return STEP_WAIT;
@@ -223,9 +223,9 @@ static void check_reply(struct slot *s)
 		fail(r, "the server's reply ended after %llu of %llu bytes",
 		     (unsigned long long)s->received,
 		     (unsigned long long)(r->to_client + r->cookie_len));
-	else if (r->cookie_len && cookie != PERF_COOKIE)
+	else if (r->cookie_len && cookie != RXPERF_COOKIE)
 		fail(r, "the server's reply ends with 0x%08x instead of the magic cookie 0x%08x",
-		     cookie, PERF_COOKIE);
+		     cookie, (unsigned)RXPERF_COOKIE);
 }
 
 static void finish_call(struct slot *s, bool complete)
@@ -367,8 +367,7 @@ struct perf_runner *perf_runner_new(const struct perf_load *load)
 	if (!r)
 		return NULL;
 	r->load = load;
-	r->head_len = perf_encoded_size(&load->request);
-	r->head = malloc(r->head_len);
+	r->head = malloc(PERF_REQUEST_MAX);
 	r->slots = calloc(load->slots, sizeof(*r->slots));
 	if (!r->head || !r->slots) {
 		free(r->head);
@@ -376,9 +375,10 @@ struct perf_runner *perf_runner_new(const struct perf_load *load)
 		free(r);
 		return NULL;
 	}
-	perf_encode(&load->request, r->head, r->head_len);
+	r->head_len = perf_encode(&load->request, r->head);
+	r->sizes = *perf_sizes(&load->request);
 	perf_totals(&load->request, &r->to_server, &r->to_client);
-	r->cookie_len = load->request.command == PERF_FILE ? 0 : COOKIE_LEN;
+	r->cookie_len = load->request.what == RXPERF_FILE ? 0 : COOKIE_LEN;
 	r->blocking = load->form == PERF_FORM_BLOCKING ||
 		      (load->form == PERF_FORM_AUTO && load->slots == 1);
 	pthread_mutex_init(&r->lock, NULL);

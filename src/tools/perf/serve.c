@@ -12,7 +12,7 @@
 struct job {
 	struct perf_server *server;
 	rxw_call *call;
-	struct perf_request r;
+	rxperf_sizes sizes;
 	uint64_t in, out; /* bytes of data moved */
 	int32_t code;     /* of the ABORT, once something failed */
 };
@@ -25,23 +25,13 @@ static int32_t code_of(rxw_call *call, ssize_t result)
 	return code ? code : BAD_REQUEST;
 }
 
-static bool read_exactly(struct job *job, void *data, size_t length)
-{
-	ssize_t n = rxw_call_read(job->call, data, length);
-
-	if (n == (ssize_t)length)
-		return true;
-	job->code = code_of(job->call, n);
-	return false;
-}
-
 /* Take `length` bytes of data from the client, in slices lent by the library. */
 static bool take(struct job *job, uint64_t length)
 {
 	while (length > 0) {
 		struct iovec iov[64];
 		unsigned count = 64;
-		size_t want = length < job->r.read_size ? (size_t)length : job->r.read_size;
+		size_t want = length < job->sizes.read_size ? (size_t)length : job->sizes.read_size;
 		ssize_t n = rxw_call_readv(job->call, want, iov, &count);
 
 		if (n <= 0) {
@@ -67,7 +57,9 @@ static bool take(struct job *job, uint64_t length)
 static bool give(struct job *job, uint64_t length)
 {
 	while (length > 0) {
-		size_t want = length < job->r.write_size ? (size_t)length : job->r.write_size, n;
+		size_t want = length < job->sizes.write_size ? (size_t)length
+							     : job->sizes.write_size,
+		       n;
 		const uint8_t *data = perf_pattern(job->out, want, &n);
 		ssize_t done = rxw_call_write(job->call, data, n);
 
@@ -83,29 +75,25 @@ static bool give(struct job *job, uint64_t length)
 
 static bool give_cookie(struct job *job)
 {
-	static const uint8_t cookie[4] = { PERF_COOKIE >> 24 & 0xff, PERF_COOKIE >> 16 & 0xff,
-					   PERF_COOKIE >> 8 & 0xff, PERF_COOKIE & 0xff };
-	ssize_t done = rxw_call_write(job->call, cookie, sizeof(cookie));
+	uint8_t cookie[4];
+	ssize_t done;
 
+	rxw_xdr_store32(cookie, RXPERF_COOKIE);
+	done = rxw_call_write(job->call, cookie, sizeof(cookie));
 	if (done == sizeof(cookie))
 		return true;
 	job->code = code_of(job->call, done);
 	return false;
 }
 
-/* The words behind the count, then data as they say. */
-static bool serve_list(struct job *job)
+/* Data as the list says. */
+static bool serve_list(struct job *job, const rxperf_list *list)
 {
-	uint32_t count = job->r.word_count;
-	uint8_t *raw = malloc(4 * (size_t)count + 1);
 	unsigned direction = 0;
-	bool ok = raw && read_exactly(job, raw, 4 * (size_t)count);
+	bool ok = true;
 
-	if (!raw)
-		job->code = rxw_code_from_errno(ENOMEM);
-	for (uint32_t i = 0; ok && i < count; i++) {
-		const uint8_t *w = raw + 4 * (size_t)i;
-		uint64_t length = (uint64_t)w[0] << 24 | w[1] << 16 | w[2] << 8 | w[3];
+	for (uint32_t i = 0; ok && i < list->words.len; i++) {
+		uint64_t length = list->words.val[i];
 
 		if (length > PERF_MAX_BYTES) {
 			job->code = BAD_REQUEST;
@@ -122,42 +110,40 @@ static bool serve_list(struct job *job)
 			ok = take(job, 4 * length);
 		}
 	}
-	free(raw);
 	return ok;
 }
 
-static bool serve(struct job *job)
+static int32_t run(void *context, rxw_call *call, const rxperf_command *command)
 {
-	uint8_t words[PERF_COMMON_LEN];
-	size_t more;
+	struct perf_server *server = context;
+	struct job job = {.server = server, .call = call, .sizes = *perf_sizes(command)};
+	uint64_t to_server, to_client;
+	bool ok;
 
-	if (!read_exactly(job, words, PERF_COMMON_LEN))
-		return false;
-	if (perf_decode_common(&job->r, words, &more) < 0) {
-		job->code = BAD_REQUEST;
-		return false;
+	if (!perf_is_sane(command))
+		return BAD_REQUEST;
+	if (command->what == RXPERF_FILE) {
+		ok = serve_list(&job, &command->u.file);
+	} else {
+		perf_totals(command, &to_server, &to_client);
+		ok = take(&job, to_server) && give(&job, to_client) && give_cookie(&job);
 	}
-	if (!read_exactly(job, words, more))
-		return false;
-	if (perf_decode_sizes(&job->r, words) < 0) {
-		job->code = BAD_REQUEST;
-		return false;
-	}
-	if (job->r.command == PERF_FILE)
-		return serve_list(job);
-	return take(job, job->r.request) && give(job, job->r.reply) && give_cookie(job);
+	atomic_fetch_add_explicit(&server->bytes_in, job.in, memory_order_relaxed);
+	atomic_fetch_add_explicit(&server->bytes_out, job.out, memory_order_relaxed);
+	return ok ? 0 : job.code;
 }
 
 int32_t perf_handle(rxw_call *call, void *context)
 {
 	struct perf_server *server = context;
-	struct job job = { .server = server, .call = call };
-	bool ok = serve(&job);
+	int32_t code = RXPERF_ExecuteRequest(call, &server->service);
 
-	atomic_fetch_add_explicit(&server->bytes_in, job.in, memory_order_relaxed);
-	atomic_fetch_add_explicit(&server->bytes_out, job.out, memory_order_relaxed);
-	atomic_fetch_add_explicit(ok ? &server->calls : &server->failed, 1, memory_order_relaxed);
-	return ok ? 0 : job.code;
+	/* What the dispatcher has names for is one code in this service. */
+	if (code == RXW_RPC_DECODE || code == RXW_RPC_OPCODE || code == RXW_RPC_SS_UNMARSHAL)
+		code = BAD_REQUEST;
+	atomic_fetch_add_explicit(code == 0 ? &server->calls : &server->failed, 1,
+				  memory_order_relaxed);
+	return code;
 }
 
 void perf_moment_now(struct perf_server *server, struct perf_moment *moment)
@@ -212,12 +198,13 @@ json_t *perf_server_report(struct perf_server *server, const struct perf_moment 
 	return object;
 }
 
-static int32_t answer_mark(rxw_call *call, struct perf_server *server)
+static int32_t mark(void *context, rxw_call *call, uint32_t unused, uint32_t *token)
 {
+	struct perf_server *server = context;
 	struct perf_moment now;
-	uint8_t word[4];
-	struct rxw_xdr x;
 
+	(void)call;
+	(void)unused;
 	perf_moment_now(server, &now);
 	pthread_mutex_lock(&server->lock);
 	if (++server->last_token == 0)
@@ -225,15 +212,15 @@ static int32_t answer_mark(rxw_call *call, struct perf_server *server)
 	now.token = server->last_token;
 	server->marks[now.token % PERF_MARKS] = now;
 	pthread_mutex_unlock(&server->lock);
-	rxw_xdr_writer(&x, word, sizeof(word));
-	rxw_xdr_put_u32(&x, now.token);
-	return rxw_call_write(call, word, sizeof(word)) < 0 ? RXW_USER_ABORT : 0;
+	*token = now.token;
+	return 0;
 }
 
-static int32_t answer_figures(rxw_call *call, struct perf_server *server, uint32_t token)
+static int32_t report(void *context, rxw_call *call, uint32_t token)
 {
+	struct perf_server *server = context;
 	struct perf_moment since;
-	json_t *report;
+	json_t *object;
 	char *text;
 	int32_t code = 0;
 
@@ -242,9 +229,9 @@ static int32_t answer_figures(rxw_call *call, struct perf_server *server, uint32
 	if (token == 0 || since.token != token)
 		since = server->start;
 	pthread_mutex_unlock(&server->lock);
-	report = perf_server_report(server, &since);
-	text = report ? json_dumps(report, JSON_COMPACT) : NULL;
-	json_decref(report);
+	object = perf_server_report(server, &since);
+	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	json_decref(object);
 	if (!text)
 		return rxw_code_from_errno(ENOMEM);
 	if (rxw_call_write(call, text, strlen(text)) < 0)
@@ -253,21 +240,13 @@ static int32_t answer_figures(rxw_call *call, struct perf_server *server, uint32
 	return code;
 }
 
-int32_t perf_handle_figures(rxw_call *call, void *context)
+void perf_server_init(struct perf_server *server)
 {
-	struct perf_server *server = context;
-	uint8_t words[8];
-	struct rxw_xdr x;
-	uint32_t operation = 0, token = 0;
+	static const struct RXPERF_handlers commands = {.Run = run};
+	static const struct RXPERFFIG_handlers figures = {.Mark = mark, .Report = report};
 
-	if (rxw_call_read(call, words, sizeof(words)) != sizeof(words))
-		return RXW_RPC_DECODE;
-	rxw_xdr_reader(&x, words, sizeof(words));
-	rxw_xdr_get_u32(&x, &operation);
-	rxw_xdr_get_u32(&x, &token);
-	if (operation == PERF_OP_MARK)
-		return answer_mark(call, server);
-	if (operation == PERF_OP_FIGURES)
-		return answer_figures(call, server, token);
-	return RXW_RPC_OPCODE;
+	server->service.base.context = server;
+	server->service.handlers = &commands;
+	server->figures.base.context = server;
+	server->figures.handlers = &figures;
 }

@@ -22,6 +22,8 @@ struct perf_moment {
 };
 
 struct perf_server {
+	struct RXPERF_service service; /* its context is the server; so of figures */
+	struct RXPERFFIG_service figures;
 	bool verify;
 	bool json;
 	const struct rxw_config *config;
@@ -37,9 +39,13 @@ struct perf_server {
 	uint32_t last_token;
 };
 
-/* Handlers; the context is the struct perf_server. */
+/* Set up both services. */
+void perf_server_init(struct perf_server *server);
+/*
+ * The handler of the rxperf service; the context is the struct perf_server. That of the figures is
+ * RXPERFFIG_ExecuteRequest() on server->figures.
+ */
 int32_t perf_handle(rxw_call *call, void *context);
-int32_t perf_handle_figures(rxw_call *call, void *context);
 
 /* Take down this moment (server->start, or one of the marks). */
 void perf_moment_now(struct perf_server *server, struct perf_moment *moment);

@@ -67,12 +67,15 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
-static int add_service(struct perf_server *server, rxw_endpoint *endpoint, uint16_t id,
-		       const char *name, rxw_handler_fn handler, unsigned flags)
+static int add_service(rxw_endpoint *endpoint, uint16_t id, const char *name,
+		       rxw_handler_fn handler, void *context, unsigned flags)
 {
-	struct rxw_service_options service = { .size = sizeof(service), .id = id, .name = name,
-					       .handler = handler, .context = server,
-					       .flags = flags };
+	struct rxw_service_options service = {.size = sizeof(service),
+					      .id = id,
+					      .name = name,
+					      .handler = handler,
+					      .context = context,
+					      .flags = flags};
 	rxw_service *added;
 
 	return rxw_service_add(endpoint, &service, &added);
@@ -109,11 +112,11 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 		return -1;
 	}
 	server->endpoints[server->endpoint_count++] = endpoint;
-	rc = add_service(server, endpoint, PERF_SERVICE, "rxperf", perf_handle,
+	rc = add_service(endpoint, PERF_SERVICE, "rxperf", perf_handle, server,
 			 set->inline_calls ? RXW_SERVICE_SHORT : 0);
 	if (rc == 0)
-		rc = add_service(server, endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
-				 perf_handle_figures, 0);
+		rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
+				 RXPERFFIG_ExecuteRequest, &server->figures, 0);
 	if (rc == 0)
 		rc = rxw_endpoint_start(endpoint);
 	if (rc < 0)
@@ -223,6 +226,7 @@ int perf_server_main(int argc, char **argv)
 		tools_error("no memory");
 		return TOOLS_EXIT_FAILURE;
 	}
+	perf_server_init(server);
 	server->verify = set.verify;
 	server->json = set.json;
 	server->config = &config;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rxwire/xdr.h>
-
 #include "tools/common/number.h"
 #include "tools/perf/wire.h"
 
@@ -13,7 +11,7 @@
 #define PERIOD 65521u
 
 /* Written once by perf_pattern_init(), before threads exist. */
-static uint8_t pattern[PERIOD + PERF_MAX_IO];
+static uint8_t pattern[PERIOD + RXPERF_IO_MAX];
 
 void perf_pattern_init(void)
 {
@@ -54,129 +52,79 @@ bool perf_pattern_matches(uint64_t offset, const void *data, size_t length)
 	return true;
 }
 
-size_t perf_encoded_size(const struct perf_request *r)
+const rxperf_sizes *perf_sizes(const rxperf_command *command)
 {
-	switch (r->command) {
-	case PERF_RPC:
-		return PERF_COMMON_LEN + 8;
-	case PERF_FILE:
-		return PERF_COMMON_LEN + 4 + 4 * (size_t)r->word_count;
+	switch (command->what) {
+	case RXPERF_SEND:
+		return &command->u.send.sizes;
+	case RXPERF_RECV:
+		return &command->u.recv.sizes;
+	case RXPERF_RPC:
+		return &command->u.rpc.sizes;
 	default:
-		return PERF_COMMON_LEN + 4;
+		return &command->u.file.sizes;
 	}
 }
 
-size_t perf_encode(const struct perf_request *r, void *memory, size_t size)
+bool perf_is_sane(const rxperf_command *command)
+{
+	const rxperf_sizes *s = perf_sizes(command);
+	uint64_t to_server, to_client;
+
+	if (s->read_size < 1 || s->read_size > RXPERF_IO_MAX || s->write_size < 1 ||
+	    s->write_size > RXPERF_IO_MAX)
+		return false;
+	if (command->what == RXPERF_FILE)
+		return true;
+	perf_totals(command, &to_server, &to_client);
+	return to_server <= PERF_MAX_BYTES && to_client <= PERF_MAX_BYTES;
+}
+
+size_t perf_encode(const rxperf_command *command, void *memory)
 {
 	struct rxw_xdr x;
 
-	rxw_xdr_writer(&x, memory, size);
-	rxw_xdr_put_u32(&x, PERF_VERSION);
-	rxw_xdr_put_u32(&x, (uint32_t)r->command);
-	rxw_xdr_put_u32(&x, r->read_size);
-	rxw_xdr_put_u32(&x, r->write_size);
-	switch (r->command) {
-	case PERF_SEND:
-		rxw_xdr_put_u32(&x, r->request);
-		break;
-	case PERF_RECV:
-		rxw_xdr_put_u32(&x, r->reply);
-		break;
-	case PERF_RPC:
-		rxw_xdr_put_u32(&x, r->request);
-		rxw_xdr_put_u32(&x, r->reply);
-		break;
-	case PERF_FILE:
-		rxw_xdr_put_u32(&x, r->word_count);
-		for (uint32_t i = 0; i < r->word_count; i++)
-			rxw_xdr_put_u32(&x, r->words[i]);
-		break;
-	}
+	rxw_xdr_writer(&x, memory, PERF_REQUEST_MAX);
+	rxw_xdr_put_u32(&x, RXPERF_OP_Run);
+	xdr_put_rxperf_command(&x, command);
 	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;
 }
 
-int perf_decode_common(struct perf_request *r, const void *words, size_t *more)
+void perf_totals(const rxperf_command *command, uint64_t *to_server, uint64_t *to_client)
 {
-	struct rxw_xdr x;
-	uint32_t version = 0, command = 0;
-
-	memset(r, 0, sizeof(*r));
-	rxw_xdr_reader(&x, words, PERF_COMMON_LEN);
-	rxw_xdr_get_u32(&x, &version);
-	rxw_xdr_get_u32(&x, &command);
-	rxw_xdr_get_u32(&x, &r->read_size);
-	rxw_xdr_get_u32(&x, &r->write_size);
-	if (!rxw_xdr_ok(&x) || version != PERF_VERSION || r->read_size == 0 ||
-	    r->read_size > PERF_MAX_IO || r->write_size == 0 || r->write_size > PERF_MAX_IO)
-		return -1;
-	switch (command) {
-	case PERF_SEND:
-	case PERF_RECV:
-	case PERF_FILE:
-		*more = 4;
-		break;
-	case PERF_RPC:
-		*more = 8;
-		break;
-	default:
-		return -1;
-	}
-	r->command = (enum perf_command)command;
-	return 0;
-}
-
-int perf_decode_sizes(struct perf_request *r, const void *words)
-{
-	struct rxw_xdr x;
-	uint32_t first = 0, second = 0;
-
-	rxw_xdr_reader(&x, words, r->command == PERF_RPC ? 8 : 4);
-	rxw_xdr_get_u32(&x, &first);
-	if (r->command == PERF_RPC)
-		rxw_xdr_get_u32(&x, &second);
-	if (first > PERF_MAX_BYTES || second > PERF_MAX_BYTES)
-		return -1;
-	switch (r->command) {
-	case PERF_SEND:
-		r->request = first;
-		break;
-	case PERF_RECV:
-		r->reply = first;
-		break;
-	case PERF_RPC:
-		r->request = first;
-		r->reply = second;
-		break;
-	case PERF_FILE:
-		if (first > PERF_MAX_WORDS)
-			return -1;
-		r->word_count = first;
-		break;
-	}
-	return 0;
-}
-
-void perf_totals(const struct perf_request *r, uint64_t *to_server, uint64_t *to_client)
-{
-	uint64_t sum[2] = { r->request, r->reply };
+	const rxperf_list *list = &command->u.file;
+	uint64_t sum[2] = {0, 0};
 	unsigned direction = 0;
 
-	for (uint32_t i = 0; r->command == PERF_FILE && i < r->word_count; i++) {
-		if (r->words[i] == 0)
-			direction ^= 1;
-		sum[direction] += 4 * (uint64_t)r->words[i];
+	switch (command->what) {
+	case RXPERF_SEND:
+		sum[0] = command->u.send.bytes;
+		break;
+	case RXPERF_RECV:
+		sum[1] = command->u.recv.bytes;
+		break;
+	case RXPERF_RPC:
+		sum[0] = command->u.rpc.request;
+		sum[1] = command->u.rpc.reply;
+		break;
+	default:
+		for (uint32_t i = 0; i < list->words.len; i++) {
+			if (list->words.val[i] == 0)
+				direction ^= 1;
+			sum[direction] += 4 * (uint64_t)list->words.val[i];
+		}
 	}
 	*to_server = sum[0];
 	*to_client = sum[1];
 }
 
-bool perf_list_is_sane(const struct perf_request *r)
+bool perf_list_is_sane(const rxperf_list *list)
 {
 	bool replied = false;
 	unsigned direction = 0;
 
-	for (uint32_t i = 0; i < r->word_count; i++) {
-		if (r->words[i] == 0)
+	for (uint32_t i = 0; i < list->words.len; i++) {
+		if (list->words.val[i] == 0)
 			direction ^= 1;
 		else if (direction == 1)
 			replied = true;
@@ -186,16 +134,16 @@ bool perf_list_is_sane(const struct perf_request *r)
 	return true;
 }
 
-int perf_parse_list(const char *text, struct perf_request *r, char *message, size_t size)
+int perf_parse_list(const char *text, rxperf_list *list, char *message, size_t size)
 {
-	uint32_t *words = malloc(PERF_MAX_WORDS * sizeof(*words)), n = 0;
+	uint32_t *words = malloc(RXPERF_LIST_MAX * sizeof(*words)), n = 0;
 	uint64_t bytes;
 
 	if (!words) {
 		snprintf(message, size, "no memory");
 		return -1;
 	}
-	r->words = words;
+	list->words.val = words;
 	for (;;) {
 		char part[24];
 		size_t length = strcspn(text, ",");
@@ -210,22 +158,20 @@ int perf_parse_list(const char *text, struct perf_request *r, char *message, siz
 				 (int)(length > 40 ? 40 : length), text);
 			break;
 		}
-		if (n == PERF_MAX_WORDS) {
-			snprintf(message, size, "more than %u entries", PERF_MAX_WORDS);
+		if (n == RXPERF_LIST_MAX) {
+			snprintf(message, size, "more than %d entries", RXPERF_LIST_MAX);
 			break;
 		}
 		words[n++] = (uint32_t)(bytes / 4);
 		text += length;
 		if (*text++ == ',')
 			continue;
-		r->word_count = n;
-		if (perf_list_is_sane(r))
+		list->words.len = n;
+		if (perf_list_is_sane(list))
 			return 0;
 		snprintf(message, size, "nothing can be sent after the first byte received");
 		break;
 	}
-	free(words);
-	r->words = NULL;
-	r->word_count = 0;
+	xdrfree_rxperf_list(list);
 	return -1;
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UUIDs of servers and clients: as 16 octets, as text. */
+#include "afs/uuid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool afs_uuid_same(const struct rxw_uuid *a, const struct rxw_uuid *b)
+{
+	return a->time_low == b->time_low && a->time_mid == b->time_mid &&
+	       a->time_hi_and_version == b->time_hi_and_version &&
+	       a->clock_seq_hi_and_reserved == b->clock_seq_hi_and_reserved &&
+	       a->clock_seq_low == b->clock_seq_low &&
+	       memcmp(a->node, b->node, sizeof(a->node)) == 0;
+}
+
+void afs_uuid_from_octets(struct rxw_uuid *uuid, const uint8_t octets[16])
+{
+	uuid->time_low = (uint32_t)octets[0] << 24 | (uint32_t)octets[1] << 16 |
+			 (uint32_t)octets[2] << 8 | octets[3];
+	uuid->time_mid = (uint16_t)(octets[4] << 8 | octets[5]);
+	uuid->time_hi_and_version = (uint16_t)(octets[6] << 8 | octets[7]);
+	uuid->clock_seq_hi_and_reserved = (int8_t)octets[8];
+	uuid->clock_seq_low = (int8_t)octets[9];
+	memcpy(uuid->node, octets + 10, sizeof(uuid->node));
+}
+
+void afs_uuid_to_text(const struct rxw_uuid *uuid, char text[AFS_UUID_TEXT])
+{
+	uint8_t n[6];
+
+	memcpy(n, uuid->node, sizeof(n)); /* unsigned: printf would extend the sign */
+	snprintf(text, AFS_UUID_TEXT, "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 (unsigned)uuid->time_low, uuid->time_mid, uuid->time_hi_and_version,
+		 (uint8_t)uuid->clock_seq_hi_and_reserved, (uint8_t)uuid->clock_seq_low, n[0], n[1],
+		 n[2], n[3], n[4], n[5]);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool afs_uuid_from_text(struct rxw_uuid *uuid, const char *text)
+{
+	uint8_t octets[16];
+	size_t n = 0;
+
+	if (strlen(text) != AFS_UUID_TEXT - 1)
+		return false;
+	for (size_t i = 0; i < AFS_UUID_TEXT - 1;) {
+		if (i == 8 || i == 13 || i == 18 || i == 23) {
+			if (text[i++] != '-')
+				return false;
+			continue;
+		}
+		int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		octets[n++] = (uint8_t)(high << 4 | low);
+		i += 2;
+	}
+	afs_uuid_from_octets(uuid, octets);
+	return true;
+}
