@@ -39,6 +39,7 @@ afs_sources = \
 	src/afs/fetchstatus.c src/afs/fetchstatus.h \
 	src/afs/numbers.h \
 	src/afs/opcodes.h \
+	src/afs/rpcstats.c src/afs/rpcstats.h src/afs/rpcstats_private.h src/afs/rpcstats_wire.c \
 	src/afs/status.c src/afs/status.h \
 	src/afs/types.c src/afs/types.h \
 	src/afs/uuid.c src/afs/uuid.h \

@@ -41,6 +41,9 @@ check_tests += src/tests/afs/test_afsvol
 src_tests_afs_test_afsvol_SOURCES = src/tests/afs/test_afsvol.c $(afs_known)
 src_tests_afs_test_afsvol_LDADD = $(afs_test_libs)
 
+check_tests += src/tests/afs/test_rxstats
+src_tests_afs_test_rxstats_LDADD = $(afs_test_libs)
+
 # Made by their names alone, programs do not wait for BUILT_SOURCES (this is so in other folders too).
-afs_tests = client fetchstatus uuid volname rxafs rxafscb vl pt afsvol
+afs_tests = client fetchstatus uuid volname rxafs rxafscb vl pt afsvol rxstats
 $(afs_tests:%=src/tests/afs/test_%.$(OBJEXT)) src/tests/afs/known.$(OBJEXT): $(afs_headers)
