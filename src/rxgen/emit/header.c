@@ -75,15 +75,16 @@ static const char client_contract[] =
 	"the caller's; where it comes back changed, the pointers in it are overwritten.\n"
 	"\n"
 	"StartNAME encodes opcode and arguments on a call that the application has begun, and does\n"
-	"not end the request; EndNAME decodes the results and does not end the call: the application\n"
-	"does, with rxw_call_end(), and has the final code there. Between the two it may write and\n"
-	"read bytes of its own.";
+	"not end the request; EndNAME decodes the results and does not end the call. Between the two\n"
+	"the application may write and read bytes of its own; it ends the call, with rxw_rpc_end(),\n"
+	"which reports it too, or rxw_call_end(), and has the final code there.";
 
 static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
 {
-	emit_comment(e, "The same call on each connection; `reply` gets results in the order of "
-			"arrival, they are freed behind it.\n"
-			"Returns 0 when all have been handed over, -RXW_ENOMEM or -RXW_EINVAL.");
+	emit_comment(e,
+		     "The same call on each connection; `reply` gets the results in the order of "
+		     "arrival, then they are freed. Returns 0 when all have been handed over, "
+		     "-RXW_ENOMEM or -RXW_EINVAL.");
 	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
 		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
 		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));

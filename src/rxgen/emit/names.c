@@ -128,5 +128,7 @@ const char *emit_val(struct emit *e, const char *name)
 
 const char *emit_arms(struct emit *e, const struct xg_type *type)
 {
-	return e->options->short_fields ? "u" : emit_format(e, "%s_u", type->name);
+	const char *name = e->options->short_fields ? "u" : emit_format(e, "%s_u", type->name);
+
+	return strcmp(name, type->discriminant.name) ? name : emit_format(e, "%s_", name);
 }

@@ -120,7 +120,7 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 		sorted[i] = package->procs[i];
 	qsort(sorted, package->proc_count, sizeof(*sorted), by_opcode);
 	emit_blank(e);
-	emit_open(e, "static const struct rxw_rpc_entry %sentries[] = {", name);
+	emit_open(e, "static const struct rxw_rpc_entry %srpc_entries[] = {", name);
 	for (size_t i = 0; i < package->proc_count; i++)
 		emit_row(e,
 			 emit_format(e, "{%s, %s, %s},", emit_opcode(e, sorted[i]),
@@ -129,9 +129,9 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 	emit_close(e, "};");
 	free(sorted);
 	emit_blank(e);
-	emit_open(e, "static const struct rxw_rpc_table %stable = {", name);
+	emit_open(e, "static const struct rxw_rpc_table %srpc_table = {", name);
 	emit_line(e, ".interface = &%sinterface,", name);
-	emit_line(e, ".entries = %sentries,", name);
+	emit_line(e, ".entries = %srpc_entries,", name);
 	emit_line(e, ".count = %sNUMBER_OPCODES,", package->name);
 	if (package->dense && !e->options->no_errno_swap)
 		emit_line(e, ".swap_errno = true,");
@@ -142,7 +142,7 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 	emit_open(e, "{");
 	emit_line(e, "const struct %sservice *to = service;", name);
 	emit_blank(e);
-	emit_line(e, "return rxw_rpc_serve(call, &%stable, &to->base, to);", name);
+	emit_line(e, "return rxw_rpc_serve(call, &%srpc_table, &to->base, to);", name);
 	emit_close(e, "}");
 }
 

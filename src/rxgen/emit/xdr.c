@@ -8,7 +8,7 @@ static void emit_interface(struct emit *e, const struct xg_package *package)
 	const char *name = emit_package_name(e, package);
 
 	emit_blank(e);
-	emit_open(e, "static const struct rxw_rpc_function %sfunctions[] = {", name);
+	emit_open(e, "static const struct rxw_rpc_function %srpc_functions[] = {", name);
 	for (size_t i = 0; i < package->proc_count; i++) {
 		const struct xg_proc *proc = package->procs[i];
 
@@ -24,7 +24,7 @@ static void emit_interface(struct emit *e, const struct xg_package *package)
 	if (package->has_statindex)
 		emit_line(e, ".stat_index = %sSTATINDEX,", package->name);
 	emit_line(e, ".count = %sNO_OF_STAT_FUNCS,", package->name);
-	emit_line(e, ".functions = %sfunctions,", name);
+	emit_line(e, ".functions = %srpc_functions,", name);
 	emit_close(e, "};");
 }
 
@@ -43,7 +43,7 @@ static void emit_look_ups(struct emit *e, const struct xg_package *package)
 	emit_line(e, "int %sOpCodeIndex(int32_t opcode)", name);
 	emit_open(e, "{");
 	emit_open(e, "for (int i = 0; i < %sNO_OF_STAT_FUNCS; i++) {", name);
-	emit_open(e, "if (%sfunctions[i].opcode == opcode)", emit_package_name(e, package));
+	emit_open(e, "if (%srpc_functions[i].opcode == opcode)", emit_package_name(e, package));
 	emit_line(e, "return i;");
 	e->depth--;
 	emit_close(e, "}");

@@ -149,7 +149,9 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 			   FAIL);
 		emit_close(e, "}");
 	} else if (view->form == EMIT_COUNTED) {
-		emit_check(e, emit_format(e, "get_%s_%s(x, v)", type->name, step->decl->name),
+		emit_check(e,
+			   emit_format(e, "get_%s_%s(x, %s)", type->name, step->decl->name,
+				       type->list ? "at" : "v"),
 			   FAIL);
 	} else if (view->form == EMIT_POINTER) {
 		get_pointer(e, view->decl, step->value);
@@ -158,7 +160,9 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 	}
 }
 
-static void get_steps(struct emit *e, const struct xg_type *type, const struct emit_steps *plan)
+/* `taken`: `p` is there for the first of them. */
+static void get_steps(struct emit *e, const struct xg_type *type, const struct emit_steps *plan,
+		      bool taken)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct emit_step *step = &plan->steps[i];
@@ -169,7 +173,8 @@ static void get_steps(struct emit *e, const struct xg_type *type, const struct e
 		} else if (emit_single(&step->run)) {
 			emit_check(e, emit_get_call(e, &leaf->view, "x", leaf->value), FAIL);
 		} else {
-			emit_line(e, "p = rxw_xdr_take(x, %u);", step->run.size);
+			if (!taken || i)
+				emit_line(e, "p = rxw_xdr_take(x, %u);", step->run.size);
 			emit_check(e, "p", FAIL);
 			for (size_t j = 0; j < step->run.count; j++)
 				get_leaf(e, &step->run.leaves[j]);
@@ -177,12 +182,14 @@ static void get_steps(struct emit *e, const struct xg_type *type, const struct e
 	}
 }
 
-/* Variables that steps need. */
-static bool declare(struct emit *e, const struct emit_steps *plan)
+/* Variables that steps need. If the first is a run, `p` is what it takes. */
+static bool declare(struct emit *e, const struct emit_steps *plan, bool first)
 {
 	bool any = emit_takes(plan);
 
-	if (any)
+	if (first)
+		emit_line(e, "const uint8_t *p = rxw_xdr_take(x, %u);", plan->steps[0].run.size);
+	else if (any)
 		emit_line(e, "const uint8_t *p;");
 	for (size_t i = 0; i < plan->count; i++) {
 		if (plan->steps[i].view.form == EMIT_POINTER) {
@@ -238,11 +245,14 @@ static void get_struct(struct emit *e, const struct xg_type *type)
 		emit_line(e, "return %s;",
 			  emit_get_call(e, &plan.steps[0].view, "x", plan.steps[0].value));
 	} else if (!get_flat(e, &plan, false, type->name)) {
-		if (declare(e, &plan))
+		bool first =
+			plan.count && plan.steps[0].run.size && !emit_single(&plan.steps[0].run);
+
+		if (declare(e, &plan, first))
 			emit_blank(e);
 		if (type->owns)
 			emit_line(e, "*v = (%s){0};", type->name);
-		get_steps(e, type, &plan);
+		get_steps(e, type, &plan, first);
 		end(e, type);
 	}
 	emit_steps_free(&plan);
@@ -256,12 +266,12 @@ static void get_list(struct emit *e, const struct xg_type *type)
 
 	emit_plan(e, type->members, type->member_count - 1, "*at", &plan);
 	emit_line(e, "%s *at = v;", type->name);
-	if (!declare(e, &plan) || emit_takes(&plan))
+	if (!declare(e, &plan, false) || emit_takes(&plan))
 		emit_line(e, "uint32_t there;");
 	emit_blank(e);
 	emit_line(e, "*v = (%s){0};", type->name);
 	emit_open(e, "for (unsigned count = 1;; count++) {");
-	get_steps(e, type, &plan);
+	get_steps(e, type, &plan, false);
 	emit_check(e, "rxw_xdr_get_u32(x, &there)", FAIL);
 	emit_open(e, "if (!there)");
 	emit_line(e, "return true;");
@@ -297,7 +307,7 @@ static void get_arms(struct emit *e, const struct xg_type *type)
 		e->depth++;
 		if (arm->decl.kind != XG_VOID) {
 			emit_plan(e, &arm->decl, 1, inside, &plan);
-			get_steps(e, type, &plan);
+			get_steps(e, type, &plan, false);
 			emit_steps_free(&plan);
 		}
 		emit_line(e, "return true;");
@@ -353,6 +363,10 @@ static void get_alias(struct emit *e, const struct xg_type *type)
 		emit_line(e, "*v = %s;", view.kind == XG_BOOL ? "false" : "0");
 		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
 		return;
+	case EMIT_UUID:
+		emit_line(e, "*v = (%s){0};", type->name);
+		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
+		return;
 	case EMIT_STRING:
 	case EMIT_BYTES:
 	case EMIT_CALL: /* they leave zero by themselves */
@@ -370,36 +384,45 @@ static void get_alias(struct emit *e, const struct xg_type *type)
 	default:
 		emit_plan(e, &type->alias, 1, NULL, &plan);
 		if (!get_flat(e, &plan, true, type->name)) {
-			if (declare(e, &plan))
+			if (declare(e, &plan, false))
 				emit_blank(e);
 			if (view.form == EMIT_POINTER)
 				emit_line(e, "*v = NULL;");
 			else if (emit_view_owns(&view))
 				emit_line(e, "memset(*v, 0, sizeof(*v));");
-			get_steps(e, type, &plan);
+			get_steps(e, type, &plan, false);
 			end(e, type);
 		}
 		emit_steps_free(&plan);
 	}
 }
 
+/* Functions for the counted arrays among the members of a struct or the arms of a union. */
+static void member_functions(struct emit *e, const struct xg_type *type)
+{
+	if (type->what == XG_STRUCT) {
+		for (size_t i = 0; i < type->member_count; i++) {
+			const struct xg_decl *decl = &type->members[i];
+			const char *name = emit_member_name(e, decl->name);
+
+			member_function(e, type, decl, emit_member(e, "*v", name));
+		}
+	} else if (type->what == XG_UNION) {
+		for (size_t i = 0; i < type->arm_count; i++) {
+			const struct xg_decl *decl = &type->arms[i].decl;
+
+			if (decl->kind == XG_VOID)
+				continue;
+			member_function(e, type, decl,
+					emit_format(e, "v->%s.%s", emit_arms(e, type),
+						    emit_member_name(e, decl->name)));
+		}
+	}
+}
+
 void emit_get(struct emit *e, const struct xg_type *type)
 {
-	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
-
-	for (size_t i = 0; type->what == XG_STRUCT && i < type->member_count; i++) {
-		const struct xg_decl *member = &type->members[i];
-
-		member_function(e, type, member,
-				emit_member(e, "*v", emit_member_name(e, member->name)));
-	}
-	for (size_t i = 0; type->what == XG_UNION && i < type->arm_count; i++) {
-		const struct xg_decl *member = &type->arms[i].decl;
-
-		if (member->kind != XG_VOID)
-			member_function(e, type, member,
-					emit_member(e, inside, emit_member_name(e, member->name)));
-	}
+	member_functions(e, type);
 	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v)", type->name, type->name);
 	emit_open(e, "{");
 	if (type->what == XG_TYPEDEF)
