@@ -1,34 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What things of an interface are called in C (rxgen.md 4.1), and what they must not be called. */
-#include <ctype.h>
 #include <string.h>
 
 #include "rxgen/emit/emit.h"
 
-/* Keywords of C and C++, and what the stubs themselves use. Sorted by nothing: it is short. */
-static const char *const reserved[] = {
-	"NULL",	    "alignas",	 "alignof",   "and",	  "asm",      "auto",	  "bool",
-	"break",    "case",	 "catch",     "char",	  "class",    "const",	  "constexpr",
-	"continue", "decltype",	 "default",   "delete",	  "do",	      "double",	  "else",
-	"enum",	    "explicit",	 "export",    "extern",	  "false",    "float",	  "for",
-	"free",	    "friend",	 "goto",      "if",	  "inline",   "int",	  "int16_t",
-	"int32_t",  "int64_t",	 "int8_t",    "linux",	  "long",     "memcpy",	  "memset",
-	"mutable",  "namespace", "new",	      "noexcept", "not",      "nullptr",  "operator",
-	"or",	    "private",	 "protected", "public",	  "register", "requires", "restrict",
-	"return",   "short",	 "signed",    "size_t",	  "sizeof",   "static",	  "struct",
-	"switch",   "template",	 "this",      "throw",	  "true",     "try",	  "typedef",
-	"typeid",   "typename",	 "typeof",    "uint16_t", "uint32_t", "uint64_t", "uint8_t",
-	"union",    "unix",	 "unsigned",  "using",	  "virtual",  "void",	  "volatile",
-	"wchar_t",  "while",	 "xor",
+/* Keywords of C and C++, and macros of some compilers. */
+static const char *const keywords[] = {
+	"alignas",   "alignof",	  "and",      "asm",	  "auto",	   "bool",	"break",
+	"case",	     "catch",	  "char",     "class",	  "const",	   "constexpr", "continue",
+	"decltype",  "default",	  "delete",   "do",	  "double",	   "else",	"enum",
+	"explicit",  "export",	  "extern",   "false",	  "float",	   "for",	"friend",
+	"goto",	     "if",	  "inline",   "int",	  "linux",	   "long",	"mutable",
+	"namespace", "new",	  "noexcept", "not",	  "nullptr",	   "operator",	"or",
+	"private",   "protected", "public",   "register", "requires",	   "restrict",	"return",
+	"short",     "signed",	  "sizeof",   "static",	  "static_assert", "struct",	"switch",
+	"template",  "this",	  "throw",    "true",	  "try",	   "typedef",	"typeid",
+	"typename",  "typeof",	  "union",    "unix",	  "unsigned",	   "using",	"virtual",
+	"void",	     "volatile",  "while",    "xor",
 };
 
-static bool is_reserved(const char *name)
+/* What the stubs use besides: no names for parameters. */
+static const char *const used[] = {
+	"NULL",	  "free",   "int16_t",	"int32_t",  "int64_t",	"int8_t",  "memcpy",
+	"memset", "size_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "wchar_t",
+};
+
+static bool is_among(const char *const *words, size_t count, const char *name)
 {
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-		if (!strcmp(name, reserved[i]))
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(name, words[i]))
 			return true;
 	}
-	return !strncmp(name, "rxw_", 4);
+	return false;
+}
+
+static bool is_keyword(const char *name)
+{
+	return is_among(keywords, sizeof(keywords) / sizeof(keywords[0]), name);
+}
+
+static bool is_used(const char *name)
+{
+	return is_among(used, sizeof(used) / sizeof(used[0]), name) || !strncmp(name, "rxw_", 4);
 }
 
 /* A type, a constant or the value of an enum. */
@@ -55,14 +68,16 @@ static bool is_global(const struct emit *e, const char *name)
 
 const char *emit_member_name(struct emit *e, const char *name)
 {
-	return is_reserved(name) ? emit_format(e, "%s_", name) : name;
+	return is_keyword(name) ? emit_format(e, "%s_", name) : name;
 }
 
 const char *emit_param_name(struct emit *e, const struct xg_param *param)
 {
 	const char *name = param->decl.name;
 
-	return is_reserved(name) || is_global(e, name) ? emit_format(e, "%s_", name) : name;
+	if (is_keyword(name) || is_used(name) || is_global(e, name))
+		return emit_format(e, "%s_", name);
+	return name;
 }
 
 const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *name)

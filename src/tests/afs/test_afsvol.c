@@ -42,7 +42,7 @@ START_TEST(asks_partition)
 	ck_assert_str_eq(info.name, "/vicepa");
 	ck_assert_str_eq(info.devName, "/");
 	ck_assert_int_eq(info.lock_fd, -1);
-	ck_assert_int_eq(info.free_, 0x047a637c);
+	ck_assert_int_eq(info.free, 0x047a637c);
 	ck_assert_int_eq(info.minFree, 0x05b13bd0);
 }
 END_TEST
