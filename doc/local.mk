@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Documents and man pages: dist_doc_DATA += doc/NAME.md, dist_man_MANS += doc/man/NAME.SECTION.
 
-dist_doc_DATA += doc/soname.md doc/architecture.md doc/performance.md doc/embedding.md doc/conformance.md
+dist_doc_DATA += \
+	doc/architecture.md \
+	doc/conformance.md \
+	doc/embedding.md \
+	doc/performance.md \
+	doc/soname.md \
+	doc/tutorial.md
 
 dist_man_MANS += \
 	doc/man/rxw_call_begin.3 \

@@ -1,13 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The examples are not part of the build: `make installcheck` builds them against the installed copy.
+# The examples are not part of the build: they are installed as text, and `make installcheck` builds
+# them against the installed copy.
 
-example_sources = \
+nobase_dist_doc_DATA = \
 	examples/Makefile \
 	examples/README.md \
 	examples/shout-client.c \
-	examples/shout-server.c
+	examples/shout-server.c \
+	examples/kv/Makefile.am \
+	examples/kv/README.md \
+	examples/kv/bootstrap \
+	examples/kv/configure.ac \
+	examples/kv/kv-client.c \
+	examples/kv/kv-many.c \
+	examples/kv/kv-server.c \
+	examples/kv/kv.xg \
+	examples/kv/servers.c \
+	examples/kv/servers.h \
+	examples/kv/store.c \
+	examples/kv/store.h \
+	examples/kv/test-kv.sh
 
-EXTRA_DIST += $(example_sources) src/tests/check-examples.sh
+EXTRA_DIST += src/tests/check-examples.sh src/tests/check-tutorial.sh
 
 installcheck-local:
 	@top_srcdir='$(abs_top_srcdir)' CC='$(CC)' SANITIZERS='$(enable_sanitizers)' DESTDIR='$(DESTDIR)' \

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The server: the functions behind the procedures of kv.xg, who may call them, and the start. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <rxwire/rxwire.h>
+
+#include "kv.h"
+#include "store.h"
+
+#define MIB  (UINT64_C(1) << 20)
+#define STEP (UINT64_C(1) << 16) /* bytes that the word of a client is good for */
+
+struct tally {
+	uint64_t calls, refused, bytes;
+};
+
+struct server {
+	struct store *store;
+	uint64_t value_max;
+	const char *writer; /* the only address that may change something; NULL: all may */
+	pthread_mutex_t lock;
+	struct tally tally[KV_NUMBER_OPCODES]; /* guarded by lock */
+};
+
+/* -- the procedures: any thread of the library, several at a time ----------------------------- */
+
+/* Why a read or a write of the call failed. */
+static int32_t failure(rxw_call *call)
+{
+	int32_t code = rxw_call_error(call, NULL);
+
+	return code ? code : RXW_USER_ABORT;
+}
+
+/* Exactly `size` bytes. The memory grows with what has come, not with what was announced. */
+static int32_t receive(rxw_call *call, uint64_t size, char **bytes)
+{
+	uint64_t have = 0, room = 0;
+	int32_t code = 0;
+	ssize_t n;
+
+	*bytes = NULL;
+	while (have < size && !code) {
+		char *more;
+
+		room = room ? 2 * room : STEP;
+		if (room > size)
+			room = size;
+		more = realloc(*bytes, room);
+		if (!more) {
+			code = KV_FULL;
+			break;
+		}
+		*bytes = more;
+		n = rxw_call_read(call, *bytes + have, room - have);
+		if (n < 0)
+			code = failure(call);
+		else if ((uint64_t)n < room - have)
+			code = RXW_CALL_EOF; /* the request has ended */
+		have = room;
+	}
+	if (code) {
+		free(*bytes);
+		*bytes = NULL;
+	}
+	return code;
+}
+
+static bool good_name(const char *key)
+{
+	if (!*key)
+		return false;
+	for (; *key; key++)
+		if (iscntrl((unsigned char)*key))
+			return false;
+	return true;
+}
+
+static int32_t put(void *context, rxw_call *call, const char *key, kv_how how, uint64_t size,
+		   kv_entry *entry)
+{
+	struct server *server = context;
+	int32_t code;
+	char *bytes;
+
+	if (!good_name(key))
+		return KV_BADNAME;
+	if (how != KV_SET && how != KV_CREATE && how != KV_REPLACE)
+		return KV_BADHOW;
+	if (size > server->value_max)
+		return KV_TOOBIG;
+	code = receive(call, size, &bytes);
+	if (code)
+		return code;
+	return store_put(server->store, key, how, bytes, size, entry);
+}
+
+static int32_t get(void *context, rxw_call *call, const char *key, kv_entry *entry)
+{
+	struct server *server = context;
+	struct value *value;
+	uint8_t size[8];
+	int32_t code = store_get(server->store, key, &value, entry);
+
+	if (code)
+		return code;
+	rxw_xdr_store64(size, value->size);
+	if (rxw_call_write(call, size, sizeof(size)) < 0 ||
+	    rxw_call_write(call, value->bytes, value->size) < 0)
+		code = failure(call);
+	store_give_back(server->store, value);
+	return code;
+}
+
+static int32_t stat_key(void *context, rxw_call *call, const char *key, kv_entry *entry)
+{
+	struct server *server = context;
+
+	(void)call;
+	return store_stat(server->store, key, entry);
+}
+
+static int32_t remove_key(void *context, rxw_call *call, const char *key)
+{
+	struct server *server = context;
+
+	(void)call;
+	return store_remove(server->store, key);
+}
+
+static int32_t list(void *context, rxw_call *call, const char *after, kv_entries *entries)
+{
+	struct server *server = context;
+
+	(void)call;
+	return store_list(server->store, after, entries);
+}
+
+static const struct KV_handlers handlers = {
+	.Put = put,
+	.Get = get,
+	.Stat = stat_key,
+	.Remove = remove_key,
+	.List = list,
+};
+
+/* -- who may, and how often they did ---------------------------------------------------------- */
+
+/* Before anything of a request but its opcode has been read. */
+static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
+{
+	const struct server *server = context;
+	struct sockaddr_storage peer;
+	socklen_t length = sizeof(peer);
+	char host[NI_MAXHOST];
+
+	(void)function;
+	if (!server->writer || (opcode != KV_OP_Put && opcode != KV_OP_Remove))
+		return 0;
+	if (rxw_call_peer(call, &peer, &length) < 0 ||
+	    getnameinfo((struct sockaddr *)&peer, length, host, sizeof(host), NULL, 0,
+			NI_NUMERICHOST))
+		return KV_DENIED;
+	return strcmp(host, server->writer) ? KV_DENIED : 0;
+}
+
+/* After each call that has a procedure. */
+static void count(void *arg, const struct rxw_rpc_report *report)
+{
+	struct server *server = arg;
+	struct tally *tally;
+
+	if (report->interface != &KV_interface)
+		return;
+	tally = &server->tally[report->function];
+	pthread_mutex_lock(&server->lock);
+	tally->calls++;
+	tally->refused += report->code != 0;
+	tally->bytes += report->bytes_sent + report->bytes_received;
+	pthread_mutex_unlock(&server->lock);
+}
+
+static void print_tallies(const struct server *server)
+{
+	for (unsigned i = 0; i < KV_NUMBER_OPCODES; i++) {
+		const struct tally *t = &server->tally[i];
+
+		if (t->calls)
+			printf("%-10s %8" PRIu64 " calls, %" PRIu64 " refused, %" PRIu64 " bytes\n",
+			       KV_function_names[i], t->calls, t->refused, t->bytes);
+	}
+}
+
+/* -- start and end ---------------------------------------------------------------------------- */
+
+static void usage(FILE *to)
+{
+	fprintf(to,
+		"usage: kv-server [-a ADDRESS] [-p PORT] [-w ADDRESS] [-m MIB]\n"
+		"Keeps named values in memory, until ^C.\n"
+		"  -a ADDRESS  where to listen (127.0.0.1)\n"
+		"  -p PORT     UDP port (%d); 0 takes a free one\n"
+		"  -w ADDRESS  the only host that may put and remove; without it all may\n"
+		"  -m MIB      memory for all values (1024); one may have a quarter of it\n",
+		KV_PORT);
+}
+
+static void check(int result, const char *what, const char *thing)
+{
+	if (result >= 0)
+		return;
+	fprintf(stderr, "kv-server: cannot %s %s: %s\n", what, thing, rxw_strerror(result));
+	exit(1);
+}
+
+/* The port that it listens on. */
+static rxw_endpoint *listen_on(rxw_engine *engine, const char *host, const char *port)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_PASSIVE}, *at;
+	struct rxw_endpoint_options options = {.size = sizeof(options), .server = 1, .paused = 1};
+	rxw_endpoint *endpoint;
+	char where[NI_MAXHOST + NI_MAXSERV];
+	int bad = getaddrinfo(host, port, &hints, &at);
+
+	if (bad) {
+		fprintf(stderr, "kv-server: %s port %s: %s\n", host, port, gai_strerror(bad));
+		exit(1);
+	}
+	snprintf(where, sizeof(where), "%s port %s", host, port);
+	options.address = at->ai_addr;
+	options.address_len = at->ai_addrlen;
+	check(rxw_endpoint_create(engine, &options, &endpoint), "listen on", where);
+	freeaddrinfo(at);
+	return endpoint;
+}
+
+static void announce(const rxw_endpoint *endpoint)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
+
+	check(rxw_endpoint_address(endpoint, &address, &length), "find", "the port");
+	getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
+	printf("kv-server: serving on %s port %s\n", host, port);
+	fflush(stdout);
+}
+
+static void serve(struct server *server, const char *host, const char *port)
+{
+	struct KV_service service = {
+		.base = {.context = server, .enter = enter},
+		.handlers = &handlers,
+	};
+	struct rxw_service_options offer = {
+		.size = sizeof(offer),
+		.id = KV_SERVICE,
+		.name = "kv",
+		.handler = KV_ExecuteRequest,
+		.context = &service,
+	};
+	const struct rxw_rpc_observer observer = {.report = count, .arg = server};
+	rxw_engine *engine;
+	rxw_endpoint *endpoint;
+	rxw_service *added;
+	sigset_t stop;
+	int number;
+
+	/* The library's threads take no signals; blocked here, they wait for sigwait(). */
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	check(rxw_engine_create(NULL, &engine), "create", "the engine");
+	endpoint = listen_on(engine, host, port);
+	check(rxw_endpoint_set_observer(endpoint, &observer), "count", "calls");
+	check(rxw_service_add(endpoint, &offer, &added), "offer", "the service");
+	check(rxw_endpoint_start(endpoint), "start", "the server");
+	announce(endpoint);
+	sigwait(&stop, &number);
+	rxw_endpoint_stop(endpoint, 5000); /* calls in progress have five seconds */
+	check(rxw_endpoint_destroy(endpoint), "close", "the port");
+	check(rxw_engine_destroy(engine), "destroy", "the engine");
+}
+
+int main(int argc, char **argv)
+{
+	struct server server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	const char *host = "127.0.0.1";
+	char port[16], *end, *at = port;
+	uint64_t mib = 1024;
+	int option;
+
+	snprintf(port, sizeof(port), "%d", KV_PORT);
+	while ((option = getopt(argc, argv, "a:p:w:m:h")) != -1) {
+		switch (option) {
+		case 'a':
+			host = optarg;
+			break;
+		case 'p':
+			at = optarg;
+			break;
+		case 'w':
+			server.writer = optarg;
+			break;
+		case 'm':
+			mib = strtoul(optarg, &end, 10);
+			if (!mib || mib > 1 << 20 || *end) {
+				fprintf(stderr, "kv-server: -m %s: give 1 to 1048576 MiB\n",
+					optarg);
+				return 2;
+			}
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		usage(stderr);
+		return 2;
+	}
+	server.value_max = mib * MIB / 4;
+	if (server.value_max > KV_VALUEMAX)
+		server.value_max = KV_VALUEMAX;
+	server.store = store_create(mib * MIB);
+	if (!server.store) {
+		fprintf(stderr, "kv-server: no memory for the store\n");
+		return 1;
+	}
+	serve(&server, host, at);
+	print_tallies(&server);
+	store_destroy(server.store);
+	return 0;
+}

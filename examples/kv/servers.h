@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the client programs share: connections to the servers named by -s, and words for codes. */
+#ifndef SERVERS_H
+#define SERVERS_H
+
+#include <rxwire/rxwire.h>
+
+#include "kv.h"
+
+#define SERVERS_MAX 16
+
+struct servers {
+	const char *program; /* for messages */
+	rxw_engine *engine;
+	rxw_endpoint *endpoint;
+	unsigned count;
+	const char *name[SERVERS_MAX]; /* "host" or "host:port" */
+	rxw_connection *connection[SERVERS_MAX];
+};
+
+/* Connect to all that are named; 127.0.0.1 if none is. Prints what fails and ends the program. */
+void servers_open(struct servers *servers);
+void servers_close(struct servers *servers);
+
+/* Print what came of a call: "kv-client: get: HOST: KEY: there is no such value". Returns 1. */
+int servers_complain(const struct servers *servers, const char *what, unsigned index,
+		     const char *key, int32_t code);
+
+#endif

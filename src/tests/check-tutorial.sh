@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Walks through doc/tutorial.md in an empty folder, as a reader would, with the installed rxwire that
+# PATH and pkg-config lead to:
+#
+#   <!-- file NAME --> and a block   the file is written; it must be the one in examples/kv
+#   <!-- part NAME --> and a block   these lines must be in that file, one behind the other
+#   a ```console block               "$ COMMAND" is run; if output is shown it must come, "..." standing
+#                                    for anything; without, the command must succeed
+#
+# A block that is none of these is an error: nobody would try it. Port 4711 becomes a free one.
+
+top=${top_srcdir:-$(dirname "$0")/../..}
+top=$(cd "$top" && pwd) || exit 99
+doc=$top/doc/tutorial.md
+dir=$(mktemp -d) || exit 99
+started=
+trap 'for p in $started; do kill $p 2> /dev/null; done; rm -rf "$dir"' EXIT
+mkdir "$dir/steps" "$dir/work"
+
+awk -v to="$dir/steps/" '
+	function step(kind) {
+		n++
+		out = sprintf("%s%03d", to, n)
+		print FNR, kind > out
+	}
+	/^<!-- (file|part) [^ ]+ -->$/ { mark = $2 " " $3; next }
+	/^```/ && !inside {
+		inside = 1
+		console = $0 == "```console"
+		if (mark != "")
+			step(mark)
+		else if (!console)
+			step("stray")
+		next
+	}
+	/^```/ { inside = 0; mark = ""; close(out); next }
+	inside && console && /^\$ / { close(out); step("run"); print substr($0, 3) > out; next }
+	inside { print > out }' "$doc" || exit 99
+
+# Two ports, one behind the other, that nobody has now.
+port=$((20000 + $$ % 9000))
+taken() { grep -qi ":$(printf %04X "$1") " /proc/net/udp /proc/net/udp6 2> /dev/null; }
+while taken $port || taken $((port + 1)); do port=$((port + 2)); done
+ours() { sed "s/4711/$port/g; s/4712/$((port + 1))/g"; }
+
+fail() {
+	echo "FAIL: doc/tutorial.md:$line: $*"
+	exit 1
+}
+
+# contains PART FILE: the lines of PART stand in FILE.
+contains() {
+	awk 'NR == FNR { want[++n] = $0; next }
+		{ have[++m] = $0 }
+		END {
+			for (i = 1; i <= m - n + 1; i++) {
+				for (k = 1; k <= n && have[i + k - 1] == want[k]; k++)
+					;
+				if (k > n)
+					exit 0
+			}
+			exit 1
+		}' "$1" "$2"
+}
+
+# output LOG: waits, if it comes from a program that goes on, until all that is wanted has come.
+output() {
+	[ -s "$dir/want" ] || return 0
+	pattern=$(sed 's/[][*?\\]/\\&/g; s/\.\.\./*/g' "$dir/want")
+	for _ in $(seq 100); do
+		# shellcheck disable=SC2254 # it is a pattern
+		case $(cat "$1") in $pattern) return 0 ;; esac
+		[ -n "$2" ] || return 1
+		sleep 0.1
+	done
+	return 1
+}
+
+cd "$dir/work" || exit 99
+for step in "$dir"/steps/*; do
+	read -r line kind name < "$step"
+	case $kind in
+	file)
+		sed 1d "$step" > "$dir/body"
+		cmp "$dir/body" "$top/examples/kv/$name" || fail "$name is not examples/kv/$name"
+		ours < "$dir/body" > "$name"
+		;;
+	part)
+		sed 1d "$step" | ours > "$dir/body"
+		# What is not there yet will be copied from the example.
+		file=$name
+		[ -f "$file" ] || file=$top/examples/kv/$name
+		[ -s "$dir/body" ] && contains "$dir/body" "$file" ||
+			fail "these lines are not in $name"
+		;;
+	run)
+		command=$(sed -n 2p "$step" | ours)
+		sed 1,2d "$step" | ours > "$dir/want"
+		log=$dir/log-${step##*/}
+		: > "$log"
+		case $command in
+		*\&)
+			eval "$command" > "$log" 2>&1 < /dev/null
+			started="$started $!"
+			output "$log" wait
+			;;
+		*)
+			eval "$command" > "$log" 2>&1 < /dev/null
+			rc=$?
+			if [ -s "$dir/want" ]; then output "$log"; else [ $rc -eq 0 ]; fi
+			;;
+		esac || {
+			tail -n 40 "$log"
+			fail "$command: not what is shown"
+		}
+		;;
+	*) fail "a block that nobody tries" ;;
+	esac
+done
+echo "PASS: doc/tutorial.md, $(ls "$dir/steps" | wc -l) commands and pieces"
