@@ -222,6 +222,13 @@ struct rxw_uuid {
 bool rxw_xdr_put_uuid(struct rxw_xdr *x, const struct rxw_uuid *v);
 bool rxw_xdr_get_uuid(struct rxw_xdr *x, struct rxw_uuid *v);
 
+/*
+ * `count` words one behind the other, as many as they are: arrays of int32_t or uint32_t, or of
+ * structures of nothing else.
+ */
+bool rxw_xdr_put_words(struct rxw_xdr *x, const void *words, size_t count);
+bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count);
+
 /* Fixed opaque: the bytes and zero padding to 4; of any length, on a call too. */
 bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length);
 /* Fixed opaque of `length` bytes, copied. */

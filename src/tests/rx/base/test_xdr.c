@@ -478,6 +478,41 @@ START_TEST(numbers_and_identifiers)
 }
 END_TEST
 
+/* Words in a row are what they are one by one, at each number and each alignment. */
+START_TEST(words_in_a_row)
+{
+	uint32_t words[67], back[67];
+	uint8_t row[300], single[300];
+	struct rxw_xdr x, y;
+
+	for (uint32_t i = 0; i < 67; i++)
+		words[i] = i * 0x01020305u + 0x80;
+	for (size_t count = 0; count < 67; count++)
+		for (size_t shift = 0; shift < 5; shift++) {
+			rxw_xdr_writer(&x, row + shift, 4 * count + 3);
+			rxw_xdr_writer(&y, single, sizeof(single));
+			for (size_t i = 0; i < count; i++)
+				rxw_xdr_put_u32(&y, words[i]);
+			ck_assert(rxw_xdr_put_words(&x, words, count));
+			ck_assert_uint_eq(rxw_xdr_used(&x), 4 * count);
+			ck_assert(!memcmp(row + shift, single, 4 * count));
+			ck_assert(!rxw_xdr_put_words(&x, words, 1));
+			ck_assert_uint_eq(rxw_xdr_used(&x), 4 * count);
+			rxw_xdr_reader(&x, row + shift, 4 * count);
+			ck_assert(rxw_xdr_get_words(&x, back, count));
+			ck_assert(!memcmp(back, words, 4 * count));
+			ck_assert(!rxw_xdr_get_words(&x, back, 1));
+			rxw_xdr_reader(&x, row, 4 * count);
+			ck_assert(!rxw_xdr_get_words(&x, back, count + 1));
+			ck_assert(!rxw_xdr_get_words(&x, back, 0));
+		}
+	rxw_xdr_reader(&x, row, sizeof(row));
+	ck_assert(!rxw_xdr_get_words(&x, back, SIZE_MAX / 4 + 2));
+	rxw_xdr_writer(&x, row, sizeof(row));
+	ck_assert(!rxw_xdr_put_words(&x, words, SIZE_MAX / 4 + 2));
+}
+END_TEST
+
 START_TEST(short_numbers)
 {
 	static const uint8_t in[] = {
@@ -529,4 +564,4 @@ END_TEST
 TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths,
 	  padding_is_required, bounds, string_with_nul, counts, round_trip, bounds_of_what_is_put,
 	  owned_bytes_and_texts, no_memory_for_promises, growing, depth, numbers_and_identifiers,
-	  short_numbers, failing_by_hand)
+	  words_in_a_row, short_numbers, failing_by_hand)

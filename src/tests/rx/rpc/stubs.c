@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stubs by hand in the shape of compiled ones: types, client, server, and the server's functions. */
+/* Stubs by hand in the shape of compiled ones: types, client, server and its functions. */
 #include <stdio.h>
 
 #include "stubs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One procedure on many connections: order, connections named again and again, members that fail. */
+/* One procedure on many connections: order, connections named again, members that fail. */
 #include <arpa/inet.h>
 
 #include "stubs.h"

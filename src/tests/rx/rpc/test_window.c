@@ -162,6 +162,39 @@ START_TEST(encoding_failures)
 }
 END_TEST
 
+/* Words in a row, through the window and back, beside a packet's and a window's end. */
+START_TEST(words_in_a_row)
+{
+	static uint32_t words[7000], back[7000];
+	rxw_connection *c = h_connect(&bed, T_RAW);
+
+	for (uint32_t i = 0; i < 7000; i++)
+		words[i] = i * 2654435761u;
+	for (size_t count = 1; count <= 7000; count = count * 3 - 1) {
+		for (int exact = 0; exact < 2; exact++) {
+			struct rxw_rpc_stream s;
+			uint32_t v = 0;
+			rxw_call *call;
+
+			ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+			rxw_rpc_writer(&s, call);
+			rxw_xdr_put_words(&s.xdr, words, count);
+			rxw_xdr_put_u32(&s.xdr, 4711);
+			ck_assert(rxw_rpc_flush(&s));
+			rxw_rpc_reader(&s, call, exact ? RXW_RPC_EXACT : RXW_RPC_WHOLE, 0);
+			ck_assert(rxw_xdr_get_words(&s.xdr, back, count));
+			ck_assert(!memcmp(back, words, 4 * count));
+			ck_assert(rxw_xdr_get_u32(&s.xdr, &v) && v == 4711);
+			ck_assert(!rxw_xdr_get_words(&s.xdr, back, 1));
+			ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+		}
+		if (count < 2)
+			count = 2;
+	}
+	rxw_connection_release(c);
+}
+END_TEST
+
 START_TEST(limits)
 {
 	static uint8_t words[12000];
@@ -325,6 +358,7 @@ int main(void)
 	tcase_add_test(tc, lists);
 	tcase_add_test(tc, exact_reading_leaves_the_rest);
 	tcase_add_test(tc, encoding_failures);
+	tcase_add_test(tc, words_in_a_row);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, hostile_counts);
 	tcase_add_test(tc, memory_follows_the_bytes);
