@@ -34,6 +34,14 @@ src_tests_tools_test_report_SOURCES = src/tests/tools/test_report.c src/tests/to
 src_tests_tools_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_tools_test_report_LDADD = $(tools_test_libs)
 
+check_tests += src/tests/tools/test_serve
+src_tests_tools_test_serve_SOURCES = \
+	src/tests/tools/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
+	src/tools/perf/serve.c src/tools/perf/wire.c
+src_tests_tools_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_tools_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_test_serve_OBJECTS): $(afs_headers)
+
 check_tests += src/tests/tools/test_signals
 src_tests_tools_test_signals_SOURCES = src/tests/tools/test_signals.c src/tests/tools/testing.h
 src_tests_tools_test_signals_LDADD = $(tools_test_libs)
