@@ -45,9 +45,9 @@ static bool make_depfile(struct command *command, struct outputs *outputs, struc
 
 int main(int argc, char **argv)
 {
-	struct outputs outputs = { .count = 0 };
-	struct inputs inputs = { NULL, 0 };
-	struct xg_said said = { NULL, 0 };
+	struct outputs outputs = {.count = 0};
+	struct inputs inputs = {NULL, 0};
+	struct xg_said said = {NULL, 0};
 	struct command command;
 	int status = command_read(&command, argc, argv);
 	bool good = true;

@@ -138,7 +138,7 @@ static int read_option(struct command *command, int option, const char **output)
 	case 'D':
 	case 'U':
 		macros[options->macro_count++] =
-			(struct xg_macro_option){ .undefine = option == 'U', .text = optarg };
+			(struct xg_macro_option){.undefine = option == 'U', .text = optarg};
 		return -1;
 	case 'P':
 		options->prefix = optarg;
@@ -180,7 +180,7 @@ static size_t base_of(const char *path, const char **base)
 
 static int name_outputs(struct command *command, const char *output)
 {
-	static const char *const suffixes[XG_OUTPUTS] = { ".h", ".xdr.c", ".cs.c", ".ss.c" };
+	static const char *const suffixes[XG_OUTPUTS] = {".h", ".xdr.c", ".cs.c", ".ss.c"};
 	const char *base;
 	size_t length = base_of(command->input, &base);
 	int count = 0;
@@ -212,9 +212,9 @@ static int name_outputs(struct command *command, const char *output)
 int command_read(struct command *command, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "help", no_argument, NULL, 1000 },
-		{ "version", no_argument, NULL, 1001 },
-		{ NULL, 0, NULL, 0 },
+		{"help", no_argument, NULL, 1000},
+		{"version", no_argument, NULL, 1001},
+		{NULL, 0, NULL, 0},
 	};
 	struct xg_options *options = &command->options;
 	const char *output = NULL;

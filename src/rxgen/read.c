@@ -13,8 +13,8 @@
 struct xg_file *xg_read(const char *path, const struct xg_options *options, enum xg_output output)
 {
 	struct arena *arena = arena_new(MEMORY_MAX);
-	struct diag diag = { .out = options->messages ? options->messages : stderr,
-			     .said = options->said };
+	struct diag diag = {.out = options->messages ? options->messages : stderr,
+			    .said = options->said};
 	struct xg_file *volatile file = NULL;
 	jmp_buf empty, stop;
 

@@ -45,8 +45,7 @@ static bool is_list(const struct xg_type *type)
 			return false;
 		last = &alias->alias;
 	}
-	return last->kind == XG_NAMED && last->shape == XG_POINTER &&
-	       meaning(last->type) == type;
+	return last->kind == XG_NAMED && last->shape == XG_POINTER && meaning(last->type) == type;
 }
 
 /*
@@ -65,8 +64,7 @@ struct walk {
 /* What to walk to: the pointer of a list to its next element is none, since a loop follows it. */
 static struct type *target(const struct type *type, size_t number, const struct xg_decl *d)
 {
-	if (d->kind != XG_NAMED ||
-	    (type->ast.list && number + 1 == type->ast.member_count))
+	if (d->kind != XG_NAMED || (type->ast.list && number + 1 == type->ast.member_count))
 		return NULL;
 	return (struct type *)d->type;
 }

@@ -10,7 +10,7 @@ struct size {
 
 static struct size fixed(uint64_t wire, uint64_t c, uint64_t align)
 {
-	return (struct size){ wire, wire, c, align, false };
+	return (struct size){wire, wire, c, align, false};
 }
 
 static struct size size_of_element(const struct xg_decl *d)
@@ -45,8 +45,8 @@ static struct size size_of_element(const struct xg_decl *d)
 		/* One that was reported has no size. */
 		if (!type->align)
 			return fixed(4, 4, 4);
-		return (struct size){ type->ast.wire_min, type->ast.wire_size, type->ast.c_size,
-				      type->align, type->ast.owns };
+		return (struct size){type->ast.wire_min, type->ast.wire_size, type->ast.c_size,
+				     type->align, type->ast.owns};
 	}
 }
 
@@ -55,9 +55,9 @@ static struct size size_of(const struct xg_decl *d)
 	struct size s;
 
 	if (d->shape == XG_POINTER)
-		return (struct size){ 4, 0, 8, 8, true };
+		return (struct size){4, 0, 8, 8, true};
 	if (d->shape == XG_COUNTED)
-		return (struct size){ 4, 0, d->kind == XG_STRING ? 8 : 16, 8, true };
+		return (struct size){4, 0, d->kind == XG_STRING ? 8 : 16, 8, true};
 	s = size_of_element(d);
 	if (d->shape == XG_FIXED && d->kind == XG_OPAQUE) {
 		s.wire_min = s.wire_size = (d->bound + 3ull) / 4 * 4;
@@ -73,7 +73,7 @@ static struct size size_of(const struct xg_decl *d)
 void measure_decl(struct parser *p, struct declared *d, enum decl_of of)
 {
 	struct xg_decl *ast = &d->ast;
-	struct size element = { 0 }, s;
+	struct size element = {0}, s;
 	uint64_t most;
 
 	if (ast->shape == XG_FIXED || ast->shape == XG_COUNTED) {
@@ -173,6 +173,9 @@ void measure_type(struct parser *p, struct type *type, struct loc loc)
 			add_member(type, &ast->members[i], &same_size);
 		break;
 	}
+	/* One without members was reported, and must not look like nothing. */
+	if (!ast->c_size)
+		ast->wire_min = ast->c_size = type->align = 4;
 	ast->c_size = round_up(ast->c_size, type->align);
 	ast->wire_size = same_size ? ast->wire_min : 0;
 	/* What the application's own coder does is not known. */

@@ -17,29 +17,34 @@
 
 static void add_pending(struct parser *p, struct xg_item item)
 {
-	p->pending = arena_grow(p->arena, p->pending, p->pending_count, &p->pending_room,
-				sizeof(item));
+	p->pending =
+		arena_grow(p->arena, p->pending, p->pending_count, &p->pending_room, sizeof(item));
 	p->pending[p->pending_count++] = item;
 }
 
 void parse_advance(struct parser *p)
 {
+	const char *behind = NULL;
+
 	if (p->token.kind == '{')
 		p->depth++;
 	else if (p->token.kind == '}' && p->depth)
 		p->depth--;
 	for (;;) {
 		pp_next(p->pp, &p->token);
+		/* What stood behind the last token is not a line's. */
+		behind = behind ? behind : p->token.behind;
 		if (p->token.kind == TOKEN_LINE)
-			add_pending(p, (struct xg_item){ .kind = XG_ITEM_LINE,
-							 .text = p->token.text,
-							 .doc = p->token.before });
+			add_pending(p, (struct xg_item){.kind = XG_ITEM_LINE,
+							.text = p->token.text,
+							.doc = p->token.before});
 		else if (p->token.kind == TOKEN_HEADER)
-			add_pending(p, (struct xg_item){ .kind = XG_ITEM_HEADER,
-							 .text = p->token.text });
+			add_pending(
+				p, (struct xg_item){.kind = XG_ITEM_HEADER, .text = p->token.text});
 		else
-			return;
+			break;
 	}
+	p->token.behind = behind;
 }
 
 static void flush_pending(struct parser *p)
@@ -110,8 +115,8 @@ struct name *parse_name(struct parser *p, const char *what)
 	if (p->token.kind != TOKEN_NAME) {
 		if (p->token.kind > TOKEN_KEYWORDS - 1 && p->token.kind < TOKEN_KINDS)
 			diag_error(p->diag, p->token.loc,
-				   "expected the name of %s, found '%s', a word of the language", what,
-				   p->token.text);
+				   "expected the name of %s, found '%s', a word of the language",
+				   what, p->token.text);
 		else {
 			snprintf(expected, sizeof(expected), "the name of %s", what);
 			parse_unexpected(p, expected);
@@ -119,8 +124,8 @@ struct name *parse_name(struct parser *p, const char *what)
 		return NULL;
 	}
 	if (name_is_c_word(name->text))
-		diag_error(p->diag, p->token.loc, "'%s' is a word of C and cannot be the name of %s",
-			   name->text, what);
+		diag_error(p->diag, p->token.loc,
+			   "'%s' is a word of C and cannot be the name of %s", name->text, what);
 	return name;
 }
 
@@ -221,6 +226,7 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 	p->arena = arena;
 	p->diag = diag;
 	p->options = options;
+	p->output = output;
 	p->names = arena_alloc(arena, sizeof(*p->names));
 	names_init(p->names, arena);
 	symbol_add_basic(p);
@@ -243,7 +249,8 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 	graph_finish(p);
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (!p->limits[i].used)
-			diag_warning(diag, p->token.loc, "-L %s: no array without a bound has this name",
+			diag_warning(diag, (struct loc){0},
+				     "-L %s: no array without a bound has this name",
 				     p->limits[i].name);
 	parse_finish_packages(p, file);
 	file->path = arena_copy(arena, path, strlen(path));

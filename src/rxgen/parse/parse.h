@@ -36,12 +36,18 @@ struct type {
 	bool on_stack;
 };
 
-enum symbol_kind { SYMBOL_CONST, SYMBOL_VALUE, SYMBOL_TYPE, SYMBOL_BASIC };
+enum symbol_kind {
+	SYMBOL_CONST,
+	SYMBOL_VALUE,
+	SYMBOL_TYPE,
+	SYMBOL_BASIC
+};
 
 struct symbol {
 	enum symbol_kind kind;
 	struct loc loc;
 	bool number; /* of a constant: not a string */
+	bool wrong;  /* its value was reported: nothing more is said about it */
 	int64_t value;
 	const char *text;  /* of a string */
 	struct type *type; /* SYMBOL_TYPE */
@@ -49,7 +55,13 @@ struct symbol {
 };
 
 /* Where a declaration stands decides what it may be. */
-enum decl_of { DECL_MEMBER, DECL_ARM, DECL_SWITCH, DECL_TYPEDEF, DECL_PARAM };
+enum decl_of {
+	DECL_MEMBER,
+	DECL_ARM,
+	DECL_SWITCH,
+	DECL_TYPEDEF,
+	DECL_PARAM
+};
 
 /* A declaration with what only the parser needs. */
 struct declared {
@@ -119,6 +131,7 @@ struct parser {
 	bool included;
 	const char *prefix, *start_word, *end_word;
 	enum xg_direction direction; /* 0: none yet */
+	enum xg_output output;
 	int64_t next_opcode;
 };
 

@@ -16,8 +16,8 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 	symbol = name->symbol;
 	if (symbol && (symbol->kind == SYMBOL_VALUE || symbol->kind == SYMBOL_CONST)) {
 		*value = symbol->value;
-		if (symbol->number)
-			return true;
+		if (symbol->number || symbol->wrong)
+			return !symbol->wrong;
 		diag_error(p->diag, token->loc, "'%s' is a string, no %s", name->text, what);
 		diag_note(p->diag, symbol->loc, "it is defined here");
 		return false;
@@ -37,8 +37,7 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 	return false;
 }
 
-bool parse_bound(struct parser *p, const char *what, int64_t *value, const char **text,
-		 bool *known)
+bool parse_bound(struct parser *p, const char *what, int64_t *value, const char **text, bool *known)
 {
 	if (p->token.kind != TOKEN_NUMBER && p->token.kind != TOKEN_NAME)
 		return parse_unexpected(p, "a number or the name of one");
@@ -99,7 +98,7 @@ static void parse_named_type(struct parser *p, struct declared *d, struct name *
 /* struct, enum or union in front of a type's name: it must be one, if it is known. */
 static void check_word(struct parser *p, int word, const struct declared *d)
 {
-	static const char *const whats[] = { "a struct", "a union", "an enum", "a typedef" };
+	static const char *const whats[] = {"a struct", "a union", "an enum", "a typedef"};
 	const struct type *type = (const struct type *)d->ast.type;
 	enum xg_what what = word == TOKEN_STRUCT  ? XG_STRUCT
 			    : word == TOKEN_UNION ? XG_UNION
@@ -114,17 +113,22 @@ static void check_word(struct parser *p, int word, const struct declared *d)
 }
 
 /* *forward: a name that is not known, if it is one. */
-static bool parse_type(struct parser *p, struct declared *d, struct name **forward)
+static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, struct name **forward)
 {
 	static const struct {
 		int token;
 		enum xg_kind kind;
 	} simple[] = {
-		{ TOKEN_CHAR, XG_CHAR },     { TOKEN_SHORT, XG_SHORT },
-		{ TOKEN_INT, XG_INT },	     { TOKEN_AFS_INT32, XG_INT },
-		{ TOKEN_BOOL, XG_BOOL },     { TOKEN_FLOAT, XG_FLOAT },
-		{ TOKEN_DOUBLE, XG_DOUBLE }, { TOKEN_OPAQUE, XG_OPAQUE },
-		{ TOKEN_STRING_TYPE, XG_STRING }, { TOKEN_AFSUUID, XG_UUID },
+		{TOKEN_CHAR, XG_CHAR},
+		{TOKEN_SHORT, XG_SHORT},
+		{TOKEN_INT, XG_INT},
+		{TOKEN_AFS_INT32, XG_INT},
+		{TOKEN_BOOL, XG_BOOL},
+		{TOKEN_FLOAT, XG_FLOAT},
+		{TOKEN_DOUBLE, XG_DOUBLE},
+		{TOKEN_OPAQUE, XG_OPAQUE},
+		{TOKEN_STRING_TYPE, XG_STRING},
+		{TOKEN_AFSUUID, XG_UUID},
 	};
 	int token = p->token.kind;
 
@@ -162,7 +166,7 @@ static bool parse_type(struct parser *p, struct declared *d, struct name **forwa
 		parse_advance(p);
 		return true;
 	}
-	return parse_unexpected(p, "a type");
+	return parse_unexpected(p, of == DECL_MEMBER ? "the type of a member or '}'" : "a type");
 }
 
 /* A type that is not complete here may only stand behind '*', and there not in a parameter. */
@@ -183,8 +187,8 @@ static void resolve(struct parser *p, enum decl_of of, struct declared *d, struc
 		diag_error(p->diag, d->type_loc,
 			   "'%s' contains itself; only behind '*' may it do so", type->ast.name);
 	} else {
-		diag_error(p->diag, d->type_loc, "unknown type '%s': so far it only stood behind '*'",
-			   type->ast.name);
+		diag_error(p->diag, d->type_loc,
+			   "unknown type '%s': so far it only stood behind '*'", type->ast.name);
 		diag_note(p->diag, type->loc, "it did so here");
 	}
 	d->ast.kind = XG_INT;
@@ -197,15 +201,16 @@ static void default_bound(struct parser *p, const char *owner, struct declared *
 	struct xg_decl *ast = &d->ast;
 	const char *full = NULL;
 
-	ast->bound = ast->kind == XG_OPAQUE || ast->kind == XG_STRING ? DEFAULT_BYTES
-								      : DEFAULT_ELEMENTS;
+	ast->bound =
+		ast->kind == XG_OPAQUE || ast->kind == XG_STRING ? DEFAULT_BYTES : DEFAULT_ELEMENTS;
 	d->unbounded = true;
 	if (p->options->limit_count && owner)
 		full = arena_printf(p->arena, "%s.%s", owner, ast->name);
 	for (size_t i = 0; i < p->options->limit_count; i++) {
 		struct limit *limit = &p->limits[i];
 
-		if (strcmp(limit->name, ast->name) != 0 && (!full || strcmp(limit->name, full) != 0))
+		if (strcmp(limit->name, ast->name) != 0 &&
+		    (!full || strcmp(limit->name, full) != 0))
 			continue;
 		limit->used = true;
 		ast->bound = limit->value;
@@ -246,7 +251,8 @@ static void check_shape(struct parser *p, struct declared *d, bool starred, stru
 	const char *name = ast->name;
 
 	if (starred && (ast->shape == XG_FIXED || ast->shape == XG_COUNTED)) {
-		diag_error(p->diag, star, "'*' and a bound together: make a typedef of one of them");
+		diag_error(p->diag, star,
+			   "'*' and a bound together: make a typedef of one of them");
 		return;
 	}
 	if (ast->kind == XG_OPAQUE && ast->shape != XG_FIXED && ast->shape != XG_COUNTED) {
@@ -261,14 +267,14 @@ static void check_shape(struct parser *p, struct declared *d, bool starred, stru
 
 bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct declared *d)
 {
-	static const char *const whats[] = { "a member", "an arm", "what the union switches on",
-					     "a type", "a parameter" };
+	static const char *const whats[] = {"a member", "an arm", "what the union switches on",
+					    "a type", "a parameter"};
 	struct name *forward = NULL;
 	bool starred = false;
-	struct loc star = { 0 };
+	struct loc star = {0};
 
 	memset(d, 0, sizeof(*d));
-	if (!parse_type(p, d, &forward))
+	if (!parse_type(p, of, d, &forward))
 		return false;
 	if (p->token.kind == '*') {
 		starred = true;

@@ -37,7 +37,7 @@ bool parse_package(struct parser *p)
 				 sizeof(package));
 	p->packages[p->package_count++] = package;
 	p->package = package;
-	parse_done(p, (struct xg_item){ .kind = XG_ITEM_PACKAGE, .package = &package->ast }, &doc);
+	parse_done(p, (struct xg_item){.kind = XG_ITEM_PACKAGE, .package = &package->ast}, &doc);
 	return true;
 }
 
@@ -90,8 +90,9 @@ bool parse_startingopcode(struct parser *p)
 	if (number.kind != TOKEN_NUMBER)
 		return parse_unexpected(p, "a number after 'startingopcode'");
 	if (!number.wrong && (number.value < 0 || number.value >= OPCODE_START_MAX)) {
-		diag_error(p->diag, number.loc, "startingopcode %" PRId64 " is out of range: 0 to %d",
-			   number.value, OPCODE_START_MAX - 1);
+		diag_error(p->diag, number.loc,
+			   "startingopcode %" PRId64 " is out of range: 0 to %d", number.value,
+			   OPCODE_START_MAX - 1);
 		number.value = 0;
 	}
 	p->next_opcode = number.value;
@@ -138,10 +139,11 @@ static void make_type(struct parser *p, struct declared *d)
 		type = old->type;
 	} else {
 		if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter) {
-			diag_error(p->diag, d->loc,
-				   "the array '%s' makes a type of this name, and so did another array "
-				   "before",
-				   d->name->text);
+			diag_error(
+				p->diag, d->loc,
+				"the array '%s' makes a type of this name, and so did another array "
+				"before",
+				d->name->text);
 			diag_note(p->diag, old->loc, "the other one is here");
 			type = old->type;
 		} else {
@@ -155,8 +157,8 @@ static void make_type(struct parser *p, struct declared *d)
 			measure_type(p, type, d->loc);
 			symbol_type_done(p, type);
 			if (!p->included)
-				parse_add_item(p, (struct xg_item){ .kind = XG_ITEM_TYPE,
-								    .type = &type->ast });
+				parse_add_item(p, (struct xg_item){.kind = XG_ITEM_TYPE,
+								   .type = &type->ast});
 		}
 	}
 	d->ast.kind = XG_NAMED;
@@ -169,8 +171,7 @@ static void make_type(struct parser *p, struct declared *d)
 
 static void say_unbounded(struct parser *p, struct loc loc, const char *name)
 {
-	static const char text[] =
-		"'%s' is sent to the server and has an array without a bound%s";
+	static const char text[] = "'%s' is sent to the server and has an array without a bound%s";
 
 	if (p->options->warn_unbounded)
 		diag_warning(p->diag, loc, text, name, "");
@@ -180,7 +181,7 @@ static void say_unbounded(struct parser *p, struct loc loc, const char *name)
 
 static void add_late(struct parser *p, const struct declared *d)
 {
-	struct late late = { d->loc, d->ast.name, (const struct type *)d->ast.type };
+	struct late late = {d->loc, d->ast.name, (const struct type *)d->ast.type};
 
 	p->late = arena_grow(p->arena, p->late, p->late_count, &p->late_room, sizeof(late));
 	p->late[p->late_count++] = late;
@@ -230,7 +231,7 @@ static bool parse_params(struct parser *p, struct proc *proc)
 
 	symbol_scope(p);
 	while (p->token.kind != ')') {
-		struct xg_param param = { 0 };
+		struct xg_param param = {0};
 
 		if (count && !parse_expect(p, ',', "or ')' after a parameter"))
 			return false;
@@ -284,8 +285,8 @@ static void check_names(struct parser *p, struct proc *proc, struct loc second)
 		diag_note(p->diag, other->loc, "the first one is here");
 		return;
 	}
-	claim(p, proc,
-	      arena_printf(p->arena, "%s%s%s", prefix, package->name, proc->ast.name), proc->loc);
+	claim(p, proc, arena_printf(p->arena, "%s%s%s", prefix, package->name, proc->ast.name),
+	      proc->loc);
 	if (proc->ast.own_stub)
 		claim(p, proc, proc->ast.own_stub, second);
 }
@@ -304,14 +305,16 @@ static bool parse_opcode(struct parser *p, struct proc *proc)
 		if (!parse_bound(p, "opcode", &value, &text, &known))
 			return false;
 		if (known && (value < 0 || value > INT32_MAX)) {
-			diag_error(p->diag, loc, "opcode %" PRId64 " is out of range: 0 to %d", value,
-				   INT32_MAX);
+			diag_error(p->diag, loc, "opcode %" PRId64 " is out of range: 0 to %d",
+				   value, INT32_MAX);
 			known = false;
 		}
 		if (p->package && p->package->sequential)
 			diag_error(p->diag, loc, "an opcode in a package that numbers them itself");
-		if (!known)
+		if (!known) {
+			proc->ast.opcode = -1;
 			return true;
+		}
 	} else if (p->package) {
 		if (!p->package->ast.proc_count)
 			p->package->sequential = true;
@@ -353,7 +356,7 @@ bool parse_proc(struct parser *p)
 {
 	const char *doc = p->token.before;
 	struct proc *proc = arena_alloc(p->arena, sizeof(*proc));
-	struct loc second = { 0 };
+	struct loc second = {0};
 	struct name *name;
 
 	if (p->token.kind == TOKEN_PROC)
@@ -398,7 +401,7 @@ bool parse_proc(struct parser *p)
 	}
 	check_names(p, proc, second);
 	add_to_package(p, proc);
-	parse_done(p, (struct xg_item){ .kind = XG_ITEM_PROC, .proc = &proc->ast }, &doc);
+	parse_done(p, (struct xg_item){.kind = XG_ITEM_PROC, .proc = &proc->ast}, &doc);
 	proc->ast.doc = doc;
 	return true;
 }

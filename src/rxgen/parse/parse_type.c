@@ -6,64 +6,111 @@
 
 #include "rxgen/parse/parse.h"
 
-/* A repeated constant is accepted if it is the same. */
-static bool same_const(const struct symbol *old, bool number, int64_t value, const char *text)
+/*
+ * A comment behind a constant is about it, so one before it is about those that follow: it stands in
+ * the header as it is.
+ */
+static void keep_comment(struct parser *p, const char *text, size_t index)
 {
-	if (!old || old->kind != SYMBOL_CONST || old->number != number)
+	size_t length = strlen(text);
+	char *out = arena_alloc(p->arena, 4 * length + 16), *at = out;
+	struct xg_item item = {.kind = XG_ITEM_LINE, .text = out}, moved;
+
+	if (!strchr(text, '\n')) {
+		sprintf(out, "/* %s */", text);
+	} else {
+		/* One item holds all its lines. */
+		at = stpcpy(at, "/*\n *");
+		for (; *text; text++) {
+			if (*text == '\n')
+				at = stpcpy(at, "\n *");
+			else if (at[-1] == '*' && at[-2] == ' ' && at[-3] == '\n')
+				*at++ = ' ', *at++ = *text;
+			else
+				*at++ = *text;
+		}
+		stpcpy(at, "\n */");
+	}
+	parse_add_item(p, item);
+	/* In front of the constant, with the lines that came behind that. */
+	moved = p->items[p->item_count - 1];
+	memmove(&p->items[index + 1], &p->items[index],
+		(p->item_count - 1 - index) * sizeof(p->items[0]));
+	p->items[index] = moved;
+}
+
+/* A repeated constant is accepted if it is the same. */
+static bool same_const(const struct symbol *old, const struct symbol *value)
+{
+	if (!old || old->kind != SYMBOL_CONST || old->number != value->number)
 		return false;
-	return number ? old->value == value : !strcmp(old->text, text);
+	return value->number ? old->value == value->value : !strcmp(old->text, value->text);
+}
+
+/* The right side of a constant. False: a syntax error. */
+static bool parse_const_value(struct parser *p, struct symbol *out, const char **text)
+{
+	struct token *token = &p->token;
+	const struct symbol *other = token->kind == TOKEN_NAME ? token->name->symbol : NULL;
+
+	out->number = token->kind != TOKEN_STRING;
+	out->text = *text = token->text;
+	if (other && other->kind == SYMBOL_CONST && !other->number) {
+		out->number = false;
+		out->text = other->text;
+	} else if (token->kind == TOKEN_NAME || token->kind == TOKEN_NUMBER) {
+		out->wrong = !parse_value_of(p, token, "constant", &out->value);
+	} else if (token->kind == TOKEN_STRING) {
+		*text = arena_printf(p->arena, "\"%s\"", token->text);
+	} else {
+		return parse_unexpected(p, "a number, a string or the name of a constant");
+	}
+	parse_advance(p);
+	return true;
+}
+
+/* The item of a constant, with the comments around it. */
+static void add_const(struct parser *p, struct xg_item item, const char *before)
+{
+	/* In front of it come the lines that were read ahead. */
+	size_t index = p->item_count + p->pending_count;
+	const char *behind = NULL;
+
+	parse_done(p, item, &behind);
+	if (p->included)
+		return;
+	if (!behind)
+		p->items[index].doc = before;
+	else if (before && p->output == XG_HEADER)
+		keep_comment(p, before, index);
 }
 
 bool parse_const(struct parser *p)
 {
-	const char *doc = p->token.before, *text;
-	struct symbol *symbol;
+	const char *before = p->token.before, *text;
+	struct symbol value = {.kind = SYMBOL_CONST}, *symbol;
 	struct name *name;
-	struct token value;
-	struct loc loc;
-	int64_t number = 0;
-	bool known = true, is_number;
 
 	parse_advance(p);
 	name = parse_name(p, "a constant");
 	if (!name)
 		return false;
-	loc = p->token.loc;
+	value.loc = p->token.loc;
 	parse_advance(p);
-	if (!parse_expect(p, '=', "after the constant's name"))
+	if (!parse_expect(p, '=', "after the constant's name") ||
+	    !parse_const_value(p, &value, &text))
 		return false;
-	value = p->token;
-	is_number = value.kind != TOKEN_STRING;
-	text = value.text;
-	if (value.kind == TOKEN_NAME && value.name->symbol &&
-	    value.name->symbol->kind == SYMBOL_CONST && !value.name->symbol->number) {
-		is_number = false;
-		text = value.name->symbol->text;
-	} else if (value.kind == TOKEN_NAME || value.kind == TOKEN_NUMBER) {
-		known = parse_value_of(p, &value, "constant", &number);
-	} else if (value.kind != TOKEN_STRING) {
-		return parse_unexpected(p, "a number, a string or the name of a constant");
-	}
-	parse_advance(p);
 	if (p->token.kind != ';')
 		return parse_expect(p, ';', "after constant");
-	if (known && same_const(name->symbol, is_number, number, text)) {
+	if (!value.wrong && same_const(name->symbol, &value)) {
 		parse_advance(p);
 		return true;
 	}
-	symbol = symbol_declare(p, name, loc, SYMBOL_CONST);
-	if (symbol) {
-		symbol->number = is_number;
-		symbol->value = number;
-		symbol->text = text;
-	}
-	parse_done(p,
-		   (struct xg_item){ .kind = XG_ITEM_CONST,
-				     .name = name->text,
-				     .text = value.kind == TOKEN_STRING
-						     ? arena_printf(p->arena, "\"%s\"", text)
-						     : value.text },
-		   &doc);
+	symbol = symbol_declare(p, name, value.loc, SYMBOL_CONST);
+	if (symbol)
+		*symbol = value;
+	add_const(p, (struct xg_item){.kind = XG_ITEM_CONST, .name = name->text, .text = text},
+		  before);
 	return true;
 }
 
@@ -75,7 +122,7 @@ static bool finish_type(struct parser *p, struct type *type, const char *doc, co
 	measure_type(p, type, type->loc);
 	type->ast.included = p->included;
 	symbol_type_done(p, type);
-	parse_done(p, (struct xg_item){ .kind = XG_ITEM_TYPE, .type = &type->ast }, &doc);
+	parse_done(p, (struct xg_item){.kind = XG_ITEM_TYPE, .type = &type->ast}, &doc);
 	type->ast.doc = doc;
 	return true;
 }
@@ -200,16 +247,16 @@ static void check_cases(struct parser *p, struct arm *arms, size_t count)
 	qsort(sorted, n, sizeof(sorted[0]), compare_arms);
 	for (size_t i = 1; i < n; i++)
 		if (sorted[i]->ast.value == sorted[i - 1]->ast.value) {
-			diag_error(p->diag, sorted[i]->loc, "a second case %s", sorted[i]->ast.text);
+			diag_error(p->diag, sorted[i]->loc, "a second case %s",
+				   sorted[i]->ast.text);
 			diag_note(p->diag, sorted[i - 1]->loc, "the first one is here");
 		}
 }
 
 /* What an arm holds, up to behind its ';'. */
-static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
-			   const char *before)
+static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm, const char *before)
 {
-	struct declared d = { 0 };
+	struct declared d = {0};
 
 	if (p->token.kind == TOKEN_VOID) {
 		d.ast.kind = XG_VOID;
@@ -338,11 +385,13 @@ static bool parse_enum_value(struct parser *p, struct xg_value *out, int64_t *ne
 		diag_error(p->diag, value_loc, "'%s' is %" PRId64 ", out of range: %d to %d",
 			   name->text, *next, INT32_MIN, INT32_MAX);
 		*next = 0;
+		known = false;
 	}
 	out->value = (int32_t)(*next)++;
 	symbol = symbol_declare(p, name, loc, SYMBOL_VALUE);
 	if (symbol) {
 		symbol->number = true;
+		symbol->wrong = !known;
 		symbol->value = out->value;
 	}
 	return true;
@@ -407,7 +456,7 @@ bool parse_typedef(struct parser *p)
 /* What it says helps another compiler to free; here everything is freed without. */
 bool parse_special(struct parser *p)
 {
-	struct declared d = { 0 };
+	struct declared d = {0};
 
 	parse_advance(p);
 	if (p->token.kind == TOKEN_STRUCT || p->token.kind == TOKEN_UNION ||

@@ -10,9 +10,9 @@ void symbol_add_basic(struct parser *p)
 		const char *name;
 		enum xg_kind kind;
 	} basic[] = {
-		{ "afs_uint32", XG_UINT },  { "afs_int64", XG_INT64 }, { "afs_uint64", XG_UINT64 },
-		{ "afs_time64", XG_INT64 }, { "u_int", XG_UINT },      { "u_short", XG_USHORT },
-		{ "u_char", XG_UCHAR },	    { "long", XG_INT },	       { "u_long", XG_UINT },
+		{"afs_uint32", XG_UINT},  {"afs_int64", XG_INT64}, {"afs_uint64", XG_UINT64},
+		{"afs_time64", XG_INT64}, {"u_int", XG_UINT},	   {"u_short", XG_USHORT},
+		{"u_char", XG_UCHAR},	  {"long", XG_INT},	   {"u_long", XG_UINT},
 	};
 
 	for (size_t i = 0; i < sizeof(basic) / sizeof(basic[0]); i++) {

@@ -25,8 +25,8 @@ static void next(struct reader *r)
 			f->at++;
 		if (f->at >= f->end) {
 			if (pp->depth == r->bottom) {
-				r->token = (struct token){ .kind = TOKEN_END,
-							   .loc = pp_loc(pp, f->at) };
+				r->token =
+					(struct token){.kind = TOKEN_END, .loc = pp_loc(pp, f->at)};
 				return;
 			}
 			macro_leave(pp);
@@ -56,7 +56,8 @@ static int64_t fail(struct reader *r, const char *expected)
 			diag_error(r->pp->diag, r->token.loc, "expected %s, found end of line",
 				   expected);
 		else
-			diag_error(r->pp->diag, r->token.loc, "expected %s, found '%.60s'", expected,
+			diag_error(r->pp->diag, r->token.loc, "expected %s, found '%.60s'",
+				   expected,
 				   r->token.text ? r->token.text
 						 : token_text(&r->token, room, sizeof(room)));
 	}
@@ -190,7 +191,7 @@ static int64_t either(struct reader *r)
 
 bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t base)
 {
-	struct reader r = { .pp = pp };
+	struct reader r = {.pp = pp};
 	struct frame *f = pp_push(pp);
 	int64_t value;
 

@@ -19,7 +19,7 @@ struct line {
 
 static struct loc at(const struct line *line, uint32_t offset)
 {
-	return (struct loc){ .source = line->source, .offset = line->base + offset };
+	return (struct loc){.source = line->source, .offset = line->base + offset};
 }
 
 static void blanks(struct line *line)
@@ -38,7 +38,7 @@ static void put_byte(struct pp *pp, size_t n, char c)
 static struct line take_line(struct pp *pp)
 {
 	struct frame *f = pp_top(pp);
-	struct line line = { .base = f->base + f->at, .source = f->source };
+	struct line line = {.base = f->base + f->at, .source = f->source};
 	bool quoted = false;
 	size_t n = 0;
 
@@ -171,12 +171,13 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 	for (to = from; to < line->end && line->text[to] != close; to++)
 		;
 	if (!close || to >= line->end || to == from) {
-		diag_error(pp->diag, at(line, line->at), "expected \"file\" or <file> after #include");
+		diag_error(pp->diag, at(line, line->at),
+			   "expected \"file\" or <file> after #include");
 		return false;
 	}
 	if (pp->files > INCLUDE_DEPTH)
-		diag_fatal(pp->diag, at(line, line->at), "files include one another more than %d deep",
-			   INCLUDE_DEPTH);
+		diag_fatal(pp->diag, at(line, line->at),
+			   "files include one another more than %d deep", INCLUDE_DEPTH);
 	source = find_include(pp, line, from, to);
 	before = pp_top(pp)->by_itself;
 	by_itself = pp->options->skip_included && to - from > 3 &&
@@ -185,7 +186,7 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 		if (source->by_itself)
 			return false;
 		source->by_itself = true;
-		*token = (struct token){ .kind = TOKEN_HEADER, .loc = at(line, line->at) };
+		*token = (struct token){.kind = TOKEN_HEADER, .loc = at(line, line->at)};
 		token->text = header_of(pp, line->text + from, to - from);
 	}
 	pp_enter(pp, source, by_itself || before);
@@ -194,7 +195,7 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 
 static void do_marker(struct pp *pp, struct line *line)
 {
-	struct source_marker marker = { 0 };
+	struct source_marker marker = {0};
 	struct loc loc;
 	uint32_t from;
 	int64_t value;
@@ -217,7 +218,8 @@ static void do_marker(struct pp *pp, struct line *line)
 		if (line->text[line->at] == '"')
 			end = memchr(begin, '"', line->end - line->at - 1);
 		if (!end) {
-			diag_error(pp->diag, at(line, line->at), "expected a file's name in quotes");
+			diag_error(pp->diag, at(line, line->at),
+				   "expected a file's name in quotes");
 			return;
 		}
 		marker.file = arena_copy(pp->arena, begin, (size_t)(end - begin));
@@ -237,7 +239,7 @@ static bool value_of(struct pp *pp, struct line *line)
 /* #if, #ifdef, #ifndef */
 static void do_if(struct pp *pp, struct line *line, const char *directive)
 {
-	struct condition c = { .loc = at(line, 0), .outer = pp_reading(pp) };
+	struct condition c = {.loc = at(line, 0), .outer = pp_reading(pp)};
 	struct name *name;
 
 	if (c.outer && !strcmp(directive, "if")) {
@@ -283,8 +285,7 @@ static void do_branch(struct pp *pp, struct line *line, const char *directive)
 /* Whether it was a directive about conditions. */
 static bool conditional(struct pp *pp, struct line *line, const char *directive)
 {
-	if (!strcmp(directive, "if") || !strcmp(directive, "ifdef") ||
-	    !strcmp(directive, "ifndef"))
+	if (!strcmp(directive, "if") || !strcmp(directive, "ifdef") || !strcmp(directive, "ifndef"))
 		do_if(pp, line, directive);
 	else if (!strcmp(directive, "elif") || !strcmp(directive, "else") ||
 		 !strcmp(directive, "endif"))
@@ -300,7 +301,7 @@ bool directive_read(struct pp *pp, struct token *token)
 	char directive[16];
 	uint32_t from, length;
 
-	pp->before.source = pp->behind.source = NULL;
+	pp->before.source = NULL;
 	line.at = 1;
 	blanks(&line);
 	if (line.at == line.end)

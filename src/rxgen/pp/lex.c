@@ -104,10 +104,11 @@ static void scan_number(struct pp *pp, struct token *token)
 	if (!lex_number(token->text, digits, &token->value, &large)) {
 		token->wrong = true;
 		if (strspn(token->text, "-0123456789") == length)
-			diag_error(pp->diag, token->loc,
-				   "bad number '%.60s': no 0 may stand before other digits, C would "
-				   "take it for octal",
-				   token->text);
+			diag_error(
+				pp->diag, token->loc,
+				"bad number '%.60s': no 0 may stand before other digits, C would "
+				"take it for octal",
+				token->text);
 		else
 			diag_error(pp->diag, token->loc, "bad number '%.60s'", token->text);
 	} else if (large) {
@@ -143,8 +144,8 @@ static bool scan_operator(struct pp *pp, struct token *token)
 		char text[3];
 		int kind;
 	} operators[] = {
-		{ "&&", TOKEN_AND },   { "||", TOKEN_OR },	{ "==", TOKEN_EQUAL },
-		{ "!=", TOKEN_UNEQUAL }, { "<=", TOKEN_AT_MOST }, { ">=", TOKEN_AT_LEAST },
+		{"&&", TOKEN_AND},     {"||", TOKEN_OR},      {"==", TOKEN_EQUAL},
+		{"!=", TOKEN_UNEQUAL}, {"<=", TOKEN_AT_MOST}, {">=", TOKEN_AT_LEAST},
 	};
 	struct frame *f = pp_top(pp);
 	const char *p = f->text + f->at;
@@ -211,10 +212,11 @@ bool lex_scan(struct pp *pp, struct token *token)
 	struct frame *f = pp_top(pp);
 	char c = f->text[f->at];
 
-	*token = (struct token){ .loc = pp_loc(pp, f->at) };
+	*token = (struct token){.loc = pp_loc(pp, f->at)};
 	if (lex_is_name_start(c)) {
 		scan_name(pp, token);
-	} else if (is_digit(c) || (c == '-' && f->at + 1 < f->end && is_digit(f->text[f->at + 1]))) {
+	} else if (is_digit(c) ||
+		   (c == '-' && f->at + 1 < f->end && is_digit(f->text[f->at + 1]))) {
 		scan_number(pp, token);
 	} else if (c == '"') {
 		scan_string(pp, token);

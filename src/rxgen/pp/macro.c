@@ -145,7 +145,7 @@ static uint32_t piece(struct pp *pp, const struct frame *f)
 const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
 {
 	struct frame *f = pp_top(pp), *line;
-	struct text out = { NULL, 0, 0 };
+	struct text out = {NULL, 0, 0};
 	size_t bottom;
 	uint32_t n;
 
@@ -208,7 +208,7 @@ static const char *behind_name(const char *p, const char *end)
 void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped)
 {
 	const char *end = text + length, *p = skip_blanks(text, end), *from;
-	struct noted note = { .known = true, .skipped = skipped }, *old;
+	struct noted note = {.known = true, .skipped = skipped}, *old;
 	struct name *name;
 	bool large;
 

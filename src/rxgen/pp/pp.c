@@ -18,7 +18,7 @@ struct loc pp_loc(struct pp *pp, uint32_t at)
 
 	if (f->kind == FRAME_MACRO)
 		return f->use;
-	return (struct loc){ .source = f->source, .offset = f->base + at };
+	return (struct loc){.source = f->source, .offset = f->base + at};
 }
 
 struct frame *pp_push(struct pp *pp)
@@ -45,7 +45,7 @@ struct source *pp_load(struct pp *pp, const char *path)
 	pp->inputs = arena_grow(pp->arena, pp->inputs, pp->input_count, &pp->input_room,
 				sizeof(pp->inputs[0]));
 	pp->inputs[pp->input_count++] = source->name;
-	loc = (struct loc){ .source = source };
+	loc = (struct loc){.source = source};
 	if (source->nul != SIZE_MAX) {
 		loc.offset = (uint32_t)source->nul;
 		diag_fatal(pp->diag, loc, "a byte of value 0: this is not a text");
@@ -87,7 +87,7 @@ void pp_skip_comment(struct pp *pp, struct frame *f)
 /* A comment between tokens: behind the last token, before the next, or about the file. */
 static void take_comment(struct pp *pp, struct frame *f)
 {
-	struct comment c = { .source = f->source, .start = f->at };
+	struct comment c = {.source = f->source, .start = f->at};
 
 	pp_skip_comment(pp, f);
 	c.end = f->at;
@@ -183,7 +183,7 @@ static void finish(struct pp *pp, struct token *token)
 	if (c->source == source && c->last_line + 1 >= line)
 		token->before = comment_text(pp, c);
 	c = &pp->behind;
-	if (c->source && (c->source != source || c->last_line < line))
+	if (c->source && (token->kind == TOKEN_END || c->source != source || c->last_line < line))
 		token->behind = comment_text(pp, c);
 	pp->before.source = pp->behind.source = NULL;
 	pp->last_source = source;
@@ -196,7 +196,7 @@ static bool take_line(struct pp *pp, struct frame *f, struct token *token)
 	uint32_t from = f->at + 1;
 	bool included = f->by_itself;
 
-	*token = (struct token){ .kind = TOKEN_LINE, .loc = pp_loc(pp, f->at) };
+	*token = (struct token){.kind = TOKEN_LINE, .loc = pp_loc(pp, f->at)};
 	while (f->at < f->end && f->text[f->at] != '\n')
 		f->at++;
 	macro_note_define(pp, f->text + from, f->at - from, false);
@@ -214,9 +214,10 @@ static bool leave_file(struct pp *pp, struct token *token)
 	struct frame *f = pp_top(pp);
 
 	while (pp->condition_count > f->conditions)
-		diag_error(pp->diag, pp->conditions[--pp->condition_count].loc, "#if without #endif");
+		diag_error(pp->diag, pp->conditions[--pp->condition_count].loc,
+			   "#if without #endif");
 	if (pp->depth == 1) {
-		*token = (struct token){ .kind = TOKEN_END, .loc = pp_loc(pp, f->at) };
+		*token = (struct token){.kind = TOKEN_END, .loc = pp_loc(pp, f->at)};
 		finish(pp, token);
 		return false;
 	}
@@ -274,8 +275,7 @@ void pp_next(struct pp *pp, struct token *token)
 				return;
 			continue;
 		}
-		if (!lex_scan(pp, token) ||
-		    (token->name && macro_use(pp, token->name, token->loc)))
+		if (!lex_scan(pp, token) || (token->name && macro_use(pp, token->name, token->loc)))
 			continue;
 		finish(pp, token);
 		return;
@@ -291,8 +291,8 @@ const char **pp_inputs(struct pp *pp, size_t *count)
 /* What the command line defines is read as if it stood in a file of its own. */
 static void enter_command_line(struct pp *pp, enum xg_output output)
 {
-	static const char *const outputs[XG_OUTPUTS] = { "RPC_HDR", "RPC_XDR", "RPC_CLIENT",
-							 "RPC_SERVER" };
+	static const char *const outputs[XG_OUTPUTS] = {"RPC_HDR", "RPC_XDR", "RPC_CLIENT",
+							"RPC_SERVER"};
 	const struct xg_options *options = pp->options;
 	size_t room = 64;
 	char *text;

@@ -26,26 +26,26 @@ struct frame {
 	struct macro *macro;
 	struct loc use; /* macro: where its name stands, outside all macros */
 	/* File only. */
-	bool line_start;	/* only blanks and comments since the last LF */
-	bool by_itself;		/* an .xg that -i leaves to another run, or inside one */
-	unsigned conditions;	/* open when it began */
-	bool begun;		/* something but comments was read */
-	size_t header_line;	/* behind the comments that the file begins with */
+	bool line_start;     /* only blanks and comments since the last LF */
+	bool by_itself;	     /* an .xg that -i leaves to another run, or inside one */
+	unsigned conditions; /* open when it began */
+	bool begun;	     /* something but comments was read */
+	size_t header_line;  /* behind the comments that the file begins with */
 };
 
 /* One #if that has not met its #endif. */
 struct condition {
 	struct loc loc;
-	bool active;	  /* this branch is read */
-	bool done;	  /* a branch was read, or the #if itself is skipped: no other will be */
-	bool outer;	  /* what surrounds it is read */
+	bool active; /* this branch is read */
+	bool done;   /* a branch was read, or the #if itself is skipped: no other will be */
+	bool outer;  /* what surrounds it is read */
 	bool had_else;
 };
 
 /* A comment between two tokens. */
 struct comment {
 	const struct source *source;
-	uint32_t start, end;	       /* with its marks */
+	uint32_t start, end;	      /* with its marks */
 	size_t first_line, last_line; /* from 0 */
 };
 
@@ -57,7 +57,7 @@ struct pp {
 
 	struct frame *frames;
 	size_t depth, frame_room;
-	unsigned files; /* frames of files */
+	unsigned files;			 /* frames of files */
 	uint64_t expanded, expanded_all; /* bytes: by the macro in use, by all */
 	uint64_t entered;		 /* bytes of files */
 

@@ -47,8 +47,13 @@ static void show_line(FILE *out, struct loc loc)
 
 static void show(struct diag *diag, struct loc loc, const char *kind, const char *text)
 {
-	struct xg_place place = source_place(loc);
+	struct xg_place place;
 
+	if (!loc.source) {
+		fprintf(diag->out, "rxwgen: %s: %s\n", kind, text);
+		return;
+	}
+	place = source_place(loc);
 	fprintf(diag->out, "%s:%u:%u: %s: %s\n", place.file, place.line, place.column, kind, text);
 	show_line(diag->out, loc);
 	if (loc.macro)
@@ -59,7 +64,7 @@ static void show(struct diag *diag, struct loc loc, const char *kind, const char
 /* Whether a warning was said before; remembers it. */
 static bool said_before(struct diag *diag, struct loc loc, const char *text)
 {
-	struct xg_place place = source_place(loc);
+	struct xg_place place = loc.source ? source_place(loc) : (struct xg_place){"rxwgen", 0, 0};
 	char *line = NULL, **lines;
 
 	if (!diag->said ||
@@ -81,12 +86,12 @@ static bool said_before(struct diag *diag, struct loc loc, const char *text)
 }
 
 #define MESSAGE 1024
-#define FORMAT(text, format)                                      \
-	do {                                                  \
-		va_list args;                                 \
-		va_start(args, format);                       \
+#define FORMAT(text, format)                                 \
+	do {                                                 \
+		va_list args;                                \
+		va_start(args, format);                      \
 		vsnprintf(text, sizeof(text), format, args); \
-		va_end(args);                                 \
+		va_end(args);                                \
 	} while (0)
 
 void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
@@ -108,9 +113,11 @@ void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
 	char text[MESSAGE];
 
 	FORMAT(text, format);
-	diag->quiet = said_before(diag, loc, text);
-	if (!diag->quiet)
-		show(diag, loc, "warning", text);
+	diag->quiet = diag->warnings == DIAG_WARNINGS || said_before(diag, loc, text);
+	if (diag->quiet)
+		return;
+	diag->warnings++;
+	show(diag, loc, "warning", text);
 }
 
 void diag_note(struct diag *diag, struct loc loc, const char *format, ...)

@@ -7,16 +7,21 @@
 
 /* After so many errors the run is over. */
 #define DIAG_ERRORS 20
+/* Of warnings, so many are said. */
+#define DIAG_WARNINGS 100
 
 struct diag {
 	FILE *out;
 	struct xg_said *said; /* warnings of earlier runs, or NULL */
-	unsigned errors;
+	unsigned errors, warnings;
 	bool quiet; /* the last message was not printed, so its notes are not either */
 	jmp_buf *stop;
 };
 
-/* FILE:LINE:COLUMN: error: text. Leaves by diag->stop after the last one. */
+/*
+ * FILE:LINE:COLUMN: error: text; without a source, about the command line. Leaves by diag->stop after
+ * the last one.
+ */
 void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)

@@ -74,14 +74,20 @@ bool name_is_c_word(const char *text)
 {
 	/* Sorted. Those that are keywords of the language cannot come here. */
 	static const char *const words[] = {
-		"_Alignas", "_Alignof",	     "_Atomic",	  "_Bool",	   "_Complex",
-		"_Generic", "_Imaginary",    "_Noreturn", "_Static_assert", "_Thread_local",
-		"asm",	    "auto",	     "break",	  "continue",	   "do",
-		"else",	    "extern",	     "false",	  "for",	   "goto",
-		"if",	    "inline",	     "int16_t",	  "int32_t",	   "int64_t",
-		"int8_t",   "register",	     "restrict",  "return",	   "signed",
-		"sizeof",   "static",	     "true",	  "typeof",	   "uint16_t",
-		"uint32_t", "uint64_t",	     "uint8_t",	  "volatile",	   "while",
+		"_Alignas",	 "_Alignof",  "_Atomic",
+		"_Bool",	 "_Complex",  "_Generic",
+		"_Imaginary",	 "_Noreturn", "_Static_assert",
+		"_Thread_local", "asm",	      "auto",
+		"break",	 "continue",  "do",
+		"else",		 "extern",    "false",
+		"for",		 "goto",      "if",
+		"inline",	 "int16_t",   "int32_t",
+		"int64_t",	 "int8_t",    "register",
+		"restrict",	 "return",    "signed",
+		"sizeof",	 "static",    "true",
+		"typeof",	 "uint16_t",  "uint32_t",
+		"uint64_t",	 "uint8_t",   "volatile",
+		"while",
 	};
 
 	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);

@@ -15,20 +15,20 @@ struct proc;
 /* A `%#define NAME number` line: C's, but a bound may say it. */
 struct noted {
 	int64_t value;
-	bool known;	/* two lines disagree if not */
-	bool skipped;	/* seen only where an #if of ours left it out */
+	bool known;   /* two lines disagree if not */
+	bool skipped; /* seen only where an #if of ours left it out */
 };
 
 struct name {
 	struct name *next; /* of the same slot */
 	uint32_t hash, length;
-	int keyword;		 /* enum token_kind, or 0 */
-	struct macro *macro;	 /* #define */
-	struct symbol *symbol;	 /* type, constant, enum value */
+	int keyword;	       /* enum token_kind, or 0 */
+	struct macro *macro;   /* #define */
+	struct symbol *symbol; /* type, constant, enum value */
 	struct noted *noted;
-	struct loc procedure;	 /* package and procedure together, where that was; or no source */
-	unsigned scope;		 /* last struct, union or parameter list with a member of this name… */
-	struct loc member;	 /* …and where */
+	struct loc procedure; /* package and procedure together, where that was; or no source */
+	unsigned scope;	   /* last struct, union or parameter list with a member of this name… */
+	struct loc member; /* …and where */
 	char text[];
 };
 

@@ -118,7 +118,7 @@ size_t source_line(const struct source *source, uint32_t offset)
 struct xg_place source_place(struct loc loc)
 {
 	const struct source *source = loc.source;
-	struct xg_place place = { source->name, 1, 1 };
+	struct xg_place place = {source->name, 1, 1};
 	size_t line = source_line(source, loc.offset), low = 0, high = source->marker_count;
 	uint32_t start = source->line_count ? source->lines[line] : 0;
 

@@ -62,11 +62,11 @@ enum token_kind {
 struct token {
 	int kind;
 	struct loc loc;
-	const char *text;  /* as written */
-	struct name *name; /* of a name or keyword */
-	int64_t value;	   /* of a number */
-	bool wrong;	   /* a number that was reported already */
-	bool included;	   /* written in a file that is compiled by itself (-i) */
+	const char *text;   /* as written */
+	struct name *name;  /* of a name or keyword */
+	int64_t value;	    /* of a number */
+	bool wrong;	    /* a number that was reported already */
+	bool included;	    /* written in a file that is compiled by itself (-i) */
 	const char *before; /* comment directly before it, or NULL */
 	const char *behind; /* comment behind the token before it, on that one's line, or NULL */
 };

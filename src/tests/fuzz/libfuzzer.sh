@@ -19,10 +19,12 @@ fi
 flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -DHAVE_SYS_RANDOM_H -DHAVE_GETRANDOM -I$top/src/rx -I$top/src"
 status=0
 for name in "$@"; do
-	# shellcheck disable=SC2086 # flags are words
+	compiler=
+	[ "$name" != xg ] || compiler=$(ls "$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c)
+	# shellcheck disable=SC2086 # flags and sources are words
 	$CLANG $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o "$dir/$name" \
 		"$top/src/tests/fuzz/fuzz_$name.c" "$top"/src/rx/base/*.c \
-		"$top"/src/rx/proto/*.c || exit 1
+		"$top"/src/rx/proto/*.c $compiler || exit 1
 	mkdir "$dir/corpus-$name"
 	(cd "$dir" && "./$name" -max_total_time="$seconds" -artifact_prefix="$name-" -print_final_stats=1 \
 		"corpus-$name" "$top/src/tests/fuzz/corpus/$name" > "$name.log" 2>&1) || status=1

@@ -21,3 +21,6 @@ check_tests += src/tests/fuzz/fuzz_run
 src_tests_fuzz_fuzz_run_SOURCES = src/tests/fuzz/fuzz_run.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_xdr
 src_tests_fuzz_fuzz_xdr_SOURCES = src/tests/fuzz/fuzz_xdr.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_xg
+src_tests_fuzz_fuzz_xg_SOURCES = src/tests/fuzz/fuzz_xg.c $(fuzz_replay)
+src_tests_fuzz_fuzz_xg_LDADD = src/rxgen/librxgen.la $(LDADD)

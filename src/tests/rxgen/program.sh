@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# rxwgen from outside: options, exit status, which files come into being, what make is told.
+
+top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+rxwgen=$build/src/rxgen/rxwgen
+dir=$(mktemp -d) || exit 99
+trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+status=0
+
+fail() {
+	echo "FAIL: $*"
+	status=1
+}
+
+# expect STATUS WORDS ARGUMENT...: the exit status, and a line of what is printed that has WORDS.
+expect() {
+	code=$1
+	words=$2
+	shift 2
+	"$rxwgen" "$@" > out.log 2>&1
+	got=$?
+	[ $got -eq "$code" ] || fail "rxwgen $*: exit status $got, not $code: $(cat out.log)"
+	[ -z "$words" ] || grep -qF -- "$words" out.log || fail "rxwgen $*: no '$words' in: $(cat out.log)"
+}
+
+# files NAME...: these lie in the current folder beside the inputs, and no others.
+files() {
+	rm -f out.log
+	got=$(ls -A | grep -v '[.]xg$' | tr '\n' ' ')
+	[ "$got" = "${*:+$* }" ] || fail "files: $got, not $*"
+	rm -f -- *.h *.c *.d
+}
+
+mkdir a sub 'b c'
+cd a || exit 99
+printf 'package P_\nF(IN int x) = 1;\n' > x.xg
+printf 'const A = 1;\nconst B = ;\n' > bad.xg
+printf '#include "y.xg"\n#include <z.xg>\nstruct s { t u; };\n' > with.xg
+printf 'struct t { int x; };\n' > ../sub/y.xg
+printf 'const Z = 3;\n' > '../b c/z.xg'
+
+expect 0 'rxwgen ' --version
+[ "$(wc -l < out.log)" -eq 1 ] || fail "--version is not one line"
+expect 0 'usage: rxwgen' --help
+for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -A -k -d -z --version; do
+	grep -q -- "$option" out.log || fail "--help does not name $option"
+done
+
+# Wrong lines.
+expect 2 'no input file'
+expect 2 'more than one input file: y' x.xg y
+expect 2 'not supported' -u x.xg
+expect 2 'not supported' -p x.xg
+expect 2 'try rxwgen --help' -o y.h x.xg
+expect 2 'try rxwgen --help' -r -o y.h x.xg
+expect 2 'Try rxwgen --help' -q x.xg
+expect 2 'Try rxwgen --help' -o
+for limit in n =1 n= n=0 n=x n=1x n=2147483648; do
+	expect 2 "-L takes" -L $limit x.xg
+done
+for bytes in 3 x 1x -1 2147483648; do
+	expect 2 "-R takes" -R $bytes x.xg
+done
+expect 2 'no file name' folder/
+files
+
+# What cannot be read or written.
+expect 1 'nowhere.xg: No such file or directory' nowhere.xg
+expect 1 '../sub: Is a directory' ../sub
+expect 1 'nowhere/x.h: No such file or directory' -h -o nowhere/x.h x.xg
+expect 1 'nowhere/x.d: No such file or directory' -M nowhere/x.d x.xg
+expect 1 'bad.xg:2:11: error: ' bad.xg
+expect 1 'x.xg:1:1: error: a line of more than 65536 bytes' -h -o y.h "$(
+	mkdir ../long && awk 'BEGIN { while (i++ < 65536) printf "x"; print "" }' > ../long/x.xg
+	echo ../long/x.xg)"
+files
+
+# An output stays as it was when a run fails.
+echo old > bad.h
+expect 1 'bad.xg:2:11: error: ' bad.xg
+[ "$(cat bad.h)" = old ] || fail "a failed run changed an old output"
+files bad.h
+
+# Which outputs.
+expect 0 '' x.xg
+files x.cs.c x.h x.ss.c x.xdr.c
+for one in -h:x.h -c:x.xdr.c -y:x.xdr.c -C:x.cs.c -S:x.ss.c '-r:x.cs.c x.ss.c' '-hC:x.cs.c x.h'; do
+	expect 0 '' "${one%%:*}" x.xg
+	# shellcheck disable=SC2086 # names are words
+	files ${one#*:}
+done
+expect 0 '' -A -k -d -z -h ../a/x.xg
+files x.h
+(umask 027 && expect 0 '' -h -o y.h x.xg)
+[ "$(ls -l y.h | cut -c 1-10)" = -rw-r----- ] || fail "the umask is not respected: $(ls -l y.h)"
+files y.h
+
+# The same bytes from wherever it is run.
+expect 0 '' -x -b x.xg
+mkdir ../again
+(cd ../again && "$rxwgen" -x -b "$dir/a/x.xg") || fail "a second run failed"
+for f in x.h x.xdr.c x.cs.c x.ss.c; do
+	cmp "$f" "../again/$f" || fail "$f differs from run to run"
+done
+files x.cs.c x.h x.ss.c x.xdr.c
+
+# Includes, and what make is told.
+expect 1 "cannot find 'y.xg' to include" with.xg
+expect 0 '' -I ../sub -I '../b c' -M with.d with.xg
+cat > expected <<'EOF'
+with.h with.xdr.c with.cs.c with.ss.c: with.xg \
+ ../sub/y.xg \
+ ../b\ c/z.xg
+
+with.xg:
+
+../sub/y.xg:
+
+../b\ c/z.xg:
+EOF
+diff -u expected with.d || fail "-M"
+rm expected
+files with.cs.c with.d with.h with.ss.c with.xdr.c
+expect 0 '' -I ../sub -I '../b c/' -h -o o.h -M o.d -i with.xg
+head -n 1 o.d | grep -qx 'o.h: with.xg \\' || fail "-M with -o: $(cat o.d)"
+grep -q '#include "y.h"' o.h || fail "-i: the header does not include y.h"
+grep -q 'struct t {' o.h && fail "-i: the header has what y.xg defines"
+files o.d o.h
+# A warning is said once, though each output has a run of its own.
+printf 'package P_\nF(IN string x<>) = 1;\n' > warn.xg
+expect 0 "warn.xg:2:13: warning: 'x'" -w warn.xg
+[ "$(grep -c warning: out.log)" -eq 1 ] || fail "a warning is said more than once"
+files warn.cs.c warn.h warn.ss.c warn.xdr.c
+expect 0 "rxwgen: warning: -L none:" -h -L x=5 -L none=3 warn.xg
+files warn.h
+
+# Each output has a macro of its own.
+printf '%s\n' '#ifdef RPC_HDR' '%/* in the header */' '#elif defined(RPC_XDR)' '%/* in the coders */' \
+	'#elif defined RPC_CLIENT' '%/* in the client */' '#endif' '#ifdef RPC_SERVER' \
+	'%/* in the server */' '#endif' > each.xg
+expect 0 '' each.xg
+for pair in h:header xdr.c:coders cs.c:client ss.c:server; do
+	[ "$(grep -h '^/[*] in the ' "each.${pair%%:*}")" = "/* in the ${pair#*:} */" ] ||
+		fail "% lines of each.${pair%%:*}"
+done
+files each.cs.c each.h each.ss.c each.xdr.c
+
+[ $status -ne 0 ] || echo "options, files and exit statuses of rxwgen are right"
+exit $status
