@@ -79,12 +79,23 @@ static const char client_contract[] =
 	"the application may write and read bytes of its own; it ends the call, with rxw_rpc_end(),\n"
 	"which reports it too, or rxw_call_end(), and has the final code there.";
 
+static const char multi_contract[] =
+	"\n\n"
+	"multi_NAME makes the same call on each connection and hands the results to `reply` in the\n"
+	"order of arrival, then frees them. It returns 0 when all have been handed over, -RXW_ENOMEM\n"
+	"or -RXW_EINVAL.";
+
+static bool has_multi(const struct emit *e)
+{
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		if (e->file->items[i].kind == XG_ITEM_PROC && e->file->items[i].proc->multi)
+			return true;
+	}
+	return false;
+}
+
 static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
 {
-	emit_comment(e,
-		     "The same call on each connection; `reply` gets the results in the order of "
-		     "arrival, then they are freed. Returns 0 when all have been handed over, "
-		     "-RXW_ENOMEM or -RXW_EINVAL.");
 	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
 		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
 		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));
@@ -110,7 +121,7 @@ static void emit_prototypes(struct emit *e, const struct xg_item *item)
 static const char server_contract[] =
 	"Server. Functions return 0 or the code to abort the call with; then none of their results\n"
 	"is sent. Arguments belong to the stub; results are zero before, and freed with free() behind\n"
-	"the function. A NULL member answers RXW_RPC_OPCODE.";
+	"the function, as is what comes in to be changed. A NULL member answers RXW_RPC_OPCODE.";
 
 static void emit_handlers(struct emit *e, const struct xg_package *package, bool first)
 {
@@ -168,7 +179,10 @@ static void emit_const(struct emit *e, const struct xg_item *item, const struct 
 {
 	if (!previous || previous->kind != XG_ITEM_CONST)
 		emit_blank(e);
-	emit_commented(e, emit_format(e, "#define %s %s", item->name, item->text), item->doc);
+	emit_commented(e,
+		       emit_format(e, *item->text == '-' ? "#define %s (%s)" : "#define %s %s",
+				   item->name, item->text),
+		       item->doc);
 }
 
 static void emit_item(struct emit *e, size_t index, bool *types, bool *procs)
@@ -194,7 +208,8 @@ static void emit_item(struct emit *e, size_t index, bool *types, bool *procs)
 	case XG_ITEM_PROC:
 		if (!*procs) {
 			emit_blank(e);
-			emit_comment(e, client_contract);
+			emit_comment(e, emit_format(e, "%s%s", client_contract,
+						    has_multi(e) ? multi_contract : ""));
 		}
 		*procs = true;
 		emit_prototypes(e, item);

@@ -142,7 +142,9 @@ void emit_zero_param(struct emit *e, const struct xg_param *param, const char *v
 	const struct xg_decl *decl = &param->decl;
 	struct emit_view view = param_view(param);
 
-	if (decl->shape == XG_FIXED)
+	if (decl->shape == XG_FIXED && decl->kind == XG_OPAQUE)
+		emit_line(e, "memset(%s, 0, %s);", value, emit_bound(e, decl));
+	else if (decl->shape == XG_FIXED)
 		emit_line(e, "memset(%s, 0, %s * sizeof(*%s));", value, emit_bound(e, decl), value);
 	else
 		emit_zero(e, &view, emit_c_type(e, decl), value);

@@ -154,6 +154,8 @@ void emit_type(struct emit *e, const struct xg_item *item, size_t index)
 			emit_decl(e, "", &type->members[i], NULL, index);
 		emit_close(e, emit_format(e, "} %s;", type->name));
 	}
+	if (type->customized)
+		emit_comment(e, "The application has these three.");
 	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v);", type->name, type->name);
 	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v);", type->name, type->name);
 	emit_line(e, "void xdrfree_%s(%s *v);", type->name, type->name);

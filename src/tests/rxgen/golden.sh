@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What rxwgen writes, byte by byte: as in golden/, the same from everywhere, and without a warning.
+# `golden.sh --accept` puts today's output into the source tree, to be read before it is committed.
+
+top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+rxwgen=$build/src/rxgen/rxwgen
+golden=$top/src/tests/rxgen/golden
+CC=${CC:-cc}
+CXX=${CXX:-c++}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+status=0
+
+fail() {
+	echo "FAIL: $*"
+	status=1
+}
+
+# cases COMMAND: COMMAND NAME OPTION... for each interface and how it is compiled.
+cases() {
+	"$1" shared -b -i
+	"$1" values
+	"$1" calls -b -i -x -R 4096
+	"$1" dense -n -P old_
+}
+
+make_one() {
+	name=$1
+	shift
+	(cd "$golden" && mkdir -p "$dir/again" &&
+		for output in h:-h xdr.c:-c cs.c:-C ss.c:-S; do
+			"$rxwgen" "$@" "${output#*:}" -o "$dir/$name.${output%:*}" "$name.xg" || exit 1
+		done) || fail "rxwgen $* $name.xg"
+	# The same from elsewhere, all four in one run.
+	(cd "$dir/again" && "$rxwgen" "$@" "$golden/$name.xg") || fail "rxwgen $* .../$name.xg"
+}
+
+compare() {
+	for output in h xdr.c cs.c ss.c; do
+		file=$1.$output
+		if [ "$accept" = yes ]; then
+			cp "$dir/$file" "$golden/$file.golden"
+		fi
+		diff -u "$golden/$file.golden" "$dir/$file" || fail "$file is not what golden/ has"
+		cmp "$dir/$file" "$dir/again/$file" || fail "$file depends on where it is made"
+	done
+}
+
+# quiet FILE COMMAND...: it compiles without a word.
+quiet() {
+	file=$1
+	shift
+	"$@" -I"$top/src/rx" -I"$dir" -fsyntax-only "$file" > "$dir/log" 2>&1 && [ ! -s "$dir/log" ] && return
+	fail "$*: ${file##*/}"
+	cat "$dir/log"
+}
+
+compile() {
+	for output in xdr.c cs.c ss.c; do
+		# shellcheck disable=SC2086 # CC may carry options
+		quiet "$dir/$1.$output" $CC -std=gnu17 -O2 -Wall -Wextra -Wshadow -Wconversion \
+			-Wmissing-prototypes -Wstrict-prototypes -Werror
+	done
+	[ $cxx = no ] && return
+	printf '#include "%s.h"\n#include "%s.h"\n' "$1" "$1" > "$dir/$1.cc"
+	# shellcheck disable=SC2086
+	quiet "$dir/$1.cc" $CXX -std=c++11 -Wall -Wextra -Wconversion -Werror
+}
+
+accept=no
+[ "$1" = --accept ] && accept=yes
+cxx=no
+echo 'int main() { return 0; }' > "$dir/probe.cc"
+# shellcheck disable=SC2086
+$CXX -fsyntax-only "$dir/probe.cc" 2> /dev/null && cxx=yes
+[ $cxx = yes ] || echo "note: no C++ compiler ($CXX): the headers are tried as C only"
+
+cases make_one
+[ $status -eq 0 ] || exit 1
+cases compare
+cases compile
+
+exit $status

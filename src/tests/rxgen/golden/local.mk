@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What rxwgen writes, against files that were read by eye (golden.sh --accept renews them).
+
+check_scripts += src/tests/rxgen/golden.sh src/tests/rxgen/layout.sh
+EXTRA_DIST += \
+	src/tests/rxgen/golden/calls.xg src/tests/rxgen/golden/dense.xg \
+	src/tests/rxgen/golden/shared.xg src/tests/rxgen/golden/values.xg \
+	src/tests/rxgen/golden/calls.h.golden src/tests/rxgen/golden/calls.xdr.c.golden \
+	src/tests/rxgen/golden/calls.cs.c.golden src/tests/rxgen/golden/calls.ss.c.golden \
+	src/tests/rxgen/golden/dense.h.golden src/tests/rxgen/golden/dense.xdr.c.golden \
+	src/tests/rxgen/golden/dense.cs.c.golden src/tests/rxgen/golden/dense.ss.c.golden \
+	src/tests/rxgen/golden/shared.h.golden src/tests/rxgen/golden/shared.xdr.c.golden \
+	src/tests/rxgen/golden/shared.cs.c.golden src/tests/rxgen/golden/shared.ss.c.golden \
+	src/tests/rxgen/golden/values.h.golden src/tests/rxgen/golden/values.xdr.c.golden \
+	src/tests/rxgen/golden/values.cs.c.golden src/tests/rxgen/golden/values.ss.c.golden
