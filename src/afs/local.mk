@@ -38,12 +38,8 @@ afs_sources = \
 	src/afs/dir.c src/afs/dir.h \
 	src/afs/fetchstatus.c src/afs/fetchstatus.h \
 	src/afs/numbers.h \
-	src/afs/opcodes.h \
 	src/afs/rpcstats.c src/afs/rpcstats.h src/afs/rpcstats_private.h src/afs/rpcstats_wire.c \
-	src/afs/status.c src/afs/status.h \
-	src/afs/types.c src/afs/types.h \
 	src/afs/uuid.c src/afs/uuid.h \
-	src/afs/vlentry.c src/afs/vlentry.h \
 	src/afs/volname.c src/afs/volname.h
 
 # The client side.

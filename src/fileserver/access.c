@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "afs/numbers.h"
 #include "fileserver/volume_private.h"
 
 #define BELIEVE_NS 1000000000ull

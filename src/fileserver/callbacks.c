@@ -9,15 +9,16 @@
 #include <time.h>
 #include <rxwire/call.h>
 #include <rxwire/endpoint.h>
+#include <rxwire/rpc.h>
 
-#include "afs/opcodes.h"
+#include "afs/numbers.h"
+#include "afs/rxafscb.h"
 #include "fileserver/log.h"
 
 #define IN_FLIGHT_MAX 64
 #define DEAD_MS	      4000
 #define DEADLINE_MS   8000
-#define REQUEST_MAX   (12 + AFS_BULK_MAX * AFS_FID_BYTES)
-#define REPLY_MAX     (AFS_INTERFACES_BYTES + 4 + 4 * AFS_CAPS_MAX)
+#define CHECK_S	      300 /* between looks for clients that have been quiet */
 
 /*
  * A call to a client. Only the thread touches it, but for the link and `done`, which the lock
@@ -36,7 +37,7 @@ struct task {
 struct fsd_callbacks {
 	rxw_endpoint *endpoint;
 	struct fsd_clients *clients;
-	struct afs_uuid uuid;
+	struct rxw_uuid uuid;
 	pthread_t thread;
 	pthread_mutex_t lock; /* covers finished, kicked, stop */
 	pthread_cond_t wake;
@@ -46,12 +47,17 @@ struct fsd_callbacks {
 	struct task *flying;
 };
 
-uint64_t fsd_now(void)
+uint64_t fsd_now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t fsd_now(void)
+{
+	return fsd_now_ns() / 1000000000u;
 }
 
 /* On a thread of the library: only pass it on. */
@@ -73,27 +79,54 @@ static void task_event(rxw_call *call, unsigned events, void *arg)
 	pthread_mutex_unlock(&callbacks->lock);
 }
 
-static size_t encode(const struct fsd_callbacks *callbacks, const struct fsd_work *work,
-		     uint8_t request[REQUEST_MAX])
+/* Opcode and arguments; all of them fit what a call takes at once. */
+static int32_t ask(const struct fsd_callbacks *callbacks, struct fsd_work *work, rxw_call *call)
 {
-	struct rxw_xdr x;
+	AFSCBFids fids = {work->count, work->fids};
+	AFSCBs none = {0}; /* no array of promises: they are all broken */
 
-	rxw_xdr_writer(&x, request, REQUEST_MAX);
 	switch (work->kind) {
 	case FSD_WORK_IDENTIFY:
-		rxw_xdr_put_u32(&x, AFS_CB_TELL_ME_ABOUT_YOURSELF);
-		break;
+		return StartRXAFSCB_TellMeAboutYourself(call);
+	case FSD_WORK_WHO:
+		return StartRXAFSCB_WhoAreYou(call);
 	case FSD_WORK_INIT:
-		rxw_xdr_put_u32(&x, AFS_CB_INIT_STATE3);
-		afs_uuid_put(&x, &callbacks->uuid);
-		break;
+		if (work->identified)
+			return StartRXAFSCB_InitCallBackState3(call, &callbacks->uuid);
+		return StartRXAFSCB_InitCallBackState(call);
+	case FSD_WORK_PROBE:
+		if (work->identified)
+			return StartRXAFSCB_ProbeUuid(call, &work->uuid);
+		return StartRXAFSCB_Probe(call);
 	case FSD_WORK_BREAK:
-		rxw_xdr_put_u32(&x, AFS_CB_CALLBACK);
-		afs_fids_put(&x, work->fids, work->count);
-		rxw_xdr_put_u32(&x, 0); /* no array of promises: they are all broken */
 		break;
 	}
-	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;
+	return StartRXAFSCB_CallBack(call, &fids, &none);
+}
+
+/*
+ * The results of a call that is done, so that nothing waits. What a client says of its addresses is
+ * not used: it could name somebody else's.
+ */
+static int32_t hear(const struct task *task, struct fsd_answer *answer)
+{
+	interfaceAddr self;
+	Capabilities caps;
+	int32_t code = 0;
+
+	self.numberOfInterfaces = 0;
+	if (task->work.kind == FSD_WORK_IDENTIFY) {
+		code = EndRXAFSCB_TellMeAboutYourself(task->call, &self, &caps);
+		answer->uuid = self.uuid;
+		answer->caps = caps.len ? caps.val[0] : 0;
+		xdrfree_Capabilities(&caps);
+	} else if (task->work.kind == FSD_WORK_WHO) {
+		code = EndRXAFSCB_WhoAreYou(task->call, &self);
+		answer->uuid = self.uuid;
+	}
+	if (self.numberOfInterfaces < 0 || self.numberOfInterfaces > AFS_MAX_INTERFACE_ADDR)
+		code = RXW_RPC_CC_UNMARSHAL;
+	return code;
 }
 
 static socklen_t address_length(const struct sockaddr_storage *sa)
@@ -111,8 +144,6 @@ static bool launch(struct fsd_callbacks *callbacks, struct task *task)
 		.callback = task_event,
 		.arg = task,
 	};
-	uint8_t request[REQUEST_MAX];
-	size_t length = encode(callbacks, &task->work, request);
 	const struct sockaddr *peer = (const struct sockaddr *)&task->work.peer;
 
 	if (rxw_connection_create(callbacks->endpoint, peer, address_length(&task->work.peer),
@@ -124,49 +155,50 @@ static bool launch(struct fsd_callbacks *callbacks, struct task *task)
 		return false;
 	}
 	/* A failure from here on comes back as the call's error. */
-	if (rxw_call_write(task->call, request, length) != (ssize_t)length ||
-	    rxw_call_send_end(task->call) < 0)
+	if (ask(callbacks, &task->work, task->call) || rxw_call_send_end(task->call) < 0)
 		rxw_call_abort(task->call, RXW_USER_ABORT);
 	return true;
 }
 
-static bool read_caps(struct task *task, uint32_t *caps)
+static unsigned function_of(const struct fsd_work *work)
 {
-	uint8_t reply[REPLY_MAX];
-	struct afs_interfaces interfaces;
-	struct rxw_xdr x;
-	size_t got = 0;
-	ssize_t n;
-
-	while (got < sizeof(reply) &&
-	       (n = rxw_call_read(task->call, reply + got, sizeof(reply) - got)) > 0)
-		got += (size_t)n;
-	rxw_xdr_reader(&x, reply, got);
-	/* What it says of its addresses is not used: it could name somebody else's. */
-	return afs_interfaces_get(&x, &interfaces) && afs_caps_get(&x, caps);
+	switch (work->kind) {
+	case FSD_WORK_IDENTIFY:
+		return RXAFSCB_FN_TellMeAboutYourself;
+	case FSD_WORK_WHO:
+		return RXAFSCB_FN_WhoAreYou;
+	case FSD_WORK_INIT:
+		return work->identified ? RXAFSCB_FN_InitCallBackState3
+					: RXAFSCB_FN_InitCallBackState;
+	case FSD_WORK_PROBE:
+		return work->identified ? RXAFSCB_FN_ProbeUuid : RXAFSCB_FN_Probe;
+	case FSD_WORK_BREAK:
+		break;
+	}
+	return RXAFSCB_FN_CallBack;
 }
 
 static void finish(struct fsd_callbacks *callbacks, struct task *task)
 {
-	uint32_t caps = 0;
-	bool ok = true;
+	struct fsd_answer answer = {0};
 
-	if (task->work.kind == FSD_WORK_IDENTIFY)
-		ok = read_caps(task, &caps);
-	if (rxw_call_end(task->call, 0, NULL) != 0)
-		ok = false;
+	answer.code = hear(task, &answer);
+	answer.code =
+		rxw_rpc_end(task->call, answer.code, &RXAFSCB_interface, function_of(&task->work));
 	rxw_connection_release(task->connection);
 	*task->flying_link = task->flying_next;
 	if (task->flying_next)
 		task->flying_next->flying_link = task->flying_link;
 	callbacks->flying_count--;
-	fsd_work_done(callbacks->clients, &task->work, ok, caps, fsd_now());
+	fsd_work_done(callbacks->clients, &task->work, &answer, fsd_now());
 	free(task);
 }
 
 /* Begin what there is to do. */
 static void take_work(struct fsd_callbacks *callbacks)
 {
+	const struct fsd_answer well = {0}, lost = {.code = RXW_CALL_DEAD};
+
 	while (callbacks->flying_count < IN_FLIGHT_MAX) {
 		struct task *task = calloc(1, sizeof(*task));
 
@@ -178,7 +210,7 @@ static void take_work(struct fsd_callbacks *callbacks)
 			return;
 		}
 		if (task->work.kind == FSD_WORK_BREAK && task->work.count == 0) {
-			fsd_work_done(callbacks->clients, &task->work, true, 0, fsd_now());
+			fsd_work_done(callbacks->clients, &task->work, &well, fsd_now());
 			free(task);
 			continue;
 		}
@@ -190,15 +222,24 @@ static void take_work(struct fsd_callbacks *callbacks)
 			callbacks->flying = task;
 			callbacks->flying_count++;
 		} else {
-			fsd_work_done(callbacks->clients, &task->work, false, 0, fsd_now());
+			fsd_work_done(callbacks->clients, &task->work, &lost, fsd_now());
 			free(task);
 		}
 	}
 }
 
+/* Wait to be woken, but not beyond the next look. The lock is held. */
+static void sleep_until(struct fsd_callbacks *callbacks, uint64_t second)
+{
+	struct timespec until = {.tv_sec = (time_t)second};
+
+	pthread_cond_timedwait(&callbacks->wake, &callbacks->lock, &until);
+}
+
 static void *callbacks_main(void *arg)
 {
 	struct fsd_callbacks *callbacks = arg;
+	uint64_t check = fsd_now() + CHECK_S;
 	bool stopping = false;
 
 	pthread_mutex_lock(&callbacks->lock);
@@ -222,8 +263,13 @@ static void *callbacks_main(void *arg)
 			pthread_mutex_unlock(&callbacks->lock);
 			take_work(callbacks);
 			pthread_mutex_lock(&callbacks->lock);
+		} else if (fsd_now() >= check) {
+			check = fsd_now() + CHECK_S;
+			pthread_mutex_unlock(&callbacks->lock);
+			fsd_clients_check(callbacks->clients, fsd_now());
+			pthread_mutex_lock(&callbacks->lock);
 		} else {
-			pthread_cond_wait(&callbacks->wake, &callbacks->lock);
+			sleep_until(callbacks, check);
 		}
 	}
 	pthread_mutex_unlock(&callbacks->lock);
@@ -231,9 +277,10 @@ static void *callbacks_main(void *arg)
 }
 
 struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_clients *clients,
-					  const struct afs_uuid *uuid)
+					  const struct rxw_uuid *uuid)
 {
 	struct fsd_callbacks *callbacks = calloc(1, sizeof(*callbacks));
+	pthread_condattr_t monotonic;
 
 	if (!callbacks)
 		return NULL;
@@ -241,7 +288,10 @@ struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_cli
 	callbacks->clients = clients;
 	callbacks->uuid = *uuid;
 	pthread_mutex_init(&callbacks->lock, NULL);
-	pthread_cond_init(&callbacks->wake, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&callbacks->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	if (pthread_create(&callbacks->thread, NULL, callbacks_main, callbacks)) {
 		free(callbacks);
 		return NULL;

@@ -5,7 +5,6 @@
 
 #include <rxwire/types.h>
 
-#include "afs/types.h"
 #include "fileserver/clients.h"
 
 struct fsd_callbacks;
@@ -15,13 +14,14 @@ struct fsd_callbacks;
  * and port that they call. `uuid` is copied. Returns NULL without memory or thread.
  */
 struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_clients *clients,
-					  const struct afs_uuid *uuid);
+					  const struct rxw_uuid *uuid);
 /* There is work; any thread. */
 void fsd_callbacks_wake(struct fsd_callbacks *callbacks);
 /* Give up calls in progress and stop. Before the endpoint is destroyed. */
 void fsd_callbacks_stop(struct fsd_callbacks *callbacks);
 
-/* Seconds of a clock that never goes back. */
+/* Seconds, and nanoseconds, of a clock that never goes back. */
 uint64_t fsd_now(void);
+uint64_t fsd_now_ns(void);
 
 #endif

@@ -3,13 +3,16 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/error.h>
 
-#include "afs/opcodes.h"
+#include "afs/uuid.h"
 #include "fileserver/clients_private.h"
 
 #define SILENT_S     300  /* a client that did not answer is asked again after this */
 #define FAILED_S     30	  /* one that was up and did not take a break */
-#define IDLE_S	     7200 /* then a client without promises is forgotten */
+#define IDLE_S	     7200 /* then a client is forgotten */
+#define PROBE_S	     900  /* then one with promises is asked whether it is there */
+#define ANOTHER	     1	  /* what ProbeUuid ends with at one that has another UUID */
 #define IDENTIFY_MAX 256  /* questions waiting; strangers beyond it are asked at a later call */
 
 static size_t power_of_two(size_t n)
@@ -189,7 +192,7 @@ static void forget_idle(struct fsd_clients *clients, uint64_t now)
 	for (int i = 0; i < 2; i++) {
 		struct fsd_host *host = clients->oldest;
 
-		if (!host || now - host->last_call < IDLE_S || host->refs || host->busy ||
+		if (!host || host->last_call + IDLE_S > now || host->refs || host->busy ||
 		    host->queued || host->promise_count)
 			return;
 		remove_host(clients, host);
@@ -225,7 +228,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 		}
 		caller->host = host;
 		caller->uae =
-			host->caps_known ? host->caps & AFS_CLIENT_CAP_ERRORTRANS : host->modern;
+			host->caps_known ? host->caps & CLIENT_CAPABILITY_ERRORTRANS : host->modern;
 	}
 	forget_idle(clients, now);
 	pthread_mutex_unlock(&clients->lock);
@@ -247,13 +250,13 @@ static void fill_break(struct fsd_clients *clients, struct fsd_host *host, struc
 {
 	work->kind = FSD_WORK_BREAK;
 	if (host->owed_all) {
-		work->fids[0] = (struct afs_fid){clients->options.volume, 0, 0};
+		work->fids[0] = (AFSFid){clients->options.volume, 0, 0};
 		work->count = 1;
 		host->owed_all = false;
 		host->owed_count = 0;
 		return;
 	}
-	work->count = host->owed_count < AFS_BULK_MAX ? host->owed_count : AFS_BULK_MAX;
+	work->count = host->owed_count < AFSCBMAX ? host->owed_count : AFSCBMAX;
 	host->owed_count -= work->count;
 	memcpy(work->fids, host->owed + host->owed_count, work->count * sizeof(*work->fids));
 }
@@ -273,10 +276,15 @@ bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
 		memset(work, 0, sizeof(*work));
 		work->host = host;
 		work->peer = host->peer;
+		work->identified = host->identified;
+		work->uuid = host->uuid;
 		if (host->state == HOST_ASKED)
 			work->kind = host->asking;
+		else if (host->probe && !host->owed_count && !host->owed_all)
+			work->kind = FSD_WORK_PROBE;
 		else
 			fill_break(clients, host, work);
+		host->probe = false;
 	}
 	pthread_mutex_unlock(&clients->lock);
 	return host != NULL;
@@ -288,24 +296,50 @@ static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)
 		clients->stats.hosts_up += up ? 1 : (size_t)-1;
 }
 
-/* The next step after an answer; the lock is held. */
-static void step(struct fsd_clients *clients, struct fsd_host *host, const struct fsd_work *work,
-		 bool ok, uint32_t caps, uint64_t now)
+/* It has said who it is; or that it does not know the question. */
+static bool introduced(struct fsd_host *host, enum fsd_work_kind kind,
+		       const struct fsd_answer *answer)
 {
-	enum host_state next = HOST_SILENT;
+	static const struct rxw_uuid none;
 
-	if (!ok) {
-		host->ask_after = now + (work->kind == FSD_WORK_IDENTIFY ? SILENT_S : FAILED_S);
-		clients->stats.failed += work->kind != FSD_WORK_IDENTIFY;
+	if (answer->code == RXW_RPC_OPCODE) {
+		host->identified = false;
+		host->asking = kind == FSD_WORK_IDENTIFY ? FSD_WORK_WHO : FSD_WORK_INIT;
+		return true;
+	}
+	if (answer->code)
+		return false;
+	if (kind == FSD_WORK_IDENTIFY) {
+		host->caps_known = true;
+		host->caps = answer->caps;
+	}
+	host->uuid = answer->uuid;
+	host->identified = !afs_uuid_same(&answer->uuid, &none);
+	host->asking = FSD_WORK_INIT;
+	return true;
+}
+
+/* The next step after an answer; the lock is held. */
+static void step(struct fsd_clients *clients, struct fsd_host *host, enum fsd_work_kind kind,
+		 const struct fsd_answer *answer, uint64_t now)
+{
+	bool asked = kind == FSD_WORK_IDENTIFY || kind == FSD_WORK_WHO;
+	enum host_state next = HOST_UP;
+
+	if (asked && introduced(host, kind, answer)) {
+		next = HOST_ASKED;
+	} else if (kind == FSD_WORK_PROBE && answer->code == ANOTHER) {
+		/* What was promised to the one before is no promise to this one. */
+		fsd_host_forget_promises(clients, host);
+		host->caps_known = false;
+		host->asking = FSD_WORK_IDENTIFY;
+		next = HOST_ASKED;
+	} else if (answer->code) {
+		host->ask_after = now + (asked ? SILENT_S : FAILED_S);
+		clients->stats.failed += !asked;
 		/* What it holds it will be told to forget before it gets anything new. */
 		fsd_host_forget_promises(clients, host);
-	} else if (work->kind == FSD_WORK_IDENTIFY) {
-		host->caps_known = true;
-		host->caps = caps;
-		host->asking = FSD_WORK_INIT;
-		next = HOST_ASKED;
-	} else {
-		next = HOST_UP;
+		next = HOST_SILENT;
 	}
 	set_up(clients, host, next == HOST_UP);
 	host->state = next;
@@ -313,23 +347,54 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, const struc
 		fsd_host_queue(clients, host);
 }
 
-void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok, uint32_t caps,
-		   uint64_t now)
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
+		   const struct fsd_answer *answer, uint64_t now)
 {
 	struct fsd_host *host = work->host;
+	bool aside = work->kind == FSD_WORK_BREAK || work->kind == FSD_WORK_PROBE;
 
 	pthread_mutex_lock(&clients->lock);
 	host->busy = false;
+	if (answer->code == 0)
+		host->last_answer = now;
 	/*
 	 * Its promises may have been taken away meanwhile, to make room: then it must be told
 	 * first.
 	 */
-	if (host->state == HOST_ASKED && work->kind == FSD_WORK_BREAK)
+	if (host->state == HOST_ASKED && aside)
 		fsd_host_queue(clients, host);
 	else
-		step(clients, host, work, ok, caps, now);
+		step(clients, host, work->kind, answer, now);
 	pthread_mutex_unlock(&clients->lock);
 	if (clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
+{
+	struct fsd_host *host;
+	bool wake = false;
+
+	pthread_mutex_lock(&clients->lock);
+	/* In the order of their last calls: those behind have called since. */
+	for (host = clients->oldest; host && host->last_call + PROBE_S <= now; host = host->newer) {
+		if (host->state != HOST_UP || !host->promise_count || host->queued || host->busy)
+			continue;
+		if (host->last_call + IDLE_S <= now) {
+			fsd_host_forget_promises(clients, host);
+			set_up(clients, host, false);
+			host->state = HOST_ASKED;
+			host->asking = FSD_WORK_INIT;
+		} else if (host->last_answer + PROBE_S <= now) {
+			host->probe = true;
+		} else {
+			continue;
+		}
+		fsd_host_queue(clients, host);
+		wake = true;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	if (wake && clients->options.wake)
 		clients->options.wake(clients->options.arg);
 }
 
@@ -338,4 +403,16 @@ void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *st
 	pthread_mutex_lock(&clients->lock);
 	*stats = clients->stats;
 	pthread_mutex_unlock(&clients->lock);
+}
+
+size_t fsd_clients_active(struct fsd_clients *clients, uint64_t now, uint64_t seconds)
+{
+	const struct fsd_host *host;
+	size_t n = 0;
+
+	pthread_mutex_lock(&clients->lock);
+	for (host = clients->newest; host && host->last_call + seconds > now; host = host->older)
+		n++;
+	pthread_mutex_unlock(&clients->lock);
+	return n;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "afs/types.h"
+#include "afs/afs-common.h"
 
 /*
  * A client is an address and port. One that is new is served at once, without promises; meanwhile
@@ -45,45 +45,68 @@ void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
  * lost.
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
-			  const struct afs_fid *fid, bool bulk, uint64_t now);
+			  const AFSFid *fid, bool bulk, uint64_t now);
 /* The caller gives promises up. */
 void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
-		      const struct afs_fid *fid);
+		      const AFSFid *fid);
 void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *caller);
 /* The object changed: all holders but `except` (a host, or NULL) are to be told. */
-void fsd_promise_break(struct fsd_clients *clients, const struct afs_fid *fid, const void *except);
+void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except);
 /* Does anybody hold one? */
-bool fsd_promise_held(struct fsd_clients *clients, const struct afs_fid *fid);
+bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid);
 /*
  * Some of the objects that promises are held on, in turn: fills fids[0..max) and returns how many;
  * the cursor starts at 0. Expired promises met on the way are removed.
  */
-size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, struct afs_fid *fids,
-			 size_t max, uint64_t now);
+size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
+			 uint64_t now);
 
 /* What is to be said to one client next. */
 enum fsd_work_kind {
-	FSD_WORK_IDENTIFY,
-	FSD_WORK_INIT,
-	FSD_WORK_BREAK
+	FSD_WORK_IDENTIFY, /* tell me about yourself */
+	FSD_WORK_WHO,	   /* one that does not know that: who are you */
+	FSD_WORK_INIT,	   /* forget what you hold */
+	FSD_WORK_PROBE,	   /* are you still the one with this UUID, or just: still there */
+	FSD_WORK_BREAK	   /* `fids` have changed; with count 0 there is nothing to say */
 };
 struct fsd_work {
 	enum fsd_work_kind kind;
 	struct fsd_host *host;
 	struct sockaddr_storage peer;
-	struct afs_fid fids[AFS_BULK_MAX];
+	bool identified; /* it said who it is: `uuid` */
+	struct rxw_uuid uuid;
+	AFSFid fids[AFSCBMAX];
 	uint32_t count;
+};
+/* How a piece of work went; zero means well. */
+struct fsd_answer {
+	int32_t code;	      /* of the call */
+	uint32_t caps;	      /* IDENTIFY: the first capability word */
+	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zero: it has none */
 };
 /* Take a piece of work; false if there is none. Each must be given back with fsd_work_done(). */
 bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
-/* How it went: `ok`, and for IDENTIFY the client's first capability word. */
-void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work, bool ok, uint32_t caps,
-		   uint64_t now);
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
+		   const struct fsd_answer *answer, uint64_t now);
+/*
+ * Now and then: find work with those who hold promises and have been quiet. After 15 minutes they
+ * are asked whether they are there; after two hours they are told to forget what they hold.
+ */
+void fsd_clients_check(struct fsd_clients *clients, uint64_t now);
 
 struct fsd_clients_stats {
-	size_t hosts, hosts_up, promises;
-	uint64_t given, broken, refused, failed;
+	size_t hosts, hosts_up; /* now; of them, those that may hold promises */
+	size_t promises;	/* now */
+	size_t objects;		/* that there are promises on, now */
+	uint64_t given, broken, refused;
+	uint64_t dropped;     /* given up one by one */
+	uint64_t dropped_all; /* calls that gave all up */
+	uint64_t expired;
+	uint64_t reclaimed; /* clients that lost what they held to make room */
+	uint64_t failed;    /* calls to clients that were up */
 };
 void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats);
+/* How many have called within so many seconds. */
+size_t fsd_clients_active(struct fsd_clients *clients, uint64_t now, uint64_t seconds);
 
 #endif

@@ -27,11 +27,14 @@ struct fsd_host {
 	bool modern;		   /* made a call that only clients who know portable errors make */
 	bool caps_known;
 	uint32_t caps;
+	bool identified; /* by `uuid` */
+	struct rxw_uuid uuid;
+	bool probe;    /* is to be asked whether it is there */
 	unsigned refs; /* calls in progress */
-	uint64_t last_call, ask_after;
+	uint64_t last_call, last_answer, ask_after;
 	struct promise *promises; /* by host_next */
 	size_t promise_count;
-	struct afs_fid *owed;
+	AFSFid *owed;
 	uint32_t owed_count, owed_capacity;
 	bool owed_all; /* (volume,0,0) instead */
 };

@@ -3,39 +3,23 @@
 #include <errno.h>
 #include <string.h>
 #include <rxwire/error.h>
+#include <rxwire/xdr.h>
 
+#include "fileserver/callbacks.h"
 #include "fileserver/fs_private.h"
 #include "fileserver/log.h"
 
 #define LENGTH_MAX 0x7fffffffull /* clients keep the length of one reply in 31 bits */
 
-/* What is fetched, and its reply around the data. */
+/* What is fetched, and where it goes. */
 struct fetch {
 	struct fs_call *call;
-	struct afs_fid fid;
+	const AFSFid *fid;
+	bool wide; /* the length is sent as a 64-bit number */
 	uint64_t offset, wanted;
+	struct fsd_stream stream;
 	struct fsd_object object;
-	struct afs_callback cb;
 };
-
-static bool decode(struct fetch *fetch)
-{
-	struct rxw_xdr *x = &fetch->call->in;
-	uint32_t offset = 0, length;
-
-	afs_fid_get(x, &fetch->fid);
-	if (fetch->call->opcode == AFS_FS_FETCH_DATA64) {
-		rxw_xdr_get_u64(x, &fetch->offset);
-		return rxw_xdr_get_u64(x, &fetch->wanted);
-	}
-	rxw_xdr_get_u32(x, &offset);
-	if (!rxw_xdr_get_u32(x, &length))
-		return false;
-	/* Signed on the wire: a negative one becomes a negative one. */
-	fetch->offset = (uint64_t)(int64_t)(int32_t)offset;
-	fetch->wanted = (uint64_t)(int64_t)(int32_t)length;
-	return true;
-}
 
 /* Bytes to send of an object of `size` bytes. */
 static uint64_t clip(const struct fetch *fetch, uint64_t size)
@@ -50,26 +34,10 @@ static uint64_t clip(const struct fetch *fetch, uint64_t size)
 static int send_length(struct fetch *fetch, uint64_t length)
 {
 	uint8_t head[8];
-	struct rxw_xdr x;
 
-	rxw_xdr_writer(&x, head, sizeof(head));
-	if (fetch->call->opcode == AFS_FS_FETCH_DATA64)
-		rxw_xdr_put_u64(&x, length);
-	else
-		rxw_xdr_put_u32(&x, (uint32_t)length);
-	return fs_reply(fetch->call, &x);
-}
-
-static int send_trailer(struct fetch *fetch)
-{
-	uint8_t tail[AFS_STATUS_BYTES + AFS_CALLBACK_BYTES + AFS_VOLSYNC_BYTES];
-	struct rxw_xdr x;
-
-	rxw_xdr_writer(&x, tail, sizeof(tail));
-	afs_status_put(&x, &fetch->object.status);
-	afs_callback_put(&x, &fetch->cb);
-	fs_put_sync(fetch->call, &x);
-	return fs_reply(fetch->call, &x);
+	rxw_xdr_store64(head, length);
+	return fetch->wide ? fsd_stream_write(&fetch->stream, head, 8)
+			   : fsd_stream_write(&fetch->stream, head + 4, 4);
 }
 
 /* From memory: an image, or the text of a link. */
@@ -79,8 +47,8 @@ static int send_bytes(struct fetch *fetch, const uint8_t *bytes, size_t size)
 	int rc = send_length(fetch, length);
 
 	if (!rc && length)
-		rc = fsd_stream_write(fetch->call->stream, bytes + fetch->offset, (size_t)length);
-	return rc ? rc : send_trailer(fetch);
+		rc = fsd_stream_write(&fetch->stream, bytes + fetch->offset, (size_t)length);
+	return rc;
 }
 
 static int fetch_directory(struct fetch *fetch)
@@ -135,7 +103,7 @@ static int fetch_file(struct fetch *fetch)
 	struct fsd_service *service = fetch->call->service;
 	struct fsd_file *file = NULL;
 	uint64_t length;
-	int rc = fsd_volume_open_file(service->volume, &fetch->fid, fetch->call->caller.host,
+	int rc = fsd_volume_open_file(service->volume, fetch->fid, fetch->call->caller.host,
 				      &fetch->object, &file);
 
 	if (rc)
@@ -144,21 +112,18 @@ static int fetch_file(struct fetch *fetch)
 	rc = send_length(fetch, length);
 	if (!rc)
 		rc = fsd_send_file(service->readers, file, &fetch->object.st, fetch->offset, length,
-				   fetch->call->stream);
+				   &fetch->stream);
 	if (rc && rc != FSD_LOST) {
-		atomic_fetch_add_explicit(&service->counters.fetch_aborts, 1, memory_order_relaxed);
+		fsd_count(&service->counters.fetch_aborts, 1);
 		fsd_log(RXW_LOG_INFO, "fetch of /%s given up: %s", fetch->object.path,
 			rc == -EIO ? "it changed while it was read, or could not be read"
 			: rc < 0   ? strerror(-rc)
 				   : rxw_code_text(rc));
 	}
 	if (!rc) {
-		atomic_fetch_add_explicit(&service->counters.fetched_bytes, length,
-					  memory_order_relaxed);
-		rc = send_trailer(fetch);
-	}
-	if (!rc)
+		fsd_count(&service->counters.fetched_bytes, length);
 		look_ahead(fetch, file, length);
+	}
 	file->layer->ops->close(file);
 	return rc;
 }
@@ -171,30 +136,61 @@ static int fetch_any(struct fetch *fetch)
 
 	if (fetch->object.record.kind == FSD_FILE)
 		return fetch_file(fetch);
-	rc = fsd_volume_get(volume, &fetch->fid, call->caller.host, &fetch->object);
+	rc = fsd_volume_get(volume, fetch->fid, call->caller.host, &fetch->object);
 	if (rc)
 		return rc;
 	return fetch->object.record.kind == FSD_DIR ? fetch_directory(fetch) : fetch_link(fetch);
 }
 
-int fs_fetch_data(struct fs_call *call)
+/*
+ * Length and data go out from here, as they come. The stub sends the results behind them if nothing
+ * failed; else the call is aborted, and the client forgets what it has got.
+ */
+static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
-	struct fetch fetch = {.call = call};
-	int rc;
-
-	if (!decode(&fetch))
-		return FS_UNDECODABLE;
+	struct fs_call *call = fetch->call;
+	struct fsd_counters *counters = &call->service->counters;
+	uint64_t begin = fsd_now_ns();
 	/* The promise comes first, so that a change while the data are under way breaks it. */
-	rc = fs_promise(call, &fetch.fid, false, &fetch.object, &fetch.cb);
+	int rc = fs_promise(call, fetch->fid, false, &fetch->object, cb);
+
 	if (rc)
 		return rc;
-	if (fetch.offset > INT64_MAX || fetch.wanted > INT64_MAX ||
-	    fetch.offset + fetch.wanted > INT64_MAX)
+	call->promised = *fetch->fid;
+	if (fetch->offset > INT64_MAX || fetch->wanted > INT64_MAX ||
+	    fetch->offset + fetch->wanted > INT64_MAX)
 		rc = -EFBIG;
 	else
-		rc = fetch_any(&fetch);
-	atomic_fetch_add_explicit(&call->service->counters.fetches, 1, memory_order_relaxed);
-	if (rc)
-		fs_unpromise(call, &fetch.fid);
+		rc = fetch_any(fetch);
+	fsd_count(&counters->fetches, 1);
+	fsd_count(&counters->fetch_ns, fsd_now_ns() - begin);
+	*st = fetch->object.status;
+	fs_sync(call, sync);
 	return rc;
+}
+
+int32_t fs_fetch_data(void *context, rxw_call *rx, const AFSFid *fid, int32_t pos, int32_t length,
+		      AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
+{
+	/* Signed on the wire: a negative one becomes a negative one. */
+	struct fetch fetch = {.call = context,
+			      .fid = fid,
+			      .offset = (uint64_t)(int64_t)pos,
+			      .wanted = (uint64_t)(int64_t)length};
+
+	fsd_stream_from_call(&fetch.stream, rx);
+	return fetch_data(&fetch, st, cb, sync);
+}
+
+int32_t fs_fetch_data64(void *context, rxw_call *rx, const AFSFid *fid, int64_t pos, int64_t length,
+			AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
+{
+	struct fetch fetch = {.call = context,
+			      .fid = fid,
+			      .wide = true,
+			      .offset = (uint64_t)pos,
+			      .wanted = (uint64_t)length};
+
+	fsd_stream_from_call(&fetch.stream, rx);
+	return fetch_data(&fetch, st, cb, sync);
 }

@@ -1,123 +1,149 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is refused: everything that writes, and calls that no client needs any more. */
 #include <errno.h>
-#include <rxwire/error.h>
 
 #include "fileserver/fs_private.h"
 
-/*
- * The rest of the arguments of a writing call: 'n' name, 't' text of a link, 'q' status, 'f' FID,
- * 'a' ACL, and so on.
- */
-static const char *shape(uint32_t opcode)
+/* Read-only, before names and rights are looked at; but the volume must be ours. */
+static int refuse_write(struct fs_call *call, const AFSFid *fid)
 {
-	switch (opcode) {
-	case AFS_FS_STORE_DATA:
-		return "q3";
-	case AFS_FS_STORE_DATA64:
-		return "q33";
-	case AFS_FS_OLD_STORE_ACL:
-	case AFS_FS_STORE_ACL:
-		return "a";
-	case AFS_FS_STORE_STATUS:
-		return "q";
-	case AFS_FS_REMOVE_FILE:
-	case AFS_FS_REMOVE_DIR:
-		return "n";
-	case AFS_FS_CREATE_FILE:
-	case AFS_FS_MAKE_DIR:
-		return "nq";
-	case AFS_FS_RENAME:
-		return "nfn";
-	case AFS_FS_SYMLINK:
-		return "ntq";
-	case AFS_FS_LINK:
-		return "nf";
-	default:
-		return "";
-	}
-}
-
-static bool decode(struct rxw_xdr *x, const char *items)
-{
-	char name[AFS_NAME_MAX + 1], text[AFS_PATH_MAX + 1];
-	const uint8_t *bytes;
-	size_t length;
-
-	for (; *items; items++) {
-		switch (*items) {
-		case 'n':
-			rxw_xdr_copy_string(x, AFS_NAME_MAX, name);
-			break;
-		case 't':
-			rxw_xdr_copy_string(x, AFS_PATH_MAX, text);
-			break;
-		case 'a':
-			rxw_xdr_lend_bytes(x, AFS_OPAQUE_MAX, &bytes, &length);
-			break;
-		case 'q':
-			rxw_xdr_skip(x, 24);
-			break;
-		case '3':
-		case 'f':
-			rxw_xdr_skip(x, 12);
-			break;
-		}
-	}
-	return rxw_xdr_ok(x);
-}
-
-static bool decode_volume_status(struct rxw_xdr *x)
-{
-	char name[AFS_NAME_MAX + 1], text[AFS_OPAQUE_MAX + 1];
-
-	rxw_xdr_skip(x, 12);
-	rxw_xdr_copy_string(x, AFS_NAME_MAX, name);
-	rxw_xdr_copy_string(x, AFS_OPAQUE_MAX, text);
-	return rxw_xdr_copy_string(x, AFS_OPAQUE_MAX, text);
-}
-
-/*
- * Read-only, before names and rights are looked at; but the volume must be ours and the arguments
- * sound.
- */
-int fs_refuse_write(struct fs_call *call)
-{
-	struct afs_fid fid = {.vnode = 1};
-	bool ok;
-
-	if (call->opcode == AFS_FS_SET_VOLUME_STATUS) {
-		rxw_xdr_get_u32(&call->in, &fid.volume);
-		ok = decode_volume_status(&call->in);
-	} else {
-		afs_fid_get(&call->in, &fid);
-		ok = decode(&call->in, shape(call->opcode));
-	}
-	if (!ok)
-		return FS_UNDECODABLE;
-	if (fid.volume == 0 || fid.vnode == 0)
+	if (fid->Volume == 0 || fid->Vnode == 0)
 		return -EINVAL;
-	if (fid.volume != fsd_volume_id(call->service->volume))
+	if (fid->Volume != fsd_volume_id(call->service->volume))
 		return AFS_VNOVOL;
-	atomic_fetch_add_explicit(&call->service->counters.refused_writes, 1, memory_order_relaxed);
+	fsd_count(&call->service->counters.refused_writes, 1);
 	return -EROFS;
 }
 
-int fs_refuse_volume(struct fs_call *call)
+/* The data are not read. */
+int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
+		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
+		      AFSVolSync *sync)
 {
-	char name[AFS_NAME_MAX + 1];
-
-	return rxw_xdr_copy_string(&call->in, AFS_NAME_MAX, name) ? AFS_VNOVOL : FS_UNDECODABLE;
+	(void)rx, (void)ss, (void)pos, (void)length, (void)file_length, (void)st, (void)sync;
+	return refuse_write(context, fid);
 }
 
-int fs_refuse_invalid(struct fs_call *call)
+int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
+			uint64_t pos, uint64_t length, uint64_t file_length, AFSFetchStatus *st,
+			AFSVolSync *sync)
 {
-	(void)call;
+	(void)rx, (void)ss, (void)pos, (void)length, (void)file_length, (void)st, (void)sync;
+	return refuse_write(context, fid);
+}
+
+int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOpaque *acl,
+		     AFSFetchStatus *st, AFSVolSync *sync)
+{
+	(void)rx, (void)acl, (void)st, (void)sync;
+	return refuse_write(context, dir);
+}
+
+int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
+			AFSFetchStatus *st, AFSVolSync *sync)
+{
+	(void)rx, (void)ss, (void)st, (void)sync;
+	return refuse_write(context, fid);
+}
+
+int32_t fs_remove(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
+		  AFSFetchStatus *dir_st, AFSVolSync *sync)
+{
+	(void)rx, (void)name, (void)dir_st, (void)sync;
+	return refuse_write(context, dir);
+}
+
+int32_t fs_create(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
+		  const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st, AFSFetchStatus *dir_st,
+		  AFSCallBack *cb, AFSVolSync *sync)
+{
+	(void)rx, (void)name, (void)ss, (void)fid, (void)st, (void)dir_st, (void)cb, (void)sync;
+	return refuse_write(context, dir);
+}
+
+int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char *old_name,
+		  const AFSFid *new_dir, const char *new_name, AFSFetchStatus *old_dir_st,
+		  AFSFetchStatus *new_dir_st, AFSVolSync *sync)
+{
+	(void)rx, (void)old_name, (void)new_dir, (void)new_name;
+	(void)old_dir_st, (void)new_dir_st, (void)sync;
+	return refuse_write(context, old_dir);
+}
+
+int32_t fs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
+		   const char *text, const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
+		   AFSFetchStatus *dir_st, AFSVolSync *sync)
+{
+	(void)rx, (void)name, (void)text, (void)ss, (void)fid, (void)st, (void)dir_st, (void)sync;
+	return refuse_write(context, dir);
+}
+
+int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
+		const AFSFid *existing, AFSFetchStatus *st, AFSFetchStatus *dir_st,
+		AFSVolSync *sync)
+{
+	(void)rx, (void)name, (void)existing, (void)st, (void)dir_st, (void)sync;
+	return refuse_write(context, dir);
+}
+
+int32_t fs_set_volume_status(void *context, rxw_call *rx, int32_t volume,
+			     const AFSStoreVolumeStatus *vst, const char *name,
+			     const char *offline_msg, const char *motd)
+{
+	AFSFid root = {(uint32_t)volume, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+
+	(void)rx, (void)vst, (void)name, (void)offline_msg, (void)motd;
+	return refuse_write(context, &root);
+}
+
+/* The file service has not known volumes by name for decades. */
+int32_t fs_volume_info(void *context, rxw_call *rx, const char *name, VolumeInfo *info)
+{
+	(void)context, (void)rx, (void)name, (void)info;
+	return AFS_VNOVOL;
+}
+
+int32_t fs_nvolume_info(void *context, rxw_call *rx, const char *name, AFSVolumeInfo *info)
+{
+	(void)context, (void)rx, (void)name, (void)info;
+	return AFS_VNOVOL;
+}
+
+int32_t fs_lookup(void *context, rxw_call *rx, const AFSFid *dir, const char *name, AFSFid *fid,
+		  AFSFetchStatus *st, AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
+{
+	(void)context, (void)rx, (void)dir, (void)name, (void)fid;
+	(void)st, (void)dir_st, (void)cb, (void)sync;
 	return -EINVAL;
 }
 
-int fs_refuse_permission(struct fs_call *call)
+int32_t fs_dfs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
+		       const char *text, const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
+		       AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
 {
-	(void)call;
+	(void)context, (void)rx, (void)dir, (void)name, (void)text, (void)ss;
+	(void)fid, (void)st, (void)dir_st, (void)cb, (void)sync;
+	return -EINVAL;
+}
+
+int32_t fs_command(void *context, rxw_call *rx, const AFSFid *fid, const FsCmdInputs *in,
+		   FsCmdOutputs *out)
+{
+	(void)context, (void)rx, (void)fid, (void)in, (void)out;
+	return -EINVAL;
+}
+
+/* For administrators, and nobody can show that he is one. */
+int32_t fs_flush_cps(void *context, rxw_call *rx, const ViceIds *ids, const IPAddrs *addrs,
+		     int32_t spare1, int32_t *spare2, int32_t *spare3)
+{
+	(void)context, (void)rx, (void)ids, (void)addrs, (void)spare1, (void)spare2, (void)spare3;
+	return -EPERM;
+}
+
+/* A client is called back at the address that it calls from, and at no other. */
+int32_t fs_callback_address(void *context, rxw_call *rx, int32_t addr)
+{
+	(void)context, (void)rx, (void)addr;
 	return -EPERM;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file service: from the operation number to its handler. */
+/* The file service: its procedures, and what surrounds each call. */
 #include <errno.h>
 #include <string.h>
 #include <rxwire/error.h>
@@ -7,81 +7,58 @@
 #include "fileserver/callbacks.h"
 #include "fileserver/fs_private.h"
 
-struct operation {
-	uint32_t opcode;
-	fs_handler handler;
-	unsigned head; /* bulk data follow so many bytes of arguments: read no more; 0 = none */
+/*
+ * Without OldSetLock, OldExtendLock, OldReleaseLock, GetRootVolume and CheckToken: clients fall
+ * back, if they know these calls at all, when they are told that they are unknown.
+ */
+static const struct RXAFS_handlers handlers = {
+	.FetchData = fs_fetch_data,
+	.FetchACL = fs_fetch_acl,
+	.FetchStatus = fs_fetch_status,
+	.StoreData = fs_store_data,
+	.OldStoreACL = fs_store_acl,
+	.StoreStatus = fs_store_status,
+	.RemoveFile = fs_remove,
+	.CreateFile = fs_create,
+	.Rename = fs_rename,
+	.Symlink = fs_symlink,
+	.Link = fs_link,
+	.MakeDir = fs_create,
+	.RemoveDir = fs_remove,
+	.GetStatistics = fs_statistics,
+	.GiveUpCallBacks = fs_give_up,
+	.GetVolumeInfo = fs_volume_info,
+	.GetVolumeStatus = fs_volume_status,
+	.SetVolumeStatus = fs_set_volume_status,
+	.GetTime = fs_get_time,
+	.NGetVolumeInfo = fs_nvolume_info,
+	.BulkStatus = fs_bulk_status,
+	.SetLock = fs_set_lock,
+	.ExtendLock = fs_keep_lock,
+	.ReleaseLock = fs_keep_lock,
+	.XStatsVersion = fs_xstats_version,
+	.GetXStats = fs_xstats,
+	.Lookup = fs_lookup,
+	.FlushCPS = fs_flush_cps,
+	.DFSSymlink = fs_dfs_symlink,
+	.FsCmd = fs_command,
+	.InlineBulkStatus = fs_inline_bulk_status,
+	.FetchData64 = fs_fetch_data64,
+	.StoreData64 = fs_store_data64,
+	.GiveUpAllCallBacks = fs_give_up_all,
+	.GetCapabilities = fs_capabilities,
+	.CallBackRxConnAddr = fs_callback_address,
+	.GetStatistics64 = fs_statistics64,
+	.StoreACL = fs_store_acl,
 };
 
-#define STORE_HEAD (AFS_FID_BYTES + 24)
-
-/* By operation number. */
-static const struct operation operations[] = {
-	{AFS_FS_FETCH_DATA, fs_fetch_data, 0},
-	{AFS_FS_FETCH_ACL, fs_fetch_acl, 0},
-	{AFS_FS_FETCH_STATUS, fs_fetch_status, 0},
-	{AFS_FS_STORE_DATA, fs_refuse_write, STORE_HEAD + 12},
-	{AFS_FS_OLD_STORE_ACL, fs_refuse_write, 0},
-	{AFS_FS_STORE_STATUS, fs_refuse_write, 0},
-	{AFS_FS_REMOVE_FILE, fs_refuse_write, 0},
-	{AFS_FS_CREATE_FILE, fs_refuse_write, 0},
-	{AFS_FS_RENAME, fs_refuse_write, 0},
-	{AFS_FS_SYMLINK, fs_refuse_write, 0},
-	{AFS_FS_LINK, fs_refuse_write, 0},
-	{AFS_FS_MAKE_DIR, fs_refuse_write, 0},
-	{AFS_FS_REMOVE_DIR, fs_refuse_write, 0},
-	{AFS_FS_GET_STATISTICS, fs_statistics, 0},
-	{AFS_FS_GIVE_UP_CALLBACKS, fs_give_up, 0},
-	{AFS_FS_GET_VOLUME_INFO, fs_refuse_volume, 0},
-	{AFS_FS_GET_VOLUME_STATUS, fs_volume_status, 0},
-	{AFS_FS_SET_VOLUME_STATUS, fs_refuse_write, 0},
-	{AFS_FS_GET_ROOT_VOLUME, fs_root_volume, 0},
-	{AFS_FS_GET_TIME, fs_get_time, 0},
-	{AFS_FS_NGET_VOLUME_INFO, fs_refuse_volume, 0},
-	{AFS_FS_BULK_STATUS, fs_bulk_status, 0},
-	{AFS_FS_SET_LOCK, fs_set_lock, 0},
-	{AFS_FS_EXTEND_LOCK, fs_keep_lock, 0},
-	{AFS_FS_RELEASE_LOCK, fs_keep_lock, 0},
-	{AFS_FS_XSTATS_VERSION, fs_xstats_version, 0},
-	{AFS_FS_GET_XSTATS, fs_xstats, 0},
-	{AFS_FS_LOOKUP, fs_refuse_invalid, 0},
-	{AFS_FS_FLUSH_CPS, fs_refuse_permission, 0},
-	{AFS_FS_DFS_SYMLINK, fs_refuse_invalid, 0},
-	{AFS_FS_STORE_ACL, fs_refuse_write, 0},
-	{AFS_FS_FS_CMD, fs_refuse_invalid, 0},
-	{AFS_FS_INLINE_BULK_STATUS, fs_bulk_status, 0},
-	{AFS_FS_FETCH_DATA64, fs_fetch_data, 0},
-	{AFS_FS_STORE_DATA64, fs_refuse_write, STORE_HEAD + 24},
-	{AFS_FS_GIVE_UP_ALL_CALLBACKS, fs_give_up_all, 0},
-	{AFS_FS_GET_CAPABILITIES, fs_get_caps, 0},
-	{AFS_FS_CALLBACK_RXCONN_ADDR, fs_refuse_permission, 0},
-	{AFS_FS_GET_STATISTICS64, fs_statistics64, 0},
-};
-
-static const struct operation *find_operation(uint32_t opcode)
+void fs_sync(const struct fs_call *call, AFSVolSync *sync)
 {
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (operations[i].opcode == opcode)
-			return &operations[i];
-	return NULL;
+	sync->spare1 = fsd_volume_creation(call->service->volume);
 }
 
-int fs_reply(struct fs_call *call, const struct rxw_xdr *x)
-{
-	if (!rxw_xdr_ok(x))
-		return RXW_RPC_SS_MARSHAL;
-	return fsd_stream_write(call->stream, x->start, rxw_xdr_used(x));
-}
-
-void fs_put_sync(struct fs_call *call, struct rxw_xdr *x)
-{
-	struct afs_volsync sync = {fsd_volume_creation(call->service->volume)};
-
-	afs_volsync_put(x, &sync);
-}
-
-int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk,
-	       struct fsd_object *object, struct afs_callback *cb)
+int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
+	       AFSCallBack *cb)
 {
 	struct fsd_service *service = call->service;
 	uint32_t seconds;
@@ -94,18 +71,18 @@ int fs_promise(struct fs_call *call, const struct afs_fid *fid, bool bulk,
 	if (seconds) {
 		if (service->watch)
 			fsd_watch_add(service->watch, &object->record, object->path);
-		*cb = (struct afs_callback){1, seconds, AFS_CB_SHARED};
+		*cb = (AFSCallBack){CALLBACK_VERSION, seconds, CB_SHARED};
 	}
 	return 0;
 }
 
-void fs_unpromise(struct fs_call *call, const struct afs_fid *fid)
+void fs_unpromise(struct fs_call *call, const AFSFid *fid)
 {
 	fsd_promise_drop(call->service->clients, &call->caller, fid);
 }
 
-int fs_status(struct fs_call *call, const struct afs_fid *fid, bool bulk, struct fsd_object *object,
-	      struct afs_callback *cb)
+int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
+	      AFSCallBack *cb)
 {
 	int rc = fs_promise(call, fid, bulk, object, cb);
 
@@ -134,40 +111,33 @@ int32_t fs_code(const struct fs_call *call, int result)
 	return (err >= 101 && err <= 112) || err == 120 ? EIO : err;
 }
 
-static int run(struct fs_call *call)
+/* Before anything is decoded: who calls? */
+static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 {
-	uint8_t word[4], request[FS_REQUEST_MAX];
-	struct fsd_stream *stream = call->stream;
-	const struct operation *operation;
-	size_t length;
-	ssize_t n = stream->ops->read(stream, word, sizeof(word));
+	struct fs_call *call = context;
+	struct sockaddr_storage peer = {0};
+	socklen_t length = sizeof(peer);
 
-	if (n < (ssize_t)sizeof(word))
-		return n < 0 ? FSD_LOST : RXW_RPC_DECODE;
-	call->opcode = (uint32_t)word[0] << 24 | (uint32_t)word[1] << 16 | (uint32_t)word[2] << 8 |
-		       word[3];
-	operation = find_operation(call->opcode);
-	fsd_clients_enter(call->service->clients, &stream->peer, call->opcode, fsd_now(),
+	(void)function;
+	rxw_call_peer(rx, &peer, &length);
+	fsd_clients_enter(call->service->clients, &peer, (uint32_t)opcode, fsd_now(),
 			  &call->caller);
-	if (!operation)
-		return RXW_RPC_OPCODE;
-	length = operation->head ? operation->head : sizeof(request);
-	n = stream->ops->read(stream, request, length);
-	if (n < 0)
-		return FSD_LOST;
-	rxw_xdr_reader(&call->in, request, (size_t)n);
-	return operation->handler(call);
+	return 0;
 }
 
-int32_t fsd_fs_serve(struct fsd_service *service, struct fsd_stream *stream)
+int32_t fsd_fs_serve(rxw_call *rx, void *service)
 {
-	struct fs_call call = {.service = service, .stream = stream};
-	int result = run(&call);
-	int32_t code = fs_code(&call, result);
+	struct fs_call call = {.service = service};
+	struct RXAFS_service rxafs = {.base = {.context = &call, .enter = enter},
+				      .handlers = &handlers};
+	struct fsd_counters *counters = &call.service->counters;
+	int32_t code = fs_code(&call, RXAFS_ExecuteRequest(rx, &rxafs));
 
-	fsd_clients_leave(service->clients, &call.caller);
-	atomic_fetch_add_explicit(&service->counters.calls, 1, memory_order_relaxed);
+	if (code && call.promised.Volume)
+		fs_unpromise(&call, &call.promised);
+	fsd_clients_leave(call.service->clients, &call.caller);
+	fsd_count(&counters->calls, 1);
 	if (code)
-		atomic_fetch_add_explicit(&service->counters.failed, 1, memory_order_relaxed);
+		fsd_count(&counters->failed, 1);
 	return code;
 }

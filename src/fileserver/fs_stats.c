@@ -1,155 +1,206 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: the statistics that monitoring tools ask for. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <rxwire/error.h>
+#include <unistd.h>
+#include <rxwire/stats.h>
 
+#include "fileserver/callbacks.h"
 #include "fileserver/fs_private.h"
 
-#define STATISTICS_WORDS     145
-#define STATISTICS64_VERSION 16
-#define XSTATS_VERSION	     2
+#define XSTATS_VERSION 2
+#define ACTIVE_S       900 /* who has called within this time is at work */
+#define DISKS	       10
 
-static uint64_t counter(const _Atomic uint64_t *value)
+/* What both forms of the statistics say. */
+struct figures {
+	uint32_t now, boot, start; /* dates */
+	uint64_t connections;
+	uint64_t fetches, fetch_datas, fetched_bytes, fetch_rate; /* bytes a second */
+	uint64_t calls;
+	uint64_t hosts, hosts_active;
+	uint64_t process_kib;
+	struct rxw_stats rx;
+};
+
+static uint64_t process_kib(void)
 {
-	return atomic_load_explicit(value, memory_order_relaxed);
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long size = 0, resident = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	fclose(file);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-static uint64_t resident_kib(void)
+/* Of the machine since its start, in ticks. */
+static void processor_times(ViceStatistics *stats)
 {
-	struct rusage usage;
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long user = 0, nice = 0, system = 0, idle = 0;
 
-	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss;
+	if (!file)
+		return;
+	if (fscanf(file, "cpu %lu %lu %lu %lu", &user, &nice, &system, &idle) == 4) {
+		stats->UserCPU = (int32_t)user;
+		stats->NiceCPU = (int32_t)nice;
+		stats->SystemCPU = (int32_t)system;
+		stats->IdleCPU = (int32_t)idle;
+	}
+	fclose(file);
 }
 
-/* Seconds since the machine started, as a date. */
-static uint64_t boot_time(void)
+/* The date on which the machine started. */
+static uint32_t boot_time(void)
 {
 	struct timespec real, boot;
 
 	clock_gettime(CLOCK_REALTIME, &real);
 	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (uint64_t)(real.tv_sec - boot.tv_sec);
+	return (uint32_t)(real.tv_sec - boot.tv_sec);
 }
 
-/* Places in the list of 45 numbers; those that we have nothing for stay 0. */
-enum {
-	S_TIME = 2,
-	S_BOOT = 3,
-	S_START = 4,
-	S_CALLS = 6,
-	S_FETCHES = 7,
-	S_FETCH_DATAS = 8,
-	S_FETCHED = 9,
-	S_PROCESS = 34,
-	S_HOSTS = 35,
-	S_ACTIVE_HOSTS = 36,
-	S_SCALARS = 45,
-	S_DISKS = 10,
-};
-
-int fs_statistics(struct fs_call *call)
+static void collect(struct fsd_service *service, struct figures *f)
 {
-	const struct fsd_counters *c = &call->service->counters;
-	uint32_t words[S_SCALARS] = {0};
-	uint8_t reply[STATISTICS_WORDS * 4];
-	char disk[32] = "/vicepa";
-	struct afs_volume_status space = {0};
+	const struct fsd_counters *c = &service->counters;
 	struct fsd_clients_stats clients;
-	struct rxw_xdr x;
+	uint64_t ms = fsd_counted(&c->fetch_ns) / 1000000;
 
-	fsd_clients_stats(call->service->clients, &clients);
-	fsd_volume_space(call->service->volume, &space);
-	words[S_TIME] = (uint32_t)time(NULL);
-	words[S_BOOT] = (uint32_t)boot_time();
-	words[S_START] = call->service->start_time;
-	words[S_CALLS] = (uint32_t)counter(&c->calls);
-	words[S_FETCHES] = (uint32_t)(counter(&c->fetches) + counter(&c->statuses));
-	words[S_FETCH_DATAS] = (uint32_t)counter(&c->fetches);
-	words[S_FETCHED] = (uint32_t)counter(&c->fetched_bytes);
-	words[S_PROCESS] = (uint32_t)resident_kib();
-	words[S_HOSTS] = (uint32_t)clients.hosts;
-	words[S_ACTIVE_HOSTS] = (uint32_t)clients.hosts_up;
-	rxw_xdr_writer(&x, reply, sizeof(reply));
-	for (int i = 0; i < S_SCALARS; i++)
-		rxw_xdr_put_u32(&x, words[i]);
-	for (int i = 0; i < S_DISKS; i++) {
-		rxw_xdr_put_u32(&x, i ? 0 : (uint32_t)space.blocks_available);
-		rxw_xdr_put_u32(&x, i ? (uint32_t)-1 : (uint32_t)space.blocks_total);
-		if (i)
-			memset(disk, 0, sizeof(disk));
-		rxw_xdr_put_opaque(&x, disk, sizeof(disk));
-	}
-	return fs_reply(call, &x);
+	fsd_clients_stats(service->clients, &clients);
+	*f = (struct figures){.rx.size = sizeof(f->rx)};
+	if (service->fs && rxw_endpoint_stats(service->fs, &f->rx))
+		f->rx = (struct rxw_stats){0};
+	f->now = (uint32_t)time(NULL);
+	f->boot = boot_time();
+	f->start = service->start_time;
+	f->connections = f->rx.connections_server;
+	f->fetch_datas = fsd_counted(&c->fetches);
+	f->fetches = f->fetch_datas + fsd_counted(&c->statuses);
+	f->fetched_bytes = fsd_counted(&c->fetched_bytes);
+	f->fetch_rate = ms ? f->fetched_bytes * 1000 / ms : 0;
+	f->calls = fsd_counted(&c->calls);
+	f->hosts = clients.hosts;
+	f->hosts_active = fsd_clients_active(service->clients, fsd_now(), ACTIVE_S);
+	f->process_kib = process_kib();
 }
 
-int fs_statistics64(struct fs_call *call)
+static uint64_t sum(const uint64_t *numbers, size_t count)
 {
-	const struct fsd_counters *c = &call->service->counters;
-	uint8_t reply[4 + STATISTICS64_VERSION * 8];
-	struct fsd_clients_stats clients;
-	struct rxw_xdr x;
-	uint32_t version;
+	uint64_t total = 0;
 
-	if (!rxw_xdr_get_u32(&call->in, &version))
-		return FS_UNDECODABLE;
-	if (version != STATISTICS64_VERSION)
+	for (size_t i = 0; i < count; i++)
+		total += numbers[i];
+	return total;
+}
+
+static void transport(const struct rxw_stats *rx, ViceStatistics *stats)
+{
+	stats->TotalRPCBytesSent = (uint32_t)rx->bytes_sent;
+	stats->TotalRPCBytesReceived = (uint32_t)rx->bytes_received;
+	stats->TotalRPCPacketsSent = (uint32_t)sum(rx->packets_sent, 14);
+	stats->TotalRPCPacketsReceived = (uint32_t)sum(rx->packets_received, 14);
+	stats->TotalRPCPacketsLost = (uint32_t)rx->retransmitted;
+	stats->TotalRPCBogusPackets = (uint32_t)sum(rx->drops, RXW_DROP_COUNT);
+}
+
+/* One partition; the other places are marked as unused. */
+static void disks(struct fsd_service *service, ViceStatistics *stats)
+{
+	AFSFetchVolumeStatus space;
+
+	for (int i = 0; i < DISKS; i++)
+		stats->Disk[i].TotalBlocks = -1;
+	if (fsd_volume_space(service->volume, &space))
+		return;
+	stats->Disk[0].BlocksAvailable = space.PartBlocksAvail;
+	stats->Disk[0].TotalBlocks = space.PartMaxBlocks;
+	memcpy(stats->Disk[0].Name, "/vicepa", sizeof("/vicepa"));
+}
+
+/* Of what nobody stores there is nothing to count, and of the machine no more than this. */
+int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
+{
+	struct fs_call *call = context;
+	struct figures f;
+
+	(void)rx;
+	collect(call->service, &f);
+	stats->CurrentTime = f.now;
+	stats->BootTime = f.boot;
+	stats->StartTime = f.start;
+	stats->CurrentConnections = (int32_t)f.connections;
+	stats->TotalViceCalls = (uint32_t)f.calls;
+	stats->TotalFetchs = (uint32_t)f.fetches;
+	stats->FetchDatas = (uint32_t)f.fetch_datas;
+	stats->FetchedBytes = (uint32_t)f.fetched_bytes;
+	stats->FetchDataRate = f.fetch_rate > INT32_MAX ? INT32_MAX : (int32_t)f.fetch_rate;
+	stats->ProcessSize = (int32_t)f.process_kib;
+	stats->WorkStations = (int32_t)f.hosts;
+	stats->ActiveWorkStations = (int32_t)f.hosts_active;
+	transport(&f.rx, stats);
+	processor_times(stats);
+	disks(call->service, stats);
+	return 0;
+}
+
+int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatistics64 *stats)
+{
+	struct fs_call *call = context;
+	struct figures f;
+
+	(void)rx;
+	/* What the client has room for is not taken from it: only the one number there is will do. */
+	if (version != STATS64_VERSION)
 		return -EINVAL;
-	fsd_clients_stats(call->service->clients, &clients);
+	collect(call->service, &f);
 
-	const uint64_t values[STATISTICS64_VERSION] = {
-		(uint64_t)time(NULL),
-		boot_time(),
-		call->service->start_time,
-		clients.hosts,
-		counter(&c->fetches) + counter(&c->statuses),
-		counter(&c->fetches),
-		counter(&c->fetched_bytes),
+	const uint64_t values[STATS64_VERSION] = {
+		f.now,
+		f.boot,
+		f.start,
+		f.connections,
+		f.fetches,
+		f.fetch_datas,
+		f.fetched_bytes,
+		f.fetch_rate,
+		0, /* four of stores */
 		0,
 		0,
 		0,
-		0,
-		0,
-		counter(&c->calls),
-		clients.hosts,
-		clients.hosts_up,
-		resident_kib(),
+		f.calls,
+		f.hosts,
+		f.hosts_active,
+		f.process_kib,
 	};
 
-	rxw_xdr_writer(&x, reply, sizeof(reply));
-	rxw_xdr_put_u32(&x, STATISTICS64_VERSION);
-	for (int i = 0; i < STATISTICS64_VERSION; i++)
-		rxw_xdr_put_u64(&x, values[i]);
-	return fs_reply(call, &x);
+	stats->val = malloc(sizeof(values));
+	if (!stats->val)
+		return AFS_VBUSY;
+	memcpy(stats->val, values, sizeof(values));
+	stats->len = STATS64_VERSION;
+	return 0;
 }
 
-int fs_xstats_version(struct fs_call *call)
+int32_t fs_xstats_version(void *context, rxw_call *rx, int32_t *version)
 {
-	uint8_t reply[4];
-	struct rxw_xdr x;
-
-	rxw_xdr_writer(&x, reply, sizeof(reply));
-	rxw_xdr_put_u32(&x, XSTATS_VERSION);
-	return fs_reply(call, &x);
+	(void)context, (void)rx;
+	*version = XSTATS_VERSION;
+	return 0;
 }
 
-/* Collection 0 is the empty one; of the others we keep none. */
-int fs_xstats(struct fs_call *call)
+int32_t fs_xstats(void *context, rxw_call *rx, int32_t client_version, int32_t collection,
+		  int32_t *server_version, int32_t *now, AFS_CollData *data)
 {
-	uint32_t version, collection;
-	uint8_t reply[12];
-	struct rxw_xdr x;
+	struct fs_call *call = context;
 
-	rxw_xdr_get_u32(&call->in, &version);
-	if (!rxw_xdr_get_u32(&call->in, &collection))
-		return FS_UNDECODABLE;
-	if (collection != 0)
-		return 1;
-	rxw_xdr_writer(&x, reply, sizeof(reply));
-	rxw_xdr_put_u32(&x, XSTATS_VERSION);
-	rxw_xdr_put_u32(&x, (uint32_t)time(NULL));
-	rxw_xdr_put_u32(&x, 0);
-	return fs_reply(call, &x);
+	(void)rx, (void)client_version;
+	*server_version = XSTATS_VERSION;
+	*now = (int32_t)time(NULL);
+	return fsd_xstats(call->service, collection, data);
 }

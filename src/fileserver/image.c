@@ -7,6 +7,7 @@
 #include <rxwire/error.h>
 
 #include "afs/dir.h"
+#include "afs/fetchstatus.h"
 #include "fileserver/log.h"
 #include "fileserver/volume_private.h"
 
@@ -354,8 +355,8 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
 	if (rc)
 		return rc;
 	/* Another thread may have scanned it, or found it gone, since we looked. */
-	rc = fsd_store_get(scan->txn, dir->fid.vnode, r);
-	if (!rc && r->unique != dir->fid.unique)
+	rc = fsd_store_get(scan->txn, dir->fid.Vnode, r);
+	if (!rc && r->unique != dir->fid.Unique)
 		rc = -ENOENT;
 	if (!rc)
 		rc = give_fids(volume, dir, scan);
@@ -418,7 +419,7 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void
 		if (!*image)
 			rc = -ENOMEM;
 		if (changed)
-			fsd_volume_changed(volume, dir->fid.vnode, dir->fid.unique, actor);
+			fsd_volume_changed(volume, dir->fid.Vnode, dir->fid.Unique, actor);
 		for (size_t i = 0; i < scan.gone_count; i++)
 			fsd_volume_changed(volume, scan.gone[i].vnode, scan.gone[i].unique, NULL);
 	}
@@ -435,8 +436,8 @@ int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const
 
 	int rc = fsd_image_scan(volume, object, actor, image);
 
-	object->status.length = object->record.image_length;
-	object->status.data_version = object->record.version;
-	object->status.links = object->record.links;
+	afs_status_set_length(&object->status, object->record.image_length);
+	afs_status_set_version(&object->status, object->record.version);
+	object->status.LinkCount = object->record.links;
 	return rc;
 }

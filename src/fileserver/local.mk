@@ -21,13 +21,17 @@ fileserver_sources = \
 	src/fileserver/stream.c src/fileserver/stream.h \
 	src/fileserver/vl_service.c \
 	src/fileserver/volume.c src/fileserver/volume.h src/fileserver/volume_private.h \
-	src/fileserver/watch.c src/fileserver/watch.h
+	src/fileserver/watch.c src/fileserver/watch.h \
+	src/fileserver/xstats.c src/fileserver/xstats.h
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_CFLAGS = $(AM_CFLAGS) $(LMDB_CFLAGS)
 src_fileserver_libfileserver_la_LIBADD = src/tools/libtools.la src/afs/librxafs.la \
 	src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
+
+# A target that is made by its name alone does not wait for BUILT_SOURCES.
+$(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)
 
 sbin_PROGRAMS += src/fileserver/rxfsd
 src_fileserver_rxfsd_SOURCES = src/fileserver/main.c

@@ -28,11 +28,11 @@ static size_t promise_hash(const struct fsd_clients *clients, const struct objec
 	return (size_t)h & (clients->buckets - 1);
 }
 
-static struct object *find_object(const struct fsd_clients *clients, const struct afs_fid *fid)
+static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
 {
-	struct object *object = clients->objects[object_hash(clients, fid->vnode, fid->unique)];
+	struct object *object = clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
 
-	while (object && (object->vnode != fid->vnode || object->unique != fid->unique))
+	while (object && (object->vnode != fid->Vnode || object->unique != fid->Unique))
 		object = object->chain;
 	return object;
 }
@@ -66,6 +66,7 @@ static void remove_promise(struct fsd_clients *clients, struct promise *promise)
 	clients->stats.promises--;
 	free(promise);
 	if (--object->holders == 0) {
+		clients->stats.objects--;
 		struct object **o =
 			&clients->objects[object_hash(clients, object->vnode, object->unique)];
 
@@ -102,6 +103,7 @@ static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this
 	host->state = HOST_ASKED;
 	host->asking = FSD_WORK_INIT;
 	fsd_host_queue(clients, host);
+	clients->stats.reclaimed++;
 	return true;
 }
 
@@ -120,17 +122,18 @@ static uint64_t duration(size_t holders)
 	return 420;
 }
 
-static struct object *add_object(struct fsd_clients *clients, const struct afs_fid *fid)
+static struct object *add_object(struct fsd_clients *clients, const AFSFid *fid)
 {
 	struct object *object = calloc(1, sizeof(*object));
-	struct object **at = &clients->objects[object_hash(clients, fid->vnode, fid->unique)];
+	struct object **at = &clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
 
 	if (!object)
 		return NULL;
-	object->vnode = fid->vnode;
-	object->unique = fid->unique;
+	object->vnode = fid->Vnode;
+	object->unique = fid->Unique;
 	object->chain = *at;
 	*at = object;
+	clients->stats.objects++;
 	return object;
 }
 
@@ -166,8 +169,8 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
  * The promise of this host on this object, made if there is none and there is room. The lock is
  * held.
  */
-static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host,
-			      const struct afs_fid *fid, bool *wake)
+static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid,
+			      bool *wake)
 {
 	struct object *object = find_object(clients, fid);
 	struct promise *promise = object ? find_promise(clients, object, host) : NULL;
@@ -192,16 +195,17 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 	promise = add_promise(clients, object, host);
 	if (!promise && object->holders == 0) {
 		struct object **at =
-			&clients->objects[object_hash(clients, fid->vnode, fid->unique)];
+			&clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
 
 		*at = object->chain; /* it was put in front */
+		clients->stats.objects--;
 		free(object);
 	}
 	return promise;
 }
 
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
-			  const struct afs_fid *fid, bool bulk, uint64_t now)
+			  const AFSFid *fid, bool bulk, uint64_t now)
 {
 	struct fsd_host *host = caller->host;
 	struct promise *promise = NULL;
@@ -229,7 +233,7 @@ uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *
 }
 
 void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
-		      const struct afs_fid *fid)
+		      const AFSFid *fid)
 {
 	struct object *object;
 	struct promise *promise;
@@ -239,8 +243,10 @@ void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *call
 	pthread_mutex_lock(&clients->lock);
 	object = find_object(clients, fid);
 	promise = object ? find_promise(clients, object, caller->host) : NULL;
-	if (promise)
+	if (promise) {
 		remove_promise(clients, promise);
+		clients->stats.dropped++;
+	}
 	pthread_mutex_unlock(&clients->lock);
 }
 
@@ -250,18 +256,19 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 		return;
 	pthread_mutex_lock(&clients->lock);
 	fsd_host_forget_promises(clients, caller->host);
+	clients->stats.dropped_all++;
 	pthread_mutex_unlock(&clients->lock);
 }
 
 /* Owe the host a break; the lock is held. */
-static void owe(struct fsd_clients *clients, struct fsd_host *host, const struct afs_fid *fid)
+static void owe(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
 {
 	fsd_host_queue(clients, host);
 	if (host->owed_all)
 		return;
 	if (host->owed_count == host->owed_capacity) {
 		uint32_t capacity = host->owed_capacity ? host->owed_capacity * 2 : 16;
-		struct afs_fid *owed =
+		AFSFid *owed =
 			capacity > OWED_MAX ? NULL : realloc(host->owed, capacity * sizeof(*owed));
 
 		if (!owed) {
@@ -275,7 +282,7 @@ static void owe(struct fsd_clients *clients, struct fsd_host *host, const struct
 	host->owed[host->owed_count++] = *fid;
 }
 
-void fsd_promise_break(struct fsd_clients *clients, const struct afs_fid *fid, const void *except)
+void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except)
 {
 	struct object *object;
 	bool wake = false;
@@ -304,7 +311,7 @@ void fsd_promise_break(struct fsd_clients *clients, const struct afs_fid *fid, c
 		clients->options.wake(clients->options.arg);
 }
 
-bool fsd_promise_held(struct fsd_clients *clients, const struct afs_fid *fid)
+bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid)
 {
 	pthread_mutex_lock(&clients->lock);
 	bool held = find_object(clients, fid) != NULL;
@@ -312,8 +319,8 @@ bool fsd_promise_held(struct fsd_clients *clients, const struct afs_fid *fid)
 	return held;
 }
 
-size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, struct afs_fid *fids,
-			 size_t max, uint64_t now)
+size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
+			 uint64_t now)
 {
 	size_t n = 0, steps = 0;
 
@@ -325,14 +332,16 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, struct afs
 			struct promise *promise = object->first, *following;
 
 			next = object->chain;
-			fids[n++] = (struct afs_fid){clients->options.volume, object->vnode,
-						     object->unique};
+			fids[n++] =
+				(AFSFid){clients->options.volume, object->vnode, object->unique};
 			for (; promise; promise = following) {
 				bool last = promise->object_next == NULL;
 
 				following = promise->object_next;
-				if (promise->expires + KEEP_S < now)
+				if (promise->expires + KEEP_S < now) {
+					clients->stats.expired++;
 					remove_promise(clients, promise); /* may free the object */
+				}
 				if (last)
 					break;
 			}

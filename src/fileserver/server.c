@@ -14,6 +14,8 @@
 #include <time.h>
 #include <rxwire/rxwire.h>
 
+#include "afs/numbers.h"
+#include "afs/volname.h"
 #include "fileserver/callbacks.h"
 #include "fileserver/log.h"
 #include "fileserver/service.h"
@@ -35,7 +37,7 @@ struct fsd_server {
 	rxw_endpoint *fs, *vl;
 };
 
-static void on_change(void *arg, const struct afs_fid *fid, const void *actor)
+static void on_change(void *arg, const AFSFid *fid, const void *actor)
 {
 	struct fsd_server *server = arg;
 
@@ -51,24 +53,6 @@ static void on_work(void *arg)
 	if (server->callbacks)
 		fsd_callbacks_wake(server->callbacks);
 	pthread_mutex_unlock(&server->lock);
-}
-
-static int32_t handle_fs(rxw_call *call, void *context)
-{
-	struct fsd_server *server = context;
-	struct fsd_stream stream;
-
-	fsd_stream_from_call(&stream, call);
-	return fsd_fs_serve(&server->service, &stream);
-}
-
-static int32_t handle_vl(rxw_call *call, void *context)
-{
-	struct fsd_server *server = context;
-	struct fsd_stream stream;
-
-	fsd_stream_from_call(&stream, call);
-	return fsd_vl_serve(&server->service, &stream);
 }
 
 /* -- files -- */
@@ -112,7 +96,7 @@ static const char *volume_name(const struct fsd_server *server)
 
 	if (server->settings.volume)
 		return server->settings.volume;
-	return last && afs_vl_name_valid(last + 1) ? last + 1 : "export";
+	return last && afs_volume_name_valid(last + 1) ? last + 1 : "export";
 }
 
 static int open_volume(struct fsd_server *server, char *message)
@@ -129,7 +113,7 @@ static int open_volume(struct fsd_server *server, char *message)
 	const char *state = server->settings.state;
 	int rc;
 
-	if (!afs_vl_name_valid(options.name)) {
+	if (!afs_volume_name_valid(options.name)) {
 		snprintf(
 			message, FSD_MESSAGE_MAX,
 			"--volume %.100s: no volume name; use up to 64 letters, digits, "
@@ -252,13 +236,13 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	struct rxw_service_options fs = {.size = sizeof(fs),
 					 .id = AFS_SERVICE_FS,
 					 .name = "fs",
-					 .handler = handle_fs,
-					 .context = server};
+					 .handler = fsd_fs_serve,
+					 .context = &server->service};
 	struct rxw_service_options vl = {.size = sizeof(vl),
 					 .id = AFS_SERVICE_VL,
 					 .name = "vl",
-					 .handler = handle_vl,
-					 .context = server,
+					 .handler = fsd_vl_serve,
+					 .context = &server->service,
 					 .flags = RXW_SERVICE_SHORT};
 	struct rxw_config vl_config = *config;
 	struct fsd_callbacks *callbacks;
@@ -277,6 +261,7 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port, "--vl-port",
 			  &server->vl, message))
 		return -1;
+	server->service.fs = server->fs;
 	callbacks = fsd_callbacks_start(server->fs, server->service.clients, &server->service.uuid);
 	pthread_mutex_lock(&server->lock);
 	server->callbacks = callbacks;

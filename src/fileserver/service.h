@@ -6,13 +6,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <rxwire/types.h>
 
-#include "afs/vlentry.h"
 #include "fileserver/clients.h"
 #include "fileserver/readers.h"
-#include "fileserver/stream.h"
 #include "fileserver/volume.h"
 #include "fileserver/watch.h"
+#include "fileserver/xstats.h"
 
 #define FSD_ADDRS_MAX 15
 
@@ -20,6 +20,7 @@
 struct fsd_counters {
 	_Atomic uint64_t calls, failed, refused_writes;
 	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
+	_Atomic uint64_t fetch_ns; /* that the fetches took, all together */
 	_Atomic uint64_t statuses;
 	_Atomic uint64_t vl_calls;
 };
@@ -33,19 +34,30 @@ struct fsd_service {
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
 	struct fsd_watch *watch; /* may be NULL */
-	struct afs_uuid uuid;
+	rxw_endpoint *fs; /* that the file service is offered on, for its counters; may be NULL */
+	struct rxw_uuid uuid;
 	uint32_t start_time;		   /* seconds */
 	uint32_t advertise[FSD_ADDRS_MAX]; /* IPv4 as numbers, besides the one that was asked */
 	unsigned advertise_count;
 	struct fsd_counters counters;
+	struct fsd_xstats xstats;
 };
 
 /*
- * Serve one call of the file service: reads the request, writes the reply. Returns 0 or the code to
- * abort with.
+ * Handlers for rxw_service_add(): serve one call of the file service, or of the location service,
+ * which touches memory only. `service` is the struct fsd_service.
  */
-int32_t fsd_fs_serve(struct fsd_service *service, struct fsd_stream *stream);
-/* The same for the location service. Touches memory only. */
-int32_t fsd_vl_serve(struct fsd_service *service, struct fsd_stream *stream);
+int32_t fsd_fs_serve(rxw_call *call, void *service);
+int32_t fsd_vl_serve(rxw_call *call, void *service);
+
+static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static inline uint64_t fsd_counted(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
 
 #endif

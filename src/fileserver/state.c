@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "afs/uuid.h"
+
 #define FIRST_VOLUME_ID 0x20000001u
 #define STORE_SUFFIX	".volume"
 
@@ -140,8 +142,8 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 			    "the kernel gave no random bytes");
 	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
 	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
-	afs_uuid_from_bytes(&state->uuid, bytes);
-	afs_uuid_format(&state->uuid, text);
+	afs_uuid_from_octets(&state->uuid, bytes);
+	afs_uuid_to_text(&state->uuid, text);
 	strcat(text, "\n");
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -174,7 +176,7 @@ static int get_uuid(struct fsd_state *state, char *message)
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
 	text[strcspn(text, "\n")] = 0;
-	if (afs_uuid_parse(&state->uuid, text))
+	if (afs_uuid_from_text(&state->uuid, text))
 		return 0;
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "%.300s holds no UUID: put the server's back, or remove the file "

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <rxwire/xdr.h>
 
-#include "afs/types.h"
 #include "fileserver/store.h"
 
 #define FSD_MESSAGE_MAX 512
@@ -14,7 +14,7 @@
 struct fsd_state {
 	char path[4096];
 	int lock_fd;
-	struct afs_uuid uuid;
+	struct rxw_uuid uuid;
 };
 
 /*

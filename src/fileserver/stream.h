@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two byte streams of one call: of the library, or in the memory of a test. */
+/* Where bulk data go: the reply of a call; or a test's memory, whose pace the test decides. */
 #ifndef FILESERVER_STREAM_H
 #define FILESERVER_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <rxwire/types.h>
@@ -17,7 +16,6 @@ struct fsd_stream;
  * is lost.
  */
 struct fsd_stream_ops {
-	ssize_t (*read)(struct fsd_stream *stream, void *data, size_t length);
 	ssize_t (*write)(struct fsd_stream *stream, const void *data, size_t length);
 	/* *count is the number of elements that iov has room for, then how many were used. */
 	ssize_t (*reserve)(struct fsd_stream *stream, size_t length, struct iovec *iov,
@@ -27,12 +25,10 @@ struct fsd_stream_ops {
 
 struct fsd_stream {
 	const struct fsd_stream_ops *ops;
-	struct sockaddr_storage peer;  /* who calls */
-	struct sockaddr_storage local; /* the address that was asked; family 0 = not known */
-	rxw_call *call;		       /* of the library's streams */
+	rxw_call *call; /* of the library's streams */
 };
 
-/* A stream over a call that a service handler was given. */
+/* A stream into the reply of a call that a service handler was given. */
 void fsd_stream_from_call(struct fsd_stream *stream, rxw_call *call);
 
 /* The call was lost while a reply was written; what the handler returns goes nowhere. */

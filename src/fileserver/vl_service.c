@@ -4,66 +4,112 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/call.h>
 #include <rxwire/error.h>
 
-#include "afs/opcodes.h"
+#include "afs/numbers.h"
+#include "afs/uuid.h"
+#include "afs/vl.h"
+#include "afs/volname.h"
 #include "fileserver/service.h"
 
-#define REQUEST_MAX	   2048
-#define REPLY_MAX	   (16 + AFS_VL_ENTRY_U_BYTES)
 #define FIRST_INDEX	   1
 #define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
 #define ADDRESS_GENERATION 1	       /* the list of a server is made once */
+#define SUFFIX_MAX	   9	       /* of ".readonly" */
 
-/* One call: the request behind its operation number, and room for the reply. */
-struct vl_call {
-	struct fsd_service *service;
-	uint32_t opcode;
-	struct rxw_xdr in, out;
-	uint32_t address[FSD_ADDRS_MAX]; /* of this server, for this client */
-	unsigned address_count;
+/* Mask of a VldbListByAttributes. */
+enum {
+	BY_SERVER = 1,
+	BY_PARTITION = 2,
+	BY_ID = 8,
+	BY_FLAG = 0x10,
 };
 
-static void add_address(struct vl_call *call, uint32_t address)
+/* The addresses of this server, for one client. */
+struct addresses {
+	uint32_t address[FSD_ADDRS_MAX];
+	unsigned count;
+};
+
+static void add_address(struct addresses *list, uint32_t address)
 {
-	for (unsigned i = 0; i < call->address_count; i++)
-		if (call->address[i] == address)
+	for (unsigned i = 0; i < list->count; i++)
+		if (list->address[i] == address)
 			return;
-	if (address && call->address_count < FSD_ADDRS_MAX)
-		call->address[call->address_count++] = address;
+	if (address && list->count < FSD_ADDRS_MAX)
+		list->address[list->count++] = address;
 }
 
-/* The address that was asked comes first: it is the one that surely can be reached. */
-static void find_addresses(struct vl_call *call, const struct sockaddr_storage *local)
+/*
+ * The address that was asked comes first: it is the one that surely can be reached. If it is one of
+ * IPv6, there is no way to tell it.
+ */
+static void find_addresses(const struct fsd_service *service, rxw_call *rx, struct addresses *list)
 {
-	if (local->ss_family == AF_INET) {
-		add_address(call, ntohl(((const struct sockaddr_in *)local)->sin_addr.s_addr));
-	} else if (local->ss_family == AF_INET6) {
-		const struct in6_addr *a = &((const struct sockaddr_in6 *)local)->sin6_addr;
-		uint32_t v4;
+	struct sockaddr_storage local;
+	socklen_t length = sizeof(local);
 
-		memcpy(&v4, a->s6_addr + 12, 4);
-		if (IN6_IS_ADDR_V4MAPPED(a))
-			add_address(call, ntohl(v4));
-	}
-	for (unsigned i = 0; i < call->service->advertise_count; i++)
-		add_address(call, call->service->advertise[i]);
+	list->count = 0;
+	if (rxw_call_local(rx, &local, &length) == 0 && length && local.ss_family == AF_INET)
+		add_address(list, ntohl(((const struct sockaddr_in *)&local)->sin_addr.s_addr));
+	for (unsigned i = 0; i < service->advertise_count; i++)
+		add_address(list, service->advertise[i]);
 }
 
-static void fill_entry(const struct vl_call *call, const char *name, struct afs_vl_entry *entry)
+static bool is_ours(const struct fsd_service *service, rxw_call *rx, uint32_t address)
 {
-	struct afs_vl_site *site = &entry->site[0];
+	struct addresses list;
 
-	memset(entry, 0, sizeof(*entry));
-	strncpy(entry->name, name, sizeof(entry->name) - 1);
-	entry->sites = 1;
-	site->uuid = call->service->uuid;
-	site->unique = ADDRESS_GENERATION;
-	site->address = call->address_count ? call->address[0] : 0;
-	site->flags = AFS_VL_SITE_RW;
-	entry->id[AFS_VL_RW] = fsd_volume_id(call->service->volume);
-	entry->flags = AFS_VL_RW_EXISTS;
+	find_addresses(service, rx, &list);
+	for (unsigned i = 0; i < list.count; i++)
+		if (list.address[i] == address)
+			return true;
+	return false;
 }
+
+/* -- the one entry, in three forms -- */
+
+static void fill_entry(const struct fsd_service *service, rxw_call *rx, const char *name,
+		       nvldbentry *e)
+{
+	struct addresses list;
+
+	find_addresses(service, rx, &list);
+	memset(e, 0, sizeof(*e));
+	strncpy(e->name, name, sizeof(e->name) - 1);
+	e->nServers = 1;
+	e->serverNumber[0] = list.count ? (int32_t)list.address[0] : 0;
+	e->serverFlags[0] = VLSF_RWVOL;
+	e->volumeId[AFS_VL_RW] = fsd_volume_id(service->volume);
+	e->flags = VLF_RWEXISTS;
+}
+
+static void old_form(const nvldbentry *e, vldbentry *old)
+{
+	memset(old, 0, sizeof(*old));
+	memcpy(old->name, e->name, sizeof(old->name));
+	old->nServers = e->nServers;
+	memcpy(old->serverNumber, e->serverNumber, sizeof(old->serverNumber));
+	memcpy(old->serverPartition, e->serverPartition, sizeof(old->serverPartition));
+	memcpy(old->serverFlags, e->serverFlags, sizeof(old->serverFlags));
+	memcpy(old->volumeId, e->volumeId, sizeof(old->volumeId));
+	old->flags = e->flags;
+}
+
+static void uuid_form(const struct fsd_service *service, const nvldbentry *e, uvldbentry *u)
+{
+	memset(u, 0, sizeof(*u));
+	memcpy(u->name, e->name, sizeof(u->name));
+	u->nServers = e->nServers;
+	u->serverNumber[0] = service->uuid;
+	u->serverUnique[0] = ADDRESS_GENERATION;
+	u->serverFlags[0] = e->serverFlags[0] | VLSF_UUID;
+	memcpy(u->volumeId, e->volumeId, sizeof(u->volumeId));
+	u->flags = e->flags;
+}
+
+/* -- look-ups -- */
 
 static bool all_digits(const char *name)
 {
@@ -79,150 +125,156 @@ static void strip(char *name, const char *suffix)
 }
 
 /* The entry that a client's name means: 0 and the entry, or a code. */
-static int32_t by_name(const struct vl_call *call, char *name, struct afs_vl_entry *entry)
+static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const char *asked,
+		       nvldbentry *e)
 {
-	const char *volume = fsd_volume_name(call->service->volume);
+	const char *volume = fsd_volume_name(service->volume);
+	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
+	size_t before = strlen(asked);
 
-	if (all_digits(name)) { /* "" is id 0, which nobody has */
-		if (strtoull(name, NULL, 10) != fsd_volume_id(call->service->volume))
+	if (all_digits(asked)) { /* "" is id 0, which nobody has */
+		if (strtoull(asked, NULL, 10) != fsd_volume_id(service->volume))
 			return AFS_VL_NOENT;
-		fill_entry(call, volume, entry);
+		fill_entry(service, rx, volume, e);
 		return 0;
 	}
-	size_t before = strlen(name);
-
+	if (before >= sizeof(name))
+		return AFS_VL_BADNAME;
+	memcpy(name, asked, before + 1);
 	strip(name, ".readonly");
 	if (strlen(name) == before)
 		strip(name, ".backup");
-	if (strlen(name) >= AFS_VL_NAME || (!all_digits(name) && !afs_vl_name_valid(name)))
+	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
 		return AFS_VL_BADNAME;
 	if (strcmp(name, volume) && strcmp(name, "root.cell") && strcmp(name, "root.afs"))
 		return AFS_VL_NOENT;
-	fill_entry(call, name, entry);
+	fill_entry(service, rx, name, e);
 	return 0;
 }
 
-static int32_t get_by_name(struct vl_call *call)
+static int32_t get_by_name_u(void *context, rxw_call *rx, const char *name, uvldbentry *e)
 {
-	struct afs_vl_entry entry;
-	char name[AFS_VL_NAME + 1];
-	int32_t code;
+	nvldbentry found;
+	int32_t code = by_name(context, rx, name, &found);
 
-	if (!rxw_xdr_copy_string(&call->in, AFS_VL_NAME, name))
-		return RXW_RPC_SS_UNMARSHAL;
-	code = by_name(call, name, &entry);
-	if (code)
-		return code;
-	switch (call->opcode) {
-	case AFS_VL_GET_ENTRY_BY_NAME_U:
-		afs_vl_entry_u_put(&call->out, &entry);
-		break;
-	case AFS_VL_GET_ENTRY_BY_NAME_N:
-		afs_vl_entry_n_put(&call->out, &entry);
-		break;
-	default:
-		afs_vl_entry_o_put(&call->out, &entry);
-		break;
-	}
-	return 0;
+	if (!code)
+		uuid_form(context, &found, e);
+	return code;
 }
 
-static int32_t get_by_id(struct vl_call *call)
+static int32_t get_by_name_n(void *context, rxw_call *rx, const char *name, nvldbentry *e)
 {
-	struct afs_vl_entry entry;
-	uint32_t id = 0;
-	int32_t type;
+	return by_name(context, rx, name, e);
+}
 
-	rxw_xdr_get_u32(&call->in, &id);
-	if (!rxw_xdr_get_i32(&call->in, &type))
-		return RXW_RPC_SS_UNMARSHAL;
-	if (type < -1 || type > 2)
+static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldbentry *e)
+{
+	nvldbentry found;
+	int32_t code = by_name(context, rx, name, &found);
+
+	if (!code)
+		old_form(&found, e);
+	return code;
+}
+
+static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t type, nvldbentry *e)
+{
+	const struct fsd_service *service = context;
+
+	if (type < -1 || type > AFS_VL_BACKUP)
 		return AFS_VL_BADVOLTYPE;
-	if (id != fsd_volume_id(call->service->volume) || type > 0)
+	if (id != fsd_volume_id(service->volume) || type > AFS_VL_RW)
 		return AFS_VL_NOENT;
-	fill_entry(call, fsd_volume_name(call->service->volume), &entry);
-	if (call->opcode == AFS_VL_GET_ENTRY_BY_ID_N)
-		afs_vl_entry_n_put(&call->out, &entry);
-	else
-		afs_vl_entry_o_put(&call->out, &entry);
+	fill_entry(service, rx, fsd_volume_name(service->volume), e);
 	return 0;
 }
 
-static bool is_ours(const struct vl_call *call, uint32_t address)
+static int32_t get_by_id(void *context, rxw_call *rx, uint32_t id, int32_t type, vldbentry *e)
 {
-	for (unsigned i = 0; i < call->address_count; i++)
-		if (call->address[i] == address)
-			return true;
-	return false;
+	nvldbentry found;
+	int32_t code = get_by_id_n(context, rx, id, type, &found);
+
+	if (!code)
+		old_form(&found, e);
+	return code;
 }
 
-static int32_t get_addrs_u(struct vl_call *call)
+/* -- addresses -- */
+
+static int32_t reply_addresses(const uint32_t *address, unsigned count, int32_t *nentries,
+			       bulkaddrs *addrs)
 {
-	struct afs_vl_addr_query query;
-	struct afs_vl_addrs addrs = {.uuid = call->service->uuid, .unique = ADDRESS_GENERATION};
+	*nentries = (int32_t)count;
+	if (count == 0)
+		return 0;
+	addrs->val = malloc(count * sizeof(*addrs->val));
+	if (!addrs->val)
+		return RXW_RPC_SS_MARSHAL;
+	memcpy(addrs->val, address, count * sizeof(*addrs->val));
+	addrs->len = count;
+	return 0;
+}
+
+static int32_t get_addrs_u(void *context, rxw_call *rx, const ListAddrByAttributes *attr,
+			   struct rxw_uuid *uuid, int32_t *uniquifier, int32_t *nentries,
+			   bulkaddrs *addrs)
+{
+	const struct fsd_service *service = context;
+	struct addresses list;
 	bool found;
 
-	if (!afs_vl_addr_query_get(&call->in, &query))
-		return RXW_RPC_SS_UNMARSHAL;
-	switch (query.mask) {
+	switch (attr->Mask) {
 	case AFS_VL_BY_ADDRESS:
-		found = is_ours(call, query.address);
+		found = is_ours(service, rx, attr->ipaddr);
 		break;
 	case AFS_VL_BY_INDEX:
-		if (query.index == 0)
+		if (attr->index == 0)
 			return AFS_VL_INDEXERANGE;
-		found = query.index == FIRST_INDEX;
+		found = attr->index == FIRST_INDEX;
 		break;
 	case AFS_VL_BY_UUID:
-		found = afs_uuid_equal(&query.uuid, &call->service->uuid);
+		found = afs_uuid_same(&attr->uuid, &service->uuid);
 		break;
 	default:
 		return AFS_VL_BADMASK;
 	}
 	if (!found)
 		return AFS_VL_NOENT;
-	addrs.count = call->address_count;
-	memcpy(addrs.address, call->address, sizeof(addrs.address));
-	afs_vl_addrs_put(&call->out, &addrs);
-	return 0;
+	*uuid = service->uuid;
+	*uniquifier = ADDRESS_GENERATION;
+	find_addresses(service, rx, &list);
+	return reply_addresses(list.address, list.count, nentries, addrs);
 }
 
-static int32_t get_addrs(struct vl_call *call)
+static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t spare,
+			 VLCallBack *spare3, int32_t *nentries, bulkaddrs *addrs)
 {
-	if (!rxw_xdr_skip(&call->in, 8))
-		return RXW_RPC_SS_UNMARSHAL;
-	for (int i = 0; i < 4; i++)
-		rxw_xdr_put_u32(&call->out, 0);
-	rxw_xdr_put_u32(&call->out, 1);
-	rxw_xdr_put_u32(&call->out, 1);
-	rxw_xdr_put_u32(&call->out, ADDRESS_BY_INDEX + FIRST_INDEX);
-	return 0;
+	const uint32_t ours = ADDRESS_BY_INDEX + FIRST_INDEX;
+
+	(void)context, (void)rx, (void)handle, (void)spare, (void)spare3;
+	return reply_addresses(&ours, 1, nentries, addrs);
 }
 
-/* VldbListByAttributes: does our one entry fit? */
-static bool get_attributes(struct vl_call *call, bool *match)
-{
-	uint32_t mask = 0, server = 0, partition = 0, id = 0, flag = 0;
+/* -- lists -- */
 
-	rxw_xdr_get_u32(&call->in, &mask);
-	rxw_xdr_get_u32(&call->in, &server);
-	rxw_xdr_get_u32(&call->in, &partition);
-	rxw_xdr_skip(&call->in, 4);
-	rxw_xdr_get_u32(&call->in, &id);
-	rxw_xdr_get_u32(&call->in, &flag);
-	*match = (!(mask & 1) || is_ours(call, server)) && (!(mask & 2) || partition == 0) &&
-		 (!(mask & 8) || id == fsd_volume_id(call->service->volume)) &&
-		 (!(mask & 0x10) || (flag & AFS_VL_RW_EXISTS));
-	return rxw_xdr_ok(&call->in);
+/* Does our one entry fit? */
+static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr)
+{
+	uint32_t mask = attr->Mask;
+
+	return (!(mask & BY_SERVER) || is_ours(service, rx, (uint32_t)attr->server)) &&
+	       (!(mask & BY_PARTITION) || attr->partition == 0) &&
+	       (!(mask & BY_ID) || attr->volumeid == fsd_volume_id(service->volume)) &&
+	       (!(mask & BY_FLAG) || (attr->flag & VLF_RWEXISTS));
 }
 
 /*
  * A pattern that means our volume, or all? Expressions are for administrators, of whom there are
  * none.
  */
-static int32_t match_pattern(const struct vl_call *call, const char *pattern, bool *match)
+static int32_t match_pattern(const struct fsd_service *service, const char *pattern, bool *match)
 {
-	const char *volume = fsd_volume_name(call->service->volume);
+	const char *volume = fsd_volume_name(service->volume);
 	size_t n = strlen(pattern);
 
 	if (n == 0 || strcmp(pattern, ".*") == 0)
@@ -238,144 +290,239 @@ static int32_t match_pattern(const struct vl_call *call, const char *pattern, bo
 	return 0;
 }
 
-static void put_entry(struct vl_call *call, bool wide)
+static void fill_ours(const struct fsd_service *service, rxw_call *rx, nvldbentry *e)
 {
-	struct afs_vl_entry entry;
-
-	fill_entry(call, fsd_volume_name(call->service->volume), &entry);
-	if (wide)
-		afs_vl_entry_n_put(&call->out, &entry);
-	else
-		afs_vl_entry_o_put(&call->out, &entry);
+	fill_entry(service, rx, fsd_volume_name(service->volume), e);
 }
 
-static int32_t list_attributes(struct vl_call *call)
+/* A list of our entry, or of none. */
+static int32_t reply_entries(const struct fsd_service *service, rxw_call *rx, bool match,
+			     int32_t *n, nbulkentries *es)
 {
-	char pattern[AFS_VL_NAME + 1];
-	bool match,
-		linked = call->opcode == AFS_VL_LINKED_LIST || call->opcode == AFS_VL_LINKED_LIST_N;
-	bool wide = call->opcode != AFS_VL_LIST_ATTRIBUTES && call->opcode != AFS_VL_LINKED_LIST;
-	uint32_t start = 0;
-
-	if (!get_attributes(call, &match))
-		return RXW_RPC_SS_UNMARSHAL;
-	if (call->opcode == AFS_VL_LIST_ATTRIBUTES_N2) {
-		int32_t code;
-
-		rxw_xdr_copy_string(&call->in, AFS_VL_NAME, pattern);
-		if (!rxw_xdr_get_u32(&call->in, &start))
-			return RXW_RPC_SS_UNMARSHAL;
-		code = match_pattern(call, pattern, &match);
-		if (code)
-			return code;
-		match = match && start == 0;
-	}
-	rxw_xdr_put_u32(&call->out, match);
-	rxw_xdr_put_u32(&call->out,
-			match); /* count of an array, or "an element follows" of a list */
-	if (match)
-		put_entry(call, wide);
-	if (match && linked)
-		rxw_xdr_put_u32(&call->out, 0);
-	if (call->opcode == AFS_VL_LIST_ATTRIBUTES_N2)
-		rxw_xdr_put_u32(&call->out, (uint32_t)-1);
-	return 0;
-}
-
-static int32_t list_entry(struct vl_call *call)
-{
-	bool wide = call->opcode == AFS_VL_LIST_ENTRY_N;
-	uint32_t previous;
-
-	if (!rxw_xdr_get_u32(&call->in, &previous))
-		return RXW_RPC_SS_UNMARSHAL;
-	rxw_xdr_put_u32(&call->out, 0);
-	rxw_xdr_put_u32(&call->out, previous == 0);
-	if (previous == 0) {
-		put_entry(call, wide);
-	} else {
-		unsigned bytes = wide ? AFS_VL_ENTRY_N_BYTES : AFS_VL_ENTRY_O_BYTES;
-
-		for (unsigned i = 0; i < bytes; i += 4)
-			rxw_xdr_put_u32(&call->out, 0);
-	}
-	return 0;
-}
-
-static int32_t get_stats(struct vl_call *call)
-{
-	rxw_xdr_put_u32(&call->out, call->service->start_time);
-	for (int i = 1; i < 116; i++)
-		rxw_xdr_put_u32(&call->out, 0);
-	return 0;
-}
-
-static int32_t run(struct vl_call *call)
-{
-	switch (call->opcode) {
-	case AFS_VL_PROBE_SERVER:
+	*n = match;
+	if (!match)
 		return 0;
-	case AFS_VL_GET_ENTRY_BY_NAME_U:
-	case AFS_VL_GET_ENTRY_BY_NAME_N:
-	case AFS_VL_GET_ENTRY_BY_NAME_O:
-		return get_by_name(call);
-	case AFS_VL_GET_ENTRY_BY_ID_N:
-	case AFS_VL_GET_ENTRY_BY_ID:
-		return get_by_id(call);
-	case AFS_VL_GET_ADDRS_U:
-		return get_addrs_u(call);
-	case AFS_VL_GET_ADDRS:
-		return get_addrs(call);
-	case AFS_VL_LIST_ATTRIBUTES_N2:
-	case AFS_VL_LIST_ATTRIBUTES_N:
-	case AFS_VL_LIST_ATTRIBUTES:
-	case AFS_VL_LINKED_LIST:
-	case AFS_VL_LINKED_LIST_N:
-		return list_attributes(call);
-	case AFS_VL_LIST_ENTRY_N:
-	case AFS_VL_LIST_ENTRY:
-		return list_entry(call);
-	case AFS_VL_GET_STATS:
-		return get_stats(call);
-	case AFS_VL_GET_NEW_VOLUME_ID:
-	case AFS_VL_REGISTER_ADDRS:
-	case AFS_VL_CHANGE_ADDR:
-	case AFS_VL_CREATE_ENTRY:
-	case AFS_VL_CREATE_ENTRY_N:
-	case AFS_VL_DELETE_ENTRY:
-	case AFS_VL_REPLACE_ENTRY:
-	case AFS_VL_REPLACE_ENTRY_N:
-	case AFS_VL_UPDATE_ENTRY:
-	case AFS_VL_UPDATE_ENTRY_BY_NAME:
-	case AFS_VL_SET_LOCK:
-	case AFS_VL_RELEASE_LOCK:
-		return AFS_VL_PERM;
-	default:
-		return RXW_RPC_OPCODE;
-	}
-}
-
-int32_t fsd_vl_serve(struct fsd_service *service, struct fsd_stream *stream)
-{
-	struct vl_call call = {.service = service};
-	uint8_t request[REQUEST_MAX], reply[REPLY_MAX];
-	ssize_t n = stream->ops->read(stream, request, sizeof(request));
-	int32_t code;
-
-	if (n < 0)
-		return RXW_USER_ABORT;
-	rxw_xdr_reader(&call.in, request, (size_t)n);
-	rxw_xdr_writer(&call.out, reply, sizeof(reply));
-	if (!rxw_xdr_get_u32(&call.in, &call.opcode))
-		return RXW_RPC_DECODE;
-	find_addresses(&call, &stream->local);
-	code = run(&call);
-	atomic_fetch_add_explicit(&service->counters.vl_calls, 1, memory_order_relaxed);
-	if (code)
-		return code;
-	if (!rxw_xdr_ok(&call.out))
+	es->val = malloc(sizeof(*es->val));
+	if (!es->val)
 		return RXW_RPC_SS_MARSHAL;
-	if (rxw_xdr_used(&call.out) == 0)
+	fill_ours(service, rx, es->val);
+	es->len = 1;
+	return 0;
+}
+
+static int32_t list_attributes_n2(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+				  const char *name, int32_t start, int32_t *n, nbulkentries *es,
+				  int32_t *next)
+{
+	bool match = fits(context, rx, attr) && start == 0;
+	int32_t code = match_pattern(context, name, &match);
+
+	*next = -1;
+	return code ? code : reply_entries(context, rx, match, n, es);
+}
+
+static int32_t list_attributes_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+				 int32_t *n, nbulkentries *es)
+{
+	return reply_entries(context, rx, fits(context, rx, attr), n, es);
+}
+
+static int32_t list_attributes(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+			       int32_t *n, bulkentries *es)
+{
+	nvldbentry ours;
+
+	*n = fits(context, rx, attr);
+	if (!*n)
 		return 0;
-	return fsd_stream_write(stream, reply, rxw_xdr_used(&call.out)) ? RXW_USER_ABORT : 0;
+	es->val = malloc(sizeof(*es->val));
+	if (!es->val)
+		return RXW_RPC_SS_MARSHAL;
+	fill_ours(context, rx, &ours);
+	old_form(&ours, es->val);
+	es->len = 1;
+	return 0;
+}
+
+static int32_t linked_list_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+			     int32_t *n, nvldb_list *es)
+{
+	*n = fits(context, rx, attr);
+	if (!*n)
+		return 0;
+	es->node = calloc(1, sizeof(*es->node));
+	if (!es->node)
+		return RXW_RPC_SS_MARSHAL;
+	fill_ours(context, rx, &es->node->VldbEntry);
+	return 0;
+}
+
+static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+			   int32_t *n, vldb_list *es)
+{
+	nvldbentry ours;
+
+	*n = fits(context, rx, attr);
+	if (!*n)
+		return 0;
+	es->node = calloc(1, sizeof(*es->node));
+	if (!es->node)
+		return RXW_RPC_SS_MARSHAL;
+	fill_ours(context, rx, &ours);
+	old_form(&ours, &es->node->VldbEntry);
+	return 0;
+}
+
+/* No entry remains after ours; behind it comes a zero one. */
+static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
+			    int32_t *next, nvldbentry *e)
+{
+	*count = 0;
+	*next = previous == 0;
+	if (previous == 0)
+		fill_ours(context, rx, e);
+	return 0;
+}
+
+static int32_t list_entry(void *context, rxw_call *rx, int32_t previous, int32_t *count,
+			  int32_t *next, vldbentry *e)
+{
+	nvldbentry ours = {0};
+
+	list_entry_n(context, rx, previous, count, next, &ours);
+	old_form(&ours, e);
+	return 0;
+}
+
+/* -- the rest -- */
+
+static int32_t probe(void *context, rxw_call *rx)
+{
+	(void)context, (void)rx;
+	return 0;
+}
+
+static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlheader *header)
+{
+	const struct fsd_service *service = context;
+
+	(void)rx;
+	stats->start_time = service->start_time;
+	header->MaxVolumeId = fsd_volume_id(service->volume);
+	header->totalEntries[AFS_VL_RW] = 1;
+	return 0;
+}
+
+/* -- what would change the database: for administrators, and nobody can show that he is one -- */
+
+static int32_t register_addrs(void *context, rxw_call *rx, const struct rxw_uuid *uuid,
+			      int32_t spare, const bulkaddrs *addrs)
+{
+	(void)context, (void)rx, (void)uuid, (void)spare, (void)addrs;
+	return AFS_VL_PERM;
+}
+
+static int32_t change_addr(void *context, rxw_call *rx, uint32_t old_addr, uint32_t new_addr)
+{
+	(void)context, (void)rx, (void)old_addr, (void)new_addr;
+	return AFS_VL_PERM;
+}
+
+static int32_t new_volume_id(void *context, rxw_call *rx, uint32_t bump, uint32_t *id)
+{
+	(void)context, (void)rx, (void)bump, (void)id;
+	return AFS_VL_PERM;
+}
+
+static int32_t create_entry(void *context, rxw_call *rx, const vldbentry *e)
+{
+	(void)context, (void)rx, (void)e;
+	return AFS_VL_PERM;
+}
+
+static int32_t create_entry_n(void *context, rxw_call *rx, const nvldbentry *e)
+{
+	(void)context, (void)rx, (void)e;
+	return AFS_VL_PERM;
+}
+
+static int32_t delete_entry(void *context, rxw_call *rx, uint32_t id, int32_t type)
+{
+	(void)context, (void)rx, (void)id, (void)type;
+	return AFS_VL_PERM;
+}
+
+static int32_t replace_entry(void *context, rxw_call *rx, uint32_t id, int32_t type,
+			     const vldbentry *e, int32_t release)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)e, (void)release;
+	return AFS_VL_PERM;
+}
+
+static int32_t replace_entry_n(void *context, rxw_call *rx, uint32_t id, int32_t type,
+			       const nvldbentry *e, int32_t release)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)e, (void)release;
+	return AFS_VL_PERM;
+}
+
+static int32_t update_entry(void *context, rxw_call *rx, uint32_t id, int32_t type,
+			    const VldbUpdateEntry *ue, int32_t release)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)ue, (void)release;
+	return AFS_VL_PERM;
+}
+
+static int32_t update_by_name(void *context, rxw_call *rx, const char *name,
+			      const VldbUpdateEntry *ue, int32_t release)
+{
+	(void)context, (void)rx, (void)name, (void)ue, (void)release;
+	return AFS_VL_PERM;
+}
+
+/* Both locks: the third number is the operation, or what is to be released. */
+static int32_t lock_entry(void *context, rxw_call *rx, uint32_t id, int32_t type, int32_t what)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)what;
+	return AFS_VL_PERM;
+}
+
+static const struct VL_handlers handlers = {
+	.ProbeServer = probe,
+	.GetEntryByID = get_by_id,
+	.GetEntryByNameO = get_by_name_o,
+	.GetEntryByIDN = get_by_id_n,
+	.GetEntryByNameN = get_by_name_n,
+	.GetEntryByNameU = get_by_name_u,
+	.GetAddrsU = get_addrs_u,
+	.GetAddrs = get_addrs,
+	.ListEntry = list_entry,
+	.ListEntryN = list_entry_n,
+	.ListAttributes = list_attributes,
+	.ListAttributesN = list_attributes_n,
+	.ListAttributesN2 = list_attributes_n2,
+	.LinkedList = linked_list,
+	.LinkedListN = linked_list_n,
+	.GetStats = get_stats,
+	.RegisterAddrs = register_addrs,
+	.ChangeAddr = change_addr,
+	.GetNewVolumeId = new_volume_id,
+	.CreateEntry = create_entry,
+	.CreateEntryN = create_entry_n,
+	.DeleteEntry = delete_entry,
+	.ReplaceEntry = replace_entry,
+	.ReplaceEntryN = replace_entry_n,
+	.UpdateEntry = update_entry,
+	.UpdateEntryByName = update_by_name,
+	.SetLock = lock_entry,
+	.ReleaseLock = lock_entry,
+};
+
+int32_t fsd_vl_serve(rxw_call *rx, void *service)
+{
+	struct VL_service vl = {.base.context = service, .handlers = &handlers};
+	int32_t code = VL_ExecuteRequest(rx, &vl);
+
+	fsd_count(&((struct fsd_service *)service)->counters.vl_calls, 1);
+	return code;
 }

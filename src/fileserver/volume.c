@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "afs/opcodes.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
 #include "fileserver/log.h"
 #include "fileserver/volume_private.h"
 
@@ -37,7 +38,7 @@ int fsd_volume_error(int rc)
 void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
 			const void *actor)
 {
-	struct afs_fid fid = {volume->id, vnode, unique};
+	AFSFid fid = {volume->id, vnode, unique};
 
 	if (volume->on_change)
 		volume->on_change(volume->arg, &fid, actor);
@@ -97,14 +98,14 @@ static int build_path(struct fsd_txn *txn, const struct fsd_record *record, char
 	return 0;
 }
 
-static int check_fid(const struct fsd_volume *volume, const struct afs_fid *fid)
+static int check_fid(const struct fsd_volume *volume, const AFSFid *fid)
 {
-	if (fid->volume == 0 || fid->vnode == 0)
+	if (fid->Volume == 0 || fid->Vnode == 0)
 		return -EINVAL;
-	return fid->volume == volume->id ? 0 : AFS_VNOVOL;
+	return fid->Volume == volume->id ? 0 : AFS_VNOVOL;
 }
 
-int fsd_volume_path(struct fsd_volume *volume, const struct afs_fid *fid, char path[FSD_PATH_MAX],
+int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
 		    struct fsd_record *record)
 {
 	struct fsd_txn *txn;
@@ -115,8 +116,8 @@ int fsd_volume_path(struct fsd_volume *volume, const struct afs_fid *fid, char p
 	rc = fsd_store_begin(volume->store, false, &txn);
 	if (rc)
 		return fsd_volume_error(rc);
-	rc = fsd_store_get(txn, fid->vnode, record);
-	if (!rc && record->unique != fid->unique)
+	rc = fsd_store_get(txn, fid->Vnode, record);
+	if (!rc && record->unique != fid->Unique)
 		rc = -ENOENT;
 	if (!rc)
 		rc = build_path(txn, record, path);
@@ -130,15 +131,15 @@ static void forget(struct fsd_volume *volume, const struct fsd_object *object, c
 	struct fsd_record record;
 	struct fsd_txn *txn;
 
-	if (object->fid.vnode == AFS_ROOT_VNODE || fsd_store_begin(volume->store, true, &txn))
+	if (object->fid.Vnode == AFS_ROOT_VNODE || fsd_store_begin(volume->store, true, &txn))
 		return;
-	if (fsd_store_get(txn, object->fid.vnode, &record) || record.unique != object->fid.unique ||
+	if (fsd_store_get(txn, object->fid.Vnode, &record) || record.unique != object->fid.Unique ||
 	    fsd_store_remove(txn, &record)) {
 		fsd_store_abort(txn);
 		return;
 	}
 	if (fsd_store_commit(txn) == 0)
-		fsd_volume_changed(volume, object->fid.vnode, object->fid.unique, actor);
+		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
 }
 
 /*
@@ -154,8 +155,8 @@ static int refresh(struct fsd_volume *volume, struct fsd_object *object, const v
 
 	if (rc)
 		return rc;
-	rc = fsd_store_get(txn, object->fid.vnode, r);
-	if (!rc && r->unique != object->fid.unique)
+	rc = fsd_store_get(txn, object->fid.Vnode, r);
+	if (!rc && r->unique != object->fid.Unique)
 		rc = -ENOENT;
 	if (!rc)
 		rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
@@ -178,7 +179,7 @@ static int refresh(struct fsd_volume *volume, struct fsd_object *object, const v
 	}
 	rc = fsd_store_commit(txn);
 	if (!rc && changed)
-		fsd_volume_changed(volume, object->fid.vnode, object->fid.unique, actor);
+		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
 	return rc;
 }
 
@@ -191,33 +192,33 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 {
 	const struct fsd_record *r = &object->record;
 	const struct fsd_stat *st = &object->st;
-	struct afs_status *s = &object->status;
+	AFSFetchStatus *s = &object->status;
 
 	memset(s, 0, sizeof(*s));
-	s->interface_version = 1;
-	s->type = r->kind == FSD_DIR	   ? AFS_TYPE_DIR
-		  : r->kind == FSD_SYMLINK ? AFS_TYPE_SYMLINK
-					   : AFS_TYPE_FILE;
-	s->links = st->links;
-	s->length = st->size;
-	s->data_version = r->version;
-	s->author = st->uid;
-	s->owner = st->uid;
-	s->group = st->gid;
-	s->caller_access = s->anonymous_access = fsd_access_rights(volume, st);
+	s->InterfaceVersion = 1;
+	s->FileType = r->kind == FSD_DIR       ? AFS_TYPE_DIR
+		      : r->kind == FSD_SYMLINK ? AFS_TYPE_SYMLINK
+					       : AFS_TYPE_FILE;
+	s->LinkCount = st->links;
+	afs_status_set_length(s, st->size);
+	afs_status_set_version(s, r->version);
+	s->Author = st->uid;
+	s->Owner = st->uid;
+	s->Group = st->gid;
+	s->CallerAccess = s->AnonymousAccess = fsd_access_rights(volume, st);
 	/* A symbolic link without x bits would be taken for a mount point. */
-	s->mode = r->kind == FSD_SYMLINK ? 0777 : st->mode;
-	s->parent_vnode = r->parent;
-	s->parent_unique = r->parent_unique;
+	s->UnixModeBits = r->kind == FSD_SYMLINK ? 0777 : st->mode;
+	s->ParentVnode = r->parent;
+	s->ParentUnique = r->parent_unique;
 	if (r->kind == FSD_DIR) {
-		s->links = r->links;
-		s->length = r->image_length;
-		s->parent_vnode = r->vnode;
-		s->parent_unique = r->unique;
+		s->LinkCount = r->links;
+		afs_status_set_length(s, r->image_length);
+		s->ParentVnode = r->vnode;
+		s->ParentUnique = r->unique;
 	}
-	s->residency = 1;
-	s->client_mtime = seconds(st->mtime_ns);
-	s->server_mtime = seconds(st->ctime_ns);
+	s->ResidencyMask = 1;
+	s->ClientModTime = seconds(st->mtime_ns);
+	s->ServerModTime = seconds(st->ctime_ns);
 }
 
 /*
@@ -242,7 +243,7 @@ static int get_directory(struct fsd_volume *volume, struct fsd_object *object, c
 	return rc;
 }
 
-int fsd_volume_get(struct fsd_volume *volume, const struct afs_fid *fid, const void *actor,
+int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 		   struct fsd_object *object)
 {
 	int rc = fsd_volume_path(volume, fid, object->path, &object->record);
@@ -273,7 +274,7 @@ int fsd_volume_get(struct fsd_volume *volume, const struct afs_fid *fid, const v
 	return fsd_volume_error(rc);
 }
 
-int fsd_volume_open_file(struct fsd_volume *volume, const struct afs_fid *fid, const void *actor,
+int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 			 struct fsd_object *object, struct fsd_file **file)
 {
 	const struct fsd_layer_ops *ops = volume->layer->ops;
@@ -308,8 +309,8 @@ int fsd_volume_open_file(struct fsd_volume *volume, const struct afs_fid *fid, c
 	return AFS_VBUSY; /* it changes faster than we can look */
 }
 
-int fsd_volume_child(struct fsd_volume *volume, const struct afs_fid *directory, const char *name,
-		     struct afs_fid *fid)
+int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
+		     AFSFid *fid)
 {
 	struct fsd_record record;
 	struct fsd_txn *txn;
@@ -318,24 +319,24 @@ int fsd_volume_child(struct fsd_volume *volume, const struct afs_fid *directory,
 	if (rc)
 		return fsd_volume_error(rc);
 	*fid = *directory;
-	rc = fsd_store_child(txn, directory->vnode, name, &fid->vnode);
+	rc = fsd_store_child(txn, directory->Vnode, name, &fid->Vnode);
 	if (!rc)
-		rc = fsd_store_get(txn, fid->vnode, &record);
-	if (!rc && record.parent_unique != directory->unique)
+		rc = fsd_store_get(txn, fid->Vnode, &record);
+	if (!rc && record.parent_unique != directory->Unique)
 		rc = -ENOENT;
 	if (!rc)
-		fid->unique = record.unique;
+		fid->Unique = record.unique;
 	fsd_store_abort(txn);
 	return fsd_volume_error(rc);
 }
 
-void fsd_volume_check(struct fsd_volume *volume, const struct afs_fid *fid)
+void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid)
 {
 	struct fsd_object *object = malloc(sizeof(*object));
 
 	/* Permission taken away: its holders must ask again, and then be refused. */
 	if (object && fsd_volume_get(volume, fid, NULL, object) == -EACCES)
-		fsd_volume_changed(volume, fid->vnode, fid->unique, NULL);
+		fsd_volume_changed(volume, fid->Vnode, fid->Unique, NULL);
 	free(object);
 }
 
@@ -344,7 +345,7 @@ static int32_t clip(uint64_t kib)
 	return kib > INT32_MAX ? INT32_MAX : (int32_t)kib;
 }
 
-int fsd_volume_space(struct fsd_volume *volume, struct afs_volume_status *status)
+int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status)
 {
 	struct fsd_space space;
 	int rc = volume->layer->ops->space(volume->layer, &space);
@@ -352,13 +353,12 @@ int fsd_volume_space(struct fsd_volume *volume, struct afs_volume_status *status
 	if (rc)
 		return rc;
 	memset(status, 0, sizeof(*status));
-	status->id = volume->id;
-	status->parent_id = volume->id;
-	status->online = status->in_service = status->blessed = 1;
-	status->blocks_in_use = clip(space.used_kib);
-	status->blocks_available = clip(space.available_kib);
-	status->blocks_total = clip(space.total_kib);
-	memcpy(status->name, volume->name, sizeof(volume->name));
+	status->Vid = (int32_t)volume->id;
+	status->ParentId = (int32_t)volume->id;
+	status->Online = status->InService = status->Blessed = 1;
+	status->BlocksInUse = clip(space.used_kib);
+	status->PartBlocksAvail = clip(space.available_kib);
+	status->PartMaxBlocks = clip(space.total_kib);
 	return 0;
 }
 

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "afs/status.h"
-#include "afs/types.h"
+#include "afs/rxafs.h"
 #include "fileserver/layer.h"
 #include "fileserver/store.h"
 
@@ -26,7 +25,7 @@ struct fsd_volume;
  * data differs, or it is gone. `actor` is what was passed to the function that noticed (the caller,
  * who learns it from the reply), or NULL.
  */
-typedef void (*fsd_change_fn)(void *arg, const struct afs_fid *fid, const void *actor);
+typedef void (*fsd_change_fn)(void *arg, const AFSFid *fid, const void *actor);
 
 struct fsd_volume_options {
 	const char *name;
@@ -56,10 +55,10 @@ struct fsd_layer *fsd_volume_layer(const struct fsd_volume *volume);
  * fifty.
  */
 struct fsd_object {
-	struct afs_fid fid;
+	AFSFid fid;
 	struct fsd_record record;
 	struct fsd_stat st;
-	struct afs_status status;
+	AFSFetchStatus status;
 	bool may_read; /* the caller may have its data */
 	char path[FSD_PATH_MAX];
 };
@@ -69,7 +68,7 @@ struct fsd_object {
  * another volume; 102: no such object; -EACCES: the caller may not know its status; others from the
  * file layer.
  */
-int fsd_volume_get(struct fsd_volume *volume, const struct afs_fid *fid, const void *actor,
+int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 		   struct fsd_object *object);
 
 /*
@@ -90,27 +89,27 @@ void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image);
  * object->st. Waits (at most some 20 ms) while a file is so fresh that its time stamps could not
  * show another change.
  */
-int fsd_volume_open_file(struct fsd_volume *volume, const struct afs_fid *fid, const void *actor,
+int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 			 struct fsd_object *object, struct fsd_file **file);
 
 /* Something may have happened to the object: look, and report changes. */
-void fsd_volume_check(struct fsd_volume *volume, const struct afs_fid *fid);
+void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid);
 /*
  * The FID that a name in a directory has, if it has one: 0, 102 or -errno. The tree is not looked
  * at.
  */
-int fsd_volume_child(struct fsd_volume *volume, const struct afs_fid *directory, const char *name,
-		     struct afs_fid *fid);
+int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
+		     AFSFid *fid);
 /* Forget what is known of permissions. */
 void fsd_volume_forget_access(struct fsd_volume *volume);
 /*
  * What the store knows of an object, and its path; the tree is not looked at. 0, 102, 103 or
  * -errno.
  */
-int fsd_volume_path(struct fsd_volume *volume, const struct afs_fid *fid, char path[FSD_PATH_MAX],
+int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
 		    struct fsd_record *record);
 
-/* GetVolumeStatus. */
-int fsd_volume_space(struct fsd_volume *volume, struct afs_volume_status *status);
+/* GetVolumeStatus, but for the strings. 0 or -errno. */
+int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status);
 
 #endif

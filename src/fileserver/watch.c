@@ -136,7 +136,7 @@ size_t fsd_watch_count(struct fsd_watch *watch)
  * Look at an object if somebody wants to know; what nobody holds a promise on is looked at when it
  * is asked for.
  */
-static void check_held(struct fsd_watch *watch, const struct afs_fid *fid)
+static void check_held(struct fsd_watch *watch, const AFSFid *fid)
 {
 	if (fsd_promise_held(watch->clients, fid))
 		fsd_volume_check(watch->volume, fid);
@@ -144,7 +144,7 @@ static void check_held(struct fsd_watch *watch, const struct afs_fid *fid)
 
 static void handle_event(struct fsd_watch *watch, const struct inotify_event *event)
 {
-	struct afs_fid directory = {.volume = fsd_volume_id(watch->volume)}, child;
+	AFSFid directory = {.Volume = fsd_volume_id(watch->volume)}, child;
 	struct watched *w;
 
 	if (event->mask & IN_Q_OVERFLOW) {
@@ -154,8 +154,8 @@ static void handle_event(struct fsd_watch *watch, const struct inotify_event *ev
 	pthread_mutex_lock(&watch->lock);
 	w = find_wd(watch, event->wd);
 	if (w) {
-		directory.vnode = w->vnode;
-		directory.unique = w->unique;
+		directory.Vnode = w->vnode;
+		directory.Unique = w->unique;
 		/* Moved away: its vnode now stands for whatever takes its place. */
 		if (event->mask & IN_MOVE_SELF)
 			inotify_rm_watch(watch->inotify, w->wd);
@@ -191,7 +191,7 @@ static void read_events(struct fsd_watch *watch)
 
 static void sweep(struct fsd_watch *watch, size_t *cursor)
 {
-	struct afs_fid fids[SWEEP_MAX];
+	AFSFid fids[SWEEP_MAX];
 	size_t n = fsd_promise_sweep(watch->clients, cursor, fids, SWEEP_MAX, fsd_now());
 
 	for (size_t i = 0; i < n; i++)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "afs/dir.h"
+#include "afs/numbers.h"
 #include "fileserver/callbacks.h"
 
 const char *tree_path(const char *root, const char *path)
@@ -91,7 +92,7 @@ uint64_t monotonic_ns(void)
 
 /* -- worlds -- */
 
-static void note_change(void *arg, const struct afs_fid *fid, const void *actor)
+static void note_change(void *arg, const AFSFid *fid, const void *actor)
 {
 	struct world *world = arg;
 
@@ -123,10 +124,12 @@ static void start(struct world *world, bool all_files, unsigned flags)
 	world->service.readers = fsd_readers_start(4, 8 << 20);
 	ck_assert(world->service.clients && world->service.readers);
 	memset(&world->service.uuid, 0x42, sizeof(world->service.uuid));
+	fsd_xstats_init(&world->service.xstats);
 }
 
 static void stop(struct world *world)
 {
+	fsd_xstats_end(&world->service.xstats);
 	fsd_readers_stop(world->service.readers);
 	fsd_volume_close(world->service.volume);
 	fsd_clients_destroy(world->service.clients);
@@ -155,40 +158,211 @@ void world_close(struct world *world)
 	tree_remove(world->state);
 }
 
-struct afs_fid world_fid(struct world *world, const char *path)
+void world_answer_all(struct world *world)
+{
+	const struct fsd_answer answer = {.caps = CLIENT_CAPABILITY_ERRORTRANS};
+	struct fsd_work work;
+
+	while (fsd_work_take(world->service.clients, &work))
+		fsd_work_done(world->service.clients, &work, &answer, fsd_now());
+}
+
+AFSFid world_fid(struct world *world, const char *path)
 {
 	struct fsd_volume *volume = world->service.volume;
-	struct afs_fid fid = {fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	AFSFid fid = {fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	char *copy = strdup(path), *save = NULL;
 
-	for (char *name = strtok_r(copy, "/", &save); name && fid.vnode;
+	for (char *name = strtok_r(copy, "/", &save); name && fid.Vnode;
 	     name = strtok_r(NULL, "/", &save)) {
 		struct fsd_object object;
 		struct fsd_image *image;
 
 		ck_assert_int_eq(fsd_volume_get(volume, &fid, NULL, &object), 0);
 		ck_assert_int_eq(fsd_volume_image(volume, &object, NULL, &image), 0);
-		if (afs_dir_lookup(image->bytes, image->length, name, &fid.vnode, &fid.unique) != 1)
-			fid.vnode = fid.unique = 0;
+		if (afs_dir_lookup(image->bytes, image->length, name, &fid.Vnode, &fid.Unique) != 1)
+			fid.Vnode = fid.Unique = 0;
 		fsd_image_release(volume, image);
 	}
 	free(copy);
 	return fid;
 }
 
-/* -- streams in memory -- */
+/* -- services on loopback -- */
 
-static ssize_t memory_read(struct fsd_stream *stream, void *data, size_t length)
+static void address_of(const char *text, uint16_t port, struct sockaddr_storage *sa,
+		       socklen_t *length)
 {
-	struct memory_stream *m = (struct memory_stream *)stream;
-	size_t left = m->request_length - m->request_at;
+	struct sockaddr_in *four = (struct sockaddr_in *)sa;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)sa;
 
-	if (length > left)
-		length = left;
-	memcpy(data, m->request + m->request_at, length);
-	m->request_at += length;
-	return (ssize_t)length;
+	memset(sa, 0, sizeof(*sa));
+	if (strchr(text, ':')) {
+		six->sin6_family = AF_INET6;
+		six->sin6_port = htons(port);
+		ck_assert_int_eq(inet_pton(AF_INET6, text, &six->sin6_addr), 1);
+		*length = sizeof(*six);
+	} else {
+		four->sin_family = AF_INET;
+		four->sin_port = htons(port);
+		ck_assert_int_eq(inet_pton(AF_INET, text, &four->sin_addr), 1);
+		*length = sizeof(*four);
+	}
 }
+
+static int32_t wire_handler(rxw_call *call, void *context)
+{
+	struct wire *wire = context;
+	int32_t code = wire->handler(call, wire->context);
+	uint64_t unread = 0;
+	uint8_t rest[4096];
+	ssize_t n;
+
+	while (wire->measure && (n = rxw_call_read(call, rest, sizeof(rest))) > 0)
+		unread += (uint64_t)n;
+	pthread_mutex_lock(&wire->lock);
+	wire->served++;
+	wire->last_code = code;
+	wire->unread = unread;
+	pthread_cond_broadcast(&wire->ended);
+	pthread_mutex_unlock(&wire->lock);
+	return code;
+}
+
+bool wire_open(struct wire *wire, uint16_t service, rxw_handler_fn handler, void *context,
+	       const char *listen)
+{
+	struct rxw_endpoint_options options = {.size = sizeof(options), .server = 1};
+	struct rxw_service_options offer = {.size = sizeof(offer),
+					    .id = service,
+					    .name = "test",
+					    .handler = wire_handler,
+					    .context = wire};
+	struct sockaddr_storage sa;
+	struct rxw_config config;
+	rxw_service *added;
+	socklen_t length;
+	int rc;
+
+	memset(wire, 0, sizeof(*wire));
+	wire->handler = handler;
+	wire->context = context;
+	wire->service = service;
+	wire->to = "127.0.0.1";
+	pthread_mutex_init(&wire->lock, NULL);
+	pthread_cond_init(&wire->ended, NULL);
+	rxw_config_init(&config, sizeof(config));
+	config.listeners = 1;
+	config.workers_min = 1;
+	ck_assert_int_eq(rxw_engine_create(&config, &wire->engine), 0);
+	address_of(listen, 0, &sa, &length);
+	options.address = (struct sockaddr *)&sa;
+	options.address_len = length;
+	rc = rxw_endpoint_create(wire->engine, &options, &wire->server);
+	if (rc == -RXW_ESYS && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+		ck_assert_int_eq(rxw_engine_destroy(wire->engine), 0);
+		return false;
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(rxw_service_add(wire->server, &offer, &added), 0);
+	length = sizeof(sa);
+	ck_assert_int_eq(rxw_endpoint_address(wire->server, &sa, &length), 0);
+	/* At the same place in both kinds of address. */
+	wire->port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
+	return true;
+}
+
+static struct wire_client *find_client(struct wire *wire, unsigned number)
+{
+	for (int i = 0; i < WIRE_CLIENTS; i++)
+		if (wire->clients[i].number == number)
+			return &wire->clients[i];
+	return NULL;
+}
+
+rxw_connection *wire_client(struct wire *wire, unsigned number)
+{
+	struct rxw_endpoint_options options = {.size = sizeof(options)};
+	struct wire_client *client = find_client(wire, number);
+	struct sockaddr_storage sa;
+	socklen_t length;
+
+	if (client)
+		return client->connection;
+	client = find_client(wire, 0);
+	ck_assert_ptr_nonnull(client);
+	client->number = number;
+	address_of(strchr(wire->to, ':') ? "::" : "0.0.0.0", 0, &sa, &length);
+	options.address = (struct sockaddr *)&sa;
+	options.address_len = length;
+	ck_assert_int_eq(rxw_endpoint_create(wire->engine, &options, &client->endpoint), 0);
+	address_of(wire->to, wire->port, &sa, &length);
+	ck_assert_int_eq(rxw_connection_create(client->endpoint, (struct sockaddr *)&sa, length,
+					       wire->service, NULL, &client->connection),
+			 0);
+	return client->connection;
+}
+
+static void close_client(struct wire_client *client)
+{
+	if (!client || !client->number)
+		return;
+	rxw_connection_release(client->connection);
+	ck_assert_int_eq(rxw_endpoint_destroy(client->endpoint), 0);
+	client->number = 0;
+}
+
+void wire_forget(struct wire *wire, unsigned number)
+{
+	close_client(find_client(wire, number));
+}
+
+void wire_close(struct wire *wire)
+{
+	for (int i = 0; i < WIRE_CLIENTS; i++)
+		close_client(&wire->clients[i]);
+	ck_assert_int_eq(rxw_endpoint_destroy(wire->server), 0);
+	ck_assert_int_eq(rxw_engine_destroy(wire->engine), 0);
+	pthread_cond_destroy(&wire->ended);
+	pthread_mutex_destroy(&wire->lock);
+	free(wire->reply);
+}
+
+int32_t wire_call(struct wire *wire, unsigned number, const void *request, size_t length)
+{
+	size_t room = 8192;
+	rxw_call *call;
+	ssize_t n;
+
+	ck_assert_int_eq(rxw_call_begin(wire_client(wire, number), NULL, &call), 0);
+	/* May be refused before all of it is written. */
+	if (length)
+		rxw_call_write(call, request, length);
+	rxw_call_send_end(call);
+	wire->reply_length = 0;
+	do {
+		wire->reply = realloc(wire->reply, wire->reply_length + room);
+		ck_assert_ptr_nonnull(wire->reply);
+		n = rxw_call_read(call, wire->reply + wire->reply_length, room);
+		if (n > 0)
+			wire->reply_length += (size_t)n;
+	} while (n > 0);
+	return rxw_call_end(call, 0, NULL);
+}
+
+int32_t wire_served(struct wire *wire, unsigned count)
+{
+	int32_t code;
+
+	pthread_mutex_lock(&wire->lock);
+	while (wire->served < count)
+		pthread_cond_wait(&wire->ended, &wire->lock);
+	code = wire->last_code;
+	pthread_mutex_unlock(&wire->lock);
+	return code;
+}
+
+/* -- streams in memory -- */
 
 static ssize_t memory_write(struct fsd_stream *stream, const void *data, size_t length)
 {
@@ -253,30 +427,15 @@ static int memory_commit(struct fsd_stream *stream, size_t length)
 }
 
 static const struct fsd_stream_ops memory_ops = {
-	.read = memory_read,
 	.write = memory_write,
 	.reserve = memory_reserve,
 	.commit = memory_commit,
 };
 
-void memory_stream_init(struct memory_stream *m, const void *request, size_t length)
+void memory_stream_init(struct memory_stream *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->stream.ops = &memory_ops;
-	m->request = request;
-	m->request_length = length;
-	memory_stream_peer(m, 7001);
-}
-
-void memory_stream_peer(struct memory_stream *m, uint16_t port)
-{
-	struct sockaddr_in *peer = (struct sockaddr_in *)&m->stream.peer;
-	struct sockaddr_in *local = (struct sockaddr_in *)&m->stream.local;
-
-	peer->sin_family = local->sin_family = AF_INET;
-	peer->sin_addr.s_addr = local->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	peer->sin_port = htons(port);
-	local->sin_port = htons(7000);
 }
 
 void memory_stream_free(struct memory_stream *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the fileserver share: trees, volumes, streams, a slow disk. */
+/* What the tests of the fileserver share: trees, volumes, services, streams, a slow disk. */
 #ifndef RXW_TESTS_FILESERVER_FIXTURE_H
 #define RXW_TESTS_FILESERVER_FIXTURE_H
 
@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+
+#include <rxwire/rxwire.h>
 
 #include "fileserver/service.h"
 
@@ -40,15 +42,55 @@ void world_open(struct world *world, char *root, bool all_files, unsigned flags)
 /* As a restart of the server: everything but the tree and the store is new. */
 void world_reopen(struct world *world, bool all_files);
 void world_close(struct world *world);
-/* The FID of a path: found by looking names up in directory images. vnode 0: no such name. */
-struct afs_fid world_fid(struct world *world, const char *path);
+/* Every client that is to be told something has answered, with capability word 1. */
+void world_answer_all(struct world *world);
+/* The FID of a path: found by looking names up in directory images. Vnode 0: no such name. */
+AFSFid world_fid(struct world *world, const char *path);
 
-/* -- a call whose streams lie in memory -- */
+/* -- a service on loopback, and clients that make calls in words of their own -- */
+
+#define WIRE_CLIENTS 64
+
+struct wire {
+	rxw_handler_fn handler;
+	void *context;
+	uint16_t service, port;
+	rxw_engine *engine;
+	rxw_endpoint *server;
+	bool measure;	      /* set before a call: have `unread` counted */
+	pthread_mutex_t lock; /* covers the next four */
+	pthread_cond_t ended;
+	unsigned served;   /* calls whose handler has returned */
+	int32_t last_code; /* of the latest one */
+	uint64_t unread;   /* bytes of its request that it had not read */
+	struct wire_client {
+		unsigned number; /* 0: not in use */
+		rxw_endpoint *endpoint;
+		rxw_connection *connection;
+	} clients[WIRE_CLIENTS];
+	const char *to; /* the address that clients opened from now on ask */
+	/* Of the latest call: what came, also of one that failed. */
+	uint8_t *reply;
+	size_t reply_length;
+};
+
+/* On any free port of `listen`; false if this machine has no such address. */
+bool wire_open(struct wire *wire, uint16_t service, rxw_handler_fn handler, void *context,
+	       const char *listen);
+void wire_close(struct wire *wire);
+/* The connection of a client, which has a port of its own; made when first used. */
+rxw_connection *wire_client(struct wire *wire, unsigned number);
+/* Close it, so that the next use makes another. */
+void wire_forget(struct wire *wire, unsigned number);
+/* Make a call: its code. */
+int32_t wire_call(struct wire *wire, unsigned number, const void *request, size_t length);
+/* Wait until so many handlers have returned in all; the code of the latest. */
+int32_t wire_served(struct wire *wire, unsigned count);
+
+/* -- a stream whose bytes lie in memory -- */
 
 struct memory_stream {
 	struct fsd_stream stream;
-	const uint8_t *request;
-	size_t request_length, request_at;
 	uint8_t *reply;
 	size_t reply_length, reply_capacity;
 	bool discard;	/* count the reply, do not keep it */
@@ -59,10 +101,8 @@ struct memory_stream {
 	void (*on_write)(void *arg, size_t total, size_t length);
 	void *arg;
 };
-void memory_stream_init(struct memory_stream *m, const void *request, size_t length);
+void memory_stream_init(struct memory_stream *m);
 void memory_stream_free(struct memory_stream *m);
-/* From 127.0.0.1 and this port, to 127.0.0.1. */
-void memory_stream_peer(struct memory_stream *m, uint16_t port);
 
 /* -- a file layer that has one file of a pattern, and a disk -- */
 

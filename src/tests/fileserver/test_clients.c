@@ -4,7 +4,9 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <rxwire/error.h>
 
+#include "afs/uuid.h"
 #include "fileserver/clients.h"
 
 #define VOLUME 0x20000001u
@@ -48,9 +50,17 @@ static struct fsd_caller enter(unsigned n, uint32_t opcode, uint64_t now)
 	return caller;
 }
 
-static struct afs_fid fid(uint32_t vnode)
+static AFSFid fid(uint32_t vnode)
 {
-	return (struct afs_fid){VOLUME, vnode, vnode + 1};
+	return (AFSFid){VOLUME, vnode, vnode + 1};
+}
+
+/* A client has answered, or not; it has no identity. */
+static void done(const struct fsd_work *work, int32_t code, uint32_t caps, uint64_t now)
+{
+	struct fsd_answer answer = {.code = code, .caps = caps};
+
+	fsd_work_done(clients, work, &answer, now);
 }
 
 /*
@@ -62,7 +72,7 @@ static unsigned answer_all(uint32_t caps, uint64_t now)
 	unsigned n = 0;
 
 	while (fsd_work_take(clients, &work)) {
-		fsd_work_done(clients, &work, true, caps, now);
+		done(&work, 0, caps, now);
 		n++;
 	}
 	return n;
@@ -71,7 +81,7 @@ static unsigned answer_all(uint32_t caps, uint64_t now)
 static uint32_t give(unsigned n, uint32_t vnode, uint64_t now)
 {
 	struct fsd_caller caller = enter(n, 132, now);
-	struct afs_fid f = fid(vnode);
+	AFSFid f = fid(vnode);
 	uint32_t seconds = fsd_promise_give(clients, &caller, &f, false, now);
 
 	fsd_clients_leave(clients, &caller);
@@ -100,12 +110,12 @@ START_TEST(first_asked_then_trusted)
 	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
 	ck_assert(!fsd_work_take(clients, &work));
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
-	fsd_work_done(clients, &work, true, 1, 1000);
+	done(&work, 0, 1, 1000);
 	/* it must forget what it may hold from before, and only then gets something new */
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
-	fsd_work_done(clients, &work, true, 0, 1000);
+	done(&work, 0, 0, 1000);
 	ck_assert_uint_ge(give(1, 2, 1000), 4 * 3600);
 	caller = enter(1, 132, 1000);
 	ck_assert(caller.uae);
@@ -121,7 +131,7 @@ START_TEST(silent_ones_are_left_alone)
 	setup(10, 100);
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert(fsd_work_take(clients, &work));
-	fsd_work_done(clients, &work, false, 0, 1000);
+	done(&work, RXW_CALL_DEAD, 0, 1000);
 	for (uint64_t now = 1000; now < 1300; now += 10) {
 		ck_assert_uint_eq(give(1, 2, now), 0);
 		ck_assert(!fsd_work_take(clients, &work));
@@ -129,7 +139,7 @@ START_TEST(silent_ones_are_left_alone)
 	ck_assert_uint_eq(give(1, 2, 1301), 0);
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
-	fsd_work_done(clients, &work, true, 1, 1301);
+	done(&work, 0, 1, 1301);
 	answer_all(0, 1301);
 	ck_assert_uint_gt(give(1, 2, 1302), 0);
 	fsd_clients_destroy(clients);
@@ -153,7 +163,7 @@ START_TEST(error_numbers_by_client)
 	fsd_clients_leave(clients, &caller);
 	/* its own word counts more */
 	while (fsd_work_take(clients, &work))
-		fsd_work_done(clients, &work, true, 0, 5);
+		done(&work, 0, 0, 5);
 	caller = enter(2, 65540, 5);
 	ck_assert(!caller.uae);
 	fsd_clients_leave(clients, &caller);
@@ -179,7 +189,7 @@ START_TEST(durations)
 		ck_assert_uint_eq((1000 + s) % 128, 0);
 	}
 	struct fsd_caller caller = enter(1, 65536, 1000);
-	struct afs_fid f = fid(44);
+	AFSFid f = fid(44);
 	uint32_t bulk = fsd_promise_give(clients, &caller, &f, true, 1000);
 
 	ck_assert_uint_ge(bulk, 1800);
@@ -191,7 +201,7 @@ END_TEST
 
 START_TEST(breaks_reach_holders)
 {
-	struct afs_fid f = fid(2), g = fid(4);
+	AFSFid f = fid(2), g = fid(4);
 	struct fsd_caller changer;
 	struct fsd_work work;
 
@@ -228,7 +238,7 @@ START_TEST(one_call_for_many_breaks)
 	for (uint32_t v = 2; v < 2 + 120; v++)
 		ck_assert_uint_gt(give(1, v, 1000), 0);
 	for (uint32_t v = 2; v < 2 + 120; v++) {
-		struct afs_fid f = fid(v);
+		AFSFid f = fid(v);
 
 		fsd_promise_break(clients, &f, NULL);
 	}
@@ -236,7 +246,7 @@ START_TEST(one_call_for_many_breaks)
 		ck_assert(fsd_work_take(clients, &work));
 		ck_assert_uint_le(work.count, 50);
 		total += work.count;
-		fsd_work_done(clients, &work, true, 0, 1000);
+		done(&work, 0, 0, 1000);
 	}
 	ck_assert_uint_eq(total, 120);
 	ck_assert(!fsd_work_take(clients, &work));
@@ -254,14 +264,14 @@ START_TEST(too_many_breaks_become_one)
 	for (uint32_t v = 2; v < 2 + 2000; v++)
 		ck_assert_uint_gt(give(1, v, 1000), 0);
 	for (uint32_t v = 2; v < 2 + 1000; v++) {
-		struct afs_fid f = fid(v);
+		AFSFid f = fid(v);
 
 		fsd_promise_break(clients, &f, NULL);
 	}
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_uint_eq(work.count, 1);
-	ck_assert_uint_eq(work.fids[0].volume, VOLUME);
-	ck_assert_uint_eq(work.fids[0].vnode, 0);
+	ck_assert_uint_eq(work.fids[0].Volume, VOLUME);
+	ck_assert_uint_eq(work.fids[0].Vnode, 0);
 	fsd_clients_stats(clients, &stats);
 	ck_assert_uint_eq(stats.promises, 0);
 	fsd_clients_destroy(clients);
@@ -270,7 +280,7 @@ END_TEST
 
 START_TEST(failed_break_voids_everything)
 {
-	struct afs_fid f = fid(2), g = fid(4);
+	AFSFid f = fid(2), g = fid(4);
 	struct fsd_work work;
 
 	setup(10, 100);
@@ -279,7 +289,7 @@ START_TEST(failed_break_voids_everything)
 	give(1, 4, 1000);
 	fsd_promise_break(clients, &f, NULL);
 	ck_assert(fsd_work_take(clients, &work));
-	fsd_work_done(clients, &work, false, 0, 1000);
+	done(&work, RXW_CALL_DEAD, 0, 1000);
 	ck_assert(!fsd_promise_held(clients, &g));
 	ck_assert_uint_eq(give(1, 2, 1001), 0);
 	ck_assert(!fsd_work_take(clients, &work));
@@ -293,7 +303,7 @@ END_TEST
 
 START_TEST(given_up)
 {
-	struct afs_fid f = fid(2), g = fid(4);
+	AFSFid f = fid(2), g = fid(4);
 	struct fsd_caller caller;
 
 	setup(10, 100);
@@ -334,7 +344,7 @@ START_TEST(full_table_takes_from_the_quiet)
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
 	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000001);
-	fsd_work_done(clients, &work, true, 0, 1031);
+	done(&work, 0, 0, 1031);
 	ck_assert_uint_gt(give(1, 2, 1032), 0);
 	fsd_clients_destroy(clients);
 }
@@ -358,7 +368,7 @@ START_TEST(strangers_do_not_pile_up)
 	ck_assert_ptr_null(caller.host);
 	ck_assert(caller.uae);
 	while (fsd_work_take(clients, &work)) {
-		fsd_work_done(clients, &work, false, 0, 1000);
+		done(&work, RXW_CALL_DEAD, 0, 1000);
 		asked++;
 	}
 	ck_assert_uint_eq(asked, 100);
@@ -378,7 +388,7 @@ END_TEST
 
 START_TEST(sweep_sees_all_and_expires)
 {
-	struct afs_fid fids[16];
+	AFSFid fids[16];
 	bool seen[200] = {0};
 	struct fsd_clients_stats stats;
 	size_t cursor = 0;
@@ -391,7 +401,7 @@ START_TEST(sweep_sees_all_and_expires)
 		size_t n = fsd_promise_sweep(clients, &cursor, fids, 16, 1000);
 
 		for (size_t j = 0; j < n; j++)
-			seen[fids[j].vnode] = true;
+			seen[fids[j].Vnode] = true;
 	}
 	for (int i = 0; i < 200; i++)
 		ck_assert(seen[i]);
@@ -416,7 +426,7 @@ START_TEST(random_use)
 	for (int i = 0; i < 50000; i++) {
 		state ^= state << 13, state ^= state >> 7, state ^= state << 17;
 		unsigned n = 1 + (unsigned)(state >> 8) % 30;
-		struct afs_fid f = fid((uint32_t)(state >> 16) % 60);
+		AFSFid f = fid((uint32_t)(state >> 16) % 60);
 		struct fsd_caller caller = enter(n, 132, 1000 + (uint64_t)i / 10);
 
 		switch ((state >> 40) % 8) {
@@ -432,8 +442,8 @@ START_TEST(random_use)
 			break;
 		case 3:
 			if (fsd_work_take(clients, &work))
-				fsd_work_done(clients, &work, (state >> 44) % 10 != 0, 1,
-					      1000 + (uint64_t)i / 10);
+				done(&work, (state >> 44) % 10 ? 0 : RXW_CALL_DEAD, 1,
+				     1000 + (uint64_t)i / 10);
 			break;
 		default:
 			fsd_promise_give(clients, &caller, &f, state & 2, 1000 + (uint64_t)i / 10);
@@ -444,7 +454,7 @@ START_TEST(random_use)
 		ck_assert_uint_le(stats.hosts, 20);
 	}
 	for (uint32_t v = 0; v < 60; v++) {
-		struct afs_fid f = fid(v);
+		AFSFid f = fid(v);
 
 		fsd_promise_break(clients, &f, NULL);
 		ck_assert(!fsd_promise_held(clients, &f));
@@ -455,7 +465,157 @@ START_TEST(random_use)
 }
 END_TEST
 
+/* One piece of work, of this kind. */
+static struct fsd_work take(enum fsd_work_kind kind)
+{
+	struct fsd_work work;
+
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, kind);
+	return work;
+}
+
+static uint32_t peer_of(const struct fsd_work *work)
+{
+	return ntohl(((const struct sockaddr_in *)&work->peer)->sin_addr.s_addr);
+}
+
+START_TEST(older_clients_are_asked_less)
+{
+	struct fsd_answer answer = {.uuid = {.time_low = 7, .node = {-1}}};
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 100);
+	/* one that does not know the question, but who it is */
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	work = take(FSD_WORK_IDENTIFY);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_WHO);
+	fsd_work_done(clients, &work, &answer, 1000);
+	work = take(FSD_WORK_INIT);
+	ck_assert(work.identified);
+	ck_assert(afs_uuid_same(&work.uuid, &answer.uuid));
+	done(&work, 0, 0, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	/* nobody has said which error numbers it knows */
+	caller = enter(1, 132, 1000);
+	ck_assert(!caller.uae);
+	fsd_clients_leave(clients, &caller);
+	/* one that knows neither: told to forget all the same */
+	ck_assert_uint_eq(give(2, 2, 1000), 0);
+	work = take(FSD_WORK_IDENTIFY);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_WHO);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_INIT);
+	ck_assert(!work.identified);
+	done(&work, 0, 0, 1000);
+	ck_assert_uint_gt(give(2, 2, 1000), 0);
+	/* one that does not answer the second question */
+	ck_assert_uint_eq(give(3, 2, 1000), 0);
+	work = take(FSD_WORK_IDENTIFY);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_WHO);
+	done(&work, RXW_CALL_DEAD, 0, 1000);
+	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert_uint_eq(give(3, 2, 1000), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+static void introduce(unsigned n, const struct fsd_answer *answer, uint64_t now)
+{
+	struct fsd_caller caller = enter(n, 132, now);
+	struct fsd_work work;
+
+	fsd_clients_leave(clients, &caller);
+	work = take(FSD_WORK_IDENTIFY);
+	fsd_work_done(clients, &work, answer, now);
+	work = take(FSD_WORK_INIT);
+	done(&work, 0, 0, now);
+}
+
+START_TEST(quiet_ones_are_probed)
+{
+	struct fsd_answer answer = {.caps = 1, .uuid = {.time_low = 7}};
+	AFSFid f = fid(2), g = fid(4);
+	struct fsd_work work;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 3; n++)
+		introduce(n, &answer, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	ck_assert_uint_gt(give(2, 4, 1500), 0);
+	fsd_clients_check(clients, 1899);
+	ck_assert(!fsd_work_take(clients, &work));
+	/* the third holds nothing, the second has called */
+	wakes = 0;
+	fsd_clients_check(clients, 1900);
+	ck_assert_uint_eq(wakes, 1);
+	work = take(FSD_WORK_PROBE);
+	ck_assert_uint_eq(peer_of(&work), 0x7f000001);
+	ck_assert(work.identified && afs_uuid_same(&work.uuid, &answer.uuid));
+	ck_assert(!fsd_work_take(clients, &work));
+	done(&work, 0, 0, 1900);
+	ck_assert(fsd_promise_held(clients, &f));
+	/* the first has answered not long ago */
+	fsd_clients_check(clients, 2400);
+	work = take(FSD_WORK_PROBE);
+	ck_assert_uint_eq(peer_of(&work), 0x7f000002);
+	/* another has its address now: what was promised is void, and it is asked who it is */
+	ck_assert(fsd_promise_held(clients, &g));
+	done(&work, 1, 0, 2400);
+	ck_assert(!fsd_promise_held(clients, &g));
+	work = take(FSD_WORK_IDENTIFY);
+	fsd_work_done(clients, &work, &answer, 2400);
+	work = take(FSD_WORK_INIT);
+	done(&work, 0, 0, 2400);
+	/* a break that is owed shows as well that it is there */
+	fsd_clients_check(clients, 2800);
+	fsd_promise_break(clients, &f, NULL);
+	work = take(FSD_WORK_BREAK);
+	ck_assert_uint_eq(work.count, 1);
+	done(&work, 0, 0, 2800);
+	ck_assert(!fsd_work_take(clients, &work));
+	/* no answer: it holds nothing any more */
+	ck_assert_uint_gt(give(1, 2, 3000), 0);
+	fsd_clients_check(clients, 3900);
+	work = take(FSD_WORK_PROBE);
+	done(&work, RXW_CALL_DEAD, 0, 3900);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(quiet_for_hours_then_told_to_forget)
+{
+	AFSFid f = fid(2);
+	struct fsd_clients_stats stats;
+	struct fsd_work work;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	fsd_clients_check(clients, 1000 + 7200);
+	ck_assert(!fsd_promise_held(clients, &f));
+	work = take(FSD_WORK_INIT);
+	ck_assert(!work.identified);
+	done(&work, 0, 0, 8200);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts_up, 1);
+	ck_assert_uint_eq(stats.promises, 0);
+	ck_assert_uint_eq(stats.objects, 0);
+	ck_assert_uint_eq(fsd_clients_active(clients, 8200, 900), 0);
+	ck_assert_uint_gt(give(1, 2, 8201), 0);
+	ck_assert_uint_eq(fsd_clients_active(clients, 8202, 900), 1);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 TEST_MAIN("clients", first_asked_then_trusted, silent_ones_are_left_alone, error_numbers_by_client,
 	  durations, breaks_reach_holders, one_call_for_many_breaks, too_many_breaks_become_one,
 	  failed_break_voids_everything, given_up, full_table_takes_from_the_quiet,
-	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use)
+	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use,
+	  older_clients_are_asked_less, quiet_ones_are_probed, quiet_for_hours_then_told_to_forget)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the file service, call by call, on streams in memory. */
+/* Tests of the file service, call by call, in the words that go over loopback. */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -7,11 +7,12 @@
 #include <rxwire/error.h>
 
 #include "afs/dir.h"
-#include "afs/opcodes.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
 #include "fileserver/callbacks.h"
 
 static struct world world;
-static struct memory_stream m;
+static struct wire w;
 static uint8_t request[16384];
 static struct rxw_xdr rq, rp;
 
@@ -26,12 +27,12 @@ static void setup(void)
 	tree_file(root, "secret", "s", 1, 0600);
 	tree_tick();
 	world_open(&world, root, false, 0);
-	memset(&m, 0, sizeof(m));
+	ck_assert(wire_open(&w, AFS_SERVICE_FS, fsd_fs_serve, &world.service, "127.0.0.1"));
 }
 
 static void teardown(void)
 {
-	memory_stream_free(&m);
+	wire_close(&w);
 	world_close(&world);
 }
 
@@ -42,16 +43,12 @@ static struct rxw_xdr *begin(uint32_t opcode)
 	return &rq;
 }
 
-/* Serve what begin() and the following puts made; the reply is in rp. */
-static int32_t serve_from(uint16_t port)
+/* Send what begin() and the following puts made; the reply is in rp. */
+static int32_t serve_from(unsigned client)
 {
-	int32_t code;
+	int32_t code = wire_call(&w, client, request, rxw_xdr_used(&rq));
 
-	memory_stream_free(&m);
-	memory_stream_init(&m, request, rxw_xdr_used(&rq));
-	memory_stream_peer(&m, port);
-	code = fsd_fs_serve(&world.service, &m.stream);
-	rxw_xdr_reader(&rp, m.reply, m.reply_length);
+	rxw_xdr_reader(&rp, w.reply, w.reply_length);
 	return code;
 }
 
@@ -60,34 +57,38 @@ static int32_t serve(void)
 	return serve_from(7001);
 }
 
-static struct afs_fid root_fid(void)
+static struct rxw_xdr *put_fids(struct rxw_xdr *x, const AFSFid *fids, uint32_t count)
 {
-	return (struct afs_fid){fsd_volume_id(world.service.volume), 1, 1};
+	rxw_xdr_put_u32(x, count);
+	for (uint32_t i = 0; i < count; i++)
+		xdr_put_AFSFid(x, &fids[i]);
+	return x;
+}
+
+static AFSFid root_fid(void)
+{
+	return (AFSFid){fsd_volume_id(world.service.volume), 1, 1};
 }
 
 /* From now on this caller may have promises. */
-static void bring_up(uint16_t port)
+static void bring_up(unsigned client)
 {
-	struct fsd_work work;
-
-	begin(AFS_FS_GET_TIME);
-	ck_assert_int_eq(serve_from(port), 0);
-	while (fsd_work_take(world.service.clients, &work))
-		fsd_work_done(world.service.clients, &work, true, 1, fsd_now());
+	begin(RXAFS_OP_GetTime);
+	ck_assert_int_eq(serve_from(client), 0);
+	world_answer_all(&world);
 }
 
 START_TEST(no_opcode_and_unknown_ones)
 {
-	static const uint32_t unknown[] = {0,	1,   129,   143,   144,	  145,	 152,
+	/* the obsolete ones of afs-fileserver 3.10 and those of residency among them */
+	static const uint32_t unknown[] = {0,	1,   129,   143,   144,	  145,	 151,	    152,
 					   165, 219, 65535, 65543, 65551, 65562, 0xffffffff};
 
 	setup();
 	rxw_xdr_writer(&rq, request, sizeof(request));
 	for (int n = 0; n < 4; n++) {
 		request[n] = 0;
-		memory_stream_free(&m);
-		memory_stream_init(&m, request, (size_t)n);
-		ck_assert_int_eq(fsd_fs_serve(&world.service, &m.stream), RXW_RPC_DECODE);
+		ck_assert_int_eq(wire_call(&w, 7001, request, (size_t)n), RXW_RPC_DECODE);
 	}
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		begin(unknown[i]);
@@ -108,6 +109,7 @@ START_TEST(cut_arguments)
 		{137, 44}, {138, 40}, {139, 52}, {140, 32},   {141, 44},   {142, 20},	{147, 8},
 		{148, 8},  {149, 4},  {150, 28}, {154, 8},    {155, 16},   {156, 16},	{157, 12},
 		{158, 12}, {160, 8},  {164, 16}, {65536, 16}, {65537, 28}, {65538, 60}, {65542, 4},
+		{161, 20}, {162, 20}, {163, 52}, {220, 1876}, {65541, 4},
 	};
 
 	setup();
@@ -119,7 +121,7 @@ START_TEST(cut_arguments)
 				rxw_xdr_put_u32(&rq, 1);
 			ck_assert_msg(serve() == RXW_RPC_SS_UNMARSHAL, "opcode %u with %u bytes",
 				      calls[i].opcode, n);
-			ck_assert_uint_eq(m.reply_length, 0);
+			ck_assert_uint_eq(w.reply_length, 0);
 		}
 	}
 	teardown();
@@ -128,25 +130,25 @@ END_TEST
 
 START_TEST(bad_strings_and_counts)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 	char name[300];
 
 	setup();
 	fid = root_fid();
 	memset(name, 'n', sizeof(name));
 	name[257] = 0;
-	afs_fid_put(begin(AFS_FS_REMOVE_FILE), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_RemoveFile), &fid);
 	rxw_xdr_put_string(&rq, name, UINT32_MAX);
 	ck_assert_int_eq(serve(), RXW_RPC_SS_UNMARSHAL);
-	afs_fid_put(begin(AFS_FS_REMOVE_FILE), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_RemoveFile), &fid);
 	rxw_xdr_put_bytes(&rq, "a\0b", 3, UINT32_MAX);
 	ck_assert_int_eq(serve(), RXW_RPC_SS_UNMARSHAL);
-	rxw_xdr_put_u32(begin(AFS_FS_INLINE_BULK_STATUS), 51);
+	rxw_xdr_put_u32(begin(RXAFS_OP_InlineBulkStatus), 51);
 	for (int i = 0; i < 51; i++)
-		afs_fid_put(&rq, &fid);
+		xdr_put_AFSFid(&rq, &fid);
 	ck_assert_int_eq(serve(), RXW_RPC_SS_UNMARSHAL);
-	rxw_xdr_put_u32(begin(AFS_FS_GIVE_UP_CALLBACKS), 1);
-	afs_fid_put(&rq, &fid);
+	rxw_xdr_put_u32(begin(RXAFS_OP_GiveUpCallBacks), 1);
+	xdr_put_AFSFid(&rq, &fid);
 	rxw_xdr_put_u32(&rq, 2);
 	for (int i = 0; i < 6; i++)
 		rxw_xdr_put_u32(&rq, 0);
@@ -157,34 +159,34 @@ END_TEST
 
 START_TEST(fetch_status)
 {
-	struct afs_fid fid;
-	struct afs_status s;
-	struct afs_callback cb;
-	struct afs_volsync sync;
+	AFSFid fid;
+	AFSFetchStatus s;
+	AFSCallBack cb;
+	AFSVolSync sync;
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
-	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert_uint_eq(m.reply_length, 30 * 4);
-	ck_assert(afs_status_get(&rp, &s) && afs_callback_get(&rp, &cb) &&
-		  afs_volsync_get(&rp, &sync));
-	ck_assert(afs_status_valid(&s));
-	ck_assert_uint_eq(s.length, 13);
-	ck_assert_uint_eq(s.residency, 1);
-	ck_assert_uint_eq(s.anonymous_access, 9);
-	ck_assert(cb.version == 0 && cb.expires == 0 && cb.type == 0);
-	ck_assert_uint_eq(sync.creation, fsd_volume_creation(world.service.volume));
-	for (int i = 25; i < 30; i++)
-		ck_assert_uint_eq(m.reply[4 * i + 3], 0);
+	ck_assert_uint_eq(w.reply_length, 30 * 4);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && xdr_get_AFSCallBack(&rp, &cb) &&
+		  xdr_get_AFSVolSync(&rp, &sync));
+	ck_assert(afs_status_usable(&s));
+	ck_assert_uint_eq(afs_status_length(&s), 13);
+	ck_assert_uint_eq(s.ResidencyMask, 1);
+	ck_assert_uint_eq(s.AnonymousAccess, 9);
+	ck_assert(cb.CallBackVersion == 0 && cb.ExpirationTime == 0 && cb.CallBackType == 0);
+	ck_assert_uint_eq(sync.spare1, fsd_volume_creation(world.service.volume));
+	for (int i = 25 * 4; i < 30 * 4; i++)
+		ck_assert_uint_eq(w.reply[i], 0);
 
 	bring_up(7001);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid), serve()), 0);
-	ck_assert(afs_status_get(&rp, &s) && afs_callback_get(&rp, &cb));
-	ck_assert(cb.version == 1 && cb.expires >= 60 && cb.type == 2);
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && xdr_get_AFSCallBack(&rp, &cb));
+	ck_assert(cb.CallBackVersion == 1 && cb.ExpirationTime >= 60 && cb.CallBackType == 2);
 	ck_assert(fsd_promise_held(world.service.clients, &fid));
 	/* surplus bytes are ignored */
-	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	for (int i = 0; i < 3000; i++)
 		rxw_xdr_put_u32(&rq, 0xabababab);
 	ck_assert_int_eq(serve(), 0);
@@ -194,38 +196,39 @@ END_TEST
 
 START_TEST(codes_fit_the_client)
 {
-	struct afs_fid fid, zero = {0, 1, 1}, elsewhere = {9, 1, 1};
+	AFSFid fid, zero = {0, 1, 1}, elsewhere = {9, 1, 1};
 
 	setup();
 	fid = world_fid(&world, "secret");
 	/* one who never made a modern call gets raw numbers */
-	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve_from(1111), EACCES);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &zero), serve_from(1111)),
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &zero), serve_from(1111)),
 			 EINVAL);
-	begin(AFS_FS_GET_CAPABILITIES);
+	begin(RXAFS_OP_GetCapabilities);
 	ck_assert_int_eq(serve_from(2222), 0);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid), serve_from(2222)),
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve_from(2222)),
 			 49733388);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &zero), serve_from(2222)),
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &zero), serve_from(2222)),
 			 49733397);
 	/* volume codes are never translated */
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &elsewhere), serve_from(2222)),
-			 103);
-	fid.unique = 77777;
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid), serve_from(2222)), 102);
+	ck_assert_int_eq(
+		(xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &elsewhere), serve_from(2222)), 103);
+	fid.Unique = 77777;
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve_from(2222)),
+			 102);
 	teardown();
 }
 END_TEST
 
 START_TEST(no_promise_for_what_failed)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 
 	setup();
 	fid = world_fid(&world, "secret");
 	bring_up(7001);
-	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve(), 49733388);
 	ck_assert(!fsd_promise_held(world.service.clients, &fid));
 	teardown();
@@ -234,63 +237,64 @@ END_TEST
 
 START_TEST(inline_bulk_status)
 {
-	struct afs_fid fids[3];
-	struct afs_status s;
-	struct afs_callback cb[3];
-	struct afs_volsync sync;
+	AFSFid fids[3];
+	AFSFetchStatus s;
+	AFSCallBack cb[3];
+	AFSVolSync sync;
 	uint32_t n;
 
 	setup();
 	bring_up(7001);
 	fids[0] = world_fid(&world, "hello.txt");
-	fids[1] = (struct afs_fid){fids[0].volume, 4444, 1};
+	fids[1] = (AFSFid){fids[0].Volume, 4444, 1};
 	fids[2] = world_fid(&world, "secret");
-	afs_fids_put(begin(AFS_FS_INLINE_BULK_STATUS), fids, 3);
+	put_fids(begin(RXAFS_OP_InlineBulkStatus), fids, 3);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert_uint_eq(m.reply_length, 4 * (1 + 3 * 21 + 1 + 3 * 3 + 6));
+	ck_assert_uint_eq(w.reply_length, 4 * (1 + 3 * 21 + 1 + 3 * 3 + 6));
 	ck_assert(rxw_xdr_get_u32(&rp, &n) && n == 3);
-	ck_assert(afs_status_get(&rp, &s) && afs_status_valid(&s) && s.length == 13);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && afs_status_usable(&s) &&
+		  afs_status_length(&s) == 13);
 	/* as recorded: version 1, all zero, the code */
-	ck_assert_uint_eq(m.reply[4 * 22 + 3], 1);
+	ck_assert_uint_eq(w.reply[4 * 22 + 3], 1);
 	for (int i = 4 * 23; i < 4 * 42; i++)
-		ck_assert_uint_eq(m.reply[i], 0);
-	ck_assert(afs_status_get(&rp, &s) && s.error == 102);
-	ck_assert(afs_status_get(&rp, &s) && s.error == 49733388);
+		ck_assert_uint_eq(w.reply[i], 0);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && s.errorCode == 102);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && s.errorCode == 49733388);
 	ck_assert(rxw_xdr_get_u32(&rp, &n) && n == 3);
 	for (int i = 0; i < 3; i++)
-		ck_assert(afs_callback_get(&rp, &cb[i]));
-	ck_assert_uint_eq(cb[0].type, 2);
-	ck_assert(cb[1].version == 0 && cb[1].expires == 0 && cb[1].type == 0);
-	ck_assert(afs_volsync_get(&rp, &sync));
+		ck_assert(xdr_get_AFSCallBack(&rp, &cb[i]));
+	ck_assert_uint_eq(cb[0].CallBackType, CB_SHARED);
+	ck_assert(cb[1].CallBackVersion == 0 && cb[1].ExpirationTime == 0 &&
+		  cb[1].CallBackType == 0);
+	ck_assert(xdr_get_AFSVolSync(&rp, &sync));
 	ck_assert_uint_eq(rxw_xdr_left(&rp), 0);
 
 	/* the older call fails as a whole */
-	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_BULK_STATUS), fids, 2), serve()), 102);
-	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_BULK_STATUS), fids, 1), serve()), 0);
-	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_INLINE_BULK_STATUS), fids, 0), serve()),
-			 49733397);
+	ck_assert_int_eq((put_fids(begin(RXAFS_OP_BulkStatus), fids, 2), serve()), 102);
+	ck_assert_int_eq((put_fids(begin(RXAFS_OP_BulkStatus), fids, 1), serve()), 0);
+	ck_assert_int_eq((put_fids(begin(RXAFS_OP_InlineBulkStatus), fids, 0), serve()), 49733397);
 
-	struct afs_fid fifty[50];
+	AFSFid fifty[50];
 
 	for (int i = 0; i < 50; i++)
 		fifty[i] = fids[0];
-	ck_assert_int_eq((afs_fids_put(begin(AFS_FS_INLINE_BULK_STATUS), fifty, 50), serve()), 0);
-	ck_assert_uint_eq(m.reply_length, 4832);
+	ck_assert_int_eq((put_fids(begin(RXAFS_OP_InlineBulkStatus), fifty, 50), serve()), 0);
+	ck_assert_uint_eq(w.reply_length, 4832);
 	teardown();
 }
 END_TEST
 
-static int32_t fetch64(struct afs_fid fid, uint64_t offset, uint64_t length)
+static int32_t fetch64(AFSFid fid, uint64_t offset, uint64_t length)
 {
-	afs_fid_put(begin(AFS_FS_FETCH_DATA64), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchData64), &fid);
 	rxw_xdr_put_u64(&rq, offset);
 	rxw_xdr_put_u64(&rq, length);
 	return serve();
 }
 
-static int32_t fetch32(struct afs_fid fid, uint32_t offset, uint32_t length)
+static int32_t fetch32(AFSFid fid, uint32_t offset, uint32_t length)
 {
-	afs_fid_put(begin(AFS_FS_FETCH_DATA), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchData), &fid);
 	rxw_xdr_put_u32(&rq, offset);
 	rxw_xdr_put_u32(&rq, length);
 	return serve();
@@ -304,8 +308,8 @@ START_TEST(fetch_pieces)
 		{0, 131072, 13},      {0, 5, 5}, {7, 3, 3},	     {12, 100, 1}, {13, 100, 0},
 		{1ull << 40, 100, 0}, {0, 0, 0}, {0, INT64_MAX, 13},
 	};
-	struct afs_fid fid;
-	struct afs_status s;
+	AFSFid fid;
+	AFSFetchStatus s;
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
@@ -316,18 +320,18 @@ START_TEST(fetch_pieces)
 		ck_assert(rxw_xdr_get_u64(&rp, &n));
 		ck_assert_uint_eq(n, cases[i].want);
 		/* no padding between data and status */
-		ck_assert_uint_eq(m.reply_length, 8 + n + 30 * 4);
+		ck_assert_uint_eq(w.reply_length, 8 + n + 30 * 4);
 		if (n)
-			ck_assert_mem_eq(m.reply + 8, &"hello, world\n"[cases[i].offset], n);
-		rxw_xdr_reader(&rp, m.reply + 8 + n, 30 * 4);
-		ck_assert(afs_status_get(&rp, &s) && afs_status_valid(&s));
+			ck_assert_mem_eq(w.reply + 8, &"hello, world\n"[cases[i].offset], n);
+		rxw_xdr_reader(&rp, w.reply + 8 + n, 30 * 4);
+		ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && afs_status_usable(&s));
 	}
 	ck_assert_int_eq(fetch64(fid, UINT64_MAX, 1), 49733402);
 	ck_assert_int_eq(fetch64(fid, 0, UINT64_MAX), 49733402);
 	ck_assert_int_eq(fetch64(fid, INT64_MAX, 1), 49733402);
 	ck_assert_int_eq(fetch32(fid, 0, 131072), 0);
-	ck_assert_uint_eq(m.reply_length, 4 + 13 + 30 * 4);
-	ck_assert_uint_eq(m.reply[3], 13);
+	ck_assert_uint_eq(w.reply_length, 4 + 13 + 30 * 4);
+	ck_assert_uint_eq(w.reply[3], 13);
 	ck_assert_int_eq(fetch32(fid, 0x80000000u, 1), 49733402);
 	ck_assert_int_eq(fetch32(fid, 0, 0xffffffffu), 49733402);
 	teardown();
@@ -336,7 +340,7 @@ END_TEST
 
 START_TEST(fetch_beyond_four_gigabytes)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 	uint64_t n;
 	int fd;
 
@@ -349,76 +353,77 @@ START_TEST(fetch_beyond_four_gigabytes)
 	ck_assert_int_eq(fetch64(fid, 5ull << 30, 4096), 0);
 	ck_assert(rxw_xdr_get_u64(&rp, &n));
 	ck_assert_uint_eq(n, 8);
-	ck_assert_mem_eq(m.reply + 8, "far away", 8);
+	ck_assert_mem_eq(w.reply + 8, "far away", 8);
 	ck_assert_int_eq(fetch64(fid, (5ull << 30) - 100000, 200000), 0);
-	ck_assert_uint_eq(m.reply_length, 8 + 100008 + 120);
-	struct afs_status s;
+	ck_assert_uint_eq(w.reply_length, 8 + 100008 + 120);
+	AFSFetchStatus s;
 
-	rxw_xdr_reader(&rp, m.reply + 8 + 100008, 120);
-	ck_assert(afs_status_get(&rp, &s));
-	ck_assert_uint_eq(s.length, (5ull << 30) + 8);
+	rxw_xdr_reader(&rp, w.reply + 8 + 100008, 120);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s));
+	ck_assert_uint_eq(afs_status_length(&s), (5ull << 30) + 8);
 	teardown();
 }
 END_TEST
 
 START_TEST(fetch_directories_and_links)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 	uint32_t v, u;
 
 	setup();
 	ck_assert_int_eq(fetch64(root_fid(), 0, 4096), 0);
-	ck_assert_uint_eq(m.reply_length, 8 + 2048 + 120);
-	ck_assert_int_eq(afs_dir_check(m.reply + 8, 2048), 0);
-	ck_assert_int_eq(afs_dir_lookup(m.reply + 8, 2048, "secret", &v, &u), 1);
+	ck_assert_uint_eq(w.reply_length, 8 + 2048 + 120);
+	ck_assert_int_eq(afs_dir_check(w.reply + 8, 2048), 0);
+	ck_assert_int_eq(afs_dir_lookup(w.reply + 8, 2048, "secret", &v, &u), 1);
 	ck_assert_int_eq(fetch64(root_fid(), 2000, 4096), 0);
-	ck_assert_uint_eq(m.reply_length, 8 + 48 + 120);
+	ck_assert_uint_eq(w.reply_length, 8 + 48 + 120);
 	fid = world_fid(&world, "link");
 	ck_assert_int_eq(fetch64(fid, 0, 1024), 0);
-	ck_assert_uint_eq(m.reply_length, 8 + 9 + 120);
-	ck_assert_mem_eq(m.reply + 8, "sub/inner", 9);
+	ck_assert_uint_eq(w.reply_length, 8 + 9 + 120);
+	ck_assert_mem_eq(w.reply + 8, "sub/inner", 9);
 	ck_assert_int_eq(fetch64(world_fid(&world, "secret"), 0, 10), 49733388);
-	ck_assert_uint_eq(m.reply_length, 0);
+	ck_assert_uint_eq(w.reply_length, 0);
 	teardown();
 }
 END_TEST
 
 START_TEST(closed_directory_is_not_listed)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 
 	setup();
 	tree_dir(world.root, "closed", 0711);
 	fid = world_fid(&world, "closed");
-	afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fid);
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert_int_eq(fetch64(fid, 0, 4096), 49733388);
-	ck_assert_uint_eq(m.reply_length, 0);
+	ck_assert_uint_eq(w.reply_length, 0);
 	teardown();
 }
 END_TEST
 
 START_TEST(writes_are_refused)
 {
-	struct afs_fid fid, other;
+	AFSFid fid, other;
 	struct {
 		uint32_t opcode;
 		const char *shape;
 	} calls[] = {
-		{AFS_FS_STORE_STATUS, "q"}, {AFS_FS_REMOVE_FILE, "n"}, {AFS_FS_CREATE_FILE, "nq"},
-		{AFS_FS_RENAME, "nfn"},	    {AFS_FS_SYMLINK, "nnq"},   {AFS_FS_LINK, "nf"},
-		{AFS_FS_MAKE_DIR, "nq"},    {AFS_FS_REMOVE_DIR, "n"},  {AFS_FS_OLD_STORE_ACL, "n"},
-		{AFS_FS_STORE_ACL, "n"},
+		{RXAFS_OP_StoreStatus, "q"}, {RXAFS_OP_RemoveFile, "n"},
+		{RXAFS_OP_CreateFile, "nq"}, {RXAFS_OP_Rename, "nfn"},
+		{RXAFS_OP_Symlink, "nnq"},   {RXAFS_OP_Link, "nf"},
+		{RXAFS_OP_MakeDir, "nq"},    {RXAFS_OP_RemoveDir, "n"},
+		{RXAFS_OP_OldStoreACL, "n"}, {RXAFS_OP_StoreACL, "n"},
 	};
 
 	setup();
 	fid = root_fid();
-	other = (struct afs_fid){5, 1, 1};
-	begin(AFS_FS_GET_CAPABILITIES);
+	other = (AFSFid){5, 1, 1};
+	begin(RXAFS_OP_GetCapabilities);
 	ck_assert_int_eq(serve(), 0);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		for (int known = 0; known < 2; known++) {
-			afs_fid_put(begin(calls[i].opcode), known ? &fid : &other);
+			xdr_put_AFSFid(begin(calls[i].opcode), known ? &fid : &other);
 			for (const char *s = calls[i].shape; *s; s++) {
 				if (*s == 'n')
 					rxw_xdr_put_string(&rq, "name", UINT32_MAX);
@@ -427,21 +432,23 @@ START_TEST(writes_are_refused)
 						rxw_xdr_put_u32(&rq, 1);
 			}
 			ck_assert_int_eq(serve(), known ? 49733405 : 103);
-			ck_assert_uint_eq(m.reply_length, 0);
+			ck_assert_uint_eq(w.reply_length, 0);
 		}
 	}
 	/* of a store only the arguments are read, never the data */
-	afs_fid_put(begin(AFS_FS_STORE_DATA64), &fid);
+	w.measure = true;
+	xdr_put_AFSFid(begin(RXAFS_OP_StoreData64), &fid);
 	for (int i = 0; i < 12 + 2000; i++)
 		rxw_xdr_put_u32(&rq, 1);
 	ck_assert_int_eq(serve(), 49733405);
-	ck_assert_uint_eq(m.request_at, 4 + 60);
-	afs_fid_put(begin(AFS_FS_STORE_DATA), &fid);
+	ck_assert_uint_eq(w.unread, 2000 * 4);
+	xdr_put_AFSFid(begin(RXAFS_OP_StoreData), &fid);
 	for (int i = 0; i < 9 + 2000; i++)
 		rxw_xdr_put_u32(&rq, 1);
 	ck_assert_int_eq(serve(), 49733405);
-	ck_assert_uint_eq(m.request_at, 4 + 48);
-	rxw_xdr_put_u32(begin(AFS_FS_SET_VOLUME_STATUS), fid.volume);
+	ck_assert_uint_eq(w.unread, 2000 * 4);
+	w.measure = false;
+	rxw_xdr_put_u32(begin(RXAFS_OP_SetVolumeStatus), fid.Volume);
 	for (int i = 0; i < 3 + 3; i++)
 		rxw_xdr_put_u32(&rq, 0);
 	ck_assert_int_eq(serve(), 49733405);
@@ -452,40 +459,39 @@ END_TEST
 
 START_TEST(small_calls)
 {
-	struct afs_volume_status vs;
-	struct afs_fid fid;
+	AFSFetchVolumeStatus vs;
+	AFSFid fid;
 	uint32_t a, b;
 	uint64_t now;
 	const uint8_t *text;
 	size_t length;
 
 	setup();
-	begin(AFS_FS_GET_CAPABILITIES);
+	begin(RXAFS_OP_GetCapabilities);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert(rxw_xdr_get_u32(&rp, &a) && rxw_xdr_get_u32(&rp, &b));
 	ck_assert(a == 1 && b == 7 && rxw_xdr_left(&rp) == 0);
 
-	begin(AFS_FS_GET_TIME);
+	begin(RXAFS_OP_GetTime);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert(rxw_xdr_get_u32(&rp, &a) && rxw_xdr_get_u32(&rp, &b));
 	ck_assert_int_lt(llabs((long long)a - (long long)time(NULL)), 5);
 	ck_assert_uint_lt(b, 1000000);
 
-	rxw_xdr_put_u32(begin(AFS_FS_GET_VOLUME_STATUS), root_fid().volume);
+	rxw_xdr_put_u32(begin(RXAFS_OP_GetVolumeStatus), root_fid().Volume);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert(afs_volume_status_get(&rp, &vs));
-	ck_assert_str_eq(vs.name, "data");
-	ck_assert_uint_eq(vs.type, 0);
-	rxw_xdr_put_u32(begin(AFS_FS_GET_VOLUME_STATUS), 9);
+	ck_assert(xdr_get_AFSFetchVolumeStatus(&rp, &vs));
+	ck_assert_int_eq(vs.Type, 0);
+	ck_assert_int_eq(vs.Vid, (int32_t)root_fid().Volume);
+	ck_assert(rxw_xdr_lend_bytes(&rp, 256, &text, &length) && length == 4);
+	ck_assert_mem_eq(text, "data", 4);
+	/* two empty strings */
+	ck_assert(rxw_xdr_get_u64(&rp, &now) && now == 0 && rxw_xdr_left(&rp) == 0);
+	rxw_xdr_put_u32(begin(RXAFS_OP_GetVolumeStatus), 9);
 	ck_assert_int_eq(serve(), 103);
 
-	begin(AFS_FS_GET_ROOT_VOLUME);
-	ck_assert_int_eq(serve(), 0);
-	ck_assert(rxw_xdr_lend_bytes(&rp, 256, &text, &length) && length == 8);
-	ck_assert_mem_eq(text, "root.afs", 8);
-
 	fid = world_fid(&world, "hello.txt");
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_ACL), &fid), serve()), 0);
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchACL), &fid), serve()), 0);
 	ck_assert(rxw_xdr_lend_bytes(&rp, 1024, &text, &length));
 	ck_assert_str_eq((const char *)text, "1\n0\nsystem:anyuser\t9\n");
 	ck_assert_uint_eq(length, strlen((const char *)text) + 1);
@@ -494,74 +500,226 @@ START_TEST(small_calls)
 	for (uint32_t type = 0; type < 4; type++) {
 		static const int32_t want[] = {0, 49733405, 49733397, 49733397};
 
-		afs_fid_put(begin(AFS_FS_SET_LOCK), &fid);
+		xdr_put_AFSFid(begin(RXAFS_OP_SetLock), &fid);
 		rxw_xdr_put_u32(&rq, type);
 		ck_assert_int_eq(serve(), want[type]);
 	}
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_EXTEND_LOCK), &fid), serve()), 0);
-	ck_assert_uint_eq(m.reply_length, 24);
-	ck_assert_int_eq((afs_fid_put(begin(AFS_FS_RELEASE_LOCK), &fid), serve()), 0);
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_ExtendLock), &fid), serve()), 0);
+	ck_assert_uint_eq(w.reply_length, 24);
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_ReleaseLock), &fid), serve()), 0);
+	teardown();
+}
+END_TEST
 
-	begin(AFS_FS_GET_STATISTICS);
+START_TEST(statistics)
+{
+	ViceStatistics stats;
+	uint64_t values[16];
+	AFSFid fid;
+	uint32_t n;
+
+	setup();
+	world.service.start_time = 1234567890;
+	world.service.fs = w.server;
+	fid = world_fid(&world, "hello.txt");
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
+	ck_assert_int_eq(fetch64(fid, 0, 100), 0);
+	begin(RXAFS_OP_GetStatistics);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert_uint_eq(m.reply_length, 145 * 4);
-	rxw_xdr_put_u32(begin(AFS_FS_GET_STATISTICS64), 16);
+	ck_assert_uint_eq(w.reply_length, 145 * 4);
+	ck_assert(xdr_get_ViceStatistics(&rp, &stats));
+	ck_assert_int_lt(llabs((long long)stats.CurrentTime - (long long)time(NULL)), 5);
+	ck_assert_uint_gt(stats.BootTime, 0);
+	ck_assert_uint_lt(stats.BootTime, stats.CurrentTime);
+	ck_assert_uint_eq(stats.StartTime, 1234567890);
+	ck_assert_int_eq(stats.CurrentConnections, 1);
+	ck_assert_uint_eq(stats.TotalViceCalls, 4);
+	ck_assert_uint_eq(stats.TotalFetchs, 4);
+	ck_assert_uint_eq(stats.FetchDatas, 1);
+	ck_assert_uint_eq(stats.FetchedBytes, 13);
+	ck_assert_uint_eq(stats.TotalStores, 0);
+	ck_assert_uint_gt(stats.TotalRPCBytesSent, 4 * 120);
+	ck_assert_uint_gt(stats.TotalRPCBytesReceived, 4 * 16);
+	ck_assert_uint_ge(stats.TotalRPCPacketsReceived, 5);
+	ck_assert_int_gt(stats.ProcessSize, 100);
+	ck_assert_int_eq(stats.WorkStations, 1);
+	ck_assert_int_eq(stats.ActiveWorkStations, 1);
+	ck_assert_str_eq(stats.Disk[0].Name, "/vicepa");
+	ck_assert_int_gt(stats.Disk[0].TotalBlocks, 0);
+	ck_assert_int_le(stats.Disk[0].BlocksAvailable, stats.Disk[0].TotalBlocks);
+	for (int i = 1; i < 10; i++) {
+		ck_assert_int_eq(stats.Disk[i].TotalBlocks, -1);
+		ck_assert_int_eq(stats.Disk[i].Name[0], 0);
+	}
+
+	rxw_xdr_put_u32(begin(RXAFS_OP_GetStatistics64), 16);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert_uint_eq(m.reply_length, 4 + 16 * 8);
-	ck_assert(rxw_xdr_get_u32(&rp, &a) && a == 16 && rxw_xdr_get_u64(&rp, &now));
-	ck_assert_int_lt(llabs((long long)now - (long long)time(NULL)), 5);
-	rxw_xdr_put_u32(begin(AFS_FS_GET_STATISTICS64), 1000000);
+	ck_assert_uint_eq(w.reply_length, 4 + 16 * 8);
+	ck_assert(rxw_xdr_get_u32(&rp, &n) && n == 16);
+	for (int i = 0; i < 16; i++)
+		ck_assert(rxw_xdr_get_u64(&rp, &values[i]));
+	ck_assert_int_lt(llabs((long long)values[0] - (long long)time(NULL)), 5);
+	ck_assert_uint_eq(values[2], 1234567890);
+	ck_assert_uint_eq(values[3], 1);
+	ck_assert_uint_eq(values[4], 4);
+	ck_assert_uint_eq(values[5], 1);
+	ck_assert_uint_eq(values[6], 13);
+	ck_assert_uint_eq(values[12], 5);
+	ck_assert_uint_eq(values[13], 1);
+	ck_assert_uint_eq(values[14], 1);
+	rxw_xdr_put_u32(begin(RXAFS_OP_GetStatistics64), 1000000);
 	ck_assert_int_eq(serve(), 49733397);
-	begin(AFS_FS_XSTATS_VERSION);
+	teardown();
+}
+END_TEST
+
+/* What is in the collections is for test_xstats.c. */
+START_TEST(extended_statistics)
+{
+	static const uint32_t none[] = {4, 99, 0xffffffff};
+	uint32_t version, now, count;
+
+	setup();
+	begin(RXAFS_OP_XStatsVersion);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert(rxw_xdr_get_u32(&rp, &a) && a == 2);
+	ck_assert(rxw_xdr_get_u32(&rp, &version) && version == 2 && rxw_xdr_left(&rp) == 0);
+	for (uint32_t collection = 0; collection < 4; collection += collection ? 2 : 1) {
+		rxw_xdr_put_u32(begin(RXAFS_OP_GetXStats), 2);
+		rxw_xdr_put_u32(&rq, collection);
+		ck_assert_int_eq(serve(), 0);
+		ck_assert(rxw_xdr_get_u32(&rp, &version) && version == 2);
+		ck_assert(rxw_xdr_get_u32(&rp, &now) && rxw_xdr_get_u32(&rp, &count));
+		ck_assert_int_lt(llabs((long long)now - (long long)time(NULL)), 5);
+		ck_assert_uint_eq(count, collection == 0 ? 0 : collection == 1 ? 98 : 16);
+		ck_assert_uint_eq(rxw_xdr_left(&rp), count * 4);
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		rxw_xdr_put_u32(begin(RXAFS_OP_GetXStats), 2);
+		rxw_xdr_put_u32(&rq, none[i]);
+		ck_assert_int_eq(serve(), 1);
+		ck_assert_uint_eq(w.reply_length, 0);
+	}
+	teardown();
+}
+END_TEST
+
+/* Calls of old: known, complete, and answered with a code (afs-fileserver 3.10). */
+START_TEST(obsolete_calls)
+{
+	static const struct {
+		uint32_t opcode;
+		const char *shape; /* n: a string, f: a FID, c: words of a command, 1, 6 */
+		int32_t code;
+	} calls[] = {
+		{148, "n", 103},	 {154, "n", 103},	{161, "fn", 49733397},
+		{163, "fnn6", 49733397}, {220, "fc", 49733397}, {162, "11111", 49733376},
+		{65541, "1", 49733376},
+	};
+
+	setup();
+	begin(RXAFS_OP_GetCapabilities);
+	ck_assert_int_eq(serve(), 0);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		begin(calls[i].opcode);
+		for (const char *s = calls[i].shape; *s; s++) {
+			unsigned words = *s == 'c' ? 466 : *s == 'f' ? 3 : (unsigned)*s - '0';
+
+			if (*s == 'n')
+				rxw_xdr_put_string(&rq, "name", UINT32_MAX);
+			else
+				for (unsigned j = 0; j < words; j++)
+					rxw_xdr_put_u32(&rq, 1);
+		}
+		ck_assert_msg(serve() == calls[i].code, "opcode %u", calls[i].opcode);
+		ck_assert_uint_eq(w.reply_length, 0);
+	}
 	teardown();
 }
 END_TEST
 
 START_TEST(promises_given_up)
 {
-	struct afs_fid fids[2];
+	AFSFid fids[2];
 
 	setup();
 	bring_up(7001);
 	fids[0] = world_fid(&world, "hello.txt");
 	fids[1] = world_fid(&world, "sub");
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq((afs_fid_put(begin(AFS_FS_FETCH_STATUS), &fids[i]), serve()), 0);
-	afs_fids_put(begin(AFS_FS_GIVE_UP_CALLBACKS), fids, 1);
+		ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fids[i]), serve()),
+				 0);
+	put_fids(begin(RXAFS_OP_GiveUpCallBacks), fids, 1);
 	rxw_xdr_put_u32(&rq, 0);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert_uint_eq(m.reply_length, 0);
+	ck_assert_uint_eq(w.reply_length, 0);
 	ck_assert(!fsd_promise_held(world.service.clients, &fids[0]));
 	ck_assert(fsd_promise_held(world.service.clients, &fids[1]));
-	begin(AFS_FS_GIVE_UP_ALL_CALLBACKS);
+	begin(RXAFS_OP_GiveUpAllCallBacks);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert(!fsd_promise_held(world.service.clients, &fids[1]));
 	teardown();
 }
 END_TEST
 
+/* The client is gone while its reply is on the way: the call fails, and promises nothing. */
 START_TEST(lost_reply)
 {
-	struct afs_fid fid;
+	unsigned rounds = 0;
+	AFSFid fid;
+	int fd;
 
 	setup();
-	fid = world_fid(&world, "hello.txt");
-	afs_fid_put(begin(AFS_FS_FETCH_DATA64), &fid);
-	rxw_xdr_put_u64(&rq, 0);
-	rxw_xdr_put_u64(&rq, 100);
+	/* more than fits in the queues between the two */
+	fd = creat(tree_path(world.root, "large"), 0644);
+	ck_assert_int_eq(ftruncate(fd, 64 << 20), 0);
+	fchmod(fd, 0644);
+	close(fd);
+	fid = world_fid(&world, "large");
+	bring_up(7001);
 	for (size_t at = 1; at < 130; at += 9) {
-		memory_stream_free(&m);
-		memory_stream_init(&m, request, rxw_xdr_used(&rq));
-		m.fail_at = at;
-		ck_assert_int_ne(fsd_fs_serve(&world.service, &m.stream), 0);
+		uint8_t some[130];
+		rxw_call *call;
+
+		xdr_put_AFSFid(begin(RXAFS_OP_FetchData64), &fid);
+		rxw_xdr_put_u64(&rq, 0);
+		rxw_xdr_put_u64(&rq, 64 << 20);
+		ck_assert_int_eq(rxw_call_begin(wire_client(&w, 7001), NULL, &call), 0);
+		ck_assert_int_gt(rxw_call_write(call, request, rxw_xdr_used(&rq)), 0);
+		ck_assert_int_eq(rxw_call_read(call, some, at), (ssize_t)at);
+		ck_assert(fsd_promise_held(world.service.clients, &fid));
+		ck_assert_int_eq(rxw_call_end(call, RXW_USER_ABORT, NULL), RXW_USER_ABORT);
+		ck_assert_int_ne(wire_served(&w, ++rounds + 1), 0);
+		ck_assert(!fsd_promise_held(world.service.clients, &fid));
+		ck_assert_uint_eq(world.service.counters.failed, rounds);
 	}
 	teardown();
 }
 END_TEST
 
-/* Requests of random words after every known operation number: answered or refused, never worse. */
+/* What is refused is refused at once: the data of a store need not have come, nor the end. */
+START_TEST(stores_are_refused_early)
+{
+	AFSFid fid;
+	rxw_call *call;
+	uint8_t byte;
+
+	setup();
+	fid = root_fid();
+	xdr_put_AFSFid(begin(RXAFS_OP_StoreData64), &fid);
+	for (int i = 0; i < 12; i++)
+		rxw_xdr_put_u32(&rq, 0x10000);
+	ck_assert_int_eq(rxw_call_begin(wire_client(&w, 7001), NULL, &call), 0);
+	ck_assert_int_gt(rxw_call_write(call, request, rxw_xdr_used(&rq)), 0);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	ck_assert_int_eq(wire_served(&w, 1), 49733405);
+	ck_assert_int_le(rxw_call_read(call, &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 49733405);
+	teardown();
+}
+END_TEST
+
+/* Random words after every known operation number: answered or refused, never worse. */
 START_TEST(random_arguments)
 {
 	static const uint32_t opcodes[] = {
@@ -580,17 +738,51 @@ START_TEST(random_arguments)
 		for (unsigned j = 0; j < words; j++) {
 			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
 			rxw_xdr_put_u32(&rq, state & 3 ? (uint32_t)(state >> 40) % 60
-					     : j == 0  ? root_fid().volume
+					     : j == 0  ? root_fid().Volume
 						       : (uint32_t)state);
 		}
-		serve_from((uint16_t)(1000 + i % 50));
+		serve_from(1000 + (unsigned)i % 50);
 	}
 	teardown();
 }
 END_TEST
 
-TEST_MAIN("file service", no_opcode_and_unknown_ones, cut_arguments, bad_strings_and_counts,
-	  fetch_status, codes_fit_the_client, no_promise_for_what_failed, inline_bulk_status,
-	  fetch_pieces, fetch_beyond_four_gigabytes, fetch_directories_and_links,
-	  closed_directory_is_not_listed, writes_are_refused, small_calls, promises_given_up,
-	  lost_reply, random_arguments)
+int main(void)
+{
+	const TTest *const tests[] = {
+		no_opcode_and_unknown_ones,
+		cut_arguments,
+		bad_strings_and_counts,
+		fetch_status,
+		codes_fit_the_client,
+		no_promise_for_what_failed,
+		inline_bulk_status,
+		fetch_pieces,
+		fetch_beyond_four_gigabytes,
+		fetch_directories_and_links,
+		closed_directory_is_not_listed,
+		writes_are_refused,
+		small_calls,
+		statistics,
+		extended_statistics,
+		obsolete_calls,
+		promises_given_up,
+		lost_reply,
+		stores_are_refused_early,
+		random_arguments,
+	};
+	Suite *suite = suite_create("file service");
+	TCase *tcase = tcase_create("file service");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 120); /* tens of thousands of calls, under sanitizers too */
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

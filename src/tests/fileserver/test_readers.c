@@ -17,7 +17,7 @@ static void setup(uint64_t size, unsigned read_ms, unsigned threads, size_t memo
 	slow = slow_layer_make(size, read_ms);
 	readers = fsd_readers_start(threads, memory);
 	ck_assert_ptr_nonnull(readers);
-	memory_stream_init(&m, "", 0);
+	memory_stream_init(&m);
 	file = slow_layer_open(slow, &st);
 }
 
@@ -88,7 +88,7 @@ END_TEST
 #define SLOW_DEPTH  8u
 
 /* What the wire does: it takes its time for each piece. */
-struct wire {
+struct pace {
 	unsigned write_ms;
 	unsigned writes;
 	uint64_t busy_ns;
@@ -105,7 +105,7 @@ static unsigned reads_now(void)
 /* While this write lasts, all reads that the limit allows are started: it does not end before. */
 static void slow_write(void *arg, size_t total, size_t length)
 {
-	struct wire *wire = arg;
+	struct pace *wire = arg;
 	struct timespec ts = {.tv_nsec = (long)wire->write_ms * 1000000};
 	unsigned allowed = wire->writes + SLOW_DEPTH;
 	uint64_t from, patience = monotonic_ns() + 30000000000ull;
@@ -133,7 +133,7 @@ static void slow_write(void *arg, size_t total, size_t length)
  */
 static bool run_slow_disk(void)
 {
-	struct wire wire = {.write_ms = 20};
+	struct pace wire = {.write_ms = 20};
 	double wire_busy, disk_busy;
 	uint64_t begin, wall;
 
@@ -205,7 +205,7 @@ static void *send_main(void *arg)
 {
 	struct sender *s = arg;
 
-	memory_stream_init(&s->m, "", 0);
+	memory_stream_init(&s->m);
 	s->rc = fsd_send_file(readers, file, &st, 0, 8 * MIB, &s->m.stream);
 	return NULL;
 }

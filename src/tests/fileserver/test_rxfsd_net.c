@@ -8,8 +8,11 @@
 #include <rxwire/rxwire.h>
 
 #include "afs/dir.h"
-#include "afs/opcodes.h"
-#include "afs/vlentry.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "afs/rxafscb.h"
+#include "afs/uuid.h"
+#include "afs/vl.h"
 #include "fileserver/server.h"
 
 #define BIG ((size_t)24 << 20)
@@ -25,9 +28,11 @@ struct client {
 	rxw_connection *fs, *vl;
 	pthread_mutex_t lock;
 	pthread_cond_t told;
-	unsigned identified, inits, breaks;
-	struct afs_uuid server_uuid;
-	struct afs_fid broken[256];
+	struct RXAFSCB_service callbacks;
+	int older; /* 1: does not know TellMeAboutYourself, 2: nor WhoAreYou */
+	unsigned identified, inits, old_inits, breaks;
+	struct rxw_uuid server_uuid;
+	AFSFid broken[256];
 	int refuse; /* abort every callback */
 };
 
@@ -95,51 +100,86 @@ static void teardown(void)
 
 /* -- the client's own service -- */
 
-static int32_t client_service(rxw_call *call, void *context)
+/* Something was said to the client: it answers well, or refuses. */
+static int32_t heard(struct client *client, unsigned *counter)
 {
-	struct client *client = context;
-	uint8_t request[2048], reply[1024];
-	struct afs_interfaces me = {.count = 0};
-	struct rxw_xdr in, out;
-	uint32_t opcode, count;
-	int32_t code = 0;
-	ssize_t n = rxw_call_read(call, request, sizeof(request));
+	int32_t code;
 
-	rxw_xdr_reader(&in, request, n > 0 ? (size_t)n : 0);
-	if (!rxw_xdr_get_u32(&in, &opcode))
-		return RXW_RPC_DECODE;
-	rxw_xdr_writer(&out, reply, sizeof(reply));
 	pthread_mutex_lock(&client->lock);
-	switch (opcode) {
-	case AFS_CB_TELL_ME_ABOUT_YOURSELF:
-		client->identified++;
-		memset(&me.uuid, 7, sizeof(me.uuid));
-		afs_interfaces_put(&out, &me);
-		afs_caps_put(&out, AFS_CLIENT_CAP_ERRORTRANS);
-		break;
-	case AFS_CB_INIT_STATE3:
-		client->inits++;
-		afs_uuid_get(&in, &client->server_uuid);
-		break;
-	case AFS_CB_CALLBACK: {
-		struct afs_fid fids[AFS_BULK_MAX];
-
-		ck_assert(afs_fids_get(&in, fids, &count));
-		for (uint32_t i = 0; i < count && client->breaks < 256; i++)
-			client->broken[client->breaks++] = fids[i];
-		break;
-	}
-	default:
-		code = RXW_RPC_OPCODE;
-	}
-	if (client->refuse)
-		code = 1;
+	++*counter;
+	code = client->refuse ? 1 : 0;
 	pthread_cond_broadcast(&client->told);
 	pthread_mutex_unlock(&client->lock);
-	if (!code && rxw_xdr_used(&out))
-		rxw_call_write(call, reply, rxw_xdr_used(&out));
 	return code;
 }
+
+static int32_t tell_about(void *context, rxw_call *call, interfaceAddr *addr, Capabilities *caps)
+{
+	struct client *client = context;
+
+	(void)call;
+	if (client->older)
+		return RXW_RPC_OPCODE;
+	memset(&addr->uuid, 7, sizeof(addr->uuid));
+	caps->val = calloc(1, sizeof(*caps->val));
+	caps->val[0] = CLIENT_CAPABILITY_ERRORTRANS;
+	caps->len = 1;
+	return heard(client, &client->identified);
+}
+
+static int32_t who_are_you(void *context, rxw_call *call, interfaceAddr *addr)
+{
+	struct client *client = context;
+
+	(void)call;
+	if (client->older > 1)
+		return RXW_RPC_OPCODE;
+	memset(&addr->uuid, 7, sizeof(addr->uuid));
+	return heard(client, &client->identified);
+}
+
+static int32_t init_state3(void *context, rxw_call *call, const struct rxw_uuid *server_uuid)
+{
+	struct client *client = context;
+
+	(void)call;
+	pthread_mutex_lock(&client->lock);
+	client->server_uuid = *server_uuid;
+	pthread_mutex_unlock(&client->lock);
+	return heard(client, &client->inits);
+}
+
+static int32_t init_state(void *context, rxw_call *call)
+{
+	struct client *client = context;
+
+	(void)call;
+	return heard(client, &client->old_inits);
+}
+
+static int32_t broken(void *context, rxw_call *call, const AFSCBFids *fids, const AFSCBs *cbs)
+{
+	struct client *client = context;
+
+	(void)call;
+	ck_assert_uint_eq(cbs->len, 0);
+	for (uint32_t i = 0; i < fids->len; i++) {
+		pthread_mutex_lock(&client->lock);
+		ck_assert_uint_lt(client->breaks, 256);
+		client->broken[client->breaks] = fids->val[i];
+		pthread_mutex_unlock(&client->lock);
+		heard(client, &client->breaks);
+	}
+	return client->refuse ? 1 : 0;
+}
+
+static const struct RXAFSCB_handlers client_handlers = {
+	.CallBack = broken,
+	.InitCallBackState = init_state,
+	.InitCallBackState3 = init_state3,
+	.WhoAreYou = who_are_you,
+	.TellMeAboutYourself = tell_about,
+};
 
 static rxw_connection *connect_to(struct client *client, uint16_t port, uint16_t service)
 {
@@ -154,7 +194,7 @@ static rxw_connection *connect_to(struct client *client, uint16_t port, uint16_t
 	return connection;
 }
 
-static void client_open(struct client *client, bool with_service)
+static void client_open_as(struct client *client, bool with_service, int older)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct rxw_endpoint_options options = {
@@ -162,11 +202,14 @@ static void client_open(struct client *client, bool with_service)
 	struct rxw_service_options service = {.size = sizeof(service),
 					      .id = AFS_SERVICE_CB,
 					      .name = "cb",
-					      .handler = client_service,
-					      .context = client};
+					      .handler = RXAFSCB_ExecuteRequest,
+					      .context = &client->callbacks};
 	rxw_service *added;
 
 	memset(client, 0, sizeof(*client));
+	client->older = older;
+	client->callbacks.base.context = client;
+	client->callbacks.handlers = &client_handlers;
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_cond_init(&client->told, NULL);
 	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &client->endpoint), 0);
@@ -174,6 +217,11 @@ static void client_open(struct client *client, bool with_service)
 		ck_assert_int_eq(rxw_service_add(client->endpoint, &service, &added), 0);
 	client->fs = connect_to(client, fsd_server_fs_port(server), AFS_SERVICE_FS);
 	client->vl = connect_to(client, fsd_server_vl_port(server), AFS_SERVICE_VL);
+}
+
+static void client_open(struct client *client, bool with_service)
+{
+	client_open_as(client, with_service, 0);
 }
 
 static void client_close(struct client *client)
@@ -232,69 +280,54 @@ static int32_t rpc(rxw_connection *connection, struct request *r, void *reply, s
 	return rxw_call_end(call, 0, NULL);
 }
 
-static int32_t fetch_status(struct client *client, struct afs_fid fid, struct afs_status *status,
-			    struct afs_callback *cb)
+static int32_t fetch_status(struct client *client, AFSFid fid, AFSFetchStatus *status,
+			    AFSCallBack *cb)
 {
-	uint8_t reply[256];
-	size_t length = sizeof(reply);
-	struct request r;
-	struct rxw_xdr x;
-	int32_t code;
+	AFSVolSync sync;
 
-	afs_fid_put(begin(&r, AFS_FS_FETCH_STATUS), &fid);
-	code = rpc(client->fs, &r, reply, &length);
-	if (code)
-		return code;
-	ck_assert_uint_eq(length, 30 * 4);
-	rxw_xdr_reader(&x, reply, length);
-	ck_assert(afs_status_get(&x, status) && afs_callback_get(&x, cb));
-	return 0;
+	return RXAFS_FetchStatus(client->fs, &fid, status, cb, &sync);
 }
 
 /* Fetch into memory: the data, and the status behind them. */
-static int32_t fetch(struct client *client, struct afs_fid fid, uint64_t offset, uint64_t length,
-		     uint8_t *data, size_t *got, struct afs_status *status)
+static int32_t fetch(struct client *client, AFSFid fid, uint64_t offset, uint64_t length,
+		     uint8_t *data, size_t *got, AFSFetchStatus *status)
 {
-	size_t total = (size_t)length + 200, n;
-	uint8_t *reply = malloc(total);
+	uint8_t word[8], more;
+	AFSVolSync sync;
+	AFSCallBack cb;
+	rxw_call *call;
 	uint64_t count;
-	struct request r;
-	struct rxw_xdr x;
-	int32_t code;
+	int32_t code = RXW_RPC_CC_UNMARSHAL;
 
-	afs_fid_put(begin(&r, AFS_FS_FETCH_DATA64), &fid);
-	rxw_xdr_put_u64(&r.x, offset);
-	rxw_xdr_put_u64(&r.x, length);
-	n = total;
-	code = rpc(client->fs, &r, reply, &n);
-	if (!code) {
-		rxw_xdr_reader(&x, reply, n);
-		ck_assert(rxw_xdr_get_u64(&x, &count));
+	ck_assert_int_eq(rxw_call_begin(client->fs, NULL, &call), 0);
+	ck_assert_int_eq(StartRXAFS_FetchData64(call, &fid, (int64_t)offset, (int64_t)length), 0);
+	if (rxw_call_read(call, word, 8) == 8) {
+		count = rxw_xdr_load64(word);
 		ck_assert_uint_le(count, length);
-		ck_assert_uint_eq(n, 8 + count + 120);
-		memcpy(data, reply + 8, (size_t)count);
-		*got = (size_t)count;
-		rxw_xdr_reader(&x, reply + 8 + count, 120);
-		ck_assert(afs_status_get(&x, status));
+		if (rxw_call_read(call, data, (size_t)count) == (ssize_t)count) {
+			*got = (size_t)count;
+			code = EndRXAFS_FetchData64(call, status, &cb, &sync);
+			if (!code)
+				ck_assert_int_le(rxw_call_read(call, &more, 1), 0);
+		}
 	}
-	free(reply);
-	return code;
+	return rxw_call_end(call, code, NULL);
 }
 
-static struct afs_fid fid_of(struct client *client, const char *path)
+static AFSFid fid_of(struct client *client, const char *path)
 {
-	struct afs_fid fid = {fsd_server_volume_id(server), 1, 1};
+	AFSFid fid = {fsd_server_volume_id(server), 1, 1};
 	char *copy = strdup(path), *save = NULL;
 
 	for (char *name = strtok_r(copy, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
 		uint8_t *image = malloc(1 << 20);
-		struct afs_status status;
+		AFSFetchStatus status;
 		size_t length;
 
 		ck_assert_int_eq(fetch(client, fid, 0, 1 << 20, image, &length, &status), 0);
-		ck_assert_uint_eq(length, status.length);
+		ck_assert_uint_eq(length, afs_status_length(&status));
 		ck_assert_int_eq(afs_dir_check(image, length), 0);
-		ck_assert_int_eq(afs_dir_lookup(image, length, name, &fid.vnode, &fid.unique), 1);
+		ck_assert_int_eq(afs_dir_lookup(image, length, name, &fid.Vnode, &fid.Unique), 1);
 		free(image);
 	}
 	free(copy);
@@ -305,56 +338,69 @@ static struct afs_fid fid_of(struct client *client, const char *path)
 
 START_TEST(mount_sequence)
 {
-	uint8_t reply[2048];
-	size_t length;
+	ListAddrByAttributes query = {.Mask = AFS_VL_BY_UUID};
+	int32_t unique, count;
+	struct rxw_uuid uuid;
 	struct client client;
 	struct request r;
-	struct rxw_xdr x;
-	struct afs_vl_entry entry;
-	struct afs_vl_addr_query query = {.mask = AFS_VL_BY_UUID};
-	struct afs_vl_addrs addrs;
-	struct afs_status status;
-	struct afs_callback cb;
-	uint32_t caps;
+	uvldbentry entry;
+	bulkaddrs addrs;
+	Capabilities caps;
+	AFSFetchStatus status;
+	AFSCallBack cb;
 
 	setup();
 	client_open(&client, true);
 	begin(&r, 65537); /* a location service's GetCapabilities */
 	ck_assert_int_eq(rpc(client.vl, &r, NULL, NULL), RXW_RPC_OPCODE);
-	rxw_xdr_put_string(begin(&r, AFS_VL_GET_ENTRY_BY_NAME_U), "root.cell", UINT32_MAX);
-	length = sizeof(reply);
-	ck_assert_int_eq(rpc(client.vl, &r, reply, &length), 0);
-	ck_assert_uint_eq(length, AFS_VL_ENTRY_U_BYTES);
-	rxw_xdr_reader(&x, reply, length);
-	ck_assert(afs_vl_entry_u_get(&x, &entry));
-	ck_assert_uint_eq(entry.sites, 1);
-	ck_assert_uint_eq(entry.id[0], fsd_server_volume_id(server));
+	ck_assert_int_eq(VL_GetEntryByNameU(client.vl, "root.cell", &entry), 0);
+	ck_assert_int_eq(entry.nServers, 1);
+	ck_assert_uint_eq(entry.volumeId[0], fsd_server_volume_id(server));
 
-	query.uuid = entry.site[0].uuid;
-	afs_vl_addr_query_put(begin(&r, AFS_VL_GET_ADDRS_U), &query);
-	length = sizeof(reply);
-	ck_assert_int_eq(rpc(client.vl, &r, reply, &length), 0);
-	rxw_xdr_reader(&x, reply, length);
-	ck_assert(afs_vl_addrs_get(&x, &addrs));
-	ck_assert_uint_eq(addrs.count, 1);
-	ck_assert_uint_eq(addrs.address[0], INADDR_LOOPBACK);
-	ck_assert_uint_eq(addrs.unique, entry.site[0].unique);
+	query.uuid = entry.serverNumber[0];
+	ck_assert_int_eq(VL_GetAddrsU(client.vl, &query, &uuid, &unique, &count, &addrs), 0);
+	ck_assert_uint_eq(addrs.len, 1);
+	ck_assert_uint_eq(addrs.val[0], INADDR_LOOPBACK);
+	ck_assert_int_eq(unique, entry.serverUnique[0]);
+	xdrfree_bulkaddrs(&addrs);
 
-	begin(&r, AFS_FS_GET_CAPABILITIES);
-	length = sizeof(reply);
-	ck_assert_int_eq(rpc(client.fs, &r, reply, &length), 0);
-	rxw_xdr_reader(&x, reply, length);
-	ck_assert(afs_caps_get(&x, &caps));
-	ck_assert_uint_eq(caps, 7);
+	ck_assert_int_eq(RXAFS_GetCapabilities(client.fs, &caps), 0);
+	ck_assert_uint_eq(caps.len, 1);
+	ck_assert_uint_eq(caps.val[0], 7);
+	xdrfree_Capabilities(&caps);
 	ck_assert(wait_for(&client, &client.inits, 1));
 	ck_assert_uint_eq(client.identified, 1);
-	ck_assert(afs_uuid_equal(&client.server_uuid, &entry.site[0].uuid));
+	ck_assert(afs_uuid_same(&client.server_uuid, &entry.serverNumber[0]));
 
-	struct afs_fid rootfid = {entry.id[0], 1, 1};
+	AFSFid rootfid = {entry.volumeId[0], 1, 1};
 
 	ck_assert_int_eq(fetch_status(&client, rootfid, &status, &cb), 0);
-	ck_assert_uint_eq(status.type, AFS_TYPE_DIR);
+	ck_assert_uint_eq(status.FileType, AFS_TYPE_DIR);
 	client_close(&client);
+	teardown();
+}
+END_TEST
+
+/* Those who do not know how to tell about themselves are told to forget in a way they know. */
+START_TEST(older_clients)
+{
+	AFSFetchStatus status;
+	struct client client;
+	AFSCallBack cb;
+
+	setup();
+	for (int older = 1; older <= 2; older++) {
+		AFSFid rootfid = {fsd_server_volume_id(server), 1, 1};
+
+		client_open_as(&client, true, older);
+		do {
+			ck_assert_int_eq(fetch_status(&client, rootfid, &status, &cb), 0);
+		} while (cb.ExpirationTime == 0);
+		ck_assert_uint_eq(client.identified, older == 1);
+		ck_assert_uint_eq(client.inits, older == 1);
+		ck_assert_uint_eq(client.old_inits, older == 2);
+		client_close(&client);
+	}
 	teardown();
 }
 END_TEST
@@ -363,8 +409,8 @@ START_TEST(whole_file_intact)
 {
 	uint8_t *data = malloc(BIG + 200);
 	struct client client;
-	struct afs_status status;
-	struct afs_fid fid;
+	AFSFetchStatus status;
+	AFSFid fid;
 	size_t got;
 
 	setup();
@@ -372,7 +418,7 @@ START_TEST(whole_file_intact)
 	fid = fid_of(&client, "big");
 	ck_assert_int_eq(fetch(&client, fid, 0, BIG + 100, data, &got, &status), 0);
 	ck_assert_uint_eq(got, BIG);
-	ck_assert_uint_eq(status.length, BIG);
+	ck_assert_uint_eq(afs_status_length(&status), BIG);
 	for (size_t i = 0; i < BIG; i++)
 		if (data[i] != pattern(i))
 			ck_abort_msg("byte %zu differs", i);
@@ -399,9 +445,9 @@ END_TEST
 START_TEST(change_is_told)
 {
 	struct client client;
-	struct afs_status status;
-	struct afs_callback cb;
-	struct afs_fid fid;
+	AFSFetchStatus status;
+	AFSCallBack cb;
+	AFSFid fid;
 	uint64_t version;
 
 	setup();
@@ -411,28 +457,25 @@ START_TEST(change_is_told)
 	/* allowed from the moment on that the server has seen our answer */
 	do {
 		ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
-	} while (cb.expires == 0);
-	ck_assert_uint_ge(cb.expires, 60);
-	ck_assert_uint_eq(cb.type, AFS_CB_SHARED);
-	version = status.data_version;
+	} while (cb.ExpirationTime == 0);
+	ck_assert_uint_ge(cb.ExpirationTime, 60);
+	ck_assert_uint_eq(cb.CallBackType, CB_SHARED);
+	version = afs_status_version(&status);
 	tree_text(root, "hello.txt", "hello, other world\n");
 	ck_assert(wait_for(&client, &client.breaks, 1));
 	ck_assert_mem_eq(&client.broken[0], &fid, sizeof(fid));
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
-	ck_assert_uint_gt(status.data_version, version);
-	ck_assert_uint_gt(cb.expires, 0);
+	ck_assert_uint_gt(afs_status_version(&status), version);
+	ck_assert_uint_gt(cb.ExpirationTime, 0);
 	/* what was given up is not told */
-	struct request r;
-
-	begin(&r, AFS_FS_GIVE_UP_ALL_CALLBACKS);
-	ck_assert_int_eq(rpc(client.fs, &r, NULL, NULL), 0);
+	ck_assert_int_eq(RXAFS_GiveUpAllCallBacks(client.fs), 0);
 	tree_text(root, "hello.txt", "hello, third world\n");
 	ck_assert_int_eq(fetch_status(&client, fid_of(&client, "sub"), &status, &cb), 0);
 	tree_tick();
 	tree_text(root, "sub/new", "");
 	ck_assert(wait_for(&client, &client.breaks, 2));
 	for (unsigned i = 1; i < client.breaks; i++)
-		ck_assert_uint_ne(client.broken[i].vnode, fid.vnode);
+		ck_assert_uint_ne(client.broken[i].Vnode, fid.Vnode);
 	client_close(&client);
 	teardown();
 }
@@ -441,17 +484,16 @@ END_TEST
 START_TEST(client_without_callbacks)
 {
 	struct client client;
-	struct afs_status status;
-	struct afs_callback cb;
+	AFSFetchStatus status;
+	AFSCallBack cb;
 
 	setup();
 	client_open(&client, false);
 	for (int i = 0; i < 20; i++) {
-		ck_assert_int_eq(fetch_status(&client,
-					      (struct afs_fid){fsd_server_volume_id(server), 1, 1},
+		ck_assert_int_eq(fetch_status(&client, (AFSFid){fsd_server_volume_id(server), 1, 1},
 					      &status, &cb),
 				 0);
-		ck_assert_uint_eq(cb.expires, 0);
+		ck_assert_uint_eq(cb.ExpirationTime, 0);
 	}
 	client_close(&client);
 	teardown();
@@ -460,32 +502,32 @@ END_TEST
 
 START_TEST(errors_on_the_wire)
 {
-	struct afs_fid fid = {0, 1, 1};
+	AFSFid fid = {0, 1, 1};
 	struct client client;
-	struct afs_status status;
-	struct afs_callback cb;
+	AFSFetchStatus status;
+	AFSCallBack cb;
 	struct request r;
 
 	setup();
 	client_open(&client, false);
-	begin(&r, AFS_FS_GET_CAPABILITIES);
+	begin(&r, RXAFS_OP_GetCapabilities);
 	ck_assert_int_eq(rpc(client.fs, &r, NULL, NULL), 0);
 	begin(&r, 9999);
 	ck_assert_int_eq(rpc(client.fs, &r, NULL, NULL), RXW_RPC_OPCODE);
 	rxw_xdr_writer(&r.x, r.bytes, sizeof(r.bytes));
 	ck_assert_int_eq(rpc(client.fs, &r, NULL, NULL), RXW_RPC_DECODE);
-	begin(&r, AFS_FS_FETCH_STATUS);
+	begin(&r, RXAFS_OP_FetchStatus);
 	ck_assert_int_eq(rpc(client.fs, &r, NULL, NULL), RXW_RPC_SS_UNMARSHAL);
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), rxw_code_from_errno(EINVAL));
-	fid.volume = 77;
+	fid.Volume = 77;
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), AFS_VNOVOL);
-	fid.volume = fsd_server_volume_id(server);
-	fid.vnode = 4444;
+	fid.Volume = fsd_server_volume_id(server);
+	fid.Vnode = 4444;
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), AFS_VNOVNODE);
 	fid = fid_of(&client, "secret");
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), rxw_code_from_errno(EACCES));
 	/* a store is refused before its data have come */
-	afs_fid_put(begin(&r, AFS_FS_STORE_DATA64), &fid);
+	xdr_put_AFSFid(begin(&r, RXAFS_OP_StoreData64), &fid);
 	for (int i = 0; i < 6 + 6; i++)
 		rxw_xdr_put_u32(&r.x, 0x10000);
 	ck_assert_int_eq(rpc(client.fs, &r, NULL, NULL), rxw_code_from_errno(EROFS));
@@ -509,7 +551,7 @@ START_TEST(change_during_fetch_aborts)
 	struct client client;
 	uint8_t *piece = malloc(65536);
 	struct request r;
-	struct afs_fid fid;
+	AFSFid fid;
 	rxw_call *call;
 	size_t got = 0;
 	ssize_t n;
@@ -518,7 +560,7 @@ START_TEST(change_during_fetch_aborts)
 	client_open(&client, false);
 	fid = fid_of(&client, "big");
 	for (int round = 0; round < 3; round++) {
-		afs_fid_put(begin(&r, AFS_FS_FETCH_DATA64), &fid);
+		xdr_put_AFSFid(begin(&r, RXAFS_OP_FetchData64), &fid);
 		rxw_xdr_put_u64(&r.x, 0);
 		rxw_xdr_put_u64(&r.x, BIG);
 		ck_assert_int_eq(rxw_call_begin(client.fs, NULL, &call), 0);
@@ -550,7 +592,7 @@ END_TEST
 struct load {
 	pthread_t thread;
 	struct client *client;
-	struct afs_fid fid;
+	AFSFid fid;
 	uint64_t offset;
 	bool ok;
 };
@@ -559,7 +601,7 @@ static void *load_main(void *arg)
 {
 	struct load *load = arg;
 	uint8_t *data = malloc(2 << 20);
-	struct afs_status status;
+	AFSFetchStatus status;
 	size_t got = 0;
 
 	load->ok = true;
@@ -578,7 +620,7 @@ START_TEST(many_at_once)
 {
 	struct client clients[6];
 	struct load loads[24];
-	struct afs_fid fid;
+	AFSFid fid;
 
 	setup();
 	for (int i = 0; i < 6; i++)
@@ -602,9 +644,9 @@ END_TEST
 START_TEST(restart_keeps_identity)
 {
 	struct client client;
-	struct afs_fid before, after;
+	AFSFid before, after;
 	uint32_t volume;
-	struct afs_uuid uuid;
+	struct rxw_uuid uuid;
 
 	setup();
 	client_open(&client, true);
@@ -621,7 +663,7 @@ START_TEST(restart_keeps_identity)
 	after = fid_of(&client, "sub/inner");
 	ck_assert_mem_eq(&before, &after, sizeof(after));
 	ck_assert(wait_for(&client, &client.inits, 1));
-	ck_assert(afs_uuid_equal(&uuid, &client.server_uuid));
+	ck_assert(afs_uuid_same(&uuid, &client.server_uuid));
 	client_close(&client);
 	teardown();
 }
@@ -641,7 +683,7 @@ START_TEST(drain_lets_calls_end)
 	struct client client;
 	uint8_t *data = malloc(BIG + 200);
 	struct request r, r2;
-	struct afs_fid fid;
+	AFSFid fid;
 	pthread_t stopper;
 	rxw_call *call;
 	size_t got = 0;
@@ -652,7 +694,7 @@ START_TEST(drain_lets_calls_end)
 	setup();
 	client_open(&client, false);
 	fid = fid_of(&client, "big");
-	afs_fid_put(begin(&r, AFS_FS_FETCH_DATA64), &fid);
+	xdr_put_AFSFid(begin(&r, RXAFS_OP_FetchData64), &fid);
 	rxw_xdr_put_u64(&r.x, 0);
 	rxw_xdr_put_u64(&r.x, BIG);
 	ck_assert_int_eq(rxw_call_begin(client.fs, NULL, &call), 0);
@@ -662,7 +704,7 @@ START_TEST(drain_lets_calls_end)
 		got += (size_t)n;
 	ck_assert_int_eq(pthread_create(&stopper, NULL, stop_main, &rc), 0);
 	do {
-		begin(&r2, AFS_FS_GET_TIME);
+		begin(&r2, RXAFS_OP_GetTime);
 		code = rpc(client.fs, &r2, NULL, NULL);
 		ck_assert(code == 0 || code == RXW_RESTARTING);
 	} while (code == 0);
@@ -725,11 +767,17 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		mount_sequence,	      whole_file_intact,
-		change_is_told,	      client_without_callbacks,
-		errors_on_the_wire,   change_during_fetch_aborts,
-		many_at_once,	      restart_keeps_identity,
-		drain_lets_calls_end, bad_settings_are_named,
+		mount_sequence,
+		older_clients,
+		whole_file_intact,
+		change_is_told,
+		client_without_callbacks,
+		errors_on_the_wire,
+		change_during_fetch_aborts,
+		many_at_once,
+		restart_keeps_identity,
+		drain_lets_calls_end,
+		bad_settings_are_named,
 	};
 	Suite *suite = suite_create("rxfsd");
 	TCase *tcase = tcase_create("rxfsd");

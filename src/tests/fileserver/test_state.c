@@ -2,6 +2,7 @@
 /* Tests of fileserver/state.c: identity, places that are refused. */
 #include "fixture.h"
 
+#include "afs/uuid.h"
 #include "fileserver/state.h"
 
 static char message[FSD_MESSAGE_MAX];
@@ -22,8 +23,8 @@ START_TEST(uuid_stays)
 	ck_assert_msg(fsd_state_open(&a, path, export, message) == 0, "%s", message);
 	fsd_state_close(&a);
 	ck_assert_int_eq(fsd_state_open(&b, path, export, message), 0);
-	ck_assert(afs_uuid_equal(&a.uuid, &b.uuid));
-	ck_assert_uint_eq(b.uuid.time_hi >> 12, 4);
+	ck_assert(afs_uuid_same(&a.uuid, &b.uuid));
+	ck_assert_uint_eq(b.uuid.time_hi_and_version >> 12, 4);
 	/* a second server is refused */
 	ck_assert_int_eq(fsd_state_open(&a, path, export, message), -1);
 	one_line_with("in use by another rxfsd");

@@ -6,7 +6,8 @@
 #include <sys/time.h>
 
 #include "afs/dir.h"
-#include "afs/opcodes.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
 
 static struct world world;
 static struct fsd_object object;
@@ -26,13 +27,13 @@ static void setup(void)
 
 static int get(const char *path)
 {
-	struct afs_fid fid = world_fid(&world, path);
+	AFSFid fid = world_fid(&world, path);
 
-	ck_assert_msg(fid.vnode, "no name %s", path);
+	ck_assert_msg(fid.Vnode, "no name %s", path);
 	return fsd_volume_get(world.service.volume, &fid, NULL, &object);
 }
 
-static int get_fid(struct afs_fid fid)
+static int get_fid(AFSFid fid)
 {
 	return fsd_volume_get(world.service.volume, &fid, NULL, &object);
 }
@@ -41,56 +42,56 @@ START_TEST(status_of_each_kind)
 {
 	setup();
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_eq(object.status.type, AFS_TYPE_DIR);
-	ck_assert_uint_eq(object.status.length, 2048);
-	ck_assert_uint_eq(object.status.links, 3);
-	ck_assert_uint_eq(object.status.parent_vnode, 1);
-	ck_assert_uint_eq(object.status.mode, 0755);
-	ck_assert_uint_eq(object.status.caller_access, 9);
-	ck_assert_uint_eq(object.status.anonymous_access, 9);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_DIR);
+	ck_assert_uint_eq(afs_status_length(&object.status), 2048);
+	ck_assert_uint_eq(object.status.LinkCount, 3);
+	ck_assert_uint_eq(object.status.ParentVnode, 1);
+	ck_assert_uint_eq(object.status.UnixModeBits, 0755);
+	ck_assert_uint_eq(object.status.CallerAccess, 9);
+	ck_assert_uint_eq(object.status.AnonymousAccess, 9);
 
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.type, AFS_TYPE_FILE);
-	ck_assert_uint_eq(object.status.length, 13);
-	ck_assert_uint_eq(object.status.parent_vnode, 1);
-	ck_assert_uint_eq(object.status.parent_unique, 1);
-	ck_assert_uint_eq(object.status.data_version, 1);
-	ck_assert_uint_eq(object.fid.vnode % 2, 0);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_FILE);
+	ck_assert_uint_eq(afs_status_length(&object.status), 13);
+	ck_assert_uint_eq(object.status.ParentVnode, 1);
+	ck_assert_uint_eq(object.status.ParentUnique, 1);
+	ck_assert_uint_eq(afs_status_version(&object.status), 1);
+	ck_assert_uint_eq(object.fid.Vnode % 2, 0);
 
 	ck_assert_int_eq(get("sub/deep"), 0);
-	ck_assert_uint_eq(object.fid.vnode % 2, 1);
-	ck_assert_uint_eq(object.status.parent_vnode, object.fid.vnode);
-	ck_assert_uint_eq(object.status.parent_unique, object.fid.unique);
+	ck_assert_uint_eq(object.fid.Vnode % 2, 1);
+	ck_assert_uint_eq(object.status.ParentVnode, object.fid.Vnode);
+	ck_assert_uint_eq(object.status.ParentUnique, object.fid.Unique);
 	ck_assert_str_eq(object.path, "sub/deep");
 
 	ck_assert_int_eq(get("link"), 0);
-	ck_assert_uint_eq(object.status.type, AFS_TYPE_SYMLINK);
-	ck_assert_uint_eq(object.status.length, 9);
-	ck_assert_uint_ne(object.status.mode & 0111, 0);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_SYMLINK);
+	ck_assert_uint_eq(afs_status_length(&object.status), 9);
+	ck_assert_uint_ne(object.status.UnixModeBits & 0111, 0);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(unknown_fids)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
-	ck_assert_int_eq(get_fid((struct afs_fid){0, 1, 1}), -EINVAL);
-	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume, 0, 1}), -EINVAL);
-	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume + 1, 1, 1}), AFS_VNOVOL);
-	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume, 4444, 1}), AFS_VNOVNODE);
-	fid.unique++;
+	ck_assert_int_eq(get_fid((AFSFid){0, 1, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 0, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume + 1, 1, 1}), AFS_VNOVOL);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 4444, 1}), AFS_VNOVNODE);
+	fid.Unique++;
 	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
-	ck_assert_int_eq(get_fid((struct afs_fid){fid.volume, 1, 2}), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 1, 2}), AFS_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(everything_survives_a_restart)
 {
-	struct afs_fid before[4], after;
+	AFSFid before[4], after;
 	uint64_t versions[4];
 	static const char *const paths[4] = {"hello.txt", "sub", "sub/inner", "link"};
 	uint32_t creation;
@@ -102,7 +103,7 @@ START_TEST(everything_survives_a_restart)
 	for (int i = 0; i < 4; i++) {
 		before[i] = world_fid(&world, paths[i]);
 		ck_assert_int_eq(get(paths[i]), 0);
-		versions[i] = object.status.data_version;
+		versions[i] = afs_status_version(&object.status);
 	}
 	ck_assert_int_eq(get(""), 0);
 	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
@@ -115,7 +116,7 @@ START_TEST(everything_survives_a_restart)
 	for (int i = 0; i < 4; i++) {
 		/* by FID first, as a client does that remembers it */
 		ck_assert_int_eq(get_fid(before[i]), 0);
-		ck_assert_uint_eq(object.status.data_version, versions[i]);
+		ck_assert_uint_eq(afs_status_version(&object.status), versions[i]);
 		after = world_fid(&world, paths[i]);
 		ck_assert_mem_eq(&before[i], &after, sizeof(after));
 	}
@@ -131,7 +132,7 @@ END_TEST
 
 START_TEST(changed_while_down)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
@@ -139,7 +140,7 @@ START_TEST(changed_while_down)
 	tree_text(world.root, "hello.txt", "other bytes!\n"); /* of the same length */
 	world_reopen(&world, false);
 	ck_assert_int_eq(get_fid(fid), 0);
-	ck_assert_uint_eq(object.status.data_version, 2);
+	ck_assert_uint_eq(afs_status_version(&object.status), 2);
 	world_close(&world);
 }
 END_TEST
@@ -147,7 +148,7 @@ END_TEST
 START_TEST(another_tree_is_another_content)
 {
 	uint32_t creation;
-	struct afs_fid fid;
+	AFSFid fid;
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
@@ -158,10 +159,10 @@ START_TEST(another_tree_is_another_content)
 	world_reopen(&world, false);
 	ck_assert_uint_gt(fsd_volume_creation(world.service.volume), creation);
 	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
-	struct afs_fid now = world_fid(&world, "hello.txt");
-	ck_assert_uint_ne(now.unique, fid.unique);
+	AFSFid now = world_fid(&world, "hello.txt");
+	ck_assert_uint_ne(now.Unique, fid.Unique);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_gt(object.status.data_version, 1);
+	ck_assert_uint_gt(afs_status_version(&object.status), 1);
 	world_close(&world);
 }
 END_TEST
@@ -173,30 +174,30 @@ START_TEST(changes_raise_the_version)
 
 	setup();
 	ck_assert_int_eq(get("hello.txt"), 0);
-	version = object.status.data_version;
+	version = afs_status_version(&object.status);
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, World\n");
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.data_version, version + 1);
+	ck_assert_uint_eq(afs_status_version(&object.status), version + 1);
 	ck_assert_uint_eq(world.changes, 1);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.data_version, version + 1);
+	ck_assert_uint_eq(afs_status_version(&object.status), version + 1);
 
 	/* even when the writer puts the old date back */
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, worlD\n");
 	ck_assert_int_eq(utimes(tree_path(world.root, "hello.txt"), times), 0);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.data_version, version + 2);
-	ck_assert_uint_eq(object.status.client_mtime, 1000000000);
+	ck_assert_uint_eq(afs_status_version(&object.status), version + 2);
+	ck_assert_uint_eq(object.status.ClientModTime, 1000000000);
 
 	/* a replacement by rename keeps the FID: it is the same name */
-	struct afs_fid fid = object.fid;
+	AFSFid fid = object.fid;
 	tree_text(world.root, "new", "hello, world\n");
 	ck_assert_int_eq(rename(tree_path(world.root, "new"), tree_path(world.root, "hello.txt")),
 			 0);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.data_version, version + 3);
+	ck_assert_uint_eq(afs_status_version(&object.status), version + 3);
 	ck_assert_mem_eq(&object.fid, &fid, sizeof(fid));
 	world_close(&world);
 }
@@ -205,25 +206,25 @@ END_TEST
 START_TEST(names_come_and_go)
 {
 	uint64_t version;
-	struct afs_fid old, new;
+	AFSFid old, new;
 
 	setup();
 	ck_assert_int_eq(get(""), 0);
-	version = object.status.data_version;
+	version = afs_status_version(&object.status);
 	old = world_fid(&world, "hello.txt");
 
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_eq(object.status.data_version, version + 1);
+	ck_assert_uint_eq(afs_status_version(&object.status), version + 1);
 	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
-	ck_assert_uint_eq(world_fid(&world, "hello.txt").vnode, 0);
+	ck_assert_uint_eq(world_fid(&world, "hello.txt").Vnode, 0);
 
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, world\n");
 	new = world_fid(&world, "hello.txt");
-	ck_assert_uint_ne(new.vnode, 0);
-	ck_assert_uint_ne(new.unique, old.unique);
+	ck_assert_uint_ne(new.Vnode, 0);
+	ck_assert_uint_ne(new.Unique, old.Unique);
 	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
 
 	/*
@@ -235,14 +236,14 @@ START_TEST(names_come_and_go)
 	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
 	tree_text(world.root, "hello.txt", "hello, world\n");
 	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
-	ck_assert_uint_ne(world_fid(&world, "hello.txt").unique, new.unique);
+	ck_assert_uint_ne(world_fid(&world, "hello.txt").Unique, new.Unique);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(another_kind_is_another_object)
 {
-	struct afs_fid file;
+	AFSFid file;
 
 	setup();
 	file = world_fid(&world, "hello.txt");
@@ -250,16 +251,16 @@ START_TEST(another_kind_is_another_object)
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
 	tree_dir(world.root, "hello.txt", 0755);
 	ck_assert_int_eq(get_fid(file), AFS_VNOVNODE);
-	ck_assert_uint_eq(world_fid(&world, "hello.txt").vnode % 2, 1);
+	ck_assert_uint_eq(world_fid(&world, "hello.txt").Vnode % 2, 1);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.type, AFS_TYPE_DIR);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_DIR);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(subtree_vanishes)
 {
-	struct afs_fid inner, deep;
+	AFSFid inner, deep;
 
 	setup();
 	inner = world_fid(&world, "sub/inner");
@@ -275,7 +276,7 @@ END_TEST
 
 START_TEST(directory_replaced_by_link)
 {
-	struct afs_fid inner;
+	AFSFid inner;
 
 	setup();
 	inner = world_fid(&world, "sub/inner");
@@ -288,7 +289,7 @@ END_TEST
 
 START_TEST(five_thousand_names)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 	struct fsd_image *image;
 	uint32_t cursor = 0, n = 0;
 	struct afs_dir_entry entry;
@@ -301,7 +302,7 @@ START_TEST(five_thousand_names)
 	}
 	ck_assert_int_eq(get("sub"), 0);
 	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
-	ck_assert_uint_eq(image->length, object.status.length);
+	ck_assert_uint_eq(image->length, afs_status_length(&object.status));
 	while (afs_dir_next(image->bytes, image->length, &cursor, &entry) == 1)
 		n++;
 	ck_assert_uint_eq(n, 5000 + 4);
@@ -321,16 +322,16 @@ START_TEST(odd_names)
 	ck_assert_int_eq(get("\xc3\xa9 \xff space"), 0);
 	ck_assert_int_eq(get(".hidden"), 0);
 	/* clients could never ask for this one */
-	ck_assert_uint_eq(world_fid(&world, "ends@sys").vnode, 0);
+	ck_assert_uint_eq(world_fid(&world, "ends@sys").Vnode, 0);
 	ck_assert_int_eq(mkfifo(tree_path(world.root, "fifo"), 0666), 0);
-	ck_assert_uint_eq(world_fid(&world, "fifo").vnode, 0);
+	ck_assert_uint_eq(world_fid(&world, "fifo").Vnode, 0);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(only_what_other_may_read)
 {
-	struct afs_fid secret, behind;
+	AFSFid secret, behind;
 
 	setup();
 	tree_file(world.root, "secret", "s", 1, 0640);
@@ -342,8 +343,8 @@ START_TEST(only_what_other_may_read)
 	world_reopen(&world, true);
 	secret = world_fid(&world, "secret");
 	behind = world_fid(&world, "closed/open");
-	struct afs_fid closed = world_fid(&world, "closed"), nolist = world_fid(&world, "nolist");
-	struct afs_fid known = world_fid(&world, "nolist/known");
+	AFSFid closed = world_fid(&world, "closed"), nolist = world_fid(&world, "nolist");
+	AFSFid known = world_fid(&world, "nolist/known");
 
 	ck_assert_int_eq(get_fid(secret), 0);
 	ck_assert_int_eq(get_fid(behind), 0);
@@ -352,9 +353,9 @@ START_TEST(only_what_other_may_read)
 	ck_assert_int_eq(get_fid(behind), -EACCES);
 	ck_assert_int_eq(get_fid(closed), 0);
 	ck_assert(!object.may_read);
-	ck_assert_uint_eq(object.status.caller_access, 0);
-	ck_assert_uint_eq(object.status.anonymous_access, 0);
-	ck_assert_uint_eq(object.status.length, 2048);
+	ck_assert_uint_eq(object.status.CallerAccess, 0);
+	ck_assert_uint_eq(object.status.AnonymousAccess, 0);
+	ck_assert_uint_eq(afs_status_length(&object.status), 2048);
 	ck_assert_int_eq(get_fid(nolist), 0);
 	ck_assert(!object.may_read);
 	ck_assert_int_eq(get_fid(known), 0);
@@ -364,7 +365,7 @@ END_TEST
 
 START_TEST(permission_taken_away)
 {
-	struct afs_fid inner;
+	AFSFid inner;
 
 	setup();
 	inner = world_fid(&world, "sub/inner");
@@ -383,13 +384,13 @@ END_TEST
 /* A directory whose listing was forbidden for a while must not come back with an old version. */
 START_TEST(unlisted_changes_count)
 {
-	struct afs_fid sub;
+	AFSFid sub;
 	uint64_t version;
 
 	setup();
 	sub = world_fid(&world, "sub");
 	ck_assert_int_eq(get_fid(sub), 0);
-	version = object.status.data_version;
+	version = afs_status_version(&object.status);
 	tree_tick();
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
 	tree_text(world.root, "sub/new", "x");
@@ -397,26 +398,26 @@ START_TEST(unlisted_changes_count)
 	ck_assert(!object.may_read);
 	world_reopen(&world, true);
 	ck_assert_int_eq(get_fid(sub), 0);
-	ck_assert_uint_eq(object.status.data_version, version + 1);
+	ck_assert_uint_eq(afs_status_version(&object.status), version + 1);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(chmod_of_a_directory_keeps_its_version)
 {
-	struct afs_fid sub;
+	AFSFid sub;
 	uint64_t version;
 
 	setup();
 	sub = world_fid(&world, "sub");
 	ck_assert_int_eq(get_fid(sub), 0);
-	version = object.status.data_version;
+	version = afs_status_version(&object.status);
 	tree_tick();
 	world.changes = 0;
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0775), 0);
 	ck_assert_int_eq(get_fid(sub), 0);
-	ck_assert_uint_eq(object.status.data_version, version);
-	ck_assert_uint_eq(object.status.mode, 0775);
+	ck_assert_uint_eq(afs_status_version(&object.status), version);
+	ck_assert_uint_eq(object.status.UnixModeBits, 0775);
 	ck_assert_uint_eq(world.changes, 1);
 	world_close(&world);
 }
@@ -424,7 +425,7 @@ END_TEST
 
 START_TEST(open_file_is_of_one_version)
 {
-	struct afs_fid fid;
+	AFSFid fid;
 	struct fsd_file *file;
 	struct fsd_stat st;
 
@@ -446,7 +447,7 @@ END_TEST
 
 static void *asker(void *arg)
 {
-	struct afs_fid *fid = arg;
+	AFSFid *fid = arg;
 	struct fsd_object *mine = malloc(sizeof(*mine));
 	uint64_t last = 0;
 
@@ -455,8 +456,8 @@ static void *asker(void *arg)
 
 		ck_assert(rc == 0 || rc == AFS_VBUSY);
 		if (rc == 0) {
-			ck_assert_uint_ge(mine->status.data_version, last);
-			last = mine->status.data_version;
+			ck_assert_uint_ge(afs_status_version(&mine->status), last);
+			last = afs_status_version(&mine->status);
 		}
 	}
 	free(mine);
@@ -466,7 +467,7 @@ static void *asker(void *arg)
 START_TEST(versions_grow_under_concurrency)
 {
 	pthread_t threads[4];
-	struct afs_fid fid, dir;
+	AFSFid fid, dir;
 
 	setup();
 	fid = world_fid(&world, "sub/inner");
@@ -490,15 +491,15 @@ END_TEST
 
 START_TEST(volume_status)
 {
-	struct afs_volume_status s;
+	AFSFetchVolumeStatus s;
 
 	setup();
 	ck_assert_int_eq(fsd_volume_space(world.service.volume, &s), 0);
-	ck_assert_str_eq(s.name, "data");
-	ck_assert_uint_eq(s.type, 0);
-	ck_assert_uint_eq(s.online, 1);
-	ck_assert_int_gt(s.blocks_total, 0);
-	ck_assert_int_le(s.blocks_available, s.blocks_total);
+	ck_assert_str_eq(fsd_volume_name(world.service.volume), "data");
+	ck_assert_int_eq(s.Type, 0);
+	ck_assert_int_eq(s.Online, 1);
+	ck_assert_int_gt(s.PartMaxBlocks, 0);
+	ck_assert_int_le(s.PartBlocksAvail, s.PartMaxBlocks);
 	world_close(&world);
 }
 END_TEST

@@ -15,7 +15,6 @@ static void setup(unsigned watches)
 {
 	char *root = tree_make();
 	struct sockaddr_storage peer = {0};
-	struct fsd_work work;
 
 	tree_text(root, "hello.txt", "hello\n");
 	tree_dir(root, "sub", 0755);
@@ -27,8 +26,7 @@ static void setup(unsigned watches)
 	((struct sockaddr_in *)&peer)->sin_family = AF_INET;
 	((struct sockaddr_in *)&peer)->sin_port = htons(7001);
 	fsd_clients_enter(world.service.clients, &peer, 132, fsd_now(), &caller);
-	while (fsd_work_take(world.service.clients, &work))
-		fsd_work_done(world.service.clients, &work, true, 1, fsd_now());
+	world_answer_all(&world);
 }
 
 static void teardown(void)
@@ -39,9 +37,9 @@ static void teardown(void)
 }
 
 /* As a call does it: promise, watch, look. */
-static struct afs_fid promise(const char *path)
+static AFSFid promise(const char *path)
 {
-	struct afs_fid fid = world_fid(&world, path);
+	AFSFid fid = world_fid(&world, path);
 
 	ck_assert_int_eq(fsd_volume_path(world.service.volume, &fid, object.path, &object.record),
 			 0);
@@ -53,7 +51,7 @@ static struct afs_fid promise(const char *path)
 }
 
 /* The time limit only turns a hang into a failure. */
-static bool broken(const struct afs_fid *fid)
+static bool broken(const AFSFid *fid)
 {
 	for (int i = 0; i < 3000; i++) {
 		if (!fsd_promise_held(world.service.clients, fid))
@@ -65,7 +63,7 @@ static bool broken(const struct afs_fid *fid)
 
 static void each_kind_of_change(void)
 {
-	struct afs_fid fid = promise("hello.txt"), dir;
+	AFSFid fid = promise("hello.txt"), dir;
 
 	tree_text(world.root, "hello.txt", "hello, world\n");
 	ck_assert_msg(broken(&fid), "write");
@@ -106,7 +104,7 @@ END_TEST
 
 START_TEST(unchanged_stays)
 {
-	struct afs_fid a, b;
+	AFSFid a, b;
 
 	setup(100);
 	a = promise("hello.txt");
