@@ -46,7 +46,7 @@ start() {
 	*) fail "said \"$line\" rxfsd $*" ;;
 	esac
 	fs=${line#listening fs } fs=${fs% vl *}
-	vl=${line##* vl }
+	vl=${line##* vl } vl=${vl%% vol *}
 	server=127.0.0.1:${vl##*:}:${fs##*:}
 }
 
