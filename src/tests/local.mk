@@ -4,6 +4,7 @@
 # A unit test is one line in the local.mk of its folder: check_tests += src/tests/.../test_NAME
 # Its source is src/tests/.../test_NAME.c, it is linked with $(LDADD) below; a test that needs more
 # says src_tests_..._test_NAME_SOURCES, _LDADD, _CFLAGS. A script is one line check_scripts += NAME.sh.
+# An interface file, NAME.xg, is a test of what rxwgen makes of it: src/tests/xg/roundtrip.sh.
 # Exit status: 0 pass, 77 skip (print the reason), others fail.
 
 check_tests =
@@ -27,6 +28,8 @@ include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/fuzz/local.mk
 include src/tests/vectors/local.mk
+include src/tests/rxgen/local.mk
+include src/tests/xg/local.mk
 
 check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
@@ -46,9 +49,10 @@ TESTS += $(check_scripts)
 
 # Seconds for one program or script: what hangs has failed.
 TEST_LIMIT = 300
-TEST_EXTENSIONS = .sh
+TEST_EXTENSIONS = .sh .xg
 LOG_COMPILER = timeout -k 10 $(TEST_LIMIT)
 SH_LOG_COMPILER = timeout -k 10 $(TEST_LIMIT) $(SHELL)
+XG_LOG_COMPILER = timeout -k 10 $(TEST_LIMIT) $(SHELL) $(srcdir)/src/tests/xg/roundtrip.sh
 
 AM_TESTS_ENVIRONMENT = \
 	export top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \

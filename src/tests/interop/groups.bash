@@ -2,12 +2,18 @@
 # The groups of tests: names, the programs of ours that each needs, and the time each may take.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library rxperf_server rxperf_client rxdebug rxfsd cell'
+all_groups='library stubs rxperf_server rxperf_client rxdebug rxfsd cell'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
 }
 programs_of_library() { :; }
+
+tests_of_stubs() {
+	echo stubs-itself stubs-plain stubs-aborts stubs-wrong stubs-split-store stubs-split-fetch \
+		stubs-split-exchange stubs-split-refused stubs-multi stubs-end
+}
+programs_of_stubs() { echo stubs_ours; }
 
 tests_of_rxperf_server() {
 	echo rxperf-server-send rxperf-server-recv rxperf-server-rpc rxperf-server-file \
@@ -51,7 +57,8 @@ seconds_of() {
 # find_program NAME: where it was built; also below $build itself, for an installed tree.
 find_program() {
 	local p
-	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/$1" "$build/bin/$1" "$build/sbin/$1"; do
+	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/src/tests/interop/$1" "$build/$1" \
+		"$build/bin/$1" "$build/sbin/$1"; do
 		[ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
 	done
 	return 1

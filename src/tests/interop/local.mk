@@ -21,8 +21,35 @@ EXTRA_DIST += \
 	src/tests/interop/rxdebug.bash \
 	src/tests/interop/rxfsd.bash \
 	src/tests/interop/rxperf_client.bash \
-	src/tests/interop/rxperf_server.bash
+	src/tests/interop/rxperf_server.bash \
+	src/tests/interop/interop.xg \
+	src/tests/interop/stubs.bash \
+	src/tests/interop/stubs.h \
+	src/tests/interop/stubs_afs.c
+
+# Our side of the group stubs: interop.xg without -b, so that the fields have OpenAFS's names.
+interop_stubs = \
+	src/tests/interop/interop.h src/tests/interop/interop.xdr.c \
+	src/tests/interop/interop.cs.c src/tests/interop/interop.ss.c
+CLEANFILES += $(interop_stubs)
+$(interop_stubs): src/tests/interop/interop.xg $(RXWGEN_MADE_HERE)
+interop_make = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) -x -o $@
+src/tests/interop/interop.h:
+	$(interop_make) -h $(srcdir)/src/tests/interop/interop.xg
+src/tests/interop/interop.xdr.c:
+	$(interop_make) -c $(srcdir)/src/tests/interop/interop.xg
+src/tests/interop/interop.cs.c:
+	$(interop_make) -C $(srcdir)/src/tests/interop/interop.xg
+src/tests/interop/interop.ss.c:
+	$(interop_make) -S $(srcdir)/src/tests/interop/interop.xg
+
+check_PROGRAMS += src/tests/interop/stubs_ours
+src_tests_interop_stubs_ours_SOURCES = src/tests/interop/stubs_ours.c
+nodist_src_tests_interop_stubs_ours_SOURCES = $(interop_stubs)
+src_tests_interop_stubs_ours_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/interop
+src_tests_interop_stubs_ours_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_tests_interop_stubs_ours_OBJECTS): $(interop_stubs)
 
 .PHONY: interop
-interop: all
+interop: all src/tests/interop/stubs_ours
 	bash $(srcdir)/src/tests/interop/run $(abs_top_builddir)

@@ -60,7 +60,19 @@ needed_packages() {
 		sed -n 's/^Inst \([^ ]*\) .*/\1/p'
 }
 
-# compile_programs FOLDER: our two programs on OpenAFS's library (linked in, so that they run without
+# generate_stubs OUT ROOT: interop.xg by OpenAFS's compiler, into OUT/stubs. Its code includes two
+# headers of its own build tree that its package leaves out.
+generate_stubs() {
+	local dir=$1/stubs kind
+	mkdir -p "$dir" && : > "$dir/afsconfig.h" &&
+		printf '#include <stdlib.h>\n#include <string.h>\n' > "$dir/roken.h" || return
+	cp "$here/interop.xg" "$dir" && cd "$dir" || return
+	for kind in h:h c:xdr.c C:cs.c S:ss.c; do
+		"$2/usr/bin/rxgen" -A -x "-${kind%%:*}" -o "interop.${kind#*:}" interop.xg || return
+	done
+}
+
+# compile_programs FOLDER: our programs on OpenAFS's library (linked in, so that they run without
 # its packages), the writer of volume dumps and the bad network.
 compile_programs() {
 	local out=$1 root= cc=${CC:-cc} p
@@ -73,6 +85,13 @@ compile_programs() {
 				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" \
 				${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
 		done
+		(generate_stubs "$out" "$root") || openafs_lacks=1
+		# Their generated code is as it is: no warnings about it.
+		# shellcheck disable=SC2086
+		$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -w -I"$out/stubs" \
+			${root:+-isystem "$root/usr/include"} -o "$out/stubs_afs" "$here/stubs_afs.c" \
+			"$here/afsrx_util.c" "$out"/stubs/interop.{xdr,cs,ss}.c \
+			${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
 		for p in make_dump lossy_relay; do
 			# shellcheck disable=SC2086
 			$cc -std=gnu17 -D_GNU_SOURCE -O2 -g -o "$out/$p" "$here/$p.c" || openafs_lacks=1

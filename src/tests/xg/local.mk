@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Proofs of generated code: every type of every interface against another XDR, hostile bytes, fuzzing.
+#
+# all-types.xg is compiled twice, with short field names (-b) and with long ones, into short/ and long/.
+
+xg_coders = \
+	src/afs/afs-common.xdr.c src/afs/afsvol.xdr.c src/afs/pt.xdr.c src/afs/rxafs.xdr.c \
+	src/afs/rxafscb.xdr.c src/afs/rxperf.xdr.c src/afs/rxstats.xdr.c src/afs/vl.xdr.c
+xg_headers = $(xg_coders:.xdr.c=.h)
+xg_runtime = src/rx/base/xdr.c src/rx/rpc/window.c
+xg_wrap = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
+
+xg_short = \
+	src/tests/xg/short/all-types.h src/tests/xg/short/all-types.xdr.c \
+	src/tests/xg/short/all-types.cs.c src/tests/xg/short/all-types.ss.c
+xg_long = \
+	src/tests/xg/long/all-types.h src/tests/xg/long/all-types.xdr.c \
+	src/tests/xg/long/all-types.cs.c src/tests/xg/long/all-types.ss.c
+EXTRA_DIST += \
+	src/tests/xg/all-types.xg src/tests/xg/corpus.py src/tests/xg/libfuzzer.sh src/tests/xg/roundtrip.py \
+	src/tests/xg/roundtrip.sh src/tests/xg/types.sh src/tests/xg/values.py src/tests/xg/xgread.py
+CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/types.h
+
+xg_make = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) -x -o $@
+$(xg_short) $(xg_long): src/tests/xg/all-types.xg $(RXWGEN_MADE_HERE)
+src/tests/xg/short/all-types.h:
+	$(xg_make) -b -h $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/short/all-types.xdr.c:
+	$(xg_make) -b -c $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/short/all-types.cs.c:
+	$(xg_make) -b -C $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/short/all-types.ss.c:
+	$(xg_make) -b -S $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/long/all-types.h:
+	$(xg_make) -h $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/long/all-types.xdr.c:
+	$(xg_make) -c $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/long/all-types.cs.c:
+	$(xg_make) -C $(srcdir)/src/tests/xg/all-types.xg
+src/tests/xg/long/all-types.ss.c:
+	$(xg_make) -S $(srcdir)/src/tests/xg/all-types.xg
+
+src/tests/xg/types.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/types.sh
+	$(AM_V_GEN)$(SHELL) $(srcdir)/src/tests/xg/types.sh $(xg_headers) src/tests/xg/short/all-types.h \
+		> $@.new && mv $@.new $@
+
+# -- All decoders, with a counted heap, and calls that are only streams: no other part of the library.
+
+check_LTLIBRARIES += src/tests/xg/libdecoders.la
+src_tests_xg_libdecoders_la_SOURCES = \
+	src/tests/xg/decoders.c src/tests/xg/decoders.h \
+	src/tests/xg/heap.c src/tests/xg/heap.h \
+	src/tests/xg/stream.c src/tests/xg/stream.h \
+	$(xg_runtime)
+nodist_src_tests_xg_libdecoders_la_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c
+src_tests_xg_libdecoders_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
+$(src_tests_xg_libdecoders_la_OBJECTS): src/tests/xg/types.h $(xg_short)
+
+xg_test_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/src/tests/xg -I$(top_builddir)/src/tests/xg
+check_tests += src/tests/xg/fuzz_types
+src_tests_xg_fuzz_types_SOURCES = src/tests/xg/fuzz_types.c src/rx/base/hash.c $(fuzz_replay)
+src_tests_xg_fuzz_types_CPPFLAGS = $(xg_test_cppflags)
+src_tests_xg_fuzz_types_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
+src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.la
+
+check_tests += src/tests/xg/test_hostile
+src_tests_xg_test_hostile_SOURCES = src/tests/xg/test_hostile.c
+src_tests_xg_test_hostile_CPPFLAGS = $(xg_test_cppflags)
+src_tests_xg_test_hostile_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
+src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS)
+$(src_tests_xg_test_hostile_OBJECTS): $(xg_short)
+
+# -- The whole library: recorded calls, and stubs of all-types.xg.
+
+check_tests += src/tests/xg/test_calls
+src_tests_xg_test_calls_SOURCES = src/tests/xg/test_calls.c
+nodist_src_tests_xg_test_calls_SOURCES = $(xg_short)
+src_tests_xg_test_calls_CPPFLAGS = $(xg_test_cppflags)
+src_tests_xg_test_calls_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_xg_test_calls_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
+$(src_tests_xg_test_calls_OBJECTS): $(xg_short)
+
+# -- Random values against python's XDR. Sanitizers cannot be loaded into python; the fuzz target runs
+# with them. An .xg file is a test; its log is beside its name.
+
+if !SANITIZERS
+TESTS += \
+	src/afs/afs-common.xg src/afs/afsvol.xg src/afs/pt.xg src/afs/rxafs.xg src/afs/rxafscb.xg \
+	src/afs/rxperf.xg src/afs/rxstats.xg src/afs/vl.xg src/tests/xg/all-types.xg
+check_DATA = src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so
+CLEANFILES += src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so
+endif
+
+xg_shared = $(AM_V_CCLD)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) -std=gnu17 -O1 -g \
+	-fPIC -shared $(xg_wrap) -o $@ $(srcdir)/src/tests/xg/heap.c $(srcdir)/src/rx/base/xdr.c
+xg_shared_from = src/tests/xg/heap.c src/tests/xg/heap.h src/rx/base/xdr.c src/rx/rxwire/xdr.h
+src/tests/xg/interfaces.so: $(xg_coders) $(xg_headers) $(xg_shared_from)
+	$(xg_shared) $(xg_coders)
+src/tests/xg/short.so: $(xg_short) $(xg_shared_from)
+	$(xg_shared) src/tests/xg/short/all-types.xdr.c
+src/tests/xg/long.so: $(xg_long) $(xg_shared_from)
+	$(xg_shared) src/tests/xg/long/all-types.xdr.c

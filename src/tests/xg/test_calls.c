@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Generated stubs on real calls: recorded requests and replies of the protection service
+ * (vectors/rxkad-exchanges.json), byte for byte, and a client and a server of all-types.xg.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <jansson.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/rxwire.h>
+
+#include "afs/pt.h"
+
+#include "short/all-types.h"
+
+enum {
+	PT_SERVICE = 73,
+	RAW_SERVICE = 74,
+	AT_SERVICE = 75
+};
+
+/* -- one server and one client on the loopback interface, for each test ----------------------- */
+
+static rxw_engine *engine;
+static rxw_endpoint *server, *client;
+
+static void serve(uint16_t id, rxw_handler_fn handler, void *context)
+{
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = id,
+					.name = "test",
+					.handler = handler,
+					.context = context};
+	rxw_service *added;
+
+	ck_assert_int_eq(rxw_service_add(server, &o, &added), 0);
+}
+
+static void set_up(void)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options o = {.size = sizeof(o),
+					 .address = (struct sockaddr *)&any,
+					 .address_len = sizeof(any),
+					 .server = 1};
+
+	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
+	ck_assert_int_eq(rxw_endpoint_create(engine, &o, &server), 0);
+	ck_assert_int_eq(rxw_endpoint_create(engine, NULL, &client), 0);
+}
+
+static void tear_down(void)
+{
+	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(server), 0);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+
+static rxw_connection *connect_to(uint16_t service)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	rxw_connection *c;
+
+	ck_assert_int_eq(rxw_endpoint_address(server, &address, &length), 0);
+	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&address, length, service,
+					       NULL, &c),
+			 0);
+	return c;
+}
+
+/* -- recorded calls --------------------------------------------------------------------------- */
+
+struct bytes {
+	uint8_t data[4096];
+	size_t size;
+};
+
+static void from_hex(const char *hex, struct bytes *b)
+{
+	b->size = strlen(hex) / 2;
+	ck_assert_uint_le(b->size, sizeof(b->data));
+	for (size_t i = 0; i < b->size; i++) {
+		unsigned byte;
+
+		ck_assert_int_eq(sscanf(hex + 2 * i, "%2x", &byte), 1);
+		b->data[i] = (uint8_t)byte;
+	}
+}
+
+static void ck_same(const char *id, const struct bytes *got, const struct bytes *want)
+{
+	ck_assert_msg(got->size == want->size, "%s: %zu bytes, not %zu", id, got->size, want->size);
+	for (size_t i = 0; i < want->size; i++)
+		ck_assert_msg(got->data[i] == want->data[i], "%s: byte %zu is %02x, not %02x", id,
+			      i, got->data[i], want->data[i]);
+}
+
+/* What was asked and answered when the calls were recorded. */
+static int32_t name_to_id(void *context, rxw_call *call, const namelist *names, idlist *ids)
+{
+	(void)context;
+	(void)call;
+	if (names->len != 1 || strncmp(names->val[0], "alice", sizeof(names->val[0])))
+		return 1;
+	ids->val = malloc(sizeof(*ids->val));
+	if (!ids->val)
+		return 2;
+	ids->len = 1;
+	ids->val[0] = 1;
+	return 0;
+}
+
+static int32_t id_to_name(void *context, rxw_call *call, const idlist *ids, namelist *names)
+{
+	(void)context;
+	(void)call;
+	(void)names;
+	return ids->len ? 1 : 0;
+}
+
+static int32_t list_entry(void *context, rxw_call *call, int32_t id, prcheckentry *entry)
+{
+	(void)context;
+	(void)call;
+	entry->id = id;
+	entry->reserved[4] = -1;
+	memcpy(entry->name, "alice", 5);
+	return 0;
+}
+
+static const struct PR_handlers pt_handlers = {
+	.NameToID = name_to_id, .IDToName = id_to_name, .ListEntry = list_entry};
+static struct PR_service pt_service = {.handlers = &pt_handlers};
+
+/* The raw service: keeps the request and answers with what is given. */
+static struct bytes raw_request, raw_reply;
+
+static int32_t raw(rxw_call *call, void *context)
+{
+	ssize_t n = rxw_call_read(call, raw_request.data, sizeof(raw_request.data));
+
+	(void)context;
+	if (n < 0)
+		return 1;
+	raw_request.size = (size_t)n;
+	n = rxw_call_write(call, raw_reply.data, raw_reply.size);
+	return n == (ssize_t)raw_reply.size ? 0 : 2;
+}
+
+/* Recorded bytes to the generated server: the recorded reply, or that there is no such call. */
+static void server_answers(const char *id, const struct bytes *request, const struct bytes *reply,
+			   int32_t code)
+{
+	rxw_connection *c = connect_to(PT_SERVICE);
+	struct bytes got;
+	rxw_call *call;
+	ssize_t n;
+
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, request->data, request->size), request->size);
+	n = rxw_call_read(call, got.data, sizeof(got.data));
+	got.size = n > 0 ? (size_t)n : 0;
+	ck_assert_msg(rxw_call_error(call, NULL) == code, "%s: code %d, not %d", id,
+		      rxw_call_error(call, NULL), code);
+	rxw_call_end(call, 0, NULL);
+	if (!code && reply)
+		ck_same(id, &got, reply);
+	rxw_connection_release(c);
+}
+
+/* The generated client: the recorded request goes out, the recorded reply is understood. */
+static void client_asks(const char *id, const struct bytes *request, const struct bytes *reply)
+{
+	rxw_connection *c = connect_to(RAW_SERVICE);
+	prname name = "alice";
+	namelist names = {1, &name}, back;
+	idlist none = {0}, ids;
+	prcheckentry entry;
+
+	raw_reply = *reply;
+	switch (rxw_xdr_load32(request->data)) {
+	case PR_OP_NameToID:
+		ck_assert_int_eq(PR_NameToID(c, &names, &ids), 0);
+		ck_assert_uint_eq(ids.len, 1);
+		ck_assert_int_eq(ids.val[0], 1);
+		xdrfree_idlist(&ids);
+		break;
+	case PR_OP_IDToName:
+		ck_assert_int_eq(PR_IDToName(c, &none, &back), 0);
+		ck_assert_uint_eq(back.len, 0);
+		xdrfree_namelist(&back);
+		break;
+	case PR_OP_ListEntry:
+		/* Its reply was not recorded: an empty one is too short. */
+		ck_assert_int_eq(PR_ListEntry(c, 1, &entry), RXW_RPC_CC_UNMARSHAL);
+		break;
+	default:
+		ck_abort_msg("%s: a call that we have no stub for", id);
+	}
+	ck_same(id, &raw_request, request);
+	rxw_connection_release(c);
+}
+
+/* The payload of a packet before its encryption; NULL if this is none of the service's data. */
+static const char *plain(json_t *packet, json_int_t port, json_int_t call)
+{
+	json_t *header = json_object_get(json_object_get(packet, "fields"), "header");
+	const char *data =
+		json_string_value(json_object_get(json_object_get(packet, "plain"), "data"));
+
+	if (json_integer_value(json_object_get(header, "serviceId")) != PT_SERVICE ||
+	    json_integer_value(json_object_get(header, "type")) != 1 ||
+	    json_integer_value(json_object_get(header, "seq")) != 1 ||
+	    (port && json_integer_value(json_object_get(packet, "udpDestinationPort")) != port) ||
+	    (call && json_integer_value(json_object_get(header, "callNumber")) != call))
+		return NULL;
+	return data;
+}
+
+static json_int_t call_number(json_t *packet)
+{
+	return json_integer_value(json_object_get(
+		json_object_get(json_object_get(packet, "fields"), "header"), "callNumber"));
+}
+
+/* The reply to packet `at` of an exchange, NULL if it was not recorded. */
+static const char *reply_to(json_t *packets, size_t at)
+{
+	json_t *request = json_array_get(packets, at);
+	json_int_t port = json_integer_value(json_object_get(request, "udpSourcePort"));
+
+	for (size_t i = at + 1; i < json_array_size(packets); i++) {
+		const char *data = plain(json_array_get(packets, i), port, call_number(request));
+
+		if (data)
+			return data;
+	}
+	return NULL;
+}
+
+START_TEST(recorded)
+{
+	json_error_t error;
+	json_t *file = json_load_file(RXW_TEST_SRCDIR "/vectors/rxkad-exchanges.json", 0, &error);
+	json_t *exchange, *packet;
+	size_t i, k, asked = 0, answered = 0, unknown = 0;
+
+	ck_assert_msg(file != NULL, "%s", error.text);
+	serve(PT_SERVICE, PR_ExecuteRequest, &pt_service);
+	serve(RAW_SERVICE, raw, NULL);
+	json_array_foreach(json_object_get(file, "exchanges"), i, exchange)
+	{
+		json_t *packets = json_object_get(exchange, "packets");
+
+		json_array_foreach(packets, k, packet)
+		{
+			const char *id = json_string_value(json_object_get(packet, "id"));
+			const char *request_hex = plain(packet, 7002, 0), *reply_hex;
+			struct bytes request, reply = {.size = 0};
+
+			if (!request_hex)
+				continue;
+			reply_hex = reply_to(packets, k);
+			from_hex(request_hex, &request);
+			if (reply_hex)
+				from_hex(reply_hex, &reply);
+			if (!PR_TranslateOpCode((int32_t)rxw_xdr_load32(request.data))) {
+				server_answers(id, &request, NULL, RXW_RPC_OPCODE);
+				unknown++;
+				continue;
+			}
+			server_answers(id, &request, reply_hex ? &reply : NULL, 0);
+			answered += reply_hex != NULL;
+			client_asks(id, &request, &reply);
+			asked++;
+		}
+	}
+	json_decref(file);
+	/* The file as it is: so many requests of ours, replies to them, and requests to make users. */
+	ck_assert_uint_eq(asked, 20);
+	ck_assert_uint_eq(answered, 19);
+	ck_assert_uint_eq(unknown, 1);
+}
+END_TEST
+
+/* -- stubs of all-types.xg: parameters that make types, INOUT, multi, split ------------------- */
+
+static int32_t lists(void *context, rxw_call *call, const at_given *given, at_returned *returned)
+{
+	(void)call;
+	ck_assert_ptr_eq(context, &engine);
+	returned->len = given->len;
+	returned->val = malloc(given->len + 1);
+	if (!returned->val)
+		return 12;
+	for (uint32_t i = 0; i < given->len; i++)
+		returned->val[i] = (char)given->val[i];
+	return 0;
+}
+
+static int32_t swap(void *context, rxw_call *call, at_all *all, const at_choice *choice,
+		    at_tree *tree)
+{
+	(void)context;
+	(void)call;
+	if (choice->what == 1)
+		return choice->u.number;
+	all->floats.f = -all->floats.f;
+	tree->value = 5;
+	tree->left = calloc(1, sizeof(*tree->left));
+	if (tree->left)
+		tree->left->value = 6;
+	return 0;
+}
+
+static int32_t stream(void *context, rxw_call *call, const char *name, uint64_t size, int32_t *code)
+{
+	char c;
+
+	(void)context;
+	while (size-- && rxw_call_read(call, &c, 1) == 1)
+		*code += c == *name;
+	return rxw_call_write(call, name, strlen(name)) == (ssize_t)strlen(name) ? 0 : 3;
+}
+
+static const struct AT_handlers at_handlers = {.Lists = lists, .Swap = swap, .Stream = stream};
+static struct AT_service at_service = {.base = {.context = &engine}, .handlers = &at_handlers};
+
+START_TEST(plain_stubs)
+{
+	int32_t numbers[] = {1, -1, 'x', 0, 300, 6};
+	at_given given = {5, numbers};
+	at_returned returned;
+	rxw_connection *c;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &at_service);
+	c = connect_to(AT_SERVICE);
+	ck_assert_int_eq(AT_Lists(c, &given, &returned), 0);
+	ck_assert_uint_eq(returned.len, 5);
+	ck_assert_mem_eq(returned.val, "\1\xffx\0\x2c", 5);
+	xdrfree_at_returned(&returned);
+	given.len = 0;
+	ck_assert_int_eq(AT_Lists(c, &given, &returned), 0);
+	ck_assert(returned.len == 0 && returned.val == NULL);
+	given.len = 6; /* above the bound: refused before it is sent */
+	ck_assert_int_eq(AT_Lists(c, &given, &returned), RXW_RPC_CC_MARSHAL);
+	ck_assert(returned.len == 0 && returned.val == NULL);
+	rxw_connection_release(c);
+}
+END_TEST
+
+static void make_all(at_all *all, at_choice *choice, at_link *link)
+{
+	*all = (at_all){.strict = {.color = AT_BLUE}};
+	all->choices.len = 1;
+	all->choices.val = choice;
+	all->floats.f = 2.5f;
+	all->floats.d = -1e300;
+	link->value = 9;
+	link->next = NULL;
+	all->chains.two = link;
+}
+
+static void ck_swapped(const at_all *all, const at_tree *tree)
+{
+	ck_assert(all->floats.f == -2.5f && all->floats.d == -1e300);
+	ck_assert_uint_eq(all->choices.len, 1);
+	ck_assert_int_eq(all->choices.val[0].what, 8);
+	ck_assert_ptr_null(all->chains.one);
+	ck_assert_int_eq(all->chains.two->value, 9);
+	ck_assert_ptr_null(all->chains.two->next);
+	ck_assert(tree->value == 5 && tree->left->value == 6 && !tree->right && !tree->left->left);
+}
+
+START_TEST(inout)
+{
+	at_choice nothing = {.what = 8}, refuse = {.what = 1, .u = {.number = 4711}};
+	at_link link;
+	at_tree tree;
+	at_all all;
+	rxw_connection *c;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &at_service);
+	c = connect_to(AT_SERVICE);
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(AT_Swap(c, &all, &nothing, &tree), 0);
+	ck_assert_ptr_ne(all.choices.val, &nothing); /* what went in is still the caller's */
+	ck_swapped(&all, &tree);
+	xdrfree_at_all(&all);
+	xdrfree_at_tree(&tree);
+
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(AT_Swap(c, &all, &refuse, &tree), 4711);
+	ck_assert(all.choices.val == NULL && all.floats.f == 0 && !tree.left && !tree.value);
+	rxw_connection_release(c);
+}
+END_TEST
+
+static unsigned replies;
+
+static void on_swap(void *arg, unsigned index, int32_t code, at_all *all, at_tree *tree)
+{
+	ck_assert_ptr_eq(arg, &replies);
+	ck_assert_uint_lt(index, 12);
+	ck_assert_int_eq(code, 0);
+	ck_swapped(all, tree);
+	replies |= 1u << index;
+}
+
+/* Twelve at a time on three connections, which have four channels each. */
+START_TEST(multi)
+{
+	at_choice nothing = {.what = 8};
+	rxw_connection *c[12];
+	at_link link;
+	at_all all;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &at_service);
+	for (size_t i = 0; i < 12; i++)
+		c[i] = i < 3 ? connect_to(AT_SERVICE) : c[i % 3];
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(multi_AT_Swap(c, 12, &all, &nothing, on_swap, &replies), 0);
+	ck_assert_uint_eq(replies, 0xfff);
+	ck_assert_ptr_eq(all.choices.val, &nothing);
+	for (size_t i = 0; i < 3; i++)
+		rxw_connection_release(c[i]);
+}
+END_TEST
+
+START_TEST(split)
+{
+	char data[3000], back[24] = {0};
+	rxw_connection *c;
+	rxw_call *call;
+	int32_t code = 0;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &at_service);
+	c = connect_to(AT_SERVICE);
+	memset(data, 'z', sizeof(data));
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(StartAT_Stream(call, "zebra", sizeof(data)), 0);
+	ck_assert_int_eq(rxw_call_write(call, data, sizeof(data)), sizeof(data));
+	ck_assert_int_eq(rxw_call_read(call, back, 5), 5);
+	ck_assert_str_eq(back, "zebra");
+	ck_assert_int_eq(EndAT_Stream(call, &code), 0);
+	ck_assert_int_eq(code, sizeof(data));
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(c);
+}
+END_TEST
+
+int main(void)
+{
+	SRunner *runner;
+	Suite *s = suite_create("calls");
+	TCase *t = tcase_create("all");
+	int failed;
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, recorded);
+	tcase_add_test(t, plain_stubs);
+	tcase_add_test(t, inout);
+	tcase_add_test(t, multi);
+	tcase_add_test(t, split);
+	suite_add_tcase(s, t);
+	runner = srunner_create(s);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
