@@ -40,11 +40,20 @@ void rxw_rpc_writer(struct rxw_rpc_stream *s, rxw_call *call)
 	s->xdr.later = SIZE_MAX;
 	s->call = call;
 	s->exact = s->ended = false;
+	s->least = 0;
 }
 
 bool rxw_rpc_flush(struct rxw_rpc_stream *s)
 {
 	return !s->xdr.failed && write_out(s);
+}
+
+/* What an exact reader may ask for: `need`, or more of what comes in any case. */
+static size_t most(size_t need, size_t room, size_t least)
+{
+	if (least > room)
+		least = room;
+	return least > need ? least : need;
 }
 
 /* Have min(size, window) bytes at the cursor; what follows the window begins at its front. */
@@ -59,8 +68,11 @@ static bool more_to_read(struct rxw_xdr *x, size_t size)
 	x->at = s->window;
 	x->end = s->window + have;
 	while (have < size) {
-		size_t room = s->exact ? size - have : sizeof(s->window) - have;
+		size_t room = sizeof(s->window) - have;
 		ssize_t n;
+
+		if (s->exact && room > size - have)
+			room = most(size - have, room, s->least);
 
 		if (room > x->later)
 			room = x->later;
@@ -75,6 +87,7 @@ static bool more_to_read(struct rxw_xdr *x, size_t size)
 		x->end += n;
 		x->later -= (size_t)n;
 		have += (size_t)n;
+		s->least -= (size_t)n < s->least ? (size_t)n : s->least;
 	}
 	return true;
 }
@@ -93,4 +106,12 @@ void rxw_rpc_reader(struct rxw_rpc_stream *s, rxw_call *call, enum rxw_rpc_readi
 	s->call = call;
 	s->exact = how == RXW_RPC_EXACT;
 	s->ended = false;
+	s->least = 0;
+}
+
+void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least)
+{
+	size_t have = (size_t)(s->xdr.end - s->xdr.at);
+
+	s->least = least > have ? least - have : 0;
 }

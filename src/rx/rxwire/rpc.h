@@ -47,6 +47,7 @@ struct rxw_opaque {
 struct rxw_rpc_stream {
 	struct rxw_xdr xdr; /* first; the functions of xdr.h work on it */
 	rxw_call *call;
+	size_t least; /* exact: bytes that are decoded in any case, beyond the window */
 	bool exact; /* never read beyond what is decoded */
 	bool ended; /* the stream has ended behind the window */
 	uint8_t window[RXW_RPC_WINDOW];
@@ -66,6 +67,12 @@ enum rxw_rpc_reading {
  */
 void rxw_rpc_reader(struct rxw_rpc_stream *s, rxw_call *call, enum rxw_rpc_reading how,
 		    size_t limit);
+
+/*
+ * Of an exact reader: at least so many bytes will be decoded from here on, or decoding fails; so
+ * they can be read in one piece.
+ */
+void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
 
 /* -- client --------------------------------------------------------------------------------- */
 

@@ -138,6 +138,59 @@ START_TEST(exact_reading_leaves_the_rest)
 }
 END_TEST
 
+/* Expected bytes come in one read, and still none beyond what is decoded. */
+START_TEST(exact_reading_of_what_is_expected)
+{
+	static const size_t least[] = { 0, 1, 4, 8, 19, 20, 4096, 5000 };
+	rxw_connection *c = h_connect(&bed, T_RAW);
+	static uint8_t bytes[6000];
+
+	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++) {
+		struct rxw_rpc_stream s;
+		size_t words = least[i] > 20 ? least[i] / 4 : 5;
+		uint32_t v = 0;
+		rxw_call *call;
+
+		h_pattern(bytes, 0, sizeof(bytes), 9);
+		call = ask_raw(c, bytes, sizeof(bytes));
+		rxw_rpc_reader(&s, call, RXW_RPC_EXACT, 0);
+		rxw_rpc_expect(&s, least[i]);
+		for (size_t k = 0; k < words; k++) {
+			ck_assert(rxw_xdr_get_u32(&s.xdr, &v));
+			ck_assert_uint_eq(v, rxw_xdr_load32(bytes + 4 * k));
+			if (!k && least[i] && least[i] <= 4096)
+				ck_assert_uint_eq(rxw_xdr_left(&s.xdr),
+						  least[i] < 4 ? 0 : least[i] - 4);
+		}
+		ck_assert_uint_eq(rxw_xdr_left(&s.xdr), 0);
+		ck_assert_int_eq(rxw_call_read(call, bytes, sizeof(bytes)),
+				 (ssize_t)(sizeof(bytes) - 4 * words));
+		ck_assert(h_pattern_is(bytes, 4 * words, sizeof(bytes) - 4 * words, 9));
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	}
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* A stream that ends before what was expected still has what is there. */
+START_TEST(less_than_expected)
+{
+	rxw_connection *c = h_connect(&bed, T_RAW);
+	uint8_t bytes[8] = { 0, 0, 0, 1, 0, 0, 0, 2 };
+	rxw_call *call = ask_raw(c, bytes, sizeof(bytes));
+	struct rxw_rpc_stream s;
+	uint32_t v = 0;
+
+	rxw_rpc_reader(&s, call, RXW_RPC_EXACT, 0);
+	rxw_rpc_expect(&s, 100);
+	ck_assert(rxw_xdr_get_u32(&s.xdr, &v) && v == 1);
+	ck_assert(rxw_xdr_get_u32(&s.xdr, &v) && v == 2);
+	ck_assert(!rxw_xdr_get_u32(&s.xdr, &v));
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(c);
+}
+END_TEST
+
 /* A failure says so at each later step, and nothing of it is written. */
 START_TEST(encoding_failures)
 {
@@ -357,6 +410,8 @@ int main(void)
 	tcase_add_test(tc, all_sizes);
 	tcase_add_test(tc, lists);
 	tcase_add_test(tc, exact_reading_leaves_the_rest);
+	tcase_add_test(tc, exact_reading_of_what_is_expected);
+	tcase_add_test(tc, less_than_expected);
 	tcase_add_test(tc, encoding_failures);
 	tcase_add_test(tc, words_in_a_row);
 	tcase_add_test(tc, limits);
