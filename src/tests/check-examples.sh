@@ -5,7 +5,7 @@
 # and all that doc/tutorial.md says.
 # usage: check-examples.sh PREFIX        (PREFIX as given to configure; DESTDIR is respected)
 
-top=${top_srcdir:-$(dirname "$0")/../..}
+top=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd) || exit 99
 CC=${CC:-cc}
 prefix=${1:?usage: check-examples.sh PREFIX}
 dir=$(mktemp -d) || exit 99
@@ -122,6 +122,42 @@ step 'make check' make check
 [ -z "$broken" ] || cat "$dir/kv/test-kv.log" 2> /dev/null
 # From a tarball, with a build folder of its own and sources that cannot be written.
 step 'make distcheck' make distcheck DISTCHECK_CONFIGURE_FLAGS="CC='$CC'"
+
+# A project whose interfaces include one another and lie in a folder of their own.
+broken=
+mkdir -p "$dir/kv/subfolder/src" "$dir/kv/subfolder/m4" "$dir/kv/subfolder/build"
+cd "$dir/kv/subfolder" || exit 1
+cp "$(folder rxwgen_am)" .
+cp "$(folder rxwgen_m4)" m4
+cat > configure.ac <<'END'
+AC_INIT([subfolder], [1])
+AC_CONFIG_MACRO_DIRS([m4])
+AM_INIT_AUTOMAKE([foreign subdir-objects -Wall -Werror])
+AC_PROG_CC
+PKG_CHECK_MODULES([RXWIRE], [rxwire])
+RXW_PROG_RXWGEN
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+END
+cat > Makefile.am <<'END'
+XG_FILES = src/common.xg src/more.xg
+AM_RXWGENFLAGS = -i
+include rxwgen.am
+AM_CPPFLAGS = -I$(builddir)/src
+AM_CFLAGS = $(RXWIRE_CFLAGS)
+LDADD = $(RXWIRE_LIBS)
+check_PROGRAMS = program
+program_SOURCES = src/program.c
+nodist_program_SOURCES = src/common.h src/common.xdr.c src/more.h src/more.xdr.c src/more.cs.c
+TESTS = program
+END
+echo 'struct thing { afs_int32 a[3]; };' > src/common.xg
+printf '#include "common.xg"\npackage MORE_\nDo(IN thing *t, OUT thing *u) = 7;\n' > src/more.xg
+printf '#include "more.h"\nint main(void) { thing t = {{7}}; return t.a[0] != MORE_OP_Do; }\n' \
+	> src/program.c
+step 'interfaces in a subfolder' sh -c "cd subfolder && autoreconf -fi && cd build &&
+	../configure CC='$CC' && make -j 2 check && make -q -W ../src/common.xg src/more.cs.c; test \$? -eq 1"
+cd "$top" || exit 1
 
 top_srcdir=$top sh "$top/src/tests/check-tutorial.sh" || status=1
 exit $status
