@@ -62,3 +62,5 @@ src_rxgen_rxwgen_SOURCES = \
 src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la
 
 include src/rxgen/automake/local.mk
+
+dist_man_MANS += doc/man/rxwgen.1

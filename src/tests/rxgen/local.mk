@@ -6,3 +6,5 @@ EXTRA_DIST += src/tests/rxgen/bad
 
 check_tests += src/tests/rxgen/test_read
 src_tests_rxgen_test_read_LDADD = src/rxgen/librxgen.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+
+include src/tests/rxgen/golden/local.mk
