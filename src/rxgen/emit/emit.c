@@ -155,9 +155,9 @@ static size_t break_point(const struct brackets *before, const char *text, size_
 }
 
 /* Lay `text` out from `column`, where the cursor is; returns its weight. Prints it if asked to. */
-static unsigned lay_out(struct emit *e, const char *text, size_t column, bool print)
+static unsigned lay_out(struct emit *e, struct brackets open, const char *text, size_t column,
+			bool print)
 {
-	struct brackets open = {.depth = 0};
 	unsigned weight = 0;
 
 	while (column + strlen(text) > COLUMNS) {
@@ -181,22 +181,55 @@ static unsigned lay_out(struct emit *e, const char *text, size_t column, bool pr
 	return column + strlen(text) > COLUMNS ? weight + WEIGHT_OVERFLOW : weight;
 }
 
+/*
+ * Where nothing else helps: break behind the last '(' that leaves enough room, a continuation in
+ * from the bracket around it. False if that does not help either.
+ */
+static bool lay_out_inside(struct emit *e, const char *text, size_t column)
+{
+	for (size_t i = strlen(text); i-- > 1;) {
+		struct brackets open = {.depth = 0};
+		size_t to = column + CONTINUATION;
+
+		if (text[i - 1] != '(' || text[i] == ')')
+			continue;
+		note_brackets(&open, text, i, column);
+		if (!open.depth || open.depth > 32)
+			continue;
+		if (open.depth > 1)
+			to = open.column[open.depth - 2] + CONTINUATION;
+		open.column[open.depth - 1] = to;
+		if (column + i > COLUMNS ||
+		    lay_out(e, open, text + i, to, false) >= WEIGHT_OVERFLOW)
+			continue;
+		add(e, text, i);
+		add(e, "\n", 1);
+		add_space(e, to);
+		lay_out(e, open, text + i, to, true);
+		return true;
+	}
+	return false;
+}
+
 static void add_line(struct emit *e, const char *text)
 {
+	static const struct brackets none;
 	size_t column = (size_t)e->depth * 8;
 	const char *assign = strstr(text, " = ");
+	unsigned weight = lay_out(e, none, text, column, false);
 
 	add_space(e, column);
-	if (assign && assign[3] != '{' && column + strlen(text) > COLUMNS &&
-	    WEIGHT_ASSIGNMENT + lay_out(e, assign + 3, column + CONTINUATION, false) <
-		    lay_out(e, text, column, false)) {
+	if (assign && assign[3] != '{' && weight &&
+	    WEIGHT_ASSIGNMENT + lay_out(e, none, assign + 3, column + CONTINUATION, false) <
+		    weight) {
 		add(e, text, (size_t)(assign - text) + 2);
 		add(e, "\n", 1);
 		column += CONTINUATION;
 		add_space(e, column);
-		text = assign + 3;
+		lay_out(e, none, assign + 3, column, true);
+	} else if (weight < WEIGHT_OVERFLOW || !lay_out_inside(e, text, column)) {
+		lay_out(e, none, text, column, true);
 	}
-	lay_out(e, text, column, true);
 	add(e, "\n", 1);
 }
 

@@ -115,6 +115,13 @@ uint64_t emit_element_min(const struct xg_decl *decl);
 unsigned emit_scalar_size(enum xg_kind kind);
 const char *emit_bound(struct emit *e, const struct xg_decl *decl);
 
+/* Words of one element of an array; 0 if it has others than int32_t, uint32_t and enums. */
+uint64_t emit_element_words(const struct xg_decl *decl);
+/* Words of `count` elements, which are words. */
+const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *count);
+/* One call codes it, so that emit_put_call() and emit_get_call() may be asked. */
+bool emit_is_call(const struct emit_view *view);
+
 /* Expressions: address, member and element of one; "*v" is known for what it is. */
 const char *emit_address(struct emit *e, const char *value);
 const char *emit_member(struct emit *e, const char *value, const char *name);
@@ -205,7 +212,7 @@ const char *emit_multi_head(struct emit *e, const struct xg_proc *proc);
 void emit_put(struct emit *e, const struct xg_type *type);
 void emit_get(struct emit *e, const struct xg_type *type);
 void emit_free(struct emit *e, const struct xg_type *type);
-/* One call that codes the value; for forms below EMIT_ARRAY, and EMIT_CALL. */
+/* One call that codes the value, of which emit_is_call() is true. */
 const char *emit_put_call(struct emit *e, const struct emit_view *view, const char *x,
 			  const char *value);
 const char *emit_get_call(struct emit *e, const struct emit_view *view, const char *x,

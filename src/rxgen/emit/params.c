@@ -91,7 +91,7 @@ void emit_put_param(struct emit *e, const struct xg_param *param, const char *x,
 {
 	struct emit_view view = param_view(param), element;
 
-	if (view.form == EMIT_ARRAY) {
+	if (!emit_is_call(&view)) {
 		element = emit_element_view(view.decl);
 		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view.decl));
 		emit_line(e, "%s;", emit_put_call(e, &element, x, emit_index(e, value, "i")));
@@ -105,7 +105,7 @@ void emit_get_param(struct emit *e, const struct xg_param *param, const char *x,
 {
 	struct emit_view view = param_view(param), element;
 
-	if (view.form == EMIT_ARRAY) {
+	if (!emit_is_call(&view)) {
 		element = emit_element_view(view.decl);
 		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view.decl));
 		emit_line(e, "%s;", emit_get_call(e, &element, x, emit_index(e, value, "i")));

@@ -37,6 +37,22 @@ static const char *arguments(struct emit *e, const struct xg_proc *proc)
 	return text;
 }
 
+/* Several arguments that come exactly are read in one piece as far as their size is known. */
+static void emit_expect(struct emit *e, const struct xg_proc *proc, const char *s)
+{
+	uint64_t least = 0;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (proc->params[i].direction & XG_IN) {
+			least += proc->params[i].decl.wire_min;
+			count++;
+		}
+	}
+	if (proc->split && count > 1)
+		emit_line(e, "rxw_rpc_expect(&%s, %llu);", s, (unsigned long long)least);
+}
+
 static void emit_stub(struct emit *e, const struct xg_proc *proc)
 {
 	const char *package = emit_package_name(e, proc->package);
@@ -67,6 +83,7 @@ static void emit_stub(struct emit *e, const struct xg_proc *proc)
 	if (in) {
 		emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_%s, %u);", s, call,
 			  proc->split ? "EXACT" : "WHOLE", (unsigned)e->options->request_max);
+		emit_expect(e, proc, s);
 		for (size_t i = 0; i < proc->param_count; i++) {
 			const struct xg_param *param = &proc->params[i];
 

@@ -138,6 +138,62 @@ const char *emit_index(struct emit *e, const char *value, const char *index)
 	return emit_format(e, *value == '*' ? "(%s)[%s]" : "%s[%s]", value, index);
 }
 
+/* -- words ------------------------------------------------------------------------------------------ */
+
+/* An array of `decl->bound` or more: words of one element; 0 if it has others than plain words. */
+static uint64_t words_of_type(const struct xg_type *type);
+
+uint64_t emit_element_words(const struct xg_decl *decl)
+{
+	if (decl->kind == XG_NAMED)
+		return words_of_type(decl->type);
+	return decl->kind == XG_INT || decl->kind == XG_UINT;
+}
+
+static uint64_t words_of(const struct xg_decl *decl)
+{
+	if (decl->shape == XG_ONE)
+		return emit_element_words(decl);
+	return decl->shape == XG_FIXED ? decl->bound * emit_element_words(decl) : 0;
+}
+
+static uint64_t words_of_type(const struct xg_type *type)
+{
+	uint64_t words = 0;
+
+	if (type->what == XG_ENUM)
+		return 1;
+	if (type->what == XG_TYPEDEF)
+		return words_of(&type->alias);
+	if (type->what != XG_STRUCT || type->customized || !type->wire_size)
+		return 0;
+	for (size_t i = 0; i < type->member_count; i++) {
+		uint64_t more = words_of(&type->members[i]);
+
+		if (!more)
+			return 0;
+		words += more;
+	}
+	return words;
+}
+
+bool emit_is_call(const struct emit_view *view)
+{
+	if (view->form == EMIT_ARRAY)
+		return emit_element_words(view->decl) != 0;
+	return view->form != EMIT_COUNTED && view->form != EMIT_POINTER;
+}
+
+const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *count)
+{
+	uint64_t words = emit_element_words(decl);
+
+	if (words == 1)
+		return count;
+	return emit_format(e, strchr(count, ' ') ? "%llu * (%s)" : "%llu * %s",
+			   (unsigned long long)words, count);
+}
+
 /* -- runs ------------------------------------------------------------------------------------------ */
 
 static void add_leaf(struct emit_run *run, const struct emit_view *view, const char *value,

@@ -39,6 +39,9 @@ const char *emit_get_call(struct emit *e, const struct emit_view *view, const ch
 	case EMIT_OPAQUE:
 		return emit_format(e, "rxw_xdr_get_opaque(%s, %s, %s)", x, value,
 				   emit_bound(e, decl));
+	case EMIT_ARRAY:
+		return emit_format(e, "rxw_xdr_get_words(%s, %s, %s)", x, value,
+				   emit_words(e, decl, emit_bound(e, decl)));
 	case EMIT_BYTES:
 		return emit_format(e, "rxw_xdr_get_bytes(%s, %s, &%s, &%s)", x, emit_bound(e, decl),
 				   emit_member(e, value, emit_val(e, name)),
@@ -89,9 +92,19 @@ static void get_counted(struct emit *e, const struct xg_decl *decl, const char *
 	emit_blank(e);
 	emit_check(e, "more", fail);
 	emit_line(e, "%s = more;", val);
-	emit_open(e, "for (; %s < room; %s++) {", len, len);
-	emit_check(e, emit_get_call(e, &element, "x", emit_index(e, val, len)), fail);
-	emit_close(e, "}");
+	if (emit_element_words(decl)) {
+		const char *words = emit_words(e, decl, emit_format(e, "room - %s", len));
+
+		emit_check(e,
+			   emit_format(e, "rxw_xdr_get_words(x, %s, %s)",
+				       emit_address(e, emit_index(e, val, len)), words),
+			   fail);
+		emit_line(e, "%s = (uint32_t)room;", len);
+	} else {
+		emit_open(e, "for (; %s < room; %s++) {", len, len);
+		emit_check(e, emit_get_call(e, &element, "x", emit_index(e, val, len)), fail);
+		emit_close(e, "}");
+	}
 	emit_close(e, "}");
 }
 
@@ -142,7 +155,9 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 	const struct emit_view *view = &step->view;
 	struct emit_view element;
 
-	if (view->form == EMIT_ARRAY) {
+	if (emit_is_call(view)) {
+		emit_check(e, emit_get_call(e, view, "x", step->value), FAIL);
+	} else if (view->form == EMIT_ARRAY) {
 		element = emit_element_view(view->decl);
 		emit_open(e, "for (unsigned i = 0; i < %s; i++) {", emit_bound(e, view->decl));
 		emit_check(e, emit_get_call(e, &element, "x", emit_index(e, step->value, "i")),
@@ -153,10 +168,8 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 			   emit_format(e, "get_%s_%s(x, %s)", type->name, step->decl->name,
 				       type->list ? "at" : "v"),
 			   FAIL);
-	} else if (view->form == EMIT_POINTER) {
-		get_pointer(e, view->decl, step->value);
 	} else {
-		emit_check(e, emit_get_call(e, view, "x", step->value), FAIL);
+		get_pointer(e, view->decl, step->value);
 	}
 }
 

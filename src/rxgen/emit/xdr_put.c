@@ -41,6 +41,9 @@ const char *emit_put_call(struct emit *e, const struct emit_view *view, const ch
 	case EMIT_OPAQUE:
 		return emit_format(e, "rxw_xdr_put_opaque(%s, %s, %s)", x, value,
 				   emit_bound(e, decl));
+	case EMIT_ARRAY:
+		return emit_format(e, "rxw_xdr_put_words(%s, %s, %s)", x, value,
+				   emit_words(e, decl, emit_bound(e, decl)));
 	case EMIT_BYTES:
 		return emit_format(e, "rxw_xdr_put_bytes(%s, %s, %s, %s)", x,
 				   emit_member(e, value, emit_val(e, name)),
@@ -95,15 +98,27 @@ static void put_elements(struct emit *e, const struct xg_decl *decl, const char 
 	emit_close(e, "}");
 }
 
-static void put_counted(struct emit *e, const struct xg_decl *decl, const char *value)
+/* The last statement returns if it `ends`, and then the result is true. */
+static bool put_counted(struct emit *e, const struct xg_decl *decl, const char *value, bool ends)
 {
 	const char *len = emit_member(e, value, emit_len(e, decl->name));
+	const char *val = emit_member(e, value, emit_val(e, decl->name));
+	const char *call;
 
 	emit_open(e, "if (%s > %s)", len, emit_bound(e, decl));
 	emit_line(e, "return rxw_xdr_fail(x);");
 	e->depth--;
 	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s)", len), "return false;");
-	put_elements(e, decl, "uint32_t", len, emit_member(e, value, emit_val(e, decl->name)));
+	if (!emit_element_words(decl)) {
+		put_elements(e, decl, "uint32_t", len, val);
+		return false;
+	}
+	call = emit_format(e, "rxw_xdr_put_words(x, %s, %s)", val, emit_words(e, decl, len));
+	if (ends)
+		emit_line(e, "return %s;", call);
+	else
+		emit_check(e, call, "return false;");
+	return ends;
 }
 
 static void put_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
@@ -126,16 +141,16 @@ static void put_pointer(struct emit *e, const struct xg_decl *decl, const char *
 	}
 }
 
-static void put_value(struct emit *e, const struct emit_view *view, const char *value)
+/* As put_counted(). */
+static bool put_value(struct emit *e, const struct emit_view *view, const char *value, bool ends)
 {
+	if (view->form == EMIT_COUNTED)
+		return put_counted(e, view->decl, value, ends);
 	if (view->form == EMIT_ARRAY)
 		put_elements(e, view->decl, "unsigned", emit_bound(e, view->decl), value);
-	else if (view->form == EMIT_COUNTED)
-		put_counted(e, view->decl, value);
-	else if (view->form == EMIT_POINTER)
-		put_pointer(e, view->decl, value);
 	else
-		emit_check(e, emit_put_call(e, view, "x", value), "return false;");
+		put_pointer(e, view->decl, value);
+	return false;
 }
 
 /* The call that a step consists of, or NULL if it is more. */
@@ -147,10 +162,7 @@ static const char *step_call(struct emit *e, const struct emit_step *step)
 		return emit_single(&step->run) ? emit_put_call(e, &leaf->view, "x", leaf->value)
 					       : NULL;
 	}
-	if (step->view.form == EMIT_ARRAY || step->view.form == EMIT_COUNTED ||
-	    step->view.form == EMIT_POINTER)
-		return NULL;
-	return emit_put_call(e, &step->view, "x", step->value);
+	return emit_is_call(&step->view) ? emit_put_call(e, &step->view, "x", step->value) : NULL;
 }
 
 /*
@@ -175,8 +187,8 @@ static void put_steps(struct emit *e, const struct emit_steps *plan, bool taken,
 			emit_check(e, "p", "return false;");
 			for (size_t j = 0; j < step->run.count; j++)
 				put_leaf(e, &step->run.leaves[j]);
-		} else {
-			put_value(e, &step->view, step->value);
+		} else if (put_value(e, &step->view, step->value, ends && i + 1 == plan->count)) {
+			return;
 		}
 	}
 	if (ends)
@@ -298,8 +310,33 @@ static void put_alias(struct emit *e, const struct xg_type *type)
 	emit_steps_free(&plan);
 }
 
+/* Arrays of structs that are copied as words rely on there being nothing else in them. */
+static void assert_words(struct emit *e, const struct xg_decl *decl)
+{
+	if (decl->kind != XG_NAMED || decl->type->what == XG_ENUM || !emit_element_words(decl) ||
+	    (decl->shape != XG_COUNTED && decl->shape != XG_FIXED))
+		return;
+	emit_line(e, "_Static_assert(sizeof(%s) == %llu, \"%s: words without gaps\");",
+		  decl->type->name, 4 * (unsigned long long)emit_element_words(decl),
+		  decl->type->name);
+	emit_blank(e);
+}
+
+static void assert_members(struct emit *e, const struct xg_type *type)
+{
+	if (type->what == XG_TYPEDEF)
+		assert_words(e, &type->alias);
+	for (size_t i = 0; type->what == XG_STRUCT && i < type->member_count; i++)
+		assert_words(e, &type->members[i]);
+	for (size_t i = 0; type->what == XG_UNION && i < type->arm_count; i++) {
+		if (type->arms[i].decl.kind != XG_VOID)
+			assert_words(e, &type->arms[i].decl);
+	}
+}
+
 void emit_put(struct emit *e, const struct xg_type *type)
 {
+	assert_members(e, type);
 	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v)", type->name, type->name);
 	emit_open(e, "{");
 	if (type->what == XG_TYPEDEF)

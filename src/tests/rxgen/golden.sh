@@ -77,6 +77,7 @@ echo 'int main() { return 0; }' > "$dir/probe.cc"
 $CXX -fsyntax-only "$dir/probe.cc" 2> /dev/null && cxx=yes
 [ $cxx = yes ] || echo "note: no C++ compiler ($CXX): the headers are tried as C only"
 
+[ -x "$rxwgen" ] || { echo "no $rxwgen: build it first"; exit 99; }
 cases make_one
 [ $status -eq 0 ] || exit 1
 cases compare

@@ -19,6 +19,7 @@ if [ -z "$clang_format" ]; then
 	exit 77
 fi
 
+[ -x "$rxwgen" ] || { echo "no $rxwgen: build it first"; exit 99; }
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cp "$top/.clang-format" "$dir"
