@@ -20,6 +20,7 @@ fileserver_sources = \
 	src/fileserver/store.c src/fileserver/store.h \
 	src/fileserver/stream.c src/fileserver/stream.h \
 	src/fileserver/vl_service.c \
+	src/fileserver/vol_service.c src/fileserver/vol_service.h \
 	src/fileserver/volume.c src/fileserver/volume.h src/fileserver/volume_private.h \
 	src/fileserver/watch.c src/fileserver/watch.h \
 	src/fileserver/xstats.c src/fileserver/xstats.h

@@ -22,6 +22,10 @@ struct options {
 	bool debug;
 };
 
+#define VL_PORT	      7003
+#define VOL_PORT      7005
+#define PORT_NOT_SAID UINT64_MAX
+
 #define SETTING(member) offsetof(struct options, settings.member)
 
 static const struct tools_option table[] = {
@@ -60,6 +64,12 @@ static const struct tools_option table[] = {
 	 .argument = "PORT",
 	 .max = 65535,
 	 .help = "port of the location service; default 7003, 0 = any free one"},
+	{.name = "vol-port",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(vol_port),
+	 .argument = "PORT",
+	 .max = 65535,
+	 .help = "port of the volume service; default 7005, but any free one if --vl-port is given"},
 	{.name = "workers",
 	 .kind = TOOLS_STRING,
 	 .offset = offsetof(struct options, workers),
@@ -111,6 +121,14 @@ static const struct tools_option table[] = {
 	 .argument = "SECONDS",
 	 .max = 3600000,
 	 .help = "how long running calls may go on after SIGTERM; default 20"},
+	{.name = "rpc-stats",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(rpc_stats),
+	 .help = "offer statistics of procedure calls (RXSTATS) on all ports, to this machine"},
+	{.name = "rpc-stats-open",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(rpc_stats_open),
+	 .help = "with --rpc-stats: to other machines, too"},
 	{.name = "debug",
 	 .kind = TOOLS_FLAG,
 	 .offset = offsetof(struct options, debug),
@@ -207,7 +225,8 @@ int main(int argc, char **argv)
 			{
 				.listen = "127.0.0.1",
 				.port = 7000,
-				.vl_port = 7003,
+				.vl_port = VL_PORT,
+				.vol_port = PORT_NOT_SAID,
 				.readers = 16,
 				.read_ahead = 48 << 20,
 				.watches = 8192,
@@ -245,6 +264,9 @@ int main(int argc, char **argv)
 		tools_error("--workers %s: give MIN:MAX, at most 4096", options.workers);
 		return TOOLS_EXIT_USAGE;
 	}
+	/* A second server on one machine, with ports of its own, needs no third option. */
+	if (options.settings.vol_port == PORT_NOT_SAID)
+		options.settings.vol_port = options.settings.vl_port == VL_PORT ? VOL_PORT : 0;
 	if (options.debug)
 		fsd_log_level(RXW_LOG_DEBUG);
 	raise_limits();

@@ -19,6 +19,7 @@
 #include "fileserver/callbacks.h"
 #include "fileserver/log.h"
 #include "fileserver/service.h"
+#include "fileserver/vol_service.h"
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
@@ -34,7 +35,9 @@ struct fsd_server {
 	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake() */
 	struct fsd_service service;
 	rxw_engine *engine;
-	rxw_endpoint *fs, *vl;
+	rxw_endpoint *fs, *vl, *vol;
+	struct AFSVol_service vol_service;
+	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 };
 
 static void on_change(void *arg, const AFSFid *fid, const void *actor)
@@ -177,18 +180,24 @@ static int start_parts(struct fsd_server *server, char *message)
 		.wake = on_work,
 		.arg = server,
 	};
+	/* The process is counted anyway: GetXStats tells the times of the procedures. */
+	struct afs_rpcstats_options counted = {.process = true,
+					       .peers = server->settings.rpc_stats,
+					       .open = server->settings.rpc_stats_open};
 
 	for (size_t i = 0; i < server->settings.advertise_count; i++)
 		if (add_advertise(server, server->settings.advertise[i], message))
 			return -1;
 	service->start_time = (uint32_t)time(NULL);
+	service->xstats.calls = afs_rpcstats_create(&counted);
+	fsd_vol_service(service, &server->vol_service);
 	service->clients = fsd_clients_create(&options);
 	service->readers =
 		fsd_readers_start((unsigned)server->settings.readers, server->settings.read_ahead);
 	if (service->clients)
 		service->watch = fsd_watch_start(service->volume, service->clients,
 						 (unsigned)server->settings.watches);
-	if (service->clients && service->readers && service->watch)
+	if (service->clients && service->readers && service->watch && service->xstats.calls)
 		return 0;
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "no memory or threads to start with; lower --promises, or raise the limits");
@@ -231,6 +240,20 @@ static int open_endpoint(struct fsd_server *server, const struct rxw_config *con
 	return -1;
 }
 
+/* Offer a service, and statistics if they are wanted; then the endpoint receives. */
+static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
+		 const struct rxw_service_options *options)
+{
+	rxw_service *service;
+	int rc = rxw_service_add(endpoint, options, &service);
+
+	if (!rc && (endpoint == server->fs || server->settings.rpc_stats))
+		rc = rxw_endpoint_set_observer(endpoint, &server->observer);
+	if (!rc && server->settings.rpc_stats)
+		rc = afs_rpcstats_serve(server->service.xstats.calls, endpoint);
+	return rc ? rc : rxw_endpoint_start(endpoint);
+}
+
 static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
 {
 	struct rxw_service_options fs = {.size = sizeof(fs),
@@ -244,9 +267,13 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 					 .handler = fsd_vl_serve,
 					 .context = &server->service,
 					 .flags = RXW_SERVICE_SHORT};
+	struct rxw_service_options vol = {.size = sizeof(vol),
+					  .id = FSD_SERVICE_VOL,
+					  .name = "vol",
+					  .handler = AFSVolExecuteRequest,
+					  .context = &server->vol_service};
 	struct rxw_config vl_config = *config;
 	struct fsd_callbacks *callbacks;
-	rxw_service *service;
 	int rc = rxw_engine_create(config, &server->engine);
 
 	if (rc) {
@@ -259,20 +286,20 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	if (open_endpoint(server, config, (uint16_t)server->settings.port, "--port", &server->fs,
 			  message) ||
 	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port, "--vl-port",
-			  &server->vl, message))
+			  &server->vl, message) ||
+	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vol_port, "--vol-port",
+			  &server->vol, message))
 		return -1;
 	server->service.fs = server->fs;
 	callbacks = fsd_callbacks_start(server->fs, server->service.clients, &server->service.uuid);
 	pthread_mutex_lock(&server->lock);
 	server->callbacks = callbacks;
 	pthread_mutex_unlock(&server->lock);
-	rc = callbacks ? rxw_service_add(server->fs, &fs, &service) : -RXW_ENOMEM;
+	rc = callbacks ? offer(server, server->fs, &fs) : -RXW_ENOMEM;
 	if (!rc)
-		rc = rxw_service_add(server->vl, &vl, &service);
+		rc = offer(server, server->vl, &vl);
 	if (!rc)
-		rc = rxw_endpoint_start(server->fs);
-	if (!rc)
-		rc = rxw_endpoint_start(server->vl);
+		rc = offer(server, server->vol, &vol);
 	if (rc)
 		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
 			 rxw_strerror(rc));
@@ -291,6 +318,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	server->settings = *settings;
 	server->state.lock_fd = -1;
 	pthread_mutex_init(&server->lock, NULL);
+	fsd_xstats_init(&server->service.xstats);
+	server->observer = (struct rxw_rpc_observer){fsd_xstats_report, &server->service.xstats};
 	if (open_export(server, message) || open_volume(server, message) ||
 	    start_parts(server, message) || open_network(server, config, message)) {
 		server->settings.drain_ms = 0;
@@ -316,6 +345,8 @@ int fsd_server_stop(struct fsd_server *server)
 			  -RXW_ETIMEDOUT;
 	if (server->vl)
 		rxw_endpoint_stop(server->vl, 0);
+	if (server->vol)
+		rxw_endpoint_stop(server->vol, 0);
 	/* The watcher and late calls may still find work; it goes nowhere from here on. */
 	pthread_mutex_lock(&server->lock);
 	callbacks = server->callbacks;
@@ -326,6 +357,8 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->fs);
 	if (server->vl)
 		rxw_endpoint_destroy(server->vl);
+	if (server->vol)
+		rxw_endpoint_destroy(server->vol);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	fsd_watch_stop(server->service.watch);
@@ -336,6 +369,8 @@ int fsd_server_stop(struct fsd_server *server)
 	fsd_state_close(&server->state);
 	if (server->own_layer)
 		server->layer->ops->destroy(server->layer);
+	afs_rpcstats_destroy(server->service.xstats.calls);
+	fsd_xstats_end(&server->service.xstats);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 	return aborted;
@@ -365,10 +400,12 @@ static uint16_t endpoint_port(rxw_endpoint *endpoint)
 
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
 {
-	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT];
+	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT], vol[TOOLS_ADDRESS_TEXT];
 
-	snprintf(text, size, "listening fs %s vl %s", endpoint_text(server->fs, fs, sizeof(fs)),
-		 endpoint_text(server->vl, vl, sizeof(vl)));
+	snprintf(text, size, "listening fs %s vl %s vol %s",
+		 endpoint_text(server->fs, fs, sizeof(fs)),
+		 endpoint_text(server->vl, vl, sizeof(vl)),
+		 endpoint_text(server->vol, vol, sizeof(vol)));
 }
 
 uint16_t fsd_server_fs_port(const struct fsd_server *server)
@@ -379,6 +416,11 @@ uint16_t fsd_server_fs_port(const struct fsd_server *server)
 uint16_t fsd_server_vl_port(const struct fsd_server *server)
 {
 	return endpoint_port(server->vl);
+}
+
+uint16_t fsd_server_vol_port(const struct fsd_server *server)
+{
+	return endpoint_port(server->vol);
 }
 
 uint32_t fsd_server_volume_id(const struct fsd_server *server)

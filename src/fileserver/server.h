@@ -12,12 +12,12 @@
 #include "fileserver/state.h"
 
 struct fsd_settings {
-	const char *export;	/* directory to serve */
-	const char *volume;	/* NULL: the last part of `export`, or "export" */
-	const char *cell;	/* NULL: none; only said in the log, clients bring their own */
-	const char *listen;	/* address or host name */
-	uint64_t port, vl_port; /* 0: any free one */
-	const char *state;	/* NULL: the default place */
+	const char *export; /* directory to serve */
+	const char *volume; /* NULL: the last part of `export`, or "export" */
+	const char *cell;   /* NULL: none; only said in the log, clients bring their own */
+	const char *listen; /* address or host name */
+	uint64_t port, vl_port, vol_port; /* 0: any free one */
+	const char *state;		  /* NULL: the default place */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */
 	size_t advertise_count;
@@ -26,6 +26,8 @@ struct fsd_settings {
 	uint64_t watches;    /* directories watched for changes */
 	uint64_t promises;   /* at most, in all */
 	uint64_t drain_ms;   /* how long calls may go on when the server is told to stop */
+	bool rpc_stats;	     /* offer statistics of procedure calls on all ports */
+	bool rpc_stats_open; /* to other machines, too */
 	struct fsd_layer
 		*layer; /* tests: serve this in place of `export`, which then is only a name */
 };
@@ -39,10 +41,11 @@ struct fsd_server;
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
 		     struct fsd_server **server, char *message);
 
-/* "listening fs ADDR:PORT vl ADDR:PORT" */
+/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT" */
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
 uint16_t fsd_server_fs_port(const struct fsd_server *server);
 uint16_t fsd_server_vl_port(const struct fsd_server *server);
+uint16_t fsd_server_vol_port(const struct fsd_server *server);
 uint32_t fsd_server_volume_id(const struct fsd_server *server);
 
 /* Statistics as log lines. */

@@ -62,9 +62,14 @@ enum {
 
 /* Collection 3. */
 enum {
+	C_DROPPED = 1,
 	C_BROKEN = 2,
 	C_GIVEN = 3,
+	C_RECLAIMED = 4,
+	C_DROPPED_ALL = 5,
+	C_OBJECTS = 6,
 	C_HELD = 7,
+	C_EXPIRED = 9,
 	C_WORDS = 16,
 };
 
@@ -317,9 +322,14 @@ static void put_callbacks(struct fsd_service *service, int32_t *w)
 	struct fsd_clients_stats clients;
 
 	fsd_clients_stats(service->clients, &clients);
+	w[C_DROPPED] = (int32_t)clients.dropped;
 	w[C_BROKEN] = (int32_t)clients.broken;
 	w[C_GIVEN] = (int32_t)clients.given;
+	w[C_RECLAIMED] = (int32_t)clients.reclaimed;
+	w[C_DROPPED_ALL] = (int32_t)clients.dropped_all;
+	w[C_OBJECTS] = (int32_t)clients.objects;
 	w[C_HELD] = (int32_t)clients.promises;
+	w[C_EXPIRED] = (int32_t)clients.expired;
 }
 
 int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData *data)

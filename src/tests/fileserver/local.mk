@@ -60,5 +60,15 @@ src_tests_fileserver_test_watch_SOURCES = \
 	src/tests/fileserver/test_watch.c $(fileserver_test_fixture)
 src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/test_vol_service
+src_tests_fileserver_test_vol_service_SOURCES = \
+	src/tests/fileserver/test_vol_service.c $(fileserver_test_fixture)
+src_tests_fileserver_test_vol_service_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_xstats
+src_tests_fileserver_test_xstats_SOURCES = \
+	src/tests/fileserver/test_xstats.c $(fileserver_test_fixture)
+src_tests_fileserver_test_xstats_LDADD = $(fileserver_test_libs)
+
 # The program itself: messages, exit states, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh

@@ -42,7 +42,7 @@ start() {
 	read -r line <"$dir/fifo"
 	rm -f "$dir/fifo"
 	case $line in
-	"listening fs "*" vl "*) ;;
+	"listening fs "*" vl "*" vol "*) ;;
 	*) fail "said \"$line\" rxfsd $*" ;;
 	esac
 	fs=${line#listening fs } fs=${fs% vl *}

@@ -13,7 +13,6 @@ static void setup(bool calls)
 
 	world_open(&world, tree_make(), false, 0);
 	world.service.start_time = 1234567890;
-	fsd_xstats_init(&world.service.xstats);
 	world.service.xstats.calls = calls ? afs_rpcstats_create(&options) : NULL;
 	data = (AFS_CollData){0};
 }
@@ -22,7 +21,6 @@ static void teardown(void)
 {
 	xdrfree_AFS_CollData(&data);
 	afs_rpcstats_destroy(world.service.xstats.calls);
-	fsd_xstats_end(&world.service.xstats);
 	world_close(&world);
 }
 
