@@ -128,7 +128,7 @@ static const struct tools_option table[] = {
 	{.name = "rpc-stats-open",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(rpc_stats_open),
-	 .help = "with --rpc-stats: to other machines, too"},
+	 .help = "the same, to other machines, too"},
 	{.name = "debug",
 	 .kind = TOOLS_FLAG,
 	 .offset = offsetof(struct options, debug),
@@ -267,6 +267,8 @@ int main(int argc, char **argv)
 	/* A second server on one machine, with ports of its own, needs no third option. */
 	if (options.settings.vol_port == PORT_NOT_SAID)
 		options.settings.vol_port = options.settings.vl_port == VL_PORT ? VOL_PORT : 0;
+	if (options.settings.rpc_stats_open)
+		options.settings.rpc_stats = true;
 	if (options.debug)
 		fsd_log_level(RXW_LOG_DEBUG);
 	raise_limits();

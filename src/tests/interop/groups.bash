@@ -2,7 +2,7 @@
 # The groups of tests: names, the programs of ours that each needs, and the time each may take.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs rxperf_server rxperf_client rxdebug rxfsd cell'
+all_groups='library stubs rxperf_server rxperf_client rxdebug rxfsd tools cell'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -39,6 +39,13 @@ tests_of_rxfsd() {
 		afsio-read-large-folder afsio-fidread afsio-missing rxdebug-rxfsd rxdebug-rxfsd-vl
 }
 programs_of_rxfsd() { echo rxfsd; }
+
+tests_of_tools() {
+	echo vos-examine-online vos-listvol vos-partitions vos-status vos-refusals \
+		vos-volume-service-rxdebug xstat-empty xstat-figures xstat-procedures xstat-callbacks \
+		afsmonitor scout rxstat-version rxstat-process rxstat-peers rxstat-refusals rxstat-far
+}
+programs_of_tools() { echo rxfsd; }
 
 tests_of_cell() {
 	echo cell-starts cell-afsio afscp-get afscp-get-large afscp-get-stdout afscp-get-tree \

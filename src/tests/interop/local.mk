@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	src/tests/interop/afsrx.h \
 	src/tests/interop/afsrx_client.c \
 	src/tests/interop/afsrx_server.c \
+	src/tests/interop/afsrx_stats.c \
 	src/tests/interop/afsrx_util.c \
 	src/tests/interop/cell.bash \
 	src/tests/interop/checks.bash \
@@ -22,6 +23,7 @@ EXTRA_DIST += \
 	src/tests/interop/rxfsd.bash \
 	src/tests/interop/rxperf_client.bash \
 	src/tests/interop/rxperf_server.bash \
+	src/tests/interop/tools.bash \
 	src/tests/interop/interop.xg \
 	src/tests/interop/stubs.bash \
 	src/tests/interop/stubs.h \

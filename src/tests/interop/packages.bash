@@ -79,7 +79,7 @@ compile_programs() {
 	mkdir -p "$out"
 	[ "$openafs_where" = system ] || root=$openafs_where
 	{
-		for p in client server; do
+		for p in client server stats; do
 			# shellcheck disable=SC2086 # CC may carry options
 			$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g ${root:+-isystem "$root/usr/include"} \
 				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" \

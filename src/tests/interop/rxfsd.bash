@@ -49,8 +49,7 @@ test_vos_listaddrs() {
 	want_line out.txt "^(afs\.)?$address|afs\.$cell_name"
 }
 
-# vos examine asks the location service, then the volume service, which rxfsd does not have: it says
-# so and prints the location entry all the same.
+# vos examine asks the location service, then the volume service (more of that: tools.bash).
 test_vos_examine() {
 	limited 60 vos examine test -noauth -cell "$cell_name" > out.txt 2>&1
 	alive server || fail "rxfsd has ended"
