@@ -196,6 +196,47 @@ class AfscpBench(Fileserver):
         return s
 
 
+class Twins:
+    """A program that measures two ways of one thing in turns: each run has figures for both."""
+
+    def __init__(self, place, program):
+        self.place = place
+        self.name = program
+        self.left = {}
+
+    def figures(self, key):
+        if key not in self.left:
+            r, _, _ = run_client([self.place.program(self.name)])
+            common = {k: v for k, v in r.items() if not isinstance(v, dict)}
+            self.left = {k: {**common, **v} for k, v in r.items() if isinstance(v, dict)}
+        if key not in self.left:
+            raise Missing(f"{key} was not there when this was built")
+        return self.left.pop(key)
+
+
+class Twin(Contestant):
+    """One of the two; its samples are times of one call or one reply."""
+
+    def __init__(self, twins, name, key):
+        super().__init__(twins.place, name)
+        self.twins = twins
+        self.key = key
+
+    def sample(self):
+        return self.twins.figures(self.key)
+
+
+def small_things(place):
+    """Times instead of rates: what stubs and coders cost."""
+    small, xdr = Twins(place, "src/bench/small"), Twins(place, "src/bench/xdr")
+    return [
+        Twin(small, "small call by hand", "by_hand"),
+        Twin(small, "small call by stubs", "stubs"),
+        Twin(xdr, "XDR compiled", "compiled"),
+        Twin(xdr, "XDR libtirpc", "libtirpc"),
+    ]
+
+
 def contestants(place, seconds):
     """All of them, in the order in which a round runs them."""
     return [
@@ -212,6 +253,7 @@ def contestants(place, seconds):
         Raw(place, "raw gso+gro 32", "--mode", "gso+gro", "--window", "32"),
         Raw(place, "raw mmsg 32", "--mode", "mmsg", "--window", "32"),
         Raw(place, "raw msg 32", "--mode", "msg", "--window", "32"),
+        *small_things(place),
     ]
 
 

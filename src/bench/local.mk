@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The benchmark: built and run by `make bench` only.
 
-bench_programs = src/bench/raw src/bench/ping
+bench_programs = src/bench/raw src/bench/ping src/bench/small src/bench/xdr
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -13,13 +13,35 @@ src_bench_raw_LDADD =
 src_bench_ping_SOURCES = src/bench/ping.c
 src_bench_ping_LDADD = $(PTHREAD_LIBS)
 
+# What compiled stubs cost beside calls that are written and read by hand.
+small_generated = src/bench/small.h src/bench/small.xdr.c src/bench/small.cs.c src/bench/small.ss.c
+xg_generated += $(small_generated)
+EXTRA_DIST += src/bench/small.xg
+src_bench_small_SOURCES = src/bench/small.c src/bench/count.c src/bench/count.h
+nodist_src_bench_small_SOURCES = $(small_generated)
+src_bench_small_LDADD = src/rx/librxwire.la
+$(src_bench_small_OBJECTS): src/bench/small.h
+
+# Compiled coders beside libtirpc's XDR.
+src_bench_xdr_SOURCES = src/bench/xdr.c src/bench/xdr.h src/bench/xdr_compiled.c \
+	src/bench/xdr_tirpc.c src/bench/count.c src/bench/count.h
+src_bench_xdr_LDADD = src/afs/librxafs.la src/rx/librxwire.la
+src_bench_xdr_CPPFLAGS = $(AM_CPPFLAGS)
+if HAVE_TIRPC
+src_bench_xdr_CPPFLAGS += -DHAVE_TIRPC $(TIRPC_CFLAGS)
+src_bench_xdr_LDADD += $(TIRPC_LIBS)
+endif
+$(src_bench_xdr_OBJECTS): $(afs_headers)
+
 EXTRA_DIST += src/bench/run src/bench/measure.py src/bench/contest.py src/bench/report.py
 
 # What to hand to the runner: make bench BENCH_ARGS='--runs 1 --bytes 256M'
 BENCH_ARGS =
 
 .PHONY: bench bench-programs
-bench-programs: $(bench_programs)
-bench: all bench-programs
+# Behind all else: what both need would otherwise be made twice at a time.
+bench-programs: all
+	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs)
+bench: bench-programs
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		python3 $(srcdir)/src/bench/run $(BENCH_ARGS)

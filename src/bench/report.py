@@ -23,6 +23,10 @@ TARGETS = [
     ("MB/s of afscp get ÷ of rxperf recv", "MBps", "afscp get", "rxperf recv", ">=", 0.7),
     ("MB/s of afscp bench, 32 clients ÷ of rxperf recv, 32 calls", "MBps", "afscp bench 32",
      "rxperf recv 32 calls", ">=", 0.7),
+    ("CPU of a small call by stubs ÷ by hand, both ends", "cpu_ratio", "small call by stubs", None,
+     "<=", 1.05),
+    ("µs of a BulkStatus reply, libtirpc ÷ compiled", "us", "XDR libtirpc", "XDR compiled",
+     ">=", 3.0),
     ("MiB resident, rxfsd with 100 clients", "resident_MiB", "afscp bench 100", None, "<=", 256.0),
 ]
 
@@ -120,6 +124,8 @@ def table(samples, order, skipped):
     rows = ["| what | MB/s | ± | CPU-s/GB, both ends | resident MiB |",
             "| --- | --- | --- | --- | --- |"]
     for name in order:
+        if timed(samples, name):
+            continue
         if name in samples:
             noise = spread(samples, name, "MBps")
             rows.append(f"| {name} | {number(median(samples, name, 'MBps'))} | "
@@ -128,7 +134,28 @@ def table(samples, order, skipped):
                         f"{number(median(samples, name, 'resident_MiB'))} |")
         elif name in skipped:
             rows.append(f"| {name} | not measured: {skipped[name]} | | | |")
-    return rows
+    return rows if len(rows) > 2 else []
+
+
+def timed(samples, name):
+    """Its samples are times, not rates."""
+    return "us" in (samples.get(name) or [{}])[0]
+
+
+def time_table(samples, order):
+    """Those that are timed; nothing if there are none."""
+    rows = []
+    for name in order:
+        if timed(samples, name):
+            noise = spread(samples, name, "us")
+            rows.append(f"| {name} | {number(median(samples, name, 'us'))} | "
+                        f"{'–' if noise is None else f'{noise:.0%}'} | "
+                        f"{number(median(samples, name, 'cpu_us'))} | "
+                        f"{number(median(samples, name, 'instructions'))} |")
+    if not rows:
+        return []
+    return ["", "| what | µs | ± | CPU µs, both ends | instructions, without the kernel's |",
+            "| --- | --- | --- | --- | --- |", *rows]
 
 
 def target_table(samples):
@@ -145,6 +172,7 @@ def markdown(samples, order, skipped, source, pings, runs, total, with_targets=T
            "loopback, nothing pinned; ± is half the distance between the extremes.", "",
            "Machine: " + "; ".join(about) + ".", ""]
     out += table(samples, order, skipped)
+    out += time_table(samples, order)
     if with_targets:
         out += [""] + target_table(samples)
     return "\n".join(out) + "\n"
