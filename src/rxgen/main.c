@@ -13,7 +13,7 @@ static bool make_output(struct command *command, enum xg_output which, struct ou
 {
 	struct xg_file *file = xg_read(command->input, &command->options, which);
 	char *text = NULL;
-	size_t length;
+	size_t length = 0;
 	bool good;
 
 	if (!file)
@@ -30,7 +30,7 @@ static bool make_output(struct command *command, enum xg_output which, struct ou
 
 static bool make_depfile(struct command *command, struct outputs *outputs, struct inputs *inputs)
 {
-	size_t length;
+	size_t length = 0;
 	char *text = depfile_text(command, inputs, &length);
 	bool good;
 

@@ -221,7 +221,7 @@ static void default_bound(struct parser *p, const char *owner, struct declared *
 static bool parse_brackets(struct parser *p, const char *owner, struct declared *d)
 {
 	struct xg_decl *ast = &d->ast;
-	bool counted = p->token.kind == '<', known;
+	bool counted = p->token.kind == '<', known = false;
 	struct loc loc;
 	int64_t value;
 

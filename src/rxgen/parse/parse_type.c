@@ -24,10 +24,9 @@ static void keep_comment(struct parser *p, const char *text, size_t index)
 		for (; *text; text++) {
 			if (*text == '\n')
 				at = stpcpy(at, "\n *");
-			else if (at[-1] == '*' && at[-2] == ' ' && at[-3] == '\n')
-				*at++ = ' ', *at++ = *text;
 			else
-				*at++ = *text;
+				at += sprintf(at, "%s%c",
+					      at[-1] == '*' && at[-3] == '\n' ? " " : "", *text);
 		}
 		stpcpy(at, "\n */");
 	}

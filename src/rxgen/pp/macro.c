@@ -144,7 +144,7 @@ static uint32_t piece(struct pp *pp, const struct frame *f)
 
 const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
 {
-	struct frame *f = pp_top(pp), *line;
+	struct frame *f, *line;
 	struct text out = {NULL, 0, 0};
 	size_t bottom;
 	uint32_t n;
