@@ -5,6 +5,11 @@ fileserver_test_fixture = src/tests/fileserver/fixture.c src/tests/fileserver/fi
 fileserver_test_libs = src/fileserver/libfileserver.la src/tools/libtools.la src/afs/librxafs.la \
 	src/rx/librxwire.la $(CHECK_LIBS) $(LMDB_LIBS) $(PTHREAD_LIBS)
 
+check_tests += src/tests/fileserver/test_callbacks
+src_tests_fileserver_test_callbacks_SOURCES = \
+	src/tests/fileserver/test_callbacks.c $(fileserver_test_fixture)
+src_tests_fileserver_test_callbacks_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_clients
 src_tests_fileserver_test_clients_SOURCES = \
 	src/tests/fileserver/test_clients.c $(fileserver_test_fixture)
@@ -69,6 +74,11 @@ check_tests += src/tests/fileserver/test_xstats
 src_tests_fileserver_test_xstats_SOURCES = \
 	src/tests/fileserver/test_xstats.c $(fileserver_test_fixture)
 src_tests_fileserver_test_xstats_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_services_net
+src_tests_fileserver_test_services_net_SOURCES = \
+	src/tests/fileserver/test_services_net.c $(fileserver_test_fixture)
+src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
 # The program itself: messages, exit states, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh

@@ -2,92 +2,46 @@
 /* Tests of fileserver/vol_service.c, by its client stubs and by raw words over the network. */
 #include "fixture.h"
 
-#include <netinet/in.h>
 #include <time.h>
-
-#include <rxwire/rxwire.h>
 
 #include "fileserver/vol_service.h"
 
 static struct world world;
+static struct wire wire;
 static struct AFSVol_service vol;
-static rxw_engine *engine;
-static rxw_endpoint *server, *client;
 static rxw_connection *connection;
 static uint32_t id;
 
-static rxw_endpoint *endpoint(bool serve)
-{
-	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	struct rxw_endpoint_options options = {.size = sizeof(options),
-					       .address = (struct sockaddr *)&any,
-					       .address_len = sizeof(any),
-					       .server = serve,
-					       .paused = serve};
-	rxw_endpoint *made;
-
-	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &made), 0);
-	return made;
-}
-
 static void setup(void)
 {
-	struct rxw_service_options options = {.size = sizeof(options),
-					      .id = FSD_SERVICE_VOL,
-					      .handler = AFSVolExecuteRequest,
-					      .context = &vol};
-	struct sockaddr_storage to;
-	socklen_t length = sizeof(to);
-	rxw_service *service;
-
 	world_open(&world, tree_make(), false, 0);
 	id = fsd_volume_id(world.service.volume);
 	fsd_vol_service(&world.service, &vol);
-	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
-	server = endpoint(true);
-	client = endpoint(false);
-	ck_assert_int_eq(rxw_service_add(server, &options, &service), 0);
-	ck_assert_int_eq(rxw_endpoint_start(server), 0);
-	ck_assert_int_eq(rxw_endpoint_address(server, &to, &length), 0);
-	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&to, length,
-					       FSD_SERVICE_VOL, NULL, &connection),
-			 0);
+	ck_assert(wire_open(&wire, FSD_SERVICE_VOL, AFSVolExecuteRequest, &vol, "127.0.0.1"));
+	connection = wire_client(&wire, 1);
 }
 
 static void teardown(void)
 {
-	rxw_connection_release(connection);
-	rxw_endpoint_stop(server, 1000);
-	rxw_endpoint_destroy(client);
-	rxw_endpoint_destroy(server);
-	rxw_engine_destroy(engine);
+	wire_close(&wire);
 	world_close(&world);
 }
 
-static uint8_t reply[4096];
-static size_t got;
-
-/* A call by hand: the opcode and words; the reply lies in reply[0..got). */
+/* A call by hand: the opcode and words; the reply lies in wire.reply. */
 static int32_t ask(uint32_t opcode, const uint32_t *words, size_t n)
 {
 	uint8_t request[64];
-	rxw_call *call;
-	ssize_t bytes;
 
 	rxw_xdr_store32(request, opcode);
 	for (size_t i = 0; i < n; i++)
 		rxw_xdr_store32(request + 4 + 4 * i, words[i]);
-	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
-	ck_assert_int_eq(rxw_call_write(call, request, 4 + 4 * n), (int)(4 + 4 * n));
-	bytes = rxw_call_read(call, reply, sizeof(reply));
-	got = bytes > 0 ? (size_t)bytes : 0;
-	return rxw_call_end(call, 0, NULL);
+	return wire_call(&wire, 1, request, 4 + 4 * n);
 }
 
 static uint32_t word(size_t i)
 {
-	ck_assert_uint_lt(4 * i, got);
-	return rxw_xdr_load32(reply + 4 * i);
+	ck_assert_uint_lt(4 * i, wire.reply_length);
+	return rxw_xdr_load32(wire.reply + 4 * i);
 }
 
 START_TEST(partitions)
@@ -105,7 +59,7 @@ START_TEST(partitions)
 	for (int i = 1; i < 26; i++)
 		ck_assert_int_eq(all.partIds[i], -1);
 	ck_assert_int_eq(ask(115, NULL, 0), 0);
-	ck_assert_uint_eq(got, 26 * 4);
+	ck_assert_uint_eq(wire.reply_length, 26 * 4);
 	teardown();
 }
 END_TEST
@@ -138,13 +92,13 @@ START_TEST(partition_space)
 	}
 	/* "/vicepa": 7 bytes and one of padding */
 	ck_assert_int_eq(ask(65539, (const uint32_t[]){7, 0x2f766963, 0x65706100}, 3), 0);
-	ck_assert_uint_eq(got, 519 * 4);
+	ck_assert_uint_eq(wire.reply_length, 519 * 4);
 	ck_assert_uint_eq(word(0), '/');
 	ck_assert_uint_eq(word(6), 'a');
 	ck_assert_uint_eq(word(7), 0);
 	ck_assert_uint_eq(word(512), UINT32_MAX);
 	ck_assert_int_eq(ask(119, (const uint32_t[]){7, 0x2f766963, 0x65706100}, 3), 0);
-	ck_assert_uint_eq(got, 68 * 4);
+	ck_assert_uint_eq(wire.reply_length, 68 * 4);
 	teardown();
 }
 END_TEST
@@ -232,7 +186,7 @@ START_TEST(volume_words)
 {
 	setup();
 	ck_assert_int_eq(ask(121, (const uint32_t[]){0, id}, 2), 0);
-	ck_assert_uint_eq(got, 56 * 4);
+	ck_assert_uint_eq(wire.reply_length, 56 * 4);
 	ck_assert_uint_eq(word(0), 1);
 	ck_assert_uint_eq(word(1), 'd');
 	ck_assert_uint_eq(word(4), 'a');
@@ -243,7 +197,7 @@ START_TEST(volume_words)
 	ck_assert_uint_eq(word(1 + 37), 2);
 	ck_assert_uint_eq(word(1 + 39), 1);
 	ck_assert_int_eq(ask(125, (const uint32_t[]){0, id}, 2), 0);
-	ck_assert_uint_eq(got, 81 * 4);
+	ck_assert_uint_eq(wire.reply_length, 81 * 4);
 	ck_assert_uint_eq(word(1 + 32), id);
 	teardown();
 }
@@ -306,7 +260,7 @@ START_TEST(transactions)
 	ck_assert_int_eq(value, 0);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		ck_assert_msg(ask(refused[i], NULL, 0) == 1492325127, "operation %u", refused[i]);
-		ck_assert_uint_eq(got, 0);
+		ck_assert_uint_eq(wire.reply_length, 0);
 	}
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		ck_assert_int_eq(ask(unknown[i], NULL, 0), -455);
