@@ -493,6 +493,56 @@ START_TEST(operations)
 }
 END_TEST
 
+static int32_t raw_call(const uint8_t *request, size_t length, uint8_t *reply, size_t room,
+			ssize_t *got)
+{
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, request, length), (int)length);
+	*got = rxw_call_read(call, reply, room);
+	return rxw_call_end(call, 0, NULL);
+}
+
+/* Requests that end too soon. */
+START_TEST(short_requests)
+{
+	static const uint8_t retrieve[8] = {0}, clear[7] = {0, 0, 0, 9, 0xff, 0xff, 0xff};
+	uint8_t reply[64];
+	ssize_t got;
+
+	network_start();
+	ck_assert_int_eq(raw_call(retrieve, 4, reply, sizeof(reply), &got), -453);
+	ck_assert_int_eq(raw_call(retrieve, 7, reply, sizeof(reply), &got), -453);
+	ck_assert_int_eq(raw_call(clear, 7, reply, sizeof(reply), &got), -453);
+	ck_assert_int_eq(raw_call(retrieve, 3, reply, sizeof(reply), &got), -454);
+	ck_assert_int_eq(raw_call(retrieve, 0, reply, sizeof(reply), &got), -454);
+	network_stop();
+}
+END_TEST
+
+/* As many peers as are kept, each with all functions of the file service: some 5 MB. */
+START_TEST(large_reply)
+{
+	uint32_t version = 0, sec = 0, usec = 0, n = 0;
+	uint64_t calls = 0;
+	rpcStats list = {0};
+
+	network_start();
+	for (uint32_t i = 0; i < 1024; i++)
+		count_call(&RXAFS_interface, i % 43, 0x0a010000 + i, 7001);
+	ck_assert_int_eq(
+		RXSTATS_RetrievePeerRPCStats(connection, 1, &version, &sec, &usec, &n, &list), 0);
+	ck_assert_uint_eq(n, 1024 * 43);
+	ck_assert_uint_eq(list.len, n * WORDS);
+	for (uint32_t i = 0; i < n; i++)
+		calls += list.val[i * WORDS + 7];
+	ck_assert_uint_eq(calls, 1024);
+	xdrfree_rpcStats(&list);
+	network_stop();
+}
+END_TEST
+
 /* -- recorded calls -- */
 
 static char *load_vectors(void)
@@ -529,17 +579,6 @@ static size_t unhex(const char *text, uint8_t *bytes, size_t room)
 		bytes[n++] = (uint8_t)byte;
 	}
 	return n;
-}
-
-static int32_t raw_call(const uint8_t *request, size_t length, uint8_t *reply, size_t room,
-			ssize_t *got)
-{
-	rxw_call *call;
-
-	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
-	ck_assert_int_eq(rxw_call_write(call, request, length), (int)length);
-	*got = rxw_call_read(call, reply, room);
-	return rxw_call_end(call, 0, NULL);
 }
 
 /*
@@ -630,4 +669,5 @@ START_TEST(recorded_replies)
 END_TEST
 
 TEST_MAIN("rxstats", one_entry, numbering, not_counted, peers, oldest_peers_go, clear_flags,
-	  on_and_off, many_threads, local_callers, operations, recorded_requests, recorded_replies)
+	  on_and_off, many_threads, local_callers, operations, short_requests, large_reply, recorded_requests,
+	  recorded_replies)

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The whole server over loopback: the volume service, statistics on all ports, GetXStats. */
+#include "fixture.h"
+
+#include <netinet/in.h>
+
+#include <rxwire/rxwire.h>
+
+#include "afs/numbers.h"
+#include "afs/rxstats.h"
+#include "afs/vl.h"
+#include "fileserver/server.h"
+#include "fileserver/vol_service.h"
+
+#define WORDS RXSTATS_ENTRY_WORDS
+
+static struct fsd_server *server;
+static char *root, *state;
+static rxw_engine *engine;
+static rxw_endpoint *client;
+
+static void setup(bool rpc_stats)
+{
+	struct fsd_settings settings = {.volume = "data",
+					.listen = "127.0.0.1",
+					.readers = 1,
+					.read_ahead = 1 << 20,
+					.watches = 10,
+					.promises = 100,
+					.drain_ms = 10000,
+					.rpc_stats = rpc_stats};
+	struct rxw_endpoint_options options = {.size = sizeof(options)};
+	char message[FSD_MESSAGE_MAX];
+	struct rxw_config config;
+
+	root = tree_make();
+	state = test_folder();
+	settings.export = root;
+	settings.state = state;
+	rxw_config_init(&config, sizeof(config));
+	if (fsd_server_start(&settings, &config, &server, message))
+		ck_abort_msg("%s", message);
+	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
+	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &client), 0);
+}
+
+static void teardown(void)
+{
+	rxw_endpoint_stop(client, 1000);
+	rxw_endpoint_destroy(client);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	tree_remove(root);
+	tree_remove(state);
+}
+
+static rxw_connection *connect_to(uint16_t port, uint16_t service)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	rxw_connection *made;
+
+	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&to, sizeof(to), service,
+					       NULL, &made),
+			 0);
+	return made;
+}
+
+/* How often a function was called, as the server on this port says; -1: it does not tell. */
+static int64_t told(uint16_t port, uint32_t interface, uint32_t function)
+{
+	rxw_connection *connection = connect_to(port, AFS_SERVICE_RXSTATS);
+	uint32_t version = 0, sec = 0, usec = 0, count = 0;
+	rpcStats list = {0};
+	int32_t code = RXSTATS_RetrieveProcessRPCStats(connection, 1, &version, &sec, &usec, &count,
+						       &list);
+	int64_t calls = 0;
+
+	rxw_connection_release(connection);
+	if (code)
+		return -1;
+	for (uint32_t i = 0; i < list.len; i += WORDS)
+		if (list.val[i + 3] == interface && list.val[i + 5] == function &&
+		    list.val[i + 2] == 0)
+			calls += list.val[i + 7];
+	xdrfree_rpcStats(&list);
+	return calls;
+}
+
+static void call_each(void)
+{
+	rxw_connection *fs = connect_to(fsd_server_fs_port(server), AFS_SERVICE_FS),
+		       *vl = connect_to(fsd_server_vl_port(server), AFS_SERVICE_VL),
+		       *vol = connect_to(fsd_server_vol_port(server), FSD_SERVICE_VOL);
+	uint32_t seconds = 0, useconds = 0;
+	volEntries list = {0};
+
+	ck_assert_int_eq(RXAFS_GetTime(fs, &seconds, &useconds), 0);
+	ck_assert_int_eq(VL_ProbeServer(vl), 0);
+	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &list), 0);
+	ck_assert_uint_eq(list.len, 1);
+	ck_assert_str_eq(list.val[0].name, "data");
+	ck_assert_uint_eq(list.val[0].volid, fsd_server_volume_id(server));
+	xdrfree_volEntries(&list);
+	rxw_connection_release(fs);
+	rxw_connection_release(vl);
+	rxw_connection_release(vol);
+}
+
+/* Whichever port is asked tells of all three. */
+START_TEST(counted)
+{
+	uint16_t port[3];
+
+	setup(true);
+	port[0] = fsd_server_fs_port(server);
+	port[1] = fsd_server_vl_port(server);
+	port[2] = fsd_server_vol_port(server);
+	call_each();
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(told(port[i], 7, 23), 1);  /* GetTime */
+		ck_assert_int_eq(told(port[i], 15, 0), 1);  /* ProbeServer */
+		ck_assert_int_eq(told(port[i], 16, 16), 1); /* ListVolumes */
+	}
+	call_each();
+	ck_assert_int_eq(told(port[0], 16, 16), 2);
+	ck_assert_int_eq(told(port[0], 9, 0), 10); /* our own questions before this one */
+	teardown();
+}
+END_TEST
+
+START_TEST(not_wanted)
+{
+	setup(false);
+	call_each();
+	ck_assert_int_eq(told(fsd_server_fs_port(server), 7, 23), -1);
+	ck_assert_int_eq(told(fsd_server_vl_port(server), 7, 23), -1);
+	ck_assert_int_eq(told(fsd_server_vol_port(server), 7, 23), -1);
+	teardown();
+}
+END_TEST
+
+/* The times of procedures need no option. */
+START_TEST(collection)
+{
+	rxw_connection *fs;
+	int32_t version = 0, when = 0;
+	AFS_CollData data = {0};
+
+	setup(false);
+	fs = connect_to(fsd_server_fs_port(server), AFS_SERVICE_FS);
+	call_each();
+	ck_assert_int_eq(RXAFS_GetXStats(fs, 2, 2, &version, &when, &data), 0);
+	ck_assert_int_eq(version, 2);
+	ck_assert_int_gt(when, 1700000000);
+	ck_assert_uint_eq(data.len, 666);
+	ck_assert_int_eq(data.val[0], 1);
+	ck_assert_int_ge(data.val[31], 2);	      /* packets with data came */
+	ck_assert_int_ge(data.val[42], 1);	      /* and went */
+	ck_assert_int_ge(data.val[53], 1);	      /* connections of clients */
+	ck_assert_int_eq(data.val[102 + 18 * 23], 1); /* GetTime */
+	ck_assert_int_eq(data.val[102 + 18 * 23 + 1], 1);
+	ck_assert_int_eq(data.val[102 + 18 * 2], 0);
+	xdrfree_AFS_CollData(&data);
+	ck_assert_int_eq(RXAFS_GetXStats(fs, 2, 4, &version, &when, &data), 1);
+	ck_assert_ptr_null(data.val);
+	rxw_connection_release(fs);
+	teardown();
+}
+END_TEST
+
+START_TEST(line)
+{
+	char text[256], want[64];
+
+	setup(false);
+	fsd_server_where(server, text, sizeof(text));
+	ck_assert_int_eq(strncmp(text, "listening fs 127.0.0.1:", 23), 0);
+	snprintf(want, sizeof(want), " vl 127.0.0.1:%u vol 127.0.0.1:%u",
+		 fsd_server_vl_port(server), fsd_server_vol_port(server));
+	ck_assert_str_eq(strstr(text, " vl "), want);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN("services_net", counted, not_wanted, collection, line)
