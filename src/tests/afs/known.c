@@ -204,9 +204,11 @@ static int32_t exchange(const char *request, struct bytes *reply)
 
 	parse(request, reply);
 	ck_assert_int_eq(rxw_call_begin(to_dispatched, NULL, &call), 0);
-	if (reply->length > 0)
-		ck_assert_int_eq(rxw_call_write(call, reply->data, reply->length),
-				 (ssize_t)reply->length);
+	if (reply->length > 0) {
+		/* A long one may be refused before all of it has left. */
+		n = rxw_call_write(call, reply->data, reply->length);
+		ck_assert(n == (ssize_t)reply->length || n == -RXW_ECALL);
+	}
 	n = rxw_call_read(call, reply->data, sizeof(reply->data));
 	reply->length = n < 0 ? 0 : (size_t)n;
 	return rxw_call_end(call, 0, NULL);
