@@ -9,6 +9,7 @@ rxgen_sources = \
 rxgen_sources += \
 	src/rxgen/text/arena.c src/rxgen/text/arena.h \
 	src/rxgen/text/diag.c src/rxgen/text/diag.h \
+	src/rxgen/text/macro.h \
 	src/rxgen/text/name.c src/rxgen/text/name.h \
 	src/rxgen/text/source.c src/rxgen/text/source.h \
 	src/rxgen/text/token.c src/rxgen/text/token.h
@@ -18,7 +19,7 @@ rxgen_sources += \
 	src/rxgen/pp/condition.c \
 	src/rxgen/pp/directive.c \
 	src/rxgen/pp/lex.c \
-	src/rxgen/pp/macro.c src/rxgen/pp/macro.h \
+	src/rxgen/pp/macro.c \
 	src/rxgen/pp/pp.c src/rxgen/pp/pp.h src/rxgen/pp/pp_internal.h
 
 # From tokens to the tree of ast.h.

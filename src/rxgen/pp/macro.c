@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Macros: their definition, and the replacing of names in ordinary lines and in % lines. */
-#include "rxgen/pp/macro.h"
+#include "rxgen/text/macro.h"
 
 #include <string.h>
 

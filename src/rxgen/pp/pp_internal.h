@@ -3,7 +3,7 @@
 #ifndef RXGEN_PP_INTERNAL_H
 #define RXGEN_PP_INTERNAL_H
 
-#include "rxgen/pp/macro.h"
+#include "rxgen/text/macro.h"
 #include "rxgen/pp/pp.h"
 
 #define INCLUDE_DEPTH	32

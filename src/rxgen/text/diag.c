@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxgen/pp/macro.h"
+#include "rxgen/text/macro.h"
 
 /* Bytes of a long line that are shown before the caret, and in all. */
 #define SHOWN_BEFORE 100
