@@ -16,6 +16,7 @@ doc=$top/doc/tutorial.md
 dir=$(mktemp -d) || exit 99
 started=
 trap 'for p in $started; do kill $p 2> /dev/null; done; rm -rf "$dir"' EXIT
+trap 'exit 1' TERM # of the caller: some commands wait for a server, but not for ever
 mkdir "$dir/steps" "$dir/work"
 
 awk -v to="$dir/steps/" '
