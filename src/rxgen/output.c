@@ -35,10 +35,16 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 {
 	struct output *out = &outputs->files[outputs->count];
 	mode_t mask = umask(0);
+	struct stat st;
 	bool good;
 	int fd;
 
 	umask(mask);
+	/* Said before anything is renamed, rather than when others are in their places. */
+	if (!stat(name, &st) && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return complain(name);
+	}
 	if (asprintf(&out->temporary, "%s.XXXXXX", name) < 0) {
 		out->temporary = NULL;
 		return complain(name);

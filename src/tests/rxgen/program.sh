@@ -8,6 +8,7 @@ rxwgen=$build/src/rxgen/rxwgen
 dir=$(mktemp -d) || exit 99
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
+export LC_ALL=C
 status=0
 
 fail() {
@@ -76,6 +77,12 @@ expect 1 'bad.xg:2:11: error: ' bad.xg
 expect 1 'x.xg:1:1: error: a line of more than 65536 bytes' -h -o y.h "$(
 	mkdir ../long && awk 'BEGIN { while (i++ < 65536) printf "x"; print "" }' > ../long/x.xg
 	echo ../long/x.xg)"
+files
+
+# All outputs or none.
+mkdir x.ss.c
+expect 1 'x.ss.c: Is a directory' x.xg
+rmdir x.ss.c
 files
 
 # An output stays as it was when a run fails.
