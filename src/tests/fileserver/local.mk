@@ -80,5 +80,9 @@ src_tests_fileserver_test_services_net_SOURCES = \
 	src/tests/fileserver/test_services_net.c $(fileserver_test_fixture)
 src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
+# Made by their names alone, programs do not wait for BUILT_SOURCES.
+fileserver_tests = $(filter src/tests/fileserver/test_%,$(check_tests))
+$(fileserver_tests:=.$(OBJEXT)) src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)
+
 # The program itself: messages, exit states, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh
