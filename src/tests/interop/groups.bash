@@ -43,7 +43,8 @@ programs_of_rxfsd() { echo rxfsd; }
 tests_of_tools() {
 	echo vos-examine-online vos-listvol vos-partitions vos-status vos-refusals \
 		vos-volume-service-rxdebug xstat-empty xstat-figures xstat-procedures xstat-callbacks \
-		afsmonitor scout rxstat-version rxstat-process rxstat-peers rxstat-refusals rxstat-far
+		afsmonitor scout rxstat-version rxstat-process rxstat-peers rxstat-refusals rxstat-rxperf \
+		rxstat-far
 }
 programs_of_tools() { echo rxfsd; }
 

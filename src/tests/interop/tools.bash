@@ -221,6 +221,21 @@ test_rxstat_refusals() {
 	want_line out.txt '^process 1 peers 1$'
 }
 
+# Interfaces without a number of their own: service << 16 | port.
+test_rxstat_rxperf() {
+	local p
+	p=$(need rxperf) || exit 77
+	launch perf "$p" server -p 7009 --rpc-stats
+	wait_port 7009 perf || fail 'rxperf server has not started'
+	limited 40 "$p" client -s 127.0.0.1 -p 7009 -c rpc -S 100 -R 200 -T 50 > rpc.txt 2> err.txt ||
+		fail "rxperf client ended with $?: $(head -n 1 err.txt)"
+	tool afsrx_stats 127.0.0.1 7009 process
+	want_line out.txt '^peer - port 0 server interface 9641825 function 0 of 1 calls 50 sent 10200 '
+	tool afsrx_stats 127.0.0.1 7009 peers
+	want_line out.txt '^peer 127\.0\.0\.1 port [1-9][0-9]* server interface 9641825 function 0 of 1 calls 50 '
+	stop perf || fail "rxperf server ended with $? on SIGTERM"
+}
+
 # Another machine: a second network namespace behind a pair of interfaces. It may not read.
 test_rxstat_far() {
 	launch far unshare --net sleep 60

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <pthread.h>
 
+#include "afs/rpcstats.h"
 #include "tools/common/report.h"
 #include "tools/perf/perf.h"
 
@@ -26,6 +27,7 @@ struct perf_server {
 	struct RXPERFFIG_service figures;
 	bool verify;
 	bool json;
+	struct afs_rpcstats *stats; /* of procedure calls; NULL: not wanted */
 	const struct rxw_config *config;
 	rxw_endpoint *endpoints[PERF_MAX_LISTEN];
 	size_t endpoint_count;

@@ -13,7 +13,7 @@
 struct settings {
 	uint64_t port;
 	struct tools_list listen;
-	bool verify, json, inline_calls;
+	bool verify, json, inline_calls, rpc_stats, rpc_stats_open;
 };
 
 static const struct tools_option options[] = {
@@ -37,6 +37,14 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_FLAG,
 	 .offset = offsetof(struct settings, inline_calls),
 	 .help = "serve calls on the thread that received them: for small rpc calls only"},
+	{.name = "rpc-stats",
+	 .kind = TOOLS_FLAG,
+	 .offset = offsetof(struct settings, rpc_stats),
+	 .help = "offer statistics of procedure calls (RXSTATS), to this machine"},
+	{.name = "rpc-stats-open",
+	 .kind = TOOLS_FLAG,
+	 .offset = offsetof(struct settings, rpc_stats_open),
+	 .help = "the same, to other machines, too"},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
@@ -117,6 +125,10 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	if (rc == 0)
 		rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
 				 RXPERFFIG_ExecuteRequest, &server->figures, 0);
+	if (rc == 0 && server->stats)
+		rc = afs_rpcstats_observe(server->stats, endpoint);
+	if (rc == 0 && server->stats)
+		rc = afs_rpcstats_serve(server->stats, endpoint);
 	if (rc == 0)
 		rc = rxw_endpoint_start(endpoint);
 	if (rc < 0)
@@ -183,9 +195,18 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 static int run(struct perf_server *server, const struct rxw_config *config,
 	       const struct settings *set)
 {
+	const struct afs_rpcstats_options counted = {
+		.process = true, .peers = true, .open = set->rpc_stats_open};
 	rxw_engine *engine;
 	int status, rc = rxw_engine_create(config, &engine);
 
+	if (rc == 0 && (set->rpc_stats || set->rpc_stats_open)) {
+		server->stats = afs_rpcstats_create(&counted);
+		if (!server->stats) {
+			rxw_engine_destroy(engine);
+			rc = -RXW_ENOMEM;
+		}
+	}
 	if (rc < 0) {
 		tools_error("cannot start: %s",
 			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
@@ -195,6 +216,7 @@ static int run(struct perf_server *server, const struct rxw_config *config,
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_destroy(server->endpoints[i]);
 	rxw_engine_destroy(engine);
+	afs_rpcstats_destroy(server->stats);
 	return status;
 }
 
