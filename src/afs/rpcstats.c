@@ -286,6 +286,8 @@ struct afs_rpcstats *afs_rpcstats_create(const struct afs_rpcstats_options *opti
 	memset(stats, 0, sizeof(*stats));
 	stats->open = options->open;
 	stats->observer = (struct rxw_rpc_observer){afs_rpcstats_report, stats};
+	stats->service.base.context = stats;
+	stats->service.handlers = &stats_handlers;
 	stats->peers_max = options->peers_max ? options->peers_max : PEERS_DEFAULT;
 	for (stats->buckets = 64; stats->buckets < stats->peers_max; stats->buckets *= 2)
 		;

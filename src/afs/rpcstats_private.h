@@ -70,6 +70,8 @@ struct afs_rpcstats {
 /* The numbering of OpenAFS for an interface; NULL without memory. */
 struct stats_known *stats_known_create(const struct rxw_rpc_interface *interface, bool client);
 
+extern const struct RXSTATS_handlers stats_handlers;
+
 void stats_counters_reset(struct afs_rpcstats_counters *counters);
 
 #endif

@@ -155,9 +155,9 @@ static int process_entries(struct afs_rpcstats *stats, uint32_t **words)
 	struct afs_rpcstats_counters counters;
 	uint32_t *w;
 
+	/* Interfaces that only peers were counted for, or before a stop, are listed with zeros. */
 	for (unsigned k = 0; k < known_count; k++)
 		total += atomic_load(&stats->known[k])->entries;
-	/* Interfaces that only peers were counted for, or before a stop, are listed with zeros. */
 	if (total > ENTRIES_MAX)
 		total = ENTRIES_MAX;
 	w = *words = total ? malloc(total * RXSTATS_ENTRY_WORDS * sizeof(*w)) : NULL;
@@ -342,7 +342,7 @@ static int32_t refuse_clear(void *context, rxw_call *call, uint32_t flags)
 	return EPERM;
 }
 
-static const struct RXSTATS_handlers handlers = {
+const struct RXSTATS_handlers stats_handlers = {
 	.RetrieveProcessRPCStats = retrieve_process,
 	.RetrievePeerRPCStats = retrieve_peers,
 	.QueryProcessRPCStats = query_process,
@@ -366,7 +366,5 @@ int afs_rpcstats_serve(struct afs_rpcstats *stats, rxw_endpoint *endpoint)
 					      .workers_max = 1};
 	rxw_service *service;
 
-	stats->service.base.context = stats;
-	stats->service.handlers = &handlers;
 	return rxw_service_add(endpoint, &options, &service);
 }
