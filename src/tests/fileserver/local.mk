@@ -81,9 +81,10 @@ src_tests_fileserver_test_services_net_SOURCES = \
 src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
 # Made by their names alone, programs do not wait for BUILT_SOURCES.
-fileserver_tests = NAME callbacks clients fs_service layer log readers rxfsd_net \
+fileserver_tests = callbacks clients fs_service layer log readers rxfsd_net \
 	services_net state store vl_service vol_service volume watch xstats
-$(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)
+$(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) \
+		src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)
 
 # The program itself: messages, exit states, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh
