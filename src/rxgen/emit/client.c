@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Client stubs: StartX, EndX and the blocking X (rxgen.md 5.2, 5.3). */
+#include <string.h>
+
 #include "rxgen/emit/emit.h"
 
 /* The parameter of an EndX or X as an expression: what the pointer points to. */
@@ -57,6 +59,19 @@ static bool zeroes_itself(const struct xg_param *param)
 	return view.form == EMIT_CALL || view.form == EMIT_STRING || view.form == EMIT_BYTES;
 }
 
+/* 0 if the only decoder succeeds; in one line if it has room. */
+static void emit_outcome(struct emit *e, const char *call)
+{
+	const char *line = emit_format(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;", call);
+
+	if (strlen(line) + 8 <= 100) {
+		emit_line(e, "%s", line);
+		return;
+	}
+	emit_check(e, call, "return RXW_RPC_CC_UNMARSHAL;");
+	emit_line(e, "return 0;");
+}
+
 static void emit_end(struct emit *e, const struct xg_proc *proc)
 {
 	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
@@ -80,8 +95,7 @@ static void emit_end(struct emit *e, const struct xg_proc *proc)
 		if (!(param->direction & XG_OUT))
 			continue;
 		if (results == 1 && zeroes_itself(param)) {
-			emit_line(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;",
-				  emit_get_param_call(e, param, x, result(e, param)));
+			emit_outcome(e, emit_get_param_call(e, param, x, result(e, param)));
 			emit_close(e, "}");
 			return;
 		}

@@ -94,13 +94,18 @@ void emit_blank(struct emit *e)
 /* -- line breaks --------------------------------------------------------------------------------- */
 
 /*
- * A long line is broken behind commas and logical operators, those of the outermost brackets first
- * and as late as possible; what follows is aligned behind the bracket. Behind an assignment it is
- * broken if that saves a line, or if all the rest then fits on one. The weights are clang-format's.
+ * A long line is broken behind commas, semicolons and logical operators, those of the outermost
+ * brackets first and as late as possible; what follows is aligned behind the bracket. It is broken
+ * behind an assignment or the '(' of a call instead where that weighs less. The weights are
+ * clang-format's; a level of brackets makes each break heavier.
  */
 enum {
 	WEIGHT_ASSIGNMENT = 2,
-	WEIGHT_BREAK = 21,
+	WEIGHT_BREAK = 1,
+	WEIGHT_INSIDE = 19,
+	WEIGHT_INSIDE_HEAD = 100,
+	WEIGHT_RETURN_TYPE = 60,
+	WEIGHT_LEVEL = 20,
 	WEIGHT_OVERFLOW = 1000000
 };
 
@@ -133,7 +138,7 @@ static bool breakable(const char *text, size_t i)
 {
 	if (text[i] != ' ' || i < 2)
 		return false;
-	return text[i - 1] == ',' || !memcmp(text + i - 2, "||", 2) ||
+	return text[i - 1] == ',' || text[i - 1] == ';' || !memcmp(text + i - 2, "||", 2) ||
 	       !memcmp(text + i - 2, "&&", 2);
 }
 
@@ -174,7 +179,7 @@ static unsigned lay_out(struct emit *e, struct brackets open, const char *text, 
 			add(e, "\n", 1);
 			add_space(e, column);
 		}
-		weight += WEIGHT_BREAK;
+		weight += WEIGHT_BREAK + WEIGHT_LEVEL * (unsigned)open.depth;
 	}
 	if (print)
 		add(e, text, strlen(text));
@@ -182,54 +187,90 @@ static unsigned lay_out(struct emit *e, struct brackets open, const char *text, 
 }
 
 /*
- * Where nothing else helps: break behind the last '(' that leaves enough room, a continuation in
- * from the bracket around it. False if that does not help either.
+ * The best '(' to break behind, a continuation in from the bracket around it: bytes of `text` before
+ * the break, 0 if there is none. *open and *to are as they must be behind it.
  */
-static bool lay_out_inside(struct emit *e, const char *text, size_t column)
+static size_t best_inside(struct emit *e, const char *text, size_t column, struct brackets *open,
+			  size_t *to, unsigned *weight)
 {
-	for (size_t i = strlen(text); i-- > 1;) {
-		struct brackets open = {.depth = 0};
-		size_t to = column + CONTINUATION;
+	const unsigned base = e->depth ? WEIGHT_INSIDE : WEIGHT_INSIDE_HEAD;
+	size_t best = 0;
 
-		if (text[i - 1] != '(' || text[i] == ')')
+	for (size_t i = 1; text[i]; i++) {
+		struct brackets now = {.depth = 0};
+		size_t in = column + CONTINUATION;
+		unsigned sum;
+
+		if (text[i - 1] != '(' || text[i] == ')' || column + i > COLUMNS)
 			continue;
-		note_brackets(&open, text, i, column);
-		if (!open.depth || open.depth > 32)
+		note_brackets(&now, text, i, column);
+		if (!now.depth || now.depth > 32)
 			continue;
-		if (open.depth > 1)
-			to = open.column[open.depth - 2] + CONTINUATION;
-		open.column[open.depth - 1] = to;
-		if (column + i > COLUMNS ||
-		    lay_out(e, open, text + i, to, false) >= WEIGHT_OVERFLOW)
-			continue;
-		add(e, text, i);
-		add(e, "\n", 1);
-		add_space(e, to);
-		lay_out(e, open, text + i, to, true);
-		return true;
+		if (now.depth > 1)
+			in = now.column[now.depth - 2] + CONTINUATION;
+		now.column[now.depth - 1] = in;
+		sum = base + WEIGHT_LEVEL * (unsigned)now.depth +
+		      lay_out(e, now, text + i, in, false);
+		if (sum < *weight) {
+			*weight = sum;
+			*open = now;
+			*to = in;
+			best = i;
+		}
 	}
-	return false;
+	return best;
+}
+
+/* Bytes of the head of a function before its name, if it should stand on a line of its own. */
+static size_t return_type(struct emit *e, const char *text, unsigned *weight)
+{
+	const struct brackets none = {.depth = 0};
+	size_t at = strcspn(text, "(");
+	unsigned sum;
+
+	while (at && text[at - 1] != ' ')
+		at--;
+	if (e->depth || !at || *text == '#')
+		return 0;
+	sum = WEIGHT_RETURN_TYPE + lay_out(e, none, text + at, 0, false);
+	if (sum >= *weight)
+		return 0;
+	*weight = sum;
+	return at;
 }
 
 static void add_line(struct emit *e, const char *text)
 {
-	static const struct brackets none;
-	size_t column = (size_t)e->depth * 8;
+	const struct brackets none = {.depth = 0};
+	struct brackets open = none;
+	size_t column = (size_t)e->depth * 8, at = 0, to = column;
 	const char *assign = strstr(text, " = ");
 	unsigned weight = lay_out(e, none, text, column, false);
 
-	add_space(e, column);
-	if (assign && assign[3] != '{' && weight &&
-	    WEIGHT_ASSIGNMENT + lay_out(e, none, assign + 3, column + CONTINUATION, false) <
-		    weight) {
-		add(e, text, (size_t)(assign - text) + 2);
-		add(e, "\n", 1);
-		column += CONTINUATION;
-		add_space(e, column);
-		lay_out(e, none, assign + 3, column, true);
-	} else if (weight < WEIGHT_OVERFLOW || !lay_out_inside(e, text, column)) {
-		lay_out(e, none, text, column, true);
+	if (weight && assign && assign[3] != '{') {
+		unsigned other = WEIGHT_ASSIGNMENT +
+				 lay_out(e, none, assign + 3, column + CONTINUATION, false);
+
+		if (other < weight) {
+			weight = other;
+			at = (size_t)(assign - text) + 3;
+			to = column + CONTINUATION;
+		}
 	}
+	/* A pointer to a function is broken nowhere else. */
+	if (weight && !strstr(text, " (*")) {
+		size_t alone = return_type(e, text, &weight);
+		size_t inside = best_inside(e, text, column, &open, &to, &weight);
+
+		at = inside ? inside : alone ? alone : at;
+	}
+	add_space(e, column);
+	if (at) {
+		add(e, text, text[at - 1] == ' ' ? at - 1 : at);
+		add(e, "\n", 1);
+		add_space(e, to);
+	}
+	lay_out(e, at ? open : none, text + at, to, true);
 	add(e, "\n", 1);
 }
 

@@ -87,22 +87,20 @@ static void get_counted(struct emit *e, const struct xg_decl *decl, const char *
 	struct emit_view element = emit_element_view(decl);
 
 	emit_open(e, "while (%s < count) {", len);
-	emit_line(e, "%s = rxw_xdr_grow(x, %s, &room, count, sizeof(*more));",
-		  emit_element_type(e, decl, "more"), val);
+	emit_line(e, "%s = rxw_xdr_grow(x, %s, &room, count, sizeof(*val));",
+		  emit_element_type(e, decl, "val"), val);
 	emit_blank(e);
-	emit_check(e, "more", fail);
-	emit_line(e, "%s = more;", val);
+	emit_check(e, "val", fail);
+	emit_line(e, "%s = val;", val);
 	if (emit_element_words(decl)) {
 		const char *words = emit_words(e, decl, emit_format(e, "room - %s", len));
 
-		emit_check(e,
-			   emit_format(e, "rxw_xdr_get_words(x, %s, %s)",
-				       emit_address(e, emit_index(e, val, len)), words),
+		emit_check(e, emit_format(e, "rxw_xdr_get_words(x, &val[%s], %s)", len, words),
 			   fail);
 		emit_line(e, "%s = (uint32_t)room;", len);
 	} else {
 		emit_open(e, "for (; %s < room; %s++) {", len, len);
-		emit_check(e, emit_get_call(e, &element, "x", emit_index(e, val, len)), fail);
+		emit_check(e, emit_get_call(e, &element, "x", emit_index(e, "val", len)), fail);
 		emit_close(e, "}");
 	}
 	emit_close(e, "}");
