@@ -32,10 +32,6 @@ static void next(struct reader *r)
 			macro_leave(pp);
 			continue;
 		}
-		if (f->text[f->at] == '/' && f->at + 1 < f->end && f->text[f->at + 1] == '*') {
-			lex_comment(f->text, f->at, f->end, &f->at);
-			continue;
-		}
 		if (!lex_scan(pp, &r->token)) {
 			r->wrong = true;
 			continue;

@@ -6,31 +6,15 @@
 
 #include "rxgen/pp/pp_internal.h"
 
-/* A copy without comments, and without blanks at both ends. */
-static char *clean(struct pp *pp, const char *text, size_t length, uint32_t *size)
+/* A copy without blanks at both ends; comments are blanks already. */
+static const char *trim(struct pp *pp, const char *text, size_t length, uint32_t *size)
 {
-	char *out = arena_copy(pp->arena, text, length);
-	uint32_t n = 0, at = 0, end = (uint32_t)length, behind;
-	bool quoted = false;
-
-	while (at < end) {
-		if (text[at] == '"')
-			quoted = !quoted;
-		if (!quoted && text[at] == '/' && at + 1 < end && text[at + 1] == '*') {
-			lex_comment(text, at, end, &behind);
-			out[n++] = ' ';
-			at = behind;
-			continue;
-		}
-		out[n++] = text[at] == '\n' ? ' ' : text[at];
-		at++;
-	}
-	while (n && strchr(" \t\v\f\r", out[n - 1]))
-		n--;
-	out[n] = '\0';
-	at = (uint32_t)strspn(out, " \t\v\f\r");
-	*size = n - at;
-	return out + at;
+	for (; length && strchr(" \t\v\f\r", *text); length--)
+		text++;
+	while (length && strchr(" \t\v\f\r", text[length - 1]))
+		length--;
+	*size = (uint32_t)length;
+	return arena_copy(pp->arena, text, length);
 }
 
 void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *text, size_t length)
@@ -39,7 +23,7 @@ void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *
 
 	macro->name = name;
 	macro->loc = loc;
-	macro->text = clean(pp, text, length, &macro->length);
+	macro->text = trim(pp, text, length, &macro->length);
 	if (old && strcmp(old->text, macro->text)) {
 		diag_warning(pp->diag, loc, "the macro '%s' gets another text", name->text);
 		diag_note(pp->diag, old->loc, "its first definition is here");

@@ -18,6 +18,16 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+/* Nothing that a terminal would obey. */
+static void show_text(FILE *out, const char *text, size_t length)
+{
+	for (; length; text++, length--) {
+		unsigned char c = (unsigned char)*text;
+
+		fputc(c == '\t' || (c >= ' ' && c != 0x7f) ? c : '?', out);
+	}
+}
+
 static void show_line(FILE *out, struct loc loc)
 {
 	const struct source *source = loc.source;
@@ -32,12 +42,7 @@ static void show_line(FILE *out, struct loc loc)
 		start = at - SHOWN_BEFORE;
 	if (end - (text + start) > SHOWN)
 		end = text + start + SHOWN;
-	for (const char *p = text + start; p < end; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		/* Nothing that a terminal would obey. */
-		fputc(c == '\t' || (c >= ' ' && c != 0x7f) ? c : '?', out);
-	}
+	show_text(out, text + start, (size_t)(end - (text + start)));
 	fputc('\n', out);
 	for (const char *p = text + start; p < text + at; p++)
 		if (!continues(*p))
@@ -54,7 +59,9 @@ static void show(struct diag *diag, struct loc loc, const char *kind, const char
 		return;
 	}
 	place = source_place(loc);
-	fprintf(diag->out, "%s:%u:%u: %s: %s\n", place.file, place.line, place.column, kind, text);
+	fprintf(diag->out, "%s:%u:%u: %s: ", place.file, place.line, place.column, kind);
+	show_text(diag->out, text, strlen(text));
+	fputc('\n', diag->out);
 	show_line(diag->out, loc);
 	if (loc.macro)
 		diag_note(diag, loc.macro->loc, "the macro '%s' was defined here",

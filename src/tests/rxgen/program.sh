@@ -79,6 +79,21 @@ expect 1 'x.xg:1:1: error: a line of more than 65536 bytes' -h -o y.h "$(
 	echo ../long/x.xg)"
 files
 
+# Limits that need large inputs.
+awk 'BEGIN { for (i = 0; i < 300000; i++) print "/* this line has 60 bytes, so that the whole is too large */" }' \
+	> ../long/large.xg
+expect 1 'large.xg: File too large' ../long/large.xg
+awk 'BEGIN { for (i = 0; i < 70000; i++) print "#include \"empty.xg\"" }' > ../long/often.xg
+: > ../long/empty.xg
+expect 1 'empty.xg: the input is larger than 64 MiB' ../long/often.xg
+awk 'BEGIN {
+	for (i = 0; i < 15; i++) print "#define M" i " M" i + 1 " M" i + 1
+	print "#define M15 const"
+	for (i = 0; i < 400; i++) print "%M0"
+}' > ../long/macros.xg
+expect 1 'error: all macros together turn into more than' ../long/macros.xg
+files
+
 # All outputs or none.
 mkdir x.ss.c
 expect 1 'x.ss.c: Is a directory' x.xg
@@ -99,6 +114,9 @@ for one in -h:x.h -c:x.xdr.c -y:x.xdr.c -C:x.cs.c -S:x.ss.c '-r:x.cs.c x.ss.c' '
 	# shellcheck disable=SC2086 # names are words
 	files ${one#*:}
 done
+# A pipe has no size.
+"$rxwgen" -h -o stdin.h /dev/stdin < x.xg || fail "standard input"
+files stdin.h
 expect 0 '' -A -k -d -z -h ../a/x.xg
 files x.h
 (umask 027 && expect 0 '' -h -o y.h x.xg)
@@ -136,6 +154,13 @@ head -n 1 o.d | grep -qx 'o.h: with.xg \\' || fail "-M with -o: $(cat o.d)"
 grep -q '#include "y.h"' o.h || fail "-i: the header does not include y.h"
 grep -q 'struct t {' o.h && fail "-i: the header has what y.xg defines"
 files o.d o.h
+# An absolute name; what is there and cannot be read.
+printf '#include "%s"\n' "$dir/sub/y.xg" > absolute.xg
+expect 0 '' -h absolute.xg
+files absolute.h
+printf '#include "sub"\n' > folder.xg
+expect 1 "folder.xg:1:10: error: cannot read '../sub': Is a directory" -I .. folder.xg
+files
 # A warning is said once, though each output has a run of its own.
 printf 'package P_\nF(IN string x<>) = 1;\n' > warn.xg
 expect 0 "warn.xg:2:13: warning: 'x'" -w warn.xg

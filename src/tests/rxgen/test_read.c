@@ -410,6 +410,8 @@ START_TEST(comments)
 		if (file->items[i].kind == XG_ITEM_LINE && !strcmp(file->items[i].text, "line"))
 			ck_assert_str_eq(file->items[i].doc, "of line");
 	}
+	read_text("\n/*\n * two\n *\n *  * lines\n */\nconst A = 1; /* a */\n");
+	ck_assert_str_eq(all_items(), "|%/*\n * two\n *\n *  * lines\n */|A=1");
 	/* In another output than the header, a section's comment is none. */
 	ck_assert(try_for(XG_XDR, "\n/* section */\nconst C = 3; /* of C */\n"));
 	ck_assert_str_eq(all_items(), "|C=3");
@@ -429,6 +431,7 @@ START_TEST(sizes)
 		{"unsigned x", 4, 4, 4, false},
 		{"unsigned int x", 4, 4, 4, false},
 		{"unsigned afs_int32 x", 4, 4, 4, false},
+		{"unsigned afs_int32 int x", 4, 4, 4, false},
 		{"afs_int32 int x", 4, 4, 4, false},
 		{"long x", 4, 4, 4, false},
 		{"u_long x", 4, 4, 4, false},
@@ -510,6 +513,14 @@ START_TEST(lists_and_cycles)
 	ck_assert(!type("b")->list && type("b")->recursive);
 	ck_assert(!type("uses")->recursive);
 	ck_assert(type("v")->recursive && type("vp")->recursive);
+	/* Over three types, and by typedefs of typedefs. */
+	read_text("struct a { struct b *x; int i; };\nstruct b { struct c *y; int i; };\n"
+		  "struct c { a *z; int i; };\nstruct d { a only; };\n"
+		  "typedef struct e *ep;\ntypedef ep epp;\ntypedef epp eppp;\n"
+		  "struct e { int x; eppp next; };\n");
+	ck_assert(type("a")->recursive && type("b")->recursive && type("c")->recursive);
+	ck_assert(!type("d")->recursive);
+	ck_assert(type("e")->list && !type("e")->recursive);
 }
 END_TEST
 
