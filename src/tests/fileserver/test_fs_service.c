@@ -539,10 +539,6 @@ START_TEST(statistics)
 	ck_assert_uint_eq(stats.FetchDatas, 1);
 	ck_assert_uint_eq(stats.FetchedBytes, 13);
 	ck_assert_uint_eq(stats.TotalStores, 0);
-	/* the latest packets may be counted a moment later */
-	ck_assert_uint_gt(stats.TotalRPCBytesSent, 3 * 120);
-	ck_assert_uint_gt(stats.TotalRPCBytesReceived, 3 * 16);
-	ck_assert_uint_ge(stats.TotalRPCPacketsReceived, 4);
 	ck_assert_int_gt(stats.ProcessSize, 100);
 	ck_assert_int_eq(stats.WorkStations, 1);
 	ck_assert_int_eq(stats.ActiveWorkStations, 1);
@@ -571,6 +567,14 @@ START_TEST(statistics)
 	ck_assert_uint_eq(values[14], 1);
 	rxw_xdr_put_u32(begin(RXAFS_OP_GetStatistics64), 1000000);
 	ck_assert_int_eq(serve(), 49733397);
+
+	/* packets may be counted a moment after they are seen by others */
+	do {
+		begin(RXAFS_OP_GetStatistics);
+		ck_assert_int_eq(serve(), 0);
+		ck_assert(xdr_get_ViceStatistics(&rp, &stats));
+	} while (stats.TotalRPCBytesSent < 5 * 120 || stats.TotalRPCBytesReceived < 5 * 16 ||
+		 stats.TotalRPCPacketsReceived < 6 || stats.TotalRPCPacketsSent < 6);
 	teardown();
 }
 END_TEST
