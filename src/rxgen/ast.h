@@ -138,6 +138,9 @@ struct xg_param {
 	bool starred; /* written with '*' */
 };
 
+/* Of a procedure: C promises a function 127. */
+#define XG_PARAMS_MAX 120
+
 struct xg_package;
 
 struct xg_proc {

@@ -11,7 +11,6 @@
 
 #define PACKAGES_MAX	 10
 #define PROCEDURES_MAX	 500 /* of a package */
-#define PARAMETERS_MAX	 120 /* of a procedure: C promises 127 to a function */
 #define OPCODE_START_MAX 100000
 #define BOUND_MAX	 INT32_MAX
 #define NESTING_MAX	 64 /* types inside types, by value or as elements */

@@ -244,9 +244,9 @@ static bool parse_params(struct parser *p, struct proc *proc)
 		if (d.ast.shape == XG_COUNTED && d.ast.kind != XG_STRING)
 			make_type(p, &d);
 		param.decl = d.ast;
-		if (count == PARAMETERS_MAX) {
+		if (count == XG_PARAMS_MAX) {
 			diag_error(p->diag, d.loc, "more than %d parameters in procedure '%s'",
-				   PARAMETERS_MAX, proc->ast.name);
+				   XG_PARAMS_MAX, proc->ast.name);
 			return false;
 		}
 		params = arena_grow(p->arena, params, count, &room, sizeof(params[0]));
