@@ -147,19 +147,18 @@ static void save(struct emit *e, const struct xg_proc *proc, const struct xg_par
 /* The arguments of StartX as X has them. */
 static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
 {
-	const char *text = emit_local(e, proc, "call");
+	struct emit_list list = {.e = e};
 
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 
 		if (param->direction == XG_IN)
-			text = emit_format(e, "%s, %s", text, emit_param_name(e, param));
+			emit_list_add(&list, "", emit_param_name(e, param));
 		else if (param->direction == XG_INOUT)
-			text = emit_format(e, "%s, %s%s", text,
-					   param->decl.shape == XG_FIXED ? "" : "&",
-					   saved(e, proc, param));
+			emit_list_add(&list, param->decl.shape == XG_FIXED ? "" : "&",
+				      saved(e, proc, param));
 	}
-	return text;
+	return emit_list_end(&list);
 }
 
 /* Whether clearing the one result is more than a statement. */
@@ -199,7 +198,7 @@ static void emit_plain(struct emit *e, const struct xg_proc *proc)
 			emit_zero_param(e, param, result(e, param));
 	}
 	emit_open(e, "if (!%s) {", code);
-	emit_line(e, "%s = %s%s(%s);", code, proc->start, name, start_arguments(e, proc));
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call, start_arguments(e, proc));
 	emit_open(e, "if (!%s)", code);
 	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
 		  emit_arguments(e, proc, EMIT_END));
@@ -246,5 +245,6 @@ void emit_client_output(struct emit *e)
 			emit_blank(e);
 			emit_multi(e, proc);
 		}
+		emit_forget(e);
 	}
 }

@@ -47,6 +47,42 @@ const char *emit_format(struct emit *e, const char *format, ...)
 	return text;
 }
 
+void emit_forget(struct emit *e)
+{
+	while (e->pieces) {
+		struct emit_piece *next = e->pieces->next;
+
+		free(e->pieces);
+		e->pieces = next;
+	}
+}
+
+void emit_list_add(struct emit_list *list, const char *mark, const char *text)
+{
+	size_t need = strlen(mark) + strlen(text) + 3;
+
+	if (list->room - list->length < need) {
+		size_t room = 2 * list->room + need;
+		char *more = realloc(list->text, room);
+
+		if (!more) {
+			list->e->failed = true;
+			return;
+		}
+		list->text = more;
+		list->room = room;
+	}
+	list->length += (size_t)sprintf(list->text + list->length, ", %s%s", mark, text);
+}
+
+const char *emit_list_end(struct emit_list *list)
+{
+	const char *text = list->text ? emit_format(list->e, "%s", list->text) : "";
+
+	free(list->text);
+	return text;
+}
+
 static void add(struct emit *e, const char *text, size_t length)
 {
 	if (e->failed)
@@ -473,12 +509,7 @@ bool xg_write(const struct xg_file *file, const struct xg_options *options, char
 	if (!e.failed && e.text)
 		aligned = emit_align(e.text);
 	free(e.text);
-	while (e.pieces) {
-		struct emit_piece *next = e.pieces->next;
-
-		free(e.pieces);
-		e.pieces = next;
-	}
+	emit_forget(&e);
 	*text = aligned;
 	*length = aligned ? strlen(aligned) : 0;
 	return aligned != NULL;

@@ -19,15 +19,26 @@ struct emit {
 	char *text; /* always NUL-terminated once not NULL */
 	size_t length, room;
 	unsigned depth;		   /* of indentation, in tabs */
-	struct emit_piece *pieces; /* strings made by emit_format() */
+	struct emit_piece *pieces; /* strings of emit_format() */
 	bool failed;
 };
 
 /* -- emit.c: text ------------------------------------------------------------------------------- */
 
-/* A string that lives as long as the output. Never NULL. */
+/* A string that lives until emit_forget(), between one procedure or type and the next. Never NULL. */
 const char *emit_format(struct emit *e, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void emit_forget(struct emit *e);
+
+/* ", a, &b": a list under construction. Set `e`, the rest zero. */
+struct emit_list {
+	struct emit *e;
+	char *text;
+	size_t length, room;
+};
+void emit_list_add(struct emit_list *list, const char *mark, const char *text);
+/* The whole, "" if there is nothing in it; `list` is done with. */
+const char *emit_list_end(struct emit_list *list);
 /* One logical line at the depth of now; broken where it is longer than 100 columns. */
 void emit_line(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line as it is. */

@@ -251,8 +251,10 @@ void emit_header_output(struct emit *e)
 	emit_raw(e, "#ifdef __cplusplus");
 	emit_raw(e, "extern \"C\" {");
 	emit_raw(e, "#endif");
+	emit_forget(e);
 	for (size_t i = 0; i < file->item_count; i++) {
 		emit_item(e, i, &types, &procs);
+		emit_forget(e);
 		if (file->items[i].kind == XG_ITEM_LINE &&
 		    (i + 1 == file->item_count || file->items[i + 1].kind != XG_ITEM_LINE))
 			emit_blank(e);

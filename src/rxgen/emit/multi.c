@@ -14,17 +14,16 @@ static const char *variable(struct emit *e, const struct xg_proc *proc,
 /* ", &entries" of all results. */
 static const char *results(struct emit *e, const struct xg_proc *proc)
 {
-	const char *text = "";
+	struct emit_list list = {.e = e};
 
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 
 		if (param->direction & XG_OUT)
-			text = emit_format(e, "%s, %s%s", text,
-					   param->decl.shape == XG_FIXED ? "" : "&",
-					   variable(e, proc, param));
+			emit_list_add(&list, param->decl.shape == XG_FIXED ? "" : "&",
+				      variable(e, proc, param));
 	}
-	return text;
+	return emit_list_end(&list);
 }
 
 static void emit_reply(struct emit *e, const struct xg_proc *proc)

@@ -71,13 +71,27 @@ const char *emit_member_name(struct emit *e, const char *name)
 	return is_keyword(name) ? emit_format(e, "%s_", name) : name;
 }
 
+static bool is_renamed(const struct emit *e, const char *name)
+{
+	return is_keyword(name) || is_used(name) || is_global(e, name);
+}
+
 const char *emit_param_name(struct emit *e, const struct xg_param *param)
 {
 	const char *name = param->decl.name;
 
-	if (is_keyword(name) || is_used(name) || is_global(e, name))
-		return emit_format(e, "%s_", name);
-	return name;
+	return is_renamed(e, name) ? emit_format(e, "%s_", name) : name;
+}
+
+/* Whether the parameter is called so in C. */
+static bool is_called(const struct emit *e, const struct xg_param *param, const char *name)
+{
+	const char *own = param->decl.name;
+	size_t length = strlen(own);
+
+	if (strncmp(own, name, length) || (name[length] && strcmp(name + length, "_")))
+		return false;
+	return is_renamed(e, own) == (name[length] == '_');
 }
 
 const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *name)
@@ -87,8 +101,8 @@ const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *n
 	do {
 		taken = is_global(e, name);
 		for (size_t i = 0; i < proc->param_count && !taken; i++)
-			taken = !strcmp(name, emit_param_name(e, &proc->params[i]));
-		if (taken && !e->failed)
+			taken = is_called(e, &proc->params[i], name);
+		if (taken)
 			name = emit_format(e, "%s_", name);
 	} while (taken && !e->failed);
 	return name;

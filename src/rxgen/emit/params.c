@@ -54,24 +54,24 @@ static const char *parameter(struct emit *e, const struct xg_param *param, enum 
 
 const char *emit_params(struct emit *e, const struct xg_proc *proc, enum emit_role role)
 {
-	const char *text = "";
+	struct emit_list list = {.e = e};
 
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (emit_has(role, &proc->params[i]))
-			text = emit_format(e, "%s, %s", text, parameter(e, &proc->params[i], role));
+			emit_list_add(&list, "", parameter(e, &proc->params[i], role));
 	}
-	return text;
+	return emit_list_end(&list);
 }
 
 const char *emit_arguments(struct emit *e, const struct xg_proc *proc, enum emit_role role)
 {
-	const char *text = "";
+	struct emit_list list = {.e = e};
 
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (emit_has(role, &proc->params[i]))
-			text = emit_format(e, "%s, %s", text, emit_param_name(e, &proc->params[i]));
+			emit_list_add(&list, "", emit_param_name(e, &proc->params[i]));
 	}
-	return text;
+	return emit_list_end(&list);
 }
 
 const char *emit_variable(struct emit *e, const struct xg_param *param, const char *name)

@@ -23,7 +23,7 @@ static bool any(const struct xg_proc *proc, enum xg_direction direction)
 /* ", &fid, name, &status": variables of the stub as the function takes them. */
 static const char *arguments(struct emit *e, const struct xg_proc *proc)
 {
-	const char *text = "";
+	struct emit_list list = {.e = e};
 
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
@@ -31,25 +31,29 @@ static const char *arguments(struct emit *e, const struct xg_proc *proc)
 		bool value = param->decl.shape == XG_FIXED ||
 			     (param->direction == XG_IN && !emit_aggregate(&view));
 
-		text = emit_format(e, "%s, %s%s", text, value ? "" : "&",
-				   emit_param_name(e, param));
+		emit_list_add(&list, value ? "" : "&", emit_param_name(e, param));
 	}
-	return text;
+	return emit_list_end(&list);
 }
 
-/* Several arguments that come exactly are read in one piece as far as their size is known. */
+/* Arguments that come exactly are read in one piece as far as their size is known. */
 static void emit_expect(struct emit *e, const struct xg_proc *proc, const char *s)
 {
 	uint64_t least = 0;
 	unsigned count = 0;
+	bool fixed = true;
 
 	for (size_t i = 0; i < proc->param_count; i++) {
-		if (proc->params[i].direction & XG_IN) {
-			least += proc->params[i].decl.wire_min;
-			count++;
-		}
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_IN))
+			continue;
+		least += param->decl.wire_min;
+		fixed = fixed && param->decl.wire_size;
+		count++;
 	}
-	if (proc->split && count > 1)
+	/* One of fixed size, or a lone count, is read in one piece anyway. */
+	if (proc->split && (count > 1 || (least > 4 && !fixed)))
 		emit_line(e, "rxw_rpc_expect(&%s, %llu);", s, (unsigned long long)least);
 }
 
@@ -174,6 +178,7 @@ void emit_server_output(struct emit *e)
 			continue;
 		emit_blank(e);
 		emit_stub(e, proc);
+		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {
 		if (emit_package(e, i)->proc_count)

@@ -74,6 +74,7 @@ void emit_xdr_output(struct emit *e)
 		emit_get(e, type);
 		emit_blank(e);
 		emit_free(e, type);
+		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {
 		const struct xg_package *package = emit_package(e, i);
