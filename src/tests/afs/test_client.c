@@ -20,6 +20,7 @@
 static struct {
 	bool old_location;      /* knows no U calls */
 	bool no_bulk, short_bulk;
+	bool cut_status; /* the reply ends within its last word */
 	bool no_address;
 	uvldbentry entry;
 	enum {
@@ -214,7 +215,7 @@ static int32_t serve_fs(rxw_call *call, void *context)
 			return AFS_VNOVNODE;
 		rxw_xdr_writer(&x, reply, sizeof(reply));
 		put_tail(&x, &status);
-		rxw_call_write(call, reply, rxw_xdr_used(&x));
+		rxw_call_write(call, reply, rxw_xdr_used(&x) - mood.cut_status);
 		return 0;
 	case RXAFS_OP_FetchData64:
 		return fetch(call, &in);
@@ -533,6 +534,23 @@ START_TEST(many_statuses)
 }
 END_TEST
 
+START_TEST(cut_answers)
+{
+	const AFSFid fid = { VOLUME, 2, 1 };
+	AFSFetchStatus status;
+
+	find("vol");
+	ck_assert_int_eq(afs_client_status(client, &fid, "the file", &status, &error), 0);
+	mood.cut_status = true;
+	want_error(afs_client_status(client, &fid, "the file", &status, &error), "makes no sense");
+	ck_assert_int_eq(error.code, RXW_RPC_CC_UNMARSHAL);
+	ck_assert_int_eq(error.origin, RXW_ORIGIN_LOCAL);
+	ck_assert_uint_eq(status.InterfaceVersion, 0);
+	mood.cut_status = false;
+	ck_assert_int_eq(afs_client_status(client, &fid, "the file", &status, &error), 0);
+}
+END_TEST
+
 /* A connection from the file server's endpoint to the client's own service. */
 static rxw_connection *connect_back(void)
 {
@@ -611,6 +629,7 @@ int main(void)
 	tcase_add_test(tcase, paths);
 	tcase_add_test(tcase, fetches);
 	tcase_add_test(tcase, many_statuses);
+	tcase_add_test(tcase, cut_answers);
 	tcase_add_test(tcase, callbacks);
 	tcase_add_test(tcase, no_debugging);
 	suite_add_tcase(suite, tcase);
