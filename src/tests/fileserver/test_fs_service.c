@@ -522,8 +522,8 @@ static uint64_t sum(const uint64_t *numbers)
 }
 
 /*
- * GetStatistics tells what the server's endpoint has counted, after seven calls. A packet is counted
- * behind the system call that sent it, so who receives it may be quicker than its sender is.
+ * GetStatistics tells what the server's endpoint has counted, after seven calls. A packet is
+ * counted behind the system call that sent it, so who receives it may be quicker than its sender.
  */
 static void transport_figures(void)
 {
