@@ -34,8 +34,8 @@ void perf_totals(const rxperf_command *command, uint64_t *to_server, uint64_t *t
 bool perf_list_is_sane(const rxperf_list *list);
 
 /*
- * "64K,0,1M": bytes in multiples of 4, with K, M, G; 0 flips the direction. Fills list->words, to be
- * freed with xdrfree_rxperf_list(); 0, or -1 with the reason in `message`.
+ * "64K,0,1M": bytes in multiples of 4, with K, M, G; 0 flips the direction. Fills list->words, to
+ * be freed with xdrfree_rxperf_list(); 0, or -1 with the reason in `message`.
  */
 int perf_parse_list(const char *text, rxperf_list *list, char *message, size_t size);
 
