@@ -192,6 +192,10 @@ struct type *symbol_forward(struct parser *p, struct name *name, struct loc loc,
 /* Member names are one space per struct: begin one, and enter a name (false: taken, reported). */
 void symbol_scope(struct parser *p);
 bool symbol_member(struct parser *p, struct name *name, struct loc loc, const char *what);
+/* A member of a struct or union, or a procedure: its name stays a name in C. */
+void symbol_field(struct parser *p, struct name *name, struct loc loc);
+/* A C name that a package or procedure makes: nothing else may have it. False: it has (reported). */
+bool symbol_claim(struct parser *p, const char *text, struct loc loc);
 const char *symbol_what(const struct symbol *symbol);
 
 /* measure.c: sizes of what is complete; errors about them go to `loc`. */

@@ -5,12 +5,40 @@
 
 #include "rxgen/parse/parse.h"
 
+/* Names that are made of others end the first one with '_'. */
+static const char *underscored(struct parser *p, const char *prefix, const char *name)
+{
+	size_t length = strlen(name);
+
+	return arena_printf(p->arena, "%s%s%s", prefix, name, name[length - 1] == '_' ? "" : "_");
+}
+
+static void claim_package(struct parser *p, const struct package *package)
+{
+	static const char *const constants[] = {
+		"STATINDEX",	    "LOWEST_OPCODE",  "HIGHEST_OPCODE",	 "NUMBER_OPCODES",
+		"NO_OF_STAT_FUNCS", "function_names", "TranslateOpCode", "OpCodeIndex",
+	};
+	static const char *const objects[] = {"interface", "handlers", "service"};
+	const char *prefix = p->options->prefix ? p->options->prefix : "", *name;
+
+	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+		symbol_claim(p, arena_printf(p->arena, "%s%s", package->ast.name, constants[i]),
+			     package->loc);
+	name = underscored(p, prefix, package->ast.name);
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+		symbol_claim(p, arena_printf(p->arena, "%s%s", name, objects[i]), package->loc);
+	symbol_claim(p, arena_printf(p->arena, "%s%sExecuteRequest", prefix, package->ast.name),
+		     package->loc);
+}
+
 /* A statement without ';' is over with its last token. */
 bool parse_package(struct parser *p)
 {
 	const char *doc = p->token.before;
 	struct package *package;
 	struct name *name;
+	bool again = false;
 	size_t own = 0;
 
 	parse_advance(p);
@@ -30,7 +58,10 @@ bool parse_package(struct parser *p)
 			continue;
 		diag_error(p->diag, package->loc, "a second package '%s'", name->text);
 		diag_note(p->diag, other->loc, "the first one is here");
+		again = true;
 	}
+	if (!again)
+		claim_package(p, package);
 	if (own >= PACKAGES_MAX)
 		diag_error(p->diag, package->loc, "more than %d packages in a file", PACKAGES_MAX);
 	p->packages = arena_grow(p->arena, p->packages, p->package_count, &p->package_room,
@@ -258,27 +289,29 @@ static bool parse_params(struct parser *p, struct proc *proc)
 	return true;
 }
 
-/* The name of a C function that the procedure makes: nothing else may have it. */
-static void claim(struct parser *p, const struct proc *proc, const char *text, struct loc loc)
+static void claim_proc(struct parser *p, const struct proc *proc, struct loc second)
 {
-	struct name *name = names_get(p->names, text, strlen(text));
+	const char *prefix = p->options->prefix ? p->options->prefix : "", *name, *constant;
 
-	if (name->procedure.source) {
-		diag_error(p->diag, loc, "'%s' is the C name of two procedures", text);
-		diag_note(p->diag, name->procedure, "the other one is here");
-	} else if (name->symbol && name->symbol->kind != SYMBOL_BASIC) {
-		diag_error(p->diag, loc, "'%s' is the C name of a procedure and of %s", text,
-			   symbol_what(name->symbol));
-		diag_note(p->diag, name->symbol->loc, "the other one is here");
-	} else {
-		name->procedure = proc->loc;
+	name = arena_printf(p->arena, "%s%s%s", prefix, p->package->ast.name, proc->ast.name);
+	constant = underscored(p, "", p->package->ast.name);
+	if (!symbol_claim(p, name, proc->loc))
+		return;
+	symbol_claim(p, arena_printf(p->arena, "%s%s", proc->ast.start, name), proc->loc);
+	symbol_claim(p, arena_printf(p->arena, "%s%s", proc->ast.end, name), proc->loc);
+	symbol_claim(p, arena_printf(p->arena, "%sOP_%s", constant, proc->ast.name), proc->loc);
+	symbol_claim(p, arena_printf(p->arena, "%sFN_%s", constant, proc->ast.name), proc->loc);
+	if (proc->ast.multi) {
+		symbol_claim(p, arena_printf(p->arena, "multi_%s", name), proc->loc);
+		symbol_claim(p, arena_printf(p->arena, "%s_reply_fn", name), proc->loc);
 	}
+	if (proc->ast.own_stub)
+		symbol_claim(p, proc->ast.own_stub, second);
 }
 
 static void check_names(struct parser *p, struct proc *proc, struct loc second)
 {
 	const struct xg_package *package = &p->package->ast;
-	const char *prefix = p->options->prefix ? p->options->prefix : "";
 
 	for (size_t i = 0; i < package->proc_count; i++) {
 		const struct proc *other = (const struct proc *)package->procs[i];
@@ -290,10 +323,7 @@ static void check_names(struct parser *p, struct proc *proc, struct loc second)
 		diag_note(p->diag, other->loc, "the first one is here");
 		return;
 	}
-	claim(p, proc, arena_printf(p->arena, "%s%s%s", prefix, package->name, proc->ast.name),
-	      proc->loc);
-	if (proc->ast.own_stub)
-		claim(p, proc, proc->ast.own_stub, second);
+	claim_proc(p, proc, second);
 }
 
 /* [ "=" NUMBER ], a constant too; without it the next number in the file. */
@@ -374,6 +404,7 @@ bool parse_proc(struct parser *p)
 		if (!name)
 			return false;
 		proc->ast.name = name->text;
+		symbol_field(p, name, proc->loc);
 		parse_advance(p);
 	}
 	if (p->token.kind == TOKEN_NAME) {

@@ -176,6 +176,7 @@ bool parse_struct(struct parser *p)
 		    !parse_expect(p, ';', "after member"))
 			return false;
 		symbol_member(p, d.name, d.loc, "member");
+		symbol_field(p, d.name, d.loc);
 		note_unbounded(type, &d);
 		d.ast.doc = p->token.behind ? p->token.behind : before;
 		members = arena_grow(p->arena, members, count, &room, sizeof(members[0]));
@@ -267,6 +268,7 @@ static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
 		if (!parse_decl(p, DECL_ARM, type->ast.name, &d))
 			return false;
 		symbol_member(p, d.name, d.loc, "arm");
+		symbol_field(p, d.name, d.loc);
 		note_unbounded(type, &d);
 	}
 	if (!parse_expect(p, ';', "after the arm"))
@@ -345,6 +347,7 @@ bool parse_union(struct parser *p)
 	    !parse_expect(p, ')', "after what the union switches on"))
 		return false;
 	check_switch(p, &d);
+	symbol_field(p, d.name, d.loc);
 	type->ast.discriminant = d.ast;
 	if (!parse_expect(p, '{', "after 'switch (…)'"))
 		return false;

@@ -41,8 +41,8 @@ static void say_taken(struct parser *p, const struct name *name, struct loc loc)
 	const struct symbol *old = name->symbol;
 
 	if (!old) {
-		diag_error(p->diag, loc, "'%s' is also the C name of a procedure", name->text);
-		diag_note(p->diag, name->procedure, "the procedure is here");
+		diag_error(p->diag, loc, "'%s' becomes the C name of two things", name->text);
+		diag_note(p->diag, name->made, "the other one is made here");
 	} else if (old->kind == SYMBOL_BASIC) {
 		diag_error(p->diag, loc, "redefinition of '%s', a type of the language itself",
 			   name->text);
@@ -53,12 +53,46 @@ static void say_taken(struct parser *p, const struct name *name, struct loc loc)
 	}
 }
 
+static void say_replaced(struct parser *p, const struct name *name, struct loc loc)
+{
+	diag_error(p->diag, loc,
+		   "'%s' cannot be a constant and a member or procedure: C would replace it",
+		   name->text);
+}
+
+void symbol_field(struct parser *p, struct name *name, struct loc loc)
+{
+	name->field = loc;
+	if (name->symbol && name->symbol->kind == SYMBOL_CONST) {
+		say_replaced(p, name, loc);
+		diag_note(p->diag, name->symbol->loc, "the constant is here");
+	}
+}
+
+bool symbol_claim(struct parser *p, const char *text, struct loc loc)
+{
+	struct name *name = names_get(p->names, text, strlen(text));
+	const struct symbol *symbol = name->symbol;
+
+	if (!name->made.source && (!symbol || symbol->kind == SYMBOL_BASIC)) {
+		name->made = loc;
+		return true;
+	}
+	diag_error(p->diag, loc, "'%s' becomes the C name of two things", text);
+	diag_note(p->diag, symbol ? symbol->loc : name->made, "the other one is here");
+	return false;
+}
+
 struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc loc,
 			      enum symbol_kind kind)
 {
-	if (name->symbol || name->procedure.source) {
+	if (name->symbol || name->made.source) {
 		say_taken(p, name, loc);
 		return NULL;
+	}
+	if (kind == SYMBOL_CONST && name->field.source) {
+		say_replaced(p, name, loc);
+		diag_note(p->diag, name->field, "'%s' is also used here", name->text);
 	}
 	name->symbol = arena_alloc(p->arena, sizeof(*name->symbol));
 	name->symbol->kind = kind;

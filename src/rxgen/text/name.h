@@ -26,7 +26,8 @@ struct name {
 	struct macro *macro;   /* #define */
 	struct symbol *symbol; /* type, constant, enum value */
 	struct noted *noted;
-	struct loc procedure; /* package and procedure together, where that was; or no source */
+	struct loc made;   /* where a package or procedure makes a C name of this; or no source */
+	struct loc field;  /* where a member or procedure is called so: no constant may be */
 	unsigned scope;	   /* last struct, union or parameter list with a member of this name… */
 	struct loc member; /* …and where */
 	char text[];
