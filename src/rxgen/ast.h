@@ -70,7 +70,7 @@ struct xg_decl {
 	 */
 	uint32_t bound;
 	const char *bound_text;
-	const char *doc; /* comment before it or behind it on its line, without the marks; or NULL */
+	const char *doc; /* comment before it or behind it on its line, without marks; or NULL */
 	/* Bytes on the wire: least, and all if that is fixed, else 0. Of the whole decl. */
 	uint64_t wire_min, wire_size;
 	uint64_t c_size; /* sizeof of what the decl declares in C on a 64-bit machine */
@@ -100,7 +100,7 @@ struct xg_type {
 	const char *doc;
 	bool included;	 /* came from an #include under -i: somebody else generates it */
 	bool customized; /* the application has its coder */
-	bool parameter;	 /* made by a parameter T x<n>, printed before the first procedure that has it */
+	bool parameter;	 /* made by a parameter T x<n>; stands before the first such procedure */
 
 	const struct xg_decl *members; /* struct */
 	size_t member_count;
@@ -131,8 +131,8 @@ enum xg_direction { XG_IN = 1, XG_OUT = 2, XG_INOUT = 3 };
 struct xg_param {
 	enum xg_direction direction;
 	/*
-	 * T x<n> of anything but a string is XG_NAMED here, with the type it made, shape XG_ONE; that
-	 * and every struct, union, array or 64-bit number travels by address in C.
+	 * T x<n> of anything but a string is XG_NAMED here, with the type it made, shape XG_ONE;
+	 * that and every struct, union, array or 64-bit number travels by address in C.
 	 */
 	struct xg_decl decl;
 	bool starred; /* written with '*' */
@@ -205,7 +205,7 @@ struct xg_file {
 	void *arena;
 };
 
-/* Lines of warnings that were printed: a run for each output finds the same again. Empty at first. */
+/* Warnings that were printed: a run for each output finds the same again. Empty at first. */
 struct xg_said {
 	char **lines;
 	size_t count;

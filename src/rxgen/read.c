@@ -7,8 +7,8 @@
 #define MEMORY_MAX ((size_t)512 << 20)
 
 /*
- * The functions between setjmp() and longjmp() own nothing but what lies in the arena, so nothing is
- * lost by a jump.
+ * The functions between setjmp() and longjmp() own nothing but what lies in the arena, so nothing
+ * is lost by a jump.
  */
 struct xg_file *xg_read(const char *path, const struct xg_options *options, enum xg_output output)
 {

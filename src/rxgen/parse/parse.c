@@ -3,9 +3,9 @@
  * The parser: from tokens to the file's items, by hand, one function for each production.
  *
  * By hand, not by a generator: the language needs one token of look-ahead and no more, so a
- * production reads like its line of the grammar; what a user meets most is its errors, and here each
- * place knows what it has, what it expected, and how to go on (at the next ';' outside of braces);
- * and the program builds with nothing but a C compiler.
+ * production reads like its line of the grammar; what a user meets most is its errors, and here
+ * each place knows what it has, what it expected, and how to go on (at the next ';' outside of
+ * braces); and the program builds with nothing but a C compiler.
  *
  * A function that returns false has reported a syntax error. What is wrong in meaning is reported
  * and then taken for something harmless, so that one error brings no others.

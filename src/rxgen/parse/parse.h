@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parser's inside. parse.c: the file and what all definitions share; parse_type.c: constants and
- * types; parse_decl.c: one declaration; parse_proc.c: packages and procedures; symbol.c: names;
+ * The parser's inside. parse.c: the file and what all definitions share; parse_type.c: constants
+ * and types; parse_decl.c: one declaration; parse_proc.c: packages and procedures; symbol.c: names;
  * measure.c: sizes; graph.c: what only the whole file shows.
  */
 #ifndef RXGEN_PARSE_H
@@ -194,7 +194,7 @@ void symbol_scope(struct parser *p);
 bool symbol_member(struct parser *p, struct name *name, struct loc loc, const char *what);
 /* A member of a struct or union, or a procedure: its name stays a name in C. */
 void symbol_field(struct parser *p, struct name *name, struct loc loc);
-/* A C name that a package or procedure makes: nothing else may have it. False: it has (reported). */
+/* A C name that a package or procedure makes. False: something else has it (reported). */
 bool symbol_claim(struct parser *p, const char *text, struct loc loc);
 const char *symbol_what(const struct symbol *symbol);
 

@@ -7,8 +7,8 @@
 #include "rxgen/parse/parse.h"
 
 /*
- * A comment behind a constant is about it, so one before it is about those that follow: it stands in
- * the header as it is.
+ * A comment behind a constant is about it, so one before it is about those that follow: it stands
+ * in the header as it is.
  */
 static void keep_comment(struct parser *p, const char *text, size_t index)
 {

@@ -85,7 +85,7 @@ static void put(struct pp *pp, struct text *text, const char *bytes, size_t coun
 	}
 }
 
-/* How many bytes from `at` on are one piece that is copied as it is: a string, a comment, a byte. */
+/* How many bytes from `at` on are copied as they are, in one piece: a string, a comment, a byte. */
 static uint32_t piece(struct pp *pp, const struct frame *f)
 {
 	const char *text = f->text;

@@ -88,8 +88,8 @@ struct frame *pp_push(struct pp *pp);
 bool lex_is_name_start(char c);
 bool lex_is_name(char c);
 /*
- * One token of the top frame, which does not stand at a blank, a comment or its end. False if it was
- * none; that has been reported.
+ * One token of the top frame, which does not stand at a blank, a comment or its end. False if it
+ * was none; that has been reported.
  */
 bool lex_scan(struct pp *pp, struct token *token);
 /* The value of digits; false if it is not written as a number, *large if it does not fit. */

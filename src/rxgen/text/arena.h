@@ -22,8 +22,8 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Room for one more element behind `count` of `size` bytes each: `old`, or a copy of twice its room.
- * *room is what there is; start with NULL and 0.
+ * Room for one more element behind `count` of `size` bytes each: `old`, or a copy of twice its
+ * room. *room is what there is; start with NULL and 0.
  */
 void *arena_grow(struct arena *arena, void *old, size_t count, size_t *room, size_t size);
 

@@ -19,8 +19,8 @@ struct diag {
 };
 
 /*
- * FILE:LINE:COLUMN: error: text; without a source, about the command line. Leaves by diag->stop after
- * the last one.
+ * FILE:LINE:COLUMN: error: text; without a source, about the command line. Leaves by diag->stop
+ * after the last one.
  */
 void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every name of the input once, with all that it stands for: no list is ever searched for a name. */
+/* Every name of the input once, with all that it stands for: nobody searches a list for a name. */
 #ifndef RXGEN_NAME_H
 #define RXGEN_NAME_H
 

@@ -50,7 +50,7 @@ struct source *source_from(struct arena *arena, const char *name, const char *te
 	return source;
 }
 
-/* All of an open file into *text; its size, or -1 with errno. Pipes have no size, so none is asked. */
+/* All of an open file into *text; its size, or -1 with errno. Pipes have no size to be asked. */
 static ssize_t read_all(struct arena *arena, int fd, char **text)
 {
 	size_t size = 0, room = 0;
@@ -92,7 +92,7 @@ struct source *source_load(struct arena *arena, const char *path)
 
 	if (fd < 0)
 		return NULL;
-	/* The arena may jump away here, with the descriptor open: the program is about to end then. */
+	/* The arena may jump away, with the descriptor open: the program is about to end then. */
 	size = read_all(arena, fd, &text);
 	error = errno;
 	close(fd);

@@ -17,7 +17,7 @@ struct source_marker {
 	const char *file;
 };
 
-/* CR before LF is gone; `text` ends in LF (but an empty file) and in a NUL that is not part of it. */
+/* CR before LF is gone; `text` ends in LF, unless it is empty, and in a NUL behind its size. */
 struct source {
 	struct source *next;
 	const char *name;   /* as given, or as #include found it */
