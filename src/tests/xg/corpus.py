@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the corpus of fuzz_types.c, src/tests/fuzz/corpus/types, of values of each type.
+"""Makes the corpus of fuzz_types.c and fuzz_stubs.c, in src/tests/fuzz/corpus.
 
-python3 corpus.py, in this folder, after a change to an .xg file. The result is in the tree.
+python3 corpus.py, in this folder, after a change to an .xg file. The result is in the tree: a value of
+each type, a request and a reply of each procedure.
 """
 
 import glob
@@ -17,44 +18,66 @@ import values
 import xgread
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.path.join(HERE, "..", "fuzz", "corpus", "types")
+CORPUS = os.path.join(HERE, "..", "fuzz", "corpus")
 FILES = sorted(glob.glob(os.path.join(HERE, "..", "..", "afs", "*.xg"))) + [os.path.join(HERE, "all-types.xg")]
 MOST = 1200  # bytes; larger only where every value is
 
 
 def name_hash(name):
-    """As in fuzz_types.c."""
+    """As in decoders.c."""
     h = 2166136261
     for byte in name.encode():
         h = (h ^ byte) * 16777619 & 0xFFFFFFFF
     return (h ^ h >> 16) & 0xFFFF
 
 
-def value_of(coder, r):
-    """Of 40 values the longest one that is no longer than MOST, or the shortest."""
+def bytes_of(coders, r):
+    """Of 40 times these values the longest that is no longer than MOST, or the shortest."""
     found = []
     for _ in range(40):
         p = values.Packer()
-        coder.pack(p, coder.make(r))
+        for coder in coders:
+            coder.pack(p, coder.make(r))
         found.append(p.get_buffer())
     short = [f for f in found if len(f) <= MOST]
     return max(short, key=len) if short else min(found, key=len)
 
 
+def put(folder, file, name, how, data):
+    head = name_hash(name).to_bytes(2, "big") + bytes([how, 0])
+    with open(os.path.join(CORPUS, folder, file + ".bin"), "wb") as f:
+        f.write(head + data)
+
+
+def of_types(path):
+    types = xgread.read(path)
+    coders = values.coders(types)
+    for t in types:
+        if not t.included:
+            how = name_hash(t.name) & 0xFE  # every way but failing allocations
+            put("types", t.name, t.name, how, bytes_of([coders[t.name]], random.Random(t.name)))
+
+
+def of_stubs(path):
+    reader = xgread.Reader(path)
+    coders = values.coders(reader.order, [d for p in reader.procedures for _, d in p.params])
+    for p in reader.procedures:
+        name, r = p.package + p.name, random.Random(p.package + p.name)
+        how = name_hash(name) & 0xFC
+        request = bytes_of([coders[d] for where, d in p.params if where != "OUT"], r)
+        put("stubs", name + "-request", p.package + "ExecuteRequest", how, p.opcode.to_bytes(4, "big") + request)
+        reply = [coders[d] for where, d in p.params if where != "IN"]
+        if reply:
+            put("stubs", name + "-reply", "End" + name, how, bytes_of(reply, r))
+
+
 def main():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    os.makedirs(FOLDER)
-    number = 0
+    for folder in ("types", "stubs"):
+        shutil.rmtree(os.path.join(CORPUS, folder), ignore_errors=True)
+        os.makedirs(os.path.join(CORPUS, folder))
     for path in FILES:
-        types = xgread.read(path)
-        coders = values.coders(types)
-        for t in types:
-            if t.included:
-                continue
-            number += 1
-            head = name_hash(t.name).to_bytes(2, "big") + bytes([number * 37 % 256 & ~1, 0])
-            with open(os.path.join(FOLDER, t.name + ".bin"), "wb") as f:
-                f.write(head + value_of(coders[t.name], random.Random(t.name)))
+        of_types(path)
+        of_stubs(path)
 
 
 if __name__ == "__main__":

@@ -34,3 +34,22 @@ const struct decoder *decoder_named(const char *name)
 			return &decoders[i];
 	return NULL;
 }
+
+uint16_t name_hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	return (uint16_t)(h ^ h >> 16);
+}
+
+unsigned next_hash(const uint16_t *hashes, unsigned count, uint16_t wanted)
+{
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < count; i++)
+		if ((uint16_t)(hashes[i] - wanted) < (uint16_t)(hashes[best] - wanted))
+			best = i;
+	return best;
+}

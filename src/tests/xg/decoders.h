@@ -19,4 +19,11 @@ extern const unsigned decoder_count;
 /* NULL if there is none of this name. */
 const struct decoder *decoder_named(const char *name);
 
+/*
+ * A corpus names things by two bytes that stay the same while others come and go: a hash of each.
+ * The fuzz targets take the thing whose hash is the next one, around the circle.
+ */
+uint16_t name_hash(const char *name);
+unsigned next_hash(const uint16_t *hashes, unsigned count, uint16_t wanted);
+
 #endif

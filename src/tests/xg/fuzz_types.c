@@ -2,8 +2,7 @@
 /*
  * Fuzz target: the decoders of every type of every interface. Input: two bytes choose the type, one
  * says how, one counts allocations until one fails, and the rest is decoded: on memory and from a
- * call. What decodes is encoded, both ways, and decoded again. Two bytes stay the same type when
- * others come and go: they are compared with hashes of the names (corpus.py knows the hash).
+ * call. What decodes is encoded, both ways, and decoded again.
  */
 
 #include <string.h>
@@ -24,32 +23,18 @@ enum {
 	HOW_CHUNK = 4, /* the call gives 1 + how / 8 bytes at a time */
 };
 
-static uint16_t hash(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *name; name++)
-		h = (h ^ (uint8_t)*name) * 16777619u;
-	return (uint16_t)(h ^ h >> 16);
-}
-
-/* The type whose hash is the next one above, around the circle. */
 static const struct decoder *choose(uint16_t wanted)
 {
 	static uint16_t *hashes;
-	unsigned best = 0;
 
 	if (!hashes) {
 		hashes = malloc(decoder_count * sizeof(*hashes));
 		if (!hashes)
 			exit(99);
 		for (unsigned i = 0; i < decoder_count; i++)
-			hashes[i] = hash(decoders[i].name);
+			hashes[i] = name_hash(decoders[i].name);
 	}
-	for (unsigned i = 1; i < decoder_count; i++)
-		if ((uint16_t)(hashes[i] - wanted) < (uint16_t)(hashes[best] - wanted))
-			best = i;
-	return &decoders[best];
+	return &decoders[next_hash(hashes, decoder_count, wanted)];
 }
 
 /* malloc rounds small pieces up: a NULL-terminated text of no bytes takes 24, and came in 4. */

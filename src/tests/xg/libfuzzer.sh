@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The fuzz target over all decoders, under address and undefined sanitizers: with libFuzzer where
-# clang has it, else by mutations without coverage.
+# The fuzz targets over all decoders and over all stubs, under address and undefined sanitizers: with
+# libFuzzer where clang has it, else by mutations without coverage.
 #
-# usage: libfuzzer.sh BUILD [SECONDS, default 60]
-# BUILD is configured and built: its generated code is used. A finding stays in BUILD/fuzz-types.
+# usage: libfuzzer.sh BUILD [SECONDS, default 60]      for the decoders; the stubs get a third of it
+# BUILD is configured and built: its generated code is used. A finding stays in BUILD/fuzz-xg.
 
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
 build=$(cd "$1" && pwd) || exit 99
 seconds=${2:-60}
-dir=$build/fuzz-types
-rm -rf "$dir" && mkdir -p "$dir/corpus" || exit 99
-make -s -C "$build" src/tests/xg/types.h src/tests/xg/short/all-types.xdr.c > "$dir/make.log" 2>&1 || {
+dir=$build/fuzz-xg
+rm -rf "$dir" && mkdir -p "$dir/corpus-types" "$dir/corpus-stubs" || exit 99
+make -s -C "$build" src/tests/xg/types.h src/tests/xg/stubs.h src/tests/xg/short/all-types.xdr.c \
+	src/tests/xg/short/all-types.cs.c src/tests/xg/short/all-types.ss.c > "$dir/make.log" 2>&1 || {
 	tail -n 20 "$dir/make.log"
 	exit 1
 }
@@ -20,31 +21,52 @@ make -s -C "$build" src/tests/xg/types.h src/tests/xg/short/all-types.xdr.c > "$
 : "${UBSAN_OPTIONS:=print_stacktrace=1}"
 export ASAN_OPTIONS UBSAN_OPTIONS
 
-# compile NAME COMPILER FLAGS...
+# compile OBJECTS COMPILER FLAGS...: all but the target itself, once for both.
 compile() {
-	name=$1
+	objects=$1
 	shift
-	"$@" -g -O1 -std=gnu17 -D_GNU_SOURCE -include "$build/config.h" -fno-sanitize-recover=all \
-		-I"$top/src/rx" -I"$top/src" -I"$top/src/tests/xg" -I"$build/src" -I"$build/src/tests/xg" -I"$build" \
-		-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o "$dir/$name" \
-		"$top"/src/tests/xg/fuzz_types.c "$top"/src/tests/xg/decoders.c "$top"/src/tests/xg/heap.c \
-		"$top"/src/tests/xg/stream.c "$top"/src/rx/base/xdr.c "$top"/src/rx/rpc/window.c \
-		"$build"/src/afs/*.xdr.c "$build"/src/tests/xg/short/all-types.xdr.c
+	mkdir "$dir/$objects" && cd "$dir/$objects" || return
+	"$@" $flags -c "$top"/src/tests/xg/decoders.c "$top"/src/tests/xg/heap.c "$top"/src/tests/xg/stream.c \
+		"$top"/src/rx/base/xdr.c "$top"/src/rx/base/hash.c "$top"/src/rx/rpc/*.c \
+		"$build"/src/afs/*.xdr.c "$build"/src/afs/*.cs.c "$build"/src/afs/*.ss.c \
+		"$build"/src/tests/xg/short/all-types.*.c
+}
+flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-sanitize-recover=all -I$top/src/rx
+	-I$top/src -I$top/src/tests/xg -I$build/src -I$build/src/tests/xg -I$build"
+wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
+
+# fuzzer TARGET SECONDS: with coverage.
+fuzzer() {
+	# shellcheck disable=SC2086
+	$clang $flags -fsanitize=fuzzer,address,undefined $wrap -o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" \
+		"$dir"/fuzzer/*.o -pthread || return
+	"$dir/$1" -max_total_time="$2" -max_len=4096 -artifact_prefix="$dir/$1-" -print_final_stats=1 \
+		"$dir/corpus-$1" "$top/src/tests/fuzz/corpus/$1" > "$dir/$1.log" 2>&1
+	status=$?
+	grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|does not hold' "$dir/$1.log" | sed "s/^/$1: /"
+	[ $status -eq 0 ] || tail -n 40 "$dir/$1.log"
+	return $status
 }
 
-cd "$dir" || exit 99
-if compile fuzzer "${CLANG:-clang}" -fsanitize=fuzzer,address,undefined > compile.log 2>&1; then
-	./fuzzer -max_total_time="$seconds" -max_len=4096 -artifact_prefix="$dir/" -print_final_stats=1 \
-		corpus "$top/src/tests/fuzz/corpus/types" > run.log 2>&1
-	status=$?
-	grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|does not hold' run.log
-	[ $status -eq 0 ] || tail -n 40 run.log
-	exit $status
-fi
-echo "no libFuzzer here ($(tail -n 1 compile.log)): mutations without coverage instead"
-compile mutations "${CC:-cc}" -fsanitize=address,undefined "$top/src/tests/fuzz/replay.c" \
-	"$top/src/rx/base/hash.c" -DRXW_TEST_SRCDIR="\"$top/src/tests\"" > compile.log 2>&1 || {
-	tail -n 20 compile.log
-	exit 1
+# mutations TARGET SECONDS: without.
+mutations() {
+	# shellcheck disable=SC2086
+	${CC:-cc} $flags -fsanitize=address,undefined $wrap -DRXW_TEST_SRCDIR="\"$top/src/tests\"" \
+		-o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" "$top/src/tests/fuzz/replay.c" \
+		"$dir"/mutations/*.o -pthread &&
+		RXW_FUZZ_SECONDS=$2 RXW_FUZZ_KEEP=$dir/$1-input "$dir/$1"
 }
-RXW_FUZZ_SECONDS=$seconds RXW_FUZZ_KEEP=$dir/input ./mutations
+
+clang=${CLANG:-clang}
+if compile fuzzer "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
+	way=fuzzer
+else
+	echo "no libFuzzer here ($(tail -n 1 "$dir/compile.log")): mutations without coverage instead"
+	way=mutations
+	# shellcheck disable=SC2086
+	compile mutations ${CC:-cc} -fsanitize=address,undefined > "$dir/compile.log" 2>&1 || {
+		tail -n 20 "$dir/compile.log"
+		exit 1
+	}
+fi
+cd "$dir" && $way types "$seconds" && $way stubs $(((seconds + 2) / 3))

@@ -7,7 +7,12 @@ xg_coders = \
 	src/afs/afs-common.xdr.c src/afs/afsvol.xdr.c src/afs/pt.xdr.c src/afs/rxafs.xdr.c \
 	src/afs/rxafscb.xdr.c src/afs/rxperf.xdr.c src/afs/rxstats.xdr.c src/afs/vl.xdr.c
 xg_headers = $(xg_coders:.xdr.c=.h)
-xg_runtime = src/rx/base/xdr.c src/rx/rpc/window.c
+xg_stubs = \
+	src/afs/afsvol.cs.c src/afs/pt.cs.c src/afs/rxafs.cs.c src/afs/rxafscb.cs.c src/afs/rxperf.cs.c \
+	src/afs/rxstats.cs.c src/afs/vl.cs.c src/tests/xg/short/all-types.cs.c \
+	src/afs/afsvol.ss.c src/afs/pt.ss.c src/afs/rxafs.ss.c src/afs/rxafscb.ss.c src/afs/rxperf.ss.c \
+	src/afs/rxstats.ss.c src/afs/vl.ss.c src/tests/xg/short/all-types.ss.c
+xg_runtime = src/rx/base/xdr.c src/rx/rpc/multi.c src/rx/rpc/procedure.c src/rx/rpc/window.c
 xg_wrap = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 xg_short = \
@@ -18,8 +23,8 @@ xg_long = \
 	src/tests/xg/long/all-types.cs.c src/tests/xg/long/all-types.ss.c
 EXTRA_DIST += \
 	src/tests/xg/all-types.xg src/tests/xg/corpus.py src/tests/xg/libfuzzer.sh src/tests/xg/roundtrip.py \
-	src/tests/xg/roundtrip.sh src/tests/xg/types.sh src/tests/xg/values.py src/tests/xg/xgread.py
-CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/types.h
+	src/tests/xg/roundtrip.sh src/tests/xg/stubs.awk src/tests/xg/types.sh src/tests/xg/values.py src/tests/xg/xgread.py
+CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/stubs.h src/tests/xg/types.h
 
 xg_make = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) -x -o $@
 $(xg_short) $(xg_long): src/tests/xg/all-types.xg $(RXWGEN_MADE_HERE)
@@ -43,8 +48,11 @@ src/tests/xg/long/all-types.ss.c:
 src/tests/xg/types.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/types.sh
 	$(AM_V_GEN)$(SHELL) $(srcdir)/src/tests/xg/types.sh $(xg_headers) src/tests/xg/short/all-types.h \
 		> $@.new && mv $@.new $@
+src/tests/xg/stubs.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/stubs.awk
+	$(AM_V_GEN)$(AWK) -f $(srcdir)/src/tests/xg/stubs.awk $(xg_headers) src/tests/xg/short/all-types.h \
+		> $@.new && mv $@.new $@
 
-# -- All decoders, with a counted heap, and calls that are only streams: no other part of the library.
+# -- All decoders and stubs, with a counted heap, on calls that are only streams: nothing below them.
 
 check_LTLIBRARIES += src/tests/xg/libdecoders.la
 src_tests_xg_libdecoders_la_SOURCES = \
@@ -52,7 +60,7 @@ src_tests_xg_libdecoders_la_SOURCES = \
 	src/tests/xg/heap.c src/tests/xg/heap.h \
 	src/tests/xg/stream.c src/tests/xg/stream.h \
 	$(xg_runtime)
-nodist_src_tests_xg_libdecoders_la_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c
+nodist_src_tests_xg_libdecoders_la_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c $(xg_stubs)
 src_tests_xg_libdecoders_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
 $(src_tests_xg_libdecoders_la_OBJECTS): src/tests/xg/types.h $(xg_short)
 
@@ -61,13 +69,20 @@ check_tests += src/tests/xg/fuzz_types
 src_tests_xg_fuzz_types_SOURCES = src/tests/xg/fuzz_types.c src/rx/base/hash.c $(fuzz_replay)
 src_tests_xg_fuzz_types_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_fuzz_types_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.la
+src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.la $(PTHREAD_LIBS)
+
+check_tests += src/tests/xg/fuzz_stubs
+src_tests_xg_fuzz_stubs_SOURCES = src/tests/xg/fuzz_stubs.c src/rx/base/hash.c $(fuzz_replay)
+src_tests_xg_fuzz_stubs_CPPFLAGS = $(xg_test_cppflags)
+src_tests_xg_fuzz_stubs_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
+src_tests_xg_fuzz_stubs_LDADD = src/tests/xg/libdecoders.la $(PTHREAD_LIBS)
+$(src_tests_xg_fuzz_stubs_OBJECTS): src/tests/xg/stubs.h
 
 check_tests += src/tests/xg/test_hostile
 src_tests_xg_test_hostile_SOURCES = src/tests/xg/test_hostile.c
 src_tests_xg_test_hostile_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_hostile_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS)
+src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_hostile_OBJECTS): $(xg_short)
 
 # -- The whole library: recorded calls, and stubs of all-types.xg.

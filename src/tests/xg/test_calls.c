@@ -288,6 +288,103 @@ START_TEST(recorded)
 }
 END_TEST
 
+/* -- hostile calls ---------------------------------------------------------------------------- */
+
+/* The server on requests that lie: an error of the call, and it goes on serving. */
+START_TEST(hostile_requests)
+{
+	static const struct {
+		size_t size;
+		uint32_t word[4];
+		int32_t code;
+	} requests[] = {
+		{0, {0}, RXW_RPC_DECODE},
+		{3, {0}, RXW_RPC_DECODE},
+		{4, {0xffffffff}, RXW_RPC_OPCODE},
+		{4, {PR_OP_NameToID}, RXW_RPC_SS_UNMARSHAL},
+		{8, {PR_OP_NameToID, 0xffffffff}, RXW_RPC_SS_UNMARSHAL},
+		{16, {PR_OP_NameToID, 500000, 0, 0}, RXW_RPC_SS_UNMARSHAL},
+		{16, {PR_OP_NameToID, 500001, 0, 0}, RXW_RPC_SS_UNMARSHAL},
+		{16, {PR_OP_IDToName, 3, 1, 1}, RXW_RPC_SS_UNMARSHAL},
+		{8, {PR_OP_IDToName, 0x80000000}, RXW_RPC_SS_UNMARSHAL},
+		{7, {PR_OP_ListEntry, 1}, RXW_RPC_SS_UNMARSHAL},
+	};
+	struct bytes request, reply = {.size = 4};
+
+	serve(PT_SERVICE, PR_ExecuteRequest, &pt_service);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		char id[24];
+
+		snprintf(id, sizeof(id), "request %zu", i);
+		request.size = requests[i].size;
+		for (size_t k = 0; k < 4; k++)
+			rxw_xdr_store32(request.data + 4 * k, requests[i].word[k]);
+		server_answers(id, &request, NULL, requests[i].code);
+	}
+	/* IDToName of nobody. */
+	request.size = 8;
+	rxw_xdr_store32(request.data, PR_OP_IDToName);
+	rxw_xdr_store32(request.data + 4, 0);
+	rxw_xdr_store32(reply.data, 0);
+	server_answers("after all that", &request, &reply, 0);
+}
+END_TEST
+
+/* The client on replies that lie: an error, and results of which nothing must be freed. */
+START_TEST(hostile_replies)
+{
+	static const struct {
+		size_t size;
+		uint32_t word[4];
+	} replies[] = {{0, {0}},
+		       {3, {0}},
+		       {4, {1}},
+		       {8, {0xffffffff}},
+		       {16, {500000, 1, 1, 1}},
+		       {16, {500001, 1, 1, 1}},
+		       {12, {3, 1, 1}},
+		       {4, {0x40000000}}};
+	rxw_connection *c;
+	prname name = "alice";
+	namelist names = {1, &name};
+	idlist ids;
+
+	serve(RAW_SERVICE, raw, NULL);
+	c = connect_to(RAW_SERVICE);
+	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+		raw_reply.size = replies[i].size;
+		for (size_t k = 0; k < 4; k++)
+			rxw_xdr_store32(raw_reply.data + 4 * k, replies[i].word[k]);
+		memset(&ids, 0xa5, sizeof(ids));
+		ck_assert_int_eq(PR_NameToID(c, &names, &ids), RXW_RPC_CC_UNMARSHAL);
+		ck_assert(ids.len == 0 && ids.val == NULL);
+	}
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* The interfaces are compiled with a limit of 64 KiB for a request: 255 names fit, 256 do not. */
+START_TEST(request_limit)
+{
+	namelist names = {255, NULL};
+	idlist ids;
+	rxw_connection *c;
+
+	serve(PT_SERVICE, PR_ExecuteRequest, &pt_service);
+	c = connect_to(PT_SERVICE);
+	names.val = calloc(1000, sizeof(*names.val));
+	ck_assert_ptr_nonnull(names.val);
+	ck_assert_int_eq(PR_NameToID(c, &names, &ids),
+			 1); /* what the handler says to more than one */
+	names.len = 256;
+	ck_assert_int_eq(PR_NameToID(c, &names, &ids), RXW_RPC_SS_UNMARSHAL);
+	names.len = 1000;
+	ck_assert_int_eq(PR_NameToID(c, &names, &ids), RXW_RPC_SS_UNMARSHAL);
+	free(names.val);
+	rxw_connection_release(c);
+}
+END_TEST
+
 /* -- stubs of all-types.xg: parameters that make types, INOUT, multi, split ------------------- */
 
 static int32_t lists(void *context, rxw_call *call, const at_given *given, at_returned *returned)
@@ -463,6 +560,9 @@ int main(void)
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, recorded);
+	tcase_add_test(t, hostile_requests);
+	tcase_add_test(t, hostile_replies);
+	tcase_add_test(t, request_limit);
 	tcase_add_test(t, plain_stubs);
 	tcase_add_test(t, inout);
 	tcase_add_test(t, multi);

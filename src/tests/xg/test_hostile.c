@@ -106,7 +106,7 @@ enum way {
 	WAYS
 };
 
-/* How a decoding went. libcheck allocates, too: the heap is looked at right before and behind it. */
+/* How a decoding went. libcheck allocates, too: the heap is read right before and behind it. */
 struct outcome {
 	bool ok;
 	size_t made; /* allocations */

@@ -425,8 +425,11 @@ class Choice:
         return c.d, coder.from_c(getattr(c.u, name)) if coder else None
 
 
-def coders(types, large=4000):
-    """{name: coder} of the types of one file, `large` words at most behind one count."""
+def coders(types, params=(), large=4000):
+    """{name: coder} of the types of one file, `large` words at most behind one count.
+
+    Of each Decl in `params`, a parameter, the coder is in it, too, by the Decl.
+    """
     done = {}
 
     def of_kind(kind):
@@ -466,10 +469,14 @@ def coders(types, large=4000):
             done[t.name].complete(of_decl(t.switch), [(v, d and of_decl(d)) for v, d in t.arms])
         return done[t.name]
 
+    def of_param(decl):
+        return of_kind(decl.kind) if decl.shape == "pointer" else of_decl(decl)
+
     waiting = []
     for t in types:
         of_type(t)
         while waiting:
             later, kind = waiting.pop()
             later.element = of_kind(kind)
+    done.update({decl: of_param(decl) for decl in params})
     return done

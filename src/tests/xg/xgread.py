@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads as much of an .xg file as types and the parameters of procedures: not the compiler's reader.
 
-read(path) gives a list of Type, in order, with those of included files marked. No macros but
-%#define NAME NUMBER, no conditionals: our interface files have none.
+read(path) gives a list of Type, in order, with those of included files marked; procedures(path) a list
+of Procedure. No macros but %#define NAME NUMBER, no conditionals: our interface files have none.
 """
 
 import os
@@ -35,9 +35,17 @@ class Type:
         self.members, self.arms, self.values, self.switch, self.alias = [], [], [], None, None
 
 
+class Procedure:
+    """params: (direction, Decl); a pointer there is only how C passes it."""
+
+    def __init__(self, package, name):
+        self.package, self.name, self.params, self.opcode = package, name, [], None
+
+
 class Reader:
     def __init__(self, path):
         self.names, self.types, self.order, self.later = {}, {}, [], []
+        self.procedures, self.package, self.direction, self.opcode = [], None, "IN", 0
         self.file(path, False)
         for decl, name in self.later:
             decl.kind = self.types[name]
@@ -94,7 +102,9 @@ class Reader:
             elif word in ("struct", "union", "enum", "typedef"):
                 getattr(self, "do_" + word)(included)
                 self.want(";")
-            elif word in ("package", "prefix", "statindex"):
+            elif word == "package":
+                self.package = self.next()
+            elif word in ("prefix", "statindex"):
                 self.next()
             else:
                 self.procedure(word, included)
@@ -147,17 +157,24 @@ class Reader:
         self.add("typedef", alias.name, included).alias = alias
 
     def procedure(self, word, included):
-        while word != "(":
-            word = self.next()
+        new = Procedure(self.package, self.next() if word == "proc" else word)
+        self.procedures.append(new)
+        while self.next() != "(":
+            pass
         while not self.accept(")"):
             while self.tokens[0] in DIRECTIONS:
-                self.next()
+                self.direction = self.next()
             decl = self.decl()
+            new.params.append((self.direction, decl))
             if decl.shape == "counted" and decl.kind != "string" and decl.name not in self.types:
                 self.add("typedef", decl.name, included).alias = decl
             self.accept(",")
-        while self.next() != ";":
-            pass
+        while not self.accept(";"):
+            if self.next() == "=":
+                new.opcode = self.number()
+        if new.opcode is None:
+            new.opcode = self.opcode
+            self.opcode += 1
 
     def decl(self):
         word = self.next()
@@ -192,3 +209,7 @@ class Reader:
 
 def read(path):
     return Reader(path).order
+
+
+def procedures(path):
+    return Reader(path).procedures
