@@ -7,40 +7,51 @@
 
 #include "rxgen/command.h"
 
-/* One run over the input: its output goes to a temporary file. */
-static bool make_output(struct command *command, enum xg_output which, struct outputs *outputs,
-			struct inputs *inputs)
+/* One run over the input for each output; malloc'ed, or NULL (reported). */
+static char *make_text(struct command *command, enum xg_output which, struct inputs *inputs,
+		       size_t *length)
 {
 	struct xg_file *file = xg_read(command->input, &command->options, which);
 	char *text = NULL;
-	size_t length = 0;
-	bool good;
 
 	if (!file)
-		return false;
-	good = inputs_add(inputs, file) && xg_write(file, &command->options, &text, &length);
-	if (!good)
-		fprintf(stderr, "%s: not enough memory\n", command->input);
-	else
-		good = outputs_write(outputs, command->names[which], text, length);
-	free(text);
+		return NULL;
+	if (!inputs_add(inputs, file) || !xg_write(file, &command->options, &text, length)) {
+		fprintf(stderr, "%s: %s\n", command->input, strerror(ENOMEM));
+		free(text);
+		text = NULL;
+	}
 	xg_file_free(file);
-	return good;
+	return text;
 }
 
-static bool make_depfile(struct command *command, struct outputs *outputs, struct inputs *inputs)
+/* All texts first, then all files: there is little time in which a kill leaves temporary ones. */
+static bool make_outputs(struct command *command, struct outputs *outputs, struct inputs *inputs)
 {
-	size_t length = 0;
-	char *text = depfile_text(command, inputs, &length);
-	bool good;
+	const char *names[XG_OUTPUTS + 1];
+	char *texts[XG_OUTPUTS + 1];
+	size_t lengths[XG_OUTPUTS + 1] = {0}, count = 0;
+	bool good = true;
 
-	if (!text) {
-		fprintf(stderr, "%s: %s\n", command->depfile, strerror(ENOMEM));
-		return false;
+	for (int i = 0; good && i < XG_OUTPUTS; i++) {
+		if (!command->wanted[i])
+			continue;
+		names[count] = command->names[i];
+		texts[count] = make_text(command, (enum xg_output)i, inputs, &lengths[count]);
+		good = texts[count++] != NULL;
 	}
-	good = outputs_write(outputs, command->depfile, text, length);
-	free(text);
-	return good;
+	if (good && command->depfile) {
+		names[count] = command->depfile;
+		texts[count] = depfile_text(command, inputs, &lengths[count]);
+		good = texts[count++] != NULL;
+		if (!good)
+			fprintf(stderr, "%s: %s\n", command->depfile, strerror(ENOMEM));
+	}
+	for (size_t i = 0; good && i < count; i++)
+		good = outputs_write(outputs, names[i], texts[i], lengths[i]);
+	for (size_t i = 0; i < count; i++)
+		free(texts[i]);
+	return good && outputs_commit(outputs);
 }
 
 int main(int argc, char **argv)
@@ -50,18 +61,10 @@ int main(int argc, char **argv)
 	struct xg_said said = {NULL, 0};
 	struct command command;
 	int status = command_read(&command, argc, argv);
-	bool good = true;
 
 	if (status < 0) {
 		command.options.said = &said;
-		for (int i = 0; good && i < XG_OUTPUTS; i++)
-			if (command.wanted[i])
-				good = make_output(&command, (enum xg_output)i, &outputs, &inputs);
-		if (good && command.depfile)
-			good = make_depfile(&command, &outputs, &inputs);
-		if (good)
-			good = outputs_commit(&outputs);
-		status = good ? 0 : 1;
+		status = make_outputs(&command, &outputs, &inputs) ? 0 : 1;
 	}
 	outputs_drop(&outputs);
 	inputs_free(&inputs);
