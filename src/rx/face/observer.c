@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is told of the procedure calls of an endpoint. */
+/* What procedure calls need of this floor beyond its public face: who is told of them, and why none
+ * can begin. */
 #include "engine/internal.h"
 #include "face/observer.h"
 
@@ -9,6 +10,16 @@ int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_obser
 		return -RXW_EINVAL;
 	atomic_store_explicit(&endpoint->observer, observer, memory_order_release);
 	return 0;
+}
+
+int32_t rxw_connection_error(rxw_connection *connection)
+{
+	int32_t code;
+
+	pthread_mutex_lock(&connection->lock);
+	code = connection->p.error;
+	pthread_mutex_unlock(&connection->lock);
+	return code;
 }
 
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the room above asks of a call for the observer of its endpoint. */
+/* What the room above asks of calls and connections beyond their public face. */
 #ifndef RXW_FACE_OBSERVER_H
 #define RXW_FACE_OBSERVER_H
 
@@ -16,5 +16,8 @@ struct rxw_observed {
  * writes the call.
  */
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed);
+
+/* Why no call can begin on a connection any more; 0 if nothing is wrong with it. */
+int32_t rxw_connection_error(rxw_connection *connection);
 
 #endif

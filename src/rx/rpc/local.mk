@@ -3,5 +3,5 @@
 
 rx_sources += \
 	src/rx/rpc/multi.c \
-	src/rx/rpc/procedure.c \
+	src/rx/rpc/procedure.c src/rx/rpc/refusal.h \
 	src/rx/rpc/window.c

@@ -12,12 +12,14 @@
 
 #include <rxwire/rpc.h>
 
+#include "rpc/refusal.h"
+
 #define RETRY_NS 5000000 /* other users of a connection tell nobody when they are through */
 
 enum state {
 	WAITING, /* not begun */
-	OPEN,    /* begun; its arguments are being encoded, or its reply is awaited */
-	TOLD,    /* handed out as RXW_RPC_REPLY */
+	OPEN,	 /* begun; its arguments are being encoded, or its reply is awaited */
+	TOLD,	 /* handed out as RXW_RPC_REPLY */
 	OVER
 };
 
@@ -29,18 +31,18 @@ struct member {
 	rxw_connection *connection;
 	rxw_call *call;
 	enum state state;
-	unsigned next;   /* the next that waits in its group; NONE = no further one */
-	unsigned ready;  /* the next in the list of those that can be read; lock */
-	bool sent;       /* its arguments have been encoded; lock */
-	bool listed;     /* it is or was in that list; lock */
-	bool event;      /* something can be read; lock */
+	unsigned next;	/* the next that waits in its group; NONE = no further one */
+	unsigned ready; /* the next in the list of those that can be read; lock */
+	bool sent;	/* its arguments have been encoded; lock */
+	bool listed;	/* it is or was in that list; lock */
+	bool event;	/* something can be read; lock */
 };
 
 /* The members of one connection; it stands at the place of the first. */
 struct group {
 	unsigned first, last; /* those that wait, NONE = nobody */
-	unsigned open;        /* calls of its members now */
-	unsigned next;        /* in the list of groups to look at */
+	unsigned open;	      /* calls of its members now */
+	unsigned next;	      /* in the list of groups to look at */
 	bool listed;
 };
 
@@ -52,11 +54,11 @@ struct group {
  */
 struct rxw_rpc_multi {
 	unsigned count, over;
-	unsigned fresh;       /* members from here on were never tried */
-	unsigned groups;      /* list of groups to try again */
+	unsigned fresh;	 /* members from here on were never tried */
+	unsigned groups; /* list of groups to try again */
 	pthread_mutex_t lock;
-	pthread_cond_t cond;  /* `head` is no longer NONE */
-	unsigned head, tail;  /* replies in the order of arrival; lock */
+	pthread_cond_t cond; /* `head` is no longer NONE */
+	unsigned head, tail; /* replies in the order of arrival; lock */
 	struct group *group;
 	struct member member[];
 };
@@ -207,8 +209,8 @@ static void list_group(struct rxw_rpc_multi *m, struct group *g)
 static int begin(struct rxw_rpc_multi *m, unsigned index)
 {
 	struct member *me = &m->member[index];
-	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_TRY,
-					    .callback = on_event, .arg = me };
+	struct rxw_call_options options = {
+		.size = sizeof(options), .flags = RXW_CALL_TRY, .callback = on_event, .arg = me};
 	int r = rxw_call_begin(me->connection, &options, &me->call);
 
 	if (!r) {
@@ -304,7 +306,7 @@ enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *inde
 		if (r < 0) {
 			m->member[*index].state = OVER;
 			m->over++;
-			*code = RXW_CALL_DEAD;
+			*code = rxw_rpc_refusal(m->member[*index].connection, r);
 			return RXW_RPC_FAILED;
 		}
 		if (r) {

@@ -5,6 +5,7 @@
 #include <rxwire/rpc.h>
 
 #include "face/observer.h"
+#include "rpc/refusal.h"
 
 /* errno values that a package of dense opcodes sends as other numbers (rx-protocol 9.4). */
 #define LINUX_ENOSPC 28
@@ -33,15 +34,24 @@ static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_
 
 /* -- client --------------------------------------------------------------------------------- */
 
+int32_t rxw_rpc_refusal(rxw_connection *connection, int result)
+{
+	int32_t code = result == -RXW_ECALL ? rxw_connection_error(connection) : 0;
+
+	return code ? code : RXW_CALL_DEAD;
+}
+
 int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call)
 {
-	return rxw_call_begin(connection, NULL, call) ? RXW_CALL_DEAD : 0;
+	int r = rxw_call_begin(connection, NULL, call);
+
+	return r ? rxw_rpc_refusal(connection, r) : 0;
 }
 
 int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,
 		    unsigned function)
 {
-	struct rxw_rpc_report r = { .interface = interface, .function = function, .client = true };
+	struct rxw_rpc_report r = {.interface = interface, .function = function, .client = true};
 	struct sockaddr_storage peer;
 	struct rxw_observed seen;
 	bool observed = rxw_call_observed(call, &seen);
@@ -108,8 +118,7 @@ static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 	int32_t code = 0;
 
 	if (base && base->enter)
-		code = base->enter(base->context, call, opcode,
-				   entry ? (int)entry->function : -1);
+		code = base->enter(base->context, call, opcode, entry ? (int)entry->function : -1);
 	if (!code)
 		code = entry ? entry->stub(call, service) : RXW_RPC_OPCODE;
 	if (table->swap_errno)
@@ -136,10 +145,11 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	code = run(call, table, base, service, entry, opcode);
 	/* An observer that came while the stub ran would be told of a time that was not taken. */
 	if (entry && entered && rxw_call_observed(call, &seen)) {
-		struct rxw_rpc_report r = { .interface = table->interface,
-					    .function = entry->function, .code = code,
-					    .queue_ns = entered - seen.started_ns,
-					    .run_ns = now_ns() - entered };
+		struct rxw_rpc_report r = {.interface = table->interface,
+					   .function = entry->function,
+					   .code = code,
+					   .queue_ns = entered - seen.started_ns,
+					   .run_ns = now_ns() - entered};
 
 		describe(&r, call, &seen, &peer);
 		seen.observer->report(seen.observer->arg, &r);

@@ -76,7 +76,10 @@ void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
 
 /* -- client --------------------------------------------------------------------------------- */
 
-/* Begin a call for a plain stub. 0 or the code: of a result of the library, RXW_CALL_DEAD. */
+/*
+ * Begin a call for a plain stub. 0 or the code: of a connection that has failed, the one it failed
+ * with; of another result of the library, RXW_CALL_DEAD.
+ */
 int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
 /*
  * End it and report it to the observer of the endpoint. `code`: of the stub so far. Returns the

@@ -246,6 +246,45 @@ START_TEST(given_up)
 }
 END_TEST
 
+/* Replies of many windows: what is read has been announced by its first packet only. */
+START_TEST(long_replies)
+{
+	rxw_connection *c[8];
+	unsigned done = 0, index;
+	struct rxw_rpc_multi *multi;
+	enum rxw_rpc_step step;
+	rxw_call *call;
+	int32_t code;
+
+	for (unsigned i = 0; i < 8; i++)
+		c[i] = i % 6 ? c[i - 1] : h_connect(&bed, T_SERVICE);
+	multi = rxw_rpc_multi_create(c, 8);
+	while ((step = rxw_rpc_multi_next(multi, &index, &call, &code)) != RXW_RPC_DONE) {
+		struct rxw_rpc_stream s;
+		struct t_items items;
+
+		ck_assert_int_ne(step, RXW_RPC_FAILED);
+		if (step == RXW_RPC_START) {
+			rxw_rpc_writer(&s, call);
+			rxw_xdr_put_u32(&s.xdr, T_OP_LIST);
+			rxw_xdr_put_u32(&s.xdr, T_ITEMS_MAX - index);
+			rxw_rpc_multi_started(multi, index, rxw_rpc_flush(&s) ? 0 : -450);
+			continue;
+		}
+		rxw_rpc_reader(&s, call, RXW_RPC_WHOLE, 0);
+		code = t_get_items(&s.xdr, &items) ? 0 : RXW_RPC_CC_UNMARSHAL;
+		ck_assert_int_eq(rxw_rpc_multi_ended(multi, index, code, &T_interface, 0), 0);
+		ck_assert_uint_eq(items.len, T_ITEMS_MAX - index);
+		t_free_items(&items);
+		done++;
+	}
+	ck_assert_uint_eq(done, 8);
+	rxw_rpc_multi_destroy(multi);
+	rxw_connection_release(c[0]);
+	rxw_connection_release(c[6]);
+}
+END_TEST
+
 static void count_one(void *arg, const struct rxw_rpc_report *report)
 {
 	ck_assert(report->client && report->function == T_FN_WAIT);
@@ -288,6 +327,7 @@ int main(void)
 	tcase_add_test(tc, failures_stay_alone);
 	tcase_add_test(tc, calls_that_cannot_begin);
 	tcase_add_test(tc, given_up);
+	tcase_add_test(tc, long_replies);
 	tcase_add_test(tc, observed);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
