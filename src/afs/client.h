@@ -114,7 +114,7 @@ struct afs_fetch {
 	AFSCallBack callback;
 	AFSVolSync sync;
 
-	uint8_t buffer[160];          /* request, then head, then tail */
+	uint8_t buffer[160];          /* head, then tail */
 	size_t used;
 	enum {
 		AFS_FETCH_SENDING, AFS_FETCH_ENDING, AFS_FETCH_HEAD, AFS_FETCH_DATA, AFS_FETCH_TAIL,

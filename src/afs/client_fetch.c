@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FetchData64 as a state machine, for blocking and non-blocking calls alike. Stubs wait for what
- * they encode and decode, so here arguments and results are coded in memory, once they are there.
+ * FetchData64 as a state machine, for blocking and non-blocking calls alike. The stub for the
+ * results would wait for them, so they are collected first and decoded in memory.
  */
 #include <string.h>
 
 #include "afs/client_internal.h"
 
-#define REQUEST_BYTES (4 + 12 + 8 + 8) /* opcode, FID, position, length */
-#define HEAD_BYTES    8
-#define TAIL_BYTES    (84 + 12 + 24) /* status, promise, volume */
+#define HEAD_BYTES 8
+#define TAIL_BYTES (84 + 12 + 24) /* status, promise, volume */
 
 void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length)
 {
-	struct rxw_xdr x;
-
 	memset(fetch, 0, sizeof(*fetch));
 	fetch->fid = *fid;
 	fetch->offset = offset;
 	fetch->wanted = length;
 	fetch->phase = AFS_FETCH_SENDING;
-	rxw_xdr_writer(&x, fetch->buffer, REQUEST_BYTES);
-	rxw_xdr_put_u32(&x, RXAFS_OP_FetchData64);
-	xdr_put_AFSFid(&x, fid);
-	rxw_xdr_put_u64(&x, offset);
-	rxw_xdr_put_u64(&x, length);
 }
 
 /* What a result that is no progress means; `end` is said if the reply ended here. */
@@ -57,14 +49,9 @@ static int collect(struct afs_fetch *f, rxw_call *call, size_t size, const char 
 
 static enum afs_fetch_result send_request(struct afs_fetch *f, rxw_call *call)
 {
-	while (f->used < REQUEST_BYTES) {
-		ssize_t n = rxw_call_write(call, f->buffer + f->used, REQUEST_BYTES - f->used);
-
-		if (n <= 0)
-			return stuck(f, n, "the request could not be sent");
-		f->used += (size_t)n;
-	}
-	f->used = 0;
+	/* One piece at the start of a call: it leaves as a whole, or there was no memory for it. */
+	if (StartRXAFS_FetchData64(call, &f->fid, (int64_t)f->offset, (int64_t)f->wanted) != 0)
+		return rxw_call_error(call, NULL) ? AFS_FETCH_ERROR : AFS_FETCH_AGAIN;
 	f->phase = AFS_FETCH_ENDING;
 	return AFS_FETCH_DONE;
 }
