@@ -110,6 +110,7 @@ static int serve(int go, int out)
 					  .address_len = sizeof(in), .server = 1 };
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
+	struct rxw_config config;
 	rxw_engine *engine;
 	rxw_endpoint *endpoint;
 	char c;
@@ -119,7 +120,10 @@ static int serve(int go, int out)
 	if (read(go, &c, 1) != 1)
 		return 1;
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	r = rxw_engine_create(NULL, &engine);
+	/* One listener: else the two connections may lie on two, one of them nearer to the client. */
+	rxw_config_init(&config, sizeof(config));
+	config.listeners = 1;
+	r = rxw_engine_create(&config, &engine);
 	if (!r)
 		r = rxw_endpoint_create(engine, &o, &endpoint);
 	if (!r)
