@@ -11,7 +11,7 @@ programs_of_library() { :; }
 
 tests_of_stubs() {
 	echo stubs-itself stubs-plain stubs-aborts stubs-wrong stubs-split-store stubs-split-fetch \
-		stubs-split-exchange stubs-split-refused stubs-multi stubs-end
+		stubs-split-exchange stubs-split-refused stubs-multi stubs-lossy stubs-end
 }
 programs_of_stubs() { echo stubs_ours; }
 

@@ -48,6 +48,18 @@ test_stubs_split_exchange() { both exchange; }
 test_stubs_split_refused() { both refused-data; }
 test_stubs_multi() { both multi; }
 
+# Through a network that loses, doubles and delays.
+test_stubs_lossy() {
+	local t
+	relay 7501 7300 11 && relay 7502 7400 12 || fail "the relay did not start"
+	for t in store fetch exchange; do
+		client $t 7502 "$ours"
+		client $t 7501 stubs_afs
+	done
+	want_losses 7501
+	want_losses 7502
+}
+
 test_stubs_end() {
 	local i
 	for i in 0 1 2 3; do
