@@ -90,7 +90,6 @@ int rxw_call_send_end(rxw_call *call)
 	return 0;
 }
 
-int32_t rxw_connection_error(rxw_connection *connection);
 int32_t rxw_connection_error(rxw_connection *connection)
 {
 	(void)connection;
