@@ -134,7 +134,7 @@ static void save(struct emit *e, const struct xg_proc *proc, const struct xg_par
 {
 	const char *name = emit_param_name(e, param), *in = saved(e, proc, param);
 	struct emit_view view = emit_param_view(param);
-	bool array = view.form == EMIT_ARRAY || view.form == EMIT_OPAQUE;
+	bool array = emit_is_array(&view);
 
 	if (declare && array)
 		emit_line(e, "%s;", emit_variable(e, param, in));

@@ -232,6 +232,8 @@ const char *emit_get_call(struct emit *e, const struct emit_view *view, const ch
 void emit_free_value(struct emit *e, const struct emit_view *view, const char *value);
 /* A statement that makes it zero; `type` is its name in C. */
 void emit_zero(struct emit *e, const struct emit_view *view, const char *type, const char *value);
+/* An array in C, which cannot be assigned. */
+bool emit_is_array(const struct emit_view *view);
 /* "{0}", "0", "NULL": what initializes a variable of it. */
 const char *emit_initializer(const struct emit_view *view);
 

@@ -321,6 +321,8 @@ void emit_plan(struct emit *e, const struct xg_decl *members, size_t count, cons
 		}
 		free(part.leaves);
 	}
+	if (e->failed) /* half a step would mislead */
+		emit_steps_free(plan);
 }
 
 void emit_steps_free(struct emit_steps *plan)

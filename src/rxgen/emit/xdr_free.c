@@ -116,6 +116,11 @@ void emit_zero(struct emit *e, const struct emit_view *view, const char *type, c
 	}
 }
 
+bool emit_is_array(const struct emit_view *view)
+{
+	return zero_of(view) == ZERO_ARRAY;
+}
+
 const char *emit_initializer(const struct emit_view *view)
 {
 	static const char *const texts[] = {"0", "false", "NULL", "{0}", "{0}"};

@@ -193,22 +193,27 @@ static void get_steps(struct emit *e, const struct xg_type *type, const struct e
 	}
 }
 
-/* Variables that steps need. If the first is a run, `p` is what it takes. */
+static bool has_pointer(const struct emit_steps *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		if (!plan->steps[i].run.size && plan->steps[i].view.form == EMIT_POINTER)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Variables that steps need; false if they need none. If the first is a run, `p` is what it takes.
+ */
 static bool declare(struct emit *e, const struct emit_steps *plan, bool first)
 {
-	bool any = emit_takes(plan);
-
 	if (first)
 		emit_line(e, "const uint8_t *p = rxw_xdr_take(x, %u);", plan->steps[0].run.size);
-	else if (any)
+	else if (emit_takes(plan))
 		emit_line(e, "const uint8_t *p;");
-	for (size_t i = 0; i < plan->count; i++) {
-		if (plan->steps[i].view.form == EMIT_POINTER) {
-			emit_line(e, "uint32_t there;");
-			return true;
-		}
-	}
-	return any;
+	if (has_pointer(plan))
+		emit_line(e, "uint32_t there;");
+	return emit_takes(plan) || has_pointer(plan);
 }
 
 static void end(struct emit *e, const struct xg_type *type)
@@ -277,7 +282,8 @@ static void get_list(struct emit *e, const struct xg_type *type)
 
 	emit_plan(e, type->members, type->member_count - 1, "*at", &plan);
 	emit_line(e, "%s *at = v;", type->name);
-	if (!declare(e, &plan, false) || emit_takes(&plan))
+	declare(e, &plan, false);
+	if (!has_pointer(&plan))
 		emit_line(e, "uint32_t there;");
 	emit_blank(e);
 	emit_line(e, "*v = (%s){0};", type->name);
@@ -344,7 +350,7 @@ static void get_union(struct emit *e, const struct xg_type *type)
 			continue;
 		emit_plan(e, &type->arms[i].decl, 1, "*v", &plan);
 		take = take || emit_takes(&plan);
-		there = there || plan.steps[0].view.form == EMIT_POINTER;
+		there = there || has_pointer(&plan);
 		emit_steps_free(&plan);
 	}
 	if (take)

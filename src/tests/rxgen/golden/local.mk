@@ -2,6 +2,11 @@
 # What rxwgen writes, against files that were read by eye (golden.sh --accept renews them).
 
 check_scripts += src/tests/rxgen/golden.sh src/tests/rxgen/layout.sh
+check_tests += src/tests/rxgen/test_write
+src_tests_rxgen_test_write_LDADD = src/rxgen/librxgen.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_rxgen_test_write_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+
 EXTRA_DIST += \
 	src/tests/rxgen/golden/calls.xg src/tests/rxgen/golden/dense.xg \
 	src/tests/rxgen/golden/shared.xg src/tests/rxgen/golden/values.xg \
