@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests of rxwgen: bad inputs, the program from outside, what the front end makes of good inputs.
 
-check_scripts += src/tests/rxgen/bad.sh src/tests/rxgen/program.sh
-EXTRA_DIST += src/tests/rxgen/bad
+check_scripts += src/tests/rxgen/bad.sh src/tests/rxgen/program.sh src/tests/rxgen/random.sh
+EXTRA_DIST += src/tests/rxgen/bad src/tests/rxgen/interface.py
 
 check_tests += src/tests/rxgen/test_read
 src_tests_rxgen_test_read_LDADD = src/rxgen/librxgen.la $(CHECK_LIBS) $(PTHREAD_LIBS)
