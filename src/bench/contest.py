@@ -257,7 +257,7 @@ def contestants(place, seconds):
     ]
 
 
-def ladder(place):
+def switches(place):
     """One switch turned at a time, so that the worth of each shows on this machine."""
     steps = [("defaults", [])]
     for switch, values in (("gso", ["off"]), ("gro", ["off"]), ("defer", ["on", "off"]),

@@ -34,14 +34,21 @@ endif
 $(src_bench_xdr_OBJECTS): $(afs_headers)
 
 EXTRA_DIST += src/bench/run src/bench/measure.py src/bench/contest.py src/bench/report.py
+EXTRA_DIST += src/bench/ladder src/bench/rungs.py src/bench/rivals.py src/bench/calls.py \
+	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py
 
 # What to hand to the runner: make bench BENCH_ARGS='--runs 1 --bytes 256M'
 BENCH_ARGS =
+# The same for make ladder LADDER_ARGS=--quick
+LADDER_ARGS =
 
-.PHONY: bench bench-programs
+.PHONY: bench ladder bench-programs
 # Behind all else: what both need would otherwise be made twice at a time.
 bench-programs: all
 	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs)
 bench: bench-programs
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		python3 $(srcdir)/src/bench/run $(BENCH_ARGS)
+ladder: bench-programs
+	PYTHON3='$(PYTHON3)'; top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+		"$${PYTHON3:-python3}" $(srcdir)/src/bench/ladder $(LADDER_ARGS)

@@ -20,8 +20,14 @@ def free_port():
         return s.getsockname()[1]
 
 
-def udp_port_is_bound(port):
-    for table in ("/proc/net/udp", "/proc/net/udp6"):
+def free_tcp_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+def port_is_bound(port, kind="udp"):
+    for table in (f"/proc/net/{kind}", f"/proc/net/{kind}6"):
         try:
             with open(table) as f:
                 next(f)
@@ -44,21 +50,25 @@ def cpu_seconds(usage):
     return usage.ru_utime + usage.ru_stime
 
 
+def context_switches(usage):
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
 def last_line(text):
     lines = [line for line in text.strip().splitlines() if line.strip()]
     return lines[-1] if lines else "(it said nothing)"
 
 
 class Server:
-    """A server that runs in the background until stop(), which returns its CPU seconds."""
+    """A server that runs in the background until finish() or stop(). `ports`: open when ready."""
 
-    def __init__(self, command, ports, log):
+    def __init__(self, command, ports, log, kind="udp"):
         self.command = command
         self.log = open(log, "w+")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 20
-        while not all(udp_port_is_bound(p) for p in ports):
+        while not all(port_is_bound(p, kind) for p in ports):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise Failed(f"{os.path.basename(command[0])}: did not start: {self.said()}")
@@ -83,6 +93,11 @@ class Server:
             self.process.wait()
 
     def stop(self):
+        """End it. Returns its CPU seconds."""
+        return cpu_seconds(self.finish())
+
+    def finish(self):
+        """End it. Returns its resource usage, that of the children it waited for included."""
         if self.process.poll() is not None:
             raise Failed(f"{os.path.basename(self.command[0])}: ended early: {self.said()}")
         self.process.send_signal(signal.SIGTERM)
@@ -91,15 +106,14 @@ class Server:
             pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
             if pid:
                 self.process.returncode = os.waitstatus_to_exitcode(status)
-                return cpu_seconds(usage)
+                return usage
             time.sleep(0.005)
         self.process.kill()
-        _, usage = reap(self.process)
-        return cpu_seconds(usage)
+        return reap(self.process)[1]
 
 
-def run_client(command, want_json=True, timeout=600):
-    """Run a program to its end. Returns (its JSON object or None, elapsed seconds, CPU seconds)."""
+def run_program(command, timeout=600):
+    """Run a program to its end. Returns (what it printed, elapsed seconds, resource usage)."""
     read_end, write_end = os.pipe()
     start = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=write_end,
@@ -117,21 +131,30 @@ def run_client(command, want_json=True, timeout=600):
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
     elapsed = time.monotonic() - start
-    name = os.path.basename(command[0])
     if status != 0:
-        raise Failed(f"{name}: exit status {status}: {last_line(errors or text)}")
-    if not want_json:
-        return None, elapsed, cpu_seconds(usage)
+        raise Failed(f"{os.path.basename(command[0])}: exit status {status}: "
+                     f"{last_line(errors or text)}")
+    return text, elapsed, usage
+
+
+def json_object(program, text):
+    """The last JSON object that a program printed: one line, or all of the text."""
     for line in reversed(text.strip().splitlines() or [""]):
         if line.startswith("{"):
             try:
-                return json.loads(line), elapsed, cpu_seconds(usage)
+                return json.loads(line)
             except ValueError:
                 break
     try:
-        return json.loads(text), elapsed, cpu_seconds(usage)
+        return json.loads(text)
     except ValueError:
-        raise Failed(f"{name}: printed no JSON: {last_line(text)}") from None
+        raise Failed(f"{os.path.basename(program)}: printed no JSON: {last_line(text)}") from None
+
+
+def run_client(command, want_json=True, timeout=600):
+    """Run a program to its end. Returns (its JSON object or None, elapsed seconds, CPU seconds)."""
+    text, elapsed, usage = run_program(command, timeout)
+    return json_object(command[0], text) if want_json else None, elapsed, cpu_seconds(usage)
 
 
 def lift_limits():

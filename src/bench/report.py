@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The report of a benchmark: medians, what is aimed at, a table for doc/performance.md."""
+import argparse
 import os
 import platform
 import statistics
@@ -29,6 +30,19 @@ TARGETS = [
      ">=", 3.0),
     ("MiB resident, rxfsd with 100 clients", "resident_MiB", "afscp bench 100", None, "<=", 256.0),
 ]
+
+
+def size(text):
+    """A number of bytes from the command line."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    unit = units.get(text[-1:].upper(), 1)
+    try:
+        n = int(text[:-1] if unit > 1 else text) * unit
+    except ValueError:
+        n = 0
+    if n < 1 << 20:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1M is wanted, such as 256M or 1G")
+    return n
 
 
 def median(samples, name, figure):
@@ -178,17 +192,17 @@ def markdown(samples, order, skipped, source, pings, runs, total, with_targets=T
     return "\n".join(out) + "\n"
 
 
-def write_between_markers(path, text):
+def write_between_markers(path, text, begin_mark=BEGIN, end_mark=END):
     """Replace what stands between the markers. False if the file or the markers are not there."""
     try:
         with open(path) as f:
             old = f.read()
     except OSError:
         return False
-    begin, end = old.find(BEGIN), old.find(END)
+    begin, end = old.find(begin_mark), old.find(end_mark)
     if begin < 0 or end < begin:
         return False
-    new = old[:begin + len(BEGIN)] + "\n" + text + old[end:]
+    new = old[:begin + len(begin_mark)] + "\n" + text + old[end:]
     temporary = path + ".new"
     with open(temporary, "w") as f:
         f.write(new)

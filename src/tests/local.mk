@@ -28,6 +28,7 @@ include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/fuzz/local.mk
 include src/tests/vectors/local.mk
+include src/tests/bench/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The plots of the ladder, each as SVG and PNG. Without matplotlib there are none."""
+import os
+import sys
+
+import page
+import rungs
+
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+    # No date and no random names: the same samples give the same files.
+    matplotlib.rcParams["svg.hashsalt"] = "rxwire"
+    from matplotlib import pyplot
+    MISSING = None
+except ImportError:
+    pyplot = None
+    MISSING = (f"{os.path.basename(sys.executable)} has no matplotlib (Debian package: "
+               "python3-matplotlib, for /usr/bin/python3)")
+
+BARS = (("MBps", "throughput", "MB/s"), ("cpu_s_per_GB", "cpu", "CPU-s/GB, both ends"),
+        ("syscalls_per_GB", "syscalls", "system calls/GB"),
+        ("switches_per_GB", "switches", "context switches/GB"))
+
+
+def save(figure, folder, name):
+    """NAME.svg and NAME.png; the SVG's file name."""
+    figure.tight_layout()
+    figure.savefig(os.path.join(folder, name + ".svg"), metadata={"Date": None})
+    figure.savefig(os.path.join(folder, name + ".png"), dpi=110, metadata={"Software": None})
+    pyplot.close(figure)
+    return name + ".svg"
+
+
+def error(f, key, figure):
+    """From the median down to the least and up to the largest."""
+    values, middle = f.values(*key, figure), f.median(*key, figure)
+    return [[middle - min(values)], [max(values) - middle]]
+
+
+def bars(f, folder, figure, name, label):
+    """A figure per rung and rival, one stream above several; None if nobody has it."""
+    names = [n for n in f.names("bulk")
+             if any(f.values("bulk", n, x, figure) for x in (1, rungs.SEVERAL))]
+    if not names:
+        return None
+    drawing, axes = pyplot.subplots(figsize=(8, 0.42 * len(names) + 1.2))
+    for k, x in enumerate((1, rungs.SEVERAL)):
+        first = True
+        for row, n in enumerate(names):
+            key = ("bulk", n, x)
+            if f.values(*key, figure):
+                axes.barh(row + 0.4 * k - 0.2, f.median(*key, figure), 0.38, color=f"C{k}",
+                          xerr=error(f, key, figure), ecolor="0.3",
+                          label=f"{x} stream{'s' if x > 1 else ''}" if first else None)
+                first = False
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    if figure != "MBps":
+        axes.set_xscale("log")
+    axes.legend()
+    return save(drawing, folder, "ladder-" + name)
+
+
+def clients(f, folder):
+    names = [n for n in page.scaling(f) if len(f.xs("bulk", n)) > 1]
+    if not names:
+        return None
+    drawing, axes = pyplot.subplots(figsize=(8, 4.5))
+    for n in names:
+        points = [(x, m) for x in f.xs("bulk", n)
+                  if (m := f.median("bulk", n, x, "MBps")) is not None]
+        if points:
+            axes.plot(*zip(*points), marker="o", label=n)
+    axes.set_xscale("log")
+    ticks = sorted({x for n in names for x in f.xs("bulk", n)})
+    axes.set_xticks(ticks, [str(x) for x in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("clients")
+    axes.set_ylabel("MB/s")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    return save(drawing, folder, "ladder-clients")
+
+
+def latency(f, folder):
+    """What part of the calls took longer than so many microseconds."""
+    drawing, axes = pyplot.subplots(figsize=(8, 4.5))
+    names = f.names("calls")
+    shares = {"p50_us": 0.5, "p99_us": 0.01, "p999_us": 0.001}
+    for k, n in enumerate(names):
+        for style, x in zip(("-", "--", ":", "-."), f.xs("calls", n)):
+            points = [(m, share) for figure, share in shares.items()
+                      if (m := f.median("calls", n, x, figure)) is not None]
+            if points:
+                axes.plot(*zip(*points), style, marker=".", color=f"C{k}", label=f"{n}, {x}")
+    if not axes.lines:
+        pyplot.close(drawing)
+        return None
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("µs")
+    axes.set_ylabel("part of the calls that took longer")
+    axes.legend(fontsize="small", loc="lower left")
+    return save(drawing, folder, "ladder-latency")
+
+
+def draw(f, folder):
+    """[(title, file name)] of what was drawn in `folder`; none without matplotlib."""
+    if MISSING:
+        return []
+    os.makedirs(folder, exist_ok=True)
+    made = [(f"{label} by rung", bars(f, folder, figure, name, label))
+            for figure, name, label in BARS]
+    made.append(("MB/s by number of clients", clients(f, folder)))
+    made.append(("latency of small calls", latency(f, folder)))
+    return [(title, name) for title, name in made if name]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Beside the ladder: OpenAFS's library, the kernel alone, TCP, nginx, our fileserver."""
+import os
+import shutil
+
+from contest import Contestant, Missing
+from measure import Failed, free_port, free_tcp_port, json_object
+from spending import alone, both_ends, per_gigabyte
+
+
+def installed(program, package):
+    """Where a program of the system is; those of /usr/sbin are in no user's path."""
+    path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
+    if not path:
+        raise Missing(f"{program} is not installed (Debian package: {package})")
+    return path
+
+
+class Raw(Contestant):
+    """src/bench/raw: trains both ways, window 255, acknowledged at half the window."""
+
+    def __init__(self, place, name):
+        super().__init__(place, name)
+        self.x = 1
+
+    def sample(self, count=False):
+        raw = self.place.program("src/bench/raw")
+        text, _, cost = alone([raw, "--bytes", str(self.place.bytes), "--size", "1444", "--mode",
+                               "gso+gro", "--window", "255"], count)
+        r = json_object(raw, text)
+        return per_gigabyte(r["bytes"], r["seconds"], cost)
+
+
+class OpenAfs(Contestant):
+    """rxperf's commands on OpenAFS's library at both ends, without jumbograms."""
+
+    PART = 0.125
+
+    def __init__(self, place, name, x, command="recv"):
+        super().__init__(place, name)
+        self.x = x
+        self.command = command
+
+    def sample(self, count=False):
+        folder = self.place.openafs_programs()
+        client = os.path.join(folder, "afsrx_client")
+        port = free_port()
+        each = max(int(self.place.bytes * self.PART) // self.x, 1 << 16)
+        text, _, cost = both_ends(
+            [os.path.join(folder, "afsrx_server"), "-p", str(port), "--no-jumbo"], [port],
+            [client, "-c", self.command, "-s", "127.0.0.1", "-p", str(port), "-b", str(each), "-t",
+             str(self.x), "--no-jumbo"], self.place.log("afsrx"), count)
+        r = json_object(client, text)
+        if r["bytes"] != each * self.x or r.get("error"):
+            raise Failed(f"afsrx_client: {r['bytes']} of {each * self.x} bytes, error "
+                         f"{r.get('error')}")
+        return per_gigabyte(r["bytes"], r["seconds"], cost)
+
+
+class Iperf3(Contestant):
+    """TCP as it comes, from the server to the client; the data lie in memory."""
+
+    def __init__(self, place, name, x):
+        super().__init__(place, name)
+        self.x = x
+
+    def sample(self, count=False):
+        iperf3 = installed("iperf3", "iperf3")
+        port = free_tcp_port()
+        text, _, cost = both_ends(
+            [iperf3, "-s", "-p", str(port)], [port],
+            [iperf3, "-c", "127.0.0.1", "-p", str(port), "-R", "-J", "-P", str(self.x), "-n",
+             str(self.place.bytes)], self.place.log("iperf3"), count, kind="tcp")
+        r = json_object(iperf3, text)
+        try:
+            total = r["end"]["sum_received"]
+        except KeyError:
+            raise Failed(f"iperf3: {r.get('error', 'no sums in its report')}") from None
+        return per_gigabyte(total["bytes"], total["seconds"], cost)
+
+
+NGINX = """daemon off;
+worker_processes auto;
+{user}
+pid {work}/nginx.pid;
+error_log {work}/nginx-error.log;
+events {{ worker_connections 1024; }}
+http {{
+	access_log off;
+	sendfile on;
+	tcp_nopush on;
+	client_body_temp_path {work}/nginx-body;
+	proxy_temp_path {work}/nginx-proxy;
+	fastcgi_temp_path {work}/nginx-fastcgi;
+	uwsgi_temp_path {work}/nginx-uwsgi;
+	scgi_temp_path {work}/nginx-scgi;
+	server {{
+		listen 127.0.0.1:{port};
+		root {root};
+	}}
+}}
+"""
+
+
+class Nginx(Contestant):
+    """sendfile over TCP, to one curl with as many connections; each gets its part of the file."""
+
+    def __init__(self, place, name, x):
+        super().__init__(place, name)
+        self.x = x
+
+    def sample(self, count=False):
+        nginx, curl = installed("nginx", "nginx-light"), installed("curl", "curl")
+        place, port = self.place, free_tcp_port()
+        path = os.path.join(place.work, "nginx.conf")
+        with open(path, "w") as f:
+            # The work folder is this user's alone, and root's workers would be nobody's.
+            f.write(NGINX.format(work=place.work, port=port, root=place.exported_file(),
+                                 user="user root;" if os.geteuid() == 0 else ""))
+        each = place.bytes // self.x
+        text, _, cost = both_ends(
+            [nginx, "-c", path, "-e", os.path.join(place.work, "nginx-error.log")], [port],
+            [curl, "-s", "-f", "-Z", "--parallel-immediate", "--parallel-max", str(self.x), "-o",
+             "/dev/null", "-r", f"0-{each - 1}", "-w", "%{size_download} %{time_total}\n",
+             f"http://127.0.0.1:{port}/large?[1-{self.x}]"], place.log("nginx"), count, kind="tcp")
+        done = [line.split() for line in text.splitlines()]
+        moved = sum(int(words[0]) for words in done)
+        if moved != each * self.x:
+            raise Failed(f"curl: {moved} bytes of {each * self.x}")
+        return per_gigabyte(moved, max(float(words[1]) for words in done), cost)
+
+
+class AfscpBench(Contestant):
+    """rxfsd and `afscp bench`: a file in the page cache, each client an endpoint of its own."""
+
+    def __init__(self, place, name, x, seconds):
+        super().__init__(place, name)
+        self.x = x
+        self.seconds = seconds
+
+    def sample(self, count=False):
+        place = self.place
+        rxfsd, afscp = place.program("src/fileserver/rxfsd"), place.program("src/tools/afscp")
+        fs, vl, vol = free_port(), free_port(), free_port()
+        state = os.path.join(place.work, "state")
+        os.makedirs(state, exist_ok=True)
+        resident = []
+        text, _, cost = both_ends(
+            [rxfsd, "--export", place.exported_file(), "--volume", "bench", "--port", str(fs),
+             "--vl-port", str(vl), "--vol-port", str(vol), "--state", state], [fs, vl],
+            [afscp, "-s", f"127.0.0.1:{vl}:{fs}", "bench", "bench:/large", "--clients", str(self.x),
+             "--seconds", str(self.seconds), "--json"], place.log("rxfsd"), count,
+            look=lambda server: resident.append(server.status_kib("VmHWM") / 1024))
+        r = json_object(afscp, text)
+        s = per_gigabyte(r["bytes"], r["seconds"], cost)
+        return s if count else {**s, "MBps": r["MBps"], "resident_MiB": resident[0]}
+
+
+def contestants(place, clients, seconds):
+    made = [Raw(place, "raw gso+gro 255"), OpenAfs(place, "OpenAFS library, send", 1, "send")]
+    for x in clients:
+        made += [OpenAfs(place, "OpenAFS library", x), Iperf3(place, "TCP, iperf3", x),
+                 Nginx(place, "nginx sendfile", x), AfscpBench(place, "afscp bench", x, seconds)]
+    return made

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a run costs: CPU seconds, context switches, system calls where the kernel counts."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from measure import Failed, Server, context_switches, cpu_seconds, run_program
+
+EVENT = "raw_syscalls:sys_enter"
+
+
+def perf_counts():
+    """None if `perf stat` counts system calls here, else why not."""
+    if not shutil.which("perf"):
+        return "perf is not installed (Debian package: linux-perf)"
+    r = subprocess.run(["perf", "stat", "-x,", "-e", EVENT, "--", "true"], text=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if r.returncode or counted(r.stderr) is None:
+        return "perf may not count system calls here (it wants root or CAP_PERFMON)"
+    return None
+
+
+def counted(text):
+    """The number in what `perf stat -x,` says; None if it counted nothing."""
+    for line in text.splitlines():
+        fields = line.split(",")
+        if len(fields) > 2 and fields[2] == EVENT and fields[0].isdigit():
+            return int(fields[0])
+    return None
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            return [int(word) for word in f.read().split()]
+    except OSError:
+        return []
+
+
+class Watch:
+    """Counts the system calls of a server that runs, from now until end()."""
+
+    def __init__(self, pid):
+        self.out = tempfile.NamedTemporaryFile("r", prefix="rxw-perf-")
+        pids = ",".join(str(p) for p in [pid, *children(pid)])
+        self.process = subprocess.Popen(["perf", "stat", "-x,", "-o", self.out.name, "-e", EVENT,
+                                         "-p", pids], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 10
+        while not self.counts() and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def counts(self):
+        """Has perf opened its counters?"""
+        folder = f"/proc/{self.process.pid}/fd"
+        try:
+            return any("perf_event" in os.readlink(os.path.join(folder, fd))
+                       for fd in os.listdir(folder))
+        except OSError:  # a descriptor that was closed while we looked
+            return False
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=20)
+        with self.out:
+            return counted(self.out.read())
+
+
+def run_counted(command, count):
+    """run_program(), and its system calls if they are to be counted: (text, s, usage, calls)."""
+    if not count:
+        return (*run_program(command), None)
+    with tempfile.NamedTemporaryFile("r", prefix="rxw-perf-") as out:
+        text, seconds, usage = run_program(["perf", "stat", "-x,", "-o", out.name, "-e", EVENT,
+                                            "--", *command])
+        return text, seconds, usage, counted(out.read())
+
+
+def alone(command, count=False):
+    """A program that is both ends. Returns (what it printed, elapsed seconds, what it cost)."""
+    text, seconds, usage, calls = run_counted(command, count)
+    return text, seconds, {"cpu_s": cpu_seconds(usage), "switches": context_switches(usage),
+                           "syscalls": calls}
+
+
+def both_ends(server_command, ports, client_command, log, count=False, kind="udp", look=None):
+    """
+    A server, and a client run to its end against it: (what the client printed, elapsed seconds,
+    what both cost). look(server) is called before the server is ended.
+    """
+    server = Server(server_command, ports, log, kind)
+    try:
+        watch = Watch(server.process.pid) if count else None
+        text, seconds, usage, calls = run_counted(client_command, count)
+        served_calls = watch.end() if watch else None
+        if look:
+            look(server)
+        served = server.finish()
+    finally:
+        server.kill()
+    if count and (calls is None or served_calls is None):
+        raise Failed(f"{os.path.basename(client_command[0])}: its system calls were not counted")
+    return text, seconds, {
+        "cpu_s": cpu_seconds(usage) + cpu_seconds(served),
+        "switches": context_switches(usage) + context_switches(served),
+        "syscalls": calls + served_calls if count else None,
+    }
+
+
+def per_gigabyte(moved, seconds, cost):
+    """Rates of a transfer; a run that counts system calls gives those alone, since it is slower."""
+    if not moved:
+        raise Failed("nothing was moved")
+    gigabytes = moved / 1e9
+    if cost["syscalls"] is not None:
+        return {"syscalls_per_GB": cost["syscalls"] / gigabytes}
+    return {"MBps": moved / seconds / 1e6, "cpu_s_per_GB": cost["cpu_s"] / gigabytes,
+            "switches_per_GB": cost["switches"] / gigabytes}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the ladder makes of samples: python3 figures.py SAMPLES. Status 0 if all holds."""
+import sys
+
+import calls
+import page
+import rungs
+import samples
+import spending
+from measure import Failed
+
+failures = 0
+
+
+def equal(what, got, wanted):
+    global failures
+    if got != wanted:
+        failures += 1
+        print(f"{what}: {got!r}, wanted {wanted!r}")
+
+
+def states(*wakes):
+    return [{"type": "state", "round": n, "wake_us": w} for n, w in enumerate(wakes, 1)]
+
+
+def refused(what, call):
+    try:
+        call()
+    except Failed:
+        return
+    equal(what, "taken", "refused")
+
+
+f = samples.Figures(samples.load(sys.argv[1]))
+
+# Rounds of another state do not count: the third of the recorded ones.
+equal("strange rounds", f.strange, {3})
+equal("median", f.median("bulk", "defaults", 1, "MBps"), 3300.0)
+equal("spread", round(f.spread("bulk", "defaults", 1, "MBps"), 4), round(300 / 3300, 4))
+equal("one sample has no spread", f.spread("bulk", "defaults", 4, "MBps"), None)
+equal("median of nothing", f.median("bulk", "defaults", 32, "MBps"), None)
+equal("two rounds are no majority", samples.strange_rounds(states(10, 60)), set())
+equal("dearer and cheaper", samples.strange_rounds(states(10, 10, 10, 16, 6, 14, 7)), {4, 5})
+
+# What failed once does not count at all; what was only not counted does.
+equal("a failure", ("bulk", "TCP, iperf3", 1) in f.kept, False)
+equal("uncounted", f.median("bulk", "OpenAFS library", 1, "MBps"), 110.0)
+equal("counted alone", f.values("bulk", "defaults", 1, "syscalls_per_GB"), [20000])
+
+equal("order", f.names("bulk")[:3],
+      ["one listener, one datagram a call", "defaults", "nginx sendfile"])
+equal("best", f.best("calls", "OpenAFS library rpc", "calls_per_s"), (16, 25000))
+equal("best of nothing", f.best("calls", "nobody", "calls_per_s"), None)
+equal("ratio to the best", page.aim_value(f, "calls_per_s", ("calls", "rxperf rpc, async", 64),
+                                          ("calls", "OpenAFS library rpc", None)), 4.0)
+equal("ratio to nothing", page.aim_value(f, "MBps", ("bulk", "defaults", 1),
+                                         ("bulk", "raw gso+gro 255", 1)), None)
+
+# Every rung adds to the one before: one switch, but for the hand-over, which takes two.
+steps = rungs.rungs()
+for (_, before), (name, after) in zip(steps[:-2], steps[1:-1]):
+    changed = {k for k in after if after[k] != before[k]}
+    equal(name, bool(changed) and set(before) == set(after), True)
+equal("the last rung", steps[-1], ("defaults", {}))
+equal("listeners are the server's", rungs.options({"listeners": "2", "gso": "on"}, False),
+      ["--gso", "on"])
+
+# What perf says, and rates of it.
+equal("perf", spending.counted("# started\n\n144,,raw_syscalls:sys_enter,99,100.00,,\n"), 144)
+equal("perf did not count", spending.counted("<not counted>,,raw_syscalls:sys_enter,0,,\n"), None)
+cost = {"cpu_s": 1.0, "switches": 10, "syscalls": None}
+equal("rates", spending.per_gigabyte(2_000_000_000, 4.0, cost),
+      {"MBps": 500.0, "cpu_s_per_GB": 0.5, "switches_per_GB": 5.0})
+equal("a counted run has no rates", spending.per_gigabyte(10**9, 1.0, {**cost, "syscalls": 7}),
+      {"syscalls_per_GB": 7.0})
+equal("latencies that a client does not tell", calls.per_call(
+    {"calls": 10, "calls_per_s": 5.0, "p50_us": 2.0}, cost),
+    {"calls_per_s": 5.0, "cpu_us_per_call": 1e5, "switches_per_call": 1.0, "p50_us": 2.0})
+refused("nothing moved", lambda: spending.per_gigabyte(0, 1.0, cost))
+refused("no call", lambda: calls.per_call({"calls": 0, "calls_per_s": 0}, cost))
+
+sys.exit(1 if failures else 0)

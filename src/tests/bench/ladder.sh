@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The ladder's report of recorded samples: figures, page, plots, and what it does not take.
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 99
+bench=$here/../../bench
+python=${PYTHON3:-python3}
+command -v "$python" > /dev/null || { echo 'python3 is not installed'; exit 77; }
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+export MPLCONFIGDIR="$dir/matplotlib"
+
+fail() {
+	echo "$*" >&2
+	exit 1
+}
+
+PYTHONPATH=$bench "$python" -B "$here/figures.py" "$here/samples.jsonl" || fail 'figures.py'
+
+# Into a page between the markers, and nothing else of it is touched. Twice comes to the same.
+report() {
+	"$python" -B "$bench/ladder" --from "$here/samples.jsonl" --page "$dir/page.md" > "$dir/out"
+}
+printf 'before\n<!-- ladder:begin -->\nold\n<!-- ladder:end -->\nafter\n' > "$dir/page.md"
+report || fail "no report: $(tail -n 3 "$dir/out")"
+cp "$dir/page.md" "$dir/once.md"
+report && cmp -s "$dir/page.md" "$dir/once.md" || fail 'a second report differs'
+# Plots depend on what is installed.
+grep -v -e '^!\[' -e '^Plots: ' "$dir/page.md" | cat -s > "$dir/text.md"
+diff -u "$here/page.md" "$dir/text.md" || fail 'the page is not as expected'
+
+if "$python" -c 'import matplotlib' 2> "$dir/err"; then
+	for name in throughput cpu syscalls switches clients latency; do
+		for kind in svg png; do
+			[ -s "$dir/performance/ladder-$name.$kind" ] || fail "no ladder-$name.$kind"
+		done
+		grep -q "(performance/ladder-$name.svg)" "$dir/page.md" || fail "no $name in the page"
+	done
+else
+	grep -q '^SKIP plots: .*python3-matplotlib' "$dir/out" || fail 'says nothing of plots'
+	grep -q '^Plots: SKIP: .*python3-matplotlib' "$dir/page.md" || fail 'no word of plots'
+fi
+
+# A page without markers stays as it is.
+echo 'no markers' > "$dir/page.md"
+report 2> "$dir/err" && fail 'a page without markers was taken'
+grep -q 'has no markers' "$dir/err" || fail "markers: $(cat "$dir/err")"
+[ "$(cat "$dir/page.md")" = 'no markers' ] || fail 'a page without markers was written'
+
+# Samples that are none.
+for bad in '{"type": "state"' '[1]' '{"round": 1}'; do
+	echo "$bad" > "$dir/bad.jsonl"
+	"$python" -B "$bench/ladder" --from "$dir/bad.jsonl" --no-write 2> "$dir/err" > "$dir/out"
+	[ $? -eq 2 ] && grep -q 'bad.jsonl:1: ' "$dir/err" || fail "$bad: $(cat "$dir/err")"
+done
