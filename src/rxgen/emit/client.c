@@ -233,6 +233,7 @@ void emit_client_output(struct emit *e)
 
 		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC)
 			continue;
+		e->index = emit_local(e, proc, "i");
 		emit_blank(e);
 		emit_start(e, proc);
 		emit_blank(e);

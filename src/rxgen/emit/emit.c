@@ -55,6 +55,7 @@ void emit_forget(struct emit *e)
 		free(e->pieces);
 		e->pieces = next;
 	}
+	e->index = NULL;
 }
 
 void emit_list_add(struct emit_list *list, const char *mark, const char *text)

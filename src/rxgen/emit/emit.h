@@ -20,6 +20,7 @@ struct emit {
 	size_t length, room;
 	unsigned depth;		   /* of indentation, in tabs */
 	struct emit_piece *pieces; /* strings of emit_format() */
+	const char *index;	   /* what loops of a stub count with; NULL: "i" */
 	bool failed;
 };
 
@@ -132,6 +133,9 @@ uint64_t emit_element_words(const struct xg_decl *decl);
 const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *count);
 /* One call codes it, so that emit_put_call() and emit_get_call() may be asked. */
 bool emit_is_call(const struct emit_view *view);
+
+/* The variable that a loop counts with. */
+const char *emit_loop(const struct emit *e);
 
 /* Expressions: address, member and element of one; "*v" is known for what it is. */
 const char *emit_address(struct emit *e, const char *value);

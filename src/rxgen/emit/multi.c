@@ -53,7 +53,7 @@ static void emit_reply(struct emit *e, const struct xg_proc *proc)
 	}
 }
 
-static void emit_loop(struct emit *e, const struct xg_proc *proc)
+static void emit_calls(struct emit *e, const struct xg_proc *proc)
 {
 	const char *code = emit_local(e, proc, "code"), *call = emit_local(e, proc, "call");
 	const char *index = emit_local(e, proc, "index"), *multi = emit_local(e, proc, "multi");
@@ -106,7 +106,7 @@ void emit_multi(struct emit *e, const struct xg_proc *proc)
 	e->depth--;
 	emit_line(e, "%s = rxw_rpc_multi_create(%s, %s);", multi, connections, count);
 	emit_check(e, multi, "return -RXW_ENOMEM;");
-	emit_loop(e, proc);
+	emit_calls(e, proc);
 	emit_line(e, "rxw_rpc_multi_destroy(%s);", multi);
 	emit_line(e, "return 0;");
 	emit_close(e, "}");

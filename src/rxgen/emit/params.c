@@ -90,11 +90,13 @@ const char *emit_variable(struct emit *e, const struct xg_param *param, const ch
 void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
 {
 	struct emit_view view = param_view(param), element;
+	const char *i = emit_loop(e);
 
 	if (!emit_is_call(&view)) {
 		element = emit_element_view(view.decl);
-		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view.decl));
-		emit_line(e, "%s;", emit_put_call(e, &element, x, emit_index(e, value, "i")));
+		emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl),
+			  i);
+		emit_line(e, "%s;", emit_put_call(e, &element, x, emit_index(e, value, i)));
 		e->depth--;
 	} else {
 		emit_line(e, "%s;", emit_put_call(e, &view, x, value));
@@ -104,11 +106,13 @@ void emit_put_param(struct emit *e, const struct xg_param *param, const char *x,
 void emit_get_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
 {
 	struct emit_view view = param_view(param), element;
+	const char *i = emit_loop(e);
 
 	if (!emit_is_call(&view)) {
 		element = emit_element_view(view.decl);
-		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view.decl));
-		emit_line(e, "%s;", emit_get_call(e, &element, x, emit_index(e, value, "i")));
+		emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl),
+			  i);
+		emit_line(e, "%s;", emit_get_call(e, &element, x, emit_index(e, value, i)));
 		e->depth--;
 	} else {
 		emit_line(e, "%s;", emit_get_call(e, &view, x, value));

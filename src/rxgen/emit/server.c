@@ -176,6 +176,7 @@ void emit_server_output(struct emit *e)
 
 		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC || proc->own_stub)
 			continue;
+		e->index = emit_local(e, proc, "i");
 		emit_blank(e);
 		emit_stub(e, proc);
 		emit_forget(e);

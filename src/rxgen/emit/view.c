@@ -121,6 +121,11 @@ const char *emit_bound(struct emit *e, const struct xg_decl *decl)
 	return decl->bound_text ? decl->bound_text : emit_format(e, "%u", (unsigned)decl->bound);
 }
 
+const char *emit_loop(const struct emit *e)
+{
+	return e->index ? e->index : "i";
+}
+
 const char *emit_address(struct emit *e, const char *value)
 {
 	return *value == '*' ? value + 1 : emit_format(e, "&%s", value);

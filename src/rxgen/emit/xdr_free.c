@@ -6,11 +6,12 @@ static void free_elements(struct emit *e, const struct xg_decl *decl, const char
 			  const char *count, const char *value)
 {
 	struct emit_view element = emit_element_view(decl);
+	const char *i = emit_loop(e);
 
 	if (!emit_view_owns(&element))
 		return;
-	emit_open(e, "for (%s i = 0; i < %s; i++)", type, count);
-	emit_free_value(e, &element, emit_index(e, value, "i"));
+	emit_open(e, "for (%s %s = 0; %s < %s; %s++)", type, i, i, count, i);
+	emit_free_value(e, &element, emit_index(e, value, i));
 	e->depth--;
 }
 
