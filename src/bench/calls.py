@@ -8,6 +8,7 @@ from spending import both_ends
 
 BYTES = "100"
 IN_FLIGHT = (1, 4, 64)
+MANY = 1024  # by callbacks only: no thread for each
 CALLERS = (1, 4, 16, 64)  # threads tried with OpenAFS's library
 LATENCIES = ("p50_us", "p99_us", "p999_us", "max_us")
 
@@ -74,4 +75,5 @@ def contestants(place, seconds):
     made = []
     for x in IN_FLIGHT:
         made += [Rpc(place, form, x, seconds) for form in ("blocking", "async")]
+    made.append(Rpc(place, "async", MANY, seconds))
     return made + [OpenAfsRpc(place, x, seconds) for x in CALLERS]

@@ -19,14 +19,16 @@ def installed(program, package):
 class Raw(Contestant):
     """src/bench/raw: trains both ways, window 255, acknowledged at half the window."""
 
-    def __init__(self, place, name):
+    def __init__(self, place, name, *options, part=1.0):
         super().__init__(place, name)
         self.x = 1
+        self.bytes = int(place.bytes * part)
+        self.options = options
 
     def sample(self, count=False):
         raw = self.place.program("src/bench/raw")
-        text, _, cost = alone([raw, "--bytes", str(self.place.bytes), "--size", "1444", "--mode",
-                               "gso+gro", "--window", "255"], count)
+        text, _, cost = alone([raw, "--bytes", str(self.bytes), "--size", "1444", "--mode",
+                               "gso+gro", "--window", "255", *self.options], count)
         r = json_object(raw, text)
         return per_gigabyte(r["bytes"], r["seconds"], cost)
 
@@ -157,7 +159,9 @@ class AfscpBench(Contestant):
 
 
 def contestants(place, clients, seconds):
-    made = [Raw(place, "raw gso+gro 255"), OpenAfs(place, "OpenAFS library, send", 1, "send")]
+    made = [Raw(place, "raw gso+gro 255"),
+            Raw(place, "raw, ACKs not thinned", "--ack", "2", "--no-merge", part=0.25),
+            OpenAfs(place, "OpenAFS library, send", 1, "send")]
     for x in clients:
         made += [OpenAfs(place, "OpenAFS library", x), Iperf3(place, "TCP, iperf3", x),
                  Nginx(place, "nginx sendfile", x), AfscpBench(place, "afscp bench", x, seconds)]
