@@ -114,8 +114,11 @@ def mitigations():
 
 
 def revision(source):
-    r = subprocess.run(["git", "-C", source, "describe", "--always", "--dirty"], text=True,
-                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        r = subprocess.run(["git", "-C", source, "describe", "--always", "--dirty"], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:  # no git: a tree from an archive, say
+        return "unknown"
     return r.stdout.strip() if r.returncode == 0 else "unknown"
 
 
