@@ -80,7 +80,8 @@ def ladder_table(f):
 
 def scaling(f):
     """Names of bulk contestants that ran with more numbers of clients than the rungs do."""
-    return [n for n in f.names("bulk") if set(f.xs("bulk", n)) - {1, rungs.SEVERAL}]
+    return [n for n in f.names("bulk") if set(f.xs("bulk", n)) - {1, rungs.SEVERAL} and
+            any(("bulk", n, x) in f.kept for x in f.xs("bulk", n))]
 
 
 def clients_table(f):

@@ -64,7 +64,8 @@ def bars(f, folder, figure, name, label):
 
 
 def clients(f, folder):
-    names = [n for n in page.scaling(f) if len(f.xs("bulk", n)) > 1]
+    names = [n for n in page.scaling(f) if any(f.values("bulk", n, x, "MBps")
+                                               for x in f.xs("bulk", n))]
     if not names:
         return None
     drawing, axes = pyplot.subplots(figsize=(8, 4.5))
