@@ -22,8 +22,9 @@ xg_long = \
 	src/tests/xg/long/all-types.h src/tests/xg/long/all-types.xdr.c \
 	src/tests/xg/long/all-types.cs.c src/tests/xg/long/all-types.ss.c
 EXTRA_DIST += \
-	src/tests/xg/all-types.xg src/tests/xg/corpus.py src/tests/xg/libfuzzer.sh src/tests/xg/roundtrip.py \
-	src/tests/xg/roundtrip.sh src/tests/xg/stubs.awk src/tests/xg/types.sh src/tests/xg/values.py src/tests/xg/xgread.py
+	src/tests/xg/all-types.xg src/tests/xg/corpus.py src/tests/xg/libfuzzer.sh src/tests/xg/random.sh \
+	src/tests/xg/roundtrip.py src/tests/xg/roundtrip.sh src/tests/xg/stubs.awk src/tests/xg/types.sh \
+	src/tests/xg/values.py src/tests/xg/xgread.py
 CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/stubs.h src/tests/xg/types.h
 
 xg_make = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) -x -o $@
@@ -101,7 +102,7 @@ $(src_tests_xg_test_calls_OBJECTS): $(xg_short)
 if !SANITIZERS
 TESTS += \
 	src/afs/afs-common.xg src/afs/afsvol.xg src/afs/pt.xg src/afs/rxafs.xg src/afs/rxafscb.xg \
-	src/afs/rxperf.xg src/afs/rxstats.xg src/afs/vl.xg src/tests/xg/all-types.xg
+	src/afs/rxperf.xg src/afs/rxstats.xg src/afs/vl.xg src/tests/xg/all-types.xg src/tests/xg/random.sh
 check_DATA = src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so
 CLEANFILES += src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so
 endif

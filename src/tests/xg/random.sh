@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Random interfaces (src/tests/rxgen/interface.py), and random values of each of their types against
+# python's XDR, as in roundtrip.sh. RXW_TEST_SEED: the first of them; RXW_RUNS: how many.
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 99
+build=$(cd "${top_builddir:-.}" && pwd) || exit 99
+command -v python3 > /dev/null || { echo 'python3 is not installed'; exit 77; }
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+
+first=${RXW_TEST_SEED:-$(date +%j%H%M)}
+first=$(echo "$first" | sed 's/^0*\(.\)/\1/')
+runs=${RXW_RUNS:-8}
+echo "RXW_TEST_SEED=$first replays this run"
+
+# round SEED [-b]: status 1 and why, if something is wrong.
+round() {
+	# shellcheck disable=SC2086 # the second one may be nothing
+	"$build/src/rxgen/rxwgen" -w -x $2 x.xg > log 2>&1 &&
+		${CC:-cc} -w -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I"$here/../../rx" \
+			-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o x.so \
+			"$here/heap.c" "$here/../../rx/base/xdr.c" x.xdr.c >> log 2>&1 &&
+		python3 -B "$here/roundtrip.py" x.xg "$dir/x.so" --values 100 --seed "$1" >> log 2>&1 &&
+		return
+	echo "FAIL: interface $1, rxwgen $2"
+	tail -n 20 log | cut -c1-1000
+	return 1
+}
+
+status=0
+seed=$first
+while [ "$seed" -lt $((first + runs)) ]; do
+	python3 -B "$here/../rxgen/interface.py" "$seed" > x.xg || exit 99
+	{ round "$seed" && round "$seed" -b; } || status=1
+	seed=$((seed + 1))
+done
+[ $status -ne 0 ] || echo "$runs random interfaces carry random values"
+exit $status
