@@ -53,6 +53,13 @@ static void say_taken(struct parser *p, const struct name *name, struct loc loc)
 	}
 }
 
+static void check_local(struct parser *p, const struct name *name, struct loc loc)
+{
+	if (name_is_local(name->text))
+		diag_error(p->diag, loc, "the C that is written needs the name '%s' for itself",
+			   name->text);
+}
+
 static void say_replaced(struct parser *p, const struct name *name, struct loc loc)
 {
 	diag_error(p->diag, loc,
@@ -90,6 +97,7 @@ struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc lo
 		say_taken(p, name, loc);
 		return NULL;
 	}
+	check_local(p, name, loc);
 	if (kind == SYMBOL_CONST && name->field.source) {
 		say_replaced(p, name, loc);
 		diag_note(p->diag, name->field, "'%s' is also used here", name->text);
@@ -141,6 +149,7 @@ struct type *symbol_define_type(struct parser *p, struct name *name, struct loc 
 			diag_note(p->diag, type->loc, "its first use is here");
 			type->broken = true;
 		}
+		check_local(p, name, loc);
 		symbol->loc = type->loc = loc;
 		type->ast.place = source_place(loc);
 	} else {

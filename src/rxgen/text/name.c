@@ -92,3 +92,13 @@ bool name_is_c_word(const char *text)
 
 	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
 }
+
+bool name_is_local(const char *text)
+{
+	/* Sorted. */
+	static const char *const words[] = {
+		"at", "count", "i", "next", "opcode", "p", "room", "there", "v", "val", "x",
+	};
+
+	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
+}

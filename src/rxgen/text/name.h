@@ -44,5 +44,7 @@ struct name *names_get(struct names *names, const char *text, size_t length);
 
 /* Whether C has the word for itself, so that nothing of ours can be called that. */
 bool name_is_c_word(const char *text);
+/* Whether the C that is written has a variable of this name where types and values are used. */
+bool name_is_local(const char *text);
 
 #endif

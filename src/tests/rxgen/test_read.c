@@ -502,7 +502,7 @@ START_TEST(lists_and_cycles)
 		"struct tree { tree *left; int x; };\n"
 		"struct both { both *other; both *next; };\n"
 		"struct a { struct b *x; int y; };\nunion b switch (int d) { case 1: a *z; };\n"
-		"struct uses { b x<4>; };\ntypedef struct v *vp;\nstruct v { vp kids<3>; };\n");
+		"struct uses { b x<4>; };\ntypedef struct uv *vp;\nstruct uv { vp kids<3>; };\n");
 	ck_assert(type("e")->list && !type("e")->recursive);
 	ck_assert(!type("elist")->list && !type("elist")->recursive);
 	ck_assert(!type("head")->list && !type("head")->recursive);
@@ -512,7 +512,7 @@ START_TEST(lists_and_cycles)
 	ck_assert(!type("a")->list && type("a")->recursive);
 	ck_assert(!type("b")->list && type("b")->recursive);
 	ck_assert(!type("uses")->recursive);
-	ck_assert(type("v")->recursive && type("vp")->recursive);
+	ck_assert(type("uv")->recursive && type("vp")->recursive);
 	/* Over three types, and by typedefs of typedefs. */
 	read_text("struct a { struct b *x; int i; };\nstruct b { struct c *y; int i; };\n"
 		  "struct c { a *z; int i; };\nstruct d { a only; };\n"
@@ -645,7 +645,7 @@ START_TEST(enums_and_unions)
 	read_text(
 		"enum e { A, B, C = -3, D, E = 0x7fffffff, F = B };\n"
 		"union u switch (e d) { case A: int x; case B: void; case 7: string s<3>; default: e z; };\n"
-		"union v switch (unsigned d) { case 4294967295: void; default: void; };\n"
+		"union uv switch (unsigned d) { case 4294967295: void; default: void; };\n"
 		"const X = E;\nconst Y = -1;\nconst Y = -1;\nconst T = \"text\";\nconst U = T;\n");
 	t = type("e");
 	ck_assert_uint_eq(t->value_count, 6);
@@ -662,7 +662,7 @@ START_TEST(enums_and_unions)
 	ck_assert_int_eq(t->arms[1].value, 1);
 	ck_assert(t->arms[1].decl.kind == XG_VOID && !t->arms[1].decl.name);
 	ck_assert_ptr_null(t->arms[3].text);
-	ck_assert_int_eq(type("v")->arms[0].value, 4294967295);
+	ck_assert_int_eq(type("uv")->arms[0].value, 4294967295);
 	ck_assert_str_eq(value("X"), "E");
 	ck_assert_str_eq(value("Y"), "-1");
 	ck_assert_str_eq(value("T"), "\"text\"");
