@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The benchmark: built and run by `make bench` only.
 
-bench_programs = src/bench/raw src/bench/ping src/bench/small src/bench/xdr
+bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/small src/bench/xdr
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
 # The same transfer without a protocol: what the kernel gives.
-src_bench_raw_SOURCES = src/bench/raw.c src/bench/raw_io.c src/bench/raw.h
+src_bench_raw_SOURCES = src/bench/raw.c src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
 src_bench_raw_LDADD =
+
+# The same for small calls.
+src_bench_rawcall_SOURCES = src/bench/rawcall.c src/bench/rawcall_io.c src/bench/rawcall.h \
+	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
+src_bench_rawcall_LDADD =
 
 # The state of the machine.
 src_bench_ping_SOURCES = src/bench/ping.c

@@ -2,13 +2,10 @@
 /* The raw yardstick: a windowed, acknowledged transfer of datagrams, without a protocol. */
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/raw.h"
@@ -27,56 +24,12 @@ static const char usage_text[] =
 	"--no-merge: never more than N with one acknowledgement. --room: send when the window has\n"
 	"room for N. --pin: the CPUs of sender and receiver; the same twice: one core.\n";
 
-void raw_fail(const char *what, const char *why)
-{
-	fprintf(stderr, "raw: %s: %s\n", what, why);
-	exit(1);
-}
-
-static void usage_error(const char *what, const char *value)
-{
-	fprintf(stderr, "raw: %s: %s (see --help)\n", what, value);
-	exit(2);
-}
-
-static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
-{
-	char *end;
-	uint64_t n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	switch (*end) {
-	case 'G':
-		n *= 1024;
-		/* fall through */
-	case 'M':
-		n *= 1024;
-		/* fall through */
-	case 'K':
-		n *= 1024;
-		end++;
-	}
-	if (end == text || *end || errno || *text == '-' || n < least || n > most)
-		usage_error(option, text);
-	return n;
-}
-
-static void parse_pin(struct raw_options *o, const char *text)
-{
-	char rest;
-
-	if (sscanf(text, "%d,%d%c", &o->sender_cpu, &o->receiver_cpu, &rest) != 2 ||
-	    o->sender_cpu < 0 || o->receiver_cpu < 0)
-		usage_error("--pin", text);
-}
-
 static enum raw_mode parse_mode(const char *text)
 {
 	for (unsigned i = 0; i < RAW_MODES; i++)
 		if (strcmp(text, mode_names[i]) == 0)
 			return (enum raw_mode)i;
-	usage_error("--mode", text);
+	raw_usage_error("--mode", text);
 	return RAW_MSG;
 }
 
@@ -96,14 +49,14 @@ static void parse(struct raw_options *o, int argc, char **argv)
 		switch (c) {
 		case 'm': o->mode = parse_mode(optarg); break;
 		case 'w':
-			o->window = (unsigned)number("--window", optarg, 1, RAW_MAX_WINDOW);
+			o->window = (unsigned)raw_number("--window", optarg, 1, RAW_MAX_WINDOW);
 			break;
 		case 'a': ack = optarg; break;
 		case 'r': room = optarg; break;
 		case 'n': o->merge = false; break;
-		case 's': o->size = (unsigned)number("--size", optarg, 8, 65000); break;
-		case 'b': o->bytes = number("--bytes", optarg, 1, UINT64_MAX / 2); break;
-		case 'p': parse_pin(o, optarg); break;
+		case 's': o->size = (unsigned)raw_number("--size", optarg, 8, 65000); break;
+		case 'b': o->bytes = raw_number("--bytes", optarg, 1, UINT64_MAX / 2); break;
+		case 'p': raw_parse_pin(o, optarg); break;
 		case 'l': o->poll = true; break;
 		case 'c': o->connect = true; break;
 		case '6': o->ipv6 = true; break;
@@ -112,53 +65,17 @@ static void parse(struct raw_options *o, int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		usage_error("unknown argument", argv[optind]);
+		raw_usage_error("unknown argument", argv[optind]);
 	if (strcmp(ack, "half") == 0)
 		o->ack_every = (o->window + 1) / 2;
 	else
 		o->ack_every = strcmp(ack, "batch") == 0 ? 0 :
-			       (unsigned)number("--ack", ack, 1, o->window);
+			       (unsigned)raw_number("--ack", ack, 1, o->window);
 	o->send_room = strcmp(room, "half") == 0 ? (o->window + 1) / 2 :
-		       (unsigned)number("--room", room, 1, o->window);
+		       (unsigned)raw_number("--room", room, 1, o->window);
 	/* What the sender waits for and what the receiver keeps back must fit the window. */
 	if (o->ack_every && o->ack_every + o->send_room > o->window + 1)
-		usage_error("--ack and --room together exceed the window", ack);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((unsigned)cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		raw_fail("--pin", strerror(errno));
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static double seconds(const struct timeval *t)
-{
-	return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
-}
-
-/* Add (sign 1) or take away (sign -1) what this process used so far. */
-static void measure(struct raw_usage *u, int sign)
-{
-	struct rusage r;
-
-	getrusage(RUSAGE_SELF, &r);
-	u->user_s += sign * seconds(&r.ru_utime);
-	u->sys_s += sign * seconds(&r.ru_stime);
-	u->switches += (uint64_t)(sign * (r.ru_nvcsw + r.ru_nivcsw));
+		raw_usage_error("--ack and --room together exceed the window", ack);
 }
 
 /* The receiver's process: its figures go to the pipe. */
@@ -166,11 +83,11 @@ static void receiver(const struct raw_options *o, int fd, int report)
 {
 	struct raw_usage u = { 0 };
 
-	pin(o->receiver_cpu);
-	measure(&u, -1);
+	raw_pin(o->receiver_cpu);
+	raw_measure(&u, -1);
 	if (raw_receive_all(o, fd, &u) < 0)
 		raw_fail("receiver", "a datagram was lost: is net.core.rmem_max large enough?");
-	measure(&u, 1);
+	raw_measure(&u, 1);
 	if (write(report, &u, sizeof(u)) != sizeof(u))
 		raw_fail("receiver", "no way to report");
 	exit(0);
@@ -223,15 +140,15 @@ int main(int argc, char **argv)
 	}
 	close(rfd);
 	close(fds[1]);
-	pin(o.sender_cpu);
-	measure(&su, -1);
-	start = now();
+	raw_pin(o.sender_cpu);
+	raw_measure(&su, -1);
+	start = raw_now();
 	if (raw_send_all(&o, sfd, &to, &su) < 0) {
 		waitpid(child, &status, 0);
 		raw_fail("sender", "nothing is acknowledged any more");
 	}
-	elapsed = now() - start;
-	measure(&su, 1);
+	elapsed = raw_now() - start;
+	raw_measure(&su, 1);
 	if (read(fds[0], &ru, sizeof(ru)) != sizeof(ru))
 		raw_fail("receiver", "ended without a report");
 	if (waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw yardstick: what its two files share. */
+/* The raw yardstick: what its files and the one of small calls share. */
 #ifndef RXW_BENCH_RAW_H
 #define RXW_BENCH_RAW_H
 
@@ -45,5 +45,18 @@ int raw_receive_all(const struct raw_options *o, int fd, struct raw_usage *u);
 
 /* One line on stderr, exit status 1. */
 void raw_fail(const char *what, const char *why) __attribute__((noreturn));
+/* One line on stderr, exit status 2: an option that cannot be. */
+void raw_usage_error(const char *what, const char *value) __attribute__((noreturn));
+
+/* A number of least to most, K, M and G multiply; or a usage error. */
+uint64_t raw_number(const char *option, const char *text, uint64_t least, uint64_t most);
+/* The value of --pin, CPU,CPU, into sender_cpu and receiver_cpu. */
+void raw_parse_pin(struct raw_options *o, const char *text);
+/* Keep this process on a CPU; -1: wherever it likes. */
+void raw_pin(int cpu);
+/* Seconds of the monotonic clock. */
+double raw_now(void);
+/* Add (sign 1) or take away (sign -1) what this process used so far. */
+void raw_measure(struct raw_usage *u, int sign);
 
 #endif
