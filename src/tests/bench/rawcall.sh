@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The raw yardstick of small calls: every mode ends with its calls counted; a lost server is told.
+
+rawcall=$top_builddir/src/bench/rawcall
+work=$(mktemp -d) || exit 99
+pid=
+trap '[ -z "$pid" ] || kill "$pid" 2> /dev/null; rm -rf "$work"' EXIT
+failed=0
+
+fail() {
+	echo "$*" >&2
+	failed=1
+}
+
+# value END KEY: a figure of the client or server.
+value() {
+	sed "s/.*\"$1\":{//; s/}.*//; s/.*\"$2\":\([^,}]*\).*/\1/" "$work/out"
+}
+
+# calls MODE OUTSTANDING CALLS OPTIONS...: a run that must succeed; its line in $work/out.
+calls() {
+	mode=$1 out=$2 n=$3
+	shift 3
+	"$rawcall" --mode "$mode" --outstanding "$out" --calls "$n" "$@" \
+		> "$work/out" 2> "$work/err" || {
+		fail "$mode, $out outstanding: ended with $?: $(head -n 3 "$work/err")"
+		return 1
+	}
+	grep -q "\"calls\":$n," "$work/out" || fail "$mode, $out outstanding: not $n calls"
+	grep -q '"calls_per_s":[1-9]' "$work/out" || fail "$mode, $out outstanding: no rate"
+}
+
+# want END KEY WHICH NUMBER: test's comparison, where nothing had to be sent again.
+want() {
+	grep -q '"resent":0,' "$work/out" || return 0
+	test "$(value "$1" "$2")" "$3" "$4" ||
+		fail "$mode, $out outstanding: $2 of the $1: $(value "$1" "$2"), not $3 $4"
+}
+
+# A datagram is a message, and a system call with it.
+for mode in block poll; do
+	calls "$mode" 1 200 && {
+		want client messages -eq 200
+		want client syscalls -ge 400
+		want server messages -eq 200
+		want server syscalls -ge 400
+	}
+	calls "$mode" 7 200
+done
+# All that is outstanding goes with one call.
+calls mmsg 64 64 && {
+	want client messages -eq 64
+	want client syscalls -lt 128
+}
+calls mmsg 1024 5000
+calls mmsg 64 3
+# A train is one message; 65 are two trains.
+if calls trains 64 64; then
+	want client messages -eq 1
+	calls trains 65 65 && want client messages -eq 2
+	calls trains 64 6400
+	calls trains 1 100 --size 28 && want client messages -eq 100
+	calls trains 3000 10000
+elif grep -q UDP_GRO "$work/err"; then
+	echo 'SKIP trains: the kernel cannot receive them'
+	failed=0
+fi
+
+for bad in '--mode none' '--outstanding 0' '--size 27' '--seconds 0' \
+	'--size 60000 --outstanding 999'; do
+	# Several words, as they are meant.
+	# shellcheck disable=SC2086
+	"$rawcall" $bad > "$work/out" 2> "$work/err"
+	[ $? -eq 2 ] || fail "$bad: did not end with 2"
+	grep -q '^rawcall: --.*--help' "$work/err" || fail "$bad: no message that helps"
+done
+
+# The server ends while it is called.
+children() {
+	cat "/proc/$pid/task/$pid/children" 2> /dev/null
+}
+"$rawcall" --mode block --seconds 60 > "$work/out" 2> "$work/err" &
+pid=$!
+if [ -r "/proc/$pid/task/$pid/children" ]; then
+	while kill -0 "$pid" 2> /dev/null && [ -z "$(children)" ]; do :; done
+	kill -9 "$(children | tr -d ' ')"
+	wait "$pid"
+	[ $? -eq 1 ] || fail 'a server that is gone: did not end with 1'
+	grep -q '^rawcall: ' "$work/err" || fail 'a server that is gone: no message'
+	pid=
+else
+	echo 'SKIP a server that is gone: /proc does not tell of children'
+fi
+exit $failed
