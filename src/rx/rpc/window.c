@@ -16,12 +16,23 @@ static struct rxw_rpc_stream *stream_of(struct rxw_xdr *x)
 	return (struct rxw_rpc_stream *)x;
 }
 
+/*
+ * A reply that has begun stops its request (rx-protocol 2.1). That is no failure: whoever answers
+ * has read as much as it wanted.
+ */
+static bool answered(rxw_call *call, ssize_t written)
+{
+	return written == -RXW_ECALL && !rxw_call_error(call, NULL) &&
+	       rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
+}
+
 /* Write the window out. Less than all is written only by calls that must not wait. */
 static bool write_out(struct rxw_rpc_stream *s)
 {
 	size_t length = (size_t)(s->xdr.at - s->xdr.start);
+	ssize_t n = length ? rxw_call_write(s->call, s->xdr.start, length) : 0;
 
-	if (length && rxw_call_write(s->call, s->xdr.start, length) != (ssize_t)length)
+	if (n != (ssize_t)length && !answered(s->call, n))
 		return rxw_xdr_fail(&s->xdr);
 	s->xdr.at = s->xdr.start;
 	return true;

@@ -63,6 +63,12 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
 	return 0;
 }
 
+unsigned rxw_call_events(rxw_call *call)
+{
+	(void)call;
+	return 0;
+}
+
 int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
 {
 	(void)call;
