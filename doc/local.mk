@@ -21,3 +21,18 @@ dist_man_MANS += \
 	doc/man/rxw_strerror.3 \
 	doc/man/rxw_xdr.3 \
 	doc/man/rxwire.3
+
+# Plots of the ladder, as `make ladder` writes them.
+EXTRA_DIST += \
+	doc/performance/ladder-clients.png \
+	doc/performance/ladder-clients.svg \
+	doc/performance/ladder-cpu.png \
+	doc/performance/ladder-cpu.svg \
+	doc/performance/ladder-latency.png \
+	doc/performance/ladder-latency.svg \
+	doc/performance/ladder-switches.png \
+	doc/performance/ladder-switches.svg \
+	doc/performance/ladder-syscalls.png \
+	doc/performance/ladder-syscalls.svg \
+	doc/performance/ladder-throughput.png \
+	doc/performance/ladder-throughput.svg
