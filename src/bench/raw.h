@@ -37,6 +37,14 @@ struct raw_usage {
 /* A socket on loopback, with large buffers. Ends the program with a message on failure. */
 int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool receiver);
 
+/* Room for the control message of one send or receive. */
+union raw_control {
+	struct cmsghdr align;
+	uint8_t bytes[CMSG_SPACE(sizeof(int))];
+};
+/* Have the kernel cut what `m` sends into datagrams of `size` bytes. */
+void raw_put_segment(struct msghdr *m, union raw_control *c, uint16_t size);
+
 /* Send all, and wait until all is acknowledged. 0, or -1: something was lost. */
 int raw_send_all(const struct raw_options *o, int fd, const struct sockaddr_storage *to,
 		 struct raw_usage *u);

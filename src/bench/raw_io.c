@@ -26,11 +26,6 @@
 #define RECEIVE_SIZE 65536u
 #define LOST_S       2 /* loopback answers within microseconds */
 
-union control {
-	struct cmsghdr align;
-	uint8_t bytes[CMSG_SPACE(sizeof(int))];
-};
-
 /* One end: its arrays for batches, made once. */
 struct end {
 	const struct raw_options *o;
@@ -41,7 +36,7 @@ struct end {
 	struct raw_usage *u;
 	struct mmsghdr hdr[RAW_BATCH];
 	struct iovec iov[RAW_BATCH];
-	union control control[RAW_BATCH];
+	union raw_control control[RAW_BATCH];
 	uint8_t *buffer;
 };
 
@@ -99,11 +94,10 @@ static void address(struct end *e, struct msghdr *m)
 
 /* -- Sender ----------------------------------------------------------------------------------- */
 
-static void put_segment(struct end *e, struct msghdr *m, union control *c)
+void raw_put_segment(struct msghdr *m, union raw_control *c, uint16_t size)
 {
 	struct cmsghdr h = { .cmsg_len = CMSG_LEN(sizeof(uint16_t)), .cmsg_level = SOL_UDP,
 			     .cmsg_type = UDP_SEGMENT };
-	uint16_t size = (uint16_t)e->o->size;
 
 	memset(c, 0, sizeof(*c));
 	memcpy(c->bytes, &h, sizeof(h));
@@ -156,7 +150,7 @@ static void send_window(struct end *e, uint64_t first, unsigned n)
 		m->msg_iov = &e->iov[messages];
 		m->msg_iovlen = 1;
 		if (k > 1)
-			put_segment(e, m, &e->control[messages]);
+			raw_put_segment(m, &e->control[messages], (uint16_t)e->o->size);
 		at += k;
 		if (++messages == RAW_BATCH || at == n) {
 			send_messages(e, messages);

@@ -41,11 +41,6 @@ struct slot {
 	int64_t sent_ns;
 };
 
-union control {
-	struct cmsghdr align;
-	uint8_t bytes[CMSG_SPACE(sizeof(int))];
-};
-
 /* One end: its arrays for batches, made once. Datagrams to be sent lie one behind the other. */
 struct end {
 	const struct rawcall_options *o;
@@ -58,7 +53,7 @@ struct end {
 	unsigned n_out, max_out;
 	struct mmsghdr in_hdr[RAW_BATCH], out_hdr[RAW_BATCH];
 	struct iovec in_iov[RAW_BATCH], out_iov[RAW_BATCH];
-	union control control[RAW_BATCH];
+	union raw_control control[RAW_BATCH];
 };
 
 static int64_t now_ns(void)
@@ -108,19 +103,6 @@ static void end_free(struct end *e)
 
 /* -- Sending ---------------------------------------------------------------------------------- */
 
-static void put_segment(const struct end *e, struct msghdr *m, union control *c)
-{
-	struct cmsghdr h = { .cmsg_len = CMSG_LEN(sizeof(uint16_t)), .cmsg_level = SOL_UDP,
-			     .cmsg_type = UDP_SEGMENT };
-	uint16_t size = (uint16_t)e->o->size;
-
-	memset(c, 0, sizeof(*c));
-	memcpy(c->bytes, &h, sizeof(h));
-	memcpy(c->bytes + CMSG_LEN(0), &size, sizeof(size));
-	m->msg_control = c->bytes;
-	m->msg_controllen = CMSG_SPACE(sizeof(size));
-}
-
 static void send_messages(struct end *e, unsigned n)
 {
 	unsigned sent = 0;
@@ -169,7 +151,7 @@ static void flush(struct end *e)
 		m->msg_iov = &e->out_iov[messages];
 		m->msg_iovlen = 1;
 		if (k > 1)
-			put_segment(e, m, &e->control[messages]);
+			raw_put_segment(m, &e->control[messages], (uint16_t)e->o->size);
 		at += k;
 		if (++messages == RAW_BATCH || at == e->n_out) {
 			send_messages(e, messages);
