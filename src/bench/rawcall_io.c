@@ -12,9 +12,6 @@
 #ifndef SOL_UDP
 #define SOL_UDP 17
 #endif
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
 
 #define TRAIN_ROOM   65536u /* bytes: a received train is no longer */
 #define TRAIN_BATCH  16u    /* trains of one system call */
