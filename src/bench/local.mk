@@ -7,7 +7,7 @@ CLEANFILES += $(bench_programs)
 
 # The same transfer without a protocol: what the kernel gives.
 src_bench_raw_SOURCES = src/bench/raw.c src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
-src_bench_raw_LDADD =
+src_bench_raw_LDADD = $(PTHREAD_LIBS)
 
 # The same for small calls.
 src_bench_rawcall_SOURCES = src/bench/rawcall.c src/bench/rawcall_io.c src/bench/rawcall.h \

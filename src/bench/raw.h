@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RAW_BATCH      64u    /* messages of one system call */
-#define RAW_SEGMENTS   64u    /* datagrams of one train */
-#define RAW_MAX_TRAIN  65507u
-#define RAW_MAX_WINDOW 4096u
+#define RAW_BATCH       64u    /* messages of one system call */
+#define RAW_TRAINS      16u    /* trains received by one */
+#define RAW_SEGMENTS    64u    /* datagrams of one train */
+#define RAW_MAX_TRAIN   65507u
+#define RAW_MAX_WINDOW  4096u
+#define RAW_MAX_STREAMS 4096u
 
 /* How datagrams are sent, and how they are received. */
 enum raw_mode { RAW_MSG, RAW_MMSG, RAW_GSO_MMSG, RAW_GSO_GRO, RAW_MODES };
@@ -18,13 +20,17 @@ enum raw_mode { RAW_MSG, RAW_MMSG, RAW_GSO_MMSG, RAW_GSO_GRO, RAW_MODES };
 struct raw_options {
 	enum raw_mode mode;
 	bool ipv6, connect, poll, merge;
+	unsigned streams;    /* of one socket and thread at either end */
 	unsigned size;       /* bytes of a datagram */
 	unsigned window;     /* datagrams */
 	unsigned send_room;  /* send when the window has this much room */
 	unsigned ack_every;  /* acknowledge when so many are owed; 0: once for each receive batch */
 	int sender_cpu, receiver_cpu; /* -1: not pinned */
-	uint64_t bytes;
+	uint64_t bytes;      /* of all streams; each moves the same */
 };
+
+/* Datagrams of one stream. */
+uint64_t raw_datagrams(const struct raw_options *o);
 
 /* What one end used, from its first datagram to its last. */
 struct raw_usage {
@@ -34,7 +40,7 @@ struct raw_usage {
 	uint64_t acks;
 };
 
-/* A socket on loopback, with large buffers. Ends the program with a message on failure. */
+/* A socket on loopback, with buffers for all windows of its streams. Ends the program with a message on failure. */
 int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool receiver);
 
 /* Room for the control message of one send or receive. */
@@ -45,7 +51,7 @@ union raw_control {
 /* Have the kernel cut what `m` sends into datagrams of `size` bytes. */
 void raw_put_segment(struct msghdr *m, union raw_control *c, uint16_t size);
 
-/* Send all, and wait until all is acknowledged. 0, or -1: something was lost. */
+/* Send all streams, and wait until all is acknowledged. 0, or -1: something was lost. */
 int raw_send_all(const struct raw_options *o, int fd, const struct sockaddr_storage *to,
 		 struct raw_usage *u);
 /* Receive all and acknowledge. The same. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw yardstick's two ends: a window of numbered datagrams, acknowledged by their count. */
+/* The raw yardstick's two ends: windows of numbered datagrams, acknowledged by their count. */
 #include <errno.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -23,14 +23,22 @@
 #endif
 
 #define BUFFER       (8 << 20)
+#define SKB_BYTES    1024u     /* of the kernel, beside each datagram that is queued */
+#define SEND_BUFFER  (1u << 20) /* data of one system call: they shall stay in the cache */
 #define RECEIVE_SIZE 65536u
 #define LOST_S       2 /* loopback answers within microseconds */
 
-/* One end: its arrays for batches, made once. */
+/* A datagram, and an acknowledgement, begins with its stream and its number or count. */
+#define STREAM_SHIFT 48
+#define NUMBER_MASK  (((uint64_t)1 << STREAM_SHIFT) - 1)
+
+/* One end of all streams of a socket: its arrays for batches, made once. */
 struct end {
 	const struct raw_options *o;
 	int fd;
 	int flags;
+	unsigned messages;  /* that wait in hdr to be sent */
+	size_t used;        /* bytes of buffer that they take */
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
 	struct raw_usage *u;
@@ -52,7 +60,9 @@ int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
 	struct timeval lost = { .tv_sec = LOST_S };
 	socklen_t len = o->ipv6 ? sizeof(in6) : sizeof(in);
-	int size = BUFFER;
+	/* All windows of the socket; the kernel doubles what it is asked for. */
+	uint64_t all = (uint64_t)o->streams * o->window * (o->size + SKB_BYTES);
+	int size = all < BUFFER ? BUFFER : all < INT32_MAX / 2 ? (int)all : INT32_MAX / 2;
 	int fd = socket(o->ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -83,7 +93,6 @@ static void end_init(struct end *e, const struct raw_options *o, int fd, size_t 
 	e->buffer = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
 	if (!e->buffer)
 		raw_fail("memory", strerror(errno));
-	memset(e->buffer, 0x5a, bytes);
 }
 
 static void address(struct end *e, struct msghdr *m)
@@ -125,42 +134,67 @@ static void send_messages(struct end *e, unsigned n)
 	}
 }
 
-/* Send datagrams [first, first + n): each begins with its number. */
-static void send_window(struct end *e, uint64_t first, unsigned n)
+/* Send what has gathered. */
+static void flush(struct end *e)
+{
+	send_messages(e, e->messages);
+	e->messages = 0;
+	e->used = 0;
+}
+
+/* Datagrams that one message may hold. */
+static unsigned train_length(const struct raw_options *o)
+{
+	unsigned n = RAW_MAX_TRAIN / o->size;
+
+	if (o->mode < RAW_GSO_MMSG)
+		return 1;
+	return n < RAW_SEGMENTS ? n : RAW_SEGMENTS;
+}
+
+/* Queue datagrams [first, first + n) of a stream. */
+static void send_window(struct end *e, unsigned stream, uint64_t first, unsigned n)
 {
 	unsigned size = e->o->size;
-	unsigned train = 1, messages = 0;
-	unsigned at = 0;
+	unsigned train = train_length(e->o);
 
-	if (e->o->mode >= RAW_GSO_MMSG)
-		train = RAW_MAX_TRAIN / size < RAW_SEGMENTS ? RAW_MAX_TRAIN / size : RAW_SEGMENTS;
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t number = first + i;
-
-		memcpy(e->buffer + (size_t)i * size, &number, sizeof(number));
-	}
-	while (at < n) {
-		struct msghdr *m = &e->hdr[messages].msg_hdr;
+	for (unsigned at = 0; at < n;) {
 		unsigned k = n - at < train ? n - at : train;
+		struct iovec *iov;
+		struct msghdr *m;
 
+		if (e->messages == RAW_BATCH ||
+		    (e->messages && e->used + (size_t)k * size > SEND_BUFFER))
+			flush(e);
+		m = &e->hdr[e->messages].msg_hdr;
+		iov = &e->iov[e->messages];
 		memset(m, 0, sizeof(*m));
 		address(e, m);
-		e->iov[messages].iov_base = e->buffer + (size_t)at * size;
-		e->iov[messages].iov_len = (size_t)k * size;
-		m->msg_iov = &e->iov[messages];
+		iov->iov_base = e->buffer + e->used;
+		iov->iov_len = (size_t)k * size;
+		m->msg_iov = iov;
 		m->msg_iovlen = 1;
 		if (k > 1)
-			raw_put_segment(m, &e->control[messages], (uint16_t)e->o->size);
-		at += k;
-		if (++messages == RAW_BATCH || at == n) {
-			send_messages(e, messages);
-			messages = 0;
+			raw_put_segment(m, &e->control[e->messages], (uint16_t)size);
+		for (unsigned i = 0; i < k; i++) {
+			uint64_t number = (uint64_t)stream << STREAM_SHIFT | (first + at + i);
+
+			memcpy(e->buffer + e->used + (size_t)i * size, &number, sizeof(number));
 		}
+		e->used += (size_t)k * size;
+		e->messages++;
+		at += k;
 	}
 }
 
-/* The highest count that has come. 0, or -1 when nothing comes any more. */
-static int wait_for_ack(struct end *e, uint64_t *acked)
+/* What a stream's sender knows. */
+struct sending {
+	uint64_t next;  /* datagram to be sent */
+	uint64_t acked; /* datagrams */
+};
+
+/* Takes the counts that have come. 0, or -1 when nothing comes any more. */
+static int wait_for_ack(struct end *e, struct sending *streams)
 {
 	uint64_t count[RAW_BATCH];
 	time_t polled_since = 0;
@@ -190,55 +224,113 @@ static int wait_for_ack(struct end *e, uint64_t *acked)
 				break;
 		}
 	}
-	for (int i = 0; i < n; i++)
-		if (count[i] > *acked)
-			*acked = count[i];
+	for (int i = 0; i < n; i++) {
+		uint64_t stream = count[i] >> STREAM_SHIFT;
+
+		count[i] &= NUMBER_MASK;
+		if (stream < e->o->streams && count[i] > streams[stream].acked)
+			streams[stream].acked = count[i];
+	}
 	e->u->acks += n > 0 ? (unsigned)n : 0;
 	return n > 0 ? 0 : -1;
+}
+
+/* Queue what the windows permit. The number of streams that are not finished. */
+static unsigned send_what_fits(struct end *e, struct sending *streams, uint64_t total)
+{
+	const struct raw_options *o = e->o;
+	unsigned unfinished = 0;
+
+	for (unsigned i = 0; i < o->streams; i++) {
+		struct sending *s = &streams[i];
+		uint64_t room = o->window - (s->next - s->acked);
+		uint64_t left = total - s->next;
+
+		unfinished += s->acked < total;
+		if (left && room >= (o->send_room < left ? o->send_room : left)) {
+			unsigned n = (unsigned)(room < left ? room : left);
+
+			send_window(e, i, s->next, n);
+			s->next += n;
+		}
+	}
+	flush(e);
+	return unfinished;
 }
 
 int raw_send_all(const struct raw_options *o, int fd, const struct sockaddr_storage *to,
 		 struct raw_usage *u)
 {
-	uint64_t total = (o->bytes + o->size - 1) / o->size;
-	uint64_t next = 0, acked = 0;
-	static struct end e;
+	struct sending *streams = calloc(o->streams, sizeof(*streams));
+	size_t most = (size_t)o->streams * o->window * o->size;
+	struct end e;
 	int rc = 0;
 
-	end_init(&e, o, fd, (size_t)o->window * o->size, u);
+	if (!streams)
+		raw_fail("memory", strerror(errno));
+	most = most < SEND_BUFFER ? most : SEND_BUFFER;
+	end_init(&e, o, fd, most, u);
+	memset(e.buffer, 0x5a, most);
 	e.peer = *to;
 	e.peer_len = o->ipv6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	if (o->connect && connect(fd, (const struct sockaddr *)to, e.peer_len) < 0)
 		raw_fail("connect", strerror(errno));
-	while (acked < total && rc == 0) {
-		uint64_t room = o->window - (next - acked);
-		uint64_t left = total - next;
-
-		if (left && room >= (o->send_room < left ? o->send_room : left)) {
-			unsigned n = (unsigned)(room < left ? room : left);
-
-			send_window(&e, next, n);
-			next += n;
-		} else {
-			rc = wait_for_ack(&e, &acked);
-		}
-	}
+	while (rc == 0 && send_what_fits(&e, streams, raw_datagrams(o)))
+		rc = wait_for_ack(&e, streams);
 	free(e.buffer);
+	free(streams);
 	return rc;
 }
 
 /* -- Receiver --------------------------------------------------------------------------------- */
 
-static void send_ack(struct end *e, uint64_t count)
-{
-	struct iovec iov = { &count, sizeof(count) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+/* What a stream's receiver knows. */
+struct receiving {
+	uint64_t received, acked; /* datagrams */
+	bool touched;             /* by the batch at hand */
+};
 
-	address(e, &m);
-	e->u->syscalls++;
-	e->u->acks++;
-	if (sendmsg(e->fd, &m, 0) < 0)
-		raw_fail("send of an acknowledgement", strerror(errno));
+/* Acknowledgements of one batch; those of several streams leave with one system call. */
+struct acks {
+	unsigned n;
+	uint64_t count[RAW_BATCH];
+	struct iovec iov[RAW_BATCH];
+	struct mmsghdr hdr[RAW_BATCH];
+};
+
+static void send_acks(struct end *e, struct acks *a)
+{
+	unsigned sent = 0;
+
+	e->u->acks += a->n;
+	while (sent < a->n) {
+		int r;
+
+		e->u->syscalls++;
+		if (a->n == 1 || e->o->mode == RAW_MSG)
+			r = sendmsg(e->fd, &a->hdr[sent].msg_hdr, 0) < 0 ? -1 : 1;
+		else
+			r = sendmmsg(e->fd, a->hdr + sent, a->n - sent, 0);
+		if (r < 0)
+			raw_fail("send of an acknowledgement", strerror(errno));
+		sent += (unsigned)r;
+	}
+	a->n = 0;
+}
+
+static void add_ack(struct end *e, struct acks *a, uint64_t stream, uint64_t count)
+{
+	struct msghdr *m = &a->hdr[a->n].msg_hdr;
+
+	a->count[a->n] = stream << STREAM_SHIFT | count;
+	a->iov[a->n] = (struct iovec){ &a->count[a->n], sizeof(a->count[0]) };
+	memset(m, 0, sizeof(*m));
+	m->msg_iov = &a->iov[a->n];
+	m->msg_iovlen = 1;
+	address(e, m);
+	/* Not merged: each a system call. */
+	if (++a->n == RAW_BATCH || !e->o->merge)
+		send_acks(e, a);
 }
 
 static void prepare(struct end *e, unsigned n)
@@ -257,23 +349,27 @@ static void prepare(struct end *e, unsigned n)
 	}
 }
 
-/* Datagrams of a message; each must be the next one. -1: one was lost. */
-static int check_message(struct end *e, unsigned i, uint64_t expected)
+/* Take a message; each datagram must be the next one of its stream. -1, or the stream. */
+static int take_message(struct end *e, unsigned i, struct receiving *streams)
 {
 	const uint8_t *data = e->iov[i].iov_base;
 	unsigned size = e->o->size;
 	unsigned n = e->hdr[i].msg_len / size;
+	uint64_t number, stream;
 
-	if (n * size != e->hdr[i].msg_len)
+	if (n == 0 || n * size != e->hdr[i].msg_len)
+		return -1;
+	memcpy(&number, data, sizeof(number));
+	stream = number >> STREAM_SHIFT;
+	if (stream >= e->o->streams)
 		return -1;
 	for (unsigned k = 0; k < n; k++) {
-		uint64_t number;
-
 		memcpy(&number, data + (size_t)k * size, sizeof(number));
-		if (number != expected + k)
+		if (number != (stream << STREAM_SHIFT | (streams[stream].received + k)))
 			return -1;
 	}
-	return (int)n;
+	streams[stream].received += n;
+	return (int)stream;
 }
 
 /* A batch, waiting for its first message. */
@@ -308,39 +404,76 @@ static int receive_batch(struct end *e, unsigned n)
 	return r;
 }
 
+/* Take a batch and acknowledge it: -1, or the number of streams that it ended. */
+static int take_batch(struct end *e, int messages, struct receiving *streams, struct acks *acks)
+{
+	uint64_t step = e->o->ack_every ? e->o->ack_every : 1;
+	uint64_t total = raw_datagrams(e->o);
+	unsigned touched[RAW_BATCH], n = 0;
+	int ended = 0;
+
+	for (int i = 0; i < messages; i++) {
+		int stream = take_message(e, (unsigned)i, streams);
+		struct receiving *s;
+
+		if (stream < 0)
+			return -1;
+		s = &streams[stream];
+		if (!s->touched)
+			touched[n++] = (unsigned)stream;
+		s->touched = true;
+		while (!e->o->merge && s->received - s->acked >= step)
+			add_ack(e, acks, (unsigned)stream, s->acked += step);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct receiving *s = &streams[touched[i]];
+
+		s->touched = false;
+		ended += s->received == total;
+		if (s->received > s->acked &&
+		    (s->received - s->acked >= step || s->received == total))
+			add_ack(e, acks, touched[i], s->acked = s->received);
+	}
+	send_acks(e, acks);
+	return ended;
+}
+
+/* Messages of one receiving system call: trains are few, and each wants a large buffer. */
+static unsigned receive_batch_size(const struct raw_options *o)
+{
+	unsigned trains = o->streams * (o->window / train_length(o) + 2);
+
+	if (o->mode == RAW_MSG)
+		return 1;
+	if (o->mode != RAW_GSO_GRO)
+		return RAW_BATCH;
+	return trains < RAW_TRAINS ? trains : RAW_TRAINS;
+}
+
 int raw_receive_all(const struct raw_options *o, int fd, struct raw_usage *u)
 {
-	uint64_t total = (o->bytes + o->size - 1) / o->size;
-	uint64_t received = 0, acked = 0;
-	unsigned batch = o->mode == RAW_MSG ? 1 : o->mode == RAW_GSO_GRO ? 16 : RAW_BATCH;
-	unsigned step = o->ack_every ? o->ack_every : 1;
-	static struct end e;
-	int rc = 0;
+	unsigned batch = receive_batch_size(o);
+	struct receiving *streams = calloc(o->streams, sizeof(*streams));
+	struct acks acks = { 0 };
+	unsigned ended = 0;
+	struct end e;
 
+	if (!streams)
+		raw_fail("memory", strerror(errno));
 	end_init(&e, o, fd, (size_t)batch * RECEIVE_SIZE, u);
-	while (received < total && rc == 0) {
+	while (ended < o->streams) {
 		bool first = !e.peer_len;
 		int r = receive_batch(&e, batch);
 
 		if (first && r > 0 && o->connect &&
 		    connect(fd, (struct sockaddr *)&e.peer, e.peer_len) < 0)
 			raw_fail("connect", strerror(errno));
-		rc = r > 0 ? 0 : -1;
-		for (int i = 0; i < r; i++) {
-			int n = check_message(&e, (unsigned)i, received);
-
-			if (n < 0) {
-				rc = -1;
-				break;
-			}
-			received += (unsigned)n;
-			/* Not merged: an acknowledgement for every step, each a system call. */
-			while (!o->merge && received - acked >= step)
-				send_ack(&e, acked += step);
-		}
-		if (received > acked && (received - acked >= step || received == total))
-			send_ack(&e, acked = received);
+		r = r > 0 ? take_batch(&e, r, streams, &acks) : -1;
+		if (r < 0)
+			break;
+		ended += (unsigned)r;
 	}
 	free(e.buffer);
-	return rc;
+	free(streams);
+	return ended == o->streams ? 0 : -1;
 }

@@ -66,6 +66,13 @@ void raw_pin(int cpu)
 		raw_fail("--pin", strerror(errno));
 }
 
+uint64_t raw_datagrams(const struct raw_options *o)
+{
+	uint64_t each = (o->bytes + o->streams - 1) / o->streams;
+
+	return (each + o->size - 1) / o->size;
+}
+
 double raw_now(void)
 {
 	struct timespec t;

@@ -5,5 +5,5 @@
 check_scripts += src/tests/bench/ladder.sh
 EXTRA_DIST += src/tests/bench/figures.py src/tests/bench/samples.jsonl src/tests/bench/page.md
 
-check_PROGRAMS += src/bench/rawcall
-check_scripts += src/tests/bench/rawcall.sh
+check_PROGRAMS += src/bench/raw src/bench/rawcall
+check_scripts += src/tests/bench/raw.sh src/tests/bench/rawcall.sh
