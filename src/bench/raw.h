@@ -40,7 +40,10 @@ struct raw_usage {
 	uint64_t acks;
 };
 
-/* A socket on loopback, with buffers for all windows of its streams. Ends the program with a message on failure. */
+/*
+ * A socket on loopback, with buffers for all windows of its streams. Ends the program with a
+ * message on failure.
+ */
 int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool receiver);
 
 /* Room for the control message of one send or receive. */
