@@ -433,6 +433,24 @@ static unsigned long long get(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/* How often threads waited for each other. */
+static void report_locks(const struct rxw_stats *stats)
+{
+	uint64_t packets = 0;
+	char text[512] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < 14; i++)
+		packets += stats->packets_sent[i] + stats->packets_received[i];
+	for (int i = 0; i < RXW_LOCK_COUNT && packets && n < sizeof(text); i++)
+		if (stats->lock_contended[i])
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %.1f",
+					      n ? "," : "", rxw_lock_name((enum rxw_lock)i),
+					      (double)stats->lock_contended[i] * 1e6 /
+						      (double)packets);
+	fsd_log(RXW_LOG_INFO, "locks waited for, per million packets:%s", n ? text : " none");
+}
+
 void fsd_server_report(struct fsd_server *server)
 {
 	const struct fsd_counters *c = &server->service.counters;
@@ -460,7 +478,7 @@ void fsd_server_report(struct fsd_server *server)
 		(unsigned long long)clients.given, (unsigned long long)clients.broken,
 		(unsigned long long)clients.refused, (unsigned long long)clients.failed,
 		fsd_watch_count(server->service.watch));
-	if (rxw_endpoint_stats(server->fs, &stats) == 0)
+	if (rxw_endpoint_stats(server->fs, &stats) == 0) {
 		fsd_log(RXW_LOG_INFO,
 			"datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "
 			"retransmitted %llu; connections %u, calls active %u, workers %u",
@@ -470,5 +488,7 @@ void fsd_server_report(struct fsd_server *server)
 			(unsigned long long)stats.syscalls_recv,
 			(unsigned long long)stats.retransmitted, stats.connections_server,
 			stats.calls_active, stats.workers);
+		report_locks(&stats);
+	}
 	fsd_log(RXW_LOG_INFO, "packet memory %zu KiB, at most %zu KiB", memory / 1024, peak / 1024);
 }

@@ -45,6 +45,7 @@ struct rxw_pool {
 	int64_t leased; /* taken from the budget */
 	int64_t used;   /* charged by buffers, those on the free list included */
 	_Atomic(int64_t) live;
+	_Atomic(uint64_t) contended; /* acquisitions of lock that found it taken; relaxed */
 };
 
 /*
@@ -117,6 +118,9 @@ static void pool_lock(struct rxw_pool *pool)
 {
 	unsigned spins = 0;
 
+	if (!atomic_flag_test_and_set_explicit(&pool->lock, memory_order_acquire))
+		return;
+	atomic_fetch_add_explicit(&pool->contended, 1, memory_order_relaxed);
 	while (atomic_flag_test_and_set_explicit(&pool->lock, memory_order_acquire))
 		if (++spins % 64 == 0)
 			sched_yield(); /* its holder was preempted */
@@ -139,6 +143,7 @@ struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsign
 	atomic_init(&pool->refs, 1);
 	atomic_flag_clear(&pool->lock);
 	atomic_init(&pool->live, 0);
+	atomic_init(&pool->contended, 0);
 	return pool;
 }
 
@@ -231,6 +236,11 @@ void rxw_pool_destroy(struct rxw_pool *pool)
 size_t rxw_pool_live(const struct rxw_pool *pool)
 {
 	return (size_t)atomic_load_explicit(&pool->live, memory_order_relaxed);
+}
+
+uint64_t rxw_pool_contended(const struct rxw_pool *pool)
+{
+	return atomic_load_explicit(&pool->contended, memory_order_relaxed);
 }
 
 /*

@@ -58,6 +58,8 @@ struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsign
 void rxw_pool_destroy(struct rxw_pool *pool);
 /* Bytes of live buffers (not on the free list). */
 size_t rxw_pool_live(const struct rxw_pool *pool);
+/* How often the pool's lock was found taken. */
+uint64_t rxw_pool_contended(const struct rxw_pool *pool);
 
 /*
  * A buffer of RXW_BUF_SIZE with one reference; NULL when the budget is used up or memory is out.

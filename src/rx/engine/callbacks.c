@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 /* Lock held. */
 unsigned rxw_events_now(const struct rxw_call *call)
@@ -58,7 +59,7 @@ void rxw_callback_run(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	call->callback_queued = false;
 	while (call->callback_pending && !call->callback_busy && !call->ended) {
 		rxw_call_fn fn = call->callback;
@@ -70,14 +71,14 @@ void rxw_callback_run(struct rxw_call *call)
 			continue;
 		call->callback_busy = true;
 		call->callback_thread = pthread_self();
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 		depth++;
 		fn(call, events, arg);
 		depth--;
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		call->callback_busy = false;
 		if (call->ended)
 			pthread_cond_broadcast(&call->cond);
 	}
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 }

@@ -2,6 +2,7 @@
 /* VERSION and DEBUG: who is answered, how often, and with what (rx-protocol 8). */
 #include "base/debugfmt.h"
 #include "engine/batch.h"
+#include "engine/lock.h"
 
 /* How rxdebug counts; the bits of debugConn that we have a use for. */
 enum { CONN_MAKECALL_WAITING = 1, CONN_DESTROY_ME = 2 };
@@ -46,9 +47,9 @@ static bool within_rate(struct rxw_endpoint *ep, const struct asker *asker)
 
 	if (asker->local)
 		return true;
-	pthread_mutex_lock(&ep->stranger_lock);
+	rxw_strangers_lock(ep);
 	ok = rxw_rate_take(&ep->answer_rate, asker->now);
-	pthread_mutex_unlock(&ep->stranger_lock);
+	rxw_strangers_unlock(ep);
 	return ok;
 }
 
@@ -63,12 +64,12 @@ static size_t put_stats(uint8_t *out, struct rxw_endpoint *ep)
 
 	v.packets = (uint32_t)(limit / size);
 	v.free_packets = used < limit ? (uint32_t)((limit - used) / size) : 0;
-	pthread_mutex_lock(&ep->workers.lock);
+	rxw_workers_lock(ep);
 	executed = ep->workers.executed;
 	v.waiting = ep->workers.waiting;
 	v.waited = ep->workers.waited;
 	v.idle_threads = ep->workers.idle;
-	pthread_mutex_unlock(&ep->workers.lock);
+	rxw_workers_unlock(ep);
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		executed += load(&ep->shard[i].handlers_short);
 	v.calls_executed = (uint32_t)executed;
@@ -184,10 +185,10 @@ static bool conn_in_shard(struct rxw_shard *s, bool all, int32_t *index, struct 
 {
 	bool found = false;
 
-	pthread_mutex_lock(&s->lock);
+	rxw_table_lock(s);
 	if (all && *index >= 0 && (uint32_t)*index >= s->table.count) {
 		*index -= (int32_t)s->table.count;
-		pthread_mutex_unlock(&s->lock);
+		rxw_table_unlock(s);
 		return false;
 	}
 	for (unsigned i = 0; i < s->table.size && !found; i++) {
@@ -198,7 +199,7 @@ static bool conn_in_shard(struct rxw_shard *s, bool all, int32_t *index, struct 
 				--*index;
 				continue;
 			}
-			pthread_mutex_lock(&c->lock);
+			rxw_conn_lock(c);
 			if (all || interesting(c)) {
 				found = *index == 0;
 				if (found)
@@ -206,10 +207,10 @@ static bool conn_in_shard(struct rxw_shard *s, bool all, int32_t *index, struct 
 				else
 					--*index;
 			}
-			pthread_mutex_unlock(&c->lock);
+			rxw_conn_unlock(c);
 		}
 	}
-	pthread_mutex_unlock(&s->lock);
+	rxw_table_unlock(s);
 	return found;
 }
 
@@ -260,11 +261,11 @@ static void fold_shard(uint32_t *w, struct rxw_shard *s)
 	add(&w[W_PING_SENT], load(&p->probes));
 	add(&w[W_DATA_RESENT], load(&p->retransmitted));
 	add(&w[W_SEND_FAILURES], load(&io->send_errors));
-	pthread_mutex_lock(&s->lock);
+	rxw_table_lock(s);
 	for (unsigned i = 0; i < s->table.size; i++)
 		for (const struct rxw_pconn *c = s->table.slot[i]; c; c = c->hash_next)
 			w[c->client ? W_CLIENT_CONNS : W_SERVER_CONNS]++;
-	pthread_mutex_unlock(&s->lock);
+	rxw_table_unlock(s);
 }
 
 static void put_seconds(uint32_t *word, uint64_t ns)
@@ -279,7 +280,7 @@ static void fill_peers(uint32_t *w, struct rxw_endpoint *ep)
 	uint64_t total = 0, low = UINT64_MAX, high = 0;
 	struct rxw_peer *peer;
 
-	pthread_mutex_lock(&ep->peer_lock);
+	rxw_peers_lock(ep);
 	w[W_PEERS] = rxw_peer_count(ep->peers);
 	for (unsigned i = 0; i < RTT_PEERS && (peer = rxw_peer_at(ep->peers, i)); i++) {
 		uint64_t srtt = load(&peer->srtt);
@@ -291,7 +292,7 @@ static void fill_peers(uint32_t *w, struct rxw_endpoint *ep)
 		low = srtt < low ? srtt : low;
 		high = srtt > high ? srtt : high;
 	}
-	pthread_mutex_unlock(&ep->peer_lock);
+	rxw_peers_unlock(ep);
 	put_seconds(&w[W_TOTAL_RTT], total);
 	put_seconds(&w[W_MIN_RTT], w[W_RTT_SAMPLES] ? low : 0);
 	put_seconds(&w[W_MAX_RTT], high);
@@ -324,10 +325,10 @@ static size_t put_peer(uint8_t *out, struct rxw_endpoint *ep, int32_t index)
 	struct rxw_peer *peer;
 	uint32_t max;
 
-	pthread_mutex_lock(&ep->peer_lock);
+	rxw_peers_lock(ep);
 	peer = index >= 0 ? rxw_peer_at(ep->peers, (unsigned)index) : NULL;
 	if (!peer) {
-		pthread_mutex_unlock(&ep->peer_lock);
+		rxw_peers_unlock(ep);
 		return rxw_debug_peer_end_put(out);
 	}
 	fill_host(v.host, &peer->addr);
@@ -346,7 +347,7 @@ static size_t put_peer(uint8_t *out, struct rxw_endpoint *ep, int32_t index)
 	v.resent = (uint32_t)load(&peer->packets_resent);
 	v.bytes_sent = load(&peer->bytes_sent);
 	v.bytes_received = load(&peer->bytes_received);
-	pthread_mutex_unlock(&ep->peer_lock);
+	rxw_peers_unlock(ep);
 	return rxw_debug_peer_put(out, &v);
 }
 

@@ -20,7 +20,7 @@
  * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, leaf locks
  * (shard->txq_lock, endpoint->peer_lock, endpoint->stranger_lock, shard->role_lock). Never two of a
  * kind. None is held across a system call that may wait, a wake-up of a handler or callback,
- * sealing or verifying.
+ * sealing or verifying. lock.h takes them, and counts who had to wait.
  */
 
 #define RXW_MAX_SHARDS	 64
@@ -98,6 +98,7 @@ struct rxw_endpoint {
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL = none */
+	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of the endpoint's locks; relaxed */
 };
 
 /* Timer wheel of a shard: touched by the holder of the receive role only. */
@@ -164,6 +165,7 @@ struct rxw_shard {
 	struct rxw_pstats stats;
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver, wakeups, wrong_shard;
 	_Atomic(uint64_t) handlers_short, handlers_worker;
+	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* its locks, its connections' */
 };
 
 /*

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "engine/batch.h"
+#include "engine/lock.h"
 
 #define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
 #define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
@@ -80,7 +81,7 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		rxw_actions_run(a);
 	if (s->owing_count == RXW_OWING)
 		dry = true; /* no place to wait in */
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
 			verify = true;
@@ -94,7 +95,7 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		rxw_conn_ref(c);
 		s->owing[s->owing_count++] = c;
 	}
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	for (int i = g->first; verify && i >= 0; i = b->run[i].next)
 		if (b->run[i].run.count)
 			rxw_verify_run(s, c, &b->run[i].run);
@@ -109,7 +110,7 @@ static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
 
 		if (rxw_actions_full(a))
 			rxw_actions_run(a);
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		c->owing = false;
 		rxw_pconn_batch_end(&c->p, true, &a->out);
 		for (unsigned k = 0; k < 4; k++) {
@@ -122,7 +123,7 @@ static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
 			rxw_actions_readable(a, call);
 		}
 		rxw_actions_collect(a, true);
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 		rxw_conn_unref(c);
 	}
 	s->owing_count = 0;
@@ -229,7 +230,7 @@ static void handle_errors(struct rxw_shard *s)
 		struct rxw_connection *hit[16];
 		unsigned hits = 0;
 
-		pthread_mutex_lock(&s->lock);
+		rxw_table_lock(s);
 		for (unsigned k = 0; k < s->table.size && hits < 16; k++)
 			for (struct rxw_pconn *p = s->table.slot[k]; p && hits < 16;
 			     p = p->hash_next)
@@ -237,15 +238,15 @@ static void handle_errors(struct rxw_shard *s)
 					rxw_conn_ref(rxw_conn_of(p));
 					hit[hits++] = rxw_conn_of(p);
 				}
-		pthread_mutex_unlock(&s->lock);
+		rxw_table_unlock(s);
 		for (unsigned k = 0; k < hits; k++) {
 			struct rxw_actions a;
 
 			rxw_actions_init(&a, s, false);
-			pthread_mutex_lock(&hit[k]->lock);
+			rxw_conn_lock(hit[k]);
 			rxw_pconn_icmp(&hit[k]->p, error[i].error, error[i].mtu, &a.out);
 			rxw_actions_collect(&a, true);
-			pthread_mutex_unlock(&hit[k]->lock);
+			rxw_conn_unlock(hit[k]);
 			rxw_actions_run(&a);
 			rxw_conn_unref(hit[k]);
 		}

@@ -8,6 +8,7 @@ rx_sources += \
 	src/rx/engine/inspect.c \
 	src/rx/engine/internal.h \
 	src/rx/engine/listener.c src/rx/engine/batch.h \
+	src/rx/engine/lock.h \
 	src/rx/engine/objects.c \
 	src/rx/engine/receive.c \
 	src/rx/engine/shard.c \

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 void rxw_conn_ref(struct rxw_connection *c)
 {
@@ -18,9 +19,9 @@ void rxw_conn_unref(struct rxw_connection *c)
 	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (c->stranger) {
-		pthread_mutex_lock(&ep->stranger_lock);
+		rxw_strangers_lock(ep);
 		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
-		pthread_mutex_unlock(&ep->stranger_lock);
+		rxw_strangers_unlock(ep);
 	}
 	rxw_pconn_fini(&c->p, rxw_now());
 	pthread_cond_destroy(&c->channel_free);
@@ -154,9 +155,9 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	*error = -RXW_ENOMEM;
 	if (!c)
 		return NULL;
-	pthread_mutex_lock(&ep->peer_lock);
+	rxw_peers_lock(ep);
 	peer = rxw_peer_get(ep->peers, &path->peer, now);
-	pthread_mutex_unlock(&ep->peer_lock);
+	rxw_peers_unlock(ep);
 	if (!peer || rxw_cond_init(&c->channel_free))
 		goto fail;
 	pthread_mutex_init(&c->lock, NULL);
@@ -189,23 +190,23 @@ void rxw_conn_remove(struct rxw_connection *c)
 	struct rxw_actions a;
 	bool mine;
 
-	pthread_mutex_lock(&t->lock);
+	rxw_table_lock(t);
 	mine = c->in_table;
 	if (mine)
 		rxw_conntable_remove(&t->table, &c->p);
 	c->in_table = false;
-	pthread_mutex_unlock(&t->lock);
+	rxw_table_unlock(t);
 	if (!mine)
 		return;
 	rxw_actions_init(&a, rxw_home(c), false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	rxw_pconn_close(&c->p, &a.out);
 	for (unsigned i = 0; i < 4; i++) {
 		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		c->p.channel[i] = NULL;
 	}
 	rxw_actions_collect(&a, false);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 	for (unsigned i = 0; i < 4; i++)
 		if (left[i])
@@ -217,10 +218,10 @@ void rxw_conn_settle(struct rxw_connection *c)
 {
 	bool gone;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	/* A final ACK still owed leaves when the connection is closed. */
 	gone = c->p.client && c->released && !c->held;
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	if (gone)
 		rxw_conn_remove(c);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/batch.h"
+#include "engine/lock.h"
 
 #define REAP_IDLE     (600 * RXW_SEC)
 #define REAP_UNPROVEN (15 * RXW_SEC)
@@ -28,9 +29,9 @@ static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun
 	rxw_count(&s->stats.drops[cause], 1);
 	if (a->out.ctl_count >= a->out.ctl_room)
 		return NULL;
-	pthread_mutex_lock(&ep->stranger_lock);
+	rxw_strangers_lock(ep);
 	allowed = rxw_rate_take(&ep->abort_rate, a->out.now);
-	pthread_mutex_unlock(&ep->stranger_lock);
+	rxw_strangers_unlock(ep);
 	if (!allowed)
 		return drop(s, RXW_DROP_RATE);
 	struct rxw_ctl *ctl = &a->out.ctl[a->out.ctl_count++];
@@ -66,7 +67,7 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 {
 	struct rxw_pconn *there;
 
-	pthread_mutex_lock(&t->lock);
+	rxw_table_lock(t);
 	/* Another shard may have made the same connection from the packet before this one. */
 	there = rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
 	if (there) {
@@ -75,7 +76,7 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 		c->in_table = true;
 		rxw_conn_ref(c);
 	}
-	pthread_mutex_unlock(&t->lock);
+	rxw_table_unlock(t);
 	if (there) {
 		rxw_conn_unref(c);
 		return rxw_conn_of(there);
@@ -92,10 +93,10 @@ static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_path *
 	bool here = rxw_from_here(path);
 	enum rxw_admission r;
 
-	pthread_mutex_lock(&ep->stranger_lock);
+	rxw_strangers_lock(ep);
 	r = rxw_strangers_add(ep->strangers, &path->peer, here);
 	*pressed = rxw_strangers_pressed(ep->strangers) && !here;
-	pthread_mutex_unlock(&ep->stranger_lock);
+	rxw_strangers_unlock(ep);
 	return r;
 }
 
@@ -105,9 +106,9 @@ static void no_stranger(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 
 	c->stranger = false;
-	pthread_mutex_lock(&ep->stranger_lock);
+	rxw_strangers_lock(ep);
 	rxw_strangers_remove(ep->strangers, &c->p.path.peer);
-	pthread_mutex_unlock(&ep->stranger_lock);
+	rxw_strangers_unlock(ep);
 }
 
 /*
@@ -136,32 +137,32 @@ static bool evict_stranger(struct rxw_shard *s, uint64_t now)
 	struct rxw_actions a;
 	unsigned seen = 0;
 
-	pthread_mutex_lock(&s->lock);
+	rxw_table_lock(s);
 	for (unsigned n = 0; n < s->table.size && seen < EVICT_LOOK; n++)
 		for (struct rxw_pconn *p = s->table.slot[s->evict_at++ % s->table.size]; p;
 		     p = p->hash_next) {
 			struct rxw_connection *c = rxw_conn_of(p);
 
 			seen++;
-			pthread_mutex_lock(&c->lock);
+			rxw_conn_lock(c);
 			if (may_go(c, now, &heard) && heard < oldest) {
 				oldest = heard;
 				victim = c;
 			}
-			pthread_mutex_unlock(&c->lock);
+			rxw_conn_unlock(c);
 		}
 	if (victim)
 		rxw_conn_ref(victim);
-	pthread_mutex_unlock(&s->lock);
+	rxw_table_unlock(s);
 	if (!victim)
 		return false;
 	rxw_actions_init(&a, s, false);
-	pthread_mutex_lock(&victim->lock);
+	rxw_conn_lock(victim);
 	if (victim->stranger)
 		no_stranger(victim);
 	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
 	rxw_actions_collect(&a, false);
-	pthread_mutex_unlock(&victim->lock);
+	rxw_conn_unlock(victim);
 	rxw_actions_run(&a);
 	rxw_conn_remove(victim);
 	rxw_conn_unref(victim);
@@ -205,9 +206,9 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
 			    s->index, &error);
 	if (!c) {
-		pthread_mutex_lock(&ep->stranger_lock);
+		rxw_strangers_lock(ep);
 		rxw_strangers_remove(ep->strangers, &path.peer);
-		pthread_mutex_unlock(&ep->stranger_lock);
+		rxw_strangers_unlock(ep);
 		return drop(s, RXW_DROP_MEMORY);
 	}
 	c->stranger = true;
@@ -235,9 +236,9 @@ static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 
 		if (other->cid != (h->cid & ~3u) || other->epoch != h->epoch || other->client)
 			continue;
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		drop_it = h->call <= other->number[h->cid & 3];
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 	}
 	return drop_it;
 }
@@ -252,14 +253,14 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	struct rxw_connection *c;
 	bool moved = false;
 
-	pthread_mutex_lock(&t->lock);
+	rxw_table_lock(t);
 	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer,
 			       &other);
 	if (p)
 		rxw_conn_ref(rxw_conn_of(p));
 	else if (server_half && other)
 		moved = moved_address(other, h);
-	pthread_mutex_unlock(&t->lock);
+	rxw_table_unlock(t);
 	if (moved)
 		return drop(s, RXW_DROP_ADDRESS);
 	if (!p)
@@ -277,7 +278,7 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 {
 	bool gone = false;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (!c->p.client) {
 		bool proven = rxw_peer_proven(c->p.peer, now);
 
@@ -290,7 +291,7 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 			gone = now > last + (c->stranger ? REAP_UNPROVEN : REAP_IDLE);
 		}
 	}
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	return gone;
 }
 
@@ -324,7 +325,7 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 	unsigned n = 0;
 
 	watch_foreign(s, now);
-	pthread_mutex_lock(&s->lock);
+	rxw_table_lock(s);
 	for (unsigned i = 0; i < s->table.size && n < REAP_AT_ONCE; i++)
 		for (struct rxw_pconn *p = s->table.slot[i]; p && n < REAP_AT_ONCE;
 		     p = p->hash_next)
@@ -332,14 +333,14 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 				victim[n] = rxw_conn_of(p);
 				rxw_conn_ref(victim[n++]);
 			}
-	pthread_mutex_unlock(&s->lock);
+	rxw_table_unlock(s);
 	for (unsigned i = 0; i < n; i++) {
 		rxw_conn_remove(victim[i]);
 		rxw_conn_unref(victim[i]);
 	}
 	if (!s->index) {
-		pthread_mutex_lock(&s->ep->peer_lock);
+		rxw_peers_lock(s->ep);
 		rxw_peer_reap(s->ep->peers, now);
-		pthread_mutex_unlock(&s->ep->peer_lock);
+		rxw_peers_unlock(s->ep);
 	}
 }

@@ -5,6 +5,7 @@
 
 #include "engine/batch.h"
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 #define CALLER_GRACE RXW_MS	  /* how long a role that a caller left stays untended */
 #define CALLER_LOOK  (2 * RXW_MS) /* how often the listener looks while a caller receives */
@@ -64,12 +65,12 @@ bool rxw_role_try(struct rxw_shard *s)
 	 */
 	if (s->ep->server || atomic_load(&s->sync_waiters) != 1)
 		return false;
-	pthread_mutex_lock(&s->role_lock);
+	rxw_role_lock(s);
 	if (!s->role_held && s->listener_parked && !s->listener_wanted) {
 		s->role_held = true;
 		got = true;
 	}
-	pthread_mutex_unlock(&s->role_lock);
+	rxw_role_unlock(s);
 	if (got)
 		rxw_set_receiving(s);
 	return got;
@@ -80,11 +81,11 @@ void rxw_role_leave(struct rxw_shard *s)
 	bool several = atomic_load(&s->sync_waiters) > 1;
 
 	rxw_set_receiving(NULL);
-	pthread_mutex_lock(&s->role_lock);
+	rxw_role_lock(s);
 	s->role_held = false;
 	s->role_left_at = rxw_now();
 	s->listener_wanted |= several;
-	pthread_mutex_unlock(&s->role_lock);
+	rxw_role_unlock(s);
 	if (several)
 		pthread_cond_signal(&s->role_free);
 }
@@ -108,7 +109,7 @@ static void park(struct rxw_shard *s)
 {
 	uint64_t now = rxw_now();
 
-	pthread_mutex_lock(&s->role_lock);
+	rxw_role_lock(s);
 	s->role_held = false;
 	s->role_left_at = now;
 	s->listener_parked = true;
@@ -122,7 +123,7 @@ static void park(struct rxw_shard *s)
 	}
 	s->listener_parked = false;
 	s->role_held = true;
-	pthread_mutex_unlock(&s->role_lock);
+	rxw_role_unlock(s);
 }
 
 static void *listen_loop(void *arg)
@@ -130,9 +131,9 @@ static void *listen_loop(void *arg)
 	struct rxw_shard *s = arg;
 
 	rxw_set_library_thread(s->ep);
-	pthread_mutex_lock(&s->role_lock);
+	rxw_role_lock(s);
 	s->role_held = true;
-	pthread_mutex_unlock(&s->role_lock);
+	rxw_role_unlock(s);
 	while (!atomic_load(&s->ep->quit)) {
 		rxw_set_receiving(s);
 		s->woke_caller = false;
@@ -159,9 +160,9 @@ void rxw_shard_stop(struct rxw_shard *s)
 {
 	if (!s->listener_started)
 		return;
-	pthread_mutex_lock(&s->role_lock);
+	rxw_role_lock(s);
 	s->listener_wanted = true;
-	pthread_mutex_unlock(&s->role_lock);
+	rxw_role_unlock(s);
 	pthread_cond_broadcast(&s->role_free);
 	rxw_io_wake(s->sock);
 	pthread_join(s->listener, NULL);

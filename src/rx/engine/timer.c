@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The timer wheel of a shard: one lazy entry per call, moved earlier only through the inbox. */
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 #define TICK RXW_MS
 
@@ -121,7 +122,7 @@ static void fire(struct rxw_call *call, struct rxw_actions *a)
 
 	if (rxw_actions_full(a))
 		rxw_actions_run(a);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (call->pace_at && call->pace_at <= now) {
 		call->pace_at = 0;
 		rxw_call_ref(call);
@@ -142,7 +143,7 @@ static void fire(struct rxw_call *call, struct rxw_actions *a)
 	 * away.
 	 */
 	rxw_timer_update(call);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 }
 
 /* A slot whose tick has come: what is due fires, what is not goes where it belongs. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send role: trains of several calls leave in one system call, by whoever holds the role. */
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 #define TX_ENTRIES 32 /* trains in one system call */
 #define TX_QUANTUM 4  /* trains of one call before the next one has its turn */
@@ -19,12 +20,12 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 	if (atomic_exchange(&call->tx_queued, true))
 		return NULL;
 	rxw_call_ref(call);
-	pthread_mutex_lock(&s->txq_lock);
+	rxw_txq_lock(s);
 	call->tx_next = NULL;
 	*s->txq_tail = call;
 	s->txq_tail = &call->tx_next;
 	atomic_store(&s->txq_any, true);
-	pthread_mutex_unlock(&s->txq_lock);
+	rxw_txq_unlock(s);
 	return s;
 }
 
@@ -32,7 +33,7 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 {
 	struct rxw_call *call;
 
-	pthread_mutex_lock(&s->txq_lock);
+	rxw_txq_lock(s);
 	call = s->txq_head;
 	if (call) {
 		s->txq_head = call->tx_next;
@@ -41,7 +42,7 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 			atomic_store(&s->txq_any, false);
 		}
 	}
-	pthread_mutex_unlock(&s->txq_lock);
+	rxw_txq_unlock(s);
 	/* From here on it can be queued again, and will be looked at again. */
 	if (call)
 		atomic_store(&call->tx_queued, false);
@@ -100,7 +101,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 	bool again = false, wake = false;
 	uint64_t not_before = 0;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (call->tx_claimed) {
 		call->tx_again = true;
 	} else if (left_to_writer(call)) {
@@ -138,7 +139,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 	}
 	rxw_actions_collect(a, false);
 	rxw_timer_update(call);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	if (wake)
 		pthread_cond_broadcast(&call->cond);
 	if (b->count > start) {
@@ -157,7 +158,7 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
 	struct rxw_connection *c = call->conn;
 	bool refused = false;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	for (unsigned k = b->first[i]; k < b->first[i + 1]; k++) {
 		struct rxw_io_tx *tx = &b->tx[k];
 
@@ -176,7 +177,7 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
 	call->tx_again = false;
 	rxw_actions_collect(a, false);
 	rxw_timer_update(call);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_call_unref(call);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/batch.h"
+#include "engine/lock.h"
 #include "engine/verify.h"
 
 struct rxw_verify_job {
@@ -36,11 +37,11 @@ static void deliver(struct rxw_shard *s, struct rxw_connection *c, const struct 
 		run.head.flags = run.data[21];
 	}
 	rxw_actions_init(&a, s, false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	rxw_pconn_input(&c->p, &run, &a.out);
 	rxw_pconn_batch_end(&c->p, true, &a.out);
 	rxw_actions_collect(&a, true);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 }
 
@@ -87,7 +88,7 @@ static void *verify_loop(void *arg)
 {
 	struct rxw_verifier *v = arg;
 
-	pthread_mutex_lock(&v->lock);
+	rxw_verifier_lock(v);
 	for (;;) {
 		struct rxw_verify_job *job = v->head;
 
@@ -101,15 +102,15 @@ static void *verify_loop(void *arg)
 		if (!v->head)
 			v->tail = &v->head;
 		v->count--;
-		pthread_mutex_unlock(&v->lock);
+		rxw_verifier_unlock(v);
 		job->run.path = &job->path;
 		verify_now(rxw_home(job->conn), job->conn, &job->run);
 		rxw_buf_unref(job->run.buf);
 		rxw_conn_unref(job->conn);
 		free(job);
-		pthread_mutex_lock(&v->lock);
+		rxw_verifier_lock(v);
 	}
-	pthread_mutex_unlock(&v->lock);
+	rxw_verifier_unlock(v);
 	return NULL;
 }
 
@@ -122,9 +123,9 @@ int rxw_verifier_init(struct rxw_verifier *v)
 
 void rxw_verifier_stop(struct rxw_verifier *v)
 {
-	pthread_mutex_lock(&v->lock);
+	rxw_verifier_lock(v);
 	v->stop = true;
-	pthread_mutex_unlock(&v->lock);
+	rxw_verifier_unlock(v);
 	pthread_cond_signal(&v->work);
 	if (v->started)
 		pthread_join(v->thread, NULL);
@@ -160,7 +161,7 @@ void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct 
 	job->path = *run->path;
 	rxw_conn_ref(c);
 	rxw_buf_ref(run->buf);
-	pthread_mutex_lock(&v->lock);
+	rxw_verifier_lock(v);
 	if (!v->started && !v->stop)
 		v->started = !rxw_thread_create(&v->thread, &s->ep->config, 0, "rxw-verify",
 						verify_loop, v);
@@ -170,7 +171,7 @@ void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct 
 		v->count++;
 		taken = true;
 	}
-	pthread_mutex_unlock(&v->lock);
+	rxw_verifier_unlock(v);
 	if (taken) {
 		pthread_cond_signal(&v->work);
 		return;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 /* Workers that a service which is not short may not use. */
 static bool may_take(const struct rxw_workers *w, const struct rxw_call *call)
@@ -42,7 +43,7 @@ static void *work_loop(void *arg)
 	struct rxw_workers *w = &ep->workers;
 
 	rxw_set_library_thread(ep);
-	pthread_mutex_lock(&w->lock);
+	rxw_workers_lock(ep);
 	for (;;) {
 		struct rxw_call *call = NULL;
 
@@ -57,19 +58,19 @@ static void *work_loop(void *arg)
 		}
 		w->idle--;
 		w->executed++;
-		pthread_mutex_unlock(&w->lock);
+		rxw_workers_unlock(ep);
 		struct rxw_service *service = call->conn->service;
 
 		rxw_serve(call, false);
 		rxw_call_unref(call);
-		pthread_mutex_lock(&w->lock);
+		rxw_workers_lock(ep);
 		service->workers--;
 		w->idle++;
 	}
 	w->threads--;
 	w->idle--;
 	pthread_cond_broadcast(&w->gone);
-	pthread_mutex_unlock(&w->lock);
+	rxw_workers_unlock(ep);
 	return NULL;
 }
 
@@ -112,7 +113,7 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 
-	pthread_mutex_lock(&w->lock);
+	rxw_workers_lock(ep);
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
 	while (w->threads)
@@ -125,7 +126,7 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 		rxw_call_unref(call);
 	}
 	w->tail = &w->head;
-	pthread_mutex_unlock(&w->lock);
+	rxw_workers_unlock(ep);
 }
 
 /*
@@ -138,12 +139,12 @@ bool rxw_workers_place(struct rxw_call *call)
 	struct rxw_workers *w = &ep->workers;
 	bool placed;
 
-	pthread_mutex_lock(&w->lock);
+	rxw_workers_lock(ep);
 	placed = atomic_load(&w->places) <
 		 (uint64_t)ep->config.queue + w->max - (w->threads - w->idle);
 	if (placed)
 		atomic_fetch_add(&w->places, 1);
-	pthread_mutex_unlock(&w->lock);
+	rxw_workers_unlock(ep);
 	atomic_store(&call->placed, placed);
 	return placed;
 }
@@ -161,7 +162,7 @@ void rxw_workers_add(struct rxw_call *call)
 	bool wake;
 
 	rxw_call_ref(call);
-	pthread_mutex_lock(&w->lock);
+	rxw_workers_lock(ep);
 	call->work_next = NULL;
 	*w->tail = call;
 	w->tail = &call->work_next;
@@ -172,7 +173,7 @@ void rxw_workers_add(struct rxw_call *call)
 		rxw_log(ep->engine, RXW_LOG_WARNING,
 			"no thread for a call: %u workers run; calls wait for them", w->threads);
 	wake = w->idle > 0;
-	pthread_mutex_unlock(&w->lock);
+	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);
 }
@@ -186,7 +187,7 @@ void rxw_serve(struct rxw_call *call, bool on_receiver)
 	int32_t code;
 
 	rxw_actions_init(&a, s, false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (stopping && call->p.state == RXW_CS_PRECALL)
 		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
 	else if (!call->p.error) {
@@ -195,7 +196,7 @@ void rxw_serve(struct rxw_call *call, bool on_receiver)
 	}
 	code = call->p.error;
 	rxw_actions_collect(&a, false);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 	if (!code) {
 		rxw_count(on_receiver ? &s->handlers_short : &s->handlers_worker, 1);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 /* With the lock held. Waits for a channel unless told not to. */
 static int wait_channel(struct rxw_connection *c, bool nonblock)
@@ -45,7 +46,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 		made->callback = options->callback;
 		made->arg = options->arg;
 	}
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY));
 	if (!r) {
 		hard = c->p.hard;
@@ -63,7 +64,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 			rxw_timer_update(made);
 		}
 	}
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	if (r) {
 		rxw_call_unref(made);
 		return r;
@@ -96,16 +97,16 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	if (!code && call->flags & RXW_CALL_NONBLOCK) {
 		bool done;
 
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		done = rxw_events_now(call) & RXW_EVENT_DONE || call->r.ended;
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 		if (!done)
 			code = RXW_USER_ABORT;
 	}
 	if (!code && !rxw_stream_turn(call))
 		rxw_stream_discard(call);
 	rxw_actions_init(&a, rxw_home(c), false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (code)
 		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
@@ -119,7 +120,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_actions_collect(&a, false);
 	rxw_timer_update(call);
 	wait_callback(call);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 	pthread_cond_broadcast(&c->channel_free);
 	rxw_conn_ref(c);
@@ -136,11 +137,11 @@ void rxw_call_abort(rxw_call *call, int32_t code)
 	if (!call)
 		return;
 	rxw_actions_init(&a, rxw_home(call->conn), false);
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	rxw_pcall_fail(&call->p, code ? code : RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_actions_collect(&a, false);
 	rxw_timer_update(call);
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	rxw_actions_run(&a);
 }
 
@@ -150,11 +151,11 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
 
 	if (!call)
 		return RXW_INVALID_OPERATION;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	code = call->p.error;
 	if (origin)
 		*origin = code ? call->p.error_origin : RXW_ORIGIN_NONE;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return code;
 }
 
@@ -164,7 +165,7 @@ int rxw_call_fd(rxw_call *call)
 
 	if (!call)
 		return -RXW_EINVAL;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	if (call->fd < 0) {
 		unsigned now = rxw_events_now(call);
 
@@ -172,7 +173,7 @@ int rxw_call_fd(rxw_call *call)
 		call->fd_set = call->fd >= 0 && now;
 	}
 	fd = call->fd;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return fd < 0 ? -RXW_ESYS : fd;
 }
 
@@ -182,7 +183,7 @@ unsigned rxw_call_events(rxw_call *call)
 
 	if (!call)
 		return 0;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	events = rxw_events_now(call);
 	if (call->r.at < call->r.count)
 		events |= RXW_EVENT_READ;
@@ -193,7 +194,7 @@ unsigned rxw_call_events(rxw_call *call)
 		if (read(call->fd, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN)
 			call->fd_set = false;
 	}
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return events;
 }
 
@@ -201,7 +202,7 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 {
 	if (!call)
 		return -RXW_EINVAL;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	wait_callback(call);
 	call->callback = callback;
 	call->arg = arg;
@@ -209,7 +210,7 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 		call->callback_due = true;
 		rxw_timer_update(call);
 	}
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return 0;
 }
 
@@ -221,7 +222,7 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	if (!call || !stats || stats->size < sizeof(size_t) || stats->size > sizeof(s))
 		return -RXW_EINVAL;
 	p = &call->p;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	s.bytes_sent = p->bytes_sent;
 	s.bytes_received = p->bytes_received;
 	s.packets_sent = p->packets_sent;
@@ -237,7 +238,7 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	s.peer_window = call->conn->p.peer_window;
 	s.started_ns = call->started;
 	s.ended_ns = call->finished;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	s.size = stats->size;
 	memcpy(stats, &s, stats->size);
 	return 0;
@@ -275,9 +276,9 @@ void rxw_call_set_status(rxw_call *call, uint8_t status)
 {
 	if (!call)
 		return;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	call->p.local_status = status;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 }
 
 uint8_t rxw_call_peer_status(const rxw_call *call)
@@ -286,9 +287,9 @@ uint8_t rxw_call_peer_status(const rxw_call *call)
 
 	if (!call)
 		return 0;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	status = call->p.peer_status;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return status;
 }
 
@@ -311,8 +312,8 @@ size_t rxw_call_packet_size(const rxw_call *call)
 	if (!call)
 		return 0;
 	ops = call->conn->p.security->ops;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	size = rxw_pcall_datagram_size(&call->p);
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return size - RXW_HEADER_SIZE - ops->head - ops->tail;
 }

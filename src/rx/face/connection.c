@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Client connections as applications hold them. */
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 #define CID_TRIES 64
 
@@ -13,14 +14,14 @@ static int enter_table(struct rxw_connection *c)
 	struct rxw_shard *t = &c->ep->shard[c->table];
 	int r;
 
-	pthread_mutex_lock(&t->lock);
+	rxw_table_lock(t);
 	if (rxw_conntable_has_cid(&t->table, c->p.cid)) {
 		r = -RXW_EAGAIN;
 	} else {
 		r = rxw_conntable_insert(&t->table, &c->p);
 		c->in_table = !r;
 	}
-	pthread_mutex_unlock(&t->lock);
+	rxw_table_unlock(t);
 	return r;
 }
 
@@ -69,9 +70,9 @@ void rxw_connection_release(rxw_connection *connection)
 {
 	if (!connection)
 		return;
-	pthread_mutex_lock(&connection->lock);
+	rxw_conn_lock(connection);
 	connection->released = true;
-	pthread_mutex_unlock(&connection->lock);
+	rxw_conn_unlock(connection);
 	rxw_conn_settle(connection);
 	rxw_conn_unref(connection);
 }
@@ -81,13 +82,13 @@ int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, un
 {
 	if (!connection || (dead_ms && dead_ms < 1000))
 		return -RXW_EINVAL;
-	pthread_mutex_lock(&connection->lock);
+	rxw_conn_lock(connection);
 	if (dead_ms)
 		connection->p.dead = dead_ms * RXW_MS;
 	if (idle_ms)
 		connection->p.idle = idle_ms * RXW_MS;
 	if (hard_ms)
 		connection->p.hard = hard_ms * RXW_MS;
-	pthread_mutex_unlock(&connection->lock);
+	rxw_conn_unlock(connection);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 #include "face/config.h"
 
 #define MAX_AUTO_LISTENERS 8
@@ -168,13 +169,13 @@ static void remove_connections(struct rxw_endpoint *ep)
 		for (;;) {
 			struct rxw_connection *c = NULL;
 
-			pthread_mutex_lock(&s->lock);
+			rxw_table_lock(s);
 			for (unsigned k = 0; k < s->table.size && !c; k++)
 				if (s->table.slot[k]) {
 					c = rxw_conn_of(s->table.slot[k]);
 					rxw_conn_ref(c);
 				}
-			pthread_mutex_unlock(&s->lock);
+			rxw_table_unlock(s);
 			if (!c)
 				break;
 			rxw_conn_remove(c);
@@ -293,7 +294,7 @@ static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
 		struct rxw_connection *found[64];
 		unsigned n = 0;
 
-		pthread_mutex_lock(&s->lock);
+		rxw_table_lock(s);
 		for (unsigned k = 0; k < s->table.size; k++)
 			for (struct rxw_pconn *p = s->table.slot[k]; p; p = p->hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
@@ -301,9 +302,9 @@ static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
 
 				if (p->client)
 					continue;
-				pthread_mutex_lock(&c->lock);
+				rxw_conn_lock(c);
 				idle = rxw_pconn_idle(p);
-				pthread_mutex_unlock(&c->lock);
+				rxw_conn_unlock(c);
 				if (idle)
 					continue;
 				busy++;
@@ -312,15 +313,15 @@ static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
 					found[n++] = c;
 				}
 			}
-		pthread_mutex_unlock(&s->lock);
+		rxw_table_unlock(s);
 		for (unsigned k = 0; k < n; k++) {
 			struct rxw_actions a;
 
 			rxw_actions_init(&a, rxw_home(found[k]), false);
-			pthread_mutex_lock(&found[k]->lock);
+			rxw_conn_lock(found[k]);
 			rxw_pconn_fail(&found[k]->p, abort_with, RXW_ORIGIN_LOCAL, true, &a.out);
 			rxw_actions_collect(&a, false);
-			pthread_mutex_unlock(&found[k]->lock);
+			rxw_conn_unlock(found[k]);
 			rxw_actions_run(&a);
 			rxw_conn_unref(found[k]);
 		}
@@ -368,16 +369,16 @@ static bool in_use(struct rxw_endpoint *ep)
 	for (unsigned i = 0; i < ep->shard_count && !used; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
-		pthread_mutex_lock(&s->lock);
+		rxw_table_lock(s);
 		for (unsigned k = 0; k < s->table.size; k++)
 			for (struct rxw_pconn *p = s->table.slot[k]; p; p = p->hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
 
-				pthread_mutex_lock(&c->lock);
+				rxw_conn_lock(c);
 				used |= p->client && (!c->released || c->held);
-				pthread_mutex_unlock(&c->lock);
+				rxw_conn_unlock(c);
 			}
-		pthread_mutex_unlock(&s->lock);
+		rxw_table_unlock(s);
 	}
 	return used;
 }

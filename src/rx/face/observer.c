@@ -2,6 +2,7 @@
 /* What procedure calls need of this floor beyond its public face: who is told of them, and why none
  * can begin. */
 #include "engine/internal.h"
+#include "engine/lock.h"
 #include "face/observer.h"
 
 int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_observer *observer)
@@ -16,9 +17,9 @@ int32_t rxw_connection_error(rxw_connection *connection)
 {
 	int32_t code;
 
-	pthread_mutex_lock(&connection->lock);
+	rxw_conn_lock(connection);
 	code = connection->p.error;
-	pthread_mutex_unlock(&connection->lock);
+	rxw_conn_unlock(connection);
 	return code;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 static bool can_read(const struct rxw_call *call)
 {
@@ -36,13 +37,13 @@ static void report(struct rxw_call *call, bool pause)
 	if (!call->r.consumed)
 		return;
 	rxw_actions_init(&a, rxw_home(c), false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	rxw_pcall_consumed(&call->p, call->r.consumed, &a.out);
 	call->r.consumed = 0;
 	if (pause)
 		rxw_pcall_read_pause(&call->p, &a.out);
 	rxw_actions_collect(&a, false);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 }
 
@@ -68,21 +69,21 @@ static int refill(struct rxw_call *call, bool wait)
 		return 1;
 	if (call->r.ended)
 		return 0;
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (!can_read(call) && wait) {
 		struct rxw_actions a;
 
 		if (call->flags & RXW_CALL_NONBLOCK || (call->short_handler && rxw_receiving())) {
-			pthread_mutex_unlock(&c->lock);
+			rxw_conn_unlock(c);
 			report(call, true);
 			return -RXW_EAGAIN;
 		}
 		rxw_actions_init(&a, rxw_home(c), false);
 		rxw_pcall_read_pause(&call->p, &a.out);
 		rxw_actions_collect(&a, false);
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 		rxw_actions_run(&a);
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		rxw_wait(call, can_read);
 	}
 	call->r.at = call->r.count = call->r.keep = 0;
@@ -93,7 +94,7 @@ static int refill(struct rxw_call *call, bool wait)
 		call->r.ended = !rxw_pcall_readable(&call->p, &ended) && ended;
 		r = call->r.count ? 1 : call->r.ended ? 0 : -RXW_EAGAIN;
 	}
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include <rxwire/stats.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 static const char *const drop_names[RXW_DROP_COUNT] = {
 	[RXW_DROP_SHORT] = "short",
@@ -36,6 +37,26 @@ const char *rxw_drop_name(enum rxw_drop cause)
 	if ((unsigned)cause >= RXW_DROP_COUNT || !drop_names[cause])
 		return "unknown";
 	return drop_names[cause];
+}
+
+static const char *const lock_names[RXW_LOCK_COUNT] = {
+	[RXW_LOCK_TABLE] = "table",
+	[RXW_LOCK_CONNECTION] = "connection",
+	[RXW_LOCK_WORKERS] = "workers",
+	[RXW_LOCK_SEND_QUEUE] = "send-queue",
+	[RXW_LOCK_RECEIVE_ROLE] = "receive-role",
+	[RXW_LOCK_PEERS] = "peers",
+	[RXW_LOCK_STRANGERS] = "strangers",
+	[RXW_LOCK_VERIFIER] = "verifier",
+	[RXW_LOCK_BUFFERS] = "buffers",
+	[RXW_LOCK_SOCKET] = "socket",
+};
+
+const char *rxw_lock_name(enum rxw_lock lock)
+{
+	if ((unsigned)lock >= RXW_LOCK_COUNT || !lock_names[lock])
+		return "unknown";
+	return lock_names[lock];
 }
 
 static uint64_t get(const _Atomic(uint64_t) *counter)
@@ -76,6 +97,9 @@ static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
 	}
 	for (unsigned i = 0; i < RXW_DROP_COUNT; i++)
 		to->drops[i] += get(&proto->drops[i]);
+	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
+		to->lock_contended[i] += get(&s->contended[i]);
+	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);
 }
 
 /* Calls that somebody still works on or waits for. Takes the connection's lock. */
@@ -83,7 +107,7 @@ static unsigned active_calls(struct rxw_connection *c)
 {
 	unsigned n = 0;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rxw_pcall *p = c->p.channel[i];
 
@@ -91,14 +115,23 @@ static unsigned active_calls(struct rxw_connection *c)
 				       p->state == RXW_CS_HOLD))
 			n++;
 	}
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	return n;
+}
+
+/* The locks that belong to no shard. */
+static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
+{
+	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
+		to->lock_contended[i] += get(&ep->contended[i]);
+	to->lock_contended[RXW_LOCK_VERIFIER] += get(&ep->verifier.contended);
+	to->lock_contended[RXW_LOCK_BUFFERS] += rxw_pool_contended(ep->engine->pool);
 }
 
 /* What is there now: the connections of the shard, one after the other. */
 static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 {
-	pthread_mutex_lock(&s->lock);
+	rxw_table_lock(s);
 	for (unsigned i = 0; i < s->table.size; i++) {
 		for (struct rxw_pconn *p = s->table.slot[i]; p; p = p->hash_next) {
 			int64_t pinned = atomic_load(&p->memory.used);
@@ -109,7 +142,7 @@ static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
 		}
 	}
-	pthread_mutex_unlock(&s->lock);
+	rxw_table_unlock(s);
 }
 
 /* Hand out as much of the result as the caller's structure has; what it has beyond is zero. */
@@ -132,15 +165,16 @@ int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
 		add_counters(&sum, &endpoint->shard[i]);
 		add_gauges(&sum, &endpoint->shard[i]);
 	}
+	add_contended(&sum, endpoint);
 	w = &endpoint->workers;
-	pthread_mutex_lock(&w->lock);
+	rxw_workers_lock(endpoint);
 	sum.calls_waiting = w->waiting;
 	sum.workers = w->threads;
 	sum.workers_idle = w->idle;
-	pthread_mutex_unlock(&w->lock);
-	pthread_mutex_lock(&endpoint->peer_lock);
+	rxw_workers_unlock(endpoint);
+	rxw_peers_lock(endpoint);
 	sum.peers = rxw_peer_count(endpoint->peers);
-	pthread_mutex_unlock(&endpoint->peer_lock);
+	rxw_peers_unlock(endpoint);
 	hand_out(stats, stats->size, &sum, sizeof(sum));
 	return 0;
 }

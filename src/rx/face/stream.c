@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 #define MEMORY_RETRIES 500 /* of 2 ms, while other calls give buffers back */
 
@@ -41,11 +42,11 @@ static void wait_and_send(struct rxw_call *call)
 		call->send_wanted = false;
 		if (can_write(call))
 			return; /* on the way out of write() it looks again */
-		pthread_mutex_unlock(&call->conn->lock);
+		rxw_conn_unlock(call->conn);
 		s = rxw_tx_queue(call);
 		if (s)
 			rxw_tx_run(s);
-		pthread_mutex_lock(&call->conn->lock);
+		rxw_conn_lock(call->conn);
 	}
 }
 
@@ -56,7 +57,7 @@ static int wait_room(struct rxw_call *call, bool force)
 	struct rxw_actions a;
 	int r = 0;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	if (!force && !can_write(call) && !must_not_wait(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
@@ -66,16 +67,16 @@ static int wait_room(struct rxw_call *call, bool force)
 			rxw_pcall_urge(&call->p, &a.out);
 			call->writer = RXW_WRITER_WAITING;
 			rxw_actions_collect(&a, false);
-			pthread_mutex_unlock(&c->lock);
+			rxw_conn_unlock(c);
 			rxw_actions_run(&a);
-			pthread_mutex_lock(&c->lock);
+			rxw_conn_lock(c);
 			wait_and_send(call);
 			call->writer = RXW_WRITER_INSIDE;
 		}
 	}
 	if (call->p.error)
 		r = -RXW_ECALL;
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	return r;
 }
 
@@ -106,9 +107,9 @@ static int open_slots(struct rxw_call *call, bool force)
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	stride = rxw_pcall_datagram_size(&call->p);
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
 	if (!call->w.buf)
 		return call->flags & RXW_CALL_NONBLOCK ? -RXW_EAGAIN : -RXW_ENOMEM;
@@ -185,7 +186,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 			return r;
 		}
 		rxw_buf_ref(call->w.buf);
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		r = rxw_pcall_push(&call->p, &run, &a.out);
 		call->w.seq += count;
 		call->w.base += (size_t)count * call->w.stride;
@@ -198,7 +199,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 			call->w.buf = NULL;
 		}
 	} else {
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 	}
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
@@ -211,16 +212,16 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		rxw_pcall_finish(&call->p, &a.out);
 	}
 	rxw_actions_collect(&a, false);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 
 static void enter(struct rxw_call *call)
 {
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	call->writer = RXW_WRITER_INSIDE;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 }
 
 /* On the way out: nobody may count on this thread any more, so what can go is sent now. */
@@ -230,16 +231,16 @@ static int leave(struct rxw_call *call)
 	bool starving, sendable;
 	int r = 0;
 
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	/* Full packets are kept back to make long trains, but not while the wire would run dry. */
 	starving = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	if (starving)
 		r = push(call, false, false, false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	call->writer = RXW_WRITER_ELSEWHERE;
 	sendable = rxw_pcall_sendable(&call->p, rxw_now());
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	if (sendable) {
 		struct rxw_shard *s = rxw_tx_queue(call);
 
@@ -432,9 +433,9 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		rxw_buf_unref(call->w.buf);
 		call->w.buf = NULL;
 	}
-	pthread_mutex_lock(&call->conn->lock);
+	rxw_conn_lock(call->conn);
 	call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
-	pthread_mutex_unlock(&call->conn->lock);
+	rxw_conn_unlock(call->conn);
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 
@@ -472,12 +473,12 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 		code = r == -RXW_ECALL ? RXW_CALL_DEAD : RXW_USER_ABORT;
 	}
 	rxw_actions_init(&a, rxw_home(c), false);
-	pthread_mutex_lock(&c->lock);
+	rxw_conn_lock(c);
 	settle_server(call, a.out.now);
 	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
 	rxw_actions_collect(&a, false);
 	rxw_timer_update(call);
-	pthread_mutex_unlock(&c->lock);
+	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
 }

@@ -2,6 +2,7 @@
 /* How a blocking function waits: asleep until woken, or receiving itself where that saves the
  * wake-up. */
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 {
@@ -24,20 +25,20 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			continue;
 		}
 		call->receiving = true;
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 		rxw_shard_poll(s);
 		if (atomic_load(&s->sync_waiters) > 1) {
 			rxw_role_leave(s);
 			role = false;
 		}
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 		call->receiving = false;
 	}
 	if (may_receive)
 		rxw_sync_end(s);
 	if (role) {
-		pthread_mutex_unlock(&c->lock);
+		rxw_conn_unlock(c);
 		rxw_role_leave(s);
-		pthread_mutex_lock(&c->lock);
+		rxw_conn_lock(c);
 	}
 }

@@ -62,6 +62,7 @@ struct rxw_io_stats {
 	_Atomic(uint64_t) trains_sent, trains_received;
 	_Atomic(uint64_t) gso_fallbacks, gro_fallbacks, send_errors, send_retries;
 	_Atomic(uint64_t) kernel_drops; /* SO_RXQ_OVFL */
+	_Atomic(uint64_t) lock_contended; /* the socket's lock was found taken */
 };
 
 struct rxw_io_sock;

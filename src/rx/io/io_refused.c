@@ -34,14 +34,14 @@ bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer)
 	/* The usual case costs one load. */
 	if (!atomic_load_explicit(&s->refused_count, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&s->lock);
+	rxw_io_lock(s);
 	expire(s, now_ms());
 	for (unsigned i = 0; i < atomic_load_explicit(&s->refused_count, memory_order_relaxed); i++)
 		if (rxw_addr_same_host(&s->refused[i].host, peer)) {
 			found = true;
 			break;
 		}
-	pthread_mutex_unlock(&s->lock);
+	rxw_io_unlock(s);
 	return found;
 }
 
@@ -52,7 +52,7 @@ void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error
 	unsigned n, slot = 0;
 
 	rxw_io_count(&s->stats.gso_fallbacks, 1);
-	pthread_mutex_lock(&s->lock);
+	rxw_io_lock(s);
 	expire(s, now);
 	n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
 	if (n < RXW_IO_REFUSED) {
@@ -66,7 +66,7 @@ void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error
 	}
 	s->refused[slot].host = *peer;
 	s->refused[slot].until_ms = now + RXW_IO_REFUSED_MS;
-	pthread_mutex_unlock(&s->lock);
+	rxw_io_unlock(s);
 	rxw_io_warn(s, RXW_IO_WARN_GSO_PEER,
 		    "trains (GSO) to %s were refused (%s) while single datagrams went out: "
 		    "sending singly there, trains are tried again in %u s",

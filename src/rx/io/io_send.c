@@ -182,13 +182,13 @@ static int submit_fragment(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 {
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	rxw_io_lock(s);
 	atomic_fetch_add(&s->switched, 1);
 	(void)rxw_io_sock_fragment(s, true);
 	r = s->fault_count ? submit_injected(s, out, flags) : s->backend->send(s, out, 1, flags);
 	(void)rxw_io_sock_fragment(s, false);
 	atomic_fetch_add(&s->switched, 1);
-	pthread_mutex_unlock(&s->lock);
+	rxw_io_unlock(s);
 	return r;
 }
 
@@ -209,8 +209,8 @@ static bool was_switched(struct rxw_io_sock *s, unsigned before, bool fragment)
 {
 	if (fragment || (before % 2 == 0 && atomic_load(&s->switched) == before))
 		return false;
-	pthread_mutex_lock(&s->lock);
-	pthread_mutex_unlock(&s->lock);
+	rxw_io_lock(s);
+	rxw_io_unlock(s);
 	return true;
 }
 

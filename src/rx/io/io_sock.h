@@ -151,6 +151,19 @@ static inline void rxw_io_count(_Atomic(uint64_t) *counter, uint64_t n)
 	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
+static inline void rxw_io_lock(struct rxw_io_sock *s)
+{
+	if (pthread_mutex_trylock(&s->lock) == 0)
+		return;
+	rxw_io_count(&s->stats.lock_contended, 1);
+	pthread_mutex_lock(&s->lock);
+}
+
+static inline void rxw_io_unlock(struct rxw_io_sock *s)
+{
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* One line to the log, once for each warning of a group. */
 void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -37,6 +37,23 @@ enum rxw_drop {
 /* Name of a cause, "short". Static storage. */
 const char *rxw_drop_name(enum rxw_drop cause);
 
+/* Locks that packets and calls pass, for the counts of those that had to be waited for. */
+enum rxw_lock {
+	RXW_LOCK_TABLE,        /* of a shard: its connections */
+	RXW_LOCK_CONNECTION,   /* of a connection, and its calls */
+	RXW_LOCK_WORKERS,      /* calls that wait for a worker */
+	RXW_LOCK_SEND_QUEUE,   /* of a shard: calls with something to send */
+	RXW_LOCK_RECEIVE_ROLE, /* of a shard: who receives */
+	RXW_LOCK_PEERS,        /* of an endpoint: hosts that it talks to */
+	RXW_LOCK_STRANGERS,    /* of an endpoint: clients whose address is not proven, rate limits */
+	RXW_LOCK_VERIFIER,     /* packets whose security check takes long */
+	RXW_LOCK_BUFFERS,      /* of the engine: free buffers */
+	RXW_LOCK_SOCKET,       /* of a socket: what it remembers of refused trains */
+	RXW_LOCK_COUNT
+};
+/* Name of a lock, "send-queue". Static storage. */
+const char *rxw_lock_name(enum rxw_lock lock);
+
 /* Counters since creation. Folded when read; any thread. */
 struct rxw_stats {
 	size_t size;               /* set by the caller */
@@ -62,6 +79,12 @@ struct rxw_stats {
 	uint32_t connections_client, connections_server, calls_active, peers, calls_waiting;
 	uint32_t workers, workers_idle;
 	uint64_t bytes_pinned;                      /* receive buffers held by queues */
+	/*
+	 * Acquisitions of a lock that found it taken, since creation. RXW_LOCK_BUFFERS is that of
+	 * the whole engine and stands in every endpoint of it, not in the shards; those of an
+	 * endpoint are not in the shards either.
+	 */
+	uint64_t lock_contended[RXW_LOCK_COUNT];
 };
 
 /* What is in effect. */

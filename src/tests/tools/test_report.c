@@ -72,16 +72,24 @@ START_TEST(differences)
 		raw_b[i] = 13 * i;
 	}
 	a.size = b.size = sizeof(a);
+	for (int i = 0; i < RXW_LOCK_COUNT; i++) {
+		a.lock_contended[i] = 7;
+		b.lock_contended[i] = (uint64_t)i + 8;
+	}
 	a.peers = 5;
 	b.peers = 7;
 	d = tools_stats_between(&a, &b);
 	for (size_t i = 1; i < gauges; i++)
 		ck_assert_msg(raw_d[i] == 3 * i, "counter at byte %zu is not in the difference",
 			      8 * i);
+	for (int i = 0; i < RXW_LOCK_COUNT; i++)
+		ck_assert_uint_eq(d.lock_contended[i], (uint64_t)i + 1);
 	ck_assert_uint_eq(d.peers, 7);
 	tools_stats_add(&b, &a);
 	for (size_t i = 1; i < gauges; i++)
 		ck_assert_msg(raw_b[i] == 23 * i, "counter at byte %zu is not in the sum", 8 * i);
+	for (int i = 0; i < RXW_LOCK_COUNT; i++)
+		ck_assert_uint_eq(b.lock_contended[i], (uint64_t)i + 15);
 	ck_assert_uint_eq(b.peers, 12);
 }
 END_TEST

@@ -75,6 +75,8 @@ struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct 
 	}
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
 		d.drops[i] -= from->drops[i];
+	for (int i = 0; i < RXW_LOCK_COUNT; i++)
+		d.lock_contended[i] -= from->lock_contended[i];
 	return d;
 }
 
@@ -90,6 +92,8 @@ void tools_stats_add(struct rxw_stats *into, const struct rxw_stats *from)
 	}
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
 		into->drops[i] += from->drops[i];
+	for (int i = 0; i < RXW_LOCK_COUNT; i++)
+		into->lock_contended[i] += from->lock_contended[i];
 }
 
 uint64_t tools_stats_drops(const struct rxw_stats *stats)
@@ -98,6 +102,15 @@ uint64_t tools_stats_drops(const struct rxw_stats *stats)
 
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
 		sum += stats->drops[i];
+	return sum;
+}
+
+uint64_t tools_stats_packets(const struct rxw_stats *stats)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 14; i++)
+		sum += stats->packets_sent[i] + stats->packets_received[i];
 	return sum;
 }
 
@@ -204,10 +217,26 @@ json_t *tools_effective_json(rxw_endpoint *endpoint)
 			 (json_int_t)e.rcvbuf, "sndbuf", (json_int_t)e.sndbuf);
 }
 
+/* Locks that had to be waited for: by name, `scale` times the count. */
+static json_t *locks_json(const struct rxw_stats *stats, double scale)
+{
+	json_t *object = json_object();
+
+	for (int i = 0; object && i < RXW_LOCK_COUNT; i++) {
+		uint64_t n = stats->lock_contended[i];
+
+		json_object_set_new(object, rxw_lock_name((enum rxw_lock)i),
+				    scale > 0 ? json_real((double)n * scale) :
+						json_integer((json_int_t)n));
+	}
+	return object;
+}
+
 json_t *tools_stats_json(const struct rxw_stats *stats)
 {
 	json_t *object = json_object(), *drops = json_object(), *sent = json_array(),
 	       *received = json_array();
+	uint64_t packets = tools_stats_packets(stats);
 
 	if (!object || !drops || !sent || !received) {
 		json_decref(object);
@@ -232,6 +261,9 @@ json_t *tools_stats_json(const struct rxw_stats *stats)
 	json_object_set_new(object, "packets_sent_by_type", sent);
 	json_object_set_new(object, "packets_received_by_type", received);
 	json_object_set_new(object, "drops", drops);
+	json_object_set_new(object, "lock_contended", locks_json(stats, 0));
+	json_object_set_new(object, "lock_contended_per_Mpackets",
+			    locks_json(stats, packets ? 1e6 / (double)packets : 1));
 	return object;
 }
 

@@ -34,6 +34,9 @@ void tools_stats_add(struct rxw_stats *into, const struct rxw_stats *from);
 /* All drops: by cause, and the kernel's. */
 uint64_t tools_stats_drops(const struct rxw_stats *stats);
 
+/* Rx packets of all types, sent and received. */
+uint64_t tools_stats_packets(const struct rxw_stats *stats);
+
 /* New references, NULL without memory. */
 
 /* {"kernel", "machine", "cpu", "cpus", "mitigations": {...}}: what figures depend on. */
@@ -42,7 +45,10 @@ json_t *tools_facts_json(void);
 json_t *tools_config_json(const struct rxw_config *config);
 /* What is in effect on an endpoint. */
 json_t *tools_effective_json(rxw_endpoint *endpoint);
-/* Every counter; drops by cause where not zero. */
+/*
+ * Every counter; drops by cause where not zero; locks that had to be waited for, also per million
+ * packets of either direction.
+ */
 json_t *tools_stats_json(const struct rxw_stats *stats);
 
 /*

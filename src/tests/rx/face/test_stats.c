@@ -22,6 +22,21 @@ START_TEST(names_of_drops)
 }
 END_TEST
 
+START_TEST(names_of_locks)
+{
+	for (int i = 0; i < RXW_LOCK_COUNT; i++) {
+		const char *name = rxw_lock_name((enum rxw_lock)i);
+
+		ck_assert_str_ne(name, "unknown");
+		for (int k = 0; k < i; k++)
+			ck_assert_str_ne(name, rxw_lock_name((enum rxw_lock)k));
+	}
+	ck_assert_str_eq(rxw_lock_name(RXW_LOCK_SEND_QUEUE), "send-queue");
+	ck_assert_str_eq(rxw_lock_name(RXW_LOCK_COUNT), "unknown");
+	ck_assert_str_eq(rxw_lock_name((enum rxw_lock)-1), "unknown");
+}
+END_TEST
+
 static bool no_calls_left(void *arg)
 {
 	return !h_stats(arg).calls_active;
@@ -169,6 +184,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, names_of_drops);
+	tcase_add_test(tc, names_of_locks);
 	tcase_add_test(tc, counters_follow_calls);
 	tcase_add_test(tc, shards_add_up);
 	tcase_add_test(tc, sizes_of_other_programs);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Taking the locks of floors 3 and 4, with a count of those that had to be waited for. */
+#ifndef RXW_ENGINE_LOCK_H
+#define RXW_ENGINE_LOCK_H
+
+#include "engine/internal.h"
+
+/*
+ * A lock that is free costs what it cost without the count: only who finds it taken counts, and he
+ * pays for a sleep anyway, so that the counters may be shared. A condition variable that takes its
+ * lock back is not counted: who was woken expects to meet the one that woke him.
+ */
+static inline void rxw_mutex_lock(pthread_mutex_t *m, _Atomic(uint64_t) *contended)
+{
+	if (__builtin_expect(pthread_mutex_trylock(m) == 0, 1))
+		return;
+	atomic_fetch_add_explicit(contended, 1, memory_order_relaxed);
+	pthread_mutex_lock(m);
+}
+
+static inline void rxw_conn_lock(struct rxw_connection *c)
+{
+	rxw_mutex_lock(&c->lock, &rxw_home(c)->contended[RXW_LOCK_CONNECTION]);
+}
+
+static inline void rxw_conn_unlock(struct rxw_connection *c)
+{
+	pthread_mutex_unlock(&c->lock);
+}
+
+static inline void rxw_table_lock(struct rxw_shard *s)
+{
+	rxw_mutex_lock(&s->lock, &s->contended[RXW_LOCK_TABLE]);
+}
+
+static inline void rxw_table_unlock(struct rxw_shard *s)
+{
+	pthread_mutex_unlock(&s->lock);
+}
+
+static inline void rxw_role_lock(struct rxw_shard *s)
+{
+	rxw_mutex_lock(&s->role_lock, &s->contended[RXW_LOCK_RECEIVE_ROLE]);
+}
+
+static inline void rxw_role_unlock(struct rxw_shard *s)
+{
+	pthread_mutex_unlock(&s->role_lock);
+}
+
+static inline void rxw_txq_lock(struct rxw_shard *s)
+{
+	rxw_mutex_lock(&s->txq_lock, &s->contended[RXW_LOCK_SEND_QUEUE]);
+}
+
+static inline void rxw_txq_unlock(struct rxw_shard *s)
+{
+	pthread_mutex_unlock(&s->txq_lock);
+}
+
+static inline void rxw_workers_lock(struct rxw_endpoint *ep)
+{
+	rxw_mutex_lock(&ep->workers.lock, &ep->contended[RXW_LOCK_WORKERS]);
+}
+
+static inline void rxw_workers_unlock(struct rxw_endpoint *ep)
+{
+	pthread_mutex_unlock(&ep->workers.lock);
+}
+
+static inline void rxw_peers_lock(struct rxw_endpoint *ep)
+{
+	rxw_mutex_lock(&ep->peer_lock, &ep->contended[RXW_LOCK_PEERS]);
+}
+
+static inline void rxw_peers_unlock(struct rxw_endpoint *ep)
+{
+	pthread_mutex_unlock(&ep->peer_lock);
+}
+
+static inline void rxw_strangers_lock(struct rxw_endpoint *ep)
+{
+	rxw_mutex_lock(&ep->stranger_lock, &ep->contended[RXW_LOCK_STRANGERS]);
+}
+
+static inline void rxw_strangers_unlock(struct rxw_endpoint *ep)
+{
+	pthread_mutex_unlock(&ep->stranger_lock);
+}
+
+static inline void rxw_verifier_lock(struct rxw_verifier *v)
+{
+	rxw_mutex_lock(&v->lock, &v->contended);
+}
+
+static inline void rxw_verifier_unlock(struct rxw_verifier *v)
+{
+	pthread_mutex_unlock(&v->lock);
+}
+
+#endif
