@@ -74,6 +74,8 @@ struct sim_setup {
 	uint64_t send_wait;  /* up to so long until a system call is over */
 	uint64_t verdict_wait;
 	uint64_t limit; /* virtual time at which all must be done */
+	/* the run ends well then, whatever is still on its way: call_bytes say how far it came; 0 = never */
+	uint64_t stop_at;
 	bool trace;
 };
 
@@ -128,8 +130,9 @@ struct sim {
 	uint64_t bytes_moved, finished_at;
 	uint64_t events_handled;
 	char failure[200]; /* "" = none */
-	/* per call, for fairness */
+	/* per call, for fairness: how long it took; what its client has read */
 	double *call_seconds;
+	uint64_t *call_bytes;
 	unsigned call_count;
 };
 

@@ -171,6 +171,8 @@ static void compare(struct sim_call *call, const uint8_t *data, size_t length)
 		sim_fail(call->node->sim, "wrong bytes at %llu", (unsigned long long)call->rx_done);
 	call->rx_done += length;
 	call->node->sim->bytes_moved += length;
+	if (call->node->client)
+		call->node->sim->call_bytes[call->index] += length;
 }
 
 /* All is read: the server replies, the client is through. */
@@ -297,7 +299,9 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	sim->prng = seed * 2 + 1;
 	sim->now = RXW_SEC;
 	sim->call_seconds = calloc(total, sizeof(double));
-	if (sim->call_seconds == NULL || !sim_node_init(sim, &sim->client, true, &setup->client) ||
+	sim->call_bytes = calloc(total, sizeof(*sim->call_bytes));
+	if (sim->call_seconds == NULL || sim->call_bytes == NULL ||
+	    !sim_node_init(sim, &sim->client, true, &setup->client) ||
 	    !sim_node_init(sim, &sim->server, false, &setup->server))
 		abort();
 	for (unsigned i = 0; i < setup->connections; i++) {
@@ -308,6 +312,11 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 			sim_at(sim, sim->now + sim_draw(sim, RXW_MS), SIM_BEGIN, conn, NULL);
 	}
 	while (sim->failure[0] == '\0' && sim->calls_done < total && sim_next_event(sim, &event)) {
+		if (setup->stop_at != 0 && sim->now > RXW_SEC + setup->stop_at) {
+			/* Back into the queue: what it refers to is freed with the rest. */
+			sim_at(sim, event.at, event.kind, event.subject, event.more);
+			return true;
+		}
 		if (sim->now > RXW_SEC + setup->limit) {
 			sim_fail(sim, "%u of %u calls done after %.1f s", sim->calls_done, total,
 				 (double)(sim->now - RXW_SEC) / 1e9);
@@ -374,5 +383,6 @@ void sim_free(struct sim *sim)
 	if (sim->live_calls != 0)
 		sim_fail(sim, "%u calls leaked", sim->live_calls);
 	free(sim->call_seconds);
+	free(sim->call_bytes);
 	free(sim->heap);
 }

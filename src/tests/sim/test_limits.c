@@ -150,6 +150,62 @@ START_TEST(fair)
 }
 END_TEST
 
+/* What the slowest of 32 equal streams got in 10 s, all of them at work, against the mean. */
+static void expect_even(const struct way *way, unsigned window, unsigned channels, double loss,
+			double bound)
+{
+	enum { STREAMS = 32 };
+	const uint64_t time = 10 * RXW_SEC;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint64_t least = UINT64_MAX, sum = 0;
+		struct sim_setup s;
+		double share;
+
+		bulk(&s, way, 1u << 30);
+		s.connections = STREAMS / channels;
+		s.channels = channels;
+		s.client.window = s.server.window = (uint16_t)window;
+		s.down.loss = loss;
+		s.stop_at = time;
+		sim_run(&sim, &s, seed);
+		ck_assert_msg(sim.failure[0] == '\0', "seed %llu: %s", (unsigned long long)seed,
+			      sim.failure);
+		ck_assert_uint_eq(sim.call_count, STREAMS);
+		for (unsigned i = 0; i < STREAMS; i++) {
+			least = sim.call_bytes[i] < least ? sim.call_bytes[i] : least;
+			sum += sim.call_bytes[i];
+		}
+		sim_free(&sim);
+		ck_assert_msg(sim.failure[0] == '\0', "%s", sim.failure);
+		share = (double)least * STREAMS / (double)sum;
+		printf("%u streams, window %u, %s, loss %.3f, seed %llu: slowest %.2f of the mean, "
+		       "%.1f %% of the capacity\n",
+		       STREAMS, window, way->name, loss, (unsigned long long)seed, share,
+		       100.0 * (double)sum / ((double)time / 1e9) / way->rate);
+		ck_assert_msg(share >= bound, "the slowest stream has %.2f of the mean", share);
+	}
+}
+
+/* Room for all windows; room for some of them, so that packets are dropped. */
+static const struct way roomy = {"10 MB/s, 2 ms, roomy", 10e6, RXW_MS, 16000000};
+static const struct way tight = {"10 MB/s, 2 ms, tight", 10e6, RXW_MS, 300000};
+
+/*
+ * Where nothing is lost only we divide, and the slowest has at least 0.7 of the mean; where packets
+ * are dropped chance has its part in who reacts to that.
+ */
+START_TEST(even)
+{
+	expect_even(&roomy, 32, 1, 0, 0.7);
+	expect_even(&roomy, 255, 1, 0, 0.7);
+	expect_even(&roomy, 255, 4, 0, 0.7);
+	expect_even(&tight, 32, 4, 0, 0.6);
+	expect_even(&tight, 255, 1, 0, 0.6);
+	expect_even(&wan, 255, 1, 0.001, 0.5);
+}
+END_TEST
+
 /* A bulk call must not keep a small one of the same connection waiting. */
 START_TEST(small_beside_bulk)
 {
@@ -197,6 +253,7 @@ int main(void)
 	tcase_add_test(tcase, goodput_reordering);
 	tcase_add_test(tcase, economy);
 	tcase_add_test(tcase, fair);
+	tcase_add_test(tcase, even);
 	tcase_add_test(tcase, small_beside_bulk);
 	tcase_add_test(tcase, upload);
 	runner = srunner_create(suite);
