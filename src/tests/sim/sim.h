@@ -74,7 +74,7 @@ struct sim_setup {
 	uint64_t send_wait;  /* up to so long until a system call is over */
 	uint64_t verdict_wait;
 	uint64_t limit; /* virtual time at which all must be done */
-	/* the run ends well then, whatever is still on its way: call_bytes say how far it came; 0 = never */
+	/* 0 = never; the run ends well then, whatever is still on its way: see call_bytes */
 	uint64_t stop_at;
 	bool trace;
 };
