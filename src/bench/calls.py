@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Small calls, 100 bytes each way: ours, blocking and asynchronous, and OpenAFS's library's."""
+"""Small calls, 100 bytes each way: ours in their forms, OpenAFS's library's, and raw datagrams."""
 import os
 
+import ours
 from contest import Contestant
 from measure import Failed, free_port, json_object
-from spending import both_ends
+from spending import alone, both_ends
 
 BYTES = "100"
 IN_FLIGHT = (1, 4, 64)
 MANY = 1024  # by callbacks only: no thread for each
 CALLERS = (1, 4, 16, 64)  # threads tried with OpenAFS's library
 LATENCIES = ("p50_us", "p99_us", "p999_us", "max_us")
+POLL_US = "1000"  # an end looks for so long before it sleeps: longer than anybody waits here
+APART, TOGETHER = (0, 1), (0, 0)  # processors of client and server
 
 
 def per_call(r, cost):
@@ -27,21 +30,38 @@ def per_call(r, cost):
 class Rpc(Contestant):
     """rxperf rpc; the server runs each call on the thread that received it."""
 
-    def __init__(self, place, form, x, seconds):
-        super().__init__(place, f"rxperf rpc, {form}")
+    def __init__(self, place, name, form, x, seconds, cpus=(None, None), client=(), server=()):
+        super().__init__(place, name)
         self.form = form
         self.x = x
         self.seconds = seconds
+        self.cpus = cpus
+        self.client = client
+        self.server = server
 
     def sample(self, count=False):
-        rxperf = self.place.program("src/tools/rxperf")
-        port = free_port()
-        text, _, cost = both_ends(
-            [rxperf, "server", "-p", str(port), "--short"], [port],
-            [rxperf, "client", "-c", "rpc", "-s", "127.0.0.1", "-p", str(port), "-S", BYTES, "-R",
-             BYTES, "-t", str(self.x), "-C", str(min(self.x, 4)), "-D", str(self.seconds), "--form",
-             self.form, "--json"], self.place.log("rpc"), count)
-        return per_call(json_object(rxperf, text), cost)
+        r, cost = ours.pair(self.place,
+                            ["-c", "rpc", "-S", BYTES, "-R", BYTES, "-t", str(self.x), "-C",
+                             str(min(self.x, 4)), "-D", str(self.seconds), "--form", self.form,
+                             *self.client], ["--short", *self.server], count, self.cpus)
+        made = per_call(r, cost)
+        return made if count else {**made, **ours.traffic(r)}
+
+
+class RawCall(Contestant):
+    """src/bench/rawcall: as many bytes as a packet of such a call, there and back."""
+
+    def __init__(self, place, name, mode, x, seconds, cpus=(None, None)):
+        super().__init__(place, name)
+        self.x = x
+        self.options = ["--mode", mode, "--outstanding", str(x), "--seconds", str(seconds)]
+        if cpus[0] is not None:
+            self.options += ["--pin", f"{cpus[0]},{cpus[1]}"]
+
+    def sample(self, count=False):
+        rawcall = self.place.program("src/bench/rawcall")
+        text, _, cost = alone([rawcall, *self.options], count)
+        return per_call(json_object(rawcall, text), cost)
 
 
 class OpenAfsRpc(Contestant):
@@ -71,9 +91,26 @@ class OpenAfsRpc(Contestant):
         return per_call(r, cost)
 
 
+def alone_in_flight(place, seconds):
+    """One call at a time: where the two ends run and whether they sleep decides."""
+    made = [Rpc(place, "rxperf rpc, polling", "blocking", 1, seconds,
+                client=("--spin-us", POLL_US), server=("--poll-us", POLL_US)),
+            RawCall(place, "raw datagrams, blocking", "block", 1, seconds),
+            RawCall(place, "raw datagrams, polling", "poll", 1, seconds)]
+    for text, cpus in (("a core each", APART), ("one core", TOGETHER)):
+        if max(cpus) < len(os.sched_getaffinity(0)):
+            made += [Rpc(place, f"rxperf rpc, blocking, {text}", "blocking", 1, seconds, cpus),
+                     RawCall(place, f"raw datagrams, blocking, {text}", "block", 1, seconds, cpus)]
+    return made
+
+
 def contestants(place, seconds):
     made = []
     for x in IN_FLIGHT:
-        made += [Rpc(place, form, x, seconds) for form in ("blocking", "async")]
-    made.append(Rpc(place, "async", MANY, seconds))
+        made += [Rpc(place, f"rxperf rpc, {form}", form, x, seconds)
+                 for form in ("blocking", "async")]
+    made.append(Rpc(place, "rxperf rpc, async", "async", MANY, seconds))
+    made += alone_in_flight(place, seconds)
+    made += [RawCall(place, f"raw datagrams, {mode}", mode, x, seconds)
+             for mode in ("mmsg", "trains") for x in (IN_FLIGHT[-1], MANY)]
     return made + [OpenAfsRpc(place, x, seconds) for x in CALLERS]

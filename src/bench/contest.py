@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is measured: each contestant is one way to move the same bytes, and gives samples."""
 import os
+import re
 import subprocess
 
 from measure import Failed, Server, free_port, run_client
 
 PLAIN = ["--io", "msg", "--gso", "off", "--gro", "off", "--defer", "off", "--listeners", "1",
          "--window", "32"]
+
+
+# Of `rxperf server` alone.
+SERVER_OPTIONS = ("--short",)
 
 
 class Missing(Exception):
@@ -23,6 +28,7 @@ class Place:
         self.bytes = total
         self.openafs = None
         self.export = None
+        self.help = {}
 
     def program(self, *candidates):
         for c in candidates:
@@ -30,6 +36,23 @@ class Place:
             if os.access(path, os.X_OK):
                 return path
         raise Missing(f"{os.path.basename(candidates[0])} is not built")
+
+    def tool(self, name):
+        """A script of src/bench that measures by itself."""
+        path = os.path.join(self.source, "src/bench", name)
+        if not os.access(path, os.X_OK):
+            raise Missing(f"{name} is not there")
+        return path
+
+    def offers(self, program, option):
+        """Does the help text of our program know this option?"""
+        if program not in self.help:
+            r = subprocess.run([self.program(program), "client", "--help"], text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+            self.help[program] = set(re.findall(r"--[a-z][a-z0-9-]*", r.stdout)) | \
+                set(SERVER_OPTIONS)
+        return option in self.help[program]
 
     def log(self, name):
         return os.path.join(self.work, name.replace(" ", "-").replace("/", "-") + ".log")
@@ -72,7 +95,13 @@ class Place:
 
 
 class Contestant:
-    """`name` is what the table calls it; sample() runs it once."""
+    """
+    `name` is what the table calls it; sample() runs it once. A long one may sit out rounds: it
+    runs in each `every`th, from the first. `counted`: its system calls are.
+    """
+
+    every = 1
+    counted = True
 
     def __init__(self, place, name):
         self.place = place

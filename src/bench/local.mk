@@ -40,6 +40,7 @@ $(src_bench_xdr_OBJECTS): $(afs_headers)
 
 EXTRA_DIST += src/bench/run src/bench/measure.py src/bench/contest.py src/bench/report.py
 EXTRA_DIST += src/bench/ladder src/bench/rungs.py src/bench/rivals.py src/bench/calls.py \
+	src/bench/ours.py src/bench/load.py \
 	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py
 
 # What to hand to the runner: make bench BENCH_ARGS='--runs 1 --bytes 256M'

@@ -107,6 +107,47 @@ def latency(f, folder):
     return save(drawing, folder, "ladder-latency")
 
 
+def open_loop(f, folder):
+    """Half, 99 and 99.9 of a hundred calls by the rate at which they were due."""
+    drawing, axes = pyplot.subplots(figsize=(8, 4.5))
+    for k, n in enumerate(f.names("load")):
+        for style, figure, text in (("-", "p50_us", "half"), ("--", "p99_us", "99 %"),
+                                    (":", "p999_us", "99.9 %")):
+            points = [(x, m) for x in f.xs("load", n)
+                      if (m := f.median("load", n, x, figure)) is not None]
+            if points:
+                axes.plot(*zip(*points), style, marker=".", color=f"C{k}", label=f"{n}: {text}")
+    if not axes.lines:
+        pyplot.close(drawing)
+        return None
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("calls due per second")
+    axes.set_ylabel("µs from when a call was due")
+    axes.legend(fontsize="small")
+    return save(drawing, folder, "ladder-load")
+
+
+def given(r, folder):
+    """A plot that another program gave."""
+    drawing, axes = pyplot.subplots(figsize=(8, 4.5))
+    for series in r["series"]:
+        if series["points"]:
+            axes.plot(*zip(*series["points"]), label=series["label"],
+                      marker=None if len(series["points"]) > 100 else ".",
+                      drawstyle="steps-post" if series.get("steps") else "default")
+    if r.get("log_x"):
+        axes.set_xscale("log")
+    if r.get("log_y"):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(r["x"])
+    axes.set_ylabel(r["y"])
+    axes.legend(fontsize="small")
+    return save(drawing, folder, "ladder-" + r["name"])
+
+
 def draw(f, folder):
     """[(title, file name)] of what was drawn in `folder`; none without matplotlib."""
     if MISSING:
@@ -116,4 +157,6 @@ def draw(f, folder):
             for figure, name, label in BARS]
     made.append(("MB/s by number of clients", clients(f, folder)))
     made.append(("latency of small calls", latency(f, folder)))
+    made.append(("latency by rate", open_loop(f, folder)))
+    made += [(r["title"], given(r, folder)) for r in f.made("plot")]
     return [(title, name) for title, name in made if name]

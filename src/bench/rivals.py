@@ -3,9 +3,15 @@
 import os
 import shutil
 
+import rungs
 from contest import Contestant, Missing
 from measure import Failed, free_port, free_tcp_port, json_object
 from spending import alone, both_ends, per_gigabyte
+
+
+OPENAFS_MOST = 100  # streams: with more it hardly moves
+IPERF3_MOST = 128   # it has no more streams
+CURL_MOST = 300     # transfers at a time that it makes, whatever it is told
 
 
 def installed(program, package):
@@ -17,37 +23,40 @@ def installed(program, package):
 
 
 class Raw(Contestant):
-    """src/bench/raw: trains both ways, window 255, acknowledged at half the window."""
+    """src/bench/raw: trains both ways, acknowledged at half the window."""
 
-    def __init__(self, place, name, *options, part=1.0):
+    def __init__(self, place, name, x=1, threads="each", window=255, options=(), part=1.0):
         super().__init__(place, name)
-        self.x = 1
+        self.x = x
         self.bytes = int(place.bytes * part)
-        self.options = options
+        self.options = ["--streams", str(x), "--threads", threads, "--window", str(window),
+                        *options]
 
     def sample(self, count=False):
         raw = self.place.program("src/bench/raw")
         text, _, cost = alone([raw, "--bytes", str(self.bytes), "--size", "1444", "--mode",
-                               "gso+gro", "--window", "255", *self.options], count)
+                               "gso+gro", *self.options], count)
         r = json_object(raw, text)
-        return per_gigabyte(r["bytes"], r["seconds"], cost)
+        rates = per_gigabyte(r["bytes"], r["seconds"], cost)
+        data = r["bytes"] / r["size"]
+        return rates if count else {**rates, "acks_per_data": r["receiver"]["acks"] / data}
 
 
 class OpenAfs(Contestant):
     """rxperf's commands on OpenAFS's library at both ends, without jumbograms."""
 
-    PART = 0.125
-
     def __init__(self, place, name, x, command="recv"):
         super().__init__(place, name)
         self.x = x
         self.command = command
+        # It slows down with many streams.
+        self.part = 1 / 16 if x < 16 else 1 / 128
 
     def sample(self, count=False):
         folder = self.place.openafs_programs()
         client = os.path.join(folder, "afsrx_client")
         port = free_port()
-        each = max(int(self.place.bytes * self.PART) // self.x, 1 << 16)
+        each = max(int(self.place.bytes * self.part) // self.x, 1 << 16)
         text, _, cost = both_ends(
             [os.path.join(folder, "afsrx_server"), "-p", str(port), "--no-jumbo"], [port],
             [client, "-c", self.command, "-s", "127.0.0.1", "-p", str(port), "-b", str(each), "-t",
@@ -158,11 +167,28 @@ class AfscpBench(Contestant):
         return s if count else {**s, "MBps": r["MBps"], "resident_MiB": resident[0]}
 
 
-def contestants(place, clients, seconds):
-    made = [Raw(place, "raw gso+gro 255"),
-            Raw(place, "raw, ACKs not thinned", "--ack", "2", "--no-merge", part=0.25),
-            OpenAfs(place, "OpenAFS library, send", 1, "send")]
+def raws(place, clients):
+    made = [Raw(place, "raw, ACKs not thinned", options=("--ack", "2", "--no-merge"), part=1 / 8)]
     for x in clients:
-        made += [OpenAfs(place, "OpenAFS library", x), Iperf3(place, "TCP, iperf3", x),
-                 Nginx(place, "nginx sendfile", x), AfscpBench(place, "afscp bench", x, seconds)]
+        part = rungs.share(x)
+        made.append(Raw(place, "raw, a thread each", x, part=part))
+        if x > 1:
+            made.append(Raw(place, "raw, one thread", x, "one", part=part))
+    if rungs.MANY in clients:
+        made += [Raw(place, f"raw, window 32, {text}", rungs.MANY, threads, 32)
+                 for threads, text in (("each", "a thread each"), ("one", "one thread"))]
+    return made
+
+
+def contestants(place, clients, seconds):
+    made = raws(place, clients)
+    for x in clients:
+        if x <= OPENAFS_MOST:
+            made += [OpenAfs(place, "OpenAFS library", x),
+                     OpenAfs(place, "OpenAFS library, send", x, "send")]
+        if x <= IPERF3_MOST:
+            made.append(Iperf3(place, "TCP, iperf3", x))
+        if x <= CURL_MOST:
+            made.append(Nginx(place, "nginx sendfile", x))
+        made.append(AfscpBench(place, "afscp bench", x, seconds))
     return made

@@ -2,15 +2,20 @@
 """The rungs of the ladder: the same binaries, each with one switch more than the one before."""
 import os
 
+import ours
 from contest import Contestant
-from measure import Failed, free_port, json_object
-from spending import both_ends, per_gigabyte
+from measure import Failed
+from spending import per_gigabyte
 
 SEVERAL = 32
 
 # The lowest rung; each later one changes some of it. `listeners` is the server's alone.
 BOTTOM = {"io": "msg", "batch": "1", "defer": "off", "gso": "off", "gro": "off", "steer": "hash",
-          "window": "32", "listeners": "1"}
+          "ack-packets": "2", "window": "32", "listeners": "1"}
+
+MANY = 100  # streams that are held against raw ones
+
+WORKERS = 256  # that a server has by default, at most
 
 
 def listeners():
@@ -30,6 +35,7 @@ def rungs():
         ("+ steering by connection", {"steer": "cid"}),
         ("+ GSO", {"gso": "on"}),
         ("+ GRO", {"gro": "on"}),
+        ("+ thinned ACKs", {"ack-packets": "auto"}),
         ("+ window 255", {"window": "255"}),
     ]
     made, switches = [], dict(BOTTOM)
@@ -43,10 +49,6 @@ NOTES = [
     "- The library has no several listeners on one socket. The rung shows what a hand-over costs: "
     "of the sockets of one port the kernel picks one that is not the connection's own, for every "
     "packet.",
-    "- There is no rung for thinned acknowledgements: how often the library acknowledges is no "
-    "switch (once for each call of a received batch), so every rung has them. It would take a "
-    "tunable for the packets that one acknowledgement may cover, 1 to half a window. What they are "
-    "worth shows in the raw program: `ACKs not thinned` acknowledges every second datagram.",
     f"- The {SEVERAL} streams of a rung are calls of one client socket: by addresses they all "
     "reach one listener, by connection they spread.",
 ]
@@ -57,38 +59,51 @@ def options(switches, server):
             for word in ("--" + name, value)]
 
 
+def share(x):
+    """Part of the bytes that so many streams move: each shall get out of its slow start."""
+    return 4 if x >= 1000 else 1
+
+
 class Rung(Contestant):
     """rxperf at both ends with the same switches; `x` streams."""
 
-    def __init__(self, place, name, x, switches, command="recv", part=1.0):
+    def __init__(self, place, name, x, switches, command="recv", part=1.0, more=()):
         super().__init__(place, name)
         self.x = x
         self.switches = switches
         self.command = command
         self.part = part
+        self.more = more  # options of the client alone
 
     def sample(self, count=False):
-        rxperf = self.place.program("src/tools/rxperf")
-        port = free_port()
         each = max(int(self.place.bytes * self.part) // self.x, 1 << 16)
-        text, _, cost = both_ends(
-            [rxperf, "server", "-p", str(port), *options(self.switches, True)], [port],
-            [rxperf, "client", "-c", self.command, "-s", "127.0.0.1", "-p", str(port), "-b",
-             str(each), "-t", str(self.x), "--json", *options(self.switches, False)],
-            self.place.log("rung"), count)
-        r = json_object(rxperf, text)
+        workers = ["--workers-max", str(self.x)] if self.x > WORKERS else []
+        r, cost = ours.pair(self.place,
+                            ["-c", self.command, "-b", str(each), "-t", str(self.x), *self.more,
+                             *options(self.switches, False)],
+                            [*options(self.switches, True), *workers], count)
         if r["bytes"] != each * self.x:
             raise Failed(f"rxperf: {r['bytes']} bytes of {each * self.x}")
-        return per_gigabyte(r["bytes"], r["seconds"], cost)
+        rates = per_gigabyte(r["bytes"], r["seconds"], cost)
+        return rates if count else {**rates, **ours.traffic(r)}
 
 
 def contestants(place, clients):
     """Every rung with one stream and with several; the defaults with all numbers of `clients`."""
     made = []
+    thinned = place.offers(ours.RXPERF, "--ack-packets")
     for name, switches in rungs():
+        if not thinned and switches.pop("ack-packets", None) == "auto" and "ACKs" in name:
+            continue
         # The slow rungs move less: their rates need no gigabyte.
-        part = 1.0 if switches.get("gso", "on") == "on" else 0.25
+        slow = switches.get("gso", "on") == "off" or switches.get("ack-packets") == "2"
         for x in [1, SEVERAL] if switches else clients:
-            made.append(Rung(place, name, x, switches, part=part))
-    made.append(Rung(place, "defaults, send", 1, {}, "send"))
+            made.append(Rung(place, name, x, switches, part=1 / 8 if slow else share(x)))
+    made += [Rung(place, "defaults, send", x, {}, "send", share(x)) for x in clients]
+    for x in clients:
+        if x > 1:
+            made.append(Rung(place, "defaults, a socket each", x, {}, "recv", share(x),
+                             ("--endpoints", str(x))))
+    if MANY in clients:
+        made.append(Rung(place, "defaults, window 32", MANY, {"window": "32"}))
     return made

@@ -6,6 +6,10 @@ state      the machine before a round: round and the figures of src/bench/ping
 sample     round, group, name, x (streams, clients or calls in flight) and the figures
 count      the same without a round, of a run that only counted system calls
 skip       group, name, x, why: not there, or it failed, and none of its samples counts
+table, plot, note, aim: what another program made of what it measured, shown as it is: a title, a
+           head and rows of texts; a plot's name, title, x, y, log_x, log_y, series of label and
+           points; text; text, value, sense (">=", "<=") and bound
+skip-program  program, why: one of those did not run, or failed
 uncounted  group, name, x, why: only that run failed, the samples stand
 """
 import json
@@ -47,6 +51,8 @@ class Figures:
         self.strange = strange_rounds(records)
         self.about = next((r for r in records if r["type"] == "about"), {})
         self.states = [r for r in records if r["type"] == "state"]
+        self.others = [r for r in records
+                       if r["type"] in ("table", "plot", "note", "aim", "skip-program")]
         self.skipped = {}
         self.kept = {}
         self.order = []
@@ -62,6 +68,9 @@ class Figures:
                 self.kept.setdefault(self.key(r), []).append(r)
         for key in failed:
             self.kept.pop(key, None)
+
+    def made(self, *types):
+        return [r for r in self.others if r["type"] in types]
 
     @staticmethod
     def key(r):

@@ -3,6 +3,7 @@
 import sys
 
 import calls
+import ours
 import page
 import rungs
 import samples
@@ -53,8 +54,19 @@ equal("best", f.best("calls", "OpenAFS library rpc", "calls_per_s"), (16, 25000)
 equal("best of nothing", f.best("calls", "nobody", "calls_per_s"), None)
 equal("ratio to the best", page.aim_value(f, "calls_per_s", ("calls", "rxperf rpc, async", 64),
                                           ("calls", "OpenAFS library rpc", None)), 4.0)
-equal("ratio to nothing", page.aim_value(f, "MBps", ("bulk", "defaults", 1),
-                                         ("bulk", "raw gso+gro 255", 1)), None)
+equal("ratio to nothing", page.aim_value(f, "MBps", page.RECV, page.RAW), None)
+equal("an aim for one figure", page.aim_value(f, "fairness", ("fair", "recv", 32), None), 0.8)
+equal("nothing of one figure", page.aim_value(f, "fairness", ("fair", "send", 32), None), None)
+
+# Both ends of a report: types of packets, locks by name.
+ends = {"transport": {"packets_sent_by_type": [0, 1, 20],
+                      "lock_contended": {"table": 1, "role": 0}},
+        "server": {"transport": {"packets_sent_by_type": [0, 999, 0],
+                                 "lock_contended": {"table": 50}}}}
+equal("ACKs and locks", ours.traffic(ends),
+      {"acks_per_data": 0.02, "locks_per_Mpacket": 50000.0, "lock table": 50000.0, "lock role": 0.0})
+equal("no report of the server's",
+      ours.traffic({"transport": {"packets_sent_by_type": [0, 4, 1]}}), {"acks_per_data": 0.25})
 
 # Every rung adds to the one before: one switch, but for the hand-over, which takes two.
 steps = rungs.rungs()

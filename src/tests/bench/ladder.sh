@@ -30,7 +30,7 @@ grep -v -e '^!\[' -e '^Plots: ' "$dir/page.md" | cat -s > "$dir/text.md"
 diff -u "$here/page.md" "$dir/text.md" || fail 'the page is not as expected'
 
 if "$python" -c 'import matplotlib' 2> "$dir/err"; then
-	for name in throughput cpu syscalls switches clients latency; do
+	for name in throughput cpu syscalls switches clients latency load instructions; do
 		for kind in svg png; do
 			[ -s "$dir/performance/ladder-$name.$kind" ] || fail "no ladder-$name.$kind"
 		done

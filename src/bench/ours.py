@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""rxperf at both ends: how it is run, and what its report says beside rates and times."""
+import shutil
+
+from contest import Missing
+from measure import free_port, json_object
+from spending import both_ends
+
+RXPERF = "src/tools/rxperf"
+DATA, ACK = 1, 2  # packet types
+
+
+def pinned(command, cpu):
+    """The command on one processor; None: wherever the scheduler likes."""
+    if cpu is None:
+        return command
+    if not shutil.which("taskset"):
+        raise Missing("taskset is not installed (Debian package: util-linux)")
+    return ["taskset", "-c", str(cpu), *command]
+
+
+def offered(place, options):
+    """Those options that rxperf has; one that it has not: Missing."""
+    for word in options:
+        if word.startswith("--") and not place.offers(RXPERF, word):
+            raise Missing(f"rxperf has no {word}")
+    return [*options]
+
+
+def pair(place, client, server=(), count=False, cpus=(None, None), look=None):
+    """
+    A server and a client with these options; `cpus`: of client and server. Returns (the client's
+    report, what both cost).
+    """
+    rxperf = place.program(RXPERF)
+    port = free_port()
+    text, _, cost = both_ends(
+        pinned([rxperf, "server", "-p", str(port), *offered(place, server)], cpus[1]), [port],
+        pinned([rxperf, "client", "-s", "127.0.0.1", "-p", str(port), "--json",
+                *offered(place, client)], cpus[0]), place.log("rxperf"), count, look=look)
+    return json_object(rxperf, text), cost
+
+
+def by_type(end, kind):
+    sent = end.get("packets_sent_by_type", [])
+    return sent[kind] if len(sent) > kind else 0
+
+
+def traffic(r):
+    """ACK packets per DATA packet, and locks that were waited for, of both ends."""
+    ends = [r.get("transport") or {}, (r.get("server") or {}).get("transport") or {}]
+    data, acks = (sum(by_type(e, kind) for e in ends) for kind in (DATA, ACK))
+    packets = sum(sum(e.get("packets_sent_by_type", [])) for e in ends)
+    made = {"acks_per_data": acks / data} if data else {}
+    locks = {}
+    for e in ends:
+        for name, n in e.get("lock_contended", {}).items():
+            locks[name] = locks.get(name, 0) + n
+    if packets and locks:
+        made["locks_per_Mpacket"] = sum(locks.values()) * 1e6 / packets
+        made.update({f"lock {name}": n * 1e6 / packets for name, n in locks.items()})
+    return made
