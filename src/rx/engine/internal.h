@@ -151,6 +151,8 @@ struct rxw_shard {
 	uint64_t reaped_at; /* ns */
 	unsigned rx_depth;  /* buffers offered to the next receive call, 4..batch */
 	uint64_t spin_hits, spin_tries, spin_skip;
+	uint32_t last_bytes; /* of the latest batch */
+	unsigned singles;    /* batches of one message in a row */
 
 	/* timers posted by others: a stack, taken whole by the holder */
 	_Atomic(struct rxw_call *) inbox;

@@ -10,6 +10,7 @@
 #define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
 #define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
 #define IDLE_WAIT	(60 * RXW_SEC)
+#define SPIN_BYTES	49152u /* a batch of more is bulk: its sender waits for half a window */
 #define REAP_EVERY	RXW_SEC
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
@@ -253,53 +254,72 @@ static void handle_errors(struct rxw_shard *s)
 	}
 }
 
-/*
- * A caller that receives for itself polls before it sleeps, as long as that finds something often
- * enough (one try in three; else every 16th wait tries again). A listener does not: the processor
- * it would burn is the one that its peers, handlers and writers need.
- */
-static int spin(struct rxw_shard *s, unsigned room)
+/* How long this thread looks before it sleeps, in microseconds. */
+static unsigned patience(const struct rxw_shard *s)
 {
-	uint64_t end;
-	int n;
+	const struct rxw_config *config = &s->ep->config;
 
-	if (!s->ep->config.spin_us || rxw_on_library_thread(NULL))
-		return 0;
+	return rxw_on_library_thread(NULL) ? config->poll_us : config->spin_us;
+}
+
+/*
+ * Look again and again before sleeping, as long as that finds something often enough (one try in
+ * three; else every 16th wait tries again), but not beyond `until`, when a timer is due. A caller
+ * that receives for itself does so by default; a listener only if it was told to (poll_us): the
+ * processor it burns is the one that its peers, handlers and writers need. After a bulk batch
+ * nobody does: the next one takes its time. True: the socket was found empty.
+ */
+static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t until, int *got)
+{
+	uint64_t end = now + patience(s) * 1000ull;
+
+	*got = 0;
+	if (end == now || s->last_bytes > SPIN_BYTES ||
+	    (s->owing_count && rxw_on_library_thread(NULL)))
+		return false;
 	if (s->spin_tries >= 8 && s->spin_hits * 3 < s->spin_tries) {
 		if (++s->spin_skip % 16)
-			return 0;
+			return false;
 		s->spin_tries = s->spin_hits = 0;
 	}
-	end = rxw_now() + s->ep->config.spin_us * 1000ull;
-	s->spin_tries++;
+	if (until > end)
+		s->spin_tries++;
+	else
+		end = until; /* cut short: no proof that looking is of no use */
 	do {
-		n = rxw_io_recv(s->sock, s->rx, room, 0);
-		if (n) {
-			s->spin_hits++;
-			return n;
+		*got = rxw_io_recv(s->sock, s->rx, room, 0);
+		if (*got) {
+			if (s->spin_tries > s->spin_hits)
+				s->spin_hits++;
+			return false;
 		}
 	} while (rxw_now() < end);
-	return 0;
+	return true;
 }
 
 /* Wait for a batch, no longer than the timers allow. */
 static int receive(struct rxw_shard *s, unsigned room)
 {
-	bool quiet = s->quiet >= QUIET_POLLS;
+	bool quiet = s->quiet >= QUIET_POLLS, empty;
 	uint64_t now = rxw_now(),
 		 next = rxw_timer_next(s, now,
 				       quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
-	if (next <= now || s->owing_count) {
-		n = s->owing_count ? spin(s, room) : 0;
-		return n ? n : rxw_io_recv(s->sock, s->rx, room, 0);
-	}
-	if (!quiet && next != UINT64_MAX && next - now >= ACTIVE_SLEEP_US * 1000ull) {
-		n = spin(s, room);
-		return n ? n : rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
-	}
+	if (next <= now)
+		return rxw_io_recv(s->sock, s->rx, room, 0);
+	empty = !quiet && spin(s, room, now, next, &n);
+	if (!quiet && n)
+		return n;
+	if (s->owing_count)
+		return empty ? 0 : rxw_io_recv(s->sock, s->rx, room, 0);
+	if (empty)
+		now = rxw_now();
+	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull)
+		return rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
 	/* Idle for a while, or a timer is close: wait where others can interrupt. */
+	if (next <= now)
+		return 0;
 	if (next - now > IDLE_WAIT)
 		next = now + IDLE_WAIT;
 	atomic_store(&s->wait_until, next);
@@ -311,13 +331,30 @@ static int receive(struct rxw_shard *s, unsigned room)
 	return n > 0 ? rxw_io_recv(s->sock, s->rx, room, 0) : 0;
 }
 
+/* Remember what came: the next wait is as this one was, more often than not. */
+static void note_batch(struct rxw_shard *s, unsigned n)
+{
+	s->last_bytes = 0;
+	for (unsigned i = 0; i < n; i++)
+		s->last_bytes += s->rx[i].length;
+	s->singles = n == 1 ? s->singles + 1 : 0;
+}
+
 void rxw_shard_poll(struct rxw_shard *s)
 {
 	struct rxw_actions a;
 	bool reserve;
 	unsigned room = offer_buffers(s, &reserve);
-	int n = receive(s, room);
 	uint64_t now;
+	int n;
+
+	/*
+	 * Where one message at a time comes and empty looks are made anyway, the kernel need not
+	 * look for a second one. Every 16th time it does.
+	 */
+	if (s->singles >= 8 && s->singles % 16 && patience(s))
+		room = 1;
+	n = receive(s, room);
 
 	if (n > 0) {
 		/*
@@ -328,6 +365,7 @@ void rxw_shard_poll(struct rxw_shard *s)
 		bool dry = (unsigned)n < room && rxw_on_library_thread(NULL);
 
 		s->quiet = 0;
+		note_batch(s, (unsigned)n);
 		rxw_actions_init(&a, s, true);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		if (dry)

@@ -3,8 +3,12 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-#define TX_ENTRIES 32 /* trains in one system call */
-#define TX_QUANTUM 4  /* trains of one call before the next one has its turn */
+#define TX_ENTRIES  128	       /* trains gathered at once */
+#define TX_BYTES    (2u << 20) /* and about so much data */
+#define TX_QUANTUM  4	       /* trains of one call before the next one has its turn */
+#define TX_CTL	    32	       /* control packets handed over at once */
+#define TX_JOINED   64	       /* small packets in one message: what the kernel cuts at most */
+#define JOINED_MOST 64000u     /* bytes of them: below what IPv6 allows */
 
 static _Thread_local struct rxw_shard *held_back;
 
@@ -49,13 +53,17 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 	return call;
 }
 
-/* One system call's worth of trains. */
+/* What leaves together, in one system call if it can. */
 struct tx_batch {
 	struct rxw_shard *shard;
 	struct rxw_shard *other; /* a call was queued there, for its home had moved */
-	unsigned count, calls;
+	unsigned count, calls, messages;
+	unsigned joined; /* most packets that may share a message, 1 = none do */
+	uint32_t bytes;
 	struct rxw_train train[TX_ENTRIES];
-	struct iovec iov[TX_ENTRIES];
+	struct iovec iov[TX_ENTRIES]; /* of train[i] */
+	/* train[i] is, or is number place[i] of, what tx[message[i]] sends */
+	uint8_t message[TX_ENTRIES], place[TX_ENTRIES];
 	struct rxw_io_tx tx[TX_ENTRIES];
 	/* one reference each; trains first[i] up to first[i + 1] */
 	struct rxw_call *call[TX_ENTRIES];
@@ -93,6 +101,49 @@ static void queue_again(struct tx_batch *b, struct rxw_call *call)
 		b->other = s;
 }
 
+/* May `c` send behind `m` in one message of the kernel? */
+static bool same_way(const struct rxw_io_tx *m, const struct rxw_connection *c)
+{
+	const struct rxw_path *path = &c->p.path;
+
+	if (m->path == path)
+		return true;
+	/*
+	 * The kernel steers a train by its first packet: towards a server, whose listeners share
+	 * the connections, it never mixes them. A client has one socket for all that comes to it.
+	 */
+	return m->reply && !c->p.client && rxw_addr_equal(&m->path->peer, &path->peer) &&
+	       rxw_addr_equal(&m->path->local, &path->local) && m->path->ifindex == path->ifindex;
+}
+
+/* The train behind the others: small packets of equal size, the last may be shorter, join. */
+static void add_message(struct tx_batch *b, struct rxw_connection *c)
+{
+	unsigned i = b->count++;
+	const struct rxw_train *t = &b->train[i];
+	struct rxw_io_tx *m = b->messages ? &b->tx[b->messages - 1] : NULL;
+
+	b->bytes += t->length;
+	b->iov[i] = (struct iovec){.iov_base = t->data, .iov_len = t->length};
+	if (m && t->count == 1 && m->iov_count < b->joined && !t->fragment && !m->fragment &&
+	    m->length == m->iov_count * m->segment && t->length <= m->segment &&
+	    m->length + t->length <= JOINED_MOST && same_way(m, c)) {
+		b->place[i] = (uint8_t)m->iov_count++;
+		m->length += t->length;
+	} else {
+		m = &b->tx[b->messages++];
+		b->place[i] = 0;
+		*m = (struct rxw_io_tx){.path = &c->p.path,
+					.iov = &b->iov[i],
+					.iov_count = 1,
+					.length = t->length,
+					.segment = t->segment,
+					.fragment = t->fragment,
+					.reply = !c->p.client};
+	}
+	b->message[i] = (uint8_t)(m - b->tx);
+}
+
 /* Trains of one call. Its lock is taken here. Takes over the reference of the queue. */
 static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions *a)
 {
@@ -111,22 +162,12 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 			struct rxw_train *t = &b->train[b->count];
 			enum rxw_train_result r =
 				rxw_pcall_train(&call->p, max, t, &not_before, &a->out);
-			struct rxw_io_tx *tx = &b->tx[b->count];
 
 			if (r == RXW_TRAIN_PACED)
 				call->pace_at = not_before;
 			if (r != RXW_TRAIN_READY)
 				break;
-			b->iov[b->count] =
-				(struct iovec){.iov_base = t->data, .iov_len = t->length};
-			*tx = (struct rxw_io_tx){.path = &c->p.path,
-						 .iov = &b->iov[b->count],
-						 .iov_count = 1,
-						 .length = t->length,
-						 .segment = t->segment,
-						 .fragment = t->fragment,
-						 .reply = !c->p.client};
-			b->count++;
+			add_message(b, c);
 		}
 		again = b->count - start == TX_QUANTUM || b->count == TX_ENTRIES;
 		if (b->count > start) {
@@ -160,12 +201,17 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
 
 	rxw_conn_lock(c);
 	for (unsigned k = b->first[i]; k < b->first[i + 1]; k++) {
-		struct rxw_io_tx *tx = &b->tx[k];
+		const struct rxw_io_tx *tx = &b->tx[b->message[k]];
+		unsigned count = b->train[k].count, sent = count;
 
-		rxw_pcall_train_done(&call->p, &b->train[k],
-				     tx->error ? tx->sent_segments : b->train[k].count, tx->error,
+		if (tx->error)
+			sent = tx->sent_segments > b->place[k] ? tx->sent_segments - b->place[k]
+							       : 0;
+		if (sent > count)
+			sent = count;
+		rxw_pcall_train_done(&call->p, &b->train[k], sent, sent < count ? tx->error : 0,
 				     &a->out);
-		refused |= tx->error != 0;
+		refused |= sent < count;
 	}
 	call->tx_claimed = false;
 	if (refused) {
@@ -190,15 +236,17 @@ static struct rxw_shard *send_batch(struct rxw_shard *s)
 
 	b.shard = s; /* the arrays need no clearing: count says what is valid */
 	b.other = NULL;
-	b.count = b.calls = 0;
+	b.count = b.calls = b.messages = 0;
+	b.bytes = 0;
+	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
 	rxw_actions_init(&a, s, false);
-	while (b.count < TX_ENTRIES && b.calls < TX_ENTRIES && (call = tx_pop(s))) {
+	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES && (call = tx_pop(s))) {
 		if (rxw_actions_full(&a))
 			rxw_actions_run(&a);
 		gather(&b, call, &a);
 	}
 	if (b.count) {
-		rxw_io_send(s->sock, b.tx, b.count, rxw_receiving() != NULL);
+		rxw_io_send(s->sock, b.tx, b.messages, rxw_receiving() != NULL);
 		a.out.now = rxw_now();
 	}
 	for (unsigned i = 0; i < b.calls; i++) {
@@ -233,11 +281,11 @@ void rxw_tx_run(struct rxw_shard *s)
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
 {
 	static const uint8_t zeros[9000];
-	struct iovec iov[2 * TX_ENTRIES];
-	struct rxw_io_tx tx[TX_ENTRIES];
+	struct iovec iov[2 * TX_CTL];
+	struct rxw_io_tx tx[TX_CTL];
 
 	for (unsigned at = 0; at < count;) {
-		unsigned n = count - at < TX_ENTRIES ? count - at : TX_ENTRIES;
+		unsigned n = count - at < TX_CTL ? count - at : TX_CTL;
 
 		for (unsigned i = 0; i < n; i++) {
 			struct rxw_ctl *c = &ctl[at + i];

@@ -104,6 +104,9 @@ struct rxw_config {
 
 	/* tests only: fault injection for the I/O floor, e.g. "gso:EIO@100"; NULL or "" = none */
 	char inject[64];
+
+	/* I/O, scope is one endpoint: microseconds a listener polls before it sleeps; 0..1000 */
+	unsigned poll_us;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */
