@@ -25,6 +25,9 @@ struct rxw_batch {
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
 	/* Packets that fit no call: how many at the last look, when that was, when last told. */
 	uint64_t foreign, foreign_at, foreign_told;
+	/* Reaping: slot that is looked at next, when was looked last, when the other things were. */
+	unsigned reap_slot;
+	uint64_t reap_at, watched_at;
 };
 
 /* Sent on this host? The kernel refuses packets from outside that claim one of our addresses. */
@@ -45,7 +48,12 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
  * the connection.
  */
 void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run);
-/* Connections that are idle for long. Receive role. */
+/*
+ * Forget connections that are idle for long. Looks at a share of the table, such that each is seen
+ * every 15 s; called too seldom, it makes up for it. Sets reaped_at: it is wanted again a
+ * second after that.
+ * Receive role.
+ */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
 
 #endif

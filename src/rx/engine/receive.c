@@ -8,10 +8,14 @@
 
 #define REAP_IDLE     (600 * RXW_SEC)
 #define REAP_UNPROVEN (15 * RXW_SEC)
+#define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */
+#define REAP_LOOK     256	     /* slots looked at under one lock */
 #define REAP_AT_ONCE  64
+#define WATCH_EVERY   RXW_SEC
 #define FOREIGN_MANY 100 /* packets a second that fit nothing: somebody is guessing */
 #define FOREIGN_TELL (60 * RXW_SEC)
 #define EVICT_LOOK    16 /* connections looked at for one that makes room */
+#define EVICT_SLOTS   256
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
@@ -138,7 +142,7 @@ static bool evict_stranger(struct rxw_shard *s, uint64_t now)
 	unsigned seen = 0;
 
 	rxw_table_lock(s);
-	for (unsigned n = 0; n < s->table.size && seen < EVICT_LOOK; n++)
+	for (unsigned n = 0; n < s->table.size && n < EVICT_SLOTS && seen < EVICT_LOOK; n++)
 		for (struct rxw_pconn *p = s->table.slot[s->evict_at++ % s->table.size]; p;
 		     p = p->hash_next) {
 			struct rxw_connection *c = rxw_conn_of(p);
@@ -319,25 +323,68 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 	b->foreign_at = now;
 }
 
-void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
+/*
+ * The next `slots` slots, or fewer if many in them are through: *looked says how many were done.
+ * Returns how many were forgotten.
+ */
+static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, unsigned *looked)
 {
 	struct rxw_connection *victim[REAP_AT_ONCE];
-	unsigned n = 0;
+	unsigned n = 0, i;
 
-	watch_foreign(s, now);
 	rxw_table_lock(s);
-	for (unsigned i = 0; i < s->table.size && n < REAP_AT_ONCE; i++)
-		for (struct rxw_pconn *p = s->table.slot[i]; p && n < REAP_AT_ONCE;
-		     p = p->hash_next)
+	for (i = 0; i < slots && n < REAP_AT_ONCE; i++) {
+		struct rxw_pconn *p = s->table.slot[s->batch->reap_slot & (s->table.size - 1)];
+
+		for (; p && n < REAP_AT_ONCE; p = p->hash_next)
 			if (served_its_time(rxw_conn_of(p), now)) {
 				victim[n] = rxw_conn_of(p);
 				rxw_conn_ref(victim[n++]);
 			}
-	rxw_table_unlock(s);
-	for (unsigned i = 0; i < n; i++) {
-		rxw_conn_remove(victim[i]);
-		rxw_conn_unref(victim[i]);
+		if (p)
+			break; /* the rest of this slot comes next time */
+		s->batch->reap_slot++;
 	}
+	rxw_table_unlock(s);
+	for (unsigned k = 0; k < n; k++) {
+		rxw_conn_remove(victim[k]);
+		rxw_conn_unref(victim[k]);
+	}
+	*looked = i;
+	return n;
+}
+
+void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
+{
+	struct rxw_batch *b = s->batch;
+	uint64_t passed = now > b->reap_at ? now - b->reap_at : 0, next;
+	unsigned size, share, looked, gone = 0;
+
+	rxw_table_lock(s);
+	size = s->table.size;
+	rxw_table_unlock(s);
+	if (passed > REAP_ROUND)
+		passed = REAP_ROUND;
+	share = (unsigned)((uint64_t)size * (passed / RXW_MS) / (REAP_ROUND / RXW_MS));
+	if (share < REAP_LOOK)
+		share = size < REAP_LOOK ? size : REAP_LOOK;
+	b->reap_at = now;
+	for (; share && gone < REAP_AT_ONCE; share -= looked)
+		gone += reap_slots(s, share < REAP_LOOK ? share : REAP_LOOK, now, &looked);
+	/* The share of one look, or what is left over right after the next batch. */
+	next = REAP_ROUND / ((size + REAP_LOOK - 1) / REAP_LOOK);
+	if (next > WATCH_EVERY)
+		next = WATCH_EVERY;
+	if (gone >= REAP_AT_ONCE) {
+		b->reap_at -= passed * share / size;
+		next = 0;
+		rxw_io_wake(s->sock); /* nor may it sleep for long then */
+	}
+	s->reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
+	if (now < b->watched_at + WATCH_EVERY)
+		return;
+	b->watched_at = now;
+	watch_foreign(s, now);
 	if (!s->index) {
 		rxw_peers_lock(s->ep);
 		rxw_peer_reap(s->ep->peers, now);

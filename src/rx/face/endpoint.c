@@ -166,11 +166,12 @@ static void remove_connections(struct rxw_endpoint *ep)
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
-		for (;;) {
+		/* Nobody enters any more: slots that were found empty stay so. */
+		for (unsigned k = 0;;) {
 			struct rxw_connection *c = NULL;
 
 			rxw_table_lock(s);
-			for (unsigned k = 0; k < s->table.size && !c; k++)
+			for (; k < s->table.size && !c; k += !c)
 				if (s->table.slot[k]) {
 					c = rxw_conn_of(s->table.slot[k]);
 					rxw_conn_ref(c);

@@ -128,11 +128,15 @@ static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
 	to->lock_contended[RXW_LOCK_BUFFERS] += rxw_pool_contended(ep->engine->pool);
 }
 
-/* What is there now: the connections of the shard, one after the other. */
-static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
+#define LOOK 256 /* slots looked at under one lock: packets wait for it */
+
+/* What is there now: the connections of some slots. False: there are no more. */
+static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 {
+	bool more;
+
 	rxw_table_lock(s);
-	for (unsigned i = 0; i < s->table.size; i++) {
+	for (unsigned i = from; i < from + LOOK && i < s->table.size; i++) {
 		for (struct rxw_pconn *p = s->table.slot[i]; p; p = p->hash_next) {
 			int64_t pinned = atomic_load(&p->memory.used);
 
@@ -142,7 +146,15 @@ static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
 		}
 	}
+	more = from + LOOK < s->table.size;
 	rxw_table_unlock(s);
+	return more;
+}
+
+static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
+{
+	for (unsigned from = 0; add_slots(to, s, from); from += LOOK)
+		;
 }
 
 /* Hand out as much of the result as the caller's structure has; what it has beyond is zero. */

@@ -410,6 +410,46 @@ START_TEST(connections_are_forgotten)
 }
 END_TEST
 
+static void many(unsigned count, uint32_t cid)
+{
+	for (unsigned i = 0; i < count; i++)
+		rxw_conn_unref(from("192.0.2.1", cid + 4 * i));
+}
+
+/*
+ * Of many connections each look takes a share, not the whole table; who looks seldom forgets as
+ * many as who looks often.
+ */
+START_TEST(many_are_forgotten)
+{
+	uint64_t now, left = 2000, before;
+	unsigned looks = 0;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=100000 "
+						   "unproven-per-host=100000"});
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now();
+	many(2000, 0x100000);
+	for (unsigned ms = 0; ms < 14500; ms += 100)
+		ck_assert_uint_eq(forgotten_at(now + ms * RXW_MS), 2000);
+	for (unsigned ms = 14500; ms < 32000; ms += 100) {
+		before = left;
+		left = forgotten_at(now + ms * RXW_MS);
+		ck_assert_uint_le(before - left, 128);
+	}
+	ck_assert_uint_eq(left, 0);
+	many(2000, 0x200000);
+	for (left = 2000; left; looks++) {
+		before = left;
+		left = forgotten_at(now + 100 * RXW_SEC + looks * RXW_MS);
+		ck_assert_uint_ge(before - left, left ? 64 : 0);
+		ck_assert_uint_le(looks, 2000 / 64);
+	}
+	h_close(&bed);
+}
+END_TEST
+
 /*
  * Ids that an attacker knows do not make chains long: so many connections of one id, and no more.
  */
@@ -451,6 +491,7 @@ int main(void)
 	tcase_add_test(tc, guessing_is_told);
 	tcase_add_test(tc, caps);
 	tcase_add_test(tc, connections_are_forgotten);
+	tcase_add_test(tc, many_are_forgotten);
 	tcase_add_test(tc, one_id_from_many_addresses);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
