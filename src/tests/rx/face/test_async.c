@@ -106,6 +106,21 @@ START_TEST(callbacks_and_short_handlers)
 }
 END_TEST
 
+/* A train's first packet steers all of it: requests of different connections never share one. */
+START_TEST(requests_reach_their_shards)
+{
+	struct rxw_effective e = { .size = sizeof(e) };
+
+	h_close(&bed);
+	h_open(&bed, &(struct h_options){ .server = "listeners=4 steer=cid" });
+	chain_of_calls(H_SHORT);
+	chain_of_calls(H_SERVICE);
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	if (e.steer == RXW_STEER_CID)
+		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+}
+END_TEST
+
 /* ---- descriptors ---- */
 
 static void wait_fd(int fd)
@@ -374,6 +389,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, callbacks_begin_the_next_call);
 	tcase_add_test(tc, callbacks_and_short_handlers);
+	tcase_add_test(tc, requests_reach_their_shards);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);

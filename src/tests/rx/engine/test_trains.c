@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trains of small calls: requests of many connections in one, replies that leave together. */
+#include <netinet/udp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "tests/rx/face/harness.h"
+#include "tests/rx/face/streams.h"
+
+#ifndef UDP_SEGMENT
+#	define UDP_SEGMENT 103
+#endif
+#ifndef SOL_UDP
+#	define SOL_UDP 17
+#endif
+
+#define CALLS	    32  /* of one train: 8 connections of 4 channels */
+#define SEGMENT	    160 /* bytes of each of its packets */
+#define BODY	    (SEGMENT - RXW_HEADER_SIZE)
+#define EPOCH	    0x80000123u
+#define MOST_SERIAL 1024u
+
+static struct h_bed bed;
+static int fd;
+
+/* A call of the train at hand. */
+static struct {
+	struct h_ask ask;
+	bool answered;
+} calls[CALLS];
+static uint32_t first_cid;
+static bool seen[CALLS / 4][MOST_SERIAL]; /* serials of each connection */
+
+static void open_bed(const char *server)
+{
+	h_open(&bed, &(struct h_options){ .server = server });
+	fd = h_raw_socket(&bed);
+}
+
+static void close_bed(void)
+{
+	close(fd);
+	h_close(&bed);
+}
+
+/* Neighbours in a train belong to different connections. */
+static uint32_t cid_of(unsigned call)
+{
+	return first_cid + call % (CALLS / 4) * 4 + call / (CALLS / 4);
+}
+
+static void put(uint8_t *packet, struct h_raw raw)
+{
+	uint8_t made[2048];
+
+	h_raw_encode(made, &raw);
+	memcpy(packet, made, SEGMENT);
+}
+
+/* The request of calls[i], padded: what follows the question is not read. */
+static struct h_raw request(uint8_t body[BODY], unsigned i, uint16_t service)
+{
+	struct h_raw raw = h_raw_request(body, calls[i].ask.op, cid_of(i));
+
+	raw.service = service;
+	raw.size = BODY;
+	return raw;
+}
+
+/* One train; where the kernel knows none, singly. */
+static void send_train(uint8_t *bytes, size_t length)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(sizeof(uint16_t))];
+	} control;
+	struct iovec iov = { .iov_base = bytes, .iov_len = length };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	uint16_t segment = SEGMENT;
+
+	memset(&control, 0, sizeof(control));
+	control.head.cmsg_level = SOL_UDP;
+	control.head.cmsg_type = UDP_SEGMENT;
+	control.head.cmsg_len = CMSG_LEN(sizeof(segment));
+	memcpy(CMSG_DATA(&control.head), &segment, sizeof(segment));
+	if (sendmsg(fd, &m, 0) == (ssize_t)length)
+		return;
+	for (size_t at = 0; at < length; at += SEGMENT) {
+		size_t n = length - at < SEGMENT ? length - at : SEGMENT;
+
+		ck_assert_int_eq(send(fd, bytes + at, n, 0), (ssize_t)n);
+	}
+}
+
+static void check_reply(const uint8_t *packet, size_t size)
+{
+	struct rxw_header h;
+	unsigned k, i;
+
+	ck_assert(rxw_header_get(packet, size, &h));
+	ck_assert_uint_eq(h.epoch, EPOCH);
+	ck_assert_uint_ge(h.cid, first_cid);
+	k = (h.cid - first_cid) / 4;
+	ck_assert_uint_lt(k, CALLS / 4);
+	i = (h.cid & 3) * (CALLS / 4) + k;
+	ck_assert_uint_eq(cid_of(i), h.cid);
+	ck_assert_uint_eq(h.call, 1);
+	ck_assert_uint_eq(h.seq, 1);
+	ck_assert_msg(h.flags & RXW_LAST_PACKET, "the end of the reply is missing");
+	ck_assert_uint_eq(size, RXW_HEADER_SIZE + calls[i].ask.bytes);
+	ck_assert(h_pattern_is(packet + RXW_HEADER_SIZE, 0, size - RXW_HEADER_SIZE,
+			       calls[i].ask.seed));
+	/* A retransmission has a serial of its own: the same one twice is a datagram sent twice. */
+	ck_assert_uint_lt(h.serial, MOST_SERIAL);
+	ck_assert_msg(!seen[k][h.serial], "cid %08x, serial %u came twice", h.cid, h.serial);
+	seen[k][h.serial] = true;
+	calls[i].answered = true;
+}
+
+static void collect(unsigned from, unsigned to)
+{
+	uint8_t packet[2048];
+	unsigned left = 0;
+
+	for (unsigned i = from; i < to; i++)
+		left += !calls[i].answered;
+	while (left) {
+		ssize_t n = h_raw_receive(fd, RXW_DATA, packet);
+
+		ck_assert_msg(n > 0, "%u of %u calls stayed without an answer", left, to - from);
+		check_reply(packet, (size_t)n);
+		left = 0;
+		for (unsigned i = from; i < to; i++)
+			left += !calls[i].answered;
+	}
+}
+
+static void begin_round(uint32_t cid)
+{
+	memset(calls, 0, sizeof(calls));
+	memset(seen, 0, sizeof(seen));
+	first_cid = cid;
+}
+
+/* All calls in one train, replies of `bytes` or of as many as the call's place says. */
+static void round_of(uint32_t cid, uint16_t service, unsigned bytes)
+{
+	uint8_t train[CALLS * SEGMENT], body[BODY];
+
+	begin_round(cid);
+	memset(body, 0, sizeof(body));
+	for (unsigned i = 0; i < CALLS; i++) {
+		struct h_raw raw;
+
+		calls[i].ask = (struct h_ask){ .op = H_SOURCE, .seed = cid + i,
+					       .bytes = bytes ? bytes : 1 + i / 3 * 7 };
+		raw = request(body, i, service);
+		h_encode_ask(body, &calls[i].ask);
+		put(train + (size_t)i * SEGMENT, raw);
+	}
+	send_train(train, sizeof(train));
+	collect(0, CALLS);
+}
+
+static const char *const servers[] = {
+	"listeners=1",
+	"listeners=4 steer=cid",
+	"listeners=4 steer=hash",
+	"listeners=4 steer=wrong",
+	"listeners=2 gso=off",
+	"listeners=1 gro=off batch=8",
+	"listeners=1 io=msg",
+	/* What is refused as a train goes out singly, each datagram once. */
+	"listeners=1 inject=gso:EIO@1",
+	"listeners=1 inject=gso:EINVAL@1+",
+	"listeners=1 inject=gso:EMSGSIZE@1+",
+	"listeners=1 inject=gso:ENOBUFS@1,gso:EPERM@2",
+	"listeners=1 inject=gso:EAGAIN@1,send:EAGAIN@1",
+	"listeners=1 gso=off inject=send:ENOBUFS@3,send:EPERM@9",
+};
+
+START_TEST(many_calls_of_one_train)
+{
+	struct rxw_stats s;
+
+	open_bed(servers[_i]);
+	for (unsigned n = 0; n < 4; n++) {
+		round_of(0x10000 + n * 0x1000, H_SHORT, 100);
+		round_of(0x20000 + n * 0x1000, H_SHORT, 0);
+		round_of(0x30000 + n * 0x1000, H_SERVICE, n + 1);
+	}
+	s = h_stats(bed.server);
+	ck_assert_uint_eq(s.calls_started, 3 * 4 * CALLS);
+	/* What floor 1 sent, and refusals that it sent again. */
+	ck_assert_uint_ge(s.packets_sent[RXW_DATA], 3 * 4 * CALLS);
+	close_bed();
+}
+END_TEST
+
+/* Packets for nobody, of nobody and without sense between those of good calls. */
+START_TEST(foreign_packets_between)
+{
+	enum { GOOD = CALLS / 2 };
+	uint8_t train[CALLS * SEGMENT + 20], body[BODY];
+	struct h_raw raw;
+
+	open_bed(servers[_i]);
+	begin_round(0x40000);
+	memset(body, 0, sizeof(body));
+	for (unsigned i = 0; i < CALLS; i++) {
+		if (i % 2) {
+			raw = request(body, i, H_SHORT);
+			raw.cid += 0x1000;
+			switch (i / 2 % 6) {
+			case 0:
+				raw.type = 12;
+				break;
+			case 1:
+				raw.type = RXW_ACK;
+				break;
+			case 2:
+				raw.seq = 0;
+				break;
+			case 3:
+				raw.service = 4711;
+				break;
+			case 4:
+				raw.flags = RXW_LAST_PACKET; /* for a client end */
+				break;
+			case 5:
+				raw.type = RXW_ABORT;
+				break;
+			}
+		} else {
+			/* Those in even places are the first connections' and all channels'. */
+			calls[i].ask = (struct h_ask){ .op = H_SOURCE, .seed = i, .bytes = 64 };
+			raw = request(body, i, i % 4 ? H_SERVICE : H_SHORT);
+			h_encode_ask(body, &calls[i].ask);
+		}
+		put(train + (size_t)i * SEGMENT, raw);
+	}
+	/* And the end is cut. */
+	memcpy(train + CALLS * SEGMENT, train, 20);
+	send_train(train, sizeof(train));
+	for (unsigned i = 1; i < CALLS; i += 2)
+		calls[i].answered = true;
+	collect(0, CALLS);
+	ck_assert_uint_eq(h_stats(bed.server).calls_started, GOOD);
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_SERVICE], 3);
+	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_SEQ_ZERO], 1);
+	close_bed();
+}
+END_TEST
+
+/* Clients that are gone before the replies leave; nobody else notices. */
+START_TEST(gone_before_the_reply)
+{
+	rxw_connection *connection;
+
+	open_bed(servers[_i]);
+	connection = h_connect(&bed, H_SHORT);
+	for (unsigned n = 0; n < 8; n++) {
+		uint8_t train[CALLS * SEGMENT], body[BODY] = { 0 };
+
+		begin_round(0x50000 + n * 0x1000);
+		for (unsigned i = 0; i < CALLS; i++) {
+			struct h_raw raw;
+
+			calls[i].ask = (struct h_ask){ .op = H_SOURCE, .bytes = 100, .seed = i };
+			raw = request(body, i, n % 2 ? H_SERVICE : H_SHORT);
+			h_encode_ask(body, &calls[i].ask);
+			put(train + (size_t)i * SEGMENT, raw);
+		}
+		send_train(train, sizeof(train));
+		close(fd);
+		h_good_call(&bed, connection,
+			    &(struct h_ask){ .op = H_SOURCE, .bytes = 300, .seed = n });
+		fd = h_raw_socket(&bed);
+	}
+	round_of(0x60000, H_SHORT, 100);
+	rxw_connection_release(connection);
+	close_bed();
+}
+END_TEST
+
+int main(void)
+{
+	int rows = sizeof(servers) / sizeof(servers[0]), failed;
+	Suite *s = suite_create("trains");
+	TCase *tc = tcase_create("small calls");
+	SRunner *r = srunner_create(s);
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, many_calls_of_one_train, 0, rows);
+	tcase_add_loop_test(tc, foreign_packets_between, 0, rows);
+	tcase_add_loop_test(tc, gone_before_the_reply, 0, rows);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
