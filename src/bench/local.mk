@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The benchmark: built and run by `make bench` only.
 
-bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/small src/bench/xdr
+bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/small src/bench/xdr \
+	src/bench/scaling_load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -17,6 +18,11 @@ src_bench_rawcall_LDADD =
 # The state of the machine.
 src_bench_ping_SOURCES = src/bench/ping.c
 src_bench_ping_LDADD = $(PTHREAD_LIBS)
+
+# A load to count instructions of.
+src_bench_scaling_load_SOURCES = src/bench/scaling_load.c
+src_bench_scaling_load_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
+EXTRA_DIST += src/bench/scaling
 
 # What compiled stubs cost beside calls that are written and read by hand.
 small_generated = src/bench/small.h src/bench/small.xdr.c src/bench/small.cs.c src/bench/small.ss.c

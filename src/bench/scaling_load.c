@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A load of set size within one process, for counting instructions: so many listeners and
+ * connections, of which some are active, or streams of a set window. Under callgrind only the load
+ * itself is counted, not what came before. One line of JSON: what crossed the sockets.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rxwire/rxwire.h>
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION
+#define CALLGRIND_STOP_INSTRUMENTATION
+#define CALLGRIND_ZERO_STATS
+#endif
+
+#define SERVICE	    1
+#define BYTES	    100 /* of a small call, each way */
+#define CHUNK	    65536
+#define MOST_SLOTS  1024
+#define GIVE_UP_S   170
+
+static struct {
+	unsigned listeners, endpoints, connections, active, outstanding, window, calls;
+	unsigned long long stream; /* bytes; 0 = small calls */
+} load = {.listeners = 1, .endpoints = 1, .connections = 1, .outstanding = 1, .calls = 1000,
+	  .window = 255};
+
+static struct {
+	rxw_engine *server_engine, *client_engine;
+	rxw_endpoint *server, **client;
+	rxw_connection **connection;
+} bed;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "scaling_load: %s\n", what);
+	exit(1);
+}
+
+/* -- the server ------------------------------------------------------------------------------- */
+
+/* The first 8 bytes say how much is wanted. */
+static int32_t serve(rxw_call *call, void *context)
+{
+	static const uint8_t zeros[CHUNK];
+	uint8_t request[BYTES];
+	uint64_t left;
+
+	(void)context;
+	if (rxw_call_read(call, request, sizeof(request)) != (ssize_t)sizeof(request))
+		return RXW_RPC_DECODE;
+	memcpy(&left, request, sizeof(left));
+	while (left) {
+		size_t n = left < CHUNK ? (size_t)left : CHUNK;
+
+		if (rxw_call_write(call, zeros, n) != (ssize_t)n)
+			return RXW_CALL_DEAD;
+		left -= n;
+	}
+	return 0;
+}
+
+static void ask(uint8_t request[BYTES], uint64_t bytes)
+{
+	memset(request, 0, BYTES);
+	memcpy(request, &bytes, sizeof(bytes));
+}
+
+/* -- small calls: so many outstanding, each followed by one of the next connection ------------- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	unsigned first, count; /* connections of this load */
+	unsigned left;	       /* slots that have not ended */
+	_Atomic(unsigned) begun, failed;
+	unsigned most;
+	struct slot {
+		unsigned at; /* which connection is next: first, first + slots, … */
+	} slot[MOST_SLOTS];
+	unsigned slots;
+} run = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+static void slot_ends(void)
+{
+	pthread_mutex_lock(&run.lock);
+	if (!--run.left)
+		pthread_cond_signal(&run.done);
+	pthread_mutex_unlock(&run.lock);
+}
+
+static void next_call(struct slot *slot);
+
+static void answered(rxw_call *call, unsigned events, void *arg)
+{
+	uint8_t reply[BYTES];
+
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	if (rxw_call_read(call, reply, sizeof(reply)) != (ssize_t)sizeof(reply))
+		atomic_fetch_add(&run.failed, 1);
+	if (rxw_call_end(call, 0, NULL))
+		atomic_fetch_add(&run.failed, 1);
+	next_call(arg);
+}
+
+static void next_call(struct slot *slot)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	uint8_t request[BYTES];
+	rxw_call *call;
+
+	if (atomic_fetch_add(&run.begun, 1) >= run.most) {
+		slot_ends();
+		return;
+	}
+	ask(request, BYTES);
+	if (rxw_call_begin(bed.connection[run.first + slot->at], &options, &call))
+		die("a call cannot begin");
+	slot->at += run.slots;
+	if (slot->at >= run.count)
+		slot->at %= run.slots;
+	if (rxw_call_write(call, request, BYTES) != BYTES || rxw_call_send_end(call))
+		die("a request cannot be written");
+	/* The last touch: the call may be answered and ended before this returns. */
+	rxw_call_set_callback(call, answered, slot);
+}
+
+/* `calls` calls, in turn on `count` connections. */
+static void small_calls(unsigned first, unsigned count, unsigned calls)
+{
+	unsigned slots = load.outstanding < count ? load.outstanding : count;
+
+	run.first = first;
+	run.count = count;
+	run.slots = run.left = slots;
+	run.most = calls;
+	atomic_store(&run.begun, 0);
+	for (unsigned i = 0; i < slots; i++)
+		run.slot[i].at = i;
+	for (unsigned i = 0; i < slots; i++)
+		next_call(&run.slot[i]);
+	pthread_mutex_lock(&run.lock);
+	while (run.left)
+		pthread_cond_wait(&run.done, &run.lock);
+	pthread_mutex_unlock(&run.lock);
+}
+
+/* -- streams ---------------------------------------------------------------------------------- */
+
+static void *read_stream(void *arg)
+{
+	uint8_t request[BYTES], *data = malloc(CHUNK);
+	uint64_t got = 0;
+	rxw_call *call;
+	ssize_t n;
+
+	ask(request, load.stream);
+	if (!data || rxw_call_begin(arg, NULL, &call) ||
+	    rxw_call_write(call, request, BYTES) != BYTES)
+		die("a stream cannot begin");
+	while ((n = rxw_call_read(call, data, CHUNK)) > 0)
+		got += (uint64_t)n;
+	if (rxw_call_end(call, 0, NULL) || got != load.stream)
+		atomic_fetch_add(&run.failed, 1);
+	free(data);
+	return NULL;
+}
+
+static void streams(unsigned count)
+{
+	pthread_t *thread = calloc(count, sizeof(*thread));
+
+	for (unsigned i = 0; i < count; i++)
+		if (!thread || pthread_create(&thread[i], NULL, read_stream, bed.connection[i]))
+			die("no thread");
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(thread[i], NULL);
+	free(thread);
+}
+
+/* -- around it -------------------------------------------------------------------------------- */
+
+static void set_up(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options options = {.size = sizeof(options), .server = 1, .paused = 1,
+					       .address = (struct sockaddr *)&in,
+					       .address_len = sizeof(in)};
+	struct rxw_service_options service = {.size = sizeof(service), .id = SERVICE,
+					      .name = "scaling", .handler = serve,
+					      .flags = load.stream ? 0 : RXW_SERVICE_SHORT};
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	struct rxw_config config;
+
+	rxw_config_init(&config, sizeof(config));
+	config.window = load.window;
+	config.workers_max = 256;
+	config.unproven_total = config.unproven_per_host = 1000000;
+	config.listeners = load.listeners;
+	/* Under callgrind time passes a hundred times as fast: nobody is dead yet. */
+	config.dead_ms = 60000;
+	if (rxw_engine_create(&config, &bed.server_engine) ||
+	    rxw_endpoint_create(bed.server_engine, &options, &bed.server) ||
+	    rxw_service_add(bed.server, &service, NULL) || rxw_endpoint_start(bed.server) ||
+	    rxw_endpoint_address(bed.server, &address, &length))
+		die("no server");
+	config.listeners = 1;
+	bed.client = calloc(load.endpoints, sizeof(*bed.client));
+	bed.connection = calloc(load.connections, sizeof(*bed.connection));
+	if (!bed.client || !bed.connection || rxw_engine_create(&config, &bed.client_engine))
+		die("no memory");
+	options.server = options.paused = 0;
+	for (unsigned i = 0; i < load.endpoints; i++)
+		if (rxw_endpoint_create(bed.client_engine, &options, &bed.client[i]))
+			die("no client");
+	for (unsigned i = 0; i < load.connections; i++)
+		if (rxw_connection_create(bed.client[i % load.endpoints],
+					  (struct sockaddr *)&address, length, SERVICE, NULL,
+					  &bed.connection[i]))
+			die("no connection");
+}
+
+static void tear_down(void)
+{
+	for (unsigned i = 0; i < load.connections; i++)
+		rxw_connection_release(bed.connection[i]);
+	for (unsigned i = 0; i < load.endpoints; i++)
+		rxw_endpoint_destroy(bed.client[i]);
+	rxw_endpoint_destroy(bed.server);
+	rxw_engine_destroy(bed.client_engine);
+	rxw_engine_destroy(bed.server_engine);
+	free(bed.client);
+	free(bed.connection);
+}
+
+struct figures {
+	unsigned long long packets, data, acks, datagrams, syscalls, contended, calls, ns;
+};
+
+static void add(struct figures *f, rxw_endpoint *endpoint, int sign)
+{
+	struct rxw_stats s = {.size = sizeof(s)};
+	struct figures now = {0};
+
+	rxw_endpoint_stats(endpoint, &s);
+	for (unsigned i = 0; i < 14; i++)
+		now.packets += s.packets_sent[i];
+	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
+		now.contended += s.lock_contended[i];
+	f->packets += (unsigned long long)sign * now.packets;
+	f->contended += (unsigned long long)sign * now.contended;
+	f->data += (unsigned long long)sign * s.packets_sent[1];
+	f->acks += (unsigned long long)sign * s.packets_sent[2];
+	f->datagrams += (unsigned long long)sign * s.datagrams_sent;
+	f->syscalls += (unsigned long long)sign * (s.syscalls_send + s.syscalls_recv +
+						    s.syscalls_other);
+}
+
+static void sum(struct figures *f, int sign)
+{
+	struct timespec t;
+
+	add(f, bed.server, sign);
+	for (unsigned i = 0; i < load.endpoints; i++)
+		add(f, bed.client[i], sign);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	f->ns += (unsigned long long)sign *
+		 ((unsigned long long)t.tv_sec * 1000000000ull + (unsigned long long)t.tv_nsec);
+}
+
+static void options(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		unsigned *value;
+	} known[] = {{"--listeners", &load.listeners}, {"--endpoints", &load.endpoints},
+		     {"--connections", &load.connections}, {"--active", &load.active},
+		     {"--outstanding", &load.outstanding}, {"--window", &load.window},
+		     {"--calls", &load.calls}};
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		bool found = !strcmp(argv[i], "--stream");
+
+		if (found)
+			load.stream = strtoull(argv[i + 1], NULL, 10);
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			if (!strcmp(argv[i], known[k].name)) {
+				*known[k].value = (unsigned)strtoul(argv[i + 1], NULL, 10);
+				found = true;
+			}
+		if (!found)
+			die("unknown option; --listeners --endpoints --connections --active "
+			    "--outstanding --window --calls --stream, each with a number");
+	}
+	if (!load.active || load.active > load.connections)
+		load.active = load.connections;
+	if (!load.endpoints || !load.connections || !load.outstanding ||
+	    load.outstanding > MOST_SLOTS)
+		die("endpoints, connections: from 1; outstanding: 1 to 1024");
+}
+
+int main(int argc, char **argv)
+{
+	struct figures f = {0};
+
+	options(argc, argv);
+	alarm(GIVE_UP_S);
+	set_up();
+	if (load.stream) {
+		small_calls(0, 1, 1);
+	} else {
+		/* Every connection is known to the server, and the active ones are warm. */
+		unsigned outstanding = load.outstanding;
+
+		load.outstanding = 64;
+		small_calls(0, load.connections, load.connections);
+		load.outstanding = outstanding;
+		small_calls(0, load.active, load.calls < 1000 ? load.calls : 1000);
+	}
+	sum(&f, -1);
+	CALLGRIND_START_INSTRUMENTATION;
+	CALLGRIND_ZERO_STATS;
+	if (load.stream)
+		streams(load.active);
+	else
+		small_calls(0, load.active, load.calls);
+	CALLGRIND_STOP_INSTRUMENTATION;
+	sum(&f, 1);
+	printf("{\"listeners\": %u, \"connections\": %u, \"active\": %u, \"outstanding\": %u, "
+	       "\"window\": %u, \"calls\": %u, \"stream\": %llu, \"packets\": %llu, "
+	       "\"data\": %llu, \"acks\": %llu, \"datagrams\": %llu, \"syscalls\": %llu, "
+	       "\"lock_contended\": %llu, \"failed\": %u, \"seconds\": %.4f}\n",
+	       load.listeners, load.connections, load.active, load.outstanding, load.window,
+	       load.stream ? load.active : load.calls, load.stream, f.packets, f.data, f.acks,
+	       f.datagrams, f.syscalls, f.contended, atomic_load(&run.failed), (double)f.ns / 1e9);
+	tear_down();
+	return atomic_load(&run.failed) != 0;
+}
