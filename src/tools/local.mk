@@ -17,17 +17,25 @@ src_tools_libtools_la_LIBADD = src/rx/librxwire.la $(JANSSON_LIBS) $(INIH_LIBS)
 
 bin_PROGRAMS += src/tools/rxperf
 src_tools_rxperf_SOURCES = \
-	src/tools/perf/client.c \
+	src/tools/perf/arrivals.c src/tools/perf/arrivals.h \
+	src/tools/perf/burden.c src/tools/perf/burden.h \
+	src/tools/perf/client.c src/tools/perf/client.h \
 	src/tools/perf/figures.c \
+	src/tools/perf/latency.c src/tools/perf/latency.h \
 	src/tools/perf/main.c \
+	src/tools/perf/links.c \
+	src/tools/perf/openloop.c \
 	src/tools/perf/perf.h \
-	src/tools/perf/runner.c \
+	src/tools/perf/report.c \
+	src/tools/perf/runner.c src/tools/perf/runner.h \
 	src/tools/perf/serve.c src/tools/perf/serve.h \
 	src/tools/perf/server.c \
+	src/tools/perf/settings.c \
+	src/tools/perf/slot.c \
 	src/tools/perf/wire.c src/tools/perf/wire.h
 src_tools_rxperf_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_rxperf_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
-	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+	$(JANSSON_LIBS) $(PTHREAD_LIBS) -lm
 $(src_tools_rxperf_OBJECTS): $(afs_headers)
 
 bin_PROGRAMS += src/tools/afscp

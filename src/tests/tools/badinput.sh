@@ -20,6 +20,18 @@ refused 2 'after the first byte' client -c file -f 4,0,4,0,4 -s 127.0.0.1
 refused 2 '"2G"' client -c recv -b 2G -s 127.0.0.1
 refused 2 '"5"' client -c recv -C 5 -s 127.0.0.1
 refused 2 '"0"' client -c recv -t 0 -s 127.0.0.1
+refused 2 '"0"' client -c rpc --endpoints 0 -s 127.0.0.1
+refused 2 '"0"' client -c rpc --rate 0 -D 1 -s 127.0.0.1
+refused 2 '"-5"' client -c rpc --rate -5 -D 1 -s 127.0.0.1
+refused 2 '"1e9"' client -c rpc --rate 1e9 -D 1 -s 127.0.0.1
+refused 2 '--rate needs -D' client -c rpc --rate 5 -s 127.0.0.1
+refused 2 'blocking' client -c rpc --rate 5 -D 1 --form blocking -s 127.0.0.1
+refused 2 '"often"' client -c rpc --rate 5 -D 1 --arrivals often -s 127.0.0.1
+refused 2 'too few: 9 calls in flight need 3' client -c rpc -t 9 -C 4 --connections 2 -s 127.0.0.1
+refused 2 'too few: 9 calls in flight need 3' client -c rpc -t 9 --rate 5 -D 1 --connections 2 -s 127.0.0.1
+refused 2 '"1.5"' client -c rpc --dead 1.5 -s 127.0.0.1
+refused 2 '"nan"' client -c rpc --slow nan -s 127.0.0.1
+refused 2 '"rpc"' client -c rpc --mix rpc -s 127.0.0.1
 refused 2 'read-size' client -c recv -r 0 -s 127.0.0.1
 refused 2 'write-size' client -c recv -w 1M -s 127.0.0.1
 refused 2 'window' client -c recv -W 256 -s 127.0.0.1

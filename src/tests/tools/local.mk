@@ -8,9 +8,19 @@ check_tests += src/tests/tools/test_address
 src_tests_tools_test_address_SOURCES = src/tests/tools/test_address.c src/tests/tools/testing.h
 src_tests_tools_test_address_LDADD = $(tools_test_libs)
 
+check_tests += src/tests/tools/test_arrivals
+src_tests_tools_test_arrivals_SOURCES = \
+	src/tests/tools/test_arrivals.c src/tests/tools/testing.h src/tools/perf/arrivals.c
+src_tests_tools_test_arrivals_LDADD = $(tools_test_libs) -lm
+
 check_tests += src/tests/tools/test_histogram
 src_tests_tools_test_histogram_SOURCES = src/tests/tools/test_histogram.c src/tests/tools/testing.h
 src_tests_tools_test_histogram_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/test_latency
+src_tests_tools_test_latency_SOURCES = \
+	src/tests/tools/test_latency.c src/tests/tools/testing.h src/tools/perf/latency.c
+src_tests_tools_test_latency_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/tools/test_message
 src_tests_tools_test_message_SOURCES = src/tests/tools/test_message.c src/tests/tools/testing.h

@@ -61,12 +61,52 @@ client "plainest switches" -c recv -b 1M --io msg --gso off --gro off --defer of
 	grep -q '"io": "msg"' "$work/out" || fail "io msg is not in effect"
 }
 
+# More connections than calls, on several ports; each is used.
+client "many connections" -c rpc -t 6 -C 2 -T 40 --endpoints 5 --connections 21 --prime && {
+	want "$work/out" calls 240
+	want "$work/out" endpoints 5
+	want "$work/out" connections 21
+	want "$work/out" connections_client 21
+	want "$work/out" fairness 1.0
+	want "$work/out" stream_bytes_min 8000
+}
+# An open loop: what is due is decided by the clock alone. So that the machine's speed does not matter, only what is
+# unfinished may differ.
+for arrivals in even poisson; do
+	client "open loop, $arrivals" -c rpc -D 0.5 --rate 200 --arrivals $arrivals --endpoints 2 --connections 4 &&
+		awk -v due="$(number "$work/out" calls_due)" -v calls="$(number "$work/out" calls)" \
+			-v left="$(number "$work/out" calls_unfinished)" \
+			'BEGIN { exit !(due > 0 && due <= 200 && due == calls + left) }' ||
+		fail "$what: $(grep calls_ "$work/out")"
+done
+want "$work/out" in_flight 16
+client "open loop beyond what is possible" -c recv -b 4M -D 0.2 --rate 1000000 -t 2 && {
+	want_more "$work/out" calls_unfinished 1000
+	want_more "$work/out" backlog_max 1000
+}
+client "bulk beside small calls" -c rpc -t 2 -T 50 --mix recv -b 500K --mix-streams 3 --per-stream && {
+	want "$work/out" calls 100
+	grep -q '"mix": {' "$work/out" || fail "no figures of the bulk streams"
+	[ "$(grep -c '"stream_bytes": \[' "$work/out")" -eq 2 ] || fail "no bytes of each stream"
+}
+client "small calls beside the dead and the slow" -c rpc -t 4 -T 200 --dead 0.5 --slow 0.1 && {
+	want "$work/out" calls 800
+	want "$work/out" dead_clients 2
+	want "$work/out" dead_calls 2
+	want "$work/out" slow_clients 1
+}
+
 # For people, with intervals on the way.
 what="text report"
 "$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 0.3 --interval 0.1 > "$work/out" 2>&1 ||
 	fail "$what: ended with $?"
 grep -q 'MB/s' "$work/out" && grep -q 'calls/s$' "$work/out" && grep -q '^server: ' "$work/out" ||
 	fail "$what: $(cat "$work/out")"
+
+"$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 0.2 --rate 100 --mix send --dead 1 > "$work/out" 2>&1 ||
+	fail "$what: ended with $?"
+grep -q 'open loop .* calls due' "$work/out" && grep -q 'burdened .*1 dead' "$work/out" &&
+	grep -q 'beside it send, 1 streams' "$work/out" || fail "$what: $(cat "$work/out")"
 
 # A client stopped by a signal reports what it did.
 what="interrupted client"

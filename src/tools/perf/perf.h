@@ -12,6 +12,7 @@
 #include "tools/common/address.h"
 #include "tools/common/histogram.h"
 #include "tools/common/options.h"
+#include "tools/perf/arrivals.h"
 #include "tools/perf/wire.h"
 
 /* rxperf server: argv[0] is "server". Returns the exit status. */
@@ -23,15 +24,19 @@ enum perf_form { PERF_FORM_AUTO, PERF_FORM_BLOCKING, PERF_FORM_ASYNC };
 
 /* A load: what to do, with whom, how often. Filled by the client's main, then constant. */
 struct perf_load {
-	rxperf_command request;	 /* freed by whoever filled it */
-	uint64_t slots;          /* calls in flight, -t */
+	rxperf_command request;  /* freed by whoever filled it */
+	uint64_t slots;          /* calls in flight, -t; open loop: at most 4 for each connection */
 	uint64_t per_connection; /* -C, 1..4 */
 	uint64_t calls_per_slot; /* -T; 0 with a duration */
 	uint64_t duration_ms;    /* -D, 0 = none */
 	uint64_t interval_ms;    /* 0 = no reports on the way */
+	bool each_once;          /* instead: one call on each connection */
+	double rate;             /* open loop: calls per second, with a duration; 0 = closed loop */
+	enum perf_arrivals_kind arrivals;
 	bool verify, json;
 	enum perf_form form;
-	rxw_connection **connections; /* ceil(slots / per_connection) */
+	/* At least ceil(slots / per_connection); slots go through all that there are. */
+	rxw_connection **connections;
 	size_t connection_count;
 };
 
@@ -40,6 +45,11 @@ struct perf_result {
 	uint64_t bytes, calls;
 	struct tools_histogram *latency; /* owned by the caller */
 	json_t *intervals;               /* array, or NULL */
+	json_t *streams;                 /* array, or NULL: bytes of each slot */
+	uint64_t stream_least, stream_most; /* bytes of a slot */
+	double stream_mean;
+	/* Open loop: calls due, most that waited for a slot; how late the pacer was. */
+	uint64_t due, backlog_max, late_p50_ns, late_p99_ns;
 	bool failed;                     /* a call failed: `why` says it all */
 	bool interrupted;                /* by a signal */
 	char why[320];

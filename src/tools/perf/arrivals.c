@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When calls of an open loop are due: evenly, or as a Poisson process. */
+#include <math.h>
+
+#include "tools/perf/arrivals.h"
+
+/* Fixed, so that two runs offer the same load. */
+#define SEED 0x9e3779b97f4a7c15u
+
+/* Uniform in (0, 1]. */
+static double uniform(struct perf_arrivals *a)
+{
+	uint64_t x = a->state;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	a->state = x;
+	return (double)((x >> 11) + 1) * 0x1p-53;
+}
+
+static void place(struct perf_arrivals *a)
+{
+	if (a->kind == PERF_ARRIVALS_EVEN)
+		a->at_ns = (double)a->count * a->gap_ns;
+	else
+		a->at_ns -= log(uniform(a)) * a->gap_ns;
+	a->next_ns = a->start_ns + (uint64_t)a->at_ns;
+}
+
+void perf_arrivals_init(struct perf_arrivals *a, enum perf_arrivals_kind kind, double rate,
+			uint64_t start_ns)
+{
+	*a = (struct perf_arrivals){
+		.kind = kind, .gap_ns = 1e9 / rate, .start_ns = start_ns, .state = SEED};
+	place(a);
+}
+
+void perf_arrivals_pass(struct perf_arrivals *a)
+{
+	a->count++;
+	place(a);
+}

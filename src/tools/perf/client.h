@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside rxperf client: what the command line says, and everything of one run. */
+#ifndef PERF_CLIENT_H
+#define PERF_CLIENT_H
+
+#include "tools/common/report.h"
+#include "tools/perf/burden.h"
+#include "tools/perf/perf.h"
+
+/* The command line. */
+struct perf_settings {
+	int command; /* -1 = not given; see perf_command_name() */
+	const char *host;
+	const char *list;
+	uint64_t port, bytes, request, reply, read_size, write_size;
+	uint64_t slots, per_connection, calls, duration_ms, interval_ms; /* slots 0 = not given */
+	uint64_t endpoints, connections; /* connections 0 = not given */
+	double rate;                     /* 0 = closed loop */
+	int arrivals;
+	int mix; /* 0 none, 1 send, 2 recv */
+	uint64_t mix_streams;
+	double dead, slow; /* shares of the connections */
+	int form;
+	bool verify, json, prime, per_stream;
+};
+
+/* Everything of one run; freed in the reverse order. */
+struct perf_client {
+	const struct perf_settings *set;
+	const struct rxw_config *config;
+	struct tools_address server;
+	char server_text[TOOLS_ADDRESS_TEXT];
+	rxw_engine *engine;
+	rxw_endpoint **endpoints;
+	size_t endpoint_count;
+	struct perf_load load, mix; /* mix.slots 0: none */
+	struct perf_load priming;   /* of --prime */
+	struct perf_runner *runner, *mix_runner, *primer;
+	struct perf_burden *burden; /* NULL: none */
+	struct tools_signals *signals;
+	uint32_t token; /* of the server's figures, 0 = it keeps none */
+};
+
+/* How the bulk streams beside the load went. */
+struct perf_mix_result {
+	struct perf_result result;
+	uint64_t wall_ns;
+};
+
+/* "send" and so on. */
+const char *perf_command_name(int command);
+/* Defaults, then the command line. As tools_options_parse(), arguments left over refused. */
+enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_config *config,
+				      int argc, char **argv);
+/* Fill both loads but for the connections. 0, or -1 after a message. */
+int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
+			struct perf_load *mix);
+
+/* Engine, endpoints and the connections of both loads. 0, or -1 after a message. */
+int perf_links_open(struct perf_client *c);
+/* Undo what perf_links_open() did, also when it failed half-way. */
+void perf_links_close(struct perf_client *c);
+/* The counters of all endpoints together. */
+struct rxw_stats perf_links_stats(const struct perf_client *c);
+/* One line about a failed result of the library; returns -1. */
+int perf_failed(const char *what, int rc);
+
+/* The report of a run as JSON; `mix` and `server` may be NULL. NULL without memory. */
+json_t *perf_report_make(struct perf_client *c, const struct perf_result *result,
+			 const struct perf_mix_result *mix, const struct tools_usage *usage,
+			 const struct rxw_stats *stats, json_t *server);
+/* The same for people. */
+void perf_report_print(struct perf_client *c, json_t *report);
+
+#endif

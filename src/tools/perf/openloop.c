@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that start when they are due, whatever became of those before. */
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "tools/common/report.h"
+#include "tools/perf/runner.h"
+
+#define LONGEST_SLEEP_NS 50000000u /* until the pacer sees that the run stops */
+
+struct perf_open *perf_open_new(struct perf_runner *r)
+{
+	struct perf_open *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->runner = r;
+	o->tail = &o->idle;
+	tools_histogram_init(&o->late);
+	pthread_mutex_init(&o->lock, NULL);
+	return o;
+}
+
+void perf_open_free(struct perf_open *o)
+{
+	if (!o)
+		return;
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+static void rest(struct perf_open *o, struct perf_slot *s)
+{
+	s->next = NULL;
+	*o->tail = s;
+	o->tail = &s->next;
+}
+
+/* The first call that waits is the slot's; the lock is held, and one does wait. */
+static void hand_out(struct perf_open *o, struct perf_slot *s)
+{
+	s->started_ns = o->starting.next_ns;
+	s->due = true;
+	perf_arrivals_pass(&o->starting);
+	o->started++;
+}
+
+bool perf_open_take(struct perf_open *o, struct perf_slot *s, bool *done)
+{
+	bool got = false;
+
+	pthread_mutex_lock(&o->lock);
+	*done = o->closed;
+	if (!o->closed) {
+		got = o->started < o->due;
+		if (got)
+			hand_out(o, s);
+		else
+			rest(o, s);
+	}
+	pthread_mutex_unlock(&o->lock);
+	return got;
+}
+
+/* All that is due at `now`: a list of slots that have a call to begin, linked by `next`. */
+static struct perf_slot *become_due(struct perf_open *o, uint64_t now)
+{
+	struct perf_slot *first = NULL, **last = &first;
+
+	pthread_mutex_lock(&o->lock);
+	while (o->pacing.next_ns <= now && o->pacing.next_ns < o->end_ns) {
+		tools_histogram_add(&o->late, now - o->pacing.next_ns);
+		perf_arrivals_pass(&o->pacing);
+		o->due++;
+	}
+	while (o->started < o->due && o->idle) {
+		struct perf_slot *s = o->idle;
+
+		o->idle = s->next;
+		if (!o->idle)
+			o->tail = &o->idle;
+		hand_out(o, s);
+		s->next = NULL;
+		*last = s;
+		last = &s->next;
+	}
+	if (o->due - o->started > o->backlog_max)
+		o->backlog_max = o->due - o->started;
+	pthread_mutex_unlock(&o->lock);
+	return first;
+}
+
+static void *pacer(void *arg)
+{
+	struct perf_open *o = arg;
+
+	/* The kernel may put off wake-ups by 50 us to join them; here they are what is measured. */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	while (!atomic_load(&o->runner->stopping)) {
+		uint64_t now = tools_now(), until = now + LONGEST_SLEEP_NS;
+		struct timespec ts;
+
+		for (struct perf_slot *s = become_due(o, now), *next; s; s = next) {
+			next = s->next;
+			perf_slot_drive(s);
+		}
+		if (o->pacing.next_ns < until)
+			until = o->pacing.next_ns;
+		ts.tv_sec = (time_t)(until / 1000000000);
+		ts.tv_nsec = (long)(until % 1000000000);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	}
+	return NULL;
+}
+
+int perf_open_start(struct perf_open *o)
+{
+	struct perf_runner *r = o->runner;
+	const struct perf_load *load = r->load;
+	uint64_t now = tools_now();
+	int rc;
+
+	o->end_ns = now + load->duration_ms * 1000000;
+	perf_arrivals_init(&o->pacing, load->arrivals, load->rate, now);
+	o->starting = o->pacing;
+	for (uint64_t i = 0; i < load->slots; i++)
+		rest(o, &r->slots[i]);
+	rc = pthread_create(&o->thread, NULL, pacer, o);
+	o->has_thread = rc == 0;
+	return rc;
+}
+
+void perf_open_close(struct perf_open *o)
+{
+	size_t idle = 0;
+
+	pthread_mutex_lock(&o->lock);
+	o->closed = true;
+	for (struct perf_slot *s = o->idle; s; s = s->next)
+		idle++;
+	o->idle = NULL;
+	o->tail = &o->idle;
+	pthread_mutex_unlock(&o->lock);
+	perf_slots_done(o->runner, idle);
+}
+
+void perf_open_finish(struct perf_open *o)
+{
+	uint64_t now;
+
+	if (o->has_thread)
+		pthread_join(o->thread, NULL);
+	now = tools_now();
+	/* They would have been slow, so leaving them out would flatter. */
+	for (uint64_t i = o->started; i < o->due; i++) {
+		perf_latencies_add(&o->runner->latencies, now - o->starting.next_ns);
+		perf_arrivals_pass(&o->starting);
+	}
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of rxperf client. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tools/common/message.h"
+#include "tools/perf/client.h"
+
+#define MOST_IN_FLIGHT 10000
+
+#define COMMANDS "send|recv|rpc|file"
+static const char *const command_names[] = { "send", "recv", "rpc", "file" };
+static const rxperf_what command_codes[] = {RXPERF_SEND, RXPERF_RECV, RXPERF_RPC, RXPERF_FILE};
+
+/* A positive number, at most `most`; decimals are allowed. */
+static int set_real(double *field, const char *value, double most, const char *what, char *allowed,
+		    size_t size)
+{
+	char *end;
+	double v = strtod(value, &end);
+
+	snprintf(allowed, size, "%s", what);
+	if (end == value || *end || !isdigit((unsigned char)value[0]) || !(v > 0) || v > most)
+		return -1;
+	*field = v;
+	return 0;
+}
+
+static int set_rate(void *target, const char *value, char *allowed, size_t size)
+{
+	return set_real(&((struct perf_settings *)target)->rate, value, 1e7,
+			"calls per second, above 0, at most 10000000", allowed, size);
+}
+
+static int set_share(double *field, const char *value, char *allowed, size_t size)
+{
+	return set_real(field, value, 1, "a share, above 0, at most 1", allowed, size);
+}
+
+static int set_dead(void *target, const char *value, char *allowed, size_t size)
+{
+	return set_share(&((struct perf_settings *)target)->dead, value, allowed, size);
+}
+
+static int set_slow(void *target, const char *value, char *allowed, size_t size)
+{
+	return set_share(&((struct perf_settings *)target)->slow, value, allowed, size);
+}
+
+#define AT(field) .offset = offsetof(struct perf_settings, field)
+static const struct tools_option options[] = {
+	{.name = "command",
+	 .letter = 'c',
+	 .kind = TOOLS_CHOICE,
+	 AT(command),
+	 .argument = COMMANDS,
+	 .help = "what each call does: move data to or from the server, small call, list"},
+	{.name = "server",
+	 .letter = 's',
+	 .kind = TOOLS_STRING,
+	 AT(host),
+	 .argument = "HOST",
+	 .help = "name or address of the server"},
+	{.name = "port",
+	 .letter = 'p',
+	 .kind = TOOLS_UINT,
+	 AT(port),
+	 .argument = "PORT",
+	 .help = "UDP port of the server (7009)",
+	 .min = 1,
+	 .max = 65535},
+	{.name = "bytes",
+	 .letter = 'b',
+	 .kind = TOOLS_SIZE,
+	 AT(bytes),
+	 .argument = "BYTES",
+	 .help = "data of each call, with -c send and recv (1M)",
+	 .max = PERF_MAX_BYTES},
+	{.name = "request",
+	 .letter = 'S',
+	 .kind = TOOLS_SIZE,
+	 AT(request),
+	 .argument = "BYTES",
+	 .help = "data of each request, with -c rpc (100)",
+	 .max = PERF_MAX_BYTES},
+	{.name = "reply",
+	 .letter = 'R',
+	 .kind = TOOLS_SIZE,
+	 AT(reply),
+	 .argument = "BYTES",
+	 .help = "data of each reply, with -c rpc (100)",
+	 .max = PERF_MAX_BYTES},
+	{.name = "file",
+	 .letter = 'f',
+	 .kind = TOOLS_STRING,
+	 AT(list),
+	 .argument = "LIST",
+	 .help = "with -c file: sizes with commas; 0 turns from sending to receiving"},
+	{.name = "in-flight",
+	 .letter = 't',
+	 .kind = TOOLS_UINT,
+	 AT(slots),
+	 .argument = "CALLS",
+	 .help = "calls in flight at a time (1); with --rate, at most (4 a connection)",
+	 .min = 1,
+	 .max = 10000},
+	{.name = "per-connection",
+	 .letter = 'C',
+	 .kind = TOOLS_UINT,
+	 AT(per_connection),
+	 .argument = "CALLS",
+	 .help = "of those, calls that share a connection (1)",
+	 .min = 1,
+	 .max = 4},
+	{.name = "times",
+	 .letter = 'T',
+	 .kind = TOOLS_UINT,
+	 AT(calls),
+	 .argument = "CALLS",
+	 .help = "calls in all, for each of -t (1)",
+	 .min = 1},
+	{.name = "duration",
+	 .letter = 'D',
+	 .kind = TOOLS_DURATION,
+	 AT(duration_ms),
+	 .argument = "SECONDS",
+	 .help = "run for so long instead",
+	 .min = 1,
+	 .max = 31536000000},
+	{.name = "endpoints",
+	 .kind = TOOLS_UINT,
+	 AT(endpoints),
+	 .argument = "N",
+	 .help = "UDP ports to call from (1)",
+	 .min = 1,
+	 .max = 4096},
+	{.name = "connections",
+	 .kind = TOOLS_UINT,
+	 AT(connections),
+	 .argument = "N",
+	 .help = "connections, used in turn, dealt to the endpoints (as many as -t needs)",
+	 .min = 1,
+	 .max = 1000000},
+	{.name = "rate",
+	 .kind = TOOLS_CALL,
+	 .argument = "CALLS/S",
+	 .help = "open loop: so many calls start each second, answered or not",
+	 .set = set_rate},
+	{.name = "arrivals",
+	 .kind = TOOLS_CHOICE,
+	 AT(arrivals),
+	 .argument = "even|poisson",
+	 .help = "how the starts of an open loop are spread (even)"},
+	{.name = "prime",
+	 .kind = TOOLS_FLAG,
+	 AT(prime),
+	 .help = "make one call on each connection before the clock starts"},
+	{.name = "mix",
+	 .kind = TOOLS_CHOICE,
+	 AT(mix),
+	 .argument = "none|send|recv",
+	 .help = "bulk calls of -b bytes beside those of -c, with figures of their own"},
+	{.name = "mix-streams",
+	 .kind = TOOLS_UINT,
+	 AT(mix_streams),
+	 .argument = "CALLS",
+	 .help = "how many of them at a time (1)",
+	 .min = 1,
+	 .max = 10000},
+	{.name = "dead",
+	 .kind = TOOLS_CALL,
+	 .argument = "SHARE",
+	 .help = "further clients, 0 to 1 of the connections, that vanish in a call",
+	 .set = set_dead},
+	{.name = "slow",
+	 .kind = TOOLS_CALL,
+	 .argument = "SHARE",
+	 .help = "further clients that read a reply at 10 KiB/s",
+	 .set = set_slow},
+	{.name = "read-size",
+	 .letter = 'r',
+	 .kind = TOOLS_SIZE,
+	 AT(read_size),
+	 .argument = "BYTES",
+	 .help = "bytes of each read of the transport, at both ends (512K)",
+	 .min = 1,
+	 .max = RXPERF_IO_MAX},
+	{.name = "write-size",
+	 .letter = 'w',
+	 .kind = TOOLS_SIZE,
+	 AT(write_size),
+	 .argument = "BYTES",
+	 .help = "the same for each write (512K)",
+	 .min = 1,
+	 .max = RXPERF_IO_MAX},
+	{.name = "window",
+	 .letter = 'W',
+	 .kind = TOOLS_TUNABLE,
+	 .argument = "PACKETS",
+	 .help = "the same as --window of the transport, below 256"},
+	{.name = "form",
+	 .kind = TOOLS_CHOICE,
+	 AT(form),
+	 .argument = "auto|blocking|async",
+	 .help = "blocking calls on threads, or callbacks; auto: blocking for one call alone"},
+	{.name = "interval",
+	 .kind = TOOLS_DURATION,
+	 AT(interval_ms),
+	 .argument = "SECONDS",
+	 .help = "report on the way",
+	 .min = 10,
+	 .max = 31536000000},
+	{.name = "verify",
+	 .kind = TOOLS_FLAG,
+	 AT(verify),
+	 .help = "check the data received; the server must be one of rxwire"},
+	{.name = "per-stream",
+	 .kind = TOOLS_FLAG,
+	 AT(per_stream),
+	 .help = "with --json: the bytes of each of -t"},
+	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object"},
+};
+
+static const struct tools_program program = {
+	.name = "rxperf",
+	.usage = "usage: rxperf client -c send|recv|rpc|file -s HOST [-p PORT] [option...]\n",
+	.summary = "Make calls to a server of the rxperf service and report how fast they were.",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+};
+
+/* What an option table cannot say. 0, or -1 after a message. */
+static int check_settings(const struct perf_settings *set, struct perf_load *load)
+{
+	char message[160];
+
+	if (set->command < 0) {
+		tools_error("say what to do with -c %s; see rxperf client --help", COMMANDS);
+		return -1;
+	}
+	if (!set->host) {
+		tools_error("name the server with -s HOST; see rxperf client --help");
+		return -1;
+	}
+	if (set->calls && set->duration_ms) {
+		tools_error("-T and -D exclude each other: a number of calls, or a time");
+		return -1;
+	}
+	if (set->rate > 0 && (!set->duration_ms || set->form == PERF_FORM_BLOCKING)) {
+		tools_error(set->duration_ms ? "--rate goes without --form blocking" :
+					       "--rate needs -D: for how long to make calls");
+		return -1;
+	}
+	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL)) {
+		tools_error(set->list ? "-f goes with -c file alone" :
+					"-c file needs a list: -f 64K,0,1M, say");
+		return -1;
+	}
+	load->request.what = command_codes[set->command];
+	if (set->list &&
+	    perf_parse_list(set->list, &load->request.u.file, message, sizeof(message)) < 0) {
+		tools_error("option --file: %s", message);
+		return -1;
+	}
+	return 0;
+}
+
+static void fill_request(const struct perf_settings *set, rxperf_command *r)
+{
+	const rxperf_sizes sizes = {(uint32_t)set->read_size, (uint32_t)set->write_size};
+
+	switch (r->what) {
+	case RXPERF_SEND:
+		r->u.send = (rxperf_transfer){sizes, (uint32_t)set->bytes};
+		break;
+	case RXPERF_RECV:
+		r->u.recv = (rxperf_transfer){sizes, (uint32_t)set->bytes};
+		break;
+	case RXPERF_RPC:
+		r->u.rpc = (rxperf_exchange){sizes, (uint32_t)set->request, (uint32_t)set->reply};
+		break;
+	default:
+		r->u.file.sizes = sizes; /* the list is there */
+	}
+}
+
+/* How many calls on how many connections. 0, or -1 after a message. */
+static int fill_counts(const struct perf_settings *set, struct perf_load *load)
+{
+	bool open = set->rate > 0;
+	uint64_t slots = set->slots, connections = set->connections, need;
+
+	if (!connections && open)
+		connections = set->endpoints;
+	if (!slots)
+		slots = !open ? 1 : 4 * connections < MOST_IN_FLIGHT ? 4 * connections
+								     : MOST_IN_FLIGHT;
+	/* An open loop deals its slots to all connections, four to each at most. */
+	need = open ? (slots + 3) / 4 : (slots + set->per_connection - 1) / set->per_connection;
+	if (!connections)
+		connections = need;
+	if (connections < need) {
+		tools_error("--connections %llu is too few: %llu calls in flight need %llu",
+			    (unsigned long long)connections, (unsigned long long)slots,
+			    (unsigned long long)need);
+		return -1;
+	}
+	load->slots = slots;
+	load->connection_count = connections;
+	load->per_connection = set->per_connection;
+	return 0;
+}
+
+static void fill_mix(const struct perf_settings *set, struct perf_load *mix)
+{
+	if (!set->mix)
+		return;
+	mix->request.what = set->mix == 1 ? RXPERF_SEND : RXPERF_RECV;
+	fill_request(set, &mix->request);
+	mix->slots = mix->connection_count = set->mix_streams;
+	mix->per_connection = 1;
+	mix->duration_ms = 31536000000; /* the load beside it ends it */
+	mix->verify = set->verify;
+	mix->json = true; /* nothing on the way */
+}
+
+int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
+			struct perf_load *mix)
+{
+	if (check_settings(set, load) < 0 || fill_counts(set, load) < 0)
+		return -1;
+	fill_request(set, &load->request);
+	load->duration_ms = set->duration_ms;
+	load->calls_per_slot = set->duration_ms ? 0 : set->calls ? set->calls : 1;
+	load->interval_ms = set->interval_ms;
+	load->rate = set->rate;
+	load->arrivals = (enum perf_arrivals_kind)set->arrivals;
+	load->verify = set->verify;
+	load->json = set->json;
+	load->form = (enum perf_form)set->form;
+	fill_mix(set, mix);
+	return 0;
+}
+
+const char *perf_command_name(int command)
+{
+	return command_names[command];
+}
+
+static void log_line(void *arg, enum rxw_log_level level, const char *line)
+{
+	(void)arg;
+	if (level <= RXW_LOG_WARNING)
+		tools_error("%s", line);
+}
+
+enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_config *config,
+				      int argc, char **argv)
+{
+	enum tools_parsed parsed;
+	int first;
+
+	*set = (struct perf_settings){.command = -1,
+				      .port = PERF_PORT,
+				      .bytes = 1 << 20,
+				      .request = 100,
+				      .reply = 100,
+				      .per_connection = 1,
+				      .endpoints = 1,
+				      .mix_streams = 1,
+				      .read_size = RXPERF_IO_MAX,
+				      .write_size = RXPERF_IO_MAX};
+	rxw_config_init(config, sizeof(*config));
+	config->log = log_line;
+	parsed = tools_options_parse(&program, set, config, argc, argv, &first);
+	if (parsed == TOOLS_RUN && first < argc) {
+		tools_error("\"%s\" is not expected; see rxperf client --help", argv[first]);
+		parsed = TOOLS_USAGE;
+	}
+	return parsed;
+}

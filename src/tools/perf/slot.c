@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slots of the load generator: one call after the other, on callbacks or on own threads. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/report.h"
+#include "tools/perf/runner.h"
+
+enum step { STEP_WAIT, STEP_DONE, STEP_FAILED, STEP_REST };
+
+void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin)
+{
+	snprintf(text, size, "code %d (%s), raised by %s", code, rxw_code_text(code),
+		 origin == RXW_ORIGIN_PEER ? "the server" : "this side");
+}
+
+static void moved(struct perf_slot *s, uint64_t bytes)
+{
+	atomic_store_explicit(&s->bytes,
+			      atomic_load_explicit(&s->bytes, memory_order_relaxed) + bytes,
+			      memory_order_relaxed);
+}
+
+static enum step write_request(struct perf_slot *s)
+{
+	struct perf_runner *r = s->runner;
+
+	while (s->head_sent < r->head_len || s->sent < r->to_server) {
+		bool in_head = s->head_sent < r->head_len;
+		uint64_t left = r->to_server - s->sent;
+		size_t want = left < r->sizes.write_size ? (size_t)left : r->sizes.write_size;
+		size_t n = r->head_len - s->head_sent;
+		const uint8_t *data = in_head ? r->head + s->head_sent :
+						perf_pattern(s->sent, want, &n);
+		ssize_t done = rxw_call_write(s->call, data, n);
+
+		if (done == -RXW_EAGAIN)
+			return STEP_WAIT;
+		if (done <= 0) {
+			s->error = done;
+			return STEP_FAILED;
+		}
+		if (in_head) {
+			s->head_sent += (uint64_t)done;
+			if (s->head_sent == r->head_len && r->head_data) {
+				s->sent = r->head_data;
+				moved(s, r->head_data);
+			}
+		} else {
+			s->sent += (uint64_t)done;
+			moved(s, (uint64_t)done);
+		}
+	}
+	if (!s->request_ended) {
+		int rc = rxw_call_send_end(s->call);
+
+		if (rc == -RXW_EAGAIN)
+			return STEP_WAIT;
+		if (rc < 0) {
+			s->error = rc;
+			return STEP_FAILED;
+		}
+		s->request_ended = true;
+	}
+	return STEP_DONE;
+}
+
+/*
+ * Bytes of the reply: data first, then the cookie; what follows is ignored. False: the data is not
+ * what it should be.
+ */
+static bool take_reply(struct perf_slot *s, const uint8_t *bytes, size_t length)
+{
+	struct perf_runner *r = s->runner;
+	size_t data = 0;
+
+	if (s->received < r->to_client) {
+		uint64_t left = r->to_client - s->received;
+
+		data = length < left ? length : (size_t)left;
+		if (r->load->verify && !perf_pattern_matches(s->received, bytes, data))
+			return false;
+		moved(s, data);
+	}
+	for (size_t i = data; i < length; i++) {
+		uint64_t at = s->received + i - r->to_client;
+
+		if (at < PERF_COOKIE_LEN)
+			s->tail[at] = bytes[i];
+	}
+	s->received += length;
+	return true;
+}
+
+static enum step read_reply(struct perf_slot *s)
+{
+	struct perf_runner *r = s->runner;
+
+	for (;;) {
+		struct iovec iov[64];
+		unsigned count = 64;
+		ssize_t n = rxw_call_readv(s->call, r->sizes.read_size, iov, &count);
+
+		if (n == -RXW_EAGAIN)
+			return STEP_WAIT;
+		if (n < 0) {
+			s->error = n;
+			return STEP_FAILED;
+		}
+		if (n == 0)
+			return STEP_DONE;
+		for (unsigned i = 0; i < count; i++)
+			if (!take_reply(s, iov[i].iov_base, iov[i].iov_len)) {
+				perf_runner_fail(r, "data received differs from the pattern near "
+						    "byte %llu",
+						 (unsigned long long)s->received);
+				return STEP_FAILED;
+			}
+	}
+}
+
+static void check_reply(struct perf_slot *s)
+{
+	struct perf_runner *r = s->runner;
+	uint32_t cookie =
+		(uint32_t)s->tail[0] << 24 | s->tail[1] << 16 | s->tail[2] << 8 | s->tail[3];
+
+	if (s->received < r->to_client + r->cookie_len)
+		perf_runner_fail(r, "the server's reply ended after %llu of %llu bytes",
+				 (unsigned long long)s->received,
+				 (unsigned long long)(r->to_client + r->cookie_len));
+	else if (r->cookie_len && cookie != RXPERF_COOKIE)
+		perf_runner_fail(r,
+				 "the server's reply ends with 0x%08x instead of the magic cookie "
+				 "0x%08x",
+				 cookie, (unsigned)RXPERF_COOKIE);
+}
+
+/* What became of a call that did not succeed. */
+static void explain(struct perf_slot *s, int32_t code, enum rxw_origin origin)
+{
+	char text[160];
+
+	perf_describe_code(text, sizeof(text), code, origin);
+	perf_runner_fail(s->runner,
+			 code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER ?
+				 "no answer; is a server running there? (%s)" :
+				 "a call failed with %s",
+			 text);
+}
+
+static void finish_call(struct perf_slot *s, bool complete)
+{
+	struct perf_runner *r = s->runner;
+	rxw_call *call = s->call;
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	uint64_t now;
+	int32_t code;
+
+	pthread_mutex_lock(&s->lock);
+	s->call = NULL;
+	pthread_mutex_unlock(&s->lock);
+	/* A call that went wrong is cut short instead of read to its end. */
+	code = rxw_call_end(call, complete ? 0 : RXW_USER_ABORT, &origin);
+	now = tools_now();
+	if (complete && code == 0) {
+		check_reply(s);
+		perf_latencies_add(&r->latencies, now - s->started_ns);
+		atomic_store_explicit(&s->calls,
+				      atomic_load_explicit(&s->calls, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+	} else if (r->open && atomic_load(&r->aborting)) {
+		perf_latencies_add(&r->latencies, now - s->started_ns);
+	} else if (!complete && s->error && s->error != -RXW_ECALL) {
+		perf_runner_fail(r, "a call failed: %s", rxw_strerror((int)s->error));
+	} else {
+		explain(s, code, origin);
+	}
+	if (s->calls_left)
+		s->calls_left--;
+	s->connection += s->step;
+	if (s->connection >= r->load->connection_count)
+		s->connection = s->first;
+	/* The next call of a closed loop starts where this one ended. */
+	s->started_ns = now;
+}
+
+/* Whether the slot has a call to begin; STEP_DONE if so, and started_ns is set. */
+static enum step find_work(struct perf_slot *s)
+{
+	struct perf_runner *r = s->runner;
+	bool done;
+
+	if (r->open) {
+		if (!s->due && !perf_open_take(r->open, s, &done))
+			return done ? STEP_FAILED : STEP_REST;
+		if (!atomic_load(&r->stopping))
+			return STEP_DONE;
+		perf_latencies_add(&r->latencies, tools_now() - s->started_ns);
+		return STEP_FAILED;
+	}
+	if (atomic_load(&r->stopping) || (!r->load->duration_ms && s->calls_left == 0))
+		return STEP_FAILED;
+	if (!s->started_ns)
+		s->started_ns = tools_now();
+	return STEP_DONE;
+}
+
+/*
+ * Begin the slot's next call. STEP_DONE: it runs; STEP_WAIT: no channel is free; STEP_REST: none is
+ * due, and the slot may be another thread's already; STEP_FAILED: no more.
+ */
+static enum step next_call(struct perf_slot *s)
+{
+	struct perf_runner *r = s->runner;
+	struct rxw_call_options co = { .size = sizeof(co) };
+	enum step step = find_work(s);
+	rxw_call *call;
+	int rc;
+
+	if (step != STEP_DONE)
+		return step;
+	if (!r->blocking)
+		co.flags = RXW_CALL_NONBLOCK;
+	rc = rxw_call_begin(r->load->connections[s->connection], &co, &call);
+	if (rc == -RXW_EAGAIN)
+		return STEP_WAIT;
+	if (rc < 0) {
+		perf_runner_fail(r, "cannot begin a call: %s", rxw_strerror(rc));
+		return STEP_FAILED;
+	}
+	s->head_sent = s->sent = s->received = 0;
+	s->armed = s->request_ended = s->due = false;
+	s->error = 0;
+	memset(s->tail, 0, sizeof(s->tail));
+	pthread_mutex_lock(&s->lock);
+	s->call = call;
+	pthread_mutex_unlock(&s->lock);
+	/* Whoever aborts looked at this slot before the call was there, or sees it. */
+	if (atomic_load(&r->aborting))
+		rxw_call_abort(call, RXW_USER_ABORT);
+	return STEP_DONE;
+}
+
+static void on_event(rxw_call *call, unsigned events, void *arg);
+
+void perf_slot_drive(struct perf_slot *s)
+{
+	for (;;) {
+		enum step step;
+
+		if (!s->call) {
+			step = next_call(s);
+			if (step == STEP_REST)
+				return;
+			if (step == STEP_FAILED) {
+				perf_slots_done(s->runner, 1);
+				return;
+			}
+			if (step == STEP_WAIT) {
+				atomic_fetch_add(&s->runner->parked, 1);
+				atomic_store(&s->parked, true);
+				return;
+			}
+		}
+		step = write_request(s);
+		if (step == STEP_DONE)
+			step = read_reply(s);
+		if (step != STEP_WAIT) {
+			finish_call(s, step == STEP_DONE);
+			continue;
+		}
+		if (!s->armed) {
+			s->armed = true;
+			rxw_call_set_callback(s->call, on_event, s);
+		}
+		return;
+	}
+}
+
+static void on_event(rxw_call *call, unsigned events, void *arg)
+{
+	(void)call;
+	(void)events;
+	perf_slot_drive(arg);
+}
+
+
+void perf_slot_init(struct perf_slot *s, struct perf_runner *r, uint64_t index)
+{
+	const struct perf_load *load = r->load;
+	pthread_mutexattr_t recursive;
+
+	s->runner = r;
+	if (load->rate > 0) {
+		s->first = index % load->connection_count;
+		s->step = load->connection_count;
+	} else {
+		/* Slots that share a connection share all that they come to. */
+		s->first = index / load->per_connection;
+		s->step = (load->slots + load->per_connection - 1) / load->per_connection;
+	}
+	s->connection = s->first;
+	s->calls_left = load->each_once ?
+				(load->connection_count - s->first + s->step - 1) / s->step :
+				load->calls_per_slot;
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&s->lock, &recursive);
+	pthread_mutexattr_destroy(&recursive);
+}
+
+void perf_slot_free(struct perf_slot *s)
+{
+	pthread_mutex_destroy(&s->lock);
+}
