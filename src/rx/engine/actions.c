@@ -84,7 +84,7 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 			if (rxw_may_call_back())
 				todo |= RXW_TODO_CALLBACK;
 			else
-				call->callback_due = true;
+				rxw_timer_call_back(call);
 		}
 		if (rxw_fd_note(call))
 			todo |= RXW_TODO_FD;
@@ -117,13 +117,13 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 		p->out_linked = false;
 		todo = todo_of(a, call, events, dry);
 		rxw_timer_update(call);
+		if (events & RXW_OUT_DONE)
+			rxw_pcall_retire(p);
 		if (todo && a->count < a->room) {
 			a->item[a->count].call = call; /* the reference goes over */
 			a->item[a->count++].todo = todo;
 		} else {
-			/*
-			 * Never the last one: the lock's holder keeps the call by its connection.
-			 */
+			/* Never the last one of the connection: the lock's holder has one. */
 			rxw_call_unref(call);
 		}
 	}

@@ -103,7 +103,7 @@ struct rxw_endpoint {
 
 /* Timer wheel of a shard: touched by the holder of the receive role only. */
 struct rxw_wheel {
-	struct rxw_call *slot[RXW_WHEEL_SLOTS];
+	struct rxw_connection *slot[RXW_WHEEL_SLOTS];
 	uint64_t tick; /* ms that was handled last */
 	unsigned count;
 };
@@ -155,7 +155,7 @@ struct rxw_shard {
 	unsigned singles;    /* batches of one message in a row */
 
 	/* timers posted by others: a stack, taken whole by the holder */
-	_Atomic(struct rxw_call *) inbox;
+	_Atomic(struct rxw_connection *) inbox;
 
 	/* send role */
 	_Atomic(bool) tx_busy;
@@ -191,6 +191,17 @@ struct rxw_connection {
 	bool in_table;		     /* lock of the table's shard */
 	bool stranger;		     /* counted in ep->strangers; lock */
 	uint64_t created;
+
+	/* timer: of the connection and its calls */
+	/* ns; no later than what any of them wants; stored under the lock */
+	_Atomic(uint64_t) deadline;
+	/* ns; where the wheel has it, UINT64_MAX = nowhere; stored by the role holder */
+	_Atomic(uint64_t) armed;
+	_Atomic(bool) posted; /* in the inbox */
+	_Atomic(struct rxw_connection *) inbox_next;
+	struct rxw_connection *wheel_next, **wheel_prev; /* role holder */
+	/* calls whose callbacks are left to the next look at the timers; one reference each; lock */
+	struct rxw_call *due;
 };
 
 /* What the writing application does now; covered by the connection's lock. */
@@ -227,7 +238,8 @@ struct rxw_call {
 	bool callback_queued;	   /* somebody will run it */
 	bool callback_busy;	   /* it runs, on callback_thread */
 	bool callback_pending;	   /* events since it was last asked */
-	bool callback_due;	   /* left to the next look at the timers */
+	bool callback_due;	   /* in the connection's list of them */
+	struct rxw_call *due_next;
 	pthread_t callback_thread; /* valid while busy */
 	int fd;			   /* eventfd, -1 = none */
 	bool fd_set;
@@ -268,13 +280,6 @@ struct rxw_call {
 	bool tx_claimed;
 	bool tx_again; /* queued while claimed; connection's lock */
 
-	/* timer */
-	_Atomic(uint64_t) deadline; /* ns; what floor 1 wants; stored under the lock */
-	/* ns; where the wheel has it, UINT64_MAX = nowhere; stored by the role holder */
-	_Atomic(uint64_t) armed;
-	_Atomic(bool) posted; /* in the inbox */
-	_Atomic(struct rxw_call *) inbox_next;
-	struct rxw_call *wheel_next, **wheel_prev; /* role holder */
 	uint64_t pace_at; /* lock; transmission goes on then, 0 = not paced */
 
 	void *data;
@@ -392,6 +397,8 @@ void rxw_actions_run(struct rxw_actions *a);
 /* --- timer.c --- */
 /* With the connection's lock: note the call's deadline; post it if the wheel has it later. */
 void rxw_timer_update(struct rxw_call *call);
+/* With the connection's lock: its callback is run at the next look at the timers. */
+void rxw_timer_call_back(struct rxw_call *call);
 void rxw_timer_run(struct rxw_shard *s, uint64_t now); /* receive role */
 /*
  * When the wheel is to be looked at next: the first entry of the next `ticks` ms, or their end;
@@ -430,8 +437,7 @@ unsigned rxw_events_now(const struct rxw_call *call); /* lock held */
 /* Lock held: returns true if the caller must run rxw_callback_run() after it released the lock. */
 bool rxw_callback_note(struct rxw_call *call);
 /*
- * May this thread run callbacks here? Otherwise call->callback_due and rxw_timer_update() leave it
- * to one that may.
+ * May this thread run callbacks here? Otherwise rxw_timer_call_back() leaves it to one that may.
  */
 bool rxw_may_call_back(void);
 bool rxw_fd_note(struct rxw_call *call); /* lock held: the descriptor must be signalled */

@@ -90,8 +90,6 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->w.seq = 1;
 	call->started = rxw_now();
 	atomic_init(&call->refs, 1);
-	atomic_init(&call->deadline, UINT64_MAX);
-	atomic_init(&call->armed, UINT64_MAX);
 	rxw_conn_ref(c);
 	atomic_fetch_add(&c->ep->calls, 1);
 	return call;
@@ -166,6 +164,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	c->table = (cid >> 2) % ep->shard_count;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
+	atomic_init(&c->deadline, UINT64_MAX);
+	atomic_init(&c->armed, UINT64_MAX);
 	*error = rxw_pconn_init(&c->p, &ep->params, &rxw_engine_ops, peer, path, epoch, cid,
 				service, security, client, now);
 	if (*error) {

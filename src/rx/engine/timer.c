@@ -1,174 +1,221 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The timer wheel of a shard: one lazy entry per call, moved earlier only through the inbox. */
+/* The timer wheel of a shard: one lazy entry per connection, moved earlier only
+ * through the inbox. */
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-#define TICK RXW_MS
+#define TICK	   RXW_MS
+#define STALE_LOOK 8 /* entries looked at again before a sleep */
+#define FIRE_ROOM  16 /* actions that one connection can cause; 4 of them by floor 1 */
 
 /*
- * A call has its entry in the wheel of the shard whose table has its connection: that never
- * changes, unlike the home. `deadline` is what a call wants, `armed` where the wheel has it. The
- * poster stores deadline and then reads armed; the holder stores armed and then reads deadline: one
- * of the two sees the other, so that no deadline is missed.
+ * A connection has its entry in the wheel of the shard whose table has it: that never changes,
+ * unlike the home. `deadline` is not later than what any of its calls wants, `armed` where the
+ * wheel has it. The poster stores deadline and then reads armed; the holder stores armed and then
+ * reads deadline: one of the two sees the other, so that no deadline is missed. Only the look that
+ * the entry leads to moves `deadline` to a later time: calls that come and go in between store
+ * nothing, and leave nothing behind in the wheel.
  */
 
-static void inbox_push(struct rxw_shard *s, struct rxw_call *call)
+static void inbox_push(struct rxw_shard *s, struct rxw_connection *c)
 {
-	struct rxw_call *head = atomic_load(&s->inbox);
+	struct rxw_connection *head = atomic_load(&s->inbox);
 
 	do
-		atomic_store_explicit(&call->inbox_next, head, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak(&s->inbox, &head, call));
+		atomic_store_explicit(&c->inbox_next, head, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&s->inbox, &head, c));
+}
+
+static uint64_t wanted_by(const struct rxw_call *call)
+{
+	uint64_t at = rxw_pcall_deadline(&call->p);
+
+	return call->pace_at && call->pace_at < at ? call->pace_at : at;
 }
 
 void rxw_timer_update(struct rxw_call *call)
 {
-	uint64_t at = rxw_pcall_deadline(&call->p), conn_at;
+	struct rxw_connection *c = call->conn;
+	uint64_t at = c->due ? 0 : wanted_by(call), conn_at = rxw_pconn_deadline(&c->p);
 	struct rxw_shard *s;
 
-	if (call->pace_at && call->pace_at < at)
-		at = call->pace_at;
-	if (call->callback_due)
-		at = 0;
-	conn_at = rxw_pconn_deadline(&call->conn->p);
 	if (conn_at < at)
 		at = conn_at;
-	atomic_store(&call->deadline, at);
-	if (at >= atomic_load(&call->armed) || atomic_exchange(&call->posted, true))
+	if (at >= atomic_load_explicit(&c->deadline, memory_order_relaxed))
 		return;
-	s = &call->conn->ep->shard[call->conn->table];
-	rxw_call_ref(call);
-	inbox_push(s, call);
+	atomic_store(&c->deadline, at);
+	if (at >= atomic_load(&c->armed) || atomic_exchange(&c->posted, true))
+		return;
+	s = &c->ep->shard[c->table];
+	rxw_conn_ref(c);
+	inbox_push(s, c);
 	if (atomic_load(&s->in_wait) && at < atomic_load(&s->wait_until))
 		rxw_io_wake(s->sock);
 }
 
+void rxw_timer_call_back(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+
+	if (call->callback_due)
+		return;
+	call->callback_due = true;
+	rxw_call_ref(call);
+	call->due_next = c->due;
+	c->due = call;
+	rxw_timer_update(call);
+}
+
+/* Lock held. What the connection and its calls want, exactly. */
+static void look_again(struct rxw_connection *c)
+{
+	uint64_t at = c->due ? 0 : rxw_pconn_deadline(&c->p);
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t call_at = c->p.channel[i] ? wanted_by(rxw_call_of(c->p.channel[i])) :
+						     UINT64_MAX;
+
+		if (call_at < at)
+			at = call_at;
+	}
+	atomic_store(&c->deadline, at);
+}
+
 /* The entry's reference comes from the caller. */
-static void link_at(struct rxw_shard *s, struct rxw_call *call, uint64_t at)
+static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_wheel *w = &s->wheel;
 	uint64_t tick = at / TICK + 1;
-	struct rxw_call **slot;
+	struct rxw_connection **slot;
 
 	if (tick <= w->tick)
 		tick = w->tick + 1;
 	if (tick >= w->tick + RXW_WHEEL_SLOTS)
 		tick = w->tick + RXW_WHEEL_SLOTS - 1; /* looked at again then */
 	slot = &w->slot[tick % RXW_WHEEL_SLOTS];
-	call->wheel_next = *slot;
-	call->wheel_prev = slot;
+	c->wheel_next = *slot;
+	c->wheel_prev = slot;
 	if (*slot)
-		(*slot)->wheel_prev = &call->wheel_next;
-	*slot = call;
+		(*slot)->wheel_prev = &c->wheel_next;
+	*slot = c;
 	w->count++;
-	atomic_store(&call->armed, tick * TICK);
+	atomic_store(&c->armed, tick * TICK);
 }
 
-static void unlink_entry(struct rxw_shard *s, struct rxw_call *call)
+static void unlink_entry(struct rxw_shard *s, struct rxw_connection *c)
 {
-	*call->wheel_prev = call->wheel_next;
-	if (call->wheel_next)
-		call->wheel_next->wheel_prev = call->wheel_prev;
-	call->wheel_next = NULL;
-	call->wheel_prev = NULL;
+	*c->wheel_prev = c->wheel_next;
+	if (c->wheel_next)
+		c->wheel_next->wheel_prev = c->wheel_prev;
+	c->wheel_next = NULL;
+	c->wheel_prev = NULL;
 	s->wheel.count--;
 }
 
 /* Not linked: put it where its deadline says, or let it go. */
-static void place(struct rxw_shard *s, struct rxw_call *call)
+static void place(struct rxw_shard *s, struct rxw_connection *c)
 {
-	uint64_t at = atomic_load(&call->deadline), again;
+	uint64_t at = atomic_load(&c->deadline), again;
 
 	for (;;) {
 		if (at == UINT64_MAX) {
-			atomic_store(&call->armed, UINT64_MAX);
-			at = atomic_load(&call->deadline);
+			atomic_store(&c->armed, UINT64_MAX);
+			at = atomic_load(&c->deadline);
 			if (at == UINT64_MAX) {
-				rxw_call_unref(call);
+				rxw_conn_unref(c);
 				return;
 			}
 		}
-		link_at(s, call, at);
-		again = atomic_load(&call->deadline);
+		link_at(s, c, at);
+		again = atomic_load(&c->deadline);
 		/* Moved earlier meanwhile, by somebody who still read the old place? */
 		if (again >= at)
 			return;
-		unlink_entry(s, call);
+		unlink_entry(s, c);
 		at = again;
 	}
 }
 
 static void drain_inbox(struct rxw_shard *s)
 {
-	struct rxw_call *call = atomic_exchange(&s->inbox, NULL), *next;
+	struct rxw_connection *c = atomic_exchange(&s->inbox, NULL), *next;
 
-	for (; call; call = next) {
-		next = atomic_load_explicit(&call->inbox_next, memory_order_relaxed);
-		atomic_store(&call->posted, false);
-		if (call->wheel_prev) {
-			unlink_entry(s, call);
-			place(s, call);
-			rxw_call_unref(call); /* the inbox's; the wheel keeps its own */
+	for (; c; c = next) {
+		next = atomic_load_explicit(&c->inbox_next, memory_order_relaxed);
+		atomic_store(&c->posted, false);
+		if (c->wheel_prev) {
+			unlink_entry(s, c);
+			place(s, c);
+			rxw_conn_unref(c); /* the inbox's; the wheel keeps its own */
 		} else {
-			place(s, call);
+			place(s, c);
 		}
 	}
 }
 
-static void fire(struct rxw_call *call, struct rxw_actions *a)
+/* An action's reference comes from the caller. */
+static void add_action(struct rxw_actions *a, struct rxw_call *call, unsigned todo)
 {
-	struct rxw_connection *c = call->conn;
-	uint64_t now = a->out.now;
+	a->item[a->count++] = (struct rxw_action){.call = call, .todo = todo};
+}
 
-	if (rxw_actions_full(a))
+static void fire(struct rxw_connection *c, struct rxw_actions *a)
+{
+	uint64_t now = a->out.now;
+	struct rxw_call *call;
+
+	if (rxw_actions_full(a) || a->room - a->count < FIRE_ROOM)
 		rxw_actions_run(a);
 	rxw_conn_lock(c);
-	if (call->pace_at && call->pace_at <= now) {
-		call->pace_at = 0;
-		rxw_call_ref(call);
-		a->item[a->count++] = (struct rxw_action){.call = call, .todo = RXW_TODO_SEND};
+	for (unsigned i = 0; i < 4; i++) {
+		call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		if (call && call->pace_at && call->pace_at <= now) {
+			call->pace_at = 0;
+			rxw_call_ref(call);
+			add_action(a, call, RXW_TODO_SEND);
+		}
+		if (call && rxw_pcall_deadline(&call->p) <= now)
+			rxw_pcall_timer(&call->p, &a->out);
 	}
-	if (call->callback_due) {
-		call->callback_due = false;
-		rxw_call_ref(call);
-		a->item[a->count++] = (struct rxw_action){.call = call, .todo = RXW_TODO_CALLBACK};
-	}
-	if (rxw_pcall_deadline(&call->p) <= now)
-		rxw_pcall_timer(&call->p, &a->out);
 	if (rxw_pconn_deadline(&c->p) <= now)
 		rxw_pconn_timer(&c->p, &a->out);
+	while ((call = c->due) && a->room - a->count > 4) {
+		c->due = call->due_next;
+		call->callback_due = false;
+		add_action(a, call, RXW_TODO_CALLBACK);
+	}
 	rxw_actions_collect(a, true);
 	/*
 	 * One that floor 1 left in the past would make the wheel spin: the next look is one tick
 	 * away.
 	 */
-	rxw_timer_update(call);
+	look_again(c);
 	rxw_conn_unlock(c);
 }
 
 /* A slot whose tick has come: what is due fires, what is not goes where it belongs. */
 static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_actions *a)
 {
-	struct rxw_call *call = s->wheel.slot[index], *due = NULL;
+	struct rxw_connection *c = s->wheel.slot[index], *due = NULL;
 
 	/* Taken whole, so that entries that come back into this slot wait for its next turn. */
 	s->wheel.slot[index] = NULL;
-	while (call) {
-		struct rxw_call *next = call->wheel_next;
+	while (c) {
+		struct rxw_connection *next = c->wheel_next;
 
-		call->wheel_prev = NULL;
-		call->wheel_next = due;
+		c->wheel_prev = NULL;
+		c->wheel_next = due;
 		s->wheel.count--;
-		due = call;
-		call = next;
+		due = c;
+		c = next;
 	}
 	while (due) {
-		call = due;
-		due = call->wheel_next;
-		call->wheel_next = NULL;
-		if (atomic_load(&call->deadline) <= a->out.now)
-			fire(call, a);
-		place(s, call);
+		c = due;
+		due = c->wheel_next;
+		c->wheel_next = NULL;
+		if (atomic_load(&c->deadline) <= a->out.now)
+			fire(c, a);
+		place(s, c);
 	}
 }
 
@@ -197,18 +244,44 @@ void rxw_timer_run(struct rxw_shard *s, uint64_t now)
 	rxw_actions_run(&a);
 }
 
+/*
+ * Entries of a slot that are there for what is over by now (a final ACK that the next call made
+ * void, say) go where they belong; at most *left of them.
+ */
+static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
+{
+	struct rxw_connection *c = s->wheel.slot[tick % RXW_WHEEL_SLOTS], *next;
+
+	for (; c && *left; c = next, --*left) {
+		next = c->wheel_next;
+		rxw_conn_lock(c);
+		look_again(c);
+		rxw_conn_unlock(c);
+		if (atomic_load(&c->deadline) <= tick * TICK)
+			continue;
+		unlink_entry(s, c);
+		place(s, c);
+	}
+}
+
 uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 {
 	uint64_t tick = s->wheel.tick + 1, end = tick + ticks;
+	unsigned left = STALE_LOOK;
 
+	if (atomic_load(&s->inbox))
+		drain_inbox(s);
 	if (atomic_load(&s->inbox))
 		return now;
 	if (!s->wheel.count)
 		return UINT64_MAX;
 	for (; tick < end; tick++)
-		if (s->wheel.slot[tick % RXW_WHEEL_SLOTS])
-			return tick * TICK;
-	return end * TICK;
+		if (s->wheel.slot[tick % RXW_WHEEL_SLOTS]) {
+			refresh(s, tick, &left);
+			if (s->wheel.slot[tick % RXW_WHEEL_SLOTS])
+				return tick * TICK;
+		}
+	return s->wheel.count ? end * TICK : UINT64_MAX;
 }
 
 void rxw_timer_forget_all(struct rxw_shard *s)
@@ -216,11 +289,15 @@ void rxw_timer_forget_all(struct rxw_shard *s)
 	drain_inbox(s);
 	for (unsigned i = 0; i < RXW_WHEEL_SLOTS; i++) {
 		while (s->wheel.slot[i]) {
-			struct rxw_call *call = s->wheel.slot[i];
+			struct rxw_connection *c = s->wheel.slot[i];
 
-			unlink_entry(s, call);
-			atomic_store(&call->armed, UINT64_MAX);
-			rxw_call_unref(call);
+			unlink_entry(s, c);
+			atomic_store(&c->armed, UINT64_MAX);
+			for (struct rxw_call *call; (call = c->due);) {
+				c->due = call->due_next;
+				rxw_call_unref(call);
+			}
+			rxw_conn_unref(c);
 		}
 	}
 }

@@ -206,10 +206,8 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	wait_callback(call);
 	call->callback = callback;
 	call->arg = arg;
-	if (callback && rxw_events_now(call) && rxw_callback_note(call)) {
-		call->callback_due = true;
-		rxw_timer_update(call);
-	}
+	if (callback && rxw_events_now(call) && rxw_callback_note(call))
+		rxw_timer_call_back(call);
 	rxw_conn_unlock(call->conn);
 	return 0;
 }

@@ -12,7 +12,6 @@
 #define MERGED_MIN		  8u
 #define UPDATE_PACKETS		  8u
 #define JUMBO_MAX_MTU		  5692u
-#define ACK_FRAME		  37u /* an ACK without its header and table */
 
 static unsigned rank(unsigned reason)
 {
@@ -44,11 +43,9 @@ void rxw_ack_init(struct rxw_pcall *p)
 	a->probe_at = RXW_NEVER;
 }
 
-static void trailer(const struct rxw_pcall *p, struct rxw_ack *ack)
+void rxw_ack_trailer(const struct rxw_params *params, uint32_t size, struct rxw_ack *ack)
 {
-	const struct rxw_params *params = p->conn->params;
-
-	ack->if_mtu = rxw_max32(params->mtu, p->mtu.confirmed);
+	ack->if_mtu = rxw_max32(params->mtu, size);
 	ack->max_mtu = rxw_max32(ack->if_mtu, params->mtu_ceiling);
 	ack->jumbo_max = 1;
 	if (params->jumbo) {
@@ -75,13 +72,13 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	ack.count = (uint8_t)rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
 	edge = rxw_max32(q->edge, q->hard + q->window);
 	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
-	trailer(p, &ack);
+	rxw_ack_trailer(p->conn->params, p->mtu.confirmed, &ack);
 	/*
 	 * Answers to an address that may be forged count against it, too. What is not sent is drawn
 	 * again by what it sends.
 	 */
 	if (!p->conn->client && !(flags & RXW_REQUEST_ACK) &&
-	    !rxw_peer_may_send(p->conn->peer, RXW_HEADER_SIZE + ACK_FRAME + ack.count, 1,
+	    !rxw_peer_may_send(p->conn->peer, RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count, 1,
 			       out->now)) {
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
 		return true;

@@ -153,6 +153,11 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out);
  * any more.
  */
 bool rxw_pcall_done(const struct rxw_pcall *p);
+/*
+ * If it is done and still has its channel: the channel remembers a few words of it instead
+ * (`ended`) and drops its reference. The caller has one of its own.
+ */
+void rxw_pcall_retire(struct rxw_pcall *p);
 /* Free queues; before the storage of the call is freed. */
 void rxw_pcall_fini(struct rxw_pcall *p);
 

@@ -124,7 +124,7 @@ void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run, 
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->channel[i];
 
-		if (p == NULL && calls[i] > c->number[i])
+		if (p == NULL && c->ended[i].state == RXW_CS_NOTINIT && calls[i] > c->number[i])
 			c->number[i] = calls[i];
 		if (p == NULL || !rxw_pcall_live(p))
 			continue;

@@ -168,13 +168,16 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	if (p != NULL) {
 		if (p->state == RXW_CS_HOLD)
 			rxw_pcall_all_acked(p, out);
-		rxw_pcall_detach(p, out);
+		rxw_pcall_retire(p);
+		if (c->channel[channel] != NULL)
+			rxw_pcall_detach(p, out);
 	}
 	p = c->ops->call_new(c);
 	if (p == NULL) {
 		rxw_pconn_write_busy(c, channel, h->call, out);
 		return drop(run, RXW_DROP_LIMIT, out);
 	}
+	rxw_ended_forget(c, channel);
 	c->channel[channel] = p;
 	c->number[channel] = h->call;
 	rxw_pcall_init(p, c, channel, h->call, out->now);
@@ -220,6 +223,13 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 	p = c->channel[channel];
 	if (p != NULL && p->number == h->call)
 		return to_call(p, run, out);
+	if (p == NULL && h->call == c->number[channel] &&
+	    c->ended[channel].state != RXW_CS_NOTINIT) {
+		if (h->type == RXW_BUSY)
+			c->busy_until[channel] = out->now + BUSY_AVOID;
+		rxw_ended_input(c, channel, run, out);
+		return RXW_INPUT_DONE;
+	}
 	if (c->client || h->call < c->number[channel])
 		return drop(run, RXW_DROP_CALL_NUMBER, out);
 	return new_call(c, run, out);
@@ -234,8 +244,11 @@ void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out)
 		    !(p->ack.in_batch || (dry && p->ack.reason != 0 && p->ack.unacked > 1)))
 			continue;
 		rxw_ack_batch_end(p, dry, out);
+		rxw_pcall_done_event(p, out); /* it may have been the final one */
 		rxw_pcall_arm(p, out);
 	}
+	if (c->ended_owes != 0)
+		rxw_ended_batch_end(c, out);
 }
 
 bool rxw_pconn_owes(const struct rxw_pconn *c)
@@ -246,7 +259,7 @@ bool rxw_pconn_owes(const struct rxw_pconn *c)
 		if (p != NULL && p->ack.reason != 0 && (p->ack.now || p->ack.unacked > 1))
 			return true;
 	}
-	return false;
+	return c->ended_owes != 0;
 }
 
 /* Is the channel free, and how gladly is it taken? 0: not free. */
@@ -289,6 +302,7 @@ int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now)
 		return -RXW_ELIMIT;
 	if (c->channel[channel] != NULL)
 		rxw_pcall_detach(c->channel[channel], NULL);
+	rxw_ended_forget(c, channel);
 	c->channel[channel] = call;
 	rxw_pcall_init(call, c, channel, ++c->number[channel], now);
 	rxw_pcall_arm(call, NULL);

@@ -9,6 +9,30 @@
 #include "proto/security.h"
 
 /*
+ * What a channel remembers of a call that is over: enough to answer what may still come of it, so
+ * that the storage of the call can be given back. Its number is the channel's highest.
+ */
+struct rxw_ended {
+	uint8_t state;	/* NOTINIT: nothing; DALLY; RESET: ended by an error */
+	uint8_t reason; /* DALLY: of the ACK that is owed */
+	uint8_t rwind;
+	uint8_t local_status;
+	uint16_t mtu;
+	bool abort_owed;
+	union {
+		struct { /* DALLY */
+			uint32_t next, highest; /* of the receive queue */
+			uint32_t serial;	/* for the owed ACK */
+			uint32_t ping_answered;
+		};
+		struct { /* RESET */
+			uint64_t aborted;
+			int32_t error;
+		};
+	};
+};
+
+/*
  * Protocol half of a connection. Everything below `lock-free` is covered by the lock of whoever
  * embeds this structure; floor 1 itself takes none.
  */
@@ -30,7 +54,9 @@ struct rxw_pconn {
 	uint32_t serial; /* last one given */
 	int32_t error;	 /* != 0: connection error, remembered */
 	enum rxw_origin error_origin;
-	struct rxw_pcall *channel[4]; /* the call that a channel remembers; one reference each */
+	/* the call of a channel, one reference each; NULL: none, or over and kept as `ended` */
+	struct rxw_pcall *channel[4];
+	struct rxw_ended ended[4];
 	uint32_t number[4];	      /* its highest call number */
 	uint64_t busy_until[4];	      /* client: channel drew BUSY */
 	/* receive window that the peer last advertised, for new calls */
@@ -49,6 +75,7 @@ struct rxw_pconn {
 	unsigned responses;	  /* client: in this second */
 	/* many strangers: this one may queue 2 packets until it is proven */
 	bool pressed;
+	uint8_t ended_owes; /* bit of each channel whose `ended` owes an ACK */
 };
 
 /*

@@ -49,23 +49,39 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 	return ctl;
 }
 
-bool rxw_pcall_write_abort(struct rxw_pcall *p, struct rxw_out *out)
+bool rxw_ctl_abort(struct rxw_pconn *c, struct rxw_aborting *a, struct rxw_out *out)
 {
 	struct rxw_ctl *ctl;
 
-	if (p->timer.aborted != 0 && out->now < p->timer.aborted + ABORT_INTERVAL) {
+	if (a->aborted != 0 && out->now < a->aborted + ABORT_INTERVAL) {
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
 		return false;
 	}
 	/* Whatever the peer sends next draws one that could not leave now. */
-	p->timer.abort_owed = !may_answer(p->conn, 4, out);
-	if (p->timer.abort_owed)
+	a->owed = !may_answer(c, 4, out);
+	if (a->owed)
 		return false;
-	ctl = rxw_ctl_add(p->conn, out, RXW_ABORT, 0, p->channel, p->number, p->local_status, 4);
-	rxw_put32(ctl->bytes + RXW_HEADER_SIZE, (uint32_t)p->error);
-	p->timer.aborted = out->now ? out->now : 1;
-	p->timer.last_sent = out->now;
+	ctl = rxw_ctl_add(c, out, RXW_ABORT, 0, a->channel, a->number, a->status, 4);
+	rxw_put32(ctl->bytes + RXW_HEADER_SIZE, (uint32_t)a->error);
+	a->aborted = out->now ? out->now : 1;
 	return true;
+}
+
+bool rxw_pcall_write_abort(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_aborting a = {.channel = p->channel,
+				 .number = p->number,
+				 .error = p->error,
+				 .status = p->local_status,
+				 .aborted = p->timer.aborted,
+				 .owed = p->timer.abort_owed};
+	bool left = rxw_ctl_abort(p->conn, &a, out);
+
+	p->timer.aborted = a.aborted;
+	p->timer.abort_owed = a.owed;
+	if (left)
+		p->timer.last_sent = out->now;
+	return left;
 }
 
 void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)

@@ -67,13 +67,32 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out);
 /* control.c */
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,
 			    unsigned channel, uint32_t call, unsigned status, size_t body);
+/* The ABORT of a call, and when it last left: at most one per 100 ms (2.8). */
+struct rxw_aborting {
+	unsigned channel;
+	uint32_t number;
+	int32_t error;
+	uint8_t status;
+	uint64_t aborted; /* ns, 0 = never */
+	bool owed;	  /* could not leave: whatever comes next draws it */
+};
+bool rxw_ctl_abort(struct rxw_pconn *c, struct rxw_aborting *a, struct rxw_out *out);
 bool rxw_pcall_write_abort(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out);
 void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call,
 			  struct rxw_out *out);
 
+/* ended.c: a packet for the call that the channel remembers; answers merged per batch; a new call. */
+void rxw_ended_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
+		     struct rxw_out *out);
+void rxw_ended_batch_end(struct rxw_pconn *c, struct rxw_out *out);
+void rxw_ended_forget(struct rxw_pconn *c, unsigned channel);
+
 /* ack.c */
+#define RXW_ACK_FRAME 37u /* an ACK without its header and table */
 void rxw_ack_init(struct rxw_pcall *p);
+/* What every ACK says of our limits; `size`: datagrams that the path is known to carry. */
+void rxw_ack_trailer(const struct rxw_params *params, uint32_t size, struct rxw_ack *ack);
 /* An ACK of what arrived in order below `upto`; false: no room, it stays owed. */
 bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
 		   struct rxw_out *out);

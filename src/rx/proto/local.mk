@@ -11,6 +11,7 @@ rx_sources += \
 	src/rx/proto/connection.c src/rx/proto/connection.h \
 	src/rx/proto/conntable.c \
 	src/rx/proto/control.c \
+	src/rx/proto/ended.c \
 	src/rx/proto/internal.h src/rx/proto/parts.h src/rx/proto/proto.h \
 	src/rx/proto/peer.c src/rx/proto/peer.h \
 	src/rx/proto/recvq.c \

@@ -187,6 +187,8 @@ static void settle(struct world *w)
 				rxw_pcall_attach(p, out_of(w));
 			if (events & RXW_OUT_SEND)
 				send_trains(w, p);
+			if (events & RXW_OUT_DONE)
+				rxw_pcall_retire(p);
 			drop(p);
 		}
 	}

@@ -185,6 +185,8 @@ void sim_settle(struct sim_node *node)
 			sim_app_events((struct sim_call *)p, events);
 			arm((struct sim_call *)p);
 			arm_conn(((struct sim_call *)p)->conn);
+			if (events & RXW_OUT_DONE)
+				rxw_pcall_retire(p);
 			sim_call_drop(p);
 		}
 	} while (out->ctl_count > 0 || out->touched != NULL);
