@@ -19,6 +19,7 @@ fileserver_sources = \
 	src/fileserver/state.c src/fileserver/state.h \
 	src/fileserver/store.c src/fileserver/store.h \
 	src/fileserver/stream.c src/fileserver/stream.h \
+	src/fileserver/timeline.c src/fileserver/timeline.h \
 	src/fileserver/vl_service.c \
 	src/fileserver/vol_service.c src/fileserver/vol_service.h \
 	src/fileserver/volume.c src/fileserver/volume.h src/fileserver/volume_private.h \

@@ -7,12 +7,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHUNK_MIN  ((size_t)128 << 10)
 #define CHUNK_MAX  ((size_t)1 << 20)
 #define DEPTH_MIN  2
 #define DEPTH_MAX  8
 #define DIRECT_MAX ((uint64_t)256 << 10) /* up to here a hand-over costs more than it brings */
+#define CACHED_RUN 8 /* so many reads ahead that need not wait: no more are needed */
+/*
+ * Where the kernel has read so much ahead of the last wait, it goes on doing so, and with more
+ * streams than processors it is cheapest to wait for it: a reader's buffer is memory that no cache
+ * holds any more when it is sent.
+ */
+#define KERNEL_AHEAD ((uint64_t)2 << 20)
 /*
  * A few packets are read straight into their slots. For more, reading a good piece into a buffer
  * that stays in the processor's cache, and copying it, took a sixth less time: fewer and larger
@@ -32,7 +40,9 @@ struct chunk {
 	size_t want;
 	uint64_t offset;
 	ssize_t result;
+	bool cached; /* all of it was in the page cache already */
 	bool done;
+	uint64_t posted_ns; /* with a time line */
 };
 
 /*
@@ -41,25 +51,102 @@ struct chunk {
  */
 struct ahead {
 	struct fsd_file *file;
+	uint64_t send; /* its number in the time line */
 	pthread_cond_t arrived;
 	struct chunk ring[DEPTH_MAX];
 	unsigned first, count;
+	unsigned allowed;	   /* what count should be; 0 = nothing is read ahead now */
 	uint8_t *spare[DEPTH_MAX]; /* buffers not in use */
 	unsigned spares;
 	size_t chunk_bytes; /* 0 = not started */
 };
 
+/*
+ * Threads that wait for the disk cost nothing, and many may. Those that copy take the processor
+ * from who sends: while `copying_max` do, no other one is woken. One that is about to wait wakes
+ * the next if there is work.
+ */
 struct fsd_readers {
-	pthread_mutex_t lock; /* covers everything below */
+	struct fsd_timeline *timeline; /* NULL: none; set before the first send */
+	pthread_mutex_t lock;	       /* covers everything below */
 	pthread_cond_t work;
 	struct chunk *head, **tail;
 	unsigned threads, idle, threads_max;
+	unsigned copying, copying_max;
+	unsigned sends, processors;
 	pthread_t *ids;
 	bool stop;
 	size_t memory;
 	unsigned active; /* calls that read ahead now */
 	struct fsd_reader_stats stats;
 };
+
+static uint64_t now_ns(const struct fsd_readers *readers)
+{
+	return readers->timeline ? fsd_timeline_now() : 0;
+}
+
+static void *reader_main(void *arg);
+
+static void add_thread(struct fsd_readers *readers)
+{
+	if (readers->threads < readers->threads_max &&
+	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
+		readers->threads++;
+}
+
+/* Have one more thread at work if there should be one; the lock is held. */
+static void stir(struct fsd_readers *readers)
+{
+	if (!readers->head || readers->copying >= readers->copying_max)
+		return;
+	if (readers->idle)
+		pthread_cond_signal(&readers->work);
+	else
+		add_thread(readers);
+}
+
+/* Without the lock. What is in the cache is taken first, and reads of the rest are under way then. */
+static void read_chunk(struct fsd_readers *readers, struct chunk *chunk)
+{
+	struct fsd_file *file = chunk->ahead->file;
+	unsigned flags = FSD_READ_CACHED;
+	size_t got = 0;
+	ssize_t n;
+
+	for (;;) {
+		struct iovec iov = {chunk->data + got, chunk->want - got};
+
+		n = file->layer->ops->preadv(file, &iov, 1, chunk->offset + got, flags);
+		if (n > 0)
+			got += (size_t)n;
+		if (got == chunk->want || (!flags && n <= 0))
+			break;
+		if (flags) {
+			flags = 0;
+			pthread_mutex_lock(&readers->lock);
+			readers->copying--;
+			stir(readers);
+			pthread_mutex_unlock(&readers->lock);
+		}
+	}
+	chunk->cached = flags;
+	chunk->result = n < 0 ? n : (ssize_t)got;
+}
+
+static void note_chunk(struct fsd_readers *readers, const struct chunk *chunk, uint64_t begin)
+{
+	struct fsd_moment moment = {.send = chunk->ahead->send,
+				    .what = FSD_READ_AHEAD,
+				    .offset = chunk->offset,
+				    .bytes = chunk->want,
+				    .posted_ns = chunk->posted_ns,
+				    .begin_ns = begin,
+				    .end_ns = now_ns(readers)};
+
+	if (readers->timeline)
+		fsd_timeline_add(readers->timeline, &moment);
+}
 
 static void *reader_main(void *arg)
 {
@@ -68,9 +155,10 @@ static void *reader_main(void *arg)
 	pthread_mutex_lock(&readers->lock);
 	for (;;) {
 		struct chunk *chunk = readers->head;
+		uint64_t begin;
 
-		if (!chunk) {
-			if (readers->stop)
+		if (!chunk || readers->copying >= readers->copying_max) {
+			if (!chunk && readers->stop)
 				break;
 			readers->idle++;
 			pthread_cond_wait(&readers->work, &readers->lock);
@@ -80,37 +168,35 @@ static void *reader_main(void *arg)
 		readers->head = chunk->next;
 		if (!readers->head)
 			readers->tail = &readers->head;
+		readers->copying++;
+		stir(readers);
 		pthread_mutex_unlock(&readers->lock);
-
-		struct fsd_file *file = chunk->ahead->file;
-		size_t got = 0;
-		ssize_t n = 1;
-
-		while (got < chunk->want && n > 0) {
-			struct iovec iov = {chunk->data + got, chunk->want - got};
-
-			n = file->layer->ops->preadv(file, &iov, 1, chunk->offset + got, 0);
-			if (n > 0)
-				got += (size_t)n;
-		}
+		begin = now_ns(readers);
+		read_chunk(readers, chunk);
+		note_chunk(readers, chunk, begin);
 		pthread_mutex_lock(&readers->lock);
-		chunk->result = n < 0 ? n : (ssize_t)got;
+		if (chunk->cached)
+			readers->copying--;
 		chunk->done = true;
 		readers->stats.reads_ahead++;
-		readers->stats.bytes_ahead += got;
+		readers->stats.bytes_ahead += chunk->result > 0 ? (size_t)chunk->result : 0;
 		pthread_cond_signal(&chunk->ahead->arrived);
 	}
 	pthread_mutex_unlock(&readers->lock);
 	return NULL;
 }
 
-struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory)
+struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
+				      struct fsd_timeline *timeline)
 {
 	struct fsd_readers *readers = calloc(1, sizeof(*readers));
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (!readers)
 		return NULL;
 	readers->threads_max = threads ? threads : 1;
+	readers->processors = processors > 0 ? (unsigned)processors : 1;
+	readers->copying_max = (readers->processors + 1) / 2;
 	readers->ids = calloc(readers->threads_max, sizeof(*readers->ids));
 	if (!readers->ids) {
 		free(readers);
@@ -120,6 +206,7 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory)
 	pthread_cond_init(&readers->work, NULL);
 	readers->tail = &readers->head;
 	readers->memory = memory;
+	readers->timeline = timeline;
 	return readers;
 }
 
@@ -150,15 +237,14 @@ void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *sta
 /* Queue a read; the lock is held. Returns false if there is no thread at all to do it. */
 static bool enqueue(struct fsd_readers *readers, struct chunk *chunk)
 {
-	if (readers->idle == 0 && readers->threads < readers->threads_max &&
-	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
-		readers->threads++;
+	if (readers->threads == 0)
+		add_thread(readers);
 	if (readers->threads == 0)
 		return false;
 	chunk->next = NULL;
 	*readers->tail = chunk;
 	readers->tail = &chunk->next;
-	pthread_cond_signal(&readers->work);
+	stir(readers);
 	return true;
 }
 
@@ -205,6 +291,7 @@ static int post(struct fsd_readers *readers, struct ahead *ahead, uint64_t offse
 	chunk->offset = offset;
 	chunk->want = left < ahead->chunk_bytes ? (size_t)left : ahead->chunk_bytes;
 	chunk->done = false;
+	chunk->posted_ns = now_ns(readers);
 	pthread_mutex_lock(&readers->lock);
 	queued = enqueue(readers, chunk);
 	pthread_mutex_unlock(&readers->lock);
@@ -279,10 +366,38 @@ struct send {
 	struct fsd_stream *stream;
 	uint64_t offset, left;
 	uint64_t checked;	 /* offset at the last comparison */
+	uint64_t waited;	 /* offset where the disk was last waited for */
 	uint64_t cached, direct; /* for the statistics */
 	uint8_t *buffer;	 /* BUFFER_BYTES, or NULL */
 	struct ahead ahead;
 };
+
+static void note(struct send *send, const char *what, size_t bytes, uint64_t begin)
+{
+	struct fsd_timeline *timeline = send->readers->timeline;
+	struct fsd_moment moment = {.send = send->ahead.send,
+				    .what = what,
+				    .offset = send->offset,
+				    .bytes = bytes,
+				    .begin_ns = begin};
+
+	if (!timeline)
+		return;
+	moment.end_ns = fsd_timeline_now();
+	moment.ahead = send->ahead.count;
+	moment.allowed = send->ahead.allowed;
+	fsd_timeline_add(timeline, &moment);
+}
+
+/* The next bytes of the file. 0 or FSD_LOST. */
+static int write_next(struct send *send, const void *data, size_t bytes)
+{
+	uint64_t begin = now_ns(send->readers);
+	int rc = fsd_stream_write(send->stream, data, bytes);
+
+	note(send, FSD_SENT, bytes, begin);
+	return rc;
+}
 
 static int still_same(struct send *send)
 {
@@ -312,14 +427,21 @@ static ssize_t cached_to_slots(struct send *send)
 	struct iovec iov[SLOTS_IOV];
 	unsigned count = SLOTS_IOV;
 	ssize_t room = send->stream->ops->reserve(send->stream, (size_t)send->left, iov, &count);
+	uint64_t begin;
 	ssize_t n;
 
 	if (room <= 0)
 		return FSD_LOST;
+	begin = now_ns(send->readers);
 	n = send->file->layer->ops->preadv(send->file, iov, (int)count, send->offset,
 					   FSD_READ_CACHED);
+	if (n > 0)
+		note(send, FSD_READ_CACHE, (size_t)n, begin);
+	begin = now_ns(send->readers);
 	if (send->stream->ops->commit(send->stream, n > 0 ? (size_t)n : 0) < 0)
 		return FSD_LOST;
+	if (n > 0)
+		note(send, FSD_SENT, (size_t)n, begin);
 	return n;
 }
 
@@ -334,14 +456,16 @@ static bool have_buffer(struct send *send)
 static ssize_t cached_to_buffer(struct send *send)
 {
 	struct iovec iov = {send->buffer, BUFFER_BYTES};
+	uint64_t begin = now_ns(send->readers);
 	ssize_t n;
 
 	if (send->left < iov.iov_len)
 		iov.iov_len = (size_t)send->left;
 	n = send->file->layer->ops->preadv(send->file, &iov, 1, send->offset, FSD_READ_CACHED);
-	if (n > 0 && fsd_stream_write(send->stream, send->buffer, (size_t)n))
-		return FSD_LOST;
-	return n;
+	if (n <= 0)
+		return n;
+	note(send, FSD_READ_CACHE, (size_t)n, begin);
+	return write_next(send, send->buffer, (size_t)n) ? FSD_LOST : n;
 }
 
 /* As long as there is something in the page cache. 0 also when nothing is. */
@@ -368,6 +492,7 @@ static int send_cached(struct send *send)
 static int send_direct(struct send *send)
 {
 	size_t want = send->left < BUFFER_BYTES ? (size_t)send->left : BUFFER_BYTES, got = 0;
+	uint64_t begin = now_ns(send->readers);
 	int rc = 0;
 
 	if (!have_buffer(send))
@@ -382,49 +507,50 @@ static int send_direct(struct send *send)
 		else
 			rc = n ? (int)n : -EIO;
 	}
-	if (!rc)
-		rc = fsd_stream_write(send->stream, send->buffer, got);
+	if (!rc) {
+		note(send, FSD_READ_DIRECT, got, begin);
+		rc = write_next(send, send->buffer, got);
+	}
 	if (!rc) {
 		send->direct += got;
+		send->waited = send->offset + got;
 		rc = advance(send, got);
 	}
 	return rc;
 }
 
-/* Is the next stretch in the page cache? Both its ends are, at least. */
-static bool next_cached(struct send *send, uint64_t offset, uint64_t left)
+/* Send what was read ahead. */
+static int send_chunk(struct send *send, struct chunk *chunk)
 {
-	uint64_t length = left < send->ahead.chunk_bytes ? left : send->ahead.chunk_bytes;
-	const struct fsd_layer_ops *ops = send->file->layer->ops;
-	char byte;
-	struct iovec iov = {&byte, 1};
+	int rc;
 
-	return ops->preadv(send->file, &iov, 1, offset, FSD_READ_CACHED) == 1 &&
-	       ops->preadv(send->file, &iov, 1, offset + length - 1, FSD_READ_CACHED) == 1;
+	if (chunk->result < 0)
+		return (int)chunk->result;
+	if ((size_t)chunk->result < chunk->want)
+		return -EIO;
+	rc = write_next(send, chunk->data, chunk->want);
+	return rc ? rc : advance(send, chunk->want);
 }
 
 /*
  * From the disk: several large reads are always under way ahead of what is sent, and a new one
- * starts as soon as a buffer is free. Returns when all is sent, or when the rest turns out to be in
- * the page cache.
+ * starts as soon as a buffer is free. Returns when all is sent, or when what comes next turns out
+ * to be in the page cache.
  */
 static int send_ahead(struct send *send)
 {
 	struct ahead *ahead = &send->ahead;
 	uint64_t next = send->offset, end = send->offset + send->left;
-	bool more = true;
+	unsigned cached = 0; /* how many in a row did not have to be read */
 	int rc = 0;
 
 	if (!ahead->chunk_bytes)
 		ahead_start(send->readers, ahead);
 	while (!rc && send->left) {
 		unsigned depth = depth_now(send->readers, ahead->chunk_bytes);
+		struct chunk *chunk;
 
-		while (more && next < end && ahead->count < depth) {
-			if (next > send->offset && next_cached(send, next, end - next)) {
-				more = false;
-				break;
-			}
+		while (next < end && ahead->count < depth && cached < CACHED_RUN) {
 			rc = post(send->readers, ahead, next, end - next);
 			if (rc && ahead->count == 0)
 				return rc;
@@ -432,23 +558,41 @@ static int send_ahead(struct send *send)
 				break; /* no memory for one more: go on with what there is */
 			next += ahead->chunk_bytes;
 		}
-		rc = 0;
 		if (ahead->count == 0)
 			return 0;
-
-		struct chunk *chunk = take(send->readers, ahead);
-
-		if (chunk->result < 0)
-			rc = (int)chunk->result;
-		else if ((size_t)chunk->result < chunk->want)
-			rc = -EIO;
-		else
-			rc = fsd_stream_write(send->stream, chunk->data, chunk->want);
-		if (!rc)
-			rc = advance(send, chunk->want);
+		ahead->allowed = next < end && cached < CACHED_RUN ? depth : ahead->count;
+		chunk = take(send->readers, ahead);
+		cached = chunk->cached ? cached + 1 : 0;
+		rc = send_chunk(send, chunk);
+		if (!chunk->cached)
+			send->waited = send->offset;
 		retire(ahead, depth);
+		ahead->allowed = 0;
 	}
 	return rc;
+}
+
+static void count_sends(struct fsd_readers *readers, int change)
+{
+	pthread_mutex_lock(&readers->lock);
+	readers->sends += (unsigned)change;
+	pthread_mutex_unlock(&readers->lock);
+}
+
+/* What comes next is not in the cache. Is it best to wait for it on this thread? */
+static bool wait_here(struct send *send)
+{
+	struct fsd_readers *readers = send->readers;
+	bool many;
+
+	if (send->left <= DIRECT_MAX)
+		return true;
+	if (send->offset - send->waited < KERNEL_AHEAD)
+		return false;
+	pthread_mutex_lock(&readers->lock);
+	many = readers->sends > readers->processors;
+	pthread_mutex_unlock(&readers->lock);
+	return many;
 }
 
 int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
@@ -462,16 +606,20 @@ int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const stru
 		.offset = offset,
 		.left = length,
 		.checked = offset,
+		.waited = offset,
 		.ahead.file = file,
+		.ahead.send = readers->timeline ? fsd_timeline_send(readers->timeline) : 0,
 	};
 	int rc = 0;
 
 	pthread_cond_init(&send.ahead.arrived, NULL);
+	count_sends(readers, 1);
 	while (!rc && send.left) {
 		rc = send_cached(&send);
 		if (!rc && send.left)
-			rc = send.left <= DIRECT_MAX ? send_direct(&send) : send_ahead(&send);
+			rc = wait_here(&send) ? send_direct(&send) : send_ahead(&send);
 	}
+	count_sends(readers, -1);
 	ahead_stop(readers, &send.ahead);
 	free(send.buffer);
 	pthread_cond_destroy(&send.ahead.arrived);

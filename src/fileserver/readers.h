@@ -7,6 +7,7 @@
 
 #include "fileserver/layer.h"
 #include "fileserver/stream.h"
+#include "fileserver/timeline.h"
 
 struct fsd_readers;
 
@@ -21,10 +22,12 @@ struct fsd_reader_stats {
 
 /*
  * At most `threads` reader threads, made when they are needed. `memory` bounds the buffers of all
- * calls; each call that reads from the disk may always have two of 128 KiB. Returns NULL without
+ * calls; each call that reads from the disk may always have two of 128 KiB. `timeline`, or NULL, is
+ * told of all that is read and sent; it must stay until fsd_readers_stop(). Returns NULL without
  * memory.
  */
-struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory);
+struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
+				      struct fsd_timeline *timeline);
 /* No send may be running. */
 void fsd_readers_stop(struct fsd_readers *readers);
 void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *stats);

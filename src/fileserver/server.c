@@ -19,6 +19,7 @@
 #include "fileserver/callbacks.h"
 #include "fileserver/log.h"
 #include "fileserver/service.h"
+#include "fileserver/timeline.h"
 #include "fileserver/vol_service.h"
 #include "tools/common/address.h"
 
@@ -34,6 +35,7 @@ struct fsd_server {
 	struct fsd_callbacks *callbacks;
 	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake() */
 	struct fsd_service service;
+	struct fsd_timeline *timeline;
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl, *vol;
 	struct AFSVol_service vol_service;
@@ -192,8 +194,16 @@ static int start_parts(struct fsd_server *server, char *message)
 	service->xstats.calls = afs_rpcstats_create(&counted);
 	fsd_vol_service(service, &server->vol_service);
 	service->clients = fsd_clients_create(&options);
-	service->readers =
-		fsd_readers_start((unsigned)server->settings.readers, server->settings.read_ahead);
+	if (server->settings.timeline) {
+		server->timeline = fsd_timeline_open(server->settings.timeline);
+		if (!server->timeline) {
+			snprintf(message, FSD_MESSAGE_MAX, "--timeline %.300s: %s",
+				 server->settings.timeline, strerror(errno));
+			return -1;
+		}
+	}
+	service->readers = fsd_readers_start((unsigned)server->settings.readers,
+					     server->settings.read_ahead, server->timeline);
 	if (service->clients)
 		service->watch = fsd_watch_start(service->volume, service->clients,
 						 (unsigned)server->settings.watches);
@@ -363,6 +373,9 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_engine_destroy(server->engine);
 	fsd_watch_stop(server->service.watch);
 	fsd_readers_stop(server->service.readers);
+	if (fsd_timeline_close(server->timeline))
+		fsd_log(RXW_LOG_ERROR, "--timeline %s: %s; lines are missing",
+			server->settings.timeline, strerror(errno));
 	fsd_volume_close(server->service.volume);
 	fsd_clients_destroy(server->service.clients);
 	fsd_store_close(server->store);

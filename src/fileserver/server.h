@@ -23,6 +23,7 @@ struct fsd_settings {
 	size_t advertise_count;
 	uint64_t readers;    /* threads that read from the disk */
 	uint64_t read_ahead; /* bytes of all their buffers */
+	const char *timeline; /* file for the time line of reads and sends; NULL: none */
 	uint64_t watches;    /* directories watched for changes */
 	uint64_t promises;   /* at most, in all */
 	uint64_t drain_ms;   /* how long calls may go on when the server is told to stop */

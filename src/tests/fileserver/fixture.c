@@ -121,7 +121,7 @@ static void start(struct world *world, bool all_files, unsigned flags)
 	options.store = world->store;
 	ck_assert_int_eq(fsd_volume_open(&options, &world->service.volume), 0);
 	world->service.clients = fsd_clients_create(&clients);
-	world->service.readers = fsd_readers_start(4, 8 << 20);
+	world->service.readers = fsd_readers_start(4, 8 << 20, NULL);
 	ck_assert(world->service.clients && world->service.readers);
 	memset(&world->service.uuid, 0x42, sizeof(world->service.uuid));
 	fsd_xstats_init(&world->service.xstats);

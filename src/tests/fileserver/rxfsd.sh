@@ -73,6 +73,7 @@ refused 1 "inside the export" --export "$dir/export" --state "$dir/export/state"
 refused 1 /proc/none --export "$dir/export" --state /proc/none
 refused 1 1.2.3 --export "$dir/export" --state "$dir/state" --advertise 1.2.3
 refused 1 192.0.2.1 --export "$dir/export" --state "$dir/state" --listen 192.0.2.1
+refused 1 "$dir/none" --export "$dir/export" --state "$dir/state" --timeline "$dir/none/here"
 refused 1 ends.backup --export "$dir/export" --state "$dir/state" --volume ends.backup
 
 cat >"$dir/conf" <<END
@@ -99,6 +100,12 @@ until grep -q "^rxfsd: fetches" "$dir/err"; do
 	sleep 0.1
 done
 stop
+
+start --export "$dir/export" --volume data --timeline "$dir/times"
+"$afscp" -s "$server" get -q data:/data "$dir/copy" || fail "afscp get, with a time line"
+stop
+sent=$(sed -n 's/.*"what":"send".*"bytes":\([0-9]*\).*/\1/p' "$dir/times" | awk '{ n += $1 } END { print n + 0 }')
+[ "$sent" -eq 3000000 ] || fail "the time line tells of $sent bytes sent"
 
 # killed in the middle, it comes back with the same identity
 start --export "$dir/export" --volume data

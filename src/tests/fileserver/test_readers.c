@@ -2,7 +2,9 @@
 /* Tests of fileserver/readers.c: bytes, reading ahead, limits, changes, failures. */
 #include "fixture.h"
 
+#include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -11,11 +13,12 @@ static struct fsd_readers *readers;
 static struct memory_stream m;
 static struct fsd_file *file;
 static struct fsd_stat st;
+static struct fsd_timeline *timeline; /* NULL: none */
 
 static void setup(uint64_t size, unsigned read_ms, unsigned threads, size_t memory)
 {
 	slow = slow_layer_make(size, read_ms);
-	readers = fsd_readers_start(threads, memory);
+	readers = fsd_readers_start(threads, memory, timeline);
 	ck_assert_ptr_nonnull(readers);
 	memory_stream_init(&m);
 	file = slow_layer_open(slow, &st);
@@ -312,6 +315,173 @@ START_TEST(lost_call_ends_at_once)
 }
 END_TEST
 
+/* -- the time line -- */
+
+struct line {
+	char what[16];
+	unsigned long long send, offset, bytes, posted, begin, end, ahead, allowed;
+};
+
+static unsigned long long number(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static size_t read_lines(const char *path, struct line *lines, size_t room)
+{
+	char text[512];
+	size_t n = 0;
+	FILE *f = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(text, sizeof(text), f)) {
+		struct line *l = &lines[n++];
+		const char *what = strstr(text, "\"what\":\"");
+
+		ck_assert_uint_le(n, room);
+		ck_assert(text[0] == '{' && !strcmp(text + strlen(text) - 2, "}\n") && what);
+		snprintf(l->what, sizeof(l->what), "%.*s", (int)strcspn(what + 8, "\""), what + 8);
+		l->send = number(text, "\"send\":");
+		l->offset = number(text, "\"offset\":");
+		l->bytes = number(text, "\"bytes\":");
+		l->posted = number(text, "\"posted_ns\":");
+		l->begin = number(text, "\"begin_ns\":");
+		l->end = number(text, "\"end_ns\":");
+		l->ahead = number(text, "\"ahead\":");
+		l->allowed = number(text, "\"allowed\":");
+		ck_assert_uint_le(l->begin, l->end);
+	}
+	fclose(f);
+	return n;
+}
+
+/* A send with a time line, which is then read: the number of its lines. */
+static size_t drawn(uint64_t size, uint64_t cached_below, size_t memory, struct line *lines,
+		    size_t room)
+{
+	char path[] = "/tmp/rxw-timeline-XXXXXX";
+	int fd = mkstemp(path);
+	size_t n;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	timeline = fsd_timeline_open(path);
+	ck_assert_ptr_nonnull(timeline);
+	setup(size, 1, 16, memory);
+	slow->cached_below = cached_below;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream), 0);
+	check_bytes(0, size);
+	teardown();
+	ck_assert_int_eq(fsd_timeline_close(timeline), 0);
+	timeline = NULL;
+	n = read_lines(path, lines, room);
+	unlink(path);
+	return n;
+}
+
+/* How many reads ahead had been handed out, and not been sent, when this send began. */
+static unsigned under_way(const struct line *lines, size_t n, const struct line *send)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(lines[i].what, "ahead") && lines[i].offset >= send->offset &&
+		    lines[i].posted <= send->begin)
+			count++;
+	return count;
+}
+
+/*
+ * No read waits for a send: when a send begins, all reads are under way that memory allows, or all
+ * that are left.
+ */
+START_TEST(no_read_waits_for_a_send)
+{
+	static const struct {
+		size_t memory;
+		unsigned depth;
+		uint64_t chunk;
+	} cases[] = {{64 * MIB, 8, MIB}, {4 * MIB, 4, MIB}, {1 * MIB, 4, 256 << 10}};
+	static struct line lines[1024];
+	const uint64_t size = 24 * MIB;
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		size_t n = drawn(size, 0, cases[c].memory, lines, 1024);
+		uint64_t sent = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct line *l = &lines[i];
+			uint64_t left;
+
+			ck_assert_uint_eq(l->send, 1);
+			if (strcmp(l->what, "send")) {
+				ck_assert_str_eq(l->what, "ahead");
+				ck_assert_uint_eq(l->bytes, cases[c].chunk);
+				ck_assert(l->posted && l->posted <= l->begin);
+				continue;
+			}
+			ck_assert_uint_eq(l->offset, sent);
+			left = (size - sent) / cases[c].chunk;
+			sent += l->bytes;
+			ck_assert_uint_eq(l->ahead, left < cases[c].depth ? left : cases[c].depth);
+			ck_assert_uint_eq(l->ahead, l->allowed);
+			ck_assert_uint_eq(under_way(lines, n, l), l->ahead);
+		}
+		ck_assert_uint_eq(sent, size);
+	}
+}
+END_TEST
+
+/* What is sent was read before, whichever way, and all of it is told. */
+START_TEST(the_time_line_tells_all)
+{
+	static struct line lines[1024];
+	const uint64_t size = 9 * MIB + 100000;
+	size_t n = drawn(size, 3 * MIB + 5, 64 * MIB, lines, 1024);
+	uint64_t read = 0, sent = 0, cached = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct line *l = &lines[i];
+
+		if (!strcmp(l->what, "send")) {
+			ck_assert_uint_eq(l->offset, sent);
+			sent += l->bytes;
+			ck_assert_uint_ge(read, sent);
+			continue;
+		}
+		read += l->bytes;
+		cached += strcmp(l->what, "cached") ? 0 : l->bytes;
+	}
+	ck_assert_uint_eq(sent, size);
+	ck_assert_uint_eq(read, size);
+	ck_assert_uint_eq(cached, 3 * MIB + 5);
+	n = drawn(100000, 0, 64 * MIB, lines, 1024);
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(lines[0].what, "direct");
+	ck_assert_str_eq(lines[1].what, "send");
+}
+END_TEST
+
+START_TEST(a_time_line_needs_a_place)
+{
+	ck_assert_ptr_null(fsd_timeline_open("/none/such/place"));
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(fsd_timeline_close(NULL), 0);
+	/* There is no room on this one: known at the end, at the latest. */
+	timeline = fsd_timeline_open("/dev/full");
+	if (timeline) {
+		struct fsd_moment moment = {.send = 1, .what = FSD_SENT};
+
+		fsd_timeline_add(timeline, &moment);
+		ck_assert_int_eq(fsd_timeline_close(timeline), -1);
+		ck_assert_int_eq(errno, ENOSPC);
+		timeline = NULL;
+	}
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -320,6 +490,8 @@ int main(void)
 		limit_is_kept,		 many_share_the_memory,
 		change_is_noticed,	 shrunk_file_is_never_padded,
 		disk_error_is_passed_on, lost_call_ends_at_once,
+		no_read_waits_for_a_send, the_time_line_tells_all,
+		a_time_line_needs_a_place,
 	};
 	Suite *suite = suite_create("readers");
 	TCase *tcase = tcase_create("readers");
