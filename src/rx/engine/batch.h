@@ -7,6 +7,7 @@
 
 #define RXW_BATCH_RUNS	 256
 #define RXW_BATCH_GROUPS 128
+#define RXW_BATCH_CHAINS 128 /* groups by connection id */
 
 struct rxw_batch_run {
 	struct rxw_rxrun run;
@@ -16,6 +17,7 @@ struct rxw_batch_run {
 struct rxw_batch_group {
 	struct rxw_connection *conn; /* one reference */
 	int first, last;
+	uint8_t chain; /* next group of the same chain, counted from 1; 0 = none */
 };
 
 /* Belongs to the holder of the receive role. */
@@ -23,12 +25,26 @@ struct rxw_batch {
 	unsigned runs, groups;
 	struct rxw_batch_run run[RXW_BATCH_RUNS];
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
+	uint8_t chain[RXW_BATCH_CHAINS]; /* first group, as above; all 0 between batches */
 	/* Packets that fit no call: how many at the last look, when that was, when last told. */
 	uint64_t foreign, foreign_at, foreign_told;
 	/* Reaping: slot that is looked at next, when was looked last, when the other things were. */
 	unsigned reap_slot;
 	uint64_t reap_at, watched_at;
+	/*
+	 * Connections of strangers that were made here, one reference each; the shard's lock. Those
+	 * that are none any more leave at the next look, one a second.
+	 */
+	struct rxw_connection **stranger;
+	_Atomic(unsigned) strangers;
+	unsigned stranger_room, evict_at;
 };
+
+/* Ids of one shard have low bits in common. */
+static inline unsigned rxw_batch_chain(uint32_t cid)
+{
+	return ((cid >> 2) * 0x9e3779b1u) >> 25;
+}
 
 /* Sent on this host? The kernel refuses packets from outside that claim one of our addresses. */
 static inline bool rxw_from_here(const struct rxw_path *path)
@@ -49,11 +65,15 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
  */
 void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run);
 /*
- * Forget connections that are idle for long. Looks at a share of the table, such that each is seen
- * every 15 s; called too seldom, it makes up for it. Sets reaped_at: it is wanted again a
+ * Forget connections that are idle for long. Looks at all strangers, and at a share of the table such
+ * that each is seen every 15 s; called too seldom, it makes up for it. Sets reaped_at: it is wanted again a
  * second after that.
  * Receive role.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
+/* Drop what is kept of strangers: nobody makes connections any more. */
+void rxw_shard_forget_strangers(struct rxw_shard *s);
+/* errors.c: what the network reported about packets sent. Receive role. */
+void rxw_shard_errors(struct rxw_shard *s);
 
 #endif

@@ -134,8 +134,10 @@ static void handle_groups(struct rxw_shard *s, struct rxw_actions *a, bool dry)
 {
 	struct rxw_batch *b = s->batch;
 
-	for (unsigned i = 0; i < b->groups; i++)
+	for (unsigned i = 0; i < b->groups; i++) {
+		b->chain[rxw_batch_chain(b->group[i].conn->p.cid)] = 0;
 		handle_group(s, &b->group[i], a, dry);
+	}
 	b->runs = b->groups = 0;
 }
 
@@ -151,14 +153,13 @@ static void group_run(struct rxw_shard *s, struct rxw_actions *a)
 {
 	struct rxw_batch *b = s->batch;
 	struct rxw_batch_run *r = &b->run[b->runs];
+	uint8_t *first = &b->chain[rxw_batch_chain(r->run.head.cid)];
 	struct rxw_batch_group *g = NULL;
 
 	r->next = -1;
-	for (unsigned i = b->groups; i-- > 0;)
-		if (same_connection(b->group[i].conn, &r->run)) {
-			g = &b->group[i];
-			break;
-		}
+	for (unsigned i = *first; i && !g; i = b->group[i - 1].chain)
+		if (same_connection(b->group[i - 1].conn, &r->run))
+			g = &b->group[i - 1];
 	if (g) {
 		b->run[g->last].next = (int)b->runs;
 	} else {
@@ -169,6 +170,8 @@ static void group_run(struct rxw_shard *s, struct rxw_actions *a)
 		g = &b->group[b->groups++];
 		g->conn = c;
 		g->first = (int)b->runs;
+		g->chain = *first;
+		*first = (uint8_t)b->groups;
 	}
 	g->last = (int)b->runs++;
 }
@@ -216,42 +219,6 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 		}
 	}
 	handle_groups(s, a, dry);
-}
-
-/*
- * The network says that something sent earlier did not arrive: a hint for the connections of that
- * peer.
- */
-static void handle_errors(struct rxw_shard *s)
-{
-	struct rxw_io_error error[16];
-	unsigned n = rxw_io_errors(s->sock, error, 16);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct rxw_connection *hit[16];
-		unsigned hits = 0;
-
-		rxw_table_lock(s);
-		for (unsigned k = 0; k < s->table.size && hits < 16; k++)
-			for (struct rxw_pconn *p = s->table.slot[k]; p && hits < 16;
-			     p = p->hash_next)
-				if (rxw_addr_equal(&p->path.peer, &error[i].peer)) {
-					rxw_conn_ref(rxw_conn_of(p));
-					hit[hits++] = rxw_conn_of(p);
-				}
-		rxw_table_unlock(s);
-		for (unsigned k = 0; k < hits; k++) {
-			struct rxw_actions a;
-
-			rxw_actions_init(&a, s, false);
-			rxw_conn_lock(hit[k]);
-			rxw_pconn_icmp(&hit[k]->p, error[i].error, error[i].mtu, &a.out);
-			rxw_actions_collect(&a, true);
-			rxw_conn_unlock(hit[k]);
-			rxw_actions_run(&a);
-			rxw_conn_unref(hit[k]);
-		}
-	}
 }
 
 /* How long this thread looks before it sleeps, in microseconds. */
@@ -322,6 +289,10 @@ static int receive(struct rxw_shard *s, unsigned room)
 		return 0;
 	if (next - now > IDLE_WAIT)
 		next = now + IDLE_WAIT;
+	/* Strangers are looked at in time even if nobody says anything. */
+	if (atomic_load_explicit(&s->batch->strangers, memory_order_relaxed) &&
+	    next > s->reaped_at + REAP_EVERY)
+		next = s->reaped_at + REAP_EVERY > now ? s->reaped_at + REAP_EVERY : now + 1;
 	atomic_store(&s->wait_until, next);
 	atomic_store(&s->in_wait, true);
 	n = atomic_load(&s->inbox) || atomic_load(&s->ep->quit)
@@ -382,7 +353,7 @@ void rxw_shard_poll(struct rxw_shard *s)
 		now = rxw_now();
 	}
 	if (rxw_io_errors_pending(s->sock))
-		handle_errors(s);
+		rxw_shard_errors(s);
 	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
 	rxw_timer_run(s, now);
 	rxw_tx_run(s);

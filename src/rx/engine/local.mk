@@ -5,6 +5,7 @@ rx_sources += \
 	src/rx/engine/actions.c \
 	src/rx/engine/callbacks.c \
 	src/rx/engine/clock.c \
+	src/rx/engine/errors.c \
 	src/rx/engine/inspect.c \
 	src/rx/engine/internal.h \
 	src/rx/engine/listener.c src/rx/engine/batch.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* To whom a run of packets belongs: finding connections, making new ones, refusing strangers
  * (rx-protocol 1.8, 12.3). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/batch.h"
@@ -11,11 +12,11 @@
 #define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */
 #define REAP_LOOK     256	     /* slots looked at under one lock */
 #define REAP_AT_ONCE  64
+#define STRANGERS_AT_ONCE 512
 #define WATCH_EVERY   RXW_SEC
 #define FOREIGN_MANY 100 /* packets a second that fit nothing: somebody is guessing */
 #define FOREIGN_TELL (60 * RXW_SEC)
-#define EVICT_LOOK    16 /* connections looked at for one that makes room */
-#define EVICT_SLOTS   256
+#define EVICT_LOOK    16 /* strangers looked at for one that makes room */
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
@@ -130,6 +131,49 @@ static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard
 	return c->stranger && !rxw_peer_proven(c->p.peer, now);
 }
 
+/* A stranger's connection was made: it is on the list until it is none any more. */
+static void note_stranger(struct rxw_shard *s, struct rxw_connection *c)
+{
+	struct rxw_batch *b = s->batch;
+
+	rxw_table_lock(s);
+	if (b->strangers == b->stranger_room) {
+		unsigned room = b->stranger_room ? 2 * b->stranger_room : 64;
+		struct rxw_connection **list = realloc(b->stranger, room * sizeof(*list));
+
+		if (list) {
+			b->stranger = list;
+			b->stranger_room = room;
+		}
+	}
+	/* Without memory the walk over the table finds it. */
+	if (b->strangers < b->stranger_room) {
+		rxw_conn_ref(c);
+		b->stranger[b->strangers++] = c;
+	}
+	rxw_table_unlock(s);
+}
+
+/* Shard's lock held: the reference is the caller's from now on. */
+static struct rxw_connection *take_stranger(struct rxw_batch *b, unsigned at)
+{
+	struct rxw_connection *c = b->stranger[at];
+
+	b->stranger[at] = b->stranger[--b->strangers];
+	return c;
+}
+
+void rxw_shard_forget_strangers(struct rxw_shard *s)
+{
+	if (!s->batch)
+		return;
+	while (s->batch->strangers)
+		rxw_conn_unref(take_stranger(s->batch, 0));
+	free(s->batch->stranger);
+	s->batch->stranger = NULL;
+	s->batch->stranger_room = 0;
+}
+
 /*
  * The places of strangers are taken: of some the one that was silent longest goes. False: none of
  * those may.
@@ -137,26 +181,26 @@ static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard
 static bool evict_stranger(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim = NULL;
+	struct rxw_batch *b = s->batch;
 	uint64_t oldest = UINT64_MAX, heard;
 	struct rxw_actions a;
-	unsigned seen = 0;
+	unsigned at = 0;
 
 	rxw_table_lock(s);
-	for (unsigned n = 0; n < s->table.size && n < EVICT_SLOTS && seen < EVICT_LOOK; n++)
-		for (struct rxw_pconn *p = s->table.slot[s->evict_at++ % s->table.size]; p;
-		     p = p->hash_next) {
-			struct rxw_connection *c = rxw_conn_of(p);
+	for (unsigned n = 0; n < EVICT_LOOK && n < b->strangers; n++) {
+		unsigned i = b->evict_at++ % b->strangers;
+		struct rxw_connection *c = b->stranger[i];
 
-			seen++;
-			rxw_conn_lock(c);
-			if (may_go(c, now, &heard) && heard < oldest) {
-				oldest = heard;
-				victim = c;
-			}
-			rxw_conn_unlock(c);
+		rxw_conn_lock(c);
+		if (may_go(c, now, &heard) && heard < oldest) {
+			oldest = heard;
+			victim = c;
+			at = i;
 		}
+		rxw_conn_unlock(c);
+	}
 	if (victim)
-		rxw_conn_ref(victim);
+		take_stranger(b, at);
 	rxw_table_unlock(s);
 	if (!victim)
 		return false;
@@ -221,6 +265,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
+	note_stranger(s, c);
 	return insert(&ep->shard[c->table], c);
 }
 
@@ -277,7 +322,7 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	return c;
 }
 
-/* Under the table's lock. True: the connection has served its time. */
+/* True: the connection has served its time. */
 static bool served_its_time(struct rxw_connection *c, uint64_t now)
 {
 	bool gone = false;
@@ -297,6 +342,47 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 	}
 	rxw_conn_unlock(c);
 	return gone;
+}
+
+/*
+ * All strangers that are known, some under one lock: those that proved their address leave the
+ * list, those that were silent for long leave altogether. False: it took too long, the rest comes
+ * after the next batch.
+ */
+static bool reap_strangers(struct rxw_shard *s, uint64_t now)
+{
+	struct rxw_connection *left[REAP_AT_ONCE];
+	struct rxw_batch *b = s->batch;
+	bool gone[REAP_AT_ONCE], more = true;
+	unsigned sum = 0;
+
+	for (unsigned i = 0; more && sum < STRANGERS_AT_ONCE;) {
+		unsigned n = 0, end = i + REAP_LOOK;
+
+		rxw_table_lock(s);
+		while (i < end && i < b->strangers && n < REAP_AT_ONCE) {
+			struct rxw_connection *c = b->stranger[i];
+			bool stays;
+
+			gone[n] = served_its_time(c, now);
+			rxw_conn_lock(c);
+			stays = c->stranger && !gone[n];
+			rxw_conn_unlock(c);
+			if (stays)
+				i++;
+			else
+				left[n++] = take_stranger(b, i);
+		}
+		more = i < b->strangers;
+		rxw_table_unlock(s);
+		for (unsigned k = 0; k < n; k++) {
+			if (gone[k])
+				rxw_conn_remove(left[k]);
+			rxw_conn_unref(left[k]);
+		}
+		sum += n;
+	}
+	return !more;
 }
 
 /* Many packets that fit no connection or call: told, once in a while (12.3). */
@@ -383,6 +469,11 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 	s->reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
 	if (now < b->watched_at + WATCH_EVERY)
 		return;
+	if (!reap_strangers(s, now)) {
+		s->reaped_at = now - WATCH_EVERY;
+		rxw_io_wake(s->sock);
+		return;
+	}
 	b->watched_at = now;
 	watch_foreign(s, now);
 	if (!s->index) {

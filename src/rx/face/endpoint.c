@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/batch.h"
 #include "engine/internal.h"
 #include "engine/lock.h"
 #include "face/config.h"
@@ -166,6 +167,8 @@ static void remove_connections(struct rxw_endpoint *ep)
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
+		if (s->ep)
+			rxw_shard_forget_strangers(s);
 		/* Nobody enters any more: slots that were found empty stay so. */
 		for (unsigned k = 0;;) {
 			struct rxw_connection *c = NULL;

@@ -416,13 +416,22 @@ static void many(unsigned count, uint32_t cid)
 		rxw_conn_unref(from("192.0.2.1", cid + 4 * i));
 }
 
+/* Of one address that proves itself: no stranger any more, remembered for longer. */
+static void prove(uint32_t cid)
+{
+	struct rxw_connection *c = from("192.0.2.1", cid);
+
+	rxw_peer_prove(c->p.peer, rxw_now());
+	rxw_conn_unref(c);
+}
+
 /*
- * Of many connections each look takes a share, not the whole table; who looks seldom forgets as
- * many as who looks often.
+ * Many strangers are forgotten as soon as one; of the others each look takes a share, not the whole
+ * table, and who looks seldom forgets as many as who looks often.
  */
 START_TEST(many_are_forgotten)
 {
-	uint64_t now, left = 2000, before;
+	uint64_t now, left, before;
 	unsigned looks = 0;
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=100000 "
@@ -433,16 +442,31 @@ START_TEST(many_are_forgotten)
 	many(2000, 0x100000);
 	for (unsigned ms = 0; ms < 14500; ms += 100)
 		ck_assert_uint_eq(forgotten_at(now + ms * RXW_MS), 2000);
-	for (unsigned ms = 14500; ms < 32000; ms += 100) {
+	/* A look a second is enough; what one leaves is wanted at once. */
+	now = rxw_now() + 15 * RXW_SEC + RXW_MS;
+	for (left = 2000; left > 448; left = forgotten_at(now))
+		ck_assert_uint_le(looks++, 4);
+	ck_assert_uint_eq(forgotten_at(now), 0);
+	now = rxw_now();
+	many(2000, 0x200000);
+	prove(0x200000);
+	ck_assert_uint_eq(forgotten_at(rxw_now() + 30 * RXW_SEC), 2000);
+	for (unsigned ms = 0; ms < 599000; ms += 1000)
+		ck_assert_uint_eq(forgotten_at(now + ms * RXW_MS), 2000);
+	now = rxw_now() + 600 * RXW_SEC + RXW_MS;
+	for (left = 2000, looks = 0; looks <= 150; looks++) {
 		before = left;
-		left = forgotten_at(now + ms * RXW_MS);
+		left = forgotten_at(now + looks * 100 * RXW_MS);
 		ck_assert_uint_le(before - left, 128);
 	}
 	ck_assert_uint_eq(left, 0);
-	many(2000, 0x200000);
-	for (left = 2000; left; looks++) {
+	many(2000, 0x300000);
+	prove(0x300000);
+	ck_assert_uint_eq(forgotten_at(rxw_now() + 30 * RXW_SEC), 2000);
+	now = rxw_now() + 700 * RXW_SEC;
+	for (left = 2000, looks = 0; left; looks++) {
 		before = left;
-		left = forgotten_at(now + 100 * RXW_SEC + looks * RXW_MS);
+		left = forgotten_at(now + looks * RXW_MS);
 		ck_assert_uint_ge(before - left, left ? 64 : 0);
 		ck_assert_uint_le(looks, 2000 / 64);
 	}
