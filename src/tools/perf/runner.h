@@ -24,6 +24,7 @@ struct perf_slot {
 	bool has_thread;
 	bool armed;             /* the callback of the call is set: return after touching it */
 	bool request_ended;
+	bool whole;             /* the whole reply is there, or an error */
 	bool due;               /* open loop: started_ns is that of a call not yet begun */
 	uint64_t head_sent, sent, received; /* of the call */
 	uint8_t tail[PERF_COOKIE_LEN];
