@@ -24,7 +24,8 @@ def per_call(r, cost):
         return {"syscalls_per_call": cost["syscalls"] / r["calls"]}
     return {"calls_per_s": r["calls_per_s"], "cpu_us_per_call": cost["cpu_s"] * 1e6 / r["calls"],
             "switches_per_call": cost["switches"] / r["calls"],
-            **{k: r[k] for k in LATENCIES if k in r}}
+            **{k: r[k] for k in LATENCIES if k in r},
+            **{f"within_{share:g}": us for share, us in r.get("percentiles", ())}}
 
 
 class Rpc(Contestant):

@@ -8,6 +8,7 @@ from measure import Failed
 SMALL_RATE = 1000  # calls/s beside a bulk stream
 RATES = (1000, 10000, 30000, 60000, 100000)  # calls/s
 MANY_RATES = (1000, 10000, 30000)
+ENDLESS = "1024G"  # bytes
 CONNECTIONS, ENDPOINTS = 10000, 1000
 MANY = f"{CONNECTIONS:,} connections of {ENDPOINTS:,} endpoints"
 TROUBLE = "0.001"  # part of the connections that are slow or dead
@@ -27,8 +28,8 @@ class Fair(Contestant):
         self.client = client
 
     def sample(self, count=False):
-        # Short calls, one behind the other: what a stream moved is known to a megabyte.
-        r, cost = ours.pair(self.place, [*self.client, "-b", "1M", "-t", str(self.x), "-D",
+        # One call for each, which the end of the time breaks off.
+        r, cost = ours.pair(self.place, [*self.client, "-b", ENDLESS, "-t", str(self.x), "-D",
                                          str(self.seconds)])
         if not r.get("bytes"):
             raise Failed("nothing was moved")
@@ -50,13 +51,16 @@ class Load(Contestant):
         self.every = every
 
     def sample(self, count=False):
-        r, cost = ours.pair(self.place, self.client, ["--short"])
+        resident = []
+        r, cost = ours.pair(self.place, self.client, ["--short"], look=lambda server:
+                            resident.append(server.status_kib("RssAnon") / 1024))
         if not r["calls"]:
             raise Failed("no call was made")
         made = {"calls_per_s": r["calls_per_s"],
                 "cpu_us_per_call": cost["cpu_s"] * 1e6 / r["calls"],
                 **{k: r[k] for k in (*LATENCIES, "calls_due", "calls_unfinished", "backlog_max",
-                                     "pacer_late_p99_us") if r.get(k) is not None}}
+                                     "pacer_late_p99_us") if r.get(k) is not None},
+                "resident_MiB": resident[0]}
         if r.get("mix"):
             made["bulk_MBps"] = r["mix"]["MBps"]
         return made
@@ -73,7 +77,7 @@ def contestants(place, seconds, fair_seconds):
              ("mix", Load(place, "beside a bulk stream", SMALL_RATE, 2 * seconds, mix)),
              ("mix", Load(place, "beside a bulk stream, a socket each", SMALL_RATE, 2 * seconds,
                           (*mix, "--endpoints", "2", "--connections", "1")))]
-    made += [("load", Load(place, "one connection", rate, seconds, ("--connections", "1")))
+    made += [("load", Load(place, "16 connections", rate, seconds, ("--connections", "16")))
              for rate in RATES]
     many = ("--connections", str(CONNECTIONS), "--endpoints", str(ENDPOINTS), "--prime")
     for rate in MANY_RATES:

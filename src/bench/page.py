@@ -187,19 +187,19 @@ def load_table(f):
                 key = (group, name, x)
                 if key not in f.kept:
                     rows.append(f"| {name} | {x:,} | SKIP: {f.skipped.get(key, '')} |" +
-                                " |" * (len(figures) + 2))
+                                " |" * (len(figures) + 3))
                     continue
                 cells = [name, f"{x:,}", number(f.median(*key, "calls_per_s")),
                          number(f.median(*key, "cpu_us_per_call"))]
                 cells += [number(f.median(*key, figure)) for figure, _ in figures]
-                cells.append(rate(f, *key, "bulk_MBps"))
+                cells += [number(f.median(*key, "resident_MiB")), rate(f, *key, "bulk_MBps")]
                 rows.append("| " + " | ".join(cells) + " |")
     if not rows:
         return []
     return ["", "Calls that are due at a set rate (open loop, Poisson); µs from when each was due "
             "until it was answered:", "", "| what | due/s | answered/s | CPU µs/call | " +
-            " | ".join(text for _, text in figures) + " | MB/s of the bulk stream |",
-            "| --- |" + " --- |" * (4 + len(figures)), *rows]
+            " | ".join(text for _, text in figures) + " | resident MiB, server | MB/s of the bulk "
+            "stream |", "| --- |" + " --- |" * (5 + len(figures)), *rows]
 
 
 def locks_table(f):

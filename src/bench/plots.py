@@ -85,25 +85,38 @@ def clients(f, folder):
     return save(drawing, folder, "ladder-clients")
 
 
+def distribution(f, key):
+    """[(µs, part of the calls that took longer)], from as many quantiles as there are."""
+    figures = {name for r in f.kept.get(key, ()) for name in r if name.startswith("within_")}
+    shares = {name: 1 - float(name[len("within_"):]) / 100 for name in figures}
+    if not shares:
+        shares = {"p50_us": 0.5, "p99_us": 0.01, "p999_us": 0.001}
+    points = [(share, f.median(*key, name)) for name, share in shares.items() if share > 0]
+    return [(us, share) for share, us in sorted(points, reverse=True) if us is not None]
+
+
 def latency(f, folder):
-    """What part of the calls took longer than so many microseconds."""
-    drawing, axes = pyplot.subplots(figsize=(8, 4.5))
+    """What part of the calls took longer than so many microseconds: a panel for each in flight."""
     names = f.names("calls")
-    shares = {"p50_us": 0.5, "p99_us": 0.01, "p999_us": 0.001}
-    for k, n in enumerate(names):
-        for style, x in zip(("-", "--", ":", "-."), f.xs("calls", n)):
-            points = [(m, share) for figure, share in shares.items()
-                      if (m := f.median("calls", n, x, figure)) is not None]
-            if points:
-                axes.plot(*zip(*points), style, marker=".", color=f"C{k}", label=f"{n}, {x}")
-    if not axes.lines:
-        pyplot.close(drawing)
+    curves = {x: [(n, points) for n in names if (points := distribution(f, ("calls", n, x)))]
+              for x in f.xs("calls")}
+    curves = {x: found for x, found in curves.items() if found}
+    if not curves:
         return None
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("µs")
-    axes.set_ylabel("part of the calls that took longer")
-    axes.legend(fontsize="small", loc="lower left")
+    rows = (len(curves) + 1) // 2
+    drawing, panels = pyplot.subplots(rows, 2, figsize=(11, 4 * rows), squeeze=False)
+    for axes in panels.flat[len(curves):]:
+        axes.set_visible(False)
+    for axes, (x, found) in zip(panels.flat, curves.items()):
+        for n, points in found:
+            axes.plot(*zip(*points), marker=".", color=f"C{names.index(n) % 10}",
+                      linestyle="-" if names.index(n) < 10 else "--", label=n)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(f"{x} in flight")
+        axes.set_xlabel("µs")
+        axes.set_ylabel("part that took longer")
+        axes.legend(fontsize="x-small")
     return save(drawing, folder, "ladder-latency")
 
 

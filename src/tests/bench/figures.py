@@ -88,6 +88,10 @@ equal("a counted run has no rates", spending.per_gigabyte(10**9, 1.0, {**cost, "
 equal("latencies that a client does not tell", calls.per_call(
     {"calls": 10, "calls_per_s": 5.0, "p50_us": 2.0}, cost),
     {"calls_per_s": 5.0, "cpu_us_per_call": 1e5, "switches_per_call": 1.0, "p50_us": 2.0})
+equal("latencies by share", calls.per_call(
+    {"calls": 10, "calls_per_s": 5.0, "percentiles": [[50, 2.0], [99.9, 8]]}, cost),
+    {"calls_per_s": 5.0, "cpu_us_per_call": 1e5, "switches_per_call": 1.0, "within_50": 2.0,
+     "within_99.9": 8})
 refused("nothing moved", lambda: spending.per_gigabyte(0, 1.0, cost))
 refused("no call", lambda: calls.per_call({"calls": 0, "calls_per_s": 0}, cost))
 
