@@ -105,6 +105,11 @@ void bench_free(struct bench *b)
 		call_drop(list);
 		list = next;
 	}
+	for (struct bench_call *call; (call = b->over) != NULL;) {
+		b->over = call->next;
+		b->live_calls++;
+		call_drop(&call->p);
+	}
 	for (struct bench_conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		rxw_conntable_remove(&b->table, &c->p);
@@ -154,6 +159,13 @@ struct bench_call *bench_begin(struct bench *b, struct bench_conn *c)
 	return (struct bench_call *)p;
 }
 
+struct rxw_pcall *bench_channel(const struct bench_conn *c, unsigned i)
+{
+	if (c->p.channel[i] != NULL)
+		return c->p.channel[i];
+	return c->p.ended[i].state != RXW_CS_NOTINIT ? &c->over[i]->p : NULL;
+}
+
 static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *bytes,
 		   uint32_t length, uint32_t padding, bool train)
 {
@@ -198,6 +210,24 @@ unsigned bench_send(struct bench_call *call)
 	return n;
 }
 
+/* A channel does not keep a call that is over; a test may. */
+static void retire(struct bench *b, struct bench_call *call)
+{
+	struct bench_conn *c = (struct bench_conn *)call->p.conn;
+	unsigned i = call->p.channel;
+
+	if (c->p.channel[i] != &call->p)
+		return;
+	rxw_pcall_retire(&call->p);
+	if (c->p.channel[i] != NULL)
+		return;
+	call_hold(&call->p);
+	c->over[i] = call;
+	call->next = b->over;
+	b->over = call;
+	b->live_calls--;
+}
+
 void bench_settle(struct bench *b)
 {
 	while (b->out.ctl_count > 0 || b->out.touched != NULL) {
@@ -222,6 +252,8 @@ void bench_settle(struct bench *b)
 				b->on_events(call, events);
 			if ((events & RXW_OUT_SEND) && b->auto_send)
 				bench_send(call);
+			if (events & RXW_OUT_DONE)
+				retire(b, call);
 			call_drop(&call->p);
 		}
 	}

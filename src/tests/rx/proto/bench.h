@@ -31,12 +31,14 @@ struct bench_call {
 	struct bench *bench;
 	unsigned refs;
 	uint32_t events; /* all since they were last cleared */
+	struct bench_call *next; /* in the bench's list of those that are over */
 };
 
 struct bench_conn {
 	struct rxw_pconn p;
 	struct bench *bench;
 	struct bench_conn *next;
+	struct bench_call *over[4]; /* the latest that left its channel */
 };
 
 struct bench {
@@ -49,9 +51,11 @@ struct bench {
 	struct rxw_out out;
 	struct rxw_ctl ctl[64];
 	struct bench_conn *conns;
+	/* calls that left their channels: one reference each, since tests look at them */
+	struct bench_call *over;
 	struct bench_packet sent[512];
 	unsigned count, next; /* packets caught; first not looked at */
-	unsigned live_calls;
+	unsigned live_calls; /* but for those that are over */
 	bool client;
 	bool auto_attach, auto_send, refuse_calls, memory_short;
 	struct rxw_security *security;
@@ -64,6 +68,8 @@ void bench_init(struct bench *b, bool client);
 void bench_free(struct bench *b); /* checks that nothing leaked */
 struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, unsigned port);
 struct bench_call *bench_begin(struct bench *b, struct bench_conn *c);
+/* The call of a channel, or the one that it remembers; NULL: none. */
+struct rxw_pcall *bench_channel(const struct bench_conn *c, unsigned i);
 
 /* Bytes as one received train; then the batch's end. */
 void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length,

@@ -312,7 +312,7 @@ START_TEST(softly_complete)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	rxw_peer_prove(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 3, 10, true);
 	rxw_pcall_finish(&call->p, &b.out);

@@ -130,7 +130,7 @@ START_TEST(server_life)
 	server();
 	b.auto_attach = false;
 	bench_get_data(&b, c, 1, 2, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	ck_assert(!(call->events & RXW_OUT_ATTACH)); /* behind a hole */
 	bench_get_data(&b, c, 1, 1, 0, 10);
@@ -166,7 +166,7 @@ START_TEST(reply_says_what_the_ack_would)
 {
 	server();
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 1, 10, true);
 	rxw_pcall_finish(&call->p, &b.out);
@@ -182,7 +182,7 @@ START_TEST(failure)
 {
 	server();
 	bench_get_data(&b, c, 1, 1, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	b.next = b.count;
 	call->events = 0;
 	rxw_pcall_fail(&call->p, 0, RXW_ORIGIN_LOCAL, true, &b.out);
@@ -203,8 +203,8 @@ START_TEST(failure)
 	/* The next call finds the channel free: no BUSY. */
 	b.out.now += RXW_SEC;
 	bench_get_data(&b, c, 2, 1, 0, 10);
-	ck_assert_uint_eq(c->p.channel[0]->number, 2);
-	ck_assert_int_eq(c->p.channel[0]->error, 0);
+	ck_assert_uint_eq(bench_channel(c, 0)->number, 2);
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
 	bench_free(&b);
 }
 END_TEST
@@ -249,7 +249,7 @@ START_TEST(strict_reach)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	c->p.strict_reach = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	k = bench_expect(&b, RXW_ACK);
 	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
@@ -263,7 +263,7 @@ START_TEST(strict_reach)
 	bench_write(call, 1, 1, true);
 	rxw_pcall_finish(&call->p, &b.out);
 	bench_get_data(&b, c, 2, 1, RXW_LAST_PACKET, 10);
-	ck_assert_int_eq(c->p.channel[0]->state, RXW_CS_ACTIVE);
+	ck_assert_int_eq(bench_channel(c, 0)->state, RXW_CS_ACTIVE);
 	bench_free(&b);
 }
 END_TEST
@@ -276,7 +276,7 @@ START_TEST(strict_reach_unanswered)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	c->p.strict_reach = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_pass(&b, 20 * RXW_SEC);
 	for (unsigned i = 0; i < b.count; i++)
 		pings += b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;

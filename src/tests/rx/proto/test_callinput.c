@@ -24,7 +24,7 @@ static void client(void)
 
 static void expect_protocol_error(void)
 {
-	ck_assert_int_eq(c->p.channel[0]->error, RXW_PROTOCOL_ERROR);
+	ck_assert_int_eq(bench_channel(c, 0)->error, RXW_PROTOCOL_ERROR);
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_PROTOCOL_ERROR);
 	bench_free(&b);
 }
@@ -63,8 +63,8 @@ START_TEST(last_and_more)
 {
 	server();
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET | RXW_MORE_PACKETS, 1);
-	ck_assert_uint_eq(c->p.channel[0]->rx.last, 1);
-	ck_assert_int_eq(c->p.channel[0]->error, 0);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 1);
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
 	bench_free(&b);
 }
 END_TEST
@@ -78,8 +78,8 @@ START_TEST(sequence_zero_and_overflow)
 	bench_get_data(&b, c, 1, UINT32_MAX, 0, 1);
 	bench_get_data(&b, c, 1, UINT32_MAX - 1, 0, 1);
 	ck_assert_uint_ge(b.stats.drops[RXW_DROP_WINDOW], 2);
-	ck_assert_int_eq(c->p.channel[0]->error, 0);
-	ck_assert_uint_eq(c->p.channel[0]->rx.next, 2);
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.next, 2);
 	bench_free(&b);
 }
 END_TEST
@@ -88,7 +88,7 @@ START_TEST(abort_is_said_again)
 {
 	server();
 	bench_get_data(&b, c, 1, 1, 0, 1);
-	rxw_pcall_fail(c->p.channel[0], -77, RXW_ORIGIN_LOCAL, true, &b.out);
+	rxw_pcall_fail(bench_channel(c, 0), -77, RXW_ORIGIN_LOCAL, true, &b.out);
 	bench_settle(&b);
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, -77);
 	/* At most once in 100 ms, each with a new serial. */
@@ -252,7 +252,7 @@ START_TEST(user_status)
 	size = bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 10);
 	packet[22] = 0x5c;
 	bench_input(&b, c, packet, size, size);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_uint_eq(call->p.peer_status, 0x5c);
 	call->p.local_status = 0x33;
 	bench_read(call);
@@ -270,7 +270,7 @@ START_TEST(pressed)
 	b.memory_short = true;
 	for (uint32_t seq = 1; seq <= 4; seq++)
 		bench_get_data(&b, c, 1, seq, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_uint_eq(call->p.rx.next, 3);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_MEMORY], 2);
 	rxw_pcall_attach(&call->p, &b.out);
@@ -289,7 +289,7 @@ START_TEST(wake_ups)
 
 	server();
 	bench_get_data(&b, c, 1, 1, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	call->events = 0;
 	for (unsigned i = 0; i < 40; i++)

@@ -25,7 +25,7 @@ static void server(void)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	rxw_peer_prove(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	b.next = b.count;
 }

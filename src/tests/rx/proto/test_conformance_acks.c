@@ -468,7 +468,7 @@ START_TEST(first_flight_is_taken_whole)
 	b.auto_attach = _i == 0;
 	for (uint32_t seq = 16; seq > 0; seq--)
 		bench_get_data(&b, c, 1, seq, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_WINDOW]), 0);
 	ck_assert_uint_eq(call->p.rx.next, 17);
 	/* What it says from the first ACK on is 3, and it is kept to. */
@@ -491,7 +491,7 @@ START_TEST(few_packets_under_pressure)
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_WINDOW]), 1);
 	bench_get_data(&b, c, 1, 2, 0, 10);
 	bench_get_data(&b, c, 1, 1, 0, 10);
-	ck_assert_uint_eq(c->p.channel[0]->rx.next, 3);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.next, 3);
 }
 END_TEST
 

@@ -153,7 +153,7 @@ static void response(uint32_t nonce)
 
 static struct rxw_pcall *call(void)
 {
-	return c->p.channel[0];
+	return bench_channel(c, 0);
 }
 
 static void check_challenge(const struct bench_packet *k)

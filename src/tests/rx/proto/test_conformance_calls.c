@@ -27,7 +27,7 @@ static void down(void)
 
 static struct rxw_pcall *on_channel(unsigned i)
 {
-	return c->p.channel[i];
+	return bench_channel(c, i);
 }
 
 static void input(uint32_t size)

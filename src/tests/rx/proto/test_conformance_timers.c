@@ -191,8 +191,8 @@ START_TEST(a_working_server_is_alive)
 			answered |= k->h.type == RXW_ACK && k->ack.reason == RXW_ACK_PING_RESPONSE;
 		ck_assert(answered);
 	}
-	ck_assert_int_eq(c->p.channel[0]->error, 0);
-	ck_assert_int_eq(c->p.channel[0]->state, RXW_CS_ACTIVE);
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
+	ck_assert_int_eq(bench_channel(c, 0)->state, RXW_CS_ACTIVE);
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(strangers_get_little)
 	}
 	ck_assert_uint_eq(acks, 1);
 	ck_assert_uint_le(pings, 2);
-	ck_assert_int_eq(c->p.channel[0]->error, RXW_CALL_DEAD);
+	ck_assert_int_eq(bench_channel(c, 0)->error, RXW_CALL_DEAD);
 	ck_assert(rxw_pconn_idle(&c->p));
 }
 END_TEST
@@ -231,9 +231,9 @@ START_TEST(a_silent_client_is_asked)
 	while ((k = bench_next(&b)) != NULL)
 		pings += is_ping(k);
 	ck_assert_uint_ge(pings, 3);
-	ck_assert_int_eq(c->p.channel[0]->error, 0);
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
 	bench_pass(&b, 2 * RXW_SEC);
-	ck_assert_int_eq(c->p.channel[0]->error, RXW_CALL_DEAD);
+	ck_assert_int_eq(bench_channel(c, 0)->error, RXW_CALL_DEAD);
 }
 END_TEST
 
@@ -302,7 +302,7 @@ START_TEST(idle_time)
 	bool told = false;
 
 	bench_get_data(&b, c, 1, 1, 0, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	while (call->p.error == 0 && b.out.now < start + 100 * RXW_SEC) {
 		bench_pass(&b, 2 * RXW_SEC);
@@ -325,7 +325,7 @@ START_TEST(a_slow_handler_is_not_idle)
 	uint32_t size;
 
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	for (unsigned i = 0; i < 60; i++) {
 		bench_pass(&b, 2 * RXW_SEC);
@@ -364,7 +364,7 @@ START_TEST(reach_check)
 
 	c->p.strict_reach = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	k = bench_expect(&b, RXW_ACK);
 	ck_assert(is_ping(k));
@@ -382,7 +382,7 @@ START_TEST(reach_check)
 	bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 10);
 	rxw_put32(packet + 4, BENCH_CID | 1);
 	bench_input(&b, c, packet, RXW_HEADER_SIZE + 10, RXW_HEADER_SIZE + 10);
-	ck_assert_int_eq(c->p.channel[1]->state, RXW_CS_ACTIVE);
+	ck_assert_int_eq(bench_channel(c, 1)->state, RXW_CS_ACTIVE);
 }
 END_TEST
 
@@ -394,7 +394,7 @@ START_TEST(reach_check_unanswered)
 	c->p.strict_reach = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10); /* a duplicate asks for no second one */
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_pass(&b, 9 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, 0);
 	bench_pass(&b, 1100 * RXW_MS);
@@ -428,7 +428,7 @@ START_TEST(three_times_in_all)
 	/* A reply that takes up what is allowed, then an ABORT, then questions. */
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 4);
 	in += 28 + 28 + 4;
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 1, 3 * 60 - 56, false);
 	rxw_pcall_urge(&call->p, &b.out);
@@ -464,7 +464,7 @@ END_TEST
 START_TEST(acknowledgements_count)
 {
 	bench_get_data(&b, c, 1, 1, 0, 4);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 1, 3 * 60 - 56, false);
 	rxw_pcall_urge(&call->p, &b.out);
@@ -488,7 +488,7 @@ START_TEST(refusals_count)
 		bench_expect(&b, RXW_BUSY);
 		b.refuse_calls = false;
 		bench_get_data(&b, c, 2 + over * 2, 1, RXW_LAST_PACKET, 4);
-		call = (struct bench_call *)c->p.channel[0];
+		call = (struct bench_call *)bench_channel(c, 0);
 		bench_read(call);
 		skip();
 		bench_write(call, 1, 2 * 3 * 60 - 56 - 56 + over, false);
@@ -514,7 +514,7 @@ START_TEST(jumbograms_count_as_sent)
 	jumbo[28 + 1412] = RXW_JUMBO_PACKET;
 	jumbo[28 + 1412 + 4 + 1412] = RXW_LAST_PACKET;
 	bench_feed(&b, c, jumbo, size, size);
-	ck_assert_uint_eq(c->p.channel[0]->rx.next, 4);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.next, 4);
 	ck_assert_uint_le(atomic_load(&c->p.peer->unproven_in), size + 28);
 	bench_end(&b, c, true);
 }

@@ -116,7 +116,7 @@ static void setup(bool client)
 
 static struct bench_call *call(void)
 {
-	return (struct bench_call *)c->p.channel[0];
+	return (struct bench_call *)bench_channel(c, 0);
 }
 
 static void sealed(uint32_t number, uint32_t seq, unsigned flags, const char *seal)

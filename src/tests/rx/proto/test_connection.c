@@ -23,7 +23,7 @@ static void client(void)
 
 static struct bench_call *call(unsigned channel)
 {
-	return (struct bench_call *)c->p.channel[channel];
+	return (struct bench_call *)bench_channel(c, channel);
 }
 
 /* One packet with a changed byte; it must be dropped for this cause, without an answer. */
@@ -61,9 +61,9 @@ START_TEST(server_checks)
 	expect_drop(RXW_ACK, 1, 0, 0, RXW_DROP_CALL_NUMBER); /* no call */
 	expect_drop(RXW_ABORT, 1, 0, 0, RXW_DROP_CALL_NUMBER);
 	expect_drop(RXW_DATA, 1, 14, 200, RXW_DROP_WINDOW); /* seq far beyond */
-	ck_assert_ptr_null(c->p.channel[0]);
+	ck_assert_ptr_null(bench_channel(c, 0));
 	bench_get_data(&b, c, 5, 1, 0, 10);
-	ck_assert_ptr_nonnull(c->p.channel[0]);
+	ck_assert_ptr_nonnull(bench_channel(c, 0));
 	expect_drop(RXW_DATA, 4, 0, 0, RXW_DROP_CALL_NUMBER);
 	expect_drop(RXW_ACK, 6, 0, 0, RXW_DROP_CALL_NUMBER); /* higher, and not DATA */
 	expect_drop(RXW_ABORT, 6, 0, 0, RXW_DROP_CALL_NUMBER);
@@ -211,11 +211,11 @@ START_TEST(refused_call)
 	b.refuse_calls = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	ck_assert_uint_eq(bench_expect(&b, RXW_BUSY)->h.call, 1);
-	ck_assert_ptr_null(c->p.channel[0]);
+	ck_assert_ptr_null(bench_channel(c, 0));
 	ck_assert_uint_eq(b.stats.calls_refused, 1);
 	b.refuse_calls = false;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	ck_assert_ptr_nonnull(c->p.channel[0]);
+	ck_assert_ptr_nonnull(bench_channel(c, 0));
 	bench_free(&b);
 }
 END_TEST
@@ -254,7 +254,7 @@ START_TEST(connection_error)
 		bench_input(&b, c, packet, size + 4, size + 4);
 		bench_nothing(&b);
 	}
-	ck_assert_ptr_eq(c->p.channel[0], call(0));
+	ck_assert_ptr_eq(bench_channel(c, 0), call(0));
 	bench_free(&b);
 	/* Received: all calls end, none begins. */
 	client();

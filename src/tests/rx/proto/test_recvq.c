@@ -17,7 +17,7 @@ static void setup(void)
 
 static struct bench_call *call(void)
 {
-	return (struct bench_call *)c->p.channel[0];
+	return (struct bench_call *)bench_channel(c, 0);
 }
 
 static void train(uint32_t seq, unsigned count, uint32_t payload)

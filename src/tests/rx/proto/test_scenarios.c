@@ -471,11 +471,11 @@ static unsigned one(struct scenario *s)
 		ck_assert_uint_eq(pings, b.count - 1); /* and silence at the end, no ABORT */
 		ck_assert_uint_ge(pings, 1);
 		ck_assert_uint_le(pings, 2); /* the address is not proven: 12.3 */
-		ck_assert_int_eq(b.conns->p.channel[0]->error, RXW_CALL_DEAD);
+		ck_assert_int_eq(bench_channel(b.conns, 0)->error, RXW_CALL_DEAD);
 		b.count = 1;
 	} else if (strcmp(s->name, "ackall") == 0 || strcmp(s->name, "soft-ack-only") == 0) {
 		bench_pass(&b, 30 * RXW_SEC);
-		ck_assert_int_eq(b.conns->p.channel[0]->state, RXW_CS_DALLY);
+		ck_assert_int_eq(bench_channel(b.conns, 0)->state, RXW_CS_DALLY);
 	}
 	wrong = unexpected(s, start) + missing(s);
 	bench_free(&b);

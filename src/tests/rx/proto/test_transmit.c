@@ -168,7 +168,7 @@ START_TEST(end_of_a_reply_asks_for_nothing)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	rxw_peer_prove(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	call->p.cc.cwnd = 1; /* where every packet asks */
 	bench_read(call);
 	bench_write(call, 1, 10, true);
@@ -341,7 +341,7 @@ START_TEST(three_times)
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1000);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	call->p.cc.cwnd = 20;
 	bench_write(call, 20, 1000, true);
@@ -368,7 +368,7 @@ START_TEST(unanswered_proof)
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 100);
-	call = (struct bench_call *)c->p.channel[0];
+	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 20, 1000, true);
 	rxw_pcall_finish(&call->p, &b.out);
