@@ -100,7 +100,7 @@ def latency(f, folder):
     names = f.names("calls")
     curves = {x: [(n, points) for n in names if (points := distribution(f, ("calls", n, x)))]
               for x in f.xs("calls")}
-    curves = {x: found for x, found in curves.items() if found}
+    curves = {x: found for x, found in curves.items() if len(found) > 1}
     if not curves:
         return None
     rows = (len(curves) + 1) // 2
