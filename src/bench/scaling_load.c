@@ -207,7 +207,7 @@ static void set_up(void)
 	rxw_config_init(&config, sizeof(config));
 	config.window = load.window;
 	config.workers_max = 256;
-	config.unproven_total = config.unproven_per_host = 1000000;
+	config.spin_us = 0; /* how often it looks is a question of time */
 	config.listeners = load.listeners;
 	/* Under callgrind time passes a hundred times as fast: nobody is dead yet. */
 	config.dead_ms = 60000;

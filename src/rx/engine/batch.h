@@ -71,6 +71,8 @@ void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct 
  * Receive role.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
+/* Connection's lock held: it is no stranger's any more once its peer has proven its address. */
+void rxw_stranger_look(struct rxw_connection *c, uint64_t now);
 /* Drop what is kept of strangers: nobody makes connections any more. */
 void rxw_shard_forget_strangers(struct rxw_shard *s);
 /* errors.c: what the network reported about packets sent. Receive role. */

@@ -90,6 +90,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 			b->run[i].run.count = 0; /* dealt with */
 	}
 	rxw_pconn_batch_end(&c->p, dry, &a->out);
+	if (c->stranger)
+		rxw_stranger_look(c, a->out.now);
 	rxw_actions_collect(a, dry);
 	if (!dry && !c->owing && waits_for_dry(c)) {
 		c->owing = true;

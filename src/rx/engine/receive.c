@@ -105,15 +105,25 @@ static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_path *
 	return r;
 }
 
+/* One stranger of this address less. */
+static void dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
+{
+	rxw_strangers_lock(ep);
+	rxw_strangers_remove(ep->strangers, peer);
+	rxw_strangers_unlock(ep);
+}
+
 /* Lock held: it counts among the strangers no longer. */
 static void no_stranger(struct rxw_connection *c)
 {
-	struct rxw_endpoint *ep = c->ep;
-
 	c->stranger = false;
-	rxw_strangers_lock(ep);
-	rxw_strangers_remove(ep->strangers, &c->p.path.peer);
-	rxw_strangers_unlock(ep);
+	dismiss(c->ep, &c->p.path.peer);
+}
+
+void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
+{
+	if (c->stranger && rxw_peer_proven(c->p.peer, now))
+		no_stranger(c);
 }
 
 /*
@@ -254,18 +264,19 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
 			    s->index, &error);
 	if (!c) {
-		rxw_strangers_lock(ep);
-		rxw_strangers_remove(ep->strangers, &path.peer);
-		rxw_strangers_unlock(ep);
+		dismiss(ep, &path.peer);
 		return drop(s, RXW_DROP_MEMORY);
 	}
-	c->stranger = true;
+	c->stranger = !rxw_peer_proven(c->p.peer, a->out.now);
+	if (c->stranger)
+		note_stranger(s, c);
+	else
+		dismiss(ep, &path.peer);
 	c->service = service;
 	c->p.pressed = pressed;
 	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
-	note_stranger(s, c);
 	return insert(&ep->shard[c->table], c);
 }
 
@@ -329,10 +340,7 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 
 	rxw_conn_lock(c);
 	if (!c->p.client) {
-		bool proven = rxw_peer_proven(c->p.peer, now);
-
-		if (c->stranger && proven)
-			no_stranger(c);
+		rxw_stranger_look(c, now);
 		if (rxw_pconn_idle(&c->p)) {
 			uint64_t last =
 				c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
