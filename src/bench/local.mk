@@ -49,6 +49,9 @@ EXTRA_DIST += src/bench/ladder src/bench/rungs.py src/bench/rivals.py src/bench/
 	src/bench/ours.py src/bench/load.py \
 	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py
 
+# Disk to wire.
+EXTRA_DIST += src/bench/disk-ladder src/bench/disk.py src/bench/diskline.py
+
 # What to hand to the runner: make bench BENCH_ARGS='--runs 1 --bytes 256M'
 BENCH_ARGS =
 # The same for make ladder LADDER_ARGS=--quick

@@ -88,3 +88,6 @@ $(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) \
 
 # The program itself: messages, exit states, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh
+
+# What the benchmark makes of its time line.
+check_scripts += src/tests/fileserver/timeline.sh
