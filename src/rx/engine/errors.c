@@ -3,29 +3,22 @@
 #include "engine/batch.h"
 #include "engine/lock.h"
 
-#define REPORTS	  16
-#define TOLD	  16  /* connections of the peer: the others find out by themselves */
-#define SLOTS	  256 /* looked at under one lock */
+#define REPORTS 16
+#define TOLD	16 /* connections of the peer: the others find out by themselves */
 
 /* Up to TOLD connections with this peer, a reference each. */
 static unsigned of_peer(struct rxw_shard *s, const struct rxw_addr *peer,
 			struct rxw_connection **hit)
 {
 	unsigned n = 0;
-	bool more = true;
 
-	for (unsigned from = 0; more && n < TOLD; from += SLOTS) {
-		rxw_table_lock(s);
-		for (unsigned k = from; k < from + SLOTS && k < s->table.size && n < TOLD; k++)
-			for (struct rxw_pconn *p = s->table.slot[k]; p && n < TOLD;
-			     p = p->hash_next)
-				if (rxw_addr_equal(&p->path.peer, peer)) {
-					hit[n] = rxw_conn_of(p);
-					rxw_conn_ref(hit[n++]);
-				}
-		more = from + SLOTS < s->table.size;
-		rxw_table_unlock(s);
+	rxw_table_lock(s);
+	for (struct rxw_pconn *p = rxw_conntable_of_peer(&s->table, peer); p && n < TOLD;
+	     p = p->peer_next) {
+		hit[n] = rxw_conn_of(p);
+		rxw_conn_ref(hit[n++]);
 	}
+	rxw_table_unlock(s);
 	return n;
 }
 

@@ -191,8 +191,9 @@ static bool conn_in_shard(struct rxw_shard *s, bool all, int32_t *index, struct 
 		rxw_table_unlock(s);
 		return false;
 	}
-	for (unsigned i = 0; i < s->table.size && !found; i++) {
-		for (struct rxw_pconn *p = s->table.slot[i]; p && !found; p = p->hash_next) {
+	for (unsigned i = 0; i < rxw_conntable_chains(&s->table) && !found; i++) {
+		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p && !found;
+		     p = p->hash_next) {
 			struct rxw_connection *c = rxw_conn_of(p);
 
 			if (all && *index) {
@@ -262,8 +263,9 @@ static void fold_shard(uint32_t *w, struct rxw_shard *s)
 	add(&w[W_DATA_RESENT], load(&p->retransmitted));
 	add(&w[W_SEND_FAILURES], load(&io->send_errors));
 	rxw_table_lock(s);
-	for (unsigned i = 0; i < s->table.size; i++)
-		for (const struct rxw_pconn *c = s->table.slot[i]; c; c = c->hash_next)
+	for (unsigned i = 0; i < rxw_conntable_chains(&s->table); i++)
+		for (const struct rxw_pconn *c = rxw_conntable_chain(&s->table, i); c;
+		     c = c->hash_next)
 			w[c->client ? W_CLIENT_CONNS : W_SERVER_CONNS]++;
 	rxw_table_unlock(s);
 }

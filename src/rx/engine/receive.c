@@ -428,7 +428,8 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 
 	rxw_table_lock(s);
 	for (i = 0; i < slots && n < REAP_AT_ONCE; i++) {
-		struct rxw_pconn *p = s->table.slot[s->batch->reap_slot & (s->table.size - 1)];
+		unsigned at = s->batch->reap_slot % rxw_conntable_chains(&s->table);
+		struct rxw_pconn *p = rxw_conntable_chain(&s->table, at);
 
 		for (; p && n < REAP_AT_ONCE; p = p->hash_next)
 			if (served_its_time(rxw_conn_of(p), now)) {
@@ -455,7 +456,7 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 	unsigned size, share, looked, gone = 0;
 
 	rxw_table_lock(s);
-	size = s->table.size;
+	size = rxw_conntable_chains(&s->table);
 	rxw_table_unlock(s);
 	if (passed > REAP_ROUND)
 		passed = REAP_ROUND;

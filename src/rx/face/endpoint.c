@@ -174,11 +174,14 @@ static void remove_connections(struct rxw_endpoint *ep)
 			struct rxw_connection *c = NULL;
 
 			rxw_table_lock(s);
-			for (; k < s->table.size && !c; k += !c)
-				if (s->table.slot[k]) {
-					c = rxw_conn_of(s->table.slot[k]);
+			for (; k < rxw_conntable_chains(&s->table) && !c; k += !c) {
+				struct rxw_pconn *p = rxw_conntable_chain(&s->table, k);
+
+				if (p) {
+					c = rxw_conn_of(p);
 					rxw_conn_ref(c);
 				}
+			}
 			rxw_table_unlock(s);
 			if (!c)
 				break;
@@ -299,8 +302,9 @@ static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
 		unsigned n = 0;
 
 		rxw_table_lock(s);
-		for (unsigned k = 0; k < s->table.size; k++)
-			for (struct rxw_pconn *p = s->table.slot[k]; p; p = p->hash_next) {
+		for (unsigned k = 0; k < rxw_conntable_chains(&s->table); k++)
+			for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, k); p;
+			     p = p->hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
 				bool idle;
 
@@ -374,8 +378,9 @@ static bool in_use(struct rxw_endpoint *ep)
 		struct rxw_shard *s = &ep->shard[i];
 
 		rxw_table_lock(s);
-		for (unsigned k = 0; k < s->table.size; k++)
-			for (struct rxw_pconn *p = s->table.slot[k]; p; p = p->hash_next) {
+		for (unsigned k = 0; k < rxw_conntable_chains(&s->table); k++)
+			for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, k); p;
+			     p = p->hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
 
 				rxw_conn_lock(c);

@@ -136,8 +136,8 @@ static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 	bool more;
 
 	rxw_table_lock(s);
-	for (unsigned i = from; i < from + LOOK && i < s->table.size; i++) {
-		for (struct rxw_pconn *p = s->table.slot[i]; p; p = p->hash_next) {
+	for (unsigned i = from; i < from + LOOK && i < rxw_conntable_chains(&s->table); i++) {
+		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p; p = p->hash_next) {
 			int64_t pinned = atomic_load(&p->memory.used);
 
 			to->connections_client += p->client;
@@ -146,7 +146,7 @@ static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
 		}
 	}
-	more = from + LOOK < s->table.size;
+	more = from + LOOK < rxw_conntable_chains(&s->table);
 	rxw_table_unlock(s);
 	return more;
 }

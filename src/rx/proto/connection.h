@@ -49,7 +49,9 @@ struct rxw_pconn {
 	struct rxw_security *security;
 	struct rxw_security_conn *sec;
 	uint64_t dead, idle, hard;   /* ns; for calls begun from now on */
-	struct rxw_pconn *hash_next; /* conntable's lock */
+	struct rxw_pconn *hash_next; /* conntable's lock, as the next three */
+	/* Of the same address: the first is in the chain of its address, the others behind it. */
+	struct rxw_pconn *peer_next, *peer_prev, *peer_chain;
 	/* lock-free: none; all below by the connection's lock */
 	uint32_t serial; /* last one given */
 	int32_t error;	 /* != 0: connection error, remembered */
@@ -140,9 +142,17 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 bool rxw_pconn_idle(const struct rxw_pconn *c);
 
 /* --- Table of connections by (role, epoch, cid, address); the caller locks it. --- */
+
+/*
+ * Chains of connections by cid, and of one connection of each address by that. `size` is a power of
+ * two, not below the count. A table that has become twice as large moves its old slots a few at a
+ * time, with each insertion: those from `moved` on are still in the old arrays, the others empty
+ * there. old_size is 0 otherwise.
+ */
 struct rxw_conntable {
-	struct rxw_pconn **slot;
-	unsigned size, count;
+	struct rxw_pconn **slot, **peer_slot;
+	struct rxw_pconn **old_slot, **old_peer_slot;
+	unsigned size, old_size, moved, count;
 	uint64_t key[2];
 };
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2]);
@@ -158,6 +168,22 @@ void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c);
 struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch,
 				     uint32_t cid, const struct rxw_addr *from,
 				     struct rxw_pconn **other);
+/*
+ * The first connection with this address, the others follow by peer_next; NULL: there is none.
+ */
+struct rxw_pconn *rxw_conntable_of_peer(const struct rxw_conntable *t, const struct rxw_addr *peer);
+/*
+ * To see all connections: chains 0..rxw_conntable_chains()-1, linked by hash_next. Who releases the
+ * lock between two of them may miss some or see some twice.
+ */
+static inline unsigned rxw_conntable_chains(const struct rxw_conntable *t)
+{
+	return t->size + t->old_size;
+}
+static inline struct rxw_pconn *rxw_conntable_chain(const struct rxw_conntable *t, unsigned i)
+{
+	return i < t->size ? t->slot[i] : t->old_slot[i - t->size];
+}
 /* Any client or server connection with this cid? For drawing unpredictable, unused ids. */
 bool rxw_conntable_has_cid(const struct rxw_conntable *t, uint32_t cid);
 

@@ -92,6 +92,75 @@ START_TEST(grows)
 }
 END_TEST
 
+/* Each connection in one chain, those of an address in its list, and what is counted is there. */
+static void check_whole(const struct rxw_conntable *t)
+{
+	unsigned n = 0, of_peers = 0;
+
+	for (unsigned i = 0; i < rxw_conntable_chains(t); i++)
+		for (struct rxw_pconn *c = rxw_conntable_chain(t, i); c; c = c->hash_next) {
+			struct rxw_pconn *first = rxw_conntable_of_peer(t, &c->path.peer);
+
+			n++;
+			ck_assert_ptr_nonnull(first);
+			ck_assert_ptr_null(first->peer_prev);
+			for (struct rxw_pconn *p = first; first == c && p; p = p->peer_next) {
+				ck_assert(rxw_addr_equal(&p->path.peer, &c->path.peer));
+				ck_assert(!p->peer_next || p->peer_next->peer_prev == p);
+				of_peers++;
+			}
+			ck_assert_ptr_eq(rxw_conntable_find(t, false, 7, c->cid, &c->path.peer,
+							    NULL), c);
+		}
+	ck_assert_uint_eq(n, t->count);
+	ck_assert_uint_eq(of_peers, t->count);
+}
+
+/* Connections come and go while the table moves into one of twice the size. */
+START_TEST(whole_at_any_time)
+{
+	static const uint64_t key[2] = {3, 4};
+	enum {
+		MANY = 1100
+	};
+	struct rxw_pconn *c = calloc(MANY, sizeof(*c));
+	bool in[MANY] = {false};
+	struct rxw_conntable t;
+	struct rxw_addr nobody;
+	unsigned moving = 0, r = 1;
+
+	address(&nobody, "10.0.0.2", 1);
+	ck_assert_int_eq(rxw_conntable_init(&t, key), 0);
+	for (unsigned step = 0; step < 6 * MANY; step++) {
+		unsigned i = (r = r * 1103515245 + 12345) / 65536 % MANY;
+
+		/* Three of four stay, so that it grows. */
+		if (in[i] && step % 4) {
+			continue;
+		} else if (in[i]) {
+			rxw_conntable_remove(&t, &c[i]);
+		} else {
+			make(&c[i], false, 7, i * 4, "10.0.0.1", 1 + i % 37);
+			ck_assert_int_eq(rxw_conntable_insert(&t, &c[i]), 0);
+		}
+		in[i] = !in[i];
+		moving += t.old_size != 0;
+		ck_assert_uint_le(t.moved, t.old_size ? t.old_size : t.size);
+		if (step % 7 == 0)
+			check_whole(&t);
+	}
+	ck_assert_uint_gt(moving, 100);
+	ck_assert_uint_ge(t.size, 512);
+	ck_assert_ptr_null(rxw_conntable_of_peer(&t, &nobody));
+	for (unsigned i = 0; i < MANY; i++)
+		if (in[i])
+			rxw_conntable_remove(&t, &c[i]);
+	check_whole(&t);
+	rxw_conntable_fini(&t);
+	free(c);
+}
+END_TEST
+
 /* A stranger cannot make a chain long by using one cid from many ports. */
 START_TEST(one_cid_many_addresses)
 {
@@ -120,6 +189,7 @@ int main(void)
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, finds);
 	tcase_add_test(tcase, grows);
+	tcase_add_test(tcase, whole_at_any_time);
 	tcase_add_test(tcase, one_cid_many_addresses);
 	return bench_main(suite);
 }
