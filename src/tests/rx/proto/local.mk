@@ -42,6 +42,9 @@ src_tests_rx_proto_test_conntable_SOURCES = src/tests/rx/proto/test_conntable.c 
 check_tests += src/tests/rx/proto/test_control
 src_tests_rx_proto_test_control_SOURCES = src/tests/rx/proto/test_control.c $(proto_bench)
 
+check_tests += src/tests/rx/proto/test_ended
+src_tests_rx_proto_test_ended_SOURCES = src/tests/rx/proto/test_ended.c $(proto_bench)
+
 check_tests += src/tests/rx/proto/test_peer
 src_tests_rx_proto_test_peer_SOURCES = src/tests/rx/proto/test_peer.c $(proto_bench)
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Many connections: what an idle one holds, and that those which come and go leave nothing. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "tests/rx/face/harness.h"
+#include "tests/rx/face/streams.h"
+
+#define GROUP	 10 /* connections of one client */
+#define CALLS	 10 /* of each connection */
+#define IDLE_MAX 1024
+/* Beside few connections the allocator's caches and the receivers' buffers weigh more. */
+#define SLACK	 (h_small() ? 2u << 20 : 0u)
+
+static struct h_bed bed;
+
+/* Bytes that the allocator has handed out; 0 where it does not tell. */
+static size_t allocated(void)
+{
+#ifdef __GLIBC__
+	return mallinfo2().uordblks;
+#else
+	return 0;
+#endif
+}
+
+static unsigned connections(void)
+{
+	return h_small() ? 500 : 10000;
+}
+
+struct ended {
+	uint64_t calls;
+};
+
+static bool all_ended(void *arg)
+{
+	const struct ended *e = arg;
+
+	return h_stats(bed.server).calls_ended >= e->calls;
+}
+
+/* The final ACK of a call; it names the serial of the reply, and thereby proves the address. */
+static void acknowledge(int fd, const struct rxw_header *reply, uint32_t serial)
+{
+	uint8_t body[RXW_ACK_MAX_SIZE], none[1];
+	struct rxw_ack ack = { .first = 2, .previous = 1, .serial = reply->serial,
+			       .reason = RXW_ACK_DELAY, .acks = none, .max_mtu = 1444,
+			       .if_mtu = 1444, .rwind = 32, .jumbo_max = 1 };
+	struct h_raw raw = { .epoch = reply->epoch, .cid = reply->cid, .call = reply->call,
+			     .serial = serial, .type = RXW_ACK, .service = reply->service,
+			     .flags = RXW_CLIENT_INITIATED | RXW_SLOW_START_OK, .body = body };
+
+	raw.size = rxw_ack_put(body, &ack);
+	h_raw_send(fd, &raw);
+}
+
+/* GROUP connections from `cid` on make a call each. */
+static void round_of_calls(int fd, uint32_t cid, unsigned channel, uint32_t number, uint32_t serial)
+{
+	uint8_t head[H_ASK_SIZE], packet[2048];
+	bool answered[GROUP] = { false };
+
+	for (unsigned i = 0; i < GROUP; i++) {
+		struct h_raw raw = h_raw_request(head, H_PING, (cid + i * 4) | channel);
+
+		raw.service = H_SHORT;
+		raw.call = number;
+		raw.serial = serial;
+		h_raw_send(fd, &raw);
+	}
+	/* On a busy machine a reply may be sent again. */
+	for (unsigned left = GROUP; left;) {
+		ssize_t n = h_raw_receive(fd, RXW_DATA, packet);
+		struct rxw_header h;
+
+		ck_assert_int_gt(n, 0);
+		ck_assert(rxw_header_get(packet, (size_t)n, &h));
+		acknowledge(fd, &h, serial + 1);
+		ck_assert_uint_lt((h.cid - cid) / 4, GROUP);
+		if (h.call != number || answered[(h.cid - cid) / 4])
+			continue;
+		answered[(h.cid - cid) / 4] = true;
+		left--;
+	}
+}
+
+/* `count` connections, GROUP of each client. */
+static void populate(unsigned count, unsigned channels, uint32_t cid)
+{
+	for (unsigned at = 0; at < count; at += GROUP, cid += GROUP * 4) {
+		int fd = h_raw_socket(&bed);
+
+		for (unsigned k = 0; k < CALLS; k++)
+			round_of_calls(fd, cid, k % channels, 1 + k / channels, 1 + 2 * k);
+		close(fd);
+	}
+}
+
+static void idle_server(unsigned channels)
+{
+	unsigned n = connections();
+	unsigned warm = n / 10; /* the buffers of the receivers are there then */
+	struct ended e = { .calls = (uint64_t)warm * CALLS };
+	size_t before, after;
+
+	h_open(&bed, &(struct h_options){ .no_client = true });
+	populate(warm, channels, 0x1000);
+	h_wait_for(all_ended, &e, "the first calls to end");
+	before = allocated();
+	populate(n, channels, 0x100000);
+	e.calls += (uint64_t)n * CALLS;
+	h_wait_for(all_ended, &e, "all calls to end");
+	after = allocated();
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, n + warm);
+	/* A port may come again. */
+	ck_assert_uint_ge(h_stats(bed.server).peers, n / GROUP / 2);
+	ck_assert_msg(after <= before + (size_t)n * IDLE_MAX + SLACK, "%zu bytes for each connection",
+		      (after - before) / n);
+	printf("idle after %d calls on %u channels: %zu bytes of the server for a connection\n",
+	       CALLS, channels, after > before ? (after - before) / n : 0);
+	h_close(&bed);
+}
+
+START_TEST(idle_with_one_channel)
+{
+	idle_server(1);
+}
+END_TEST
+
+START_TEST(idle_with_four_channels)
+{
+	idle_server(4);
+}
+END_TEST
+
+static void connect_all(rxw_connection **c, unsigned from, unsigned to)
+{
+	const struct h_ask ask = { .op = H_PING };
+	struct ended e = { .calls = 4 * (uint64_t)to };
+
+	for (unsigned i = from; i < to; i++) {
+		c[i] = h_connect(&bed, H_SHORT);
+		for (unsigned k = 0; k < 4; k++)
+			h_good_call(&bed, c[i], &ask);
+	}
+	h_wait_for(all_ended, &e, "all calls to end");
+}
+
+START_TEST(idle_at_both_ends)
+{
+	unsigned n = connections() / 5, warm = n / 10;
+	rxw_connection **c = calloc(n + warm, sizeof(c[0]));
+	size_t before, after;
+
+	ck_assert_ptr_nonnull(c);
+	h_open(&bed, NULL);
+	connect_all(c, 0, warm); /* the buffers of the receivers are there then */
+	before = allocated();
+	connect_all(c, warm, n + warm);
+	after = allocated();
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, n + warm);
+	ck_assert_msg(after <= before + (size_t)n * 2 * IDLE_MAX + SLACK, "%zu bytes for both ends",
+		      (after - before) / n);
+	printf("idle: %zu bytes for both ends of a connection\n",
+	       after > before ? (after - before) / n : 0);
+	for (unsigned i = 0; i < n + warm; i++)
+		rxw_connection_release(c[i]);
+	free(c);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("many");
+	TCase *tcase = tcase_create("core");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 300);
+	tcase_add_test(tcase, idle_with_one_channel);
+	tcase_add_test(tcase, idle_with_four_channels);
+	tcase_add_test(tcase, idle_at_both_ends);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
