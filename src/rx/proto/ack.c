@@ -262,7 +262,12 @@ void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_recvq_advance(p);
 	if (!rxw_pcall_live(p) || rxw_recvq_ended(q))
 		return; /* the end of the stream needs no window; what is owed keeps its timer */
-	news = q->hard - a->sent_first;
+	/*
+	 * What the last ACK held back. Packets that came since then are owed an ACK of their own, at the
+	 * end of the batch: to write it here would be one for each read, and none joined with others.
+	 */
+	news = rxw_min32(q->hard, a->sent_next);
+	news = news > a->sent_first ? news - a->sent_first : 0;
 	if (news >= rxw_max32(rxw_min32(UPDATE_PACKETS, q->window / 2), 1) ||
 	    (q->edge <= q->next && q->hard + q->window > q->edge))
 		rxw_ack_write(p, RXW_ACK_DELAY, 0, q->next, out);

@@ -334,7 +334,12 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 		 * second.
 		 */
 		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;
-	return n >= windows || now >= q->requested_at + p->rtt.srtt;
+	if (n >= windows)
+		return true;
+	/* The trains that fill the windows follow at once: the last of them asks. */
+	if (q->end - q->nxt >= windows && pacing_interval(p) == 0)
+		return false;
+	return now >= q->requested_at + p->rtt.srtt;
 }
 
 static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t most,

@@ -21,7 +21,7 @@ static void teardown(void)
 
 static struct bench_call *call(void)
 {
-	return (struct bench_call *)c->p.channel[0];
+	return (struct bench_call *)bench_channel(c, 0);
 }
 
 /* `count` packets as one train in one batch. */
@@ -280,6 +280,26 @@ START_TEST(updates_by_consumption)
 }
 END_TEST
 
+/* Packets that are owed an ACK anyway are no window update, however soon they are consumed. */
+START_TEST(what_is_owed_is_no_update)
+{
+	setup();
+	past_the_beginning();
+	train(161, 20, false);
+	bench_read(call());
+	bench_nothing(&b);
+	train(181, 20, false);
+	bench_read(call());
+	bench_nothing(&b);
+	/* The socket is dry: one ACK for all, and nothing is held back. */
+	bench_end(&b, c, true);
+	expect_ack(RXW_ACK_IDLE, 201, 0, 200);
+	bench_pass(&b, 60 * RXW_MS);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
 START_TEST(pings_are_answered_once)
 {
 	uint8_t packet[2048];
@@ -367,6 +387,7 @@ int main(void)
 	tcase_add_test(tcase, beyond_the_window);
 	tcase_add_test(tcase, window_grows_and_never_shrinks);
 	tcase_add_test(tcase, updates_by_consumption);
+	tcase_add_test(tcase, what_is_owed_is_no_update);
 	tcase_add_test(tcase, pings_are_answered_once);
 	tcase_add_test(tcase, no_room_stays_owed);
 	tcase_add_test(tcase, small_record);
