@@ -4,6 +4,7 @@
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
 	src/tools/common/histogram.c src/tools/common/histogram.h \
+	src/tools/common/many.c src/tools/common/many.h \
 	src/tools/common/message.c src/tools/common/message.h \
 	src/tools/common/number.c src/tools/common/number.h \
 	src/tools/common/options.c src/tools/common/options.h \

@@ -22,6 +22,10 @@ src_tests_tools_test_latency_SOURCES = \
 	src/tests/tools/test_latency.c src/tests/tools/testing.h src/tools/perf/latency.c
 src_tests_tools_test_latency_LDADD = $(tools_test_libs)
 
+check_tests += src/tests/tools/test_many
+src_tests_tools_test_many_SOURCES = src/tests/tools/test_many.c src/tests/tools/testing.h
+src_tests_tools_test_many_LDADD = $(tools_test_libs)
+
 check_tests += src/tests/tools/test_message
 src_tests_tools_test_message_SOURCES = src/tests/tools/test_message.c src/tests/tools/testing.h
 src_tests_tools_test_message_LDADD = $(tools_test_libs)

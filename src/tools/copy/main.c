@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/common/many.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/signals.h"
@@ -194,6 +195,8 @@ static int start(struct copy *copy, int count, char **args)
 	*colon = 0;
 	copy->path = colon + 1;
 	status = parse_server(copy);
+	if (command == BENCH)
+		tools_allow_endpoints(&copy->config, copy->set.clients + 1);
 	if (status == 0)
 		status = run(copy, (enum command)command, args[1], count > 2 ? args[2] : NULL);
 	return status;

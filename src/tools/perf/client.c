@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/many.h"
 #include "tools/common/message.h"
 #include "tools/common/signals.h"
 #include "tools/perf/client.h"
 
 #define PRIMING 64 /* connections that make their first call at the same time */
-/* The buffers that an endpoint offers to its socket, and some that wait to be read. */
-#define ENDPOINT_MEMORY ((size_t)512 << 10)
 
 static const int signals[] = { SIGINT, SIGTERM };
 
@@ -116,22 +115,43 @@ static void *run_mix(void *arg)
 	return NULL;
 }
 
-/* Both loads, from the first call to the last; `mix` is NULL if there is none. */
+/* What a run took, on this side. */
+struct taken {
+	struct tools_usage usage;
+	struct rxw_stats stats;
+};
+
+static void take_down(const struct perf_client *c, struct taken *taken)
+{
+	taken->stats = perf_links_stats(c);
+	tools_usage_now(&taken->usage);
+}
+
+/*
+ * Both loads, from the first call to the last of the main one; `mix` is NULL if there is none.
+ * *taken is what was used meanwhile.
+ */
 static int run_loads(struct perf_client *c, struct perf_result *result,
-		     struct perf_mix_result *mix)
+		     struct perf_mix_result *mix, struct taken *taken)
 {
 	struct mix_thread t = {.runner = c->mix_runner, .mix = mix};
-	int rc = mix ? pthread_create(&t.thread, NULL, run_mix, &t) : 0;
+	struct taken before;
+	int rc;
 
+	take_down(c, &before);
+	rc = mix ? pthread_create(&t.thread, NULL, run_mix, &t) : 0;
 	if (rc) {
 		tools_error("cannot start a thread: %s", strerror(rc));
 		return -1;
 	}
 	perf_runner_run(c->runner, result);
+	take_down(c, taken);
 	if (mix) {
 		perf_runner_stop(c->mix_runner);
 		pthread_join(t.thread, NULL);
 	}
+	taken->usage = tools_usage_between(&before.usage, &taken->usage);
+	taken->stats = tools_stats_between(&before.stats, &taken->stats);
 	return 0;
 }
 
@@ -139,8 +159,7 @@ static int run_loads(struct perf_client *c, struct perf_result *result,
 static int measure(struct perf_client *c, struct perf_result *result, struct perf_mix_result *mix,
 		   json_t **report)
 {
-	struct rxw_stats before, stats;
-	struct tools_usage usage[2];
+	struct taken taken;
 	json_t *server = NULL;
 
 	if (c->set->prime && prime(c) < 0)
@@ -148,23 +167,17 @@ static int measure(struct perf_client *c, struct perf_result *result, struct per
 	if (burden(c) < 0)
 		return -1;
 	c->token = perf_figures_mark(c->endpoints[0], &c->server);
-	before = perf_links_stats(c);
-	tools_usage_now(&usage[0]);
-	if (run_loads(c, result, mix) < 0)
+	if (run_loads(c, result, mix, &taken) < 0)
 		return -1;
-	tools_usage_now(&usage[1]);
-	stats = perf_links_stats(c);
 	if (c->token)
 		server = perf_figures_fetch(c->endpoints[0], &c->server, c->token);
-	usage[1] = tools_usage_between(&usage[0], &usage[1]);
-	stats = tools_stats_between(&before, &stats);
 	if (result->failed || (mix && mix->result.failed)) {
 		tools_error("%s: %s", c->server_text,
 			    result->failed ? result->why : mix->result.why);
 		json_decref(server);
 		return -1;
 	}
-	*report = perf_report_make(c, result, mix, &usage[1], &stats, server);
+	*report = perf_report_make(c, result, mix, &taken.usage, &taken.stats, server);
 	json_decref(server);
 	return 0;
 }
@@ -223,16 +236,6 @@ static int run(struct perf_client *c)
 	return status;
 }
 
-/* Unless the user said how much, the memory of the engine grows with its endpoints. */
-static void size_memory(struct rxw_config *config, uint64_t endpoints)
-{
-	struct rxw_config defaults;
-
-	rxw_config_init(&defaults, sizeof(defaults));
-	if (config->memory == defaults.memory)
-		config->memory += (endpoints - 1) * ENDPOINT_MEMORY;
-}
-
 int perf_client_main(int argc, char **argv)
 {
 	struct perf_settings set;
@@ -244,7 +247,7 @@ int perf_client_main(int argc, char **argv)
 	if (parsed == TOOLS_DONE)
 		return 0;
 	if (parsed == TOOLS_RUN && perf_settings_apply(&set, &c.load, &c.mix) == 0) {
-		size_memory(&config, set.endpoints);
+		tools_allow_endpoints(&config, set.endpoints);
 		status = run(&c);
 	}
 	xdrfree_rxperf_command(&c.load.request);

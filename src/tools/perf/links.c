@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "tools/common/message.h"
 #include "tools/perf/client.h"
@@ -12,17 +11,6 @@ int perf_failed(const char *what, int rc)
 {
 	tools_error("%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 	return -1;
-}
-
-/* Many endpoints are more descriptors than a shell allows by itself. */
-static void allow_descriptors(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur == l.rlim_max)
-		return;
-	l.rlim_cur = l.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &l);
 }
 
 static int open_endpoints(struct perf_client *c)
@@ -78,7 +66,6 @@ int perf_links_open(struct perf_client *c)
 {
 	int rc;
 
-	allow_descriptors();
 	rc = rxw_engine_create(c->config, &c->engine);
 	if (rc < 0)
 		return perf_failed("cannot start", rc);
