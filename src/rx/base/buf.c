@@ -26,12 +26,14 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-#define ALIGN 64u /* of data; the head is padded to it */
+#define ALIGN	   64u	 /* of data; the head is padded to it */
+#define SMALL_MOST 2048u /* larger ones are not kept when idle */
+#define SMALL_KEEP 4096u /* bytes of idle small buffers for each full one that may be kept */
 
 /*
  * `lock` covers all that is not atomic. It is held for a few instructions only, never across the
- * allocator, so a spinning lock does. Invariant: leased >= live + free_count * RXW_BUF_SIZE, but
- * for buffers that are being made or freed.
+ * allocator, so a spinning lock does. Invariant: leased >= live + free_count * RXW_BUF_SIZE +
+ * small_idle, but for buffers that are being made or freed.
  */
 struct rxw_pool {
 	struct rxw_budget *budget;
@@ -42,6 +44,8 @@ struct rxw_pool {
 	bool closed;
 	unsigned free_count;
 	struct rxw_buf *free;
+	struct rxw_buf *small[SMALL_MOST / ALIGN + 1]; /* idle ones by capacity / ALIGN */
+	int64_t small_idle;			       /* what they cost; part of `used` */
 	int64_t leased; /* taken from the budget */
 	int64_t used;   /* charged by buffers, those on the free list included */
 	_Atomic(int64_t) live;
@@ -213,9 +217,37 @@ static void pool_unref(struct rxw_pool *pool)
 		free(pool);
 }
 
+/* With the lock held: all idle small buffers, linked; they are charged no longer. */
+static struct rxw_buf *shed_small(struct rxw_pool *pool)
+{
+	struct rxw_buf *list = NULL, *b;
+
+	if (!pool->small_idle)
+		return NULL;
+	for (unsigned i = 0; i <= SMALL_MOST / ALIGN; i++)
+		while ((b = pool->small[i])) {
+			pool->small[i] = b->next;
+			b->next = list;
+			list = b;
+		}
+	discharge(pool, pool->small_idle);
+	pool->small_idle = 0;
+	return list;
+}
+
+static void release_all(struct rxw_buf *list)
+{
+	struct rxw_buf *b;
+
+	while ((b = list)) {
+		list = b->next;
+		buf_release(b);
+	}
+}
+
 void rxw_pool_destroy(struct rxw_pool *pool)
 {
-	struct rxw_buf *b, *list;
+	struct rxw_buf *list, *small;
 
 	if (!pool)
 		return;
@@ -225,11 +257,10 @@ void rxw_pool_destroy(struct rxw_pool *pool)
 	pool->free = NULL;
 	discharge(pool, (int64_t)pool->free_count * RXW_BUF_SIZE);
 	pool->free_count = 0;
+	small = shed_small(pool);
 	pool_unlock(pool);
-	while ((b = list)) {
-		list = b->next;
-		buf_release(b);
-	}
+	release_all(list);
+	release_all(small);
 	pool_unref(pool);
 }
 
@@ -279,7 +310,7 @@ static struct rxw_buf *buf_make(struct rxw_pool *pool, uint32_t cap)
 
 struct rxw_buf *rxw_buf_get(struct rxw_pool *pool)
 {
-	struct rxw_buf *b;
+	struct rxw_buf *b, *shed = NULL;
 	bool charged = false;
 
 	pool_lock(pool);
@@ -289,8 +320,13 @@ struct rxw_buf *rxw_buf_get(struct rxw_pool *pool)
 		pool->free_count--;
 	} else {
 		charged = charge(pool, cost(RXW_BUF_SIZE));
+		if (!charged && pool->small_idle) {
+			shed = shed_small(pool);
+			charged = charge(pool, cost(RXW_BUF_SIZE));
+		}
 	}
 	pool_unlock(pool);
+	release_all(shed);
 	if (b) {
 		UNPOISON(b->data, b->cap);
 		return out_of_pool(pool, b);
@@ -298,11 +334,33 @@ struct rxw_buf *rxw_buf_get(struct rxw_pool *pool)
 	return charged ? buf_make(pool, RXW_BUF_SIZE) : NULL;
 }
 
+/*
+ * With the lock held, for a small buffer that found no room: idle buffers give theirs, since their
+ * charge is the pool's already. True: `bytes` are charged now; *idle is to be released.
+ */
+static bool make_room(struct rxw_pool *pool, int64_t bytes, struct rxw_buf **idle)
+{
+	struct rxw_buf *b;
+
+	*idle = shed_small(pool);
+	if (charge(pool, bytes))
+		return true;
+	b = pool->free;
+	if (!b)
+		return false;
+	pool->free = b->next;
+	pool->free_count--;
+	pool->used -= cost(RXW_BUF_SIZE);
+	b->next = *idle;
+	*idle = b;
+	return charge(pool, bytes);
+}
+
 struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
 {
-	struct rxw_buf *idle = NULL;
+	struct rxw_buf *idle = NULL, *b = NULL;
 	uint32_t cap;
-	bool charged;
+	bool charged = true;
 
 	if (!size || size > RXW_BUF_SIZE)
 		return NULL;
@@ -310,18 +368,18 @@ struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
 	if (cap == RXW_BUF_SIZE)
 		return rxw_buf_get(pool);
 	pool_lock(pool);
-	charged = charge(pool, cost(cap));
-	if (!charged && pool->free) {
-		/* An idle buffer gives its room: its charge is the pool's already. */
-		idle = pool->free;
-		pool->free = idle->next;
-		pool->free_count--;
-		pool->used -= cost(RXW_BUF_SIZE);
-		charged = charge(pool, cost(cap));
+	if (cap <= SMALL_MOST && (b = pool->small[cap / ALIGN])) {
+		pool->small[cap / ALIGN] = b->next;
+		pool->small_idle -= cost(cap);
+	} else {
+		charged = charge(pool, cost(cap)) || make_room(pool, cost(cap), &idle);
 	}
 	pool_unlock(pool);
-	if (idle)
-		buf_release(idle);
+	release_all(idle);
+	if (b) {
+		UNPOISON(b->data, b->cap);
+		return out_of_pool(pool, b);
+	}
 	return charged ? buf_make(pool, cap) : NULL;
 }
 
@@ -339,11 +397,20 @@ void rxw_buf_unref(struct rxw_buf *b)
 	pool = b->pool;
 	atomic_fetch_sub_explicit(&pool->live, cost(b->cap), memory_order_relaxed);
 	pool_lock(pool);
-	if (b->cap == RXW_BUF_SIZE && !pool->closed && pool->free_count < pool->keep) {
+	if (pool->closed) {
+		discharge(pool, cost(b->cap));
+	} else if (b->cap == RXW_BUF_SIZE && pool->free_count < pool->keep) {
 		POISON(b->data, b->cap);
 		b->next = pool->free;
 		pool->free = b;
 		pool->free_count++;
+		b = NULL;
+	} else if (b->cap <= SMALL_MOST &&
+		   pool->small_idle + cost(b->cap) <= (int64_t)SMALL_KEEP * pool->keep) {
+		POISON(b->data, b->cap);
+		b->next = pool->small[b->cap / ALIGN];
+		pool->small[b->cap / ALIGN] = b;
+		pool->small_idle += cost(b->cap);
 		b = NULL;
 	} else {
 		discharge(pool, cost(b->cap));

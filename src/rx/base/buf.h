@@ -49,7 +49,8 @@ struct rxw_buf {
 /*
  * A pool keeps free buffers of RXW_BUF_SIZE, last in first out, at most `keep` of them; leases its
  * memory from `budget` in steps of `lease` bytes (0: as needed), and just what is needed where a
- * whole step is no more to be had. A full buffer costs RXW_BUF_SIZE, a small one its capacity and
+ * whole step is no more to be had. Idle small buffers up to 2 KiB are kept, too, 4 KiB of them for
+ * each of `keep`; they go first when room is needed. A full buffer costs RXW_BUF_SIZE, a small one its capacity and
  * 64 bytes. A pool is counted too: it lives until the last of its buffers came back, and its budget
  * must live as long.
  */

@@ -11,6 +11,7 @@
 #include "engine/lock.h"
 
 #define MEMORY_RETRIES 500 /* of 2 ms, while other calls give buffers back */
+#define BRIEF	       512u /* bytes; a longer write() takes over what ACKs let go meanwhile */
 
 static bool can_write(const struct rxw_call *call)
 {
@@ -50,8 +51,11 @@ static void wait_and_send(struct rxw_call *call)
 	}
 }
 
-/* Wait for room in the send queue, unless `force`. 0, -RXW_EAGAIN or -RXW_ECALL. */
-static int wait_room(struct rxw_call *call, bool force)
+/*
+ * Wait for room in the send queue, unless `force`; *stride: bytes of the datagrams to build. 0,
+ * -RXW_EAGAIN or -RXW_ECALL. One that waited is inside write().
+ */
+static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_actions a;
@@ -76,6 +80,8 @@ static int wait_room(struct rxw_call *call, bool force)
 	}
 	if (call->p.error)
 		r = -RXW_ECALL;
+	else
+		*stride = rxw_pcall_datagram_size(&call->p);
 	rxw_conn_unlock(c);
 	return r;
 }
@@ -103,13 +109,10 @@ static int open_slots(struct rxw_call *call, bool force)
 {
 	const struct rxw_security_ops *ops = call->conn->p.security->ops;
 	uint32_t stride;
-	int r = wait_room(call, force);
+	int r = wait_room(call, force, &stride);
 
 	if (r)
 		return r;
-	rxw_conn_lock(call->conn);
-	stride = rxw_pcall_datagram_size(&call->p);
-	rxw_conn_unlock(call->conn);
 	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
 	if (!call->w.buf)
 		return call->flags & RXW_CALL_NONBLOCK ? -RXW_EAGAIN : -RXW_ENOMEM;
@@ -158,7 +161,7 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 
 /*
  * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay
- * with the writer.
+ * with the writer. `urge`: it is a flush, after which the writer is elsewhere, or gone.
  */
 static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 {
@@ -201,6 +204,8 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	} else {
 		rxw_conn_lock(c);
 	}
+	if (urge)
+		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
 	if (last && !c->p.client && !r) {
@@ -281,6 +286,12 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 	return done;
 }
 
+/* Does somebody count on this thread, in write(), to send what can go? No lock: only it says so. */
+static bool counted_on(const struct rxw_call *call)
+{
+	return call->writer == RXW_WRITER_INSIDE || call->w.full;
+}
+
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 {
 	size_t done = 0;
@@ -291,7 +302,8 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 	r = check_writable(call);
 	if (r)
 		return r;
-	enter(call);
+	if (length > BRIEF)
+		enter(call);
 	while (done < length && !r) {
 		if (!call->w.buf)
 			r = open_slots(call, false);
@@ -301,7 +313,9 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 		if (call->w.full == call->w.room)
 			r = push(call, false, false, false);
 	}
-	if (!r)
+	if (!counted_on(call))
+		;
+	else if (!r)
 		r = leave(call);
 	else
 		leave(call);
@@ -421,11 +435,9 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 
 	if (call->w.finished)
 		return 0;
-	if (last && !call->w.buf) {
-		/* One packet more than the high water, rather than a stream without an end. */
-		enter(call);
+	/* One packet more than the high water, rather than a stream without an end. */
+	if (last && !call->w.buf)
 		r = open_slots(call, true);
-	}
 	if (!r)
 		r = push(call, true, last, true);
 	if (last) {
@@ -433,9 +445,11 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		rxw_buf_unref(call->w.buf);
 		call->w.buf = NULL;
 	}
-	rxw_conn_lock(call->conn);
-	call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
-	rxw_conn_unlock(call->conn);
+	if (r) {
+		rxw_conn_lock(call->conn);
+		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
+		rxw_conn_unlock(call->conn);
+	}
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 

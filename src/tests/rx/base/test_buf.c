@@ -215,6 +215,44 @@ START_TEST(idle_gives_room)
 }
 END_TEST
 
+/* Idle small buffers are used again, the warmest first, within a bound; they go first. */
+START_TEST(small_ones_are_kept)
+{
+	struct rxw_budget b;
+	struct rxw_buf *x, *y, *z;
+	struct rxw_pool *pool;
+
+	rxw_budget_init(&b, FULL);
+	pool = rxw_pool_create(&b, 0, 1); /* 4 KiB of small ones */
+	x = rxw_buf_get_small(pool, 1444);
+	y = rxw_buf_get_small(pool, 1409);
+	z = rxw_buf_get_small(pool, 1472);
+	ck_assert_int_eq(b.used, 3 * (1472 + 64));
+	rxw_buf_unref(x);
+	rxw_buf_unref(y);
+	rxw_buf_unref(z); /* a third is not kept */
+	ck_assert_int_eq(b.used, 2 * (1472 + 64));
+	ck_assert_uint_eq(rxw_pool_live(pool), 0);
+	ck_assert_ptr_eq(rxw_buf_get_small(pool, 1450), y);
+	ck_assert_uint_eq(y->refs, 1);
+	ck_assert_ptr_null(y->next);
+	z = rxw_buf_get_small(pool, 100); /* another size is another list */
+	ck_assert_uint_eq(z->cap, 128);
+	rxw_buf_unref(z);
+	rxw_buf_unref(y);
+	ck_assert_int_eq(b.used, 2 * (1472 + 64) + 128 + 64);
+	x = rxw_buf_get(pool); /* takes the whole budget */
+	ck_assert_ptr_nonnull(x);
+	ck_assert_int_eq(b.used, FULL);
+	rxw_buf_unref(x);
+	x = rxw_buf_get_small(pool, 3000); /* too large to be kept */
+	rxw_buf_unref(x);
+	ck_assert_int_eq(b.used, 0);
+	rxw_pool_destroy(pool);
+	ck_assert_int_eq(b.used, 0);
+}
+END_TEST
+
 /* Any order of takes and returns: the budget always covers what is live, and ends at 0. */
 START_TEST(random_use)
 {
@@ -305,4 +343,4 @@ START_TEST(threads)
 END_TEST
 
 TEST_MAIN("buf", budget_limits, objects, leases, last_in_first_out, references, destroyed_first,
-	  small_buffers, idle_gives_room, random_use, threads)
+	  small_buffers, small_ones_are_kept, idle_gives_room, random_use, threads)
