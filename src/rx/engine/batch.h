@@ -7,6 +7,7 @@
 
 #define RXW_BATCH_RUNS	 256
 #define RXW_BATCH_GROUPS 128
+#define RXW_UNPROVEN_SLOTS 32 /* seconds: more than a stranger is given */
 #define RXW_BATCH_CHAINS 128 /* groups by connection id */
 
 struct rxw_batch_run {
@@ -32,12 +33,12 @@ struct rxw_batch {
 	unsigned reap_slot;
 	uint64_t reap_at, watched_at;
 	/*
-	 * Connections of strangers that were made here, one reference each; the shard's lock. Those
-	 * that are none any more leave at the next look, one a second.
+	 * Strangers' connections that were made here, one reference each, by the second in which
+	 * they are looked at; the shard's lock.
 	 */
-	struct rxw_connection **stranger;
-	_Atomic(unsigned) strangers;
-	unsigned stranger_room, evict_at;
+	struct rxw_connection *unproven[RXW_UNPROVEN_SLOTS], *unproven_due;
+	_Atomic(unsigned) strangers; /* in these lists */
+	uint64_t unproven_at; /* second that was looked at last */
 };
 
 /* Ids of one shard have low bits in common. */
@@ -65,15 +66,40 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
  */
 void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run);
 /*
- * Forget connections that are idle for long. Looks at all strangers, and at a share of the table such
- * that each is seen every 15 s; called too seldom, it makes up for it. Sets reaped_at: it is wanted again a
+ * Forget connections that are idle for long. Looks at strangers in their time, and at a share of the
+ * table such that each connection is seen every 15 s; called too seldom, it makes up for it. Sets reaped_at: it is wanted again a
  * second after that.
  * Receive role.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
+/* When either side said something last; the connection's lock is held. */
+static inline uint64_t rxw_last_said(const struct rxw_connection *c)
+{
+	return c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
+}
+
+/*
+ * unproven.c: connections of strangers, whose address is not proven (12.3). Counted when admitted;
+ * *pressed: there are so many that each gets less room. Dismissed: counted no more.
+ */
+enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
+				      bool *pressed);
+void rxw_unproven_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer);
+/* A new connection is a stranger's: it will be looked at in time. */
+void rxw_unproven_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 /* Connection's lock held: it is no stranger's any more once its peer has proven its address. */
 void rxw_stranger_look(struct rxw_connection *c, uint64_t now);
-/* Drop what is kept of strangers: nobody makes connections any more. */
+/*
+ * All places are taken: of some that were silent long, the one that was longest goes. False: none of
+ * those may.
+ */
+bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now);
+/*
+ * Once a second: those that were silent for 15 s go. False: the rest is wanted after the next
+ * batch. Receive role.
+ */
+bool rxw_unproven_reap(struct rxw_shard *s, uint64_t now);
+/* Drop what is kept: nobody makes connections any more. */
 void rxw_shard_forget_strangers(struct rxw_shard *s);
 /* errors.c: what the network reported about packets sent. Receive role. */
 void rxw_shard_errors(struct rxw_shard *s);

@@ -121,7 +121,6 @@ struct rxw_shard {
 
 	pthread_mutex_t lock; /* table */
 	struct rxw_conntable table;
-	unsigned evict_at; /* slot where a stranger to go is looked for next; lock */
 
 	/* receive role */
 	pthread_mutex_t role_lock;
@@ -190,6 +189,7 @@ struct rxw_connection {
 	unsigned held;		     /* client: calls that the application has not ended; lock */
 	bool in_table;		     /* lock of the table's shard */
 	bool stranger;		     /* counted in ep->strangers; lock */
+	struct rxw_connection *unproven_next; /* lock of the shard that made it */
 	uint64_t created;
 
 	/* timer: of the connection and its calls */

@@ -15,5 +15,6 @@ rx_sources += \
 	src/rx/engine/shard.c \
 	src/rx/engine/timer.c \
 	src/rx/engine/transmit.c \
+	src/rx/engine/unproven.c \
 	src/rx/engine/verify.c src/rx/engine/verify.h \
 	src/rx/engine/worker.c

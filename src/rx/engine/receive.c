@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* To whom a run of packets belongs: finding connections, making new ones, refusing strangers
  * (rx-protocol 1.8, 12.3). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/batch.h"
 #include "engine/lock.h"
 
 #define REAP_IDLE     (600 * RXW_SEC)
-#define REAP_UNPROVEN (15 * RXW_SEC)
 #define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */
 #define REAP_LOOK     256	     /* slots looked at under one lock */
 #define REAP_AT_ONCE  64
-#define STRANGERS_AT_ONCE 512
 #define WATCH_EVERY   RXW_SEC
 #define FOREIGN_MANY 100 /* packets a second that fit nothing: somebody is guessing */
 #define FOREIGN_TELL (60 * RXW_SEC)
-#define EVICT_LOOK    16 /* strangers looked at for one that makes room */
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
@@ -93,140 +89,6 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	return c;
 }
 
-static enum rxw_admission admit(struct rxw_endpoint *ep, const struct rxw_path *path, bool *pressed)
-{
-	bool here = rxw_from_here(path);
-	enum rxw_admission r;
-
-	rxw_strangers_lock(ep);
-	r = rxw_strangers_add(ep->strangers, &path->peer, here);
-	*pressed = rxw_strangers_pressed(ep->strangers) && !here;
-	rxw_strangers_unlock(ep);
-	return r;
-}
-
-/* One stranger of this address less. */
-static void dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
-{
-	rxw_strangers_lock(ep);
-	rxw_strangers_remove(ep->strangers, peer);
-	rxw_strangers_unlock(ep);
-}
-
-/* Lock held: it counts among the strangers no longer. */
-static void no_stranger(struct rxw_connection *c)
-{
-	c->stranger = false;
-	dismiss(c->ep, &c->p.path.peer);
-}
-
-void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
-{
-	if (c->stranger && rxw_peer_proven(c->p.peer, now))
-		no_stranger(c);
-}
-
-/*
- * Lock held: a stranger's connection without a call at work; *heard: when it last said something.
- */
-static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		const struct rxw_pcall *p = c->p.channel[i];
-
-		if (p && p->state != RXW_CS_PRECALL && !rxw_pcall_done(p))
-			return false;
-	}
-	*heard = c->p.last_heard;
-	return c->stranger && !rxw_peer_proven(c->p.peer, now);
-}
-
-/* A stranger's connection was made: it is on the list until it is none any more. */
-static void note_stranger(struct rxw_shard *s, struct rxw_connection *c)
-{
-	struct rxw_batch *b = s->batch;
-
-	rxw_table_lock(s);
-	if (b->strangers == b->stranger_room) {
-		unsigned room = b->stranger_room ? 2 * b->stranger_room : 64;
-		struct rxw_connection **list = realloc(b->stranger, room * sizeof(*list));
-
-		if (list) {
-			b->stranger = list;
-			b->stranger_room = room;
-		}
-	}
-	/* Without memory the walk over the table finds it. */
-	if (b->strangers < b->stranger_room) {
-		rxw_conn_ref(c);
-		b->stranger[b->strangers++] = c;
-	}
-	rxw_table_unlock(s);
-}
-
-/* Shard's lock held: the reference is the caller's from now on. */
-static struct rxw_connection *take_stranger(struct rxw_batch *b, unsigned at)
-{
-	struct rxw_connection *c = b->stranger[at];
-
-	b->stranger[at] = b->stranger[--b->strangers];
-	return c;
-}
-
-void rxw_shard_forget_strangers(struct rxw_shard *s)
-{
-	if (!s->batch)
-		return;
-	while (s->batch->strangers)
-		rxw_conn_unref(take_stranger(s->batch, 0));
-	free(s->batch->stranger);
-	s->batch->stranger = NULL;
-	s->batch->stranger_room = 0;
-}
-
-/*
- * The places of strangers are taken: of some the one that was silent longest goes. False: none of
- * those may.
- */
-static bool evict_stranger(struct rxw_shard *s, uint64_t now)
-{
-	struct rxw_connection *victim = NULL;
-	struct rxw_batch *b = s->batch;
-	uint64_t oldest = UINT64_MAX, heard;
-	struct rxw_actions a;
-	unsigned at = 0;
-
-	rxw_table_lock(s);
-	for (unsigned n = 0; n < EVICT_LOOK && n < b->strangers; n++) {
-		unsigned i = b->evict_at++ % b->strangers;
-		struct rxw_connection *c = b->stranger[i];
-
-		rxw_conn_lock(c);
-		if (may_go(c, now, &heard) && heard < oldest) {
-			oldest = heard;
-			victim = c;
-			at = i;
-		}
-		rxw_conn_unlock(c);
-	}
-	if (victim)
-		take_stranger(b, at);
-	rxw_table_unlock(s);
-	if (!victim)
-		return false;
-	rxw_actions_init(&a, s, false);
-	rxw_conn_lock(victim);
-	if (victim->stranger)
-		no_stranger(victim);
-	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
-	rxw_actions_collect(&a, false);
-	rxw_conn_unlock(victim);
-	rxw_actions_run(&a);
-	rxw_conn_remove(victim);
-	rxw_conn_unref(victim);
-	return true;
-}
-
 static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					     struct rxw_actions *a)
 {
@@ -256,22 +118,22 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
-	admission = admit(ep, &path, &pressed);
-	if (admission == RXW_REFUSE && evict_stranger(s, a->out.now))
-		admission = admit(ep, &path, &pressed);
+	admission = rxw_unproven_admit(ep, &path, &pressed);
+	if (admission == RXW_REFUSE && rxw_unproven_evict(s, a->out.now))
+		admission = rxw_unproven_admit(ep, &path, &pressed);
 	if (admission == RXW_REFUSE)
 		return drop(s, RXW_DROP_LIMIT);
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
 			    s->index, &error);
 	if (!c) {
-		dismiss(ep, &path.peer);
+		rxw_unproven_dismiss(ep, &path.peer);
 		return drop(s, RXW_DROP_MEMORY);
 	}
 	c->stranger = !rxw_peer_proven(c->p.peer, a->out.now);
 	if (c->stranger)
-		note_stranger(s, c);
+		rxw_unproven_note(s, c, a->out.now);
 	else
-		dismiss(ep, &path.peer);
+		rxw_unproven_dismiss(ep, &path.peer);
 	c->service = service;
 	c->p.pressed = pressed;
 	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
@@ -333,64 +195,15 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	return c;
 }
 
-/* True: the connection has served its time. */
+/* True: the connection has served its time. Strangers have their own (unproven.c). */
 static bool served_its_time(struct rxw_connection *c, uint64_t now)
 {
-	bool gone = false;
+	bool gone;
 
 	rxw_conn_lock(c);
-	if (!c->p.client) {
-		rxw_stranger_look(c, now);
-		if (rxw_pconn_idle(&c->p)) {
-			uint64_t last =
-				c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
-
-			gone = now > last + (c->stranger ? REAP_UNPROVEN : REAP_IDLE);
-		}
-	}
+	gone = !c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_said(c) + REAP_IDLE;
 	rxw_conn_unlock(c);
 	return gone;
-}
-
-/*
- * All strangers that are known, some under one lock: those that proved their address leave the
- * list, those that were silent for long leave altogether. False: it took too long, the rest comes
- * after the next batch.
- */
-static bool reap_strangers(struct rxw_shard *s, uint64_t now)
-{
-	struct rxw_connection *left[REAP_AT_ONCE];
-	struct rxw_batch *b = s->batch;
-	bool gone[REAP_AT_ONCE], more = true;
-	unsigned sum = 0;
-
-	for (unsigned i = 0; more && sum < STRANGERS_AT_ONCE;) {
-		unsigned n = 0, end = i + REAP_LOOK;
-
-		rxw_table_lock(s);
-		while (i < end && i < b->strangers && n < REAP_AT_ONCE) {
-			struct rxw_connection *c = b->stranger[i];
-			bool stays;
-
-			gone[n] = served_its_time(c, now);
-			rxw_conn_lock(c);
-			stays = c->stranger && !gone[n];
-			rxw_conn_unlock(c);
-			if (stays)
-				i++;
-			else
-				left[n++] = take_stranger(b, i);
-		}
-		more = i < b->strangers;
-		rxw_table_unlock(s);
-		for (unsigned k = 0; k < n; k++) {
-			if (gone[k])
-				rxw_conn_remove(left[k]);
-			rxw_conn_unref(left[k]);
-		}
-		sum += n;
-	}
-	return !more;
 }
 
 /* Many packets that fit no connection or call: told, once in a while (12.3). */
@@ -478,7 +291,7 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 	s->reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
 	if (now < b->watched_at + WATCH_EVERY)
 		return;
-	if (!reap_strangers(s, now)) {
+	if (!rxw_unproven_reap(s, now)) {
 		s->reaped_at = now - WATCH_EVERY;
 		rxw_io_wake(s->sock);
 		return;
