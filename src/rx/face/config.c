@@ -87,6 +87,9 @@ struct field {
 	  "how long a caller that receives itself polls before it sleeps; 0 = never")            \
 	X("poll-us", "N", "microseconds", "endpoint", UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0,  \
 	  "how long a listener polls before it sleeps; costs a processor; 0 = never")            \
+	X("ack-packets", "N|auto", "packets", "endpoint", UINT, ack_packets, 1, 255, ZERO_AUTO,  \
+	  NULL, 0,                                                                               \
+	  "most packets that one acknowledgement answers; auto = all of a batch")                \
 	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,            \
 	  "auto|on|off", RXW_AUTO,                                                               \
 	  "probe the path for larger packets; auto = off")                                       \

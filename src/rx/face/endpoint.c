@@ -57,6 +57,7 @@ static void set_params(struct rxw_endpoint *ep)
 	p->sendq_low = c->sendq_packets * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
+	p->ack_packets = (uint16_t)c->ack_packets;
 	p->cc = &rxw_cc_reno;
 }
 

@@ -161,6 +161,16 @@ void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now
 	a->in_batch = true;
 }
 
+/* After how many packets an ACK is written at once, whatever else the batch brings. */
+static uint32_t most_answered(const struct rxw_pcall *p)
+{
+	uint32_t most = p->conn->params->ack_packets;
+
+	if (most == 0)
+		most = UINT32_MAX;
+	return p->ack.quick > 0 ? rxw_min32(most, 2) : most;
+}
+
 void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
 		      bool requested, bool filled, struct rxw_out *out)
 {
@@ -170,10 +180,12 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 	if (filled) {
 		a->unacked += count;
 		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, true);
-	} else if (a->quick > 0) {
+	} else if (a->quick > 0 || p->conn->params->ack_packets > 0) {
 		for (uint32_t i = 0; i < count; i++) {
+			uint32_t most = most_answered(p);
+
 			a->quick -= a->quick > 0;
-			if (++a->unacked < 2 || (requested && i + 1 == count))
+			if (++a->unacked < most || (requested && i + 1 == count))
 				continue;
 			/* The last places of the record are for what may not wait. */
 			if (out->ctl_count + QUICK_SPARE >= out->ctl_room)

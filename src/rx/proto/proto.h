@@ -35,6 +35,8 @@ struct rxw_params {
 	uint16_t wake_packets;		/* wake a reader per so many packets (64) */
 	/* acknowledge on receipt up to so many unread packets (256): floor for window growth */
 	uint16_t unread_packets;
+	/* most packets in order that one ACK answers; 0 = all that a batch brought */
+	uint16_t ack_packets;
 	const struct rxw_cc_ops *cc;
 };
 

@@ -107,6 +107,9 @@ struct rxw_config {
 
 	/* I/O, scope is one endpoint: microseconds a listener polls before it sleeps; 0..1000 */
 	unsigned poll_us;
+
+	/* calls of one endpoint: most packets that one ACK answers, 1..255; 0 = auto: a whole batch */
+	unsigned ack_packets;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

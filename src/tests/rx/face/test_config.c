@@ -84,7 +84,7 @@ START_TEST(every_field_has_an_option)
 {
 	static const char *const names[] = {
 		"listeners", "batch", "gso", "gro", "defer", "steer", "io", "window", "mtu",
-		"rcvbuf", "sndbuf", "affinity", "spin_us", "poll_us", "path_mtu", "jumbo", "dead_ms",
+		"rcvbuf", "sndbuf", "affinity", "spin_us", "poll_us", "ack_packets", "path_mtu", "jumbo", "dead_ms",
 		"idle_ms", "server_idle_ms", "hard_ms", "call_memory", "connection_memory",
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
 		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
@@ -115,7 +115,8 @@ static const struct {
 	{ "debug-clients", "10.1.0.0/16", "10.1.0.0/16" },
 	{ "debug-clients", "fe80::/10", "fe80::/10" }, { "debug-clients", "local", "local" },
 	{ "abort-rate", "0", "0" }, { "queue", "0", "0" }, { "inject", "gso:EIO@1", "gso:EIO@1" },
-	{ "spin-us", "0", "0" }, { "poll-us", "1000", "1000" }, { "call-memory", "64K", "65536" },
+	{ "spin-us", "0", "0" }, { "poll-us", "1000", "1000" }, { "ack-packets", "1", "1" },
+	{ "ack-packets", "auto", "auto" }, { "ack-packets", "255", "255" }, { "call-memory", "64K", "65536" },
 };
 
 START_TEST(good_values)
@@ -141,7 +142,7 @@ static const struct {
 	{ "affinity", "8192" }, { "dead-ms", "999" }, { "dead-ms", "off" },
 	{ "debug-clients", "10.0.0.0/33" }, { "debug-clients", "host" }, { "debug-clients", "" },
 	{ "debug-clients", "10.0.0.0/8/8" }, { "workers-max", "0" }, { "memory", "1M" },
-	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" },
+	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" }, { "ack-packets", "256" },
 	{ "inject", "0123456789012345678901234567890123456789012345678901234567890123" },
 };
 
