@@ -25,7 +25,7 @@ def waits(lines):
     """
     found = []
     for mine in by_send(lines).values():
-        reads = [x for x in mine if x["what"] == "ahead"]
+        reads = [x for x in mine if x["what"] in ("ahead", "dropped")]
         for s in mine:
             if s["what"] != "send" or "allowed" not in s:
                 continue
@@ -40,7 +40,8 @@ def unread(lines):
     """Sends of bytes whose read had not ended: there must be none."""
     found = []
     for mine in by_send(lines).values():
-        reads = sorted((x for x in mine if x["what"] != "send"), key=lambda x: x["offset"])
+        reads = sorted((x for x in mine if x["what"] not in ("send", "dropped")),
+                       key=lambda x: x["offset"])
         at = 0
         for s in sorted((x for x in mine if x["what"] == "send"), key=lambda x: x["offset"]):
             covered, end = s["offset"], s["offset"] + s["bytes"]
@@ -62,7 +63,7 @@ def delays(lines):
 
 def split(lines):
     """Bytes by the way they were read, and sent."""
-    total = {"cached": 0, "direct": 0, "ahead": 0, "send": 0}
+    total = {"cached": 0, "direct": 0, "ahead": 0, "dropped": 0, "send": 0}
     for x in lines:
         total[x["what"]] += x["bytes"]
     return total
@@ -105,7 +106,8 @@ def curves(lines, requests, length_ns):
     series = [
         ("asked of the disk", [(r[0], r[2]) for r in requests]),
         ("had from the disk", [(r[1], r[2]) for r in requests]),
-        ("read by rxfsd", [(x["end_ns"], x["bytes"]) for x in lines if x["what"] != "send"]),
+        ("read by rxfsd", [(x["end_ns"], x["bytes"]) for x in lines
+                           if x["what"] not in ("send", "dropped")]),
         ("sent", [(x["end_ns"], x["bytes"]) for x in lines if x["what"] == "send"]),
     ]
     return [{"label": label, "points": curve(moments, start, length_ns), "steps": True}

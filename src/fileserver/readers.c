@@ -134,10 +134,11 @@ static void read_chunk(struct fsd_readers *readers, struct chunk *chunk)
 	chunk->result = n < 0 ? n : (ssize_t)got;
 }
 
-static void note_chunk(struct fsd_readers *readers, const struct chunk *chunk, uint64_t begin)
+static void note_chunk(struct fsd_readers *readers, const struct chunk *chunk, const char *what,
+		       uint64_t begin)
 {
 	struct fsd_moment moment = {.send = chunk->ahead->send,
-				    .what = FSD_READ_AHEAD,
+				    .what = what,
 				    .offset = chunk->offset,
 				    .bytes = chunk->want,
 				    .posted_ns = chunk->posted_ns,
@@ -173,7 +174,7 @@ static void *reader_main(void *arg)
 		pthread_mutex_unlock(&readers->lock);
 		begin = now_ns(readers);
 		read_chunk(readers, chunk);
-		note_chunk(readers, chunk, begin);
+		note_chunk(readers, chunk, FSD_READ_AHEAD, begin);
 		pthread_mutex_lock(&readers->lock);
 		if (chunk->cached)
 			readers->copying--;
@@ -340,6 +341,7 @@ static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 	while (*at) { /* not begun: need not be read */
 		if ((*at)->ahead == ahead) {
 			(*at)->done = true;
+			note_chunk(readers, *at, FSD_READ_NOT, now_ns(readers));
 			*at = (*at)->next;
 		} else {
 			at = &(*at)->next;

@@ -10,6 +10,7 @@ struct fsd_timeline;
 #define FSD_READ_CACHE	"cached" /* from the page cache, by the thread that sends */
 #define FSD_READ_DIRECT "direct" /* the same thread waited for the disk */
 #define FSD_READ_AHEAD	"ahead"	 /* by a reader, into a buffer of its own */
+#define FSD_READ_NOT	"dropped" /* handed to the readers, but the call ended before it began */
 #define FSD_SENT	"send"	 /* given to the call, room for it in the send queue awaited */
 
 /* One stretch of one send; times are CLOCK_MONOTONIC. */

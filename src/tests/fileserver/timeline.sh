@@ -36,7 +36,8 @@ good = [read(0, 1, 2, 10), read(1, 1, 3, 20), sent(0, 11, 30, 2, 2), read(2, 31,
 expect(diskline.waits(good), [], "nobody waited")
 expect(diskline.unread(good), [], "all was read first")
 expect(diskline.delays(good), [1, 1, 2], "delays")
-expect(diskline.split(good), {"cached": 0, "direct": 0, "ahead": 3 * MIB, "send": 3 * MIB}, "bytes")
+expect(diskline.split(good), 
+       {"cached": 0, "direct": 0, "ahead": 3 * MIB, "dropped": 0, "send": 3 * MIB}, "bytes")
 
 # The third read only after the second send: that one is found, although the server says nothing.
 late = [dict(x) for x in good]
@@ -45,6 +46,12 @@ expect(diskline.waits(late), [late[4]], "a read that waited for a send")
 said = [dict(x) for x in good]
 said[4]["ahead"] = 1
 expect(diskline.waits(said), [said[4]], "a server that admits it")
+
+# A read that was handed out, and no more wanted when its turn came.
+cut = [dict(x) for x in good[:5]]
+cut[3]["what"] = "dropped"
+expect(diskline.waits(cut), [], "a read that was dropped")
+expect(diskline.unread(cut), [], "a read that was dropped was not sent")
 
 # Other sends' reads do not count.
 other = [dict(x) for x in good]
@@ -59,13 +66,13 @@ expect(len(diskline.unread(good[1:])), 1, "a read that is missing")
 
 # The trace: lines of two disks, a write, a request that did not end.
 trace = """# tracer: nop
- rxw-work0-22148 [000] ..... 100.000001: block_rq_issue: 254,0 R 1048576 () 2048 + 2048 none,0,0 [rxw-work0]
- rxw-work0-22148 [000] ..... 100.000002: block_rq_issue: 254,16 R 4096 () 8 + 8 none,0,0 [rxw-work0]
- kworker/0-1 [000] ..... 100.000003: block_rq_issue: 254,0 WS 4096 () 8 + 8 none,0,0 [kworker/0]
- rxw-work0-22148 [000] ..... 100.000004: block_rq_issue: 254,0 RA 4096 () 9000 + 8 none,0,0 [rxw-work0]
+ rxw-9 [000] ..... 100.000001: block_rq_issue: 254,0 R 1048576 () 2048 + 2048 none,0,0 [0]
+ rxw-9 [000] ..... 100.000002: block_rq_issue: 254,16 R 4096 () 8 + 8 none,0,0 [0]
+ kworker/0-1 [000] ..... 100.000003: block_rq_issue: 254,0 WS 4096 () 8 + 8 none,0,0 [0]
+ rxw-9 [000] ..... 100.000004: block_rq_issue: 254,0 RA 4096 () 9000 + 8 none,0,0 [0]
  <idle>-0 [001] d.h.. 100.000010: block_rq_complete: 254,0 R () 2048 + 2048 none,0,0 [0]
  <idle>-0 [001] d.h.. 100.000012: block_rq_complete: 254,0 RA () 9000 + 8 none,0,0 [0]
- rxw-work0-22148 [000] ..... 100.000020: block_rq_issue: 254,0 RA 524288 () 50000 + 1024 none,0,0 [rxw-work0]
+ rxw-9 [000] ..... 100.000020: block_rq_issue: 254,0 RA 524288 () 50000 + 1024 none,0,0 [0]
 """
 requests = disk.parse_trace(trace.splitlines(), (254, 0))
 expect([(b - a, n) for a, b, n in requests], [(9000, MIB), (8000, 4096)], "requests")
