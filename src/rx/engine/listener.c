@@ -55,6 +55,18 @@ static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
 		s->rx_depth--;
 }
 
+/* Before a long wait: a thousand idle sockets are not to hold what others could send with. */
+static void rest_buffers(struct rxw_shard *s, bool *reserve)
+{
+	if (*reserve)
+		s->rx[0].buf = NULL;
+	*reserve = false;
+	for (unsigned i = 0; i < s->ep->config.batch; i++) {
+		rxw_buf_unref(s->rx[i].buf);
+		s->rx[i].buf = NULL;
+	}
+}
+
 /*
  * Something of the connection waits until nothing more is to be received: a merged ACK, a reader's
  * wake-up.
@@ -266,9 +278,10 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 	return true;
 }
 
-/* Wait for a batch, no longer than the timers allow. */
-static int receive(struct rxw_shard *s, unsigned room)
+/* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
+static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 {
+	unsigned room = *offered;
 	bool quiet = s->quiet >= QUIET_POLLS, empty;
 	uint64_t now = rxw_now(),
 		 next = rxw_timer_next(s, now,
@@ -295,12 +308,16 @@ static int receive(struct rxw_shard *s, unsigned room)
 	if (atomic_load_explicit(&s->batch->strangers, memory_order_relaxed) &&
 	    next > s->reaped_at + REAP_EVERY)
 		next = s->reaped_at + REAP_EVERY > now ? s->reaped_at + REAP_EVERY : now + 1;
+	if (quiet)
+		rest_buffers(s, reserve);
 	atomic_store(&s->wait_until, next);
 	atomic_store(&s->in_wait, true);
 	n = atomic_load(&s->inbox) || atomic_load(&s->ep->quit)
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->in_wait, false);
+	if (quiet && n > 0)
+		room = *offered = offer_buffers(s, reserve);
 	return n > 0 ? rxw_io_recv(s->sock, s->rx, room, 0) : 0;
 }
 
@@ -327,7 +344,7 @@ void rxw_shard_poll(struct rxw_shard *s)
 	 */
 	if (s->singles >= 8 && s->singles % 16 && patience(s))
 		room = 1;
-	n = receive(s, room);
+	n = receive(s, &room, &reserve);
 
 	if (n > 0) {
 		/*

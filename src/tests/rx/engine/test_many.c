@@ -12,6 +12,8 @@
 #define GROUP	 10 /* connections of one client */
 #define CALLS	 10 /* of each connection */
 #define IDLE_MAX 1024
+/* So that the receivers have their buffers once and for all. */
+#define FEW_BUFFERS "batch=4 listeners=1"
 /* Beside few connections the allocator's caches and the receivers' buffers weigh more. */
 #define SLACK	 (h_small() ? 2u << 20 : 0u)
 
@@ -29,7 +31,7 @@ static size_t allocated(void)
 
 static unsigned connections(void)
 {
-	return h_small() ? 500 : 10000;
+	return h_small() ? 500 : 3000;
 }
 
 struct ended {
@@ -107,7 +109,7 @@ static void idle_server(unsigned channels)
 	struct ended e = { .calls = (uint64_t)warm * CALLS };
 	size_t before, after;
 
-	h_open(&bed, &(struct h_options){ .no_client = true });
+	h_open(&bed, &(struct h_options){ .no_client = true, .both = FEW_BUFFERS });
 	populate(warm, channels, 0x1000);
 	h_wait_for(all_ended, &e, "the first calls to end");
 	before = allocated();
@@ -157,7 +159,7 @@ START_TEST(idle_at_both_ends)
 	size_t before, after;
 
 	ck_assert_ptr_nonnull(c);
-	h_open(&bed, NULL);
+	h_open(&bed, &(struct h_options){ .both = FEW_BUFFERS });
 	connect_all(c, 0, warm); /* the buffers of the receivers are there then */
 	before = allocated();
 	connect_all(c, warm, n + warm);
