@@ -106,17 +106,20 @@ START_TEST(callbacks_and_short_handlers)
 }
 END_TEST
 
+static const char *const clients[] = { "", "listeners=4 steer=cid", "poll-us=200" };
+
 /*
  * A train's first packet steers all of it: requests of different connections never share one.
- * Replies do, and reach the wrong one of several shards of a client.
+ * Replies do, and reach the wrong one of several shards of a client. The last time all poll.
  */
 START_TEST(requests_reach_their_shards)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
 
 	h_close(&bed);
-	h_open(&bed, &(struct h_options){ .server = "listeners=4 steer=cid",
-					  .client = _i ? "listeners=4 steer=cid" : "" });
+	h_open(&bed, &(struct h_options){ .server = _i < 2 ? "listeners=4 steer=cid" :
+							     "listeners=4 steer=cid poll-us=200",
+					  .client = clients[_i] });
 	chain_of_calls(H_SHORT);
 	chain_of_calls(H_SERVICE);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
@@ -393,7 +396,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, callbacks_begin_the_next_call);
 	tcase_add_test(tc, callbacks_and_short_handlers);
-	tcase_add_loop_test(tc, requests_reach_their_shards, 0, 2);
+	tcase_add_loop_test(tc, requests_reach_their_shards, 0, 3);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);
