@@ -39,6 +39,13 @@ struct rxw_batch {
 	struct rxw_connection *unproven[RXW_UNPROVEN_SLOTS], *unproven_due;
 	_Atomic(unsigned) strangers; /* in these lists */
 	uint64_t unproven_at; /* second that was looked at last */
+	unsigned evict_from;
+	/*
+	 * Who lists connections asks for one after the other: the chain of the one asked for last,
+	 * how many stood in those before it, and the table's size and state then; shard's lock.
+	 */
+	unsigned listed_chain, listed_size, listed_moved;
+	int32_t listed_before;
 };
 
 /* Ids of one shard have low bits in common. */

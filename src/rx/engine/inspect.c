@@ -177,42 +177,74 @@ static bool interesting(const struct rxw_connection *c)
 }
 
 /*
- * Entry `index` of the shard's table, counted down while others are passed. The shard's lock is
- * taken, and each connection's below it, one at a time.
+ * Shard's lock held: connection `index` of its table. Who lists them asks for one after the other, so
+ * the search begins where the last one ended; what comes and goes meanwhile may hide one, or show it
+ * twice.
  */
+static struct rxw_connection *nth_conn(struct rxw_shard *s, int32_t index)
+{
+	const struct rxw_conntable *t = &s->table;
+	struct rxw_batch *b = s->batch;
+	unsigned chain = 0;
+	int32_t before = 0; /* connections in the chains that were passed */
+
+	if (b->listed_size == t->size && b->listed_moved == t->moved && index >= b->listed_before) {
+		chain = b->listed_chain;
+		before = b->listed_before;
+	}
+	for (; chain < rxw_conntable_chains(t); chain++) {
+		int32_t at = before;
+
+		for (struct rxw_pconn *p = rxw_conntable_chain(t, chain); p; p = p->hash_next)
+			if (at++ == index) {
+				b->listed_size = t->size;
+				b->listed_moved = t->moved;
+				b->listed_chain = chain;
+				b->listed_before = before;
+				return rxw_conn_of(p);
+			}
+		before = at;
+	}
+	return NULL;
+}
+
+/* Shard's lock held: of those with something at work, counted down while others are passed. */
+static struct rxw_connection *nth_busy(struct rxw_shard *s, int32_t *index)
+{
+	for (unsigned i = 0; i < rxw_conntable_chains(&s->table); i++)
+		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p; p = p->hash_next) {
+			struct rxw_connection *c = rxw_conn_of(p);
+			bool counts;
+
+			rxw_conn_lock(c);
+			counts = interesting(c);
+			rxw_conn_unlock(c);
+			if (counts && (*index)-- == 0)
+				return c;
+		}
+	return NULL;
+}
+
+/* Entry `index` of the shard's table; less those of the table if it is not there. */
 static bool conn_in_shard(struct rxw_shard *s, bool all, int32_t *index, struct rxw_debug_conn *v,
 			  bool ids)
 {
-	bool found = false;
+	struct rxw_connection *c = NULL;
 
 	rxw_table_lock(s);
-	if (all && *index >= 0 && (uint32_t)*index >= s->table.count) {
+	if (!all)
+		c = nth_busy(s, index);
+	else if ((uint32_t)*index < s->table.count)
+		c = nth_conn(s, *index);
+	else
 		*index -= (int32_t)s->table.count;
-		rxw_table_unlock(s);
-		return false;
-	}
-	for (unsigned i = 0; i < rxw_conntable_chains(&s->table) && !found; i++) {
-		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p && !found;
-		     p = p->hash_next) {
-			struct rxw_connection *c = rxw_conn_of(p);
-
-			if (all && *index) {
-				--*index;
-				continue;
-			}
-			rxw_conn_lock(c);
-			if (all || interesting(c)) {
-				found = *index == 0;
-				if (found)
-					fill_conn(v, c, ids);
-				else
-					--*index;
-			}
-			rxw_conn_unlock(c);
-		}
+	if (c) {
+		rxw_conn_lock(c);
+		fill_conn(v, c, ids);
+		rxw_conn_unlock(c);
 	}
 	rxw_table_unlock(s);
-	return found;
+	return c;
 }
 
 static size_t put_conn(uint8_t *out, const struct asker *asker, bool all, int32_t index)

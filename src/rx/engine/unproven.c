@@ -7,7 +7,9 @@
 #define LOOK_AGAIN RXW_SEC	  /* one with a call at work */
 #define AT_ONCE	   64		  /* looked at under one lock */
 #define IN_ALL	   256		  /* looked at before packets get their turn */
-#define EVICT_LOOK 16		  /* looked at for one that makes room */
+#define EVICT_LOOK 128		  /* looked at for one that makes room ... */
+#define EVICT_FEW  16		  /* ... or until so many could */
+#define EVICT_LISTS (RXW_UNPROVEN_SLOTS + 1)
 
 enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 				      bool *pressed)
@@ -103,27 +105,47 @@ static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard
 	return c->stranger && !rxw_peer_proven(c->p.peer, now);
 }
 
-/* Shard's lock held: of the first few, in the order of their seconds. */
-static struct rxw_connection *find_victim(struct rxw_batch *b, uint64_t now)
+/*
+ * Shard's lock held: of the first few that may go, from a list on, in the order of their seconds.
+ */
+static struct rxw_connection **look_through(struct rxw_batch *b, unsigned from, uint64_t now)
 {
 	struct rxw_connection **victim = NULL;
 	uint64_t oldest = UINT64_MAX, heard;
-	unsigned looked = 0;
+	unsigned looked = 0, found = 0;
 
-	for (unsigned i = 0; i <= RXW_UNPROVEN_SLOTS && looked < EVICT_LOOK; i++) {
+	for (unsigned i = 0; i < EVICT_LISTS; i++) {
+		unsigned list = (from + i) % EVICT_LISTS;
 		struct rxw_connection **at =
-			i ? &b->unproven[(b->unproven_at + i) % RXW_UNPROVEN_SLOTS]
-			  : &b->unproven_due;
+			list ? &b->unproven[(b->unproven_at + list) % RXW_UNPROVEN_SLOTS]
+			     : &b->unproven_due;
 
-		for (; *at && looked < EVICT_LOOK; at = &(*at)->unproven_next, looked++) {
+		for (; *at && looked < EVICT_LOOK && found < EVICT_FEW;
+		     at = &(*at)->unproven_next, looked++) {
 			rxw_conn_lock(*at);
-			if (may_go(*at, now, &heard) && heard < oldest) {
-				oldest = heard;
-				victim = at;
+			if (may_go(*at, now, &heard)) {
+				found++;
+				if (heard < oldest) {
+					oldest = heard;
+					victim = at;
+				}
 			}
 			rxw_conn_unlock(*at);
 		}
 	}
+	return victim;
+}
+
+/*
+ * Those with calls at work are looked at again each second, so that they stand first: where they are
+ * many, the search goes on behind them, at another place each time.
+ */
+static struct rxw_connection *find_victim(struct rxw_batch *b, uint64_t now)
+{
+	struct rxw_connection **victim = look_through(b, 0, now);
+
+	if (!victim)
+		victim = look_through(b, ++b->evict_from % EVICT_LISTS, now);
 	return victim ? take(b, victim) : NULL;
 }
 

@@ -6,10 +6,13 @@
 #define PROOF_LIFE (60 * RXW_SEC)
 #define PEER_LIFE  (300 * RXW_SEC)
 #define FIRST_SIZE 64u
+#define REAP_ROUND 64u	/* calls in which all are looked at ... */
+#define REAP_LEAST 256u /* ... of a table larger than that */
 
 struct rxw_peer_table {
 	struct rxw_peer **slot;
 	unsigned size, count;
+	unsigned reap_slot; /* looked at next */
 	uint64_t key[2];
 	uint64_t peer_memory;
 };
@@ -105,8 +108,12 @@ void rxw_peer_unref(struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 {
-	for (unsigned i = 0; i < t->size; i++)
-		for (struct rxw_peer **at = &t->slot[i]; *at != NULL;) {
+	unsigned share = t->size / REAP_ROUND;
+
+	if (share < REAP_LEAST)
+		share = t->size < REAP_LEAST ? t->size : REAP_LEAST;
+	for (; share > 0; share--)
+		for (struct rxw_peer **at = &t->slot[t->reap_slot++ & (t->size - 1)]; *at != NULL;) {
 			struct rxw_peer *p = *at;
 
 			if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0 ||

@@ -48,6 +48,10 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 void rxw_peer_ref(struct rxw_peer *p);
 /* entries stay for 300 s after the last reference */
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
+/*
+ * Drop those; once a second. Looks at a share of a large table: what it costs does not grow, and each
+ * entry is seen within 64 calls.
+ */
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
 unsigned rxw_peer_count(const struct rxw_peer_table *t);
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for DEBUG; NULL beyond */

@@ -481,6 +481,51 @@ START_TEST(many_are_forgotten)
 }
 END_TEST
 
+static bool at_work(void *arg)
+{
+	(void)arg;
+	return h_stats(bed.server).calls_active == 20;
+}
+
+/*
+ * Strangers whose calls are at work keep their places, and yet a newcomer finds the one that may go.
+ */
+START_TEST(room_beside_those_at_work)
+{
+	struct h_raw one = h_raw_request(head, H_WAIT, 0x8500);
+	struct spoof s = {.in = 0};
+	struct rxw_connection *c;
+	uint32_t cid = 0x100000;
+	uint64_t now;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=15"});
+	s.fd = h_raw_socket(&bed);
+	for (unsigned i = 0; i < 20; i++, one.cid += 4)
+		say(&s, &one);
+	h_wait_for(at_work, NULL, "calls that wait");
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now() + 16 * RXW_SEC;
+	/* Of this host twice as many may come. They said something just before they are looked at. */
+	for (unsigned i = 0; i < 10; i++, cid += 4) {
+		c = from("127.0.0.9", cid);
+		ck_assert_ptr_nonnull(c);
+		c->p.last_heard = now - RXW_SEC;
+		rxw_conn_unref(c);
+	}
+	ck_assert_uint_eq(forgotten_at(now), 30);
+	for (unsigned i = 0; i < 40; i++, cid += 4) {
+		c = from("127.0.0.9", cid);
+		ck_assert_ptr_nonnull(c);
+		rxw_conn_unref(c);
+	}
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 30);
+	ck_assert_uint_eq(h_stats(bed.server).calls_active, 20);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
 /*
  * Ids that an attacker knows do not make chains long: so many connections of one id, and no more.
  */
@@ -523,6 +568,7 @@ int main(void)
 	tcase_add_test(tc, caps);
 	tcase_add_test(tc, connections_are_forgotten);
 	tcase_add_test(tc, many_are_forgotten);
+	tcase_add_test(tc, room_beside_those_at_work);
 	tcase_add_test(tc, one_id_from_many_addresses);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
