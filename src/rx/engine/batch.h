@@ -73,10 +73,9 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
  */
 void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run);
 /*
- * Forget connections that are idle for long. Looks at strangers in their time, and at a share of the
- * table such that each connection is seen every 15 s; called too seldom, it makes up for it. Sets reaped_at: it is wanted again a
- * second after that.
- * Receive role.
+ * Forget connections that are idle for long. Looks at strangers in their time, and at a share of
+ * the table such that each connection is seen every 15 s; called too seldom, it makes up for it.
+ * Sets reaped_at: it is wanted again a second after that. Receive role.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
 /* When either side said something last; the connection's lock is held. */
@@ -97,8 +96,8 @@ void rxw_unproven_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t n
 /* Connection's lock held: it is no stranger's any more once its peer has proven its address. */
 void rxw_stranger_look(struct rxw_connection *c, uint64_t now);
 /*
- * All places are taken: of some that were silent long, the one that was longest goes. False: none of
- * those may.
+ * All places are taken: of some that were silent long, the one that was longest goes. False: none
+ * of those may.
  */
 bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now);
 /*

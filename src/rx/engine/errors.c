@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the network reports about packets that did not arrive: hints for connections of that peer. */
+/* What the network reports about packets that did not arrive: hints for that peer's connections. */
 #include "engine/batch.h"
 #include "engine/lock.h"
 

@@ -177,9 +177,9 @@ static bool interesting(const struct rxw_connection *c)
 }
 
 /*
- * Shard's lock held: connection `index` of its table. Who lists them asks for one after the other, so
- * the search begins where the last one ended; what comes and goes meanwhile may hide one, or show it
- * twice.
+ * Shard's lock held: connection `index` of its table. Who lists them asks for one after the other,
+ * so the search begins where the last one ended; what comes and goes meanwhile may hide one, or
+ * show it twice.
  */
 static struct rxw_connection *nth_conn(struct rxw_shard *s, int32_t index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of strangers, whose address is not proven: few, and not for long (rx-protocol 12.3). */
+/* Connections of strangers, whose address is not proven: few, not for long (rx-protocol 12.3). */
 #include "engine/batch.h"
 #include "engine/lock.h"
 
@@ -137,8 +137,8 @@ static struct rxw_connection **look_through(struct rxw_batch *b, unsigned from, 
 }
 
 /*
- * Those with calls at work are looked at again each second, so that they stand first: where they are
- * many, the search goes on behind them, at another place each time.
+ * Those with calls at work are looked at again each second, so that they stand first: where they
+ * are many, the search goes on behind them, at another place each time.
  */
 static struct rxw_connection *find_victim(struct rxw_batch *b, uint64_t now)
 {

@@ -12,7 +12,10 @@
 
 struct rxw_verify_job;
 
-/* All fields by `lock`, but the thread's handle and the counter. The thread starts with the first job. */
+/*
+ * All fields by `lock`, but the thread's handle and the counter. The thread starts with the first
+ * job.
+ */
 struct rxw_verifier {
 	pthread_mutex_t lock;
 	pthread_cond_t work;

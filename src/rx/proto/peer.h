@@ -49,8 +49,8 @@ void rxw_peer_ref(struct rxw_peer *p);
 /* entries stay for 300 s after the last reference */
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
 /*
- * Drop those; once a second. Looks at a share of a large table: what it costs does not grow, and each
- * entry is seen within 64 calls.
+ * Drop those; once a second. Looks at a share of a large table: each entry is seen within 64
+ * calls.
  */
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
 unsigned rxw_peer_count(const struct rxw_peer_table *t);

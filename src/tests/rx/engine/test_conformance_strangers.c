@@ -488,7 +488,8 @@ static bool at_work(void *arg)
 }
 
 /*
- * Strangers whose calls are at work keep their places, and yet a newcomer finds the one that may go.
+ * Strangers whose calls are at work keep their places, and yet a newcomer finds the one that may
+ * go.
  */
 START_TEST(room_beside_those_at_work)
 {
