@@ -43,16 +43,17 @@ class Load(Contestant):
 
     counted = False
 
-    def __init__(self, place, name, x, seconds, client=(), every=1):
+    def __init__(self, place, name, x, seconds, client=(), every=1, server=("--short",)):
         super().__init__(place, name)
         self.x = x
+        self.server = server
         self.client = ["-c", "rpc", "-S", BYTES, "-R", BYTES, "--form", "async", "--rate", str(x),
                        "--arrivals", "poisson", "-D", str(seconds), *client]
         self.every = every
 
     def sample(self, count=False):
         resident = []
-        r, cost = ours.pair(self.place, self.client, ["--short"], look=lambda server:
+        r, cost = ours.pair(self.place, self.client, self.server, look=lambda server:
                             resident.append(server.status_kib("RssAnon") / 1024))
         if not r["calls"]:
             raise Failed("no call was made")
@@ -73,10 +74,12 @@ def contestants(place, seconds, fair_seconds):
             ("fair", Fair(place, "recv, a socket each", 32, fair_seconds,
                           ("-c", "recv", "--endpoints", "32")))]
     mix = ("--mix", "recv", "-b", "16M")
-    made += [("mix", Load(place, "small calls alone", SMALL_RATE, 2 * seconds)),
-             ("mix", Load(place, "beside a bulk stream", SMALL_RATE, 2 * seconds, mix)),
-             ("mix", Load(place, "beside a bulk stream, a socket each", SMALL_RATE, 2 * seconds,
-                          (*mix, "--endpoints", "2", "--connections", "1")))]
+    # No --short: what moves bulk waits, and must not do so where packets are received.
+    made += [("mix", Load(place, name, SMALL_RATE, 2 * seconds, client, server=()))
+             for name, client in (
+                 ("small calls alone", ()), ("beside a bulk stream", mix),
+                 ("beside a bulk stream, a socket each",
+                  (*mix, "--endpoints", "2", "--connections", "1")))]
     made += [("load", Load(place, "16 connections", rate, seconds, ("--connections", "16")))
              for rate in RATES]
     many = ("--connections", str(CONNECTIONS), "--endpoints", str(ENDPOINTS), "--prime")

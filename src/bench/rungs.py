@@ -91,10 +91,7 @@ class Rung(Contestant):
 def contestants(place, clients):
     """Every rung with one stream and with several; the defaults with all numbers of `clients`."""
     made = []
-    thinned = place.offers(ours.RXPERF, "--ack-packets")
     for name, switches in rungs():
-        if not thinned and switches.pop("ack-packets", None) == "auto" and "ACKs" in name:
-            continue
         # The slow rungs move less: their rates need no gigabyte.
         slow = switches.get("gso", "on") == "off" or switches.get("ack-packets") == "2"
         for x in [1, SEVERAL] if switches else clients:
