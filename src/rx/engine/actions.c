@@ -5,6 +5,10 @@
 
 #include "engine/internal.h"
 
+#define SLOW	    (RXW_MS / 2)     /* a short handler that takes so long is suspicious */
+#define WATCHED	    256u	     /* so many after it are watched closely */
+#define HANDED_OVER (100 * RXW_MS)   /* a slow service is the workers' for so long */
+
 void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 {
 	a->shard = s;
@@ -12,7 +16,7 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 	a->count = 0;
 	a->item = receiver ? s->actions : a->few;
 	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
-	a->out.now = rxw_now();
+	a->out.now = rxw_now_kept();
 	a->out.stats = &s->stats;
 	a->out.ctl = receiver ? s->ctl : a->ctl;
 	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
@@ -129,13 +133,44 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 	}
 }
 
+/*
+ * On the receiving thread, where the others of the batch and the socket wait for it. One that took
+ * long for more than having lost its processor is not short: workers run those of its service for a
+ * while. To tell the two apart costs a system call for each handler, so it is done for some after
+ * one that took long.
+ */
+static void serve_here(struct rxw_actions *a, struct rxw_call *call)
+{
+	struct rxw_service *service = call->conn->service;
+	unsigned watched = atomic_load_explicit(&service->watched, memory_order_relaxed);
+	long preemptions = watched ? rxw_preemptions() : 0;
+	uint64_t before = rxw_now_kept(), after;
+
+	rxw_serve(call, true);
+	after = rxw_now();
+	rxw_now_keep(after);
+	if (watched)
+		atomic_store_explicit(&service->watched, watched - 1, memory_order_relaxed);
+	if (after - before < SLOW)
+		return;
+	/* What is ready waits for no other. */
+	rxw_tx_hold(NULL);
+	rxw_tx_run(a->shard);
+	rxw_tx_hold(a->shard);
+	if (watched && rxw_preemptions() == preemptions)
+		atomic_store_explicit(&service->slow_until, after + HANDED_OVER,
+				      memory_order_relaxed);
+	atomic_store_explicit(&service->watched, WATCHED, memory_order_relaxed);
+}
+
 static void attach(struct rxw_actions *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 
 	/* Only a thread of the library may run handlers: a caller that receives hands over. */
-	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep))
-		rxw_serve(call, true);
+	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep) &&
+	    a->out.now >= atomic_load_explicit(&service->slow_until, memory_order_relaxed))
+		serve_here(a, call);
 	else
 		rxw_workers_add(call);
 }
@@ -152,6 +187,7 @@ void rxw_actions_run(struct rxw_actions *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
+	uint64_t before = 0;
 
 	if (a->out.ctl_count) {
 		rxw_ctl_send(s, a->out.ctl, a->out.ctl_count);
@@ -159,8 +195,10 @@ void rxw_actions_run(struct rxw_actions *a)
 	}
 	if (!n)
 		return;
-	if (a->receiver)
+	if (a->receiver) {
 		rxw_tx_hold(s);
+		before = rxw_now_keep(a->out.now);
+	}
 	for (unsigned i = 0; i < n; i++) {
 		if (a->item[i].todo & RXW_TODO_SEND) {
 			struct rxw_shard *q = rxw_tx_queue(a->item[i].call);
@@ -174,12 +212,20 @@ void rxw_actions_run(struct rxw_actions *a)
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_call *call = a->item[i].call;
 
-		if (a->item[i].todo & RXW_TODO_CALLBACK)
+		if (a->item[i].todo & RXW_TODO_CALLBACK) {
+			if (a->receiver)
+				rxw_now_keep(rxw_now());
 			rxw_callback_run(call);
+		}
 	}
-	if (a->receiver)
+	if (a->receiver) {
 		rxw_tx_hold(NULL);
+		rxw_now_keep(0);
+	} else {
+		before = rxw_now_keep(a->out.now);
+	}
 	rxw_tx_run(s);
+	rxw_now_keep(before);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_call *call = a->item[i].call;
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "engine/internal.h"
@@ -17,6 +18,33 @@ uint64_t rxw_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * RXW_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* The time that this thread goes by for now, 0 = the clock's. */
+static _Thread_local uint64_t kept __attribute__((tls_model("initial-exec")));
+
+uint64_t rxw_now_keep(uint64_t now)
+{
+	uint64_t before = kept;
+
+	kept = now;
+	return before;
+}
+
+uint64_t rxw_now_kept(void)
+{
+	return kept ? kept : rxw_now();
+}
+
+long rxw_preemptions(void)
+{
+#ifdef RUSAGE_THREAD
+	struct rusage u;
+
+	if (getrusage(RUSAGE_THREAD, &u) == 0)
+		return u.ru_nivcsw;
+#endif
+	return 0;
 }
 
 int rxw_cond_init(pthread_cond_t *c)
@@ -46,8 +74,9 @@ void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
  * Which library the thread works for: marks of the thread itself, so that no object needs to be
  * asked.
  */
-static _Thread_local const struct rxw_endpoint *library_thread;
-static _Thread_local struct rxw_shard *receiving;
+static _Thread_local const struct rxw_endpoint *library_thread
+	__attribute__((tls_model("initial-exec")));
+static _Thread_local struct rxw_shard *receiving __attribute__((tls_model("initial-exec")));
 
 bool rxw_on_library_thread(const struct rxw_endpoint *ep)
 {

@@ -53,6 +53,12 @@ struct rxw_service {
 	rxw_security **security;
 	size_t security_count;
 	unsigned workers; /* busy now; workers->lock */
+	/*
+	 * Short handlers that take long: until then (ns) workers run them; and how many more are
+	 * watched closely. Relaxed.
+	 */
+	_Atomic(uint64_t) slow_until;
+	_Atomic(unsigned) watched;
 };
 
 /* Threads that run handlers. All fields by `lock`. */
@@ -303,6 +309,14 @@ static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)
 
 /* --- clock.c --- */
 uint64_t rxw_now(void);		      /* monotonic ns */
+/*
+ * What this thread did a few microseconds ago is still now: one look at the clock for each handler,
+ * callback or transmission instead of one for each step. rxw_now_keep() sets what rxw_now_kept()
+ * says (0: the clock again) and returns what it said before, to be put back.
+ */
+uint64_t rxw_now_keep(uint64_t now);
+uint64_t rxw_now_kept(void);
+long rxw_preemptions(void); /* how often the scheduler took this thread's processor; 0: unknown */
 int rxw_cond_init(pthread_cond_t *c); /* on the monotonic clock */
 /* Wait until `at` (ns, UINT64_MAX = for ever). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);

@@ -5,12 +5,13 @@
 
 #define TX_ENTRIES  128	       /* trains gathered at once */
 #define TX_BYTES    (2u << 20) /* and about so much data */
+#define TX_BRIEF    65536u     /* less than that takes no time to speak of */
 #define TX_QUANTUM  4	       /* trains of one call before the next one has its turn */
 #define TX_CTL	    32	       /* control packets handed over at once */
 #define TX_JOINED   64	       /* small packets in one message: what the kernel cuts at most */
 #define JOINED_MOST 64000u     /* bytes of them: below what IPv6 allows */
 
-static _Thread_local struct rxw_shard *held_back;
+static _Thread_local struct rxw_shard *held_back __attribute__((tls_model("initial-exec")));
 
 void rxw_tx_hold(struct rxw_shard *s)
 {
@@ -110,7 +111,8 @@ static bool same_way(const struct rxw_io_tx *m, const struct rxw_connection *c)
 		return true;
 	/*
 	 * The kernel steers a train by its first packet: towards a server, whose listeners share
-	 * the connections, it never mixes them. A client has one socket for all that comes to it.
+	 * the connections, it never mixes them. What goes to a client may share one: it has one
+	 * socket as a rule, and where it has several the packets still find their calls.
 	 */
 	return m->reply && !c->p.client && rxw_addr_equal(&m->path->peer, &path->peer) &&
 	       rxw_addr_equal(&m->path->local, &path->local) && m->path->ifindex == path->ifindex;
@@ -247,7 +249,8 @@ static struct rxw_shard *send_batch(struct rxw_shard *s)
 	}
 	if (b.count) {
 		rxw_io_send(s->sock, b.tx, b.messages, rxw_receiving() != NULL);
-		a.out.now = rxw_now();
+		if (b.bytes > TX_BRIEF)
+			a.out.now = rxw_now();
 	}
 	for (unsigned i = 0; i < b.calls; i++) {
 		if (rxw_actions_full(&a))
@@ -272,6 +275,7 @@ void rxw_tx_run(struct rxw_shard *s)
 		if (atomic_exchange(&s->tx_busy, true))
 			return;
 		other = send_batch(s);
+		rxw_now_keep(0); /* the next one is later */
 		atomic_store(&s->tx_busy, false);
 		if (other)
 			rxw_tx_run(other);

@@ -9,16 +9,16 @@
 #include "engine/lock.h"
 
 /* With the lock held. Waits for a channel unless told not to. */
-static int wait_channel(struct rxw_connection *c, bool nonblock)
+static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t *now)
 {
-	while (!c->p.error && !rxw_pconn_has_free_channel(&c->p, rxw_now())) {
+	for (; !c->p.error && !rxw_pconn_has_free_channel(&c->p, *now); *now = rxw_now()) {
 		if (nonblock)
 			return -RXW_EAGAIN;
 		if (atomic_load(&c->ep->stopping))
 			return -RXW_ESTOPPED;
 		c->channel_waiters++;
 		/* A channel that drew BUSY becomes free by time alone. */
-		rxw_cond_wait_until(&c->channel_free, &c->lock, rxw_now() + 100 * RXW_MS);
+		rxw_cond_wait_until(&c->channel_free, &c->lock, *now + 100 * RXW_MS);
 		c->channel_waiters--;
 	}
 	return 0;
@@ -30,7 +30,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	struct rxw_connection *c = connection;
 	unsigned flags = options ? options->flags : 0;
 	struct rxw_call *made;
-	uint64_t hard;
+	uint64_t hard, now;
 	int r;
 
 	if (!c || !call || (options && options->size < sizeof(*options)) ||
@@ -46,15 +46,16 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 		made->callback = options->callback;
 		made->arg = options->arg;
 	}
+	now = made->started;
 	rxw_conn_lock(c);
-	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY));
+	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), &now);
 	if (!r) {
 		hard = c->p.hard;
 		if (options && options->deadline_ms &&
 		    (!hard || options->deadline_ms * RXW_MS < hard))
 			c->p.hard = options->deadline_ms * RXW_MS;
 		rxw_call_ref(made); /* the channel's */
-		r = rxw_pconn_begin(&c->p, &made->p, rxw_now());
+		r = rxw_pconn_begin(&c->p, &made->p, now);
 		c->p.hard = hard;
 		if (r) {
 			rxw_call_unref(made);
@@ -88,17 +89,18 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	struct rxw_connection *c;
 	struct rxw_actions a;
 	int32_t result;
+	bool wanted, gone;
 
 	if (origin)
 		*origin = RXW_ORIGIN_NONE;
 	if (!call || !call->p.client)
 		return RXW_INVALID_OPERATION;
 	c = call->conn;
-	if (!code && call->flags & RXW_CALL_NONBLOCK) {
+	if (!code && call->flags & RXW_CALL_NONBLOCK && !call->r.ended) {
 		bool done;
 
 		rxw_conn_lock(c);
-		done = rxw_events_now(call) & RXW_EVENT_DONE || call->r.ended;
+		done = rxw_events_now(call) & RXW_EVENT_DONE;
 		rxw_conn_unlock(c);
 		if (!done)
 			code = RXW_USER_ABORT;
@@ -120,13 +122,19 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_actions_collect(&a, false);
 	rxw_timer_update(call);
 	wait_callback(call);
+	wanted = c->channel_waiters > 0;
+	gone = c->released && !c->held;
+	if (gone)
+		rxw_conn_ref(c);
 	rxw_conn_unlock(c);
 	rxw_actions_run(&a);
-	pthread_cond_broadcast(&c->channel_free);
-	rxw_conn_ref(c);
+	if (wanted)
+		pthread_cond_broadcast(&c->channel_free);
 	rxw_call_unref(call);
-	rxw_conn_settle(c);
-	rxw_conn_unref(c);
+	if (gone) {
+		rxw_conn_settle(c);
+		rxw_conn_unref(c);
+	}
 	return result;
 }
 
