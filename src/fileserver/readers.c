@@ -61,19 +61,15 @@ struct ahead {
 	size_t chunk_bytes; /* 0 = not started */
 };
 
-/*
- * Threads that wait for the disk cost nothing, and many may. Those that copy take the processor
- * from who sends: while `copying_max` do, no other one is woken. One that is about to wait wakes
- * the next if there is work.
- */
 struct fsd_readers {
 	struct fsd_timeline *timeline; /* NULL: none; set before the first send */
 	pthread_mutex_t lock;	       /* covers everything below */
 	pthread_cond_t work;
 	struct chunk *head, **tail;
+	unsigned queued;	       /* chunks in the queue */
 	unsigned threads, idle, threads_max;
-	unsigned copying, copying_max;
-	unsigned sends, processors;
+	unsigned sends; /* files on their way now */
+	unsigned processors;
 	pthread_t *ids;
 	bool stop;
 	size_t memory;
@@ -86,28 +82,8 @@ static uint64_t now_ns(const struct fsd_readers *readers)
 	return readers->timeline ? fsd_timeline_now() : 0;
 }
 
-static void *reader_main(void *arg);
-
-static void add_thread(struct fsd_readers *readers)
-{
-	if (readers->threads < readers->threads_max &&
-	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
-		readers->threads++;
-}
-
-/* Have one more thread at work if there should be one; the lock is held. */
-static void stir(struct fsd_readers *readers)
-{
-	if (!readers->head || readers->copying >= readers->copying_max)
-		return;
-	if (readers->idle)
-		pthread_cond_signal(&readers->work);
-	else
-		add_thread(readers);
-}
-
-/* Without the lock. What is in the cache is taken first, and reads of the rest are under way then. */
-static void read_chunk(struct fsd_readers *readers, struct chunk *chunk)
+/* Without the lock. What is in the cache is taken first; the rest is being read then. */
+static void read_chunk(struct chunk *chunk)
 {
 	struct fsd_file *file = chunk->ahead->file;
 	unsigned flags = FSD_READ_CACHED;
@@ -122,13 +98,7 @@ static void read_chunk(struct fsd_readers *readers, struct chunk *chunk)
 			got += (size_t)n;
 		if (got == chunk->want || (!flags && n <= 0))
 			break;
-		if (flags) {
-			flags = 0;
-			pthread_mutex_lock(&readers->lock);
-			readers->copying--;
-			stir(readers);
-			pthread_mutex_unlock(&readers->lock);
-		}
+		flags = 0;
 	}
 	chunk->cached = flags;
 	chunk->result = n < 0 ? n : (ssize_t)got;
@@ -158,8 +128,8 @@ static void *reader_main(void *arg)
 		struct chunk *chunk = readers->head;
 		uint64_t begin;
 
-		if (!chunk || readers->copying >= readers->copying_max) {
-			if (!chunk && readers->stop)
+		if (!chunk) {
+			if (readers->stop)
 				break;
 			readers->idle++;
 			pthread_cond_wait(&readers->work, &readers->lock);
@@ -169,15 +139,12 @@ static void *reader_main(void *arg)
 		readers->head = chunk->next;
 		if (!readers->head)
 			readers->tail = &readers->head;
-		readers->copying++;
-		stir(readers);
+		readers->queued--;
 		pthread_mutex_unlock(&readers->lock);
 		begin = now_ns(readers);
-		read_chunk(readers, chunk);
+		read_chunk(chunk);
 		note_chunk(readers, chunk, FSD_READ_AHEAD, begin);
 		pthread_mutex_lock(&readers->lock);
-		if (chunk->cached)
-			readers->copying--;
 		chunk->done = true;
 		readers->stats.reads_ahead++;
 		readers->stats.bytes_ahead += chunk->result > 0 ? (size_t)chunk->result : 0;
@@ -197,7 +164,6 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 		return NULL;
 	readers->threads_max = threads ? threads : 1;
 	readers->processors = processors > 0 ? (unsigned)processors : 1;
-	readers->copying_max = (readers->processors + 1) / 2;
 	readers->ids = calloc(readers->threads_max, sizeof(*readers->ids));
 	if (!readers->ids) {
 		free(readers);
@@ -238,14 +204,17 @@ void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *sta
 /* Queue a read; the lock is held. Returns false if there is no thread at all to do it. */
 static bool enqueue(struct fsd_readers *readers, struct chunk *chunk)
 {
-	if (readers->threads == 0)
-		add_thread(readers);
+	/* A thread that was woken counts as idle until it runs. */
+	if (readers->idle <= readers->queued && readers->threads < readers->threads_max &&
+	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
+		readers->threads++;
 	if (readers->threads == 0)
 		return false;
 	chunk->next = NULL;
 	*readers->tail = chunk;
 	readers->tail = &chunk->next;
-	stir(readers);
+	readers->queued++;
+	pthread_cond_signal(&readers->work);
 	return true;
 }
 
@@ -341,6 +310,7 @@ static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 	while (*at) { /* not begun: need not be read */
 		if ((*at)->ahead == ahead) {
 			(*at)->done = true;
+			readers->queued--;
 			note_chunk(readers, *at, FSD_READ_NOT, now_ns(readers));
 			*at = (*at)->next;
 		} else {
