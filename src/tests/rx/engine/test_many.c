@@ -12,6 +12,7 @@
 #define GROUP	 10 /* connections of one client */
 #define CALLS	 10 /* of each connection */
 #define IDLE_MAX 1024
+#define LEAK_MAX (192u << 10) /* whatever their number */
 /* So that the receivers have their buffers once and for all. */
 #define FEW_BUFFERS "batch=4 listeners=1"
 /* Beside few connections the allocator's caches and the receivers' buffers weigh more. */
@@ -176,6 +177,51 @@ START_TEST(idle_at_both_ends)
 }
 END_TEST
 
+/* So many connections come and go; RXW_TEST_CONNECTIONS=1000000 is for those who have a minute. */
+static unsigned passing(void)
+{
+	const char *text = getenv("RXW_TEST_CONNECTIONS");
+	unsigned n = text ? (unsigned)strtoul(text, NULL, 10) : 0;
+
+	return n >= 1000 ? n : h_small() ? 2000 : 20000;
+}
+
+/* Each makes a call and is given back; the server forgets it when its place is wanted. */
+static void pass(unsigned count)
+{
+	const struct h_ask ask = { .op = H_PING };
+
+	for (unsigned i = 0; i < count; i++) {
+		rxw_connection *c = h_connect(&bed, H_SHORT);
+
+		h_good_call(&bed, c, &ask);
+		rxw_connection_release(c);
+	}
+}
+
+START_TEST(come_and_go)
+{
+	unsigned n = passing(), first = n / 4;
+	size_t before, after;
+	struct rxw_stats s;
+
+	h_open(&bed, &(struct h_options){ .both = FEW_BUFFERS, .server = "unproven-total=256" });
+	pass(first);
+	before = allocated();
+	pass(n - first);
+	after = allocated();
+	s = h_stats(bed.server);
+	ck_assert_uint_ge(s.calls_started, n);
+	ck_assert_uint_le(s.connections_server, 2 * 256);
+	ck_assert_uint_le(h_stats(bed.client).connections_client, 16);
+	ck_assert_msg(after <= before + LEAK_MAX, "%u connections left %zu bytes", n - first,
+		      after - before);
+	printf("%u connections came and went: %+zd bytes since the %u-th\n", n,
+	       (ssize_t)(after - before), first);
+	h_close(&bed);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("many");
@@ -187,6 +233,7 @@ int main(void)
 	tcase_add_test(tcase, idle_with_one_channel);
 	tcase_add_test(tcase, idle_with_four_channels);
 	tcase_add_test(tcase, idle_at_both_ends);
+	tcase_add_test(tcase, come_and_go);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
