@@ -157,8 +157,12 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 	v->nat_mtu = mtu_towards(c->ep, p->peer);
 	for (unsigned i = 0; i < 4; i++) {
 		v->call[i] = p->number[i];
-		if (p->channel[i])
+		if (p->channel[i]) {
 			fill_call(v, i, rxw_call_of(p->channel[i]));
+		} else if (p->ended[i].state != RXW_CS_NOTINIT) {
+			v->call_state[i] = p->ended[i].state;
+			v->call_mode[i] = p->ended[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
+		}
 	}
 }
 

@@ -126,6 +126,12 @@ static unsigned list(uint32_t type, struct rxw_debug_conn v[16])
 	ck_abort_msg("the list has no end");
 }
 
+static bool four_ended(void *arg)
+{
+	(void)arg;
+	return h_stats(bed.server).calls_ended >= 4;
+}
+
 START_TEST(connections)
 {
 	rxw_connection *idle[4], *busy = h_connect(&bed, H_SERVICE);
@@ -156,6 +162,16 @@ START_TEST(connections)
 		ck_assert_uint_ge(v[i].serial, 1);
 		for (int k = 0; k < i; k++)
 			ck_assert_uint_ne(v[k].cid, v[i].cid);
+	}
+	/* Their calls are over, and known no more than by this. */
+	h_wait_for(four_ended, NULL, "the calls to be acknowledged");
+	ck_assert_uint_eq(list(RXW_DEBUG_ALLCONN, v), 5);
+	for (int i = 0, over = 0; i < 5; i++) {
+		if (v[i].call_state[0] == RXW_CS_DALLY) {
+			ck_assert_uint_eq(v[i].call_mode[0], 4);
+			over++;
+		}
+		ck_assert(i < 4 || over == 4);
 	}
 	ck_assert_uint_eq(list(RXW_DEBUG_CONN, v), 1);
 	ck_assert_uint_eq(v[0].call_state[0], RXW_CS_ACTIVE);
