@@ -66,9 +66,9 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
 		} else {
-			/* All that is queued may go: nobody will add to it before room is made. */
+			/* What can go now does: nobody will add to it before room is made. */
 			rxw_actions_init(&a, rxw_home(c), false);
-			rxw_pcall_urge(&call->p, &a.out);
+			rxw_pcall_urge_room(&call->p, &a.out);
 			call->writer = RXW_WRITER_WAITING;
 			rxw_actions_collect(&a, false);
 			rxw_conn_unlock(c);

@@ -363,7 +363,6 @@ static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t fligh
 	bool undo = n->spurious;
 
 	if (n->newly > 0) {
-		q->round_acked += n->newly;
 		if (rxw_recovery_active(&p->recovery) && !slow)
 			rxw_recovery_delivered(&p->recovery, n->newly);
 		else
@@ -373,9 +372,6 @@ static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t fligh
 			q->frto_order = 0;
 		}
 		if ((int32_t)(p->recovery.highest_order - q->round_order) >= 0) {
-			if (q->round_order != 0)
-				q->brings = q->round_acked;
-			q->round_acked = 0;
 			q->last_peak = q->peak;
 			q->peak = q->flight;
 			q->round_order = q->order + 1;

@@ -75,10 +75,13 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p);
 /* Sequence number of the next packet pushed. */
 uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p);
-/*
- * Send what is queued without regard to thresholds, up to here: flush, or the application blocks.
- */
+/* Send what is queued without regard to thresholds, up to here: flush, end of the stream. */
 void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out);
+/*
+ * The same for what the windows let go now: the writer waits for room. What they let go later is held
+ * to the thresholds again: else each small ACK would draw a small train, and that a small ACK.
+ */
+void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
 /*
  * Packets queued and not yet acknowledged; and whether the writer should wait (above high water
  * until below low water).

@@ -69,7 +69,6 @@ struct rxw_sendq {
 	uint32_t trains_out;
 	uint32_t sampled_serial, ack_serial;
 	uint32_t round_order;	      /* its acknowledgement ends the present round trip */
-	uint32_t round_acked, brings; /* packets acknowledged in this round trip, in the last one */
 	uint32_t peak, last_peak;     /* largest flight in this round trip, in the last one */
 	uint32_t frto_order;	      /* order when the RTO expired; 0 = none unconfirmed */
 	uint32_t reaction_order;      /* order when congestion control last reacted */

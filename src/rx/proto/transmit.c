@@ -55,8 +55,6 @@ static bool worth(const struct rxw_pcall *p, uint32_t room, uint64_t now)
 
 	if (room == 0)
 		return false;
-	if (q->brings != 0)
-		whole = rxw_min32(whole, q->brings);
 	return room >= whole / 2 || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged ||
 	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
 }
@@ -125,6 +123,13 @@ void rxw_pcall_offer(struct rxw_pcall *p, uint32_t events, struct rxw_out *out)
 		rxw_pcall_touch(p, out, RXW_OUT_SEND | events);
 	else if (q->hold_at == RXW_NEVER && room > 0)
 		q->hold_at = out->now + RXW_MS;
+}
+
+void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out)
+{
+	p->tx.urged = rxw_max32(p->tx.urged, p->tx.nxt + new_room(p));
+	if (rxw_pcall_sendable(p, out->now))
+		rxw_pcall_touch(p, out, RXW_OUT_SEND);
 }
 
 static uint64_t pacing_interval(const struct rxw_pcall *p)

@@ -135,6 +135,38 @@ START_TEST(thresholds)
 }
 END_TEST
 
+/* A writer that waits lets go what can go now; a small ACK does not draw a small train after that. */
+START_TEST(urged_by_a_writer_that_waits)
+{
+	setup();
+	call->p.cc.cwnd = call->p.cc.ssthresh = 40;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	for (unsigned i = 0; i < 4; i++)
+		bench_write(call, 40, 100, false);
+	ck_assert_uint_eq(bench_send(call), 40);
+	bench_get_ack(&b, c, 1, 4, 3, RXW_ACK_IDLE, "", 255);
+	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	call->events = 0;
+	rxw_pcall_urge_room(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert(call->events & RXW_OUT_SEND);
+	ck_assert_uint_eq(bench_send(call), 3);
+	call->events = 0;
+	bench_get_ack(&b, c, 1, 10, 9, RXW_ACK_IDLE, "", 255);
+	ck_assert(!(call->events & RXW_OUT_SEND));
+	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	/* With nothing to let go it promises nothing for later. */
+	bench_get_ack(&b, c, 1, 25, 24, RXW_ACK_IDLE, "", 255);
+	ck_assert_uint_ge(bench_send(call), 20);
+	rxw_pcall_urge_room(&call->p, &b.out);
+	bench_settle(&b);
+	bench_get_ack(&b, c, 1, 27, 26, RXW_ACK_IDLE, "", 255);
+	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(held_for_a_millisecond)
 {
 	setup();
@@ -410,6 +442,7 @@ int main(void)
 	tcase_add_test(tcase, never_beyond_the_windows);
 	tcase_add_test(tcase, trains_keep_to_runs);
 	tcase_add_test(tcase, thresholds);
+	tcase_add_test(tcase, urged_by_a_writer_that_waits);
 	tcase_add_test(tcase, held_for_a_millisecond);
 	tcase_add_test(tcase, end_of_a_reply_asks_for_nothing);
 	tcase_add_test(tcase, small_window_asks_always);
