@@ -78,8 +78,8 @@ uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p);
 /* Send what is queued without regard to thresholds, up to here: flush, end of the stream. */
 void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out);
 /*
- * The same for what the windows let go now: the writer waits for room. What they let go later is held
- * to the thresholds again: else each small ACK would draw a small train, and that a small ACK.
+ * The same for what the windows let go now: the writer waits for room. What they let go later is
+ * held to the thresholds again: else each small ACK would draw a small train, and that a small ACK.
  */
 void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
 /*

@@ -84,7 +84,8 @@ START_TEST(every_field_has_an_option)
 {
 	static const char *const names[] = {
 		"listeners", "batch", "gso", "gro", "defer", "steer", "io", "window", "mtu",
-		"rcvbuf", "sndbuf", "affinity", "spin_us", "poll_us", "ack_packets", "path_mtu", "jumbo", "dead_ms",
+		"rcvbuf", "sndbuf", "affinity", "spin_us", "poll_us", "ack_packets",
+		"path_mtu", "jumbo", "dead_ms",
 		"idle_ms", "server_idle_ms", "hard_ms", "call_memory", "connection_memory",
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
 		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
@@ -116,7 +117,8 @@ static const struct {
 	{ "debug-clients", "fe80::/10", "fe80::/10" }, { "debug-clients", "local", "local" },
 	{ "abort-rate", "0", "0" }, { "queue", "0", "0" }, { "inject", "gso:EIO@1", "gso:EIO@1" },
 	{ "spin-us", "0", "0" }, { "poll-us", "1000", "1000" }, { "ack-packets", "1", "1" },
-	{ "ack-packets", "auto", "auto" }, { "ack-packets", "255", "255" }, { "call-memory", "64K", "65536" },
+	{ "ack-packets", "auto", "auto" }, { "ack-packets", "255", "255" },
+	{ "call-memory", "64K", "65536" },
 };
 
 START_TEST(good_values)

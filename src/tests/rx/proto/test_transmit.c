@@ -135,7 +135,7 @@ START_TEST(thresholds)
 }
 END_TEST
 
-/* A writer that waits lets go what can go now; a small ACK does not draw a small train after that. */
+/* A writer that waits lets go what can go now; after that a small ACK draws no small train. */
 START_TEST(urged_by_a_writer_that_waits)
 {
 	setup();
