@@ -324,9 +324,14 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 /* Remember what came: the next wait is as this one was, more often than not. */
 static void note_batch(struct rxw_shard *s, unsigned n)
 {
-	s->last_bytes = 0;
+	uint32_t bytes = 0;
+
 	for (unsigned i = 0; i < n; i++)
-		s->last_bytes += s->rx[i].length;
+		bytes += s->rx[i].length;
+	/* A burst ends with less than a whole train: it takes a few small batches to be no bulk. */
+	s->last_bytes -= s->last_bytes / 16;
+	if (s->last_bytes < bytes)
+		s->last_bytes = bytes;
 	s->singles = n == 1 ? s->singles + 1 : 0;
 }
 
