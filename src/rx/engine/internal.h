@@ -285,6 +285,8 @@ struct rxw_call {
 	/* a thread is between rxw_pcall_train() and done; connection's lock */
 	bool tx_claimed;
 	bool tx_again; /* queued while claimed; connection's lock */
+	/* queued by its waiting writer: whoever sends sends it; connection's lock */
+	bool tx_own;
 
 	uint64_t pace_at; /* lock; transmission goes on then, 0 = not paced */
 

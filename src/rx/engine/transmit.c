@@ -157,9 +157,11 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 	rxw_conn_lock(c);
 	if (call->tx_claimed) {
 		call->tx_again = true;
-	} else if (left_to_writer(call)) {
+	} else if (!call->tx_own && left_to_writer(call)) {
 		call->send_wanted = wake = true;
 	} else {
+		/* Its writer had its turn, and found this thread sending already. */
+		call->tx_own = false;
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
 			struct rxw_train *t = &b->train[b->count];
 			enum rxw_train_result r =

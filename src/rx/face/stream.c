@@ -43,6 +43,7 @@ static void wait_and_send(struct rxw_call *call)
 		call->send_wanted = false;
 		if (can_write(call))
 			return; /* on the way out of write() it looks again */
+		call->tx_own = true;
 		rxw_conn_unlock(call->conn);
 		s = rxw_tx_queue(call);
 		if (s)
