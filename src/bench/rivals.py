@@ -149,8 +149,6 @@ class AfscpBench(Contestant):
         super().__init__(place, name)
         self.x = x
         self.seconds = seconds
-        # Its idle sockets hold what the default allows for all buffers.
-        self.more = ["--memory", "1G"] if x >= 1000 else []
 
     def sample(self, count=False):
         place = self.place
@@ -163,7 +161,7 @@ class AfscpBench(Contestant):
             [rxfsd, "--export", place.exported_file(), "--volume", "bench", "--port", str(fs),
              "--vl-port", str(vl), "--vol-port", str(vol), "--state", state], [fs, vl],
             [afscp, "-s", f"127.0.0.1:{vl}:{fs}", "bench", "bench:/large", "--clients", str(self.x),
-             "--seconds", str(self.seconds), "--json", *self.more], place.log("rxfsd"), count,
+             "--seconds", str(self.seconds), "--json"], place.log("rxfsd"), count,
             look=lambda server: resident.append(server.status_kib("VmHWM") / 1024))
         r = json_object(afscp, text)
         s = per_gigabyte(r["bytes"], r["seconds"], cost)

@@ -16,6 +16,7 @@ BOTTOM = {"io": "msg", "batch": "1", "defer": "off", "gso": "off", "gro": "off",
 MANY = 100  # streams that are held against raw ones
 
 WORKERS = 256  # that a server has by default, at most
+MEMORY = "2G"  # of each end with more streams than that
 
 
 def listeners():
@@ -49,6 +50,8 @@ NOTES = [
     "- The library has no several listeners on one socket. The rung shows what a hand-over costs: "
     "of the sockets of one port the kernel picks one that is not the connection's own, for every "
     "packet.",
+    f"- With more than {WORKERS} streams at a time both ends have `--memory {MEMORY}` and the server "
+    "as many workers.",
     f"- The {SEVERAL} streams of a rung are calls of one client socket: by addresses they all "
     "reach one listener, by connection they spread.",
 ]
@@ -77,11 +80,13 @@ class Rung(Contestant):
 
     def sample(self, count=False):
         each = max(int(self.place.bytes * self.part) // self.x, 1 << 16)
+        # All at a time: more than workers and memory for packets by default allow.
+        memory = ["--memory", MEMORY] if self.x > WORKERS else []
         workers = ["--workers-max", str(self.x)] if self.x > WORKERS else []
         r, cost = ours.pair(self.place,
                             ["-c", self.command, "-b", str(each), "-t", str(self.x), *self.more,
-                             *options(self.switches, False)],
-                            [*options(self.switches, True), *workers], count)
+                             *memory, *options(self.switches, False)],
+                            [*options(self.switches, True), *workers, *memory], count)
         if r["bytes"] != each * self.x:
             raise Failed(f"rxperf: {r['bytes']} bytes of {each * self.x}")
         rates = per_gigabyte(r["bytes"], r["seconds"], cost)
