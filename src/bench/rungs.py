@@ -50,8 +50,8 @@ NOTES = [
     "- The library has no several listeners on one socket. The rung shows what a hand-over costs: "
     "of the sockets of one port the kernel picks one that is not the connection's own, for every "
     "packet.",
-    f"- With more than {WORKERS} streams at a time both ends have `--memory {MEMORY}` and the server "
-    "as many workers.",
+    f"- With more than {WORKERS} streams at a time both ends have `--memory {MEMORY}` and the "
+    "server as many workers.",
     f"- The {SEVERAL} streams of a rung are calls of one client socket: by addresses they all "
     "reach one listener, by connection they spread.",
 ]

@@ -63,8 +63,8 @@ ends = {"transport": {"packets_sent_by_type": [0, 1, 20],
                       "lock_contended": {"table": 1, "role": 0}},
         "server": {"transport": {"packets_sent_by_type": [0, 999, 0],
                                  "lock_contended": {"table": 50}}}}
-equal("ACKs and locks", ours.traffic(ends),
-      {"acks_per_data": 0.02, "locks_per_Mpacket": 50000.0, "lock table": 50000.0, "lock role": 0.0})
+equal("ACKs and locks", ours.traffic(ends), {"acks_per_data": 0.02, "locks_per_Mpacket": 50000.0,
+                                             "lock table": 50000.0, "lock role": 0.0})
 equal("no report of the server's",
       ours.traffic({"transport": {"packets_sent_by_type": [0, 4, 1]}}), {"acks_per_data": 0.25})
 
