@@ -51,7 +51,7 @@ class OpenAfs(Contestant):
         self.command = command
         self.part = 1 / 16
         if x > 16:  # it comes almost to a stop
-            self.part, self.every, self.counted = 1 / 128, 4, False
+            self.part, self.every, self.counted = 1 / 512, 4, False
 
     def sample(self, count=False):
         folder = self.place.openafs_programs()
