@@ -167,9 +167,13 @@ static void attach(struct rxw_actions *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 
-	/* Only a thread of the library may run handlers: a caller that receives hands over. */
+	/*
+	 * Only a thread of the library may run handlers: a caller that receives hands over. Short
+	 * calls have no place among those that wait for workers: the bound is for them as well.
+	 */
 	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep) &&
-	    a->out.now >= atomic_load_explicit(&service->slow_until, memory_order_relaxed))
+	    (a->out.now >= atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
+	     !rxw_workers_place(call)))
 		serve_here(a, call);
 	else
 		rxw_workers_add(call);
@@ -223,6 +227,9 @@ void rxw_actions_run(struct rxw_actions *a)
 		rxw_now_keep(0);
 	} else {
 		before = rxw_now_keep(a->out.now);
+		/* A handler or callback of the application may have worked for long meanwhile. */
+		if (before)
+			rxw_now_keep(0);
 	}
 	rxw_tx_run(s);
 	rxw_now_keep(before);

@@ -88,7 +88,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->flags = flags;
 	call->fd = -1;
 	call->w.seq = 1;
-	call->started = rxw_now_kept();
+	call->started = rxw_now(); /* a callback that begins it may have worked for long */
 	atomic_init(&call->refs, 1);
 	rxw_conn_ref(c);
 	atomic_fetch_add(&c->ep->calls, 1);

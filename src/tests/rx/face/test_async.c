@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -125,6 +126,55 @@ START_TEST(requests_reach_their_shards)
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (e.steer == RXW_STEER_CID)
 		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+}
+END_TEST
+
+/* ---- a callback that takes its time ---- */
+
+static void when_done(rxw_call *call, unsigned events, void *arg)
+{
+	char reply[8];
+
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	ck_assert_int_eq(rxw_call_read(call, reply, sizeof(reply)), 4);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	sem_post(arg);
+}
+
+static void after_a_while(rxw_call *call, unsigned events, void *arg)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
+					    .callback = when_done, .arg = arg,
+					    .deadline_ms = 2000 };
+	rxw_connection *connection = rxw_call_data(call);
+	rxw_call *next;
+
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	usleep(2200 * 1000);
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &next), 0);
+	h_write_ask(next, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_send_end(next), 0);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+}
+
+/* The deadline of what it begins counts from there, not from when the callback was called. */
+START_TEST(slow_callbacks_begin_calls)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
+					    .arg = &all_done };
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	rxw_call *call;
+
+	sem_init(&all_done, 0, 0);
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	rxw_call_set_data(call, connection);
+	h_write_ask(call, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_set_callback(call, after_a_while, &all_done), 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	sem_wait(&all_done);
+	rxw_connection_release(connection);
 }
 END_TEST
 
@@ -397,6 +447,7 @@ int main(void)
 	tcase_add_test(tc, callbacks_begin_the_next_call);
 	tcase_add_test(tc, callbacks_and_short_handlers);
 	tcase_add_loop_test(tc, requests_reach_their_shards, 0, 3);
+	tcase_add_test(tc, slow_callbacks_begin_calls);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);
