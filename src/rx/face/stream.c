@@ -10,7 +10,9 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-#define MEMORY_RETRIES 500 /* of 2 ms, while other calls give buffers back */
+#define MEMORY_PAUSE   (2 * RXW_MS)
+#define MEMORY_WAIT    (30 * RXW_SEC) /* while other calls give no buffer back */
+#define LEAST_QUEUE    64	      /* packets */
 #define BRIEF	       512u /* bytes; a longer write() takes over what ACKs let go meanwhile */
 
 static bool can_write(const struct rxw_call *call)
@@ -53,6 +55,21 @@ static void wait_and_send(struct rxw_call *call)
 }
 
 /*
+ * Lock held. Calls at work share three quarters of the engine's memory: many streams must not find
+ * it all queued by the first of them. The rest is what small calls and receivers live on.
+ */
+static void share_memory(struct rxw_call *call, uint32_t stride)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
+	uint64_t share = ep->engine->config.memory / 4 * 3 / (live ? live : 1) / stride;
+
+	if (share < LEAST_QUEUE)
+		share = LEAST_QUEUE;
+	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
+}
+
+/*
  * Wait for room in the send queue, unless `force`; *stride: bytes of the datagrams to build. 0,
  * -RXW_EAGAIN or -RXW_ECALL. One that waited is inside write().
  */
@@ -63,6 +80,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	int r = 0;
 
 	rxw_conn_lock(c);
+	share_memory(call, rxw_pcall_datagram_size(&call->p));
 	if (!force && !can_write(call) && !must_not_wait(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
@@ -87,19 +105,34 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	return r;
 }
 
+static bool in_error(struct rxw_call *call)
+{
+	bool error;
+
+	rxw_conn_lock(call->conn);
+	error = call->p.error != 0;
+	rxw_conn_unlock(call->conn);
+	return error;
+}
+
+/* NULL: there is no memory, or the call is in error. */
 static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 {
 	struct rxw_pool *pool = call->conn->ep->engine->pool;
+	uint64_t until = 0;
 
-	for (unsigned i = 0; i < MEMORY_RETRIES; i++) {
+	for (;;) {
 		struct rxw_buf *b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
-		struct timespec pause = {.tv_nsec = 2 * (long)RXW_MS};
+		struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
 
 		if (b || (call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
 			return b;
+		if (!until)
+			until = rxw_now() + MEMORY_WAIT;
+		if (rxw_now() >= until || in_error(call))
+			return NULL;
 		nanosleep(&pause, NULL);
 	}
-	return NULL;
 }
 
 /*
@@ -115,6 +148,8 @@ static int open_slots(struct rxw_call *call, bool force)
 	if (r)
 		return r;
 	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
+	if (!call->w.buf && in_error(call))
+		return -RXW_ECALL;
 	if (!call->w.buf)
 		return call->flags & RXW_CALL_NONBLOCK ? -RXW_EAGAIN : -RXW_ENOMEM;
 	call->w.base = call->w.buf->data;

@@ -88,6 +88,8 @@ void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
  */
 uint32_t rxw_pcall_queued(const struct rxw_pcall *p);
 bool rxw_pcall_writable(const struct rxw_pcall *p);
+/* High water of this call's queue, where that is less than the endpoint's; in packets. */
+void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets);
 /* All that was pushed, LAST_PACKET included, is acknowledged. */
 bool rxw_pcall_send_complete(const struct rxw_pcall *p);
 

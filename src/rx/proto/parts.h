@@ -65,6 +65,7 @@ struct rxw_sendq {
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* peer's rwind; firstPacket + rwind */
 	uint32_t urged;	       /* below this no threshold holds packets back */
+	uint32_t high_limit;   /* set from above to less than params->sendq_high, 0 = none */
 	uint32_t order, token; /* last given */
 	uint32_t trains_out;
 	uint32_t sampled_serial, ack_serial;

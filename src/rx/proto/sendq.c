@@ -223,6 +223,31 @@ static bool append_ent(struct rxw_pcall *p, const struct rxw_txrun *run)
 	return true;
 }
 
+/* Packets queued by the writer: it stops above, and goes on below. */
+static uint32_t high_water(const struct rxw_pcall *p)
+{
+	uint32_t limit = p->tx.high_limit, high = p->conn->params->sendq_high;
+
+	return limit && limit < high ? limit : high;
+}
+
+static uint32_t low_water(const struct rxw_pcall *p)
+{
+	uint32_t high = high_water(p);
+
+	return high < p->conn->params->sendq_high ? high * 2 / 3 + 1 : p->conn->params->sendq_low;
+}
+
+void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	q->high_limit = packets;
+	/* A writer that waits above a limit that came down is told like any other. */
+	if (q->end - q->una >= high_water(p))
+		q->above_high = true;
+}
+
 int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -246,7 +271,7 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 	}
 	q->all_queued = run->last;
 	p->timer.last_moved = out->now;
-	if (q->end - q->una >= p->conn->params->sendq_high)
+	if (q->end - q->una >= high_water(p))
 		q->above_high = true;
 	if (rxw_pcall_sendable(p, out->now)) {
 		rxw_pcall_touch(p, out, RXW_OUT_SEND);
@@ -277,14 +302,13 @@ uint32_t rxw_pcall_queued(const struct rxw_pcall *p)
 bool rxw_pcall_writable(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
-	const struct rxw_params *params = p->conn->params;
 	uint32_t queued = q->end - q->una;
 
 	if (p->error != 0 || q->stopped)
 		return true; /* the writer is to learn it */
 	if (q->ents.used >= RXW_BUF_SIZE / sizeof(struct rxw_txent) / 2)
 		return false;
-	return q->above_high ? queued < params->sendq_low : queued < params->sendq_high;
+	return queued < (q->above_high ? low_water(p) : high_water(p));
 }
 
 bool rxw_pcall_send_complete(const struct rxw_pcall *p)
