@@ -92,6 +92,11 @@ struct rxw_endpoint {
 	struct rxw_verifier verifier;
 	_Atomic(bool) stopping; /* no new calls */
 	_Atomic(bool) quit;	/* threads end */
+	/*
+	 * threads of the application set callbacks, and may find that they are due already: they are
+	 * left to listeners, which sleep where they can be interrupted
+	 */
+	_Atomic(bool) callbacks_left;
 	_Atomic(uint32_t) live; /* calls at work: begun or served, and not ended */
 	uint32_t room_packets;	/* packets that the sockets' receive buffers hold; fixed */
 	/* objects that the application or the network side keeps alive */

@@ -297,7 +297,8 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 		return empty ? 0 : rxw_io_recv(s->sock, s->rx, room, 0);
 	if (empty)
 		now = rxw_now();
-	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull)
+	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&
+	    !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed))
 		return rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
 	/* Idle for a while, or a timer is close: wait where others can interrupt. */
 	if (next <= now)

@@ -208,12 +208,17 @@ unsigned rxw_call_events(rxw_call *call)
 
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 {
+	_Atomic(bool) *left;
+
 	if (!call)
 		return -RXW_EINVAL;
+	left = &call->conn->ep->callbacks_left;
 	rxw_conn_lock(call->conn);
 	wait_callback(call);
 	call->callback = callback;
 	call->arg = arg;
+	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
+		atomic_store_explicit(left, true, memory_order_relaxed);
 	if (callback && rxw_events_now(call) && rxw_callback_note(call))
 		rxw_timer_call_back(call);
 	rxw_conn_unlock(call->conn);
