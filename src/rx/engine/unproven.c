@@ -163,6 +163,8 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 	rxw_conn_lock(victim);
 	if (victim->stranger)
 		no_stranger(victim);
+	/* Another thread may have found it just before: its packet is lost, and comes again. */
+	victim->p.forgotten = true;
 	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
 	rxw_actions_collect(&a, false);
 	rxw_conn_unlock(victim);

@@ -214,7 +214,8 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 	if (foreign(c, h, &cause))
 		return drop(run, cause, out);
 	if (c->error != 0) {
-		if (h->type == RXW_DATA || h->type == RXW_ACK || h->type == RXW_ACKALL)
+		if (!c->forgotten &&
+		    (h->type == RXW_DATA || h->type == RXW_ACK || h->type == RXW_ACKALL))
 			rxw_pconn_write_abort(c, out);
 		return drop(run, RXW_DROP_STATE, out);
 	}

@@ -64,6 +64,8 @@ struct rxw_pconn {
 	/* receive window that the peer last advertised, for new calls */
 	uint32_t peer_window;
 	bool strict_reach; /* no handler before the address is proven */
+	/* taken out of its table to make room: the peer's next packet makes a new one */
+	bool forgotten;
 	bool linux_like;   /* peer acknowledges in the form of the kernel */
 	uint64_t last_heard, last_sent, error_sent_at;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
