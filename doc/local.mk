@@ -30,6 +30,8 @@ EXTRA_DIST += \
 	doc/performance/ladder-cpu.svg \
 	doc/performance/ladder-latency.png \
 	doc/performance/ladder-latency.svg \
+	doc/performance/ladder-load.png \
+	doc/performance/ladder-load.svg \
 	doc/performance/ladder-switches.png \
 	doc/performance/ladder-switches.svg \
 	doc/performance/ladder-syscalls.png \
