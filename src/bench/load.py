@@ -8,7 +8,7 @@ from measure import Failed
 SMALL_RATE = 1000  # calls/s beside a bulk stream
 RATES = (1000, 10000, 30000, 60000, 100000)  # calls/s
 MANY_RATES = (1000, 10000, 30000)
-ENDLESS = "1024G"  # bytes
+ENDLESS = "2047M"  # bytes, the most of one call: more than a stream of 32 moves in 10 s
 CONNECTIONS, ENDPOINTS = 10000, 1000
 MANY = f"{CONNECTIONS:,} connections of {ENDPOINTS:,} endpoints"
 TROUBLE = "0.001"  # part of the connections that are slow or dead
