@@ -13,6 +13,8 @@ static void keep_for_undo(struct rxw_cc *cc)
 {
 	cc->undo_cwnd = cc->cwnd;
 	cc->undo_ssthresh = cc->ssthresh;
+	if (cc->ops->keep)
+		cc->ops->keep(cc);
 }
 
 static void bound(struct rxw_cc *cc)
@@ -68,6 +70,8 @@ void rxw_cc_undo(struct rxw_cc *cc)
 		cc->cwnd = cc->undo_cwnd;
 	if (cc->ssthresh < cc->undo_ssthresh)
 		cc->ssthresh = cc->undo_ssthresh;
+	if (cc->ops->undo)
+		cc->ops->undo(cc);
 	cc->undo_cwnd = 0;
 	cc->undo_ssthresh = 0;
 	bound(cc);
@@ -78,6 +82,8 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 	uint64_t periods = rto ? idle / rto : 0;
 	uint32_t before = cc->cwnd;
 
+	if (periods && cc->ops->idle)
+		cc->ops->idle(cc);
 	if (!periods || cc->cwnd <= IDLE_FLOOR)
 		return;
 	while (periods-- && cc->cwnd > IDLE_FLOOR)
@@ -88,4 +94,16 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 	cc->acc = 0;
 	cc->undo_cwnd = 0;
 	cc->undo_ssthresh = 0;
+}
+
+uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked)
+{
+	uint32_t room, step;
+
+	if (cc->cwnd >= cc->ssthresh)
+		return acked;
+	room = cc->ssthresh - cc->cwnd;
+	step = acked < room ? acked : room;
+	cc->cwnd += step;
+	return acked - step;
 }

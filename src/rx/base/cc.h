@@ -21,17 +21,24 @@ struct rxw_cc_ops {
 	 */
 	void (*lost)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 	void (*timeout)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
+	/* Remember the state before a reaction; the reaction is taken back. Both may be NULL. */
+	void (*keep)(struct rxw_cc *cc);
+	void (*undo)(struct rxw_cc *cc);
+	/* Nothing was sent for a while: time that is over says nothing. May be NULL. */
+	void (*idle)(struct rxw_cc *cc);
 };
 
 struct rxw_cc {
 	const struct rxw_cc_ops *ops;
 	uint32_t cwnd, ssthresh, max;      /* packets; cwnd >= 1 */
-	uint32_t acc;                      /* fraction of a packet in avoidance */
+	uint32_t acc;                      /* fraction of a packet in avoidance, of the controller */
 	uint32_t undo_cwnd, undo_ssthresh; /* before the last reaction, 0 = none to take back */
 	uint64_t state[8];                 /* of the controller (CUBIC) */
 };
 
 extern const struct rxw_cc_ops rxw_cc_reno;
+/* RFC 9438 in integers; windows grow to 2^20 packets. */
+extern const struct rxw_cc_ops rxw_cc_cubic;
 
 /*
  * `max`: largest window the peer may ever grant; `initial` 4, or 10 for a known quiet peer;
@@ -47,5 +54,7 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 void rxw_cc_undo(struct rxw_cc *cc);
 /* After `idle` ns without sending: halve per RTO, not below 4. */
 void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto);
+/* For controllers: slow start up to ssthresh; of `acked` packets those that are behind it. */
+uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked);
 
 #endif

@@ -10,13 +10,7 @@ static void reno_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t
 	/* A window that was not filled says nothing about a larger one. */
 	if (!limited)
 		return;
-	if (cc->cwnd < cc->ssthresh) {
-		uint32_t room = cc->ssthresh - cc->cwnd;
-		uint32_t step = acked < room ? acked : room;
-
-		cc->cwnd += step;
-		acked -= step;
-	}
+	acked = rxw_cc_slow_start(cc, acked);
 	if (cc->cwnd >= cc->max)
 		return;
 	for (cc->acc += acked; cc->acc >= cc->cwnd && cc->cwnd < cc->max;) {

@@ -6,6 +6,7 @@ EXTRA_DIST += src/tests/rx/base/testing.h
 check_tests += src/tests/rx/base/test_addr
 check_tests += src/tests/rx/base/test_buf
 check_tests += src/tests/rx/base/test_cc
+check_tests += src/tests/rx/base/test_cc_cubic
 check_tests += src/tests/rx/base/test_cc_reno
 check_tests += src/tests/rx/base/test_debugfmt
 check_tests += src/tests/rx/base/test_error
@@ -17,6 +18,7 @@ check_tests += src/tests/rx/base/test_vectors
 check_tests += src/tests/rx/base/test_wire
 check_tests += src/tests/rx/base/test_xdr
 
+src_tests_rx_base_test_cc_cubic_LDADD = $(LDADD) -lm
 src_tests_rx_base_test_cc_reno_LDADD = $(LDADD) -lm
 # Each allocation of a decoder is seen.
 src_tests_rx_base_test_xdr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc

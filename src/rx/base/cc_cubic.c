@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CUBIC: a window that follows a cubic of the time since the last loss (RFC 9438, in packets). */
+
+#include "base/cc.h"
+
+/*
+ * Fixed-point numbers: times in 1/1024 s, so that their third power has 30 bits behind the point;
+ * windows with 20 bits while they grow, 10 where they are only remembered. Within the limits below
+ * each product fits into 64 bits.
+ */
+#define FINE	   20u
+#define COARSE	   10u
+#define WINDOW_MAX (1u << 20) /* packets */
+#define TIME_MAX   (1 << 20)  /* 1,024 s away from the plateau the window is beyond every bound */
+#define STAGE_MAX  4000000000000ull /* ns */
+
+/* C = 0.4 packets/s^3; a loss leaves beta = 0.7; alpha = 3 (1 - beta) / (1 + beta) = 9/17. */
+#define C_NUM	  2u
+#define C_DEN	  5u
+#define BETA_NUM  7u
+#define BETA_DEN  10u
+#define ALPHA_NUM 9u
+#define ALPHA_DEN 17u
+
+/* What a reaction changes and undo brings back. */
+struct plan {
+	uint64_t began;	  /* this stage of congestion avoidance, ns; 0 = with the next ACK */
+	uint64_t reno;	  /* W_est, fine; NewReno's window of the same mean, valid with `began` */
+	uint32_t plateau; /* W_max, coarse; 0 = where the stage begins */
+	uint32_t k;	  /* from `began` to the plateau, 1/1024 s; valid with `began` */
+};
+
+struct cubic {
+	struct plan plan, kept;
+	uint32_t prior, kept_prior; /* cwnd_prior, coarse */
+	uint64_t seen;		    /* latest ACK */
+};
+
+_Static_assert(sizeof(struct cubic) <= sizeof(((struct rxw_cc *)0)->state), "state of CUBIC");
+
+static struct cubic *of(struct rxw_cc *cc)
+{
+	return (struct cubic *)cc->state;
+}
+
+/* The window with the fraction that `acc` holds, fine. */
+static uint64_t window_of(const struct rxw_cc *cc)
+{
+	uint32_t packets = cc->cwnd < WINDOW_MAX ? cc->cwnd : WINDOW_MAX;
+
+	return ((uint64_t)packets << FINE) + cc->acc;
+}
+
+static void set_window(struct rxw_cc *cc, uint64_t window)
+{
+	cc->cwnd = (uint32_t)(window >> FINE);
+	cc->acc = (uint32_t)(window & ((1u << FINE) - 1));
+}
+
+/* Integer part of the third root. */
+static uint32_t third_root(uint64_t x)
+{
+	uint32_t root = 0;
+
+	for (int bit = 20; bit >= 0; bit--) {
+		uint64_t next = root | 1u << bit;
+
+		if (next * next * next <= x)
+			root = (uint32_t)next;
+	}
+	return root;
+}
+
+/* W_cubic at a time (1/1024 s) of the stage, fine: C (t - K)^3 + W_max. */
+static uint64_t cubic_at(const struct plan *plan, uint64_t time)
+{
+	int64_t d = (int64_t)time - plan->k;
+	uint64_t plateau = (uint64_t)plan->plateau << (FINE - COARSE), away;
+
+	if (d > TIME_MAX)
+		d = TIME_MAX;
+	if (d < -TIME_MAX)
+		d = -TIME_MAX;
+	away = (uint64_t)(d < 0 ? -d : d);
+	away = away * away * away * C_NUM / C_DEN >> (3 * 10 - FINE);
+	if (d < 0)
+		return plateau > away ? plateau - away : 0;
+	return plateau + away;
+}
+
+static uint64_t in_time_units(uint64_t ns)
+{
+	return (ns < STAGE_MAX ? ns : STAGE_MAX) * 1024 / 1000000000;
+}
+
+static void begin_stage(struct rxw_cc *cc, uint64_t now)
+{
+	struct plan *plan = &of(cc)->plan;
+	uint32_t start = (uint32_t)(window_of(cc) >> (FINE - COARSE));
+
+	plan->began = now ? now : 1;
+	plan->reno = window_of(cc);
+	if (start >= plan->plateau) {
+		plan->plateau = start;
+		plan->k = 0;
+	} else {
+		plan->k = third_root(((uint64_t)(plan->plateau - start) << (3 * 10 - COARSE)) *
+				     C_DEN / C_NUM);
+	}
+}
+
+static void avoidance(struct rxw_cc *cc, uint32_t acked, uint64_t srtt, uint64_t now)
+{
+	struct cubic *c = of(cc);
+	struct plan *plan = &c->plan;
+	uint64_t window = window_of(cc), time, target, step;
+	bool caught_up;
+
+	if (!plan->began)
+		begin_stage(cc, now);
+	caught_up = plan->reno >> (FINE - COARSE) >= c->prior;
+	step = ((uint64_t)acked << FINE) / cc->cwnd;
+	plan->reno += caught_up ? step : step * ALPHA_NUM / ALPHA_DEN;
+	if (plan->reno > (uint64_t)WINDOW_MAX << FINE)
+		plan->reno = (uint64_t)WINDOW_MAX << FINE;
+	time = now > plan->began ? now - plan->began : 0;
+	time = time < STAGE_MAX ? time : STAGE_MAX;
+	if (cubic_at(plan, in_time_units(time)) < plan->reno) {
+		if (window < plan->reno)
+			window = plan->reno;
+	} else {
+		target = cubic_at(plan, in_time_units(time + (srtt < STAGE_MAX ? srtt : STAGE_MAX)));
+		if (target > window + window / 2)
+			target = window + window / 2;
+		if (target > window) {
+			step = (target - window) * acked / cc->cwnd;
+			window += step < target - window ? step : target - window;
+		}
+	}
+	if (window > (uint64_t)WINDOW_MAX << FINE)
+		window = (uint64_t)WINDOW_MAX << FINE;
+	if (window >> FINE >= cc->max)
+		window = (uint64_t)cc->max << FINE;
+	set_window(cc, window);
+}
+
+static void cubic_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt,
+			uint64_t now)
+{
+	struct cubic *c = of(cc);
+	uint64_t gap = c->seen && now > c->seen ? now - c->seen : 0;
+
+	c->seen = now;
+	if (!limited) {
+		/* A window that was not filled says nothing about a larger one: time stands still. */
+		if (c->plan.began)
+			c->plan.began += gap;
+		return;
+	}
+	if (cc->cwnd < cc->ssthresh)
+		cc->acc = 0;
+	acked = rxw_cc_slow_start(cc, acked);
+	if (acked && cc->cwnd < cc->max && cc->cwnd < WINDOW_MAX)
+		avoidance(cc, acked < WINDOW_MAX ? acked : WINDOW_MAX, srtt, now);
+}
+
+/* The part that all reactions share: what is remembered of the window, and the new threshold. */
+static void reduce(struct rxw_cc *cc, uint32_t flight)
+{
+	struct cubic *c = of(cc);
+	uint64_t left = (uint64_t)flight * BETA_NUM / BETA_DEN;
+
+	c->prior = (uint32_t)(window_of(cc) >> (FINE - COARSE));
+	c->plan.began = 0;
+	cc->ssthresh = left > 2 ? (uint32_t)left : 2;
+	cc->acc = 0;
+}
+
+static void cubic_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	struct plan *plan = &of(cc)->plan;
+	uint32_t window = (uint32_t)(window_of(cc) >> (FINE - COARSE));
+
+	(void)now;
+	/* Below the last plateau others have come: leave them some of it (fast convergence). */
+	if (window < plan->plateau)
+		plan->plateau = (uint32_t)((uint64_t)window * (BETA_DEN + BETA_NUM) /
+					   (2 * BETA_DEN));
+	else
+		plan->plateau = window;
+	reduce(cc, flight);
+	cc->cwnd = cc->ssthresh;
+}
+
+static void cubic_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	(void)now;
+	of(cc)->plan.plateau = 0;
+	reduce(cc, flight);
+	cc->cwnd = 1;
+}
+
+static void cubic_keep(struct rxw_cc *cc)
+{
+	struct cubic *c = of(cc);
+
+	c->kept = c->plan;
+	c->kept_prior = c->prior;
+}
+
+static void cubic_undo(struct rxw_cc *cc)
+{
+	struct cubic *c = of(cc);
+
+	c->plan = c->kept;
+	c->prior = c->kept_prior;
+	cc->acc = 0;
+}
+
+static void cubic_idle(struct rxw_cc *cc)
+{
+	of(cc)->plan.began = 0;
+}
+
+const struct rxw_cc_ops rxw_cc_cubic = {
+	.name = "cubic",
+	.acked = cubic_acked,
+	.lost = cubic_lost,
+	.timeout = cubic_timeout,
+	.keep = cubic_keep,
+	.undo = cubic_undo,
+	.idle = cubic_idle,
+};
