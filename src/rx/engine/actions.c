@@ -5,8 +5,7 @@
 
 #include "engine/internal.h"
 
-#define SLOW	    (RXW_MS / 2)     /* a short handler that takes so long is suspicious */
-#define WATCHED	    256u	     /* so many after it are watched closely */
+#define WATCHED	    256u	     /* so many after a slow handler are watched closely */
 #define HANDED_OVER (100 * RXW_MS)   /* a slow service is the workers' for so long */
 
 void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
@@ -142,6 +141,7 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 static void serve_here(struct rxw_actions *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
+	uint64_t limit = call->conn->ep->config.short_limit_us * RXW_MS / 1000;
 	unsigned watched = atomic_load_explicit(&service->watched, memory_order_relaxed);
 	long preemptions = watched ? rxw_preemptions() : 0;
 	uint64_t before = rxw_now_kept(), after;
@@ -151,7 +151,7 @@ static void serve_here(struct rxw_actions *a, struct rxw_call *call)
 	rxw_now_keep(after);
 	if (watched)
 		atomic_store_explicit(&service->watched, watched - 1, memory_order_relaxed);
-	if (after - before < SLOW)
+	if (!limit || after - before < limit)
 		return;
 	/* What is ready waits for no other. */
 	rxw_tx_hold(NULL);

@@ -146,6 +146,9 @@ struct field {
 	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096,           \
 	  ZERO_NO, NULL, 0,                                                                      \
 	  "threads kept for services whose calls are short")                                     \
+	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
+	  10000000, ZERO_OFF, NULL, 500,                                                         \
+	  "short handlers that take longer go to threads for a while")                           \
 	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,              \
 	  "tests only: make sends fail, such as gso:EIO@100")
 

@@ -110,6 +110,13 @@ struct rxw_config {
 
 	/* calls of one endpoint: most packets that one ACK answers, 1..255; 0 = auto: a whole batch */
 	unsigned ack_packets;
+
+	/*
+	 * services whose handlers are short, of one endpoint: microseconds; those of a service that
+	 * takes longer without having lost its processor are the workers' for 100 ms; 1..10000000,
+	 * 0 = never, default 500
+	 */
+	unsigned short_limit_us;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

@@ -89,7 +89,8 @@ START_TEST(every_field_has_an_option)
 		"idle_ms", "server_idle_ms", "hard_ms", "call_memory", "connection_memory",
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
 		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
-		"workers_max", "queue", "reserved_short", "inject"
+		"workers_max", "queue", "reserved_short", "short_limit_us",
+		"inject"
 	};
 	size_t count;
 
@@ -117,7 +118,9 @@ static const struct {
 	{ "debug-clients", "fe80::/10", "fe80::/10" }, { "debug-clients", "local", "local" },
 	{ "abort-rate", "0", "0" }, { "queue", "0", "0" }, { "inject", "gso:EIO@1", "gso:EIO@1" },
 	{ "spin-us", "0", "0" }, { "poll-us", "1000", "1000" }, { "ack-packets", "1", "1" },
-	{ "ack-packets", "auto", "auto" }, { "ack-packets", "255", "255" },
+	{ "short-limit-us", "off", "off" }, { "short-limit-us", "1", "1" },
+	{ "short-limit-us", "10000000", "10000000" }, { "ack-packets", "255", "255" },
+	{ "ack-packets", "auto", "auto" },
 	{ "call-memory", "64K", "65536" },
 };
 
@@ -145,6 +148,7 @@ static const struct {
 	{ "debug-clients", "10.0.0.0/33" }, { "debug-clients", "host" }, { "debug-clients", "" },
 	{ "debug-clients", "10.0.0.0/8/8" }, { "workers-max", "0" }, { "memory", "1M" },
 	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" }, { "ack-packets", "256" },
+	{ "short-limit-us", "10000001" }, { "short-limit-us", "auto" },
 	{ "inject", "0123456789012345678901234567890123456789012345678901234567890123" },
 };
 
