@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The endpoint under test: a server or a client on librxwire that does what lines on its standard
+ * input say, so that a scripted peer on the other end of a socket decides what happens when.
+ *
+ *   endpoint server [NAME=VALUE...]            prints "port N"
+ *   endpoint client PORT [NAME=VALUE...]
+ *
+ * NAME is a tunable of rxwire.conf(5), or service, class, clock. A server knows the lines "go" (all
+ * handlers that wait go on) and "memory"; a client those of client_line(). Both end with their input.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/syscall.h>
+
+#include <rxwire/rxwire.h>
+
+#include "base/hash.h"
+#include "base/wire.h"
+#include "proto/security.h"
+
+#define COOKIE	     0x4711u
+#define MOST_BYTES   (1u << 20)
+#define CLASS_INDEX  252
+#define CLASS_WRONG  4712
+#define NAME_TO_ID   504
+#define NAME_BYTES   264u /* opcode, count and one name of 64 words */
+
+/* Commands of the service; 0, 1 and 3 are rxperf's. */
+enum command {
+	SEND = 0,
+	RECEIVE = 1,
+	RPC = 3,
+	ABORT_WITH = 100, /* code */
+	ABORT_BEHIND = 101, /* code, bytes: output, then the code */
+	WAIT = 102, /* bytes: waits for "go", then as SEND */
+	COUNT = 103, /* answers with how often it was asked */
+	NOTHING = 104, /* an empty reply */
+	ECHO = 105 /* what follows comes back when the request has ended */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned gone; /* how often "go" was said; under `lock` */
+static uint32_t counted; /* under `lock` */
+
+static rxw_engine *engine;
+static rxw_endpoint *endpoint;
+static rxw_connection *connection;
+static struct sockaddr_in peer = {.sin_family = AF_INET};
+static uint16_t service_id = 147;
+
+static void die(const char *what, int rc)
+{
+	fprintf(stderr, "endpoint: %s: %s\n", what, rxw_strerror(rc));
+	exit(1);
+}
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	flockfile(stdout);
+	vprintf(format, list);
+	putchar('\n');
+	fflush(stdout);
+	funlockfile(stdout);
+	va_end(list);
+}
+
+/* --- a wall clock that nobody can rely on: each look at it is an hour off, to and fro --- */
+
+static bool clock_jumps;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	static _Atomic(unsigned) looks;
+	long rc = syscall(SYS_clock_gettime, id, t);
+
+	if (rc == 0 && clock_jumps && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+		t->tv_sec += looks++ % 2 ? 3600 : -3600;
+	return (int)rc;
+}
+
+/* --- a class that challenges: packets end in a word, the nonce must come back as it was --- */
+
+struct rxw_security_conn {
+	bool known;
+	uint8_t nonce[16];
+};
+
+static int class_create(struct rxw_security *s, bool client, struct rxw_security_conn **out)
+{
+	(void)s;
+	(void)client;
+	*out = calloc(1, sizeof(**out));
+	return !*out || rxw_random((*out)->nonce, sizeof((*out)->nonce)) ? -RXW_ENOMEM : 0;
+}
+
+static void class_destroy(struct rxw_security_conn *sc)
+{
+	free(sc);
+}
+
+static int class_seal(struct rxw_security *s, struct rxw_security_conn *sc,
+		      const struct rxw_seal_info *info, uint8_t *packet, size_t length,
+		      uint16_t *spare)
+{
+	(void)s;
+	(void)sc;
+	(void)info;
+	memcpy(packet + length, "seal", 4);
+	*spare = 0x5ea1;
+	return 0;
+}
+
+static int class_verify(struct rxw_security *s, struct rxw_security_conn *sc,
+			const struct rxw_seal_info *info, uint8_t *data, size_t size,
+			uint16_t spare, size_t *offset, size_t *length)
+{
+	(void)s;
+	(void)sc;
+	(void)info;
+	if (size < 4 || spare != 0x5ea1 || memcmp(data + size - 4, "seal", 4))
+		return -1;
+	*offset = 0;
+	*length = size - 4;
+	return 0;
+}
+
+static bool class_authenticated(const struct rxw_security_conn *sc)
+{
+	return sc->known;
+}
+
+static int class_challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8_t *out,
+			   size_t room)
+{
+	(void)s;
+	(void)room;
+	memcpy(out, sc->nonce, sizeof(sc->nonce));
+	return sizeof(sc->nonce);
+}
+
+static int class_respond(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
+			 size_t size, const uint32_t id[2], const uint32_t calls[4], uint8_t *out,
+			 size_t room)
+{
+	(void)s;
+	(void)sc;
+	(void)id;
+	(void)calls;
+	(void)room;
+	if (size != sizeof(sc->nonce))
+		return -1;
+	memcpy(out, in, size);
+	return (int)size;
+}
+
+static int class_check(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
+		       size_t size, uint16_t spare, const uint32_t id[2], uint32_t calls[4],
+		       int32_t *code)
+{
+	(void)s;
+	(void)spare;
+	(void)id;
+	(void)calls;
+	*code = CLASS_WRONG;
+	if (size != sizeof(sc->nonce) || memcmp(in, sc->nonce, size))
+		return -1;
+	sc->known = true;
+	return 0;
+}
+
+static const struct rxw_security_ops class_ops = {
+	.name = "asks",
+	.index = CLASS_INDEX,
+	.tail = 4,
+	.needs_verify = true,
+	.conn_create = class_create,
+	.conn_destroy = class_destroy,
+	.seal = class_seal,
+	.verify = class_verify,
+	.authenticated = class_authenticated,
+	.challenge = class_challenge,
+	.respond = class_respond,
+	.check_response = class_check,
+};
+static struct rxw_security class = {.ops = &class_ops};
+
+/* --- streams --- */
+
+/* Byte `at` of every stream of bytes without a meaning. */
+static uint8_t pattern(size_t at)
+{
+	return (uint8_t)(at * 167 + (at >> 8) * 13);
+}
+
+static int read_words(rxw_call *call, uint32_t *words, unsigned count)
+{
+	uint8_t bytes[32];
+
+	if (rxw_call_read(call, bytes, 4 * (size_t)count) != 4 * (ssize_t)count)
+		return -1;
+	for (unsigned i = 0; i < count; i++)
+		words[i] = rxw_get32(bytes + 4 * (size_t)i);
+	return 0;
+}
+
+static int write_word(rxw_call *call, uint32_t word)
+{
+	uint8_t bytes[4];
+
+	rxw_put32(bytes, word);
+	return rxw_call_write(call, bytes, 4) == 4 ? 0 : -1;
+}
+
+/* Reads `length` bytes, or to the end for SIZE_MAX; counts those that are not the pattern's. */
+static size_t take(rxw_call *call, size_t length, size_t *bad)
+{
+	uint8_t bytes[8192];
+	size_t done = 0;
+
+	while (done < length) {
+		size_t want = length - done < sizeof(bytes) ? length - done : sizeof(bytes);
+		ssize_t n = rxw_call_read(call, bytes, want);
+
+		for (ssize_t i = 0; i < n; i++)
+			*bad += bytes[i] != pattern(done + (size_t)i);
+		if (n > 0)
+			done += (size_t)n;
+		if (n < (ssize_t)want)
+			break;
+	}
+	return done;
+}
+
+static int give(rxw_call *call, size_t length)
+{
+	uint8_t bytes[8192];
+	size_t done = 0;
+
+	while (done < length) {
+		size_t n = length - done < sizeof(bytes) ? length - done : sizeof(bytes);
+
+		for (size_t i = 0; i < n; i++)
+			bytes[i] = pattern(done + i);
+		if (rxw_call_write(call, bytes, n) != (ssize_t)n)
+			return -1;
+		done += n;
+	}
+	return 0;
+}
+
+/* --- the server --- */
+
+static void wait_for_go(rxw_call *call)
+{
+	unsigned before;
+
+	pthread_mutex_lock(&lock);
+	for (before = gone; gone == before && !rxw_call_error(call, NULL);) {
+		struct timespec until;
+
+		syscall(SYS_clock_gettime, CLOCK_REALTIME, &until);
+		until.tv_nsec += 20000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&changed, &lock, &until);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int32_t send_to_us(rxw_call *call, bool wait)
+{
+	uint32_t bytes;
+	size_t bad = 0;
+
+	if (read_words(call, &bytes, 1))
+		return -1;
+	if (wait)
+		wait_for_go(call);
+	if (take(call, bytes, &bad) != bytes || bad > 0)
+		return -1;
+	return write_word(call, COOKIE);
+}
+
+static int32_t echo(rxw_call *call)
+{
+	uint8_t *bytes = malloc(MOST_BYTES);
+	size_t n = 0;
+	ssize_t got = -1;
+	int32_t code = -1;
+
+	while (bytes && n < MOST_BYTES && (got = rxw_call_read(call, bytes + n, MOST_BYTES - n)) > 0)
+		n += (size_t)got;
+	if (got == 0)
+		code = rxw_call_write(call, bytes, n) == (ssize_t)n ? 0 : -1;
+	free(bytes);
+	return code;
+}
+
+static int32_t work(rxw_call *call, void *context)
+{
+	uint32_t head[4], words[2];
+	size_t bad = 0;
+
+	(void)context;
+	if (read_words(call, head, 4) || head[0] != 3)
+		return -1;
+	switch (head[1]) {
+	case SEND:
+	case WAIT:
+		return send_to_us(call, head[1] == WAIT);
+	case RECEIVE:
+		if (read_words(call, words, 1) || words[0] > INT32_MAX || give(call, words[0]))
+			return -1;
+		return write_word(call, COOKIE);
+	case RPC:
+		if (read_words(call, words, 2) || take(call, words[0], &bad) != words[0])
+			return -1;
+		return give(call, words[1]) ? -1 : write_word(call, COOKIE);
+	case ABORT_WITH:
+		return read_words(call, words, 1) ? -1 : (int32_t)words[0];
+	case ABORT_BEHIND:
+		if (read_words(call, words, 2) || give(call, words[1]))
+			return -1;
+		return (int32_t)words[0];
+	case COUNT:
+		pthread_mutex_lock(&lock);
+		words[0] = ++counted;
+		pthread_mutex_unlock(&lock);
+		return write_word(call, words[0]);
+	case NOTHING:
+		return 0;
+	case ECHO:
+		return echo(call);
+	default:
+		return -1;
+	}
+}
+
+/* The one operation of the recorded scenarios: it finds everybody, under the number 1. */
+static int32_t name_to_id(rxw_call *call, void *context)
+{
+	uint32_t word;
+	uint8_t rest[NAME_BYTES - 4];
+
+	(void)context;
+	if (read_words(call, &word, 1))
+		return -454;
+	if (word != NAME_TO_ID)
+		return -455;
+	if (rxw_call_read(call, rest, sizeof(rest)) != sizeof(rest))
+		return -453;
+	return write_word(call, 1) ? -452 : write_word(call, 1);
+}
+
+static void offer(uint16_t id, rxw_handler_fn handler, unsigned flags, bool asks)
+{
+	rxw_security *classes[] = {&class};
+	struct rxw_service_options o = {
+		.size = sizeof(o), .id = id, .name = "test", .handler = handler, .flags = flags};
+	rxw_service *service;
+	int rc;
+
+	if (asks) {
+		o.security = classes;
+		o.security_count = 1;
+	}
+	rc = rxw_service_add(endpoint, &o, &service);
+	if (rc)
+		die("service", rc);
+}
+
+static void be_server(void)
+{
+	struct rxw_endpoint_options o = {.size = sizeof(o), .server = 1, .paused = 1};
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage bound;
+	socklen_t length = sizeof(bound);
+	char line[256];
+	int rc;
+
+	o.address = (struct sockaddr *)&any;
+	o.address_len = sizeof(any);
+	rc = rxw_endpoint_create(engine, &o, &endpoint);
+	if (rc)
+		die("port", rc);
+	offer(147, work, 0, false);
+	offer(148, work, 0, true);
+	offer(149, work, RXW_SERVICE_REACH, false);
+	offer(73, name_to_id, 0, false);
+	rc = rxw_endpoint_start(endpoint);
+	if (rc)
+		die("start", rc);
+	rxw_endpoint_address(endpoint, &bound, &length);
+	say("port %u", ntohs(((struct sockaddr_in *)&bound)->sin_port));
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!strncmp(line, "go", 2)) {
+			pthread_mutex_lock(&lock);
+			gone++;
+			pthread_cond_broadcast(&changed);
+			pthread_mutex_unlock(&lock);
+		} else if (!strncmp(line, "memory", 6)) {
+			size_t peak;
+
+			rxw_engine_memory(engine, &peak);
+			say("memory %zu", peak);
+		}
+	}
+}
+
+/* --- the client --- */
+
+struct script {
+	char *name, *ops;
+	rxw_call *call;
+};
+
+static void write_command(rxw_call *call, uint32_t command, uint32_t a, uint32_t b, bool two)
+{
+	const uint32_t words[] = {3, command, 65536, 65536, a, b};
+
+	for (unsigned i = 0; i < (two ? 6u : 5u); i++)
+		write_word(call, words[i]);
+}
+
+/* One call by its own thread; prints NAME CODE BYTES BAD, and CODE is that of the end. */
+static void *run_script(void *arg)
+{
+	struct script *s = arg;
+	size_t got = 0, bad = 0;
+	unsigned a, b;
+	int32_t code = 0;
+	char *save = NULL;
+
+	for (char *op = strtok_r(s->ops, " \n", &save); op; op = strtok_r(NULL, " \n", &save)) {
+		if (sscanf(op, "rpc:%u:%u", &a, &b) == 2) {
+			write_command(s->call, RPC, a, b, true);
+			give(s->call, a);
+		} else if (sscanf(op, "command:%u:%u", &a, &b) == 2) {
+			write_command(s->call, a, b, 0, false);
+		} else if (sscanf(op, "write:%u", &a) == 1) {
+			give(s->call, a);
+		} else if (!strcmp(op, "flush")) {
+			rxw_call_flush(s->call);
+		} else if (!strcmp(op, "sent")) {
+			rxw_call_send_end(s->call);
+		} else if (sscanf(op, "read:%u", &a) == 1) {
+			got += take(s->call, a, &bad);
+		} else if (!strcmp(op, "rest")) {
+			got += take(s->call, SIZE_MAX, &bad);
+		} else if (!strcmp(op, "wait")) {
+			wait_for_go(s->call);
+		} else if (sscanf(op, "end:%u", &a) == 1) {
+			code = -(int32_t)a;
+		}
+	}
+	code = rxw_call_end(s->call, code, NULL);
+	say("%s %d %zu %zu", s->name, code, got, bad);
+	free(s->name);
+	free(s->ops);
+	free(s);
+	return NULL;
+}
+
+static void connect_again(rxw_security *security)
+{
+	int rc;
+
+	if (connection)
+		rxw_connection_release(connection);
+	rc = rxw_connection_create(endpoint, (struct sockaddr *)&peer, sizeof(peer), service_id,
+				   security, &connection);
+	if (rc)
+		die("connection", rc);
+}
+
+/*
+ * "call NAME OP...": a call; OP is rpc:REQUEST:REPLY (the request of such a command), command:N:ARG,
+ * write:BYTES, flush, sent, read:BYTES, rest, wait (for "go"), end:-CODE.
+ * "connect": another connection, for the calls that follow. "go".
+ */
+static void client_line(char *line, rxw_security *security)
+{
+	char name[32];
+	int at = 0, rc;
+
+	if (sscanf(line, "call %31s%n", name, &at) == 1) {
+		struct script *s = calloc(1, sizeof(*s));
+		pthread_t thread;
+
+		if (!s)
+			die("script", -RXW_ENOMEM);
+		s->name = strdup(name);
+		s->ops = strdup(line + at);
+		rc = rxw_call_begin(connection, NULL, &s->call);
+		if (rc) {
+			say("%s begin %d 0", name, rc);
+			free(s->name);
+			free(s->ops);
+			free(s);
+		} else if (pthread_create(&thread, NULL, run_script, s)) {
+			die("thread", -RXW_ENOMEM);
+		} else {
+			pthread_detach(thread);
+		}
+	} else if (!strncmp(line, "connect", 7)) {
+		connect_again(security);
+	} else if (!strncmp(line, "go", 2)) {
+		pthread_mutex_lock(&lock);
+		gone++;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+static void be_client(const char *port, rxw_security *security)
+{
+	struct rxw_endpoint_options o = {.size = sizeof(o)};
+	struct sockaddr_in any = {.sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	char line[512];
+	int rc;
+
+	o.address = (struct sockaddr *)&any;
+	o.address_len = sizeof(any);
+	rc = rxw_endpoint_create(engine, &o, &endpoint);
+	if (rc)
+		die("port", rc);
+	peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	peer.sin_port = htons((uint16_t)atoi(port));
+	connect_again(security);
+	say("ready");
+	while (fgets(line, sizeof(line), stdin))
+		client_line(line, security);
+}
+
+int main(int argc, char **argv)
+{
+	bool client = argc > 2 && !strcmp(argv[1], "client");
+	rxw_security *security = NULL;
+	struct rxw_config config;
+	char message[256];
+	int rc;
+
+	if (!client && (argc < 2 || strcmp(argv[1], "server"))) {
+		fprintf(stderr, "usage: endpoint server|client PORT [NAME=VALUE...]\n");
+		return 2;
+	}
+	rxw_config_init(&config, sizeof(config));
+	for (int i = client ? 3 : 2; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+
+		if (!value)
+			continue;
+		*value++ = '\0';
+		if (!strcmp(argv[i], "service")) {
+			service_id = (uint16_t)atoi(value);
+		} else if (!strcmp(argv[i], "class")) {
+			security = &class;
+		} else if (!strcmp(argv[i], "clock")) {
+			clock_jumps = true;
+		} else if (rxw_config_set(&config, argv[i], value, message, sizeof(message))) {
+			fprintf(stderr, "endpoint: %s\n", message);
+			return 2;
+		}
+	}
+	rc = rxw_engine_create(&config, &engine);
+	if (rc)
+		die("engine", rc);
+	if (client)
+		be_client(argv[2], security);
+	else
+		be_server();
+	/* Calls may be in the middle: the peer that told us so has gone. */
+	fflush(stdout);
+	_exit(0);
+}

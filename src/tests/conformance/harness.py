@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who is tested and by which tests: programs under test, the context of a test, the list of tests."""
+
+import json
+import os
+import queue
+import struct
+import subprocess
+import tempfile
+import threading
+
+import wire
+from peer import LIMIT, End, Failed, Skipped, Socket, equal, want
+
+TESTS = []                      # in the order of the files
+
+
+def test(item, role='server', harm=False, slow=0):
+    """Registers a test. `role`: the end that is tested; `harm`: not for servers of strangers; `slow`:
+    seconds that it takes by its nature, so that it begins early."""
+    def register(function):
+        number = function.__name__.split('_')[2] if function.__name__.startswith('test_C_') else None
+        if item is not None:
+            equal(number, '%03d' % item, function.__name__)
+        TESTS.append({'item': item, 'name': function.__name__, 'role': role, 'harm': harm,
+                      'slow': slow, 'run': function, 'doc': (function.__doc__ or '').strip()})
+        return function
+    return register
+
+
+def words(*values):
+    return struct.pack('>%dI' % len(values), *[v & 0xffffffff for v in values])
+
+
+# Requests of the rxperf service, and of the endpoint of ours.
+def ask_send(size):
+    return words(3, 0, 65536, 65536, size)
+
+
+def ask_receive(size):
+    return words(3, 1, 65536, 65536, size)
+
+
+def ask_rpc(request, reply):
+    return words(3, 3, 65536, 65536, request, reply) + wire.pattern(0, request)
+
+
+def ask(command, *arguments):
+    return words(3, command, 65536, 65536, *arguments)
+
+
+ABORT_WITH, ABORT_BEHIND, WAIT, COUNT, NOTHING, ECHO = range(100, 106)
+COOKIE = words(0x4711)
+
+
+class Program:
+    """A program under test, with lines to and from it."""
+
+    def __init__(self, arguments):
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors)
+        self.lines = queue.Queue()
+        self.kept = []
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        for line in self.process.stdout:
+            self.lines.put(line.decode(errors='replace').strip())
+        self.lines.put(None)
+
+    def tell(self, line):
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+
+    def line(self, begins, limit=None):
+        """The rest of the next line that begins so."""
+        for i, kept in enumerate(self.kept):
+            if kept.startswith(begins):
+                return self.kept.pop(i)[len(begins):].strip()
+        while True:
+            try:
+                line = self.lines.get(timeout=limit or 2 * LIMIT)
+            except queue.Empty:
+                raise Failed('the program says nothing ("%s")' % begins) from None
+            if line is None:
+                raise Failed('the program ended: %s' % self.complaint())
+            if line.startswith(begins):
+                return line[len(begins):].strip()
+            self.kept.append(line)
+
+    def complaint(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors='replace')[-2000:].strip() or 'without a word'
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def end(self):
+        """What it wrote to its errors: sanitizers speak there."""
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.errors.seek(0)
+        text = self.errors.read().decode(errors='replace')
+        self.errors.close()
+        return text
+
+
+class Server:
+    """A server: where it is, and the program if it is one that we started."""
+
+    def __init__(self, address, program=None):
+        self.address, self.program = address, program
+
+
+class Ours:
+    """Programs on librxwire."""
+    name = 'rxwire'
+
+    def __init__(self, build):
+        self.build = build
+        self.endpoint = os.path.join(build, 'src/tests/conformance/endpoint')
+
+    def start_server(self, **options):
+        p = Program([self.endpoint, 'server'] + ['%s=%s' % o for o in options.items()])
+        return Server(('127.0.0.1', int(p.line('port', 60))), p)
+
+    def start_stubs(self, port):
+        return Program([os.path.join(self.build, 'src/tests/interop/stubs_ours'), 'server',
+                        str(port), 'server0'])
+
+    def start_client(self, port, options):
+        return OurClient(self.endpoint, port, options)
+
+
+class OurClient:
+    def __init__(self, endpoint, port, options):
+        self.program = Program([endpoint, 'client', str(port)] +
+                               ['%s=%s' % o for o in options.items()])
+        self.program.line('ready', 60)
+        self.number = 0
+
+    def call(self, *operations):
+        """Begins a call; its name."""
+        self.number += 1
+        self.program.tell('call c%d %s' % (self.number, ' '.join(operations)))
+        return 'c%d' % self.number
+
+    def rpc(self, request=4, reply=4):
+        return self.call('rpc:%d:%d' % (request, reply), 'sent', 'rest', 'end:0')
+
+    def send(self, size):
+        return self.call('command:0:%d' % size, 'write:%d' % size, 'sent', 'rest', 'end:0')
+
+    def result(self, name, limit=None):
+        """Code and bytes received of a call."""
+        parts = self.program.line(name + ' ', limit).split()
+        return int(parts[0]), int(parts[1])
+
+    def end(self):
+        return self.program.end()
+
+
+class OpenAFS:
+    """The programs of src/tests/interop on OpenAFS's library."""
+    name = 'OpenAFS'
+
+    def __init__(self, programs, first_port):
+        self.programs = programs
+        self.ports = iter(range(first_port, first_port + 200))
+
+    def start_server(self, **options):
+        if options:
+            raise Skipped('OpenAFS\'s library has no such settings')
+        port = next(self.ports)
+        p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100'])
+        wait_for_port(port, p)
+        return Server(('127.0.0.1', port), p)
+
+    def start_stubs(self, port):
+        return Program([os.path.join(self.programs, 'stubs_afs'), 'server', str(port), 'server0'])
+
+    def start_client(self, port, options):
+        if options:
+            raise Skipped('OpenAFS\'s client has no such settings')
+        return AfsClient(os.path.join(self.programs, 'afsrx_client'), port)
+
+
+class AfsClient:
+    def __init__(self, path, port):
+        self.path, self.port = path, port
+        self.runs = {}
+
+    def begin(self, *arguments):
+        name = 'c%d' % (len(self.runs) + 1)
+        self.runs[name] = Program([self.path, '-p', str(self.port), '--deadline', '20'] +
+                                  list(arguments))
+        return name
+
+    def rpc(self, request=4, reply=4):
+        return self.begin('-c', 'rpc', '-S', str(request), '-R', str(reply))
+
+    def send(self, size):
+        return self.begin('-c', 'send', '-b', str(size))
+
+    def call(self, *operations):
+        raise Skipped('OpenAFS\'s client cannot be told so')
+
+    def result(self, name, limit=None):
+        answer = json.loads('{' + self.runs[name].line('{', limit or 2 * LIMIT))
+        return answer['error'], answer['bytes_received']
+
+    def end(self):
+        return ''.join(p.end() for p in self.runs.values())
+
+
+def wait_for_port(port, program):
+    """Until somebody has this UDP port: this program says nothing when it has."""
+    import time
+    until = time.monotonic() + LIMIT
+    while time.monotonic() < until and program.alive():
+        with open('/proc/net/udp') as f:
+            if any(line.split()[1].endswith(':%04X' % port) for line in f.readlines()[1:]):
+                return
+        time.sleep(0.02)
+    raise Failed('a server has not opened port %d' % port)
+
+
+def free_port():
+    s = Socket()
+    port = s.port
+    s.close()
+    return port
+
+
+class Context:
+    """What a test gets: sockets, connections, programs; all end with it."""
+
+    def __init__(self, under, server, service, foreign):
+        self.under, self.shared, self.service, self.foreign = under, server, service, foreign
+        self.sockets, self.programs = [], []
+
+    @property
+    def ours(self):
+        return isinstance(self.under, Ours)
+
+    def need_ours(self, why='only our endpoint can be told to'):
+        if not self.ours:
+            raise Skipped(why)
+
+    def need_perf(self):
+        if self.service != 147:
+            raise Skipped('needs the rxperf service (147)')
+
+    # -- a server under test --
+
+    def server(self, **options):
+        """A server for this test alone."""
+        if self.foreign:
+            raise Skipped('needs a server of its own')
+        s = self.under.start_server(**options)
+        self.programs.append(s.program)
+        return s
+
+    def socket(self, **where):
+        self.sockets.append(Socket(self.shared.address[0] if self.shared else '127.0.0.1', **where))
+        return self.sockets[-1]
+
+    def conn(self, server=None, sock=None, service=None, **fields):
+        """The client's end of a connection to a server under test."""
+        server = server or self.shared
+        return End(sock or self.socket(), server.address, service or self.service, True, **fields)
+
+    def request(self):
+        """A small request that any server of the service answers."""
+        return ask_rpc(4, 4) if self.service == 147 else b''
+
+    def served(self, c, call=1, channel=0, **fields):
+        """One small call whose answer must come; the last packet of that is returned."""
+        c.data(call, 1, self.request(), channel=channel, **fields)
+        return self.answer(c, call, channel)
+
+    def proven(self, server=None, **fields):
+        """A connection whose address is proven: call 1 is served and acknowledged."""
+        c = self.conn(server, **fields)
+        p = self.served(c)
+        c.ack(1, 2, wire.REQUESTED, serial=p.serial)
+        c.fence(first=2)
+        return c
+
+    def answer(self, c, call=1, channel=0):
+        if self.service != 147:
+            return c.next(call=call, channel=channel, match=lambda p: p.type == wire.ABORT or
+                          p.type == wire.DATA and p.flags & wire.LAST)
+        p = c.next(wire.DATA, call, channel=channel)
+        equal(p.body[-4:], COOKIE, 'the reply\'s end')
+        want(p.flags & wire.LAST, 'the reply has no LAST_PACKET')
+        return p
+
+    # -- a client under test --
+
+    def listen(self):
+        """A port of the scripted server."""
+        return Listener(self.socket())
+
+    def client(self, listener, **options):
+        c = self.under.start_client(listener.sock.port, options)
+        self.programs.append(c)
+        return c
+
+    def close(self):
+        """Ends all; what a program had to complain about, and packets that are wrong by themselves."""
+        problems = []
+        for p in self.programs:
+            text = p.end()
+            if 'ERROR: ' in text or 'runtime error' in text or 'WARNING: ThreadSanitizer' in text:
+                problems.append(text[-3000:])
+        for s in self.sockets:
+            s.close()
+        return problems
+
+
+class Listener:
+    """The scripted server's port."""
+
+    def __init__(self, sock):
+        self.sock = sock
+
+    def accept(self, call=1, limit=None):
+        """The server's end of the connection that the next first DATA comes on, and that packet."""
+        p = self.sock.next(lambda q: q.type == wire.DATA and q.seq == 1 and q.call == call, limit,
+                           'the first packet of a call')
+        return End(self.sock, p.address, p.service, False, p.epoch, p.cid, p.security), p
+
+    def request(self, call=1, limit=None):
+        """As accept(), with the whole request of one small call."""
+        end, first = self.accept(call, limit)
+        want(first.flags & wire.LAST, 'the request is more than one packet')
+        return end, first
+
+
+def reply(end, first, body=None):
+    """The reply of one packet to a small rxperf call (4 bytes asked for)."""
+    return end.data(first.call, 1, (wire.pattern(0, 4) + COOKIE) if body is None else body,
+                    channel=first.channel)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Conformance: a scripted peer against an endpoint of ours, of OpenAFS, or any Rx server. A stage of
+# `./quickstart check`, not of `make check`: each item is a test by its own name there.
+#
+#   make conformance                                  everything, against ours
+#   make conformance HOST=server[:PORT] [SERVICE=ID]  what any server may be asked without harm
+
+conformance_programs = src/tests/conformance/endpoint
+EXTRA_PROGRAMS += $(conformance_programs)
+CLEANFILES += $(conformance_programs)
+src_tests_conformance_endpoint_SOURCES = src/tests/conformance/endpoint.c
+src_tests_conformance_endpoint_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
+
+EXTRA_DIST += \
+	src/tests/conformance/acks.py \
+	src/tests/conformance/basics.py \
+	src/tests/conformance/calls.py \
+	src/tests/conformance/clients.py \
+	src/tests/conformance/guards.py \
+	src/tests/conformance/harness.py \
+	src/tests/conformance/peer.py \
+	src/tests/conformance/recorded.py \
+	src/tests/conformance/run \
+	src/tests/conformance/sending.py \
+	src/tests/conformance/wire.py
+
+.PHONY: conformance conformance-programs
+conformance-programs: $(conformance_programs) src/tests/interop/stubs_ours
+conformance: conformance-programs
+	python3 $(srcdir)/src/tests/conformance/run --build $(abs_top_builddir) \
+		$(if $(HOST),--host $(HOST)) $(if $(SERVICE),--service $(SERVICE))
