@@ -163,6 +163,8 @@ def fault(packet, client):
     it comes from the client's end."""
     if packet.type in (VERSION, DEBUG):
         return None
+    if client and packet.type == ABORT and packet.serial == 0 and packet.code == -2:
+        return None     # without state: what came was for a server that is not there
     if bool(packet.flags & CLIENT) != client:
         return 'CLIENT_INITIATED is wrong (C-004)'
     known = {DATA: CLIENT | REQUEST | LAST | MORE | JUMBO, ACK: CLIENT | REQUEST | SLOW_START_OK}
