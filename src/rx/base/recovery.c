@@ -10,6 +10,11 @@
 
 #define THRESHOLD_MIN 3u
 #define THRESHOLD_MAX 255u
+#define LATENESS_MIN  1u
+#define LATENESS_MAX  128u
+/* Patience ends here, whatever is learned: where a probe would be sent as well. */
+#define PATIENCE_RTTS 3u
+#define PATIENCE_ANY  (10 * RXW_MS)
 #define DECAY_ROUNDS  16u
 /*
  * An end of recovery this far back can no longer be met by a loss; forgotten before orders wrap
@@ -27,6 +32,23 @@ void rxw_recovery_init(struct rxw_recovery *r)
 {
 	memset(r, 0, sizeof(*r));
 	r->threshold = THRESHOLD_MIN;
+	r->lateness = LATENESS_MIN;
+}
+
+/* How long after it was sent a transmission is lost that a later one overtook. */
+static uint64_t patience(uint32_t lateness, const struct rxw_rtt *rtt)
+{
+	uint64_t least = rxw_rtt_loss_delay(rtt); /* 9/8 of a round trip */
+	uint64_t delay = least * (8 + lateness) / 9, most = least * 8 * PATIENCE_RTTS / 9;
+
+	if (most < PATIENCE_ANY)
+		most = PATIENCE_ANY;
+	return delay < most ? delay : most;
+}
+
+static uint64_t decay_period(uint64_t srtt)
+{
+	return DECAY_ROUNDS * (srtt ? srtt : RXW_MS);
 }
 
 void rxw_recovery_acked(struct rxw_recovery *r, uint32_t order, uint64_t sent_at)
@@ -55,7 +77,7 @@ bool rxw_recovery_is_lost(const struct rxw_recovery *r, const struct rxw_rtt *rt
 		return false;
 	if (r->ordered && (uint32_t)distance >= r->threshold)
 		return true;
-	due = sent_at + rxw_rtt_loss_delay(rtt);
+	due = sent_at + patience(r->lateness, rtt);
 	if (now >= due)
 		return true;
 	if (at && (!*at || due < *at))
@@ -67,10 +89,13 @@ void rxw_recovery_reordered(struct rxw_recovery *r, uint32_t distance, uint64_t 
 {
 	uint32_t twice = r->threshold * 2;
 
-	r->threshold_decay_at = now + DECAY_ROUNDS * (srtt ? srtt : RXW_MS);
-	/* Found by time, not by count: the count is high enough. */
-	if (distance < r->threshold)
+	r->threshold_decay_at = now + decay_period(srtt);
+	if (distance < r->threshold) {
+		/* Found by time, not by count. */
+		if (distance && r->lateness < LATENESS_MAX)
+			r->lateness *= 2;
 		return;
+	}
 	if (distance >= THRESHOLD_MAX)
 		distance = THRESHOLD_MAX - 1;
 	r->threshold = twice > distance + 1 ? twice : distance + 1;
@@ -78,16 +103,50 @@ void rxw_recovery_reordered(struct rxw_recovery *r, uint32_t distance, uint64_t 
 		r->threshold = THRESHOLD_MAX;
 }
 
+void rxw_recovery_late(struct rxw_recovery *r, const struct rxw_rtt *rtt, uint32_t distance,
+		       uint64_t sent_at, uint64_t now)
+{
+	bool count = r->threshold > THRESHOLD_MIN && distance >= r->threshold / 2;
+	bool time = r->lateness > LATENESS_MIN && now > sent_at &&
+		    now - sent_at >= patience(r->lateness / 2, rtt);
+
+	if (count || time)
+		r->threshold_decay_at = now + decay_period(rtt->srtt);
+}
+
 void rxw_recovery_decay(struct rxw_recovery *r, uint64_t now, uint64_t srtt)
 {
-	uint64_t period = DECAY_ROUNDS * (srtt ? srtt : RXW_MS);
+	uint64_t period = decay_period(srtt);
 
-	if (r->threshold <= THRESHOLD_MIN || now < r->threshold_decay_at)
+	if ((r->threshold <= THRESHOLD_MIN && r->lateness <= LATENESS_MIN) ||
+	    now < r->threshold_decay_at)
 		return;
 	for (uint64_t n = (now - r->threshold_decay_at) / period + 1;
-	     n && r->threshold > THRESHOLD_MIN; n--)
+	     n && (r->threshold > THRESHOLD_MIN || r->lateness > LATENESS_MIN); n--) {
 		r->threshold = r->threshold / 2 > THRESHOLD_MIN ? r->threshold / 2 : THRESHOLD_MIN;
+		r->lateness = r->lateness / 2 > LATENESS_MIN ? r->lateness / 2 : LATENESS_MIN;
+	}
 	r->threshold_decay_at = now + period;
+}
+
+uint32_t rxw_recovery_learned(const struct rxw_recovery *r)
+{
+	if (r->threshold == THRESHOLD_MIN && r->lateness == LATENESS_MIN)
+		return 0;
+	return r->lateness << 16 | r->threshold;
+}
+
+void rxw_recovery_seed(struct rxw_recovery *r, uint32_t learned, uint64_t now, uint64_t srtt)
+{
+	uint32_t threshold = learned & 0xffff, lateness = learned >> 16;
+
+	if (!learned)
+		return;
+	if (threshold > r->threshold)
+		r->threshold = threshold < THRESHOLD_MAX ? threshold : THRESHOLD_MAX;
+	if (lateness > r->lateness)
+		r->lateness = lateness < LATENESS_MAX ? lateness : LATENESS_MAX;
+	r->threshold_decay_at = now + decay_period(srtt);
 }
 
 bool rxw_recovery_enter(struct rxw_recovery *r, uint32_t lost_order, uint32_t order_now,

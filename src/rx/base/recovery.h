@@ -20,6 +20,7 @@ struct rxw_recovery {
 	uint32_t highest_order;   /* latest transmission acknowledged */
 	uint64_t highest_sent_at; /* its time */
 	uint32_t threshold;       /* N: starts at 3 */
+	uint32_t lateness;        /* time beyond a round trip, in eighths of it: starts at 1 */
 	bool ordered; /* acknowledged twice in ascending order; before, time alone decides */
 	uint64_t threshold_decay_at;
 	/* The latest loss event lasts until a later order is acknowledged; 0 = no event yet. */
@@ -38,12 +39,23 @@ void rxw_recovery_acked(struct rxw_recovery *r, uint32_t order, uint64_t sent_at
 bool rxw_recovery_is_lost(const struct rxw_recovery *r, const struct rxw_rtt *rtt, uint32_t order,
 			  uint64_t sent_at, uint64_t now, uint64_t *at);
 /*
- * An ACK for an original after its retransmission: it was reordered by `distance` transmissions. If
- * N called it lost (distance >= N), N becomes 2 N or distance + 1, whichever is more, at most 255.
+ * An ACK for an original after its retransmission: it was reordered by `distance` transmissions, 0
+ * = not known. If N called it lost (distance >= N), N becomes 2 N or distance + 1, whichever is
+ * more, at most 255. Else time did, and the patience beyond a round trip doubles; a transmission
+ * is lost after 3 RTT or 10 ms, whichever is more, in any case.
  */
 void rxw_recovery_reordered(struct rxw_recovery *r, uint32_t distance, uint64_t now, uint64_t srtt);
-/* Decay of N: half for every 16 RTT without an event; call on ACKs. */
+/*
+ * An ACK for a transmission that was not yet called lost, `distance` behind one acknowledged by an
+ * earlier ACK: where N or the patience would be too little for it if halved, they do not decay now.
+ */
+void rxw_recovery_late(struct rxw_recovery *r, const struct rxw_rtt *rtt, uint32_t distance,
+		       uint64_t sent_at, uint64_t now);
+/* Decay of both: half for every 16 RTT without an event; call on ACKs. */
 void rxw_recovery_decay(struct rxw_recovery *r, uint64_t now, uint64_t srtt);
+/* What was learned of reordering, in one word for other calls on the path; 0 = nothing. */
+uint32_t rxw_recovery_learned(const struct rxw_recovery *r);
+void rxw_recovery_seed(struct rxw_recovery *r, uint32_t learned, uint64_t now, uint64_t srtt);
 /*
  * Enter recovery for a loss found when `order_now` transmissions were made: true if this is a new
  * event (react), false within the same one.

@@ -19,6 +19,7 @@ struct news {
 	bool before_rto; /* a transmission from before the timeout was acknowledged */
 	bool spurious;	 /* something counted as lost was not */
 	uint32_t distance;
+	uint32_t highest; /* order acknowledged before this ACK came */
 };
 
 static void find_named(const struct rxw_sendq *q, struct news *n)
@@ -129,6 +130,9 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 			news->distance =
 				rxw_max32(news->distance, p->recovery.highest_order - order);
 	} else {
+		if (first_time && (int32_t)(news->highest - (s->order + off)) > 0)
+			rxw_recovery_late(&p->recovery, &p->rtt, news->highest - (s->order + off),
+					  s->sent_at, news->now);
 		rxw_recovery_acked(&p->recovery, order, s->sent_at);
 	}
 	if (q->frto_order != 0 && order <= q->frto_order)
@@ -324,7 +328,7 @@ static void spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out
 	rxw_cc_undo(&p->cc);
 	/* Nothing was lost: no rate reduction goes on. */
 	p->recovery.recovery_end = 0;
-	atomic_store_explicit(&p->conn->peer->reordering, p->recovery.threshold,
+	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->recovery),
 			      memory_order_relaxed);
 	rxw_count(&out->stats->spurious_losses, 1);
 }
@@ -498,6 +502,7 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 	take_sample(p, &n);
 	ping_answered(p, &n);
 	lowest = q->stuck_since != 0 ? lowest_missing(q) : 0;
+	n.highest = p->recovery.highest_order;
 	hard_acks(p, &n);
 	soft_acks(p, &n);
 	if (n.newer)

@@ -25,8 +25,7 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	rxw_cc_init(&p->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
 		    params->window);
 	rxw_recovery_init(&p->recovery);
-	if (reordering > p->recovery.threshold)
-		p->recovery.threshold = reordering;
+	rxw_recovery_seed(&p->recovery, reordering, now, srtt);
 	rxw_mtu_init(&p->mtu, params->mtu, params->mtu_ceiling, params->mtu_ceiling > params->mtu);
 	if (mtu > params->mtu)
 		rxw_mtu_confirmed(&p->mtu, mtu, now);

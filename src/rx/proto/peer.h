@@ -22,7 +22,7 @@ struct rxw_peer {
 	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
 	_Atomic(uint32_t) peer_max_mtu;		/* what its ACKs allow us to send, 0 = unknown */
-	_Atomic(uint32_t) reordering;		/* recovery threshold learned, 0 = default */
+	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
 	/* its flight was seen to double per round trip on merged ACKs */
 	_Atomic(uint32_t) merged_acks_ok;
 	/* last proof of its address, ns; 0 = never; valid 60 s */

@@ -139,6 +139,95 @@ START_TEST(threshold_decays)
 }
 END_TEST
 
+/* What time called lost too early makes it more patient, up to a bound; then that decays. */
+START_TEST(patience)
+{
+	static const uint64_t want[] = { 90, 100, 120, 160, 240, 240, 240, 240 }; /* ms */
+	struct rxw_rtt rtt = rtt_of(RTT), quick = rtt_of(RXW_MS);
+	struct rxw_recovery r;
+
+	rxw_recovery_init(&r);
+	rxw_recovery_acked(&r, 3, 0);
+	rxw_recovery_reordered(&r, 0, 0, RTT); /* nothing is known of how it was found */
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		ck_assert(!rxw_recovery_is_lost(&r, &rtt, 1, 0, want[i] * RXW_MS - 1, NULL));
+		ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, want[i] * RXW_MS, NULL));
+		rxw_recovery_reordered(&r, 2, 0, RTT);
+		ck_assert_uint_eq(r.threshold, 3);
+	}
+	/* Short paths: up to 10 ms. */
+	ck_assert(!rxw_recovery_is_lost(&r, &quick, 1, 0, 10 * RXW_MS - 1, NULL));
+	ck_assert(rxw_recovery_is_lost(&r, &quick, 1, 0, 10 * RXW_MS, NULL));
+	rxw_recovery_decay(&r, 16 * RTT, RTT);
+	rxw_recovery_decay(&r, 32 * RTT, RTT);
+	rxw_recovery_decay(&r, 64 * RTT, RTT); /* two of them */
+	ck_assert(!rxw_recovery_is_lost(&r, &rtt, 1, 0, 160 * RXW_MS - 1, NULL));
+	ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, 160 * RXW_MS, NULL));
+	rxw_recovery_decay(&r, 1000 * RTT, RTT);
+	ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, 90 * RXW_MS, NULL));
+}
+END_TEST
+
+/* What still comes late keeps both from decaying; what would do with less does not. */
+START_TEST(no_decay_while_reordered)
+{
+	struct rxw_rtt rtt = rtt_of(RTT);
+	struct rxw_recovery r;
+
+	rxw_recovery_init(&r);
+	rxw_recovery_late(&r, &rtt, 2, 0, RTT); /* nothing learned, nothing to keep */
+	ck_assert_uint_eq(r.threshold_decay_at, 0);
+	rxw_recovery_reordered(&r, 99, 0, RTT);
+	for (uint64_t now = RTT; now < 100 * RTT; now += 10 * RTT) {
+		rxw_recovery_late(&r, &rtt, 50, now, now);
+		rxw_recovery_decay(&r, now + 9 * RTT, RTT);
+		ck_assert_uint_eq(r.threshold, 100);
+	}
+	rxw_recovery_late(&r, &rtt, 49, 106 * RTT, 106 * RTT);
+	rxw_recovery_decay(&r, 107 * RTT, RTT);
+	ck_assert_uint_eq(r.threshold, 50);
+
+	rxw_recovery_init(&r);
+	for (int i = 0; i < 3; i++)
+		rxw_recovery_reordered(&r, 1, 0, RTT);
+	ck_assert_uint_eq(r.lateness, 8);
+	rxw_recovery_late(&r, &rtt, 1, 10 * RTT - 120 * RXW_MS, 10 * RTT);
+	rxw_recovery_decay(&r, 17 * RTT, RTT);
+	ck_assert_uint_eq(r.lateness, 8);
+	rxw_recovery_late(&r, &rtt, 1, 25 * RTT - 119 * RXW_MS, 25 * RTT);
+	rxw_recovery_decay(&r, 26 * RTT, RTT);
+	ck_assert_uint_eq(r.lateness, 4);
+}
+END_TEST
+
+/* Other calls on the path begin with what one has learned, and keep it for 16 RTT as well. */
+START_TEST(learned)
+{
+	struct rxw_recovery r, other;
+
+	rxw_recovery_init(&r);
+	ck_assert_uint_eq(rxw_recovery_learned(&r), 0);
+	rxw_recovery_reordered(&r, 2, 0, RTT);
+	rxw_recovery_reordered(&r, 30, 0, RTT);
+	rxw_recovery_init(&other);
+	rxw_recovery_seed(&other, rxw_recovery_learned(&r), RXW_SEC, RTT);
+	ck_assert_uint_eq(other.threshold, 31);
+	ck_assert_uint_eq(other.lateness, 2);
+	rxw_recovery_decay(&other, RXW_SEC + 16 * RTT - 1, RTT);
+	ck_assert_uint_eq(other.threshold, 31);
+	rxw_recovery_decay(&other, RXW_SEC + 16 * RTT, RTT);
+	ck_assert_uint_eq(other.threshold, 15);
+	ck_assert_uint_eq(other.lateness, 1);
+	rxw_recovery_init(&other);
+	rxw_recovery_seed(&other, 0, RXW_SEC, RTT);
+	ck_assert_uint_eq(other.threshold, 3);
+	ck_assert_uint_eq(other.threshold_decay_at, 0);
+	rxw_recovery_seed(&other, UINT32_MAX, RXW_SEC, RTT);
+	ck_assert_uint_eq(other.threshold, 255);
+	ck_assert_uint_eq(other.lateness, 128);
+}
+END_TEST
+
 START_TEST(recovery_ends)
 {
 	struct rxw_recovery r;
@@ -309,5 +398,6 @@ START_TEST(prr_extremes)
 END_TEST
 
 TEST_MAIN("recovery", nothing_acked_nothing_lost, by_time, by_count, no_evidence_of_order,
-	  threshold_rises, threshold_decays, recovery_ends, orders_wrap, reordering_link,
-	  prr_first_goes_out, prr_bounds, prr_extremes)
+	  threshold_rises, threshold_decays, patience, no_decay_while_reordered, learned,
+	  recovery_ends, orders_wrap, reordering_link, prr_first_goes_out, prr_bounds,
+	  prr_extremes)
