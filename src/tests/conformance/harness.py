@@ -56,7 +56,8 @@ COOKIE = words(0x4711)
 class Program:
     """A program under test, with lines to and from it."""
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, listens=True):
+        self.listens = listens  # ends when its input does
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
@@ -102,6 +103,8 @@ class Program:
             self.process.stdin.close()
         except OSError:
             pass
+        if not self.listens:
+            self.process.terminate()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -135,7 +138,7 @@ class Ours:
 
     def start_stubs(self, port):
         return Program([os.path.join(self.build, 'src/tests/interop/stubs_ours'), 'server',
-                        str(port), 'server0'])
+                        str(port), 'server0'], False)
 
     def start_client(self, port, options):
         return OurClient(self.endpoint, port, options)
@@ -181,12 +184,14 @@ class OpenAFS:
         if options:
             raise Skipped('OpenAFS\'s library has no such settings')
         port = next(self.ports)
-        p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100'])
+        p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100'],
+                    False)
         wait_for_port(port, p)
         return Server(('127.0.0.1', port), p)
 
     def start_stubs(self, port):
-        return Program([os.path.join(self.programs, 'stubs_afs'), 'server', str(port), 'server0'])
+        return Program([os.path.join(self.programs, 'stubs_afs'), 'server', str(port), 'server0'],
+                       False)
 
     def start_client(self, port, options):
         if options:
@@ -202,7 +207,7 @@ class AfsClient:
     def begin(self, *arguments):
         name = 'c%d' % (len(self.runs) + 1)
         self.runs[name] = Program([self.path, '-p', str(self.port), '--deadline', '20'] +
-                                  list(arguments))
+                                  list(arguments), False)
         return name
 
     def rpc(self, request=4, reply=4):
@@ -269,6 +274,16 @@ class Context:
         s = self.under.start_server(**options)
         self.programs.append(s.program)
         return s
+
+    def stubs(self):
+        """A server of interop.xg, service 40, whose stubs a compiler made."""
+        if self.foreign:
+            raise Skipped('needs a server of its own')
+        port = free_port()
+        p = self.under.start_stubs(port)
+        self.programs.append(p)
+        wait_for_port(port, p)
+        return Server(('127.0.0.1', port), p)
 
     def socket(self, **where):
         self.sockets.append(Socket(self.shared.address[0] if self.shared else '127.0.0.1', **where))
