@@ -105,6 +105,57 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	return r;
 }
 
+/*
+ * There is no memory: wait a little for others to give some back. False: it is no use, because the
+ * call is in error, must not wait or has waited long enough; *until is 0 the first time. Meanwhile
+ * nobody counts on this thread to send, and what is queued leaves: it may be what all wait for.
+ */
+static bool await_memory(struct rxw_call *call, uint64_t *until)
+{
+	const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
+	enum rxw_writer before = call->writer; /* only this thread changes it */
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+	bool error;
+
+	if ((call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
+		return false;
+	if (!*until)
+		*until = rxw_now() + MEMORY_WAIT;
+	if (rxw_now() >= *until)
+		return false;
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	error = call->p.error != 0;
+	if (!error) {
+		call->writer = RXW_WRITER_ELSEWHERE;
+		rxw_pcall_urge_room(&call->p, &a.out);
+	}
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	if (error)
+		return false;
+	nanosleep(&pause, NULL);
+	rxw_conn_lock(c);
+	call->writer = before;
+	rxw_conn_unlock(c);
+	return true;
+}
+
+/* NULL: there is no memory, or the call is in error. */
+static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
+{
+	struct rxw_pool *pool = call->conn->ep->engine->pool;
+	uint64_t until = 0;
+	struct rxw_buf *b;
+
+	do
+		b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
+	while (!b && await_memory(call, &until));
+	return b;
+}
+
 static bool in_error(struct rxw_call *call)
 {
 	bool error;
@@ -113,26 +164,6 @@ static bool in_error(struct rxw_call *call)
 	error = call->p.error != 0;
 	rxw_conn_unlock(call->conn);
 	return error;
-}
-
-/* NULL: there is no memory, or the call is in error. */
-static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
-{
-	struct rxw_pool *pool = call->conn->ep->engine->pool;
-	uint64_t until = 0;
-
-	for (;;) {
-		struct rxw_buf *b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
-		struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
-
-		if (b || (call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
-			return b;
-		if (!until)
-			until = rxw_now() + MEMORY_WAIT;
-		if (rxw_now() >= until || in_error(call))
-			return NULL;
-		nanosleep(&pause, NULL);
-	}
 }
 
 /*
@@ -196,6 +227,30 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 }
 
 /*
+ * Takes the connection's lock and queues the run, whose buffer the caller keeps. One that finds no
+ * memory for the queue's entry waits for some, as for a buffer.
+ */
+static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_actions *a)
+{
+	struct rxw_connection *c = call->conn;
+	uint64_t until = 0;
+	bool wait = true;
+
+	for (;;) {
+		int r;
+
+		rxw_buf_ref(run->buf);
+		rxw_actions_init(a, rxw_home(c), false);
+		rxw_conn_lock(c);
+		r = rxw_pcall_push(&call->p, run, &a->out);
+		if (r != -RXW_ENOMEM || !wait)
+			return r;
+		rxw_conn_unlock(c);
+		wait = await_memory(call, &until); /* what comes after is the last try */
+	}
+}
+
+/*
  * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay
  * with the writer. `urge`: it is a flush, after which the writer is elsewhere, or gone.
  */
@@ -210,7 +265,6 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		count++;
 		data = call->w.fill;
 	}
-	rxw_actions_init(&a, rxw_home(c), false);
 	if (count) {
 		struct rxw_txrun run = {.buf = call->w.buf,
 					.data = call->w.base,
@@ -224,9 +278,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 			rxw_call_abort(call, RXW_USER_ABORT);
 			return r;
 		}
-		rxw_buf_ref(call->w.buf);
-		rxw_conn_lock(c);
-		r = rxw_pcall_push(&call->p, &run, &a.out);
+		r = queue_run(call, &run, &a);
 		call->w.seq += count;
 		call->w.base += (size_t)count * call->w.stride;
 		call->w.room -= count;
@@ -238,6 +290,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 			call->w.buf = NULL;
 		}
 	} else {
+		rxw_actions_init(&a, rxw_home(c), false);
 		rxw_conn_lock(c);
 	}
 	if (urge)

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory that runs out while calls are at work: writers wait for it, and what they queued leaves. */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "engine/internal.h"
+#include "tests/rx/face/harness.h"
+
+#define MOST 8192u
+#define FEW_BUFFERS "memory=4M batch=4 listeners=1"
+
+static struct h_bed bed;
+
+/* ---- all memory of the client's engine, held by the test ---- */
+
+static struct {
+	struct rxw_buf *buf[MOST];
+	unsigned count;
+} held;
+
+static void hold(struct rxw_buf *b)
+{
+	ck_assert_uint_lt(held.count, MOST);
+	held.buf[held.count++] = b;
+}
+
+/* All but `full` buffers. */
+static void drain(unsigned full)
+{
+	struct rxw_pool *pool = bed.client_engine->pool;
+	struct rxw_buf *b;
+
+	while ((b = rxw_buf_get(pool)))
+		hold(b);
+	while ((b = rxw_buf_get_small(pool, 2048)) || (b = rxw_buf_get_small(pool, 64)))
+		hold(b);
+	for (unsigned i = 0; i < full; i++) {
+		rxw_buf_unref(held.buf[i]);
+		held.buf[i] = held.buf[--held.count];
+	}
+}
+
+static void give_back(void)
+{
+	while (held.count)
+		rxw_buf_unref(held.buf[--held.count]);
+}
+
+/* Whoever waits for memory sleeps like this; the second time there is some. */
+static pthread_t waits;
+static bool awaited;
+static unsigned pauses;
+
+int nanosleep(const struct timespec *want, struct timespec *left)
+{
+	if (awaited && pthread_equal(waits, pthread_self()) && ++pauses == 2)
+		give_back();
+	return clock_nanosleep(CLOCK_MONOTONIC, 0, want, left);
+}
+
+/* ---- a server that is the test ---- */
+
+static int silent_server(struct sockaddr_storage *address, socklen_t *length)
+{
+	struct timeval patience = { .tv_sec = 20 };
+	int fd = socket(bed.address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	memcpy(address, &bed.address, sizeof(*address));
+	((struct sockaddr_in *)address)->sin_port = 0;
+	*length = sizeof(struct sockaddr_in);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)address, *length), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)address, length), 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	return fd;
+}
+
+static rxw_call *call_to(int *fd, rxw_connection **connection)
+{
+	struct sockaddr_storage address;
+	socklen_t length;
+	rxw_call *call;
+
+	*fd = silent_server(&address, &length);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&address, length,
+					       H_SERVICE, NULL, connection), 0);
+	ck_assert_int_eq(rxw_call_begin(*connection, NULL, &call), 0);
+	return call;
+}
+
+/* What a queue remembers of each run is memory, too. */
+START_TEST(entries_of_a_queue)
+{
+	rxw_connection *connection;
+	rxw_call *call;
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
+	call = call_to(&fd, &connection);
+	for (int i = 0; i < 2; i++) { /* the second has a buffer that takes the others */
+		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
+		ck_assert_int_eq(rxw_call_flush(call), 0);
+	}
+	drain(0);
+	waits = pthread_self();
+	awaited = true;
+	for (int i = 0; i < 40; i++) {
+		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
+		ck_assert_int_eq(rxw_call_flush(call), 0);
+	}
+	awaited = false;
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* The same for one that must not wait. */
+START_TEST(entries_of_a_queue_without_waiting)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
+	rxw_connection *connection;
+	rxw_call *call;
+	int fd, r = 0;
+
+	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
+	call = call_to(&fd, &connection);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
+		ck_assert_int_eq(rxw_call_flush(call), 0);
+	}
+	drain(0);
+	for (int i = 0; i < 40 && !r; i++) {
+		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
+		r = rxw_call_flush(call);
+	}
+	ck_assert(r == 0 || r == -RXW_ENOMEM); /* receivers may have given some back */
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+#define BYTES 1200000u
+
+static void *write_all(void *arg)
+{
+	static uint8_t data[BYTES];
+	rxw_call *call = arg;
+
+	ck_assert_int_eq(rxw_call_write(call, data, sizeof(data)), sizeof(data));
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	return NULL;
+}
+
+static void acknowledge(int fd, const struct sockaddr_storage *to, socklen_t length,
+			const struct rxw_header *data, uint32_t next)
+{
+	uint8_t body[RXW_ACK_MAX_SIZE], packet[2048], none[1];
+	struct rxw_ack ack = { .first = next, .previous = data->seq, .serial = data->serial,
+			       .reason = RXW_ACK_DELAY, .acks = none, .max_mtu = 1444,
+			       .if_mtu = 1444, .rwind = 255, .jumbo_max = 1 };
+	struct h_raw raw = { .epoch = data->epoch, .cid = data->cid, .call = data->call,
+			     .serial = data->serial, .type = RXW_ACK, .service = data->service,
+			     .flags = RXW_SLOW_START_OK, .body = body };
+	size_t size;
+
+	raw.size = rxw_ack_put(body, &ack);
+	size = h_raw_encode(packet, &raw);
+	ck_assert_int_eq(sendto(fd, packet, size, 0, (const struct sockaddr *)to, length),
+			 (ssize_t)size);
+}
+
+/*
+ * A writer that waits for a buffer sends nothing by itself: what ACKs let go must leave all the
+ * same, since its own packets may be what holds the memory.
+ */
+START_TEST(what_waiting_writers_queued)
+{
+	rxw_connection *connection;
+	pthread_t thread;
+	rxw_call *call;
+	uint32_t next = 1;
+	bool last = false;
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
+	call = call_to(&fd, &connection);
+	drain(6); /* the receiver may take four */
+	ck_assert_int_eq(pthread_create(&thread, NULL, write_all, call), 0);
+	while (!last) {
+		struct sockaddr_storage from;
+		socklen_t length = sizeof(from);
+		uint8_t packet[2048];
+		struct rxw_header h;
+		ssize_t n = recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from,
+				     &length);
+
+		ck_assert_msg(n > 0, "nothing came behind packet %u", next - 1);
+		ck_assert(rxw_header_get(packet, (size_t)n, &h));
+		if (h.type != RXW_DATA)
+			continue;
+		if (h.seq == next) {
+			next++;
+			last = h.flags & RXW_LAST_PACKET;
+		}
+		acknowledge(fd, &from, length, &h, next);
+	}
+	pthread_join(thread, NULL);
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("memory");
+	TCase *tc = tcase_create("short of it");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, entries_of_a_queue);
+	tcase_add_test(tc, entries_of_a_queue_without_waiting);
+	tcase_add_test(tc, what_waiting_writers_queued);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
