@@ -191,6 +191,7 @@ void rxw_actions_run(struct rxw_actions *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
+	bool called_back = false;
 	uint64_t before = 0;
 
 	if (a->out.ctl_count) {
@@ -217,6 +218,7 @@ void rxw_actions_run(struct rxw_actions *a)
 		struct rxw_call *call = a->item[i].call;
 
 		if (a->item[i].todo & RXW_TODO_CALLBACK) {
+			called_back = true;
 			if (a->receiver)
 				rxw_now_keep(rxw_now());
 			rxw_callback_run(call);
@@ -224,7 +226,8 @@ void rxw_actions_run(struct rxw_actions *a)
 	}
 	if (a->receiver) {
 		rxw_tx_hold(NULL);
-		rxw_now_keep(0);
+		if (called_back) /* handlers are timed (serve_here()), callbacks are not */
+			rxw_now_keep(0);
 	} else {
 		before = rxw_now_keep(a->out.now);
 		/* A handler or callback of the application may have worked for long meanwhile. */

@@ -11,6 +11,7 @@
 #define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
 #define IDLE_WAIT	(60 * RXW_SEC)
 #define SPIN_BYTES	49152u /* a batch of more is bulk: its sender waits for half a window */
+#define LOOKS	    4	    /* between two looks at the clock */
 #define REAP_EVERY	RXW_SEC
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
@@ -268,11 +269,13 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 	else
 		end = until; /* cut short: no proof that looking is of no use */
 	do {
-		*got = rxw_io_recv(s->sock, s->rx, room, 0);
-		if (*got) {
-			if (s->spin_tries > s->spin_hits)
-				s->spin_hits++;
-			return false;
+		for (unsigned i = 0; i < LOOKS; i++) {
+			*got = rxw_io_recv(s->sock, s->rx, room, 0);
+			if (*got) {
+				if (s->spin_tries > s->spin_hits)
+					s->spin_hits++;
+				return false;
+			}
 		}
 	} while (rxw_now() < end);
 	return true;
@@ -363,7 +366,9 @@ void rxw_shard_poll(struct rxw_shard *s)
 		s->quiet = 0;
 		note_batch(s, (unsigned)n);
 		rxw_actions_init(&a, s, true);
+		rxw_now_keep(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
+		rxw_now_keep(0);
 		if (dry)
 			settle_owing(s, &a);
 		rxw_actions_run(&a);

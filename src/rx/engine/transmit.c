@@ -38,6 +38,9 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 {
 	struct rxw_call *call;
 
+	/* Whoever queues one afterwards looks for a sender afterwards. */
+	if (!atomic_load(&s->txq_any))
+		return NULL;
 	rxw_txq_lock(s);
 	call = s->txq_head;
 	if (call) {

@@ -28,13 +28,25 @@ void rxw_stream_fini(struct rxw_call *call)
 	call->w.buf = NULL;
 }
 
+/*
+ * The whole stream was one packet, and the call ends within the same thread: to report it now would
+ * say what the end says. Not where a handler may work on for long: the peer waits for its ACK.
+ */
+static bool ends_soon(const struct rxw_call *call)
+{
+	const struct rxw_rxpiece *only = &call->r.piece[0];
+
+	return call->r.ended && call->r.count == 1 && only->count == 1 && only->first_seq == 1 &&
+	       (call->p.client || (call->short_handler && rxw_receiving()));
+}
+
 /* Tell floor 1 what was used up; with `pause` it may write a window update. */
 static void report(struct rxw_call *call, bool pause)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_actions a;
 
-	if (!call->r.consumed)
+	if (!call->r.consumed || ends_soon(call))
 		return;
 	rxw_actions_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);

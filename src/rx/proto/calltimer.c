@@ -114,7 +114,8 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (rxw_pcall_live(p)) {
 		if (t->ping == RXW_NEVER && (!p->client || t->first_sent != 0) && out != NULL)
-			t->ping = out->now + ping_interval(p);
+			/* The earliest; keepalive() knows how long it may be. */
+			t->ping = out->now + t->dead / 6 / 10 * 9;
 		at = rxw_min64(at, rxw_min64(t->ping, dead_at(p)));
 		at = rxw_min64(at,
 			       rxw_min64(transmit_deadline(p, out != NULL ? out->now : t->began),

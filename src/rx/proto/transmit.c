@@ -461,6 +461,9 @@ enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
 		*not_before = q->retry_at;
 		return RXW_TRAIN_PACED;
 	}
+	/* All is on its way, as it is behind the train of a small call: nothing changed. */
+	if (q->nxt == q->end && q->lost == 0 && !q->probe && q->retry_at == RXW_NEVER)
+		return RXW_TRAIN_NONE;
 	if (max_packets == 0 || silent(p, now) || !fit(p, out))
 		return RXW_TRAIN_NONE;
 	q->retry_at = RXW_NEVER;
