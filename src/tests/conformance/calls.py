@@ -99,9 +99,10 @@ def test_C_015_busy_is_a_header(t):
     t.need_perf()
     c.data(7, 1, ask_send(8), 0, channel=3)
     c.next(ACK, 7, match=lambda p: p.ack.first == 2)
-    c.data(9, 1, t.request(), channel=3)
+    refused = 9 if t.ours else 8    # OpenAFS's library says 8 for any higher number
+    c.data(refused, 1, t.request(), channel=3)
     p = c.next(BUSY)
-    equal((p.size, p.call, p.channel, p.seq, p.flags), (28, 9, 3, 0, 0), 'BUSY')
+    equal((p.size, p.call, p.channel, p.seq, p.flags), (28, refused, 3, 0, 0), 'BUSY')
 
 
 @test(17)

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 
 import wire
 from peer import LIMIT, End, Failed, Skipped, Socket, equal, want
@@ -15,15 +16,15 @@ from peer import LIMIT, End, Failed, Skipped, Socket, equal, want
 TESTS = []                      # in the order of the files
 
 
-def test(item, role='server', harm=False, slow=0):
+def test(item, role='server', harm=False, slow=0, ours=False):
     """Registers a test. `role`: the end that is tested; `harm`: not for servers of strangers; `slow`:
-    seconds that it takes by its nature, so that it begins early."""
+    seconds that it takes by its nature, so that it begins early; `ours`: says nothing about others."""
     def register(function):
         number = function.__name__.split('_')[2] if function.__name__.startswith('test_C_') else None
         if item is not None:
             equal(number, '%03d' % item, function.__name__)
         TESTS.append({'item': item, 'name': function.__name__, 'role': role, 'harm': harm,
-                      'slow': slow, 'run': function, 'doc': (function.__doc__ or '').strip()})
+                      'slow': slow, 'ours': ours, 'run': function, 'doc': (function.__doc__ or '').strip()})
         return function
     return register
 
@@ -184,8 +185,8 @@ class OpenAFS:
         if options:
             raise Skipped('OpenAFS\'s library has no such settings')
         port = next(self.ports)
-        p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100'],
-                    False)
+        p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100',
+                     '--udp-buffer', '4M'], False)
         wait_for_port(port, p)
         return Server(('127.0.0.1', port), p)
 
@@ -229,7 +230,6 @@ class AfsClient:
 
 def wait_for_port(port, program):
     """Until somebody has this UDP port: this program says nothing when it has."""
-    import time
     until = time.monotonic() + LIMIT
     while time.monotonic() < until and program.alive():
         with open('/proc/net/udp') as f:
@@ -266,6 +266,10 @@ class Context:
             raise Skipped('needs the rxperf service (147)')
 
     # -- a server under test --
+
+    def own(self, **options):
+        """A server for this test alone, with these options if it is ours."""
+        return self.server(**(options or {'listeners': 1} if self.ours else {}))
 
     def server(self, **options):
         """A server for this test alone."""
@@ -315,7 +319,14 @@ class Context:
         if self.service != 147:
             return c.next(call=call, channel=channel, match=lambda p: p.type == wire.ABORT or
                           p.type == wire.DATA and p.flags & wire.LAST)
-        p = c.next(wire.DATA, call, channel=channel)
+        while True:
+            p = c.next(call=call, channel=channel, match=lambda q: q.type in (wire.DATA, wire.BUSY))
+            if p.type == wire.DATA:
+                break
+            # The handler of the call before is still about to end: ours must not say this.
+            want(not self.ours, 'BUSY for call %d' % call)
+            time.sleep(0.02)
+            c.data(call, 1, self.request(), channel=channel)
         equal(p.body[-4:], COOKIE, 'the reply\'s end')
         want(p.flags & wire.LAST, 'the reply has no LAST_PACKET')
         return p
