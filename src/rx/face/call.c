@@ -213,6 +213,7 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	if (!call)
 		return -RXW_EINVAL;
 	left = &call->conn->ep->callbacks_left;
+	rxw_call_ref(call); /* the callback that is waited for may end it */
 	rxw_conn_lock(call->conn);
 	wait_callback(call);
 	call->callback = callback;
@@ -222,6 +223,7 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	if (callback && rxw_events_now(call) && rxw_callback_note(call))
 		rxw_timer_call_back(call);
 	rxw_conn_unlock(call->conn);
+	rxw_call_unref(call);
 	return 0;
 }
 

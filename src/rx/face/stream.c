@@ -251,6 +251,19 @@ static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct 
 }
 
 /*
+ * Lock held: nothing more is written. Before the packet can leave: its reply may bring a callback
+ * that ends the call. The buffer is the caller's to give back.
+ */
+static struct rxw_buf *finish_writing(struct rxw_call *call)
+{
+	struct rxw_buf *left = call->w.buf;
+
+	call->w.finished = true;
+	call->w.buf = NULL;
+	return left;
+}
+
+/*
  * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay
  * with the writer. `urge`: it is a flush, after which the writer is elsewhere, or gone.
  */
@@ -258,6 +271,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 {
 	struct rxw_connection *c = call->conn;
 	uint16_t count = call->w.full, data = call->w.capacity;
+	struct rxw_buf *left = NULL;
 	struct rxw_actions a;
 	int r = 0;
 
@@ -297,6 +311,8 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
+	if (last)
+		left = finish_writing(call);
 	if (last && !c->p.client && !r) {
 		/*
 		 * Before the packet can leave: a quick client's next call must not find this one at
@@ -307,6 +323,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	}
 	rxw_actions_collect(&a, false);
 	rxw_conn_unlock(c);
+	rxw_buf_unref(left);
 	rxw_actions_run(&a);
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
@@ -529,24 +546,34 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		r = open_slots(call, true);
 	if (!r)
 		r = push(call, true, last, true);
-	if (last) {
-		call->w.finished = true;
-		rxw_buf_unref(call->w.buf);
-		call->w.buf = NULL;
-	}
 	if (r) {
+		struct rxw_buf *left;
+
 		rxw_conn_lock(call->conn);
 		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
+		left = last ? finish_writing(call) : NULL;
 		rxw_conn_unlock(call->conn);
+		rxw_buf_unref(left);
 	}
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
+}
+
+/* What leaves may bring a callback, on another thread, that ends the call meanwhile. */
+static int flush_held(rxw_call *call, bool last)
+{
+	int r;
+
+	rxw_call_ref(call);
+	r = rxw_stream_flush(call, last);
+	rxw_call_unref(call);
+	return r;
 }
 
 int rxw_call_flush(rxw_call *call)
 {
 	if (!call)
 		return -RXW_EINVAL;
-	return rxw_stream_flush(call, false);
+	return flush_held(call, false);
 }
 
 int rxw_call_send_end(rxw_call *call)
@@ -555,7 +582,7 @@ int rxw_call_send_end(rxw_call *call)
 		return -RXW_EINVAL;
 	if (!call->p.client)
 		return -RXW_ESTATE;
-	return rxw_stream_flush(call, true);
+	return flush_held(call, true);
 }
 
 int rxw_stream_turn(struct rxw_call *call)

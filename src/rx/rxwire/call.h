@@ -73,7 +73,8 @@ int rxw_call_flush(rxw_call *call);
 
 /*
  * Client: end the request (the last packet goes out). Done by the first read if not called. Server:
- * not needed, the handler's return does it.
+ * not needed, the handler's return does it. The call's callback may run before this returns, and
+ * may end the call: a thread that leaves the end to it names the call here for the last time.
  */
 int rxw_call_send_end(rxw_call *call);
 
@@ -135,7 +136,7 @@ int rxw_call_fd(rxw_call *call);
 unsigned rxw_call_events(rxw_call *call);
 /*
  * Set or change the callback; events that hold already are reported soon, never from within this
- * function.
+ * function. Waits for one that runs on another thread, which may end the call meanwhile.
  */
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that runs out while calls are at work: writers wait for it, and what they queued leaves. */
+/* Memory that runs out while calls are at work: writers wait for it, what they queued leaves. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
