@@ -133,12 +133,12 @@ START_TEST(long_calls_live)
 	uint8_t byte;
 	rxw_call *call;
 
-	h_open(&bed, &(struct h_options){ .both = "dead-ms=1000" });
+	h_open(&bed, &(struct h_options){ .both = "dead-ms=4000" });
 	connection = h_connect(&bed, H_SERVICE);
 	call = h_begin(connection, &(struct h_ask){ .op = H_WAIT });
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
 	h_gate_arrived(&bed, 1);
-	for (until = h_now_ms() + 2500; h_now_ms() < until;)
+	for (until = h_now_ms() + 5000; h_now_ms() < until;)
 		usleep(100000);
 	ck_assert_int_eq(rxw_call_error(call, NULL), 0);
 	h_gate_open(&bed);

@@ -146,13 +146,13 @@ static void after_a_while(rxw_call *call, unsigned events, void *arg)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
 					    .callback = when_done, .arg = arg,
-					    .deadline_ms = 2000 };
+					    .deadline_ms = 4000 };
 	rxw_connection *connection = rxw_call_data(call);
 	rxw_call *next;
 
 	if (!(events & RXW_EVENT_DONE))
 		return;
-	usleep(2200 * 1000);
+	usleep(4200 * 1000);
 	ck_assert_int_eq(rxw_call_begin(connection, &options, &next), 0);
 	h_write_ask(next, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_send_end(next), 0);
