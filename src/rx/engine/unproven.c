@@ -153,6 +153,7 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim;
 	struct rxw_actions a;
+	uint64_t heard;
 
 	rxw_table_lock(s);
 	victim = find_victim(s->batch, now);
@@ -161,8 +162,15 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 		return false;
 	rxw_actions_init(&a, s, false);
 	rxw_conn_lock(victim);
-	if (victim->stranger)
-		no_stranger(victim);
+	if (!may_go(victim, now, &heard)) {
+		/* Another thread brought it a call, which must not run twice, or a proof. */
+		rxw_conn_unlock(victim);
+		rxw_table_lock(s);
+		put(s->batch, victim, now);
+		rxw_table_unlock(s);
+		return false;
+	}
+	no_stranger(victim);
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
 	victim->p.forgotten = true;
 	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);

@@ -224,6 +224,82 @@ START_TEST(what_waiting_writers_queued)
 }
 END_TEST
 
+/* ---- what a call at work holds ---- */
+
+#define PACKET	   1444u
+#define FULL	   255u
+#define TWO_WINDOWS (2 * FULL * PACKET + 4096)
+
+/*
+ * A writer whose peer acknowledges nothing. By default the queue is longer than two windows, so that
+ * the wire does not wait for its writer; 420 packets stay within.
+ */
+START_TEST(most_of_a_sender)
+{
+	static const struct {
+		const char *tunables;
+		size_t packets, most;
+	} row[] = {
+		{ "listeners=1 batch=4", 768, (768 / 45 + 2) * (size_t)RXW_BUF_SIZE },
+		{ "listeners=1 batch=4 sendq-packets=420", 420, TWO_WINDOWS },
+	};
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
+	static uint8_t data[65536];
+	rxw_connection *connection;
+	size_t before, taken = 0;
+	rxw_call *call;
+	ssize_t n;
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .client = row[_i].tunables });
+	call = call_to(&fd, &connection);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	before = rxw_pool_live(bed.client_engine->pool);
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	while ((n = rxw_call_write(call, data, sizeof(data))) > 0)
+		taken += (size_t)n;
+	ck_assert_int_eq(n, -RXW_EAGAIN);
+	ck_assert_uint_ge(taken, row[_i].packets * 1400);
+	ck_assert_uint_le(rxw_pool_live(bed.client_engine->pool), before + row[_i].most);
+	ck_assert_uint_le(sizeof(struct rxw_call), 4096);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+static bool all_came(void *arg)
+{
+	return h_stats(bed.server).packets_received[RXW_DATA] >= *(const uint32_t *)arg;
+}
+
+/* A handler that reads nothing, and a peer that sends all that a window takes, and more. */
+START_TEST(most_of_a_receiver)
+{
+	uint8_t head[H_ASK_SIZE], body[PACKET - RXW_HEADER_SIZE] = { 0 };
+	struct h_raw raw = h_raw_request(head, H_WAIT, 0x9000);
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=1", .no_client = true });
+	fd = h_raw_socket(&bed);
+	memcpy(body, head, sizeof(head));
+	raw.flags = RXW_CLIENT_INITIATED;
+	raw.body = body;
+	raw.size = sizeof(body);
+	for (uint32_t seq = 1; seq <= FULL + 50; seq++) {
+		raw.seq = raw.serial = seq;
+		h_raw_send(fd, &raw);
+		if (seq % 16 == 0) /* no more than any socket takes */
+			h_wait_for(all_came, &seq, "packets to come");
+	}
+	ck_assert_uint_ge(h_stats(bed.server).bytes_pinned, FULL / 2 * PACKET);
+	ck_assert_uint_le(h_stats(bed.server).bytes_pinned, TWO_WINDOWS);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("memory");
@@ -235,6 +311,8 @@ int main(void)
 	tcase_add_test(tc, entries_of_a_queue);
 	tcase_add_test(tc, entries_of_a_queue_without_waiting);
 	tcase_add_test(tc, what_waiting_writers_queued);
+	tcase_add_loop_test(tc, most_of_a_sender, 0, 2);
+	tcase_add_test(tc, most_of_a_receiver);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
