@@ -231,8 +231,8 @@ END_TEST
 #define TWO_WINDOWS (2 * FULL * PACKET + 4096)
 
 /*
- * A writer whose peer acknowledges nothing. By default the queue is longer than two windows, so that
- * the wire does not wait for its writer; 420 packets stay within.
+ * A writer whose peer acknowledges nothing. By default the queue is longer than two windows, so
+ * that the wire does not wait for its writer; 420 packets stay within.
  */
 START_TEST(most_of_a_sender)
 {
