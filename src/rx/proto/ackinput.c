@@ -316,6 +316,9 @@ void rxw_pcall_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out 
 	if (react) {
 		rxw_count(&out->stats->loss_events, 1);
 		q->losses = true;
+		/* What was out when the window was full: thresholds may hold the rest back now. */
+		flight = rxw_max32(flight,
+				   rxw_min32(p->cc.cwnd, rxw_max32(q->peak, q->last_peak)));
 		rxw_cc_lost(&p->cc, flight, out->now);
 		atomic_store_explicit(&p->conn->peer->ssthresh, p->cc.ssthresh,
 				      memory_order_relaxed);
@@ -363,7 +366,12 @@ static void congestion(struct rxw_pcall *p, const struct news *n, uint32_t fligh
 {
 	struct rxw_sendq *q = &p->tx;
 	bool slow = p->cc.cwnd < p->cc.ssthresh;
-	bool limited = rxw_max32(q->peak, q->last_peak) >= p->cc.cwnd;
+	uint32_t peak = rxw_max32(q->peak, q->last_peak);
+	/*
+	 * Was the window filled? It grows while the ACKs of one flight come, and that flight is
+	 * half of the next one in slow start.
+	 */
+	bool limited = slow ? peak >= p->cc.cwnd / 2 : peak + 1 >= p->cc.cwnd;
 	bool undo = n->spurious;
 
 	if (n->newly > 0) {

@@ -22,17 +22,25 @@ static uint64_t peer_delay(const struct rxw_pcall *p)
 static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint64_t delay = peer_delay(p), rto = rxw_rtt_rto(&p->rtt, delay, q->backoff), pto;
+	uint64_t delay = peer_delay(p), rto = q->base_at + rxw_rtt_rto(&p->rtt, delay, q->backoff);
+	uint64_t pto, after;
 
 	*probe = false;
 	if (q->flight > 0 && !q->probed && q->backoff == 0 && p->rtt.valid) {
-		pto = rxw_rtt_probe_delay(&p->rtt, q->requested_last ? 0 : delay);
+		/*
+		 * An ACK of what went before puts it off only as far as that of the tail may be
+		 * behind it: not far if the tail asked for one.
+		 */
+		pto = q->tail_at + rxw_rtt_probe_delay(&p->rtt, q->requested_last ? 0 : delay);
+		after = q->base_at + (q->requested_last ? p->rtt.srtt / 8 : p->rtt.srtt);
+		if (pto < after)
+			pto = after;
 		if (pto < rto) {
 			*probe = true;
 			rto = pto;
 		}
 	}
-	return q->base_at + rto;
+	return rto;
 }
 
 /*

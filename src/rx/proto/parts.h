@@ -73,8 +73,9 @@ struct rxw_sendq {
 	uint32_t peak, last_peak;     /* largest flight in this round trip, in the last one */
 	uint32_t frto_order;	      /* order when the RTO expired; 0 = none unconfirmed */
 	uint32_t reaction_order;      /* order when congestion control last reacted */
-	/* latest progress or new transmission: RTO and probe count from here */
+	/* latest progress or new transmission: the RTO counts from here */
 	uint64_t base_at;
+	uint64_t tail_at;      /* latest transmission of any kind: the probe counts from here */
 	uint64_t requested_at; /* last REQUEST_ACK */
 	uint64_t loss_at;      /* time alone declares a loss then; UINT64_MAX = none */
 	/* thresholds hold no longer than this; UINT64_MAX = nothing held */

@@ -45,17 +45,28 @@ static uint32_t new_room(const struct rxw_pcall *p)
 }
 
 /*
- * Is it worth sending `room` packets now? Half of what can be on its way is; less only where
- * nothing would come to make it more.
+ * How many packets are worth sending: half of what can be on its way. Where a path has losses the
+ * window is what limits it, and waiting costs: what a millisecond brings is enough.
  */
+static uint32_t enough(const struct rxw_pcall *p)
+{
+	uint32_t whole = rxw_min32(p->cc.cwnd, p->tx.window);
+	uint32_t soon;
+
+	if (!p->tx.losses || !p->rtt.valid || p->rtt.srtt < RXW_MS)
+		return whole / 2;
+	soon = (uint32_t)(whole * RXW_MS / p->rtt.srtt);
+	return rxw_min32(whole / 2, rxw_max32(soon, whole > PACING_CWND ? PACING_BURST : 2));
+}
+
+/* Is it worth sending `room` packets now? Fewer only where nothing would come to make it more. */
 static bool worth(const struct rxw_pcall *p, uint32_t room, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint32_t whole = rxw_min32(p->cc.cwnd, q->window);
 
 	if (room == 0)
 		return false;
-	return room >= whole / 2 || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged ||
+	return room >= enough(p) || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged ||
 	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
 }
 
@@ -239,6 +250,7 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 	q->trains_out++;
 	if (fresh_timer)
 		q->base_at = out->now;
+	q->tail_at = out->now;
 	if (q->flight > q->peak)
 		q->peak = q->flight;
 	if (rxw_recovery_active(&p->recovery))

@@ -306,6 +306,53 @@ START_TEST(slow_start_doubles)
 }
 END_TEST
 
+/* The window grows while the ACKs of a flight come: that does not make it one that is not filled. */
+START_TEST(slow_start_by_small_acks)
+{
+	bench_init(&b, true);
+	b.auto_send = false;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	for (unsigned i = 0; i < 11; i++)
+		bench_write(call, 45, 100, false);
+	for (unsigned flight = 4; flight <= 64; flight *= 2) {
+		uint32_t serial = c->p.serial;
+
+		ck_assert_uint_eq(bench_send(call), flight);
+		b.out.now += RXW_MS / 2;
+		for (unsigned i = 2; i <= flight; i += 2)
+			ack(call->p.tx.una + 2, serial + i, RXW_ACK_IDLE, "");
+		ck_assert_uint_eq(call->p.cc.cwnd, 2 * flight);
+	}
+	/* A window that is half empty for two round trips does not grow. */
+	call->p.cc.cwnd = 200;
+	call->p.tx.peak = call->p.tx.last_peak = 99;
+	bench_send(call);
+	call->p.tx.peak = 99;
+	ack(call->p.tx.una + 2, 0, RXW_ACK_IDLE, "");
+	ck_assert_uint_eq(call->p.cc.cwnd, 200);
+	bench_free(&b);
+}
+END_TEST
+
+/* What is halved is what was out when the window was full, not what thresholds left of it. */
+START_TEST(loss_of_a_full_window)
+{
+	setup(40);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_eq(call->p.tx.flight, 30);
+	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+	ck_assert_uint_eq(call->p.cc.ssthresh, 20);
+	bench_free(&b);
+	/* But never more than the window. */
+	setup(40);
+	call->p.cc.cwnd = 34;
+	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+	ck_assert_uint_le(call->p.cc.ssthresh, 20);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(softly_complete)
 {
 	bench_init(&b, false);
@@ -387,6 +434,8 @@ int main(void)
 	tcase_add_test(tcase, no_space);
 	tcase_add_test(tcase, nat_reset);
 	tcase_add_test(tcase, slow_start_doubles);
+	tcase_add_test(tcase, slow_start_by_small_acks);
+	tcase_add_test(tcase, loss_of_a_full_window);
 	tcase_add_test(tcase, softly_complete);
 	tcase_add_test(tcase, path_mtu_search);
 	return bench_main(suite);

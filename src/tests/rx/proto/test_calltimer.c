@@ -131,6 +131,35 @@ START_TEST(tail_loss_probe)
 }
 END_TEST
 
+/* ACKs of what went before the tail do not put its probe off by as much as they are late. */
+START_TEST(probe_counts_from_the_tail)
+{
+	client(0, false);
+	rxw_rtt_seed(&call->p.rtt, 20 * RXW_MS, RXW_MS);
+	bench_write(call, 3, 100, false);
+	b.next = b.count;
+	bench_pass(&b, 30 * RXW_MS);
+	bench_get_ack(&b, c, 1, 3, 0, RXW_ACK_DELAY, "", 32);
+	bench_pass(&b, 9 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 3);
+	bench_free(&b);
+	/* An eighth of a round trip is left for its own ACK to follow theirs. */
+	client(0, false);
+	rxw_rtt_seed(&call->p.rtt, 80 * RXW_MS, RXW_MS);
+	bench_write(call, 3, 100, false);
+	b.next = b.count;
+	bench_pass(&b, 155 * RXW_MS);
+	bench_get_ack(&b, c, 1, 3, 0, RXW_ACK_DELAY, "", 32);
+	bench_pass(&b, 9 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 3);
+	bench_free(&b);
+}
+END_TEST
+
 /* What a probe sends is new, if there is something. */
 START_TEST(probe_with_new_data)
 {
@@ -361,6 +390,7 @@ int main(void)
 	tcase_add_test(tcase, spurious_timeout);
 	tcase_add_test(tcase, true_timeout);
 	tcase_add_test(tcase, tail_loss_probe);
+	tcase_add_test(tcase, probe_counts_from_the_tail);
 	tcase_add_test(tcase, probe_with_new_data);
 	tcase_add_test(tcase, probe_within_the_window);
 	tcase_add_test(tcase, keepalive_and_death);

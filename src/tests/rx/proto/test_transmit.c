@@ -135,6 +135,41 @@ START_TEST(thresholds)
 }
 END_TEST
 
+/* A path that loses packets and is longer than a millisecond: what one of those brings is enough. */
+START_TEST(thresholds_where_packets_are_lost)
+{
+	static const struct {
+		uint32_t cwnd, acked;
+		uint64_t rtt;
+		bool losses, sends;
+	} cases[] = {
+		{12, 2, 10 * RXW_MS, true, true},  {12, 1, 10 * RXW_MS, true, false},
+		{12, 2, 10 * RXW_MS, false, false}, {12, 2, RXW_MS / 2, true, false},
+		{12, 6, RXW_MS / 2, true, true},    {40, 8, 100 * RXW_MS, true, true},
+		{40, 7, 100 * RXW_MS, true, false}, {40, 19, 2 * RXW_MS, true, false},
+		{40, 20, 2 * RXW_MS, true, true},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setup();
+		call->p.cc.cwnd = call->p.cc.ssthresh = cases[i].cwnd;
+		call->p.tx.window = 255;
+		call->p.tx.edge = 256;
+		bench_write(call, 45, 100, false);
+		bench_write(call, 45, 100, false);
+		ck_assert_uint_eq(bench_send(call), cases[i].cwnd);
+		rxw_rtt_seed(&call->p.rtt, cases[i].rtt, 0);
+		call->p.tx.losses = cases[i].losses;
+		call->p.tx.peak = 1; /* the window stays as it is */
+		call->p.tx.last_peak = 1;
+		bench_get_ack(&b, c, 1, 1 + cases[i].acked, 0, RXW_ACK_IDLE, "", 255);
+		ck_assert_msg(rxw_pcall_sendable(&call->p, b.out.now) == cases[i].sends,
+			      "case %u", i);
+		bench_free(&b);
+	}
+}
+END_TEST
+
 /* A writer that waits lets go what can go now; after that a small ACK draws no small train. */
 START_TEST(urged_by_a_writer_that_waits)
 {
@@ -442,6 +477,7 @@ int main(void)
 	tcase_add_test(tcase, never_beyond_the_windows);
 	tcase_add_test(tcase, trains_keep_to_runs);
 	tcase_add_test(tcase, thresholds);
+	tcase_add_test(tcase, thresholds_where_packets_are_lost);
 	tcase_add_test(tcase, urged_by_a_writer_that_waits);
 	tcase_add_test(tcase, held_for_a_millisecond);
 	tcase_add_test(tcase, end_of_a_reply_asks_for_nothing);
