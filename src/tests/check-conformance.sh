@@ -58,4 +58,9 @@ while [ $i -le 64 ]; do
 	esac
 	i=$((i + 1))
 done
+
+# The table of results: its items and tests are those of the scripted peer.
+if command -v python3 > /dev/null; then
+	python3 -B "$tests/conformance/table" check "$doc" || status=1
+fi
 exit $status

@@ -54,6 +54,18 @@ ABORT_WITH, ABORT_BEHIND, WAIT, COUNT, NOTHING, ECHO = range(100, 106)
 COOKIE = words(0x4711)
 
 
+def known_differences(path):
+    """Lines "NAME  WHY"."""
+    known = {}
+    if path:
+        with open(path) as f:
+            for line in f:
+                if line.strip() and not line.startswith('#'):
+                    name, why = line.split(None, 1)
+                    known[name] = why.strip()
+    return known
+
+
 class Program:
     """A program under test, with lines to and from it."""
 
@@ -187,7 +199,16 @@ class OpenAFS:
         port = next(self.ports)
         p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100',
                      '--udp-buffer', '4M'], False)
-        wait_for_port(port, p)
+        want(wait_for_port(port, p), 'the server has not opened port %d' % port)
+        # The port is there before the service is.
+        sock = Socket()
+        for _ in range(200):
+            c = End(sock, ('127.0.0.1', port), 147)
+            c.data(1, 1, ask_rpc(4, 4))
+            sock.read(0.1)
+            if any(q.type == wire.DATA for q in sock.drain()):
+                break
+        sock.close()
         return Server(('127.0.0.1', port), p)
 
     def start_stubs(self, port):
@@ -229,14 +250,14 @@ class AfsClient:
 
 
 def wait_for_port(port, program):
-    """Until somebody has this UDP port: this program says nothing when it has."""
+    """Until somebody has this UDP port (this program says nothing when it has); False if it ended."""
     until = time.monotonic() + LIMIT
     while time.monotonic() < until and program.alive():
         with open('/proc/net/udp') as f:
             if any(line.split()[1].endswith(':%04X' % port) for line in f.readlines()[1:]):
-                return
+                return True
         time.sleep(0.02)
-    raise Failed('a server has not opened port %d' % port)
+    return False
 
 
 def free_port():
@@ -283,11 +304,23 @@ class Context:
         """A server of interop.xg, service 40, whose stubs a compiler made."""
         if self.foreign:
             raise Skipped('needs a server of its own')
-        port = free_port()
-        p = self.under.start_stubs(port)
-        self.programs.append(p)
-        wait_for_port(port, p)
-        return Server(('127.0.0.1', port), p)
+        for _ in range(5):
+            port = free_port()      # somebody may be quicker: then another
+            p = self.under.start_stubs(port)
+            self.programs.append(p)
+            if wait_for_port(port, p):
+                break
+        else:
+            raise Failed('no port for a server')
+        server = Server(('127.0.0.1', port), p)
+        # The port is there before the service is.
+        probe = self.conn(server, service=40)
+        for call in range(1, 1000):
+            probe.data(call, 1, words(1))
+            if probe.next(call=call, match=lambda q: q.type in (wire.DATA, wire.ABORT)).code != -2:
+                return server
+            time.sleep(0.01)
+        raise Failed('the service is not offered')
 
     def socket(self, **where):
         self.sockets.append(Socket(self.shared.address[0] if self.shared else '127.0.0.1', **where))

@@ -4,6 +4,7 @@
 #
 #   make conformance                                  everything, against ours
 #   make conformance HOST=server[:PORT] [SERVICE=ID]  what any server may be asked without harm
+#   make conformance-table                            the results in doc/conformance.md, of a run now
 
 conformance_programs = src/tests/conformance/endpoint
 EXTRA_PROGRAMS += $(conformance_programs)
@@ -18,14 +19,28 @@ EXTRA_DIST += \
 	src/tests/conformance/clients.py \
 	src/tests/conformance/guards.py \
 	src/tests/conformance/harness.py \
+	src/tests/conformance/items.py \
+	src/tests/conformance/openafs.known \
 	src/tests/conformance/peer.py \
 	src/tests/conformance/recorded.py \
 	src/tests/conformance/run \
 	src/tests/conformance/sending.py \
+	src/tests/conformance/table \
 	src/tests/conformance/wire.py
 
-.PHONY: conformance conformance-programs
+.PHONY: conformance conformance-programs conformance-table
 conformance-programs: $(conformance_programs) src/tests/interop/stubs_ours
 conformance: conformance-programs
 	python3 $(srcdir)/src/tests/conformance/run --build $(abs_top_builddir) \
 		$(if $(HOST),--host $(HOST)) $(if $(SERVICE),--service $(SERVICE))
+
+# OpenAFS's column keeps what it says where its packages cannot be had.
+conformance-table: conformance-programs
+	python3 $(srcdir)/src/tests/conformance/run --build $(abs_top_builddir) --results conformance.json
+	programs=`bash $(srcdir)/src/tests/interop/run --programs $(abs_top_builddir)` && \
+		RXW_CONFORMANCE_LIMIT=15 python3 $(srcdir)/src/tests/conformance/run \
+		--openafs "$$programs" --known $(srcdir)/src/tests/conformance/openafs.known \
+		--results conformance-openafs.json || test $$? -eq 77
+	python3 $(srcdir)/src/tests/conformance/table write $(srcdir)/doc/conformance.md \
+		conformance.json conformance-openafs.json
+CLEANFILES += conformance.json conformance-openafs.json

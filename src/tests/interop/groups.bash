@@ -2,7 +2,7 @@
 # The groups of tests: names, the programs of ours that each needs, and the time each may take.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs rxperf_server rxperf_client rxdebug rxfsd tools cell'
+all_groups='library stubs rxperf_server rxperf_client rxdebug rxfsd tools cell conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -53,6 +53,11 @@ tests_of_cell() {
 		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench
 }
 programs_of_cell() { :; }
+
+tests_of_conformance() {
+	echo conformance-server conformance-client
+}
+programs_of_conformance() { :; }
 
 # Upper limits, far above what a group takes on a slow machine.
 seconds_of() {

@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	src/tests/interop/afsrx_util.c \
 	src/tests/interop/cell.bash \
 	src/tests/interop/checks.bash \
+	src/tests/interop/conformance.bash \
 	src/tests/interop/groups.bash \
 	src/tests/interop/inside \
 	src/tests/interop/kernel \

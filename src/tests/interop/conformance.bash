@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The scripted peer of src/tests/conformance against OpenAFS's library: what it does of each item, and
+# that it still differs where openafs.known says so, and nowhere else.
+
+peer=$here/../conformance/run
+before_conformance() {
+	command -v python3 > /dev/null || return 0
+	# A test that is known to differ often ends by its limit only.
+	RXW_CONFORMANCE_LIMIT=15 limited 130 python3 -B "$peer" --openafs "$programs" \
+		--known "$here/../conformance/openafs.known" > conformance.txt 2>&1
+	cat conformance.txt
+	return 0
+}
+
+# conform ROLE: the tests of a server, or of a client.
+conform() {
+	local t bad= good=0
+	command -v python3 > /dev/null || skip "python3 is not installed"
+	grep -q ' passed, ' conformance.txt || fail "it did not end: $(tail -n 1 conformance.txt)"
+	for t in $(python3 -B "$peer" --list --openafs "$programs" --role "$1"); do
+		! grep -q "^FAIL: $t" conformance.txt || bad="$bad $(grep "^FAIL: $t" conformance.txt)"
+		! grep -q "^PASS: $t" conformance.txt || good=$((good + 1))
+	done
+	[ -z "$bad" ] || fail "$bad"
+	[ "$good" -gt 20 ] || fail "only $good tests passed"
+}
+
+test_conformance_server() {
+	conform server
+}
+
+test_conformance_client() {
+	conform client
+}
