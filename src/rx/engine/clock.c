@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -45,6 +46,26 @@ long rxw_preemptions(void)
 		return u.ru_nivcsw;
 #endif
 	return 0;
+}
+
+/*
+ * The slack that timers of a thread have by default is longer than the nap. It is the application's
+ * thread, so it gets its own back.
+ */
+void rxw_nap(unsigned us)
+{
+	struct timespec t = {.tv_nsec = (long)us * 1000};
+#ifdef PR_SET_TIMERSLACK
+	int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+
+	if (slack > 1)
+		(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+#endif
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+#ifdef PR_SET_TIMERSLACK
+	if (slack > 1)
+		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
+#endif
 }
 
 int rxw_cond_init(pthread_cond_t *c)

@@ -294,6 +294,8 @@ struct rxw_call {
 	bool tx_own;
 
 	uint64_t pace_at; /* lock; transmission goes on then, 0 = not paced */
+	/* server: when its writer last received for itself, 0 = listener; not before; lock, ns */
+	uint64_t received_at, stay_out;
 
 	void *data;
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
@@ -324,6 +326,8 @@ uint64_t rxw_now(void);		      /* monotonic ns */
 uint64_t rxw_now_keep(uint64_t now);
 uint64_t rxw_now_kept(void);
 long rxw_preemptions(void); /* how often the scheduler took this thread's processor; 0: unknown */
+/* Sleep for so many microseconds, not 50 more as a thread does by default. */
+void rxw_nap(unsigned us);
 int rxw_cond_init(pthread_cond_t *c); /* on the monotonic clock */
 /* Wait until `at` (ns, UINT64_MAX = for ever). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
@@ -368,9 +372,16 @@ void rxw_shard_poll(struct rxw_shard *s);
 /* The shard whose receive role this thread holds, NULL for none. */
 struct rxw_shard *rxw_receiving(void);
 void rxw_set_receiving(struct rxw_shard *s);
-/* Take the receive role for a waiting caller; false if somebody else holds it or should. */
+/*
+ * Take the receive role for a waiting caller, on a server for the waiting writer of the only call;
+ * false if somebody else holds it or should.
+ */
 bool rxw_role_try(struct rxw_shard *s);
 void rxw_role_leave(struct rxw_shard *s);
+/* Should the listener receive, for several wait? */
+bool rxw_role_wanted(const struct rxw_shard *s);
+/* Nobody comes back to a role that was left: the listener takes it at once. */
+void rxw_role_back(struct rxw_shard *s);
 /* A caller begins or ends waiting on a call of this shard. */
 void rxw_sync_begin(struct rxw_shard *s);
 void rxw_sync_end(struct rxw_shard *s);

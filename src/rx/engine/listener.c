@@ -281,6 +281,22 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 	return true;
 }
 
+/*
+ * Before a caller that receives bulk sleeps: let packets gather for a while. Who sleeps on the
+ * socket is woken by the first train of each burst, which costs its sender more than sending it,
+ * and answers each with an acknowledgement of its own. Not beyond `until`, when a timer is due.
+ */
+static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
+{
+	unsigned us = s->ep->config.nap_us;
+
+	if (!us || s->last_bytes <= SPIN_BYTES || rxw_on_library_thread(NULL) ||
+	    until < now + us * 1000ull)
+		return false;
+	rxw_nap(us);
+	return true;
+}
+
 /* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
 static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 {
@@ -298,6 +314,12 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 		return n;
 	if (s->owing_count)
 		return empty ? 0 : rxw_io_recv(s->sock, s->rx, room, 0);
+	if (!quiet && nap(s, now, next)) {
+		n = rxw_io_recv(s->sock, s->rx, room, 0);
+		if (n)
+			return n;
+		empty = true;
+	}
 	if (empty)
 		now = rxw_now();
 	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&

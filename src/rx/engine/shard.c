@@ -55,15 +55,25 @@ void rxw_shard_fini(struct rxw_shard *s)
 	free(s->batch);
 }
 
+bool rxw_role_wanted(const struct rxw_shard *s)
+{
+	const struct rxw_endpoint *ep = s->ep;
+
+	/*
+	 * Several callers are served better by the listener: one of them would work for all and be
+	 * late itself. On a server other calls must not wait for a writer either.
+	 */
+	if (atomic_load(&s->sync_waiters) > 1)
+		return true;
+	return ep->server && (ep->config.writer_receives == RXW_OFF ||
+			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
+}
+
 bool rxw_role_try(struct rxw_shard *s)
 {
 	bool got = false;
 
-	/*
-	 * Several callers are served better by the listener: one of them would work for all and be
-	 * late itself.
-	 */
-	if (s->ep->server || atomic_load(&s->sync_waiters) != 1)
+	if (!atomic_load(&s->sync_waiters) || rxw_role_wanted(s))
 		return false;
 	rxw_role_lock(s);
 	if (!s->role_held && s->listener_parked && !s->listener_wanted) {
@@ -78,7 +88,7 @@ bool rxw_role_try(struct rxw_shard *s)
 
 void rxw_role_leave(struct rxw_shard *s)
 {
-	bool several = atomic_load(&s->sync_waiters) > 1;
+	bool several = rxw_role_wanted(s);
 
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
@@ -87,6 +97,18 @@ void rxw_role_leave(struct rxw_shard *s)
 	s->listener_wanted |= several;
 	rxw_role_unlock(s);
 	if (several)
+		pthread_cond_signal(&s->role_free);
+}
+
+void rxw_role_back(struct rxw_shard *s)
+{
+	bool parked;
+
+	rxw_role_lock(s);
+	parked = s->listener_parked;
+	s->listener_wanted |= parked;
+	rxw_role_unlock(s);
+	if (parked)
 		pthread_cond_signal(&s->role_free);
 }
 
@@ -102,8 +124,8 @@ void rxw_sync_end(struct rxw_shard *s)
 
 /*
  * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
- * packet, and can as well receive that itself. The listener stays out until the role was untended
- * for a while, or several callers wait.
+ * packet, and can as well receive that itself. So does, on a server, the writer of the only call.
+ * The listener stays out until the role was untended for a while, or several callers wait.
  */
 static void park(struct rxw_shard *s)
 {
@@ -135,11 +157,14 @@ static void *listen_loop(void *arg)
 	s->role_held = true;
 	rxw_role_unlock(s);
 	while (!atomic_load(&s->ep->quit)) {
+		/* A writer that waited before the batch came is the one that it woke, if any. */
+		bool writer = s->ep->server && atomic_load(&s->sync_waiters) == 1;
+
 		rxw_set_receiving(s);
 		s->woke_caller = false;
 		rxw_shard_poll(s);
 		rxw_set_receiving(NULL);
-		if (s->woke_caller && !s->ep->server && atomic_load(&s->sync_waiters) <= 1)
+		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s))
 			park(s);
 	}
 	return NULL;

@@ -149,6 +149,11 @@ struct field {
 	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
 	  10000000, ZERO_OFF, NULL, 500,                                                         \
 	  "short handlers that take longer go to threads for a while")                           \
+	X("nap-us", "N", "microseconds", "endpoint", UINT, nap_us, 0, 1000, ZERO_NO, NULL, 30,   \
+	  "how long a caller that receives bulk lets packets gather; 0 = never")                 \
+	X("writer-receives", "on|off|auto", "", "endpoint", CHOICE, writer_receives, 0, 2,       \
+	  ZERO_NO, "auto|on|off", RXW_AUTO,                                                      \
+	  "the only call of a server receives for itself while its writer waits")                \
 	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,              \
 	  "tests only: make sends fail, such as gso:EIO@100")
 

@@ -273,6 +273,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	uint16_t count = call->w.full, data = call->w.capacity;
 	struct rxw_buf *left = NULL;
 	struct rxw_actions a;
+	bool back = false;
 	int r = 0;
 
 	if (partial && (call->w.fill || last)) {
@@ -311,8 +312,10 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
-	if (last)
+	if (last) {
 		left = finish_writing(call);
+		back = call->received_at != 0;
+	}
 	if (last && !c->p.client && !r) {
 		/*
 		 * Before the packet can leave: a quick client's next call must not find this one at
@@ -325,6 +328,8 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	rxw_conn_unlock(c);
 	rxw_buf_unref(left);
 	rxw_actions_run(&a);
+	if (back)
+		rxw_role_back(rxw_home(c));
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 

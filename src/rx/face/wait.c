@@ -4,15 +4,50 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
+#define AWAY	 RXW_MS	       /* a writer that is away for so long leaves packets unseen */
+#define STAY_OUT (20 * RXW_MS) /* so it receives for itself no more for a while */
+
+/* A thread of no endpoint in particular: no handler of another call runs on it. */
+static const char nowhere;
+
+/*
+ * Lock held. May the writer of a server's call receive while it waits for room? Not if it was away,
+ * on the disk say, since it last did: its own acknowledgements would wait for it, too.
+ */
+static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
+{
+	uint64_t now;
+
+	if (call->writer != RXW_WRITER_WAITING || rxw_receiving() || rxw_role_wanted(s) ||
+	    !rxw_on_library_thread(call->conn->ep))
+		return false;
+	now = rxw_now();
+	if (call->received_at && now > call->received_at + AWAY)
+		call->stay_out = now + STAY_OUT;
+	return now >= call->stay_out;
+}
+
+/* Lock held. The listener is to receive again for a server's call whose writer did so. */
+static void give_back(struct rxw_call *call, struct rxw_shard *s)
+{
+	call->received_at = 0;
+	rxw_role_back(s);
+}
+
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
 	bool may_receive = !c->ep->server && !rxw_receiving() && !rxw_on_library_thread(NULL);
-	bool role = false;
+	bool role = false, server = c->ep->server;
 
 	if (ready(call))
 		return;
+	if (server) {
+		may_receive = writer_may_receive(call, s);
+		if (!may_receive && call->received_at)
+			give_back(call, s);
+	}
 	if (may_receive)
 		rxw_sync_begin(s);
 	while (!ready(call)) {
@@ -26,8 +61,12 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		}
 		call->receiving = true;
 		rxw_conn_unlock(c);
+		if (server)
+			rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&nowhere);
 		rxw_shard_poll(s);
-		if (atomic_load(&s->sync_waiters) > 1) {
+		if (server)
+			rxw_set_library_thread(c->ep);
+		if (rxw_role_wanted(s)) {
 			rxw_role_leave(s);
 			role = false;
 		}
@@ -40,5 +79,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_conn_unlock(c);
 		rxw_role_leave(s);
 		rxw_conn_lock(c);
+		if (server)
+			call->received_at = rxw_now();
 	}
 }

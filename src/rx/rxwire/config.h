@@ -117,6 +117,18 @@ struct rxw_config {
 	 * 0 = never, default 500
 	 */
 	unsigned short_limit_us;
+
+	/*
+	 * I/O, scope is one endpoint: microseconds that a caller which receives bulk for itself
+	 * lets packets gather before it sleeps; 0..1000, 0 = never, default 30
+	 */
+	unsigned nap_us;
+
+	/*
+	 * threads, one endpoint: the only call of a server receives its own acknowledgements while
+	 * its writer waits for room; RXW_AUTO (default) and RXW_ON: it does
+	 */
+	enum rxw_switch writer_receives;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */
