@@ -181,6 +181,44 @@ START_TEST(flush_moves_bytes_at_once)
 }
 END_TEST
 
+/*
+ * The only call's writer waits for room, and may receive for its endpoint meanwhile: calls that come
+ * are served all the same, short ones too, while it waits and once it is through.
+ */
+static const char *const receivers[] = {
+	"listeners=1 writer-receives=on nap-us=0", "listeners=1 writer-receives=auto",
+	"listeners=1 writer-receives=off nap-us=1000"
+};
+
+START_TEST(calls_beside_a_writer_that_waits)
+{
+	const struct h_ask bulk = { .op = H_SOURCE, .bytes = 8 << 20, .seed = 5 };
+	const struct h_ask small = { .op = H_SOURCE, .bytes = 1000, .seed = 6 };
+	const size_t part = 2 << 20;
+	uint8_t *data = malloc(part);
+	rxw_connection *other;
+	rxw_call *call;
+
+	tear_down();
+	h_open(&bed, &(struct h_options){ .both = receivers[_i] });
+	connection = h_connect(&bed, H_SERVICE);
+	other = h_connect(&bed, H_SHORT);
+	call = h_begin(connection, &bulk);
+	for (uint64_t at = 0; at < bulk.bytes; at += part) {
+		ck_assert_int_eq(rxw_call_read(call, data, part), (ssize_t)part);
+		ck_assert(h_pattern_is(data, at, part, bulk.seed));
+		h_good_call(&bed, connection, &small);
+		h_good_call(&bed, other, &small);
+	}
+	ck_assert_int_eq(rxw_call_read(call, data, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	h_good_call(&bed, connection, &bulk);
+	h_good_call(&bed, other, &small);
+	rxw_connection_release(other);
+	free(data);
+}
+END_TEST
+
 /* What the application does not read is read and discarded by the end of the call. */
 START_TEST(end_discards_the_rest)
 {
@@ -287,6 +325,8 @@ int main(void)
 	tcase_add_test(tc, no_commit_without_reserve);
 	tcase_add_test(tc, no_write_after_the_request);
 	tcase_add_test(tc, flush_moves_bytes_at_once);
+	tcase_add_loop_test(tc, calls_beside_a_writer_that_waits, 0,
+			    sizeof(receivers) / sizeof(receivers[0]));
 	tcase_add_test(tc, end_discards_the_rest);
 	tcase_add_test(tc, end_with_a_code);
 	tcase_add_test(tc, statistics_of_a_call);
