@@ -127,6 +127,110 @@ def made():
     put("xdr", "uuid", bytes([224 | 3, 2, 1, 0]) + bytes(range(56)))
 
 
+def datagrams(how, *packets_):
+    """For fuzz_endpoint.c: set-up, then who and when, length, bytes."""
+    out = bytes([how])
+    for who, data in packets_:
+        out += bytes([who]) + len(data).to_bytes(2, "big") + data
+    return out
+
+
+def endpoints():
+    recorded = dict(packets())
+    for name in ("abort-call", "ack-ping", "busy", "version-request", "debug-type1-entry-request",
+                 "debug-type3-entry-request", "debug-type4-entry-request", "debug-type5-entry-request"):
+        put("endpoint", name, datagrams(0, (0, recorded[name])))
+    put("endpoint", "friends", datagrams(8, *[(3, d) for n, d in packets() if n.endswith("-request")]))
+    whole, part = train(1), train(3)
+    seqs = [part.replace(word(5), word(1), 1)[:48], part[48:96].replace(word(6), word(2), 1)]
+    first = lambda data, cid: data.replace(word(5), word(1), 1).replace(word(0x1234), word(cid))
+    ack = next(d for n, d in packets() if n == "ack-ping")
+    put("endpoint", "call", datagrams(0, (0x10, first(whole, 0x1234)), (0x10, first(whole, 0x1238))))
+    put("endpoint", "call-here", datagrams(1, (3, first(whole, 0x1234)), (0x2B, ack)))
+    put("endpoint", "flood", datagrams(4, *[(0x80 | i % 3, first(whole, 0x1000 + 4 * i)) for i in range(8)]))
+    put("endpoint", "batch", datagrams(2, (0x84, part), (0x80, seqs[0]), (0, seqs[1])))
+    put("endpoint", "reach", datagrams(64, (0x10, first(whole, 0x20)[:-12] + word(1) + bytes(8)), (0x18, ack)))
+    put("endpoint", "jumbo", datagrams(16, *[(8, d) for n, d in packets() if n.startswith("jumbo")][:1]))
+    put("endpoint", "late", datagrams(0, (0x38, first(whole, 0x1234)), (0x38, first(whole, 0x1234))))
+
+
+def plays():
+    """For fuzz_live.c: set-up, then what happens."""
+    go, all_, poll = bytes([0xE0]), bytes([0xF7]), bytes([8])
+    begin = lambda which, request, reply: bytes([9, which, request, reply])
+    round_ = all_ + poll
+    put("live", "call", bytes([3]) + begin(0, 5, 5) + round_ * 3)
+    put("live", "here", bytes([0x83]) + begin(0x40, 9, 9) + round_ * 3)
+    put("live", "bulk", bytes([3]) + begin(0, 0, 255) + round_ * 20)
+    put("live", "request", bytes([3]) + begin(0x40, 255, 0) + round_ * 20)
+    put("live", "small-window", bytes([0x40]) + begin(0x80, 210, 210) + round_ * 20)
+    put("live", "loss", bytes([3]) + begin(0, 0, 240) + (go + bytes([0]) + go * 3 + poll + bytes([0x1B])) * 12)
+    put("live", "late", bytes([3]) + begin(0, 0, 240) + (go + bytes([0x20]) * 3 + go * 2 + poll) * 12)
+    put("live", "twice", bytes([1]) + begin(0x40, 0, 250) + (bytes([0x10]) * 4 + poll + bytes([0x2B])) * 12)
+    put("live", "trains", bytes([3]) + begin(0, 0, 255) + (bytes([0x50, 30]) + poll) * 20)
+    put("live", "channels", bytes([2]) + b"".join(begin(0x80 * (i % 2) + i, 3 * i, 9) for i in range(6)) + round_ * 6)
+    put("live", "changed", bytes([3]) + begin(0, 0, 230)
+        + (go + bytes([0x30, 2, 20, 1, 30, 7, 0]) + go + poll) * 10)
+    put("live", "cut", bytes([7]) + begin(0, 0, 230) + (go + bytes([0x30, 0, 0xA0]) + go + poll) * 10)
+    put("live", "acks", bytes([3]) + begin(0, 0, 255) + round_ + go
+        + (bytes([12, 1, 37, 2, 0]) + bytes(3) + bytes([9]) + bytes(7) + bytes([2, 3, 0]) + bytes(18) + poll) * 6)
+    put("live", "aborts", bytes([3]) + begin(0, 0, 255) + round_ + bytes([12, 1, 4, 4, 0, 0, 0, 1, 0]) + poll
+        + begin(0, 1, 1) + round_ + bytes([13]) + begin(1, 1, 1) + round_ + bytes([0x3D]) + round_)
+    put("live", "refused", bytes([3]) + begin(0, 0, 255) + (round_ + bytes([15, 3, 0x1F, 2, 0x2B])) * 6)
+    put("live", "reports", bytes([0xB]) + begin(0, 0, 255) + (round_ + bytes([14, 1, 14, 200, 14, 2])) * 6)
+    put("live", "silence", bytes([3]) + begin(0, 0, 255) + round_ + (bytes([0]) * 9 + bytes([0x5B]) + poll) * 6)
+    put("live", "dead", bytes([3]) + begin(0x40, 1, 255) + round_ + bytes([0x7B]) + poll + round_)
+
+
+def directories():
+    """For fuzz_dir.c: length of a name, the name, an image."""
+    def hash_of(name):
+        h = 0
+        for c in name:
+            h = (h * 173 + c) & 0xFFFFFFFF
+        t = h & 127
+        return t if t == 0 or h < 0x80000000 else 128 - t
+
+    def image(names):
+        page = bytearray(2048)
+        page[0:4] = bytes([0, 1, 4, 0xD2])
+        slot = 13
+        for number, name in enumerate(names):
+            at, used, bucket = slot * 32, 1 + (len(name) + 16) // 32, 160 + 2 * hash_of(name)
+            page[at] = 1
+            page[at + 2:at + 4] = page[bucket:bucket + 2]
+            page[at + 4:at + 12] = word(2 * number + 1) + word(number + 7)
+            page[at + 12:at + 12 + len(name)] = name
+            page[bucket:bucket + 2] = slot.to_bytes(2, "big")
+            slot += used
+        for s in range(slot):
+            page[5 + s // 8] |= 1 << s % 8
+        return bytes(page)
+
+    names = [b".", b"..", b"file", b"a-directory", b"n" * 200, b"x", b"y" * 15, b"z" * 16]
+    put("dir", "small", bytes([4]) + b"file" + image(names))
+    put("dir", "empty", bytes([1]) + b"." + image(names[:2]))
+    cycle = bytearray(image(names))
+    cycle[13 * 32 + 2:13 * 32 + 4] = (13).to_bytes(2, "big")
+    put("dir", "cycle", bytes([2]) + b"-." + bytes(cycle))
+    put("dir", "names", bytes([0]) + bytes([3]) + b"abc" + bytes([15]) + b"d" * 15 + bytes([250]) + b"e" * 250)
+    put("dir", "two-pages", bytes([1]) + b"x" + image(names) + b"\0\0\4\xd2" + bytes([10, 3]) + bytes(100))
+
+
+def configurations():
+    """For fuzz_config.c: a file, and lines of names and values."""
+    put("config", "file", b"# a comment\n[rxwire]\nwindow = 32\nmtu = 1444\ngso=on\n[rxperf]\nflag = yes\n"
+        b"number = 7\nsize = 4K\ntime = 2s\nchoice = two\n[afscp]\nnothing = 1\n")
+    put("config", "lines", b"window 255\nwindow=auto\nlisteners auto\nrcvbuf 4M\nsndbuf 1G\naffinity 0-3,8\n"
+        b"debug-clients 10.0.0.0/8\ndebug_clients any\nidle-ms off\nmemory 2M\nack-packets auto\n")
+    put("config", "wrong", b"window 0\nwindow 256\nwindow -1\nwindow 99999999999999999999\nmtu 1e3\nmtu 0x10\n"
+        b"affinity 3-1\naffinity 0-\ngso maybe\ndebug-clients 1.2.3.4/33\nno-such 1\nmemory 1T\n")
+    put("config", "long", b"inject " + b"x" * 100 + b"\n" + b"a" * 195 + b" = 1\n")
+    put("config", "ends", b"[rxwire\nwindow = 3")
+    put("config", "words", b"steer hash\nio msg\ndefer off\npath-mtu on\njumbo on\nspin-us 0\npoll-us 1000\n"
+        b"dead-ms 1000\nhard-ms 1\ncall-memory 16K\nsendq-packets 2\ninject gso:EIO@1\n")
+
+
 def from_requests():
     for number, operation in enumerate(load("rxstats.json")["operations"]):
         if number % 3 == 0:
@@ -135,10 +239,15 @@ def from_requests():
 
 
 if __name__ == "__main__":
-    for target in ("abort", "ack", "conn", "debug", "header", "jumbo", "run", "xdr"):
+    for target in ("abort", "ack", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "live", "run",
+                   "xdr"):
         shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
     made()
     trains()
     scripts()
+    endpoints()
+    plays()
+    directories()
+    configurations()
     from_requests()

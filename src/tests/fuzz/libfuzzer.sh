@@ -1,39 +1,127 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Builds the fuzz targets for libFuzzer with clang, in a new temporary folder, and runs each of them.
-# usage: libfuzzer.sh [SECONDS for each target, default 60] [TARGET...]
-# Findings stay in the folder that is printed; `fuzz_NAME FILE` of `make check` replays one.
+# All fuzz targets under address and undefined sanitizers: with libFuzzer where clang has it, else by
+# mutations without coverage. Those of generated code (types, stubs) are built by ../xg/libfuzzer.sh.
+#
+# usage: libfuzzer.sh BUILD [SECONDS for each target, default 20] [TARGET...]
+# BUILD is configured and built. RXW_FUZZ_JOBS of them run at a time (1). RXW_FUZZ_CORPUS=FOLDER keeps
+# what was found there, a folder for each target. A finding stays in BUILD/fuzz, and
+# `src/tests/fuzz/fuzz_NAME FILE` of a build replays it.
 
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
-seconds=${1:-60}
+[ -f "${1:-}/config.h" ] || { echo "usage: libfuzzer.sh BUILD [SECONDS] [TARGET...]" >&2; exit 99; }
+build=$(cd "$1" && pwd) || exit 99
+seconds=${2:-20}
+shift
 [ $# -eq 0 ] || shift
-CLANG=${CLANG:-clang}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/rxwire-fuzz-XXXXXX") || exit 99
-
+: "${RXW_FUZZ_JOBS:=1}" "${ASAN_OPTIONS:=detect_leaks=1}" "${UBSAN_OPTIONS:=print_stacktrace=1}"
+export ASAN_OPTIONS UBSAN_OPTIONS
+dir=$build/fuzz
+rm -rf "$dir" && mkdir -p "$dir/obj" || exit 99
+corpus=${RXW_FUZZ_CORPUS:-$dir/corpus}
 if [ $# -eq 0 ]; then
 	for f in "$top"/src/tests/fuzz/fuzz_*.c; do
 		f=${f##*/fuzz_}
 		set -- "$@" "${f%.c}"
 	done
+	set -- "$@" types
 fi
-flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -DHAVE_SYS_RANDOM_H -DHAVE_GETRANDOM -I$top/src/rx -I$top/src"
-status=0
-for name in "$@"; do
-	compiler=
-	[ "$name" != xg ] || compiler=$(ls "$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c)
-	# shellcheck disable=SC2086 # flags and sources are words
-	$CLANG $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o "$dir/$name" \
-		"$top/src/tests/fuzz/fuzz_$name.c" "$top"/src/rx/base/*.c \
-		"$top"/src/rx/proto/*.c $compiler || exit 1
-	mkdir "$dir/corpus-$name"
-	(cd "$dir" && "./$name" -max_total_time="$seconds" -artifact_prefix="$name-" -print_final_stats=1 \
-		"corpus-$name" "$top/src/tests/fuzz/corpus/$name" > "$name.log" 2>&1) || status=1
-	grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|does not hold' "$dir/$name.log" |
-		sed "s/^/$name: /"
-done
-if [ $status -eq 0 ]; then
-	rm -rf "$dir"
+
+flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-strict-aliasing -fno-sanitize-recover=all
+	-I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\""
+wrap=-Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
+inih=$(pkg-config --libs inih 2> /dev/null || echo -linih)
+
+# compile COMPILER FLAGS...: what the targets look into, each file once.
+compile() {
+	cd "$dir/obj" || return
+	# shellcheck disable=SC2086 # flags are words
+	for f in "$top"/src/rx/base/*.c "$top"/src/rx/proto/*.c "$top"/src/rx/engine/*.c \
+		"$top"/src/rx/io/*.c "$top"/src/rx/face/*.c "$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
+		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
+		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/fuzz/world.c"; do
+		o=${f#"$top/src/"}
+		"$@" $flags -c -o "$(echo "${o%.c}" | tr / -).o" "$f" || return
+	done
+}
+
+# objects NAME: of the files above those that the target needs.
+objects() {
+	case $1 in
+	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" -pthread ;;
+	dir) echo "$dir/obj/afs-dir.o" ;;
+	endpoint | live)
+		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
+			"$dir"/obj/rx-face-*.o "$dir/obj/tests-fuzz-world.o" $wrap -pthread
+		;;
+	xg) echo "$dir"/obj/rxgen-*.o ;;
+	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
+	esac
+}
+
+# fuzzer NAME: with coverage.
+fuzzer() {
+	mkdir -p "$corpus/$1"
+	# shellcheck disable=SC2046,SC2086
+	$clang $flags -fsanitize=fuzzer,address,undefined -o "$dir/$1" "$top/src/tests/fuzz/fuzz_$1.c" \
+		$(objects "$1") &&
+		(cd "$dir" && "./$1" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
+			-artifact_prefix="$1-" -print_final_stats=1 "$corpus/$1" "$top/src/tests/fuzz/corpus/$1")
+}
+
+# mutations NAME: without.
+mutations() {
+	# shellcheck disable=SC2046,SC2086
+	${CC:-cc} $flags -fsanitize=address,undefined -o "$dir/$1" "$top/src/tests/fuzz/fuzz_$1.c" \
+		"$top/src/tests/fuzz/replay.c" "$top/src/rx/base/hash.c" $(objects "$1") &&
+		RXW_FUZZ_SECONDS=$seconds RXW_FUZZ_KEEP=$dir/$1-input "$dir/$1"
+}
+
+# target NAME: one target, from compiling to its verdict.
+target() {
+	if [ "$1" = types ]; then
+		sh "$top/src/tests/xg/libfuzzer.sh" "$build" "$seconds"
+	else
+		$way "$1"
+	fi > "$dir/$1.log" 2>&1
+	status=$?
+	if [ $status -eq 0 ]; then
+		echo "PASS: $1 ($(sed -n 's/^stat::number_of_executed_units: */ /p; s/.* inputs, / /p' \
+			"$dir/$1.log" | tr -d '\n' | sed 's/^ //') inputs, $seconds s)"
+	else
+		tail -n 60 "$dir/$1.log"
+		echo "FAIL: $1, status $status: $dir/$1.log, $dir/$1-*"
+	fi
+	return $status
+}
+
+clang=${CLANG:-clang}
+if compile "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
+	way=fuzzer
 else
-	echo "findings and logs: $dir"
+	echo "no libFuzzer here ($(tail -n 1 "$dir/compile.log")): mutations without coverage instead"
+	way=mutations
+	compile "${CC:-cc}" -fsanitize=address,undefined > "$dir/compile.log" 2>&1 || {
+		tail -n 20 "$dir/compile.log"
+		exit 1
+	}
 fi
+# The last of RXW_FUZZ_JOBS lines takes each so many-th target.
+lane=0
+while [ $lane -lt "$RXW_FUZZ_JOBS" ]; do
+	(
+		i=0 bad=0
+		for name in "$@"; do
+			[ $((i % RXW_FUZZ_JOBS)) -ne $lane ] || target "$name" || bad=1
+			i=$((i + 1))
+		done
+		exit $bad
+	) &
+	lanes="${lanes:-} $!"
+	lane=$((lane + 1))
+done
+status=0
+for pid in $lanes; do
+	wait "$pid" || status=1
+done
 exit $status

@@ -9,10 +9,16 @@ check_tests += src/tests/fuzz/fuzz_abort
 src_tests_fuzz_fuzz_abort_SOURCES = src/tests/fuzz/fuzz_abort.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_ack
 src_tests_fuzz_fuzz_ack_SOURCES = src/tests/fuzz/fuzz_ack.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_config
+src_tests_fuzz_fuzz_config_SOURCES = src/tests/fuzz/fuzz_config.c $(fuzz_replay)
+src_tests_fuzz_fuzz_config_LDADD = src/tools/libtools.la $(LDADD)
 check_tests += src/tests/fuzz/fuzz_conn
 src_tests_fuzz_fuzz_conn_SOURCES = src/tests/fuzz/fuzz_conn.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_debug
 src_tests_fuzz_fuzz_debug_SOURCES = src/tests/fuzz/fuzz_debug.c $(fuzz_replay)
+check_tests += src/tests/fuzz/fuzz_dir
+src_tests_fuzz_fuzz_dir_SOURCES = src/tests/fuzz/fuzz_dir.c $(fuzz_replay)
+src_tests_fuzz_fuzz_dir_LDADD = src/afs/librxafs.la $(LDADD)
 check_tests += src/tests/fuzz/fuzz_header
 src_tests_fuzz_fuzz_header_SOURCES = src/tests/fuzz/fuzz_header.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_jumbo
@@ -24,3 +30,14 @@ src_tests_fuzz_fuzz_xdr_SOURCES = src/tests/fuzz/fuzz_xdr.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_xg
 src_tests_fuzz_fuzz_xg_SOURCES = src/tests/fuzz/fuzz_xg.c $(fuzz_replay)
 src_tests_fuzz_fuzz_xg_LDADD = src/rxgen/librxgen.la $(LDADD)
+
+# Whole endpoints; the I/O floor and what the library asks of the system are world.c's.
+fuzz_world = src/tests/fuzz/world.c src/tests/fuzz/world.h $(fuzz_replay)
+fuzz_world_wrap = -Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
+
+check_tests += src/tests/fuzz/fuzz_endpoint
+src_tests_fuzz_fuzz_endpoint_SOURCES = src/tests/fuzz/fuzz_endpoint.c $(fuzz_world)
+src_tests_fuzz_fuzz_endpoint_LDFLAGS = $(AM_LDFLAGS) $(fuzz_world_wrap)
+check_tests += src/tests/fuzz/fuzz_live
+src_tests_fuzz_fuzz_live_SOURCES = src/tests/fuzz/fuzz_live.c $(fuzz_world)
+src_tests_fuzz_fuzz_live_LDFLAGS = $(AM_LDFLAGS) $(fuzz_world_wrap)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints without sockets, threads or time: the I/O floor is a queue of datagrams here, and the
+ * clock goes on only when it is told to. One thread drives all of it, so a run can be repeated.
+ */
+#ifndef RXW_TESTS_FUZZ_WORLD_H
+#define RXW_TESTS_FUZZ_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxwire/rxwire.h>
+
+#include "io/io.h"
+
+/* A datagram that was sent, or a train of them that is to be received. Linked in order. */
+struct packet {
+	struct packet *next;
+	struct rxw_addr from, to;
+	uint32_t length, segment;
+	uint8_t bytes[];
+};
+
+struct world {
+	rxw_engine *engine;
+	/* sent and not yet taken, oldest first: the network */
+	struct packet *sent, **sent_tail;
+	unsigned sent_count;
+	uint64_t sent_total; /* datagrams, ever */
+	/* called with each datagram that leaves, before it is queued; may be NULL */
+	void (*look)(struct world *w, const struct packet *p);
+	unsigned refuse; /* so many sends fail yet, with ... */
+	int refuse_with; /* ... this errno */
+};
+
+/* From here to world_end() the clock, sleeps, random numbers and threads are the world's. */
+void world_begin(struct world *w, const struct rxw_config *config);
+/* All endpoints are destroyed. Frees the packets and the engine; nothing may be left. */
+void world_end(struct world *w);
+
+/* An endpoint that has no listener thread: world_poll() is one. `address` "10.0.0.1:7000". */
+rxw_endpoint *world_endpoint(struct world *w, uint32_t host, uint16_t port, bool server);
+void world_destroy(struct world *w, rxw_endpoint *ep);
+void world_poll(rxw_endpoint *ep); /* until its socket and its put-off work are through */
+
+struct rxw_addr world_addr(uint32_t host, uint16_t port);
+/* `segment` 0: one datagram. Copied to the socket's queue; false: nobody has that address. */
+bool world_deliver(const struct rxw_addr *from, const struct rxw_addr *to, const uint8_t *bytes,
+		   uint32_t length, uint32_t segment);
+/* The oldest packet of the network, taken out of it; free() it. NULL: it is empty. */
+struct packet *world_take(struct world *w);
+/* A router's report to whoever has `to`, about a packet that went to `about`. */
+void world_report(const struct rxw_addr *to, const struct rxw_addr *about, int error, uint32_t mtu);
+
+uint64_t world_now(void);
+void world_pass(uint64_t ns);
+
+/* What leaves must be well formed, whatever came in. */
+void world_check_packet(const uint8_t *bytes, size_t length);
+
+#endif
