@@ -90,6 +90,8 @@ struct rxw_endpoint {
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
+	unsigned senders;	      /* most threads that send bulk of many calls; fixed */
+	_Atomic(unsigned) tx_senders; /* so many do */
 	_Atomic(bool) stopping; /* no new calls */
 	_Atomic(bool) quit;	/* threads end */
 	/*
@@ -172,6 +174,9 @@ struct rxw_shard {
 	pthread_mutex_t txq_lock;
 	struct rxw_call *txq_head, **txq_tail; /* txq_lock; one reference each */
 	_Atomic(bool) txq_any;
+	uint32_t tx_bytes;     /* of the latest batches, decaying; send role */
+	_Atomic(bool) tx_bulk; /* much of many calls leaves here; stored by the holder; relaxed */
+	_Atomic(bool) tx_left; /* the holder of the receive role is to send next */
 
 	/* counters, relaxed */
 	struct rxw_pstats stats;
@@ -452,6 +457,11 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
 void rxw_tx_run(struct rxw_shard *s);
 /* Put off rxw_tx_run() of this thread on `s` (NULL: no more). */
 void rxw_tx_hold(struct rxw_shard *s);
+/*
+ * This thread is in write() of the call; NULL: in none. Returns what it said before. If it comes to
+ * send for many others it leaves them to the next before its own stream runs dry.
+ */
+struct rxw_call *rxw_tx_writing(struct rxw_call *call);
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count);
 
 /* --- worker.c --- */

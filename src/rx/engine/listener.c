@@ -307,6 +307,10 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 				       quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	int n;
 
+	if (atomic_load(&s->tx_left)) {
+		atomic_store(&s->tx_left, false); /* what was left is sent behind this look */
+		return rxw_io_recv(s->sock, s->rx, room, 0);
+	}
 	if (next <= now)
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	empty = !quiet && spin(s, room, now, next, &n);
@@ -338,7 +342,7 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 		rest_buffers(s, reserve);
 	atomic_store(&s->wait_until, next);
 	atomic_store(&s->in_wait, true);
-	n = atomic_load(&s->inbox) || atomic_load(&s->ep->quit)
+	n = atomic_load(&s->inbox) || atomic_load(&s->tx_left) || atomic_load(&s->ep->quit)
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->in_wait, false);

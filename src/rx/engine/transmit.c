@@ -7,11 +7,23 @@
 #define TX_BYTES    (2u << 20) /* and about so much data */
 #define TX_BRIEF    65536u     /* less than that takes no time to speak of */
 #define TX_QUANTUM  4	       /* trains of one call before the next one has its turn */
+#define TX_FLOOD    (16u << 20) /* windows of all calls at work: peers lag behind */
 #define TX_CTL	    32	       /* control packets handed over at once */
 #define TX_JOINED   64	       /* small packets in one message: what the kernel cuts at most */
 #define JOINED_MOST 64000u     /* bytes of them: below what IPv6 allows */
 
 static _Thread_local struct rxw_shard *held_back __attribute__((tls_model("initial-exec")));
+
+/* The call in whose write() this thread is. */
+static _Thread_local struct rxw_call *writing __attribute__((tls_model("initial-exec")));
+
+struct rxw_call *rxw_tx_writing(struct rxw_call *call)
+{
+	struct rxw_call *before = writing;
+
+	writing = call;
+	return before;
+}
 
 void rxw_tx_hold(struct rxw_shard *s)
 {
@@ -234,6 +246,23 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
 	rxw_call_unref(call);
 }
 
+/* Send role held: does much leave here, for more calls than peers can keep up with? */
+static void note_batch(struct rxw_shard *s, uint32_t bytes)
+{
+	const struct rxw_endpoint *ep = s->ep;
+	uint64_t windows = (uint64_t)atomic_load_explicit(&ep->live, memory_order_relaxed) *
+			   ep->params.window * ep->params.mtu;
+	bool bulk;
+
+	/* A batch or two of little is no end of it. */
+	s->tx_bytes -= s->tx_bytes / 16;
+	if (s->tx_bytes < bytes)
+		s->tx_bytes = bytes;
+	bulk = windows > TX_FLOOD && s->tx_bytes > TX_BRIEF;
+	if (bulk != atomic_load_explicit(&s->tx_bulk, memory_order_relaxed))
+		atomic_store_explicit(&s->tx_bulk, bulk, memory_order_relaxed);
+}
+
 /* Returns another shard that has to be run, or NULL. */
 static struct rxw_shard *send_batch(struct rxw_shard *s)
 {
@@ -263,28 +292,115 @@ static struct rxw_shard *send_batch(struct rxw_shard *s)
 		settle(&b, i, &a);
 	}
 	rxw_actions_run(&a);
+	note_batch(s, b.bytes);
 	return b.other;
 }
 
 /*
- * A flag, not a lock: whoever finds it taken leaves its call in the queue and goes on. The holder
- * looks at the queue again after it gave the flag back, so that nothing stays behind.
+ * Of the threads that have bulk of many calls to send only ep->senders do so at a time: more of
+ * them fill the peers' receive buffers faster than these are read, with what has left every cache
+ * by then.
  */
-void rxw_tx_run(struct rxw_shard *s)
+static bool take_place(struct rxw_endpoint *ep)
 {
-	struct rxw_shard *other;
+	unsigned n = atomic_load(&ep->tx_senders);
 
-	if (held_back == s)
-		return;
-	while (atomic_load(&s->txq_any)) {
-		if (atomic_exchange(&s->tx_busy, true))
-			return;
+	do {
+		if (n >= ep->senders)
+			return false;
+	} while (!atomic_compare_exchange_weak(&ep->tx_senders, &n, n + 1));
+	return true;
+}
+
+/* Is there something to send on `s` that nobody sends, and that this thread may? */
+static bool waits(const struct rxw_shard *s)
+{
+	return s != held_back && atomic_load(&s->txq_any) && !atomic_load(&s->tx_busy);
+}
+
+/*
+ * A batch of `s`. Flag and place are no locks: whoever finds them taken leaves its call in the
+ * queue and goes on. The holder looks at the queue again after it gave the flag back, and at those
+ * of all shards after it gave a place back (*placed), so that nothing stays behind. False: somebody
+ * else will look.
+ */
+static bool send_some(struct rxw_shard *s, bool *placed)
+{
+	struct rxw_endpoint *ep = s->ep;
+	struct rxw_shard *other = NULL;
+	bool flag, place = ep->senders < ep->shard_count &&
+			   atomic_load_explicit(&s->tx_bulk, memory_order_relaxed);
+
+	if (place && !take_place(ep))
+		return false;
+	flag = !atomic_exchange(&s->tx_busy, true);
+	if (flag) {
 		other = send_batch(s);
 		rxw_now_keep(0); /* the next one is later */
 		atomic_store(&s->tx_busy, false);
-		if (other)
-			rxw_tx_run(other);
 	}
+	if (place)
+		atomic_fetch_sub(&ep->tx_senders, 1);
+	*placed |= place;
+	if (other)
+		rxw_tx_run(other);
+	return flag || place;
+}
+
+/*
+ * Who sends for many must not neglect what it is for: the holder of the receive role its own
+ * socket, a writer its own stream, of which half a window should be ready.
+ */
+static bool wanted_elsewhere(const struct rxw_shard *sent)
+{
+	struct rxw_shard *receiving = rxw_receiving();
+	bool dry;
+
+	if (!atomic_load_explicit(&sent->tx_bulk, memory_order_relaxed))
+		return false;
+	if (receiving || !writing)
+		return receiving && receiving != sent;
+	rxw_conn_lock(writing->conn);
+	dry = rxw_pcall_ready(&writing->p) < writing->conn->ep->params.window / 2;
+	rxw_conn_unlock(writing->conn);
+	return dry;
+}
+
+/* What is left goes on with whoever sends next, the listeners at the latest. */
+static void leave_rest(struct rxw_endpoint *ep)
+{
+	for (unsigned i = 0; i < ep->shard_count; i++) {
+		struct rxw_shard *s = &ep->shard[i];
+
+		if (!waits(s))
+			continue;
+		atomic_store(&s->tx_left, true);
+		if (atomic_load(&s->in_wait))
+			rxw_io_wake(s->sock);
+	}
+}
+
+void rxw_tx_run(struct rxw_shard *s)
+{
+	struct rxw_endpoint *ep = s->ep;
+	bool again, placed = false;
+
+	do {
+		unsigned n = placed ? ep->shard_count : 1;
+
+		again = false;
+		for (unsigned i = 0; i < n; i++) {
+			struct rxw_shard *t = &ep->shard[(s->index + i) % ep->shard_count];
+
+			if (!waits(t))
+				continue;
+			again |= send_some(t, &placed);
+			if (wanted_elsewhere(t)) {
+				leave_rest(ep);
+				return;
+			}
+		}
+	} while (again);
 }
 
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)

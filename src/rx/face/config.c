@@ -80,6 +80,8 @@ struct field {
 	X("sndbuf", "SIZE|auto", "bytes", "endpoint", SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,     \
 	  NULL, 0,                                                                               \
 	  "send buffer of each socket")                                                          \
+	X("senders", "N|auto", "threads", "endpoint", UINT, senders, 1, 64, ZERO_AUTO, NULL, 0,  \
+	  "threads that send bulk of many calls at a time; auto = half of the processors")       \
 	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,              \
 	  "processors for the library's threads, such as 0-3,8; empty = all")                    \
 	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL,     \

@@ -34,6 +34,17 @@ static unsigned listeners_of(const struct rxw_config *config, bool server)
 	return cores > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : (unsigned)cores;
 }
 
+/* Half of the processors: the others copy, receive, and run the application. */
+static unsigned senders_of(const struct rxw_config *config)
+{
+	long cores;
+
+	if (config->senders)
+		return config->senders;
+	cores = sysconf(_SC_NPROCESSORS_ONLN);
+	return cores > 3 ? (unsigned)cores / 2 : 1;
+}
+
 static void set_params(struct rxw_endpoint *ep)
 {
 	const struct rxw_config *c = &ep->config;
@@ -118,6 +129,7 @@ static int start(struct rxw_endpoint *ep)
 	ep->debug_net_valid = ep->config.debug_access == RXW_DEBUG_NET &&
 			      rxw_cidr_parse(&ep->debug_net, ep->config.debug_clients);
 	ep->shard_count = ep->io.count;
+	ep->senders = senders_of(&ep->config);
 	r = rxw_workers_start(ep);
 	if (!r)
 		r = rxw_verifier_init(&ep->verifier);

@@ -405,6 +405,7 @@ static bool counted_on(const struct rxw_call *call)
 
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 {
+	struct rxw_call *before;
 	size_t done = 0;
 	int r;
 
@@ -413,6 +414,7 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 	r = check_writable(call);
 	if (r)
 		return r;
+	before = rxw_tx_writing(call);
 	if (length > BRIEF)
 		enter(call);
 	while (done < length && !r) {
@@ -430,6 +432,7 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 		r = leave(call);
 	else
 		leave(call);
+	rxw_tx_writing(before);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
 	return r ? r : (ssize_t)done;
@@ -448,9 +451,12 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 	if (!r && call->w.reserved)
 		r = -RXW_ESTATE;
 	if (!r && !call->w.buf) {
+		struct rxw_call *before = rxw_tx_writing(call);
+
 		enter(call);
 		r = open_slots(call, false);
 		leave(call);
+		rxw_tx_writing(before);
 	}
 	if (r)
 		return r;
@@ -475,6 +481,7 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 
 int rxw_call_commit(rxw_call *call, size_t length)
 {
+	struct rxw_call *before;
 	int r = 0;
 	size_t left = length;
 
@@ -496,6 +503,7 @@ int rxw_call_commit(rxw_call *call, size_t length)
 			call->w.fill = 0;
 		}
 	}
+	before = rxw_tx_writing(call);
 	enter(call);
 	if (call->w.full == call->w.room)
 		r = push(call, false, false, false);
@@ -503,6 +511,7 @@ int rxw_call_commit(rxw_call *call, size_t length)
 		leave(call);
 	else
 		r = leave(call);
+	rxw_tx_writing(before);
 	return r;
 }
 

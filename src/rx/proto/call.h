@@ -87,6 +87,7 @@ void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
  * until below low water).
  */
 uint32_t rxw_pcall_queued(const struct rxw_pcall *p);
+uint32_t rxw_pcall_ready(const struct rxw_pcall *p); /* of those, packets that never left */
 bool rxw_pcall_writable(const struct rxw_pcall *p);
 /* High water of this call's queue, where that is less than the endpoint's; in packets. */
 void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets);

@@ -294,6 +294,11 @@ void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_pcall_touch(p, out, RXW_OUT_SEND);
 }
 
+uint32_t rxw_pcall_ready(const struct rxw_pcall *p)
+{
+	return p->tx.end - p->tx.nxt;
+}
+
 uint32_t rxw_pcall_queued(const struct rxw_pcall *p)
 {
 	return p->tx.end - p->tx.una;

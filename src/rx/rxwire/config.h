@@ -129,6 +129,12 @@ struct rxw_config {
 	 * its writer waits for room; RXW_AUTO (default) and RXW_ON: it does
 	 */
 	enum rxw_switch writer_receives;
+
+	/*
+	 * threads of one endpoint that send bulk of many calls at a time, 1..64; 0 = auto: half of
+	 * the processors
+	 */
+	unsigned senders;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

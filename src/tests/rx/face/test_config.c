@@ -90,7 +90,7 @@ START_TEST(every_field_has_an_option)
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
 		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
 		"workers_max", "queue", "reserved_short", "short_limit_us",
-		"nap_us", "writer_receives",
+		"nap_us", "writer_receives", "senders",
 		"inject"
 	};
 	size_t count;
@@ -123,6 +123,7 @@ static const struct {
 	{ "short-limit-us", "10000000", "10000000" }, { "ack-packets", "255", "255" },
 	{ "ack-packets", "auto", "auto" },
 	{ "call-memory", "64K", "65536" }, { "nap-us", "0", "0" }, { "nap-us", "1000", "1000" },
+	{ "senders", "auto", "auto" }, { "senders", "64", "64" },
 	{ "writer-receives", "off", "off" }, { "writer-receives", "auto", "auto" },
 };
 
@@ -151,7 +152,8 @@ static const struct {
 	{ "debug-clients", "10.0.0.0/8/8" }, { "workers-max", "0" }, { "memory", "1M" },
 	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" }, { "ack-packets", "256" },
 	{ "short-limit-us", "10000001" }, { "short-limit-us", "auto" },
-	{ "nap-us", "1001" }, { "writer-receives", "yes" },
+	{ "nap-us", "1001" }, { "senders", "65" },
+	{ "writer-receives", "yes" },
 	{ "inject", "0123456789012345678901234567890123456789012345678901234567890123" },
 };
 
