@@ -29,6 +29,7 @@ def test_C_001_short_datagrams(t):
 @test(2)
 def test_C_002_byte_order_and_unknown_flags(t):
     """Fields are big-endian both ways; flags that nobody knows are ignored and never sent."""
+    t.need_perf()
     c = t.conn(epoch=0x81020304, cid=0x05060708 + End.random.getrandbits(20) * 256)
     c.data(0x01020304, 1, t.request(), LAST | 0xd0, channel=1, serial=0x0a0b0c0d)
     p = t.answer(c, 0x01020304, 1)
@@ -43,6 +44,7 @@ def test_C_002_byte_order_and_unknown_flags(t):
 @test(3)
 def test_C_003_spare_is_ignored(t):
     """`spare` has no meaning in ACK and ABORT, nor in DATA without a class."""
+    t.need_perf()
     c = t.conn()
     t.served(c, spare=0xbeef)
     c.ping(header={'spare': 0xdead})

@@ -82,6 +82,7 @@ def test_C_013_other_types_begin_nothing(t):
 @test(14, slow=5)
 def test_C_014_the_next_call_acknowledges(t):
     """DATA of the next call acknowledges the old reply: only a reply without that is sent again."""
+    t.need_perf()
     control, c = t.conn(), t.conn()
     t.served(control)
     t.served(c)
@@ -189,6 +190,7 @@ def test_C_020_success(t):
 @test(22)
 def test_C_022_duplicates(t):
     """A repeated request is answered by ACK DUPLICATE behind it and not served again."""
+    t.need_perf()
     c = t.conn()
     if t.ours:
         c.data(1, 1, ask(COUNT))
@@ -208,6 +210,7 @@ def test_C_022_duplicates(t):
 @test(23)
 def test_C_023_ping_for_a_finished_call(t):
     """A PING for a call that is over and acknowledged draws a PING_RESPONSE."""
+    t.need_perf()
     c = t.conn()
     p = t.served(c)
     if p.type == DATA:

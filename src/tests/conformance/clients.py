@@ -479,19 +479,19 @@ def test_C_045_a_dead_server(t):
 @test(45, 'client', slow=16)
 def test_C_045_a_slow_server(t):
     """A server that answers PINGs only is not dead, however long it takes."""
-    _, client, call, end, first = began(t, **({'dead_ms': 1500} if t.ours else {}))
+    _, client, call, end, first = began(t, **({'dead_ms': 4000} if t.ours else {}))
     end.ack(1, 2)
-    for _ in range(12 if t.ours else 3):
+    for _ in range(8 if t.ours else 3):
         p = end.next(ACK, 1, wire.PING)
         end.ack(1, 2, wire.PING_RESPONSE, serial=p.serial)
     reply(end, first)
     ends_well(client, call)
 
 
-@test(46, 'client', slow=4)
+@test(46, 'client', slow=6)
 def test_C_046_an_idle_call(t):
     """With an idle limit, a server that lives but sends no data: -3, and the server is told."""
-    _, client, call, end, first = began(t, dead_ms=1000, idle_ms=1500)
+    _, client, call, end, first = began(t, dead_ms=3000, idle_ms=3000)
     end.ack(1, 2)
     until = None
     while until is None:
@@ -503,11 +503,11 @@ def test_C_046_an_idle_call(t):
     equal((until, client.result(call)[0]), (-3, -3), 'the codes')
 
 
-@test(46, 'client', slow=4)
+@test(46, 'client', slow=6)
 def test_C_046_the_whole_time(t):
     """With a limit for the whole call: -3, though data moves."""
     listener = t.listen()
-    client = t.client(listener, dead_ms=1000, idle_ms=1200, hard_ms=1500)
+    client = t.client(listener, dead_ms=3000, idle_ms=3000, hard_ms=3500)
     call = client.rpc(4, 100000)
     end, first = listener.request()
     for seq in range(1, 200):
@@ -519,12 +519,12 @@ def test_C_046_the_whole_time(t):
     equal((aborts[0].code if aborts else None, client.result(call)[0]), (-3, -3), 'the codes')
 
 
-@test(47, 'client', slow=3)
+@test(47, 'client', slow=9)
 def test_C_047_a_wall_clock_that_jumps(t):
     """A wall clock that is an hour off at each look changes no timer: PINGs, replies, the dead time."""
-    _, client, call, end, first = began(t, dead_ms=1500, idle_ms=20000, hard_ms=60000, clock='jumps')
+    _, client, call, end, first = began(t, dead_ms=4000, idle_ms=30000, hard_ms=60000, clock='jumps')
     end.ack(1, 2)
-    for _ in range(6):
+    for _ in range(4):
         p = end.next(ACK, 1, wire.PING)
         end.ack(1, 2, wire.PING_RESPONSE, serial=p.serial)
     reply(end, first)

@@ -112,7 +112,7 @@ def replay(t, scenario):
     for i, step in enumerate(scenario['steps']):
         p = Packet.decode(bytes.fromhex(step['hex']))
         if step['dir'] == 'send':
-            time.sleep(min(0.25, max(0, step['ms'] - now) / 1000))
+            time.sleep(min(0.25, max(0.15, (step['ms'] - now) / 1000)) if step['ms'] > now else 0)
             now = step['ms']
             while late and late[0][1].type == DATA:
                 again(*late.pop(0))
