@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A bad wire between two network namespaces: delay, loss, reordering, duplicates, a slow rate. */
+/* A bad wire between two network namespaces: delay, loss, reordering, duplicates, changed bits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "spoil.h"
+
 #define MAX_PACKET 65536u
 
 /* What the wire does, alike in both directions. */
@@ -27,7 +29,10 @@ struct wire {
 	const char *name[2]; /* of the device in each */
 	int mtu;
 	double delay_ms, jitter_ms;
-	double loss, reorder, duplicate; /* parts of one */
+	/* parts of one; bursts are how many packets are lost in a row, on average */
+	double loss, reorder, duplicate, corrupt;
+	double burst;
+	bool mend;                       /* what is corrupt has a checksum that fits */
 	double rate_bps;                 /* 0: no limit */
 	unsigned queue;                  /* packets that may wait for the rate */
 	bool mute;                       /* reports of routers vanish: a black hole */
@@ -47,18 +52,21 @@ struct state {
 	int fd[2];
 	uint64_t free_at[2]; /* when the wire has sent what was given to it */
 	unsigned waiting[2];
+	bool losing[2]; /* in a burst */
 	struct packet *heap;
 	size_t count, room;
 	uint64_t number, random;
-	uint64_t forwarded, lost, reordered, duplicated, muted, overflowed;
+	uint64_t forwarded, lost, reordered, duplicated, corrupted, muted, overflowed;
 };
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, calm;
 
 static void on_signal(int sig)
 {
-	(void)sig;
-	stop = 1;
+	if (sig == SIGUSR1)
+		calm = 1;
+	else
+		stop = 1;
 }
 
 static void fail(const char *what, const char *why)
@@ -75,14 +83,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A number from 0 up to 1 (splitmix64). */
-static double chance(struct state *s)
+/* splitmix64 */
+static uint64_t draw(struct state *s)
 {
 	uint64_t z = (s->random += 0x9e3779b97f4a7c15u);
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+	return z ^ (z >> 31);
+}
+
+/* A number from 0 up to 1. */
+static double chance(struct state *s)
+{
+	return (double)(draw(s) >> 11) * 0x1p-53;
 }
 
 /* -- Devices ------------------------------------------------------------------------------ */
@@ -181,8 +195,24 @@ static bool is_report(const uint8_t *data, uint32_t length)
 	return length > 40 && data[0] >> 4 == 6 && data[6] == IPPROTO_ICMPV6 && data[40] < 128;
 }
 
+/*
+ * Losses alone or in bursts: two states, left with such a chance that as many are lost on average.
+ */
+static bool loses(struct state *s, int to)
+{
+	const struct wire *w = &s->w;
+
+	if (w->burst <= 1)
+		return chance(s) < w->loss;
+	if (s->losing[to])
+		s->losing[to] = chance(s) >= 1 / w->burst;
+	else
+		s->losing[to] = chance(s) < w->loss / (1 - w->loss) / w->burst;
+	return s->losing[to];
+}
+
 /* What the wire does with one packet. */
-static void take(struct state *s, int to, const uint8_t *data, uint32_t length, uint64_t now)
+static void take(struct state *s, int to, uint8_t *data, uint32_t length, uint64_t now)
 {
 	const struct wire *w = &s->w;
 	uint64_t due = now;
@@ -192,10 +222,16 @@ static void take(struct state *s, int to, const uint8_t *data, uint32_t length, 
 		s->muted++;
 		return;
 	}
-	if (chance(s) < w->loss) {
+	if (calm) {
+		push(s, to, data, length, now);
+		return;
+	}
+	if (loses(s, to)) {
 		s->lost++;
 		return;
 	}
+	if (chance(s) < w->corrupt && spoil(data, length, draw(s), w->mend))
+		s->corrupted++;
 	if (w->rate_bps > 0) {
 		if (s->waiting[to] >= w->queue) {
 			s->overflowed++;
@@ -292,6 +328,8 @@ static void parse(struct wire *w, int argc, char **argv)
 		{ "reorder", 1, NULL, 'r' },   { "duplicate", 1, NULL, 'u' },
 		{ "rate", 1, NULL, 't' },      { "queue", 1, NULL, 'q' },
 		{ "mute", 0, NULL, 'M' },      { "seed", 1, NULL, 's' },
+		{ "corrupt", 1, NULL, 'c' },   { "mend", 0, NULL, 'e' },
+		{ "burst", 1, NULL, 'U' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int c;
@@ -311,6 +349,9 @@ static void parse(struct wire *w, int argc, char **argv)
 		case 't': w->rate_bps = number("--rate", optarg, 1e6) * 1e6; break;
 		case 'q': w->queue = (unsigned)number("--queue", optarg, 1e6); break;
 		case 'M': w->mute = true; break;
+		case 'c': w->corrupt = number("--corrupt", optarg, 100) / 100; break;
+		case 'e': w->mend = true; break;
+		case 'U': w->burst = number("--burst", optarg, 1000); break;
 		case 's': w->seed = (uint64_t)number("--seed", optarg, 1e15); break;
 		default: exit(2);
 		}
@@ -319,8 +360,9 @@ static void parse(struct wire *w, int argc, char **argv)
 		fprintf(stderr, "usage: link --a NAMESPACE_FILE --b NAMESPACE_FILE\n"
 			"  [--name-a DEVICE] [--name-b DEVICE] [--mtu BYTES] [--delay MS]\n"
 			"  [--jitter MS] [--loss PERCENT] [--reorder PERCENT]\n"
-			"  [--duplicate PERCENT] [--rate MBIT/S]\n"
-			"  [--queue PACKETS] [--mute] [--seed N]\n");
+			"  [--duplicate PERCENT] [--corrupt PERCENT [--mend]] [--burst PACKETS]\n"
+			"  [--rate MBIT/S] [--queue PACKETS] [--mute] [--seed N]\n"
+			"SIGUSR1: from then on nothing happens to packets.\n");
 		exit(2);
 	}
 }
@@ -335,15 +377,17 @@ int main(int argc, char **argv)
 	s.random = s.w.seed;
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGUSR1, &act, NULL);
 	for (int side = 0; side < 2; side++)
 		s.fd[side] = open_device(&s.w, side);
 	puts("ready");
 	fflush(stdout);
 	serve(&s);
-	printf("forwarded %llu lost %llu reordered %llu duplicated %llu muted %llu "
-	       "overflowed %llu\n",
+	printf("forwarded %llu lost %llu reordered %llu duplicated %llu "
+	       "corrupted %llu muted %llu overflowed %llu\n",
 	       (unsigned long long)s.forwarded, (unsigned long long)s.lost,
 	       (unsigned long long)s.reordered, (unsigned long long)s.duplicated,
-	       (unsigned long long)s.muted, (unsigned long long)s.overflowed);
+	       (unsigned long long)s.corrupted, (unsigned long long)s.muted,
+	       (unsigned long long)s.overflowed);
 	return 0;
 }

@@ -6,8 +6,8 @@ net_programs = src/tests/net/link src/tests/net/net_io
 EXTRA_PROGRAMS += $(net_programs)
 CLEANFILES += $(net_programs)
 
-# A wire between two namespaces that delays, loses, reorders and doubles, from a seed.
-src_tests_net_link_SOURCES = src/tests/net/link.c
+# A wire between two namespaces that delays, loses, reorders, doubles and corrupts, from a seed.
+src_tests_net_link_SOURCES = src/tests/net/link.c src/tests/net/spoil.c src/tests/net/spoil.h
 src_tests_net_link_LDADD =
 
 # Floor 2 by itself on such a wire.

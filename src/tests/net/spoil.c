@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Changing bits of UDP datagrams, and their checksums to match. */
+#include <netinet/in.h>
+#include <stddef.h>
+
+#include "spoil.h"
+
+#define UDP_HEADER 8u
+
+static unsigned get16(const uint8_t *at)
+{
+	return (unsigned)at[0] << 8 | at[1];
+}
+
+static void put16(uint8_t *at, unsigned value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+/* Where the UDP header is, 0: there is none that stands for a whole datagram. */
+static uint32_t find_udp(const uint8_t *packet, uint32_t length)
+{
+	uint32_t at;
+
+	if (length >= 20 && packet[0] >> 4 == 4) {
+		at = (packet[0] & 15u) * 4;
+		if (at < 20 || packet[9] != IPPROTO_UDP || get16(packet + 6) & 0x3fff)
+			return 0;
+	} else if (length >= 40 && packet[0] >> 4 == 6) {
+		at = 40;
+		if (packet[6] != IPPROTO_UDP)
+			return 0;
+	} else {
+		return 0;
+	}
+	if (length < at + UDP_HEADER || get16(packet + at + 4) != length - at)
+		return 0;
+	return at;
+}
+
+/*
+ * The word is replaced by another: the sum of all, which is kept complemented, changes by their
+ * difference (modulo 65535).
+ */
+static unsigned mended(unsigned sum, unsigned was, unsigned is)
+{
+	uint32_t s = (~sum & 0xffff) + (~was & 0xffff) + is;
+
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	s = ~s & 0xffff;
+	return s ? s : 0xffff; /* 0 would mean that there is none */
+}
+
+bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool mend)
+{
+	uint32_t udp = find_udp(packet, length), words, at;
+	unsigned was, is, bits, sum;
+
+	if (!udp || length < udp + UDP_HEADER + 2)
+		return false;
+	sum = get16(packet + udp + 6);
+	words = (length - udp - UDP_HEADER) / 2;
+	/* Half of all in the first 32 bytes: a packet's header is where it matters. */
+	if (random & 1 && words > 16)
+		words = 16;
+	at = udp + UDP_HEADER + 2 * (uint32_t)((random >> 1 & 0xffffffff) % words);
+	was = get16(packet + at);
+	bits = (unsigned)(random >> 40) & 0xffff;
+	if (bits == 0)
+		bits = 1;
+	is = was ^ bits;
+	/* 0 and 65535 count alike: that change would not show. */
+	if ((was ^ is) == 0xffff)
+		is ^= 1;
+	put16(packet + at, is);
+	if (mend && sum)
+		put16(packet + udp + 6, mended(sum, was, is));
+	return true;
+}
