@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Simulation of floors 0 and 1 under a virtual clock. RXW_SIM_SEEDS: how many seeds (300).
 
-sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_node.c src/tests/sim/sim_world.c
+sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_node.c \
+	src/tests/sim/sim_ref.c src/tests/sim/sim_world.c
 
 check_tests += src/tests/sim/test_seeds
 src_tests_sim_test_seeds_SOURCES = src/tests/sim/test_seeds.c $(sim_common)
+src_tests_sim_test_seeds_LDADD = $(LDADD) -lm
 
 # RXW_SIM_WINDOW_STEP=N takes every N-th pair.
 check_tests += src/tests/sim/test_windows
 src_tests_sim_test_windows_SOURCES = src/tests/sim/test_windows.c $(sim_common)
+src_tests_sim_test_windows_LDADD = $(LDADD) -lm
 
 check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm
+
+# What is promised, as statistics of many seeds. make soak takes 1,000.
+check_tests += src/tests/sim/test_aims
+src_tests_sim_test_aims_SOURCES = src/tests/sim/test_aims.c $(sim_common)
+src_tests_sim_test_aims_LDADD = $(LDADD) -lm

@@ -14,6 +14,7 @@ struct sim;
 struct sim_node;
 struct sim_conn;
 struct sim_call;
+struct sim_ref;
 
 /* One direction of the way between the two nodes. */
 struct sim_link {
@@ -24,11 +25,43 @@ struct sim_link {
 	uint32_t mtu;			 /* larger datagrams vanish unless they may be fragmented */
 	/* probability that a loss begins 20 ms in which all is lost */
 	double burst;
+	/*
+	 * Gilbert and Elliott: per datagram, chances to become bad and good again, and the loss
+	 * while bad (`loss` is that of the good state).
+	 */
+	double to_bad, to_good, bad_loss;
+	double corrupt; /* bits change on the way: the checksum of UDP finds it, nobody gets it */
+	bool hole;	/* nothing passes */
 	/* state */
+	bool bad;
 	uint64_t busy_until, last_arrival;
 	uint64_t burst_until;
-	uint64_t sent, dropped, delivered;
+	/* dropped: for whatever reason; corrupted and overflowed are two of those */
+	uint64_t sent, dropped, delivered, corrupted, overflowed;
 };
+
+/* What may happen to the network and the nodes while they work. */
+enum sim_what {
+	SIM_SET_DELAY, /* of links, ns; to less: what follows overtakes (route flap) */
+	SIM_SET_RATE,  /* of links, bytes per second */
+	SIM_SET_MTU,   /* of links */
+	SIM_SET_LOSS,  /* of links, in millionths */
+	SIM_SET_HOLE,  /* of links: 1 = nothing passes any more, 0 = it does again */
+	SIM_MARK,      /* nothing changes: call_marks takes over what each call has read */
+	SIM_PAUSE,     /* of nodes: for so many ns no thread of it runs; datagrams queue up */
+	SIM_CLOCK_STEP /* of nodes: the clock jumps by so many ns */
+};
+#define SIM_UP	 1u /* the link up, or the client */
+#define SIM_DOWN 2u /* the link down, or the server */
+#define SIM_BOTH 3u
+
+struct sim_change {
+	uint64_t at; /* ns after the begin of the run */
+	enum sim_what what;
+	unsigned of; /* SIM_UP, SIM_DOWN */
+	int64_t value;
+};
+#define SIM_CHANGES 16
 
 enum sim_event_kind {
 	SIM_ARRIVAL,
@@ -40,7 +73,11 @@ enum sim_event_kind {
 	SIM_READ,
 	SIM_WRITE,
 	SIM_VERDICT,
-	SIM_BEGIN
+	SIM_BEGIN,
+	SIM_CHANGE,
+	SIM_REF_DATA,
+	SIM_REF_ACK,
+	SIM_REF_TIMER
 };
 
 struct sim_event {
@@ -76,6 +113,15 @@ struct sim_setup {
 	uint64_t limit; /* virtual time at which all must be done */
 	/* 0 = never; the run ends well then, whatever is still on its way: see call_bytes */
 	uint64_t stop_at;
+	uint64_t stagger; /* connections begin so much after each other */
+	/* idealised TCP flows of endless data from server to client; they need stop_at */
+	unsigned references;
+	uint64_t receive_bytes; /* buffer of a socket; 0 = no limit */
+	struct sim_change changes[SIM_CHANGES];
+	unsigned change_count;
+	/* Sees each datagram that a node sends; true: it is lost. */
+	bool (*tap)(struct sim *sim, const struct sim_node *from, const uint8_t *bytes,
+		    uint32_t length);
 	bool trace;
 };
 
@@ -92,7 +138,11 @@ struct sim_node {
 	struct sim_conn *conns;
 	struct sim_datagram **queue;
 	unsigned queue_head, queue_tail, queue_size;
+	uint64_t queue_bytes;
 	bool receive_set;
+	bool settling;
+	uint64_t paused_until;
+	uint64_t clock_ahead; /* of the simulation's; wraps around */
 	struct rxw_out out;
 	struct rxw_ctl ctl[64];
 };
@@ -127,24 +177,31 @@ struct sim {
 	unsigned events, events_size;
 	struct sim_node client, server;
 	unsigned calls_running, calls_done, calls_failed, live_calls;
+	struct sim_ref *refs;
 	uint64_t bytes_moved, finished_at;
 	uint64_t events_handled;
 	char failure[200]; /* "" = none */
 	/* per call, for fairness: how long it took; what its client has read */
 	double *call_seconds;
-	uint64_t *call_bytes;
+	uint64_t *call_bytes, *call_marks;
 	unsigned call_count;
 };
 
-/* Everything from the seed; changes may follow before sim_run(). */
+/* Defaults; everything from the seed. Either may be changed before sim_run(). */
 void sim_default(struct sim_setup *setup);
 void sim_random(struct sim_setup *setup, uint64_t seed);
+/* Changes of the world while it runs, from the seed, on top of either. */
+void sim_random_changes(struct sim_setup *setup, uint64_t seed);
 /*
  * Returns true if every call ended well and every byte was right; else sim->failure says what was
  * not.
  */
 bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed);
 void sim_free(struct sim *sim);
+/* One more change of the world, at `ms` of the run. */
+void sim_plan(struct sim_setup *setup, double ms, enum sim_what what, unsigned of, int64_t value);
+/* Bytes that the reference flow number `i` brought to its application up to now. */
+uint64_t sim_ref_bytes(const struct sim *sim, unsigned i);
 
 /* --- between the files --- */
 uint64_t sim_draw(struct sim *sim, uint64_t below);
@@ -153,11 +210,23 @@ void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subjec
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
 		  bool fragment);
+/*
+ * A datagram enters a link: returns how many copies of it arrive, 0 to 2, and when. `fragment`: it
+ * may be larger than the MTU.
+ */
+unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
+		       uint64_t arrivals[2]);
+void sim_change(struct sim *sim, const struct sim_change *change);
 bool sim_next_event(struct sim *sim, struct sim_event *event);
 
 bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 		   const struct rxw_params *params);
 void sim_node_free(struct sim_node *node);
+/* The clock of a node. */
+uint64_t sim_clock(const struct sim_node *node);
+/* Time of the simulation at which the node's clock shows this; UINT64_MAX = never. */
+uint64_t sim_when(const struct sim_node *node, uint64_t clock);
+void sim_node_clock_stepped(struct sim_node *node);
 struct rxw_out *sim_out(struct sim_node *node);
 /* Handle the output record until nothing is left in it. */
 void sim_settle(struct sim_node *node);
@@ -167,6 +236,10 @@ void sim_send(struct sim_call *call);
 void sim_call_hold(struct rxw_pcall *p);
 void sim_call_drop(struct rxw_pcall *p);
 struct sim_call *sim_call_new(struct sim_conn *conn);
+
+void sim_ref_start(struct sim *sim, unsigned count);
+void sim_ref_event(struct sim *sim, const struct sim_event *event);
+void sim_ref_free(struct sim *sim);
 
 void sim_app_begin(struct sim_conn *conn);
 void sim_app_events(struct sim_call *call, uint32_t events);

@@ -262,7 +262,7 @@ void sim_app_begin(struct sim_conn *conn)
 	if (conn->calls_left == 0)
 		return;
 	call = sim_call_new(conn);
-	if (rxw_pconn_begin(&conn->p, &call->p, sim->now) != 0) {
+	if (rxw_pconn_begin(&conn->p, &call->p, sim_clock(conn->node)) != 0) {
 		sim_call_drop(&call->p);
 		sim_fail(sim, "no channel is free");
 		return;
@@ -298,9 +298,10 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	sim->seed = seed;
 	sim->prng = seed * 2 + 1;
 	sim->now = RXW_SEC;
-	sim->call_seconds = calloc(total, sizeof(double));
-	sim->call_bytes = calloc(total, sizeof(*sim->call_bytes));
-	if (sim->call_seconds == NULL || sim->call_bytes == NULL ||
+	sim->call_seconds = calloc(total + 1, sizeof(double));
+	sim->call_bytes = calloc(total + 1, sizeof(*sim->call_bytes));
+	sim->call_marks = calloc(total + 1, sizeof(*sim->call_marks));
+	if (sim->call_seconds == NULL || sim->call_bytes == NULL || sim->call_marks == NULL ||
 	    !sim_node_init(sim, &sim->client, true, &setup->client) ||
 	    !sim_node_init(sim, &sim->server, false, &setup->server))
 		abort();
@@ -309,9 +310,16 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 
 		conn->calls_left = setup->channels * setup->calls;
 		for (unsigned k = 0; k < setup->channels; k++)
-			sim_at(sim, sim->now + sim_draw(sim, RXW_MS), SIM_BEGIN, conn, NULL);
+			sim_at(sim, sim->now + i * setup->stagger + sim_draw(sim, RXW_MS),
+			       SIM_BEGIN, conn, NULL);
 	}
-	while (sim->failure[0] == '\0' && sim->calls_done < total && sim_next_event(sim, &event)) {
+	for (unsigned i = 0; i < setup->change_count; i++)
+		sim_at(sim, sim->now + setup->changes[i].at, SIM_CHANGE, &sim->setup.changes[i],
+		       NULL);
+	if (setup->references > 0)
+		sim_ref_start(sim, setup->references);
+	while (sim->failure[0] == '\0' && (sim->calls_done < total || sim->refs != NULL) &&
+	       sim_next_event(sim, &event)) {
 		if (setup->stop_at != 0 && sim->now > RXW_SEC + setup->stop_at) {
 			/* Back into the queue: what it refers to is freed with the rest. */
 			sim_at(sim, event.at, event.kind, event.subject, event.more);
@@ -339,6 +347,8 @@ void sim_free(struct sim *sim)
 	while (sim_next_event(sim, &event)) {
 		switch (event.kind) {
 		case SIM_ARRIVAL:
+		case SIM_REF_DATA:
+		case SIM_REF_ACK:
 			free(event.more);
 			break;
 		case SIM_TRAIN_DONE: {
@@ -382,7 +392,9 @@ void sim_free(struct sim *sim)
 	}
 	if (sim->live_calls != 0)
 		sim_fail(sim, "%u calls leaked", sim->live_calls);
+	sim_ref_free(sim);
 	free(sim->call_seconds);
 	free(sim->call_bytes);
+	free(sim->call_marks);
 	free(sim->heap);
 }

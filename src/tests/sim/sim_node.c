@@ -87,7 +87,7 @@ void sim_node_free(struct sim_node *node)
 	for (struct sim_conn *c = node->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		rxw_conntable_remove(&node->table, &c->p);
-		rxw_pconn_fini(&c->p, node->sim->now);
+		rxw_pconn_fini(&c->p, sim_clock(node));
 		free(c);
 	}
 	while (node->queue_head != node->queue_tail)
@@ -101,9 +101,23 @@ void sim_node_free(struct sim_node *node)
 	rxw_pool_destroy(node->pool);
 }
 
+uint64_t sim_clock(const struct sim_node *node)
+{
+	return node->sim->now + node->clock_ahead;
+}
+
+uint64_t sim_when(const struct sim_node *node, uint64_t clock)
+{
+	uint64_t now = node->sim->now, shown = sim_clock(node);
+
+	if (clock == UINT64_MAX)
+		return UINT64_MAX;
+	return clock > shown ? now + (clock - shown) : now;
+}
+
 struct rxw_out *sim_out(struct sim_node *node)
 {
-	node->out.now = node->sim->now;
+	node->out.now = sim_clock(node);
 	node->out.stats = &node->stats;
 	node->out.ctl = node->ctl;
 	node->out.ctl_room = 64;
@@ -132,10 +146,8 @@ struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now)
 
 static void arm(struct sim_call *call)
 {
-	uint64_t at = rxw_pcall_deadline(&call->p);
+	uint64_t at = sim_when(call->node, rxw_pcall_deadline(&call->p));
 
-	if (at < call->node->sim->now)
-		at = call->node->sim->now;
 	if (at >= call->timer_set)
 		return;
 	call->timer_set = at;
@@ -145,10 +157,8 @@ static void arm(struct sim_call *call)
 
 static void arm_conn(struct sim_conn *c)
 {
-	uint64_t at = rxw_pconn_deadline(&c->p);
+	uint64_t at = sim_when(c->node, rxw_pconn_deadline(&c->p));
 
-	if (at < c->node->sim->now)
-		at = c->node->sim->now;
 	if (at >= c->timer_set)
 		return;
 	c->timer_set = at;
@@ -159,6 +169,10 @@ void sim_settle(struct sim_node *node)
 {
 	struct rxw_out *out = sim_out(node);
 
+	/* Whoever is at it goes on with what has come meanwhile. */
+	if (node->settling)
+		return;
+	node->settling = true;
 	do {
 		static const uint8_t zero[65536];
 		unsigned n = out->ctl_count;
@@ -190,6 +204,7 @@ void sim_settle(struct sim_node *node)
 			sim_call_drop(p);
 		}
 	} while (out->ctl_count > 0 || out->touched != NULL);
+	node->settling = false;
 }
 
 /* --- sending --- */
@@ -237,7 +252,7 @@ void sim_send(struct sim_call *call)
 			if (result == RXW_TRAIN_PACED && !call->send_set) {
 				call->send_set = true;
 				call->refs++;
-				sim_at(sim, not_before, SIM_SEND, call, NULL);
+				sim_at(sim, sim_when(node, not_before), SIM_SEND, call, NULL);
 			}
 			break;
 		}
@@ -348,6 +363,7 @@ static void one_train(struct sim_node *node)
 			break;
 		memcpy(buf->data + length, d->bytes, d->length);
 		length += d->length;
+		node->queue_bytes -= d->length;
 		n++;
 		node->queue_head++;
 		segment = n == 1 ? d->length : segment;
@@ -361,7 +377,7 @@ static void one_train(struct sim_node *node)
 							 run.head.cid, &path.peer, NULL);
 
 		if (c == NULL && !client && run.head.type == RXW_DATA)
-			c = &sim_conn_new(node, run.head.cid, node->sim->now)->p;
+			c = &sim_conn_new(node, run.head.cid, sim_clock(node))->p;
 		if (c != NULL)
 			input(node, of_conn(c), &run);
 	}
@@ -383,6 +399,12 @@ static void arrival(struct sim_node *node, struct sim_datagram *d)
 {
 	struct sim *sim = node->sim;
 
+	if (sim->setup.receive_bytes != 0 &&
+	    node->queue_bytes + d->length > sim->setup.receive_bytes) {
+		free(d);
+		return;
+	}
+	node->queue_bytes += d->length;
 	if (node->queue_tail == node->queue_size) {
 		if (node->queue_head > 0)
 			memmove(node->queue, node->queue + node->queue_head,
@@ -404,11 +426,54 @@ static void arrival(struct sim_node *node, struct sim_datagram *d)
 	}
 }
 
+/* Whose thread handles an event; NULL: nobody's, the network or the kernel does it. */
+static struct sim_node *node_of(const struct sim_event *e)
+{
+	switch (e->kind) {
+	case SIM_RECEIVE:
+		return e->subject;
+	case SIM_VERDICT:
+	case SIM_CONN_TIMER:
+	case SIM_BEGIN:
+		return ((struct sim_conn *)e->subject)->node;
+	case SIM_TRAIN_DONE:
+	case SIM_TIMER:
+	case SIM_SEND:
+	case SIM_READ:
+	case SIM_WRITE:
+		return ((struct sim_call *)e->subject)->node;
+	default:
+		return NULL;
+	}
+}
+
+/* All deadlines are at other times now; a thread that sleeps looks at the clock every 10 ms. */
+void sim_node_clock_stepped(struct sim_node *node)
+{
+	for (struct sim_conn *c = node->conns; c != NULL; c = c->next) {
+		sim_at(node->sim, node->sim->now + 10 * RXW_MS, SIM_CONN_TIMER, c, NULL);
+		for (unsigned i = 0; i < 4; i++) {
+			struct sim_call *call = (struct sim_call *)c->p.channel[i];
+
+			if (call == NULL)
+				continue;
+			call->timer_set = node->sim->now + 10 * RXW_MS;
+			call->refs++;
+			sim_at(node->sim, call->timer_set, SIM_TIMER, call, NULL);
+		}
+	}
+}
+
 void sim_node_event(struct sim *sim, const struct sim_event *e)
 {
 	struct sim_call *call = e->subject;
 	struct sim_conn *conn = e->subject;
+	struct sim_node *node = node_of(e);
 
+	if (node != NULL && sim->now < node->paused_until) {
+		sim_at(sim, node->paused_until, e->kind, e->subject, e->more);
+		return;
+	}
 	switch (e->kind) {
 	case SIM_ARRIVAL:
 		arrival(e->subject, e->more);
@@ -432,9 +497,9 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 		train_over(call, e->more);
 		return;
 	case SIM_TIMER:
-		if (call->timer_set == e->at) {
+		if (call->timer_set <= sim->now) {
 			call->timer_set = UINT64_MAX;
-			if (rxw_pcall_deadline(&call->p) <= sim->now)
+			if (rxw_pcall_deadline(&call->p) <= sim_clock(call->node))
 				rxw_pcall_timer(&call->p, sim_out(call->node));
 			arm(call);
 		}
@@ -449,6 +514,12 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 	case SIM_WRITE:
 		sim_app_write(call);
 		break;
+	case SIM_CHANGE:
+		sim_change(sim, e->subject);
+		return;
+	default:
+		sim_ref_event(sim, e);
+		return;
 	}
 	arm(call);
 	sim_settle(call->node);

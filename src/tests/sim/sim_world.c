@@ -100,63 +100,160 @@ static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes
 	sim_at(sim, at, SIM_ARRIVAL, d->to, d);
 }
 
-void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
-		  bool fragment)
+static void trace(const struct sim *sim, const struct sim_node *from, const uint8_t *bytes,
+		  uint32_t length)
 {
-	struct sim_link *link = from->client ? &sim->setup.up : &sim->setup.down;
+	struct rxw_header h;
+	struct rxw_ack a;
+
+	rxw_header_get(bytes, length, &h);
+	printf("%12.6f %s %s cid %08x call %u seq %u serial %u flags %02x len %u",
+	       (double)sim->now / 1e9, from->client ? "->" : "<-", rxw_packet_type_name(h.type),
+	       h.cid, h.call, h.seq, h.serial, h.flags, length);
+	if (h.type == RXW_ACK && rxw_ack_get(bytes + 28, length - 28, &a))
+		printf(" %s first %u n %u prev %u serial %u rwind %u",
+		       rxw_ack_reason_name(a.reason), a.first, a.count, a.previous, a.serial,
+		       a.rwind);
+	printf("\n");
+}
+
+/* Is it lost on its way, queue and MTU aside? */
+static bool lost(struct sim *sim, struct sim_link *link)
+{
+	uint64_t now = sim->now;
+
+	if (link->hole)
+		return true;
+	if (link->to_bad > 0 && sim_chance(sim, link->bad ? link->to_good : link->to_bad))
+		link->bad = !link->bad;
+	if (link->bad && sim_chance(sim, link->bad_loss))
+		return true;
+	if (now < link->burst_until || sim_chance(sim, link->loss)) {
+		if (now >= link->burst_until && sim_chance(sim, link->burst))
+			link->burst_until = now + BURST;
+		return true;
+	}
+	if (sim_chance(sim, link->corrupt)) {
+		link->corrupted++;
+		return true;
+	}
+	return false;
+}
+
+unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
+		       uint64_t arrivals[2])
+{
 	uint64_t at = sim->now;
-	bool late;
 
 	link->sent++;
-	if (sim->setup.trace && length >= 28) {
-		struct rxw_header h;
-
-		rxw_header_get(bytes, length, &h);
-		printf("%12.6f %s %s cid %08x call %u seq %u serial %u flags %02x len %u",
-		       (double)at / 1e9, from->client ? "->" : "<-", rxw_packet_type_name(h.type),
-		       h.cid, h.call, h.seq, h.serial, h.flags, length);
-		if (h.type == RXW_ACK) {
-			struct rxw_ack a;
-
-			if (rxw_ack_get(bytes + 28, length - 28, &a))
-				printf(" %s first %u n %u prev %u serial %u rwind %u",
-				       rxw_ack_reason_name(a.reason), a.first, a.count, a.previous,
-				       a.serial, a.rwind);
-		}
-		printf("\n");
-	}
-	if (length > link->mtu && !fragment) {
+	if ((length > link->mtu && !fragment) || lost(sim, link)) {
 		link->dropped++;
-		return;
-	}
-	if (at < link->burst_until || sim_chance(sim, link->loss)) {
-		if (at >= link->burst_until && sim_chance(sim, link->burst))
-			link->burst_until = at + BURST;
-		link->dropped++;
-		return;
+		return 0;
 	}
 	if (link->rate != 0) {
 		uint64_t start = link->busy_until > at ? link->busy_until : at;
 
 		if ((start - at) * (link->rate / 1000) / 1000000 > link->queue) {
 			link->dropped++;
-			return;
+			link->overflowed++;
+			return 0;
 		}
 		link->busy_until = start + (uint64_t)(length + 28) * 1000000000ull / link->rate;
 		at = link->busy_until;
 	}
 	at += link->delay;
-	late = sim_chance(sim, link->reorder);
-	if (late)
+	if (sim_chance(sim, link->reorder))
 		at += 1 + sim_draw(sim, link->jitter);
 	else if (at < link->last_arrival)
 		at = link->last_arrival;
 	else
 		link->last_arrival = at;
-	deliver(sim, from, bytes, length, at);
 	link->delivered++;
-	if (sim_chance(sim, link->duplicate))
-		deliver(sim, from, bytes, length, at + sim_draw(sim, link->jitter + 1));
+	arrivals[0] = at;
+	if (!sim_chance(sim, link->duplicate))
+		return 1;
+	arrivals[1] = at + sim_draw(sim, link->jitter + 1);
+	return 2;
+}
+
+void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
+		  bool fragment)
+{
+	struct sim_link *link = from->client ? &sim->setup.up : &sim->setup.down;
+	uint64_t arrivals[2];
+	unsigned copies;
+
+	if (sim->setup.trace && length >= 28)
+		trace(sim, from, bytes, length);
+	if (sim->setup.tap != NULL && sim->setup.tap(sim, from, bytes, length)) {
+		link->sent++;
+		link->dropped++;
+		return;
+	}
+	copies = sim_link_pass(sim, link, length, fragment, arrivals);
+	for (unsigned i = 0; i < copies; i++)
+		deliver(sim, from, bytes, length, arrivals[i]);
+}
+
+void sim_plan(struct sim_setup *setup, double ms, enum sim_what what, unsigned of, int64_t value)
+{
+	if (setup->change_count == SIM_CHANGES)
+		abort();
+	setup->changes[setup->change_count++] =
+		(struct sim_change){(uint64_t)(ms * 1e6), what, of, value};
+}
+
+static void change_link(struct sim_link *link, const struct sim_change *c)
+{
+	switch (c->what) {
+	case SIM_SET_DELAY:
+		link->delay = (uint64_t)c->value;
+		link->last_arrival = 0;
+		break;
+	case SIM_SET_RATE:
+		link->rate = (uint64_t)c->value;
+		break;
+	case SIM_SET_MTU:
+		link->mtu = (uint32_t)c->value;
+		break;
+	case SIM_SET_LOSS:
+		link->loss = (double)c->value / 1e6;
+		break;
+	default:
+		link->hole = c->value != 0;
+	}
+}
+
+static void change_node(struct sim *sim, struct sim_node *node, const struct sim_change *c)
+{
+	if (c->what == SIM_PAUSE) {
+		node->paused_until = sim->now + (uint64_t)c->value;
+	} else {
+		node->clock_ahead += (uint64_t)c->value;
+		sim_node_clock_stepped(node);
+	}
+}
+
+void sim_change(struct sim *sim, const struct sim_change *c)
+{
+	bool node = c->what == SIM_PAUSE || c->what == SIM_CLOCK_STEP;
+
+	if (c->what == SIM_MARK) {
+		memcpy(sim->call_marks, sim->call_bytes,
+		       sim->call_count * sizeof(*sim->call_marks));
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		if ((c->of & (i ? SIM_DOWN : SIM_UP)) == 0)
+			continue;
+		if (node)
+			change_node(sim, i ? &sim->server : &sim->client, c);
+		else
+			change_link(i ? &sim->setup.down : &sim->setup.up, c);
+	}
+	if (sim->setup.trace)
+		printf("%12.6f the world changes: %d of %u to %lld\n", (double)sim->now / 1e9,
+		       (int)c->what, c->of, (long long)c->value);
 }
 
 static void params_default(struct rxw_params *p)
@@ -249,6 +346,7 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	uint64_t r = seed * 0x9e3779b97f4a7c15ull + 1;
 
 	sim_default(s);
+	s->client.cc = s->server.cc = seed % 2 ? &rxw_cc_reno : &rxw_cc_cubic;
 	random_link(&s->up, &r);
 	random_link(&s->down, &r);
 	s->client.window = (uint16_t)pick(&r, windows, 12);
@@ -286,4 +384,60 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 		s->request = s->request / 4 + 1;
 	if (s->down.rate != 0 && s->down.rate < 10000000)
 		s->reply = s->reply / 4 + 1;
+}
+
+/* Holes, flaps, pauses and the like: none so long that a call would have to end. */
+static void random_change(struct sim_setup *s, uint64_t *r, uint64_t i)
+{
+	static const unsigned within[] = {20, 200, 2000};
+	double ms = (double)(rxw_prng(r) % within[i % 3]) + 0.001 * (double)(rxw_prng(r) % 1000);
+	unsigned of = 1 + (unsigned)(rxw_prng(r) % 3);
+	int64_t lasts = 1 + (int64_t)(rxw_prng(r) % (i % 4 == 0 ? 4000 : 300)); /* ms */
+
+	switch (rxw_prng(r) % 7) {
+	case 0:
+		sim_plan(s, ms, SIM_SET_HOLE, of, 1);
+		sim_plan(s, ms + (double)lasts, SIM_SET_HOLE, of, 0);
+		break;
+	case 1: /* there and back */
+		sim_plan(s, ms, SIM_SET_DELAY, of, lasts * 1000000 / 4);
+		sim_plan(s, ms + (double)lasts, SIM_SET_DELAY, of, (int64_t)s->up.delay);
+		break;
+	case 2: /* a black hole for what is larger, for ever */
+		sim_plan(s, ms, SIM_SET_MTU, of, 1252 + (int64_t)(rxw_prng(r) % 240));
+		break;
+	case 3:
+		sim_plan(s, ms, SIM_PAUSE, of, lasts * 1000000);
+		break;
+	case 4:
+		sim_plan(s, ms, SIM_CLOCK_STEP, of, lasts * 1000000);
+		break;
+	case 5:
+		sim_plan(s, ms, SIM_SET_RATE, of, 200000 + (int64_t)(rxw_prng(r) % 20000000));
+		break;
+	default:
+		sim_plan(s, ms, SIM_SET_LOSS, of, 500000);
+		sim_plan(s, ms + (double)lasts, SIM_SET_LOSS, of, 10000);
+	}
+}
+
+void sim_random_changes(struct sim_setup *s, uint64_t seed)
+{
+	uint64_t r = seed * 0xd6e8feb86659fd93ull + 1, n = 1 + rxw_prng(&r) % 4;
+
+	for (uint64_t i = 0; i < n; i++)
+		random_change(s, &r, i);
+	for (unsigned i = 0; i < 2; i++) {
+		struct sim_link *l = i ? &s->down : &s->up;
+
+		if (rxw_prng(&r) % 3 == 0)
+			l->corrupt = 0.01;
+		if (rxw_prng(&r) % 3 == 0) {
+			l->to_bad = 0.002;
+			l->to_good = 0.1;
+			l->bad_loss = 0.5;
+		}
+	}
+	if (rxw_prng(&r) % 3 == 0)
+		s->receive_bytes = 200000;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hundreds of seeded runs under loss, reordering, duplication, delay; one can be replayed. */
+/*
+ * Hundreds of seeded runs under loss, reordering, duplication, delay, each in a steady world and in
+ * one with holes, flaps, pauses and clock steps; one can be replayed.
+ */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,22 +30,32 @@ static void report(uint64_t seed, const struct sim_setup *setup, const struct si
 	}
 }
 
-static bool one(uint64_t seed, bool trace, bool verbose)
+static unsigned changed; /* runs that were still at work when the world changed */
+
+static bool one(uint64_t seed, bool changes, bool trace, bool verbose)
 {
 	static struct sim sim;
 	struct sim_setup setup;
 	bool good;
 
 	sim_random(&setup, seed);
+	if (changes)
+		sim_random_changes(&setup, seed);
 	setup.trace = trace;
 	sim_run(&sim, &setup, seed);
 	sim_free(&sim);
 	good = sim.failure[0] == '\0';
+	for (unsigned i = 0; i < setup.change_count; i++)
+		if (sim.finished_at > RXW_SEC + setup.changes[i].at) {
+			changed++;
+			break;
+		}
 	if (verbose)
 		report(seed, &setup, &sim);
 	if (!good)
-		printf("FAILED seed %llu: %s (replay it: test_seeds --seed %llu)\n",
-		       (unsigned long long)seed, sim.failure, (unsigned long long)seed);
+		printf("FAILED seed %llu: %s (replay it: test_seeds --seed %llu%s)\n",
+		       (unsigned long long)seed, sim.failure, (unsigned long long)seed,
+		       changes ? " --changes" : "");
 	return good;
 }
 
@@ -51,13 +64,14 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{"seed", required_argument, NULL, 's'},	 {"first", required_argument, NULL, 'f'},
 		{"count", required_argument, NULL, 'c'}, {"trace", no_argument, NULL, 't'},
-		{"verbose", no_argument, NULL, 'v'},	 {NULL, 0, NULL, 0},
+		{"verbose", no_argument, NULL, 'v'},	 {"changes", no_argument, NULL, 'w'},
+		{NULL, 0, NULL, 0},
 	};
 	const char *environment = getenv("RXW_SIM_SEEDS");
 	unsigned long long first = 1,
 			   count = environment != NULL ? strtoull(environment, NULL, 10) : 300,
 			   seed = 0;
-	bool trace = false, verbose = false;
+	bool trace = false, verbose = false, changes = false;
 	unsigned failed = 0;
 	int o;
 
@@ -78,13 +92,17 @@ int main(int argc, char **argv)
 		case 'v':
 			verbose = true;
 			break;
+		case 'w':
+			changes = true;
+			break;
 		default:
 			return 2;
 		}
 	if (seed != 0)
-		return one(seed, trace, true) ? 0 : 1;
+		return one(seed, changes, trace, true) ? 0 : 1;
 	for (unsigned long long i = first; i < first + count; i++)
-		failed += !one(i, false, verbose);
-	printf("seeds %llu to %llu: %u failed\n", first, first + count - 1, failed);
+		failed += !one(i, false, false, verbose) + !one(i, true, false, verbose);
+	printf("seeds %llu to %llu: %u failed; the world changed during %u\n", first,
+	       first + count - 1, failed, changed);
 	return failed == 0 ? 0 : 1;
 }
