@@ -155,11 +155,35 @@ void rxw_workers_leave(struct rxw_call *call)
 		atomic_fetch_sub(&call->conn->ep->workers.places, 1);
 }
 
+/* Lock held: the call that was queued last. */
+static void take_back(struct rxw_workers *w, struct rxw_call *call)
+{
+	struct rxw_call **at = &w->head;
+
+	while (*at != call)
+		at = &(*at)->work_next;
+	*at = NULL;
+	w->tail = at;
+	w->waiting--;
+}
+
+/* Lock released: there was no thread for a call; `workers` run. */
+static void no_thread(struct rxw_endpoint *ep, struct rxw_call *call, unsigned workers)
+{
+	rxw_log(ep->engine, RXW_LOG_WARNING, "no thread for a call: %u workers run; %s", workers,
+		workers ? "calls wait for them" : "it is refused");
+	if (workers)
+		return;
+	rxw_stream_finish(call, RXW_RESTARTING);
+	rxw_call_unref(call);
+}
+
 void rxw_workers_add(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool wake;
+	bool wake, failed;
+	unsigned threads;
 
 	rxw_call_ref(call);
 	rxw_workers_lock(ep);
@@ -169,13 +193,17 @@ void rxw_workers_add(struct rxw_call *call)
 	w->waiting++;
 	if (w->idle < w->waiting)
 		w->waited++;
-	if (w->idle < w->waiting && w->threads < w->max && !w->stop && add_thread(ep))
-		rxw_log(ep->engine, RXW_LOG_WARNING,
-			"no thread for a call: %u workers run; calls wait for them", w->threads);
+	failed = w->idle < w->waiting && w->threads < w->max && !w->stop && add_thread(ep);
+	threads = w->threads;
+	/* Where no worker is, none may ever come to take it. */
+	if (failed && !threads)
+		take_back(w, call);
 	wake = w->idle > 0;
 	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);
+	if (failed)
+		no_thread(ep, call, threads);
 }
 
 void rxw_serve(struct rxw_call *call, bool on_receiver)
