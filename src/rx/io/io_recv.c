@@ -6,16 +6,21 @@
 
 #include "io/io_sock.h"
 
-/* The kernel keeps the time-out of a socket: set only when it changes. 0 never gets here. */
-static void set_timeout(struct rxw_io_sock *s, uint32_t timeout_us)
+/*
+ * The kernel keeps the time-out of a socket: set only when it changes. 0 never gets here. False: it
+ * was refused.
+ */
+static bool set_timeout(struct rxw_io_sock *s, uint32_t timeout_us)
 {
 	struct timeval t = { .tv_sec = timeout_us / 1000000, .tv_usec = timeout_us % 1000000 };
 
 	if (s->timeout_us == (int64_t)timeout_us)
-		return;
+		return true;
 	rxw_io_count(&s->stats.syscalls_other, 1);
-	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0)
-		s->timeout_us = timeout_us;
+	if (setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) < 0)
+		return false;
+	s->timeout_us = timeout_us;
+	return true;
 }
 
 static void prepare(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
@@ -69,10 +74,14 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
 
 	if (count > s->batch)
 		count = s->batch;
-	if (timeout_us == 0)
+	if (timeout_us == 0) {
 		flags = MSG_DONTWAIT;
-	else
-		set_timeout(s, timeout_us);
+	} else if (!set_timeout(s, timeout_us)) {
+		/* Without one it would wait for ever: the wait is a call of its own then. */
+		if (!rxw_io_wait(s, timeout_us))
+			return 0;
+		flags = MSG_DONTWAIT;
+	}
 	/* A pending error is cleared by being told, and says nothing about what can be received. */
 	for (unsigned tries = 0; tries < 3; tries++) {
 		prepare(s->in, rx, count);
