@@ -40,10 +40,11 @@ void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample)
 {
 	uint64_t off;
 
+	/* The clock jumped: taken for a round trip, that would slow calls down for minutes. */
+	if (sample > SAMPLE_MAX)
+		return;
 	if (!sample)
 		sample = 1;
-	if (sample > SAMPLE_MAX)
-		sample = SAMPLE_MAX;
 	r->latest = sample;
 	if (!r->min || sample < r->min)
 		r->min = sample;

@@ -22,7 +22,7 @@ struct rxw_rtt {
 void rxw_rtt_init(struct rxw_rtt *r);
 /* Seed from a peer's cache (0 = none). */
 void rxw_rtt_seed(struct rxw_rtt *r, uint64_t srtt, uint64_t rttvar);
-/* A measured round trip; 0 counts as 1 ns, more than 60 s as 60 s. */
+/* A measured round trip; 0 counts as 1 ns, more than 60 s is none. */
 void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample);
 /*
  * Base RTO without back-off: 1 s before the first sample, at least 200 ms, plus the peer's ack

@@ -95,8 +95,14 @@ START_TEST(absurd_samples)
 
 	rxw_rtt_init(&r);
 	rxw_rtt_sample(&r, UINT64_MAX);
+	ck_assert(!r.valid);
+	rxw_rtt_sample(&r, 60 * RXW_SEC);
+	ck_assert_uint_eq(r.srtt, 60 * RXW_SEC);
+	rxw_rtt_sample(&r, 60 * RXW_SEC + 1); /* the clock jumped */
 	rxw_rtt_sample(&r, UINT64_MAX);
 	ck_assert_uint_eq(r.srtt, 60 * RXW_SEC);
+	ck_assert_uint_eq(r.latest, 60 * RXW_SEC);
+	ck_assert_uint_eq(r.rttvar, 30 * RXW_SEC);
 	rxw_rtt_sample(&r, 0);
 	ck_assert_uint_eq(r.latest, 1);
 	for (int i = 0; i < 1000; i++)
