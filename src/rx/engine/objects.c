@@ -201,6 +201,13 @@ void rxw_conn_remove(struct rxw_connection *c)
 	rxw_actions_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	rxw_pconn_close(&c->p, &a.out);
+	/*
+	 * Somebody may have found it just before, and bring it a packet: a call made by that would
+	 * hold it for ever. The packet is lost, and comes again.
+	 */
+	c->p.forgotten = true;
+	if (!c->p.error)
+		c->p.error = RXW_CALL_DEAD;
 	for (unsigned i = 0; i < 4; i++) {
 		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		c->p.channel[i] = NULL;

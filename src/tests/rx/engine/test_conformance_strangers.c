@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/batch.h"
+#include "engine/lock.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 
@@ -522,6 +523,36 @@ START_TEST(room_beside_those_at_work)
 }
 END_TEST
 
+/* Found, and taken out of the table before the packet is handled: no call is made any more. */
+START_TEST(a_packet_for_one_that_is_gone)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x4480);
+	struct rxw_path path = {.ifindex = 0};
+	struct rxw_rxrun run = {.data = packet, .count = 1, .path = &path};
+	struct rxw_connection *c;
+	struct rxw_actions a;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	c = from("192.0.2.1", raw.cid);
+	ck_assert_ptr_nonnull(c);
+	rxw_conn_remove(c);
+	run.size = run.stride = run.last_size = (uint16_t)h_raw_encode(packet, &raw);
+	ck_assert(rxw_header_get(packet, run.size, &run.head));
+	rxw_actions_init(&a, &bed.server->shard[0], false);
+	rxw_conn_lock(c);
+	ck_assert_int_eq(rxw_pconn_input(&c->p, &run, &a.out), RXW_INPUT_DONE);
+	ck_assert_ptr_null(c->p.channel[0]);
+	ck_assert_uint_eq(a.out.ctl_count, 0);
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_STATE], 1);
+	rxw_conn_unref(c);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 0);
+	h_close(&bed);
+}
+END_TEST
+
 /*
  * Ids that an attacker knows do not make chains long: so many connections of one id, and no more.
  */
@@ -565,6 +596,7 @@ int main(void)
 	tcase_add_test(tc, connections_are_forgotten);
 	tcase_add_test(tc, many_are_forgotten);
 	tcase_add_test(tc, room_beside_those_at_work);
+	tcase_add_test(tc, a_packet_for_one_that_is_gone);
 	tcase_add_test(tc, one_id_from_many_addresses);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
