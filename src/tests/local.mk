@@ -27,6 +27,7 @@ include src/tests/sim/local.mk
 include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/conformance/local.mk
+include src/tests/faults/local.mk
 include src/tests/fuzz/local.mk
 include src/tests/vectors/local.mk
 include src/tests/bench/local.mk

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* No memory: for each allocation in turn, for some in a row, from one on. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "scenario.h"
+
+/* Without faults all succeeds and nothing is left: what the other tests are held against. */
+START_TEST(clean)
+{
+	scenario_run(&(struct shim_plan){.kind = SHIM_MEMORY});
+	ck_assert_uint_eq(shim_refused(), 0);
+	/* The library is linked as meant: what it asks for passes the shim. */
+	for (enum shim_kind k = 0; k < SHIM_KINDS; k++)
+		ck_assert_msg(shim_seen(k) > 0, "%s was never seen", shim_name(k));
+}
+END_TEST
+
+/* Those of setting up, each of them; of the rest a sample. */
+START_TEST(one)
+{
+	scenario_sweep(SHIM_MEMORY, ENOMEM, 1, 1 + (unsigned)_i, scenario_step(5));
+}
+END_TEST
+
+START_TEST(some_in_a_row)
+{
+	scenario_sweep(SHIM_MEMORY, ENOMEM, 20, 1, scenario_step(23));
+}
+END_TEST
+
+START_TEST(all_from_one_on)
+{
+	scenario_sweep(SHIM_MEMORY, ENOMEM, UINT64_MAX, 1, scenario_step(31));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("faults: memory");
+	TCase *tc = tcase_create("memory");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 280);
+	tcase_add_test(tc, clean);
+	tcase_add_loop_test(tc, one, 0, 1);
+	tcase_add_test(tc, some_in_a_row);
+	tcase_add_test(tc, all_from_one_on);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

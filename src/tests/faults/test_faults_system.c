@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* System calls that fail, each in turn: while an endpoint is set up, and while calls are at work. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "scenario.h"
+
+static const int errors[] = {EAGAIN, ENOBUFS, EPERM, ECONNREFUSED};
+#define ERRORS ((int)(sizeof(errors) / sizeof(errors[0])))
+
+/* Socket, address, name, event, random bytes: few, and each is tried. */
+START_TEST(set_up)
+{
+	static const enum shim_kind kinds[] = {SHIM_SOCKET, SHIM_BIND,	 SHIM_NAME,
+					       SHIM_EVENT,  SHIM_RANDOM, SHIM_GET};
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		scenario_sweep(kinds[i], errors[_i], 1, 1, 1);
+	scenario_sweep(SHIM_SET, errors[_i], 1, 1 + (unsigned)_i, scenario_step(4));
+}
+END_TEST
+
+START_TEST(no_option_at_all)
+{
+	scenario_run(&(struct shim_plan){
+		.kind = SHIM_SET, .at = 1, .many = UINT64_MAX, .error = errors[_i]});
+	scenario_run(&(struct shim_plan){
+		.kind = SHIM_GET, .at = 1, .many = UINT64_MAX, .error = errors[_i]});
+}
+END_TEST
+
+START_TEST(one_send)
+{
+	scenario_sweep(SHIM_SEND, errors[_i], 1, 1 + (unsigned)_i, scenario_step(13));
+}
+END_TEST
+
+START_TEST(sends_in_a_row)
+{
+	scenario_sweep(SHIM_SEND, errors[_i], 30, 1 + (unsigned)_i, scenario_step(41));
+}
+END_TEST
+
+START_TEST(one_receive)
+{
+	scenario_sweep(SHIM_RECV, errors[_i], 1, 1 + (unsigned)_i, scenario_step(251));
+}
+END_TEST
+
+START_TEST(receives_in_a_row)
+{
+	scenario_sweep(SHIM_RECV, errors[_i], 100, 1 + (unsigned)_i, scenario_step(401));
+}
+END_TEST
+
+START_TEST(waits)
+{
+	scenario_sweep(SHIM_POLL, errors[_i], 1, 1 + (unsigned)_i, scenario_step(11));
+	scenario_sweep(SHIM_POLL, errors[_i], UINT64_MAX, 1 + (unsigned)_i, scenario_step(29));
+	scenario_sweep(SHIM_READ, errors[_i], 1, 1, 1);
+	scenario_sweep(SHIM_WRITE, errors[_i], 1, 1, scenario_step(3));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("faults: system calls");
+	TCase *tc = tcase_create("system calls");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 280);
+	tcase_add_loop_test(tc, set_up, 0, ERRORS);
+	tcase_add_loop_test(tc, no_option_at_all, 0, ERRORS);
+	tcase_add_loop_test(tc, one_send, 0, ERRORS);
+	tcase_add_loop_test(tc, sends_in_a_row, 0, ERRORS);
+	tcase_add_loop_test(tc, one_receive, 0, ERRORS);
+	tcase_add_loop_test(tc, receives_in_a_row, 0, ERRORS);
+	tcase_add_loop_test(tc, waits, 0, ERRORS);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
