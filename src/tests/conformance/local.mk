@@ -13,6 +13,7 @@ src_tests_conformance_endpoint_SOURCES = src/tests/conformance/endpoint.c
 src_tests_conformance_endpoint_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 
 EXTRA_DIST += \
+	src/tests/conformance/README.md \
 	src/tests/conformance/acks.py \
 	src/tests/conformance/basics.py \
 	src/tests/conformance/calls.py \
@@ -38,7 +39,7 @@ conformance: conformance-programs
 conformance-table: conformance-programs
 	python3 $(srcdir)/src/tests/conformance/run --build $(abs_top_builddir) --results conformance.json
 	programs=`bash $(srcdir)/src/tests/interop/run --programs $(abs_top_builddir)` && \
-		RXW_CONFORMANCE_LIMIT=15 python3 $(srcdir)/src/tests/conformance/run \
+		RXW_CONFORMANCE_LIMIT=20 python3 $(srcdir)/src/tests/conformance/run \
 		--openafs "$$programs" --known $(srcdir)/src/tests/conformance/openafs.known \
 		--results conformance-openafs.json || test $$? -eq 77
 	python3 $(srcdir)/src/tests/conformance/table write $(srcdir)/doc/conformance.md \

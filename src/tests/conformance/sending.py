@@ -44,10 +44,10 @@ def test_C_038_retransmission_backs_off(t):
     t.need_perf()
     c = t.proven()
     first = t.served(c, 2)
-    times = [first.at] + [c.next(DATA, 2).at for _ in range(3)]
+    times = [first.at] + [c.next(DATA, 2).at for _ in range(3 if t.ours else 2)]
     # A probe, and then by a time-out of 200 ms or more that doubles: a second or so in all. A busy
     # machine may have been late with the first, so half of that will do.
-    want(times[3] - times[0] >= 0.5, 'sent after %s s' % [round(x - times[0], 3) for x in times])
+    want(times[-1] - times[0] >= 0.5, 'sent after %s s' % [round(x - times[0], 3) for x in times])
     c.ack(2, 2)
 
 

@@ -6,7 +6,7 @@ peer=$here/../conformance/run
 before_conformance() {
 	command -v python3 > /dev/null || return 0
 	# A test that is known to differ often ends by its limit only.
-	RXW_CONFORMANCE_LIMIT=15 limited 130 python3 -B "$peer" --openafs "$programs" \
+	RXW_CONFORMANCE_LIMIT=20 limited 130 python3 -B "$peer" --openafs "$programs" \
 		--known "$here/../conformance/openafs.known" > conformance.txt 2>&1
 	cat conformance.txt
 	return 0
