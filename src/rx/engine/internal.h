@@ -284,6 +284,7 @@ struct rxw_call {
 		uint8_t head, tail;    /* of the security class */
 		uint32_t seq;	       /* of the next packet */
 		bool finished;	       /* LAST_PACKET was pushed */
+		_Atomic(bool) ending;  /* somebody pushes it, or has: any thread, once */
 		size_t reserved;
 		uint64_t bytes; /* written */
 	} w;

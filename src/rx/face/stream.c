@@ -553,7 +553,8 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 {
 	int r = 0;
 
-	if (call->w.finished)
+	/* A callback that reads or ends the call may come before its end's sender returns. */
+	if (last ? atomic_exchange(&call->w.ending, true) : call->w.finished)
 		return 0;
 	/* One packet more than the high water, rather than a stream without an end. */
 	if (last && !call->w.buf)
@@ -601,7 +602,9 @@ int rxw_call_send_end(rxw_call *call)
 
 int rxw_stream_turn(struct rxw_call *call)
 {
-	return call->p.client && !call->w.finished ? rxw_stream_flush(call, true) : 0;
+	if (!call->p.client || atomic_load_explicit(&call->w.ending, memory_order_relaxed))
+		return 0;
+	return rxw_stream_flush(call, true);
 }
 
 void rxw_stream_finish(struct rxw_call *call, int32_t code)

@@ -26,7 +26,10 @@ struct target {
 };
 
 static const struct tools_option options[] = {
-	{.name = "flag", .letter = 'f', .kind = TOOLS_FLAG, .offset = offsetof(struct target, flag)},
+	{.name = "flag",
+	 .letter = 'f',
+	 .kind = TOOLS_FLAG,
+	 .offset = offsetof(struct target, flag)},
 	{.name = "number",
 	 .kind = TOOLS_UINT,
 	 .offset = offsetof(struct target, number),

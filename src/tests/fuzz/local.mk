@@ -31,6 +31,8 @@ check_tests += src/tests/fuzz/fuzz_xg
 src_tests_fuzz_fuzz_xg_SOURCES = src/tests/fuzz/fuzz_xg.c $(fuzz_replay)
 src_tests_fuzz_fuzz_xg_LDADD = src/rxgen/librxgen.la $(LDADD)
 
+include src/tests/races/local.mk
+
 # Whole endpoints; the I/O floor and what the library asks of the system are world.c's.
 fuzz_world = src/tests/fuzz/world.c src/tests/fuzz/world.h $(fuzz_replay)
 fuzz_world_wrap = -Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
