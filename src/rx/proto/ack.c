@@ -62,7 +62,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	uint8_t table[RXW_MAX_ACKS];
 	struct rxw_ack ack = {.serial = serial, .reason = (uint8_t)reason, .acks = table};
 	struct rxw_ctl *ctl;
-	uint32_t edge;
+	uint32_t edge, size;
 
 	if (out->ctl_count >= out->ctl_room)
 		return false;
@@ -74,14 +74,13 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
 	rxw_ack_trailer(p->conn->params, p->mtu.confirmed, &ack);
 	/*
-	 * Answers to an address that may be forged count against it, too. What is not sent is drawn
-	 * again by what it sends.
+	 * Answers to an address that may be forged count against it, too, and questions as well. An
+	 * answer that is not sent is drawn again by what it sends; a question is asked later.
 	 */
-	if (!p->conn->client && !(flags & RXW_REQUEST_ACK) &&
-	    !rxw_peer_may_send(p->conn->peer, RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count, 1,
-			       out->now)) {
+	size = rxw_max32(RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count, padded);
+	if (!p->conn->client && !rxw_peer_may_send(p->conn->peer, size, 1, out->now)) {
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
-		return true;
+		return !(flags & RXW_REQUEST_ACK);
 	}
 	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number,
 			  p->local_status, 0);

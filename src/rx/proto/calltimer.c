@@ -252,9 +252,9 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	t->ping = out->now + interval;
 	if (!p->client && !rxw_peer_proven(p->conn->peer, out->now)) {
-		if (t->unsolicited >= UNSOLICITED)
-			return;
-		t->unsolicited++;
+		if (t->unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out))
+			t->unsolicited++;
+		return;
 	}
 	rxw_ack_ping(p, 0, out);
 }

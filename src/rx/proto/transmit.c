@@ -160,7 +160,8 @@ static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint
 			    uint32_t n, struct rxw_out *out)
 {
 	struct rxw_peer *peer = p->conn->peer;
-	uint64_t allowance, each, bytes;
+	uint64_t allowance, each, bytes, wire;
+	bool whole;
 
 	if (p->conn->client || n == 0)
 		return n;
@@ -170,16 +171,24 @@ static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint
 		return n;
 	}
 	each = e->stride + rxw_peer_overhead(peer);
+	whole = first + n == e->first + e->count;
 	/* The last packet of an entry is what a small reply consists of: its true size counts. */
-	bytes = first + n == e->first + e->count ? (uint64_t)(n - 1) * e->stride + e->last_size
-						 : (uint64_t)n * e->stride;
-	if (bytes + (uint64_t)n * rxw_peer_overhead(peer) > allowance) {
-		n = rxw_min32(n, (uint32_t)rxw_min64(allowance / each, UINT32_MAX));
-		bytes = (uint64_t)n * e->stride;
+	bytes = whole ? (uint64_t)(n - 1) * e->stride + e->last_size : (uint64_t)n * e->stride;
+	wire = bytes + (uint64_t)n * rxw_peer_overhead(peer);
+	/* Unless this is the end of the reply, the question has to fit as well. */
+	if (!(whole && e->last) || wire > allowance) {
+		allowance -= rxw_min64(allowance, RXW_HEADER_SIZE + RXW_ACK_FRAME +
+							  rxw_peer_overhead(peer));
+		if (wire > allowance) {
+			n = rxw_min32(n, (uint32_t)rxw_min64(allowance / each, UINT32_MAX));
+			bytes = (uint64_t)n * e->stride;
+		}
 	}
 	if (n > 0 && rxw_peer_may_send(peer, bytes, n, out->now))
 		return n;
-	if (p->tx.proof_asked == 0 && rxw_ack_ping(p, 0, out)) {
+	/* If it may not be asked now, the timer does so when it may. */
+	if (p->tx.proof_asked == 0 &&
+	    (rxw_ack_ping(p, 0, out) || out->ctl_count < out->ctl_room)) {
 		p->tx.proof_asked = out->now ? out->now : 1;
 		p->timer.reach = out->now + rxw_rtt_rto(&p->rtt, 0, 0);
 		rxw_pcall_arm(p, out);

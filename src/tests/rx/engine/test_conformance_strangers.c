@@ -20,7 +20,7 @@ static uint8_t head[H_ASK_SIZE], packet[2048];
 struct spoof {
 	int fd;
 	uint64_t in;	    /* bytes that it sent, with their IP and UDP headers */
-	uint64_t out;	    /* the same of what came back, but for PINGs */
+	uint64_t out;	    /* the same of what came back */
 	unsigned questions; /* PINGs that came back */
 	uint32_t ping;	    /* serial of the latest */
 	unsigned types[14];
@@ -37,7 +37,6 @@ static void look(struct spoof *s, bool wait)
 		if (packet[20] == RXW_ACK && packet[RXW_HEADER_SIZE + 16] == RXW_ACK_PING) {
 			s->questions++;
 			s->ping = rxw_get32(packet + 16);
-			continue;
 		}
 		s->out += (uint64_t)n + 28;
 		ck_assert_msg(s->out <= 3 * s->in, "%llu bytes for %llu",

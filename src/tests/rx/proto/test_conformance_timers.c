@@ -416,7 +416,7 @@ static uint64_t bytes_sent(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < b.count; i++)
-		if (!is_ping(&b.sent[i]) && b.sent[i].h.type != RXW_CHALLENGE)
+		if (b.sent[i].h.type != RXW_CHALLENGE)
 			sum += b.sent[i].length + 28;
 	return sum;
 }
@@ -430,7 +430,7 @@ START_TEST(three_times_in_all)
 	in += 28 + 28 + 4;
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
-	bench_write(call, 1, 3 * 60 - 56, false);
+	bench_write(call, 1, 3 * 60 - 56, true);
 	rxw_pcall_urge(&call->p, &b.out);
 	bench_settle(&b);
 	ck_assert_uint_eq(bytes_sent(), 3 * in);
@@ -466,7 +466,7 @@ START_TEST(acknowledgements_count)
 	bench_get_data(&b, c, 1, 1, 0, 4);
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
-	bench_write(call, 1, 3 * 60 - 56, false);
+	bench_write(call, 1, 3 * 60 - 56, true);
 	rxw_pcall_urge(&call->p, &b.out);
 	bench_settle(&b);
 	bench_expect(&b, RXW_DATA);
@@ -491,7 +491,7 @@ START_TEST(refusals_count)
 		call = (struct bench_call *)bench_channel(c, 0);
 		bench_read(call);
 		skip();
-		bench_write(call, 1, 2 * 3 * 60 - 56 - 56 + over, false);
+		bench_write(call, 1, 2 * 3 * 60 - 56 - 56 + over, true);
 		rxw_pcall_urge(&call->p, &b.out);
 		bench_settle(&b);
 		if (over == 0)

@@ -414,8 +414,9 @@ START_TEST(three_times)
 	bench_write(call, 20, 1000, true);
 	while ((k = bench_next(&b)) != NULL && k->h.type == RXW_DATA)
 		bytes += k->length + 28;
-	ck_assert_uint_eq(bytes, 3 * 1056);
+	ck_assert_uint_eq(bytes, 2 * 1056); /* the question counts, too */
 	ck_assert_ptr_nonnull(k);
+	ck_assert_uint_le(bytes + k->length + 28, 3 * 1056);
 	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
 	ck_assert(k->h.flags & RXW_REQUEST_ACK);
 	bench_nothing(&b);
