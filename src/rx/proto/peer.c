@@ -8,6 +8,10 @@
 #define FIRST_SIZE 64u
 #define REAP_ROUND 64u	/* calls in which all are looked at ... */
 #define REAP_LEAST 256u /* ... of a table larger than that */
+/* Addresses are cheap to forge: beyond so many, an idle entry that proved nothing gives way ... */
+#define STRANGERS_KEPT 1024u
+#define KEPT	       65536u /* ... and beyond so many every idle one does */
+#define SWEEP	       2u     /* slots looked at with each new entry: they go faster than they come */
 
 struct rxw_peer_table {
 	struct rxw_peer **slot;
@@ -69,6 +73,35 @@ static void grow(struct rxw_peer_table *t)
 	t->size = size;
 }
 
+/* An entry that nobody uses: is it to go? */
+static bool over(const struct rxw_peer_table *t, const struct rxw_peer *p, uint64_t now)
+{
+	if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0)
+		return false;
+	if (t->count > KEPT ||
+	    (t->count > STRANGERS_KEPT &&
+	     atomic_load_explicit(&p->proven_at, memory_order_relaxed) == 0))
+		return true;
+	return now >= atomic_load_explicit(&p->idle_since, memory_order_relaxed) + PEER_LIFE;
+}
+
+/* The next `slots` slots. */
+static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
+{
+	for (; slots > 0; slots--)
+		for (struct rxw_peer **at = &t->slot[t->reap_slot++ & (t->size - 1)]; *at != NULL;) {
+			struct rxw_peer *p = *at;
+
+			if (!over(t, p, now)) {
+				at = &p->hash_next;
+				continue;
+			}
+			*at = p->hash_next;
+			t->count--;
+			rxw_mem_give(NULL, p, sizeof(*p));
+		}
+}
+
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
 {
 	uint64_t hash = rxw_addr_hash(addr, t->key, true);
@@ -82,6 +115,8 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	p = rxw_mem_get(NULL, sizeof(*p));
 	if (p == NULL)
 		return NULL;
+	if (t->count > STRANGERS_KEPT)
+		sweep(t, SWEEP, now);
 	if (t->count >= t->size)
 		grow(t);
 	p->addr = *addr;
@@ -112,20 +147,7 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 
 	if (share < REAP_LEAST)
 		share = t->size < REAP_LEAST ? t->size : REAP_LEAST;
-	for (; share > 0; share--)
-		for (struct rxw_peer **at = &t->slot[t->reap_slot++ & (t->size - 1)]; *at != NULL;) {
-			struct rxw_peer *p = *at;
-
-			if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0 ||
-			    now < atomic_load_explicit(&p->idle_since, memory_order_relaxed) +
-					    PEER_LIFE) {
-				at = &p->hash_next;
-				continue;
-			}
-			*at = p->hash_next;
-			t->count--;
-			rxw_mem_give(NULL, p, sizeof(*p));
-		}
+	sweep(t, share, now);
 }
 
 unsigned rxw_peer_count(const struct rxw_peer_table *t)

@@ -46,7 +46,10 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t);
 /* Find or make; returns with a reference. NULL: no memory. */
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
 void rxw_peer_ref(struct rxw_peer *p);
-/* entries stay for 300 s after the last reference */
+/*
+ * Entries stay for 300 s after the last reference; where there are many, those that proved nothing
+ * go earlier.
+ */
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
 /*
  * Drop those; once a second. Looks at a share of a large table: each entry is seen within 64

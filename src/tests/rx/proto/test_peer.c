@@ -49,6 +49,63 @@ START_TEST(table)
 }
 END_TEST
 
+static struct rxw_peer *peer_of(struct rxw_peer_table *t, uint32_t host, uint16_t port)
+{
+	struct rxw_addr a;
+
+	address(&a, host, port);
+	return rxw_peer_get(t, &a, RXW_SEC);
+}
+
+/* A million sources that come once: no memory of them grows, and nobody else's is lost. */
+START_TEST(forged_addresses)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer *used[100], *proven[100], *p;
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < 100; i++) {
+		used[i] = peer_of(t, 0x0a000001, (uint16_t)(1000 + i));
+		proven[i] = peer_of(t, 0x0a000002, (uint16_t)(1000 + i));
+		rxw_peer_prove(proven[i], RXW_SEC);
+		rxw_peer_unref(proven[i], RXW_SEC);
+	}
+	for (unsigned i = 0; i < 1000000; i++) {
+		p = peer_of(t, 0xc0000000 + i % 10000, (uint16_t)(1 + i / 100));
+		ck_assert_ptr_nonnull(p);
+		rxw_peer_unref(p, RXW_SEC);
+		if (rxw_peer_count(t) > most)
+			most = rxw_peer_count(t);
+	}
+	ck_assert_uint_le(most, 4096);
+	for (unsigned i = 0; i < 100; i++) {
+		ck_assert_ptr_eq(peer_of(t, 0x0a000001, (uint16_t)(1000 + i)), used[i]);
+		ck_assert_ptr_eq(peer_of(t, 0x0a000002, (uint16_t)(1000 + i)), proven[i]);
+	}
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
+/* Proofs cost a round trip each, and no more: their number is bounded, too. */
+START_TEST(many_proven_addresses)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < 300000; i++) {
+		struct rxw_peer *p = peer_of(t, 0xc0000000 + i, 7001);
+
+		rxw_peer_prove(p, RXW_SEC);
+		rxw_peer_unref(p, RXW_SEC);
+		if (rxw_peer_count(t) > most)
+			most = rxw_peer_count(t);
+	}
+	ck_assert_uint_ge(most, 65536);
+	ck_assert_uint_le(most, 131072);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 START_TEST(local)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
@@ -118,6 +175,8 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, table);
+	tcase_add_test(tcase, forged_addresses);
+	tcase_add_test(tcase, many_proven_addresses);
 	tcase_add_test(tcase, local);
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, rate);
