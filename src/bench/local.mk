@@ -2,7 +2,7 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/small src/bench/xdr \
-	src/bench/scaling_load
+	src/bench/scaling_load src/bench/overload_load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -23,6 +23,11 @@ src_bench_ping_LDADD = $(PTHREAD_LIBS)
 src_bench_scaling_load_SOURCES = src/bench/scaling_load.c
 src_bench_scaling_load_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 EXTRA_DIST += src/bench/scaling
+
+# More calls than a server can serve.
+src_bench_overload_load_SOURCES = src/bench/overload_load.c
+src_bench_overload_load_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
+EXTRA_DIST += src/bench/overload
 
 # What compiled stubs cost beside calls that are written and read by hand.
 small_generated = src/bench/small.h src/bench/small.xdr.c src/bench/small.cs.c src/bench/small.ss.c
