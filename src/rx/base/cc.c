@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define SHORT_RTT  1000000u /* ns; below it pacing would cost more than bursts do */
 #define IDLE_FLOOR 4u /* idleness does not shrink the window below the initial one */
 
 static void keep_for_undo(struct rxw_cc *cc)
@@ -94,6 +95,20 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 	cc->acc = 0;
 	cc->undo_cwnd = 0;
 	cc->undo_ssthresh = 0;
+}
+
+uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
+{
+	return cc->ops->interval ? cc->ops->interval(cc, window, srtt) : 0;
+}
+
+uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
+{
+	if (window > cc->cwnd)
+		window = cc->cwnd;
+	if (window <= RXW_CC_PACED_ABOVE || srtt < SHORT_RTT)
+		return 0;
+	return (srtt < UINT64_MAX / 4 ? srtt * 4 / 5 : srtt / 5 * 4) / window;
 }
 
 uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked)

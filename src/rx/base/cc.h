@@ -26,6 +26,8 @@ struct rxw_cc_ops {
 	void (*undo)(struct rxw_cc *cc);
 	/* Nothing was sent for a while: time that is over says nothing. May be NULL. */
 	void (*idle)(struct rxw_cc *cc);
+	/* See rxw_cc_interval(). NULL: its packets are not paced. */
+	uint64_t (*interval)(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 };
 
 struct rxw_cc {
@@ -54,6 +56,15 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 void rxw_cc_undo(struct rxw_cc *cc);
 /* After `idle` ns without sending: halve per RTO, not below 4. */
 void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto);
+/*
+ * Pacing: ns from packet to packet where the peer's window is `window`; 0 = as they come. A burst
+ * may hold RXW_CC_BURST packets or what that rate brings in a millisecond (4.4 item 6).
+ */
+uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
+#define RXW_CC_BURST	   8u
+#define RXW_CC_PACED_ABOVE 16u /* packets; smaller windows leave as they are */
+/* For controllers: the smaller of both windows over four fifths of a round trip of 1 ms and more. */
+uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 /* For controllers: slow start up to ssthresh; of `acked` packets those that are behind it. */
 uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked);
 

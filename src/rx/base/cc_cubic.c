@@ -230,4 +230,5 @@ const struct rxw_cc_ops rxw_cc_cubic = {
 	.keep = cubic_keep,
 	.undo = cubic_undo,
 	.idle = cubic_idle,
+	.interval = rxw_cc_spread,
 };

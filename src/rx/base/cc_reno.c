@@ -44,4 +44,5 @@ const struct rxw_cc_ops rxw_cc_reno = {
 	.acked = reno_acked,
 	.lost = reno_lost,
 	.timeout = reno_timeout,
+	.interval = rxw_cc_spread,
 };

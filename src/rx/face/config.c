@@ -92,6 +92,12 @@ struct field {
 	X("ack-packets", "N|auto", "packets", "endpoint", UINT, ack_packets, 1, 255, ZERO_AUTO,  \
 	  NULL, 0,                                                                               \
 	  "most packets that one acknowledgement answers; auto = all of a batch")                \
+	X("congestion", "auto|reno|cubic", "", "endpoint", CHOICE, congestion, 0, 2, ZERO_NO,    \
+	  "auto|reno|cubic", RXW_CONGESTION_AUTO,                                                \
+	  "controller of the congestion window; auto = reno")                                    \
+	X("pacing", "on|off|auto", "", "endpoint", CHOICE, pacing, 0, 2, ZERO_NO, "auto|on|off", \
+	  RXW_AUTO,                                                                              \
+	  "spread a window over the round trip where that is 1 ms or more; auto = on")           \
 	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,            \
 	  "auto|on|off", RXW_AUTO,                                                               \
 	  "probe the path for larger packets; auto = off")                                       \
@@ -221,6 +227,7 @@ static void store(struct rxw_config *c, const struct field *f, uint64_t value)
 
 _Static_assert(sizeof(enum rxw_switch) == sizeof(unsigned), "load() and store()");
 _Static_assert(sizeof(enum rxw_steer) == sizeof(unsigned), "load() and store()");
+_Static_assert(sizeof(enum rxw_congestion) == sizeof(unsigned), "load() and store()");
 _Static_assert(sizeof(enum rxw_io_kind) == sizeof(unsigned), "load() and store()");
 
 static uint64_t highest(const struct field *f)

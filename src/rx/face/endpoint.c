@@ -69,7 +69,8 @@ static void set_params(struct rxw_endpoint *ep)
 	p->wake_packets = 64;
 	p->unread_packets = 256;
 	p->ack_packets = (uint16_t)c->ack_packets;
-	p->cc = &rxw_cc_reno;
+	p->cc = c->congestion == RXW_CONGESTION_CUBIC ? &rxw_cc_cubic : &rxw_cc_reno;
+	p->unpaced = c->pacing == RXW_OFF;
 }
 
 static void log_io(void *arg, int level, const char *line)

@@ -38,6 +38,7 @@ struct rxw_params {
 	/* most packets in order that one ACK answers; 0 = all that a batch brought */
 	uint16_t ack_packets;
 	const struct rxw_cc_ops *cc;
+	bool unpaced; /* a window leaves at once */
 };
 
 /*

@@ -6,8 +6,6 @@
 
 #define TRAIN_PACKETS 45u
 #define TRAIN_BYTES   65507u
-#define PACING_CWND   16u
-#define PACING_BURST  8u
 #define SMALL_CWND    2u
 #define REFUSED_WAIT  RXW_MS
 
@@ -56,7 +54,7 @@ static uint32_t enough(const struct rxw_pcall *p)
 	if (!p->tx.losses || !p->rtt.valid || p->rtt.srtt < RXW_MS)
 		return whole / 2;
 	soon = (uint32_t)(whole * RXW_MS / p->rtt.srtt);
-	return rxw_min32(whole / 2, rxw_max32(soon, whole > PACING_CWND ? PACING_BURST : 2));
+	return rxw_min32(whole / 2, rxw_max32(soon, whole > RXW_CC_PACED_ABOVE ? RXW_CC_BURST : 2));
 }
 
 /* Is it worth sending `room` packets now? Fewer only where nothing would come to make it more. */
@@ -145,11 +143,9 @@ void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out)
 
 static uint64_t pacing_interval(const struct rxw_pcall *p)
 {
-	uint32_t window = rxw_min32(p->cc.cwnd, rxw_max32(p->tx.window, 1));
-
-	if (window <= PACING_CWND || !p->rtt.valid || p->rtt.srtt < RXW_MS)
+	if (p->conn->params->unpaced || !p->rtt.valid)
 		return 0;
-	return p->rtt.srtt * 4 / 5 / window;
+	return rxw_cc_interval(&p->cc, rxw_max32(p->tx.window, 1), p->rtt.srtt);
 }
 
 /*
@@ -385,9 +381,9 @@ static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t 
 	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
 	if (interval != 0)
 		n = rxw_min32(n,
-			      (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > PACING_BURST
+			      (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > RXW_CC_BURST
 				      ? (uint32_t)(RXW_MS / interval)
-				      : PACING_BURST);
+				      : RXW_CC_BURST);
 	n = proof_limit(p, e, first, n, out);
 	if (n == 0 || !rxw_slab_reserve(&q->segs, rxw_pcall_pool(p), 1))
 		return RXW_TRAIN_NONE;

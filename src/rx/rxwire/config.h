@@ -24,6 +24,11 @@ enum rxw_io_kind {
 	RXW_IO_MMSG = 1,
 	RXW_IO_MSG = 2
 };
+enum rxw_congestion {
+	RXW_CONGESTION_AUTO = 0, /* reno */
+	RXW_CONGESTION_RENO = 1, /* RFC 5681 */
+	RXW_CONGESTION_CUBIC = 2 /* RFC 9438 */
+};
 enum rxw_debug_access {
 	RXW_DEBUG_LOCAL = 0,
 	RXW_DEBUG_OFF = 1,
@@ -135,6 +140,10 @@ struct rxw_config {
 	 * the processors
 	 */
 	unsigned senders;
+
+	/* calls of one endpoint */
+	enum rxw_congestion congestion; /* controller of the congestion window */
+	enum rxw_switch pacing; /* spread windows over round trips of 1 ms and more; auto = on */
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

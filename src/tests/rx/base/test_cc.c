@@ -140,4 +140,30 @@ START_TEST(bounds)
 }
 END_TEST
 
-TEST_MAIN("cc", initial_values, undo_of_loss, undo_keeps_growth, undo_of_timeouts, idleness, bounds)
+/* A window over four fifths of a round trip; small ones, and those of short paths, at once. */
+START_TEST(pacing)
+{
+	static const struct rxw_cc_ops *const all[] = { &rxw_cc_reno, &rxw_cc_cubic };
+	static const struct {
+		uint32_t cwnd, window;
+		uint64_t srtt, want;
+	} cases[] = {
+		{ 100, 255, 100 * RXW_MS, 800000 }, { 100, 50, 100 * RXW_MS, 1600000 },
+		{ 17, 17, 17 * RXW_MS, 800000 },    { 16, 255, 17 * RXW_MS, 0 },
+		{ 255, 16, 17 * RXW_MS, 0 },        { 255, 255, RXW_MS - 1, 0 },
+		{ 255, 255, RXW_MS, 3137 },         { 255, 0, RXW_SEC, 0 },
+		{ 255, 255, UINT64_MAX, UINT64_MAX / 5 * 4 / 255 },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rxw_cc cc;
+
+		rxw_cc_init(&cc, all[i % 2], cases[i / 2].cwnd, 0, 255);
+		ck_assert_uint_eq(rxw_cc_interval(&cc, cases[i / 2].window, cases[i / 2].srtt),
+				  cases[i / 2].want);
+	}
+}
+END_TEST
+
+TEST_MAIN("cc", initial_values, undo_of_loss, undo_keeps_growth, undo_of_timeouts, idleness, bounds,
+	  pacing)

@@ -85,6 +85,7 @@ START_TEST(every_field_has_an_option)
 	static const char *const names[] = {
 		"listeners", "batch", "gso", "gro", "defer", "steer", "io", "window", "mtu",
 		"rcvbuf", "sndbuf", "affinity", "spin_us", "poll_us", "ack_packets",
+		"congestion", "pacing",
 		"path_mtu", "jumbo", "dead_ms",
 		"idle_ms", "server_idle_ms", "hard_ms", "call_memory", "connection_memory",
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
@@ -121,7 +122,9 @@ static const struct {
 	{ "spin-us", "0", "0" }, { "poll-us", "1000", "1000" }, { "ack-packets", "1", "1" },
 	{ "short-limit-us", "off", "off" }, { "short-limit-us", "1", "1" },
 	{ "short-limit-us", "10000000", "10000000" }, { "ack-packets", "255", "255" },
-	{ "ack-packets", "auto", "auto" },
+	{ "ack-packets", "auto", "auto" }, { "congestion", "cubic", "cubic" },
+	{ "congestion", "reno", "reno" }, { "congestion", "auto", "auto" },
+	{ "pacing", "off", "off" }, { "pacing", "auto", "auto" },
 	{ "call-memory", "64K", "65536" }, { "nap-us", "0", "0" }, { "nap-us", "1000", "1000" },
 	{ "senders", "auto", "auto" }, { "senders", "64", "64" },
 	{ "writer-receives", "off", "off" }, { "writer-receives", "auto", "auto" },
@@ -152,7 +155,8 @@ static const struct {
 	{ "debug-clients", "10.0.0.0/8/8" }, { "workers-max", "0" }, { "memory", "1M" },
 	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" }, { "ack-packets", "256" },
 	{ "short-limit-us", "10000001" }, { "short-limit-us", "auto" },
-	{ "nap-us", "1001" }, { "senders", "65" },
+	{ "nap-us", "1001" }, { "senders", "65" }, { "congestion", "vegas" },
+	{ "congestion", "off" }, { "pacing", "1" },
 	{ "writer-receives", "yes" },
 	{ "inject", "0123456789012345678901234567890123456789012345678901234567890123" },
 };
