@@ -94,7 +94,8 @@ class Reader:
 
 @test(26)
 def test_C_026_layout(t):
-    """An ACK: zero padding of three bytes, four words behind it, 65 bytes and one for each entry."""
+    """An ACK: zero padding of three bytes, four words behind it, 65 bytes and one for each
+    entry."""
     c = t.conn()
     open_request(t, c)
     for seq in (3, 5, 6, 9):
@@ -112,7 +113,8 @@ def test_C_026_layout(t):
 
 @test(27)
 def test_C_027_entries(t):
-    """Entries begin at firstPacket, are 0 or 1, no more than the window; of received ones bit 0 counts."""
+    """Entries begin at firstPacket, are 0 or 1, no more than the window; of received ones bit
+    0 counts."""
     c = t.conn()
     t.need_perf()
     for seq in (16, 2, 7):
@@ -154,7 +156,8 @@ def test_C_028_short_ones(t):
 
 @test(28)
 def test_C_028_trailers_by_their_length(t):
-    """A trailer of three words may only shrink the window, one of four sets it, shorter ones say nothing."""
+    """A trailer of three words may only shrink the window, one of four sets it, shorter ones
+    say nothing."""
     r = Reader(t)
     top = r.settle()
     want(top <= 16, '%d packets before the first window was known' % top)
@@ -176,7 +179,8 @@ def test_C_028_trailers_by_their_length(t):
 
 @test(29)
 def test_C_029_clamps(t):
-    """Absurd trailers: a window of 0 is 1, of 2^32 - 1 at most 255, sizes stay within what is usual."""
+    """Absurd trailers: a window of 0 is 1, of 2^32 - 1 at most 255, sizes stay within what is
+    usual."""
     r = Reader(t, 600)
     r.settle()
     r.ack(r.top + 1, trailer=[0, 0, 0, 0])
@@ -199,7 +203,8 @@ def test_C_029_clamps(t):
 
 @test(30)
 def test_C_030_stale_ones(t):
-    """A lower firstPacket changes nothing; an older ACK of the same firstPacket takes nothing back."""
+    """A lower firstPacket changes nothing; an older ACK of the same firstPacket takes nothing
+    back."""
     r = Reader(t)
     r.settle()
     top = r.top
@@ -273,7 +278,8 @@ def test_C_032_serials(t):
 
 @test(33)
 def test_C_033_when_to_acknowledge(t):
-    """At once: REQUEST_ACK, a gap, a gap filled, a duplicate, window excess; a second packet; one by time."""
+    """At once: REQUEST_ACK, a gap, a gap filled, a duplicate, window excess; a second packet;
+    one by time."""
     c = t.conn()
     open_request(t, c)
     until_hard(c, 1, 2)
@@ -310,7 +316,8 @@ def test_C_033_consumed_packets(t):
 
 @test(34)
 def test_C_034_one_ack_for_a_jumbogram(t):
-    """A jumbogram draws one ACK, with the serial of its last member (behind the first 128 packets)."""
+    """A jumbogram draws one ACK, with the serial of its last member (behind the first 128
+    packets)."""
     t.need_perf()
     c = t.conn()
     size = 200 * SIZE + 4 * wire.MEMBER

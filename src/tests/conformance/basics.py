@@ -73,7 +73,8 @@ def test_C_004_who_began_it(t):
 
 @test(5, slow=2)
 def test_C_005_serials(t):
-    """Serials of the server: 1, 2, 3 ... over all packets and channels, a new one when one is repeated."""
+    """Serials of the server: 1, 2, 3 ... over all packets and channels, a new one when one is
+    repeated."""
     t.need_perf()
     c = t.conn()
     for channel in range(4):
@@ -84,7 +85,8 @@ def test_C_005_serials(t):
     again = c.next(DATA, 2, match=lambda p: any(
         q is not p and q.type == DATA and (q.call, q.seq, q.cid) == (p.call, p.seq, p.cid)
         for q in c.sock.packets))
-    first = next(q for q in c.sock.packets if (q.call, q.seq, q.cid) == (again.call, again.seq, again.cid))
+    first = next(q for q in c.sock.packets
+                 if (q.call, q.seq, q.cid) == (again.call, again.seq, again.cid))
     want(again.serial != first.serial, 'a repeated packet has its old serial')
     c.abort(-6, 2)
     c.sock.drain(0.1)
@@ -100,8 +102,8 @@ def test_C_006_sequence_numbers(t):
     t.need_perf()
     c = t.conn()
     c.data(1, 0, t.request())
-    t.served(c)
-    c.ack(1, 2, serial=1)
+    p = t.served(c)
+    c.ack(1, 2, serial=p.serial)
     c.data(2, 1, ask_receive(20000))
     got = {}
     while not any(p.flags & LAST for p in got.values()):
@@ -116,7 +118,8 @@ def test_C_006_sequence_numbers(t):
 
 @test(8)
 def test_C_008_unknown_service(t):
-    """DATA for a service or class that is not there draws one ABORT -2 that echoes it, other types nothing."""
+    """DATA for a service or class that is not there draws one ABORT -2 that echoes it, other
+    types nothing."""
     for service, security in ((4242, 0), (t.service, 9)):
         c = t.conn(service=service, security=security)
         for kind, body in STRAY:
@@ -161,7 +164,8 @@ def test_C_008_rate_of_refusals(t):
 
 @test(10)
 def test_C_010_never_an_abort_for_these(t):
-    """ABORT, BUSY, DEBUG, VERSION, CHALLENGE and RESPONSE never draw an ABORT, nor what is of no call."""
+    """ABORT, BUSY, DEBUG, VERSION, CHALLENGE and RESPONSE never draw an ABORT, nor what is of
+    no call."""
     c = t.conn()
     t.served(c)
     stranger = t.conn(sock=c.sock)

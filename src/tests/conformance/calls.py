@@ -11,7 +11,8 @@ from wire import ABORT, ACK, ACKALL, BUSY, DATA, LAST
 
 
 def work_begins(t, c, call=1):
-    """A call whose handler has the words of its request and waits for the data that they announce."""
+    """A call whose handler has the words of its request and waits for the data that they
+    announce."""
     t.need_perf()
     c.data(call, 1, ask_send(8), 0)
     # A hard acknowledgement: the handler has read.
@@ -39,7 +40,8 @@ def test_C_013_lower_call_numbers(t):
 
 @test(13, harm=True)
 def test_C_013_busy_while_a_handler_works(t):
-    """DATA of a higher call while a handler works on the old one: BUSY for the new, the old is given up."""
+    """DATA of a higher call while a handler works on the old one: BUSY for the new, the old is
+    given up."""
     c = t.conn()
     work_begins(t, c)
     c.data(2, 1, t.request())
@@ -83,12 +85,12 @@ def test_C_013_other_types_begin_nothing(t):
 def test_C_014_the_next_call_acknowledges(t):
     """DATA of the next call acknowledges the old reply: only a reply without that is sent again."""
     t.need_perf()
-    control, c = t.conn(), t.conn()
-    t.served(control)
+    control, c = t.proven(), t.conn()
+    t.served(control, 2)
     t.served(c)
     t.served(c, 2)
     c.ack(2, 2)
-    repeated(control, 1, count=1)
+    repeated(control, 2, count=1)
     c.sock.drain(0.2)
     equal(len([p for p in c.sock.packets if p.type == DATA and p.call == 1]), 1, 'copies of the reply')
 
@@ -138,7 +140,8 @@ def test_C_017_codes_received(t):
 
 @test(18)
 def test_C_018_connection_abort(t):
-    """ABORT with call number 0 ends all calls; later packets draw the same code for the connection."""
+    """ABORT with call number 0 ends all calls; later packets draw the same code for the
+    connection."""
     c = t.conn()
     t.need_perf()
     c.data(1, 1, ask_send(8), 0)
@@ -257,14 +260,15 @@ def test_C_025_an_end_without_its_flag(t):
 @test(36, slow=5)
 def test_C_036_how_a_reply_ends(t):
     """A soft ACK of all, ACKALL, or a hard ACK: the reply is not sent again; without them it is."""
-    control, soft, hard, all_of_it = [t.conn() for _ in range(4)]
     t.need_perf()
-    for c in (control, soft, hard, all_of_it):
+    control, soft, hard, all_of_it = [t.proven()] + [t.conn() for _ in range(3)]
+    for c in (soft, hard, all_of_it):
         t.served(c)
+    t.served(control, 2)
     soft.ack(1, 1, wire.REQUESTED, entries=b'\1', serial=1)
     hard.ack(1, 2)
     all_of_it.send(ACKALL, 1)
-    repeated(control, 1, count=1)
+    repeated(control, 2, count=1)
     for what, c in (('soft', soft), ('hard', hard), ('ACKALL', all_of_it)):
         c.sock.drain(0.1)
         equal(len([p for p in c.sock.packets if p.type == DATA]), 1, 'copies after ' + what)

@@ -108,7 +108,8 @@ def test_C_006_sequence_numbers_of_a_client(t):
 
 @test(7, 'client')
 def test_C_007_epoch_and_cid(t):
-    """The epoch has bit 31 and differs from process to process; a cid does not tell the next one."""
+    """The epoch has bit 31 and differs from process to process; a cid does not tell the next
+    one."""
     listener = t.listen()
     seen = []
     for _ in range(3):
@@ -304,7 +305,8 @@ def test_C_021_a_long_reply(t):
 
 @test(23, 'client')
 def test_C_023_a_reply_again(t):
-    """A reply that comes again after the call is over is acknowledged again, or ignored; never an error."""
+    """A reply that comes again after the call is over is acknowledged again, or ignored; never
+    an error."""
     _, client, call, end, first = began(t)
     reply(end, first)
     ends_well(client, call)
@@ -521,7 +523,8 @@ def test_C_046_the_whole_time(t):
 
 @test(47, 'client', slow=9)
 def test_C_047_a_wall_clock_that_jumps(t):
-    """A wall clock that is an hour off at each look changes no timer: PINGs, replies, the dead time."""
+    """A wall clock that is an hour off at each look changes no timer: PINGs, replies, the dead
+    time."""
     _, client, call, end, first = began(t, dead_ms=4000, idle_ms=30000, hard_ms=60000, clock='jumps')
     end.ack(1, 2)
     for _ in range(4):

@@ -6,8 +6,9 @@
  *   endpoint server [NAME=VALUE...]            prints "port N"
  *   endpoint client PORT [NAME=VALUE...]
  *
- * NAME is a tunable of rxwire.conf(5), or service, class, clock. A server knows the lines "go" (all
- * handlers that wait go on) and "memory"; a client those of client_line(). Both end with their input.
+ * NAME is a tunable of rxwire.conf(5), or service, class, clock, delay. A server knows the lines
+ * "go" (all handlers that wait go on) and "memory"; a client those of client_line(). Both end with
+ * their input.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -58,6 +59,7 @@ static rxw_endpoint *endpoint;
 static rxw_connection *connection;
 static struct sockaddr_in peer = {.sin_family = AF_INET};
 static uint16_t service_id = 147;
+static unsigned delay_ms; /* that a handler works before it replies; written before the threads */
 
 static void die(const char *what, int rc)
 {
@@ -330,6 +332,8 @@ static int32_t work(rxw_call *call, void *context)
 	case RPC:
 		if (read_words(call, words, 2) || take(call, words[0], &bad) != words[0])
 			return -1;
+		if (delay_ms)
+			usleep(delay_ms * 1000);
 		return give(call, words[1]) ? -1 : write_word(call, COOKIE);
 	case ABORT_WITH:
 		return read_words(call, words, 1) ? -1 : (int32_t)words[0];
@@ -490,8 +494,8 @@ static void connect_again(rxw_security *security)
 }
 
 /*
- * "call NAME OP...": a call; OP is rpc:REQUEST:REPLY (the request of such a command), command:N:ARG,
- * write:BYTES, flush, sent, read:BYTES, rest, wait (for "go"), end:-CODE.
+ * "call NAME OP...": a call; OP is rpc:REQUEST:REPLY (the request of such a command),
+ * command:N:ARG, write:BYTES, flush, sent, read:BYTES, rest, wait (for "go"), end:-CODE.
  * "connect": another connection, for the calls that follow. "go".
  */
 static void client_line(char *line, rxw_security *security)
@@ -572,6 +576,8 @@ int main(int argc, char **argv)
 			service_id = (uint16_t)atoi(value);
 		} else if (!strcmp(argv[i], "class")) {
 			security = &class;
+		} else if (!strcmp(argv[i], "delay")) {
+			delay_ms = (unsigned)atoi(value);
 		} else if (!strcmp(argv[i], "clock")) {
 			clock_jumps = true;
 		} else if (rxw_config_set(&config, argv[i], value, message, sizeof(message))) {

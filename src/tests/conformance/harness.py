@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who is tested and by which tests: programs under test, the context of a test, the list of tests."""
+"""Who is tested and by which tests: programs under test, the context of a test, the list of
+tests."""
 
 import json
 import os
@@ -24,7 +25,8 @@ def test(item, role='server', harm=False, slow=0, ours=False):
         if item is not None:
             equal(number, '%03d' % item, function.__name__)
         TESTS.append({'item': item, 'name': function.__name__, 'role': role, 'harm': harm,
-                      'slow': slow, 'ours': ours, 'run': function, 'doc': (function.__doc__ or '').strip()})
+                      'slow': slow, 'ours': ours, 'run': function,
+                      'doc': (function.__doc__ or '').strip()})
         return function
     return register
 
@@ -250,7 +252,8 @@ class AfsClient:
 
 
 def wait_for_port(port, program):
-    """Until somebody has this UDP port (this program says nothing when it has); False if it ended."""
+    """Until somebody has this UDP port (this program says nothing when it has); False if it
+    ended."""
     until = time.monotonic() + LIMIT
     while time.monotonic() < until and program.alive():
         with open('/proc/net/udp') as f:
@@ -387,7 +390,8 @@ class Context:
         return c
 
     def close(self):
-        """Ends all; what a program had to complain about, and packets that are wrong by themselves."""
+        """Ends all; what a program had to complain about, and packets that are wrong by
+        themselves."""
         problems = []
         for p in self.programs:
             text = p.end()

@@ -25,29 +25,31 @@ def none_of(*steps):
     return {'without': set(steps)}
 
 
+def said(sent, kind, body, seq=0, flags=0):
+    """A packet of the server for the call that this packet of the client is about."""
+    return Packet(sent.epoch, sent.cid, sent.call, seq, 1, kind, flags, 0, 0, 0, sent.service, body)
+
+
 def abort(step, code):
     """After the packet of this step comes an ABORT."""
-    return step, lambda sent: Packet(sent.epoch, sent.cid, sent.call, 0, 1, ABORT, 0, 0, 0, 0,
-                                     sent.service, struct.pack('>i', code))
+    return step, lambda sent: said(sent, ABORT, struct.pack('>i', code))
 
 
 def answer(step):
     """After the packet of this step comes the reply of the operation."""
-    return step, lambda sent: Packet(sent.epoch, sent.cid, sent.call, 1, 1, DATA, LAST, 0, 0, 0,
-                                     sent.service, struct.pack('>ii', 1, 1))
+    return step, lambda sent: said(sent, DATA, struct.pack('>ii', 1, 1), 1, LAST)
 
 
 def response(step):
     """After the packet of this step comes a PING_RESPONSE."""
-    return step, lambda sent: Packet(sent.epoch, sent.cid, sent.call, 0, 1, ACK, 0, 0, 0, 0, sent.service,
-                                     wire.Ack(2, serial=sent.serial, reason=wire.PING_RESPONSE).encode())
+    return step, lambda sent: said(sent, ACK, wire.Ack(2, serial=sent.serial,
+                                                       reason=wire.PING_RESPONSE).encode())
 
 
 def out_of_sequence(step):
     """The packet of this step is answered as one behind a hole."""
-    return step, lambda sent: Packet(sent.epoch, sent.cid, sent.call, 0, 1, ACK, 0, 0, 0, 0, sent.service,
-                                     wire.Ack(1, serial=sent.serial,
-                                              reason=wire.OUT_OF_SEQUENCE).encode())
+    return step, lambda sent: said(sent, ACK, wire.Ack(1, serial=sent.serial,
+                                                       reason=wire.OUT_OF_SEQUENCE).encode())
 
 
 # By name: steps of the record that do not come from us, and what comes besides.
@@ -142,7 +144,8 @@ def replay(t, scenario):
         left = [str(p) for p in sock.drain(0.1) if not by_itself(p)]
         equal(left, [], 'what came besides at port ' + name)
     ours = acknowledged(socks['A'].packets)
-    want(acknowledged(p for p in recorded if p.reason != wire.PING) <= ours | acknowledged(socks['B'].packets),
+    want(acknowledged(p for p in recorded if p.reason != wire.PING) <=
+         ours | acknowledged(socks['B'].packets),
          'acknowledged are %s only' % ours)
     if scenario['name'] == 'out-of-order':
         previous = [p.ack.previous for p in socks['A'].packets if p.type == ACK]
@@ -167,7 +170,8 @@ def register():
     for scenario in load('scenarios.json')['scenarios']:
         name = 'test_scenario_' + scenario['name'].replace('-', '_')
         TESTS.append({'item': None, 'name': name, 'role': 'server', 'harm': True,
-                      'ours': True, 'slow': 4 if scenario['name'] in ('reply-not-acked', 'server-keepalive') else 0,
+                      'ours': True,
+                      'slow': 4 if scenario['name'] in ('reply-not-acked', 'server-keepalive') else 0,
                       'run': lambda t, s=scenario: replay(t, s), 'doc': scenario['note']})
 
 
@@ -197,5 +201,6 @@ def test_peer_reads_the_vectors(t):
 
 
 TESTS.append({'item': None, 'name': 'test_peer_reads_the_vectors', 'role': 'server', 'harm': True,
-              'slow': 0, 'ours': True, 'run': test_peer_reads_the_vectors, 'doc': test_peer_reads_the_vectors.__doc__})
+              'slow': 0, 'ours': True, 'run': test_peer_reads_the_vectors,
+              'doc': test_peer_reads_the_vectors.__doc__})
 register()

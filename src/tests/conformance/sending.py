@@ -25,7 +25,8 @@ def test_C_035_a_soft_ack_may_be_withdrawn(t):
 
 @test(37)
 def test_C_037_the_window(t):
-    """No DATA at or beyond firstPacket + rwind: 16 before the first ACK, then as told, down to one."""
+    """No DATA at or beyond firstPacket + rwind: 16 before the first ACK, then as told, down to
+    one."""
     r = Reader(t)
     edge = r.settle()
     want(edge <= 16, '%d packets before a window was known' % edge)
@@ -99,7 +100,8 @@ def test_C_040_repeated_packets(t):
 
 @test(41)
 def test_C_041_members_of_a_jumbogram(t):
-    """Jumbograms that are sent: members of 1412 bytes, their flags in front of them; repeated ones alone."""
+    """Jumbograms that are sent: members of 1412 bytes, their flags in front of them; repeated
+    ones alone."""
     r = Reader(t, 300)
     top = r.settle()
     r.ack(top + 1, wire.REQUESTED, serial=r.latest.serial, trailer=[5692, 1444, 32, 4])
@@ -148,7 +150,8 @@ def test_C_042_jumbograms_are_taken(t):
 
 @test(43)
 def test_C_043_truncated_jumbograms(t):
-    """A jumbogram with less than it announces: nothing is read behind it, whole members are kept."""
+    """A jumbogram with less than it announces: nothing is read behind it, whole members are
+    kept."""
     t.need_perf()
     c = t.conn()
     open_request(t, c, packets=(2 * MEMBER) // 4)

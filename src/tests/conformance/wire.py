@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rx packets as bytes: written from the specification's tables alone, knows nothing of librxwire."""
+"""Rx packets as bytes: written from the specification's tables alone, knows nothing of
+librxwire."""
 
 import struct
 from dataclasses import dataclass, field
@@ -140,7 +141,8 @@ class Packet:
 
 
 def jumbogram(packet, payloads, flags):
-    """One datagram of several DATA packets: `flags` of each, JUMBO is added where another follows."""
+    """One datagram of several DATA packets: `flags` of each, JUMBO is added where another
+    follows."""
     body = b''
     for i, payload in enumerate(payloads):
         more = JUMBO if i + 1 < len(payloads) else 0
