@@ -32,3 +32,20 @@ test_conformance_server() {
 test_conformance_client() {
 	conform client
 }
+
+# A handler of ours that works for 10 s, nearly as long as OpenAFS's client waits for a dead server: its
+# questions are answered, though it has proven nothing and may be sent little.
+test_conformance_slow_handler() {
+	local p at
+	p=$(need src/tests/conformance/endpoint) || exit
+	mkfifo slow.in
+	launch slow sh -c '"$1" server delay=10000 < slow.in' sh "$p"
+	exec 7> slow.in
+	wait_for grep -q port slow.out || fail "the server has not begun"
+	at=$(sed -n 's/^port //p' slow.out)
+	limited 60 afsrx_client -s 127.0.0.1 -p "$at" --deadline 50 -c rpc -S 4 -R 3000 > slow.json ||
+		fail "the OpenAFS client ended with $?"
+	exec 7>&-
+	want_field slow.json error 0
+	want_field slow.json calls 1
+}

@@ -55,7 +55,7 @@ tests_of_cell() {
 programs_of_cell() { :; }
 
 tests_of_conformance() {
-	echo conformance-server conformance-client
+	echo conformance-server conformance-client conformance-slow-handler
 }
 programs_of_conformance() { :; }
 
