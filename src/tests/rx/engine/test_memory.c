@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that runs out while calls are at work: writers wait for it, what they queued leaves. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -273,7 +274,7 @@ START_TEST(most_of_a_sender)
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
 	static uint8_t data[65536];
 	rxw_connection *connection;
-	size_t taken = 0;
+	size_t taken = 0, bytes;
 	rxw_call *call;
 	ssize_t n;
 	int fd;
@@ -286,7 +287,10 @@ START_TEST(most_of_a_sender)
 		taken += (size_t)n;
 	ck_assert_int_eq(n, -RXW_EAGAIN);
 	ck_assert_uint_ge(taken, row[_i].packets * 1400);
-	ck_assert_uint_le(held_by(call), row[_i].most);
+	bytes = held_by(call);
+	printf("a call with %zu packets queued holds %zu bytes\n", row[_i].packets, bytes);
+	ck_assert_uint_ge(bytes, row[_i].packets * PACKET);
+	ck_assert_uint_le(bytes, row[_i].most);
 	rxw_call_end(call, RXW_USER_ABORT, NULL);
 	rxw_connection_release(connection);
 	close(fd);
