@@ -28,10 +28,20 @@ EXTRA_DIST += \
 	doc/performance/ladder-clients.svg \
 	doc/performance/ladder-cpu.png \
 	doc/performance/ladder-cpu.svg \
+	doc/performance/ladder-disk-timeline-1.png \
+	doc/performance/ladder-disk-timeline-1.svg \
+	doc/performance/ladder-disk-timeline-8.png \
+	doc/performance/ladder-disk-timeline-8.svg \
 	doc/performance/ladder-latency.png \
 	doc/performance/ladder-latency.svg \
 	doc/performance/ladder-load.png \
 	doc/performance/ladder-load.svg \
+	doc/performance/ladder-scaling-connections.png \
+	doc/performance/ladder-scaling-connections.svg \
+	doc/performance/ladder-scaling-listeners.png \
+	doc/performance/ladder-scaling-listeners.svg \
+	doc/performance/ladder-scaling-windows.png \
+	doc/performance/ladder-scaling-windows.svg \
 	doc/performance/ladder-switches.png \
 	doc/performance/ladder-switches.svg \
 	doc/performance/ladder-syscalls.png \
