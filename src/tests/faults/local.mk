@@ -24,3 +24,6 @@ src_tests_faults_test_faults_system_LDFLAGS = $(faults_ldflags)
 check_tests += src/tests/faults/test_faults_threads
 src_tests_faults_test_faults_threads_LDADD = $(faults_libs)
 src_tests_faults_test_faults_threads_LDFLAGS = $(faults_ldflags)
+
+# Hostile peers instead of a hostile system.
+include src/tests/attack/local.mk
