@@ -29,6 +29,9 @@ include src/tests/interop/local.mk
 include src/tests/conformance/local.mk
 include src/tests/faults/local.mk
 include src/tests/fuzz/local.mk
+include src/tests/races/local.mk
+include src/tests/coverage/local.mk
+include src/tests/soak/local.mk
 include src/tests/vectors/local.mk
 include src/tests/bench/local.mk
 include src/tests/rxgen/local.mk

@@ -86,7 +86,7 @@ target() {
 	fi > "$dir/$1.log" 2>&1
 	status=$?
 	if [ $status -eq 0 ]; then
-		echo "PASS: $1 ($(sed -n 's/^stat::number_of_executed_units: */ /p; s/.* inputs, / /p' \
+		echo "PASS: $1 ($(sed -n 's/.*stat::number_of_executed_units: */ /p; s/.* inputs, / /p' \
 			"$dir/$1.log" | tr -d '\n' | sed 's/^ //') inputs, $seconds s)"
 	else
 		tail -n 60 "$dir/$1.log"

@@ -2,7 +2,7 @@
 # Fuzz targets. `make check` runs each on its corpus and on mutations of it (replay.c); libfuzzer.sh
 # builds the same files for libFuzzer. A further target is one fuzz_NAME.c, corpus/NAME, three lines here.
 
-EXTRA_DIST += src/tests/fuzz/corpus src/tests/fuzz/corpus.py src/tests/fuzz/libfuzzer.sh
+EXTRA_DIST += src/tests/fuzz/README.md src/tests/fuzz/corpus src/tests/fuzz/corpus.py src/tests/fuzz/libfuzzer.sh
 fuzz_replay = src/tests/fuzz/replay.c src/tests/fuzz/fuzz.h
 
 check_tests += src/tests/fuzz/fuzz_abort
@@ -30,8 +30,6 @@ src_tests_fuzz_fuzz_xdr_SOURCES = src/tests/fuzz/fuzz_xdr.c $(fuzz_replay)
 check_tests += src/tests/fuzz/fuzz_xg
 src_tests_fuzz_fuzz_xg_SOURCES = src/tests/fuzz/fuzz_xg.c $(fuzz_replay)
 src_tests_fuzz_fuzz_xg_LDADD = src/rxgen/librxgen.la $(LDADD)
-
-include src/tests/races/local.mk
 
 # Whole endpoints; the I/O floor and what the library asks of the system are world.c's.
 fuzz_world = src/tests/fuzz/world.c src/tests/fuzz/world.h $(fuzz_replay)
