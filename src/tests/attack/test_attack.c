@@ -142,7 +142,7 @@ static void fragments(struct attacker *a, uint64_t i)
 	struct h_raw raw = h_raw_request(head, H_SINK, 0x80000 + 4 * (uint32_t)(i % SOCKETS));
 
 	raw.flags = RXW_CLIENT_INITIATED;
-	raw.seq = 2 + (uint32_t)(i / SOCKETS) % 600;
+	raw.seq = 2 + (uint32_t)(i / SOCKETS) * 8 % 600;
 	raw.serial = 1 + (uint32_t)i;
 	raw.size = 1;
 	emit(a, i, &raw);
