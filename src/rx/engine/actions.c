@@ -171,12 +171,15 @@ static void attach(struct rxw_actions *a, struct rxw_call *call)
 	 * Only a thread of the library may run handlers: a caller that receives hands over. Short
 	 * calls have no place among those that wait for workers: the bound is for them as well.
 	 */
-	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep) &&
-	    (a->out.now >= atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
-	     !rxw_workers_place(call)))
-		serve_here(a, call);
-	else
-		rxw_workers_add(call);
+	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
+		if (a->out.now >= atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
+		    !rxw_workers_place(call->conn)) {
+			serve_here(a, call);
+			return;
+		}
+		atomic_store(&call->placed, true);
+	}
+	rxw_workers_add(call);
 }
 
 static void wake(struct rxw_actions *a, struct rxw_call *call)

@@ -71,6 +71,7 @@ struct rxw_workers {
 	unsigned waiting, waited; /* now; ever */
 	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
+	unsigned kept; /* for peers that have none */
 	bool stop;
 	uint64_t executed;
 };
@@ -165,6 +166,7 @@ struct rxw_shard {
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
 	unsigned singles;    /* batches of one message in a row */
+	bool refusing;	     /* the latest batch brought nothing but calls that were refused */
 
 	/* timers posted by others: a stack, taken whole by the holder */
 	_Atomic(struct rxw_connection *) inbox;
@@ -468,8 +470,9 @@ void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count);
 /* --- worker.c --- */
 int rxw_workers_start(struct rxw_endpoint *ep);
 void rxw_workers_stop(struct rxw_endpoint *ep);
-/* A place among the calls that wait for a worker; false: there is none. */
-bool rxw_workers_place(struct rxw_call *call);
+/* A place for a new call among those that wait for a worker; false: there is none. */
+bool rxw_workers_place(struct rxw_connection *c);
+void rxw_workers_unplace(struct rxw_connection *c);
 void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */
 void rxw_workers_add(struct rxw_call *call);

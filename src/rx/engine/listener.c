@@ -297,6 +297,21 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 	return true;
 }
 
+/*
+ * Nothing but calls that are refused came, and more of them will: to be woken for each and to answer
+ * it by itself is most of what they cost. Clients that are told BUSY wait much longer anyway.
+ */
+static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
+{
+	unsigned us = s->ep->config.refusal_nap_us;
+
+	s->refusing = false;
+	if (!us || s->owing_count || !rxw_on_library_thread(NULL) || until < now + us * 1000ull)
+		return false;
+	rxw_nap(us);
+	return true;
+}
+
 /* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
 static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 {
@@ -312,6 +327,8 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	}
 	if (next <= now)
+		return rxw_io_recv(s->sock, s->rx, room, 0);
+	if (s->refusing && gather(s, now, next))
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	empty = !quiet && spin(s, room, now, next, &n);
 	if (!quiet && n)
@@ -365,6 +382,11 @@ static void note_batch(struct rxw_shard *s, unsigned n)
 	s->singles = n == 1 ? s->singles + 1 : 0;
 }
 
+static uint64_t count_of(const _Atomic(uint64_t) *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
 void rxw_shard_poll(struct rxw_shard *s)
 {
 	struct rxw_actions a;
@@ -389,12 +411,15 @@ void rxw_shard_poll(struct rxw_shard *s)
 		 */
 		bool dry = (unsigned)n < room && rxw_on_library_thread(NULL);
 
+		uint64_t refused = count_of(&s->stats.calls_refused);
+
 		s->quiet = 0;
 		note_batch(s, (unsigned)n);
 		rxw_actions_init(&a, s, true);
 		rxw_now_keep(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		rxw_now_keep(0);
+		s->refusing = count_of(&s->stats.calls_refused) - refused >= (unsigned)n;
 		if (dry)
 			settle_owing(s, &a);
 		rxw_actions_run(&a);

@@ -98,16 +98,20 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 {
 	struct rxw_connection *c = rxw_conn_of(p);
+	bool brief = c->service->flags & RXW_SERVICE_SHORT;
 	struct rxw_call *call;
 
-	call = rxw_call_create(c, 0);
-	if (!call)
+	/* First the place: many calls may have to be refused, and that should cost little. */
+	if (!brief && !rxw_workers_place(c))
 		return NULL;
-	call->short_handler = c->service->flags & RXW_SERVICE_SHORT;
-	if (!call->short_handler && !rxw_workers_place(call)) {
-		rxw_call_unref(call);
+	call = rxw_call_create(c, 0);
+	if (!call) {
+		if (!brief)
+			rxw_workers_unplace(c);
 		return NULL;
 	}
+	call->short_handler = brief;
+	atomic_store(&call->placed, !brief);
 	return &call->p;
 }
 

@@ -5,17 +5,22 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-/* Workers that a service which is not short may not use. */
-static bool may_take(const struct rxw_workers *w, const struct rxw_call *call)
+/* At most that part of the workers is kept for peers that have none; one of a few, none of two. */
+#define LEAST_PART    8
+#define FEW	      8
+#define SHARE_OF_FREE 8 /* a peer may have so many times the places that are left */
+
+/* Lock held. May it run, so that `busy` workers do? Some are kept for services, some for peers. */
+static bool may_take(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
 {
 	const struct rxw_service *s = call->conn->service;
+	unsigned kept = call->conn->p.peer->workers ? w->kept : 0;
 
 	if (s->workers_max && s->workers >= s->workers_max)
 		return false;
-	if (!(s->flags & RXW_SERVICE_SHORT) && w->reserved &&
-	    w->threads - w->idle + w->reserved > w->max)
-		return false;
-	return true;
+	if (!(s->flags & RXW_SERVICE_SHORT))
+		kept += w->reserved;
+	return !kept || busy + kept <= w->max;
 }
 
 /* Lock held. The first waiting call that may run now, taken from the queue. */
@@ -24,7 +29,7 @@ static struct rxw_call *take(struct rxw_workers *w)
 	for (struct rxw_call **at = &w->head; *at; at = &(*at)->work_next) {
 		struct rxw_call *call = *at;
 
-		if (!may_take(w, call))
+		if (!may_take(w, call, w->threads - w->idle))
 			continue;
 		*at = call->work_next;
 		if (!*at)
@@ -32,9 +37,24 @@ static struct rxw_call *take(struct rxw_workers *w)
 		w->waiting--;
 		rxw_workers_leave(call);
 		call->conn->service->workers++;
+		call->conn->p.peer->workers++;
 		return call;
 	}
 	return NULL;
+}
+
+/* Lock held: the call is over, of which the service and the peer are. */
+static void let_go(struct rxw_workers *w, struct rxw_service *service, struct rxw_peer *peer)
+{
+	service->workers--;
+	peer->workers--;
+	w->idle++;
+	/*
+	 * This thread looks for another call and takes the first that may run. Where more than the
+	 * thread itself was in short supply, a second one may run now.
+	 */
+	if (w->waiting && (service->workers_max || !peer->workers))
+		pthread_cond_signal(&w->work);
 }
 
 static void *work_loop(void *arg)
@@ -60,12 +80,14 @@ static void *work_loop(void *arg)
 		w->executed++;
 		rxw_workers_unlock(ep);
 		struct rxw_service *service = call->conn->service;
+		struct rxw_peer *peer = call->conn->p.peer;
 
+		rxw_peer_ref(peer);
 		rxw_serve(call, false);
 		rxw_call_unref(call);
 		rxw_workers_lock(ep);
-		service->workers--;
-		w->idle++;
+		let_go(w, service, peer);
+		rxw_peer_unref(peer, rxw_now());
 	}
 	w->threads--;
 	w->idle--;
@@ -106,6 +128,11 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
 	w->reserved = ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
+	w->kept = w->max < FEW ? w->max / (FEW / 2) : w->max / LEAST_PART;
+	if (w->kept > ep->config.reserved_peers)
+		w->kept = ep->config.reserved_peers;
+	if (w->kept + w->reserved >= w->max)
+		w->kept = 0;
 	return 0;
 }
 
@@ -130,29 +157,52 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 }
 
 /*
+ * Lock held. Is there a place for one more call of this peer? The fewer are left, the fewer one
+ * peer may have, so that who asks for much does not take the places of all others. One that has
+ * nothing here finds one as long as there is any.
+ */
+static bool has_place(const struct rxw_workers *w, const struct rxw_peer *peer, uint64_t queue)
+{
+	uint64_t places = atomic_load(&w->places), mine = atomic_load(&peer->places);
+	uint64_t ready = w->max - (w->threads - w->idle);
+
+	if (!w->kept || (!mine && !peer->workers))
+		return places < queue + ready;
+	ready = ready > w->kept ? ready - w->kept : 0;
+	return places < queue + ready &&
+	       mine < ready + SHARE_OF_FREE * (queue + ready - places);
+}
+
+/*
  * Calls of one batch are all made before the first is queued, so the bound is kept when they are
  * made.
  */
-bool rxw_workers_place(struct rxw_call *call)
+bool rxw_workers_place(struct rxw_connection *c)
 {
-	struct rxw_endpoint *ep = call->conn->ep;
+	struct rxw_endpoint *ep = c->ep;
 	struct rxw_workers *w = &ep->workers;
 	bool placed;
 
 	rxw_workers_lock(ep);
-	placed = atomic_load(&w->places) <
-		 (uint64_t)ep->config.queue + w->max - (w->threads - w->idle);
-	if (placed)
+	placed = has_place(w, c->p.peer, ep->config.queue);
+	if (placed) {
 		atomic_fetch_add(&w->places, 1);
+		atomic_fetch_add(&c->p.peer->places, 1);
+	}
 	rxw_workers_unlock(ep);
-	atomic_store(&call->placed, placed);
 	return placed;
+}
+
+void rxw_workers_unplace(struct rxw_connection *c)
+{
+	atomic_fetch_sub(&c->ep->workers.places, 1);
+	atomic_fetch_sub(&c->p.peer->places, 1);
 }
 
 void rxw_workers_leave(struct rxw_call *call)
 {
 	if (atomic_exchange(&call->placed, false))
-		atomic_fetch_sub(&call->conn->ep->workers.places, 1);
+		rxw_workers_unplace(call->conn);
 }
 
 /* Lock held: the call that was queued last. */
@@ -182,7 +232,7 @@ void rxw_workers_add(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool wake, failed;
+	bool runs, wake, failed;
 	unsigned threads;
 
 	rxw_call_ref(call);
@@ -193,12 +243,14 @@ void rxw_workers_add(struct rxw_call *call)
 	w->waiting++;
 	if (w->idle < w->waiting)
 		w->waited++;
-	failed = w->idle < w->waiting && w->threads < w->max && !w->stop && add_thread(ep);
+	/* If not now, then a worker that is through with another call takes it. */
+	runs = may_take(w, call, w->threads - w->idle + 1);
+	failed = runs && w->idle < w->waiting && w->threads < w->max && !w->stop && add_thread(ep);
 	threads = w->threads;
 	/* Where no worker is, none may ever come to take it. */
 	if (failed && !threads)
 		take_back(w, call);
-	wake = w->idle > 0;
+	wake = runs && w->idle > 0;
 	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);

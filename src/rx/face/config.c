@@ -154,6 +154,12 @@ struct field {
 	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096,           \
 	  ZERO_NO, NULL, 0,                                                                      \
 	  "threads kept for services whose calls are short")                                     \
+	X("reserved-peers", "N", "threads", "endpoint", UINT, reserved_peers, 0, 4096,           \
+	  ZERO_NO, NULL, 2,                                                                      \
+	  "threads kept for clients that have no call at work")                                  \
+	X("refusal-nap-us", "N", "microseconds", "endpoint", UINT, refusal_nap_us, 0, 1000,      \
+	  ZERO_NO, NULL, 500,                                                                    \
+	  "how long packets gather where all calls are refused; 0 = never")                      \
 	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
 	  10000000, ZERO_OFF, NULL, 500,                                                         \
 	  "short handlers that take longer go to threads for a while")                           \

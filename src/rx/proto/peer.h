@@ -31,6 +31,9 @@ struct rxw_peer {
 	_Atomic(uint64_t) unproven_in, unproven_out;
 	_Atomic(uint64_t) idle_since;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
+	/* of the engine: its calls that have a worker (workers->lock), and that wait or may */
+	unsigned workers;
+	_Atomic(unsigned) places;
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
 	/*
 	 * an address of this host: loopback ones are known as such at creation, others set by who

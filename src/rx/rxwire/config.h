@@ -144,6 +144,19 @@ struct rxw_config {
 	/* calls of one endpoint */
 	enum rxw_congestion congestion; /* controller of the congestion window */
 	enum rxw_switch pacing; /* spread windows over round trips of 1 ms and more; auto = on */
+
+	/*
+	 * workers of a server endpoint that are kept for clients (address and port) which have none
+	 * at work, at most an eighth of workers_max; default 2, 0 = none, and then one client may
+	 * have all places of those that wait, too
+	 */
+	unsigned reserved_peers;
+
+	/*
+	 * I/O of a server endpoint: microseconds that packets gather after a batch of which every
+	 * call was refused; 0..1000, 0 = never, default 500
+	 */
+	unsigned refusal_nap_us;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

@@ -190,6 +190,79 @@ START_TEST(queue_bound)
 }
 END_TEST
 
+static unsigned busies(rxw_endpoint *endpoint)
+{
+	struct rxw_stats s = { .size = sizeof(s) };
+
+	rxw_endpoint_stats(endpoint, &s);
+	return (unsigned)s.packets_received[3];
+}
+
+/*
+ * Ten times the calls that are served at a time, all of one client: another finds a worker and a
+ * place all the same, is never told BUSY, and each call runs once. Of four workers one is kept for
+ * who has none; of 16 places the first client gets 15, for it may have eight times what is left.
+ */
+START_TEST(one_client_cannot_take_all)
+{
+	enum { CALLERS = 40, QUEUE = 16 };
+	struct caller caller[CALLERS];
+	unsigned fifteen = 15;
+	rxw_endpoint *other;
+	rxw_connection *c;
+
+	h_open(&bed, &(struct h_options){
+			     .server = "workers-max=4 queue=16 refusal-nap-us=1000" });
+	for (int i = 0; i < CALLERS; i++) {
+		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
+		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
+	}
+	h_gate_arrived(&bed, 3);
+	h_wait_for(calls_wait, &fifteen, "all places that one client may have are taken");
+	h_wait_for(busy_was_sent, NULL, "the others are told BUSY");
+	other = h_client(&bed, "window=32");
+	ck_assert_int_eq(rxw_connection_create(other, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_SERVICE, NULL, &c), 0);
+	for (int i = 0; i < 20; i++)
+		h_good_call(&bed, c, &(struct h_ask){ .op = H_BOTH, .bytes = 1000 });
+	ck_assert_uint_eq(busies(other), 0);
+	ck_assert_uint_le(h_stats(bed.server).calls_waiting, QUEUE);
+	pthread_mutex_lock(&bed.gate.lock);
+	ck_assert_uint_eq(bed.gate.arrived, 3);
+	pthread_mutex_unlock(&bed.gate.lock);
+	h_gate_open(&bed);
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(caller[i].thread, NULL);
+		ck_assert_int_eq(caller[i].code, 0);
+	}
+	ck_assert_uint_ge(h_stats(bed.server).calls_refused, 1);
+	ck_assert_uint_eq(h_stats(bed.server).handlers_worker, CALLERS + 20);
+	rxw_connection_release(c);
+	ck_assert_int_eq(rxw_endpoint_destroy(other), 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* Unless it is told to let it. */
+START_TEST(one_client_may_take_all)
+{
+	struct caller caller[4];
+
+	h_open(&bed, &(struct h_options){ .server = "workers-max=4 reserved-peers=0" });
+	for (int i = 0; i < 4; i++) {
+		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
+		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
+	}
+	h_gate_arrived(&bed, 4);
+	h_gate_open(&bed);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(caller[i].thread, NULL);
+		ck_assert_int_eq(caller[i].code, 0);
+	}
+	h_close(&bed);
+}
+END_TEST
+
 /* A service of one worker does not keep others from being served. */
 START_TEST(bound_of_one_service)
 {
@@ -326,6 +399,8 @@ int main(void)
 	tcase_add_test(tc, abort_after_output);
 	tcase_add_test(tc, empty_request);
 	tcase_add_test(tc, queue_bound);
+	tcase_add_test(tc, one_client_cannot_take_all);
+	tcase_add_test(tc, one_client_may_take_all);
 	tcase_add_test(tc, bound_of_one_service);
 	tcase_add_test(tc, short_calls_need_no_worker);
 	tcase_add_test(tc, slow_handlers_are_handed_over);
