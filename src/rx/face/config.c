@@ -126,7 +126,7 @@ struct field {
 	  NULL, 192 * MIB,                                                                       \
 	  "all packet buffers of the engine")                                                    \
 	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO,       \
-	  NULL, 768,                                                                             \
+	  NULL, 420,                                                                             \
 	  "packets that a call queues before its writer waits")                                  \
 	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,    \
 	  NULL, 50,                                                                              \

@@ -85,7 +85,7 @@ struct rxw_config {
 	size_t connection_memory; /* by one connection; default 8 MiB */
 	size_t peer_memory;	  /* by one peer address; default 32 MiB */
 	size_t memory;		  /* all buffers of the engine; default 192 MiB */
-	unsigned sendq_packets;	  /* high water of a call's send queue, in packets; default 768 */
+	unsigned sendq_packets;	  /* high water of a call's send queue, in packets; default 420 */
 
 	/* strangers: rx-protocol 12.3 */
 	unsigned abort_rate; /* stateless aborts per second to strangers; default 50 */
