@@ -42,7 +42,7 @@ static unsigned walk(const uint8_t *image, size_t length, const char *wanted, bo
 
 static void read_image(const uint8_t *data, size_t size, const char *wanted)
 {
-	size_t pages = (size + AFS_DIR_PAGE - 1) / AFS_DIR_PAGE;
+	size_t pages = size / AFS_DIR_PAGE + (size % AFS_DIR_PAGE != 0);
 	uint8_t *image = calloc(pages ? pages : 1, AFS_DIR_PAGE);
 
 	if (!image)
