@@ -4,7 +4,8 @@
 # mutations without coverage. Those of generated code (types, stubs) are built by ../xg/libfuzzer.sh.
 #
 # usage: libfuzzer.sh BUILD [SECONDS for each target, default 20] [TARGET...]
-# BUILD is configured and built. RXW_FUZZ_JOBS of them run at a time (1). RXW_FUZZ_CORPUS=FOLDER keeps
+# BUILD is configured and built. RXW_FUZZ_JOBS of them run at a time (1). RXW_FUZZ_SEED makes a run that can be
+# repeated (else each is another one). RXW_FUZZ_CORPUS=FOLDER keeps
 # what was found there, a folder for each target. A finding stays in BUILD/fuzz, and
 # `src/tests/fuzz/fuzz_NAME FILE` of a build replays it.
 
@@ -66,7 +67,8 @@ fuzzer() {
 	$clang $flags -fsanitize=fuzzer,address,undefined -o "$dir/$1" "$top/src/tests/fuzz/fuzz_$1.c" \
 		$(objects "$1") &&
 		(cd "$dir" && "./$1" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
-			-artifact_prefix="$1-" -print_final_stats=1 "$corpus/$1" "$top/src/tests/fuzz/corpus/$1")
+			-artifact_prefix="$1-" -print_final_stats=1 \
+			${RXW_FUZZ_SEED:+-seed="$RXW_FUZZ_SEED"} "$corpus/$1" "$top/src/tests/fuzz/corpus/$1")
 }
 
 # mutations NAME: without.
