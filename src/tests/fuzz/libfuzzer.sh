@@ -4,9 +4,9 @@
 # mutations without coverage. Those of generated code (types, stubs) are built by ../xg/libfuzzer.sh.
 #
 # usage: libfuzzer.sh BUILD [SECONDS for each target, default 20] [TARGET...]
-# BUILD is configured and built. RXW_FUZZ_JOBS of them run at a time (1). RXW_FUZZ_SEED makes a run that can be
-# repeated (else each is another one). RXW_FUZZ_CORPUS=FOLDER keeps
-# what was found there, a folder for each target. A finding stays in BUILD/fuzz, and
+# BUILD is configured and built. RXW_FUZZ_JOBS of them run at a time (1). RXW_FUZZ_SEED makes a run
+# that can be repeated (else each is another one). RXW_FUZZ_CORPUS=FOLDER keeps what was found there,
+# a folder for each target. A finding stays in BUILD/fuzz, and
 # `src/tests/fuzz/fuzz_NAME FILE` of a build replays it.
 
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
