@@ -139,21 +139,25 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 void rxw_workers_stop(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
+	struct rxw_call *left;
 
 	rxw_workers_lock(ep);
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
 	while (w->threads)
 		pthread_cond_wait(&w->gone, &w->lock);
-	while (w->head) {
-		struct rxw_call *call = w->head;
+	left = w->head;
+	w->head = NULL;
+	w->tail = &w->head;
+	w->waiting = 0;
+	rxw_workers_unlock(ep);
+	while (left) {
+		struct rxw_call *call = left;
 
-		w->head = call->work_next;
-		w->waiting--;
+		left = call->work_next;
+		rxw_stream_finish(call, RXW_RESTARTING);
 		rxw_call_unref(call);
 	}
-	w->tail = &w->head;
-	rxw_workers_unlock(ep);
 }
 
 /*
@@ -235,8 +239,14 @@ void rxw_workers_add(struct rxw_call *call)
 	bool runs, wake, failed;
 	unsigned threads;
 
-	rxw_call_ref(call);
 	rxw_workers_lock(ep);
+	if (w->stop) {
+		/* Its request was on the way when the endpoint stopped: no worker comes any more. */
+		rxw_workers_unlock(ep);
+		rxw_stream_finish(call, RXW_RESTARTING);
+		return;
+	}
+	rxw_call_ref(call);
 	call->work_next = NULL;
 	*w->tail = call;
 	w->tail = &call->work_next;
@@ -245,7 +255,7 @@ void rxw_workers_add(struct rxw_call *call)
 		w->waited++;
 	/* If not now, then a worker that is through with another call takes it. */
 	runs = may_take(w, call, w->threads - w->idle + 1);
-	failed = runs && w->idle < w->waiting && w->threads < w->max && !w->stop && add_thread(ep);
+	failed = runs && w->idle < w->waiting && w->threads < w->max && add_thread(ep);
 	threads = w->threads;
 	/* Where no worker is, none may ever come to take it. */
 	if (failed && !threads)

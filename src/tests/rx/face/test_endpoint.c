@@ -166,6 +166,20 @@ START_TEST(graceful_stop)
 }
 END_TEST
 
+/* When the last worker has gone already, a call on a connection that was idle is answered, too. */
+START_TEST(call_after_the_stop)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 50000), 0);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = H_PING }),
+				 RXW_RESTARTING);
+	rxw_connection_release(connection);
+}
+END_TEST
+
 /* Past the limit what still runs is ended. */
 START_TEST(stop_with_a_limit)
 {
@@ -314,6 +328,7 @@ int main(void)
 	tcase_add_test(tc, call_outlives_the_released_connection);
 	tcase_add_test(tc, calls_on_a_stopped_client);
 	tcase_add_test(tc, graceful_stop);
+	tcase_add_test(tc, call_after_the_stop);
 	tcase_add_test(tc, stop_with_a_limit);
 	tcase_add_test(tc, no_end_from_a_handler);
 	tcase_add_test(tc, fork_and_exec);
