@@ -73,8 +73,9 @@ int rxw_call_flush(rxw_call *call);
 
 /*
  * Client: end the request (the last packet goes out). Done by the first read if not called. Server:
- * not needed, the handler's return does it. The call's callback may run before this returns, and
- * may end the call: a thread that leaves the end to it names the call here for the last time.
+ * not needed, the handler's return does it. The call's callback may run before this returns, or even
+ * before it is entered. A thread that leaves the end of the call to it sets it behind this function,
+ * or holds a lock of its own across it that the callback takes, too.
  */
 int rxw_call_send_end(rxw_call *call);
 

@@ -397,7 +397,11 @@ static int32_t polling(struct slot *s, rxw_call *call, uint64_t *prng)
 	return rxw_call_end(detach(s), 0, NULL);
 }
 
-/* Its callback ends it: this thread names the call for the last time as it sends its end. */
+/*
+ * Its callback ends it: this thread names the call for the last time as it sets the callback, or, if it
+ * was set at the beginning, as it sends the end. An abort may bring that callback at any time, also
+ * before the end is asked for: so the slot's lock, which it takes, is held meanwhile.
+ */
 static void with_callback(struct slot *s, rxw_call *call, uint64_t *prng, bool later)
 {
 	bool good = write_request(s, call, prng), missed;
@@ -405,15 +409,13 @@ static void with_callback(struct slot *s, rxw_call *call, uint64_t *prng, bool l
 	pthread_mutex_lock(&s->lock);
 	missed = s->missed;
 	s->sent = good && !missed;
+	if (s->sent)
+		rxw_call_send_end(call);
 	pthread_mutex_unlock(&s->lock);
-	if (!good || missed) {
+	if (!good || missed)
 		over(s, rxw_call_end(detach(s), good ? 0 : 34, NULL), true);
-	} else if (later) {
-		rxw_call_send_end(call);
+	else if (later)
 		rxw_call_set_callback(call, on_event, s);
-	} else {
-		rxw_call_send_end(call);
-	}
 }
 
 /* A free slot with a new call in it, or NULL. */
