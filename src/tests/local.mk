@@ -20,6 +20,7 @@ include src/tests/rx/io/local.mk
 include src/tests/rx/engine/local.mk
 include src/tests/rx/face/local.mk
 include src/tests/rx/rpc/local.mk
+include src/tests/rx/keys/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk

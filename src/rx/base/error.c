@@ -219,6 +219,7 @@ const char *rxw_strerror(int result)
 		[RXW_ENAME] = "no option of that name",
 		[RXW_EVALUE] = "value is malformed or out of range",
 		[RXW_EDECODE] = "received bytes are no valid encoding",
+		[RXW_ENOKEY] = "no such key, ticket or token",
 	};
 	/* Unsigned, since the smallest int has no opposite. */
 	unsigned n = result < 0 ? 0u - (unsigned)result : (unsigned)result;

@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Service keys and tokens, for the classes that need them. Sources and private headers, one pair a line.
 
-rx_sources +=
+rx_sources += \
+	src/rx/keys/keys.c src/rx/keys/keys.h \
+	src/rx/keys/secret.c src/rx/keys/secret.h
+
+rx_public_headers += \
+	src/rx/rxwire/keys.h

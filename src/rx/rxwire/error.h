@@ -30,7 +30,8 @@ enum rxw_error {
 	RXW_ELIMIT,    /* a limit on objects (connections, calls, services) is reached */
 	RXW_ENAME,     /* no option of that name */
 	RXW_EVALUE,    /* an option's value does not parse or is out of range */
-	RXW_EDECODE    /* the bytes received are no valid encoding */
+	RXW_EDECODE,   /* the bytes received are no valid encoding */
+	RXW_ENOKEY     /* there is no such key, ticket or token */
 };
 
 /* Codes of a call: the ABORT code of the peer, or one of these (rx-protocol 9.4). */

@@ -8,6 +8,7 @@
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
+#include <rxwire/keys.h>
 #include <rxwire/rpc.h>
 #include <rxwire/security.h>
 #include <rxwire/service.h>

@@ -11,13 +11,13 @@
 
 START_TEST(result_texts)
 {
-	for (int n = 0; n <= RXW_EDECODE; n++) {
+	for (int n = 0; n <= RXW_ENOKEY; n++) {
 		ck_assert_str_eq(rxw_strerror(n), rxw_strerror(-n));
 		ck_assert_str_ne(rxw_strerror(n), "unknown result");
 		for (int k = 0; k < n; k++)
 			ck_assert_str_ne(rxw_strerror(n), rxw_strerror(k));
 	}
-	ck_assert_str_eq(rxw_strerror(RXW_EDECODE + 1), "unknown result");
+	ck_assert_str_eq(rxw_strerror(RXW_ENOKEY + 1), "unknown result");
 	ck_assert_str_eq(rxw_strerror(INT32_MIN), "unknown result");
 	ck_assert_str_eq(rxw_strerror(INT32_MAX), "unknown result");
 }

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of service keys: which there are, and how one is found. */
+
+#include "base/hash.h"
+#include "keys/keys.h"
+#include "keys/secret.h"
+
+#include <rxwire/error.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Length of the key of an enctype, 0 where this table does not say. */
+static size_t key_length(int32_t enctype)
+{
+	switch (enctype) {
+	case 1:
+	case 2:
+	case 3:
+		return 8;
+	case 5:
+	case 7:
+	case 16:
+		return 24;
+	case 17:
+	case 19:
+	case 23:
+	case 25:
+		return 16;
+	case 18:
+	case 20:
+	case 26:
+		return 32;
+	default:
+		return 0;
+	}
+}
+
+/* Place of an enctype among those that new tokens could be made with; more is better. */
+static int strength(int32_t enctype)
+{
+	static const int8_t weakest_first[] = { 23, 16, 25, 17, 19, 26, 18, 20 };
+
+	for (size_t i = 0; i < sizeof(weakest_first); i++) {
+		if (weakest_first[i] == enctype)
+			return (int)i + 1;
+	}
+	return 0;
+}
+
+int rxw_key_check(enum rxw_key_type type, int32_t kvno, int32_t enctype, size_t length)
+{
+	size_t want;
+
+	if (kvno < 0 || length == 0 || length > RXW_KEY_MAX)
+		return -RXW_EINVAL;
+	switch (type) {
+	case RXW_KEY_DES:
+		return length == 8 ? 0 : -RXW_EINVAL;
+	case RXW_KEY_RXGK:
+	case RXW_KEY_KRB5:
+		want = key_length(enctype);
+		return enctype > 0 && (want == 0 || want == length) ? 0 : -RXW_EINVAL;
+	}
+	return -RXW_EINVAL;
+}
+
+int rxw_key_list_append(struct rxw_key_list *list, const struct rxw_key *key)
+{
+	struct rxw_key *keys;
+	size_t room;
+
+	if (list->count == RXW_KEYS_MAX)
+		return -RXW_ELIMIT;
+	if (list->count == list->room) {
+		room = list->room ? 2 * list->room : 16;
+		keys = rxw_secret_alloc(room * sizeof(*keys));
+		if (!keys)
+			return -RXW_ENOMEM;
+		if (list->count)
+			memcpy(keys, list->keys, list->count * sizeof(*keys));
+		rxw_secret_free(list->keys);
+		list->keys = keys;
+		list->room = room;
+	}
+	list->keys[list->count++] = *key;
+	return 0;
+}
+
+void rxw_key_list_free(struct rxw_key_list *list)
+{
+	rxw_secret_free(list->keys);
+	*list = (struct rxw_key_list){ 0 };
+}
+
+struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type, int32_t kvno,
+				  int32_t enctype)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct rxw_key *key = &list->keys[i];
+
+		if (key->type == type && key->kvno == kvno && (type == RXW_KEY_DES || key->enctype == enctype))
+			return key;
+	}
+	return NULL;
+}
+
+int rxw_keys_create(rxw_keys **keys)
+{
+	rxw_keys *made = calloc(1, sizeof(*made));
+
+	*keys = NULL;
+	if (!made)
+		return -RXW_ENOMEM;
+	if (pthread_rwlock_init(&made->lock, NULL) != 0) {
+		free(made);
+		return -RXW_ENOMEM;
+	}
+	atomic_init(&made->references, 1);
+	*keys = made;
+	return 0;
+}
+
+rxw_keys *rxw_keys_ref(rxw_keys *keys)
+{
+	atomic_fetch_add_explicit(&keys->references, 1, memory_order_relaxed);
+	return keys;
+}
+
+void rxw_keys_unref(rxw_keys *keys)
+{
+	if (!keys || atomic_fetch_sub_explicit(&keys->references, 1, memory_order_acq_rel) > 1)
+		return;
+	rxw_key_list_free(&keys->list);
+	pthread_rwlock_destroy(&keys->lock);
+	free(keys);
+}
+
+/* Under the lock: the key goes in front of those of files. */
+static int insert(struct rxw_key_list *list, const struct rxw_key *key)
+{
+	struct rxw_key *same = rxw_key_list_find(list, key->type, key->kvno, key->enctype);
+	size_t at = 0;
+	int result;
+
+	if (same && same->source == 0) {
+		*same = *key;
+		return 0;
+	}
+	result = rxw_key_list_append(list, key);
+	if (result < 0)
+		return result;
+	while (at < list->count - 1 && list->keys[at].source == 0)
+		at++;
+	memmove(&list->keys[at + 1], &list->keys[at], (list->count - 1 - at) * sizeof(*key));
+	list->keys[at] = *key;
+	return 0;
+}
+
+int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, const void *key,
+		 size_t length)
+{
+	struct rxw_key new = { .type = type, .kvno = kvno, .enctype = enctype };
+	int result = rxw_key_check(type, kvno, enctype, length);
+
+	if (result < 0)
+		return result;
+	if (type == RXW_KEY_DES)
+		new.enctype = 0;
+	new.length = (uint32_t)length;
+	memcpy(new.bytes, key, length);
+	pthread_rwlock_wrlock(&keys->lock);
+	result = insert(&keys->list, &new);
+	pthread_rwlock_unlock(&keys->lock);
+	explicit_bzero(&new, sizeof(new));
+	return result;
+}
+
+int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype)
+{
+	uint8_t bytes[RXW_KEY_MAX];
+	size_t length = key_length(enctype);
+	int result;
+
+	/* Any string of bytes is a key of these. */
+	if (type == RXW_KEY_DES || enctype < 17 || enctype > 20)
+		return -RXW_EINVAL;
+	if (rxw_random(bytes, length) < 0)
+		return -RXW_ESYS;
+	result = rxw_keys_add(keys, type, kvno, enctype, bytes, length);
+	explicit_bzero(bytes, sizeof(bytes));
+	return result;
+}
+
+/* Copy a key out, if there is one and room for it. */
+static int give(const struct rxw_key *found, void *key, size_t room, size_t *length)
+{
+	if (!found)
+		return -RXW_ENOKEY;
+	if (found->length > room)
+		return -RXW_ELIMIT;
+	memcpy(key, found->bytes, found->length);
+	*length = found->length;
+	return 0;
+}
+
+int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, void *key, size_t room,
+		  size_t *length)
+{
+	int result;
+
+	pthread_rwlock_rdlock(&keys->lock);
+	result = give(rxw_key_list_find(&keys->list, type, kvno, enctype), key, room, length);
+	pthread_rwlock_unlock(&keys->lock);
+	return result;
+}
+
+static bool better(const struct rxw_key *key, const struct rxw_key *than)
+{
+	if (!than || key->kvno != than->kvno)
+		return !than || key->kvno > than->kvno;
+	return strength(key->enctype) > strength(than->enctype);
+}
+
+int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t *enctype, void *key, size_t room,
+		  size_t *length)
+{
+	const struct rxw_key *best = NULL;
+	int result;
+
+	pthread_rwlock_rdlock(&keys->lock);
+	for (size_t i = 0; i < keys->list.count; i++) {
+		if (keys->list.keys[i].type == type && better(&keys->list.keys[i], best))
+			best = &keys->list.keys[i];
+	}
+	result = give(best, key, room, length);
+	if (result == 0 && kvno)
+		*kvno = best->kvno;
+	if (result == 0 && enctype)
+		*enctype = best->enctype;
+	pthread_rwlock_unlock(&keys->lock);
+	return result;
+}
+
+int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
+{
+	struct rxw_key_info all = { .size = info->size };
+	const struct rxw_key *key;
+	int result = -RXW_ENOKEY;
+
+	if (info->size < sizeof(size_t))
+		return -RXW_EINVAL;
+	pthread_rwlock_rdlock(&keys->lock);
+	if (index < keys->list.count) {
+		key = &keys->list.keys[index];
+		all.type = key->type;
+		all.kvno = key->kvno;
+		all.enctype = key->enctype;
+		all.length = key->length;
+		memcpy(info, &all, info->size < sizeof(all) ? info->size : sizeof(all));
+		result = 0;
+	}
+	pthread_rwlock_unlock(&keys->lock);
+	return result;
+}

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Unit tests of src/rx/keys: one line for each program; its source is the same name with .c.
+
+check_tests += src/tests/rx/keys/test_keys
+check_tests += src/tests/rx/keys/test_secret
