@@ -116,6 +116,7 @@ int rxw_keys_create(rxw_keys **keys)
 		free(made);
 		return -RXW_ENOMEM;
 	}
+	pthread_mutex_init(&made->loading, NULL);
 	atomic_init(&made->references, 1);
 	*keys = made;
 	return 0;
@@ -132,6 +133,8 @@ void rxw_keys_unref(rxw_keys *keys)
 	if (!keys || atomic_fetch_sub_explicit(&keys->references, 1, memory_order_acq_rel) > 1)
 		return;
 	rxw_key_list_free(&keys->list);
+	rxw_key_sources_free(keys);
+	pthread_mutex_destroy(&keys->loading);
 	pthread_rwlock_destroy(&keys->lock);
 	free(keys);
 }

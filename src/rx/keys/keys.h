@@ -24,14 +24,25 @@ struct rxw_key_list {
 	size_t count, room;
 };
 
+/* A file that was loaded: what is looked at when files are loaded again. */
+struct rxw_key_source {
+	struct rxw_key_source *next;
+	unsigned number;
+	char *which; /* whose keys; NULL: anybody's */
+	char path[];
+};
+
 /*
- * lock: list and what follows. A list is replaced as a whole by whoever loads a file, so that nobody finds
- * half of a file's keys.
+ * lock: list, which is replaced as a whole by whoever loads a file, so that nobody finds half of a file's keys.
+ * loading: taken first, for as long as files are read: sources and numbers.
  */
 struct rxw_keys {
 	atomic_uint references;
 	pthread_rwlock_t lock;
 	struct rxw_key_list list;
+	pthread_mutex_t loading;
+	struct rxw_key_source *sources;
+	unsigned numbers;
 };
 
 /* Whether the numbers and the length go together: 0, or -RXW_EINVAL. */
@@ -43,5 +54,8 @@ void rxw_key_list_free(struct rxw_key_list *list);
 /* The first key with these numbers, or NULL. */
 struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type, int32_t kvno,
 				  int32_t enctype);
+
+/* The files of a table that goes. */
+void rxw_key_sources_free(struct rxw_keys *keys);
 
 #endif

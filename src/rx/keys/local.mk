@@ -2,7 +2,10 @@
 # Service keys and tokens, for the classes that need them. Sources and private headers, one pair a line.
 
 rx_sources += \
+	src/rx/keys/file.c src/rx/keys/file.h \
 	src/rx/keys/keys.c src/rx/keys/keys.h \
+	src/rx/keys/keytab.c \
+	src/rx/keys/load.c \
 	src/rx/keys/secret.c src/rx/keys/secret.h
 
 rx_public_headers += \

@@ -76,6 +76,35 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
  */
 int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info);
 
+/*
+ * Load the keys of a file, which is known by what it holds: an MIT keytab, or OpenAFS's KeyFileExt or KeyFile.
+ * They take the place of what this path gave before, at once and only if all of the file is good. whose: of a
+ * keytab only the keys of that principal, "afs/cell@REALM", or "afs/cell" in any realm; a name without '/' and
+ * '@' is a cell: afs/cell, and where the file does not have that afs@CELL in capitals or not. NULL: anybody's,
+ * unless two principals have different keys of one kvno and enctype. Keys of single DES become RXW_KEY_DES, all
+ * others of a keytab RXW_KEY_KRB5.
+ *
+ * -RXW_ESYS: the file cannot be read, errno says why. -RXW_EDECODE: it is damaged or no file of keys.
+ * -RXW_ENOKEY: it has no such key. -RXW_ELIMIT: too many keys. -RXW_ENOMEM. The keys that were there remain, and
+ * error, of room bytes if room is not 0, has a sentence with the path and where in the file; empty after success.
+ */
+int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *error, size_t room);
+
+/*
+ * Read every file that was loaded once more. How many of them had other keys than before (these are in force
+ * now), or the result of the first that could not be loaded: its old keys stay, and the other files are read all
+ * the same. To be called when a program is told to (SIGHUP) and now and then: a new key is to be in the servers'
+ * files before tickets are made with it.
+ */
+int rxw_keys_reload(rxw_keys *keys, char *error, size_t room);
+
+/*
+ * Write all keys of the table to a KeyFileExt that only its owner can read, whole or not at all. A file of that
+ * name is replaced if replace is not 0; else it is -RXW_ESYS with errno EEXIST. -RXW_ESYS, -RXW_ENOMEM; error as
+ * in rxw_keys_load().
+ */
+int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error, size_t room);
+
 #ifdef __cplusplus
 }
 #endif

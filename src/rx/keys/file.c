@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* OpenAFS's files of service keys, KeyFileExt and KeyFile (rx-protocol 7.3.9). */
+
+#include "keys/file.h"
+#include "keys/secret.h"
+
+#include <rxwire/error.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define EXT_HEAD   20 /* bytes before a key of KeyFileExt: the length of four words, and these */
+#define EXT_WORDS  16
+#define OLD_KEYS   8 /* a KeyFile has no more */
+#define OLD_RECORD 12
+
+static uint32_t word(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint8_t *put_word(uint8_t *p, uint32_t value)
+{
+	p[0] = (uint8_t)(value >> 24);
+	p[1] = (uint8_t)(value >> 16);
+	p[2] = (uint8_t)(value >> 8);
+	p[3] = (uint8_t)value;
+	return p + 4;
+}
+
+/* Append a key; what is wrong with it goes to error. */
+static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *key, uint32_t number, size_t at,
+		char *error)
+{
+	struct rxw_key_list own = { .keys = list->keys + first, .count = list->count - first };
+	const struct rxw_key *same;
+	int result;
+
+	if (rxw_key_check(key->type, key->kvno, key->enctype, key->length) < 0) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %u bytes are no key of type %u, enctype %d",
+			 number, at, key->length, key->type, key->enctype);
+		return -RXW_EDECODE;
+	}
+	same = own.count ? rxw_key_list_find(&own, key->type, key->kvno, key->enctype) : NULL;
+	if (same) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: a second key of type %u, kvno %d, enctype %d",
+			 number, at, key->type, key->kvno, key->enctype);
+		return -RXW_EDECODE;
+	}
+	result = rxw_key_list_append(list, key);
+	if (result < 0)
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %s", number, at, rxw_strerror(result));
+	return result;
+}
+
+/* One key of KeyFileExt at *at, which moves behind it. */
+static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size_t *at, struct rxw_key_list *list,
+			 size_t first, struct rxw_key *key, char *error)
+{
+	const uint8_t *p = data + *at;
+	uint32_t type, length;
+	size_t start = *at;
+
+	if (size - start < EXT_HEAD) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: the file ends in the middle of it", number,
+			 start);
+		return -RXW_EDECODE;
+	}
+	if (word(p) != EXT_WORDS) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: its head has %u bytes instead of 16", number,
+			 start, word(p));
+		return -RXW_EDECODE;
+	}
+	length = word(p + 16);
+	if (length > size - start - EXT_HEAD) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %u bytes of key, of which the file has %zu",
+			 number, start, length, size - start - EXT_HEAD);
+		return -RXW_EDECODE;
+	}
+	*at = start + EXT_HEAD + length;
+	type = word(p + 4);
+	if (type > RXW_KEY_KRB5)
+		return 0; /* of a later version: not for us */
+	if (length > RXW_KEY_MAX || word(p + 8) > INT32_MAX) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: kvno %u, %u bytes of key", number, start,
+			 word(p + 8), length);
+		return -RXW_EDECODE;
+	}
+	key->type = (enum rxw_key_type)type;
+	key->kvno = (int32_t)word(p + 8);
+	key->enctype = type == RXW_KEY_DES ? 0 : (int32_t)word(p + 12);
+	key->length = length;
+	memset(key->bytes, 0, sizeof(key->bytes));
+	memcpy(key->bytes, p + EXT_HEAD, length);
+	return take(list, first, key, number, start, error);
+}
+
+static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct rxw_key_list *list, char *error)
+{
+	size_t at = 4, first = list->count;
+	struct rxw_key key = { .source = source };
+	uint32_t count = word(data);
+	int result = 0;
+
+	for (uint32_t i = 1; i <= count && result == 0; i++)
+		result = parse_ext_key(data, size, i, &at, list, first, &key, error);
+	if (result == 0 && at != size) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes behind the last of %u keys, at byte %zu", size - at,
+			 count, at);
+		result = -RXW_EDECODE;
+	}
+	explicit_bzero(&key, sizeof(key));
+	return result;
+}
+
+static int parse_old(const uint8_t *data, unsigned source, struct rxw_key_list *list, char *error)
+{
+	size_t first = list->count;
+	struct rxw_key key = { .source = source, .type = RXW_KEY_DES, .length = 8 };
+	uint32_t count = word(data);
+	int result = 0;
+
+	for (uint32_t i = 0; i < count && result == 0; i++) {
+		const uint8_t *p = data + 4 + i * OLD_RECORD;
+
+		key.kvno = (int32_t)word(p);
+		memcpy(key.bytes, p + 4, 8);
+		result = take(list, first, &key, i + 1, (size_t)(p - data), error);
+	}
+	explicit_bzero(&key, sizeof(key));
+	return result;
+}
+
+/* A KeyFile is as long as its keys need, or as eight of them do. */
+static bool is_old(const uint8_t *data, size_t size)
+{
+	uint32_t count = word(data);
+
+	return count <= OLD_KEYS && (size == 4 + count * OLD_RECORD || size == 4 + OLD_KEYS * OLD_RECORD);
+}
+
+/* Forget what a file gave before it turned out to be damaged. */
+static void cut(struct rxw_key_list *list, size_t count)
+{
+	if (list->count > count)
+		explicit_bzero(list->keys + count, (list->count - count) * sizeof(*list->keys));
+	list->count = count;
+}
+
+int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsigned source,
+		       struct rxw_key_list *list, char *error)
+{
+	size_t before = list->count;
+	int result;
+
+	if (size > RXW_KEY_FILE_MAX) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too many for a file of keys", size);
+		return -RXW_EDECODE;
+	}
+	if (size < 4) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too few for a file of keys", size);
+		return -RXW_EDECODE;
+	}
+	if (data[0] == 5 && (data[1] == 1 || data[1] == 2)) {
+		result = rxw_keytab_parse(data, size, which, source, list, error);
+	} else {
+		/* A KeyFile could begin like a KeyFileExt (kvno 16), but the rest then does not fit. */
+		result = parse_ext(data, size, source, list, error);
+		if (result == -RXW_EDECODE && is_old(data, size)) {
+			cut(list, before);
+			result = parse_old(data, source, list, error);
+		}
+	}
+	if (result == 0 && list->count == before) {
+		snprintf(error, RXW_KEY_FILE_ERROR, "it holds no key");
+		result = -RXW_ENOKEY;
+	}
+	if (result < 0)
+		cut(list, before);
+	return result;
+}
+
+uint8_t *rxw_key_file_write(const struct rxw_key_list *list, size_t *size)
+{
+	uint8_t *data, *p;
+
+	*size = 4;
+	for (size_t i = 0; i < list->count; i++)
+		*size += EXT_HEAD + list->keys[i].length;
+	data = rxw_secret_alloc(*size);
+	if (!data)
+		return NULL;
+	p = put_word(data, (uint32_t)list->count);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct rxw_key *key = &list->keys[i];
+
+		p = put_word(p, EXT_WORDS);
+		p = put_word(p, (uint32_t)key->type);
+		p = put_word(p, (uint32_t)key->kvno);
+		p = put_word(p, (uint32_t)key->enctype);
+		p = put_word(p, key->length);
+		memcpy(p, key->bytes, key->length);
+		p += key->length;
+	}
+	return data;
+}
