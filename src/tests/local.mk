@@ -14,23 +14,26 @@ LDADD = src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
+# What takes longest first, so that it is not what all wait for in the end.
+include src/tests/races/local.mk
+include src/tests/faults/local.mk
+include src/tests/sim/local.mk
 include src/tests/rx/base/local.mk
 include src/tests/rx/proto/local.mk
 include src/tests/rx/io/local.mk
 include src/tests/rx/engine/local.mk
 include src/tests/rx/face/local.mk
 include src/tests/rx/rpc/local.mk
+include src/tests/rx/rxkad/local.mk
+include src/tests/rx/rxgk/local.mk
 include src/tests/rx/keys/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
-include src/tests/sim/local.mk
 include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/conformance/local.mk
-include src/tests/faults/local.mk
 include src/tests/fuzz/local.mk
-include src/tests/races/local.mk
 include src/tests/coverage/local.mk
 include src/tests/soak/local.mk
 include src/tests/vectors/local.mk
