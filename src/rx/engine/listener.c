@@ -13,6 +13,8 @@
 #define SPIN_BYTES	49152u /* a batch of more is bulk: its sender waits for half a window */
 #define LOOKS	    4	    /* between two looks at the clock */
 #define REAP_EVERY	RXW_SEC
+#define LEAST_NAP	20 /* us: less costs more than it brings */
+#define LEAST_GATHERED	4  /* refusals in a nap */
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
 static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
@@ -298,18 +300,36 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 }
 
 /*
- * Nothing but calls that are refused came, and more of them will: to be woken for each and to answer
- * it by itself is most of what they cost. Clients that are told BUSY wait much longer anyway.
+ * Most of what came were calls that are refused, and more of them will: to be woken for each and to
+ * answer it by itself is most of what they cost. Clients that are told BUSY wait much longer anyway.
+ * Not beyond `until`, when a timer is due; where that is at once there is nothing to gain.
  */
 static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
-	unsigned us = s->ep->config.refusal_nap_us;
+	uint64_t us = s->ep->config.refusal_nap_us;
 
 	s->refusing = false;
-	if (!us || s->owing_count || !rxw_on_library_thread(NULL) || until < now + us * 1000ull)
+	if (until < now + us * 1000)
+		us = (until - now) / 1000;
+	if (us < LEAST_NAP || s->owing_count || !rxw_on_library_thread(NULL))
 		return false;
-	rxw_nap(us);
+	rxw_nap((unsigned)us);
 	return true;
+}
+
+/*
+ * Of `messages` that came, as many calls were refused: is it worth while to let more gather? Only
+ * if enough of them come in that time: others, who have calls at work, wait for it.
+ */
+static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned messages, uint64_t now)
+{
+	uint64_t passed = now - s->batch->refused_at;
+
+	if (!refused)
+		return;
+	s->batch->refused_at = now;
+	s->refusing = 2 * refused >= messages &&
+		      passed * LEAST_GATHERED <= refused * s->ep->config.refusal_nap_us * 1000;
 }
 
 /* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
@@ -419,7 +439,8 @@ void rxw_shard_poll(struct rxw_shard *s)
 		rxw_now_keep(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		rxw_now_keep(0);
-		s->refusing = count_of(&s->stats.calls_refused) - refused >= (unsigned)n;
+		note_refused(s, count_of(&s->stats.calls_refused) - refused, (unsigned)n,
+			     a.out.now);
 		if (dry)
 			settle_owing(s, &a);
 		rxw_actions_run(&a);

@@ -8,7 +8,8 @@
 #define TX_BRIEF    65536u     /* less than that takes no time to speak of */
 #define TX_QUANTUM  4	       /* trains of one call before the next one has its turn */
 #define TX_FLOOD    (16u << 20) /* windows of all calls at work: peers lag behind */
-#define TX_CTL	    32	       /* control packets handed over at once */
+#define TX_CTL	    64	       /* control packets handed over at once */
+#define TX_CTL_LOOK 8	       /* messages looked through for one that another can join */
 #define TX_JOINED   64	       /* small packets in one message: what the kernel cuts at most */
 #define JOINED_MOST 64000u     /* bytes of them: below what IPv6 allows */
 
@@ -403,33 +404,92 @@ void rxw_tx_run(struct rxw_shard *s)
 	} while (again);
 }
 
-void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
+/* Control packets on their way to messages; what leaves in one is side by side in iov. */
+struct ctl_batch {
+	unsigned count;		 /* messages */
+	uint8_t message[TX_CTL]; /* of packet i */
+	uint8_t packets[TX_CTL]; /* of message m */
+	const struct rxw_ctl *head[TX_CTL]; /* its first */
+};
+
+/*
+ * The message that the packet can leave in: towards a client, the latest to its address if all in
+ * it are of the same size; so nothing overtakes anything. Towards a server packets go singly, for
+ * the kernel steers a train by its first.
+ */
+static unsigned message_of(const struct ctl_batch *b, const struct rxw_ctl *c)
+{
+	unsigned last = b->count > TX_CTL_LOOK ? b->count - TX_CTL_LOOK : 0;
+
+	if (c->client || c->padding)
+		return b->count;
+	for (unsigned m = b->count; m-- > last;) {
+		const struct rxw_ctl *head = b->head[m];
+
+		if (head->client || !rxw_addr_equal(&head->path.peer, &c->path.peer))
+			continue;
+		if (head->length != c->length || head->padding ||
+		    head->path.ifindex != c->path.ifindex ||
+		    !rxw_addr_equal(&head->path.local, &c->path.local))
+			break;
+		return m;
+	}
+	return b->count;
+}
+
+/* Which packets leave in which message, in the order of their first. */
+static void join_ctl(struct ctl_batch *b, const struct rxw_ctl *ctl, unsigned n, bool joined)
+{
+	b->count = 0;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned m = joined ? message_of(b, &ctl[i]) : b->count;
+
+		if (m == b->count) {
+			b->head[b->count++] = &ctl[i];
+			b->packets[m] = 0;
+		}
+		b->message[i] = (uint8_t)m;
+		b->packets[m]++;
+	}
+}
+
+static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 {
 	static const uint8_t zeros[9000];
 	struct iovec iov[2 * TX_CTL];
 	struct rxw_io_tx tx[TX_CTL];
+	unsigned first[TX_CTL]; /* iov of message m; there is one place more than it has packets */
+	struct ctl_batch b;
 
-	for (unsigned at = 0; at < count;) {
-		unsigned n = count - at < TX_CTL ? count - at : TX_CTL;
+	join_ctl(&b, ctl, n, n > 1 && rxw_io_gso(s->sock));
+	for (unsigned m = 0, at = 0; m < b.count; at += b.packets[m++] + 1u) {
+		const struct rxw_ctl *head = b.head[m];
 
-		for (unsigned i = 0; i < n; i++) {
-			struct rxw_ctl *c = &ctl[at + i];
-			size_t pad = c->padding <= sizeof(zeros) ? c->padding : sizeof(zeros);
-
-			iov[2 * i] = (struct iovec){.iov_base = c->bytes, .iov_len = c->length};
-			iov[2 * i + 1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros,
-							.iov_len = pad};
-			tx[i] = (struct rxw_io_tx){.path = &c->path,
-						   .iov = &iov[2 * i],
-						   .iov_count = pad ? 2 : 1,
-						   .length = (uint32_t)(c->length + pad),
-						   .reply = !c->client};
-		}
-		/*
-		 * An ACK that the kernel refuses is owed again: the peer's retransmission or a PING
-		 * draws it.
-		 */
-		rxw_io_send(s->sock, tx, n, rxw_receiving() != NULL);
-		at += n;
+		first[m] = at;
+		tx[m] = (struct rxw_io_tx){.path = &head->path,
+					   .iov = &iov[at],
+					   .segment = b.packets[m] > 1 ? head->length : 0,
+					   .reply = !head->client};
 	}
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_io_tx *t = &tx[b.message[i]];
+		struct iovec *v = &iov[first[b.message[i]] + t->iov_count++];
+		struct rxw_ctl *c = &ctl[i];
+		size_t pad = c->padding <= sizeof(zeros) ? c->padding : sizeof(zeros);
+
+		v[0] = (struct iovec){.iov_base = c->bytes, .iov_len = c->length};
+		if (pad) { /* alone in its message */
+			v[1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = pad};
+			t->iov_count++;
+		}
+		t->length += (uint32_t)(c->length + pad);
+	}
+	/* An ACK that the kernel refuses is owed again: a retransmission or a PING draws it. */
+	rxw_io_send(s->sock, tx, b.count, rxw_receiving() != NULL);
+}
+
+void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
+{
+	for (unsigned at = 0; at < count; at += TX_CTL)
+		send_ctl(s, ctl + at, count - at < TX_CTL ? count - at : TX_CTL);
 }
