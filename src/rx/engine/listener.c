@@ -301,7 +301,7 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 
 /*
  * Most of what came were calls that are refused, and more of them will: to be woken for each and to
- * answer it by itself is most of what they cost. Clients that are told BUSY wait much longer anyway.
+ * answer it by itself is most of what they cost. Clients that are told BUSY wait much longer.
  * Not beyond `until`, when a timer is due; where that is at once there is nothing to gain.
  */
 static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
