@@ -71,6 +71,7 @@ static struct rxw_connection *take(struct rxw_batch *b, struct rxw_connection **
 
 void rxw_unproven_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
+	rxw_count(&s->stats.strangers, 1);
 	rxw_conn_ref(c);
 	rxw_table_lock(s);
 	put(s->batch, c, now + LIFE);
@@ -170,6 +171,7 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 		rxw_table_unlock(s);
 		return false;
 	}
+	rxw_count(&s->stats.strangers_evicted, 1);
 	no_stranger(victim);
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
 	victim->p.forgotten = true;

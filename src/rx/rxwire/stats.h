@@ -85,6 +85,11 @@ struct rxw_stats {
 	 * endpoint are not in the shards either.
 	 */
 	uint64_t lock_contended[RXW_LOCK_COUNT];
+	/*
+	 * Connections made for addresses that had proven nothing; those of them that were forgotten
+	 * early, to make room.
+	 */
+	uint64_t strangers, strangers_evicted;
 };
 
 /* What is in effect. */
