@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Attacks on a live server beside honest clients. RXW_ATTACK_GOODPUT=1 RXW_ATTACK_CALLS=2000 for
-# what depends on the machine's speed.
+# Attacks on a live server beside honest clients; what they cost these (`make attack-report`).
+
+attack_sources = \
+	src/tests/attack/attacker.c src/tests/attack/attacker.h \
+	src/tests/attack/attacks.c src/tests/attack/honest.c
 
 check_scripts += src/tests/attack/check-security.sh
 check_tests += src/tests/attack/test_attack
+src_tests_attack_test_attack_SOURCES = src/tests/attack/test_attack.c $(attack_sources)
+src_tests_attack_test_attack_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_attack_test_attack_LDADD = $(harness_libs)
+
+if HAVE_CHECK
+EXTRA_PROGRAMS += src/tests/attack/goodput
+src_tests_attack_goodput_SOURCES = src/tests/attack/goodput.c $(attack_sources)
+src_tests_attack_goodput_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+src_tests_attack_goodput_LDADD = $(harness_libs)
+CLEANFILES += src/tests/attack/goodput
+endif

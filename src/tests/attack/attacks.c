@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The attacks of rx-protocol 12.3, a packet at a time. */
+#include <string.h>
+
+#include "attacker.h"
+
+#define THOUSANDS 10000u
+
+/* A whole small request. Its connection: one of the address, always the same, or a new one. */
+static void request(struct shot *s, enum h_op op, uint64_t bytes, uint32_t cid)
+{
+	s->raw = h_raw_request(s->head, op, cid);
+	h_encode_ask(s->head, &(struct h_ask){.op = op, .bytes = bytes});
+}
+
+void attack_goodbye(struct shot *s, unsigned from)
+{
+	memset(&s->raw, 0, sizeof(s->raw));
+	request(s, H_PING, 0, 0x70000 + 4 * from);
+	s->from = from;
+	s->raw.type = RXW_ABORT;
+	s->raw.call = s->raw.seq = 0;
+	s->raw.flags = RXW_CLIENT_INITIATED;
+	s->raw.body = "\0\0\0\1";
+	s->raw.size = 4;
+}
+
+static void own(struct attacker *a, uint64_t i, struct shot *s, enum h_op op, uint64_t bytes)
+{
+	s->from = (unsigned)(i % a->addresses);
+	request(s, op, bytes, 0x70000 + 4 * s->from);
+}
+
+static void fresh(struct attacker *a, uint64_t i, struct shot *s, enum h_op op)
+{
+	s->from = (unsigned)(i % a->addresses);
+	request(s, op, 0, attacker_draw(a) & ~3u);
+	s->raw.epoch = attacker_draw(a) | 0x80000000u;
+}
+
+/* The packet becomes an acknowledgement of all below `first`. */
+static void acknowledge(struct shot *s, uint64_t i, uint32_t first, uint32_t serial, unsigned reason,
+			uint32_t window)
+{
+	struct rxw_ack k = {.first = first, .serial = serial, .reason = (uint8_t)reason,
+			    .acks = s->ack, .max_mtu = 1444, .if_mtu = 1444, .rwind = window,
+			    .jumbo_max = 1};
+
+	s->raw.type = RXW_ACK;
+	s->raw.flags = RXW_CLIENT_INITIATED | RXW_SLOW_START_OK;
+	s->raw.seq = 0;
+	s->raw.serial = 2 + (uint32_t)i;
+	s->raw.size = rxw_ack_put(s->ack, &k);
+	s->raw.body = s->ack;
+}
+
+/* --- what they send --- */
+
+static const uint8_t types[] = {RXW_ACK, RXW_ABORT, RXW_BUSY, RXW_ACKALL, RXW_RESPONSE};
+
+/* Off path, with the address of an honest client: its epoch, or its cid, or neither is right. */
+static void guess(struct attacker *a, uint64_t i, struct shot *s)
+{
+	s->raw = (struct h_raw){.epoch = attacker_draw(a) | 0x80000000u, .cid = attacker_draw(a),
+				.call = 1 + i % 7, .seq = 1, .serial = 1, .type = types[i % 5],
+				.service = H_SERVICE, .flags = RXW_CLIENT_INITIATED,
+				.body = "\0\0\0\7", .size = 4};
+	if (i % 3 == 1)
+		s->raw.epoch = a->known_epoch;
+	else if (i % 3 == 2)
+		s->raw.cid = a->known_cid;
+	if (s->raw.epoch == a->known_epoch && (s->raw.cid & ~3u) == a->known_cid)
+		s->raw.cid ^= 0x80000000u;
+}
+
+static uint64_t guessed(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_NO_CONNECTION];
+}
+
+/* The ids of an honest client are known, but not its address. */
+static void stolen(struct attacker *a, uint64_t i, struct shot *s)
+{
+	guess(a, 5, s);
+	s->from = (unsigned)(i % a->addresses);
+	s->raw.epoch = a->known_epoch;
+	s->raw.cid = a->known_cid;
+	s->raw.call = 1;
+	s->raw.type = i % 3 ? types[i % 5] : RXW_DATA;
+}
+
+static uint64_t elsewhere(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_ADDRESS];
+}
+
+/* The same few requests again and again. */
+static void replay(struct attacker *a, uint64_t i, struct shot *s)
+{
+	own(a, i, s, H_PING, 0);
+}
+
+/* The first call of an honest client again, from its own address. */
+static void replay_other(struct attacker *a, uint64_t i, struct shot *s)
+{
+	own(a, i, s, H_PING, 0);
+	s->from = 0;
+	s->raw.epoch = a->known_epoch;
+	s->raw.cid = a->known_cid;
+}
+
+static uint64_t repeated(const struct rxw_stats *s)
+{
+	return s->duplicates + s->drops[RXW_DROP_CALL_NUMBER];
+}
+
+/* Questions whose answers are larger, in the name of others. */
+static void reflect(struct attacker *a, uint64_t i, struct shot *s)
+{
+	static const uint8_t stats[8] = {0, 0, 0, 1};
+
+	own(a, i, s, H_PING, 0);
+	s->raw.cid = 0;
+	s->raw.call = s->raw.seq = 0;
+	s->raw.service = 0;
+	s->raw.flags = RXW_CLIENT_INITIATED;
+	s->raw.type = i % 2 ? RXW_VERSION : RXW_DEBUG;
+	s->raw.body = stats;
+	s->raw.size = i % 2 ? 0 : sizeof(stats);
+}
+
+static uint64_t answered_or_not(const struct rxw_stats *s)
+{
+	return s->version_answers + s->debug_answers + s->drops[RXW_DROP_RATE] +
+	       s->drops[RXW_DROP_ACCESS];
+}
+
+/* A large reply is asked for in the name of others. */
+static void reflect_data(struct attacker *a, uint64_t i, struct shot *s)
+{
+	own(a, i, s, H_SOURCE, 1000000);
+}
+
+static uint64_t refused_or_repeated(const struct rxw_stats *s)
+{
+	return s->duplicates + s->calls_refused + s->drops[RXW_DROP_RATE];
+}
+
+/* Packets of a reply that was never sent are acknowledged: that ends the call, so the next begins. */
+static void never_sent(struct attacker *a, uint64_t i, struct shot *s)
+{
+	uint64_t turn = i / a->addresses;
+
+	own(a, i, s, H_SOURCE, 1000000);
+	s->raw.call = 1 + (uint32_t)(turn / 2);
+	if (turn % 2)
+		acknowledge(s, i, 300 + attacker_draw(a) % 100000, attacker_draw(a) % 100,
+			    RXW_ACK_IDLE, 255);
+}
+
+static uint64_t bad_acks(const struct rxw_stats *s)
+{
+	return 2 * s->drops[RXW_DROP_BAD_ACK]; /* and its request */
+}
+
+/* A reply of 200 kB, a new one after 100 acknowledgements; the attacker reads and proves itself. */
+static bool reading(struct attacker *a, uint64_t i, struct shot *s)
+{
+	uint64_t turn = i / a->addresses;
+
+	own(a, i, s, H_SOURCE, 200000);
+	s->raw.call = 1 + (uint32_t)(turn / 100);
+	return turn % 100 && a->seen[s->from].call == s->raw.call;
+}
+
+/* It acknowledges what may be under way, so that it is sent faster than it reads. */
+static void optimist(struct attacker *a, uint64_t i, struct shot *s)
+{
+	struct seen *k = &a->seen[i % a->addresses];
+
+	if (reading(a, i, s))
+		acknowledge(s, i, k->seq + 1 + attacker_draw(a) % 64, k->serial,
+			    k->type == RXW_ACK ? RXW_ACK_PING_RESPONSE : RXW_ACK_IDLE, 255);
+}
+
+static void shrink(struct attacker *a, uint64_t i, struct shot *s)
+{
+	struct seen *k = &a->seen[i % a->addresses];
+
+	if (reading(a, i, s))
+		acknowledge(s, i, k->type == RXW_DATA ? k->seq + 1 : 1, k->serial,
+			    k->type == RXW_ACK ? RXW_ACK_PING_RESPONSE : RXW_ACK_IDLE,
+			    255 - (uint32_t)(i / a->addresses) * 51 % 256);
+}
+
+/* A byte in a packet, none of them the first: they are kept, and nothing can be used. */
+static void fragments(struct attacker *a, uint64_t i, struct shot *s)
+{
+	own(a, i, s, H_SINK, 0);
+	s->raw.flags = RXW_CLIENT_INITIATED;
+	s->raw.seq = 2 + (uint32_t)(i / a->addresses) * 8 % 600;
+	s->raw.serial = 1 + (uint32_t)i;
+	s->raw.size = 1;
+}
+
+static uint64_t not_kept(const struct rxw_stats *s)
+{
+	return s->duplicates + s->drops[RXW_DROP_WINDOW] + s->drops[RXW_DROP_MEMORY] +
+	       s->drops[RXW_DROP_DUPLICATE];
+}
+
+/* Each packet is another client's first. */
+static void flood(struct attacker *a, uint64_t i, struct shot *s)
+{
+	fresh(a, i, s, H_PING);
+}
+
+static uint64_t strangers(const struct rxw_stats *s)
+{
+	return s->strangers + s->drops[RXW_DROP_LIMIT];
+}
+
+/* The same, but for a service that is not there. */
+static void no_service(struct attacker *a, uint64_t i, struct shot *s)
+{
+	fresh(a, i, s, H_PING);
+	s->raw.service = 7777;
+}
+
+static uint64_t services(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_SERVICE];
+}
+
+/* Each packet begins a call that never goes on: the last packet does not come, or the first. */
+static void half_open(struct attacker *a, uint64_t i, struct shot *s)
+{
+	fresh(a, i, s, H_SINK);
+	s->raw.flags = RXW_CLIENT_INITIATED;
+	s->raw.seq = i % 3 ? 1 : 2 + i % 300;
+}
+
+static uint64_t strangers_or_beyond(const struct rxw_stats *s)
+{
+	return strangers(s) + s->drops[RXW_DROP_WINDOW];
+}
+
+/* BUSY, and ABORT of calls, of a connection that is there, and of connections that are not. */
+static void storm(struct attacker *a, uint64_t i, struct shot *s)
+{
+	uint64_t turn = i / a->addresses;
+
+	own(a, i, s, H_PING, 0);
+	if (!turn)
+		return;
+	s->raw.type = turn % 2 ? RXW_BUSY : RXW_ABORT;
+	s->raw.call = 2 + turn % 3;
+	s->raw.seq = 0;
+	s->raw.body = "\xff\xff\xff\xff";
+	s->raw.size = i % 5;
+	if (turn % 7 == 0)
+		s->raw.cid ^= 0x40000000u;
+}
+
+static uint64_t wrong_way(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_DIRECTION] + s->drops[RXW_DROP_CALL_NUMBER] +
+	       s->drops[RXW_DROP_NO_CONNECTION];
+}
+
+/* A large reply, acknowledged a packet at a time; its reader proves its address when asked. */
+static void slow_reader(struct attacker *a, uint64_t i, struct shot *s)
+{
+	struct seen *k = &a->seen[i % a->addresses];
+
+	own(a, i, s, H_SOURCE, 10u << 20);
+	if (i >= a->addresses)
+		acknowledge(s, i, k->type == RXW_DATA ? k->seq + 1 : 1, k->serial,
+			    k->type == RXW_ACK ? RXW_ACK_PING_RESPONSE : RXW_ACK_IDLE, 1);
+}
+
+const struct attack attacks[] = {
+	{.name = "guess", .title = "off-path injection, epoch or cid guessed", .make = guess,
+	 .met = guessed, .spoofs = true},
+	{.name = "stolen", .title = "ids of an honest client, another address", .make = stolen,
+	 .met = elsewhere, .silent = true},
+	{.name = "replay", .title = "replay of served requests", .make = replay, .met = repeated,
+	 .harmless = ADDRESSES, .silent = true},
+	{.name = "replay-other", .title = "replay of an honest client's request", .make = replay_other,
+	 .met = repeated, .spoofs = true},
+	{.name = "reflect", .title = "VERSION and DEBUG in the name of 10,000", .make = reflect,
+	 .met = answered_or_not, .addresses = THOUSANDS, .silent = true},
+	{.name = "reflect-data", .title = "large replies in the name of others", .make = reflect_data,
+	 .met = refused_or_repeated, .harmless = ADDRESSES, .silent = true},
+	{.name = "never-sent", .title = "acknowledgements of packets never sent", .make = never_sent,
+	 .met = bad_acks, .harmless = 2 * ADDRESSES, .rate = 5000, .silent = true},
+	{.name = "optimist", .title = "optimistic acknowledgements", .make = optimist, .rate = 5000},
+	{.name = "shrink", .title = "windows that shrink", .make = shrink, .rate = 5000},
+	{.name = "fragments", .title = "fragments of one byte", .make = fragments, .met = not_kept,
+	 .harmless = 255 * ADDRESSES, .silent = true},
+	{.name = "flood", .title = "1 M connections in 10 s from 10,000 addresses", .make = flood,
+	 .met = strangers, .addresses = THOUSANDS, .silent = true},
+	{.name = "no-service", .title = "connections to a service that is not there",
+	 .make = no_service, .met = services, .addresses = THOUSANDS, .silent = true},
+	{.name = "storm", .title = "BUSY and ABORT storm", .make = storm, .met = wrong_way,
+	 .harmless = ADDRESSES, .silent = true},
+	{.name = "slow-reader", .title = "64 slow readers", .make = slow_reader, .rate = 2000},
+	{.name = "half-open", .title = "half-open calls from 10,000 addresses", .make = half_open,
+	 .met = strangers_or_beyond, .addresses = THOUSANDS, .silent = true},
+};
+const unsigned attack_count = sizeof(attacks) / sizeof(attacks[0]);
+
+const struct attack *attack_find(const char *name)
+{
+	for (unsigned i = 0; i < attack_count; i++)
+		if (!strcmp(attacks[i].name, name))
+			return &attacks[i];
+	return NULL;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an attack costs honest clients: rounds in which it goes to the server that they call, and
+ * rounds in which the same attacker, at the same rate, sends to a socket whose owner reads and
+ * drops. One line of JSON for each attack. A new server for each round.
+ *
+ * usage: goodput [--list] [--rounds N] [--seconds N] [NAME...]
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attacker.h"
+
+#define MOST_ROUNDS 50u
+
+struct sink {
+	int fd;
+	struct sockaddr_storage address;
+	_Atomic(bool) stop;
+	pthread_t thread;
+};
+
+struct round {
+	double goodput, rate; /* calls a second; packets a second */
+	size_t held;	      /* bytes, of the server */
+	struct rxw_stats stats;
+};
+
+static struct h_bed bed;
+static unsigned rounds = 5;
+static double seconds = 2;
+static const struct attack *chosen[64];
+static unsigned chosen_count;
+
+static void *sinking(void *arg)
+{
+	static uint8_t bytes[BURST][2048];
+	struct sink *k = arg;
+	struct mmsghdr m[BURST];
+	struct iovec iov[BURST];
+
+	memset(m, 0, sizeof(m));
+	for (unsigned i = 0; i < BURST; i++) {
+		iov[i] = (struct iovec){bytes[i], sizeof(bytes[i])};
+		m[i].msg_hdr.msg_iov = &iov[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	while (!atomic_load(&k->stop))
+		(void)recvmmsg(k->fd, m, BURST, MSG_WAITFORONE, NULL);
+	return NULL;
+}
+
+static void sink_open(struct sink *k)
+{
+	struct timeval patience = {.tv_usec = 50000};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(k->address);
+	int room = 4 << 20;
+
+	memset(k, 0, sizeof(*k));
+	k->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(k->fd, 0);
+	setsockopt(k->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (setsockopt(k->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		setsockopt(k->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	ck_assert_int_eq(bind(k->fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	ck_assert_int_eq(getsockname(k->fd, (struct sockaddr *)&k->address, &length), 0);
+	ck_assert_int_eq(pthread_create(&k->thread, NULL, sinking, k), 0);
+}
+
+static void sink_close(struct sink *k)
+{
+	atomic_store(&k->stop, true);
+	pthread_join(k->thread, NULL);
+	close(k->fd);
+}
+
+static struct round play(const struct attack *attack, const struct sink *sink)
+{
+	struct round r = {.goodput = 0};
+	struct honest h[HONEST];
+	struct attacker a;
+	uint64_t calls, sent, began;
+	double passed;
+	size_t peak;
+
+	h_open(&bed, &(struct h_options){.server = getenv("RXW_ATTACK_SERVER")});
+	honest_open(h, &bed);
+	honest_start(h, 10);
+	honest_end(h, false);
+	attacker_start(&a, attack, sink ? &sink->address : &bed.address, h, UINT64_MAX);
+	honest_start(h, UINT32_MAX);
+	usleep(200000); /* until both have found their pace */
+	began = h_now_ms();
+	calls = honest_calls(h);
+	sent = atomic_load(&a.sent);
+	usleep((useconds_t)(seconds * 1e6));
+	calls = honest_calls(h) - calls;
+	sent = atomic_load(&a.sent) - sent;
+	passed = (double)(h_now_ms() - began) / 1e3;
+	r.goodput = (double)calls / passed;
+	r.rate = (double)sent / passed;
+	attacker_end(&a, true);
+	honest_end(h, true);
+	rxw_engine_memory(bed.server_engine, &peak);
+	r.stats = h_stats(bed.server);
+	r.held = peak + r.stats.connections_server * sizeof(struct rxw_connection) +
+		 r.stats.peers * sizeof(struct rxw_peer);
+	honest_close(h);
+	h_close(&bed);
+	return r;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const double *from, unsigned n)
+{
+	double v[MOST_ROUNDS];
+
+	memcpy(v, from, n * sizeof(*v));
+	qsort(v, n, sizeof(*v), by_size);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void measure(const struct attack *attack)
+{
+	double beside[MOST_ROUNDS], alone[MOST_ROUNDS], share[MOST_ROUNDS];
+	struct round r[2], last = {.goodput = 0};
+	double rate[2] = {0, 0};
+	size_t held = 0;
+	struct sink sink;
+
+	sink_open(&sink);
+	for (unsigned i = 0; i < rounds; i++) {
+		unsigned first = i % 2;
+
+		r[first] = play(attack, first ? &sink : NULL);
+		r[!first] = play(attack, first ? NULL : &sink);
+		beside[i] = r[0].goodput;
+		alone[i] = r[1].goodput;
+		share[i] = beside[i] / alone[i];
+		rate[0] += r[0].rate / rounds;
+		rate[1] += r[1].rate / rounds;
+		held = r[0].held > held ? r[0].held : held;
+		last = r[0];
+	}
+	sink_close(&sink);
+	printf("{\"attack\": \"%s\", \"title\": \"%s\", \"rounds\": %u, \"seconds\": %g, "
+	       "\"ratio\": %.3f, \"lowest\": %.3f, \"beside\": %.0f, \"sink\": %.0f, "
+	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %u, "
+	       "\"peers\": %u, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
+	       "\"strangers\": %llu, \"evicted\": %llu",
+	       attack->name, attack->title, rounds, seconds, median(share, rounds), share[0],
+	       median(beside, rounds), median(alone, rounds), rate[0], rate[1],
+	       (double)held / 1048576, last.stats.connections_server, last.stats.peers,
+	       (unsigned long long)last.stats.kernel_drops,
+	       (unsigned long long)(attack->met ? attack->met(&last.stats) : 0),
+	       (unsigned long long)last.stats.calls_started,
+	       (unsigned long long)last.stats.strangers,
+	       (unsigned long long)last.stats.strangers_evicted);
+	for (int i = 0; i < RXW_DROP_COUNT; i++)
+		if (last.stats.drops[i])
+			printf(", \"drop_%s\": %llu", rxw_drop_name((enum rxw_drop)i),
+			       (unsigned long long)last.stats.drops[i]);
+	printf("}\n");
+	fflush(stdout);
+}
+
+/* A test, since the harness asserts. */
+START_TEST(one)
+{
+	measure(chosen[_i]);
+}
+END_TEST
+
+static int run(void)
+{
+	Suite *s = suite_create("goodput");
+	TCase *tc = tcase_create("goodput");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 0);
+	tcase_add_loop_test(tc, one, 0, (int)chosen_count);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_SILENT);
+	failed = srunner_ntests_failed(r);
+	if (failed)
+		srunner_print(r, CK_NORMAL);
+	srunner_free(r);
+	return failed != 0;
+}
+
+int main(int argc, char **argv)
+{
+	int at = 1;
+
+	for (; at < argc && argv[at][0] == '-'; at++) {
+		if (!strcmp(argv[at], "--list")) {
+			for (unsigned i = 0; i < attack_count; i++)
+				puts(attacks[i].name);
+			return 0;
+		}
+		if (!strcmp(argv[at], "--rounds") && at + 1 < argc)
+			rounds = (unsigned)atoi(argv[++at]);
+		else if (!strcmp(argv[at], "--seconds") && at + 1 < argc)
+			seconds = atof(argv[++at]);
+		else
+			goto usage;
+	}
+	if (rounds < 1 || rounds > MOST_ROUNDS || !(seconds > 0))
+		goto usage;
+	for (unsigned i = 0; at >= argc && i < attack_count; i++)
+		chosen[chosen_count++] = &attacks[i];
+	for (; at < argc && chosen_count < 64; at++) {
+		chosen[chosen_count] = attack_find(argv[at]);
+		if (!chosen[chosen_count++])
+			goto usage;
+	}
+	return run();
+usage:
+	fprintf(stderr, "usage: goodput [--list] [--rounds N] [--seconds N] [NAME...]\n");
+	return 2;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Honest clients, each with a socket of its own: what they send and get has the right bytes. */
+#include "attacker.h"
+#include "io/io_sock.h"
+
+void honest_open(struct honest h[HONEST], struct h_bed *bed)
+{
+	for (unsigned i = 0; i < HONEST; i++) {
+		h[i] = (struct honest){.bed = bed};
+		h[i].endpoint = h_client(bed, "");
+		ck_assert_int_eq(rxw_connection_create(h[i].endpoint,
+						       (struct sockaddr *)&bed->address,
+						       bed->address_len, H_SERVICE, NULL,
+						       &h[i].connection), 0);
+	}
+}
+
+/* As h_call(), but for its assertions: libcheck makes a system call of each that holds. */
+static int32_t call(struct honest *h, const struct h_ask *ask)
+{
+	uint8_t head[H_ASK_SIZE];
+	rxw_call *call;
+	int rc = rxw_call_begin(h->connection, NULL, &call);
+
+	if (rc)
+		return rc;
+	h_encode_ask(head, ask);
+	rc = rxw_call_write(call, head, sizeof(head)) == sizeof(head) ? 0 : -H_MISMATCH;
+	if (!rc)
+		rc = h_put(h->bed, call, ask);
+	if (!rc)
+		rc = h_get(call, ask->op == H_BOTH ? ask : &(struct h_ask){.bytes = 0});
+	return rxw_call_end(call, rc == -H_MISMATCH ? H_MISMATCH : 0, NULL);
+}
+
+static void *working(void *arg)
+{
+	struct honest *h = arg;
+
+	for (unsigned i = 0; i < h->most && !h->bad && !atomic_load(&h->stop); i++) {
+		h->bad = call(h, &(struct h_ask){.op = i % 4 ? H_SINK : H_BOTH,
+						 .bytes = i % 4 ? 100 : 20000,
+						 .seed = i});
+		atomic_fetch_add(&h->calls, !h->bad);
+	}
+	return NULL;
+}
+
+void honest_start(struct honest h[HONEST], unsigned most)
+{
+	for (unsigned i = 0; i < HONEST; i++) {
+		h[i].most = most;
+		atomic_store(&h[i].stop, false);
+		ck_assert_int_eq(pthread_create(&h[i].thread, NULL, working, &h[i]), 0);
+	}
+}
+
+void honest_end(struct honest h[HONEST], bool stop)
+{
+	for (unsigned i = 0; i < HONEST; i++) {
+		if (stop)
+			atomic_store(&h[i].stop, true);
+		pthread_join(h[i].thread, NULL);
+		ck_assert_msg(!h[i].bad, "honest client %u: code %d", i, h[i].bad);
+	}
+}
+
+uint64_t honest_calls(struct honest h[HONEST])
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < HONEST; i++)
+		n += atomic_load(&h[i].calls);
+	return n;
+}
+
+void honest_close(struct honest h[HONEST])
+{
+	for (unsigned i = 0; i < HONEST; i++) {
+		rxw_connection_release(h[i].connection);
+		ck_assert_int_eq(rxw_endpoint_destroy(h[i].endpoint), 0);
+	}
+}
+
+int honest_socket(const struct honest h[HONEST])
+{
+	return h[0].endpoint->shard[0].sock->fd;
+}
