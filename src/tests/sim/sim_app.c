@@ -65,9 +65,10 @@ static uint64_t get64(const uint8_t *p)
 static bool write_run(struct sim_call *call)
 {
 	struct sim *sim = call->node->sim;
-	struct rxw_security *s = sim->setup.security;
-	unsigned around = RXW_HEADER_SIZE + s->ops->head + s->ops->tail;
-	uint32_t size = rxw_pcall_datagram_size(&call->p), payload = size - around;
+	const struct rxw_security_room *room = &call->p.conn->room;
+	uint32_t payload = rxw_sealed_capacity(room, rxw_pcall_datagram_size(&call->p) -
+						      RXW_HEADER_SIZE);
+	uint32_t size = RXW_HEADER_SIZE + rxw_sealed_size(room, payload), last = payload;
 	uint64_t left = call->tx_total - call->tx_done;
 	unsigned count = 1 + (unsigned)sim_draw(sim, sim->setup.max_run);
 	struct rxw_txrun run = {.stride = (uint16_t)size};
@@ -90,23 +91,17 @@ static bool write_run(struct sim_call *call)
 	for (unsigned i = 0; i < count; i++) {
 		uint8_t *d = run.data + (size_t)i * size;
 		uint32_t n = left < payload ? (uint32_t)left : payload;
-		uint16_t spare = 0;
-		struct rxw_seal_info info = {call->p.conn->epoch,
-					     call->p.conn->cid | call->p.channel,
-					     call->p.number,
-					     seq + i,
-					     call->p.conn->security_index,
-					     call->node->client};
 
-		fill(call, d + RXW_HEADER_SIZE + s->ops->head, call->tx_done, n);
-		if (s->ops->seal != NULL)
-			s->ops->seal(s, call->p.conn->sec, &info, d + RXW_HEADER_SIZE, n, &spare);
+		fill(call, d + RXW_HEADER_SIZE + room->head, call->tx_done, n);
 		memset(d, 0xee, RXW_HEADER_SIZE);
-		rxw_put16(d + 24, spare);
 		call->tx_done += n;
 		left -= n;
-		run.last_size = (uint16_t)(n + around);
+		last = n;
 	}
+	run.last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(room, last));
+	if (rxw_run_seal(call->p.conn, call->p.channel, call->p.number, seq, run.data, run.stride,
+			 run.count, payload, last) != 0)
+		sim_fail(sim, "a run was not sealed");
 	call->tx_ended = run.last;
 	result = rxw_pcall_push(&call->p, &run, sim_out(call->node));
 	if (result != 0 && result != -RXW_ECALL)
@@ -306,7 +301,8 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	    !sim_node_init(sim, &sim->server, false, &setup->server))
 		abort();
 	for (unsigned i = 0; i < setup->connections; i++) {
-		struct sim_conn *conn = sim_conn_new(&sim->client, 0x1000 + 4 * i, sim->now);
+		struct sim_conn *conn = sim_conn_new(&sim->client, 0x1000 + 4 * i,
+						     sim_clock(&sim->client));
 
 		conn->calls_left = setup->channels * setup->calls;
 		for (unsigned k = 0; k < setup->channels; k++)

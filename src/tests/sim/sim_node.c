@@ -72,6 +72,7 @@ bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 	node->sim = sim;
 	node->client = client;
 	node->params = *params;
+	node->clock_ahead = 1000 * RXW_SEC; /* it may be put back */
 	in.sin_port = htons(client ? 7001 : 7000);
 	in.sin_addr.s_addr = htonl(client ? 0x0a000001 : 0x0a000002);
 	rxw_addr_set(&node->addr, (struct sockaddr *)&in, sizeof(in));
@@ -315,32 +316,19 @@ static void batch_end(struct sim_node *node, bool dry)
 
 static void verdict(struct sim_conn *c, struct verdict *v)
 {
-	struct rxw_security *s = c->p.security;
+	struct rxw_security_packet packet[RXW_VERIFY_MOST];
 	struct rxw_rxrun *run = &v->run;
-	bool good = true;
 
 	run->path = &v->path;
-	for (unsigned i = 0; i < run->count; i++) {
-		uint8_t *d = run->data + (size_t)i * run->stride;
-		uint32_t size = i + 1u == run->count ? run->last_size : run->stride;
-		struct rxw_seal_info info = {run->head.epoch,	run->head.cid,	    run->head.call,
-					     run->head.seq + i, run->head.security, !c->p.client};
-		size_t offset, length;
-
-		if (s->ops->verify(s, c->p.sec, &info, d + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE,
-				   run->jumbo ? run->head.spare : rxw_get16(d + 24), &offset,
-				   &length) != 0)
-			good = false;
-	}
-	if (good) {
-		run->verified = true;
-		run->sec_head = s->ops->head;
-		run->sec_tail = s->ops->tail;
-		input(c->node, c, run);
-		batch_end(c->node, c->node->queue_head == c->node->queue_tail);
-	} else {
-		sim_fail(c->node->sim, "a packet did not verify");
-	}
+	if (run->count > RXW_VERIFY_MOST)
+		abort();
+	rxw_run_verify(&c->p, run, packet);
+	for (unsigned i = 0; i < run->count; i++)
+		if (packet[i].result != 0)
+			sim_fail(c->node->sim, "a packet did not verify");
+	rxw_pconn_input_verified(&c->p, run, packet, sim_out(c->node));
+	c->touched = true;
+	batch_end(c->node, c->node->queue_head == c->node->queue_tail);
 	rxw_buf_unref(run->buf);
 	free(v);
 }

@@ -410,7 +410,9 @@ static void random_change(struct sim_setup *s, uint64_t *r, uint64_t i)
 		sim_plan(s, ms, SIM_PAUSE, of, lasts * 1000000);
 		break;
 	case 4:
-		sim_plan(s, ms, SIM_CLOCK_STEP, of, lasts * 1000000);
+		/* Some by little, as those do that look at the clock seldom. */
+		sim_plan(s, ms, SIM_CLOCK_STEP, of,
+			 (lasts & 1 ? -1 : 1) * lasts * (lasts & 6 ? 1000000 : 10000));
 		break;
 	case 5:
 		sim_plan(s, ms, SIM_SET_RATE, of, 200000 + (int64_t)(rxw_prng(r) % 20000000));

@@ -31,6 +31,9 @@ static rxw_connection *connect_to(const struct sockaddr_in *address)
 	return c;
 }
 
+/* Long enough for a thread to be late, and still to have asked again before it gives up. */
+#define SILENCE "dead-ms=4000"
+
 START_TEST(peer_never_answers)
 {
 	struct sockaddr_in address;
@@ -40,7 +43,7 @@ START_TEST(peer_never_answers)
 	rxw_call *call;
 	uint8_t byte;
 
-	h_open(&bed, &(struct h_options){ .client = "dead-ms=1000" });
+	h_open(&bed, &(struct h_options){ .client = SILENCE });
 	connection = connect_to(&address);
 	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
@@ -72,7 +75,7 @@ START_TEST(peer_stops_answering)
 	rxw_call *call;
 	size_t size;
 
-	h_open(&bed, &(struct h_options){ .client = "dead-ms=1000" });
+	h_open(&bed, &(struct h_options){ .client = SILENCE });
 	connection = connect_to(&address);
 	call = h_begin(connection, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_send_end(call), 0);

@@ -158,8 +158,11 @@ START_TEST(defer_on_leaves_windows_to_the_writer)
 	struct rxw_call_stats s = one_write("defer=on window=32 sendq-packets=64");
 
 	ck_assert_uint_gt(s.windows_by_writer, 10);
-	/* One may be sent between the end of the write and the look at the figures. */
-	ck_assert_uint_le(s.windows_by_receiver, 1);
+	/*
+	 * What is queued when the write ends, two windows, may leave before the handler comes to look
+	 * at the figures. The receiver would have sent most of ninety.
+	 */
+	ck_assert_uint_le(s.windows_by_receiver, 16);
 }
 END_TEST
 
