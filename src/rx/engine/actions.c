@@ -21,6 +21,7 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
 	a->out.ctl_count = 0;
 	a->out.touched = NULL;
+	a->out.auth = NULL;
 }
 
 bool rxw_actions_full(const struct rxw_actions *a)
@@ -109,6 +110,10 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 {
 	struct rxw_pcall *p = a->out.touched, *next;
 
+	if (a->out.auth) {
+		rxw_verify_auth(rxw_conn_of(a->out.auth), &a->out);
+		a->out.auth = NULL;
+	}
 	a->out.touched = NULL;
 	for (; p; p = next) {
 		struct rxw_call *call = rxw_call_of(p);

@@ -32,7 +32,8 @@ struct rxw_batch {
 	/* Reaping: slot that is looked at next, when was looked last, when the other things were. */
 	unsigned reap_slot;
 	uint64_t reap_at, watched_at;
-	uint64_t refused_at; /* ns; when a call was refused last */
+	uint64_t refused_at; /* ns; when a call was refused last and the socket dry */
+	uint64_t refused;    /* since then */
 	/*
 	 * Strangers' connections that were made here, one reference each, by the second in which
 	 * they are looked at; the shard's lock.

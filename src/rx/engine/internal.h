@@ -72,6 +72,11 @@ struct rxw_workers {
 	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
 	unsigned kept; /* for peers that have none */
+	unsigned fresh; /* peers with calls that wait and none at work */
+	uint64_t since; /* ns; calls wait without a break, or it was looked at; 0 = none waits */
+	uint64_t taken; /* calls, since then */
+	bool standing;	/* they have waited for long: fewer may */
+	uint64_t briefly; /* calls that are taken in LEAST_WAIT (worker.c), while standing */
 	bool stop;
 	uint64_t executed;
 };
@@ -283,7 +288,7 @@ struct rxw_call {
 		uint16_t full;	       /* complete packets from base on */
 		uint16_t fill;	       /* data bytes in the packet behind them */
 		uint16_t capacity;     /* data bytes of a full packet */
-		uint8_t head, tail;    /* of the security class */
+		uint8_t head;	       /* bytes before the data, of the security class */
 		uint32_t seq;	       /* of the next packet */
 		bool finished;	       /* LAST_PACKET was pushed */
 		_Atomic(bool) ending;  /* somebody pushes it, or has: any thread, once */
@@ -437,6 +442,7 @@ void rxw_actions_run(struct rxw_actions *a);
 /* --- timer.c --- */
 /* With the connection's lock: note the call's deadline; post it if the wheel has it later. */
 void rxw_timer_update(struct rxw_call *call);
+void rxw_timer_of_conn(struct rxw_connection *c); /* the same for the connection's own */
 /* With the connection's lock: its callback is run at the next look at the timers. */
 void rxw_timer_call_back(struct rxw_call *call);
 void rxw_timer_run(struct rxw_shard *s, uint64_t now); /* receive role */
@@ -477,6 +483,10 @@ void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */
 void rxw_workers_add(struct rxw_call *call);
 void rxw_serve(struct rxw_call *call, bool on_receiver);
+
+/* --- verify.c --- */
+/* Lock held: work of an exchange became due. */
+void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
 
 /* --- callbacks.c --- */
 unsigned rxw_events_now(const struct rxw_call *call); /* lock held */

@@ -319,17 +319,22 @@ static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
 
 /*
  * Of `messages` that came, as many calls were refused: is it worth while to let more gather? Only
- * if enough of them come in that time: others, who have calls at work, wait for it.
+ * if enough of them come in that time, for others, who have calls at work, wait for it; and only
+ * once the socket is dry, since a batch of each nap may be less than what comes meanwhile.
  */
-static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned messages, uint64_t now)
+static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned messages, bool dry,
+			 uint64_t now)
 {
-	uint64_t passed = now - s->batch->refused_at;
+	struct rxw_batch *b = s->batch;
 
-	if (!refused)
+	b->refused += refused;
+	if (!dry || !b->refused)
 		return;
-	s->batch->refused_at = now;
 	s->refusing = 2 * refused >= messages &&
-		      passed * LEAST_GATHERED <= refused * s->ep->config.refusal_nap_us * 1000;
+		      (now - b->refused_at) * LEAST_GATHERED <=
+			      b->refused * s->ep->config.refusal_nap_us * 1000;
+	b->refused_at = now;
+	b->refused = 0;
 }
 
 /* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
@@ -440,7 +445,7 @@ void rxw_shard_poll(struct rxw_shard *s)
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		rxw_now_keep(0);
 		note_refused(s, count_of(&s->stats.calls_refused) - refused, (unsigned)n,
-			     a.out.now);
+			     (unsigned)n < room, a.out.now);
 		if (dry)
 			settle_owing(s, &a);
 		rxw_actions_run(&a);

@@ -24,6 +24,7 @@ void rxw_conn_unref(struct rxw_connection *c)
 		rxw_strangers_unlock(ep);
 	}
 	rxw_pconn_fini(&c->p, rxw_now());
+	rxw_security_unref(c->p.security);
 	pthread_cond_destroy(&c->channel_free);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -178,6 +179,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 		pthread_cond_destroy(&c->channel_free);
 		goto fail;
 	}
+	rxw_security_ref(security);
 	atomic_fetch_add(&ep->connections, 1);
 	return c;
 fail:

@@ -59,7 +59,7 @@ static struct rxw_service *find_service(struct rxw_endpoint *ep, uint16_t id)
 static struct rxw_security *find_security(struct rxw_service *service, uint8_t index)
 {
 	for (size_t i = 0; i < service->security_count; i++)
-		if (service->security[i]->ops->index == index)
+		if (service->security[i]->class.index == index)
 			return service->security[i];
 	return NULL;
 }

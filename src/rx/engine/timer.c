@@ -33,14 +33,11 @@ static uint64_t wanted_by(const struct rxw_call *call)
 	return call->pace_at && call->pace_at < at ? call->pace_at : at;
 }
 
-void rxw_timer_update(struct rxw_call *call)
+/* Lock held: a look at `at`, if none is due before. */
+static void post(struct rxw_connection *c, uint64_t at)
 {
-	struct rxw_connection *c = call->conn;
-	uint64_t at = c->due ? 0 : wanted_by(call), conn_at = rxw_pconn_deadline(&c->p);
 	struct rxw_shard *s;
 
-	if (conn_at < at)
-		at = conn_at;
 	if (at >= atomic_load_explicit(&c->deadline, memory_order_relaxed))
 		return;
 	atomic_store(&c->deadline, at);
@@ -51,6 +48,19 @@ void rxw_timer_update(struct rxw_call *call)
 	inbox_push(s, c);
 	if (atomic_load(&s->in_wait) && at < atomic_load(&s->wait_until))
 		rxw_io_wake(s->sock);
+}
+
+void rxw_timer_update(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	uint64_t at = c->due ? 0 : wanted_by(call), conn_at = rxw_pconn_deadline(&c->p);
+
+	post(c, conn_at < at ? conn_at : at);
+}
+
+void rxw_timer_of_conn(struct rxw_connection *c)
+{
+	post(c, rxw_pconn_deadline(&c->p));
 }
 
 void rxw_timer_call_back(struct rxw_call *call)

@@ -319,14 +319,15 @@ void *rxw_call_data(const rxw_call *call)
 
 size_t rxw_call_packet_size(const rxw_call *call)
 {
-	const struct rxw_security_ops *ops;
+	struct rxw_pconn *c;
 	uint32_t size;
 
 	if (!call)
 		return 0;
-	ops = call->conn->p.security->ops;
+	c = &call->conn->p;
 	rxw_conn_lock(call->conn);
 	size = rxw_pcall_datagram_size(&call->p);
+	size = rxw_sealed_capacity(&c->room, size - RXW_HEADER_SIZE);
 	rxw_conn_unlock(call->conn);
-	return size - RXW_HEADER_SIZE - ops->head - ops->tail;
+	return size;
 }

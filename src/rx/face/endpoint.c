@@ -232,8 +232,11 @@ static void tear_down(struct rxw_endpoint *ep)
 		rxw_peer_table_destroy(ep->peers);
 	if (ep->strangers)
 		rxw_strangers_destroy(ep->strangers);
-	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++)
+	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
+		for (size_t k = 0; k < ep->service[i].security_count; k++)
+			rxw_security_unref(ep->service[i].security[k]);
 		free(ep->service[i].security);
+	}
 	pthread_mutex_destroy(&ep->lock);
 	pthread_mutex_destroy(&ep->peer_lock);
 	pthread_mutex_destroy(&ep->stranger_lock);

@@ -9,6 +9,7 @@ rx_sources += \
 	src/rx/face/engine.c \
 	src/rx/face/observer.c src/rx/face/observer.h \
 	src/rx/face/read.c \
+	src/rx/face/security.c \
 	src/rx/face/service.c \
 	src/rx/face/stats.c \
 	src/rx/face/stream.c \

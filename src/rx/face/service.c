@@ -44,7 +44,8 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
 		s->flags = options->flags;
 		s->workers_max = options->workers_max;
 		s->idle_ms = options->idle_ms;
-		memcpy(s->security, classes, count * sizeof(*s->security));
+		for (size_t i = 0; i < count; i++)
+			s->security[i] = rxw_security_ref(classes[i]);
 		s->security_count = count;
 		/* Receivers look without the lock: the entry is complete before it counts. */
 		atomic_store_explicit(&endpoint->service_count, n + 1, memory_order_release);
@@ -53,9 +54,4 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
 	}
 	pthread_mutex_unlock(&endpoint->lock);
 	return r;
-}
-
-rxw_security *rxw_security_null(void)
-{
-	return &rxw_security_null_class;
 }

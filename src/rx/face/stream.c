@@ -172,12 +172,17 @@ static bool in_error(struct rxw_call *call)
  */
 static int open_slots(struct rxw_call *call, bool force)
 {
-	const struct rxw_security_ops *ops = call->conn->p.security->ops;
-	uint32_t stride;
+	const struct rxw_security_room *room = &call->conn->p.room;
+	uint32_t stride, capacity;
 	int r = wait_room(call, force, &stride);
 
 	if (r)
 		return r;
+	capacity = rxw_sealed_capacity(room, stride - RXW_HEADER_SIZE);
+	if (!capacity)
+		return -RXW_ELIMIT;
+	/* Full packets lie back to back, sealed: what padding could not fill is no part of them. */
+	stride = RXW_HEADER_SIZE + rxw_sealed_size(room, capacity);
 	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
 	if (!call->w.buf && in_error(call))
 		return -RXW_ECALL;
@@ -186,34 +191,9 @@ static int open_slots(struct rxw_call *call, bool force)
 	call->w.base = call->w.buf->data;
 	call->w.stride = (uint16_t)stride;
 	call->w.room = call->w.seq == 1 ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
-	call->w.head = ops->head;
-	call->w.tail = ops->tail;
-	call->w.capacity = (uint16_t)(stride - RXW_HEADER_SIZE - ops->head - ops->tail);
+	call->w.head = room->head;
+	call->w.capacity = (uint16_t)capacity;
 	call->w.full = call->w.fill = 0;
-	return 0;
-}
-
-/* Seal the packets base[0..count); the last has `last_data` bytes. */
-static int seal(struct rxw_call *call, uint16_t count, uint16_t last_data)
-{
-	struct rxw_connection *c = call->conn;
-	const struct rxw_security_ops *ops = c->p.security->ops;
-
-	for (uint16_t i = 0; i < count; i++) {
-		uint8_t *packet = call->w.base + (size_t)i * call->w.stride;
-		struct rxw_seal_info info = {.epoch = c->p.epoch,
-					     .cid = c->p.cid | call->p.channel,
-					     .call = call->p.number,
-					     .seq = call->w.seq + i,
-					     .security = ops->index,
-					     .client = c->p.client};
-		uint16_t spare = 0;
-
-		if (ops->seal && ops->seal(c->p.security, c->p.sec, &info, packet + RXW_HEADER_SIZE,
-					   i + 1 == count ? last_data : call->w.capacity, &spare))
-			return -RXW_ECALL;
-		rxw_put16(packet + 24, spare);
-	}
 	return 0;
 }
 
@@ -287,8 +267,10 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 					.count = count,
 					.last = last};
 
-		run.last_size = (uint16_t)(RXW_HEADER_SIZE + call->w.head + data + call->w.tail);
-		r = seal(call, count, data);
+		run.last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.room, data));
+		/* A train at a time, and without a lock. */
+		r = rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run.data,
+				 run.stride, count, call->w.capacity, data);
 		if (r) {
 			rxw_call_abort(call, RXW_USER_ABORT);
 			return r;

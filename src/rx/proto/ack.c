@@ -43,12 +43,14 @@ void rxw_ack_init(struct rxw_pcall *p)
 	a->probe_at = RXW_NEVER;
 }
 
-void rxw_ack_trailer(const struct rxw_params *params, uint32_t size, struct rxw_ack *ack)
+void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *ack)
 {
+	const struct rxw_params *params = c->params;
+
 	ack->if_mtu = rxw_max32(params->mtu, size);
 	ack->max_mtu = rxw_max32(ack->if_mtu, params->mtu_ceiling);
 	ack->jumbo_max = 1;
-	if (params->jumbo) {
+	if (params->jumbo && rxw_pconn_takes_jumbo(c)) {
 		ack->max_mtu = rxw_max32(ack->max_mtu, JUMBO_MAX_MTU);
 		ack->jumbo_max = 4;
 	}
@@ -72,7 +74,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	ack.count = (uint8_t)rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
 	edge = rxw_max32(q->edge, q->hard + q->window);
 	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
-	rxw_ack_trailer(p->conn->params, p->mtu.confirmed, &ack);
+	rxw_ack_trailer(p->conn, p->mtu.confirmed, &ack);
 	/*
 	 * Answers to an address that may be forged count against it, too, and questions as well. An
 	 * answer that is not sent is drawn again by what it sends; a question is asked later.

@@ -38,12 +38,9 @@ static bool last_conflict(const struct rxw_recvq *q, uint32_t first, uint32_t en
 
 static uint64_t payload_of(const struct rxw_rxrun *run, const struct rxw_rxpart *part)
 {
-	uint32_t around = RXW_HEADER_SIZE + run->sec_head + run->sec_tail;
-	uint64_t bytes = (uint64_t)part->count * (run->stride - around);
+	bool tail = part->skip + part->count == run->count;
 
-	if (part->skip + part->count == run->count)
-		bytes -= run->stride - run->last_size;
-	return bytes;
+	return (uint64_t)(part->count - 1) * rxw_run_data(run, false) + rxw_run_data(run, tail);
 }
 
 /* Queue what is new of [first, end); acknowledgements become due. */
@@ -115,10 +112,9 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 					   struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
-	const struct rxw_security_ops *ops = p->conn->security->ops;
 	uint32_t first = run->head.seq, end = first + run->count, limit, stop;
 	bool last = run->last_flags & RXW_LAST_PACKET;
-	bool sure = !ops->needs_verify || run->verified;
+	bool sure = run->verified || !rxw_pconn_unsure(p->conn);
 	struct tally t = {0};
 
 	if (first == 0 || end < first || end == UINT32_MAX) {
@@ -130,10 +126,15 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 		too_late(p, run, out);
 		return RXW_INPUT_DONE;
 	}
+	/* What is sealed fits none, and what level it will be is not known before. */
+	if (run->jumbo && !rxw_pconn_takes_jumbo(p->conn)) {
+		rxw_count(&out->stats->drops[RXW_DROP_JUMBO], run->count);
+		return RXW_INPUT_DONE;
+	}
 	limit = receive_limit(p, out->now);
 	stop = rxw_min32(end, limit);
 	if (first < limit && !all_known(p, first, stop)) {
-		if (!sure && rxw_pconn_authenticated(p->conn))
+		if (rxw_pconn_must_verify(p->conn, run))
 			return RXW_INPUT_VERIFY;
 		if (last_conflict(q, first, end, last)) {
 			rxw_count(&out->stats->drops[RXW_DROP_WINDOW], run->count);
@@ -163,6 +164,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	}
 	/* What did not pass its check proves no life. */
 	if (sure) {
+		q->failed = 0;
 		p->timer.last_heard = p->conn->last_heard = out->now;
 		p->peer_status = run->head.user_status;
 		if (p->client && t.fresh > 0) {

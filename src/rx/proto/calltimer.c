@@ -6,6 +6,8 @@
 #define ACK_DELAY_PEER	(100 * RXW_MS) /* what peers may wait before they acknowledge */
 #define ACK_DELAY_REPLY (400 * RXW_MS) /* a request may be acknowledged by its reply only */
 #define STUCK		(60 * RXW_SEC)
+#define BROKEN		(60 * RXW_SEC) /* none of 4 packets or more verified: wrong keys (7.1) */
+#define BROKEN_LEAST	4
 #define UNPROVEN_LIFE	(15 * RXW_SEC)
 #define REACH_LIFE	(10 * RXW_SEC)
 #define PROOF_BACKOFF	3
@@ -134,6 +136,8 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 			at = rxw_min64(at, t->began + t->hard);
 		if (t->idle != 0 && waits_for_peer(p))
 			at = rxw_min64(at, t->last_moved + t->idle + fudge(p));
+		if (p->rx.failed >= BROKEN_LEAST)
+			at = rxw_min64(at, p->rx.failed_since + BROKEN);
 	}
 	if (at < t->deadline && out != NULL)
 		rxw_pcall_touch(p, out, RXW_OUT_TIMER);
@@ -285,6 +289,12 @@ static bool limits(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (now >= dead_at(p)) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
+		return true;
+	}
+	if (p->rx.failed >= BROKEN_LEAST && now >= p->rx.failed_since + BROKEN) {
+		int32_t code = p->conn->security->class.broken;
+
+		rxw_pcall_fail(p, code ? code : RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 		return true;
 	}
 	if ((t->hard != 0 && now >= t->began + t->hard) ||

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CHALLENGE and RESPONSE: when they are sent, what an answer sets free (6.1, 7.1). */
+#include <string.h>
+
 #include "proto/internal.h"
 
 #define CHALLENGE_APART	 (500 * RXW_MS)
@@ -7,32 +9,118 @@
 #define CHALLENGE_LIFE	 (30 * RXW_SEC)
 #define RESPONSES	 8u /* per second */
 #define ABORT_DELAY	 RXW_SEC
-#define BODY		 (RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE)
+#define NUMBER_MOST	 0x7fffffffu
 
-bool rxw_pconn_authenticated(const struct rxw_pconn *c)
+int rxw_pconn_auth_init(struct rxw_pconn *c)
 {
-	const struct rxw_security_ops *ops = c->security->ops;
+	const struct rxw_security_class *k = &c->security->class;
+	struct rxw_security_id id = {.epoch = c->epoch,
+				     .cid = c->cid,
+				     .service = c->service,
+				     .index = c->security_index,
+				     .client = c->client};
+	int r = k->conn_create != NULL ? k->conn_create(c->security->data, &id, &c->sec) : 0;
 
-	return c->client || ops->challenge == NULL ||
-	       (ops->authenticated != NULL && ops->authenticated(c->sec));
+	if (r != 0)
+		return r;
+	c->authenticated = c->client || k->challenge == NULL;
+	if (c->authenticated && k->room != NULL)
+		k->room(c->sec, &c->room);
+	return 0;
 }
 
-void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
+void rxw_pconn_auth_fini(struct rxw_pconn *c)
 {
-	struct rxw_ctl *ctl;
-	int size;
+	if (c->auth_job != NULL)
+		rxw_buf_unref(c->auth_job->buf);
+	c->auth_job = NULL;
+	rxw_pconn_challenge_over(c);
+	if (c->sec != NULL && c->security->class.conn_destroy != NULL)
+		c->security->class.conn_destroy(c->sec);
+	c->sec = NULL;
+}
 
-	if (c->challenge_since != 0 && out->now < c->challenge_sent + CHALLENGE_APART && !timer)
-		return;
-	ctl = rxw_ctl_add(c, out, RXW_CHALLENGE, 0, 0, 0, 0, 0);
+void rxw_pconn_challenge_over(struct rxw_pconn *c)
+{
+	if (c->challenge != NULL)
+		rxw_buf_unref(c->challenge->buf);
+	c->challenge = NULL;
+	c->challenge_since = c->challenge_at = 0;
+}
+
+/* Work for somebody without the lock, on a copy of what came; false: not now. */
+static bool want(struct rxw_pconn *c, enum rxw_auth_work work, const uint8_t *bytes, size_t size,
+		 struct rxw_out *out)
+{
+	struct rxw_auth_job *job;
+	struct rxw_buf *buf;
+
+	if (c->auth_busy) {
+		rxw_count(&out->stats->drops[RXW_DROP_STATE], bytes != NULL);
+		return false;
+	}
+	buf = rxw_buf_get_small(c->ops->pool(c), sizeof(*job) + size);
+	if (buf == NULL) {
+		rxw_count(&out->stats->drops[RXW_DROP_MEMORY], bytes != NULL);
+		return false;
+	}
+	job = (struct rxw_auth_job *)(void *)buf->data;
+	memset(job, 0, sizeof(*job));
+	job->buf = buf;
+	job->work = work;
+	job->size = (uint32_t)size;
+	if (bytes != NULL)
+		memcpy(job->bytes, bytes, size);
+	c->auth_busy = true;
+	c->auth_job = job;
+	out->auth = c;
+	return true;
+}
+
+struct rxw_auth_job *rxw_pconn_auth_take(struct rxw_pconn *c)
+{
+	struct rxw_auth_job *job = c->auth_job;
+
+	c->auth_job = NULL;
+	return job;
+}
+
+void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job)
+{
+	const struct rxw_security_class *k = &c->security->class;
+	size_t written = 0;
+
+	switch (job->work) {
+	case RXW_AUTH_CHALLENGE:
+		job->result = k->challenge(c->sec, job->bytes, job->size);
+		job->written = job->result < 0 ? 0 : (uint32_t)job->result;
+		break;
+	case RXW_AUTH_RESPOND:
+		job->reply = rxw_buf_get_small(c->ops->pool((struct rxw_pconn *)(uintptr_t)c),
+					       RXW_HEADER_SIZE + RXW_RESPONSE_MOST);
+		job->result = -RXW_ENOMEM;
+		if (job->reply == NULL)
+			break;
+		job->result = k->respond(c->sec, job->bytes, job->size, job->calls,
+					 job->reply->data + RXW_HEADER_SIZE, RXW_RESPONSE_MOST,
+					 &written, &job->spare);
+		job->written = (uint32_t)written;
+		break;
+	case RXW_AUTH_CHECK:
+		job->result = k->check_response(c->sec, job->bytes, job->size, job->spare,
+						job->calls);
+		break;
+	}
+}
+
+static void send_challenge(struct rxw_pconn *c, struct rxw_out *out)
+{
+	const struct rxw_auth_job *job = c->challenge;
+	struct rxw_ctl *ctl = rxw_ctl_add(c, out, RXW_CHALLENGE, 0, 0, 0, 0, job->written);
+
 	if (ctl == NULL)
 		return;
-	size = c->security->ops->challenge(c->security, c->sec, ctl->bytes + RXW_HEADER_SIZE, BODY);
-	if (size < 0) {
-		out->ctl_count--;
-		return;
-	}
-	ctl->length = (uint16_t)(RXW_HEADER_SIZE + (unsigned)size);
+	memcpy(ctl->bytes + RXW_HEADER_SIZE, job->bytes, job->written);
 	c->challenge_sent = out->now;
 	if (c->challenge_since == 0) {
 		c->challenge_since = out->now ? out->now : 1;
@@ -41,18 +129,23 @@ void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
 	}
 }
 
+void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
+{
+	if (c->challenge == NULL)
+		want(c, RXW_AUTH_CHALLENGE, NULL, RXW_CHALLENGE_MOST, out);
+	else if (timer || c->challenge_since == 0 ||
+		 out->now >= c->challenge_sent + CHALLENGE_APART)
+		send_challenge(c, out);
+}
+
 void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 			       struct rxw_out *out)
 {
-	const struct rxw_security_ops *ops = c->security->ops;
-	const uint32_t id[2] = {c->epoch, c->cid};
 	bool active = false;
-	struct rxw_ctl *ctl;
-	int size;
 
 	for (unsigned i = 0; i < 4; i++)
 		active |= c->channel[i] != NULL && rxw_pcall_live(c->channel[i]);
-	if (!active || ops->respond == NULL) {
+	if (!active || c->security->class.respond == NULL) {
 		rxw_count(&out->stats->drops[RXW_DROP_STATE], 1);
 		return;
 	}
@@ -62,25 +155,47 @@ void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
 		return;
 	}
-	ctl = rxw_ctl_add(c, out, RXW_RESPONSE, 0, 0, 0, 0, 0);
-	if (ctl == NULL)
+	if (!want(c, RXW_AUTH_RESPOND, run->data + RXW_HEADER_SIZE,
+		  run->last_size - RXW_HEADER_SIZE, out))
 		return;
-	size = ops->respond(c->security, c->sec, run->data + RXW_HEADER_SIZE,
-			    run->last_size - RXW_HEADER_SIZE, id, c->number,
-			    ctl->bytes + RXW_HEADER_SIZE, BODY);
-	if (size < 0) {
-		/* Not one of this class: forged or damaged. */
-		out->ctl_count--;
-		rxw_count(&out->stats->drops[RXW_DROP_VERIFY], 1);
-		return;
+	/* 7.3.3: of a call at work its number, of one that is over the next, 0 where none was. */
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->channel[i];
+		bool live = p != NULL && rxw_pcall_live(p);
+
+		c->auth_job->calls[i] = c->number[i] + (c->number[i] != 0 && !live);
 	}
-	ctl->length = (uint16_t)(RXW_HEADER_SIZE + (unsigned)size);
+}
+
+/* The bytes of a RESPONSE are in the buffer of its own that is given away, NULL if there is none. */
+static struct rxw_buf *responded(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
+				 struct rxw_out *out)
+{
+	struct rxw_buf *reply = job->reply;
+	struct rxw_ctl *ctl;
+
+	if (job->result == -RXW_ENOMEM)
+		return NULL;
+	if (job->result != 0 || job->written > RXW_RESPONSE_MOST) {
+		/* Not one of this class: forged or damaged. */
+		rxw_count(&out->stats->drops[RXW_DROP_VERIFY], 1);
+		return NULL;
+	}
+	ctl = rxw_ctl_add(c, out, RXW_RESPONSE, 0, 0, 0, 0, job->written);
+	if (ctl == NULL)
+		return NULL;
+	out->ctl_count--;
+	memcpy(reply->data, ctl->bytes, RXW_HEADER_SIZE);
+	rxw_put16(reply->data + 24, job->spare);
+	*size = RXW_HEADER_SIZE + job->written;
+	job->reply = NULL;
 	if (c->responses++ == 0)
 		c->responded_at = out->now;
 	c->last_heard = out->now;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL)
 			c->channel[i]->timer.last_heard = out->now;
+	return reply;
 }
 
 void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out)
@@ -103,36 +218,96 @@ void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out)
 
 void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
-	const struct rxw_security_ops *ops = c->security->ops;
-	const uint32_t id[2] = {c->epoch, c->cid};
-	uint32_t calls[4] = {0};
-	int32_t code = RXW_PROTOCOL_ERROR;
-
-	if (c->challenge_since == 0 || ops->check_response == NULL || rxw_pconn_authenticated(c)) {
+	if (c->authenticated || c->challenge == NULL) {
 		rxw_count(&out->stats->drops[RXW_DROP_STATE], 1);
 		return;
 	}
-	if (ops->check_response(c->security, c->sec, run->data + RXW_HEADER_SIZE,
-				run->last_size - RXW_HEADER_SIZE, run->head.spare, id, calls,
-				&code) != 0) {
+	if (!want(c, RXW_AUTH_CHECK, run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+		  out))
+		return;
+	c->auth_job->spare = run->head.spare;
+	memcpy(c->auth_job->calls, c->number, sizeof(c->number));
+}
+
+/* A number is never below what was seen, and above it only where nothing is at work. */
+static bool numbers_fit(const struct rxw_pconn *c, const uint32_t calls[4])
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->channel[i];
+
+		if (calls[i] > NUMBER_MOST || calls[i] < c->number[i] ||
+		    (calls[i] > c->number[i] && p != NULL && rxw_pcall_live(p)))
+			return false;
+	}
+	return true;
+}
+
+static int32_t verdict(const struct rxw_pconn *c, const struct rxw_auth_job *job)
+{
+	if (job->result != 0)
+		return job->result;
+	if (numbers_fit(c, job->calls))
+		return 0;
+	return c->security->class.broken != 0 ? c->security->class.broken : RXW_CALL_DEAD;
+}
+
+static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
+{
+	int32_t code = verdict(c, job);
+
+	if (code != 0) {
 		rxw_pconn_fail(c, code, RXW_ORIGIN_LOCAL, false, out);
 		c->abort_at = out->now + ABORT_DELAY;
 		return;
 	}
-	c->challenge_since = c->challenge_at = 0;
+	rxw_pconn_challenge_over(c);
+	if (c->security->class.room != NULL)
+		c->security->class.room(c->sec, &c->room);
+	c->authenticated = true;
 	c->last_heard = out->now;
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->channel[i];
 
-		if (p == NULL && c->ended[i].state == RXW_CS_NOTINIT && calls[i] > c->number[i])
-			c->number[i] = calls[i];
+		if (job->calls[i] > c->number[i]) {
+			rxw_ended_forget(c, i);
+			c->number[i] = job->calls[i];
+		}
 		if (p == NULL || !rxw_pcall_live(p))
 			continue;
-		rxw_recvq_verify(p, out);
 		p->timer.last_heard = out->now;
 		rxw_pcall_arm(p, out);
 	}
 	rxw_pconn_proved(c, out);
+}
+
+void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out)
+{
+	rxw_count(&out->stats->drops[RXW_DROP_LIMIT], job->work != RXW_AUTH_CHALLENGE);
+	c->auth_busy = false;
+	rxw_buf_unref(job->buf);
+}
+
+struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
+				    struct rxw_out *out)
+{
+	struct rxw_buf *reply = NULL;
+
+	c->auth_busy = false;
+	if (c->error != 0 || c->forgotten) {
+		/* too late */
+	} else if (job->work == RXW_AUTH_RESPOND) {
+		reply = responded(c, job, size, out);
+	} else if (job->work == RXW_AUTH_CHECK) {
+		checked(c, job, out);
+	} else if (job->written > 0 && job->written <= RXW_CHALLENGE_MOST) {
+		c->challenge = job;
+		send_challenge(c, out);
+		return NULL; /* it stays for resends */
+	}
+	rxw_buf_unref(job->reply);
+	explicit_bzero(job->bytes, job->size);
+	rxw_buf_unref(job->buf);
+	return reply;
 }
 
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)
@@ -155,7 +330,7 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 	if (c->challenge_since == 0 || out->now < c->challenge_at)
 		return;
 	if (out->now >= c->challenge_since + CHALLENGE_LIFE) {
-		c->challenge_since = c->challenge_at = 0;
+		rxw_pconn_challenge_over(c);
 		for (unsigned i = 0; i < 4; i++)
 			if (c->channel[i] != NULL && c->channel[i]->state == RXW_CS_PRECALL)
 				rxw_pcall_fail(c->channel[i], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true,

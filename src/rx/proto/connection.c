@@ -20,16 +20,14 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 	c->cid = cid & ~3u;
 	c->service = service;
 	c->security = security;
-	c->security_index = security->ops->index;
+	c->security_index = security->class.index;
 	c->client = client;
 	c->dead = params->dead;
 	c->idle = client ? params->client_idle : params->server_idle;
 	c->hard = params->hard;
 	c->last_heard = c->last_sent = now;
 	rxw_budget_init(&c->memory, (int64_t)params->conn_memory);
-	if (security->ops->conn_create != NULL)
-		return security->ops->conn_create(security, client, &c->sec);
-	return 0;
+	return rxw_pconn_auth_init(c);
 }
 
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
@@ -37,9 +35,7 @@ void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL)
 			rxw_pcall_detach(c->channel[i], NULL);
-	if (c->sec != NULL && c->security->ops->conn_destroy != NULL)
-		c->security->ops->conn_destroy(c->sec);
-	c->sec = NULL;
+	rxw_pconn_auth_fini(c);
 	if (c->peer != NULL)
 		rxw_peer_unref(c->peer, now);
 	c->peer = NULL;
@@ -158,7 +154,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	if (h->seq > rxw_max32(c->params->window, RXW_FIRST_FLIGHT))
 		return drop(run, RXW_DROP_WINDOW, out);
 	/* A forged packet must not end the call that is there. */
-	if (c->security->ops->needs_verify && !run->verified && rxw_pconn_authenticated(c))
+	if (rxw_pconn_must_verify(c, run))
 		return RXW_INPUT_VERIFY;
 	if (p != NULL && p->state == RXW_CS_ACTIVE) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
@@ -317,7 +313,7 @@ void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, b
 		return;
 	c->error = code != 0 ? code : RXW_PROTOCOL_ERROR;
 	c->error_origin = origin;
-	c->challenge_since = c->challenge_at = 0;
+	rxw_pconn_challenge_over(c);
 	if (tell)
 		rxw_pconn_write_abort(c, out);
 	for (unsigned i = 0; i < 4; i++)

@@ -47,7 +47,7 @@ struct rxw_pconn {
 	uint8_t security_index;
 	bool client;
 	struct rxw_security *security;
-	struct rxw_security_conn *sec;
+	void *sec; /* what the class keeps for it */
 	uint64_t dead, idle, hard;   /* ns; for calls begun from now on */
 	struct rxw_pconn *hash_next; /* conntable's lock, as the next three */
 	/* Of the same address: the first is in the chain of its address, the others behind it. */
@@ -70,6 +70,15 @@ struct rxw_pconn {
 	uint64_t last_heard, last_sent, error_sent_at;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
+	/*
+	 * Who the peer is was proven, or need not be; set once. `room` is fixed from then on, and
+	 * read without the lock by those who saw `authenticated` under it.
+	 */
+	bool authenticated;
+	bool auth_busy; /* work of the exchange is under way: no second one */
+	struct rxw_security_room room;
+	struct rxw_auth_job *auth_job; /* due, and not yet taken */
+	struct rxw_auth_job *challenge; /* server: the one outstanding, or NULL */
 	uint64_t challenge_at;	  /* next CHALLENGE by timer, 0 = none */
 	uint64_t challenge_since; /* first one, 0 = none outstanding */
 	uint64_t challenge_sent;  /* latest one */
@@ -83,8 +92,8 @@ struct rxw_pconn {
 };
 
 /*
- * Fill a zeroed structure. Takes over one reference of `peer` and shares `security` (its
- * conn_create() is called). 0 or a negative result.
+ * Fill a zeroed structure. Takes over one reference of `peer`, and takes one of `security`
+ * (its conn_create() is called; rxw_pconn_fini() leaves it to the caller to drop it). 0 or a negative result.
  */
 int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 		   const struct rxw_proto_ops *ops, struct rxw_peer *peer,
@@ -92,6 +101,28 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 		   struct rxw_security *security, bool client, uint64_t now);
 /* Drop what it holds: channels' calls, peer, security state. */
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now);
+
+/* Server: the client has proven who it is, or need not; client: always. */
+static inline bool rxw_pconn_authenticated(const struct rxw_pconn *c)
+{
+	return c->authenticated;
+}
+
+/* What comes proves nothing, not even that the peer lives, before it is verified. */
+static inline bool rxw_pconn_unsure(const struct rxw_pconn *c)
+{
+	return !c->authenticated || c->security->class.verify != NULL;
+}
+
+static inline bool rxw_pconn_must_verify(const struct rxw_pconn *c, const struct rxw_rxrun *run)
+{
+	return c->security->class.verify != NULL && c->authenticated && !run->verified;
+}
+
+static inline bool rxw_pconn_takes_jumbo(const struct rxw_pconn *c)
+{
+	return c->authenticated && rxw_room_none(&c->room);
+}
 
 enum rxw_input_result {
 	RXW_INPUT_DONE,	 /* handled: queued, answered, or dropped and counted */

@@ -69,7 +69,7 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 		ack.count = (uint8_t)rxw_min32(e->highest - e->next + 1, RXW_MAX_ACKS);
 		memset(table, 0, ack.count);
 	}
-	rxw_ack_trailer(c->params, e->mtu, &ack);
+	rxw_ack_trailer(c, e->mtu, &ack);
 	if (!c->client && !rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count,
 					     1, out->now)) {
 		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);

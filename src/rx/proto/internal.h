@@ -92,7 +92,7 @@ void rxw_ended_forget(struct rxw_pconn *c, unsigned channel);
 #define RXW_ACK_FRAME 37u /* an ACK without its header and table */
 void rxw_ack_init(struct rxw_pcall *p);
 /* What every ACK says of our limits; `size`: datagrams that the path is known to carry. */
-void rxw_ack_trailer(const struct rxw_params *params, uint32_t size, struct rxw_ack *ack);
+void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *ack);
 /* An ACK of what arrived in order below `upto`; false: no room, it stays owed. */
 bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
 		   struct rxw_out *out);
@@ -133,8 +133,8 @@ bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
 uint32_t rxw_recvq_absorb(struct rxw_pcall *p);
 /* Next piece of [*at, end) that is not yet there; returns its length, 0 at the end. */
 uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *at, uint32_t end);
-/* The connection is authenticated now: open what was kept; what fails is removed. */
-void rxw_recvq_verify(struct rxw_pcall *p, struct rxw_out *out);
+/* The connection is authenticated now: see rxw_pconn_take_kept(). */
+bool rxw_recvq_take_kept(struct rxw_pcall *p, struct rxw_rxrun *run);
 
 /* sendq.c */
 void rxw_sendq_init(struct rxw_sendq *q, uint32_t window, uint64_t now);
@@ -178,7 +178,9 @@ void rxw_pcall_input_busy(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_input_abort(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out);
 
 /* connauth.c */
-bool rxw_pconn_authenticated(const struct rxw_pconn *c);
+int rxw_pconn_auth_init(struct rxw_pconn *c);
+void rxw_pconn_auth_fini(struct rxw_pconn *c);
+void rxw_pconn_challenge_over(struct rxw_pconn *c);
 void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out);
 void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 			       struct rxw_out *out);

@@ -16,7 +16,8 @@ rx_sources += \
 	src/rx/proto/peer.c src/rx/proto/peer.h \
 	src/rx/proto/recvq.c \
 	src/rx/proto/run.c \
-	src/rx/proto/security.h src/rx/proto/security_null.c src/rx/proto/security_test.c \
+	src/rx/proto/security.c src/rx/proto/security.h \
+	src/rx/proto/security_null.c src/rx/proto/security_test.c \
 	src/rx/proto/sendq.c \
 	src/rx/proto/slab.c src/rx/proto/slab.h \
 	src/rx/proto/strangers.c \

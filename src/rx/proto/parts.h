@@ -119,11 +119,7 @@ struct rxw_rxent {
 	uint32_t charge; /* bytes charged to the memory limits */
 	uint16_t stride, length, last_length, count;
 	uint16_t next;
-	uint16_t spare; /* of the header, while unverified */
-	/*
-	 * the connection was not authenticated: one packet, 28 bytes of header before data are not
-	 * ours
-	 */
+	/* the connection was not authenticated: data are whole payloads, headers before them */
 	bool unverified;
 };
 
@@ -140,6 +136,7 @@ struct rxw_recvq {
 	uint32_t consumed, taken, next;
 	uint32_t hard;	  /* firstPacket of our ACKs */
 	uint32_t highest; /* highest accepted, 0 = none */
+	uint32_t shown;	  /* highest that was ever said to be there, if more than that */
 	uint32_t last;	  /* seq of LAST_PACKET, 0 = unknown */
 	/* packets from here on are not verified yet; UINT32_MAX = all are */
 	uint32_t verified_to;
@@ -149,6 +146,8 @@ struct rxw_recvq {
 	uint32_t edge;	       /* highest right edge advertised */
 	uint32_t head_done;    /* packets of the first entry that are consumed */
 	int64_t pinned;
+	uint32_t failed;       /* packets that did not verify since the last one that did */
+	uint64_t failed_since; /* ns; the first of them came then */
 	bool stopped; /* error or finished: nothing is queued any more */
 	struct rxw_rxent own[4];
 };

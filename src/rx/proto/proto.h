@@ -79,10 +79,21 @@ struct rxw_rxrun {
 	uint8_t or_flags;	/* all packets' flags or-ed, and the last packet's own */
 	uint8_t last_flags;
 	bool jumbo;
-	bool verified;		    /* passed the class's verify() (null class: not needed) */
-	uint8_t sec_head, sec_tail; /* after verification: bytes around the data in each packet */
+	bool verified; /* passed the class's verify() (null class: not needed) */
+	bool kept;     /* was queued before the connection was authenticated, and is no longer */
+	/* verified: bytes in front of the data in each packet; data in each but the last, in that */
+	uint8_t sec_head;
+	uint16_t length, last_length;
 	const struct rxw_path *path;
 };
+
+/* Bytes of data of a packet of a run, of its last one. */
+static inline uint16_t rxw_run_data(const struct rxw_rxrun *run, bool last)
+{
+	if (run->verified)
+		return last ? run->last_length : run->length;
+	return (uint16_t)((last ? run->last_size : run->stride) - RXW_HEADER_SIZE);
+}
 
 /* A piece of a receive queue handed to the reader: owns one reference of buf. */
 struct rxw_rxpiece {
@@ -164,6 +175,7 @@ struct rxw_out {
 	struct rxw_ctl *ctl;
 	unsigned ctl_count, ctl_room;
 	struct rxw_pcall *touched;
+	struct rxw_pconn *auth; /* work of an exchange became due on it (proto/security.h) */
 };
 
 /*

@@ -133,7 +133,7 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
 			 unsigned room)
 {
-	uint32_t n = rxw_min32(upto - first, room);
+	uint32_t n = rxw_min32(upto - first, room), shown;
 
 	memset(acks, 1, n);
 	if (upto != q->next)
@@ -149,8 +149,9 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 		n = to;
 	}
 	/* What was let go again must be said to be missing, or the sender never sends it. */
-	if (q->highest >= first && q->highest - first >= n) {
-		uint32_t to = rxw_min32(q->highest - first + 1, room);
+	shown = rxw_max32(q->highest, q->shown);
+	if (shown >= first && shown - first >= n) {
+		uint32_t to = rxw_min32(shown - first + 1, room);
 
 		memset(acks + n, 0, to - n);
 		n = to;
@@ -196,19 +197,19 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 {
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_pool *pool = rxw_pcall_pool(p);
-	unsigned around = RXW_HEADER_SIZE + run->sec_head + run->sec_tail;
+	bool keep = !run->verified && !rxw_pconn_authenticated(p->conn);
+	unsigned front = keep ? RXW_HEADER_SIZE : 0; /* bytes before the data that stay with it */
 	bool tail = part->skip + part->count == run->count;
 	struct rxw_rxent e = {
 		.first = part->first,
 		.count = (uint16_t)part->count,
 		.stride = run->stride,
-		.length = (uint16_t)(run->stride - around),
+		.length = rxw_run_data(run, false),
+		.last_length = rxw_run_data(run, tail),
 		.data = run->data + (size_t)part->skip * run->stride + RXW_HEADER_SIZE +
-			run->sec_head,
+			(run->verified ? run->sec_head : 0),
 		.next = RXW_NO_NODE,
-		.spare = run->head.spare,
-		.unverified = run->head.security != 0 && p->conn->security->ops->needs_verify &&
-			      !run->verified,
+		.unverified = keep,
 	};
 	struct rxw_buf *small = NULL;
 	size_t bytes;
@@ -217,8 +218,7 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 
 	if (memory_kept_for_others(p))
 		return RXW_NO_NODE;
-	e.last_length = tail ? (uint16_t)(run->last_size - around) : e.length;
-	bytes = (size_t)(part->count - 1) * run->stride + e.last_length;
+	bytes = front + (size_t)(part->count - 1) * run->stride + e.last_length;
 	if (cap > 4 * bytes) {
 		cap = (uint32_t)(bytes + 63) / 64 * 64;
 		if (cap == 0)
@@ -239,9 +239,9 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 			uncharge(p, cap);
 			return RXW_NO_NODE;
 		}
-		memcpy(small->data, e.data, bytes);
+		memcpy(small->data, e.data - front, bytes);
 		e.buf = small;
-		e.data = small->data;
+		e.data = small->data + front;
 	} else {
 		rxw_buf_ref(run->buf);
 		e.buf = run->buf;
@@ -334,70 +334,57 @@ uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t e
 	return seq < stop ? stop - seq : 0;
 }
 
-static bool open_entry(struct rxw_pcall *p, struct rxw_rxent *e)
-{
-	struct rxw_pconn *c = p->conn;
-	struct rxw_seal_info info = {
-		.epoch = c->epoch,
-		.cid = c->cid | p->channel,
-		.call = p->number,
-		.seq = e->first,
-		.security = c->security_index,
-		.client = !c->client,
-	};
-	size_t offset, length;
-
-	if (!e->unverified)
-		return true;
-	if (c->security->ops->verify(c->security, c->sec, &info, e->data, e->last_length, e->spare,
-				     &offset, &length) != 0)
-		return false;
-	e->data += offset;
-	e->length = e->last_length = (uint16_t)length;
-	e->unverified = false;
-	return true;
-}
-
-void rxw_recvq_verify(struct rxw_pcall *p, struct rxw_out *out)
+/* All that is queued was kept unverified, and nothing of it was taken: it waits to be taken out. */
+static void begin_taking(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
-	uint16_t list = q->ready_head, end;
-	bool failed = false;
+
+	if (q->ready_head != RXW_NO_NODE) {
+		at(q, q->ready_tail)->next = q->later_head;
+		q->later_head = q->ready_head;
+	}
+	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
+	q->next = q->taken;
+	q->last = 0;
+	/* What does not come back must be said to be missing. */
+	q->shown = rxw_max32(q->shown, q->highest);
+	q->highest = q->taken - 1;
+	p->ack.sent_next = rxw_min32(p->ack.sent_next, q->next);
+}
+
+bool rxw_recvq_take_kept(struct rxw_pcall *p, struct rxw_rxrun *run)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint16_t index;
+	struct rxw_rxent *e;
 
 	if (q->verified_to == UINT32_MAX || q->stopped)
-		return;
-	/* One list of all, and sort in again what passes. Nothing of it was taken yet. */
-	end = q->ready_tail;
-	if (list == RXW_NO_NODE)
-		list = q->later_head;
-	else
-		at(q, end)->next = q->later_head;
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
-	q->next = q->taken;
-	q->verified_to = UINT32_MAX;
-	for (uint16_t next; list != RXW_NO_NODE; list = next) {
-		struct rxw_rxent *e = at(q, list);
-
-		next = e->next;
-		if (open_entry(p, e)) {
-			if (e->first == q->next)
-				append_entry(q, list);
-			else
-				insert_later(q, list);
-			continue;
-		}
-		failed = true;
-		if (q->last >= e->first && q->last < e->first + e->count)
-			q->last = 0;
-		rxw_count(&out->stats->drops[RXW_DROP_VERIFY], 1);
-		drop_entry(p, list);
+		return false;
+	if (q->verified_to != 0)
+		begin_taking(p);
+	q->verified_to = 0;
+	index = q->later_head;
+	if (index == RXW_NO_NODE) {
+		q->verified_to = UINT32_MAX;
+		return false;
 	}
-	if (failed) {
-		/* Missing again: said in the next ACK, at once. */
-		p->ack.sent_next = rxw_min32(p->ack.sent_next, q->next);
-		rxw_ack_owe(p, RXW_ACK_DELAY, 0, true);
-		p->timer.ack = rxw_min64(p->timer.ack, out->now);
-	}
+	e = at(q, index);
+	q->later_head = e->next;
+	*run = (struct rxw_rxrun){
+		.buf = e->buf,
+		.data = e->data - RXW_HEADER_SIZE,
+		.stride = e->stride,
+		.last_size = (uint16_t)(e->last_length + RXW_HEADER_SIZE),
+		.count = e->count,
+		.size = (uint32_t)(e->count - 1) * e->stride + e->last_length + RXW_HEADER_SIZE,
+		.kept = true,
+	};
+	rxw_header_get(run->data, run->last_size, &run->head);
+	p->packets_received -= e->count;
+	p->bytes_received -= (uint64_t)(e->count - 1) * e->length + e->last_length;
+	uncharge(p, e->charge);
+	rxw_slab_put(&q->ents, index);
+	return true;
 }
 
 /* --- for the reader --- */

@@ -20,8 +20,7 @@ static void fill(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_pa
 	run->count = 1;
 	run->size = size;
 	run->or_flags = run->last_flags = run->head.flags;
-	run->jumbo = run->verified = false;
-	run->sec_head = run->sec_tail = 0;
+	run->jumbo = run->verified = run->kept = false;
 	run->path = path;
 }
 

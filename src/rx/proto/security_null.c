@@ -2,9 +2,6 @@
 /* rxnull: no protection, no exchange (rx-protocol 7.2). */
 #include "proto/security.h"
 
-static const struct rxw_security_ops null_ops = {
-	.name = "null",
-	.index = 0,
+struct rxw_security rxw_security_null_class = {
+	.class = {.size = sizeof(struct rxw_security_class), .name = "null"},
 };
-
-struct rxw_security rxw_security_null_class = {.ops = &null_ops};

@@ -12,9 +12,13 @@
 
 static const uint64_t test_key[2] = {0x7278776972652074ull, 0x65737420636c6173ull};
 
-static uint64_t seed_of(const struct rxw_seal_info *info)
+struct test_conn {
+	struct rxw_security_id id;
+};
+
+static uint64_t seed_of(const struct test_conn *c, const struct rxw_security_packet *p, bool client)
 {
-	uint32_t words[5] = {info->epoch, info->cid, info->call, info->seq, info->client};
+	uint32_t words[5] = {c->id.epoch, c->id.cid | p->channel, p->call, p->seq, client};
 
 	return rxw_siphash(words, sizeof(words), test_key) | 1;
 }
@@ -33,54 +37,83 @@ static void change(uint8_t *p, size_t length, uint64_t state)
 	}
 }
 
-static int test_seal(struct rxw_security *s, struct rxw_security_conn *c,
-		     const struct rxw_seal_info *info, uint8_t *packet, size_t length,
-		     uint16_t *spare)
+static int test_create(void *data, const struct rxw_security_id *id, void **conn)
 {
-	uint64_t seed = seed_of(info), sum;
+	struct test_conn *c = rxw_mem_get(NULL, sizeof(*c));
 
-	(void)s;
-	(void)c;
-	sum = rxw_siphash(packet + TEST_HEAD, length, test_key) ^ seed;
-	rxw_put32(packet, (uint32_t)(sum >> 32));
-	rxw_put32(packet + 4, (uint32_t)sum);
-	memset(packet + TEST_HEAD + length, 0x5a, TEST_TAIL);
-	change(packet, TEST_HEAD + length + TEST_TAIL, seed);
-	*spare = (uint16_t)(seed >> 16);
+	(void)data;
+	if (c == NULL)
+		return -RXW_ENOMEM;
+	c->id = *id;
+	*conn = c;
 	return 0;
 }
 
-static int test_verify(struct rxw_security *s, struct rxw_security_conn *c,
-		       const struct rxw_seal_info *info, uint8_t *packet, size_t size,
-		       uint16_t spare, size_t *offset, size_t *length)
+static void test_destroy(void *conn)
 {
-	uint64_t seed = seed_of(info), sum;
+	rxw_mem_give(NULL, conn, sizeof(struct test_conn));
+}
 
-	(void)s;
-	(void)c;
-	if (size < TEST_HEAD + TEST_TAIL || spare != (uint16_t)(seed >> 16))
-		return -1;
-	change(packet, size, seed);
-	*offset = TEST_HEAD;
-	*length = size - TEST_HEAD - TEST_TAIL;
-	sum = rxw_siphash(packet + TEST_HEAD, *length, test_key) ^ seed;
-	if (rxw_get32(packet) != (uint32_t)(sum >> 32) || rxw_get32(packet + 4) != (uint32_t)sum)
-		return -1;
+static void test_room(const void *conn, struct rxw_security_room *room)
+{
+	(void)conn;
+	room->head = TEST_HEAD;
+	room->tail = TEST_TAIL;
+}
+
+static void seal_one(const struct test_conn *c, struct rxw_security_packet *p)
+{
+	uint64_t seed = seed_of(c, p, c->id.client), sum;
+
+	sum = rxw_siphash(p->data + TEST_HEAD, p->length, test_key) ^ seed;
+	rxw_put32(p->data, (uint32_t)(sum >> 32));
+	rxw_put32(p->data + 4, (uint32_t)sum);
+	memset(p->data + TEST_HEAD + p->length, 0x5a, TEST_TAIL);
+	change(p->data, TEST_HEAD + p->length + TEST_TAIL, seed);
+	p->spare = (uint16_t)(seed >> 16);
+}
+
+static int test_seal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		seal_one(conn, &packets[i]);
+	return 0;
+}
+
+static bool open_one(const struct test_conn *c, struct rxw_security_packet *p)
+{
+	uint64_t seed = seed_of(c, p, !c->id.client), sum;
+	uint32_t length = p->length - TEST_HEAD - TEST_TAIL;
+
+	if (p->length < TEST_HEAD + TEST_TAIL || p->spare != (uint16_t)(seed >> 16))
+		return false;
+	change(p->data, p->length, seed);
+	sum = rxw_siphash(p->data + TEST_HEAD, length, test_key) ^ seed;
+	if (rxw_get32(p->data) != (uint32_t)(sum >> 32) || rxw_get32(p->data + 4) != (uint32_t)sum)
+		return false;
 	for (size_t i = 0; i < TEST_TAIL; i++)
-		if (packet[TEST_HEAD + *length + i] != 0x5a)
-			return -1;
-	return 0;
+		if (p->data[TEST_HEAD + length + i] != 0x5a)
+			return false;
+	p->length = length;
+	return true;
 }
 
-static const struct rxw_security_ops test_ops = {
-	.name = "test",
-	.index = TEST_INDEX,
-	.head = TEST_HEAD,
-	.tail = TEST_TAIL,
-	.needs_verify = true,
-	.deferred = true,
-	.seal = test_seal,
-	.verify = test_verify,
-};
+static void test_verify(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		packets[i].result = open_one(conn, &packets[i]) ? 0 : -1;
+}
 
-struct rxw_security rxw_security_test_class = {.ops = &test_ops};
+struct rxw_security rxw_security_test_class = {
+	.class = {
+		.size = sizeof(struct rxw_security_class),
+		.name = "test",
+		.index = TEST_INDEX,
+		.flags = RXW_CLASS_SLOW,
+		.conn_create = test_create,
+		.conn_destroy = test_destroy,
+		.room = test_room,
+		.seal = test_seal,
+		.verify = test_verify,
+	},
+};

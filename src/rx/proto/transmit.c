@@ -448,15 +448,14 @@ static enum rxw_train_result probe(struct rxw_pcall *p, struct rxw_train *train,
 static bool fit(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	const struct rxw_security_ops *ops = p->conn->security->ops;
 	uint32_t size = rxw_pcall_datagram_size(p);
 	struct rxw_txent *e;
 
 	if (q->ent_send == RXW_NO_NODE)
 		return true;
 	e = rxw_slab_at(&q->ents, q->ent_send);
-	if (e->stride <= size || e->first < q->nxt || ops->head != 0 || ops->tail != 0 ||
-	    ops->needs_verify)
+	/* What is sealed stays as it is, and leaves in fragments. */
+	if (e->stride <= size || e->first < q->nxt || p->conn->security->class.seal != NULL)
 		return true;
 	if (rxw_sendq_repack(p, size) == 0)
 		return true;

@@ -97,109 +97,100 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 /* --- a class that challenges: packets end in a word, the nonce must come back as it was --- */
 
-struct rxw_security_conn {
-	bool known;
+struct asking {
 	uint8_t nonce[16];
 };
 
-static int class_create(struct rxw_security *s, bool client, struct rxw_security_conn **out)
+static int class_create(void *data, const struct rxw_security_id *id, void **conn)
 {
-	(void)s;
-	(void)client;
-	*out = calloc(1, sizeof(**out));
-	return !*out || rxw_random((*out)->nonce, sizeof((*out)->nonce)) ? -RXW_ENOMEM : 0;
-}
+	struct asking *c;
 
-static void class_destroy(struct rxw_security_conn *sc)
-{
-	free(sc);
-}
-
-static int class_seal(struct rxw_security *s, struct rxw_security_conn *sc,
-		      const struct rxw_seal_info *info, uint8_t *packet, size_t length,
-		      uint16_t *spare)
-{
-	(void)s;
-	(void)sc;
-	(void)info;
-	memcpy(packet + length, "seal", 4);
-	*spare = 0x5ea1;
-	return 0;
-}
-
-static int class_verify(struct rxw_security *s, struct rxw_security_conn *sc,
-			const struct rxw_seal_info *info, uint8_t *data, size_t size,
-			uint16_t spare, size_t *offset, size_t *length)
-{
-	(void)s;
-	(void)sc;
-	(void)info;
-	if (size < 4 || spare != 0x5ea1 || memcmp(data + size - 4, "seal", 4))
-		return -1;
-	*offset = 0;
-	*length = size - 4;
-	return 0;
-}
-
-static bool class_authenticated(const struct rxw_security_conn *sc)
-{
-	return sc->known;
-}
-
-static int class_challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8_t *out,
-			   size_t room)
-{
-	(void)s;
-	(void)room;
-	memcpy(out, sc->nonce, sizeof(sc->nonce));
-	return sizeof(sc->nonce);
-}
-
-static int class_respond(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
-			 size_t size, const uint32_t id[2], const uint32_t calls[4], uint8_t *out,
-			 size_t room)
-{
-	(void)s;
-	(void)sc;
+	(void)data;
 	(void)id;
+	c = calloc(1, sizeof(*c));
+	*conn = c;
+	return !c || rxw_random(c->nonce, sizeof(c->nonce)) ? -RXW_ENOMEM : 0;
+}
+
+static void class_room(const void *conn, struct rxw_security_room *room)
+{
+	(void)conn;
+	room->tail = 4;
+}
+
+static int class_seal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(packets[i].data + packets[i].length, "seal", 4);
+		packets[i].spare = 0x5ea1;
+	}
+	return 0;
+}
+
+static void class_verify(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	for (size_t i = 0; i < count; i++) {
+		struct rxw_security_packet *p = &packets[i];
+
+		if (p->length >= 4 && p->spare == 0x5ea1 && !memcmp(p->data + p->length - 4, "seal", 4)) {
+			p->result = 0;
+			p->length -= 4;
+		}
+	}
+}
+
+static int class_challenge(void *conn, uint8_t *out, size_t room)
+{
+	struct asking *c = conn;
+
+	(void)room;
+	memcpy(out, c->nonce, sizeof(c->nonce));
+	return sizeof(c->nonce);
+}
+
+static int class_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
+		   uint8_t *out, size_t room, size_t *written, uint16_t *spare)
+{
+	struct asking *c = conn;
+
 	(void)calls;
 	(void)room;
-	if (size != sizeof(sc->nonce))
-		return -1;
-	memcpy(out, in, size);
-	return (int)size;
-}
-
-static int class_check(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
-		       size_t size, uint16_t spare, const uint32_t id[2], uint32_t calls[4],
-		       int32_t *code)
-{
-	(void)s;
 	(void)spare;
-	(void)id;
-	(void)calls;
-	*code = CLASS_WRONG;
-	if (size != sizeof(sc->nonce) || memcmp(in, sc->nonce, size))
+	if (size != sizeof(c->nonce))
 		return -1;
-	sc->known = true;
+	memcpy(out, challenge, size);
+	*written = size;
 	return 0;
 }
 
-static const struct rxw_security_ops class_ops = {
-	.name = "asks",
-	.index = CLASS_INDEX,
-	.tail = 4,
-	.needs_verify = true,
-	.conn_create = class_create,
-	.conn_destroy = class_destroy,
-	.seal = class_seal,
-	.verify = class_verify,
-	.authenticated = class_authenticated,
-	.challenge = class_challenge,
-	.respond = class_respond,
-	.check_response = class_check,
+static int32_t class_check(void *conn, const uint8_t *response, size_t size, uint16_t spare,
+		     uint32_t calls[4])
+{
+	struct asking *c = conn;
+
+	(void)spare;
+	(void)calls;
+	return size != sizeof(c->nonce) || memcmp(response, c->nonce, size) ? CLASS_WRONG : 0;
+}
+
+static struct rxw_security class = {
+	.class = {
+		.size = sizeof(struct rxw_security_class),
+		.name = "asks",
+		.index = CLASS_INDEX,
+		.broken = -4243,
+		.conn_create = class_create,
+		.conn_destroy = free,
+		.room = class_room,
+		.seal = class_seal,
+		.verify = class_verify,
+		.challenge = class_challenge,
+		.respond = class_respond,
+		.check_response = class_check,
+	},
 };
-static struct rxw_security class = {.ops = &class_ops};
 
 /* --- streams --- */
 

@@ -15,109 +15,98 @@
 #define WRONG	4712
 
 /* The server knows the client once its nonce came back; packets end in "seal". */
-struct rxw_security_conn {
-	bool known;
-	uint32_t nonce;
+struct asking {
+	uint8_t nonce[4];
 };
 
-static int conn_create(struct rxw_security *s, bool client, struct rxw_security_conn **out)
+static int conn_create(void *data, const struct rxw_security_id *id, void **conn)
 {
-	(void)s;
-	(void)client;
-	*out = calloc(1, sizeof(**out));
-	return !*out || rxw_random(&(*out)->nonce, sizeof((*out)->nonce)) ? -RXW_ENOMEM : 0;
-}
+	struct asking *c;
 
-static void conn_destroy(struct rxw_security_conn *sc)
-{
-	free(sc);
-}
-
-static int seal(struct rxw_security *s, struct rxw_security_conn *sc,
-		const struct rxw_seal_info *info, uint8_t *packet, size_t length, uint16_t *spare)
-{
-	(void)s;
-	(void)sc;
-	(void)info;
-	(void)spare;
-	memcpy(packet + length, "seal", 4);
-	return 0;
-}
-
-static int verify(struct rxw_security *s, struct rxw_security_conn *sc,
-		  const struct rxw_seal_info *info, uint8_t *data, size_t size, uint16_t spare,
-		  size_t *offset, size_t *length)
-{
-	(void)s;
-	(void)sc;
-	(void)info;
-	(void)spare;
-	if (size < 4 || memcmp(data + size - 4, "seal", 4))
-		return -1;
-	*offset = 0;
-	*length = size - 4;
-	return 0;
-}
-
-static bool authenticated(const struct rxw_security_conn *sc)
-{
-	return sc->known;
-}
-
-static int challenge(struct rxw_security *s, struct rxw_security_conn *sc, uint8_t *out,
-		     size_t room)
-{
-	(void)s;
-	(void)room;
-	rxw_put32(out, sc->nonce);
-	return 4;
-}
-
-static int respond(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
-		   size_t size, const uint32_t id[2], const uint32_t calls[4], uint8_t *out,
-		   size_t room)
-{
-	(void)s;
-	(void)sc;
+	(void)data;
 	(void)id;
+	c = calloc(1, sizeof(*c));
+	*conn = c;
+	return !c || rxw_random(c->nonce, sizeof(c->nonce)) ? -RXW_ENOMEM : 0;
+}
+
+static void conn_room(const void *conn, struct rxw_security_room *room)
+{
+	(void)conn;
+	room->tail = 4;
+}
+
+static int seal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	for (size_t i = 0; i < count; i++)
+		memcpy(packets[i].data + packets[i].length, "seal", 4);
+	return 0;
+}
+
+static void verify(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	for (size_t i = 0; i < count; i++) {
+		struct rxw_security_packet *p = &packets[i];
+
+		if (p->length >= 4 && !memcmp(p->data + p->length - 4, "seal", 4)) {
+			p->result = 0;
+			p->length -= 4;
+		}
+	}
+}
+
+static int challenge(void *conn, uint8_t *out, size_t room)
+{
+	struct asking *c = conn;
+
+	(void)room;
+	memcpy(out, c->nonce, sizeof(c->nonce));
+	return sizeof(c->nonce);
+}
+
+static int respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
+		   uint8_t *out, size_t room, size_t *written, uint16_t *spare)
+{
+	struct asking *c = conn;
+
 	(void)calls;
 	(void)room;
-	if (size != 4)
-		return -1;
-	memcpy(out, in, 4);
-	return 4;
-}
-
-static int check_response(struct rxw_security *s, struct rxw_security_conn *sc, const uint8_t *in,
-			  size_t size, uint16_t spare, const uint32_t id[2], uint32_t calls[4],
-			  int32_t *code)
-{
-	(void)s;
 	(void)spare;
-	(void)id;
-	(void)calls;
-	*code = WRONG;
-	if (size != 4 || rxw_get32(in) != sc->nonce)
+	if (size != sizeof(c->nonce))
 		return -1;
-	sc->known = true;
+	memcpy(out, challenge, size);
+	*written = size;
 	return 0;
 }
 
-static const struct rxw_security_ops ops = {
-	.name = "asks",
-	.index = INDEX,
-	.tail = 4,
-	.needs_verify = true,
-	.conn_create = conn_create,
-	.conn_destroy = conn_destroy,
-	.seal = seal,
-	.verify = verify,
-	.authenticated = authenticated,
-	.challenge = challenge,
-	.respond = respond,
-	.check_response = check_response,
+static int32_t check(void *conn, const uint8_t *response, size_t size, uint16_t spare,
+		     uint32_t calls[4])
+{
+	struct asking *c = conn;
+
+	(void)spare;
+	(void)calls;
+	return size != sizeof(c->nonce) || memcmp(response, c->nonce, size) ? WRONG : 0;
+}
+
+static struct rxw_security class = {
+	.class = {
+		.size = sizeof(struct rxw_security_class),
+		.name = "asks",
+		.index = INDEX,
+		.broken = -4243,
+		.conn_create = conn_create,
+		.conn_destroy = free,
+		.room = conn_room,
+		.seal = seal,
+		.verify = verify,
+		.challenge = challenge,
+		.respond = respond,
+		.check_response = check,
+	},
 };
-static struct rxw_security class = {.ops = &ops};
 
 static struct h_bed bed;
 static int fd;

@@ -4,13 +4,12 @@
 
 START_TEST(null_class)
 {
-	const struct rxw_security_ops *ops = rxw_security_null_class.ops;
+	const struct rxw_security_class *k = &rxw_security_null_class.class;
 
-	ck_assert_uint_eq(ops->index, 0);
-	ck_assert_uint_eq(ops->head + ops->tail, 0);
-	ck_assert(!ops->needs_verify && !ops->deferred);
-	ck_assert_ptr_null(ops->challenge);
-	ck_assert_ptr_null(ops->respond);
+	ck_assert_uint_eq(k->index, 0);
+	ck_assert(k->room == NULL && k->seal == NULL && k->verify == NULL);
+	ck_assert_ptr_null(k->challenge);
+	ck_assert_ptr_null(k->respond);
 }
 END_TEST
 

@@ -4,60 +4,113 @@
 
 #include "bench.h"
 
+static const struct rxw_security_id id = {1, 4, 3, 251, true}, peers = {1, 4, 3, 251, false};
+static const struct rxw_security_class *k = &rxw_security_test_class.class;
+
+static void *conn(const struct rxw_security_id *of)
+{
+	void *c;
+
+	ck_assert_int_eq(k->conn_create(NULL, of, &c), 0);
+	return c;
+}
+
 START_TEST(seal_and_open)
 {
-	struct rxw_security *s = &rxw_security_test_class;
-	struct rxw_seal_info info = {1, 2, 3, 4, 251, true};
+	void *one = conn(&id), *other = conn(&peers);
+	struct rxw_security_room room = {0};
 	uint8_t packet[1500], clear[1500];
-	size_t offset, length;
-	uint16_t spare;
 
-	for (size_t size = 0; size <= 1400; size += 7) {
+	k->room(one, &room);
+	for (uint32_t size = 0; size <= 1400; size += 7) {
+		struct rxw_security_packet p = {.data = packet, .call = 3, .seq = 4, .length = size};
+
 		for (size_t i = 0; i < size; i++)
-			clear[i] = packet[s->ops->head + i] = (uint8_t)(i * 3);
-		ck_assert_int_eq(s->ops->seal(s, NULL, &info, packet, size, &spare), 0);
+			clear[i] = packet[room.head + i] = (uint8_t)(i * 3);
+		ck_assert_int_eq(k->seal(one, &p, 1), 0);
 		if (size > 16)
 			ck_assert_mem_ne(packet + 8, clear, size);
-		ck_assert_int_eq(
-			s->ops->verify(s, NULL, &info, packet, size + 20, spare, &offset, &length),
-			0);
-		ck_assert_uint_eq(offset, 8);
-		ck_assert_uint_eq(length, size);
-		ck_assert_mem_eq(packet + offset, clear, size);
+		p.length = rxw_sealed_size(&room, size);
+		ck_assert_uint_eq(p.length, size + 20);
+		p.result = 7;
+		k->verify(other, &p, 1);
+		ck_assert_int_eq(p.result, 0);
+		ck_assert_uint_eq(p.length, size);
+		ck_assert_mem_eq(packet + room.head, clear, size);
 	}
+	k->conn_destroy(one);
+	k->conn_destroy(other);
 }
 END_TEST
 
+static int32_t verdict(const struct rxw_security_id *of, const struct rxw_security_packet *p,
+		       const uint8_t *bytes, uint32_t length)
+{
+	struct rxw_security_packet copy = *p;
+	uint8_t data[200];
+	void *c = conn(of);
+
+	memcpy(data, bytes, sizeof(data));
+	copy.data = data;
+	copy.length = length;
+	copy.result = 0;
+	k->verify(c, &copy, 1);
+	k->conn_destroy(c);
+	return copy.result;
+}
+
 START_TEST(refuses)
 {
-	struct rxw_security *s = &rxw_security_test_class;
-	struct rxw_seal_info info = {1, 2, 3, 4, 251, true}, other;
-	uint8_t packet[200], copy[200];
-	size_t offset, length;
-	uint16_t spare;
+	uint8_t packet[200];
+	struct rxw_security_packet p = {.data = packet, .call = 3, .seq = 4, .length = 100}, other;
+	struct rxw_security_id of;
+	void *c = conn(&id);
 
 	memset(packet, 7, sizeof(packet));
-	s->ops->seal(s, NULL, &info, packet, 100, &spare);
+	k->seal(c, &p, 1);
+	ck_assert_int_eq(verdict(&peers, &p, packet, 120), 0);
 	for (unsigned i = 0; i < 120; i++) {
-		memcpy(copy, packet, sizeof(copy));
-		copy[i] ^= 1;
-		ck_assert_int_ne(s->ops->verify(s, NULL, &info, copy, 120, spare, &offset, &length),
-				 0);
+		packet[i] ^= 1;
+		ck_assert_int_eq(verdict(&peers, &p, packet, 120), -1);
+		packet[i] ^= 1;
 	}
-	for (unsigned i = 0; i < 6; i++) {
-		uint32_t *fields[] = {&other.epoch, &other.cid, &other.call, &other.seq};
+	for (unsigned i = 0; i < 7; i++) {
+		other = p;
+		of = peers;
+		of.epoch += i == 0;
+		of.cid += i == 1 ? 4 : 0;
+		of.client ^= i == 2;
+		other.call += i == 3;
+		other.seq += i == 4;
+		other.spare = (uint16_t)(other.spare + (i == 5));
+		other.channel = i == 6;
+		ck_assert_int_eq(verdict(&of, &other, packet, 120), -1);
+	}
+	ck_assert_int_eq(verdict(&peers, &p, packet, 19), -1);
+	k->conn_destroy(c);
+}
+END_TEST
 
-		other = info;
-		if (i < 4)
-			(*fields[i])++;
-		else if (i == 4)
-			other.client = false;
-		memcpy(copy, packet, sizeof(copy));
-		ck_assert_int_ne(s->ops->verify(s, NULL, &other, copy, 120,
-						(uint16_t)(spare + (i == 5)), &offset, &length),
-				 0);
-	}
-	ck_assert_int_ne(s->ops->verify(s, NULL, &info, packet, 19, spare, &offset, &length), 0);
+/* Sealed sizes and what fits into them, for classes with padding. */
+START_TEST(room)
+{
+	static const struct rxw_security_room rooms[] = {
+		{0}, {8, 12, 0, 0}, {4, 0, 1, 8}, {8, 0, 8, 0}, {64, 64, 16, 64}, {28, 12, 16, 0}};
+
+	for (unsigned i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++)
+		for (uint32_t size = 0; size < 1500; size++) {
+			uint32_t most = rxw_sealed_capacity(&rooms[i], size);
+
+			if (most > 0)
+				ck_assert_uint_le(rxw_sealed_size(&rooms[i], most), size);
+			if (rxw_sealed_size(&rooms[i], 1) <= size)
+				ck_assert_uint_gt(rxw_sealed_size(&rooms[i], most + 1), size);
+		}
+	ck_assert_uint_eq(rxw_sealed_size(&rooms[3], 0), 8);
+	ck_assert_uint_eq(rxw_sealed_size(&rooms[3], 1), 16);
+	ck_assert_uint_eq(rxw_sealed_size(&rooms[2], 1), 8);
+	ck_assert_uint_eq(rxw_sealed_size(&rooms[2], 5), 9);
+	ck_assert_uint_eq(rxw_sealed_capacity(&rooms[3], 1416), 1408);
 }
 END_TEST
 
@@ -70,5 +123,6 @@ int main(void)
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, seal_and_open);
 	tcase_add_test(tcase, refuses);
+	tcase_add_test(tcase, room);
 	return bench_main(suite);
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Security classes of the application: their table, their references, the identities they give. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+/* Sealing without verifying, or one side of an exchange: no peer could talk to that. */
+static bool complete(const struct rxw_security_class *k)
+{
+	return !k->seal == !k->verify && !k->challenge == !k->check_response;
+}
+
+int rxw_security_create(const struct rxw_security_class *klass, void *data, rxw_security **security)
+{
+	struct rxw_security *s;
+
+	if (!klass || !security || klass->size < sizeof(size_t) || klass->size > sizeof(*klass))
+		return -RXW_EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -RXW_ENOMEM;
+	memcpy(&s->class, klass, klass->size);
+	s->class.size = sizeof(s->class);
+	if (!s->class.name)
+		s->class.name = "";
+	if (!complete(&s->class)) {
+		free(s);
+		return -RXW_EINVAL;
+	}
+	s->data = data;
+	atomic_init(&s->refs, 1);
+	*security = s;
+	return 0;
+}
+
+rxw_security *rxw_security_ref(rxw_security *security)
+{
+	if (security && atomic_load_explicit(&security->refs, memory_order_relaxed))
+		atomic_fetch_add_explicit(&security->refs, 1, memory_order_relaxed);
+	return security;
+}
+
+void rxw_security_unref(rxw_security *security)
+{
+	/* Those that are there from the start have none, and stay. */
+	if (!security || !atomic_load_explicit(&security->refs, memory_order_relaxed) ||
+	    atomic_fetch_sub(&security->refs, 1) != 1)
+		return;
+	if (security->class.destroy)
+		security->class.destroy(security->data);
+	free(security);
+}
+
+rxw_security *rxw_security_null(void)
+{
+	return &rxw_security_null_class;
+}
+
+static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
+{
+	const struct rxw_security_class *k = &c->p.security->class;
+	struct rxw_identity i = {.size = sizeof(i)};
+	size_t size = identity ? identity->size : 0;
+	bool known;
+
+	if (size < sizeof(size_t) || size > sizeof(i))
+		return -RXW_EINVAL;
+	rxw_conn_lock(c);
+	known = rxw_pconn_authenticated(&c->p);
+	rxw_conn_unlock(c);
+	if (!known)
+		return -RXW_ESTATE;
+	i.index = k->index;
+	i.expires = INT64_MAX;
+	if (k->identity && k->identity(c->p.sec, &i)) {
+		memset(&i, 0, sizeof(i));
+		i.index = k->index;
+		i.expires = INT64_MAX;
+	}
+	i.size = size;
+	memcpy(identity, &i, size);
+	return 0;
+}
+
+int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity)
+{
+	return call ? identity_of(call->conn, identity) : -RXW_EINVAL;
+}
+
+int rxw_connection_identity(const rxw_connection *connection, struct rxw_identity *identity)
+{
+	return connection ? identity_of((struct rxw_connection *)(uintptr_t)connection, identity) :
+			    -RXW_EINVAL;
+}
