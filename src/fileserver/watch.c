@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fileserver/callbacks.h"
@@ -210,8 +211,11 @@ static void *watch_main(void *arg)
 			{.fd = watch->inotify, .events = POLLIN},
 		};
 
-		if (poll(fds, 2, 1000) < 0 && errno != EINTR)
-			break;
+		/* Who is refused memory to wait with looks again in a while: the sweep goes on. */
+		if (poll(fds, 2, 1000) < 0) {
+			nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+			fds[0].revents = fds[1].revents = 0;
+		}
 		if (fds[0].revents)
 			break;
 		if (fds[1].revents)

@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Faults of the system: memory, threads and system calls that fail in turn, a clock that jumps.
+# Faults of the system: memory, threads and system calls that fail in turn, clocks that jump.
 # RXW_FAULTS_STEP=1 tries each occurrence; without it a sample is tried.
 
 check_LTLIBRARIES += src/tests/faults/libfaults.la
-src_tests_faults_libfaults_la_SOURCES = src/tests/faults/shim.c src/tests/faults/shim.h \
-	src/tests/faults/scenario.c src/tests/faults/scenario.h
+src_tests_faults_libfaults_la_SOURCES = \
+	src/tests/faults/scenario.c src/tests/faults/scenario.h src/tests/faults/scenario_calls.c \
+	src/tests/faults/shim.c src/tests/faults/shim.h src/tests/faults/shim_file.c \
+	src/tests/faults/shim_private.h
 src_tests_faults_libfaults_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 # The linker puts the shim between the library, linked as objects, and the system.
-faults_ldflags = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
-	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=pthread_create,--wrap=getrandom \
-	-Wl,--wrap=socket,--wrap=eventfd,--wrap=close,--wrap=bind,--wrap=getsockname \
-	-Wl,--wrap=setsockopt,--wrap=getsockopt,--wrap=sendmsg,--wrap=sendmmsg,--wrap=recvmsg \
-	-Wl,--wrap=recvmmsg,--wrap=poll,--wrap=ppoll,--wrap=read,--wrap=write \
-	-Wl,--wrap=clock_gettime,--wrap=pthread_cond_timedwait
+# Of the shim both files are wanted, also where only what is linked behind it asks for them.
+faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_open,--undefined=__wrap_malloc \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free \
+	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=strndup \
+	-Wl,--wrap=asprintf,--wrap=pthread_create,--wrap=pthread_cond_timedwait,--wrap=getrandom \
+	-Wl,--wrap=clock_gettime,--wrap=time,--wrap=socket,--wrap=eventfd,--wrap=close \
+	-Wl,--wrap=bind,--wrap=getsockname,--wrap=setsockopt,--wrap=getsockopt,--wrap=sendmsg \
+	-Wl,--wrap=sendmmsg,--wrap=recvmsg,--wrap=recvmmsg,--wrap=poll,--wrap=ppoll,--wrap=read \
+	-Wl,--wrap=write,--wrap=open,--wrap=openat,--wrap=syscall,--wrap=fopen,--wrap=mkdir \
+	-Wl,--wrap=rename,--wrap=pipe2,--wrap=fdopendir,--wrap=opendir,--wrap=closedir \
+	-Wl,--wrap=fstat,--wrap=fstatat,--wrap=fstatvfs,--wrap=readlinkat,--wrap=preadv \
+	-Wl,--wrap=preadv2,--wrap=fsync,--wrap=inotify_init1,--wrap=inotify_add_watch
 faults_libs = src/tests/faults/libfaults.la $(LDADD)
 check_tests += src/tests/faults/test_faults_memory
 src_tests_faults_test_faults_memory_LDADD = $(faults_libs)
@@ -24,6 +32,32 @@ src_tests_faults_test_faults_system_LDFLAGS = $(faults_ldflags)
 check_tests += src/tests/faults/test_faults_threads
 src_tests_faults_test_faults_threads_LDADD = $(faults_libs)
 src_tests_faults_test_faults_threads_LDFLAGS = $(faults_ldflags)
+
+# Stubs of the types that src/tests/xg has compiled.
+check_tests += src/tests/faults/test_faults_stubs
+src_tests_faults_test_faults_stubs_SOURCES = \
+	src/tests/faults/test_faults_stubs.c src/tests/faults/scenario_stubs.c
+nodist_src_tests_faults_test_faults_stubs_SOURCES = \
+	src/tests/xg/short/all-types.xdr.c src/tests/xg/short/all-types.cs.c \
+	src/tests/xg/short/all-types.ss.c
+src_tests_faults_test_faults_stubs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
+src_tests_faults_test_faults_stubs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+src_tests_faults_test_faults_stubs_LDADD = $(faults_libs)
+src_tests_faults_test_faults_stubs_LDFLAGS = $(faults_ldflags)
+$(src_tests_faults_test_faults_stubs_OBJECTS): $(xg_short)
+
+# The fileserver, too, is linked as objects, and not with the shared library that it is installed with.
+check_tests += src/tests/faults/test_faults_files
+src_tests_faults_test_faults_files_SOURCES = \
+	src/tests/faults/test_faults_files.c src/tests/faults/scenario_files.c \
+	$(fileserver_test_fixture)
+src_tests_faults_test_faults_files_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+src_tests_faults_test_faults_files_LDADD = src/fileserver/.libs/libfileserver.a $(faults_libs) \
+	$(LMDB_LIBS)
+src_tests_faults_test_faults_files_LDFLAGS = $(faults_ldflags)
+src_tests_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.la \
+	src/tests/faults/libfaults.la src/rx/librxwire_core.la
+$(src_tests_faults_test_faults_files_OBJECTS): $(afs_headers)
 
 # Hostile peers instead of a hostile system.
 include src/tests/attack/local.mk

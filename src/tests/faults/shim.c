@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim.h"
+#include "shim_private.h"
 
 /*
  * The plan is made while nobody else runs; its fields are read by all threads afterwards. `armed`
@@ -21,8 +21,14 @@
  */
 static struct shim_plan plan;
 static _Atomic(bool) armed;
-static _Atomic(uint64_t) seen[SHIM_KINDS], refused, ahead, began;
+static _Atomic(uint64_t) seen[SHIM_KINDS], refused, began;
+/* ns by which CLOCK_MONOTONIC and CLOCK_REALTIME are ahead of the system's */
+static _Atomic(int64_t) ahead, date;
 static _Atomic(long) threads, descriptors;
+
+#define NS 1000000000ull
+/* Where the clock that a run begins with stands: it can be set back on a machine just started. */
+#define AHEAD ((int64_t)(36000 * NS))
 
 static const char *const names[SHIM_KINDS] = {
 	[SHIM_MEMORY] = "memory", [SHIM_THREAD] = "pthread_create", [SHIM_SOCKET] = "socket",
@@ -30,6 +36,8 @@ static const char *const names[SHIM_KINDS] = {
 	[SHIM_GET] = "getsockopt", [SHIM_EVENT] = "eventfd",	    [SHIM_RANDOM] = "getrandom",
 	[SHIM_SEND] = "send",	  [SHIM_RECV] = "receive",	    [SHIM_POLL] = "poll",
 	[SHIM_READ] = "read",	  [SHIM_WRITE] = "write",	    [SHIM_CLOCK] = "clock",
+	[SHIM_DATE] = "date",	  [SHIM_OPEN] = "open",		    [SHIM_STAT] = "stat",
+	[SHIM_FILE] = "pread",	  [SHIM_NOTIFY] = "inotify",
 };
 
 const char *shim_name(enum shim_kind kind)
@@ -45,6 +53,8 @@ void shim_arm(const struct shim_plan *p)
 		atomic_store(&seen[i], 0);
 	atomic_store(&refused, 0);
 	atomic_store(&began, 0);
+	if (plan.kind == SHIM_CLOCK)
+		atomic_store(&ahead, AHEAD);
 	atomic_store(&armed, true);
 }
 
@@ -56,6 +66,7 @@ void shim_disarm(void)
 void shim_set_clock_back(void)
 {
 	atomic_store(&ahead, 0);
+	atomic_store(&date, 0);
 }
 
 uint64_t shim_seen(enum shim_kind kind)
@@ -67,8 +78,6 @@ uint64_t shim_refused(void)
 {
 	return atomic_load(&refused);
 }
-
-#define NS 1000000000ull
 
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
 
@@ -83,8 +92,7 @@ static uint64_t lasted(void)
 	return atomic_compare_exchange_strong(&began, &first, now) || now < first ? 0 : now - first;
 }
 
-/* One more of its kind: is it to fail? */
-static bool fails(enum shim_kind kind)
+bool shim_fails(enum shim_kind kind)
 {
 	uint64_t n;
 
@@ -99,10 +107,9 @@ static bool fails(enum shim_kind kind)
 	return true;
 }
 
-/* The same for a system call: errno is set. */
-static bool refuses(enum shim_kind kind)
+bool shim_refuses(enum shim_kind kind)
 {
-	if (!fails(kind))
+	if (!shim_fails(kind))
 		return false;
 	errno = plan.error;
 	return true;
@@ -127,7 +134,7 @@ static unsigned find(uintptr_t id)
 	return i;
 }
 
-static void *remember(void *p)
+void *shim_remember(void *p)
 {
 	if (!p)
 		return NULL;
@@ -139,7 +146,7 @@ static void *remember(void *p)
 	return p;
 }
 
-static void forget(void *p)
+void shim_forget(void *p)
 {
 	unsigned i, next;
 
@@ -172,51 +179,46 @@ struct shim_held shim_held(void)
 	return h;
 }
 
-#define WRAP(type, name, ...)             \
-	type __real_##name(__VA_ARGS__);  \
-	type __wrap_##name(__VA_ARGS__);  \
-	type __wrap_##name(__VA_ARGS__)
-
 WRAP(void, free, void *p)
 {
-	forget(p);
+	shim_forget(p);
 	__real_free(p);
 }
 
 WRAP(void *, malloc, size_t size)
 {
-	return fails(SHIM_MEMORY) ? NULL : remember(__real_malloc(size));
+	return shim_fails(SHIM_MEMORY) ? NULL : shim_remember(__real_malloc(size));
 }
 
 WRAP(void *, calloc, size_t count, size_t size)
 {
-	return fails(SHIM_MEMORY) ? NULL : remember(__real_calloc(count, size));
+	return shim_fails(SHIM_MEMORY) ? NULL : shim_remember(__real_calloc(count, size));
 }
 
 WRAP(void *, realloc, void *p, size_t size)
 {
 	void *q;
 
-	if (fails(SHIM_MEMORY))
+	if (shim_fails(SHIM_MEMORY))
 		return NULL;
 	/* Forgotten first: another thread may be given its place. */
-	forget(p);
+	shim_forget(p);
 	q = __real_realloc(p, size);
-	remember(q ? q : p);
+	shim_remember(q ? q : p);
 	return q;
 }
 
 WRAP(void *, aligned_alloc, size_t alignment, size_t size)
 {
-	return fails(SHIM_MEMORY) ? NULL : remember(__real_aligned_alloc(alignment, size));
+	return shim_fails(SHIM_MEMORY) ? NULL : shim_remember(__real_aligned_alloc(alignment, size));
 }
 
 WRAP(int, posix_memalign, void **p, size_t alignment, size_t size)
 {
-	int r = fails(SHIM_MEMORY) ? ENOMEM : __real_posix_memalign(p, alignment, size);
+	int r = shim_fails(SHIM_MEMORY) ? ENOMEM : __real_posix_memalign(p, alignment, size);
 
 	if (!r)
-		remember(*p);
+		shim_remember(*p);
 	return r;
 }
 
@@ -243,7 +245,7 @@ WRAP(int, pthread_create, pthread_t *t, const pthread_attr_t *attr, void *(*run)
 	struct start *s;
 	int r;
 
-	if (fails(SHIM_THREAD))
+	if (shim_fails(SHIM_THREAD))
 		return EAGAIN;
 	s = __real_malloc(sizeof(*s));
 	if (!s)
@@ -260,124 +262,146 @@ WRAP(int, pthread_create, pthread_t *t, const pthread_attr_t *attr, void *(*run)
 
 /* --- descriptors --- */
 
-static int opened(int fd)
+int shim_opened(int fd)
 {
 	if (fd >= 0)
 		atomic_fetch_add(&descriptors, 1);
 	return fd;
 }
 
-WRAP(int, socket, int domain, int type, int protocol)
+int shim_closed(int r)
 {
-	return refuses(SHIM_SOCKET) ? -1 : opened(__real_socket(domain, type, protocol));
-}
-
-WRAP(int, eventfd, unsigned value, int flags)
-{
-	return refuses(SHIM_EVENT) ? -1 : opened(__real_eventfd(value, flags));
-}
-
-WRAP(int, close, int fd)
-{
-	int r = __real_close(fd);
-
 	if (!r)
 		atomic_fetch_sub(&descriptors, 1);
 	return r;
 }
 
+WRAP(int, socket, int domain, int type, int protocol)
+{
+	return shim_refuses(SHIM_SOCKET) ? -1 : shim_opened(__real_socket(domain, type, protocol));
+}
+
+WRAP(int, eventfd, unsigned value, int flags)
+{
+	return shim_refuses(SHIM_EVENT) ? -1 : shim_opened(__real_eventfd(value, flags));
+}
+
+WRAP(int, close, int fd)
+{
+	return shim_closed(__real_close(fd));
+}
+
 WRAP(int, bind, int fd, const struct sockaddr *address, socklen_t length)
 {
-	return refuses(SHIM_BIND) ? -1 : __real_bind(fd, address, length);
+	return shim_refuses(SHIM_BIND) ? -1 : __real_bind(fd, address, length);
 }
 
 WRAP(int, getsockname, int fd, struct sockaddr *address, socklen_t *length)
 {
-	return refuses(SHIM_NAME) ? -1 : __real_getsockname(fd, address, length);
+	return shim_refuses(SHIM_NAME) ? -1 : __real_getsockname(fd, address, length);
 }
 
 WRAP(int, setsockopt, int fd, int level, int name, const void *value, socklen_t length)
 {
-	return refuses(SHIM_SET) ? -1 : __real_setsockopt(fd, level, name, value, length);
+	return shim_refuses(SHIM_SET) ? -1 : __real_setsockopt(fd, level, name, value, length);
 }
 
 WRAP(int, getsockopt, int fd, int level, int name, void *value, socklen_t *length)
 {
-	return refuses(SHIM_GET) ? -1 : __real_getsockopt(fd, level, name, value, length);
+	return shim_refuses(SHIM_GET) ? -1 : __real_getsockopt(fd, level, name, value, length);
 }
 
 /* --- transfers --- */
 
 WRAP(ssize_t, sendmsg, int fd, const struct msghdr *m, int flags)
 {
-	return refuses(SHIM_SEND) ? -1 : __real_sendmsg(fd, m, flags);
+	return shim_refuses(SHIM_SEND) ? -1 : __real_sendmsg(fd, m, flags);
 }
 
 WRAP(int, sendmmsg, int fd, struct mmsghdr *m, unsigned count, int flags)
 {
-	return refuses(SHIM_SEND) ? -1 : __real_sendmmsg(fd, m, count, flags);
+	return shim_refuses(SHIM_SEND) ? -1 : __real_sendmmsg(fd, m, count, flags);
 }
 
 WRAP(ssize_t, recvmsg, int fd, struct msghdr *m, int flags)
 {
-	return refuses(SHIM_RECV) ? -1 : __real_recvmsg(fd, m, flags);
+	return shim_refuses(SHIM_RECV) ? -1 : __real_recvmsg(fd, m, flags);
 }
 
 WRAP(int, recvmmsg, int fd, struct mmsghdr *m, unsigned count, int flags, struct timespec *t)
 {
-	return refuses(SHIM_RECV) ? -1 : __real_recvmmsg(fd, m, count, flags, t);
+	return shim_refuses(SHIM_RECV) ? -1 : __real_recvmmsg(fd, m, count, flags, t);
 }
 
 WRAP(int, poll, struct pollfd *p, nfds_t count, int timeout)
 {
-	return refuses(SHIM_POLL) ? -1 : __real_poll(p, count, timeout);
+	return shim_refuses(SHIM_POLL) ? -1 : __real_poll(p, count, timeout);
 }
 
 WRAP(ssize_t, read, int fd, void *data, size_t size)
 {
-	return refuses(SHIM_READ) ? -1 : __real_read(fd, data, size);
+	return shim_refuses(SHIM_READ) ? -1 : __real_read(fd, data, size);
 }
 
 WRAP(ssize_t, write, int fd, const void *data, size_t size)
 {
-	return refuses(SHIM_WRITE) ? -1 : __real_write(fd, data, size);
+	return shim_refuses(SHIM_WRITE) ? -1 : __real_write(fd, data, size);
 }
 
 WRAP(ssize_t, getrandom, void *data, size_t size, unsigned flags)
 {
-	return refuses(SHIM_RANDOM) ? -1 : __real_getrandom(data, size, flags);
+	return shim_refuses(SHIM_RANDOM) ? -1 : __real_getrandom(data, size, flags);
 }
 
-/* --- the clock, and who waits by it --- */
+/* --- the clocks, and who waits by them --- */
 
-static struct timespec shifted(struct timespec t, uint64_t forward)
+static struct timespec shifted(struct timespec t, int64_t by)
 {
-	uint64_t ns = (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec + forward;
+	int64_t ns = (int64_t)t.tv_sec * (int64_t)NS + t.tv_nsec + by;
 
-	return (struct timespec){.tv_sec = (time_t)(ns / NS), .tv_nsec = (long)(ns % NS)};
+	if (ns < 0)
+		ns = 0;
+	return (struct timespec){.tv_sec = ns / (int64_t)NS, .tv_nsec = ns % (int64_t)NS};
 }
 
 WRAP(int, clock_gettime, clockid_t clock, struct timespec *t)
 {
 	int r = __real_clock_gettime(clock, t);
 
-	if (clock != CLOCK_MONOTONIC)
-		return r;
-	if (fails(SHIM_CLOCK))
-		atomic_store(&ahead, plan.jump);
-	*t = shifted(*t, atomic_load(&ahead));
+	switch (clock) {
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_COARSE:
+		if (shim_fails(SHIM_CLOCK))
+			atomic_store(&ahead, AHEAD + plan.jump);
+		*t = shifted(*t, atomic_load(&ahead));
+		break;
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+		if (shim_fails(SHIM_DATE))
+			atomic_store(&date, plan.jump);
+		*t = shifted(*t, atomic_load(&date));
+		break;
+	default:
+		break;
+	}
 	return r;
 }
 
-/* The kernel's clock has not jumped: what the library means is so much earlier on it. */
+WRAP(time_t, time, time_t *at)
+{
+	struct timespec t;
+
+	__wrap_clock_gettime(CLOCK_REALTIME, &t);
+	if (at)
+		*at = t.tv_sec;
+	return t.tv_sec;
+}
+
+/* The kernel's clock has not jumped: what the library means is elsewhere on it. */
 WRAP(int, pthread_cond_timedwait, pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *at)
 {
-	uint64_t forward = atomic_load(&ahead);
-	uint64_t ns = (uint64_t)at->tv_sec * NS + (uint64_t)at->tv_nsec;
-	struct timespec t = {0, 0};
+	struct timespec t = shifted(*at, -atomic_load(&ahead));
 
-	if (ns > forward)
-		t = shifted(t, ns - forward);
 	return __real_pthread_cond_timedwait(c, m, &t);
 }
 
@@ -389,21 +413,21 @@ int __real_ppoll(struct pollfd *p, nfds_t count, const struct timespec *t, const
 static int wait_by_clock(struct pollfd *p, nfds_t count, const struct timespec *t)
 {
 	uint64_t left = (uint64_t)t->tv_sec * NS + (uint64_t)t->tv_nsec, ns;
-	uint64_t before = atomic_load(&ahead);
+	int64_t before = atomic_load(&ahead);
 	int r = 0;
 
 	do {
 		ns = left < SLICE ? left : SLICE;
 		r = __real_ppoll(p, count, &(struct timespec){.tv_nsec = (long)ns}, NULL);
 		left -= ns;
-	} while (!r && left && atomic_load(&ahead) == before);
+	} while (!r && left && atomic_load(&ahead) <= before);
 	return r;
 }
 
 WRAP(int, ppoll, struct pollfd *p, nfds_t count, const struct timespec *t, const sigset_t *set)
 {
-	if (refuses(SHIM_POLL))
+	if (shim_refuses(SHIM_POLL))
 		return -1;
-	return plan.kind == SHIM_CLOCK ? wait_by_clock(p, count, t)
-				       : __real_ppoll(p, count, t, set);
+	return plan.kind == SHIM_CLOCK && t ? wait_by_clock(p, count, t)
+					    : __real_ppoll(p, count, t, set);
 }

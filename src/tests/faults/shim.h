@@ -8,7 +8,7 @@
 
 /* What can fail. Each occurrence of a kind has a number, from 1 on, since the plan was made. */
 enum shim_kind {
-	SHIM_MEMORY, /* malloc, calloc, realloc, aligned_alloc, posix_memalign */
+	SHIM_MEMORY, /* malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign, strdup, ... */
 	SHIM_THREAD, /* pthread_create */
 	SHIM_SOCKET, /* socket */
 	SHIM_BIND,
@@ -23,6 +23,11 @@ enum shim_kind {
 	SHIM_READ,
 	SHIM_WRITE,
 	SHIM_CLOCK,  /* clock_gettime(CLOCK_MONOTONIC): does not fail, but jumps */
+	SHIM_DATE,   /* clock_gettime(CLOCK_REALTIME), time: the same */
+	SHIM_OPEN,   /* open, openat, openat2, fopen, fdopendir, opendir, pipe2, mkdir, rename */
+	SHIM_STAT,   /* fstat, fstatat, fstatvfs, readlinkat */
+	SHIM_FILE,   /* pread, preadv, preadv2, fsync */
+	SHIM_NOTIFY, /* inotify_init1, inotify_add_watch */
 	SHIM_KINDS
 };
 const char *shim_name(enum shim_kind kind);
@@ -34,14 +39,14 @@ struct shim_plan {
 	uint64_t many;  /* how many in a row do, UINT64_MAX = all from then on; ... */
 	uint64_t lasts; /* ... but no longer than so many ns after the first; 0 = without end */
 	int error;      /* errno; memory and threads have their own */
-	uint64_t jump;  /* SHIM_CLOCK: ns by which the clock is ahead from `at` on */
+	int64_t jump;   /* SHIM_CLOCK, SHIM_DATE: ns by which it is ahead, or behind, from `at` on */
 };
 
 /* Follow this plan from now on, and count anew. Before any thread of the library runs. */
 void shim_arm(const struct shim_plan *plan);
-/* Nothing fails any more; a clock stays where it is. Any thread. */
+/* Nothing fails any more; clocks stay where they are. Any thread. */
 void shim_disarm(void);
-/* Where no thread of the library runs: the clock is the system's again. */
+/* Where no thread of the library runs: the clocks are the system's again. */
 void shim_set_clock_back(void);
 /* Since shim_arm(): occurrences, and how many of them were refused. */
 uint64_t shim_seen(enum shim_kind kind);

@@ -6,30 +6,39 @@
 
 #include "scenario.h"
 
-#define HOUR 3600000000000ull
+#define SECOND 1000000000ll
+#define HOUR   (3600 * SECOND)
 
 START_TEST(one_thread)
 {
-	scenario_sweep(SHIM_THREAD, EAGAIN, 1, 1, 1);
+	scenario_sweep(&scenario_calls, SHIM_THREAD, EAGAIN, 1, 1, 1);
 }
 END_TEST
 
 START_TEST(no_thread_from_one_on)
 {
-	scenario_sweep(SHIM_THREAD, EAGAIN, UINT64_MAX, 1, 1);
+	scenario_sweep(&scenario_calls, SHIM_THREAD, EAGAIN, UINT64_MAX, 1, 1);
 }
 END_TEST
 
 /* Timers of an hour are over at once: calls may end, and what is begun afterwards is served. */
 START_TEST(clock_jumps)
 {
-	struct shim_plan plan = {.kind = SHIM_CLOCK, .many = 1, .jump = HOUR};
 	unsigned step = scenario_step(67);
 
-	do {
-		plan.at += step;
-		scenario_run(&plan);
-	} while (shim_refused());
+	scenario_sweep_clock(&scenario_calls, SHIM_CLOCK, HOUR, step, step);
+}
+END_TEST
+
+/*
+ * No system promises less than that this clock never goes back; some have done it by a little. What
+ * waits then waits longer by as much.
+ */
+START_TEST(clock_goes_back)
+{
+	unsigned step = scenario_step(97);
+
+	scenario_sweep_clock(&scenario_calls, SHIM_CLOCK, -SECOND / 5, step, step);
 }
 END_TEST
 
@@ -44,6 +53,7 @@ int main(void)
 	tcase_add_test(tc, one_thread);
 	tcase_add_test(tc, no_thread_from_one_on);
 	tcase_add_test(tc, clock_jumps);
+	tcase_add_test(tc, clock_goes_back);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);

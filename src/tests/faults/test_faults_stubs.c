@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decoders of generated stubs that get no memory: for each allocation in turn, and from one on. */
+#include <errno.h>
+
+#include "scenario.h"
+
+START_TEST(clean)
+{
+	scenario_run(&scenario_stubs, &(struct shim_plan){.kind = SHIM_MEMORY});
+	ck_assert_uint_eq(shim_refused(), 0);
+	ck_assert_uint_gt(shim_seen(SHIM_MEMORY), 100);
+}
+END_TEST
+
+START_TEST(one)
+{
+	scenario_sweep(&scenario_stubs, SHIM_MEMORY, ENOMEM, 1, 1, scenario_step(7));
+}
+END_TEST
+
+START_TEST(some_in_a_row)
+{
+	scenario_sweep(&scenario_stubs, SHIM_MEMORY, ENOMEM, 10, 2, scenario_step(47));
+}
+END_TEST
+
+START_TEST(all_from_one_on)
+{
+	scenario_sweep(&scenario_stubs, SHIM_MEMORY, ENOMEM, UINT64_MAX, 3, scenario_step(61));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("faults: stubs");
+	TCase *tc = tcase_create("stubs");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 280);
+	tcase_add_test(tc, clean);
+	tcase_add_test(tc, one);
+	tcase_add_test(tc, some_in_a_row);
+	tcase_add_test(tc, all_from_one_on);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
