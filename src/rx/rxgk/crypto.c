@@ -95,6 +95,7 @@ int rxw_gk_protect_init(struct rxw_gk_protect *p, const struct rxw_gk_enctype *e
 
 	memset(p, 0, sizeof(*p));
 	p->enctype = enctype;
+	p->crypt = crypt;
 	r = derive(enctype, key, usage, crypt ? 0x55 : 0x99, ki, mac_key);
 	if (!r && crypt)
 		r = derive(enctype, key, usage, 0xaa, p->ke, enctype->key_length);

@@ -48,6 +48,7 @@ struct rxw_gk_protect {
 	const struct rxw_gk_enctype *enctype;
 	struct rxw_gk_mac mac;	    /* Ki, or Kc for MICs */
 	uint8_t ke[RXW_GK_KEY_MAX]; /* zero for MICs */
+	bool crypt;		    /* false: for MICs */
 };
 
 /* Derive for encryption, or (crypt false) for MICs. 0 or -RXW_ENOMEM: libcrypto failed. */

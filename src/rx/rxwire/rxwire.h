@@ -10,6 +10,7 @@
 #include <rxwire/error.h>
 #include <rxwire/keys.h>
 #include <rxwire/rpc.h>
+#include <rxwire/rxgk.h>
 #include <rxwire/security.h>
 #include <rxwire/service.h>
 #include <rxwire/stats.h>

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The negotiation service: what travels (rx-protocol 7.4.7). */
+#ifndef RXW_RXGK_NEGOTIATE_H
+#define RXW_RXGK_NEGOTIATE_H
+
+#include <gssapi/gssapi.h>
+
+#include <rxwire/rpc.h>
+#include <rxwire/rxgk.h>
+
+#include "rxgk/conn.h"
+
+#define RXW_GK_LIST_MAX	     255
+#define RXW_GK_NONCE_MAX     1024
+#define RXW_GK_REQUEST_MAX   65536		       /* bytes of a request that a server reads */
+#define RXW_GK_REPLY_MAX     (RXW_GK_TOKEN_MAX + 65536) /* bytes of a reply that a client reads */
+#define RXW_GK_UUID	     44			       /* bytes of an afsUUID on the wire */
+
+enum rxw_gk_opcode {
+	RXW_GK_NEGOTIATE = 1,
+	RXW_GK_COMBINE = 2,
+	RXW_GK_AFS_COMBINE = 3
+};
+
+extern const struct rxw_rpc_interface rxw_gk_interface;
+
+/* Bytes within a message. */
+struct rxw_gk_bytes {
+	const uint8_t *data;
+	uint32_t length;
+};
+
+struct rxw_gk_list {
+	uint32_t count, item[RXW_GK_LIST_MAX];
+};
+
+struct rxw_gk_start {
+	struct rxw_gk_list enctypes, levels;
+	uint32_t lifetime, bytelife;
+	struct rxw_gk_bytes nonce;
+};
+
+struct rxw_gk_info {
+	int32_t error, enctype;
+	uint32_t level, lifetime, bytelife;
+	int64_t expires;
+	struct rxw_gk_bytes mic, token, nonce;
+};
+
+/* Each fails with its cursor. */
+bool rxw_gk_get_list(struct rxw_xdr *x, struct rxw_gk_list *l);
+bool rxw_gk_put_list(struct rxw_xdr *x, const struct rxw_gk_list *l);
+bool rxw_gk_get_start(struct rxw_xdr *x, struct rxw_gk_start *s);
+bool rxw_gk_put_start(struct rxw_xdr *x, const struct rxw_gk_start *s);
+bool rxw_gk_get_info(struct rxw_xdr *x, struct rxw_gk_info *i);
+bool rxw_gk_put_info(struct rxw_xdr *x, const struct rxw_gk_info *i);
+bool rxw_gk_get_bytes(struct rxw_xdr *x, struct rxw_gk_bytes *b, uint32_t max);
+
+/* Is it in the list? */
+bool rxw_gk_in_list(const struct rxw_gk_list *l, uint32_t item);
+
+/* All of a stream of a call, at most `max` bytes, in memory of rxw_secret_alloc(); NULL: more, an error. */
+uint8_t *rxw_gk_read_all(rxw_call *call, size_t max, size_t *size);
+
+/*
+ * K0 of a negotiation: `enctype` tells how long. False: GSSAPI cannot.
+ */
+bool rxw_gk_k0(gss_ctx_id_t context, const struct rxw_gk_start *start,
+	       const struct rxw_gk_bytes *server_nonce, const struct rxw_gk_enctype *enctype,
+	       uint8_t out[RXW_GK_KEY_MAX]);
+
+/* What went wrong in GSSAPI, in words. */
+void rxw_gk_gss_text(OM_uint32 major, OM_uint32 minor, char *out, size_t room);
+
+/* -- server ------------------------------------------------------------------------------------------ */
+
+struct rxw_gk_negotiation {
+	struct rxw_rpc_service base;
+	struct rxw_rxgk_negotiation_options options;
+	gss_cred_id_t cred;
+};
+
+int32_t rxw_gk_serve_combine(rxw_call *call, const void *service);
+int32_t rxw_gk_serve_afs_combine(rxw_call *call, const void *service);
+/*
+ * The token that combines `a`, of the user, and `b`; both were opened. Sealed with the newest key of
+ * `keys`. 0 or a code; then *token is of rxw_secret_alloc() and `info` says what is in it.
+ */
+int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *a,
+		       const struct rxw_gk_body *b, const struct rxw_gk_list *enctypes,
+		       const struct rxw_gk_list *levels, int64_t now, void **token, size_t *length,
+		       struct rxw_gk_info *info);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* GSSNegotiate and CombineTokens, the client's end (rx-protocol 7.4.7). */
+#include <gssapi/gssapi_ext.h>
+#include <gssapi/gssapi_krb5.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/error.h>
+
+#include "keys/secret.h"
+#include "rxgk/negotiate.h"
+
+#define FLAGS (GSS_C_MUTUAL_FLAG | GSS_C_CONF_FLAG | GSS_C_INTEG_FLAG)
+
+/* Where a sentence goes that says what failed. */
+struct why {
+	char *text;
+	size_t room;
+};
+
+static int say(const struct why *why, int result, const char *text)
+{
+	if (why->text && why->room)
+		snprintf(why->text, why->room, "%s", text);
+	return result;
+}
+
+static int say_gss(const struct why *why, OM_uint32 major, OM_uint32 minor, int result)
+{
+	if (why->text)
+		rxw_gk_gss_text(major, minor, why->text, why->room);
+	return result;
+}
+
+static int say_code(const struct why *why, int32_t code, int result)
+{
+	return say(why, result, rxw_code_text(code));
+}
+
+/* One call: `request` with its opcode first; the reply, of rxw_secret_alloc(). The code of the call. */
+static int32_t call_server(rxw_connection *connection, unsigned function, const uint8_t *request,
+			   size_t length, uint8_t **reply, size_t *size)
+{
+	rxw_call *call;
+	int32_t code = rxw_rpc_begin(connection, &call);
+
+	*reply = NULL;
+	if (code)
+		return code;
+	if (rxw_call_write(call, request, length) != (ssize_t)length)
+		code = RXW_RPC_CC_MARSHAL;
+	if (!code) {
+		*reply = rxw_gk_read_all(call, RXW_GK_REPLY_MAX, size);
+		if (!*reply)
+			code = RXW_RPC_CC_UNMARSHAL;
+	}
+	code = rxw_rpc_end(call, code, &rxw_gk_interface, function);
+	if (code) {
+		rxw_secret_free(*reply);
+		*reply = NULL;
+	}
+	return code;
+}
+
+/* Ours, from the cache or keytab that is given, or from where Kerberos has them. */
+static OM_uint32 acquire(const struct rxw_rxgk_negotiate_options *o, gss_cred_id_t *cred,
+			 OM_uint32 *minor)
+{
+	gss_key_value_element_desc element[2];
+	gss_key_value_set_desc store = {.elements = element};
+
+	if (o->ccache)
+		element[store.count++] = (gss_key_value_element_desc){"ccache", o->ccache};
+	if (o->keytab)
+		element[store.count++] = (gss_key_value_element_desc){"client_keytab", o->keytab};
+	if (!store.count)
+		return GSS_S_COMPLETE;
+	return gss_acquire_cred_from(minor, GSS_C_NO_NAME, GSS_C_INDEFINITE, GSS_C_NO_OID_SET,
+				     GSS_C_INITIATE, &store, cred, NULL, NULL);
+}
+
+static OM_uint32 import_target(const struct rxw_rxgk_negotiate_options *o, gss_name_t *name,
+			       OM_uint32 *minor)
+{
+	char text[512];
+	gss_buffer_desc b = {.value = text};
+	int n = o->target ? snprintf(text, sizeof(text), "%s", o->target)
+			  : snprintf(text, sizeof(text), "afs-rxgk@_afs.%s", o->cell);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return GSS_S_BAD_NAME;
+	b.length = (size_t)n;
+	return gss_import_name(minor, &b,
+			       strchr(text, '/') ? (gss_OID)GSS_KRB5_NT_PRINCIPAL_NAME
+						 : GSS_C_NT_HOSTBASED_SERVICE,
+			       name);
+}
+
+/* What we ask for. */
+static int fill_start(const struct rxw_rxgk_negotiate_options *o, uint8_t nonce[RXW_GK_NONCE],
+		      struct rxw_gk_start *s)
+{
+	memset(s, 0, sizeof(*s));
+	if (o->enctype) {
+		s->enctypes.item[s->enctypes.count++] = (uint32_t)o->enctype;
+	} else {
+		for (const int32_t *e = rxw_gk_enctypes; *e; e++)
+			s->enctypes.item[s->enctypes.count++] = (uint32_t)*e;
+	}
+	s->levels.item[s->levels.count++] = o->level;
+	s->lifetime = o->rekey_s;
+	s->bytelife = o->rekey_bytes;
+	s->nonce = (struct rxw_gk_bytes){nonce, RXW_GK_NONCE};
+	return RAND_bytes(nonce, RXW_GK_NONCE) == 1 ? 0 : -RXW_ESYS;
+}
+
+/* The server's last word, unwrapped: is it an answer to what we asked, and signed as such? */
+static int judge(gss_ctx_id_t context, const struct rxw_gk_start *start,
+		 const struct rxw_gk_info *i, const struct why *why)
+{
+	uint8_t text[16 + 8 * RXW_GK_LIST_MAX + RXW_GK_NONCE_MAX + 16];
+	gss_buffer_desc plain = {.value = text},
+			mic = {.value = (void *)i->mic.data, .length = i->mic.length};
+	struct rxw_xdr x;
+	OM_uint32 major, minor;
+
+	if (i->error)
+		return say_code(why, i->error, -RXW_ECALL);
+	rxw_xdr_writer(&x, text, sizeof(text));
+	rxw_gk_put_start(&x, start);
+	plain.length = rxw_xdr_used(&x);
+	major = gss_verify_mic(&minor, context, &plain, &mic, NULL);
+	if (major != GSS_S_COMPLETE)
+		return say(why, -RXW_EDECODE, "what was asked was changed on its way");
+	if (!rxw_gk_in_list(&start->enctypes, (uint32_t)i->enctype) ||
+	    !rxw_gk_enctype(i->enctype) || !rxw_gk_in_list(&start->levels, i->level))
+		return say(why, -RXW_EDECODE, "the server chose what was not offered");
+	if (!i->token.length || !i->nonce.length)
+		return say(why, -RXW_EDECODE, "the server gave no token");
+	return 0;
+}
+
+static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
+		      const struct rxw_gk_bytes *wrapped, struct rxw_rxgk_token *token,
+		      const struct why *why)
+{
+	gss_buffer_desc in = {.value = (void *)wrapped->data, .length = wrapped->length};
+	gss_buffer_desc out = GSS_C_EMPTY_BUFFER;
+	struct rxw_gk_info i = {0};
+	OM_uint32 major, minor;
+	int confidential = 0, r;
+	struct rxw_xdr x;
+
+	major = gss_unwrap(&minor, context, &in, &out, &confidential, NULL);
+	if (major != GSS_S_COMPLETE)
+		return say_gss(why, major, minor, -RXW_EDECODE);
+	rxw_xdr_reader(&x, out.value, out.length);
+	if (!confidential || !rxw_gk_get_info(&x, &i))
+		r = say(why, -RXW_EDECODE, "the server's answer is none");
+	else
+		r = judge(context, start, &i, why);
+	if (!r) {
+		memset(token, 0, sizeof(*token));
+		token->token = rxw_secret_alloc(i.token.length);
+		r = token->token ? 0 : -RXW_ENOMEM;
+	}
+	if (!r) {
+		token->size = sizeof(*token);
+		token->enctype = i.enctype;
+		token->level = i.level;
+		token->lifetime = i.lifetime;
+		token->bytelife = i.bytelife;
+		token->expires = i.expires;
+		memcpy(token->token, i.token.data, i.token.length);
+		token->token_length = i.token.length;
+		if (!rxw_gk_k0(context, start, &i.nonce, rxw_gk_enctype(i.enctype), token->key)) {
+			rxw_rxgk_token_free(token);
+			r = say(why, -RXW_EDECODE, "the ticket's key gives no key for a token");
+		}
+	}
+	if (out.value)
+		explicit_bzero(out.value, out.length);
+	gss_release_buffer(&minor, &out);
+	return r;
+}
+
+/* Send a message of GSSAPI; what comes back points into *reply. */
+static int one_round(rxw_connection *connection, const struct rxw_gk_start *start,
+		     const gss_buffer_desc *message, uint8_t **reply, struct rxw_gk_bytes *answer,
+		     struct rxw_gk_bytes *wrapped, const struct why *why)
+{
+	size_t room = message->length + 8192, size;
+	uint8_t *request = malloc(room);
+	struct rxw_gk_bytes opaque;
+	uint32_t major = 0, minor = 0;
+	struct rxw_xdr x;
+	int32_t code;
+
+	if (!request)
+		return -RXW_ENOMEM;
+	rxw_xdr_writer(&x, request, room);
+	rxw_xdr_put_u32(&x, RXW_GK_NEGOTIATE);
+	rxw_gk_put_start(&x, start);
+	rxw_gk_put_opaque(&x, message->value, message->length);
+	rxw_gk_put_opaque(&x, NULL, 0);
+	code = call_server(connection, 0, request, rxw_xdr_used(&x), reply, &size);
+	free(request);
+	if (code)
+		return say_code(why, code, -RXW_ECALL);
+	rxw_xdr_reader(&x, *reply, size);
+	if (!rxw_gk_get_bytes(&x, answer, RXW_GK_REPLY_MAX) ||
+	    !rxw_gk_get_bytes(&x, &opaque, RXW_GK_REPLY_MAX) || !rxw_xdr_get_u32(&x, &major) ||
+	    !rxw_xdr_get_u32(&x, &minor) || !rxw_gk_get_bytes(&x, wrapped, RXW_GK_REPLY_MAX))
+		return say(why, -RXW_EDECODE, "the server's answer is none");
+	if (GSS_ERROR(major))
+		return say_gss(why, major, minor, -RXW_ECALL);
+	return 0;
+}
+
+/* Kerberos needs one round; a server that wants a second is not followed. */
+static int negotiate(rxw_connection *connection, gss_cred_id_t cred, gss_name_t target,
+		     const struct rxw_gk_start *start, struct rxw_rxgk_token *token,
+		     const struct why *why)
+{
+	gss_ctx_id_t context = GSS_C_NO_CONTEXT;
+	gss_buffer_desc out = GSS_C_EMPTY_BUFFER, in;
+	struct rxw_gk_bytes answer, wrapped;
+	uint8_t *reply = NULL;
+	OM_uint32 major, minor, ignored, flags = 0;
+	int r;
+
+	major = gss_init_sec_context(&minor, cred, &context, target, (gss_OID)gss_mech_krb5, FLAGS,
+				     0, GSS_C_NO_CHANNEL_BINDINGS, GSS_C_NO_BUFFER, NULL, &out,
+				     NULL, NULL);
+	if (major != GSS_S_CONTINUE_NEEDED) {
+		r = say_gss(why, major, minor, -RXW_ENOKEY);
+		goto end;
+	}
+	r = one_round(connection, start, &out, &reply, &answer, &wrapped, why);
+	if (r)
+		goto end;
+	gss_release_buffer(&ignored, &out);
+	in = (gss_buffer_desc){.value = (void *)answer.data, .length = answer.length};
+	major = gss_init_sec_context(&minor, cred, &context, target, (gss_OID)gss_mech_krb5, FLAGS,
+				     0, GSS_C_NO_CHANNEL_BINDINGS, &in, NULL, &out, &flags, NULL);
+	if (GSS_ERROR(major))
+		r = say_gss(why, major, minor, -RXW_EDECODE);
+	else if (major != GSS_S_COMPLETE || (flags & FLAGS) != FLAGS)
+		r = say(why, -RXW_EDECODE, "the server did not prove who it is");
+	else
+		r = take_token(context, start, &wrapped, token, why);
+end:
+	rxw_secret_free(reply);
+	gss_release_buffer(&ignored, &out);
+	gss_delete_sec_context(&ignored, &context, GSS_C_NO_BUFFER);
+	return r;
+}
+
+int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,
+		       struct rxw_rxgk_token *token, char *error, size_t room)
+{
+	struct why why = {error, room};
+	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
+	gss_name_t target = GSS_C_NO_NAME;
+	uint8_t nonce[RXW_GK_NONCE];
+	struct rxw_gk_start start;
+	OM_uint32 major, minor = 0, ignored;
+	int r;
+
+	if (error && room)
+		error[0] = 0;
+	if (!connection || !token || !options || options->size < sizeof(*options) ||
+	    (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
+	    (options->enctype && !rxw_gk_enctype(options->enctype)))
+		return say(&why, -RXW_EINVAL, "an argument is missing or out of range");
+	r = fill_start(options, nonce, &start);
+	if (r)
+		return say(&why, r, "no random bytes");
+	major = acquire(options, &cred, &minor);
+	if (major == GSS_S_COMPLETE)
+		major = import_target(options, &target, &minor);
+	if (major == GSS_S_COMPLETE)
+		r = negotiate(connection, cred, target, &start, token, &why);
+	else
+		r = say_gss(&why, major, minor, -RXW_ENOKEY);
+	gss_release_cred(&ignored, &cred);
+	gss_release_name(&ignored, &target);
+	return r;
+}
+
+/* The request of either procedure; its length, 0 if it does not fit. */
+static size_t write_combine(const struct rxw_rxgk_token *user, const struct rxw_rxgk_token *cm,
+			    uint32_t level, const uint8_t *uuid, uint8_t *out, size_t room)
+{
+	struct rxw_gk_list types = {0}, levels = {.count = 1, .item = {level}};
+	struct rxw_xdr x;
+
+	for (const int32_t *e = rxw_gk_enctypes; *e; e++)
+		types.item[types.count++] = (uint32_t)*e;
+	rxw_xdr_writer(&x, out, room);
+	rxw_xdr_put_u32(&x, uuid ? RXW_GK_AFS_COMBINE : RXW_GK_COMBINE);
+	rxw_gk_put_opaque(&x, user->token, user->token_length);
+	rxw_gk_put_opaque(&x, cm->token, cm->token_length);
+	rxw_gk_put_list(&x, &types);
+	rxw_gk_put_list(&x, &levels);
+	if (uuid) {
+		rxw_xdr_put_u32(&x, rxw_xdr_load32(uuid));
+		rxw_xdr_put_u32(&x, (uint32_t)uuid[4] << 8 | uuid[5]);
+		rxw_xdr_put_u32(&x, (uint32_t)uuid[6] << 8 | uuid[7]);
+		for (int i = 8; i < 16; i++) /* characters, whose sign is carried along */
+			rxw_xdr_put_u32(&x, (uint32_t)(int32_t)(int8_t)uuid[i]);
+	}
+	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;
+}
+
+static int read_combined(const uint8_t *reply, size_t size, const struct rxw_rxgk_token *user,
+			 const struct rxw_rxgk_token *cm, uint32_t level,
+			 struct rxw_rxgk_token *token)
+{
+	const struct rxw_gk_enctype *e;
+	struct rxw_gk_bytes blob = {0};
+	struct rxw_xdr x;
+	int r;
+
+	memset(token, 0, sizeof(*token));
+	rxw_xdr_reader(&x, reply, size);
+	rxw_gk_get_bytes(&x, &blob, RXW_GK_TOKEN_MAX);
+	rxw_xdr_get_i32(&x, &token->enctype);
+	rxw_xdr_get_u32(&x, &token->level);
+	rxw_xdr_get_u32(&x, &token->lifetime);
+	rxw_xdr_get_u32(&x, &token->bytelife);
+	rxw_xdr_get_i64(&x, &token->expires);
+	e = rxw_gk_enctype(token->enctype);
+	if (!rxw_xdr_ok(&x) || !e || token->level != level || !blob.length)
+		return -RXW_EDECODE;
+	r = rxw_gk_combine_keys(rxw_gk_enctype(user->enctype), user->key,
+				rxw_gk_enctype(cm->enctype), cm->key, e, token->key);
+	if (!r && !(token->token = rxw_secret_alloc(blob.length)))
+		r = -RXW_ENOMEM;
+	if (r)
+		return r;
+	memcpy(token->token, blob.data, blob.length);
+	token->token_length = blob.length;
+	token->size = sizeof(*token);
+	return 0;
+}
+
+int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
+		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
+		     struct rxw_rxgk_token *token, int32_t *code)
+{
+	size_t room, length, size = 0;
+	uint8_t *request, *reply;
+	int32_t c;
+	int r;
+
+	if (code)
+		*code = 0;
+	if (!connection || !user || !cm || !token || level > RXW_LEVEL_CRYPT ||
+	    user->size < sizeof(*user) || cm->size < sizeof(*cm) ||
+	    !rxw_gk_enctype(user->enctype) || !rxw_gk_enctype(cm->enctype))
+		return -RXW_EINVAL;
+	room = user->token_length + cm->token_length + 256;
+	request = malloc(room);
+	if (!request)
+		return -RXW_ENOMEM;
+	length = write_combine(user, cm, level, server_uuid, request, room);
+	c = call_server(connection, server_uuid ? 2 : 1, request, length, &reply, &size);
+	free(request);
+	if (c) {
+		if (code)
+			*code = c;
+		return -RXW_ECALL;
+	}
+	r = read_combined(reply, size, user, cm, level, token);
+	rxw_secret_free(reply);
+	return r;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* GSSNegotiate, the server's end: who has a Kerberos ticket for this service gets a token (7.4.7). */
+#include <gssapi/gssapi_ext.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/error.h>
+
+#include "keys/secret.h"
+#include "rxgk/negotiate.h"
+
+#define FLAGS (GSS_C_MUTUAL_FLAG | GSS_C_CONF_FLAG | GSS_C_INTEG_FLAG)
+#define EXPORTED_MAX RXW_GK_NAME_MAX
+
+/* One negotiation. Buffers of GSSAPI are released at its end. */
+struct round {
+	struct rxw_gk_start start;
+	gss_ctx_id_t context;
+	gss_name_t client;
+	gss_buffer_desc output, exported, display, mic, wrapped;
+	OM_uint32 major, minor, flags, seconds;
+};
+
+static void release(struct round *r)
+{
+	OM_uint32 ignored;
+
+	gss_delete_sec_context(&ignored, &r->context, GSS_C_NO_BUFFER);
+	gss_release_name(&ignored, &r->client);
+	gss_release_buffer(&ignored, &r->output);
+	gss_release_buffer(&ignored, &r->exported);
+	gss_release_buffer(&ignored, &r->display);
+	gss_release_buffer(&ignored, &r->mic);
+	gss_release_buffer(&ignored, &r->wrapped);
+}
+
+/* What both sides can do, as the client likes it best, and what we allow. */
+static int32_t choose(const struct rxw_rxgk_negotiation_options *o, const struct round *r,
+		      struct rxw_gk_body *b)
+{
+	int64_t now = o->time(o->time_context), left = r->seconds;
+
+	for (uint32_t i = 0; i < r->start.enctypes.count && !b->enctype; i++)
+		b->enctype = rxw_gk_enctype((int32_t)r->start.enctypes.item[i]);
+	if (!b->enctype)
+		return RXW_RXGK_BADETYPE;
+	b->level = RXW_LEVEL_CRYPT + 1;
+	for (uint32_t i = 0; i < r->start.levels.count && b->level > RXW_LEVEL_CRYPT; i++)
+		if (r->start.levels.item[i] >= o->level_min)
+			b->level = r->start.levels.item[i];
+	if (b->level > RXW_LEVEL_CRYPT)
+		return RXW_RXGK_BADLEVEL;
+	if (o->lifetime_s && (r->seconds == GSS_C_INDEFINITE || left > o->lifetime_s))
+		left = o->lifetime_s;
+	b->starts = o->index == RXW_RXGK_INDEX_YFS ? now : 0;
+	b->expires = now + left * RXW_RXGK_SECOND;
+	b->lifetime = r->start.lifetime && (!o->rekey_s || r->start.lifetime < o->rekey_s)
+			      ? r->start.lifetime
+			      : o->rekey_s;
+	b->bytelife = rxw_gk_byte_limit(r->start.bytelife) &&
+				      (!rxw_gk_byte_limit(o->rekey_bytes) ||
+				       rxw_gk_byte_limit(r->start.bytelife) <
+					       rxw_gk_byte_limit(o->rekey_bytes))
+			      ? r->start.bytelife
+			      : o->rekey_bytes;
+	return 0;
+}
+
+/* A token for the client of a finished context, and what goes with it; the code of ClientInfo. */
+static int32_t make_token(const struct rxw_rxgk_negotiation_options *o, struct round *r,
+			  const struct rxw_gk_bytes *nonce, struct rxw_gk_info *info, void **token,
+			  size_t *length)
+{
+	struct rxw_gk_body b = {0};
+	const struct rxw_gk_enctype *e;
+	uint8_t key[RXW_KEY_MAX];
+	int32_t kvno, enctype, code = choose(o, r, &b);
+	size_t key_length;
+
+	if (code)
+		return code;
+	b.names = 1;
+	b.name = (struct rxw_gk_name){.kind = RXW_GK_NAME_GSS,
+				      .data = r->exported.value,
+				      .data_length = (uint32_t)r->exported.length,
+				      .display = r->display.value,
+				      .display_length = (uint32_t)r->display.length};
+	if (r->exported.length > EXPORTED_MAX || r->display.length > EXPORTED_MAX ||
+	    rxw_keys_best(o->keys, RXW_KEY_RXGK, &kvno, &enctype, key, sizeof(key), &key_length))
+		return RXW_RXGK_INCONSISTENCY;
+	e = rxw_gk_enctype(enctype);
+	if (!e || e->key_length != key_length || kvno <= 0 ||
+	    !rxw_gk_k0(r->context, &r->start, nonce, b.enctype, b.k0) ||
+	    rxw_gk_token_seal(&b, o->index, kvno, e, key, token, length))
+		code = RXW_RXGK_INCONSISTENCY;
+	info->enctype = b.enctype->id;
+	info->level = b.level;
+	info->lifetime = b.lifetime;
+	info->bytelife = b.bytelife;
+	info->expires = b.expires;
+	info->token = (struct rxw_gk_bytes){*token, (uint32_t)*length};
+	explicit_bzero(key, sizeof(key));
+	explicit_bzero(&b, sizeof(b));
+	return code;
+}
+
+/* The context is complete: sign what the client asked for, and wrap what it gets. */
+static int32_t finish(const struct rxw_rxgk_negotiation_options *o, struct round *r)
+{
+	static const size_t start_room = 16 + 8 * (size_t)RXW_GK_LIST_MAX + RXW_GK_NONCE_MAX + 16;
+	uint8_t server_nonce[RXW_GK_NONCE], *text;
+	struct rxw_gk_info info = {.nonce = {server_nonce, sizeof(server_nonce)}};
+	size_t length = 0, room;
+	void *token = NULL;
+	struct rxw_xdr x;
+	gss_buffer_desc plain;
+	OM_uint32 minor;
+	int confidential = 0;
+	int32_t code = RXW_RXGK_INCONSISTENCY;
+
+	if ((r->flags & FLAGS) != FLAGS ||
+	    gss_export_name(&minor, r->client, &r->exported) != GSS_S_COMPLETE ||
+	    gss_display_name(&minor, r->client, &r->display, NULL) != GSS_S_COMPLETE ||
+	    RAND_bytes(server_nonce, sizeof(server_nonce)) != 1)
+		return RXW_RXGK_NOTAUTH;
+	info.error = make_token(o, r, &info.nonce, &info, &token, &length);
+	room = start_room + length + 4096;
+	text = rxw_secret_alloc(room);
+	if (!text)
+		goto out;
+	rxw_xdr_writer(&x, text, room);
+	rxw_gk_put_start(&x, &r->start);
+	plain = (gss_buffer_desc){.value = text, .length = rxw_xdr_used(&x)};
+	if (!rxw_xdr_ok(&x) || gss_get_mic(&minor, r->context, GSS_C_QOP_DEFAULT, &plain,
+					   &r->mic) != GSS_S_COMPLETE)
+		goto out;
+	info.mic = (struct rxw_gk_bytes){r->mic.value, (uint32_t)r->mic.length};
+	rxw_xdr_writer(&x, text, room);
+	rxw_gk_put_info(&x, &info);
+	plain.length = rxw_xdr_used(&x);
+	if (rxw_xdr_ok(&x) &&
+	    gss_wrap(&minor, r->context, 1, GSS_C_QOP_DEFAULT, &plain, &confidential,
+		     &r->wrapped) == GSS_S_COMPLETE &&
+	    confidential)
+		code = 0;
+out:
+	rxw_secret_free(text);
+	rxw_secret_free(token);
+	return code;
+}
+
+static int32_t write_reply(rxw_call *call, const struct round *r)
+{
+	size_t room = r->output.length + r->wrapped.length + 64;
+	uint8_t *out = malloc(room);
+	struct rxw_xdr x;
+	bool sent;
+
+	if (!out)
+		return RXW_RPC_SS_MARSHAL;
+	rxw_xdr_writer(&x, out, room);
+	rxw_gk_put_opaque(&x, r->output.value, r->output.length);
+	rxw_gk_put_opaque(&x, NULL, 0);
+	rxw_xdr_put_u32(&x, r->major);
+	rxw_xdr_put_u32(&x, r->minor);
+	rxw_gk_put_opaque(&x, r->wrapped.value, r->wrapped.length);
+	sent = rxw_xdr_ok(&x) &&
+	       rxw_call_write(call, out, rxw_xdr_used(&x)) == (ssize_t)rxw_xdr_used(&x);
+	free(out);
+	return sent ? 0 : RXW_RPC_SS_MARSHAL;
+}
+
+/*
+ * A context must be complete after one message, as those of Kerberos are: so the server keeps nothing
+ * between calls that a stranger could fill. opaque_in says nothing to us.
+ */
+static int32_t serve_negotiate(rxw_call *call, const void *service)
+{
+	const struct rxw_gk_negotiation *to = service;
+	struct rxw_gk_bytes token = {0}, opaque = {0};
+	struct round r = {0};
+	gss_buffer_desc input;
+	struct rxw_xdr x;
+	size_t size;
+	uint8_t *in = rxw_gk_read_all(call, RXW_GK_REQUEST_MAX, &size);
+	int32_t code = 0;
+
+	if (!in)
+		return RXW_RPC_SS_UNMARSHAL;
+	rxw_xdr_reader(&x, in, size);
+	rxw_gk_get_start(&x, &r.start);
+	rxw_gk_get_bytes(&x, &token, RXW_GK_REQUEST_MAX);
+	rxw_gk_get_bytes(&x, &opaque, RXW_GK_REQUEST_MAX);
+	if (!rxw_xdr_ok(&x)) {
+		rxw_secret_free(in);
+		return RXW_RPC_SS_UNMARSHAL;
+	}
+	input = (gss_buffer_desc){.value = (void *)token.data, .length = token.length};
+	r.major = gss_accept_sec_context(&r.minor, &r.context, to->cred, &input,
+					 GSS_C_NO_CHANNEL_BINDINGS, &r.client, NULL, &r.output,
+					 &r.flags, &r.seconds, NULL);
+	if (r.major == GSS_S_CONTINUE_NEEDED)
+		r.major = GSS_S_UNAVAILABLE;
+	if (r.major == GSS_S_COMPLETE)
+		code = finish(&to->options, &r);
+	if (!code)
+		code = write_reply(call, &r);
+	release(&r);
+	rxw_secret_free(in);
+	return code;
+}
+
+static const struct rxw_rpc_entry entries[] = {
+	{RXW_GK_NEGOTIATE, 0, serve_negotiate},
+	{RXW_GK_COMBINE, 1, rxw_gk_serve_combine},
+	{RXW_GK_AFS_COMBINE, 2, rxw_gk_serve_afs_combine},
+};
+
+static const struct rxw_rpc_table table = {
+	.interface = &rxw_gk_interface, .entries = entries, .count = 3};
+
+static int32_t handle(rxw_call *call, void *context)
+{
+	struct rxw_gk_negotiation *n = context;
+
+	return rxw_rpc_serve(call, &table, &n->base, n);
+}
+
+/* The key of the service, from a keytab: its own or Kerberos's default. */
+static OM_uint32 acquire(const struct rxw_rxgk_negotiation_options *o, gss_cred_id_t *cred,
+			 OM_uint32 *minor)
+{
+	gss_key_value_element_desc element = {.key = "keytab", .value = o->keytab};
+	gss_key_value_set_desc store = {.count = o->keytab ? 1 : 0, .elements = &element};
+	gss_buffer_desc text = {.value = (void *)o->service,
+				.length = o->service ? strlen(o->service) : 0};
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 major = GSS_S_COMPLETE, ignored;
+
+	if (o->service)
+		major = gss_import_name(minor, &text,
+					strchr(o->service, '/') ? GSS_C_NO_OID
+								: GSS_C_NT_HOSTBASED_SERVICE,
+					&name);
+	if (major == GSS_S_COMPLETE)
+		major = gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, GSS_C_NO_OID_SET,
+					      GSS_C_ACCEPT, o->keytab ? &store : NULL, cred, NULL,
+					      NULL);
+	gss_release_name(&ignored, &name);
+	return major;
+}
+
+int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *options,
+				rxw_rxgk_negotiation **negotiation, char *error, size_t room)
+{
+	struct rxw_gk_negotiation *n;
+	OM_uint32 major, minor = 0;
+
+	if (error && room)
+		error[0] = 0;
+	if (!negotiation || !options || options->size < sizeof(*options) || !options->keys ||
+	    options->level_min > RXW_LEVEL_CRYPT ||
+	    (options->index && !rxw_gk_index_ok(options->index)))
+		return -RXW_EINVAL;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return -RXW_ENOMEM;
+	n->options = *options;
+	major = acquire(options, &n->cred, &minor);
+	if (major != GSS_S_COMPLETE) {
+		if (error)
+			rxw_gk_gss_text(major, minor, error, room);
+		free(n);
+		return -RXW_ENOKEY;
+	}
+	n->options.keytab = n->options.service = NULL; /* the caller's strings */
+	if (!n->options.index)
+		n->options.index = RXW_RXGK_INDEX;
+	if (!n->options.time)
+		n->options.time = rxw_gk_clock;
+	rxw_keys_ref(n->options.keys);
+	*negotiation = n;
+	return 0;
+}
+
+void rxw_rxgk_negotiation_destroy(rxw_rxgk_negotiation *negotiation)
+{
+	OM_uint32 minor;
+
+	if (!negotiation)
+		return;
+	gss_release_cred(&minor, &negotiation->cred);
+	rxw_keys_unref(negotiation->options.keys);
+	free(negotiation);
+}
+
+int rxw_rxgk_negotiation_add(rxw_rxgk_negotiation *negotiation, rxw_endpoint *endpoint,
+			     rxw_service **service)
+{
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = RXW_RXGK_NEGOTIATION_SERVICE,
+					.name = "rxgk",
+					.handler = handle,
+					.context = negotiation};
+	rxw_service *made;
+
+	if (!negotiation || !endpoint)
+		return -RXW_EINVAL;
+	return rxw_service_add(endpoint, &o, service ? service : &made);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sealing and opening packets (rx-protocol 7.4.5). */
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include <rxwire/error.h>
+
+#include "rxgk/conn.h"
+
+void rxw_gk_room(const void *conn, struct rxw_security_room *room)
+{
+	const struct rxw_gk_conn *c = conn;
+
+	memset(room, 0, sizeof(*room));
+	if (c->level == RXW_LEVEL_AUTH) {
+		room->head = c->enctype->mac_length;
+	} else if (c->level == RXW_LEVEL_CRYPT) {
+		room->head = RXW_GK_CONFOUNDER + RXW_GK_PSEUDO;
+		room->tail = c->enctype->mac_length;
+	}
+}
+
+/* What is sealed with the data: whose packet it is, and how long. */
+static void pseudo_header(const struct rxw_gk_conn *c, const struct rxw_security_packet *p,
+			  uint32_t length, uint8_t out[RXW_GK_PSEUDO])
+{
+	rxw_xdr_store32(out, c->id.epoch);
+	rxw_xdr_store32(out + 4, c->id.cid | p->channel);
+	rxw_xdr_store32(out + 8, p->call);
+	rxw_xdr_store32(out + 12, p->seq);
+	rxw_xdr_store32(out + 16, c->id.index);
+	rxw_xdr_store32(out + 20, length);
+}
+
+/* 16 random bytes; the generator is asked for many at a time, since each question costs as much as a packet. */
+static int confounder(const struct rxw_gk_class *k, struct rxw_gk_work *w, uint8_t *out)
+{
+	if (w->random_left < RXW_GK_CONFOUNDER) {
+		if (k->random(k->random_context, w->random, sizeof(w->random)))
+			return -RXW_ESYS;
+		w->random_left = sizeof(w->random);
+	}
+	memcpy(out, w->random + sizeof(w->random) - w->random_left, RXW_GK_CONFOUNDER);
+	w->random_left -= RXW_GK_CONFOUNDER;
+	return 0;
+}
+
+static int seal_one(struct rxw_gk_conn *c, struct rxw_gk_work *w, struct rxw_security_packet *p)
+{
+	const struct rxw_gk_protect *key = &w->key->protect[RXW_GK_SEAL];
+	uint8_t pseudo[RXW_GK_PSEUDO];
+
+	if (!key->crypt) {
+		uint8_t mac = key->enctype->mac_length;
+
+		pseudo_header(c, p, p->length, pseudo);
+		rxw_gk_mic(key, pseudo, sizeof(pseudo), p->data + mac, p->length, p->data);
+		return 0;
+	}
+	if (confounder(c->klass, w, p->data))
+		return -RXW_ESYS;
+	pseudo_header(c, p, p->length, p->data + RXW_GK_CONFOUNDER);
+	return rxw_gk_encrypt(key, w->cipher, p->data,
+			      RXW_GK_CONFOUNDER + RXW_GK_PSEUDO + (size_t)p->length);
+}
+
+int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	struct rxw_gk_conn *c = conn;
+	struct rxw_gk_work *w;
+	uint64_t bytes = 0;
+	uint16_t word = 0;
+	int r = 0;
+
+	if (!atomic_load_explicit(&c->ready, memory_order_acquire))
+		return -RXW_ESTATE;
+	if (c->level == RXW_LEVEL_CLEAR) {
+		for (size_t i = 0; i < count; i++)
+			packets[i].spare = (uint16_t)c->current;
+		return 0;
+	}
+	w = rxw_gk_take_seal(c, &word);
+	if (!w)
+		return -RXW_ENOMEM;
+	for (size_t i = 0; i < count && !r; i++) {
+		packets[i].spare = word;
+		r = seal_one(c, w, &packets[i]);
+		bytes += packets[i].length;
+	}
+	rxw_gk_give(c, w, RXW_GK_SEAL, bytes, false);
+	return r;
+}
+
+/* True: the packet is good, p->length is that of its data. */
+static bool open_one(const struct rxw_gk_conn *c, struct rxw_gk_work *w,
+		     struct rxw_security_packet *p)
+{
+	const struct rxw_gk_protect *key = &w->key->protect[RXW_GK_OPEN];
+	uint8_t pseudo[RXW_GK_PSEUDO], mic[RXW_GK_MAC_MAX];
+	uint32_t mac = key->enctype->mac_length, plain, length;
+	const uint8_t *header = p->data + RXW_GK_CONFOUNDER;
+
+	if (!key->crypt) {
+		if (p->length < mac)
+			return false;
+		p->length -= mac;
+		pseudo_header(c, p, p->length, pseudo);
+		rxw_gk_mic(key, pseudo, sizeof(pseudo), p->data + mac, p->length, mic);
+		return CRYPTO_memcmp(mic, p->data, mac) == 0;
+	}
+	if (p->length < RXW_GK_CONFOUNDER + RXW_GK_PSEUDO + mac ||
+	    rxw_gk_decrypt(key, w->cipher, p->data, p->length))
+		return false;
+	plain = p->length - RXW_GK_CONFOUNDER - RXW_GK_PSEUDO - mac;
+	length = rxw_xdr_load32(header + 20);
+	if (length > plain)
+		return false;
+	pseudo_header(c, p, length, pseudo);
+	if (CRYPTO_memcmp(pseudo, header, sizeof(pseudo)))
+		return false;
+	p->length = length;
+	return true;
+}
+
+void rxw_gk_verify(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	struct rxw_gk_conn *c = conn;
+	struct rxw_gk_work *w = NULL;
+	bool verified = false, ready = atomic_load_explicit(&c->ready, memory_order_acquire);
+	int32_t good = 0;
+	uint16_t word = 0;
+
+	/* A server ends what was begun with a token when that token does. */
+	if (ready && !c->id.client && c->expires &&
+	    c->klass->time(c->klass->time_context) > c->expires)
+		good = RXW_RXGK_EXPIRED;
+	for (size_t i = 0; i < count; i++) {
+		struct rxw_security_packet *p = &packets[i];
+
+		p->result = -1;
+		if (!ready)
+			continue;
+		if (c->level == RXW_LEVEL_CLEAR) {
+			p->result = good;
+			continue;
+		}
+		if (w && p->spare != word) {
+			rxw_gk_give(c, w, RXW_GK_OPEN, 0, verified);
+			w = NULL;
+		}
+		if (!w) {
+			word = p->spare;
+			verified = false;
+			w = rxw_gk_take_open(c, word);
+			if (!w)
+				continue;
+		}
+		if (open_one(c, w, p)) {
+			p->result = good;
+			verified = true;
+		}
+	}
+	if (w)
+		rxw_gk_give(c, w, RXW_GK_OPEN, 0, verified);
+}
