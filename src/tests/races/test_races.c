@@ -35,7 +35,7 @@
 #define ASK	    16 /* bytes: op, bytes of the reply, code, seed */
 /* With the op in its low bits: a stranger's request is none of ours. */
 #define OURS	    0x0ac75500u
-#define ROUND_LIMIT 120 /* seconds: what takes so long hangs */
+#define ROUND_LIMIT 120 /* seconds in which no call ends: it hangs */
 
 enum op {
 	OP_REPLY,
@@ -277,6 +277,7 @@ static void over(struct slot *s, int32_t code, bool by_callback)
 {
 	struct round *r = s->round;
 
+	alarm(ROUND_LIMIT);
 	if (!code)
 		atomic_fetch_add(&r->good, 1);
 	atomic_store(&s->busy, false);
