@@ -29,12 +29,17 @@
 #define MOST_SOCKETS 64
 #define MOST_SAMPLES 2000000
 #define LOST_NS	     5000000000ull
+#define BURST_NS     500000000ull
 
 static struct {
-	unsigned port, workers, queue, sleep_us; /* of the server */
-	/* of the client: closed loop of `outstanding` calls if rate is 0 */
-	unsigned rate, outstanding, seconds, peers, warm_ms;
-} set = {.port = 7009, .workers = 32, .queue = 64, .sleep_us = 20000, .outstanding = 32,
+	unsigned port, sleep_us; /* of the server */
+	/*
+	 * Of the client: a burst of calls each half second, or so many in a second, or a closed
+	 * loop of `outstanding`.
+	 */
+	unsigned burst, rate, outstanding, seconds, peers, warm_ms;
+	struct rxw_config config; /* of the server: --set NAME=VALUE */
+} set = {.port = 7009, .sleep_us = 20000, .outstanding = 32,
 	 .seconds = 5, .peers = 4, .warm_ms = 500};
 
 static void die(const char *what)
@@ -85,7 +90,6 @@ static int serve_calls(void)
 				      .sin_port = htons((uint16_t)set.port)};
 	struct timespec step = {0, 1000000};
 	struct rxw_stats s = {.size = sizeof(s)};
-	struct rxw_config config;
 	rxw_endpoint *endpoint;
 	rxw_engine *engine;
 	unsigned waiting = 0;
@@ -94,14 +98,10 @@ static int serve_calls(void)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	rxw_config_init(&config, sizeof(config));
-	config.workers_max = set.workers;
-	config.queue = set.queue;
-	config.listeners = 1;
 	options.address = (struct sockaddr *)&address;
 	options.address_len = sizeof(address);
 	options.paused = 1;
-	if (rxw_engine_create(&config, &engine) ||
+	if (rxw_engine_create(&set.config, &engine) ||
 	    rxw_endpoint_create(engine, &options, &endpoint) ||
 	    rxw_service_add(endpoint, &service, NULL) || rxw_endpoint_start(endpoint))
 		die("no server");
@@ -269,7 +269,9 @@ static void count_lost(void)
 static void work(void)
 {
 	struct pollfd fds[MOST_SOCKETS];
-	uint64_t end, next, gap = set.rate ? 1000000000ull / set.rate : 0;
+	bool loop = !set.rate && !set.burst;
+	unsigned at_once = set.burst ? set.burst : 1;
+	uint64_t end, next, gap = set.burst ? BURST_NS : set.rate ? 1000000000ull / set.rate : 0;
 
 	for (unsigned i = 0; i < set.peers; i++)
 		fds[i] = (struct pollfd){.fd = run.fd[i], .events = POLLIN};
@@ -283,13 +285,14 @@ static void work(void)
 		if (now >= end && (!run.outstanding || now >= end + LOST_NS))
 			break;
 		receive();
-		if (now < end && !set.rate)
+		if (now < end && loop)
 			while (run.outstanding < set.outstanding && idle_count)
 				offer(now);
 		/* What could not be offered in time is offered in a burst: the rate is as asked. */
-		for (; now < end && set.rate && next <= now; next += gap)
-			offer(now);
-		if (now < end && set.rate && next > now && next - now < 1000000)
+		for (; now < end && !loop && next <= now; next += gap)
+			for (unsigned i = 0; i < at_once; i++)
+				offer(now);
+		if (now < end && !loop && next > now && next - now < 1000000)
 			wait.tv_nsec = (long)(next - now);
 		ppoll(fds, set.peers, &wait, NULL);
 	}
@@ -330,19 +333,34 @@ static int offer_calls(void)
 	return 0;
 }
 
+static bool set_config(char *text)
+{
+	char message[256], *value = strchr(text, '=');
+
+	if (!value)
+		return false;
+	*value++ = '\0';
+	if (!rxw_config_set(&set.config, text, value, message, sizeof(message)))
+		return true;
+	fprintf(stderr, "overload_load: %s\n", message);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		unsigned *value, most;
-	} known[] = {{"--port", &set.port, 65535}, {"--workers", &set.workers, 4096},
-		     {"--queue", &set.queue, 1000000}, {"--sleep-us", &set.sleep_us, 10000000},
-		     {"--rate", &set.rate, 1000000}, {"--outstanding", &set.outstanding, MOST_CALLS},
+	} known[] = {{"--port", &set.port, 65535}, {"--sleep-us", &set.sleep_us, 10000000},
+		     {"--rate", &set.rate, 1000000}, {"--burst", &set.burst, MOST_CALLS},
+		     {"--outstanding", &set.outstanding, MOST_CALLS},
 		     {"--seconds", &set.seconds, 3600}, {"--peers", &set.peers, MOST_SOCKETS},
 		     {"--warm-ms", &set.warm_ms, 60000}};
 
+	rxw_config_init(&set.config, sizeof(set.config));
+	set.config.listeners = 1;
 	for (int i = 2; i + 1 < argc; i += 2) {
-		bool found = false;
+		bool found = !strcmp(argv[i], "--set") && set_config(argv[i + 1]);
 
 		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
 			if (!strcmp(argv[i], known[k].name)) {
@@ -358,8 +376,8 @@ int main(int argc, char **argv)
 		return serve_calls();
 	if (argc >= 2 && argc % 2 == 0 && set.peers && !strcmp(argv[1], "client"))
 		return offer_calls();
-	fprintf(stderr, "usage: overload_load server|client [--port N] [--workers N] [--queue N]\n"
-			"  [--sleep-us N] [--rate N] [--outstanding N] [--seconds N] [--peers N]\n"
-			"  [--warm-ms N]\n");
+	fprintf(stderr, "usage: overload_load server|client [--port N] [--sleep-us N]\n"
+			"  [--set NAME=VALUE] [--burst N] [--rate N] [--outstanding N]\n"
+			"  [--seconds N] [--peers N] [--warm-ms N]\n");
 	return 2;
 }

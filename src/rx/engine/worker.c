@@ -10,6 +10,15 @@
 #define FEW	      8
 #define SHARE_OF_FREE 8 /* a peer may have so many times the places that are left */
 
+/*
+ * Where calls wait all the time, more places bring nothing but a longer wait: so many for each
+ * worker are left then, or what is taken in LEAST_WAIT where handlers take less, since the listener
+ * may be away for that long. It is not all the time before each worker has had ROUNDS calls.
+ */
+#define STANDING   2
+#define LEAST_WAIT (2 * RXW_MS)
+#define ROUNDS	   4
+
 /* Lock held. May it run, so that `busy` workers do? Some are kept for services, some for peers. */
 static bool may_take(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
 {
@@ -23,6 +32,24 @@ static bool may_take(const struct rxw_workers *w, const struct rxw_call *call, u
 	return !kept || busy + kept <= w->max;
 }
 
+/* Lock held. */
+static void less_waiting(struct rxw_workers *w)
+{
+	if (--w->waiting)
+		return;
+	w->since = 0;
+	w->standing = false;
+}
+
+/* Lock held: a call of the peer gets its worker. */
+static void took(struct rxw_workers *w, struct rxw_peer *peer)
+{
+	w->taken++;
+	less_waiting(w);
+	if (atomic_exchange(&peer->fresh, false))
+		w->fresh--;
+}
+
 /* Lock held. The first waiting call that may run now, taken from the queue. */
 static struct rxw_call *take(struct rxw_workers *w)
 {
@@ -34,7 +61,7 @@ static struct rxw_call *take(struct rxw_workers *w)
 		*at = call->work_next;
 		if (!*at)
 			w->tail = at;
-		w->waiting--;
+		took(w, call->conn->p.peer);
 		rxw_workers_leave(call);
 		call->conn->service->workers++;
 		call->conn->p.peer->workers++;
@@ -160,21 +187,60 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 	}
 }
 
+/* Lock held: workers that any call may have. */
+static unsigned usable(const struct rxw_workers *w)
+{
+	return w->max - w->kept - w->reserved;
+}
+
+/*
+ * Lock held. How many calls may wait. A burst finds all places; so does each call, as long as the
+ * queue runs empty from time to time.
+ */
+static uint64_t bound_of(struct rxw_endpoint *ep, uint64_t now)
+{
+	uint64_t queue = ep->config.queue, burst = ep->config.queue_burst_ms * RXW_MS, most;
+	struct rxw_workers *w = &ep->workers;
+
+	if (!burst)
+		return queue;
+	if (w->since && now >= w->since + burst &&
+	    (w->standing || w->taken >= ROUNDS * usable(w))) {
+		w->standing = true;
+		w->briefly = w->taken * LEAST_WAIT / (now - w->since);
+		w->since = now;
+		w->taken = 0;
+	}
+	if (!w->standing)
+		return queue;
+	most = STANDING * usable(w);
+	if (most < w->briefly)
+		most = w->briefly;
+	return most < queue ? most : queue;
+}
+
 /*
  * Lock held. Is there a place for one more call of this peer? The fewer are left, the fewer one
  * peer may have, so that who asks for much does not take the places of all others. One that has
- * nothing here finds one as long as there is any.
+ * nothing here finds one as long as there is any, or a worker that is kept for such.
  */
-static bool has_place(const struct rxw_workers *w, const struct rxw_peer *peer, uint64_t queue)
+static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer)
 {
+	struct rxw_workers *w = &ep->workers;
+	uint64_t bound = bound_of(ep, rxw_now_kept());
 	uint64_t places = atomic_load(&w->places), mine = atomic_load(&peer->places);
 	uint64_t ready = w->max - (w->threads - w->idle);
 
-	if (!w->kept || (!mine && !peer->workers))
-		return places < queue + ready;
+	if (!mine && !peer->workers) {
+		if (w->fresh < 2 * w->kept)
+			bound = ep->config.queue;
+		return places < bound + ready;
+	}
+	if (!w->kept)
+		return places < bound + ready;
 	ready = ready > w->kept ? ready - w->kept : 0;
-	return places < queue + ready &&
-	       mine < ready + SHARE_OF_FREE * (queue + ready - places);
+	return places < bound + ready &&
+	       mine < ready + SHARE_OF_FREE * (bound + ready - places);
 }
 
 /*
@@ -185,13 +251,17 @@ bool rxw_workers_place(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_workers *w = &ep->workers;
+	struct rxw_peer *peer = c->p.peer;
 	bool placed;
 
 	rxw_workers_lock(ep);
-	placed = has_place(w, c->p.peer, ep->config.queue);
+	placed = has_place(ep, peer);
 	if (placed) {
+		if (!atomic_load(&peer->places) && !peer->workers &&
+		    !atomic_exchange(&peer->fresh, true))
+			w->fresh++;
 		atomic_fetch_add(&w->places, 1);
-		atomic_fetch_add(&c->p.peer->places, 1);
+		atomic_fetch_add(&peer->places, 1);
 	}
 	rxw_workers_unlock(ep);
 	return placed;
@@ -199,8 +269,17 @@ bool rxw_workers_place(struct rxw_connection *c)
 
 void rxw_workers_unplace(struct rxw_connection *c)
 {
-	atomic_fetch_sub(&c->ep->workers.places, 1);
-	atomic_fetch_sub(&c->p.peer->places, 1);
+	struct rxw_endpoint *ep = c->ep;
+	struct rxw_peer *peer = c->p.peer;
+
+	atomic_fetch_sub(&ep->workers.places, 1);
+	if (atomic_fetch_sub(&peer->places, 1) != 1 || !atomic_load(&peer->fresh))
+		return;
+	/* Its only call went before a worker took it. */
+	rxw_workers_lock(ep);
+	if (!atomic_load(&peer->places) && atomic_exchange(&peer->fresh, false))
+		ep->workers.fresh--;
+	rxw_workers_unlock(ep);
 }
 
 void rxw_workers_leave(struct rxw_call *call)
@@ -218,7 +297,7 @@ static void take_back(struct rxw_workers *w, struct rxw_call *call)
 		at = &(*at)->work_next;
 	*at = NULL;
 	w->tail = at;
-	w->waiting--;
+	less_waiting(w);
 }
 
 /* Lock released: there was no thread for a call; `workers` run. */
@@ -250,7 +329,10 @@ void rxw_workers_add(struct rxw_call *call)
 	call->work_next = NULL;
 	*w->tail = call;
 	w->tail = &call->work_next;
-	w->waiting++;
+	if (!w->waiting++) {
+		w->since = rxw_now_kept();
+		w->taken = 0;
+	}
 	if (w->idle < w->waiting)
 		w->waited++;
 	/* If not now, then a worker that is through with another call takes it. */

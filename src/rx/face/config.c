@@ -158,8 +158,11 @@ struct field {
 	  ZERO_NO, NULL, 2,                                                                      \
 	  "threads kept for clients that have no call at work")                                  \
 	X("refusal-nap-us", "N", "microseconds", "endpoint", UINT, refusal_nap_us, 0, 1000,      \
-	  ZERO_NO, NULL, 500,                                                                    \
-	  "how long packets gather where all calls are refused; 0 = never")                      \
+	  ZERO_NO, NULL, 1000,                                                                   \
+	  "how long packets gather where most calls are refused; 0 = never")                     \
+	X("queue-burst-ms", "N|off", "ms", "endpoint", UINT, queue_burst_ms, 1, 60000, ZERO_OFF, \
+	  NULL, 100,                                                                             \
+	  "after so long without a break few calls may wait, not all of queue")                  \
 	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
 	  10000000, ZERO_OFF, NULL, 500,                                                         \
 	  "short handlers that take longer go to threads for a while")                           \

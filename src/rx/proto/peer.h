@@ -34,6 +34,7 @@ struct rxw_peer {
 	/* of the engine: its calls that have a worker (workers->lock), and that wait or may */
 	unsigned workers;
 	_Atomic(unsigned) places;
+	_Atomic(bool) fresh; /* has calls that wait, none at work yet; set under workers->lock */
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
 	/*
 	 * an address of this host: loopback ones are known as such at creation, others set by who

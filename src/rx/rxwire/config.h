@@ -153,10 +153,18 @@ struct rxw_config {
 	unsigned reserved_peers;
 
 	/*
-	 * I/O of a server endpoint: microseconds that packets gather after a batch of which every
-	 * call was refused; 0..1000, 0 = never, default 500
+	 * I/O of a server endpoint: microseconds that packets gather after a batch that was mostly
+	 * calls that were refused, if four more are to be expected in that time; 0..1000, less than
+	 * 20 = never, default 1000
 	 */
 	unsigned refusal_nap_us;
+
+	/*
+	 * workers of a server endpoint: where calls have waited without a break for so many ms, and
+	 * each worker had four, no more than two for each worker may wait, instead of `queue`;
+	 * 1..60000, 0 = off, default 100
+	 */
+	unsigned queue_burst_ms;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

@@ -53,7 +53,8 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.workers_min, 2);
 	ck_assert_uint_eq(config.workers_max, 64);
 	ck_assert_uint_eq(config.reserved_peers, 2);
-	ck_assert_uint_eq(config.refusal_nap_us, 500);
+	ck_assert_uint_eq(config.refusal_nap_us, 1000);
+	ck_assert_uint_eq(config.queue_burst_ms, 100);
 	ck_assert_ptr_null(config.log);
 }
 END_TEST
@@ -93,7 +94,7 @@ START_TEST(every_field_has_an_option)
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
 		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
 		"workers_max", "queue", "reserved_short", "short_limit_us",
-		"reserved_peers", "refusal_nap_us",
+		"reserved_peers", "refusal_nap_us", "queue_burst_ms",
 		"nap_us", "writer_receives", "senders",
 		"inject"
 	};

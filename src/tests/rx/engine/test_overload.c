@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* More calls than workers: bursts wait, what waits all the time is bounded, newcomers get in. */
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "tests/rx/face/harness.h"
+
+#define SERVICE 200
+#define QUEUE	16
+
+static struct h_bed bed;
+static sem_t pass;			  /* one handler goes on for each */
+static _Atomic(unsigned) arrived, passed; /* handlers */
+static uint8_t head[H_ASK_SIZE], packet[2048];
+static uint32_t cid;
+
+static int32_t one_at_a_time(rxw_call *call, void *context)
+{
+	char request[H_ASK_SIZE];
+
+	(void)context;
+	if (rxw_call_read(call, request, sizeof(request)) != (ssize_t)sizeof(request))
+		return RXW_RPC_DECODE;
+	atomic_fetch_add(&arrived, 1);
+	while (sem_wait(&pass))
+		;
+	atomic_fetch_add(&passed, 1);
+	return 0;
+}
+
+static void open_bed(const char *tunables)
+{
+	struct rxw_service_options service = { .size = sizeof(service), .id = SERVICE,
+					       .name = "door", .handler = one_at_a_time };
+
+	sem_init(&pass, 0, 0);
+	atomic_store(&arrived, 0);
+	atomic_store(&passed, 0);
+	cid = 0;
+	h_open(&bed, &(struct h_options){ .server = tunables, .no_client = true });
+	ck_assert_int_eq(rxw_service_add(bed.server, &service, NULL), 0);
+}
+
+static void close_bed(void)
+{
+	for (int i = 0; i < 100; i++)
+		sem_post(&pass);
+	h_close(&bed);
+	sem_destroy(&pass);
+}
+
+/* A whole request, each on a connection of its own. */
+static void ask(int fd)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, cid += 4);
+
+	raw.service = SERVICE;
+	h_raw_send(fd, &raw);
+}
+
+static bool waits(void *arg)
+{
+	return h_stats(bed.server).calls_waiting == *(unsigned *)arg;
+}
+
+static void wait_for_waiting(unsigned n)
+{
+	h_wait_for(waits, &n, "so many calls wait");
+}
+
+static bool refused(void *arg)
+{
+	return h_stats(bed.server).calls_refused == *(uint64_t *)arg;
+}
+
+static void wait_for_refused(uint64_t n)
+{
+	h_wait_for(refused, &n, "so many calls were refused");
+}
+
+static bool has_arrived(void *arg)
+{
+	return atomic_load(&arrived) >= *(unsigned *)arg;
+}
+
+static void wait_for_arrived(unsigned n)
+{
+	h_wait_for(has_arrived, &n, "so many calls have their worker");
+}
+
+/* Handlers go on one after the other, and the next ones come. */
+static void let_pass(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned next = atomic_load(&arrived) + 1;
+
+		sem_post(&pass);
+		wait_for_arrived(next);
+	}
+}
+
+/* Longer than what counts as a burst here, and than what was taken just now matters for. */
+static void wait_for_end_of_burst(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+}
+
+/* Workers and all places are taken by a burst; another call is refused. */
+static void fill(int fd, unsigned workers)
+{
+	for (unsigned i = 0; i < workers; i++)
+		ask(fd);
+	wait_for_arrived(workers);
+	for (unsigned i = 0; i < QUEUE; i++)
+		ask(fd);
+	wait_for_waiting(QUEUE);
+	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 0);
+	ask(fd);
+	wait_for_refused(1);
+	ck_assert_int_eq(h_raw_receive(fd, RXW_BUSY, packet), (ssize_t)RXW_HEADER_SIZE);
+}
+
+/*
+ * Two workers: a burst finds 16 places. After they had eight calls, and calls waited without a
+ * break, no more than four may wait, until the queue has run empty.
+ */
+START_TEST(burst_waits_and_standing_queue_does_not)
+{
+	int fd;
+
+	open_bed("workers-max=2 queue=16 queue-burst-ms=1 reserved-peers=0");
+	fd = h_raw_socket(&bed);
+	fill(fd, 2);
+	let_pass(8);
+	wait_for_waiting(8);
+	wait_for_end_of_burst();
+	ask(fd);
+	wait_for_refused(2);
+	let_pass(5);
+	wait_for_waiting(3);
+	wait_for_end_of_burst();
+	ask(fd);
+	wait_for_waiting(4);
+	ask(fd);
+	wait_for_refused(3);
+	ck_assert_uint_eq(h_stats(bed.server).calls_waiting, 4);
+	let_pass(4);
+	wait_for_waiting(0);
+	for (unsigned i = 0; i < QUEUE; i++)
+		ask(fd);
+	wait_for_waiting(QUEUE);
+	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 3);
+	close(fd);
+	close_bed();
+}
+END_TEST
+
+START_TEST(switched_off)
+{
+	int fd;
+
+	open_bed("workers-max=2 queue=16 queue-burst-ms=off reserved-peers=0");
+	fd = h_raw_socket(&bed);
+	fill(fd, 2);
+	let_pass(8);
+	wait_for_waiting(8);
+	wait_for_end_of_burst();
+	for (unsigned i = 0; i < 8; i++)
+		ask(fd);
+	wait_for_waiting(QUEUE);
+	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 1);
+	close(fd);
+	close_bed();
+}
+END_TEST
+
+/* Each worker must have had four calls: a few long ones do not end a burst. */
+START_TEST(long_calls_are_no_standing_queue)
+{
+	int fd;
+
+	open_bed("workers-max=2 queue=16 queue-burst-ms=1 reserved-peers=0");
+	fd = h_raw_socket(&bed);
+	fill(fd, 2);
+	let_pass(7);
+	wait_for_waiting(9);
+	wait_for_end_of_burst();
+	for (unsigned i = 0; i < 7; i++)
+		ask(fd);
+	wait_for_waiting(QUEUE);
+	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 1);
+	close(fd);
+	close_bed();
+}
+END_TEST
+
+/* Who has no call here gets the worker that is kept, however many of another client wait. */
+START_TEST(newcomer_is_served_beside_a_standing_queue)
+{
+	int greedy, modest;
+
+	open_bed("workers-max=4 queue=32 queue-burst-ms=1 reserved-peers=1");
+	greedy = h_raw_socket(&bed);
+	modest = h_raw_socket(&bed);
+	for (unsigned i = 0; i < 3; i++)
+		ask(greedy);
+	wait_for_arrived(3);
+	for (unsigned i = 0; i < 25; i++)
+		ask(greedy);
+	wait_for_waiting(25);
+	let_pass(12);
+	wait_for_waiting(13);
+	wait_for_end_of_burst();
+	ask(greedy);
+	wait_for_refused(1);
+	ask(modest);
+	wait_for_arrived(16);
+	wait_for_waiting(13);
+	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 1);
+	close(greedy);
+	close(modest);
+	close_bed();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("overload");
+	TCase *tc = tcase_create("overload");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, burst_waits_and_standing_queue_does_not);
+	tcase_add_test(tc, switched_off);
+	tcase_add_test(tc, long_calls_are_no_standing_queue);
+	tcase_add_test(tc, newcomer_is_served_beside_a_standing_queue);
+	suite_add_tcase(s, tc);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
