@@ -22,9 +22,9 @@ static const uint32_t s3[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S3(PLAC
 /* Chains in hand: two words each, in 16 registers; more spill. Only unrolled is it worth it. */
 #define LANES 4
 #ifdef __clang__
-#define UNROLL _Pragma("unroll")
+#	define UNROLL _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#	define UNROLL _Pragma("GCC unroll 16")
 #endif
 
 static inline uint64_t load(const uint8_t *p)
@@ -140,9 +140,15 @@ static void portable_encrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint
 		out += LANES * RXW_FCRYPT_BLOCK;
 	}
 	switch (blocks) {
-	case 3: blocks_by(f, in, out, 3, false); break;
-	case 2: blocks_by(f, in, out, 2, false); break;
-	case 1: blocks_by(f, in, out, 1, false); break;
+	case 3:
+		blocks_by(f, in, out, 3, false);
+		break;
+	case 2:
+		blocks_by(f, in, out, 2, false);
+		break;
+	case 1:
+		blocks_by(f, in, out, 1, false);
+		break;
 	}
 }
 
@@ -155,9 +161,15 @@ static void portable_decrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint
 		out += LANES * RXW_FCRYPT_BLOCK;
 	}
 	switch (blocks) {
-	case 3: blocks_by(f, in, out, 3, true); break;
-	case 2: blocks_by(f, in, out, 2, true); break;
-	case 1: blocks_by(f, in, out, 1, true); break;
+	case 3:
+		blocks_by(f, in, out, 3, true);
+		break;
+	case 2:
+		blocks_by(f, in, out, 2, true);
+		break;
+	case 1:
+		blocks_by(f, in, out, 1, true);
+		break;
 	}
 }
 
@@ -217,10 +229,18 @@ static void portable_chain(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *t
 		for (unsigned l = 0; l < lanes; l++)
 			least = active[l]->blocks < least ? active[l]->blocks : least;
 		switch (lanes) {
-		case 1: chains_by(f, active, least, 1); break;
-		case 2: chains_by(f, active, least, 2); break;
-		case 3: chains_by(f, active, least, 3); break;
-		default: chains_by(f, active, least, LANES); break;
+		case 1:
+			chains_by(f, active, least, 1);
+			break;
+		case 2:
+			chains_by(f, active, least, 2);
+			break;
+		case 3:
+			chains_by(f, active, least, 3);
+			break;
+		default:
+			chains_by(f, active, least, LANES);
+			break;
 		}
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
@@ -254,8 +274,7 @@ const struct rxw_fcrypt_kernel *const rxw_fcrypt_kernels[] = {
 const struct rxw_fcrypt_kernel *rxw_fcrypt_best(void)
 {
 	static _Atomic(const struct rxw_fcrypt_kernel *) best;
-	const struct rxw_fcrypt_kernel *kernel =
-		atomic_load_explicit(&best, memory_order_relaxed);
+	const struct rxw_fcrypt_kernel *kernel = atomic_load_explicit(&best, memory_order_relaxed);
 
 	if (kernel == NULL) {
 		unsigned i = 0;

@@ -40,7 +40,7 @@ struct rxw_fcrypt_kernel {
 extern const struct rxw_fcrypt_kernel *const rxw_fcrypt_kernels[];
 extern const struct rxw_fcrypt_kernel rxw_fcrypt_portable;
 #if defined(__x86_64__) && defined(__GNUC__)
-#define RXW_FCRYPT_VBMI 1
+#	define RXW_FCRYPT_VBMI 1
 extern const struct rxw_fcrypt_kernel rxw_fcrypt_vbmi;
 #endif
 

@@ -4,24 +4,24 @@
 
 #ifdef RXW_FCRYPT_VBMI
 
-#include <immintrin.h>
-#include <string.h>
+#	include <immintrin.h>
+#	include <string.h>
 
-#include "rxkad/fcrypt_tables.h"
+#	include "rxkad/fcrypt_tables.h"
 
-#define WIDE	 64u
-#define VBMI	 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi")))
-#define VBMI_FN	 VBMI static inline __attribute__((always_inline))
-#define TEXTS_OF 8u /* texts in one register, and blocks of a text in one load */
+#	define WIDE	 64u
+#	define VBMI	 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi")))
+#	define VBMI_FN	 VBMI static inline __attribute__((always_inline))
+#	define TEXTS_OF 8u /* texts in one register, and blocks of a text in one load */
 
 /*
  * With fewer chains than this the portable kernel is as fast: a pass costs the same for 1 block as
  * for 64.
  */
-#define LEAST 12u
+#	define LEAST 12u
 
 /* A byte turned right by 5: its upper five bits belong to the byte behind it, see below. */
-#define TURNED(v) (uint8_t)((v) >> 5 | (v) << 3),
+#	define TURNED(v) (uint8_t)((v) >> 5 | (v) << 3),
 
 static const uint8_t boxes[4][256] __attribute__((aligned(64))) = {
 	{RXW_FCRYPT_S0(TURNED)},
@@ -31,9 +31,9 @@ static const uint8_t boxes[4][256] __attribute__((aligned(64))) = {
 };
 
 /* Byte 8 i + j to place 8 j + i: its own inverse. */
-#define ROW(j) j, 8 + j, 16 + j, 24 + j, 32 + j, 40 + j, 48 + j, 56 + j
-static const uint8_t crosswise[64] __attribute__((aligned(64))) = {
-	ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)};
+#	define ROW(j) j, 8 + j, 16 + j, 24 + j, 32 + j, 40 + j, 48 + j, 56 + j
+static const uint8_t crosswise[64] __attribute__((aligned(64))) = {ROW(0), ROW(1), ROW(2), ROW(3),
+								   ROW(4), ROW(5), ROW(6), ROW(7)};
 
 /* Each byte of each round key four times, as the instructions take it from memory. */
 struct spread {

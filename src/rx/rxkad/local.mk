@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Security class 2: Kerberos tickets and fcrypt. Sources and private headers, one pair a line.
 
+rx_public_headers += src/rx/rxwire/rxkad.h
+
 rx_sources += \
+	src/rx/rxkad/class.c src/rx/rxkad/conn.h \
+	src/rx/rxkad/der.c src/rx/rxkad/der.h \
+	src/rx/rxkad/derive.c src/rx/rxkad/derive.h \
+	src/rx/rxkad/des.c src/rx/rxkad/des.h \
+	src/rx/rxkad/exchange.c src/rx/rxkad/packet.c \
 	src/rx/rxkad/fcrypt.c src/rx/rxkad/fcrypt_vbmi.c src/rx/rxkad/fcrypt.h \
-	src/rx/rxkad/fcrypt_tables.h
+	src/rx/rxkad/fcrypt_tables.h \
+	src/rx/rxkad/principal.c \
+	src/rx/rxkad/ticket.c src/rx/rxkad/ticket.h \
+	src/rx/rxkad/token.c src/rx/rxkad/printed.h

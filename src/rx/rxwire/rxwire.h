@@ -11,6 +11,7 @@
 #include <rxwire/keys.h>
 #include <rxwire/rpc.h>
 #include <rxwire/rxgk.h>
+#include <rxwire/rxkad.h>
 #include <rxwire/security.h>
 #include <rxwire/service.h>
 #include <rxwire/stats.h>

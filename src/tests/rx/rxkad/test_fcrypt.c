@@ -215,7 +215,7 @@ START_TEST(test_kernels_ecb)
 }
 END_TEST
 
-/* Many texts of mixed lengths, each in an allocation of its own: sanitizers see what is beyond it. */
+/* Many texts of mixed lengths, each in its own allocation: sanitizers see what is beyond it. */
 START_TEST(test_kernels_pcbc)
 {
 	enum { MOST = 150 };

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The security class rxkad: objects of both sides and of connections (rx-protocol 7.3). */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "keys/secret.h"
+#include "rxkad/conn.h"
+#include "rxkad/derive.h"
+#include "rxkad/des.h"
+#include "rxwire/error.h"
+
+int64_t rxw_rxkad_now(const struct rxw_rxkad *side)
+{
+	return side->time ? side->time(side->time_context) : (int64_t)time(NULL);
+}
+
+void rxw_rxkad_set_key(struct rxw_rxkad_conn *c, const uint8_t key[8])
+{
+	rxw_fcrypt_key(&c->cipher, key);
+	c->key = rxw_rxkad_number(key);
+	c->preseq = rxw_rxkad_preseq(&c->cipher, c->key, c->epoch, c->cid, c->index);
+}
+
+int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **conn)
+{
+	const struct rxw_rxkad *side = data;
+	struct rxw_rxkad_conn *c;
+
+	/* The server's object cannot call, the client's cannot serve. */
+	if (id->client != (side->keys == NULL))
+		return -RXW_EINVAL;
+	c = rxw_secret_alloc(sizeof(*c));
+	if (c == NULL)
+		return -RXW_ENOMEM;
+	c->side = side;
+	c->epoch = id->epoch;
+	c->cid = id->cid;
+	c->index = id->index;
+	c->client = id->client;
+	if (id->client) {
+		c->level = side->level;
+		c->expires = side->expires;
+		c->local = side->local;
+		rxw_rxkad_set_key(c, side->session_key);
+		c->ready = true;
+	}
+	*conn = c;
+	return 0;
+}
+
+void rxw_rxkad_conn_destroy(void *conn)
+{
+	struct rxw_rxkad_conn *c = conn;
+
+	free(c->name);
+	free(c->rxkad_name);
+	rxw_secret_free(c);
+}
+
+int rxw_rxkad_identity(const void *conn, struct rxw_identity *id)
+{
+	const struct rxw_rxkad_conn *c = conn;
+
+	if (!c->ready)
+		return -RXW_ESTATE;
+	id->level = c->level;
+	id->local = c->local;
+	id->name = c->client ? c->side->client_name : c->name;
+	id->rxkad_name = c->rxkad_name;
+	id->expires = c->expires;
+	return 0;
+}
+
+void rxw_rxkad_side_destroy(void *data)
+{
+	struct rxw_rxkad *side = data;
+
+	rxw_keys_unref(side->keys);
+	rxw_secret_free(side->ticket);
+	free(side->client_name);
+	rxw_secret_free(side);
+}
+
+int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *options, struct rxw_rxkad **result)
+{
+	struct rxw_rxkad *side;
+
+	if (options == NULL || options->size < sizeof(*options) || options->keys == NULL ||
+	    options->level_min > RXW_LEVEL_CRYPT ||
+	    (options->local_realm != NULL && strlen(options->local_realm) >= RXW_RXKAD_NAME))
+		return -RXW_EINVAL;
+	if (options->allow_single_des && !rxw_des_ready())
+		return -RXW_ENOTSUP;
+	side = rxw_secret_alloc(sizeof(*side));
+	if (side == NULL)
+		return -RXW_ENOMEM;
+	side->keys = rxw_keys_ref(options->keys);
+	side->level_min = options->level_min;
+	side->allow_single_des = options->allow_single_des;
+	side->allow_dotted = options->allow_dotted;
+	if (options->local_realm != NULL)
+		memcpy(side->local_realm, options->local_realm, strlen(options->local_realm) + 1);
+	side->time = options->time;
+	side->time_context = options->time_context;
+	*result = side;
+	return 0;
+}
+
+int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
+			  struct rxw_rxkad **result)
+{
+	struct rxw_rxkad *side;
+
+	if (token == NULL || token->size < sizeof(*token) || level > RXW_LEVEL_CRYPT ||
+	    token->ticket == NULL || token->kvno < 0 ||
+	    token->ticket_length < RXW_RXKAD_TICKET_MIN ||
+	    token->ticket_length > RXW_RXKAD_TICKET_MAX)
+		return -RXW_EINVAL;
+	side = rxw_secret_alloc(sizeof(*side));
+	if (side == NULL)
+		return -RXW_ENOMEM;
+	side->level = level;
+	memcpy(side->session_key, token->session_key, sizeof(side->session_key));
+	side->kvno = (uint32_t)token->kvno;
+	side->local = token->local;
+	side->expires = token->expires;
+	side->ticket_length = token->ticket_length;
+	side->ticket = rxw_secret_alloc(token->ticket_length);
+	if (token->client_name != NULL)
+		side->client_name = strdup(token->client_name);
+	if (side->ticket == NULL || (token->client_name != NULL && side->client_name == NULL)) {
+		rxw_rxkad_side_destroy(side);
+		return -RXW_ENOMEM;
+	}
+	memcpy(side->ticket, token->ticket, token->ticket_length);
+	*result = side;
+	return 0;
+}
+
+static int create(struct rxw_rxkad *side, rxw_security **security)
+{
+	struct rxw_security_class class = {
+		.size = sizeof(class),
+		.name = "rxkad",
+		.index = RXW_RXKAD_INDEX,
+		.flags = side->keys != NULL || side->level == RXW_LEVEL_CRYPT ? RXW_CLASS_SLOW : 0,
+		.broken = RXW_RXKAD_SEALEDINCON,
+		.destroy = rxw_rxkad_side_destroy,
+		.conn_create = rxw_rxkad_conn_create,
+		.conn_destroy = rxw_rxkad_conn_destroy,
+		.room = rxw_rxkad_room,
+		.identity = rxw_rxkad_identity,
+		.seal = rxw_rxkad_seal,
+		.verify = rxw_rxkad_verify,
+		.challenge = rxw_rxkad_challenge,
+		.respond = rxw_rxkad_respond,
+		.check_response = rxw_rxkad_check_response,
+	};
+	int result = rxw_security_create(&class, side, security);
+
+	if (result)
+		rxw_rxkad_side_destroy(side);
+	return result;
+}
+
+int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_security **security)
+{
+	struct rxw_rxkad *side;
+	int result = security ? rxw_rxkad_server_side(options, &side) : -RXW_EINVAL;
+
+	return result ? result : create(side, security);
+}
+
+int rxw_rxkad_client(const struct rxw_rxkad_token *token, uint8_t level, rxw_security **security)
+{
+	struct rxw_rxkad *side;
+	int result = security ? rxw_rxkad_client_side(token, level, &side) : -RXW_EINVAL;
+
+	return result ? result : create(side, security);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the class keeps: one object for each rxw_security, one for each connection. */
+#ifndef RXW_RXKAD_CONN_H
+#define RXW_RXKAD_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rxkad/fcrypt.h"
+#include "rxkad/ticket.h"
+#include "rxwire/rxkad.h"
+
+/* A side with its keys, in memory for secrets. Constant: any thread reads it without a lock. */
+struct rxw_rxkad {
+	/* server */
+	rxw_keys *keys; /* NULL: the client side */
+	uint8_t level_min;
+	bool allow_single_des, allow_dotted;
+	char local_realm[RXW_RXKAD_NAME]; /* "": none */
+	int64_t (*time)(void *context);	  /* NULL: the system's clock */
+	void *time_context;
+
+	/* client */
+	uint8_t level;
+	uint8_t session_key[8];
+	uint32_t kvno;
+	uint8_t *ticket; /* rxw_secret_alloc() */
+	size_t ticket_length;
+	bool local;
+	int64_t expires;
+	char *client_name; /* or NULL */
+};
+
+/*
+ * A connection, in memory for secrets; no lock. A client's is ready when it is made and constant
+ * from then on; a server's when check_response() returned 0, which the library tells nobody before
+ * it is over.
+ */
+struct rxw_rxkad_conn {
+	const struct rxw_rxkad *side;
+	uint32_t epoch, cid, index;
+	bool client, ready;
+	uint8_t level;
+	struct rxw_fcrypt cipher;
+	uint64_t key;	 /* also the start vector */
+	uint64_t preseq; /* what header checksums begin with */
+	int64_t expires;
+	uint32_t nonce; /* server: of the CHALLENGE */
+	bool local;
+	char *name, *rxkad_name; /* of the peer (server), or NULL; malloc() */
+};
+
+int64_t rxw_rxkad_now(const struct rxw_rxkad *side);
+/* From a session key: cipher, start vector, preseq. */
+void rxw_rxkad_set_key(struct rxw_rxkad_conn *c, const uint8_t key[8]);
+
+/* The sides alone. Results as of rxw_rxkad_server() and rxw_rxkad_client(). */
+int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *options,
+			  struct rxw_rxkad **result);
+int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
+			  struct rxw_rxkad **result);
+
+/* Hooks of the class. */
+void rxw_rxkad_side_destroy(void *data);
+int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **conn);
+void rxw_rxkad_conn_destroy(void *conn);
+int rxw_rxkad_identity(const void *conn, struct rxw_identity *id);
+void rxw_rxkad_room(const void *conn, struct rxw_security_room *room);
+int rxw_rxkad_seal(void *conn, struct rxw_security_packet *packets, size_t count);
+void rxw_rxkad_verify(void *conn, struct rxw_security_packet *packets, size_t count);
+int rxw_rxkad_challenge(void *conn, uint8_t *out, size_t room);
+int rxw_rxkad_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
+		      uint8_t *out, size_t room, size_t *written, uint16_t *spare);
+int32_t rxw_rxkad_check_response(void *conn, const uint8_t *response, size_t size, uint16_t spare,
+				 uint32_t calls[4]);
+
+#endif

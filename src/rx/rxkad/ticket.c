@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening tickets of all forms (rx-protocol 7.3.5 to 7.3.7). */
+#include "rxkad/ticket.h"
+
+#include <krb5.h>
+#include <string.h>
+
+#include "base/wire.h"
+#include "keys/secret.h"
+#include "rxkad/der.h"
+#include "rxkad/derive.h"
+#include "rxkad/des.h"
+#include "rxwire/error.h"
+
+#define SKEW	 900
+#define LONGEST	 (30 * 86400)
+#define USAGE	 2 /* RFC 4120 7.5.1: a ticket under the service's key */
+#define KVNO_MAX 0xffffffffll
+
+int32_t rxw_rxkad_check_times(int64_t start, int64_t end, int64_t now)
+{
+	if (start >= end || start > now + SKEW + LONGEST)
+		return RXW_RXKAD_BADTICKET;
+	if (start != 0 && end != INT64_MAX && end - start > LONGEST)
+		return RXW_RXKAD_BADTICKET;
+	if (end < now - SKEW)
+		return start != 0 && now - start > LONGEST + 86400 ? RXW_RXKAD_BADTICKET
+								   : RXW_RXKAD_EXPIRED;
+	if (start > now + SKEW)
+		return RXW_RXKAD_NOAUTH;
+	return 0;
+}
+
+int64_t rxw_rxkad_lifetime(uint8_t code)
+{
+	static const int32_t table[64] = {
+		38400,	 41055,	  43894,   46929,   50174,   53643,   57352,   61318,
+		65558,	 70091,	  74937,   80119,   85658,   91581,   97914,   104684,
+		111922,	 119661,  127935,  136781,  146239,  156350,  167161,  178720,
+		191077,	 204289,  218415,  233517,  249664,  266926,  285383,  305116,
+		326213,	 348769,  372885,  398668,  426234,  455705,  487215,  520904,
+		556921,	 595430,  636601,  680618,  727680,  777995,  831789,  889303,
+		950794,	 1016537, 1086825, 1161973, 1242318, 1328218, 1420057, 1518247,
+		1623226, 1735464, 1855462, 1983758, 2120925, 2267576, 2424367, 2592000,
+	};
+
+	if (code < 128)
+		return 300 * (int64_t)code;
+	if (code < 192)
+		return table[code - 128];
+	return code < 255 ? LONGEST : INT64_MAX;
+}
+
+/* A NUL-terminated name of 0 to 63 bytes. */
+static bool take_name(const uint8_t **p, const uint8_t *end, struct rxw_rxkad_component *c)
+{
+	size_t room = (size_t)(end - *p);
+	const uint8_t *nul = memchr(*p, 0, room < RXW_RXKAD_NAME ? room : RXW_RXKAD_NAME);
+
+	if (nul == NULL)
+		return false;
+	c->p = *p;
+	c->size = (size_t)(nul - *p);
+	*p = nul + 1;
+	return true;
+}
+
+int32_t rxw_rxkad_ticket_v4(const struct rxw_rxkad_opener *opener, const uint8_t *clear,
+			    size_t size, struct rxw_rxkad_ticket *out)
+{
+	const uint8_t *p = clear + 1, *end = clear + size;
+	struct rxw_rxkad_component names[2], realm, service, service_instance;
+	int64_t life;
+	size_t used;
+	int32_t code;
+
+	if (size < 1 || !take_name(&p, end, &names[0]) || !take_name(&p, end, &names[1]) ||
+	    !take_name(&p, end, &realm) || end - p < 4 + 8 + 1 + 4 || names[0].size < 1)
+		return RXW_RXKAD_BADTICKET;
+	p += 4; /* the client's address, which NAT makes worthless */
+	memcpy(out->session_key, p, 8);
+	life = rxw_rxkad_lifetime(p[8]);
+	out->start = clear[0] & 1 ? (int64_t)((uint32_t)p[9] | (uint32_t)p[10] << 8 |
+					      (uint32_t)p[11] << 16 | (uint32_t)p[12] << 24)
+				  : (int64_t)rxw_get32(p + 9);
+	p += 13;
+	if (!take_name(&p, end, &service) || !take_name(&p, end, &service_instance) ||
+	    service.size < 1)
+		return RXW_RXKAD_BADTICKET;
+	used = (size_t)(p - clear);
+	if (size != (used + 7) / 8 * 8 && size != 56)
+		return RXW_RXKAD_BADTICKET;
+	out->end = life == INT64_MAX ? INT64_MAX : out->start + life;
+	code = rxw_rxkad_set_names_v4(opener, names, realm, out);
+	return code ? code : rxw_rxkad_check_times(out->start, out->end, opener->now);
+}
+
+/* SEQUENCE { [0] Int32, [1] string } of the tag. */
+static bool get_pair(struct rxw_der *d, unsigned n, uint8_t tag, int64_t *number,
+		     struct rxw_der *bytes)
+{
+	struct rxw_der body;
+
+	return rxw_der_get_in(d, n, RXW_DER_SEQUENCE, &body) &&
+	       rxw_der_get_integer(&body, 0, INT32_MIN, INT32_MAX, number) &&
+	       rxw_der_get_in(&body, 1, tag, bytes) && body.left == 0;
+}
+
+/* One more component than a name may have is enough to refuse it. */
+static bool get_names(struct rxw_der *d, struct rxw_rxkad_component names[3], size_t *count)
+{
+	struct rxw_der list, text;
+	int64_t type;
+
+	*count = 0;
+	if (!get_pair(d, 3, RXW_DER_SEQUENCE, &type, &list))
+		return false;
+	while (list.left > 0) {
+		if (*count == 3 || !rxw_der_get(&list, RXW_DER_GENERAL_STRING, &text))
+			return *count == 3;
+		names[*count].p = text.p;
+		names[(*count)++].size = text.left;
+	}
+	return true;
+}
+
+int32_t rxw_rxkad_ticket_v5(const struct rxw_rxkad_opener *opener, const uint8_t *clear,
+			    size_t size, struct rxw_rxkad_ticket *out)
+{
+	struct rxw_der all = {clear, size}, outer, part, flags, key, realm, ignored;
+	struct rxw_rxkad_component names[3];
+	int64_t enctype, transited, authtime, start, end, renew;
+	size_t count;
+	int32_t code;
+
+	if (!rxw_der_get(&all, RXW_DER_APPLICATION(3), &outer) ||
+	    !rxw_der_get(&outer, RXW_DER_SEQUENCE, &part) || outer.left != 0 ||
+	    !rxw_der_get_in(&part, 0, RXW_DER_BIT_STRING, &flags) || flags.left < 2 ||
+	    !get_pair(&part, 1, RXW_DER_OCTET_STRING, &enctype, &key) ||
+	    !rxw_der_get_in(&part, 2, RXW_DER_GENERAL_STRING, &realm) ||
+	    !get_names(&part, names, &count) ||
+	    !get_pair(&part, 4, RXW_DER_OCTET_STRING, &transited, &ignored) ||
+	    !rxw_der_get_time(&part, 5, &authtime))
+		return RXW_RXKAD_BADTICKET;
+	start = authtime;
+	if ((rxw_der_is(&part, RXW_DER_CONTEXT(6)) && !rxw_der_get_time(&part, 6, &start)) ||
+	    !rxw_der_get_time(&part, 7, &end) ||
+	    (rxw_der_is(&part, RXW_DER_CONTEXT(8)) && !rxw_der_get_time(&part, 8, &renew)) ||
+	    (rxw_der_is(&part, RXW_DER_CONTEXT(9)) &&
+	     !rxw_der_get(&part, RXW_DER_CONTEXT(9), &ignored)) ||
+	    (rxw_der_is(&part, RXW_DER_CONTEXT(10)) &&
+	     !rxw_der_get(&part, RXW_DER_CONTEXT(10), &ignored)) ||
+	    part.left != 0)
+		return RXW_RXKAD_BADTICKET;
+	if (flags.p[1] & 0x01) /* "invalid" is bit 7 */
+		return RXW_RXKAD_NOAUTH;
+	if (rxw_rxkad_session_key((int32_t)enctype, key.p, key.left, out->session_key))
+		return RXW_RXKAD_BADTICKET;
+	code = rxw_rxkad_set_names(opener, names, count,
+				   (struct rxw_rxkad_component){realm.p, realm.left}, out);
+	if (code)
+		return code;
+	out->start = start;
+	out->end = end;
+	if (opener->now > end)
+		return RXW_RXKAD_EXPIRED;
+	return rxw_rxkad_check_times(start, end, opener->now);
+}
+
+/* The bytes of `cipher` in clear; *start and *length say where the message lies in `clear`. */
+static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int32_t enctype,
+			struct rxw_der cipher, uint8_t *clear, size_t *start, size_t *length)
+{
+	bool des = enctype >= 1 && enctype <= 3;
+	uint8_t *key;
+	size_t key_size, right_size;
+	int32_t code = RXW_RXKAD_BADTICKET;
+
+	if (kvno > INT32_MAX || (des && !opener->allow_single_des))
+		return RXW_RXKAD_UNKNOWNKEY;
+	key = rxw_secret_alloc(RXW_KEY_MAX);
+	if (key == NULL)
+		return RXW_RXKAD_INCONSISTENCY;
+	if (rxw_keys_find(opener->keys, des ? RXW_KEY_DES : RXW_KEY_KRB5, (int32_t)kvno,
+			  des ? 0 : enctype, key, RXW_KEY_MAX, &key_size)) {
+		code = RXW_RXKAD_UNKNOWNKEY;
+	} else if (des) {
+		if (key_size == 8 &&
+		    rxw_des_krb5_decrypt(enctype, key, cipher.p, cipher.left, clear, start, length))
+			code = 0;
+	} else if (krb5_c_keylengths(NULL, enctype, NULL, &right_size) == 0 &&
+		   right_size == key_size) {
+		krb5_keyblock block = {.magic = KV5M_KEYBLOCK,
+				       .enctype = enctype,
+				       .length = (unsigned)key_size,
+				       .contents = key};
+		krb5_enc_data in = {.magic = KV5M_ENC_DATA, .enctype = enctype};
+		krb5_data out = {.magic = KV5M_DATA, .length = (unsigned)cipher.left};
+
+		/* libkrb5's structure has no const; it only reads. */
+		in.ciphertext.data = (char *)(uintptr_t)cipher.p;
+		in.ciphertext.length = (unsigned)cipher.left;
+		out.data = (char *)clear;
+		if (krb5_c_decrypt(NULL, &block, USAGE, NULL, &in, &out) == 0 &&
+		    out.length <= cipher.left) {
+			*start = 0;
+			*length = out.length;
+			code = 0;
+		}
+	}
+	rxw_secret_free(key);
+	return code;
+}
+
+/* EncryptedData, all of `d`. */
+static int32_t open_v5(const struct rxw_rxkad_opener *opener, struct rxw_der d,
+		       struct rxw_rxkad_ticket *out)
+{
+	struct rxw_der part, cipher;
+	int64_t enctype, kvno = 0;
+	uint8_t *clear;
+	size_t start = 0, length = 0;
+	int32_t code;
+
+	if (!rxw_der_get(&d, RXW_DER_SEQUENCE, &part) || d.left != 0 ||
+	    !rxw_der_get_integer(&part, 0, INT32_MIN, INT32_MAX, &enctype) ||
+	    (rxw_der_is(&part, RXW_DER_CONTEXT(1)) &&
+	     !rxw_der_get_integer(&part, 1, 0, KVNO_MAX, &kvno)) ||
+	    !rxw_der_get_in(&part, 2, RXW_DER_OCTET_STRING, &cipher) || part.left != 0 ||
+	    cipher.left < 1)
+		return RXW_RXKAD_BADTICKET;
+	clear = rxw_secret_alloc(cipher.left);
+	if (clear == NULL)
+		return RXW_RXKAD_INCONSISTENCY;
+	code = decipher(opener, kvno, (int32_t)enctype, cipher, clear, &start, &length);
+	if (code == 0)
+		code = rxw_rxkad_ticket_v5(opener, clear + start, length, out);
+	rxw_secret_free(clear);
+	return code;
+}
+
+/* A whole Ticket: what is outside of its EncryptedData says nothing that is proved. */
+static int32_t open_whole(const struct rxw_rxkad_opener *opener, struct rxw_der d,
+			  struct rxw_rxkad_ticket *out)
+{
+	struct rxw_der outer, part, realm, sname, sealed;
+	int64_t version;
+
+	if (!rxw_der_get(&d, RXW_DER_APPLICATION(1), &outer) || d.left != 0 ||
+	    !rxw_der_get(&outer, RXW_DER_SEQUENCE, &part) || outer.left != 0 ||
+	    !rxw_der_get_integer(&part, 0, 5, 5, &version) ||
+	    !rxw_der_get_in(&part, 1, RXW_DER_GENERAL_STRING, &realm) ||
+	    !rxw_der_get_in(&part, 2, RXW_DER_SEQUENCE, &sname) ||
+	    !rxw_der_get(&part, RXW_DER_CONTEXT(3), &sealed) || part.left != 0)
+		return RXW_RXKAD_BADTICKET;
+	return open_v5(opener, sealed, out);
+}
+
+static int32_t open_v4(const struct rxw_rxkad_opener *opener, uint32_t kvno, const uint8_t *ticket,
+		       size_t size, struct rxw_rxkad_ticket *out)
+{
+	uint8_t *memory;
+	size_t key_size;
+	int32_t code = RXW_RXKAD_BADTICKET;
+
+	if (!opener->allow_single_des || kvno > 255)
+		return RXW_RXKAD_UNKNOWNKEY;
+	if (size % 8 != 0)
+		return RXW_RXKAD_BADTICKET;
+	memory = rxw_secret_alloc(8 + size);
+	if (memory == NULL)
+		return RXW_RXKAD_INCONSISTENCY;
+	if (rxw_keys_find(opener->keys, RXW_KEY_DES, (int32_t)kvno, 0, memory, 8, &key_size) ||
+	    key_size != 8)
+		code = RXW_RXKAD_UNKNOWNKEY;
+	else if (rxw_des_pcbc_decrypt(memory, ticket, memory + 8, size))
+		code = rxw_rxkad_ticket_v4(opener, memory + 8, size, out);
+	rxw_secret_free(memory);
+	return code;
+}
+
+int32_t rxw_rxkad_ticket_open(const struct rxw_rxkad_opener *opener, uint32_t kvno,
+			      const uint8_t *ticket, size_t size, struct rxw_rxkad_ticket *out)
+{
+	struct rxw_der d = {ticket, size};
+	int32_t code;
+
+	if (size < RXW_RXKAD_TICKET_MIN || size > RXW_RXKAD_TICKET_MAX)
+		return RXW_RXKAD_TICKETLEN;
+	if (kvno == RXW_RXKAD_KVNO_ENCPART)
+		code = open_v5(opener, d, out);
+	else if (kvno == RXW_RXKAD_KVNO_TICKET)
+		code = open_whole(opener, d, out);
+	else
+		code = open_v4(opener, kvno, ticket, size, out);
+	if (code == 0 && !rxw_des_key_usable(out->session_key))
+		code = RXW_RXKAD_BADKEY;
+	return code;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Printed tokens: who holds a service's key makes tickets for it (rx-protocol 7.3.9). */
+#include <krb5.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "keys/secret.h"
+#include "rxkad/der.h"
+#include "rxkad/derive.h"
+#include "rxkad/printed.h"
+#include "rxwire/error.h"
+#include "rxwire/rxkad.h"
+
+/* As OpenAFS prints them: until 2038-01-19 03:14:07. */
+#define OPENAFS_END 0x7fffffffll
+#define LONGEST	    (30 * 86400)
+#define USAGE	    2
+/* More than the longest name, realm and all that goes around them take. */
+#define CLEAR_MAX 1024u
+
+/* Odd parity, not weak: what a KDC of single DES would have given. */
+static int fresh_key(uint8_t key[8])
+{
+	do {
+		if (rxw_random(key, 8))
+			return -RXW_ESYS;
+		rxw_des_set_parity(key);
+	} while (!rxw_des_key_usable(key));
+	return 0;
+}
+
+/* The last '@' parts the realm, the first '/' the instance. */
+static int put_client(struct rxw_der_out *o, const char *name)
+{
+	const char *at = strrchr(name, '@'), *end = at ? at : name + strlen(name);
+	const char *slash = memchr(name, '/', (size_t)(end - name));
+	const char *first_end = slash ? slash : end;
+	const uint8_t *list = o->p;
+
+	if (strchr(name, '\\') != NULL || first_end == name || strlen(name) > CLEAR_MAX / 2 ||
+	    (slash && memchr(slash + 1, '/', (size_t)(end - slash - 1)) != NULL))
+		return -RXW_EINVAL;
+	if (slash) {
+		const uint8_t *second = o->p;
+
+		rxw_der_put_bytes(o, slash + 1, (size_t)(end - slash - 1));
+		rxw_der_put_header(o, RXW_DER_GENERAL_STRING, second);
+	}
+	{
+		const uint8_t *first = o->p;
+
+		rxw_der_put_bytes(o, name, (size_t)(first_end - name));
+		rxw_der_put_header(o, RXW_DER_GENERAL_STRING, first);
+	}
+	rxw_der_put_header(o, RXW_DER_SEQUENCE, list);
+	rxw_der_put_header(o, RXW_DER_CONTEXT(1), list);
+	rxw_der_put_integer(o, 0, 1); /* a user's principal */
+	rxw_der_put_header(o, RXW_DER_SEQUENCE, list);
+	rxw_der_put_header(o, RXW_DER_CONTEXT(3), list);
+	rxw_der_put_in(o, 2, RXW_DER_GENERAL_STRING, at ? at + 1 : "", at ? strlen(at + 1) : 0);
+	return 0;
+}
+
+int rxw_rxkad_print_clear(const uint8_t session_key[8], const char *name, int64_t start,
+			  int64_t end, uint8_t *out, size_t room, size_t *size)
+{
+	static const uint8_t flags[5] = {0, 0x00, 0x08, 0x00, 0x00}; /* transited policy checked */
+	struct rxw_der_out o = {out, out + room, out + room, false};
+	const uint8_t *mark;
+	int result;
+
+	if (!rxw_der_put_time(&o, 7, end) || !rxw_der_put_time(&o, 5, start))
+		return -RXW_EINVAL;
+	mark = o.p;
+	rxw_der_put_in(&o, 1, RXW_DER_OCTET_STRING, "", 0);
+	rxw_der_put_integer(&o, 0, 0);
+	rxw_der_put_header(&o, RXW_DER_SEQUENCE, mark);
+	rxw_der_put_header(&o, RXW_DER_CONTEXT(4), mark);
+	result = put_client(&o, name);
+	if (result)
+		return result;
+	mark = o.p;
+	rxw_der_put_in(&o, 1, RXW_DER_OCTET_STRING, session_key, 8);
+	rxw_der_put_integer(&o, 0, 1); /* DES: as it is */
+	rxw_der_put_header(&o, RXW_DER_SEQUENCE, mark);
+	rxw_der_put_header(&o, RXW_DER_CONTEXT(1), mark);
+	rxw_der_put_in(&o, 0, RXW_DER_BIT_STRING, flags, sizeof(flags));
+	rxw_der_put_header(&o, RXW_DER_SEQUENCE, o.end);
+	rxw_der_put_header(&o, RXW_DER_APPLICATION(3), o.end);
+	if (o.full)
+		return -RXW_EINVAL;
+	*size = (size_t)(o.end - o.p);
+	memmove(out, o.p, *size);
+	return 0;
+}
+
+/* EncryptedData of the clear text, on the heap. */
+static int seal(krb5_keyblock *key, int32_t kvno, uint8_t *clear, size_t size, void **ticket,
+		size_t *ticket_length)
+{
+	size_t sealed_size = 0, room;
+	krb5_data in = {.magic = KV5M_DATA, .length = (unsigned)size, .data = (char *)clear};
+	krb5_enc_data sealed = {.magic = KV5M_ENC_DATA};
+	struct rxw_der_out o;
+	uint8_t *cipher = NULL, *all = NULL;
+	int result = -RXW_ENOTSUP;
+
+	if (krb5_c_encrypt_length(NULL, key->enctype, size, &sealed_size) || sealed_size > 65000)
+		return -RXW_ENOTSUP;
+	room = sealed_size + 64;
+	cipher = malloc(sealed_size);
+	all = malloc(room);
+	if (cipher == NULL || all == NULL) {
+		result = -RXW_ENOMEM;
+		goto out;
+	}
+	sealed.ciphertext.data = (char *)cipher;
+	sealed.ciphertext.length = (unsigned)sealed_size;
+	if (krb5_c_encrypt(NULL, key, USAGE, NULL, &in, &sealed))
+		goto out;
+	o = (struct rxw_der_out){all, all + room, all + room, false};
+	rxw_der_put_in(&o, 2, RXW_DER_OCTET_STRING, cipher, sealed.ciphertext.length);
+	rxw_der_put_integer(&o, 1, (uint32_t)kvno);
+	rxw_der_put_integer(&o, 0, (uint32_t)key->enctype);
+	rxw_der_put_header(&o, RXW_DER_SEQUENCE, o.end);
+	*ticket_length = (size_t)(o.end - o.p);
+	memmove(all, o.p, *ticket_length);
+	*ticket = all;
+	all = NULL;
+	result = 0;
+out:
+	free(cipher);
+	free(all);
+	return result;
+}
+
+/* What a printed token is made with; a secret. */
+struct workplace {
+	uint8_t key[RXW_KEY_MAX];
+	uint8_t clear[CLEAR_MAX];
+};
+
+static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, struct workplace *w,
+		 struct rxw_rxkad_token *token)
+{
+	const char *name = options->name ? options->name : "afs";
+	krb5_keyblock block = {.magic = KV5M_KEYBLOCK, .contents = w->key};
+	int32_t kvno, enctype;
+	size_t key_length, size;
+	int result;
+
+	result = rxw_keys_best(keys, RXW_KEY_KRB5, &kvno, &enctype, w->key, sizeof(w->key),
+			       &key_length);
+	if (result)
+		return result;
+	token->expires = OPENAFS_END;
+	if (options->lifetime_s > 0) {
+		token->begins =
+			options->time ? options->time(options->time_context) : (int64_t)time(NULL);
+		token->expires = token->begins + options->lifetime_s;
+	}
+	token->local = options->name == NULL;
+	token->kvno = RXW_RXKAD_KVNO_ENCPART;
+	token->client_name = strdup(name);
+	if (token->client_name == NULL)
+		return -RXW_ENOMEM;
+	result = fresh_key(token->session_key);
+	if (!result)
+		result = rxw_rxkad_print_clear(token->session_key, name, token->begins,
+					       token->expires, w->clear, sizeof(w->clear), &size);
+	if (result)
+		return result;
+	block.enctype = enctype;
+	block.length = (unsigned)key_length;
+	return seal(&block, kvno, w->clear, size, &token->ticket, &token->ticket_length);
+}
+
+int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *options,
+			  struct rxw_rxkad_token *token)
+{
+	static const struct rxw_rxkad_print_options defaults = {.size = sizeof(defaults)};
+	struct workplace *w;
+	int result;
+
+	if (options == NULL)
+		options = &defaults;
+	if (keys == NULL || token == NULL || token->size < sizeof(*token) ||
+	    options->size < sizeof(*options) || options->lifetime_s > LONGEST)
+		return -RXW_EINVAL;
+	memset((uint8_t *)token + sizeof(token->size), 0, sizeof(*token) - sizeof(token->size));
+	w = rxw_secret_alloc(sizeof(*w));
+	if (w == NULL)
+		return -RXW_ENOMEM;
+	result = print(keys, options, w, token);
+	if (result)
+		rxw_rxkad_token_free(token);
+	rxw_secret_free(w);
+	return result;
+}
+
+void rxw_rxkad_token_free(struct rxw_rxkad_token *token)
+{
+	if (token == NULL)
+		return;
+	if (token->ticket != NULL)
+		explicit_bzero(token->ticket, token->ticket_length);
+	free(token->ticket);
+	free(token->client_name);
+	explicit_bzero(token->session_key, sizeof(token->session_key));
+	token->ticket = NULL;
+	token->ticket_length = 0;
+	token->client_name = NULL;
+}
