@@ -238,14 +238,17 @@ static uint32_t low_water(const struct rxw_pcall *p)
 	return high < p->conn->params->sendq_high ? high * 2 / 3 + 1 : p->conn->params->sendq_low;
 }
 
+/* Whatever keeps a writer from going on, it is told when that is over. */
+static void look_above(struct rxw_pcall *p)
+{
+	if (!rxw_pcall_writable(p))
+		p->tx.above_high = true;
+}
+
 void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets)
 {
-	struct rxw_sendq *q = &p->tx;
-
-	q->high_limit = packets;
-	/* A writer that waits above a limit that came down is told like any other. */
-	if (q->end - q->una >= high_water(p))
-		q->above_high = true;
+	p->tx.high_limit = packets;
+	look_above(p);
 }
 
 int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_out *out)
@@ -271,8 +274,7 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 	}
 	q->all_queued = run->last;
 	p->timer.last_moved = out->now;
-	if (q->end - q->una >= high_water(p))
-		q->above_high = true;
+	look_above(p);
 	if (rxw_pcall_sendable(p, out->now)) {
 		rxw_pcall_touch(p, out, RXW_OUT_SEND);
 	} else if (q->hold_at == RXW_NEVER && q->nxt < q->end) {
@@ -438,5 +440,7 @@ int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size)
 		drop_ent(q, list);
 		list = next;
 	}
+	/* These are more packets than the writer queued, who may have been told to go on with fewer. */
+	look_above(p);
 	return result;
 }

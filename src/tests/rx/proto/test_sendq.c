@@ -196,6 +196,38 @@ START_TEST(repack)
 }
 END_TEST
 
+/*
+ * A writer that may go on finds more packets in the queue than it may add to, since they were cut anew
+ * meanwhile: it waits, and is told like any other.
+ */
+START_TEST(repack_above_high_water)
+{
+	setup();
+	for (unsigned i = 0; i < 9; i++)
+		bench_write(call, 40, 1416, false);
+	ck_assert_uint_eq(bench_send(call), 4);
+	ck_assert(rxw_pcall_writable(&call->p));
+	call->p.mtu.confirmed = 548;
+	call->p.cc.cwnd = 255;
+	bench_get_ack(&b, c, 1, 5, 4, RXW_ACK_REQUESTED, "", 255);
+	bench_send(call);
+	ck_assert_uint_gt(rxw_pcall_queued(&call->p), 512);
+	ck_assert(!rxw_pcall_writable(&call->p));
+	call->events = 0;
+	for (unsigned i = 0; i < 100 && rxw_pcall_queued(&call->p) >= 256; i++) {
+		ck_assert(!(call->events & RXW_OUT_WRITE));
+		b.count = b.next = 0; /* what was sent is of no interest */
+		bench_get_ack(&b, c, 1, call->p.tx.nxt, call->p.tx.nxt - 1, RXW_ACK_REQUESTED, "",
+			      255);
+		bench_send(call);
+	}
+	ck_assert_uint_lt(rxw_pcall_queued(&call->p), 256);
+	ck_assert(rxw_pcall_writable(&call->p));
+	ck_assert(call->events & RXW_OUT_WRITE);
+	teardown();
+}
+END_TEST
+
 /* Nodes and buffers gone: the writer learns it, nothing leaks. */
 START_TEST(out_of_memory)
 {
@@ -231,6 +263,7 @@ int main(void)
 	tcase_add_test(tcase, random_acks);
 	tcase_add_test(tcase, water);
 	tcase_add_test(tcase, repack);
+	tcase_add_test(tcase, repack_above_high_water);
 	tcase_add_test(tcase, out_of_memory);
 	return bench_main(suite);
 }
