@@ -6,7 +6,9 @@
  *   endpoint server [NAME=VALUE...]            prints "port N"
  *   endpoint client PORT [NAME=VALUE...]
  *
- * NAME is a tunable of rxwire.conf(5), or service, class, clock, delay. A server knows the lines
+ * NAME is a tunable of rxwire.conf(5), or service, class, clock, delay; or rxgk: the key of a service
+ * with that class, in hex (32 bytes; number 5, enctype 18), and for clients level and enctype of
+ * their token. A server knows the lines
  * "go" (all handlers that wait go on) and "memory"; a client those of client_line(). Both end with
  * their input.
  */
@@ -29,6 +31,8 @@
 #include "base/wire.h"
 #include "proto/security.h"
 
+#define RXGK_SERVICE 150
+#define RXGK_KVNO    5
 #define COOKIE	     0x4711u
 #define MOST_BYTES   (1u << 20)
 #define CLASS_INDEX  252
@@ -362,16 +366,64 @@ static int32_t name_to_id(rxw_call *call, void *context)
 	return write_word(call, 1) ? -452 : write_word(call, 1);
 }
 
-static void offer(uint16_t id, rxw_handler_fn handler, unsigned flags, bool asks)
+/* --- rxgk, with the key that the scripted peer has as well --- */
+
+static rxw_keys *rxgk_keys;
+static struct rxw_rxgk_print_options rxgk_token = {.size = sizeof(rxgk_token), .name = "alice@REALM"};
+
+static void rxgk_key(const char *hex)
 {
-	rxw_security *classes[] = {&class};
+	uint8_t key[32];
+	int rc;
+
+	for (size_t i = 0; i < sizeof(key); i++) {
+		unsigned v = 0;
+
+		if (sscanf(hex + 2 * i, "%2x", &v) != 1)
+			die("rxgk: a key of 64 hex digits", -RXW_EINVAL);
+		key[i] = (uint8_t)v;
+	}
+	rc = rxw_keys_create(&rxgk_keys);
+	if (!rc)
+		rc = rxw_keys_add(rxgk_keys, RXW_KEY_RXGK, RXGK_KVNO, 18, key, sizeof(key));
+	if (rc)
+		die("rxgk", rc);
+}
+
+static rxw_security *rxgk_server(void)
+{
+	struct rxw_rxgk_server_options o = {.size = sizeof(o), .keys = rxgk_keys};
+	rxw_security *made;
+	int rc = rxw_rxgk_server(&o, &made);
+
+	if (rc)
+		die("rxgk", rc);
+	return made;
+}
+
+static rxw_security *rxgk_client(void)
+{
+	struct rxw_rxgk_token token;
+	rxw_security *made;
+	int rc = rxw_rxgk_print_token(rxgk_keys, &rxgk_token, &token);
+
+	if (!rc)
+		rc = rxw_rxgk_client(&token, NULL, &made);
+	if (rc)
+		die("rxgk", rc);
+	rxw_rxgk_token_free(&token);
+	return made;
+}
+
+static void offer(uint16_t id, rxw_handler_fn handler, unsigned flags, rxw_security *asks)
+{
 	struct rxw_service_options o = {
 		.size = sizeof(o), .id = id, .name = "test", .handler = handler, .flags = flags};
 	rxw_service *service;
 	int rc;
 
 	if (asks) {
-		o.security = classes;
+		o.security = &asks;
 		o.security_count = 1;
 	}
 	rc = rxw_service_add(endpoint, &o, &service);
@@ -394,10 +446,12 @@ static void be_server(void)
 	rc = rxw_endpoint_create(engine, &o, &endpoint);
 	if (rc)
 		die("port", rc);
-	offer(147, work, 0, false);
-	offer(148, work, 0, true);
-	offer(149, work, RXW_SERVICE_REACH, false);
-	offer(73, name_to_id, 0, false);
+	offer(147, work, 0, NULL);
+	offer(148, work, 0, &class);
+	offer(149, work, RXW_SERVICE_REACH, NULL);
+	offer(73, name_to_id, 0, NULL);
+	if (rxgk_keys)
+		offer(RXGK_SERVICE, work, 0, rxgk_server());
 	rc = rxw_endpoint_start(endpoint);
 	if (rc)
 		die("start", rc);
@@ -567,6 +621,12 @@ int main(int argc, char **argv)
 			service_id = (uint16_t)atoi(value);
 		} else if (!strcmp(argv[i], "class")) {
 			security = &class;
+		} else if (!strcmp(argv[i], "rxgk")) {
+			rxgk_key(value);
+		} else if (!strcmp(argv[i], "level")) {
+			rxgk_token.level = (uint32_t)atoi(value);
+		} else if (!strcmp(argv[i], "enctype")) {
+			rxgk_token.enctype = atoi(value);
 		} else if (!strcmp(argv[i], "delay")) {
 			delay_ms = (unsigned)atoi(value);
 		} else if (!strcmp(argv[i], "clock")) {
@@ -580,7 +640,7 @@ int main(int argc, char **argv)
 	if (rc)
 		die("engine", rc);
 	if (client)
-		be_client(argv[2], security);
+		be_client(argv[2], rxgk_keys ? rxgk_client() : security);
 	else
 		be_server();
 	/* Calls may be in the middle: the peer that told us so has gone. */

@@ -185,12 +185,6 @@ def test_C_054_rxkad_kdf(t):
     not_offered(t, 2, 'rxkad')
 
 
-@test(55)
-def test_C_055_rxgk(t):
-    """rxgk and yfs-rxgk."""
-    not_offered(t, 6, 'rxgk')
-
-
 @test(56)
 def test_C_056_comparisons(t):
     """Comparisons of secrets."""

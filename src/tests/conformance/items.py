@@ -62,7 +62,7 @@ ITEMS = {
     52: ('rxkad: RESPONSE and DATA', ''),
     53: ('rxkad: tickets', ''),
     54: ('rxkad: derived keys', ''),
-    55: ('rxgk', ''),
+    55: ('rxgk', 'recorded exchanges: `rxgk/test_vectors.c`: recorded_exchanges, transport_keys'),
     56: ('comparisons in constant time', ''),
     57: ('DATA that fails its check is as if lost', ''),
     58: ('VERSION and DEBUG', 'rates: `engine/test_inspect.c`: rates'),

@@ -21,10 +21,12 @@ EXTRA_DIST += \
 	src/tests/conformance/guards.py \
 	src/tests/conformance/harness.py \
 	src/tests/conformance/items.py \
+	src/tests/conformance/kerberos.py \
 	src/tests/conformance/openafs.known \
 	src/tests/conformance/peer.py \
 	src/tests/conformance/recorded.py \
 	src/tests/conformance/run \
+	src/tests/conformance/rxgk.py \
 	src/tests/conformance/sending.py \
 	src/tests/conformance/table \
 	src/tests/conformance/wire.py
