@@ -26,6 +26,8 @@ struct rxw_batch {
 	unsigned runs, groups;
 	struct rxw_batch_run run[RXW_BATCH_RUNS];
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
+	/* runs that this thread verifies once it has left the role */
+	struct rxw_verify_job *verify, **verify_tail;
 	uint8_t chain[RXW_BATCH_CHAINS]; /* first group, as above; all 0 between batches */
 	/* Packets that fit no call: how many at the last look, when that was, when last told. */
 	uint64_t foreign, foreign_at, foreign_told;
@@ -70,10 +72,14 @@ static inline bool rxw_from_here(const struct rxw_path *path)
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					   struct rxw_actions *a);
 /*
- * verify.c: check the packets of a run without a lock, at once or on a worker; then it is handed to
- * the connection.
+ * verify.c: with the connection's lock and the receive role. A run that is to be verified, of a
+ * batch with so many packets of the connection: by this thread when it has left the role
+ * (rxw_verify_taken()), by the call's reader, or by a thread of the endpoint.
  */
-void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run);
+void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		     uint32_t packets);
+/* Lock held: for runs that were given to calls, their readers are woken, or threads told. */
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a);
 /*
  * Forget connections that are idle for long. Looks at strangers in their time, and at a share of
  * the table such that each connection is seen every 15 s; called too seldom, it makes up for it.

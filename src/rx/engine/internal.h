@@ -253,6 +253,11 @@ struct rxw_call {
 	bool live;		     /* counted in endpoint->live; lock */
 	_Atomic(bool) placed;	     /* counted in workers.places */
 	bool quiet;		     /* something to read, told when the socket is dry; lock */
+	/* runs to be verified, by the reader or by a thread that was told; lock */
+	struct rxw_verify_job *verify, **verify_tail;
+	unsigned verify_runs;
+	bool verify_told;
+	bool reader_waits; /* in read(), asleep or receiving; lock */
 	uint64_t started, finished;  /* ns */
 
 	/* asynchronous form; lock */
@@ -382,6 +387,8 @@ void rxw_shard_stop(struct rxw_shard *s); /* joins the listener */
 void rxw_shard_fini(struct rxw_shard *s);
 /* One receive batch and what follows from it; waits a while if there is nothing. Receive role. */
 void rxw_shard_poll(struct rxw_shard *s);
+/* Role and connection's lock held: what waits for a dry socket is looked at then. */
+void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c);
 /* The shard whose receive role this thread holds, NULL for none. */
 struct rxw_shard *rxw_receiving(void);
 void rxw_set_receiving(struct rxw_shard *s);
@@ -395,6 +402,12 @@ void rxw_role_leave(struct rxw_shard *s);
 bool rxw_role_wanted(const struct rxw_shard *s);
 /* Nobody comes back to a role that was left: the listener takes it at once. */
 void rxw_role_back(struct rxw_shard *s);
+/*
+ * For a while, to verify what came: somebody who waits may take it. The second says whether it came
+ * back to this listener; if not, rxw_role_await() when there is nothing else to do.
+ */
+void rxw_role_lend(struct rxw_shard *s);
+bool rxw_role_retake(struct rxw_shard *s);
 /* A caller begins or ends waiting on a call of this shard. */
 void rxw_sync_begin(struct rxw_shard *s);
 void rxw_sync_end(struct rxw_shard *s);
@@ -485,6 +498,17 @@ void rxw_workers_add(struct rxw_call *call);
 void rxw_serve(struct rxw_call *call, bool on_receiver);
 
 /* --- verify.c --- */
+/* What the batches of this thread left to it: while it has the role. */
+struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s);
+/* Lock held: what waits for the reader of a call, at most so many runs. */
+struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most);
+/*
+ * Verify them, without lock and role; then hand them to their connections, and free them.
+ * `receiver`: with the role of `s`; without it `dry` must be set.
+ */
+void rxw_verify_do(struct rxw_verify_job *jobs);
+void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver, bool dry);
+void rxw_verify_drop(struct rxw_verify_job *jobs);
 /* Lock held: work of an exchange became due. */
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
 

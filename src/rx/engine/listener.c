@@ -82,16 +82,33 @@ static bool waits_for_dry(const struct rxw_connection *c)
 	return rxw_pconn_owes(&c->p);
 }
 
-/*
- * Runs that must be verified are looked at once the lock is released: sealing and verifying hold
- * none.
- */
+void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c)
+{
+	if (c->owing || s->owing_count == RXW_OWING || !waits_for_dry(c))
+		return;
+	c->owing = true;
+	rxw_conn_ref(c);
+	s->owing[s->owing_count++] = c;
+}
+
+/* Lock held. The runs of the group that were not dealt with must be verified, and not here. */
+static void leave_to_verify(struct rxw_shard *s, struct rxw_batch_group *g, uint32_t packets,
+			    struct rxw_actions *a)
+{
+	struct rxw_batch *b = s->batch;
+
+	for (int i = g->first; i >= 0; i = b->run[i].next)
+		if (b->run[i].run.count)
+			rxw_verify_note(s, g->conn, &b->run[i].run, packets);
+	rxw_verify_wake(g->conn, a);
+}
+
 static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a,
 			 bool dry)
 {
 	struct rxw_batch *b = s->batch;
 	struct rxw_connection *c = g->conn;
-	bool verify = false;
+	uint32_t verify = 0;
 
 	if (rxw_actions_full(a))
 		rxw_actions_run(a);
@@ -100,23 +117,19 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
-			verify = true;
+			verify += b->run[i].run.count;
 		else
 			b->run[i].run.count = 0; /* dealt with */
 	}
 	rxw_pconn_batch_end(&c->p, dry, &a->out);
+	if (verify)
+		leave_to_verify(s, g, verify, a);
 	if (c->stranger)
 		rxw_stranger_look(c, a->out.now);
 	rxw_actions_collect(a, dry);
-	if (!dry && !c->owing && waits_for_dry(c)) {
-		c->owing = true;
-		rxw_conn_ref(c);
-		s->owing[s->owing_count++] = c;
-	}
+	if (!dry)
+		rxw_owing_note(s, c);
 	rxw_conn_unlock(c);
-	for (int i = g->first; verify && i >= 0; i = b->run[i].next)
-		if (b->run[i].run.count)
-			rxw_verify_run(s, c, &b->run[i].run);
 	rxw_conn_unref(c);
 }
 

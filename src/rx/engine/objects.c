@@ -45,6 +45,7 @@ void rxw_call_unref(struct rxw_call *call)
 	rxw_workers_leave(call);
 	rxw_call_rest(call);
 	rxw_stream_fini(call);
+	rxw_verify_drop(call->verify);
 	rxw_pcall_fini(&call->p);
 	if (call->fd >= 0)
 		close(call->fd);

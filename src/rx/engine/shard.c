@@ -39,6 +39,8 @@ void rxw_shard_fini(struct rxw_shard *s)
 {
 	if (!s->ep)
 		return;
+	if (s->batch)
+		rxw_verify_drop(rxw_verify_taken(s));
 	for (unsigned i = 0; s->rx && i < s->ep->config.batch; i++)
 		rxw_buf_unref(s->rx[i].buf);
 	rxw_buf_unref(s->reserve);
@@ -122,20 +124,12 @@ void rxw_sync_end(struct rxw_shard *s)
 	atomic_fetch_sub(&s->sync_waiters, 1);
 }
 
-/*
- * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
- * packet, and can as well receive that itself. So does, on a server, the writer of the only call.
- * The listener stays out until the role was untended for a while, or several callers wait.
- */
-static void park(struct rxw_shard *s)
+/* Until the role is the listener's again: nobody has it, and it is wanted or was untended. */
+static void await(struct rxw_shard *s)
 {
 	uint64_t now = rxw_now();
 
 	rxw_role_lock(s);
-	s->role_held = false;
-	s->role_left_at = now;
-	s->listener_parked = true;
-	s->listener_wanted = false;
 	while (!atomic_load(&s->ep->quit)) {
 		if (!s->role_held && (s->listener_wanted || now >= s->role_left_at + CALLER_GRACE))
 			break;
@@ -146,6 +140,64 @@ static void park(struct rxw_shard *s)
 	s->listener_parked = false;
 	s->role_held = true;
 	rxw_role_unlock(s);
+}
+
+/*
+ * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
+ * packet, and can as well receive that itself. So does, on a server, the writer of the only call.
+ * The listener stays out until the role was untended for a while, or several callers wait.
+ */
+static void park(struct rxw_shard *s)
+{
+	rxw_role_lock(s);
+	s->role_held = false;
+	s->role_left_at = rxw_now();
+	s->listener_parked = true;
+	s->listener_wanted = false;
+	rxw_role_unlock(s);
+	await(s);
+}
+
+void rxw_role_lend(struct rxw_shard *s)
+{
+	rxw_set_receiving(NULL);
+	rxw_role_lock(s);
+	s->role_held = false;
+	s->role_left_at = rxw_now_kept();
+	s->listener_parked = true;
+	rxw_role_unlock(s);
+}
+
+bool rxw_role_retake(struct rxw_shard *s)
+{
+	bool back;
+
+	rxw_role_lock(s);
+	back = !s->role_held;
+	if (back) {
+		s->role_held = true;
+		s->listener_parked = s->listener_wanted = false;
+	}
+	rxw_role_unlock(s);
+	if (back)
+		rxw_set_receiving(s);
+	return back;
+}
+
+/* What a batch of small calls brought is verified by the thread that received it. */
+static void verify_here(struct rxw_shard *s)
+{
+	struct rxw_verify_job *jobs = rxw_verify_taken(s);
+	bool back;
+
+	if (!jobs)
+		return;
+	rxw_role_lend(s);
+	rxw_verify_do(jobs);
+	back = rxw_role_retake(s);
+	rxw_verify_deliver(s, jobs, back, true);
+	if (!back)
+		await(s);
 }
 
 static void *listen_loop(void *arg)
@@ -163,6 +215,7 @@ static void *listen_loop(void *arg)
 		rxw_set_receiving(s);
 		s->woke_caller = false;
 		rxw_shard_poll(s);
+		verify_here(s);
 		rxw_set_receiving(NULL);
 		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s))
 			park(s);

@@ -8,12 +8,20 @@
 #include "engine/lock.h"
 #include "engine/verify.h"
 
+#define AT_ONCE	   4u	/* so many packets of a connection cost less than handing them over */
+#define COPIED	   2048u /* bytes; a smaller run leaves its receive buffer to the next ones */
+#define CALL_RUNS  64u	/* of a call that may wait */
+#define A_TURN	   4u	/* of them that one thread takes before it calls another */
+
 struct rxw_verify_job {
 	struct rxw_verify_job *next;
 	struct rxw_connection *conn; /* one reference */
-	struct rxw_auth_job *auth;   /* NULL: a run */
-	struct rxw_rxrun run;	     /* one reference of its buffer; RXW_VERIFY_MOST packets at most */
+	struct rxw_auth_job *auth;   /* work of an exchange */
+	struct rxw_call *call;	     /* runs that wait in its list; one reference */
+	/* else a run: one reference of its buffer; RXW_VERIFY_MOST packets at most */
+	struct rxw_rxrun run;
 	struct rxw_path path;
+	struct rxw_security_packet packet[]; /* of the run; verdicts */
 };
 
 /* Part of a run: `count` packets from `from` on. */
@@ -29,25 +37,112 @@ static void slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count,
 	part->head.serial += from;
 }
 
-static void verify_now(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run)
+/* Small runs are copied, but what is no datagram of its own, and what is left of a buffer. */
+static bool take_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 {
-	struct rxw_security_packet packet[RXW_VERIFY_MOST];
-	struct rxw_rxrun part;
+	struct rxw_buf *small;
 
-	for (uint16_t at = 0; at < run->count; at = (uint16_t)(at + part.count)) {
-		uint16_t n = (uint16_t)(run->count - at);
-		struct rxw_actions a;
-
-		slice(run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST, &part);
-		rxw_run_verify(&c->p, &part, packet);
-		rxw_actions_init(&a, s, false);
-		rxw_conn_lock(c);
-		rxw_pconn_input_verified(&c->p, &part, packet, &a.out);
-		rxw_pconn_batch_end(&c->p, true, &a.out);
-		rxw_actions_collect(&a, true);
-		rxw_conn_unlock(c);
-		rxw_actions_run(&a);
+	if (part->jumbo || part->size > COPIED || part->buf->cap <= COPIED) {
+		rxw_buf_ref(part->buf);
+		return true;
 	}
+	small = rxw_buf_get_small(job->conn->ep->engine->pool, part->size);
+	if (!small)
+		return false;
+	memcpy(small->data, part->data, part->size);
+	job->run.buf = small;
+	job->run.data = small->data;
+	return true;
+}
+
+static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw_rxrun *part)
+{
+	struct rxw_verify_job *job =
+		malloc(sizeof(*job) + part->count * sizeof(job->packet[0]));
+
+	if (!job)
+		return NULL;
+	job->next = NULL;
+	job->conn = c;
+	job->auth = NULL;
+	job->call = NULL;
+	job->run = *part;
+	job->path = *part->path;
+	if (!take_bytes(job, part)) {
+		free(job);
+		return NULL;
+	}
+	rxw_conn_ref(c);
+	return job;
+}
+
+static void free_run(struct rxw_verify_job *job)
+{
+	rxw_buf_unref(job->run.buf);
+	rxw_conn_unref(job->conn);
+	free(job);
+}
+
+void rxw_verify_drop(struct rxw_verify_job *job)
+{
+	struct rxw_verify_job *next;
+
+	for (; job; job = next) {
+		next = job->next;
+		free_run(job);
+	}
+}
+
+void rxw_verify_do(struct rxw_verify_job *job)
+{
+	for (; job; job = job->next) {
+		job->run.path = &job->path;
+		rxw_run_verify(&job->conn->p, &job->run, job->packet);
+	}
+}
+
+/* The runs of one connection that follow each other, under one lock: their ACKs are one. */
+static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rxw_actions *a,
+					   bool dry)
+{
+	struct rxw_connection *c = job->conn;
+
+	rxw_conn_lock(c);
+	for (; job && job->conn == c; job = job->next)
+		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
+	rxw_pconn_batch_end(&c->p, dry, &a->out);
+	if (c->stranger)
+		rxw_stranger_look(c, a->out.now);
+	rxw_actions_collect(a, dry);
+	if (!dry)
+		rxw_owing_note(a->shard, c);
+	rxw_conn_unlock(c);
+	return job;
+}
+
+void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver, bool dry)
+{
+	struct rxw_verify_job *job = jobs;
+	struct rxw_actions a;
+
+	if (!jobs)
+		return;
+	rxw_actions_init(&a, s, receiver);
+	if (receiver)
+		rxw_now_keep(a.out.now);
+	while (job) {
+		if (rxw_actions_full(&a))
+			rxw_actions_run(&a);
+		if (!receiver)
+			a.shard = rxw_home(job->conn);
+		job = deliver_some(job, &a, dry);
+		if (!receiver)
+			rxw_actions_run(&a);
+	}
+	if (receiver)
+		rxw_now_keep(0);
+	rxw_actions_run(&a);
+	rxw_verify_drop(jobs);
 }
 
 static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint32_t size)
@@ -72,34 +167,21 @@ static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint3
 static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 {
 	struct rxw_verify_job *first = NULL, **last = &first;
-	struct rxw_rxrun run;
+	struct rxw_rxrun run, part;
 
 	while (rxw_pconn_take_kept(&c->p, &run)) {
-		struct rxw_verify_job *job = malloc(sizeof(*job));
+		run.path = &c->p.path;
+		for (uint16_t at = 0; at < run.count; at = (uint16_t)(at + part.count)) {
+			uint16_t n = (uint16_t)(run.count - at);
 
-		if (!job) {
-			rxw_buf_unref(run.buf); /* as if lost */
-			continue;
+			slice(&run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST, &part);
+			*last = run_job(c, &part); /* NULL: as if lost */
+			if (*last)
+				last = &(*last)->next;
 		}
-		job->next = NULL;
-		job->run = run;
-		*last = job;
-		last = &job->next;
+		rxw_buf_unref(run.buf);
 	}
 	return first;
-}
-
-static void verify_kept(struct rxw_connection *c, struct rxw_verify_job *job)
-{
-	struct rxw_verify_job *next;
-
-	for (; job; job = next) {
-		next = job->next;
-		job->run.path = &c->p.path;
-		verify_now(rxw_home(c), c, &job->run);
-		rxw_buf_unref(job->run.buf);
-		free(job);
-	}
 }
 
 static void do_auth(struct rxw_connection *c, struct rxw_auth_job *auth)
@@ -121,7 +203,63 @@ static void do_auth(struct rxw_connection *c, struct rxw_auth_job *auth)
 	rxw_actions_run(&a);
 	if (reply)
 		send_response(c, reply, size);
-	verify_kept(c, kept);
+	rxw_verify_do(kept);
+	rxw_verify_deliver(rxw_home(c), kept, false, true);
+}
+
+static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
+
+/* Lock held: a thread is to look at the runs of the call. False: none can. */
+static bool tell(struct rxw_call *call)
+{
+	struct rxw_verify_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return false;
+	job->conn = call->conn;
+	job->call = call;
+	rxw_conn_ref(call->conn);
+	rxw_call_ref(call);
+	call->verify_told = submit(call->conn->ep, job);
+	if (!call->verify_told) {
+		/* Never the last ones: who holds the lock has others. */
+		rxw_call_unref(call);
+		rxw_conn_unref(call->conn);
+		free(job);
+	}
+	return call->verify_told;
+}
+
+struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
+{
+	struct rxw_verify_job *first = call->verify, **link = &call->verify;
+	unsigned n = 0;
+
+	for (; *link && n < most; n++)
+		link = &(*link)->next;
+	call->verify = *link;
+	*link = NULL;
+	if (!call->verify)
+		call->verify_tail = &call->verify;
+	call->verify_runs -= n;
+	return n ? first : NULL;
+}
+
+/* Runs of a call that its reader did not take yet. */
+static void take_turn(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_verify_job *jobs;
+
+	rxw_conn_lock(c);
+	jobs = rxw_verify_take(call, A_TURN);
+	call->verify_told = false;
+	if (call->verify)
+		tell(call); /* another thread may begin with the next ones */
+	rxw_conn_unlock(c);
+	rxw_verify_do(jobs);
+	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+	rxw_call_unref(call);
 }
 
 static void *verify_loop(void *arg)
@@ -148,15 +286,18 @@ static void *verify_loop(void *arg)
 		else
 			v->runs--;
 		rxw_verifier_unlock(v);
-		if (job->auth) {
-			do_auth(job->conn, job->auth);
+		job->next = NULL;
+		if (job->auth || job->call) {
+			if (job->auth)
+				do_auth(job->conn, job->auth);
+			else
+				take_turn(job->call);
+			rxw_conn_unref(job->conn);
+			free(job);
 		} else {
-			job->run.path = &job->path;
-			verify_now(rxw_home(job->conn), job->conn, &job->run);
-			rxw_buf_unref(job->run.buf);
+			rxw_verify_do(job);
+			rxw_verify_deliver(rxw_home(job->conn), job, false, true);
 		}
-		rxw_conn_unref(job->conn);
-		free(job);
 		rxw_verifier_lock(v);
 	}
 	rxw_verifier_unlock(v);
@@ -242,39 +383,81 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 	rxw_pconn_auth_drop(&c->p, auth, out);
 }
 
-static void defer(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *part)
+/* Lock held: the call that packets of a run are for, NULL if it is yet to be made. */
+static struct rxw_call *call_of(struct rxw_connection *c, const struct rxw_rxrun *run)
 {
-	struct rxw_verify_job *job = malloc(sizeof(*job));
+	struct rxw_pcall *p = c->p.channel[run->head.cid & 3];
 
-	if (job) {
-		job->auth = NULL;
-		job->conn = c;
-		job->run = *part;
-		job->path = *part->path;
-		rxw_conn_ref(c);
-		rxw_buf_ref(part->buf);
-		if (submit(s->ep, job))
-			return;
-		rxw_buf_unref(part->buf);
-		rxw_conn_unref(c);
-		free(job);
-	}
-	/* As if lost: the peer sends it again. */
-	rxw_count(&s->stats.drops[RXW_DROP_MEMORY], part->count);
+	return p && p->number == run->head.call ? rxw_call_of(p) : NULL;
 }
 
-void rxw_verify_run(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run)
+/*
+ * Lock held. Bulk that a listener received: the thread that waits to read it verifies it, or else
+ * one of the endpoint's. False: as if lost.
+ */
+static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 {
+	struct rxw_call *call = call_of(c, &job->run);
+
+	if (!call)
+		return submit(c->ep, job);
+	if (call->verify_runs >= CALL_RUNS)
+		return false;
+	if (!call->verify)
+		call->verify_tail = &call->verify;
+	*call->verify_tail = job;
+	call->verify_tail = &job->next;
+	call->verify_runs++;
+	return true; /* somebody is told when the batch is over */
+}
+
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+
+		if (!call || !call->verify || call->verify_told)
+			continue;
+		/* Four of the places are for what follows. */
+		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
+			rxw_actions_readable(a, call);
+		else
+			tell(call);
+	}
+}
+
+void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		     uint32_t packets)
+{
+	bool slow = (c->p.security->class.flags & RXW_CLASS_SLOW) && !c->p.room.quick;
+	bool here = packets <= AT_ONCE || !slow || !rxw_on_library_thread(NULL);
+	struct rxw_batch *b = s->batch;
 	struct rxw_rxrun part;
 
-	if (!(c->p.security->class.flags & RXW_CLASS_SLOW)) {
-		verify_now(s, c, run);
-		return;
-	}
 	for (uint16_t at = 0; at < run->count; at = (uint16_t)(at + part.count)) {
 		uint16_t n = (uint16_t)(run->count - at);
+		struct rxw_verify_job *job;
 
 		slice(run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST, &part);
-		defer(s, c, &part);
+		job = run_job(c, &part);
+		if (job && here) {
+			if (!b->verify)
+				b->verify_tail = &b->verify;
+			*b->verify_tail = job;
+			b->verify_tail = &job->next;
+		} else if (!job || !give(c, job)) {
+			/* As if lost: the peer sends it again. */
+			rxw_count(&s->stats.drops[RXW_DROP_MEMORY], part.count);
+			if (job)
+				free_run(job);
+		}
 	}
+}
+
+struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s)
+{
+	struct rxw_verify_job *jobs = s->batch->verify;
+
+	s->batch->verify = NULL;
+	return jobs;
 }

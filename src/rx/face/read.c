@@ -6,11 +6,17 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-static bool can_read(const struct rxw_call *call)
+static bool has_read(const struct rxw_call *call)
 {
 	bool ended;
 
 	return call->p.error || rxw_pcall_readable(&call->p, &ended) || ended;
+}
+
+/* What is still to be verified is this thread's to look at. */
+static bool can_read(const struct rxw_call *call)
+{
+	return call->verify || has_read(call);
 }
 
 static void drop_piece(struct rxw_rxpiece *piece)
@@ -69,6 +75,32 @@ static void next_piece(struct rxw_call *call)
 }
 
 /*
+ * Lock held, and released meanwhile: what came for this call and is not verified yet. Nobody else
+ * need be woken for that.
+ */
+static void verify_own(struct rxw_call *call)
+{
+	struct rxw_verify_job *jobs = rxw_verify_take(call, UINT_MAX);
+
+	rxw_conn_unlock(call->conn);
+	rxw_verify_do(jobs);
+	rxw_verify_deliver(rxw_home(call->conn), jobs, false, true);
+	rxw_conn_lock(call->conn);
+}
+
+/* Lock held. Wait for something to read, and verify it if need be. */
+static void wait_to_read(struct rxw_call *call)
+{
+	do {
+		call->reader_waits = true;
+		rxw_wait(call, can_read);
+		call->reader_waits = false;
+		if (call->verify && !call->p.error)
+			verify_own(call);
+	} while (!has_read(call));
+}
+
+/*
  * Make r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_ECALL.
  */
 static int refill(struct rxw_call *call, bool wait)
@@ -82,7 +114,9 @@ static int refill(struct rxw_call *call, bool wait)
 	if (call->r.ended)
 		return 0;
 	rxw_conn_lock(c);
-	if (!can_read(call) && wait) {
+	if (call->verify && !has_read(call) && !rxw_receiving())
+		verify_own(call);
+	if (!has_read(call) && wait) {
 		struct rxw_actions a;
 
 		if (call->flags & RXW_CALL_NONBLOCK || (call->short_handler && rxw_receiving())) {
@@ -96,7 +130,7 @@ static int refill(struct rxw_call *call, bool wait)
 		rxw_conn_unlock(c);
 		rxw_actions_run(&a);
 		rxw_conn_lock(c);
-		rxw_wait(call, can_read);
+		wait_to_read(call);
 	}
 	call->r.at = call->r.count = call->r.keep = 0;
 	if (call->p.error) {

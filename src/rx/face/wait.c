@@ -40,6 +40,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	struct rxw_shard *s = rxw_home(c);
 	bool may_receive = !c->ep->server && !rxw_receiving() && !rxw_on_library_thread(NULL);
 	bool role = false, server = c->ep->server;
+	struct rxw_verify_job *jobs;
 
 	if (ready(call))
 		return;
@@ -66,7 +67,15 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_shard_poll(s);
 		if (server)
 			rxw_set_library_thread(c->ep);
-		if (rxw_role_wanted(s)) {
+		jobs = rxw_verify_taken(s);
+		if (jobs) {
+			/* What came is verified without the role; others may have it meanwhile. */
+			rxw_role_leave(s);
+			rxw_verify_do(jobs);
+			role = rxw_role_try(s);
+			rxw_verify_deliver(s, jobs, role, !role || server);
+		}
+		if (role && rxw_role_wanted(s)) {
 			rxw_role_leave(s);
 			role = false;
 		}

@@ -29,6 +29,7 @@ struct rxw_security_room {
 	uint8_t tail;  /* bytes behind data and padding; 0..64 */
 	uint8_t block; /* 1..16: the class pads head + data with zeros to a multiple of it; 0 as 1 */
 	uint8_t least; /* head + data are padded to so many bytes at least; 0..64 */
+	bool quick;    /* verifying costs next to nothing: RXW_CLASS_SLOW is not for this level */
 };
 
 /* Which connection this is about: the same for all its packets. */
