@@ -23,6 +23,7 @@ dist_man_MANS += \
 	doc/man/rxw_service_add.3 \
 	doc/man/rxw_stats.3 \
 	doc/man/rxw_strerror.3 \
+	doc/man/rxw_token.3 \
 	doc/man/rxw_xdr.3 \
 	doc/man/rxwire.3
 

@@ -6,7 +6,10 @@ rx_sources += \
 	src/rx/keys/keys.c src/rx/keys/keys.h \
 	src/rx/keys/keytab.c \
 	src/rx/keys/load.c \
-	src/rx/keys/secret.c src/rx/keys/secret.h
+	src/rx/keys/secret.c src/rx/keys/secret.h \
+	src/rx/keys/ticket.c src/rx/keys/ticket.h \
+	src/rx/keys/token.c
 
 rx_public_headers += \
-	src/rx/rxwire/keys.h
+	src/rx/rxwire/keys.h \
+	src/rx/rxwire/token.h

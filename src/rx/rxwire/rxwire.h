@@ -15,6 +15,7 @@
 #include <rxwire/security.h>
 #include <rxwire/service.h>
 #include <rxwire/stats.h>
+#include <rxwire/token.h>
 #include <rxwire/types.h>
 #include <rxwire/xdr.h>
 

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tickets for a cell's servers: under which names they are asked for, and where (rx-protocol 7.3.5). */
+
+#include "keys/ticket.h"
+
+#include <rxwire/error.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define REALMS	  4
+#define REALM_MAX 256
+#define NAME_ROOM 560
+
+/* Where the next ticket is asked for. */
+struct search {
+	const struct rxw_token_options *options;
+	struct rxw_cell_ticket *ticket;
+	krb5_ccache cache;
+	krb5_keytab keytab;
+	krb5_principal client;
+	char realms[REALMS][REALM_MAX];
+	size_t realm_count;
+	char *error;
+	size_t room;
+	krb5_error_code worst; /* the first failure that is not "no such service" */
+	char tried[256];
+};
+
+static int complain(struct search *s, const char *what, krb5_error_code code, int result)
+{
+	const char *text = krb5_get_error_message(s->ticket->context, code);
+
+	if (s->room)
+		snprintf(s->error, s->room, "%s: %s", what, text);
+	krb5_free_error_message(s->ticket->context, text);
+	return code == ENOMEM ? -RXW_ENOMEM : result;
+}
+
+static void add_realm(struct search *s, const char *realm, size_t length)
+{
+	if (length == 0 || length >= REALM_MAX || s->realm_count == REALMS)
+		return;
+	for (size_t i = 0; i < s->realm_count; i++) {
+		if (strlen(s->realms[i]) == length && memcmp(s->realms[i], realm, length) == 0)
+			return;
+	}
+	memcpy(s->realms[s->realm_count], realm, length);
+	s->realms[s->realm_count++][length] = '\0';
+}
+
+/* The realms that may know the cell, the likeliest first. */
+static void find_realms(struct search *s)
+{
+	const char *cell = s->options->cell;
+	char capitals[REALM_MAX], **configured;
+	size_t length = strlen(cell);
+
+	if (s->options->realm) {
+		add_realm(s, s->options->realm, strlen(s->options->realm));
+		return;
+	}
+	/* An empty name stands for "whoever knows". */
+	if (krb5_get_host_realm(s->ticket->context, cell, &configured) == 0) {
+		if (configured[0])
+			add_realm(s, configured[0], strlen(configured[0]));
+		krb5_free_host_realm(s->ticket->context, configured);
+	}
+	if (length < sizeof(capitals)) {
+		for (size_t i = 0; i <= length; i++)
+			capitals[i] = (char)toupper((unsigned char)cell[i]);
+		add_realm(s, capitals, length);
+	}
+	add_realm(s, s->client->realm.data, s->client->realm.length);
+}
+
+/* The client of a credential cache. */
+static int open_cache(struct search *s)
+{
+	krb5_context context = s->ticket->context;
+	const char *name = s->options->cache;
+	krb5_error_code code = name ? krb5_cc_resolve(context, name, &s->cache) : krb5_cc_default(context, &s->cache);
+
+	if (code == 0)
+		code = krb5_cc_get_principal(context, s->cache, &s->client);
+	return code ? complain(s, "no Kerberos tickets; get some with kinit", code, -RXW_ENOKEY) : 0;
+}
+
+/* The client of the first entry of a keytab. */
+static krb5_error_code first_client(struct search *s)
+{
+	krb5_context context = s->ticket->context;
+	krb5_keytab_entry entry;
+	krb5_kt_cursor cursor;
+	krb5_error_code code = krb5_kt_start_seq_get(context, s->keytab, &cursor);
+
+	if (code)
+		return code;
+	code = krb5_kt_next_entry(context, s->keytab, &entry, &cursor);
+	if (code == 0) {
+		code = krb5_copy_principal(context, entry.principal, &s->client);
+		krb5_free_keytab_entry_contents(context, &entry);
+	}
+	krb5_kt_end_seq_get(context, s->keytab, &cursor);
+	return code;
+}
+
+static int open_keytab(struct search *s)
+{
+	krb5_context context = s->ticket->context;
+	krb5_error_code code = krb5_kt_resolve(context, s->options->keytab, &s->keytab);
+
+	if (code == 0)
+		code = s->options->client ? krb5_parse_name(context, s->options->client, &s->client) : first_client(s);
+	return code ? complain(s, s->options->keytab, code, -RXW_ENOKEY) : 0;
+}
+
+/* A ticket for the service, by the cache or with the key. */
+static krb5_error_code ask(struct search *s, krb5_principal service, const char *name)
+{
+	krb5_context context = s->ticket->context;
+	krb5_creds wanted = { .client = s->client, .server = service }, *got;
+	krb5_error_code code;
+
+	if (s->cache)
+		return krb5_get_credentials(context, 0, s->cache, &wanted, &s->ticket->creds);
+	got = calloc(1, sizeof(*got));
+	if (!got)
+		return ENOMEM;
+	code = krb5_get_init_creds_keytab(context, got, s->client, s->keytab, 0, name, NULL);
+	if (code)
+		free(got);
+	else
+		s->ticket->creds = got;
+	return code;
+}
+
+static bool unknown_service(krb5_error_code code)
+{
+	return code == KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN || code == KRB5_CC_NOTFOUND || code == KRB5_REALM_UNKNOWN ||
+	       code == KRB5_KDC_UNREACH || code == KRB5_REALM_CANT_RESOLVE;
+}
+
+/* Whether there is a ticket for this name. */
+static bool try_name(struct search *s, const char *name)
+{
+	krb5_context context = s->ticket->context;
+	krb5_principal service;
+	krb5_error_code code = krb5_parse_name(context, name, &service);
+	size_t at = strlen(s->tried);
+
+	snprintf(s->tried + at, sizeof(s->tried) - at, "%s%s", at ? ", " : "", name);
+	if (code == 0) {
+		code = ask(s, service, name);
+		krb5_free_principal(context, service);
+	}
+	/* Who is not reached may still be the right one, but another answer says more. */
+	if (code && (s->worst == 0 || (unknown_service(s->worst) && !unknown_service(code))))
+		s->worst = code;
+	return code == 0;
+}
+
+static bool try_realm(struct search *s, const char *realm)
+{
+	char name[NAME_ROOM];
+
+	snprintf(name, sizeof(name), "afs/%s@%s", s->options->cell, realm);
+	if (try_name(s, name))
+		return true;
+	/* In another realm "afs" is the service of another cell. */
+	if (!s->options->realm && strcasecmp(realm, s->options->cell) != 0)
+		return false;
+	snprintf(name, sizeof(name), "afs@%s", realm);
+	return try_name(s, name);
+}
+
+static int search(struct search *s)
+{
+	krb5_context context = s->ticket->context;
+	char what[320];
+	int result = s->options->source == RXW_TOKEN_KEYTAB ? open_keytab(s) : open_cache(s);
+
+	if (result < 0)
+		return result;
+	find_realms(s);
+	for (size_t i = 0; i < s->realm_count && !s->ticket->creds; i++) {
+		if (try_realm(s, s->realms[i]))
+			break;
+	}
+	if (!s->ticket->creds) {
+		snprintf(what, sizeof(what), "no ticket for %s", s->tried);
+		return complain(s, what, s->worst, -RXW_ENOKEY);
+	}
+	if (krb5_unparse_name(context, s->ticket->creds->client, &s->ticket->client) ||
+	    krb5_unparse_name(context, s->ticket->creds->server, &s->ticket->service))
+		return complain(s, "name of a ticket", ENOMEM, -RXW_ENOMEM);
+	return 0;
+}
+
+int rxw_cell_ticket_get(const struct rxw_token_options *options, struct rxw_cell_ticket *ticket, char *error,
+			size_t room)
+{
+	struct search s = { .options = options, .ticket = ticket, .error = error, .room = room };
+	krb5_error_code code;
+	int result;
+
+	*ticket = (struct rxw_cell_ticket){ 0 };
+	code = krb5_init_context(&ticket->context);
+	if (code) {
+		ticket->context = NULL;
+		return complain(&s, "Kerberos", code, -RXW_EINVAL);
+	}
+	result = search(&s);
+	if (s.client)
+		krb5_free_principal(ticket->context, s.client);
+	if (s.cache)
+		krb5_cc_close(ticket->context, s.cache);
+	if (s.keytab)
+		krb5_kt_close(ticket->context, s.keytab);
+	if (result < 0)
+		rxw_cell_ticket_free(ticket);
+	return result;
+}
+
+void rxw_cell_ticket_free(struct rxw_cell_ticket *ticket)
+{
+	if (!ticket->context)
+		return;
+	krb5_free_unparsed_name(ticket->context, ticket->client);
+	krb5_free_unparsed_name(ticket->context, ticket->service);
+	krb5_free_creds(ticket->context, ticket->creds);
+	krb5_free_context(ticket->context);
+	*ticket = (struct rxw_cell_ticket){ 0 };
+}
+
+/* The content of the next DER element if it has this tag; *at moves behind it. */
+static bool element(const uint8_t **at, const uint8_t *end, uint8_t tag, const uint8_t **content, size_t *length)
+{
+	const uint8_t *p = *at;
+	size_t n, bytes;
+
+	if (end - p < 2 || p[0] != tag)
+		return false;
+	n = p[1];
+	p += 2;
+	if (n & 0x80) {
+		bytes = n & 0x7f;
+		if (bytes == 0 || bytes > 4 || (size_t)(end - p) < bytes)
+			return false;
+		for (n = 0; bytes > 0; bytes--)
+			n = n << 8 | *p++;
+	}
+	if ((size_t)(end - p) < n)
+		return false;
+	*content = p;
+	*length = n;
+	*at = p + n;
+	return true;
+}
+
+bool rxw_ticket_encrypted_part(const uint8_t *ticket, size_t size, const uint8_t **part, size_t *length)
+{
+	const uint8_t *at = ticket, *content;
+	size_t n;
+
+	/* Ticket ::= [APPLICATION 1] SEQUENCE { tkt-vno [0], realm [1], sname [2], enc-part [3] } */
+	if (!element(&at, ticket + size, 0x61, &content, &n))
+		return false;
+	at = content;
+	if (!element(&at, content + n, 0x30, &content, &n))
+		return false;
+	at = content;
+	for (uint8_t tag = 0xa0; tag <= 0xa3; tag++) {
+		if (!element(&at, content + n, tag, part, length))
+			return false;
+	}
+	return true;
+}
