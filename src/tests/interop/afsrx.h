@@ -42,6 +42,7 @@ struct afsrx_setup {
 	int udp_buffer; /* bytes, for the socket's two buffers */
 	bool no_jumbo;
 	bool hot_thread;
+	const char *rxkad; /* "KEY:LEVEL": security class 2 instead of none */
 };
 
 /* CPU time and context switches of this process so far. */
@@ -58,19 +59,24 @@ void afsrx_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretu
 /* Parses a count with an optional K, M or G (powers of two) within [low, high], or dies. */
 uint64_t afsrx_number(const char *option, const char *text, uint64_t low, uint64_t high);
 
-/* Applies one of --window, --udp-buffer, --no-jumbo, --hot-thread; false if it is none of them. */
+/* Applies one of --window, --udp-buffer, --no-jumbo, --hot-thread, --rxkad; false if it is none of them. */
 #define AFSRX_SETUP_OPTIONS                                                                     \
 	{"window", required_argument, NULL, 'W'}, {"udp-buffer", required_argument, NULL, 'u'}, \
 		{"no-jumbo", no_argument, NULL, 'N'},                                           \
+		{"hot-thread", no_argument, NULL, 'H'},                                         \
 	{                                                                                       \
-		"hot-thread", no_argument, NULL, 'H'                                            \
+		"rxkad", required_argument, NULL, 'X'                                           \
 	}
-#define AFSRX_SETUP_LETTERS "W:u:NH"
+#define AFSRX_SETUP_LETTERS "W:u:NHX:"
 bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg);
 
 /* Before and after rx_Init: the library takes some settings only on one side of it. */
 void afsrx_setup_before(const struct afsrx_setup *setup);
 void afsrx_setup_after(const struct afsrx_setup *setup);
+
+/* Class 2 with tickets under the key in "KEY:LEVEL" (64 hex digits; 0, 1 or 2). Die if it is none. */
+struct rx_securityClass *afsrx_rxkad_client(const char *text);
+struct rx_securityClass *afsrx_rxkad_server(const char *text);
 
 double afsrx_now(void);
 void afsrx_usage_now(struct afsrx_usage *out);

@@ -174,7 +174,9 @@ static uint32_t resolve(const char *host)
 /* Connects every -C callers by one connection and starts them. */
 static void start(struct worker *workers)
 {
-	struct rx_securityClass *security = rxnull_NewClientSecurityObject();
+	struct rx_securityClass *security = want.setup.rxkad ?
+						    afsrx_rxkad_client(want.setup.rxkad) :
+						    rxnull_NewClientSecurityObject();
 	struct rx_connection *conn = NULL;
 	uint32_t addr = resolve(want.host);
 	size_t size = want.read_size > want.write_size ? want.read_size : want.write_size;
@@ -184,7 +186,8 @@ static void start(struct worker *workers)
 
 		if (i % want.per_connection == 0)
 			conn = rx_NewConnection(addr, htons((uint16_t)want.port),
-						(uint16_t)want.service, security, 0);
+						(uint16_t)want.service, security,
+						want.setup.rxkad ? 2 : 0);
 		w->conn = conn;
 		w->buf = calloc(1, size);
 		w->latency = calloc((size_t)want.calls, sizeof(*w->latency));
@@ -293,6 +296,7 @@ static void usage(void)
 	       "       [-C CALLERS_PER_CONNECTION] [-T CALLS_EACH] [-r READ_SIZE] [-w WRITE_SIZE]\n"
 	       "       [--fill] [--verify] [--deadline SECONDS] [--service ID]\n"
 	       "       [--window PACKETS] [--udp-buffer BYTES] [--no-jumbo] [--hot-thread]\n"
+	       "       [--rxkad KEY:LEVEL]\n"
 	       "Prints one JSON line. Status 0 if all calls moved what was asked, else 1.\n");
 }
 

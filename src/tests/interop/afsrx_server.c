@@ -178,6 +178,7 @@ static void usage(void)
 {
 	printf("usage: afsrx_server [-p PORT] [--procs N] [--fill] [--verify] [--window PACKETS]\n"
 	       "                    [--udp-buffer BYTES] [--no-jumbo] [--hot-thread]\n"
+	       "                    [--rxkad KEY:LEVEL]\n"
 	       "Prints \"ready PORT\", serves until SIGTERM or SIGINT, then prints one JSON line.\n"
 	       "SIGUSR1 prints the line at once. Status 1 if data failed --verify.\n");
 }
@@ -192,7 +193,7 @@ int main(int argc, char **argv)
 						 AFSRX_SETUP_OPTIONS,
 						 { 0 } };
 	struct afsrx_setup setup = { 0 };
-	struct rx_securityClass *security;
+	struct rx_securityClass *security[3] = { 0 }; /* by index */
 	struct rx_service *service;
 	int port = AFSRX_PORT, procs = 40, opt, sig;
 	double started = afsrx_now();
@@ -227,8 +228,11 @@ int main(int argc, char **argv)
 	if (rx_Init(htons((uint16_t)port)))
 		afsrx_die("port %d: the library cannot open it", port);
 	afsrx_setup_after(&setup);
-	security = rxnull_NewServerSecurityObject();
-	service = rx_NewService(0, AFSRX_SERVICE, "rxperf", &security, 1, serve);
+	if (setup.rxkad)
+		security[2] = afsrx_rxkad_server(setup.rxkad);
+	else
+		security[0] = rxnull_NewServerSecurityObject();
+	service = rx_NewService(0, AFSRX_SERVICE, "rxperf", security, 3, serve);
 	if (!service)
 		afsrx_die("the library refuses the service");
 	rx_SetMinProcs(service, 2);

@@ -104,6 +104,9 @@ bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg)
 	case 'H':
 		setup->hot_thread = true;
 		return true;
+	case 'X':
+		setup->rxkad = arg;
+		return true;
 	default:
 		return false;
 	}

@@ -2,7 +2,7 @@
 # The groups of tests: names, the programs of ours that each needs, and the time each may take.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs rxperf_server rxperf_client rxdebug rxfsd tools cell conformance'
+all_groups='library stubs rxperf_server rxperf_client rxkad rxdebug rxfsd tools cell conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -28,6 +28,12 @@ tests_of_rxperf_client() {
 		rxperf-client-lossy rxperf-client-dead-server
 }
 programs_of_rxperf_client() { echo rxperf; }
+
+tests_of_rxkad() {
+	echo rxkad-itself rxkad-their-client rxkad-their-server rxkad-their-client-lossy \
+		rxkad-their-server-lossy rxkad-levels rxkad-wrong-key rxkad-end
+}
+programs_of_rxkad() { echo rxkad_ours; }
 
 tests_of_rxdebug() {
 	echo rxdebug-version rxdebug-rxstats rxdebug-connections rxdebug-peers rxdebug-long

@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	src/tests/interop/README.md \
 	src/tests/interop/afsrx.h \
 	src/tests/interop/afsrx_client.c \
+	src/tests/interop/afsrx_rxkad.c \
 	src/tests/interop/afsrx_server.c \
 	src/tests/interop/afsrx_stats.c \
 	src/tests/interop/afsrx_util.c \
@@ -21,6 +22,7 @@ EXTRA_DIST += \
 	src/tests/interop/packages.bash \
 	src/tests/interop/run \
 	src/tests/interop/rxdebug.bash \
+	src/tests/interop/rxkad.bash \
 	src/tests/interop/rxfsd.bash \
 	src/tests/interop/rxperf_client.bash \
 	src/tests/interop/rxperf_server.bash \
@@ -53,6 +55,11 @@ src_tests_interop_stubs_ours_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tes
 src_tests_interop_stubs_ours_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_tests_interop_stubs_ours_OBJECTS): $(interop_stubs)
 
+# Our side of the group rxkad.
+check_PROGRAMS += src/tests/interop/rxkad_ours
+src_tests_interop_rxkad_ours_SOURCES = src/tests/interop/rxkad_ours.c
+src_tests_interop_rxkad_ours_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
+
 .PHONY: interop
-interop: all src/tests/interop/stubs_ours
+interop: all src/tests/interop/stubs_ours src/tests/interop/rxkad_ours
 	bash $(srcdir)/src/tests/interop/run $(abs_top_builddir)

@@ -75,15 +75,21 @@ generate_stubs() {
 # compile_programs FOLDER: our programs on OpenAFS's library (linked in, so that they run without
 # its packages), the writer of volume dumps and the bad network.
 compile_programs() {
-	local out=$1 root= cc=${CC:-cc} p
+	local out=$1 root= cc=${CC:-cc} p kad crypto
 	mkdir -p "$out"
 	[ "$openafs_where" = system ] || root=$openafs_where
+	# rxkad's tickets want Heimdal's cryptography, of which there is no static library.
+	crypto=$(ls -d "$root"/usr/lib/*/libhcrypto.so.5 2> /dev/null | head -n 1)
+	crypto=${crypto%/*}
 	{
 		for p in client server stats; do
+			kad=()
+			[ $p = stats ] || kad=("$here/afsrx_rxkad.c")
 			# shellcheck disable=SC2086 # CC may carry options
 			$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g ${root:+-isystem "$root/usr/include"} \
-				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" \
-				${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
+				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" "${kad[@]}" \
+				${root:+-L"$root/usr/lib"} -l:libafsrpc.a ${kad:+"$crypto/libhcrypto.so.5" "$crypto/libroken.so.19" \
+				-Wl,-rpath,"$crypto"} -pthread || openafs_lacks=1
 		done
 		(generate_stubs "$out" "$root") || openafs_lacks=1
 		# Their generated code is as it is: no warnings about it.
