@@ -69,6 +69,7 @@ programs_of_conformance() { :; }
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
+	rxkad) echo 300 ;;
 	*) echo 150 ;;
 	esac
 }

@@ -40,7 +40,7 @@ afs_to() {
 our_client() {
 	local l n
 	for l in 0 1 2; do
-		for n in 0 1 3 4 5 1399 1400 1401 1407 1408 1409 65537; do
+		for n in 0 1 4 1400 1401 1408 1409 65537; do
 			ours_to $(($1 + l)) $l send $n 1
 			ours_to $(($1 + l)) $l recv $n 1
 		done
@@ -56,7 +56,7 @@ test_rxkad_their_server() { our_client 7400; }
 test_rxkad_their_client() {
 	local l n
 	for l in 0 1 2; do
-		for n in 0 1 3 4 5 1399 1400 1401 1407 1408 1409 65537; do
+		for n in 0 1 4 1400 1401 1408 1409 65537; do
 			afs_to $((7300 + l)) $l send -b $n
 			afs_to $((7300 + l)) $l recv -b $n
 		done
