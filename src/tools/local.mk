@@ -3,6 +3,7 @@
 
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
+	src/tools/common/auth.c src/tools/common/auth.h \
 	src/tools/common/histogram.c src/tools/common/histogram.h \
 	src/tools/common/many.c src/tools/common/many.h \
 	src/tools/common/message.c src/tools/common/message.h \

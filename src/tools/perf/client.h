@@ -3,6 +3,7 @@
 #ifndef PERF_CLIENT_H
 #define PERF_CLIENT_H
 
+#include "tools/common/auth.h"
 #include "tools/common/report.h"
 #include "tools/perf/burden.h"
 #include "tools/perf/perf.h"
@@ -22,6 +23,7 @@ struct perf_settings {
 	double dead, slow; /* shares of the connections */
 	int form;
 	bool verify, json, prime, per_stream;
+	struct tools_auth auth;
 };
 
 /* Everything of one run; freed in the reverse order. */
@@ -33,6 +35,7 @@ struct perf_client {
 	rxw_engine *engine;
 	rxw_endpoint **endpoints;
 	size_t endpoint_count;
+	rxw_token *auth; /* of the connections of both loads; NULL: the null class */
 	struct perf_load load, mix; /* mix.slots 0: none */
 	struct perf_load priming;   /* of --prime */
 	struct perf_runner *runner, *mix_runner, *primer;

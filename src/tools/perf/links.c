@@ -52,7 +52,8 @@ static int connect_load(struct perf_client *c, struct perf_load *load, bool back
 		size_t at = i % c->endpoint_count;
 		int rc = rxw_connection_create(
 			c->endpoints[backwards ? c->endpoint_count - 1 - at : at],
-			(struct sockaddr *)&c->server.sa, c->server.len, PERF_SERVICE, NULL,
+			(struct sockaddr *)&c->server.sa, c->server.len, PERF_SERVICE,
+			c->auth ? rxw_token_security(c->auth) : NULL,
 			&load->connections[i]);
 
 		if (rc < 0)
@@ -64,8 +65,13 @@ static int connect_load(struct perf_client *c, struct perf_load *load, bool back
 
 int perf_links_open(struct perf_client *c)
 {
+	char message[TOOLS_AUTH_MESSAGE];
 	int rc;
 
+	if (tools_auth_token(&c->set->auth, &c->auth, message, sizeof(message)) < 0) {
+		tools_error("%s", message);
+		return -1;
+	}
 	rc = rxw_engine_create(c->config, &c->engine);
 	if (rc < 0)
 		return perf_failed("cannot start", rc);
@@ -91,6 +97,7 @@ void perf_links_close(struct perf_client *c)
 	free(c->endpoints);
 	if (c->engine)
 		rxw_engine_destroy(c->engine);
+	rxw_token_unref(c->auth);
 }
 
 struct rxw_stats perf_links_stats(const struct perf_client *c)

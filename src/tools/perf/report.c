@@ -75,6 +75,16 @@ static json_t *mix_json(const struct perf_client *c, const struct perf_mix_resul
 	return o;
 }
 
+static void add_class(json_t *o, const struct perf_client *c)
+{
+	struct rxw_token_info info = { .size = sizeof(info) };
+
+	if (!c->auth || rxw_token_info(c->auth, &info) < 0)
+		info.index = info.level = 0;
+	PUT(o, "class", json_string(tools_class_name(info.index)));
+	PUT(o, "level", json_string(tools_level_name(info.level)));
+}
+
 /* Both ends together: the number that a comparison of transports needs. */
 static void add_both_ends(json_t *report, const json_t *server)
 {
@@ -100,6 +110,7 @@ json_t *perf_report_make(struct perf_client *c, const struct perf_result *result
 	if (!o)
 		return NULL;
 	PUT(o, "command", json_string(perf_command_name(c->set->command)));
+	add_class(o, c);
 	PUT(o, "host", json_string(c->server_text));
 	COUNT(o, "in_flight", c->load.slots);
 	COUNT(o, "per_connection", c->load.per_connection);

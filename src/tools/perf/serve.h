@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "afs/rpcstats.h"
+#include "tools/common/auth.h"
 #include "tools/common/report.h"
 #include "tools/perf/perf.h"
 
@@ -29,6 +30,7 @@ struct perf_server {
 	bool json;
 	struct afs_rpcstats *stats; /* of procedure calls; NULL: not wanted */
 	const struct rxw_config *config;
+	struct tools_guard guard; /* who may call the rxperf service */
 	rxw_endpoint *endpoints[PERF_MAX_LISTEN];
 	size_t endpoint_count;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/auth.h"
 #include "tools/common/message.h"
 #include "tools/common/signals.h"
 #include "tools/perf/serve.h"
@@ -14,6 +15,8 @@ struct settings {
 	uint64_t port;
 	struct tools_list listen;
 	bool verify, json, inline_calls, rpc_stats, rpc_stats_open;
+	struct tools_auth auth;
+	const char *keytab;
 };
 
 static const struct tools_option options[] = {
@@ -45,6 +48,32 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_FLAG,
 	 .offset = offsetof(struct settings, rpc_stats_open),
 	 .help = "the same, to other machines, too"},
+	{.name = "class",
+	 .letter = 'x',
+	 .kind = TOOLS_CHOICE,
+	 .offset = offsetof(struct settings, auth.class),
+	 .argument = TOOLS_CLASSES,
+	 .help = "security class to offer, no other (all that there are keys for)"},
+	{.name = "level",
+	 .kind = TOOLS_CHOICE,
+	 .offset = offsetof(struct settings, auth.level),
+	 .argument = TOOLS_LEVELS,
+	 .help = "refuse calls that are protected less, with rxkad and rxgk (clear)"},
+	{.name = "key-file",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct settings, auth.key_file),
+	 .argument = "FILE",
+	 .help = "keys of the service; made for rxkad and rxgk if there is no such file"},
+	{.name = "keytab",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct settings, keytab),
+	 .argument = "FILE",
+	 .help = "keys of the service: a keytab, KeyFileExt or KeyFile that is there"},
+	{.name = "cell",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct settings, auth.cell),
+	 .argument = "CELL",
+	 .help = "whose keys to take of a keytab: those of afs/CELL (of anybody)"},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
@@ -59,13 +88,13 @@ static const struct tools_option options[] = {
 static const struct tools_program program = {
 	.name = "rxperf",
 	.usage = "usage: rxperf server [-p PORT] [--listen ADDR] [option...]\n",
-	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGINT and SIGTERM print\n"
-		   "them and stop.",
+	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGHUP reads the keys again;\n"
+		   "SIGINT and SIGTERM print figures and stop.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-static const int signals[] = { SIGINT, SIGTERM, SIGUSR1 };
+static const int signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
 static void log_line(void *arg, enum rxw_log_level level, const char *line)
@@ -75,15 +104,18 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
+/* guard: the classes that are offered; NULL: the null class alone. */
 static int add_service(rxw_endpoint *endpoint, uint16_t id, const char *name,
-		       rxw_handler_fn handler, void *context, unsigned flags)
+		       rxw_handler_fn handler, void *context, unsigned flags, const struct tools_guard *guard)
 {
 	struct rxw_service_options service = {.size = sizeof(service),
 					      .id = id,
 					      .name = name,
 					      .handler = handler,
 					      .context = context,
-					      .flags = flags};
+					      .flags = flags,
+					      .security = guard ? guard->classes : NULL,
+					      .security_count = guard ? guard->count : 0};
 	rxw_service *added;
 
 	return rxw_service_add(endpoint, &service, &added);
@@ -121,10 +153,10 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	}
 	server->endpoints[server->endpoint_count++] = endpoint;
 	rc = add_service(endpoint, PERF_SERVICE, "rxperf", perf_handle, server,
-			 set->inline_calls ? RXW_SERVICE_SHORT : 0);
+			 set->inline_calls ? RXW_SERVICE_SHORT : 0, &server->guard);
 	if (rc == 0)
 		rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
-				 RXPERFFIG_ExecuteRequest, &server->figures, 0);
+				 RXPERFFIG_ExecuteRequest, &server->figures, 0, NULL);
 	if (rc == 0 && server->stats)
 		rc = afs_rpcstats_observe(server->stats, endpoint);
 	if (rc == 0 && server->stats)
@@ -167,6 +199,19 @@ static void print_ready(const struct perf_server *server)
 	fflush(stdout);
 }
 
+/* The keys of the service once more; those that a damaged file had stay. */
+static void reload(struct perf_server *server)
+{
+	char message[TOOLS_AUTH_MESSAGE];
+
+	if (server->guard.keys && rxw_keys_reload(server->guard.keys, message, sizeof(message)) < 0) {
+		tools_error("%s; the old keys stay", message);
+		return;
+	}
+	printf("rxperf server read its keys\n");
+	fflush(stdout);
+}
+
 /* Serve until a signal says stop. Returns the exit status. */
 static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 			      const struct settings *set)
@@ -174,6 +219,7 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	static const char *const any[] = { "0.0.0.0" };
 	const char *const *hosts = set->listen.count ? set->listen.items : any;
 	size_t count = set->listen.count ? set->listen.count : 1;
+	int number;
 
 	if (count > PERF_MAX_LISTEN) {
 		tools_error("--listen: at most %d addresses", PERF_MAX_LISTEN);
@@ -184,11 +230,42 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 			return TOOLS_EXIT_FAILURE;
 	perf_moment_now(server, &server->start);
 	print_ready(server);
-	while (tools_signals_wait(signals, SIGNAL_COUNT) == SIGUSR1)
-		print_figures(server);
+	while ((number = tools_signals_wait(signals, SIGNAL_COUNT)) == SIGUSR1 || number == SIGHUP) {
+		if (number == SIGHUP)
+			reload(server);
+		else
+			print_figures(server);
+	}
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_stop(server->endpoints[i], 1000);
 	print_figures(server);
+	return 0;
+}
+
+/* The keys and the classes. 0, or -1 after a message. */
+static int open_guard(struct perf_server *server, const struct settings *set)
+{
+	struct tools_auth auth = set->auth;
+	char message[TOOLS_AUTH_MESSAGE];
+
+	if (auth.key_file && set->keytab) {
+		tools_error("--key-file and --keytab exclude each other");
+		return -1;
+	}
+	if (auth.key_file && tools_make_keys(auth.key_file, message, sizeof(message)) < 0) {
+		tools_error("--key-file: %s", message);
+		return -1;
+	}
+	if (set->keytab)
+		auth.key_file = set->keytab;
+	if (auth.class > TOOLS_NULL && !auth.key_file) {
+		tools_error("-x needs keys of the service: --keytab, or --key-file, which makes them");
+		return -1;
+	}
+	if (tools_guard_open(&server->guard, &auth, auth.class <= TOOLS_NULL, message, sizeof(message)) < 0) {
+		tools_error("%s", message);
+		return -1;
+	}
 	return 0;
 }
 
@@ -222,7 +299,7 @@ static int run(struct perf_server *server, const struct rxw_config *config,
 
 int perf_server_main(int argc, char **argv)
 {
-	struct settings set = { .port = PERF_PORT };
+	struct settings set = { .port = PERF_PORT, .auth = { .class = -1, .level = -1 } };
 	struct rxw_config config;
 	struct perf_server *server;
 	enum tools_parsed parsed;
@@ -253,7 +330,8 @@ int perf_server_main(int argc, char **argv)
 	server->json = set.json;
 	server->config = &config;
 	pthread_mutex_init(&server->lock, NULL);
-	status = run(server, &config, &set);
+	status = open_guard(server, &set) < 0 ? TOOLS_EXIT_FAILURE : run(server, &config, &set);
+	tools_guard_close(&server->guard);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 	tools_list_free(&set.listen);

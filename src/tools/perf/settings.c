@@ -219,6 +219,32 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_FLAG,
 	 AT(per_stream),
 	 .help = "with --json: the bytes of each of -t"},
+	{.name = "class",
+	 .letter = 'x',
+	 .kind = TOOLS_CHOICE,
+	 AT(auth.class),
+	 .argument = TOOLS_CLASSES,
+	 .help = "security class of the connections (null)"},
+	{.name = "level",
+	 .kind = TOOLS_CHOICE,
+	 AT(auth.level),
+	 .argument = TOOLS_LEVELS,
+	 .help = "how calls are protected, with rxkad and rxgk (crypt)"},
+	{.name = "key-file",
+	 .kind = TOOLS_STRING,
+	 AT(auth.key_file),
+	 .argument = "FILE",
+	 .help = "keys of the server: who has them makes tokens of his own"},
+	{.name = "cell",
+	 .kind = TOOLS_STRING,
+	 AT(auth.cell),
+	 .argument = "CELL",
+	 .help = "instead: a Kerberos ticket for afs/CELL"},
+	{.name = "keytab",
+	 .kind = TOOLS_STRING,
+	 AT(auth.keytab),
+	 .argument = "FILE",
+	 .help = "got with the key there, not with tickets that kinit left"},
 	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object"},
 };
 
@@ -370,7 +396,8 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 				      .endpoints = 1,
 				      .mix_streams = 1,
 				      .read_size = RXPERF_IO_MAX,
-				      .write_size = RXPERF_IO_MAX};
+				      .write_size = RXPERF_IO_MAX,
+				      .auth = {.class = -1, .level = -1}};
 	rxw_config_init(config, sizeof(*config));
 	config->log = log_line;
 	parsed = tools_options_parse(&program, set, config, argc, argv, &first);

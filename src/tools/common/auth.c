@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who a program is to its servers, and what a server asks of its clients. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/auth.h"
+
+#define KVNO	1
+#define ENCTYPE 18 /* aes256-cts-hmac-sha1-96: OpenAFS and Linux know it, too */
+
+const char *tools_class_name(unsigned index)
+{
+	switch (index) {
+	case 0:
+		return "null";
+	case RXW_RXKAD_INDEX:
+		return "rxkad";
+	case RXW_RXGK_INDEX:
+		return "rxgk";
+	case RXW_RXGK_INDEX_YFS:
+		return "yfs-rxgk";
+	default:
+		return "unknown";
+	}
+}
+
+const char *tools_level_name(unsigned level)
+{
+	static const char *const names[] = { "clear", "auth", "crypt" };
+
+	return level < 3 ? names[level] : "unknown";
+}
+
+char *tools_identity_text(const struct rxw_identity *identity, char *text, size_t size)
+{
+	const char *name = identity->name;
+
+	if (!name)
+		name = identity->local ? "the service itself" : "anonymous";
+	if (identity->index == 0)
+		snprintf(text, size, "%s", name);
+	else
+		snprintf(text, size, "%s (%s, %s)", name, tools_class_name(identity->index),
+			 tools_level_name(identity->level));
+	return text;
+}
+
+static rxw_keys *load_keys(const char *path, const char *whose, char *message, size_t size)
+{
+	rxw_keys *keys;
+
+	if (rxw_keys_create(&keys) < 0) {
+		snprintf(message, size, "no memory");
+		return NULL;
+	}
+	if (rxw_keys_load(keys, path, whose, message, size) < 0) {
+		rxw_keys_unref(keys);
+		return NULL;
+	}
+	return keys;
+}
+
+int tools_auth_token(const struct tools_auth *auth, rxw_token **token, char *message, size_t size)
+{
+	struct rxw_token_options o = { .size = sizeof(o),
+				       .level = auth->level < 0 ? RXW_LEVEL_CRYPT : (uint8_t)auth->level,
+				       .cell = auth->cell,
+				       .realm = auth->realm,
+				       .keytab = auth->keytab,
+				       .client = auth->principal };
+	int rc;
+
+	*token = NULL;
+	if (auth->class <= TOOLS_NULL) {
+		if (auth->level > RXW_LEVEL_CLEAR) {
+			snprintf(message, size, "--level %s needs -x rxkad or rxgk", tools_level_name((unsigned)auth->level));
+			return -1;
+		}
+		return 0;
+	}
+	o.index = auth->class == TOOLS_RXKAD ? RXW_RXKAD_INDEX : RXW_RXGK_INDEX;
+	if (!auth->key_file && !auth->cell) {
+		snprintf(message, size, "-x %s needs keys: --key-file, or --cell and a Kerberos ticket",
+			 tools_class_name(o.index));
+		return -1;
+	}
+	if (auth->key_file) {
+		o.source = RXW_TOKEN_LOCAL;
+		o.keys = load_keys(auth->key_file, NULL, message, size);
+		if (!o.keys)
+			return -1;
+	} else {
+		o.source = auth->keytab ? RXW_TOKEN_KEYTAB : RXW_TOKEN_CACHE;
+	}
+	rc = rxw_token_create(&o, token, message, size);
+	rxw_keys_unref(o.keys);
+	return rc < 0 ? -1 : 0;
+}
+
+static bool has_keys(rxw_keys *keys, bool rxgk)
+{
+	struct rxw_key_info info = { .size = sizeof(info) };
+
+	for (size_t i = 0; rxw_keys_info(keys, i, &info) == 0; i++) {
+		if ((info.type == RXW_KEY_RXGK) == rxgk)
+			return true;
+	}
+	return false;
+}
+
+/* Offer one of the classes that need keys. */
+static int add_class(struct tools_guard *guard, const struct tools_auth *auth, int class, char *message, size_t size)
+{
+	struct rxw_rxkad_server_options kad = { .size = sizeof(kad), .keys = guard->keys };
+	struct rxw_rxgk_server_options gk = { .size = sizeof(gk), .keys = guard->keys };
+	int rc;
+
+	kad.level_min = gk.level_min = auth->level < 0 ? RXW_LEVEL_CLEAR : (uint8_t)auth->level;
+	kad.allow_single_des = auth->single_des;
+	kad.local_realm = auth->realm;
+	if (class == TOOLS_RXKAD)
+		rc = rxw_rxkad_server(&kad, &guard->classes[guard->count]);
+	else
+		rc = rxw_rxgk_server(&gk, &guard->classes[guard->count]);
+	if (rc < 0) {
+		snprintf(message, size, "class %s: %s", class == TOOLS_RXKAD ? "rxkad" : "rxgk", rxw_strerror(rc));
+		return -1;
+	}
+	guard->count++;
+	return 0;
+}
+
+int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct tools_auth *auth, bool null, char *message,
+		     size_t size)
+{
+	*guard = (struct tools_guard){ 0 };
+	if (null)
+		guard->classes[guard->count++] = rxw_security_null();
+	if (!keys)
+		return 0;
+	guard->keys = rxw_keys_ref(keys);
+	for (int class = TOOLS_RXKAD; class <= TOOLS_RXGK; class++) {
+		bool there = has_keys(keys, class == TOOLS_RXGK);
+
+		if (auth->class == class && !there) {
+			snprintf(message, size, "%s: it has no key for %s", auth->key_file,
+				 class == TOOLS_RXKAD ? "rxkad" : "rxgk");
+			tools_guard_close(guard);
+			return -1;
+		}
+		if (!there || (auth->class >= 0 && auth->class != class))
+			continue;
+		if (add_class(guard, auth, class, message, size) < 0) {
+			tools_guard_close(guard);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, bool null, char *message, size_t size)
+{
+	rxw_keys *keys = NULL;
+	int rc;
+
+	*guard = (struct tools_guard){ 0 };
+	if (auth->key_file) {
+		keys = load_keys(auth->key_file, auth->principal ? auth->principal : auth->cell, message, size);
+		if (!keys)
+			return -1;
+	} else if (!null || auth->class > TOOLS_NULL) {
+		snprintf(message, size, "authenticated clients need keys of the service");
+		return -1;
+	}
+	rc = tools_guard_with(guard, keys, auth, null, message, size);
+	rxw_keys_unref(keys);
+	return rc;
+}
+
+void tools_guard_close(struct tools_guard *guard)
+{
+	for (size_t i = 0; i < guard->count; i++)
+		rxw_security_unref(guard->classes[i]);
+	rxw_keys_unref(guard->keys);
+	*guard = (struct tools_guard){ 0 };
+}
+
+int tools_make_keys(const char *path, char *message, size_t size)
+{
+	rxw_keys *keys;
+	int rc;
+
+	if (access(path, F_OK) == 0)
+		return 0;
+	rc = rxw_keys_create(&keys);
+	if (rc < 0) {
+		snprintf(message, size, "no memory");
+		return -1;
+	}
+	rc = rxw_keys_generate(keys, RXW_KEY_KRB5, KVNO, ENCTYPE);
+	if (rc == 0)
+		rc = rxw_keys_generate(keys, RXW_KEY_RXGK, KVNO, ENCTYPE);
+	if (rc < 0)
+		snprintf(message, size, "keys: %s", rxw_strerror(rc));
+	else
+		rc = rxw_keys_write(keys, path, 0, message, size);
+	/* Another server was faster: its keys are as good. */
+	if (rc == -RXW_ESYS && errno == EEXIST)
+		rc = 0;
+	rxw_keys_unref(keys);
+	return rc < 0 ? -1 : 0;
+}
