@@ -238,9 +238,36 @@ def from_requests():
             put("xdr", f"rxstats-{operation['operation']}", bytes([3, 0, 0, 0]) + body)
 
 
+def rxgk():
+    """For fuzz_rxgk.c: what the bytes are, then the recorded ones; and a few that were never sent."""
+    def opaque(data):
+        return word(len(data)) + data + bytes(-len(data) % 4)
+
+    exchanges = load("rxgk-exchanges.json")["exchanges"]
+    for e in (exchanges[2], exchanges[5]):
+        name = e["id"][len("rxgk-"):]
+        body = bytes.fromhex(e["rxgk"]["tokenPlain"])
+        put("rxgk", f"body-{name}", bytes([0]) + body)
+        put("rxgk", f"sealed-body-{name}", bytes([3]) + body)
+        payload = {p["fields"]["header"]["typeName"]: bytes.fromhex(p["hex"])[28:] for p in e["packets"]}
+        response = payload["RESPONSE"]
+        put("rxgk", f"response-{name}", bytes([4]) + response)
+        put("rxgk", f"token-{name}", bytes([2]) + response[12:12 + int.from_bytes(response[8:12], "big")])
+        put("rxgk", f"packet-{name}", bytes([6]) + payload["DATA"])
+    gss = bytes.fromhex("0401000b06092a864886f712010202") + word(11) + b"alice@REALM"
+    put("rxgk", "body-yfs", bytes([1]) + word(20) + opaque(bytes(32)) + word(2) + bytes(8) + word(600) + word(30) +
+        bytes(8) + word(1) + word(2) + opaque(gss) + opaque(b"alice@REALM"))
+    put("rxgk", "authenticator", bytes([5]) + bytes(20) + word(0) + word(2) + word(7) + word(8) + word(4) + bytes(16))
+    put("rxgk", "sealed-packet", bytes([7]) + word(7) + word(8) + word(1) + word(1) + word(4) + word(5) + b"hello\0\0")
+    put("rxgk", "start", bytes([8]) + word(4) + word(20) + word(19) + word(18) + word(17) + word(2) + word(2) +
+        word(1) + word(600) + word(30) + opaque(bytes(20)))
+    put("rxgk", "info", bytes([9]) + word(0) + word(20) + word(2) + word(600) + word(30) + bytes(8) +
+        opaque(bytes(28)) + opaque(b"a token") + opaque(bytes(20)))
+
+
 if __name__ == "__main__":
     for target in ("abort", "ack", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "live", "run",
-                   "xdr"):
+                   "rxgk", "xdr"):
         shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
     made()
@@ -251,3 +278,4 @@ if __name__ == "__main__":
     directories()
     configurations()
     from_requests()
+    rxgk()

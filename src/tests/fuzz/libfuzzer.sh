@@ -31,6 +31,7 @@ fi
 flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-strict-aliasing -fno-sanitize-recover=all
 	-I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\""
 wrap=-Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
+crypto=$(pkg-config --libs libcrypto krb5 krb5-gssapi 2> /dev/null || echo -lcrypto -lkrb5 -lgssapi_krb5)
 inih=$(pkg-config --libs inih 2> /dev/null || echo -linih)
 
 # compile COMPILER FLAGS...: what the targets look into, each file once.
@@ -38,7 +39,8 @@ compile() {
 	cd "$dir/obj" || return
 	# shellcheck disable=SC2086 # flags are words
 	for f in "$top"/src/rx/base/*.c "$top"/src/rx/proto/*.c "$top"/src/rx/engine/*.c \
-		"$top"/src/rx/io/*.c "$top"/src/rx/face/*.c "$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
+		"$top"/src/rx/io/*.c "$top"/src/rx/face/*.c "$top"/src/rx/rpc/*.c "$top"/src/rx/keys/*.c \
+		"$top"/src/rx/rxkad/*.c "$top"/src/rx/rxgk/*.c "$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
 		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/fuzz/world.c"; do
 		o=${f#"$top/src/"}
@@ -49,12 +51,13 @@ compile() {
 # objects NAME: of the files above those that the target needs.
 objects() {
 	case $1 in
-	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" -pthread ;;
+	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" "$crypto" -pthread ;;
 	dir) echo "$dir/obj/afs-dir.o" ;;
 	endpoint | live)
 		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
 			"$dir"/obj/rx-face-*.o "$dir/obj/tests-fuzz-world.o" $wrap -pthread
 		;;
+	rxgk) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
 	xg) echo "$dir"/obj/rxgen-*.o ;;
 	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
 	esac
