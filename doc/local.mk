@@ -5,6 +5,7 @@ dist_doc_DATA += \
 	doc/architecture.md \
 	doc/conformance.md \
 	doc/embedding.md \
+	doc/overload.md \
 	doc/performance.md \
 	doc/soname.md \
 	doc/tutorial.md

@@ -428,6 +428,32 @@ static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run, const str
 	return false;
 }
 
+/*
+ * Figures are up to five times as long as the question. Where everybody may ask, an address that is
+ * not proven gets three times what it sent: who asks again gets the answer, too. Networks that the
+ * configuration names are taken at their word.
+ */
+static bool within_allowance(const struct asker *asker, const struct rxw_addr *from, size_t asked,
+			     size_t answer)
+{
+	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_peer *peer;
+	bool may;
+
+	if (asker->local || ep->config.debug_access != RXW_DEBUG_ANY)
+		return true;
+	rxw_peers_lock(ep);
+	peer = rxw_peer_get(ep->peers, from, asker->now);
+	rxw_peers_unlock(ep);
+	if (!peer)
+		return false;
+	if (!rxw_peer_proven(peer, asker->now))
+		rxw_peer_heard(peer, asked, 1);
+	may = rxw_peer_may_send(peer, answer, 1, asker->now);
+	rxw_peer_unref(peer, asker->now);
+	return may;
+}
+
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl)
 {
@@ -448,11 +474,16 @@ bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		ctl->length = (uint16_t)rxw_version_put(ctl->bytes, &h, s->ep->version_text);
 		rxw_count(&s->stats.version_answers, 1);
 	} else {
+		size_t answer = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &asker,
+					     run->data + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE);
+
+		ctl->length = (uint16_t)(RXW_HEADER_SIZE + answer);
+		if (!within_allowance(&asker, &run->path->peer, size, ctl->length)) {
+			rxw_count(&s->stats.drops[RXW_DROP_RATE], 1);
+			return false;
+		}
 		h.flags &= (uint8_t)~RXW_CLIENT_INITIATED;
 		rxw_header_put(ctl->bytes, &h);
-		size = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &asker,
-				    run->data + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE);
-		ctl->length = (uint16_t)(RXW_HEADER_SIZE + size);
 		rxw_count(&s->stats.debug_answers, 1);
 	}
 	rxw_count(&s->stats.packets_sent[h.type], 1);

@@ -302,7 +302,8 @@ START_TEST(who_may_ask)
 	ck_assert_uint_eq(refused, 1);
 	h_close(&bed);
 	with("debug-clients=any version-rate=1000");
-	ck_assert(from_elsewhere(RXW_DEBUG, "203.0.113.7", "198.51.100.1"));
+	ck_assert(!from_elsewhere(RXW_DEBUG, "203.0.113.7", "198.51.100.1"));
+	ck_assert(from_elsewhere(RXW_DEBUG, "203.0.113.7", "198.51.100.1")); /* asked again */
 	ck_assert_uint_eq(ctl.length, RXW_HEADER_SIZE + 176);
 	ck_assert(!ctl.client);
 	ck_assert_uint_eq(ctl.padding, 0);
@@ -316,7 +317,7 @@ START_TEST(rates)
 	unsigned answered[2] = { 0, 0 };
 	uint64_t began;
 
-	with("debug-clients=any version-rate=50");
+	with("debug-clients=192.0.2.0/24 version-rate=50");
 	began = h_now_ms();
 	for (int i = 0; i < 400; i++)
 		answered[i & 1] += from_elsewhere(i & 1 ? RXW_VERSION : RXW_DEBUG, "192.0.2.1",
@@ -333,13 +334,33 @@ START_TEST(rates)
 }
 END_TEST
 
+/* Who may be anybody gets no more than three times what it sent; packets with all headers. */
+START_TEST(three_times_at_most)
+{
+	uint64_t in = 0, out = 0;
+
+	with("debug-clients=any version-rate=1000");
+	for (int i = 0; i < 200; i++) {
+		in += 28 + RXW_HEADER_SIZE + 8;
+		if (from_elsewhere(RXW_DEBUG, "192.0.2.1", "192.0.2.9"))
+			out += 28u + ctl.length;
+		ck_assert_msg(out <= 3 * in, "%llu bytes for %llu", (unsigned long long)out,
+			      (unsigned long long)in);
+	}
+	/* What it may have is not withheld: an answer is 232 bytes. */
+	ck_assert_uint_ge(out + 232, 3 * in);
+	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_RATE], 1);
+	h_close(&bed);
+}
+END_TEST
+
 /* Connection ids, with which a call could be forged, are for askers on this host only. */
 START_TEST(ids_stay_here)
 {
 	rxw_connection *connection;
 	struct rxw_debug_conn v;
 
-	with("debug-clients=any listeners=1");
+	with("debug-clients=192.0.2.0/29 listeners=1");
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.1", "192.0.2.9"));
@@ -375,6 +396,7 @@ int main(void)
 	suite_add_tcase(s, live);
 	tcase_add_test(access_case, who_may_ask);
 	tcase_add_test(access_case, rates);
+	tcase_add_test(access_case, three_times_at_most);
 	tcase_add_test(access_case, ids_stay_here);
 	suite_add_tcase(s, access_case);
 	srunner_run_all(r, CK_NORMAL);
