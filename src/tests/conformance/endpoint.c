@@ -8,7 +8,8 @@
  *
  * NAME is a tunable of rxwire.conf(5), or service, class, clock, delay; or rxgk: the key of a service
  * with that class, in hex (32 bytes; number 5, enctype 18), and for clients level and enctype of
- * their token. A server knows the lines
+ * their token; or rxkad: the same (number 3), and level, of a client or the least of a server. A
+ * server knows the lines
  * "go" (all handlers that wait go on) and "memory"; a client those of client_line(). Both end with
  * their input.
  */
@@ -33,6 +34,8 @@
 
 #define RXGK_SERVICE 150
 #define RXGK_KVNO    5
+#define RXKAD_SERVICE 151
+#define RXKAD_KVNO    3
 #define COOKIE	     0x4711u
 #define MOST_BYTES   (1u << 20)
 #define CLASS_INDEX  252
@@ -415,6 +418,56 @@ static rxw_security *rxgk_client(void)
 	return made;
 }
 
+/* --- rxkad, likewise --- */
+
+static rxw_keys *rxkad_keys;
+static uint8_t rxkad_level;
+
+static void rxkad_key(const char *hex)
+{
+	uint8_t key[32];
+	int rc;
+
+	for (size_t i = 0; i < sizeof(key); i++) {
+		unsigned v = 0;
+
+		if (sscanf(hex + 2 * i, "%2x", &v) != 1)
+			die("rxkad: a key of 64 hex digits", -RXW_EINVAL);
+		key[i] = (uint8_t)v;
+	}
+	rc = rxw_keys_create(&rxkad_keys);
+	if (!rc)
+		rc = rxw_keys_add(rxkad_keys, RXW_KEY_KRB5, RXKAD_KVNO, 18, key, sizeof(key));
+	if (rc)
+		die("rxkad", rc);
+}
+
+static rxw_security *rxkad_server(void)
+{
+	struct rxw_rxkad_server_options o = {
+		.size = sizeof(o), .keys = rxkad_keys, .level_min = rxkad_level};
+	rxw_security *made;
+	int rc = rxw_rxkad_server(&o, &made);
+
+	if (rc)
+		die("rxkad", rc);
+	return made;
+}
+
+static rxw_security *rxkad_client(void)
+{
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	rxw_security *made;
+	int rc = rxw_rxkad_print_token(rxkad_keys, NULL, &token);
+
+	if (!rc)
+		rc = rxw_rxkad_client(&token, rxkad_level, &made);
+	if (rc)
+		die("rxkad", rc);
+	rxw_rxkad_token_free(&token);
+	return made;
+}
+
 static void offer(uint16_t id, rxw_handler_fn handler, unsigned flags, rxw_security *asks)
 {
 	struct rxw_service_options o = {
@@ -452,6 +505,8 @@ static void be_server(void)
 	offer(73, name_to_id, 0, NULL);
 	if (rxgk_keys)
 		offer(RXGK_SERVICE, work, 0, rxgk_server());
+	if (rxkad_keys)
+		offer(RXKAD_SERVICE, work, 0, rxkad_server());
 	rc = rxw_endpoint_start(endpoint);
 	if (rc)
 		die("start", rc);
@@ -623,8 +678,11 @@ int main(int argc, char **argv)
 			security = &class;
 		} else if (!strcmp(argv[i], "rxgk")) {
 			rxgk_key(value);
+		} else if (!strcmp(argv[i], "rxkad")) {
+			rxkad_key(value);
 		} else if (!strcmp(argv[i], "level")) {
 			rxgk_token.level = (uint32_t)atoi(value);
+			rxkad_level = (uint8_t)atoi(value);
 		} else if (!strcmp(argv[i], "enctype")) {
 			rxgk_token.enctype = atoi(value);
 		} else if (!strcmp(argv[i], "delay")) {
@@ -640,7 +698,9 @@ int main(int argc, char **argv)
 	if (rc)
 		die("engine", rc);
 	if (client)
-		be_client(argv[2], rxgk_keys ? rxgk_client() : security);
+		be_client(argv[2], rxgk_keys    ? rxgk_client()
+				   : rxkad_keys ? rxkad_client()
+						: security);
 	else
 		be_server();
 	/* Calls may be in the middle: the peer that told us so has gone. */

@@ -27,6 +27,7 @@ EXTRA_DIST += \
 	src/tests/conformance/recorded.py \
 	src/tests/conformance/run \
 	src/tests/conformance/rxgk.py \
+	src/tests/conformance/rxkad.py \
 	src/tests/conformance/sending.py \
 	src/tests/conformance/table \
 	src/tests/conformance/wire.py
