@@ -12,6 +12,7 @@ void rxw_gk_room(const void *conn, struct rxw_security_room *room)
 	const struct rxw_gk_conn *c = conn;
 
 	memset(room, 0, sizeof(*room));
+	room->quick = c->level == RXW_LEVEL_CLEAR;
 	if (c->level == RXW_LEVEL_AUTH) {
 		room->head = c->enctype->mac_length;
 	} else if (c->level == RXW_LEVEL_CRYPT) {
