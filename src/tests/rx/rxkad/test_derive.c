@@ -19,7 +19,7 @@ static void teardown(void)
 	json_decref(root);
 }
 
-START_TEST(test_C_054_session_keys)
+START_TEST(C_054_session_keys)
 {
 	json_t *v;
 	size_t i;
@@ -41,7 +41,7 @@ START_TEST(test_C_054_session_keys)
 END_TEST
 
 /* Which enctypes are derived from, which are taken as they are, and which are refused. */
-START_TEST(test_C_054_enctypes)
+START_TEST(C_054_enctypes)
 {
 	uint8_t key[32], got[8], other[8];
 
@@ -83,7 +83,7 @@ START_TEST(test_C_054_enctypes)
 }
 END_TEST
 
-START_TEST(test_parity)
+START_TEST(parity)
 {
 	json_t *v;
 	size_t i;
@@ -101,7 +101,7 @@ START_TEST(test_parity)
 }
 END_TEST
 
-START_TEST(test_C_054_weak_keys)
+START_TEST(C_054_weak_keys)
 {
 	json_t *v, *keys = member(root, "weakDesKeys");
 	uint8_t key[8] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};
@@ -129,7 +129,7 @@ START_TEST(test_C_054_weak_keys)
 }
 END_TEST
 
-START_TEST(test_header_checksums)
+START_TEST(header_checksums)
 {
 	json_t *v;
 	size_t i;
@@ -155,7 +155,7 @@ START_TEST(test_header_checksums)
 }
 END_TEST
 
-START_TEST(test_response_checksums)
+START_TEST(response_checksums)
 {
 	json_t *v;
 	size_t i;
@@ -186,12 +186,12 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, test_C_054_session_keys);
-	tcase_add_test(tc, test_C_054_enctypes);
-	tcase_add_test(tc, test_parity);
-	tcase_add_test(tc, test_C_054_weak_keys);
-	tcase_add_test(tc, test_header_checksums);
-	tcase_add_test(tc, test_response_checksums);
+	tcase_add_test(tc, C_054_session_keys);
+	tcase_add_test(tc, C_054_enctypes);
+	tcase_add_test(tc, parity);
+	tcase_add_test(tc, C_054_weak_keys);
+	tcase_add_test(tc, header_checksums);
+	tcase_add_test(tc, response_checksums);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -219,7 +219,7 @@ static void check_identity(const struct rxw_rxkad_conn *c, json_t *exchange)
 	ck_assert(id.local == (strcmp(name, "afs") == 0));
 }
 
-START_TEST(test_server_replays_exchange)
+START_TEST(server_replays_exchange)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), (size_t)_i);
 	json_t *info = member(exchange, "rxkad"), *plain = member(info, "responsePlain");
@@ -253,7 +253,7 @@ out:
 }
 END_TEST
 
-START_TEST(test_client_replays_exchange)
+START_TEST(client_replays_exchange)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), (size_t)_i);
 	json_t *info = member(exchange, "rxkad"), *plain = member(info, "responsePlain");
@@ -294,7 +294,7 @@ START_TEST(test_client_replays_exchange)
 END_TEST
 
 /* The session key that the ticket of each exchange leads to. */
-START_TEST(test_session_keys)
+START_TEST(session_keys)
 {
 	json_t *exchange;
 	size_t i;
@@ -321,7 +321,7 @@ START_TEST(test_session_keys)
 }
 END_TEST
 
-START_TEST(test_errors_of_server)
+START_TEST(errors_of_server)
 {
 	json_t *error;
 	size_t i;
@@ -354,7 +354,7 @@ START_TEST(test_errors_of_server)
 END_TEST
 
 /* Each bit of a good RESPONSE flipped in turn is refused; the good one is good after all that. */
-START_TEST(test_response_tampered)
+START_TEST(response_tampered)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), 4);
 	json_t *info = member(exchange, "rxkad");
@@ -394,7 +394,7 @@ START_TEST(test_response_tampered)
 END_TEST
 
 /* The checks that no recorded case has: version, connection, nonce, level. */
-START_TEST(test_response_of_another)
+START_TEST(response_of_another)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), 5);
 	json_t *info = member(exchange, "rxkad");
@@ -429,7 +429,7 @@ START_TEST(test_response_of_another)
 END_TEST
 
 /* Single DES is refused unless it was asked for. */
-START_TEST(test_single_des_is_refused)
+START_TEST(single_des_is_refused)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), 16);
 	json_t *info = member(exchange, "rxkad");
@@ -451,7 +451,7 @@ START_TEST(test_single_des_is_refused)
 END_TEST
 
 /* A client takes no old or short CHALLENGE, and answers one of a stronger level with its own. */
-START_TEST(test_challenges_to_client)
+START_TEST(challenges_to_client)
 {
 	json_t *info = member(json_array_get(member(root, "exchanges"), 5), "rxkad");
 	struct rxw_rxkad_token token = {.size = sizeof(token), .kvno = 213};
@@ -494,14 +494,14 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, test_server_replays_exchange, 0, 20);
-	tcase_add_loop_test(tc, test_client_replays_exchange, 0, 20);
-	tcase_add_test(tc, test_session_keys);
-	tcase_add_test(tc, test_errors_of_server);
-	tcase_add_test(tc, test_response_tampered);
-	tcase_add_test(tc, test_response_of_another);
-	tcase_add_test(tc, test_single_des_is_refused);
-	tcase_add_test(tc, test_challenges_to_client);
+	tcase_add_loop_test(tc, server_replays_exchange, 0, 20);
+	tcase_add_loop_test(tc, client_replays_exchange, 0, 20);
+	tcase_add_test(tc, session_keys);
+	tcase_add_test(tc, errors_of_server);
+	tcase_add_test(tc, response_tampered);
+	tcase_add_test(tc, response_of_another);
+	tcase_add_test(tc, single_des_is_refused);
+	tcase_add_test(tc, challenges_to_client);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -77,7 +77,7 @@ static uint64_t number_of(const uint8_t p[8])
 	return v;
 }
 
-START_TEST(test_key_schedule)
+START_TEST(key_schedule)
 {
 	json_t *root = vectors_load("rxkad-primitives.json"), *v;
 	size_t i;
@@ -101,7 +101,7 @@ START_TEST(test_key_schedule)
 END_TEST
 
 /* Parity bits of a key make no difference. */
-START_TEST(test_key_parity_is_ignored)
+START_TEST(key_parity_is_ignored)
 {
 	struct rxw_fcrypt a, b;
 	uint8_t key[8];
@@ -115,7 +115,7 @@ START_TEST(test_key_parity_is_ignored)
 }
 END_TEST
 
-START_TEST(test_ecb_vectors)
+START_TEST(ecb_vectors)
 {
 	json_t *root = vectors_load("rxkad-primitives.json"), *v;
 	size_t i;
@@ -149,7 +149,7 @@ START_TEST(test_ecb_vectors)
 }
 END_TEST
 
-START_TEST(test_pcbc_vectors)
+START_TEST(pcbc_vectors)
 {
 	json_t *root = vectors_load("rxkad-primitives.json"), *v;
 	size_t i;
@@ -183,7 +183,7 @@ START_TEST(test_pcbc_vectors)
 END_TEST
 
 /* Every count around the widths of the kernels, at an odd address, in place and not. */
-START_TEST(test_kernels_ecb)
+START_TEST(kernels_ecb)
 {
 	enum { MOST = 200 };
 	static uint8_t in[8 * MOST + 1], out[8 * MOST + 2], want[8 * MOST];
@@ -216,7 +216,7 @@ START_TEST(test_kernels_ecb)
 END_TEST
 
 /* Many texts of mixed lengths, each in its own allocation: sanitizers see what is beyond it. */
-START_TEST(test_kernels_pcbc)
+START_TEST(kernels_pcbc)
 {
 	enum { MOST = 150 };
 	struct rxw_fcrypt_text texts[MOST];
@@ -276,12 +276,12 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_unchecked_fixture(tc, load_boxes, NULL);
-	tcase_add_test(tc, test_key_schedule);
-	tcase_add_test(tc, test_key_parity_is_ignored);
-	tcase_add_test(tc, test_ecb_vectors);
-	tcase_add_test(tc, test_pcbc_vectors);
-	tcase_add_test(tc, test_kernels_ecb);
-	tcase_add_test(tc, test_kernels_pcbc);
+	tcase_add_test(tc, key_schedule);
+	tcase_add_test(tc, key_parity_is_ignored);
+	tcase_add_test(tc, ecb_vectors);
+	tcase_add_test(tc, pcbc_vectors);
+	tcase_add_test(tc, kernels_ecb);
+	tcase_add_test(tc, kernels_pcbc);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -33,7 +33,7 @@ static void teardown(void)
 }
 
 /* What OpenAFS prints for itself, byte for byte. */
-START_TEST(test_printed_clear)
+START_TEST(printed_clear)
 {
 	json_t *root = vectors_load("rxkad-exchanges.json");
 
@@ -58,7 +58,7 @@ END_TEST
 static const int32_t enctypes[] = {16, 17, 18, 19, 20, 23, 25, 26};
 
 /* A token under a key of each enctype opens to what was printed; with another key it does not. */
-START_TEST(test_print_and_open)
+START_TEST(print_and_open)
 {
 	struct rxw_rxkad_print_options options = {.size = sizeof(options),
 						  .name = "carol/admin@RXWIRE.TEST"};
@@ -112,7 +112,7 @@ static void add_key(void)
 }
 
 /* The superuser's token, and one that ends. */
-START_TEST(test_print_local_and_lifetime)
+START_TEST(print_local_and_lifetime)
 {
 	int64_t begin = NOW;
 	struct rxw_rxkad_print_options options = {
@@ -147,7 +147,7 @@ START_TEST(test_print_local_and_lifetime)
 END_TEST
 
 /* "afs" is the service itself only in no realm and in the one that it was told. */
-START_TEST(test_local_realm)
+START_TEST(local_realm)
 {
 	struct rxw_rxkad_print_options options = {.size = sizeof(options), .name = "afs@HERE.TEST"};
 	struct rxw_rxkad_token token = {.size = sizeof(token)};
@@ -167,7 +167,7 @@ START_TEST(test_local_realm)
 }
 END_TEST
 
-START_TEST(test_C_053_times)
+START_TEST(C_053_times)
 {
 	static const struct {
 		int64_t start, end, now;
@@ -204,7 +204,7 @@ START_TEST(test_C_053_times)
 }
 END_TEST
 
-START_TEST(test_C_053_lifetimes)
+START_TEST(C_053_lifetimes)
 {
 	ck_assert_int_eq(rxw_rxkad_lifetime(0), 0);
 	ck_assert_int_eq(rxw_rxkad_lifetime(127), 38100);
@@ -225,7 +225,7 @@ static struct rxw_rxkad_component component(const char *s)
 	return (struct rxw_rxkad_component){(const uint8_t *)s, strlen(s)};
 }
 
-START_TEST(test_C_053_names)
+START_TEST(C_053_names)
 {
 	static const struct {
 		const char *one, *two, *name, *instance, *principal;
@@ -288,7 +288,7 @@ START_TEST(test_C_053_names)
 END_TEST
 
 /* A Kerberos 4 ticket in clear, as either byte order writes it, cut anywhere. */
-START_TEST(test_C_053_v4)
+START_TEST(C_053_v4)
 {
 	uint8_t big[40] = "\0alice\0\0LAB.TEST\0\1\2\3\4KEYKEYKE\x0c\x6b\x01\x02\x03"
 			  "afs\0";
@@ -345,7 +345,7 @@ static void encrypt_cbc(const uint8_t key[8], const uint8_t iv[8], uint8_t *data
 }
 
 /* Enctype 3 by hand: confounder, MD5 of all with the sum as zeros, message. */
-START_TEST(test_single_des)
+START_TEST(single_des)
 {
 	static const uint8_t key[8] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef}, zero[8];
 	uint8_t data[8 + 16 + 16] = "confound", sealed[40], out[40];
@@ -381,7 +381,7 @@ START_TEST(test_single_des)
 END_TEST
 
 /* Bytes of an EncTicketPart changed, and it cut anywhere: an answer, and nothing read beyond. */
-START_TEST(test_hostile_v5)
+START_TEST(hostile_v5)
 {
 	json_t *root = vectors_load("rxkad-exchanges.json");
 	json_t *info = member(json_array_get(member(root, "exchanges"), 4), "rxkad");
@@ -420,7 +420,7 @@ START_TEST(test_hostile_v5)
 END_TEST
 
 /* Lengths of DER that lie, are not minimal, or are too long to be. */
-START_TEST(test_hostile_der)
+START_TEST(hostile_der)
 {
 	static const struct {
 		uint8_t bytes[8];
@@ -476,17 +476,17 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, test_printed_clear);
-	tcase_add_loop_test(tc, test_print_and_open, 0, 8);
-	tcase_add_test(tc, test_print_local_and_lifetime);
-	tcase_add_test(tc, test_local_realm);
-	tcase_add_test(tc, test_C_053_times);
-	tcase_add_test(tc, test_C_053_lifetimes);
-	tcase_add_test(tc, test_C_053_names);
-	tcase_add_test(tc, test_C_053_v4);
-	tcase_add_test(tc, test_single_des);
-	tcase_add_test(tc, test_hostile_v5);
-	tcase_add_test(tc, test_hostile_der);
+	tcase_add_test(tc, printed_clear);
+	tcase_add_loop_test(tc, print_and_open, 0, 8);
+	tcase_add_test(tc, print_local_and_lifetime);
+	tcase_add_test(tc, local_realm);
+	tcase_add_test(tc, C_053_times);
+	tcase_add_test(tc, C_053_lifetimes);
+	tcase_add_test(tc, C_053_names);
+	tcase_add_test(tc, C_053_v4);
+	tcase_add_test(tc, single_des);
+	tcase_add_test(tc, hostile_v5);
+	tcase_add_test(tc, hostile_der);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
