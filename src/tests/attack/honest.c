@@ -7,7 +7,8 @@ void honest_open(struct honest h[HONEST], struct h_bed *bed)
 {
 	for (unsigned i = 0; i < HONEST; i++) {
 		h[i] = (struct honest){.bed = bed};
-		h[i].endpoint = h_client(bed, "");
+		/* Where an attacker fills the machine they are late, not dead. */
+		h[i].endpoint = h_client(bed, "dead-ms=60000");
 		ck_assert_int_eq(rxw_connection_create(h[i].endpoint,
 						       (struct sockaddr *)&bed->address,
 						       bed->address_len, H_SERVICE, NULL,

@@ -164,9 +164,11 @@ START_TEST(small_calls_are_answered_at_once)
 	struct spoof s = {.fd = h_raw_socket(&bed)};
 
 	say(&s, &raw);
-	look(&s, true);
-	ck_assert_uint_eq(s.types[RXW_DATA], 1);
-	ck_assert_uint_eq(s.questions, 0);
+	/* Where the handler's thread is late, an ACK of the request comes first. */
+	do {
+		ck_assert_int_ge(recv(s.fd, packet, sizeof(packet), 0), RXW_HEADER_SIZE);
+		ck_assert(packet[20] != RXW_ACK || packet[RXW_HEADER_SIZE + 16] != RXW_ACK_PING);
+	} while (packet[20] != RXW_DATA);
 	close(s.fd);
 	h_close(&bed);
 }
