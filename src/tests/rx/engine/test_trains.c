@@ -30,6 +30,7 @@ static struct {
 	bool answered;
 } calls[CALLS];
 static uint32_t first_cid;
+static bool begun[256]; /* rounds so far, by what is above the low 12 bits of their ids */
 static bool seen[CALLS / 4][MOST_SERIAL]; /* serials of each connection */
 
 static void open_bed(const char *server)
@@ -102,6 +103,9 @@ static void check_reply(const uint8_t *packet, size_t size)
 
 	ck_assert(rxw_header_get(packet, size, &h));
 	ck_assert_uint_eq(h.epoch, EPOCH);
+	/* Nobody acknowledges: where this thread is late, replies of earlier rounds come again. */
+	if (h.cid >> 12 != first_cid >> 12 && h.cid >> 20 == 0 && begun[h.cid >> 12])
+		return;
 	ck_assert_uint_ge(h.cid, first_cid);
 	k = (h.cid - first_cid) / 4;
 	ck_assert_uint_lt(k, CALLS / 4);
@@ -143,6 +147,7 @@ static void begin_round(uint32_t cid)
 	memset(calls, 0, sizeof(calls));
 	memset(seen, 0, sizeof(seen));
 	first_cid = cid;
+	begun[cid >> 12] = true;
 }
 
 /* All calls in one train, replies of `bytes` or of as many as the call's place says. */
