@@ -265,9 +265,33 @@ def rxgk():
         opaque(bytes(28)) + opaque(b"a token") + opaque(bytes(20)))
 
 
+def rxkad():
+    """For fuzz_rxkad.c, likewise: one exchange of each form of ticket."""
+    for e in load("rxkad-exchanges.json")["exchanges"]:
+        if e["id"] not in ("pts-localauth-1", "krb5-kvno213-sessionkey18-level1", "krb5-kvno256-sessionkey17-level2",
+                           "v4-ticket-life0c"):
+            continue
+        name, info = e["id"], e["rxkad"]
+        contents = info["ticketContents"]
+        if "encTicketPart" in contents:
+            part = bytes.fromhex(contents["encTicketPart"])
+            put("rxkad", f"clear-{name}", bytes([0]) + part)
+            put("rxkad", f"sealed-{name}", bytes([3]) + part)
+            put("rxkad", f"ticket-{name}", bytes([2, info["kvno"] & 1]) + bytes.fromhex(info["ticket"]))
+        else:
+            put("rxkad", f"clear-{name}", bytes([1]) + bytes.fromhex(contents["plaintext"]))
+        for p in e["packets"]:
+            body, kind = bytes.fromhex(p["hex"])[28:], p["fields"]["header"]["typeName"]
+            if kind in ("CHALLENGE", "RESPONSE"):
+                put("rxkad", f"{kind.lower()}-{name}", (bytes([5, 2]) if kind == "CHALLENGE" else bytes([4])) + body)
+    for level in range(3):
+        put("rxkad", f"packets-level{level}", bytes([6, level]) + bytes([24, 1, 1]) + bytes(range(24)) +
+            bytes([8, 2, 1]) + bytes(range(1, 9)) + bytes([40, 3, 2]) + bytes(41))
+
+
 if __name__ == "__main__":
     for target in ("abort", "ack", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "live", "run",
-                   "rxgk", "xdr"):
+                   "rxgk", "rxkad", "xdr"):
         shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
     made()
@@ -279,3 +303,4 @@ if __name__ == "__main__":
     configurations()
     from_requests()
     rxgk()
+    rxkad()
