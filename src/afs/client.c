@@ -116,13 +116,14 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 	memcpy(&c->vl_address, options->vl, options->vl_len);
 	c->vl_len = options->vl_len;
 	c->fs_port = options->fs_port ? options->fs_port : AFS_PORT_FS;
+	c->security = options->security ? rxw_security_ref(options->security) : NULL;
 	make_identity(&c->self.uuid);
 	rc = open_endpoint(engine, options, &c->endpoint);
 	if (rc == 0)
 		rc = afs_client_callbacks(c);
 	if (rc == 0)
 		rc = rxw_connection_create(c->endpoint, (struct sockaddr *)&c->vl_address,
-					   c->vl_len, AFS_SERVICE_VL, NULL, &c->vl);
+					   c->vl_len, AFS_SERVICE_VL, c->security, &c->vl);
 	if (rc < 0) {
 		failed(error, "cannot open a socket", rc);
 		afs_client_close(c);
@@ -142,7 +143,13 @@ void afs_client_close(struct afs_client *client)
 		rxw_connection_release(client->fs);
 	if (client->endpoint)
 		rxw_endpoint_destroy(client->endpoint);
+	rxw_security_unref(client->security);
 	free(client);
+}
+
+int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity)
+{
+	return client->fs ? rxw_connection_identity(client->fs, identity) : -RXW_ESTATE;
 }
 
 rxw_endpoint *afs_client_endpoint(struct afs_client *client)
@@ -352,7 +359,7 @@ int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 {
 	rxw_connection *connection;
 	int rc = rxw_connection_create(client->endpoint, (const struct sockaddr *)&volume->server,
-				       volume->server_len, AFS_SERVICE_FS, NULL, &connection);
+				       volume->server_len, AFS_SERVICE_FS, client->security, &connection);
 
 	if (rc < 0)
 		return failed(error, "cannot connect to the file server", rc);

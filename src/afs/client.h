@@ -10,6 +10,7 @@
 #include <rxwire/call.h>
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
+#include <rxwire/security.h>
 
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
@@ -39,11 +40,15 @@ struct afs_client_options {
 	socklen_t vl_len;
 	uint16_t fs_port;                  /* of the file servers: 7000 but for tests */
 	const struct rxw_config *config;   /* of the endpoint; NULL = the engine's */
+	rxw_security *security;            /* of all connections; NULL = anonymous */
 };
 
 int afs_client_open(rxw_engine *engine, const struct afs_client_options *options,
 		    struct afs_client **client, struct afs_error *error);
 void afs_client_close(struct afs_client *client);
+
+/* Who the file server takes us for; struct rxw_identity's size is set. -RXW_ESTATE: nothing was asked yet. */
+int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity);
 
 /* A volume and where to ask for it. */
 struct afs_volume {

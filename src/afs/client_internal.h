@@ -10,6 +10,7 @@
 struct afs_client {
 	rxw_endpoint *endpoint;
 	rxw_connection *vl, *fs;          /* fs: NULL until a volume is chosen */
+	rxw_security *security;           /* of all connections; NULL: the null class */
 	struct sockaddr_storage vl_address;
 	socklen_t vl_len;
 	uint16_t fs_port;

@@ -282,7 +282,8 @@ static int open_readers(struct bench *b)
 	pthread_mutexattr_destroy(&recursive);
 	for (size_t i = 0; i < b->count; i++) {
 		struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
-						.fs_port = copy->fs_port, .config = &copy->config };
+						.fs_port = copy->fs_port, .config = &copy->config,
+					.security = copy->token ? rxw_token_security(copy->token) : NULL };
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 

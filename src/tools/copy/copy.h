@@ -14,10 +14,12 @@
 
 #include "afs/client.h"
 #include "tools/common/address.h"
+#include "tools/common/auth.h"
 
 struct copy_settings {
 	const char *server;
-	bool recursive, long_list, json, quiet, stats;
+	bool recursive, long_list, json, quiet, stats, verbose;
+	struct tools_auth auth;
 	uint64_t clients, seconds_ms, range;
 };
 
@@ -28,6 +30,7 @@ struct copy {
 	rxw_engine *engine;
 	struct tools_address vl;
 	uint16_t fs_port;
+	rxw_token *token; /* NULL: anonymous */
 	struct afs_client *client;
 	struct afs_volume volume;
 	char *path;               /* behind "VOLUME:" */

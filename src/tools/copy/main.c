@@ -32,6 +32,18 @@ static const struct tools_option options[] = {
 	  .help = "bench: how long (10)", .min = 1, .max = 31536000000 },
 	{ .name = "range", .kind = TOOLS_SIZE, AT(range), .argument = "BYTES",
 	  .help = "bench: bytes of each call (the whole file)", .min = 1 },
+	{ .name = "verbose", .letter = 'v', .kind = TOOLS_FLAG, AT(verbose),
+	  .help = "say who the file server takes us for, and how calls are protected" },
+	{ .name = "class", .letter = 'x', .kind = TOOLS_CHOICE, AT(auth.class), .argument = TOOLS_CLASSES,
+	  .help = "security class (rxkad if there is a token, else null)" },
+	{ .name = "level", .kind = TOOLS_CHOICE, AT(auth.level), .argument = TOOLS_LEVELS,
+	  .help = "how calls are protected, with rxkad and rxgk (crypt)" },
+	{ .name = "cell", .kind = TOOLS_STRING, AT(auth.cell), .argument = "CELL",
+	  .help = "use a Kerberos ticket for afs/CELL ($AFSCELL)" },
+	{ .name = "keytab", .kind = TOOLS_STRING, AT(auth.keytab), .argument = "FILE",
+	  .help = "got with the key there, not with tickets that kinit left" },
+	{ .name = "key-file", .kind = TOOLS_STRING, AT(auth.key_file), .argument = "FILE",
+	  .help = "keys of the cell's servers: be the service itself (localauth)" },
 	{ .name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object" },
 };
 
@@ -111,11 +123,48 @@ static int parse_server(struct copy *copy)
 	return 0;
 }
 
+/*
+ * The token that we are to have, or the one that there is: who names no class goes on without one, and is told
+ * so. 0, or -1 after a message.
+ */
+static int get_token(struct copy *copy)
+{
+	struct tools_auth auth = copy->set.auth;
+	char message[TOOLS_AUTH_MESSAGE];
+	bool asked = auth.class >= 0 || auth.level >= 0 || auth.key_file || auth.keytab || auth.cell;
+
+	if (!auth.cell)
+		auth.cell = getenv("AFSCELL");
+	if (auth.class < 0 && !auth.cell && !auth.key_file && auth.level < 0)
+		return 0;
+	if (auth.class < 0)
+		auth.class = TOOLS_RXKAD;
+	if (tools_auth_token(&auth, &copy->token, message, sizeof(message)) == 0)
+		return 0;
+	if (asked) {
+		tools_error("%s", message);
+		return -1;
+	}
+	tools_error("going on as anonymous: %s", message);
+	return 0;
+}
+
+/* -v: who we are to the file server. */
+static void tell_identity(const struct copy *copy)
+{
+	struct rxw_identity identity = { .size = sizeof(identity) };
+	char text[TOOLS_IDENTITY];
+
+	if (copy->client && afs_client_identity(copy->client, &identity) == 0)
+		tools_error("the file server takes us for %s", tools_identity_text(&identity, text, sizeof(text)));
+}
+
 /* Open the client and find the volume. */
 static int connect_to(struct copy *copy, const char *volume)
 {
 	struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
-					.fs_port = copy->fs_port };
+					.fs_port = copy->fs_port,
+					.security = copy->token ? rxw_token_security(copy->token) : NULL };
 	struct afs_error error;
 	char text[TOOLS_ADDRESS_TEXT];
 	int rc = rxw_engine_create(&copy->config, &copy->engine);
@@ -144,7 +193,7 @@ static int run(struct copy *copy, enum command command, const char *volume, cons
 		tools_error("signals: %s", strerror(errno));
 		return TOOLS_EXIT_FAILURE;
 	}
-	if (connect_to(copy, volume) == 0) {
+	if (get_token(copy) == 0 && connect_to(copy, volume) == 0) {
 		switch (command) {
 		case GET:
 			status = copy_get(copy, destination);
@@ -161,9 +210,12 @@ static int run(struct copy *copy, enum command command, const char *volume, cons
 		}
 	}
 	tools_signals_stop(thread);
+	if (copy->set.verbose)
+		tell_identity(copy);
 	afs_client_close(copy->client);
 	if (copy->engine)
 		rxw_engine_destroy(copy->engine);
+	rxw_token_unref(copy->token);
 	return status;
 }
 
@@ -204,7 +256,7 @@ static int start(struct copy *copy, int count, char **args)
 
 int main(int argc, char **argv)
 {
-	struct copy copy = { .set = { .clients = 1, .seconds_ms = 10000 } };
+	struct copy copy = { .set = { .clients = 1, .seconds_ms = 10000, .auth = { .class = -1, .level = -1 } } };
 	enum tools_parsed parsed;
 	int first, status = TOOLS_EXIT_USAGE;
 
