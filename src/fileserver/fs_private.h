@@ -14,12 +14,16 @@
 struct fs_call {
 	struct fsd_service *service;
 	struct fsd_caller caller;
+	struct fsd_who who; /* anonymous where nobody asks */
 	/*
 	 * Promised by this call; taken back if it fails, also when that is only seen behind the
 	 * handler. Volume 0: nothing.
 	 */
 	AFSFid promised;
 };
+
+/* Whether the caller may see a path of the export: 0, or -EACCES. */
+int fs_may(const struct fs_call *call, const char *path);
 
 /* The volume's date, in every reply. */
 void fs_sync(const struct fs_call *call, AFSVolSync *sync);

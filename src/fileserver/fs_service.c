@@ -57,6 +57,13 @@ void fs_sync(const struct fs_call *call, AFSVolSync *sync)
 	sync->spare1 = fsd_volume_creation(call->service->volume);
 }
 
+int fs_may(const struct fs_call *call, const char *path)
+{
+	const struct fsd_guard *guard = call->service->guard;
+
+	return !guard || fsd_guard_may(guard, &call->who, path) ? 0 : -EACCES;
+}
+
 int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
 	       AFSCallBack *cb)
 {
@@ -65,6 +72,8 @@ int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_ob
 	int rc = fsd_volume_path(service->volume, fid, object->path, &object->record);
 
 	memset(cb, 0, sizeof(*cb));
+	if (!rc)
+		rc = fs_may(call, object->path);
 	if (rc)
 		return rc;
 	seconds = fsd_promise_give(service->clients, &call->caller, fid, bulk, fsd_now());
@@ -122,6 +131,8 @@ static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 	rxw_call_peer(rx, &peer, &length);
 	fsd_clients_enter(call->service->clients, &peer, (uint32_t)opcode, fsd_now(),
 			  &call->caller);
+	if (fsd_guard_asks(call->service->guard))
+		fsd_guard_enter(call->service->guard, rx, &call->who);
 	return 0;
 }
 

@@ -30,13 +30,21 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 	return 0;
 }
 
+/* An object without a promise on it, if the caller may see it. */
+static int get(struct fs_call *call, const AFSFid *fid, struct fsd_object *object)
+{
+	int rc = fsd_volume_get(call->service->volume, fid, call->caller.host, object);
+
+	return rc ? rc : fs_may(call, object->path);
+}
+
 /* The one ACL there is, put in words: everybody may read and look up. */
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
 	struct fsd_object object;
-	int rc = fsd_volume_get(call->service->volume, fid, call->caller.host, &object);
+	int rc = get(call, fid, &object);
 	int n;
 
 	(void)rx;
@@ -170,7 +178,7 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 {
 	struct fs_call *call = context;
 	struct fsd_object object;
-	int rc = fsd_volume_get(call->service->volume, fid, call->caller.host, &object);
+	int rc = get(call, fid, &object);
 
 	(void)rx;
 	if (rc)
@@ -190,8 +198,10 @@ int32_t fs_keep_lock(void *context, rxw_call *rx, const AFSFid *fid, AFSVolSync 
 {
 	struct fs_call *call = context;
 	struct fsd_object object;
+	int rc;
 
 	(void)rx;
 	fs_sync(call, sync);
-	return fsd_volume_path(call->service->volume, fid, object.path, &object.record);
+	rc = fsd_volume_path(call->service->volume, fid, object.path, &object.record);
+	return rc ? rc : fs_may(call, object.path);
 }

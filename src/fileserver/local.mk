@@ -10,6 +10,7 @@ fileserver_sources = \
 	src/fileserver/fs_service.c src/fileserver/service.h \
 	src/fileserver/fs_stats.c \
 	src/fileserver/fs_status.c \
+	src/fileserver/guard.c src/fileserver/guard.h \
 	src/fileserver/image.c \
 	src/fileserver/layer.h src/fileserver/layer_posix.c \
 	src/fileserver/log.c src/fileserver/log.h \

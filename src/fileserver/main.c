@@ -17,7 +17,7 @@
 
 struct options {
 	struct fsd_settings settings;
-	struct tools_list advertise;
+	struct tools_list advertise, require, allow, administrators;
 	const char *workers;
 	bool debug;
 };
@@ -126,6 +126,35 @@ static const struct tools_option table[] = {
 	 .argument = "SECONDS",
 	 .max = 3600000,
 	 .help = "how long running calls may go on after SIGTERM; default 20"},
+	{.name = "keytab",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(guard.keytab),
+	 .argument = "FILE",
+	 .help = "keys of the service, a keytab, KeyFileExt or KeyFile: who clients are; read again on SIGHUP"},
+	{.name = "require",
+	 .kind = TOOLS_LIST,
+	 .offset = offsetof(struct options, require),
+	 .argument = "[fs:|vl:|vol:]none|auth|crypt",
+	 .help = "how calls must be protected at least; default: none on loopback, else auth"},
+	{.name = "allow",
+	 .kind = TOOLS_LIST,
+	 .offset = offsetof(struct options, allow),
+	 .argument = "'WHO PATTERN...'",
+	 .help = "who (user@REALM, anonymous, any-authenticated) may see what; default: all may see all"},
+	{.name = "administrator",
+	 .kind = TOOLS_LIST,
+	 .offset = offsetof(struct options, administrators),
+	 .argument = "user@REALM",
+	 .help = "one who may see all of it; may be repeated"},
+	{.name = "realm",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(guard.realm),
+	 .argument = "REALM",
+	 .help = "a realm whose principal \"afs\" is the service itself"},
+	{.name = "allow-single-des",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(guard.single_des),
+	 .help = "take tickets that single DES protects, which a machine breaks in hours"},
 	{.name = "rpc-stats",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(rpc_stats),
@@ -190,7 +219,7 @@ static void allow_kill(void)
 
 static int serve(struct options *options, const struct rxw_config *config)
 {
-	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
+	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 	const size_t count = sizeof(signals) / sizeof(signals[0]);
 	char message[FSD_MESSAGE_MAX], where[256];
 	struct fsd_server *server;
@@ -211,8 +240,12 @@ static int serve(struct options *options, const struct rxw_config *config)
 	printf("%s\n", where);
 	fflush(stdout);
 	fsd_notify("READY=1");
-	while ((number = tools_signals_wait(signals, count)) == SIGUSR1)
-		fsd_server_report(server);
+	while ((number = tools_signals_wait(signals, count)) == SIGUSR1 || number == SIGHUP) {
+		if (number == SIGHUP)
+			fsd_server_reload(server);
+		else
+			fsd_server_report(server);
+	}
 	fsd_notify("STOPPING=1");
 	fsd_log(RXW_LOG_INFO, "%s: calls in progress have %llu s to end", strsignal(number),
 		(unsigned long long)options->settings.drain_ms / 1000);
@@ -279,9 +312,19 @@ int main(int argc, char **argv)
 	raise_limits();
 	options.settings.advertise = options.advertise.items;
 	options.settings.advertise_count = options.advertise.count;
+	options.settings.guard.cell = options.settings.cell;
+	options.settings.guard.require = options.require.items;
+	options.settings.guard.require_count = options.require.count;
+	options.settings.guard.allow = options.allow.items;
+	options.settings.guard.allow_count = options.allow.count;
+	options.settings.guard.administrators = options.administrators.items;
+	options.settings.guard.administrator_count = options.administrators.count;
 
 	int status = serve(&options, &config);
 
 	tools_list_free(&options.advertise);
+	tools_list_free(&options.require);
+	tools_list_free(&options.allow);
+	tools_list_free(&options.administrators);
 	return tools_finish(status);
 }

@@ -250,6 +250,12 @@ static int open_endpoint(struct fsd_server *server, const struct rxw_config *con
 	return -1;
 }
 
+/* The classes of a service, as the guard has them. */
+static void guard_service(struct fsd_server *server, enum fsd_service_kind kind, struct rxw_service_options *options)
+{
+	options->security = fsd_guard_classes(server->service.guard, kind, &options->security_count);
+}
+
 /* Offer a service, and statistics if they are wanted; then the endpoint receives. */
 static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
 		 const struct rxw_service_options *options)
@@ -262,6 +268,19 @@ static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
 	if (!rc && server->settings.rpc_stats)
 		rc = afs_rpcstats_serve(server->service.xstats.calls, endpoint);
 	return rc ? rc : rxw_endpoint_start(endpoint);
+}
+
+static int open_guard(struct fsd_server *server, char *message)
+{
+	struct fsd_guard_options options = server->settings.guard;
+
+	options.listen = server->settings.listen;
+	return fsd_guard_open(&options, &server->service.guard, message);
+}
+
+void fsd_server_reload(struct fsd_server *server)
+{
+	fsd_guard_reload(server->service.guard);
 }
 
 static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
@@ -284,7 +303,12 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 					  .context = &server->vol_service};
 	struct rxw_config vl_config = *config;
 	struct fsd_callbacks *callbacks;
-	int rc = rxw_engine_create(config, &server->engine);
+	int rc;
+
+	guard_service(server, FSD_FS, &fs);
+	guard_service(server, FSD_VL, &vl);
+	guard_service(server, FSD_VOL, &vol);
+	rc = rxw_engine_create(config, &server->engine);
 
 	if (rc) {
 		snprintf(message, FSD_MESSAGE_MAX, "cannot start the network engine: %s",
@@ -330,7 +354,7 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	pthread_mutex_init(&server->lock, NULL);
 	fsd_xstats_init(&server->service.xstats);
 	server->observer = (struct rxw_rpc_observer){fsd_xstats_report, &server->service.xstats};
-	if (open_export(server, message) || open_volume(server, message) ||
+	if (open_guard(server, message) || open_export(server, message) || open_volume(server, message) ||
 	    start_parts(server, message) || open_network(server, config, message)) {
 		server->settings.drain_ms = 0;
 		fsd_server_stop(server);
@@ -378,6 +402,7 @@ int fsd_server_stop(struct fsd_server *server)
 			server->settings.timeline, strerror(errno));
 	fsd_volume_close(server->service.volume);
 	fsd_clients_destroy(server->service.clients);
+	fsd_guard_close(server->service.guard);
 	fsd_store_close(server->store);
 	fsd_state_close(&server->state);
 	if (server->own_layer)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <rxwire/config.h>
 
+#include "fileserver/guard.h"
 #include "fileserver/layer.h"
 #include "fileserver/state.h"
 
@@ -27,6 +28,7 @@ struct fsd_settings {
 	uint64_t watches;    /* directories watched for changes */
 	uint64_t promises;   /* at most, in all */
 	uint64_t drain_ms;   /* how long calls may go on when the server is told to stop */
+	struct fsd_guard_options guard; /* `listen` is filled in */
 	bool rpc_stats;	     /* offer statistics of procedure calls on all ports */
 	bool rpc_stats_open; /* to other machines, too */
 	struct fsd_layer
@@ -48,6 +50,9 @@ uint16_t fsd_server_fs_port(const struct fsd_server *server);
 uint16_t fsd_server_vl_port(const struct fsd_server *server);
 uint16_t fsd_server_vol_port(const struct fsd_server *server);
 uint32_t fsd_server_volume_id(const struct fsd_server *server);
+
+/* Read the keys of the service again. */
+void fsd_server_reload(struct fsd_server *server);
 
 /* Statistics as log lines. */
 void fsd_server_report(struct fsd_server *server);

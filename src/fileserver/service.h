@@ -9,6 +9,7 @@
 #include <rxwire/types.h>
 
 #include "fileserver/clients.h"
+#include "fileserver/guard.h"
 #include "fileserver/readers.h"
 #include "fileserver/volume.h"
 #include "fileserver/watch.h"
@@ -34,6 +35,7 @@ struct fsd_service {
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
 	struct fsd_watch *watch; /* may be NULL */
+	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	rxw_endpoint *fs; /* that the file service is offered on, for its counters; may be NULL */
 	struct rxw_uuid uuid;
 	uint32_t start_time;		   /* seconds */

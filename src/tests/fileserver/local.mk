@@ -25,6 +25,9 @@ src_tests_fileserver_test_layer_SOURCES = \
 	src/tests/fileserver/test_layer.c $(fileserver_test_fixture)
 src_tests_fileserver_test_layer_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/test_guard
+src_tests_fileserver_test_guard_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_log
 src_tests_fileserver_test_log_SOURCES = \
 	src/tests/fileserver/test_log.c $(fileserver_test_fixture)

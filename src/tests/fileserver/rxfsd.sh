@@ -72,7 +72,7 @@ refused 1 "$dir/none" --export "$dir/none" --state "$dir/state"
 refused 1 "inside the export" --export "$dir/export" --state "$dir/export/state"
 refused 1 /proc/none --export "$dir/export" --state /proc/none
 refused 1 1.2.3 --export "$dir/export" --state "$dir/state" --advertise 1.2.3
-refused 1 192.0.2.1 --export "$dir/export" --state "$dir/state" --listen 192.0.2.1
+refused 1 192.0.2.1 --export "$dir/export" --state "$dir/state" --listen 192.0.2.1 --require none
 refused 1 "$dir/none" --export "$dir/export" --state "$dir/state" --timeline "$dir/none/here"
 refused 1 ends.backup --export "$dir/export" --state "$dir/state" --volume ends.backup
 

@@ -17,7 +17,7 @@ before_rxfsd() {
 	done
 	echo secret > "$export_dir/secret"
 	chmod 600 "$export_dir/secret"
-	launch server "$p" --export "$export_dir" --volume test --cell "$cell_name" --listen "$address" \
+	launch server "$p" --export "$export_dir" --volume test --cell "$cell_name" --listen "$address" --require none \
 		--port 7000 --vl-port 7003 --state "$work/state"
 	wait_port 7000 server && wait_port 7003 server
 }

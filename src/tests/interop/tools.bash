@@ -10,7 +10,7 @@ before_tools() {
 	mkdir -p "$export_dir/sub" "$work/state"
 	echo 'hello, world' > "$export_dir/hello.txt"
 	head -c 300000 /dev/urandom > "$export_dir/medium"
-	launch server "$p" --export "$export_dir" --volume test --cell "$cell_name" --listen "$address" \
+	launch server "$p" --export "$export_dir" --volume test --cell "$cell_name" --listen "$address" --require none \
 		--port 7000 --vl-port 7003 --vol-port 7005 --state "$work/state" --rpc-stats
 	wait_port 7000 server && wait_port 7003 server && wait_port 7005 server || return
 	# Something to be counted; afsio ends with 0 even if it failed.

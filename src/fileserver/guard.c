@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who may call, how protected calls must be, and who may see what of the export. */
+#include "fileserver/guard.h"
+
+#include <fnmatch.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fileserver/log.h"
+#include "fileserver/state.h"
+#include "tools/common/address.h"
+
+#define SEEN	     1024 /* who was told of in the log: one of each place */
+#define NAME_LONGEST 255  /* of a file */
+
+/* One --allow. */
+struct rule {
+	char *who;	 /* the text of all of it: who, then the patterns, each ended by a NUL */
+	char **patterns; /* into who */
+	size_t count;
+};
+
+struct fsd_guard {
+	struct fsd_guard_options options;
+	rxw_keys *keys; /* NULL: none */
+	struct tools_guard services[FSD_SERVICES];
+	int require[FSD_SERVICES]; /* 0 none, 1 auth, 2 crypt */
+	struct rule *rules;
+	size_t rule_count;
+	_Atomic uint64_t seen[SEEN];
+};
+
+static const char *const service_names[] = { "fs", "vl", "vol" };
+
+/* ---- what is asked for ---- */
+
+static int level_of(const char *text)
+{
+	static const char *const levels[] = { "none", "auth", "crypt" };
+
+	for (int i = 0; i < 3; i++)
+		if (strcmp(text, levels[i]) == 0)
+			return i;
+	return -1;
+}
+
+static int parse_require(struct fsd_guard *guard, const char *text, char *message)
+{
+	const char *colon = strchr(text, ':');
+	int level = level_of(colon ? colon + 1 : text);
+	bool known = false;
+
+	for (int i = 0; i < FSD_SERVICES && level >= 0; i++) {
+		if (colon && (strlen(service_names[i]) != (size_t)(colon - text) ||
+			      memcmp(service_names[i], text, (size_t)(colon - text)) != 0))
+			continue;
+		guard->require[i] = level;
+		known = true;
+	}
+	if (known)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "--require %.100s: give none, auth or crypt, for all services or with fs:, "
+					   "vl: or vol: before it for one",
+		 text);
+	return -1;
+}
+
+/* "WHO PATTERN...", divided by blanks. */
+static int parse_rule(struct rule *rule, const char *text, char *message)
+{
+	char *word, *rest;
+
+	rule->who = strdup(text);
+	/* Each pattern takes two bytes at least. */
+	rule->patterns = calloc(strlen(text) / 2 + 1, sizeof(*rule->patterns));
+	if (!rule->who || !rule->patterns) {
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return -1;
+	}
+	word = strtok_r(rule->who, " \t", &rest);
+	if (word && word != rule->who)
+		memmove(rule->who, word, strlen(word) + 1);
+	while ((word = strtok_r(NULL, " \t", &rest)))
+		rule->patterns[rule->count++] = word + strspn(word, "/");
+	if (rule->count == 0 ||
+	    (!strchr(rule->who, '@') && strcmp(rule->who, "anonymous") != 0 && strcmp(rule->who, "any-authenticated") != 0)) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--allow '%.100s': give user@REALM, anonymous or any-authenticated, then patterns of paths", text);
+		return -1;
+	}
+	return 0;
+}
+
+static bool loopback(const char *listen)
+{
+	struct tools_address address;
+	char reason[256];
+
+	if (tools_resolve(listen, 0, 1, &address, reason, sizeof(reason)) < 0)
+		return true; /* the endpoint will say what is wrong with it */
+	if (address.sa.ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address.sa)->sin6_addr);
+	return ntohl(((struct sockaddr_in *)&address.sa)->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* What was not said. 0, or -1 after a message. */
+static int fill_require(struct fsd_guard *guard, char *message)
+{
+	bool near = loopback(guard->options.listen), everybody = false;
+
+	for (size_t i = 0; i < guard->rule_count; i++)
+		everybody = everybody || strcmp(guard->rules[i].who, "anonymous") == 0;
+	for (int i = 0; i < FSD_SERVICES; i++) {
+		if (guard->require[i] < 0 && (near || (everybody && i != FSD_VOL)))
+			guard->require[i] = 0;
+		else if (guard->require[i] < 0 && (guard->keys || i == FSD_VOL))
+			guard->require[i] = guard->keys ? 1 : 0;
+		if (guard->require[i] < 0) {
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "--listen %.100s lets other machines call: give --keytab, or --require none to serve "
+				 "anonymous clients",
+				 guard->options.listen);
+			return -1;
+		}
+		if (guard->require[i] > 0 && !guard->keys) {
+			snprintf(message, FSD_MESSAGE_MAX, "--require needs keys to know clients by: --keytab FILE");
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int load(struct fsd_guard *guard, char *message)
+{
+	const char *path = guard->options.keytab;
+
+	if (!path)
+		return 0;
+	if (rxw_keys_create(&guard->keys) < 0) {
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return -1;
+	}
+	return rxw_keys_load(guard->keys, path, guard->options.cell, message, FSD_MESSAGE_MAX) < 0 ? -1 : 0;
+}
+
+static int open_services(struct fsd_guard *guard, char *message)
+{
+	for (int i = 0; i < FSD_SERVICES; i++) {
+		const struct tools_auth auth = { .class = -1,
+						 .level = guard->require[i],
+						 .key_file = guard->options.keytab,
+						 .realm = guard->options.realm,
+						 .single_des = guard->options.single_des };
+
+		if (tools_guard_with(&guard->services[i], guard->keys, &auth, guard->require[i] == 0, message,
+				     FSD_MESSAGE_MAX) < 0)
+			return -1;
+		if (guard->services[i].count == 0) {
+			snprintf(message, FSD_MESSAGE_MAX, "%.200s has no key for rxkad or rxgk", guard->options.keytab);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **out, char *message)
+{
+	struct fsd_guard *guard = calloc(1, sizeof(*guard));
+	size_t rules = options->allow_count;
+
+	*out = NULL;
+	if (guard)
+		guard->rules = calloc(rules ? rules : 1, sizeof(*guard->rules));
+	if (!guard || !guard->rules) {
+		free(guard);
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return -1;
+	}
+	guard->options = *options;
+	for (int i = 0; i < FSD_SERVICES; i++)
+		guard->require[i] = -1;
+	for (size_t i = 0; i < options->require_count; i++)
+		if (parse_require(guard, options->require[i], message) < 0)
+			goto fail;
+	for (size_t i = 0; i < rules; i++) {
+		guard->rule_count++;
+		if (parse_rule(&guard->rules[i], options->allow[i], message) < 0)
+			goto fail;
+	}
+	if (load(guard, message) < 0 || fill_require(guard, message) < 0 || open_services(guard, message) < 0)
+		goto fail;
+	*out = guard;
+	return 0;
+fail:
+	fsd_guard_close(guard);
+	return -1;
+}
+
+void fsd_guard_close(struct fsd_guard *guard)
+{
+	if (!guard)
+		return;
+	for (int i = 0; i < FSD_SERVICES; i++)
+		tools_guard_close(&guard->services[i]);
+	for (size_t i = 0; i < guard->rule_count; i++) {
+		free(guard->rules[i].who);
+		free(guard->rules[i].patterns);
+	}
+	free(guard->rules);
+	rxw_keys_unref(guard->keys);
+	free(guard);
+}
+
+rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service, size_t *count)
+{
+	*count = guard->services[service].count;
+	return guard->services[service].classes;
+}
+
+bool fsd_guard_asks(const struct fsd_guard *guard)
+{
+	return guard && (guard->keys || guard->rule_count);
+}
+
+void fsd_guard_reload(struct fsd_guard *guard)
+{
+	char message[TOOLS_AUTH_MESSAGE];
+	int rc = guard->keys ? rxw_keys_reload(guard->keys, message, sizeof(message)) : 0;
+
+	if (rc < 0)
+		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay", message);
+	else
+		fsd_log(RXW_LOG_INFO, "keys of the service: %s", rc ? "new ones are in force" : "as before");
+}
+
+/* ---- who calls ---- */
+
+static bool is_administrator(const struct fsd_guard *guard, const char *name)
+{
+	for (size_t i = 0; name && i < guard->options.administrator_count; i++)
+		if (strcmp(guard->options.administrators[i], name) == 0)
+			return true;
+	return false;
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *p = data;
+
+	while (size--)
+		hash = (hash ^ *p++) * 0x100000001b3;
+	return hash;
+}
+
+/* A line for each client and identity, unless another has taken its place in the table since. */
+static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw_identity *identity, bool administrator)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t length = sizeof(peer);
+	char from[TOOLS_ADDRESS_TEXT], text[TOOLS_IDENTITY];
+	uint64_t hash = 0xcbf29ce484222325;
+
+	rxw_call_peer(call, &peer, &length);
+	tools_address_text(&peer, from, sizeof(from));
+	tools_identity_text(identity, text, sizeof(text));
+	hash = mix(mix(hash, from, strlen(from)), text, strlen(text)) | 1;
+	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) != hash)
+		fsd_log(RXW_LOG_INFO, "client %s is %s%s", from, text, administrator ? ", an administrator" : "");
+}
+
+void fsd_guard_enter(struct fsd_guard *guard, const rxw_call *call, struct fsd_who *who)
+{
+	struct rxw_identity identity = { .size = sizeof(identity) };
+
+	*who = (struct fsd_who){ 0 };
+	if (rxw_call_identity(call, &identity) < 0 || (!identity.name && !identity.local))
+		return;
+	who->name = identity.name;
+	who->authenticated = true;
+	who->administrator = identity.local || is_administrator(guard, identity.name);
+	tell(guard, call, &identity, who->administrator);
+}
+
+/* ---- who may see what ---- */
+
+/* The next name of a path; *path moves behind it. 0: none is left; -1: it is too long to be one. */
+static int next_name(const char **path, char name[NAME_LONGEST + 1])
+{
+	const char *p = *path + strspn(*path, "/");
+	size_t length = strcspn(p, "/");
+
+	*path = p + length;
+	if (length == 0)
+		return 0;
+	if (length > NAME_LONGEST)
+		return -1;
+	memcpy(name, p, length);
+	name[length] = '\0';
+	return 1;
+}
+
+/* As many names as both have must match: the rest is below the pattern, or on the way to it. */
+static bool covers(const char *pattern, const char *path)
+{
+	char wanted[NAME_LONGEST + 1], name[NAME_LONGEST + 1];
+
+	for (;;) {
+		int more = next_name(&pattern, wanted), there = next_name(&path, name);
+
+		if (more < 0 || there < 0)
+			return false;
+		if (more == 0 || there == 0)
+			return true;
+		if (fnmatch(wanted, name, 0) != 0)
+			return false;
+	}
+}
+
+static bool is_for(const struct rule *rule, const struct fsd_who *who)
+{
+	if (strcmp(rule->who, "anonymous") == 0)
+		return true; /* what strangers may see, everybody may */
+	if (strcmp(rule->who, "any-authenticated") == 0)
+		return who->authenticated;
+	return who->name && strcmp(rule->who, who->name) == 0;
+}
+
+bool fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who, const char *path)
+{
+	if (guard->rule_count == 0 || who->administrator)
+		return true;
+	for (size_t i = 0; i < guard->rule_count; i++) {
+		if (!is_for(&guard->rules[i], who))
+			continue;
+		for (size_t k = 0; k < guard->rules[i].count; k++)
+			if (covers(guard->rules[i].patterns[k], path))
+				return true;
+	}
+	return false;
+}
