@@ -22,6 +22,7 @@
 #include "spoil.h"
 
 #define MAX_PACKET 65536u
+#define BURST_NS   200000000u /* a burst of losses lasts no longer */
 
 /* What the wire does, alike in both directions. */
 struct wire {
@@ -52,7 +53,8 @@ struct state {
 	int fd[2];
 	uint64_t free_at[2]; /* when the wire has sent what was given to it */
 	unsigned waiting[2];
-	bool losing[2]; /* in a burst */
+	bool losing[2];	   /* in a burst */
+	uint64_t until[2]; /* and no longer than that */
 	struct packet *heap;
 	size_t count, room;
 	uint64_t number, random;
@@ -197,17 +199,21 @@ static bool is_report(const uint8_t *data, uint32_t length)
 
 /*
  * Losses alone or in bursts: two states, left with such a chance that as many are lost on average.
+ * What makes a burst passes by itself, too: one that only packets ended would outlast the dead time of
+ * a stream that is alone and tries now and then.
  */
-static bool loses(struct state *s, int to)
+static bool loses(struct state *s, int to, uint64_t now)
 {
 	const struct wire *w = &s->w;
 
 	if (w->burst <= 1)
 		return chance(s) < w->loss;
-	if (s->losing[to])
-		s->losing[to] = chance(s) >= 1 / w->burst;
-	else
+	if (s->losing[to]) {
+		s->losing[to] = chance(s) >= 1 / w->burst && now < s->until[to];
+	} else {
 		s->losing[to] = chance(s) < w->loss / (1 - w->loss) / w->burst;
+		s->until[to] = now + BURST_NS;
+	}
 	return s->losing[to];
 }
 
@@ -226,7 +232,7 @@ static void take(struct state *s, int to, uint8_t *data, uint32_t length, uint64
 		push(s, to, data, length, now);
 		return;
 	}
-	if (loses(s, to)) {
+	if (loses(s, to, now)) {
 		s->lost++;
 		return;
 	}
