@@ -52,6 +52,7 @@ struct rxw_service {
 	unsigned workers_max, idle_ms;
 	rxw_security **security;
 	size_t security_count;
+	uint8_t level_min; /* enum rxw_level */
 	unsigned workers; /* busy now; workers->lock */
 	/*
 	 * Short handlers that take long: until then (ns) workers run them; and how many more are

@@ -58,9 +58,13 @@ static struct rxw_service *find_service(struct rxw_endpoint *ep, uint16_t id)
 
 static struct rxw_security *find_security(struct rxw_service *service, uint8_t index)
 {
-	for (size_t i = 0; i < service->security_count; i++)
-		if (service->security[i]->class.index == index)
-			return service->security[i];
+	for (size_t i = 0; i < service->security_count; i++) {
+		struct rxw_security *s = service->security[i];
+
+		/* Without an exchange the level is known now, and it is the lowest. */
+		if (s->class.index == index && (s->class.challenge || !service->level_min))
+			return s;
+	}
 	return NULL;
 }
 
@@ -136,6 +140,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		rxw_unproven_dismiss(ep, &path.peer);
 	c->service = service;
 	c->p.pressed = pressed;
+	c->p.level_min = service->level_min;
 	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;

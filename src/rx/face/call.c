@@ -251,6 +251,8 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	s.peer_window = call->conn->p.peer_window;
 	s.started_ns = call->started;
 	s.ended_ns = call->finished;
+	s.security = call->conn->p.security_index;
+	s.level = call->conn->p.level;
 	rxw_conn_unlock(call->conn);
 	s.size = stats->size;
 	memcpy(stats, &s, stats->size);

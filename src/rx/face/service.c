@@ -17,7 +17,7 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
 
 	if (!endpoint || !options || options->size < sizeof(*options) || !options->id ||
 	    !options->handler || (options->security_count && !options->security) ||
-	    options->security_count > 8)
+	    options->security_count > 8 || options->level_min > RXW_LEVEL_CRYPT)
 		return -RXW_EINVAL;
 	classes = options->security ? options->security : &null_class;
 	count = options->security ? options->security_count : 1;
@@ -44,6 +44,7 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
 		s->flags = options->flags;
 		s->workers_max = options->workers_max;
 		s->idle_ms = options->idle_ms;
+		s->level_min = options->level_min;
 		for (size_t i = 0; i < count; i++)
 			s->security[i] = rxw_security_ref(classes[i]);
 		s->security_count = count;

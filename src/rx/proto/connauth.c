@@ -9,7 +9,20 @@
 #define CHALLENGE_LIFE	 (30 * RXW_SEC)
 #define RESPONSES	 8u /* per second */
 #define ABORT_DELAY	 RXW_SEC
+#define TRIES		 3u
 #define NUMBER_MOST	 0x7fffffffu
+
+/* The peer is known now: at which level, and what room its packets need. */
+static void known(struct rxw_pconn *c)
+{
+	const struct rxw_security_class *k = &c->security->class;
+	struct rxw_identity identity = {.size = sizeof(identity), .index = k->index};
+
+	if (k->room != NULL)
+		k->room(c->sec, &c->room);
+	if (k->identity != NULL && k->identity(c->sec, &identity) == 0)
+		c->level = identity.level;
+}
 
 int rxw_pconn_auth_init(struct rxw_pconn *c)
 {
@@ -24,15 +37,17 @@ int rxw_pconn_auth_init(struct rxw_pconn *c)
 	if (r != 0)
 		return r;
 	c->authenticated = c->client || k->challenge == NULL;
-	if (c->authenticated && k->room != NULL)
-		k->room(c->sec, &c->room);
+	if (c->authenticated)
+		known(c);
 	return 0;
 }
 
 void rxw_pconn_auth_fini(struct rxw_pconn *c)
 {
-	if (c->auth_job != NULL)
+	if (c->auth_job != NULL) {
+		rxw_buf_unref(c->auth_job->reply);
 		rxw_buf_unref(c->auth_job->buf);
+	}
 	c->auth_job = NULL;
 	rxw_pconn_challenge_over(c);
 	if (c->sec != NULL && c->security->class.conn_destroy != NULL)
@@ -96,8 +111,10 @@ void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job)
 		job->written = job->result < 0 ? 0 : (uint32_t)job->result;
 		break;
 	case RXW_AUTH_RESPOND:
-		job->reply = rxw_buf_get_small(c->ops->pool((struct rxw_pconn *)(uintptr_t)c),
-					       RXW_HEADER_SIZE + RXW_RESPONSE_MOST);
+		if (job->reply == NULL)
+			job->reply =
+				rxw_buf_get_small(c->ops->pool((struct rxw_pconn *)(uintptr_t)c),
+						  RXW_HEADER_SIZE + RXW_RESPONSE_MOST);
 		job->result = -RXW_ENOMEM;
 		if (job->reply == NULL)
 			break;
@@ -138,6 +155,32 @@ void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
 		send_challenge(c, out);
 }
 
+/* 7.3.3: of a call at work its number, of one that is over the next, 0 where none was. */
+static void numbers(const struct rxw_pconn *c, uint32_t calls[4])
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->channel[i];
+		bool live = p != NULL && rxw_pcall_live(p);
+
+		calls[i] = c->number[i] + (c->number[i] != 0 && !live);
+	}
+}
+
+/* Calls began or ended while the answer was made: it is made anew, a few times at most. */
+static bool answer_again(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out)
+{
+	uint32_t calls[4];
+
+	numbers(c, calls);
+	if (job->result != 0 || job->tries++ >= TRIES || memcmp(calls, job->calls, sizeof(calls)) == 0)
+		return false;
+	memcpy(job->calls, calls, sizeof(calls));
+	c->auth_busy = true;
+	c->auth_job = job;
+	out->auth = c;
+	return true;
+}
+
 void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 			       struct rxw_out *out)
 {
@@ -158,13 +201,7 @@ void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 	if (!want(c, RXW_AUTH_RESPOND, run->data + RXW_HEADER_SIZE,
 		  run->last_size - RXW_HEADER_SIZE, out))
 		return;
-	/* 7.3.3: of a call at work its number, of one that is over the next, 0 where none was. */
-	for (unsigned i = 0; i < 4; i++) {
-		const struct rxw_pcall *p = c->channel[i];
-		bool live = p != NULL && rxw_pcall_live(p);
-
-		c->auth_job->calls[i] = c->number[i] + (c->number[i] != 0 && !live);
-	}
+	numbers(c, c->auth_job->calls);
 }
 
 /* The bytes of a RESPONSE are in the buffer of its own that is given away, NULL if there is none. */
@@ -229,26 +266,34 @@ void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run, 
 	memcpy(c->auth_job->calls, c->number, sizeof(c->number));
 }
 
-/* A number is never below what was seen, and above it only where nothing is at work. */
+/*
+ * Above what was seen only where nothing is at work. Below it is no lie: what was seen is unverified
+ * DATA, of a call that began while the client answered, or forged.
+ */
 static bool numbers_fit(const struct rxw_pconn *c, const uint32_t calls[4])
 {
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rxw_pcall *p = c->channel[i];
+		bool live = p != NULL && rxw_pcall_live(p);
 
-		if (calls[i] > NUMBER_MOST || calls[i] < c->number[i] ||
-		    (calls[i] > c->number[i] && p != NULL && rxw_pcall_live(p)))
+		if (calls[i] > NUMBER_MOST || (calls[i] > c->number[i] && live))
 			return false;
 	}
 	return true;
 }
 
-static int32_t verdict(const struct rxw_pconn *c, const struct rxw_auth_job *job)
+static int32_t verdict(struct rxw_pconn *c, const struct rxw_auth_job *job)
 {
+	const struct rxw_security_class *k = &c->security->class;
+
 	if (job->result != 0)
 		return job->result;
-	if (numbers_fit(c, job->calls))
-		return 0;
-	return c->security->class.broken != 0 ? c->security->class.broken : RXW_CALL_DEAD;
+	if (!numbers_fit(c, job->calls))
+		return k->broken != 0 ? k->broken : RXW_CALL_DEAD;
+	known(c);
+	if (c->level < c->level_min)
+		return k->weak != 0 ? k->weak : RXW_INVALID_OPERATION;
+	return 0;
 }
 
 static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
@@ -261,8 +306,6 @@ static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct 
 		return;
 	}
 	rxw_pconn_challenge_over(c);
-	if (c->security->class.room != NULL)
-		c->security->class.room(c->sec, &c->room);
 	c->authenticated = true;
 	c->last_heard = out->now;
 	for (unsigned i = 0; i < 4; i++) {
@@ -284,6 +327,7 @@ void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct r
 {
 	rxw_count(&out->stats->drops[RXW_DROP_LIMIT], job->work != RXW_AUTH_CHALLENGE);
 	c->auth_busy = false;
+	rxw_buf_unref(job->reply);
 	rxw_buf_unref(job->buf);
 }
 
@@ -295,6 +339,8 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 	c->auth_busy = false;
 	if (c->error != 0 || c->forgotten) {
 		/* too late */
+	} else if (job->work == RXW_AUTH_RESPOND && answer_again(c, job, out)) {
+		return NULL;
 	} else if (job->work == RXW_AUTH_RESPOND) {
 		reply = responded(c, job, size, out);
 	} else if (job->work == RXW_AUTH_CHECK) {

@@ -75,6 +75,7 @@ struct rxw_pconn {
 	 * read without the lock by those who saw `authenticated` under it.
 	 */
 	bool authenticated;
+	uint8_t level, level_min; /* enum rxw_level: what it is; server: what it must be */
 	bool auth_busy; /* work of the exchange is under way: no second one */
 	struct rxw_security_room room;
 	struct rxw_auth_job *auth_job; /* due, and not yet taken */

@@ -91,6 +91,7 @@ struct rxw_auth_job {
 	struct rxw_buf *reply; /* RESPOND: the packet, room for its header in front */
 	enum rxw_auth_work work;
 	uint16_t spare;
+	unsigned tries;
 	uint32_t calls[4];
 	uint32_t size; /* of bytes[] */
 	uint32_t written;

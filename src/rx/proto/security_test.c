@@ -27,11 +27,13 @@ static uint64_t seed_of(const struct test_conn *c, const struct rxw_security_pac
 static void change(uint8_t *p, size_t length, uint64_t state)
 {
 	while (length > 0) {
-		uint64_t word = rxw_prng(&state);
+		uint64_t word = rxw_prng(&state), there = 0;
 		size_t n = length < sizeof(word) ? length : sizeof(word);
 
-		for (size_t i = 0; i < n; i++)
-			p[i] ^= (uint8_t)(word >> 8 * i);
+		/* both ends are of this library: the order of bytes does not matter */
+		memcpy(&there, p, n);
+		there ^= word;
+		memcpy(p, &there, n);
 		p += n;
 		length -= n;
 	}

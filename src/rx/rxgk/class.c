@@ -160,6 +160,7 @@ const struct rxw_security_class rxw_gk_table = {
 	.index = RXW_RXGK_INDEX,
 	.flags = RXW_CLASS_SLOW,
 	.broken = RXW_RXGK_SEALED_INCON,
+	.weak = RXW_RXGK_BADLEVEL,
 	.destroy = class_free,
 	.conn_create = conn_create,
 	.conn_destroy = conn_destroy,

@@ -146,6 +146,7 @@ static int create(struct rxw_rxkad *side, rxw_security **security)
 		.index = RXW_RXKAD_INDEX,
 		.flags = side->keys != NULL || side->level == RXW_LEVEL_CRYPT ? RXW_CLASS_SLOW : 0,
 		.broken = RXW_RXKAD_SEALEDINCON,
+		.weak = RXW_RXKAD_LEVELFAIL,
 		.destroy = rxw_rxkad_side_destroy,
 		.conn_create = rxw_rxkad_conn_create,
 		.conn_destroy = rxw_rxkad_conn_destroy,

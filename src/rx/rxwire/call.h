@@ -107,6 +107,7 @@ struct rxw_call_stats {
 	uint64_t rtt_ns;				 /* smoothed, 0 = no sample */
 	uint32_t cwnd, peer_window;			 /* packets */
 	uint64_t started_ns, ended_ns;			 /* monotonic */
+	uint8_t security, level; /* index of the class; enum rxw_level */
 };
 int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
 

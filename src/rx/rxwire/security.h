@@ -124,12 +124,14 @@ struct rxw_security_class {
 	int (*respond)(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
 		       uint8_t *out, size_t room, size_t *written, uint16_t *spare);
 	/*
-	 * Server: 0 good, else the code for the ABORT. `calls`: out, the numbers that the client
-	 * claims; the library judges them, and ends a connection whose numbers cannot be with
-	 * `broken`.
+	 * Server: 0 good, else the code for the ABORT. `calls`: in, the numbers that the server
+	 * knows; out, those that the client claims. The library judges them, and ends a connection
+	 * whose numbers cannot be with `broken`.
 	 */
 	int32_t (*check_response)(void *conn, const uint8_t *response, size_t size,
 				  uint16_t spare, uint32_t calls[4]);
+	/* code for a client whose level is below the service's; 0 = RXW_INVALID_OPERATION */
+	int32_t weak;
 };
 
 /*

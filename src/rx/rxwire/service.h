@@ -31,6 +31,12 @@ struct rxw_service_options {
 	unsigned idle_ms;          /* overrides server_idle_ms; 0 = leave */
 	rxw_security *const *security; /* classes offered; NULL = the null class alone */
 	size_t security_count;
+	/*
+	 * Least protection of calls, enum rxw_level: who asks for less gets an error that says so. A
+	 * class without an exchange, the null class that is, counts as RXW_LEVEL_CLEAR; to keep
+	 * anonymous clients out at that level do not offer it.
+	 */
+	uint8_t level_min;
 };
 
 /*

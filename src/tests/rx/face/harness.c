@@ -132,14 +132,66 @@ static rxw_endpoint *make_endpoint(rxw_engine *engine, bool ipv6, bool server,
 	return endpoint;
 }
 
+static void make_classes(struct h_bed *bed)
+{
+	struct rxw_rxkad_server_options kad = { .size = sizeof(kad) };
+	struct rxw_rxgk_server_options gk = { .size = sizeof(gk) };
+	uint8_t key[32];
+
+	for (unsigned i = 0; i < sizeof(key); i++)
+		key[i] = (uint8_t)(i * 29 + 7);
+	ck_assert_int_eq(rxw_keys_create(&bed->keys), 0);
+	ck_assert_int_eq(rxw_keys_add(bed->keys, RXW_KEY_KRB5, 3, 18, key, 32), 0);
+	ck_assert_int_eq(rxw_keys_add(bed->keys, RXW_KEY_RXGK, 3, 17, key, 16), 0);
+	kad.keys = gk.keys = bed->keys;
+	bed->offered[0] = rxw_security_null();
+	bed->offered[1] = &rxw_security_test_class;
+	ck_assert_int_eq(rxw_rxkad_server(&kad, &bed->offered[2]), 0);
+	ck_assert_int_eq(rxw_rxgk_server(&gk, &bed->offered[3]), 0);
+}
+
+static rxw_security *kad_client(struct h_bed *bed, uint8_t level)
+{
+	struct rxw_rxkad_token token = { .size = sizeof(token) };
+	rxw_security *s;
+
+	ck_assert_int_eq(rxw_rxkad_print_token(bed->keys, NULL, &token), 0);
+	ck_assert_int_eq(rxw_rxkad_client(&token, level, &s), 0);
+	rxw_rxkad_token_free(&token);
+	return s;
+}
+
+static rxw_security *gk_client(struct h_bed *bed, uint8_t level)
+{
+	struct rxw_rxgk_print_options print = { .size = sizeof(print), .level = level };
+	struct rxw_rxgk_client_options options = { .size = sizeof(options) };
+	struct rxw_rxgk_token token = { .size = sizeof(token) };
+	rxw_security *s;
+
+	ck_assert_int_eq(rxw_rxgk_print_token(bed->keys, &print, &token), 0);
+	ck_assert_int_eq(rxw_rxgk_client(&token, &options, &s), 0);
+	rxw_rxgk_token_free(&token);
+	return s;
+}
+
+rxw_security *h_class(struct h_bed *bed, const char *name)
+{
+	static const char *const levels[] = { "clear", "auth", "crypt" };
+	const char *level = strchr(name, '-');
+
+	for (uint8_t i = 0; level && i < 3; i++)
+		if (!strcmp(level + 1, levels[i]))
+			return !strncmp(name, "rxkad", 5) ? kad_client(bed, i) : gk_client(bed, i);
+	return !strcmp(name, "test") ? &rxw_security_test_class : rxw_security_null();
+}
+
 static void add_service(struct h_bed *bed, uint16_t id, const char *name, unsigned flags,
 			unsigned workers_max)
 {
-	rxw_security *classes[] = { rxw_security_null(), &rxw_security_test_class };
 	struct rxw_service_options s = { .size = sizeof(s), .id = id, .name = name,
 					 .handler = h_serve, .context = bed, .flags = flags,
-					 .workers_max = workers_max, .security = classes,
-					 .security_count = 2 };
+					 .workers_max = workers_max, .security = bed->offered,
+					 .security_count = 4 };
 	rxw_service *service;
 
 	ck_assert_int_eq(rxw_service_add(bed->server, &s, &service), 0);
@@ -156,7 +208,10 @@ void h_open(struct h_bed *bed, const struct h_options *options)
 	pthread_mutex_init(&bed->gate.lock, NULL);
 	pthread_cond_init(&bed->gate.cond, NULL);
 	bed->file = h_pattern_file();
-	bed->security = options->secure ? &rxw_security_test_class : NULL;
+	make_classes(bed);
+	bed->security = options->security ? h_class(bed, options->security) :
+			options->secure	  ? &rxw_security_test_class :
+					    NULL;
 	bed->server_engine = make_engine(bed, options, options->server);
 	bed->server = make_endpoint(bed->server_engine, options->ipv6, true, NULL);
 	bed->address_len = sizeof(bed->address);
@@ -180,6 +235,10 @@ void h_close(struct h_bed *bed)
 	if (bed->server)
 		ck_assert_int_eq(rxw_endpoint_destroy(bed->server), 0);
 	ck_assert_int_eq(rxw_engine_destroy(bed->server_engine), 0);
+	rxw_security_unref(bed->security);
+	for (unsigned i = 0; i < 4; i++)
+		rxw_security_unref(bed->offered[i]);
+	rxw_keys_unref(bed->keys);
 	close(bed->file);
 	pthread_cond_destroy(&bed->gate.cond);
 	pthread_mutex_destroy(&bed->gate.lock);

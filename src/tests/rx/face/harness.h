@@ -61,6 +61,8 @@ struct h_options {
 	const char *client;     /* of the client alone */
 	bool ipv6;
 	bool secure;            /* connections use the test class */
+	/* or another: "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …; NULL: none */
+	const char *security;
 	bool no_client;
 };
 
@@ -69,7 +71,9 @@ struct h_bed {
 	rxw_endpoint *server, *client;
 	struct sockaddr_storage address; /* of the server */
 	socklen_t address_len;
-	rxw_security *security;
+	rxw_security *security;  /* of the client's connections */
+	rxw_security *offered[4]; /* by the services */
+	rxw_keys *keys;          /* of the server, and for tokens that it would take */
 	int file;               /* the pattern's table, for sendfile */
 	struct h_gate gate;
 	pthread_mutex_t lock;
@@ -84,6 +88,8 @@ uint64_t h_bulk_size(void);
 bool h_have_ipv6(void);
 
 /* Each fails the test if it does not work out. */
+/* A client's side by its name as in h_options; the bed's keys made its token. */
+rxw_security *h_class(struct h_bed *bed, const char *name);
 void h_open(struct h_bed *bed, const struct h_options *options);
 /* Opens the gate, ends everything and checks that it ends in order. */
 void h_close(struct h_bed *bed);

@@ -57,6 +57,9 @@ static void fake_verify(void *conn, struct rxw_security_packet *packets, size_t 
 	}
 }
 
+static bool claims;
+static uint32_t claimed[4];
+
 static int fake_challenge(void *conn, uint8_t *out, size_t room)
 {
 	struct asking *c = conn;
@@ -92,6 +95,8 @@ static int32_t fake_check(void *conn, const uint8_t *response, size_t size, uint
 	    rxw_get32(response + 4) != c->id.cid)
 		return -4242;
 	calls[3] = 7;
+	if (claims)
+		memcpy(calls, claimed, sizeof(claimed));
 	return 0;
 }
 
@@ -258,6 +263,78 @@ START_TEST(bad_response)
 }
 END_TEST
 
+/*
+ * What the client says of its calls: less than was seen is of no meaning, more only where nothing is
+ * at work.
+ */
+START_TEST(numbers)
+{
+	static const struct {
+		uint32_t claimed[4];
+		int32_t error;
+	} rows[] = {
+		{{5, 0, 0, 0}, 0},	   {{4, 9, 0, 0x7fffffff}, 0}, {{0, 0, 0, 0}, 0},
+		{{6, 0, 0, 0}, -4243}, {{5, 0x80000000, 0, 0}, -4243},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		setup(false);
+		sealed(5, 1, 0, "good");
+		claims = true;
+		memcpy(claimed, rows[i].claimed, sizeof(claimed));
+		respond(0x11223345, BENCH_CID);
+		claims = false;
+		ck_assert_int_eq(c->p.error, rows[i].error);
+		ck_assert_int_eq(call()->p.error, rows[i].error);
+		if (rows[i].error == 0) {
+			ck_assert_uint_eq(c->p.number[0], 5);
+			for (unsigned k = 1; k < 4; k++)
+				ck_assert_uint_eq(c->p.number[k], claimed[k]);
+		}
+		bench_free(&b);
+	}
+}
+END_TEST
+
+/* A service's least level, which this class does not reach. */
+START_TEST(too_weak)
+{
+	setup(false);
+	c->p.level_min = RXW_LEVEL_AUTH;
+	sealed(1, 1, 0, "good");
+	respond(0x11223345, BENCH_CID);
+	ck_assert_int_eq(c->p.error, RXW_INVALID_OPERATION);
+	ck_assert(!c->p.authenticated);
+	bench_free(&b);
+}
+END_TEST
+
+/* Wrong keys: four packets or more that fail, and none that does not, for a minute. */
+START_TEST(nothing_verifies)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	respond(0x11223345, BENCH_CID);
+	for (unsigned i = 2; i < 5; i++)
+		sealed(1, i, 0, "evil");
+	for (unsigned i = 0; i < 61; i++) {
+		uint8_t packet[64];
+		uint32_t size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
+
+		bench_pass(&b, RXW_SEC);
+		bench_input(&b, c, packet, size, size);
+		b.count = b.next = 0;
+		if (i == 30)
+			ck_assert_int_eq(call()->p.error, 0);
+		if (i == 31)
+			sealed(1, 5, 0, "evil"); /* the fourth */
+	}
+	ck_assert_int_eq(call()->p.error, -4243);
+	ck_assert_int_eq(c->p.error, 0);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(challenges_by_timer)
 {
 	unsigned n = 0;
@@ -328,6 +405,9 @@ int main(void)
 	tcase_add_test(tcase, forged_while_waiting);
 	tcase_add_test(tcase, forged_afterwards);
 	tcase_add_test(tcase, bad_response);
+	tcase_add_test(tcase, numbers);
+	tcase_add_test(tcase, too_weak);
+	tcase_add_test(tcase, nothing_verifies);
 	tcase_add_test(tcase, challenges_by_timer);
 	tcase_add_test(tcase, client_answers);
 	return bench_main(suite);
