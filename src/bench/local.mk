@@ -2,7 +2,7 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/small src/bench/xdr \
-	src/bench/scaling_load src/bench/overload_load src/bench/rxgk
+	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -32,6 +32,11 @@ EXTRA_DIST += src/bench/overload
 # Sealing and opening packets, beside libcrypto's own speed.
 src_bench_rxgk_SOURCES = src/bench/rxgk.c src/bench/count.c src/bench/count.h
 src_bench_rxgk_LDADD = src/rx/librxwire_core.la $(CRYPTO_LIBS)
+
+# The cipher of rxkad; by src/bench/fcrypt-rivals also beside OpenAFS's.
+src_bench_fcrypt_SOURCES = src/bench/fcrypt.c src/bench/count.c src/bench/count.h
+src_bench_fcrypt_LDADD = src/rx/librxwire_core.la
+EXTRA_DIST += src/bench/fcrypt-rivals
 
 # What compiled stubs cost beside calls that are written and read by hand.
 small_generated = src/bench/small.h src/bench/small.xdr.c src/bench/small.cs.c src/bench/small.ss.c
