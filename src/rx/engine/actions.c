@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
+#include "engine/lock.h"
 
 #define WATCHED	    256u	     /* so many after a slow handler are watched closely */
 #define HANDED_OVER (100 * RXW_MS)   /* a slow service is the workers' for so long */
@@ -168,6 +169,28 @@ static void serve_here(struct rxw_actions *a, struct rxw_call *call)
 	atomic_store_explicit(&service->watched, WATCHED, memory_order_relaxed);
 }
 
+/* One that had to wait for a proof, and now finds no place: as if it had come only now. */
+static bool refused(struct rxw_actions *a, struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions b;
+	bool done;
+
+	if (atomic_load(&call->placed) || call->short_handler)
+		return false;
+	if (rxw_workers_place(c)) {
+		atomic_store(&call->placed, true);
+		return false;
+	}
+	rxw_actions_init(&b, a->shard, false);
+	rxw_conn_lock(c);
+	done = rxw_pcall_refuse(&call->p, &b.out);
+	rxw_actions_collect(&b, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&b);
+	return done;
+}
+
 static void attach(struct rxw_actions *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
@@ -184,7 +207,8 @@ static void attach(struct rxw_actions *a, struct rxw_call *call)
 		}
 		atomic_store(&call->placed, true);
 	}
-	rxw_workers_add(call);
+	if (!refused(a, call))
+		rxw_workers_add(call);
 }
 
 static void wake(struct rxw_actions *a, struct rxw_call *call)

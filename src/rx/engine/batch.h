@@ -21,6 +21,11 @@ struct rxw_batch_group {
 	uint8_t chain; /* next group of the same chain, counted from 1; 0 = none */
 };
 
+/* Strangers' connections in the order in which they were put there; the shard's lock. */
+struct rxw_unproven_list {
+	struct rxw_connection *head, *tail; /* tail: of a list that is not empty */
+};
+
 /* Belongs to the holder of the receive role. */
 struct rxw_batch {
 	unsigned runs, groups;
@@ -40,10 +45,10 @@ struct rxw_batch {
 	 * Strangers' connections that were made here, one reference each, by the second in which
 	 * they are looked at; the shard's lock.
 	 */
-	struct rxw_connection *unproven[RXW_UNPROVEN_SLOTS], *unproven_due;
+	struct rxw_unproven_list unproven[RXW_UNPROVEN_SLOTS], unproven_due;
 	_Atomic(unsigned) strangers; /* in these lists */
 	uint64_t unproven_at; /* second that was looked at last */
-	unsigned evict_from;
+	uint64_t evict_at; /* ns; before that none is looked for that could make room */
 	/*
 	 * Who lists connections asks for one after the other: the chain of the one asked for last,
 	 * how many stood in those before it, and the table's size and state then; shard's lock.

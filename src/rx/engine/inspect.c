@@ -45,10 +45,8 @@ static bool within_rate(struct rxw_endpoint *ep, const struct asker *asker)
 {
 	bool ok;
 
-	if (asker->local)
-		return true;
 	rxw_strangers_lock(ep);
-	ok = rxw_rate_take(&ep->answer_rate, asker->now);
+	ok = rxw_rate_take(asker->local ? &ep->local_rate : &ep->answer_rate, asker->now);
 	rxw_strangers_unlock(ep);
 	return ok;
 }

@@ -114,7 +114,7 @@ struct rxw_endpoint {
 	struct rxw_peer_table *peers;
 	pthread_mutex_t stranger_lock;
 	struct rxw_strangers *strangers;
-	struct rxw_rate abort_rate, answer_rate;
+	struct rxw_rate abort_rate, answer_rate, local_rate; /* the last for askers of this host */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL = none */
@@ -492,6 +492,8 @@ int rxw_workers_start(struct rxw_endpoint *ep);
 void rxw_workers_stop(struct rxw_endpoint *ep);
 /* A place for a new call among those that wait for a worker; false: there is none. */
 bool rxw_workers_place(struct rxw_connection *c);
+/* More than half of the workers work or will soon, those of calls that may wait included. */
+bool rxw_workers_scarce(struct rxw_endpoint *ep);
 void rxw_workers_unplace(struct rxw_connection *c);
 void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */

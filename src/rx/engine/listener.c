@@ -103,6 +103,21 @@ static void leave_to_verify(struct rxw_shard *s, struct rxw_batch_group *g, uint
 	rxw_verify_wake(g->conn, a);
 }
 
+/*
+ * A call that cannot begin yet, since its first packet, its client's proof or the answer to a
+ * challenge is missing, keeps no place among those that wait for workers: who never sends that would
+ * take the places of all others.
+ */
+static void give_places_back(struct rxw_connection *c)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_pcall *p = c->p.channel[i];
+
+		if (p && p->state == RXW_CS_PRECALL && !p->timer.attach_told)
+			rxw_workers_leave(rxw_call_of(p));
+	}
+}
+
 static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a,
 			 bool dry)
 {
@@ -126,6 +141,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		leave_to_verify(s, g, verify, a);
 	if (c->stranger)
 		rxw_stranger_look(c, a->out.now);
+	if (!c->p.client)
+		give_places_back(c);
 	rxw_actions_collect(a, dry);
 	if (!dry)
 		rxw_owing_note(s, c);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine/batch.h"
 #include "engine/internal.h"
 #include "engine/lock.h"
 
@@ -114,6 +115,10 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 	}
 	call->short_handler = brief;
 	atomic_store(&call->placed, !brief);
+	/* One who is not there must not hold a worker while few are left. */
+	if (!brief && !p->strict_reach && !rxw_from_here(&p->path) &&
+	    !rxw_peer_proven(p->peer, rxw_now_kept()) && rxw_workers_scarce(c->ep))
+		p->strict_reach = true;
 	return &call->p;
 }
 

@@ -7,9 +7,10 @@
 #define LOOK_AGAIN RXW_SEC	  /* one with a call at work */
 #define AT_ONCE	   64		  /* looked at under one lock */
 #define IN_ALL	   256		  /* looked at before packets get their turn */
-#define EVICT_LOOK 128		  /* looked at for one that makes room ... */
-#define EVICT_FEW  16		  /* ... or until so many could */
-#define EVICT_LISTS (RXW_UNPROVEN_SLOTS + 1)
+#define EVICT_LOOK 64		  /* looked at for one that makes room; if none may, ... */
+#define EVICT_REST RXW_MS	  /* ... none is looked for so long */
+#define EVICT_GAP  (RXW_SEC / 10000)
+#define EVICT_LULL (1000 * EVICT_GAP) /* in which none went: so many may go at once */
 
 enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 				      bool *pressed)
@@ -47,23 +48,27 @@ void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
 /* Shard's lock held, and the reference given: it is looked at in the second that follows `at`. */
 static void put(struct rxw_batch *b, struct rxw_connection *c, uint64_t at)
 {
-	struct rxw_connection **slot;
+	struct rxw_unproven_list *slot;
 	uint64_t second = at / RXW_SEC + 1;
 
 	if (second <= b->unproven_at)
 		second = b->unproven_at + 1;
 	slot = &b->unproven[second % RXW_UNPROVEN_SLOTS];
-	c->unproven_next = *slot;
-	*slot = c;
+	c->unproven_next = NULL;
+	if (slot->head)
+		slot->tail->unproven_next = c;
+	else
+		slot->head = c;
+	slot->tail = c;
 	b->strangers++;
 }
 
-/* Shard's lock held: the reference is the caller's from now on. */
-static struct rxw_connection *take(struct rxw_batch *b, struct rxw_connection **at)
+/* Shard's lock held: the first of a list that has one; the reference is the caller's from now on. */
+static struct rxw_connection *take(struct rxw_batch *b, struct rxw_unproven_list *list)
 {
-	struct rxw_connection *c = *at;
+	struct rxw_connection *c = list->head;
 
-	*at = c->unproven_next;
+	list->head = c->unproven_next;
 	c->unproven_next = NULL;
 	b->strangers--;
 	return c;
@@ -84,17 +89,15 @@ void rxw_shard_forget_strangers(struct rxw_shard *s)
 
 	if (!b)
 		return;
-	while (b->unproven_due)
+	while (b->unproven_due.head)
 		rxw_conn_unref(take(b, &b->unproven_due));
 	for (unsigned i = 0; i < RXW_UNPROVEN_SLOTS; i++)
-		while (b->unproven[i])
+		while (b->unproven[i].head)
 			rxw_conn_unref(take(b, &b->unproven[i]));
 }
 
-/*
- * Lock held: a stranger's connection without a call at work; *heard: when it last said something.
- */
-static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard)
+/* Lock held: a stranger's connection without a call at work. */
+static bool may_go(const struct rxw_connection *c, uint64_t now)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rxw_pcall *p = c->p.channel[i];
@@ -102,59 +105,61 @@ static bool may_go(const struct rxw_connection *c, uint64_t now, uint64_t *heard
 		if (p && p->state != RXW_CS_PRECALL && !rxw_pcall_done(p))
 			return false;
 	}
-	*heard = c->p.last_heard;
 	return c->stranger && !rxw_peer_proven(c->p.peer, now);
 }
 
-/*
- * Shard's lock held: of the first few that may go, from a list on, in the order of their seconds.
- */
-static struct rxw_connection **look_through(struct rxw_batch *b, unsigned from, uint64_t now)
+/* Shard's lock held: that which stands before all others, or NULL. */
+static struct rxw_connection *take_first(struct rxw_batch *b)
 {
-	struct rxw_connection **victim = NULL;
-	uint64_t oldest = UINT64_MAX, heard;
-	unsigned looked = 0, found = 0;
+	if (b->unproven_due.head)
+		return take(b, &b->unproven_due);
+	for (unsigned i = 1; i <= RXW_UNPROVEN_SLOTS; i++) {
+		struct rxw_unproven_list *l =
+			&b->unproven[(b->unproven_at + i) % RXW_UNPROVEN_SLOTS];
 
-	for (unsigned i = 0; i < EVICT_LISTS; i++) {
-		unsigned list = (from + i) % EVICT_LISTS;
-		struct rxw_connection **at =
-			list ? &b->unproven[(b->unproven_at + list) % RXW_UNPROVEN_SLOTS]
-			     : &b->unproven_due;
-
-		for (; *at && looked < EVICT_LOOK && found < EVICT_FEW;
-		     at = &(*at)->unproven_next, looked++) {
-			rxw_conn_lock(*at);
-			if (may_go(*at, now, &heard)) {
-				found++;
-				if (heard < oldest) {
-					oldest = heard;
-					victim = at;
-				}
-			}
-			rxw_conn_unlock(*at);
-		}
+		if (l->head)
+			return take(b, l);
 	}
-	return victim;
+	return NULL;
 }
 
 /*
- * Those with calls at work are looked at again each second, so that they stand first: where they
- * are many, the search goes on behind them, at another place each time.
+ * Shard's lock held. The lists are in the order in which their connections were made or last found
+ * to live, so the first that may go is the one. Those with calls at work go to the end: a flood must
+ * not look at them for each of its packets. Nor does each packet of a flood push one out: who is
+ * admitted must have the time to answer a question, and a packet that is dropped costs little.
  */
 static struct rxw_connection *find_victim(struct rxw_batch *b, uint64_t now)
 {
-	struct rxw_connection **victim = look_through(b, 0, now);
+	uint64_t looked_at = b->unproven_at * RXW_SEC, last = (now > looked_at ? now : looked_at) + LIFE;
 
-	if (!victim)
-		victim = look_through(b, ++b->evict_from % EVICT_LISTS, now);
-	return victim ? take(b, victim) : NULL;
+	if (now < b->evict_at)
+		return NULL;
+	for (unsigned looked = 0; looked < EVICT_LOOK; looked++) {
+		struct rxw_connection *c = take_first(b);
+		bool may;
+
+		if (!c)
+			break;
+		rxw_conn_lock(c);
+		may = may_go(c, now);
+		rxw_conn_unlock(c);
+		if (may) {
+			if (b->evict_at + EVICT_LULL < now)
+				b->evict_at = now - EVICT_LULL;
+			b->evict_at += EVICT_GAP;
+			return c;
+		}
+		put(b, c, last);
+	}
+	b->evict_at = now + EVICT_REST;
+	return NULL;
 }
 
 bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim;
 	struct rxw_actions a;
-	uint64_t heard;
 
 	rxw_table_lock(s);
 	victim = find_victim(s->batch, now);
@@ -163,7 +168,7 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 		return false;
 	rxw_actions_init(&a, s, false);
 	rxw_conn_lock(victim);
-	if (!may_go(victim, now, &heard)) {
+	if (!may_go(victim, now)) {
 		/* Another thread brought it a call, which must not run twice, or a proof. */
 		rxw_conn_unlock(victim);
 		rxw_table_lock(s);
@@ -203,7 +208,7 @@ static uint64_t look_at(struct rxw_connection *c, uint64_t now, bool *gone)
 /* Shard's lock held: the next slot whose second has come. False: there is none. */
 static bool next_due(struct rxw_batch *b, uint64_t second)
 {
-	struct rxw_connection **slot;
+	struct rxw_unproven_list *slot;
 
 	if (b->unproven_at + RXW_UNPROVEN_SLOTS < second)
 		b->unproven_at = second - RXW_UNPROVEN_SLOTS; /* all of them */
@@ -211,7 +216,7 @@ static bool next_due(struct rxw_batch *b, uint64_t second)
 		return false;
 	slot = &b->unproven[++b->unproven_at % RXW_UNPROVEN_SLOTS];
 	b->unproven_due = *slot;
-	*slot = NULL;
+	slot->head = NULL;
 	return true;
 }
 
@@ -224,7 +229,7 @@ static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *looked)
 	bool gone[AT_ONCE], more;
 
 	rxw_table_lock(s);
-	for (unsigned i = 0; b->unproven_due && i < AT_ONCE; i++, ++*looked) {
+	for (unsigned i = 0; b->unproven_due.head && i < AT_ONCE; i++, ++*looked) {
 		struct rxw_connection *c = take(b, &b->unproven_due);
 		uint64_t again = look_at(c, now, &gone[n]);
 
@@ -233,7 +238,7 @@ static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *looked)
 		else
 			left[n++] = c;
 	}
-	more = b->unproven_due || next_due(b, now / RXW_SEC);
+	more = b->unproven_due.head || next_due(b, now / RXW_SEC);
 	rxw_table_unlock(s);
 	for (unsigned k = 0; k < n; k++) {
 		if (gone[k])

@@ -267,6 +267,17 @@ bool rxw_workers_place(struct rxw_connection *c)
 	return placed;
 }
 
+bool rxw_workers_scarce(struct rxw_endpoint *ep)
+{
+	struct rxw_workers *w = &ep->workers;
+	unsigned taken;
+
+	rxw_workers_lock(ep);
+	taken = w->threads - w->idle + atomic_load(&w->places);
+	rxw_workers_unlock(ep);
+	return taken > (w->max + 1) / 2;
+}
+
 void rxw_workers_unplace(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;

@@ -11,6 +11,7 @@
 #include "engine/lock.h"
 #include "face/config.h"
 
+#define LOCAL_ANSWERS 10000 /* per second: programs that list all connections ask one by one */
 #define MAX_AUTO_LISTENERS 8
 #define SOURCE_TEXT	   "rxwire"
 #define AUTO_RCVBUF \
@@ -127,6 +128,7 @@ static int start(struct rxw_endpoint *ep)
 		return -RXW_ENOMEM;
 	rxw_rate_init(&ep->abort_rate, ep->config.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->config.version_rate, now);
+	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
 	ep->debug_net_valid = ep->config.debug_access == RXW_DEBUG_NET &&
 			      rxw_cidr_parse(&ep->debug_net, ep->config.debug_clients);
 	ep->shard_count = ep->io.count;

@@ -142,6 +142,17 @@ void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_arm(p, out);
 }
 
+bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_pconn *c = p->conn;
+
+	if (p->state != RXW_CS_PRECALL || p->error != 0 || c->channel[p->channel] != p)
+		return false;
+	rxw_pconn_write_busy(c, p->channel, p->number, out);
+	rxw_pcall_detach(p, out);
+	return true;
+}
+
 void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out)
 {
 	rxw_ack_consumed(p, out);

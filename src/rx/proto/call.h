@@ -60,6 +60,11 @@ struct rxw_pcall {
 
 /* Server: a handler takes the call. */
 void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out);
+/*
+ * Server: no handler will; its client is told BUSY, and may ask again. False: it is over, or at
+ * work already.
+ */
+bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out);
 
 /*
  * Queue a run (its reference goes over). The bytes were sealed for the sequence numbers
