@@ -108,11 +108,18 @@ struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_
 int rxw_keys_create(rxw_keys **keys)
 {
 	rxw_keys *made = calloc(1, sizeof(*made));
+	pthread_rwlockattr_t kind;
+	int failed;
 
 	*keys = NULL;
 	if (!made)
 		return -RXW_ENOMEM;
-	if (pthread_rwlock_init(&made->lock, NULL) != 0) {
+	/* Who loads keys must not wait for a gap between those who look. */
+	pthread_rwlockattr_init(&kind);
+	pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	failed = pthread_rwlock_init(&made->lock, &kind);
+	pthread_rwlockattr_destroy(&kind);
+	if (failed) {
 		free(made);
 		return -RXW_ENOMEM;
 	}
