@@ -3,6 +3,7 @@
 
 dist_doc_DATA += \
 	doc/architecture.md \
+	doc/attacks.md \
 	doc/conformance.md \
 	doc/embedding.md \
 	doc/overload.md \

@@ -11,10 +11,15 @@ src_tests_attack_test_attack_SOURCES = src/tests/attack/test_attack.c $(attack_s
 src_tests_attack_test_attack_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_attack_test_attack_LDADD = $(harness_libs)
 
+EXTRA_DIST += src/tests/attack/report.py
 if HAVE_CHECK
 EXTRA_PROGRAMS += src/tests/attack/goodput
 src_tests_attack_goodput_SOURCES = src/tests/attack/goodput.c $(attack_sources)
 src_tests_attack_goodput_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_attack_goodput_LDADD = $(harness_libs)
 CLEANFILES += src/tests/attack/goodput
+
+.PHONY: attack-report
+attack-report: src/tests/attack/goodput
+	python3 -B $(srcdir)/src/tests/attack/report.py src/tests/attack/goodput
 endif
