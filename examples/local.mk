@@ -19,7 +19,12 @@ nobase_dist_doc_DATA = \
 	examples/kv/servers.h \
 	examples/kv/store.c \
 	examples/kv/store.h \
-	examples/kv/test-kv.sh
+	examples/kv/test-kv.sh \
+	examples/psk/Makefile \
+	examples/psk/README.md \
+	examples/psk/hello.c \
+	examples/psk/psk.c \
+	examples/psk/psk.h
 
 EXTRA_DIST += src/tests/check-examples.sh src/tests/check-tutorial.sh
 

@@ -27,6 +27,7 @@ include src/tests/rx/rpc/local.mk
 include src/tests/rx/rxkad/local.mk
 include src/tests/rx/rxgk/local.mk
 include src/tests/rx/keys/local.mk
+include src/tests/rx/security/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk

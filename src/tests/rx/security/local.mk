@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What holds for each security class at each level, our own and one that an application brings.
+
+security_suite = src/tests/rx/security/kinds.c src/tests/rx/security/kinds.h \
+	src/tests/rx/security/relay.c src/tests/rx/security/relay.h \
+	src/tests/rx/security/world.c src/tests/rx/security/world.h \
+	examples/psk/psk.c examples/psk/psk.h
+security_suite_cppflags = $(AM_CPPFLAGS) -I$(srcdir)
+
+check_tests += src/tests/rx/security/test_tamper
+src_tests_rx_security_test_tamper_SOURCES = src/tests/rx/security/test_tamper.c $(security_suite)
+src_tests_rx_security_test_tamper_CPPFLAGS = $(security_suite_cppflags)
+
+check_tests += src/tests/rx/security/test_exchange
+src_tests_rx_security_test_exchange_SOURCES = src/tests/rx/security/test_exchange.c $(security_suite)
+src_tests_rx_security_test_exchange_CPPFLAGS = $(security_suite_cppflags)

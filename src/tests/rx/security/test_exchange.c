@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets that come again, CHALLENGEs and RESPONSEs out of order, changed, lost and forged. */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/wire.h"
+
+#define SIZE  40u
+#define KEPT  64u
+#define CALLS 50u
+
+/* Datagrams that the relay has kept; those of the tests that look are written by one thread at a time. */
+static struct {
+	uint8_t data[KEPT][2048];
+	size_t size[KEPT];
+	unsigned count;
+} kept;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+	_Atomic(unsigned) challenges, responses; /* that went through the relay */
+	_Atomic(int) spoil;			 /* RESPONSEs to change */
+	_Atomic(int) lose;			 /* RESPONSEs to drop */
+	_Atomic(bool) forging;
+	_Atomic(unsigned) forged;
+} plan;
+
+static void keep(const uint8_t *data, size_t size)
+{
+	pthread_mutex_lock(&kept_lock);
+	if (kept.count < KEPT && size <= sizeof(kept.data[0])) {
+		memcpy(kept.data[kept.count], data, size);
+		kept.size[kept.count++] = size;
+	}
+	pthread_mutex_unlock(&kept_lock);
+}
+
+static void again(struct relay *r, bool to_server)
+{
+	pthread_mutex_lock(&kept_lock);
+	for (unsigned i = 0; i < kept.count; i++)
+		relay_pass(r, to_server, kept.data[i], kept.size[i]);
+	pthread_mutex_unlock(&kept_lock);
+}
+
+static void count(const uint8_t *data)
+{
+	plan.challenges += type_of(data) == TYPE_CHALLENGE;
+	plan.responses += type_of(data) == TYPE_RESPONSE;
+}
+
+/* --- what comes again --- */
+
+static void keep_requests(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	count(data);
+	if (to_server && type_of(data) == TYPE_DATA)
+		keep(data, size);
+	relay_pass(r, to_server, data, size);
+}
+
+/* Every request so far, after each call: none is served a second time. */
+START_TEST(requests_again)
+{
+	struct world w;
+	rxw_connection *connection;
+
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = keep_requests;
+	connection = world_connect(&w);
+	for (unsigned i = 0; i < CALLS; i++) {
+		world_good(&w, connection, SIZE);
+		again(&w.relay, true);
+	}
+	world_good(&w, connection, SIZE);
+	ck_assert_uint_eq(w.served, CALLS + 1);
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
+/*
+ * A server that was restarted asks the client for the numbers of its calls, and so learns that the
+ * old one is over: a claim that does not go with the call that waits ends the connection (7.3.3).
+ */
+START_TEST(requests_again_after_restart)
+{
+	struct world w;
+	rxw_connection *connection, *other;
+	unsigned asked;
+
+	if (!kinds[_i].exchange)
+		return;
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = keep_requests;
+	connection = world_connect(&w);
+	world_good(&w, connection, SIZE);
+	asked = plan.challenges;
+	w.served = 0;
+	w.relay.filter = NULL;
+	world_restart(&w);
+	w.relay.filter = keep_requests;
+	kept.count = kept.count > 1 ? 1 : kept.count;
+	again(&w.relay, true);
+	for (unsigned i = 0; i < 20000 && plan.challenges == asked; i++)
+		usleep(1000);
+	ck_assert_uint_gt(plan.challenges, asked);
+	other = world_connect(&w);
+	world_good(&w, other, SIZE);
+	rxw_connection_release(other);
+	rxw_connection_release(connection);
+	world_close(&w);
+	ck_assert_uint_eq(w.served, 1);
+}
+END_TEST
+
+static void thrice(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	unsigned copies = type_of(data) == TYPE_CHALLENGE || type_of(data) == TYPE_RESPONSE ? 3 : 1;
+
+	count(data);
+	while (copies--)
+		relay_pass(r, to_server, data, size);
+}
+
+START_TEST(exchange_again)
+{
+	struct world w;
+
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = thrice;
+	for (unsigned i = 0; i < CALLS / 5; i++) {
+		rxw_connection *connection = world_connect(&w);
+
+		for (unsigned j = 0; j < 3; j++)
+			world_good(&w, connection, j * 5000 + SIZE);
+		rxw_connection_release(connection);
+	}
+	ck_assert(!w.kind->exchange || (plan.challenges && plan.responses));
+	ck_assert_uint_eq(w.served, CALLS / 5 * 3);
+	world_close(&w);
+}
+END_TEST
+
+/* --- what comes late --- */
+
+/*
+ * The first packet of a request causes the CHALLENGE; the others are held until the RESPONSE has
+ * passed them.
+ */
+static void response_first(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	count(data);
+	if (to_server && type_of(data) == TYPE_DATA && rxw_get32(data + AT_SEQ) > 1 &&
+	    !plan.responses) {
+		keep(data, size);
+		return;
+	}
+	relay_pass(r, to_server, data, size);
+	if (type_of(data) == TYPE_RESPONSE) {
+		again(r, true);
+		kept.count = 0;
+	}
+}
+
+START_TEST(response_overtakes)
+{
+	struct world w;
+	rxw_connection *connection;
+
+	if (!kinds[_i].exchange)
+		return;
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = response_first;
+	connection = world_connect(&w);
+	world_good(&w, connection, 20000);
+	ck_assert_uint_gt(plan.responses, 0);
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
+/* CHALLENGEs and RESPONSEs of before, to connections that have long been known, and to others. */
+static void keep_exchange(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	count(data);
+	if (type_of(data) == TYPE_CHALLENGE || type_of(data) == TYPE_RESPONSE)
+		keep(data, size);
+	relay_pass(r, to_server, data, size);
+}
+
+START_TEST(exchange_late)
+{
+	struct world w;
+	rxw_connection *connection[3];
+
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = keep_exchange;
+	for (unsigned i = 0; i < 3; i++) {
+		connection[i] = world_connect(&w);
+		world_good(&w, connection[i], SIZE);
+		/* Each goes to both sides, one of which it was not made for. */
+		again(&w.relay, true);
+		again(&w.relay, false);
+		for (unsigned j = 0; j <= i; j++)
+			world_good(&w, connection[j], SIZE);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		rxw_connection_release(connection[i]);
+	ck_assert_uint_eq(w.served, 9);
+	world_close(&w);
+}
+END_TEST
+
+static void spoil(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	count(data);
+	if (type_of(data) == TYPE_RESPONSE && plan.lose > 0) {
+		plan.lose--;
+		return;
+	}
+	if (type_of(data) == TYPE_RESPONSE && plan.spoil > 0) {
+		plan.spoil--;
+		/* Within what proves that the client has the key; what is before it may be spare. */
+		data[size > HEADER + 40 ? HEADER + 16 : size - 1] ^= 4;
+	}
+	relay_pass(r, to_server, data, size);
+}
+
+/* A RESPONSE that is lost is asked for again. */
+START_TEST(response_lost)
+{
+	struct world w;
+	rxw_connection *connection;
+
+	if (!kinds[_i].exchange)
+		return;
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = spoil;
+	plan.lose = 1;
+	connection = world_connect(&w);
+	world_good(&w, connection, SIZE);
+	ck_assert_int_eq(plan.lose, 0);
+	ck_assert_uint_gt(plan.responses, 1);
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
+/* One that was changed ends its connection with a code, and its call is not served; others are. */
+START_TEST(response_changed)
+{
+	struct world w;
+	rxw_connection *connection, *other;
+	int32_t code;
+	bool same;
+
+	if (!kinds[_i].exchange)
+		return;
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = spoil;
+	plan.spoil = 1000;
+	connection = world_connect(&w);
+	code = world_call(connection, SIZE, &same);
+	ck_assert_msg(code && !same, "%s: a call with a changed RESPONSE ends with %d",
+		      w.kind->name, code);
+	ck_assert_uint_eq(w.served, 0);
+	plan.spoil = 0;
+	other = world_connect(&w);
+	world_good(&w, other, SIZE);
+	ck_assert_uint_eq(w.served, 1);
+	rxw_connection_release(other);
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
+/* --- what was made up --- */
+
+/* With each packet of an honest client: three RESPONSEs that are none. */
+static void forge(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	uint8_t fake[HEADER + 200];
+
+	count(data);
+	if (type_of(data) == TYPE_RESPONSE)
+		keep(data, size);
+	relay_pass(r, to_server, data, size);
+	if (!to_server || type_of(data) != TYPE_DATA || !plan.forging)
+		return;
+	/* To this connection, which is known: noise, and (at last) what another one has answered. */
+	memcpy(fake, data, HEADER);
+	memset(fake + AT_CALL, 0, 8);
+	fake[AT_TYPE] = TYPE_RESPONSE;
+	fake[AT_FLAGS] = 1;
+	ck_assert_int_eq(rxw_random(fake + HEADER, sizeof(fake) - HEADER), 0);
+	relay_pass(r, true, fake, sizeof(fake));
+	/* To one that nobody has made. */
+	fake[2] ^= 0x55;
+	fake[6] ^= 0x77;
+	relay_pass(r, true, fake, sizeof(fake));
+	if (kept.size[0] <= sizeof(fake)) {
+		memcpy(fake, data, AT_CALL);
+		memcpy(fake + HEADER, kept.data[0] + HEADER, kept.size[0] - HEADER);
+		relay_pass(r, true, fake, kept.size[0]);
+	} else {
+		relay_pass(r, true, fake, 60);
+	}
+	plan.forged += 3;
+}
+
+START_TEST(forgeries)
+{
+	struct world w;
+	rxw_connection *connection[2];
+	struct rxw_stats stats = {.size = sizeof(stats)};
+
+	if (!kinds[_i].exchange)
+		return;
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = forge;
+	for (unsigned i = 0; i < 2; i++) {
+		connection[i] = world_connect(&w);
+		world_good(&w, connection[i], SIZE);
+	}
+	/* Before, one of them would end the connection: 7.1 has no patience with wrong answers. */
+	plan.forging = true;
+	for (unsigned i = 0; i < 2 * CALLS; i++)
+		world_good(&w, connection[i & 1], SIZE);
+	ck_assert_uint_ge(plan.forged, 6 * CALLS);
+	ck_assert_uint_eq(w.served, 2 * CALLS + 2);
+	/* None of them made a connection. */
+	ck_assert_int_eq(rxw_endpoint_stats(w.server, &stats), 0);
+	ck_assert_uint_le(stats.connections_server, 2);
+	for (unsigned i = 0; i < 2; i++)
+		rxw_connection_release(connection[i]);
+	world_close(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("security: the exchange");
+	TCase *tc = tcase_create("exchange");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 250);
+	tcase_add_loop_test(tc, requests_again, 0, kind_count);
+	tcase_add_loop_test(tc, requests_again_after_restart, 0, kind_count);
+	tcase_add_loop_test(tc, exchange_again, 0, kind_count);
+	tcase_add_loop_test(tc, response_overtakes, 0, kind_count);
+	tcase_add_loop_test(tc, exchange_late, 0, kind_count);
+	tcase_add_loop_test(tc, response_lost, 0, kind_count);
+	tcase_add_loop_test(tc, response_changed, 0, kind_count);
+	tcase_add_loop_test(tc, forgeries, 0, kind_count);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets that were changed on their way: dropped, counted, and of no effect on their call. */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+
+#define SIZE 40u /* bytes of a small call, each way */
+
+/* What the relay is to do; written while no datagram is on its way. */
+static struct {
+	bool to_server;	 /* of which direction */
+	unsigned bit;	 /* that is changed, from the beginning of the datagram */
+	unsigned every;	 /* bulk: each how many-th DATA packet is changed, 0 none */
+	unsigned seen, changed; /* bulk */
+	bool lose;	 /* the genuine one does not follow */
+	_Atomic(int) left; /* packets to change */
+	_Atomic(size_t) size; /* of the latest DATA packet of that direction */
+	uint32_t call[4];     /* the latest of each channel; relay */
+} plan;
+
+/* The first time that a packet of this call comes by: what comes again is dropped for that alone. */
+static bool is_new(const uint8_t *data)
+{
+	uint32_t call = rxw_get32(data + AT_CALL), *known = &plan.call[data[7] & 3];
+
+	if (call <= *known)
+		return false;
+	*known = call;
+	return true;
+}
+
+static void change_one(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	if (to_server == plan.to_server && type_of(data) == TYPE_DATA) {
+		plan.size = size;
+		if (is_new(data) && plan.left > 0 && plan.bit / 8 < size) {
+			data[plan.bit / 8] ^= (uint8_t)(1u << plan.bit % 8);
+			relay_pass(r, to_server, data, size);
+			data[plan.bit / 8] ^= (uint8_t)(1u << plan.bit % 8);
+			plan.left--;
+		}
+	}
+	relay_pass(r, to_server, data, size);
+}
+
+/* What is counted may be so by a thread that is late. */
+static void wait_for_refused(struct world *w, bool at_server, uint64_t many)
+{
+	for (unsigned i = 0; i < 20000 && world_refused(w, at_server) < many; i++)
+		usleep(1000);
+}
+
+/* Bits whose change a class notices, among those that do not lead elsewhere before it is asked. */
+static bool guarded(const struct kind *kind, unsigned bit)
+{
+	unsigned at = bit / 8;
+
+	if (at >= HEADER)
+		return at - HEADER < kind->guarded;
+	return at / 2 * 2 == AT_SPARE && kind->header;
+}
+
+/*
+ * Each bit of the payload, and of the word that belongs to it. The changed packet comes first: if it
+ * were taken, the genuine one would be the duplicate.
+ */
+static void each_bit(struct world *w, bool to_server)
+{
+	rxw_connection *connection = world_connect(w);
+	uint64_t before;
+	unsigned changed = 0, wrong = 0, calls = 1;
+	size_t size;
+
+	plan.to_server = to_server;
+	plan.left = 0;
+	memset(plan.call, 0, sizeof(plan.call));
+	w->relay.filter = change_one;
+	world_good(w, connection, SIZE);
+	size = plan.size;
+	ck_assert_uint_ge(size, HEADER + SIZE);
+	before = world_refused(w, to_server);
+	for (plan.bit = 0; plan.bit < 8 * size; plan.bit++) {
+		bool same;
+		int32_t code;
+
+		if (!guarded(w->kind, plan.bit))
+			continue;
+		plan.left = 1;
+		code = world_call(connection, SIZE, &same);
+		ck_assert_msg(!code, "%s, bit %u of byte %u: the call ends with %d", w->kind->name,
+			      plan.bit % 8, plan.bit / 8, code);
+		ck_assert_msg(plan.left == 0, "nothing was changed");
+		changed++;
+		calls++;
+		wrong += !same;
+	}
+	ck_assert_msg(wrong <= w->kind->misses, "%s: %u calls have wrong bytes", w->kind->name,
+		      wrong);
+	wait_for_refused(w, to_server, before + changed - w->kind->misses);
+	ck_assert_uint_ge(world_refused(w, to_server), before + changed - w->kind->misses);
+	ck_assert_uint_le(world_refused(w, to_server), before + changed);
+	ck_assert_uint_eq(w->served, calls);
+	rxw_connection_release(connection);
+}
+
+START_TEST(every_bit)
+{
+	struct world w;
+
+	world_open(&w, &kinds[_i]);
+	each_bit(&w, true);
+	w.served = 0;
+	each_bit(&w, false);
+	world_close(&w);
+}
+END_TEST
+
+/*
+ * Bits of the header that name the connection, the call and the packet: what they turn it into is
+ * another packet, and nobody's. Type and flags, status and serial number no class protects: 7.1.
+ */
+START_TEST(every_number)
+{
+	struct world w;
+	rxw_connection *connection;
+	unsigned calls = 1, wrong = 0;
+
+	if (!kinds[_i].header)
+		return;
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = change_one;
+	for (unsigned way = 0; way < 2; way++) {
+		plan.to_server = way;
+		plan.left = 0;
+		memset(plan.call, 0, sizeof(plan.call));
+		connection = world_connect(&w);
+		world_good(&w, connection, SIZE);
+		w.served = calls = 1;
+		for (plan.bit = 0; plan.bit < 8 * (AT_SEQ + 4); plan.bit++) {
+			bool same;
+			int32_t code;
+
+			plan.left = 1;
+			code = world_call(connection, SIZE, &same);
+			ck_assert_msg(!code, "%s, bit %u of byte %u: the call ends with %d",
+				      w.kind->name, plan.bit % 8, plan.bit / 8, code);
+			wrong += !same;
+			calls++;
+		}
+		ck_assert_uint_le(wrong, w.kind->misses);
+		ck_assert_uint_ge(w.served, calls);
+		ck_assert_uint_le(w.served, calls + w.kind->misses);
+		rxw_connection_release(connection);
+	}
+	world_close(&w);
+}
+END_TEST
+
+static void change_some(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	bool hit = to_server == plan.to_server && type_of(data) == TYPE_DATA && size > HEADER &&
+		   ++plan.seen % plan.every == 0;
+
+	if (hit) {
+		/* Within what every class guards. */
+		unsigned at = HEADER + plan.seen % 8;
+
+		data[at] ^= 0x10;
+		relay_pass(r, to_server, data, size);
+		data[at] ^= 0x10;
+		plan.changed++;
+	}
+	if (!hit || !plan.lose)
+		relay_pass(r, to_server, data, size);
+}
+
+/* Runs of packets, of which some are bad; and some that come only when they are sent again. */
+START_TEST(bulk)
+{
+	struct world w;
+	rxw_connection *connection;
+	uint64_t before;
+
+	if (!kinds[_i].guarded)
+		return;
+	world_open(&w, &kinds[_i]);
+	connection = world_connect(&w);
+	world_good(&w, connection, SIZE);
+	for (unsigned round = 0; round < 4; round++) {
+		plan.to_server = round & 1;
+		plan.lose = round & 2;
+		plan.every = plan.lose ? 41 : 3;
+		plan.seen = plan.changed = 0;
+		before = world_refused(&w, plan.to_server);
+		w.relay.filter = change_some;
+		if (w.kind->misses) {
+			bool same;
+
+			ck_assert_int_eq(world_call(connection, 300000, &same), 0);
+		} else {
+			world_good(&w, connection, 300000);
+		}
+		w.relay.filter = NULL;
+		ck_assert_uint_gt(plan.changed, 0);
+		/* A changed copy of what is there already is dropped as a duplicate. */
+		wait_for_refused(&w, plan.to_server, before + 1);
+		ck_assert_uint_gt(world_refused(&w, plan.to_server), before);
+		ck_assert_uint_le(world_refused(&w, plan.to_server), before + plan.changed);
+	}
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("security: changed packets");
+	TCase *tc = tcase_create("changed packets");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 250);
+	tcase_add_loop_test(tc, every_bit, 0, kind_count);
+	tcase_add_loop_test(tc, every_number, 0, kind_count);
+	tcase_add_loop_test(tc, bulk, 0, kind_count);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two endpoints and a relay. */
+#include "world.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST (1u << 20)
+
+static uint8_t byte_at(size_t i)
+{
+	return (uint8_t)(i * 31 + i / 251 + 7);
+}
+
+/* All of the request, then all of the reply: whoever sees a byte of it knows that it was whole. */
+static int32_t echo(rxw_call *call, void *context)
+{
+	struct world *w = context;
+	uint8_t *data = malloc(MOST);
+	ssize_t n;
+
+	atomic_fetch_add(&w->served, 1);
+	if (!data)
+		return RXW_USER_ABORT;
+	n = rxw_call_read(call, data, MOST);
+	if (n > 0)
+		n = rxw_call_write(call, data, (size_t)n);
+	free(data);
+	return n < 0 ? RXW_USER_ABORT : 0;
+}
+
+static void serve(struct world *w)
+{
+	struct rxw_endpoint_options o = {.size = sizeof(o),
+					 .address = (struct sockaddr *)&w->address,
+					 .address_len = sizeof(w->address),
+					 .server = 1,
+					 .paused = 1};
+	struct rxw_service_options s = {.size = sizeof(s),
+					.id = SERVICE,
+					.name = "echo",
+					.handler = echo,
+					.context = w,
+					.security = &w->server_class,
+					.security_count = 1};
+	struct sockaddr_storage at;
+	socklen_t length = sizeof(at);
+	rxw_service *service;
+
+	ck_assert_int_eq(rxw_endpoint_create(w->engine, &o, &w->server), 0);
+	ck_assert_int_eq(rxw_service_add(w->server, &s, &service), 0);
+	ck_assert_int_eq(rxw_endpoint_address(w->server, &at, &length), 0);
+	memcpy(&w->address, &at, sizeof(w->address));
+	ck_assert_int_eq(rxw_endpoint_start(w->server), 0);
+}
+
+void world_open(struct world *w, const struct kind *kind)
+{
+	struct rxw_config config;
+
+	memset(w, 0, sizeof(*w));
+	w->kind = kind;
+	kind->make(&w->server_class, &w->client_class);
+	rxw_config_init(&config, sizeof(config));
+	config.listeners = 1;
+	config.dead_ms = 60000; /* a machine that is busy elsewhere is not dead */
+	ck_assert_int_eq(rxw_engine_create(&config, &w->engine), 0);
+	w->address = (struct sockaddr_in){.sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	serve(w);
+	ck_assert_int_eq(rxw_endpoint_create(w->engine, NULL, &w->client), 0);
+	relay_open(&w->relay, &w->address);
+}
+
+void world_close(struct world *w)
+{
+	relay_close(&w->relay);
+	ck_assert_int_eq(rxw_endpoint_destroy(w->client), 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(w->server), 0);
+	ck_assert_int_eq(rxw_engine_destroy(w->engine), 0);
+	rxw_security_unref(w->client_class);
+	rxw_security_unref(w->server_class);
+}
+
+void world_restart(struct world *w)
+{
+	ck_assert_int_eq(rxw_endpoint_destroy(w->server), 0);
+	serve(w);
+}
+
+rxw_connection *world_connect(struct world *w)
+{
+	rxw_connection *connection;
+
+	ck_assert_int_eq(rxw_connection_create(w->client, (struct sockaddr *)&w->relay.address,
+					       sizeof(w->relay.address), SERVICE, w->client_class,
+					       &connection),
+			 0);
+	return connection;
+}
+
+int32_t world_call(rxw_connection *connection, size_t size, bool *same)
+{
+	uint8_t *out = malloc(MOST), *in = malloc(MOST);
+	rxw_call *call;
+	int32_t code;
+	ssize_t n;
+
+	ck_assert(out && in && size <= MOST);
+	for (size_t i = 0; i < size; i++)
+		out[i] = byte_at(i);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	n = rxw_call_write(call, out, size);
+	if (n >= 0)
+		n = rxw_call_read(call, in, MOST);
+	code = rxw_call_end(call, 0, NULL);
+	*same = n == (ssize_t)size && !memcmp(in, out, size);
+	free(out);
+	free(in);
+	return code;
+}
+
+void world_good(struct world *w, rxw_connection *connection, size_t size)
+{
+	bool same;
+	int32_t code = world_call(connection, size, &same);
+
+	ck_assert_msg(!code, "%s: a call of %zu bytes ends with %d (%s)", w->kind->name, size, code,
+		      rxw_code_text(code));
+	ck_assert_msg(same, "%s: a call of %zu bytes has other ones", w->kind->name, size);
+}
+
+uint64_t world_refused(struct world *w, bool at_server)
+{
+	struct rxw_stats stats = {.size = sizeof(stats)};
+
+	ck_assert_int_eq(rxw_endpoint_stats(at_server ? w->server : w->client, &stats), 0);
+	return stats.drops[RXW_DROP_VERIFY];
+}
