@@ -92,6 +92,40 @@ talk() {
 talk '' shared
 talk -static static
 
+# A security class of an application's own: the server knows who has its key, and nobody else.
+psk() {
+	trap '[ -z "$server" ] || kill "$server" 2> /dev/null' EXIT
+	cp -r "$(folder examples)/psk" "$dir/psk" && cd "$dir/psk" || return 1
+	make CC="$CC" CFLAGS="-O2 -std=c11 -Wall -Wextra -Werror $san" LDFLAGS="-Wl,-rpath,$libdir" || return 1
+	head -c 32 /dev/urandom > key && head -c 32 /dev/urandom > other || return 1
+	for attempt in 1 2 3 4 5; do
+		port=$((20000 + ($$ + attempt * 1013) % 12000))
+		./hello serve $port key > server.log 2>&1 &
+		server=$!
+		for _ in $(seq 40); do
+			grep -qs serving server.log && break
+			kill -0 $server 2> /dev/null || break
+			sleep 0.25
+		done
+		grep -qs serving server.log && break
+		kill $server 2> /dev/null
+		wait $server
+		server=
+	done
+	[ -n "$server" ] && ./hello ask $port key | grep -x 'hello, keyholder' &&
+		! ./hello ask $port other 2> refused && grep "not the server's key" refused &&
+		kill $server && wait $server
+}
+if [ -e "$libdir/librxwire.so" ] && ! pkg-config --exists libcrypto; then
+	echo "SKIP: examples/psk: no libcrypto"
+elif (psk) > "$dir/log" 2>&1; then
+	echo "PASS: examples/psk: who has the key is known by name, who has not is refused"
+else
+	echo "FAIL: examples/psk"
+	cat "$dir/log"
+	status=1
+fi
+
 # step WHAT COMMAND...: in the folder of the project; nothing is tried after a failure.
 step() {
 	what=$1
