@@ -135,7 +135,7 @@ static void measure(const struct attack *attack)
 {
 	double beside[MOST_ROUNDS], alone[MOST_ROUNDS], share[MOST_ROUNDS];
 	struct round r[2], last = {.goodput = 0};
-	double rate[2] = {0, 0};
+	double rate[2] = {0, 0}, lowest = 0;
 	size_t held = 0;
 	struct sink sink;
 
@@ -148,6 +148,7 @@ static void measure(const struct attack *attack)
 		beside[i] = r[0].goodput;
 		alone[i] = r[1].goodput;
 		share[i] = beside[i] / alone[i];
+		lowest = i && lowest < share[i] ? lowest : share[i];
 		rate[0] += r[0].rate / rounds;
 		rate[1] += r[1].rate / rounds;
 		held = r[0].held > held ? r[0].held : held;
@@ -159,7 +160,7 @@ static void measure(const struct attack *attack)
 	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %u, "
 	       "\"peers\": %u, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
 	       "\"strangers\": %llu, \"evicted\": %llu",
-	       attack->name, attack->title, rounds, seconds, median(share, rounds), share[0],
+	       attack->name, attack->title, rounds, seconds, median(share, rounds), lowest,
 	       median(beside, rounds), median(alone, rounds), rate[0], rate[1],
 	       (double)held / 1048576, last.stats.connections_server, last.stats.peers,
 	       (unsigned long long)last.stats.kernel_drops,
