@@ -32,13 +32,14 @@ static bool may_take(const struct rxw_workers *w, const struct rxw_call *call, u
 	return !kept || busy + kept <= w->max;
 }
 
-/* Lock held. */
+/*
+ * Lock held. A queue that stands may run empty for a moment, while the listener is away: only a
+ * look at it ends that (bound_of()).
+ */
 static void less_waiting(struct rxw_workers *w)
 {
-	if (--w->waiting)
-		return;
-	w->since = 0;
-	w->standing = false;
+	if (!--w->waiting && !w->standing)
+		w->since = 0;
 }
 
 /* Lock held: a call of the peer gets its worker. */
@@ -206,7 +207,7 @@ static uint64_t bound_of(struct rxw_endpoint *ep, uint64_t now)
 		return queue;
 	if (w->since && now >= w->since + burst &&
 	    (w->standing || w->taken >= ROUNDS * usable(w))) {
-		w->standing = true;
+		w->standing = w->waiting;
 		w->briefly = w->taken * LEAST_WAIT / (now - w->since);
 		w->since = now;
 		w->taken = 0;
@@ -340,7 +341,7 @@ void rxw_workers_add(struct rxw_call *call)
 	call->work_next = NULL;
 	*w->tail = call;
 	w->tail = &call->work_next;
-	if (!w->waiting++) {
+	if (!w->waiting++ && !w->standing) {
 		w->since = rxw_now_kept();
 		w->taken = 0;
 	}

@@ -149,6 +149,7 @@ START_TEST(burst_waits_and_standing_queue_does_not)
 	ck_assert_uint_eq(h_stats(bed.server).calls_waiting, 4);
 	let_pass(4);
 	wait_for_waiting(0);
+	wait_for_end_of_burst(); /* it is looked at once in that time */
 	for (unsigned i = 0; i < QUEUE; i++)
 		ask(fd);
 	wait_for_waiting(QUEUE);
