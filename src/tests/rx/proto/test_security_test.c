@@ -95,7 +95,12 @@ END_TEST
 START_TEST(room)
 {
 	static const struct rxw_security_room rooms[] = {
-		{0}, {8, 12, 0, 0}, {4, 0, 1, 8}, {8, 0, 8, 0}, {64, 64, 16, 64}, {28, 12, 16, 0}};
+		{0},
+		{8, 12, 0, 0, false},
+		{4, 0, 1, 8, false},
+		{8, 0, 8, 0, false},
+		{64, 64, 16, 64, false},
+		{28, 12, 16, 0, false}};
 
 	for (unsigned i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++)
 		for (uint32_t size = 0; size < 1500; size++) {
