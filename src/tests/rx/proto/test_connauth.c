@@ -318,7 +318,7 @@ START_TEST(nothing_verifies)
 	for (unsigned i = 2; i < 5; i++)
 		sealed(1, i, 0, "evil");
 	for (unsigned i = 0; i < 61; i++) {
-		uint8_t packet[64];
+		uint8_t packet[RXW_ACK_MAX_SIZE];
 		uint32_t size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
 
 		bench_pass(&b, RXW_SEC);
