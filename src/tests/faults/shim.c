@@ -20,6 +20,7 @@
  * is what ends it.
  */
 static struct shim_plan plan;
+static _Atomic(int) kind_of_plan; /* of the plan, for those who wait while it is made */
 static _Atomic(bool) armed;
 static _Atomic(uint64_t) seen[SHIM_KINDS], refused, began;
 /* ns by which CLOCK_MONOTONIC and CLOCK_REALTIME are ahead of the system's */
@@ -49,6 +50,7 @@ void shim_arm(const struct shim_plan *p)
 {
 	atomic_store(&armed, false);
 	plan = *p;
+	atomic_store(&kind_of_plan, (int)plan.kind);
 	for (unsigned i = 0; i < SHIM_KINDS; i++)
 		atomic_store(&seen[i], 0);
 	atomic_store(&refused, 0);
@@ -428,6 +430,6 @@ WRAP(int, ppoll, struct pollfd *p, nfds_t count, const struct timespec *t, const
 {
 	if (shim_refuses(SHIM_POLL))
 		return -1;
-	return plan.kind == SHIM_CLOCK && t ? wait_by_clock(p, count, t)
-					    : __real_ppoll(p, count, t, set);
+	return atomic_load(&kind_of_plan) == SHIM_CLOCK && t ? wait_by_clock(p, count, t)
+							     : __real_ppoll(p, count, t, set);
 }

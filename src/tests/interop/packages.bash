@@ -89,7 +89,7 @@ compile_programs() {
 			$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g ${root:+-isystem "$root/usr/include"} \
 				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" "${kad[@]}" \
 				${root:+-L"$root/usr/lib"} -l:libafsrpc.a ${kad:+"$crypto/libhcrypto.so.5" "$crypto/libroken.so.19" \
-				-Wl,-rpath,"$crypto"} -pthread || openafs_lacks=1
+				-Wl,--disable-new-dtags,-rpath,"$crypto"} -pthread || openafs_lacks=1
 		done
 		(generate_stubs "$out" "$root") || openafs_lacks=1
 		# Their generated code is as it is: no warnings about it.

@@ -180,7 +180,7 @@ static int run_server(rxw_engine *engine, int port, rxw_keys *keys)
 					    .handler = serve,
 					    .security = &security,
 					    .security_count = 1};
-	rxw_endpoint *endpoint;
+	rxw_endpoint *endpoint = NULL;
 	rxw_service *service;
 	sigset_t stop;
 	int result, got;
@@ -211,8 +211,8 @@ static int run_client(rxw_engine *engine, char **argv, rxw_keys *keys)
 	uint32_t command = !strcmp(argv[6], "send") ? SEND : !strcmp(argv[6], "recv") ? RECV : RPC;
 	uint32_t bytes = (uint32_t)strtoul(argv[7], NULL, 10);
 	rxw_connection *connection;
-	rxw_security *security;
-	rxw_endpoint *endpoint;
+	rxw_security *security = NULL;
+	rxw_endpoint *endpoint = NULL;
 	struct timespec a, b;
 	int result, calls = atoi(argv[8]);
 

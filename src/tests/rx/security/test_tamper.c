@@ -10,22 +10,29 @@
 
 #define SIZE 40u /* bytes of a small call, each way */
 
-/* What the relay is to do; written while no datagram is on its way. */
+/* What the relay is to do; datagrams of the call before may still be on their way. */
 static struct {
-	bool to_server;	 /* of which direction */
-	unsigned bit;	 /* that is changed, from the beginning of the datagram */
-	unsigned every;	 /* bulk: each how many-th DATA packet is changed, 0 none */
-	unsigned seen, changed; /* bulk */
-	bool lose;	 /* the genuine one does not follow */
-	_Atomic(int) left; /* packets to change */
-	_Atomic(size_t) size; /* of the latest DATA packet of that direction */
-	uint32_t call[4];     /* the latest of each channel; relay */
+	_Atomic(bool) to_server;	 /* of which direction */
+	_Atomic(unsigned) bit;		 /* that is changed, from the beginning of the datagram */
+	_Atomic(unsigned) every;	 /* bulk: each how many-th DATA packet is changed */
+	_Atomic(unsigned) seen, changed; /* bulk */
+	_Atomic(bool) lose;		 /* the genuine one does not follow */
+	_Atomic(int) left;		 /* packets to change */
+	_Atomic(size_t) size;		 /* of the latest DATA packet of that direction */
+	_Atomic(uint32_t) call[4];	 /* the latest of each channel; relay */
 } plan;
+
+static void forget_calls(void)
+{
+	for (unsigned i = 0; i < 4; i++)
+		plan.call[i] = 0;
+}
 
 /* The first time that a packet of this call comes by: what comes again is dropped for that alone. */
 static bool is_new(const uint8_t *data)
 {
-	uint32_t call = rxw_get32(data + AT_CALL), *known = &plan.call[data[7] & 3];
+	_Atomic(uint32_t) *known = &plan.call[data[7] & 3];
+	uint32_t call = rxw_get32(data + AT_CALL);
 
 	if (call <= *known)
 		return false;
@@ -36,11 +43,13 @@ static bool is_new(const uint8_t *data)
 static void change_one(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	if (to_server == plan.to_server && type_of(data) == TYPE_DATA) {
+		unsigned bit = plan.bit;
+
 		plan.size = size;
-		if (is_new(data) && plan.left > 0 && plan.bit / 8 < size) {
-			data[plan.bit / 8] ^= (uint8_t)(1u << plan.bit % 8);
+		if (is_new(data) && plan.left > 0 && bit / 8 < size) {
+			data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			relay_pass(r, to_server, data, size);
-			data[plan.bit / 8] ^= (uint8_t)(1u << plan.bit % 8);
+			data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			plan.left--;
 		}
 	}
@@ -77,7 +86,7 @@ static void each_bit(struct world *w, bool to_server)
 
 	plan.to_server = to_server;
 	plan.left = 0;
-	memset(plan.call, 0, sizeof(plan.call));
+	forget_calls();
 	w->relay.filter = change_one;
 	world_good(w, connection, SIZE);
 	size = plan.size;
@@ -136,7 +145,7 @@ START_TEST(every_number)
 	for (unsigned way = 0; way < 2; way++) {
 		plan.to_server = way;
 		plan.left = 0;
-		memset(plan.call, 0, sizeof(plan.call));
+		forget_calls();
 		connection = world_connect(&w);
 		world_good(&w, connection, SIZE);
 		w.served = calls = 1;
@@ -194,7 +203,8 @@ START_TEST(bulk)
 		plan.to_server = round & 1;
 		plan.lose = round & 2;
 		plan.every = plan.lose ? 41 : 3;
-		plan.seen = plan.changed = 0;
+		plan.seen = 0;
+		plan.changed = 0;
 		before = world_refused(&w, plan.to_server);
 		w.relay.filter = change_some;
 		if (w.kind->misses) {
