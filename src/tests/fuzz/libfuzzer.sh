@@ -57,7 +57,7 @@ objects() {
 		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
 			"$dir"/obj/rx-face-*.o "$dir/obj/tests-fuzz-world.o" $wrap -pthread
 		;;
-	rxgk) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
+	rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
 	xg) echo "$dir"/obj/rxgen-*.o ;;
 	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
 	esac
