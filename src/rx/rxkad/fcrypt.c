@@ -131,46 +131,37 @@ blocks_by(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, unsigned 
 		store(out + RXW_FCRYPT_BLOCK * l, v[l]);
 }
 
-static void portable_encrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out,
-			     size_t blocks)
+static inline __attribute__((always_inline)) void
+portable(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks, bool back)
 {
 	for (; blocks >= LANES; blocks -= LANES) {
-		blocks_by(f, in, out, LANES, false);
+		blocks_by(f, in, out, LANES, back);
 		in += LANES * RXW_FCRYPT_BLOCK;
 		out += LANES * RXW_FCRYPT_BLOCK;
 	}
 	switch (blocks) {
 	case 3:
-		blocks_by(f, in, out, 3, false);
+		blocks_by(f, in, out, 3, back);
 		break;
 	case 2:
-		blocks_by(f, in, out, 2, false);
+		blocks_by(f, in, out, 2, back);
 		break;
 	case 1:
-		blocks_by(f, in, out, 1, false);
+		blocks_by(f, in, out, 1, back);
 		break;
 	}
+}
+
+static void portable_encrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out,
+			     size_t blocks)
+{
+	portable(f, in, out, blocks, false);
 }
 
 static void portable_decrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out,
 			     size_t blocks)
 {
-	for (; blocks >= LANES; blocks -= LANES) {
-		blocks_by(f, in, out, LANES, true);
-		in += LANES * RXW_FCRYPT_BLOCK;
-		out += LANES * RXW_FCRYPT_BLOCK;
-	}
-	switch (blocks) {
-	case 3:
-		blocks_by(f, in, out, 3, true);
-		break;
-	case 2:
-		blocks_by(f, in, out, 2, true);
-		break;
-	case 1:
-		blocks_by(f, in, out, 1, true);
-		break;
-	}
+	portable(f, in, out, blocks, true);
 }
 
 /* `blocks` more of each of `lanes` chains, side by side. */
