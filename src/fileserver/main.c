@@ -169,14 +169,6 @@ static const struct tools_option table[] = {
 	 .help = "log more"},
 };
 
-static const struct tools_program program = {
-	.name = "rxfsd",
-	.usage = "rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n",
-	.summary = "Serve a directory tree, read-only, as an AFS volume.",
-	.options = table,
-	.option_count = sizeof(table) / sizeof(table[0]),
-};
-
 static int parse_workers(const char *text, struct rxw_config *config)
 {
 	char min[32];
@@ -256,6 +248,60 @@ static int serve(struct options *options, const struct rxw_config *config)
 	return 0;
 }
 
+/* What follows from the options; -1 after one line that says what is wrong. */
+static int prepare(struct options *options, struct rxw_config *config)
+{
+	if (!options->settings.export) {
+		tools_error("--export DIR is missing: which directory shall be served?");
+		return -1;
+	}
+	if (options->workers && parse_workers(options->workers, config)) {
+		tools_error("--workers %s: give MIN:MAX, at most 4096", options->workers);
+		return -1;
+	}
+	/* A second server on one machine, with ports of its own, needs no third option. */
+	if (options->settings.vol_port == PORT_NOT_SAID)
+		options->settings.vol_port = options->settings.vl_port == VL_PORT ? VOL_PORT : 0;
+	if (options->settings.rpc_stats_open)
+		options->settings.rpc_stats = true;
+	if (options->debug)
+		fsd_log_level(RXW_LOG_DEBUG);
+	options->settings.advertise = options->advertise.items;
+	options->settings.advertise_count = options->advertise.count;
+	options->settings.guard.cell = options->settings.cell;
+	options->settings.guard.require = options->require.items;
+	options->settings.guard.require_count = options->require.count;
+	options->settings.guard.allow = options->allow.items;
+	options->settings.guard.allow_count = options->allow.count;
+	options->settings.guard.administrators = options->administrators.items;
+	options->settings.guard.administrator_count = options->administrators.count;
+	return 0;
+}
+
+/* For --check-config. */
+static int check(void *target, struct rxw_config *config)
+{
+	struct options *options = target;
+	char message[FSD_MESSAGE_MAX];
+
+	if (prepare(options, config))
+		return -1;
+	if (fsd_server_check(&options->settings, message)) {
+		tools_error("%s", message);
+		return -1;
+	}
+	return 0;
+}
+
+static const struct tools_program program = {
+	.name = "rxfsd",
+	.usage = "rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n",
+	.summary = "Serve a directory tree, read-only, as an AFS volume.",
+	.options = table,
+	.option_count = sizeof(table) / sizeof(table[0]),
+	.check = check,
+};
+
 int main(int argc, char **argv)
 {
 	struct options options = {
@@ -294,31 +340,9 @@ int main(int argc, char **argv)
 			    argv[first]);
 		return TOOLS_EXIT_USAGE;
 	}
-	if (!options.settings.export) {
-		tools_error("--export DIR is missing: which directory shall be served?");
+	if (prepare(&options, &config))
 		return TOOLS_EXIT_USAGE;
-	}
-	if (options.workers && parse_workers(options.workers, &config)) {
-		tools_error("--workers %s: give MIN:MAX, at most 4096", options.workers);
-		return TOOLS_EXIT_USAGE;
-	}
-	/* A second server on one machine, with ports of its own, needs no third option. */
-	if (options.settings.vol_port == PORT_NOT_SAID)
-		options.settings.vol_port = options.settings.vl_port == VL_PORT ? VOL_PORT : 0;
-	if (options.settings.rpc_stats_open)
-		options.settings.rpc_stats = true;
-	if (options.debug)
-		fsd_log_level(RXW_LOG_DEBUG);
 	raise_limits();
-	options.settings.advertise = options.advertise.items;
-	options.settings.advertise_count = options.advertise.count;
-	options.settings.guard.cell = options.settings.cell;
-	options.settings.guard.require = options.require.items;
-	options.settings.guard.require_count = options.require.count;
-	options.settings.guard.allow = options.allow.items;
-	options.settings.guard.allow_count = options.allow.count;
-	options.settings.guard.administrators = options.administrators.items;
-	options.settings.guard.administrator_count = options.administrators.count;
 
 	int status = serve(&options, &config);
 

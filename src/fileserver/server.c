@@ -340,20 +340,42 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	return rc ? -1 : 0;
 }
 
-int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
-		     struct fsd_server **out, char *message)
+static struct fsd_server *create(const struct fsd_settings *settings, char *message)
 {
 	struct fsd_server *server = calloc(1, sizeof(*server));
 
 	if (!server) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return -1;
+		return NULL;
 	}
 	server->settings = *settings;
 	server->state.lock_fd = -1;
 	pthread_mutex_init(&server->lock, NULL);
 	fsd_xstats_init(&server->service.xstats);
 	server->observer = (struct rxw_rpc_observer){fsd_xstats_report, &server->service.xstats};
+	return server;
+}
+
+int fsd_server_check(const struct fsd_settings *settings, char *message)
+{
+	struct fsd_server *server = create(settings, message);
+	int rc;
+
+	if (!server)
+		return -1;
+	rc = open_guard(server, message) || open_export(server, message) ? -1 : 0;
+	server->settings.drain_ms = 0;
+	fsd_server_stop(server);
+	return rc;
+}
+
+int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
+		     struct fsd_server **out, char *message)
+{
+	struct fsd_server *server = create(settings, message);
+
+	if (!server)
+		return -1;
 	if (open_guard(server, message) || open_export(server, message) || open_volume(server, message) ||
 	    start_parts(server, message) || open_network(server, config, message)) {
 		server->settings.drain_ms = 0;

@@ -44,6 +44,12 @@ struct fsd_server;
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
 		     struct fsd_server **server, char *message);
 
+/*
+ * Look at what fsd_server_start() would need before it touches the network or the state: the export
+ * can be opened, keys can be read, rules are understood. Returns 0, or -1 with such a line in message.
+ */
+int fsd_server_check(const struct fsd_settings *settings, char *message);
+
 /* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT" */
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
 uint16_t fsd_server_fs_port(const struct fsd_server *server);

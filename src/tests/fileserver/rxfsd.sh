@@ -82,7 +82,12 @@ export = $dir/export
 volume = configured
 window = 64
 END
-"$rxfsd" --config "$dir/conf" --check-config || fail "a good file was refused"
+"$rxfsd" --config "$dir/conf" --state "$dir/untouched" --check-config || fail "a good file was refused"
+refused 2 "$dir/none" --config "$dir/conf" --export "$dir/none" --check-config
+refused 2 "$dir/none" --config "$dir/conf" --keytab "$dir/none" --check-config
+refused 2 nobody --config "$dir/conf" --allow nobody --check-config
+refused 2 export --check-config
+[ ! -e "$dir/untouched" ] || fail "--check-config has made the state"
 echo "volumen = x" >>"$dir/conf"
 refused 2 volumen --config "$dir/conf" --check-config
 

@@ -536,6 +536,8 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 	if (second_pass(p, target, config, argc, argv) < 0)
 		return TOOLS_USAGE;
 	if (action == STD_CHECK) {
+		if (p->program->check && p->program->check(target, config))
+			return TOOLS_USAGE;
 		printf("%s: %s\n", file ? file : "command line", "no errors");
 		return TOOLS_DONE;
 	}

@@ -50,6 +50,11 @@ struct tools_program {
 	const struct tools_option *options;
 	size_t option_count;
 	bool no_tunables;    /* true: --NAME of the library's tunables are not taken */
+	/*
+	 * NULL, or what --check-config looks at besides: files that are named, values that must fit
+	 * each other. Prints one line and returns -1 if something is wrong.
+	 */
+	int (*check)(void *target, struct rxw_config *config);
 };
 
 enum tools_parsed {
