@@ -58,7 +58,8 @@ src_bench_xdr_LDADD += $(TIRPC_LIBS)
 endif
 $(src_bench_xdr_OBJECTS): $(afs_headers)
 
-EXTRA_DIST += src/bench/run src/bench/measure.py src/bench/contest.py src/bench/report.py
+EXTRA_DIST += src/bench/run src/bench/measure.py src/bench/contest.py src/bench/report.py \
+	src/bench/classes.py
 EXTRA_DIST += src/bench/ladder src/bench/rungs.py src/bench/rivals.py src/bench/calls.py \
 	src/bench/ours.py src/bench/load.py \
 	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py

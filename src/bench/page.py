@@ -2,6 +2,7 @@
 """What the ladder writes into doc/performance.md: tables of medians, aims, notes, plots."""
 import statistics
 
+import classes
 import load
 import rungs
 from report import number
@@ -266,6 +267,9 @@ def markdown(f, plots, why_none=None):
     """`plots`: [(title, path as the page names it)]."""
     out = heading(f) + [""] + ladder_table(f) + [""] + rungs.NOTES
     out += clients_table(f) + calls_table(f) + fair_table(f) + load_table(f) + locks_table(f)
+    out += classes.tables(lambda name, x, key: f.median("class", name, x, key),
+                          lambda name, x, key: f.spread("class", name, x, key),
+                          f.about.get("cores", 2))
     out += made_tables(f) + aims_table(f)
     out += [line for title, path in plots for line in ("", f"![{title}]({path})")]
     if why_none:

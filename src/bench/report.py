@@ -183,13 +183,15 @@ def target_table(samples):
     return rows
 
 
-def markdown(samples, order, skipped, source, pings, runs, total, with_targets=True):
+def markdown(samples, order, skipped, source, pings, runs, total, with_targets=True, more=()):
+    """`order`: what has a row of its own; `more`: lines behind them."""
     about, rev = machine(source, pings)
     out = [f"Revision {rev}; medians of {runs} alternating runs; {total / 2**30:g} GiB each, over "
            "loopback, nothing pinned; ± is half the distance between the extremes.", "",
            "Machine: " + "; ".join(about) + ".", ""]
     out += table(samples, order, skipped)
     out += time_table(samples, order)
+    out += more
     if with_targets:
         out += [""] + target_table(samples)
     return "\n".join(out) + "\n"

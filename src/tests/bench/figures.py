@@ -3,6 +3,7 @@
 import sys
 
 import calls
+import classes
 import ours
 import page
 import rungs
@@ -94,5 +95,39 @@ equal("latencies by share", calls.per_call(
      "within_99.9": 8})
 refused("nothing moved", lambda: spending.per_gigabyte(0, 1.0, cost))
 refused("no call", lambda: calls.per_call({"calls": 0, "calls_per_s": 0}, cost))
+
+# Security classes: what the cipher and the null class allow together.
+rate = {"20_own_seal_MBps": 400.0, "20_own_open_MBps": 800.0, "20_hmac_MBps": 1000.0,
+        "fcrypt_portable_encrypt_45_MBps": 500.0, "fcrypt_avx512vbmi_encrypt_45_MBps": 1000.0,
+        "fcrypt_portable_decrypt_64_MBps": 500.0}.get
+equal("null has no limit", classes.limit(rate, "null", 1, 4000, 2), None)
+equal("clear is null's", classes.limit(rate, "rxgk clear", 1, 4000, 2), 4000)
+equal("auth of rxkad is null's", classes.limit(rate, "rxkad auth", 1, 4000, 2), 4000)
+equal("one stream: the slower end", round(classes.limit(rate, "rxgk crypt 20", 1, 4000, 2), 1),
+      round(1 / (1 / 400 + 1 / 4000), 1))
+equal("several: every core does both", round(classes.limit(rate, "rxgk crypt 20", 32, 4000, 2), 1),
+      round(1 / ((1 / 400 + 1 / 800) / 2 + 1 / 4000), 1))
+equal("auth has its checksum alone", round(classes.limit(rate, "rxgk auth 20", 1, 4000, 2), 1), 800.0)
+equal("the fastest kernel that is there", classes.cipher_rates(rate, "rxkad crypt"), (1000.0, 500.0))
+equal("a rate that was not measured", classes.limit(rate, "rxgk crypt 17", 1, 4000, 2), None)
+equal("null was not measured", classes.limit(rate, "rxgk crypt 20", 1, None, 2), None)
+moved = {"bytes": 10**9, "cpu_user_s": 1.0, "cpu_sys_s": 0.5,
+         "transport": {"syscalls_send": 5, "syscalls_recv": 6, "packets_sent_by_type": [0, 1, 9]},
+         "server": {"cpu_user_s": 2.0, "cpu_sys_s": 0.25,
+                    "transport": {"syscalls_send": 10, "trains_sent": 3,
+                                  "packets_sent_by_type": [0, 119, 0]}}}
+equal("both ends", classes.own_figures(moved),
+      {"client_cpu_s_per_GB": 1.5, "server_cpu_s_per_GB": 2.25, "io_calls_per_GB": 21.0,
+       "packets_per_train": 40.0})
+measured = {("recv, null", 1): 4000.0, ("recv, rxgk crypt 20", 1): 200.0}
+text = "\n".join(classes.tables(
+    lambda name, x, key: rate(key) if name == classes.RATES else
+    measured.get((name, x)) if key == "MBps" else None, lambda name, x, key: None, 2))
+equal("a row", "| recv | 1 | rxgk crypt 20 | 200 | 364 | 0.55 | – |" in text, True)
+equal("an aim that is met", "| rxgk crypt 20, MB/s received by one stream ÷ limit | 0.55 | "
+      "at least 0.5 | yes |" in text, True)
+equal("no table of nothing", classes.tables(lambda *_: None, lambda *_: None, 2), [])
+equal("labels", [classes.is_label(n) for n in ("recv, rxkad crypt, 32", "ciphers", "rxperf recv")],
+      [True, True, False])
 
 sys.exit(1 if failures else 0)

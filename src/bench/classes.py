@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Security classes: the same transfer at each class and level, beside what the ciphers alone allow. A
+limit is 1/(1/a + 1/b): b is the rate of the null class, a that of the cipher and its checksum alone.
+"""
+import os
+import struct
+
+import ours
+from contest import Contestant, Missing
+from measure import Failed, run_client
+from report import number
+from spending import per_gigabyte
+
+SEVERAL = 32
+KEY_KRB5, KEY_RXGK, KVNO = 2, 1, 7
+KEY_BYTES = {17: 16, 18: 32, 19: 16, 20: 32}
+RATES = "ciphers"
+TRAIN = 45  # packets that are sealed at a time
+
+# Class, level, enctype of the key (0: as it is), part of the bytes that are moved.
+LEVELS = [("null", None, 0, 1 / 2),
+          ("rxkad", "clear", 18, 1 / 2), ("rxkad", "auth", 18, 1 / 2), ("rxkad", "crypt", 18, 1 / 4),
+          ("rxgk", "clear", 20, 1 / 2), ("rxgk", "auth", 20, 1 / 4),
+          *(("rxgk", "crypt", enctype, 1 / 4) for enctype in (17, 18, 19, 20))]
+
+
+def title(klass, level, enctype):
+    words = [klass, *([level] if level else [])]
+    return " ".join(words + ([str(enctype)] if klass == "rxgk" and level != "clear" else []))
+
+
+TITLES = [title(*level[:3]) for level in LEVELS]
+
+
+def key_file(place, klass, enctype):
+    """A KeyFileExt with one fresh key, for the owner alone; it goes with the folder of the run."""
+    path = os.path.join(place.work, f"keys-{klass}-{enctype}")
+    if not os.path.exists(path):
+        key = os.urandom(KEY_BYTES[enctype])
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
+            f.write(struct.pack(">6I", 1, 16, KEY_RXGK if klass == "rxgk" else KEY_KRB5, KVNO,
+                                enctype, len(key)) + key)
+    return path
+
+
+def ends(r):
+    """(the client's part of a report, the server's)"""
+    return r, r.get("server") or {}
+
+
+def own_figures(r):
+    """What both ends say of themselves, beside rates."""
+    made = {}
+    if r["bytes"]:
+        gigabytes = r["bytes"] / 1e9
+        for which, end in zip(("client", "server"), ends(r)):
+            if "cpu_user_s" in end:
+                made[f"{which}_cpu_s_per_GB"] = (end["cpu_user_s"] + end["cpu_sys_s"]) / gigabytes
+        made["io_calls_per_GB"] = sum(
+            (end.get("transport") or {}).get(f"syscalls_{kind}", 0)
+            for end in ends(r) for kind in ("send", "recv", "other")) / gigabytes
+    data = trains = 0
+    for end in ends(r):
+        transport = end.get("transport") or {}
+        trains += transport.get("trains_sent", 0)
+        data += ours.by_type(transport, ours.DATA)
+    if trains:
+        made["packets_per_train"] = data / trains
+    return made
+
+
+class Classed(Contestant):
+    """rxperf at both ends, `x` streams, at one class and level."""
+
+    def __init__(self, place, command, x, klass, level, enctype, part):
+        super().__init__(place, f"{command}, {title(klass, level, enctype)}")
+        self.x = x
+        self.command = command
+        self.klass = klass
+        self.level = level
+        self.enctype = enctype
+        self.part = part
+
+    def sample(self, count=False):
+        each = max(int(self.place.bytes * self.part) // self.x, 1 << 16)
+        client, server = [], []
+        if self.klass != "null":
+            keys = key_file(self.place, self.klass, self.enctype)
+            server = ["-x", self.klass, "--key-file", keys]
+            client = [*server, "--level", self.level]
+        r, cost = ours.pair(self.place, ["-c", self.command, "-b", str(each), "-t", str(self.x),
+                                         *client], server, count)
+        if r["bytes"] != each * self.x or r["class"] != self.klass or \
+                r["level"] != (self.level or r["level"]):
+            raise Failed(f"rxperf: {r['bytes']} bytes of {each * self.x}, {r['class']}, "
+                         f"{r['level']}")
+        rates = per_gigabyte(r["bytes"], r["seconds"], cost)
+        return rates if count else {**rates, **ours.traffic(r), **own_figures(r)}
+
+
+class Rates(Contestant):
+    """What libcrypto and fcrypt make without a network, on one core."""
+
+    counted = False
+    x = 1
+
+    def sample(self, count=False):
+        place = self.place
+        made, _, _ = run_client([place.program("src/bench/rxgk")])
+        try:
+            place.openafs_programs()  # they bring the library that has its fcrypt
+        except Missing:  # without it ours are measured alone
+            pass
+        place.program("src/bench/fcrypt")
+        r, _, _ = run_client(["sh", place.tool("fcrypt-rivals"), place.build])
+        made.update({f"fcrypt_{key}": value for key, value in r.items()})
+        return {key: value for key, value in made.items() if isinstance(value, (int, float))}
+
+
+def contestants(place):
+    """The ciphers, then every class and level, receiving and sending, one stream and several."""
+    return [Rates(place, RATES)] + [Classed(place, command, x, *level)
+                                    for command in ("recv", "send") for x in (1, SEVERAL)
+                                    for level in LEVELS]
+
+
+def for_bench(place):
+    """The same, each under a name of its own."""
+    made = contestants(place)
+    for c in made:
+        c.name = label(c.name, c.x)
+    return made
+
+
+def label(name, x):
+    return name if name == RATES else f"{name}, {x}"
+
+
+def is_label(name):
+    """Has it a place in the tables here?"""
+    return name == RATES or any(name == label(f"{command}, {t}", x) for t in TITLES
+                                for command in ("recv", "send") for x in (1, SEVERAL))
+
+
+def best_fcrypt(rate, way, packets):
+    """The fastest kernel of ours there is."""
+    found = [rate(f"fcrypt_{kernel}_{way}_{packets}_MBps") for kernel in ("avx512vbmi", "portable")]
+    return max((value for value in found if value), default=None)
+
+
+def cipher_rates(rate, name):
+    """MB/s on one core of (what seals, what opens), or None: nothing that counts beside null."""
+    klass, level, *enctype = name.split()
+    if level == "clear" or name == "rxkad auth":
+        return None
+    if klass == "rxkad":
+        return best_fcrypt(rate, "encrypt", TRAIN), best_fcrypt(rate, "decrypt", 64)
+    if level == "auth":
+        return (rate(f"{enctype[0]}_hmac_MBps"),) * 2
+    return rate(f"{enctype[0]}_own_seal_MBps"), rate(f"{enctype[0]}_own_open_MBps")
+
+
+def limit(rate, name, x, null, cores):
+    """
+    MB/s that cipher and null class allow together. One stream: the slower of both ends, a core each;
+    several: all cores do both.
+    """
+    if null is None or name == "null":
+        return None
+    rates = cipher_rates(rate, name) if name != "null" else None
+    if rates is None:
+        return null
+    if None in rates:
+        return None
+    seal, open_ = rates
+    a = min(seal, open_) if x == 1 else max(cores, 1) / (1 / seal + 1 / open_)
+    return 1 / (1 / a + 1 / null)
+
+
+COLUMNS = (("client_cpu_s_per_GB", "client"), ("server_cpu_s_per_GB", "server"),
+           ("acks_per_data", "ACK/DATA"), ("packets_per_train", "packets/train"),
+           ("io_calls_per_GB", "system calls/GB"))
+
+
+def class_rows(figure, noise, rate, cores):
+    rows = []
+    for command in ("recv", "send"):
+        for x in (1, SEVERAL):
+            null = figure(f"{command}, null", x, "MBps")
+            for name in TITLES:
+                whole = f"{command}, {name}"
+                mbps = figure(whole, x, "MBps")
+                if mbps is None:
+                    continue
+                most = limit(rate, name, x, null, cores)
+                spread = noise(whole, x, "MBps")
+                rows.append("| " + " | ".join([
+                    command, str(x), name,
+                    number(mbps) + ("" if spread is None else f" ±{spread:.0%}"), number(most),
+                    number(mbps / most if most else None),
+                    *(number(figure(whole, x, key)) for key, _ in COLUMNS)]) + " |")
+    return rows
+
+
+def rate_rows(rate):
+    rows = []
+    for enctype in KEY_BYTES:
+        if rate(f"{enctype}_encrypt_MBps"):
+            rows.append(f"| enctype {enctype} | " + " | ".join(
+                number(rate(f"{enctype}_{key}")) for key in
+                ("encrypt_MBps", "decrypt_MBps", "hmac_MBps", "own_seal_MBps", "seal_crypt_MBps",
+                 "own_open_MBps", "open_crypt_MBps", "seal_auth_MBps")) + " |")
+    return rows
+
+
+def fcrypt_rows(rate):
+    rows = []
+    for kernel, name in (("openafs", "OpenAFS's"), ("portable", "ours, portable"),
+                         ("avx512vbmi", "ours, AVX-512 VBMI")):
+        cells = [number(rate(f"fcrypt_{kernel}_encrypt_{n}_MBps")) for n in (1, 4, 16, TRAIN, 64)]
+        cells += [number(rate(f"fcrypt_{kernel}_decrypt_{n}_MBps")) for n in (1, 64)]
+        if any(cell != "–" for cell in cells):
+            rows.append(f"| {name} | " + " | ".join(cells) + " |")
+    return rows
+
+
+def aims(figure, rate):
+    """[(text, value, sense, bound)] of what was measured."""
+    made = []
+    null = figure("recv, null", 1, "MBps")
+    for enctype in KEY_BYTES:
+        name = f"rxgk crypt {enctype}"
+        mbps, most = figure(f"recv, {name}", 1, "MBps"), limit(rate, name, 1, null, 2)
+        made.append((f"{name}, MB/s received by one stream ÷ limit", mbps and most and mbps / most,
+                     ">=", 0.5))
+    for auth, crypt in (("rxkad auth", "rxkad crypt"), ("rxgk auth 20", "rxgk crypt 20")):
+        a, b = (figure(f"recv, {name}", 1, "cpu_s_per_GB") for name in (auth, crypt))
+        made.append((f"CPU-s/GB of {auth} ÷ of {crypt}", a and b and a / b, "<=", 0.6))
+    theirs = rate("fcrypt_openafs_encrypt_1_MBps")
+    for n in (4, TRAIN):
+        own = best_fcrypt(rate, "encrypt", n)
+        made.append((f"fcrypt, {n} packets at once ÷ OpenAFS's", own and theirs and own / theirs,
+                     ">=", 4))
+    return made
+
+
+def aim_rows(figure, rate):
+    rows = []
+    for text, value, sense, bound in aims(figure, rate):
+        good = value is not None and (value >= bound if sense == ">=" else value <= bound)
+        verdict = "not measured" if value is None else "yes" if good else "**no**"
+        rows.append(f"| {text} | {number(value)} | {'at least' if sense == '>=' else 'at most'} "
+                    f"{bound:g} | {verdict} |")
+    return rows
+
+
+def tables(figure, noise, cores):
+    """Markdown; figure(name, x, key) and noise() give medians and spreads, or None. [] if none."""
+    def rate(key):
+        return figure(RATES, 1, key)
+
+    rows = class_rows(figure, noise, rate, cores)
+    out = []
+    if rows:
+        out += ["", "Security classes. The limit is 1/(1/a + 1/b), b the null class in the same row, a "
+                "the cipher and its checksum alone (libcrypto's, or fcrypt): of one stream the "
+                "slower of sealing and opening on one core, of several what all cores make of both. "
+                "CPU-s/GB of either end; system calls are those on sockets, of both ends:", "",
+                "| what | streams | class | MB/s | limit | ÷ limit | " +
+                " | ".join(text for _, text in COLUMNS) + " |", "|" + " --- |" * (6 + len(COLUMNS)),
+                *rows]
+    rows = rate_rows(rate)
+    if rows:
+        out += ["", "rxgk's ciphers on one core, MB/s: libcrypto's AES-CBC and HMAC alone, 16 KiB at "
+                "a time, what both together allow, and our packets of a full train:", "",
+                "| | encrypt | decrypt | HMAC | both, encrypt | sealed | both, decrypt | opened | "
+                "sealed, auth |", "| --- |" + " --- |" * 8, *rows]
+    rows = fcrypt_rows(rate)
+    if rows:
+        out += ["", "fcrypt on one core, MB/s, by packets at once (decrypt: 1 and 64):", "",
+                f"| | 1 | 4 | 16 | {TRAIN} | 64 | decrypt, 1 | decrypt, 64 |", "| --- |" + " --- |" * 7,
+                *rows]
+    if out:
+        out += ["", "| aim | measured | wanted | met |", "| --- | --- | --- | --- |",
+                *aim_rows(figure, rate)]
+    return out
