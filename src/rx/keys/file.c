@@ -32,7 +32,7 @@ static uint8_t *put_word(uint8_t *p, uint32_t value)
 static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *key, uint32_t number, size_t at,
 		char *error)
 {
-	struct rxw_key_list own = { .keys = list->keys + first, .count = list->count - first };
+	struct rxw_key_list own = { .count = list->count - first };
 	const struct rxw_key *same;
 	int result;
 
@@ -41,7 +41,9 @@ static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *k
 			 number, at, key->length, key->type, key->enctype);
 		return -RXW_EDECODE;
 	}
-	same = own.count ? rxw_key_list_find(&own, key->type, key->kvno, key->enctype) : NULL;
+	if (own.count)
+		own.keys = list->keys + first;
+	same = rxw_key_list_find(&own, key->type, key->kvno, key->enctype);
 	if (same) {
 		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: a second key of type %u, kvno %d, enctype %d",
 			 number, at, key->type, key->kvno, key->enctype);

@@ -147,6 +147,9 @@ def endpoints():
     ack = next(d for n, d in packets() if n == "ack-ping")
     put("endpoint", "call", datagrams(0, (0x10, first(whole, 0x1234)), (0x10, first(whole, 0x1238))))
     put("endpoint", "call-here", datagrams(1, (3, first(whole, 0x1234)), (0x2B, ack)))
+    # A train of two counts as two datagrams where three bytes for one are allowed.
+    two = first(train(1, payload=40), 0x1234) + first(train(1, payload=40), 0x1238)
+    put("endpoint", "two-in-a-train", datagrams(2, (0x84, two), (0x2a, bytes(28))))
     put("endpoint", "flood", datagrams(4, *[(0x80 | i % 3, first(whole, 0x1000 + 4 * i)) for i in range(8)]))
     put("endpoint", "batch", datagrams(2, (0x84, part), (0x80, seqs[0]), (0, seqs[1])))
     put("endpoint", "reach", datagrams(64, (0x10, first(whole, 0x20)[:-12] + word(1) + bytes(8)), (0x18, ack)))
@@ -289,9 +292,37 @@ def rxkad():
             bytes([8, 2, 1]) + bytes(range(1, 9)) + bytes([40, 3, 2]) + bytes(41))
 
 
+def keytabs():
+    """For fuzz_keytab.c: whose keys are wanted, then a file."""
+    half = lambda value: value.to_bytes(2, "big")
+    text = lambda t: half(len(t)) + t.encode()
+
+    def entry(name, enctype, kvno, size, tail=b"", time=1795229458):
+        e = half(name.count("/") + 1) + text("EXAMPLE.ORG") + b"".join(text(t) for t in name.split("/"))
+        e += word(1) + word(time) + bytes([kvno & 255]) + half(enctype) + half(size) + bytes(range(size)) + tail
+        return word(len(e)) + e
+
+    head, service = b"\5\2", "afs/example.org"
+    put("keytab", "one", bytes([3]) + head + entry(service, 18, 3, 32))
+    put("keytab", "many", bytes([1]) + head + b"".join(
+        entry(n, e, k, size, word(k)) for n, e, k, size in ((service, 17, 4, 16), (service, 23, 4, 16),
+        (service, 3, 300, 8), ("afs", 20, 5, 32), ("host/a.example.org", 18, 1, 32), (service, 1, 2, 8))))
+    put("keytab", "cell-in-realm", bytes([9]) + head + entry("afs", 18, 3, 32) + entry(service, 18, 3, 32))
+    put("keytab", "hole-younger-end", bytes([10]) + head + word(-9) + bytes(9) + entry(service, 19, 3, 16) +
+        entry(service, 19, 3, 16, time=1795229459) + word(0) + bytes(40))
+    put("keytab", "others", bytes([4]) + head + entry("nfs/x\ty@z", 18, 3, 32) + entry("a/b/c", 18, 3, 32))
+    put("keytab", "version-1", bytes([0]) + b"\5\1" + bytes(30))
+    ext = lambda kind, kvno, enctype, size: (word(16) + word(kind) + word(kvno) + word(enctype) + word(size) +
+        bytes(range(size)))
+    put("keytab", "keyfileext", bytes([0]) + word(4) + ext(0, 2, 0, 8) + ext(1, 3, 18, 32) + ext(2, 3, 17, 16) +
+        ext(9, 1, 1, 5))
+    put("keytab", "keyfile", bytes([8]) + word(2) + (word(1) + bytes(8) + word(2) + b"\1" * 8) + bytes(72))
+    put("keytab", "keyfile-short", bytes([0]) + word(1) + word(7) + b"\2" * 8)
+
+
 if __name__ == "__main__":
-    for target in ("abort", "ack", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "live", "run",
-                   "rxgk", "rxkad", "xdr"):
+    for target in ("abort", "ack", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "keytab", "live",
+                   "run", "rxgk", "rxkad", "xdr"):
         shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
     made()
@@ -304,3 +335,4 @@ if __name__ == "__main__":
     from_requests()
     rxgk()
     rxkad()
+    keytabs()
