@@ -39,6 +39,7 @@ include src/tests/coverage/local.mk
 include src/tests/soak/local.mk
 include src/tests/vectors/local.mk
 include src/tests/bench/local.mk
+include src/tests/abi/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
 

@@ -5,9 +5,10 @@
 
 #include "engine/internal.h"
 
-int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
+int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *given,
 		    rxw_service **service)
 {
+	struct rxw_service_options known = {0}, *options = &known;
 	struct rxw_security *null_class = rxw_security_null();
 	struct rxw_security *const *classes;
 	struct rxw_service *s;
@@ -15,7 +16,11 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
 	unsigned n;
 	int r = 0;
 
-	if (!endpoint || !options || options->size < sizeof(*options) || !options->id ||
+	/* A program of an older day has a shorter structure; the rest takes its defaults, 0. */
+	if (!endpoint || !given || given->size < offsetof(struct rxw_service_options, level_min))
+		return -RXW_EINVAL;
+	memcpy(&known, given, given->size < sizeof(known) ? given->size : sizeof(known));
+	if (!options->id ||
 	    !options->handler || (options->security_count && !options->security) ||
 	    options->security_count > 8 || options->level_min > RXW_LEVEL_CRYPT)
 		return -RXW_EINVAL;

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The binary interface: a program of an older day (old.c, compiled against the headers kept here) runs on this
+# library; and this library is held against the baseline, librxwire-ARCH.abi, which is that of the last release
+# (of the day it was made, as long as there is none). Functions that were added are no difference.
+#
+#   check-abi.sh             compare
+#   check-abi.sh --renew     write the baseline anew: at a release, or for a break that NEWS tells of
+
+top=${top_srcdir:-$(dirname "$0")/../../..}
+build=${top_builddir:-.}
+here=$top/src/tests/abi
+baseline=$here/librxwire-$(uname -m).abi
+library=$build/src/rx/.libs/librxwire.so
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# describe FILE: the interface of the library as it was built.
+describe() {
+	abidw --no-show-locs --no-corpus-path --no-comp-dir-path --type-id-style hash --drop-private-types \
+		--exported-interfaces-only --headers-dir "$top/src/rx/rxwire" --out-file "$1" "$library"
+}
+
+# layout FILE: a line for each member of a structure of ours, with its place and type, and for each constant.
+# What is only declared has none.
+layout() {
+	awk -v q="'" '
+		function value(key,   at, rest) {
+			at = index($0, key "=" q)
+			if (!at)
+				return ""
+			rest = substr($0, at + length(key) + 2)
+			return substr(rest, 1, index(rest, q) - 1)
+		}
+		/<class-decl / { owner = value("name") }
+		/<enum-decl / { owner = value("name") }
+		/<data-member / { place = value("layout-offset-in-bits") }
+		/<var-decl / && place != "" { print owner, value("name"), place, value("type-id"); place = "" }
+		/<enumerator / && value("name") !~ /_COUNT$/ { print owner, value("name"), value("value") }' "$1" |
+		grep '^rxw_' | LC_ALL=C sort -u
+}
+
+if [ "$1" = --renew ]; then
+	describe "$dir/new" && sed -e "/<elf-needed>/,/<\/elf-needed>/d" "$dir/new" > "$baseline"
+	exit
+fi
+
+"$build/src/tests/abi/old" || { echo "FAIL: the program of an older day"; exit 1; }
+
+[ -f "$library" ] || { echo "no shared library in this build: nothing to compare with the baseline"; exit 0; }
+[ -f "$baseline" ] || { echo "no baseline for $(uname -m): nothing to compare"; exit 0; }
+case $SANITIZERS in no | '') ;; *) echo "an instrumented library is not compared"; exit 0 ;; esac
+command -v abidiff > /dev/null || { echo "SKIP: abidiff is not installed (Debian package: abigail-tools)"; exit 77; }
+describe "$dir/now" || exit 1
+grep -q 'class-decl name=.rxw_config.' "$dir/now" ||
+	{ echo "no types in the library (built without -g): only names could be compared"; exit 77; }
+abidiff --no-added-syms --suppressions "$here/suppressions" "$baseline" "$dir/now" > "$dir/diff" 2>&1
+rc=$?
+if [ $rc -ne 0 ]; then
+	cat "$dir/diff"
+fi
+# Suppressions for what grows also hide what moves at the same time, so places are compared, too.
+layout "$baseline" > "$dir/then"
+layout "$dir/now" > "$dir/today"
+LC_ALL=C comm -23 "$dir/then" "$dir/today" > "$dir/moved"
+[ -s "$dir/then" ] || { echo "no structure was found in ${baseline##*/}"; exit 1; }
+sed 's/^/moved, changed or gone: /' "$dir/moved"
+if [ $rc -ne 0 ] || [ -s "$dir/moved" ]; then
+	echo "FAIL: the binary interface differs from ${baseline##*/} (doc/soname.md says what may change and how)"
+	exit 1
+fi
+echo "the binary interface is that of ${baseline##*/}, or grew as it may ($(wc -l < "$dir/then") members and constants in place)"
