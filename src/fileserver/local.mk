@@ -43,13 +43,30 @@ src_fileserver_rxfsd_LDADD = src/fileserver/libfileserver.la src/tools/libtools.
 
 dist_man_MANS += doc/man/rxfsd.8
 
-# The unit, with the directories of this installation; installed where configure was told to.
-EXTRA_DIST += src/fileserver/rxfsd.service.in
-CLEANFILES += src/fileserver/rxfsd.service
-src/fileserver/rxfsd.service: $(srcdir)/src/fileserver/rxfsd.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) src/fileserver && \
+# What systemd needs, with the directories of this installation; installed if configure was told where
+# units go. A configuration file that is there already stays as it is.
+system_files = src/fileserver/system/rxfsd.service src/fileserver/system/rxfsd.conf \
+	src/fileserver/system/sysusers.conf src/fileserver/system/tmpfiles.conf
+EXTRA_DIST += $(system_files:=.in)
+CLEANFILES += $(system_files)
+$(system_files): Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
 	$(SED) -e 's|[@]sbindir[@]|$(sbindir)|g' -e 's|[@]sysconfdir[@]|$(sysconfdir)|g' \
-		$(srcdir)/src/fileserver/rxfsd.service.in >$@.tmp && mv $@.tmp $@
+		$(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
+src/fileserver/system/rxfsd.service: $(srcdir)/src/fileserver/system/rxfsd.service.in
+src/fileserver/system/rxfsd.conf: $(srcdir)/src/fileserver/system/rxfsd.conf.in
+src/fileserver/system/sysusers.conf: $(srcdir)/src/fileserver/system/sysusers.conf.in
+src/fileserver/system/tmpfiles.conf: $(srcdir)/src/fileserver/system/tmpfiles.conf.in
 if SYSTEMD_UNIT
-systemdsystemunit_DATA = src/fileserver/rxfsd.service
+systemdsystemunit_DATA = src/fileserver/system/rxfsd.service
+system_destinations = '$(DESTDIR)$(prefix)/lib/sysusers.d' '$(DESTDIR)$(prefix)/lib/tmpfiles.d' \
+	'$(DESTDIR)$(sysconfdir)/rxwire'
+install-data-local: $(system_files)
+	$(MKDIR_P) $(system_destinations)
+	$(INSTALL_DATA) src/fileserver/system/sysusers.conf '$(DESTDIR)$(prefix)/lib/sysusers.d/rxfsd.conf'
+	$(INSTALL_DATA) src/fileserver/system/tmpfiles.conf '$(DESTDIR)$(prefix)/lib/tmpfiles.d/rxfsd.conf'
+	test -e '$(DESTDIR)$(sysconfdir)/rxwire/rxfsd.conf' || \
+		$(INSTALL_DATA) src/fileserver/system/rxfsd.conf '$(DESTDIR)$(sysconfdir)/rxwire/rxfsd.conf'
+uninstall-local:
+	rm -f '$(DESTDIR)$(prefix)/lib/sysusers.d/rxfsd.conf' '$(DESTDIR)$(prefix)/lib/tmpfiles.d/rxfsd.conf'
 endif
