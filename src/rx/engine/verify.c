@@ -381,6 +381,7 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 		free(job);
 	}
 	rxw_pconn_auth_drop(&c->p, auth, out);
+	rxw_timer_of_conn(c);
 }
 
 /* Lock held: the call that packets of a run are for, NULL if it is yet to be made. */

@@ -494,9 +494,11 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 		}
 		if (p->state != RXW_CS_RESET)
 			rxw_ack_answer_ping(p, run->head.serial, out);
-		/* It asks for something, so it is there: our own question may be asked once more. */
+		/* It asks for something, so it is there: our own questions may be asked once more. */
 		if (p->timer.unsolicited > 0)
 			p->timer.unsolicited--;
+		if (p->conn->challenges > 1)
+			p->conn->challenges--;
 	} else if (p->timer.abort_owed) {
 		rxw_pcall_write_abort(p, out);
 	}

@@ -6,6 +6,7 @@
 
 #define CHALLENGE_APART	 (500 * RXW_MS)
 #define CHALLENGE_SECOND (1250 * RXW_MS)
+#define CHALLENGE_PROVEN (2 * RXW_SEC) /* to an address that is one */
 #define CHALLENGE_LIFE	 (30 * RXW_SEC)
 #define RESPONSES	 8u /* per second */
 #define ABORT_DELAY	 RXW_SEC
@@ -139,19 +140,22 @@ static void send_challenge(struct rxw_pconn *c, struct rxw_out *out)
 		return;
 	memcpy(ctl->bytes + RXW_HEADER_SIZE, job->bytes, job->written);
 	c->challenge_sent = out->now;
+}
+
+/*
+ * The clock runs from here on, whether there is memory and a thread to make one or not: the client's
+ * packets are acknowledged soon, and it waits then.
+ */
+void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
+{
 	if (c->challenge_since == 0) {
 		c->challenge_since = out->now ? out->now : 1;
 		c->challenge_at = out->now + CHALLENGE_APART;
 		c->challenges = 0;
 	}
-}
-
-void rxw_pconn_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out)
-{
 	if (c->challenge == NULL)
 		want(c, RXW_AUTH_CHALLENGE, NULL, RXW_CHALLENGE_MOST, out);
-	else if (timer || c->challenge_since == 0 ||
-		 out->now >= c->challenge_sent + CHALLENGE_APART)
+	else if (timer || out->now >= c->challenge_sent + CHALLENGE_APART)
 		send_challenge(c, out);
 }
 
@@ -347,6 +351,8 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 		checked(c, job, out);
 	} else if (job->written > 0 && job->written <= RXW_CHALLENGE_MOST) {
 		c->challenge = job;
+		if (c->challenges == 0)
+			c->challenge_at = out->now + CHALLENGE_APART;
 		send_challenge(c, out);
 		return NULL; /* it stays for resends */
 	}
@@ -367,6 +373,27 @@ uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)
 	return at;
 }
 
+/*
+ * Twice to whoever it is (12.3), and once more for each PING of the client's; every 2 s where the
+ * address is known to be its own.
+ */
+static void challenge_again(struct rxw_pconn *c, struct rxw_out *out)
+{
+	bool made = c->challenge != NULL;
+
+	if (!made || c->challenges < 2 || rxw_peer_proven(c->peer, out->now)) {
+		c->challenges += made;
+		rxw_pconn_challenge(c, true, out);
+	}
+	if (!made)
+		c->challenge_at = out->now + CHALLENGE_APART;
+	else if (c->challenges == 1)
+		c->challenge_at = c->challenge_sent + CHALLENGE_SECOND - CHALLENGE_APART;
+	else
+		c->challenge_at = out->now + CHALLENGE_PROVEN;
+	c->challenge_at = rxw_min64(c->challenge_at, c->challenge_since + CHALLENGE_LIFE);
+}
+
 void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 {
 	if (c->abort_at != 0 && out->now >= c->abort_at) {
@@ -383,10 +410,5 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 					       out);
 		return;
 	}
-	if (c->challenges < 2) {
-		c->challenges++;
-		rxw_pconn_challenge(c, true, out);
-	}
-	c->challenge_at =
-		c->challenge_since + (c->challenges == 1 ? CHALLENGE_SECOND : CHALLENGE_LIFE);
+	challenge_again(c, out);
 }

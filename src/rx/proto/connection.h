@@ -80,12 +80,12 @@ struct rxw_pconn {
 	struct rxw_security_room room;
 	struct rxw_auth_job *auth_job; /* due, and not yet taken */
 	struct rxw_auth_job *challenge; /* server: the one outstanding, or NULL */
-	uint64_t challenge_at;	  /* next CHALLENGE by timer, 0 = none */
-	uint64_t challenge_since; /* first one, 0 = none outstanding */
+	uint64_t challenge_at;	  /* next look whether one is to be made or sent again */
+	uint64_t challenge_since; /* when a call first wanted one, 0 = none does */
 	uint64_t challenge_sent;  /* latest one */
 	uint64_t abort_at;	  /* delayed connection ABORT, 0 = none */
 	uint64_t responded_at;	  /* client: latest RESPONSE */
-	unsigned challenges;	  /* by timer */
+	unsigned challenges;	  /* by timer, less those that a PING asked for */
 	unsigned responses;	  /* client: in this second */
 	/* many strangers: this one may queue 2 packets until it is proven */
 	bool pressed;

@@ -273,6 +273,11 @@ static void bench_auth(struct bench *b)
 	b->out.auth = NULL;
 	if (c == NULL || (job = rxw_pconn_auth_take(c)) == NULL)
 		return;
+	if (b->drop_auth > 0) {
+		b->drop_auth--;
+		rxw_pconn_auth_drop(c, job, &b->out);
+		return;
+	}
 	rxw_auth_do(c, job);
 	reply = rxw_pconn_auth_done(c, job, &size, &b->out);
 	if (reply != NULL)
@@ -441,8 +446,10 @@ static uint64_t timers(struct bench *b, bool run)
 	uint64_t least = UINT64_MAX;
 
 	for (struct bench_conn *c = b->conns; c != NULL; c = c->next) {
-		if (run && rxw_pconn_deadline(&c->p) <= b->out.now)
+		if (run && rxw_pconn_deadline(&c->p) <= b->out.now) {
 			rxw_pconn_timer(&c->p, &b->out);
+			bench_auth(b);
+		}
 		least = rxw_min64(least, rxw_pconn_deadline(&c->p));
 		for (unsigned i = 0; i < 4; i++) {
 			struct rxw_pcall *p = c->p.channel[i];

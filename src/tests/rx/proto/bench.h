@@ -59,6 +59,7 @@ struct bench {
 	bool client;
 	bool auto_attach, auto_send, refuse_calls, memory_short;
 	struct rxw_security *security;
+	unsigned drop_auth; /* so many pieces of an exchange find nobody to do them */
 	/* the application, may be NULL */
 	void (*on_events)(struct bench_call *call, uint32_t events);
 	uint32_t serial; /* of the packets that bench_packet() makes */

@@ -361,6 +361,65 @@ START_TEST(challenges_by_timer)
 }
 END_TEST
 
+/* How many CHALLENGEs were sent from the i-th packet on. */
+static unsigned challenges_from(unsigned i)
+{
+	unsigned n = 0;
+
+	for (; i < b.count; i++)
+		n += b.sent[i].h.type == RXW_CHALLENGE;
+	return n;
+}
+
+/*
+ * A client whose request was acknowledged sends nothing of its own but PINGs: one more CHALLENGE for
+ * each, and every 2 s once its address is proven.
+ */
+START_TEST(challenges_of_who_waits)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size;
+
+	setup(false);
+	sealed(1, 1, 0, "good");
+	bench_pass(&b, 5 * RXW_SEC);
+	ck_assert_uint_eq(challenges_from(0), 3);
+	for (unsigned i = 0; i < 2; i++) {
+		b.count = b.next = 0;
+		size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
+		bench_input(&b, c, packet, size, size);
+		ck_assert_uint_eq(challenges_from(0), 0); /* one answer for each packet: 12.3 */
+		bench_pass(&b, 5 * RXW_SEC);
+		ck_assert_uint_eq(challenges_from(0), 1);
+	}
+	rxw_peer_prove(c->p.peer, b.out.now);
+	b.count = b.next = 0;
+	bench_pass(&b, 6 * RXW_SEC);
+	ck_assert_uint_ge(challenges_from(0), 2);
+	ck_assert_uint_le(challenges_from(0), 3);
+	respond(0x11223345, BENCH_CID);
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	bench_free(&b);
+}
+END_TEST
+
+/* There was no thread to make a CHALLENGE: the client, acknowledged, must not wait for ever. */
+START_TEST(nobody_to_make_one)
+{
+	setup(false);
+	b.drop_auth = 3;
+	sealed(1, 1, RXW_LAST_PACKET, "good");
+	bench_pass(&b, RXW_SEC);
+	ck_assert_uint_eq(challenges_from(0), 0);
+	bench_pass(&b, RXW_SEC);
+	ck_assert_uint_eq(b.drop_auth, 0);
+	ck_assert_uint_gt(challenges_from(0), 0);
+	respond(0x11223345, BENCH_CID);
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(client_answers)
 {
 	uint8_t packet[64];
@@ -409,6 +468,8 @@ int main(void)
 	tcase_add_test(tcase, too_weak);
 	tcase_add_test(tcase, nothing_verifies);
 	tcase_add_test(tcase, challenges_by_timer);
+	tcase_add_test(tcase, challenges_of_who_waits);
+	tcase_add_test(tcase, nobody_to_make_one);
 	tcase_add_test(tcase, client_answers);
 	return bench_main(suite);
 }
