@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Simulation of floors 0 and 1 under a virtual clock. RXW_SIM_SEEDS: how many seeds (300).
+# RXW_TEST_CLASS: under this security class.
 
-sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_node.c \
-	src/tests/sim/sim_ref.c src/tests/sim/sim_world.c
+sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_class.c \
+	src/tests/sim/sim_node.c src/tests/sim/sim_ref.c src/tests/sim/sim_world.c
 
 check_tests += src/tests/sim/test_seeds
 src_tests_sim_test_seeds_SOURCES = src/tests/sim/test_seeds.c $(sim_common)
@@ -21,3 +22,8 @@ src_tests_sim_test_limits_LDADD = $(LDADD) -lm
 check_tests += src/tests/sim/test_aims
 src_tests_sim_test_aims_SOURCES = src/tests/sim/test_aims.c $(sim_common)
 src_tests_sim_test_aims_LDADD = $(LDADD) -lm
+
+# rxkad and rxgk at each level: RXW_SIM_CLASS_SEEDS (20) of each. make soak takes 1,000.
+check_tests += src/tests/sim/test_security
+src_tests_sim_test_security_SOURCES = src/tests/sim/test_security.c $(sim_common)
+src_tests_sim_test_security_LDADD = $(LDADD) -lm

@@ -73,6 +73,7 @@ enum sim_event_kind {
 	SIM_READ,
 	SIM_WRITE,
 	SIM_VERDICT,
+	SIM_AUTH, /* work of an exchange is done */
 	SIM_BEGIN,
 	SIM_CHANGE,
 	SIM_REF_DATA,
@@ -97,7 +98,8 @@ struct sim_datagram {
 struct sim_setup {
 	struct sim_link up, down; /* client to server, and back */
 	struct rxw_params client, server;
-	struct rxw_security *security;
+	/* of both ends; or of the client's, and the other of the server's */
+	struct rxw_security *security, *server_security;
 	unsigned connections, channels; /* calls at once on each: 1..4 */
 	unsigned calls;			/* on each channel, one after the other */
 	uint64_t request, reply;	/* bytes of each stream */
@@ -110,6 +112,10 @@ struct sim_setup {
 	double send_failure; /* probability that the system refuses a part of a train */
 	uint64_t send_wait;  /* up to so long until a system call is over */
 	uint64_t verdict_wait;
+	uint64_t auth_wait; /* up to so long until a CHALLENGE or RESPONSE is made or judged */
+	double auth_drop;   /* probability that there is no place for such work */
+	/* calls may end with this code, of the peer, once a connection has; 0 = none may */
+	int32_t may_end;
 	uint64_t limit; /* virtual time at which all must be done */
 	/* 0 = never; the run ends well then, whatever is still on its way: see call_bytes */
 	uint64_t stop_at;
@@ -177,6 +183,7 @@ struct sim {
 	unsigned events, events_size;
 	struct sim_node client, server;
 	unsigned calls_running, calls_done, calls_failed, live_calls;
+	unsigned calls_ended; /* of those done: with setup.may_end */
 	struct sim_ref *refs;
 	uint64_t bytes_moved, finished_at;
 	uint64_t events_handled;
@@ -236,6 +243,27 @@ void sim_send(struct sim_call *call);
 void sim_call_hold(struct rxw_pcall *p);
 void sim_call_drop(struct rxw_pcall *p);
 struct sim_call *sim_call_new(struct sim_conn *conn);
+
+/*
+ * Security classes with keys of their own and wall clocks that go with the simulation. Names: "null",
+ * "test", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …, "rxgk-crypt-20" (enctype).
+ */
+struct sim_class {
+	struct rxw_security *server, *client;
+	int64_t base;	    /* rxgk: the wall clock when a run begins, 100 ns since 1970 */
+};
+/* `lifetime`: seconds after the begin of a run at which the ticket ends, 0 = never; `rekey_bytes`: advice. */
+bool sim_class_make(struct sim_class *k, const char *name, uint32_t lifetime, uint32_t rekey_bytes);
+void sim_class_free(struct sim_class *k);
+void sim_class_use(struct sim_setup *setup, const struct sim_class *k);
+/* Whose clock it is. */
+void sim_class_clock(const struct sim *sim);
+/* Bytes of data in a packet of `payload` bytes at this class and level. */
+uint32_t sim_class_capacity(const struct sim_class *k, uint32_t payload);
+/*
+ * The class that the environment names (RXW_TEST_CLASS) for runs that do not say theirs; NULL: none.
+ */
+const struct sim_class *sim_class_common(void);
 
 void sim_ref_start(struct sim *sim, unsigned count);
 void sim_ref_event(struct sim *sim, const struct sim_event *event);

@@ -133,7 +133,10 @@ static void account(struct sim_call *call)
 		return;
 	call->counted = true;
 	sim->calls_running--;
-	if (call->p.error != 0) {
+	if (call->p.error != 0 && call->p.error == sim->setup.may_end) {
+		sim->calls_done++;
+		sim->calls_ended++;
+	} else if (call->p.error != 0) {
 		sim->calls_failed++;
 		sim_fail(sim, "call %u ended with %d after %llu of %llu bytes", call->index,
 			 call->p.error, (unsigned long long)call->rx_done,
@@ -256,6 +259,12 @@ void sim_app_begin(struct sim_conn *conn)
 
 	if (conn->calls_left == 0)
 		return;
+	if (conn->p.error != 0 && conn->p.error == sim->setup.may_end) {
+		sim->calls_done += conn->calls_left;
+		sim->calls_ended += conn->calls_left;
+		conn->calls_left = 0;
+		return;
+	}
 	call = sim_call_new(conn);
 	if (rxw_pconn_begin(&conn->p, &call->p, sim_clock(conn->node)) != 0) {
 		sim_call_drop(&call->p);
@@ -293,6 +302,7 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	sim->seed = seed;
 	sim->prng = seed * 2 + 1;
 	sim->now = RXW_SEC;
+	sim_class_clock(sim);
 	sim->call_seconds = calloc(total + 1, sizeof(double));
 	sim->call_bytes = calloc(total + 1, sizeof(*sim->call_bytes));
 	sim->call_marks = calloc(total + 1, sizeof(*sim->call_marks));
@@ -356,6 +366,12 @@ void sim_free(struct sim *sim)
 			rxw_pcall_train_done(&call->p, &t->train, t->train.count, 0,
 					     sim_out(call->node));
 			free(event.more);
+			break;
+		}
+		case SIM_AUTH: {
+			struct sim_conn *conn = event.subject;
+
+			rxw_pconn_auth_drop(&conn->p, event.more, sim_out(conn->node));
 			break;
 		}
 		case SIM_VERDICT:

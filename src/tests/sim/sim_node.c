@@ -130,14 +130,17 @@ struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now)
 	struct sim_conn *c = calloc(1, sizeof(*c));
 	struct sim_node *other = node->client ? &node->sim->server : &node->sim->client;
 	struct rxw_path path = {.peer = other->addr};
+	struct rxw_security *security = node->sim->setup.security;
 
 	if (c == NULL)
 		abort();
 	c->node = node;
 	c->timer_set = UINT64_MAX;
+	if (!node->client && node->sim->setup.server_security != NULL)
+		security = node->sim->setup.server_security;
 	if (rxw_pconn_init(&c->p, &node->params, &sim_ops,
 			   rxw_peer_get(node->peers, &other->addr, now), &path, 0x80000077, cid,
-			   SERVICE, node->sim->setup.security, node->client, now) != 0 ||
+			   SERVICE, security, node->client, now) != 0 ||
 	    rxw_conntable_insert(&node->table, &c->p) != 0)
 		abort();
 	c->next = node->conns;
@@ -166,10 +169,30 @@ static void arm_conn(struct sim_conn *c)
 	sim_at(c->node->sim, at, SIM_CONN_TIMER, c, NULL);
 }
 
+/* Work of an exchange that has just become due: a thread of its own does it, or there is none. */
+static void auth_due(struct sim_node *node)
+{
+	struct rxw_out *out = sim_out(node);
+	struct rxw_pconn *c = out->auth;
+	struct sim *sim = node->sim;
+	struct rxw_auth_job *job;
+
+	out->auth = NULL;
+	job = c != NULL ? rxw_pconn_auth_take(c) : NULL;
+	if (job == NULL)
+		return;
+	if (sim_chance(sim, sim->setup.auth_drop))
+		rxw_pconn_auth_drop(c, job, out);
+	else
+		sim_at(sim, sim->now + sim_draw(sim, sim->setup.auth_wait + 1), SIM_AUTH,
+		       of_conn(c), job);
+}
+
 void sim_settle(struct sim_node *node)
 {
 	struct rxw_out *out = sim_out(node);
 
+	auth_due(node);
 	/* Whoever is at it goes on with what has come meanwhile. */
 	if (node->settling)
 		return;
@@ -203,6 +226,7 @@ void sim_settle(struct sim_node *node)
 			if (events & RXW_OUT_DONE)
 				rxw_pcall_retire(p);
 			sim_call_drop(p);
+			auth_due(node);
 		}
 	} while (out->ctl_count > 0 || out->touched != NULL);
 	node->settling = false;
@@ -284,22 +308,31 @@ struct verdict {
 	struct rxw_path path;
 };
 
+/* Verified at a later time; the reference of its buffer goes over. */
+static void verify_at(struct sim_conn *c, const struct rxw_rxrun *run, const struct rxw_path *path,
+		      uint64_t at)
+{
+	struct verdict *v = malloc(sizeof(*v));
+
+	if (v == NULL || run->verified)
+		abort();
+	v->run = *run;
+	v->path = *path;
+	sim_at(c->node->sim, at, SIM_VERDICT, c, v);
+}
+
 static void input(struct sim_node *node, struct sim_conn *c, const struct rxw_rxrun *run)
 {
-	if (rxw_pconn_input(&c->p, run, sim_out(node)) == RXW_INPUT_VERIFY) {
-		struct sim *sim = node->sim;
-		struct verdict *v = malloc(sizeof(*v));
+	struct sim *sim = node->sim;
 
-		if (v == NULL || run->verified)
-			abort();
-		v->run = *run;
-		v->path = *run->path;
+	if (rxw_pconn_input(&c->p, run, sim_out(node)) == RXW_INPUT_VERIFY) {
 		rxw_buf_ref(run->buf);
 		c->verdict_at = (c->verdict_at > sim->now ? c->verdict_at : sim->now) +
 				sim_draw(sim, sim->setup.verdict_wait + 1);
-		sim_at(sim, c->verdict_at, SIM_VERDICT, c, v);
+		verify_at(c, run, run->path, c->verdict_at);
 		return;
 	}
+	auth_due(node);
 	c->touched = true;
 }
 
@@ -324,13 +357,38 @@ static void verdict(struct sim_conn *c, struct verdict *v)
 		abort();
 	rxw_run_verify(&c->p, run, packet);
 	for (unsigned i = 0; i < run->count; i++)
-		if (packet[i].result != 0)
+		if (packet[i].result != 0 && packet[i].result != c->node->sim->setup.may_end)
 			sim_fail(c->node->sim, "a packet did not verify");
 	rxw_pconn_input_verified(&c->p, run, packet, sim_out(c->node));
 	c->touched = true;
 	batch_end(c->node, c->node->queue_head == c->node->queue_tail);
 	rxw_buf_unref(run->buf);
 	free(v);
+}
+
+/*
+ * A CHALLENGE or RESPONSE is made or judged. What was kept until the client was known is verified by
+ * the same thread, in whatever order with what others receive meanwhile.
+ */
+static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
+{
+	struct sim_node *node = c->node;
+	struct sim *sim = node->sim;
+	struct rxw_rxrun run;
+	struct rxw_buf *reply;
+	uint32_t size = 0;
+
+	rxw_auth_do(&c->p, job);
+	reply = rxw_pconn_auth_done(&c->p, job, &size, sim_out(node));
+	while (c->p.authenticated && rxw_pconn_take_kept(&c->p, &run))
+		verify_at(c, &run, &c->p.path,
+			  sim->now + sim_draw(sim, sim->setup.verdict_wait + 1));
+	arm_conn(c);
+	sim_settle(node);
+	if (reply == NULL)
+		return;
+	sim_transmit(sim, node, reply->data, size, size > node->params.mtu);
+	rxw_buf_unref(reply);
 }
 
 static void one_train(struct sim_node *node)
@@ -421,6 +479,7 @@ static struct sim_node *node_of(const struct sim_event *e)
 	case SIM_RECEIVE:
 		return e->subject;
 	case SIM_VERDICT:
+	case SIM_AUTH:
 	case SIM_CONN_TIMER:
 	case SIM_BEGIN:
 		return ((struct sim_conn *)e->subject)->node;
@@ -471,6 +530,9 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 		return;
 	case SIM_VERDICT:
 		verdict(conn, e->more);
+		return;
+	case SIM_AUTH:
+		auth_done(conn, e->more);
 		return;
 	case SIM_CONN_TIMER:
 		conn->timer_set = UINT64_MAX;

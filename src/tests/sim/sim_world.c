@@ -284,6 +284,8 @@ void sim_default(struct sim_setup *s)
 	params_default(&s->client);
 	params_default(&s->server);
 	s->security = &rxw_security_null_class;
+	if (sim_class_common() != NULL)
+		sim_class_use(s, sim_class_common());
 	s->connections = s->channels = s->calls = 1;
 	s->request = 100;
 	s->reply = 1 << 20;
@@ -353,7 +355,8 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	s->server.window = (uint16_t)pick(&r, windows, 12);
 	s->client.initial_window = s->client.window < 16 ? s->client.window : 16;
 	s->server.initial_window = s->server.window < 16 ? s->server.window : 16;
-	s->security = rxw_prng(&r) % 3 == 0 ? &rxw_security_test_class : &rxw_security_null_class;
+	if (rxw_prng(&r) % 3 == 0 && s->server_security == NULL)
+		s->security = &rxw_security_test_class;
 	s->connections = 1 + (unsigned)(rxw_prng(&r) % 4);
 	s->channels = 1 + (unsigned)(rxw_prng(&r) % 4);
 	s->calls = 1 + (unsigned)(rxw_prng(&r) % 3);
@@ -370,6 +373,8 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	s->send_failure = rxw_prng(&r) % 4 == 0 ? 0.05 : 0;
 	s->send_wait = rxw_prng(&r) % 2 == 0 ? 100000 : 0;
 	s->verdict_wait = rxw_prng(&r) % 2 == 0 ? RXW_MS : 0;
+	s->auth_wait = seed % 4 == 0 ? 20 * RXW_MS : RXW_MS / 2;
+	s->auth_drop = seed % 5 == 0 ? 0.2 : 0;
 	random_limits(s, &r);
 	/* One packet in ten lost, four times in a row: no call may die of that here. */
 	s->client.dead = s->server.dead = 60 * RXW_SEC;

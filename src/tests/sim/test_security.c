@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rxkad and rxgk in virtual time: exchanges whose packets are lost, late and repeated, new keys under
+ * loss, tickets that end, and the goodput of each level. Every seed can be replayed.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/rxgk.h>
+#include <rxwire/rxkad.h>
+
+#include "proto/security.h"
+#include "rxgk/conn.h"
+#include "sim.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define SEEDS 4u
+#else
+#define SEEDS 20u
+#endif
+
+static const char *const names[] = {"rxkad-clear", "rxkad-auth", "rxkad-crypt",
+				    "rxgk-clear",  "rxgk-auth",	 "rxgk-crypt",
+				    "rxgk-auth-19", "rxgk-crypt-20"};
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static struct sim sim;
+static bool tracing;
+
+/* --- the exchange on a bad path --- */
+
+/* What happens to CHALLENGEs and RESPONSEs beside what the link does. */
+static struct {
+	unsigned lose[2];	  /* so many more are lost: of the server, of the client */
+	unsigned seen[2], others; /* packets of those and of other types */
+	uint8_t last[2][20000];	  /* the latest of each, which come again and again */
+	uint32_t size[2];
+	bool again;
+} meddler;
+
+static void repeat(struct sim *s, unsigned which)
+{
+	struct sim_node *from = which ? &s->client : &s->server;
+
+	if (meddler.size[which] == 0)
+		return;
+	meddler.again = true;
+	sim_transmit(s, from, meddler.last[which], meddler.size[which], true);
+	meddler.again = false;
+}
+
+static bool meddle(struct sim *s, const struct sim_node *from, const uint8_t *bytes,
+		   uint32_t length)
+{
+	unsigned type = bytes[20], which = type == RXW_RESPONSE;
+
+	if (meddler.again)
+		return false;
+	if (type != RXW_CHALLENGE && type != RXW_RESPONSE) {
+		/* Late ones of this connection or of another, at any time. */
+		if (meddler.others++ % 32 == 5)
+			repeat(s, from->client);
+		return false;
+	}
+	meddler.seen[which]++;
+	if (length > sizeof(meddler.last[0]))
+		abort();
+	memcpy(meddler.last[which], bytes, length);
+	meddler.size[which] = length;
+	if (meddler.lose[which] > 0) {
+		meddler.lose[which]--;
+		return true;
+	}
+	repeat(s, which);
+	return false;
+}
+
+/* Two exchanges in three are spoiled: the first CHALLENGEs or RESPONSEs do not arrive. */
+static void expect_trouble(uint64_t seed)
+{
+	memset(&meddler, 0, sizeof(meddler));
+	meddler.lose[0] = (unsigned)(seed % 3);
+	meddler.lose[1] = (unsigned)(seed / 3 % 3);
+}
+
+static bool one_seed(const struct sim_class *k, const char *name, uint64_t seed, bool changes)
+{
+	struct sim_setup s;
+
+	sim_random(&s, seed);
+	if (changes)
+		sim_random_changes(&s, seed);
+	sim_class_use(&s, k);
+	s.tap = meddle;
+	/*
+	 * A server keeps strangers for 15 to 30 s, and they PING every sixth of their dead time: some
+	 * tries must be within. No bad states of links that last for many PINGs.
+	 */
+	s.client.dead = s.server.dead = 30 * RXW_SEC;
+	s.up.to_bad = s.down.to_bad = 0;
+	s.trace = tracing;
+	expect_trouble(seed);
+	sim_run(&sim, &s, seed);
+	if (meddler.seen[0] == 0 || meddler.seen[1] == 0)
+		sim_fail(&sim, "there was no exchange");
+	sim_free(&sim);
+	if (sim.failure[0] != '\0')
+		printf("FAILED %s, seed %llu: %s (replay it: test_security --class %s --seed "
+		       "%llu%s)\n",
+		       name, (unsigned long long)seed, sim.failure, name, (unsigned long long)seed,
+		       changes ? " --changes" : "");
+	return sim.failure[0] == '\0';
+}
+
+static unsigned seeds_of(const char *name, uint64_t count)
+{
+	struct sim_class k;
+	unsigned failed = 0;
+
+	if (!sim_class_make(&k, name, 0, 0))
+		abort();
+	for (uint64_t seed = 1; seed <= count; seed++)
+		failed += !one_seed(&k, name, seed, false) + !one_seed(&k, name, seed, true);
+	sim_class_free(&k);
+	return failed;
+}
+
+/* --- new keys --- */
+
+/* Number of the key that a connection uses. */
+static uint32_t key_number(const struct sim_node *node)
+{
+	return rxw_gk_current(node->conns->p.sec);
+}
+
+/*
+ * Four streams each way for many minutes, and a new key whenever one has served for 60 s, the least
+ * that 7.4.6 allows, and 64 KiB were sealed with it: no packet may be refused for its key.
+ */
+static bool rekeying(const char *name, uint64_t seed)
+{
+	uint32_t client, server;
+	struct sim_class k;
+	struct sim_setup s;
+
+	if (!sim_class_make(&k, name, 0, 16))
+		abort();
+	sim_default(&s);
+	sim_class_use(&s, &k);
+	s.up.rate = s.down.rate = 60000;
+	s.up.queue = s.down.queue = 30000;
+	s.up.delay = s.down.delay = 20 * RXW_MS;
+	s.up.loss = s.down.loss = seed % 3 * 0.01;
+	s.up.reorder = s.down.reorder = 0.02;
+	s.up.duplicate = s.down.duplicate = 0.01;
+	s.channels = 4;
+	s.calls = 2;
+	s.request = s.reply = 1500000;
+	s.verdict_wait = RXW_MS;
+	s.client.dead = s.server.dead = 60 * RXW_SEC;
+	s.trace = tracing;
+	sim_run(&sim, &s, seed);
+	client = key_number(&sim.client);
+	server = sim.server.conns != NULL ? key_number(&sim.server) : 0;
+	if (client < 3 || server + 1 < client || server > client + 1)
+		sim_fail(&sim, "the keys are %u and %u", client, server);
+	sim_free(&sim);
+	sim_class_free(&k);
+	printf("%s %s, new keys, seed %llu: %.0f s, keys %u and %u%s%s\n",
+	       sim.failure[0] ? "FAILED" : "good", name, (unsigned long long)seed,
+	       (double)(sim.finished_at - RXW_SEC) / 1e9, client, server,
+	       sim.failure[0] ? ": " : "", sim.failure);
+	return sim.failure[0] == '\0';
+}
+
+/* --- tickets that end --- */
+
+/* What a server receives after the end of the ticket ends the connection, with the class's code. */
+static bool expiry(const char *name, uint64_t seed)
+{
+	const uint32_t lifetime = 100;
+	struct sim_class k;
+	struct sim_setup s;
+	double ended;
+
+	if (!sim_class_make(&k, name, lifetime, 0))
+		abort();
+	sim_default(&s);
+	sim_class_use(&s, &k);
+	s.may_end = name[2] == 'k' ? RXW_RXKAD_EXPIRED : RXW_RXGK_EXPIRED;
+	s.up.rate = 20000;
+	s.up.queue = 30000;
+	s.up.delay = s.down.delay = 20 * RXW_MS;
+	s.up.loss = s.down.loss = seed % 3 * 0.01;
+	s.request = 10000000;
+	s.channels = 2;
+	s.client.dead = s.server.dead = 60 * RXW_SEC;
+	s.trace = tracing;
+	sim_run(&sim, &s, seed);
+	ended = (double)(sim.finished_at - RXW_SEC) / 1e9;
+	if (sim.failure[0] == '\0' && sim.calls_ended != s.channels)
+		sim_fail(&sim, "%u of %u calls ended with the ticket", sim.calls_ended, s.channels);
+	/* The ABORT may be lost, and is sent again when the next packet comes. */
+	if (sim.failure[0] == '\0' && (ended < lifetime || ended > lifetime + 5))
+		sim_fail(&sim, "they ended after %.3f s", ended);
+	sim_free(&sim);
+	sim_class_free(&k);
+	if (sim.failure[0] != '\0')
+		printf("FAILED %s, end of the ticket, seed %llu: %s\n", name,
+		       (unsigned long long)seed, sim.failure);
+	return sim.failure[0] == '\0';
+}
+
+/* --- bounds --- */
+
+/* Bulk over a path without losses, and nothing is sent twice: its share of the capacity. */
+static double share(const struct sim_class *k, bool upload)
+{
+	const double rate = 125e6, bytes = 20e6;
+	struct sim_node *sender = upload ? &sim.client : &sim.server;
+	struct sim_setup s;
+
+	sim_default(&s);
+	sim_class_use(&s, k);
+	s.up.rate = s.down.rate = (uint64_t)rate;
+	s.up.queue = s.down.queue = 1000000;
+	s.up.delay = s.down.delay = 100 * 1000;
+	s.auth_wait = RXW_MS;
+	*(upload ? &s.request : &s.reply) = (uint64_t)bytes;
+	sim_run(&sim, &s, 1);
+	if (sender->stats.retransmitted != 0)
+		sim_fail(&sim, "%llu packets were sent again",
+			 (unsigned long long)sender->stats.retransmitted);
+	sim_free(&sim);
+	return bytes / ((double)(sim.finished_at - RXW_SEC) / 1e9) / rate;
+}
+
+/* What null reaches, less the room of the class, and no more than 3 % of it for the exchange. */
+static bool goodput(const char *name, bool upload)
+{
+	struct sim_class k, null;
+	double got, least;
+
+	if (!sim_class_make(&k, name, 0, 0) || !sim_class_make(&null, "null", 0, 0))
+		abort();
+	least = 0.97 * share(&null, upload) * sim_class_capacity(&k, 1416) / 1416;
+	got = share(&k, upload);
+	if (sim.failure[0] == '\0' && got < least)
+		sim_fail(&sim, "%.3f of the capacity, less than %.3f", got, least);
+	sim_class_free(&k);
+	printf("%s %s, %s: %.3f of the capacity, at least %.3f%s%s\n",
+	       sim.failure[0] ? "FAILED" : "good", name, upload ? "send" : "recv", got, least,
+	       sim.failure[0] ? ": " : "", sim.failure);
+	return sim.failure[0] == '\0';
+}
+
+static unsigned others_of(const char *name)
+{
+	unsigned failed = 0;
+
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		failed += !expiry(name, seed);
+		if (strncmp(name, "rxgk-", 5) == 0 && strcmp(name, "rxgk-clear") != 0)
+			failed += !rekeying(name, seed);
+	}
+	return failed + !goodput(name, false) + !goodput(name, true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"class", required_argument, NULL, 'k'}, {"seed", required_argument, NULL, 's'},
+		{"count", required_argument, NULL, 'c'}, {"trace", no_argument, NULL, 't'},
+		{"changes", no_argument, NULL, 'w'},	 {NULL, 0, NULL, 0},
+	};
+	const char *environment = getenv("RXW_SIM_CLASS_SEEDS"), *only = NULL;
+	uint64_t count = environment != NULL ? strtoull(environment, NULL, 10) : SEEDS, seed = 0;
+	unsigned failed = 0;
+	bool changes = false;
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (o) {
+		case 'k':
+			only = optarg;
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'c':
+			count = strtoull(optarg, NULL, 10);
+			break;
+		case 't':
+			tracing = true;
+			break;
+		case 'w':
+			changes = true;
+			break;
+		default:
+			return 2;
+		}
+	if (seed != 0) {
+		struct sim_class k;
+
+		if (!sim_class_make(&k, only != NULL ? only : names[0], 0, 0))
+			return 2;
+		failed = !one_seed(&k, only != NULL ? only : names[0], seed, changes);
+		sim_class_free(&k);
+		return failed == 0 ? 0 : 1;
+	}
+	for (size_t i = 0; i < NAMES; i++)
+		if (only == NULL || strcmp(only, names[i]) == 0)
+			failed += seeds_of(names[i], count) + others_of(names[i]);
+	printf("%llu seeds of each class: %u failed\n", (unsigned long long)count, failed);
+	return failed == 0 ? 0 : 1;
+}
