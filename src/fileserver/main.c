@@ -11,6 +11,7 @@
 #include "fileserver/log.h"
 #include "fileserver/server.h"
 #include "tools/common/message.h"
+#include "tools/common/metrics.h"
 #include "tools/common/number.h"
 #include "tools/common/options.h"
 #include "tools/common/signals.h"
@@ -163,6 +164,23 @@ static const struct tools_option table[] = {
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(rpc_stats_open),
 	 .help = "the same, to other machines, too"},
+	{.name = "metrics-file",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(metrics.file),
+	 .argument = "FILE",
+	 .help = TOOLS_METRICS_FILE_HELP},
+	{.name = "metrics-interval",
+	 .kind = TOOLS_DURATION,
+	 .offset = SETTING(metrics.interval_ms),
+	 .argument = "SECONDS",
+	 .min = 100,
+	 .max = 86400000,
+	 .help = TOOLS_METRICS_INTERVAL_HELP},
+	{.name = "metrics-socket",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(metrics.socket),
+	 .argument = "PATH",
+	 .help = TOOLS_METRICS_SOCKET_HELP},
 	{.name = "debug",
 	 .kind = TOOLS_FLAG,
 	 .offset = offsetof(struct options, debug),

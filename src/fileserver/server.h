@@ -11,6 +11,7 @@
 #include "fileserver/guard.h"
 #include "fileserver/layer.h"
 #include "fileserver/state.h"
+#include "tools/common/metrics.h"
 
 struct fsd_settings {
 	const char *export; /* directory to serve */
@@ -31,6 +32,7 @@ struct fsd_settings {
 	struct fsd_guard_options guard; /* `listen` is filled in */
 	bool rpc_stats;	     /* offer statistics of procedure calls on all ports */
 	bool rpc_stats_open; /* to other machines, too */
+	struct tools_metrics_options metrics; /* figures for Prometheus; none by default */
 	struct fsd_layer
 		*layer; /* tests: serve this in place of `export`, which then is only a name */
 };

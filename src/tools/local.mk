@@ -7,6 +7,7 @@ tools_common_sources = \
 	src/tools/common/histogram.c src/tools/common/histogram.h \
 	src/tools/common/many.c src/tools/common/many.h \
 	src/tools/common/message.c src/tools/common/message.h \
+	src/tools/common/metrics.c src/tools/common/metrics.h \
 	src/tools/common/number.c src/tools/common/number.h \
 	src/tools/common/options.c src/tools/common/options.h \
 	src/tools/common/report.c src/tools/common/report.h \

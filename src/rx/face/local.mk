@@ -7,6 +7,7 @@ rx_sources += \
 	src/rx/face/connection.c \
 	src/rx/face/endpoint.c \
 	src/rx/face/engine.c \
+	src/rx/face/metrics.c \
 	src/rx/face/observer.c src/rx/face/observer.h \
 	src/rx/face/read.c \
 	src/rx/face/security.c \
@@ -21,6 +22,7 @@ rx_public_headers += \
 	src/rx/rxwire/endpoint.h \
 	src/rx/rxwire/engine.h \
 	src/rx/rxwire/error.h \
+	src/rx/rxwire/metrics.h \
 	src/rx/rxwire/rpc.h \
 	src/rx/rxwire/rxwire.h \
 	src/rx/rxwire/security.h \

@@ -9,6 +9,7 @@
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
 #include <rxwire/keys.h>
+#include <rxwire/metrics.h>
 #include <rxwire/rpc.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>

@@ -30,6 +30,10 @@ check_tests += src/tests/tools/test_message
 src_tests_tools_test_message_SOURCES = src/tests/tools/test_message.c src/tests/tools/testing.h
 src_tests_tools_test_message_LDADD = $(tools_test_libs)
 
+check_tests += src/tests/tools/test_metrics
+src_tests_tools_test_metrics_SOURCES = src/tests/tools/test_metrics.c src/tests/tools/testing.h
+src_tests_tools_test_metrics_LDADD = $(tools_test_libs)
+
 check_tests += src/tests/tools/test_number
 src_tests_tools_test_number_SOURCES = src/tests/tools/test_number.c src/tests/tools/testing.h
 src_tests_tools_test_number_LDADD = $(tools_test_libs)
@@ -75,5 +79,6 @@ $(src_tests_tools_test_wire_OBJECTS): $(afs_headers)
 check_scripts += src/tests/tools/afscp.sh
 check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/man.sh
+check_scripts += src/tests/tools/metrics.sh
 check_scripts += src/tests/tools/rxperf.sh
 EXTRA_DIST += src/tests/tools/lib.sh

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Text for Prometheus: each name once, figures that follow calls, arguments. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static struct h_bed bed;
+
+static char *text_of(rxw_endpoint *const *endpoints, size_t count)
+{
+	char *text = NULL;
+	int n = rxw_metrics_text(endpoints, count, &text);
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_uint_eq((size_t)n, strlen(text));
+	ck_assert_int_eq(text[n - 1], '\n');
+	return text;
+}
+
+/* The value of the sample that begins so (name and labels); fails if there is none. */
+static double sample(const char *text, const char *series)
+{
+	const char *at = text;
+	size_t n = strlen(series);
+
+	while ((at = strstr(at, series))) {
+		if ((at == text || at[-1] == '\n') && at[n] == ' ')
+			return strtod(at + n, NULL);
+		at += n;
+	}
+	ck_abort_msg("no sample %s in:\n%s", series, text);
+	return 0;
+}
+
+static double of_server(const char *text, const char *name, const char *labels)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)&bed.address;
+	char series[256];
+
+	snprintf(series, sizeof(series), "%s{endpoint=\"127.0.0.1:%u\"%s%s}", name,
+		 ntohs(sin->sin_port), *labels ? "," : "", labels);
+	return sample(text, series);
+}
+
+static bool no_calls_left(void *arg)
+{
+	return !h_stats(arg).calls_active;
+}
+
+START_TEST(figures_follow_calls)
+{
+	rxw_endpoint *both[2];
+	rxw_connection *connection;
+	struct rxw_stats s;
+	char *text;
+
+	h_open(&bed, NULL);
+	both[0] = bed.server;
+	both[1] = bed.client;
+	connection = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 3; i++)
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
+	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
+	s = h_stats(bed.server);
+	text = text_of(both, 2);
+	ck_assert(of_server(text, "rxwire_calls_started_total", "") == 3);
+	ck_assert(of_server(text, "rxwire_calls_ended_total", "") == 3);
+	ck_assert(of_server(text, "rxwire_calls_active", "") == 0);
+	ck_assert(of_server(text, "rxwire_connections_server", "") == 1);
+	ck_assert(of_server(text, "rxwire_handlers_total", "on=\"worker\"") == 3);
+	ck_assert(of_server(text, "rxwire_packets_total", "direction=\"sent\",type=\"data\"") ==
+		  (double)s.packets_sent[1]);
+	ck_assert(of_server(text, "rxwire_bytes_total", "direction=\"received\"") >= 300000);
+	ck_assert(of_server(text, "rxwire_drops_total", "cause=\"seq-zero\"") == 0);
+	ck_assert(of_server(text, "rxwire_memory_limit_bytes", "") > 0);
+	rxw_connection_release(connection);
+	free(text);
+	h_close(&bed);
+}
+END_TEST
+
+/* Every family has one HELP, one TYPE, and its samples behind them and nowhere else. */
+START_TEST(families_stand_together)
+{
+	char *text, *line, *next, family[128] = "", help[128] = "";
+	unsigned families = 0;
+	rxw_endpoint *both[2];
+
+	h_open(&bed, NULL);
+	both[0] = bed.server;
+	both[1] = bed.client;
+	text = text_of(both, 2);
+	for (line = text; *line; line = next) {
+		next = strchr(line, '\n') + 1;
+		if (!strncmp(line, "# HELP ", 7)) {
+			snprintf(help, sizeof(help), "# HELP %.*s ", (int)strcspn(line + 7, " "),
+				 line + 7);
+			ck_assert_ptr_null(strstr(next, help));
+		} else if (!strncmp(line, "# TYPE ", 7)) {
+			snprintf(family, sizeof(family), "%.*s", (int)strcspn(line + 7, " "),
+				 line + 7);
+			ck_assert_int_eq(strncmp(help + 7, family, strlen(family)), 0);
+			families++;
+		} else {
+			ck_assert_int_eq(strncmp(line, family, strlen(family)), 0);
+			ck_assert_ptr_nonnull(strchr("{ _", line[strlen(family)]));
+		}
+	}
+	ck_assert_uint_ge(families, 40);
+	free(text);
+	h_close(&bed);
+}
+END_TEST
+
+START_TEST(arguments)
+{
+	rxw_endpoint *none = NULL;
+	char *text;
+
+	ck_assert_int_eq(rxw_metrics_text(NULL, 1, &text), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_metrics_text(&none, 1, &text), -RXW_EINVAL);
+	ck_assert_ptr_null(text);
+	ck_assert_int_eq(rxw_metrics_text(NULL, 0, NULL), -RXW_EINVAL);
+	text = text_of(NULL, 0);
+	ck_assert(strstr(text, "rxwire_build_info{version=\"") != NULL);
+	ck_assert_ptr_null(strstr(text, "endpoint="));
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("metrics");
+	TCase *t = tcase_create("text");
+	SRunner *r;
+	int failed;
+
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, figures_follow_calls);
+	tcase_add_test(t, families_stand_together);
+	tcase_add_test(t, arguments);
+	suite_add_tcase(s, t);
+	r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What programs tell Prometheus: by a socket and a file, as its own tools read it, and as the dashboard names it.
+
+. "$top_srcdir/src/tests/tools/lib.sh"
+
+mkdir "$work/export" && echo hello > "$work/export/file" && chmod -R a+rX "$work" || exit 99
+"$rxfsd" --export "$work/export" --volume v --listen 127.0.0.1 --port 0 --vl-port 0 --state "$work/state" \
+	--metrics-socket "$work/socket" --metrics-file "$work/rxwire.prom" --metrics-interval 0.1 \
+	> "$work/rxfsd.out" 2> "$work/rxfsd.err" &
+pid=$!
+servers="$servers $pid"
+wait_for "$work/rxfsd.out" '^listening' "$pid" || { cat "$work/rxfsd.err"; echo "rxfsd did not start"; exit 1; }
+fs=$(sed -n 's/.*fs \([^ ]*\) vl.*/\1/p' "$work/rxfsd.out")
+vl=$(sed -n 's/.* vl [^ ]*:\([0-9]*\) vol.*/\1/p' "$work/rxfsd.out")
+"$afscp" -s "127.0.0.1:$vl:${fs##*:}" get v:file "$work/got" > "$work/afscp.out" 2>&1 ||
+	fail "afscp: $(head -n 2 "$work/afscp.out")"
+wait_for "$work/rxwire.prom" "^rxwire_calls_started_total{endpoint=\"$fs\"} [1-9]" "$pid" ||
+	fail "the file does not count the calls of $fs"
+text=$work/rxwire.prom
+
+if command -v curl > /dev/null 2>&1; then
+	curl -sS --max-time 30 --unix-socket "$work/socket" http://localhost/metrics > "$work/metrics" 2> "$work/curl.err" ||
+		fail "curl: $(cat "$work/curl.err")"
+	text=$work/metrics
+else
+	echo "left out: curl was not found (Debian package: curl)"
+fi
+grep -q "^rxwire_calls_started_total{endpoint=\"$fs\"} [1-9]" "$text" || fail "no calls of $fs in the metrics"
+grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "nothing of the process"
+[ "$(grep -c '^rxwire_endpoint_info' "$text")" -eq 3 ] || fail "not three endpoints"
+
+# Every name of the dashboard is one that is served.
+sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$text" > "$work/names"
+sed 's/^\(.*duration_seconds\)$/\1\n\1_bucket\n\1_sum\n\1_count/' "$work/names" | sort -u > "$work/series"
+grep -o '\(rxwire\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" | sort -u > "$work/named"
+[ "$(wc -l < "$work/named")" -ge 15 ] || fail "the dashboard names too few metrics"
+while read -r name; do
+	grep -qx "$name" "$work/series" || fail "the dashboard names $name, which nobody serves"
+done < "$work/named"
+# And each that is served is in the manual.
+while read -r name; do
+	grep -q "$name" "$top_srcdir/doc/man/rxw_metrics.3" || fail "$name is not in rxw_metrics.3"
+done < "$work/names"
+
+if command -v promtool > /dev/null 2>&1; then
+	promtool check metrics < "$text" > "$work/promtool" 2>&1 || fail "promtool: $(head -n 5 "$work/promtool")"
+	[ ! -s "$work/promtool" ] || fail "promtool complains: $(head -n 5 "$work/promtool")"
+else
+	echo "left out: promtool was not found (Debian package: prometheus)"
+fi
+
+stop_server "$pid" TERM || fail "rxfsd ended with $?"
+[ ! -e "$work/socket" ] || fail "the socket is still there"
+tail -n 1 "$work/rxwire.prom" | grep -q '^process_resident' || fail "the file is not whole"
+
+refused 1 'metrics-socket' "$rxfsd" --export "$work/export" --listen 127.0.0.1 --port 0 --vl-port 0 \
+	--state "$work/state2" --metrics-socket /nowhere/socket
+
+result

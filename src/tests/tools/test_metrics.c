@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file and the socket for Prometheus: answers, and clients that mean harm. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <rxwire/rxwire.h>
+
+#include "testing.h"
+#include "tools/common/metrics.h"
+
+static char folder[64], path[80], file[80], message[512];
+static rxw_engine *engine;
+static rxw_endpoint *endpoint;
+
+static void setup(void)
+{
+	struct rxw_config config;
+
+	snprintf(folder, sizeof(folder), "/tmp/rxwire-metrics-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/socket", folder);
+	snprintf(file, sizeof(file), "%s/rxwire.prom", folder);
+	rxw_config_init(&config, sizeof(config));
+	ck_assert_int_eq(rxw_engine_create(&config, &engine), 0);
+	ck_assert_int_eq(rxw_endpoint_create(engine, NULL, &endpoint), 0);
+}
+
+static void teardown(void)
+{
+	rxw_endpoint_destroy(endpoint);
+	rxw_engine_destroy(engine);
+	unlink(file);
+	unlink(path);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static struct tools_metrics *start(const char *f, const char *s)
+{
+	struct tools_metrics_options o = {.file = f, .socket = s, .interval_ms = 100};
+	struct tools_metrics *m;
+	int rc = tools_metrics_start(&o, &endpoint, 1, &m, message, sizeof(message));
+
+	ck_assert_msg(rc == 0, "%s", message);
+	return m;
+}
+
+static int dial(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	memcpy(name.sun_path, path, strlen(path) + 1);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	return fd;
+}
+
+/* All that the other side says until it closes. */
+static char *hear(int fd)
+{
+	size_t used = 0, room = 1 << 20;
+	char *text = malloc(room);
+	ssize_t n;
+
+	while ((n = recv(fd, text + used, room - used - 1, 0)) > 0)
+		used += (size_t)n;
+	text[used] = 0;
+	close(fd);
+	return text;
+}
+
+static void say(int fd, const char *text)
+{
+	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static char *ask(const char *request)
+{
+	int fd = dial();
+
+	say(fd, request);
+	return hear(fd);
+}
+
+static void answers(const char *request, const char *status)
+{
+	char *text = ask(request), want[64];
+
+	snprintf(want, sizeof(want), "HTTP/1.1 %s\r\n", status);
+	ck_assert_msg(!strncmp(text, want, strlen(want)), "%s: %.60s", request, text);
+	free(text);
+}
+
+static void served(void)
+{
+	char *text = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), *body;
+	unsigned long length;
+
+	ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
+	ck_assert_ptr_nonnull(strstr(text, "Content-Type: text/plain; version=0.0.4"));
+	body = strstr(text, "\r\n\r\n") + 4;
+	length = strtoul(strstr(text, "Content-Length: ") + 16, NULL, 10);
+	ck_assert_uint_eq(strlen(body), length);
+	ck_assert_ptr_nonnull(strstr(body, "\nrxwire_peers{endpoint=\""));
+	ck_assert_ptr_nonnull(strstr(body, "\nprocess_cpu_seconds_total "));
+	free(text);
+}
+
+START_TEST(socket_answers)
+{
+	struct tools_metrics *m = start(NULL, path);
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0660);
+	served();
+	served();
+	answers("GET /metrics?x=1 HTTP/1.0\n\n", "200 OK");
+	answers("GET /metricsandmore HTTP/1.0\r\n\r\n", "404 Not Found");
+	answers("GET / HTTP/1.0\r\n\r\n", "404 Not Found");
+	answers("POST /metrics HTTP/1.0\r\n\r\n", "405 Method Not Allowed");
+	answers("\r\n\r\n", "405 Method Not Allowed");
+	tools_metrics_stop(m);
+	ck_assert_int_eq(stat(path, &st), -1);
+}
+END_TEST
+
+/* Those who ask by halves, never read, or ask for too much: the others are served all the same. */
+START_TEST(bad_guests)
+{
+	struct tools_metrics *m = start(NULL, path);
+	char *long_one = malloc(5001), *text;
+	int half[40], deaf[10], fd;
+
+	memset(long_one, 'x', 5000);
+	long_one[5000] = 0;
+	for (int i = 0; i < 40; i++) {
+		half[i] = dial();
+		say(half[i], "GET /met");
+	}
+	served();
+	for (int i = 0; i < 10; i++) {
+		deaf[i] = dial();
+		say(deaf[i], "GET /metrics HTTP/1.0\r\n\r\n");
+	}
+	served();
+	fd = dial();
+	ck_assert_int_gt(send(fd, long_one, 4096, MSG_NOSIGNAL), 0);
+	text = hear(fd);
+	ck_assert_int_eq(strncmp(text, "HTTP/1.1 431 ", 13), 0);
+	free(text);
+	close(dial()); /* and one who goes at once */
+	served();
+	for (int i = 0; i < 40; i++)
+		close(half[i]);
+	for (int i = 0; i < 10; i++)
+		close(deaf[i]);
+	free(long_one);
+	tools_metrics_stop(m);
+}
+END_TEST
+
+START_TEST(file_is_replaced)
+{
+	struct tools_metrics *m = start(file, NULL);
+	char first[64] = "", line[512];
+	struct stat before, after;
+	bool ended = false;
+	FILE *f;
+
+	ck_assert_int_eq(stat(file, &before), 0);
+	do {
+		poll(NULL, 0, 10);
+		ck_assert_int_eq(stat(file, &after), 0); /* it is always there */
+	} while (after.st_ino == before.st_ino && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec &&
+		 after.st_mtim.tv_sec == before.st_mtim.tv_sec);
+	tools_metrics_stop(m);
+	f = fopen(file, "r");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (!*first)
+			snprintf(first, sizeof(first), "%.60s", line);
+		ended = !strncmp(line, "process_resident_memory_bytes ", 30);
+	}
+	fclose(f);
+	ck_assert_int_eq(strncmp(first, "# HELP rxwire_build_info", 24), 0);
+	ck_assert(ended);
+	snprintf(line, sizeof(line), "%s.tmp", file);
+	ck_assert_int_eq(stat(line, &after), -1);
+}
+END_TEST
+
+static void refused(const char *f, const char *s, const char *want)
+{
+	struct tools_metrics_options o = {.file = f, .socket = s};
+	struct tools_metrics *m;
+
+	ck_assert_int_eq(tools_metrics_start(&o, &endpoint, 1, &m, message, sizeof(message)), -1);
+	ck_assert_ptr_null(m);
+	ck_assert_msg(strstr(message, want) != NULL, "%s", message);
+}
+
+START_TEST(names_that_do_not_do)
+{
+	struct tools_metrics *m;
+	char text[300];
+	int fd;
+
+	ck_assert_ptr_null(start(NULL, NULL));
+	tools_metrics_stop(NULL);
+	refused("/nowhere/at/all", NULL, "--metrics-file /nowhere/at/all: No such file");
+	snprintf(text, sizeof(text), "%s/%0200d", folder, 7);
+	refused(NULL, text, "File name too long");
+	/* A file of another kind stays. */
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	refused(NULL, path, "File exists");
+	ck_assert_int_eq(unlink(path), 0);
+	/* One that answers is another program's; one that was left behind is not. */
+	m = start(NULL, path);
+	refused(NULL, path, "Address already in use");
+	served();
+	tools_metrics_stop(m);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+
+	memcpy(name.sun_path, path, strlen(path) + 1);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	close(fd);
+	m = start(NULL, path);
+	served();
+	tools_metrics_stop(m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("metrics");
+	TCase *t = tcase_create("metrics");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, socket_answers);
+	tcase_add_test(t, bad_guests);
+	tcase_add_test(t, file_is_replaced);
+	tcase_add_test(t, names_that_do_not_do);
+	suite_add_tcase(suite, t);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

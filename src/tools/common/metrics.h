@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Figures of a running program for Prometheus: a file that is replaced now and then, a Unix socket. */
+#ifndef TOOLS_METRICS_H
+#define TOOLS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxwire/types.h>
+
+struct tools_metrics;
+
+struct tools_metrics_options {
+	const char *file;     /* for node_exporter's textfile collector; NULL: none */
+	const char *socket;   /* path of a Unix socket that answers GET /metrics; NULL: none */
+	uint64_t interval_ms; /* of the file; 0 = 15 s */
+};
+
+#define TOOLS_METRICS_FILE_HELP	    "write figures for Prometheus there, again and again"
+#define TOOLS_METRICS_SOCKET_HELP   "answer GET /metrics on this Unix socket"
+#define TOOLS_METRICS_INTERVAL_HELP "how often --metrics-file is written (15)"
+
+/*
+ * Start a thread that offers the figures of these endpoints and of this process; the list is copied.
+ * With neither file nor socket *metrics is NULL. Returns 0, or -1 with a line in `message`.
+ */
+int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoint *const *endpoints,
+			size_t count, struct tools_metrics **metrics, char *message, size_t size);
+
+/*
+ * Write the file once more, take the socket away, end the thread: before the endpoints are destroyed.
+ * NULL is allowed.
+ */
+void tools_metrics_stop(struct tools_metrics *metrics);
+
+#endif
