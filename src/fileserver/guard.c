@@ -25,7 +25,7 @@ struct rule {
 
 struct fsd_guard {
 	struct fsd_guard_options options;
-	rxw_keys *keys; /* NULL: none */
+	struct tools_keys keys; /* keys.keys NULL: none */
 	struct tools_guard services[FSD_SERVICES];
 	int require[FSD_SERVICES]; /* 0 none, 1 auth, 2 crypt */
 	struct rule *rules;
@@ -116,8 +116,8 @@ static int fill_require(struct fsd_guard *guard, char *message)
 	for (int i = 0; i < FSD_SERVICES; i++) {
 		if (guard->require[i] < 0 && (near || (everybody && i != FSD_VOL)))
 			guard->require[i] = 0;
-		else if (guard->require[i] < 0 && (guard->keys || i == FSD_VOL))
-			guard->require[i] = guard->keys ? 1 : 0;
+		else if (guard->require[i] < 0 && (guard->options.keytab || i == FSD_VOL))
+			guard->require[i] = guard->options.keytab ? 1 : 0;
 		if (guard->require[i] < 0) {
 			snprintf(message, FSD_MESSAGE_MAX,
 				 "--listen %.100s lets other machines call: give --keytab, or --require none to serve "
@@ -125,7 +125,7 @@ static int fill_require(struct fsd_guard *guard, char *message)
 				 guard->options.listen);
 			return -1;
 		}
-		if (guard->require[i] > 0 && !guard->keys) {
+		if (guard->require[i] > 0 && !guard->options.keytab) {
 			snprintf(message, FSD_MESSAGE_MAX, "--require needs keys to know clients by: --keytab FILE");
 			return -1;
 		}
@@ -133,17 +133,18 @@ static int fill_require(struct fsd_guard *guard, char *message)
 	return 0;
 }
 
+/* After the levels are known: tokens of rxgk have at least the lowest of them. */
 static int load(struct fsd_guard *guard, char *message)
 {
-	const char *path = guard->options.keytab;
+	struct tools_auth auth = { .class = -1,
+				   .level = guard->require[FSD_FS],
+				   .key_file = guard->options.keytab,
+				   .cell = guard->options.cell };
 
-	if (!path)
-		return 0;
-	if (rxw_keys_create(&guard->keys) < 0) {
-		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return -1;
-	}
-	return rxw_keys_load(guard->keys, path, guard->options.cell, message, FSD_MESSAGE_MAX) < 0 ? -1 : 0;
+	for (int i = 0; i < FSD_SERVICES; i++)
+		if (guard->require[i] < auth.level)
+			auth.level = guard->require[i];
+	return auth.key_file ? tools_keys_open(&guard->keys, &auth, message, FSD_MESSAGE_MAX) : 0;
 }
 
 static int open_services(struct fsd_guard *guard, char *message)
@@ -155,7 +156,7 @@ static int open_services(struct fsd_guard *guard, char *message)
 						 .realm = guard->options.realm,
 						 .single_des = guard->options.single_des };
 
-		if (tools_guard_with(&guard->services[i], guard->keys, &auth, guard->require[i] == 0, message,
+		if (tools_guard_with(&guard->services[i], guard->keys.keys, &auth, guard->require[i] == 0, message,
 				     FSD_MESSAGE_MAX) < 0)
 			return -1;
 		if (guard->services[i].count == 0) {
@@ -190,7 +191,7 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 		if (parse_rule(&guard->rules[i], options->allow[i], message) < 0)
 			goto fail;
 	}
-	if (load(guard, message) < 0 || fill_require(guard, message) < 0 || open_services(guard, message) < 0)
+	if (fill_require(guard, message) < 0 || load(guard, message) < 0 || open_services(guard, message) < 0)
 		goto fail;
 	*out = guard;
 	return 0;
@@ -210,7 +211,7 @@ void fsd_guard_close(struct fsd_guard *guard)
 		free(guard->rules[i].patterns);
 	}
 	free(guard->rules);
-	rxw_keys_unref(guard->keys);
+	tools_keys_close(&guard->keys);
 	free(guard);
 }
 
@@ -220,15 +221,20 @@ rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_s
 	return guard->services[service].classes;
 }
 
+int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint)
+{
+	return tools_keys_offer(&guard->keys, endpoint);
+}
+
 bool fsd_guard_asks(const struct fsd_guard *guard)
 {
-	return guard && (guard->keys || guard->rule_count);
+	return guard && (guard->keys.keys || guard->rule_count);
 }
 
 void fsd_guard_reload(struct fsd_guard *guard)
 {
 	char message[TOOLS_AUTH_MESSAGE];
-	int rc = guard->keys ? rxw_keys_reload(guard->keys, message, sizeof(message)) : 0;
+	int rc = guard->keys.keys ? rxw_keys_reload(guard->keys.keys, message, sizeof(message)) : 0;
 
 	if (rc < 0)
 		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay", message);

@@ -33,10 +33,14 @@ struct fsd_guard;
 
 /* 0, or -1 with one line in message[FSD_MESSAGE_MAX] that says what to do. */
 int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **guard, char *message);
+/* Behind the endpoints. */
 void fsd_guard_close(struct fsd_guard *guard);
 
 /* The classes that a service offers; they live as long as the guard. */
 rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service, size_t *count);
+
+/* Offer the service that gives tokens of rxgk, where the keytab has its key. 0 or a result of the library. */
+int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint);
 
 /* Whether it matters who calls: there are keys or rules. */
 bool fsd_guard_asks(const struct fsd_guard *guard);

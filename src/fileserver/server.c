@@ -38,7 +38,6 @@ struct fsd_server {
 	struct fsd_timeline *timeline;
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl, *vol;
-	struct tools_metrics *metrics;
 	struct AFSVol_service vol_service;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 };
@@ -268,6 +267,8 @@ static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
 		rc = rxw_endpoint_set_observer(endpoint, &server->observer);
 	if (!rc && server->settings.rpc_stats)
 		rc = afs_rpcstats_serve(server->service.xstats.calls, endpoint);
+	if (!rc)
+		rc = fsd_guard_offer(server->service.guard, endpoint);
 	return rc ? rc : rxw_endpoint_start(endpoint);
 }
 
@@ -341,14 +342,6 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	return rc ? -1 : 0;
 }
 
-static int open_metrics(struct fsd_server *server, char *message)
-{
-	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
-
-	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics, message,
-				   FSD_MESSAGE_MAX);
-}
-
 static struct fsd_server *create(const struct fsd_settings *settings, char *message)
 {
 	struct fsd_server *server = calloc(1, sizeof(*server));
@@ -386,8 +379,7 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!server)
 		return -1;
 	if (open_guard(server, message) || open_export(server, message) || open_volume(server, message) ||
-	    start_parts(server, message) || open_network(server, config, message) ||
-	    open_metrics(server, message)) {
+	    start_parts(server, message) || open_network(server, config, message)) {
 		server->settings.drain_ms = 0;
 		fsd_server_stop(server);
 		return -1;
@@ -419,7 +411,6 @@ int fsd_server_stop(struct fsd_server *server)
 	server->callbacks = NULL;
 	pthread_mutex_unlock(&server->lock);
 	fsd_callbacks_stop(callbacks);
-	tools_metrics_stop(server->metrics);
 	if (server->fs)
 		rxw_endpoint_destroy(server->fs);
 	if (server->vl)

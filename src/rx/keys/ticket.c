@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tickets for a cell's servers: under which names they are asked for, and where (rx-protocol 7.3.5). */
 
+#include "keys/advice.h"
 #include "keys/ticket.h"
 
 #include <rxwire/error.h>
@@ -36,7 +37,7 @@ static int complain(struct search *s, const char *what, krb5_error_code code, in
 	const char *text = krb5_get_error_message(s->ticket->context, code);
 
 	if (s->room)
-		snprintf(s->error, s->room, "%s: %s", what, text);
+		snprintf(s->error, s->room, "%s: %s%s", what, text, rxw_kerberos_advice(code));
 	krb5_free_error_message(s->ticket->context, text);
 	return code == ENOMEM ? -RXW_ENOMEM : result;
 }
@@ -83,11 +84,13 @@ static int open_cache(struct search *s)
 {
 	krb5_context context = s->ticket->context;
 	const char *name = s->options->cache;
-	krb5_error_code code = name ? krb5_cc_resolve(context, name, &s->cache) : krb5_cc_default(context, &s->cache);
+	krb5_error_code code = name ? krb5_cc_resolve(context, name, &s->cache)
+				    : krb5_cc_default(context, &s->cache);
 
 	if (code == 0)
 		code = krb5_cc_get_principal(context, s->cache, &s->client);
-	return code ? complain(s, "no Kerberos tickets; get some with kinit", code, -RXW_ENOKEY) : 0;
+	return code ? complain(s, "no Kerberos tickets; get some with kinit", code, -RXW_ENOKEY)
+		    : 0;
 }
 
 /* The client of the first entry of a keytab. */
@@ -115,7 +118,8 @@ static int open_keytab(struct search *s)
 	krb5_error_code code = krb5_kt_resolve(context, s->options->keytab, &s->keytab);
 
 	if (code == 0)
-		code = s->options->client ? krb5_parse_name(context, s->options->client, &s->client) : first_client(s);
+		code = s->options->client ? krb5_parse_name(context, s->options->client, &s->client)
+					  : first_client(s);
 	return code ? complain(s, s->options->keytab, code, -RXW_ENOKEY) : 0;
 }
 
@@ -123,7 +127,7 @@ static int open_keytab(struct search *s)
 static krb5_error_code ask(struct search *s, krb5_principal service, const char *name)
 {
 	krb5_context context = s->ticket->context;
-	krb5_creds wanted = { .client = s->client, .server = service }, *got;
+	krb5_creds wanted = {.client = s->client, .server = service}, *got;
 	krb5_error_code code;
 
 	if (s->cache)
@@ -141,8 +145,9 @@ static krb5_error_code ask(struct search *s, krb5_principal service, const char 
 
 static bool unknown_service(krb5_error_code code)
 {
-	return code == KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN || code == KRB5_CC_NOTFOUND || code == KRB5_REALM_UNKNOWN ||
-	       code == KRB5_KDC_UNREACH || code == KRB5_REALM_CANT_RESOLVE;
+	return code == KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN || code == KRB5_CC_NOTFOUND ||
+	       code == KRB5_REALM_UNKNOWN || code == KRB5_KDC_UNREACH ||
+	       code == KRB5_REALM_CANT_RESOLVE;
 }
 
 /* Whether there is a ticket for this name. */
@@ -181,6 +186,7 @@ static bool try_realm(struct search *s, const char *realm)
 static int search(struct search *s)
 {
 	krb5_context context = s->ticket->context;
+	krb5_timestamp now;
 	char what[320];
 	int result = s->options->source == RXW_TOKEN_KEYTAB ? open_keytab(s) : open_cache(s);
 
@@ -195,20 +201,24 @@ static int search(struct search *s)
 		snprintf(what, sizeof(what), "no ticket for %s", s->tried);
 		return complain(s, what, s->worst, -RXW_ENOKEY);
 	}
+	/* The KDC still gives tickets for those that ended a moment ago: no server takes them. */
+	if (krb5_timeofday(context, &now) == 0 &&
+	    (uint32_t)s->ticket->creds->times.endtime <= (uint32_t)now)
+		return complain(s, "ticket", KRB5KRB_AP_ERR_TKT_EXPIRED, -RXW_ENOKEY);
 	if (krb5_unparse_name(context, s->ticket->creds->client, &s->ticket->client) ||
 	    krb5_unparse_name(context, s->ticket->creds->server, &s->ticket->service))
 		return complain(s, "name of a ticket", ENOMEM, -RXW_ENOMEM);
 	return 0;
 }
 
-int rxw_cell_ticket_get(const struct rxw_token_options *options, struct rxw_cell_ticket *ticket, char *error,
-			size_t room)
+int rxw_cell_ticket_get(const struct rxw_token_options *options, struct rxw_cell_ticket *ticket,
+			char *error, size_t room)
 {
-	struct search s = { .options = options, .ticket = ticket, .error = error, .room = room };
+	struct search s = {.options = options, .ticket = ticket, .error = error, .room = room};
 	krb5_error_code code;
 	int result;
 
-	*ticket = (struct rxw_cell_ticket){ 0 };
+	*ticket = (struct rxw_cell_ticket){0};
 	code = krb5_init_context(&ticket->context);
 	if (code) {
 		ticket->context = NULL;
@@ -234,11 +244,75 @@ void rxw_cell_ticket_free(struct rxw_cell_ticket *ticket)
 	krb5_free_unparsed_name(ticket->context, ticket->service);
 	krb5_free_creds(ticket->context, ticket->creds);
 	krb5_free_context(ticket->context);
-	*ticket = (struct rxw_cell_ticket){ 0 };
+	*ticket = (struct rxw_cell_ticket){0};
+}
+
+/* A cache in memory, with the first ticket that the client's own key gets. */
+static int fill_cache(struct search *s)
+{
+	krb5_context context = s->ticket->context;
+	krb5_creds creds = {0};
+	krb5_error_code code =
+		krb5_get_init_creds_keytab(context, &creds, s->client, s->keytab, 0, NULL, NULL);
+
+	if (code)
+		return complain(s, s->options->keytab, code, -RXW_ENOKEY);
+	code = krb5_cc_new_unique(context, "MEMORY", NULL, &s->cache);
+	if (code == 0)
+		code = krb5_cc_initialize(context, s->cache, s->client);
+	if (code == 0)
+		code = krb5_cc_store_cred(context, s->cache, &creds);
+	krb5_free_cred_contents(context, &creds);
+	return code ? complain(s, "cache of tickets in memory", code, -RXW_ENOMEM) : 0;
+}
+
+int rxw_cell_client_open(const struct rxw_token_options *options, struct rxw_cell_client *client,
+			 char *error, size_t room)
+{
+	struct rxw_cell_ticket ticket = {0};
+	struct search s = {.options = options, .ticket = &ticket, .error = error, .room = room};
+	krb5_error_code code = krb5_init_context(&ticket.context);
+	int result;
+
+	*client = (struct rxw_cell_client){.own = options->source == RXW_TOKEN_KEYTAB};
+	if (code) {
+		ticket.context = NULL;
+		return complain(&s, "Kerberos", code, -RXW_EINVAL);
+	}
+	result = client->own ? open_keytab(&s) : open_cache(&s);
+	if (result == 0 && client->own)
+		result = fill_cache(&s);
+	client->context = ticket.context;
+	client->cache = s.cache;
+	if (result == 0 && (krb5_unparse_name(ticket.context, s.client, &client->name) ||
+			    krb5_cc_get_full_name(ticket.context, s.cache, &client->where)))
+		result = complain(&s, "name of a cache of tickets", ENOMEM, -RXW_ENOMEM);
+	if (s.client)
+		krb5_free_principal(ticket.context, s.client);
+	if (s.keytab)
+		krb5_kt_close(ticket.context, s.keytab);
+	if (result < 0)
+		rxw_cell_client_close(client);
+	return result;
+}
+
+void rxw_cell_client_close(struct rxw_cell_client *client)
+{
+	if (!client->context)
+		return;
+	krb5_free_unparsed_name(client->context, client->name);
+	krb5_free_string(client->context, client->where);
+	if (client->cache && client->own)
+		krb5_cc_destroy(client->context, client->cache);
+	else if (client->cache)
+		krb5_cc_close(client->context, client->cache);
+	krb5_free_context(client->context);
+	*client = (struct rxw_cell_client){0};
 }
 
 /* The content of the next DER element if it has this tag; *at moves behind it. */
-static bool element(const uint8_t **at, const uint8_t *end, uint8_t tag, const uint8_t **content, size_t *length)
+static bool element(const uint8_t **at, const uint8_t *end, uint8_t tag, const uint8_t **content,
+		    size_t *length)
 {
 	const uint8_t *p = *at;
 	size_t n, bytes;
@@ -262,7 +336,8 @@ static bool element(const uint8_t **at, const uint8_t *end, uint8_t tag, const u
 	return true;
 }
 
-bool rxw_ticket_encrypted_part(const uint8_t *ticket, size_t size, const uint8_t **part, size_t *length)
+bool rxw_ticket_encrypted_part(const uint8_t *ticket, size_t size, const uint8_t **part,
+			       size_t *length)
 {
 	const uint8_t *at = ticket, *content;
 	size_t n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tokens of a client. */
 
+#include "keys/negotiated.h"
 #include "keys/secret.h"
 #include "keys/ticket.h"
 
@@ -29,18 +30,20 @@ static int say(char *error, size_t room, const char *what, int result)
 }
 
 /* A ticket of Kerberos becomes a token of rxkad. */
-static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, char *error, size_t room)
+static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, char *error,
+		       size_t room)
 {
 	const krb5_creds *creds = ticket->creds;
-	struct rxw_rxkad_token kad = { .size = sizeof(kad), .kvno = RXW_RXKAD_KVNO_ENCPART };
+	struct rxw_rxkad_token kad = {.size = sizeof(kad), .kvno = RXW_RXKAD_KVNO_ENCPART};
 	const uint8_t *part;
 	size_t length;
 	int result;
 
-	if (!rxw_ticket_encrypted_part((const uint8_t *)creds->ticket.data, creds->ticket.length, &part, &length))
+	if (!rxw_ticket_encrypted_part((const uint8_t *)creds->ticket.data, creds->ticket.length,
+				       &part, &length))
 		return say(error, room, ticket->service, -RXW_EDECODE);
-	result = rxw_rxkad_session_key(creds->keyblock.enctype, creds->keyblock.contents, creds->keyblock.length,
-				       kad.session_key);
+	result = rxw_rxkad_session_key(creds->keyblock.enctype, creds->keyblock.contents,
+				       creds->keyblock.length, kad.session_key);
 	if (result < 0)
 		return say(error, room, "session key of the ticket", result);
 	/* Lent: the class copies both. */
@@ -63,15 +66,58 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 	return 0;
 }
 
-static int from_kerberos(rxw_token *token, const struct rxw_token_options *options, char *error, size_t room)
+/* A token of rxgk, whoever made it, becomes the class. */
+static int take_rxgk(rxw_token *token, const struct rxw_rxgk_token *gk, const char *client,
+		     char *error, size_t room)
+{
+	const struct rxw_rxgk_client_options co = {
+		.size = sizeof(co), .index = token->info.index, .client_name = client};
+	int result = rxw_rxgk_client(gk, &co, &token->security);
+
+	token->info.enctype = gk->enctype;
+	token->info.expires = gk->expires ? gk->expires / RXW_RXGK_SECOND : INT64_MAX;
+	return result < 0 ? say(error, room, "token", result) : 0;
+}
+
+static int negotiated(rxw_token *token, const struct rxw_token_options *options, char *error,
+		      size_t room)
+{
+	struct rxw_negotiated *n = rxw_secret_alloc(sizeof(*n));
+	int result;
+
+	if (!n)
+		return say(error, room, "token", -RXW_ENOMEM);
+	result = rxw_token_negotiate(options, n, error, room);
+	if (result == 0) {
+		result = take_rxgk(token, &n->token, n->client, error, room);
+		token->info.client = n->client;
+		token->info.service = n->service;
+		n->client = n->service = NULL;
+		rxw_negotiated_free(n);
+	}
+	rxw_secret_free(n);
+	return result;
+}
+
+static bool is_rxgk(uint8_t index)
+{
+	return index == RXW_RXGK_INDEX || index == RXW_RXGK_INDEX_YFS;
+}
+
+static int from_kerberos(rxw_token *token, const struct rxw_token_options *options, char *error,
+			 size_t room)
 {
 	struct rxw_cell_ticket ticket;
 	int result;
 
-	if (!options->cell || !*options->cell || (options->source == RXW_TOKEN_KEYTAB && !options->keytab))
-		return say(error, room, "a token needs a cell, and a keytab if it comes from one", -RXW_EINVAL);
+	if (!options->cell || !*options->cell ||
+	    (options->source == RXW_TOKEN_KEYTAB && !options->keytab))
+		return say(error, room, "a token needs a cell, and a keytab if it comes from one",
+			   -RXW_EINVAL);
+	if (is_rxgk(options->index))
+		return negotiated(token, options, error, room);
 	if (options->index != RXW_RXKAD_INDEX)
-		return say(error, room, "only tokens of rxkad are made of a ticket alone", -RXW_ENOTSUP);
+		return say(error, room, "tokens of that class", -RXW_ENOTSUP);
 	result = rxw_cell_ticket_get(options, &ticket, error, room);
 	if (result < 0)
 		return result;
@@ -80,12 +126,12 @@ static int from_kerberos(rxw_token *token, const struct rxw_token_options *optio
 	return result;
 }
 
-static int print_rxkad(rxw_token *token, const struct rxw_token_options *options, char *error, size_t room)
+static int print_rxkad(rxw_token *token, const struct rxw_token_options *options, char *error,
+		       size_t room)
 {
-	const struct rxw_rxkad_print_options po = { .size = sizeof(po),
-						    .name = options->client,
-						    .lifetime_s = options->lifetime_s };
-	struct rxw_rxkad_token kad = { .size = sizeof(kad) };
+	const struct rxw_rxkad_print_options po = {
+		.size = sizeof(po), .name = options->client, .lifetime_s = options->lifetime_s};
+	struct rxw_rxkad_token kad = {.size = sizeof(kad)};
 	int result = rxw_rxkad_print_token(options->keys, &po, &kad);
 
 	if (result < 0)
@@ -97,14 +143,14 @@ static int print_rxkad(rxw_token *token, const struct rxw_token_options *options
 	return result < 0 ? say(error, room, "token", result) : 0;
 }
 
-static int print_rxgk(rxw_token *token, const struct rxw_token_options *options, char *error, size_t room)
+static int print_rxgk(rxw_token *token, const struct rxw_token_options *options, char *error,
+		      size_t room)
 {
-	const struct rxw_rxgk_print_options po = { .size = sizeof(po),
-						   .level = options->level,
-						   .lifetime_s = options->lifetime_s,
-						   .name = options->client,
-						   .index = options->index };
-	struct rxw_rxgk_client_options co = { .size = sizeof(co), .index = options->index };
+	const struct rxw_rxgk_print_options po = {.size = sizeof(po),
+						  .level = options->level,
+						  .lifetime_s = options->lifetime_s,
+						  .name = options->client,
+						  .index = options->index};
 	struct rxw_rxgk_token *gk = rxw_secret_alloc(sizeof(*gk));
 	int result;
 
@@ -116,24 +162,24 @@ static int print_rxgk(rxw_token *token, const struct rxw_token_options *options,
 		rxw_secret_free(gk);
 		return say(error, room, "a token of rxgk with the service's keys", result);
 	}
-	result = rxw_rxgk_client(gk, &co, &token->security);
-	token->info.enctype = gk->enctype;
-	token->info.expires = gk->expires ? gk->expires / RXW_RXGK_SECOND : INT64_MAX;
+	result = take_rxgk(token, gk, options->client, error, room);
 	rxw_rxgk_token_free(gk);
 	rxw_secret_free(gk);
-	return result < 0 ? say(error, room, "token", result) : 0;
+	return result;
 }
 
-static int from_keys(rxw_token *token, const struct rxw_token_options *options, char *error, size_t room)
+static int from_keys(rxw_token *token, const struct rxw_token_options *options, char *error,
+		     size_t room)
 {
 	int result;
 
 	if (!options->keys)
-		return say(error, room, "a token of one's own needs the service's keys", -RXW_EINVAL);
+		return say(error, room, "a token of one's own needs the service's keys",
+			   -RXW_EINVAL);
 	token->info.local = true;
 	if (options->index == RXW_RXKAD_INDEX)
 		result = print_rxkad(token, options, error, room);
-	else if (options->index == RXW_RXGK_INDEX || options->index == RXW_RXGK_INDEX_YFS)
+	else if (is_rxgk(options->index))
 		result = print_rxgk(token, options, error, room);
 	else
 		return say(error, room, "tokens of that class", -RXW_ENOTSUP);
@@ -145,9 +191,10 @@ static int from_keys(rxw_token *token, const struct rxw_token_options *options, 
 	return result;
 }
 
-int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, char *error, size_t room)
+int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, char *error,
+		     size_t room)
 {
-	struct rxw_token_options options = { 0 };
+	struct rxw_token_options options = {0};
 	rxw_token *made;
 	int result;
 

@@ -36,6 +36,7 @@ static void class_free(void *data)
 
 	rxw_keys_unref(k->keys);
 	rxw_secret_free(k->blob);
+	free(k->client_name);
 	rxw_secret_free(k);
 }
 
@@ -95,6 +96,10 @@ int rxw_gk_class_client(const struct rxw_rxgk_token *token,
 		class_free(k);
 		return -RXW_ENOMEM;
 	}
+	if (options && options->client_name && !(k->client_name = strdup(options->client_name))) {
+		class_free(k);
+		return -RXW_ENOMEM;
+	}
 	memcpy(k->blob, token->token, token->token_length);
 	k->blob_length = token->token_length;
 	k->token.enctype = e;
@@ -147,7 +152,7 @@ static int identity(const void *conn, struct rxw_identity *identity)
 		return -RXW_ESTATE;
 	identity->level = (uint8_t)c->level;
 	identity->local = c->klass->server && c->local;
-	identity->name = c->name;
+	identity->name = c->klass->server ? c->name : c->klass->client_name;
 	identity->rxkad_name = c->name_kind == RXW_GK_NAME_KRB4 ? c->name : NULL;
 	identity->expires = c->expires ? c->expires / RXW_RXGK_SECOND : INT64_MAX;
 	return 0;

@@ -36,6 +36,7 @@ struct rxw_gk_class {
 	struct rxw_gk_body token; /* client: what is known of the token; no name */
 	uint8_t *blob;		  /* client: the token; belongs to this */
 	size_t blob_length;
+	char *client_name; /* client: whose token it is, or NULL */
 };
 
 struct rxw_gk_key;

@@ -78,6 +78,7 @@ struct rxw_gk_negotiation {
 	struct rxw_rpc_service base;
 	struct rxw_rxgk_negotiation_options options;
 	gss_cred_id_t cred;
+	int64_t skew_s; /* that GSSAPI adds to what is left of a ticket */
 };
 
 int32_t rxw_gk_serve_combine(rxw_call *call, const void *service);

@@ -9,6 +9,7 @@
 
 #include <rxwire/error.h>
 
+#include "keys/advice.h"
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
 
@@ -29,14 +30,38 @@ static int say(const struct why *why, int result, const char *text)
 
 static int say_gss(const struct why *why, OM_uint32 major, OM_uint32 minor, int result)
 {
-	if (why->text)
-		rxw_gk_gss_text(major, minor, why->text, why->room);
+	size_t used;
+
+	if (!why->text || !why->room)
+		return result;
+	rxw_gk_gss_text(major, minor, why->text, why->room);
+	used = strlen(why->text);
+	snprintf(why->text + used, why->room - used, "%s", rxw_kerberos_advice((int32_t)minor));
 	return result;
+}
+
+/* What the server's GSSAPI said of our ticket: its minor code is Kerberos's, and unknown to our GSSAPI. */
+static int say_refused(const struct why *why, OM_uint32 major, OM_uint32 minor)
+{
+	char text[256];
+
+	if (!minor)
+		return say_gss(why, major, minor, -RXW_ECALL);
+	if (why->text)
+		snprintf(why->text, why->room, "the server does not take our ticket: %s",
+			 rxw_kerberos_text((int32_t)minor, text, sizeof(text)));
+	return -RXW_ECALL;
 }
 
 static int say_code(const struct why *why, int32_t code, int result)
 {
-	return say(why, result, rxw_code_text(code));
+	if (code == RXW_INVALID_OPERATION)
+		return say(why, result,
+			   "the server gives no tokens of rxgk: it has no key of afs-rxgk/_afs.CELL in its "
+			   "keytab, or another server of the cell does that");
+	if (why->text && why->room)
+		snprintf(why->text, why->room, "no token of rxgk: %s", rxw_code_text(code));
+	return result;
 }
 
 /* One call: `request` with its opcode first; the reply, of rxw_secret_alloc(). The code of the call. */
@@ -214,9 +239,7 @@ static int one_round(rxw_connection *connection, const struct rxw_gk_start *star
 	    !rxw_gk_get_bytes(&x, &opaque, RXW_GK_REPLY_MAX) || !rxw_xdr_get_u32(&x, &major) ||
 	    !rxw_xdr_get_u32(&x, &minor) || !rxw_gk_get_bytes(&x, wrapped, RXW_GK_REPLY_MAX))
 		return say(why, -RXW_EDECODE, "the server's answer is none");
-	if (GSS_ERROR(major))
-		return say_gss(why, major, minor, -RXW_ECALL);
-	return 0;
+	return GSS_ERROR(major) ? say_refused(why, major, minor) : 0;
 }
 
 /* Kerberos needs one round; a server that wants a second is not followed. */

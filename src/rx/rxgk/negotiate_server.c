@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GSSNegotiate, the server's end: who has a Kerberos ticket for this service gets a token (7.4.7). */
 #include <gssapi/gssapi_ext.h>
+#include <krb5.h>
 #include <openssl/rand.h>
+#include <profile.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@
 
 #define FLAGS (GSS_C_MUTUAL_FLAG | GSS_C_CONF_FLAG | GSS_C_INTEG_FLAG)
 #define EXPORTED_MAX RXW_GK_NAME_MAX
+#define SKEW_S	     300 /* of Kerberos, where its configuration does not say */
 
 /* One negotiation. Buffers of GSSAPI are released at its end. */
 struct round {
@@ -36,9 +39,10 @@ static void release(struct round *r)
 }
 
 /* What both sides can do, as the client likes it best, and what we allow. */
-static int32_t choose(const struct rxw_rxgk_negotiation_options *o, const struct round *r,
+static int32_t choose(const struct rxw_gk_negotiation *n, const struct round *r,
 		      struct rxw_gk_body *b)
 {
+	const struct rxw_rxgk_negotiation_options *o = &n->options;
 	int64_t now = o->time(o->time_context), left = r->seconds;
 
 	for (uint32_t i = 0; i < r->start.enctypes.count && !b->enctype; i++)
@@ -51,6 +55,11 @@ static int32_t choose(const struct rxw_rxgk_negotiation_options *o, const struct
 			b->level = r->start.levels.item[i];
 	if (b->level > RXW_LEVEL_CRYPT)
 		return RXW_RXGK_BADLEVEL;
+	/* A ticket at its end would give tokens for as long as clocks may differ. */
+	if (r->seconds != GSS_C_INDEFINITE)
+		left -= n->skew_s;
+	if (left <= 0)
+		return RXW_RXGK_EXPIRED;
 	if (o->lifetime_s && (r->seconds == GSS_C_INDEFINITE || left > o->lifetime_s))
 		left = o->lifetime_s;
 	b->starts = o->index == RXW_RXGK_INDEX_YFS ? now : 0;
@@ -68,14 +77,15 @@ static int32_t choose(const struct rxw_rxgk_negotiation_options *o, const struct
 }
 
 /* A token for the client of a finished context, and what goes with it; the code of ClientInfo. */
-static int32_t make_token(const struct rxw_rxgk_negotiation_options *o, struct round *r,
+static int32_t make_token(const struct rxw_gk_negotiation *n, struct round *r,
 			  const struct rxw_gk_bytes *nonce, struct rxw_gk_info *info, void **token,
 			  size_t *length)
 {
+	const struct rxw_rxgk_negotiation_options *o = &n->options;
 	struct rxw_gk_body b = {0};
 	const struct rxw_gk_enctype *e;
 	uint8_t key[RXW_KEY_MAX];
-	int32_t kvno, enctype, code = choose(o, r, &b);
+	int32_t kvno, enctype, code = choose(n, r, &b);
 	size_t key_length;
 
 	if (code)
@@ -106,7 +116,7 @@ static int32_t make_token(const struct rxw_rxgk_negotiation_options *o, struct r
 }
 
 /* The context is complete: sign what the client asked for, and wrap what it gets. */
-static int32_t finish(const struct rxw_rxgk_negotiation_options *o, struct round *r)
+static int32_t finish(const struct rxw_gk_negotiation *n, struct round *r)
 {
 	static const size_t start_room = 16 + 8 * (size_t)RXW_GK_LIST_MAX + RXW_GK_NONCE_MAX + 16;
 	uint8_t server_nonce[RXW_GK_NONCE], *text;
@@ -124,7 +134,7 @@ static int32_t finish(const struct rxw_rxgk_negotiation_options *o, struct round
 	    gss_display_name(&minor, r->client, &r->display, NULL) != GSS_S_COMPLETE ||
 	    RAND_bytes(server_nonce, sizeof(server_nonce)) != 1)
 		return RXW_RXGK_NOTAUTH;
-	info.error = make_token(o, r, &info.nonce, &info, &token, &length);
+	info.error = make_token(n, r, &info.nonce, &info, &token, &length);
 	room = start_room + length + 4096;
 	text = rxw_secret_alloc(room);
 	if (!text)
@@ -203,7 +213,7 @@ static int32_t serve_negotiate(rxw_call *call, const void *service)
 	if (r.major == GSS_S_CONTINUE_NEEDED)
 		r.major = GSS_S_UNAVAILABLE;
 	if (r.major == GSS_S_COMPLETE)
-		code = finish(&to->options, &r);
+		code = finish(to, &r);
 	if (!code)
 		code = write_reply(call, &r);
 	release(&r);
@@ -251,6 +261,23 @@ static OM_uint32 acquire(const struct rxw_rxgk_negotiation_options *o, gss_cred_
 	return major;
 }
 
+/* How far clocks may differ, as the configuration of Kerberos has it. */
+static int64_t read_skew(void)
+{
+	profile_t profile;
+	krb5_context context;
+	int skew = SKEW_S;
+
+	if (krb5_init_context(&context))
+		return skew;
+	if (krb5_get_profile(context, &profile) == 0) {
+		profile_get_integer(profile, "libdefaults", "clockskew", NULL, SKEW_S, &skew);
+		profile_release(profile);
+	}
+	krb5_free_context(context);
+	return skew;
+}
+
 int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *options,
 				rxw_rxgk_negotiation **negotiation, char *error, size_t room)
 {
@@ -267,6 +294,7 @@ int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *optio
 	if (!n)
 		return -RXW_ENOMEM;
 	n->options = *options;
+	n->skew_s = read_skew();
 	major = acquire(options, &n->cred, &minor);
 	if (major != GSS_S_COMPLETE) {
 		if (error)

@@ -95,6 +95,7 @@ struct rxw_rxgk_client_options {
 	uint8_t index; /* RXW_RXGK_INDEX…; 0 = 4 */
 	int64_t (*time)(void *context); /* 100 ns since 1970; NULL = the system's clock */
 	void *time_context;
+	const char *client_name; /* for rxw_connection_identity(): who the token is for; NULL = not known */
 };
 
 /*

@@ -27,9 +27,12 @@ enum rxw_token_source {
 struct rxw_token_options {
 	size_t size;
 	enum rxw_token_source source;
-	uint8_t index; /* class: RXW_RXKAD_INDEX (2); with RXW_TOKEN_LOCAL also RXW_RXGK_INDEX (4) */
+	uint8_t index; /* class: RXW_RXKAD_INDEX (2), RXW_RXGK_INDEX (4) or RXW_RXGK_INDEX_YFS (6) */
 	uint8_t level; /* enum rxw_level, of the connections */
-	/* "example.org"; the ticket is for afs/CELL, else (of the realm called like it, or given) afs */
+	/*
+	 * "example.org"; the ticket is for afs/CELL, else (of the realm called like it, or given) afs; with
+	 * rxgk for afs-rxgk/_afs.CELL
+	 */
 	const char *cell;
 	/* NULL: tried in turn, that which the configuration says, CELL in capitals, the client's own */
 	const char *realm;
@@ -42,6 +45,13 @@ struct rxw_token_options {
 	const char *client;
 	rxw_keys *keys;      /* RXW_TOKEN_LOCAL */
 	uint32_t lifetime_s; /* RXW_TOKEN_LOCAL; 0 = as long as it goes */
+	/*
+	 * rxgk, but for RXW_TOKEN_LOCAL: where the negotiation service of the cell is, which gives a token for
+	 * the ticket. Needed; servers that have a key for it offer it on their own ports.
+	 */
+	const struct sockaddr *server;
+	socklen_t server_len;
+	rxw_endpoint *endpoint; /* that asks it; NULL = one of its own for as long as that takes */
 };
 
 /*
@@ -49,8 +59,9 @@ struct rxw_token_options {
  * the one that the cache has, or is put there.
  *
  * -RXW_ENOKEY: there is no such ticket or key, it has expired, or the KDC knows none of the names; -RXW_ENOTSUP:
- * one of an enctype that the class cannot use; -RXW_EINVAL; -RXW_ENOMEM; -RXW_ESYS. error, of room bytes if room is
- * not 0, then has a sentence that says what is missing; it never has a key in it.
+ * one of an enctype that the class cannot use; -RXW_ECALL: the negotiation service refuses or does not answer;
+ * -RXW_EDECODE: its answer is not to be believed; -RXW_EINVAL; -RXW_ENOMEM; -RXW_ESYS. error, of room bytes if room
+ * is not 0, then has a sentence that says what is missing; it never has a key in it.
  */
 int rxw_token_create(const struct rxw_token_options *options, rxw_token **token, char *error, size_t room);
 rxw_token *rxw_token_ref(rxw_token *token);
@@ -67,7 +78,8 @@ struct rxw_token_info {
 	bool local;	      /* made with the service's own keys */
 	int32_t enctype;      /* of the ticket's session key; 0 = not known */
 	const char *client;   /* "user@REALM"; NULL: the service itself */
-	const char *service;  /* "afs/example.org@REALM"; NULL for RXW_TOKEN_LOCAL */
+	/* "afs/example.org@REALM", "afs-rxgk/_afs.example.org"; NULL for RXW_TOKEN_LOCAL */
+	const char *service;
 	int64_t begins;	      /* seconds since 1970, 0 since ever */
 	int64_t expires;      /* the same, INT64_MAX never; get another one, and new connections, before */
 };

@@ -5,4 +5,5 @@ EXTRA_DIST += src/tests/kdc/kdc.sh
 
 check_scripts += src/tests/kdc/kdc-rig.sh
 check_scripts += src/tests/kdc/kdc-rxfsd.sh
+check_scripts += src/tests/kdc/kdc-rxgk.sh
 check_scripts += src/tests/kdc/kdc-rxperf.sh

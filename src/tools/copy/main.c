@@ -139,7 +139,7 @@ static int get_token(struct copy *copy)
 		return 0;
 	if (auth.class < 0)
 		auth.class = TOOLS_RXKAD;
-	if (tools_auth_token(&auth, &copy->token, message, sizeof(message)) == 0)
+	if (tools_auth_token(&auth, &copy->vl, &copy->token, message, sizeof(message)) == 0)
 		return 0;
 	if (asked) {
 		tools_error("%s", message);

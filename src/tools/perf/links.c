@@ -68,7 +68,7 @@ int perf_links_open(struct perf_client *c)
 	char message[TOOLS_AUTH_MESSAGE];
 	int rc;
 
-	if (tools_auth_token(&c->set->auth, &c->auth, message, sizeof(message)) < 0) {
+	if (tools_auth_token(&c->set->auth, &c->server, &c->auth, message, sizeof(message)) < 0) {
 		tools_error("%s", message);
 		return -1;
 	}

@@ -73,7 +73,8 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_STRING,
 	 .offset = offsetof(struct settings, auth.cell),
 	 .argument = "CELL",
-	 .help = "whose keys to take of a keytab: those of afs/CELL (of anybody)"},
+	 .help = "whose keys to take of a keytab: those of afs/CELL (of anybody), and of "
+		 "afs-rxgk/_afs.CELL to give tokens of rxgk"},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
@@ -157,6 +158,8 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	if (rc == 0)
 		rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
 				 RXPERFFIG_ExecuteRequest, &server->figures, 0, NULL);
+	if (rc == 0)
+		rc = tools_guard_offer(&server->guard, endpoint);
 	if (rc == 0 && server->stats)
 		rc = afs_rpcstats_observe(server->stats, endpoint);
 	if (rc == 0 && server->stats)

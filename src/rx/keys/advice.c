@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What can be done about an error of Kerberos: the libraries say what it is, users ask what to do. */
+
+#include "keys/advice.h"
+
+#include <krb5.h>
+
+#include <stdio.h>
+
+const char *rxw_kerberos_advice(int32_t code)
+{
+	switch (code) {
+	case KRB5KRB_AP_ERR_TKT_EXPIRED:
+	case KRB5KDC_ERR_NAME_EXP:
+		return "; get new tickets with kinit (or kinit -R, before they end)";
+	case KRB5KRB_AP_ERR_TKT_NYV:
+	case KRB5KDC_ERR_NEVER_VALID:
+	case KRB5KRB_AP_ERR_SKEW:
+	case KRB5_KDCREP_SKEW:
+		return "; the clocks of this machine, the server and the KDC must agree: let NTP set them";
+	case KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN:
+		return "; is the cell's name right, or is its realm to be given?";
+	case KRB5_REALM_UNKNOWN:
+	case KRB5_REALM_CANT_RESOLVE:
+	case KRB5_KDC_UNREACH:
+	case KRB5KDC_ERR_WRONG_REALM:
+		return "; krb5.conf must say where the realm has its KDC, and the realms must trust each other";
+	case KRB5KRB_AP_ERR_BADKEYVER:
+	case KRB5KRB_AP_ERR_NOKEY:
+	case KRB5KRB_AP_ERR_BAD_INTEGRITY:
+	case KRB5KRB_AP_ERR_MODIFIED:
+	case KRB5KRB_AP_WRONG_PRINC:
+	case KRB5KRB_AP_ERR_NOT_US:
+	case KRB5_KT_NOTFOUND:
+	case KRB5_KT_KVNONOTFOUND:
+		return "; the server's keytab has not the key that the ticket is for: kinit again, or put that key there";
+	case KRB5KDC_ERR_ETYPE_NOSUPP:
+	case KRB5_PROG_ETYPE_NOSUPP:
+		return "; the KDC, the server and this machine must permit an encryption type in common";
+	default:
+		return "";
+	}
+}
+
+char *rxw_kerberos_text(int32_t code, char *out, size_t room)
+{
+	krb5_context context;
+	const char *text;
+
+	if (krb5_init_context(&context)) {
+		snprintf(out, room, "Kerberos error %d%s", (int)code, rxw_kerberos_advice(code));
+		return out;
+	}
+	text = krb5_get_error_message(context, code);
+	snprintf(out, room, "%s%s", text, rxw_kerberos_advice(code));
+	krb5_free_error_message(context, text);
+	krb5_free_context(context);
+	return out;
+}

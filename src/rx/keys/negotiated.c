@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tokens of rxgk for a ticket of Kerberos: whom to ask, under which names (rx-protocol 7.4.7). */
+
+#include "keys/negotiated.h"
+#include "keys/ticket.h"
+
+#include <rxwire/endpoint.h>
+#include <rxwire/engine.h>
+#include <rxwire/error.h>
+
+#include <ctype.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_ROOM 560
+
+/* The way to the negotiation service; engine and endpoint are NULL where they are the caller's. */
+struct way {
+	rxw_engine *engine;
+	rxw_endpoint *endpoint;
+	rxw_connection *connection;
+};
+
+static int say(char *error, size_t room, const char *what, int result)
+{
+	if (room)
+		snprintf(error, room, "%s: %s", what, rxw_strerror(result));
+	return result;
+}
+
+static void way_close(struct way *way)
+{
+	if (way->connection)
+		rxw_connection_release(way->connection);
+	if (way->endpoint)
+		rxw_endpoint_destroy(way->endpoint);
+	if (way->engine)
+		rxw_engine_destroy(way->engine);
+}
+
+static int way_open(const struct rxw_token_options *options, struct way *way)
+{
+	struct sockaddr_storage any = {.ss_family = options->server->sa_family};
+	struct rxw_endpoint_options eo = {.size = sizeof(eo),
+					  .address = (struct sockaddr *)&any,
+					  .address_len = any.ss_family == AF_INET6
+								 ? sizeof(struct sockaddr_in6)
+								 : sizeof(struct sockaddr_in)};
+	rxw_endpoint *endpoint = options->endpoint;
+	int result = 0;
+
+	*way = (struct way){0};
+	if (!endpoint) {
+		result = rxw_engine_create(NULL, &way->engine);
+		if (result == 0)
+			result = rxw_endpoint_create(way->engine, &eo, &way->endpoint);
+		endpoint = way->endpoint;
+	}
+	if (result == 0)
+		result =
+			rxw_connection_create(endpoint, options->server, options->server_len,
+					      RXW_RXGK_NEGOTIATION_SERVICE, NULL, &way->connection);
+	if (result < 0)
+		way_close(way);
+	return result;
+}
+
+/*
+ * Ask for the service under the name that the configuration of Kerberos leads to, then in the realm that is
+ * called like the cell; the first refusal is the one that is told.
+ */
+static int ask(const struct rxw_token_options *options, struct way *way,
+	       const struct rxw_cell_client *client, struct rxw_negotiated *n, char *error,
+	       size_t room)
+{
+	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o),
+					       .cell = options->cell,
+					       .ccache = client->where,
+					       .level = options->level};
+	char name[NAME_ROOM], ignored[8];
+	int length, result;
+
+	snprintf(name, sizeof(name), "afs-rxgk/_afs.%s%s%s", options->cell,
+		 options->realm ? "@" : "", options->realm ? options->realm : "");
+	if (options->realm)
+		o.target = name;
+	result = rxw_rxgk_negotiate(way->connection, &o, &n->token, error, room);
+	if (result == -RXW_ENOKEY && !options->realm) {
+		length = snprintf(name, sizeof(name), "afs-rxgk/_afs.%s@%s", options->cell,
+				  options->cell);
+		if (length < 0 || (size_t)length >= sizeof(name))
+			return result;
+		for (char *p = strchr(name, '@'); *p; p++)
+			*p = (char)toupper((unsigned char)*p);
+		o.target = name;
+		if (rxw_rxgk_negotiate(way->connection, &o, &n->token, ignored, sizeof(ignored)) ==
+		    0) {
+			result = 0;
+			if (room)
+				error[0] = '\0';
+		}
+	}
+	if (result == 0) {
+		n->service = strdup(name);
+		n->client = strdup(client->name);
+		if (!n->service || !n->client)
+			result = say(error, room, "token", -RXW_ENOMEM);
+	}
+	return result;
+}
+
+int rxw_token_negotiate(const struct rxw_token_options *options, struct rxw_negotiated *result,
+			char *error, size_t room)
+{
+	struct rxw_cell_client client;
+	struct way way;
+	int rc;
+
+	memset(result, 0, sizeof(*result));
+	if (!options->server || !options->server_len)
+		return say(error, room,
+			   "a token of rxgk needs the address of the cell's negotiation service",
+			   -RXW_EINVAL);
+	rc = rxw_cell_client_open(options, &client, error, room);
+	if (rc < 0)
+		return rc;
+	rc = way_open(options, &way);
+	if (rc < 0) {
+		say(error, room, "the way to the negotiation service", rc);
+	} else {
+		rc = ask(options, &way, &client, result, error, room);
+		way_close(&way);
+	}
+	rxw_cell_client_close(&client);
+	if (rc < 0)
+		rxw_negotiated_free(result);
+	return rc;
+}
+
+void rxw_negotiated_free(struct rxw_negotiated *result)
+{
+	rxw_rxgk_token_free(&result->token);
+	free(result->client);
+	free(result->service);
+	result->client = result->service = NULL;
+}

@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# rxgk by Kerberos in the programs: rxperf, afscp and rxfsd get and give tokens for tickets; what is refused says why.
+
+build=${top_builddir:-.}
+. "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
+rxperf=$build/src/tools/rxperf rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/tools/afscp
+[ -x "$rxperf" ] && [ -x "$rxfsd" ] && [ -x "$afscp" ] || kdc_skip "rxperf, rxfsd or afscp was not built here"
+kdc_start
+dir=$KDC_DIR
+unset AFSCELL
+server=
+
+finish() {
+	[ -z "$server" ] || { kill -KILL "$server"; wait "$server"; } 2> /dev/null
+	kdc_stop
+}
+trap finish EXIT
+
+# started COMMAND...: a server in the background, once it says that it is ready; $log is what it says
+started() {
+	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null
+	: > "$dir/out"
+	"$@" > "$dir/out" 2> "$dir/log" &
+	server=$!
+	until grep -q 'ready on\|^listening' "$dir/out"; do
+		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "$* does not start"; }
+		sleep 0.05
+	done
+}
+perf() {
+	started "$rxperf" server -p 0 --listen 127.0.0.1 "$@"
+	port=$(sed -n 's/^rxperf server ready on .*:\([0-9]*\)$/\1/p' "$dir/out")
+}
+fs() {
+	started "$rxfsd" --export "$dir/export" --all-files --state "$dir/state" --volume vol --port 0 --vl-port 0 --drain 0 "$@"
+	at=$(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) .*/127.0.0.1:\2:\1/p' "$dir/out")
+}
+calls() {
+	"$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client" 2>&1 ||
+		{ cat "$dir/client" "$dir/log"; kdc_fail "rxperf client $*"; }
+}
+calls_not() {
+	text=$1
+	shift
+	if "$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client" 2>&1; then
+		kdc_fail "rxperf client $* went well: $text was expected"
+	fi
+	grep -qi -- "$text" "$dir/client" || { cat "$dir/client"; kdc_fail "rxperf client $*: not \"$text\""; }
+}
+
+kdc_principal alice -pw secret
+kdc_principal robot
+kdc_keytab "$dir/robot.keytab" robot "$(kdc_enctype 18)"
+kdc_principal afs/$KDC_CELL
+kdc_principal afs-rxgk/_afs.$KDC_CELL
+kdc_keytab "$dir/gk.keytab" afs-rxgk/_afs.$KDC_CELL "$(kdc_enctype 18)"
+kdc_keytab "$dir/kad.keytab" afs/$KDC_CELL "$(kdc_enctype 18)"
+cat "$dir/gk.keytab" > "$dir/both.keytab"
+tail -c +3 "$dir/kad.keytab" >> "$dir/both.keytab"
+gk="-x rxgk --cell $KDC_CELL"
+
+# -- rxperf: each level, from a cache and with a key of the client's own. --
+perf --keytab "$dir/both.keytab" --cell $KDC_CELL
+calls_not 'get some with kinit' -c rpc $gk
+kdc_login alice secret
+for level in clear auth crypt; do
+	calls -c recv -b 300K --verify $gk --level $level
+	calls -c send -b 300K $gk --level $level
+	calls -c rpc -T 5 -S 3000 -R 5000 $gk --level $level
+done
+calls -c rpc -x rxkad --cell $KDC_CELL
+calls -c rpc $gk --keytab "$dir/robot.keytab"
+klist > "$dir/list"
+grep -q "Default principal: alice@" "$dir/list" || kdc_fail "another's key has changed the cache of tickets"
+
+# -- What is refused, and what it says. --
+calls_not 'not found in Kerberos database.*name right' -c rpc -x rxgk --cell nowhere.test
+calls_not "$dir/none" -c rpc $gk --keytab "$dir/none"
+kdc_login alice secret -l 1s -c "FILE:$dir/short"
+while klist -s "$dir/short"; do sleep 0.1; done
+KRB5CCNAME="FILE:$dir/short" calls_not 'expired.*kinit' -c rpc $gk
+KRB5CCNAME="FILE:$dir/short" calls_not 'expired.*kinit' -c rpc -x rxkad --cell $KDC_CELL
+# The cache says how far this machine's clock is off: a client two hours ahead of the server.
+kvno afs-rxgk/_afs.$KDC_CELL > /dev/null || kdc_fail "kvno"
+cp "$dir/cc" "$dir/ahead"
+printf '\000\000\034\040' | dd of="$dir/ahead" bs=1 seek=8 conv=notrunc 2> /dev/null
+KRB5CCNAME="FILE:$dir/ahead" calls_not 'clock.*NTP' -c rpc $gk
+# A server with another key of that number, with that of another cell, and with none.
+kdc_principal wrong/key
+kdc_keytab "$dir/wrong.keytab" wrong/key "$(kdc_enctype 18)"
+perf --keytab "$dir/both.keytab" --cell $KDC_CELL --level crypt
+calls -c rpc $gk
+calls_not 'level' -c rpc $gk --level auth
+perf --keytab "$dir/kad.keytab" --cell $KDC_CELL
+calls_not 'gives no tokens of rxgk' -c rpc $gk
+# The key changes behind a running server's back: who has a new ticket is told so; then the keytab has it, too.
+perf --keytab "$dir/gk.keytab" --cell $KDC_CELL
+calls -c rpc $gk
+kdc_keytab "$dir/new.keytab" afs-rxgk/_afs.$KDC_CELL "$(kdc_enctype 20)"
+calls -c rpc $gk
+kdc_login alice secret
+calls_not "server does not take our ticket.*server's keytab" -c rpc $gk
+tail -c +3 "$dir/new.keytab" >> "$dir/gk.keytab"
+calls -c rpc $gk
+# A realm that nobody here knows.
+kdc_realm OTHER.TEST
+kdc_principal bob@OTHER.TEST -pw secret
+kdc_login bob@OTHER.TEST secret
+calls_not 'afs-rxgk\|realm' -c rpc $gk
+
+# -- rxfsd and afscp: on every port, identities, a level that is required. --
+mkdir -p "$dir/export/pub" "$dir/export/own"
+head -c 300000 /dev/urandom > "$dir/export/pub/file"
+head -c 200000 /dev/urandom > "$dir/export/own/plan"
+kdc_login alice secret
+fs --keytab "$dir/gk.keytab" --cell $KDC_CELL --require crypt --allow "alice@$KDC_REALM own" --allow 'any-authenticated pub'
+gets() {
+	p=$1
+	shift
+	"$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err" ||
+		{ cat "$dir/err" "$dir/log"; kdc_fail "$p is not had with $*"; }
+	cmp -s "$dir/got" "$dir/export/$p" || kdc_fail "$p came as something else"
+}
+gets_not() {
+	text=$1 p=$2
+	shift 2
+	if "$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err"; then kdc_fail "$p is had with $*"; fi
+	grep -qi -- "$text" "$dir/err" || { cat "$dir/err"; kdc_fail "$p with $*: not \"$text\""; }
+}
+gets own/plan -v $gk
+grep -q "takes us for alice@$KDC_REALM (rxgk, crypt)" "$dir/err" || { cat "$dir/err"; kdc_fail "afscp -v"; }
+grep -q "is alice@$KDC_REALM (rxgk, crypt)" "$dir/log" || { cat "$dir/log"; kdc_fail "the log of rxfsd"; }
+gets pub/file $gk --keytab "$dir/robot.keytab"
+gets_not 'permission\|denied' own/plan $gk --keytab "$dir/robot.keytab"
+gets_not 'level' own/plan $gk --level auth
+gets_not 'class' own/plan
+gets_not 'class' own/plan -x rxkad --cell $KDC_CELL
+for p in $(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) vol [^ ]*:\([0-9]*\)$/\1 \2 \3/p' "$dir/out"); do
+	port=$p
+	# The token is given there; the service of rxperf is another matter.
+	calls_not 'unknown service' -c rpc $gk
+	grep -q 'gives no tokens' "$dir/client" && kdc_fail "no tokens at port $p"
+done
+
+echo "rxgk by Kerberos: rxperf, rxfsd, afscp; expired, clock, key, cell, realm"
