@@ -38,6 +38,7 @@ struct fsd_server {
 	struct fsd_timeline *timeline;
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl, *vol;
+	struct tools_metrics *metrics;
 	struct AFSVol_service vol_service;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 };
@@ -342,6 +343,14 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	return rc ? -1 : 0;
 }
 
+static int open_metrics(struct fsd_server *server, char *message)
+{
+	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
+
+	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics, message,
+				   FSD_MESSAGE_MAX);
+}
+
 static struct fsd_server *create(const struct fsd_settings *settings, char *message)
 {
 	struct fsd_server *server = calloc(1, sizeof(*server));
@@ -379,7 +388,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!server)
 		return -1;
 	if (open_guard(server, message) || open_export(server, message) || open_volume(server, message) ||
-	    start_parts(server, message) || open_network(server, config, message)) {
+	    start_parts(server, message) || open_network(server, config, message) ||
+	    open_metrics(server, message)) {
 		server->settings.drain_ms = 0;
 		fsd_server_stop(server);
 		return -1;
@@ -411,6 +421,7 @@ int fsd_server_stop(struct fsd_server *server)
 	server->callbacks = NULL;
 	pthread_mutex_unlock(&server->lock);
 	fsd_callbacks_stop(callbacks);
+	tools_metrics_stop(server->metrics);
 	if (server->fs)
 		rxw_endpoint_destroy(server->fs);
 	if (server->vl)
