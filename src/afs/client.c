@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <rxwire/rxgk.h>
+#include <rxwire/rxkad.h>
+
 #include "afs/client_internal.h"
 #include "afs/uuid.h"
 
@@ -145,6 +148,39 @@ void afs_client_close(struct afs_client *client)
 		rxw_endpoint_destroy(client->endpoint);
 	rxw_security_unref(client->security);
 	free(client);
+}
+
+int afs_client_renew(struct afs_client *client, rxw_security *security, struct afs_error *error)
+{
+	rxw_connection *vl, *fs = NULL;
+	int rc = rxw_connection_create(client->endpoint, (struct sockaddr *)&client->vl_address,
+				       client->vl_len, AFS_SERVICE_VL, security, &vl);
+
+	if (rc == 0 && client->fs) {
+		rc = rxw_connection_create(client->endpoint, (struct sockaddr *)&client->fs_address,
+					   client->fs_len, AFS_SERVICE_FS, security, &fs);
+		if (rc < 0)
+			rxw_connection_release(vl);
+	}
+	if (rc < 0)
+		return failed(error, "cannot connect with another token", rc);
+	rxw_connection_release(client->vl);
+	client->vl = vl;
+	if (client->fs) {
+		rxw_connection_release(client->fs);
+		client->fs = fs;
+	}
+	if (security)
+		rxw_security_ref(security);
+	rxw_security_unref(client->security);
+	client->security = security;
+	return 0;
+}
+
+bool afs_expired(const struct afs_error *error)
+{
+	return error->origin == RXW_ORIGIN_PEER &&
+	       (error->code == RXW_RXKAD_EXPIRED || error->code == RXW_RXGK_EXPIRED);
 }
 
 int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity)
@@ -366,6 +402,8 @@ int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 	if (client->fs)
 		rxw_connection_release(client->fs);
 	client->fs = connection;
+	client->fs_address = volume->server;
+	client->fs_len = volume->server_len;
 	return 0;
 }
 

@@ -47,6 +47,15 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 		    struct afs_client **client, struct afs_error *error);
 void afs_client_close(struct afs_client *client);
 
+/*
+ * Make connections of their own for calls that begin from now on, with another token. Calls in progress go on
+ * with the old one. -1 and *error: all is as it was.
+ */
+int afs_client_renew(struct afs_client *client, rxw_security *security, struct afs_error *error);
+
+/* Whether a call ended since the token it was made with had: with another one it may go well. */
+bool afs_expired(const struct afs_error *error);
+
 /* Who the file server takes us for; struct rxw_identity's size is set. -RXW_ESTATE: nothing was asked yet. */
 int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity);
 

@@ -12,7 +12,8 @@ struct afs_client {
 	rxw_connection *vl, *fs;          /* fs: NULL until a volume is chosen */
 	rxw_security *security;           /* of all connections; NULL: the null class */
 	struct sockaddr_storage vl_address;
-	socklen_t vl_len;
+	struct sockaddr_storage fs_address; /* valid with fs */
+	socklen_t vl_len, fs_len;
 	uint16_t fs_port;
 	struct RXAFSCB_service callbacks; /* its context is the client */
 	interfaceAddr self;		  /* what the callback service says of us */

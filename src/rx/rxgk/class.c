@@ -75,15 +75,23 @@ int rxw_gk_class_server(const struct rxw_rxgk_server_options *options, struct rx
 }
 
 int rxw_gk_class_client(const struct rxw_rxgk_token *token,
-			const struct rxw_rxgk_client_options *options, struct rxw_gk_class **klass)
+			const struct rxw_rxgk_client_options *given, struct rxw_gk_class **klass)
 {
+	struct rxw_rxgk_client_options all = {0}, *options = given ? &all : NULL;
 	const struct rxw_gk_enctype *e;
 	struct rxw_gk_class *k;
-	uint8_t index = options && options->index ? options->index : RXW_RXGK_INDEX;
+	uint8_t index;
+
+	/* Older programs have no names. */
+	if (given && given->size < offsetof(struct rxw_rxgk_client_options, client_name))
+		return -RXW_EINVAL;
+	if (given)
+		memcpy(&all, given, given->size < sizeof(all) ? given->size : sizeof(all));
+	index = all.index ? all.index : RXW_RXGK_INDEX;
 
 	if (!token || token->size < sizeof(*token) || token->level > RXW_LEVEL_CRYPT ||
 	    !token->token || !token->token_length || token->token_length > RXW_GK_TOKEN_MAX ||
-	    (options && options->size < sizeof(*options)) || !rxw_gk_index_ok(index))
+	    !rxw_gk_index_ok(index))
 		return -RXW_EINVAL;
 	e = rxw_gk_enctype(token->enctype);
 	if (!e)

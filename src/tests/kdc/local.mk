@@ -3,6 +3,7 @@
 
 EXTRA_DIST += src/tests/kdc/kdc.sh
 
+check_scripts += src/tests/kdc/kdc-renew.sh
 check_scripts += src/tests/kdc/kdc-rig.sh
 check_scripts += src/tests/kdc/kdc-rxfsd.sh
 check_scripts += src/tests/kdc/kdc-rxgk.sh

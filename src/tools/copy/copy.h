@@ -31,6 +31,7 @@ struct copy {
 	struct tools_address vl;
 	uint16_t fs_port;
 	rxw_token *token; /* NULL: anonymous */
+	int64_t renew_at; /* seconds since 1970: when another token is looked for */
 	struct afs_client *client;
 	struct afs_volume volume;
 	char *path;               /* behind "VOLUME:" */
@@ -56,6 +57,14 @@ int copy_bench(struct copy *copy);
 
 /* Remember or forget (NULL) the call that a signal is to abort. */
 void copy_running(struct copy *copy, rxw_call *call);
+
+/*
+ * Before a call: where the token ends soon, go on with another one, if there is one that lasts longer (kinit has
+ * renewed the ticket, or a keytab gives another). Calls in progress keep theirs.
+ */
+void copy_fresh(struct copy *copy);
+/* After a call that failed: true if its token had ended and there is another one now, so that it may be tried again. */
+bool copy_again(struct copy *copy, const struct afs_error *error);
 
 /* ---- where data goes ---- */
 

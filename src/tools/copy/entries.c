@@ -71,8 +71,12 @@ int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct
 	int rc;
 
 	memset(entries, 0, sizeof(*entries));
-	if (afs_client_contents(copy->client, fid, label, (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE,
-				&image, &length, &error) < 0) {
+	copy_fresh(copy);
+	while (afs_client_contents(copy->client, fid, label,
+				   (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE, &image, &length,
+				   &error) < 0) {
+		if (copy_again(copy, &error))
+			continue;
 		tools_error("%s", error.text);
 		return -1;
 	}
@@ -101,7 +105,10 @@ int entries_status(struct copy *copy, struct entries *entries)
 
 		for (uint32_t i = 0; i < n; i++)
 			fids[i] = entries->list[at + i].fid;
-		if (afs_client_bulk(copy->client, fids, n, statuses, &error) < 0) {
+		copy_fresh(copy);
+		while (afs_client_bulk(copy->client, fids, n, statuses, &error) < 0) {
+			if (copy_again(copy, &error))
+				continue;
 			tools_error("%s", error.text);
 			return -1;
 		}

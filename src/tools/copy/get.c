@@ -60,7 +60,10 @@ static int transfer(struct part *p, rxw_call *call)
 	}
 }
 
-/* Fetch `length` bytes at `offset`, or less if the server so chooses. 0, or -1 after a message. */
+/*
+ * Fetch `length` bytes at `offset`, or less if the server so chooses. 0; 1: the token ended, there is another, and
+ * what was received is written; or -1 after a message.
+ */
 static int get_part(struct part *p, uint64_t offset, uint64_t length)
 {
 	struct rxw_call_options co = { .size = sizeof(co) };
@@ -70,6 +73,7 @@ static int get_part(struct part *p, uint64_t offset, uint64_t length)
 	int32_t code;
 	int rc;
 
+	copy_fresh(p->copy);
 	if (afs_client_call(p->copy->client, &co, &call, &error) < 0) {
 		tools_error("%s: %s", p->label, error.text);
 		return -1;
@@ -91,6 +95,8 @@ static int get_part(struct part *p, uint64_t offset, uint64_t length)
 	}
 	if (code != 0) {
 		afs_error_code(&error, p->label, code, origin);
+		if (copy_again(p->copy, &error))
+			return 1;
 		tools_error("%s", error.text);
 		return -1;
 	}
@@ -113,6 +119,13 @@ int get_file(struct copy *copy, const struct afs_object *object, struct sink *si
 		rc = get_part(&part, at, left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
 		if (rc < 0)
 			break;
+		at += part.fetch.received;
+		copy->bytes += part.fetch.received;
+		/* The end of all of it wants its status, too. */
+		if (rc > 0 && at < size) {
+			rc = 0;
+			continue;
+		}
 		if (afs_status_version(&part.fetch.status) != afs_status_version(&object->status) ||
 		    afs_status_length(&part.fetch.status) != size) {
 			tools_error("%s: the file was changed while it was read; try again", label);
@@ -122,8 +135,6 @@ int get_file(struct copy *copy, const struct afs_object *object, struct sink *si
 				    (unsigned long long)at, (unsigned long long)size);
 			rc = -1;
 		}
-		at += part.fetch.length;
-		copy->bytes += part.fetch.length;
 	}
 	progress_end(&progress);
 	copy->files += rc == 0;

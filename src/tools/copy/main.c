@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/common/many.h"
@@ -61,6 +62,7 @@ static const struct tools_program program = {
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+#define RENEW_S	     300 /* before a token ends another one is looked for */
 
 enum command { GET, LS, STAT, BENCH };
 static const struct {
@@ -123,24 +125,89 @@ static int parse_server(struct copy *copy)
 	return 0;
 }
 
+/* What the command line and the environment ask for. */
+static struct tools_auth auth_of(const struct copy *copy)
+{
+	struct tools_auth auth = copy->set.auth;
+
+	if (!auth.cell)
+		auth.cell = getenv("AFSCELL");
+	if (auth.class < 0)
+		auth.class = TOOLS_RXKAD;
+	return auth;
+}
+
+/* When the token's end is near: five minutes, or a quarter of what is left. */
+static void plan_renewal(struct copy *copy)
+{
+	struct rxw_token_info info = { .size = sizeof(info) };
+	int64_t now = time(NULL), left;
+
+	copy->renew_at = INT64_MAX;
+	if (rxw_token_info(copy->token, &info) < 0 || info.expires == INT64_MAX)
+		return;
+	left = (info.expires - now) / 4;
+	copy->renew_at = info.expires - (left < RENEW_S ? left : RENEW_S);
+	if (copy->renew_at <= now)
+		copy->renew_at = now + 1;
+}
+
+/* Take a token that lasts longer than ours. */
+static bool renew(struct copy *copy)
+{
+	struct rxw_token_info old = { .size = sizeof(old) }, info = { .size = sizeof(info) };
+	const struct tools_auth auth = auth_of(copy);
+	char message[TOOLS_AUTH_MESSAGE];
+	struct afs_error error;
+	rxw_token *token;
+
+	if (tools_auth_token(&auth, &copy->vl, &token, message, sizeof(message)) < 0)
+		return false;
+	if (rxw_token_info(copy->token, &old) < 0 || rxw_token_info(token, &info) < 0 ||
+	    info.expires <= old.expires ||
+	    afs_client_renew(copy->client, rxw_token_security(token), &error) < 0) {
+		rxw_token_unref(token);
+		return false;
+	}
+	rxw_token_unref(copy->token);
+	copy->token = token;
+	return true;
+}
+
+void copy_fresh(struct copy *copy)
+{
+	if (!copy->token || time(NULL) < copy->renew_at)
+		return;
+	renew(copy);
+	plan_renewal(copy);
+}
+
+bool copy_again(struct copy *copy, const struct afs_error *error)
+{
+	bool renewed = copy->token && afs_expired(error) && renew(copy);
+
+	if (renewed)
+		plan_renewal(copy);
+	return renewed;
+}
+
 /*
  * The token that we are to have, or the one that there is: who names no class goes on without one, and is told
  * so. 0, or -1 after a message.
  */
 static int get_token(struct copy *copy)
 {
-	struct tools_auth auth = copy->set.auth;
+	const struct tools_auth *set = &copy->set.auth, auth = auth_of(copy);
 	char message[TOOLS_AUTH_MESSAGE];
-	bool asked = auth.class >= 0 || auth.level >= 0 || auth.key_file || auth.keytab || auth.cell;
+	bool asked = set->class >= 0 || set->level >= 0 || set->key_file || set->keytab || set->cell;
 
-	if (!auth.cell)
-		auth.cell = getenv("AFSCELL");
-	if (auth.class < 0 && !auth.cell && !auth.key_file && auth.level < 0)
+	if (!asked && !auth.cell)
 		return 0;
-	if (auth.class < 0)
-		auth.class = TOOLS_RXKAD;
-	if (tools_auth_token(&auth, &copy->vl, &copy->token, message, sizeof(message)) == 0)
+	if (tools_auth_token(&auth, &copy->vl, &copy->token, message, sizeof(message)) == 0) {
+		if (copy->token)
+			plan_renewal(copy);
 		return 0;
+	}
 	if (asked) {
 		tools_error("%s", message);
 		return -1;

@@ -31,7 +31,10 @@ static int get_link(struct copy *copy, const struct entry *e, int dir, const cha
 	char text[AFSPATHMAX + 1], temp[224];
 	struct afs_error error;
 
-	if (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
+	copy_fresh(copy);
+	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
+		if (copy_again(copy, &error))
+			continue;
 		tools_error("%s", error.text);
 		return -1;
 	}
