@@ -62,6 +62,27 @@ struct rxw_service {
 	_Atomic(unsigned) watched;
 };
 
+/* For what the thread of a handler waits. */
+enum rxw_waits {
+	RXW_WAITS_NOT,
+	RXW_WAITS_FOR_PEER,
+	RXW_WAITS_FOR_MEMORY
+};
+
+/* One thread of them, on its stack; by the workers' lock, but for the atomics (relaxed). */
+struct rxw_worker {
+	struct rxw_worker *next, **prev;
+	struct rxw_call *call; /* that it serves; NULL = none; the thread has the reference */
+	uint64_t order;	       /* of its call among all that were served */
+	bool waited;	       /* when it was last looked at */
+	bool parked;	       /* it waits for its client: another may take its place */
+	bool ending;	       /* its call was ended */
+	uint64_t since;	       /* ns; it had moved `stock` packets by then; 0 = not looked at yet */
+	uint32_t stock;
+	_Atomic(uint32_t) moved; /* packets of its call, when it last began to wait */
+	_Atomic(unsigned) waits; /* enum rxw_waits */
+};
+
 /* Threads that run handlers. All fields by `lock`. */
 struct rxw_workers {
 	pthread_mutex_t lock;
@@ -73,6 +94,10 @@ struct rxw_workers {
 	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
 	unsigned kept; /* for peers that have none */
+	/* those that there are; parked: are not counted; at most so many of them */
+	struct rxw_worker *list;
+	unsigned parked, waiters;
+	_Atomic(uint64_t) look_at; /* ns; who waits for its client; UINT64_MAX = no matter */
 	unsigned fresh; /* peers with calls that wait and none at work */
 	uint64_t since; /* ns; calls wait without a break, or it was looked at; 0 = none waits */
 	uint64_t taken; /* calls, since then */
@@ -498,7 +523,28 @@ void rxw_workers_unplace(struct rxw_connection *c);
 void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */
 void rxw_workers_add(struct rxw_call *call);
-void rxw_serve(struct rxw_call *call, bool on_receiver);
+/* Runs the handler; what it returned, or why it did not run. */
+int32_t rxw_serve(struct rxw_call *call, bool on_receiver);
+/* Lock held: calls wait, and more workers may be had than before. */
+void rxw_workers_more(struct rxw_endpoint *ep);
+
+/* --- waiting.c: workers that wait for their clients --- */
+/* Lock held: this thread is a worker, takes a call, is through with it, is none any more. */
+void rxw_worker_begin(struct rxw_workers *w, struct rxw_worker *worker);
+void rxw_worker_takes(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call);
+void rxw_worker_is_through(struct rxw_workers *w, struct rxw_worker *worker);
+void rxw_worker_end(struct rxw_worker *worker);
+/*
+ * Connection's lock held: this thread is about to wait in a function of the call. True: it serves
+ * the call, and says so when it goes on.
+ */
+bool rxw_worker_waits(const struct rxw_call *call, enum rxw_waits what);
+void rxw_worker_goes_on(void);
+/*
+ * When workers.look_at has come, no lock held: those that wait are parked, within bounds, and where
+ * these are reached calls that move nothing are ended.
+ */
+void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now);
 
 /* --- verify.c --- */
 /* What the batches of this thread left to it: while it has the role. */

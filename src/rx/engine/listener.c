@@ -367,6 +367,12 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
 	b->refused = 0;
 }
 
+/* Workers are looked at then. */
+static uint64_t look_at(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->workers.look_at, memory_order_relaxed);
+}
+
 /* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
 static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 {
@@ -410,6 +416,8 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 	if (atomic_load_explicit(&s->batch->strangers, memory_order_relaxed) &&
 	    next > s->reaped_at + REAP_EVERY)
 		next = s->reaped_at + REAP_EVERY > now ? s->reaped_at + REAP_EVERY : now + 1;
+	if (next > look_at(s->ep))
+		next = look_at(s->ep) > now ? look_at(s->ep) : now + 1;
 	if (quiet)
 		rest_buffers(s, reserve);
 	atomic_store(&s->wait_until, next);
@@ -494,6 +502,8 @@ void rxw_shard_poll(struct rxw_shard *s)
 	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
 	rxw_timer_run(s, now);
 	rxw_tx_run(s);
+	if (now >= look_at(s->ep))
+		rxw_workers_look(s->ep, now);
 	if (now >= s->reaped_at + REAP_EVERY) {
 		s->reaped_at = now;
 		rxw_shard_reap(s, now);

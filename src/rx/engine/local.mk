@@ -17,4 +17,5 @@ rx_sources += \
 	src/rx/engine/transmit.c \
 	src/rx/engine/unproven.c \
 	src/rx/engine/verify.c src/rx/engine/verify.h \
+	src/rx/engine/waiting.c \
 	src/rx/engine/worker.c

@@ -19,6 +19,20 @@
 #define LEAST_WAIT (2 * RXW_MS)
 #define ROUNDS	   4
 
+/* Lock held: workers that have a call, but for those that are parked. */
+static unsigned busy_of(const struct rxw_workers *w)
+{
+	return w->threads - w->idle - w->parked;
+}
+
+/* Lock held: those that may have one, besides. */
+static unsigned free_of(const struct rxw_workers *w)
+{
+	unsigned busy = busy_of(w);
+
+	return w->max > busy ? w->max - busy : 0;
+}
+
 /* Lock held. May it run, so that `busy` workers do? Some are kept for services, some for peers. */
 static bool may_take(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
 {
@@ -57,7 +71,7 @@ static struct rxw_call *take(struct rxw_workers *w)
 	for (struct rxw_call **at = &w->head; *at; at = &(*at)->work_next) {
 		struct rxw_call *call = *at;
 
-		if (!may_take(w, call, w->threads - w->idle))
+		if (!may_take(w, call, busy_of(w)))
 			continue;
 		*at = call->work_next;
 		if (!*at)
@@ -71,11 +85,17 @@ static struct rxw_call *take(struct rxw_workers *w)
 	return NULL;
 }
 
-/* Lock held: the call is over, of which the service and the peer are. */
-static void let_go(struct rxw_workers *w, struct rxw_service *service, struct rxw_peer *peer)
+/* Lock held: its handler is through. */
+static void let_go(struct rxw_workers *w, struct rxw_worker *worker, const struct rxw_call *call,
+		   bool well)
 {
+	struct rxw_service *service = call->conn->service;
+	struct rxw_peer *peer = call->conn->p.peer;
+
+	rxw_worker_is_through(w, worker);
 	service->workers--;
 	peer->workers--;
+	peer->served |= well;
 	w->idle++;
 	/*
 	 * This thread looks for another call and takes the first that may run. Where more than the
@@ -85,38 +105,53 @@ static void let_go(struct rxw_workers *w, struct rxw_service *service, struct rx
 		pthread_cond_signal(&w->work);
 }
 
+/* Lock held: it took the place of one that waited, and nobody does any more. */
+static bool beyond(const struct rxw_workers *w)
+{
+	return w->threads > w->max && !w->parked && !w->waiting;
+}
+
 static void *work_loop(void *arg)
 {
 	struct rxw_endpoint *ep = arg;
 	struct rxw_workers *w = &ep->workers;
+	struct rxw_call *done = NULL; /* the reference goes when the lock does */
+	struct rxw_worker self = {.call = NULL};
+	bool well;
 
 	rxw_set_library_thread(ep);
 	rxw_workers_lock(ep);
+	rxw_worker_begin(w, &self);
 	for (;;) {
 		struct rxw_call *call = NULL;
 
 		w->idle--; /* busy while it looks: may_take() counts this thread */
 		call = take(w);
 		w->idle++;
+		if (!call && done) {
+			rxw_workers_unlock(ep);
+			rxw_call_unref(done);
+			done = NULL;
+			rxw_workers_lock(ep);
+			continue;
+		}
 		if (!call) {
-			if (w->stop)
+			if (w->stop || beyond(w))
 				break;
 			pthread_cond_wait(&w->work, &w->lock);
 			continue;
 		}
 		w->idle--;
-		w->executed++;
+		rxw_worker_takes(w, &self, call);
 		rxw_workers_unlock(ep);
-		struct rxw_service *service = call->conn->service;
-		struct rxw_peer *peer = call->conn->p.peer;
-
-		rxw_peer_ref(peer);
-		rxw_serve(call, false);
-		rxw_call_unref(call);
+		if (done)
+			rxw_call_unref(done);
+		well = !rxw_serve(call, false);
+		done = call;
 		rxw_workers_lock(ep);
-		let_go(w, service, peer);
-		rxw_peer_unref(peer, rxw_now());
+		let_go(w, &self, call, well);
 	}
+	rxw_worker_end(&self);
 	w->threads--;
 	w->idle--;
 	pthread_cond_broadcast(&w->gone);
@@ -155,6 +190,8 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	w->tail = &w->head;
 	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
+	w->waiters = ep->config.waiters_max;
+	atomic_init(&w->look_at, UINT64_MAX);
 	w->reserved = ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
 	w->kept = w->max < FEW ? w->max / (FEW / 2) : w->max / LEAST_PART;
 	if (w->kept > ep->config.reserved_peers)
@@ -230,7 +267,7 @@ static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer)
 	struct rxw_workers *w = &ep->workers;
 	uint64_t bound = bound_of(ep, rxw_now_kept());
 	uint64_t places = atomic_load(&w->places), mine = atomic_load(&peer->places);
-	uint64_t ready = w->max - (w->threads - w->idle);
+	uint64_t ready = free_of(w);
 
 	if (!mine && !peer->workers) {
 		if (w->fresh < 2 * w->kept)
@@ -348,8 +385,11 @@ void rxw_workers_add(struct rxw_call *call)
 	if (w->idle < w->waiting)
 		w->waited++;
 	/* If not now, then a worker that is through with another call takes it. */
-	runs = may_take(w, call, w->threads - w->idle + 1);
-	failed = runs && w->idle < w->waiting && w->threads < w->max && add_thread(ep);
+	runs = may_take(w, call, busy_of(w) + 1);
+	failed = runs && w->idle < w->waiting && w->threads < w->max + w->parked &&
+		 add_thread(ep);
+	if (w->idle < w->waiting && w->waiters && atomic_load(&w->look_at) == UINT64_MAX)
+		atomic_store(&w->look_at, rxw_now_kept());
 	threads = w->threads;
 	/* Where no worker is, none may ever come to take it. */
 	if (failed && !threads)
@@ -362,7 +402,22 @@ void rxw_workers_add(struct rxw_call *call)
 		no_thread(ep, call, threads);
 }
 
-void rxw_serve(struct rxw_call *call, bool on_receiver)
+/*
+ * Lock held. Places of parked workers may be had by calls that wait: by threads that are idle, and
+ * by new ones. A thread that cannot be made is no loss: those that there are go on.
+ */
+void rxw_workers_more(struct rxw_endpoint *ep)
+{
+	struct rxw_workers *w = &ep->workers;
+
+	if (w->idle)
+		pthread_cond_broadcast(&w->work);
+	while (w->idle < w->waiting && w->idle < free_of(w) && w->threads < w->max + w->parked)
+		if (add_thread(ep))
+			break;
+}
+
+int32_t rxw_serve(struct rxw_call *call, bool on_receiver)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
@@ -387,4 +442,5 @@ void rxw_serve(struct rxw_call *call, bool on_receiver)
 		code = c->service->handler(call, c->service->context);
 	}
 	rxw_stream_finish(call, code);
+	return code;
 }

@@ -163,6 +163,9 @@ struct field {
 	X("queue-burst-ms", "N|off", "ms", "endpoint", UINT, queue_burst_ms, 1, 60000, ZERO_OFF, \
 	  NULL, 100,                                                                             \
 	  "after so long without a break few calls may wait, not all of queue")                  \
+	X("waiters-max", "N", "threads", "endpoint", UINT, waiters_max, 0, 4096, ZERO_NO, NULL,  \
+	  256,                                                                                   \
+	  "threads that take the places of those that wait for their clients")                   \
 	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
 	  10000000, ZERO_OFF, NULL, 500,                                                         \
 	  "short handlers that take longer go to threads for a while")                           \

@@ -13,6 +13,8 @@
 #define MEMORY_PAUSE   (2 * RXW_MS)
 #define MEMORY_WAIT    (30 * RXW_SEC) /* while other calls give no buffer back */
 #define LEAST_QUEUE    64	      /* packets */
+#define NARROW_QUEUE   32	      /* packets; where half of the memory is used up */
+#define PART_OF_REST   48
 #define BRIEF	       512u /* bytes; a longer write() takes over what ACKs let go meanwhile */
 
 static bool can_write(const struct rxw_call *call)
@@ -56,16 +58,23 @@ static void wait_and_send(struct rxw_call *call)
 
 /*
  * Lock held. Calls at work share three quarters of the engine's memory: many streams must not find
- * it all queued by the first of them. The rest is what small calls and receivers live on.
+ * it all queued by the first of them. Those have queued more than their share by the time that
+ * others come, and give it back slowly if their readers are slow: one call adds no more than a part
+ * of what is left of the first half. The rest is what small calls and receivers live on.
  */
 static void share_memory(struct rxw_call *call, uint32_t stride)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
-	uint64_t share = ep->engine->config.memory / 4 * 3 / (live ? live : 1) / stride;
+	uint64_t all = ep->engine->config.memory, used = rxw_pool_live(ep->engine->pool);
+	uint64_t share = all / 4 * 3 / (live ? live : 1) / stride;
+	uint64_t more = used < all / 2 ? (all / 2 - used) / PART_OF_REST / stride : 0;
+	uint64_t least = used < all / 2 ? LEAST_QUEUE : NARROW_QUEUE;
 
-	if (share < LEAST_QUEUE)
-		share = LEAST_QUEUE;
+	if (share > more && share > rxw_pcall_queued(&call->p) + more)
+		share = rxw_pcall_queued(&call->p) + more;
+	if (share < least)
+		share = least;
 	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
 }
 
@@ -116,7 +125,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	enum rxw_writer before = call->writer; /* only this thread changes it */
 	struct rxw_connection *c = call->conn;
 	struct rxw_actions a;
-	bool error;
+	bool error, worker;
 
 	if ((call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
 		return false;
@@ -127,6 +136,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	rxw_actions_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	error = call->p.error != 0;
+	worker = !error && rxw_worker_waits(call, RXW_WAITS_FOR_MEMORY);
 	if (!error) {
 		call->writer = RXW_WRITER_ELSEWHERE;
 		rxw_pcall_urge_room(&call->p, &a.out);
@@ -137,6 +147,8 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	if (error)
 		return false;
 	nanosleep(&pause, NULL);
+	if (worker)
+		rxw_worker_goes_on();
 	rxw_conn_lock(c);
 	call->writer = before;
 	rxw_conn_unlock(c);

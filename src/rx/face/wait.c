@@ -39,7 +39,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
 	bool may_receive = !c->ep->server && !rxw_receiving() && !rxw_on_library_thread(NULL);
-	bool role = false, server = c->ep->server;
+	bool role = false, server = c->ep->server, worker;
 	struct rxw_verify_job *jobs;
 
 	if (ready(call))
@@ -49,6 +49,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		if (!may_receive && call->received_at)
 			give_back(call, s);
 	}
+	worker = server && rxw_worker_waits(call, RXW_WAITS_FOR_PEER);
 	if (may_receive)
 		rxw_sync_begin(s);
 	while (!ready(call)) {
@@ -82,6 +83,8 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_conn_lock(c);
 		call->receiving = false;
 	}
+	if (worker)
+		rxw_worker_goes_on();
 	if (may_receive)
 		rxw_sync_end(s);
 	if (role) {

@@ -33,6 +33,7 @@ struct rxw_peer {
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	/* of the engine: its calls that have a worker (workers->lock), and that wait or may */
 	unsigned workers;
+	bool served; /* a handler was through with a call of it and returned 0; workers->lock */
 	_Atomic(unsigned) places;
 	_Atomic(bool) fresh; /* has calls that wait, none at work yet; set under workers->lock */
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;

@@ -165,6 +165,15 @@ struct rxw_config {
 	 * 1..60000, 0 = off, default 100
 	 */
 	unsigned queue_burst_ms;
+
+	/*
+	 * workers of a server endpoint: so many that wait for their clients (for room to write, or
+	 * for bytes to read) do not count, and others take their places, workers_max + waiters_max
+	 * threads in all; where even these wait and calls want a worker, calls that move less than
+	 * 8 packets a second are ended; 0..4096, 0 = each one counts, and none is ended; default
+	 * 256
+	 */
+	unsigned waiters_max;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

@@ -90,6 +90,9 @@ struct rxw_stats {
 	 * early, to make room.
 	 */
 	uint64_t strangers, strangers_evicted;
+	/* calls that were ended because they moved too little while others wanted their worker */
+	uint64_t calls_given_up;
+	uint32_t workers_parked; /* wait for their clients, and do not count; now */
 };
 
 /* What is in effect. */

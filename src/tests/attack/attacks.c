@@ -305,6 +305,8 @@ const struct attack attacks[] = {
 	{.name = "storm", .title = "BUSY and ABORT storm", .make = storm, .met = wrong_way,
 	 .harmless = ADDRESSES, .silent = true},
 	{.name = "slow-reader", .title = "64 slow readers", .make = slow_reader, .rate = 2000},
+	{.name = "slow-readers", .title = "600 slow readers", .make = slow_reader, .addresses = 600,
+	 .rate = 5000},
 	{.name = "half-open", .title = "half-open calls from 10,000 addresses", .make = half_open,
 	 .met = strangers_or_beyond, .addresses = THOUSANDS, .silent = true},
 };

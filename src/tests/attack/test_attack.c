@@ -90,13 +90,6 @@ START_TEST(beside_honest_clients)
 	struct account k = {.attack = attack};
 	struct honest h[HONEST];
 
-	/*
-	 * They hold all workers until they are given up, after 12 s and 60 s: SECURITY.md, what is
-	 * not held off yet. By name they run.
-	 */
-	if (!getenv("RXW_ATTACK") &&
-	    (!strcmp(attack->name, "slow-reader") || !strcmp(attack->name, "half-open")))
-		return;
 	h_open(&bed, &(struct h_options){.server = "memory=64M unproven-total=512 dead-ms=60000"});
 	honest_open(h, &bed);
 	honest_start(h, 2);

@@ -26,3 +26,5 @@ check_tests += src/tests/rx/engine/test_transmit
 src_tests_rx_engine_test_transmit_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_trains
 src_tests_rx_engine_test_trains_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_waiting
+src_tests_rx_engine_test_waiting_LDADD = $(harness_libs)
