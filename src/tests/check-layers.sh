@@ -81,6 +81,7 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 # What is built on the library uses its public headers, as everybody else does.
 may_include src/afs        "$config|afs/.*|rxwire/.*"
 may_include src/tools      "$config|(tools|afs)/.*|rxwire/.*"
+may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/.*|rxwire/.*"
 may_include src/fileserver "$config|(fileserver|tools|afs)/.*|rxwire/.*"
 
 # Floors 0 and 1 know no threads, no sockets, no clock, and allocate through base/buf.c; what xdr.c

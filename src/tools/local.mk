@@ -57,4 +57,23 @@ src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwi
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_tools_afscp_OBJECTS): $(afs_headers)
 
+# The layouts of VERSION and DEBUG are those of the library, whose symbols for them are its own.
+bin_PROGRAMS += src/tools/rxwstat
+src_tools_rxwstat_SOURCES = \
+	src/rx/base/debugfmt.c \
+	src/rx/base/wire.c \
+	src/tools/stat/ask.c \
+	src/tools/stat/live.c \
+	src/tools/stat/look.c \
+	src/tools/stat/main.c \
+	src/tools/stat/scrape.c \
+	src/tools/stat/show.c \
+	src/tools/stat/stat.h
+src_tools_rxwstat_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(NCURSES_CFLAGS)
+src_tools_rxwstat_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(NCURSES_LIBS) \
+	$(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxwstat.1 doc/man/rxw_metrics.3
+
+EXTRA_DIST += contrib/grafana/rxwire.json
+
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

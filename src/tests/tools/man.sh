@@ -18,6 +18,7 @@ check() {
 check rxperf.1 "$rxperf" client
 check rxperf.1 "$rxperf" server
 check afscp.1 "$afscp"
+check rxwstat.1 "$top_builddir/src/tools/rxwstat"
 
 "$afscp" --help | sed '1,/^Transport:/d' | grep -o -- '^ *--[a-z-]*' | sed 's/^ *--//' > "$work/tunables"
 [ "$(wc -l < "$work/tunables")" -gt 20 ] || fail "too few tunables in the help"

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The live view: rates from one look to the next, connections and peers, on a terminal. */
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/common/report.h"
+#include "tools/stat/stat.h"
+
+#if RXW_HAVE_NCURSES
+#include <ncurses.h>
+
+/* One look, with the one before it for rates. */
+struct looks {
+	struct stat_view *now, *before;
+	size_t now_count, before_count;
+};
+
+static const struct stat_view *before_of(const struct looks *l, const struct stat_view *v)
+{
+	for (size_t i = 0; i < l->before_count; i++)
+		if (!strcmp(l->before[i].name, v->name))
+			return &l->before[i];
+	return NULL;
+}
+
+static double per_second(double now, double before, const struct stat_view *v, const struct stat_view *b)
+{
+	double seconds = b && v->at > b->at ? (double)(v->at - b->at) / 1e9 : 0;
+
+	return seconds > 0 && now >= before ? (now - before) / seconds : 0;
+}
+
+static double rate(const struct looks *l, const struct stat_view *v, const char *name, const char *labels)
+{
+	const struct stat_view *b = before_of(l, v);
+
+	return b ? per_second(stat_sum(&v->samples, name, labels), stat_sum(&b->samples, name, labels), v, b) : 0;
+}
+
+static double word_rate(const struct looks *l, const struct stat_view *v, unsigned word)
+{
+	const struct stat_view *b = before_of(l, v);
+
+	return b && b->have_rx ? per_second((uint32_t)(v->rx.word[word] - b->rx.word[word]), 0, v, b) : 0;
+}
+
+/* Lines go as far as the screen does. */
+static void line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void line(const char *format, ...)
+{
+	int y, x;
+	va_list args;
+
+	getyx(stdscr, y, x);
+	(void)x;
+	if (y >= LINES - 1)
+		return;
+	va_start(args, format);
+	vw_printw(stdscr, format, args);
+	va_end(args);
+	clrtoeol();
+	move(y + 1, 0);
+}
+
+static void show_metrics(const struct looks *l, const struct stat_view *v)
+{
+	line("  MB/s in %.1f out %.1f | calls/s %.1f, at work %.0f, waiting %.0f, threads %.0f (%.0f idle)",
+	     rate(l, v, "rxwire_bytes_total", "direction=\"received\"") / 1e6,
+	     rate(l, v, "rxwire_bytes_total", "direction=\"sent\"") / 1e6,
+	     rate(l, v, "rxwire_calls_started_total", ""), stat_sum(&v->samples, "rxwire_calls_active", ""),
+	     stat_sum(&v->samples, "rxwire_calls_waiting", ""), stat_sum(&v->samples, "rxwire_workers", ""),
+	     stat_sum(&v->samples, "rxwire_workers_idle", ""));
+	line("  again/s %.1f | windows/s by writer %.1f, by receiver %.1f | losses/s %.1f, timeouts/s %.1f",
+	     rate(l, v, "rxwire_retransmitted_total", ""),
+	     rate(l, v, "rxwire_windows_total", "sent_by=\"writer\""),
+	     rate(l, v, "rxwire_windows_total", "sent_by=\"receiver\""),
+	     rate(l, v, "rxwire_loss_events_total", ""), rate(l, v, "rxwire_rto_events_total", ""));
+	for (size_t i = 0; i < v->samples.count; i++) {
+		const struct stat_sample *s = &v->samples.at[i];
+		char cause[64];
+
+		if (!strcmp(s->name, "rxwire_drops_total") && s->value > 0 &&
+		    stat_label(s->labels, "cause", cause, sizeof(cause)))
+			line("  dropped: %-16s %.0f (%.1f/s)", cause, s->value, rate(l, v, s->name, s->labels));
+	}
+}
+
+static void show_endpoint(const struct looks *l, const struct stat_view *v)
+{
+	char text[TOOLS_ADDRESS_TEXT];
+
+	attron(A_BOLD);
+	line("%s  %s", v->name, *v->version ? v->version : "no answer");
+	attroff(A_BOLD);
+	if (v->samples.count)
+		show_metrics(l, v);
+	else if (v->have_rx)
+		line("  packets/s in %.1f out %.1f, again %.1f | ACKs/s in %.1f out %.1f | calls waiting %u",
+		     word_rate(l, v, 24), word_rate(l, v, 45), word_rate(l, v, 46), word_rate(l, v, 25),
+		     word_rate(l, v, 41), v->basic.waiting);
+	if (v->peer_count)
+		line("  %-24s %9s %7s %6s %12s %9s %14s %14s", "PEER", "RTT ms", "WINDOW", "MTU", "SENT", "AGAIN",
+		     "BYTES OUT", "BYTES IN");
+	for (size_t i = 0; i < v->peer_count; i++) {
+		const struct rxw_debug_peer *p = &v->peers[i];
+
+		line("  %-24s %9.2f %7u %6u %12u %9u %14llu %14llu",
+		     stat_host_text(p->host, p->port, text, sizeof(text)), p->rtt / 8.0, p->cwind, p->mtu,
+		     p->sent, p->resent, (unsigned long long)p->bytes_sent, (unsigned long long)p->bytes_received);
+	}
+	for (size_t i = 0; i < v->conn_count; i++)
+		for (int k = 0; k < 4; k++) {
+			const struct rxw_debug_conn *c = &v->conns[i];
+
+			if (c->call_state[k] != 1 && c->call_state[k] != 2 && c->call_state[k] != 4)
+				continue;
+			line("  call %08x.%d #%u %s %s: %s, %s%s", c->cid, k, c->call[k], c->type ? "from" : "to",
+			     stat_host_text(c->host, c->port, text, sizeof(text)),
+			     stat_states[c->call_state[k]], stat_modes[c->call_mode[k] < 5 ? c->call_mode[k] : 0],
+			     c->call_flags[k] & 1	 ? ", reader waits" :
+			     c->call_flags[k] & 6	 ? ", writer waits" :
+			     c->call_flags[k] & 16 ? ", no thread" :
+							 "");
+		}
+}
+
+static void show_all(const struct looks *l, const char *trouble)
+{
+	move(0, 0);
+	for (size_t i = 0; i < l->now_count; i++)
+		show_endpoint(l, &l->now[i]);
+	if (*trouble)
+		line("%s", trouble);
+	clrtobot();
+	mvprintw(LINES - 1, 0, "q: leave");
+	refresh();
+}
+
+int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t rounds)
+{
+	struct looks l = {0};
+	uint64_t done = 0;
+	int key = 0;
+
+	if (!isatty(STDOUT_FILENO)) {
+		tools_error("--live needs a terminal; without it, or with --json, one look is printed");
+		return TOOLS_EXIT_USAGE;
+	}
+	initscr();
+	cbreak();
+	noecho();
+	curs_set(0);
+	while (key != 'q' && key != 'Q' && (!rounds || done < rounds)) {
+		char trouble[512];
+		struct stat_view *views;
+		size_t count;
+
+		views = stat_look(source, &count, trouble, sizeof(trouble));
+		if (views) {
+			stat_forget(l.before, l.before_count);
+			l.before = l.now;
+			l.before_count = l.now_count;
+			l.now = views;
+			l.now_count = count;
+			*trouble = 0;
+		}
+		show_all(&l, trouble);
+		if (++done != rounds) {
+			timeout((int)interval_ms);
+			key = getch();
+		}
+	}
+	endwin();
+	stat_forget(l.before, l.before_count);
+	stat_forget(l.now, l.now_count);
+	return 0;
+}
+
+#else
+
+int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t rounds)
+{
+	(void)source;
+	(void)interval_ms;
+	(void)rounds;
+	tools_error("--live: this rxwstat was built without curses (Debian package: libncurses-dev)");
+	return TOOLS_EXIT_FAILURE;
+}
+
+#endif

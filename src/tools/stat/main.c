@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxwstat: what endpoints do now, ours and OpenAFS's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+#include "tools/common/report.h"
+#include "tools/stat/stat.h"
+
+#define PORT	   7000
+#define TIMEOUT_MS 500
+#define MOST	   200
+
+struct settings {
+	struct tools_list sockets;
+	bool json, live, all;
+	uint64_t interval_ms, count, timeout_ms, most;
+};
+
+#define AT(field) .offset = offsetof(struct settings, field)
+static const struct tools_option options[] = {
+	{.name = "socket", .letter = 's', .kind = TOOLS_LIST, AT(sockets), .argument = "PATH",
+	 .help = "metrics socket of a program on this host; may be repeated"},
+	{.name = "live", .letter = 'l', .kind = TOOLS_FLAG, AT(live),
+	 .help = "show it on the terminal, again and again, with rates"},
+	{.name = "json", .letter = 'j', .kind = TOOLS_FLAG, AT(json), .help = "print JSON"},
+	{.name = "all", .letter = 'a', .kind = TOOLS_FLAG, AT(all),
+	 .help = "connections without a call, too"},
+	{.name = "interval", .letter = 'i', .kind = TOOLS_DURATION, AT(interval_ms),
+	 .argument = "SECONDS", .help = "from one look to the next with --live (2)", .min = 100,
+	 .max = 3600000},
+	{.name = "count", .letter = 'n', .kind = TOOLS_UINT, AT(count), .argument = "N",
+	 .help = "end --live after so many looks (never)", .max = 1000000},
+	{.name = "most", .letter = 'm', .kind = TOOLS_UINT, AT(most), .argument = "N",
+	 .help = "connections and peers of an endpoint to ask for (200)", .max = 1000000},
+	{.name = "timeout", .letter = 't', .kind = TOOLS_DURATION, AT(timeout_ms),
+	 .argument = "SECONDS",
+	 .help = "for the first answer; three more tries wait twice as long each (0.5)", .min = 1,
+	 .max = 60000},
+};
+
+static const struct tools_program program = {
+	.name = "rxwstat",
+	.usage = "usage: rxwstat [option...] HOST[:PORT]...\n"
+		 "       rxwstat [option...] --socket PATH\n",
+	.summary = "Show what Rx endpoints do: those of rxwire and of OpenAFS, port 7000 by default.",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.no_tunables = true,
+};
+
+static int show(const struct stat_source *source, bool json)
+{
+	char message[512];
+	size_t count, answered = 0;
+	struct stat_view *views = stat_look(source, &count, message, sizeof(message));
+	json_t *list = json_array();
+	int rc = 0;
+
+	if (!views) {
+		tools_error("%s", message);
+		json_decref(list);
+		return TOOLS_EXIT_FAILURE;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (json)
+			json_array_append_new(list, stat_json(&views[i]));
+		else
+			stat_print(&views[i]);
+		answered += *views[i].version || views[i].samples.count;
+		if (!*views[i].version && !views[i].samples.count)
+			tools_error("%s does not answer: does an Rx server run there, and may it be asked from here?",
+				    views[i].name);
+	}
+	stat_forget(views, count);
+	if (json)
+		rc = tools_json_print(json_pack("{s:O}", "endpoints", list));
+	json_decref(list);
+	return rc || answered < count ? TOOLS_EXIT_FAILURE : 0;
+}
+
+/* The hosts of the command line. 0, or -1 after a message. */
+static int resolve(char **hosts, size_t count, struct tools_address *addresses)
+{
+	for (size_t i = 0; i < count; i++) {
+		char host[256], message[256];
+		uint16_t port = PORT;
+
+		if (tools_split_host(hosts[i], host, sizeof(host), &port, 1) < 0) {
+			tools_error("%s: write HOST, HOST:PORT or [IPv6]:PORT", hosts[i]);
+			return -1;
+		}
+		if (tools_resolve(host, port, 0, &addresses[i], message, sizeof(message)) < 0) {
+			tools_error("%s", message);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int run(const struct settings *set, char **hosts, size_t count)
+{
+	struct tools_address *addresses = calloc(count ? count : 1, sizeof(*addresses));
+	struct stat_source source = {
+		.addresses = addresses,
+		.address_count = count,
+		.sockets = set->sockets.items,
+		.socket_count = set->sockets.count,
+		.timeout_ms = set->timeout_ms,
+		.most = set->most,
+		.all = set->all,
+	};
+	int status = TOOLS_EXIT_FAILURE;
+
+	if (!addresses)
+		tools_error("no memory");
+	else if (resolve(hosts, count, addresses) == 0)
+		status = set->live ? stat_live(&source, set->interval_ms, set->count) :
+				     show(&source, set->json);
+	free(addresses);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings set = {.interval_ms = 2000, .timeout_ms = TIMEOUT_MS, .most = MOST};
+	struct rxw_config config;
+	enum tools_parsed parsed;
+	int first, status;
+
+	tools_set_program("rxwstat");
+	rxw_config_init(&config, sizeof(config));
+	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
+	if (parsed == TOOLS_RUN && first == argc && !set.sockets.count) {
+		tools_error("which endpoint? give HOST[:PORT] or --socket PATH; see rxwstat --help");
+		parsed = TOOLS_USAGE;
+	} else if (parsed == TOOLS_RUN && set.json && set.live) {
+		tools_error("--json and --live exclude each other");
+		parsed = TOOLS_USAGE;
+	}
+	if (parsed == TOOLS_RUN)
+		status = run(&set, argv + first, (size_t)(argc - first));
+	else
+		status = parsed == TOOLS_DONE ? 0 : TOOLS_EXIT_USAGE;
+	tools_list_free(&set.sockets);
+	return tools_finish(status);
+}
