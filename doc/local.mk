@@ -8,6 +8,7 @@ dist_doc_DATA += \
 	doc/embedding.md \
 	doc/overload.md \
 	doc/performance.md \
+	doc/releases.md \
 	doc/soname.md \
 	doc/tutorial.md
 

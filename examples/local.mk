@@ -7,6 +7,8 @@ nobase_dist_doc_DATA = \
 	examples/README.md \
 	examples/shout-client.c \
 	examples/shout-server.c \
+	examples/bindings/shout.cc \
+	examples/bindings/shout.py \
 	examples/kv/Makefile.am \
 	examples/kv/README.md \
 	examples/kv/bootstrap \

@@ -33,10 +33,15 @@ status=0
 build() {
 	kind=$1
 	shift
-	if $CC -std=c11 -Wall -Wextra -Werror "$@" > "$dir/log" 2>&1; then
+	case $src in
+	*.cc) compiler="${CXX:-c++} -std=c++17" ;;
+	*) compiler="$CC -std=c11" ;;
+	esac
+	# shellcheck disable=SC2086 # the compiler is words
+	if $compiler -Wall -Wextra -Werror "$@" > "$dir/log" 2>&1; then
 		echo "PASS: $src, $kind"
 	else
-		echo "FAIL: $src, $kind: $CC $*"
+		echo "FAIL: $src, $kind: $compiler $*"
 		cat "$dir/log"
 		status=1
 	fi
@@ -59,6 +64,23 @@ for src in "$top"/examples/*.c; do
 			"$libdir/librxwire.a" $(pkg-config --static --libs-only-other rxwire) -lpthread
 	fi
 done
+# The same client in C++ and, by ctypes, in Python; what is missing to try one is said.
+bindings="$top/examples/bindings"
+src=$bindings/shout.cc
+if [ ! -e "$libdir/librxwire.so" ] || [ -n "$san" ]; then
+	: # a library that is loaded at run time, and not an instrumented one, is what these are about
+elif echo '#include <string>' | ${CXX:-c++} -x c++ -fsyntax-only - 2> /dev/null; then
+	# shellcheck disable=SC2046
+	build C++ -o "$dir/shout-cc" "$src" $(pkg-config --cflags --libs rxwire) \
+		-Wl,-rpath,"$libdir"
+else
+	echo "SKIP: examples/bindings/shout.cc (no C++ compiler)"
+fi
+if [ -e "$libdir/librxwire.so" ] && [ -z "$san" ] && command -v python3 > /dev/null; then
+	printf '#!/bin/sh\nLIBRXWIRE="%s/librxwire.so.0" exec python3 "%s/shout.py" "$@"\n' "$libdir" "$bindings" \
+		> "$dir/shout-py"
+	chmod +x "$dir/shout-py"
+fi
 # talk SUFFIX KIND: server and client of one kind; a port that is taken leads to another.
 talk() {
 	[ -x "$dir/shout-server$1" ] && [ -x "$dir/shout-client$1" ] || return 0
@@ -79,7 +101,7 @@ talk() {
 	done
 	if [ -n "$server" ] &&
 		answer=$("$dir/shout-client$1" 127.0.0.1 $port "hello there" 2>&1) &&
-		[ "$answer" = "11 bytes: HELLO THERE" ] && kill $server && wait $server; then
+		[ "$answer" = "11 bytes: HELLO THERE" ] && others "$1" $port && kill $server && wait $server; then
 		echo "PASS: the examples talk to each other, $2"
 	else
 		echo "FAIL: the examples talk to each other, $2: $answer"
@@ -88,6 +110,22 @@ talk() {
 	fi
 	[ -z "$server" ] || kill $server 2> /dev/null
 	server=
+}
+# others SUFFIX PORT: the clients in other languages, which load the shared library.
+others() {
+	[ -z "$1" ] || return 0
+	for other in cc py; do
+		[ -x "$dir/shout-$other" ] || continue
+		answer=$("$dir/shout-$other" 127.0.0.1 "$2" "hello there" 2>&1)
+		[ "$answer" = "11 bytes: HELLO THERE" ] || { answer="shout-$other: $answer"; return 1; }
+		# A text that the server does not take is its error, in words.
+		if refused=$("$dir/shout-$other" 127.0.0.1 "$2" "$(printf '%1500s' x)" 2>&1) ||
+			! echo "$refused" | grep -q 'could not read the operation code'; then
+			answer="shout-$other: $refused"
+			return 1
+		fi
+		echo "PASS: examples/bindings/shout.$other"
+	done
 }
 talk '' shared
 talk -static static

@@ -40,6 +40,8 @@ include src/tests/soak/local.mk
 include src/tests/vectors/local.mk
 include src/tests/bench/local.mk
 include src/tests/abi/local.mk
+include src/tests/packages/local.mk
+include src/tests/release/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
 

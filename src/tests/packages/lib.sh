@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Clean roots of Debian for the tests of packages: made once, kept as a tar archive, unpacked for each use.
+
+# What building, testing and looking at packages needs beyond the essential ones and build-essential.
+root_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,liblmdb-dev,libssl-dev,libkrb5-dev,check,python3
+root_packages+=,systemd,lintian,fakeroot,autopkgtest,libseccomp2,iproute2
+
+result() { printf '%s: %s\n' "$1" "$2"; }
+pass() { result PASS "$1"; }
+fail() { result FAIL "$1"; status=1; }
+skip() { result SKIP "$1 ($2)"; }
+
+# suite_of_host: the release to make roots of: the one that runs here, else the stable one.
+suite_of_host() {
+	# shellcheck disable=SC1091
+	(. /etc/os-release; [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-stable}" || echo stable)
+}
+
+# make_root TAR PACKAGES: with the mirror that mmdebstrap knows, or $PACKAGES_MIRROR.
+make_root() {
+	[ -s "$1" ] && return 0
+	rm -f "$1".*.part
+	mmdebstrap --variant=buildd --format=tar --include="$2" "${PACKAGES_SUITE:-$(suite_of_host)}" \
+		"$1.$$.part" ${PACKAGES_MIRROR:+"$PACKAGES_MIRROR"} && mv "$1.$$.part" "$1"
+}
+
+# unpack_root TAR FOLDER
+unpack_root() {
+	mkdir -p "$2" && tar -C "$2" --numeric-owner --exclude './dev/*' -xf "$1"
+}
+
+# in_root FOLDER COMMAND...: in namespaces of its own, without a network but loopback ($NETWORK=yes: with
+# that of the machine); what it leaves running ends with it.
+in_root() {
+	local root=$1
+	shift
+	# shellcheck disable=SC2016 # the inner shell expands
+	unshare --mount --pid --ipc --uts $([ "${NETWORK:-no}" = yes ] || echo --net) --fork --kill-child \
+		sh -c 'root=$1; shift
+			mount --make-rprivate / && mount --bind "$root" "$root" || exit 99
+			mount -t proc proc "$root/proc" && mount -t tmpfs tmp "$root/dev" || exit 99
+			mkdir "$root/dev/shm" "$root/dev/pts" && chmod 1777 "$root/dev/shm"
+			for d in null zero full random urandom tty; do
+				: > "$root/dev/$d"; mount --bind "/dev/$d" "$root/dev/$d" || exit 99
+			done
+			mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" && ln -s pts/ptmx "$root/dev/ptmx"
+			ln -s /proc/self/fd "$root/dev/fd"
+			hostname "${ROOT_NAME:-clean}"
+			[ "${NETWORK:-no}" = yes ] || ip link set lo up 2> /dev/null
+			exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+				DEBIAN_FRONTEND=noninteractive LC_ALL="${ROOT_LOCALE:-C.UTF-8}" TZ="${ROOT_TZ:-UTC}" \
+				chroot "$root" "$@"' sh "$root" "$@" < /dev/null
+}
