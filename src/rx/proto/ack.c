@@ -150,6 +150,17 @@ void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *o
 	}
 }
 
+void rxw_ack_take_back(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (p->acks_sent == 0)
+		return;
+	rxw_recvq_clear(p);
+	q->consumed = q->taken = q->hard = q->next = 1;
+	write_ack(p, RXW_ACK_DELAY, 0, 0, q->next, 0, out);
+}
+
 void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now)
 {
 	struct rxw_ackstate *a = &p->ack;

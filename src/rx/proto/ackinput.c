@@ -410,11 +410,23 @@ static uint32_t lowest_missing(const struct rxw_sendq *q)
 	return q->nxt;
 }
 
+/* Of the call, nothing: it was refused after it had been acknowledged, and BUSY counts again. */
+static bool taken_back(const struct rxw_ack *ack)
+{
+	if (ack->first != 1)
+		return false;
+	for (unsigned i = 0; i < ack->count; i++)
+		if (ack->acks[i] & 1)
+			return false;
+	return true;
+}
+
 /* The peer's address is proven, its life is certain, the server did take the call. */
 static void signs(struct rxw_pcall *p, const struct news *n, struct rxw_out *out)
 {
 	p->timer.last_heard = p->conn->last_heard = n->now;
-	p->tx.heard = true;
+	if (n->newer || !p->tx.heard)
+		p->tx.heard = !taken_back(&n->ack);
 	p->tx.busy_since = 0;
 	p->tx.busy_count = 0;
 	if (n->named && !p->conn->client && !rxw_peer_proven(p->conn->peer, n->now))

@@ -148,6 +148,7 @@ bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (p->state != RXW_CS_PRECALL || p->error != 0 || c->channel[p->channel] != p)
 		return false;
+	rxw_ack_take_back(p, out);
 	rxw_pconn_write_busy(c, p->channel, p->number, out);
 	rxw_pcall_detach(p, out);
 	return true;

@@ -98,6 +98,11 @@ bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32
 		   struct rxw_out *out);
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
 void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out);
+/*
+ * Server: the call is about to be refused. Where its packets were acknowledged they are said to be
+ * missing again: 2.9 lets clients ignore the BUSY that follows, and nothing else draws them out.
+ */
+void rxw_ack_take_back(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now);
 /* `count` packets from `first` came in order, the first with `serial`. */
 void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,

@@ -89,6 +89,38 @@ START_TEST(stale)
 }
 END_TEST
 
+/*
+ * A server that refuses a call late has acknowledged packets of it, and says that they are missing
+ * again: then BUSY means what it says, and the first packet goes again after a while.
+ */
+START_TEST(withdrawn_and_busy)
+{
+	struct bench_packet *k;
+	uint8_t packet[64];
+	uint32_t size;
+
+	setup(3);
+	ack(1, 3, RXW_ACK_IDLE, "111");
+	ck_assert(call->p.tx.heard);
+	b.auto_send = false;
+	ack(1, 0, RXW_ACK_DELAY, "000");
+	ck_assert(!call->p.tx.heard);
+	ck_assert_uint_eq(call->p.tx.acked, 0);
+	size = bench_header(&b, packet, RXW_BUSY, 1, 0);
+	b.auto_send = true;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_gt(call->p.tx.busy_since, 0);
+	b.next = b.count;
+	bench_pass(&b, 5 * RXW_SEC);
+	k = bench_expect(&b, RXW_DATA);
+	ck_assert_uint_eq(k->h.seq, 1);
+	/* It is taken now. */
+	ack(1, k->h.serial, RXW_ACK_IDLE, "111");
+	ck_assert(call->p.tx.heard);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(withdrawn)
 {
 	uint32_t cwnd;
@@ -424,6 +456,7 @@ int main(void)
 	tcase_add_test(tcase, never_sent);
 	tcase_add_test(tcase, stale);
 	tcase_add_test(tcase, withdrawn);
+	tcase_add_test(tcase, withdrawn_and_busy);
 	tcase_add_test(tcase, round_trips);
 	tcase_add_test(tcase, trailers);
 	tcase_add_test(tcase, lost_by_count);

@@ -403,6 +403,38 @@ START_TEST(challenges_of_who_waits)
 }
 END_TEST
 
+/*
+ * Refused when its client is known at last, after its packets were acknowledged: clients ignore BUSY
+ * then, and send nothing again, unless they are told that nothing is kept.
+ */
+START_TEST(refused_after_all)
+{
+	struct bench_packet *k;
+
+	setup(false);
+	b.auto_attach = false;
+	sealed(1, 1, 0, "good");
+	sealed(1, 2, RXW_LAST_PACKET, "good");
+	respond(0x11223345, BENCH_CID);
+	b.next = b.count;
+	ck_assert(rxw_pcall_refuse(&call()->p, &b.out));
+	bench_settle(&b);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.first, 1);
+	ck_assert_uint_eq(k->ack.count, 2);
+	ck_assert_mem_eq(k->ack.acks, "\0\0", 2);
+	k = bench_expect(&b, RXW_BUSY);
+	ck_assert_uint_eq(k->h.call, 1);
+	/* It comes again, and is served. */
+	b.auto_attach = true;
+	sealed(1, 1, 0, "good");
+	sealed(1, 2, RXW_LAST_PACKET, "good");
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 2);
+	bench_free(&b);
+}
+END_TEST
+
 /* There was no thread to make a CHALLENGE: the client, acknowledged, must not wait for ever. */
 START_TEST(nobody_to_make_one)
 {
@@ -470,6 +502,7 @@ int main(void)
 	tcase_add_test(tcase, challenges_by_timer);
 	tcase_add_test(tcase, challenges_of_who_waits);
 	tcase_add_test(tcase, nobody_to_make_one);
+	tcase_add_test(tcase, refused_after_all);
 	tcase_add_test(tcase, client_answers);
 	return bench_main(suite);
 }
