@@ -33,6 +33,7 @@ struct rxw_batch {
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
 	/* runs that this thread verifies once it has left the role */
 	struct rxw_verify_job *verify, **verify_tail;
+	uint32_t verify_round; /* counts the lists that were taken */
 	uint8_t chain[RXW_BATCH_CHAINS]; /* first group, as above; all 0 between batches */
 	/* Packets that fit no call: how many at the last look, when that was, when last told. */
 	uint64_t foreign, foreign_at, foreign_told;

@@ -251,6 +251,10 @@ struct rxw_connection {
 	struct rxw_connection *wheel_next, **wheel_prev; /* role holder */
 	/* calls whose callbacks are left to the next look at the timers; one reference each; lock */
 	struct rxw_call *due;
+	/* runs that receivers took to verify them themselves, and the latest of their batches; lock */
+	unsigned verify_here;
+	const struct rxw_batch *verify_batch;
+	uint32_t verify_round;
 };
 
 /* What the writing application does now; covered by the connection's lock. */
@@ -279,10 +283,14 @@ struct rxw_call {
 	bool live;		     /* counted in endpoint->live; lock */
 	_Atomic(bool) placed;	     /* counted in workers.places */
 	bool quiet;		     /* something to read, told when the socket is dry; lock */
-	/* runs to be verified, by the reader or by a thread that was told; lock */
+	/*
+	 * Runs to be verified, by the reader or by a thread that was told, one of them at a time:
+	 * what overtakes looks like loss to the sender; lock
+	 */
 	struct rxw_verify_job *verify, **verify_tail;
 	unsigned verify_runs;
 	bool verify_told;
+	bool verify_busy; /* some were taken and are not delivered yet */
 	bool reader_waits; /* in read(), asleep or receiving; lock */
 	uint64_t started, finished;  /* ns */
 
@@ -549,7 +557,9 @@ void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now);
 /* --- verify.c --- */
 /* What the batches of this thread left to it: while it has the role. */
 struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s);
-/* Lock held: what waits for the reader of a call, at most so many runs. */
+/* Lock held: is there something of the call that this thread may verify? */
+bool rxw_verify_waits(const struct rxw_call *call);
+/* Lock held, if it waits: the first runs, at most so many. Nobody takes others before they are delivered. */
 struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most);
 /*
  * Verify them, without lock and role; then hand them to their connections, and free them.

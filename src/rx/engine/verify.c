@@ -18,6 +18,8 @@ struct rxw_verify_job {
 	struct rxw_connection *conn; /* one reference */
 	struct rxw_auth_job *auth;   /* work of an exchange */
 	struct rxw_call *call;	     /* runs that wait in its list; one reference */
+	struct rxw_call *of;	     /* taken of its list; the taker holds a reference */
+	bool here;		     /* counted in conn->verify_here */
 	/* else a run: one reference of its buffer; RXW_VERIFY_MOST packets at most */
 	struct rxw_rxrun run;
 	struct rxw_path path;
@@ -66,6 +68,8 @@ static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw
 	job->conn = c;
 	job->auth = NULL;
 	job->call = NULL;
+	job->of = NULL;
+	job->here = false;
 	job->run = *part;
 	job->path = *part->path;
 	if (!take_bytes(job, part)) {
@@ -101,16 +105,25 @@ void rxw_verify_do(struct rxw_verify_job *job)
 	}
 }
 
-/* The runs of one connection that follow each other, under one lock: their ACKs are one. */
+/*
+ * The runs of one connection that follow each other, under one lock: their ACKs are one. So is that
+ * of what waits behind them, which is delivered soon.
+ */
 static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rxw_actions *a,
 					   bool dry)
 {
 	struct rxw_connection *c = job->conn;
+	struct rxw_call *taken = job->of;
 
 	rxw_conn_lock(c);
-	for (; job && job->conn == c; job = job->next)
+	for (; job && job->conn == c && job->of == taken; job = job->next) {
 		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
-	rxw_pconn_batch_end(&c->p, dry, &a->out);
+		c->verify_here -= job->here;
+	}
+	rxw_pconn_batch_end(&c->p, dry && !(taken && taken->verify), &a->out);
+	if (taken)
+		taken->verify_busy = false;
+	rxw_verify_wake(c, a);
 	if (c->stranger)
 		rxw_stranger_look(c, a->out.now);
 	rxw_actions_collect(a, dry);
@@ -230,18 +243,26 @@ static bool tell(struct rxw_call *call)
 	return call->verify_told;
 }
 
+bool rxw_verify_waits(const struct rxw_call *call)
+{
+	return call->verify && !call->verify_busy && !call->conn->verify_here;
+}
+
 struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
 {
 	struct rxw_verify_job *first = call->verify, **link = &call->verify;
 	unsigned n = 0;
 
-	for (; *link && n < most; n++)
+	for (; *link && n < most; n++) {
+		(*link)->of = call;
 		link = &(*link)->next;
+	}
 	call->verify = *link;
 	*link = NULL;
 	if (!call->verify)
 		call->verify_tail = &call->verify;
 	call->verify_runs -= n;
+	call->verify_busy = n > 0;
 	return n ? first : NULL;
 }
 
@@ -252,10 +273,8 @@ static void take_turn(struct rxw_call *call)
 	struct rxw_verify_job *jobs;
 
 	rxw_conn_lock(c);
-	jobs = rxw_verify_take(call, A_TURN);
 	call->verify_told = false;
-	if (call->verify)
-		tell(call); /* another thread may begin with the next ones */
+	jobs = rxw_verify_waits(call) ? rxw_verify_take(call, A_TURN) : NULL;
 	rxw_conn_unlock(c);
 	rxw_verify_do(jobs);
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
@@ -417,7 +436,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 
-		if (!call || !call->verify || call->verify_told)
+		if (!call || call->verify_told || !rxw_verify_waits(call))
 			continue;
 		/* Four of the places are for what follows. */
 		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
@@ -425,6 +444,15 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 		else
 			tell(call);
 	}
+}
+
+/* Lock held: may the thread that received a run verify it itself, before all others of its call? */
+static bool is_next(const struct rxw_batch *b, const struct rxw_connection *c,
+		    const struct rxw_call *call)
+{
+	if (call && (call->verify || call->verify_busy))
+		return false;
+	return !c->verify_here || (c->verify_batch == b && c->verify_round == b->verify_round);
 }
 
 void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
@@ -435,6 +463,7 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 	struct rxw_batch *b = s->batch;
 	struct rxw_rxrun part;
 
+	here = here && is_next(b, c, call_of(c, run));
 	for (uint16_t at = 0; at < run->count; at = (uint16_t)(at + part.count)) {
 		uint16_t n = (uint16_t)(run->count - at);
 		struct rxw_verify_job *job;
@@ -446,6 +475,10 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 				b->verify_tail = &b->verify;
 			*b->verify_tail = job;
 			b->verify_tail = &job->next;
+			job->here = true;
+			c->verify_here++;
+			c->verify_batch = b;
+			c->verify_round = b->verify_round;
 		} else if (!job || !give(c, job)) {
 			/* As if lost: the peer sends it again. */
 			rxw_count(&s->stats.drops[RXW_DROP_MEMORY], part.count);
@@ -460,5 +493,6 @@ struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s)
 	struct rxw_verify_job *jobs = s->batch->verify;
 
 	s->batch->verify = NULL;
+	s->batch->verify_round++;
 	return jobs;
 }

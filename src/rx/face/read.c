@@ -16,7 +16,7 @@ static bool has_read(const struct rxw_call *call)
 /* What is still to be verified is this thread's to look at. */
 static bool can_read(const struct rxw_call *call)
 {
-	return call->verify || has_read(call);
+	return rxw_verify_waits(call) || has_read(call);
 }
 
 static void drop_piece(struct rxw_rxpiece *piece)
@@ -95,7 +95,7 @@ static void wait_to_read(struct rxw_call *call)
 		call->reader_waits = true;
 		rxw_wait(call, can_read);
 		call->reader_waits = false;
-		if (call->verify && !call->p.error)
+		if (rxw_verify_waits(call) && !call->p.error)
 			verify_own(call);
 	} while (!has_read(call));
 }
@@ -114,7 +114,7 @@ static int refill(struct rxw_call *call, bool wait)
 	if (call->r.ended)
 		return 0;
 	rxw_conn_lock(c);
-	if (call->verify && !has_read(call) && !rxw_receiving())
+	if (rxw_verify_waits(call) && !has_read(call) && !rxw_receiving())
 		verify_own(call);
 	if (!has_read(call) && wait) {
 		struct rxw_actions a;

@@ -19,6 +19,7 @@ struct rxw_peer {
 	struct rxw_peer *hash_next; /* the table's lock */
 	_Atomic(uint32_t) refs;
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest published estimate, ns; time of it */
+	_Atomic(uint64_t) least_rtt;		/* shortest of all its calls, ns; 0 = unknown */
 	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
 	_Atomic(uint32_t) peer_max_mtu;		/* what its ACKs allow us to send, 0 = unknown */

@@ -141,9 +141,25 @@ void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_pcall_touch(p, out, RXW_OUT_SEND);
 }
 
+/*
+ * Is the path itself short? Round trips over it that are long all the same, without a loss, are so
+ * for what waits at its end, to be verified say: no path is spared by bursts of a few packets then.
+ */
+static bool short_path(const struct rxw_pcall *p)
+{
+	struct rxw_peer *peer = p->conn->peer;
+	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
+
+	if (p->rtt.min != 0 && (least == 0 || p->rtt.min < least)) {
+		least = p->rtt.min;
+		atomic_store_explicit(&peer->least_rtt, least, memory_order_relaxed);
+	}
+	return least != 0 && least < RXW_MS && !p->tx.losses;
+}
+
 static uint64_t pacing_interval(const struct rxw_pcall *p)
 {
-	if (p->conn->params->unpaced || !p->rtt.valid)
+	if (p->conn->params->unpaced || !p->rtt.valid || short_path(p))
 		return 0;
 	return rxw_cc_interval(&p->cc, rxw_max32(p->tx.window, 1), p->rtt.srtt);
 }

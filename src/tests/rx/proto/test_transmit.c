@@ -332,6 +332,37 @@ START_TEST(fast_paths_are_not_paced)
 }
 END_TEST
 
+/* Round trips that grew long over a path that was short: only where it loses packets, too. */
+START_TEST(long_waits_are_not_paced)
+{
+	setup();
+	call->p.cc.cwnd = call->p.cc.ssthresh = 200;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	rxw_rtt_sample(&call->p.rtt, 900000);
+	for (unsigned i = 0; i < 50; i++)
+		rxw_rtt_sample(&call->p.rtt, 100 * RXW_MS);
+	ck_assert_uint_gt(call->p.rtt.srtt, 90 * RXW_MS);
+	for (unsigned i = 0; i < 4; i++)
+		bench_write(call, 45, 100, false);
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.count, 45);
+	done(45, 0);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->least_rtt), 900000);
+	/* What one call learnt holds for all to that address. */
+	rxw_rtt_seed(&call->p.rtt, 100 * RXW_MS, RXW_MS);
+	call->p.rtt.min = 0;
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_eq(train.count, 45);
+	done(45, 0);
+	call->p.tx.losses = true;
+	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_uint_le(train.count, 8);
+	done(train.count, 0);
+	bench_free(&b);
+}
+END_TEST
+
 /* The same bytes are never in two trains at once. */
 START_TEST(busy_while_a_train_is_out)
 {
@@ -501,6 +532,7 @@ int main(void)
 	tcase_add_test(tcase, pacing);
 	tcase_add_test(tcase, unpaced);
 	tcase_add_test(tcase, fast_paths_are_not_paced);
+	tcase_add_test(tcase, long_waits_are_not_paced);
 	tcase_add_test(tcase, busy_while_a_train_is_out);
 	tcase_add_test(tcase, bytes_outlive_their_acknowledgement);
 	tcase_add_test(tcase, refused_by_the_system);
