@@ -117,6 +117,8 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	call->writer = RXW_WRITER_GONE;
 	call->callback_pending = false;
 	result = call->p.error;
+	if (!result)
+		rxw_latency_add(&rxw_home(c)->stats.latency[1], a.out.now - call->started);
 	if (origin)
 		*origin = result ? call->p.error_origin : RXW_ORIGIN_NONE;
 	rxw_actions_collect(&a, false);

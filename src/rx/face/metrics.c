@@ -26,6 +26,7 @@ struct subject {
 	char name[72]; /* "127.0.0.1:7009" */
 	struct rxw_stats stats;
 	struct rxw_effective effective;
+	struct rxw_latency latency[2]; /* served, made */
 };
 
 static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -91,6 +92,7 @@ static const struct metric counters[] = {
 	COUNT64(spurious_losses, "Losses that were none, and reactions taken back."),
 	COUNT64(rto_events, "Retransmission timeouts."),
 	COUNT64(probes, "Probes at the tail of a flight."),
+	COUNT64(calls_given_up, "Calls whose client kept a thread waiting for too long."),
 	COUNT64(strangers, "Connections made for addresses that had proven nothing."),
 	COUNT64(strangers_evicted, "Those of them that were forgotten early to make room."),
 };
@@ -103,6 +105,7 @@ static const struct metric gauges[] = {
 	GAUGE32(peers, "Hosts and ports that are remembered."),
 	GAUGE32(workers, "Threads that run handlers."),
 	GAUGE32(workers_idle, "Those of them that have nothing to do."),
+	GAUGE32(workers_parked, "Those that wait for their clients, and are not counted."),
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -217,6 +220,36 @@ static void put_causes(struct text *t, const struct subject *s, size_t count)
 	}
 }
 
+/* Calls that ended well, by how long they took. */
+static void put_latency(struct text *t, const struct subject *s, size_t count)
+{
+	static const char name[] = "rxwire_call_duration_seconds";
+	static const char *const role[] = {"server", "client"};
+
+	head(t, name, "histogram",
+	     "Calls by their duration: served, from the first packet to the handler's end; made, from begin to "
+	     "the end of the reply.");
+	for (size_t i = 0; i < count; i++)
+		for (unsigned k = 0; k < 2; k++) {
+			const struct rxw_latency *l = &s[i].latency[k];
+			unsigned long long sum = 0;
+
+			for (unsigned b = 0; b + 1 < RXW_LATENCY_SLOTS; b++) {
+				sum += l->slot[b];
+				put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"%.9g\"} %llu\n",
+				    name, s[i].name, role[k], (double)rxw_latency_bound(b) / 1e9,
+				    sum);
+			}
+			sum += l->slot[RXW_LATENCY_SLOTS - 1];
+			put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"+Inf\"} %llu\n", name,
+			    s[i].name, role[k], sum);
+			put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %.9f\n", name, s[i].name,
+			    role[k], (double)l->sum / 1e9);
+			put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name, s[i].name,
+			    role[k], sum);
+		}
+}
+
 /* What stands beside the counters: what is in effect, and memory. */
 static void put_rest(struct text *t, const struct subject *s, size_t count)
 {
@@ -271,10 +304,15 @@ static void name_endpoint(struct subject *s)
 
 static void look_at(struct subject *s)
 {
+	const struct rxw_endpoint *ep = s->endpoint;
+
 	s->stats.size = sizeof(s->stats);
 	s->effective.size = sizeof(s->effective);
 	rxw_endpoint_stats(s->endpoint, &s->stats);
 	rxw_endpoint_effective(s->endpoint, &s->effective);
+	for (unsigned i = 0; i < ep->shard_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			rxw_latency_fold(&s->latency[k], &ep->shard[i].stats.latency[k]);
 	name_endpoint(s);
 }
 
@@ -305,6 +343,7 @@ int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 		put_pair(&t, &pairs[i], s, count);
 	put_packets(&t, s, count);
 	put_causes(&t, s, count);
+	put_latency(&t, s, count);
 	free(s);
 	if (t.failed) {
 		free(t.at);

@@ -215,6 +215,8 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 	call->writer = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
+	if (!call->p.error)
+		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], now - call->started);
 	rxw_call_rest(call);
 }
 

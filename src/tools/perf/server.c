@@ -8,6 +8,7 @@
 
 #include "tools/common/auth.h"
 #include "tools/common/message.h"
+#include "tools/common/metrics.h"
 #include "tools/common/signals.h"
 #include "tools/perf/serve.h"
 
@@ -17,6 +18,7 @@ struct settings {
 	bool verify, json, inline_calls, rpc_stats, rpc_stats_open;
 	struct tools_auth auth;
 	const char *keytab;
+	struct tools_metrics_options metrics;
 };
 
 static const struct tools_option options[] = {
@@ -75,6 +77,23 @@ static const struct tools_option options[] = {
 	 .argument = "CELL",
 	 .help = "whose keys to take of a keytab: those of afs/CELL (of anybody), and of "
 		 "afs-rxgk/_afs.CELL to give tokens of rxgk"},
+	{.name = "metrics-file",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct settings, metrics.file),
+	 .argument = "FILE",
+	 .help = TOOLS_METRICS_FILE_HELP},
+	{.name = "metrics-interval",
+	 .kind = TOOLS_DURATION,
+	 .offset = offsetof(struct settings, metrics.interval_ms),
+	 .argument = "SECONDS",
+	 .min = 100,
+	 .max = 86400000,
+	 .help = TOOLS_METRICS_INTERVAL_HELP},
+	{.name = "metrics-socket",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct settings, metrics.socket),
+	 .argument = "PATH",
+	 .help = TOOLS_METRICS_SOCKET_HELP},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
@@ -222,6 +241,8 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	static const char *const any[] = { "0.0.0.0" };
 	const char *const *hosts = set->listen.count ? set->listen.items : any;
 	size_t count = set->listen.count ? set->listen.count : 1;
+	struct tools_metrics *metrics;
+	char message[256];
 	int number;
 
 	if (count > PERF_MAX_LISTEN) {
@@ -231,6 +252,11 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	for (size_t i = 0; i < count; i++)
 		if (listen_on(server, engine, hosts[i], set) < 0)
 			return TOOLS_EXIT_FAILURE;
+	if (tools_metrics_start(&set->metrics, server->endpoints, server->endpoint_count, &metrics, message,
+				sizeof(message)) < 0) {
+		tools_error("%s", message);
+		return TOOLS_EXIT_FAILURE;
+	}
 	perf_moment_now(server, &server->start);
 	print_ready(server);
 	while ((number = tools_signals_wait(signals, SIGNAL_COUNT)) == SIGUSR1 || number == SIGHUP) {
@@ -241,6 +267,7 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	}
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_stop(server->endpoints[i], 1000);
+	tools_metrics_stop(metrics);
 	print_figures(server);
 	return 0;
 }

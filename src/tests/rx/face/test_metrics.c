@@ -76,6 +76,11 @@ START_TEST(figures_follow_calls)
 	ck_assert(of_server(text, "rxwire_bytes_total", "direction=\"received\"") >= 300000);
 	ck_assert(of_server(text, "rxwire_drops_total", "cause=\"seq-zero\"") == 0);
 	ck_assert(of_server(text, "rxwire_memory_limit_bytes", "") > 0);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"server\"") == 3);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"client\"") == 0);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_sum", "role=\"server\"") > 0);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_bucket",
+			    "role=\"server\",le=\"+Inf\"") == 3);
 	rxw_connection_release(connection);
 	free(text);
 	h_close(&bed);
