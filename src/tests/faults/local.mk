@@ -53,7 +53,7 @@ src_tests_faults_test_faults_files_SOURCES = \
 	$(fileserver_test_fixture)
 src_tests_faults_test_faults_files_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_faults_test_faults_files_LDADD = src/fileserver/.libs/libfileserver.a $(faults_libs) \
-	$(LMDB_LIBS)
+	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS)
 src_tests_faults_test_faults_files_LDFLAGS = $(faults_ldflags)
 src_tests_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.la \
 	src/tests/faults/libfaults.la src/rx/librxwire_core.la
