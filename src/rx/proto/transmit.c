@@ -283,7 +283,7 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 			p->timer.last_heard = out->now;
 	}
 	p->packets_sent += n;
-	p->bytes_sent += train->length - n * RXW_HEADER_SIZE;
+	p->bytes_sent += train->length - n * (RXW_HEADER_SIZE + c->room.head + c->room.tail);
 	c->packets_sent += n;
 	c->bytes_sent += train->length;
 	atomic_fetch_add_explicit(&c->peer->bytes_sent, train->length, memory_order_relaxed);
