@@ -37,10 +37,8 @@ volserver_ready() {
 	limited 10 vos listpart "$address" -noauth 2> /dev/null | grep -q vicepa
 }
 
-before_cell() {
-	make_tree
-	# A key for the servers to know each other by; it protects nothing outside these namespaces.
-	asetkey add 3 0123456789abcdef || return
+# With a key that was added, and the tree: servers, then volumes.
+make_cell() {
 	launch vlserver "$servers/vlserver"
 	# Scenarios leave calls that wait: each has a thread.
 	launch ptserver "$servers/ptserver" -p 16
@@ -53,6 +51,12 @@ before_cell() {
 	limited 60 vos restore "$address" a test -file dump -localauth &&
 		limited 60 vos restore "$address" a root.cell -file dump -localauth
 	rm -f dump
+}
+
+before_cell() {
+	make_tree
+	# A key for the servers to know each other by; it protects nothing outside these namespaces.
+	asetkey add 3 0123456789abcdef && make_cell
 }
 
 test_cell_starts() {

@@ -2,7 +2,7 @@
 # The groups of tests: names, the programs of ours that each needs, and the time each may take.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs rxperf_server rxperf_client rxkad rxdebug rxfsd tools cell conformance'
+all_groups='library stubs rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -34,6 +34,16 @@ tests_of_rxkad() {
 		rxkad-their-server-lossy rxkad-levels rxkad-wrong-key rxkad-end
 }
 programs_of_rxkad() { echo rxkad_ours; }
+
+tests_of_localauth_server() {
+	echo localauth-vos-vl localauth-vos-vol localauth-pts localauth-weaker localauth-wrong-key localauth-new-key
+}
+programs_of_localauth_server() { echo rxfsd cell_ours; }
+
+tests_of_localauth_cell() {
+	echo localauth-ptserver localauth-vlserver localauth-fileserver localauth-cell-wrong-key
+}
+programs_of_localauth_cell() { echo afscp cell_ours; }
 
 tests_of_rxdebug() {
 	echo rxdebug-version rxdebug-rxstats rxdebug-connections rxdebug-peers rxdebug-long

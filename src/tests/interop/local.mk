@@ -17,6 +17,8 @@ EXTRA_DIST += \
 	src/tests/interop/inside \
 	src/tests/interop/kernel \
 	src/tests/interop/library.bash \
+	src/tests/interop/localauth_cell.bash \
+	src/tests/interop/localauth_server.bash \
 	src/tests/interop/lossy_relay.c \
 	src/tests/interop/make_dump.c \
 	src/tests/interop/packages.bash \
@@ -60,6 +62,12 @@ check_PROGRAMS += src/tests/interop/rxkad_ours
 src_tests_interop_rxkad_ours_SOURCES = src/tests/interop/rxkad_ours.c
 src_tests_interop_rxkad_ours_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 
+# Our side of the groups localauth_server and localauth_cell.
+check_PROGRAMS += src/tests/interop/cell_ours
+src_tests_interop_cell_ours_SOURCES = src/tests/interop/cell_ours.c
+src_tests_interop_cell_ours_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_tests_interop_cell_ours_OBJECTS): $(afs_headers)
+
 .PHONY: interop
-interop: all src/tests/interop/stubs_ours src/tests/interop/rxkad_ours
+interop: all src/tests/interop/stubs_ours src/tests/interop/rxkad_ours src/tests/interop/cell_ours
 	bash $(srcdir)/src/tests/interop/run $(abs_top_builddir)
