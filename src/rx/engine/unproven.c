@@ -9,8 +9,8 @@
 #define IN_ALL	   256		  /* looked at before packets get their turn */
 #define EVICT_LOOK 64		  /* looked at for one that makes room; if none may, ... */
 #define EVICT_REST RXW_MS	  /* ... none is looked for so long */
-#define EVICT_GAP  (RXW_SEC / 10000)
-#define EVICT_LULL (1000 * EVICT_GAP) /* in which none went: so many may go at once */
+#define EVICT_RATE 4000 /* a second, of all shards ... */
+#define EVICT_MANY 1000 /* ... and so many at once where none went for a while */
 
 enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 				      bool *pressed)
@@ -129,8 +129,10 @@ static struct rxw_connection *take_first(struct rxw_batch *b)
  * not look at them for each of its packets. Nor does each packet of a flood push one out: who is
  * admitted must have the time to answer a question, and a packet that is dropped costs little.
  */
-static struct rxw_connection *find_victim(struct rxw_batch *b, uint64_t now)
+static struct rxw_connection *find_victim(struct rxw_shard *s, uint64_t now)
 {
+	uint64_t gap = RXW_SEC / EVICT_RATE * s->ep->shard_count;
+	struct rxw_batch *b = s->batch;
 	uint64_t looked_at = b->unproven_at * RXW_SEC, last = (now > looked_at ? now : looked_at) + LIFE;
 
 	if (now < b->evict_at)
@@ -145,9 +147,9 @@ static struct rxw_connection *find_victim(struct rxw_batch *b, uint64_t now)
 		may = may_go(c, now);
 		rxw_conn_unlock(c);
 		if (may) {
-			if (b->evict_at + EVICT_LULL < now)
-				b->evict_at = now - EVICT_LULL;
-			b->evict_at += EVICT_GAP;
+			if (b->evict_at + EVICT_MANY * gap < now)
+				b->evict_at = now - EVICT_MANY * gap;
+			b->evict_at += gap;
 			return c;
 		}
 		put(b, c, last);
@@ -162,7 +164,7 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 	struct rxw_actions a;
 
 	rxw_table_lock(s);
-	victim = find_victim(s->batch, now);
+	victim = find_victim(s, now);
 	rxw_table_unlock(s);
 	if (!victim)
 		return false;

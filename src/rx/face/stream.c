@@ -15,6 +15,7 @@
 #define LEAST_QUEUE    64	      /* packets */
 #define NARROW_QUEUE   32	      /* packets; where half of the memory is used up */
 #define PART_OF_REST   48
+#define UNPROVEN_QUEUE 32
 #define BRIEF	       512u /* bytes; a longer write() takes over what ACKs let go meanwhile */
 
 static bool can_write(const struct rxw_call *call)
@@ -75,6 +76,10 @@ static void share_memory(struct rxw_call *call, uint32_t stride)
 		share = rxw_pcall_queued(&call->p) + more;
 	if (share < least)
 		share = least;
+	/* It may go to somebody who never asked. */
+	if (share > UNPROVEN_QUEUE && !call->p.client && !call->conn->p.peer->local &&
+	    !rxw_peer_proven(call->conn->p.peer, rxw_now_kept()))
+		share = UNPROVEN_QUEUE;
 	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
 }
 

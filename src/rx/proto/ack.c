@@ -12,6 +12,13 @@
 #define MERGED_MIN		  8u
 #define UPDATE_PACKETS		  8u
 #define JUMBO_MAX_MTU		  5692u
+/*
+ * Packets that bring nothing are answered at once as often as others brought something, and a few
+ * times besides; then one answer in a while says what there is to say to all of them.
+ */
+#define ANSWERS_FIRST		  16u
+#define ANSWERS_MOST		  64u
+#define ANSWERS_GAP		  (10 * RXW_MS)
 
 static unsigned rank(unsigned reason)
 {
@@ -40,6 +47,7 @@ void rxw_ack_init(struct rxw_pcall *p)
 	memset(a, 0, sizeof(*a));
 	a->sent_first = a->sent_next = 1;
 	a->quick = merged_ok(p) ? 0 : QUICK_PACKETS;
+	a->answers = ANSWERS_FIRST;
 	a->probe_at = RXW_NEVER;
 }
 
@@ -107,6 +115,35 @@ static void nothing_owed(struct rxw_pcall *p)
 	p->timer.final_ack = false;
 }
 
+static bool useless(unsigned reason)
+{
+	return reason == RXW_ACK_DUPLICATE || reason == RXW_ACK_EXCEEDS_WINDOW ||
+	       reason == RXW_ACK_NOSPACE;
+}
+
+/* Packets came that brought something. */
+static void earn_answers(struct rxw_ackstate *a, uint32_t packets)
+{
+	a->answers = (uint8_t)rxw_min32(a->answers + packets, ANSWERS_MOST);
+	a->in_vain = 0;
+}
+
+/* What is owed is for packets that brought nothing: until then there were enough answers; 0: no. */
+static uint64_t answers_rest(struct rxw_ackstate *a, uint64_t now)
+{
+	uint64_t rest;
+
+	if (!useless(a->reason) || a->unacked > 0)
+		return 0;
+	if (a->answers > 0) {
+		a->answers--;
+		return 0;
+	}
+	/* A repetition by a timer is answered at once all the same. */
+	rest = a->useless_at + (ANSWERS_GAP << rxw_min32(a->in_vain / ANSWERS_FIRST, 4));
+	return now < rest ? rest : 0;
+}
+
 bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
 		   struct rxw_out *out)
 {
@@ -119,6 +156,10 @@ bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32
 	}
 	a->sent_first = rxw_min32(p->rx.hard, upto);
 	a->sent_next = upto;
+	if (useless(reason)) {
+		a->useless_at = out->now;
+		a->in_vain += a->in_vain < UINT8_MAX;
+	}
 	if (upto == p->rx.next)
 		nothing_owed(p);
 	return true;
@@ -189,6 +230,7 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 	struct rxw_ackstate *a = &p->ack;
 
 	a->newest_serial = serial + count - 1;
+	earn_answers(a, count);
 	if (filled) {
 		a->unacked += count;
 		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, true);
@@ -221,6 +263,7 @@ void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t seria
 
 	if (!merged_ok(p))
 		a->quick = QUICK_PACKETS;
+	earn_answers(a, count);
 	for (uint32_t i = 0; i < count; i++) {
 		if (a->out_of_sequence >= OUT_OF_SEQUENCE_PER_BATCH) {
 			rxw_ack_owe(p, RXW_ACK_OUT_OF_SEQUENCE, serial + count - 1, true);
@@ -251,6 +294,7 @@ static void watch_merging(struct rxw_pcall *p)
 void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
+	uint64_t rest;
 	uint32_t half;
 
 	a->in_batch = false;
@@ -262,6 +306,11 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 		uint64_t wait = a->unacked < 2 ? p->conn->params->ack_delay : OWED_LIMIT;
 
 		p->timer.ack = rxw_min64(p->timer.ack, out->now + wait);
+		return;
+	}
+	rest = answers_rest(a, out->now);
+	if (rest != 0) {
+		p->timer.ack = rxw_min64(p->timer.ack, rest);
 		return;
 	}
 	watch_merging(p);

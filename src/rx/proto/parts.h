@@ -169,6 +169,9 @@ struct rxw_ackstate {
 	uint32_t quick;			/* packets still to be acknowledged every second */
 	uint32_t merged;		/* packets that the last merged ACK answered */
 	uint8_t doubled;		/* merged ACKs that were followed by a larger flight */
+	uint8_t answers;		/* to packets that brought nothing: so many at once */
+	uint8_t in_vain;		/* answers since anything came that brought something */
+	uint64_t useless_at;		/* the last of those */
 	uint32_t ping_answered;		/* serial */
 	struct rxw_ping ping[8];
 	uint8_t ping_next;

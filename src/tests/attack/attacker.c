@@ -169,6 +169,8 @@ static void *attacking(void *arg)
 	unsigned rate = a->attack->rate ? a->attack->rate : RATE;
 	uint64_t gap = 1000000000ull * BURST / rate, due = now_ns();
 
+	pthread_setname_np(pthread_self(), "attacker");
+
 	ck_assert_ptr_nonnull(b);
 	for (uint64_t i = 0; i < a->most && !atomic_load(&a->stop); i += BURST) {
 		unsigned n = a->most - i < BURST ? (unsigned)(a->most - i) : BURST;

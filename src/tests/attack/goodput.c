@@ -4,7 +4,9 @@
  * rounds in which the same attacker, at the same rate, sends to a socket whose owner reads and
  * drops. One line of JSON for each attack. A new server for each round.
  *
- * usage: goodput [--list] [--rounds N] [--seconds N] [NAME...]
+ * usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]
+ *
+ * --server: no rounds with the sink, for profiles.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -31,6 +33,7 @@ struct round {
 
 static struct h_bed bed;
 static unsigned rounds = 5;
+static bool server_only;
 static double seconds = 2;
 static const struct attack *chosen[64];
 static unsigned chosen_count;
@@ -143,8 +146,12 @@ static void measure(const struct attack *attack)
 	for (unsigned i = 0; i < rounds; i++) {
 		unsigned first = i % 2;
 
-		r[first] = play(attack, first ? &sink : NULL);
-		r[!first] = play(attack, first ? NULL : &sink);
+		if (server_only) {
+			r[0] = r[1] = play(attack, NULL);
+		} else {
+			r[first] = play(attack, first ? &sink : NULL);
+			r[!first] = play(attack, first ? NULL : &sink);
+		}
 		beside[i] = r[0].goodput;
 		alone[i] = r[1].goodput;
 		share[i] = beside[i] / alone[i];
@@ -213,6 +220,8 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(argv[at], "--rounds") && at + 1 < argc)
 			rounds = (unsigned)atoi(argv[++at]);
+		else if (!strcmp(argv[at], "--server"))
+			server_only = true;
 		else if (!strcmp(argv[at], "--seconds") && at + 1 < argc)
 			seconds = atof(argv[++at]);
 		else
@@ -229,6 +238,6 @@ int main(int argc, char **argv)
 	}
 	return run();
 usage:
-	fprintf(stderr, "usage: goodput [--list] [--rounds N] [--seconds N] [NAME...]\n");
+	fprintf(stderr, "usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]\n");
 	return 2;
 }

@@ -38,6 +38,8 @@ static void *working(void *arg)
 {
 	struct honest *h = arg;
 
+	pthread_setname_np(pthread_self(), "honest");
+
 	for (unsigned i = 0; i < h->most && !h->bad && !atomic_load(&h->stop); i++) {
 		h->bad = call(h, &(struct h_ask){.op = i % 4 ? H_SINK : H_BOTH,
 						 .bytes = i % 4 ? 100 : 20000,

@@ -194,6 +194,41 @@ START_TEST(duplicates)
 }
 END_TEST
 
+/* As many answers as packets that brought something, and 16; then one says it for all, in a while. */
+START_TEST(packets_that_bring_nothing)
+{
+	setup();
+	train(1, 2, true);
+	b.next = b.count;
+	for (unsigned i = 0; i < 18; i++) {
+		bench_get_data(&b, c, 1, 1 + i % 2, 0, 10);
+		expect_ack(RXW_ACK_DUPLICATE, 1, 2, b.serial);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		bench_get_data(&b, c, 1, 1 + i % 2, 0, 10);
+	bench_nothing(&b);
+	bench_pass(&b, 20 * RXW_MS);
+	expect_ack(RXW_ACK_DUPLICATE, 1, 2, b.serial);
+	bench_nothing(&b);
+	/* The longer it goes on the fewer. */
+	for (unsigned ms = 0; ms < 3000; ms++) {
+		bench_get_data(&b, c, 1, 1, 0, 10);
+		bench_pass(&b, RXW_MS);
+	}
+	ck_assert_uint_le(b.count - b.next, 3000 / 20);
+	ck_assert_uint_ge(b.count - b.next, 3000 / 200);
+	b.next = b.count;
+	/* What brings something is answered as ever, and so is a repetition after a pause. */
+	train(3, 2, true);
+	expect_ack(RXW_ACK_IDLE, 1, 4, b.serial);
+	bench_pass(&b, 200 * RXW_MS);
+	b.next = b.count;
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	expect_ack(RXW_ACK_DUPLICATE, 1, 4, b.serial);
+	teardown();
+}
+END_TEST
+
 START_TEST(beyond_the_window)
 {
 	setup();
@@ -411,6 +446,7 @@ int main(void)
 	tcase_add_test(tcase, doubling_is_noticed);
 	tcase_add_test(tcase, holes);
 	tcase_add_test(tcase, duplicates);
+	tcase_add_test(tcase, packets_that_bring_nothing);
 	tcase_add_test(tcase, beyond_the_window);
 	tcase_add_test(tcase, window_grows_and_never_shrinks);
 	tcase_add_test(tcase, updates_by_consumption);
