@@ -5,6 +5,7 @@
 
 #include "keys/ticket.h"
 
+#include <netinet/in.h>
 #include <rxwire/rxwire.h>
 
 static char error[300];
@@ -52,6 +53,7 @@ END_TEST
 
 START_TEST(refused_with_a_reason)
 {
+	const struct sockaddr_in nobody = { .sin_family = AF_INET };
 	struct rxw_token_options o = { .source = RXW_TOKEN_LOCAL, .index = 2 };
 	rxw_keys *keys;
 	rxw_token *token;
@@ -72,6 +74,15 @@ START_TEST(refused_with_a_reason)
 	o = (struct rxw_token_options){ .index = 2, .cell = "example.org", .cache = "FILE:/nonexistent/cache" };
 	ck_assert_int_eq(create(&o, &token), -RXW_ENOKEY);
 	ck_assert_msg(strstr(error, "kinit") != NULL, "%s", error);
+	/* rxgk wants to know whom to ask, then the same tickets. */
+	o.index = 4;
+	ck_assert_int_eq(create(&o, &token), -RXW_EINVAL);
+	ck_assert_msg(strstr(error, "negotiation service") != NULL, "%s", error);
+	o.server = (struct sockaddr *)&nobody;
+	o.server_len = sizeof(nobody);
+	ck_assert_int_eq(create(&o, &token), -RXW_ENOKEY);
+	ck_assert_msg(strstr(error, "kinit") != NULL, "%s", error);
+	o.index = 2;
 	o.cell = NULL;
 	ck_assert_int_eq(create(&o, &token), -RXW_EINVAL);
 	o.cell = "example.org";
