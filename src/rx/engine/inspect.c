@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* VERSION and DEBUG: who is answered, how often, and with what (rx-protocol 8). */
+#include <time.h>
+
 #include "base/debugfmt.h"
 #include "engine/batch.h"
 #include "engine/lock.h"
@@ -9,6 +11,7 @@ enum { CONN_MAKECALL_WAITING = 1, CONN_DESTROY_ME = 2 };
 enum { MODE_SENDING = 1, MODE_RECEIVING = 2, MODE_ERROR = 3, MODE_EOF = 4 };
 enum { CALL_READER_WAIT = 1, CALL_WAIT_WINDOW_ALLOC = 2, CALL_WAIT_PROC = 16 };
 enum { OTHER_IN = 1, OTHER_OUT = 2 };
+enum { SEC_NO_STATE = 1, SEC_AUTHENTICATED = 2, SEC_EXPIRED = 4, SEC_CHECKSUM = 8 };
 
 #define RTT_PEERS 64u /* peers looked at for the round-trip figures of rx_statistics */
 
@@ -132,6 +135,28 @@ static uint32_t mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer
 	return mtu ? mtu : ep->params.mtu;
 }
 
+/* Level and state of what protects a connection; when its ticket ends is for who may see ids. */
+static void fill_security(struct rxw_debug_conn *v, const struct rxw_pconn *p, bool ids)
+{
+	const struct rxw_security_class *k = &p->security->class;
+	struct rxw_identity identity = {.size = sizeof(identity), .index = k->index};
+
+	if (k->challenge == NULL)
+		return; /* none that has anything to prove */
+	if (!p->authenticated || (k->identity && k->identity(p->sec, &identity))) {
+		v->sec_flags = SEC_NO_STATE;
+		return;
+	}
+	v->sec_level = p->level;
+	v->sec_flags = SEC_AUTHENTICATED | (k->index == 2 ? SEC_CHECKSUM : 0);
+	if (!k->identity || identity.expires <= 0 || identity.expires >= UINT32_MAX)
+		return;
+	if (time(NULL) > identity.expires)
+		v->sec_flags |= SEC_EXPIRED;
+	if (ids)
+		v->sec_expires = (uint32_t)identity.expires;
+}
+
 /* The connection's lock is held. */
 static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, bool ids)
 {
@@ -148,6 +173,7 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 	v->type = p->client ? 0 : 1;
 	v->security = p->security_index;
 	v->sec_type = class_of(p->security_index);
+	fill_security(v, p, ids);
 	v->sec_packets_received = (uint32_t)p->packets_received;
 	v->sec_packets_sent = (uint32_t)p->packets_sent;
 	v->sec_bytes_received = (uint32_t)p->bytes_received;
