@@ -8,6 +8,8 @@
 const char *const stat_states[6] = {"none", "precall", "active", "dally", "hold", "reset"};
 const char *const stat_modes[5] = {"-", "sending", "receiving", "error", "eof"};
 static const char *const classes[5] = {"?", "null", "vab", "rxkad", "rxgk"};
+/* Behind the class: levels of those that have some; what is not known of a client yet. */
+static const char *const levels[4] = {" clear", " auth", " crypt", ""};
 
 /* rx-protocol 8.2. */
 const char *const stat_words[STAT_WORDS] = {
@@ -62,6 +64,8 @@ static json_t *conn_json(const struct rxw_debug_conn *c)
 	put_int(object, "security_index", c->security);
 	json_object_set_new(object, "security", json_string(classes[c->sec_type < 5 ? c->sec_type : 0]));
 	put_int(object, "security_level", c->sec_level);
+	put_int(object, "security_flags", c->sec_flags);
+	put_int(object, "security_expires", c->sec_expires);
 	put_int(object, "mtu", c->nat_mtu);
 	put_int(object, "packets_received", c->sec_packets_received);
 	put_int(object, "packets_sent", c->sec_packets_sent);
@@ -207,13 +211,22 @@ static void print_samples(const struct stat_samples *s)
 	printf(" socket full %.0f\n", stat_sum(s, "rxwire_kernel_drops_total", ""));
 }
 
+static const char *level_text(const struct rxw_debug_conn *c)
+{
+	if (c->sec_flags & 1)
+		return ", client unknown";
+	if (c->sec_flags & 4)
+		return ", ticket over";
+	return levels[(c->sec_flags & 2) && c->sec_level < 3 ? c->sec_level : 3];
+}
+
 static void print_conn(const struct rxw_debug_conn *c)
 {
 	char text[TOOLS_ADDRESS_TEXT];
 
-	printf("  %s %s, id %08x/%08x, class %u (%s), serial %u, mtu %u", c->type ? "from" : "to",
+	printf("  %s %s, id %08x/%08x, class %u (%s%s), serial %u, mtu %u", c->type ? "from" : "to",
 	       stat_host_text(c->host, c->port, text, sizeof(text)), c->epoch, c->cid, c->security,
-	       classes[c->sec_type < 5 ? c->sec_type : 0], c->serial, c->nat_mtu);
+	       classes[c->sec_type < 5 ? c->sec_type : 0], level_text(c), c->serial, c->nat_mtu);
 	if (c->error)
 		printf(", error %d", (int)c->error);
 	printf("\n");

@@ -230,10 +230,9 @@ START_TEST(strict_reach_for_our_clients)
 					.context = &bed,
 					.flags = RXW_SERVICE_REACH};
 	rxw_connection *connection;
-	rxw_service *service;
 
 	h_open(&bed, NULL);
-	ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
+	h_offer(&bed, o);
 	connection = h_connect(&bed, 103);
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
 	rxw_connection_release(connection);

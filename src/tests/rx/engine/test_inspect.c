@@ -132,6 +132,41 @@ static bool four_ended(void *arg)
 	return h_stats(bed.server).calls_ended >= 4;
 }
 
+/* rx-protocol 8.2: secStats. The tests ask from this host, which may see when a ticket ends. */
+static void check_security(const struct rxw_debug_conn *v)
+{
+	static const uint8_t types[] = { [0] = 1, [2] = 3, [4] = 4 };
+	struct rxw_identity identity = { .size = sizeof(identity) };
+	rxw_connection *c = h_connect(&bed, H_SERVICE);
+
+	ck_assert_int_eq(rxw_connection_identity(c, &identity), 0);
+	ck_assert_uint_eq(v->sec_type, identity.index < 5 ? types[identity.index] : 0);
+	ck_assert_uint_eq(v->sec_level, identity.level);
+	ck_assert_uint_eq(v->sec_flags, identity.index == 2 ? 10 : identity.index == 4 ? 2 : 0);
+	ck_assert_uint_eq(v->sec_expires, identity.index && identity.expires < UINT32_MAX ?
+						  (uint32_t)identity.expires : 0);
+	rxw_connection_release(c);
+}
+
+/* One that has to prove itself: before, nothing is known; then its level. */
+START_TEST(level_of_a_connection)
+{
+	struct rxw_debug_conn v[16];
+	rxw_connection *c;
+
+	tear_down();
+	h_open(&bed, &(struct h_options){ .security = _i ? "rxgk-crypt" : "rxkad-auth" });
+	fd = h_raw_socket(&bed);
+	c = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, c, &(struct h_ask){ .op = H_PING });
+	ck_assert_uint_eq(list(RXW_DEBUG_ALLCONN, v), 1);
+	ck_assert_uint_eq(v[0].sec_type, _i ? 4 : 3);
+	ck_assert_uint_eq(v[0].sec_level, _i ? 2 : 1);
+	ck_assert_uint_eq(v[0].sec_flags, _i ? 2 : 10);
+	rxw_connection_release(c);
+}
+END_TEST
+
 START_TEST(connections)
 {
 	rxw_connection *idle[4], *busy = h_connect(&bed, H_SERVICE);
@@ -153,8 +188,8 @@ START_TEST(connections)
 	ck_assert_uint_eq(list(RXW_DEBUG_ALLCONN, v), 5);
 	for (int i = 0; i < 5; i++) {
 		ck_assert_uint_eq(v[i].type, 1);
-		ck_assert_uint_eq(v[i].security, 0);
-		ck_assert_uint_eq(v[i].sec_type, 1);
+		ck_assert_uint_eq(v[i].security, h_index(&bed));
+		check_security(&v[i]);
 		ck_assert_uint_eq(v[i].port, ntohs(in->sin_port));
 		ck_assert(!memcmp(v[i].host, &in->sin_addr, 4));
 		ck_assert_uint_ne(v[i].cid, 0);
@@ -390,6 +425,7 @@ int main(void)
 	tcase_add_test(live, bad_type);
 	tcase_add_test(live, basic_statistics);
 	tcase_add_test(live, connections);
+	tcase_add_loop_test(live, level_of_a_connection, 0, 2);
 	tcase_add_test(live, negative_index);
 	tcase_add_test(live, peers);
 	tcase_add_test(live, rx_statistics);

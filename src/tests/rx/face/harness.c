@@ -31,6 +31,22 @@ bool h_small(void)
 	return SANITIZED || getenv("RXW_TEST_SMALL");
 }
 
+/* The class of connections that do not say theirs; NULL: null. */
+static const char *common_class(void)
+{
+	const char *name = getenv("RXW_TEST_CLASS");
+
+	return name && *name && strcmp(name, "null") ? name : NULL;
+}
+
+bool h_left_out(const char *what, const char *why)
+{
+	if (!common_class())
+		return false;
+	printf("SKIP: %s under %s (%s)\n", what, common_class(), why);
+	return true;
+}
+
 uint64_t h_bulk_size(void)
 {
 	return h_small() ? 4u << 20 : 64u << 20;
@@ -179,39 +195,54 @@ rxw_security *h_class(struct h_bed *bed, const char *name)
 	static const char *const levels[] = { "clear", "auth", "crypt" };
 	const char *level = strchr(name, '-');
 
-	for (uint8_t i = 0; level && i < 3; i++)
-		if (!strcmp(level + 1, levels[i]))
-			return !strncmp(name, "rxkad", 5) ? kad_client(bed, i) : gk_client(bed, i);
+	for (uint8_t i = 0; level && i < 3; i++) {
+		if (strcmp(level + 1, levels[i]))
+			continue;
+		if (!strncmp(name, "rxkad-", 6))
+			return kad_client(bed, i);
+		if (!strncmp(name, "rxgk-", 5))
+			return gk_client(bed, i);
+	}
+	ck_assert_msg(!strcmp(name, "test") || !strcmp(name, "null"), "no class \"%s\"", name);
 	return !strcmp(name, "test") ? &rxw_security_test_class : rxw_security_null();
+}
+
+void h_offer(struct h_bed *bed, struct rxw_service_options options)
+{
+	options.security = bed->offered;
+	options.security_count = 4;
+	ck_assert_int_eq(rxw_service_add(bed->server, &options, NULL), 0);
+}
+
+uint8_t h_index(const struct h_bed *bed)
+{
+	return bed->security ? bed->security->class.index : 0;
 }
 
 static void add_service(struct h_bed *bed, uint16_t id, const char *name, unsigned flags,
 			unsigned workers_max)
 {
-	struct rxw_service_options s = { .size = sizeof(s), .id = id, .name = name,
-					 .handler = h_serve, .context = bed, .flags = flags,
-					 .workers_max = workers_max, .security = bed->offered,
-					 .security_count = 4 };
-	rxw_service *service;
-
-	ck_assert_int_eq(rxw_service_add(bed->server, &s, &service), 0);
+	h_offer(bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
+						   .id = id, .name = name, .handler = h_serve,
+						   .context = bed, .flags = flags,
+						   .workers_max = workers_max });
 }
 
 void h_open(struct h_bed *bed, const struct h_options *options)
 {
 	static const struct h_options plain;
+	const char *class;
 
 	if (!options)
 		options = &plain;
+	class = options->security ? options->security : options->secure ? "test" : common_class();
 	memset(bed, 0, sizeof(*bed));
 	pthread_mutex_init(&bed->lock, NULL);
 	pthread_mutex_init(&bed->gate.lock, NULL);
 	pthread_cond_init(&bed->gate.cond, NULL);
 	bed->file = h_pattern_file();
 	make_classes(bed);
-	bed->security = options->security ? h_class(bed, options->security) :
-			options->secure	  ? &rxw_security_test_class :
-					    NULL;
+	bed->security = class ? h_class(bed, class) : NULL;
 	bed->server_engine = make_engine(bed, options, options->server);
 	bed->server = make_endpoint(bed->server_engine, options->ipv6, true, NULL);
 	bed->address_len = sizeof(bed->address);

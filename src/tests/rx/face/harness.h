@@ -61,7 +61,10 @@ struct h_options {
 	const char *client;     /* of the client alone */
 	bool ipv6;
 	bool secure;            /* connections use the test class */
-	/* or another: "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …; NULL: none */
+	/*
+	 * Or another: "null", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …; NULL: what
+	 * the environment says (RXW_TEST_CLASS), the null class if it says nothing.
+	 */
 	const char *security;
 	bool no_client;
 };
@@ -83,6 +86,8 @@ struct h_bed {
 
 /* Is the test to keep small: sanitizers, or RXW_TEST_SMALL is set? */
 bool h_small(void);
+/* Is this run of the suites for a class other than null? Says on stdout what is left out then. */
+bool h_left_out(const char *what, const char *why);
 /* 64 MiB, or 4 MiB where tests are to keep small. */
 uint64_t h_bulk_size(void);
 bool h_have_ipv6(void);
@@ -104,6 +109,11 @@ bool h_pattern_is(const uint8_t *data, uint64_t offset, size_t length, uint32_t 
 /* Write, or read and compare, a stream: 0, -4001 (bytes or their number differ), a result. */
 int h_put(struct h_bed *bed, rxw_call *call, const struct h_ask *ask);
 int h_get(rxw_call *call, const struct h_ask *ask);
+
+/* A service of the test's own, with the classes that the others offer. */
+void h_offer(struct h_bed *bed, struct rxw_service_options options);
+/* securityIndex of the bed's connections. */
+uint8_t h_index(const struct h_bed *bed);
 
 /* Begin a call and write its request's first part. */
 rxw_call *h_begin(rxw_connection *connection, const struct h_ask *ask);

@@ -304,7 +304,8 @@ START_TEST(several_endpoints)
 	rxw_connection *connection;
 
 	ck_assert_int_eq(rxw_connection_create(second, (struct sockaddr *)&bed.address,
-					       bed.address_len, H_SERVICE, NULL, &connection), 0);
+					       bed.address_len, H_SERVICE, bed.security,
+					       &connection), 0);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
 	rxw_connection_release(connection);
 	ck_assert_int_eq(rxw_endpoint_destroy(second), 0);

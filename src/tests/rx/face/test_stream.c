@@ -260,7 +260,9 @@ START_TEST(statistics_of_a_call)
 	ck_assert_int_eq(h_put(&bed, call, &ask), 0);
 	ck_assert_int_eq(h_get(call, &reply), 0);
 	ck_assert_int_eq(rxw_call_stats(call, &s), 0);
-	ck_assert_uint_eq(s.bytes_sent, 200000 + H_ASK_SIZE);
+	/* Of a class's padding the last packet's may be in it. */
+	ck_assert_uint_ge(s.bytes_sent, 200000 + H_ASK_SIZE);
+	ck_assert_uint_le(s.bytes_sent, 200000 + H_ASK_SIZE + 15 * s.packets_sent);
 	ck_assert_uint_eq(s.bytes_received, 200000);
 	ck_assert_uint_ge(s.packets_sent, 200000 / rxw_call_packet_size(call));
 	ck_assert_uint_ge(s.packets_received, 200000 / 9000);

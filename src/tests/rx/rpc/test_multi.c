@@ -174,7 +174,7 @@ static rxw_connection *connect_to(uint16_t port, uint16_t service)
 
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&in, sizeof(in),
-					       service, NULL, &c), 0);
+					       service, bed.security, &c), 0);
 	return c;
 }
 
@@ -215,7 +215,8 @@ START_TEST(calls_that_cannot_begin)
 	struct result r[6];
 
 	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&bed.address,
-					       bed.address_len, T_SERVICE, NULL, &c[0]), 0);
+					       bed.address_len, T_SERVICE, bed.security,
+					       &c[0]), 0);
 	for (unsigned i = 1; i < 6; i++)
 		c[i] = c[0];
 	rxw_endpoint_stop(endpoint, 0);
