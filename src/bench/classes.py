@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 Security classes: the same transfer at each class and level, beside what the ciphers alone allow. A
-limit is 1/(1/a + 1/b): b is the rate of the null class, a that of the cipher and its checksum alone.
+limit is 1/(1/a + 1/b): b is the rate of the null class, a that of cipher and checksum alone.
 """
 import os
 import struct
@@ -20,7 +20,8 @@ TRAIN = 45  # packets that are sealed at a time
 
 # Class, level, enctype of the key (0: as it is), part of the bytes that are moved.
 LEVELS = [("null", None, 0, 1 / 2),
-          ("rxkad", "clear", 18, 1 / 2), ("rxkad", "auth", 18, 1 / 2), ("rxkad", "crypt", 18, 1 / 4),
+          ("rxkad", "clear", 18, 1 / 2), ("rxkad", "auth", 18, 1 / 2),
+          ("rxkad", "crypt", 18, 1 / 4),
           ("rxgk", "clear", 20, 1 / 2), ("rxgk", "auth", 20, 1 / 4),
           *(("rxgk", "crypt", enctype, 1 / 4) for enctype in (17, 18, 19, 20))]
 
@@ -163,8 +164,8 @@ def cipher_rates(rate, name):
 
 def limit(rate, name, x, null, cores):
     """
-    MB/s that cipher and null class allow together. One stream: the slower of both ends, a core each;
-    several: all cores do both.
+    MB/s that cipher and null class allow together. One stream: the slower of both ends, with a core
+    each; several: all cores do both.
     """
     if null is None or name == "null":
         return None
@@ -263,24 +264,25 @@ def tables(figure, noise, cores):
     rows = class_rows(figure, noise, rate, cores)
     out = []
     if rows:
-        out += ["", "Security classes. The limit is 1/(1/a + 1/b), b the null class in the same row, a "
-                "the cipher and its checksum alone (libcrypto's, or fcrypt): of one stream the "
+        out += ["", "Security classes. The limit is 1/(1/a + 1/b), b the null class in the same "
+                "place, a the cipher and its checksum alone (libcrypto's, or fcrypt): of one stream the "
                 "slower of sealing and opening on one core, of several what all cores make of both. "
                 "CPU-s/GB of either end; system calls are those on sockets, of both ends:", "",
                 "| what | streams | class | MB/s | limit | ÷ limit | " +
-                " | ".join(text for _, text in COLUMNS) + " |", "|" + " --- |" * (6 + len(COLUMNS)),
+                " | ".join(text for _, text in COLUMNS) + " |",
+                "|" + " --- |" * (6 + len(COLUMNS)),
                 *rows]
     rows = rate_rows(rate)
     if rows:
-        out += ["", "rxgk's ciphers on one core, MB/s: libcrypto's AES-CBC and HMAC alone, 16 KiB at "
-                "a time, what both together allow, and our packets of a full train:", "",
+        out += ["", "rxgk's ciphers on one core, MB/s: libcrypto's AES-CBC and HMAC alone, 16 KiB "
+                "at a time, what both together allow, and our packets of a full train:", "",
                 "| | encrypt | decrypt | HMAC | both, encrypt | sealed | both, decrypt | opened | "
                 "sealed, auth |", "| --- |" + " --- |" * 8, *rows]
     rows = fcrypt_rows(rate)
     if rows:
         out += ["", "fcrypt on one core, MB/s, by packets at once (decrypt: 1 and 64):", "",
-                f"| | 1 | 4 | 16 | {TRAIN} | 64 | decrypt, 1 | decrypt, 64 |", "| --- |" + " --- |" * 7,
-                *rows]
+                f"| | 1 | 4 | 16 | {TRAIN} | 64 | decrypt, 1 | decrypt, 64 |",
+                "| --- |" + " --- |" * 7, *rows]
     if out:
         out += ["", "| aim | measured | wanted | met |", "| --- | --- | --- | --- |",
                 *aim_rows(figure, rate)]
