@@ -2,7 +2,7 @@
 # `make package-check`: the packages of Debian, in clean roots. STEPS='build lintian' names what to do.
 
 EXTRA_DIST += src/tests/packages/run src/tests/packages/lib.sh src/tests/packages/cycle src/tests/packages/debtests \
-	src/tests/packages/run-unit \
+	src/tests/packages/run-unit src/tests/packages/boot \
 	src/tests/packages/rpm contrib/rpm/rxwire.spec
 # The packaging itself, so that packages can be built from the tarball alone.
 EXTRA_DIST += \
