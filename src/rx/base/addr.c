@@ -4,6 +4,7 @@
 #include "base/addr.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,9 @@ bool rxw_addr_same_host(const struct rxw_addr *a, const struct rxw_addr *b)
 
 bool rxw_addr_equal(const struct rxw_addr *a, const struct rxw_addr *b)
 {
+	/* Asked of every packet: family, port and address are the first bytes of IPv4's. */
+	if (a->len == sizeof(a->u.in) && b->len == a->len)
+		return !memcmp(&a->u.in, &b->u.in, offsetof(struct sockaddr_in, sin_zero));
 	return rxw_addr_same_host(a, b) && rxw_addr_port(a) == rxw_addr_port(b);
 }
 

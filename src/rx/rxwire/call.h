@@ -134,7 +134,10 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
  * closed with the call.
  */
 int rxw_call_fd(rxw_call *call);
-/* The events that hold now. */
+/*
+ * The events that hold now. The thread that reads the call may ask, or any other while none reads:
+ * what the reader has at hand is looked at, and that is its own. 0 for NULL.
+ */
 unsigned rxw_call_events(rxw_call *call);
 /*
  * Set or change the callback; events that hold already are reported soon, never from within this

@@ -18,12 +18,28 @@ struct job {
 	int32_t code;     /* of the ABORT, once something failed */
 };
 
-/* What a failed result of the library means for the call. */
+/*
+ * What a result that is no success means for the call: a stream that ends too early is the client's
+ * mistake, anything else is ours, and its code says what.
+ */
 static int32_t code_of(rxw_call *call, ssize_t result)
 {
 	int32_t code = result == -RXW_ECALL ? rxw_call_error(call, NULL) : 0;
 
-	return code ? code : BAD_REQUEST;
+	if (code)
+		return code;
+	switch (result) {
+	case -RXW_ENOMEM:
+		return rxw_code_from_errno(ENOMEM);
+	case -RXW_ESYS:
+		return rxw_code_from_errno(errno);
+	case -RXW_ESTOPPED:
+		return RXW_RESTARTING;
+	case -RXW_ESTATE:
+		return RXW_PROTOCOL_ERROR;
+	default:
+		return result < 0 && result != -RXW_EEOF ? RXW_USER_ABORT : BAD_REQUEST;
+	}
 }
 
 /* Take `length` bytes of data from the client, in slices lent by the library. */
