@@ -185,6 +185,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 		pthread_cond_destroy(&c->channel_free);
 		goto fail;
 	}
+	c->p.live = &ep->shard[c->table].calls_live;
 	rxw_security_ref(security);
 	atomic_fetch_add(&ep->connections, 1);
 	return c;
@@ -223,6 +224,8 @@ void rxw_conn_remove(struct rxw_connection *c)
 	for (unsigned i = 0; i < 4; i++) {
 		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		c->p.channel[i] = NULL;
+		if (left[i])
+			rxw_pcall_uncount(&left[i]->p);
 	}
 	rxw_actions_collect(&a, false);
 	rxw_conn_unlock(c);

@@ -103,23 +103,6 @@ static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
 	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);
 }
 
-/* Calls that somebody still works on or waits for. Takes the connection's lock. */
-static unsigned active_calls(struct rxw_connection *c)
-{
-	unsigned n = 0;
-
-	rxw_conn_lock(c);
-	for (unsigned i = 0; i < 4; i++) {
-		const struct rxw_pcall *p = c->p.channel[i];
-
-		if (p && !p->error && (p->state == RXW_CS_PRECALL || p->state == RXW_CS_ACTIVE ||
-				       p->state == RXW_CS_HOLD))
-			n++;
-	}
-	rxw_conn_unlock(c);
-	return n;
-}
-
 /* The locks that belong to no shard. */
 static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
 {
@@ -129,33 +112,46 @@ static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
 	to->lock_contended[RXW_LOCK_BUFFERS] += rxw_pool_contended(ep->engine->pool);
 }
 
-#define LOOK 256 /* slots looked at under one lock: packets wait for it */
+#define LOOK 256 /* slots looked at under one lock: others wait for it */
 
-/* What is there now: the connections of some slots. False: there are no more. */
+/* What is there now, but for what would have to be looked for. */
+static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
+{
+	rxw_table_lock(s);
+	to->connections_client += s->table.clients;
+	to->connections_server += s->table.count - s->table.clients;
+	rxw_table_unlock(s);
+	to->calls_active += atomic_load_explicit(&s->calls_live, memory_order_relaxed);
+}
+
+/* Bytes that are pinned, by peer: there are fewer of them than connections. */
+static void add_pinned(struct rxw_stats *to, struct rxw_endpoint *ep)
+{
+	unsigned at = 0;
+	bool more;
+
+	do {
+		rxw_peers_lock(ep);
+		more = rxw_peer_pinned(ep->peers, LOOK, &at, &to->bytes_pinned);
+		rxw_peers_unlock(ep);
+	} while (more);
+}
+
+/* The same of one shard, by connection: slot after slot, a few under one lock. */
 static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 {
 	bool more;
 
 	rxw_table_lock(s);
-	for (unsigned i = from; i < from + LOOK && i < rxw_conntable_chains(&s->table); i++) {
+	for (unsigned i = from; i < from + LOOK && i < rxw_conntable_chains(&s->table); i++)
 		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p; p = p->hash_next) {
 			int64_t pinned = atomic_load(&p->memory.used);
 
-			to->connections_client += p->client;
-			to->connections_server += !p->client;
-			to->calls_active += active_calls(rxw_conn_of(p));
 			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
 		}
-	}
 	more = from + LOOK < rxw_conntable_chains(&s->table);
 	rxw_table_unlock(s);
 	return more;
-}
-
-static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
-{
-	for (unsigned from = 0; add_slots(to, s, from); from += LOOK)
-		;
 }
 
 /* Hand out as much of the result as the caller's structure has; what it has beyond is zero. */
@@ -179,6 +175,7 @@ int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
 		add_gauges(&sum, &endpoint->shard[i]);
 	}
 	add_contended(&sum, endpoint);
+	add_pinned(&sum, endpoint);
 	w = &endpoint->workers;
 	rxw_workers_lock(endpoint);
 	sum.calls_waiting = w->waiting;
@@ -203,6 +200,8 @@ int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *st
 	memset(&sum, 0, sizeof(sum));
 	add_counters(&sum, &endpoint->shard[shard]);
 	add_gauges(&sum, &endpoint->shard[shard]);
+	for (unsigned from = 0; add_slots(&sum, &endpoint->shard[shard], from); from += LOOK)
+		;
 	hand_out(stats, stats->size, &sum, sizeof(sum));
 	return 0;
 }

@@ -44,6 +44,10 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 	p->channel = (uint8_t)channel;
 	p->number = number;
 	p->state = c->client ? RXW_CS_ACTIVE : RXW_CS_PRECALL;
+	if (c->live != NULL) {
+		atomic_fetch_add_explicit(c->live, 1, memory_order_relaxed);
+		p->counted = true;
+	}
 	seed_from_peer(p, now);
 	rxw_sendq_init(&p->tx, window, now);
 	rxw_recvq_init(&p->rx, c->params);
@@ -59,10 +63,18 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 	t->hard = c->hard;
 }
 
+void rxw_pcall_uncount(struct rxw_pcall *p)
+{
+	if (p->counted)
+		atomic_fetch_sub_explicit(p->conn->live, 1, memory_order_relaxed);
+	p->counted = false;
+}
+
 void rxw_pcall_fini(struct rxw_pcall *p)
 {
 	if (p->conn == NULL)
 		return;
+	rxw_pcall_uncount(p);
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
 	rxw_slab_fini(&p->tx.ents);
@@ -96,6 +108,7 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
 		p->error_origin = RXW_ORIGIN_LOCAL;
 	}
 	p->state = RXW_CS_RESET;
+	rxw_pcall_uncount(p);
 	p->timer.final_ack = false;
 	p->timer.ack = RXW_NEVER;
 	p->timer.deadline = RXW_NEVER;
@@ -169,6 +182,7 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	p->error_origin = origin;
 	/* The channel is free before the ABORT leaves: the peer may use it at once. */
 	p->state = RXW_CS_RESET;
+	rxw_pcall_uncount(p);
 	if (tell && (!p->client || p->timer.first_sent != 0))
 		rxw_pcall_write_abort(p, out);
 	if (origin == RXW_ORIGIN_LOCAL &&
@@ -190,6 +204,7 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 void rxw_pcall_reply_acked(struct rxw_pcall *p, struct rxw_out *out)
 {
 	p->state = RXW_CS_DALLY;
+	rxw_pcall_uncount(p);
 	p->timer.ack = RXW_NEVER;
 	p->timer.ping = RXW_NEVER;
 	rxw_count(&out->stats->calls_ended, 1);
@@ -205,6 +220,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_recvq_discard(p);
 	rxw_sendq_clear(p);
 	p->state = RXW_CS_DALLY;
+	rxw_pcall_uncount(p);
 	p->timer.ping = RXW_NEVER;
 	rxw_ack_forget(p);
 	rxw_count(&out->stats->calls_ended, 1);

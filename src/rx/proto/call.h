@@ -37,6 +37,7 @@ struct rxw_pcall {
 	bool out_linked;
 	enum rxw_call_state state;
 	bool client;
+	bool counted; /* in conn->live */
 	uint8_t channel;
 	uint8_t local_status, peer_status;
 	uint32_t number;
@@ -55,6 +56,9 @@ struct rxw_pcall {
 		duplicates;
 	uint64_t acks_sent, acks_received;
 };
+
+/* It is over, or its connection given up: not counted as live any more. May be said again. */
+void rxw_pcall_uncount(struct rxw_pcall *p);
 
 /* --- application side; all under the connection's lock --- */
 

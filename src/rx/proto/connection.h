@@ -48,6 +48,8 @@ struct rxw_pconn {
 	bool client;
 	struct rxw_security *security;
 	void *sec; /* what the class keeps for it */
+	/* its calls that are neither finished nor in error are counted here, too; NULL: nowhere */
+	_Atomic(uint32_t) *live;
 	uint64_t dead, idle, hard;   /* ns; for calls begun from now on */
 	struct rxw_pconn *hash_next; /* conntable's lock, as the next three */
 	/* Of the same address: the first is in the chain of its address, the others behind it. */
@@ -187,6 +189,7 @@ struct rxw_conntable {
 	struct rxw_pconn **slot, **peer_slot;
 	struct rxw_pconn **old_slot, **old_peer_slot;
 	unsigned size, old_size, moved, count;
+	unsigned clients; /* of the count */
 	uint64_t key[2];
 };
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2]);

@@ -172,6 +172,7 @@ int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c)
 	*to = c;
 	join_peer(t, c);
 	t->count++;
+	t->clients += c->client;
 	return 0;
 }
 
@@ -183,6 +184,7 @@ void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c)
 			c->hash_next = NULL;
 			leave_peer(t, c);
 			t->count--;
+			t->clients -= c->client;
 			return;
 		}
 }

@@ -155,6 +155,18 @@ unsigned rxw_peer_count(const struct rxw_peer_table *t)
 	return t->count;
 }
 
+bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *at,
+		     uint64_t *bytes)
+{
+	for (; slots > 0 && *at < t->size; slots--, ++*at)
+		for (const struct rxw_peer *p = t->slot[*at]; p != NULL; p = p->hash_next) {
+			int64_t used = atomic_load_explicit(&p->memory.used, memory_order_relaxed);
+
+			*bytes += used > 0 ? (uint64_t)used : 0;
+		}
+	return *at < t->size;
+}
+
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
 {
 	if (index >= t->count)

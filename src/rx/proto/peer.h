@@ -63,6 +63,12 @@ void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
  */
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
 unsigned rxw_peer_count(const struct rxw_peer_table *t);
+/*
+ * Received bytes that calls of the peers in `slots` slots from *at on pin; moves *at behind them.
+ * False: those were the last.
+ */
+bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *at,
+		     uint64_t *bytes);
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for DEBUG; NULL beyond */
 
 bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);

@@ -90,6 +90,66 @@ START_TEST(counters_follow_calls)
 }
 END_TEST
 
+static bool all_begun(void *arg)
+{
+	return h_stats(bed.server).calls_active == *(unsigned *)arg;
+}
+
+static bool bytes_pinned(void *arg)
+{
+	struct rxw_stats shard = { .size = sizeof(shard) };
+
+	(void)arg;
+	ck_assert_int_eq(rxw_shard_stats(bed.server, 0, &shard), 0);
+	return shard.bytes_pinned && h_stats(bed.server).bytes_pinned;
+}
+
+/*
+ * Calls at work, the bytes that they pin and the connections are told however they end: answered,
+ * aborted, or with their connection.
+ */
+START_TEST(what_is_there_now)
+{
+	enum { CALLS = 3 };
+	unsigned calls = CALLS, none = 0;
+	rxw_connection *connection[CALLS];
+	rxw_call *call[CALLS];
+	uint8_t bytes[2000] = { 0 };
+	struct rxw_stats s;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
+	for (int i = 0; i < CALLS; i++) {
+		struct h_ask ask = { .op = H_WAIT };
+
+		connection[i] = h_connect(&bed, H_SERVICE);
+		call[i] = h_begin(connection[i], &ask);
+		ck_assert_int_eq(rxw_call_write(call[i], bytes, sizeof(bytes)), sizeof(bytes));
+		ck_assert_int_eq(rxw_call_flush(call[i]), 0);
+	}
+	h_gate_arrived(&bed, CALLS);
+	h_wait_for(all_begun, &calls, "all calls are at work");
+	h_wait_for(bytes_pinned, NULL, "bytes wait for their handlers");
+	s = h_stats(bed.server);
+	ck_assert_uint_eq(s.connections_server, CALLS);
+	ck_assert_uint_eq(s.connections_client, 0);
+	ck_assert_uint_eq(h_stats(bed.client).connections_client, CALLS);
+	ck_assert_uint_eq(h_stats(bed.client).connections_server, 0);
+	ck_assert_uint_eq(h_stats(bed.client).calls_active, CALLS);
+	for (int i = 0; i < CALLS; i++)
+		rxw_call_abort(call[i], 77);
+	ck_assert_uint_eq(h_stats(bed.client).calls_active, 0);
+	h_wait_for(all_begun, &none, "the server was told of the aborts");
+	h_gate_open(&bed);
+	for (int i = 0; i < CALLS; i++) {
+		rxw_call_end(call[i], 0, NULL);
+		rxw_connection_release(connection[i]);
+	}
+	ck_assert_uint_eq(h_stats(bed.client).connections_client, 0);
+	ck_assert_uint_eq(h_stats(bed.server).bytes_pinned, 0);
+	h_close(&bed);
+}
+END_TEST
+
 /* What the shards count is what the endpoint counts. */
 START_TEST(shards_add_up)
 {
@@ -186,6 +246,7 @@ int main(void)
 	tcase_add_test(tc, names_of_drops);
 	tcase_add_test(tc, names_of_locks);
 	tcase_add_test(tc, counters_follow_calls);
+	tcase_add_test(tc, what_is_there_now);
 	tcase_add_test(tc, shards_add_up);
 	tcase_add_test(tc, sizes_of_other_programs);
 	tcase_add_test(tc, what_is_in_effect);
