@@ -18,8 +18,9 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
 	a->out.now = rxw_now_kept();
 	a->out.stats = &s->stats;
-	a->out.ctl = receiver ? s->ctl : a->ctl;
-	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
+	a->out.ctl = receiver ? s->ctl + s->ctl_held : a->ctl;
+	a->out.ctl_room = receiver ? RXW_CTL_ROOM - s->ctl_held :
+				     sizeof(a->ctl) / sizeof(a->ctl[0]);
 	a->out.ctl_count = 0;
 	a->out.touched = NULL;
 	a->out.auth = NULL;

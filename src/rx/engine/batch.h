@@ -42,6 +42,7 @@ struct rxw_batch {
 	uint64_t reap_at, watched_at;
 	uint64_t refused_at; /* ns; when a call was refused last and the socket dry */
 	uint64_t refused;    /* since then */
+	uint64_t refused_gap; /* ns; from one to the next, about */
 	/*
 	 * Strangers' connections that were made here, one reference each, by the second in which
 	 * they are looked at; the shard's lock.

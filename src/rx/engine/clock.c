@@ -49,21 +49,24 @@ long rxw_preemptions(void)
 }
 
 /*
- * The slack that timers of a thread have by default is longer than the nap. It is the application's
- * thread, so it gets its own back.
+ * The slack that timers of a thread have by default is longer than the nap. A thread of the
+ * application gets its own back; one of the library's does without from then on.
  */
 void rxw_nap(unsigned us)
 {
 	struct timespec t = {.tv_nsec = (long)us * 1000};
 #ifdef PR_SET_TIMERSLACK
-	int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	static _Thread_local bool exact __attribute__((tls_model("initial-exec")));
+	int slack = exact ? 0 : prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 
 	if (slack > 1)
 		(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 #endif
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 #ifdef PR_SET_TIMERSLACK
-	if (slack > 1)
+	if (rxw_on_library_thread(NULL))
+		exact = true;
+	else if (slack > 1)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
 #endif
 }

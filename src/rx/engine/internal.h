@@ -181,6 +181,7 @@ struct rxw_shard {
 	_Atomic(uint64_t) wait_until;
 	struct rxw_io_rx *rx;	    /* config.batch entries */
 	struct rxw_ctl *ctl;	    /* RXW_CTL_ROOM */
+	unsigned ctl_held;	    /* the first of them wait for the next batch */
 	struct rxw_action *actions; /* RXW_ACTIONS_ROOM */
 	bool woke_caller;	    /* this batch woke a blocking caller */
 	/* outside the budget: receives what is no DATA when memory is used up */
@@ -473,7 +474,10 @@ struct rxw_actions {
 	struct rxw_action few[RXW_ACTIONS_FEW];
 	struct rxw_ctl ctl[6];
 };
-/* For the receiver: the shard's large arrays; for others the small ones inside. */
+/*
+ * For the receiver: the shard's large arrays, behind what is held in them; for others the small
+ * ones inside.
+ */
 void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver);
 /* Room for what one more connection can cause? Otherwise rxw_actions_run() first. */
 bool rxw_actions_full(const struct rxw_actions *a);
@@ -528,6 +532,8 @@ void rxw_workers_stop(struct rxw_endpoint *ep);
 bool rxw_workers_place(struct rxw_connection *c);
 /* More than half of the workers work or will soon, those of calls that may wait included. */
 bool rxw_workers_scarce(struct rxw_endpoint *ep);
+/* ns; how long a call waits for a worker, about, where calls wait all the time; 0: they do not. */
+uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
 void rxw_workers_unplace(struct rxw_connection *c);
 void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */

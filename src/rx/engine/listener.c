@@ -15,6 +15,10 @@
 #define REAP_EVERY	RXW_SEC
 #define LEAST_NAP	20 /* us: less costs more than it brings */
 #define LEAST_GATHERED	4  /* refusals in a nap */
+#define LONGER		2  /* times the nap at most, where calls wait for long anyway ... */
+#define PART_OF_WAIT	10 /* ... so much longer than that ... */
+#define MOST_GATHERED	128 /* ... and no more than so many refusals come meanwhile */
+#define HELD_MOST	64 /* answers that leave in one system call */
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
 static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
@@ -336,9 +340,16 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
  */
 static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
-	uint64_t us = s->ep->config.refusal_nap_us;
+	uint64_t us = s->ep->config.refusal_nap_us, longer;
 
 	s->refusing = false;
+	longer = rxw_workers_wait(s->ep) / PART_OF_WAIT;
+	if (longer > s->batch->refused_gap * MOST_GATHERED)
+		longer = s->batch->refused_gap * MOST_GATHERED;
+	if (longer > us * LONGER * 1000)
+		us *= LONGER;
+	else if (longer > us * 1000)
+		us = longer / 1000;
 	if (until < now + us * 1000)
 		us = (until - now) / 1000;
 	if (us < LEAST_NAP || s->owing_count || !rxw_on_library_thread(NULL))
@@ -367,6 +378,27 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
 	b->refused = 0;
 }
 
+/*
+ * More is waiting on the socket, and most of it is refused: what is to be said so far leaves with
+ * what that draws, in trains twice as long.
+ */
+static void hold_answers(struct rxw_shard *s, struct rxw_actions *a, uint64_t refused, unsigned n)
+{
+	if (2 * refused < n || a->out.ctl_count + n > HELD_MOST || !rxw_on_library_thread(NULL))
+		return;
+	s->ctl_held = a->out.ctl_count;
+	a->out.ctl_count = 0;
+}
+
+/* A fresh record of the receiver: what was held leaves with it. */
+static void take_held(struct rxw_shard *s, struct rxw_actions *a)
+{
+	a->out.ctl = s->ctl;
+	a->out.ctl_count = s->ctl_held;
+	a->out.ctl_room = RXW_CTL_ROOM;
+	s->ctl_held = 0;
+}
+
 /* Workers are looked at then. */
 static uint64_t look_at(const struct rxw_endpoint *ep)
 {
@@ -387,7 +419,7 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 		atomic_store(&s->tx_left, false); /* what was left is sent behind this look */
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	}
-	if (next <= now)
+	if (next <= now || s->ctl_held)
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	if (s->refusing && gather(s, now, next))
 		return rxw_io_recv(s->sock, s->rx, room, 0);
@@ -479,17 +511,21 @@ void rxw_shard_poll(struct rxw_shard *s)
 		s->quiet = 0;
 		note_batch(s, (unsigned)n);
 		rxw_actions_init(&a, s, true);
+		take_held(s, &a);
 		rxw_now_keep(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		rxw_now_keep(0);
-		note_refused(s, count_of(&s->stats.calls_refused) - refused, (unsigned)n,
-			     (unsigned)n < room, a.out.now);
+		refused = count_of(&s->stats.calls_refused) - refused;
+		note_refused(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
 		if (dry)
 			settle_owing(s, &a);
+		else if ((unsigned)n == room)
+			hold_answers(s, &a, refused, (unsigned)n);
 		rxw_actions_run(&a);
 		now = a.out.now;
-	} else if (s->owing_count) {
+	} else if (s->owing_count || s->ctl_held) {
 		rxw_actions_init(&a, s, true);
+		take_held(s, &a);
 		settle_owing(s, &a);
 		rxw_actions_run(&a);
 		now = a.out.now;

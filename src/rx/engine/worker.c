@@ -316,6 +316,18 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep)
 	return taken > (w->max + 1) / 2;
 }
 
+uint64_t rxw_workers_wait(struct rxw_endpoint *ep)
+{
+	struct rxw_workers *w = &ep->workers;
+	uint64_t wait = 0;
+
+	rxw_workers_lock(ep);
+	if (w->standing)
+		wait = w->waiting * LEAST_WAIT / (w->briefly ? w->briefly : 1);
+	rxw_workers_unlock(ep);
+	return wait;
+}
+
 void rxw_workers_unplace(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
