@@ -87,6 +87,32 @@ test_cell_afsio() {
 	same_file "$tree/sub/deep/file" out.txt
 }
 
+# Our rxwstat reads what their servers answer, and says what rxdebug says.
+test_cell_rxwstat() {
+	local stat theirs ours
+	stat=$(find_program rxwstat) || skip "rxwstat is not built"
+	limited 30 "$stat" --all --json "$address:7000" "$address:7002" > out.json 2> err.txt ||
+		fail "rxwstat ended with $?: $(head -n 1 err.txt)"
+	[ "$(grep -c '"version": "OpenAFS' out.json)" -eq 2 ] || fail "not two versions: $(grep version out.json | tr '\n' ' ')"
+	[ "$(grep -c '"answered": true' out.json)" -eq 2 ] || fail "not two that answered DEBUG packets"
+	[ "$(grep -c '"layout": "S"' out.json)" -eq 2 ] || fail "not two of layout S"
+	want_line out.json '"role": "server"'
+	want_line out.json '"rtt_ms": [0-9.]+'
+	# Their counter only grows: ours, read in between, lies between two of theirs.
+	executed() {
+		limited 10 rxdebug "$address" 7000 -noconns > out.txt 2>&1
+		sed -n 's/^Free packets: .*calls: \([0-9]*\),.*/\1/p' out.txt | head -n 1
+	}
+	theirs=$(executed)
+	limited 30 "$stat" --json "$address:7000" > out.json 2> err.txt || fail "rxwstat ended with $?"
+	ours=$(sed -n 's/^ *"calls_executed": \([0-9]*\),*$/\1/p' out.json)
+	[ -n "$theirs" ] && [ "$theirs" -gt 0 ] && [ "$ours" -ge "$theirs" ] && [ "$ours" -le "$(executed)" ] ||
+		fail "rxdebug says $theirs, then $(executed) calls, rxwstat between them $ours: $(head -n 2 out.txt)"
+	limited 30 "$stat" --all "$address:7000" > out.txt 2> err.txt || fail "rxwstat ended with $?"
+	want_line out.txt '^  from [0-9.]+:[0-9]+, id [0-9a-f]+/[0-9a-f]+, class'
+	want_line out.txt '^  peer [0-9.]+:[0-9]+: rtt'
+}
+
 # ours OPTIONS...: one run of afscp; output to out.txt, errors to err.txt.
 ours() {
 	local p

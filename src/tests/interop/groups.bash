@@ -65,7 +65,7 @@ tests_of_tools() {
 programs_of_tools() { echo rxfsd; }
 
 tests_of_cell() {
-	echo cell-starts cell-scenarios cell-afsio afscp-get afscp-get-large afscp-get-stdout afscp-get-tree \
+	echo cell-starts cell-scenarios cell-afsio cell-rxwstat afscp-get afscp-get-large afscp-get-stdout afscp-get-tree \
 		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench
 }
 programs_of_cell() { :; }
