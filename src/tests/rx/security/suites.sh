@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The loopback suites under security classes: RXW_TEST_CLASS makes it that of all connections.
+#
+# usage: suites.sh [CLASS...]   all suites under each of these; "all": under each there is
+#        suites.sh              each under one class, dealt out so that all have some
+set -u
+: "${top_builddir:=.}"
+cd "$top_builddir" || exit 99
+classes='rxkad-clear rxkad-auth rxkad-crypt rxgk-clear rxgk-auth rxgk-crypt'
+# What lasts longest beside what does not.
+suites='face/test_stream face/test_service face/test_endpoint face/test_limits face/test_stats
+	face/test_loopback engine/test_receive engine/test_overload engine/test_memory
+	engine/test_senders engine/test_inspect rpc/test_procedure rpc/test_window rpc/test_multi
+	engine/test_conformance_live engine/test_many face/test_async face/test_matrix
+	engine/test_transmit engine/test_trains engine/test_conformance_strangers'
+# Of those that move much, a part will do.
+RXW_TEST_SMALL=1
+export RXW_TEST_SMALL
+folder=$(mktemp -d) || exit 99
+trap 'rm -rf "$folder"' EXIT
+failed=0 ran=0
+
+# one CLASS SUITE
+one() {
+	ran=$((ran + 1))
+	if RXW_TEST_CLASS=$1 "src/tests/rx/$2" > "$folder/log" 2>&1; then
+		echo "PASS: $2 under $1"
+		grep '^SKIP:' "$folder/log"
+	else
+		echo "FAIL: $2 under $1"
+		cat "$folder/log"
+		failed=$((failed + 1))
+	fi
+}
+
+[ -x src/tests/rx/face/test_stream ] || { echo 'the suites are not built'; exit 77; }
+if [ "${1:-}" = all ]; then
+	# shellcheck disable=SC2086 # words are meant
+	set -- $classes
+fi
+if [ $# -gt 0 ]; then
+	for class; do
+		for suite in $suites; do
+			one "$class" "$suite"
+		done
+	done
+else
+	# Every suite has its turn with another class than its neighbour: five of each six lists.
+	for suite in $suites; do
+		# shellcheck disable=SC2086
+		set -- $classes
+		shift $((ran % 6))
+		one "$1" "$suite"
+	done
+fi
+echo "$ran runs, $failed failed"
+[ "$failed" -eq 0 ]
