@@ -9,7 +9,6 @@ rx_sources += \
 	src/rx/base/error.c src/rx/base/error_uae.h \
 	src/rx/base/hash.c src/rx/base/hash.h \
 	src/rx/base/latency.h \
-	src/rx/base/probe.h \
 	src/rx/base/mtu.c src/rx/base/mtu.h \
 	src/rx/base/recovery.c src/rx/base/recovery.h \
 	src/rx/base/rtt.c src/rx/base/rtt.h \

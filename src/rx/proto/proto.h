@@ -13,12 +13,10 @@
 #include "base/buf.h"
 #include "base/cc.h"
 #include "base/latency.h"
-#include "base/probe.h"
 #include "base/wire.h"
 
 struct rxw_pconn;
 struct rxw_pcall;
-struct rxw_tracer;
 
 /*
  * Parameters of an endpoint: fixed once its first connection exists. Times in ns, sizes in bytes,
@@ -58,7 +56,6 @@ struct rxw_pstats {
 	_Atomic(uint64_t) stateless_aborts, version_answers, debug_answers;
 	_Atomic(uint64_t) strangers, strangers_evicted, calls_given_up;
 	struct rxw_latencies latency[2]; /* calls served, made: how long they took */
-	_Atomic(struct rxw_tracer *) tracer; /* set once, when a trace is first begun; see seen.h */
 };
 static inline void rxw_count(_Atomic(uint64_t) *c, uint64_t n)
 {
