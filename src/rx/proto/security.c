@@ -38,6 +38,37 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
 	return 0;
 }
 
+int rxw_run_renew(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
+		  uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size)
+{
+	const struct rxw_security_class *k = &c->security->class;
+	struct rxw_security_packet packet[RXW_VERIFY_MOST];
+
+	for (uint16_t at = 0; k->renew != NULL && at < count;) {
+		uint16_t n = 0;
+
+		for (; n < RXW_VERIFY_MOST && at + n < count; n++) {
+			uint8_t *d = data + (size_t)(at + n) * stride;
+
+			packet[n] = (struct rxw_security_packet){
+				.data = d + RXW_HEADER_SIZE,
+				.call = call,
+				.seq = seq + at + n,
+				.channel = channel,
+				.spare = rxw_get16(d + 24),
+				.length = (at + n + 1 == count ? last_size : stride) -
+					  (uint32_t)RXW_HEADER_SIZE,
+			};
+		}
+		if (k->renew(c->sec, packet, n) != 0)
+			return -RXW_ECALL;
+		for (uint16_t i = 0; i < n; i++)
+			rxw_put16(packet[i].data - RXW_HEADER_SIZE + 24, packet[i].spare);
+		at += n;
+	}
+	return 0;
+}
+
 void rxw_run_verify(const struct rxw_pconn *c, const struct rxw_rxrun *run,
 		    struct rxw_security_packet *packet)
 {

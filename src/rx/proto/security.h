@@ -53,6 +53,14 @@ static inline bool rxw_room_none(const struct rxw_security_room *r)
 int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
 		 uint8_t *data, uint16_t stride, uint16_t count, uint32_t length, uint32_t last);
 
+/*
+ * Packets that leave now, the first time or again: what was sealed under a key that is no longer taken
+ * is sealed anew. `last_size` of the last one, header included. With the connection's lock; nobody else
+ * reads or sends these packets. 0 or a negative result.
+ */
+int rxw_run_renew(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
+		  uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size);
+
 #define RXW_VERIFY_MOST 64 /* packets that are verified in one piece */
 
 /*

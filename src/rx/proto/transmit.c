@@ -298,6 +298,21 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 		rxw_ack_forget(p);
 }
 
+/* What was sealed long ago is sealed anew where the class wants that. False: the call is over. */
+static bool renew(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
+		  struct rxw_out *out)
+{
+	uint32_t at = first - e->first;
+
+	if (p->conn->security->class.renew == NULL ||
+	    rxw_run_renew(p->conn, p->channel, p->number, first,
+			  e->data + (size_t)at * e->stride, e->stride, (uint16_t)n,
+			  at + n == e->count ? e->last_size : e->stride) == 0)
+		return true;
+	rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
+	return false;
+}
+
 /* Packets from `seq` on in segment `index` go out again. */
 static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t n,
 				   struct rxw_train *train, struct rxw_out *out)
@@ -323,6 +338,8 @@ static enum rxw_train_result again(struct rxw_pcall *p, uint16_t index, uint32_t
 			return RXW_TRAIN_NONE;
 		s = rxw_sendq_seg(q, index);
 	}
+	if (!renew(p, e, s->first, n, out))
+		return RXW_TRAIN_NONE;
 	left_before = !s->never_left;
 	if (left_before && s->state == RXW_TX_LOST) {
 		unsigned k = q->resent_next++ % 8;
@@ -401,7 +418,8 @@ static enum rxw_train_result fresh(struct rxw_pcall *p, uint32_t room, uint32_t 
 				      ? (uint32_t)(RXW_MS / interval)
 				      : RXW_CC_BURST);
 	n = proof_limit(p, e, first, n, out);
-	if (n == 0 || !rxw_slab_reserve(&q->segs, rxw_pcall_pool(p), 1))
+	if (n == 0 || !rxw_slab_reserve(&q->segs, rxw_pcall_pool(p), 1) ||
+	    !renew(p, e, first, n, out))
 		return RXW_TRAIN_NONE;
 	all = p->cc.cwnd <= SMALL_CWND;
 	request = all || wants_ack(p, n, out->now);

@@ -180,6 +180,7 @@ const struct rxw_security_class rxw_gk_table = {
 	.room = rxw_gk_room,
 	.identity = identity,
 	.seal = rxw_gk_seal,
+	.renew = rxw_gk_renew,
 	.verify = rxw_gk_verify,
 	.challenge = rxw_gk_challenge,
 	.respond = rxw_gk_respond,

@@ -88,7 +88,7 @@ struct rxw_gk_conn {
 	char *name; /* allocated; NULL = none */
 
 	pthread_mutex_t lock;
-	uint32_t current;
+	_Atomic(uint32_t) current; /* written under the lock, read by who only compares without */
 	struct rxw_gk_key *slot[4];
 };
 
@@ -118,6 +118,12 @@ struct rxw_gk_work *rxw_gk_take_open(struct rxw_gk_conn *c, uint16_t word);
 /* Give it back; `bytes` of packets sealed; `verified`: at least one packet was good. */
 void rxw_gk_give(struct rxw_gk_conn *c, struct rxw_gk_work *w, enum rxw_gk_way way, uint64_t bytes,
 		 bool verified);
+/*
+ * The key that `word` names, of those up to number `current`, for what this side sealed itself. The
+ * caller's own: rxw_gk_older_free(). NULL: no memory. Any thread.
+ */
+struct rxw_gk_key *rxw_gk_older(const struct rxw_gk_conn *c, uint32_t current, uint16_t word);
+void rxw_gk_older_free(struct rxw_gk_key *k);
 /* The client's RESPONSE is under the current key. */
 uint32_t rxw_gk_current(struct rxw_gk_conn *c);
 
@@ -125,6 +131,7 @@ uint32_t rxw_gk_current(struct rxw_gk_conn *c);
 
 void rxw_gk_room(const void *conn, struct rxw_security_room *room);
 int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count);
+int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count);
 void rxw_gk_verify(void *conn, struct rxw_security_packet *packets, size_t count);
 int rxw_gk_challenge(void *conn, uint8_t *out, size_t room);
 int rxw_gk_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],

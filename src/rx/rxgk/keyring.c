@@ -220,6 +220,16 @@ void rxw_gk_give(struct rxw_gk_conn *c, struct rxw_gk_work *w, enum rxw_gk_way w
 	key_free(old);
 }
 
+struct rxw_gk_key *rxw_gk_older(const struct rxw_gk_conn *c, uint32_t current, uint16_t word)
+{
+	return key_new(c, current - (uint16_t)(current - word));
+}
+
+void rxw_gk_older_free(struct rxw_gk_key *k)
+{
+	key_free(k);
+}
+
 uint32_t rxw_gk_current(struct rxw_gk_conn *c)
 {
 	uint32_t number;

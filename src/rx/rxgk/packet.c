@@ -77,7 +77,8 @@ int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count)
 		return -RXW_ESTATE;
 	if (c->level == RXW_LEVEL_CLEAR) {
 		for (size_t i = 0; i < count; i++)
-			packets[i].spare = (uint16_t)c->current;
+			packets[i].spare = (uint16_t)atomic_load_explicit(&c->current,
+									  memory_order_relaxed);
 		return 0;
 	}
 	w = rxw_gk_take_seal(c, &word);
@@ -89,6 +90,77 @@ int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count)
 		bytes += packets[i].length;
 	}
 	rxw_gk_give(c, w, RXW_GK_SEAL, bytes, false);
+	return r;
+}
+
+/* What `older` sealed, in a payload of p->length bytes, is sealed with the key of `w`. */
+static int renew_one(struct rxw_gk_conn *c, struct rxw_gk_work *w, const struct rxw_gk_key *older,
+		     EVP_CIPHER_CTX *cipher, struct rxw_security_packet *p)
+{
+	const struct rxw_gk_protect *key = &older->protect[RXW_GK_SEAL];
+	uint32_t whole = p->length, around = key->enctype->mac_length;
+	int r;
+
+	if (key->crypt)
+		around += RXW_GK_CONFOUNDER + RXW_GK_PSEUDO;
+	if (whole < around || (key->crypt && rxw_gk_decrypt(key, cipher, p->data, whole)))
+		return -RXW_ESTATE;
+	p->length = whole - around;
+	r = seal_one(c, w, p);
+	p->length = whole;
+	return r;
+}
+
+/* The packets from `from` on that have the word of the first are sealed with the key of `w`. */
+static int renew_some(struct rxw_gk_conn *c, struct rxw_gk_work *w,
+		      struct rxw_security_packet *from, const struct rxw_security_packet *end,
+		      uint64_t *bytes)
+{
+	const uint16_t old = from->spare, word = (uint16_t)w->key->number;
+	struct rxw_gk_key *older = rxw_gk_older(c, w->key->number, old);
+	EVP_CIPHER_CTX *cipher = NULL;
+	int r = older ? 0 : -RXW_ENOMEM;
+
+	if (!r && w->cipher &&
+	    !(cipher = rxw_gk_cipher_new(&older->protect[RXW_GK_SEAL], false)))
+		r = -RXW_ENOMEM;
+	for (; from < end && !r; from++)
+		if (from->spare == old) {
+			r = renew_one(c, w, older, cipher, from);
+			from->spare = word;
+			*bytes += from->length;
+		}
+	EVP_CIPHER_CTX_free(cipher);
+	rxw_gk_older_free(older);
+	return r;
+}
+
+/*
+ * The peer takes the keys beside its own, which is this side's or one beside it: what leaves under
+ * this side's current key is good, and what was sealed under any other may not be.
+ */
+int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	struct rxw_gk_conn *c = conn;
+	struct rxw_gk_work *w = NULL;
+	uint64_t bytes = 0;
+	uint16_t word = (uint16_t)atomic_load_explicit(&c->current, memory_order_relaxed);
+	int r = 0;
+
+	if (c->level == RXW_LEVEL_CLEAR)
+		return 0;
+	for (size_t i = 0; i < count && !r; i++) {
+		if (packets[i].spare == word)
+			continue;
+		/* A new key may begin here: what passed above is one behind, and good. */
+		if (!w && !(w = rxw_gk_take_seal(c, &word)))
+			return -RXW_ENOMEM;
+		if (packets[i].spare == word)
+			continue;
+		r = renew_some(c, w, &packets[i], packets + count, &bytes);
+	}
+	if (w)
+		rxw_gk_give(c, w, RXW_GK_SEAL, bytes, false);
 	return r;
 }
 

@@ -80,8 +80,8 @@ struct rxw_identity {
 /*
  * A security class. Zero, set `size`, then fill; functions that a class does not need stay NULL.
  * `data` is what rxw_security_create() was given, `conn` what conn_create() made. The library calls
- * none of these with a lock held, but conn_create(), conn_destroy(), room() and identity(), which
- * must not wait.
+ * none of these with a lock held, but conn_create(), conn_destroy(), room(), identity() and renew(),
+ * which must not wait.
  */
 struct rxw_security_class {
 	size_t size;
@@ -132,6 +132,17 @@ struct rxw_security_class {
 				  uint16_t spare, uint32_t calls[4]);
 	/* code for a client whose level is below the service's; 0 = RXW_INVALID_OPERATION */
 	int32_t weak;
+
+	/*
+	 * A class whose keys change is responsible for what it sealed: packets leave long after
+	 * seal() where a reader stands still, and again when they were lost. renew() sees them, of
+	 * one call, each time that they leave, as they were sealed: `spare` is their word, `length`
+	 * the bytes of the sealed payload. Those that the peer would not take any more it seals
+	 * again in place, in as many bytes, and sets their words; the rest it leaves alone. 0, or
+	 * negative: the call ends, nothing leaves. NULL: what is sealed stays good as long as the
+	 * connection. Under the connection's lock.
+	 */
+	int (*renew)(void *conn, struct rxw_security_packet *packets, size_t count);
 };
 
 /*

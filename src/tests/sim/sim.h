@@ -109,6 +109,8 @@ struct sim_setup {
 	unsigned max_run, max_train;	  /* packets */
 	uint64_t receive_wait, wake_wait; /* up to so long until a thread runs */
 	uint64_t read_rate;		  /* bytes per second of the reader, 0 = at once */
+	/* until then nobody reads on the server's channel 0, nor on the client's channel 1 */
+	uint64_t stall;
 	double send_failure; /* probability that the system refuses a part of a train */
 	uint64_t send_wait;  /* up to so long until a system call is over */
 	uint64_t verdict_wait;

@@ -208,6 +208,10 @@ void sim_app_read(struct sim_call *call)
 	}
 	if (call->p.state != RXW_CS_ACTIVE)
 		return;
+	if (sim->now < RXW_SEC + sim->setup.stall && call->p.channel == call->node->client) {
+		later(call, &call->read_set, SIM_READ, RXW_SEC + sim->setup.stall - sim->now);
+		return;
+	}
 	while ((n = rxw_pcall_take(&call->p, pieces, sim->setup.read_rate ? 1 : 8)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
 			struct rxw_rxpiece *piece = &pieces[i];

@@ -513,6 +513,103 @@ START_TEST(size_of_datagrams)
 }
 END_TEST
 
+/* --- a class whose keys change: the word of a packet is its key's, the first byte is "sealed" --- */
+
+static struct {
+	uint16_t key;
+	unsigned packets, sealed; /* seen, and sealed again */
+	bool fails;
+} keys;
+
+static int renew(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	for (size_t i = 0; i < count; i++, keys.packets++) {
+		ck_assert_uint_eq(packets[i].call, 1);
+		ck_assert_uint_eq(packets[i].channel, 0);
+		ck_assert_uint_eq(packets[i].length, 1000);
+		ck_assert_uint_eq(packets[i].data[1], (uint8_t)(packets[i].seq + 1));
+		if (packets[i].spare == keys.key)
+			continue;
+		packets[i].spare = keys.key;
+		packets[i].data[0] = (uint8_t)keys.key;
+		keys.sealed++;
+	}
+	return keys.fails ? -1 : 0;
+}
+
+static struct rxw_security changing = {.class = {
+	.size = sizeof(struct rxw_security_class), .name = "changing", .renew = renew}};
+
+static void setup_keys(void)
+{
+	memset(&keys, 0, sizeof(keys));
+	bench_init(&b, true);
+	b.auto_send = false;
+	b.security = &changing;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+}
+
+/* Each packet is shown to the class when it leaves, new ones and lost ones, and only then. */
+START_TEST(keys_change_in_the_queue)
+{
+	struct bench_packet *k;
+
+	setup_keys();
+	bench_write(call, 45, 1000, false);
+	ck_assert_uint_eq(keys.packets, 0);
+	keys.key = 0x102;
+	ck_assert_uint_eq(bench_send(call), 4);
+	ck_assert_uint_eq(keys.packets, 4);
+	ck_assert_uint_eq(keys.sealed, 4);
+	for (unsigned i = 1; i <= 4; i++) {
+		k = bench_expect(&b, RXW_DATA);
+		ck_assert_uint_eq(k->h.spare, 0x102);
+		ck_assert_uint_eq(k->bytes[28], 0x02);
+		ck_assert_uint_eq(k->bytes[29], (uint8_t)(i + 1));
+	}
+	/* The first is lost: it leaves under the key of now. */
+	keys.key = 0x103;
+	keys.packets = keys.sealed = 0;
+	bench_get_ack(&b, c, 1, 1, 4, RXW_ACK_OUT_OF_SEQUENCE, "nyyy", 4);
+	bench_pass(&b, RXW_SEC);
+	ck_assert_uint_eq(bench_send(call), 1);
+	ck_assert_uint_eq(keys.packets, 1);
+	ck_assert_uint_eq(keys.sealed, 1);
+	k = bench_expect(&b, RXW_DATA);
+	ck_assert_uint_eq(k->h.seq, 1);
+	ck_assert_uint_eq(k->h.spare, 0x103);
+	ck_assert_uint_eq(k->bytes[28], 0x03);
+	bench_free(&b);
+}
+END_TEST
+
+/* What the class cannot seal again does not leave, and ends its call: new, and sent before. */
+START_TEST(keys_that_fail)
+{
+	for (unsigned sent = 0; sent < 2; sent++) {
+		setup_keys();
+		bench_write(call, 4, 1000, true);
+		if (sent) {
+			ck_assert_uint_eq(bench_send(call), 4);
+			for (unsigned i = 0; i < 4; i++)
+				bench_expect(&b, RXW_DATA);
+			bench_get_ack(&b, c, 1, 1, 4, RXW_ACK_OUT_OF_SEQUENCE, "nyyy", 4);
+			bench_pass(&b, RXW_SEC);
+		}
+		keys.fails = true;
+		ck_assert_int_eq(next(45), RXW_TRAIN_NONE);
+		bench_settle(&b);
+		ck_assert_int_eq(call->p.error, RXW_USER_ABORT);
+		if (sent)
+			bench_expect(&b, RXW_ABORT);
+		bench_nothing(&b);
+		bench_free(&b);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("transmit");
@@ -540,5 +637,7 @@ int main(void)
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, unanswered_proof);
 	tcase_add_test(tcase, size_of_datagrams);
+	tcase_add_test(tcase, keys_change_in_the_queue);
+	tcase_add_test(tcase, keys_that_fail);
 	return bench_main(suite);
 }

@@ -571,6 +571,119 @@ START_TEST(late_packets)
 }
 END_TEST
 
+/* Four packets of client and server, the last two under a newer key. */
+static void sealed_before(struct pair *p, struct rxw_security_packet run[4], uint8_t packet[4][256])
+{
+	size_t size;
+
+	memset(run, 0, 4 * sizeof(run[0]));
+	for (uint32_t i = 0; i < 4; i++) {
+		if (i == 2) {
+			later(p, 200);
+			rig_send(&p->client, &p->server, 90);
+			rig_send(&p->server, &p->client, 90);
+		}
+		run[i].spare = rig_seal(&p->client, 1, 10 + i, 2, "0123456789abcdef", 5 + i,
+					packet[i], &size);
+		run[i].data = packet[i];
+		run[i].call = 1;
+		run[i].seq = 10 + i;
+		run[i].channel = 2;
+		run[i].length = (uint32_t)size;
+	}
+}
+
+/* Sealed long ago, leaving now: under the key of now, whatever that is; the data are the same. */
+START_TEST(sealed_again)
+{
+	static const int32_t enctypes[] = {17, 18, 19, 20};
+	struct rxw_security_packet run[4], before[4];
+	uint8_t packet[4][256], out[256];
+	size_t length;
+	struct pair p;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		pair_begin(&p, enctypes[i / 2], 1 + i % 2, 4);
+		p.client.conn->lifetime = 100;
+		ck_assert_int_eq(rig_exchange(&p.client, &p.server), 0);
+		rig_send(&p.client, &p.server, 1);
+		rig_send(&p.server, &p.client, 1);
+		sealed_before(&p, run, packet);
+		ck_assert_uint_eq(run[1].spare, 0);
+		ck_assert_uint_eq(run[2].spare, 1);
+		for (uint32_t n = 0; n < 2; n++) {
+			later(&p, 200);
+			rig_send(&p.client, &p.server, 91);
+			rig_send(&p.server, &p.client, 91);
+		}
+		ck_assert_uint_eq(rxw_gk_current(p.server.conn), 3);
+		ck_assert_int_eq(rig_open(&p.server, 1, 12, 2, 1, packet[2], run[2].length, out,
+					  &length), -1);
+		memcpy(before, run, sizeof(run));
+		ck_assert_int_eq(rxw_gk_table.renew(p.client.conn, run, 4), 0);
+		for (uint32_t k = 0; k < 4; k++) {
+			ck_assert_uint_eq(run[k].spare, 3);
+			ck_assert_uint_eq(run[k].length, before[k].length);
+			ck_assert_int_eq(rig_open(&p.server, 1, 10 + k, 2, 3, packet[k],
+						  run[k].length, out, &length), 0);
+			ck_assert_uint_eq(length, 5 + k);
+			ck_assert_int_eq(memcmp(out, "0123456789abcdef", 5 + k), 0);
+		}
+		pair_end(&p);
+	}
+}
+END_TEST
+
+/* What is under the current key stays as it is, and may be the reason for a new one only when sealed. */
+START_TEST(not_sealed_again)
+{
+	struct rxw_security_packet run[4];
+	uint8_t packet[4][256], copy[4][256];
+	struct pair p;
+
+	for (uint32_t level = 0; level <= 2; level++) {
+		advised(&p, level, 100, 0);
+		rig_send(&p.client, &p.server, 1);
+		rig_send(&p.server, &p.client, 1);
+		sealed_before(&p, run, packet);
+		memcpy(copy, packet, sizeof(copy));
+		ck_assert_int_eq(rxw_gk_table.renew(p.client.conn, run + 2, 2), 0);
+		later(&p, 200);
+		ck_assert_int_eq(rxw_gk_table.renew(p.client.conn, run + 2, 2), 0);
+		ck_assert_int_eq(memcmp(packet[2], copy[2], run[2].length), 0);
+		ck_assert_int_eq(memcmp(packet[3], copy[3], run[3].length), 0);
+		/* A packet that is older is sealed, and brings the new key that is due. */
+		ck_assert_int_eq(rxw_gk_table.renew(p.client.conn, run, 4), 0);
+		for (uint32_t k = 0; k < 4; k++)
+			ck_assert_uint_eq(run[k].spare, level ? 2 : 0);
+		pair_end(&p);
+	}
+}
+END_TEST
+
+/* What is not as it was sealed is not sealed again; nor is what is too short for its level. */
+START_TEST(damaged_before_it_left)
+{
+	struct rxw_security_packet run[4];
+	uint8_t packet[4][256];
+	struct pair p;
+
+	for (uint32_t level = 1; level <= 2; level++) {
+		advised(&p, level, 100, 0);
+		rig_send(&p.client, &p.server, 1);
+		rig_send(&p.server, &p.client, 1);
+		sealed_before(&p, run, packet);
+		run[0].length = 8;
+		ck_assert_int_lt(rxw_gk_table.renew(p.client.conn, run, 1), 0);
+		if (level == 2) {
+			packet[1][20] ^= 1;
+			ck_assert_int_lt(rxw_gk_table.renew(p.client.conn, run + 1, 1), 0);
+		}
+		pair_end(&p);
+	}
+}
+END_TEST
+
 /* Far beyond 65,536 keys: the word wraps, the number does not. */
 START_TEST(words_wrap)
 {
@@ -683,4 +796,5 @@ TEST_MAIN("rxgk_class", levels, tampering, padding_behind_the_data, before_the_e
 	  responses_changed, challenges_of_other_sizes, without_random_bytes, identities,
 	  names_that_are_none, refusals, tokens_of_the_future, service_keys_rotate,
 	  expiry_in_the_middle, numbers_from_words, new_key_by_time, new_key_by_bytes, late_packets,
-	  words_wrap, runs_of_mixed_keys, arguments)
+	  sealed_again, not_sealed_again, damaged_before_it_left, words_wrap, runs_of_mixed_keys,
+	  arguments)
