@@ -6,6 +6,7 @@ limit is 1/(1/a + 1/b): b is the rate of the null class, a that of cipher and ch
 import os
 import struct
 
+import calls
 import ours
 from contest import Contestant, Missing
 from measure import Failed, run_client
@@ -13,6 +14,7 @@ from report import number
 from spending import per_gigabyte
 
 SEVERAL = 32
+IN_FLIGHT = (1, 64)  # small calls
 KEY_KRB5, KEY_RXGK, KVNO = 2, 1, 7
 KEY_BYTES = {17: 16, 18: 32, 19: 16, 20: 32}
 RATES = "ciphers"
@@ -43,6 +45,14 @@ def key_file(place, klass, enctype):
             f.write(struct.pack(">6I", 1, 16, KEY_RXGK if klass == "rxgk" else KEY_KRB5, KVNO,
                                 enctype, len(key)) + key)
     return path
+
+
+def options(place, klass, level, enctype):
+    """Of rxperf: (the client's, the server's)."""
+    if klass == "null":
+        return [], []
+    server = ["-x", klass, "--key-file", key_file(place, klass, enctype)]
+    return [*server, "--level", level], server
 
 
 def ends(r):
@@ -85,11 +95,7 @@ class Classed(Contestant):
 
     def sample(self, count=False):
         each = max(int(self.place.bytes * self.part) // self.x, 1 << 16)
-        client, server = [], []
-        if self.klass != "null":
-            keys = key_file(self.place, self.klass, self.enctype)
-            server = ["-x", self.klass, "--key-file", keys]
-            client = [*server, "--level", self.level]
+        client, server = options(self.place, self.klass, self.level, self.enctype)
         r, cost = ours.pair(self.place, ["-c", self.command, "-b", str(each), "-t", str(self.x),
                                          *client], server, count)
         if r["bytes"] != each * self.x or r["class"] != self.klass or \
@@ -98,6 +104,18 @@ class Classed(Contestant):
                          f"{r['level']}")
         rates = per_gigabyte(r["bytes"], r["seconds"], cost)
         return rates if count else {**rates, **ours.traffic(r), **own_figures(r)}
+
+
+class Called(calls.Rpc):
+    """Small calls, `x` in flight, at one class and level: does it cost a thread switch more?"""
+
+    def __init__(self, place, x, klass, level, enctype, seconds=1):
+        super().__init__(place, f"calls, {title(klass, level, enctype)}", "blocking", x, seconds)
+        self.chosen = klass, level, enctype
+
+    def sample(self, count=False):
+        self.client, self.server = options(self.place, *self.chosen)
+        return super().sample(count)
 
 
 class Rates(Contestant):
@@ -120,10 +138,14 @@ class Rates(Contestant):
 
 
 def contestants(place):
-    """The ciphers, then every class and level, receiving and sending, one stream and several."""
-    return [Rates(place, RATES)] + [Classed(place, command, x, *level)
-                                    for command in ("recv", "send") for x in (1, SEVERAL)
-                                    for level in LEVELS]
+    """
+    The ciphers, then every class and level: receiving and sending, one stream and several; small
+    calls, one and several in flight.
+    """
+    return [Rates(place, RATES),
+            *(Classed(place, command, x, *level) for command in ("recv", "send")
+              for x in (1, SEVERAL) for level in LEVELS),
+            *(Called(place, x, *level[:3]) for x in IN_FLIGHT for level in LEVELS)]
 
 
 def for_bench(place):
@@ -141,7 +163,10 @@ def label(name, x):
 def is_label(name):
     """Has it a place in the tables here?"""
     return name == RATES or any(name == label(f"{command}, {t}", x) for t in TITLES
-                                for command in ("recv", "send") for x in (1, SEVERAL))
+                                for command, counts in (("recv", (1, SEVERAL)),
+                                                        ("send", (1, SEVERAL)),
+                                                        ("calls", IN_FLIGHT))
+                                for x in counts)
 
 
 def best_fcrypt(rate, way, packets):
@@ -201,6 +226,26 @@ def class_rows(figure, noise, rate, cores):
                     number(mbps) + ("" if spread is None else f" ±{spread:.0%}"), number(most),
                     number(mbps / most if most else None),
                     *(number(figure(whole, x, key)) for key, _ in COLUMNS)]) + " |")
+    return rows
+
+
+CALL_COLUMNS = (("p50_us", "p50, µs"), ("p99_us", "p99, µs"), ("cpu_us_per_call", "CPU, µs"),
+                ("switches_per_call", "thread switches"))
+
+
+def call_rows(figure, noise):
+    rows = []
+    for x in IN_FLIGHT:
+        for name in TITLES:
+            whole = f"calls, {name}"
+            rate, null = figure(whole, x, "calls_per_s"), figure("calls, null", x, "calls_per_s")
+            if rate is None:
+                continue
+            spread = noise(whole, x, "calls_per_s")
+            rows.append("| " + " | ".join([
+                str(x), name, number(rate) + ("" if spread is None else f" ±{spread:.0%}"),
+                number(rate / null if null else None),
+                *(number(figure(whole, x, key)) for key, _ in CALL_COLUMNS)]) + " |")
     return rows
 
 
@@ -272,6 +317,13 @@ def tables(figure, noise, cores):
                 " | ".join(text for _, text in COLUMNS) + " |",
                 "|" + " --- |" * (6 + len(COLUMNS)),
                 *rows]
+    rows = call_rows(figure, noise)
+    if rows:
+        out += ["", "Small calls, 100 bytes each way, by class: latency, and CPU time and thread "
+                "switches of both ends for a call:", "",
+                "| in flight | class | calls/s | ÷ null | " +
+                " | ".join(text for _, text in CALL_COLUMNS) + " |",
+                "|" + " --- |" * (4 + len(CALL_COLUMNS)), *rows]
     rows = rate_rows(rate)
     if rows:
         out += ["", "rxgk's ciphers on one core, MB/s: libcrypto's AES-CBC and HMAC alone, 16 KiB "
