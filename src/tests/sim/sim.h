@@ -118,6 +118,11 @@ struct sim_setup {
 	double auth_drop;   /* probability that there is no place for such work */
 	/* calls may end with this code, of the peer, once a connection has; 0 = none may */
 	int32_t may_end;
+	/*
+	 * A call may die of silence if the links took all DATA that its client sent, those among
+	 * them that the path had room for, at least one: it is counted in calls_starved.
+	 */
+	bool may_starve;
 	uint64_t limit; /* virtual time at which all must be done */
 	/* 0 = never; the run ends well then, whatever is still on its way: see call_bytes */
 	uint64_t stop_at;
@@ -173,6 +178,8 @@ struct sim_call {
 	uint64_t tx_total, tx_done, rx_total, rx_done;
 	uint32_t tx_seed, rx_seed;
 	uint64_t request_size; /* server: what the head of the request says */
+	/* client: datagrams of DATA that were not too large for the path; of all, those that passed */
+	unsigned tried, passed;
 	uint8_t head[24];
 	bool tx_ended, writing, read_set, send_set, write_set, finished, counted;
 	uint64_t read_free_at, began, ended;
@@ -185,7 +192,8 @@ struct sim {
 	unsigned events, events_size;
 	struct sim_node client, server;
 	unsigned calls_running, calls_done, calls_failed, live_calls;
-	unsigned calls_ended; /* of those done: with setup.may_end */
+	unsigned calls_ended;	/* of those done: with setup.may_end */
+	unsigned calls_starved; /* of those done: see setup.may_starve */
 	struct sim_ref *refs;
 	uint64_t bytes_moved, finished_at;
 	uint64_t events_handled;

@@ -136,6 +136,10 @@ static void account(struct sim_call *call)
 	if (call->p.error != 0 && call->p.error == sim->setup.may_end) {
 		sim->calls_done++;
 		sim->calls_ended++;
+	} else if (call->p.error == RXW_CALL_DEAD && sim->setup.may_starve && call->tried > 0 &&
+		   call->passed == 0) {
+		sim->calls_done++;
+		sim->calls_starved++;
 	} else if (call->p.error != 0) {
 		sim->calls_failed++;
 		sim_fail(sim, "call %u ended with %d after %llu of %llu bytes", call->index,

@@ -176,6 +176,25 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 	return 2;
 }
 
+/* What became of a datagram of the client's, for the call whose DATA it brings. */
+static void note_fate(struct sim *sim, const uint8_t *bytes, uint32_t length, bool fits, bool passed)
+{
+	uint32_t cid = length >= RXW_HEADER_SIZE ? rxw_get32(bytes + 4) : 0;
+	struct sim_conn *c = sim->client.conns;
+
+	if (length < RXW_HEADER_SIZE || bytes[20] != RXW_DATA)
+		return;
+	while (c != NULL && c->p.cid != (cid & ~3u))
+		c = c->next;
+	if (c != NULL && c->p.channel[cid & 3] != NULL &&
+	    c->p.channel[cid & 3]->number == rxw_get32(bytes + 8)) {
+		struct sim_call *call = (struct sim_call *)c->p.channel[cid & 3];
+
+		call->tried += fits;
+		call->passed += passed;
+	}
+}
+
 void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
 		  bool fragment)
 {
@@ -191,6 +210,8 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 		return;
 	}
 	copies = sim_link_pass(sim, link, length, fragment, arrivals);
+	if (from->client)
+		note_fate(sim, bytes, length, fragment || length <= link->mtu, copies > 0);
 	for (unsigned i = 0; i < copies; i++)
 		deliver(sim, from, bytes, length, arrivals[i]);
 }
