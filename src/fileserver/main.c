@@ -320,6 +320,30 @@ static const struct tools_program program = {
 	.check = check,
 };
 
+/* What the command line asks for; its exit status. */
+static int run(struct options *options, struct rxw_config *config, int argc, char **argv)
+{
+	int first = 0;
+
+	switch (tools_options_parse(&program, options, config, argc, argv, &first)) {
+	case TOOLS_DONE:
+		return tools_finish(0);
+	case TOOLS_USAGE:
+		return TOOLS_EXIT_USAGE;
+	case TOOLS_RUN:
+		break;
+	}
+	if (first < argc) {
+		tools_error("%s: not an option; the directory is given with --export DIR",
+			    argv[first]);
+		return TOOLS_EXIT_USAGE;
+	}
+	if (prepare(options, config))
+		return TOOLS_EXIT_USAGE;
+	raise_limits();
+	return tools_finish(serve(options, config));
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {
@@ -337,7 +361,7 @@ int main(int argc, char **argv)
 			},
 	};
 	struct rxw_config config;
-	int first = 0;
+	int status;
 
 	tools_set_program("rxfsd");
 	fsd_log_start();
@@ -345,28 +369,10 @@ int main(int argc, char **argv)
 	config.workers_min = 4;
 	config.workers_max = 128;
 	config.log = fsd_log_library;
-	switch (tools_options_parse(&program, &options, &config, argc, argv, &first)) {
-	case TOOLS_DONE:
-		return tools_finish(0);
-	case TOOLS_USAGE:
-		return TOOLS_EXIT_USAGE;
-	case TOOLS_RUN:
-		break;
-	}
-	if (first < argc) {
-		tools_error("%s: not an option; the directory is given with --export DIR",
-			    argv[first]);
-		return TOOLS_EXIT_USAGE;
-	}
-	if (prepare(&options, &config))
-		return TOOLS_EXIT_USAGE;
-	raise_limits();
-
-	int status = serve(&options, &config);
-
+	status = run(&options, &config, argc, argv);
 	tools_list_free(&options.advertise);
 	tools_list_free(&options.require);
 	tools_list_free(&options.allow);
 	tools_list_free(&options.administrators);
-	return tools_finish(status);
+	return status;
 }
