@@ -51,6 +51,9 @@ struct rxw_batch {
 	_Atomic(unsigned) strangers; /* in these lists */
 	uint64_t unproven_at; /* second that was looked at last */
 	uint64_t evict_at; /* ns; before that none is looked for that could make room */
+	/* The same for those that are no strangers; and where they are looked for. */
+	uint64_t settled_at;
+	unsigned settled_slot, settled_table;
 	/*
 	 * Who lists connections asks for one after the other: the chain of the one asked for last,
 	 * how many stood in those before it, and the table's size and state then; shard's lock.
@@ -122,6 +125,19 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now);
 bool rxw_unproven_reap(struct rxw_shard *s, uint64_t now);
 /* Drop what is kept: nobody makes connections any more. */
 void rxw_shard_forget_strangers(struct rxw_shard *s);
+/*
+ * idle.c: connections of addresses that are proven. With the connection's lock, or nobody else
+ * knows of it: counted; counted no more.
+ */
+void rxw_settle(struct rxw_connection *c);
+void rxw_unsettle(struct rxw_connection *c);
+/*
+ * More than connections_max? Then idle ones go, behind a batch; and before one is made, so that the
+ * bound holds where none may. Receive role, no lock.
+ */
+bool rxw_too_many_settled(const struct rxw_endpoint *ep);
+void rxw_settled_reap(struct rxw_shard *s, uint64_t now);
+bool rxw_settled_room(struct rxw_shard *s, uint64_t now);
 /* errors.c: what the network reported about packets sent. Receive role. */
 void rxw_shard_errors(struct rxw_shard *s);
 

@@ -135,6 +135,7 @@ struct rxw_endpoint {
 	uint32_t room_packets;	/* packets that the sockets' receive buffers hold; fixed */
 	/* objects that the application or the network side keeps alive */
 	_Atomic(uint32_t) connections, calls;
+	_Atomic(uint32_t) settled; /* connections whose peer is proven, of config.connections_max */
 	pthread_mutex_t peer_lock;
 	struct rxw_peer_table *peers;
 	pthread_mutex_t stranger_lock;
@@ -240,6 +241,7 @@ struct rxw_connection {
 	unsigned held;		     /* client: calls that the application has not ended; lock */
 	bool in_table;		     /* lock of the table's shard */
 	bool stranger;		     /* counted in ep->strangers; lock */
+	bool settled;		     /* counted in ep->settled; lock */
 	struct rxw_connection *unproven_next; /* lock of the shard that made it */
 	uint64_t created;
 

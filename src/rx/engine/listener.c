@@ -540,6 +540,8 @@ void rxw_shard_poll(struct rxw_shard *s)
 	rxw_tx_run(s);
 	if (now >= look_at(s->ep))
 		rxw_workers_look(s->ep, now);
+	if (rxw_too_many_settled(s->ep))
+		rxw_settled_reap(s, now);
 	if (now >= s->reaped_at + REAP_EVERY) {
 		s->reaped_at = now;
 		rxw_shard_reap(s, now);

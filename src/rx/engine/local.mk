@@ -6,6 +6,7 @@ rx_sources += \
 	src/rx/engine/callbacks.c \
 	src/rx/engine/clock.c \
 	src/rx/engine/errors.c \
+	src/rx/engine/idle.c \
 	src/rx/engine/inspect.c \
 	src/rx/engine/internal.h \
 	src/rx/engine/listener.c src/rx/engine/batch.h \

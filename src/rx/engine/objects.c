@@ -24,6 +24,7 @@ void rxw_conn_unref(struct rxw_connection *c)
 		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
 		rxw_strangers_unlock(ep);
 	}
+	rxw_unsettle(c); /* one that lost its place in the table to its twin */
 	rxw_pconn_fini(&c->p, rxw_now());
 	rxw_security_unref(c->p.security);
 	pthread_cond_destroy(&c->channel_free);
@@ -219,6 +220,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 	 * hold it for ever. The packet is lost, and comes again.
 	 */
 	c->p.forgotten = true;
+	rxw_unsettle(c);
 	if (!c->p.error)
 		c->p.error = RXW_CALL_DEAD;
 	for (unsigned i = 0; i < 4; i++) {

@@ -122,6 +122,8 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
+	if (!rxw_settled_room(s, a->out.now))
+		return drop(s, RXW_DROP_LIMIT);
 	admission = rxw_unproven_admit(ep, &path, &pressed);
 	if (admission == RXW_REFUSE && rxw_unproven_evict(s, a->out.now))
 		admission = rxw_unproven_admit(ep, &path, &pressed);
@@ -134,10 +136,12 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_MEMORY);
 	}
 	c->stranger = !rxw_peer_proven(c->p.peer, a->out.now);
-	if (c->stranger)
+	if (c->stranger) {
 		rxw_unproven_note(s, c, a->out.now);
-	else
+	} else {
 		rxw_unproven_dismiss(ep, &path.peer);
+		rxw_settle(c);
+	}
 	c->service = service;
 	c->p.pressed = pressed;
 	c->p.level_min = service->level_min;

@@ -41,8 +41,10 @@ static void no_stranger(struct rxw_connection *c)
 
 void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
 {
-	if (c->stranger && rxw_peer_proven(c->p.peer, now))
+	if (c->stranger && rxw_peer_proven(c->p.peer, now)) {
 		no_stranger(c);
+		rxw_settle(c);
+	}
 }
 
 /* Shard's lock held, and the reference given: it is looked at in the second that follows `at`. */

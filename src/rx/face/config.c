@@ -166,6 +166,9 @@ struct field {
 	X("waiters-max", "N", "threads", "endpoint", UINT, waiters_max, 0, 4096, ZERO_NO, NULL,  \
 	  256,                                                                                   \
 	  "threads that take the places of those that wait for their clients")                   \
+	X("connections-max", "N|off", "connections", "endpoint", UINT, connections_max, 16,       \
+	  16777216, ZERO_OFF, NULL, 262144,                                                      \
+	  "connections of proven addresses; beyond it idle ones are forgotten")                  \
 	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
 	  10000000, ZERO_OFF, NULL, 500,                                                         \
 	  "short handlers that take longer go to threads for a while")                           \

@@ -95,6 +95,7 @@ static const struct metric counters[] = {
 	COUNT64(calls_given_up, "Calls whose client kept a thread waiting for too long."),
 	COUNT64(strangers, "Connections made for addresses that had proven nothing."),
 	COUNT64(strangers_evicted, "Those of them that were forgotten early to make room."),
+	COUNT64(connections_evicted, "Idle connections that were forgotten to keep to their number."),
 };
 
 static const struct metric gauges[] = {

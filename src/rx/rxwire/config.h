@@ -174,6 +174,13 @@ struct rxw_config {
 	 * 256
 	 */
 	unsigned waiters_max;
+
+	/*
+	 * a server endpoint: connections of addresses that proved themselves; where there are more
+	 * idle ones are forgotten, those first that were silent longest, and none is made while none
+	 * was idle for a second; 16..16777216, 0 = any number, default 262144
+	 */
+	unsigned connections_max;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). */

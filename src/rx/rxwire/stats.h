@@ -93,6 +93,8 @@ struct rxw_stats {
 	/* calls that were ended because they moved too little while others wanted their worker */
 	uint64_t calls_given_up;
 	uint32_t workers_parked; /* wait for their clients, and do not count; now */
+	/* idle connections of proven addresses that were forgotten, to keep to their number */
+	uint64_t connections_evicted;
 };
 
 /* What is in effect. */

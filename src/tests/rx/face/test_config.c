@@ -56,6 +56,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(config.refusal_nap_us, 1000);
 	ck_assert_uint_eq(config.queue_burst_ms, 100);
 	ck_assert_uint_eq(config.waiters_max, 256);
+	ck_assert_uint_eq(config.connections_max, 262144);
 	ck_assert_ptr_null(config.log);
 }
 END_TEST
@@ -95,7 +96,7 @@ START_TEST(every_field_has_an_option)
 		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
 		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
 		"workers_max", "queue", "reserved_short", "short_limit_us",
-		"reserved_peers", "refusal_nap_us", "queue_burst_ms", "waiters_max",
+		"reserved_peers", "refusal_nap_us", "queue_burst_ms", "waiters_max", "connections_max",
 		"nap_us", "writer_receives", "senders",
 		"inject"
 	};
@@ -132,6 +133,7 @@ static const struct {
 	{ "pacing", "off", "off" }, { "pacing", "auto", "auto" },
 	{ "call-memory", "64K", "65536" }, { "nap-us", "0", "0" }, { "nap-us", "1000", "1000" },
 	{ "reserved-peers", "0", "0" }, { "waiters-max", "0", "0" }, { "refusal-nap-us", "0", "0" },
+	{ "connections-max", "off", "off" }, { "connections-max", "16", "16" },
 	{ "senders", "auto", "auto" }, { "senders", "64", "64" },
 	{ "writer-receives", "off", "off" }, { "writer-receives", "auto", "auto" },
 };
@@ -161,7 +163,8 @@ static const struct {
 	{ "debug-clients", "10.0.0.0/8/8" }, { "workers-max", "0" }, { "memory", "1M" },
 	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" }, { "ack-packets", "256" },
 	{ "short-limit-us", "10000001" }, { "short-limit-us", "auto" },
-	{ "reserved-peers", "4097" }, { "waiters-max", "4097" }, { "refusal-nap-us", "1001" }, { "nap-us", "1001" }, { "senders", "65" }, { "congestion", "vegas" },
+	{ "reserved-peers", "4097" }, { "waiters-max", "4097" }, { "connections-max", "15" },
+	{ "connections-max", "16777217" }, { "refusal-nap-us", "1001" }, { "nap-us", "1001" }, { "senders", "65" }, { "congestion", "vegas" },
 	{ "congestion", "off" }, { "pacing", "1" },
 	{ "writer-receives", "yes" },
 	{ "inject", "0123456789012345678901234567890123456789012345678901234567890123" },

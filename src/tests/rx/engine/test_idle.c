@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of proven addresses have a bound: idle ones go, busy ones stay (12.3). */
+#include "engine/internal.h"
+#include "engine/lock.h"
+#include "tests/rx/face/harness.h"
+#include "tests/rx/face/streams.h"
+
+#define BOUND 16u
+#define MORE  40u /* connections that surely are too many */
+
+static struct h_bed bed;
+
+static void open_bed(const char *security)
+{
+	h_open(&bed, &(struct h_options){
+			     .server = "connections-max=16 listeners=1 workers-max=32 "
+				       "reserved-peers=0 dead-ms=60000",
+			     .client = "dead-ms=60000",
+			     .security = security});
+}
+
+static rxw_call *wait_at_gate(rxw_connection *c)
+{
+	rxw_call *call = h_begin(c, &(struct h_ask){.op = H_WAIT});
+
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	return call;
+}
+
+/* Its acknowledgements name packets of the reply: that proves the address. */
+static void fetch(rxw_connection *c)
+{
+	h_good_call(&bed, c, &(struct h_ask){.op = H_SOURCE, .bytes = 50000});
+}
+
+static bool there(rxw_connection *c)
+{
+	struct rxw_shard *s = &bed.server->shard[0];
+	bool is;
+
+	rxw_table_lock(s);
+	is = rxw_conntable_has_cid(&s->table, c->p.cid);
+	rxw_table_unlock(s);
+	return is;
+}
+
+static bool ended(void *arg)
+{
+	return h_stats(bed.server).calls_ended >= *(uint64_t *)arg;
+}
+
+static bool evicted(void *arg)
+{
+	return h_stats(bed.server).connections_evicted >= *(uint64_t *)arg;
+}
+
+static bool few(void *arg)
+{
+	(void)arg;
+	return h_stats(bed.server).connections_server <= BOUND;
+}
+
+static bool refused(void *arg)
+{
+	return h_stats(bed.server).drops[RXW_DROP_LIMIT] >= *(uint64_t *)arg;
+}
+
+/* The one that was silent longest goes, one with a call never does; who is forgotten comes back. */
+static void silent_one_goes(const char *security)
+{
+	uint64_t two = 2, one = 1;
+	rxw_connection *busy, *silent, *c[MORE];
+	rxw_call *waiting;
+	unsigned n;
+
+	open_bed(security);
+	busy = h_connect(&bed, H_SERVICE);
+	fetch(busy);
+	silent = h_connect(&bed, H_SERVICE);
+	fetch(silent);
+	h_wait_for(ended, &two, "both calls to end");
+	waiting = wait_at_gate(busy);
+	h_gate_arrived(&bed, 1);
+	for (n = 0; n < MORE && !evicted(&one); n++) {
+		c[n] = h_connect(&bed, H_SERVICE);
+		fetch(c[n]);
+	}
+	h_wait_for(evicted, &one, "one to go");
+	ck_assert(!there(silent));
+	ck_assert(there(busy));
+	fetch(silent);
+	h_wait_for(few, NULL, "no more than there may be");
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_end(waiting, 0, NULL), 0);
+	ck_assert(there(busy));
+	while (n) {
+		fetch(c[--n]);
+		rxw_connection_release(c[n]);
+	}
+	rxw_connection_release(silent);
+	rxw_connection_release(busy);
+	h_close(&bed);
+}
+
+START_TEST(who_is_silent_longest_goes)
+{
+	silent_one_goes(NULL);
+}
+END_TEST
+
+/* What it had proven is asked for once more. */
+START_TEST(with_a_token)
+{
+	silent_one_goes("rxkad-crypt");
+}
+END_TEST
+
+/* The bound holds when none may go: the others get their turn when one was idle for long enough. */
+START_TEST(all_are_busy)
+{
+	rxw_connection *first, *c[BOUND + 4];
+	rxw_call *call[BOUND + 4];
+	uint64_t one = 1, three = 3;
+
+	open_bed(NULL);
+	first = h_connect(&bed, H_SERVICE);
+	fetch(first);
+	h_wait_for(ended, &one, "the address to be proven");
+	for (unsigned i = 0; i < BOUND + 4; i++) {
+		c[i] = h_connect(&bed, H_SERVICE);
+		call[i] = wait_at_gate(c[i]);
+		/* One beyond the bound: that is when it is seen. */
+		if (i <= BOUND)
+			h_gate_arrived(&bed, i + 1);
+	}
+	h_wait_for(refused, &three, "the last three to be refused");
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, BOUND + 1);
+	ck_assert(!there(first));
+	h_gate_open(&bed);
+	for (unsigned i = 0; i < BOUND + 4; i++) {
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 0);
+		rxw_connection_release(c[i]);
+	}
+	fetch(first);
+	rxw_connection_release(first);
+	h_wait_for(few, NULL, "no more than there may be");
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("idle connections");
+	TCase *tc = tcase_create("idle connections");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 200);
+	tcase_add_test(tc, who_is_silent_longest_goes);
+	tcase_add_test(tc, with_a_token);
+	tcase_add_test(tc, all_are_busy);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
