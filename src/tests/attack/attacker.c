@@ -68,7 +68,8 @@ static void encode(struct iovec *to, uint8_t packet[ROOM], const struct h_raw *r
 {
 	const struct rxw_header h = {.epoch = raw->epoch, .cid = raw->cid, .call = raw->call,
 				     .seq = raw->seq, .serial = raw->serial, .type = raw->type,
-				     .flags = raw->flags, .service = raw->service};
+				     .flags = raw->flags, .security = raw->security,
+				     .service = raw->service};
 
 	rxw_header_put(packet, &h);
 	memcpy(packet + RXW_HEADER_SIZE, raw->body, raw->size);
@@ -166,7 +167,8 @@ static void *attacking(void *arg)
 {
 	struct attacker *a = arg;
 	struct burst *b = calloc(1, sizeof(*b));
-	unsigned rate = a->attack->rate ? a->attack->rate : RATE;
+	const char *asked = getenv("RXW_ATTACK_RATE");
+	unsigned rate = asked ? (unsigned)atoi(asked) : a->attack->rate ? a->attack->rate : RATE;
 	uint64_t gap = 1000000000ull * BURST / rate, due = now_ns();
 
 	pthread_setname_np(pthread_self(), "attacker");
@@ -211,6 +213,7 @@ void attacker_start(struct attacker *a, const struct attack *attack,
 	a->spoof_fd = honest_socket(h);
 	a->known_epoch = h->connection->p.epoch;
 	a->known_cid = h->connection->p.cid;
+	a->known_security = h_index(h->bed);
 	memcpy(&a->victim, victim, sizeof(a->victim));
 	a->base = ntohl(inet_addr(from ? from : "127.1.0.1"));
 	a->addresses = attack->addresses ? attack->addresses : ADDRESSES;

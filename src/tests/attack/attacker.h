@@ -42,6 +42,7 @@ struct attack {
 	unsigned rate;	    /* packets a second, 0: RATE */
 	bool silent;	    /* never answers, so that its addresses stay unproven */
 	bool spoofs;	    /* sends from the address and port of the first honest client */
+	const char *security; /* of the honest clients, as in struct h_options; NULL: null */
 };
 #define RATE 100000u
 
@@ -63,6 +64,7 @@ struct attacker {
 	uint64_t random;
 	uint64_t most;	     /* packets */
 	uint32_t known_epoch, known_cid; /* of a connection of the first honest client */
+	uint8_t known_security;		 /* its index */
 	_Atomic(uint64_t) sent;
 	_Atomic(bool) stop;
 	pthread_t thread;

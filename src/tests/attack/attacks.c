@@ -5,6 +5,7 @@
 #include "attacker.h"
 
 #define THOUSANDS 10000u
+#define RESPONSE  180u /* bytes */
 
 /* A whole small request. Its connection: one of the address, always the same, or a new one. */
 static void request(struct shot *s, enum h_op op, uint64_t bytes, uint32_t cid)
@@ -279,6 +280,50 @@ static void slow_reader(struct attacker *a, uint64_t i, struct shot *s)
 			    k->type == RXW_ACK ? RXW_ACK_PING_RESPONSE : RXW_ACK_IDLE, 1);
 }
 
+/* A RESPONSE of the right size, the rest of it drawn. */
+static void response(struct attacker *a, struct shot *s)
+{
+	for (unsigned k = 0; k < RESPONSE; k += 4)
+		rxw_put32(s->ack + k, attacker_draw(a));
+	rxw_put32(s->ack, 2); /* rxkad's version */
+	s->raw.type = RXW_RESPONSE;
+	s->raw.flags = RXW_CLIENT_INITIATED;
+	s->raw.call = s->raw.seq = 0;
+	s->raw.security = a->known_security;
+	s->raw.body = s->ack;
+	s->raw.size = RESPONSE;
+}
+
+/* From elsewhere: for a connection that is guessed, or for that of an honest client. */
+static void forge(struct attacker *a, uint64_t i, struct shot *s)
+{
+	if (i % 2)
+		stolen(a, i, s);
+	else
+		guess(a, i, s);
+	s->from = (unsigned)(i % a->addresses);
+	response(a, s);
+}
+
+static uint64_t fits_nothing(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_ADDRESS] + s->drops[RXW_DROP_NO_CONNECTION];
+}
+
+/* On the path of an honest client, which has shown its token long ago. */
+static void forge_on_path(struct attacker *a, uint64_t i, struct shot *s)
+{
+	guess(a, i, s);
+	s->raw.epoch = a->known_epoch;
+	s->raw.cid = a->known_cid | (i & 3);
+	response(a, s);
+}
+
+static uint64_t not_asked_for(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_STATE];
+}
+
 const struct attack attacks[] = {
 	{.name = "guess", .title = "off-path injection, epoch or cid guessed", .make = guess,
 	 .met = guessed, .spoofs = true},
@@ -309,6 +354,14 @@ const struct attack attacks[] = {
 	 .rate = 5000},
 	{.name = "half-open", .title = "half-open calls from 10,000 addresses", .make = half_open,
 	 .met = strangers_or_beyond, .addresses = THOUSANDS, .silent = true},
+	{.name = "forge-rxkad", .title = "RESPONSEs forged elsewhere, clients by rxkad crypt",
+	 .make = forge, .met = fits_nothing, .silent = true, .security = "rxkad-crypt"},
+	{.name = "forge-rxgk", .title = "RESPONSEs forged elsewhere, clients by rxgk crypt",
+	 .make = forge, .met = fits_nothing, .silent = true, .security = "rxgk-crypt"},
+	{.name = "path-rxkad", .title = "RESPONSEs forged on the path of a client by rxkad crypt",
+	 .make = forge_on_path, .met = not_asked_for, .spoofs = true, .security = "rxkad-crypt"},
+	{.name = "path-rxgk", .title = "RESPONSEs forged on the path of a client by rxgk crypt",
+	 .make = forge_on_path, .met = not_asked_for, .spoofs = true, .security = "rxgk-crypt"},
 };
 const unsigned attack_count = sizeof(attacks) / sizeof(attacks[0]);
 

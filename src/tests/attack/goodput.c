@@ -6,7 +6,7 @@
  *
  * usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]
  *
- * --server: no rounds with the sink, for profiles.
+ * --server: no rounds with the sink, for profiles. RXW_ATTACK_RATE: packets a second.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -91,7 +91,8 @@ static struct round play(const struct attack *attack, const struct sink *sink)
 	double passed;
 	size_t peak;
 
-	h_open(&bed, &(struct h_options){.server = getenv("RXW_ATTACK_SERVER")});
+	h_open(&bed, &(struct h_options){.server = getenv("RXW_ATTACK_SERVER"),
+					 .security = attack->security});
 	honest_open(h, &bed);
 	honest_start(h, 10);
 	honest_end(h, false);

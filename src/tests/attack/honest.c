@@ -11,7 +11,8 @@ void honest_open(struct honest h[HONEST], struct h_bed *bed)
 		h[i].endpoint = h_client(bed, "dead-ms=60000");
 		ck_assert_int_eq(rxw_connection_create(h[i].endpoint,
 						       (struct sockaddr *)&bed->address,
-						       bed->address_len, H_SERVICE, NULL,
+						       bed->address_len, H_SERVICE,
+						       bed->security,
 						       &h[i].connection), 0);
 	}
 }
