@@ -15,6 +15,9 @@ check_tests += src/tests/rx/security/test_exchange
 src_tests_rx_security_test_exchange_SOURCES = src/tests/rx/security/test_exchange.c $(security_suite)
 src_tests_rx_security_test_exchange_CPPFLAGS = $(security_suite_cppflags)
 
+check_tests += src/tests/rx/security/test_order
+src_tests_rx_security_test_order_LDADD = $(harness_libs)
+
 # `make check-classes`: the loopback suites under each class and level; minutes, most of them asleep.
 EXTRA_DIST += src/tests/rx/security/suites.sh
 class_suites = $(filter src/tests/rx/face/% src/tests/rx/engine/% src/tests/rx/rpc/%, $(check_tests))

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs of a call are verified and delivered in its order, whoever verifies them: what comes behind
+ * bulk that waits does not overtake it, or else its sender would take that for loss.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "tests/rx/face/harness.h"
+
+#define SERVICE 120
+#define INDEX	77
+#define CID	0x3000u
+#define MEMBERS 5u /* packets of a jumbogram: more than who received them verifies itself */
+#define SMALL	100u
+#define LAST	12u /* sequence numbers: 1, a jumbogram, one, a jumbogram */
+
+static struct h_bed bed;
+static int fd;
+
+/* What the class sees. Its first run of packet 2 stands still until the test lets it go. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	bool held, arrived;
+	unsigned inside, most; /* threads in verify(), now and at once */
+	unsigned count;
+	uint32_t seq[64]; /* as they were given to verify() */
+} class = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+
+static int seal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	(void)packets;
+	(void)count;
+	return 0;
+}
+
+static void verify(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	pthread_mutex_lock(&class.lock);
+	if (++class.inside > class.most)
+		class.most = class.inside;
+	for (size_t i = 0; i < count; i++) {
+		packets[i].result = 0;
+		if (class.count < sizeof(class.seq) / sizeof(class.seq[0]))
+			class.seq[class.count++] = packets[i].seq;
+	}
+	if (packets[0].seq == 2) {
+		class.arrived = true;
+		pthread_cond_broadcast(&class.moved);
+		while (class.held)
+			pthread_cond_wait(&class.moved, &class.lock);
+	}
+	class.inside--;
+	pthread_mutex_unlock(&class.lock);
+}
+
+/* What the handler has read. */
+static struct {
+	uint8_t bytes[LAST * RXW_JUMBO_PAYLOAD];
+	size_t count;
+} got;
+
+/* Says that it has come, and reads, at once (context) or when the gate opens. */
+static int32_t handler(rxw_call *call, void *context)
+{
+	const bool *reads = context;
+	struct h_gate *gate = &bed.gate;
+	ssize_t n;
+
+	pthread_mutex_lock(&gate->lock);
+	gate->arrived++;
+	pthread_cond_broadcast(&gate->cond);
+	while (!*reads && !gate->open)
+		pthread_cond_wait(&gate->cond, &gate->lock);
+	pthread_mutex_unlock(&gate->lock);
+	while ((n = rxw_call_read(call, got.bytes + got.count, sizeof(got.bytes) - got.count)) > 0)
+		got.count += (size_t)n;
+	pthread_mutex_lock(&class.lock); /* in_order() reads that */
+	pthread_mutex_unlock(&class.lock);
+	return n < 0 ? 4002 : 0;
+}
+
+static void offer(bool *reads)
+{
+	const struct rxw_security_class table = {.size = sizeof(table),
+						 .name = "held",
+						 .index = INDEX,
+						 .flags = RXW_CLASS_SLOW,
+						 .seal = seal,
+						 .verify = verify};
+	rxw_security *security;
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = SERVICE,
+					.handler = handler,
+					.context = reads,
+					.security = &security,
+					.security_count = 1};
+
+	ck_assert_int_eq(rxw_security_create(&table, NULL, &security), 0);
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), 0);
+	rxw_security_unref(security);
+}
+
+/* --- the client, by hand --- */
+
+static uint32_t serial;
+
+static struct h_raw packet(uint8_t type, uint8_t flags)
+{
+	return (struct h_raw){.epoch = 0x80000777,
+			      .cid = CID,
+			      .call = 1,
+			      .serial = ++serial,
+			      .type = type,
+			      .flags = (uint8_t)(RXW_CLIENT_INITIATED | flags),
+			      .security = INDEX,
+			      .service = SERVICE};
+}
+
+/* Every byte of a packet is its number. */
+static void send_small(uint32_t seq)
+{
+	struct h_raw raw = packet(RXW_DATA, 0);
+	uint8_t body[SMALL];
+
+	memset(body, (int)seq, sizeof(body));
+	raw.seq = seq;
+	raw.body = body;
+	raw.size = sizeof(body);
+	h_raw_send(fd, &raw);
+}
+
+static void send_jumbo(uint32_t seq, bool last)
+{
+	static uint8_t bytes[RXW_HEADER_SIZE +
+			     MEMBERS * (RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER)];
+	struct h_raw raw = packet(RXW_DATA, RXW_JUMBO_PACKET);
+	uint8_t *at = bytes + RXW_HEADER_SIZE, head[2048];
+
+	raw.seq = seq;
+	memcpy(bytes, head, h_raw_encode(head, &raw));
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		memset(at, (int)(seq + i), RXW_JUMBO_PAYLOAD);
+		at += RXW_JUMBO_PAYLOAD;
+		if (i + 1 == MEMBERS)
+			break;
+		memset(at, 0, RXW_JUMBO_HEADER);
+		at[0] = RXW_CLIENT_INITIATED;
+		if (i + 2 < MEMBERS)
+			at[0] |= RXW_JUMBO_PACKET;
+		else if (last)
+			at[0] |= RXW_LAST_PACKET;
+		at += RXW_JUMBO_HEADER;
+	}
+	serial += MEMBERS - 1;
+	ck_assert_int_eq(send(fd, bytes, (size_t)(at - bytes), 0), at - bytes);
+}
+
+/* No ACK tells of a hole: nothing was taken before what comes before it. */
+static void no_holes(const uint8_t *ack_packet, ssize_t size)
+{
+	struct rxw_ack ack;
+	bool hole = false;
+
+	ck_assert(rxw_ack_get(ack_packet + RXW_HEADER_SIZE, (size_t)size - RXW_HEADER_SIZE, &ack));
+	ck_assert_uint_ne(ack.reason, RXW_ACK_OUT_OF_SEQUENCE);
+	for (unsigned i = 0; i < ack.count; i++) {
+		ck_assert(!hole || !ack.acks[i]);
+		hole = hole || !ack.acks[i];
+	}
+}
+
+/* What was sent before was received when this returns, and dealt with by who received it. */
+static void received(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct h_raw raw = packet(RXW_ACK, RXW_REQUEST_ACK);
+		struct rxw_ack ack = {.first = 1, .reason = RXW_ACK_PING, .trailer_words = 4,
+				      .max_mtu = 1444, .if_mtu = 1444, .rwind = 32, .jumbo_max = 1};
+		uint8_t body[64], answer[2048];
+		ssize_t n;
+
+		raw.body = body;
+		raw.size = rxw_ack_put(body, &ack);
+		h_raw_send(fd, &raw);
+		do {
+			n = h_raw_receive(fd, RXW_ACK, answer);
+			ck_assert_int_ge(n, RXW_HEADER_SIZE + 18);
+			no_holes(answer, n);
+			ck_assert(rxw_ack_get(answer + RXW_HEADER_SIZE,
+					      (size_t)n - RXW_HEADER_SIZE, &ack));
+		} while (ack.reason != RXW_ACK_PING_RESPONSE || ack.serial != raw.serial);
+	}
+}
+
+/* All packets until the reply's; then the handler has read all. */
+static void until_reply(void)
+{
+	uint8_t answer[2048];
+
+	for (;;) {
+		ssize_t n = recv(fd, answer, sizeof(answer), 0);
+
+		ck_assert_int_ge(n, RXW_HEADER_SIZE);
+		ck_assert_uint_ne(answer[20], RXW_ABORT);
+		if (answer[20] == RXW_DATA)
+			return;
+		if (answer[20] == RXW_ACK)
+			no_holes(answer, n);
+	}
+}
+
+static unsigned given(void)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&class.lock);
+	count = class.count;
+	pthread_mutex_unlock(&class.lock);
+	return count;
+}
+
+static void hold(bool held)
+{
+	pthread_mutex_lock(&class.lock);
+	class.held = held;
+	pthread_cond_broadcast(&class.moved);
+	pthread_mutex_unlock(&class.lock);
+}
+
+static void in_order(void)
+{
+	size_t at = 0;
+
+	ck_assert_uint_eq(given(), LAST);
+	for (uint32_t seq = 1; seq <= LAST; seq++) {
+		size_t length = seq == 1 || seq == 2 + MEMBERS ? SMALL : RXW_JUMBO_PAYLOAD;
+
+		ck_assert_uint_eq(class.seq[seq - 1], seq);
+		for (size_t i = 0; i < length; i++)
+			ck_assert_uint_eq(got.bytes[at + i], seq);
+		at += length;
+	}
+	ck_assert_uint_eq(got.count, at);
+	ck_assert_uint_eq(class.most, 1);
+}
+
+/* While the first bulk is verified, by a thread (0) or the reader (1), more of the call comes. */
+START_TEST(behind_bulk_that_waits)
+{
+	bool reads = _i == 1;
+
+	h_open(&bed, &(struct h_options){.no_client = true});
+	fd = h_raw_socket(&bed);
+	offer(&reads);
+	hold(true);
+	/* What comes of a call that is not there yet is verified as it comes: wait until it is. */
+	send_small(1);
+	h_gate_arrived(&bed, 1);
+	send_jumbo(2, false);
+	pthread_mutex_lock(&class.lock);
+	while (!class.arrived)
+		pthread_cond_wait(&class.moved, &class.lock);
+	pthread_mutex_unlock(&class.lock);
+
+	/* So small that who receives it would verify it, and pass it on. */
+	send_small(2 + MEMBERS);
+	received();
+	ck_assert_uint_eq(given(), 2);
+	send_jumbo(3 + MEMBERS, true);
+	received();
+	ck_assert_uint_eq(given(), 2);
+
+	hold(false);
+	h_gate_open(&bed);
+	until_reply();
+	in_order();
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("order");
+	TCase *tcase = tcase_create("order");
+	SRunner *runner;
+	int failed;
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, behind_bulk_that_waits, 0, 2);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
