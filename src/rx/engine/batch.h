@@ -126,6 +126,14 @@ bool rxw_unproven_reap(struct rxw_shard *s, uint64_t now);
 /* Drop what is kept: nobody makes connections any more. */
 void rxw_shard_forget_strangers(struct rxw_shard *s);
 /*
+ * question.c: has that address proven itself? Then it needs no place. Else it may be asked to, by a
+ * control packet in *a, and nothing is kept of it.
+ */
+bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now);
+void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a);
+/* An ACK that belongs to no connection: true if it answers such a question. */
+bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now);
+/*
  * idle.c: connections of addresses that are proven. With the connection's lock, or nobody else
  * knows of it: counted; counted no more.
  */

@@ -140,6 +140,7 @@ struct rxw_endpoint {
 	struct rxw_peer_table *peers;
 	pthread_mutex_t stranger_lock;
 	struct rxw_strangers *strangers;
+	struct rxw_questions *questions; /* NULL until there is one to ask; stranger_lock */
 	struct rxw_rate abort_rate, answer_rate, local_rate; /* the last for askers of this host */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;

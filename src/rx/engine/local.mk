@@ -12,6 +12,7 @@ rx_sources += \
 	src/rx/engine/listener.c src/rx/engine/batch.h \
 	src/rx/engine/lock.h \
 	src/rx/engine/objects.c \
+	src/rx/engine/question.c \
 	src/rx/engine/receive.c \
 	src/rx/engine/shard.c \
 	src/rx/engine/timer.c \

@@ -93,6 +93,25 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	return c;
 }
 
+/*
+ * A place among the strangers, if there is one or one that may go; *counted: it was taken. Who is
+ * known needs none where they are short.
+ */
+static enum rxw_admission admit(struct rxw_shard *s, const struct rxw_path *path, uint64_t now,
+				bool *counted, bool *pressed)
+{
+	enum rxw_admission r = rxw_unproven_admit(s->ep, path, pressed);
+
+	*counted = true;
+	if (r != RXW_REFUSE)
+		return r;
+	if (rxw_stranger_known(s->ep, &path->peer, now)) {
+		*counted = false;
+		return RXW_ADMIT;
+	}
+	return rxw_unproven_evict(s, now) ? rxw_unproven_admit(s->ep, path, pressed) : r;
+}
+
 static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					     struct rxw_actions *a)
 {
@@ -103,9 +122,11 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	struct rxw_connection *c;
 	enum rxw_admission admission;
 	struct rxw_path path = *run->path;
-	bool pressed;
+	bool pressed, counted;
 	int error;
 
+	if (h->type == RXW_ACK && rxw_stranger_answers(s, run, a->out.now))
+		return NULL;
 	if (h->type != RXW_DATA)
 		return drop(s, RXW_DROP_NO_CONNECTION);
 	service = find_service(ep, h->service);
@@ -124,22 +145,24 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
 	if (!rxw_settled_room(s, a->out.now))
 		return drop(s, RXW_DROP_LIMIT);
-	admission = rxw_unproven_admit(ep, &path, &pressed);
-	if (admission == RXW_REFUSE && rxw_unproven_evict(s, a->out.now))
-		admission = rxw_unproven_admit(ep, &path, &pressed);
-	if (admission == RXW_REFUSE)
+	admission = admit(s, &path, a->out.now, &counted, &pressed);
+	if (admission == RXW_REFUSE) {
+		rxw_stranger_ask(s, run, a);
 		return drop(s, RXW_DROP_LIMIT);
+	}
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
 			    s->index, &error);
 	if (!c) {
-		rxw_unproven_dismiss(ep, &path.peer);
+		if (counted)
+			rxw_unproven_dismiss(ep, &path.peer);
 		return drop(s, RXW_DROP_MEMORY);
 	}
-	c->stranger = !rxw_peer_proven(c->p.peer, a->out.now);
+	c->stranger = counted && !rxw_peer_proven(c->p.peer, a->out.now);
 	if (c->stranger) {
 		rxw_unproven_note(s, c, a->out.now);
 	} else {
-		rxw_unproven_dismiss(ep, &path.peer);
+		if (counted)
+			rxw_unproven_dismiss(ep, &path.peer);
 		rxw_settle(c);
 	}
 	c->service = service;

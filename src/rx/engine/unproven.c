@@ -9,7 +9,7 @@
 #define IN_ALL	   256		  /* looked at before packets get their turn */
 #define EVICT_LOOK 64		  /* looked at for one that makes room; if none may, ... */
 #define EVICT_REST RXW_MS	  /* ... none is looked for so long */
-#define EVICT_RATE 4000 /* a second, of all shards ... */
+#define EVICT_RATE 500 /* a second, of all shards: others prove themselves without a place ... */
 #define EVICT_MANY 1000 /* ... and so many at once where none went for a while */
 
 enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,

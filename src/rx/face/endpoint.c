@@ -234,6 +234,7 @@ static void tear_down(struct rxw_endpoint *ep)
 		rxw_peer_table_destroy(ep->peers);
 	if (ep->strangers)
 		rxw_strangers_destroy(ep->strangers);
+	rxw_questions_destroy(ep->questions);
 	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
 		for (size_t k = 0; k < ep->service[i].security_count; k++)
 			rxw_security_unref(ep->service[i].security[k]);

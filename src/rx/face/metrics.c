@@ -95,6 +95,8 @@ static const struct metric counters[] = {
 	COUNT64(calls_given_up, "Calls whose client kept a thread waiting for too long."),
 	COUNT64(strangers, "Connections made for addresses that had proven nothing."),
 	COUNT64(strangers_evicted, "Those of them that were forgotten early to make room."),
+	COUNT64(strangers_asked, "Strangers without a place who were asked to prove their address."),
+	COUNT64(strangers_proved, "Those of them who did."),
 	COUNT64(connections_evicted, "Idle connections that were forgotten to keep to their number."),
 };
 

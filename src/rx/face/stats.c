@@ -69,7 +69,8 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
 	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
 	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers) X(strangers)           \
-	X(strangers_evicted) X(calls_given_up) X(connections_evicted)
+	X(strangers_evicted) X(calls_given_up) X(connections_evicted)                      \
+	X(strangers_asked) X(strangers_proved)
 #define IO_COUNTERS(X)                                                                           \
 	X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(datagrams_sent)                    \
 	X(datagrams_received) X(bytes_sent) X(bytes_received) X(trains_sent) X(trains_received)  \

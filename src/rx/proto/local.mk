@@ -14,6 +14,7 @@ rx_sources += \
 	src/rx/proto/ended.c \
 	src/rx/proto/internal.h src/rx/proto/parts.h src/rx/proto/proto.h \
 	src/rx/proto/peer.c src/rx/proto/peer.h \
+	src/rx/proto/question.c \
 	src/rx/proto/recvq.c \
 	src/rx/proto/run.c \
 	src/rx/proto/security.c src/rx/proto/security.h \

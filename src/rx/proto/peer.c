@@ -102,6 +102,15 @@ static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 		}
 }
 
+struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
+{
+	struct rxw_peer *p = t->slot[rxw_addr_hash(addr, t->key, true) & (t->size - 1)];
+
+	while (p != NULL && !rxw_addr_equal(&p->addr, addr))
+		p = p->hash_next;
+	return p;
+}
+
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
 {
 	uint64_t hash = rxw_addr_hash(addr, t->key, true);

@@ -9,6 +9,7 @@
 
 #include "base/addr.h"
 #include "base/buf.h"
+#include "base/wire.h"
 
 /*
  * One peer (address and port). Fields are atomics because connections of different locks share it;
@@ -51,6 +52,8 @@ struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t pee
 void rxw_peer_table_destroy(struct rxw_peer_table *t);
 /* Find or make; returns with a reference. NULL: no memory. */
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
+/* Only find; without a reference. NULL: it is not known. */
+struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr);
 void rxw_peer_ref(struct rxw_peer *p);
 /*
  * Entries stay for 300 s after the last reference; where there are many, those that proved nothing
@@ -112,6 +115,31 @@ enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_a
 /* proved, or gone */
 void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host);
 unsigned rxw_strangers_total(const struct rxw_strangers *s);
+/*
+ * Questions to strangers of whom nothing is kept, where places run short (12.3). The secret is 128
+ * random bits. The caller locks it. NULL: no memory.
+ */
+struct rxw_questions;
+struct rxw_questions *rxw_questions_create(const uint64_t secret[2], uint64_t now);
+void rxw_questions_destroy(struct rxw_questions *q);
+/*
+ * The serial of a question to who sent `head`; 0: none, since its host was asked within the last 4
+ * s, or 4,000 of others within the last second.
+ */
+uint32_t rxw_question_ask(struct rxw_questions *q, const struct rxw_addr *peer,
+			  const struct rxw_header *head, uint64_t now);
+/*
+ * An answer, whose header is `head`, names that serial: was that asked of that address and port,
+ * for that call, no longer than 4 to 8 s ago?
+ */
+bool rxw_question_answered(const struct rxw_questions *q, const struct rxw_addr *peer,
+			   const struct rxw_header *head, uint32_t serial, uint64_t now);
+/*
+ * The packet, of RXW_HEADER_SIZE + RXW_ACK_FRAME bytes at `out`: a PING that acknowledges nothing.
+ * Returns its size.
+ */
+size_t rxw_question_put(uint8_t *out, const struct rxw_header *request, uint32_t serial,
+			unsigned mtu, unsigned window);
 /* Over a quarter of the cap: unproven connections may queue 2 packets instead of 16. */
 bool rxw_strangers_pressed(const struct rxw_strangers *s);
 

@@ -55,6 +55,7 @@ struct rxw_pstats {
 	_Atomic(uint64_t) loss_events, spurious_losses, rto_events, probes;
 	_Atomic(uint64_t) stateless_aborts, version_answers, debug_answers;
 	_Atomic(uint64_t) strangers, strangers_evicted, calls_given_up, connections_evicted;
+	_Atomic(uint64_t) strangers_asked, strangers_proved;
 	struct rxw_latencies latency[2]; /* calls served, made: how long they took */
 };
 static inline void rxw_count(_Atomic(uint64_t) *c, uint64_t n)

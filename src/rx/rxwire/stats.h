@@ -95,6 +95,11 @@ struct rxw_stats {
 	uint32_t workers_parked; /* wait for their clients, and do not count; now */
 	/* idle connections of proven addresses that were forgotten, to keep to their number */
 	uint64_t connections_evicted;
+	/*
+	 * strangers for whom there was no place, and who were asked to prove their address instead;
+	 * those who did
+	 */
+	uint64_t strangers_asked, strangers_proved;
 };
 
 /* What is in effect. */

@@ -11,6 +11,9 @@ src_tests_attack_test_attack_SOURCES = src/tests/attack/test_attack.c $(attack_s
 src_tests_attack_test_attack_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_attack_test_attack_LDADD = $(harness_libs)
 
+check_tests += src/tests/attack/test_questions
+src_tests_attack_test_questions_LDADD = $(harness_libs)
+
 EXTRA_DIST += src/tests/attack/report.py
 if HAVE_CHECK
 EXTRA_PROGRAMS += src/tests/attack/goodput

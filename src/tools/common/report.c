@@ -58,7 +58,8 @@ struct tools_usage tools_usage_between(const struct tools_usage *from, const str
 	X(kernel_drops) X(wrong_shard) X(gso_fallbacks) X(gro_fallbacks) X(send_errors)           \
 	X(send_retries) X(stateless_aborts) X(version_answers) X(debug_answers) X(loss_events)    \
 	X(spurious_losses) X(rto_events) X(probes) X(handlers_short) X(handlers_worker)           \
-	X(strangers) X(strangers_evicted) X(calls_given_up) X(connections_evicted)
+	X(strangers) X(strangers_evicted) X(calls_given_up) X(connections_evicted)                      \
+	X(strangers_asked) X(strangers_proved)
 #define GAUGES(X)                                                                                 \
 	X(connections_client) X(connections_server) X(calls_active) X(peers) X(calls_waiting)     \
 	X(workers) X(workers_idle) X(workers_parked) X(bytes_pinned)

@@ -69,6 +69,9 @@ src_tests_rx_proto_test_sendq_SOURCES = src/tests/rx/proto/test_sendq.c $(proto_
 check_tests += src/tests/rx/proto/test_slab
 src_tests_rx_proto_test_slab_SOURCES = src/tests/rx/proto/test_slab.c $(proto_bench)
 
+check_tests += src/tests/rx/proto/test_question
+src_tests_rx_proto_test_question_SOURCES = src/tests/rx/proto/test_question.c $(proto_bench)
+
 check_tests += src/tests/rx/proto/test_strangers
 src_tests_rx_proto_test_strangers_SOURCES = src/tests/rx/proto/test_strangers.c $(proto_bench)
 

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * No place for strangers is left, and none of those who have one may go: a newcomer proves his
+ * address without one, and is served; nobody else does by what he was asked (rx-protocol 12.3).
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+#include "tests/rx/face/harness.h"
+#include "tests/rx/face/streams.h"
+
+#define PLACES 16u /* of this host, twice what others have */
+
+static struct h_bed bed;
+static uint8_t head[H_ASK_SIZE], packet[2048];
+static int holder;
+
+/* Calls that are at work, of somebody who has proven nothing: they keep their places. */
+static void open_full_bed(void)
+{
+	struct h_raw raw = h_raw_request(head, H_WAIT, 0x8500);
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=8 dead-ms=60000"});
+	holder = h_raw_socket(&bed);
+	for (unsigned i = 0; i < PLACES; i++, raw.cid += 4)
+		h_raw_send(holder, &raw);
+	h_gate_arrived(&bed, PLACES);
+	ck_assert_uint_eq(h_stats(bed.server).strangers, PLACES);
+}
+
+static void close_bed(void)
+{
+	h_gate_open(&bed);
+	close(holder);
+	h_close(&bed);
+}
+
+/* Clients of ours answer by themselves; then neither this connection nor the next needs a place. */
+START_TEST(an_honest_stranger)
+{
+	struct rxw_stats s;
+
+	open_full_bed();
+	for (unsigned i = 0; i < 3; i++) {
+		rxw_connection *c = h_connect(&bed, H_SERVICE);
+
+		h_good_call(&bed, c, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
+		rxw_connection_release(c);
+	}
+	s = h_stats(bed.server);
+	ck_assert_uint_ge(s.strangers_asked, 1);
+	ck_assert_uint_ge(s.strangers_proved, 1);
+	ck_assert_uint_ge(s.drops[RXW_DROP_LIMIT], 1);
+	ck_assert_uint_eq(s.strangers, PLACES);
+	ck_assert_uint_eq(s.strangers_evicted, 0);
+	close_bed();
+}
+END_TEST
+
+struct asked {
+	int fd;
+	struct h_raw call;
+	uint32_t serial; /* of the latest question */
+	uint64_t wrong;	 /* answers that nobody may believe */
+};
+
+/* Read what came: true if there was a question. */
+static bool was_asked(void *arg)
+{
+	struct asked *k = arg;
+	struct rxw_header h;
+	bool found = false;
+	ssize_t n;
+
+	while ((n = recv(k->fd, packet, sizeof(packet), MSG_DONTWAIT)) > 0) {
+		ck_assert(rxw_header_get(packet, (size_t)n, &h));
+		if (h.type != RXW_ACK || packet[RXW_HEADER_SIZE + 16] != RXW_ACK_PING)
+			continue;
+		ck_assert(h.flags & RXW_REQUEST_ACK);
+		ck_assert_uint_eq(h.epoch, k->call.epoch);
+		ck_assert_uint_eq(h.cid, k->call.cid);
+		ck_assert_uint_eq(h.call, k->call.call);
+		ck_assert_int_le(n + 28, (int)(3 * (RXW_HEADER_SIZE + k->call.size + 28)));
+		k->serial = h.serial;
+		found = true;
+	}
+	return found;
+}
+
+static void answer(int fd, const struct h_raw *call, uint32_t serial)
+{
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	struct rxw_ack ack = {.first = 1, .serial = serial, .reason = RXW_ACK_PING_RESPONSE,
+			      .acks = body, .max_mtu = 1444, .if_mtu = 1444, .rwind = 32,
+			      .jumbo_max = 1};
+	struct h_raw raw = *call;
+
+	raw.type = RXW_ACK;
+	raw.flags = RXW_CLIENT_INITIATED | RXW_SLOW_START_OK;
+	raw.seq = 0;
+	raw.serial = 2;
+	raw.size = rxw_ack_put(body, &ack);
+	raw.body = body;
+	h_raw_send(fd, &raw);
+}
+
+static bool wrong_ones_came(void *arg)
+{
+	struct asked *k = arg;
+
+	return h_stats(bed.server).drops[RXW_DROP_NO_CONNECTION] >= k->wrong;
+}
+
+/* A question is good for seconds only: who is slow is asked again. */
+static bool proved(void *arg)
+{
+	struct asked *k = arg;
+
+	if (h_stats(bed.server).strangers_proved)
+		return true;
+	h_raw_send(k->fd, &k->call);
+	was_asked(k);
+	answer(k->fd, &k->call, k->serial);
+	return false;
+}
+
+START_TEST(only_who_was_asked)
+{
+	struct asked k = {.call = h_raw_request(head, H_PING, 0x9000)};
+	struct h_raw other;
+	int elsewhere;
+
+	open_full_bed();
+	h_encode_ask(head, &(struct h_ask){.op = H_PING});
+	k.fd = h_raw_socket(&bed);
+	elsewhere = h_raw_socket(&bed);
+	h_raw_send(k.fd, &k.call);
+	h_wait_for(was_asked, &k, "a question");
+	answer(elsewhere, &k.call, k.serial);
+	answer(k.fd, &k.call, k.serial + 1);
+	answer(k.fd, &k.call, 0);
+	other = k.call;
+	other.cid += 4;
+	answer(k.fd, &other, k.serial);
+	other = k.call;
+	other.epoch ^= 1;
+	answer(k.fd, &other, k.serial);
+	other = k.call;
+	other.call++;
+	answer(k.fd, &other, k.serial);
+	k.wrong = 6;
+	h_wait_for(wrong_ones_came, &k, "answers that are wrong");
+	ck_assert_uint_eq(h_stats(bed.server).strangers_proved, 0);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES);
+	h_wait_for(proved, &k, "a proof");
+	h_raw_send(k.fd, &k.call);
+	ck_assert_int_gt(h_raw_receive(k.fd, RXW_DATA, packet), RXW_HEADER_SIZE);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES + 1);
+	ck_assert_uint_eq(h_stats(bed.server).strangers, PLACES);
+	close(k.fd);
+	close(elsewhere);
+	close_bed();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("questions");
+	TCase *tc = tcase_create("questions");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, an_honest_stranger);
+	tcase_add_test(tc, only_who_was_asked);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
