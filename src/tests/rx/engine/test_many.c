@@ -13,7 +13,6 @@
 #define GROUP	 10 /* connections of one client */
 #define CALLS	 10 /* of each connection */
 #define IDLE_MAX 1024
-#define STRANGERS 256 /* that the server keeps, twice as many of this host */
 #define LEAK_MAX (192u << 10) /* whatever their number */
 /* So that the receivers have their buffers once and for all. */
 #define FEW_BUFFERS "batch=4 listeners=1"
@@ -188,7 +187,10 @@ static unsigned passing(void)
 	return n >= 1000 ? n : h_small() ? 2000 : 20000;
 }
 
-/* Each makes a call and is given back; the server forgets it when its place is wanted. */
+/*
+ * Each makes a call and is given back; the server forgets it when its time is over. There is a place
+ * for each: where they are short the client would be asked to prove its address, and be remembered.
+ */
 static void pass(unsigned count)
 {
 	const struct h_ask ask = { .op = H_PING };
@@ -205,29 +207,25 @@ static void pass(unsigned count)
 static bool settled(void *arg)
 {
 	(void)arg;
-	return !atomic_load(&bed.client->connections) &&
-	       atomic_load(&bed.server->connections) <= 2 * STRANGERS;
+	return !atomic_load(&bed.client->connections) && !atomic_load(&bed.server->connections);
 }
 
 START_TEST(come_and_go)
 {
-	unsigned n = passing(), first = n / 4;
+	unsigned n = passing(), first = n / 2;
 	size_t before, after;
-	uint32_t kept;
 
 	if (h_left_out("come_and_go", "clients that an exchange has proven are kept for 600 s"))
 		return;
 	h_open(&bed, &(struct h_options){ .both = FEW_BUFFERS,
-					  .server = "unproven-total=256" });
+					  .server = "unproven-total=1000000" });
 	pass(first);
 	h_wait_for(settled, NULL, "connections to go");
-	kept = atomic_load(&bed.server->connections);
 	before = allocated();
 	pass(n - first);
 	h_wait_for(settled, NULL, "connections to go");
 	after = allocated();
 	ck_assert_uint_ge(h_stats(bed.server).calls_started, n);
-	ck_assert_int_le(abs((int)atomic_load(&bed.server->connections) - (int)kept), 64);
 	ck_assert_msg(after <= before + LEAK_MAX, "%u connections left %zu bytes", n - first,
 		      after - before);
 	printf("%u connections came and went: %+zd bytes since the %u-th\n", n,
