@@ -184,7 +184,7 @@ static unsigned passing(void)
 	const char *text = getenv("RXW_TEST_CONNECTIONS");
 	unsigned n = text ? (unsigned)strtoul(text, NULL, 10) : 0;
 
-	return n >= 1000 ? n : h_small() ? 2000 : 20000;
+	return n >= 1000 ? n : h_small() ? 2000 : 6000;
 }
 
 /*
