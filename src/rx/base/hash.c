@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keyed hash for tables that strangers can fill, and random numbers. */
+/* Keyed hash for tables that strangers can fill, a keyed order, and random numbers. */
 
 #include "base/hash.h"
 
@@ -10,6 +10,8 @@
 #ifdef HAVE_SYS_RANDOM_H
 #include <sys/random.h>
 #endif
+
+#define SHUFFLE_ROUNDS 8 /* 4 would do for a large number; the halves of this one are small */
 
 /* The last, incomplete word. */
 static uint64_t load_rest(const uint8_t *p, size_t size)
@@ -69,6 +71,21 @@ uint64_t rxw_siphash(const void *data, size_t size, const uint64_t key[2])
 	v[2] ^= 0xff;
 	sip_rounds(v, 4);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* A Feistel network of two halves: whatever its rounds do, it can be turned back. */
+uint32_t rxw_shuffle30(uint32_t value, const uint64_t key[2])
+{
+	uint32_t left = value >> 15 & 0x7fff, right = value & 0x7fff;
+
+	for (uint32_t round = 0; round < SHUFFLE_ROUNDS; round++) {
+		uint8_t in[3] = {(uint8_t)round, (uint8_t)(right >> 8), (uint8_t)right};
+		uint32_t mixed = left ^ ((uint32_t)rxw_siphash(in, sizeof(in), key) & 0x7fff);
+
+		left = right;
+		right = mixed;
+	}
+	return left << 15 | right;
 }
 
 int rxw_random(void *out, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keyed hash for tables that strangers can fill, and random numbers. */
+/* Keyed hash for tables that strangers can fill, a keyed order, and random numbers. */
 #ifndef RXW_BASE_HASH_H
 #define RXW_BASE_HASH_H
 
@@ -17,6 +17,12 @@ static inline uint64_t rxw_hash_words(uint64_t a, uint64_t b, const uint64_t key
 	x = (x ^ b ^ key[1]) * 0xd6e8feb86659fd93ull;
 	return x ^ x >> 32;
 }
+
+/*
+ * The place of value, below 2^30, in an order of these 2^30 numbers that only the key tells: none
+ * comes twice, and who has seen some cannot guess another.
+ */
+uint32_t rxw_shuffle30(uint32_t value, const uint64_t key[2]);
 
 /* Bytes of the kernel's generator. 0, or -1 if there is none. */
 int rxw_random(void *out, size_t size);

@@ -37,8 +37,22 @@ struct rxw_engine {
 	pthread_mutex_t lock;  /* endpoints */
 	unsigned endpoints;
 	uint64_t key[2]; /* keyed hashes */
-	uint32_t epoch;	 /* of all client connections; fixed */
+	/*
+	 * Names of client connections (rx-protocol 1.6, 1.7): the epoch of those to come, how many
+	 * have it, and the order in which they get their ids. By lock.
+	 */
+	uint32_t epoch, named;
+	uint64_t order[2];
 };
+
+/* More ids than these no epoch is used for (rx-protocol 1.6). */
+#define RXW_NAMES_MAX (1u << 28)
+
+/*
+ * An epoch, and an id that nobody can guess and that no connection of this epoch had before: servers
+ * remember those that are gone. 0 or -RXW_ESYS. No lock held.
+ */
+int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid);
 
 struct rxw_shard;
 

@@ -5,10 +5,7 @@
 
 #define CID_TRIES 64
 
-/*
- * An unpredictable connection id that no live connection of the endpoint has (rx-protocol 1.7),
- * entered in its table.
- */
+/* In the table of its endpoint, unless a live connection there has its id, by an older epoch. */
 static int enter_table(struct rxw_connection *c)
 {
 	struct rxw_shard *t = &c->ep->shard[c->table];
@@ -41,15 +38,12 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 		return -RXW_ESTOPPED;
 	for (unsigned i = 0; i < CID_TRIES && r == -RXW_EAGAIN; i++) {
 		struct rxw_connection *c;
-		uint32_t cid;
-		int error;
+		uint32_t epoch, cid;
+		int error = rxw_engine_name(endpoint->engine, &epoch, &cid);
 
-		if (rxw_random(&cid, sizeof(cid)))
-			return -RXW_ESYS;
-		cid &= ~3u;
-		if (!cid)
-			continue;
-		c = rxw_conn_create(endpoint, &path, endpoint->engine->epoch, cid, service_id,
+		if (error)
+			return error;
+		c = rxw_conn_create(endpoint, &path, epoch, cid, service_id,
 				    security ? security : rxw_security_null(), true,
 				    (cid >> 2) % endpoint->shard_count, &error);
 		if (!c)

@@ -11,6 +11,35 @@ const char *rxw_version(void)
 	return PACKAGE_VERSION;
 }
 
+/* Lock held, or nobody else there. 0 or -RXW_ESYS. */
+static int draw_epoch(struct rxw_engine *e)
+{
+	if (rxw_random(&e->epoch, sizeof(e->epoch)) || rxw_random(e->order, sizeof(e->order)))
+		return -RXW_ESYS;
+	/* The random form of an epoch (rx-protocol 1.6). */
+	e->epoch |= 0x80000000u;
+	e->epoch &= ~0x40000000u;
+	e->named = 0;
+	return 0;
+}
+
+int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&e->lock);
+	do {
+		if (e->named >= RXW_NAMES_MAX)
+			r = draw_epoch(e);
+		if (!r) {
+			*epoch = e->epoch;
+			*cid = rxw_shuffle30(e->named++, e->order) << 2;
+		}
+	} while (!r && !*cid);
+	pthread_mutex_unlock(&e->lock);
+	return r;
+}
+
 int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 {
 	struct rxw_engine *e;
@@ -29,11 +58,8 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	pthread_mutex_init(&e->lock, NULL);
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
 	r = -RXW_ESYS;
-	if (rxw_random(e->key, sizeof(e->key)) || rxw_random(&e->epoch, sizeof(e->epoch)))
+	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))
 		goto fail;
-	/* The random form of an epoch (rx-protocol 1.6). */
-	e->epoch |= 0x80000000u;
-	e->epoch &= ~0x40000000u;
 	r = -RXW_ENOMEM;
 	e->pool = rxw_pool_create(&e->memory, 1u << 20, 256);
 	if (!e->pool)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/hash.c: SipHash against published values, random numbers. */
+/* Tests of base/hash.c: SipHash against published values, the keyed order, random numbers. */
 
 #include "testing.h"
 
@@ -56,6 +56,46 @@ START_TEST(words_spread)
 }
 END_TEST
 
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of so many draws by chance some 32 would have come before. */
+START_TEST(nothing_comes_twice)
+{
+	enum { N = 1 << 18 };
+	uint64_t state = test_seed();
+	const uint64_t key[2] = { rxw_prng(&state), rxw_prng(&state) };
+	const uint64_t other[2] = { key[0], key[1] ^ 1 };
+	uint32_t *v = malloc(N * sizeof(*v));
+	uint32_t first = (uint32_t)rxw_prng(&state) & 0x3fffffff;
+	unsigned near = 0, same = 0, low = 0, large = 0, twins = 0;
+
+	ck_assert_ptr_nonnull(v);
+	for (uint32_t i = 0; i < N; i++) {
+		v[i] = rxw_shuffle30((first + i) & 0x3fffffff, key);
+		large += v[i] > 0x3fffffff;
+		near += i > 0 && v[i] - v[i - 1] + 1024 < 2048; /* half a one by chance */
+		low += v[i] < 1u << 29;
+	}
+	ck_assert_uint_eq(large, 0);
+	ck_assert_uint_lt(near, 30);
+	ck_assert_uint_gt(low, N / 2 - 10 * 256); /* ten standard deviations */
+	ck_assert_uint_lt(low, N / 2 + 10 * 256);
+	for (uint32_t i = 0; i < 1024; i++)
+		same += v[i] == rxw_shuffle30((first + i) & 0x3fffffff, other);
+	ck_assert_uint_lt(same, 3);
+	qsort(v, N, sizeof(*v), by_value);
+	for (uint32_t i = 1; i < N; i++)
+		twins += v[i] == v[i - 1];
+	ck_assert_uint_eq(twins, 0);
+	free(v);
+}
+END_TEST
+
 START_TEST(kernel_random)
 {
 	uint8_t a[4096], b[4096];
@@ -94,4 +134,4 @@ START_TEST(prng_repeats)
 }
 END_TEST
 
-TEST_MAIN("hash", siphash_vectors, words_spread, kernel_random, prng_repeats)
+TEST_MAIN("hash", siphash_vectors, words_spread, nothing_comes_twice, kernel_random, prng_repeats)

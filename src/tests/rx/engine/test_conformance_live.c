@@ -430,6 +430,50 @@ END_TEST
 
 /* --- identifiers --- */
 
+static int by_name(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * A server remembers a connection long after its client gave it back: what came first on another of
+ * its name would be a packet of an old call, and be answered so for ever.
+ */
+START_TEST(no_name_comes_twice)
+{
+	enum { N = 200000 }; /* of so many by chance 18 would be twins */
+	uint64_t *name = malloc(N * sizeof(*name));
+	uint32_t epoch, cid, before;
+	struct rxw_engine *e;
+
+	ck_assert_ptr_nonnull(name);
+	ck_assert_int_eq(rxw_engine_create(NULL, &e), 0);
+	for (int i = 0; i < N; i++) {
+		if (rxw_engine_name(e, &epoch, &cid) || !cid || cid & 3)
+			ck_abort_msg("the %d-th name is %08x %08x", i, epoch, cid);
+		name[i] = (uint64_t)epoch << 32 | cid;
+	}
+	qsort(name, N, sizeof(*name), by_name);
+	for (int i = 1; i < N; i++)
+		if (name[i] == name[i - 1])
+			ck_abort_msg("%08x comes twice", (uint32_t)name[i]);
+	/* A worn epoch is laid aside (1.6). */
+	before = epoch;
+	e->named = RXW_NAMES_MAX - 1;
+	ck_assert_int_eq(rxw_engine_name(e, &epoch, &cid), 0);
+	ck_assert_uint_eq(epoch, before);
+	ck_assert_int_eq(rxw_engine_name(e, &epoch, &cid), 0);
+	ck_assert_uint_ne(epoch, before);
+	ck_assert_uint_eq(epoch >> 30, 2);
+	ck_assert_int_eq(rxw_engine_name(e, &before, &cid), 0);
+	ck_assert_uint_eq(epoch, before);
+	ck_assert_int_eq(rxw_engine_destroy(e), 0);
+	free(name);
+}
+END_TEST
+
 /* Epochs and connection ids as a server sees them: random, bit 31 set, channel bits 0. */
 START_TEST(names_are_random)
 {
@@ -575,6 +619,7 @@ int main(void)
 	tcase_add_test(tc, answers_leave_from_the_address_asked);
 	tcase_add_test(tc, a_server_of_several_addresses);
 	tcase_add_test(tc, names_are_random);
+	tcase_add_test(tc, no_name_comes_twice);
 	tcase_add_test(tc, times_are_monotonic);
 	tcase_add_loop_test(tc, small_windows_lose_nothing, 1, 6);
 	tcase_add_test(tc, probes_hold_nothing);
