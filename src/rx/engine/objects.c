@@ -92,7 +92,8 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->flags = flags;
 	call->fd = -1;
 	call->w.seq = 1;
-	call->started = rxw_now(); /* a callback that begins it may have worked for long */
+	/* A callback that begins one may have worked for long since its thread's time was read. */
+	call->started = c->p.client ? rxw_now() : rxw_now_kept();
 	atomic_init(&call->refs, 1);
 	rxw_conn_ref(c);
 	atomic_fetch_add(&c->ep->calls, 1);

@@ -220,8 +220,10 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 	call->writer = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
+	/* What a short handler needed is not in its thread's kept time. */
 	if (!call->p.error)
-		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], now - call->started);
+		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0],
+				rxw_now() - call->started);
 	rxw_call_rest(call);
 }
 

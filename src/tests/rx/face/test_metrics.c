@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/internal.h"
 #include "harness.h"
 
 static struct h_bed bed;
@@ -87,6 +88,33 @@ START_TEST(figures_follow_calls)
 }
 END_TEST
 
+/*
+ * The time of what runs on the receiving thread stands still meanwhile, and yet a call's duration
+ * is what it is: more than nothing, and less than it took to make all of them.
+ */
+START_TEST(short_calls_take_their_time)
+{
+	enum { CALLS = 50 };
+	rxw_connection *connection;
+	double sum, before;
+	char *text;
+
+	h_open(&bed, NULL);
+	connection = h_connect(&bed, H_SHORT);
+	before = (double)rxw_now();
+	for (int i = 0; i < CALLS; i++)
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
+	text = text_of(&bed.server, 1);
+	sum = of_server(text, "rxwire_call_duration_seconds_sum", "role=\"server\"");
+	ck_assert(sum > 0);
+	ck_assert(sum < ((double)rxw_now() - before) / 1e9);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"server\"") == CALLS);
+	rxw_connection_release(connection);
+	free(text);
+	h_close(&bed);
+}
+END_TEST
+
 /* Every family has one HELP, one TYPE, and its samples behind them and nowhere else. */
 START_TEST(families_stand_together)
 {
@@ -145,6 +173,7 @@ int main(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, figures_follow_calls);
+	tcase_add_test(t, short_calls_take_their_time);
 	tcase_add_test(t, families_stand_together);
 	tcase_add_test(t, arguments);
 	suite_add_tcase(s, t);
