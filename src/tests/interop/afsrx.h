@@ -40,6 +40,7 @@ enum afsrx_command {
 struct afsrx_setup {
 	int window;	/* packets, both directions */
 	int udp_buffer; /* bytes, for the socket's two buffers */
+	int dead;	/* s; a peer that is silent for so long is gone */
 	bool no_jumbo;
 	bool hot_thread;
 	const char *rxkad; /* "KEY:LEVEL": security class 2 instead of none */
@@ -59,15 +60,18 @@ void afsrx_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretu
 /* Parses a count with an optional K, M or G (powers of two) within [low, high], or dies. */
 uint64_t afsrx_number(const char *option, const char *text, uint64_t low, uint64_t high);
 
-/* Applies one of --window, --udp-buffer, --no-jumbo, --hot-thread, --rxkad; false if it is none of them. */
+/*
+ * Applies one of --window, --udp-buffer, --dead, --no-jumbo, --hot-thread, --rxkad; false if it is none
+ * of them.
+ */
 #define AFSRX_SETUP_OPTIONS                                                                     \
 	{"window", required_argument, NULL, 'W'}, {"udp-buffer", required_argument, NULL, 'u'}, \
-		{"no-jumbo", no_argument, NULL, 'N'},                                           \
+		{"dead", required_argument, NULL, 'Z'}, {"no-jumbo", no_argument, NULL, 'N'},   \
 		{"hot-thread", no_argument, NULL, 'H'},                                         \
 	{                                                                                       \
 		"rxkad", required_argument, NULL, 'X'                                           \
 	}
-#define AFSRX_SETUP_LETTERS "W:u:NHX:"
+#define AFSRX_SETUP_LETTERS "W:u:Z:NHX:"
 bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg);
 
 /* Before and after rx_Init: the library takes some settings only on one side of it. */

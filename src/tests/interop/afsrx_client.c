@@ -296,7 +296,7 @@ static void usage(void)
 	       "       [-C CALLERS_PER_CONNECTION] [-T CALLS_EACH] [-r READ_SIZE] [-w WRITE_SIZE]\n"
 	       "       [--fill] [--verify] [--deadline SECONDS] [--service ID]\n"
 	       "       [--window PACKETS] [--udp-buffer BYTES] [--no-jumbo] [--hot-thread]\n"
-	       "       [--rxkad KEY:LEVEL]\n"
+	       "       [--dead SECONDS] [--rxkad KEY:LEVEL]\n"
 	       "Prints one JSON line. Status 0 if all calls moved what was asked, else 1.\n");
 }
 

@@ -178,7 +178,7 @@ static void usage(void)
 {
 	printf("usage: afsrx_server [-p PORT] [--procs N] [--fill] [--verify] [--window PACKETS]\n"
 	       "                    [--udp-buffer BYTES] [--no-jumbo] [--hot-thread]\n"
-	       "                    [--rxkad KEY:LEVEL]\n"
+	       "                    [--dead SECONDS] [--rxkad KEY:LEVEL]\n"
 	       "Prints \"ready PORT\", serves until SIGTERM or SIGINT, then prints one JSON line.\n"
 	       "SIGUSR1 prints the line at once. Status 1 if data failed --verify.\n");
 }
@@ -235,6 +235,8 @@ int main(int argc, char **argv)
 	service = rx_NewService(0, AFSRX_SERVICE, "rxperf", security, 3, serve);
 	if (!service)
 		afsrx_die("the library refuses the service");
+	if (setup.dead)
+		rx_SetIdleDeadTime(service, setup.dead);
 	rx_SetMinProcs(service, 2);
 	rx_SetMaxProcs(service, procs);
 	rx_StartServer(0);

@@ -98,6 +98,9 @@ bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg)
 	case 'u':
 		setup->udp_buffer = (int)afsrx_number("--udp-buffer", arg, 65536, 1 << 30);
 		return true;
+	case 'Z':
+		setup->dead = (int)afsrx_number("--dead", arg, 1, 3600);
+		return true;
 	case 'N':
 		setup->no_jumbo = true;
 		return true;
@@ -116,6 +119,8 @@ void afsrx_setup_before(const struct afsrx_setup *setup)
 {
 	if (setup->udp_buffer)
 		rx_UdpBufSize = setup->udp_buffer;
+	if (setup->dead)
+		rx_SetRxDeadTime(setup->dead);
 	if (setup->no_jumbo)
 		rx_SetNoJumbo();
 	/* The library's own default is 256 spare packets; many large windows want more. */
