@@ -10,6 +10,7 @@ rx_sources += \
 	src/rx/base/hash.c src/rx/base/hash.h \
 	src/rx/base/latency.h \
 	src/rx/base/mtu.c src/rx/base/mtu.h \
+	src/rx/base/probe.h \
 	src/rx/base/recovery.c src/rx/base/recovery.h \
 	src/rx/base/rtt.c src/rx/base/rtt.h \
 	src/rx/base/wire.c src/rx/base/wire.h \

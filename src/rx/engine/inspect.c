@@ -5,6 +5,7 @@
 #include "base/debugfmt.h"
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "proto/seen.h"
 
 /* How rxdebug counts; the bits of debugConn that we have a use for. */
 enum { CONN_MAKECALL_WAITING = 1, CONN_DESTROY_ME = 2 };
@@ -448,7 +449,7 @@ static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run, const str
 		why = RXW_DROP_RATE;
 	else
 		return true;
-	rxw_count(&s->stats.drops[why], 1);
+	rxw_drop(&s->stats, why, 1);
 	return false;
 }
 
@@ -503,7 +504,7 @@ bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 
 		ctl->length = (uint16_t)(RXW_HEADER_SIZE + answer);
 		if (!within_allowance(&asker, &run->path->peer, size, ctl->length)) {
-			rxw_count(&s->stats.drops[RXW_DROP_RATE], 1);
+			rxw_drop(&s->stats, RXW_DROP_RATE, 1);
 			return false;
 		}
 		h.flags &= (uint8_t)~RXW_CLIENT_INITIATED;

@@ -6,6 +6,7 @@
 
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "proto/seen.h"
 
 #define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
 #define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
@@ -246,10 +247,9 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 		struct rxw_jumbo jumbo;
 		uint32_t at = 0;
 
+		RXW_PROBE(datagram_in, &rx->path.peer.u.sa, rx->length, rx->segment);
 		if (rx->truncated || !rx->length || !rx->path.peer.len) {
-			rxw_count(&s->stats.drops[rx->truncated ? RXW_DROP_TRUNCATED
-								: RXW_DROP_SHORT],
-				  1);
+			rxw_drop(&s->stats, rx->truncated ? RXW_DROP_TRUNCATED : RXW_DROP_SHORT, 1);
 			continue;
 		}
 		memset(&jumbo, 0, sizeof(jumbo));
@@ -259,10 +259,13 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo,
 					  run, &s->stats))
 				break;
+			RXW_PROBE(packet_in, run->head.epoch, run->head.cid, run->head.call,
+				  run->head.seq, run->head.serial, run->head.type, run->head.flags,
+				  run->count, run->size);
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)
 				inspect(s, run, a);
 			else if (reserve && run->head.type == RXW_DATA)
-				rxw_count(&s->stats.drops[RXW_DROP_MEMORY], run->count);
+				rxw_drop(&s->stats, RXW_DROP_MEMORY, run->count);
 			else
 				group_run(s, a);
 			if (b->runs == RXW_BATCH_RUNS || b->groups == RXW_BATCH_GROUPS)

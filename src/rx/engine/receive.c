@@ -5,6 +5,7 @@
 
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "proto/seen.h"
 
 #define REAP_IDLE     (600 * RXW_SEC)
 #define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */
@@ -16,7 +17,7 @@
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
-	rxw_count(&s->stats.drops[cause], 1);
+	rxw_drop(&s->stats, cause, 1);
 	return NULL;
 }
 
@@ -27,7 +28,7 @@ static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun
 	struct rxw_endpoint *ep = s->ep;
 	bool allowed;
 
-	rxw_count(&s->stats.drops[cause], 1);
+	rxw_drop(&s->stats, cause, 1);
 	if (a->out.ctl_count >= a->out.ctl_room)
 		return NULL;
 	rxw_strangers_lock(ep);

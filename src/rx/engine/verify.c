@@ -7,6 +7,7 @@
 #include "engine/batch.h"
 #include "engine/lock.h"
 #include "engine/verify.h"
+#include "proto/seen.h"
 
 #define AT_ONCE	   4u	/* so many packets of a connection cost less than handing them over */
 #define COPIED	   2048u /* bytes; a smaller run leaves its receive buffer to the next ones */
@@ -481,7 +482,7 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 			c->verify_round = b->verify_round;
 		} else if (!job || !give(c, job)) {
 			/* As if lost: the peer sends it again. */
-			rxw_count(&s->stats.drops[RXW_DROP_MEMORY], part.count);
+			rxw_drop(&s->stats, RXW_DROP_MEMORY, part.count);
 			if (job)
 				free_run(job);
 		}

@@ -4,6 +4,7 @@
 
 #include "engine/internal.h"
 #include "engine/lock.h"
+#include "proto/seen.h"
 
 /* At most that part of the workers is kept for peers that have none; one of a few, none of two. */
 #define LEAST_PART    8
@@ -379,6 +380,7 @@ void rxw_workers_add(struct rxw_call *call)
 	bool runs, wake, failed;
 	unsigned threads;
 
+	RXW_PROBE(call_queued, &call->p, call->p.conn->cid | call->p.channel, call->p.number);
 	rxw_workers_lock(ep);
 	if (w->stop) {
 		/* Its request was on the way when the endpoint stopped: no worker comes any more. */

@@ -7,6 +7,7 @@
 
 #include "engine/internal.h"
 #include "engine/lock.h"
+#include "proto/seen.h"
 
 /* With the lock held. Waits for a channel unless told not to. */
 static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t *now)
@@ -62,6 +63,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 		} else {
 			c->held++;
 			rxw_count(&rxw_home(c)->stats.calls_started, 1);
+			rxw_saw_begin(&made->p, &rxw_home(c)->stats);
 			rxw_timer_update(made);
 		}
 	}

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/probe.h"
 #include "io/io_sock.h"
 
 /* Where a call of rxw_io_send() stands: all before entry and offset has reached the kernel. */
@@ -234,6 +235,8 @@ static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io
 		const struct rxw_io_piece *p = &out->piece[i];
 		struct rxw_io_tx *t = &c->tx[p->entry];
 
+		RXW_PROBE(datagram_out, &t->path->peer.u.sa, p->length,
+			  p->train ? t->segment : p->length);
 		datagrams += p->segments;
 		bytes += p->length;
 		trains += p->train;

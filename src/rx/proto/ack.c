@@ -89,7 +89,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	 */
 	size = rxw_max32(RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count, padded);
 	if (!p->conn->client && !rxw_peer_may_send(p->conn->peer, size, 1, out->now)) {
-		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return !(flags & RXW_REQUEST_ACK);
 	}
 	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number,
@@ -99,6 +99,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 		ctl->padding = (uint16_t)(padded - ctl->length);
 	if (edge > q->edge)
 		q->edge = edge;
+	RXW_PROBE_CALL(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
 	p->acks_sent++;
 	p->timer.last_sent = out->now;
 	if (p->timer.first_sent == 0)

@@ -334,6 +334,7 @@ static void spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out
 	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->recovery),
 			      memory_order_relaxed);
 	rxw_count(&out->stats->spurious_losses, 1);
+	rxw_saw_spurious(p, out, distance);
 }
 
 /* A DUPLICATE that names a retransmission: the original had come. */
@@ -474,7 +475,7 @@ static bool impossible(struct rxw_pcall *p, const struct rxw_ack *ack, struct rx
 	struct rxw_sendq *q = &p->tx;
 
 	if (ack->first > q->nxt) {
-		rxw_count(&out->stats->drops[RXW_DROP_BAD_ACK], 1);
+		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 		return true;
 	}
@@ -491,12 +492,14 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 {
 	struct rxw_sendq *q = &p->tx;
 	struct news n = {.now = out->now};
-	uint32_t flight = q->flight, lowest;
+	uint32_t flight = q->flight, cwnd = p->cc.cwnd, window = q->window, lowest;
 
 	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &n.ack)) {
-		rxw_count(&out->stats->drops[RXW_DROP_BAD_ACK], 1);
+		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return;
 	}
+	RXW_PROBE_CALL(ack_received, p, n.ack.first, n.ack.count, n.ack.reason, n.ack.rwind,
+		       n.ack.serial);
 	p->acks_received++;
 	p->peer_status = run->head.user_status;
 	if ((run->head.flags & RXW_REQUEST_ACK) || n.ack.reason == RXW_ACK_PING) {
@@ -534,6 +537,8 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 	if (n.ack.reason == RXW_ACK_DUPLICATE)
 		duplicate(p, &n);
 	congestion(p, &n, flight, out);
+	rxw_saw_window(p, out, cwnd, window);
+	rxw_saw_sender(p);
 	signs(p, &n, out);
 	after(p, &n, lowest, out);
 	rxw_pcall_arm(p, out);

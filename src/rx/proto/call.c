@@ -107,6 +107,8 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
 		p->error = RXW_CALL_DEAD;
 		p->error_origin = RXW_ORIGIN_LOCAL;
 	}
+	if (rxw_pcall_live(p))
+		rxw_saw_end(p, out);
 	p->state = RXW_CS_RESET;
 	rxw_pcall_uncount(p);
 	p->timer.final_ack = false;
@@ -152,6 +154,7 @@ void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out)
 	p->state = RXW_CS_ACTIVE;
 	p->timer.last_moved = out->now;
 	rxw_count(&out->stats->calls_started, 1);
+	rxw_saw_handler(p, out);
 	rxw_pcall_arm(p, out);
 }
 
@@ -190,6 +193,7 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 		rxw_count(&out->stats->calls_timed_out, 1);
 	else
 		rxw_count(&out->stats->calls_aborted, 1);
+	rxw_saw_end(p, out);
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
 	p->timer.ack = p->timer.ping = p->ack.probe_at = RXW_NEVER;
@@ -208,6 +212,7 @@ void rxw_pcall_reply_acked(struct rxw_pcall *p, struct rxw_out *out)
 	p->timer.ack = RXW_NEVER;
 	p->timer.ping = RXW_NEVER;
 	rxw_count(&out->stats->calls_ended, 1);
+	rxw_saw_end(p, out);
 	rxw_pcall_done_event(p, out);
 }
 
@@ -224,6 +229,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	p->timer.ping = RXW_NEVER;
 	rxw_ack_forget(p);
 	rxw_count(&out->stats->calls_ended, 1);
+	rxw_saw_end(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
 		/* A next call on the channel would say as much. */
 		p->timer.ack = out->now + FINAL_ACK_WAIT;

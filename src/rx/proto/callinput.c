@@ -59,7 +59,7 @@ static void queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end
 		serial = run->head.serial + part.skip;
 		if (!(in_order ? rxw_recvq_append(p, run, &part)
 			       : rxw_recvq_later(p, run, &part))) {
-			rxw_count(&out->stats->drops[RXW_DROP_MEMORY], part.count);
+			rxw_drop(out->stats, RXW_DROP_MEMORY, part.count);
 			rxw_ack_owe(p, RXW_ACK_NOSPACE, serial + part.count - 1, true);
 			t->refused = true;
 			return;
@@ -98,7 +98,7 @@ static void too_late(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rx
 	if (p->error != 0)
 		rxw_pcall_write_abort(p, out);
 	else if (p->state == RXW_CS_RESET)
-		rxw_count(&out->stats->drops[RXW_DROP_STATE], run->count);
+		rxw_drop(out->stats, RXW_DROP_STATE, run->count);
 	else
 		rxw_ack_owe(p, RXW_ACK_DUPLICATE, run->head.serial + run->count - 1, true);
 }
@@ -118,8 +118,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	struct tally t = {0};
 
 	if (first == 0 || end < first || end == UINT32_MAX) {
-		rxw_count(&out->stats->drops[first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW],
-			  run->count);
+		rxw_drop(out->stats, first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW, run->count);
 		return RXW_INPUT_DONE;
 	}
 	if (!rxw_pcall_live(p) || q->stopped) {
@@ -128,7 +127,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	}
 	/* What is sealed fits none, and what level it will be is not known before. */
 	if (run->jumbo && !rxw_pconn_takes_jumbo(p->conn)) {
-		rxw_count(&out->stats->drops[RXW_DROP_JUMBO], run->count);
+		rxw_drop(out->stats, RXW_DROP_JUMBO, run->count);
 		return RXW_INPUT_DONE;
 	}
 	limit = receive_limit(p, out->now);
@@ -137,7 +136,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 		if (rxw_pconn_must_verify(p->conn, run))
 			return RXW_INPUT_VERIFY;
 		if (last_conflict(q, first, end, last)) {
-			rxw_count(&out->stats->drops[RXW_DROP_WINDOW], run->count);
+			rxw_drop(out->stats, RXW_DROP_WINDOW, run->count);
 			if (sure)
 				rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 			return RXW_INPUT_DONE;
@@ -151,7 +150,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	if (stop < end) {
 		uint32_t over = first < limit ? end - limit : run->count;
 
-		rxw_count(&out->stats->drops[RXW_DROP_WINDOW], over);
+		rxw_drop(out->stats, RXW_DROP_WINDOW, over);
 		rxw_ack_owe(p, RXW_ACK_EXCEEDS_WINDOW, run->head.serial + run->count - 1, true);
 	}
 	if (!t.refused && first < limit && t.fresh < stop - first) {
@@ -159,7 +158,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 
 		p->duplicates += again;
 		rxw_count(&out->stats->duplicates, again);
-		rxw_count(&out->stats->drops[RXW_DROP_DUPLICATE], again);
+		rxw_drop(out->stats, RXW_DROP_DUPLICATE, again);
 		rxw_ack_owe(p, RXW_ACK_DUPLICATE, run->head.serial + (stop - first) - 1, true);
 	}
 	/* What did not pass its check proves no life. */
@@ -175,6 +174,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 				rxw_pcall_all_acked(p, out);
 		}
 	}
+	rxw_saw_receiver(p);
 	if (t.in_order > 0)
 		tell_reader(p, out);
 	else if (p->state == RXW_CS_PRECALL)
@@ -210,7 +210,7 @@ void rxw_pcall_input_abort(struct rxw_pcall *p, const struct rxw_rxrun *run, str
 	int32_t code;
 
 	if (!rxw_abort_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &code)) {
-		rxw_count(&out->stats->drops[RXW_DROP_BAD_ABORT], 1);
+		rxw_drop(out->stats, RXW_DROP_BAD_ABORT, 1);
 		return;
 	}
 	p->conn->last_heard = out->now;

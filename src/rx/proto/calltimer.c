@@ -179,12 +179,16 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		q->ent_head == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_head);
 
 	rxw_count(&out->stats->rto_events, 1);
+	rxw_saw_timeout(p, out);
 	if (q->flight > 0) {
+		uint32_t cwnd = p->cc.cwnd;
+
 		/*
 		 * Once for the packets that are out; again only if the retransmission is lost as
 		 * well.
 		 */
 		rxw_cc_timeout(&p->cc, q->flight, out->now);
+		rxw_saw_window(p, out, cwnd, q->window);
 		atomic_store_explicit(&p->conn->peer->ssthresh, p->cc.ssthresh,
 				      memory_order_relaxed);
 		q->frto_order = q->order;

@@ -72,12 +72,12 @@ static bool want(struct rxw_pconn *c, enum rxw_auth_work work, const uint8_t *by
 	struct rxw_buf *buf;
 
 	if (c->auth_busy) {
-		rxw_count(&out->stats->drops[RXW_DROP_STATE], bytes != NULL);
+		rxw_drop(out->stats, RXW_DROP_STATE, bytes != NULL);
 		return false;
 	}
 	buf = rxw_buf_get_small(c->ops->pool(c), sizeof(*job) + size);
 	if (buf == NULL) {
-		rxw_count(&out->stats->drops[RXW_DROP_MEMORY], bytes != NULL);
+		rxw_drop(out->stats, RXW_DROP_MEMORY, bytes != NULL);
 		return false;
 	}
 	job = (struct rxw_auth_job *)(void *)buf->data;
@@ -193,13 +193,13 @@ void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 	for (unsigned i = 0; i < 4; i++)
 		active |= c->channel[i] != NULL && rxw_pcall_live(c->channel[i]);
 	if (!active || c->security->class.respond == NULL) {
-		rxw_count(&out->stats->drops[RXW_DROP_STATE], 1);
+		rxw_drop(out->stats, RXW_DROP_STATE, 1);
 		return;
 	}
 	if (out->now >= c->responded_at + RXW_SEC)
 		c->responses = 0;
 	if (c->responses >= RESPONSES) {
-		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return;
 	}
 	if (!want(c, RXW_AUTH_RESPOND, run->data + RXW_HEADER_SIZE,
@@ -219,7 +219,7 @@ static struct rxw_buf *responded(struct rxw_pconn *c, struct rxw_auth_job *job, 
 		return NULL;
 	if (job->result != 0 || job->written > RXW_RESPONSE_MOST) {
 		/* Not one of this class: forged or damaged. */
-		rxw_count(&out->stats->drops[RXW_DROP_VERIFY], 1);
+		rxw_drop(out->stats, RXW_DROP_VERIFY, 1);
 		return NULL;
 	}
 	ctl = rxw_ctl_add(c, out, RXW_RESPONSE, 0, 0, 0, 0, job->written);
@@ -260,7 +260,7 @@ void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out)
 void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	if (c->authenticated || c->challenge == NULL) {
-		rxw_count(&out->stats->drops[RXW_DROP_STATE], 1);
+		rxw_drop(out->stats, RXW_DROP_STATE, 1);
 		return;
 	}
 	if (!want(c, RXW_AUTH_CHECK, run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
@@ -329,7 +329,7 @@ static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct 
 
 void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out)
 {
-	rxw_count(&out->stats->drops[RXW_DROP_LIMIT], job->work != RXW_AUTH_CHALLENGE);
+	rxw_drop(out->stats, RXW_DROP_LIMIT, job->work != RXW_AUTH_CHALLENGE);
 	c->auth_busy = false;
 	rxw_buf_unref(job->reply);
 	rxw_buf_unref(job->buf);

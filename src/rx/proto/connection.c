@@ -44,7 +44,7 @@ void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
 static enum rxw_input_result drop(const struct rxw_rxrun *run, enum rxw_drop cause,
 				  struct rxw_out *out)
 {
-	rxw_count(&out->stats->drops[cause], run->count);
+	rxw_drop(out->stats, cause, run->count);
 	return RXW_INPUT_DONE;
 }
 
@@ -177,6 +177,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	c->channel[channel] = p;
 	c->number[channel] = h->call;
 	rxw_pcall_init(p, c, channel, h->call, out->now);
+	rxw_saw_begin(p, out->stats);
 	return rxw_pcall_input_data(p, run, out);
 }
 

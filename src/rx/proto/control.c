@@ -14,7 +14,7 @@ static bool may_answer(struct rxw_pconn *c, size_t body, struct rxw_out *out)
 		return false;
 	if (c->client || rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + body, 1, out->now))
 		return true;
-	rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+	rxw_drop(out->stats, RXW_DROP_RATE, 1);
 	return false;
 }
 
@@ -42,6 +42,8 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 	ctl->padding = 0;
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + body);
 	rxw_header_put(ctl->bytes, &h);
+	RXW_PROBE(packet_out, h.epoch, h.cid, h.call, h.seq, h.serial, h.type, h.flags, 1,
+		  ctl->length);
 	c->last_sent = out->now;
 	c->packets_sent++;
 	c->bytes_sent += ctl->length;
@@ -54,7 +56,7 @@ bool rxw_ctl_abort(struct rxw_pconn *c, struct rxw_aborting *a, struct rxw_out *
 	struct rxw_ctl *ctl;
 
 	if (a->aborted != 0 && out->now < a->aborted + ABORT_INTERVAL) {
-		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return false;
 	}
 	/* Whatever the peer sends next draws one that could not leave now. */
@@ -89,7 +91,7 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)
 	struct rxw_ctl *ctl;
 
 	if (c->error_sent_at != 0 && out->now < c->error_sent_at + ABORT_INTERVAL) {
-		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return;
 	}
 	if (!may_answer(c, 4, out))

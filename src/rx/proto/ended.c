@@ -72,7 +72,7 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 	rxw_ack_trailer(c, e->mtu, &ack);
 	if (!c->client && !rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count,
 					     1, out->now)) {
-		rxw_count(&out->stats->drops[RXW_DROP_RATE], 1);
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return true;
 	}
 	ctl = rxw_ctl_add(c, out, RXW_ACK, RXW_SLOW_START_OK, channel, c->number[channel],
@@ -103,8 +103,7 @@ static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_r
 	uint32_t first = run->head.seq, end = first + run->count;
 
 	if (first == 0 || end < first || end == UINT32_MAX) {
-		rxw_count(&out->stats->drops[first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW],
-			  run->count);
+		rxw_drop(out->stats, first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW, run->count);
 		return;
 	}
 	rxw_count(&out->stats->duplicates, run->count);
@@ -127,7 +126,7 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 	bool asks;
 
 	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &ack)) {
-		rxw_count(&out->stats->drops[RXW_DROP_BAD_ACK], 1);
+		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return;
 	}
 	asks = (run->head.flags & RXW_REQUEST_ACK) || ack.reason == RXW_ACK_PING;
@@ -158,13 +157,13 @@ void rxw_ended_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxr
 				  &code))
 			c->last_heard = out->now;
 		else
-			rxw_count(&out->stats->drops[RXW_DROP_BAD_ABORT], 1);
+			rxw_drop(out->stats, RXW_DROP_BAD_ABORT, 1);
 		return;
 	case RXW_BUSY:
 	case RXW_ACKALL:
 		return;
 	default:
-		rxw_count(&out->stats->drops[RXW_DROP_TYPE], run->count);
+		rxw_drop(out->stats, RXW_DROP_TYPE, run->count);
 		return;
 	}
 }

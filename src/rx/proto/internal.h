@@ -4,6 +4,7 @@
 #define RXW_PROTO_INTERNAL_H
 
 #include "proto/connection.h"
+#include "proto/seen.h"
 #include "proto/slab.h"
 
 #define RXW_NEVER UINT64_MAX

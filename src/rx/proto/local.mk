@@ -19,6 +19,7 @@ rx_sources += \
 	src/rx/proto/run.c \
 	src/rx/proto/security.c src/rx/proto/security.h \
 	src/rx/proto/security_null.c src/rx/proto/security_test.c \
+	src/rx/proto/seen.h \
 	src/rx/proto/sendq.c \
 	src/rx/proto/slab.c src/rx/proto/slab.h \
 	src/rx/proto/strangers.c \

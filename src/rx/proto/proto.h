@@ -17,6 +17,7 @@
 
 struct rxw_pconn;
 struct rxw_pcall;
+struct rxw_tracer;
 
 /*
  * Parameters of an endpoint: fixed once its first connection exists. Times in ns, sizes in bytes,
@@ -57,6 +58,7 @@ struct rxw_pstats {
 	_Atomic(uint64_t) strangers, strangers_evicted, calls_given_up, connections_evicted;
 	_Atomic(uint64_t) strangers_asked, strangers_proved;
 	struct rxw_latencies latency[2]; /* calls served, made: how long they took */
+	_Atomic(struct rxw_tracer *) tracer; /* proto/seen.h; NULL: nobody traces the endpoint */
 };
 static inline void rxw_count(_Atomic(uint64_t) *c, uint64_t n)
 {

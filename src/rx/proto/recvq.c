@@ -433,6 +433,7 @@ void rxw_pcall_consumed(struct rxw_pcall *p, uint32_t packets, struct rxw_out *o
 	if (packets > q->taken - q->consumed)
 		packets = q->taken - q->consumed;
 	q->consumed += packets;
+	rxw_saw_receiver(p);
 	while (q->ready_head != RXW_NO_NODE && q->ready_head != q->ready_take) {
 		uint16_t index = q->ready_head;
 		struct rxw_rxent *e = at(q, index);

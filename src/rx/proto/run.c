@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "proto/connection.h"
+#include "proto/seen.h"
 
 /*
  * What of the word at offset 20 (type, flags, user status, security index) is equal in all packets
@@ -34,7 +35,7 @@ static bool jumbo_member(struct rxw_jumbo *jumbo, struct rxw_buf *buf, const str
 
 	if (got <= 0) {
 		if (got < 0)
-			rxw_count(&stats->drops[RXW_DROP_JUMBO], 1);
+			rxw_drop(stats, RXW_DROP_JUMBO, 1);
 		memset(jumbo, 0, sizeof(*jumbo));
 		return false;
 	}
@@ -94,7 +95,7 @@ int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t leng
 		left = length - *at;
 		size = left < segment ? left : segment;
 		if (!rxw_header_get(p, size, &run->head)) {
-			rxw_count(&stats->drops[RXW_DROP_SHORT], 1);
+			rxw_drop(stats, RXW_DROP_SHORT, 1);
 			*at += size;
 			continue;
 		}

@@ -122,7 +122,7 @@ static void failed(struct rxw_pconn *c, const struct rxw_rxrun *run, uint32_t co
 	struct rxw_pcall *p = c->channel[run->head.cid & 3];
 	struct rxw_recvq *q;
 
-	rxw_count(&out->stats->drops[RXW_DROP_VERIFY], count);
+	rxw_drop(out->stats, RXW_DROP_VERIFY, count);
 	if (p == NULL || p->number != run->head.call || !rxw_pcall_live(p))
 		return;
 	q = &p->rx;

@@ -274,6 +274,7 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 	}
 	q->all_queued = run->last;
 	p->timer.last_moved = out->now;
+	rxw_saw_sender(p);
 	look_above(p);
 	if (rxw_pcall_sendable(p, out->now)) {
 		rxw_pcall_touch(p, out, RXW_OUT_SEND);
