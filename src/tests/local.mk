@@ -31,6 +31,7 @@ include src/tests/rx/security/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
+include src/tests/trace/local.mk
 include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/conformance/local.mk

@@ -159,6 +159,7 @@ struct rxw_endpoint {
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL = none */
+	_Atomic(struct rxw_trace *) trace; /* NULL until one was begun; stored under lock */
 	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of the endpoint's locks; relaxed */
 };
 

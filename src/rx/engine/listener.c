@@ -6,6 +6,7 @@
 
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "engine/trace.h"
 #include "proto/seen.h"
 
 #define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
@@ -242,6 +243,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 	struct rxw_batch *b = s->batch;
 
 	b->runs = b->groups = 0;
+	rxw_trace_rx(s, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_io_rx *rx = &s->rx[i];
 		struct rxw_jumbo jumbo;

@@ -16,6 +16,9 @@ rx_sources += \
 	src/rx/engine/receive.c \
 	src/rx/engine/shard.c \
 	src/rx/engine/timer.c \
+	src/rx/engine/trace.c src/rx/engine/trace.h src/rx/engine/tracering.h \
+	src/rx/engine/tracedead.c \
+	src/rx/engine/tracefile.c src/rx/engine/tracefile.h \
 	src/rx/engine/transmit.c \
 	src/rx/engine/unproven.c \
 	src/rx/engine/verify.c src/rx/engine/verify.h \

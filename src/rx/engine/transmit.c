@@ -2,6 +2,7 @@
 /* The send role: trains of several calls leave in one system call, by whoever holds the role. */
 #include "engine/internal.h"
 #include "engine/lock.h"
+#include "engine/trace.h"
 
 #define TX_ENTRIES  128	       /* trains gathered at once */
 #define TX_BYTES    (2u << 20) /* and about so much data */
@@ -283,7 +284,7 @@ static struct rxw_shard *send_batch(struct rxw_shard *s)
 		gather(&b, call, &a);
 	}
 	if (b.count) {
-		rxw_io_send(s->sock, b.tx, b.messages, rxw_receiving() != NULL);
+		rxw_trace_tx(s, b.tx, b.messages, rxw_receiving() != NULL);
 		if (b.bytes > TX_BRIEF)
 			a.out.now = rxw_now();
 	}
@@ -485,7 +486,7 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 		t->length += (uint32_t)(c->length + pad);
 	}
 	/* An ACK that the kernel refuses is owed again: a retransmission or a PING draws it. */
-	rxw_io_send(s->sock, tx, b.count, rxw_receiving() != NULL);
+	rxw_trace_tx(s, tx, b.count, rxw_receiving() != NULL);
 }
 
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)

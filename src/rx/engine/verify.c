@@ -6,6 +6,7 @@
 
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "engine/trace.h"
 #include "engine/verify.h"
 #include "proto/seen.h"
 
@@ -169,7 +170,7 @@ static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint3
 			       .fragment = size > c->ep->params.mtu};
 
 	/* One that is refused is as good as lost: the server asks again. */
-	rxw_io_send(rxw_home(c)->sock, &tx, 1, false);
+	rxw_trace_tx(rxw_home(c), &tx, 1, false);
 	explicit_bzero(reply->data, size);
 	rxw_buf_unref(reply);
 }

@@ -9,6 +9,7 @@
 #include "engine/batch.h"
 #include "engine/internal.h"
 #include "engine/lock.h"
+#include "engine/trace.h"
 #include "face/config.h"
 
 #define LOCAL_ANSWERS 10000 /* per second: programs that list all connections ask one by one */
@@ -243,6 +244,7 @@ static void tear_down(struct rxw_endpoint *ep)
 	pthread_mutex_destroy(&ep->lock);
 	pthread_mutex_destroy(&ep->peer_lock);
 	pthread_mutex_destroy(&ep->stranger_lock);
+	rxw_trace_free(ep);
 	free(ep->shard);
 	free(ep);
 }

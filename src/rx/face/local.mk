@@ -14,6 +14,7 @@ rx_sources += \
 	src/rx/face/service.c \
 	src/rx/face/stats.c \
 	src/rx/face/stream.c \
+	src/rx/face/trace.c \
 	src/rx/face/wait.c
 
 rx_public_headers += \
@@ -28,5 +29,8 @@ rx_public_headers += \
 	src/rx/rxwire/security.h \
 	src/rx/rxwire/service.h \
 	src/rx/rxwire/stats.h \
+	src/rx/rxwire/trace.h \
 	src/rx/rxwire/types.h \
 	src/rx/rxwire/xdr.h
+
+dist_man_MANS += doc/man/rxw_trace.3

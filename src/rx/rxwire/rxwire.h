@@ -17,6 +17,7 @@
 #include <rxwire/service.h>
 #include <rxwire/stats.h>
 #include <rxwire/token.h>
+#include <rxwire/trace.h>
 #include <rxwire/types.h>
 #include <rxwire/xdr.h>
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Traces of packets: the hooks that datagrams pass. Where no trace is on each batch costs one load
+ * and one branch that is never taken.
+ */
+#ifndef RXW_ENGINE_TRACE_H
+#define RXW_ENGINE_TRACE_H
+
+#include "engine/internal.h"
+#include "proto/seen.h"
+
+void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count);
+unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock, struct rxw_io_tx *tx,
+			   unsigned count, bool nowait);
+/* The endpoint goes, nobody uses it any more. */
+void rxw_trace_free(struct rxw_endpoint *ep);
+
+static inline void rxw_trace_rx(const struct rxw_shard *s, unsigned count)
+{
+	struct rxw_tracer *t = rxw_tracing(&s->stats);
+
+	if (__builtin_expect(t != NULL, 0))
+		rxw_trace_received(t, s->rx, count);
+}
+
+/* rxw_io_send() on the shard's socket. */
+static inline unsigned rxw_trace_tx(struct rxw_shard *s, struct rxw_io_tx *tx, unsigned count, bool nowait)
+{
+	struct rxw_tracer *t = rxw_tracing(&s->stats);
+
+	if (__builtin_expect(t != NULL, 0))
+		return rxw_trace_sending(t, s->sock, tx, count, nowait);
+	return rxw_io_send(s->sock, tx, count, nowait);
+}
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Traces as applications switch them on and off, and have them written. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/tracering.h"
+
+#define MEMORY	   ((size_t)4 << 20)
+#define MEMORY_MIN ((size_t)64 << 10)
+#define MEMORY_MAX ((size_t)1 << 30)
+#define SNAP	   352u
+#define SNAP_MIN   28u
+#define SNAP_MAX   65535u
+
+/* A ring holds the largest record several times over: what is kept of a datagram may be less. */
+#define RECORDS_MIN 4
+
+static struct rxw_trace *trace_of(rxw_endpoint *ep)
+{
+	return ep ? atomic_load_explicit(&ep->trace, memory_order_acquire) : NULL;
+}
+
+static struct rxw_trace *create(struct rxw_endpoint *ep)
+{
+	struct rxw_trace *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	if (rxw_cond_init(&t->died)) {
+		free(t);
+		return NULL;
+	}
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->control, NULL);
+	t->tracer.note = rxw_trace_note;
+	t->ep = ep;
+	t->bound = ep->io.bound;
+	t->dir = -1;
+	return t;
+}
+
+/* The endpoint's trace, made when it is wanted first: it lives as long as the endpoint. */
+static struct rxw_trace *trace_made(struct rxw_endpoint *ep)
+{
+	struct rxw_trace *t;
+
+	pthread_mutex_lock(&ep->lock);
+	t = trace_of(ep);
+	if (!t) {
+		t = create(ep);
+		atomic_store_explicit(&ep->trace, t, memory_order_release);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	return t;
+}
+
+static void point(struct rxw_trace *t, struct rxw_tracer *tracer)
+{
+	for (unsigned i = 0; i < t->ep->shard_count; i++)
+		atomic_store_explicit(&t->ep->shard[i].stats.tracer, tracer, memory_order_release);
+}
+
+/* Control held. Who found the tracer before may still tell it something. */
+static void halt(struct rxw_trace *t)
+{
+	if (!t->on)
+		return;
+	point(t, NULL);
+	t->on = false;
+	rxw_trace_dead_stop(t);
+}
+
+/* Control held: an empty ring of that size in the place of what was there. */
+static int renew(struct rxw_trace *t, size_t size, unsigned snap)
+{
+	struct rxw_budget *budget = &t->ep->engine->memory;
+	uint8_t *ring, *old;
+	size_t old_size;
+
+	if (!rxw_budget_take(budget, (int64_t)size))
+		return -RXW_ENOMEM;
+	ring = rxw_trace_map(size);
+	if (!ring) {
+		rxw_budget_give(budget, (int64_t)size);
+		return -RXW_ENOMEM;
+	}
+	pthread_mutex_lock(&t->lock);
+	old = t->ring;
+	old_size = t->size;
+	t->ring = ring;
+	t->size = size;
+	t->snap = snap;
+	t->first = t->next;
+	pthread_mutex_unlock(&t->lock);
+	rxw_trace_unmap(old, old_size);
+	rxw_budget_give(budget, (int64_t)old_size);
+	return 0;
+}
+
+int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *options)
+{
+	size_t memory = options && options->memory ? options->memory : MEMORY;
+	unsigned snap = options && options->snap ? options->snap : SNAP;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct rxw_trace *t;
+	int rc;
+
+	if (!endpoint || (options && options->size < sizeof(*options)) || memory < MEMORY_MIN ||
+	    memory > MEMORY_MAX || snap < SNAP_MIN || snap > SNAP_MAX)
+		return -RXW_EINVAL;
+	memory = (memory + page - 1) / page * page;
+	if (snap > memory / RECORDS_MIN)
+		snap = (unsigned)(memory / RECORDS_MIN);
+	t = trace_made(endpoint);
+	if (!t)
+		return -RXW_ENOMEM;
+	pthread_mutex_lock(&t->control);
+	halt(t);
+	rc = renew(t, memory, snap);
+	if (!rc)
+		rc = rxw_trace_dead_start(t, options);
+	if (!rc) {
+		t->on = true;
+		point(t, &t->tracer);
+	}
+	pthread_mutex_unlock(&t->control);
+	return rc;
+}
+
+int rxw_trace_stop(rxw_endpoint *endpoint)
+{
+	struct rxw_trace *t = trace_of(endpoint);
+	int rc = -RXW_ESTATE;
+
+	if (!endpoint)
+		return -RXW_EINVAL;
+	if (!t)
+		return rc;
+	pthread_mutex_lock(&t->control);
+	if (t->on) {
+		halt(t);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&t->control);
+	return rc;
+}
+
+/* The trace if there is something to write. */
+static int begun(rxw_endpoint *endpoint, struct rxw_trace **trace)
+{
+	bool any = false;
+
+	*trace = trace_of(endpoint);
+	if (*trace) {
+		pthread_mutex_lock(&(*trace)->lock);
+		any = (*trace)->ring != NULL;
+		pthread_mutex_unlock(&(*trace)->lock);
+	}
+	return any ? 0 : -RXW_ESTATE;
+}
+
+int rxw_trace_write(rxw_endpoint *endpoint, int fd)
+{
+	struct rxw_trace *t;
+	int rc;
+
+	if (!endpoint)
+		return -RXW_EINVAL;
+	rc = begun(endpoint, &t);
+	return rc ? rc : rxw_trace_put(t, fd);
+}
+
+/* The directory of a path. -1 with errno. */
+static int open_parent(const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	char *parent;
+	int fd, why;
+
+	*name = slash ? slash + 1 : path;
+	if (!**name) {
+		errno = EISDIR;
+		return -1;
+	}
+	parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	if (!parent)
+		return -1;
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	why = errno;
+	free(parent);
+	errno = why;
+	return fd;
+}
+
+int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
+{
+	struct rxw_trace *t;
+	const char *name;
+	int dir, rc, why;
+
+	if (!endpoint || !path)
+		return -RXW_EINVAL;
+	rc = begun(endpoint, &t);
+	if (rc)
+		return rc;
+	dir = open_parent(path, &name);
+	if (dir < 0)
+		return -RXW_ESYS;
+	rc = rxw_trace_put_at(t, dir, name);
+	why = errno;
+	close(dir);
+	errno = why;
+	return rc;
+}
+
+int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
+{
+	struct rxw_trace *t = trace_of(endpoint);
+	struct rxw_trace_counts all = {.size = sizeof(all)};
+
+	if (!endpoint || !counts || counts->size < sizeof(counts->size))
+		return -RXW_EINVAL;
+	if (t) {
+		pthread_mutex_lock(&t->control);
+		all.on = t->on;
+		pthread_mutex_lock(&t->lock);
+		all.packets = t->packets;
+		all.events = t->events;
+		all.overwritten = t->overwritten;
+		all.deaths = t->deaths;
+		all.dead_files = t->dead_files;
+		all.failed = t->failed;
+		pthread_mutex_unlock(&t->lock);
+		pthread_mutex_unlock(&t->control);
+	}
+	if (counts->size > sizeof(all))
+		memset((char *)counts + sizeof(all), 0, counts->size - sizeof(all));
+	all.size = counts->size;
+	memcpy(counts, &all, counts->size < sizeof(all) ? counts->size : sizeof(all));
+	return 0;
+}
+
+void rxw_trace_free(struct rxw_endpoint *ep)
+{
+	struct rxw_trace *t = trace_of(ep);
+
+	if (!t)
+		return;
+	halt(t);
+	rxw_trace_unmap(t->ring, t->size);
+	rxw_budget_give(&ep->engine->memory, (int64_t)t->size);
+	pthread_cond_destroy(&t->died);
+	pthread_mutex_destroy(&t->control);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

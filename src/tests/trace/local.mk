@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Packet traces: the ring and the files, by a reader of our own and by tshark.
+
+trace_reader = src/tests/trace/reader.c src/tests/trace/reader.h
+
+check_tests += src/tests/trace/test_trace
+src_tests_trace_test_trace_SOURCES = src/tests/trace/test_trace.c $(trace_reader)
+src_tests_trace_test_trace_LDADD = $(harness_libs)
