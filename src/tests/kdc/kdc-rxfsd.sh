@@ -2,34 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxfsd and afscp with tickets of a real KDC: who sees what, what is required, what the log says.
 
-build=${top_builddir:-.}
-. "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
-rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/tools/afscp
-[ -x "$rxfsd" ] && [ -x "$afscp" ] || kdc_skip "rxfsd or afscp was not built here"
-kdc_start
-dir=$KDC_DIR
-unset AFSCELL
-server=
-
-finish() {
-	[ -z "$server" ] || { kill -KILL "$server"; wait "$server"; } 2> /dev/null
-	kdc_stop
-}
-trap finish EXIT
-
-# serve OPTION...: where it listens goes to $at
-serve() {
-	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null
-	: > "$dir/out"
-	"$rxfsd" --export "$dir/export" --all-files --state "$dir/state" --volume vol --port 0 --vl-port 0 --drain 0 "$@" \
-		> "$dir/out" 2> "$dir/log" &
-	server=$!
-	until grep -q '^listening' "$dir/out"; do
-		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "rxfsd $* does not start"; }
-		sleep 0.05
-	done
-	at=$(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) .*/127.0.0.1:\2:\1/p' "$dir/out")
-}
+. "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
 # refuses TEXT OPTION...: rxfsd does not start and says why
 refuses() {
@@ -39,26 +12,6 @@ refuses() {
 		kdc_fail "rxfsd $* ended well"
 	fi
 	grep -q -- "$text" "$dir/log" || { cat "$dir/log"; kdc_fail "rxfsd $*: not \"$text\""; }
-}
-
-# gets PATH OPTION...; gets_not TEXT PATH OPTION...
-gets() {
-	p=$1
-	shift
-	"$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err" ||
-		{ cat "$dir/err" "$dir/log"; kdc_fail "$p is not had with $*"; }
-	cmp -s "$dir/got" "$dir/export/$p" || kdc_fail "$p came as something else"
-}
-gets_not() {
-	text=$1 p=$2
-	shift 2
-	if "$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err"; then
-		kdc_fail "$p is had with $*"
-	fi
-	grep -qi "$text" "$dir/err" || { cat "$dir/err"; kdc_fail "$p with $*: not \"$text\""; }
-}
-logged() {
-	grep -q "$1" "$dir/log" || { cat "$dir/log"; kdc_fail "the log does not say $1"; }
 }
 
 mkdir -p "$dir/export/pub" "$dir/export/team/a" "$dir/export/secret"
@@ -80,7 +33,7 @@ refuses 'No such file' --keytab "$dir/none"
 refuses 'no key of afs/other.test' --keytab "$dir/keytab" --cell other.test
 
 # -- Anonymous and authenticated, on loopback. --
-serve --keytab "$dir/keytab" --cell $KDC_CELL
+fs --keytab "$dir/keytab" --cell $KDC_CELL
 gets pub/file
 gets_not 'no Kerberos tickets' pub/file $kad
 kdc_login alice secret
@@ -93,16 +46,16 @@ gets pub/file -v -x rxkad --key-file "$dir/keytab"
 logged 'is the service itself (rxkad, crypt), an administrator\|is afs.* (rxkad, crypt), an administrator'
 
 # -- Levels that are required. --
-serve --keytab "$dir/keytab" --cell $KDC_CELL --require crypt
+fs --keytab "$dir/keytab" --cell $KDC_CELL --require crypt
 gets pub/file $kad
 gets_not 'level' pub/file $kad --level auth
 gets_not 'class' pub/file
-serve --keytab "$dir/keytab" --cell $KDC_CELL --require fs:auth --require vl:none
+fs --keytab "$dir/keytab" --cell $KDC_CELL --require fs:auth --require vl:none
 gets pub/file $kad --level auth
 gets_not 'level' pub/file $kad --level clear
 
 # -- Who may see what. --
-serve --keytab "$dir/keytab" --cell $KDC_CELL --require none --allow 'anonymous /pub' \
+fs --keytab "$dir/keytab" --cell $KDC_CELL --require none --allow 'anonymous /pub' \
 	--allow "alice@$KDC_REALM team/[ab] /x*" --allow 'any-authenticated /secret/x' --administrator root@$KDC_REALM
 gets pub/file
 gets_not 'permission\|denied\|EACCES' team/a/plan
@@ -122,10 +75,7 @@ kdc_keytab "$dir/keytab" afs/$KDC_CELL "$(kdc_enctype 17)"
 kdc_login alice secret
 gets_not 'unknown service key' team/a/plan $kad
 kill -HUP "$server"
-until grep -q 'new ones are in force' "$dir/log"; do
-	kill -0 "$server" 2> /dev/null || kdc_fail "rxfsd ended"
-	sleep 0.05
-done
+until_logged 'new ones are in force'
 gets team/a/plan $kad
 
 # -- A cell that the environment names: nobody falls back without a word. --

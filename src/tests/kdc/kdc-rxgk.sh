@@ -2,52 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxgk by Kerberos in the programs: rxperf, afscp and rxfsd get and give tokens for tickets; what is refused says why.
 
-build=${top_builddir:-.}
-. "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
-rxperf=$build/src/tools/rxperf rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/tools/afscp
-[ -x "$rxperf" ] && [ -x "$rxfsd" ] && [ -x "$afscp" ] || kdc_skip "rxperf, rxfsd or afscp was not built here"
-kdc_start
-dir=$KDC_DIR
-unset AFSCELL
-server=
-
-finish() {
-	[ -z "$server" ] || { kill -KILL "$server"; wait "$server"; } 2> /dev/null
-	kdc_stop
-}
-trap finish EXIT
-
-# started COMMAND...: a server in the background, once it says that it is ready; $log is what it says
-started() {
-	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null
-	: > "$dir/out"
-	"$@" > "$dir/out" 2> "$dir/log" &
-	server=$!
-	until grep -q 'ready on\|^listening' "$dir/out"; do
-		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "$* does not start"; }
-		sleep 0.05
-	done
-}
-perf() {
-	started "$rxperf" server -p 0 --listen 127.0.0.1 "$@"
-	port=$(sed -n 's/^rxperf server ready on .*:\([0-9]*\)$/\1/p' "$dir/out")
-}
-fs() {
-	started "$rxfsd" --export "$dir/export" --all-files --state "$dir/state" --volume vol --port 0 --vl-port 0 --drain 0 "$@"
-	at=$(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) .*/127.0.0.1:\2:\1/p' "$dir/out")
-}
-calls() {
-	"$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client" 2>&1 ||
-		{ cat "$dir/client" "$dir/log"; kdc_fail "rxperf client $*"; }
-}
-calls_not() {
-	text=$1
-	shift
-	if "$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client" 2>&1; then
-		kdc_fail "rxperf client $* went well: $text was expected"
-	fi
-	grep -qi -- "$text" "$dir/client" || { cat "$dir/client"; kdc_fail "rxperf client $*: not \"$text\""; }
-}
+. "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
 kdc_principal alice -pw secret
 kdc_principal robot
@@ -115,22 +70,9 @@ head -c 300000 /dev/urandom > "$dir/export/pub/file"
 head -c 200000 /dev/urandom > "$dir/export/own/plan"
 kdc_login alice secret
 fs --keytab "$dir/gk.keytab" --cell $KDC_CELL --require crypt --allow "alice@$KDC_REALM own" --allow 'any-authenticated pub'
-gets() {
-	p=$1
-	shift
-	"$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err" ||
-		{ cat "$dir/err" "$dir/log"; kdc_fail "$p is not had with $*"; }
-	cmp -s "$dir/got" "$dir/export/$p" || kdc_fail "$p came as something else"
-}
-gets_not() {
-	text=$1 p=$2
-	shift 2
-	if "$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err"; then kdc_fail "$p is had with $*"; fi
-	grep -qi -- "$text" "$dir/err" || { cat "$dir/err"; kdc_fail "$p with $*: not \"$text\""; }
-}
 gets own/plan -v $gk
 grep -q "takes us for alice@$KDC_REALM (rxgk, crypt)" "$dir/err" || { cat "$dir/err"; kdc_fail "afscp -v"; }
-grep -q "is alice@$KDC_REALM (rxgk, crypt)" "$dir/log" || { cat "$dir/log"; kdc_fail "the log of rxfsd"; }
+logged "is alice@$KDC_REALM (rxgk, crypt)"
 gets pub/file $gk --keytab "$dir/robot.keytab"
 gets_not 'permission\|denied' own/plan $gk --keytab "$dir/robot.keytab"
 gets_not 'level' own/plan $gk --level auth

@@ -3,54 +3,14 @@
 # Tickets of a real KDC between the two halves of rxperf: each enctype, each level, expiry, renewal, wrong key,
 # wrong realm, keys that rotate under load.
 
-build=${top_builddir:-.}
-. "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
-rxperf=$build/src/tools/rxperf
-[ -x "$rxperf" ] || kdc_skip "rxperf was not built here"
-kdc_start
-dir=$KDC_DIR
-server=
-
-finish() {
-	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null
-	kdc_stop
-}
-trap finish EXIT
-
-# serve OPTION...: a server in the background; its port goes to $port
-serve() {
-	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null
-	: > "$dir/server.out"
-	"$rxperf" server -p 0 --listen 127.0.0.1 "$@" > "$dir/server.out" 2> "$dir/server.err" &
-	server=$!
-	port=
-	while [ -z "$port" ]; do
-		kill -0 "$server" 2> /dev/null || { cat "$dir/server.err"; kdc_fail "the server $* does not start"; }
-		port=$(sed -n 's/^rxperf server ready on .*:\([0-9]*\)$/\1/p' "$dir/server.out")
-		[ -n "$port" ] || sleep 0.05
-	done
-}
-
-# calls OPTION...: calls that must go well; calls_not TEXT OPTION...: that must fail for this reason
-calls() {
-	"$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client.out" 2>&1 ||
-		{ cat "$dir/client.out" "$dir/server.err"; kdc_fail "rxperf client $*"; }
-}
-calls_not() {
-	text=$1
-	shift
-	if "$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client.out" 2>&1; then
-		kdc_fail "rxperf client $* went well: $text was expected"
-	fi
-	grep -qi "$text" "$dir/client.out" || { cat "$dir/client.out"; kdc_fail "rxperf client $*: not \"$text\""; }
-}
+. "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
 # again: the server reads its keys, and has said so
 again() {
-	before=$(grep -c 'read its keys' "$dir/server.out")
+	before=$(grep -c 'read its keys' "$dir/out")
 	kill -HUP "$server"
-	until [ "$(grep -c 'read its keys' "$dir/server.out")" -gt "$before" ]; do
-		kill -0 "$server" 2> /dev/null || { cat "$dir/server.err"; kdc_fail "the server ended"; }
+	until [ "$(grep -c 'read its keys' "$dir/out")" -gt "$before" ]; do
+		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "the server ended"; }
 		sleep 0.05
 	done
 }
@@ -61,7 +21,7 @@ kdc_keytab "$dir/afs.keytab" afs/$KDC_CELL "$(kdc_enctype 18)"
 kad="-x rxkad --cell $KDC_CELL"
 
 # -- A ticket is needed, and used; each level. The server says who may not, and nobody falls back. --
-serve --keytab "$dir/afs.keytab" --cell $KDC_CELL
+perf --keytab "$dir/afs.keytab" --cell $KDC_CELL
 calls_not 'no Kerberos tickets' -c rpc $kad
 kdc_login alice secret
 for level in clear auth crypt; do
@@ -72,16 +32,16 @@ done
 calls -c rpc
 calls_not 'no ticket for' -c rpc -x rxkad --cell nowhere.test
 
-serve --keytab "$dir/afs.keytab" --cell $KDC_CELL -x rxkad --level crypt
+perf --keytab "$dir/afs.keytab" --cell $KDC_CELL -x rxkad --level crypt
 calls -c rpc $kad
 calls_not 'level' -c rpc $kad --level auth
 calls_not 'level' -c rpc $kad --level clear
 calls_not 'class' -c rpc
-serve
+perf
 calls_not 'class' -c rpc $kad
 
 # -- Tickets and session keys of each enctype; the server reads its new keys while it runs, the old ones stay. --
-serve --keytab "$dir/afs.keytab" --cell $KDC_CELL
+perf --keytab "$dir/afs.keytab" --cell $KDC_CELL
 kdc_login alice secret -c "FILE:$dir/first"
 KRB5CCNAME="FILE:$dir/first" calls -c rpc $kad
 for e in 17 19 20 18 16 23; do
@@ -110,11 +70,8 @@ wait $load
 cp "$dir/afs.keytab" "$dir/good.keytab"
 dd if="$dir/good.keytab" of="$dir/afs.keytab" bs=1 count=100 2> /dev/null
 kill -HUP "$server"
-until grep -q 'the old keys stay' "$dir/server.err"; do
-	kill -0 "$server" 2> /dev/null || kdc_fail "the server ended"
-	sleep 0.05
-done
-grep -q 'entry at byte' "$dir/server.err" || { cat "$dir/server.err"; kdc_fail "not said where it is damaged"; }
+until_logged 'the old keys stay'
+logged 'entry at byte'
 calls -c rpc $kad
 cp "$dir/good.keytab" "$dir/afs.keytab"
 
@@ -140,14 +97,14 @@ kdc_keytab "$dir/wrong.keytab" wrong/key "$(kdc_enctype 18)"
 kdc_principal afs/other.test
 kdc_keytab "$dir/other.keytab" afs/other.test "$(kdc_enctype 18)"
 kdc_login alice secret
-serve --keytab "$dir/wrong.keytab"
+perf --keytab "$dir/wrong.keytab"
 calls -c rpc
 calls_not 'ticket' -c rpc -x rxkad --cell other.test
 calls_not 'unknown service key' -c rpc $kad
 kdc_realm OTHER.TEST
 kdc_principal bob@OTHER.TEST -pw secret
 kdc_principal afs/$KDC_CELL@OTHER.TEST
-serve --keytab "$dir/afs.keytab" --cell $KDC_CELL
+perf --keytab "$dir/afs.keytab" --cell $KDC_CELL
 kdc_login bob@OTHER.TEST secret
 calls_not 'key\|ticket' -c rpc $kad
 kdc_login alice secret

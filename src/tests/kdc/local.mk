@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A Kerberos realm on loopback, and what is proven with real tickets.
 
-EXTRA_DIST += src/tests/kdc/kdc.sh
+EXTRA_DIST += src/tests/kdc/kdc.sh src/tests/kdc/programs.sh
 
 check_tests += src/tests/kdc/test_renewal
 
