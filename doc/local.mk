@@ -28,7 +28,25 @@ dist_man_MANS += \
 	doc/man/rxw_strerror.3 \
 	doc/man/rxw_token.3 \
 	doc/man/rxw_xdr.3 \
-	doc/man/rxwire.3
+	doc/man/rxwire.3 \
+	doc/man/rxwire.7
+
+# `man rxw_call_read` shows the page that has it: each function that a page names is a link to that page.
+man_names = awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on { sub(/\\-.*/, ""); print }' "$$page" | \
+	tr -c 'a-z0-9_' '\n' | grep '^rxw_'
+install-data-hook:
+	@for page in $(srcdir)/doc/man/rxw*.3; do \
+		base=`basename "$$page"`; \
+		test -e "$(DESTDIR)$(man3dir)/$$base" || continue; \
+		for name in `$(man_names)`; do \
+			test "$$name.3" = "$$base" || \
+				ln -sf "$$base" "$(DESTDIR)$(man3dir)/$$name.3" || exit 1; \
+		done; \
+	done
+uninstall-hook:
+	@for page in $(srcdir)/doc/man/rxw*.3; do \
+		for name in `$(man_names)`; do rm -f "$(DESTDIR)$(man3dir)/$$name.3"; done; \
+	done
 
 # Plots of the ladder, as `make ladder` writes them.
 EXTRA_DIST += \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Each public function is named in a man page of section 3, and the synopses there are those of the headers.
+# Each public function is named in a man page of section 3 and has its prototype in that page; the synopses there
+# are those of the headers; each public constant is in some page; no page has a fault that groff or mandoc sees.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 CC=${CC:-cc}
@@ -17,6 +18,50 @@ for f in $functions; do
 		echo "FAIL: no man page in doc/man names $f"
 		status=1
 	fi
+done
+
+# The page that names a function also has its prototype.
+for page in "$top"/doc/man/rxw*.3; do
+	awk '/^\.SH SYNOPSIS/ { on = 1; next } /^\.SH/ { on = 0 } on' "$page" > "$dir/synopsis"
+	for f in $(awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on { sub(/\\-.*/, ""); print }' "$page" |
+		tr -c 'a-z0-9_' '\n' | grep '^rxw_'); do
+		echo "$functions" | grep -qx "$f" || continue
+		if ! grep -q "[ *\"]$f(" "$dir/synopsis"; then
+			echo "FAIL: ${page##*/} names $f and has no prototype of it"
+			status=1
+		fi
+	done
+done
+
+# Constants of the public headers: enumerations and macros, without guards of headers and counts of entries.
+cat "$top"/doc/man/* | sed 's/\\-/-/g' | tr -c 'A-Z0-9_' '\n' | sort -u > "$dir/words"
+constants=$(cat "$top"/src/rx/rxwire/*.h | awk '
+	/^#define RXWIRE_|^#define [A-Z0-9_]*\(/ { next }
+	/^#define RXW_/ { print $2; next }
+	/^enum .*\{/ { on = 1 }
+	on && match($0, /^[ \t]+RXW_[A-Z0-9_]+/) { name = substr($0, RSTART, RLENGTH); gsub(/[ \t]/, "", name); print name }
+	/\};/ { on = 0 }' | grep -v '_COUNT$' | sort -u)
+for name in $constants; do
+	if ! grep -qx "$name" "$dir/words"; then
+		echo "FAIL: no page in doc/man explains $name"
+		status=1
+	fi
+done
+[ "$(echo "$constants" | wc -l)" -ge 100 ] || { echo "FAIL: too few constants were found"; status=1; }
+
+# A date by month is meant; everything else that a formatter complains of is a fault.
+for page in "$top"/doc/man/*; do
+	if command -v mandoc > /dev/null 2>&1; then
+		mandoc -Tlint -Wwarning "$page" 2>&1 | grep -v 'cannot parse date, using it verbatim' |
+			grep . && status=1
+	fi
+	if command -v groff > /dev/null 2>&1; then
+		groff -t -man -Tutf8 -ww -rLL=100n "$page" 2>&1 > /dev/null | sed "s|^|${page##*/}: |" |
+			grep . && status=1
+	fi
+done
+for tool in mandoc groff; do
+	command -v $tool > /dev/null 2>&1 || echo "left out: $tool was not found (Debian package: $tool)"
 done
 
 # A line of .BI is words of alternating fonts, joined without blanks; quotes keep blanks inside a word.
@@ -50,5 +95,6 @@ if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx" -fsyntax-only "$dir/synopsis.c
 	status=1
 fi
 [ "$n" -ge 60 ] || { echo "FAIL: only $n prototypes were found in doc/man"; status=1; }
-[ $status -ne 0 ] || echo "man pages name $(echo "$functions" | wc -l) functions; $n prototypes agree"
+[ $status -ne 0 ] || echo "man pages name $(echo "$functions" | wc -l) functions, $n prototypes agree;" \
+	"they explain $(echo "$constants" | wc -l) constants"
 exit $status

@@ -37,10 +37,52 @@ grep -o '\(rxwire\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" 
 while read -r name; do
 	grep -qx "$name" "$work/series" || fail "the dashboard names $name, which nobody serves"
 done < "$work/named"
-# And each that is served is in the manual.
-while read -r name; do
-	grep -q "$name" "$top_srcdir/doc/man/rxw_metrics.3" || fail "$name is not in rxw_metrics.3"
-done < "$work/names"
+# The manual has each that is served, with its labels, under its kind, and no others.
+man=$top_srcdir/doc/man/rxw_metrics.3
+sed 's/\\$//' "$man" | awk '
+	/^\.SS / { kind = tolower($2); sub(/s$/, "", kind) }
+	/^\.SH RETURN/ { exit }
+	{
+		gsub(/[",]/, "")
+		for (i = 1; i <= NF; i++) {
+			if ($i ~ /^(rxwire|process)_/) {
+				name = $i
+				sub(/\.$/, "", name)
+				labels = ""
+				if ($(i + 1) ~ /^\{/) {
+					while ($(++i) !~ /\}/)
+						labels = labels " " $i
+					labels = labels " " $i
+					gsub(/[{}]/, "", labels)
+				}
+				if (kind)
+					print name, kind labels
+			}
+		}
+	}' | tr -s ' ' | sed 's/ $//' | sort -u > "$work/manual"
+awk '
+	/^# TYPE / { kind[$3] = $4; next }
+	/^#/ { next }
+	{
+		name = $1
+		sub(/[{].*/, "", name)
+		base = name
+		if (!(name in kind))
+			sub(/_(bucket|sum|count)$/, "", base)
+		labels = ""
+		text = $0
+		while (match(text, /[a-z_]+="/)) {
+			label = substr(text, RSTART, RLENGTH - 2)
+			if (label != "endpoint" && label != "le")
+				labels = labels " " label
+			text = substr(text, RSTART + RLENGTH)
+			sub(/^[^"]*"/, "", text)
+		}
+		print base, (base ~ /^process_/ ? "beside" : kind[base]) labels
+	}' "$text" | sort -u > "$work/served"
+diff "$work/manual" "$work/served" > "$work/differ" ||
+	fail "rxw_metrics.3 (<) and what is served (>) differ: $(cat "$work/differ")"
+[ "$(wc -l < "$work/served")" -ge 40 ] || fail "too few metrics are served"
 
 if command -v promtool > /dev/null 2>&1; then
 	promtool check metrics < "$text" > "$work/promtool" 2>&1 || fail "promtool: $(head -n 5 "$work/promtool")"

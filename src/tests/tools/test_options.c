@@ -202,6 +202,11 @@ START_TEST(help_and_version)
 		snprintf(name, sizeof(name), "--%s ", all[i].name);
 		ck_assert_msg(strstr(out, name), "%s is not in the help", name);
 	}
+	/* Defaults, with K, M and G, are in it. */
+	ck_assert_ptr_nonnull(strstr(out, "(192M bytes)\n"));
+	ck_assert_ptr_nonnull(strstr(out, "(32 datagrams)\n"));
+	ck_assert_ptr_nonnull(strstr(out, "(1444 bytes)\n"));
+	ck_assert_ptr_nonnull(strstr(out, "receive buffer of each socket (auto)\n"));
 	ck_assert_int_eq(PARSE("-h"), TOOLS_DONE);
 	ck_assert_int_eq(PARSE("--version"), TOOLS_DONE);
 	test_one_line(out);
@@ -256,6 +261,39 @@ START_TEST(file)
 }
 END_TEST
 
+/* One file serves all programs, also one that has no transport. */
+START_TEST(one_file_for_all)
+{
+	static const char text[] = "window = 16\n[rxwire]\ngso = off\n[rxfsd]\na = 1\n"
+				   "[afscp]\na = 1\n[rxwstat]\na = 1\n[rxperf]\nnumber = 4\n";
+	struct tools_program plain = program;
+	char *folder = test_folder(), message[512] = "";
+
+	plain.no_tunables = true;
+	write_file(folder, text);
+	forget();
+	ck_assert_int_eq(PARSE("--config", path), TOOLS_RUN);
+	ck_assert_uint_eq(config.window, 16);
+	forget();
+	ck_assert_int_eq(tools_config_read(&plain, &target, &config, path, message,
+					   sizeof(message)), 0);
+	ck_assert_str_eq(message, "");
+	ck_assert_uint_eq(target.number, 4);
+	/* What no program knows is an error still, and so is the transport's in its own section. */
+	write_file(folder, "[rxwire]\nnumber = 1\n");
+	ck_assert_int_lt(tools_config_read(&plain, &target, &config, path, message,
+					   sizeof(message)), 0);
+	write_file(folder, "[rxperf]\nwindow = 1\nmtu = 900\n");
+	ck_assert_int_lt(tools_config_read(&plain, &target, &config, path, message,
+					   sizeof(message)), 0);
+	ck_assert_ptr_nonnull(strstr(message, "mtu"));
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+	forget();
+}
+END_TEST
+
 START_TEST(bad_files)
 {
 	static const struct {
@@ -302,4 +340,4 @@ START_TEST(bad_files)
 END_TEST
 
 TEST_MAIN("options", all_kinds, order_and_arguments, tunables, mistakes, help_and_version, file,
-	  bad_files)
+	  one_file_for_all, bad_files)

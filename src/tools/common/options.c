@@ -260,7 +260,7 @@ static char *next_line(char *text, int size, void *arg)
 
 static int is_other_program(const char *section)
 {
-	static const char *const programs[] = { "rxperf", "afscp", "rxfsd", "rxbench" };
+	static const char *const programs[] = { "rxperf", "afscp", "rxfsd", "rxwstat" };
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (strcmp(section, programs[i]) == 0)
@@ -284,7 +284,10 @@ static int take_key(void *arg, const char *section, const char *name, const char
 	} else if (own) {
 		if (set_own(own, r->target, r->config, value, why, sizeof(why)) == 0)
 			return 1;
-	} else if (!r->program->no_tunables && is_tunable(name)) {
+	} else if (is_tunable(name) && (!ours || !r->program->no_tunables)) {
+		/* what all programs share is none of a program's that has no transport */
+		if (r->program->no_tunables)
+			return 1;
 		if (rxw_config_set(r->config, name, value, why, sizeof(why)) == 0)
 			return 1;
 	} else {
@@ -338,7 +341,39 @@ static void help_line(char letter, const char *name, const char *argument, const
 		printf("%-*s %s\n", width, left, help);
 }
 
-static void print_help(const struct tools_program *program)
+/* The default of a tunable as people write it: "192M bytes", "255 packets", "auto"; "" for none. */
+static void preset(const struct rxw_config *config, const struct rxw_option *t, char *text,
+		   size_t size)
+{
+	static const char suffix[] = " KMG";
+	unsigned long long value;
+	char *end, word[128];
+	unsigned s = 0;
+
+	*text = '\0';
+	if (rxw_config_get(config, t->name, word, sizeof(word)) <= 0)
+		return;
+	value = strtoull(word, &end, 10);
+	if (*end) {
+		snprintf(text, size, "%s", word);
+		return;
+	}
+	for (; !strcmp(t->unit, "bytes") && s < 3 && value && !(value & 1023); s++)
+		value >>= 10;
+	snprintf(text, size, "%llu%.*s %s", value, s ? 1 : 0, suffix + s, t->unit);
+}
+
+static void tunable_line(const struct rxw_config *config, const struct rxw_option *t)
+{
+	char help[384], value[160];
+
+	preset(config, t, value, sizeof(value));
+	if (value[0])
+		snprintf(help, sizeof(help), "%s (%s)", t->help, value);
+	help_line(0, t->name, t->argument, value[0] ? help : t->help);
+}
+
+static void print_help(const struct tools_program *program, const struct rxw_config *config)
 {
 	size_t count;
 	const struct rxw_option *tunables = rxw_config_options(&count);
@@ -356,16 +391,8 @@ static void print_help(const struct tools_program *program)
 		return;
 	printf("\nTransport:\n");
 	for (size_t i = 0; i < count; i++) {
-		char help[256];
-		const struct rxw_option *t = &tunables[i];
-
-		if (find_own(program, t->name))
-			continue;
-		if (t->unit && *t->unit)
-			snprintf(help, sizeof(help), "%s (%s)", t->help, t->unit);
-		else
-			snprintf(help, sizeof(help), "%s", t->help);
-		help_line(0, t->name, t->argument, help);
+		if (!find_own(program, tunables[i].name))
+			tunable_line(config, &tunables[i]);
 	}
 }
 
@@ -521,7 +548,7 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 	if (!first_pass(p, argc, argv, &file, &action))
 		return TOOLS_USAGE;
 	if (action == STD_HELP) {
-		print_help(p->program);
+		print_help(p->program, config);
 		return TOOLS_DONE;
 	}
 	if (action == STD_VERSION) {
