@@ -96,7 +96,7 @@ struct rxw_io_group {
 	struct rxw_io_sock *sock[64];
 	struct rxw_addr bound;
 	bool steered;               /* the kernel took the steering program */
-	const char *backend;        /* "mmsg" or "msg" */
+	const char *backend;        /* "mmsg"; "msg": asked for, or the kernel has no batches */
 };
 
 /*

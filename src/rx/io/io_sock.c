@@ -103,6 +103,29 @@ static void set_family_options(struct rxw_io_sock *s)
 	}
 }
 
+/*
+ * Whether the kernel has the system calls for batches, and nobody who filters them says no: none
+ * is asked to be moved. Without them there is the plainest back-end, which knows no trains.
+ */
+static void probe_batches(struct rxw_io_sock *s)
+{
+#if RXW_ENABLE_MMSG
+	if (s->backend != &rxw_io_backend_mmsg)
+		return;
+	if (sendmmsg(s->fd, NULL, 0, 0) >= 0 &&
+	    recvmmsg(s->fd, NULL, 0, MSG_DONTWAIT, NULL) >= 0)
+		return;
+	if (errno != ENOSYS && errno != EPERM)
+		return;
+	s->backend = &rxw_io_backend_msg;
+	rxw_io_warn(s, RXW_IO_WARN_MMSG,
+		    "the kernel refused sendmmsg or recvmmsg (%s): one system call for each "
+		    "datagram, and no trains", strerror(errno));
+#else
+	(void)s;
+#endif
+}
+
 /* Whether the kernel knows trains: setting "none" succeeds only then. */
 static void probe_trains(struct rxw_io_sock *s, const struct rxw_io_options *o)
 {
@@ -198,6 +221,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
 #endif
 	set_family_options(s);
+	probe_batches(s);
 	probe_trains(s, o);
 	return join ? bind_joining(s, join) : bind_first(s, &o->bind);
 }

@@ -141,7 +141,7 @@ void *shim_remember(void *p)
 	if (!p)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	if (++blocks > ROOM / 2)
+	if (++blocks > (long)(ROOM / 2))
 		abort();
 	block[find(~(uintptr_t)p)] = ~(uintptr_t)p;
 	pthread_mutex_unlock(&lock);

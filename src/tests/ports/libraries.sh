@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The libraries of other machines: Debian's packages for them, unpacked; for musl built from its sources.
+# Everything comes from where apt of this machine gets its packages.
+
+# sources KIND [SUITE]: lines for a sources.list (deb or deb-src) of the main part of one suite.
+sources() {
+	local site suite
+	# shellcheck disable=SC1091
+	suite=${PACKAGES_SUITE:-$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")}
+	# shellcheck disable=SC2016 # apt expands
+	site=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+		sed -n "s/ $suite main\$//p" | head -n 1)
+	[ -n "$site" ] || { echo "apt knows no source of $suite"; return 1; }
+	echo "$1 $site ${2:-$suite} main"
+}
+
+# relative ROOT: links to what is in the root must not lead to what is on this machine.
+relative() {
+	local target link
+	find "$1/lib" "$1/usr/lib" -type l -lname '/*' -printf '%l %p\n' |
+		while read -r target link; do ln -sfn "$1$target" "$link"; done
+}
+
+# debian_root ARCHITECTURE ROOT: unpacked only, no program of it has run.
+debian_root() {
+	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,liblmdb-dev,libssl-dev,libkrb5-dev
+	[ -f "$2/.complete" ] && return
+	rm -rf "$2" && mkdir -p "$2" || return 1
+	mmdebstrap --variant=extract --arch="$1" --include="$packages,libncurses-dev,check,libatomic1" --format=tar \
+		"${PACKAGES_SUITE:-$(sources suite | cut -d' ' -f 3)}" "$2.tar" "$(sources deb)" &&
+		tar -C "$2" --no-same-owner --exclude './dev/*' -xf "$2.tar" && relative "$2" && rm "$2.tar" &&
+		touch "$2/.complete"
+}
+
+# fetch_source FOLDER PACKAGE [SUITE]: unpacked as upstream has it.
+fetch_source() {
+	local apt=$1/apt.${3:-own} options
+	ls -d "$1/$2".tree > /dev/null 2>&1 && return
+	mkdir -p "$apt/lists" "$apt/cache/archives/partial" "$1/$2.files" || return 1
+	sources deb-src ${3:+"$3"} > "$apt/sources.list" || return 1
+	options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/none"
+		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
+	[ -f "$apt/updated" ] || { apt-get "${options[@]}" update && touch "$apt/updated"; } || return 1
+	(cd "$1/$2.files" && apt-get "${options[@]}" source --download-only "$2") &&
+		mkdir "$1/$2.part" && tar -C "$1/$2.part" --strip-components=1 -xf "$1/$2.files/"*.orig.tar.* &&
+		mv "$1/$2.part" "$1/$2.tree"
+}
+
+# describe ROOT NAME VERSION: for pkg-config, a library that brings no description.
+describe() {
+	printf 'Name: %s\nDescription: %s\nVersion: %s\nLibs: -L%s/lib -l%s\nCflags: -I%s/include\n' \
+		"$2" "$2" "$3" "$1" "$2" "$1" > "$1/lib/pkgconfig/$2.pc"
+}
+
+# archive ROOT NAME HEADER SOURCE...: a library of a few files.
+archive() {
+	local root=$1 name=$2 header=$3 source
+	shift 3
+	for source; do $CC $CFLAGS -c -o "${source%.c}.o" "$source" || return 1; done
+	ar rcs "$root/lib/lib$name.a" "${@/%.c/.o}" && cp "$header" "$root/include/"
+}
+
+# one_library ROOT SOURCES NAME: in a shell of its own, with CC and CFLAGS set. As little of each as
+# rxwire links with.
+one_library() {
+	local root=$1 host='--host=x86_64-linux-musl --disable-shared'
+	cd "$2/$3.tree" || return 1
+	case $3 in
+	libinih) archive "$root" inih ini.h ini.c && describe "$root" inih 55 ;;
+	lmdb) cd libraries/liblmdb && archive "$root" lmdb lmdb.h mdb.c midl.c && describe "$root" lmdb 0.9 ;;
+	jansson) { [ -x configure ] || autoreconf -fi; } && ./configure -q $host --prefix="$root" &&
+		make -s -C src install && make -s install-pkgconfigDATA ;;
+	check) { [ -x configure ] || autoreconf -fi; } &&
+		./configure -q $host --prefix="$root" --disable-subunit --disable-build-docs &&
+		make -s -C lib && make -s -C src install && describe "$root" check 0.15 ;;
+	openssl) ./Configure linux-x86_64 --prefix="$root" --libdir=lib no-shared no-tests no-engine no-dso -O1 &&
+		make -s -j"$(nproc)" build_libs && make -s install_dev ;;
+	krb5) cd src && CPPFLAGS=-I$root/include LDFLAGS=-L$root/lib krb5_cv_attr_constructor_destructor=yes,yes \
+		ac_cv_func_regcomp=yes ac_cv_printf_positional=yes ./configure -q $host --enable-static \
+		--prefix="$root" --without-system-verto --without-libedit --without-keyutils --disable-rpath \
+		--disable-aesni --without-lmdb --disable-pkinit --with-tls-impl=no --with-crypto-impl=builtin &&
+		make -s -j"$(nproc)" && make -s install ;;
+	esac
+}
+
+# musl_libraries ROOT SOURCES: static ones; a source that is gone from this suite is taken from the stable one.
+musl_libraries() {
+	local root=$1 sources=$2 name
+	mkdir -p "$root/include" "$root/lib/pkgconfig" "$root/kernel" "$sources" || return 1
+	# Headers of the kernel, after those of musl.
+	ln -sfn /usr/include/linux "$root/kernel/linux"
+	ln -sfn /usr/include/asm-generic "$root/kernel/asm-generic"
+	ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$root/kernel/asm"
+	for name in libinih lmdb jansson check openssl krb5; do
+		[ -f "$root/.$name" ] && continue
+		fetch_source "$sources" "$name" || fetch_source "$sources" "$name" stable || return 1
+		(export CC="musl-gcc -idirafter $root/kernel" CFLAGS='-O1 -fPIC' PKG_CONFIG_LIBDIR="$root/lib/pkgconfig"
+			$wrap bash -c '. "$0"; one_library "$@"' "$here/libraries.sh" "$root" "$sources" "$name") &&
+			touch "$root/.$name" || return 1
+	done
+}
