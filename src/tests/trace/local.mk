@@ -6,3 +6,8 @@ trace_reader = src/tests/trace/reader.c src/tests/trace/reader.h
 check_tests += src/tests/trace/test_trace
 src_tests_trace_test_trace_SOURCES = src/tests/trace/test_trace.c $(trace_reader)
 src_tests_trace_test_trace_LDADD = $(harness_libs)
+
+check_tests += src/tests/trace/test_tshark
+src_tests_trace_test_tshark_SOURCES = src/tests/trace/test_tshark.c $(trace_reader) \
+	src/tests/rx/security/relay.c src/tests/rx/security/relay.h
+src_tests_trace_test_tshark_LDADD = $(harness_libs)
