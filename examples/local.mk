@@ -5,6 +5,7 @@
 nobase_dist_doc_DATA = \
 	examples/Makefile \
 	examples/README.md \
+	examples/ported.c \
 	examples/shout-client.c \
 	examples/shout-server.c \
 	examples/bindings/shout.cc \

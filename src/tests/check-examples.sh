@@ -130,6 +130,18 @@ others() {
 talk '' shared
 talk -static static
 
+# What doc/porting.md shows: both sides in one process.
+for kind in '' -static; do
+	[ -x "$dir/ported$kind" ] || continue
+	answer=$("$dir/ported$kind" 2>&1)
+	if [ "$answer" = "$(printf 'sum: 50005000\none more than is allowed: 4100')" ]; then
+		echo "PASS: examples/ported.c${kind:+, static}"
+	else
+		echo "FAIL: examples/ported.c${kind:+, static}: $answer"
+		status=1
+	fi
+done
+
 # A security class of an application's own: the server knows who has its key, and nobody else.
 psk() {
 	trap '[ -z "$server" ] || kill "$server" 2> /dev/null' EXIT

@@ -2,7 +2,7 @@
 # `make release-check`: all that must be true before a release (STEPS='news tarball' names some of it,
 # KEY= the key that signs). The tarball has a bill of materials, if there is a python3 to write it.
 
-EXTRA_DIST += src/tests/release/run src/tests/release/sbom src/tests/release/links
+EXTRA_DIST += src/tests/release/run src/tests/release/sbom
 dist-hook:
 	test -z '$(PYTHON3)' || $(PYTHON3) $(srcdir)/src/tests/release/sbom '$(distdir)' '$(VERSION)' \
 		> '$(distdir)/rxwire.spdx.json'
