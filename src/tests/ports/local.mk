@@ -14,6 +14,7 @@ list-check-tests:
 check_PROGRAMS += src/tests/ports/refusing
 src_tests_ports_refusing_SOURCES = src/tests/ports/refusing.c src/tests/ports/refuse.c src/tests/ports/refuse.h
 src_tests_ports_refusing_LDADD =
+check_scripts += src/tests/ports/footprint.sh
 check_tests += src/tests/ports/test_refused
 src_tests_ports_test_refused_SOURCES = src/tests/ports/test_refused.c src/tests/ports/refuse.c src/tests/ports/refuse.h
 src_tests_ports_test_refused_LDADD = $(harness_libs)

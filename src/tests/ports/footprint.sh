@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# How large the library and an idle server are, and that both ends work on one processor: doc/ports.md has the
+# figures. Bounds on bytes, none on time.
+
+SANITIZERS=${SANITIZERS:-no}
+. "$top_srcdir/src/tests/tools/lib.sh"
+
+TEXT_MOST=520000     # bytes of code and constants of librxwire.so, as -O1 and -O2 make it
+IDLE_MOST=3072       # KiB that only an idle server of one listener has (RssAnon)
+RESIDENT_MOST=12288  # KiB of it in memory at all, with shared libraries (VmRSS)
+SERVED_MOST=49152    # KiB of its own after 16 streams at once
+
+[ "$SANITIZERS" = no ] || { echo "SKIP: sanitizers have memory of their own"; exit 77; }
+[ "$(getconf PAGESIZE)" -eq 4096 ] || { echo "SKIP: the bounds are for pages of 4 KiB"; exit 77; }
+[ -r /proc/self/smaps ] || { echo "SKIP: no /proc"; exit 77; }
+
+# at_most WHAT VALUE BOUND UNIT
+at_most() {
+	echo "$1: $2 $4, at most $3"
+	[ -n "$2" ] && [ "$2" -le "$3" ] || fail "$1: $2 $4, at most $3 are allowed"
+}
+
+# of_status FIELD: KiB, of the server.
+of_status() {
+	sed -n "s/^$1:[[:space:]]*\([0-9]*\) kB\$/\1/p" "/proc/$server/status"
+}
+
+library=$top_builddir/src/rx/.libs/librxwire.so
+if [ ! -e "$library" ] || ! grep -q '^CFLAGS = .*-O[12s]' "$top_builddir/Makefile"; then
+	echo "size of the library: not looked at, there is no optimised one"
+elif command -v size > /dev/null; then
+	at_most "text of librxwire.so" "$(size "$library" | awk 'NR == 2 { print $1 }')" $TEXT_MOST bytes
+fi
+
+one=
+if command -v taskset > /dev/null; then
+	cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+	one="taskset -c $cpu"
+fi
+# One processor for both ends, where that can be asked for.
+[ -z "$one" ] || taskset -cp "$cpu" $$ > /dev/null
+start_rxperf server --verify --listeners 1
+server=$pid
+at_most "idle server, its own memory" "$(of_status RssAnon)" $IDLE_MOST KiB
+at_most "idle server, resident" "$(of_status VmRSS)" $RESIDENT_MOST KiB
+
+for what in "recv -b 2M" "send -b 2M" "rpc -T 50" "recv -t 16 -b 1M" "send -t 16 -b 1M"; do
+	# shellcheck disable=SC2086 # words
+	"$rxperf" client -s 127.0.0.1 -p "$port" --verify --listeners 1 -c $what > "$work/out" 2>&1 ||
+		fail "${one:+on one processor, }$what: $(tail -n 3 "$work/out")"
+done
+at_most "server that had 16 streams, its own memory" "$(of_status RssAnon)" $SERVED_MOST KiB
+result
