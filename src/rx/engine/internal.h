@@ -275,6 +275,14 @@ struct rxw_connection {
 	unsigned verify_here;
 	const struct rxw_batch *verify_batch;
 	uint32_t verify_round;
+	/*
+	 * Runs to be verified whose calls were not there when they came, and what follows these; they
+	 * hold no reference. By channel, a bit each: some wait; a thread was told; it has taken some,
+	 * and the channel's others wait until these are delivered; lock
+	 */
+	struct rxw_verify_job *early, **early_tail;
+	unsigned early_runs;
+	uint8_t early_has, early_told, early_busy;
 };
 
 /* What the writing application does now; covered by the connection's lock. */
@@ -593,6 +601,8 @@ struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most);
 void rxw_verify_do(struct rxw_verify_job *jobs);
 void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver, bool dry);
 void rxw_verify_drop(struct rxw_verify_job *jobs);
+/* Nobody knows of the connection any more: what waits for calls that never came is freed. */
+void rxw_verify_forget(struct rxw_connection *c);
 /* Lock held: work of an exchange became due. */
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
 

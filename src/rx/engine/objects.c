@@ -25,6 +25,7 @@ void rxw_conn_unref(struct rxw_connection *c)
 		rxw_strangers_unlock(ep);
 	}
 	rxw_unsettle(c); /* one that lost its place in the table to its twin */
+	rxw_verify_forget(c);
 	rxw_pconn_fini(&c->p, rxw_now());
 	rxw_security_unref(c->p.security);
 	pthread_cond_destroy(&c->channel_free);

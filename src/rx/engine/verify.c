@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Security checks of received packets and the work of exchanges, without any lock. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ struct rxw_verify_job {
 	struct rxw_auth_job *auth;   /* work of an exchange */
 	struct rxw_call *call;	     /* runs that wait in its list; one reference */
 	struct rxw_call *of;	     /* taken of its list; the taker holds a reference */
+	/* bit of a channel: a turn at its runs in conn->early; of a run: taken of that list */
+	uint8_t early;
 	bool here;		     /* counted in conn->verify_here */
 	/* else a run: one reference of its buffer; RXW_VERIFY_MOST packets at most */
 	struct rxw_rxrun run;
@@ -71,6 +74,7 @@ static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw
 	job->auth = NULL;
 	job->call = NULL;
 	job->of = NULL;
+	job->early = 0;
 	job->here = false;
 	job->run = *part;
 	job->path = *part->path;
@@ -87,6 +91,12 @@ static void free_run(struct rxw_verify_job *job)
 	rxw_buf_unref(job->run.buf);
 	rxw_conn_unref(job->conn);
 	free(job);
+}
+
+/* Bit of a run's channel in the masks of its connection. */
+static uint8_t channel_bit(const struct rxw_rxrun *run)
+{
+	return (uint8_t)(1u << (run->head.cid & 3));
 }
 
 void rxw_verify_drop(struct rxw_verify_job *job)
@@ -116,13 +126,17 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 {
 	struct rxw_connection *c = job->conn;
 	struct rxw_call *taken = job->of;
+	uint8_t early = 0;
 
 	rxw_conn_lock(c);
 	for (; job && job->conn == c && job->of == taken; job = job->next) {
 		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
 		c->verify_here -= job->here;
+		early |= job->early;
 	}
-	rxw_pconn_batch_end(&c->p, dry && !(taken && taken->verify), &a->out);
+	c->early_busy &= (uint8_t)~early;
+	rxw_pconn_batch_end(&c->p,
+			    dry && !(taken && taken->verify) && !(c->early_has & early), &a->out);
 	if (taken)
 		taken->verify_busy = false;
 	rxw_verify_wake(c, a);
@@ -177,7 +191,7 @@ static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint3
 
 /*
  * Lock held, from the moment on that the connection is good: what was queued before anybody knew
- * the key is taken out, to be verified in the order of its numbers.
+ * the key is taken out, to be verified in the order of its numbers, and before what comes now.
  */
 static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 {
@@ -191,8 +205,11 @@ static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 
 			slice(&run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST, &part);
 			*last = run_job(c, &part); /* NULL: as if lost */
-			if (*last)
-				last = &(*last)->next;
+			if (!*last)
+				continue;
+			(*last)->early = channel_bit(&part);
+			c->early_busy |= (*last)->early;
+			last = &(*last)->next;
 		}
 		rxw_buf_unref(run.buf);
 	}
@@ -224,25 +241,100 @@ static void do_auth(struct rxw_connection *c, struct rxw_auth_job *auth)
 
 static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
 
-/* Lock held: a thread is to look at the runs of the call. False: none can. */
-static bool tell(struct rxw_call *call)
+/* Lock held: a thread is to look at the runs of the call, NULL: at early ones. False: none can. */
+static bool tell(struct rxw_connection *c, struct rxw_call *call, uint8_t early)
 {
 	struct rxw_verify_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return false;
-	job->conn = call->conn;
+	job->conn = c;
 	job->call = call;
-	rxw_conn_ref(call->conn);
-	rxw_call_ref(call);
-	call->verify_told = submit(call->conn->ep, job);
-	if (!call->verify_told) {
-		/* Never the last ones: who holds the lock has others. */
+	job->early = early;
+	rxw_conn_ref(c);
+	if (call)
+		rxw_call_ref(call);
+	if (submit(c->ep, job))
+		return true;
+	/* Never the last ones: who holds the lock has others. */
+	if (call)
 		rxw_call_unref(call);
-		rxw_conn_unref(call->conn);
+	rxw_conn_unref(c);
+	free(job);
+	return false;
+}
+
+/* Lock held: may this thread verify early runs of the channel? */
+static bool early_waits(const struct rxw_connection *c, uint8_t bit)
+{
+	return (c->early_has & bit) && !(c->early_busy & bit) && !c->verify_here;
+}
+
+/* Lock held: the first of a channel, at most so many. */
+static struct rxw_verify_job *take_early(struct rxw_connection *c, uint8_t bit, unsigned most)
+{
+	struct rxw_verify_job *first = NULL, **last = &first, **link = &c->early;
+	unsigned n = 0;
+
+	c->early_has = 0;
+	while (*link) {
+		struct rxw_verify_job *job = *link;
+
+		if (channel_bit(&job->run) != bit || n == most) {
+			c->early_has |= channel_bit(&job->run);
+			link = &job->next;
+			continue;
+		}
+		*link = job->next;
+		job->next = NULL;
+		job->early = bit;
+		rxw_conn_ref(c); /* the list has none */
+		*last = job;
+		last = &job->next;
+		n++;
+	}
+	c->early_tail = link;
+	c->early_runs -= n;
+	if (n)
+		c->early_busy |= bit;
+	return first;
+}
+
+/* Lock held. False: as if lost. */
+static bool put_early(struct rxw_connection *c, struct rxw_verify_job *job)
+{
+	if (c->early_runs >= CALL_RUNS)
+		return false;
+	if (!c->early)
+		c->early_tail = &c->early;
+	*c->early_tail = job;
+	c->early_tail = &job->next;
+	c->early_runs++;
+	c->early_has |= channel_bit(&job->run);
+	rxw_conn_unref(c); /* never the last one: a list of its own would keep it for ever */
+	return true;
+}
+
+/* Lock held: those of a channel that nobody can look at are as if lost. */
+static void lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out *out)
+{
+	struct rxw_verify_job *jobs = take_early(c, bit, UINT_MAX);
+
+	c->early_busy &= (uint8_t)~bit;
+	for (struct rxw_verify_job *job = jobs; job; job = job->next)
+		rxw_drop(out->stats, RXW_DROP_MEMORY, job->run.count);
+	rxw_verify_drop(jobs);
+}
+
+void rxw_verify_forget(struct rxw_connection *c)
+{
+	struct rxw_verify_job *job;
+
+	while ((job = c->early) != NULL) {
+		c->early = job->next;
+		rxw_buf_unref(job->run.buf);
 		free(job);
 	}
-	return call->verify_told;
 }
 
 bool rxw_verify_waits(const struct rxw_call *call)
@@ -283,6 +375,19 @@ static void take_turn(struct rxw_call *call)
 	rxw_call_unref(call);
 }
 
+/* Runs of a channel whose call was not there when they came. */
+static void take_early_turn(struct rxw_connection *c, uint8_t bit)
+{
+	struct rxw_verify_job *jobs;
+
+	rxw_conn_lock(c);
+	c->early_told &= (uint8_t)~bit;
+	jobs = early_waits(c, bit) ? take_early(c, bit, A_TURN) : NULL;
+	rxw_conn_unlock(c);
+	rxw_verify_do(jobs);
+	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+}
+
 static void *verify_loop(void *arg)
 {
 	struct rxw_verifier *v = arg;
@@ -305,20 +410,16 @@ static void *verify_loop(void *arg)
 		if (job->auth)
 			v->auths--;
 		else
-			v->runs--;
+			v->turns--;
 		rxw_verifier_unlock(v);
-		job->next = NULL;
-		if (job->auth || job->call) {
-			if (job->auth)
-				do_auth(job->conn, job->auth);
-			else
-				take_turn(job->call);
-			rxw_conn_unref(job->conn);
-			free(job);
-		} else {
-			rxw_verify_do(job);
-			rxw_verify_deliver(rxw_home(job->conn), job, false, true);
-		}
+		if (job->auth)
+			do_auth(job->conn, job->auth);
+		else if (job->call)
+			take_turn(job->call);
+		else
+			take_early_turn(job->conn, job->early);
+		rxw_conn_unref(job->conn);
+		free(job);
 		rxw_verifier_lock(v);
 	}
 	rxw_verifier_unlock(v);
@@ -368,13 +469,13 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 			       verify_loop, v))
 		v->threads++;
 	if (v->threads && !v->stop &&
-	    (job->auth ? v->auths < RXW_VERIFY_AUTH : v->runs < RXW_VERIFY_QUEUE)) {
+	    (job->auth ? v->auths < RXW_VERIFY_AUTH : v->turns < RXW_VERIFY_QUEUE)) {
 		*v->tail = job;
 		v->tail = &job->next;
 		if (job->auth)
 			v->auths++;
 		else
-			v->runs++;
+			v->turns++;
 		taken = true;
 	}
 	rxw_verifier_unlock(v);
@@ -406,7 +507,7 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 }
 
 /* Lock held: the call that packets of a run are for, NULL if it is yet to be made. */
-static struct rxw_call *call_of(struct rxw_connection *c, const struct rxw_rxrun *run)
+static struct rxw_call *call_of(const struct rxw_connection *c, const struct rxw_rxrun *run)
 {
 	struct rxw_pcall *p = c->p.channel[run->head.cid & 3];
 
@@ -415,14 +516,14 @@ static struct rxw_call *call_of(struct rxw_connection *c, const struct rxw_rxrun
 
 /*
  * Lock held. Bulk that a listener received: the thread that waits to read it verifies it, or else
- * one of the endpoint's. False: as if lost.
+ * one of the endpoint's; behind what came before the call was there. False: as if lost.
  */
 static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 {
 	struct rxw_call *call = call_of(c, &job->run);
 
-	if (!call)
-		return submit(c->ep, job);
+	if (!call || ((c->early_has | c->early_busy) & channel_bit(&job->run)))
+		return put_early(c, job);
 	if (call->verify_runs >= CALL_RUNS)
 		return false;
 	if (!call->verify)
@@ -437,22 +538,33 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		uint8_t bit = (uint8_t)(1u << i);
 
+		if (early_waits(c, bit) && !(c->early_told & bit)) {
+			if (tell(c, NULL, bit))
+				c->early_told |= bit;
+			else
+				lose_early(c, bit, &a->out);
+		}
 		if (!call || call->verify_told || !rxw_verify_waits(call))
 			continue;
 		/* Four of the places are for what follows. */
 		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
 			rxw_actions_readable(a, call);
 		else
-			tell(call);
+			call->verify_told = tell(c, call, 0);
 	}
 }
 
 /* Lock held: may the thread that received a run verify it itself, before all others of its call? */
 static bool is_next(const struct rxw_batch *b, const struct rxw_connection *c,
-		    const struct rxw_call *call)
+		    const struct rxw_rxrun *run)
 {
+	const struct rxw_call *call = call_of(c, run);
+
 	if (call && (call->verify || call->verify_busy))
+		return false;
+	if ((c->early_has | c->early_busy) & channel_bit(run))
 		return false;
 	return !c->verify_here || (c->verify_batch == b && c->verify_round == b->verify_round);
 }
@@ -465,7 +577,7 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 	struct rxw_batch *b = s->batch;
 	struct rxw_rxrun part;
 
-	here = here && is_next(b, c, call_of(c, run));
+	here = here && is_next(b, c, run);
 	for (uint16_t at = 0; at < run->count; at = (uint16_t)(at + part.count)) {
 		uint16_t n = (uint16_t)(run->count - at);
 		struct rxw_verify_job *job;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RXW_VERIFY_QUEUE   1024 /* runs that may wait */
+#define RXW_VERIFY_QUEUE   1024 /* turns at runs of calls that may wait */
 #define RXW_VERIFY_AUTH	   256	/* exchanges that may wait */
 #define RXW_VERIFY_THREADS 32
 
@@ -22,7 +22,7 @@ struct rxw_verifier {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct rxw_verify_job *head, **tail;
-	unsigned runs, auths; /* that wait */
+	unsigned turns, auths; /* that wait */
 	unsigned threads, idle, most;
 	bool stop;
 	_Atomic(uint64_t) contended; /* acquisitions of lock that waited; relaxed */

@@ -12,18 +12,21 @@
 #define SERVICE 120
 #define INDEX	77
 #define CID	0x3000u
+#define CALL	1u /* the one whose order is looked at, on the first channel */
 #define MEMBERS 5u /* packets of a jumbogram: more than who received them verifies itself */
 #define SMALL	100u
+#define OTHER	0xff /* first byte of calls that are not looked at */
 #define LAST	12u /* sequence numbers: 1, a jumbogram, one, a jumbogram */
 
 static struct h_bed bed;
 static int fd;
 
-/* What the class sees. Its first run of packet 2 stands still until the test lets it go. */
+/* What the class sees. The run that begins with packet `stands` does so until the test lets it go. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	bool held, arrived;
+	uint32_t stands;
 	unsigned inside, most; /* threads in verify(), now and at once */
 	unsigned count;
 	uint32_t seq[64]; /* as they were given to verify() */
@@ -41,24 +44,25 @@ static void verify(void *conn, struct rxw_security_packet *packets, size_t count
 {
 	(void)conn;
 	pthread_mutex_lock(&class.lock);
-	if (++class.inside > class.most)
+	if (packets[0].call == CALL && ++class.inside > class.most)
 		class.most = class.inside;
 	for (size_t i = 0; i < count; i++) {
 		packets[i].result = 0;
-		if (class.count < sizeof(class.seq) / sizeof(class.seq[0]))
+		if (packets[i].call == CALL && class.count < sizeof(class.seq) / sizeof(class.seq[0]))
 			class.seq[class.count++] = packets[i].seq;
 	}
-	if (packets[0].seq == 2) {
+	if (packets[0].call == CALL && packets[0].seq == class.stands) {
 		class.arrived = true;
 		pthread_cond_broadcast(&class.moved);
 		while (class.held)
 			pthread_cond_wait(&class.moved, &class.lock);
 	}
-	class.inside--;
+	class.inside -= packets[0].call == CALL;
 	pthread_mutex_unlock(&class.lock);
 }
 
-/* What the handler has read. */
+/* What was sent, by its number, and what the handler has read. */
+static size_t sent[LAST + 1];
 static struct {
 	uint8_t bytes[LAST * RXW_JUMBO_PAYLOAD];
 	size_t count;
@@ -69,6 +73,8 @@ static int32_t handler(rxw_call *call, void *context)
 {
 	const bool *reads = context;
 	struct h_gate *gate = &bed.gate;
+	uint8_t bytes[sizeof(got.bytes)];
+	size_t count = 0;
 	ssize_t n;
 
 	pthread_mutex_lock(&gate->lock);
@@ -77,9 +83,13 @@ static int32_t handler(rxw_call *call, void *context)
 	while (!*reads && !gate->open)
 		pthread_cond_wait(&gate->cond, &gate->lock);
 	pthread_mutex_unlock(&gate->lock);
-	while ((n = rxw_call_read(call, got.bytes + got.count, sizeof(got.bytes) - got.count)) > 0)
-		got.count += (size_t)n;
-	pthread_mutex_lock(&class.lock); /* in_order() reads that */
+	while ((n = rxw_call_read(call, bytes + count, sizeof(bytes) - count)) > 0)
+		count += (size_t)n;
+	pthread_mutex_lock(&class.lock);
+	if (count && bytes[0] != OTHER) {
+		memcpy(got.bytes, bytes, count);
+		got.count = count;
+	}
 	pthread_mutex_unlock(&class.lock);
 	return n < 0 ? 4002 : 0;
 }
@@ -113,7 +123,7 @@ static struct h_raw packet(uint8_t type, uint8_t flags)
 {
 	return (struct h_raw){.epoch = 0x80000777,
 			      .cid = CID,
-			      .call = 1,
+			      .call = CALL,
 			      .serial = ++serial,
 			      .type = type,
 			      .flags = (uint8_t)(RXW_CLIENT_INITIATED | flags),
@@ -122,15 +132,16 @@ static struct h_raw packet(uint8_t type, uint8_t flags)
 }
 
 /* Every byte of a packet is its number. */
-static void send_small(uint32_t seq)
+static void send_small(uint32_t seq, bool last)
 {
-	struct h_raw raw = packet(RXW_DATA, 0);
+	struct h_raw raw = packet(RXW_DATA, last ? RXW_LAST_PACKET : 0);
 	uint8_t body[SMALL];
 
 	memset(body, (int)seq, sizeof(body));
 	raw.seq = seq;
 	raw.body = body;
 	raw.size = sizeof(body);
+	sent[seq] = sizeof(body);
 	h_raw_send(fd, &raw);
 }
 
@@ -145,6 +156,7 @@ static void send_jumbo(uint32_t seq, bool last)
 	memcpy(bytes, head, h_raw_encode(head, &raw));
 	for (uint32_t i = 0; i < MEMBERS; i++) {
 		memset(at, (int)(seq + i), RXW_JUMBO_PAYLOAD);
+		sent[seq + i] = RXW_JUMBO_PAYLOAD;
 		at += RXW_JUMBO_PAYLOAD;
 		if (i + 1 == MEMBERS)
 			break;
@@ -197,6 +209,12 @@ static void received(void)
 	}
 }
 
+/* Is it the call that is looked at? */
+static bool is_ours(const uint8_t *bytes)
+{
+	return rxw_get32(bytes + 4) == CID && rxw_get32(bytes + 8) == CALL;
+}
+
 /* All packets until the reply's; then the handler has read all. */
 static void until_reply(void)
 {
@@ -207,6 +225,8 @@ static void until_reply(void)
 
 		ck_assert_int_ge(n, RXW_HEADER_SIZE);
 		ck_assert_uint_ne(answer[20], RXW_ABORT);
+		if (!is_ours(answer))
+			continue;
 		if (answer[20] == RXW_DATA)
 			return;
 		if (answer[20] == RXW_ACK)
@@ -224,29 +244,38 @@ static unsigned given(void)
 	return count;
 }
 
-static void hold(bool held)
+static void hold(bool held, uint32_t seq)
 {
 	pthread_mutex_lock(&class.lock);
 	class.held = held;
+	class.stands = seq;
 	pthread_cond_broadcast(&class.moved);
 	pthread_mutex_unlock(&class.lock);
 }
 
-static void in_order(void)
+static void in_order(uint32_t last)
 {
 	size_t at = 0;
 
-	ck_assert_uint_eq(given(), LAST);
-	for (uint32_t seq = 1; seq <= LAST; seq++) {
-		size_t length = seq == 1 || seq == 2 + MEMBERS ? SMALL : RXW_JUMBO_PAYLOAD;
-
+	ck_assert_uint_eq(given(), last);
+	pthread_mutex_lock(&class.lock);
+	for (uint32_t seq = 1; seq <= last; seq++) {
 		ck_assert_uint_eq(class.seq[seq - 1], seq);
-		for (size_t i = 0; i < length; i++)
+		for (size_t i = 0; i < sent[seq]; i++)
 			ck_assert_uint_eq(got.bytes[at + i], seq);
-		at += length;
+		at += sent[seq];
 	}
 	ck_assert_uint_eq(got.count, at);
 	ck_assert_uint_eq(class.most, 1);
+	pthread_mutex_unlock(&class.lock);
+}
+
+static void until_it_stands(void)
+{
+	pthread_mutex_lock(&class.lock);
+	while (!class.arrived)
+		pthread_cond_wait(&class.moved, &class.lock);
+	pthread_mutex_unlock(&class.lock);
 }
 
 /* While the first bulk is verified, by a thread (0) or the reader (1), more of the call comes. */
@@ -257,28 +286,78 @@ START_TEST(behind_bulk_that_waits)
 	h_open(&bed, &(struct h_options){.no_client = true});
 	fd = h_raw_socket(&bed);
 	offer(&reads);
-	hold(true);
-	/* What comes of a call that is not there yet is verified as it comes: wait until it is. */
-	send_small(1);
+	hold(true, 2);
+	send_small(1, false);
 	h_gate_arrived(&bed, 1);
 	send_jumbo(2, false);
-	pthread_mutex_lock(&class.lock);
-	while (!class.arrived)
-		pthread_cond_wait(&class.moved, &class.lock);
-	pthread_mutex_unlock(&class.lock);
+	until_it_stands();
 
 	/* So small that who receives it would verify it, and pass it on. */
-	send_small(2 + MEMBERS);
+	send_small(2 + MEMBERS, false);
 	received();
 	ck_assert_uint_eq(given(), 2);
 	send_jumbo(3 + MEMBERS, true);
 	received();
 	ck_assert_uint_eq(given(), 2);
 
-	hold(false);
+	hold(false, 0);
 	h_gate_open(&bed);
 	until_reply();
-	in_order();
+	in_order(LAST);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* A call of one packet that is not looked at. */
+static void send_other(uint32_t cid)
+{
+	struct h_raw raw = packet(RXW_DATA, RXW_LAST_PACKET);
+	uint8_t body[SMALL] = {OTHER};
+
+	raw.cid = cid;
+	raw.call = CALL + 1;
+	raw.seq = 1;
+	raw.body = body;
+	raw.size = sizeof(body);
+	h_raw_send(fd, &raw);
+}
+
+/*
+ * While the bulk that begins a call is verified there is no call yet: what follows waits behind it
+ * all the same, be it so small that who receives it would verify it (0) or more bulk (1). Another
+ * channel does not wait. With one listener a call of another connection has arrived when what was
+ * sent before it was dealt with.
+ */
+START_TEST(behind_bulk_that_begins)
+{
+	bool reads = false;
+	uint32_t seq = 1 + MEMBERS;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1", .no_client = true});
+	fd = h_raw_socket(&bed);
+	offer(&reads);
+	hold(true, 1);
+	send_jumbo(1, false);
+	until_it_stands();
+	for (int i = 0; i < 2; i++) {
+		if (i == _i)
+			send_small(seq, i == 1);
+		else
+			send_jumbo(seq, i == 1);
+		seq += i == _i ? 1 : MEMBERS;
+		send_other(CID + 4u * (unsigned)(i + 1));
+		h_gate_arrived(&bed, (unsigned)i + 1);
+		ck_assert_uint_eq(given(), 1);
+	}
+	send_other(CID + 1);
+	h_gate_arrived(&bed, 3);
+	ck_assert_uint_eq(given(), 1);
+
+	hold(false, 0);
+	h_gate_open(&bed);
+	until_reply();
+	in_order(2 * MEMBERS + 1);
 	close(fd);
 	h_close(&bed);
 }
@@ -294,6 +373,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, behind_bulk_that_waits, 0, 2);
+	tcase_add_loop_test(tcase, behind_bulk_that_begins, 0, 2);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
