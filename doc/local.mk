@@ -29,7 +29,8 @@ dist_man_MANS += \
 	doc/man/rxw_token.3 \
 	doc/man/rxw_xdr.3 \
 	doc/man/rxwire.3 \
-	doc/man/rxwire.7
+	doc/man/rxwire.7 \
+	doc/man/rxwire-probes.7
 
 # `man rxw_call_read` shows the page that has it: each function that a page names is a link to that page.
 man_names = awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on { sub(/\\-.*/, ""); print }' "$$page" | \

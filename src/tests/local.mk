@@ -32,6 +32,7 @@ include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
 include src/tests/trace/local.mk
+include src/tests/probes/local.mk
 include src/tests/net/local.mk
 include src/tests/interop/local.mk
 include src/tests/conformance/local.mk
@@ -42,6 +43,7 @@ include src/tests/vectors/local.mk
 include src/tests/bench/local.mk
 include src/tests/abi/local.mk
 include src/tests/packages/local.mk
+include src/tests/ports/local.mk
 include src/tests/release/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk

@@ -3,7 +3,7 @@
  * Static probes of the provider "rxwire" for bpftrace, perf, gdb and SystemTap: each is a nop, and
  * a note in the ELF file that says where it is and where its arguments are. rxwire-probes(7) lists
  * them: what is there keeps its name, the number, the order and the meaning of its arguments. At
- * most ten, since bpftrace has arg0 to arg9.
+ * most six, since bpftrace has no more than arg0 to arg5 on x86-64.
  */
 #ifndef RXW_BASE_PROBE_H
 #define RXW_BASE_PROBE_H

@@ -261,9 +261,8 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo,
 					  run, &s->stats))
 				break;
-			RXW_PROBE(packet_in, run->head.epoch, run->head.cid, run->head.call,
-				  run->head.seq, run->head.serial, run->head.type, run->head.flags,
-				  run->count, run->size);
+			RXW_PROBE(packet_in, run->head.cid, run->head.call, run->head.type,
+				  run->head.seq, run->count, run->size);
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)
 				inspect(s, run, a);
 			else if (reserve && run->head.type == RXW_DATA)

@@ -380,7 +380,7 @@ void rxw_workers_add(struct rxw_call *call)
 	bool runs, wake, failed;
 	unsigned threads;
 
-	RXW_PROBE(call_queued, &call->p, call->p.conn->cid | call->p.channel, call->p.number);
+	RXW_PROBE(call_queued, &call->p);
 	rxw_workers_lock(ep);
 	if (w->stop) {
 		/* Its request was on the way when the endpoint stopped: no worker comes any more. */

@@ -99,7 +99,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 		ctl->padding = (uint16_t)(padded - ctl->length);
 	if (edge > q->edge)
 		q->edge = edge;
-	RXW_PROBE_CALL(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
+	RXW_PROBE(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
 	p->acks_sent++;
 	p->timer.last_sent = out->now;
 	if (p->timer.first_sent == 0)

@@ -498,8 +498,8 @@ void rxw_pcall_input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run, struc
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return;
 	}
-	RXW_PROBE_CALL(ack_received, p, n.ack.first, n.ack.count, n.ack.reason, n.ack.rwind,
-		       n.ack.serial);
+	RXW_PROBE(ack_received, p, n.ack.first, n.ack.count, n.ack.reason, n.ack.rwind,
+		  n.ack.serial);
 	p->acks_received++;
 	p->peer_status = run->head.user_status;
 	if ((run->head.flags & RXW_REQUEST_ACK) || n.ack.reason == RXW_ACK_PING) {

@@ -42,8 +42,7 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 	ctl->padding = 0;
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + body);
 	rxw_header_put(ctl->bytes, &h);
-	RXW_PROBE(packet_out, h.epoch, h.cid, h.call, h.seq, h.serial, h.type, h.flags, 1,
-		  ctl->length);
+	RXW_PROBE(packet_out, h.cid, h.call, h.type, 0, 1, ctl->length);
 	c->last_sent = out->now;
 	c->packets_sent++;
 	c->bytes_sent += ctl->length;

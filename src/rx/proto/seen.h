@@ -57,10 +57,6 @@ static inline void rxw_seen(const struct rxw_pcall *p, const struct rxw_pstats *
 	t->note(t, &seen);
 }
 
-/* How probes name a call: its address, its connection id with the channel, its number. */
-#define RXW_PROBE_CALL(name, p, ...) \
-	RXW_PROBE(name, p, (p)->conn->cid | (p)->channel, (p)->number, __VA_ARGS__)
-
 /* Packets dropped: counted, and told. */
 static inline void rxw_drop(struct rxw_pstats *stats, enum rxw_drop cause, uint64_t packets)
 {
@@ -78,8 +74,8 @@ static inline void rxw_saw_begin(const struct rxw_pcall *p, const struct rxw_pst
 {
 	const struct rxw_pconn *c = p->conn;
 
-	RXW_PROBE(call_begin, p, c->cid | p->channel, p->number, c->epoch, c->service,
-		  (int)p->client, &c->path.peer.u.sa);
+	RXW_PROBE(call_begin, p, c->cid | p->channel, p->number, c->service, (int)p->client,
+		  &c->path.peer.u.sa);
 	rxw_seen(p, stats, (struct rxw_seen){.kind = RXW_SEEN_CALL_BEGIN,
 					     .now = p->timer.began,
 					     .a = c->service,
@@ -89,7 +85,7 @@ static inline void rxw_saw_begin(const struct rxw_pcall *p, const struct rxw_pst
 
 static inline void rxw_saw_handler(const struct rxw_pcall *p, const struct rxw_out *out)
 {
-	RXW_PROBE_CALL(call_handler, p, out->now - p->timer.began);
+	RXW_PROBE(call_handler, p, out->now - p->timer.began);
 	rxw_seen(p, out->stats, (struct rxw_seen){.kind = RXW_SEEN_CALL_HANDLER,
 						  .now = out->now,
 						  .a = out->now - p->timer.began});
@@ -100,8 +96,8 @@ static inline void rxw_saw_end(const struct rxw_pcall *p, const struct rxw_out *
 {
 	uint64_t took = out ? out->now - p->timer.began : 0;
 
-	RXW_PROBE_CALL(call_end, p, p->error, (int)p->error_origin, (int)p->client, took,
-		       p->packets_sent, p->packets_received, p->retransmitted);
+	RXW_PROBE(call_end, p, p->error, (int)p->error_origin, took, p->packets_sent,
+		  p->retransmitted);
 	if (out)
 		rxw_seen(p, out->stats, (struct rxw_seen){.kind = RXW_SEEN_CALL_END,
 							  .now = out->now,
@@ -114,21 +110,21 @@ static inline void rxw_saw_end(const struct rxw_pcall *p, const struct rxw_out *
 /* What the sender of a call has, and what holds it back; after whatever may have changed that. */
 static inline void rxw_saw_sender(const struct rxw_pcall *p)
 {
-	RXW_PROBE_CALL(send_state, p, p->tx.end - p->tx.nxt, p->tx.edge, p->tx.nxt, p->tx.flight,
-		       p->tx.lost, p->cc.cwnd, (int)p->tx.all_queued);
+	RXW_PROBE(send_state, p, p->tx.end - p->tx.nxt, (int32_t)(p->tx.edge - p->tx.nxt),
+		  p->tx.flight, p->tx.lost, (int)p->tx.all_queued);
 }
 
 /* The same of its receiver. */
 static inline void rxw_saw_receiver(const struct rxw_pcall *p)
 {
-	RXW_PROBE_CALL(receive_state, p, p->rx.next - p->rx.consumed, p->rx.next, p->rx.last);
+	RXW_PROBE(receive_state, p, p->rx.next - p->rx.consumed, p->rx.next, p->rx.last);
 }
 
 /* Packets [first, first + n) leave once more. */
 static inline void rxw_saw_retransmission(const struct rxw_pcall *p, const struct rxw_out *out,
 					  uint32_t first, uint32_t n)
 {
-	RXW_PROBE_CALL(retransmit, p, first, n, &p->conn->path.peer.u.sa);
+	RXW_PROBE(retransmit, p, first, n, &p->conn->path.peer.u.sa);
 	rxw_seen(p, out->stats, (struct rxw_seen){.kind = RXW_SEEN_RETRANSMIT,
 						  .now = out->now,
 						  .a = first,
@@ -137,7 +133,7 @@ static inline void rxw_saw_retransmission(const struct rxw_pcall *p, const struc
 
 static inline void rxw_saw_timeout(const struct rxw_pcall *p, const struct rxw_out *out)
 {
-	RXW_PROBE_CALL(timeout, p, (unsigned)p->tx.backoff, &p->conn->path.peer.u.sa);
+	RXW_PROBE(timeout, p, (unsigned)p->tx.backoff, &p->conn->path.peer.u.sa);
 	rxw_seen(p, out->stats,
 		 (struct rxw_seen){.kind = RXW_SEEN_TIMEOUT, .now = out->now, .a = p->tx.backoff});
 }
@@ -145,7 +141,7 @@ static inline void rxw_saw_timeout(const struct rxw_pcall *p, const struct rxw_o
 static inline void rxw_saw_spurious(const struct rxw_pcall *p, const struct rxw_out *out,
 				    uint32_t distance)
 {
-	RXW_PROBE_CALL(spurious, p, distance, &p->conn->path.peer.u.sa);
+	RXW_PROBE(spurious, p, distance, &p->conn->path.peer.u.sa);
 	rxw_seen(p, out->stats,
 		 (struct rxw_seen){.kind = RXW_SEEN_SPURIOUS, .now = out->now, .a = distance});
 }
@@ -156,8 +152,8 @@ static inline void rxw_saw_window(const struct rxw_pcall *p, const struct rxw_ou
 {
 	if (p->cc.cwnd == cwnd && p->tx.window == window)
 		return;
-	RXW_PROBE_CALL(window_change, p, p->cc.cwnd, p->cc.ssthresh, p->tx.window, p->tx.flight,
-		       p->rtt.srtt);
+	RXW_PROBE(window_change, p, p->cc.cwnd, p->cc.ssthresh, p->tx.window, p->tx.flight,
+		  p->rtt.srtt);
 	rxw_seen(p, out->stats, (struct rxw_seen){.kind = RXW_SEEN_WINDOW,
 						  .now = out->now,
 						  .a = p->cc.cwnd,

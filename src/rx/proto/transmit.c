@@ -289,9 +289,8 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 	atomic_fetch_add_explicit(&c->peer->bytes_sent, train->length, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->peer->packets_sent, n, memory_order_relaxed);
 	rxw_count(&out->stats->packets_sent[RXW_DATA], n);
-	RXW_PROBE(packet_out, c->epoch, c->cid | p->channel, p->number, first, c->serial + 1 - n,
-		  RXW_DATA, train->data[21], n, train->length);
-	RXW_PROBE_CALL(train_sent, p, first, n, train->length, (int)again);
+	RXW_PROBE(packet_out, c->cid | p->channel, p->number, RXW_DATA, first, n, train->length);
+	RXW_PROBE(train_sent, p, first, n, train->length, (int)again);
 	rxw_saw_sender(p);
 	if (again) {
 		rxw_saw_retransmission(p, out, first, n);

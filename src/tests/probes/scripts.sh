@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The scripts of contrib/bpftrace against a server of rxperf: bpftrace takes each, and where the kernel lets it, two
+# are run and must tell of calls that are made. Where it does not, gdb stops at a probe and reads its arguments.
+
+. "$top_srcdir/src/tests/tools/lib.sh"
+
+scripts=$top_srcdir/contrib/bpftrace
+if ! grep -q '^#define RXW_HAVE_SDT 1' "$top_builddir/config.h"; then
+	echo "SKIP: built without probes (no sys/sdt.h; Debian package: systemtap-sdt-dev)"
+	exit 77
+fi
+# Their breakpoints in the library's code are no matter of a sanitizer, and its memory none of theirs.
+if grep -q '^#define RXW_SANITIZERS' "$top_builddir/config.h"; then
+	echo "SKIP: not with a sanitizer"
+	exit 77
+fi
+
+start_rxperf server
+# rxperf is a script of libtool's where the library is shared; it has become the program.
+server=$pid
+
+client() {
+	"$rxperf" client -c recv -s 127.0.0.1 -p "$port" -b 2M > "$work/client" 2>&1 ||
+		fail "rxperf client: $(cat "$work/client")"
+}
+
+# stop PID: as Ctrl-C does, then wait.
+stop() {
+	kill -INT "$1" 2> /dev/null
+	wait "$1" 2> /dev/null
+}
+
+with_bpftrace() {
+	[ "$(id -u)" -eq 0 ] || { why="bpftrace wants root"; return 1; }
+	command -v bpftrace > /dev/null || { why="no bpftrace"; return 1; }
+	for script in "$scripts"/*.bt; do
+		if ! bpftrace -d -p "$server" "$script" > "$work/log" 2>&1 ||
+		   grep -q '\(ERROR\|error\): *[^U]*bt:' "$work/log"; then
+			cat "$work/log"
+			fail "bpftrace does not take $script"
+		fi
+	done
+	[ "$failures" -eq 0 ] || return 0
+	echo "bpftrace takes all scripts"
+
+	# It may attach after it said so: calls are made until one is told of, or it has ended.
+	bpftrace -B none -p "$server" "$scripts/slowcall.bt" 1 > "$work/slow" 2>&1 &
+	tracer=$!
+	servers="$servers $tracer"
+	tries=0
+	while ! grep -Eq '^[0-9a-f]{8} .* server ' "$work/slow"; do
+		kill -0 "$tracer" 2> /dev/null || break
+		tries=$((tries + 1))
+		[ "$tries" -le 300 ] || break
+		client
+		sleep 0.1
+	done
+	stop "$tracer"
+	if ! grep -Eq '^[0-9a-f]{8} .* server ' "$work/slow"; then
+		why="bpftrace cannot attach here: $(tail -n 1 "$work/slow")"
+		return 1
+	fi
+	grep -E '^CID|^[0-9a-f]{8} ' "$work/slow" | head -n 3
+
+	tries=0
+	until grep -q '^@sent' "$work/trains" 2> /dev/null; do
+		tries=$((tries + 1))
+		[ "$tries" -le 20 ] || { cat "$work/trains"; fail "trains.bt saw none"; return 0; }
+		bpftrace -p "$server" "$scripts/trains.bt" > "$work/trains" 2>&1 &
+		tracer=$!
+		servers="$servers $tracer"
+		wait_for "$work/trains" Attaching "$tracer"
+		for _ in 1 2 3; do
+			sleep 1
+			client
+		done
+		stop "$tracer"
+	done
+	grep -A 4 '^@sent' "$work/trains"
+	echo "bpftrace ran against a server"
+}
+
+# The arguments of call_end: client's call, code 0, origin 0.
+with_gdb() {
+	command -v gdb > /dev/null || { why="$why; no gdb"; return 1; }
+	"$top_builddir/libtool" --mode=execute gdb -nx -batch -ex 'set breakpoint pending on' \
+		-ex 'set debuginfod enabled off' -ex 'set confirm off' \
+		-ex 'break -probe-stap rxwire:call_end' -ex run \
+		-ex 'printf "code %d origin %d sent %d\n", $_probe_arg1, $_probe_arg2, $_probe_arg4' \
+		-ex kill --args "$rxperf" client -c send -s 127.0.0.1 -p "$port" -b 20000 \
+		< /dev/null > "$work/gdb" 2>&1
+	if grep -q 'ptrace: \|Couldn.t get registers\|not permitted' "$work/gdb"; then
+		why="$why; gdb may not trace here"
+		return 1
+	fi
+	if grep -Eq '^code 0 origin 0 sent [1-9]' "$work/gdb"; then
+		echo "gdb stopped at call_end: $(grep '^code' "$work/gdb")"
+	else
+		cat "$work/gdb"
+		fail "gdb did not stop at call_end"
+	fi
+}
+
+why=
+seen=0
+with_bpftrace && seen=1
+with_gdb && seen=1
+[ "$failures" -eq 0 ] || result
+if [ "$seen" -eq 0 ]; then
+	echo "SKIP: $why"
+	exit 77
+fi
+[ -z "$why" ] || echo "left out: $why"
+result
