@@ -2,12 +2,16 @@
 # Documents and man pages: dist_doc_DATA += doc/NAME.md, dist_man_MANS += doc/man/NAME.SECTION.
 
 dist_doc_DATA += \
+	doc/admin.md \
 	doc/architecture.md \
 	doc/attacks.md \
 	doc/conformance.md \
+	doc/developer.md \
 	doc/embedding.md \
 	doc/overload.md \
 	doc/performance.md \
+	doc/porting.md \
+	doc/ports.md \
 	doc/releases.md \
 	doc/soname.md \
 	doc/tutorial.md
@@ -48,6 +52,17 @@ uninstall-hook:
 	@for page in $(srcdir)/doc/man/rxw*.3; do \
 		for name in `$(man_names)`; do rm -f "$(DESTDIR)$(man3dir)/$$name.3"; done; \
 	done
+
+# `make html`: documents and manual as pages in html/ of the build folder, by cmark-gfm and mandoc.
+EXTRA_DIST += doc/make-html
+html-local:
+	$(PYTHON3) $(srcdir)/doc/make-html '$(srcdir)' html '$(VERSION)'
+install-html-local: html-local
+	rm -rf '$(DESTDIR)$(htmldir)/html'
+	$(MKDIR_P) '$(DESTDIR)$(htmldir)'
+	cp -r html '$(DESTDIR)$(htmldir)/html'
+clean-local:
+	rm -rf html
 
 # Plots of the ladder, as `make ladder` writes them.
 EXTRA_DIST += \

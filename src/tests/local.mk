@@ -52,6 +52,8 @@ check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
 check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
+check_scripts += src/tests/check-documents.sh
+EXTRA_DIST += src/tests/check-documents
 check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK

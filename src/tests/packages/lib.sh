@@ -4,7 +4,7 @@
 
 # What building, testing and looking at packages needs beyond the essential ones and build-essential.
 root_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,liblmdb-dev,libssl-dev,libkrb5-dev,check,python3
-root_packages+=,libncurses-dev,systemtap-sdt-dev,systemd,lintian,fakeroot,autopkgtest,libseccomp2,iproute2
+root_packages+=,libncurses-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,lintian,fakeroot,autopkgtest,libseccomp2,iproute2
 
 result() { printf '%s: %s\n' "$1" "$2"; }
 pass() { result PASS "$1"; }
