@@ -9,7 +9,7 @@ if ! command -v python3 > /dev/null 2>&1; then
 	echo "SKIP: python3 was not found (Debian package: python3)"
 	exit 77
 fi
-python3 "$top/src/tests/check-documents" "$top" || status=1
+python3 "$top/src/tests/documents.py" "$top" || status=1
 for tool in cmark-gfm mandoc; do
 	if ! command -v $tool > /dev/null 2>&1; then
 		echo "left out: rendered pages, since $tool was not found (Debian package: $tool)"
@@ -18,7 +18,7 @@ for tool in cmark-gfm mandoc; do
 done
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-python3 "$top/doc/make-html" "$top" "$dir/one" 0 && python3 "$top/src/tests/check-documents" --html "$dir/one" || status=1
+python3 "$top/doc/make-html" "$top" "$dir/one" 0 && python3 "$top/src/tests/documents.py" --html "$dir/one" || status=1
 # The same input gives the same bytes, wherever they are written.
 LC_ALL=C TZ=UTC-14 python3 "$top/doc/make-html" "$top" "$dir/elsewhere/two" 0 > "$dir/log" &&
 	diff -r "$dir/one" "$dir/elsewhere/two" || { echo "FAIL: rendered twice, the pages differ"; status=1; }

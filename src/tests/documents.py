@@ -3,8 +3,8 @@
 """What documents refer to is there: files and headings that are linked, files, functions, constants, man pages
 and targets of make that are named, lines that are quoted from a file. In rendered pages every link leads somewhere.
 
-  check-documents TOP             the sources
-  check-documents --html FOLDER   what doc/make-html has written
+  documents.py TOP             the sources
+  documents.py --html FOLDER   what doc/make-html has written
 Prints each that leads nowhere; exit status 1 if there is one.
 """
 import glob
