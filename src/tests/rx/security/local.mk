@@ -18,8 +18,9 @@ src_tests_rx_security_test_exchange_CPPFLAGS = $(security_suite_cppflags)
 check_tests += src/tests/rx/security/test_order
 src_tests_rx_security_test_order_LDADD = $(harness_libs)
 
-# `make check-classes`: the loopback suites under each class and level; minutes, most of them asleep.
-EXTRA_DIST += src/tests/rx/security/suites.sh
+# The loopback suites, each under one class; `make check-classes`: under each class and level, which
+# takes minutes, most of them asleep.
+check_scripts += src/tests/rx/security/suites.sh
 class_suites = $(filter src/tests/rx/face/% src/tests/rx/engine/% src/tests/rx/rpc/%, $(check_tests))
 .PHONY: check-classes
 check-classes: all
