@@ -10,7 +10,8 @@
 #define FALLBACK    1200u
 #define TRIES       3u
 #define GRANULARITY 16u /* a gain of fewer bytes is not worth a probe */
-#define CONFIRM     (600 * RXW_SEC)
+#define CONFIRM_S   600u
+#define REST_S      1u
 
 void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabled)
 {
@@ -18,6 +19,8 @@ void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabl
 	m->base = base;
 	m->confirmed = base;
 	m->ceiling = enabled && ceiling > base ? ceiling : base;
+	m->usual = base;
+	m->rest_s = REST_S;
 	m->low = base;
 	m->high = m->ceiling;
 	m->try_high = true;
@@ -25,13 +28,21 @@ void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabl
 	m->done = m->ceiling == base;
 }
 
-/* The search ends where the bounds meet; after a while what is above is tried again. */
+/*
+ * The search ends where the bounds meet; after a while what is above is tried again. Sooner where the
+ * path carries less than packets usually have: what it lost may have been an interface for a moment.
+ */
 static void settle(struct rxw_mtu *m, uint64_t now)
 {
 	if (m->done || m->high - m->low >= GRANULARITY || (m->try_high && m->high > m->low))
 		return;
 	m->done = true;
-	m->next_at = now + CONFIRM;
+	if (m->confirmed >= m->usual) {
+		m->next_at = now + CONFIRM_S * RXW_SEC;
+		return;
+	}
+	m->next_at = now + m->rest_s * RXW_SEC;
+	m->rest_s = m->rest_s < CONFIRM_S / 2 ? m->rest_s * 2 : CONFIRM_S;
 }
 
 uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt)
@@ -67,6 +78,8 @@ void rxw_mtu_confirmed(struct rxw_mtu *m, uint32_t size, uint64_t now)
 	if (size <= m->confirmed)
 		return;
 	m->confirmed = size;
+	if (size >= m->usual)
+		m->rest_s = REST_S;
 	if (m->low < size)
 		m->low = size;
 	if (m->high < size)

@@ -17,6 +17,8 @@ struct rxw_mtu {
 	uint8_t tries, black_holes;
 	bool try_high; /* the upper bound itself comes next */
 	bool enabled, done;
+	uint32_t usual;	  /* `base` before the path shrank; below it the search rests shorter */
+	uint32_t rest_s;  /* how long, doubled each time */
 	uint64_t next_at; /* earliest time of the next probe */
 };
 

@@ -160,6 +160,33 @@ START_TEST(black_hole_when_disabled)
 }
 END_TEST
 
+/* A path that shrank for a moment is found whole within a second or two, not after ten minutes. */
+START_TEST(soon_again_where_it_shrank)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0, began;
+	unsigned searches = 0;
+
+	rxw_mtu_init(&m, 1444, 1444, false);
+	rxw_mtu_timeout(&m, 1444);
+	ck_assert(rxw_mtu_timeout(&m, 1444));
+	search(&m, 1250, &now);
+	ck_assert_uint_le(m.confirmed, 1250);
+	now += RXW_SEC;
+	search(&m, 9000, &now);
+	ck_assert_uint_gt(m.confirmed, 1444 - 17);
+
+	/* One that stays so costs ever fewer probes: at last a search in ten minutes. */
+	rxw_mtu_init(&m, 1444, 1444, false);
+	rxw_mtu_timeout(&m, 1444);
+	ck_assert(rxw_mtu_timeout(&m, 1444));
+	for (began = now; now < began + 3600 * RXW_SEC; now += RXW_SEC)
+		searches += search(&m, 1250, &now) > 0;
+	ck_assert_uint_ge(searches, 10);
+	ck_assert_uint_le(searches, 20);
+}
+END_TEST
+
 START_TEST(hints)
 {
 	struct rxw_mtu m;
@@ -235,4 +262,5 @@ START_TEST(invariants)
 END_TEST
 
 TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later,
-	  disabled, black_hole, black_hole_when_disabled, hints, invariants)
+	  disabled, black_hole, black_hole_when_disabled,
+	  soon_again_where_it_shrank, hints, invariants)
