@@ -29,8 +29,9 @@ void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabl
 }
 
 /*
- * The search ends where the bounds meet; after a while what is above is tried again. Sooner where the
- * path carries less than packets usually have: what it lost may have been an interface for a moment.
+ * The search ends where the bounds meet; after a while what is above is tried again. Sooner where
+ * the path carries less than packets usually have: a small interface may have been in it for a
+ * moment.
  */
 static void settle(struct rxw_mtu *m, uint64_t now)
 {
