@@ -45,7 +45,7 @@ static const struct tools_option table[] = {
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(cell),
 	 .argument = "NAME",
-	 .help = "the cell this server belongs to; said in the log only"},
+	 .help = "the cell this server belongs to: whose keys to take; else said in the log only"},
 	{.name = "listen",
 	 .letter = 'l',
 	 .kind = TOOLS_STRING,
@@ -181,6 +181,29 @@ static const struct tools_option table[] = {
 	 .offset = SETTING(metrics.socket),
 	 .argument = "PATH",
 	 .help = TOOLS_METRICS_SOCKET_HELP},
+	{.name = "trace-dir",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(trace.dir),
+	 .argument = "DIR",
+	 .help = TOOLS_TRACE_DIR_HELP},
+	{.name = "trace-size",
+	 .kind = TOOLS_SIZE,
+	 .offset = SETTING(trace.memory),
+	 .argument = "BYTES",
+	 .min = TOOLS_TRACE_SIZE_MIN,
+	 .max = TOOLS_TRACE_SIZE_MAX,
+	 .help = TOOLS_TRACE_SIZE_HELP},
+	{.name = "trace-snap",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(trace.snap),
+	 .argument = "BYTES",
+	 .min = TOOLS_TRACE_SNAP_MIN,
+	 .max = TOOLS_TRACE_SNAP_MAX,
+	 .help = TOOLS_TRACE_SNAP_HELP},
+	{.name = "trace-start",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(trace.start),
+	 .help = "with --trace-dir: begin at once, not with the first SIGUSR2"},
 	{.name = "debug",
 	 .kind = TOOLS_FLAG,
 	 .offset = offsetof(struct options, debug),
@@ -229,7 +252,7 @@ static void allow_kill(void)
 
 static int serve(struct options *options, const struct rxw_config *config)
 {
-	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 	const size_t count = sizeof(signals) / sizeof(signals[0]);
 	char message[FSD_MESSAGE_MAX], where[256];
 	struct fsd_server *server;
@@ -250,9 +273,11 @@ static int serve(struct options *options, const struct rxw_config *config)
 	printf("%s\n", where);
 	fflush(stdout);
 	fsd_notify("READY=1");
-	while ((number = tools_signals_wait(signals, count)) == SIGUSR1 || number == SIGHUP) {
+	while ((number = tools_signals_wait(signals, count)) != SIGTERM && number != SIGINT) {
 		if (number == SIGHUP)
 			fsd_server_reload(server);
+		else if (number == SIGUSR2)
+			fsd_server_trace(server);
 		else
 			fsd_server_report(server);
 	}

@@ -39,6 +39,7 @@ struct fsd_server {
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl, *vol;
 	struct tools_metrics *metrics;
+	struct tools_trace *trace;
 	struct AFSVol_service vol_service;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 };
@@ -343,12 +344,26 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	return rc ? -1 : 0;
 }
 
-static int open_metrics(struct fsd_server *server, char *message)
+static void say(const char *line)
+{
+	fsd_log(RXW_LOG_INFO, "%s", line);
+}
+
+/* What lets others look at the endpoints. */
+static int open_windows(struct fsd_server *server, char *message)
 {
 	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
 
+	server->settings.trace.say = say;
+	if (tools_trace_open(&server->settings.trace, endpoints, 3, &server->trace, message, FSD_MESSAGE_MAX))
+		return -1;
 	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics, message,
 				   FSD_MESSAGE_MAX);
+}
+
+void fsd_server_trace(struct fsd_server *server)
+{
+	tools_trace_switch(server->trace);
 }
 
 static struct fsd_server *create(const struct fsd_settings *settings, char *message)
@@ -389,7 +404,7 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 		return -1;
 	if (open_guard(server, message) || open_export(server, message) || open_volume(server, message) ||
 	    start_parts(server, message) || open_network(server, config, message) ||
-	    open_metrics(server, message)) {
+	    open_windows(server, message)) {
 		server->settings.drain_ms = 0;
 		fsd_server_stop(server);
 		return -1;
@@ -422,6 +437,7 @@ int fsd_server_stop(struct fsd_server *server)
 	pthread_mutex_unlock(&server->lock);
 	fsd_callbacks_stop(callbacks);
 	tools_metrics_stop(server->metrics);
+	tools_trace_close(server->trace);
 	if (server->fs)
 		rxw_endpoint_destroy(server->fs);
 	if (server->vl)

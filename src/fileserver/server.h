@@ -12,6 +12,7 @@
 #include "fileserver/layer.h"
 #include "fileserver/state.h"
 #include "tools/common/metrics.h"
+#include "tools/common/trace.h"
 
 struct fsd_settings {
 	const char *export; /* directory to serve */
@@ -33,6 +34,7 @@ struct fsd_settings {
 	bool rpc_stats;	     /* offer statistics of procedure calls on all ports */
 	bool rpc_stats_open; /* to other machines, too */
 	struct tools_metrics_options metrics; /* figures for Prometheus; none by default */
+	struct tools_trace_options trace;     /* packet traces; none by default; `say` is filled in */
 	struct fsd_layer
 		*layer; /* tests: serve this in place of `export`, which then is only a name */
 };
@@ -64,6 +66,9 @@ void fsd_server_reload(struct fsd_server *server);
 
 /* Statistics as log lines. */
 void fsd_server_report(struct fsd_server *server);
+
+/* Begin a packet trace of all ports, or write it and end it. */
+void fsd_server_trace(struct fsd_server *server);
 
 /*
  * Let calls end, for at most drain_ms, then free everything. Returns 0, or 1 if calls had to be

@@ -11,7 +11,8 @@ tools_common_sources = \
 	src/tools/common/number.c src/tools/common/number.h \
 	src/tools/common/options.c src/tools/common/options.h \
 	src/tools/common/report.c src/tools/common/report.h \
-	src/tools/common/signals.c src/tools/common/signals.h
+	src/tools/common/signals.c src/tools/common/signals.h \
+	src/tools/common/trace.c src/tools/common/trace.h
 
 noinst_LTLIBRARIES += src/tools/libtools.la
 src_tools_libtools_la_SOURCES = $(tools_common_sources)

@@ -11,3 +11,5 @@ check_tests += src/tests/trace/test_tshark
 src_tests_trace_test_tshark_SOURCES = src/tests/trace/test_tshark.c $(trace_reader) \
 	src/tests/rx/security/relay.c src/tests/rx/security/relay.h
 src_tests_trace_test_tshark_LDADD = $(harness_libs)
+
+check_scripts += src/tests/trace/programs.sh

@@ -35,6 +35,11 @@ static int open_client(struct perf_client *c)
 	tools_address_text(&c->server.sa, c->server_text, sizeof(c->server_text));
 	if (perf_links_open(c) < 0)
 		return -1;
+	if (tools_trace_open(&c->set->trace, c->endpoints, c->endpoint_count, &c->trace, message,
+			     sizeof(message)) < 0) {
+		tools_error("%s", message);
+		return -1;
+	}
 	c->runner = perf_runner_new(&c->load);
 	c->mix_runner = c->mix.slots ? perf_runner_new(&c->mix) : NULL;
 	if (!c->runner || (c->mix.slots && !c->mix_runner))
@@ -46,6 +51,7 @@ static void close_client(struct perf_client *c)
 {
 	tools_signals_stop(c->signals);
 	perf_burden_stop(c->burden);
+	tools_trace_close(c->trace);
 	perf_links_close(c);
 	/* Only now has the last callback returned. */
 	perf_runner_free(c->runner);

@@ -5,6 +5,7 @@
 
 #include "tools/common/auth.h"
 #include "tools/common/report.h"
+#include "tools/common/trace.h"
 #include "tools/perf/burden.h"
 #include "tools/perf/perf.h"
 
@@ -24,6 +25,7 @@ struct perf_settings {
 	int form;
 	bool verify, json, prime, per_stream;
 	struct tools_auth auth;
+	struct tools_trace_options trace;
 };
 
 /* Everything of one run; freed in the reverse order. */
@@ -41,6 +43,7 @@ struct perf_client {
 	struct perf_runner *runner, *mix_runner, *primer;
 	struct perf_burden *burden; /* NULL: none */
 	struct tools_signals *signals;
+	struct tools_trace *trace; /* NULL: none */
 	uint32_t token; /* of the server's figures, 0 = it keeps none */
 };
 

@@ -10,6 +10,7 @@
 #include "tools/common/message.h"
 #include "tools/common/metrics.h"
 #include "tools/common/signals.h"
+#include "tools/common/trace.h"
 #include "tools/perf/serve.h"
 
 struct settings {
@@ -19,6 +20,7 @@ struct settings {
 	struct tools_auth auth;
 	const char *keytab;
 	struct tools_metrics_options metrics;
+	struct tools_trace_options trace;
 };
 
 static const struct tools_option options[] = {
@@ -94,6 +96,29 @@ static const struct tools_option options[] = {
 	 .offset = offsetof(struct settings, metrics.socket),
 	 .argument = "PATH",
 	 .help = TOOLS_METRICS_SOCKET_HELP},
+	{.name = "trace-dir",
+	 .kind = TOOLS_STRING,
+	 .offset = offsetof(struct settings, trace.dir),
+	 .argument = "DIR",
+	 .help = TOOLS_TRACE_DIR_HELP},
+	{.name = "trace-size",
+	 .kind = TOOLS_SIZE,
+	 .offset = offsetof(struct settings, trace.memory),
+	 .argument = "BYTES",
+	 .min = TOOLS_TRACE_SIZE_MIN,
+	 .max = TOOLS_TRACE_SIZE_MAX,
+	 .help = TOOLS_TRACE_SIZE_HELP},
+	{.name = "trace-snap",
+	 .kind = TOOLS_UINT,
+	 .offset = offsetof(struct settings, trace.snap),
+	 .argument = "BYTES",
+	 .min = TOOLS_TRACE_SNAP_MIN,
+	 .max = TOOLS_TRACE_SNAP_MAX,
+	 .help = TOOLS_TRACE_SNAP_HELP},
+	{.name = "trace-start",
+	 .kind = TOOLS_FLAG,
+	 .offset = offsetof(struct settings, trace.start),
+	 .help = "with --trace-dir: begin at once, not with the first SIGUSR2"},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
@@ -109,12 +134,12 @@ static const struct tools_program program = {
 	.name = "rxperf",
 	.usage = "usage: rxperf server [-p PORT] [--listen ADDR] [option...]\n",
 	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGHUP reads the keys again;\n"
-		   "SIGINT and SIGTERM print figures and stop.",
+		   "SIGUSR2 begins and ends a packet trace; SIGINT and SIGTERM print figures and stop.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-static const int signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };
+static const int signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
 static void log_line(void *arg, enum rxw_log_level level, const char *line)
@@ -234,6 +259,32 @@ static void reload(struct perf_server *server)
 	fflush(stdout);
 }
 
+static void say(const char *line)
+{
+	printf("rxperf server: %s\n", line);
+	fflush(stdout);
+}
+
+/* Do what signals ask for until one says stop. */
+static void wait_for_end(struct perf_server *server, struct tools_trace *trace)
+{
+	for (;;) {
+		switch (tools_signals_wait(signals, SIGNAL_COUNT)) {
+		case SIGHUP:
+			reload(server);
+			break;
+		case SIGUSR1:
+			print_figures(server);
+			break;
+		case SIGUSR2:
+			tools_trace_switch(trace);
+			break;
+		default:
+			return;
+		}
+	}
+}
+
 /* Serve until a signal says stop. Returns the exit status. */
 static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 			      const struct settings *set)
@@ -242,8 +293,8 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	const char *const *hosts = set->listen.count ? set->listen.items : any;
 	size_t count = set->listen.count ? set->listen.count : 1;
 	struct tools_metrics *metrics;
+	struct tools_trace *trace;
 	char message[256];
-	int number;
 
 	if (count > PERF_MAX_LISTEN) {
 		tools_error("--listen: at most %d addresses", PERF_MAX_LISTEN);
@@ -257,17 +308,19 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 		tools_error("%s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
+	if (tools_trace_open(&set->trace, server->endpoints, server->endpoint_count, &trace, message,
+			     sizeof(message)) < 0) {
+		tools_error("%s", message);
+		tools_metrics_stop(metrics);
+		return TOOLS_EXIT_FAILURE;
+	}
 	perf_moment_now(server, &server->start);
 	print_ready(server);
-	while ((number = tools_signals_wait(signals, SIGNAL_COUNT)) == SIGUSR1 || number == SIGHUP) {
-		if (number == SIGHUP)
-			reload(server);
-		else
-			print_figures(server);
-	}
+	wait_for_end(server, trace);
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_stop(server->endpoints[i], 1000);
 	tools_metrics_stop(metrics);
+	tools_trace_close(trace);
 	print_figures(server);
 	return 0;
 }
@@ -329,7 +382,8 @@ static int run(struct perf_server *server, const struct rxw_config *config,
 
 int perf_server_main(int argc, char **argv)
 {
-	struct settings set = { .port = PERF_PORT, .auth = { .class = -1, .level = -1 } };
+	struct settings set = {
+		.port = PERF_PORT, .auth = {.class = -1, .level = -1}, .trace.say = say};
 	struct rxw_config config;
 	struct perf_server *server;
 	enum tools_parsed parsed;

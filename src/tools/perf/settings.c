@@ -245,6 +245,25 @@ static const struct tools_option options[] = {
 	 AT(auth.keytab),
 	 .argument = "FILE",
 	 .help = "got with the key there, not with tickets that kinit left"},
+	{.name = "trace-dir",
+	 .kind = TOOLS_STRING,
+	 AT(trace.dir),
+	 .argument = "DIR",
+	 .help = TOOLS_TRACE_DIR_HELP},
+	{.name = "trace-size",
+	 .kind = TOOLS_SIZE,
+	 AT(trace.memory),
+	 .argument = "BYTES",
+	 .min = TOOLS_TRACE_SIZE_MIN,
+	 .max = TOOLS_TRACE_SIZE_MAX,
+	 .help = TOOLS_TRACE_SIZE_HELP},
+	{.name = "trace-snap",
+	 .kind = TOOLS_UINT,
+	 AT(trace.snap),
+	 .argument = "BYTES",
+	 .min = TOOLS_TRACE_SNAP_MIN,
+	 .max = TOOLS_TRACE_SNAP_MAX,
+	 .help = TOOLS_TRACE_SNAP_HELP},
 	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object"},
 };
 
@@ -381,6 +400,12 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
+/* Stdout is for the report. */
+static void say(const char *line)
+{
+	tools_error("%s", line);
+}
+
 enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_config *config,
 				      int argc, char **argv)
 {
@@ -397,7 +422,8 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 				      .mix_streams = 1,
 				      .read_size = RXPERF_IO_MAX,
 				      .write_size = RXPERF_IO_MAX,
-				      .auth = {.class = -1, .level = -1}};
+				      .auth = {.class = -1, .level = -1},
+				      .trace = {.start = true, .say = say}};
 	rxw_config_init(config, sizeof(*config));
 	config->log = log_line;
 	parsed = tools_options_parse(&program, set, config, argc, argv, &first);

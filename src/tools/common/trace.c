@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Traces of all endpoints of a program, begun and ended together. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rxwire/endpoint.h>
+#include <rxwire/error.h>
+#include <rxwire/trace.h>
+
+#include "tools/common/message.h"
+#include "tools/common/trace.h"
+
+struct tools_trace {
+	struct tools_trace_options options;
+	rxw_endpoint **endpoints;
+	uint64_t *before; /* packets that each had seen when it began */
+	size_t count;
+	bool on;
+	unsigned number; /* of this program's traces */
+};
+
+static const char *reason(int rc)
+{
+	return rc != -RXW_ESYS	  ? rxw_strerror(rc) :
+	       errno == EPERM ? "others may write to it, or it is somebody else's" :
+				strerror(errno);
+}
+
+static uint64_t packets(rxw_endpoint *endpoint)
+{
+	struct rxw_trace_counts c = {.size = sizeof(c)};
+
+	rxw_trace_count(endpoint, &c);
+	return c.packets;
+}
+
+static unsigned port_of(rxw_endpoint *endpoint)
+{
+	struct sockaddr_storage sa;
+	socklen_t length = sizeof(sa);
+
+	if (rxw_endpoint_address(endpoint, &sa, &length) < 0)
+		return 0;
+	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&sa)->sin6_port :
+						((struct sockaddr_in *)(void *)&sa)->sin_port);
+}
+
+/* All of them or none. */
+static int begin(struct tools_trace *t)
+{
+	struct rxw_trace_options o = {.size = sizeof(o),
+				      .memory = (size_t)t->options.memory,
+				      .snap = (unsigned)t->options.snap,
+				      .dead_dir = t->options.dir};
+
+	for (size_t i = 0; i < t->count; i++) {
+		int rc, why;
+
+		t->before[i] = packets(t->endpoints[i]);
+		rc = rxw_trace_start(t->endpoints[i], &o);
+		if (!rc)
+			continue;
+		why = errno;
+		while (i-- > 0)
+			rxw_trace_stop(t->endpoints[i]);
+		errno = why;
+		return rc;
+	}
+	t->on = true;
+	t->number++;
+	return 0;
+}
+
+static void write_one(struct tools_trace *t, size_t i, const char *when)
+{
+	uint64_t seen = packets(t->endpoints[i]) - t->before[i];
+	char *name = NULL, line[512];
+	int rc;
+
+	if (!seen)
+		return;
+	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir, port_of(t->endpoints[i]), when,
+		     t->number) < 0) {
+		tools_error("--trace-dir: no memory");
+		return;
+	}
+	rc = rxw_trace_save(t->endpoints[i], name);
+	if (rc < 0)
+		tools_error("--trace-dir: %s: %s", name, reason(rc));
+	snprintf(line, sizeof(line), "trace of %llu packets: %s", (unsigned long long)seen, name);
+	if (!rc && t->options.say)
+		t->options.say(line);
+	free(name);
+}
+
+static void end(struct tools_trace *t)
+{
+	time_t now = time(NULL);
+	char when[32];
+	struct tm tm;
+
+	for (size_t i = 0; i < t->count; i++)
+		rxw_trace_stop(t->endpoints[i]);
+	t->on = false;
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+	for (size_t i = 0; i < t->count; i++)
+		write_one(t, i, when);
+}
+
+int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *const *endpoints,
+		     size_t count, struct tools_trace **trace, char *message, size_t size)
+{
+	struct tools_trace *t;
+	int rc;
+
+	*trace = NULL;
+	if (!options->dir)
+		return 0;
+	t = calloc(1, sizeof(*t));
+	if (t) {
+		t->options = *options;
+		t->endpoints = calloc(count + 1, sizeof(*t->endpoints));
+		t->before = calloc(count + 1, sizeof(*t->before));
+	}
+	if (!t || !t->endpoints || !t->before) {
+		snprintf(message, size, "no memory");
+		*trace = t;
+		tools_trace_close(*trace);
+		*trace = NULL;
+		return -1;
+	}
+	memcpy(t->endpoints, endpoints, count * sizeof(*t->endpoints));
+	t->count = count;
+	/* Also if it is for later: a wrong directory is told at once. */
+	rc = begin(t);
+	if (rc < 0) {
+		snprintf(message, size, "--trace-dir %s: %s", options->dir, reason(rc));
+		tools_trace_close(t);
+		return -1;
+	}
+	*trace = t;
+	if (options->start)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		rxw_trace_stop(endpoints[i]);
+	t->on = false;
+	t->number = 0;
+	return 0;
+}
+
+void tools_trace_switch(struct tools_trace *t)
+{
+	int rc;
+
+	if (!t) {
+		tools_error("SIGUSR2 begins and ends a packet trace, but --trace-dir is not given");
+		return;
+	}
+	if (t->on) {
+		end(t);
+		return;
+	}
+	rc = begin(t);
+	if (rc < 0)
+		tools_error("--trace-dir %s: %s", t->options.dir, reason(rc));
+	else if (t->options.say)
+		t->options.say("a trace begins; SIGUSR2 writes it");
+}
+
+void tools_trace_close(struct tools_trace *t)
+{
+	if (!t)
+		return;
+	if (t->on)
+		end(t);
+	free(t->endpoints);
+	free(t->before);
+	free(t);
+}
