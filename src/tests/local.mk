@@ -53,7 +53,7 @@ check_scripts += src/tests/check-headers.sh
 check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
 check_scripts += src/tests/check-documents.sh
-EXTRA_DIST += src/tests/documents.py
+EXTRA_DIST += src/tests/documents.py src/tests/main.h
 check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK

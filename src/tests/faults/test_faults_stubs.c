@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "scenario.h"
+#include "tests/main.h"
 
 START_TEST(clean)
 {
@@ -30,21 +31,4 @@ START_TEST(all_from_one_on)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("faults: stubs");
-	TCase *tc = tcase_create("stubs");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 280);
-	tcase_add_test(tc, clean);
-	tcase_add_test(tc, one);
-	tcase_add_test(tc, some_in_a_row);
-	tcase_add_test(tc, all_from_one_on);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(280, "faults: stubs", clean, one, some_in_a_row, all_from_one_on)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "scenario.h"
+#include "tests/main.h"
 
 #define SECOND 1000000000ll
 #define HOUR   (3600 * SECOND)
@@ -42,21 +43,5 @@ START_TEST(clock_goes_back)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("faults: threads and clock");
-	TCase *tc = tcase_create("threads and clock");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 280);
-	tcase_add_test(tc, one_thread);
-	tcase_add_test(tc, no_thread_from_one_on);
-	tcase_add_test(tc, clock_jumps);
-	tcase_add_test(tc, clock_goes_back);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(280, "faults: threads and clock", one_thread, no_thread_from_one_on,
+	  clock_jumps, clock_goes_back)

@@ -9,6 +9,7 @@
 #include "afs/rxafscb.h"
 #include "afs/uuid.h"
 #include "fileserver/callbacks.h"
+#include "tests/main.h"
 
 #define VOLUME 0x20000001u
 #define QUIET  1000 /* seconds of silence after which one is probed */
@@ -357,23 +358,5 @@ START_TEST(stop_in_the_middle)
 }
 END_TEST
 
-int main(void)
-{
-	const TTest *const tests[] = {
-		every_age, another_one, impossible_answer, breaks_to_many, stop_in_the_middle,
-	};
-	Suite *suite = suite_create("callbacks");
-	TCase *tcase = tcase_create("callbacks");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 120);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(120, "callbacks", every_age, another_one, impossible_answer,
+	  breaks_to_many, stop_in_the_middle)

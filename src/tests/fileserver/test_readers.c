@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of fileserver/readers.c: bytes, reading ahead, limits, changes, failures. */
 #include "fixture.h"
+#include "tests/main.h"
 
 #include <errno.h>
 #include <time.h>
@@ -472,29 +473,7 @@ START_TEST(a_time_line_needs_a_place)
 }
 END_TEST
 
-int main(void)
-{
-	const TTest *const tests[] = {
-		bytes_from_disk,	 bytes_from_cache,
-		cached_at_first,	 reads_start_ahead_of_the_wire,
-		limit_is_kept,		 many_share_the_memory,
-		change_is_noticed,	 shrunk_file_is_never_padded,
-		disk_error_is_passed_on, lost_call_ends_at_once,
-		no_read_waits_for_a_send, the_time_line_tells_all,
-		a_time_line_needs_a_place,
-	};
-	Suite *suite = suite_create("readers");
-	TCase *tcase = tcase_create("readers");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 120);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_at_first,
+	  reads_start_ahead_of_the_wire, limit_is_kept, many_share_the_memory, change_is_noticed,
+	  shrunk_file_is_never_padded, disk_error_is_passed_on, lost_call_ends_at_once,
+	  no_read_waits_for_a_send, the_time_line_tells_all, a_time_line_needs_a_place)

@@ -14,6 +14,7 @@
 #include "afs/uuid.h"
 #include "afs/vl.h"
 #include "fileserver/server.h"
+#include "tests/main.h"
 
 #define BIG ((size_t)24 << 20)
 
@@ -764,33 +765,6 @@ START_TEST(bad_settings_are_named)
 }
 END_TEST
 
-int main(void)
-{
-	const TTest *const tests[] = {
-		mount_sequence,
-		older_clients,
-		whole_file_intact,
-		change_is_told,
-		client_without_callbacks,
-		errors_on_the_wire,
-		change_during_fetch_aborts,
-		many_at_once,
-		restart_keeps_identity,
-		drain_lets_calls_end,
-		bad_settings_are_named,
-	};
-	Suite *suite = suite_create("rxfsd");
-	TCase *tcase = tcase_create("rxfsd");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 120);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(120, "rxfsd", mount_sequence, older_clients, whole_file_intact,
+	  change_is_told, client_without_callbacks, errors_on_the_wire, change_during_fetch_aborts,
+	  many_at_once, restart_keeps_identity, drain_lets_calls_end, bad_settings_are_named)

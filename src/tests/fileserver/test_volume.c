@@ -8,6 +8,7 @@
 #include "afs/dir.h"
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
+#include "tests/main.h"
 
 static struct world world;
 static struct fsd_object object;
@@ -504,41 +505,10 @@ START_TEST(volume_status)
 }
 END_TEST
 
-int main(void)
-{
-	const TTest *const tests[] = {
-		status_of_each_kind,
-		unknown_fids,
-		everything_survives_a_restart,
-		changed_while_down,
-		another_tree_is_another_content,
-		changes_raise_the_version,
-		names_come_and_go,
-		another_kind_is_another_object,
-		subtree_vanishes,
-		directory_replaced_by_link,
-		five_thousand_names,
-		odd_names,
-		only_what_other_may_read,
-		permission_taken_away,
-		unlisted_changes_count,
-		chmod_of_a_directory_keeps_its_version,
-		open_file_is_of_one_version,
-		versions_grow_under_concurrency,
-		volume_status,
-	};
-	Suite *suite = suite_create("volume");
-	TCase *tcase = tcase_create("volume");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 120);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(120, "volume", status_of_each_kind, unknown_fids,
+	  everything_survives_a_restart, changed_while_down, another_tree_is_another_content,
+	  changes_raise_the_version, names_come_and_go, another_kind_is_another_object,
+	  subtree_vanishes, directory_replaced_by_link, five_thousand_names, odd_names,
+	  only_what_other_may_read, permission_taken_away, unlisted_changes_count,
+	  chmod_of_a_directory_keeps_its_version, open_file_is_of_one_version,
+	  versions_grow_under_concurrency, volume_status)

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 
 #include "fileserver/callbacks.h"
+#include "tests/main.h"
 
 static struct world world;
 static struct fsd_caller caller;
@@ -142,21 +143,4 @@ START_TEST(bounded)
 }
 END_TEST
 
-int main(void)
-{
-	const TTest *const tests[] = {with_inotify, by_the_sweep_alone, unchanged_stays, bounded};
-	Suite *suite = suite_create("watch");
-	TCase *tcase = tcase_create("watch");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 120);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(120, "watch", with_inotify, by_the_sweep_alone, unchanged_stays, bounded)

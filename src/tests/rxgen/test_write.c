@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rxgen/ast.h"
+#include "tests/main.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -114,19 +115,4 @@ START_TEST(no_memory_for_calls)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("write");
-	TCase *tests = tcase_create("memory");
-	SRunner *runner;
-	int failed;
-
-	tcase_add_test(tests, no_memory_for_types);
-	tcase_add_test(tests, no_memory_for_calls);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN("write", no_memory_for_types, no_memory_for_calls)

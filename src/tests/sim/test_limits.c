@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "tests/main.h"
 
 #define SEEDS 3
 
@@ -240,26 +241,5 @@ START_TEST(upload)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("limits");
-	TCase *tcase = tcase_create("limits");
-	SRunner *runner;
-	int failed;
-
-	suite_add_tcase(suite, tcase);
-	tcase_set_timeout(tcase, 0);
-	tcase_add_test(tcase, goodput_clean);
-	tcase_add_test(tcase, goodput_loss);
-	tcase_add_test(tcase, goodput_reordering);
-	tcase_add_test(tcase, economy);
-	tcase_add_test(tcase, fair);
-	tcase_add_test(tcase, even);
-	tcase_add_test(tcase, small_beside_bulk);
-	tcase_add_test(tcase, upload);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
-}
+TEST_MAIN_WITHIN(0, "limits", goodput_clean, goodput_loss, goodput_reordering, economy,
+	  fair, even, small_beside_bulk, upload)

@@ -11,30 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static inline int test_main(const char *name, const TTest *const *tests, size_t count)
-{
-	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create(name);
-	SRunner *runner;
-	int failed;
-
-	for (size_t i = 0; i < count; i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-#define TEST_MAIN(name, ...)                                                                      \
-	int main(void)                                                                            \
-	{                                                                                         \
-		const TTest *const tests[] = { __VA_ARGS__ };                                     \
-												  \
-		return test_main(name, tests, sizeof(tests) / sizeof(tests[0]));                  \
-	}
+#include "tests/main.h"
 
 /* A new folder, below $TMPDIR or /tmp; the caller removes it. */
 static inline char *test_folder(void)

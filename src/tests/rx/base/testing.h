@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "tests/main.h"
 
 /* A seed of this run, printed; the environment's RXW_TEST_SEED replays one. */
 static inline uint64_t test_seed(void)
@@ -41,30 +42,5 @@ static inline void test_fill(uint64_t *state, void *memory, size_t size)
 	for (size_t i = 0; i < size; i++)
 		p[i] = (uint8_t)rxw_prng(state);
 }
-
-static inline int test_main(const char *name, const TTest *const *tests, size_t count)
-{
-	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create(name);
-	SRunner *runner;
-	int failed;
-
-	for (size_t i = 0; i < count; i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-#define TEST_MAIN(name, ...)                                                     \
-	int main(void)                                                           \
-	{                                                                        \
-		const TTest *const tests[] = { __VA_ARGS__ };                    \
-                                                                                 \
-		return test_main(name, tests, sizeof(tests) / sizeof(tests[0])); \
-	}
 
 #endif

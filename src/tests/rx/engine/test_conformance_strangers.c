@@ -8,6 +8,7 @@
 
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "tests/main.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 
@@ -579,28 +580,7 @@ START_TEST(one_id_from_many_addresses)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("conformance: strangers");
-	TCase *tc = tcase_create("strangers");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, three_times);
-	tcase_add_test(tc, small_calls_are_answered_at_once);
-	tcase_add_test(tc, strict_reach);
-	tcase_add_test(tc, strict_reach_for_our_clients);
-	tcase_add_test(tc, guessing_is_told);
-	tcase_add_test(tc, caps);
-	tcase_add_test(tc, connections_are_forgotten);
-	tcase_add_test(tc, many_are_forgotten);
-	tcase_add_test(tc, room_beside_those_at_work);
-	tcase_add_test(tc, a_packet_for_one_that_is_gone);
-	tcase_add_test(tc, one_id_from_many_addresses);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(60, "conformance: strangers", three_times,
+	  small_calls_are_answered_at_once, strict_reach, strict_reach_for_our_clients,
+	  guessing_is_told, caps, connections_are_forgotten, many_are_forgotten,
+	  room_beside_those_at_work, a_packet_for_one_that_is_gone, one_id_from_many_addresses)

@@ -2,6 +2,7 @@
 /* Connections of proven addresses have a bound: idle ones go, busy ones stay (12.3). */
 #include "engine/internal.h"
 #include "engine/lock.h"
+#include "tests/main.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 
@@ -148,20 +149,5 @@ START_TEST(all_are_busy)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("idle connections");
-	TCase *tc = tcase_create("idle connections");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 200);
-	tcase_add_test(tc, who_is_silent_longest_goes);
-	tcase_add_test(tc, with_a_token);
-	tcase_add_test(tc, all_are_busy);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(200, "idle connections", who_is_silent_longest_goes, with_a_token,
+	  all_are_busy)

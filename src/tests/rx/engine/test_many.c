@@ -7,6 +7,7 @@
 
 #include "base/wire.h"
 #include "engine/internal.h"
+#include "tests/main.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 
@@ -247,22 +248,5 @@ START_TEST(come_and_go)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("many");
-	TCase *tcase = tcase_create("core");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tcase, 300);
-	tcase_add_test(tcase, idle_with_one_channel);
-	tcase_add_test(tcase, idle_with_four_channels);
-	tcase_add_test(tcase, idle_at_both_ends);
-	tcase_add_test(tcase, come_and_go);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(300, "many", idle_with_one_channel, idle_with_four_channels,
+	  idle_at_both_ends, come_and_go)

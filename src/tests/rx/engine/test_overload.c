@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "tests/main.h"
 #include "tests/rx/face/harness.h"
 
 #define SERVICE 200
@@ -227,21 +228,5 @@ START_TEST(newcomer_is_served_beside_a_standing_queue)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("overload");
-	TCase *tc = tcase_create("overload");
-	SRunner *sr = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, burst_waits_and_standing_queue_does_not);
-	tcase_add_test(tc, switched_off);
-	tcase_add_test(tc, long_calls_are_no_standing_queue);
-	tcase_add_test(tc, newcomer_is_served_beside_a_standing_queue);
-	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(120, "overload", burst_waits_and_standing_queue_does_not, switched_off,
+	  long_calls_are_no_standing_queue, newcomer_is_served_beside_a_standing_queue)

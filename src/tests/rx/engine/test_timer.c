@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "tests/main.h"
 #include "tests/rx/face/harness.h"
 
 static struct h_bed bed;
@@ -171,22 +172,5 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("timer");
-	TCase *tc = tcase_create("silence");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, peer_never_answers);
-	tcase_add_test(tc, peer_stops_answering);
-	tcase_add_test(tc, client_goes_away);
-	tcase_add_test(tc, long_calls_live);
-	tcase_add_test(tc, nobody_listens);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(60, "timer", peer_never_answers, peer_stops_answering, client_goes_away,
+	  long_calls_live, nobody_listens)

@@ -4,6 +4,7 @@
 
 #include "base/wire.h"
 #include "engine/lock.h"
+#include "tests/main.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 
@@ -254,21 +255,5 @@ START_TEST(looks)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("waiting");
-	TCase *tc = tcase_create("waiting");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, others_take_their_places);
-	tcase_add_test(tc, who_moves_nothing_goes);
-	tcase_add_test(tc, each_one_counts);
-	tcase_add_test(tc, looks);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(120, "waiting", others_take_their_places, who_moves_nothing_goes,
+	  each_one_counts, looks)

@@ -6,6 +6,7 @@
 
 #include "base/wire.h"
 #include "harness.h"
+#include "tests/main.h"
 
 static struct h_bed bed;
 
@@ -241,25 +242,6 @@ START_TEST(three_times_until_proved)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("limits");
-	TCase *tc = tcase_create("limits");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, memory_of_a_call);
-	tcase_add_test(tc, memory_of_a_connection);
-	tcase_add_test(tc, memory_of_a_peer);
-	tcase_add_test(tc, memory_of_the_engine);
-	tcase_add_test(tc, memory_of_a_sender);
-	tcase_add_test(tc, abort_rate);
-	tcase_add_test(tc, flood_of_connections);
-	tcase_add_test(tc, three_times_until_proved);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(60, "limits", memory_of_a_call, memory_of_a_connection, memory_of_a_peer,
+	  memory_of_the_engine, memory_of_a_sender, abort_rate, flood_of_connections,
+	  three_times_until_proved)

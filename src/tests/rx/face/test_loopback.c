@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "tests/main.h"
 
 static struct h_bed bed;
 
@@ -195,26 +196,6 @@ START_TEST(over_ipv6)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("loopback");
-	TCase *tc = tcase_create("loopback");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 90);
-	tcase_add_test(tc, two_hundred_calls);
-	tcase_add_test(tc, two_hundred_calls_few_workers);
-	tcase_add_test(tc, two_hundred_calls_plainly);
-	tcase_add_test(tc, steered_wrong);
-	tcase_add_test(tc, steered_right);
-	tcase_add_test(tc, shards_of_a_client);
-	tcase_add_test(tc, defer_on_leaves_windows_to_the_writer);
-	tcase_add_test(tc, defer_off_sends_where_acks_arrive);
-	tcase_add_test(tc, over_ipv6);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(90, "loopback", two_hundred_calls, two_hundred_calls_few_workers,
+	  two_hundred_calls_plainly, steered_wrong, steered_right, shards_of_a_client,
+	  defer_on_leaves_windows_to_the_writer, defer_off_sends_where_acks_arrive, over_ipv6)

@@ -7,6 +7,7 @@
 
 #include "engine/internal.h"
 #include "harness.h"
+#include "tests/main.h"
 
 static struct h_bed bed;
 
@@ -164,22 +165,5 @@ START_TEST(arguments)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("metrics");
-	TCase *t = tcase_create("text");
-	SRunner *r;
-	int failed;
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, figures_follow_calls);
-	tcase_add_test(t, short_calls_take_their_time);
-	tcase_add_test(t, families_stand_together);
-	tcase_add_test(t, arguments);
-	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_MAIN_WITHIN(60, "metrics", figures_follow_calls, short_calls_take_their_time,
+	  families_stand_together, arguments)

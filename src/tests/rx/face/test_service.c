@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "harness.h"
+#include "tests/main.h"
 
 static struct h_bed bed;
 
@@ -395,29 +396,7 @@ START_TEST(slow_handlers_may_stay)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("service");
-	TCase *tc = tcase_create("loopback");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, adding);
-	tcase_add_test(tc, unknown_service);
-	tcase_add_test(tc, abort_codes);
-	tcase_add_test(tc, abort_after_output);
-	tcase_add_test(tc, empty_request);
-	tcase_add_test(tc, queue_bound);
-	tcase_add_test(tc, one_client_cannot_take_all);
-	tcase_add_test(tc, one_client_may_take_all);
-	tcase_add_test(tc, bound_of_one_service);
-	tcase_add_test(tc, short_calls_need_no_worker);
-	tcase_add_test(tc, slow_handlers_are_handed_over);
-	tcase_add_test(tc, slow_handlers_may_stay);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(60, "service", adding, unknown_service, abort_codes, abort_after_output,
+	  empty_request, queue_bound, one_client_cannot_take_all, one_client_may_take_all,
+	  bound_of_one_service, short_calls_need_no_worker, slow_handlers_are_handed_over,
+	  slow_handlers_may_stay)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "tests/main.h"
 
 static struct h_bed bed;
 
@@ -235,24 +236,5 @@ START_TEST(what_is_in_effect)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *s = suite_create("stats");
-	TCase *tc = tcase_create("stats");
-	SRunner *r = srunner_create(s);
-	int failed;
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, names_of_drops);
-	tcase_add_test(tc, names_of_locks);
-	tcase_add_test(tc, counters_follow_calls);
-	tcase_add_test(tc, what_is_there_now);
-	tcase_add_test(tc, shards_add_up);
-	tcase_add_test(tc, sizes_of_other_programs);
-	tcase_add_test(tc, what_is_in_effect);
-	suite_add_tcase(s, tc);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
-}
+TEST_MAIN_WITHIN(60, "stats", names_of_drops, names_of_locks, counters_follow_calls,
+	  what_is_there_now, shards_add_up, sizes_of_other_programs, what_is_in_effect)
