@@ -203,7 +203,7 @@ static int posix_open(struct fsd_layer *layer, const char *path, struct fsd_file
 	return 0;
 }
 
-static void posix_close(struct fsd_file *file)
+static void posix_file_close(struct fsd_file *file)
 {
 	close(posix_fd(file));
 	free(file);
@@ -338,7 +338,7 @@ static void posix_destroy(struct fsd_layer *layer)
 
 static const struct fsd_layer_ops posix_ops = {
 	.open = posix_open,
-	.close = posix_close,
+	.close = posix_file_close,
 	.stat_path = posix_stat_path,
 	.stat_file = posix_stat_file,
 	.preadv = posix_preadv,

@@ -114,9 +114,11 @@ int rxw_keys_create(rxw_keys **keys)
 	*keys = NULL;
 	if (!made)
 		return -RXW_ENOMEM;
-	/* Who loads keys must not wait for a gap between those who look. */
+	/* Who loads keys must not wait for a gap between those who look, where that can be said. */
 	pthread_rwlockattr_init(&kind);
+#ifdef HAVE_PTHREAD_RWLOCKATTR_SETKIND_NP
 	pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+#endif
 	failed = pthread_rwlock_init(&made->lock, &kind);
 	pthread_rwlockattr_destroy(&kind);
 	if (failed) {

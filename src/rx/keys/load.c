@@ -26,10 +26,9 @@ static void say(char *error, size_t room, const char *path, const char *what)
 
 static int say_errno(char *error, size_t room, const char *path)
 {
-	char text[128];
 	int saved = errno;
 
-	say(error, room, path, strerror_r(saved, text, sizeof(text)));
+	say(error, room, path, strerror(saved));
 	errno = saved;
 	return -RXW_ESYS;
 }

@@ -549,7 +549,7 @@ START_TEST(late_packets)
 	struct pair p;
 	uint8_t packet[2][256], out[256];
 	size_t size[2], length;
-	uint16_t word[2];
+	uint16_t word[2] = { 0 };
 
 	advised(&p, 2, 100, 0);
 	word[0] = rig_seal(&p.client, 1, 1, 0, "oldest", 6, packet[0], &size[0]);
