@@ -45,14 +45,14 @@ with_bpftrace() {
 	echo "bpftrace takes all scripts"
 
 	# It may attach after it said so: calls are made until one is told of, or it has ended.
-	bpftrace -B none -p "$server" "$scripts/slowcall.bt" 1 > "$work/slow" 2>&1 &
+	bpftrace -B none -p "$server" "$scripts/slowcall.bt" 0 > "$work/slow" 2>&1 &
 	tracer=$!
 	servers="$servers $tracer"
 	tries=0
 	while ! grep -Eq '^[0-9a-f]{8} .* server ' "$work/slow"; do
 		kill -0 "$tracer" 2> /dev/null || break
 		tries=$((tries + 1))
-		[ "$tries" -le 300 ] || break
+		[ "$tries" -le 100 ] || break
 		client
 		sleep 0.1
 	done
