@@ -49,7 +49,9 @@ static void end(struct rxw_trace *t)
 	copy_in(t, zeros, (size_t)(-t->next % 8));
 }
 
-/* Lock held: the time of a record. The clock is read here, so that none is earlier than the last. */
+/*
+ * Lock held: the time of a record. The clock is read here, so that none is earlier than the last.
+ */
 static uint64_t now(struct rxw_trace *t)
 {
 	t->last = rxw_now();
@@ -57,12 +59,13 @@ static uint64_t now(struct rxw_trace *t)
 }
 
 /* Lock held: bytes [from, from + kept) of the pieces of memory behind a head with the addresses. */
-static void keep_datagram(struct rxw_trace *t, const struct rxw_path *path, unsigned flags, uint64_t at,
-			  const struct iovec *iov, size_t from, uint32_t length)
+static void keep_datagram(struct rxw_trace *t, const struct rxw_path *path, unsigned flags,
+			  uint64_t at, const struct iovec *iov, size_t from, uint32_t length)
 {
 	uint32_t kept = length < t->snap ? length : t->snap;
 	struct rxw_record_packet p = {.length = length, .kept = kept};
-	struct rxw_record r = {.kind = RXW_RECORD_PACKET, .at = at, .port = rxw_addr_port(&path->peer)};
+	struct rxw_record r = {
+		.kind = RXW_RECORD_PACKET, .at = at, .port = rxw_addr_port(&path->peer)};
 	bool six = path->peer.u.sa.sa_family == AF_INET6;
 
 	if (six)
@@ -141,7 +144,8 @@ static void keep_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigned 
  * Lock held: records from `at` on are those of the messages, of which some were refused; unless
  * newer ones took their place: then they pass for sent.
  */
-static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_tx *tx, unsigned count)
+static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_tx *tx,
+			 unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t step = tx[i].segment ? tx[i].segment : tx[i].length, from = 0, n = 0;
@@ -163,8 +167,8 @@ static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_t
 }
 
 /* Kept before they leave, since the answer may be here before the system call is over. */
-unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock, struct rxw_io_tx *tx,
-			   unsigned count, bool nowait)
+unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
+			   struct rxw_io_tx *tx, unsigned count, bool nowait)
 {
 	struct rxw_trace *t = (struct rxw_trace *)tracer;
 	unsigned good;

@@ -10,8 +10,8 @@
 #include "proto/seen.h"
 
 void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count);
-unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock, struct rxw_io_tx *tx,
-			   unsigned count, bool nowait);
+unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
+			   struct rxw_io_tx *tx, unsigned count, bool nowait);
 /* The endpoint goes, nobody uses it any more. */
 void rxw_trace_free(struct rxw_endpoint *ep);
 
@@ -24,7 +24,8 @@ static inline void rxw_trace_rx(const struct rxw_shard *s, unsigned count)
 }
 
 /* rxw_io_send() on the shard's socket. */
-static inline unsigned rxw_trace_tx(struct rxw_shard *s, struct rxw_io_tx *tx, unsigned count, bool nowait)
+static inline unsigned rxw_trace_tx(struct rxw_shard *s, struct rxw_io_tx *tx, unsigned count,
+				    bool nowait)
 {
 	struct rxw_tracer *t = rxw_tracing(&s->stats);
 

@@ -11,12 +11,12 @@
 
 #include "engine/tracering.h"
 
-#define TAIL	    (100 * RXW_MS) /* what still comes of a call that died is worth having */
-#define FILES	    16u
-#define FILES_MOST  1000u
-#define PAUSE_MS    10000u
-#define NAME_ROOM   64
-#define TRIES	    8
+#define TAIL	   (100 * RXW_MS) /* what still comes of a call that died is worth having */
+#define FILES	   16u
+#define FILES_MOST 1000u
+#define PAUSE_MS   10000u
+#define NAME_ROOM  64
+#define TRIES	   8
 
 bool rxw_trace_dead(const struct rxw_seen *seen)
 {
@@ -113,9 +113,9 @@ static void choose(const struct rxw_trace *t, char *name, size_t size)
 			snprintf(name, size, "%s", other);
 			return;
 		}
-		if (i && (st.st_mtim.tv_sec > oldest.tv_sec ||
-			  (st.st_mtim.tv_sec == oldest.tv_sec &&
-			   st.st_mtim.tv_nsec >= oldest.tv_nsec)))
+		if (i &&
+		    (st.st_mtim.tv_sec > oldest.tv_sec ||
+		     (st.st_mtim.tv_sec == oldest.tv_sec && st.st_mtim.tv_nsec >= oldest.tv_nsec)))
 			continue;
 		oldest = st.st_mtim;
 		snprintf(name, size, "%s", other);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Traces as pcapng. The link layer is "raw IP": an endpoint sees the payloads of UDP datagrams, so
- * headers of IP and UDP are made for each from the addresses that came with it. Time to live, DF and
- * identification are not those of the wire, and what came in fragments is shown whole. Events are
- * comments: of the packet behind which they came, or, where they say what will be sent, of the next.
+ * headers of IP and UDP are made for each from the addresses that came with it. Time to live, DF
+ * and identification are not those of the wire, and what came in fragments is shown whole. Events
+ * are comments: of the packet behind which they came, or, where they say what will be sent, of the
+ * next.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,12 +21,33 @@
 #include "base/wire.h"
 #include "engine/tracefile.h"
 
-enum { SECTION = 0x0a0d0d0a, INTERFACE = 1, STATISTICS = 5, PACKET = 6 };
-enum { OPT_END = 0, OPT_COMMENT = 1 };
-enum { SHB_APPLICATION = 4 };
-enum { IDB_NAME = 2, IDB_DESCRIPTION = 3, IDB_RESOLUTION = 9 };
-enum { EPB_FLAGS = 2, EPB_INBOUND = 1, EPB_OUTBOUND = 2 };
-enum { ISB_RECEIVED = 4, ISB_DROPPED = 5 };
+enum {
+	SECTION = 0x0a0d0d0a,
+	INTERFACE = 1,
+	STATISTICS = 5,
+	PACKET = 6
+};
+enum {
+	OPT_END = 0,
+	OPT_COMMENT = 1
+};
+enum {
+	SHB_APPLICATION = 4
+};
+enum {
+	IDB_NAME = 2,
+	IDB_DESCRIPTION = 3,
+	IDB_RESOLUTION = 9
+};
+enum {
+	EPB_FLAGS = 2,
+	EPB_INBOUND = 1,
+	EPB_OUTBOUND = 2
+};
+enum {
+	ISB_RECEIVED = 4,
+	ISB_DROPPED = 5
+};
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define RAW_IP		 101
@@ -46,8 +68,8 @@ struct notes {
 struct writer {
 	int fd;
 	const struct rxw_snapshot *s;
-	bool failed; /* errno says why */
-	size_t used; /* of room */
+	bool failed;	 /* errno says why */
+	size_t used;	 /* of room */
 	uint64_t origin; /* time of the first packet */
 	struct {
 		uint8_t flags, peer[16], local[16];
@@ -56,7 +78,7 @@ struct writer {
 	bool waits;
 	size_t waiting;
 	struct notes behind, ahead; /* of it; of the next */
-	size_t made; /* bytes of the block in `bytes` */
+	size_t made;		    /* bytes of the block in `bytes` */
 	uint8_t bytes[BLOCK_ROOM];
 	uint8_t room[BUFFER];
 };
@@ -206,7 +228,10 @@ static unsigned end_of(const uint8_t peer[16])
 	return h % ENDS;
 }
 
-/* Packets of clients leave from whichever address the kernel takes; what came from there says which. */
+/*
+ * Packets of clients leave from whichever address the kernel takes; what came from there says
+ * which.
+ */
 static void learn(struct writer *w, const struct rxw_record *r, const struct rxw_record_packet *p)
 {
 	unsigned i = end_of(p->peer);
@@ -224,7 +249,8 @@ static void local_address(const struct writer *w, const struct rxw_record *r,
 	bool six = r->flags & RXW_RECORD_IPV6;
 	size_t size = six ? 16 : 4;
 	const struct rxw_addr *bound = &w->s->bound;
-	const void *at = six ? (const void *)&bound->u.in6.sin6_addr : (const void *)&bound->u.in.sin_addr;
+	const void *at =
+		six ? (const void *)&bound->u.in6.sin6_addr : (const void *)&bound->u.in.sin_addr;
 	static const uint8_t any[16];
 	unsigned i = end_of(p->peer);
 
@@ -235,18 +261,20 @@ static void local_address(const struct writer *w, const struct rxw_record *r,
 	else if (((w->ends[i].flags ^ r->flags) & RXW_RECORD_IPV6) == 0 &&
 		 memcmp(w->ends[i].peer, p->peer, 16) == 0)
 		memcpy(to, w->ends[i].local, size);
-	else if (six ? IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)(const void *)p->peer) : p->peer[0] == 127)
+	else if (six ? IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)(const void *)p->peer)
+		     : p->peer[0] == 127)
 		memcpy(to, p->peer, size);
 	else
 		memset(to, 0, size);
 }
 
 /*
- * The header of UDP, and its checksum if all of the datagram is there. Where it is not, it is 0 over
- * IPv4, "none"; over IPv6, where there must be one, whatever comes out.
+ * The header of UDP, and its checksum if all of the datagram is there. Where it is not, it is 0
+ * over IPv4, "none"; over IPv6, where there must be one, whatever comes out.
  */
-static void udp_header(const struct writer *w, const struct rxw_record *r, const struct rxw_record_packet *p,
-		       const uint8_t *addresses, size_t size, const uint8_t *data, uint8_t *out)
+static void udp_header(const struct writer *w, const struct rxw_record *r,
+		       const struct rxw_record_packet *p, const uint8_t *addresses, size_t size,
+		       const uint8_t *data, uint8_t *out)
 {
 	uint16_t here = rxw_addr_port(&w->s->bound), check;
 	uint32_t length = 8 + p->length, sum = IPPROTO_UDP + length;
@@ -358,8 +386,8 @@ static void put_packet(struct writer *w)
 	memcpy(&r, at, sizeof(r));
 	memcpy(&p, at + sizeof(r), sizeof(p));
 	data = at + sizeof(r) + sizeof(p);
-	made = (uint32_t)(r.flags & RXW_RECORD_IPV6 ? ip6_headers(w, &r, &p, data, headers) :
-						      ip4_headers(w, &r, &p, data, headers));
+	made = (uint32_t)(r.flags & RXW_RECORD_IPV6 ? ip6_headers(w, &r, &p, data, headers)
+						    : ip4_headers(w, &r, &p, data, headers));
 	flags = r.flags & RXW_RECORD_SENT ? EPB_OUTBOUND : EPB_INBOUND;
 	begin(w, PACKET);
 	put32(w, 0);
@@ -378,7 +406,8 @@ static void put_packet(struct writer *w)
 static void take_packet(struct writer *w, const struct rxw_record *r, size_t at)
 {
 	if (r->flags & RXW_RECORD_REFUSED) {
-		note(w->waits ? &w->behind : &w->ahead, r->at, "a datagram was not sent: the kernel refused it");
+		note(w->waits ? &w->behind : &w->ahead, r->at,
+		     "a datagram was not sent: the kernel refused it");
 		return;
 	}
 	put_packet(w);
@@ -417,8 +446,8 @@ static void what_text(const struct rxw_seen *e, char *text, size_t size)
 	text[0] = 0;
 	switch (e->kind) {
 	case RXW_SEEN_CALL_BEGIN:
-		snprintf(text, size, "begins: %s service %u, security %u", e->b ? "made to" : "served by",
-			 (unsigned)e->a, (unsigned)e->c);
+		snprintf(text, size, "begins: %s service %u, security %u",
+			 e->b ? "made to" : "served by", (unsigned)e->a, (unsigned)e->c);
 		break;
 	case RXW_SEEN_CALL_HANDLER:
 		snprintf(text, size, "has its handler, after %s", times(e->a, took, sizeof(took)));
@@ -427,16 +456,19 @@ static void what_text(const struct rxw_seen *e, char *text, size_t size)
 		end_text(e, text, size);
 		break;
 	case RXW_SEEN_RETRANSMIT:
-		snprintf(text, size, "sends again: %u packets from %u on", (unsigned)e->b, (unsigned)e->a);
+		snprintf(text, size, "sends again: %u packets from %u on", (unsigned)e->b,
+			 (unsigned)e->a);
 		break;
 	case RXW_SEEN_TIMEOUT:
-		snprintf(text, size, "timed out waiting for an ACK, %u times before", (unsigned)e->a);
+		snprintf(text, size, "timed out waiting for an ACK, %u times before",
+			 (unsigned)e->a);
 		break;
 	case RXW_SEEN_SPURIOUS:
 		snprintf(text, size, "counted as lost what was late by %u packets", (unsigned)e->a);
 		break;
 	case RXW_SEEN_WINDOW:
-		snprintf(text, size, "congestion window %u, ssthresh %u, the peer's window %u, in flight %u",
+		snprintf(text, size,
+			 "congestion window %u, ssthresh %u, the peer's window %u, in flight %u",
 			 (unsigned)e->a, (unsigned)e->b, (unsigned)e->c, (unsigned)e->d);
 		break;
 	case RXW_SEEN_DROP:
@@ -449,7 +481,8 @@ void rxw_tracefile_text(const struct rxw_seen *e, char *text, size_t size)
 	char what[NOTE_ROOM];
 
 	if (e->kind == RXW_SEEN_DROP) {
-		snprintf(text, size, "dropped %u: %s", (unsigned)e->b, rxw_drop_name((enum rxw_drop)e->a));
+		snprintf(text, size, "dropped %u: %s", (unsigned)e->b,
+			 rxw_drop_name((enum rxw_drop)e->a));
 		return;
 	}
 	what_text(e, what, sizeof(what));

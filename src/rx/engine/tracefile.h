@@ -9,7 +9,10 @@
 #include "base/addr.h"
 #include "proto/seen.h"
 
-enum rxw_record_kind { RXW_RECORD_PACKET, RXW_RECORD_EVENT };
+enum rxw_record_kind {
+	RXW_RECORD_PACKET,
+	RXW_RECORD_EVENT
+};
 
 enum rxw_record_flag {
 	RXW_RECORD_SENT = 1,
@@ -38,9 +41,9 @@ struct rxw_snapshot {
 	const uint8_t *records;
 	size_t size;
 	unsigned snap;
-	struct rxw_addr bound;	     /* of the endpoint */
+	struct rxw_addr bound;	       /* of the endpoint */
 	uint64_t packets, overwritten; /* that were seen; of these are here no more */
-	int64_t wall;		     /* ns from the monotonic clock to the time of day */
+	int64_t wall;		       /* ns from the monotonic clock to the time of day */
 };
 
 /* 0, -RXW_ENOMEM, or -RXW_ESYS (errno). */

@@ -28,7 +28,10 @@ struct rxw_trace {
 	pthread_mutex_t control;
 	bool on; /* control */
 
-	/* tracedead.c: the thread that writes a file when a call died; by lock, but for what is fixed */
+	/*
+	 * tracedead.c: the thread that writes a file when a call died; by lock, but for what is
+	 * fixed
+	 */
 	pthread_t thread;
 	pthread_cond_t died;
 	uint64_t told; /* deaths that were before it began; fixed while it runs */
@@ -40,7 +43,9 @@ struct rxw_trace {
 
 /* The tracer of a new trace. */
 void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_seen *seen);
-/* Copy what is kept to memory of its own, whose size is *room; rxw_trace_unmap(). NULL: no memory. */
+/*
+ * Copy what is kept to memory of its own, whose size is *room; rxw_trace_unmap(). NULL: no memory.
+ */
 uint8_t *rxw_trace_copy(struct rxw_trace *t, struct rxw_snapshot *snapshot, size_t *room);
 /* Anonymous memory that core dumps leave out. */
 void *rxw_trace_map(size_t size);

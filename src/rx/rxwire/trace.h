@@ -11,9 +11,9 @@ extern "C" {
 
 /* Zero, set `size`, then fill. */
 struct rxw_trace_options {
-	size_t size;	 /* sizeof(struct rxw_trace_options) */
-	size_t memory;	 /* bytes of the ring, 64 KiB to 1 GiB; 0 = 4 MiB */
-	unsigned snap;	 /* bytes kept of each datagram, 28 to 65535, at most memory / 4; 0 = 352 */
+	size_t size;   /* sizeof(struct rxw_trace_options) */
+	size_t memory; /* bytes of the ring, 64 KiB to 1 GiB; 0 = 4 MiB */
+	unsigned snap; /* bytes kept of each datagram, 28 to 65535, at most memory / 4; 0 = 352 */
 	/*
 	 * NULL, or a directory of this user or root that nobody else may write to: a file appears
 	 * there when a call died (dead peer, time-out, protocol error, lost NAT mapping).
@@ -39,10 +39,10 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 int rxw_trace_stop(rxw_endpoint *endpoint);
 
 /*
- * Write what is kept now as one section of a pcapng file; the trace goes on. A file may have several
- * sections: those of several endpoints can follow each other in one. For that time as much memory
- * again as is kept. Errors: -RXW_ESTATE (none was ever begun), -RXW_ENOMEM, -RXW_ESYS (errno; part of
- * the section may have been written). Any thread.
+ * Write what is kept now as one section of a pcapng file; the trace goes on. A file may have
+ * several sections: those of several endpoints can follow each other in one. For that time as much
+ * memory again as is kept. Errors: -RXW_ESTATE (none was ever begun), -RXW_ENOMEM, -RXW_ESYS
+ * (errno; part of the section may have been written). Any thread.
  */
 int rxw_trace_write(rxw_endpoint *endpoint, int fd);
 

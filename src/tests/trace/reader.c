@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTION = 0x0a0d0d0a, INTERFACE = 1, STATISTICS = 5, PACKET = 6 };
+enum {
+	SECTION = 0x0a0d0d0a,
+	INTERFACE = 1,
+	STATISTICS = 5,
+	PACKET = 6
+};
 
 static uint32_t get32(const uint8_t *p)
 {
@@ -31,8 +36,8 @@ static uint16_t net16(const uint8_t *p)
 }
 
 /* The next option; false at the end, which must be there. */
-static bool next_option(const uint8_t **at, const uint8_t *end, unsigned *code, const uint8_t **value,
-			unsigned *size)
+static bool next_option(const uint8_t **at, const uint8_t *end, unsigned *code,
+			const uint8_t **value, unsigned *size)
 {
 	ck_assert_msg(*at + 4 <= end, "options without an end");
 	*code = get16(*at);
@@ -56,7 +61,8 @@ static uint32_t sum(uint32_t s, const uint8_t *p, size_t n)
 	return s;
 }
 
-static void take_headers(struct reader_packet *p, const uint8_t *at, uint32_t captured, uint32_t original)
+static void take_headers(struct reader_packet *p, const uint8_t *at, uint32_t captured,
+			 uint32_t original)
 {
 	uint32_t head, pseudo;
 	const uint8_t *udp;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traces by a reader of our own: all datagrams and their bytes, the ring, events, dead calls, failures. */
+/*
+ * Traces by a reader of our own: all datagrams and their bytes, the ring, events, dead calls,
+ * failures.
+ */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -88,8 +91,8 @@ static uint16_t port_of(rxw_endpoint *endpoint)
 	socklen_t length = sizeof(sa);
 
 	ck_assert_int_eq(rxw_endpoint_address(endpoint, &sa, &length), 0);
-	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port :
-						((struct sockaddr_in *)&sa)->sin_port);
+	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port
+					      : ((struct sockaddr_in *)&sa)->sin_port);
 }
 
 /* The datagram of the other end that is this one. */
@@ -99,15 +102,19 @@ static const struct reader_packet *same(const struct reader *r, const struct rxw
 		struct rxw_header g;
 
 		if (r->packet[i].sent && rxw_header_get(r->packet[i].data, r->packet[i].kept, &g) &&
-		    g.serial == h->serial && g.cid == h->cid && g.type == h->type && g.seq == h->seq)
+		    g.serial == h->serial && g.cid == h->cid && g.type == h->type &&
+		    g.seq == h->seq)
 			return &r->packet[i];
 	}
 	return NULL;
 }
 
-/* Each datagram that one end received is one that the other sent, byte by byte, both ways named alike. */
-static void compare(const struct reader *from, const struct reader *to, uint16_t from_port, uint16_t to_port,
-		    bool six)
+/*
+ * Each datagram that one end received is one that the other sent, byte by byte, both ways named
+ * alike.
+ */
+static void compare(const struct reader *from, const struct reader *to, uint16_t from_port,
+		    uint16_t to_port, bool six)
 {
 	unsigned n = 0;
 
@@ -149,7 +156,8 @@ START_TEST(all_of_the_wire)
 		  {.ipv6 = true, .both = "mtu=1400"},
 		  {.both = "jumbo=on", .security = "null"},
 		  {.security = "rxkad-crypt"}};
-	struct h_options o = {.ipv6 = of[_i].ipv6, .both = of[_i].both, .security = of[_i].security};
+	struct h_options o = {
+		.ipv6 = of[_i].ipv6, .both = of[_i].both, .security = of[_i].security};
 	rxw_connection *connection;
 	struct reader c, s;
 
@@ -168,7 +176,8 @@ START_TEST(all_of_the_wire)
 	h_wait_for(at_rest, bed.server, "the server's trace");
 	save(bed.client, path, &c);
 	save(bed.server, other, &s);
-	ck_assert_uint_eq(c.count, h_stats(bed.client).datagrams_sent + h_stats(bed.client).datagrams_received);
+	ck_assert_uint_eq(c.count, h_stats(bed.client).datagrams_sent +
+					   h_stats(bed.client).datagrams_received);
 	ck_assert_uint_eq(c.count, c.received);
 	ck_assert_uint_eq(c.dropped, 0);
 	compare(&c, &s, port_of(bed.client), port_of(bed.server), o.ipv6);
@@ -206,7 +215,8 @@ START_TEST(newest_push_out_oldest)
 	ck_assert_uint_lt(r.size, 128 << 10);
 	for (unsigned i = 0; i < r.count; i++) {
 		ck_assert_uint_le(r.packet[i].kept, 101);
-		ck_assert_uint_eq(r.packet[i].kept, r.packet[i].length < 101 ? r.packet[i].length : 101);
+		ck_assert_uint_eq(r.packet[i].kept,
+				  r.packet[i].length < 101 ? r.packet[i].length : 101);
 	}
 	in_order(&r);
 	reader_free(&r);
@@ -235,7 +245,8 @@ START_TEST(events_are_comments)
 	start(bed.server, 0, 0);
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
-	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_ABORT, .code = 4711}), 4711);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_ABORT, .code = 4711}),
+			 4711);
 	rxw_connection_release(connection);
 	fd = h_raw_socket(&bed);
 	ck_assert_int_eq(send(fd, garbage, sizeof(garbage), 0), sizeof(garbage));
@@ -269,8 +280,10 @@ START_TEST(refused_is_not_sent)
 	struct reader r;
 
 	begin_test();
-	h_open(&bed, &(struct h_options){
-			     .client = "gso=off inject=send:ENOBUFS@2,send:ENOBUFS@3,send:EPERM@7,send:EPERM@8"});
+	h_open(&bed,
+	       &(struct h_options){
+		       .client =
+			       "gso=off inject=send:ENOBUFS@2,send:ENOBUFS@3,send:EPERM@7,send:EPERM@8"});
 	start(bed.client, 0, 0);
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_SINK, .bytes = 100000});
@@ -302,7 +315,8 @@ static int silent(struct sockaddr_in *sin)
 	socklen_t length = sizeof(*sin);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	*sin = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	*sin = (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)sin, length), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)sin, &length), 0);
@@ -311,7 +325,8 @@ static int silent(struct sockaddr_in *sin)
 
 START_TEST(dead_calls_leave_files)
 {
-	struct rxw_trace_options o = {.size = sizeof(o), .dead_dir = folder, .dead_files = 2, .dead_pause_ms = 1};
+	struct rxw_trace_options o = {
+		.size = sizeof(o), .dead_dir = folder, .dead_files = 2, .dead_pause_ms = 1};
 	rxw_connection *connection;
 	struct sockaddr_in sin;
 	struct reader r;
@@ -323,12 +338,13 @@ START_TEST(dead_calls_leave_files)
 	connection = h_connect(&bed, H_SERVICE);
 	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_ABORT, .code = -6}), -6);
 	rxw_connection_release(connection);
-	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&sin, sizeof(sin), H_SERVICE, NULL,
-					       &connection),
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&sin, sizeof(sin),
+					       H_SERVICE, NULL, &connection),
 			 0);
 	ck_assert_int_eq(rxw_connection_set_timeouts(connection, 0, 0, 200), 0);
 	for (written = 1; written <= 3; written++) {
-		ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_PING}), RXW_CALL_TIMEOUT);
+		ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_PING}),
+				 RXW_CALL_TIMEOUT);
 		if (written == 3) /* what is due is written before it ends */
 			ck_assert_int_eq(rxw_trace_stop(bed.client), 0);
 		h_wait_for(is_written, bed.client, "the file");
@@ -340,7 +356,8 @@ START_TEST(dead_calls_leave_files)
 	for (unsigned i = 0; i < 2; i++) {
 		struct stat st;
 
-		snprintf(path, sizeof(path), "%s/rxwire-%u-dead-%u.pcapng", folder, port_of(bed.client), i);
+		snprintf(path, sizeof(path), "%s/rxwire-%u-dead-%u.pcapng", folder,
+			 port_of(bed.client), i);
 		ck_assert_int_eq(stat(path, &st), 0);
 		ck_assert_uint_eq(st.st_mode & 0777, 0600);
 		reader_open(&r, path);
@@ -407,7 +424,8 @@ START_TEST(files_that_fail)
 	ck_assert_int_eq(errno, EBADF);
 	ck_assert_int_eq(rxw_trace_save(bed.server, "/nowhere/a.pcapng"), -RXW_ESYS);
 	ck_assert_int_eq(errno, ENOENT);
-	ck_assert_int_eq(rxw_trace_save(bed.server, folder), -RXW_ESYS); /* a folder is in the way */
+	ck_assert_int_eq(rxw_trace_save(bed.server, folder),
+			 -RXW_ESYS); /* a folder is in the way */
 	ck_assert_uint_eq(entries(folder, false), 0);
 	snprintf(text, sizeof(text), "%s", "mine");
 	/* A link is replaced, not followed. */
@@ -476,9 +494,10 @@ START_TEST(memory_is_the_engines)
 	h_open(&bed, &(struct h_options){.both = "memory=64M"});
 	budget = &bed.server->engine->memory;
 	before = atomic_load(&budget->used);
-	ck_assert_int_eq(rxw_trace_start(bed.server, &(struct rxw_trace_options){
-							     .size = sizeof(struct rxw_trace_options),
-							     .memory = 128 << 20}),
+	ck_assert_int_eq(rxw_trace_start(bed.server,
+					 &(struct rxw_trace_options){
+						 .size = sizeof(struct rxw_trace_options),
+						 .memory = 128 << 20}),
 			 -RXW_ENOMEM);
 	ck_assert_int_eq(count(bed.server).on, 0);
 	/* The listeners take and give back some beside it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tshark reads what we write, and agrees with our own decoder on every field of every packet: bulk, small,
- * aborted and dead calls, jumbograms, IPv6, what is encrypted, with losses on the way.
+ * tshark reads what we write, and agrees with our own decoder on every field of every packet: bulk,
+ * small, aborted and dead calls, jumbograms, IPv6, what is encrypted, with losses on the way.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -37,7 +37,8 @@ static void collect(void)
 	socklen_t length = sizeof(sa);
 
 	ck_assert_int_eq(rxw_endpoint_address(bed.server, &sa, &length), 0);
-	port[ports++] = ntohs(((struct sockaddr_in *)&sa)->sin_port); /* at the same place in both families */
+	port[ports++] = ntohs(
+		((struct sockaddr_in *)&sa)->sin_port); /* at the same place in both families */
 	ck_assert_int_eq(rxw_trace_write(bed.server, file), 0);
 	ck_assert_int_eq(rxw_trace_write(bed.client, file), 0);
 }
@@ -45,7 +46,8 @@ static void collect(void)
 /* We send none, but others do: a request of two packets in one datagram, which is answered. */
 static void jumbogram(void)
 {
-	uint8_t head[H_ASK_SIZE], body[RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER + 100] = {0}, packet[2048];
+	uint8_t head[H_ASK_SIZE], body[RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER + 100] = {0},
+									      packet[2048];
 	struct h_raw raw = h_raw_request(head, H_ECHO, 0x1230);
 	int fd = h_raw_socket(&bed);
 
@@ -69,7 +71,8 @@ static void some_calls(const struct h_options *o, unsigned snap)
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
-	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_ABORT, .code = 4711}), 4711);
+	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_ABORT, .code = 4711}),
+			 4711);
 	rxw_connection_release(connection);
 	if (o->both)
 		jumbogram();
@@ -77,7 +80,9 @@ static void some_calls(const struct h_options *o, unsigned snap)
 	h_close(&bed);
 }
 
-/* On the relay's thread: one in seven of what goes to the server, once there were a few, is lost. */
+/*
+ * On the relay's thread: one in seven of what goes to the server, once there were a few, is lost.
+ */
 static void lose(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	static unsigned n;
@@ -89,7 +94,8 @@ static void lose(struct relay *r, bool to_server, uint8_t *data, size_t size)
 
 static void lossy_calls(void)
 {
-	struct sockaddr_in silent = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in silent = {.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(silent);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	rxw_connection *connection;
@@ -108,8 +114,8 @@ static void lossy_calls(void)
 	/* One that nobody answers. */
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&silent, length), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&silent, &length), 0);
-	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&silent, length, H_SERVICE, NULL,
-					       &connection),
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&silent, length,
+					       H_SERVICE, NULL, &connection),
 			 0);
 	ck_assert_int_eq(rxw_connection_set_timeouts(connection, 0, 0, 200), 0);
 	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_PING}), RXW_CALL_TIMEOUT);
@@ -121,24 +127,28 @@ static void lossy_calls(void)
 	h_close(&bed);
 }
 
-static const char *const fields[] = {"rx.epoch", "rx.cid", "rx.callnumber", "rx.seq", "rx.serial", "rx.type",
-				     "rx.flags", "rx.userstatus", "rx.securityindex", "rx.spare",
-				     "rx.serviceid", "udp.length", "udp.srcport", "udp.dstport",
-				     "_ws.malformed", "_ws.expert.severity", "frame.comment"};
-#define FIELDS	(sizeof(fields) / sizeof(fields[0]))
+static const char *const fields[] = {
+	"rx.epoch",	    "rx.cid",	   "rx.callnumber", "rx.seq",
+	"rx.serial",	    "rx.type",	   "rx.flags",	    "rx.userstatus",
+	"rx.securityindex", "rx.spare",	   "rx.serviceid",  "udp.length",
+	"udp.srcport",	    "udp.dstport", "_ws.malformed", "_ws.expert.severity",
+	"frame.comment"};
+#define FIELDS	  (sizeof(fields) / sizeof(fields[0]))
 #define COMPLAINT (FIELDS - 3)
 
 static FILE *ask_tshark(void)
 {
 	char command[4096];
-	size_t n = (size_t)snprintf(command, sizeof(command),
-				    "TZ=UTC HOME=%s tshark -n -r %s --disable-protocol afs -o udp.check_checksum:TRUE "
-				    "-o ip.check_checksum:TRUE -T fields -E separator=/t -E occurrence=a '-E' 'aggregator=|'",
-				    folder, path);
+	size_t n = (size_t)snprintf(
+		command, sizeof(command),
+		"TZ=UTC HOME=%s tshark -n -r %s --disable-protocol afs -o udp.check_checksum:TRUE "
+		"-o ip.check_checksum:TRUE -T fields -E separator=/t -E occurrence=a '-E' 'aggregator=|'",
+		folder, path);
 	FILE *f;
 
 	for (unsigned i = 0; i < ports; i++)
-		n += (size_t)snprintf(command + n, sizeof(command) - n, " -d udp.port==%u,rx", port[i]);
+		n += (size_t)snprintf(command + n, sizeof(command) - n, " -d udp.port==%u,rx",
+				      port[i]);
 	for (unsigned i = 0; i < FIELDS; i++)
 		n += (size_t)snprintf(command + n, sizeof(command) - n, " -e %s", fields[i]);
 	snprintf(command + n, sizeof(command) - n, " 2> %s/errors", folder);
@@ -175,21 +185,24 @@ static void agrees(unsigned frame, const struct reader_packet *p, char *column[F
 	const uint32_t *w;
 
 	ck_assert(rxw_header_get(p->data, p->kept, &h));
-	w = (const uint32_t[]){h.cid, h.call, h.seq, h.serial, h.type, h.flags, h.user_status,
-			       h.security, h.spare, h.service, 8 + p->length, p->from, p->to};
+	w = (const uint32_t[]){h.cid,	      h.call,	     h.seq,	 h.serial, h.type,
+			       h.flags,	      h.user_status, h.security, h.spare,  h.service,
+			       8 + p->length, p->from,	     p->to};
 	put_epoch(h.epoch, epoch, sizeof(epoch));
 	/* What a RESPONSE has inside is shown by the same name, behind. */
 	for (unsigned i = 0; i < COMPLAINT; i++)
 		column[i][strcspn(column[i], "|")] = 0;
-	ck_assert_msg(!strcmp(column[0], epoch), "frame %u: epoch \"%s\", not \"%s\"", frame, column[0], epoch);
+	ck_assert_msg(!strcmp(column[0], epoch), "frame %u: epoch \"%s\", not \"%s\"", frame,
+		      column[0], epoch);
 	for (unsigned i = 1; i < COMPLAINT; i++)
-		ck_assert_msg(*column[i] && strtoul(column[i], NULL, 0) == w[i - 1], "frame %u: %s is \"%s\", not %u",
-			      frame, fields[i], column[i], w[i - 1]);
-	ck_assert_msg(!*column[COMPLAINT] && only_comments(column[COMPLAINT + 1]), "frame %u: %s %s", frame,
-		      column[COMPLAINT], column[COMPLAINT + 1]);
+		ck_assert_msg(*column[i] && strtoul(column[i], NULL, 0) == w[i - 1],
+			      "frame %u: %s is \"%s\", not %u", frame, fields[i], column[i],
+			      w[i - 1]);
+	ck_assert_msg(!*column[COMPLAINT] && only_comments(column[COMPLAINT + 1]),
+		      "frame %u: %s %s", frame, column[COMPLAINT], column[COMPLAINT + 1]);
 	for (unsigned i = 0; i < p->comments; i++)
-		ck_assert_msg(strstr(column[FIELDS - 1], p->comment[i]) != NULL, "frame %u: no comment \"%s\"", frame,
-			      p->comment[i]);
+		ck_assert_msg(strstr(column[FIELDS - 1], p->comment[i]) != NULL,
+			      "frame %u: no comment \"%s\"", frame, p->comment[i]);
 }
 
 static void compare(const struct reader *r)

@@ -25,9 +25,9 @@ struct tools_trace {
 
 static const char *reason(int rc)
 {
-	return rc != -RXW_ESYS	  ? rxw_strerror(rc) :
-	       errno == EPERM ? "others may write to it, or it is somebody else's" :
-				strerror(errno);
+	return rc != -RXW_ESYS	? rxw_strerror(rc)
+	       : errno == EPERM ? "others may write to it, or it is somebody else's"
+				: strerror(errno);
 }
 
 static uint64_t packets(rxw_endpoint *endpoint)
@@ -45,8 +45,8 @@ static unsigned port_of(rxw_endpoint *endpoint)
 
 	if (rxw_endpoint_address(endpoint, &sa, &length) < 0)
 		return 0;
-	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&sa)->sin6_port :
-						((struct sockaddr_in *)(void *)&sa)->sin_port);
+	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&sa)->sin6_port
+					      : ((struct sockaddr_in *)(void *)&sa)->sin_port);
 }
 
 /* All of them or none. */
@@ -83,8 +83,8 @@ static void write_one(struct tools_trace *t, size_t i, const char *when)
 
 	if (!seen)
 		return;
-	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir, port_of(t->endpoints[i]), when,
-		     t->number) < 0) {
+	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir, port_of(t->endpoints[i]),
+		     when, t->number) < 0) {
 		tools_error("--trace-dir: no memory");
 		return;
 	}
