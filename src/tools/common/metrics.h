@@ -16,9 +16,27 @@ struct tools_metrics_options {
 	uint64_t interval_ms; /* of the file; 0 = 15 s */
 };
 
-#define TOOLS_METRICS_FILE_HELP	    "write figures for Prometheus there, again and again"
-#define TOOLS_METRICS_SOCKET_HELP   "answer GET /metrics on this Unix socket"
-#define TOOLS_METRICS_INTERVAL_HELP "how often --metrics-file is written (15)"
+/*
+ * Rows of a table of options; AT(OPTIONS.member) is the offset of a member of these in the target.
+ */
+#define TOOLS_METRICS_OPTIONS(AT, OPTIONS)                                                      \
+	{.name = "metrics-file",                                                                \
+	 .kind = TOOLS_STRING,                                                                  \
+	 .offset = AT(OPTIONS.file),                                                            \
+	 .argument = "FILE",                                                                    \
+	 .help = "write figures for Prometheus there, again and again"},                        \
+	{.name = "metrics-interval",                                                            \
+	 .kind = TOOLS_DURATION,                                                                \
+	 .offset = AT(OPTIONS.interval_ms),                                                     \
+	 .argument = "SECONDS",                                                                 \
+	 .min = 100,                                                                            \
+	 .max = 86400000,                                                                       \
+	 .help = "how often --metrics-file is written (15)"},                                   \
+	{.name = "metrics-socket",                                                              \
+	 .kind = TOOLS_STRING,                                                                  \
+	 .offset = AT(OPTIONS.socket),                                                          \
+	 .argument = "PATH",                                                                    \
+	 .help = "answer GET /metrics on this Unix socket"}
 
 /*
  * Start a thread that offers the figures of these endpoints and of this process; the list is copied.

@@ -48,7 +48,8 @@ static int set_slow(void *target, const char *value, char *allowed, size_t size)
 	return set_share(&((struct perf_settings *)target)->slow, value, allowed, size);
 }
 
-#define AT(field) .offset = offsetof(struct perf_settings, field)
+#define PLACE(field) offsetof(struct perf_settings, field)
+#define AT(field)    .offset = PLACE(field)
 static const struct tools_option options[] = {
 	{.name = "command",
 	 .letter = 'c',
@@ -245,25 +246,7 @@ static const struct tools_option options[] = {
 	 AT(auth.keytab),
 	 .argument = "FILE",
 	 .help = "got with the key there, not with tickets that kinit left"},
-	{.name = "trace-dir",
-	 .kind = TOOLS_STRING,
-	 AT(trace.dir),
-	 .argument = "DIR",
-	 .help = TOOLS_TRACE_DIR_HELP},
-	{.name = "trace-size",
-	 .kind = TOOLS_SIZE,
-	 AT(trace.memory),
-	 .argument = "BYTES",
-	 .min = TOOLS_TRACE_SIZE_MIN,
-	 .max = TOOLS_TRACE_SIZE_MAX,
-	 .help = TOOLS_TRACE_SIZE_HELP},
-	{.name = "trace-snap",
-	 .kind = TOOLS_UINT,
-	 AT(trace.snap),
-	 .argument = "BYTES",
-	 .min = TOOLS_TRACE_SNAP_MIN,
-	 .max = TOOLS_TRACE_SNAP_MAX,
-	 .help = TOOLS_TRACE_SNAP_HELP},
+	TOOLS_TRACE_OPTIONS(PLACE, trace),
 	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object"},
 };
 
