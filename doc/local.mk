@@ -8,6 +8,7 @@ dist_doc_DATA += \
 	doc/conformance.md \
 	doc/developer.md \
 	doc/embedding.md \
+	doc/networks.md \
 	doc/overload.md \
 	doc/performance.md \
 	doc/porting.md \
