@@ -25,17 +25,24 @@ client() {
 		fail "rxperf client: $(cat "$work/client")"
 }
 
-# stop PID: as Ctrl-C does, then wait.
+# stop PID: as Ctrl-C does, then wait; harder if that does not end it.
 stop() {
 	kill -INT "$1" 2> /dev/null
+	(sleep 20 && kill -KILL "$1" 2> /dev/null) > /dev/null 2>&1 &
+	watch=$!
 	wait "$1" 2> /dev/null
+	kill "$watch" 2> /dev/null
+	wait "$watch" 2> /dev/null
 }
 
 with_bpftrace() {
 	[ "$(id -u)" -eq 0 ] || { why="bpftrace wants root"; return 1; }
 	command -v bpftrace > /dev/null || { why="no bpftrace"; return 1; }
 	for script in "$scripts"/*.bt; do
-		if ! bpftrace -d -p "$server" "$script" > "$work/log" 2>&1 ||
+		timeout 60 bpftrace -d -p "$server" "$script" > "$work/log" 2>&1
+		rc=$?
+		[ "$rc" -ne 124 ] || { why="bpftrace takes minutes here"; return 1; }
+		if [ "$rc" -ne 0 ] ||
 		   grep -q '\(ERROR\|error\): *[^U]*bt:' "$work/log"; then
 			cat "$work/log"
 			fail "bpftrace does not take $script"
@@ -66,7 +73,7 @@ with_bpftrace() {
 	tries=0
 	until grep -q '^@sent' "$work/trains" 2> /dev/null; do
 		tries=$((tries + 1))
-		[ "$tries" -le 20 ] || { cat "$work/trains"; fail "trains.bt saw none"; return 0; }
+		[ "$tries" -le 5 ] || { why="trains.bt saw none"; return 0; }
 		bpftrace -p "$server" "$scripts/trains.bt" > "$work/trains" 2>&1 &
 		tracer=$!
 		servers="$servers $tracer"
