@@ -18,6 +18,7 @@ EXTRA_DIST += \
 	debian/rxwire-fileserver.lintian-overrides \
 	debian/rxwire-fileserver.postrm \
 	debian/rxwire-tools.install \
+	debian/rxwire-tools.lintian-overrides \
 	debian/source/format \
 	debian/source/lintian-overrides \
 	debian/tests/control \
