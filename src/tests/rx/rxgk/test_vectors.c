@@ -532,7 +532,7 @@ int main(void)
 		fprintf(stderr, "the vectors cannot be read\n");
 		return EXIT_FAILURE;
 	}
-	r = test_main("rxgk_vectors", tests, sizeof(tests) / sizeof(tests[0]));
+	r = test_main("rxgk_vectors", 0, tests, sizeof(tests) / sizeof(tests[0]));
 	json_decref(root);
 	return r;
 }
