@@ -39,31 +39,56 @@ static bool is_keyword(const char *name)
 	return is_among(keywords, sizeof(keywords) / sizeof(keywords[0]), name);
 }
 
-static bool is_used(const char *name)
-{
-	return is_among(used, sizeof(used) / sizeof(used[0]), name) || !strncmp(name, "rxw_", 4);
-}
-
-/* A type, a constant or the value of an enum. */
-static bool is_global(const struct emit *e, const char *name)
+/* Tells `told` of each type, constant and value of an enum. */
+static void each_global(const struct emit *e, void (*told)(void *arg, const char *name), void *arg)
 {
 	for (size_t i = 0; i < e->file->type_count; i++) {
 		const struct xg_type *type = e->file->types[i];
 
-		if (!strcmp(name, type->name))
-			return true;
-		for (size_t j = 0; j < type->value_count; j++) {
-			if (!strcmp(name, type->values[j].name))
-				return true;
-		}
+		told(arg, type->name);
+		for (size_t j = 0; j < type->value_count; j++)
+			told(arg, type->values[j].name);
 	}
 	for (size_t i = 0; i < e->file->item_count; i++) {
 		const struct xg_item *item = &e->file->items[i];
 
-		if (item->kind == XG_ITEM_CONST && !strcmp(name, item->name))
-			return true;
+		if (item->kind == XG_ITEM_CONST)
+			told(arg, item->name);
 	}
-	return false;
+}
+
+/* A name but for the underscores at its end, and with how many of them others have it. */
+struct family {
+	const char *name;
+	size_t length;
+	bool any;
+	size_t least, most;
+};
+
+static void relate(void *arg, const char *name)
+{
+	struct family *f = arg;
+	size_t more;
+
+	if (strncmp(name, f->name, f->length))
+		return;
+	more = strspn(name + f->length, "_");
+	if (name[f->length + more])
+		return;
+	if (!f->any || more < f->least)
+		f->least = more;
+	if (!f->any || more > f->most)
+		f->most = more;
+	f->any = true;
+}
+
+static bool is_global(const struct emit *e, const char *name)
+{
+	size_t length = strlen(name);
+	struct family f = {.name = name, .length = length};
+
+	each_global(e, relate, &f);
+	return f.any && f.least == 0;
 }
 
 const char *emit_member_name(struct emit *e, const char *name)
@@ -71,27 +96,31 @@ const char *emit_member_name(struct emit *e, const char *name)
 	return is_keyword(name) ? emit_format(e, "%s_", name) : name;
 }
 
-static bool is_renamed(const struct emit *e, const char *name)
-{
-	return is_keyword(name) || is_used(name) || is_global(e, name);
-}
-
+/*
+ * What is taken gets underscores, and so do the names that have some more already, as many: so that
+ * `size_t` and `size_t_` do not become one.
+ */
 const char *emit_param_name(struct emit *e, const struct xg_param *param)
 {
 	const char *name = param->decl.name;
+	struct family f = {.name = name, .length = strlen(name)};
+	size_t own;
 
-	return is_renamed(e, name) ? emit_format(e, "%s_", name) : name;
-}
-
-/* Whether the parameter is called so in C. */
-static bool is_called(const struct emit *e, const struct xg_param *param, const char *name)
-{
-	const char *own = param->decl.name;
-	size_t length = strlen(own);
-
-	if (strncmp(own, name, length) || (name[length] && strcmp(name + length, "_")))
-		return false;
-	return is_renamed(e, own) == (name[length] == '_');
+	while (f.length > 1 && name[f.length - 1] == '_')
+		f.length--;
+	own = strlen(name) - f.length;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		relate(&f, keywords[i]);
+	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+		relate(&f, used[i]);
+	each_global(e, relate, &f);
+	if (!strncmp(name, "rxw_", 4)) /* the library's, now or later */
+		relate(&f, emit_format(e, "%.*s", (int)f.length, name));
+	if (!f.any || own < f.least)
+		return name;
+	for (size_t i = f.least; i <= f.most; i++)
+		name = emit_format(e, "%s_", name);
+	return name;
 }
 
 const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *name)
@@ -101,7 +130,7 @@ const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *n
 	do {
 		taken = is_global(e, name);
 		for (size_t i = 0; i < proc->param_count && !taken; i++)
-			taken = is_called(e, &proc->params[i], name);
+			taken = !strcmp(emit_param_name(e, &proc->params[i]), name);
 		if (taken)
 			name = emit_format(e, "%s_", name);
 	} while (taken && !e->failed);
