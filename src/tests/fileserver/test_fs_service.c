@@ -11,6 +11,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "fileserver/callbacks.h"
+#include "tests/main.h"
 
 static struct world world;
 static struct wire w;
@@ -808,18 +809,7 @@ int main(void)
 		stores_are_refused_early,
 		random_arguments,
 	};
-	Suite *suite = suite_create("file service");
-	TCase *tcase = tcase_create("file service");
-	SRunner *runner;
-	int failed;
 
-	tcase_set_timeout(tcase, 120); /* tens of thousands of calls, under sanitizers too */
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	/* Tens of thousands of calls, under sanitizers too. */
+	return test_main("file service", 120, tests, sizeof(tests) / sizeof(tests[0]));
 }
