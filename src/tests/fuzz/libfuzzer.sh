@@ -53,13 +53,13 @@ compile() {
 objects() {
 	case $1 in
 	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" "$crypto" -pthread ;;
-	dir) echo "$dir/obj/afs-dir.o" ;;
+	dir) echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" ;;
 	endpoint | live)
 		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
 			"$dir"/obj/rx-face-*.o "$dir/obj/tests-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
-	xg) echo "$dir"/obj/rxgen-*.o ;;
+	xg) echo "$dir"/obj/rxgen-*.o "$dir/obj/rx-base-hash.o" ;;
 	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
 	esac
 }
@@ -85,7 +85,7 @@ fuzzer() {
 mutations() {
 	# shellcheck disable=SC2046,SC2086
 	${CC:-cc} $flags -fsanitize=address,undefined -o "$dir/$1" "$top/src/tests/fuzz/fuzz_$1.c" \
-		"$top/src/tests/fuzz/replay.c" "$top/src/rx/base/hash.c" $(objects "$1") &&
+		"$top/src/tests/fuzz/replay.c" $(objects "$1") &&
 		RXW_FUZZ_SECONDS=$seconds RXW_FUZZ_KEEP=$dir/$1-input "$dir/$1"
 }
 
@@ -112,7 +112,10 @@ target() {
 }
 
 clang=${CLANG:-clang}
-if compile "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
+# Its libraries are a package of their own: a compiler alone compiles all and then links nothing.
+if printf '%s\n' 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+	$clang -fsanitize=fuzzer,address,undefined -x c -o "$dir/obj/there" - > "$dir/compile.log" 2>&1 &&
+	compile "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
 	way=fuzzer
 else
 	echo "no libFuzzer here ($(tail -n 1 "$dir/compile.log")): mutations without coverage instead"

@@ -58,7 +58,10 @@ mutations() {
 }
 
 clang=${CLANG:-clang}
-if compile fuzzer "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
+# Its libraries are a package of their own: a compiler alone compiles all and then links nothing.
+if printf '%s\n' 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+	$clang -fsanitize=fuzzer,address,undefined -x c -o "$dir/there" - > "$dir/compile.log" 2>&1 &&
+	compile fuzzer "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
 	way=fuzzer
 else
 	echo "no libFuzzer here ($(tail -n 1 "$dir/compile.log")): mutations without coverage instead"
