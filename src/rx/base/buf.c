@@ -29,18 +29,21 @@
 #define ALIGN	   64u	 /* of data; the head is padded to it */
 #define SMALL_MOST 2048u /* larger ones are not kept when idle */
 #define SMALL_KEEP 4096u /* bytes of idle small buffers for each full one that may be kept */
+#define FOLD_MOST  262144 /* bytes of a stripe that `about` may not know of */
 
 /*
+ * A part of the pool with a lock of its own, so that threads on many processors do not meet at one.
  * `lock` covers all that is not atomic. It is held for a few instructions only, never across the
- * allocator, so a spinning lock does. Invariant: leased >= live + free_count * RXW_BUF_SIZE +
- * small_idle, but for buffers that are being made or freed.
+ * allocator, so a spinning lock does. Of two stripes never both.
+ *
+ * A buffer goes back to the stripe it came from, whose threads take it again; a small one that finds
+ * this lock taken goes to that of the thread that drops it, since many may drop what one took. So
+ * what a small one costs may be charged in one stripe and given back in another: used and leased
+ * may both be negative, and only their sums over all stripes are what they say.
+ * Invariant: leased >= used.
  */
-struct rxw_pool {
-	struct rxw_budget *budget;
-	int64_t lease;
-	unsigned keep;
-	_Atomic(uint32_t) refs; /* the owner, and each buffer that is out */
-	atomic_flag lock;
+struct rxw_stripe {
+	_Alignas(128) atomic_flag lock;
 	bool closed;
 	unsigned free_count;
 	struct rxw_buf *free;
@@ -48,8 +51,23 @@ struct rxw_pool {
 	int64_t small_idle;			       /* what they cost; part of `used` */
 	int64_t leased; /* taken from the budget */
 	int64_t used;   /* charged by buffers, those on the free list included */
-	_Atomic(int64_t) live;
+	int64_t out;	/* buffers taken here less those dropped here */
+	_Atomic(int64_t) unfolded;   /* bytes of live buffers that are not in `about` yet */
 	_Atomic(uint64_t) contended; /* acquisitions of lock that found it taken; relaxed */
+};
+
+/* Until it is closed, so that no buffer's return can be the last one. */
+#define OPEN ((int64_t)1 << 40)
+
+struct rxw_pool {
+	struct rxw_budget *budget;
+	int64_t lease;
+	unsigned keep; /* in each stripe */
+	unsigned mask; /* stripes less one; these are a power of two */
+	int64_t fold;
+	_Alignas(128) _Atomic(int64_t) about; /* bytes of live buffers, but for what is unfolded */
+	_Atomic(int64_t) refs; /* OPEN; once all stripes are closed the buffers that are out */
+	struct rxw_stripe stripe[];
 };
 
 /*
@@ -118,46 +136,89 @@ void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size)
  * -- Pools --------------------------------------------------------------------------------------
  */
 
-static void pool_lock(struct rxw_pool *pool)
+/* Threads get their stripes in turn, whatever pool they use. */
+static struct rxw_stripe *mine(struct rxw_pool *pool)
+{
+	static _Atomic(unsigned) threads;
+	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
+
+	if (!pool->mask)
+		return pool->stripe;
+	if (!number)
+		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+	return &pool->stripe[number & pool->mask];
+}
+
+static bool stripe_trylock(struct rxw_stripe *s)
+{
+	if (!atomic_flag_test_and_set_explicit(&s->lock, memory_order_acquire))
+		return true;
+	atomic_fetch_add_explicit(&s->contended, 1, memory_order_relaxed);
+	return false;
+}
+
+static void stripe_lock(struct rxw_stripe *s)
 {
 	unsigned spins = 0;
 
-	if (!atomic_flag_test_and_set_explicit(&pool->lock, memory_order_acquire))
+	if (stripe_trylock(s))
 		return;
-	atomic_fetch_add_explicit(&pool->contended, 1, memory_order_relaxed);
-	while (atomic_flag_test_and_set_explicit(&pool->lock, memory_order_acquire))
+	while (atomic_flag_test_and_set_explicit(&s->lock, memory_order_acquire))
 		if (++spins % 64 == 0)
 			sched_yield(); /* its holder was preempted */
 }
 
-static void pool_unlock(struct rxw_pool *pool)
+static void stripe_unlock(struct rxw_stripe *s)
 {
-	atomic_flag_clear_explicit(&pool->lock, memory_order_release);
+	atomic_flag_clear_explicit(&s->lock, memory_order_release);
+}
+
+struct rxw_pool *rxw_pool_create_spread(struct rxw_budget *budget, size_t lease, unsigned keep,
+					unsigned stripes)
+{
+	unsigned n = 1;
+	struct rxw_pool *pool;
+	void *memory;
+	size_t size;
+
+	while (n < stripes && n < RXW_POOL_STRIPES)
+		n *= 2;
+	size = sizeof(*pool) + n * sizeof(pool->stripe[0]);
+	if (posix_memalign(&memory, _Alignof(struct rxw_pool), size))
+		return NULL;
+	memset(memory, 0, size);
+	pool = (struct rxw_pool *)memory;
+	pool->budget = budget;
+	pool->lease = (int64_t)lease;
+	pool->keep = keep;
+	pool->mask = n - 1;
+	if (n > 1) {
+		pool->fold = budget->limit / 16 / n;
+		if (pool->fold > FOLD_MOST)
+			pool->fold = FOLD_MOST;
+	}
+	atomic_init(&pool->refs, OPEN);
+	atomic_init(&pool->about, 0);
+	for (unsigned i = 0; i < n; i++) {
+		atomic_flag_clear(&pool->stripe[i].lock);
+		atomic_init(&pool->stripe[i].unfolded, 0);
+		atomic_init(&pool->stripe[i].contended, 0);
+	}
+	return pool;
 }
 
 struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsigned keep)
 {
-	struct rxw_pool *pool = (struct rxw_pool *)calloc(1, sizeof(*pool));
-
-	if (!pool)
-		return NULL;
-	pool->budget = budget;
-	pool->lease = (int64_t)lease;
-	pool->keep = keep;
-	atomic_init(&pool->refs, 1);
-	atomic_flag_clear(&pool->lock);
-	atomic_init(&pool->live, 0);
-	atomic_init(&pool->contended, 0);
-	return pool;
+	return rxw_pool_create_spread(budget, lease, keep, 1);
 }
 
 /*
  * With the lock held: room for `bytes`, a lease at a time, or just what is needed where a lease is
  * no more to be had.
  */
-static bool charge(struct rxw_pool *pool, int64_t bytes)
+static bool charge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
-	int64_t need = pool->used + bytes - pool->leased;
+	int64_t need = s->used + bytes - s->leased;
 
 	if (need > 0) {
 		int64_t step = need;
@@ -169,31 +230,44 @@ static bool charge(struct rxw_pool *pool, int64_t bytes)
 			if (!rxw_budget_take(pool->budget, step))
 				return false;
 		}
-		pool->leased += step;
+		s->leased += step;
 	}
-	pool->used += bytes;
+	s->used += bytes;
 	return true;
+}
+
+static void give_back(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
+{
+	rxw_budget_give(pool->budget, bytes);
+	s->leased -= bytes;
 }
 
 /*
  * With the lock held. One lease more than is needed stays, so that a pool at an edge does not
  * swing.
  */
-static void discharge(struct rxw_pool *pool, int64_t bytes)
+static void discharge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
 	int64_t spare;
 
-	pool->used -= bytes;
-	spare = pool->leased - pool->used;
-	if (pool->closed) {
-		rxw_budget_give(pool->budget, spare);
-		pool->leased -= spare;
-	} else if (spare >= 2 * pool->lease) {
-		int64_t back = pool->lease > 0 ? (spare / pool->lease - 1) * pool->lease : spare;
+	s->used -= bytes;
+	spare = s->leased - s->used;
+	if (s->closed)
+		give_back(pool, s, spare);
+	else if (spare >= 2 * pool->lease)
+		give_back(pool, s, pool->lease > 0 ? (spare / pool->lease - 1) * pool->lease : spare);
+}
 
-		rxw_budget_give(pool->budget, back);
-		pool->leased -= back;
+/* With the lock held: a buffer of so many bytes is live now, or no longer. */
+static void count_live(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
+{
+	int64_t unfolded = atomic_load_explicit(&s->unfolded, memory_order_relaxed) + bytes;
+
+	if (unfolded > pool->fold || unfolded < -pool->fold) {
+		atomic_fetch_add_explicit(&pool->about, unfolded, memory_order_relaxed);
+		unfolded = 0;
 	}
+	atomic_store_explicit(&s->unfolded, unfolded, memory_order_relaxed);
 }
 
 /*
@@ -211,28 +285,41 @@ static void buf_release(struct rxw_buf *b)
 	free(b);
 }
 
+/* A buffer that is out comes back to a closed stripe. */
 static void pool_unref(struct rxw_pool *pool)
 {
 	if (atomic_fetch_sub_explicit(&pool->refs, 1, memory_order_acq_rel) == 1)
 		free(pool);
 }
 
-/* With the lock held: all idle small buffers, linked; they are charged no longer. */
-static struct rxw_buf *shed_small(struct rxw_pool *pool)
+/* With the lock held: all idle small buffers, in front of `list`; they are charged no longer. */
+static struct rxw_buf *shed_small(struct rxw_pool *pool, struct rxw_stripe *s,
+				  struct rxw_buf *list)
 {
-	struct rxw_buf *list = NULL, *b;
+	struct rxw_buf *b;
 
-	if (!pool->small_idle)
-		return NULL;
+	if (!s->small_idle)
+		return list;
 	for (unsigned i = 0; i <= SMALL_MOST / ALIGN; i++)
-		while ((b = pool->small[i])) {
-			pool->small[i] = b->next;
+		while ((b = s->small[i])) {
+			s->small[i] = b->next;
 			b->next = list;
 			list = b;
 		}
-	discharge(pool, pool->small_idle);
-	pool->small_idle = 0;
+	discharge(pool, s, s->small_idle);
+	s->small_idle = 0;
 	return list;
+}
+
+/* With the lock held: all idle buffers, linked; they are charged no longer. */
+static struct rxw_buf *shed(struct rxw_pool *pool, struct rxw_stripe *s)
+{
+	struct rxw_buf *list = s->free;
+
+	s->free = NULL;
+	discharge(pool, s, (int64_t)s->free_count * RXW_BUF_SIZE);
+	s->free_count = 0;
+	return shed_small(pool, s, list);
 }
 
 static void release_all(struct rxw_buf *list)
@@ -247,50 +334,75 @@ static void release_all(struct rxw_buf *list)
 
 void rxw_pool_destroy(struct rxw_pool *pool)
 {
-	struct rxw_buf *list, *small;
+	int64_t out = 0;
 
 	if (!pool)
 		return;
-	pool_lock(pool);
-	pool->closed = true;
-	list = pool->free;
-	pool->free = NULL;
-	discharge(pool, (int64_t)pool->free_count * RXW_BUF_SIZE);
-	pool->free_count = 0;
-	small = shed_small(pool);
-	pool_unlock(pool);
-	release_all(list);
-	release_all(small);
-	pool_unref(pool);
+	for (unsigned i = 0; i <= pool->mask; i++) {
+		struct rxw_stripe *s = &pool->stripe[i];
+		struct rxw_buf *list;
+
+		stripe_lock(s);
+		s->closed = true;
+		out += s->out;
+		list = shed(pool, s);
+		stripe_unlock(s);
+		release_all(list);
+	}
+	if (atomic_fetch_add_explicit(&pool->refs, out - OPEN, memory_order_acq_rel) + out == OPEN)
+		free(pool);
 }
 
 size_t rxw_pool_live(const struct rxw_pool *pool)
 {
-	return (size_t)atomic_load_explicit(&pool->live, memory_order_relaxed);
+	int64_t live = atomic_load_explicit(&pool->about, memory_order_relaxed);
+
+	for (unsigned i = 0; i <= pool->mask; i++)
+		live += atomic_load_explicit(&pool->stripe[i].unfolded, memory_order_relaxed);
+	return live > 0 ? (size_t)live : 0;
+}
+
+size_t rxw_pool_about(const struct rxw_pool *pool)
+{
+	int64_t about = atomic_load_explicit(&pool->about, memory_order_relaxed);
+
+	return about > 0 ? (size_t)about : 0;
 }
 
 uint64_t rxw_pool_contended(const struct rxw_pool *pool)
 {
-	return atomic_load_explicit(&pool->contended, memory_order_relaxed);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i <= pool->mask; i++)
+		sum += atomic_load_explicit(&pool->stripe[i].contended, memory_order_relaxed);
+	return sum;
 }
 
 /*
  * -- Buffers ------------------------------------------------------------------------------------
  */
 
-static struct rxw_buf *out_of_pool(struct rxw_pool *pool, struct rxw_buf *b)
+/* With the lock held: one buffer of that size leaves through this stripe. */
+static void goes_out(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
+{
+	s->out++;
+	count_live(pool, s, cost(cap));
+	if (s->closed)
+		atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
+}
+
+static struct rxw_buf *first_use(struct rxw_buf *b)
 {
 	b->next = NULL;
 	atomic_store_explicit(&b->refs, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&pool->live, cost(b->cap), memory_order_relaxed);
 	return b;
 }
 
-/* Charged already; the charge goes back on failure. */
-static struct rxw_buf *buf_make(struct rxw_pool *pool, uint32_t cap)
+/* Charged and counted already; both are taken back on failure. */
+static struct rxw_buf *buf_make(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
 {
 	struct rxw_buf *b = NULL;
+	bool closed;
 	void *memory;
 
 	_Static_assert(sizeof(struct rxw_buf) <= ALIGN, "the head fits its padding");
@@ -299,88 +411,119 @@ static struct rxw_buf *buf_make(struct rxw_pool *pool, uint32_t cap)
 		atomic_init(&b->refs, 0);
 		b->cap = cap;
 		b->pool = pool;
+		b->home = s;
 		b->data = (uint8_t *)memory + ALIGN;
-		return out_of_pool(pool, b);
+		return first_use(b);
 	}
-	pool_lock(pool);
-	discharge(pool, cost(cap));
-	pool_unlock(pool);
+	stripe_lock(s);
+	discharge(pool, s, cost(cap));
+	count_live(pool, s, -cost(cap));
+	s->out--;
+	closed = s->closed;
+	stripe_unlock(s);
+	if (closed)
+		pool_unref(pool);
 	return NULL;
+}
+
+static struct rxw_buf *reused(struct rxw_buf *b, struct rxw_stripe *s)
+{
+	UNPOISON(b->data, b->cap);
+	b->home = s;
+	return first_use(b);
+}
+
+/*
+ * With the lock held: room for a buffer, if need be from idle ones, whose charge is the stripe's
+ * already; those that are given up are linked in front of *idle, to be released.
+ */
+static bool make_room(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes,
+		      struct rxw_buf **idle)
+{
+	struct rxw_buf *b;
+
+	if (charge(pool, s, bytes))
+		return true;
+	*idle = shed_small(pool, s, *idle);
+	if (charge(pool, s, bytes))
+		return true;
+	b = s->free;
+	if (!b)
+		return false;
+	s->free = b->next;
+	s->free_count--;
+	s->used -= cost(RXW_BUF_SIZE);
+	b->next = *idle;
+	*idle = b;
+	return charge(pool, s, bytes);
+}
+
+/* What the stripes have idle or leased too much goes back to the budget. */
+static void squeeze(struct rxw_pool *pool, const struct rxw_stripe *but)
+{
+	for (unsigned i = 0; i <= pool->mask; i++) {
+		struct rxw_stripe *s = &pool->stripe[i];
+		struct rxw_buf *list;
+
+		if (s == but)
+			continue;
+		stripe_lock(s);
+		list = shed(pool, s);
+		give_back(pool, s, s->leased - s->used);
+		stripe_unlock(s);
+		release_all(list);
+	}
+}
+
+void rxw_pool_trim(struct rxw_pool *pool)
+{
+	squeeze(pool, NULL);
+}
+
+/* The warmest idle buffer of that size, or a new one. */
+static struct rxw_buf *take(struct rxw_pool *pool, uint32_t cap)
+{
+	struct rxw_stripe *s = mine(pool);
+	bool full = cap == RXW_BUF_SIZE, room = true;
+	struct rxw_buf **list = full ? &s->free : cap <= SMALL_MOST ? &s->small[cap / ALIGN] : NULL;
+	struct rxw_buf *idle = NULL, *b;
+
+	stripe_lock(s);
+	b = list ? *list : NULL;
+	if (b) {
+		*list = b->next;
+		if (full)
+			s->free_count--;
+		else
+			s->small_idle -= cost(cap);
+	} else {
+		room = make_room(pool, s, cost(cap), &idle);
+		if (!room && pool->mask) {
+			stripe_unlock(s);
+			squeeze(pool, s);
+			stripe_lock(s);
+			room = make_room(pool, s, cost(cap), &idle);
+		}
+	}
+	if (room)
+		goes_out(pool, s, cap);
+	stripe_unlock(s);
+	release_all(idle);
+	if (b)
+		return reused(b, s);
+	return room ? buf_make(pool, s, cap) : NULL;
 }
 
 struct rxw_buf *rxw_buf_get(struct rxw_pool *pool)
 {
-	struct rxw_buf *b, *shed = NULL;
-	bool charged = false;
-
-	pool_lock(pool);
-	b = pool->free;
-	if (b) {
-		pool->free = b->next;
-		pool->free_count--;
-	} else {
-		charged = charge(pool, cost(RXW_BUF_SIZE));
-		if (!charged && pool->small_idle) {
-			shed = shed_small(pool);
-			charged = charge(pool, cost(RXW_BUF_SIZE));
-		}
-	}
-	pool_unlock(pool);
-	release_all(shed);
-	if (b) {
-		UNPOISON(b->data, b->cap);
-		return out_of_pool(pool, b);
-	}
-	return charged ? buf_make(pool, RXW_BUF_SIZE) : NULL;
-}
-
-/*
- * With the lock held, for a small buffer that found no room: idle buffers give theirs, since their
- * charge is the pool's already. True: `bytes` are charged now; *idle is to be released.
- */
-static bool make_room(struct rxw_pool *pool, int64_t bytes, struct rxw_buf **idle)
-{
-	struct rxw_buf *b;
-
-	*idle = shed_small(pool);
-	if (charge(pool, bytes))
-		return true;
-	b = pool->free;
-	if (!b)
-		return false;
-	pool->free = b->next;
-	pool->free_count--;
-	pool->used -= cost(RXW_BUF_SIZE);
-	b->next = *idle;
-	*idle = b;
-	return charge(pool, bytes);
+	return take(pool, RXW_BUF_SIZE);
 }
 
 struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
 {
-	struct rxw_buf *idle = NULL, *b = NULL;
-	uint32_t cap;
-	bool charged = true;
-
 	if (!size || size > RXW_BUF_SIZE)
 		return NULL;
-	cap = (uint32_t)((size + ALIGN - 1) / ALIGN * ALIGN);
-	if (cap == RXW_BUF_SIZE)
-		return rxw_buf_get(pool);
-	pool_lock(pool);
-	if (cap <= SMALL_MOST && (b = pool->small[cap / ALIGN])) {
-		pool->small[cap / ALIGN] = b->next;
-		pool->small_idle -= cost(cap);
-	} else {
-		charged = charge(pool, cost(cap)) || make_room(pool, cost(cap), &idle);
-	}
-	pool_unlock(pool);
-	release_all(idle);
-	if (b) {
-		UNPOISON(b->data, b->cap);
-		return out_of_pool(pool, b);
-	}
-	return charged ? buf_make(pool, cap) : NULL;
+	return take(pool, (uint32_t)((size + ALIGN - 1) / ALIGN * ALIGN));
 }
 
 void rxw_buf_ref(struct rxw_buf *b)
@@ -390,33 +533,44 @@ void rxw_buf_ref(struct rxw_buf *b)
 
 void rxw_buf_unref(struct rxw_buf *b)
 {
+	struct rxw_stripe *s;
 	struct rxw_pool *pool;
+	bool closed;
 
 	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pool = b->pool;
-	atomic_fetch_sub_explicit(&pool->live, cost(b->cap), memory_order_relaxed);
-	pool_lock(pool);
-	if (pool->closed) {
-		discharge(pool, cost(b->cap));
-	} else if (b->cap == RXW_BUF_SIZE && pool->free_count < pool->keep) {
+	s = b->home;
+	if (b->cap > SMALL_MOST) {
+		stripe_lock(s);
+	} else if (!stripe_trylock(s)) {
+		s = mine(pool);
+		stripe_lock(s);
+	}
+	s->out--;
+	count_live(pool, s, -cost(b->cap));
+	closed = s->closed;
+	if (closed) {
+		discharge(pool, s, cost(b->cap));
+	} else if (b->cap == RXW_BUF_SIZE && s->free_count < pool->keep) {
 		POISON(b->data, b->cap);
-		b->next = pool->free;
-		pool->free = b;
-		pool->free_count++;
+		b->next = s->free;
+		s->free = b;
+		s->free_count++;
 		b = NULL;
 	} else if (b->cap <= SMALL_MOST &&
-		   pool->small_idle + cost(b->cap) <= (int64_t)SMALL_KEEP * pool->keep) {
+		   s->small_idle + cost(b->cap) <= (int64_t)SMALL_KEEP * pool->keep) {
 		POISON(b->data, b->cap);
-		b->next = pool->small[b->cap / ALIGN];
-		pool->small[b->cap / ALIGN] = b;
-		pool->small_idle += cost(b->cap);
+		b->next = s->small[b->cap / ALIGN];
+		s->small[b->cap / ALIGN] = b;
+		s->small_idle += cost(b->cap);
 		b = NULL;
 	} else {
-		discharge(pool, cost(b->cap));
+		discharge(pool, s, cost(b->cap));
 	}
-	pool_unlock(pool);
+	stripe_unlock(s);
 	if (b)
 		buf_release(b);
-	pool_unref(pool);
+	if (closed)
+		pool_unref(pool);
 }

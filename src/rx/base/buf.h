@@ -32,6 +32,7 @@ void *rxw_mem_get(struct rxw_budget *budget, size_t size);
 void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size); /* NULL is allowed */
 
 struct rxw_pool;
+struct rxw_stripe;
 
 /*
  * A buffer belongs to a pool and goes back to it when its last reference is dropped, by whichever
@@ -42,6 +43,7 @@ struct rxw_buf {
 	_Atomic(uint32_t) refs;
 	uint32_t cap; /* usable bytes at data */
 	struct rxw_pool *pool;
+	struct rxw_stripe *home; /* of the pool: where it was taken */
 	struct rxw_buf *next; /* free list of the pool, or for the holder's use */
 	uint8_t *data;        /* 64-byte aligned */
 };
@@ -55,11 +57,26 @@ struct rxw_buf {
  * must live as long.
  */
 struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsigned keep);
+/*
+ * The same in so many parts (rounded up to a power of two), each with a lock, free lists, leases
+ * and a `keep` of its own: threads take from theirs. When the budget is used up, what is idle in
+ * the others makes room.
+ */
+#define RXW_POOL_STRIPES 16u /* at most */
+struct rxw_pool *rxw_pool_create_spread(struct rxw_budget *budget, size_t lease, unsigned keep,
+					unsigned stripes);
 /* Frees what is idle now; the rest when the buffers come back. NULL is allowed. */
 void rxw_pool_destroy(struct rxw_pool *pool);
-/* Bytes of live buffers (not on the free list). */
+/* Frees what is idle, all of it: what is left is in use. Any thread. */
+void rxw_pool_trim(struct rxw_pool *pool);
+/* Bytes of live buffers (not on the free list). Any thread; exact when no other uses the pool. */
 size_t rxw_pool_live(const struct rxw_pool *pool);
-/* How often the pool's lock was found taken. */
+/*
+ * The same, cheap to read on many processors: a sixteenth of the budget less or more, and no more
+ * than 256 KiB for each part.
+ */
+size_t rxw_pool_about(const struct rxw_pool *pool);
+/* How often one of the pool's locks was found taken. */
 uint64_t rxw_pool_contended(const struct rxw_pool *pool);
 
 /*

@@ -18,12 +18,26 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
 	a->out.now = rxw_now_kept();
 	a->out.stats = &s->stats;
-	a->out.ctl = receiver ? s->ctl + s->ctl_held : a->ctl;
-	a->out.ctl_room = receiver ? RXW_CTL_ROOM - s->ctl_held :
-				     sizeof(a->ctl) / sizeof(a->ctl[0]);
-	a->out.ctl_count = 0;
+	a->out.ctl = receiver ? s->ctl : a->ctl;
+	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
+	a->out.ctl_count = receiver ? s->ctl_held : 0;
 	a->out.touched = NULL;
 	a->out.auth = NULL;
+	if (receiver)
+		s->ctl_held = 0;
+}
+
+void rxw_actions_hold(struct rxw_actions *a)
+{
+	a->shard->ctl_held = a->out.ctl_count;
+	a->out.ctl_count = 0;
+}
+
+void rxw_actions_held(struct rxw_shard *s)
+{
+	if (s->ctl_held)
+		rxw_ctl_send(s, s->ctl, s->ctl_held);
+	s->ctl_held = 0;
 }
 
 bool rxw_actions_full(const struct rxw_actions *a)
@@ -85,9 +99,15 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 		todo |= RXW_TODO_KICK;
 	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
 		todo &= ~(unsigned)RXW_TODO_WAKE;
+	if (todo & RXW_TODO_WAKE) {
+		rxw_told(call);
+		todo |= call->comes_back ? RXW_TODO_CALLER : 0;
+	}
 	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
 		if (rxw_callback_note(call)) {
-			if (rxw_may_call_back())
+			if (rxw_callback_seals(call))
+				todo |= RXW_TODO_AWAY;
+			else if (rxw_may_call_back())
 				todo |= RXW_TODO_CALLBACK;
 			else
 				rxw_timer_call_back(call);
@@ -212,11 +232,11 @@ static void attach(struct rxw_actions *a, struct rxw_call *call)
 		rxw_workers_add(call);
 }
 
-static void wake(struct rxw_actions *a, struct rxw_call *call)
+static void wake(struct rxw_actions *a, const struct rxw_action *item)
 {
-	pthread_cond_broadcast(&call->cond);
+	pthread_cond_broadcast(&item->call->cond);
 	rxw_count(&a->shard->wakeups, 1);
-	if (a->receiver)
+	if (a->receiver && (item->todo & RXW_TODO_CALLER))
 		a->shard->woke_caller = true;
 }
 
@@ -244,6 +264,8 @@ void rxw_actions_run(struct rxw_actions *a)
 			if (q && q != s)
 				rxw_tx_run(q);
 		}
+		if (a->item[i].todo & RXW_TODO_AWAY)
+			rxw_callback_away(a->item[i].call);
 		if (a->item[i].todo & RXW_TODO_ATTACH)
 			attach(a, a->item[i].call);
 	}
@@ -273,7 +295,7 @@ void rxw_actions_run(struct rxw_actions *a)
 		struct rxw_call *call = a->item[i].call;
 
 		if (a->item[i].todo & RXW_TODO_WAKE)
-			wake(a, call);
+			wake(a, &a->item[i]);
 		if (a->item[i].todo & RXW_TODO_KICK)
 			rxw_io_wake(rxw_home(call->conn)->sock);
 		if (a->item[i].todo & RXW_TODO_CHANNEL)

@@ -41,7 +41,7 @@ struct rxw_batch {
 	unsigned reap_slot;
 	uint64_t reap_at, watched_at;
 	uint64_t refused_at; /* ns; when a call was refused last and the socket dry */
-	uint64_t refused;    /* since then */
+	uint64_t refused, came; /* since then; and what came since the socket was dry last */
 	uint64_t refused_gap; /* ns; from one to the next, about */
 	/*
 	 * Strangers' connections that were made here, one reference each, by the second in which
@@ -114,6 +114,15 @@ void rxw_unproven_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t n
 /* Connection's lock held: it is no stranger's any more once its peer has proven its address. */
 void rxw_stranger_look(struct rxw_connection *c, uint64_t now);
 /*
+ * Connection's lock held, before the run is dealt with. True: a stranger of another host makes its
+ * second call, and is to be asked for a proof, since those of small calls give none unasked; what
+ * the question costs is paid by what came before. A run that answers one proves the address.
+ */
+bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, uint64_t now);
+/* Ask it, without the lock: a host once in 4 s. Counted with what its address is sent. */
+void rxw_stranger_meet(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		       struct rxw_actions *a);
+/*
  * All places are taken: of some that were silent long, the one that was longest goes. False: none
  * of those may.
  */
@@ -131,7 +140,10 @@ void rxw_shard_forget_strangers(struct rxw_shard *s);
  */
 bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now);
 void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a);
-/* An ACK that belongs to no connection: true if it answers such a question. */
+/* An ACK from that address: does it answer such a question? */
+bool rxw_stranger_answered(struct rxw_endpoint *ep, const struct rxw_addr *peer,
+			   const struct rxw_rxrun *run, uint64_t now);
+/* An ACK that belongs to no connection: true if it does; then the address is proven. */
 bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now);
 /*
  * idle.c: connections of addresses that are proven. With the connection's lock, or nobody else

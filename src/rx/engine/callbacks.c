@@ -5,6 +5,9 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
+#define BULK 45u  /* packets, a full train: more than that was sealed */
+#define TURN 180u /* packets that a callback may write where others wait for its thread */
+
 /* Lock held. */
 unsigned rxw_events_now(const struct rxw_call *call)
 {
@@ -17,7 +20,8 @@ unsigned rxw_events_now(const struct rxw_call *call)
 	ready = rxw_pcall_readable(&call->p, &ended);
 	if (ready || ended)
 		events |= RXW_EVENT_READ;
-	if (call->writer != RXW_WRITER_GONE && rxw_pcall_writable(&call->p))
+	if (call->writer != RXW_WRITER_GONE && rxw_pcall_writable(&call->p) &&
+	    !rxw_callback_had_turn(call))
 		events |= RXW_EVENT_WRITE;
 	if (call->p.client && ended)
 		events |= RXW_EVENT_DONE;
@@ -55,9 +59,35 @@ bool rxw_fd_note(struct rxw_call *call)
 	return true;
 }
 
-void rxw_callback_run(struct rxw_call *call)
+/*
+ * Not what only reads, and not small calls: to wake a thread for them costs more than they do.
+ * A call that is through with its bulk is often followed by one like it.
+ */
+bool rxw_callback_seals(const struct rxw_call *call)
+{
+	const struct rxw_connection *c = call->conn;
+
+	if (!(c->p.security->class.flags & RXW_CLASS_SLOW) || c->p.room.quick ||
+	    rxw_pcall_next_seq(&call->p) <= BULK)
+		return false;
+	return rxw_events_now(call) & (RXW_EVENT_WRITE | RXW_EVENT_DONE);
+}
+
+/*
+ * Who seals no faster than the wire takes it finds room for ever: other calls, and what is to be
+ * verified, would wait for that.
+ */
+bool rxw_callback_had_turn(const struct rxw_call *call)
+{
+	return call->turn_end && rxw_pcall_next_seq(&call->p) >= call->turn_end &&
+	       pthread_equal(call->callback_thread, pthread_self());
+}
+
+/* Events that came meanwhile are told in a loop, but in a turn when it comes again. */
+static void run(struct rxw_call *call, bool turn)
 {
 	struct rxw_connection *c = call->conn;
+	bool away = false;
 
 	rxw_conn_lock(c);
 	call->callback_queued = false;
@@ -71,14 +101,52 @@ void rxw_callback_run(struct rxw_call *call)
 			continue;
 		call->callback_busy = true;
 		call->callback_thread = pthread_self();
+		call->turn_end = turn ? rxw_pcall_next_seq(&call->p) + TURN : 0;
 		rxw_conn_unlock(c);
 		depth++;
 		fn(call, events, arg);
 		depth--;
 		rxw_conn_lock(c);
+		call->callback_pending |= rxw_callback_had_turn(call);
+		call->turn_end = 0;
 		call->callback_busy = false;
-		if (call->ended)
-			pthread_cond_broadcast(&call->cond);
+		pthread_cond_broadcast(&call->cond); /* its end or a new callback waits for it */
+		if (call->ended || !call->callback_pending)
+			break;
+		away = turn || rxw_callback_seals(call);
+		if (away) {
+			call->callback_queued = true;
+			break;
+		}
 	}
 	rxw_conn_unlock(c);
+	if (away)
+		rxw_callback_away(call);
+}
+
+void rxw_callback_run(struct rxw_call *call)
+{
+	run(call, false);
+}
+
+void rxw_callback_turn(struct rxw_call *call)
+{
+	struct rxw_shard *s = rxw_home(call->conn);
+
+	rxw_set_library_thread(s->ep);
+	/* All that it writes leaves at once: each train by itself would wake the peer. */
+	rxw_tx_hold(s);
+	run(call, true);
+	rxw_tx_hold(NULL);
+	rxw_tx_run(s);
+	rxw_set_library_thread(NULL);
+}
+
+void rxw_callback_away(struct rxw_call *call)
+{
+	if (rxw_verify_callback(call))
+		return;
+	rxw_conn_lock(call->conn);
+	rxw_timer_call_back(call);
+	rxw_conn_unlock(call->conn);
 }

@@ -71,6 +71,21 @@ void rxw_nap(unsigned us)
 #endif
 }
 
+void rxw_mutex_init(pthread_mutex_t *m)
+{
+#ifdef __GLIBC__
+	pthread_mutexattr_t attr;
+
+	if (!pthread_mutexattr_init(&attr)) {
+		pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+		pthread_mutex_init(m, &attr);
+		pthread_mutexattr_destroy(&attr);
+		return;
+	}
+#endif
+	pthread_mutex_init(m, NULL);
+}
+
 int rxw_cond_init(pthread_cond_t *c)
 {
 	pthread_condattr_t attr;

@@ -25,7 +25,7 @@
 
 #define RXW_MAX_SHARDS	 64
 #define RXW_MAX_SERVICES 16
-#define RXW_CTL_ROOM	 160 /* control packets of one receive batch */
+#define RXW_CTL_ROOM	 256 /* control packets of one receive batch */
 #define RXW_ACTIONS_ROOM 512
 #define RXW_OWING	 128
 #define RXW_WHEEL_SLOTS	 512 /* of 1 ms */
@@ -43,6 +43,12 @@ struct rxw_engine {
 	 */
 	uint32_t epoch, named;
 	uint64_t order[2];
+	/*
+	 * Callers that receive for themselves and wait for what comes soon; with more of them than
+	 * that (fixed), none looks instead of sleeping.
+	 */
+	_Atomic(unsigned) waiting;
+	unsigned lookers_max;
 };
 
 /* More ids than these no epoch is used for (rx-protocol 1.6). */
@@ -94,7 +100,7 @@ struct rxw_worker {
 	uint64_t since;	       /* ns; it had moved `stock` packets by then; 0 = not looked at yet */
 	uint32_t stock;
 	_Atomic(uint32_t) moved; /* packets of its call, when it last began to wait */
-	_Atomic(unsigned) waits; /* enum rxw_waits */
+	_Atomic(unsigned) waits; /* enum rxw_waits; waiting.c says in what order */
 };
 
 /* Threads that run handlers. All fields by `lock`. */
@@ -108,10 +114,17 @@ struct rxw_workers {
 	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
 	unsigned kept; /* for peers that have none */
+	/*
+	 * Idle ones that sleep; of those, how many were told that there is a call and have not got
+	 * the lock yet: they count as busy where another one might be told; at most told_max, others
+	 * are owed it. told + owed <= asleep, but where others than these woke.
+	 */
+	unsigned asleep, told, told_max, owed;
 	/* those that there are; parked: are not counted; at most so many of them */
 	struct rxw_worker *list;
 	unsigned parked, waiters;
 	_Atomic(uint64_t) look_at; /* ns; who waits for its client; UINT64_MAX = no matter */
+	_Atomic(bool) some_wait; /* and may not have been seen; or the latest look found some */
 	unsigned fresh; /* peers with calls that wait and none at work */
 	uint64_t since; /* ns; calls wait without a break, or it was looked at; 0 = none waits */
 	uint64_t taken; /* calls, since then */
@@ -141,8 +154,8 @@ struct rxw_endpoint {
 	_Atomic(bool) stopping; /* no new calls */
 	_Atomic(bool) quit;	/* threads end */
 	/*
-	 * threads of the application set callbacks, and may find that they are due already: they are
-	 * left to listeners, which sleep where they can be interrupted
+	 * threads of the application set callbacks, and may find that they are due already, as threads
+	 * that verify do: they are left to listeners, which sleep where they can be interrupted
 	 */
 	_Atomic(bool) callbacks_left;
 	_Atomic(uint32_t) live; /* calls at work: begun or served, and not ended */
@@ -192,15 +205,25 @@ struct rxw_shard {
 	bool listener_parked;	  /* role_lock */
 	/* role_lock: several callers wait, the listener is to take over */
 	bool listener_wanted;
+	/*
+	 * Nobody has the role, and the listener comes for it by time only. Stored by role_lock, true
+	 * before asleep is read; who falls asleep counts himself in asleep before he reads this: one
+	 * of the two sees the other, so that nobody sleeps for packets that no one receives.
+	 */
+	_Atomic(bool) untended;
+	/* given back since the listener began its batch: it stays; stored true by role_lock */
+	_Atomic(bool) given_back;
+	_Atomic(unsigned) asleep; /* calls whose threads sleep for packets and were told of none */
 	uint64_t role_left_at;		/* role_lock, ns */
+	uint64_t grace; /* role_lock, ns: how long a role that a caller left stays untended */
 	_Atomic(unsigned) sync_waiters; /* callers that wait in blocking functions */
 	_Atomic(bool) in_wait;		/* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
 	struct rxw_io_rx *rx;	    /* config.batch entries */
 	struct rxw_ctl *ctl;	    /* RXW_CTL_ROOM */
-	unsigned ctl_held;	    /* the first of them wait for the next batch */
+	unsigned ctl_held;	    /* the first of them wait for the next record */
 	struct rxw_action *actions; /* RXW_ACTIONS_ROOM */
-	bool woke_caller;	    /* this batch woke a blocking caller */
+	bool woke_caller;	    /* this batch woke a caller that may receive for itself */
 	/* outside the budget: receives what is no DATA when memory is used up */
 	struct rxw_buf *reserve;
 	struct rxw_pool *reserve_pool;
@@ -216,7 +239,8 @@ struct rxw_shard {
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
 	unsigned singles;    /* batches of one message in a row */
-	bool refusing;	     /* the latest batch brought nothing but calls that were refused */
+	bool refusing;	     /* most of what came last were calls that were refused */
+	bool refusing_more;  /* the same, and there is more */
 
 	/* timers posted by others: a stack, taken whole by the holder */
 	_Atomic(struct rxw_connection *) inbox;
@@ -302,6 +326,8 @@ struct rxw_call {
 	pthread_cond_t cond;	     /* with conn->lock */
 	unsigned flags;		     /* RXW_CALL_…; fixed */
 	unsigned sleepers;	     /* threads in cond; lock */
+	struct rxw_shard *asleep;    /* counted in its asleep, NULL = in none; lock */
+	bool comes_back;	     /* who sleeps may receive for himself; lock */
 	bool receiving;		     /* its waiting caller has the receive role; lock */
 	enum rxw_writer writer;	     /* lock */
 	bool send_wanted;	     /* a window is left to the writer that waits; lock */
@@ -331,6 +357,7 @@ struct rxw_call {
 	bool callback_due;	   /* in the connection's list of them */
 	struct rxw_call *due_next;
 	pthread_t callback_thread; /* valid while busy */
+	uint32_t turn_end; /* 0, or the packet up to which that thread writes in its turn */
 	int fd;			   /* eventfd, -1 = none */
 	bool fd_set;
 
@@ -374,7 +401,10 @@ struct rxw_call {
 	bool tx_own;
 
 	uint64_t pace_at; /* lock; transmission goes on then, 0 = not paced */
-	/* server: when its writer last received for itself, 0 = listener; not before; lock, ns */
+	/*
+	 * server: when its writer, who may receive for itself, last went on, 0 = listener; not
+	 * before; lock, ns
+	 */
 	uint64_t received_at, stay_out;
 
 	void *data;
@@ -408,6 +438,11 @@ uint64_t rxw_now_kept(void);
 long rxw_preemptions(void); /* how often the scheduler took this thread's processor; 0: unknown */
 /* Sleep for so many microseconds, not 50 more as a thread does by default. */
 void rxw_nap(unsigned us);
+/*
+ * A lock that many threads take for a moment each: who finds it taken looks again for a while
+ * before it sleeps, where the C library can do that.
+ */
+void rxw_mutex_init(pthread_mutex_t *m);
 int rxw_cond_init(pthread_cond_t *c); /* on the monotonic clock */
 /* Wait until `at` (ns, UINT64_MAX = for ever). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
@@ -459,6 +494,7 @@ void rxw_set_receiving(struct rxw_shard *s);
  * false if somebody else holds it or should.
  */
 bool rxw_role_try(struct rxw_shard *s);
+/* To the listener if somebody else sleeps for packets, or several wait; else it is untended. */
 void rxw_role_leave(struct rxw_shard *s);
 /* Should the listener receive, for several wait? */
 bool rxw_role_wanted(const struct rxw_shard *s);
@@ -473,6 +509,13 @@ bool rxw_role_retake(struct rxw_shard *s);
 /* A caller begins or ends waiting on a call of this shard. */
 void rxw_sync_begin(struct rxw_shard *s);
 void rxw_sync_end(struct rxw_shard *s);
+/*
+ * Connection's lock held: a thread is about to sleep for packets of this call; the call's threads
+ * were told of some, or sleep no more. Between the two the role is not left untended; who falls
+ * asleep sees to that.
+ */
+void rxw_asleep(struct rxw_call *call, struct rxw_shard *s);
+void rxw_told(struct rxw_call *call);
 
 /* --- actions.c: what follows from floor 1, once a connection's lock is released --- */
 enum rxw_todo {
@@ -482,7 +525,9 @@ enum rxw_todo {
 	RXW_TODO_CALLBACK = 8, /* run rxw_callback_run() */
 	RXW_TODO_CHANNEL = 16, /* a channel became free: wake those who wait for one */
 	RXW_TODO_FD = 32,      /* make the call's descriptor readable */
-	RXW_TODO_KICK = 64     /* its caller receives itself: interrupt its wait */
+	RXW_TODO_KICK = 64,    /* its caller receives itself: interrupt its wait */
+	RXW_TODO_CALLER = 128, /* with WAKE: who is woken may take the receive role */
+	RXW_TODO_AWAY = 256    /* the same as CALLBACK, but rxw_callback_away() */
 };
 struct rxw_action {
 	struct rxw_call *call;
@@ -501,10 +546,16 @@ struct rxw_actions {
 	struct rxw_ctl ctl[6];
 };
 /*
- * For the receiver: the shard's large arrays, behind what is held in them; for others the small
+ * For the receiver: the shard's large arrays, with what is held in them; for others the small
  * ones inside.
  */
 void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver);
+/*
+ * The receiver's control packets are held: they leave with those of its next record, or when
+ * rxw_actions_held() is called.
+ */
+void rxw_actions_hold(struct rxw_actions *a);
+void rxw_actions_held(struct rxw_shard *s);
 /* Room for what one more connection can cause? Otherwise rxw_actions_run() first. */
 bool rxw_actions_full(const struct rxw_actions *a);
 /*
@@ -605,6 +656,8 @@ void rxw_verify_drop(struct rxw_verify_job *jobs);
 void rxw_verify_forget(struct rxw_connection *c);
 /* Lock held: work of an exchange became due. */
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
+/* A thread of the endpoint is to run rxw_callback_turn(). No lock held. False: there is none. */
+bool rxw_verify_callback(struct rxw_call *call);
 
 /* --- callbacks.c --- */
 unsigned rxw_events_now(const struct rxw_call *call); /* lock held */
@@ -616,6 +669,19 @@ bool rxw_callback_note(struct rxw_call *call);
 bool rxw_may_call_back(void);
 bool rxw_fd_note(struct rxw_call *call); /* lock held: the descriptor must be signalled */
 void rxw_callback_run(struct rxw_call *call);
+/*
+ * Lock held: a callback that was noted is for the threads that verify, because the call has sealed
+ * bulk, and the callback may write more or begin the next one.
+ */
+bool rxw_callback_seals(const struct rxw_call *call);
+/* No lock held: leave it to them, or to the next look at the timers if there are none. */
+void rxw_callback_away(struct rxw_call *call);
+/*
+ * On one of them: run it once, for some packets; if it is to run again, others have their turn first.
+ */
+void rxw_callback_turn(struct rxw_call *call);
+/* Lock held: this thread has such a turn, and has written its packets. */
+bool rxw_callback_had_turn(const struct rxw_call *call);
 
 /* --- inspect.c: VERSION and DEBUG --- */
 /*

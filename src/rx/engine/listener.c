@@ -15,12 +15,15 @@
 #define SPIN_BYTES	49152u /* a batch of more is bulk: its sender waits for half a window */
 #define LOOKS	    4	    /* between two looks at the clock */
 #define REAP_EVERY	RXW_SEC
+#define FETCH_LEAST	8    /* connections that are fetched at once */
+#define FETCH_MOST	64   /* in a batch */
+#define FETCH_SMALL	512  /* bytes of a packet that is small */
 #define LEAST_NAP	20 /* us: less costs more than it brings */
 #define LEAST_GATHERED	4  /* refusals in a nap */
 #define LONGER		2  /* times the nap at most, where calls wait for long anyway ... */
 #define PART_OF_WAIT	10 /* ... so much longer than that ... */
 #define MOST_GATHERED	128 /* ... and no more than so many refusals come meanwhile */
-#define HELD_MOST	64 /* answers that leave in one system call */
+#define HELD_MOST	112 /* answers that leave in one system call */
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
 static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
@@ -128,6 +131,7 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 			 bool dry)
 {
 	struct rxw_batch *b = s->batch;
+	const struct rxw_rxrun *ask = NULL;
 	struct rxw_connection *c = g->conn;
 	uint32_t verify = 0;
 
@@ -137,6 +141,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		dry = true; /* no place to wait in */
 	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
+		if (c->stranger && rxw_stranger_watch(c, &b->run[i].run, a->out.now))
+			ask = &b->run[i].run;
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
 			verify += b->run[i].run.count;
 		else
@@ -153,6 +159,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	if (!dry)
 		rxw_owing_note(s, c);
 	rxw_conn_unlock(c);
+	if (ask)
+		rxw_stranger_meet(s, c, ask, a);
 	rxw_conn_unref(c);
 }
 
@@ -237,6 +245,35 @@ static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw
 		a->out.ctl_count++;
 }
 
+/*
+ * Small packets of many connections, each of which lies in a dozen lines that are in no cache any
+ * more: all of them are asked for before the first is waited for.
+ */
+static void fetch_ahead(struct rxw_shard *s, unsigned n)
+{
+	struct rxw_pconn *first[FETCH_MOST];
+	uint32_t cid[FETCH_MOST];
+	unsigned many = 0;
+
+	for (unsigned i = 0; i < n && many < FETCH_MOST; i++) {
+		const struct rxw_io_rx *rx = &s->rx[i];
+
+		if (rx->length < RXW_HEADER_SIZE || rx->length > FETCH_SMALL)
+			continue;
+		cid[many] = rxw_get32(rx->buf->data + 4);
+		if (!many || cid[many] >> 2 != cid[many - 1] >> 2)
+			many++;
+	}
+	if (many < FETCH_LEAST)
+		return;
+	rxw_table_lock(s);
+	rxw_conntable_first(&s->table, cid, many, first);
+	rxw_table_unlock(s);
+	for (unsigned i = 0; i < many; i++)
+		for (size_t at = 0; first[i] && at < sizeof(struct rxw_connection); at += 64)
+			__builtin_prefetch((const char *)rxw_conn_of(first[i]) + at);
+}
+
 static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry,
 			 struct rxw_actions *a)
 {
@@ -244,6 +281,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 
 	b->runs = b->groups = 0;
 	rxw_trace_rx(s, n);
+	fetch_ahead(s, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_io_rx *rx = &s->rx[i];
 		struct rxw_jumbo jumbo;
@@ -285,6 +323,16 @@ static unsigned patience(const struct rxw_shard *s)
 }
 
 /*
+ * Each caller that looks may keep a processor from those that it waits for: with many of them on few
+ * processors that costs half of all calls.
+ */
+static bool crowded(const struct rxw_engine *e)
+{
+	return atomic_load_explicit(&e->waiting, memory_order_relaxed) > e->lookers_max &&
+	       !rxw_on_library_thread(NULL);
+}
+
+/*
  * Look again and again before sleeping, as long as that finds something often enough (one try in
  * three; else every 16th wait tries again), but not beyond `until`, when a timer is due. A caller
  * that receives for itself does so by default; a listener only if it was told to (poll_us): the
@@ -296,7 +344,7 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 	uint64_t end = now + patience(s) * 1000ull;
 
 	*got = 0;
-	if (end == now || s->last_bytes > SPIN_BYTES ||
+	if (end == now || s->last_bytes > SPIN_BYTES || crowded(s->ep->engine) ||
 	    (s->owing_count && rxw_on_library_thread(NULL)))
 		return false;
 	if (s->spin_tries >= 8 && s->spin_hits * 3 < s->spin_tries) {
@@ -317,7 +365,7 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 				return false;
 			}
 		}
-	} while (rxw_now() < end);
+	} while (rxw_now() < end && !crowded(s->ep->engine));
 	return true;
 }
 
@@ -340,13 +388,15 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 /*
  * Most of what came were calls that are refused, and more of them will: to be woken for each and to
  * answer it by itself is most of what they cost. Clients that are told BUSY wait much longer.
- * Not beyond `until`, when a timer is due; where that is at once there is nothing to gain.
+ * Timers wait as long as packets do: with calls at work one is due in nearly every tick.
  */
-static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
+static bool gather(struct rxw_shard *s)
 {
 	uint64_t us = s->ep->config.refusal_nap_us, longer;
 
 	s->refusing = false;
+	if (us < LEAST_NAP || s->owing_count || s->ctl_held || !rxw_on_library_thread(NULL))
+		return false;
 	longer = rxw_workers_wait(s->ep) / PART_OF_WAIT;
 	if (longer > s->batch->refused_gap * MOST_GATHERED)
 		longer = s->batch->refused_gap * MOST_GATHERED;
@@ -354,10 +404,6 @@ static bool gather(struct rxw_shard *s, uint64_t now, uint64_t until)
 		us *= LONGER;
 	else if (longer > us * 1000)
 		us = longer / 1000;
-	if (until < now + us * 1000)
-		us = (until - now) / 1000;
-	if (us < LEAST_NAP || s->owing_count || !rxw_on_library_thread(NULL))
-		return false;
 	rxw_nap((unsigned)us);
 	return true;
 }
@@ -373,34 +419,33 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
 	struct rxw_batch *b = s->batch;
 
 	b->refused += refused;
-	if (!dry || !b->refused)
+	b->came += messages;
+	s->refusing_more = !dry && 2 * b->refused >= b->came;
+	if (!dry)
 		return;
-	s->refusing = 2 * refused >= messages &&
-		      (now - b->refused_at) * LEAST_GATHERED <=
-			      b->refused * s->ep->config.refusal_nap_us * 1000;
-	b->refused_at = now;
-	b->refused = 0;
+	if (b->refused) {
+		s->refusing = 2 * b->refused >= b->came &&
+			      (now - b->refused_at) * LEAST_GATHERED <=
+				      b->refused * s->ep->config.refusal_nap_us * 1000;
+		b->refused_gap = (now - b->refused_at) / b->refused;
+		b->refused_at = now;
+	}
+	b->refused = b->came = 0;
 }
 
 /*
- * More is waiting on the socket, and most of it is refused: what is to be said so far leaves with
- * what that draws, in trains twice as long.
+ * Most of what came is refused: what is to be said so far leaves with what timers have to say; and
+ * where more is waiting on the socket with what that draws, in longer trains. True: it waits for
+ * the next batch.
  */
-static void hold_answers(struct rxw_shard *s, struct rxw_actions *a, uint64_t refused, unsigned n)
+static bool hold_answers(struct rxw_shard *s, struct rxw_actions *a, unsigned n)
 {
-	if (2 * refused < n || a->out.ctl_count + n > HELD_MOST || !rxw_on_library_thread(NULL))
-		return;
-	s->ctl_held = a->out.ctl_count;
-	a->out.ctl_count = 0;
-}
+	bool more = s->refusing_more && a->out.ctl_count + n <= HELD_MOST;
 
-/* A fresh record of the receiver: what was held leaves with it. */
-static void take_held(struct rxw_shard *s, struct rxw_actions *a)
-{
-	a->out.ctl = s->ctl;
-	a->out.ctl_count = s->ctl_held;
-	a->out.ctl_room = RXW_CTL_ROOM;
-	s->ctl_held = 0;
+	if ((!s->refusing_more && !s->refusing) || !rxw_on_library_thread(NULL))
+		return false;
+	rxw_actions_hold(a);
+	return more;
 }
 
 /* Workers are looked at then. */
@@ -410,22 +455,22 @@ static uint64_t look_at(const struct rxw_endpoint *ep)
 }
 
 /* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
-static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
+static int await(struct rxw_shard *s, unsigned *offered, bool *reserve, bool quiet)
 {
 	unsigned room = *offered;
-	bool quiet = s->quiet >= QUIET_POLLS, empty;
-	uint64_t now = rxw_now(),
-		 next = rxw_timer_next(s, now,
-				       quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
+	uint64_t now, next;
+	bool empty;
 	int n;
 
 	if (atomic_load(&s->tx_left)) {
 		atomic_store(&s->tx_left, false); /* what was left is sent behind this look */
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	}
-	if (next <= now || s->ctl_held)
+	if (s->refusing_more || (s->refusing && gather(s)))
 		return rxw_io_recv(s->sock, s->rx, room, 0);
-	if (s->refusing && gather(s, now, next))
+	now = rxw_now();
+	next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
+	if (next <= now)
 		return rxw_io_recv(s->sock, s->rx, room, 0);
 	empty = !quiet && spin(s, room, now, next, &n);
 	if (!quiet && n)
@@ -467,6 +512,21 @@ static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 	return n > 0 ? rxw_io_recv(s->sock, s->rx, room, 0) : 0;
 }
 
+/* Who has waited in vain for a while does not look, and is no reason for others not to. */
+static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
+{
+	struct rxw_engine *e = s->ep->engine;
+	bool quiet = s->quiet >= QUIET_POLLS;
+	int n;
+
+	if (quiet || rxw_on_library_thread(NULL))
+		return await(s, offered, reserve, quiet);
+	atomic_fetch_add_explicit(&e->waiting, 1, memory_order_relaxed);
+	n = await(s, offered, reserve, false);
+	atomic_fetch_sub_explicit(&e->waiting, 1, memory_order_relaxed);
+	return n;
+}
+
 /* Remember what came: the next wait is as this one was, more often than not. */
 static void note_batch(struct rxw_shard *s, unsigned n)
 {
@@ -489,7 +549,7 @@ static uint64_t count_of(const _Atomic(uint64_t) *counter)
 void rxw_shard_poll(struct rxw_shard *s)
 {
 	struct rxw_actions a;
-	bool reserve;
+	bool reserve, more = false;
 	unsigned room = offer_buffers(s, &reserve);
 	uint64_t now;
 	int n;
@@ -515,7 +575,6 @@ void rxw_shard_poll(struct rxw_shard *s)
 		s->quiet = 0;
 		note_batch(s, (unsigned)n);
 		rxw_actions_init(&a, s, true);
-		take_held(s, &a);
 		rxw_now_keep(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		rxw_now_keep(0);
@@ -523,24 +582,27 @@ void rxw_shard_poll(struct rxw_shard *s)
 		note_refused(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
 		if (dry)
 			settle_owing(s, &a);
-		else if ((unsigned)n == room)
-			hold_answers(s, &a, refused, (unsigned)n);
+		more = hold_answers(s, &a, (unsigned)n);
 		rxw_actions_run(&a);
 		now = a.out.now;
 	} else if (s->owing_count || s->ctl_held) {
 		rxw_actions_init(&a, s, true);
-		take_held(s, &a);
 		settle_owing(s, &a);
+		note_refused(s, 0, 0, true, a.out.now);
 		rxw_actions_run(&a);
 		now = a.out.now;
 	} else {
 		s->quiet++;
 		now = rxw_now();
+		note_refused(s, 0, 0, true, now);
 	}
 	if (rxw_io_errors_pending(s->sock))
 		rxw_shard_errors(s);
 	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
-	rxw_timer_run(s, now);
+	if (!more) {
+		rxw_timer_run(s, now);
+		rxw_actions_held(s);
+	}
 	rxw_tx_run(s);
 	if (now >= look_at(s->ep))
 		rxw_workers_look(s->ep, now);

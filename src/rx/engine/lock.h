@@ -23,6 +23,12 @@ static inline void rxw_conn_lock(struct rxw_connection *c)
 	rxw_mutex_lock(&c->lock, &rxw_home(c)->contended[RXW_LOCK_CONNECTION]);
 }
 
+/* For what can as well be done later. */
+static inline bool rxw_conn_trylock(struct rxw_connection *c)
+{
+	return !pthread_mutex_trylock(&c->lock);
+}
+
 static inline void rxw_conn_unlock(struct rxw_connection *c)
 {
 	pthread_mutex_unlock(&c->lock);

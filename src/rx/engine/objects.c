@@ -144,7 +144,7 @@ static bool op_memory_short(struct rxw_pconn *p)
 {
 	const struct rxw_engine *e = rxw_conn_of(p)->ep->engine;
 
-	return rxw_pool_live(e->pool) > (size_t)(e->memory.limit / 2);
+	return rxw_pool_about(e->pool) > (size_t)(e->memory.limit / 2);
 }
 
 const struct rxw_proto_ops rxw_engine_ops = {
@@ -172,7 +172,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	rxw_peers_unlock(ep);
 	if (!peer || rxw_cond_init(&c->channel_free))
 		goto fail;
-	pthread_mutex_init(&c->lock, NULL);
+	rxw_mutex_init(&c->lock);
 	c->ep = ep;
 	c->created = now;
 	c->table = (cid >> 2) % ep->shard_count;

@@ -9,6 +9,8 @@ bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, ui
 	struct rxw_peer *p;
 	bool known;
 
+	if (!rxw_peer_maybe_proven(ep->peers, peer, now))
+		return false;
 	rxw_peers_lock(ep);
 	p = rxw_peer_find(ep->peers, peer);
 	known = p && rxw_peer_proven(p, now);
@@ -70,10 +72,9 @@ void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct r
 	rxw_count(&s->stats.packets_sent[RXW_ACK], 1);
 }
 
-bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now)
+bool rxw_stranger_answered(struct rxw_endpoint *ep, const struct rxw_addr *peer,
+			   const struct rxw_rxrun *run, uint64_t now)
 {
-	struct rxw_endpoint *ep = s->ep;
-	struct rxw_peer *peer;
 	struct rxw_ack ack;
 	bool right;
 
@@ -82,9 +83,17 @@ bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint
 		return false;
 	rxw_strangers_lock(ep);
 	right = ep->questions &&
-		rxw_question_answered(ep->questions, &run->path->peer, &run->head, ack.serial, now);
+		rxw_question_answered(ep->questions, peer, &run->head, ack.serial, now);
 	rxw_strangers_unlock(ep);
-	if (!right)
+	return right;
+}
+
+bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now)
+{
+	struct rxw_endpoint *ep = s->ep;
+	struct rxw_peer *peer;
+
+	if (!rxw_stranger_answered(ep, &run->path->peer, run, now))
 		return false;
 	rxw_peers_lock(ep);
 	peer = rxw_peer_get(ep->peers, &run->path->peer, now);

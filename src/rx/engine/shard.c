@@ -15,11 +15,12 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->ep = ep;
 	s->index = index;
 	s->sock = ep->io.sock[index];
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->role_lock, NULL);
-	pthread_mutex_init(&s->txq_lock, NULL);
+	rxw_mutex_init(&s->lock);
+	rxw_mutex_init(&s->role_lock);
+	rxw_mutex_init(&s->txq_lock);
 	s->txq_tail = &s->txq_head;
 	s->wheel.tick = rxw_now() / RXW_MS;
+	s->grace = CALLER_GRACE;
 	s->rx = calloc(ep->config.batch, sizeof(*s->rx));
 	s->ctl = calloc(RXW_CTL_ROOM, sizeof(*s->ctl));
 	s->actions = calloc(RXW_ACTIONS_ROOM, sizeof(*s->actions));
@@ -71,16 +72,31 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
 }
 
+/* role_lock held: somebody has the role, or is on the way. */
+static void tended(struct rxw_shard *s)
+{
+	atomic_store_explicit(&s->untended, false, memory_order_relaxed);
+}
+
+/* role_lock held: the parked listener is to receive. */
+static void want_listener(struct rxw_shard *s)
+{
+	s->listener_wanted = true;
+	tended(s);
+}
+
 bool rxw_role_try(struct rxw_shard *s)
 {
-	bool got = false;
+	bool got;
 
-	if (!atomic_load(&s->sync_waiters) || rxw_role_wanted(s))
+	/* One of several callers may: it leaves the role to the listener after a batch. */
+	if (!atomic_load(&s->untended) || (s->ep->server && rxw_role_wanted(s)))
 		return false;
 	rxw_role_lock(s);
-	if (!s->role_held && s->listener_parked && !s->listener_wanted) {
+	got = atomic_load_explicit(&s->untended, memory_order_relaxed);
+	if (got) {
 		s->role_held = true;
-		got = true;
+		tended(s);
 	}
 	rxw_role_unlock(s);
 	if (got)
@@ -90,15 +106,18 @@ bool rxw_role_try(struct rxw_shard *s)
 
 void rxw_role_leave(struct rxw_shard *s)
 {
-	bool several = rxw_role_wanted(s);
+	bool listener;
 
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
 	s->role_held = false;
 	s->role_left_at = rxw_now();
-	s->listener_wanted |= several;
+	atomic_store(&s->untended, true);
+	if (s->listener_wanted || atomic_load(&s->asleep) || rxw_role_wanted(s))
+		want_listener(s);
+	listener = s->listener_wanted;
 	rxw_role_unlock(s);
-	if (several)
+	if (listener)
 		pthread_cond_signal(&s->role_free);
 }
 
@@ -108,7 +127,9 @@ void rxw_role_back(struct rxw_shard *s)
 
 	rxw_role_lock(s);
 	parked = s->listener_parked;
-	s->listener_wanted |= parked;
+	atomic_store_explicit(&s->given_back, true, memory_order_relaxed);
+	if (parked)
+		want_listener(s);
 	rxw_role_unlock(s);
 	if (parked)
 		pthread_cond_signal(&s->role_free);
@@ -124,6 +145,22 @@ void rxw_sync_end(struct rxw_shard *s)
 	atomic_fetch_sub(&s->sync_waiters, 1);
 }
 
+void rxw_asleep(struct rxw_call *call, struct rxw_shard *s)
+{
+	if (call->asleep)
+		return;
+	call->asleep = s;
+	atomic_fetch_add(&s->asleep, 1);
+}
+
+void rxw_told(struct rxw_call *call)
+{
+	if (!call->asleep)
+		return;
+	atomic_fetch_sub(&call->asleep->asleep, 1);
+	call->asleep = NULL;
+}
+
 /* Until the role is the listener's again: nobody has it, and it is wanted or was untended. */
 static void await(struct rxw_shard *s)
 {
@@ -131,31 +168,43 @@ static void await(struct rxw_shard *s)
 
 	rxw_role_lock(s);
 	while (!atomic_load(&s->ep->quit)) {
-		if (!s->role_held && (s->listener_wanted || now >= s->role_left_at + CALLER_GRACE))
+		if (!s->role_held && (s->listener_wanted || now >= s->role_left_at + s->grace))
 			break;
 		rxw_cond_wait_until(&s->role_free, &s->role_lock,
-				    now + (s->role_held ? CALLER_LOOK : CALLER_GRACE));
+				    now + (s->role_held ? CALLER_LOOK : s->grace));
 		now = rxw_now();
 	}
 	s->listener_parked = false;
 	s->role_held = true;
+	tended(s);
 	rxw_role_unlock(s);
 }
 
 /*
  * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
  * packet, and can as well receive that itself. So does, on a server, the writer of the only call.
- * The listener stays out until the role was untended for a while, or several callers wait.
+ * The listener stays out until the role was untended for a while, or several callers wait. Not while
+ * anybody sleeps that the batch brought nothing for, nor if that writer is through already.
  */
 static void park(struct rxw_shard *s)
 {
+	bool out;
+
 	rxw_role_lock(s);
-	s->role_held = false;
 	s->role_left_at = rxw_now();
-	s->listener_parked = true;
-	s->listener_wanted = false;
+	atomic_store(&s->untended, true);
+	out = !atomic_load(&s->asleep) &&
+	      !atomic_load_explicit(&s->given_back, memory_order_relaxed);
+	if (out) {
+		s->role_held = false;
+		s->listener_parked = true;
+		s->listener_wanted = false;
+	} else {
+		tended(s);
+	}
 	rxw_role_unlock(s);
-	await(s);
+	if (out)
+		await(s);
 }
 
 void rxw_role_lend(struct rxw_shard *s)
@@ -165,6 +214,7 @@ void rxw_role_lend(struct rxw_shard *s)
 	s->role_held = false;
 	s->role_left_at = rxw_now_kept();
 	s->listener_parked = true;
+	atomic_store(&s->untended, !s->listener_wanted);
 	rxw_role_unlock(s);
 }
 
@@ -177,6 +227,7 @@ bool rxw_role_retake(struct rxw_shard *s)
 	if (back) {
 		s->role_held = true;
 		s->listener_parked = s->listener_wanted = false;
+		tended(s);
 	}
 	rxw_role_unlock(s);
 	if (back)
@@ -214,10 +265,13 @@ static void *listen_loop(void *arg)
 
 		rxw_set_receiving(s);
 		s->woke_caller = false;
+		if (atomic_load_explicit(&s->given_back, memory_order_relaxed))
+			atomic_store_explicit(&s->given_back, false, memory_order_relaxed);
 		rxw_shard_poll(s);
 		verify_here(s);
 		rxw_set_receiving(NULL);
-		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s))
+		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
+		    !atomic_load(&s->asleep))
 			park(s);
 	}
 	return NULL;
@@ -239,7 +293,7 @@ void rxw_shard_stop(struct rxw_shard *s)
 	if (!s->listener_started)
 		return;
 	rxw_role_lock(s);
-	s->listener_wanted = true;
+	want_listener(s);
 	rxw_role_unlock(s);
 	pthread_cond_broadcast(&s->role_free);
 	rxw_io_wake(s->sock);

@@ -66,9 +66,13 @@ void rxw_timer_of_conn(struct rxw_connection *c)
 void rxw_timer_call_back(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
+	_Atomic(bool) *left = &c->ep->callbacks_left;
 
 	if (call->callback_due)
 		return;
+	/* A thread that verified, say: it cannot call back, and the listener may sleep. */
+	if (!rxw_receiving() && !atomic_load_explicit(left, memory_order_relaxed))
+		atomic_store_explicit(left, true, memory_order_relaxed);
 	call->callback_due = true;
 	rxw_call_ref(call);
 	call->due_next = c->due;
@@ -256,7 +260,8 @@ void rxw_timer_run(struct rxw_shard *s, uint64_t now)
 
 /*
  * Entries of a slot that are there for what is over by now (a final ACK that the next call made
- * void, say) go where they belong; at most *left of them.
+ * void, say) go where they belong; at most *left of them. Not one that somebody works with: to wait
+ * for him, and to make him wait, costs more than waking at a tick that is over.
  */
 static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
 {
@@ -264,7 +269,8 @@ static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
 
 	for (; c && *left; c = next, --*left) {
 		next = c->wheel_next;
-		rxw_conn_lock(c);
+		if (!rxw_conn_trylock(c))
+			continue;
 		look_again(c);
 		rxw_conn_unlock(c);
 		if (atomic_load(&c->deadline) <= tick * TICK)

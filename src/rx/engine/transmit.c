@@ -8,8 +8,9 @@
 #define TX_BYTES    (2u << 20) /* and about so much data */
 #define TX_BRIEF    65536u     /* less than that takes no time to speak of */
 #define TX_QUANTUM  4	       /* trains of one call before the next one has its turn */
+#define TX_STAY	    8	       /* batches that a thread sends for others before it looks around */
 #define TX_FLOOD    (16u << 20) /* windows of all calls at work: peers lag behind */
-#define TX_CTL	    64	       /* control packets handed over at once */
+#define TX_CTL	    128	       /* control packets handed over at once */
 #define TX_CTL_LOOK 8	       /* messages looked through for one that another can join */
 #define TX_JOINED   64	       /* small packets in one message: what the kernel cuts at most */
 #define JOINED_MOST 64000u     /* bytes of them: below what IPv6 allows */
@@ -351,17 +352,20 @@ static bool send_some(struct rxw_shard *s, bool *placed)
 
 /*
  * Who sends for many must not neglect what it is for: the holder of the receive role its own
- * socket, a writer its own stream, of which half a window should be ready.
+ * socket, a writer its own stream, of which half a window should be ready, and anybody else, who
+ * ends a call say, whatever comes next. Others may queue for as long as it sends.
  */
-static bool wanted_elsewhere(const struct rxw_shard *sent)
+static bool wanted_elsewhere(const struct rxw_shard *sent, unsigned batches)
 {
 	struct rxw_shard *receiving = rxw_receiving();
-	bool dry;
+	bool long_enough = batches >= TX_STAY, dry;
 
-	if (!atomic_load_explicit(&sent->tx_bulk, memory_order_relaxed))
+	if (!long_enough && !atomic_load_explicit(&sent->tx_bulk, memory_order_relaxed))
 		return false;
-	if (receiving || !writing)
-		return receiving && receiving != sent;
+	if (receiving)
+		return receiving != sent;
+	if (!writing)
+		return long_enough;
 	rxw_conn_lock(writing->conn);
 	dry = rxw_pcall_ready(&writing->p) < writing->conn->ep->params.window / 2;
 	rxw_conn_unlock(writing->conn);
@@ -386,6 +390,7 @@ void rxw_tx_run(struct rxw_shard *s)
 {
 	struct rxw_endpoint *ep = s->ep;
 	bool again, placed = false;
+	unsigned batches = 0;
 
 	do {
 		unsigned n = placed ? ep->shard_count : 1;
@@ -397,7 +402,7 @@ void rxw_tx_run(struct rxw_shard *s)
 			if (!waits(t))
 				continue;
 			again |= send_some(t, &placed);
-			if (wanted_elsewhere(t)) {
+			if (wanted_elsewhere(t, ++batches)) {
 				leave_rest(ep);
 				return;
 			}

@@ -5,6 +5,7 @@
 
 #define LIFE	   (15 * RXW_SEC) /* of a connection that says nothing */
 #define LOOK_AGAIN RXW_SEC	  /* one with a call at work */
+#define QUESTION   128		  /* bytes of one with its IP and UDP headers, at most */
 #define AT_ONCE	   64		  /* looked at under one lock */
 #define IN_ALL	   256		  /* looked at before packets get their turn */
 #define EVICT_LOOK 64		  /* looked at for one that makes room; if none may, ... */
@@ -45,6 +46,32 @@ void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
 		no_stranger(c);
 		rxw_settle(c);
 	}
+}
+
+bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, uint64_t now)
+{
+	const struct rxw_header *h = &run->head;
+
+	if (rxw_from_here(&c->p.path) || rxw_peer_proven(c->p.peer, now))
+		return false;
+	if (h->type == RXW_DATA)
+		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
+		       rxw_peer_allowance(c->p.peer, now) >= QUESTION;
+	if (h->type == RXW_ACK && rxw_stranger_answered(c->ep, &c->p.path.peer, run, now)) {
+		rxw_count(&rxw_home(c)->stats.strangers_proved, 1);
+		rxw_peer_prove(c->p.peer, now);
+	}
+	return false;
+}
+
+void rxw_stranger_meet(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		       struct rxw_actions *a)
+{
+	unsigned before = a->out.ctl_count;
+
+	rxw_stranger_ask(s, run, a);
+	if (a->out.ctl_count > before)
+		rxw_peer_may_send(c->p.peer, a->out.ctl[before].length, 1, a->out.now);
 }
 
 /* Shard's lock held, and the reference given: it is looked at in the second that follows `at`. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Security checks of received packets and the work of exchanges, without any lock. */
+/* Security checks of received packets, callbacks that seal, and the work of exchanges, without any
+ * lock. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct rxw_verify_job {
 	struct rxw_connection *conn; /* one reference */
 	struct rxw_auth_job *auth;   /* work of an exchange */
 	struct rxw_call *call;	     /* runs that wait in its list; one reference */
+	bool callback;		     /* not those, but the call's callback waits */
 	struct rxw_call *of;	     /* taken of its list; the taker holds a reference */
 	/* bit of a channel: a turn at its runs in conn->early; of a run: taken of that list */
 	uint8_t early;
@@ -73,6 +75,7 @@ static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw
 	job->conn = c;
 	job->auth = NULL;
 	job->call = NULL;
+	job->callback = false;
 	job->of = NULL;
 	job->early = 0;
 	job->here = false;
@@ -241,8 +244,11 @@ static void do_auth(struct rxw_connection *c, struct rxw_auth_job *auth)
 
 static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
 
-/* Lock held: a thread is to look at the runs of the call, NULL: at early ones. False: none can. */
-static bool tell(struct rxw_connection *c, struct rxw_call *call, uint8_t early)
+/*
+ * A thread is to look at the runs of the call, NULL: at early ones. False: none can. Lock held, or a
+ * reference.
+ */
+static bool tell(struct rxw_connection *c, struct rxw_call *call, uint8_t early, bool callback)
 {
 	struct rxw_verify_job *job = calloc(1, sizeof(*job));
 
@@ -251,12 +257,13 @@ static bool tell(struct rxw_connection *c, struct rxw_call *call, uint8_t early)
 	job->conn = c;
 	job->call = call;
 	job->early = early;
+	job->callback = callback;
 	rxw_conn_ref(c);
 	if (call)
 		rxw_call_ref(call);
 	if (submit(c->ep, job))
 		return true;
-	/* Never the last ones: who holds the lock has others. */
+	/* Never the last ones: who calls has others. */
 	if (call)
 		rxw_call_unref(call);
 	rxw_conn_unref(c);
@@ -388,6 +395,12 @@ static void take_early_turn(struct rxw_connection *c, uint8_t bit)
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
 }
 
+static void call_back(struct rxw_call *call)
+{
+	rxw_callback_turn(call);
+	rxw_call_unref(call);
+}
+
 static void *verify_loop(void *arg)
 {
 	struct rxw_verifier *v = arg;
@@ -414,6 +427,8 @@ static void *verify_loop(void *arg)
 		rxw_verifier_unlock(v);
 		if (job->auth)
 			do_auth(job->conn, job->auth);
+		else if (job->callback)
+			call_back(job->call);
 		else if (job->call)
 			take_turn(job->call);
 		else
@@ -433,7 +448,7 @@ int rxw_verifier_init(struct rxw_verifier *v)
 	v->most = processors > 3 ? (unsigned)(processors / 2) : 1;
 	if (v->most > RXW_VERIFY_THREADS)
 		v->most = RXW_VERIFY_THREADS;
-	pthread_mutex_init(&v->lock, NULL);
+	rxw_mutex_init(&v->lock);
 	v->tail = &v->head;
 	return rxw_cond_init(&v->work);
 }
@@ -464,7 +479,8 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 
 	job->next = NULL;
 	rxw_verifier_lock(v);
-	if (!v->stop && !v->idle && v->threads < v->most &&
+	/* Idle ones may have been told of a job already, and not have it yet. */
+	if (!v->stop && v->turns + v->auths >= v->idle && v->threads < v->most &&
 	    !rxw_thread_create(&v->thread[v->threads], &ep->config, v->threads, "rxw-verify",
 			       verify_loop, v))
 		v->threads++;
@@ -541,7 +557,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 		uint8_t bit = (uint8_t)(1u << i);
 
 		if (early_waits(c, bit) && !(c->early_told & bit)) {
-			if (tell(c, NULL, bit))
+			if (tell(c, NULL, bit, false))
 				c->early_told |= bit;
 			else
 				lose_early(c, bit, &a->out);
@@ -552,8 +568,13 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
 			rxw_actions_readable(a, call);
 		else
-			call->verify_told = tell(c, call, 0);
+			call->verify_told = tell(c, call, 0, false);
 	}
+}
+
+bool rxw_verify_callback(struct rxw_call *call)
+{
+	return tell(call->conn, call, 0, true);
 }
 
 /* Lock held: may the thread that received a run verify it itself, before all others of its call? */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads of an endpoint that do the work of security classes: bulk to verify, exchanges. */
+/* The threads of an endpoint that do the work of security classes: bulk to verify, callbacks that seal
+ * bulk, exchanges. */
 #ifndef RXW_ENGINE_VERIFY_H
 #define RXW_ENGINE_VERIFY_H
 
@@ -8,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RXW_VERIFY_QUEUE   1024 /* turns at runs of calls that may wait */
+#define RXW_VERIFY_QUEUE   1024 /* turns at runs and callbacks of calls that may wait */
 #define RXW_VERIFY_AUTH	   256	/* exchanges that may wait */
 #define RXW_VERIFY_THREADS 32
 

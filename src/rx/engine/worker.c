@@ -86,6 +86,50 @@ static struct rxw_call *take(struct rxw_workers *w)
 	return NULL;
 }
 
+/*
+ * Lock held: one that sleeps is to look for a call; false: none does that was not told already, or
+ * enough are on their way. A burst would else wake the same few for each call that comes before
+ * they have the lock, and each time they would look through the whole queue in vain; or it would
+ * wake all at once, to wait for the lock and to find that the first of them took it all. What is
+ * owed so, those pay that got a call.
+ */
+static bool tell_one(struct rxw_workers *w)
+{
+	if (w->told + w->owed >= w->asleep)
+		return false;
+	if (w->told >= w->told_max) {
+		w->owed++;
+		return false;
+	}
+	w->told++;
+	return true;
+}
+
+/*
+ * Lock held: one got a call. True: another one is told, since more wait than are on their way. Who
+ * takes a call without being told pays for nobody: he may be the thread that was made for another.
+ */
+static bool tell_next(struct rxw_workers *w)
+{
+	if (!w->waiting)
+		w->owed = 0;
+	if (!w->owed || w->told >= w->told_max || w->told >= w->asleep || w->waiting <= w->told)
+		return false;
+	w->owed--;
+	w->told++;
+	return true;
+}
+
+/* Lock held. */
+static void sleep_until_told(struct rxw_workers *w)
+{
+	w->asleep++;
+	pthread_cond_wait(&w->work, &w->lock);
+	w->asleep--;
+	if (w->told)
+		w->told--;
+}
+
 /* Lock held: its handler is through. */
 static void let_go(struct rxw_workers *w, struct rxw_worker *worker, const struct rxw_call *call,
 		   bool well)
@@ -102,7 +146,7 @@ static void let_go(struct rxw_workers *w, struct rxw_worker *worker, const struc
 	 * This thread looks for another call and takes the first that may run. Where more than the
 	 * thread itself was in short supply, a second one may run now.
 	 */
-	if (w->waiting && (service->workers_max || !peer->workers))
+	if (w->waiting && (service->workers_max || !peer->workers) && tell_one(w))
 		pthread_cond_signal(&w->work);
 }
 
@@ -118,7 +162,7 @@ static void *work_loop(void *arg)
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *done = NULL; /* the reference goes when the lock does */
 	struct rxw_worker self = {.call = NULL};
-	bool well;
+	bool well, tell;
 
 	rxw_set_library_thread(ep);
 	rxw_workers_lock(ep);
@@ -139,12 +183,16 @@ static void *work_loop(void *arg)
 		if (!call) {
 			if (w->stop || beyond(w))
 				break;
-			pthread_cond_wait(&w->work, &w->lock);
+			w->owed = 0; /* nothing may run */
+			sleep_until_told(w);
 			continue;
 		}
 		w->idle--;
 		rxw_worker_takes(w, &self, call);
+		tell = tell_next(w);
 		rxw_workers_unlock(ep);
+		if (tell)
+			pthread_cond_signal(&w->work);
 		if (done)
 			rxw_call_unref(done);
 		well = !rxw_serve(call, false);
@@ -185,13 +233,14 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 
-	pthread_mutex_init(&w->lock, NULL);
+	rxw_mutex_init(&w->lock);
 	if (rxw_cond_init(&w->work) || rxw_cond_init(&w->gone))
 		return -RXW_ENOMEM;
 	w->tail = &w->head;
 	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
 	w->waiters = ep->config.waiters_max;
+	w->told_max = ep->engine->lookers_max / 2 + 1;
 	atomic_init(&w->look_at, UINT64_MAX);
 	w->reserved = ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
 	w->kept = w->max < FEW ? w->max / (FEW / 2) : w->max / LEAST_PART;
@@ -399,7 +448,7 @@ void rxw_workers_add(struct rxw_call *call)
 	if (w->idle < w->waiting)
 		w->waited++;
 	/* If not now, then a worker that is through with another call takes it. */
-	runs = may_take(w, call, busy_of(w) + 1);
+	runs = may_take(w, call, busy_of(w) + w->told + 1);
 	failed = runs && w->idle < w->waiting && w->threads < w->max + w->parked &&
 		 add_thread(ep);
 	if (w->idle < w->waiting && w->waiters && atomic_load(&w->look_at) == UINT64_MAX)
@@ -408,7 +457,7 @@ void rxw_workers_add(struct rxw_call *call)
 	/* Where no worker is, none may ever come to take it. */
 	if (failed && !threads)
 		take_back(w, call);
-	wake = runs && w->idle > 0;
+	wake = runs && tell_one(w);
 	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);
@@ -418,13 +467,15 @@ void rxw_workers_add(struct rxw_call *call)
 
 /*
  * Lock held. Places of parked workers may be had by calls that wait: by threads that are idle, and
- * by new ones. A thread that cannot be made is no loss: those that there are go on.
+ * by new ones. A thread that cannot be made is no loss: those that there are go on. Idle ones that
+ * are kept for peers without any are left alone while there is none: they would look through the
+ * whole queue in vain, up to all its places, at each look.
  */
 void rxw_workers_more(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 
-	if (w->idle)
+	if (w->idle && (w->fresh || busy_of(w) + 1 + w->kept <= w->max))
 		pthread_cond_broadcast(&w->work);
 	while (w->idle < w->waiting && w->idle < free_of(w) && w->threads < w->max + w->parked)
 		if (add_thread(ep))

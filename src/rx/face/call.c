@@ -213,20 +213,27 @@ unsigned rxw_call_events(rxw_call *call)
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 {
 	_Atomic(bool) *left;
+	bool away = false;
 
 	if (!call)
 		return -RXW_EINVAL;
 	left = &call->conn->ep->callbacks_left;
 	rxw_call_ref(call); /* the callback that is waited for may end it */
 	rxw_conn_lock(call->conn);
+	call->callback = NULL; /* the one that runs is the last */
 	wait_callback(call);
 	call->callback = callback;
 	call->arg = arg;
 	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
 		atomic_store_explicit(left, true, memory_order_relaxed);
-	if (callback && rxw_events_now(call) && rxw_callback_note(call))
-		rxw_timer_call_back(call);
+	if (callback && rxw_events_now(call) && rxw_callback_note(call)) {
+		away = rxw_callback_seals(call);
+		if (!away)
+			rxw_timer_call_back(call);
+	}
 	rxw_conn_unlock(call->conn);
+	if (away)
+		rxw_callback_away(call);
 	rxw_call_unref(call);
 	return 0;
 }

@@ -280,8 +280,8 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	text = options && options->version_text ? options->version_text : SOURCE_TEXT;
 	strncpy(ep->version_text, text, sizeof(ep->version_text) - 1);
 	pthread_mutex_init(&ep->lock, NULL);
-	pthread_mutex_init(&ep->peer_lock, NULL);
-	pthread_mutex_init(&ep->stranger_lock, NULL);
+	rxw_mutex_init(&ep->peer_lock);
+	rxw_mutex_init(&ep->stranger_lock);
 	set_params(ep);
 	r = open_sockets(ep, &bind);
 	if (!r)

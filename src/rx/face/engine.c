@@ -2,6 +2,7 @@
 /* Engines: the memory and the identity that endpoints share. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/internal.h"
 #include "face/config.h"
@@ -40,6 +41,32 @@ int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
 	return r;
 }
 
+static unsigned processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (unsigned)n : 1;
+}
+
+/* Half of the processors: each that looks may keep one from those that it waits for. */
+static unsigned lookers_max(void)
+{
+	return processors() > 3 ? processors() / 2 : 1;
+}
+
+/*
+ * A part for each processor, but of 8 MiB at least, for each leases some; all together keep no more
+ * idle than a few of them would need.
+ */
+static struct rxw_pool *make_pool(struct rxw_budget *memory)
+{
+	unsigned parts = processors() < RXW_POOL_STRIPES ? processors() : RXW_POOL_STRIPES;
+
+	if (parts > memory->limit >> 23)
+		parts = memory->limit >> 23 ? (unsigned)(memory->limit >> 23) : 1;
+	return rxw_pool_create_spread(memory, 1u << 20, parts > 4 ? 64 : 256 / parts, parts);
+}
+
 int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 {
 	struct rxw_engine *e;
@@ -56,12 +83,13 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	if (r)
 		goto fail;
 	pthread_mutex_init(&e->lock, NULL);
+	e->lookers_max = lookers_max();
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
 	r = -RXW_ESYS;
 	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))
 		goto fail;
 	r = -RXW_ENOMEM;
-	e->pool = rxw_pool_create(&e->memory, 1u << 20, 256);
+	e->pool = make_pool(&e->memory);
 	if (!e->pool)
 		goto fail;
 	*engine = e;

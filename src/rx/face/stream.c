@@ -29,6 +29,14 @@ static bool may_go_on(const struct rxw_call *call)
 	return call->send_wanted || can_write(call);
 }
 
+/* Whoever never waits goes on when it is told to: on some threads others have their turn first. */
+static bool may_open(const struct rxw_call *call)
+{
+	if ((call->flags & RXW_CALL_NONBLOCK) && rxw_callback_had_turn(call))
+		return false;
+	return can_write(call);
+}
+
 static bool must_not_wait(const struct rxw_call *call)
 {
 	return call->short_handler && rxw_receiving();
@@ -67,7 +75,7 @@ static void share_memory(struct rxw_call *call, uint32_t stride)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
-	uint64_t all = ep->engine->config.memory, used = rxw_pool_live(ep->engine->pool);
+	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
 	uint64_t share = all / 4 * 3 / (live ? live : 1) / stride;
 	uint64_t more = used < all / 2 ? (all / 2 - used) / PART_OF_REST / stride : 0;
 	uint64_t least = used < all / 2 ? LEAST_QUEUE : NARROW_QUEUE;
@@ -95,7 +103,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 
 	rxw_conn_lock(c);
 	share_memory(call, rxw_pcall_datagram_size(&call->p));
-	if (!force && !can_write(call) && !must_not_wait(call)) {
+	if (!force && !may_open(call) && !must_not_wait(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
 		} else {

@@ -34,6 +34,31 @@ static void give_back(struct rxw_call *call, struct rxw_shard *s)
 	rxw_role_back(s);
 }
 
+/*
+ * Lock held, and released while it sleeps. True: this thread has the receive role now, which nobody
+ * tended. One that may not have it sends for the listener.
+ */
+static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_receive)
+{
+	bool role = false;
+
+	rxw_asleep(call, s);
+	if (atomic_load(&s->untended)) {
+		role = may_receive && rxw_role_try(s);
+		if (!role && atomic_load(&s->untended))
+			rxw_role_back(s);
+	}
+	if (!role) {
+		call->comes_back = may_receive;
+		call->sleepers++;
+		pthread_cond_wait(&call->cond, &call->conn->lock);
+		call->sleepers--;
+	}
+	if (!call->sleepers)
+		rxw_told(call);
+	return role;
+}
+
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 {
 	struct rxw_connection *c = call->conn;
@@ -55,12 +80,10 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	while (!ready(call)) {
 		if (!role && may_receive)
 			role = rxw_role_try(s);
-		if (!role) {
-			call->sleepers++;
-			pthread_cond_wait(&call->cond, &c->lock);
-			call->sleepers--;
+		if (!role)
+			role = sleep_or_take(call, s, may_receive);
+		if (!role)
 			continue;
-		}
 		call->receiving = true;
 		rxw_conn_unlock(c);
 		if (server)
@@ -91,7 +114,8 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_conn_unlock(c);
 		rxw_role_leave(s);
 		rxw_conn_lock(c);
-		if (server)
-			call->received_at = rxw_now();
 	}
+	/* Woken by the listener, which may keep away since: it has to be given back, too. */
+	if (server && may_receive)
+		call->received_at = rxw_now();
 }

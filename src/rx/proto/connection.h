@@ -181,13 +181,14 @@ bool rxw_pconn_idle(const struct rxw_pconn *c);
 
 /*
  * Chains of connections by cid, and of one connection of each address by that. `size` is a power of
- * two, not below the count. A table that has become twice as large moves its old slots a few at a
- * time, with each insertion: those from `moved` on are still in the old arrays, the others empty
- * there. old_size is 0 otherwise.
+ * two, not below the count. mark[i] has one of 16 bits for each connection of slot[i]. A table that
+ * has become twice as large moves its old slots a few at a time, with each insertion: those from
+ * `moved` on are still in the old arrays, the others empty there. old_size is 0 otherwise.
  */
 struct rxw_conntable {
 	struct rxw_pconn **slot, **peer_slot;
 	struct rxw_pconn **old_slot, **old_peer_slot;
+	uint16_t *mark, *old_mark;
 	unsigned size, old_size, moved, count;
 	unsigned clients; /* of the count */
 	uint64_t key[2];
@@ -209,6 +210,12 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
  * The first connection with this address, the others follow by peer_next; NULL: there is none.
  */
 struct rxw_pconn *rxw_conntable_of_peer(const struct rxw_conntable *t, const struct rxw_addr *peer);
+/*
+ * Where `n` ids will be looked for: the first of each one's chain, NULL if none has it. Nothing of
+ * them was read: the caller can have them fetched into its cache, all at once.
+ */
+void rxw_conntable_first(const struct rxw_conntable *t, const uint32_t *cid, unsigned n,
+			 struct rxw_pconn **first);
 /*
  * To see all connections: chains 0..rxw_conntable_chains()-1, linked by hash_next. Who releases the
  * lock between two of them may miss some or see some twice.

@@ -12,26 +12,36 @@
  * long.
  */
 #define SAME_CID 32u
+#define FIRST_MOST 32u /* chains whose places are fetched at once */
 
 static struct rxw_pconn **array(unsigned size)
 {
 	return rxw_mem_get(NULL, size * sizeof(struct rxw_pconn *));
 }
 
-static void drop_array(struct rxw_pconn **slot, unsigned size)
+static uint16_t *mark_array(unsigned size)
+{
+	return rxw_mem_get(NULL, size * sizeof(uint16_t));
+}
+
+static void drop_arrays(struct rxw_pconn **slot, uint16_t *mark, struct rxw_pconn **peer_slot,
+			unsigned size)
 {
 	rxw_mem_give(NULL, slot, size * sizeof(*slot));
+	rxw_mem_give(NULL, mark, size * sizeof(*mark));
+	rxw_mem_give(NULL, peer_slot, size * sizeof(*peer_slot));
 }
 
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 {
 	memset(t, 0, sizeof(*t));
 	t->slot = array(FIRST_SIZE);
+	t->mark = mark_array(FIRST_SIZE);
 	t->peer_slot = array(FIRST_SIZE);
 	t->size = FIRST_SIZE;
 	t->key[0] = key[0];
 	t->key[1] = key[1];
-	if (t->slot != NULL && t->peer_slot != NULL)
+	if (t->slot != NULL && t->mark != NULL && t->peer_slot != NULL)
 		return 0;
 	rxw_conntable_fini(t);
 	return -RXW_ENOMEM;
@@ -39,31 +49,69 @@ int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 
 void rxw_conntable_fini(struct rxw_conntable *t)
 {
-	drop_array(t->slot, t->size);
-	drop_array(t->peer_slot, t->size);
-	drop_array(t->old_slot, t->old_size);
-	drop_array(t->old_peer_slot, t->old_size);
+	drop_arrays(t->slot, t->mark, t->peer_slot, t->size);
+	drop_arrays(t->old_slot, t->old_mark, t->old_peer_slot, t->old_size);
 	memset(t, 0, sizeof(*t));
 }
 
-/* The chain of this hash, wherever it is now. */
-static struct rxw_pconn **head(const struct rxw_conntable *t, uint64_t hash,
-			       struct rxw_pconn **slot, struct rxw_pconn **old_slot)
+/* Where things of this hash are now: in the old arrays, or in the new ones. */
+static bool in_old(const struct rxw_conntable *t, uint64_t hash)
 {
-	if (t->old_size != 0 && (hash & (t->old_size - 1)) >= t->moved)
-		return &old_slot[hash & (t->old_size - 1)];
-	return &slot[hash & (t->size - 1)];
+	return t->old_size != 0 && (hash & (t->old_size - 1)) >= t->moved;
+}
+
+/* The chain of a cid, and its marks. */
+struct chain {
+	struct rxw_pconn **slot;
+	uint16_t *mark;
+	uint16_t own; /* the mark of this cid */
+};
+
+/* Bits that choose no slot. */
+static uint16_t mark_of(uint64_t hash)
+{
+	return (uint16_t)(1u << (hash >> 60));
 }
 
 /* The cid alone: so that has_cid() finds it, too. It is drawn by the client, hence the key. */
-static struct rxw_pconn **by_cid(const struct rxw_conntable *t, uint32_t cid)
+static struct chain by_cid(const struct rxw_conntable *t, uint32_t cid)
 {
-	return head(t, rxw_hash_words(cid & ~3u, 0, t->key), t->slot, t->old_slot);
+	uint64_t hash = rxw_hash_words(cid & ~3u, 0, t->key), i;
+
+	if (in_old(t, hash)) {
+		i = hash & (t->old_size - 1);
+		return (struct chain){&t->old_slot[i], &t->old_mark[i], mark_of(hash)};
+	}
+	i = hash & (t->size - 1);
+	return (struct chain){&t->slot[i], &t->mark[i], mark_of(hash)};
+}
+
+/*
+ * The first that may have this cid. A chain without its mark is not read: where a flood of ids comes
+ * in vain, that would be a cache miss for each.
+ */
+static struct rxw_pconn *first_of_cid(const struct rxw_conntable *t, uint32_t cid)
+{
+	struct chain to = by_cid(t, cid);
+
+	return *to.mark & to.own ? *to.slot : NULL;
+}
+
+static void push(struct rxw_conntable *t, struct rxw_pconn *c)
+{
+	struct chain to = by_cid(t, c->cid);
+
+	c->hash_next = *to.slot;
+	*to.slot = c;
+	*to.mark |= to.own;
 }
 
 static struct rxw_pconn **by_peer(const struct rxw_conntable *t, const struct rxw_addr *peer)
 {
-	return head(t, rxw_addr_hash(peer, t->key, true), t->peer_slot, t->old_peer_slot);
+	uint64_t hash = rxw_addr_hash(peer, t->key, true);
+
+	return in_old(t, hash) ? &t->old_peer_slot[hash & (t->old_size - 1)]
+			       : &t->peer_slot[hash & (t->size - 1)];
 }
 
 /* The next old slot goes to where its connections are looked for from now on. */
@@ -73,13 +121,11 @@ static void move_slot(struct rxw_conntable *t)
 	struct rxw_pconn *c, *next;
 
 	for (c = t->old_slot[i]; c != NULL; c = next) {
-		struct rxw_pconn **to = by_cid(t, c->cid);
-
 		next = c->hash_next;
-		c->hash_next = *to;
-		*to = c;
+		push(t, c);
 	}
 	t->old_slot[i] = NULL;
+	t->old_mark[i] = 0;
 	for (c = t->old_peer_slot[i]; c != NULL; c = next) {
 		struct rxw_pconn **to = by_peer(t, &c->path.peer);
 
@@ -90,27 +136,29 @@ static void move_slot(struct rxw_conntable *t)
 	t->old_peer_slot[i] = NULL;
 	if (t->moved < t->old_size)
 		return;
-	drop_array(t->old_slot, t->old_size);
-	drop_array(t->old_peer_slot, t->old_size);
+	drop_arrays(t->old_slot, t->old_mark, t->old_peer_slot, t->old_size);
 	t->old_slot = t->old_peer_slot = NULL;
+	t->old_mark = NULL;
 	t->old_size = 0;
 }
 
 static void grow(struct rxw_conntable *t)
 {
 	struct rxw_pconn **slot = array(2 * t->size), **peer_slot = array(2 * t->size);
+	uint16_t *mark = mark_array(2 * t->size);
 
-	if (slot == NULL || peer_slot == NULL) {
+	if (slot == NULL || mark == NULL || peer_slot == NULL) {
 		/* longer chains, no more */
-		drop_array(slot, 2 * t->size);
-		drop_array(peer_slot, 2 * t->size);
+		drop_arrays(slot, mark, peer_slot, 2 * t->size);
 		return;
 	}
 	t->old_slot = t->slot;
+	t->old_mark = t->mark;
 	t->old_peer_slot = t->peer_slot;
 	t->old_size = t->size;
 	t->moved = 0;
 	t->slot = slot;
+	t->mark = mark;
 	t->peer_slot = peer_slot;
 	t->size *= 2;
 }
@@ -157,19 +205,17 @@ static void leave_peer(struct rxw_conntable *t, struct rxw_pconn *c)
 
 int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c)
 {
-	struct rxw_pconn **to;
 	unsigned same = 0;
 
 	for (unsigned i = 0; i < MOVE_SLOTS && t->old_size != 0; i++)
 		move_slot(t);
 	if (t->count >= t->size && t->old_size == 0)
 		grow(t);
-	to = by_cid(t, c->cid);
-	for (struct rxw_pconn *other = *to; other != NULL; other = other->hash_next)
+	for (struct rxw_pconn *other = first_of_cid(t, c->cid); other != NULL;
+	     other = other->hash_next)
 		if (other->cid == c->cid && ++same >= SAME_CID)
 			return -RXW_ELIMIT;
-	c->hash_next = *to;
-	*to = c;
+	push(t, c);
 	join_peer(t, c);
 	t->count++;
 	t->clients += c->client;
@@ -178,15 +224,21 @@ int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c)
 
 void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c)
 {
-	for (struct rxw_pconn **at = by_cid(t, c->cid); *at != NULL; at = &(*at)->hash_next)
-		if (*at == c) {
-			*at = c->hash_next;
-			c->hash_next = NULL;
-			leave_peer(t, c);
-			t->count--;
-			t->clients -= c->client;
-			return;
-		}
+	struct chain of = by_cid(t, c->cid);
+	struct rxw_pconn **at = of.slot;
+
+	while (*at != NULL && *at != c)
+		at = &(*at)->hash_next;
+	if (*at == NULL)
+		return;
+	*at = c->hash_next;
+	c->hash_next = NULL;
+	*of.mark = 0;
+	for (struct rxw_pconn *p = *of.slot; p != NULL; p = p->hash_next)
+		*of.mark |= mark_of(rxw_hash_words(p->cid & ~3u, 0, t->key));
+	leave_peer(t, c);
+	t->count--;
+	t->clients -= c->client;
 }
 
 struct rxw_pconn *rxw_conntable_of_peer(const struct rxw_conntable *t, const struct rxw_addr *peer)
@@ -205,8 +257,7 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 	if (other != NULL)
 		*other = NULL;
 	cid &= ~3u;
-	for (struct rxw_pconn *c = *by_cid(t, cid); c != NULL;
-	     c = c->hash_next) {
+	for (struct rxw_pconn *c = first_of_cid(t, cid); c != NULL; c = c->hash_next) {
 		if (c->cid != cid || c->epoch != epoch || c->client != client)
 			continue;
 		if (client ? rxw_addr_port(&c->path.peer) == rxw_addr_port(from)
@@ -218,11 +269,28 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 	return NULL;
 }
 
+void rxw_conntable_first(const struct rxw_conntable *t, const uint32_t *cid, unsigned n,
+			 struct rxw_pconn **first)
+{
+	struct chain to[FIRST_MOST];
+	unsigned most;
+
+	for (; n; cid += most, first += most, n -= most) {
+		most = n < FIRST_MOST ? n : FIRST_MOST;
+		for (unsigned i = 0; i < most; i++) {
+			to[i] = by_cid(t, cid[i]);
+			__builtin_prefetch(to[i].mark);
+			__builtin_prefetch(to[i].slot);
+		}
+		for (unsigned i = 0; i < most; i++)
+			first[i] = *to[i].mark & to[i].own ? *to[i].slot : NULL;
+	}
+}
+
 bool rxw_conntable_has_cid(const struct rxw_conntable *t, uint32_t cid)
 {
 	cid &= ~3u;
-	for (struct rxw_pconn *c = *by_cid(t, cid); c != NULL;
-	     c = c->hash_next)
+	for (struct rxw_pconn *c = first_of_cid(t, cid); c != NULL; c = c->hash_next)
 		if (c->cid == cid)
 			return true;
 	return false;

@@ -12,8 +12,20 @@
 #define STRANGERS_KEPT 1024u
 #define KEPT	       65536u /* ... and beyond so many every idle one does */
 #define SWEEP	       2u     /* slots looked at with each new entry: they go faster than they come */
+#define MARKS	       65536u /* places of those that proved something */
+
+/*
+ * Bits of who proved an address, one ring of them for each PROOF_LIFE: this one and that before it
+ * hold each valid proof, the next is clear, and what is cleared is the one after that. Several
+ * addresses share a bit, so a bit says no more than "perhaps".
+ */
+struct rxw_proof_marks {
+	_Atomic(uint64_t) bits[4][MARKS / 64];
+	_Atomic(bool) used[4];
+};
 
 struct rxw_peer_table {
+	struct rxw_proof_marks marks;
 	struct rxw_peer **slot;
 	unsigned size, count;
 	unsigned reap_slot; /* looked at next */
@@ -102,6 +114,46 @@ static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 		}
 }
 
+static uint16_t mark_of(uint64_t hash)
+{
+	return (uint16_t)(hash >> 48) % MARKS; /* not the bits that choose its slot */
+}
+
+static void mark_proven(struct rxw_peer *p, uint64_t now)
+{
+	unsigned ring = now / PROOF_LIFE % 4;
+	_Atomic(uint64_t) *word = &p->marks->bits[ring][p->mark / 64];
+	uint64_t bit = 1ull << p->mark % 64;
+
+	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
+		return;
+	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+	atomic_store_explicit(&p->marks->used[ring], true, memory_order_relaxed);
+}
+
+bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			   uint64_t now)
+{
+	uint16_t mark = mark_of(rxw_addr_hash(addr, t->key, true));
+	uint64_t ring = now / PROOF_LIFE, bits;
+
+	bits = atomic_load_explicit(&t->marks.bits[ring % 4][mark / 64], memory_order_relaxed) |
+	       atomic_load_explicit(&t->marks.bits[(ring + 3) % 4][mark / 64],
+				    memory_order_relaxed);
+	return bits >> mark % 64 & 1;
+}
+
+/* Nobody marks there for another PROOF_LIFE. A round that is left out leaves old marks, no more. */
+static void clear_marks(struct rxw_proof_marks *m, uint64_t now)
+{
+	unsigned ring = (now / PROOF_LIFE + 2) % 4;
+
+	if (!atomic_exchange_explicit(&m->used[ring], false, memory_order_relaxed))
+		return;
+	for (unsigned i = 0; i < MARKS / 64; i++)
+		atomic_store_explicit(&m->bits[ring][i], 0, memory_order_relaxed);
+}
+
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
 {
 	struct rxw_peer *p = t->slot[rxw_addr_hash(addr, t->key, true) & (t->size - 1)];
@@ -133,6 +185,8 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	atomic_init(&p->refs, 1);
 	atomic_init(&p->idle_since, now);
 	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
+	p->marks = &t->marks;
+	p->mark = mark_of(hash);
 	p->hash_next = t->slot[hash & (t->size - 1)];
 	t->slot[hash & (t->size - 1)] = p;
 	t->count++;
@@ -157,6 +211,7 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 	if (share < REAP_LEAST)
 		share = t->size < REAP_LEAST ? t->size : REAP_LEAST;
 	sweep(t, share, now);
+	clear_marks(&t->marks, now);
 }
 
 unsigned rxw_peer_count(const struct rxw_peer_table *t)
@@ -197,6 +252,7 @@ bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now)
 void rxw_peer_prove(struct rxw_peer *p, uint64_t now)
 {
 	atomic_store_explicit(&p->proven_at, now ? now : 1, memory_order_relaxed);
+	mark_proven(p, now);
 	/* What counts is exchanged anew once the proof is stale. */
 	atomic_store_explicit(&p->unproven_in, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->unproven_out, 0, memory_order_relaxed);

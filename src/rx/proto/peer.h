@@ -44,6 +44,9 @@ struct rxw_peer {
 	 * creates it
 	 */
 	bool local;
+	/* Of its table, where those are marked that prove something, and its place there; fixed. */
+	struct rxw_proof_marks *marks;
+	uint16_t mark;
 };
 
 /* Table of peers; the caller locks it. */
@@ -54,6 +57,12 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t);
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
 /* Only find; without a reference. NULL: it is not known. */
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr);
+/*
+ * False: no peer of this address is proven. True: perhaps one is. Needs no lock, and reads none of
+ * the peers: for floods in which each packet has another address.
+ */
+bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			   uint64_t now);
 void rxw_peer_ref(struct rxw_peer *p);
 /*
  * Entries stay for 300 s after the last reference; where there are many, those that proved nothing

@@ -18,9 +18,10 @@ extern "C" {
 
 /*
  * Told of events. Runs on a thread of the library, or on one that waits in a blocking function,
- * with no lock held, one at a time per call; it may use every non-blocking function on any call,
- * rxw_call_end() of its own included, and begin new calls with RXW_CALL_NONBLOCK. It must not
- * block.
+ * with no lock held, one at a time per call, those of different calls at the same time; it may use
+ * every non-blocking function on any call, rxw_call_end() of its own included, and begin new calls
+ * with RXW_CALL_NONBLOCK. It must not block. Bulk that is costly to seal is written in turns: it may
+ * be given -RXW_EAGAIN although there is room, and is called again when others had their turn.
  */
 typedef void (*rxw_call_fn)(rxw_call *call, unsigned events, void *arg);
 

@@ -74,7 +74,10 @@ struct rxw_identity {
 	int64_t expires;        /* seconds since 1970; INT64_MAX never */
 };
 
-/* A run costs more than handing it to another thread does: bulk is verified on several. */
+/*
+ * A run costs more than handing it to another thread does: bulk is verified on several, and sealed
+ * there if callbacks write it.
+ */
 #define RXW_CLASS_SLOW 0x1u
 
 /*

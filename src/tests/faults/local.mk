@@ -11,7 +11,7 @@ src_tests_faults_libfaults_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 # The linker puts the shim between the library, linked as objects, and the system.
 # Of the shim both files are wanted, also where only what is linked behind it asks for them.
-faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_open,--undefined=__wrap_malloc \
+faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_mkdir,--undefined=__wrap_malloc \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free \
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=strndup \
 	-Wl,--wrap=asprintf,--wrap=pthread_create,--wrap=pthread_cond_timedwait,--wrap=getrandom \
@@ -21,7 +21,9 @@ faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_open,--undefined=__wrap_ma
 	-Wl,--wrap=write,--wrap=open,--wrap=openat,--wrap=syscall,--wrap=fopen,--wrap=mkdir \
 	-Wl,--wrap=rename,--wrap=pipe2,--wrap=fdopendir,--wrap=opendir,--wrap=closedir \
 	-Wl,--wrap=fstat,--wrap=fstatat,--wrap=fstatvfs,--wrap=readlinkat,--wrap=preadv \
-	-Wl,--wrap=preadv2,--wrap=fsync,--wrap=inotify_init1,--wrap=inotify_add_watch
+	-Wl,--wrap=preadv2,--wrap=fsync,--wrap=inotify_init1,--wrap=inotify_add_watch \
+	-Wl,--wrap=open64,--wrap=openat64,--wrap=fopen64,--wrap=fstat64,--wrap=fstatat64 \
+	-Wl,--wrap=fstatvfs64,--wrap=preadv64,--wrap=preadv64v2
 faults_libs = src/tests/faults/libfaults.la $(LDADD)
 check_tests += src/tests/faults/test_faults_memory
 src_tests_faults_test_faults_memory_LDADD = $(faults_libs)

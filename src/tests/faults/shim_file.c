@@ -179,10 +179,12 @@ WRAP(ssize_t, preadv, int fd, const struct iovec *iov, int count, off_t at)
 	return shim_refuses(SHIM_FILE) ? -1 : __real_preadv(fd, iov, count, at);
 }
 
+#ifdef RWF_NOWAIT /* else there is none, as in musl, and nobody asks for it */
 WRAP(ssize_t, preadv2, int fd, const struct iovec *iov, int count, off_t at, int flags)
 {
 	return shim_refuses(SHIM_FILE) ? -1 : __real_preadv2(fd, iov, count, at, flags);
 }
+#endif
 
 WRAP(int, fsync, int fd)
 {
@@ -200,3 +202,13 @@ WRAP(int, inotify_add_watch, int fd, const char *path, uint32_t mask)
 {
 	return shim_refuses(SHIM_NOTIFY) ? -1 : __real_inotify_add_watch(fd, path, mask);
 }
+
+#ifdef SHIM_LARGE_FILES
+/* libcheck's, which was built without them and is none of what is tested. */
+#undef __wrap_fopen
+#undef __real_fopen
+WRAP(FILE *, fopen, const char *path, const char *mode)
+{
+	return __real_fopen(path, mode);
+}
+#endif

@@ -5,6 +5,30 @@
 
 #include "shim.h"
 
+/*
+ * Where off_t has 64 bits and a word 32, the C library's headers turn these into functions of other
+ * names, and it is those that callers' objects ask for.
+ */
+#if defined(__GLIBC__) && __WORDSIZE == 32 && defined(_FILE_OFFSET_BITS) && _FILE_OFFSET_BITS == 64
+#define SHIM_LARGE_FILES
+#define __wrap_open	__wrap_open64
+#define __real_open	__real_open64
+#define __wrap_openat	__wrap_openat64
+#define __real_openat	__real_openat64
+#define __wrap_fopen	__wrap_fopen64
+#define __real_fopen	__real_fopen64
+#define __wrap_fstat	__wrap_fstat64
+#define __real_fstat	__real_fstat64
+#define __wrap_fstatat	__wrap_fstatat64
+#define __real_fstatat	__real_fstatat64
+#define __wrap_fstatvfs __wrap_fstatvfs64
+#define __real_fstatvfs __real_fstatvfs64
+#define __wrap_preadv	__wrap_preadv64
+#define __real_preadv	__real_preadv64
+#define __wrap_preadv2	__wrap_preadv64v2
+#define __real_preadv2	__real_preadv64v2
+#endif
+
 /* Defines the function that the linker's --wrap calls, and declares the one that it stands for. */
 #define WRAP(type, name, ...)             \
 	type __real_##name(__VA_ARGS__);  \

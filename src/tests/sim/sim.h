@@ -279,6 +279,21 @@ void sim_ref_start(struct sim *sim, unsigned count);
 void sim_ref_event(struct sim *sim, const struct sim_event *event);
 void sim_ref_free(struct sim *sim);
 
+/* Which seeds a program runs. Zero: not said; class: its name, NULL. */
+struct sim_args {
+	const char *class;
+	uint64_t seed; /* this one alone */
+	uint64_t first, count;
+	bool trace, verbose, changes;
+};
+/*
+ * `taken` has the letters of the options that the program takes: s(eed) f(irst) c(ount) t(race)
+ * v(erbose), k for --class, w for --changes. The environment variable says how many, else `count`.
+ * False: the command line is wrong, and getopt has said so or the option is another program's.
+ */
+bool sim_args_parse(struct sim_args *args, int argc, char **argv, const char *taken,
+		    const char *environment, uint64_t count);
+
 void sim_app_begin(struct sim_conn *conn);
 void sim_app_events(struct sim_call *call, uint32_t events);
 void sim_app_read(struct sim_call *call);

@@ -3,7 +3,6 @@
  * rxkad and rxgk in virtual time: exchanges whose packets are lost, late and repeated, new keys under
  * loss, tickets that end, and the goodput of each level. Every seed can be replayed.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,55 +286,31 @@ static unsigned others_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"class", required_argument, NULL, 'k'}, {"seed", required_argument, NULL, 's'},
-		{"count", required_argument, NULL, 'c'}, {"trace", no_argument, NULL, 't'},
-		{"changes", no_argument, NULL, 'w'},	 {NULL, 0, NULL, 0},
-	};
-	const char *environment = getenv("RXW_SIM_CLASS_SEEDS"), *only = NULL;
-	uint64_t count = environment != NULL ? strtoull(environment, NULL, 10) : SEEDS, seed = 0;
+	struct sim_args args;
 	unsigned failed = 0;
-	bool changes = false;
-	int o;
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-		switch (o) {
-		case 'k':
-			only = optarg;
-			break;
-		case 's':
-			seed = strtoull(optarg, NULL, 10);
-			break;
-		case 'c':
-			count = strtoull(optarg, NULL, 10);
-			break;
-		case 't':
-			tracing = true;
-			break;
-		case 'w':
-			changes = true;
-			break;
-		default:
-			return 2;
-		}
-	if (seed != 0) {
+	if (!sim_args_parse(&args, argc, argv, "ksctw", "RXW_SIM_CLASS_SEEDS", SEEDS))
+		return 2;
+	tracing = args.trace;
+	if (args.seed != 0) {
+		const char *name = args.class != NULL ? args.class : names[0];
 		struct sim_class k;
 
-		if (!sim_class_make(&k, only != NULL ? only : names[0], 0, 0))
+		if (!sim_class_make(&k, name, 0, 0))
 			return 2;
-		failed = !one_seed(&k, only != NULL ? only : names[0], seed, changes);
+		failed = !one_seed(&k, name, args.seed, args.changes);
 		sim_class_free(&k);
 		return failed == 0 ? 0 : 1;
 	}
 	for (size_t i = 0; i < NAMES; i++)
-		if (only == NULL || strcmp(only, names[i]) == 0)
-			failed += seeds_of(names[i], count) + others_of(names[i]);
+		if (args.class == NULL || strcmp(args.class, names[i]) == 0)
+			failed += seeds_of(names[i], args.count) + others_of(names[i]);
 	/* It is rare, or it is no chance. */
 	if (starved > 1 + runs / 500) {
 		printf("FAILED: calls starved in %u of %u runs\n", starved, runs);
 		failed++;
 	}
 	printf("%llu seeds of each class: %u failed, calls starved in %u of %u runs\n",
-	       (unsigned long long)count, failed, starved, runs);
+	       (unsigned long long)args.count, failed, starved, runs);
 	return failed == 0 ? 0 : 1;
 }

@@ -3,7 +3,6 @@
  * Hundreds of seeded runs under loss, reordering, duplication, delay, each in a steady world and in
  * one with holes, flaps, pauses and clock steps; one can be replayed.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,48 +60,17 @@ static bool one(uint64_t seed, bool changes, bool trace, bool verbose)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"seed", required_argument, NULL, 's'},	 {"first", required_argument, NULL, 'f'},
-		{"count", required_argument, NULL, 'c'}, {"trace", no_argument, NULL, 't'},
-		{"verbose", no_argument, NULL, 'v'},	 {"changes", no_argument, NULL, 'w'},
-		{NULL, 0, NULL, 0},
-	};
-	const char *environment = getenv("RXW_SIM_SEEDS");
-	unsigned long long first = 1,
-			   count = environment != NULL ? strtoull(environment, NULL, 10) : 300,
-			   seed = 0;
-	bool trace = false, verbose = false, changes = false;
+	struct sim_args args;
 	unsigned failed = 0;
-	int o;
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-		switch (o) {
-		case 's':
-			seed = strtoull(optarg, NULL, 10);
-			break;
-		case 'f':
-			first = strtoull(optarg, NULL, 10);
-			break;
-		case 'c':
-			count = strtoull(optarg, NULL, 10);
-			break;
-		case 't':
-			trace = true;
-			break;
-		case 'v':
-			verbose = true;
-			break;
-		case 'w':
-			changes = true;
-			break;
-		default:
-			return 2;
-		}
-	if (seed != 0)
-		return one(seed, changes, trace, true) ? 0 : 1;
-	for (unsigned long long i = first; i < first + count; i++)
-		failed += !one(i, false, false, verbose) + !one(i, true, false, verbose);
-	printf("seeds %llu to %llu: %u failed; the world changed during %u\n", first,
-	       first + count - 1, failed, changed);
+	if (!sim_args_parse(&args, argc, argv, "sfctvw", "RXW_SIM_SEEDS", 300))
+		return 2;
+	if (args.seed != 0)
+		return one(args.seed, args.changes, args.trace, true) ? 0 : 1;
+	for (uint64_t i = args.first; i < args.first + args.count; i++)
+		failed += !one(i, false, false, args.verbose) + !one(i, true, false, args.verbose);
+	printf("seeds %llu to %llu: %u failed; the world changed during %u\n",
+	       (unsigned long long)args.first, (unsigned long long)(args.first + args.count - 1),
+	       failed, changed);
 	return failed == 0 ? 0 : 1;
 }

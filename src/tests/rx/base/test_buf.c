@@ -322,25 +322,171 @@ static void *trade(void *arg)
 	return NULL;
 }
 
-START_TEST(threads)
+static void run_trade(unsigned stripes)
 {
 	struct rxw_budget b;
 	pthread_t t[THREADS];
 
 	rxw_budget_init(&b, 6 * FULL);
-	shared_pool = rxw_pool_create(&b, 2 * RXW_BUF_SIZE, 2);
+	shared_pool = rxw_pool_create_spread(&b, 2 * RXW_BUF_SIZE, 2, stripes);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, trade, (void *)i), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	for (int i = 0; i < THREADS; i++)
-		rxw_buf_unref(mailbox[i]);
+		rxw_buf_unref(atomic_exchange(&mailbox[i], NULL));
 	ck_assert_uint_eq(rxw_pool_live(shared_pool), 0);
 	ck_assert_int_le(b.peak, b.limit);
 	rxw_pool_destroy(shared_pool);
 	ck_assert_int_eq(b.used, 0);
 }
+
+START_TEST(threads)
+{
+	run_trade(1);
+}
+END_TEST
+
+START_TEST(threads_of_several_stripes)
+{
+	run_trade(THREADS);
+}
+END_TEST
+
+/*
+ * -- A pool in parts: what one thread does, then another ----------------------------------------
+ */
+
+struct errand {
+	void (*run)(struct errand *e);
+	struct rxw_pool *pool;
+	struct rxw_buf *buf[4];
+};
+
+static void *errand_main(void *arg)
+{
+	struct errand *e = (struct errand *)arg;
+
+	e->run(e);
+	return NULL;
+}
+
+/* On a thread of its own, whose stripe is another one. */
+static void send_on(struct errand *e, void (*run)(struct errand *e))
+{
+	pthread_t t;
+
+	e->run = run;
+	ck_assert_int_eq(pthread_create(&t, NULL, errand_main, e), 0);
+	pthread_join(t, NULL);
+}
+
+static void takes_four(struct errand *e)
+{
+	for (int i = 0; i < 4; i++)
+		e->buf[i] = rxw_buf_get(e->pool);
+}
+
+static void takes_a_small_one(struct errand *e)
+{
+	e->buf[0] = rxw_buf_get_small(e->pool, 1444);
+}
+
+static void drops_all(struct errand *e)
+{
+	for (int i = 0; i < 4; i++) {
+		rxw_buf_unref(e->buf[i]);
+		e->buf[i] = NULL;
+	}
+}
+
+/* The budget goes to who needs it, wherever it lies idle; what is live stays charged. */
+START_TEST(idle_of_another_gives_room)
+{
+	struct rxw_budget b;
+	struct errand e = { .pool = NULL };
+	struct rxw_buf *mine[4];
+
+	rxw_budget_init(&b, 4 * FULL);
+	e.pool = rxw_pool_create_spread(&b, 2 * RXW_BUF_SIZE, 8, RXW_POOL_STRIPES);
+	rxw_buf_unref(rxw_buf_get_small(e.pool, 1)); /* so that this thread has its stripe */
+	send_on(&e, takes_four);
+	for (int i = 0; i < 4; i++)
+		ck_assert_ptr_nonnull(e.buf[i]);
+	ck_assert_ptr_null(rxw_buf_get(e.pool));
+	ck_assert_uint_eq(rxw_pool_live(e.pool), 4 * RXW_BUF_SIZE);
+	drops_all(&e);
+	ck_assert_uint_eq(rxw_pool_live(e.pool), 0);
+	ck_assert_int_eq(b.used, 4 * FULL);
+	for (int i = 0; i < 4; i++) {
+		mine[i] = rxw_buf_get(e.pool);
+		ck_assert_ptr_nonnull(mine[i]);
+	}
+	ck_assert_ptr_null(rxw_buf_get_small(e.pool, 1));
+	ck_assert_int_eq(b.used, 4 * FULL);
+	for (int i = 0; i < 4; i++)
+		rxw_buf_unref(mine[i]);
+	rxw_pool_destroy(e.pool);
+	ck_assert_int_eq(b.used, 0);
+	ck_assert_int_eq(b.peak, 4 * FULL);
+}
+END_TEST
+
+/* Whoever drops a buffer: it goes back to where it came from, if nobody is at work there. */
+START_TEST(where_they_go_back)
+{
+	struct rxw_budget b;
+	struct errand e = { .pool = NULL };
+	struct rxw_buf *full, *small, *mine;
+
+	rxw_budget_init(&b, 100 * FULL);
+	e.pool = rxw_pool_create_spread(&b, 0, 8, RXW_POOL_STRIPES);
+	mine = rxw_buf_get_small(e.pool, 1444);
+	send_on(&e, takes_a_small_one);
+	small = e.buf[0];
+	full = rxw_buf_get(e.pool);
+	e.buf[0] = mine;
+	e.buf[1] = full;
+	send_on(&e, drops_all); /* ours, there */
+	rxw_buf_unref(small);   /* theirs, here */
+	ck_assert_int_eq(b.used, FULL + 2 * (1472 + 64));
+	ck_assert_ptr_eq(rxw_buf_get(e.pool), full);
+	ck_assert_ptr_eq(rxw_buf_get_small(e.pool, 1444), mine);
+	small = rxw_buf_get_small(e.pool, 1444); /* theirs stayed theirs */
+	ck_assert_int_eq(b.used, FULL + 3 * (1472 + 64));
+	rxw_buf_unref(small);
+	rxw_buf_unref(mine);
+	rxw_buf_unref(full);
+	rxw_pool_destroy(e.pool);
+	ck_assert_int_eq(b.used, 0);
+}
+END_TEST
+
+/* Buffers that are out of several stripes outlive their pool's owner. */
+START_TEST(destroyed_first_with_stripes)
+{
+	struct rxw_budget b;
+	struct errand e = { .pool = NULL };
+	struct rxw_buf *small, *full;
+
+	rxw_budget_init(&b, 100 * FULL);
+	e.pool = rxw_pool_create_spread(&b, 1 << 20, 4, 4);
+	full = rxw_buf_get(e.pool);
+	small = rxw_buf_get_small(e.pool, 100);
+	send_on(&e, takes_four);
+	rxw_buf_unref(e.buf[3]);
+	e.buf[3] = small;
+	rxw_pool_destroy(e.pool);
+	ck_assert_int_eq(b.used, 4 * FULL + 128 + 64);
+	send_on(&e, drops_all);
+	ck_assert_int_eq(b.used, FULL);
+	memset(full->data, 1, full->cap);
+	rxw_buf_unref(full);
+	ck_assert_int_eq(b.used, 0);
+}
 END_TEST
 
 TEST_MAIN("buf", budget_limits, objects, leases, last_in_first_out, references, destroyed_first,
-	  small_buffers, small_ones_are_kept, idle_gives_room, random_use, threads)
+	  small_buffers, small_ones_are_kept, idle_gives_room, random_use, threads,
+	  threads_of_several_stripes, idle_of_another_gives_room, where_they_go_back,
+	  destroyed_first_with_stripes)

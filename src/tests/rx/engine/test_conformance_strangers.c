@@ -299,6 +299,85 @@ static struct rxw_connection *from(const char *host, uint32_t cid)
 	return from_to(host, "203.0.113.99", cid);
 }
 
+/* What the connection is to make of a packet like `raw` that comes now. */
+static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rxw_rxrun *run)
+{
+	bool asks;
+
+	*run = (struct rxw_rxrun){.data = packet, .count = 1, .path = &c->p.path};
+	run->size = run->stride = run->last_size = (uint16_t)h_raw_encode(packet, raw);
+	ck_assert(rxw_header_get(packet, run->size, &run->head));
+	rxw_conn_lock(c);
+	asks = rxw_stranger_watch(c, run, rxw_now());
+	rxw_stranger_look(c, rxw_now());
+	rxw_conn_unlock(c);
+	return asks;
+}
+
+/* The serial of a question that leaves, or 0. */
+static uint32_t asked(struct rxw_connection *c, const struct rxw_rxrun *run)
+{
+	uint64_t before = rxw_peer_allowance(c->p.peer, rxw_now());
+	struct rxw_actions a;
+
+	rxw_actions_init(&a, &bed.server->shard[0], false);
+	rxw_stranger_meet(&bed.server->shard[0], c, run, &a);
+	if (!a.out.ctl_count)
+		return 0;
+	ck_assert_uint_eq(a.out.ctl[0].bytes[20], RXW_ACK);
+	ck_assert_uint_eq(a.out.ctl[0].bytes[RXW_HEADER_SIZE + 16], RXW_ACK_PING);
+	ck_assert_uint_eq(rxw_peer_allowance(c->p.peer, rxw_now()),
+			  before - a.out.ctl[0].length - 28);
+	return rxw_get32(a.out.ctl[0].bytes + 16);
+}
+
+/*
+ * Who makes small calls only is asked for a proof once, with its second call, by what its first
+ * left of three bytes for one; nobody on this host is.
+ */
+START_TEST(a_second_call_is_met_with_a_question)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x100000), ack;
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	struct rxw_connection *c, *here;
+	struct rxw_rxrun run;
+	uint32_t serial;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	c = from("192.0.2.1", 0x100000);
+	here = from_to("203.0.113.99", "203.0.113.99", 0x100000);
+	rxw_peer_heard(here->p.peer, 300, 1);
+	ck_assert(!watched(c, &raw, &run));
+	raw.call = 2;
+	ck_assert(!watched(here, &raw, &run));
+	ck_assert(!watched(c, &raw, &run)); /* nothing came that would pay for it */
+	rxw_peer_heard(c->p.peer, 100, 1);
+	ck_assert(watched(c, &raw, &run));
+	serial = asked(c, &run);
+	ck_assert_uint_ge(serial, 0x80000000u); /* not one of the connection's */
+	rxw_peer_heard(c->p.peer, 300, 1);
+	ck_assert(watched(c, &raw, &run));
+	ck_assert_uint_eq(asked(c, &run), 0); /* once in four seconds */
+	ck_assert(c->stranger);
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial + 1, 3, body);
+	ck_assert(!watched(c, &ack, &run));
+	ack = ack_of(&raw, RXW_ACK_REQUESTED, serial, 3, body);
+	ck_assert(!watched(c, &ack, &run));
+	ck_assert(c->stranger);
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial, 3, body);
+	ck_assert(!watched(c, &ack, &run));
+	ck_assert(!c->stranger);
+	ck_assert(rxw_peer_proven(c->p.peer, rxw_now()));
+	ck_assert_uint_eq(h_stats(bed.server).strangers_asked, 1);
+	ck_assert_uint_eq(h_stats(bed.server).strangers_proved, 1);
+	raw.call = 3;
+	ck_assert(!watched(c, &raw, &run));
+	rxw_conn_unref(c);
+	rxw_conn_unref(here);
+	h_close(&bed);
+}
+END_TEST
+
 START_TEST(caps)
 {
 	struct rxw_connection *c;
@@ -581,6 +660,7 @@ START_TEST(one_id_from_many_addresses)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "conformance: strangers", three_times,
-	  small_calls_are_answered_at_once, strict_reach, strict_reach_for_our_clients,
+	  small_calls_are_answered_at_once, a_second_call_is_met_with_a_question, strict_reach,
+	  strict_reach_for_our_clients,
 	  guessing_is_told, caps, connections_are_forgotten, many_are_forgotten,
 	  room_beside_those_at_work, a_packet_for_one_that_is_gone, one_id_from_many_addresses)

@@ -10,10 +10,13 @@
 #include "tests/rx/face/harness.h"
 
 #define SERVICE 200
+#define HOLDS	201 /* its handlers keep the listener from its socket */
 #define QUEUE	16
+#define FLOOD	476
 
 static struct h_bed bed;
 static sem_t pass;			  /* one handler goes on for each */
+static sem_t held, let_go;		  /* the listener is; is to receive again */
 static _Atomic(unsigned) arrived, passed; /* handlers */
 static uint8_t head[H_ASK_SIZE], packet[2048];
 static uint32_t cid;
@@ -29,6 +32,16 @@ static int32_t one_at_a_time(rxw_call *call, void *context)
 	while (sem_wait(&pass))
 		;
 	atomic_fetch_add(&passed, 1);
+	return 0;
+}
+
+static int32_t hold_the_listener(rxw_call *call, void *context)
+{
+	(void)call;
+	(void)context;
+	sem_post(&held);
+	while (sem_wait(&let_go))
+		;
 	return 0;
 }
 
@@ -54,12 +67,17 @@ static void close_bed(void)
 }
 
 /* A whole request, each on a connection of its own. */
-static void ask(int fd)
+static void ask_service(int fd, uint16_t service)
 {
 	struct h_raw raw = h_raw_request(head, H_PING, cid += 4);
 
-	raw.service = SERVICE;
+	raw.service = service;
 	h_raw_send(fd, &raw);
+}
+
+static void ask(int fd)
+{
+	ask_service(fd, SERVICE);
 }
 
 static bool waits(void *arg)
@@ -123,6 +141,62 @@ static void fill(int fd, unsigned workers)
 	wait_for_refused(1);
 	ck_assert_int_eq(h_raw_receive(fd, RXW_BUSY, packet), (ssize_t)RXW_HEADER_SIZE);
 }
+
+static bool all_sleep(void *arg)
+{
+	struct rxw_stats s = h_stats(bed.server);
+
+	return s.workers == *(unsigned *)arg && s.workers_idle == s.workers;
+}
+
+/* Not all are woken at once, yet each call of a burst gets one of those that sleep, at once. */
+START_TEST(each_that_sleeps_is_called)
+{
+	unsigned workers = 16;
+	int fd;
+
+	open_bed("workers-max=16 queue=16 reserved-peers=0 reserved-short=0");
+	fd = h_raw_socket(&bed);
+	for (unsigned round = 1; round <= 20; round++) {
+		/* Half of them while the others are at work. */
+		for (unsigned i = 0; i < workers / 2; i++)
+			ask(fd);
+		if (round % 2)
+			wait_for_arrived((round - 1) * workers + workers / 2);
+		for (unsigned i = 0; i < workers / 2; i++)
+			ask(fd);
+		wait_for_arrived(round * workers);
+		for (unsigned i = 0; i < workers; i++)
+			sem_post(&pass);
+		h_wait_for(all_sleep, &workers, "all workers are idle again");
+	}
+	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 0);
+	close(fd);
+	close_bed();
+}
+END_TEST
+
+/* Bursts that need all that sleep and one more, which is made: none of these takes another's call. */
+START_TEST(each_that_is_made_is_one_more)
+{
+	unsigned all = 0;
+	int fd;
+
+	open_bed("workers-max=24 queue=24 reserved-peers=0 reserved-short=0");
+	fd = h_raw_socket(&bed);
+	for (unsigned burst = 1; burst <= 24; burst++) {
+		for (unsigned i = 0; i < burst; i++)
+			ask(fd);
+		all += burst;
+		wait_for_arrived(all);
+		for (unsigned i = 0; i < burst; i++)
+			sem_post(&pass);
+		h_wait_for(all_sleep, &burst, "all workers are idle again");
+	}
+	close(fd);
+	close_bed();
+}
+END_TEST
 
 /*
  * Two workers: a burst finds 16 places. After they had eight calls, and calls waited without a
@@ -228,5 +302,52 @@ START_TEST(newcomer_is_served_beside_a_standing_queue)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "overload", burst_waits_and_standing_queue_does_not, switched_off,
-	  long_calls_are_no_standing_queue, newcomer_is_served_beside_a_standing_queue)
+static bool has_sent(void *arg)
+{
+	return h_stats(bed.server).datagrams_sent >= *(uint64_t *)arg;
+}
+
+/* The listener finds all of them on its socket: their answers leave in few system calls. */
+START_TEST(refusals_leave_together)
+{
+	struct rxw_service_options service = { .size = sizeof(service), .id = HOLDS,
+					       .name = "holds", .flags = RXW_SERVICE_SHORT,
+					       .handler = hold_the_listener };
+	struct rxw_effective e = { .size = sizeof(e) };
+	struct rxw_stats before, after;
+	uint64_t all;
+	int fd;
+
+	open_bed("workers-max=2 queue=16 queue-burst-ms=off reserved-peers=0 listeners=1 "
+		 "short-limit-us=off");
+	ck_assert_int_eq(rxw_service_add(bed.server, &service, NULL), 0);
+	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
+	sem_init(&held, 0, 0);
+	sem_init(&let_go, 0, 0);
+	fd = h_raw_socket(&bed);
+	fill(fd, 2);
+	ask_service(fd, HOLDS);
+	while (sem_wait(&held))
+		;
+	before = h_stats(bed.server);
+	for (unsigned i = 0; i < FLOOD; i++)
+		ask(fd);
+	sem_post(&let_go);
+	wait_for_refused(FLOOD + 1);
+	all = before.datagrams_sent + FLOOD;
+	h_wait_for(has_sent, &all, "all answers have left");
+	after = h_stats(bed.server);
+	ck_assert_uint_eq(after.packets_sent[RXW_BUSY], FLOOD + 1);
+	if (e.gso)
+		ck_assert_uint_le(after.syscalls_send - before.syscalls_send, FLOOD / 56);
+	close(fd);
+	close_bed();
+	sem_destroy(&held);
+	sem_destroy(&let_go);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "overload", refusals_leave_together,
+		 burst_waits_and_standing_queue_does_not, switched_off, each_that_sleeps_is_called,
+		 each_that_is_made_is_one_more, long_calls_are_no_standing_queue,
+		 newcomer_is_served_beside_a_standing_queue)

@@ -6,6 +6,7 @@
 
 #include "base/wire.h"
 #include "engine/internal.h"
+#include "tests/kernel.h"
 #include "tests/rx/face/harness.h"
 
 static struct h_bed bed;
@@ -115,6 +116,8 @@ static void collect(bool first, bool second)
 /* Who finds no place leaves its call in the queue; who gives a place back sends it. */
 START_TEST(no_place)
 {
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
 	open_two();
 	atomic_store(&bed.client->tx_senders, 1);
 	put(two.call[0]);
@@ -136,6 +139,8 @@ static bool second_left(void *arg)
 /* Little of few calls needs no place. */
 START_TEST(few_calls)
 {
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
 	open_two();
 	atomic_store(&bed.client->live, 2);
 	put(two.call[0]); /* sees that it is not many any more */
@@ -153,6 +158,8 @@ START_TEST(left_behind)
 {
 	struct rxw_shard *other;
 
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
 	open_two();
 	other = &bed.client->shard[1];
 	rxw_tx_hold(other); /* this thread queues, and does not send */
@@ -163,6 +170,60 @@ START_TEST(left_behind)
 	ck_assert_ptr_eq(rxw_tx_writing(NULL), two.call[0]);
 	collect(true, true);
 	close_two();
+}
+END_TEST
+
+#define CONNECTIONS 700
+#define AT_MOST	    1024 /* calls: eight batches */
+
+static struct {
+	rxw_connection *connection[CONNECTIONS];
+	rxw_call *call[CONNECTIONS * 4];
+	unsigned calls; /* all of shard 0 */
+} many;
+
+static bool all_left(void *arg)
+{
+	(void)arg;
+	return h_stats(bed.client).packets_sent[RXW_DATA] >= many.calls;
+}
+
+static void queue_many(void)
+{
+	rxw_tx_hold(&bed.client->shard[0]);
+	many.calls = 0;
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		rxw_connection **c = &many.connection[i];
+
+		ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&two.address,
+						       two.length, H_SERVICE, NULL, c), 0);
+		for (unsigned k = 0; k < 4 && !rxw_home(*c)->index; k++) {
+			ck_assert_int_eq(rxw_call_begin(*c, NULL, &many.call[many.calls]), 0);
+			put(many.call[many.calls++]);
+		}
+	}
+	rxw_tx_hold(NULL);
+}
+
+/* Who comes by sends for others, but not for as long as these have something. */
+START_TEST(not_for_ever)
+{
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
+	h_open(&bed, &(struct h_options){ .client = "listeners=2" });
+	silent_server();
+	queue_many();
+	ck_assert_uint_gt(many.calls, AT_MOST + 100);
+	rxw_tx_run(&bed.client->shard[0]);
+	ck_assert_uint_le(h_stats(bed.client).windows_by_writer, AT_MOST);
+	h_wait_for(all_left, NULL, "the listener to send the rest");
+	ck_assert_uint_gt(h_stats(bed.client).windows_by_receiver, 0);
+	for (unsigned i = 0; i < many.calls; i++)
+		rxw_call_end(many.call[i], RXW_USER_ABORT, NULL);
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		rxw_connection_release(many.connection[i]);
+	close(two.fd);
+	h_close(&bed);
 }
 END_TEST
 
@@ -222,7 +283,7 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("senders");
-	TCase *tc = tcase_create("places"), *many = tcase_create("many streams");
+	TCase *tc = tcase_create("places"), *streams = tcase_create("many streams");
 	SRunner *r = srunner_create(s);
 	int failed;
 
@@ -230,10 +291,11 @@ int main(void)
 	tcase_add_test(tc, no_place);
 	tcase_add_test(tc, few_calls);
 	tcase_add_test(tc, left_behind);
+	tcase_add_test(tc, not_for_ever);
 	suite_add_tcase(s, tc);
-	tcase_set_timeout(many, 180);
-	tcase_add_loop_test(many, many_streams, 0, sizeof(servers) / sizeof(servers[0]));
-	suite_add_tcase(s, many);
+	tcase_set_timeout(streams, 180);
+	tcase_add_loop_test(streams, many_streams, 0, sizeof(servers) / sizeof(servers[0]));
+	suite_add_tcase(s, streams);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
 	srunner_free(r);

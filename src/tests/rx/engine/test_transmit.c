@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/kernel.h"
 #include "tests/rx/face/harness.h"
 
 static const char *const errnos[] = { "EIO", "EINVAL", "EMSGSIZE", "ENOBUFS", "EPERM" };
@@ -71,6 +72,8 @@ START_TEST(all_trains_refused)
 					     "inject=gso:EMSGSIZE@30+" };
 	rxw_connection *connection;
 
+	if (kernel_lacks(KERNEL_GSO))
+		return;
 	h_open(&bed, &(struct h_options){ .both = rules[_i] });
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 4u << 20 });
@@ -108,6 +111,8 @@ START_TEST(refused_at_set_up)
 	struct rxw_effective e = { .size = sizeof(e) };
 	rxw_connection *connection;
 
+	if (kernel_lacks(_i == 2 ? KERNEL_SHARE : 0))
+		return;
 	h_open(&bed, &(struct h_options){ .server = rules[_i] });
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (_i == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "tests/kernel.h"
 #include "tests/main.h"
 
 static struct h_bed bed;
@@ -89,6 +90,8 @@ START_TEST(steered_wrong)
 	struct rxw_effective e = { .size = sizeof(e) };
 	rxw_connection *connection;
 
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
 	h_open(&bed, &(struct h_options){ .server = "listeners=4 steer=wrong" });
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 64u << 20 });

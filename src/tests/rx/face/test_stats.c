@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "tests/kernel.h"
 #include "tests/main.h"
 
 static struct h_bed bed;
@@ -218,6 +219,8 @@ START_TEST(what_is_in_effect)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
 
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
 	h_open(&bed, &(struct h_options){.server = "listeners=2 batch=7 window=33 mtu=1300 gso=off "
 						   "gro=off steer=hash defer=on io=msg"});
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);

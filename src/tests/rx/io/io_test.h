@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io/io_sock.h"
+#include "tests/kernel.h"
 
 #define LOST_US 20000000u /* nothing on loopback takes so long: it is lost */
 

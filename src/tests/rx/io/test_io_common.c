@@ -6,6 +6,8 @@
 
 START_TEST(groups_of_one_to_four)
 {
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_BATCHES))
+		return;
 	for (unsigned n = 1; n <= 4; n++) {
 		struct rxw_io_options o = options_for("127.0.0.1", NULL);
 		struct rxw_io_group g;

@@ -8,6 +8,8 @@ START_TEST(buffers_are_read_back)
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
+	if (kernel_lacks(KERNEL_TRAINS))
+		return;
 	o.rcvbuf = 65536;
 	o.sndbuf = 131072;
 	open_group(&g, &o);
@@ -25,6 +27,8 @@ START_TEST(a_buffer_that_is_cut_warns_once)
 	struct rxw_io_group g;
 	uid_t was = geteuid();
 
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER | KERNEL_TRAINS))
+		return;
 	o.sockets = 3;
 	o.rcvbuf = o.sndbuf = 1 << 29;
 	/* Without the right to go beyond the limits of the system. */
@@ -49,6 +53,8 @@ START_TEST(trains_can_be_switched_off)
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
+	if (kernel_lacks(KERNEL_TRAINS))
+		return;
 	o.gso = o.gro = 0;
 	open_group(&g, &o);
 	ck_assert(!rxw_io_gso(g.sock[0]) && !rxw_io_gro(g.sock[0]));
@@ -69,6 +75,8 @@ START_TEST(a_kernel_without_trains_warns_once_each)
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER | KERNEL_TRAINS))
+		return;
 	o.sockets = 3;
 	o.inject = "gso:ENOPROTOOPT@0,gro:ENOPROTOOPT@0";
 	open_group(&g, &o);

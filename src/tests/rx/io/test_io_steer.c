@@ -49,6 +49,8 @@ static void spread(const char *host, unsigned sockets, int steer)
 
 START_TEST(by_connection_id)
 {
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER))
+		return;
 	for (unsigned n = 1; n <= 4; n++)
 		spread("127.0.0.1", n, 0);
 	if (have_ipv6())
@@ -58,6 +60,8 @@ END_TEST
 
 START_TEST(by_the_wrong_one)
 {
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER))
+		return;
 	for (unsigned n = 2; n <= 4; n++)
 		spread("127.0.0.1", n, 2);
 	if (have_ipv6())
@@ -67,6 +71,8 @@ END_TEST
 
 START_TEST(by_hash)
 {
+	if (kernel_lacks(KERNEL_SHARE))
+		return;
 	spread("127.0.0.1", 3, 1);
 }
 END_TEST
@@ -80,6 +86,8 @@ START_TEST(short_datagrams_reach_the_first_socket)
 	struct rxw_io_tx tx = { .path = &path, .iov = &iov, .iov_count = 1, .length = 7 };
 	struct sink sink;
 
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER))
+		return;
 	o.sockets = 3;
 	open_group(&g, &o);
 	sink_init(&sink);
@@ -99,6 +107,8 @@ START_TEST(refused_by_the_kernel)
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_TRAINS))
+		return;
 	o.sockets = 2;
 	o.inject = "steer:EPERM@0";
 	open_group(&g, &o);

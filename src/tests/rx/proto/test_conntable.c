@@ -64,6 +64,39 @@ START_TEST(finds)
 }
 END_TEST
 
+/* What is to be looked for, before it is: also while connections move, and more than one fetch takes. */
+START_TEST(first_of_chains)
+{
+	static const uint64_t key[2] = {3, 4};
+	enum {
+		MANY = 100
+	};
+	struct rxw_pconn c[MANY], *first[2 * MANY], *at;
+	uint32_t cid[2 * MANY];
+	struct rxw_conntable t;
+
+	ck_assert_int_eq(rxw_conntable_init(&t, key), 0);
+	for (unsigned n = 0; n < MANY; n++) {
+		cid[n] = n * 4 + n % 4; /* channel bits do not count */
+		cid[MANY + n] = (MANY + n) * 4;
+		make(&c[n], false, 7, n * 4, "10.0.0.1", 1);
+		ck_assert_int_eq(rxw_conntable_insert(&t, &c[n]), 0);
+		rxw_conntable_first(&t, cid, n + 1, first);
+		for (unsigned i = 0; i <= n; i++) {
+			for (at = first[i]; at != NULL && at != &c[i]; at = at->hash_next)
+				;
+			ck_assert_ptr_eq(at, &c[i]);
+		}
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		rxw_conntable_remove(&t, &c[i]);
+	rxw_conntable_first(&t, cid, 2 * MANY, first);
+	for (unsigned i = 0; i < 2 * MANY; i++)
+		ck_assert_ptr_null(first[i]);
+	rxw_conntable_fini(&t);
+}
+END_TEST
+
 START_TEST(grows)
 {
 	static const uint64_t key[2] = {3, 4};
@@ -92,11 +125,28 @@ START_TEST(grows)
 }
 END_TEST
 
+/* What is gone leaves no mark, or floods would read chains in vain. */
+static void check_marks(struct rxw_pconn *const *slot, const uint16_t *mark, unsigned size)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < size; i++) {
+		unsigned length = 0;
+
+		for (const struct rxw_pconn *c = slot[i]; c; c = c->hash_next)
+			length++;
+		wrong += (unsigned)__builtin_popcount(mark[i]) > length || !mark[i] != !length;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+
 /* Each connection in one chain, those of an address in its list, and what is counted is there. */
 static void check_whole(const struct rxw_conntable *t)
 {
 	unsigned n = 0, of_peers = 0;
 
+	check_marks(t->slot, t->mark, t->size);
+	check_marks(t->old_slot, t->old_mark, t->old_size);
 	for (unsigned i = 0; i < rxw_conntable_chains(t); i++)
 		for (struct rxw_pconn *c = rxw_conntable_chain(t, i); c; c = c->hash_next) {
 			struct rxw_pconn *first = rxw_conntable_of_peer(t, &c->path.peer);
@@ -188,6 +238,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, finds);
+	tcase_add_test(tcase, first_of_chains);
 	tcase_add_test(tcase, grows);
 	tcase_add_test(tcase, whole_at_any_time);
 	tcase_add_test(tcase, one_cid_many_addresses);

@@ -106,6 +106,49 @@ START_TEST(many_proven_addresses)
 }
 END_TEST
 
+static bool maybe(const struct rxw_peer_table *t, uint32_t host, uint64_t now)
+{
+	struct rxw_addr a;
+
+	address(&a, host, 7001);
+	return rxw_peer_maybe_proven(t, &a, now);
+}
+
+/*
+ * A proof is seen as long as it holds, whenever it was given, and few others for one. In ten
+ * minutes each part of the marks is used again.
+ */
+START_TEST(marks_of_the_proven)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	unsigned unseen = 0, mistaken = 0, asked = 0;
+
+	for (uint64_t s = 1; s < 600; s++) {
+		uint64_t now = s * RXW_SEC + 999 * RXW_MS;
+
+		rxw_peer_reap(t, now);
+		for (unsigned i = 0; i < 10; i++) {
+			struct rxw_peer *p = peer_of(t, 0x0a000000 + (uint32_t)s * 10 + i, 7001);
+
+			rxw_peer_prove(p, now);
+			rxw_peer_unref(p, now);
+		}
+		for (uint64_t ago = 0; ago < 60 && ago < s; ago++)
+			for (unsigned i = 0; i < 10; i++)
+				unseen += !maybe(t, 0x0a000000 + (uint32_t)(s - ago) * 10 + i, now);
+		for (unsigned i = 0; i < 10; i++, asked += 2) {
+			mistaken += maybe(t, 0x14000000 + (uint32_t)s * 10 + i, now);
+			/* Proven once, but more than two minutes ago. */
+			mistaken += s > 120 && maybe(t, 0x0a000000 + (uint32_t)(s - 121) * 10 + i, now);
+		}
+	}
+	ck_assert_uint_eq(unseen, 0);
+	/* At most 1,200 of 65,536 places have a mark. */
+	ck_assert_uint_lt(mistaken, asked / 20);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 START_TEST(local)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
@@ -177,6 +220,7 @@ int main(void)
 	tcase_add_test(tcase, table);
 	tcase_add_test(tcase, forged_addresses);
 	tcase_add_test(tcase, many_proven_addresses);
+	tcase_add_test(tcase, marks_of_the_proven);
 	tcase_add_test(tcase, local);
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, rate);

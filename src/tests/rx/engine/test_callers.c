@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Callers that share a socket: who leaves it sees to those who sleep. */
+#include "engine/internal.h"
+#include "engine/lock.h"
+#include "tests/main.h"
+#include "tests/rx/face/harness.h"
+
+#define H_CALLS_OUT 103
+#define AN_HOUR	    (3600 * RXW_SEC)
+#define MOST	    8u
+
+static struct h_bed bed;
+
+/* The listeners come by themselves no more: a reply that waits for that never arrives. */
+static void endless_grace(rxw_endpoint *ep)
+{
+	for (unsigned i = 0; i < ep->shard_count; i++) {
+		rxw_role_lock(&ep->shard[i]);
+		ep->shard[i].grace = AN_HOUR;
+		rxw_role_unlock(&ep->shard[i]);
+	}
+}
+
+/* What a handler asks of the same server, by an endpoint of the client's. */
+static struct h_ask asked_for;
+static unsigned times;
+
+static int32_t calls_out(rxw_call *call, void *context)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	(void)call;
+	(void)context;
+	for (unsigned i = 0; i < times; i++)
+		h_good_call(&bed, connection, &asked_for);
+	rxw_connection_release(connection);
+	return 0;
+}
+
+/* One call of a handler that makes `n` calls of its own; from another endpoint than these. */
+static void *outer_call(void *arg)
+{
+	rxw_endpoint *other = h_client(&bed, NULL);
+	rxw_connection *connection;
+	rxw_call *call;
+
+	(void)arg;
+	ck_assert_int_eq(rxw_connection_create(other, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_CALLS_OUT, bed.security,
+					       &connection),
+			 0);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+	ck_assert_int_eq(rxw_endpoint_destroy(other), 0);
+	return NULL;
+}
+
+static void open_bed(void)
+{
+	h_open(&bed, NULL);
+	h_offer(&bed, (struct rxw_service_options){.size = sizeof(struct rxw_service_options),
+						   .id = H_CALLS_OUT,
+						   .name = "calls-out",
+						   .handler = calls_out});
+	endless_grace(bed.client);
+}
+
+/* A thread of the library never receives for itself: the role is not left to it. */
+START_TEST(handlers_have_a_listener)
+{
+	open_bed();
+	asked_for = (struct h_ask){.op = H_PING};
+	times = 4;
+	outer_call(NULL);
+	h_close(&bed);
+}
+END_TEST
+
+static bool one_sleeps(void *arg)
+{
+	rxw_endpoint *ep = arg;
+
+	return atomic_load(&ep->shard[0].asleep) == 1;
+}
+
+/* Another caller comes, receives for itself and goes: what the sleeper waits for is received. */
+START_TEST(who_goes_thinks_of_sleepers)
+{
+	rxw_connection *connection;
+	pthread_t thread;
+
+	open_bed();
+	asked_for = (struct h_ask){.op = H_WAIT};
+	times = 1;
+	connection = h_connect(&bed, H_SERVICE);
+	pthread_create(&thread, NULL, outer_call, NULL);
+	h_gate_arrived(&bed, 1);
+	h_wait_for(one_sleeps, bed.client, "the handler's call sleeps");
+	for (unsigned i = 0; i < 4; i++)
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
+	h_gate_open(&bed);
+	pthread_join(thread, NULL);
+	rxw_connection_release(connection);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].asleep), 0);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].sync_waiters), 0);
+	h_close(&bed);
+}
+END_TEST
+
+static unsigned each;
+
+static void *many_calls(void *arg)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	(void)arg;
+	for (unsigned i = 0; i < each; i++)
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
+	rxw_connection_release(connection);
+	return NULL;
+}
+
+/* They come and go as they like: no reply waits for a listener that comes by time. */
+static void callers(unsigned n)
+{
+	pthread_t thread[MOST];
+
+	open_bed();
+	each = h_small() ? 200 : 1000;
+	for (unsigned i = 0; i < n; i++)
+		pthread_create(&thread[i], NULL, many_calls, NULL);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].asleep), 0);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].sync_waiters), 0);
+	h_close(&bed);
+}
+
+START_TEST(one_caller)
+{
+	callers(1);
+}
+END_TEST
+
+START_TEST(two_callers)
+{
+	callers(2);
+}
+END_TEST
+
+START_TEST(several_callers)
+{
+	callers(3);
+	callers(MOST);
+}
+END_TEST
+
+/*
+ * A server's listener keeps away from the writer of its only call. Once that has written all, what
+ * comes next is received.
+ */
+START_TEST(writers_give_back)
+{
+	rxw_connection *connection;
+
+	open_bed();
+	endless_grace(bed.server);
+	connection = h_connect(&bed, H_SERVICE);
+	for (uint64_t bytes = 1u << 19; bytes < 1u << 21; bytes += 1u << 17) {
+		h_good_call(&bed, connection,
+			    &(struct h_ask){.op = H_SOURCE, .bytes = bytes});
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_ONCE, .bytes = bytes});
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
+	}
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(240, "callers", handlers_have_a_listener, who_goes_thinks_of_sleepers, one_caller,
+		 two_callers, several_callers, writers_give_back)
