@@ -9,9 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <rxwire/rxgk.h>
-#include <rxwire/rxkad.h>
-
 #include "afs/client_internal.h"
 #include "afs/uuid.h"
 
@@ -175,12 +172,6 @@ int afs_client_renew(struct afs_client *client, rxw_security *security, struct a
 	rxw_security_unref(client->security);
 	client->security = security;
 	return 0;
-}
-
-bool afs_expired(const struct afs_error *error)
-{
-	return error->origin == RXW_ORIGIN_PEER &&
-	       (error->code == RXW_RXKAD_EXPIRED || error->code == RXW_RXGK_EXPIRED);
 }
 
 int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity)

@@ -53,9 +53,6 @@ void afs_client_close(struct afs_client *client);
  */
 int afs_client_renew(struct afs_client *client, rxw_security *security, struct afs_error *error);
 
-/* Whether a call ended since the token it was made with had: with another one it may go well. */
-bool afs_expired(const struct afs_error *error);
-
 /* Who the file server takes us for; struct rxw_identity's size is set. -RXW_ESTATE: nothing was asked yet. */
 int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity);
 

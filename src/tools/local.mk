@@ -10,6 +10,7 @@ tools_common_sources = \
 	src/tools/common/metrics.c src/tools/common/metrics.h \
 	src/tools/common/number.c src/tools/common/number.h \
 	src/tools/common/options.c src/tools/common/options.h \
+	src/tools/common/renew.c src/tools/common/renew.h \
 	src/tools/common/report.c src/tools/common/report.h \
 	src/tools/common/signals.c src/tools/common/signals.h \
 	src/tools/common/trace.c src/tools/common/trace.h
@@ -74,7 +75,5 @@ src_tools_rxwstat_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(NCURSES_CFLAGS)
 src_tools_rxwstat_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(NCURSES_LIBS) \
 	$(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxwstat.1 doc/man/rxw_metrics.3
-
-EXTRA_DIST += contrib/grafana/rxwire.json
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

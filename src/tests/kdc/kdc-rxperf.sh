@@ -53,8 +53,10 @@ for e in 17 19 20 18 16 23; do
 done
 
 # -- Rotation under load: connections that are there and those that come. --
-kdc_login alice secret
-"$rxperf" client -s 127.0.0.1 -p "$port" -c recv -b 100K -t 4 -T 100000 $kad > "$dir/load.out" 2>&1 &
+# It has its ticket before the first key changes: one that came between the KDC and the server would be refused.
+kdc_login alice secret -c "FILE:$dir/steady"
+KRB5CCNAME="FILE:$dir/steady" calls -c rpc $kad
+KRB5CCNAME="FILE:$dir/steady" "$rxperf" client -s 127.0.0.1 -p "$port" -c recv -b 100K -t 4 -T 100000 $kad > "$dir/load.out" 2>&1 &
 load=$!
 for e in 17 18 17 18; do
 	kdc_keytab "$dir/afs.keytab" afs/$KDC_CELL "$(kdc_enctype $e)"

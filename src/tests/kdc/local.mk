@@ -9,6 +9,7 @@ check_PROGRAMS += src/tests/kdc/ticket_forms
 src_tests_kdc_ticket_forms_SOURCES = src/tests/kdc/ticket_forms.c
 
 check_scripts += src/tests/kdc/kdc-forms.sh
+check_scripts += src/tests/kdc/kdc-long.sh
 check_scripts += src/tests/kdc/kdc-renew.sh
 check_scripts += src/tests/kdc/kdc-rig.sh
 check_scripts += src/tests/kdc/kdc-rxfsd.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The scripts of contrib/bpftrace against a server of rxperf: bpftrace takes each, and where the kernel lets it, two
-# are run and must tell of calls that are made. Where it does not, gdb stops at a probe and reads its arguments.
+# The scripts of contrib/bpftrace against rxperf: bpftrace takes each, and where the kernel lets it, all are run and
+# must tell of calls that are made. Where it does not, gdb stops at a probe and reads its arguments.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
 
@@ -16,6 +16,12 @@ if grep -q '^#define RXW_SANITIZERS' "$top_builddir/config.h"; then
 	exit 77
 fi
 
+# A server that is stopped is one that packets get lost at; it has to go on to be ended.
+start_rxperf silent
+silent=$pid
+silent_port=$port
+kill -STOP "$silent"
+trap 'kill -CONT $silent 2> /dev/null; finish' EXIT
 start_rxperf server
 # rxperf is a script of libtool's where the library is shared; it has become the program.
 server=$pid
@@ -85,6 +91,22 @@ with_bpftrace() {
 		stop "$tracer"
 	done
 	grep -A 4 '^@sent' "$work/trains"
+
+	# A client whose packets nobody reads sends them again, every 20 s at least; the script tells every 10 s.
+	"$rxperf" client -c send -s 127.0.0.1 -p "$silent_port" -b 20000 --dead-ms 250000 > "$work/lost" 2>&1 &
+	lost=$!
+	servers="$servers $lost"
+	bpftrace -p "$lost" "$scripts/retransmits.bt" > "$work/again" 2>&1 &
+	tracer=$!
+	servers="$servers $tracer"
+	wait_for "$work/again" "^@timeouts.127.0.0.1, $silent_port.: [1-9]" "$tracer"
+	told=$?
+	stop "$tracer"
+	kill -INT "$lost" && wait "$lost"
+	[ "$told" -eq 0 ] || { why="retransmits.bt saw none"; return 0; }
+	grep '^@[a-z]*\[127.0.0.1, '"$silent_port"'\]' "$work/again" | tail -n 3
+	grep -q '^@again\[127.0.0.1, '"$silent_port"'\]: [1-9]' "$work/again" ||
+		fail "retransmits.bt does not tell of packets that were sent again: $(cat "$work/again")"
 	echo "bpftrace ran against a server"
 }
 

@@ -78,12 +78,18 @@ sed -n '/^\.SH TUNABLES/,/^\.SH EXAMPLE/p' "$man/rxwire.conf.5" | sed 's/\\f.//g
 	/^\.(TP|S)/ { if (entry ~ /^ \.BR/) print entry; entry = ""; next }
 	{ entry = entry " " $0 }
 	END { if (entry ~ /^ \.BR/) print entry }' > "$work/entries"
+# Of the program: the class that its ELF header names.
+program=${afscp%/*}/.libs/${afscp##*/}
+[ -e "$program" ] || program=$afscp
+bits=$(($(od -An -tu1 -j4 -N1 "$program") * 32))
 while read -r name preset; do
 	entry=$(grep "^ \.BR $name \"" "$work/entries") || { fail "the tunable $name is not in rxwire.conf.5"; continue; }
 	said=$("$afscp" --check-config "--$name" '?' 2>&1)
 	range=$(echo "$said" | sed -n 's/.* from \([0-9]*[KMG]*\) to \([0-9]*[KMG]*\)\( ([^)]*)\)*\(, or [a-z]*\)*$/From \1 to \2\4;/p')
 	case $entry in
 	*"$range"*) ;;
+	# With 32 bits no size goes further; the page has the bounds of 64.
+	*"${range%2147483647*}"*) [ "$bits" -eq 32 ] || fail "rxwire.conf.5 does not say of $name: $range" ;;
 	*) fail "rxwire.conf.5 does not say of $name: $range" ;;
 	esac
 	[ -z "$preset" ] || echo "$entry" | grep -Eq "[Dd]efault $preset( \(|\.|$)" ||

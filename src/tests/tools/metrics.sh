@@ -37,6 +37,49 @@ grep -o '\(rxwire\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" 
 while read -r name; do
 	grep -qx "$name" "$work/series" || fail "the dashboard names $name, which nobody serves"
 done < "$work/named"
+# So is every label that it selects or sums by, and every value that it wants of one. (The job is Prometheus' own.)
+awk '
+	/^#/ || !/[{]/ { next }
+	{
+		name = $0
+		sub(/[{].*/, "", name)
+		labels = $0
+		sub(/^[^{]*[{]/, "", labels)
+		while (match(labels, /[a-z_]+="[^"]*"/)) {
+			pair = substr(labels, RSTART, RLENGTH)
+			labels = substr(labels, RSTART + RLENGTH)
+			print name, pair
+			sub(/=.*/, "", pair)
+			print name, pair
+		}
+	}' "$text" | sort -u > "$work/labels"
+grep '"expr"' "$top_srcdir/contrib/grafana/rxwire.json" | sed 's/\\"/"/g' | awk '
+	{
+		by = ""
+		if (match($0, / by \([a-z, ]*\)/))
+			by = substr($0, RSTART + 5, RLENGTH - 6)
+		rest = $0
+		while (match(rest, /rxwire_[a-z_]*[{][^}]*[}]/)) {
+			name = substr(rest, RSTART, RLENGTH)
+			rest = substr(rest, RSTART + RLENGTH)
+			labels = name
+			sub(/[{].*/, "", name)
+			count = split(by, word, /, */)
+			for (i = 1; i <= count; i++)
+				print name, word[i]
+			while (match(labels, /[a-z_]+=~?"[^"]*"/)) {
+				pair = substr(labels, RSTART, RLENGTH)
+				labels = substr(labels, RSTART + RLENGTH)
+				if (pair ~ /~/)
+					sub(/=.*/, "", pair)
+				print name, pair
+			}
+		}
+	}' | sort -u | grep -v ' job$' > "$work/wanted"
+[ "$(wc -l < "$work/wanted")" -ge 40 ] || fail "too few labels were found in the dashboard"
+while read -r name pair; do
+	grep -qxF "$name $pair" "$work/labels" || fail "the dashboard wants $pair of $name"
+done < "$work/wanted"
 # The manual has each that is served, with its labels, under its kind, and no others.
 man=$top_srcdir/doc/man/rxw_metrics.3
 sed 's/\\$//' "$man" | awk '

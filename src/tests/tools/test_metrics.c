@@ -218,7 +218,7 @@ START_TEST(names_that_do_not_do)
 	tools_metrics_stop(NULL);
 	refused("/nowhere/at/all", NULL, "--metrics-file /nowhere/at/all: No such file");
 	snprintf(text, sizeof(text), "%s/%0200d", folder, 7);
-	refused(NULL, text, "File name too long");
+	refused(NULL, text, strerror(ENAMETOOLONG));
 	/* A file of another kind stays. */
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	close(fd);
@@ -226,7 +226,7 @@ START_TEST(names_that_do_not_do)
 	ck_assert_int_eq(unlink(path), 0);
 	/* One that answers is another program's; one that was left behind is not. */
 	m = start(NULL, path);
-	refused(NULL, path, "Address already in use");
+	refused(NULL, path, strerror(EADDRINUSE));
 	served();
 	tools_metrics_stop(m);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

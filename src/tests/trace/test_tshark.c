@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/wire.h"
@@ -157,16 +156,25 @@ static FILE *ask_tshark(void)
 	return f;
 }
 
-/* Epochs are shown as dates. */
+static bool leap(unsigned year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+/* Epochs are shown as dates. They have 32 bits without a sign, time_t may have 32 with one. */
 static void put_epoch(uint32_t epoch, char *text, size_t size)
 {
-	time_t t = epoch;
-	struct tm tm;
-	char date[64];
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	unsigned length[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	unsigned day = epoch / 86400, second = epoch % 86400, year = 1970, month = 0;
 
-	gmtime_r(&t, &tm);
-	strftime(date, sizeof(date), "%b %e, %Y %H:%M:%S", &tm);
-	snprintf(text, size, "%s.000000000 UTC", date);
+	for (; day >= 365u + leap(year); year++)
+		day -= 365u + leap(year);
+	length[1] += leap(year);
+	for (; day >= length[month]; month++)
+		day -= length[month];
+	snprintf(text, size, "%.3s %2u, %u %02u:%02u:%02u.000000000 UTC", months + 3 * month,
+		 day + 1, year, second / 3600, second / 60 % 60, second % 60);
 }
 
 /* Each comment is something that tshark's experts have to say, of a severity of its own. */

@@ -458,9 +458,10 @@ static const struct tools_option *own_of(const struct parser *p, int val)
 	return NULL;
 }
 
-static void complain(const struct parser *p, int why, char *const *argv)
+static void complain(const struct parser *p, int why, int argc, char *const *argv)
 {
-	const char *text = argv[optind - 1];
+	/* Where the last option lacks its value, musl's getopt_long() stands behind the end. */
+	const char *text = argv[(optind < argc ? optind : argc) - 1];
 
 	if (optopt > 0 && optopt < 256 && !(text[0] == '-' && text[1] == '-'))
 		tools_error("option -%c %s; see %s --help", optopt,
@@ -489,7 +490,7 @@ static bool first_pass(const struct parser *p, int argc, char **argv, const char
 		switch (val) {
 		case '?':
 		case ':':
-			complain(p, val, argv);
+			complain(p, val, argc, argv);
 			return false;
 		case STD_CONFIG:
 			*file = optarg;

@@ -25,12 +25,23 @@ struct reader {
 	struct afs_fetch fetch;
 	struct tools_histogram latency;
 	uint64_t next;              /* offset of the next call */
-	uint64_t started_ns;
+	uint64_t started_ns;        /* of the call, also when it is made again; 0 = between two */
 	bool armed;                 /* the callback is set: touch nothing after that */
-	bool parked;                /* no channel was free; under the lock of the bench */
+	bool parked;                /* no channel was free, or no token; the bench's lock */
 	_Atomic uint64_t bytes, calls;
+	/*
+	 * The latest call ended for its token's end and is to be made again: its result, and what
+	 * was asked for another token. tokens: how many there had been when it began.
+	 */
+	bool cut;
+	struct afs_error why;
+	uint64_t tokens, question;
 
-	pthread_mutex_t lock;       /* of `call`, against the thread that aborts, and calls back */
+	/*
+	 * Of `call`, against the thread that aborts, and calls back; and of the client's
+	 * connections, against the one that has another token.
+	 */
+	pthread_mutex_t lock;
 	rxw_call *call;
 };
 
@@ -66,22 +77,58 @@ static void fail(struct bench *b, const char *format, ...)
 	atomic_store(&b->stopping, true);
 }
 
-/* 0: the next call runs. 1: no channel is free now. -1: no more calls. */
+/* After a call that was cut: 0: there is another token. 1: not yet. -1: nor will there be. */
+static int follow(struct reader *r)
+{
+	struct bench *b = r->bench;
+	bool vain;
+
+	if (tools_renewal_answered(&b->copy->renewal, r->tokens, &r->question, &vain)) {
+		r->question = 0;
+		r->cut = false;
+		return 0;
+	}
+	if (vain && tools_renewal_over(&b->copy->renewal))
+		fail(b, "the token has expired; there is no other one: %s", r->why.text);
+	else if (vain)
+		fail(b, "%s", r->why.text);
+	return vain ? -1 : 1;
+}
+
+/* 0: the next call runs. 1: no channel is free now, or no token. -1: no more calls. */
 static int begin(struct reader *r)
 {
 	struct bench *b = r->bench;
 	struct rxw_call_options co = { .size = sizeof(co), .flags = RXW_CALL_NONBLOCK };
 	uint64_t size = afs_status_length(&b->object.status);
 	struct afs_error error;
-	rxw_call *call;
+	rxw_call *call = NULL;
+	int rc;
 
 	if (atomic_load(&b->stopping))
 		return -1;
-	if (afs_client_call(r->client, &co, &call, &error) < 0) {
+	if (!r->started_ns)
+		r->started_ns = tools_now();
+	rc = r->cut ? follow(r) : 0;
+	if (rc != 0)
+		return rc;
+	r->tokens = atomic_load(&b->copy->renewal.count);
+	pthread_mutex_lock(&r->lock);
+	rc = afs_client_call(r->client, &co, &call, &error);
+	if (rc == 0)
+		r->call = call;
+	pthread_mutex_unlock(&r->lock);
+	if (rc < 0) {
 		if (error.result == -RXW_EAGAIN)
 			return 1;
-		fail(b, "%s", error.text);
-		return -1;
+		if (!tools_renewal_refused(&b->copy->renewal, error.result)) {
+			fail(b, "%s", error.text);
+			return -1;
+		}
+		/* Another call on its connection, or none, was told why. */
+		r->cut = true;
+		r->why = error;
+		return 1;
 	}
 	if (r->next >= size)
 		r->next = 0;
@@ -89,10 +136,6 @@ static int begin(struct reader *r)
 		       size - r->next < b->range ? size - r->next : b->range);
 	r->next += b->range;
 	r->armed = false;
-	r->started_ns = tools_now();
-	pthread_mutex_lock(&r->lock);
-	r->call = call;
-	pthread_mutex_unlock(&r->lock);
 	if (atomic_load(&b->aborting))
 		rxw_call_abort(call, RXW_USER_ABORT);
 	return 0;
@@ -109,7 +152,6 @@ static void finish(struct reader *r, bool complete)
 	struct bench *b = r->bench;
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
 	rxw_call *call = r->call;
-	struct afs_error error;
 	int32_t code;
 
 	pthread_mutex_lock(&r->lock);
@@ -119,8 +161,12 @@ static void finish(struct reader *r, bool complete)
 	if (!complete && r->fetch.why) {
 		fail(b, "%s", r->fetch.why);
 	} else if (code != 0 || !complete) {
-		afs_error_code(&error, "a call failed", code, origin);
-		fail(b, "%s", error.text);
+		afs_error_code(&r->why, "a call failed", code, origin);
+		r->cut = tools_renewal_expired(code, origin);
+		if (r->cut)
+			r->next = r->fetch.offset;
+		else
+			fail(b, "%s", r->why.text);
 	} else if (afs_status_version(&r->fetch.status) != afs_status_version(&b->object.status)) {
 		fail(b, "the file was changed while it was read");
 	} else if (r->fetch.length != r->fetch.wanted) {
@@ -128,6 +174,7 @@ static void finish(struct reader *r, bool complete)
 		     (unsigned long long)r->fetch.wanted);
 	} else {
 		tools_histogram_add(&r->latency, tools_now() - r->started_ns);
+		r->started_ns = 0;
 		add(&r->calls, 1);
 	}
 }
@@ -195,7 +242,7 @@ static void abort_all(struct bench *b)
 	}
 }
 
-/* Try again for those that found no free channel. */
+/* Try again for those that found no free channel, or no token. */
 static void unpark(struct bench *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
@@ -265,6 +312,23 @@ static void on_interrupt(void *arg)
 	pthread_mutex_unlock(&b->lock);
 }
 
+/* Another token: for all, or all are asked again. */
+static bool use_token(void *arg, rxw_token *token)
+{
+	struct bench *b = arg;
+	struct afs_error error;
+	bool good = true;
+
+	for (size_t i = 0; good && i < b->count; i++) {
+		struct reader *r = &b->readers[i];
+
+		pthread_mutex_lock(&r->lock);
+		good = afs_client_renew(r->client, rxw_token_security(token), &error) == 0;
+		pthread_mutex_unlock(&r->lock);
+	}
+	return good;
+}
+
 /* ---- set-up and report ---- */
 
 static int open_readers(struct bench *b)
@@ -282,11 +346,11 @@ static int open_readers(struct bench *b)
 	pthread_mutexattr_destroy(&recursive);
 	for (size_t i = 0; i < b->count; i++) {
 		struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
-						.fs_port = copy->fs_port, .config = &copy->config,
-					.security = copy->token ? rxw_token_security(copy->token) : NULL };
+						.fs_port = copy->fs_port, .config = &copy->config };
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 
+		o.security = tools_renewal_security(&copy->renewal);
 		tools_histogram_init(&r->latency);
 		/* Spread over the file, so that not all read the same bytes at the same time. */
 		r->next = size / b->count * i / b->range * b->range;
@@ -338,6 +402,8 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 	collect_stats(b, &stats);
 	json_object_set_new(o, "clients", json_integer((json_int_t)b->count));
 	json_object_set_new(o, "range", json_integer((json_int_t)b->range));
+	json_object_set_new(o, "renewals",
+			    json_integer((json_int_t)atomic_load(&b->copy->renewal.count)));
 	tools_report_fill(o, bytes, calls, usage, &stats, latency);
 	json_object_set_new(o, "fairness_min_mean",
 			    bytes ? json_real((double)least * (double)b->count / (double)bytes) :
@@ -355,19 +421,39 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 	return o;
 }
 
-static int run(struct bench *b)
+/* All readers from beginning to end; *usage is what that took. 0, or an errno value. */
+static int read_all(struct bench *b, struct tools_usage *usage)
 {
+	struct tools_renewal *renewal = &b->copy->renewal;
 	struct tools_usage from, to;
-	json_t *report;
-	char size[2][32];
+	int rc;
 
+	renewal->use = use_token;
+	renewal->arg = b;
+	rc = tools_renewal_start(renewal);
+	if (rc)
+		return rc;
 	tools_usage_now(&from);
 	b->active = b->count;
 	for (size_t i = 0; i < b->count; i++)
 		drive(&b->readers[i]);
 	supervise(b);
 	tools_usage_now(&to);
-	to = tools_usage_between(&from, &to);
+	*usage = tools_usage_between(&from, &to);
+	return 0;
+}
+
+static int run(struct bench *b)
+{
+	struct tools_usage to;
+	json_t *report;
+	char size[2][32];
+	int rc = read_all(b, &to);
+
+	if (rc) {
+		tools_error("cannot start a thread: %s", strerror(rc));
+		return TOOLS_EXIT_FAILURE;
+	}
 	if (b->failed) {
 		tools_error("%s:%s: %s", b->copy->volume.name, b->copy->path, b->why);
 		return TOOLS_EXIT_FAILURE;
@@ -388,6 +474,9 @@ static int run(struct bench *b)
 		       size[1], sizeof(size[1]),
 		       (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
 	       json_number_value(json_object_get(report, "fairness_min_mean")));
+	if (atomic_load(&b->copy->renewal.count))
+		printf("  tokens    %llu after the first one\n",
+		       (unsigned long long)atomic_load(&b->copy->renewal.count));
 	json_decref(report);
 	return 0;
 }
@@ -441,6 +530,7 @@ int copy_bench(struct copy *copy)
 		copy->on_interrupt = NULL;
 		pthread_mutex_unlock(&copy->lock);
 	}
+	tools_renewal_stop(&copy->renewal);
 	for (size_t i = 0; i < b.count; i++)
 		afs_client_close(b.readers[i].client);
 	for (size_t i = 0; i < b.count; i++)

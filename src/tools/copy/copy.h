@@ -15,6 +15,7 @@
 #include "afs/client.h"
 #include "tools/common/address.h"
 #include "tools/common/auth.h"
+#include "tools/common/renew.h"
 
 struct copy_settings {
 	const char *server;
@@ -30,8 +31,7 @@ struct copy {
 	rxw_engine *engine;
 	struct tools_address vl;
 	uint16_t fs_port;
-	rxw_token *token; /* NULL: anonymous */
-	int64_t renew_at; /* seconds since 1970: when another token is looked for */
+	struct tools_renewal renewal; /* its token NULL: anonymous */
 	struct afs_client *client;
 	struct afs_volume volume;
 	char *path;               /* behind "VOLUME:" */
@@ -59,11 +59,14 @@ int copy_bench(struct copy *copy);
 void copy_running(struct copy *copy, rxw_call *call);
 
 /*
- * Before a call: where the token ends soon, go on with another one, if there is one that lasts longer (kinit has
- * renewed the ticket, or a keytab gives another). Calls in progress keep theirs.
+ * Before a call: where the token ends soon, go on with another one, if there is one. Calls in
+ * progress keep theirs.
  */
 void copy_fresh(struct copy *copy);
-/* After a call that failed: true if its token had ended and there is another one now, so that it may be tried again. */
+/*
+ * After a call that failed: true if its token had ended and there is another one now, so that it
+ * may be tried again.
+ */
 bool copy_again(struct copy *copy, const struct afs_error *error);
 
 /* ---- where data goes ---- */

@@ -61,8 +61,8 @@ static int transfer(struct part *p, rxw_call *call)
 }
 
 /*
- * Fetch `length` bytes at `offset`, or less if the server so chooses. 0; 1: the token ended, there is another, and
- * what was received is written; or -1 after a message.
+ * Fetch `length` bytes at `offset`, or less if the server so chooses. 0; 1: the token ended, there
+ * is another, and what was received is written; or -1 after a message.
  */
 static int get_part(struct part *p, uint64_t offset, uint64_t length)
 {
@@ -74,11 +74,13 @@ static int get_part(struct part *p, uint64_t offset, uint64_t length)
 	int rc;
 
 	copy_fresh(p->copy);
+	afs_fetch_init(&p->fetch, &p->object->fid, offset, length);
 	if (afs_client_call(p->copy->client, &co, &call, &error) < 0) {
+		if (copy_again(p->copy, &error))
+			return 1;
 		tools_error("%s: %s", p->label, error.text);
 		return -1;
 	}
-	afs_fetch_init(&p->fetch, &p->object->fid, offset, length);
 	copy_running(p->copy, call);
 	rc = transfer(p, call);
 	copy_running(p->copy, NULL);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/common/many.h"
@@ -62,7 +61,6 @@ static const struct tools_program program = {
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
-#define RENEW_S	     300 /* before a token ends another one is looked for */
 
 enum command { GET, LS, STAT, BENCH };
 static const struct {
@@ -137,58 +135,25 @@ static struct tools_auth auth_of(const struct copy *copy)
 	return auth;
 }
 
-/* When the token's end is near: five minutes, or a quarter of what is left. */
-static void plan_renewal(struct copy *copy)
+/* The calls of get, ls and stat. */
+static bool use_token(void *arg, rxw_token *token)
 {
-	struct rxw_token_info info = { .size = sizeof(info) };
-	int64_t now = time(NULL), left;
-
-	copy->renew_at = INT64_MAX;
-	if (rxw_token_info(copy->token, &info) < 0 || info.expires == INT64_MAX)
-		return;
-	left = (info.expires - now) / 4;
-	copy->renew_at = info.expires - (left < RENEW_S ? left : RENEW_S);
-	if (copy->renew_at <= now)
-		copy->renew_at = now + 1;
-}
-
-/* Take a token that lasts longer than ours. */
-static bool renew(struct copy *copy)
-{
-	struct rxw_token_info old = { .size = sizeof(old) }, info = { .size = sizeof(info) };
-	const struct tools_auth auth = auth_of(copy);
-	char message[TOOLS_AUTH_MESSAGE];
+	struct copy *copy = arg;
 	struct afs_error error;
-	rxw_token *token;
 
-	if (tools_auth_token(&auth, &copy->vl, &token, message, sizeof(message)) < 0)
-		return false;
-	if (rxw_token_info(copy->token, &old) < 0 || rxw_token_info(token, &info) < 0 ||
-	    info.expires <= old.expires ||
-	    afs_client_renew(copy->client, rxw_token_security(token), &error) < 0) {
-		rxw_token_unref(token);
-		return false;
-	}
-	rxw_token_unref(copy->token);
-	copy->token = token;
-	return true;
+	return afs_client_renew(copy->client, rxw_token_security(token), &error) == 0;
 }
 
 void copy_fresh(struct copy *copy)
 {
-	if (!copy->token || time(NULL) < copy->renew_at)
-		return;
-	renew(copy);
-	plan_renewal(copy);
+	tools_renewal_fresh(&copy->renewal);
 }
 
 bool copy_again(struct copy *copy, const struct afs_error *error)
 {
-	bool renewed = copy->token && afs_expired(error) && renew(copy);
-
-	if (renewed)
-		plan_renewal(copy);
-	return renewed;
+	return (tools_renewal_expired(error->code, error->origin) ||
+		tools_renewal_refused(&copy->renewal, error->result)) &&
+	       tools_renewal_again(&copy->renewal);
 }
 
 /*
@@ -203,11 +168,9 @@ static int get_token(struct copy *copy)
 
 	if (!asked && !auth.cell)
 		return 0;
-	if (tools_auth_token(&auth, &copy->vl, &copy->token, message, sizeof(message)) == 0) {
-		if (copy->token)
-			plan_renewal(copy);
+	if (tools_renewal_open(&copy->renewal, &auth, &copy->vl, use_token, copy, message,
+			       sizeof(message)) == 0)
 		return 0;
-	}
 	if (asked) {
 		tools_error("%s", message);
 		return -1;
@@ -231,7 +194,7 @@ static int connect_to(struct copy *copy, const char *volume)
 {
 	struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
 					.fs_port = copy->fs_port,
-					.security = copy->token ? rxw_token_security(copy->token) : NULL };
+					.security = tools_renewal_security(&copy->renewal) };
 	struct afs_error error;
 	char text[TOOLS_ADDRESS_TEXT];
 	int rc = rxw_engine_create(&copy->config, &copy->engine);
@@ -282,7 +245,7 @@ static int run(struct copy *copy, enum command command, const char *volume, cons
 	afs_client_close(copy->client);
 	if (copy->engine)
 		rxw_engine_destroy(copy->engine);
-	rxw_token_unref(copy->token);
+	tools_renewal_close(&copy->renewal);
 	return status;
 }
 

@@ -22,9 +22,9 @@ static double uniform(struct perf_arrivals *a)
 static void place(struct perf_arrivals *a)
 {
 	if (a->kind == PERF_ARRIVALS_EVEN)
-		a->at_ns = (double)a->count * a->gap_ns;
+		a->at_ns = (double)a->count * 1e9 / a->rate; /* rounded once, so no error adds up */
 	else
-		a->at_ns -= log(uniform(a)) * a->gap_ns;
+		a->at_ns -= log(uniform(a)) * 1e9 / a->rate;
 	a->next_ns = a->start_ns + (uint64_t)a->at_ns;
 }
 
@@ -32,7 +32,7 @@ void perf_arrivals_init(struct perf_arrivals *a, enum perf_arrivals_kind kind, d
 			uint64_t start_ns)
 {
 	*a = (struct perf_arrivals){
-		.kind = kind, .gap_ns = 1e9 / rate, .start_ns = start_ns, .state = SEED};
+		.kind = kind, .rate = rate, .start_ns = start_ns, .state = SEED};
 	place(a);
 }
 

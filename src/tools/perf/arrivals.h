@@ -13,7 +13,7 @@ enum perf_arrivals_kind { PERF_ARRIVALS_EVEN, PERF_ARRIVALS_POISSON };
  */
 struct perf_arrivals {
 	enum perf_arrivals_kind kind;
-	double gap_ns;     /* mean distance, > 0 */
+	double rate;       /* moments a second in the mean, > 0 */
 	uint64_t start_ns;
 	uint64_t count;    /* moments passed */
 	double at_ns;      /* next_ns - start_ns, exact */

@@ -142,10 +142,11 @@ static int run_loads(struct perf_client *c, struct perf_result *result,
 {
 	struct mix_thread t = {.runner = c->mix_runner, .mix = mix};
 	struct taken before;
-	int rc;
+	int rc = tools_renewal_start(&c->auth);
 
 	take_down(c, &before);
-	rc = mix ? pthread_create(&t.thread, NULL, run_mix, &t) : 0;
+	if (rc == 0 && mix)
+		rc = pthread_create(&t.thread, NULL, run_mix, &t);
 	if (rc) {
 		tools_error("cannot start a thread: %s", strerror(rc));
 		return -1;
@@ -156,6 +157,8 @@ static int run_loads(struct perf_client *c, struct perf_result *result,
 		perf_runner_stop(c->mix_runner);
 		pthread_join(t.thread, NULL);
 	}
+	/* What is told next looks at its token. */
+	tools_renewal_stop(&c->auth);
 	taken->usage = tools_usage_between(&before.usage, &taken->usage);
 	taken->stats = tools_stats_between(&before.stats, &taken->stats);
 	return 0;

@@ -4,6 +4,7 @@
 #define PERF_CLIENT_H
 
 #include "tools/common/auth.h"
+#include "tools/common/renew.h"
 #include "tools/common/report.h"
 #include "tools/common/trace.h"
 #include "tools/perf/burden.h"
@@ -37,7 +38,7 @@ struct perf_client {
 	rxw_engine *engine;
 	rxw_endpoint **endpoints;
 	size_t endpoint_count;
-	rxw_token *auth; /* of the connections of both loads; NULL: the null class */
+	struct tools_renewal auth; /* of the connections of both loads */
 	struct perf_load load, mix; /* mix.slots 0: none */
 	struct perf_load priming;   /* of --prime */
 	struct perf_runner *runner, *mix_runner, *primer;
@@ -62,7 +63,10 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
 			struct perf_load *mix);
 
-/* Engine, endpoints and the connections of both loads. 0, or -1 after a message. */
+/*
+ * Engine, endpoints and the connections of both loads; the latter are made anew where there is
+ * another token. 0, or -1 after a message.
+ */
 int perf_links_open(struct perf_client *c);
 /* Undo what perf_links_open() did, also when it failed half-way. */
 void perf_links_close(struct perf_client *c);

@@ -35,32 +35,73 @@ static int open_endpoints(struct perf_client *c)
 }
 
 /*
- * The connections of a load, dealt to the endpoints from the first on, or from the last on
- * backwards. load->connection_count is what is there at any time.
+ * Number i of the connections of a load, dealt to the endpoints from the first on, or from the last
+ * on backwards.
  */
+static int connect_one(const struct perf_client *c, size_t i, bool backwards,
+		       rxw_security *security, rxw_connection **connection)
+{
+	size_t at = i % c->endpoint_count;
+
+	return rxw_connection_create(c->endpoints[backwards ? c->endpoint_count - 1 - at : at],
+				     (const struct sockaddr *)&c->server.sa, c->server.len,
+				     PERF_SERVICE, security, connection);
+}
+
+/* load->connection_count is what is there at any time. */
 static int connect_load(struct perf_client *c, struct perf_load *load, bool backwards)
 {
 	size_t count = load->connection_count;
 
 	load->connection_count = 0;
+	load->renewal = &c->auth;
 	if (count == 0)
 		return 0;
 	load->connections = calloc(count, sizeof(*load->connections));
 	if (!load->connections)
 		return perf_failed("connections", -RXW_ENOMEM);
 	for (size_t i = 0; i < count; i++) {
-		size_t at = i % c->endpoint_count;
-		int rc = rxw_connection_create(
-			c->endpoints[backwards ? c->endpoint_count - 1 - at : at],
-			(struct sockaddr *)&c->server.sa, c->server.len, PERF_SERVICE,
-			c->auth ? rxw_token_security(c->auth) : NULL,
-			&load->connections[i]);
+		rxw_connection *one;
+		int rc = connect_one(c, i, backwards, tools_renewal_security(&c->auth), &one);
 
 		if (rc < 0)
 			return perf_failed("cannot make a connection", rc);
+		atomic_store(&load->connections[i], one);
 		load->connection_count = i + 1;
 	}
 	return 0;
+}
+
+/* Connections of another token in the place of those that there are. False: all stays as it is. */
+static bool replace(struct perf_client *c, struct perf_load *load, struct perf_runner *runner,
+		    bool backwards, rxw_security *security)
+{
+	size_t count = load->connection_count, made = 0;
+	rxw_connection **fresh = calloc(count + 1, sizeof(*fresh));
+	bool good = fresh;
+
+	while (good && made < count) {
+		good = connect_one(c, made, backwards, security, &fresh[made]) == 0;
+		made += good;
+	}
+	/* What is given back below is then the old ones. */
+	for (size_t i = 0; good && i < count; i++)
+		fresh[i] = atomic_exchange(&load->connections[i], fresh[i]);
+	if (good)
+		perf_runner_passed(runner);
+	for (size_t i = 0; i < made; i++)
+		rxw_connection_release(fresh[i]);
+	free(fresh);
+	return good;
+}
+
+static bool use_token(void *arg, rxw_token *token)
+{
+	struct perf_client *c = arg;
+	rxw_security *security = rxw_token_security(token);
+
+	return replace(c, &c->load, c->runner, false, security) &&
+	       replace(c, &c->mix, c->mix_runner, true, security);
 }
 
 int perf_links_open(struct perf_client *c)
@@ -68,7 +109,8 @@ int perf_links_open(struct perf_client *c)
 	char message[TOOLS_AUTH_MESSAGE];
 	int rc;
 
-	if (tools_auth_token(&c->set->auth, &c->server, &c->auth, message, sizeof(message)) < 0) {
+	if (tools_renewal_open(&c->auth, &c->set->auth, &c->server, use_token, c, message,
+			       sizeof(message)) < 0) {
 		tools_error("%s", message);
 		return -1;
 	}
@@ -84,12 +126,13 @@ int perf_links_open(struct perf_client *c)
 static void disconnect(struct perf_load *load)
 {
 	for (size_t i = 0; load->connections && i < load->connection_count; i++)
-		rxw_connection_release(load->connections[i]);
+		rxw_connection_release(atomic_load(&load->connections[i]));
 	free(load->connections);
 }
 
 void perf_links_close(struct perf_client *c)
 {
+	tools_renewal_stop(&c->auth);
 	disconnect(&c->load);
 	disconnect(&c->mix);
 	for (size_t i = 0; i < c->endpoint_count; i++)
@@ -97,7 +140,7 @@ void perf_links_close(struct perf_client *c)
 	free(c->endpoints);
 	if (c->engine)
 		rxw_engine_destroy(c->engine);
-	rxw_token_unref(c->auth);
+	tools_renewal_close(&c->auth);
 }
 
 struct rxw_stats perf_links_stats(const struct perf_client *c)

@@ -3,6 +3,7 @@
 #ifndef PERF_PERF_H
 #define PERF_PERF_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@
 #include "tools/common/address.h"
 #include "tools/common/histogram.h"
 #include "tools/common/options.h"
+#include "tools/common/renew.h"
 #include "tools/perf/arrivals.h"
 #include "tools/perf/wire.h"
 
@@ -35,9 +37,14 @@ struct perf_load {
 	enum perf_arrivals_kind arrivals;
 	bool verify, json;
 	enum perf_form form;
-	/* At least ceil(slots / per_connection); slots go through all that there are. */
-	rxw_connection **connections;
+	/*
+	 * At least ceil(slots / per_connection); slots go through all that there are. Each may be
+	 * replaced while the load runs, with another token: a slot looks it up and begins its call
+	 * under its lock, and who has replaced it gives it back behind perf_runner_passed().
+	 */
+	_Atomic(rxw_connection *) *connections;
 	size_t connection_count;
+	struct tools_renewal *renewal;
 };
 
 /* How it went. */
@@ -63,6 +70,11 @@ struct perf_runner *perf_runner_new(const struct perf_load *load);
 void perf_runner_run(struct perf_runner *runner, struct perf_result *result);
 /* End a run early; from any thread but a library one, at any time while the runner exists. */
 void perf_runner_stop(struct perf_runner *runner);
+/*
+ * Until no slot is about to begin a call on a connection that is not the load's any more. NULL is
+ * allowed.
+ */
+void perf_runner_passed(struct perf_runner *runner);
 void perf_runner_free(struct perf_runner *runner);
 
 /*

@@ -79,10 +79,11 @@ static void add_class(json_t *o, const struct perf_client *c)
 {
 	struct rxw_token_info info = { .size = sizeof(info) };
 
-	if (!c->auth || rxw_token_info(c->auth, &info) < 0)
+	if (!c->auth.token || rxw_token_info(c->auth.token, &info) < 0)
 		info.index = info.level = 0;
 	PUT(o, "class", json_string(tools_class_name(info.index)));
 	PUT(o, "level", json_string(tools_level_name(info.level)));
+	COUNT(o, "renewals", atomic_load(&c->auth.count));
 }
 
 /* Both ends together: the number that a comparison of transports needs. */
@@ -154,6 +155,8 @@ static void print_loads(const struct perf_client *c, const json_t *report)
 {
 	const json_t *mix = json_object_get(report, "mix");
 
+	if (integer(report, "renewals"))
+		printf("  tokens    %lld after the first one\n", integer(report, "renewals"));
 	if (c->load.rate > 0)
 		printf("  open loop %lld calls due, %lld not answered; %lld waited at most; pacer "
 		       "late p50 %.1f us, p99 %.1f us\n",

@@ -32,10 +32,18 @@ struct perf_slot {
 	uint64_t calls_left;
 	uint64_t started_ns;    /* of the call; open loop: when it was to start */
 	_Atomic uint64_t bytes, calls; /* written by the slot, read by reports */
-	atomic_bool parked;     /* waits for a free channel */
+	atomic_bool parked;     /* waits for a free channel, or for a token */
+	/*
+	 * The call ended for its token's end and is to be made again; its code. tokens: how many
+	 * there had been when it began; question: that for another one.
+	 */
+	bool cut;
+	int32_t cut_code;
+	uint64_t tokens, question;
 	struct perf_slot *next; /* open loop: in the list of those without work */
 
-	pthread_mutex_t lock;   /* recursive: an abort may call back on the thread that aborts */
+	/* Recursive: an abort may call back on the thread that aborts. Calls are begun under it. */
+	pthread_mutex_t lock;
 	rxw_call *call;         /* written by the slot under the lock */
 };
 

@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
+
+#define FOLLOW_NS 1000000 /* how often a slot with a thread of its own looks for another token */
 
 enum step { STEP_WAIT, STEP_DONE, STEP_FAILED, STEP_REST };
 
@@ -50,6 +53,9 @@ static enum step write_request(struct perf_slot *s)
 		} else {
 			s->sent += (uint64_t)done;
 			moved(s, (uint64_t)done);
+			/* The rest is for callbacks: whoever begins calls has others to begin. */
+			if (!r->blocking && !s->armed && s->sent < r->to_server)
+				return STEP_WAIT;
 		}
 	}
 	if (!s->request_ended) {
@@ -175,6 +181,14 @@ static void finish_call(struct perf_slot *s, bool complete)
 				      memory_order_relaxed);
 	} else if (r->open && atomic_load(&r->aborting)) {
 		perf_latencies_add(&r->latencies, now - s->started_ns);
+	} else if (tools_renewal_expired(code, origin)) {
+		/*
+		 * Once more, with another token; whoever waits for it has waited since it was to
+		 * begin.
+		 */
+		s->cut = s->due = true;
+		s->cut_code = code;
+		return;
 	} else if (!complete && s->error && s->error != -RXW_ECALL) {
 		perf_runner_fail(r, "a call failed: %s", rxw_strerror((int)s->error));
 	} else {
@@ -211,10 +225,39 @@ static enum step find_work(struct perf_slot *s)
 }
 
 /*
- * Begin the slot's next call. STEP_DONE: it runs; STEP_WAIT: no channel is free; STEP_REST: none is
- * due, and the slot may be another thread's already; STEP_FAILED: no more.
+ * After a call that was cut: STEP_DONE: there is another token; STEP_WAIT: not yet; STEP_FAILED:
+ * nor will there be.
  */
-static enum step next_call(struct perf_slot *s)
+static enum step follow(struct perf_slot *s)
+{
+	const struct timespec pause = { .tv_nsec = FOLLOW_NS };
+	struct perf_runner *r = s->runner;
+	bool vain;
+
+	while (!tools_renewal_answered(r->load->renewal, s->tokens, &s->question, &vain)) {
+		if (vain && s->cut_code)
+			explain(s, s->cut_code, RXW_ORIGIN_PEER);
+		else if (vain)
+			perf_runner_fail(r, "cannot begin a call: %s",
+					 tools_renewal_over(r->load->renewal) ?
+						 "the token has expired; there is no other one" :
+						 rxw_strerror(-RXW_ECALL));
+		if (vain || atomic_load(&r->stopping))
+			return STEP_FAILED;
+		if (!r->blocking)
+			return STEP_WAIT;
+		nanosleep(&pause, NULL);
+	}
+	s->cut = false;
+	s->question = 0;
+	return STEP_DONE;
+}
+
+/*
+ * Begin the slot's next call. STEP_DONE: it runs; STEP_WAIT: no channel is free, or no token;
+ * STEP_REST: none is due, and the slot may be another thread's already; STEP_FAILED: no more.
+ */
+static enum step begin_call(struct perf_slot *s)
 {
 	struct perf_runner *r = s->runner;
 	struct rxw_call_options co = { .size = sizeof(co) };
@@ -222,13 +265,26 @@ static enum step next_call(struct perf_slot *s)
 	rxw_call *call;
 	int rc;
 
+	if (step == STEP_DONE && s->cut)
+		step = follow(s);
 	if (step != STEP_DONE)
 		return step;
 	if (!r->blocking)
 		co.flags = RXW_CALL_NONBLOCK;
-	rc = rxw_call_begin(r->load->connections[s->connection], &co, &call);
+	s->tokens = atomic_load(&r->load->renewal->count);
+	pthread_mutex_lock(&s->lock);
+	rc = rxw_call_begin(atomic_load(&r->load->connections[s->connection]), &co, &call);
+	if (rc == 0)
+		s->call = call;
+	pthread_mutex_unlock(&s->lock);
 	if (rc == -RXW_EAGAIN)
 		return STEP_WAIT;
+	if (tools_renewal_refused(r->load->renewal, rc)) {
+		/* Another call on its connection, or none, was told why. */
+		s->cut = true;
+		s->cut_code = 0;
+		return STEP_WAIT;
+	}
 	if (rc < 0) {
 		perf_runner_fail(r, "cannot begin a call: %s", rxw_strerror(rc));
 		return STEP_FAILED;
@@ -237,13 +293,21 @@ static enum step next_call(struct perf_slot *s)
 	s->armed = s->request_ended = s->whole = s->due = false;
 	s->error = 0;
 	memset(s->tail, 0, sizeof(s->tail));
-	pthread_mutex_lock(&s->lock);
-	s->call = call;
-	pthread_mutex_unlock(&s->lock);
 	/* Whoever aborts looked at this slot before the call was there, or sees it. */
 	if (atomic_load(&r->aborting))
 		rxw_call_abort(call, RXW_USER_ABORT);
 	return STEP_DONE;
+}
+
+/* A thread of its own does not come back later; it has waited in follow(). */
+static enum step next_call(struct perf_slot *s)
+{
+	enum step step;
+
+	do
+		step = begin_call(s);
+	while (step == STEP_WAIT && s->runner->blocking);
+	return step;
 }
 
 static void on_event(rxw_call *call, unsigned events, void *arg);

@@ -65,6 +65,8 @@ static void line(const char *format, ...)
 
 static void show_metrics(const struct looks *l, const struct stat_view *v)
 {
+	double full = stat_sum(&v->samples, "rxwire_kernel_drops_total", "");
+
 	line("  MB/s in %.1f out %.1f | calls/s %.1f, at work %.0f, waiting %.0f, threads %.0f (%.0f idle)",
 	     rate(l, v, "rxwire_bytes_total", "direction=\"received\"") / 1e6,
 	     rate(l, v, "rxwire_bytes_total", "direction=\"sent\"") / 1e6,
@@ -84,6 +86,8 @@ static void show_metrics(const struct looks *l, const struct stat_view *v)
 		    stat_label(s->labels, "cause", cause, sizeof(cause)))
 			line("  dropped: %-16s %.0f (%.1f/s)", cause, s->value, rate(l, v, s->name, s->labels));
 	}
+	if (full > 0)
+		line("  dropped: %-16s %.0f (%.1f/s)", "socket full", full, rate(l, v, "rxwire_kernel_drops_total", ""));
 }
 
 static void show_endpoint(const struct looks *l, const struct stat_view *v)

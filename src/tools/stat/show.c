@@ -37,6 +37,23 @@ char *stat_host_text(const uint8_t host[4], uint16_t port, char *text, size_t si
 	return text;
 }
 
+/* Servers of OpenAFS name no class for connections of none: there the index tells. */
+static const char *class_name(const struct rxw_debug_conn *c)
+{
+	if (c->sec_type && c->sec_type < 5)
+		return classes[c->sec_type];
+	switch (c->security) {
+	case 0:
+		return classes[1];
+	case 2:
+		return classes[3];
+	case 4:
+		return classes[4];
+	default:
+		return classes[0];
+	}
+}
+
 static double seconds(const uint32_t *word)
 {
 	return word[0] + word[1] / 1e6;
@@ -62,7 +79,7 @@ static json_t *conn_json(const struct rxw_debug_conn *c)
 	json_object_set_new(object, "error", json_integer(c->error));
 	put_int(object, "flags", c->flags);
 	put_int(object, "security_index", c->security);
-	json_object_set_new(object, "security", json_string(classes[c->sec_type < 5 ? c->sec_type : 0]));
+	json_object_set_new(object, "security", json_string(class_name(c)));
 	put_int(object, "security_level", c->sec_level);
 	put_int(object, "security_flags", c->sec_flags);
 	put_int(object, "security_expires", c->sec_expires);
@@ -226,7 +243,7 @@ static void print_conn(const struct rxw_debug_conn *c)
 
 	printf("  %s %s, id %08x/%08x, class %u (%s%s), serial %u, mtu %u", c->type ? "from" : "to",
 	       stat_host_text(c->host, c->port, text, sizeof(text)), c->epoch, c->cid, c->security,
-	       classes[c->sec_type < 5 ? c->sec_type : 0], level_text(c), c->serial, c->nat_mtu);
+	       class_name(c), level_text(c), c->serial, c->nat_mtu);
 	if (c->error)
 		printf(", error %d", (int)c->error);
 	printf("\n");
@@ -258,7 +275,7 @@ void stat_print(const struct stat_view *v)
 	       v->basic.free_packets, v->basic.packets);
 	if (v->have_rx)
 		printf("  packets   data %u received, %u sent, %u again; ACKs %u received, %u sent; BUSY %u, ABORT %u sent\n"
-		       "  there are %u connections from clients, %u to servers, %u peers\n",
+		       "  known     connections from clients %u, to servers %u; peers %u\n",
 		       v->rx.word[24], v->rx.word[45], v->rx.word[46], v->rx.word[25], v->rx.word[41],
 		       v->rx.word[44], v->rx.word[43], v->rx.word[56], v->rx.word[57], v->rx.word[58]);
 	for (size_t i = 0; i < v->conn_count; i++)
@@ -267,7 +284,7 @@ void stat_print(const struct stat_view *v)
 		const struct rxw_debug_peer *p = &v->peers[i];
 
 		printf("  peer %s: rtt %.2f ms (+- %.2f), window %u, mtu %u, sent %u packets (%u again), "
-		       "%llu bytes, received %llu\n",
+		       "%llu bytes, received %llu bytes\n",
 		       stat_host_text(p->host, p->port, text, sizeof(text)), p->rtt / 8.0,
 		       p->rtt_dev / 4.0, p->cwind, p->mtu, p->sent, p->resent,
 		       (unsigned long long)p->bytes_sent, (unsigned long long)p->bytes_received);
