@@ -521,8 +521,13 @@ static const struct VL_handlers handlers = {
 int32_t fsd_vl_serve(rxw_call *rx, void *service)
 {
 	struct VL_service vl = {.base.context = service, .handlers = &handlers};
-	int32_t code = VL_ExecuteRequest(rx, &vl);
+	struct fsd_service *ours = service;
+	int32_t code;
 
-	fsd_count(&((struct fsd_service *)service)->counters.vl_calls, 1);
+	/* Who calls is for the log: all are told the same. */
+	if (fsd_guard_asks(ours->guard))
+		fsd_guard_enter(ours->guard, rx, &(struct fsd_who){0});
+	code = VL_ExecuteRequest(rx, &vl);
+	fsd_count(&ours->counters.vl_calls, 1);
 	return code;
 }

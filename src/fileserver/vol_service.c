@@ -277,12 +277,15 @@ static const struct AFSVol_handlers handlers = {
 };
 
 /*
- * Everything else needs a superuser, and callers are anonymous: they are refused before anything of
- * their arguments is read, so that a restore does not send its dump for nothing.
+ * Everything else changes something, and nobody may: it is refused before anything of its arguments
+ * is read, so that a restore does not send its dump for nothing. Who calls is for the log.
  */
 static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
 {
-	(void)context, (void)call;
+	const struct fsd_service *service = context;
+
+	if (fsd_guard_asks(service->guard))
+		fsd_guard_enter(service->guard, call, &(struct fsd_who){0});
 	switch (opcode) {
 	case AFSVol_OP_XListPartitions:
 	case AFSVol_OP_ListPartitions:

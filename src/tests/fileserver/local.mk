@@ -78,6 +78,11 @@ src_tests_fileserver_test_xstats_SOURCES = \
 	src/tests/fileserver/test_xstats.c $(fileserver_test_fixture)
 src_tests_fileserver_test_xstats_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/test_rotation
+src_tests_fileserver_test_rotation_SOURCES = \
+	src/tests/fileserver/test_rotation.c $(fileserver_test_fixture)
+src_tests_fileserver_test_rotation_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_services_net
 src_tests_fileserver_test_services_net_SOURCES = \
 	src/tests/fileserver/test_services_net.c $(fileserver_test_fixture)
@@ -85,7 +90,7 @@ src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
 # Made by their names alone, programs do not wait for BUILT_SOURCES.
 fileserver_tests = callbacks clients fs_service layer log readers rxfsd_net \
-	services_net state store vl_service vol_service volume watch xstats
+	rotation services_net state store vl_service vol_service volume watch xstats
 $(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) \
 		src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)
 

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole server over loopback: the volume service, statistics on all ports, GetXStats. */
+/*
+ * The whole server over loopback: the volume service, statistics on all ports, GetXStats, who
+ * called which service in the log.
+ */
 #include "fixture.h"
 
 #include <netinet/in.h>
 
+#include <rxwire/rxgk.h>
+#include <rxwire/rxkad.h>
 #include <rxwire/rxwire.h>
+#include <rxwire/token.h>
 
 #include "afs/numbers.h"
 #include "afs/rxstats.h"
@@ -19,7 +25,7 @@ static char *root, *state;
 static rxw_engine *engine;
 static rxw_endpoint *client;
 
-static void setup(bool rpc_stats)
+static void setup_with(const char *keytab, bool rpc_stats)
 {
 	struct fsd_settings settings = {.volume = "data",
 					.listen = "127.0.0.1",
@@ -28,7 +34,8 @@ static void setup(bool rpc_stats)
 					.watches = 10,
 					.promises = 100,
 					.drain_ms = 10000,
-					.rpc_stats = rpc_stats};
+					.rpc_stats = rpc_stats,
+					.guard.keytab = keytab};
 	struct rxw_endpoint_options options = {.size = sizeof(options)};
 	char message[FSD_MESSAGE_MAX];
 	struct rxw_config config;
@@ -44,6 +51,11 @@ static void setup(bool rpc_stats)
 	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &client), 0);
 }
 
+static void setup(bool rpc_stats)
+{
+	setup_with(NULL, rpc_stats);
+}
+
 static void teardown(void)
 {
 	rxw_endpoint_stop(client, 1000);
@@ -54,7 +66,7 @@ static void teardown(void)
 	tree_remove(state);
 }
 
-static rxw_connection *connect_to(uint16_t port, uint16_t service)
+static rxw_connection *connect_as(uint16_t port, uint16_t service, rxw_security *security)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_port = htons(port),
@@ -62,9 +74,14 @@ static rxw_connection *connect_to(uint16_t port, uint16_t service)
 	rxw_connection *made;
 
 	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&to, sizeof(to), service,
-					       NULL, &made),
+					       security, &made),
 			 0);
 	return made;
+}
+
+static rxw_connection *connect_to(uint16_t port, uint16_t service)
+{
+	return connect_as(port, service, NULL);
 }
 
 /* How often a function was called, as the server on this port says; -1: it does not tell. */
@@ -184,4 +201,87 @@ START_TEST(line)
 }
 END_TEST
 
-TEST_MAIN("services_net", counted, not_wanted, collection, line)
+static void ask_fs(rxw_connection *connection)
+{
+	uint32_t seconds = 0, useconds = 0;
+
+	ck_assert_int_eq(RXAFS_GetTime(connection, &seconds, &useconds), 0);
+}
+
+static void ask_vl(rxw_connection *connection)
+{
+	ck_assert_int_eq(VL_ProbeServer(connection), 0);
+}
+
+static void ask_vol(rxw_connection *connection)
+{
+	volEntries list = {0};
+
+	ck_assert_int_eq(AFSVolListVolumes(connection, 0, 1, &list), 0);
+	xdrfree_volEntries(&list);
+}
+
+/* Each service with a caller that asks no other. */
+START_TEST(callers)
+{
+	static const struct {
+		void (*ask)(rxw_connection *connection);
+		uint16_t (*port)(const struct fsd_server *server);
+		uint16_t service;
+		uint8_t index;
+		const char *name, *class;
+	} cases[] = {
+		{ask_fs, fsd_server_fs_port, AFS_SERVICE_FS, RXW_RXKAD_INDEX, "ann@R", "rxkad"},
+		{ask_vl, fsd_server_vl_port, AFS_SERVICE_VL, RXW_RXKAD_INDEX, "bob@R", "rxkad"},
+		{ask_vol, fsd_server_vol_port, FSD_SERVICE_VOL, RXW_RXKAD_INDEX, "cid@R", "rxkad"},
+		{ask_fs, fsd_server_fs_port, AFS_SERVICE_FS, RXW_RXGK_INDEX, "dan@R", "rxgk"},
+		{ask_vl, fsd_server_vl_port, AFS_SERVICE_VL, RXW_RXGK_INDEX, "eve@R", "rxgk"},
+		{ask_vol, fsd_server_vol_port, FSD_SERVICE_VOL, RXW_RXGK_INDEX, "fay@R", "rxgk"},
+	};
+	char *folder = test_folder(), *text, why[256], want[64];
+	char keytab[256];
+	struct test_capture capture;
+	rxw_keys *keys;
+
+	snprintf(keytab, sizeof(keytab), "%s/keys", folder);
+	ck_assert_msg(tools_make_keys(keytab, why, sizeof(why)) == 0, "%s", why);
+	ck_assert_int_eq(rxw_keys_create(&keys), 0);
+	ck_assert_msg(rxw_keys_load(keys, keytab, NULL, why, sizeof(why)) == 0, "%s", why);
+	setup_with(keytab, false);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rxw_token_options o = {.size = sizeof(o),
+					      .source = RXW_TOKEN_LOCAL,
+					      .index = cases[i].index,
+					      .level = RXW_LEVEL_CRYPT,
+					      .client = cases[i].name,
+					      .keys = keys};
+		rxw_connection *connection;
+		rxw_token *token;
+
+		ck_assert_msg(rxw_token_create(&o, &token, why, sizeof(why)) == 0, "%s", why);
+		connection = connect_as(cases[i].port(server), cases[i].service,
+					rxw_token_security(token));
+		test_capture(&capture, 2);
+		cases[i].ask(connection);
+		cases[i].ask(connection);
+		text = test_captured(&capture);
+		test_one_line(text);
+		snprintf(want, sizeof(want), " is %s (%s, crypt)\n", cases[i].name, cases[i].class);
+		ck_assert_msg(strstr(text, want) != NULL, "service %u: %s", cases[i].service, text);
+		free(text);
+		rxw_connection_release(connection);
+		rxw_token_unref(token);
+	}
+	/* Who says nothing about himself is not told of. */
+	test_capture(&capture, 2);
+	call_each();
+	text = test_captured(&capture);
+	ck_assert_str_eq(text, "");
+	free(text);
+	rxw_keys_unref(keys);
+	teardown();
+	tree_remove(folder);
+}
+END_TEST
+
+TEST_MAIN("services_net", counted, not_wanted, collection, line, callers)
