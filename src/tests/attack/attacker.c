@@ -6,6 +6,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,6 +27,8 @@ struct burst {
 	unsigned from[BURST];
 	uint8_t bytes[BURST][ROOM];
 };
+
+bool attacker_first;
 
 static uint64_t now_ns(void)
 {
@@ -163,6 +167,18 @@ static void leave(struct attacker *a, struct burst *b)
 	emit(a, b, BURST);
 }
 
+static void go_first(void)
+{
+	static bool told;
+	struct sched_param p = {.sched_priority = 1};
+	int rc = pthread_setschedparam(pthread_self(), SCHED_RR, &p);
+
+	if (rc && !told)
+		fprintf(stderr, "attacker: SCHED_RR: %s; its rate will depend on the load (run it "
+			"as root)\n", strerror(rc));
+	told = told || rc;
+}
+
 static void *attacking(void *arg)
 {
 	struct attacker *a = arg;
@@ -172,7 +188,8 @@ static void *attacking(void *arg)
 	uint64_t gap = 1000000000ull * BURST / rate, due = now_ns();
 
 	pthread_setname_np(pthread_self(), "attacker");
-
+	if (attacker_first)
+		go_first();
 	ck_assert_ptr_nonnull(b);
 	for (uint64_t i = 0; i < a->most && !atomic_load(&a->stop); i += BURST) {
 		unsigned n = a->most - i < BURST ? (unsigned)(a->most - i) : BURST;

@@ -7,6 +7,7 @@
  * usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]
  *
  * --server: no rounds with the sink, for profiles. RXW_ATTACK_RATE: packets a second.
+ * RXW_ATTACK_EQUAL: the thread of the attacker does not go before all others.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static struct round play(const struct attack *attack, const struct sink *sink)
 	honest_open(h, &bed);
 	honest_start(h, 10);
 	honest_end(h, false);
+	attacker_first = !getenv("RXW_ATTACK_EQUAL");
 	attacker_start(&a, attack, sink ? &sink->address : &bed.address, h, UINT64_MAX);
 	honest_start(h, UINT32_MAX);
 	usleep(200000); /* until both have found their pace */

@@ -119,8 +119,6 @@ void afsrx_setup_before(const struct afsrx_setup *setup)
 {
 	if (setup->udp_buffer)
 		rx_UdpBufSize = setup->udp_buffer;
-	if (setup->dead)
-		rx_SetRxDeadTime(setup->dead);
 	if (setup->no_jumbo)
 		rx_SetNoJumbo();
 	/* The library's own default is 256 spare packets; many large windows want more. */
@@ -133,6 +131,9 @@ void afsrx_setup_after(const struct afsrx_setup *setup)
 		rx_SetMaxReceiveWindow(setup->window);
 		rx_SetMaxSendWindow(setup->window);
 	}
+	/* rx_Init() puts back its own 12 s. */
+	if (setup->dead)
+		rx_SetRxDeadTime(setup->dead);
 	if (setup->hot_thread)
 		rx_EnableHotThread();
 }

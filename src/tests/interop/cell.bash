@@ -109,7 +109,7 @@ test_cell_rxwstat() {
 	[ -n "$theirs" ] && [ "$theirs" -gt 0 ] && [ "$ours" -ge "$theirs" ] && [ "$ours" -le "$(executed)" ] ||
 		fail "rxdebug says $theirs, then $(executed) calls, rxwstat between them $ours: $(head -n 2 out.txt)"
 	limited 30 "$stat" --all "$address:7000" > out.txt 2> err.txt || fail "rxwstat ended with $?"
-	want_line out.txt '^  from [0-9.]+:[0-9]+, id [0-9a-f]+/[0-9a-f]+, class'
+	want_line out.txt '^  from [0-9.]+:[0-9]+, id [0-9a-f]+/[0-9a-f]+, class 0 \(null\)'
 	want_line out.txt '^  peer [0-9.]+:[0-9]+: rtt'
 }
 
