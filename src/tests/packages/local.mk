@@ -3,7 +3,7 @@
 
 EXTRA_DIST += src/tests/packages/run src/tests/packages/lib.sh src/tests/packages/cycle src/tests/packages/debtests \
 	src/tests/packages/run-unit src/tests/packages/boot \
-	src/tests/packages/rpm contrib/rpm/rxwire.spec
+	src/tests/packages/rpm contrib/rpm/rxwire.spec contrib/rpm/rxwire.rpmlintrc
 # The packaging itself, so that packages can be built from the tarball alone.
 EXTRA_DIST += \
 	debian/changelog \

@@ -32,6 +32,8 @@
 #	define MACHINE AUDIT_ARCH_PPC64LE
 #elif defined(__riscv) && __riscv_xlen == 64
 #	define MACHINE AUDIT_ARCH_RISCV64
+#else
+#	define MACHINE 0u /* its calls cannot be told apart */
 #endif
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -118,7 +120,6 @@ static bool rules(struct program *p, const char *what, size_t length)
 
 int refuse(const char *what)
 {
-#ifdef MACHINE
 	struct program p = { 0 };
 	struct sock_fprog program = { .filter = p.code };
 
@@ -131,14 +132,12 @@ int refuse(const char *what)
 		if (p.length > MOST / 2 || !rules(&p, what, n))
 			return -EINVAL;
 	}
+	if (!MACHINE)
+		return -ENOTSUP;
 	answer(&p, 0);
 	program.len = (unsigned short)p.length;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 		return errno == EINVAL || errno == ENOSYS ? -ENOTSUP : -errno;
 	return 0;
-#else
-	(void)what;
-	return -ENOTSUP;
-#endif
 }

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The suites of loopback and streams on kernels that lack something: one thing each, and all of them. Part of
-# `make port-check`; what the endpoint does without is in test_refused.
+# Suites on kernels that lack something: loopback and streams without one thing each, and all that opens sockets
+# of the library ($REFUSED_TESTS) without any of them. Part of `make port-check`; what the endpoint does without is
+# in test_refused. A test that needs what is refused says so, and is counted with its suite.
 
-: "${top_builddir:?}"
+: "${top_builddir:?}" "${REFUSED_TESTS:?}"
 tests=$top_builddir/src/tests
 refusing=$tests/ports/refusing
+runner=${PORTS_RUN_WITH:-}
 [ -x "$tests/rx/face/test_stream" ] || { echo "SKIP: the unit tests were left out"; exit 77; }
 "$refusing" all true
 rc=$?
@@ -17,15 +19,24 @@ trap 'rm -f "$log"' EXIT
 status=0
 # The size at which sanitizers run: what is looked at is another way, not how long it lasts.
 export RXW_TEST_SMALL=1
-for what in gso gro steer mmsg gso,gro,steer,mmsg; do
-	for suite in test_loopback test_stream; do
-		if "$refusing" "$what" "$tests/rx/face/$suite" > "$log" 2>&1; then
-			echo "PASS: without $what: $suite"
-		else
-			cat "$log"
-			echo "FAIL: without $what: $suite"
-			status=1
-		fi
-	done
+
+# without WHAT SUITE
+without() {
+	# shellcheck disable=SC2086 # words
+	if $runner timeout -k 10 300 "$refusing" "$1" "$top_builddir/$2" > "$log" 2>&1; then
+		needed=$(sed -n 's/^SKIP: a test that needs //p' "$log" | sort | uniq -c |
+			sed 's/^ *\([0-9]*\) \(.*\)/\1 left out: needs \2/' | paste -sd ';')
+		echo "PASS: without $1: ${2#src/tests/}${needed:+ ($needed)}"
+	else
+		cat "$log"
+		echo "FAIL: without $1: ${2#src/tests/}"
+		status=1
+	fi
+}
+
+for what in gso gro steer reuseport mmsg; do
+	without $what src/tests/rx/face/test_loopback
+	without $what src/tests/rx/face/test_stream
 done
+for suite in $REFUSED_TESTS; do without all "$suite"; done
 exit $status

@@ -22,7 +22,8 @@ xg_long = \
 	src/tests/xg/long/all-types.h src/tests/xg/long/all-types.xdr.c \
 	src/tests/xg/long/all-types.cs.c src/tests/xg/long/all-types.ss.c
 EXTRA_DIST += \
-	src/tests/xg/all-types.xg src/tests/xg/corpus.py src/tests/xg/libfuzzer.sh src/tests/xg/random.sh \
+	src/tests/xg/all-types.xg src/tests/xg/corpus.py src/tests/xg/foreign.sh src/tests/xg/libfuzzer.sh \
+	src/tests/xg/random.sh \
 	src/tests/xg/roundtrip.py src/tests/xg/roundtrip.sh src/tests/xg/stubs.awk src/tests/xg/types.sh \
 	src/tests/xg/values.py src/tests/xg/xgread.py
 CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/stubs.h src/tests/xg/types.h

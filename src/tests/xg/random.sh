@@ -10,6 +10,11 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 
+. "$here/foreign.sh"
+echo 'int one(void) { return 1; }' > one.c
+${CC:-cc} -shared -fPIC -o one.so one.c || exit 99
+! foreign "$dir/one.so" || exit 77
+
 first=${RXW_TEST_SEED:-$(date +%j%H%M)}
 first=$(echo "$first" | sed 's/^0*\(.\)/\1/')
 runs=${RXW_RUNS:-8}

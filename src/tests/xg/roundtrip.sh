@@ -12,7 +12,9 @@ case $1 in
 */all-types.xg) libraries='short.so long.so' ;;
 *) libraries=interfaces.so ;;
 esac
+. "$here/foreign.sh"
 for l in $libraries; do
+	! foreign "$(pwd)/src/tests/xg/$l" || exit 77
 	count=${RXW_XG_VALUES:-10000}
 	[ "$l" != long.so ] || count=$(((count + 9) / 10))
 	python3 -B "$here/roundtrip.py" "$1" "$(pwd)/src/tests/xg/$l" --values "$count" \
