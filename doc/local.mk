@@ -14,6 +14,7 @@ dist_doc_DATA += \
 	doc/porting.md \
 	doc/ports.md \
 	doc/releases.md \
+	doc/scaling.md \
 	doc/soname.md \
 	doc/tutorial.md
 

@@ -61,7 +61,7 @@ differ "$dir/map" "$dir/declared" "in librxwire.map, not declared in any public 
 archive=$build/src/rx/.libs/librxwire.a
 if [ -f "$archive" ]; then
 	$NM -g --defined-only "$archive" 2> /dev/null |
-		awk 'NF == 3 && $3 !~ /^(rxw_|__asan|__odr_asan|__tsan|__ubsan|__start_|__stop_|DW\.ref|_\.stapsdt\.base$)/ { print $3 }' |
+		awk 'NF == 3 && $3 !~ /^(rxw_|__asan|__odr_asan|__tsan|__ubsan|__start_|__stop_|DW\.ref|_\.stapsdt\.base$|__x86\.get_pc_thunk)/ { print $3 }' |
 		LC_ALL=C sort -u > "$dir/foreign"
 	if [ -s "$dir/foreign" ]; then
 		sed 's|^|librxwire.a defines a name without our prefix: |' "$dir/foreign"
