@@ -53,7 +53,7 @@ check_scripts += src/tests/check-headers.sh
 check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
 check_scripts += src/tests/check-documents.sh
-EXTRA_DIST += src/tests/documents.py src/tests/mentions.py src/tests/main.h src/tests/kernel.h
+EXTRA_DIST += src/tests/asserts.h src/tests/documents.py src/tests/kernel.h src/tests/main.h src/tests/mentions.py
 check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program of unit tests ends with: its main, from a list of tests. Included after check.h. */
+/* What a program of unit tests ends with: its main, from a list of tests. */
 #ifndef RXW_TESTS_MAIN_H
 #define RXW_TESTS_MAIN_H
 
-#include <check.h>
 #include <stdlib.h>
+
+#include "tests/asserts.h"
 
 /* Each test has so many seconds, times $CK_TIMEOUT_MULTIPLIER; 0: $CK_DEFAULT_TIMEOUT. */
 static inline int test_main(const char *name, double seconds, const TTest *const *tests, size_t count)

@@ -3,8 +3,9 @@
 #ifndef TESTS_AFS_KNOWN_H
 #define TESTS_AFS_KNOWN_H
 
-#include <check.h>
 #include <rxwire/rpc.h>
+
+#include "tests/asserts.h"
 
 /*
  * Bytes are written as text: hexadecimal digits in pairs, 'text' for its bytes, 0102*3 for three of

@@ -2,7 +2,6 @@
 /* Tests of the client side against servers in the same process: good ones, odd ones, hostile
  * ones. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "afs/client.h"
 #include "afs/dir.h"
 #include "afs/rxafscb.h"
+#include "tests/asserts.h"
 
 #define VOLUME 0x20000001u
 

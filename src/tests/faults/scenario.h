@@ -3,12 +3,12 @@
 #ifndef TESTS_FAULTS_SCENARIO_H
 #define TESTS_FAULTS_SCENARIO_H
 
-#include <check.h>
 #include <stdio.h>
 
 #include <rxwire/rxwire.h>
 
 #include "shim.h"
+#include "tests/asserts.h"
 
 /*
  * One sort of work. Whatever fails in up() and work() must do so with a result or a code of those

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* No memory: for each allocation in turn, for some in a row, from one on. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "scenario.h"
+#include "tests/asserts.h"
 
 /* Without faults all succeeds and nothing is left: what the other tests are held against. */
 START_TEST(clean)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* System calls that fail, each in turn: while an endpoint is set up, and while calls are at work. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "scenario.h"
+#include "tests/asserts.h"
 
 static const int errors[] = {EAGAIN, ENOBUFS, EPERM, ECONNREFUSED};
 #define ERRORS ((int)(sizeof(errors) / sizeof(errors[0])))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads that cannot be made, and a clock that jumps. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "scenario.h"
+#include "tests/asserts.h"
 #include "tests/main.h"
 
 #define SECOND 1000000000ll

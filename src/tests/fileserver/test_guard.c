@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who may see what, and what a server does that was not told. */
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "fileserver/guard.h"
 #include "fileserver/log.h"
 #include "fileserver/state.h"
+#include "tests/asserts.h"
 
 static char message[FSD_MESSAGE_MAX];
 

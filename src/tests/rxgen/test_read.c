@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of rxgen's front end: what xg_read() makes of good inputs. */
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "rxgen/ast.h"
+#include "tests/asserts.h"
 
 static char folder[64], *messages;
 static size_t message_length;

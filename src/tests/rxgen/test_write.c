@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The writers of C when memory runs out, at every place, and that they always write the same. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rxgen/ast.h"
+#include "tests/asserts.h"
 #include "tests/main.h"
 
 void *__real_malloc(size_t size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistical limits: goodput under loss and reordering, fairness, no starvation. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "sim.h"
+#include "tests/asserts.h"
 #include "tests/main.h"
 
 #define SEEDS 3

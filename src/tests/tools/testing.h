@@ -3,7 +3,6 @@
 #ifndef RXW_TESTS_TOOLS_TESTING_H
 #define RXW_TESTS_TOOLS_TESTING_H
 
-#include <check.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/asserts.h"
 #include "tests/main.h"
 
 /* A new folder, below $TMPDIR or /tmp; the caller removes it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocks, options, headers of IP and UDP. */
 #include "reader.h"
+#include "tests/asserts.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +105,11 @@ static void take_packet(struct reader *r, const uint8_t *at, const uint8_t *end)
 	unsigned code, size, flags = 0;
 	const uint8_t *value;
 
-	r->packet = realloc(r->packet, (r->count + 1) * sizeof(*r->packet));
-	ck_assert_ptr_nonnull(r->packet);
+	if (r->count == r->room) {
+		r->room = r->room ? r->room * 2 : 64;
+		r->packet = realloc(r->packet, r->room * sizeof(*r->packet));
+		ck_assert_ptr_nonnull(r->packet);
+	}
 	p = &r->packet[r->count++];
 	memset(p, 0, sizeof(*p));
 	ck_assert_uint_eq(get32(at), 0);

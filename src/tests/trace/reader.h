@@ -23,7 +23,7 @@ struct reader_packet {
 struct reader {
 	uint8_t *bytes;
 	size_t size;
-	unsigned sections, count;
+	unsigned sections, count, room;
 	struct reader_packet *packet;
 	uint64_t received, dropped; /* of the statistics, all sections together */
 };

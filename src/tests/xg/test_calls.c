@@ -4,7 +4,6 @@
  * (vectors/rxkad-exchanges.json), byte for byte, and a client and a server of all-types.xg.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <rxwire/rxwire.h>
 
 #include "afs/pt.h"
+#include "tests/asserts.h"
 
 #include "short/all-types.h"
 

@@ -4,13 +4,13 @@
  * 2^32, depth, endless lists, memory that runs out. Each on memory and from a call; heap.h counts
  * what they allocate.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decoders.h"
 #include "heap.h"
 #include "stream.h"
+#include "tests/asserts.h"
 
 #include "short/all-types.h"
 

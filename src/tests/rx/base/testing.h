@@ -6,13 +6,13 @@
 #ifndef RXW_TESTS_BASE_TESTING_H
 #define RXW_TESTS_BASE_TESTING_H
 
-#include <check.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "tests/asserts.h"
 #include "tests/main.h"
 
 /* A seed of this run, printed; the environment's RXW_TEST_SEED replays one. */

@@ -3,10 +3,11 @@
 #ifndef TESTS_FACE_HARNESS_H
 #define TESTS_FACE_HARNESS_H
 
-#include <check.h>
 #include <pthread.h>
 #include <rxwire/rxwire.h>
 #include <stdbool.h>
+
+#include "tests/asserts.h"
 
 /* Service ids. */
 #define H_SERVICE 100 /* handlers on workers; null and test class */

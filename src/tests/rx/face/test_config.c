@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tunables as text and back, their ranges, and structures of other sizes. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <rxwire/rxwire.h>
 
 #include "face/config.h"
+#include "tests/asserts.h"
 
 static struct rxw_config config;
 static char message[256];

@@ -4,7 +4,6 @@
 #define RXW_TESTS_RX_IO_IO_TEST_H
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "io/io_sock.h"
+#include "tests/asserts.h"
 #include "tests/kernel.h"
 
 #define LOST_US 20000000u /* nothing on loopback takes so long: it is lost */

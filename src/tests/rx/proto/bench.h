@@ -3,12 +3,12 @@
 #ifndef RXW_TESTS_PROTO_BENCH_H
 #define RXW_TESTS_PROTO_BENCH_H
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/rtt.h"
 #include "proto/internal.h"
+#include "tests/asserts.h"
 
 #define BENCH_SERVICE 73
 #define BENCH_EPOCH   0x80000001u

@@ -3,12 +3,13 @@
 #ifndef RXW_TESTS_RXKAD_VECTORS_H
 #define RXW_TESTS_RXKAD_VECTORS_H
 
-#include <check.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/asserts.h"
 
 static inline json_t *vectors_load(const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pairs of a server's and a client's object, with keys made for the test. */
 #include "kinds.h"
+#include "tests/asserts.h"
 
-#include <check.h>
 #include <stdint.h>
 
 #include <rxwire/keys.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread between two sockets. */
 #include "relay.h"
+#include "tests/asserts.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>

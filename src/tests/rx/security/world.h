@@ -3,11 +3,11 @@
 #ifndef TESTS_RX_SECURITY_WORLD_H
 #define TESTS_RX_SECURITY_WORLD_H
 
-#include <check.h>
 #include <stdatomic.h>
 
 #include "kinds.h"
 #include "relay.h"
+#include "tests/asserts.h"
 
 #define SERVICE 104
 
