@@ -316,11 +316,15 @@ class Context:
         else:
             raise Failed('no port for a server')
         server = Server(('127.0.0.1', port), p)
-        # The port is there before the service is.
+        # The port is there before the service is, and what comes in between may be dropped.
         probe = self.conn(server, service=40)
         for call in range(1, 1000):
             probe.data(call, 1, words(1))
-            if probe.next(call=call, match=lambda q: q.type in (wire.DATA, wire.ABORT)).code != -2:
+            try:
+                answer = probe.next(call=call, limit=1, match=lambda q: q.type in (wire.DATA, wire.ABORT))
+            except Failed:
+                continue
+            if answer.code != -2:
                 return server
             time.sleep(0.01)
         raise Failed('the service is not offered')

@@ -35,16 +35,19 @@ debian_root() {
 
 # fetch_source FOLDER PACKAGE [SUITE]: unpacked as upstream has it.
 fetch_source() {
-	local apt=$1/apt.${3:-own} options
+	local apt=$1/apt.${3:-own} options tarball
 	ls -d "$1/$2".tree > /dev/null 2>&1 && return
-	mkdir -p "$apt/lists" "$apt/cache/archives/partial" "$1/$2.files" || return 1
+	mkdir -p "$apt/lists" "$apt/cache/archives/partial" || return 1
 	sources deb-src ${3:+"$3"} > "$apt/sources.list" || return 1
 	options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/none"
 		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
 	[ -f "$apt/updated" ] || { apt-get "${options[@]}" update && touch "$apt/updated"; } || return 1
-	(cd "$1/$2.files" && apt-get "${options[@]}" source --download-only "$2") &&
-		mkdir "$1/$2.part" && tar -C "$1/$2.part" --strip-components=1 -xf "$1/$2.files/"*.orig.tar.* &&
-		mv "$1/$2.part" "$1/$2.tree"
+	# Nothing of another suite, nothing of what failed before.
+	rm -rf "${1:?}/$2.files" "$1/$2.part" && mkdir "$1/$2.files" "$1/$2.part" || return 1
+	(cd "$1/$2.files" && apt-get "${options[@]}" source --download-only "$2") || return 1
+	# Beside it there may be its signature.
+	tarball=$(find "$1/$2.files" -name '*.orig.tar.*' ! -name '*.asc') && [ -f "$tarball" ] &&
+		tar -C "$1/$2.part" --strip-components=1 -xf "$tarball" && mv "$1/$2.part" "$1/$2.tree"
 }
 
 # describe ROOT NAME VERSION: for pkg-config, a library that brings no description.

@@ -241,8 +241,8 @@ START_TEST(round_trip)
 				uint64_t v = rxw_prng(&script);
 				size_t length = test_below(&script, sizeof(data)), got;
 				const uint8_t *lent;
-				uint32_t u;
-				uint64_t w;
+				uint32_t u = 0;
+				uint64_t w = 0;
 
 				test_fill(&script, data, length);
 				switch (v % 4) {
