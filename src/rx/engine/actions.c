@@ -95,7 +95,8 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 		rxw_workers_leave(call);
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
-	if ((todo & RXW_TODO_WAKE) && call->receiving && !rxw_receiving())
+	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
+	if ((todo & RXW_TODO_WAKE) && call->receiving && call->receiving != rxw_receiving())
 		todo |= RXW_TODO_KICK;
 	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
 		todo &= ~(unsigned)RXW_TODO_WAKE;
@@ -125,7 +126,8 @@ void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call)
 	if (!todo || a->count >= a->room)
 		return;
 	rxw_call_ref(call);
-	a->item[a->count++] = (struct rxw_action){ .call = call, .todo = todo };
+	a->item[a->count++] = (struct rxw_action){
+		.call = call, .kick = call->receiving, .todo = todo };
 }
 
 void rxw_actions_collect(struct rxw_actions *a, bool dry)
@@ -150,8 +152,9 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);
 		if (todo && a->count < a->room) {
-			a->item[a->count].call = call; /* the reference goes over */
-			a->item[a->count++].todo = todo;
+			/* The reference goes over. */
+			a->item[a->count++] = (struct rxw_action){
+				.call = call, .kick = call->receiving, .todo = todo };
 		} else {
 			/* Never the last one of the connection: the lock's holder has one. */
 			rxw_call_unref(call);
@@ -297,7 +300,7 @@ void rxw_actions_run(struct rxw_actions *a)
 		if (a->item[i].todo & RXW_TODO_WAKE)
 			wake(a, &a->item[i]);
 		if (a->item[i].todo & RXW_TODO_KICK)
-			rxw_io_wake(rxw_home(call->conn)->sock);
+			rxw_io_wake(a->item[i].kick->sock);
 		if (a->item[i].todo & RXW_TODO_CHANNEL)
 			pthread_cond_broadcast(&call->conn->channel_free);
 		if (a->item[i].todo & RXW_TODO_FD) {

@@ -328,7 +328,7 @@ struct rxw_call {
 	unsigned sleepers;	     /* threads in cond; lock */
 	struct rxw_shard *asleep;    /* counted in its asleep, NULL = in none; lock */
 	bool comes_back;	     /* who sleeps may receive for himself; lock */
-	bool receiving;		     /* its waiting caller has the receive role; lock */
+	struct rxw_shard *receiving; /* its waiting caller has the receive role of it; lock */
 	enum rxw_writer writer;	     /* lock */
 	bool send_wanted;	     /* a window is left to the writer that waits; lock */
 	bool ended;		     /* the application is through with it; lock */
@@ -531,6 +531,7 @@ enum rxw_todo {
 };
 struct rxw_action {
 	struct rxw_call *call;
+	struct rxw_shard *kick; /* with KICK: where its caller waits, which need not be its home */
 	unsigned todo;
 };
 #define RXW_ACTIONS_FEW 8

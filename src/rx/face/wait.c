@@ -84,7 +84,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			role = sleep_or_take(call, s, may_receive);
 		if (!role)
 			continue;
-		call->receiving = true;
+		call->receiving = s;
 		rxw_conn_unlock(c);
 		if (server)
 			rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&nowhere);
@@ -104,7 +104,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			role = false;
 		}
 		rxw_conn_lock(c);
-		call->receiving = false;
+		call->receiving = NULL;
 	}
 	if (worker)
 		rxw_worker_goes_on();

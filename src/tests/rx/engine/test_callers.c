@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callers that share a socket: who leaves it sees to those who sleep. */
+#include <arpa/inet.h>
+#include <unistd.h>
+
 #include "engine/internal.h"
 #include "engine/lock.h"
 #include "tests/main.h"
@@ -178,5 +181,42 @@ START_TEST(writers_give_back)
 }
 END_TEST
 
+/*
+ * A caller receives at the home of its connection. Its call's timers are run by the listener of the
+ * socket whose table has the connection, another one where packets come to another socket than they
+ * are steered to: the caller is told all the same when its call dies, and does not sleep on.
+ */
+START_TEST(who_receives_elsewhere_is_told)
+{
+	struct sockaddr_in silent = {.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(silent);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	rxw_connection *c;
+	rxw_endpoint *client;
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&silent, length), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&silent, &length), 0);
+	open_bed();
+	client = h_client(&bed, "listeners=2 dead-ms=1000");
+	ck_assert_uint_eq(client->shard_count, 2);
+	for (unsigned table = 0; table < 2;) {
+		ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&silent, length,
+						       H_SERVICE, bed.security, &c),
+				 0);
+		if (c->table == table) {
+			atomic_store(&c->home, 1 - table);
+			ck_assert_int_eq(h_call(&bed, c, &(struct h_ask){.op = H_PING}),
+					 RXW_CALL_DEAD);
+			table++;
+		}
+		rxw_connection_release(c);
+	}
+	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(240, "callers", handlers_have_a_listener, who_goes_thinks_of_sleepers, one_caller,
-		 two_callers, several_callers, writers_give_back)
+		 two_callers, several_callers, writers_give_back, who_receives_elsewhere_is_told)
