@@ -406,7 +406,7 @@ START_TEST(loose_words)
 	ck_assert_int_eq(v.s, -32767);
 	ck_assert_uint_eq(v.us, 0x8001);
 	ck_assert_uint_eq(v.us2, 0x8001);
-	ck_assert_int_eq(v.c, -1);
+	ck_assert_int_eq(v.c, (char)-1); /* 255 where a char has no sign */
 	ck_assert_uint_eq(v.uc, 0xff);
 	ck_assert_uint_eq(v.uc2, 0xff);
 	ck_assert(v.yes == true);
