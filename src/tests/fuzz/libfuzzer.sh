@@ -13,6 +13,7 @@
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
 [ -f "${1:-}/config.h" ] || { echo "usage: libfuzzer.sh BUILD [SECONDS] [TARGET...]" >&2; exit 99; }
 build=$(cd "$1" && pwd) || exit 99
+. "$top/src/tests/fuzz/links.sh"
 usual=${2:-20}
 shift
 [ $# -eq 0 ] || shift
@@ -112,9 +113,7 @@ target() {
 }
 
 clang=${CLANG:-clang}
-# Its libraries are a package of their own: a compiler alone compiles all and then links nothing.
-if printf '%s\n' 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
-	$clang -fsanitize=fuzzer,address,undefined -x c -o "$dir/obj/there" - > "$dir/compile.log" 2>&1 &&
+if links_targets "$clang" "$dir/obj/there" > "$dir/compile.log" 2>&1 &&
 	compile "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
 	way=fuzzer
 else

@@ -2,7 +2,8 @@
 # Fuzz targets. `make check` runs each on its corpus and on mutations of it (replay.c); libfuzzer.sh
 # builds the same files for libFuzzer. A further target is one fuzz_NAME.c, corpus/NAME, three lines here.
 
-EXTRA_DIST += src/tests/fuzz/README.md src/tests/fuzz/corpus src/tests/fuzz/corpus.py src/tests/fuzz/libfuzzer.sh
+EXTRA_DIST += src/tests/fuzz/README.md src/tests/fuzz/corpus src/tests/fuzz/corpus.py src/tests/fuzz/libfuzzer.sh \
+	src/tests/fuzz/links.sh
 fuzz_replay = src/tests/fuzz/replay.c src/tests/fuzz/fuzz.h
 
 check_tests += src/tests/fuzz/fuzz_abort

@@ -8,6 +8,7 @@
 
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
 build=$(cd "$1" && pwd) || exit 99
+. "$top/src/tests/fuzz/links.sh"
 seconds=${2:-60}
 dir=$build/fuzz-xg
 rm -rf "$dir" && mkdir -p "$dir/corpus-types" "$dir/corpus-stubs" || exit 99
@@ -58,9 +59,7 @@ mutations() {
 }
 
 clang=${CLANG:-clang}
-# Its libraries are a package of their own: a compiler alone compiles all and then links nothing.
-if printf '%s\n' 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
-	$clang -fsanitize=fuzzer,address,undefined -x c -o "$dir/there" - > "$dir/compile.log" 2>&1 &&
+if links_targets "$clang" "$dir/there" > "$dir/compile.log" 2>&1 &&
 	compile fuzzer "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
 	way=fuzzer
 else
