@@ -108,13 +108,24 @@ static bool all_known(const struct rxw_pcall *p, uint32_t first, uint32_t end)
 	return rxw_recvq_missing(&p->rx, &first, end) == 0;
 }
 
+/*
+ * Of packets that are known none is verified, nor compared with what it repeats: only one that is
+ * new says where the data end.
+ */
+static bool brings_end(const struct rxw_recvq *q, uint32_t end, bool last)
+{
+	uint32_t from = end - 1;
+
+	return last && rxw_recvq_missing(q, &from, end) > 0;
+}
+
 enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run,
 					   struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
 	uint32_t first = run->head.seq, end = first + run->count, limit, stop;
 	bool last = run->last_flags & RXW_LAST_PACKET;
-	bool sure = run->verified || !rxw_pconn_unsure(p->conn);
+	bool sure = run->verified || !rxw_pconn_unsure(p->conn), ends;
 	struct tally t = {0};
 
 	if (first == 0 || end < first || end == UINT32_MAX) {
@@ -143,9 +154,10 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 		}
 	}
 	p->packets_received += run->count;
+	ends = stop == end && brings_end(q, end, last);
 	if (first < limit)
 		queue(p, run, stop, &t, out);
-	if (last && stop == end && q->highest >= end - 1 && !t.refused)
+	if (ends && q->highest >= end - 1 && !t.refused)
 		q->last = end - 1;
 	if (stop < end) {
 		uint32_t over = first < limit ? end - limit : run->count;

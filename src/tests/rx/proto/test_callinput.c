@@ -69,6 +69,29 @@ START_TEST(last_and_more)
 }
 END_TEST
 
+/*
+ * Nor a second copy that says more than the first did: the reader had the first, and would never be told
+ * that it was the last.
+ */
+START_TEST(repeated_with_last)
+{
+	server();
+	bench_get_data(&b, c, 1, 1, 0, 1);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 0);
+	/* The same of one that waits for others. */
+	bench_get_data(&b, c, 1, 3, 0, 1);
+	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 1);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 0);
+	bench_get_data(&b, c, 1, 2, 0, 1);
+	bench_get_data(&b, c, 1, 4, RXW_LAST_PACKET, 1);
+	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 4);
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
+	ck_assert_uint_eq(bench_channel(c, 0)->duplicates, 2);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(sequence_zero_and_overflow)
 {
 	server();
@@ -320,6 +343,7 @@ int main(void)
 	tcase_add_test(tcase, another_last);
 	tcase_add_test(tcase, last_below_what_came);
 	tcase_add_test(tcase, last_and_more);
+	tcase_add_test(tcase, repeated_with_last);
 	tcase_add_test(tcase, sequence_zero_and_overflow);
 	tcase_add_test(tcase, abort_is_said_again);
 	tcase_add_test(tcase, aborts_received);

@@ -243,6 +243,26 @@ START_TEST(forged_afterwards)
 }
 END_TEST
 
+/* What repeats a packet is not verified: it must not say where the data end, or end the call for that. */
+START_TEST(forged_repetition)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	sealed(1, 1, RXW_LAST_PACKET, "evil"); /* while it waits for the exchange */
+	ck_assert_uint_eq(call()->p.rx.last, 0);
+	respond(0x11223345, BENCH_CID);
+	sealed(1, 2, 0, "good");
+	sealed(1, 1, RXW_LAST_PACKET, "evil");
+	sealed(1, 2, RXW_LAST_PACKET, "evil");
+	ck_assert_uint_eq(call()->p.rx.last, 0);
+	sealed(1, 3, RXW_LAST_PACKET, "good");
+	ck_assert_uint_eq(call()->p.rx.last, 3);
+	ck_assert_int_eq(call()->p.error, 0);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 3);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(bad_response)
 {
 	setup(false);
@@ -495,6 +515,7 @@ int main(void)
 	tcase_add_test(tcase, exchange);
 	tcase_add_test(tcase, forged_while_waiting);
 	tcase_add_test(tcase, forged_afterwards);
+	tcase_add_test(tcase, forged_repetition);
 	tcase_add_test(tcase, bad_response);
 	tcase_add_test(tcase, numbers);
 	tcase_add_test(tcase, too_weak);
