@@ -25,15 +25,16 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 			    const struct rxw_io_tx *tx, uint16_t segment)
 {
 	const struct rxw_addr *local = &tx->path->local;
+	bool say = tx->reply && !s->local.len;
 	size_t n = 0;
 
-	if (tx->reply && s->family == AF_INET && local->len &&
+	if (say && s->family == AF_INET && local->len &&
 	    local->u.sa.sa_family == AF_INET) {
 		/* No interface: the route decides, as for any datagram from this address. */
 		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
 
 		n = add(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
-	} else if (tx->reply && s->family == AF_INET6 && local->len &&
+	} else if (say && s->family == AF_INET6 && local->len &&
 		   local->u.sa.sa_family == AF_INET6) {
 		struct in6_pktinfo info = { .ipi6_addr = local->u.in6.sin6_addr };
 
@@ -89,8 +90,8 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 	rx->length = length;
 	rx->segment = length;
 	rx->truncated = (m->msg_flags & MSG_TRUNC) != 0;
-	memset(&rx->path.local, 0, sizeof(rx->path.local));
-	rx->path.ifindex = 0;
+	rx->path.local = s->local;
+	rx->path.ifindex = s->family == AF_INET6 ? (int)s->local.u.in6.sin6_scope_id : 0;
 	if (!rxw_addr_set(&rx->path.peer, m->msg_name, m->msg_namelen))
 		memset(&rx->path.peer, 0, sizeof(rx->path.peer));
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(walk); h; h = CMSG_NXTHDR(walk, h)) {

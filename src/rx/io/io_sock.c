@@ -89,12 +89,14 @@ static void option(struct rxw_io_sock *s, int level, int name, int value, const 
 static void set_family_options(struct rxw_io_sock *s)
 {
 	if (s->family == AF_INET) {
-		option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+		if (!s->local.len)
+			option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
 		option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
 		if (rxw_io_sock_fragment(s, false) < 0)
 			option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
 	} else {
-		option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
+		if (!s->local.len)
+			option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
 		option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
 		option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
 		if (rxw_io_sock_fragment(s, false) < 0)
@@ -160,6 +162,24 @@ static void probe_trains(struct rxw_io_sock *s, const struct rxw_io_options *o)
 	}
 }
 
+/*
+ * Bound to one address, nothing is to be told of each datagram: which address it was sent to is known,
+ * and what is sent leaves from it.
+ */
+static void note_local(struct rxw_io_sock *s, const struct rxw_addr *bind)
+{
+	bool any = s->family == AF_INET ? bind->u.in.sin_addr.s_addr == htonl(INADDR_ANY) :
+					  IN6_IS_ADDR_UNSPECIFIED(&bind->u.in6.sin6_addr);
+
+	if (any)
+		return;
+	s->local = *bind;
+	if (s->family == AF_INET)
+		s->local.u.in.sin_port = 0;
+	else
+		s->local.u.in6.sin6_port = 0;
+}
+
 static int bind_first(struct rxw_io_sock *s, const struct rxw_addr *a)
 {
 	if (bind(s->fd, &a->u.sa, a->len) < 0)
@@ -220,6 +240,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 #ifdef SO_RXQ_OVFL
 	option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
 #endif
+	note_local(s, &o->bind);
 	set_family_options(s);
 	probe_batches(s);
 	probe_trains(s, o);

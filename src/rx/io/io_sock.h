@@ -105,13 +105,14 @@ struct rxw_io_refusal {
 
 /*
  * A socket. `in`, timeout_us, drops_seen and errors_offered
- * belong to the holder of the receive role. fd, wake_fd,
+ * belong to the holder of the receive role. fd, wake_fd, local,
  * backend, family, gso, gro and the buffer sizes do not change after it was opened. `refused` is
  * covered by lock, as is the socket's fragmentation mode while it is switched for one send.
  */
 struct rxw_io_sock {
 	int fd, wake_fd;
 	int family;
+	struct rxw_addr local; /* bound to it, port 0: all that comes was sent there; len 0: to any */
 	unsigned batch;
 	const struct rxw_io_backend *backend;
 	struct rxw_io_sock *first; /* of the group; its `warned` serves all */

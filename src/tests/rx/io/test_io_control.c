@@ -75,6 +75,49 @@ START_TEST(the_same_for_ipv6)
 }
 END_TEST
 
+/* A socket with one address has it in every path, and asks the kernel for nothing. */
+static void bound_to(const char *text, int level, int name)
+{
+	struct rxw_io_options o = options_for(text, NULL);
+	struct rxw_io_group server, client;
+	struct rxw_addr alone = address(text, 0);
+	struct train t;
+	struct rxw_io_tx tx;
+	struct rxw_path path;
+	struct sink sink;
+	int told = -1;
+	socklen_t size = sizeof(told);
+
+	open_group(&server, &o);
+	open_group(&client, &o);
+	sink_init(&sink);
+	ck_assert_int_eq(getsockopt(server.sock[0]->fd, level, name, &told, &size), 0);
+	ck_assert_int_eq(told, 0);
+	tx = train_make(&t, &server.bound, 0, 3, 500, 100, 1);
+	ck_assert_uint_eq(rxw_io_send(client.sock[0], &tx, 1, false), 1);
+	ck_assert_int_gt(sink_take(&sink, server.sock[0], NULL, LOST_US), 0);
+	path = sink.rx[0].path;
+	ck_assert(rxw_addr_equal(&path.local, &alone));
+	ck_assert(rxw_addr_equal(&path.peer, &client.bound));
+	tx.path = &path;
+	tx.reply = true;
+	ck_assert_uint_eq(rxw_io_send(server.sock[0], &tx, 1, false), 1);
+	ck_assert_int_gt(sink_take(&sink, client.sock[0], NULL, LOST_US), 0);
+	ck_assert(rxw_addr_equal(&sink.rx[0].path.peer, &server.bound));
+	free(t.bytes);
+	sink_free(&sink);
+	rxw_io_close(&client);
+	rxw_io_close(&server);
+}
+
+START_TEST(one_address_is_known)
+{
+	bound_to("127.0.0.2", IPPROTO_IP, IP_PKTINFO);
+	if (have_ipv6())
+		bound_to("::1", IPPROTO_IPV6, IPV6_RECVPKTINFO);
+}
+END_TEST
+
 START_TEST(the_largest_set_fits)
 {
 	struct rxw_io_sock s = { .family = AF_INET6 };
@@ -136,5 +179,5 @@ START_TEST(drops_are_counted)
 }
 END_TEST
 
-RUN("io_control", answers_leave_from_the_address_asked, the_same_for_ipv6, the_largest_set_fits,
-    drops_are_counted)
+RUN("io_control", answers_leave_from_the_address_asked, the_same_for_ipv6, one_address_is_known,
+    the_largest_set_fits, drops_are_counted)
