@@ -11,6 +11,7 @@
 #define TX_STAY	    8	       /* batches that a thread sends for others before it looks around */
 #define TX_FLOOD    (16u << 20) /* windows of all calls at work: peers lag behind */
 #define TX_CTL	    128	       /* control packets handed over at once */
+#define TX_CTL_BYTES 8192	       /* of them; on the stack, which may be the application's */
 #define TX_CTL_LOOK 8	       /* messages looked through for one that another can join */
 #define TX_JOINED   64	       /* small packets in one message: what the kernel cuts at most */
 #define JOINED_MOST 64000u     /* bytes of them: below what IPv6 allows */
@@ -410,12 +411,14 @@ void rxw_tx_run(struct rxw_shard *s)
 	} while (again);
 }
 
-/* Control packets on their way to messages; what leaves in one is side by side in iov. */
+/* Control packets on their way to messages. */
 struct ctl_batch {
 	unsigned count;		 /* messages */
 	uint8_t message[TX_CTL]; /* of packet i */
 	uint8_t packets[TX_CTL]; /* of message m */
 	const struct rxw_ctl *head[TX_CTL]; /* its first */
+	/* what leaves in one message is side by side: to the kernel one piece costs less than many */
+	uint8_t bytes[TX_CTL_BYTES];
 };
 
 /*
@@ -462,33 +465,38 @@ static void join_ctl(struct ctl_batch *b, const struct rxw_ctl *ctl, unsigned n,
 static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 {
 	static const uint8_t zeros[9000];
-	struct iovec iov[2 * TX_CTL];
+	struct iovec iov[TX_CTL][2];
 	struct rxw_io_tx tx[TX_CTL];
-	unsigned first[TX_CTL]; /* iov of message m; there is one place more than it has packets */
 	struct ctl_batch b;
+	size_t used = 0;
 
 	join_ctl(&b, ctl, n, n > 1 && rxw_io_gso(s->sock));
-	for (unsigned m = 0, at = 0; m < b.count; at += b.packets[m++] + 1u) {
+	for (unsigned m = 0; m < b.count; m++) {
 		const struct rxw_ctl *head = b.head[m];
+		size_t pad = head->padding <= sizeof(zeros) ? head->padding : sizeof(zeros);
+		bool train = b.packets[m] > 1; /* nothing in it is padded */
 
-		first[m] = at;
+		iov[m][0] = (struct iovec){
+			.iov_base = train ? b.bytes + used : (uint8_t *)(uintptr_t)head->bytes,
+			.iov_len = train ? 0 : head->length};
+		iov[m][1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = pad};
 		tx[m] = (struct rxw_io_tx){.path = &head->path,
-					   .iov = &iov[at],
-					   .segment = b.packets[m] > 1 ? head->length : 0,
+					   .iov = iov[m],
+					   .iov_count = pad ? 2 : 1,
+					   .length = (uint32_t)(train ? 0 : head->length + pad),
+					   .segment = train ? head->length : 0,
 					   .reply = !head->client};
+		used += train ? (size_t)b.packets[m] * head->length : 0;
 	}
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n && used; i++) {
 		struct rxw_io_tx *t = &tx[b.message[i]];
-		struct iovec *v = &iov[first[b.message[i]] + t->iov_count++];
-		struct rxw_ctl *c = &ctl[i];
-		size_t pad = c->padding <= sizeof(zeros) ? c->padding : sizeof(zeros);
+		struct iovec *v = iov[b.message[i]];
 
-		v[0] = (struct iovec){.iov_base = c->bytes, .iov_len = c->length};
-		if (pad) { /* alone in its message */
-			v[1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = pad};
-			t->iov_count++;
-		}
-		t->length += (uint32_t)(c->length + pad);
+		if (!t->segment)
+			continue;
+		memcpy((uint8_t *)v->iov_base + v->iov_len, ctl[i].bytes, ctl[i].length);
+		v->iov_len += ctl[i].length;
+		t->length += ctl[i].length;
 	}
 	/* An ACK that the kernel refuses is owed again: a retransmission or a PING draws it. */
 	rxw_trace_tx(s, tx, b.count, rxw_receiving() != NULL);
@@ -496,6 +504,14 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
 {
-	for (unsigned at = 0; at < count; at += TX_CTL)
-		send_ctl(s, ctl + at, count - at < TX_CTL ? count - at : TX_CTL);
+	for (unsigned at = 0, n; at < count; at += n) {
+		size_t bytes = 0;
+
+		for (n = 0; n < TX_CTL && at + n < count; n++) {
+			bytes += ctl[at + n].length;
+			if (bytes > TX_CTL_BYTES)
+				break;
+		}
+		send_ctl(s, ctl + at, n);
+	}
 }
