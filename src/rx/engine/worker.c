@@ -312,10 +312,10 @@ static uint64_t bound_of(struct rxw_endpoint *ep, uint64_t now)
  * peer may have, so that who asks for much does not take the places of all others. One that has
  * nothing here finds one as long as there is any, or a worker that is kept for such.
  */
-static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer)
+static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint64_t now)
 {
 	struct rxw_workers *w = &ep->workers;
-	uint64_t bound = bound_of(ep, rxw_now_kept());
+	uint64_t bound = bound_of(ep, now);
 	uint64_t places = atomic_load(&w->places), mine = atomic_load(&peer->places);
 	uint64_t ready = free_of(w);
 
@@ -333,17 +333,27 @@ static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer)
 
 /*
  * Calls of one batch are all made before the first is queued, so the bound is kept when they are
- * made.
+ * made. Where one of a peer found no place, those of its peer that came with it find none either:
+ * a refusal is to cost little, and the lock is what it has in common with those that are served.
  */
 bool rxw_workers_place(struct rxw_connection *c)
 {
+	static _Thread_local struct {
+		const struct rxw_peer *peer; /* only compared */
+		uint64_t at;
+	} full __attribute__((tls_model("initial-exec")));
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_peer *peer = c->p.peer;
+	uint64_t now = rxw_now_kept();
 	bool placed;
 
+	if (full.peer == peer && full.at == now)
+		return false;
 	rxw_workers_lock(ep);
-	placed = has_place(ep, peer);
+	placed = has_place(ep, peer, now);
+	full.peer = placed ? NULL : peer;
+	full.at = now;
 	if (placed) {
 		if (!atomic_load(&peer->places) && !peer->workers &&
 		    !atomic_exchange(&peer->fresh, true))
