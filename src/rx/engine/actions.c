@@ -17,7 +17,7 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 	a->item = receiver ? s->actions : a->few;
 	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
 	a->out.now = rxw_now_kept();
-	a->out.stats = &s->stats;
+	a->out.stats = receiver ? &s->own : &s->stats;
 	a->out.ctl = receiver ? s->ctl : a->ctl;
 	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
 	a->out.ctl_count = receiver ? s->ctl_held : 0;

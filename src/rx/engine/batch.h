@@ -43,6 +43,7 @@ struct rxw_batch {
 	uint64_t refused_at; /* ns; when a call was refused last and the socket dry */
 	uint64_t refused, came; /* since then; and what came since the socket was dry last */
 	uint64_t refused_gap; /* ns; from one to the next, about */
+	bool gathered; /* by a nap, and the socket was not dry since */
 	/*
 	 * Strangers' connections that were made here, one reference each, by the second in which
 	 * they are looked at; the shard's lock.

@@ -304,11 +304,8 @@ static void add(uint32_t *word, uint64_t value)
 	*word += (uint32_t)value;
 }
 
-static void fold_shard(uint32_t *w, struct rxw_shard *s)
+static void fold_proto(uint32_t *w, const struct rxw_pstats *p)
 {
-	const struct rxw_pstats *p = &s->stats;
-	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
-
 	for (unsigned type = 1; type < 14; type++) {
 		add(&w[W_READ + type], load(&p->packets_received[type]));
 		add(&w[W_SENT + type], load(&p->packets_sent[type]));
@@ -316,12 +313,20 @@ static void fold_shard(uint32_t *w, struct rxw_shard *s)
 	add(&w[W_BOGUS_PACKET], load(&p->drops[RXW_DROP_SHORT]) + load(&p->drops[RXW_DROP_TYPE]) +
 					load(&p->drops[RXW_DROP_TRUNCATED]));
 	add(&w[W_BOGUS_HOST], load(&p->drops[RXW_DROP_ADDRESS]));
-	add(&w[W_SELECTS], load(&io->syscalls_recv));
 	add(&w[W_DUP_READ], load(&p->duplicates));
 	add(&w[W_SPURIOUS_READ], load(&p->drops[RXW_DROP_CALL_NUMBER]) +
 					 load(&p->drops[RXW_DROP_NO_CONNECTION]));
 	add(&w[W_PING_SENT], load(&p->probes));
 	add(&w[W_DATA_RESENT], load(&p->retransmitted));
+}
+
+static void fold_shard(uint32_t *w, struct rxw_shard *s)
+{
+	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
+
+	fold_proto(w, &s->stats);
+	fold_proto(w, &s->own);
+	add(&w[W_SELECTS], load(&io->syscalls_recv));
 	add(&w[W_SEND_FAILURES], load(&io->send_errors));
 	rxw_table_lock(s);
 	for (unsigned i = 0; i < rxw_conntable_chains(&s->table); i++)

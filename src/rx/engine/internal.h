@@ -255,7 +255,8 @@ struct rxw_shard {
 	_Atomic(bool) tx_left; /* the holder of the receive role is to send next */
 
 	/* counters, relaxed */
-	struct rxw_pstats stats;
+	struct rxw_pstats stats; /* of any thread */
+	struct rxw_pstats own;	 /* of what the holder of the receive role does in it */
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver, wakeups, wrong_shard;
 	_Atomic(uint64_t) handlers_short, handlers_worker;
 	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* its locks, its connections' */

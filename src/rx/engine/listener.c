@@ -404,6 +404,7 @@ static bool gather(struct rxw_shard *s)
 		us *= LONGER;
 	else if (longer > us * 1000)
 		us = longer / 1000;
+	s->batch->gathered = true;
 	rxw_nap((unsigned)us);
 	return true;
 }
@@ -411,7 +412,8 @@ static bool gather(struct rxw_shard *s)
 /*
  * Of `messages` that came, as many calls were refused: is it worth while to let more gather? Only
  * if enough of them come in that time, for others, who have calls at work, wait for it; and only
- * once the socket is dry, since a batch of each nap may be less than what comes meanwhile.
+ * once the socket is dry, since a batch of each nap may be less than what comes meanwhile. What a nap
+ * let gather is read to its end, though a batch of it may be what workers that end together let in.
  */
 static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned messages, bool dry,
 			 uint64_t now)
@@ -420,9 +422,10 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
 
 	b->refused += refused;
 	b->came += messages;
-	s->refusing_more = !dry && 2 * b->refused >= b->came;
+	s->refusing_more = !dry && (b->gathered || 2 * b->refused >= b->came);
 	if (!dry)
 		return;
+	b->gathered = false;
 	if (b->refused) {
 		s->refusing = 2 * b->refused >= b->came &&
 			      (now - b->refused_at) * LEAST_GATHERED <=
@@ -541,9 +544,10 @@ static void note_batch(struct rxw_shard *s, unsigned n)
 	s->singles = n == 1 ? s->singles + 1 : 0;
 }
 
-static uint64_t count_of(const _Atomic(uint64_t) *counter)
+/* Calls that this batch or those before it refused; what others refuse meanwhile is not its work. */
+static uint64_t refused_here(const struct rxw_shard *s)
 {
-	return atomic_load_explicit(counter, memory_order_relaxed);
+	return atomic_load_explicit(&s->own.calls_refused, memory_order_relaxed);
 }
 
 void rxw_shard_poll(struct rxw_shard *s)
@@ -570,7 +574,7 @@ void rxw_shard_poll(struct rxw_shard *s)
 		 */
 		bool dry = (unsigned)n < room && rxw_on_library_thread(NULL);
 
-		uint64_t refused = count_of(&s->stats.calls_refused);
+		uint64_t refused = refused_here(s);
 
 		s->quiet = 0;
 		note_batch(s, (unsigned)n);
@@ -578,7 +582,7 @@ void rxw_shard_poll(struct rxw_shard *s)
 		rxw_now_keep(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
 		rxw_now_keep(0);
-		refused = count_of(&s->stats.calls_refused) - refused;
+		refused = refused_here(s) - refused;
 		note_refused(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
 		if (dry)
 			settle_owing(s, &a);

@@ -250,7 +250,8 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 	uint64_t sum = 0, passed = now - b->foreign_at;
 
 	for (unsigned i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
-		sum += atomic_load_explicit(&s->stats.drops[causes[i]], memory_order_relaxed);
+		sum += atomic_load_explicit(&s->stats.drops[causes[i]], memory_order_relaxed) +
+		       atomic_load_explicit(&s->own.drops[causes[i]], memory_order_relaxed);
 	if (b->foreign_at && sum - b->foreign > FOREIGN_MANY * (passed / RXW_MS) / 1000 &&
 	    (!b->foreign_told || now > b->foreign_told + FOREIGN_TELL)) {
 		b->foreign_told = now;

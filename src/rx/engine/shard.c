@@ -15,6 +15,7 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->ep = ep;
 	s->index = index;
 	s->sock = ep->io.sock[index];
+	s->own.alone = true;
 	rxw_mutex_init(&s->lock);
 	rxw_mutex_init(&s->role_lock);
 	rxw_mutex_init(&s->txq_lock);

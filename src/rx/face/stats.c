@@ -79,19 +79,10 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	X(windows_by_writer) X(windows_by_receiver) X(wakeups) X(wrong_shard) X(handlers_short)  \
 	X(handlers_worker)
 
-static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
+static void add_proto(struct rxw_stats *to, const struct rxw_pstats *proto)
 {
-	const struct rxw_pstats *proto = &s->stats;
-	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
-
 #define X(name) to->name += get(&proto->name);
 	PROTO_COUNTERS(X)
-#undef X
-#define X(name) to->name += get(&io->name);
-	IO_COUNTERS(X)
-#undef X
-#define X(name) to->name += get(&s->name);
-	SHARD_COUNTERS(X)
 #undef X
 	for (unsigned i = 0; i < 14; i++) {
 		to->packets_sent[i] += get(&proto->packets_sent[i]);
@@ -99,6 +90,20 @@ static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
 	}
 	for (unsigned i = 0; i < RXW_DROP_COUNT; i++)
 		to->drops[i] += get(&proto->drops[i]);
+}
+
+static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
+{
+	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
+
+	add_proto(to, &s->stats);
+	add_proto(to, &s->own);
+#define X(name) to->name += get(&io->name);
+	IO_COUNTERS(X)
+#undef X
+#define X(name) to->name += get(&s->name);
+	SHARD_COUNTERS(X)
+#undef X
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
 		to->lock_contended[i] += get(&s->contended[i]);
 	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);

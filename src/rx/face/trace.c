@@ -59,8 +59,10 @@ static struct rxw_trace *trace_made(struct rxw_endpoint *ep)
 
 static void point(struct rxw_trace *t, struct rxw_tracer *tracer)
 {
-	for (unsigned i = 0; i < t->ep->shard_count; i++)
+	for (unsigned i = 0; i < t->ep->shard_count; i++) {
 		atomic_store_explicit(&t->ep->shard[i].stats.tracer, tracer, memory_order_release);
+		atomic_store_explicit(&t->ep->shard[i].own.tracer, tracer, memory_order_release);
+	}
 }
 
 /* Control held. Who found the tracer before may still tell it something. */

@@ -176,7 +176,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	ping->serial = p->conn->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
-	rxw_count(&out->stats->probes, 1);
+	rxw_tally(out->stats, &out->stats->probes, 1);
 	return true;
 }
 

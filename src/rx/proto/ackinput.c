@@ -314,7 +314,7 @@ void rxw_pcall_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out 
 	}
 	q->loss_at = at != 0 ? at : RXW_NEVER;
 	if (react) {
-		rxw_count(&out->stats->loss_events, 1);
+		rxw_tally(out->stats, &out->stats->loss_events, 1);
 		q->losses = true;
 		/* What was out when the window was full: thresholds may hold the rest back now. */
 		flight = rxw_max32(flight,
@@ -333,7 +333,7 @@ static void spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out
 	p->recovery.recovery_end = 0;
 	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->recovery),
 			      memory_order_relaxed);
-	rxw_count(&out->stats->spurious_losses, 1);
+	rxw_tally(out->stats, &out->stats->spurious_losses, 1);
 	rxw_saw_spurious(p, out, distance);
 }
 

@@ -153,7 +153,7 @@ void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out)
 		return;
 	p->state = RXW_CS_ACTIVE;
 	p->timer.last_moved = out->now;
-	rxw_count(&out->stats->calls_started, 1);
+	rxw_tally(out->stats, &out->stats->calls_started, 1);
 	rxw_saw_handler(p, out);
 	rxw_pcall_arm(p, out);
 }
@@ -190,9 +190,9 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 		rxw_pcall_write_abort(p, out);
 	if (origin == RXW_ORIGIN_LOCAL &&
 	    (p->error == RXW_CALL_DEAD || p->error == RXW_CALL_TIMEOUT))
-		rxw_count(&out->stats->calls_timed_out, 1);
+		rxw_tally(out->stats, &out->stats->calls_timed_out, 1);
 	else
-		rxw_count(&out->stats->calls_aborted, 1);
+		rxw_tally(out->stats, &out->stats->calls_aborted, 1);
 	rxw_saw_end(p, out);
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
@@ -211,7 +211,7 @@ void rxw_pcall_reply_acked(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_uncount(p);
 	p->timer.ack = RXW_NEVER;
 	p->timer.ping = RXW_NEVER;
-	rxw_count(&out->stats->calls_ended, 1);
+	rxw_tally(out->stats, &out->stats->calls_ended, 1);
 	rxw_saw_end(p, out);
 	rxw_pcall_done_event(p, out);
 }
@@ -228,7 +228,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_uncount(p);
 	p->timer.ping = RXW_NEVER;
 	rxw_ack_forget(p);
-	rxw_count(&out->stats->calls_ended, 1);
+	rxw_tally(out->stats, &out->stats->calls_ended, 1);
 	rxw_saw_end(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
 		/* A next call on the channel would say as much. */

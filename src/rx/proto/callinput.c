@@ -94,7 +94,7 @@ static void tell_reader(struct rxw_pcall *p, struct rxw_out *out)
 static void too_late(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	p->duplicates += run->count;
-	rxw_count(&out->stats->duplicates, run->count);
+	rxw_tally(out->stats, &out->stats->duplicates, run->count);
 	if (p->error != 0)
 		rxw_pcall_write_abort(p, out);
 	else if (p->state == RXW_CS_RESET)
@@ -169,7 +169,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 		uint32_t again = stop - first - t.fresh;
 
 		p->duplicates += again;
-		rxw_count(&out->stats->duplicates, again);
+		rxw_tally(out->stats, &out->stats->duplicates, again);
 		rxw_drop(out->stats, RXW_DROP_DUPLICATE, again);
 		rxw_ack_owe(p, RXW_ACK_DUPLICATE, run->head.serial + (stop - first) - 1, true);
 	}

@@ -178,7 +178,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	const struct rxw_txent *e =
 		q->ent_head == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_head);
 
-	rxw_count(&out->stats->rto_events, 1);
+	rxw_tally(out->stats, &out->stats->rto_events, 1);
 	rxw_saw_timeout(p, out);
 	if (q->flight > 0) {
 		uint32_t cwnd = p->cc.cwnd;
@@ -241,7 +241,7 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 		if (probe) {
 			q->probe = q->probed = true;
 			q->base_at = now;
-			rxw_count(&out->stats->probes, 1);
+			rxw_tally(out->stats, &out->stats->probes, 1);
 		} else {
 			timeout(p, out);
 		}

@@ -200,7 +200,7 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 
 	if (!run->verified) {
 		/* The second time, after verify(), it is counted already. */
-		rxw_count(&out->stats->packets_received[h->type < 14 ? h->type : 0], run->count);
+		rxw_tally(out->stats, &out->stats->packets_received[h->type < 14 ? h->type : 0], run->count);
 		c->packets_received += run->count;
 		c->bytes_received += run->size;
 		atomic_fetch_add_explicit(&c->peer->bytes_received, run->size,

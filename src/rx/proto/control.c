@@ -46,7 +46,7 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 	c->last_sent = out->now;
 	c->packets_sent++;
 	c->bytes_sent += ctl->length;
-	rxw_count(&out->stats->packets_sent[type], 1);
+	rxw_tally(out->stats, &out->stats->packets_sent[type], 1);
 	return ctl;
 }
 
@@ -102,7 +102,7 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)
 
 void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call, struct rxw_out *out)
 {
-	rxw_count(&out->stats->calls_refused, 1);
+	rxw_tally(out->stats, &out->stats->calls_refused, 1);
 	if (may_answer(c, 0, out))
 		rxw_ctl_add(c, out, RXW_BUSY, 0, channel, call, 0, 0);
 }

@@ -106,7 +106,7 @@ static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_r
 		rxw_drop(out->stats, first == 0 ? RXW_DROP_SEQ_ZERO : RXW_DROP_WINDOW, run->count);
 		return;
 	}
-	rxw_count(&out->stats->duplicates, run->count);
+	rxw_tally(out->stats, &out->stats->duplicates, run->count);
 	if (e->state == RXW_CS_RESET) {
 		write_abort(c, channel, out);
 		return;

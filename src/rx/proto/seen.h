@@ -64,7 +64,7 @@ static inline void rxw_drop(struct rxw_pstats *stats, enum rxw_drop cause, uint6
 
 	if (!packets)
 		return;
-	rxw_count(&stats->drops[cause], packets);
+	rxw_tally(stats, &stats->drops[cause], packets);
 	RXW_PROBE(drop, (int)cause, packets);
 	if (__builtin_expect(t != NULL, 0))
 		t->note(t, &(struct rxw_seen){.kind = RXW_SEEN_DROP, .a = cause, .b = packets});

@@ -288,7 +288,7 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 	c->bytes_sent += train->length;
 	atomic_fetch_add_explicit(&c->peer->bytes_sent, train->length, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->peer->packets_sent, n, memory_order_relaxed);
-	rxw_count(&out->stats->packets_sent[RXW_DATA], n);
+	rxw_tally(out->stats, &out->stats->packets_sent[RXW_DATA], n);
 	RXW_PROBE(packet_out, c->cid | p->channel, p->number, RXW_DATA, first, n, train->length);
 	RXW_PROBE(train_sent, p, first, n, train->length, (int)again);
 	rxw_saw_sender(p);
@@ -296,7 +296,7 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 		rxw_saw_retransmission(p, out, first, n);
 		p->retransmitted += n;
 		atomic_fetch_add_explicit(&c->peer->packets_resent, n, memory_order_relaxed);
-		rxw_count(&out->stats->retransmitted, n);
+		rxw_tally(out->stats, &out->stats->retransmitted, n);
 	}
 	if (!c->client && rxw_recvq_ended(&p->rx))
 		rxw_ack_forget(p);
