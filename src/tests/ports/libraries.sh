@@ -22,14 +22,16 @@ relative() {
 		while read -r target link; do ln -sfn "$1$target" "$link"; done
 }
 
-# debian_root ARCHITECTURE ROOT: unpacked only, no program of it has run.
+# debian_root ARCHITECTURE ROOT: unpacked only, no program of it has run. Without /tmp: an emulator opens
+# a folder that there is in the root instead of the machine's, and makes files in the machine's.
 debian_root() {
 	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,liblmdb-dev,libssl-dev,libkrb5-dev
+	[ ! -d "$2/tmp" ] || rm -r "$2/tmp"
 	[ -f "$2/.complete" ] && return
 	rm -rf "$2" && mkdir -p "$2" || return 1
 	mmdebstrap --variant=extract --arch="$1" --include="$packages,libncurses-dev,check,libatomic1" --format=tar \
 		"${PACKAGES_SUITE:-$(sources suite | cut -d' ' -f 3)}" "$2.tar" "$(sources deb)" &&
-		tar -C "$2" --no-same-owner --exclude './dev/*' -xf "$2.tar" && relative "$2" && rm "$2.tar" &&
+		tar -C "$2" --no-same-owner --exclude './dev/*' --exclude ./tmp -xf "$2.tar" && relative "$2" && rm "$2.tar" &&
 		touch "$2/.complete"
 }
 
