@@ -23,6 +23,7 @@
 #define LONGER		2  /* times the nap at most, where calls wait for long anyway ... */
 #define PART_OF_WAIT	10 /* ... so much longer than that ... */
 #define MOST_GATHERED	128 /* ... and no more than so many refusals come meanwhile */
+#define NAP_MOST	256 /* messages: more than that did not gather in a nap, but came since */
 #define HELD_MOST	112 /* answers that leave in one system call */
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
@@ -422,7 +423,7 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
 
 	b->refused += refused;
 	b->came += messages;
-	s->refusing_more = !dry && (b->gathered || 2 * b->refused >= b->came);
+	s->refusing_more = !dry && ((b->gathered && b->came < NAP_MOST) || 2 * b->refused >= b->came);
 	if (!dry)
 		return;
 	b->gathered = false;
