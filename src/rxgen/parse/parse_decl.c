@@ -169,7 +169,11 @@ static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, st
 	return parse_unexpected(p, of == DECL_MEMBER ? "the type of a member or '}'" : "a type");
 }
 
-/* A type that is not complete here may only stand behind '*', and there not in a parameter. */
+/*
+ * A type that is not complete here may only stand behind '*', and there not in a parameter. Where it
+ * stands otherwise, the declaration is one of an int after the error: were it defined later, by a
+ * typedef of what is declared here, then following typedefs would have no end.
+ */
 static void resolve(struct parser *p, enum decl_of of, struct declared *d, struct name *forward)
 {
 	bool may_wait = d->ast.shape == XG_POINTER && of != DECL_PARAM;
@@ -178,12 +182,14 @@ static void resolve(struct parser *p, enum decl_of of, struct declared *d, struc
 	if (forward) {
 		if (!may_wait)
 			diag_error(p->diag, d->type_loc, "unknown type '%s'", forward->text);
-		d->ast.type = &symbol_forward(p, forward, d->type_loc, !may_wait)->ast;
-		return;
+		type = symbol_forward(p, forward, d->type_loc, !may_wait);
+		d->ast.type = &type->ast;
 	}
-	if (d->ast.kind != XG_NAMED || type->defined || type->broken || may_wait)
+	if (d->ast.kind != XG_NAMED || type->defined || may_wait)
 		return;
-	if (type->open) {
+	if (type->broken) {
+		/* said already */
+	} else if (type->open) {
 		diag_error(p->diag, d->type_loc,
 			   "'%s' contains itself; only behind '*' may it do so", type->ast.name);
 	} else {
