@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "engine/internal.h"
+#include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
 
@@ -172,5 +174,54 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
+/* The tick at which a wheel of our own looks at a connection that is due in so many ms. */
+static uint64_t looked_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t ms)
+{
+	uint64_t now = 1000003 * RXW_MS, next;
+
+	s->wheel.tick = now / RXW_MS;
+	rxw_conn_ref(c);
+	atomic_store(&c->posted, true);
+	atomic_store(&c->deadline, now + ms * RXW_MS);
+	atomic_store(&c->inbox_next, NULL);
+	atomic_store(&s->inbox, c);
+	next = rxw_timer_next(s, now, RXW_WHEEL_SLOTS);
+	rxw_timer_forget_all(s);
+	return next / RXW_MS - now / RXW_MS;
+}
+
+/* Soon is exact to the tick; what is some way off waits for others, an eighth of the time at most. */
+START_TEST(looks_are_shared)
+{
+	static struct rxw_shard wheel;
+	struct sockaddr_in address;
+	int fd = silent_port(&address);
+	unsigned looks = 0;
+	uint64_t at, before = 0;
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ 0 });
+	connection = connect_to(&address);
+	rxw_conn_lock(connection); /* or a look would find that nothing is due */
+	for (uint64_t ms = 1; ms < RXW_WHEEL_SLOTS + 8; ms++) {
+		at = looked_at(&wheel, connection, ms);
+		if (ms < RXW_WHEEL_SLOTS - 8)
+			ck_assert_uint_gt(at, ms);
+		ck_assert_uint_le(at, ms + 1 + ms / 8);
+		ck_assert_uint_lt(at, RXW_WHEEL_SLOTS);
+		if (ms >= 48 && ms < 88 && at != before) {
+			before = at;
+			looks++;
+		}
+	}
+	ck_assert_uint_ge(looks, 10);
+	ck_assert_uint_le(looks, 11);
+	rxw_conn_unlock(connection);
+	rxw_connection_release(connection);
+	h_close(&bed);
+	close(fd);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "timer", peer_never_answers, peer_stops_answering, client_goes_away,
-	  long_calls_live, nobody_listens)
+	  long_calls_live, nobody_listens, looks_are_shared)
