@@ -244,14 +244,16 @@ def test_C_058_access(t):
     equal([str(q) for q in c.sock.packets if q.type == DEBUG], [], 'answers')
 
 
-def stub_call(c, call, body):
+def stub_call(t, c, call, body):
     """The code that a request of the service 40 (interop.xg) gets; 0 for a reply."""
-    for seq in range(1, len(body) // 1400 + 2):
-        piece = body[1400 * (seq - 1):1400 * seq]
-        c.data(call, seq, piece, LAST if 1400 * seq >= len(body) else 0)
-        if 1400 * seq >= len(body):
-            break
-    p = c.next(call=call, match=lambda q: q.type == ABORT or q.type == DATA)
+    pieces = [body[i:i + 1400] for i in range(0, len(body), 1400)] or [b'']
+
+    def send():
+        for seq, piece in enumerate(pieces, 1):
+            c.data(call, seq, piece, LAST if seq == len(pieces) else 0)
+
+    send()
+    p = t.outlive_busy(c, 0, send, lambda q: q.call == call and q.type in (ABORT, DATA))
     return p.code if p.type == ABORT else 0
 
 
@@ -262,19 +264,19 @@ def test_C_059_bounds_of_xdr(t):
     server = t.stubs()
     c = t.conn(server, service=40)
     good = struct.pack('>I4sI8s', 4, b'name', 7, b'changed\0')
-    equal(stub_call(c, 1, struct.pack('>I', 3) + good), 0, 'a good call')
+    equal(stub_call(t, c, 1, struct.pack('>I', 3) + good), 0, 'a good call')
     bad = [struct.pack('>I', n) + b'x' * 80 + good
            for n in (65, 1 << 16, 0x7fffffff, 0x80000000, 0xffffffff)]
     bad += [struct.pack('>I', 60) + b'short', struct.pack('>I8s', 5, b'a\0bcd\0\0\0') + good[8:]]
     for i, body in enumerate(bad):
-        equal(stub_call(c, 2 + i, struct.pack('>I', 3) + body), -453, 'text %d' % i)
+        equal(stub_call(t, c, 2 + i, struct.pack('>I', 3) + body), -453, 'text %d' % i)
     block = bytes(16)
     blobs = [(1001, 0), (0xfffffffc, 0), (0xffffffff, 0), (4, 41), (4, 0x20000000), (4, 0xffffffff)]
     for i, (size, points) in enumerate(blobs):
         body = (struct.pack('>II', 4, size) + bytes(4 if size == 4 else 1004) + block +
                 struct.pack('>I', points))
-        equal(stub_call(c, 20 + i, body + bytes(400)), -453, 'blob of %d, %d points' % (size, points))
-    equal(stub_call(c, 40, struct.pack('>I', 3) + good), 0, 'a good call after that')
+        equal(stub_call(t, c, 20 + i, body + bytes(400)), -453, 'blob of %d, %d points' % (size, points))
+    equal(stub_call(t, c, 40, struct.pack('>I', 3) + good), 0, 'a good call after that')
 
 
 @test(60)
@@ -287,7 +289,7 @@ def test_C_060_opcodes(t):
              (struct.pack('>I', 0xffffffff), -455), (struct.pack('>I', 2), -453),
              (struct.pack('>II', 3, 4), -453), (struct.pack('>I', 1), 0)]
     for i, (body, code) in enumerate(cases):
-        equal(stub_call(c, 1 + i, body), code, 'the code for %s' % (body.hex() or 'nothing'))
+        equal(stub_call(t, c, 1 + i, body), code, 'the code for %s' % (body.hex() or 'nothing'))
 
 
 @test(61)
