@@ -20,7 +20,7 @@
 #define FETCH_SMALL	512  /* bytes of a packet that is small */
 #define LEAST_NAP	20 /* us: less costs more than it brings */
 #define LEAST_GATHERED	4  /* refusals in a nap */
-#define LONGER		2  /* times the nap at most, where calls wait for long anyway ... */
+#define LONGER		4  /* times the nap at most, where calls wait for long anyway ... */
 #define PART_OF_WAIT	10 /* ... so much longer than that ... */
 #define MOST_GATHERED	128 /* ... and no more than so many refusals come meanwhile */
 #define NAP_MOST	256 /* messages: more than that did not gather in a nap, but came since */

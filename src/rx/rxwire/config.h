@@ -154,8 +154,8 @@ struct rxw_config {
 
 	/*
 	 * I/O of a server endpoint: microseconds that packets gather after a batch that was mostly
-	 * calls that were refused, if four more are to be expected in that time, and up to twice as
-	 * long where calls wait for long; timers wait as well; 0..1000, less than 20 = never,
+	 * calls that were refused, if four more are to be expected in that time, and up to four times
+	 * as long where calls wait for long; timers wait as well; 0..1000, less than 20 = never,
 	 * default 1000
 	 */
 	unsigned refusal_nap_us;
