@@ -10,6 +10,7 @@
 
 #define LIMIT 60 /* seconds that a run may take before it counts as hanging */
 #define MANY  1000000u
+#define CLEAN_RUNS 20
 /*
  * A peer that answers and has no room is waited for without end, and less and less often: want ends
  * before that takes long.
@@ -118,6 +119,23 @@ void scenario_run(const struct scenario *s, const struct shim_plan *plan)
 	nothing_left(before);
 	shim_set_clock_back();
 	alarm(0);
+}
+
+void scenario_clean(const struct scenario *s, enum shim_kind last)
+{
+	bool seen[SHIM_KINDS] = {false}, all = false;
+
+	for (int run = 0; run < CLEAN_RUNS && !all; run++) {
+		scenario_run(s, &(struct shim_plan){.kind = SHIM_MEMORY});
+		ck_assert_uint_eq(shim_refused(), 0);
+		all = true;
+		for (enum shim_kind k = 0; k <= last; k++) {
+			seen[k] = seen[k] || shim_seen(k) > 0;
+			all = all && seen[k];
+		}
+	}
+	for (enum shim_kind k = 0; k <= last; k++)
+		ck_assert_msg(seen[k], "%s was never seen", shim_name(k));
 }
 
 static void sweep(const struct scenario *s, struct shim_plan *plan, unsigned first, unsigned step)

@@ -40,6 +40,12 @@ extern const struct scenario scenario_files;
  */
 void scenario_run(const struct scenario *s, const struct shim_plan *plan);
 
+/*
+ * Runs in which nothing is refused, until every kind up to `last` was asked for: it depends on who is
+ * quicker whether a thread sleeps and must be woken. Twenty of them at most.
+ */
+void scenario_clean(const struct scenario *s, enum shim_kind last);
+
 /* Runs under plans of a kind: occurrence `first`, then every `step`-th, until one was not reached. */
 void scenario_sweep(const struct scenario *s, enum shim_kind kind, int error, uint64_t many,
 		    unsigned first, unsigned step);

@@ -9,11 +9,8 @@
 /* Without faults all succeeds and nothing is left: what the other tests are held against. */
 START_TEST(clean)
 {
-	scenario_run(&scenario_calls, &(struct shim_plan){.kind = SHIM_MEMORY});
-	ck_assert_uint_eq(shim_refused(), 0);
 	/* The library is linked as meant: what it asks for passes the shim. Files are others' work. */
-	for (enum shim_kind k = 0; k <= SHIM_CLOCK; k++)
-		ck_assert_msg(shim_seen(k) > 0, "%s was never seen", shim_name(k));
+	scenario_clean(&scenario_calls, SHIM_CLOCK);
 }
 END_TEST
 
