@@ -430,9 +430,13 @@ static void signs(struct rxw_pcall *p, const struct news *n, struct rxw_out *out
 		p->tx.heard = !taken_back(&n->ack);
 	p->tx.busy_since = 0;
 	p->tx.busy_count = 0;
-	if (n->named && !p->conn->client && !rxw_peer_proven(p->conn->peer, n->now))
+	if (!n->named || p->conn->client)
+		return;
+	/* Another connection may have proved the address; what waits here learns that from the answer. */
+	if (p->tx.proof_asked != 0 || p->timer.reach_since != 0 ||
+	    !rxw_peer_proven(p->conn->peer, n->now))
 		rxw_pconn_proved(p->conn, out);
-	else if (n->named && !p->conn->client)
+	else
 		rxw_peer_prove(p->conn->peer, n->now);
 }
 

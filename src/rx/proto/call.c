@@ -134,12 +134,8 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out)
 	if (rxw_pcall_readable(p, NULL) == 0)
 		return;
 	if (c->strict_reach && !rxw_peer_proven(c->peer, out->now)) {
-		if (p->timer.reach_since == 0 &&
-		    (rxw_ack_ping(p, 0, out) || out->ctl_count < out->ctl_room)) {
-			p->timer.reach_since = out->now ? out->now : 1;
-			p->timer.reach = out->now + rxw_rtt_rto(&p->rtt, 0, 0);
-			rxw_pcall_arm(p, out);
-		}
+		if (p->timer.reach_since == 0)
+			rxw_pcall_ask_proof(p, &p->timer.reach_since, out);
 		return;
 	}
 	p->timer.reach_since = 0;

@@ -10,8 +10,8 @@
 #define BROKEN_LEAST	4
 #define UNPROVEN_LIFE	(15 * RXW_SEC)
 #define REACH_LIFE	(10 * RXW_SEC)
-#define PROOF_BACKOFF	3
 #define UNSOLICITED	2
+#define PROOF_LOOK	RXW_MS
 
 static uint64_t peer_delay(const struct rxw_pcall *p)
 {
@@ -205,6 +205,36 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	q->probe = false;
 }
 
+bool rxw_pcall_ask_proof(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out)
+{
+	bool asked = rxw_ack_ping(p, 0, out);
+
+	if (!asked && out->ctl_count >= out->ctl_room)
+		return false;
+	*since = out->now ? out->now : 1;
+	p->timer.reach = out->now + (asked ? rxw_rtt_rto(&p->rtt, 0, 0) : PROOF_LOOK);
+	rxw_pcall_arm(p, out);
+	return true;
+}
+
+/*
+ * The question again, with the patience of a retransmission. Where it may not be asked, other calls
+ * of the address have used up what that may get: they ask, too, and nobody tells this one that they
+ * were answered.
+ */
+static bool ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff, struct rxw_out *out)
+{
+	uint64_t now = out->now, wait = rxw_rtt_rto(&p->rtt, 0, backoff);
+	bool asked = p->timer.unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out);
+
+	if (asked)
+		p->timer.unsolicited++;
+	else if (now - since < wait)
+		wait = now - since > PROOF_LOOK ? now - since : PROOF_LOOK;
+	p->timer.reach = now + wait;
+	return asked;
+}
+
 static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -217,12 +247,7 @@ static void transmit_timer(struct rxw_pcall *p, struct rxw_out *out)
 		if (!rxw_peer_proven(p->conn->peer, now)) {
 			if (now < p->timer.reach)
 				return;
-			/* Ask again, with the patience of a retransmission. */
-			if (q->backoff < PROOF_BACKOFF)
-				q->backoff++;
-			p->timer.reach = now + rxw_rtt_rto(&p->rtt, 0, q->backoff);
-			if (p->timer.unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out))
-				p->timer.unsolicited++;
+			q->backoff += ask_again(p, q->proof_asked, q->backoff + 1u, out);
 			return;
 		}
 		q->proof_asked = 0;
@@ -277,10 +302,8 @@ static void reach_timer(struct rxw_pcall *p, struct rxw_out *out)
 	} else if (out->now >= t->reach_since + REACH_LIFE) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 	} else {
-		t->reach = rxw_min64(out->now + rxw_rtt_rto(&p->rtt, 0, t->unsolicited),
-				     t->reach_since + REACH_LIFE);
-		if (t->unsolicited < UNSOLICITED && rxw_ack_ping(p, 0, out))
-			t->unsolicited++;
+		ask_again(p, t->reach_since, t->unsolicited, out);
+		t->reach = rxw_min64(t->reach, t->reach_since + REACH_LIFE);
 	}
 }
 

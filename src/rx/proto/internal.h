@@ -64,6 +64,11 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out);
  * time.
  */
 void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out);
+/*
+ * The address is asked for a proof, at once if it may be sent a PING and else as soon as it may;
+ * *since: the time, never 0. False: the record is full, and nothing was done.
+ */
+bool rxw_pcall_ask_proof(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out);
 
 /* control.c */
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,

@@ -87,7 +87,7 @@ struct rxw_sendq {
 	uint64_t stuck_since;
 	uint64_t busy_at, busy_since; /* BUSY: silent until; first one, 0 = none */
 	uint64_t nospace_at;
-	uint64_t proof_asked; /* bytes wait for proof of the address: last PING, 0 = none */
+	uint64_t proof_asked; /* bytes wait for a proof of the address since then; 0 = none do */
 	uint8_t backoff, busy_count;
 	/* packets that go out without regard to the congestion window */
 	uint8_t force;
@@ -183,11 +183,11 @@ struct rxw_calltimers {
 	uint64_t deadline; /* earliest of all; what rxw_pcall_deadline() says */
 	uint64_t ack;	   /* delayed, owed or final ACK */
 	uint64_t ping;	   /* keepalive looked at */
-	uint64_t reach;	   /* reach check: next PING */
+	uint64_t reach;	   /* the question for a proof of the address: next PING, or look */
 	uint64_t began, first_sent, last_sent, last_heard, last_moved, aborted;
 	uint64_t dead, idle, hard; /* limits, ns; 0 = none */
 	uint64_t unreachable;	   /* an ICMP report came then, 0 = none */
-	uint64_t reach_since;	   /* strict reach check: first PING, 0 = none */
+	uint64_t reach_since;	   /* strict reach check: began, 0 = none */
 	bool final_ack;		   /* `ack` is the final one of a client call */
 	bool attach_told;	   /* RXW_OUT_ATTACH was given */
 	bool done_told;

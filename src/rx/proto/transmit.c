@@ -198,13 +198,8 @@ static uint32_t proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint
 	}
 	if (n > 0 && rxw_peer_may_send(peer, bytes, n, out->now))
 		return n;
-	/* If it may not be asked now, the timer does so when it may. */
-	if (p->tx.proof_asked == 0 &&
-	    (rxw_ack_ping(p, 0, out) || out->ctl_count < out->ctl_room)) {
-		p->tx.proof_asked = out->now ? out->now : 1;
-		p->timer.reach = out->now + rxw_rtt_rto(&p->rtt, 0, 0);
-		rxw_pcall_arm(p, out);
-	}
+	if (p->tx.proof_asked == 0)
+		rxw_pcall_ask_proof(p, &p->tx.proof_asked, out);
 	return 0;
 }
 

@@ -194,14 +194,14 @@ static const struct way roomy = {"10 MB/s, 2 ms, roomy", 10e6, RXW_MS, 16000000}
 static const struct way tight = {"10 MB/s, 2 ms, tight", 10e6, RXW_MS, 300000};
 
 /*
- * Where nothing is lost only we divide, and the slowest has at least 0.7 of the mean; where packets
+ * Where nothing is lost only we divide, and the slowest has at least 0.9 of the mean; where packets
  * are dropped chance has its part in who reacts to that.
  */
 START_TEST(even)
 {
-	expect_even(&roomy, 32, 1, 0, 0.7);
-	expect_even(&roomy, 255, 1, 0, 0.7);
-	expect_even(&roomy, 255, 4, 0, 0.7);
+	expect_even(&roomy, 32, 1, 0, 0.9);
+	expect_even(&roomy, 255, 1, 0, 0.9);
+	expect_even(&roomy, 255, 4, 0, 0.9);
 	expect_even(&tight, 32, 4, 0, 0.6);
 	expect_even(&tight, 255, 1, 0, 0.6);
 	expect_even(&wan, 255, 1, 0.001, 0.5);

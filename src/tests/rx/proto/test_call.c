@@ -268,6 +268,29 @@ START_TEST(strict_reach)
 }
 END_TEST
 
+/* Two connections ask the same address; what the first learned is no reason to leave the other. */
+START_TEST(strict_reach_of_two)
+{
+	struct bench_conn *other;
+	struct bench_packet *first, *second;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	other = bench_conn(&b, BENCH_EPOCH, BENCH_CID + 4, 7001);
+	ck_assert_ptr_eq(c->p.peer, other->p.peer);
+	c->p.strict_reach = other->p.strict_reach = true;
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	bench_get_data(&b, other, 1, 1, RXW_LAST_PACKET, 10);
+	first = bench_expect(&b, RXW_ACK);
+	second = bench_expect(&b, RXW_ACK);
+	bench_get_ack(&b, c, 1, 1, first->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert_int_eq(bench_channel(c, 0)->state, RXW_CS_ACTIVE);
+	bench_get_ack(&b, other, 1, 1, second->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert_int_eq(bench_channel(other, 0)->state, RXW_CS_ACTIVE);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(strict_reach_unanswered)
 {
 	unsigned pings = 0;
@@ -305,6 +328,7 @@ int main(void)
 	tcase_add_test(tcase, an_error_of_a_call_never_sent);
 	tcase_add_test(tcase, seeds_from_the_peer);
 	tcase_add_test(tcase, strict_reach);
+	tcase_add_test(tcase, strict_reach_of_two);
 	tcase_add_test(tcase, strict_reach_unanswered);
 	return bench_main(suite);
 }

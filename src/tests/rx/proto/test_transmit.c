@@ -475,6 +475,55 @@ START_TEST(three_times)
 }
 END_TEST
 
+static unsigned data_of(uint32_t cid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b.count; i++)
+		n += b.sent[i].h.type == RXW_DATA && b.sent[i].h.cid == cid;
+	return n;
+}
+
+/*
+ * Of two connections the first uses up what their address may get, so that the second cannot even
+ * ask: it goes on soon after the first one was answered.
+ */
+START_TEST(proof_of_another)
+{
+	struct bench_call *second;
+	struct bench_conn *other;
+	struct bench_packet *k;
+	uint32_t ping = 0;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	other = bench_conn(&b, BENCH_EPOCH, BENCH_CID + 4, 7001);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 100);
+	bench_get_data(&b, other, 1, 1, RXW_LAST_PACKET, 100);
+	call = (struct bench_call *)bench_channel(c, 0);
+	second = (struct bench_call *)bench_channel(other, 0);
+	bench_read(call);
+	bench_read(second);
+	bench_write(call, 20, 780, true); /* one of these and a PING is what both requests paid for */
+	bench_write(second, 20, 780, true);
+	while ((k = bench_next(&b)) != NULL) {
+		ck_assert_uint_eq(k->h.cid, BENCH_CID);
+		if (k->h.type == RXW_ACK)
+			ping = k->h.serial;
+	}
+	ck_assert_uint_ne(ping, 0);
+	ck_assert_uint_eq(data_of(BENCH_CID), 1);
+	bench_pass(&b, 20 * RXW_MS);
+	ck_assert_uint_eq(data_of(BENCH_CID + 4), 0);
+	bench_get_ack(&b, c, 1, 1, ping, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert_uint_gt(data_of(BENCH_CID), 1);
+	/* It looks after as much time again as it has waited. */
+	bench_pass(&b, 20 * RXW_MS);
+	ck_assert_uint_gt(data_of(BENCH_CID + 4), 0);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(unanswered_proof)
 {
 	unsigned data = 0, pings = 0;
@@ -635,6 +684,7 @@ int main(void)
 	tcase_add_test(tcase, refused_by_the_system);
 	tcase_add_test(tcase, too_large);
 	tcase_add_test(tcase, three_times);
+	tcase_add_test(tcase, proof_of_another);
 	tcase_add_test(tcase, unanswered_proof);
 	tcase_add_test(tcase, size_of_datagrams);
 	tcase_add_test(tcase, keys_change_in_the_queue);
