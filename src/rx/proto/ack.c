@@ -8,6 +8,11 @@
 #define QUICK_SPARE		  4u
 #define OUT_OF_SEQUENCE_PER_BATCH 4
 #define OWED_LIMIT		  RXW_MS
+/*
+ * A request that is there as a whole is acknowledged by its reply, most of them within this time;
+ * clients allow 100 ms for it and more. With what timers are late by it stays below that (C-033).
+ */
+#define WHOLE_REQUEST		  (90 * RXW_MS)
 #define DOUBLED_ENOUGH		  2
 #define MERGED_MIN		  8u
 #define UPDATE_PACKETS		  8u
@@ -292,6 +297,14 @@ static void watch_merging(struct rxw_pcall *p)
 	a->merged = a->unacked;
 }
 
+/* How long what came may wait for more, or for something that acknowledges it by itself. */
+static uint64_t may_wait(const struct rxw_pcall *p)
+{
+	if (p->ack.unacked >= 2)
+		return OWED_LIMIT;
+	return !p->client && rxw_recvq_ended(&p->rx) ? WHOLE_REQUEST : p->conn->params->ack_delay;
+}
+
 void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
@@ -304,9 +317,7 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 		return;
 	half = rxw_max32(p->rx.window / 2, 1);
 	if (!a->now && a->unacked < half && (a->unacked < 2 || !dry)) {
-		uint64_t wait = a->unacked < 2 ? p->conn->params->ack_delay : OWED_LIMIT;
-
-		p->timer.ack = rxw_min64(p->timer.ack, out->now + wait);
+		p->timer.ack = rxw_min64(p->timer.ack, out->now + may_wait(p));
 		return;
 	}
 	rest = answers_rest(a, out->now);

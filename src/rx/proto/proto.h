@@ -31,7 +31,7 @@ struct rxw_params {
 	uint32_t mtu_ceiling; /* path MTU search goes up to here; == mtu: no search */
 	bool jumbo;	      /* advertise jumbograms */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = off, but dead */
-	uint64_t ack_delay;			       /* 50 ms */
+	uint64_t ack_delay;			       /* of one packet: 50 ms */
 	uint64_t call_memory, conn_memory, peer_memory;
 	uint32_t sendq_high, sendq_low; /* packets queued by the writer: stop above, go on below */
 	uint16_t wake_packets;		/* wake a reader per so many packets (64) */

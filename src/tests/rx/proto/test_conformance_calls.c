@@ -433,7 +433,7 @@ START_TEST(another_class_or_service)
 	input(size);
 	ck_assert_int_eq(on_channel(0)->state, RXW_CS_ACTIVE);
 	ck_assert_uint_eq(on_channel(0)->peer_status, 0x5a);
-	bench_pass(&b, 60 * RXW_MS);
+	bench_pass(&b, 100 * RXW_MS);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->h.spare, 0);
 }
 END_TEST

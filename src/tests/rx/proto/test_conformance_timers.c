@@ -356,6 +356,24 @@ START_TEST(single_packet)
 }
 END_TEST
 
+/* The reply acknowledges a request that is there as a whole, if it comes within 90 ms. */
+START_TEST(whole_request)
+{
+	struct bench_packet *k;
+	uint64_t at = b.out.now;
+
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	bench_nothing(&b);
+	bench_pass(&b, 89 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->at, at + 90 * RXW_MS);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_DELAY);
+	ck_assert_uint_eq(k->ack.serial, 0);
+}
+END_TEST
+
 /* --- the reach check --- */
 
 START_TEST(reach_check)
@@ -531,6 +549,7 @@ int main(void)
 	tcase_add_test(server, idle_time);
 	tcase_add_test(server, a_slow_handler_is_not_idle);
 	tcase_add_test(server, single_packet);
+	tcase_add_test(server, whole_request);
 	tcase_add_test(server, reach_check);
 	tcase_add_test(server, reach_check_unanswered);
 	tcase_add_test(server, three_times_in_all);
