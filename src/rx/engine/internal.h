@@ -108,6 +108,12 @@ struct rxw_workers {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* a call waits, or stop */
 	pthread_cond_t gone; /* a thread ended */
+	/*
+	 * The latest that ended: the next one joins it, and the last of all is joined by who stops
+	 * them, so that none is still on its way out of the library's code after that.
+	 */
+	pthread_t latest;
+	bool joinable;
 	/* calls that wait, linked by work_next; one reference each */
 	struct rxw_call *head, **tail;
 	unsigned waiting, waited; /* now; ever */

@@ -162,7 +162,8 @@ static void *work_loop(void *arg)
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *done = NULL; /* the reference goes when the lock does */
 	struct rxw_worker self = {.call = NULL};
-	bool well, tell;
+	bool well, tell, joins;
+	pthread_t before;
 
 	rxw_set_library_thread(ep);
 	rxw_workers_lock(ep);
@@ -203,8 +204,14 @@ static void *work_loop(void *arg)
 	rxw_worker_end(&self);
 	w->threads--;
 	w->idle--;
+	joins = w->joinable;
+	before = w->latest;
+	w->joinable = true;
+	w->latest = pthread_self();
 	pthread_cond_broadcast(&w->gone);
 	rxw_workers_unlock(ep);
+	if (joins)
+		pthread_join(before, NULL);
 	return NULL;
 }
 
@@ -225,7 +232,6 @@ static int add_thread(struct rxw_endpoint *ep)
 		w->idle--;
 		return r;
 	}
-	pthread_detach(t);
 	return 0;
 }
 
@@ -255,6 +261,7 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *left;
+	bool joins;
 
 	rxw_workers_lock(ep);
 	w->stop = true;
@@ -265,7 +272,11 @@ void rxw_workers_stop(struct rxw_endpoint *ep)
 	w->head = NULL;
 	w->tail = &w->head;
 	w->waiting = 0;
+	joins = w->joinable;
+	w->joinable = false;
 	rxw_workers_unlock(ep);
+	if (joins)
+		pthread_join(w->latest, NULL);
 	while (left) {
 		struct rxw_call *call = left;
 

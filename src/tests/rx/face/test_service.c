@@ -396,7 +396,61 @@ START_TEST(slow_handlers_may_stay)
 }
 END_TEST
 
+static pthread_key_t on_leaving;
+static pthread_barrier_t together;
+static _Atomic(unsigned) left;
+
+static void leave(void *value)
+{
+	(void)value;
+	/* Long enough that who does not wait for this thread is through before. */
+	nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000 * 1000 }, NULL);
+	atomic_fetch_add(&left, 1);
+}
+
+static int32_t come(rxw_call *call, void *context)
+{
+	(void)call;
+	pthread_setspecific(on_leaving, context);
+	pthread_barrier_wait(&together);
+	return 0;
+}
+
+/* Nothing of a worker runs any more when its endpoint is gone, its thread's destructors included. */
+START_TEST(workers_leave_with_their_endpoint)
+{
+	struct rxw_service_options o = { .size = sizeof(o),
+					 .id = 7,
+					 .name = "leave",
+					 .handler = come,
+					 .context = &left };
+	struct h_ask ask = { .op = H_PING };
+	rxw_connection *connection;
+	rxw_call *calls[4];
+	uint8_t byte;
+
+	ck_assert_int_eq(pthread_key_create(&on_leaving, leave), 0);
+	pthread_barrier_init(&together, NULL, 4);
+	h_open(&bed, NULL);
+	h_offer(&bed, o);
+	connection = h_connect(&bed, 7);
+	for (int i = 0; i < 4; i++) {
+		calls[i] = h_begin(connection, &ask);
+		ck_assert_int_eq(rxw_call_send_end(calls[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(rxw_call_read(calls[i], &byte, 1), 0);
+		ck_assert_int_eq(rxw_call_end(calls[i], 0, NULL), 0);
+	}
+	rxw_connection_release(connection);
+	h_close(&bed);
+	ck_assert_uint_eq(atomic_load(&left), 4);
+	pthread_barrier_destroy(&together);
+	pthread_key_delete(on_leaving);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "service", adding, unknown_service, abort_codes, abort_after_output,
 	  empty_request, queue_bound, one_client_cannot_take_all, one_client_may_take_all,
 	  bound_of_one_service, short_calls_need_no_worker, slow_handlers_are_handed_over,
-	  slow_handlers_may_stay)
+	  slow_handlers_may_stay, workers_leave_with_their_endpoint)
