@@ -53,7 +53,8 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms);
 
 /*
  * Destroy: stops with a limit of 0 if that was not done; connections and calls of the endpoint that
- * the application still holds must have been ended before (-RXW_ESTATE).
+ * the application still holds must have been ended before (-RXW_ESTATE). None of its threads is left
+ * after that.
  */
 int rxw_endpoint_destroy(rxw_endpoint *endpoint);
 
