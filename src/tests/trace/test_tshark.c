@@ -182,17 +182,23 @@ static void put_epoch(uint32_t epoch, char *text, size_t size)
 #define TRACEROUTE_FIRST 33435u
 #define TRACEROUTE_LAST	 33464u
 
+static bool traceroutes(unsigned number)
+{
+	return number >= TRACEROUTE_FIRST && number <= TRACEROUTE_LAST;
+}
+
 /*
  * Each comment is something that tshark's experts have to say, of a severity of its own. And they take
- * every datagram to some ports for one of traceroute: any free port may be one of those.
+ * every datagram to some ports, or from them, for one of traceroute: any free port may be one of those.
  */
-static bool only_comments(char *severities, unsigned to)
+static bool only_comments(const char *severities, const struct reader_packet *p)
 {
 	unsigned long allowed =
-		to >= TRACEROUTE_FIRST && to <= TRACEROUTE_LAST ? COMMENT | CHAT : COMMENT;
+		traceroutes(p->from) || traceroutes(p->to) ? COMMENT | CHAT : COMMENT;
+	char *end;
 
-	for (char *s; (s = strsep(&severities, "|"));)
-		if (*s && strtoul(s, NULL, 0) & ~allowed)
+	for (const char *s = severities; *s; s = *end == '|' ? end + 1 : end)
+		if (strtoul(s, &end, 0) & ~allowed || (*end && *end != '|'))
 			return false;
 	return true;
 }
@@ -217,8 +223,9 @@ static void agrees(unsigned frame, const struct reader_packet *p, char *column[F
 		ck_assert_msg(*column[i] && strtoul(column[i], NULL, 0) == w[i - 1],
 			      "frame %u: %s is \"%s\", not %u", frame, fields[i], column[i],
 			      w[i - 1]);
-	ck_assert_msg(!*column[COMPLAINT] && only_comments(column[COMPLAINT + 1], p->to),
-		      "frame %u: %s %s", frame, column[COMPLAINT], column[COMPLAINT + 1]);
+	ck_assert_msg(!*column[COMPLAINT] && only_comments(column[COMPLAINT + 1], p),
+		      "frame %u, port %u to %u: \"%s\" of severities %s", frame, p->from, p->to,
+		      column[COMPLAINT], column[COMPLAINT + 1]);
 	for (unsigned i = 0; i < p->comments; i++)
 		ck_assert_msg(strstr(column[FIELDS - 1], p->comment[i]) != NULL,
 			      "frame %u: no comment \"%s\"", frame, p->comment[i]);
