@@ -145,10 +145,11 @@ static void begin(struct stream *s, enum h_op op)
 
 	ck_assert_int_eq(rxw_call_begin(s->connection, &options, &call), 0);
 	s->at = 0;
+	h_write_ask(call, &ask);
+	/* From here on others may abort it; what is asked for was written to a call that lived. */
 	pthread_mutex_lock(&s->lock);
 	s->call = call;
 	pthread_mutex_unlock(&s->lock);
-	h_write_ask(call, &ask);
 	write_on(s, call);
 	rxw_call_set_callback(call, on_event, s);
 }
