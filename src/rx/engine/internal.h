@@ -202,7 +202,7 @@ struct rxw_shard {
 
 	pthread_mutex_t lock; /* table */
 	struct rxw_conntable table;
-	_Atomic(uint32_t) calls_live; /* of the table's connections; relaxed */
+	_Atomic(uint32_t) calls_live; /* of the table's connections; rxw_pcall_uncount() releases */
 
 	/* receive role */
 	pthread_mutex_t role_lock;

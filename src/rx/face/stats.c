@@ -127,7 +127,8 @@ static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 	to->connections_client += s->table.clients;
 	to->connections_server += s->table.count - s->table.clients;
 	rxw_table_unlock(s);
-	to->calls_active += atomic_load_explicit(&s->calls_live, memory_order_relaxed);
+	/* What is read behind it is of a later time: rxw_pcall_uncount(). */
+	to->calls_active += atomic_load_explicit(&s->calls_live, memory_order_acquire);
 }
 
 /* Bytes that are pinned, by peer: there are fewer of them than connections. */
@@ -176,10 +177,11 @@ int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
 	if (!endpoint || !stats || stats->size < sizeof(stats->size))
 		return -RXW_EINVAL;
 	memset(&sum, 0, sizeof(sum));
-	for (unsigned i = 0; i < endpoint->shard_count; i++) {
-		add_counters(&sum, &endpoint->shard[i]);
+	/* Calls that are live come first: those that are not have counted their ends by then. */
+	for (unsigned i = 0; i < endpoint->shard_count; i++)
 		add_gauges(&sum, &endpoint->shard[i]);
-	}
+	for (unsigned i = 0; i < endpoint->shard_count; i++)
+		add_counters(&sum, &endpoint->shard[i]);
 	add_contended(&sum, endpoint);
 	add_pinned(&sum, endpoint);
 	w = &endpoint->workers;
@@ -204,8 +206,8 @@ int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *st
 	    shard >= endpoint->shard_count)
 		return -RXW_EINVAL;
 	memset(&sum, 0, sizeof(sum));
-	add_counters(&sum, &endpoint->shard[shard]);
 	add_gauges(&sum, &endpoint->shard[shard]);
+	add_counters(&sum, &endpoint->shard[shard]);
 	for (unsigned from = 0; add_slots(&sum, &endpoint->shard[shard], from); from += LOOK)
 		;
 	hand_out(stats, stats->size, &sum, sizeof(sum));

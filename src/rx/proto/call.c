@@ -66,7 +66,7 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 void rxw_pcall_uncount(struct rxw_pcall *p)
 {
 	if (p->counted)
-		atomic_fetch_sub_explicit(p->conn->live, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(p->conn->live, 1, memory_order_release);
 	p->counted = false;
 }
 
@@ -74,9 +74,9 @@ void rxw_pcall_fini(struct rxw_pcall *p)
 {
 	if (p->conn == NULL)
 		return;
-	rxw_pcall_uncount(p);
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
+	rxw_pcall_uncount(p);
 	rxw_slab_fini(&p->tx.ents);
 	rxw_slab_fini(&p->tx.segs);
 	rxw_slab_fini(&p->rx.ents);
@@ -110,12 +110,12 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
 	if (rxw_pcall_live(p))
 		rxw_saw_end(p, out);
 	p->state = RXW_CS_RESET;
-	rxw_pcall_uncount(p);
 	p->timer.final_ack = false;
 	p->timer.ack = RXW_NEVER;
 	p->timer.deadline = RXW_NEVER;
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
+	rxw_pcall_uncount(p);
 	if (out != NULL)
 		rxw_pcall_done_event(p, out);
 	c->ops->drop(p);
@@ -181,7 +181,6 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	p->error_origin = origin;
 	/* The channel is free before the ABORT leaves: the peer may use it at once. */
 	p->state = RXW_CS_RESET;
-	rxw_pcall_uncount(p);
 	if (tell && (!p->client || p->timer.first_sent != 0))
 		rxw_pcall_write_abort(p, out);
 	if (origin == RXW_ORIGIN_LOCAL &&
@@ -192,6 +191,7 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	rxw_saw_end(p, out);
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
+	rxw_pcall_uncount(p);
 	p->timer.ack = p->timer.ping = p->ack.probe_at = RXW_NEVER;
 	p->timer.final_ack = false;
 	p->ack.reason = 0;
@@ -204,10 +204,10 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 void rxw_pcall_reply_acked(struct rxw_pcall *p, struct rxw_out *out)
 {
 	p->state = RXW_CS_DALLY;
-	rxw_pcall_uncount(p);
 	p->timer.ack = RXW_NEVER;
 	p->timer.ping = RXW_NEVER;
 	rxw_tally(out->stats, &out->stats->calls_ended, 1);
+	rxw_pcall_uncount(p);
 	rxw_saw_end(p, out);
 	rxw_pcall_done_event(p, out);
 }
@@ -221,10 +221,10 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_recvq_discard(p);
 	rxw_sendq_clear(p);
 	p->state = RXW_CS_DALLY;
-	rxw_pcall_uncount(p);
 	p->timer.ping = RXW_NEVER;
 	rxw_ack_forget(p);
 	rxw_tally(out->stats, &out->stats->calls_ended, 1);
+	rxw_pcall_uncount(p);
 	rxw_saw_end(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
 		/* A next call on the channel would say as much. */

@@ -57,7 +57,10 @@ struct rxw_pcall {
 	uint64_t acks_sent, acks_received;
 };
 
-/* It is over, or its connection given up: not counted as live any more. May be said again. */
+/*
+ * It is over, or its connection given up: not counted as live any more. May be said again.
+ * Said after its end was counted and its bytes were given back: who sees it gone sees those, too.
+ */
 void rxw_pcall_uncount(struct rxw_pcall *p);
 
 /* --- application side; all under the connection's lock --- */
