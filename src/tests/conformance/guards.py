@@ -22,13 +22,15 @@ def insist(t, c):
     """A call is served at last. Its request may be dropped, with no answer, while a flood takes
     each place that becomes free: as clients do, it is sent again."""
     until = time.monotonic() + LIMIT
-    while True:
+    p = None
+    while p is None:
         c.data(1, 1, t.request())
         try:
-            return c.next(DATA, 1, limit=0.2)
+            p = c.next(DATA, 1, limit=0.2)
         except Failed:
             if time.monotonic() > until:
                 raise
+    t.whole(p)
 
 
 def ask_debug(sock, address, kind, index=0, flags=CLIENT | wire.LAST, limit=3.0):

@@ -44,51 +44,56 @@ static bool no_calls_left(void *arg)
 	return !h_stats(arg).calls_active;
 }
 
+/*
+ * A connection for each call: an ACK that one thread wrote may leave behind the first packet of the
+ * channel's next call, which another wrote, and is dropped then, rightly.
+ */
 START_TEST(counters_follow_calls)
 {
+	enum { CALLS = 3 };
 	const uint64_t bytes = 500000;
 	struct rxw_stats c, s;
-	rxw_connection *connection;
+	rxw_connection *connection[CALLS];
 
 	h_open(&bed, NULL);
 	c = h_stats(bed.client);
 	ck_assert_uint_eq(c.datagrams_sent, 0);
 	ck_assert_uint_eq(c.connections_client, 0);
-	connection = h_connect(&bed, H_SERVICE);
-	for (int i = 0; i < 3; i++)
-		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = bytes });
+	for (int i = 0; i < CALLS; i++) {
+		connection[i] = h_connect(&bed, H_SERVICE);
+		h_good_call(&bed, connection[i], &(struct h_ask){ .op = H_BOTH, .bytes = bytes });
+	}
 	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
 	c = h_stats(bed.client);
 	s = h_stats(bed.server);
-	ck_assert_uint_eq(c.calls_started, 3);
-	ck_assert_uint_eq(s.calls_started, 3);
-	ck_assert_uint_eq(c.calls_ended, 3);
+	ck_assert_uint_eq(c.calls_started, CALLS);
+	ck_assert_uint_eq(s.calls_started, CALLS);
+	ck_assert_uint_eq(c.calls_ended, CALLS);
 	ck_assert_uint_eq(c.calls_aborted + s.calls_aborted + c.calls_timed_out, 0);
-	ck_assert_uint_eq(c.connections_client, 1);
+	ck_assert_uint_eq(c.connections_client, CALLS);
 	ck_assert_uint_eq(c.connections_server, 0);
-	ck_assert_uint_eq(s.connections_server, 1);
+	ck_assert_uint_eq(s.connections_server, CALLS);
 	ck_assert_uint_eq(s.peers, 1);
-	ck_assert_uint_eq(s.handlers_worker, 3);
+	ck_assert_uint_eq(s.handlers_worker, CALLS);
 	ck_assert_uint_ge(s.workers, 1);
 	ck_assert_uint_eq(s.calls_waiting, 0);
 	ck_assert_uint_eq(s.bytes_pinned, 0);
 	/* Every packet of the streams is counted, and no datagram is two packets. */
-	ck_assert_uint_ge(c.packets_sent[1], 3 * bytes / 1416);
-	ck_assert_uint_ge(s.packets_received[1], 3 * bytes / 1416);
-	ck_assert_uint_ge(s.packets_sent[1], 3 * bytes / 1416);
+	ck_assert_uint_ge(c.packets_sent[1], CALLS * bytes / 1416);
+	ck_assert_uint_ge(s.packets_received[1], CALLS * bytes / 1416);
+	ck_assert_uint_ge(s.packets_sent[1], CALLS * bytes / 1416);
 	ck_assert_uint_gt(c.packets_sent[2], 0);
 	ck_assert_uint_gt(s.packets_received[2], 0);
-	ck_assert_uint_ge(c.bytes_sent, 3 * bytes);
-	ck_assert_uint_ge(s.bytes_received, 3 * bytes);
+	ck_assert_uint_ge(c.bytes_sent, CALLS * bytes);
+	ck_assert_uint_ge(s.bytes_received, CALLS * bytes);
 	ck_assert_uint_ge(c.datagrams_sent, c.packets_sent[1]);
 	ck_assert_uint_gt(c.syscalls_send, 0);
 	ck_assert_uint_gt(c.syscalls_recv, 0);
-	/* What was sent twice, or by two threads, may come behind its own like or the next call. */
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		ck_assert_msg(i == RXW_DROP_DUPLICATE || i == RXW_DROP_CALL_NUMBER || !s.drops[i],
-			      "%llu drops: %s", (unsigned long long)s.drops[i],
-			      rxw_drop_name((enum rxw_drop)i));
-	rxw_connection_release(connection);
+		ck_assert_msg(i == RXW_DROP_DUPLICATE || !s.drops[i], "%llu drops: %s",
+			      (unsigned long long)s.drops[i], rxw_drop_name((enum rxw_drop)i));
+	for (int i = 0; i < CALLS; i++)
+		rxw_connection_release(connection[i]);
 	ck_assert_uint_eq(h_stats(bed.client).connections_client, 0);
 	h_close(&bed);
 }
