@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients: endpoint, calls, and the way from a volume's name to its server. */
+/* Clients: the endpoint, its connections, calls that block, and what went wrong with them. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,19 +12,41 @@
 #include "afs/client_internal.h"
 #include "afs/uuid.h"
 
-#define PROBE_MS       4000 /* for each of several addresses of a server */
-#define SITE_ADDRESSES 15   /* of one server; more are not looked at */
+#define LIMIT_MS    60000 /* by default */
+#define SURPLUS_MAX 4096  /* bytes behind an answer that are still discarded */
 
 void afs_error_text(struct afs_error *error, const char *format, ...)
 {
 	va_list args;
 
-	error->code = 0;
+	memset(error, 0, offsetof(struct afs_error, text));
 	error->origin = RXW_ORIGIN_LOCAL;
-	error->result = 0;
 	va_start(args, format);
 	vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
+}
+
+static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
+{
+	switch (code) {
+	case RXW_RESTARTING:
+	case RXW_CALL_TIMEOUT: /* of the peer: this side was slow to read */
+		return AFS_REMEDY_WAIT;
+	case RXW_CALL_DEAD:
+	case RXW_NETWORK_RESET:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
+	case AFS_VBUSY:
+	case AFS_VOFFLINE:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
+	case AFS_VSALVAGE:
+	case AFS_VNOSERVICE:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_OTHER : AFS_REMEDY_NONE;
+	case AFS_VNOVOL:
+	case AFS_VMOVED:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_LOCATE : AFS_REMEDY_NONE;
+	default:
+		return AFS_REMEDY_NONE;
+	}
 }
 
 void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin)
@@ -42,39 +64,130 @@ void afs_error_code(struct afs_error *error, const char *what, int32_t code, enu
 	afs_error_text(error, "%s: %s (code %d)", what, why, code);
 	error->code = code;
 	error->origin = origin;
+	error->remedy = remedy_of(code, origin);
 }
 
-static int failed(struct afs_error *error, const char *what, int rc)
+int afs_failed(struct afs_error *error, const char *what, int rc)
 {
 	afs_error_text(error, "%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 	error->result = rc;
+	/* A connection in error: a new one may do. */
+	error->remedy = rc == -RXW_ECALL ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
 	return -1;
 }
 
-int afs_begin(rxw_connection *connection, const char *what, unsigned deadline_ms, rxw_call **call,
-	      struct afs_error *error)
+const char *afs_server_text(const struct sockaddr_storage *address, const char *kind, char *text,
+			    size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	struct sockaddr_in6 six;
+	struct sockaddr_in four;
+
+	if (address->ss_family == AF_INET6) {
+		memcpy(&six, address, sizeof(six));
+		inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof(host));
+		snprintf(text, size, "%s [%s]:%u", kind, host, ntohs(six.sin6_port));
+	} else {
+		memcpy(&four, address, sizeof(four));
+		inet_ntop(AF_INET, &four.sin_addr, host, sizeof(host));
+		snprintf(text, size, "%s %s:%u", kind, host, ntohs(four.sin_port));
+	}
+	return text;
+}
+
+static int interrupted(struct afs_error *error, const char *what)
+{
+	afs_error_text(error, "%s: interrupted", what);
+	error->code = RXW_USER_ABORT;
+	error->interrupted = true;
+	return -1;
+}
+
+int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what,
+	      unsigned deadline_ms, rxw_call **call, struct afs_error *error)
 {
 	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = deadline_ms };
-	int rc = rxw_call_begin(connection, &co, call);
+	bool cancelled;
+	int rc;
 
-	return rc < 0 ? failed(error, what, rc) : 0;
+	pthread_mutex_lock(&c->lock);
+	cancelled = c->cancelled;
+	pthread_mutex_unlock(&c->lock);
+	if (cancelled)
+		return interrupted(error, what);
+	rc = connection ? rxw_call_begin(connection, &co, call) : -RXW_ESTATE;
+	if (rc < 0)
+		return afs_failed(error, what, rc);
+	pthread_mutex_lock(&c->lock);
+	c->running = *call;
+	c->patience_ms = deadline_ms ? deadline_ms : c->limit_ms;
+	c->stalled = false;
+	if (c->cancelled)
+		rxw_call_abort(*call, RXW_USER_ABORT);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
 }
 
-int afs_end(rxw_call *call, const char *what, int32_t code, struct afs_error *error)
+int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t code,
+		 const char *why, struct afs_error *error)
 {
+	bool location = rxw_call_service_id(call) == AFS_SERVICE_VL, stalled, cancelled;
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+	char server[96], where[400];
 
-	/* The call's own error, if it has one, is what the stubs stumbled over. */
+	rxw_call_peer(call, &peer, &len);
+	pthread_mutex_lock(&c->lock);
+	c->running = NULL;
+	stalled = c->stalled;
+	cancelled = c->cancelled;
+	pthread_mutex_unlock(&c->lock);
+	/* The call's own error, if it has one, is what the reader stumbled over. */
 	code = rxw_call_end(call, code, &origin);
-	if (code == 0)
+	if (code == 0 && !why)
 		return 0;
-	if (code == RXW_RPC_CC_UNMARSHAL && origin != RXW_ORIGIN_PEER) {
-		afs_error_text(error, "%s: the server's answer makes no sense", what);
-		error->code = code;
+	if (cancelled)
+		return interrupted(error, what);
+	afs_server_text(&peer, location ? "location server" : "file server", server,
+			sizeof(server));
+	snprintf(where, sizeof(where), "%s: %s", what, server);
+	if (stalled || (origin == RXW_ORIGIN_LOCAL && code == RXW_CALL_TIMEOUT)) {
+		afs_error_text(error, stalled ? "%s: no progress for %u s" :
+						"%s: did not finish its answer within %u s",
+			       where, (c->patience_ms + 999) / 1000);
+		error->code = RXW_CALL_TIMEOUT;
+		error->remedy = AFS_REMEDY_OTHER;
+	} else if (why && (code == 0 || code == RXW_USER_ABORT || code == RXW_RPC_CC_UNMARSHAL)) {
+		afs_error_text(error, "%s: %s", where, why);
+		error->code = code == RXW_USER_ABORT ? 0 : code;
 	} else {
-		afs_error_code(error, what, code, origin);
+		afs_error_code(error, origin == RXW_ORIGIN_PEER ? what : where, code, origin);
+		if (origin == RXW_ORIGIN_PEER && code == RXW_INVALID_OPERATION && !c->security)
+			strncat(error->text, "; it may want a ticket, see --cell",
+				sizeof(error->text) - strlen(error->text) - 1);
+		if (code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER && !location)
+			afs_server_silent(c, &peer);
 	}
 	return -1;
+}
+
+int afs_end(struct afs_client *c, rxw_call *call, const char *what, int32_t code,
+	    struct afs_error *error)
+{
+	const char *why = code == RXW_RPC_CC_UNMARSHAL ? "its answer makes no sense" : NULL;
+	uint8_t rest[512];
+	size_t surplus = 0;
+	ssize_t n;
+
+	while (code == 0 && (n = rxw_call_read_some(call, rest, sizeof(rest))) > 0) {
+		surplus += (size_t)n;
+		if (surplus <= SURPLUS_MAX)
+			continue;
+		why = "it sends more than an answer";
+		code = RXW_USER_ABORT;
+	}
+	return afs_conclude(c, call, what, code, why, error);
 }
 
 /* A random (version 4) UUID: nobody asks for this client by it a second time. */
@@ -112,12 +225,14 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 	int rc;
 
 	if (!c)
-		return failed(error, "client", -RXW_ENOMEM);
+		return afs_failed(error, "client", -RXW_ENOMEM);
 	memcpy(&c->vl_address, options->vl, options->vl_len);
 	c->vl_len = options->vl_len;
 	c->fs_port = options->fs_port ? options->fs_port : AFS_PORT_FS;
+	c->limit_ms = options->limit_ms ? options->limit_ms : LIMIT_MS;
 	c->security = options->security ? rxw_security_ref(options->security) : NULL;
 	make_identity(&c->self.uuid);
+	afs_watch_init(c);
 	rc = open_endpoint(engine, options, &c->endpoint);
 	if (rc == 0)
 		rc = afs_client_callbacks(c);
@@ -125,7 +240,7 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 		rc = rxw_connection_create(c->endpoint, (struct sockaddr *)&c->vl_address,
 					   c->vl_len, AFS_SERVICE_VL, c->security, &c->vl);
 	if (rc < 0) {
-		failed(error, "cannot open a socket", rc);
+		afs_failed(error, "cannot open a socket", rc);
 		afs_client_close(c);
 		return -1;
 	}
@@ -137,6 +252,7 @@ void afs_client_close(struct afs_client *client)
 {
 	if (!client)
 		return;
+	afs_watch_end(client);
 	if (client->vl)
 		rxw_connection_release(client->vl);
 	if (client->fs)
@@ -144,12 +260,14 @@ void afs_client_close(struct afs_client *client)
 	if (client->endpoint)
 		rxw_endpoint_destroy(client->endpoint);
 	rxw_security_unref(client->security);
+	free(client->sites);
 	free(client);
 }
 
 int afs_client_renew(struct afs_client *client, rxw_security *security, struct afs_error *error)
 {
-	rxw_connection *vl, *fs = NULL;
+	rxw_connection *vl, *fs = NULL, *old_vl, *old_fs;
+	rxw_security *old;
 	int rc = rxw_connection_create(client->endpoint, (struct sockaddr *)&client->vl_address,
 				       client->vl_len, AFS_SERVICE_VL, security, &vl);
 
@@ -160,17 +278,20 @@ int afs_client_renew(struct afs_client *client, rxw_security *security, struct a
 			rxw_connection_release(vl);
 	}
 	if (rc < 0)
-		return failed(error, "cannot connect with another token", rc);
-	rxw_connection_release(client->vl);
-	client->vl = vl;
-	if (client->fs) {
-		rxw_connection_release(client->fs);
-		client->fs = fs;
-	}
+		return afs_failed(error, "cannot connect with another token", rc);
 	if (security)
 		rxw_security_ref(security);
-	rxw_security_unref(client->security);
+	pthread_mutex_lock(&client->lock);
+	old_vl = client->vl;
+	old_fs = client->fs;
+	old = client->security;
+	client->vl = vl;
+	client->fs = fs;
 	client->security = security;
+	pthread_mutex_unlock(&client->lock);
+	rxw_connection_release(old_vl);
+	rxw_connection_release(old_fs);
+	rxw_security_unref(old);
 	return 0;
 }
 
@@ -184,290 +305,24 @@ rxw_endpoint *afs_client_endpoint(struct afs_client *client)
 	return client->endpoint;
 }
 
-/* What both generations of a location entry say. */
-struct location {
-	uint32_t sites;
-	struct {
-		bool by_uuid;
-		struct rxw_uuid uuid; /* or else: */
-		uint32_t address;     /* 10.77.0.1 = 0x0a4d0001, 0 = unknown */
-		int32_t flags;	      /* VLSF_… */
-	} site[NMAXNSERVERS];
-	uint32_t id[MAXTYPES]; /* by enum afs_vl_type */
-	int32_t flags;	       /* VLF_… */
-};
-
-/* The new generation. In a site without its flag the first word of the UUID is the address. */
-static int entry_by_name_u(struct afs_client *c, const char *name, const char *what,
-			   struct location *location, struct afs_error *error)
-{
-	rxw_call *call;
-	uvldbentry e;
-	int32_t code;
-
-	if (afs_begin(c->vl, what, 0, &call, error) < 0)
-		return -1;
-	code = StartVL_GetEntryByNameU(call, name);
-	if (code == 0)
-		code = EndVL_GetEntryByNameU(call, &e);
-	if (afs_end(call, what, code, error) < 0)
-		return -1;
-	memset(location, 0, sizeof(*location));
-	location->sites = (uint32_t)e.nServers;
-	for (uint32_t i = 0; i < NMAXNSERVERS; i++) {
-		location->site[i].by_uuid = e.serverFlags[i] & VLSF_UUID;
-		location->site[i].uuid = e.serverNumber[i];
-		location->site[i].address = e.serverNumber[i].time_low;
-		location->site[i].flags = e.serverFlags[i];
-	}
-	memcpy(location->id, e.volumeId, sizeof(location->id));
-	location->flags = e.flags;
-	return 0;
-}
-
-static int entry_by_name_n(struct afs_client *c, const char *name, const char *what,
-			   struct location *location, struct afs_error *error)
-{
-	rxw_call *call;
-	nvldbentry e;
-	int32_t code;
-
-	if (afs_begin(c->vl, what, 0, &call, error) < 0)
-		return -1;
-	code = StartVL_GetEntryByNameN(call, name);
-	if (code == 0)
-		code = EndVL_GetEntryByNameN(call, &e);
-	if (afs_end(call, what, code, error) < 0)
-		return -1;
-	memset(location, 0, sizeof(*location));
-	location->sites = (uint32_t)e.nServers;
-	for (uint32_t i = 0; i < NMAXNSERVERS; i++) {
-		location->site[i].address = (uint32_t)e.serverNumber[i];
-		location->site[i].flags = e.serverFlags[i];
-	}
-	memcpy(location->id, e.volumeId, sizeof(location->id));
-	location->flags = e.flags;
-	return 0;
-}
-
-/* GetEntryByNameU; older servers know only the N form. */
-static int locate(struct afs_client *c, const char *name, const char *what,
-		  struct location *location, struct afs_error *error)
-{
-	int rc = entry_by_name_u(c, name, what, location, error);
-
-	if (rc < 0 && error->code == RXW_RPC_OPCODE)
-		rc = entry_by_name_n(c, name, what, location, error);
-	if (rc == 0 && location->sites > NMAXNSERVERS) {
-		afs_error_text(error, "%s: the location server's answer makes no sense", what);
-		rc = -1;
-	}
-	return rc;
-}
-
-/* The type that a name asks for, and its id in the entry. */
-static int choose_type(const char *name, const struct location *entry, enum afs_vl_type *type,
-		       uint32_t *id)
-{
-	static const int32_t exists[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
-	size_t length = strlen(name);
-	int wanted = -1;
-
-	if (length > 9 && strcmp(name + length - 9, ".readonly") == 0)
-		wanted = AFS_VL_RO;
-	else if (length > 7 && strcmp(name + length - 7, ".backup") == 0)
-		wanted = AFS_VL_BACKUP;
-	for (int i = 0; wanted < 0 && i < 3; i++)
-		if (entry->id[i] && strtoul(name, NULL, 10) == entry->id[i] &&
-		    strspn(name, "0123456789") == length)
-			wanted = i;
-	if (wanted < 0)
-		wanted = (entry->flags & VLF_RWEXISTS) && entry->id[AFS_VL_RW] ? AFS_VL_RW
-									       : AFS_VL_RO;
-	if (!(entry->flags & exists[wanted]) || !entry->id[wanted])
-		return -1;
-	*type = (enum afs_vl_type)wanted;
-	*id = entry->id[wanted];
-	return 0;
-}
-
-/*
- * IPv4 addresses of a server, at most SITE_ADDRESSES. Returns their number; 0 if none is known.
- */
-static uint32_t addresses_by_uuid(struct afs_client *c, const struct rxw_uuid *uuid,
-				  uint32_t address[SITE_ADDRESSES])
-{
-	const ListAddrByAttributes attr = {.Mask = AFS_VL_BY_UUID, .uuid = *uuid};
-	struct afs_error ignored;
-	bulkaddrs addrs = {0};
-	int32_t unique, entries, code;
-	struct rxw_uuid same;
-	uint32_t count = 0;
-	rxw_call *call;
-
-	if (afs_begin(c->vl, "addresses", 0, &call, &ignored) < 0)
-		return 0;
-	code = StartVL_GetAddrsU(call, &attr);
-	if (code == 0)
-		code = EndVL_GetAddrsU(call, &same, &unique, &entries, &addrs);
-	if (afs_end(call, "addresses", code, &ignored) == 0 && addrs.len > 0) {
-		count = addrs.len < SITE_ADDRESSES ? addrs.len : SITE_ADDRESSES;
-		memcpy(address, addrs.val, count * sizeof(*address));
-	}
-	xdrfree_bulkaddrs(&addrs);
-	return count;
-}
-
-/*
- * Addresses to try, best first: that of the location server when it is listed, or when only it can
- * be reached.
- */
-struct candidates {
-	struct sockaddr_storage address[NMAXNSERVERS * SITE_ADDRESSES];
-	unsigned count;
-};
-
-/*
- * `address` is a struct sockaddr_in or sockaddr_in6 of `size` bytes; copied bytewise, as aliasing
- * rules want.
- */
-static void add_candidate(struct candidates *list, const void *address, size_t size, bool first)
-{
-	struct sockaddr_storage *at = &list->address[list->count];
-
-	if (list->count == sizeof(list->address) / sizeof(list->address[0]))
-		return;
-	if (first) {
-		memmove(&list->address[1], &list->address[0],
-			list->count * sizeof(list->address[0]));
-		at = &list->address[0];
-	}
-	memset(at, 0, sizeof(*at));
-	memcpy(at, address, size);
-	list->count++;
-}
-
-static void find_candidates(struct afs_client *c, const struct location *entry,
-			    enum afs_vl_type type, struct candidates *list)
-{
-	int32_t wanted = type == AFS_VL_RO ? VLSF_ROVOL : VLSF_RWVOL;
-	struct sockaddr_in vl;
-	struct sockaddr_in6 vl6;
-
-	list->count = 0;
-	if (c->vl_address.ss_family == AF_INET6) {
-		memcpy(&vl6, &c->vl_address, sizeof(vl6));
-		vl6.sin6_port = htons(c->fs_port);
-		add_candidate(list, &vl6, sizeof(vl6), false);
-		return;
-	}
-	memcpy(&vl, &c->vl_address, sizeof(vl));
-	for (uint32_t s = 0; s < entry->sites; s++) {
-		uint32_t address[SITE_ADDRESSES] = {entry->site[s].address};
-		uint32_t count = address[0] != 0;
-
-		if (!(entry->site[s].flags & wanted) || (entry->site[s].flags & VLSF_DONTUSE))
-			continue;
-		if (entry->site[s].by_uuid)
-			count = addresses_by_uuid(c, &entry->site[s].uuid, address);
-		for (uint32_t i = 0; i < count; i++) {
-			struct sockaddr_in sa = { .sin_family = AF_INET,
-						  .sin_port = htons(c->fs_port),
-						  .sin_addr.s_addr = htonl(address[i]) };
-
-			add_candidate(list, &sa, sizeof(sa),
-				      sa.sin_addr.s_addr == vl.sin_addr.s_addr);
-		}
-	}
-}
-
 int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 		   struct afs_error *error)
 {
-	rxw_connection *connection;
+	rxw_connection *connection, *old;
 	int rc = rxw_connection_create(client->endpoint, (const struct sockaddr *)&volume->server,
 				       volume->server_len, AFS_SERVICE_FS, client->security, &connection);
 
 	if (rc < 0)
-		return failed(error, "cannot connect to the file server", rc);
-	if (client->fs)
-		rxw_connection_release(client->fs);
+		return afs_failed(error, "cannot connect to the file server", rc);
+	pthread_mutex_lock(&client->lock);
+	old = client->fs;
 	client->fs = connection;
 	client->fs_address = volume->server;
 	client->fs_len = volume->server_len;
+	afs_server_asked(client, &volume->server, volume->server_len);
+	pthread_mutex_unlock(&client->lock);
+	rxw_connection_release(old);
 	return 0;
-}
-
-/* Does the server at hand know the volume? 0, or -1: try the next. */
-static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned deadline_ms,
-		 struct afs_error *error)
-{
-	const AFSFid root = {volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
-	AFSFetchStatus ignored;
-	char text[INET6_ADDRSTRLEN], what[160];
-	size_t at = volume->server.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_addr)
-							 : offsetof(struct sockaddr_in, sin_addr);
-	const void *raw = (const char *)&volume->server + at;
-
-	inet_ntop(volume->server.ss_family, raw, text, sizeof(text));
-	snprintf(what, sizeof(what), "file server %s port %u, volume %s", text, c->fs_port,
-		 volume->name);
-	if (afs_fetch_status(c, &root, what, deadline_ms, &ignored, error) == 0)
-		return 0;
-	/* Refused by the server itself, for reasons of rights, say: it is the right server. */
-	if (error->origin == RXW_ORIGIN_PEER && rxw_code_to_errno(error->code) == EACCES)
-		return 0;
-	return -1;
-}
-
-int afs_client_volume(struct afs_client *client, const char *name, struct afs_volume *volume,
-		      struct afs_error *error)
-{
-	struct location entry;
-	struct candidates *list;
-	enum afs_vl_type type;
-	char what[160];
-	int result = -1;
-
-	snprintf(what, sizeof(what), "volume %.80s", name);
-	if (*name == 0 || strlen(name) >= VL_MAXNAMELEN) {
-		afs_error_text(error, "%s: a volume's name has 1 to 64 characters", what);
-		return -1;
-	}
-	if (locate(client, name, what, &entry, error) < 0) {
-		if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VL_NOENT)
-			snprintf(error->text, sizeof(error->text),
-				 "%s: no such volume; the location server does not know it", what);
-		else if (error->origin != RXW_ORIGIN_PEER && error->code == RXW_CALL_DEAD)
-			snprintf(
-				error->text, sizeof(error->text),
-				"no answer from the location server; is it running, and is -s right?");
-		return -1;
-	}
-	memset(volume, 0, sizeof(*volume));
-	snprintf(volume->name, sizeof(volume->name), "%s", name);
-	if (choose_type(name, &entry, &type, &volume->id) < 0) {
-		afs_error_text(error, "%s: no volume of that type exists", what);
-		return -1;
-	}
-	list = malloc(sizeof(*list));
-	if (!list)
-		return failed(error, what, -RXW_ENOMEM);
-	find_candidates(client, &entry, type, list);
-	if (list->count == 0)
-		afs_error_text(error, "%s: the location server knows no address that serves it",
-			       what);
-	for (unsigned i = 0; result < 0 && i < list->count; i++) {
-		volume->server = list->address[i];
-		volume->server_len = volume->server.ss_family == AF_INET6 ?
-					     sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
-		result = afs_client_use(client, volume, error);
-		if (result == 0)
-			result = probe(client, volume, i + 1 < list->count ? PROBE_MS : 0, error);
-	}
-	free(list);
-	return result;
 }
 
 int afs_client_call(struct afs_client *client, const struct rxw_call_options *options,
@@ -475,5 +330,5 @@ int afs_client_call(struct afs_client *client, const struct rxw_call_options *op
 {
 	int rc = client->fs ? rxw_call_begin(client->fs, options, call) : -RXW_ESTATE;
 
-	return rc < 0 ? failed(error, "cannot begin a call", rc) : 0;
+	return rc < 0 ? afs_failed(error, "cannot begin a call", rc) : 0;
 }

@@ -3,6 +3,7 @@
 #ifndef AFS_CLIENT_H
 #define AFS_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -17,6 +18,14 @@
 #include "afs/rxafs.h"
 #include "afs/vl.h"
 
+/* The remedy for an error: see afs_client_recover(). */
+enum afs_remedy {
+	AFS_REMEDY_NONE,
+	AFS_REMEDY_WAIT,   /* to ask again after a pause, another server or the same */
+	AFS_REMEDY_OTHER,  /* to ask another server */
+	AFS_REMEDY_LOCATE  /* to ask where the volume is now */
+};
+
 /*
  * Why something failed: one line that names the thing, and the code of the call if there was one.
  * Functions here return 0 (or a count), or -1 with *error filled. All of them block, and each
@@ -26,7 +35,9 @@ struct afs_error {
 	int32_t code;           /* of the call; 0 if it never came to one */
 	enum rxw_origin origin;
 	int result;             /* negative result of the library that led to it; 0 = none */
-	char text[320];
+	enum afs_remedy remedy;
+	bool interrupted;       /* by afs_client_cancel() */
+	char text[480];
 };
 
 /*
@@ -41,11 +52,31 @@ struct afs_client_options {
 	uint16_t fs_port;                  /* of the file servers: 7000 but for tests */
 	const struct rxw_config *config;   /* of the endpoint; NULL = the engine's */
 	rxw_security *security;            /* of all connections; NULL = anonymous */
+	/*
+	 * Most milliseconds without progress in a read, in all of any other call, and in the search
+	 * for a server; 0 = 60,000
+	 */
+	unsigned limit_ms;
 };
 
 int afs_client_open(rxw_engine *engine, const struct afs_client_options *options,
 		    struct afs_client **client, struct afs_error *error);
+/* Gives up no promises: see afs_client_give_up(). NULL is allowed. */
 void afs_client_close(struct afs_client *client);
+
+/*
+ * Calls in progress and later ones fail as interrupted. Any thread; until
+ * afs_client_close().
+ */
+void afs_client_cancel(struct afs_client *client);
+
+/*
+ * Tell all file servers that were used, but those that do not answer, that the callback promises
+ * they gave are not needed any more; else they would wait for these clients before the next write.
+ * Takes `ms` milliseconds at most for all `count` clients together (NULL ones are passed over). Any
+ * thread, also after afs_client_cancel().
+ */
+void afs_client_give_up(struct afs_client *const *clients, size_t count, unsigned ms);
 
 /*
  * Make connections of their own for calls that begin from now on, with another token. Calls in progress go on
@@ -76,16 +107,28 @@ int afs_client_volume(struct afs_client *client, const char *name, struct afs_vo
 int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 		   struct afs_error *error);
 
+/*
+ * After a failure with a remedy: find a server that serves the volume now and connect to it; one
+ * round, without pauses. Others are tried before the one that failed. 0, or -1 and *error, whose
+ * remedy says whether another round may succeed; without a remedy it stays as it is. *volume is what
+ * was looked up last.
+ */
+int afs_client_recover(struct afs_client *client, struct afs_volume *volume,
+		       enum afs_remedy remedy, struct afs_error *error);
+
+/* Addresses of servers that hold the volume that was looked up last. */
+unsigned afs_client_sites(const struct afs_client *client);
+
 /* FetchStatus. `what` names the object in errors. */
 int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
 		      AFSFetchStatus *status, struct afs_error *error);
 
 /*
  * InlineBulkStatus of 1..AFSCBMAX objects: statuses in the order asked, each with an error code of
- * its own. Servers without that call are asked one by one.
+ * its own. Servers without that call are asked one by one. `what` names their directory in errors.
  */
 int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count,
-		    AFSFetchStatus *statuses, struct afs_error *error);
+		    const char *what, AFSFetchStatus *statuses, struct afs_error *error);
 
 /* Contents of a directory or symbolic link, whole, of at most `max` bytes; free() *data. */
 int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char *what, size_t max,
@@ -126,7 +169,7 @@ struct afs_fetch {
 	AFSVolSync sync;
 
 	uint8_t buffer[160];          /* head, then tail */
-	size_t used;
+	size_t used, surplus;
 	enum {
 		AFS_FETCH_SENDING, AFS_FETCH_ENDING, AFS_FETCH_HEAD, AFS_FETCH_DATA, AFS_FETCH_TAIL,
 		AFS_FETCH_REST /* up to the end of the reply; a longer one is no error */
@@ -143,6 +186,15 @@ void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset,
  */
 enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, struct iovec *iov,
 				     unsigned *count);
+
+/*
+ * All steps of a fetch in one blocking call. take() is given what came, at `offset` of the file, and
+ * may change iov; what it returns, if not 0, ends the call. 0; -1 and *error; or 1 if take() ended
+ * it. A server that sends less than a KiB within the client's limit has made no progress.
+ */
+int afs_client_read(struct afs_client *client, struct afs_fetch *fetch, const char *what,
+		    int (*take)(void *arg, struct iovec *iov, unsigned count, uint64_t offset),
+		    void *arg, struct afs_error *error);
 
 /* A call to the file server; for use with afs_fetch_step(). */
 int afs_client_call(struct afs_client *client, const struct rxw_call_options *options,

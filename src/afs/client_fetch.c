@@ -9,6 +9,9 @@
 
 #define HEAD_BYTES 8
 #define TAIL_BYTES (84 + 12 + 24) /* status, promise, volume */
+#define SURPLUS_MAX 4096	   /* bytes behind the tail that are still discarded */
+#define SLICES	    256	/* packets lent at a time: one system call writes them */
+#define PROGRESS    1024	   /* bytes within the limit that are no standstill */
 
 void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length)
 {
@@ -127,7 +130,61 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 		if (result != AFS_FETCH_DONE)
 			return result;
 	}
-	while ((n = rxw_call_read_some(call, f->buffer, sizeof(f->buffer))) > 0)
-		;
+	while ((n = rxw_call_read_some(call, f->buffer, sizeof(f->buffer))) > 0) {
+		f->surplus += (size_t)n;
+		if (f->surplus > SURPLUS_MAX) {
+			f->why = "it sends more than an answer";
+			return AFS_FETCH_ERROR;
+		}
+	}
 	return n == 0 ? AFS_FETCH_DONE : stuck(f, n, NULL);
+}
+
+/* One step of a blocking call, which may wait for *left ns more without progress. */
+static enum afs_fetch_result timed_step(struct afs_client *client, struct afs_fetch *f,
+					rxw_call *call, struct iovec *iov, unsigned *count,
+					uint64_t *left)
+{
+	uint64_t began = afs_now(), before = f->received, spent;
+	enum afs_fetch_result result;
+
+	atomic_store(&client->due, began + *left);
+	result = afs_fetch_step(f, call, iov, count);
+	atomic_store(&client->due, UINT64_MAX);
+	spent = afs_now() - began;
+	if (f->received - before >= PROGRESS)
+		*left = (uint64_t)client->limit_ms * 1000000;
+	else
+		*left -= spent < *left ? spent : *left;
+	return result;
+}
+
+int afs_client_read(struct afs_client *client, struct afs_fetch *f, const char *what,
+		    int (*take)(void *arg, struct iovec *iov, unsigned count, uint64_t offset),
+		    void *arg, struct afs_error *error)
+{
+	uint64_t left = (uint64_t)client->limit_ms * 1000000;
+	enum afs_fetch_result result;
+	rxw_call *call;
+	int taken = 0;
+
+	if (afs_watch_start(client) < 0) {
+		afs_error_text(error, "%s: cannot start a thread", what);
+		return -1;
+	}
+	if (afs_begin(client, client->fs, what, 0, &call, error) < 0)
+		return -1;
+	do {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		uint64_t at = f->offset + f->received;
+
+		result = timed_step(client, f, call, iov, &count, &left);
+		if (result == AFS_FETCH_LENT)
+			taken = take(arg, iov, count, at);
+	} while (result == AFS_FETCH_LENT && taken == 0);
+	if (afs_conclude(client, call, what, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, f->why,
+			 error) == 0)
+		return 0;
+	return taken ? 1 : -1;
 }

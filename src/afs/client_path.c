@@ -18,18 +18,18 @@ int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *w
 	rxw_call *call;
 	int32_t code;
 
-	if (afs_begin(client->fs, what, deadline_ms, &call, error) < 0)
+	if (afs_begin(client, client->fs, what, deadline_ms, &call, error) < 0)
 		return -1;
 	code = StartRXAFS_FetchStatus(call, fid);
 	if (code == 0)
 		code = EndRXAFS_FetchStatus(call, status, &callback, &sync);
-	return afs_end(call, what, code, error);
+	return afs_end(client, call, what, code, error);
 }
 
 int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
 		      AFSFetchStatus *status, struct afs_error *error)
 {
-	if (afs_fetch_status(client, fid, what, 0, status, error) < 0)
+	if (afs_fetch_status(client, fid, what, client->limit_ms, status, error) < 0)
 		return -1;
 	if (afs_status_usable(status))
 		return 0;
@@ -39,12 +39,12 @@ int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *
 
 /* Without InlineBulkStatus. */
 static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t count,
-		      AFSFetchStatus *statuses, struct afs_error *error)
+		      const char *what, AFSFetchStatus *statuses, struct afs_error *error)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (afs_client_status(client, &fids[i], "status", &statuses[i], error) == 0)
+		if (afs_client_status(client, &fids[i], what, &statuses[i], error) == 0)
 			continue;
-		if (error->origin != RXW_ORIGIN_PEER)
+		if (error->origin != RXW_ORIGIN_PEER || error->remedy != AFS_REMEDY_NONE)
 			return -1;
 		afs_status_refuse(&statuses[i], error->code);
 	}
@@ -52,7 +52,7 @@ static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t co
 }
 
 int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count,
-		    AFSFetchStatus *statuses, struct afs_error *error)
+		    const char *what, AFSFetchStatus *statuses, struct afs_error *error)
 {
 	/* The stub only reads them. */
 	const AFSCBFids asked = {.len = count, .val = (AFSFid *)fids};
@@ -63,16 +63,16 @@ int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t coun
 	int32_t code;
 	int rc;
 
-	if (afs_begin(client->fs, "status", 0, &call, error) < 0)
+	if (afs_begin(client, client->fs, what, client->limit_ms, &call, error) < 0)
 		return -1;
 	code = StartRXAFS_InlineBulkStatus(call, &asked);
 	if (code == 0)
 		code = EndRXAFS_InlineBulkStatus(call, &got, &callbacks, &sync);
-	rc = afs_end(call, "status", code, error);
+	rc = afs_end(client, call, what, code, error);
 	if (rc < 0 && error->code == RXW_RPC_OPCODE) {
-		rc = one_by_one(client, fids, count, statuses, error);
+		rc = one_by_one(client, fids, count, what, statuses, error);
 	} else if (rc == 0 && got.len != count) {
-		afs_error_text(error, "status: the server's answer makes no sense");
+		afs_error_text(error, "%s: the server's answer makes no sense", what);
 		rc = -1;
 	} else if (rc == 0) {
 		memcpy(statuses, got.val, count * sizeof(*statuses));
@@ -82,51 +82,46 @@ int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t coun
 	return rc;
 }
 
+/* Bytes of a directory or link, gathered in memory. */
+struct gathered {
+	const struct afs_fetch *fetch;
+	uint8_t *bytes;
+	size_t used;
+};
+
+static int gather(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+{
+	struct gathered *g = arg;
+
+	(void)offset;
+	if (!g->bytes)
+		g->bytes = malloc(g->fetch->length); /* as much as was asked for at most */
+	if (!g->bytes)
+		return -1;
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(g->bytes + g->used, iov[i].iov_base, iov[i].iov_len);
+		g->used += iov[i].iov_len;
+	}
+	return 0;
+}
+
 int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char *what, size_t max,
 			uint8_t **data, size_t *length, struct afs_error *error)
 {
-	struct rxw_call_options co = { .size = sizeof(co) };
-	enum afs_fetch_result result;
-	enum rxw_origin origin;
 	struct afs_fetch fetch;
-	rxw_call *call;
-	uint8_t *bytes = NULL;
-	size_t used = 0;
-	int32_t code;
+	struct gathered g = { .fetch = &fetch };
+	int rc;
 
-	if (afs_client_call(client, &co, &call, error) < 0)
-		return -1;
 	afs_fetch_init(&fetch, fid, 0, max);
-	for (;;) {
-		struct iovec iov[64];
-		unsigned count = 64;
-
-		result = afs_fetch_step(&fetch, call, iov, &count);
-		if (result != AFS_FETCH_LENT)
-			break;
-		if (!bytes)
-			bytes = malloc(fetch.length); /* <= max */
-		if (!bytes) {
-			fetch.why = "no memory";
-			result = AFS_FETCH_ERROR;
-			break;
-		}
-		for (unsigned i = 0; i < count; i++) {
-			memcpy(bytes + used, iov[i].iov_base, iov[i].iov_len);
-			used += iov[i].iov_len;
-		}
-	}
-	code = rxw_call_end(call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, &origin);
-	if (fetch.why)
-		afs_error_text(error, "%s: %s", what, fetch.why);
-	else if (code != 0)
-		afs_error_code(error, what, code, origin);
-	if (fetch.why || code != 0 || result != AFS_FETCH_DONE) {
-		free(bytes);
+	rc = afs_client_read(client, &fetch, what, gather, &g, error);
+	if (rc > 0)
+		afs_error_text(error, "%s: no memory", what);
+	if (rc != 0) {
+		free(g.bytes);
 		return -1;
 	}
-	*data = bytes;
-	*length = used;
+	*data = g.bytes;
+	*length = g.used;
 	return 0;
 }
 
@@ -175,6 +170,26 @@ static int walk_error(struct walk *w, const char *name, const char *why)
 	return -1;
 }
 
+/* Volumes have file servers of their own, and perhaps another cell's. */
+static int mount_point(struct walk *w, const char *name, char *text)
+{
+	char *volume = strchr(text, ':');
+
+	text[strlen(text) - 1] = 0;
+	if (volume) {
+		*volume++ = 0;
+		afs_error_text(w->error,
+			       "%s:%.80s: \"%.60s\" is a mount point of the cell %.64s: name that "
+			       "cell's location server with -s, and %.64s:PATH",
+			       w->volume->name, w->path, name, text + 1, volume);
+		return -1;
+	}
+	afs_error_text(w->error,
+		       "%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
+		       w->volume->name, w->path, name, text + 1);
+	return -1;
+}
+
 /* Put the text of a link before what is left to walk. */
 static int expand_link(struct walk *w, const struct afs_object *link, const char *name)
 {
@@ -188,12 +203,7 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 	if (afs_client_readlink(w->client, &link->fid, what, text, w->error) < 0)
 		return -1;
 	if (afs_is_mount_point(link->status.UnixModeBits, text)) {
-		text[strlen(text) - 1] = 0;
-		afs_error_text(
-			w->error,
-			"%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
-			w->volume->name, w->path, name, text + 1);
-		return -1;
+		return mount_point(w, name, text);
 	}
 	if (text[0] == '/')
 		return walk_error(w, name, "a symbolic link that leads out of the volume");

@@ -45,10 +45,11 @@ afs_sources = \
 # The client side.
 afs_sources += \
 	src/afs/client.c src/afs/client.h src/afs/client_internal.h \
-	src/afs/client_callback.c src/afs/client_fetch.c src/afs/client_path.c
+	src/afs/client_callback.c src/afs/client_fetch.c src/afs/client_locate.c \
+	src/afs/client_path.c src/afs/client_watch.c
 
 noinst_LTLIBRARIES += src/afs/librxafs.la
-src_afs_librxafs_la_SOURCES = $(afs_sources)
+src_afs_librxafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c
 nodist_src_afs_librxafs_la_SOURCES = $(afs_generated)
 src_afs_librxafs_la_LIBADD = src/rx/librxwire.la
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "afs/rpcstats_private.h"
+#include "base/hash.h"
 
 #define PEERS_DEFAULT 1024
 
@@ -210,14 +211,11 @@ static bool make_key(const struct sockaddr *peer, struct stats_key *key)
 
 static struct stats_peer **bucket_of(struct afs_rpcstats *stats, const struct stats_key *key)
 {
-	const uint64_t odd = 0x9e3779b97f4a7c15u;
-	uint64_t low, high;
+	uint8_t bytes[sizeof(key->address) + sizeof(key->port)];
 
-	memcpy(&high, key->address, 8);
-	memcpy(&low, key->address + 8, 8);
-	low ^= high * odd ^ key->port;
-	low = (low ^ low >> 32) * odd; /* the last byte of an address may lie in the top bits */
-	return &stats->bucket[(low >> 40) & (stats->buckets - 1)];
+	memcpy(bytes, key->address, sizeof(key->address));
+	memcpy(bytes + sizeof(key->address), &key->port, sizeof(key->port));
+	return &stats->bucket[rxw_siphash(bytes, sizeof(bytes), stats->secret) & (stats->buckets - 1)];
 }
 
 static void unlink_age(struct afs_rpcstats *stats, struct stats_peer *peer)
@@ -292,7 +290,8 @@ struct afs_rpcstats *afs_rpcstats_create(const struct afs_rpcstats_options *opti
 	for (stats->buckets = 64; stats->buckets < stats->peers_max; stats->buckets *= 2)
 		;
 	stats->bucket = calloc(stats->buckets, sizeof(struct stats_peer *));
-	if (!stats->bucket) {
+	if (!stats->bucket || rxw_random(stats->secret, sizeof(stats->secret))) {
+		free(stats->bucket);
 		free(stats);
 		return NULL;
 	}

@@ -50,6 +50,7 @@ struct stats_peer {
 struct afs_rpcstats {
 	bool open;
 	unsigned peers_max, buckets; /* buckets: a power of two */
+	uint64_t secret[2];	     /* of their hash */
 	_Atomic bool on[2]; /* [0] process, [1] peers; set under the locks they matter for */
 
 	pthread_mutex_t known_lock; /* for those that add; lists are read without */

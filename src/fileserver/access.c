@@ -87,16 +87,20 @@ uint32_t fsd_access_rights(const struct fsd_volume *volume, const struct fsd_sta
 {
 	uint32_t rights = 0;
 
+	/* Read permission includes read locks: clients check these rights before they ask for one. */
 	if (volume->all_files || st->kind == FSD_SYMLINK)
-		return AFS_RIGHT_READ | AFS_RIGHT_LOOKUP;
+		return AFS_RIGHT_READ | AFS_RIGHT_LOOKUP | AFS_RIGHT_LOCK;
+	/* The status of a file that may not be read can be had, as it can in the export itself. */
 	if (st->kind == FSD_FILE)
-		return st->mode & S_IROTH ? AFS_RIGHT_READ | AFS_RIGHT_LOOKUP : 0;
+		return st->mode & S_IROTH ? AFS_RIGHT_READ | AFS_RIGHT_LOOKUP | AFS_RIGHT_LOCK
+					  : AFS_RIGHT_LOOKUP;
 	/*
-	 * AFS says of a directory what may be done with its names (l) and with the files in it (r).
+	 * AFS says of a directory what may be done with its names (l) and with the files in it
+	 * (r, k).
 	 */
 	if (st->mode & S_IROTH)
 		rights |= AFS_RIGHT_LOOKUP;
 	if (st->mode & S_IXOTH)
-		rights |= AFS_RIGHT_READ;
+		rights |= AFS_RIGHT_READ | AFS_RIGHT_LOCK;
 	return rights;
 }

@@ -18,7 +18,7 @@
 #define IN_FLIGHT_MAX 64
 #define DEAD_MS	      4000
 #define DEADLINE_MS   8000
-#define CHECK_S	      300 /* between looks for clients that have been quiet */
+#define CHECK_S	      60 /* between looks for clients that have been quiet */
 
 /*
  * A call to a client. Only the thread touches it, but for the link and `done`, which the lock
@@ -98,6 +98,7 @@ static int32_t ask(const struct fsd_callbacks *callbacks, struct fsd_work *work,
 		if (work->identified)
 			return StartRXAFSCB_ProbeUuid(call, &work->uuid);
 		return StartRXAFSCB_Probe(call);
+	case FSD_WORK_FORGET:
 	case FSD_WORK_BREAK:
 		break;
 	}
@@ -172,6 +173,7 @@ static unsigned function_of(const struct fsd_work *work)
 					: RXAFSCB_FN_InitCallBackState;
 	case FSD_WORK_PROBE:
 		return work->identified ? RXAFSCB_FN_ProbeUuid : RXAFSCB_FN_Probe;
+	case FSD_WORK_FORGET:
 	case FSD_WORK_BREAK:
 		break;
 	}

@@ -6,6 +6,7 @@
 #include <rxwire/error.h>
 
 #include "afs/uuid.h"
+#include "base/hash.h"
 #include "fileserver/clients_private.h"
 
 #define SILENT_S     300  /* a client that did not answer is asked again after this */
@@ -13,7 +14,13 @@
 #define IDLE_S	     7200 /* then a client is forgotten */
 #define PROBE_S	     900  /* then one with promises is asked whether it is there */
 #define ANOTHER	     1	  /* what ProbeUuid ends with at one that has another UUID */
+#define PRESSED_S    60	  /* instead, while promises are short */
 #define IDENTIFY_MAX 256  /* questions waiting; strangers beyond it are asked at a later call */
+/*
+ * Hosts that have been quiet are told things so many at a time: most of them are gone, each costs
+ * seconds, and those that call must not wait for them.
+ */
+#define BACKGROUND_MAX 32
 
 static size_t power_of_two(size_t n)
 {
@@ -31,12 +38,17 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 	if (!clients)
 		return NULL;
 	clients->options = *options;
+	if (rxw_random(clients->secret, sizeof(clients->secret))) {
+		free(clients);
+		return NULL;
+	}
 	clients->buckets = power_of_two(options->promises_max / 2);
 	clients->host_buckets = power_of_two(options->hosts_max / 2);
 	clients->hosts = calloc(clients->host_buckets, sizeof(*clients->hosts));
 	clients->promises = calloc(clients->buckets, sizeof(*clients->promises));
 	clients->objects = calloc(clients->buckets, sizeof(*clients->objects));
-	clients->work_last = &clients->work_first;
+	clients->work.last = &clients->work.first;
+	clients->quiet_work.last = &clients->quiet_work.first;
 	pthread_mutex_init(&clients->lock, NULL);
 	if (!clients->hosts || !clients->promises || !clients->objects) {
 		fsd_clients_destroy(clients);
@@ -47,27 +59,20 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 
 static size_t host_hash(const struct fsd_clients *clients, const struct sockaddr_storage *peer)
 {
-	const uint8_t *bytes = NULL;
-	size_t length = 0;
-	uint32_t h = 2166136261u;
+	uint8_t bytes[18] = {0};
 
 	if (peer->ss_family == AF_INET) {
 		const struct sockaddr_in *sa = (const void *)peer;
 
-		bytes = (const uint8_t *)&sa->sin_addr;
-		length = 4;
-		h ^= sa->sin_port;
+		memcpy(bytes, &sa->sin_port, 2);
+		memcpy(bytes + 2, &sa->sin_addr, 4);
 	} else if (peer->ss_family == AF_INET6) {
 		const struct sockaddr_in6 *sa = (const void *)peer;
 
-		bytes = (const uint8_t *)&sa->sin6_addr;
-		length = 16;
-		h ^= sa->sin6_port;
+		memcpy(bytes, &sa->sin6_port, 2);
+		memcpy(bytes + 2, &sa->sin6_addr, 16);
 	}
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ bytes[i]) * 16777619u;
-	h ^= h >> 15;
-	return h & (clients->host_buckets - 1);
+	return rxw_siphash(bytes, sizeof(bytes), clients->secret) & (clients->host_buckets - 1);
 }
 
 static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -168,19 +173,34 @@ static struct fsd_host *find_host(struct fsd_clients *clients, const struct sock
 
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
 {
+	struct work_list *list = host->quiet ? &clients->quiet_work : &clients->work;
+
 	if (host->queued || host->busy)
 		return;
 	host->queued = true;
 	host->next_work = NULL;
-	*clients->work_last = host;
-	clients->work_last = &host->next_work;
+	*list->last = host;
+	list->last = &host->next_work;
+}
+
+static struct fsd_host *dequeue(struct work_list *list)
+{
+	struct fsd_host *host = list->first;
+
+	if (!host)
+		return NULL;
+	list->first = host->next_work;
+	if (!list->first)
+		list->last = &list->first;
+	host->queued = false;
+	return host;
 }
 
 static size_t work_waiting(const struct fsd_clients *clients)
 {
 	size_t n = 0;
 
-	for (const struct fsd_host *h = clients->work_first; h && n < IDENTIFY_MAX;
+	for (const struct fsd_host *h = clients->work.first; h && n < IDENTIFY_MAX;
 	     h = h->next_work)
 		n++;
 	return n;
@@ -215,6 +235,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 	if (host) {
 		host->refs++;
 		host->last_call = now;
+		host->quiet = false;
 		host->modern |= modern;
 		unlink_age(clients, host);
 		link_newest(clients, host);
@@ -234,6 +255,22 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 	pthread_mutex_unlock(&clients->lock);
 	if (wake && clients->options.wake)
 		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer, uint64_t now)
+{
+	struct fsd_host *host;
+
+	pthread_mutex_lock(&clients->lock);
+	host = clients->stats.hosts < clients->options.hosts_max ? find_host(clients, peer) : NULL;
+	if (host && host->state == HOST_NEW) {
+		host->last_call = now;
+		host->quiet = true;
+		host->state = HOST_ASKED;
+		host->asking = FSD_WORK_IDENTIFY;
+		fsd_host_queue(clients, host);
+	}
+	pthread_mutex_unlock(&clients->lock);
 }
 
 void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller)
@@ -266,12 +303,15 @@ bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = clients->work_first;
+	host = dequeue(&clients->work);
+	if (!host && clients->background < BACKGROUND_MAX) {
+		host = dequeue(&clients->quiet_work);
+		if (host) {
+			host->background = true;
+			clients->background++;
+		}
+	}
 	if (host) {
-		clients->work_first = host->next_work;
-		if (!clients->work_first)
-			clients->work_last = &clients->work_first;
-		host->queued = false;
 		host->busy = true;
 		memset(work, 0, sizeof(*work));
 		work->host = host;
@@ -284,6 +324,10 @@ bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
 			work->kind = FSD_WORK_PROBE;
 		else
 			fill_break(clients, host, work);
+		if (work->kind == FSD_WORK_FORGET) {
+			work->fids[0] = (AFSFid){clients->options.volume, 0, 0};
+			work->count = 1;
+		}
 		host->probe = false;
 	}
 	pthread_mutex_unlock(&clients->lock);
@@ -334,7 +378,14 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, enum fsd_wo
 		host->caps_known = false;
 		host->asking = FSD_WORK_IDENTIFY;
 		next = HOST_ASKED;
-	} else if (answer->code) {
+	} else if (kind == FSD_WORK_INIT && !answer->code) {
+		/*
+		 * Linux from 6.8 on trusts all it has of a volume again once it gets a promise in
+		 * it, in spite of FSD_WORK_INIT, but not in spite of a break of the volume.
+		 */
+		host->asking = FSD_WORK_FORGET;
+		next = HOST_ASKED;
+	} else if (answer->code && !(kind == FSD_WORK_FORGET && answer->code == RXW_RPC_OPCODE)) {
 		host->ask_after = now + (asked ? SILENT_S : FAILED_S);
 		clients->stats.failed += !asked;
 		/* What it holds it will be told to forget before it gets anything new. */
@@ -352,9 +403,15 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 {
 	struct fsd_host *host = work->host;
 	bool aside = work->kind == FSD_WORK_BREAK || work->kind == FSD_WORK_PROBE;
+	bool up;
 
 	pthread_mutex_lock(&clients->lock);
+	up = host->state == HOST_UP;
 	host->busy = false;
+	if (host->background) {
+		host->background = false;
+		clients->background--;
+	}
 	if (answer->code == 0)
 		host->last_answer = now;
 	/*
@@ -365,7 +422,10 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 		fsd_host_queue(clients, host);
 	else
 		step(clients, host, work->kind, answer, now);
+	up = !up && host->state == HOST_UP;
 	pthread_mutex_unlock(&clients->lock);
+	if (up && clients->options.up)
+		clients->options.up(clients->options.arg, &work->peer);
 	if (clients->options.wake)
 		clients->options.wake(clients->options.arg);
 }
@@ -374,10 +434,13 @@ void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
 {
 	struct fsd_host *host;
 	bool wake = false;
+	uint64_t probe;
 
 	pthread_mutex_lock(&clients->lock);
+	/* Those that are gone are found sooner while others get no promise because of them. */
+	probe = clients->stats.promises > clients->options.promises_max / 4 * 3 ? PRESSED_S : PROBE_S;
 	/* In the order of their last calls: those behind have called since. */
-	for (host = clients->oldest; host && host->last_call + PROBE_S <= now; host = host->newer) {
+	for (host = clients->oldest; host && host->last_call + probe <= now; host = host->newer) {
 		if (host->state != HOST_UP || !host->promise_count || host->queued || host->busy)
 			continue;
 		if (host->last_call + IDLE_S <= now) {
@@ -385,11 +448,12 @@ void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
 			set_up(clients, host, false);
 			host->state = HOST_ASKED;
 			host->asking = FSD_WORK_INIT;
-		} else if (host->last_answer + PROBE_S <= now) {
+		} else if (host->last_answer + probe <= now) {
 			host->probe = true;
 		} else {
 			continue;
 		}
+		host->quiet = true;
 		fsd_host_queue(clients, host);
 		wake = true;
 	}

@@ -23,11 +23,19 @@ struct fsd_clients_options {
 	size_t hosts_max; /* entries of clients; beyond it strangers get no promises */
 	size_t promises_max;
 	void (*wake)(void *arg); /* there is work; called without a lock held */
+	/* a client may hold promises from now on; called without a lock held; may be NULL */
+	void (*up)(void *arg, const struct sockaddr_storage *peer);
 	void *arg;
 };
 
 struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options);
 void fsd_clients_destroy(struct fsd_clients *clients);
+
+/*
+ * A client that may hold promises of before a restart: it is asked who it is and told to forget them,
+ * behind those that call. Nothing happens if the table is full.
+ */
+void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer, uint64_t now);
 
 /* Who makes a call. Valid from fsd_clients_enter() to fsd_clients_leave(). */
 struct fsd_host;
@@ -66,6 +74,7 @@ enum fsd_work_kind {
 	FSD_WORK_IDENTIFY, /* tell me about yourself */
 	FSD_WORK_WHO,	   /* one that does not know that: who are you */
 	FSD_WORK_INIT,	   /* forget what you hold */
+	FSD_WORK_FORGET,   /* the same as a break of the volume, `fids` */
 	FSD_WORK_PROBE,	   /* are you still the one with this UUID, or just: still there */
 	FSD_WORK_BREAK	   /* `fids` have changed; with count 0 there is nothing to say */
 };

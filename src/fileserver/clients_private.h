@@ -23,7 +23,9 @@ struct fsd_host {
 	struct fsd_host *next_work;	/* waiting to be told something */
 	enum host_state state;
 	enum fsd_work_kind asking; /* in HOST_ASKED */
-	bool queued, busy;	   /* in the list of work; work is being done */
+	bool queued, busy;	   /* in a list of work; work is being done */
+	bool quiet;		   /* has not called since it was to be told something */
+	bool background;	   /* its work was taken from the list of the quiet ones */
 	bool modern;		   /* made a call that only clients who know portable errors make */
 	bool caps_known;
 	uint32_t caps;
@@ -57,17 +59,24 @@ struct object {
 	struct object *chain;
 };
 
+/* Hosts that are to be told something, in order. */
+struct work_list {
+	struct fsd_host *first, **last;
+};
+
 /* `lock` covers everything. It is a leaf: nothing is called with it held. */
 struct fsd_clients {
 	pthread_mutex_t lock;
 	struct fsd_clients_options options;
 	struct fsd_host **hosts;
 	struct fsd_host *newest, *oldest;
-	struct fsd_host *work_first, **work_last;
+	struct work_list work, quiet_work;
+	unsigned background; /* pieces of work of quiet ones that are being done */
 	struct promise **promises;
 	struct object **objects;
 	size_t buckets; /* of promises and objects; a power of two */
 	size_t host_buckets;
+	uint64_t secret[2]; /* of the hashes: peers choose their addresses, and which objects to hold */
 	struct fsd_clients_stats stats;
 };
 

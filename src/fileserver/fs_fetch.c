@@ -109,7 +109,9 @@ static int fetch_file(struct fetch *fetch)
 	if (rc)
 		return rc;
 	length = clip(fetch, fetch->object.st.size);
-	rc = send_length(fetch, length);
+	rc = fs_may(fetch->call, fetch->object.path); /* it may have moved since the promise */
+	if (!rc)
+		rc = send_length(fetch, length);
 	if (!rc)
 		rc = fsd_send_file(service->readers, file, &fetch->object.st, fetch->offset, length,
 				   &fetch->stream);
@@ -137,9 +139,25 @@ static int fetch_any(struct fetch *fetch)
 	if (fetch->object.record.kind == FSD_FILE)
 		return fetch_file(fetch);
 	rc = fsd_volume_get(volume, fetch->fid, call->caller.host, &fetch->object);
+	if (!rc)
+		rc = fs_may(call, fetch->object.path);
 	if (rc)
 		return rc;
 	return fetch->object.record.kind == FSD_DIR ? fetch_directory(fetch) : fetch_link(fetch);
+}
+
+static bool fits(const struct fetch *fetch)
+{
+	return fetch->offset <= INT64_MAX && fetch->wanted <= INT64_MAX &&
+	       fetch->offset + fetch->wanted <= INT64_MAX;
+}
+
+/* Of root.afs; rc: that of looking it up. */
+static int fetch_rootafs(struct fetch *fetch, const uint8_t *bytes, size_t size, int rc)
+{
+	if (!rc && !fits(fetch))
+		rc = -EFBIG;
+	return rc ? rc : send_bytes(fetch, bytes, size);
 }
 
 /*
@@ -151,17 +169,25 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	struct fs_call *call = fetch->call;
 	struct fsd_counters *counters = &call->service->counters;
 	uint64_t begin = fsd_now_ns();
-	/* The promise comes first, so that a change while the data are under way breaks it. */
-	int rc = fs_promise(call, fetch->fid, false, &fetch->object, cb);
+	const uint8_t *bytes = NULL;
+	size_t size = 0;
+	int rc;
 
-	if (rc)
-		return rc;
-	call->promised = *fetch->fid;
-	if (fetch->offset > INT64_MAX || fetch->wanted > INT64_MAX ||
-	    fetch->offset + fetch->wanted > INT64_MAX)
-		rc = -EFBIG;
-	else
-		rc = fetch_any(fetch);
+	memset(cb, 0, sizeof(*cb));
+	if (fs_rootafs(call, fetch->fid, &fetch->object, &bytes, &size, cb, &rc)) {
+		rc = fetch_rootafs(fetch, bytes, size, rc);
+	} else {
+		/*
+		 * The promise comes first, so that a change while the data are under way breaks it.
+		 */
+		rc = fs_promise(call, fetch->fid, false, &fetch->object, cb);
+		if (rc)
+			return rc;
+		call->promised = *fetch->fid;
+		rc = fits(fetch) ? fetch_any(fetch) : -EFBIG;
+		if (!rc)
+			fs_rights(call, &fetch->object, NULL);
+	}
 	fsd_count(&counters->fetches, 1);
 	fsd_count(&counters->fetch_ns, fsd_now_ns() - begin);
 	*st = fetch->object.status;

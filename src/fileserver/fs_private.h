@@ -20,12 +20,19 @@ struct fs_call {
 	 * handler. Volume 0: nothing.
 	 */
 	AFSFid promised;
+	bool rootafs; /* the object that was looked at last is of that volume */
 };
 
 /* Whether the caller may see a path of the export: 0, or -EACCES. */
 int fs_may(const struct fs_call *call, const char *path);
+/*
+ * Put into the status of an object, as fsd_volume_get() left it, what the caller and what an
+ * anonymous one may do with it under --require and --allow. Clients serve cached data to processes
+ * without a token by the latter. *authenticated, which may be NULL: what all may do who have one.
+ */
+void fs_rights(const struct fs_call *call, struct fsd_object *object, uint32_t *authenticated);
 
-/* The volume's date, in every reply. */
+/* The date of the volume of the object that was looked at last, in every reply. */
 void fs_sync(const struct fs_call *call, AFSVolSync *sync);
 
 /*
@@ -41,6 +48,12 @@ int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_obj
 int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
 	       AFSCallBack *cb);
 void fs_unpromise(struct fs_call *call, const AFSFid *fid);
+/*
+ * Whether an object belongs to root.afs; then *rc is 0 or a result, and object->status is filled. These
+ * may be NULL: bytes and size, the image or the text of a mount point; cb, a promise.
+ */
+bool fs_rootafs(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
+		const uint8_t **bytes, size_t *size, AFSCallBack *cb, int *rc);
 /* The number that goes on the wire for a result. */
 int32_t fs_code(const struct fs_call *call, int result);
 

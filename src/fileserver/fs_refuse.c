@@ -9,7 +9,8 @@ static int refuse_write(struct fs_call *call, const AFSFid *fid)
 {
 	if (fid->Volume == 0 || fid->Vnode == 0)
 		return -EINVAL;
-	if (fid->Volume != fsd_volume_id(call->service->volume))
+	if (fid->Volume != fsd_volume_id(call->service->volume) &&
+	    !(call->service->rootafs && fid->Volume == FSD_ROOTAFS_ID))
 		return AFS_VNOVOL;
 	fsd_count(&call->service->counters.refused_writes, 1);
 	return -EROFS;

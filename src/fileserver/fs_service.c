@@ -54,14 +54,75 @@ static const struct RXAFS_handlers handlers = {
 
 void fs_sync(const struct fs_call *call, AFSVolSync *sync)
 {
-	sync->spare1 = fsd_volume_creation(call->service->volume);
+	const struct fsd_service *service = call->service;
+
+	sync->spare1 = call->rootafs	   ? fsd_rootafs_date(service->rootafs)
+		       : service->released ? service->released
+					   : fsd_volume_creation(service->volume);
 }
 
 int fs_may(const struct fs_call *call, const char *path)
 {
-	const struct fsd_guard *guard = call->service->guard;
+	return fsd_guard_may(call->service->guard, &call->who, path) ? 0 : -EACCES;
+}
 
-	return !guard || fsd_guard_may(guard, &call->who, path) ? 0 : -EACCES;
+/* Of the rights that the tree gives to everybody, those that somebody has under --allow. */
+static uint32_t rights_of(const struct fs_call *call, const struct fsd_who *who,
+			  const struct fsd_object *object, uint32_t rights)
+{
+	enum fsd_sight sight = fsd_guard_may(call->service->guard, who, object->path);
+
+	if (sight == FSD_SIGHT_NONE)
+		return 0;
+	/* Of a directory these two say what may be done with the files in it. */
+	if (sight == FSD_SIGHT_WAY && object->record.kind == FSD_DIR)
+		return rights & ~(uint32_t)(AFS_RIGHT_READ | AFS_RIGHT_LOCK);
+	return rights;
+}
+
+void fs_rights(const struct fs_call *call, struct fsd_object *object, uint32_t *authenticated)
+{
+	const struct fsd_who anonymous = {
+		.refused = fsd_guard_protects(call->service->guard, FSD_FS)};
+	const struct fsd_who somebody = {.authenticated = true};
+	uint32_t rights = object->status.CallerAccess;
+
+	object->status.CallerAccess = rights_of(call, &call->who, object, rights);
+	object->status.AnonymousAccess = rights_of(call, &anonymous, object, rights);
+	if (authenticated)
+		*authenticated = rights_of(call, &somebody, object, rights);
+}
+
+/* It never changes while the server runs: a promise is given and needs no record. */
+#define ROOTAFS_PROMISE_S 7200
+
+bool fs_rootafs(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
+		const uint8_t **bytes, size_t *size, AFSCallBack *cb, int *rc)
+{
+	const struct fsd_service *service = call->service;
+	const AFSFetchStatus *status;
+	const uint8_t *its_bytes;
+	size_t its_size;
+
+	call->rootafs = service->rootafs && fid->Volume == FSD_ROOTAFS_ID && fid->Vnode;
+	if (!call->rootafs)
+		return false;
+	*rc = call->who.refused ? -EACCES
+				: fsd_rootafs_get(service->rootafs, fid, &status, &its_bytes,
+						  &its_size);
+	if (*rc)
+		return true;
+	object->fid = *fid;
+	object->status = *status;
+	if (fsd_guard_protects(service->guard, FSD_FS))
+		object->status.AnonymousAccess = 0;
+	if (bytes)
+		*bytes = its_bytes;
+	if (size)
+		*size = its_size;
+	if (cb && call->caller.host)
+		*cb = (AFSCallBack){CALLBACK_VERSION, ROOTAFS_PROMISE_S, CB_SHARED};
+	return true;
 }
 
 int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
@@ -93,13 +154,23 @@ void fs_unpromise(struct fs_call *call, const AFSFid *fid)
 int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
 	      AFSCallBack *cb)
 {
-	int rc = fs_promise(call, fid, bulk, object, cb);
+	int rc;
 
+	memset(cb, 0, sizeof(*cb));
+	if (call->who.refused)
+		return -EACCES;
+	if (fs_rootafs(call, fid, object, NULL, NULL, cb, &rc))
+		return rc;
+	rc = fs_promise(call, fid, bulk, object, cb);
 	if (rc)
 		return rc;
 	rc = fsd_volume_get(call->service->volume, fid, call->caller.host, object);
+	if (!rc)
+		rc = fs_may(call, object->path); /* it may have moved since */
 	if (rc)
 		fs_unpromise(call, fid);
+	else
+		fs_rights(call, object, NULL);
 	return rc;
 }
 
@@ -120,19 +191,41 @@ int32_t fs_code(const struct fs_call *call, int result)
 	return (err >= 101 && err <= 112) || err == 120 ? EIO : err;
 }
 
-/* Before anything is decoded: who calls? */
+/* Calls that tell nothing of the files: whoever calls is served, as by OpenAFS. */
+static bool is_for_all(int32_t opcode)
+{
+	switch (opcode) {
+	case RXAFS_OP_GetTime:
+	case RXAFS_OP_GetCapabilities:
+	case RXAFS_OP_GetStatistics:
+	case RXAFS_OP_GetStatistics64:
+	case RXAFS_OP_XStatsVersion:
+	case RXAFS_OP_GetXStats:
+	case RXAFS_OP_GetVolumeStatus:
+	case RXAFS_OP_GiveUpCallBacks:
+	case RXAFS_OP_GiveUpAllCallBacks:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Before anything is decoded: who calls, and is that enough? */
 static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	struct fs_call *call = context;
 	struct sockaddr_storage peer = {0};
 	socklen_t length = sizeof(peer);
 
-	(void)function;
 	rxw_call_peer(rx, &peer, &length);
 	fsd_clients_enter(call->service->clients, &peer, (uint32_t)opcode, fsd_now(),
 			  &call->caller);
 	if (fsd_guard_asks(call->service->guard))
-		fsd_guard_enter(call->service->guard, rx, &call->who);
+		fsd_guard_enter(call->service->guard, FSD_FS, rx, &call->who);
+	/* A bulk status says of each object that it is refused. */
+	if (call->who.refused && function >= 0 && opcode != RXAFS_OP_InlineBulkStatus &&
+	    !is_for_all(opcode))
+		return call->who.weak ? call->who.weak : -EACCES;
 	return 0;
 }
 

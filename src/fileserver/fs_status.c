@@ -9,6 +9,8 @@
 #include "afs/fetchstatus.h"
 #include "fileserver/fs_private.h"
 
+#define ROOTAFS_KIB 4
+
 static void count_status(struct fs_call *call, unsigned n)
 {
 	fsd_count(&call->service->counters.statuses, n);
@@ -30,28 +32,44 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 	return 0;
 }
 
-/* An object without a promise on it, if the caller may see it. */
-static int get(struct fs_call *call, const AFSFid *fid, struct fsd_object *object)
+/* An object without a promise on it, if the caller may see it; *authenticated as in fs_rights(). */
+static int get(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
+	       uint32_t *authenticated)
 {
-	int rc = fsd_volume_get(call->service->volume, fid, call->caller.host, object);
+	int rc;
 
+	if (fs_rootafs(call, fid, object, NULL, NULL, NULL, &rc)) {
+		if (authenticated && !rc)
+			*authenticated = object->status.CallerAccess;
+		return rc;
+	}
+	rc = fsd_volume_get(call->service->volume, fid, call->caller.host, object);
+	if (!rc)
+		fs_rights(call, object, authenticated);
 	return rc ? rc : fs_may(call, object->path);
 }
 
-/* The one ACL there is, put in words: everybody may read and look up. */
+/*
+ * Rights are no ACL here. In words of one: what everybody may do, and what everybody may who shows a
+ * token; users that --allow names are not listed.
+ */
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
 	struct fsd_object object;
-	int rc = get(call, fid, &object);
+	uint32_t authenticated;
+	int rc = get(call, fid, &object, &authenticated);
 	int n;
 
 	(void)rx;
 	if (rc)
 		return rc;
-	n = asprintf(&acl->val, "1\n0\nsystem:anyuser\t%u\n",
-		     (unsigned)object.status.AnonymousAccess);
+	if (object.status.AnonymousAccess == authenticated)
+		n = asprintf(&acl->val, "1\n0\nsystem:anyuser\t%u\n", (unsigned)authenticated);
+	else
+		n = asprintf(&acl->val, "2\n0\nsystem:authuser\t%u\nsystem:anyuser\t%u\n",
+			     (unsigned)authenticated, (unsigned)object.status.AnonymousAccess);
 	if (n < 0) {
 		acl->val = NULL;
 		return AFS_VBUSY;
@@ -94,34 +112,48 @@ static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids
 int32_t fs_bulk_status(void *context, rxw_call *rx, const AFSCBFids *fids, AFSBulkStats *sts,
 		       AFSCBs *cbs, AFSVolSync *sync)
 {
+	int rc = bulk_status(context, false, fids, sts, cbs);
+
 	(void)rx;
 	fs_sync(context, sync);
-	return bulk_status(context, false, fids, sts, cbs);
+	return rc;
 }
 
 int32_t fs_inline_bulk_status(void *context, rxw_call *rx, const AFSCBFids *fids, AFSBulkStats *sts,
 			      AFSCBs *cbs, AFSVolSync *sync)
 {
+	int rc = bulk_status(context, true, fids, sts, cbs);
+
 	(void)rx;
 	fs_sync(context, sync);
-	return bulk_status(context, true, fids, sts, cbs);
+	return rc;
 }
 
 int32_t fs_volume_status(void *context, rxw_call *rx, int32_t volume, AFSFetchVolumeStatus *vst,
 			 char **name, char **offline_msg, char **motd)
 {
-	struct fsd_volume *ours = ((struct fs_call *)context)->service->volume;
+	const struct fsd_service *service = ((struct fs_call *)context)->service;
+	bool rootafs = service->rootafs && volume == (int32_t)FSD_ROOTAFS_ID;
+	struct fsd_used used;
 	int rc;
 
 	(void)rx;
 	if (volume == 0)
 		return -EINVAL;
-	if ((uint32_t)volume != fsd_volume_id(ours))
+	if (!rootafs && (uint32_t)volume != fsd_volume_id(service->volume))
 		return AFS_VNOVOL;
-	rc = fsd_volume_space(ours, vst);
+	rc = fsd_volume_space(service->volume, vst);
 	if (rc)
 		return rc;
-	*name = strdup(fsd_volume_name(ours));
+	fsd_usage_get(service->usage, 0, &used);
+	vst->Vid = volume;
+	vst->ParentId = (int32_t)FSD_RW_ID((uint32_t)volume);
+	vst->BlocksInUse = rootafs		   ? ROOTAFS_KIB
+			   : used.kib > INT32_MAX ? INT32_MAX
+						  : (int32_t)used.kib;
+	if (asprintf(name, "%s.readonly",
+		     rootafs ? FSD_ROOTAFS_NAME : fsd_volume_name(service->volume)) < 0)
+		*name = NULL;
 	*offline_msg = strdup("");
 	*motd = strdup("");
 	return *name && *offline_msg && *motd ? 0 : AFS_VBUSY;
@@ -178,7 +210,7 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 {
 	struct fs_call *call = context;
 	struct fsd_object object;
-	int rc = get(call, fid, &object);
+	int rc = get(call, fid, &object, NULL);
 
 	(void)rx;
 	if (rc)
@@ -201,6 +233,10 @@ int32_t fs_keep_lock(void *context, rxw_call *rx, const AFSFid *fid, AFSVolSync 
 	int rc;
 
 	(void)rx;
+	if (fs_rootafs(call, fid, &object, NULL, NULL, NULL, &rc)) {
+		fs_sync(call, sync);
+		return rc;
+	}
 	fs_sync(call, sync);
 	rc = fsd_volume_path(call->service->volume, fid, object.path, &object.record);
 	return rc ? rc : fs_may(call, object.path);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "fileserver/log.h"
 #include "fileserver/state.h"
 #include "tools/common/address.h"
@@ -23,28 +24,40 @@ struct rule {
 	size_t count;
 };
 
+/* How calls must be protected at least; from CLEAR on, a level of enum rxw_level plus one. */
+enum demand {
+	DEMAND_UNSAID = -1,
+	DEMAND_NONE,
+	DEMAND_CLEAR,
+	DEMAND_AUTH,
+	DEMAND_CRYPT
+};
+
 struct fsd_guard {
 	struct fsd_guard_options options;
-	struct tools_keys keys; /* keys.keys NULL: none */
-	struct tools_guard services[FSD_SERVICES];
-	int require[FSD_SERVICES]; /* 0 none, 1 auth, 2 crypt */
+	struct tools_keys keys; /* without --keytab a table of no keys */
+	struct offer {
+		rxw_security *classes[3];
+		size_t count;
+	} offers[FSD_SERVICES];
+	int require[FSD_SERVICES]; /* enum demand */
 	struct rule *rules;
 	size_t rule_count;
+	uint64_t secret[2]; /* of the hash of `seen` */
 	_Atomic uint64_t seen[SEEN];
 };
 
 static const char *const service_names[] = { "fs", "vl", "vol" };
+static const char *const level_names[] = { "none", "clear", "auth", "crypt" }; /* from DEMAND_NONE on */
 
 /* ---- what is asked for ---- */
 
 static int level_of(const char *text)
 {
-	static const char *const levels[] = { "none", "auth", "crypt" };
-
-	for (int i = 0; i < 3; i++)
-		if (strcmp(text, levels[i]) == 0)
+	for (int i = 0; i < 4; i++)
+		if (strcmp(text, level_names[i]) == 0)
 			return i;
-	return -1;
+	return DEMAND_UNSAID;
 }
 
 static int parse_require(struct fsd_guard *guard, const char *text, char *message)
@@ -62,8 +75,8 @@ static int parse_require(struct fsd_guard *guard, const char *text, char *messag
 	}
 	if (known)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "--require %.100s: give none, auth or crypt, for all services or with fs:, "
-					   "vl: or vol: before it for one",
+	snprintf(message, FSD_MESSAGE_MAX, "--require %.100s: give none, clear, auth or crypt, for all services or with "
+					   "fs:, vl: or vol: before it for one",
 		 text);
 	return -1;
 }
@@ -106,7 +119,10 @@ static bool loopback(const char *listen)
 	return ntohl(((struct sockaddr_in *)&address.sa)->sin_addr.s_addr) >> 24 == 127;
 }
 
-/* What was not said. 0, or -1 after a message. */
+/*
+ * What was not said: locations and volumes may be looked at by everybody, as in any cell; clients
+ * must be able to find a volume before a user of theirs has a token. 0, or -1 after a message.
+ */
 static int fill_require(struct fsd_guard *guard, char *message)
 {
 	bool near = loopback(guard->options.listen), everybody = false;
@@ -114,56 +130,115 @@ static int fill_require(struct fsd_guard *guard, char *message)
 	for (size_t i = 0; i < guard->rule_count; i++)
 		everybody = everybody || strcmp(guard->rules[i].who, "anonymous") == 0;
 	for (int i = 0; i < FSD_SERVICES; i++) {
-		if (guard->require[i] < 0 && (near || (everybody && i != FSD_VOL)))
-			guard->require[i] = 0;
-		else if (guard->require[i] < 0 && (guard->options.keytab || i == FSD_VOL))
-			guard->require[i] = guard->options.keytab ? 1 : 0;
-		if (guard->require[i] < 0) {
+		if (guard->require[i] == DEMAND_UNSAID && (near || everybody || i != FSD_FS))
+			guard->require[i] = DEMAND_NONE;
+		else if (guard->require[i] == DEMAND_UNSAID && guard->options.keytab)
+			guard->require[i] = DEMAND_AUTH;
+		if (guard->require[i] == DEMAND_UNSAID) {
 			snprintf(message, FSD_MESSAGE_MAX,
-				 "--listen %.100s lets other machines call: give --keytab, or --require none to serve "
-				 "anonymous clients",
+				 "--listen %.100s lets other machines call: give --keytab, or "
+				 "--require none to serve anonymous clients",
 				 guard->options.listen);
 			return -1;
 		}
-		if (guard->require[i] > 0 && !guard->options.keytab) {
-			snprintf(message, FSD_MESSAGE_MAX, "--require needs keys to know clients by: --keytab FILE");
+		if (guard->require[i] > DEMAND_NONE && !guard->options.keytab) {
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "--require needs keys to know clients by: --keytab FILE");
 			return -1;
 		}
 	}
 	return 0;
 }
 
+/* The lowest level that a connection to the service must have; calls are checked besides. */
+static int connection_level(const struct fsd_guard *guard, int service)
+{
+	/* The service itself, which OpenAFS's -localauth is, may look at these two without more. */
+	if (service != FSD_FS || guard->require[service] <= DEMAND_CLEAR)
+		return RXW_LEVEL_CLEAR;
+	return guard->require[service] - 1;
+}
+
 /* After the levels are known: tokens of rxgk have at least the lowest of them. */
 static int load(struct fsd_guard *guard, char *message)
 {
 	struct tools_auth auth = { .class = -1,
-				   .level = guard->require[FSD_FS],
+				   .level = RXW_LEVEL_CRYPT,
 				   .key_file = guard->options.keytab,
 				   .cell = guard->options.cell };
+	char why[TOOLS_AUTH_MESSAGE];
 
 	for (int i = 0; i < FSD_SERVICES; i++)
-		if (guard->require[i] < auth.level)
-			auth.level = guard->require[i];
-	return auth.key_file ? tools_keys_open(&guard->keys, &auth, message, FSD_MESSAGE_MAX) : 0;
+		if (guard->require[i] - 1 < auth.level)
+			auth.level = guard->require[i] > DEMAND_CLEAR ? guard->require[i] - 1
+								       : RXW_LEVEL_CLEAR;
+	if (auth.key_file && tools_keys_open(&guard->keys, &auth, why, sizeof(why)) < 0) {
+		snprintf(message, FSD_MESSAGE_MAX, "--keytab: %.490s", why);
+		return -1;
+	}
+	if (auth.key_file) {
+		if (why[0])
+			fsd_log(RXW_LOG_WARNING, "%s", why);
+		return 0;
+	}
+	if (rxw_keys_create(&guard->keys.keys) == 0)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "no memory");
+	return -1;
+}
+
+static bool has_keys(const struct fsd_guard *guard)
+{
+	struct rxw_key_info info = { .size = sizeof(info) };
+
+	return rxw_keys_info(guard->keys.keys, 0, &info) == 0;
+}
+
+/*
+ * Every service offers all classes, as OpenAFS does; fsd_guard_enter() says whose calls are served. A
+ * connection of a class that is not offered is refused as a whole with code -2, and Linux up to 6.12
+ * panics if that answers a look-up of names. Without a key a class tells its clients so.
+ */
+static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, char *message)
+{
+	const struct rxw_rxkad_server_options kad = {
+		.size = sizeof(kad),
+		.keys = guard->keys.keys,
+		.level_min = (uint8_t)connection_level(guard, kind),
+		.allow_single_des = guard->options.single_des,
+		.local_realm = guard->options.realm,
+	};
+	const struct rxw_rxgk_server_options gk = {
+		.size = sizeof(gk),
+		.keys = guard->keys.keys,
+		.level_min = (uint8_t)connection_level(guard, kind),
+	};
+	struct offer *offer = &guard->offers[kind];
+	int rc;
+
+	offer->classes[offer->count++] = rxw_security_null();
+	rc = rxw_rxkad_server(&kad, &offer->classes[offer->count]);
+	offer->count += rc == 0;
+	if (rc == 0) {
+		rc = rxw_rxgk_server(&gk, &offer->classes[offer->count]);
+		offer->count += rc == 0;
+	}
+	if (rc < 0)
+		snprintf(message, FSD_MESSAGE_MAX, "security classes of service %s: %s",
+			 service_names[kind], rxw_strerror(rc));
+	return rc;
 }
 
 static int open_services(struct fsd_guard *guard, char *message)
 {
-	for (int i = 0; i < FSD_SERVICES; i++) {
-		const struct tools_auth auth = { .class = -1,
-						 .level = guard->require[i],
-						 .key_file = guard->options.keytab,
-						 .realm = guard->options.realm,
-						 .single_des = guard->options.single_des };
-
-		if (tools_guard_with(&guard->services[i], guard->keys.keys, &auth, guard->require[i] == 0, message,
-				     FSD_MESSAGE_MAX) < 0)
-			return -1;
-		if (guard->services[i].count == 0) {
-			snprintf(message, FSD_MESSAGE_MAX, "%.200s has no key for rxkad or rxgk", guard->options.keytab);
-			return -1;
-		}
+	if (guard->options.keytab && !has_keys(guard)) {
+		snprintf(message, FSD_MESSAGE_MAX, "--keytab %.200s has no key for rxkad or rxgk",
+			 guard->options.keytab);
+		return -1;
 	}
+	for (int i = 0; i < FSD_SERVICES; i++)
+		if (open_service(guard, (enum fsd_service_kind)i, message) < 0)
+			return -1;
 	return 0;
 }
 
@@ -175,14 +250,16 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 	*out = NULL;
 	if (guard)
 		guard->rules = calloc(rules ? rules : 1, sizeof(*guard->rules));
-	if (!guard || !guard->rules) {
+	if (!guard || !guard->rules || rxw_random(guard->secret, sizeof(guard->secret))) {
+		if (guard)
+			free(guard->rules);
 		free(guard);
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
 		return -1;
 	}
 	guard->options = *options;
 	for (int i = 0; i < FSD_SERVICES; i++)
-		guard->require[i] = -1;
+		guard->require[i] = DEMAND_UNSAID;
 	for (size_t i = 0; i < options->require_count; i++)
 		if (parse_require(guard, options->require[i], message) < 0)
 			goto fail;
@@ -205,7 +282,8 @@ void fsd_guard_close(struct fsd_guard *guard)
 	if (!guard)
 		return;
 	for (int i = 0; i < FSD_SERVICES; i++)
-		tools_guard_close(&guard->services[i]);
+		while (guard->offers[i].count)
+			rxw_security_unref(guard->offers[i].classes[--guard->offers[i].count]);
 	for (size_t i = 0; i < guard->rule_count; i++) {
 		free(guard->rules[i].who);
 		free(guard->rules[i].patterns);
@@ -217,8 +295,8 @@ void fsd_guard_close(struct fsd_guard *guard)
 
 rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service, size_t *count)
 {
-	*count = guard->services[service].count;
-	return guard->services[service].classes;
+	*count = guard->offers[service].count;
+	return guard->offers[service].classes;
 }
 
 int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint)
@@ -228,18 +306,26 @@ int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint)
 
 bool fsd_guard_asks(const struct fsd_guard *guard)
 {
-	return guard && (guard->keys.keys || guard->rule_count);
+	return guard && (guard->options.keytab || guard->rule_count);
 }
 
-void fsd_guard_reload(struct fsd_guard *guard)
+int fsd_guard_reload(struct fsd_guard *guard)
 {
-	char message[TOOLS_AUTH_MESSAGE];
+	char message[TOOLS_AUTH_MESSAGE] = "";
 	int rc = guard->keys.keys ? rxw_keys_reload(guard->keys.keys, message, sizeof(message)) : 0;
 
 	if (rc < 0)
 		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay", message);
 	else
 		fsd_log(RXW_LOG_INFO, "keys of the service: %s", rc ? "new ones are in force" : "as before");
+	if (rc >= 0 && message[0])
+		fsd_log(RXW_LOG_WARNING, "%s", message);
+	return rc < 0 ? -1 : 0;
+}
+
+const char *fsd_guard_level(const struct fsd_guard *guard, enum fsd_service_kind service)
+{
+	return level_names[guard->require[service]];
 }
 
 /* ---- who calls ---- */
@@ -252,42 +338,47 @@ static bool is_administrator(const struct fsd_guard *guard, const char *name)
 	return false;
 }
 
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
-{
-	const uint8_t *p = data;
-
-	while (size--)
-		hash = (hash ^ *p++) * 0x100000001b3;
-	return hash;
-}
-
 /* A line for each client and identity, unless another has taken its place in the table since. */
 static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw_identity *identity, bool administrator)
 {
 	struct sockaddr_storage peer = { 0 };
 	socklen_t length = sizeof(peer);
 	char from[TOOLS_ADDRESS_TEXT], text[TOOLS_IDENTITY];
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash;
 
 	rxw_call_peer(call, &peer, &length);
 	tools_address_text(&peer, from, sizeof(from));
 	tools_identity_text(identity, text, sizeof(text));
-	hash = mix(mix(hash, from, strlen(from)), text, strlen(text)) | 1;
+	hash = rxw_siphash(from, strlen(from), guard->secret);
+	hash = (hash ^ rxw_siphash(text, strlen(text), guard->secret)) | 1;
 	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) != hash)
 		fsd_log(RXW_LOG_INFO, "client %s is %s%s", from, text, administrator ? ", an administrator" : "");
 }
 
-void fsd_guard_enter(struct fsd_guard *guard, const rxw_call *call, struct fsd_who *who)
+void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const rxw_call *call,
+		     struct fsd_who *who)
 {
 	struct rxw_identity identity = { .size = sizeof(identity) };
+	int demand = guard->require[kind];
 
-	*who = (struct fsd_who){ 0 };
+	*who = (struct fsd_who){ .refused = demand > DEMAND_NONE };
 	if (rxw_call_identity(call, &identity) < 0 || (!identity.name && !identity.local))
 		return;
 	who->name = identity.name;
 	who->authenticated = true;
 	who->administrator = identity.local || is_administrator(guard, identity.name);
+	if (who->administrator && kind != FSD_FS)
+		demand = DEMAND_CLEAR;
+	who->refused = identity.level + 1 < demand;
+	who->weak = !who->refused			 ? 0
+		    : identity.index == RXW_RXKAD_INDEX ? RXW_RXKAD_LEVELFAIL
+							: RXW_RXGK_BADLEVEL;
 	tell(guard, call, &identity, who->administrator);
+}
+
+bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind kind)
+{
+	return guard && guard->require[kind] > DEMAND_NONE;
 }
 
 /* ---- who may see what ---- */
@@ -309,7 +400,7 @@ static int next_name(const char **path, char name[NAME_LONGEST + 1])
 }
 
 /* As many names as both have must match: the rest is below the pattern, or on the way to it. */
-static bool covers(const char *pattern, const char *path)
+static enum fsd_sight covers(const char *pattern, const char *path)
 {
 	char wanted[NAME_LONGEST + 1], name[NAME_LONGEST + 1];
 
@@ -317,11 +408,13 @@ static bool covers(const char *pattern, const char *path)
 		int more = next_name(&pattern, wanted), there = next_name(&path, name);
 
 		if (more < 0 || there < 0)
-			return false;
-		if (more == 0 || there == 0)
-			return true;
+			return FSD_SIGHT_NONE;
+		if (more == 0)
+			return FSD_SIGHT_ALL;
+		if (there == 0)
+			return FSD_SIGHT_WAY;
 		if (fnmatch(wanted, name, 0) != 0)
-			return false;
+			return FSD_SIGHT_NONE;
 	}
 }
 
@@ -334,16 +427,24 @@ static bool is_for(const struct rule *rule, const struct fsd_who *who)
 	return who->name && strcmp(rule->who, who->name) == 0;
 }
 
-bool fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who, const char *path)
+enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who, const char *path)
 {
+	enum fsd_sight sight = FSD_SIGHT_NONE;
+
+	if (!guard)
+		return FSD_SIGHT_ALL;
+	if (who->refused)
+		return FSD_SIGHT_NONE;
 	if (guard->rule_count == 0 || who->administrator)
-		return true;
+		return FSD_SIGHT_ALL;
 	for (size_t i = 0; i < guard->rule_count; i++) {
 		if (!is_for(&guard->rules[i], who))
 			continue;
-		for (size_t k = 0; k < guard->rules[i].count; k++)
-			if (covers(guard->rules[i].patterns[k], path))
-				return true;
+		for (size_t k = 0; k < guard->rules[i].count; k++) {
+			enum fsd_sight one = covers(guard->rules[i].patterns[k], path);
+
+			sight = one > sight ? one : sight;
+		}
 	}
-	return false;
+	return sight;
 }

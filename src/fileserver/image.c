@@ -8,10 +8,15 @@
 
 #include "afs/dir.h"
 #include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "fileserver/callbacks.h"
 #include "fileserver/log.h"
 #include "fileserver/volume_private.h"
 
 #define SCAN_TRIES 5
+/* What is too large is listed again after so many times what listing it took, and this. */
+#define REFUSED_PAUSE  20
+#define REFUSED_MIN_NS 1000000000ull
 
 /* -- the cache -- */
 
@@ -127,20 +132,12 @@ void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image)
 
 /* -- the scan -- */
 
-struct scan_name {
-	char *name;
-	enum fsd_kind kind;
-	uint32_t vnode, unique;
-};
-
 struct scan {
-	struct scan_name *names;
+	struct fsd_name *names;
 	size_t count, capacity;
 	uint32_t subdirs;
-	/* children whose names are gone */
-	struct fsd_record *gone;
-	size_t gone_count, gone_capacity;
-	struct fsd_txn *txn;
+	struct fsd_stat before; /* of the directory, when it was listed */
+	struct fsd_gone gone;
 };
 
 static void scan_reset(struct scan *scan)
@@ -148,27 +145,16 @@ static void scan_reset(struct scan *scan)
 	for (size_t i = 0; i < scan->count; i++)
 		free(scan->names[i].name);
 	free(scan->names);
-	free(scan->gone);
-	memset(scan, 0, sizeof(*scan));
+	scan->names = NULL;
+	scan->count = scan->capacity = 0;
+	scan->subdirs = 0;
 }
 
-/* Make room for one more element; returns NULL without memory. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return items;
-	size_t wanted = *capacity ? *capacity * 2 : 64;
-	void *more = reallocarray(items, wanted, size);
-
-	if (more)
-		*capacity = wanted;
-	return more;
-}
-
-static int collect_name(void *arg, const char *name, size_t length, enum fsd_kind kind)
+static int collect_name(void *arg, const char *name, size_t length, enum fsd_kind kind,
+			uint64_t inode)
 {
 	struct scan *scan = arg;
-	void *more;
+	struct fsd_name *entry;
 
 	/* Clients replace "@sys" at the end of a name, so such a name could never be reached. */
 	if (kind == FSD_OTHER || length > FSD_NAME_MAX ||
@@ -177,147 +163,100 @@ static int collect_name(void *arg, const char *name, size_t length, enum fsd_kin
 	/* Even names of one slot would not fit. */
 	if (scan->count > (size_t)AFS_DIR_PAGES_MAX * 64)
 		return -EFBIG;
-	more = grow(scan->names, scan->count, &scan->capacity, sizeof(*scan->names));
-	if (!more)
-		return -ENOMEM;
-	scan->names = more;
+	if (scan->count == scan->capacity) {
+		size_t capacity = scan->capacity ? scan->capacity * 2 : 64;
+		struct fsd_name *more = reallocarray(scan->names, capacity, sizeof(*scan->names));
 
-	struct scan_name *entry = &scan->names[scan->count];
-
-	entry->name = strndup(name, length);
+		if (!more)
+			return -ENOMEM;
+		scan->names = more;
+		scan->capacity = capacity;
+	}
+	entry = &scan->names[scan->count];
+	*entry = (struct fsd_name){.name = strndup(name, length), .kind = kind, .inode = inode};
 	if (!entry->name)
 		return -ENOMEM;
-	entry->kind = kind;
 	scan->count++;
+	scan->subdirs += kind == FSD_DIR;
 	return 0;
 }
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct scan_name *)a)->name, ((const struct scan_name *)b)->name);
+	return strcmp(((const struct fsd_name *)a)->name, ((const struct fsd_name *)b)->name);
 }
 
-static int by_unique(const void *a, const void *b)
+/* The same order whenever it is made: by vnode, and names of one object by their bytes. */
+static int by_vnode(const void *a, const void *b)
 {
-	uint32_t x = ((const struct scan_name *)a)->unique,
-		 y = ((const struct scan_name *)b)->unique;
+	uint32_t x = ((const struct fsd_name *)a)->vnode, y = ((const struct fsd_name *)b)->vnode;
 
-	return x < y ? -1 : x > y;
+	return x < y ? -1 : x > y ? 1 : by_name(a, b);
 }
 
-static int add_gone(struct scan *scan, const struct fsd_record *record)
+/* A listing may tell a name twice if the directory changes meanwhile. */
+static bool has_twins(struct scan *scan)
 {
-	void *more = grow(scan->gone, scan->gone_count, &scan->gone_capacity, sizeof(*scan->gone));
-
-	if (!more)
-		return -ENOMEM;
-	scan->gone = more;
-	scan->gone[scan->gone_count++] = *record;
-	return 0;
+	if (scan->count)
+		qsort(scan->names, scan->count, sizeof(*scan->names), by_name);
+	for (size_t i = 1; i < scan->count; i++)
+		if (!strcmp(scan->names[i - 1].name, scan->names[i].name))
+			return true;
+	return false;
 }
 
-static int collect_gone(void *arg, const char *name, uint32_t vnode)
+/* What does a name stand for that is new, or seems to stand for something else than before? */
+static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, struct fsd_name *entry)
 {
-	struct scan *scan = arg;
-	struct scan_name key = {.name = (char *)(uintptr_t)name};
-	struct fsd_record record;
-	int rc;
+	char path[FSD_PATH_MAX];
+	struct fsd_stat st;
+	int rc, n = snprintf(path, sizeof(path), "%s%s%s", dir->path, dir->path[0] ? "/" : "",
+			     entry->name);
 
-	if (scan->count && bsearch(&key, scan->names, scan->count, sizeof(key), by_name))
-		return 0;
-	rc = fsd_store_get(scan->txn, vnode, &record);
-	return rc == -ENOENT ? 0 : rc ? rc : add_gone(scan, &record);
-}
-
-/* A name without a vnode gets one; what it looks like now is remembered with it. */
-static int new_child(struct fsd_volume *volume, const struct fsd_object *dir, struct fsd_meta *meta,
-		     struct scan *scan, struct scan_name *entry)
-{
-	struct fsd_record child = {.parent = dir->record.vnode,
-				   .parent_unique = dir->record.unique,
-				   .kind = entry->kind,
-				   .version = 1};
-	uint32_t *next = entry->kind == FSD_DIR ? &meta->next_dir : &meta->next_file;
-
-	if (*next > 0xfffffffcu || meta->next_unique == UINT32_MAX)
-		return -ENOSPC;
-	if (entry->kind != FSD_DIR) {
-		char path[FSD_PATH_MAX + FSD_NAME_MAX + 2];
-		int n = snprintf(path, sizeof(path), "%s%s%s", dir->path, dir->path[0] ? "/" : "",
-				 entry->name);
-
-		if (n < FSD_PATH_MAX &&
-		    volume->layer->ops->stat_path(volume->layer, path, &child.seen) == 0 &&
-		    child.seen.kind != entry->kind)
-			memset(&child.seen, 0, sizeof(child.seen));
+	if (n >= FSD_PATH_MAX)
+		return 0; /* listed, and cannot be opened */
+	rc = volume->layer->ops->stat_path(volume->layer, path, &st);
+	if (rc == -ENOENT || (!rc && st.kind != entry->kind))
+		return -EAGAIN;
+	if (!rc) {
+		entry->now_inode = st.inode;
+		entry->now_birth = fsd_stat_birth(&st);
+		entry->now_seen = fsd_stat_stamp(&st);
 	}
-	child.vnode = *next;
-	*next += 2;
-	child.unique = meta->next_unique++;
-	strcpy(child.name, entry->name);
-	entry->vnode = child.vnode;
-	entry->unique = child.unique;
-	return fsd_store_put(scan->txn, &child);
+	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ? rc : 0;
 }
 
-static int give_fids(struct fsd_volume *volume, const struct fsd_object *dir, struct scan *scan)
+/* All that has to be asked of the disk. -EAGAIN: the directory was changed meanwhile. */
+static int list(struct fsd_volume *volume, const struct fsd_object *dir, struct scan *scan)
 {
-	struct fsd_meta meta;
-	bool changed = false;
-	int rc = fsd_store_get_meta(scan->txn, &meta);
+	const struct fsd_layer_ops *ops = volume->layer->ops;
+	struct fsd_stat after;
+	int rc = fsd_volume_settle(volume, dir->path, &scan->before);
 
+	if (!rc && !fsd_volume_is_of(&dir->record, &scan->before))
+		rc = -ENOENT;
 	if (!rc)
-		rc = fsd_store_children(scan->txn, dir->record.vnode, collect_gone, scan);
-	for (size_t i = 0; !rc && i < scan->count; i++) {
-		struct scan_name *entry = &scan->names[i];
-		struct fsd_record child;
-		uint32_t vnode;
-
-		scan->subdirs += entry->kind == FSD_DIR;
-		rc = fsd_store_child(scan->txn, dir->record.vnode, entry->name, &vnode);
-		if (!rc)
-			rc = fsd_store_get(scan->txn, vnode, &child);
-		if (!rc && child.kind == entry->kind) {
-			entry->vnode = child.vnode;
-			entry->unique = child.unique;
-			continue;
-		}
-		if (!rc) { /* the name now stands for another kind of thing: another FID */
-			rc = add_gone(scan, &child);
-			if (!rc)
-				rc = fsd_store_remove(scan->txn, &child);
-		}
-		if (!rc || rc == -ENOENT) {
-			rc = new_child(volume, dir, &meta, scan, entry);
-			changed = true;
-		}
-	}
-	for (size_t i = 0; !rc && i < scan->gone_count; i++)
-		rc = fsd_store_remove(scan->txn, &scan->gone[i]);
-	return rc ? rc : changed ? fsd_store_put_meta(scan->txn, &meta) : 0;
+		rc = ops->list(volume->layer, dir->path, collect_name, scan);
+	if (!rc && has_twins(scan))
+		rc = -EAGAIN;
+	if (!rc)
+		rc = fsd_store_match(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
+				     scan->count);
+	for (size_t i = 0; !rc && i < scan->count; i++)
+		if (!scan->names[i].known)
+			rc = look_at(volume, dir, &scan->names[i]);
+	if (!rc)
+		rc = ops->stat_path(volume->layer, dir->path, &after);
+	return rc || fsd_stat_same(&scan->before, &after) ? rc : -EAGAIN;
 }
 
-static uint64_t hash_bytes(const uint8_t *bytes, size_t length)
+static int build(const struct fsd_record *r, struct scan *scan, uint8_t **bytes, size_t *length)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ bytes[i]) * 0x100000001b3ull;
-	return h ? h : 1; /* 0 = never listed */
-}
-
-/*
- * Entries in the order in which they got their FIDs: the same image for the same names, after a
- * restart too.
- */
-static int build(const struct fsd_object *dir, struct scan *scan, uint8_t **bytes, size_t *length)
-{
-	const struct fsd_record *r = &dir->record;
 	struct afs_dir image;
 	int rc = afs_dir_begin(&image, r->vnode, r->unique, r->parent, r->parent_unique);
 
 	if (scan->count)
-		qsort(scan->names, scan->count, sizeof(*scan->names), by_unique);
+		qsort(scan->names, scan->count, sizeof(*scan->names), by_vnode);
 	for (size_t i = 0; !rc && i < scan->count; i++)
 		rc = afs_dir_add(&image, scan->names[i].name, strlen(scan->names[i].name),
 				 scan->names[i].vnode, scan->names[i].unique);
@@ -329,76 +268,121 @@ static int build(const struct fsd_object *dir, struct scan *scan, uint8_t **byte
 	return 0;
 }
 
-/* One attempt inside a write transaction. -EAGAIN: the directory was changed meanwhile. */
+/* The listing goes into the record; *changed: clients must hear of it. */
+static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
+			  const struct scan *scan, const uint8_t *bytes, size_t length,
+			  bool *changed)
+{
+	struct fsd_record *r = &dir->record, new = *r;
+	bool first = r->image_hash == 0;
+	int rc;
+
+	new.image_hash = fsd_hash(bytes, length, 0);
+	new.image_hash += new.image_hash == 0; /* 0 = never listed */
+	new.image_length = length;
+	new.links = 2 + scan->subdirs;
+	new.inode = scan->before.inode;
+	new.birth = fsd_stat_birth(&scan->before);
+	new.seen = fsd_stat_stamp(&scan->before);
+	new.refused = new.retry_ns = 0;
+	if (!first && new.image_hash != r->image_hash)
+		new.version = fsd_volume_next_version(r->version);
+	/* The status may differ, if not the names. */
+	*changed = !first && (new.version != r->version || new.seen != r->seen);
+	rc = fsd_store_update(volume->store, r, &new);
+	if (!rc)
+		*r = new;
+	dir->st = scan->before;
+	return rc;
+}
+
+/* One attempt. -EAGAIN: the directory, or what is known of it, was changed meanwhile. */
 static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct scan *scan,
 		     uint8_t **bytes, size_t *length, bool *changed)
 {
-	const struct fsd_layer_ops *ops = volume->layer->ops;
-	struct fsd_stat before, after;
-	struct fsd_record *r = &dir->record;
-	int rc = fsd_volume_settle(volume, dir->path, &before);
+	int rc = list(volume, dir, scan);
 
-	if (!rc && before.kind != FSD_DIR)
-		return -ENOTDIR;
 	if (!rc)
-		rc = ops->list(volume->layer, dir->path, collect_name, scan);
+		rc = fsd_store_assign(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
+				      scan->count, fsd_volume_next_version(0), fsd_gone_add,
+				      &scan->gone);
 	if (!rc)
-		rc = ops->stat_path(volume->layer, dir->path, &after);
-	if (rc)
-		return rc;
-	if (!fsd_stat_same(&before, &after))
-		return -EAGAIN;
-	if (scan->count)
-		qsort(scan->names, scan->count, sizeof(*scan->names), by_name);
-
-	rc = fsd_store_begin(volume->store, true, &scan->txn);
-	if (rc)
-		return rc;
-	/* Another thread may have scanned it, or found it gone, since we looked. */
-	rc = fsd_store_get(scan->txn, dir->fid.Vnode, r);
-	if (!rc && r->unique != dir->fid.Unique)
-		rc = -ENOENT;
+		rc = fsd_store_find(volume->store, dir->fid.Vnode, dir->fid.Unique, 0, &dir->record,
+				    NULL, 0);
 	if (!rc)
-		rc = give_fids(volume, dir, scan);
+		rc = build(&dir->record, scan, bytes, length);
 	if (!rc)
-		rc = build(dir, scan, bytes, length);
-	if (rc) {
-		fsd_store_abort(scan->txn);
-		return rc;
-	}
-
-	uint64_t hash = hash_bytes(*bytes, *length);
-	bool first = r->image_hash == 0;
-
-	*changed = !first && hash != r->image_hash;
-	if (*changed)
-		r->version++;
-	if (!first && !fsd_stat_same(&r->seen, &before))
-		*changed = true; /* the status differs, if not the names */
-	if (!first && !*changed && r->links == 2 + scan->subdirs && r->image_length == *length) {
-		fsd_store_abort(scan->txn);
-	} else {
-		r->seen = before;
-		r->image_hash = hash;
-		r->image_length = *length;
-		r->links = 2 + scan->subdirs;
-		rc = fsd_store_put(scan->txn, r);
-		if (rc)
-			fsd_store_abort(scan->txn);
-		else
-			rc = fsd_store_commit(scan->txn);
-	}
+		rc = record_listing(volume, dir, scan, *bytes, *length, changed);
 	if (rc) {
 		free(*bytes);
 		*bytes = NULL;
 	}
-	dir->st = before;
 	return rc;
 }
 
-int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
-		   struct fsd_image **image)
+/*
+ * Too many names: remembered until the directory changes, and then for a time that leaves most of a
+ * processor for other things.
+ */
+static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const struct scan *scan,
+		   uint64_t begin_ns, const void *actor)
 {
+	struct fsd_record *r = &dir->record, new = *r;
+	uint64_t now = fsd_now_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
+
+	new.refused = fsd_stat_stamp(&scan->before);
+	new.retry_ns = now + (pause > REFUSED_MIN_NS ? pause : REFUSED_MIN_NS);
+	if (fsd_store_update(volume->store, r, &new))
+		return;
+	if (!r->refused) {
+		fsd_log(RXW_LOG_WARNING,
+			"directory /%s has more names than a client can list; "
+			"it is not served: split it",
+			dir->path);
+		fsd_volume_changed(volume, r->vnode, r->unique, actor);
+	}
+	*r = new;
+}
+
+/* The only one to list this directory? false: somebody else did, and has ended. */
+static bool enter(struct fsd_volume *volume, struct image_scan *mine)
+{
+	struct image_scan *other;
+	bool waited = false;
+
+	pthread_mutex_lock(&volume->scans_lock);
+	for (;;) {
+		for (other = volume->scans; other && other->vnode != mine->vnode;)
+			other = other->next;
+		if (!other)
+			break;
+		waited = true;
+		pthread_cond_wait(&volume->scans_ended, &volume->scans_lock);
+	}
+	if (!waited) {
+		mine->next = volume->scans;
+		volume->scans = mine;
+	}
+	pthread_mutex_unlock(&volume->scans_lock);
+	return !waited;
+}
+
+static void leave(struct fsd_volume *volume, struct image_scan *mine)
+{
+	struct image_scan **at = &volume->scans;
+
+	pthread_mutex_lock(&volume->scans_lock);
+	while (*at != mine)
+		at = &(*at)->next;
+	*at = mine->next;
+	pthread_cond_broadcast(&volume->scans_ended);
+	pthread_mutex_unlock(&volume->scans_lock);
+}
+
+static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
+		      struct fsd_image **image)
+{
+	uint64_t begin = fsd_now_ns();
 	struct scan scan = {0};
 	uint8_t *bytes = NULL;
 	size_t length = 0;
@@ -410,34 +394,57 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void
 		rc = scan_once(volume, dir, &scan, &bytes, &length, &changed);
 	}
 	if (rc == -EFBIG)
-		fsd_log(RXW_LOG_WARNING,
-			"directory /%s has more names than a client can list; "
-			"it is not served: split it",
-			dir->path);
+		refuse(volume, dir, &scan, begin, actor);
 	if (!rc) {
-		*image = cache_add(&volume->images, &dir->record, bytes, length);
-		if (!*image)
+		struct fsd_image *made = cache_add(&volume->images, &dir->record, bytes, length);
+
+		if (!made)
 			rc = -ENOMEM;
+		else if (image)
+			*image = made;
+		else
+			fsd_image_release(volume, made);
 		if (changed)
 			fsd_volume_changed(volume, dir->fid.Vnode, dir->fid.Unique, actor);
-		for (size_t i = 0; i < scan.gone_count; i++)
-			fsd_volume_changed(volume, scan.gone[i].vnode, scan.gone[i].unique, NULL);
 	}
 	scan_reset(&scan);
-	return fsd_volume_error(rc);
+	fsd_gone_tell(volume, &scan.gone);
+	return rc == -EAGAIN ? AFS_VBUSY : rc;
+}
+
+int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
+		   struct fsd_image **image)
+{
+	struct image_scan mine = {.vnode = dir->fid.Vnode};
+	int rc;
+
+	if (!enter(volume, &mine))
+		return -EAGAIN; /* its record has been brought up to date */
+	rc = scan_alone(volume, dir, actor, image);
+	leave(volume, &mine);
+	return rc;
 }
 
 int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
 		     struct fsd_image **image)
 {
-	*image = cache_find(&volume->images, &object->record);
-	if (*image)
-		return 0;
+	int rc;
 
-	int rc = fsd_image_scan(volume, object, actor, image);
-
-	afs_status_set_length(&object->status, object->record.image_length);
-	afs_status_set_version(&object->status, object->record.version);
-	object->status.LinkCount = object->record.links;
-	return rc;
+	for (int tries = 0; tries < SCAN_TRIES; tries++) {
+		*image = cache_find(&volume->images, &object->record);
+		if (*image)
+			return 0;
+		rc = fsd_image_scan(volume, object, actor, image);
+		afs_status_set_length(&object->status, object->record.image_length);
+		afs_status_set_version(&object->status, object->record.version);
+		object->status.LinkCount = object->record.links;
+		if (rc != -EAGAIN)
+			return fsd_volume_error(rc);
+		rc = fsd_volume_get(volume, &object->fid, actor, object);
+		if (rc)
+			return rc;
+		if (!object->may_read)
+			return -EACCES;
+	}
+	return AFS_VBUSY; /* it changes faster than we can list it */
 }

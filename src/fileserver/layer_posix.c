@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__has_include)
@@ -23,11 +25,17 @@
 #	endif
 #endif
 
+#define OVERLAY_MAGIC 0x794c7630ul
+/* Four times vm.dirty_expire_centisecs as it is by default. */
+#define PAGES_KEPT_S 120
+
 struct posix_layer {
 	struct fsd_layer base;
 	int root; /* O_PATH of the tree */
 	dev_t device;
-	_Atomic int walk; /* openat2() is not there, or not wanted */
+	_Atomic int walk;     /* openat2() is not there, or not wanted */
+	_Atomic int no_statx; /* nor is statx() */
+	bool overlay;	      /* pages are those of another file below */
 };
 
 struct posix_file {
@@ -133,14 +141,19 @@ static int open_beneath(struct posix_layer *layer, const char *path, int flags)
 	return open_walk(layer, path, flags);
 }
 
-static void fill_stat(const struct stat *in, struct fsd_stat *out)
+static enum fsd_kind kind_of_mode(mode_t mode)
+{
+	return S_ISREG(mode)   ? FSD_FILE
+	       : S_ISDIR(mode) ? FSD_DIR
+	       : S_ISLNK(mode) ? FSD_SYMLINK
+			       : FSD_OTHER;
+}
+
+static void fill_stat(const struct posix_layer *layer, const struct stat *in, struct fsd_stat *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->kind = S_ISREG(in->st_mode)   ? FSD_FILE
-		    : S_ISDIR(in->st_mode) ? FSD_DIR
-		    : S_ISLNK(in->st_mode) ? FSD_SYMLINK
-					   : FSD_OTHER;
-	out->device = in->st_dev;
+	out->kind = kind_of_mode(in->st_mode);
+	out->device = in->st_dev == layer->device ? 0 : in->st_dev;
 	out->inode = in->st_ino;
 	out->size = (uint64_t)in->st_size;
 	out->mtime_ns = in->st_mtim.tv_sec * 1000000000LL + in->st_mtim.tv_nsec;
@@ -151,13 +164,35 @@ static void fill_stat(const struct stat *in, struct fsd_stat *out)
 	out->links = (uint32_t)in->st_nlink;
 }
 
-static int stat_fd(int fd, struct fsd_stat *st)
+/* When it was made, which tells apart what had an inode number in turn. 0: nobody knows. */
+static int64_t birth_of(struct posix_layer *layer, int fd)
+{
+#ifdef STATX_BTIME
+	struct statx sx;
+
+	if (atomic_load_explicit(&layer->no_statx, memory_order_relaxed))
+		return 0;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &sx) == 0)
+		return sx.stx_mask & STATX_BTIME
+			       ? sx.stx_btime.tv_sec * 1000000000LL + sx.stx_btime.tv_nsec
+			       : 0;
+	if (errno == ENOSYS || errno == EPERM)
+		atomic_store(&layer->no_statx, 1);
+#else
+	(void)layer;
+	(void)fd;
+#endif
+	return 0;
+}
+
+static int stat_fd(struct posix_layer *layer, int fd, struct fsd_stat *st)
 {
 	struct stat s;
 
 	if (fstat(fd, &s) < 0)
 		return -errno;
-	fill_stat(&s, st);
+	fill_stat(layer, &s, st);
+	st->born_ns = birth_of(layer, fd);
 	return 0;
 }
 
@@ -168,14 +203,14 @@ static int posix_stat_path(struct fsd_layer *layer, const char *path, struct fsd
 
 	if (fd < 0)
 		return fd;
-	rc = stat_fd(fd, st);
+	rc = stat_fd(posix_layer(layer), fd, st);
 	close(fd);
 	return rc;
 }
 
 static int posix_stat_file(struct fsd_file *file, struct fsd_stat *st)
 {
-	return stat_fd(posix_fd(file), st);
+	return stat_fd(posix_layer(file->layer), posix_fd(file), st);
 }
 
 static int posix_open(struct fsd_layer *layer, const char *path, struct fsd_file **out)
@@ -230,6 +265,29 @@ static ssize_t posix_preadv(struct fsd_file *file, const struct iovec *iov, int 
 	return n < 0 ? -errno : n;
 }
 
+/*
+ * A page that has been written through a mapping stays writable until it goes to the disk, and what
+ * is written to it then changes no time stamp. Of a file that has been left alone for longer than
+ * the kernel keeps such pages, none are left.
+ */
+static void posix_write_back(struct fsd_file *file)
+{
+	int fd = posix_fd(file);
+	struct timespec now;
+	struct stat st;
+
+	if (!posix_layer(file->layer)->overlay) {
+		sync_file_range(fd, 0, 0,
+				SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+					SYNC_FILE_RANGE_WAIT_AFTER);
+		return;
+	}
+	/* Only this reaches the file below; it costs a flush of the disk's cache. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (fstat(fd, &st) == 0 && now.tv_sec - st.st_ctim.tv_sec < PAGES_KEPT_S)
+		fdatasync(fd);
+}
+
 static void posix_advise(struct fsd_file *file, uint64_t offset, uint64_t length)
 {
 	posix_fadvise(posix_fd(file), (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
@@ -252,7 +310,6 @@ static ssize_t posix_readlink(struct fsd_layer *layer, const char *path, char *t
 static enum fsd_kind kind_of(const struct posix_layer *layer, DIR *dir, const struct dirent *d)
 {
 	struct stat st;
-	struct fsd_stat out;
 
 	if (d->d_type == DT_REG)
 		return FSD_FILE;
@@ -264,8 +321,7 @@ static enum fsd_kind kind_of(const struct posix_layer *layer, DIR *dir, const st
 	if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 ||
 	    st.st_dev != layer->device)
 		return FSD_OTHER;
-	fill_stat(&st, &out);
-	return out.kind;
+	return kind_of_mode(st.st_mode);
 }
 
 static int posix_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
@@ -292,7 +348,8 @@ static int posix_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn,
 		}
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
 			continue;
-		rc = fn(arg, d->d_name, strlen(d->d_name), kind_of(posix_layer(layer), dir, d));
+		rc = fn(arg, d->d_name, strlen(d->d_name), kind_of(posix_layer(layer), dir, d),
+			d->d_ino);
 	}
 	closedir(dir);
 	return rc;
@@ -342,6 +399,7 @@ static const struct fsd_layer_ops posix_ops = {
 	.stat_path = posix_stat_path,
 	.stat_file = posix_stat_file,
 	.preadv = posix_preadv,
+	.write_back = posix_write_back,
 	.advise = posix_advise,
 	.readlink = posix_readlink,
 	.list = posix_list,
@@ -354,6 +412,7 @@ int fsd_layer_posix(const char *root, unsigned flags, struct fsd_layer **out)
 {
 	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct posix_layer *layer;
+	struct statfs fs;
 	struct stat st;
 
 	if (fd < 0)
@@ -369,6 +428,7 @@ int fsd_layer_posix(const char *root, unsigned flags, struct fsd_layer **out)
 	layer->root = fd;
 	layer->device = st.st_dev;
 	layer->walk = !!(flags & FSD_LAYER_WALK);
+	layer->overlay = fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == OVERLAY_MAGIC;
 	*out = &layer->base;
 	return 0;
 }

@@ -5,6 +5,7 @@ fileserver_sources = \
 	src/fileserver/access.c \
 	src/fileserver/callbacks.c src/fileserver/callbacks.h \
 	src/fileserver/clients.c src/fileserver/clients.h src/fileserver/clients_private.h \
+	src/fileserver/figures.c src/fileserver/figures.h \
 	src/fileserver/fs_fetch.c src/fileserver/fs_private.h \
 	src/fileserver/fs_refuse.c \
 	src/fileserver/fs_service.c src/fileserver/service.h \
@@ -12,16 +13,22 @@ fileserver_sources = \
 	src/fileserver/fs_status.c \
 	src/fileserver/guard.c src/fileserver/guard.h \
 	src/fileserver/image.c \
+	src/fileserver/journal.c \
 	src/fileserver/layer.h src/fileserver/layer_posix.c \
 	src/fileserver/log.c src/fileserver/log.h \
 	src/fileserver/promises.c \
 	src/fileserver/readers.c src/fileserver/readers.h \
+	src/fileserver/reload.c src/fileserver/reload.h \
 	src/fileserver/server.c src/fileserver/server.h \
 	src/fileserver/state.c src/fileserver/state.h \
-	src/fileserver/store.c src/fileserver/store.h \
+	src/fileserver/store.c src/fileserver/store.h src/fileserver/store_private.h \
 	src/fileserver/stream.c src/fileserver/stream.h \
+	src/fileserver/table.c src/fileserver/table.h \
 	src/fileserver/timeline.c src/fileserver/timeline.h \
 	src/fileserver/vl_service.c \
+	src/fileserver/remember.c src/fileserver/remember.h \
+	src/fileserver/rootafs.c src/fileserver/rootafs.h \
+	src/fileserver/usage.c src/fileserver/usage.h \
 	src/fileserver/vol_service.c src/fileserver/vol_service.h \
 	src/fileserver/volume.c src/fileserver/volume.h src/fileserver/volume_private.h \
 	src/fileserver/watch.c src/fileserver/watch.h \
@@ -29,9 +36,8 @@ fileserver_sources = \
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
-src_fileserver_libfileserver_la_CFLAGS = $(AM_CFLAGS) $(LMDB_CFLAGS)
 src_fileserver_libfileserver_la_LIBADD = src/tools/libtools.la src/afs/librxafs.la \
-	src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
+	src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.
 $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)
@@ -39,7 +45,7 @@ $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)
 sbin_PROGRAMS += src/fileserver/rxfsd
 src_fileserver_rxfsd_SOURCES = src/fileserver/main.c
 src_fileserver_rxfsd_LDADD = src/fileserver/libfileserver.la src/tools/libtools.la \
-	src/afs/librxafs.la src/rx/librxwire.la $(LMDB_LIBS) $(PTHREAD_LIBS)
+	src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 dist_man_MANS += doc/man/rxfsd.8
 

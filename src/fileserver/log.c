@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tools/common/message.h"
+
 /* Of the process, as stderr is. `journal` is set before other threads exist. */
-static int journal;
+static bool journal;
 static _Atomic int limit = RXW_LOG_INFO;
 
 /* Lines kept back; the lock covers both. */
@@ -27,12 +28,7 @@ static char held[4096];
 
 void fsd_log_start(void)
 {
-	const char *text = getenv("JOURNAL_STREAM");
-	unsigned long long dev, ino;
-	struct stat st;
-
-	journal = text && sscanf(text, "%llu:%llu", &dev, &ino) == 2 && fstat(2, &st) == 0 &&
-		  (unsigned long long)st.st_dev == dev && (unsigned long long)st.st_ino == ino;
+	journal = tools_stderr_is_journal();
 }
 
 void fsd_log_level(enum rxw_log_level level)

@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxfsd: serves a directory tree as a read-only AFS volume, over Rx. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include <rxwire/rxwire.h>
 
 #include "fileserver/log.h"
+#include "fileserver/reload.h"
 #include "fileserver/server.h"
 #include "tools/common/message.h"
 #include "tools/common/metrics.h"
 #include "tools/common/number.h"
 #include "tools/common/options.h"
+#include "tools/common/place.h"
 #include "tools/common/signals.h"
 
 struct options {
 	struct fsd_settings settings;
 	struct tools_list advertise, require, allow, administrators;
 	const char *workers;
+	uint64_t reload; /* process to be told; 0: none */
 	bool debug;
 };
 
 #define VL_PORT	      7003
 #define VOL_PORT      7005
 #define PORT_NOT_SAID UINT64_MAX
+#define RELOAD_LIMIT	30000 /* ms until --reload gives up */
+#define STOP_MARGIN	30000 /* ms that stopping may take beside the drain */
 
 #define SETTING(member) offsetof(struct options, settings.member)
 
@@ -45,7 +52,7 @@ static const struct tools_option table[] = {
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(cell),
 	 .argument = "NAME",
-	 .help = "the cell this server belongs to: whose keys to take; else said in the log only"},
+	 .help = "the cell this server belongs to: whose keys to take, and the name in root.afs"},
 	{.name = "listen",
 	 .letter = 'l',
 	 .kind = TOOLS_STRING,
@@ -135,8 +142,8 @@ static const struct tools_option table[] = {
 	{.name = "require",
 	 .kind = TOOLS_LIST,
 	 .offset = offsetof(struct options, require),
-	 .argument = "[fs:|vl:|vol:]none|auth|crypt",
-	 .help = "how calls must be protected at least; default: none on loopback, else auth"},
+	 .argument = "[fs:|vl:|vol:]none|clear|auth|crypt",
+	 .help = "least protection of calls; default: none on loopback, else fs:auth"},
 	{.name = "allow",
 	 .kind = TOOLS_LIST,
 	 .offset = offsetof(struct options, allow),
@@ -164,6 +171,14 @@ static const struct tools_option table[] = {
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(rpc_stats_open),
 	 .help = "the same, to other machines, too"},
+	{.name = "reload",
+	 .kind = TOOLS_UINT,
+	 .offset = offsetof(struct options, reload),
+	 .argument = "PID",
+	 .min = 1,
+	 .max = INT32_MAX,
+	 .once = true,
+	 .help = "have the rxfsd of this process id read its keys again; the exit status says what came of it"},
 	TOOLS_METRICS_OPTIONS(SETTING, metrics),
 	TOOLS_TRACE_OPTIONS_OF_SERVERS(SETTING, trace),
 	{.name = "debug",
@@ -212,56 +227,106 @@ static void allow_kill(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* The service manager shows `status`; `state` is READY=1 or what else changes. */
+static void tell_manager(const struct fsd_server *server, const char *state, const char *status)
+{
+	char title[384], text[512];
+
+	fsd_server_title(server, title, sizeof(title));
+	snprintf(text, sizeof(text), "%s\nSTATUS=%s%s", state, title, status);
+	fsd_notify(text);
+}
+
+static void reload(struct fsd_server *server, const siginfo_t *signal)
+{
+	struct timespec now;
+	char state[64];
+	int rc;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+	tell_manager(server, state, "; the keys are read again");
+	rc = fsd_server_reload(server);
+	tell_manager(server, "READY=1",
+		     rc ? "; the keys could not be read again, the old ones stay" : "");
+	fsd_reload_answer(signal, rc);
+}
+
+/* Until a signal says that it is enough; that one. */
+static int serve_until_signal(struct fsd_server *server, const int *signals, size_t count)
+{
+	siginfo_t info;
+	int number;
+
+	while ((number = tools_signals_wait(signals, count, &info)) != SIGTERM &&
+	       number != SIGINT) {
+		if (number == SIGHUP)
+			reload(server, &info);
+		else if (number == SIGUSR2)
+			fsd_server_trace(server);
+		else
+			fsd_server_report(server);
+	}
+	return number;
+}
+
+/* The unit's stop timeout need not know how long we drain. */
+static void announce_stop(const struct fsd_server *server, const struct options *options)
+{
+	char state[96];
+
+	snprintf(state, sizeof(state), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+		 ((unsigned long long)options->settings.drain_ms + STOP_MARGIN) * 1000);
+	tell_manager(server, state, "; calls in progress may end");
+}
+
 static int serve(struct options *options, const struct rxw_config *config)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 	const size_t count = sizeof(signals) / sizeof(signals[0]);
 	char message[FSD_MESSAGE_MAX], where[256];
 	struct fsd_server *server;
-	int number;
+	int number, rc;
 
 	if (tools_signals_block(signals, count)) {
-		perror("rxfsd: signals");
+		tools_error("signals: %s", strerror(errno));
 		return TOOLS_EXIT_FAILURE;
 	}
 	fsd_log_hold();
-	if (fsd_server_start(&options->settings, config, &server, message)) {
-		fsd_log_release(false);
+	rc = fsd_server_start(&options->settings, config, &server, message);
+	fsd_log_release(rc == 0);
+	if (rc) {
+		tools_place_message(message, sizeof(message));
 		fsd_log(RXW_LOG_ERROR, "%s", message);
-		return TOOLS_EXIT_FAILURE;
+		return rc == FSD_WRONG_SETTINGS ? TOOLS_EXIT_USAGE : TOOLS_EXIT_FAILURE;
 	}
-	fsd_log_release(true);
 	fsd_server_where(server, where, sizeof(where));
-	printf("%s\n", where);
-	fflush(stdout);
-	fsd_notify("READY=1");
-	while ((number = tools_signals_wait(signals, count)) != SIGTERM && number != SIGINT) {
-		if (number == SIGHUP)
-			fsd_server_reload(server);
-		else if (number == SIGUSR2)
-			fsd_server_trace(server);
-		else
-			fsd_server_report(server);
-	}
-	fsd_notify("STOPPING=1");
+	dprintf(STDOUT_FILENO, "%s\n", where); /* nobody may be there to read it */
+	tell_manager(server, "READY=1", "");
+	number = serve_until_signal(server, signals, count);
+	announce_stop(server, options);
 	fsd_log(RXW_LOG_INFO, "%s: calls in progress have %llu s to end", strsignal(number),
 		(unsigned long long)options->settings.drain_ms / 1000);
 	allow_kill();
-	fsd_server_report(server);
-	if (fsd_server_stop(server))
+	if (fsd_server_drain(server))
 		fsd_log(RXW_LOG_WARNING, "some calls did not end in time and were aborted");
+	fsd_server_report(server);
+	fsd_server_stop(server);
 	return 0;
 }
 
-/* What follows from the options; -1 after one line that says what is wrong. */
-static int prepare(struct options *options, struct rxw_config *config)
+/* What follows from the options; -1 with a message. */
+static int prepare(struct options *options, struct rxw_config *config, char *message)
 {
 	if (!options->settings.export) {
-		tools_error("--export DIR is missing: which directory shall be served?");
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--export DIR is required: the directory to serve");
 		return -1;
 	}
 	if (options->workers && parse_workers(options->workers, config)) {
-		tools_error("--workers %s: give MIN:MAX, at most 4096", options->workers);
+		snprintf(message, FSD_MESSAGE_MAX, "--workers %.100s: give MIN:MAX, at most 4096",
+			 options->workers);
 		return -1;
 	}
 	/* A second server on one machine, with ports of its own, needs no third option. */
@@ -283,24 +348,23 @@ static int prepare(struct options *options, struct rxw_config *config)
 	return 0;
 }
 
-/* For --check-config. */
+/* Look at all that fsd_server_start() would refuse as well. */
 static int check(void *target, struct rxw_config *config)
 {
 	struct options *options = target;
 	char message[FSD_MESSAGE_MAX];
 
-	if (prepare(options, config))
-		return -1;
-	if (fsd_server_check(&options->settings, message)) {
-		tools_error("%s", message);
-		return -1;
-	}
-	return 0;
+	if (prepare(options, config, message) == 0 &&
+	    fsd_server_check(&options->settings, message) == 0)
+		return 0;
+	tools_place_message(message, sizeof(message));
+	tools_error("%s", message);
+	return -1;
 }
 
 static const struct tools_program program = {
 	.name = "rxfsd",
-	.usage = "rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n",
+	.usage = "usage: rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n",
 	.summary = "Serve a directory tree, read-only, as an AFS volume.",
 	.options = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
@@ -310,6 +374,7 @@ static const struct tools_program program = {
 /* What the command line asks for; its exit status. */
 static int run(struct options *options, struct rxw_config *config, int argc, char **argv)
 {
+	char message[FSD_MESSAGE_MAX];
 	int first = 0;
 
 	switch (tools_options_parse(&program, options, config, argc, argv, &first)) {
@@ -325,8 +390,13 @@ static int run(struct options *options, struct rxw_config *config, int argc, cha
 			    argv[first]);
 		return TOOLS_EXIT_USAGE;
 	}
-	if (prepare(options, config))
+	if (options->reload)
+		return fsd_reload_ask(options->reload, RELOAD_LIMIT);
+	if (prepare(options, config, message)) {
+		tools_place_message(message, sizeof(message));
+		tools_error("%s", message);
 		return TOOLS_EXIT_USAGE;
+	}
 	raise_limits();
 	return tools_finish(serve(options, config));
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "fileserver/clients_private.h"
 
 #define ROUND_S	      128 /* promises end at multiples of this */
@@ -12,10 +13,7 @@
 
 static size_t object_hash(const struct fsd_clients *clients, uint32_t vnode, uint32_t unique)
 {
-	uint32_t h = vnode * 2654435761u ^ unique * 2246822519u;
-
-	h ^= h >> 15;
-	return h & (clients->buckets - 1);
+	return rxw_hash_words(vnode, unique, clients->secret) & (clients->buckets - 1);
 }
 
 static size_t promise_hash(const struct fsd_clients *clients, const struct object *object,
@@ -102,6 +100,7 @@ static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this
 		clients->stats.hosts_up--;
 	host->state = HOST_ASKED;
 	host->asking = FSD_WORK_INIT;
+	host->quiet = true;
 	fsd_host_queue(clients, host);
 	clients->stats.reclaimed++;
 	return true;
@@ -319,6 +318,15 @@ bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid)
 	return held;
 }
 
+static size_t chain_length(const struct object *object)
+{
+	size_t n = 0;
+
+	for (; object; object = object->chain)
+		n++;
+	return n;
+}
+
 size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
 			 uint64_t now)
 {
@@ -328,6 +336,9 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fi
 	while (n < max && steps < clients->buckets && clients->stats.promises) {
 		struct object *object = clients->objects[*cursor & (clients->buckets - 1)], *next;
 
+		/* A bucket is reported whole: the cursor could not return to the rest of it. */
+		if (n && n + chain_length(object) > max)
+			break;
 		for (; object && n < max; object = next) {
 			struct promise *promise = object->first, *following;
 

@@ -17,7 +17,9 @@
 #include "afs/numbers.h"
 #include "afs/volname.h"
 #include "fileserver/callbacks.h"
+#include "fileserver/figures.h"
 #include "fileserver/log.h"
+#include "fileserver/remember.h"
 #include "fileserver/service.h"
 #include "fileserver/timeline.h"
 #include "fileserver/vol_service.h"
@@ -33,6 +35,7 @@ struct fsd_server {
 	bool own_layer;
 	struct fsd_store *store;
 	struct fsd_callbacks *callbacks;
+	struct fsd_remember *remember;
 	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake() */
 	struct fsd_service service;
 	struct fsd_timeline *timeline;
@@ -42,6 +45,8 @@ struct fsd_server {
 	struct tools_trace *trace;
 	struct AFSVol_service vol_service;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
+	struct fsd_key_loads key_loads;
+	bool drained, aborted;
 };
 
 static void on_change(void *arg, const AFSFid *fid, const void *actor)
@@ -50,6 +55,29 @@ static void on_change(void *arg, const AFSFid *fid, const void *actor)
 
 	if (server->service.clients)
 		fsd_promise_break(server->service.clients, fid, actor);
+}
+
+/* Before it is promised anything. */
+static void on_up(void *arg, const struct sockaddr_storage *peer)
+{
+	fsd_remember_add(((struct fsd_server *)arg)->remember, peer);
+}
+
+static void recall(void *arg, const struct sockaddr_storage *peer)
+{
+	fsd_clients_recall(((struct fsd_server *)arg)->service.clients, peer, fsd_now());
+}
+
+/* Without it, or with a full disk, clients find out by themselves, in minutes. */
+static void open_remember(struct fsd_server *server)
+{
+	char path[sizeof(server->state.path) + 16], message[FSD_MESSAGE_MAX];
+
+	snprintf(path, sizeof(path), "%s/clients", server->state.path);
+	server->remember = fsd_remember_open(path, HOSTS_MAX, recall, server, message);
+	if (!server->remember)
+		fsd_log(RXW_LOG_WARNING, "%s", message);
+	server->service.released = fsd_remember_date(server->remember);
 }
 
 static void on_work(void *arg)
@@ -120,14 +148,6 @@ static int open_volume(struct fsd_server *server, char *message)
 	const char *state = server->settings.state;
 	int rc;
 
-	if (!afs_volume_name_valid(options.name)) {
-		snprintf(
-			message, FSD_MESSAGE_MAX,
-			"--volume %.100s: no volume name; use up to 64 letters, digits, "
-			"'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
-			options.name);
-		return -1;
-	}
 	if (!state && fsd_state_default(place, sizeof(place), message))
 		return -1;
 	if (fsd_state_open(&server->state, state ? state : place, server->export, message))
@@ -182,6 +202,7 @@ static int start_parts(struct fsd_server *server, char *message)
 		.hosts_max = HOSTS_MAX,
 		.promises_max = server->settings.promises,
 		.wake = on_work,
+		.up = on_up,
 		.arg = server,
 	};
 	/* The process is counted anyway: GetXStats tells the times of the procedures. */
@@ -189,13 +210,20 @@ static int start_parts(struct fsd_server *server, char *message)
 					       .peers = server->settings.rpc_stats,
 					       .open = server->settings.rpc_stats_open};
 
-	for (size_t i = 0; i < server->settings.advertise_count; i++)
-		if (add_advertise(server, server->settings.advertise[i], message))
-			return -1;
 	service->start_time = (uint32_t)time(NULL);
+	if (server->settings.cell) {
+		service->rootafs = fsd_rootafs_create(server->settings.cell, service->start_time);
+		if (!service->rootafs) {
+			snprintf(message, FSD_MESSAGE_MAX, "--cell %.100s: no name of a cell",
+				 server->settings.cell);
+			return -1;
+		}
+	}
 	service->xstats.calls = afs_rpcstats_create(&counted);
 	fsd_vol_service(service, &server->vol_service);
 	service->clients = fsd_clients_create(&options);
+	if (service->clients)
+		open_remember(server);
 	if (server->settings.timeline) {
 		server->timeline = fsd_timeline_open(server->settings.timeline);
 		if (!server->timeline) {
@@ -209,7 +237,9 @@ static int start_parts(struct fsd_server *server, char *message)
 	if (service->clients)
 		service->watch = fsd_watch_start(service->volume, service->clients,
 						 (unsigned)server->settings.watches);
-	if (service->clients && service->readers && service->watch && service->xstats.calls)
+	service->usage = fsd_usage_start(server->layer);
+	if (service->clients && service->readers && service->watch && service->usage &&
+	    service->xstats.calls)
 		return 0;
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "no memory or threads to start with; lower --promises, or raise the limits");
@@ -274,26 +304,46 @@ static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
 	return rc ? rc : rxw_endpoint_start(endpoint);
 }
 
+static void count_key_load(struct fsd_server *server, bool good)
+{
+	struct fsd_key_loads *loads = &server->key_loads;
+
+	if (!server->settings.guard.keytab)
+		return;
+	fsd_count(good ? &loads->good : &loads->bad, 1);
+	if (good)
+		atomic_store_explicit(&loads->time, (int64_t)time(NULL), memory_order_relaxed);
+}
+
 static int open_guard(struct fsd_server *server, char *message)
 {
 	struct fsd_guard_options options = server->settings.guard;
 
 	options.listen = server->settings.listen;
-	return fsd_guard_open(&options, &server->service.guard, message);
+	if (fsd_guard_open(&options, &server->service.guard, message))
+		return -1;
+	count_key_load(server, true);
+	return 0;
 }
 
-void fsd_server_reload(struct fsd_server *server)
+int fsd_server_reload(struct fsd_server *server)
 {
-	fsd_guard_reload(server->service.guard);
+	int rc = fsd_guard_reload(server->service.guard);
+
+	count_key_load(server, rc == 0);
+	return rc;
 }
 
 static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
 {
-	struct rxw_service_options fs = {.size = sizeof(fs),
-					 .id = AFS_SERVICE_FS,
-					 .name = "fs",
-					 .handler = fsd_fs_serve,
-					 .context = &server->service};
+	struct rxw_service_options fs = {
+		.size = sizeof(fs),
+		.id = AFS_SERVICE_FS,
+		.name = "fs",
+		.handler = fsd_fs_serve,
+		.context = &server->service,
+		/* clients are called back: only at addresses that answer */
+		.flags = RXW_SERVICE_REACH};
 	struct rxw_service_options vl = {.size = sizeof(vl),
 					 .id = AFS_SERVICE_VL,
 					 .name = "vl",
@@ -338,7 +388,9 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 		rc = offer(server, server->vl, &vl);
 	if (!rc)
 		rc = offer(server, server->vol, &vol);
-	if (rc)
+	if (!rc)
+		fsd_callbacks_wake(callbacks); /* for clients from before a restart */
+	else
 		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
 			 rxw_strerror(rc));
 	return rc ? -1 : 0;
@@ -349,12 +401,21 @@ static void say(const char *line)
 	fsd_log(RXW_LOG_INFO, "%s", line);
 }
 
+static char *figures(void *arg)
+{
+	struct fsd_server *server = arg;
+
+	return fsd_figures_text(&server->service, &server->key_loads, server->settings.promises);
+}
+
 /* What lets others look at the endpoints. */
 static int open_windows(struct fsd_server *server, char *message)
 {
 	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
 
 	server->settings.trace.say = say;
+	server->settings.metrics.more = figures;
+	server->settings.metrics.arg = server;
 	if (tools_trace_open(&server->settings.trace, endpoints, 3, &server->trace, message, FSD_MESSAGE_MAX))
 		return -1;
 	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics, message,
@@ -382,6 +443,71 @@ static struct fsd_server *create(const struct fsd_settings *settings, char *mess
 	return server;
 }
 
+/* -- settings -- */
+
+static int check_volume_name(struct fsd_server *server, char *message)
+{
+	const char *name = volume_name(server);
+
+	if (afs_volume_name_valid(name))
+		return 0;
+	snprintf(
+		message, FSD_MESSAGE_MAX,
+		"--volume %.100s: no volume name; use up to 64 letters, digits, "
+		"'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
+		name);
+	return -1;
+}
+
+static int check_ports(struct fsd_server *server, char *message)
+{
+	static const char *const names[] = {"--port", "--vl-port", "--vol-port"};
+	const uint64_t ports[] = {server->settings.port, server->settings.vl_port,
+				  server->settings.vol_port};
+
+	for (int i = 1; i < 3; i++)
+		for (int k = 0; k < i; k++) {
+			if (!ports[i] || ports[i] != ports[k])
+				continue;
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "%s %u is that of %s, too: each service needs its own", names[i],
+				 (unsigned)ports[i], names[k]);
+			return -1;
+		}
+	return 0;
+}
+
+/* A name that no server can tell now may be known later. */
+static int check_listen(struct fsd_server *server, char *message)
+{
+	struct tools_address address;
+	char reason[256];
+	int rc;
+
+	if (tools_resolve(server->settings.listen, 0, 1, &address, reason, sizeof(reason)) == 0)
+		return 0;
+	rc = errno == EAGAIN ? -1 : FSD_WRONG_SETTINGS;
+	snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen, reason);
+	return rc;
+}
+
+/* What does not need the network or the state. */
+static int check_settings(struct fsd_server *server, char *message)
+{
+	int rc = check_listen(server, message);
+
+	if (rc)
+		return rc;
+	if (check_ports(server, message) || open_guard(server, message) ||
+	    open_export(server, message) || check_volume_name(server, message) ||
+	    tools_trace_check(&server->settings.trace, message, FSD_MESSAGE_MAX))
+		return FSD_WRONG_SETTINGS;
+	for (size_t i = 0; i < server->settings.advertise_count; i++)
+		if (add_advertise(server, server->settings.advertise[i], message))
+			return FSD_WRONG_SETTINGS;
+	return 0;
+}
+
 int fsd_server_check(const struct fsd_settings *settings, char *message)
 {
 	struct fsd_server *server = create(settings, message);
@@ -389,47 +515,103 @@ int fsd_server_check(const struct fsd_settings *settings, char *message)
 
 	if (!server)
 		return -1;
-	rc = open_guard(server, message) || open_export(server, message) ? -1 : 0;
+	rc = check_settings(server, message);
 	server->settings.drain_ms = 0;
 	fsd_server_stop(server);
 	return rc;
+}
+
+/* -- beginning and end -- */
+
+static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
+{
+	struct sockaddr_storage sa;
+	socklen_t length = sizeof(sa);
+
+	if (rxw_endpoint_address(endpoint, &sa, &length))
+		snprintf(text, size, "?");
+	else
+		tools_address_text(&sa, text, size);
+	return text;
+}
+
+/* What is in effect, for whoever reads the log later. */
+static void log_endpoint(struct fsd_server *server, enum fsd_service_kind kind,
+			 rxw_endpoint *endpoint)
+{
+	static const char *const names[] = {"fs", "vl", "vol"};
+	struct rxw_effective e = {.size = sizeof(e)};
+	char where[TOOLS_ADDRESS_TEXT];
+
+	if (rxw_endpoint_effective(endpoint, &e))
+		return;
+	fsd_log(RXW_LOG_INFO,
+		"%s on %s: protection %s; %u listener%s, back-end %s, GSO %s, GRO %s, window %u, packets of %u bytes, "
+		"buffers of %zu and %zu KiB",
+		names[kind], endpoint_text(endpoint, where, sizeof(where)),
+		fsd_guard_level(server->service.guard, kind), e.listeners,
+		e.listeners == 1 ? "" : "s", e.io, e.gso ? "on" : "off", e.gro ? "on" : "off",
+		e.window, e.mtu, e.rcvbuf / 1024, e.sndbuf / 1024);
+}
+
+static void log_beginning(struct fsd_server *server)
+{
+	const struct fsd_settings *settings = &server->settings;
+
+	fsd_log(RXW_LOG_INFO, "version %s, library %s", PACKAGE_VERSION, rxw_version());
+	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s",
+		fsd_volume_name(server->service.volume),
+		(unsigned)fsd_volume_id(server->service.volume),
+		settings->cell ? "cell " : "this server", settings->cell ? settings->cell : "",
+		settings->all_files ? ", all files" : "", server->export);
+	log_endpoint(server, FSD_FS, server->fs);
+	log_endpoint(server, FSD_VL, server->vl);
+	log_endpoint(server, FSD_VOL, server->vol);
 }
 
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
 		     struct fsd_server **out, char *message)
 {
 	struct fsd_server *server = create(settings, message);
+	int rc;
 
 	if (!server)
 		return -1;
-	if (open_guard(server, message) || open_export(server, message) || open_volume(server, message) ||
-	    start_parts(server, message) || open_network(server, config, message) ||
-	    open_windows(server, message)) {
+	rc = check_settings(server, message);
+	if (!rc && (open_volume(server, message) || start_parts(server, message) ||
+		    open_network(server, config, message) || open_windows(server, message)))
+		rc = -1;
+	if (rc) {
 		server->settings.drain_ms = 0;
 		fsd_server_stop(server);
-		return -1;
+		return rc;
 	}
-	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s",
-		fsd_volume_name(server->service.volume),
-		(unsigned)fsd_volume_id(server->service.volume),
-		settings->cell ? "cell " : "this server", settings->cell ? settings->cell : "",
-		settings->all_files ? ", all files" : "", server->export);
+	log_beginning(server);
 	*out = server;
 	return 0;
+}
+
+int fsd_server_drain(struct fsd_server *server)
+{
+	if (server->drained)
+		return server->aborted;
+	server->drained = true;
+	if (server->fs)
+		server->aborted =
+			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
+			-RXW_ETIMEDOUT;
+	if (server->vl)
+		rxw_endpoint_stop(server->vl, 0);
+	if (server->vol)
+		rxw_endpoint_stop(server->vol, 0);
+	return server->aborted;
 }
 
 int fsd_server_stop(struct fsd_server *server)
 {
 	struct fsd_callbacks *callbacks;
-	int aborted = 0;
+	int aborted = fsd_server_drain(server);
 
-	if (server->fs)
-		aborted = rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
-			  -RXW_ETIMEDOUT;
-	if (server->vl)
-		rxw_endpoint_stop(server->vl, 0);
-	if (server->vol)
-		rxw_endpoint_stop(server->vol, 0);
 	/* The watcher and late calls may still find work; it goes nowhere from here on. */
 	pthread_mutex_lock(&server->lock);
 	callbacks = server->callbacks;
@@ -447,12 +629,15 @@ int fsd_server_stop(struct fsd_server *server)
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	fsd_watch_stop(server->service.watch);
+	fsd_usage_stop(server->service.usage);
 	fsd_readers_stop(server->service.readers);
 	if (fsd_timeline_close(server->timeline))
 		fsd_log(RXW_LOG_ERROR, "--timeline %s: %s; lines are missing",
 			server->settings.timeline, strerror(errno));
 	fsd_volume_close(server->service.volume);
 	fsd_clients_destroy(server->service.clients);
+	fsd_remember_close(server->remember);
+	fsd_rootafs_destroy(server->service.rootafs);
 	fsd_guard_close(server->service.guard);
 	fsd_store_close(server->store);
 	fsd_state_close(&server->state);
@@ -466,18 +651,6 @@ int fsd_server_stop(struct fsd_server *server)
 }
 
 /* -- telling -- */
-
-static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
-{
-	struct sockaddr_storage sa;
-	socklen_t length = sizeof(sa);
-
-	if (rxw_endpoint_address(endpoint, &sa, &length))
-		snprintf(text, size, "?");
-	else
-		tools_address_text(&sa, text, size);
-	return text;
-}
 
 static uint16_t endpoint_port(rxw_endpoint *endpoint)
 {
@@ -495,6 +668,14 @@ void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
 		 endpoint_text(server->fs, fs, sizeof(fs)),
 		 endpoint_text(server->vl, vl, sizeof(vl)),
 		 endpoint_text(server->vol, vol, sizeof(vol)));
+}
+
+void fsd_server_title(const struct fsd_server *server, char *text, size_t size)
+{
+	char fs[TOOLS_ADDRESS_TEXT];
+
+	snprintf(text, size, "volume %s of %.200s on %s", fsd_volume_name(server->service.volume),
+		 server->export, endpoint_text(server->fs, fs, sizeof(fs)));
 }
 
 uint16_t fsd_server_fs_port(const struct fsd_server *server)
@@ -517,11 +698,6 @@ uint32_t fsd_server_volume_id(const struct fsd_server *server)
 	return fsd_volume_id(server->service.volume);
 }
 
-static unsigned long long get(const _Atomic uint64_t *counter)
-{
-	return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
 /* How often threads waited for each other. */
 static void report_locks(const struct rxw_stats *stats)
 {
@@ -542,31 +718,10 @@ static void report_locks(const struct rxw_stats *stats)
 
 void fsd_server_report(struct fsd_server *server)
 {
-	const struct fsd_counters *c = &server->service.counters;
 	struct rxw_stats stats = {.size = sizeof(stats)};
-	struct fsd_clients_stats clients;
-	struct fsd_reader_stats readers;
 	size_t peak = 0, memory = rxw_engine_memory(server->engine, &peak);
 
-	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu",
-		get(&c->calls), get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
-	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, given up %llu; statuses %llu",
-		get(&c->fetches), get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
-	fsd_readers_stats(server->service.readers, &readers);
-	fsd_log(RXW_LOG_INFO,
-		"bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "
-		"read directly %llu",
-		(unsigned long long)readers.bytes_cached, (unsigned long long)readers.bytes_ahead,
-		(unsigned long long)readers.reads_ahead, readers.threads,
-		(unsigned long long)readers.waits, (unsigned long long)readers.bytes_direct);
-	fsd_clients_stats(server->service.clients, &clients);
-	fsd_log(RXW_LOG_INFO,
-		"clients %zu, with promises allowed %zu; promises %zu (given %llu, broken %llu, "
-		"not given %llu, calls to clients failed %llu); directories watched %zu",
-		clients.hosts, clients.hosts_up, clients.promises,
-		(unsigned long long)clients.given, (unsigned long long)clients.broken,
-		(unsigned long long)clients.refused, (unsigned long long)clients.failed,
-		fsd_watch_count(server->service.watch));
+	fsd_figures_log(&server->service);
 	if (rxw_endpoint_stats(server->fs, &stats) == 0) {
 		fsd_log(RXW_LOG_INFO,
 			"datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "

@@ -17,7 +17,7 @@
 struct fsd_settings {
 	const char *export; /* directory to serve */
 	const char *volume; /* NULL: the last part of `export`, or "export" */
-	const char *cell;   /* NULL: none; only said in the log, clients bring their own */
+	const char *cell;   /* NULL: none, and no root.afs; clients bring their own */
 	const char *listen; /* address or host name */
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
 	const char *state;		  /* NULL: the default place */
@@ -41,16 +41,20 @@ struct fsd_settings {
 
 struct fsd_server;
 
+#define FSD_WRONG_SETTINGS -2
+
 /*
- * Start serving. `config` is that of the engine. Returns 0, or -1 with one line in
- * message[FSD_MESSAGE_MAX] that names the thing and says what to do.
+ * Start serving. `config` is that of the engine. Returns 0; FSD_WRONG_SETTINGS if
+ * fsd_server_check() finds something that does not change by itself; -1 for what else goes wrong:
+ * with one line in message[FSD_MESSAGE_MAX] that names the thing and says what to do.
  */
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
 		     struct fsd_server **server, char *message);
 
 /*
- * Look at what fsd_server_start() would need before it touches the network or the state: the export
- * can be opened, keys can be read, rules are understood. Returns 0, or -1 with such a line in message.
+ * What fsd_server_start() looks at before it touches the network or the state: the export can be
+ * opened, keys can be read, rules, names and addresses are understood, ports differ, the directory
+ * of traces is there. Returns as that does.
  */
 int fsd_server_check(const struct fsd_settings *settings, char *message);
 
@@ -61,19 +65,25 @@ uint16_t fsd_server_vl_port(const struct fsd_server *server);
 uint16_t fsd_server_vol_port(const struct fsd_server *server);
 uint32_t fsd_server_volume_id(const struct fsd_server *server);
 
-/* Read the keys of the service again. */
-void fsd_server_reload(struct fsd_server *server);
+/* The volume, and where: "volume NAME of PATH on ADDR:PORT". */
+void fsd_server_title(const struct fsd_server *server, char *text, size_t size);
 
-/* Statistics as log lines. */
+/* Read the keys of the service again. 0, or -1 after a log line: the old ones stay. */
+int fsd_server_reload(struct fsd_server *server);
+
+/* Statistics as log lines, also between fsd_server_drain() and fsd_server_stop(). */
 void fsd_server_report(struct fsd_server *server);
 
 /* Begin a packet trace of all ports, or write it and end it. */
 void fsd_server_trace(struct fsd_server *server);
 
 /*
- * Let calls end, for at most drain_ms, then free everything. Returns 0, or 1 if calls had to be
- * aborted.
+ * Refuse new calls and let those that run end, for at most drain_ms. Returns 0, or 1 if calls had
+ * to be aborted.
  */
+int fsd_server_drain(struct fsd_server *server);
+
+/* Drain if that was not done, then free everything. Returns the same. */
 int fsd_server_stop(struct fsd_server *server);
 
 #endif

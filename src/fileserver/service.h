@@ -11,11 +11,16 @@
 #include "fileserver/clients.h"
 #include "fileserver/guard.h"
 #include "fileserver/readers.h"
+#include "fileserver/rootafs.h"
+#include "fileserver/usage.h"
 #include "fileserver/volume.h"
 #include "fileserver/watch.h"
 #include "fileserver/xstats.h"
 
 #define FSD_ADDRS_MAX 15
+
+/* The number of the read-write volume that a read-only one would have been made of. */
+#define FSD_RW_ID(id) ((id) - 1)
 
 /* Counted by calls, read by anybody. */
 struct fsd_counters {
@@ -32,13 +37,21 @@ struct fsd_counters {
  */
 struct fsd_service {
 	struct fsd_volume *volume;
+	struct fsd_rootafs *rootafs; /* NULL: no cell was named, and root.afs is the volume itself */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
 	struct fsd_watch *watch; /* may be NULL */
+	struct fsd_usage *usage; /* may be NULL: nothing is known of it */
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	rxw_endpoint *fs; /* that the file service is offered on, for its counters; may be NULL */
 	struct rxw_uuid uuid;
 	uint32_t start_time;		   /* seconds */
+	/*
+	 * Date of what clients are told is the present release of the volume, 0: that of the volume.
+	 * It changes at each start, because nobody could tell them of changes since the last; Linux
+	 * then asks for the status of all that it has, and keeps the data that did not change.
+	 */
+	uint32_t released;
 	uint32_t advertise[FSD_ADDRS_MAX]; /* IPv4 as numbers, besides the one that was asked */
 	unsigned advertise_count;
 	struct fsd_counters counters;

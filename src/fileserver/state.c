@@ -2,7 +2,6 @@
 /* The state directory. */
 #include "fileserver/state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,8 +16,15 @@
 
 #include "afs/uuid.h"
 
-#define FIRST_VOLUME_ID 0x20000001u
-#define STORE_SUFFIX	".volume"
+/*
+ * Where volume servers begin to number volumes, and a bound that keeps the numbers positive in
+ * programs that take them as signed.
+ */
+#define VOLUME_ID_MIN 0x20000000u
+#define VOLUME_ID_END 0x80000000u
+/* The ids that belong to one volume: read-write, read-only, backup; a power of two for simplicity. */
+#define VOLUME_ID_STEP 4u
+#define STORE_SUFFIX   ".volume"
 
 static int fail(char *message, const char *what, const char *path, const char *advice)
 {
@@ -218,22 +224,19 @@ void fsd_state_close(struct fsd_state *state)
 	state->lock_fd = -1;
 }
 
-/* Stores that are there already; each new volume takes the next id. */
-static uint32_t count_stores(const char *path)
+/*
+ * Drawn at random, so that a server whose state was lost does not use the old id again: clients
+ * would take other files for those that they have cached under the same FIDs.
+ */
+static int draw_volume_id(uint32_t *id)
 {
-	DIR *dir = opendir(path);
-	struct dirent *d;
-	uint32_t n = 0;
+	uint32_t number;
 
-	if (!dir)
-		return 0;
-	while ((d = readdir(dir))) {
-		size_t length = strlen(d->d_name), s = strlen(STORE_SUFFIX);
-
-		n += length > s && strcmp(d->d_name + length - s, STORE_SUFFIX) == 0;
-	}
-	closedir(dir);
-	return n;
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -1;
+	number %= (VOLUME_ID_END - VOLUME_ID_MIN) / VOLUME_ID_STEP;
+	*id = VOLUME_ID_MIN + number * VOLUME_ID_STEP;
+	return 0;
 }
 
 int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
@@ -242,9 +245,20 @@ int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_stor
 	char path[PATH_MAX + 100];
 	int rc;
 
-	*new_id = FIRST_VOLUME_ID + count_stores(state->path);
+	if (draw_volume_id(new_id) < 0)
+		return fail(message, "cannot draw a volume id for", state->path,
+			    "the kernel gave no random bytes");
 	snprintf(path, sizeof(path), "%s/%s" STORE_SUFFIX, state->path, volume);
 	rc = fsd_store_open(path, store);
+	if (rc == -EILSEQ || rc == -EBADMSG) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "%.300s is %s: move it away to start with new numbers; clients then mount "
+			 "the volume again",
+			 path,
+			 rc == -EILSEQ ? "no volume store, or one of another version of rxfsd"
+				       : "damaged at its beginning");
+		return -1;
+	}
 	if (rc) {
 		errno = -rc;
 		return fail(message, "cannot open the volume store", path,

@@ -32,8 +32,8 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 void fsd_state_close(struct fsd_state *state);
 
 /*
- * Open the store of a volume, and find an id for it if it is new. Returns 0 or -1 with a line in
- * `message`.
+ * Open the store of a volume, and draw a random id for it, which is used if the store is new.
+ * Returns 0 or -1 with a line in `message`.
  */
 int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
 		    uint32_t *new_id, char *message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume location service of one server with one volume. */
+/* The volume location service of one server with one volume, and with root.afs. */
 #include <ctype.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
 #define ADDRESS_GENERATION 1	       /* the list of a server is made once */
 #define SUFFIX_MAX	   9	       /* of ".readonly" */
+#define VOLUMES_MAX	   2	       /* the export and root.afs */
 
 /* Mask of a VldbListByAttributes. */
 enum {
@@ -68,21 +69,66 @@ static bool is_ours(const struct fsd_service *service, rxw_call *rx, uint32_t ad
 	return false;
 }
 
-/* -- the one entry, in three forms -- */
+/* -- the volumes, and their entries in three forms -- */
 
-static void fill_entry(const struct fsd_service *service, rxw_call *rx, const char *name,
+/* A volume of this server. */
+struct known {
+	const char *name;
+	uint32_t id;
+};
+
+/* Volume number i in the order of lists; false behind the last. */
+static bool volume_at(const struct fsd_service *service, int i, struct known *volume)
+{
+	if (i == 0)
+		*volume = (struct known){fsd_volume_name(service->volume),
+					 fsd_volume_id(service->volume)};
+	else if (i == 1 && service->rootafs)
+		*volume = (struct known){FSD_ROOTAFS_NAME, FSD_ROOTAFS_ID};
+	else
+		return false;
+	return true;
+}
+
+static bool volume_by_id(const struct fsd_service *service, uint32_t id, struct known *volume)
+{
+	for (int i = 0; volume_at(service, i, volume); i++)
+		if (volume->id == id || FSD_RW_ID(volume->id) == id)
+			return true;
+	return false;
+}
+
+/* The volume that a name without a suffix means. *volume keeps the name that was asked. */
+static bool volume_by_name(const struct fsd_service *service, const char *name, struct known *volume)
+{
+	for (int i = 0; volume_at(service, i, volume); i++)
+		if (strcmp(volume->name, name) == 0)
+			return true;
+	if (strcmp(name, "root.cell") && strcmp(name, FSD_ROOTAFS_NAME))
+		return false;
+	volume_at(service, 0, volume);
+	volume->name = name;
+	return true;
+}
+
+/*
+ * Read-only volumes, so that clients refuse to write without asking. As in any cell the read-write
+ * volume has a number although there is none: cache managers know the set of volumes by it.
+ */
+static void fill_entry(const struct fsd_service *service, rxw_call *rx, const struct known *volume,
 		       nvldbentry *e)
 {
 	struct addresses list;
 
 	find_addresses(service, rx, &list);
 	memset(e, 0, sizeof(*e));
-	strncpy(e->name, name, sizeof(e->name) - 1);
+	strncpy(e->name, volume->name, sizeof(e->name) - 1);
 	e->nServers = 1;
 	e->serverNumber[0] = list.count ? (int32_t)list.address[0] : 0;
-	e->serverFlags[0] = VLSF_RWVOL;
-	e->volumeId[AFS_VL_RW] = fsd_volume_id(service->volume);
-	e->flags = VLF_RWEXISTS;
+	e->serverFlags[0] = VLSF_ROVOL;
+	e->volumeId[AFS_VL_RW] = FSD_RW_ID(volume->id);
+	e->volumeId[AFS_VL_RO] = volume->id;
+	e->flags = VLF_ROEXISTS;
 }
 
 static void old_form(const nvldbentry *e, vldbentry *old)
@@ -128,14 +174,16 @@ static void strip(char *name, const char *suffix)
 static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const char *asked,
 		       nvldbentry *e)
 {
-	const char *volume = fsd_volume_name(service->volume);
 	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
 	size_t before = strlen(asked);
+	struct known volume;
 
 	if (all_digits(asked)) { /* "" is id 0, which nobody has */
-		if (strtoull(asked, NULL, 10) != fsd_volume_id(service->volume))
+		unsigned long long id = strtoull(asked, NULL, 10);
+
+		if (id > UINT32_MAX || !volume_by_id(service, (uint32_t)id, &volume))
 			return AFS_VL_NOENT;
-		fill_entry(service, rx, volume, e);
+		fill_entry(service, rx, &volume, e);
 		return 0;
 	}
 	if (before >= sizeof(name))
@@ -146,9 +194,9 @@ static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const ch
 		strip(name, ".backup");
 	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
 		return AFS_VL_BADNAME;
-	if (strcmp(name, volume) && strcmp(name, "root.cell") && strcmp(name, "root.afs"))
+	if (!volume_by_name(service, name, &volume))
 		return AFS_VL_NOENT;
-	fill_entry(service, rx, name, e);
+	fill_entry(service, rx, &volume, e);
 	return 0;
 }
 
@@ -180,12 +228,15 @@ static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldb
 static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t type, nvldbentry *e)
 {
 	const struct fsd_service *service = context;
+	struct known volume;
 
 	if (type < -1 || type > AFS_VL_BACKUP)
 		return AFS_VL_BADVOLTYPE;
-	if (id != fsd_volume_id(service->volume) || type > AFS_VL_RW)
+	if (!volume_by_id(service, id, &volume))
 		return AFS_VL_NOENT;
-	fill_entry(service, rx, fsd_volume_name(service->volume), e);
+	if (type >= 0 && type != (id == volume.id ? AFS_VL_RO : AFS_VL_RW))
+		return AFS_VL_NOENT;
+	fill_entry(service, rx, &volume, e);
 	return 0;
 }
 
@@ -257,26 +308,25 @@ static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t sp
 
 /* -- lists -- */
 
-/* Does our one entry fit? */
-static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr)
+/* Does the entry of a volume fit? */
+static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr,
+		 const struct known *volume)
 {
 	uint32_t mask = attr->Mask;
 
 	return (!(mask & BY_SERVER) || is_ours(service, rx, (uint32_t)attr->server)) &&
 	       (!(mask & BY_PARTITION) || attr->partition == 0) &&
-	       (!(mask & BY_ID) || attr->volumeid == fsd_volume_id(service->volume)) &&
-	       (!(mask & BY_FLAG) || (attr->flag & VLF_RWEXISTS));
+	       (!(mask & BY_ID) || attr->volumeid == volume->id ||
+		attr->volumeid == FSD_RW_ID(volume->id)) &&
+	       (!(mask & BY_FLAG) || (attr->flag & VLF_ROEXISTS));
 }
 
-/*
- * A pattern that means our volume, or all? Expressions are for administrators, of whom there are
- * none.
- */
-static int32_t match_pattern(const struct fsd_service *service, const char *pattern, bool *match)
+/* A name, or everything? Expressions are for administrators, and nobody may use them here. */
+static int32_t match_pattern(const char *pattern, const char **name, size_t *length)
 {
-	const char *volume = fsd_volume_name(service->volume);
 	size_t n = strlen(pattern);
 
+	*name = NULL;
 	if (n == 0 || strcmp(pattern, ".*") == 0)
 		return 0;
 	if (*pattern == '^')
@@ -286,101 +336,126 @@ static int32_t match_pattern(const struct fsd_service *service, const char *patt
 	for (size_t i = 0; i < n; i++)
 		if (!isalnum((unsigned char)pattern[i]) && !strchr("._-", pattern[i]))
 			return AFS_VL_PERM;
-	*match = *match && n == strlen(volume) && memcmp(pattern, volume, n) == 0;
+	*name = pattern;
+	*length = n;
 	return 0;
 }
 
-static void fill_ours(const struct fsd_service *service, rxw_call *rx, nvldbentry *e)
+/* Entries that fit, and, if name is not NULL, are of that name: as many as there are volumes. */
+static int find_entries(const struct fsd_service *service, rxw_call *rx,
+			const VldbListByAttributes *attr, const char *name, size_t length,
+			nvldbentry entries[VOLUMES_MAX])
 {
-	fill_entry(service, rx, fsd_volume_name(service->volume), e);
+	struct known volume;
+	int n = 0;
+
+	for (int i = 0; volume_at(service, i, &volume); i++)
+		if (fits(service, rx, attr, &volume) &&
+		    (!name || (strlen(volume.name) == length && !memcmp(volume.name, name, length))))
+			fill_entry(service, rx, &volume, &entries[n++]);
+	return n;
 }
 
-/* A list of our entry, or of none. */
-static int32_t reply_entries(const struct fsd_service *service, rxw_call *rx, bool match,
-			     int32_t *n, nbulkentries *es)
+static int32_t reply_entries(const nvldbentry *entries, int count, int32_t *n, nbulkentries *es)
 {
-	*n = match;
-	if (!match)
+	*n = count;
+	if (count == 0)
 		return 0;
-	es->val = malloc(sizeof(*es->val));
+	es->val = malloc((size_t)count * sizeof(*es->val));
 	if (!es->val)
 		return RXW_RPC_SS_MARSHAL;
-	fill_ours(service, rx, es->val);
-	es->len = 1;
+	memcpy(es->val, entries, (size_t)count * sizeof(*es->val));
+	es->len = (uint32_t)count;
 	return 0;
 }
 
 static int32_t list_attributes_n2(void *context, rxw_call *rx, const VldbListByAttributes *attr,
-				  const char *name, int32_t start, int32_t *n, nbulkentries *es,
+				  const char *pattern, int32_t start, int32_t *n, nbulkentries *es,
 				  int32_t *next)
 {
-	bool match = fits(context, rx, attr) && start == 0;
-	int32_t code = match_pattern(context, name, &match);
+	nvldbentry entries[VOLUMES_MAX];
+	const char *name;
+	size_t length = 0;
+	int32_t code = match_pattern(pattern, &name, &length);
+	int count = code || start ? 0 : find_entries(context, rx, attr, name, length, entries);
 
 	*next = -1;
-	return code ? code : reply_entries(context, rx, match, n, es);
+	return code ? code : reply_entries(entries, count, n, es);
 }
 
 static int32_t list_attributes_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 				 int32_t *n, nbulkentries *es)
 {
-	return reply_entries(context, rx, fits(context, rx, attr), n, es);
+	nvldbentry entries[VOLUMES_MAX];
+
+	return reply_entries(entries, find_entries(context, rx, attr, NULL, 0, entries), n, es);
 }
 
 static int32_t list_attributes(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 			       int32_t *n, bulkentries *es)
 {
-	nvldbentry ours;
+	nvldbentry entries[VOLUMES_MAX];
 
-	*n = fits(context, rx, attr);
+	*n = find_entries(context, rx, attr, NULL, 0, entries);
 	if (!*n)
 		return 0;
-	es->val = malloc(sizeof(*es->val));
+	es->val = calloc((size_t)*n, sizeof(*es->val));
 	if (!es->val)
 		return RXW_RPC_SS_MARSHAL;
-	fill_ours(context, rx, &ours);
-	old_form(&ours, es->val);
-	es->len = 1;
+	es->len = (uint32_t)*n;
+	for (int i = 0; i < *n; i++)
+		old_form(&entries[i], &es->val[i]);
 	return 0;
 }
 
 static int32_t linked_list_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 			     int32_t *n, nvldb_list *es)
 {
-	*n = fits(context, rx, attr);
-	if (!*n)
-		return 0;
-	es->node = calloc(1, sizeof(*es->node));
-	if (!es->node)
-		return RXW_RPC_SS_MARSHAL;
-	fill_ours(context, rx, &es->node->VldbEntry);
+	nvldbentry entries[VOLUMES_MAX];
+
+	*n = find_entries(context, rx, attr, NULL, 0, entries);
+	for (int i = *n; i-- > 0;) {
+		nvldblist node = calloc(1, sizeof(*node));
+
+		if (!node)
+			return RXW_RPC_SS_MARSHAL;
+		node->VldbEntry = entries[i];
+		node->next_vldb = es->node;
+		es->node = node;
+	}
 	return 0;
 }
 
 static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 			   int32_t *n, vldb_list *es)
 {
-	nvldbentry ours;
+	nvldbentry entries[VOLUMES_MAX];
 
-	*n = fits(context, rx, attr);
-	if (!*n)
-		return 0;
-	es->node = calloc(1, sizeof(*es->node));
-	if (!es->node)
-		return RXW_RPC_SS_MARSHAL;
-	fill_ours(context, rx, &ours);
-	old_form(&ours, &es->node->VldbEntry);
+	*n = find_entries(context, rx, attr, NULL, 0, entries);
+	for (int i = *n; i-- > 0;) {
+		vldblist node = calloc(1, sizeof(*node));
+
+		if (!node)
+			return RXW_RPC_SS_MARSHAL;
+		old_form(&entries[i], &node->VldbEntry);
+		node->next_vldb = es->node;
+		es->node = node;
+	}
 	return 0;
 }
 
-/* No entry remains after ours; behind it comes a zero one. */
+/* The cursor is the number of entries before; behind the last comes a zero one. */
 static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
 			    int32_t *next, nvldbentry *e)
 {
-	*count = 0;
-	*next = previous == 0;
-	if (previous == 0)
-		fill_ours(context, rx, e);
+	struct known volume, more;
+
+	*count = *next = 0;
+	if (previous < 0 || !volume_at(context, previous, &volume))
+		return 0;
+	*count = volume_at(context, previous + 1, &more);
+	*next = previous + 1;
+	fill_entry(context, rx, &volume, e);
 	return 0;
 }
 
@@ -409,7 +484,7 @@ static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlh
 	(void)rx;
 	stats->start_time = service->start_time;
 	header->MaxVolumeId = fsd_volume_id(service->volume);
-	header->totalEntries[AFS_VL_RW] = 1;
+	header->totalEntries[AFS_VL_RO] = service->rootafs ? 2 : 1;
 	return 0;
 }
 
@@ -518,16 +593,26 @@ static const struct VL_handlers handlers = {
 	.ReleaseLock = lock_entry,
 };
 
+/* All are told the same, or are refused. A probe and calls that are unknown tell nothing. */
+static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
+{
+	const struct fsd_service *service = context;
+	struct fsd_who who = {0};
+
+	if (fsd_guard_asks(service->guard))
+		fsd_guard_enter(service->guard, FSD_VL, rx, &who);
+	if (!who.refused || function < 0 || opcode == VL_OP_ProbeServer)
+		return 0;
+	return who.weak ? who.weak : AFS_VL_PERM;
+}
+
 int32_t fsd_vl_serve(rxw_call *rx, void *service)
 {
-	struct VL_service vl = {.base.context = service, .handlers = &handlers};
+	struct VL_service vl = {.base = {.context = service, .enter = enter},
+				.handlers = &handlers};
 	struct fsd_service *ours = service;
-	int32_t code;
+	int32_t code = VL_ExecuteRequest(rx, &vl);
 
-	/* Who calls is for the log: all are told the same. */
-	if (fsd_guard_asks(ours->guard))
-		fsd_guard_enter(ours->guard, rx, &(struct fsd_who){0});
-	code = VL_ExecuteRequest(rx, &vl);
 	fsd_count(&ours->counters.vl_calls, 1);
 	return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume service of one volume on one partition (afs-location 5): it may be looked at. */
+/* The volume service of one partition (afs-location 5): its volumes may be looked at. */
 #include "fileserver/vol_service.h"
 
 #include <errno.h>
@@ -14,6 +14,9 @@
 #define NO_LOCK	       (-1)
 #define STATUS_OK      2
 #define DAY	       86400
+#define TYPE_READ_ONLY 1
+#define COUNT_WAIT_MS  1000 /* who asks for the size of a volume waits so long for a new count */
+#define VOLUMES_MAX    2
 
 /* -- the partition -- */
 
@@ -92,7 +95,7 @@ struct entry {
 	uint32_t id;
 	const char *name;
 	int32_t created, updated;
-	int32_t used_kib;
+	int32_t used_kib, objects;
 	int32_t day_use;
 };
 
@@ -107,10 +110,21 @@ static int32_t day_use(const struct fsd_service *service)
 	return clip(up <= DAY ? uses : uses * DAY / (uint64_t)up);
 }
 
-static void look(struct fsd_service *service, struct entry *entry)
+/* root.afs has a directory and two mount points. */
+static void look_rootafs(struct fsd_service *service, struct entry *entry)
+{
+	*entry = (struct entry){.id = FSD_ROOTAFS_ID,
+				.name = FSD_ROOTAFS_NAME,
+				.created = (int32_t)fsd_rootafs_date(service->rootafs),
+				.updated = (int32_t)fsd_rootafs_date(service->rootafs),
+				.used_kib = 4,
+				.objects = 3};
+}
+
+static void look_export(struct fsd_service *service, struct entry *entry)
 {
 	struct fsd_layer *layer = fsd_volume_layer(service->volume);
-	struct fsd_space space = {0};
+	struct fsd_used used;
 	struct fsd_stat root;
 
 	entry->id = fsd_volume_id(service->volume);
@@ -118,71 +132,97 @@ static void look(struct fsd_service *service, struct entry *entry)
 	entry->created = entry->updated = (int32_t)fsd_volume_creation(service->volume);
 	if (layer->ops->stat_path(layer, "", &root) == 0)
 		entry->updated = (int32_t)(root.mtime_ns / 1000000000);
-	layer->ops->space(layer, &space);
-	entry->used_kib = clip(space.used_kib);
+	fsd_usage_get(service->usage, COUNT_WAIT_MS, &used);
+	entry->used_kib = clip(used.kib);
+	entry->objects = clip(used.objects);
 	entry->day_use = day_use(service);
+}
+
+/* The volumes that are asked for: one, or all (id 0). Their number. */
+static uint32_t look(struct fsd_service *service, uint32_t id, struct entry entries[VOLUMES_MAX])
+{
+	uint32_t n = 0;
+
+	if (!id || id == fsd_volume_id(service->volume))
+		look_export(service, &entries[n++]);
+	if (service->rootafs && (!id || id == FSD_ROOTAFS_ID))
+		look_rootafs(service, &entries[n++]);
+	return n;
 }
 
 /*
  * The volume was never copied, and nobody notes when it was read: the date of its making and that
- * of its last change stand for both. How many files it has is not known without walking the tree.
+ * of its last change stand for both.
  */
-static void fill(struct fsd_service *service, volintInfo *info)
+static void fill(const struct entry *entry, volintInfo *info)
 {
-	struct entry entry;
-
-	look(service, &entry);
-	snprintf(info->name, sizeof(info->name), "%s", entry.name);
-	info->volid = info->parentID = entry.id;
+	snprintf(info->name, sizeof(info->name), "%.*s.readonly",
+		 (int)(sizeof(info->name) - sizeof(".readonly")), entry->name);
+	info->volid = info->cloneID = entry->id;
+	info->parentID = FSD_RW_ID(entry->id);
+	info->type = TYPE_READ_ONLY;
 	info->status = STATUS_OK;
 	info->inUse = 1;
-	info->creationDate = info->copyDate = entry.created;
-	info->accessDate = info->updateDate = entry.updated;
-	info->dayUse = entry.day_use;
-	info->size = entry.used_kib;
+	info->creationDate = info->copyDate = entry->created;
+	info->accessDate = info->updateDate = entry->updated;
+	info->dayUse = entry->day_use;
+	info->filecount = entry->objects;
+	info->size = entry->used_kib;
 }
 
-static void fill_extended(struct fsd_service *service, volintXInfo *info)
+static void fill_extended(const struct entry *entry, volintXInfo *info)
 {
-	struct entry entry;
-
-	look(service, &entry);
-	snprintf(info->name, sizeof(info->name), "%s", entry.name);
-	info->volid = info->parentID = entry.id;
+	snprintf(info->name, sizeof(info->name), "%.*s.readonly",
+		 (int)(sizeof(info->name) - sizeof(".readonly")), entry->name);
+	info->volid = info->cloneID = entry->id;
+	info->parentID = FSD_RW_ID(entry->id);
+	info->type = TYPE_READ_ONLY;
 	info->status = STATUS_OK;
 	info->inUse = 1;
-	info->creationDate = info->copyDate = entry.created;
-	info->accessDate = info->updateDate = entry.updated;
-	info->dayUse = entry.day_use;
-	info->size = entry.used_kib;
+	info->creationDate = info->copyDate = entry->created;
+	info->accessDate = info->updateDate = entry->updated;
+	info->dayUse = entry->day_use;
+	info->filecount = entry->objects;
+	info->size = entry->used_kib;
 	/* From which network is not noted. */
-	info->stat_reads[0] = entry.day_use;
+	info->stat_reads[0] = entry->day_use;
 }
 
 /* `all`: every field, else the number alone. */
-static int32_t list(struct fsd_service *service, bool all, volEntries *entries)
+static int32_t list(struct fsd_service *service, uint32_t id, bool all, volEntries *entries)
 {
-	entries->val = calloc(1, sizeof(entries->val[0]));
+	struct entry found[VOLUMES_MAX];
+	uint32_t n = look(service, id, found);
+
+	entries->val = calloc(n, sizeof(entries->val[0]));
 	if (!entries->val)
 		return FSD_VOL_NO_MEMORY;
-	entries->len = 1;
-	if (all)
-		fill(service, entries->val);
-	else
-		entries->val->volid = fsd_volume_id(service->volume);
+	entries->len = n;
+	for (uint32_t i = 0; i < n; i++) {
+		if (all)
+			fill(&found[i], &entries->val[i]);
+		else
+			entries->val[i].volid = found[i].id;
+	}
 	return 0;
 }
 
-static int32_t list_extended(struct fsd_service *service, bool all, volXEntries *entries)
+static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
+			     volXEntries *entries)
 {
-	entries->val = calloc(1, sizeof(entries->val[0]));
+	struct entry found[VOLUMES_MAX];
+	uint32_t n = look(service, id, found);
+
+	entries->val = calloc(n, sizeof(entries->val[0]));
 	if (!entries->val)
 		return FSD_VOL_NO_MEMORY;
-	entries->len = 1;
-	if (all)
-		fill_extended(service, entries->val);
-	else
-		entries->val->volid = fsd_volume_id(service->volume);
+	entries->len = n;
+	for (uint32_t i = 0; i < n; i++) {
+		if (all)
+			fill_extended(&found[i], &entries->val[i]);
+		else
+			entries->val[i].volid = found[i].id;
+	}
 	return 0;
 }
 
@@ -190,14 +230,14 @@ static int32_t list_volumes(void *context, rxw_call *call, int32_t part, int32_t
 			    volEntries *entries)
 {
 	(void)call;
-	return part == PARTITION ? list(context, flags != 0, entries) : FSD_VOL_ILLEGAL_PARTITION;
+	return part == PARTITION ? list(context, 0, flags != 0, entries) : FSD_VOL_ILLEGAL_PARTITION;
 }
 
 static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
 			     volXEntries *entries)
 {
 	(void)call;
-	return part == PARTITION ? list_extended(context, flags != 0, entries)
+	return part == PARTITION ? list_extended(context, 0, flags != 0, entries)
 				 : FSD_VOL_ILLEGAL_PARTITION;
 }
 
@@ -206,7 +246,10 @@ static int32_t find(struct fsd_service *service, int32_t part, uint32_t id)
 {
 	if (part != PARTITION)
 		return FSD_VOL_ILLEGAL_PARTITION;
-	return id == fsd_volume_id(service->volume) ? 0 : ENODEV;
+	return id == fsd_volume_id(service->volume) ||
+			       (service->rootafs && id == FSD_ROOTAFS_ID)
+		       ? 0
+		       : ENODEV;
 }
 
 static int32_t list_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
@@ -215,7 +258,7 @@ static int32_t list_one_volume(void *context, rxw_call *call, int32_t part, uint
 	int32_t code = find(context, part, id);
 
 	(void)call;
-	return code ? code : list(context, true, entries);
+	return code ? code : list(context, id, true, entries);
 }
 
 static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
@@ -224,7 +267,7 @@ static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uin
 	int32_t code = find(context, part, id);
 
 	(void)call;
-	return code ? code : list_extended(context, true, entries);
+	return code ? code : list_extended(context, id, true, entries);
 }
 
 /* -- transactions: there never is one -- */
@@ -278,14 +321,17 @@ static const struct AFSVol_handlers handlers = {
 
 /*
  * Everything else changes something, and nobody may: it is refused before anything of its arguments
- * is read, so that a restore does not send its dump for nothing. Who calls is for the log.
+ * is read, so that a restore does not send its dump for nothing.
  */
 static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
 {
 	const struct fsd_service *service = context;
+	struct fsd_who who = {0};
 
 	if (fsd_guard_asks(service->guard))
-		fsd_guard_enter(service->guard, call, &(struct fsd_who){0});
+		fsd_guard_enter(service->guard, FSD_VOL, call, &who);
+	if (who.refused && function >= 0)
+		return who.weak ? who.weak : FSD_VOL_BAD_ACCESS;
 	switch (opcode) {
 	case AFSVol_OP_XListPartitions:
 	case AFSVol_OP_ListPartitions:

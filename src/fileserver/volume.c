@@ -7,11 +7,11 @@
 
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
-#include "fileserver/log.h"
+#include "fileserver/callbacks.h"
 #include "fileserver/volume_private.h"
 
-#define OPEN_TRIES     4
-#define TREE_DEPTH_MAX 2048
+#define OPEN_TRIES 4
+#define GET_TRIES  100
 /* Kernels stamp files with a clock that ticks as seldom as every 10 ms. */
 #define TICK_NS 20000000ll
 
@@ -52,6 +52,17 @@ static int64_t real_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
+/*
+ * Versions follow the clock, in microseconds: even if the state is lost, or an old copy of it is put
+ * back, a FID with a version that a client has seen never stands for other bytes.
+ */
+uint64_t fsd_volume_next_version(uint64_t version)
+{
+	int64_t now = real_ns() / 1000;
+
+	return now > 0 && (uint64_t)now > version ? (uint64_t)now : version + 1;
+}
+
 int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_stat *st)
 {
 	for (int tries = 0;; tries++) {
@@ -66,36 +77,18 @@ int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_st
 	}
 }
 
-/* The path of a record, from its end to its start. */
-static int build_path(struct fsd_txn *txn, const struct fsd_record *record, char path[FSD_PATH_MAX])
+bool fsd_volume_is_of(const struct fsd_record *record, const struct fsd_stat *st)
 {
-	char buffer[FSD_PATH_MAX], *at = buffer + sizeof(buffer) - 1;
-	struct fsd_record up = *record;
+	uint32_t birth = fsd_stat_birth(st);
 
-	*at = 0;
-	for (int depth = 0; up.vnode != AFS_ROOT_VNODE; depth++) {
-		size_t n = strlen(up.name);
-		int rc;
-
-		if (depth == TREE_DEPTH_MAX || n == 0)
-			return -EIO;
-		if ((size_t)(at - buffer) < n + 1)
-			return -ENAMETOOLONG;
-		if (*at)
-			*--at = '/';
-		at -= n;
-		memcpy(at, up.name, n);
-
-		uint32_t unique = up.parent_unique;
-
-		rc = fsd_store_get(txn, up.parent, &up);
-		if (rc)
-			return rc;
-		if (up.unique != unique || up.kind != FSD_DIR)
-			return -ENOENT;
-	}
-	memmove(path, at, strlen(at) + 1);
-	return 0;
+	if (st->kind != record->kind)
+		return false;
+	if (record->inode == 0 || record->vnode == AFS_ROOT_VNODE)
+		return true;
+	/* A link cannot change: one that looks otherwise has been made anew. */
+	if (st->kind == FSD_SYMLINK && record->seen)
+		return fsd_stat_stamp(st) == record->seen;
+	return st->inode == record->inode && (!birth || !record->birth || birth == record->birth);
 }
 
 static int check_fid(const struct fsd_volume *volume, const AFSFid *fid)
@@ -108,78 +101,80 @@ static int check_fid(const struct fsd_volume *volume, const AFSFid *fid)
 int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
 		    struct fsd_record *record)
 {
-	struct fsd_txn *txn;
 	int rc = check_fid(volume, fid);
 
-	if (rc)
-		return rc;
-	rc = fsd_store_begin(volume->store, false, &txn);
-	if (rc)
-		return fsd_volume_error(rc);
-	rc = fsd_store_get(txn, fid->Vnode, record);
-	if (!rc && record->unique != fid->Unique)
-		rc = -ENOENT;
 	if (!rc)
-		rc = build_path(txn, record, path);
-	fsd_store_abort(txn);
+		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, 0, record, path,
+				    FSD_PATH_MAX);
 	return fsd_volume_error(rc);
 }
 
-/* The object is not in the tree any more: its FID must never come back to life. */
-static void forget(struct fsd_volume *volume, const struct fsd_object *object, const void *actor)
+void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique)
 {
-	struct fsd_record record;
-	struct fsd_txn *txn;
+	struct fsd_gone *gone = arg;
 
-	if (object->fid.Vnode == AFS_ROOT_VNODE || fsd_store_begin(volume->store, true, &txn))
-		return;
-	if (fsd_store_get(txn, object->fid.Vnode, &record) || record.unique != object->fid.Unique ||
-	    fsd_store_remove(txn, &record)) {
-		fsd_store_abort(txn);
-		return;
+	if (gone->count == gone->room) {
+		size_t room = gone->room ? gone->room * 2 : 64;
+		uint32_t *more = reallocarray(gone->fids, room, 2 * sizeof(*more));
+
+		if (!more)
+			return; /* the promise ends by itself */
+		gone->fids = more;
+		gone->room = room;
 	}
-	if (fsd_store_commit(txn) == 0)
-		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
+	gone->fids[2 * gone->count] = vnode;
+	gone->fids[2 * gone->count++ + 1] = unique;
+}
+
+void fsd_gone_tell(struct fsd_volume *volume, struct fsd_gone *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		fsd_volume_changed(volume, gone->fids[2 * i], gone->fids[2 * i + 1], NULL);
+	free(gone->fids);
 }
 
 /*
- * The object does not look as it did when it got its data version: give it the next one. Looked at
- * again inside the transaction, so that versions follow the order in which the tree changed.
+ * The object is not where this name is any more. If that was its last one, its FID must never come
+ * back to life.
+ */
+static void forget(struct fsd_volume *volume, const struct fsd_object *object, const void *actor)
+{
+	const struct fsd_record *r = &object->record;
+	const char *slash = strrchr(object->path, '/');
+	struct fsd_gone gone = {0};
+
+	fsd_store_unname(volume->store, r->parent, r->parent_unique,
+			 slash ? slash + 1 : object->path, r->vnode, fsd_gone_add, &gone);
+	if (gone.count)
+		fsd_volume_changed(volume, r->parent, r->parent_unique, actor);
+	fsd_gone_tell(volume, &gone);
+}
+
+/*
+ * The object does not look as it did when it got its data version: give it the next one. The record
+ * was read before the object was looked at, and must not have changed since, so that versions follow
+ * the order in which the tree changed.
  */
 static int refresh(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
-	struct fsd_record *r = &object->record;
-	bool changed = false;
-	struct fsd_txn *txn;
-	int rc = fsd_store_begin(volume->store, true, &txn);
+	struct fsd_record *r = &object->record, new = *r;
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = fsd_store_get(txn, object->fid.Vnode, r);
-	if (!rc && r->unique != object->fid.Unique)
-		rc = -ENOENT;
-	if (!rc)
-		rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
-	if (!rc && object->st.kind != r->kind)
-		rc = -ENOENT;
-	if (rc || fsd_stat_same(&r->seen, &object->st)) {
-		fsd_store_abort(txn);
-		return rc;
-	}
-	changed = r->seen.inode != 0;
+	new.seen = fsd_stat_stamp(&object->st);
+	if (r->seen == new.seen)
+		return 0;
+	new.inode = object->st.inode;
+	new.birth = fsd_stat_birth(&object->st);
+	new.clean = false;
 	if (r->kind == FSD_DIR)
-		r->image_length = 0;
-	else if (changed)
-		r->version++;
-	r->seen = object->st;
-	rc = fsd_store_put(txn, r);
-	if (rc) {
-		fsd_store_abort(txn);
-		return rc;
-	}
-	rc = fsd_store_commit(txn);
-	if (!rc && changed)
+		new.image_length = 0;
+	else if (r->seen)
+		new.version = fsd_volume_next_version(r->version);
+	rc = fsd_store_update(volume->store, r, &new);
+	if (!rc && r->seen)
 		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
+	if (!rc)
+		*r = new;
 	return rc;
 }
 
@@ -221,6 +216,13 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 	s->ServerModTime = seconds(st->ctime_ns);
 }
 
+bool fsd_volume_too_large(const struct fsd_object *dir)
+{
+	const struct fsd_record *r = &dir->record;
+
+	return r->refused && (r->refused == fsd_stat_stamp(&dir->st) || fsd_now_ns() < r->retry_ns);
+}
+
 /*
  * A directory: the length of its image is part of its status, so it must have been listed since its
  * last change.
@@ -228,59 +230,138 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 static int get_directory(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
 	struct fsd_record *r = &object->record;
-	struct fsd_image *image = NULL;
 	int rc = 0;
 
 	object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_LOOKUP;
 	if (!object->may_read) {
-		rc = fsd_stat_same(&r->seen, &object->st) ? 0 : refresh(volume, object, actor);
+		rc = refresh(volume, object, actor);
 		r->links = 2;
 		r->image_length = 2048;
-	} else if (r->image_length == 0 || !fsd_stat_same(&r->seen, &object->st)) {
-		rc = fsd_image_scan(volume, object, actor, &image);
-		fsd_image_release(volume, image);
+	} else if (fsd_volume_too_large(object)) {
+		rc = -EFBIG;
+	} else if (r->image_length == 0 || r->seen != fsd_stat_stamp(&object->st)) {
+		rc = fsd_image_scan(volume, object, actor, NULL);
 	}
 	return rc;
+}
+
+/* What stands at the path, and is it the object? */
+static int look(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+{
+	int rc = fsd_access_path(volume, object);
+
+	if (!rc)
+		rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
+	if (!rc && !fsd_volume_is_of(&object->record, &object->st))
+		rc = -ENOENT;
+	if (!rc && object->record.kind == FSD_DIR) {
+		rc = get_directory(volume, object, actor);
+	} else if (!rc) {
+		object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_READ;
+		rc = refresh(volume, object, actor);
+	}
+	return rc;
+}
+
+/*
+ * The object is not at its path: a directory above it may have been renamed, which is found out by
+ * listing what has changed, from the root down.
+ */
+static void look_above(struct fsd_volume *volume, const struct fsd_record *record,
+		       const void *actor)
+{
+	AFSFid fid = {volume->id, record->parent, record->parent_unique};
+	struct fsd_object *above = malloc(sizeof(*above));
+
+	if (above)
+		fsd_volume_get(volume, &fid, actor, above);
+	free(above);
 }
 
 int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 		   struct fsd_object *object)
 {
-	int rc = fsd_volume_path(volume, fid, object->path, &object->record);
+	bool looked_above = false;
+	unsigned nth = 0;
+	int rc = check_fid(volume, fid);
 
 	if (rc)
 		return rc;
 	object->fid = *fid;
-	rc = fsd_access_path(volume, object);
-	if (rc == -EACCES)
-		return rc;
-	if (!rc)
-		rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
-	if (!rc && object->st.kind != object->record.kind)
-		rc = -ENOENT;
-	if (!rc && object->record.kind == FSD_DIR) {
-		rc = get_directory(volume, object, actor);
-	} else if (!rc) {
-		object->may_read = fsd_access_rights(volume, &object->st) != 0;
-		if (!object->may_read)
-			return -EACCES;
-		if (!fsd_stat_same(&object->record.seen, &object->st))
-			rc = refresh(volume, object, actor);
+	/* By its first name, and by others if it is not there, or may not be reached by it. */
+	for (int tries = 0; tries < GET_TRIES; tries++) {
+		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, nth, &object->record,
+				    object->path, FSD_PATH_MAX);
+		if (rc) {
+			rc = nth ? -EACCES : rc;
+			break;
+		}
+		rc = look(volume, object, actor);
+		if (rc == -EACCES) {
+			nth++;
+		} else if (fsd_volume_error(rc) == AFS_VNOVNODE && fid->Vnode != AFS_ROOT_VNODE) {
+			if (looked_above)
+				forget(volume, object, actor);
+			else
+				look_above(volume, &object->record, actor);
+			looked_above = !looked_above;
+		} else if (rc != -EAGAIN) {
+			break;
+		}
 	}
-	if (fsd_volume_error(rc) == AFS_VNOVNODE)
-		forget(volume, object, actor);
 	if (!rc)
 		fill_status(volume, object);
 	return fsd_volume_error(rc);
 }
 
+/*
+ * The open file is of the version that *st tells: see to it that any change from now on shows. As
+ * pages that a mapping has written show no further change until they have been written to the disk,
+ * that is done, and must not have been too late. -EAGAIN: it changed.
+ */
+static int make_clean(struct fsd_volume *volume, struct fsd_object *object, struct fsd_file *file)
+{
+	const struct fsd_layer_ops *ops = volume->layer->ops;
+	struct fsd_record new = object->record;
+	struct fsd_stat st;
+	int rc;
+
+	if (object->record.clean || !ops->write_back)
+		return 0;
+	ops->write_back(file);
+	rc = ops->stat_file(file, &st);
+	if (!rc && !fsd_stat_same(&st, &object->st))
+		rc = -EAGAIN;
+	new.clean = true;
+	return rc ? rc : fsd_store_update(volume->store, &object->record, &new);
+}
+
+/* Open what was found, if it is still that. */
+static int open_version(struct fsd_volume *volume, struct fsd_object *object,
+			struct fsd_file **file)
+{
+	const struct fsd_layer_ops *ops = volume->layer->ops;
+	struct fsd_stat st;
+	int rc = ops->open(volume->layer, object->path, file);
+
+	if (rc)
+		return rc == -ENOENT || rc == -EINVAL ? -EAGAIN : rc; /* replaced meanwhile */
+	rc = ops->stat_file(*file, &st);
+	if (!rc && (fsd_stat_stamp(&st) != object->record.seen || !fsd_stat_same(&st, &object->st)))
+		rc = -EAGAIN;
+	if (!rc)
+		rc = make_clean(volume, object, *file);
+	if (rc)
+		ops->close(*file);
+	return rc;
+}
+
 int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 			 struct fsd_object *object, struct fsd_file **file)
 {
-	const struct fsd_layer_ops *ops = volume->layer->ops;
-	int rc;
+	int rc = -EAGAIN;
 
-	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+	for (int tries = 0; tries < OPEN_TRIES && rc == -EAGAIN; tries++) {
 		struct fsd_stat st;
 		int64_t age;
 
@@ -289,45 +370,24 @@ int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const voi
 			return rc;
 		if (object->record.kind != FSD_FILE)
 			return -EISDIR;
+		if (!object->may_read)
+			return -EACCES;
 		age = real_ns() - object->st.ctime_ns;
-		if (age >= 0 && age < TICK_NS && tries < OPEN_TRIES - 1) {
-			rc = fsd_volume_settle(volume, object->path, &st);
-			if (rc)
-				continue;
-		}
-		rc = ops->open(volume->layer, object->path, file);
-		if (rc == -ENOENT || rc == -EINVAL)
-			continue; /* replaced meanwhile */
-		if (rc)
-			return fsd_volume_error(rc);
-		rc = ops->stat_file(*file, &st);
-		if (!rc && fsd_stat_same(&st, &object->record.seen) &&
-		    fsd_stat_same(&st, &object->st))
-			return 0;
-		ops->close(*file);
+		if (age >= 0 && age < TICK_NS && tries < OPEN_TRIES - 1 &&
+		    fsd_volume_settle(volume, object->path, &st))
+			rc = -EAGAIN;
+		else
+			rc = open_version(volume, object, file);
 	}
-	return AFS_VBUSY; /* it changes faster than we can look */
+	return fsd_volume_error(rc); /* -EAGAIN: it changes faster than we can look */
 }
 
 int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
 		     AFSFid *fid)
 {
-	struct fsd_record record;
-	struct fsd_txn *txn;
-	int rc = fsd_store_begin(volume->store, false, &txn);
-
-	if (rc)
-		return fsd_volume_error(rc);
-	*fid = *directory;
-	rc = fsd_store_child(txn, directory->Vnode, name, &fid->Vnode);
-	if (!rc)
-		rc = fsd_store_get(txn, fid->Vnode, &record);
-	if (!rc && record.parent_unique != directory->Unique)
-		rc = -ENOENT;
-	if (!rc)
-		fid->Unique = record.unique;
-	fsd_store_abort(txn);
-	return fsd_volume_error(rc);
+	fid->Volume = directory->Volume;
+	return fsd_volume_error(fsd_store_child(volume->store, directory->Vnode, directory->Unique,
+						name, &fid->Vnode, &fid->Unique));
 }
 
 void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid)
@@ -363,59 +423,41 @@ int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status)
 }
 
 /* First use of the store, or another tree under the same name: every FID is new. */
-static int start_anew(struct fsd_txn *txn, const struct fsd_volume_options *options,
-		      const struct fsd_stat *root, struct fsd_meta *meta)
+static int start_anew(struct fsd_volume *volume, const struct fsd_volume_options *options,
+		      const struct fsd_stat *st, struct fsd_meta *meta)
 {
-	struct fsd_record record = {.vnode = AFS_ROOT_VNODE,
-				    .unique = AFS_ROOT_UNIQUE,
-				    .parent = AFS_ROOT_VNODE,
-				    .parent_unique = AFS_ROOT_UNIQUE,
-				    .kind = FSD_DIR,
-				    .version = 1};
 	uint32_t now = (uint32_t)time(NULL);
-	struct fsd_record old;
-	int rc;
+	struct fsd_record root = {0};
 
 	/* The root keeps its FID, so its version must go on. */
-	if (fsd_store_get(txn, AFS_ROOT_VNODE, &old) == 0)
-		record.version = old.version + 1;
-	rc = fsd_store_clear(txn);
-	if (rc)
-		return rc;
-	if (meta->volume == 0) {
+	fsd_store_find(volume->store, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE, 0, &root, NULL, 0);
+	root = (struct fsd_record){.vnode = AFS_ROOT_VNODE,
+				   .unique = AFS_ROOT_UNIQUE,
+				   .kind = FSD_DIR,
+				   .inode = st->inode,
+				   .birth = fsd_stat_birth(st),
+				   .version = fsd_volume_next_version(root.version)};
+	if (meta->volume == 0)
 		meta->volume = options->new_id;
-		meta->next_file = 2;
-		meta->next_dir = 3;
-		meta->next_unique = 2;
-	}
 	meta->creation = now > meta->creation ? now : meta->creation + 1;
-	meta->root_device = root->device;
-	meta->root_inode = root->inode;
+	meta->root_inode = st->inode;
 	memset(meta->root, 0, sizeof(meta->root));
 	strncpy(meta->root, options->root, sizeof(meta->root) - 1);
-	rc = fsd_store_put_meta(txn, meta);
-	return rc ? rc : fsd_store_put(txn, &record);
+	return fsd_store_start(volume->store, meta, &root);
 }
 
 static int open_meta(struct fsd_volume *volume, const struct fsd_volume_options *options)
 {
 	struct fsd_meta *meta = calloc(1, sizeof(*meta));
 	struct fsd_stat root;
-	struct fsd_txn *txn = NULL;
 	int rc = meta ? volume->layer->ops->stat_path(volume->layer, "", &root) : -ENOMEM;
 
-	if (!rc)
-		rc = fsd_store_begin(volume->store, true, &txn);
 	if (!rc) {
-		rc = fsd_store_get_meta(txn, meta);
+		rc = fsd_store_meta(volume->store, meta);
 		/* A device's number may change at each boot: path and inode tell. */
 		if (rc == -ENOENT ||
 		    (!rc && (meta->root_inode != root.inode || strcmp(meta->root, options->root))))
-			rc = start_anew(txn, options, &root, meta);
-		if (rc)
-			fsd_store_abort(txn);
-		else
-			rc = fsd_store_commit(txn);
+			rc = start_anew(volume, options, &root, meta);
 		volume->id = meta->volume;
 		volume->creation = meta->creation;
 	}
@@ -441,6 +483,8 @@ int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume 
 	strcpy(volume->name, options->name);
 	pthread_mutex_init(&volume->access_lock, NULL);
 	fsd_image_cache_start(&volume->images);
+	pthread_mutex_init(&volume->scans_lock, NULL);
+	pthread_cond_init(&volume->scans_ended, NULL);
 	rc = open_meta(volume, options);
 	if (rc) {
 		fsd_volume_close(volume);
@@ -456,6 +500,8 @@ void fsd_volume_close(struct fsd_volume *volume)
 		return;
 	fsd_image_cache_stop(&volume->images);
 	pthread_mutex_destroy(&volume->access_lock);
+	pthread_mutex_destroy(&volume->scans_lock);
+	pthread_cond_destroy(&volume->scans_ended);
 	free(volume);
 }
 

@@ -65,7 +65,7 @@ struct fsd_object {
 
 /*
  * Look an object up and bring its record up to date with the tree. -EINVAL: volume or vnode 0; 103:
- * another volume; 102: no such object; -EACCES: the caller may not know its status; others from the
+ * another volume; 102: no such object; -EACCES: no way to it that "other" may go; others from the
  * file layer.
  */
 int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
@@ -87,7 +87,8 @@ void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image);
 /*
  * Open a file for reading so that data and status are of one version: *file was found equal to
  * object->st. Waits (at most some 20 ms) while a file is so fresh that its time stamps could not
- * show another change.
+ * show another change, and once for each version until pages that were written by a mapping are on
+ * the disk, because further writes to them would not show. -EACCES: "other" may not read it.
  */
 int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
 			 struct fsd_object *object, struct fsd_file **file);

@@ -36,6 +36,12 @@ struct access_slot {
 	uint64_t until_ns;
 };
 
+/* A directory that a thread lists now. */
+struct image_scan {
+	uint32_t vnode;
+	struct image_scan *next;
+};
+
 struct fsd_volume {
 	struct fsd_layer *layer;
 	struct fsd_store *store;
@@ -47,13 +53,20 @@ struct fsd_volume {
 	struct image_cache images;
 	pthread_mutex_t access_lock; /* covers access[] */
 	struct access_slot access[ACCESS_SLOTS];
+	pthread_mutex_t scans_lock; /* covers scans */
+	pthread_cond_t scans_ended;
+	struct image_scan *scans;
 };
 
 /* access.c */
 int fsd_access_path(struct fsd_volume *volume, const struct fsd_object *object);
 uint32_t fsd_access_rights(const struct fsd_volume *volume, const struct fsd_stat *st);
 
-/* image.c: list the directory, give FIDs to new names, bring record and cache up to date. */
+/*
+ * image.c: list the directory, give FIDs to new names, bring record and cache up to date. Whoever
+ * asks for one that another thread lists waits for that. *image, if wanted, is borrowed. -EAGAIN:
+ * its record has changed meanwhile.
+ */
 int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
 		   struct fsd_image **image);
 void fsd_image_cache_start(struct image_cache *cache);
@@ -63,6 +76,19 @@ void fsd_image_cache_stop(struct image_cache *cache);
 void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
 			const void *actor);
 int fsd_volume_error(int layer_error);
+/* Is it known to be too large for a client? Not asked of the disk again for a while. */
+bool fsd_volume_too_large(const struct fsd_object *directory);
+/* FIDs that are not what they were, to be told of when no lock is held. */
+struct fsd_gone {
+	uint32_t *fids; /* pairs of vnode and uniquifier */
+	size_t count, room;
+};
+void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique);	      /* an fsd_gone_fn */
+void fsd_gone_tell(struct fsd_volume *volume, struct fsd_gone *gone); /* ... and free */
+/* Is what was found at the path of a record the object that it is of? */
+bool fsd_volume_is_of(const struct fsd_record *record, const struct fsd_stat *st);
+/* The data version that follows `version`; 0 for a new object. */
+uint64_t fsd_volume_next_version(uint64_t version);
 /*
  * Wait until the time stamps of *st cannot hide a later change; refreshes *st from the path. 0 or
  * -errno.

@@ -168,10 +168,11 @@ static void handle_event(struct fsd_watch *watch, const struct inotify_event *ev
 		return;
 	if (event->mask & (IN_ATTRIB | IN_MOVE_SELF | IN_MOVED_FROM | IN_MOVED_TO))
 		fsd_volume_forget_access(watch->volume);
-	if (event->len && fsd_volume_child(watch->volume, &directory, event->name, &child) == 0)
-		check_held(watch, &child);
+	/* The directory first: what has been renamed keeps its FID if it is seen at its new place. */
 	if (!event->len || (event->mask & NAMES_MASK))
 		check_held(watch, &directory);
+	if (event->len && fsd_volume_child(watch->volume, &directory, event->name, &child) == 0)
+		check_held(watch, &child);
 }
 
 static void read_events(struct fsd_watch *watch)

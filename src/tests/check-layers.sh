@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The floors of src/rx: what each may include, which calls it must not make; and the size of files.
+# The floors of src/rx: what each may include, which calls it must not make; and the size of files. Of sources: what is
+# made of interface files ("Made by ... from ..." in the first line) lies among them after a build in tree.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 cd "$top" || exit 99
@@ -15,6 +16,7 @@ may_include() {
 	for f in "$1"/*.c "$1"/*.h; do
 		[ -f "$f" ] || continue
 		awk -v ok="^($2)\$" -v f="$f" '
+			FNR == 1 && /^\/\* Made by .* from / { exit }
 			/^[ \t]*#[ \t]*include[ \t]*["<]/ {
 				name = $0
 				sub(/^[^"<]*["<]/, "", name)
@@ -33,6 +35,7 @@ must_not() {
 		[ -f "$f" ] || continue
 		case " $4 " in *" ${f##*/} "*) continue ;; esac
 		awk -v re="$2" -v why="$3" -v f="$f" '
+			FNR == 1 && /^\/\* Made by .* from / { exit }
 			{
 				line = $0
 				gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
@@ -79,10 +82,11 @@ may_include src/rxgen/emit  "$config|rxgen/(ast|emit/.*)[.]h"
 may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 
 # What is built on the library uses its public headers, as everybody else does.
-may_include src/afs        "$config|afs/.*|rxwire/.*"
+# The keyed hash is compiled into librxafs: tables whose keys come from the network need one everywhere.
+may_include src/afs        "$config|base/hash[.]h|afs/.*|rxwire/.*"
 may_include src/tools      "$config|(tools|afs)/.*|rxwire/.*"
 may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/.*|rxwire/.*"
-may_include src/fileserver "$config|(fileserver|tools|afs)/.*|rxwire/.*"
+may_include src/fileserver "$config|base/hash[.]h|(fileserver|tools|afs)/.*|rxwire/.*"
 
 # Floors 0 and 1 know no threads, no sockets, no clock, and allocate through base/buf.c; what xdr.c
 # allocates is the application's, to be freed with free().
@@ -111,8 +115,21 @@ for floor in base proto io engine face rpc keys rxkad rxgk; do
 		'the library never prints'
 done
 
+# The library is a guest in programs of any locale: what it reads and writes is the same in all of them.
+for floor in base proto io engine face rpc keys rxkad rxgk; do
+	must_not src/rx/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
+		'depends on the locale: base/ascii.h'
+	must_not src/rx/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \
+		'depends on the locale: base/ascii.h'
+done
+grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' src/rx/*/*.c | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
+# Programs stay in the C locale: their figures and names are read by other programs.
+grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/rxgen src/afs src/tools src/fileserver -name '*.[ch]') |
+	sed 's/$/: programs stay in the C locale/' >> "$bad"
+
 # Each file: a licence line first, at most 1,200 lines.
 find src examples -name '*.[ch]' | while read -r f; do
+	head -n 1 "$f" | grep -q '^/\* Made by .* from ' && continue
 	head -n 1 "$f" | grep -q 'SPDX-License-Identifier: BSD-2-Clause' ||
 		echo "$f:1: the first line must be the SPDX licence line"
 	n=$(wc -l < "$f")

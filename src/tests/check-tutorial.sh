@@ -8,7 +8,8 @@
 #   a ```console block               "$ COMMAND" is run; if output is shown it must come, "..." standing
 #                                    for anything; without, the command must succeed
 #
-# A block that is none of these is an error: nobody would try it. Port 4711 becomes a free one.
+# A block that is none of these is an error: nobody would try it. Port 4711 becomes a free one, and the prefix
+# /opt/rxwire $RXWIRE_PREFIX, if that is set: then PATH and pkg-config need lead nowhere before.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 top=$(cd "$top" && pwd) || exit 99
@@ -43,7 +44,7 @@ awk -v to="$dir/steps/" '
 port=$((20000 + $$ % 9000))
 taken() { grep -qi ":$(printf %04X "$1") " /proc/net/udp /proc/net/udp6 2> /dev/null; }
 while taken $port || taken $((port + 1)); do port=$((port + 2)); done
-ours() { sed "s/4711/$port/g; s/4712/$((port + 1))/g"; }
+ours() { sed "s/4711/$port/g; s/4712/$((port + 1))/g; s|/opt/rxwire|${RXWIRE_PREFIX:-/opt/rxwire}|g"; }
 
 fail() {
 	echo "FAIL: doc/tutorial.md:$line: $*"

@@ -10,6 +10,7 @@ tools_common_sources = \
 	src/tools/common/metrics.c src/tools/common/metrics.h \
 	src/tools/common/number.c src/tools/common/number.h \
 	src/tools/common/options.c src/tools/common/options.h \
+	src/tools/common/place.c src/tools/common/place.h \
 	src/tools/common/renew.c src/tools/common/renew.h \
 	src/tools/common/report.c src/tools/common/report.h \
 	src/tools/common/signals.c src/tools/common/signals.h \
@@ -52,6 +53,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/list.c \
 	src/tools/copy/main.c \
 	src/tools/copy/progress.c \
+	src/tools/copy/retry.c \
 	src/tools/copy/sink.c \
 	src/tools/copy/tree.c
 src_tools_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -15,6 +15,9 @@
 #define PT_BASE    267264
 #define UBIK_BASE  5376
 
+#define CODE_VDISKFULL	108
+#define CODE_VOVERQUOTA 109
+
 /*
  * Offsets in the portable table, and errno numbers that this system may lack: those are -1, which
  * no errno is.
@@ -96,7 +99,7 @@ static const struct code_text single[] = {
 static const char *const rxkad_texts[] = {
 	"rxkad: inconsistent state",
 	"rxkad: message too short",
-	"rxkad: security level refused, the server asks for more (--level)",
+	"rxkad: security level refused, the server asks for more protection",
 	"rxkad: ticket length out of range",
 	"rxkad: wrong nonce",
 	"rxkad: not authorised, or the ticket is not valid yet: do the clocks agree?",
@@ -114,7 +117,7 @@ static const char *const rxgk_texts[] = {
 	"rxgk: message too short",
 	"rxgk: bad challenge",
 	"rxgk: encryption type not supported",
-	"rxgk: security level refused, the server asks for more (--level)",
+	"rxgk: security level refused, the server asks for more protection",
 	"rxgk: unknown key version; the server has other keys now: get another token",
 	"rxgk: token expired; get another one (kinit)",
 	"rxgk: not authorised, or the token is not valid yet: do the clocks agree?",
@@ -211,7 +214,7 @@ const char *rxw_strerror(int result)
 		[RXW_EAGAIN] = "cannot go on now without waiting",
 		[RXW_EEOF] = "the stream ended early",
 		[RXW_ESTATE] = "not allowed in this state",
-		[RXW_EDEADLK] = "a handler would wait for itself",
+		[RXW_EDEADLK] = "a callback or handler would have to wait here",
 		[RXW_ESTOPPED] = "stopping",
 		[RXW_ETIMEDOUT] = "timed out",
 		[RXW_ENOTSUP] = "not supported here",
@@ -260,6 +263,11 @@ int32_t rxw_code_from_errno(int err)
 
 int rxw_code_to_errno(int32_t code)
 {
+	/* As servers send them in the place of ENOSPC and EDQUOT (rx-protocol 9.4). */
+	if (code == CODE_VDISKFULL)
+		return ENOSPC;
+	if (code == CODE_VOVERQUOTA)
+		return EDQUOT;
 	if (code < UAE_BASE || code - UAE_BASE >= UAE_COUNT || uae_table[code - UAE_BASE].err < 0)
 		return code;
 	return uae_table[code - UAE_BASE].err;

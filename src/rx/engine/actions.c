@@ -14,6 +14,7 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 	a->shard = s;
 	a->receiver = receiver;
 	a->count = 0;
+	a->spill = NULL;
 	a->item = receiver ? s->actions : a->few;
 	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
 	a->out.now = rxw_now_kept();
@@ -92,7 +93,7 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 		todo |= RXW_TODO_ATTACH;
 	}
 	if ((events & RXW_OUT_DONE) && !call->p.client)
-		rxw_workers_leave(call);
+		rxw_workers_withdraw(call);
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
 	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
@@ -119,15 +120,53 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
 	return todo;
 }
 
+/*
+ * Lock held; the reference goes over. Batches keep room for what one more connection usually causes;
+ * a peer that begins and ends many calls in one of them may cause more, and none of it may get lost.
+ */
+static void add(struct rxw_actions *a, struct rxw_call *call, unsigned todo)
+{
+	if (a->count < a->room) {
+		a->item[a->count++] = (struct rxw_action){
+			.call = call, .kick = call->receiving, .todo = todo};
+	} else if (call->spill_todo) {
+		call->spill_todo |= todo; /* whoever has it does this, too */
+		rxw_call_unref(call);	  /* never the last one */
+	} else {
+		call->spill_todo = todo;
+		call->spill_next = a->spill;
+		a->spill = call;
+	}
+}
+
+/* No lock held: the record is empty, and takes what had no room. */
+static void unspill(struct rxw_actions *a)
+{
+	while (a->spill && a->count < a->room) {
+		struct rxw_call *call = a->spill;
+		unsigned todo;
+
+		a->spill = call->spill_next;
+		rxw_conn_lock(call->conn);
+		todo = call->spill_todo;
+		/* A caller that has stopped receiving meanwhile needs no interruption. */
+		if (!call->receiving)
+			todo &= ~(unsigned)RXW_TODO_KICK;
+		a->item[a->count++] = (struct rxw_action){
+			.call = call, .kick = call->receiving, .todo = todo};
+		call->spill_todo = 0;
+		rxw_conn_unlock(call->conn);
+	}
+}
+
 void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call)
 {
 	unsigned todo = todo_of(a, call, RXW_OUT_READ, true);
 
-	if (!todo || a->count >= a->room)
+	if (!todo)
 		return;
 	rxw_call_ref(call);
-	a->item[a->count++] = (struct rxw_action){
-		.call = call, .kick = call->receiving, .todo = todo };
+	add(a, call, todo);
 }
 
 void rxw_actions_collect(struct rxw_actions *a, bool dry)
@@ -151,14 +190,10 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 		rxw_timer_update(call);
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);
-		if (todo && a->count < a->room) {
-			/* The reference goes over. */
-			a->item[a->count++] = (struct rxw_action){
-				.call = call, .kick = call->receiving, .todo = todo };
-		} else {
-			/* Never the last one of the connection: the lock's holder has one. */
+		if (todo)
+			add(a, call, todo);
+		else /* Never the last one of the connection: the lock's holder has one. */
 			rxw_call_unref(call);
-		}
 	}
 }
 
@@ -243,7 +278,7 @@ static void wake(struct rxw_actions *a, const struct rxw_action *item)
 		a->shard->woke_caller = true;
 }
 
-void rxw_actions_run(struct rxw_actions *a)
+static void run(struct rxw_actions *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
@@ -254,6 +289,7 @@ void rxw_actions_run(struct rxw_actions *a)
 		rxw_ctl_send(s, a->out.ctl, a->out.ctl_count);
 		a->out.ctl_count = 0;
 	}
+	rxw_verifier_grow(s->ep);
 	if (!n)
 		return;
 	if (a->receiver) {
@@ -315,4 +351,13 @@ void rxw_actions_run(struct rxw_actions *a)
 		rxw_call_unref(call);
 	}
 	a->count = 0;
+}
+
+void rxw_actions_run(struct rxw_actions *a)
+{
+	run(a);
+	while (a->spill) {
+		unspill(a);
+		run(a);
+	}
 }

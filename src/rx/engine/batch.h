@@ -37,6 +37,7 @@ struct rxw_batch {
 	uint8_t chain[RXW_BATCH_CHAINS]; /* first group, as above; all 0 between batches */
 	/* Packets that fit no call: how many at the last look, when that was, when last told. */
 	uint64_t foreign, foreign_at, foreign_told;
+	unsigned foreign_looks; /* in a row that found many */
 	/* Reaping: slot that is looked at next, when was looked last, when the other things were. */
 	unsigned reap_slot;
 	uint64_t reap_at, watched_at;
@@ -55,12 +56,7 @@ struct rxw_batch {
 	/* The same for those that are no strangers; and where they are looked for. */
 	uint64_t settled_at;
 	unsigned settled_slot, settled_table;
-	/*
-	 * Who lists connections asks for one after the other: the chain of the one asked for last,
-	 * how many stood in those before it, and the table's size and state then; shard's lock.
-	 */
-	unsigned listed_chain, listed_size, listed_moved;
-	int32_t listed_before;
+	struct rxw_listing listed, listed_busy; /* connections, those at work; shard's lock */
 };
 
 /* Ids of one shard have low bits in common. */

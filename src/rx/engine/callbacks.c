@@ -18,9 +18,9 @@ unsigned rxw_events_now(const struct rxw_call *call)
 	if (call->p.error)
 		return RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	ready = rxw_pcall_readable(&call->p, &ended);
-	if (ready || ended)
+	if (ready || ended || (call->end_owed && !call->starved))
 		events |= RXW_EVENT_READ;
-	if (call->writer != RXW_WRITER_GONE && rxw_pcall_writable(&call->p) &&
+	if (call->writer != RXW_WRITER_GONE && !call->starved && rxw_pcall_writable(&call->p) &&
 	    !rxw_callback_had_turn(call))
 		events |= RXW_EVENT_WRITE;
 	if (call->p.client && ended)
@@ -51,9 +51,14 @@ bool rxw_may_call_back(void)
 	return !depth && (rxw_receiving() || rxw_on_library_thread(NULL));
 }
 
+bool rxw_must_not_wait(void)
+{
+	return depth || rxw_receiving();
+}
+
 bool rxw_fd_note(struct rxw_call *call)
 {
-	if (call->fd < 0 || call->fd_set || !rxw_events_now(call))
+	if (call->fd < 0 || call->fd_set || !(rxw_events_now(call) & call->fd_events))
 		return false;
 	call->fd_set = true;
 	return true;

@@ -16,11 +16,22 @@ enum { SEC_NO_STATE = 1, SEC_AUTHENTICATED = 2, SEC_EXPIRED = 4, SEC_CHECKSUM = 
 
 #define RTT_PEERS 64u /* peers looked at for the round-trip figures of rx_statistics */
 
+/*
+ * Work of DEBUG is counted in steps: a slot or an entry of a table is one, a connection whose lock is
+ * taken some more. A packet makes so many at most, and is not answered if they did not suffice: who
+ * asks again is, from where that ended. All packets together make what STEP_NS allows.
+ */
+#define STEPS	   65536u
+#define LOCK_STEPS 8u
+#define STEP_NS	   500u
+#define STEPS_SAVED (100 * RXW_MS)
+
 /* One who asks. */
 struct asker {
 	struct rxw_shard *shard;
 	bool local; /* on this host: no rate limit, sees connection ids */
 	uint64_t now;
+	unsigned steps; /* that may still be made for this packet */
 };
 
 static uint64_t load(const _Atomic(uint64_t) *counter)
@@ -50,9 +61,24 @@ static bool within_rate(struct rxw_endpoint *ep, const struct asker *asker)
 	bool ok;
 
 	rxw_strangers_lock(ep);
-	ok = rxw_rate_take(asker->local ? &ep->local_rate : &ep->answer_rate, asker->now);
+	ok = ep->looked_until <= asker->now &&
+	     rxw_rate_take(asker->local ? &ep->local_rate : &ep->answer_rate, asker->now);
 	rxw_strangers_unlock(ep);
 	return ok;
+}
+
+/* What the answer took. What nobody asked for lately is saved up, but not for long. */
+static void pay(struct rxw_endpoint *ep, const struct asker *asker)
+{
+	uint64_t least = asker->now > STEPS_SAVED ? asker->now - STEPS_SAVED : 0;
+
+	if (asker->steps == STEPS)
+		return;
+	rxw_strangers_lock(ep);
+	if (ep->looked_until < least)
+		ep->looked_until = least;
+	ep->looked_until += (uint64_t)(STEPS - asker->steps) * STEP_NS;
+	rxw_strangers_unlock(ep);
 }
 
 /* ---- type 1: basic statistics ---- */
@@ -205,85 +231,76 @@ static bool interesting(const struct rxw_connection *c)
 	return false;
 }
 
-/*
- * Shard's lock held: connection `index` of its table. Who lists them asks for one after the other,
- * so the search begins where the last one ended; what comes and goes meanwhile may hide one, or
- * show it twice.
- */
-static struct rxw_connection *nth_conn(struct rxw_shard *s, int32_t index)
+static bool is_busy(struct rxw_connection *c, unsigned *steps)
 {
-	const struct rxw_conntable *t = &s->table;
-	struct rxw_batch *b = s->batch;
-	unsigned chain = 0;
-	int32_t before = 0; /* connections in the chains that were passed */
+	bool busy;
 
-	if (b->listed_size == t->size && b->listed_moved == t->moved && index >= b->listed_before) {
-		chain = b->listed_chain;
-		before = b->listed_before;
-	}
-	for (; chain < rxw_conntable_chains(t); chain++) {
-		int32_t at = before;
-
-		for (struct rxw_pconn *p = rxw_conntable_chain(t, chain); p; p = p->hash_next)
-			if (at++ == index) {
-				b->listed_size = t->size;
-				b->listed_moved = t->moved;
-				b->listed_chain = chain;
-				b->listed_before = before;
-				return rxw_conn_of(p);
-			}
-		before = at;
-	}
-	return NULL;
+	*steps -= *steps < LOCK_STEPS ? *steps : LOCK_STEPS;
+	rxw_conn_lock(c);
+	busy = interesting(c);
+	rxw_conn_unlock(c);
+	return busy;
 }
 
-/* Shard's lock held: of those with something at work, counted down while others are passed. */
-static struct rxw_connection *nth_busy(struct rxw_shard *s, int32_t *index)
+/* Shard's lock held: connection `index` of those that count; as rxw_peer_nth(). */
+static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned index,
+				       unsigned *steps)
 {
-	for (unsigned i = 0; i < rxw_conntable_chains(&s->table); i++)
-		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p; p = p->hash_next) {
-			struct rxw_connection *c = rxw_conn_of(p);
-			bool counts;
+	const struct rxw_conntable *t = &s->table;
+	struct rxw_listing *l = all ? &s->batch->listed : &s->batch->listed_busy;
 
-			rxw_conn_lock(c);
-			counts = interesting(c);
-			rxw_conn_unlock(c);
-			if (counts && (*index)-- == 0)
-				return c;
+	rxw_listing_begin(l, index, t->size, t->moved);
+	for (; l->slot < rxw_conntable_chains(t); l->slot++) {
+		unsigned at = l->before;
+
+		if (*steps == 0) {
+			l->unfinished = true;
+			return NULL;
 		}
+		--*steps;
+		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p; p = p->hash_next) {
+			*steps -= *steps > 0;
+			if ((all || is_busy(rxw_conn_of(p), steps)) && at++ == index)
+				return rxw_conn_of(p);
+		}
+		l->before = at;
+	}
+	*steps += *steps == 0;
 	return NULL;
 }
 
 /* Entry `index` of the shard's table; less those of the table if it is not there. */
-static bool conn_in_shard(struct rxw_shard *s, bool all, int32_t *index, struct rxw_debug_conn *v,
-			  bool ids)
+static bool conn_in_shard(struct rxw_shard *s, bool all, unsigned *index, struct rxw_debug_conn *v,
+			  struct asker *asker)
 {
 	struct rxw_connection *c = NULL;
 
 	rxw_table_lock(s);
-	if (!all)
-		c = nth_busy(s, index);
-	else if ((uint32_t)*index < s->table.count)
-		c = nth_conn(s, *index);
-	else
-		*index -= (int32_t)s->table.count;
+	if (!all || *index < s->table.count)
+		c = nth_conn(s, all, *index, &asker->steps);
 	if (c) {
 		rxw_conn_lock(c);
-		fill_conn(v, c, ids);
+		fill_conn(v, c, asker->local);
 		rxw_conn_unlock(c);
+	} else if (asker->steps) {
+		*index -= all ? s->table.count : s->batch->listed_busy.before;
 	}
 	rxw_table_unlock(s);
 	return c;
 }
 
-static size_t put_conn(uint8_t *out, const struct asker *asker, bool all, int32_t index)
+static size_t put_conn(uint8_t *out, struct asker *asker, bool all, int32_t given)
 {
 	struct rxw_endpoint *ep = asker->shard->ep;
 	struct rxw_debug_conn v = { 0 };
+	unsigned index = (unsigned)given;
 
-	for (unsigned i = 0; index >= 0 && i < ep->shard_count; i++)
-		if (conn_in_shard(&ep->shard[i], all, &index, &v, asker->local))
+	for (unsigned i = 0; given >= 0 && i < ep->shard_count; i++) {
+		if (conn_in_shard(&ep->shard[i], all, &index, &v, asker))
 			return rxw_debug_conn_put(out, &v);
+		if (!asker->steps)
+			return 0;
+	}
 	return rxw_debug_conn_end_put(out);
 }
 
@@ -329,10 +346,8 @@ static void fold_shard(uint32_t *w, struct rxw_shard *s)
 	add(&w[W_SELECTS], load(&io->syscalls_recv));
 	add(&w[W_SEND_FAILURES], load(&io->send_errors));
 	rxw_table_lock(s);
-	for (unsigned i = 0; i < rxw_conntable_chains(&s->table); i++)
-		for (const struct rxw_pconn *c = rxw_conntable_chain(&s->table, i); c;
-		     c = c->hash_next)
-			w[c->client ? W_CLIENT_CONNS : W_SERVER_CONNS]++;
+	add(&w[W_CLIENT_CONNS], s->table.clients);
+	add(&w[W_SERVER_CONNS], s->table.count - s->table.clients);
 	rxw_table_unlock(s);
 }
 
@@ -343,14 +358,16 @@ static void put_seconds(uint32_t *word, uint64_t ns)
 }
 
 /* Samples are not counted one by one: each peer's smoothed estimate stands for one. */
-static void fill_peers(uint32_t *w, struct rxw_endpoint *ep)
+static void fill_peers(uint32_t *w, struct rxw_endpoint *ep, unsigned *steps)
 {
 	uint64_t total = 0, low = UINT64_MAX, high = 0;
+	struct rxw_listing list = { 0 };
 	struct rxw_peer *peer;
 
 	rxw_peers_lock(ep);
 	w[W_PEERS] = rxw_peer_count(ep->peers);
-	for (unsigned i = 0; i < RTT_PEERS && (peer = rxw_peer_at(ep->peers, i)); i++) {
+	for (unsigned i = 0; i < RTT_PEERS && (peer = rxw_peer_nth(ep->peers, &list, i, steps));
+	     i++) {
 		uint64_t srtt = load(&peer->srtt);
 
 		if (!srtt)
@@ -366,14 +383,15 @@ static void fill_peers(uint32_t *w, struct rxw_endpoint *ep)
 	put_seconds(&w[W_MAX_RTT], high);
 }
 
-static size_t put_rxstats(uint8_t *out, struct rxw_endpoint *ep)
+static size_t put_rxstats(uint8_t *out, struct asker *asker)
 {
+	struct rxw_endpoint *ep = asker->shard->ep;
 	struct rxw_debug_rxstats v = { { 0 } };
 	uint32_t *w = v.word;
 
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		fold_shard(w, &ep->shard[i]);
-	fill_peers(w, ep);
+	fill_peers(w, ep, &asker->steps);
 	w[W_DATA_READ] = w[W_READ + RXW_DATA];
 	w[W_ACK_READ] = w[W_READ + RXW_ACK];
 	w[W_ACK_SENT] = w[W_SENT + RXW_ACK];
@@ -386,18 +404,20 @@ static size_t put_rxstats(uint8_t *out, struct rxw_endpoint *ep)
 
 /* ---- type 5: peers ---- */
 
-static size_t put_peer(uint8_t *out, struct rxw_endpoint *ep, int32_t index)
+static size_t put_peer(uint8_t *out, struct asker *asker, int32_t index)
 {
+	struct rxw_endpoint *ep = asker->shard->ep;
 	struct rxw_debug_peer v = { .max_dgram_packets = 1, .if_dgram_packets = 1,
 				    .dgram_packets = 1 };
 	struct rxw_peer *peer;
 	uint32_t max;
 
 	rxw_peers_lock(ep);
-	peer = index >= 0 ? rxw_peer_at(ep->peers, (unsigned)index) : NULL;
+	peer = index >= 0 ? rxw_peer_nth(ep->peers, &ep->listed_peers, (unsigned)index,
+					 &asker->steps) : NULL;
 	if (!peer) {
 		rxw_peers_unlock(ep);
-		return rxw_debug_peer_end_put(out);
+		return asker->steps ? rxw_debug_peer_end_put(out) : 0;
 	}
 	fill_host(v.host, &peer->addr);
 	v.port = rxw_addr_port(&peer->addr);
@@ -421,7 +441,8 @@ static size_t put_peer(uint8_t *out, struct rxw_endpoint *ep, int32_t index)
 
 /* ---- answers ---- */
 
-static size_t debug_answer(uint8_t *out, const struct asker *asker, const uint8_t *body,
+/* Its size; 0: more steps are needed than one packet may take. */
+static size_t debug_answer(uint8_t *out, struct asker *asker, const uint8_t *body,
 			   size_t size)
 {
 	struct rxw_endpoint *ep = asker->shard->ep;
@@ -435,9 +456,9 @@ static size_t debug_answer(uint8_t *out, const struct asker *asker, const uint8_
 	case RXW_DEBUG_ALLCONN:
 		return put_conn(out, asker, type == RXW_DEBUG_ALLCONN, index);
 	case RXW_DEBUG_RXSTATS:
-		return put_rxstats(out, ep);
+		return put_rxstats(out, asker);
 	case RXW_DEBUG_PEER:
-		return put_peer(out, ep, index);
+		return put_peer(out, asker, index);
 	default:
 		return rxw_debug_bad_put(out);
 	}
@@ -487,7 +508,8 @@ static bool within_allowance(const struct asker *asker, const struct rxw_addr *f
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl)
 {
-	struct asker asker = { .shard = s, .local = rxw_from_here(run->path), .now = now };
+	struct asker asker = { .shard = s, .local = rxw_from_here(run->path), .now = now,
+			       .steps = STEPS };
 	size_t size = run->count > 1 ? run->stride : run->last_size;
 	struct rxw_header h = run->head;
 
@@ -507,8 +529,9 @@ bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		size_t answer = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &asker,
 					     run->data + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE);
 
+		pay(s->ep, &asker);
 		ctl->length = (uint16_t)(RXW_HEADER_SIZE + answer);
-		if (!within_allowance(&asker, &run->path->peer, size, ctl->length)) {
+		if (!answer || !within_allowance(&asker, &run->path->peer, size, ctl->length)) {
 			rxw_drop(&s->stats, RXW_DROP_RATE, 1);
 			return false;
 		}

@@ -49,6 +49,8 @@ struct rxw_engine {
 	 */
 	_Atomic(unsigned) waiting;
 	unsigned lookers_max;
+	/* What the kernel refuses is logged once for all endpoints: rxw_io_options.warned. */
+	_Atomic(unsigned) io_warned;
 };
 
 /* More ids than these no epoch is used for (rx-protocol 1.6). */
@@ -119,6 +121,7 @@ struct rxw_workers {
 	unsigned waiting, waited; /* now; ever */
 	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
+	_Atomic(unsigned) made; /* threads, ever */
 	unsigned kept; /* for peers that have none */
 	/*
 	 * Idle ones that sleep; of those, how many were told that there is a call and have not got
@@ -175,6 +178,8 @@ struct rxw_endpoint {
 	struct rxw_strangers *strangers;
 	struct rxw_questions *questions; /* NULL until there is one to ask; stranger_lock */
 	struct rxw_rate abort_rate, answer_rate, local_rate; /* the last for askers of this host */
+	uint64_t looked_until; /* what DEBUG cost is paid for by then (inspect.c); stranger_lock */
+	struct rxw_listing listed_peers; /* peer_lock */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL = none */
@@ -283,6 +288,8 @@ struct rxw_connection {
 	struct rxw_service *service; /* server; fixed */
 	pthread_cond_t channel_free; /* client callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
+	unsigned aborts;	     /* rxw_connection_abort(): so often, ... */
+	int32_t abort_code;	     /* ... the last time with that; lock */
 	bool owing;		     /* in the list of some shard; lock */
 	bool released;		     /* client: the application gave it back; lock */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
@@ -290,7 +297,6 @@ struct rxw_connection {
 	bool stranger;		     /* counted in ep->strangers; lock */
 	bool settled;		     /* counted in ep->settled; lock */
 	struct rxw_connection *unproven_next; /* lock of the shard that made it */
-	uint64_t created;
 
 	/* timer: of the connection and its calls */
 	/* ns; no later than what any of them wants; stored under the lock */
@@ -350,6 +356,7 @@ struct rxw_call {
 	 */
 	struct rxw_verify_job *verify, **verify_tail;
 	unsigned verify_runs;
+	int64_t verify_pinned; /* bytes of these runs, and of those that were taken, in memory */
 	bool verify_told;
 	bool verify_busy; /* some were taken and are not delivered yet */
 	bool reader_waits; /* in read(), asleep or receiving; lock */
@@ -366,7 +373,10 @@ struct rxw_call {
 	pthread_t callback_thread; /* valid while busy */
 	uint32_t turn_end; /* 0, or the packet up to which that thread writes in its turn */
 	int fd;			   /* eventfd, -1 = none */
+	unsigned fd_events;	   /* it is readable while one of these holds */
 	bool fd_set;
+	bool starved;  /* there was no memory: told of room at the next look at the timers */
+	bool end_owed; /* for want of memory the request has not ended: the next read ends it */
 
 	/* reading thread only */
 	struct {
@@ -395,12 +405,19 @@ struct rxw_call {
 		_Atomic(bool) ending;  /* somebody pushes it, or has: any thread, once */
 		size_t reserved;
 		uint64_t bytes; /* written */
+		/* sealed, but not queued for want of memory: it goes first; buf NULL = none */
+		struct rxw_txrun kept;
 	} w;
 
 	/* queues */
-	struct rxw_call *work_next; /* workers->lock */
+	/* workers->lock: what points to it in their queue, NULL = it is in none; no worker takes it */
+	struct rxw_call *work_next, **work_link;
+	bool withdrawn;
 	struct rxw_call *tx_next;   /* txq_lock */
 	_Atomic(bool) tx_queued;    /* in the queue of some shard */
+	/* actions for which their record had no room; todo: connection's lock, next: its owner */
+	struct rxw_call *spill_next;
+	unsigned spill_todo;
 	/* a thread is between rxw_pcall_train() and done; connection's lock */
 	bool tx_claimed;
 	bool tx_again; /* queued while claimed; connection's lock */
@@ -549,6 +566,7 @@ struct rxw_actions {
 	struct rxw_shard *shard; /* whose socket and counters are used */
 	struct rxw_action *item;
 	unsigned count, room;
+	struct rxw_call *spill; /* those for which there was no room, one reference each */
 	bool receiver; /* on the thread that holds the shard's receive role */
 	struct rxw_action few[RXW_ACTIONS_FEW];
 	struct rxw_ctl ctl[6];
@@ -612,7 +630,11 @@ void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count);
 
 /* --- worker.c --- */
 int rxw_workers_start(struct rxw_endpoint *ep);
-void rxw_workers_stop(struct rxw_endpoint *ep);
+/*
+ * No more handlers run. Waits until `end` (ns, UINT64_MAX = for ever) for those that do; how many
+ * are left. May be said again.
+ */
+unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end);
 /* A place for a new call among those that wait for a worker; false: there is none. */
 bool rxw_workers_place(struct rxw_connection *c);
 /* More than half of the workers work or will soon, those of calls that may wait included. */
@@ -621,12 +643,19 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep);
 uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
 void rxw_workers_unplace(struct rxw_connection *c);
 void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
+/*
+ * Connection's lock held: the call is over. If no worker has taken it yet, none does, and neither it
+ * nor its place stay until one would have.
+ */
+void rxw_workers_withdraw(struct rxw_call *call);
 /* A server call may have a handler: queue it for a worker. Takes its own reference. */
 void rxw_workers_add(struct rxw_call *call);
 /* Runs the handler; what it returned, or why it did not run. */
 int32_t rxw_serve(struct rxw_call *call, bool on_receiver);
 /* Lock held: calls wait, and more workers may be had than before. */
-void rxw_workers_more(struct rxw_endpoint *ep);
+unsigned rxw_workers_more(struct rxw_endpoint *ep);
+/* No lock held: the threads that it said are to be made. */
+void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads);
 
 /* --- waiting.c: workers that wait for their clients --- */
 /* Lock held: this thread is a worker, takes a call, is through with it, is none any more. */
@@ -666,6 +695,8 @@ void rxw_verify_forget(struct rxw_connection *c);
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
 /* A thread of the endpoint is to run rxw_callback_turn(). No lock held. False: there is none. */
 bool rxw_verify_callback(struct rxw_call *call);
+/* No lock held, after jobs may have been queued: a thread for those that nobody is there for. */
+void rxw_verifier_grow(struct rxw_endpoint *ep);
 
 /* --- callbacks.c --- */
 unsigned rxw_events_now(const struct rxw_call *call); /* lock held */
@@ -675,6 +706,11 @@ bool rxw_callback_note(struct rxw_call *call);
  * May this thread run callbacks here? Otherwise rxw_timer_call_back() leaves it to one that may.
  */
 bool rxw_may_call_back(void);
+/*
+ * In a callback, or with the receive role, as handlers of short services are: a thread that others
+ * wait for. What would have to wait on it is refused.
+ */
+bool rxw_must_not_wait(void);
 bool rxw_fd_note(struct rxw_call *call); /* lock held: the descriptor must be signalled */
 void rxw_callback_run(struct rxw_call *call);
 /*

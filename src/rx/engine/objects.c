@@ -92,6 +92,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->conn = c;
 	call->flags = flags;
 	call->fd = -1;
+	call->fd_events = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	call->w.seq = 1;
 	/* A callback that begins one may have worked for long since its thread's time was read. */
 	call->started = c->p.client ? rxw_now() : rxw_now_kept();
@@ -174,7 +175,6 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 		goto fail;
 	rxw_mutex_init(&c->lock);
 	c->ep = ep;
-	c->created = now;
 	c->table = (cid >> 2) % ep->shard_count;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);

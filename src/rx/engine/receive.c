@@ -12,7 +12,8 @@
 #define REAP_LOOK     256	     /* slots looked at under one lock */
 #define REAP_AT_ONCE  64
 #define WATCH_EVERY   RXW_SEC
-#define FOREIGN_MANY 100 /* packets a second that fit nothing: somebody is guessing */
+#define FOREIGN_MANY 100 /* packets a second of connections that are not there ... */
+#define FOREIGN_LOOKS 3	 /* ... at so many looks in a row */
 #define FOREIGN_TELL (60 * RXW_SEC)
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
@@ -239,24 +240,32 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 	return gone;
 }
 
-/* Many packets that fit no connection or call: told, once in a while (12.3). */
+/*
+ * Many packets of connections that are not there, or that are not what they claim, for seconds: told,
+ * once in a while (12.3). What comes late for a call, is damaged, or asks for what is not offered has
+ * the right ids: nobody guessed those. Nor is it guessing if peers go on for a moment because they do
+ * not know yet that a connection ended.
+ */
 static void watch_foreign(struct rxw_shard *s, uint64_t now)
 {
-	static const enum rxw_drop causes[] = { RXW_DROP_NO_CONNECTION, RXW_DROP_SECURITY_INDEX,
-						RXW_DROP_SERVICE,	RXW_DROP_ADDRESS,
-						RXW_DROP_CALL_NUMBER,	RXW_DROP_BAD_ACK,
+	static const enum rxw_drop causes[] = { RXW_DROP_NO_CONNECTION, RXW_DROP_ADDRESS,
 						RXW_DROP_VERIFY };
 	struct rxw_batch *b = s->batch;
 	uint64_t sum = 0, passed = now - b->foreign_at;
+	bool many;
 
 	for (unsigned i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
 		sum += atomic_load_explicit(&s->stats.drops[causes[i]], memory_order_relaxed) +
 		       atomic_load_explicit(&s->own.drops[causes[i]], memory_order_relaxed);
-	if (b->foreign_at && sum - b->foreign > FOREIGN_MANY * (passed / RXW_MS) / 1000 &&
+	many = b->foreign_at && sum - b->foreign > FOREIGN_MANY * (passed / RXW_MS) / 1000;
+	b->foreign_looks = many ? b->foreign_looks + 1 : 0;
+	if (b->foreign_looks >= FOREIGN_LOOKS &&
 	    (!b->foreign_told || now > b->foreign_told + FOREIGN_TELL)) {
 		b->foreign_told = now;
 		rxw_log(s->ep->engine, RXW_LOG_WARNING,
-			"%llu packets in %llu ms fit no connection or call: does somebody guess?",
+			"%llu packets in %llu ms, and as many before, belong to no connection of this "
+			"port or are forged: somebody may be guessing connection ids, or peers do not "
+			"know that this program was started again; they were dropped",
 			(unsigned long long)(sum - b->foreign),
 			(unsigned long long)(passed / RXW_MS));
 	}

@@ -186,6 +186,17 @@ static void add_action(struct rxw_actions *a, struct rxw_call *call, unsigned to
 	a->item[a->count++] = (struct rxw_action){.call = call, .todo = todo};
 }
 
+/* Lock held. A writer for which there was no memory is told to try again. */
+static unsigned due_of(struct rxw_call *call)
+{
+	if (!call->starved)
+		return RXW_TODO_CALLBACK;
+	call->starved = false;
+	if (!call->callback_queued)
+		rxw_callback_note(call);
+	return RXW_TODO_CALLBACK | (rxw_fd_note(call) ? RXW_TODO_FD : 0);
+}
+
 static void fire(struct rxw_connection *c, struct rxw_actions *a)
 {
 	uint64_t now = a->out.now;
@@ -209,7 +220,7 @@ static void fire(struct rxw_connection *c, struct rxw_actions *a)
 	while ((call = c->due) && a->room - a->count > 4) {
 		c->due = call->due_next;
 		call->callback_due = false;
-		add_action(a, call, RXW_TODO_CALLBACK);
+		add_action(a, call, due_of(call));
 	}
 	rxw_actions_collect(a, true);
 	/*

@@ -224,31 +224,74 @@ void rxw_trace_unmap(void *memory, size_t size)
 		munmap(memory, size);
 }
 
+#define PIECE ((size_t)1 << 20) /* copied at a time: all that is sent or received waits for it ... */
+#define PAUSE 50		 /* us; ... and has this to go on */
+#define TRIES 4
+
+/* One look at the ring while it is copied. */
+struct copying {
+	uint8_t *to;
+	size_t room;
+	uint64_t first, end, at; /* [at, end) is copied; what is older than `first` is gone */
+};
+
+/*
+ * Lock held. The next older piece, to the place that it has when all is there: the newest comes
+ * first, since it is the oldest that new records take the place of. False: that was all.
+ */
+static bool copy_piece(struct rxw_trace *t, struct copying *c)
+{
+	uint64_t from;
+
+	c->first = t->first;
+	if (c->at <= c->first)
+		return false;
+	from = c->at - c->first > PIECE ? c->at - PIECE : c->first;
+	copy_out(t, from, c->to + c->room - (c->end - from), c->at - from);
+	c->at = from;
+	return true;
+}
+
+/* Lock held, and released between pieces. False: all of it was overwritten meanwhile. */
+static bool copy_ring(struct rxw_trace *t, struct copying *c)
+{
+	c->end = c->at = t->next;
+	while (copy_piece(t, c)) {
+		pthread_mutex_unlock(&t->lock);
+		rxw_nap(PAUSE);
+		pthread_mutex_lock(&t->lock);
+	}
+	return c->first < c->end || t->first == t->next;
+}
+
 uint8_t *rxw_trace_copy(struct rxw_trace *t, struct rxw_snapshot *snapshot, size_t *room)
 {
-	for (;;) {
-		uint8_t *copy;
+	for (unsigned try = 0; try < TRIES; try++) {
+		struct copying c = {.to = NULL};
+		bool done;
 
 		pthread_mutex_lock(&t->lock);
-		*room = t->size;
+		c.room = t->size;
 		pthread_mutex_unlock(&t->lock);
-		copy = rxw_trace_map(*room);
-		if (!copy)
+		c.to = rxw_trace_map(c.room);
+		if (!c.to)
 			return NULL;
 		pthread_mutex_lock(&t->lock);
-		snapshot->size = (size_t)(t->next - t->first);
-		if (snapshot->size <= *room) {
-			copy_out(t, t->first, copy, snapshot->size);
-			snapshot->records = copy;
-			snapshot->snap = t->snap;
-			snapshot->packets = t->packets;
-			snapshot->overwritten = t->overwritten;
-			pthread_mutex_unlock(&t->lock);
-			snapshot->bound = t->bound;
-			return copy;
-		}
-		/* Another trace began meanwhile, with a larger ring. */
+		/* Not where another trace began meanwhile, with a larger ring. */
+		done = t->size <= c.room && copy_ring(t, &c);
+		snapshot->snap = t->snap;
+		snapshot->packets = t->packets;
+		snapshot->overwritten = t->overwritten;
 		pthread_mutex_unlock(&t->lock);
-		rxw_trace_unmap(copy, *room);
+		if (!done && try + 1 < TRIES) {
+			rxw_trace_unmap(c.to, c.room);
+			continue;
+		}
+		snapshot->size = done && c.first < c.end ? (size_t)(c.end - c.first) : 0;
+		snapshot->records = c.to + c.room - snapshot->size;
+		snapshot->bound = t->bound;
+		*room = c.room;
+		return c.to;
 	}
+	return NULL;
 }

@@ -13,7 +13,7 @@
 #include "proto/seen.h"
 
 #define AT_ONCE	   4u	/* so many packets of a connection cost less than handing them over */
-#define COPIED	   2048u /* bytes; a smaller run leaves its receive buffer to the next ones */
+#define PINS_MOST  4u	/* a run keeps a buffer of so many times its size, not a larger one */
 #define CALL_RUNS  64u	/* of a call that may wait */
 #define A_TURN	   4u	/* of them that one thread takes before it calls another */
 
@@ -27,6 +27,7 @@ struct rxw_verify_job {
 	/* bit of a channel: a turn at its runs in conn->early; of a run: taken of that list */
 	uint8_t early;
 	bool here;		     /* counted in conn->verify_here */
+	int64_t charge;		     /* bytes of its buffer, to the connection and its peer */
 	/* else a run: one reference of its buffer; RXW_VERIFY_MOST packets at most */
 	struct rxw_rxrun run;
 	struct rxw_path path;
@@ -46,12 +47,12 @@ static void slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count,
 	part->head.serial += from;
 }
 
-/* Small runs are copied, but what is no datagram of its own, and what is left of a buffer. */
+/* As received packets that are queued (recvq.c): bytes that would pin many more are copied. */
 static bool take_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 {
 	struct rxw_buf *small;
 
-	if (part->jumbo || part->size > COPIED || part->buf->cap <= COPIED) {
+	if (part->buf->cap <= PINS_MOST * part->size) {
 		rxw_buf_ref(part->buf);
 		return true;
 	}
@@ -64,6 +65,32 @@ static bool take_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 	return true;
 }
 
+/* What waits for its check is charged like what passed it. */
+static bool charge(struct rxw_verify_job *job)
+{
+	struct rxw_pconn *p = &job->conn->p;
+	int64_t bytes = job->run.buf->cap;
+
+	if (!rxw_budget_take(&p->memory, bytes))
+		return false;
+	if (!rxw_budget_take(&p->peer->memory, bytes)) {
+		rxw_budget_give(&p->memory, bytes);
+		return false;
+	}
+	job->charge = bytes;
+	return true;
+}
+
+static void uncharge(struct rxw_verify_job *job)
+{
+	if (!job->charge)
+		return;
+	rxw_budget_give(&job->conn->p.memory, job->charge);
+	rxw_budget_give(&job->conn->p.peer->memory, job->charge);
+	job->charge = 0;
+}
+
+/* NULL: there is no memory for it, or none that its connection or its peer may have. */
 static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw_rxrun *part)
 {
 	struct rxw_verify_job *job =
@@ -81,7 +108,13 @@ static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw
 	job->here = false;
 	job->run = *part;
 	job->path = *part->path;
+	job->charge = 0;
 	if (!take_bytes(job, part)) {
+		free(job);
+		return NULL;
+	}
+	if (!charge(job)) {
+		rxw_buf_unref(job->run.buf);
 		free(job);
 		return NULL;
 	}
@@ -91,6 +124,7 @@ static struct rxw_verify_job *run_job(struct rxw_connection *c, const struct rxw
 
 static void free_run(struct rxw_verify_job *job)
 {
+	uncharge(job);
 	rxw_buf_unref(job->run.buf);
 	rxw_conn_unref(job->conn);
 	free(job);
@@ -133,6 +167,10 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 
 	rxw_conn_lock(c);
 	for (; job && job->conn == c && job->of == taken; job = job->next) {
+		/* From now on it is charged where it lies. */
+		if (taken)
+			taken->verify_pinned -= job->charge;
+		uncharge(job);
 		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
 		c->verify_here -= job->here;
 		early |= job->early;
@@ -339,6 +377,7 @@ void rxw_verify_forget(struct rxw_connection *c)
 
 	while ((job = c->early) != NULL) {
 		c->early = job->next;
+		uncharge(job);
 		rxw_buf_unref(job->run.buf);
 		free(job);
 	}
@@ -401,13 +440,31 @@ static void call_back(struct rxw_call *call)
 	rxw_call_unref(call);
 }
 
+/* Lock held: the next job; NULL: none waits. */
+static struct rxw_verify_job *next_job(struct rxw_verifier *v)
+{
+	struct rxw_verify_job *job = v->head;
+
+	if (!job)
+		return NULL;
+	v->head = job->next;
+	if (!v->head)
+		v->tail = &v->head;
+	if (job->auth)
+		v->auths--;
+	else
+		v->turns--;
+	return job;
+}
+
 static void *verify_loop(void *arg)
 {
 	struct rxw_verifier *v = arg;
 
 	rxw_verifier_lock(v);
+	v->coming--;
 	for (;;) {
-		struct rxw_verify_job *job = v->head;
+		struct rxw_verify_job *job = next_job(v);
 
 		if (!job) {
 			if (v->stop)
@@ -417,13 +474,6 @@ static void *verify_loop(void *arg)
 			v->idle--;
 			continue;
 		}
-		v->head = job->next;
-		if (!v->head)
-			v->tail = &v->head;
-		if (job->auth)
-			v->auths--;
-		else
-			v->turns--;
 		rxw_verifier_unlock(v);
 		if (job->auth)
 			do_auth(job->conn, job->auth);
@@ -453,16 +503,97 @@ int rxw_verifier_init(struct rxw_verifier *v)
 	return rxw_cond_init(&v->work);
 }
 
+/* There is no thread to do it: as if a packet had been lost, or left to the timers. No lock held. */
+static void undone(struct rxw_verify_job *job)
+{
+	struct rxw_connection *c = job->conn;
+	struct rxw_actions a;
+
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	if (job->auth) {
+		rxw_pconn_auth_drop(&c->p, job->auth, &a.out);
+		rxw_timer_of_conn(c);
+	} else if (job->callback) {
+		rxw_timer_call_back(job->call);
+	} else if (job->call) {
+		job->call->verify_told = false; /* its reader or the next packet sees to it */
+	} else {
+		c->early_told &= (uint8_t)~job->early;
+		lose_early(c, job->early, &a.out);
+	}
+	rxw_actions_collect(&a, true);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	if (job->call)
+		rxw_call_unref(job->call);
+	rxw_conn_unref(c);
+	free(job);
+}
+
+/* Lock held, and released meanwhile: no thread is there, and none can be made. */
+static void give_up(struct rxw_verifier *v)
+{
+	struct rxw_verify_job *job;
+
+	while (!v->threads && !v->starting && (job = next_job(v)) != NULL) {
+		rxw_verifier_unlock(v);
+		undone(job);
+		rxw_verifier_lock(v);
+	}
+}
+
+/* Lock held. Idle ones may have been told of a job already, and not have it yet. */
+static bool wants_thread(const struct rxw_verifier *v)
+{
+	return !v->stop && v->turns + v->auths > v->idle + v->coming && v->threads < v->most;
+}
+
+void rxw_verifier_grow(struct rxw_endpoint *ep)
+{
+	struct rxw_verifier *v = &ep->verifier;
+	bool failed = false;
+
+	if (!atomic_load_explicit(&v->short_of, memory_order_relaxed))
+		return;
+	rxw_verifier_lock(v);
+	while (!v->starting && !failed && wants_thread(v)) {
+		unsigned slot = v->threads;
+
+		v->starting = true;
+		v->coming++;
+		rxw_verifier_unlock(v);
+		failed = rxw_thread_create(&v->thread[slot], &ep->config, slot, "rxw-verify",
+					   verify_loop, v) != 0;
+		rxw_verifier_lock(v);
+		v->starting = false;
+		v->threads += !failed;
+		v->coming -= failed;
+		if (v->stop)
+			pthread_cond_broadcast(&v->work);
+	}
+	/* Who makes one now looks again, with this lock. */
+	if (!v->starting)
+		atomic_store_explicit(&v->short_of, false, memory_order_relaxed);
+	give_up(v);
+	rxw_verifier_unlock(v);
+}
+
 void rxw_verifier_stop(struct rxw_verifier *v)
 {
 	rxw_verifier_lock(v);
 	v->stop = true;
+	while (v->starting)
+		pthread_cond_wait(&v->work, &v->lock);
 	rxw_verifier_unlock(v);
 	pthread_cond_broadcast(&v->work);
 	/* None is started any more. */
 	for (unsigned i = 0; i < v->threads; i++)
 		pthread_join(v->thread[i], NULL);
 	v->threads = 0;
+	rxw_verifier_lock(v);
+	give_up(v);
+	rxw_verifier_unlock(v);
 }
 
 void rxw_verifier_fini(struct rxw_verifier *v)
@@ -471,7 +602,10 @@ void rxw_verifier_fini(struct rxw_verifier *v)
 	pthread_mutex_destroy(&v->lock);
 }
 
-/* Its references go over. False: there is no place, or nobody to do it. */
+/*
+ * Its references go over. False: there is no place. With locks held or without; rxw_verifier_grow() is
+ * to follow when they are released.
+ */
 static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 {
 	struct rxw_verifier *v = &ep->verifier;
@@ -479,13 +613,7 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 
 	job->next = NULL;
 	rxw_verifier_lock(v);
-	/* Idle ones may have been told of a job already, and not have it yet. */
-	if (!v->stop && v->turns + v->auths >= v->idle && v->threads < v->most &&
-	    !rxw_thread_create(&v->thread[v->threads], &ep->config, v->threads, "rxw-verify",
-			       verify_loop, v))
-		v->threads++;
-	if (v->threads && !v->stop &&
-	    (job->auth ? v->auths < RXW_VERIFY_AUTH : v->turns < RXW_VERIFY_QUEUE)) {
+	if (!v->stop && (job->auth ? v->auths < RXW_VERIFY_AUTH : v->turns < RXW_VERIFY_QUEUE)) {
 		*v->tail = job;
 		v->tail = &job->next;
 		if (job->auth)
@@ -493,6 +621,8 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 		else
 			v->turns++;
 		taken = true;
+		if (wants_thread(v))
+			atomic_store_explicit(&v->short_of, true, memory_order_relaxed);
 	}
 	rxw_verifier_unlock(v);
 	if (taken)
@@ -540,13 +670,16 @@ static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 
 	if (!call || ((c->early_has | c->early_busy) & channel_bit(&job->run)))
 		return put_early(c, job);
-	if (call->verify_runs >= CALL_RUNS)
+	if (call->verify_runs >= CALL_RUNS ||
+	    call->p.rx.pinned + call->verify_pinned + job->charge >
+		    (int64_t)c->p.params->call_memory)
 		return false;
 	if (!call->verify)
 		call->verify_tail = &call->verify;
 	*call->verify_tail = job;
 	call->verify_tail = &job->next;
 	call->verify_runs++;
+	call->verify_pinned += job->charge;
 	return true; /* somebody is told when the batch is over */
 }
 
@@ -574,7 +707,10 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 
 bool rxw_verify_callback(struct rxw_call *call)
 {
-	return tell(call->conn, call, 0, true);
+	bool told = tell(call->conn, call, 0, true);
+
+	rxw_verifier_grow(call->conn->ep);
+	return told;
 }
 
 /* Lock held: may the thread that received a run verify it itself, before all others of its call? */

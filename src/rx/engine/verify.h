@@ -16,8 +16,9 @@
 struct rxw_verify_job;
 
 /*
- * All fields by `lock`, but the threads' handles and the counter. Threads start when jobs wait and
- * none is idle.
+ * All fields by `lock`, but the threads' handles, `short_of` and the counter. Threads start when jobs
+ * wait and none is idle: who queues a job says so, mostly with locks held, and whoever gets to
+ * rxw_verifier_grow() without makes one.
  */
 struct rxw_verifier {
 	pthread_mutex_t lock;
@@ -25,7 +26,10 @@ struct rxw_verifier {
 	struct rxw_verify_job *head, **tail;
 	unsigned turns, auths; /* that wait */
 	unsigned threads, idle, most;
+	unsigned coming; /* threads that were made, or are being made, and took no job yet */
+	bool starting;	 /* one is being made, without the lock */
 	bool stop;
+	_Atomic(bool) short_of; /* a job waits for a thread that is yet to be made */
 	_Atomic(uint64_t) contended; /* acquisitions of lock that waited; relaxed */
 	pthread_t thread[RXW_VERIFY_THREADS];
 };

@@ -249,7 +249,7 @@ void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct victim v[AT_ONCE];
-	unsigned over, n;
+	unsigned over, n, threads = 0;
 
 	rxw_workers_lock(ep);
 	if (now < atomic_load(&w->look_at) || w->stop) {
@@ -261,12 +261,13 @@ void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now)
 	n = over < w->waiting ? over : w->waiting;
 	n = choose(w, v, n < AT_ONCE ? n : AT_ONCE, now);
 	if (w->waiting) {
-		rxw_workers_more(ep);
+		threads = rxw_workers_more(ep);
 	} else if (!w->parked) {
 		atomic_store(&w->look_at, UINT64_MAX);
 		if (w->threads > w->max)
 			pthread_cond_broadcast(&w->work); /* those beyond it go */
 	}
 	rxw_workers_unlock(ep);
+	rxw_workers_make(ep, threads);
 	end_them(ep, v, n, now);
 }

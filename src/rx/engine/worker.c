@@ -57,6 +57,26 @@ static void less_waiting(struct rxw_workers *w)
 		w->since = 0;
 }
 
+/* Lock held: behind all others. */
+static void put_last(struct rxw_workers *w, struct rxw_call *call)
+{
+	call->work_next = NULL;
+	call->work_link = w->tail;
+	*w->tail = call;
+	w->tail = &call->work_next;
+}
+
+/* Lock held: out of the queue. */
+static void unlink_call(struct rxw_workers *w, struct rxw_call *call)
+{
+	*call->work_link = call->work_next;
+	if (call->work_next)
+		call->work_next->work_link = call->work_link;
+	else
+		w->tail = call->work_link;
+	call->work_link = NULL;
+}
+
 /* Lock held: a call of the peer gets its worker. */
 static void took(struct rxw_workers *w, struct rxw_peer *peer)
 {
@@ -69,14 +89,10 @@ static void took(struct rxw_workers *w, struct rxw_peer *peer)
 /* Lock held. The first waiting call that may run now, taken from the queue. */
 static struct rxw_call *take(struct rxw_workers *w)
 {
-	for (struct rxw_call **at = &w->head; *at; at = &(*at)->work_next) {
-		struct rxw_call *call = *at;
-
+	for (struct rxw_call *call = w->head; call; call = call->work_next) {
 		if (!may_take(w, call, busy_of(w)))
 			continue;
-		*at = call->work_next;
-		if (!*at)
-			w->tail = at;
+		unlink_call(w, call);
 		took(w, call->conn->p.peer);
 		rxw_workers_leave(call);
 		call->conn->service->workers++;
@@ -215,24 +231,63 @@ static void *work_loop(void *arg)
 	return NULL;
 }
 
-/* Lock held; the thread counts as idle from now on. */
-static int add_thread(struct rxw_endpoint *ep)
+/* Lock held: all that wait, linked by work_next; a reference each goes over. */
+static struct rxw_call *take_all(struct rxw_workers *w)
+{
+	struct rxw_call *all = w->head;
+
+	for (struct rxw_call *call = all; call; call = call->work_next)
+		call->work_link = NULL;
+	w->head = NULL;
+	w->tail = &w->head;
+	w->waiting = 0;
+	return all;
+}
+
+static void refuse_all(struct rxw_call *all)
+{
+	while (all) {
+		struct rxw_call *call = all;
+
+		all = call->work_next;
+		rxw_stream_finish(call, RXW_RESTARTING);
+		rxw_call_unref(call);
+	}
+}
+
+/* Lock held: a thread that make_thread() makes without it. It counts as idle from now on. */
+static void reserve_thread(struct rxw_workers *w)
+{
+	w->threads++;
+	w->idle++;
+}
+
+/* Where no worker is and none can be made, none may ever come to take what waits. */
+static int make_thread(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
+	struct rxw_call *left = NULL;
+	unsigned ordinal, threads;
 	pthread_t t;
 	char name[16];
 	int r;
 
-	snprintf(name, sizeof(name), "rxw-work%u", w->threads % 1000);
-	w->threads++;
-	w->idle++;
-	r = rxw_thread_create(&t, &ep->config, w->threads, name, work_loop, ep);
-	if (r) {
-		w->threads--;
-		w->idle--;
-		return r;
-	}
-	return 0;
+	ordinal = atomic_fetch_add_explicit(&w->made, 1, memory_order_relaxed);
+	snprintf(name, sizeof(name), "rxw-work%u", ordinal % 1000);
+	r = rxw_thread_create(&t, &ep->config, ordinal + 1, name, work_loop, ep);
+	if (!r)
+		return 0;
+	rxw_workers_lock(ep);
+	w->idle--;
+	threads = --w->threads;
+	if (!threads)
+		left = take_all(w);
+	pthread_cond_broadcast(&w->gone);
+	rxw_workers_unlock(ep);
+	rxw_log(ep->engine, RXW_LOG_WARNING, "no thread for a call: %u workers run; %s", threads,
+		threads ? "calls wait for them" : "it is refused");
+	refuse_all(left);
+	return r;
 }
 
 int rxw_workers_start(struct rxw_endpoint *ep)
@@ -257,33 +312,29 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	return 0;
 }
 
-void rxw_workers_stop(struct rxw_endpoint *ep)
+unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *left;
+	unsigned busy;
 	bool joins;
 
 	rxw_workers_lock(ep);
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
-	while (w->threads)
-		pthread_cond_wait(&w->gone, &w->lock);
-	left = w->head;
-	w->head = NULL;
-	w->tail = &w->head;
-	w->waiting = 0;
-	joins = w->joinable;
-	w->joinable = false;
+	/* Those that serve nothing go at once. */
+	while (w->threads && (w->idle == w->threads || rxw_now() < end))
+		rxw_cond_wait_until(&w->gone, &w->lock, w->idle == w->threads ? UINT64_MAX : end);
+	busy = w->threads - w->idle;
+	left = take_all(w);
+	joins = !w->threads && w->joinable;
+	if (joins)
+		w->joinable = false;
 	rxw_workers_unlock(ep);
 	if (joins)
 		pthread_join(w->latest, NULL);
-	while (left) {
-		struct rxw_call *call = left;
-
-		left = call->work_next;
-		rxw_stream_finish(call, RXW_RESTARTING);
-		rxw_call_unref(call);
-	}
+	refuse_all(left);
+	return busy;
 }
 
 /* Lock held: workers that any call may have. */
@@ -414,41 +465,45 @@ void rxw_workers_unplace(struct rxw_connection *c)
 	rxw_workers_unlock(ep);
 }
 
+/* Its place is given back; false: it had none. */
+static bool gave_place(struct rxw_call *call)
+{
+	if (!atomic_exchange(&call->placed, false))
+		return false;
+	rxw_workers_unplace(call->conn);
+	return true;
+}
+
 void rxw_workers_leave(struct rxw_call *call)
 {
-	if (atomic_exchange(&call->placed, false))
-		rxw_workers_unplace(call->conn);
+	gave_place(call);
 }
 
-/* Lock held: the call that was queued last. */
-static void take_back(struct rxw_workers *w, struct rxw_call *call)
+void rxw_workers_withdraw(struct rxw_call *call)
 {
-	struct rxw_call **at = &w->head;
+	struct rxw_endpoint *ep = call->conn->ep;
+	struct rxw_workers *w = &ep->workers;
+	bool queued = false;
 
-	while (*at != call)
-		at = &(*at)->work_next;
-	*at = NULL;
-	w->tail = at;
-	less_waiting(w);
-}
-
-/* Lock released: there was no thread for a call; `workers` run. */
-static void no_thread(struct rxw_endpoint *ep, struct rxw_call *call, unsigned workers)
-{
-	rxw_log(ep->engine, RXW_LOG_WARNING, "no thread for a call: %u workers run; %s", workers,
-		workers ? "calls wait for them" : "it is refused");
-	if (workers)
-		return;
-	rxw_stream_finish(call, RXW_RESTARTING);
-	rxw_call_unref(call);
+	if (!gave_place(call))
+		return; /* a worker took it, or it never was to have one */
+	rxw_workers_lock(ep);
+	if (call->work_link) {
+		unlink_call(w, call);
+		less_waiting(w);
+		queued = true;
+	}
+	call->withdrawn = true;
+	rxw_workers_unlock(ep);
+	if (queued)
+		rxw_call_unref(call);
 }
 
 void rxw_workers_add(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool runs, wake, failed;
-	unsigned threads;
+	bool runs, wake, make;
 
 	RXW_PROBE(call_queued, &call->p);
 	rxw_workers_lock(ep);
@@ -458,10 +513,12 @@ void rxw_workers_add(struct rxw_call *call)
 		rxw_stream_finish(call, RXW_RESTARTING);
 		return;
 	}
+	if (call->withdrawn) {
+		rxw_workers_unlock(ep);
+		return;
+	}
 	rxw_call_ref(call);
-	call->work_next = NULL;
-	*w->tail = call;
-	w->tail = &call->work_next;
+	put_last(w, call);
 	if (!w->waiting++ && !w->standing) {
 		w->since = rxw_now_kept();
 		w->taken = 0;
@@ -470,20 +527,17 @@ void rxw_workers_add(struct rxw_call *call)
 		w->waited++;
 	/* If not now, then a worker that is through with another call takes it. */
 	runs = may_take(w, call, busy_of(w) + w->told + 1);
-	failed = runs && w->idle < w->waiting && w->threads < w->max + w->parked &&
-		 add_thread(ep);
+	make = runs && w->idle < w->waiting && w->threads < w->max + w->parked;
+	if (make)
+		reserve_thread(w);
 	if (w->idle < w->waiting && w->waiters && atomic_load(&w->look_at) == UINT64_MAX)
 		atomic_store(&w->look_at, rxw_now_kept());
-	threads = w->threads;
-	/* Where no worker is, none may ever come to take it. */
-	if (failed && !threads)
-		take_back(w, call);
 	wake = runs && tell_one(w);
 	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);
-	if (failed)
-		no_thread(ep, call, threads);
+	if (make)
+		make_thread(ep);
 }
 
 /*
@@ -492,15 +546,23 @@ void rxw_workers_add(struct rxw_call *call)
  * are kept for peers without any are left alone while there is none: they would look through the
  * whole queue in vain, up to all its places, at each look.
  */
-void rxw_workers_more(struct rxw_endpoint *ep)
+unsigned rxw_workers_more(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
+	unsigned threads = 0;
 
 	if (w->idle && (w->fresh || busy_of(w) + 1 + w->kept <= w->max))
 		pthread_cond_broadcast(&w->work);
-	while (w->idle < w->waiting && w->idle < free_of(w) && w->threads < w->max + w->parked)
-		if (add_thread(ep))
-			break;
+	for (; w->idle < w->waiting && w->idle < free_of(w) && w->threads < w->max + w->parked;
+	     threads++)
+		reserve_thread(w);
+	return threads;
+}
+
+void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
+{
+	while (threads--)
+		make_thread(ep);
 }
 
 int32_t rxw_serve(struct rxw_call *call, bool on_receiver)

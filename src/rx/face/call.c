@@ -7,33 +7,92 @@
 
 #include "engine/internal.h"
 #include "engine/lock.h"
+#include "face/observer.h"
 #include "proto/seen.h"
 
-/* With the lock held. Waits for a channel unless told not to. */
-static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t *now)
+#define LOOK_EVERY (100 * RXW_MS) /* a channel that drew BUSY becomes free by time alone */
+
+/*
+ * With the lock held. Waits for a channel until `end` (UINT64_MAX = for ever) unless told not to;
+ * *code: that of an abort meanwhile.
+ */
+static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, uint64_t *now,
+			int32_t *code)
 {
+	unsigned aborts = c->aborts;
+
 	for (; !c->p.error && !rxw_pconn_has_free_channel(&c->p, *now); *now = rxw_now()) {
 		if (nonblock)
 			return -RXW_EAGAIN;
+		if (rxw_must_not_wait())
+			return -RXW_EDEADLK;
 		if (atomic_load(&c->ep->stopping))
 			return -RXW_ESTOPPED;
+		if (*now >= end)
+			return -RXW_ETIMEDOUT;
 		c->channel_waiters++;
-		/* A channel that drew BUSY becomes free by time alone. */
-		rxw_cond_wait_until(&c->channel_free, &c->lock, *now + 100 * RXW_MS);
+		rxw_cond_wait_until(&c->channel_free, &c->lock,
+				    end < *now + LOOK_EVERY ? end : *now + LOOK_EVERY);
 		c->channel_waiters--;
+		if (c->aborts != aborts) {
+			*code = c->abort_code;
+			return -RXW_ECALL;
+		}
 	}
+	*code = c->p.error;
+	return 0;
+}
+
+/* When a call that begins now ends by its own deadline or the connection's; UINT64_MAX = never. */
+static uint64_t end_of(const struct rxw_connection *c, const struct rxw_call_options *options,
+		       uint64_t now)
+{
+	uint64_t hard = c->p.hard;
+
+	if (options && options->deadline_ms && (!hard || options->deadline_ms * RXW_MS < hard))
+		hard = options->deadline_ms * RXW_MS;
+	return hard ? now + hard : UINT64_MAX;
+}
+
+/* Lock held: a channel is free, or the connection is in error. */
+static int begin_until(struct rxw_connection *c, struct rxw_call *made, uint64_t end, uint64_t now)
+{
+	uint64_t hard = c->p.hard;
+	int r;
+
+	c->p.hard = end == UINT64_MAX ? 0 : end > now ? end - now : 1;
+	rxw_call_ref(made); /* the channel's */
+	r = rxw_pconn_begin(&c->p, &made->p, now);
+	c->p.hard = hard;
+	if (r) {
+		rxw_call_unref(made);
+		return r;
+	}
+	c->held++;
+	rxw_count(&rxw_home(c)->stats.calls_started, 1);
+	rxw_saw_begin(&made->p, &rxw_home(c)->stats);
+	rxw_timer_update(made);
 	return 0;
 }
 
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		   rxw_call **call)
 {
+	int32_t code;
+
+	return rxw_call_try_begin(connection, options, call, &code);
+}
+
+int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call, int32_t *code)
+{
 	struct rxw_connection *c = connection;
 	unsigned flags = options ? options->flags : 0;
 	struct rxw_call *made;
-	uint64_t hard, now;
+	uint64_t now, end;
 	int r;
 
+	*code = 0;
 	if (!c || !call || (options && options->size < sizeof(*options)) ||
 	    (flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)))
 		return -RXW_EINVAL;
@@ -49,24 +108,12 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	}
 	now = made->started;
 	rxw_conn_lock(c);
-	r = c->released ? -RXW_ESTATE : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), &now);
-	if (!r) {
-		hard = c->p.hard;
-		if (options && options->deadline_ms &&
-		    (!hard || options->deadline_ms * RXW_MS < hard))
-			c->p.hard = options->deadline_ms * RXW_MS;
-		rxw_call_ref(made); /* the channel's */
-		r = rxw_pconn_begin(&c->p, &made->p, now);
-		c->p.hard = hard;
-		if (r) {
-			rxw_call_unref(made);
-		} else {
-			c->held++;
-			rxw_count(&rxw_home(c)->stats.calls_started, 1);
-			rxw_saw_begin(&made->p, &rxw_home(c)->stats);
-			rxw_timer_update(made);
-		}
-	}
+	end = end_of(c, options, now);
+	r = c->released ? -RXW_ESTATE :
+			  wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now,
+				       code);
+	if (!r)
+		r = begin_until(c, made, end, now);
 	rxw_conn_unlock(c);
 	if (r) {
 		rxw_call_unref(made);
@@ -80,9 +127,14 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
  * The application's memory may go once rxw_call_end() returned: no callback may still be running
  * then, but one that is this thread's own.
  */
+static bool runs_elsewhere(const struct rxw_call *call)
+{
+	return call->callback_busy && !pthread_equal(call->callback_thread, pthread_self());
+}
+
 static void wait_callback(struct rxw_call *call)
 {
-	while (call->callback_busy && !pthread_equal(call->callback_thread, pthread_self()))
+	while (runs_elsewhere(call))
 		pthread_cond_wait(&call->cond, &call->conn->lock);
 }
 
@@ -107,8 +159,9 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		if (!done)
 			code = RXW_USER_ABORT;
 	}
-	if (!code && !rxw_stream_turn(call))
-		rxw_stream_discard(call);
+	/* A reply that began before the request was whole may yet end with a code of the server's. */
+	if (!code && rxw_stream_discard(call) == -RXW_EDEADLK)
+		code = RXW_USER_ABORT;
 	rxw_actions_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	if (code)
@@ -179,7 +232,7 @@ int rxw_call_fd(rxw_call *call)
 		return -RXW_EINVAL;
 	rxw_conn_lock(call->conn);
 	if (call->fd < 0) {
-		unsigned now = rxw_events_now(call);
+		unsigned now = rxw_events_now(call) & call->fd_events;
 
 		call->fd = eventfd(now ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
 		call->fd_set = call->fd >= 0 && now;
@@ -187,6 +240,23 @@ int rxw_call_fd(rxw_call *call)
 	fd = call->fd;
 	rxw_conn_unlock(call->conn);
 	return fd < 0 ? -RXW_ESYS : fd;
+}
+
+int rxw_call_set_events(rxw_call *call, unsigned events)
+{
+	uint64_t one = 1;
+	int r = 0;
+
+	if (!call || !events ||
+	    (events & ~(RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)))
+		return -RXW_EINVAL;
+	rxw_conn_lock(call->conn);
+	call->fd_events = events;
+	/* The descriptor never blocks: one more than it can count is no loss. */
+	if (rxw_fd_note(call) && write(call->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		r = -RXW_ESYS;
+	rxw_conn_unlock(call->conn);
+	return r;
 }
 
 unsigned rxw_call_events(rxw_call *call)
@@ -199,7 +269,7 @@ unsigned rxw_call_events(rxw_call *call)
 	events = rxw_events_now(call);
 	if (call->r.at < call->r.count)
 		events |= RXW_EVENT_READ;
-	if (!events && call->fd_set) {
+	if (!(events & call->fd_events) && call->fd_set) {
 		uint64_t count;
 
 		/* Nothing holds any more: the descriptor goes back to sleep. */
@@ -220,6 +290,11 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	left = &call->conn->ep->callbacks_left;
 	rxw_call_ref(call); /* the callback that is waited for may end it */
 	rxw_conn_lock(call->conn);
+	if (runs_elsewhere(call) && rxw_must_not_wait()) {
+		rxw_conn_unlock(call->conn);
+		rxw_call_unref(call);
+		return -RXW_EDEADLK;
+	}
 	call->callback = NULL; /* the one that runs is the last */
 	wait_callback(call);
 	call->callback = callback;

@@ -105,7 +105,8 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
 				   .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF,
 				   .inject = c->inject[0] ? c->inject : NULL,
 				   .log = log_io,
-				   .log_arg = ep->engine};
+				   .log_arg = ep->engine,
+				   .warned = &ep->engine->io_warned};
 	int r = rxw_io_open(&ep->io, &o);
 
 	if (!r) {
@@ -313,14 +314,49 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 	return 0;
 }
 
-/* Server connections with a call in progress; those after `abort_with` != 0 are told and ended. */
-static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
+/*
+ * Connection's lock held: calls in progress. Those that the application has made are over when they
+ * are in error, too: it is told, and ends them when it likes.
+ */
+static bool busy(struct rxw_connection *c)
 {
-	unsigned busy = 0;
+	if (!c->p.client)
+		return !rxw_pconn_idle(&c->p);
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+
+		if (call && !call->ended && !call->p.error)
+			return true;
+	}
+	return c->channel_waiters > 0;
+}
+
+static void end_calls(struct rxw_connection *c)
+{
+	struct rxw_actions a;
+
+	if (c->p.client) {
+		rxw_connection_abort(c, RXW_USER_ABORT);
+		return;
+	}
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	rxw_pconn_fail(&c->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+}
+
+#define AT_ONCE 64
+
+/* Connections with a call in progress; with `abort` at most AT_ONCE of a shard are told and ended. */
+static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
+{
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
-		struct rxw_connection *found[64];
+		struct rxw_connection *found[AT_ONCE];
 		unsigned n = 0;
 
 		rxw_table_lock(s);
@@ -328,35 +364,26 @@ static unsigned busy_connections(struct rxw_endpoint *ep, int32_t abort_with)
 			for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, k); p;
 			     p = p->hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
-				bool idle;
+				bool works;
 
-				if (p->client)
-					continue;
 				rxw_conn_lock(c);
-				idle = rxw_pconn_idle(p);
+				works = busy(c);
+				if (works && c->channel_waiters) /* they learn that it stops */
+					pthread_cond_broadcast(&c->channel_free);
 				rxw_conn_unlock(c);
-				if (idle)
-					continue;
-				busy++;
-				if (abort_with && n < 64) {
+				count += works;
+				if (works && abort && n < AT_ONCE) {
 					rxw_conn_ref(c);
 					found[n++] = c;
 				}
 			}
 		rxw_table_unlock(s);
 		for (unsigned k = 0; k < n; k++) {
-			struct rxw_actions a;
-
-			rxw_actions_init(&a, rxw_home(found[k]), false);
-			rxw_conn_lock(found[k]);
-			rxw_pconn_fail(&found[k]->p, abort_with, RXW_ORIGIN_LOCAL, true, &a.out);
-			rxw_actions_collect(&a, false);
-			rxw_conn_unlock(found[k]);
-			rxw_actions_run(&a);
+			end_calls(found[k]);
 			rxw_conn_unref(found[k]);
 		}
 	}
-	return busy;
+	return count;
 }
 
 static void pause_ms(unsigned ms)
@@ -366,29 +393,37 @@ static void pause_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+#define GRACE (RXW_SEC / 4) /* for calls that were aborted, and for their handlers */
+
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	uint64_t end;
+	unsigned left;
 	int r = 0;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
-	if (rxw_on_library_thread(NULL))
+	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	if (atomic_exchange(&endpoint->stopping, true))
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
-	while (busy_connections(endpoint, 0)) {
+	while (busy_connections(endpoint, false)) {
 		if (rxw_now() >= end) {
 			r = -RXW_ETIMEDOUT;
-			while (busy_connections(endpoint, RXW_RESTARTING))
-				pause_ms(1);
 			break;
 		}
 		pause_ms(2);
 	}
-	rxw_workers_stop(endpoint);
-	return r;
+	end += GRACE;
+	while (r && busy_connections(endpoint, true) && rxw_now() < end)
+		pause_ms(1);
+	left = rxw_workers_stop(endpoint, end);
+	if (!left)
+		return r;
+	rxw_log(endpoint->engine, RXW_LOG_WARNING,
+		"the endpoint has stopped, but %u handlers have not returned yet", left);
+	return -RXW_ETIMEDOUT;
 }
 
 /* Connections that the application has not given back, or whose calls it still holds. */
@@ -420,12 +455,14 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 
 	if (!endpoint)
 		return 0;
-	if (rxw_on_library_thread(NULL))
+	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	if (in_use(endpoint))
 		return -RXW_ESTATE;
 	if (!atomic_load(&endpoint->stopping))
 		rxw_endpoint_stop(endpoint, 0);
+	/* They use what is freed here. */
+	rxw_workers_stop(endpoint, UINT64_MAX);
 	e = endpoint->engine;
 	tear_down(endpoint);
 	pthread_mutex_lock(&e->lock);

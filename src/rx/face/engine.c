@@ -105,7 +105,7 @@ int rxw_engine_destroy(rxw_engine *engine)
 
 	if (!engine)
 		return 0;
-	if (rxw_on_library_thread(NULL))
+	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	pthread_mutex_lock(&engine->lock);
 	left = engine->endpoints;

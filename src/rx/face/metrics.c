@@ -223,11 +223,20 @@ static void put_causes(struct text *t, const struct subject *s, size_t count)
 	}
 }
 
+/* Nanoseconds as seconds, exactly, and in every locale with a point. */
+static const char *seconds(uint64_t ns, char text[32])
+{
+	snprintf(text, 32, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
+		 (unsigned long long)(ns % 1000000000u));
+	return text;
+}
+
 /* Calls that ended well, by how long they took. */
 static void put_latency(struct text *t, const struct subject *s, size_t count)
 {
 	static const char name[] = "rxwire_call_duration_seconds";
 	static const char *const role[] = {"server", "client"};
+	char text[32];
 
 	head(t, name, "histogram",
 	     "Calls by their duration: served, from the first packet to the handler's end; made, from begin to "
@@ -239,15 +248,15 @@ static void put_latency(struct text *t, const struct subject *s, size_t count)
 
 			for (unsigned b = 0; b + 1 < RXW_LATENCY_SLOTS; b++) {
 				sum += l->slot[b];
-				put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"%.9g\"} %llu\n",
-				    name, s[i].name, role[k], (double)rxw_latency_bound(b) / 1e9,
-				    sum);
+				put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"%s\"} %llu\n",
+				    name, s[i].name, role[k],
+				    seconds(rxw_latency_bound(b), text), sum);
 			}
 			sum += l->slot[RXW_LATENCY_SLOTS - 1];
 			put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"+Inf\"} %llu\n", name,
 			    s[i].name, role[k], sum);
-			put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %.9f\n", name, s[i].name,
-			    role[k], (double)l->sum / 1e9);
+			put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %s\n", name, s[i].name,
+			    role[k], seconds(l->sum, text));
 			put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name, s[i].name,
 			    role[k], sum);
 		}

@@ -13,16 +13,6 @@ int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_obser
 	return 0;
 }
 
-int32_t rxw_connection_error(rxw_connection *connection)
-{
-	int32_t code;
-
-	rxw_conn_lock(connection);
-	code = connection->p.error;
-	rxw_conn_unlock(connection);
-	return code;
-}
-
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 {
 	struct rxw_endpoint *ep = call->conn->ep;

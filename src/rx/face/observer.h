@@ -17,7 +17,14 @@ struct rxw_observed {
  */
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed);
 
-/* Why no call can begin on a connection any more; 0 if nothing is wrong with it. */
-int32_t rxw_connection_error(rxw_connection *connection);
+/*
+ * As rxw_call_begin(). Of -RXW_ECALL *code says why: what the connection failed with, or the code of
+ * rxw_connection_abort().
+ */
+int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call, int32_t *code);
+
+/* This thread is in a callback or a short handler, and must wait for nothing. */
+bool rxw_must_not_wait(void);
 
 #endif

@@ -31,7 +31,8 @@ void rxw_stream_fini(struct rxw_call *call)
 		drop_piece(&call->r.piece[i]);
 	call->r.count = call->r.at = call->r.keep = 0;
 	rxw_buf_unref(call->w.buf);
-	call->w.buf = NULL;
+	rxw_buf_unref(call->w.kept.buf);
+	call->w.buf = call->w.kept.buf = NULL;
 }
 
 /*
@@ -101,7 +102,7 @@ static void wait_to_read(struct rxw_call *call)
 }
 
 /*
- * Make r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_ECALL.
+ * Make r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_EDEADLK, -RXW_ECALL.
  */
 static int refill(struct rxw_call *call, bool wait)
 {
@@ -123,6 +124,11 @@ static int refill(struct rxw_call *call, bool wait)
 			rxw_conn_unlock(c);
 			report(call, true);
 			return -RXW_EAGAIN;
+		}
+		if (rxw_must_not_wait()) {
+			rxw_conn_unlock(c);
+			report(call, true);
+			return -RXW_EDEADLK;
 		}
 		rxw_actions_init(&a, rxw_home(c), false);
 		rxw_pcall_read_pause(&call->p, &a.out);
@@ -215,6 +221,9 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 	report(call, true);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
+	/* Part of what was asked for is gone: the stream cannot be read on. */
+	if (r == -RXW_EDEADLK && done)
+		rxw_call_abort(call, RXW_USER_ABORT);
 	return r < 0 ? r : (ssize_t)done;
 }
 

@@ -37,7 +37,8 @@ static bool may_open(const struct rxw_call *call)
 	return can_write(call);
 }
 
-static bool must_not_wait(const struct rxw_call *call)
+/* A short handler's writes go on beyond the high water. */
+static bool goes_on(const struct rxw_call *call)
 {
 	return call->short_handler && rxw_receiving();
 }
@@ -65,6 +66,14 @@ static void wait_and_send(struct rxw_call *call)
 	}
 }
 
+/* It may go to somebody who never asked, or who lets most of what it asks for be thrown away. */
+static bool spares_queue(const struct rxw_peer *peer)
+{
+	uint64_t now = rxw_now_kept();
+
+	return (!peer->local && !rxw_peer_proven(peer, now)) || rxw_peer_wasteful(peer, now);
+}
+
 /*
  * Lock held. Calls at work share three quarters of the engine's memory: many streams must not find
  * it all queued by the first of them. Those have queued more than their share by the time that
@@ -84,16 +93,14 @@ static void share_memory(struct rxw_call *call, uint32_t stride)
 		share = rxw_pcall_queued(&call->p) + more;
 	if (share < least)
 		share = least;
-	/* It may go to somebody who never asked. */
-	if (share > UNPROVEN_QUEUE && !call->p.client && !call->conn->p.peer->local &&
-	    !rxw_peer_proven(call->conn->p.peer, rxw_now_kept()))
+	if (share > UNPROVEN_QUEUE && !call->p.client && spares_queue(call->conn->p.peer))
 		share = UNPROVEN_QUEUE;
 	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
 }
 
 /*
  * Wait for room in the send queue, unless `force`; *stride: bytes of the datagrams to build. 0,
- * -RXW_EAGAIN or -RXW_ECALL. One that waited is inside write().
+ * -RXW_EAGAIN, -RXW_EDEADLK or -RXW_ECALL. One that waited is inside write().
  */
 static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 {
@@ -103,9 +110,11 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 
 	rxw_conn_lock(c);
 	share_memory(call, rxw_pcall_datagram_size(&call->p));
-	if (!force && !may_open(call) && !must_not_wait(call)) {
+	if (!force && !may_open(call) && !goes_on(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
+		} else if (rxw_must_not_wait()) {
+			r = -RXW_EDEADLK;
 		} else {
 			/* What can go now does: nobody will add to it before room is made. */
 			rxw_actions_init(&a, rxw_home(c), false);
@@ -121,7 +130,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	}
 	if (call->p.error)
 		r = -RXW_ECALL;
-	else
+	if (!r)
 		*stride = rxw_pcall_datagram_size(&call->p);
 	rxw_conn_unlock(c);
 	return r;
@@ -140,7 +149,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	struct rxw_actions a;
 	bool error, worker;
 
-	if ((call->flags & RXW_CALL_NONBLOCK) || must_not_wait(call))
+	if ((call->flags & RXW_CALL_NONBLOCK) || rxw_must_not_wait())
 		return false;
 	if (!*until)
 		*until = rxw_now() + MEMORY_WAIT;
@@ -181,6 +190,16 @@ static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 	return b;
 }
 
+/*
+ * Lock held: the writer never waits, and there is no memory. Nobody may give any back to this call,
+ * so it is told to try again at the next look at the timers; until then it is not told of room.
+ */
+static void starve(struct rxw_call *call)
+{
+	call->starved = true;
+	rxw_timer_call_back(call);
+}
+
 static bool in_error(struct rxw_call *call)
 {
 	bool error;
@@ -211,8 +230,14 @@ static int open_slots(struct rxw_call *call, bool force)
 	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
 	if (!call->w.buf && in_error(call))
 		return -RXW_ECALL;
-	if (!call->w.buf)
-		return call->flags & RXW_CALL_NONBLOCK ? -RXW_EAGAIN : -RXW_ENOMEM;
+	if (!call->w.buf && !(call->flags & RXW_CALL_NONBLOCK))
+		return -RXW_ENOMEM;
+	if (!call->w.buf) {
+		rxw_conn_lock(call->conn);
+		starve(call);
+		rxw_conn_unlock(call->conn);
+		return -RXW_EAGAIN;
+	}
 	call->w.base = call->w.buf->data;
 	call->w.stride = (uint16_t)stride;
 	call->w.room = call->w.seq == 1 ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
@@ -273,57 +298,125 @@ static struct rxw_buf *finish_writing(struct rxw_call *call)
 }
 
 /*
- * Hand the full packets, and with `partial` what is begun, to the send queue. The slots behind stay
- * with the writer. `urge`: it is a flush, after which the writer is elsewhere, or gone.
+ * Seal the full packets, and with `partial` what is begun: *run, of no packets if there are none. The
+ * slots behind stay with the writer, which holds the buffer until pass() says otherwise.
+ */
+static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_txrun *run)
+{
+	struct rxw_connection *c = call->conn;
+	uint16_t data = call->w.capacity;
+
+	*run = (struct rxw_txrun){.buf = call->w.buf,
+				  .data = call->w.base,
+				  .stride = call->w.stride,
+				  .count = call->w.full,
+				  .last = last};
+	if (partial && (call->w.fill || last)) {
+		run->count++;
+		data = call->w.fill;
+	}
+	if (!run->count)
+		return 0;
+	run->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.room, data));
+	/* A train at a time, and without a lock. */
+	return rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run->data,
+			    run->stride, run->count, call->w.capacity, data);
+}
+
+/* The run is queued, or kept to be: the writer goes on behind it. */
+static void pass(struct rxw_call *call, const struct rxw_txrun *run, bool partial)
+{
+	call->w.seq += run->count;
+	call->w.base += (size_t)run->count * call->w.stride;
+	call->w.room -= run->count;
+	call->w.full = 0;
+	if (partial)
+		call->w.fill = 0;
+	if (!call->w.room) {
+		rxw_buf_unref(call->w.buf);
+		call->w.buf = NULL;
+	}
+}
+
+/*
+ * As queue_run(): 0, or a result. A sealed run whose entry finds no memory is kept, since its bytes
+ * were taken and their sequence numbers are given: it is queued before anything else is.
+ */
+static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_actions *a)
+{
+	struct rxw_txrun *kept = &call->w.kept;
+	int r = queue_run(call, run, a);
+
+	if (r == -RXW_ENOMEM && !kept->buf) {
+		rxw_buf_ref(run->buf);
+		*kept = *run;
+	} else if (r != -RXW_ENOMEM && kept->buf) {
+		rxw_buf_unref(kept->buf);
+		kept->buf = NULL;
+	}
+	if (r == -RXW_ENOMEM && (call->flags & RXW_CALL_NONBLOCK)) {
+		starve(call);
+		return -RXW_EAGAIN;
+	}
+	return r;
+}
+
+/* What was kept and does not end the stream is queued, or refused again. */
+static int push_kept(struct rxw_call *call)
+{
+	struct rxw_txrun run = call->w.kept;
+	struct rxw_actions a;
+	int r;
+
+	if (!run.buf || run.last)
+		return 0;
+	r = queue_or_keep(call, &run, &a);
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(call->conn);
+	rxw_actions_run(&a);
+	return r;
+}
+
+/*
+ * Hand the full packets, and with `partial` what is begun, to the send queue. `urge`: it is a flush,
+ * after which the writer is elsewhere, or gone. -RXW_ENOMEM, and -RXW_EAGAIN of a call that never
+ * waits, lose nothing: it may be said again.
  */
 static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 {
 	struct rxw_connection *c = call->conn;
-	uint16_t count = call->w.full, data = call->w.capacity;
 	struct rxw_buf *left = NULL;
+	struct rxw_txrun run;
 	struct rxw_actions a;
-	bool back = false;
-	int r = 0;
+	bool back = false, over;
+	int r = push_kept(call);
 
-	if (partial && (call->w.fill || last)) {
-		count++;
-		data = call->w.fill;
-	}
-	if (count) {
-		struct rxw_txrun run = {.buf = call->w.buf,
-					.data = call->w.base,
-					.stride = call->w.stride,
-					.count = count,
-					.last = last};
-
-		run.last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.room, data));
-		/* A train at a time, and without a lock. */
-		r = rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run.data,
-				 run.stride, count, call->w.capacity, data);
+	if (r)
+		return r == -RXW_ESTATE ? -RXW_ECALL : r;
+	if (call->w.kept.buf) {
+		run = call->w.kept;
+		r = queue_or_keep(call, &run, &a);
+	} else {
+		r = seal_next(call, partial, last, &run);
 		if (r) {
 			rxw_call_abort(call, RXW_USER_ABORT);
 			return r;
 		}
-		r = queue_run(call, &run, &a);
-		call->w.seq += count;
-		call->w.base += (size_t)count * call->w.stride;
-		call->w.room -= count;
-		call->w.full = 0;
-		if (partial)
-			call->w.fill = 0;
-		if (!call->w.room) {
-			rxw_buf_unref(call->w.buf);
-			call->w.buf = NULL;
+		if (run.count) {
+			r = queue_or_keep(call, &run, &a);
+			pass(call, &run, partial);
+		} else {
+			rxw_actions_init(&a, rxw_home(c), false);
+			rxw_conn_lock(c);
 		}
-	} else {
-		rxw_actions_init(&a, rxw_home(c), false);
-		rxw_conn_lock(c);
 	}
+	over = last && r != -RXW_EAGAIN;
+	call->end_owed = last && !over;
 	if (urge)
-		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
+		call->writer = over ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
-	if (last) {
+	if (over) {
 		left = finish_writing(call);
 		back = call->received_at != 0;
 	}
@@ -342,6 +435,17 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	if (back)
 		rxw_role_back(rxw_home(c));
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
+}
+
+/*
+ * The application does not know how much was taken of what it wrote, and can neither go on nor
+ * begin anew: both ends are to see that the stream is not whole.
+ */
+static int give_up(struct rxw_call *call, int r)
+{
+	if (r != -RXW_ECALL)
+		rxw_call_abort(call, RXW_USER_ABORT);
+	return r;
 }
 
 static void enter(struct rxw_call *call)
@@ -446,6 +550,8 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 	rxw_tx_writing(before);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
+	if (r && done)
+		return give_up(call, r);
 	return r ? r : (ssize_t)done;
 }
 
@@ -461,11 +567,14 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 	r = check_writable(call);
 	if (!r && call->w.reserved)
 		r = -RXW_ESTATE;
-	if (!r && !call->w.buf) {
+	if (!r && (!call->w.buf || call->w.full == call->w.room)) {
 		struct rxw_call *before = rxw_tx_writing(call);
 
 		enter(call);
-		r = open_slots(call, false);
+		if (call->w.buf)
+			r = push(call, false, false, false);
+		if (!r)
+			r = open_slots(call, false);
 		leave(call);
 		rxw_tx_writing(before);
 	}
@@ -523,7 +632,9 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	else
 		r = leave(call);
 	rxw_tx_writing(before);
-	return r;
+	if (r == -RXW_EAGAIN)
+		r = 0; /* the bytes are taken, and are queued by what comes next */
+	return r ? give_up(call, r) : 0;
 }
 
 ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
@@ -538,8 +649,10 @@ ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
 		ssize_t room = rxw_call_reserve(call, length - done, iov, &count), n;
 		int r;
 
+		if (room < 0 && done)
+			return room == -RXW_EAGAIN ? (ssize_t)done : give_up(call, (int)room);
 		if (room < 0)
-			return done && room == -RXW_EAGAIN ? (ssize_t)done : room;
+			return room;
 		do
 			n = preadv(fd, iov, (int)count, offset + (off_t)done);
 		while (n < 0 && errno == EINTR);
@@ -562,6 +675,7 @@ ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
 
 int rxw_stream_flush(struct rxw_call *call, bool last)
 {
+	struct rxw_buf *left;
 	int r = 0;
 
 	/* A callback that reads or ends the call may come before its end's sender returns. */
@@ -569,18 +683,28 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		return 0;
 	/* One packet more than the high water, rather than a stream without an end. */
 	if (last && !call->w.buf)
+		r = push_kept(call);
+	if (last && !call->w.buf && !call->w.kept.buf && !r)
 		r = open_slots(call, true);
 	if (!r)
 		r = push(call, true, last, true);
-	if (r) {
-		struct rxw_buf *left;
-
-		rxw_conn_lock(call->conn);
-		call->writer = last ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
-		left = last ? finish_writing(call) : NULL;
-		rxw_conn_unlock(call->conn);
-		rxw_buf_unref(left);
+	if (!r)
+		return 0;
+	rxw_conn_lock(call->conn);
+	if (r == -RXW_EAGAIN || !last) {
+		call->writer = RXW_WRITER_ELSEWHERE;
+		call->end_owed = last;
+		left = NULL;
+	} else {
+		call->writer = RXW_WRITER_GONE;
+		left = finish_writing(call);
 	}
+	rxw_conn_unlock(call->conn);
+	rxw_buf_unref(left);
+	if (last && r == -RXW_EAGAIN)
+		atomic_store(&call->w.ending, false); /* it may be said again */
+	else if (last)
+		give_up(call, r);
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 

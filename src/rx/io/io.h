@@ -3,6 +3,7 @@
 #ifndef RXW_IO_IO_H
 #define RXW_IO_IO_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,8 @@ struct rxw_io_options {
 	const char *inject;         /* fault injection (tests), NULL = none, see below */
 	void (*log)(void *arg, int level, const char *line); /* syslog level; may be NULL */
 	void *log_arg;
+	/* 0 at first: what was logged so far, shared by groups that report to one log; or NULL */
+	_Atomic(unsigned) *warned;
 };
 
 /*
@@ -101,7 +104,7 @@ struct rxw_io_group {
 
 /*
  * Open and bind. The first socket is bound without SO_REUSEPORT (so a taken port is reported),
- * then joined by the others. Each refused option degrades with one log line; the group may have
+ * then joined by the others. Each refused option degrades with one log line (see `warned`); the group may have
  * fewer sockets than asked for (g->count >= 1). A group of IPv6 leaves IPv4 alone (IPV6_V6ONLY).
  * Returns 0 or a negative errno (-EADDRINUSE ...), and then the group is empty.
  */

@@ -16,15 +16,16 @@ void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *fo
 	char line[256];
 	va_list ap;
 
-	if (atomic_fetch_or_explicit(&s->first->warned, (unsigned)once, memory_order_relaxed) &
-	    (unsigned)once)
-		return;
 	if (!s->log)
+		return;
+	if (atomic_fetch_or_explicit(s->warned, (unsigned)once, memory_order_relaxed) &
+	    (unsigned)once)
 		return;
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	s->log(s->log_arg, 4 /* LOG_WARNING */, line);
+	s->log(s->log_arg, once == RXW_IO_NOTE_BUFFERS ? 6 /* LOG_INFO */ : 4 /* LOG_WARNING */,
+	       line);
 }
 
 static const struct rxw_io_backend *choose(const struct rxw_io_options *o)
@@ -48,7 +49,7 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 	if (!s)
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
-	s->first = g->count ? g->sock[0] : s;
+	s->warned = o->warned ? o->warned : g->count ? g->sock[0]->warned : &s->warned_here;
 	s->backend = choose(o);
 	s->batch = o->batch < 1 ? 1 : o->batch > RXW_IO_BATCH ? RXW_IO_BATCH : o->batch;
 	s->log = o->log;

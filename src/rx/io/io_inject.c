@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fault injection for tests: which send or set-up step fails, and how. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "io/io_sock.h"
 
 static const struct {
@@ -57,7 +57,7 @@ static const char *parse_one(struct rxw_io_fault *f, const char *text)
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (strcmp(name, errors[i].name) == 0)
 			break;
-	if (i == sizeof(errors) / sizeof(errors[0]) || !isdigit((unsigned char)*text))
+	if (i == sizeof(errors) / sizeof(errors[0]) || !rxw_ascii_is_digit(*text))
 		return NULL;
 	f->error = errors[i].error;
 	f->at = strtoull(text, &end, 10);

@@ -32,27 +32,35 @@ static size_t buffer_size(int fd, int option)
  * Returns what was granted in bytes of kernel memory, which counts whole pages and structures and
  * is therefore twice the number asked for.
  */
-static size_t set_buffer(struct rxw_io_sock *s, size_t wanted, int option, int force,
-			 const char *what, enum rxw_io_warning once)
+static size_t set_buffer(struct rxw_io_sock *s, size_t wanted, int option, int force)
 {
-	size_t granted;
-	int value;
+	if (set_int(s->fd, SOL_SOCKET, force, (int)wanted) < 0)
+		(void)set_int(s->fd, SOL_SOCKET, option, (int)wanted);
+	return buffer_size(s->fd, option);
+}
 
-	if (!wanted)
-		wanted = RXW_IO_BUFFER;
-	if (wanted > INT32_MAX / 2)
-		wanted = INT32_MAX / 2;
-	value = (int)wanted;
-	if (set_int(s->fd, SOL_SOCKET, force, value) < 0)
-		(void)set_int(s->fd, SOL_SOCKET, option, value);
-	granted = buffer_size(s->fd, option);
-	if (granted / 2 < wanted)
-		rxw_io_warn(s, once,
-			    "%s: asked for %zu bytes, granted %zu: less data can be under way at "
-			    "once; to allow it: sysctl -w net.core.%s=%zu",
-			    option == SO_RCVBUF ? "receive buffer" : "send buffer", wanted,
-			    granted / 2, what, wanted);
-	return granted;
+static size_t buffer_wanted(size_t configured)
+{
+	size_t wanted = configured ? configured : RXW_IO_BUFFER;
+
+	return wanted > INT32_MAX / 2 ? INT32_MAX / 2 : wanted;
+}
+
+/*
+ * Buffers within the system's limit are the rule for whoever is not root, and transfers are fast
+ * with them: a note for a server's log, no warning.
+ */
+static void set_buffers(struct rxw_io_sock *s, const struct rxw_io_options *o)
+{
+	size_t in = buffer_wanted(o->rcvbuf), out = buffer_wanted(o->sndbuf);
+
+	s->rcvbuf = set_buffer(s, in, SO_RCVBUF, SO_RCVBUFFORCE);
+	s->sndbuf = set_buffer(s, out, SO_SNDBUF, SO_SNDBUFFORCE);
+	if (s->rcvbuf / 2 < in || s->sndbuf / 2 < out)
+		rxw_io_warn(s, RXW_IO_NOTE_BUFFERS,
+			    "socket buffers: %zu of %zu bytes to receive, %zu of %zu to send; for "
+			    "more: sysctl -w net.core.rmem_max=%zu net.core.wmem_max=%zu",
+			    s->rcvbuf / 2, in, s->sndbuf / 2, out, in, out);
 }
 
 /*
@@ -233,10 +241,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	/* One group for each family: a socket of IPv6 leaves the port's IPv4 half alone. */
 	if (s->family == AF_INET6 && (rc = set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) < 0)
 		return rc;
-	s->rcvbuf = set_buffer(s, o->rcvbuf, SO_RCVBUF, SO_RCVBUFFORCE, "rmem_max",
-			       RXW_IO_WARN_RCVBUF);
-	s->sndbuf = set_buffer(s, o->sndbuf, SO_SNDBUF, SO_SNDBUFFORCE, "wmem_max",
-			       RXW_IO_WARN_SNDBUF);
+	set_buffers(s, o);
 #ifdef SO_RXQ_OVFL
 	option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
 #endif

@@ -115,7 +115,7 @@ struct rxw_io_sock {
 	struct rxw_addr local; /* bound to it, port 0: all that comes was sent there; len 0: to any */
 	unsigned batch;
 	const struct rxw_io_backend *backend;
-	struct rxw_io_sock *first; /* of the group; its `warned` serves all */
+	_Atomic(unsigned) *warned; /* bits: enum rxw_io_warning; the group's, or of several groups */
 	bool gso, gro;
 	size_t rcvbuf, sndbuf;
 	void (*log)(void *arg, int level, const char *line);
@@ -127,7 +127,7 @@ struct rxw_io_sock {
 	bool errors_offered;       /* a wait ended for reports that are still there */
 
 	_Atomic(bool) errors_pending;
-	_Atomic(unsigned) warned;  /* bits: enum rxw_io_warning */
+	_Atomic(unsigned) warned_here; /* where `warned` of the group points if nobody lent one */
 
 	_Atomic(unsigned) switched; /* changes of the fragmentation mode; odd: not as usual */
 	pthread_mutex_t lock;
@@ -142,7 +142,7 @@ struct rxw_io_sock {
 };
 
 enum rxw_io_warning {
-	RXW_IO_WARN_GSO = 1, RXW_IO_WARN_GRO = 2, RXW_IO_WARN_RCVBUF = 4, RXW_IO_WARN_SNDBUF = 8,
+	RXW_IO_WARN_GSO = 1, RXW_IO_WARN_GRO = 2, RXW_IO_NOTE_BUFFERS = 4,
 	RXW_IO_WARN_STEER = 16, RXW_IO_WARN_REUSEPORT = 32, RXW_IO_WARN_GSO_PEER = 64,
 	RXW_IO_WARN_OPTION = 128, RXW_IO_WARN_INJECT = 256,
 	RXW_IO_WARN_MMSG = 512
@@ -166,7 +166,10 @@ static inline void rxw_io_unlock(struct rxw_io_sock *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* One line to the log, once for each warning of a group. */
+/*
+ * One line to the log, once for each warning of those that share `warned`: a warning, or
+ * information if `once` is an RXW_IO_NOTE.
+ */
 void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -107,11 +107,14 @@ struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_
 
 int rxw_keys_create(rxw_keys **keys)
 {
-	rxw_keys *made = calloc(1, sizeof(*made));
 	pthread_rwlockattr_t kind;
+	rxw_keys *made;
 	int failed;
 
+	if (!keys)
+		return -RXW_EINVAL;
 	*keys = NULL;
+	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -RXW_ENOMEM;
 	/* Who loads keys must not wait for a gap between those who look, where that can be said. */
@@ -133,7 +136,8 @@ int rxw_keys_create(rxw_keys **keys)
 
 rxw_keys *rxw_keys_ref(rxw_keys *keys)
 {
-	atomic_fetch_add_explicit(&keys->references, 1, memory_order_relaxed);
+	if (keys)
+		atomic_fetch_add_explicit(&keys->references, 1, memory_order_relaxed);
 	return keys;
 }
 
@@ -173,7 +177,7 @@ int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t e
 		 size_t length)
 {
 	struct rxw_key new = { .type = type, .kvno = kvno, .enctype = enctype };
-	int result = rxw_key_check(type, kvno, enctype, length);
+	int result = keys && key ? rxw_key_check(type, kvno, enctype, length) : -RXW_EINVAL;
 
 	if (result < 0)
 		return result;
@@ -195,7 +199,7 @@ int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int3
 	int result;
 
 	/* Any string of bytes is a key of these. */
-	if (type == RXW_KEY_DES || enctype < 17 || enctype > 20)
+	if (!keys || type == RXW_KEY_DES || enctype < 17 || enctype > 20)
 		return -RXW_EINVAL;
 	if (rxw_random(bytes, length) < 0)
 		return -RXW_ESYS;
@@ -221,6 +225,8 @@ int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t 
 {
 	int result;
 
+	if (!keys || !key || !length)
+		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
 	result = give(rxw_key_list_find(&keys->list, type, kvno, enctype), key, room, length);
 	pthread_rwlock_unlock(&keys->lock);
@@ -240,6 +246,8 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 	const struct rxw_key *best = NULL;
 	int result;
 
+	if (!keys || !key || !length)
+		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
 	for (size_t i = 0; i < keys->list.count; i++) {
 		if (keys->list.keys[i].type == type && better(&keys->list.keys[i], best))
@@ -256,11 +264,11 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 
 int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
 {
-	struct rxw_key_info all = { .size = info->size };
+	struct rxw_key_info all = { .size = info ? info->size : 0 };
 	const struct rxw_key *key;
 	int result = -RXW_ENOKEY;
 
-	if (info->size < sizeof(size_t))
+	if (!keys || all.size < sizeof(size_t))
 		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
 	if (index < keys->list.count) {

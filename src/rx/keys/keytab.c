@@ -4,6 +4,7 @@
  * dumps find them, and it says of a damaged file neither what is wrong nor where.
  */
 
+#include "base/ascii.h"
 #include "keys/file.h"
 
 #include <rxwire/error.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define NAME_MAX_TEXT 128 /* of a principal in a message; what is longer is cut */
 
@@ -155,7 +155,7 @@ static enum match match(const struct entry *e, const char *which)
 		if (e->components == 2 && is(e->parts[0], "afs", 3) && is(e->parts[1], which, length))
 			return MATCH_EXACT;
 		if (e->components == 1 && is(e->parts[0], "afs", 3) && e->realm.length == length &&
-		    strncasecmp((const char *)e->realm.at, which, length) == 0)
+		    rxw_ascii_same_n((const char *)e->realm.at, which, length))
 			return MATCH_REALM;
 		return MATCH_NONE;
 	}

@@ -33,14 +33,27 @@ static int say_errno(char *error, size_t room, const char *path)
 	return -RXW_ESYS;
 }
 
+/* Who has the keys is trusted as any client and as the server: a file that everybody has is told of. */
+static void say_mode(char *error, size_t room, const char *path, mode_t mode)
+{
+	char what[128];
+
+	if (!(mode & (S_IROTH | S_IWOTH)))
+		return;
+	snprintf(what, sizeof(what), "every user of this host can %s its keys (mode %04o): chmod o-rwx, and make new keys",
+		 mode & S_IROTH ? "read" : "replace", (unsigned)(mode & 07777));
+	say(error, room, path, what);
+}
+
 /* All of an open file into secret memory. */
-static int read_all(int fd, uint8_t **data, size_t *size)
+static int read_all(int fd, uint8_t **data, size_t *size, mode_t *mode)
 {
 	struct stat status;
 	ssize_t n;
 
 	if (fstat(fd, &status) < 0)
 		return -RXW_ESYS;
+	*mode = status.st_mode;
 	if (!S_ISREG(status.st_mode)) {
 		errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
 		return -RXW_ESYS;
@@ -80,12 +93,13 @@ static int read_keys(const char *path, const char *whose, unsigned number, struc
 	uint8_t *data;
 	size_t size;
 	int fd, result, saved;
+	mode_t mode;
 
 	/* A FIFO must not make a server wait. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return say_errno(error, room, path);
-	result = read_all(fd, &data, &size);
+	result = read_all(fd, &data, &size, &mode);
 	saved = errno;
 	close(fd);
 	errno = saved;
@@ -99,6 +113,8 @@ static int read_keys(const char *path, const char *whose, unsigned number, struc
 	rxw_secret_free(data);
 	if (result < 0)
 		say(error, room, path, what);
+	else
+		say_mode(error, room, path, mode);
 	return result;
 }
 
@@ -221,11 +237,16 @@ void rxw_key_sources_free(struct rxw_keys *keys)
 int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *error, size_t room)
 {
 	struct rxw_key_source *source, *made = NULL;
-	char *which = whose ? strdup(whose) : NULL;
+	char *which;
 	int result = -RXW_ENOMEM;
 
+	if (!error)
+		room = 0;
 	if (room)
 		error[0] = '\0';
+	if (!keys || !path)
+		return -RXW_EINVAL;
+	which = whose ? strdup(whose) : NULL;
 	pthread_mutex_lock(&keys->loading);
 	source = find_source(keys, path);
 	if (!source)
@@ -256,8 +277,12 @@ int rxw_keys_reload(rxw_keys *keys, char *error, size_t room)
 {
 	int changed = 0, first = 0, result;
 
+	if (!error)
+		room = 0;
 	if (room)
 		error[0] = '\0';
+	if (!keys)
+		return -RXW_EINVAL;
 	pthread_mutex_lock(&keys->loading);
 	for (struct rxw_key_source *source = keys->sources; source; source = source->next) {
 		/* The first complaint is the one that is told. */
@@ -333,8 +358,12 @@ int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error, s
 	size_t size;
 	int result, saved;
 
+	if (!error)
+		room = 0;
 	if (room)
 		error[0] = '\0';
+	if (!keys || !path)
+		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
 	data = rxw_key_file_write(&keys->list, &size);
 	pthread_rwlock_unlock(&keys->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tokens of rxgk for a ticket of Kerberos: whom to ask, under which names (rx-protocol 7.4.7). */
 
+#include "base/ascii.h"
 #include "keys/negotiated.h"
 #include "keys/ticket.h"
 
@@ -8,7 +9,6 @@
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
 
-#include <ctype.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static int ask(const struct rxw_token_options *options, struct way *way,
 		if (length < 0 || (size_t)length >= sizeof(name))
 			return result;
 		for (char *p = strchr(name, '@'); *p; p++)
-			*p = (char)toupper((unsigned char)*p);
+			*p = rxw_ascii_upper(*p);
 		o.target = name;
 		if (rxw_rxgk_negotiate(way->connection, &o, &n->token, ignored, sizeof(ignored)) ==
 		    0) {

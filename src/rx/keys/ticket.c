@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tickets for a cell's servers: under which names they are asked for, and where (rx-protocol 7.3.5). */
 
+#include "base/ascii.h"
 #include "keys/advice.h"
 #include "keys/ticket.h"
 
 #include <rxwire/error.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define REALMS	  4
 #define REALM_MAX 256
@@ -73,7 +72,7 @@ static void find_realms(struct search *s)
 	}
 	if (length < sizeof(capitals)) {
 		for (size_t i = 0; i <= length; i++)
-			capitals[i] = (char)toupper((unsigned char)cell[i]);
+			capitals[i] = rxw_ascii_upper(cell[i]);
 		add_realm(s, capitals, length);
 	}
 	add_realm(s, s->client->realm.data, s->client->realm.length);
@@ -177,7 +176,7 @@ static bool try_realm(struct search *s, const char *realm)
 	if (try_name(s, name))
 		return true;
 	/* In another realm "afs" is the service of another cell. */
-	if (!s->options->realm && strcasecmp(realm, s->options->cell) != 0)
+	if (!s->options->realm && !rxw_ascii_same(realm, s->options->cell))
 		return false;
 	snprintf(name, sizeof(name), "afs@%s", realm);
 	return try_name(s, name);

@@ -198,10 +198,14 @@ int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, c
 	rxw_token *made;
 	int result;
 
-	*token = NULL;
+	if (!error)
+		room = 0;
 	if (room)
 		error[0] = '\0';
-	if (given->size < sizeof(size_t) || given->level > RXW_LEVEL_CRYPT)
+	if (!token)
+		return say(error, room, "token", -RXW_EINVAL);
+	*token = NULL;
+	if (!given || given->size < sizeof(size_t) || given->level > RXW_LEVEL_CRYPT)
 		return say(error, room, "token", -RXW_EINVAL);
 	memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
 	made = calloc(1, sizeof(*made));
@@ -225,7 +229,8 @@ int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, c
 
 rxw_token *rxw_token_ref(rxw_token *token)
 {
-	atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
+	if (token)
+		atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
 	return token;
 }
 
@@ -241,14 +246,14 @@ void rxw_token_unref(rxw_token *token)
 
 rxw_security *rxw_token_security(const rxw_token *token)
 {
-	return token->security;
+	return token ? token->security : NULL;
 }
 
 int rxw_token_info(const rxw_token *token, struct rxw_token_info *info)
 {
-	size_t size = info->size;
+	size_t size = info ? info->size : 0;
 
-	if (size < sizeof(size_t))
+	if (!token || size < sizeof(size_t))
 		return -RXW_EINVAL;
 	memcpy(info, &token->info, size < sizeof(*info) ? size : sizeof(*info));
 	info->size = size;

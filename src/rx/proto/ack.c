@@ -25,6 +25,13 @@
 #define ANSWERS_MOST		  64u
 #define ANSWERS_GAP		  (10 * RXW_MS)
 
+/*
+ * So many PINGs of a connection are answered in that time: far more than any peer sends. For each
+ * answer a hostile peer may send many more of them, until they leave no room for anything else.
+ */
+#define PONGS	  16u
+#define PONG_TIME (100 * RXW_MS)
+
 static unsigned rank(unsigned reason)
 {
 	static const uint8_t ranks[] = {
@@ -92,13 +99,15 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	 * Answers to an address that may be forged count against it, too, and questions as well. An
 	 * answer that is not sent is drawn again by what it sends; a question is asked later.
 	 */
-	size = rxw_max32(RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count, padded);
-	if (!p->conn->client && !rxw_peer_may_send(p->conn->peer, size, 1, out->now)) {
+	size = rxw_max32(RXW_ACK_FRAME + ack.count, padded - rxw_min32(padded, RXW_HEADER_SIZE));
+	if (rxw_pconn_challenge_first(p->conn, size, out->now)) {
 		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return !(flags & RXW_REQUEST_ACK);
 	}
 	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number,
-			  p->local_status, 0);
+			  p->local_status, size);
+	if (ctl == NULL)
+		return !(flags & RXW_REQUEST_ACK);
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
 	if (padded > ctl->length)
 		ctl->padding = (uint16_t)(padded - ctl->length);
@@ -185,10 +194,26 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	return true;
 }
 
+bool rxw_ack_may_pong(struct rxw_pconn *c, struct rxw_out *out)
+{
+	if (c->pongs == 0 || out->now >= c->pong_at + PONG_TIME) {
+		c->pong_at = out->now;
+		c->pongs = 0;
+	}
+	if (c->pongs >= PONGS) {
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
+		return false;
+	}
+	c->pongs++;
+	return true;
+}
+
 void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
 {
 	/* One answer for each; a replay of the latest draws none. */
 	if (serial != 0 && serial == p->ack.ping_answered)
+		return;
+	if (!rxw_ack_may_pong(p->conn, out))
 		return;
 	if (write_ack(p, RXW_ACK_PING_RESPONSE, 0, serial, p->rx.next, 0, out)) {
 		p->ack.ping_answered = serial;

@@ -480,7 +480,12 @@ static bool impossible(struct rxw_pcall *p, const struct rxw_ack *ack, struct rx
 
 	if (ack->first > q->nxt) {
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
-		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
+		/*
+		 * Damaged or forged: no class protects an ACK. Who asked for protection does not lose
+		 * a call by that; a peer that means it keeps nothing alive by it, and the call dies.
+		 */
+		if (p->conn->security->class.verify == NULL)
+			rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 		return true;
 	}
 	if (p->client && ack->reason == RXW_ACK_EXCEEDS_WINDOW && ack->first == 1 &&

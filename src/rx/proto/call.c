@@ -183,6 +183,9 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	p->state = RXW_CS_RESET;
 	if (tell && (!p->client || p->timer.first_sent != 0))
 		rxw_pcall_write_abort(p, out);
+	/* What the application ended is not its client's fault. */
+	if (!p->client && (origin == RXW_ORIGIN_PEER || p->error == RXW_CALL_DEAD))
+		rxw_peer_waste(p->conn->peer, p->tx.end - p->tx.una, out->now);
 	if (origin == RXW_ORIGIN_LOCAL &&
 	    (p->error == RXW_CALL_DEAD || p->error == RXW_CALL_TIMEOUT))
 		rxw_tally(out->stats, &out->stats->calls_timed_out, 1);

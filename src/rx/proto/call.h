@@ -23,7 +23,7 @@ enum rxw_call_state {
 	RXW_CS_RESET
 };
 
-/* See proto/sendq.h, proto/recvq.h, proto/ack.h for the parts. */
+/* The parts of its state: send queue, receive queue, acknowledgements, timers. */
 #include "proto/parts.h"
 
 /*
@@ -147,8 +147,7 @@ enum rxw_train_result {
 };
 /*
  * The next train of at most max_packets: retransmissions first, then new data. Gives serials,
- * writes headers, records the transmission. `writer_waits`: nothing more will be queued before room
- * is made (sets REQUEST_ACK where 4.4 item 7 says).
+ * writes headers, records the transmission.
  */
 enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
 				      struct rxw_train *train, uint64_t *not_before,

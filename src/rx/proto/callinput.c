@@ -36,6 +36,32 @@ static bool last_conflict(const struct rxw_recvq *q, uint32_t first, uint32_t en
 	return last ? end - 1 != q->last : first <= q->last && end - 1 == q->last;
 }
 
+/*
+ * A LAST_PACKET contradicts the numbers of what came. No class protects flags, but a level above
+ * clear protects numbers and data: there the flag was damaged on its way, or set by somebody who
+ * would cut the stream short, and the data count. True: the run may be queued.
+ */
+static bool settle_conflict(struct rxw_pcall *p, const struct rxw_rxrun *run, bool last,
+			    struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint32_t end = run->head.seq + run->count;
+	bool proven = run->verified && p->conn->level >= RXW_LEVEL_AUTH;
+
+	/* As long as the reader was not told of an end that is none. */
+	if (proven && q->last != 0 && end - 1 > q->last && q->taken <= q->last) {
+		q->last = 0;
+		if (!last || q->highest < end)
+			return true;
+	}
+	rxw_drop(out->stats, RXW_DROP_WINDOW, run->count);
+	/* What goes beyond an end that the reader has seen must not pass for a complete stream. */
+	if (proven ? q->last != 0 && end - 1 > q->last
+		   : run->verified || !rxw_pconn_unsure(p->conn))
+		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
+	return false;
+}
+
 static uint64_t payload_of(const struct rxw_rxrun *run, const struct rxw_rxpart *part)
 {
 	bool tail = part->skip + part->count == run->count;
@@ -146,12 +172,8 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	if (first < limit && !all_known(p, first, stop)) {
 		if (rxw_pconn_must_verify(p->conn, run))
 			return RXW_INPUT_VERIFY;
-		if (last_conflict(q, first, end, last)) {
-			rxw_drop(out->stats, RXW_DROP_WINDOW, run->count);
-			if (sure)
-				rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
+		if (last_conflict(q, first, end, last) && !settle_conflict(p, run, last, out))
 			return RXW_INPUT_DONE;
-		}
 	}
 	p->packets_received += run->count;
 	ends = stop == end && brings_end(q, end, last);

@@ -9,6 +9,7 @@
 #define CHALLENGE_PROVEN (2 * RXW_SEC) /* to an address that is one */
 #define CHALLENGE_LIFE	 (30 * RXW_SEC)
 #define RESPONSES	 8u /* per second */
+#define WRONG_MOST	 8u /* RESPONSEs that a server refuses before it ends the connection */
 #define ABORT_DELAY	 RXW_SEC
 #define TRIES		 3u
 #define NUMBER_MOST	 0x7fffffffu
@@ -129,6 +130,16 @@ void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job)
 						job->calls);
 		break;
 	}
+}
+
+bool rxw_pconn_challenge_first(const struct rxw_pconn *c, size_t body, uint64_t now)
+{
+	size_t challenge = c->challenge != NULL ? c->challenge->written : RXW_CHALLENGE_MOST;
+
+	if (c->authenticated)
+		return false;
+	return rxw_peer_allowance(c->peer, now) < 2 * (RXW_HEADER_SIZE + rxw_peer_overhead(c->peer)) +
+							  body + challenge;
 }
 
 static void send_challenge(struct rxw_pconn *c, struct rxw_out *out)
@@ -300,15 +311,41 @@ static int32_t verdict(struct rxw_pconn *c, const struct rxw_auth_job *job)
 	return 0;
 }
 
+/*
+ * A RESPONSE that the class refuses may be damaged, or somebody else's: the client is asked again,
+ * and has the second that passes before the ABORT (7.1) to give a good one. A CHALLENGE is shorter
+ * than a RESPONSE of any class, and WRONG_MOST bounds the checks that one connection can cost.
+ */
+static void refused(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
+{
+	rxw_drop(out->stats, RXW_DROP_VERIFY, 1);
+	if (c->refused == 0)
+		c->refused_at = out->now + ABORT_DELAY;
+	c->refused = code;
+	if (++c->wrong_responses < WRONG_MOST && c->challenge != NULL) {
+		send_challenge(c, out);
+		c->challenge_at = out->now + CHALLENGE_APART;
+		return;
+	}
+	rxw_pconn_fail(c, code, RXW_ORIGIN_LOCAL, false, out);
+	c->abort_at = c->refused_at;
+}
+
 static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
 {
 	int32_t code = verdict(c, job);
 
+	if (job->result != 0) {
+		refused(c, code, out);
+		return;
+	}
 	if (code != 0) {
 		rxw_pconn_fail(c, code, RXW_ORIGIN_LOCAL, false, out);
 		c->abort_at = out->now + ABORT_DELAY;
 		return;
 	}
+	c->refused = 0;
+	memcpy(c->claimed, job->calls, sizeof(c->claimed));
 	rxw_pconn_challenge_over(c);
 	c->authenticated = true;
 	c->last_heard = out->now;
@@ -370,6 +407,8 @@ uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)
 		at = c->challenge_at;
 	if (c->abort_at != 0)
 		at = rxw_min64(at, c->abort_at);
+	if (c->refused != 0 && c->error == 0)
+		at = rxw_min64(at, c->refused_at);
 	return at;
 }
 
@@ -400,6 +439,8 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 		c->abort_at = 0;
 		rxw_pconn_write_abort(c, out);
 	}
+	if (c->refused != 0 && c->error == 0 && out->now >= c->refused_at)
+		rxw_pconn_fail(c, c->refused, RXW_ORIGIN_LOCAL, true, out);
 	if (c->challenge_since == 0 || out->now < c->challenge_at)
 		return;
 	if (out->now >= c->challenge_since + CHALLENGE_LIFE) {

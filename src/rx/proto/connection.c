@@ -5,6 +5,7 @@
 #include "proto/internal.h"
 
 #define BUSY_AVOID  (3 * RXW_SEC)
+#define BUSY_APART  (50 * RXW_MS) /* to one who is wasteful */
 #define LAST_NUMBER 0x7fffffffu
 
 int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
@@ -156,6 +157,17 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	/* A forged packet must not end the call that is there. */
 	if (rxw_pconn_must_verify(c, run))
 		return RXW_INPUT_VERIFY;
+	if (p != NULL && p->state == RXW_CS_ACTIVE && rxw_peer_wasteful(c->peer, out->now)) {
+		/*
+		 * It did so again and again: what was begun for it is not thrown away once more.
+		 * Clients wait for longer than this before they try again.
+		 */
+		if (out->now >= c->busy_sent_at + BUSY_APART) {
+			c->busy_sent_at = out->now;
+			rxw_pconn_write_busy(c, channel, h->call, out);
+		}
+		return drop(run, RXW_DROP_LIMIT, out);
+	}
 	if (p != NULL && p->state == RXW_CS_ACTIVE) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 		rxw_pconn_write_busy(c, channel, h->call, out);

@@ -62,13 +62,16 @@ struct rxw_pconn {
 	struct rxw_pcall *channel[4];
 	struct rxw_ended ended[4];
 	uint32_t number[4];	      /* its highest call number */
+	uint32_t claimed[4];	      /* server: those of the good RESPONSE */
 	uint64_t busy_until[4];	      /* client: channel drew BUSY */
+	uint64_t busy_sent_at;	      /* server: the latest BUSY to a wasteful client */
 	/* receive window that the peer last advertised, for new calls */
 	uint32_t peer_window;
 	bool strict_reach; /* no handler before the address is proven */
+	uint8_t pongs;	   /* PINGs answered since pong_at */
+	uint64_t pong_at;
 	/* taken out of its table to make room: the peer's next packet makes a new one */
 	bool forgotten;
-	bool linux_like;   /* peer acknowledges in the form of the kernel */
 	uint64_t last_heard, last_sent, error_sent_at;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
@@ -86,6 +89,9 @@ struct rxw_pconn {
 	uint64_t challenge_since; /* when a call first wanted one, 0 = none does */
 	uint64_t challenge_sent;  /* latest one */
 	uint64_t abort_at;	  /* delayed connection ABORT, 0 = none */
+	uint64_t refused_at;	  /* server: a good RESPONSE must have come by then (`refused`) */
+	int32_t refused;	  /* server: code of the latest wrong RESPONSE, 0 = none */
+	unsigned wrong_responses; /* server */
 	uint64_t responded_at;	  /* client: latest RESPONSE */
 	unsigned challenges;	  /* by timer, less those that a PING asked for */
 	unsigned responses;	  /* client: in this second */

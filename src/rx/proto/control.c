@@ -4,20 +4,6 @@
 
 #define ABORT_INTERVAL (100 * RXW_MS)
 
-/*
- * An answer of `body` bytes behind the header: false if the address is not proven and got its share
- * (6.7).
- */
-static bool may_answer(struct rxw_pconn *c, size_t body, struct rxw_out *out)
-{
-	if (out->ctl_count >= out->ctl_room)
-		return false;
-	if (c->client || rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + body, 1, out->now))
-		return true;
-	rxw_drop(out->stats, RXW_DROP_RATE, 1);
-	return false;
-}
-
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,
 			    unsigned channel, uint32_t call, unsigned status, size_t body)
 {
@@ -35,6 +21,10 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 
 	if (out->ctl_count >= out->ctl_room)
 		return NULL;
+	if (!c->client && !rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + body, 1, out->now)) {
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
+		return NULL;
+	}
 	ctl = &out->ctl[out->ctl_count++];
 	h.serial = ++c->serial;
 	ctl->path = c->path;
@@ -58,11 +48,11 @@ bool rxw_ctl_abort(struct rxw_pconn *c, struct rxw_aborting *a, struct rxw_out *
 		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return false;
 	}
+	ctl = rxw_ctl_add(c, out, RXW_ABORT, 0, a->channel, a->number, a->status, 4);
 	/* Whatever the peer sends next draws one that could not leave now. */
-	a->owed = !may_answer(c, 4, out);
+	a->owed = ctl == NULL;
 	if (a->owed)
 		return false;
-	ctl = rxw_ctl_add(c, out, RXW_ABORT, 0, a->channel, a->number, a->status, 4);
 	rxw_put32(ctl->bytes + RXW_HEADER_SIZE, (uint32_t)a->error);
 	a->aborted = out->now ? out->now : 1;
 	return true;
@@ -93,9 +83,9 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)
 		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return;
 	}
-	if (!may_answer(c, 4, out))
-		return;
 	ctl = rxw_ctl_add(c, out, RXW_ABORT, 0, 0, 0, 0, 4);
+	if (ctl == NULL)
+		return;
 	rxw_put32(ctl->bytes + RXW_HEADER_SIZE, (uint32_t)c->error);
 	c->error_sent_at = out->now ? out->now : 1;
 }
@@ -103,6 +93,5 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out)
 void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call, struct rxw_out *out)
 {
 	rxw_tally(out->stats, &out->stats->calls_refused, 1);
-	if (may_answer(c, 0, out))
-		rxw_ctl_add(c, out, RXW_BUSY, 0, channel, call, 0, 0);
+	rxw_ctl_add(c, out, RXW_BUSY, 0, channel, call, 0, 0);
 }

@@ -70,13 +70,10 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 		memset(table, 0, ack.count);
 	}
 	rxw_ack_trailer(c, e->mtu, &ack);
-	if (!c->client && !rxw_peer_may_send(c->peer, RXW_HEADER_SIZE + RXW_ACK_FRAME + ack.count,
-					     1, out->now)) {
-		rxw_drop(out->stats, RXW_DROP_RATE, 1);
-		return true;
-	}
 	ctl = rxw_ctl_add(c, out, RXW_ACK, RXW_SLOW_START_OK, channel, c->number[channel],
-			  e->local_status, 0);
+			  e->local_status, RXW_ACK_FRAME + ack.count);
+	if (ctl == NULL)
+		return true;
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
 	return true;
 }
@@ -133,7 +130,8 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 	if (e->state == RXW_CS_RESET) {
 		if (asks || e->abort_owed)
 			write_abort(c, channel, out);
-	} else if (asks && (serial == 0 || serial != e->ping_answered)) {
+	} else if (asks && (serial == 0 || serial != e->ping_answered) &&
+		   rxw_ack_may_pong(c, out)) {
 		/* One answer for each; a replay of the latest draws none. */
 		if (write_ack(c, channel, RXW_ACK_PING_RESPONSE, serial, out))
 			e->ping_answered = serial;

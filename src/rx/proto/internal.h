@@ -70,7 +70,11 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out);
  */
 bool rxw_pcall_ask_proof(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out);
 
-/* control.c */
+/*
+ * control.c: a packet without stream data, `body` bytes behind its header. This and the trains of
+ * transmit.c are all that leaves a connection, so here it is charged to an address that is not
+ * validated (6.7). NULL: the record is full, or the address got three times what it sent.
+ */
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,
 			    unsigned channel, uint32_t call, unsigned status, size_t body);
 /* The ABORT of a call, and when it last left: at most one per 100 ms (2.8). */
@@ -103,6 +107,8 @@ void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *a
 bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
 		   struct rxw_out *out);
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
+/* May one more PING be answered? Counts it. */
+bool rxw_ack_may_pong(struct rxw_pconn *c, struct rxw_out *out);
 void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out);
 /*
  * Server: the call is about to be refused. Where its packets were acknowledged they are said to be
@@ -198,5 +204,10 @@ void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 void rxw_pconn_input_response(struct rxw_pconn *c, const struct rxw_rxrun *run,
 			      struct rxw_out *out);
 void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out);
+/*
+ * The client still has to authenticate, and an ACK of so many bytes behind its header would leave
+ * too little of what its address may get for a CHALLENGE, without which nothing goes on.
+ */
+bool rxw_pconn_challenge_first(const struct rxw_pconn *c, size_t body, uint64_t now);
 
 #endif

@@ -67,12 +67,10 @@ struct rxw_sendq {
 	uint32_t urged;	       /* below this no threshold holds packets back */
 	uint32_t high_limit;   /* set from above to less than params->sendq_high, 0 = none */
 	uint32_t order, token; /* last given */
-	uint32_t trains_out;
 	uint32_t sampled_serial, ack_serial;
 	uint32_t round_order;	      /* its acknowledgement ends the present round trip */
 	uint32_t peak, last_peak;     /* largest flight in this round trip, in the last one */
 	uint32_t frto_order;	      /* order when the RTO expired; 0 = none unconfirmed */
-	uint32_t reaction_order;      /* order when congestion control last reacted */
 	/* latest progress or new transmission: the RTO counts from here */
 	uint64_t base_at;
 	uint64_t tail_at;      /* latest transmission of any kind: the probe counts from here */
@@ -144,7 +142,6 @@ struct rxw_recvq {
 	uint32_t window_limit; /* set from above to less than params->window, 0 = none */
 	uint32_t grown_at;     /* `next` when the window last grew */
 	uint32_t edge;	       /* highest right edge advertised */
-	uint32_t head_done;    /* packets of the first entry that are consumed */
 	int64_t pinned;
 	uint32_t failed;       /* packets that did not verify since the last one that did */
 	uint64_t failed_since; /* ns; the first of them came then */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Peers: what is known of an address, their table, the limit of 3, rate limits. */
+#include <limits.h>
 #include "base/rtt.h"
 #include "proto/peer.h"
 
 #define PROOF_LIFE (60 * RXW_SEC)
+#define WASTE_CALL 16u	  /* packets that any call costs that comes to nothing */
+#define WASTE_MOST 512u	  /* packets: what one call may have queued, and some more */
+#define WASTE_RATE 64u	  /* packets a second that are forgotten */
 #define PEER_LIFE  (300 * RXW_SEC)
 #define FIRST_SIZE 64u
 #define REAP_ROUND 64u	/* calls in which all are looked at ... */
@@ -231,15 +235,46 @@ bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *a
 	return *at < t->size;
 }
 
-struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
+void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, unsigned state)
+{
+	if (l->size != size || l->state != state || index < l->before ||
+	    (index == 0 && !l->unfinished))
+		*l = (struct rxw_listing){.size = size, .state = state};
+	l->unfinished = false;
+}
+
+struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
+			      unsigned *steps)
 {
 	if (index >= t->count)
 		return NULL;
-	for (unsigned i = 0; i < t->size; i++)
-		for (struct rxw_peer *p = t->slot[i]; p != NULL; p = p->hash_next)
-			if (index-- == 0)
+	rxw_listing_begin(l, index, t->size, 0);
+	for (; l->slot < t->size; l->slot++) {
+		unsigned at = l->before;
+
+		if (*steps == 0) {
+			l->unfinished = true;
+			return NULL;
+		}
+		--*steps;
+		for (struct rxw_peer *p = t->slot[l->slot]; p != NULL; p = p->hash_next) {
+			*steps -= *steps > 0;
+			if (at++ == index)
 				return p;
+		}
+		l->before = at;
+	}
+	/* The last step may have led to the end. */
+	*steps += *steps == 0;
 	return NULL;
+}
+
+struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
+{
+	struct rxw_listing l = {0};
+	unsigned steps = UINT_MAX;
+
+	return rxw_peer_nth(t, &l, index, &steps);
 }
 
 bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now)
@@ -296,6 +331,31 @@ void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
 	atomic_fetch_add_explicit(&p->unproven_in,
 				  bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
 				  memory_order_relaxed);
+}
+
+static uint64_t wasted(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t sum = atomic_load_explicit(&p->wasted, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&p->wasted_at, memory_order_relaxed);
+	uint64_t passed = now > at ? (now - at) / RXW_MS : 0;
+
+	return sum > passed * WASTE_RATE / 1000 ? sum - passed * WASTE_RATE / 1000 : 0;
+}
+
+void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now)
+{
+	/* Two at once may count as one: it is an estimate. No debt takes longer than ten seconds. */
+	uint64_t sum = wasted(p, now) + packets + WASTE_CALL;
+
+	if (sum > WASTE_MOST + 10 * WASTE_RATE)
+		sum = WASTE_MOST + 10 * WASTE_RATE;
+	atomic_store_explicit(&p->wasted, sum, memory_order_relaxed);
+	atomic_store_explicit(&p->wasted_at, now, memory_order_relaxed);
+}
+
+bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now)
+{
+	return wasted(p, now) > WASTE_MOST;
 }
 
 void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now)

@@ -31,6 +31,8 @@ struct rxw_peer {
 	_Atomic(uint64_t) proven_at;
 	/* bytes with IP and UDP headers, while unproven (6.7) */
 	_Atomic(uint64_t) unproven_in, unproven_out;
+	/* packets of replies that it asked for and gave up, as of then (rxw_peer_waste()) */
+	_Atomic(uint64_t) wasted, wasted_at;
 	_Atomic(uint64_t) idle_since;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	/* of the engine: its calls that have a worker (workers->lock), and that wait or may */
@@ -81,7 +83,28 @@ unsigned rxw_peer_count(const struct rxw_peer_table *t);
  */
 bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *at,
 		     uint64_t *bytes);
-struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for DEBUG; NULL beyond */
+/*
+ * Who lists a table (DEBUG) asks for one entry after the other: how far that has come. Zeroed: to the
+ * beginning. By the table's lock.
+ */
+struct rxw_listing {
+	unsigned slot, before; /* looked at next; entries that count in those before it */
+	unsigned size, state;  /* of the table then */
+	bool unfinished;       /* it was left for want of steps, and goes on from there */
+};
+/*
+ * The search for entry `index` goes on where the last one ended, if it can: not for an index that was
+ * passed, in a table of another size or state, nor for the first, unless that was left unfinished.
+ */
+void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, unsigned state);
+/*
+ * Entry `index`, in *steps steps at most, one for each slot and entry; less those made. NULL and steps
+ * left: there is none. NULL and none left: ask again. What comes and goes between two questions may
+ * hide an entry, or show it twice.
+ */
+struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
+			      unsigned *steps);
+struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* NULL beyond; for tests */
 
 bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);
 void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
@@ -96,6 +119,13 @@ void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
  * proven one.
  */
 uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
+/*
+ * A call of the peer ended at its wish, or for its silence, while so many packets of the reply were
+ * queued. The account empties at a steady rate; while it is overdrawn the peer is wasteful, and is
+ * given less to throw away.
+ */
+void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now);
+bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now);
 /* Bytes of IP and UDP headers of a datagram to or from it. */
 unsigned rxw_peer_overhead(const struct rxw_peer *p);
 

@@ -116,6 +116,26 @@ static void hand_on(struct rxw_pconn *c, const struct rxw_rxrun *whole,
 	rxw_pconn_input(c, &run, out);
 }
 
+/*
+ * A call that was begun by packets from before the key was known, none of which verified: their call
+ * number was damaged or forged. It must not make old what the client really calls, and said so in its
+ * RESPONSE.
+ */
+static bool never_was(struct rxw_pconn *c, struct rxw_pcall *p, struct rxw_out *out)
+{
+	unsigned channel = p->channel;
+
+	if (p->state != RXW_CS_PRECALL || p->number <= c->claimed[channel] || p->rx.next > 1 ||
+	    p->rx.later_head != RXW_NO_NODE)
+		return false;
+	rxw_pcall_retire(p);
+	if (c->channel[channel] != NULL)
+		rxw_pcall_detach(p, out);
+	rxw_ended_forget(c, channel);
+	c->number[channel] = c->claimed[channel];
+	return true;
+}
+
 static void failed(struct rxw_pconn *c, const struct rxw_rxrun *run, uint32_t count,
 		   struct rxw_out *out)
 {
@@ -124,6 +144,8 @@ static void failed(struct rxw_pconn *c, const struct rxw_rxrun *run, uint32_t co
 
 	rxw_drop(out->stats, RXW_DROP_VERIFY, count);
 	if (p == NULL || p->number != run->head.call || !rxw_pcall_live(p))
+		return;
+	if (run->kept && never_was(c, p, out))
 		return;
 	q = &p->rx;
 	if (q->failed == 0)

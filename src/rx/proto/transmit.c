@@ -263,7 +263,6 @@ static void depart(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 		train->segment = (uint16_t)train->length;
 	rxw_buf_ref(e->buf);
 	c->ops->hold(p);
-	q->trains_out++;
 	if (fresh_timer)
 		q->base_at = out->now;
 	q->tail_at = out->now;
@@ -561,7 +560,6 @@ void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, un
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i;
 
-	q->trains_out--;
 	if (error == EMSGSIZE && p->mtu.confirmed >= train->segment &&
 	    train->segment > RXW_MTU_MIN) {
 		/*

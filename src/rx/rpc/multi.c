@@ -12,6 +12,7 @@
 
 #include <rxwire/rpc.h>
 
+#include "face/observer.h"
 #include "rpc/refusal.h"
 
 #define RETRY_NS 5000000 /* other users of a connection tell nobody when they are through */
@@ -54,8 +55,10 @@ struct group {
  */
 struct rxw_rpc_multi {
 	unsigned count, over;
+	unsigned deadline_ms; /* of each call; fixed */
 	unsigned fresh;	 /* members from here on were never tried */
 	unsigned groups; /* list of groups to try again */
+	int32_t code;	 /* of the latest member that could not begin */
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* `head` is no longer NONE */
 	unsigned head, tail; /* replies in the order of arrival; lock */
@@ -109,6 +112,12 @@ static bool make_condition(pthread_cond_t *cond)
 
 struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count)
 {
+	return rxw_rpc_multi_create_with(connections, count, NULL);
+}
+
+struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
+						const struct rxw_call_options *options)
+{
 	struct rxw_rpc_multi *m;
 	size_t bytes;
 
@@ -120,6 +129,7 @@ struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, u
 	if (!m)
 		return NULL;
 	m->count = count;
+	m->deadline_ms = options ? options->deadline_ms : 0;
 	m->head = m->tail = m->groups = NONE;
 	m->group = (struct group *)calloc((size_t)count + 1, sizeof(*m->group));
 	for (unsigned i = 0; i < count && m->group; i++) {
@@ -210,8 +220,9 @@ static int begin(struct rxw_rpc_multi *m, unsigned index)
 {
 	struct member *me = &m->member[index];
 	struct rxw_call_options options = {
-		.size = sizeof(options), .flags = RXW_CALL_TRY, .callback = on_event, .arg = me};
-	int r = rxw_call_begin(me->connection, &options, &me->call);
+		.size = sizeof(options), .flags = RXW_CALL_TRY, .callback = on_event, .arg = me,
+		.deadline_ms = m->deadline_ms};
+	int r = rxw_call_try_begin(me->connection, &options, &me->call, &m->code);
 
 	if (!r) {
 		me->state = OPEN;
@@ -293,6 +304,25 @@ static unsigned next_reply(struct rxw_rpc_multi *m)
 	return index;
 }
 
+/* On a thread that must not wait: the next member whose reply is not there is given up. */
+static bool refuse_one(struct rxw_rpc_multi *m, unsigned *index)
+{
+	for (unsigned i = 0; i < m->count; i++) {
+		struct member *me = &m->member[i];
+
+		if (me->state == TOLD || me->state == OVER)
+			continue;
+		if (me->call)
+			rxw_call_end(me->call, RXW_USER_ABORT, NULL);
+		me->call = NULL;
+		me->state = OVER;
+		m->over++;
+		*index = i;
+		return true;
+	}
+	return false;
+}
+
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
 				     int32_t *code)
 {
@@ -300,13 +330,17 @@ enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *inde
 
 	*call = NULL;
 	*code = 0;
+	if (rxw_must_not_wait() && refuse_one(m, index)) {
+		*code = rxw_rpc_refusal(-RXW_EDEADLK, 0);
+		return RXW_RPC_FAILED;
+	}
 	while (m->over < m->count) {
 		int r = begin_one(m, index);
 
 		if (r < 0) {
 			m->member[*index].state = OVER;
 			m->over++;
-			*code = rxw_rpc_refusal(m->member[*index].connection, r);
+			*code = rxw_rpc_refusal(r, m->code);
 			return RXW_RPC_FAILED;
 		}
 		if (r) {

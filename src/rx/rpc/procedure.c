@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A procedure call from begin to end, at the client and at the server; who is told of it. */
+#include <errno.h>
 #include <time.h>
 
 #include <rxwire/rpc.h>
@@ -34,18 +35,48 @@ static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_
 
 /* -- client --------------------------------------------------------------------------------- */
 
-int32_t rxw_rpc_refusal(rxw_connection *connection, int result)
+int32_t rxw_rpc_refusal(int result, int32_t code)
 {
-	int32_t code = result == -RXW_ECALL ? rxw_connection_error(connection) : 0;
+	switch (-result) {
+	case RXW_ETIMEDOUT:
+		return RXW_CALL_TIMEOUT;
+	case RXW_EINVAL:
+		return rxw_code_from_errno(EINVAL);
+	case RXW_ENOMEM:
+		return rxw_code_from_errno(ENOMEM);
+	case RXW_EAGAIN:
+		return rxw_code_from_errno(EAGAIN);
+	case RXW_EDEADLK:
+		return rxw_code_from_errno(EDEADLK);
+	case RXW_ESTOPPED:
+	case RXW_ESTATE: /* the connection was released */
+		return rxw_code_from_errno(ESHUTDOWN);
+	default:
+		return code ? code : RXW_CALL_DEAD;
+	}
+}
 
-	return code ? code : RXW_CALL_DEAD;
+int32_t rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
+			   rxw_call **call)
+{
+	int32_t code = 0;
+	int r;
+
+	/* A stub waits for its reply. */
+	if (call)
+		*call = NULL;
+	if (options && (options->flags & RXW_CALL_NONBLOCK))
+		r = -RXW_EINVAL;
+	else if (rxw_must_not_wait())
+		r = -RXW_EDEADLK;
+	else
+		r = rxw_call_try_begin(connection, options, call, &code);
+	return r ? rxw_rpc_refusal(r, code) : 0;
 }
 
 int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call)
 {
-	int r = rxw_call_begin(connection, NULL, call);
-
-	return r ? rxw_rpc_refusal(connection, r) : 0;
+	return rxw_rpc_begin_with(connection, NULL, call);
 }
 
 int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,

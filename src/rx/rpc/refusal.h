@@ -6,9 +6,9 @@
 #include <rxwire/types.h>
 
 /*
- * From the result of rxw_call_begin(): of a connection that has failed, what it failed with, such as
- * the code of a ticket that expired; else RXW_CALL_DEAD.
+ * From the result of rxw_call_try_begin(), and its code: that code, such as that of a ticket which
+ * expired, or of this side's own trouble: ENOMEM, say, as a code.
  */
-int32_t rxw_rpc_refusal(rxw_connection *connection, int result);
+int32_t rxw_rpc_refusal(int result, int32_t code);
 
 #endif

@@ -254,6 +254,9 @@ int rxw_gk_conn_ready(struct rxw_gk_conn *c, const struct rxw_gk_body *token, in
 	c->expires = token->expires;
 	c->local = !token->names;
 	c->name_kind = token->name.kind;
+	/* A RESPONSE that failed below may have left one. */
+	free(c->name);
+	c->name = NULL;
 	/* A name that cannot be written down must not pass for another one, or for nobody's. */
 	if (token->names) {
 		char text[RXW_GK_NAME_ROOM];

@@ -216,7 +216,7 @@ static int one_round(rxw_connection *connection, const struct rxw_gk_start *star
 		     const gss_buffer_desc *message, uint8_t **reply, struct rxw_gk_bytes *answer,
 		     struct rxw_gk_bytes *wrapped, const struct why *why)
 {
-	size_t room = message->length + 8192, size;
+	size_t room = message->length + 8192, size = 0;
 	uint8_t *request = malloc(room);
 	struct rxw_gk_bytes opaque;
 	uint32_t major = 0, minor = 0;

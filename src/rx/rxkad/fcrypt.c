@@ -233,7 +233,6 @@ static void portable_chain(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *t
 			chains_by(f, active, least, LANES);
 			break;
 		}
-		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
 			if (active[l]->blocks > 0)
 				active[kept++] = active[l];

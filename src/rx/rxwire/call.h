@@ -20,7 +20,7 @@ extern "C" {
  * Told of events. Runs on a thread of the library, or on one that waits in a blocking function,
  * with no lock held, one at a time per call, those of different calls at the same time; it may use
  * every non-blocking function on any call, rxw_call_end() of its own included, and begin new calls
- * with RXW_CALL_NONBLOCK. It must not block. Bulk that is costly to seal is written in turns: it may
+ * with RXW_CALL_NONBLOCK. It must not block: what would have to wait returns -RXW_EDEADLK. Bulk that is costly to seal is written in turns: it may
  * be given -RXW_EAGAIN although there is room, and is called again when others had their turn.
  */
 typedef void (*rxw_call_fn)(rxw_call *call, unsigned events, void *arg);
@@ -32,7 +32,7 @@ typedef void (*rxw_call_fn)(rxw_call *call, unsigned events, void *arg);
 struct rxw_call_options {
 	size_t size;
 	unsigned flags;	      /* RXW_CALL_… */
-	unsigned deadline_ms; /* the call ends with -3 after so long; 0 = none */
+	unsigned deadline_ms; /* the call, or its beginning, ends with -3 after so long; 0 = none */
 	rxw_call_fn callback; /* NULL = none */
 	void *arg;
 };
@@ -41,7 +41,8 @@ struct rxw_call_options {
  * Begin a call on a free channel; waits for one if all four are busy (non-blocking: -RXW_EAGAIN,
  * and the connection wakes nobody: begin fewer or use more connections). `options` may be NULL. The
  * caller owns the call until rxw_call_end(). Errors: -RXW_ENOMEM, -RXW_ESTOPPED, -RXW_ECALL
- * (connection in error), -RXW_EINVAL.
+ * (connection in error, or rxw_connection_abort()), -RXW_ETIMEDOUT (no channel by the deadline or the
+ * connection's hard time), -RXW_EDEADLK (would wait in a callback or short handler), -RXW_EINVAL.
  */
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		   rxw_call **call);
@@ -49,7 +50,8 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 /*
  * Write `length` bytes to the stream (request on the client side, reply on the server side); copies
  * once. Waits for room; returns the bytes taken (all, unless non-blocking) or -RXW_EAGAIN,
- * -RXW_ECALL, -RXW_ESTATE, -RXW_ENOMEM. One thread at a time per direction and call.
+ * -RXW_ECALL, -RXW_ESTATE, -RXW_ENOMEM. An error takes nothing, or aborts the call. One thread at a
+ * time per direction and call.
  */
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
 
@@ -69,14 +71,18 @@ int rxw_call_commit(rxw_call *call, size_t length);
  */
 ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
 
-/* Send what is written, without waiting for more to fill a packet. */
+/*
+ * Send what is written, without waiting for more to fill a packet. Non-blocking: -RXW_EAGAIN if
+ * there is no memory; nothing is lost, try again at the next event.
+ */
 int rxw_call_flush(rxw_call *call);
 
 /*
  * Client: end the request (the last packet goes out). Done by the first read if not called. Server:
- * not needed, the handler's return does it. The call's callback may run before this returns, or even
- * before it is entered. A thread that leaves the end of the call to it sets it behind this function,
- * or holds a lock of its own across it that the callback takes, too.
+ * not needed, the handler's return does it. -RXW_EAGAIN as of rxw_call_flush(). The call's callback
+ * may run before this returns, or even before it is entered. A thread that leaves the end of the
+ * call to it sets it behind this function, or holds a lock of its own across it that the callback
+ * takes, too.
  */
 int rxw_call_send_end(rxw_call *call);
 
@@ -135,6 +141,12 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
  * closed with the call.
  */
 int rxw_call_fd(rxw_call *call);
+/*
+ * Have the descriptor tell of these events alone (of RXW_EVENT_…, at least one; all at first): one
+ * that has nothing to write, or does not want to read yet, would else be woken without end. What
+ * holds already is told at once. An error is an event of each kind. Any thread. -RXW_EINVAL, -RXW_ESYS.
+ */
+int rxw_call_set_events(rxw_call *call, unsigned events);
 /*
  * The events that hold now. The thread that reads the call may ask, or any other while none reads:
  * what the reader has at hand is looked at, and that is its own. 0 for NULL.

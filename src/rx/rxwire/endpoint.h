@@ -44,17 +44,19 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 			 socklen_t *address_len);
 
 /*
- * Graceful stop: new calls are refused (-100), running ones go on until `limit_ms` passed, replies
- * are sent until acknowledged, then what is left is aborted. Returns 0 if all ended by themselves,
- * -RXW_ETIMEDOUT if some were aborted, -RXW_EDEADLK from a handler. May be called once, from any
- * thread but a library one.
+ * Graceful stop: new calls are refused (-100), running ones, served or made, go on until `limit_ms`
+ * passed, replies are sent until acknowledged, then what is left is aborted (-100 what is served,
+ * -6 what was made). Returns 0 if all ended by themselves, -RXW_ETIMEDOUT if some were aborted, or
+ * if a handler has not returned 250 ms after the limit: it runs on, and what it uses must stay until
+ * rxw_endpoint_destroy() returned. -RXW_EDEADLK from a handler or callback. May be called once, from
+ * any thread but a library one.
  */
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms);
 
 /*
- * Destroy: stops with a limit of 0 if that was not done; connections and calls of the endpoint that
- * the application still holds must have been ended before (-RXW_ESTATE). None of its threads is left
- * after that.
+ * Destroy: stops with a limit of 0 if that was not done, and waits for handlers that still run;
+ * connections and calls of the endpoint that the application still holds must have been ended before
+ * (-RXW_ESTATE). None of its threads is left after that. -RXW_EDEADLK as above.
  */
 int rxw_endpoint_destroy(rxw_endpoint *endpoint);
 
@@ -70,7 +72,16 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 void rxw_connection_release(rxw_connection *connection);
 
 /*
+ * Abort all calls of a client connection that have not been ended, and those that wait for one of its
+ * channels, with a code (0 counts as -6): functions that wait return -RXW_ECALL, rxw_call_begin()
+ * too, plain stubs the code. The connection stays usable: calls may begin afterwards. Never waits; any
+ * thread that knows that the connection was not released. -RXW_EINVAL.
+ */
+int rxw_connection_abort(rxw_connection *connection, int32_t code);
+
+/*
  * Override the timeouts of calls begun later on this connection; milliseconds, 0 = leave as it is.
+ * hard_ms counts from rxw_call_begin(), the wait for a channel included.
  */
 int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
 				unsigned hard_ms);

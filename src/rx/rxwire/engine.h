@@ -9,6 +9,12 @@
 extern "C" {
 #endif
 
+/* Version of these headers, for #if: 1.2.3 is 10203. The library that runs may be another one: rxw_version(). */
+#define RXW_VERSION_MAJOR 0
+#define RXW_VERSION_MINOR 1
+#define RXW_VERSION_PATCH 0
+#define RXW_VERSION_NUMBER (RXW_VERSION_MAJOR * 10000 + RXW_VERSION_MINOR * 100 + RXW_VERSION_PATCH)
+
 /* Version of the library, "0.1.0". Static storage. */
 const char *rxw_version(void);
 

@@ -23,7 +23,7 @@ enum rxw_error {
 	RXW_EEOF,	/* the stream ended before the bytes that were asked for */
 	/* not allowed in this state (writing a request after reading its reply, say) */
 	RXW_ESTATE,
-	RXW_EDEADLK,   /* a handler tried to wait for itself */
+	RXW_EDEADLK,   /* a callback or handler would have to wait where others wait for it */
 	RXW_ESTOPPED,  /* the endpoint or engine is stopping */
 	RXW_ETIMEDOUT, /* a limit of time passed */
 	RXW_ENOTSUP,   /* not supported by this build or this kernel */
@@ -64,7 +64,10 @@ const char *rxw_strerror(int result);
  */
 const char *rxw_code_text(int32_t code);
 
-/* Portable (UAE) code for a Linux errno and back; 0 maps to 0, unknown ones stay as they are. */
+/*
+ * Portable (UAE) code for a Linux errno and back; 0 maps to 0, unknown ones stay as they are. 108 and
+ * 109, which servers of AFS send for a full disk and a used quota, become ENOSPC and EDQUOT.
+ */
 int32_t rxw_code_from_errno(int err);
 int rxw_code_to_errno(int32_t code);
 

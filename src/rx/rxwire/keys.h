@@ -86,14 +86,15 @@ int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info);
  *
  * -RXW_ESYS: the file cannot be read, errno says why. -RXW_EDECODE: it is damaged or no file of keys.
  * -RXW_ENOKEY: it has no such key. -RXW_ELIMIT: too many keys. -RXW_ENOMEM. The keys that were there remain, and
- * error, of room bytes if room is not 0, has a sentence with the path and where in the file; empty after success.
+ * error, of room bytes if room is not 0, has a sentence with the path and where in the file. After success it is
+ * empty, or a warning: every user of the host may read the file, or write it.
  */
 int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *error, size_t room);
 
 /*
  * Read every file that was loaded once more. How many of them had other keys than before (these are in force
  * now), or the result of the first that could not be loaded: its old keys stay, and the other files are read all
- * the same. To be called when a program is told to (SIGHUP) and now and then: a new key is to be in the servers'
+ * the same. error as in rxw_keys_load(). To be called when a program is told to (SIGHUP) and now and then: a new key is to be in the servers'
  * files before tickets are made with it.
  */
 int rxw_keys_reload(rxw_keys *keys, char *error, size_t room);

@@ -77,10 +77,15 @@ void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
 /* -- client --------------------------------------------------------------------------------- */
 
 /*
- * Begin a call for a plain stub. 0 or the code: of a connection that has failed, the one it failed
- * with; of another result of the library, RXW_CALL_DEAD.
+ * Begin a call for a plain stub. 0 or a code: that of a connection that has failed or was aborted
+ * meanwhile; RXW_CALL_TIMEOUT where the deadline or the connection's hard time passed before a
+ * channel was free; this side's own trouble as rxw_code_from_errno(): EDEADLK in a callback or a
+ * short handler, ESHUTDOWN on an endpoint that is stopping, ENOMEM, EINVAL.
  */
 int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
+/* The same with options, which may be NULL; not RXW_CALL_NONBLOCK (EINVAL): stubs wait. */
+int32_t rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
+			   rxw_call **call);
 /*
  * End it and report it to the observer of the endpoint. `code`: of the stub so far. Returns the
  * call's own error if it has one, else `code`.
@@ -98,6 +103,12 @@ enum rxw_rpc_step {
 };
 /* NULL without memory. `connections` must outlive it; a connection may stand in it repeatedly. */
 struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count);
+/*
+ * The same with options (NULL = none), of which deadline_ms counts: from the beginning of each call.
+ * The rest is ignored; what `options` points to is copied.
+ */
+struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
+						const struct rxw_call_options *options);
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
 				     int32_t *code);
 void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, int32_t code);

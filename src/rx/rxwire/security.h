@@ -127,7 +127,9 @@ struct rxw_security_class {
 	int (*respond)(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
 		       uint8_t *out, size_t room, size_t *written, uint16_t *spare);
 	/*
-	 * Server: 0 good, else the code for the ABORT. `calls`: in, the numbers that the server
+	 * Server: 0 good, else the code for the ABORT. What is refused may have been damaged: the
+	 * client is asked again with the same CHALLENGE, and this is called again, up to 8 times
+	 * within a second, until it returns 0; then never more. `calls`: in, the numbers that the server
 	 * knows; out, those that the client claims. The library judges them, and ends a connection
 	 * whose numbers cannot be with `broken`.
 	 */

@@ -17,7 +17,14 @@ extern "C" {
 typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
 
 #define RXW_SERVICE_SHORT 0x1u /* handlers never block: they run on the thread that received */
-#define RXW_SERVICE_REACH 0x2u /* a client must prove its address before it gets a worker (6.7) */
+/*
+ * A client must answer a PING before its call gets a worker (6.7), unless its address was validated
+ * within the last minute: one round trip more for its first call. What a service answers to an
+ * address that is not validated is limited in any case; what its handlers do besides is not. A
+ * service whose handlers make calls to their callers needs this, or a forged request draws many
+ * packets to somebody else.
+ */
+#define RXW_SERVICE_REACH 0x2u
 
 /* Zero, set `size`, then fill. */
 struct rxw_service_options {

@@ -179,11 +179,11 @@ static void emit_plain(struct emit *e, const struct xg_proc *proc)
 	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
 	const char *name = emit_proc_name(e, proc);
 
-	emit_line(e, "%s", emit_client_head(e, proc));
+	emit_line(e, "%s", emit_client_head(e, proc, true));
 	emit_open(e, "{");
 	emit_line(e, "rxw_call *%s;", call);
-	emit_line(e, "int32_t %s = rxw_rpc_begin(%s, &%s);", code,
-		  emit_local(e, proc, "connection"), call);
+	emit_line(e, "int32_t %s = rxw_rpc_begin_with(%s, %s, &%s);", code,
+		  emit_local(e, proc, "connection"), emit_local(e, proc, "options"), call);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (proc->params[i].direction == XG_INOUT)
 			save(e, proc, &proc->params[i], true);
@@ -221,6 +221,12 @@ static void emit_plain(struct emit *e, const struct xg_proc *proc)
 			emit_line(e, "}");
 	}
 	emit_line(e, "return %s;", code);
+	emit_close(e, "}");
+	emit_blank(e);
+	emit_line(e, "%s", emit_client_head(e, proc, false));
+	emit_open(e, "{");
+	emit_line(e, "return %s_opt(%s, NULL%s);", name, emit_local(e, proc, "connection"),
+		  emit_arguments(e, proc, EMIT_CLIENT));
 	emit_close(e, "}");
 }
 

@@ -217,11 +217,14 @@ const char *emit_initial(const struct xg_param *param);
 void emit_free_param(struct emit *e, const struct xg_param *param, const char *value);
 void emit_clear_param(struct emit *e, const struct xg_param *param, const char *value);
 void emit_zero_param(struct emit *e, const struct xg_param *param, const char *value);
-/* How the client's functions begin: "int32_t KV_List(rxw_connection *connection, ...)". */
-const char *emit_client_head(struct emit *e, const struct xg_proc *proc);
+/*
+ * How the client's functions begin: "int32_t KV_List(rxw_connection *connection, ...)"; with
+ * `options` that which takes some: KV_List_opt().
+ */
+const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options);
 const char *emit_start_head(struct emit *e, const struct xg_proc *proc);
 const char *emit_end_head(struct emit *e, const struct xg_proc *proc);
-const char *emit_multi_head(struct emit *e, const struct xg_proc *proc);
+const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options);
 
 /* xdr_put.c, xdr_get.c, xdr_free.c: `x` is the cursor */
 void emit_put(struct emit *e, const struct xg_type *type);

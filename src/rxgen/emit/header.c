@@ -79,11 +79,15 @@ static const char client_contract[] =
 	"the application may write and read bytes of its own; it ends the call, with rxw_rpc_end(),\n"
 	"which reports it too, or rxw_call_end(), and has the final code there.";
 
+static const char plain_contract[] =
+	"\n\n"
+	"NAME_opt is NAME with options of the call, such as its deadline; NULL = none.";
+
 static const char multi_contract[] =
 	"\n\n"
 	"multi_NAME makes the same call on each connection and hands the results to `reply` in the\n"
 	"order of arrival, then frees them. It returns 0 when all have been handed over, -RXW_ENOMEM\n"
-	"or -RXW_EINVAL.";
+	"or -RXW_EINVAL. multi_NAME_opt takes options, of which the deadline counts for each call.";
 
 static bool has_multi(const struct emit *e)
 {
@@ -94,12 +98,22 @@ static bool has_multi(const struct emit *e)
 	return false;
 }
 
+static bool has_plain(const struct emit *e)
+{
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		if (e->file->items[i].kind == XG_ITEM_PROC && !e->file->items[i].proc->split)
+			return true;
+	}
+	return false;
+}
+
 static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
 {
 	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
 		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
 		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));
-	emit_line(e, "%s;", emit_multi_head(e, proc));
+	emit_line(e, "%s;", emit_multi_head(e, proc, false));
+	emit_line(e, "%s;", emit_multi_head(e, proc, true));
 }
 
 static void emit_prototypes(struct emit *e, const struct xg_item *item)
@@ -110,8 +124,10 @@ static void emit_prototypes(struct emit *e, const struct xg_item *item)
 	emit_comment(e, proc->doc ? proc->doc : item->doc);
 	emit_line(e, "%s;", emit_start_head(e, proc));
 	emit_line(e, "%s;", emit_end_head(e, proc));
-	if (!proc->split)
-		emit_line(e, "%s;", emit_client_head(e, proc));
+	if (!proc->split) {
+		emit_line(e, "%s;", emit_client_head(e, proc, false));
+		emit_line(e, "%s;", emit_client_head(e, proc, true));
+	}
 	if (proc->multi)
 		emit_multi_prototype(e, proc);
 }
@@ -208,7 +224,8 @@ static void emit_item(struct emit *e, size_t index, bool *types, bool *procs)
 	case XG_ITEM_PROC:
 		if (!*procs) {
 			emit_blank(e);
-			emit_comment(e, emit_format(e, "%s%s", client_contract,
+			emit_comment(e, emit_format(e, "%s%s%s", client_contract,
+						    has_plain(e) ? plain_contract : "",
 						    has_multi(e) ? multi_contract : ""));
 		}
 		*procs = true;

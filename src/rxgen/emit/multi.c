@@ -94,7 +94,7 @@ void emit_multi(struct emit *e, const struct xg_proc *proc)
 	const char *connections = emit_local(e, proc, "connections");
 	const char *count = emit_local(e, proc, "count");
 
-	emit_line(e, "%s", emit_multi_head(e, proc));
+	emit_line(e, "%s", emit_multi_head(e, proc, true));
 	emit_open(e, "{");
 	emit_line(e, "struct rxw_rpc_multi *%s;", multi);
 	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
@@ -104,10 +104,18 @@ void emit_multi(struct emit *e, const struct xg_proc *proc)
 	emit_open(e, "if (!%s || (!%s && %s))", emit_local(e, proc, "reply"), connections, count);
 	emit_line(e, "return -RXW_EINVAL;");
 	e->depth--;
-	emit_line(e, "%s = rxw_rpc_multi_create(%s, %s);", multi, connections, count);
+	emit_line(e, "%s = rxw_rpc_multi_create_with(%s, %s, %s);", multi, connections, count,
+		  emit_local(e, proc, "options"));
 	emit_check(e, multi, "return -RXW_ENOMEM;");
 	emit_calls(e, proc);
 	emit_line(e, "rxw_rpc_multi_destroy(%s);", multi);
 	emit_line(e, "return 0;");
+	emit_close(e, "}");
+	emit_blank(e);
+	emit_line(e, "%s", emit_multi_head(e, proc, false));
+	emit_open(e, "{");
+	emit_line(e, "return multi_%s_opt(%s, %s, NULL%s, %s, %s);", emit_proc_name(e, proc),
+		  connections, count, emit_arguments(e, proc, EMIT_MULTI),
+		  emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
 	emit_close(e, "}");
 }

@@ -165,10 +165,18 @@ void emit_clear_param(struct emit *e, const struct xg_param *param, const char *
 
 /* -- heads of the client's functions --------------------------------------------------------------- */
 
-const char *emit_client_head(struct emit *e, const struct xg_proc *proc)
+static const char *options_parameter(struct emit *e, const struct xg_proc *proc)
 {
-	return emit_format(e, "int32_t %s(rxw_connection *%s%s)", emit_proc_name(e, proc),
-			   emit_local(e, proc, "connection"), emit_params(e, proc, EMIT_CLIENT));
+	return emit_format(e, ", const struct rxw_call_options *%s",
+			   emit_local(e, proc, "options"));
+}
+
+const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options)
+{
+	return emit_format(e, "int32_t %s%s(rxw_connection *%s%s%s)", emit_proc_name(e, proc),
+			   options ? "_opt" : "", emit_local(e, proc, "connection"),
+			   options ? options_parameter(e, proc) : "",
+			   emit_params(e, proc, EMIT_CLIENT));
 }
 
 const char *emit_start_head(struct emit *e, const struct xg_proc *proc)
@@ -183,12 +191,13 @@ const char *emit_end_head(struct emit *e, const struct xg_proc *proc)
 			   emit_local(e, proc, "call"), emit_params(e, proc, EMIT_END));
 }
 
-const char *emit_multi_head(struct emit *e, const struct xg_proc *proc)
+const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options)
 {
 	return emit_format(
 		e,
-		"int multi_%s(rxw_connection *const *%s, unsigned %s%s, %s_reply_fn %s, void *%s)",
-		emit_proc_name(e, proc), emit_local(e, proc, "connections"),
-		emit_local(e, proc, "count"), emit_params(e, proc, EMIT_MULTI),
+		"int multi_%s%s(rxw_connection *const *%s, unsigned %s%s%s, %s_reply_fn %s, void *%s)",
+		emit_proc_name(e, proc), options ? "_opt" : "", emit_local(e, proc, "connections"),
+		emit_local(e, proc, "count"), options ? options_parameter(e, proc) : "",
+		emit_params(e, proc, EMIT_MULTI),
 		emit_proc_name(e, proc), emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
 }

@@ -301,8 +301,11 @@ static void claim_proc(struct parser *p, const struct proc *proc, struct loc sec
 	symbol_claim(p, arena_printf(p->arena, "%s%s", proc->ast.end, name), proc->loc);
 	symbol_claim(p, arena_printf(p->arena, "%sOP_%s", constant, proc->ast.name), proc->loc);
 	symbol_claim(p, arena_printf(p->arena, "%sFN_%s", constant, proc->ast.name), proc->loc);
+	if (!proc->ast.split)
+		symbol_claim(p, arena_printf(p->arena, "%s_opt", name), proc->loc);
 	if (proc->ast.multi) {
 		symbol_claim(p, arena_printf(p->arena, "multi_%s", name), proc->loc);
+		symbol_claim(p, arena_printf(p->arena, "multi_%s_opt", name), proc->loc);
 		symbol_claim(p, arena_printf(p->arena, "%s_reply_fn", name), proc->loc);
 	}
 	if (proc->ast.own_stub)

@@ -22,7 +22,8 @@ describe() {
 }
 
 # layout FILE: a line for each member of a structure of ours, with its place and type, and for each constant.
-# What is only declared has none, and opaque objects (see suppressions) may be built as they like.
+# Types by what they are: the ids that abidw gives them are others with each of its releases. What is only declared
+# has no member, and opaque objects (see suppressions) may be built as they like.
 layout() {
 	awk -v q="'" '
 		function value(key,   at, rest) {
@@ -32,11 +33,37 @@ layout() {
 			rest = substr($0, at + length(key) + 2)
 			return substr(rest, 1, index(rest, q) - 1)
 		}
+		# type(ID): "const rxw_config*"; of anonymous ones and of arrays the size.
+		function type(id,   kind) {
+			kind = kinds[id]
+			if (kind == "pointer-type-def")
+				return type(target[id]) "*"
+			if (kind == "qualified-type-def")
+				return quality[id] type(target[id])
+			if (kind == "array-type-def")
+				return type(target[id]) "[]" size[id]
+			if (kind == "function-type")
+				return "function"
+			return name[id] == "" ? "anonymous" size[id] : name[id]
+		}
+		/<[a-z-]* .* id=/ {
+			id = value(" id")
+			kinds[id] = substr($1, 2)
+			target[id] = value(" type-id")
+			size[id] = value("size-in-bits")
+			name[id] = value("is-anonymous") == "yes" ? "" : value(" name")
+			quality[id] = (value("const") == "yes" ? "const " : "") (value("volatile") == "yes" ? "volatile " : "")
+		}
 		/<class-decl / { owner = value("name") }
 		/<enum-decl / { owner = value("name") }
 		/<data-member / { place = value("layout-offset-in-bits") }
-		/<var-decl / && place != "" { print owner, value("name"), place, value("type-id"); place = "" }
-		/<enumerator / && value("name") !~ /_COUNT$/ { print owner, value("name"), value("value") }' "$1" |
+		/<var-decl / && place != "" {
+			line[++n] = owner " " value("name") " " place
+			of[n] = value("type-id")
+			place = ""
+		}
+		/<enumerator / && value("name") !~ /_COUNT$/ { print owner, value("name"), value("value") }
+		END { for (i = 1; i <= n; i++) print line[i], type(of[i]) }' "$1" |
 		grep '^rxw_' | grep -Ev '^rxw_(security|keys|key|key_list|key_source) ' | LC_ALL=C sort -u
 }
 

@@ -522,7 +522,7 @@ START_TEST(many_statuses)
 	for (int pass = 0; pass < 2; pass++) {
 		memset(statuses, 0xff, sizeof(statuses));
 		mood.no_bulk = pass == 1;
-		ck_assert_int_eq(afs_client_bulk(client, fids, AFSCBMAX, statuses, &error), 0);
+		ck_assert_int_eq(afs_client_bulk(client, fids, AFSCBMAX, "many", statuses, &error), 0);
 		for (uint32_t i = 0; i < AFSCBMAX; i++) {
 			ck_assert_int_eq((int32_t)statuses[i].errorCode, i % 2 ? 0 : AFS_VNOVNODE);
 			ck_assert_int_eq(afs_status_usable(&statuses[i]), i % 2);
@@ -530,7 +530,7 @@ START_TEST(many_statuses)
 	}
 	mood.no_bulk = false;
 	mood.short_bulk = true;
-	want_error(afs_client_bulk(client, fids, AFSCBMAX, statuses, &error), "makes no sense");
+	want_error(afs_client_bulk(client, fids, AFSCBMAX, "many", statuses, &error), "makes no sense");
 }
 END_TEST
 

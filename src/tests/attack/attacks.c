@@ -280,6 +280,35 @@ static void slow_reader(struct attacker *a, uint64_t i, struct shot *s)
 			    k->type == RXW_ACK ? RXW_ACK_PING_RESPONSE : RXW_ACK_IDLE, 1);
 }
 
+/* The next call of the channel while the last one is at work, again and again; it reads, too. */
+static void next_call(struct attacker *a, uint64_t i, struct shot *s)
+{
+	struct seen *k = &a->seen[i % a->addresses];
+	uint64_t turn = i / a->addresses;
+
+	own(a, i, s, H_SOURCE, 1000000);
+	s->raw.call = 1 + (uint32_t)(turn / 2);
+	if (turn % 2 && k->type == RXW_ACK)
+		acknowledge(s, i, 1, k->serial, RXW_ACK_PING_RESPONSE, 255);
+}
+
+/* ACKs of a large reply that are too short, or promise more entries than they have. */
+static void cut_acks(struct attacker *a, uint64_t i, struct shot *s)
+{
+	struct seen *k = &a->seen[i % a->addresses];
+
+	own(a, i, s, H_SOURCE, 1000000);
+	if (i < a->addresses)
+		return;
+	acknowledge(s, i, 1, k->serial, i % 2 ? RXW_ACK_IDLE : RXW_ACK_PING, 255);
+	s->raw.size = i / a->addresses % 18;
+}
+
+static uint64_t cut(const struct rxw_stats *s)
+{
+	return s->drops[RXW_DROP_BAD_ACK];
+}
+
 /* A RESPONSE of the right size, the rest of it drawn. */
 static void response(struct attacker *a, struct shot *s)
 {
@@ -352,6 +381,10 @@ const struct attack attacks[] = {
 	{.name = "slow-reader", .title = "64 slow readers", .make = slow_reader, .rate = 2000},
 	{.name = "slow-readers", .title = "600 slow readers", .make = slow_reader, .addresses = 600,
 	 .rate = 5000},
+	{.name = "next-call", .title = "the next call while the last one runs", .make = next_call,
+	 .rate = 20000},
+	{.name = "cut-acks", .title = "ACKs cut short", .make = cut_acks, .met = cut,
+	 .harmless = ADDRESSES, .silent = true},
 	{.name = "half-open", .title = "half-open calls from 10,000 addresses", .make = half_open,
 	 .met = strangers_or_beyond, .addresses = THOUSANDS, .silent = true},
 	{.name = "forge-rxkad", .title = "RESPONSEs forged elsewhere, clients by rxkad crypt",

@@ -14,7 +14,14 @@ src_tests_attack_test_attack_LDADD = $(harness_libs)
 check_tests += src/tests/attack/test_questions
 src_tests_attack_test_questions_LDADD = $(harness_libs)
 
+check_tests += src/tests/attack/test_silent
+src_tests_attack_test_silent_LDADD = $(harness_libs)
+
+check_tests += src/tests/attack/test_client
+src_tests_attack_test_client_LDADD = $(harness_libs)
+
 EXTRA_DIST += src/tests/attack/report.py
+.PHONY: attack-report
 if HAVE_CHECK
 EXTRA_PROGRAMS += src/tests/attack/goodput
 src_tests_attack_goodput_SOURCES = src/tests/attack/goodput.c $(attack_sources)
@@ -22,7 +29,6 @@ src_tests_attack_goodput_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_attack_goodput_LDADD = $(harness_libs)
 CLEANFILES += src/tests/attack/goodput
 
-.PHONY: attack-report
 attack-report: src/tests/attack/goodput
 	python3 -B $(srcdir)/src/tests/attack/report.py src/tests/attack/goodput
 endif

@@ -23,7 +23,9 @@ faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_mkdir,--undefined=__wrap_m
 	-Wl,--wrap=fstat,--wrap=fstatat,--wrap=fstatvfs,--wrap=readlinkat,--wrap=preadv \
 	-Wl,--wrap=preadv2,--wrap=fsync,--wrap=inotify_init1,--wrap=inotify_add_watch \
 	-Wl,--wrap=open64,--wrap=openat64,--wrap=fopen64,--wrap=fstat64,--wrap=fstatat64 \
-	-Wl,--wrap=fstatvfs64,--wrap=preadv64,--wrap=preadv64v2
+	-Wl,--wrap=fstatvfs64,--wrap=preadv64,--wrap=preadv64v2 \
+	-Wl,--wrap=__open_2,--wrap=__openat_2,--wrap=__open64_2,--wrap=__openat64_2 \
+	-Wl,--wrap=__asprintf_chk
 faults_libs = src/tests/faults/libfaults.la $(LDADD)
 check_tests += src/tests/faults/test_faults_memory
 src_tests_faults_test_faults_memory_LDADD = $(faults_libs)
@@ -34,6 +36,10 @@ src_tests_faults_test_faults_system_LDFLAGS = $(faults_ldflags)
 check_tests += src/tests/faults/test_faults_threads
 src_tests_faults_test_faults_threads_LDADD = $(faults_libs)
 src_tests_faults_test_faults_threads_LDFLAGS = $(faults_ldflags)
+
+check_tests += src/tests/faults/test_faults_writes
+src_tests_faults_test_faults_writes_LDADD = $(faults_libs)
+src_tests_faults_test_faults_writes_LDFLAGS = $(faults_ldflags)
 
 # Stubs of the types that src/tests/xg has compiled.
 check_tests += src/tests/faults/test_faults_stubs
@@ -55,7 +61,7 @@ src_tests_faults_test_faults_files_SOURCES = \
 	$(fileserver_test_fixture)
 src_tests_faults_test_faults_files_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_faults_test_faults_files_LDADD = src/fileserver/.libs/libfileserver.a $(faults_libs) \
-	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS)
+	$(JANSSON_LIBS) $(INIH_LIBS)
 src_tests_faults_test_faults_files_LDFLAGS = $(faults_ldflags)
 src_tests_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.la \
 	src/tests/faults/libfaults.la src/rx/librxwire_core.la

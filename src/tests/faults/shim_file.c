@@ -28,20 +28,43 @@ WRAP(char *, strndup, const char *text, size_t length)
 	return shim_fails(SHIM_MEMORY) ? NULL : shim_remember(__real_strndup(text, length));
 }
 
-WRAP(int, asprintf, char **text, const char *format, ...)
+static int print_or_fail(char **text, const char *format, va_list ap)
 {
-	va_list ap;
 	int n;
 
 	if (shim_fails(SHIM_MEMORY)) {
 		*text = NULL;
 		return -1;
 	}
-	va_start(ap, format);
 	n = vasprintf(text, format, ap);
-	va_end(ap);
 	if (n >= 0)
 		shim_remember(*text);
+	return n;
+}
+
+WRAP(int, asprintf, char **text, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = print_or_fail(text, format, ap);
+	va_end(ap);
+	return n;
+}
+
+/* The same under -D_FORTIFY_SOURCE. */
+int __wrap___asprintf_chk(char **text, int flag, const char *format, ...);
+
+int __wrap___asprintf_chk(char **text, int flag, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	(void)flag;
+	va_start(ap, format);
+	n = print_or_fail(text, format, ap);
+	va_end(ap);
 	return n;
 }
 
@@ -89,6 +112,23 @@ WRAP(int, openat, int folder, const char *path, int flags, ...)
 		va_end(ap);
 	}
 	return shim_opened(__real_openat(folder, path, flags, mode));
+}
+
+/*
+ * What -D_FORTIFY_SOURCE makes of an open() or openat() whose flags are not constant: without O_CREAT,
+ * or it would have aborted the program. Declared here, since the headers have them for its own use.
+ */
+int __wrap___open_2(const char *path, int flags);
+int __wrap___openat_2(int folder, const char *path, int flags);
+
+int __wrap___open_2(const char *path, int flags)
+{
+	return __wrap_open(path, flags);
+}
+
+int __wrap___openat_2(int folder, const char *path, int flags)
+{
+	return __wrap_openat(folder, path, flags);
 }
 
 /* openat2() is the only one that comes this way; it has four arguments. */

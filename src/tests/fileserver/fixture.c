@@ -123,6 +123,8 @@ static void start(struct world *world, bool all_files, unsigned flags)
 	world->service.clients = fsd_clients_create(&clients);
 	world->service.readers = fsd_readers_start(4, 8 << 20, NULL);
 	ck_assert(world->service.clients && world->service.readers);
+	world->service.usage = fsd_usage_start(world->layer);
+	ck_assert_ptr_nonnull(world->service.usage);
 	memset(&world->service.uuid, 0x42, sizeof(world->service.uuid));
 	fsd_xstats_init(&world->service.xstats);
 }
@@ -131,6 +133,8 @@ static void stop(struct world *world)
 {
 	fsd_xstats_end(&world->service.xstats);
 	fsd_readers_stop(world->service.readers);
+	fsd_usage_stop(world->service.usage);
+	fsd_rootafs_destroy(world->service.rootafs);
 	fsd_volume_close(world->service.volume);
 	fsd_clients_destroy(world->service.clients);
 	fsd_store_close(world->store);
@@ -149,6 +153,14 @@ void world_reopen(struct world *world, bool all_files)
 {
 	stop(world);
 	start(world, all_files, 0);
+}
+
+void world_lose_state(struct world *world)
+{
+	stop(world);
+	tree_remove(world->state);
+	world->state = test_folder();
+	start(world, false, 0);
 }
 
 void world_close(struct world *world)
@@ -570,7 +582,7 @@ static int slow_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, 
 {
 	(void)layer;
 	(void)path;
-	return fn(arg, "slow", 4, FSD_FILE);
+	return fn(arg, "slow", 4, FSD_FILE, 3);
 }
 
 static int slow_space(struct fsd_layer *layer, struct fsd_space *space)

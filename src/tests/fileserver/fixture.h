@@ -41,6 +41,8 @@ struct world {
 void world_open(struct world *world, char *root, bool all_files, unsigned flags);
 /* As a restart of the server: everything but the tree and the store is new. */
 void world_reopen(struct world *world, bool all_files);
+/* As a restart without the state; with the same volume id, so that FIDs can be compared. */
+void world_lose_state(struct world *world);
 void world_close(struct world *world);
 /* Every client that is to be told something has answered, with capability word 1. */
 void world_answer_all(struct world *world);

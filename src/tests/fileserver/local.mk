@@ -3,7 +3,7 @@
 
 fileserver_test_fixture = src/tests/fileserver/fixture.c src/tests/fileserver/fixture.h
 fileserver_test_libs = src/fileserver/libfileserver.la src/tools/libtools.la src/afs/librxafs.la \
-	src/rx/librxwire.la $(CHECK_LIBS) $(LMDB_LIBS) $(PTHREAD_LIBS)
+	src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
 check_tests += src/tests/fileserver/test_callbacks
 src_tests_fileserver_test_callbacks_SOURCES = \
@@ -32,6 +32,16 @@ check_tests += src/tests/fileserver/test_log
 src_tests_fileserver_test_log_SOURCES = \
 	src/tests/fileserver/test_log.c $(fileserver_test_fixture)
 src_tests_fileserver_test_log_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_manager
+src_tests_fileserver_test_manager_SOURCES = \
+	src/tests/fileserver/test_manager.c $(fileserver_test_fixture)
+src_tests_fileserver_test_manager_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_protection
+src_tests_fileserver_test_protection_SOURCES = \
+	src/tests/fileserver/test_protection.c $(fileserver_test_fixture)
+src_tests_fileserver_test_protection_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_readers
 src_tests_fileserver_test_readers_SOURCES = \
@@ -89,13 +99,16 @@ src_tests_fileserver_test_services_net_SOURCES = \
 src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
 # Made by their names alone, programs do not wait for BUILT_SOURCES.
-fileserver_tests = callbacks clients fs_service layer log readers rxfsd_net \
+fileserver_tests = callbacks clients fs_service layer log manager protection readers rxfsd_net \
 	rotation services_net state store vl_service vol_service volume watch xstats
 $(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) \
 		src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)
 
 # The program itself: messages, exit states, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh
+
+# Its unit.
+check_scripts += src/tests/fileserver/unit.sh
 
 # What the benchmark makes of its time line.
 check_scripts += src/tests/fileserver/timeline.sh

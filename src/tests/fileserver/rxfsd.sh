@@ -68,13 +68,52 @@ refused 2 workers --export "$dir/export" --workers 5
 refused 2 workers --export "$dir/export" --workers 9:3
 refused 2 port --export "$dir/export" --port 70000
 refused 2 stray --export "$dir/export" stray
-refused 1 "$dir/none" --export "$dir/none" --state "$dir/state"
+refused 2 "$dir/none" --export "$dir/none" --state "$dir/state"
 refused 1 "inside the export" --export "$dir/export" --state "$dir/export/state"
 refused 1 /proc/none --export "$dir/export" --state /proc/none
-refused 1 1.2.3 --export "$dir/export" --state "$dir/state" --advertise 1.2.3
 refused 1 192.0.2.1 --export "$dir/export" --state "$dir/state" --listen 192.0.2.1 --require none
 refused 1 "$dir/none" --export "$dir/export" --state "$dir/state" --timeline "$dir/none/here"
-refused 1 ends.backup --export "$dir/export" --state "$dir/state" --volume ends.backup
+refused 1 "process of rxfsd" --reload $$
+refused 2 "reload" --reload 0
+
+# wrong OPTION VALUE TEXT: the check and the start refuse a file that says so, name the line, and exit with 2.
+wrong() {
+	printf '[rxfsd]\nexport = %s\n%s = %s\n' "$dir/export" "$1" "$2" >"$dir/wrong.conf"
+	refused 2 "wrong.conf:3: .*$3" --config "$dir/wrong.conf" --check-config
+	refused 2 "wrong.conf:3: .*$3" --config "$dir/wrong.conf" --state "$dir/untouched"
+	[ ! -e "$dir/untouched" ] || fail "a wrong $1 has made the state"
+}
+mkdir "$dir/open"
+chmod 777 "$dir/open"
+wrong export "$dir/export" "line 2"
+wrong volume "a b" "a b"
+wrong volume ends.backup ends.backup
+wrong advertise foo foo
+wrong advertise 1.2.3 1.2.3
+wrong trace-dir "$dir/none" "$dir/none"
+wrong trace-dir "$dir/export/hello.txt" directory
+wrong trace-dir "$dir/open" write
+wrong listen "no host" "no host"
+wrong listen 0.0.0.0 "require none"
+wrong port 7003 "vl-port 7003"
+wrong vl-port 7000 "vl-port 7000"
+wrong vol-port 7000 "vol-port 7000"
+wrong workers-min 4000 workers-max
+wrong workers 9:3 workers
+wrong affinity 8000 8000
+wrong keytab "$dir/none" "$dir/none"
+wrong keytab "$dir/export/hello.txt" hello.txt
+wrong require crypt keytab
+wrong allow nobody nobody
+wrong reload 1 "command line"
+# A name that no server can tell may be known later: refused, but another start may succeed.
+"$rxfsd" --export "$dir/export" --listen nonsense.invalid --check-config >"$dir/out" 2>"$dir/err" &&
+	fail "--listen nonsense.invalid was taken"
+grep -q -- "--listen nonsense.invalid" "$dir/err" || fail "no --listen nonsense.invalid"
+# What is found when it starts has its line, too.
+printf '[rxfsd]\nexport = %s\nport = 0\nvl-port = 0\nstate = %s\n metrics-file = %s\n' "$dir/export" "$dir/state" \
+	"$dir/none/x.prom" >"$dir/wrong.conf"
+refused 1 "wrong.conf:6: --metrics-file $dir/none/x.prom" --config "$dir/wrong.conf"
 
 cat >"$dir/conf" <<END
 [rxfsd]
@@ -91,7 +130,27 @@ refused 2 export --check-config
 echo "volumen = x" >>"$dir/conf"
 refused 2 volumen --config "$dir/conf" --check-config
 
+# State that is no state of this version, or damaged at its beginning, is refused and named.
+mkdir "$dir/old"
+head -c 8192 /dev/zero >"$dir/old/data.volume"
+refused 1 "old/data.volume is no volume store.*move it away" --export "$dir/export" --volume data --state "$dir/old" \
+	--port 0 --vl-port 0
+# An address space of 1 GiB is enough. (With a sanitizer not even this is.)
+if (ulimit -S -v 1048576 && "$rxfsd" --version) >/dev/null 2>&1; then
+	ulimit -S -v 1048576
+	start --export "$dir/export" --volume data
+	stop
+	ulimit -S -v "$(ulimit -H -v)"
+else
+	echo "SKIP: an address space of 1 GiB is too small for this build"
+fi
+
 start --export "$dir/export" --volume data
+# The log begins with what is in effect.
+grep -q "^rxfsd: version [0-9]" "$dir/err" || fail "no version in the log"
+grep -q "^rxfsd: fs on $fs: protection none; [0-9]* listeners*, back-end [a-z]*, GSO o[nf]*, GRO o[nf]*" "$dir/err" ||
+	fail "nothing in the log of how files are served"
+grep -q "^rxfsd: vl on $vl: protection none" "$dir/err" || fail "nothing in the log of how locations are served"
 refused 1 "in use by another rxfsd" --export "$dir/export" --state "$dir/state" --port 0 --vl-port 0
 refused 1 "${fs##*:}" --export "$dir/export" --state "$dir/state2" --port "${fs##*:}" --vl-port 0
 "$afscp" -s "$server" get -q data:/data "$dir/copy" || fail "afscp get"
@@ -121,5 +180,24 @@ pid=
 start --export "$dir/export" --volume data
 after=$("$afscp" -s "$server" stat data:/hello.txt | grep FID)
 [ -n "$before" ] && [ "$before" = "$after" ] || fail "FID $before became $after"
+"$afscp" -s "$server" get -q data:/hello.txt "$dir/copy" || fail "afscp get"
 stop
+# The figures are those after the last call.
+sed -n '/calls in progress have/,$p' "$dir/err" | grep -q "^rxfsd: fetches [1-9]" || fail "no figures at the end"
+
+# Without standard files: no other file takes their places.
+"$rxfsd" --export "$dir/export" --port 0 --vl-port 0 --state "$dir/state3" --metrics-file "$dir/x.prom" <&- >&- 2>&- &
+pid=$!
+tries=0
+until [ -s "$dir/x.prom" ]; do
+	tries=$((tries + 1))
+	[ $tries -lt 600 ] || fail "it does not start without standard files"
+	kill -0 $pid || fail "it has ended without standard files"
+	sleep 0.1
+done
+stop
+[ ! -s "$dir/state3/lock" ] || fail "the lock file has got: $(cat "$dir/state3/lock")"
+if grep -l "rxfsd: " "$dir/state3"/*; then
+	fail "log lines are in the state"
+fi
 exit 0

@@ -7,7 +7,9 @@
 #include <rxwire/error.h>
 
 #include "afs/uuid.h"
-#include "fileserver/clients.h"
+#include "fileserver/clients_private.h"
+#include "fileserver/remember.h"
+#include "fileserver/state.h"
 
 #define VOLUME 0x20000001u
 
@@ -115,6 +117,13 @@ START_TEST(first_asked_then_trusted)
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
+	done(&work, 0, 0, 1000);
+	/* in two ways: Linux from 6.8 on goes by the second */
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_FORGET);
+	ck_assert_uint_eq(work.count, 1);
+	ck_assert(work.fids[0].Volume == VOLUME && work.fids[0].Vnode == 0);
 	done(&work, 0, 0, 1000);
 	ck_assert_uint_ge(give(1, 2, 1000), 4 * 3600);
 	caller = enter(1, 132, 1000);
@@ -295,7 +304,7 @@ START_TEST(failed_break_voids_everything)
 	ck_assert(!fsd_work_take(clients, &work));
 	/* later it is asked, and told to forget, before it gets promises again */
 	ck_assert_uint_eq(give(1, 2, 1031), 0);
-	ck_assert_uint_eq(answer_all(1, 1031), 2);
+	ck_assert_uint_eq(answer_all(1, 1031), 3);
 	ck_assert_uint_gt(give(1, 2, 1032), 0);
 	fsd_clients_destroy(clients);
 }
@@ -345,6 +354,7 @@ START_TEST(full_table_takes_from_the_quiet)
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
 	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000001);
 	done(&work, 0, 0, 1031);
+	ck_assert_uint_eq(answer_all(1, 1031), 1);
 	ck_assert_uint_gt(give(1, 2, 1032), 0);
 	fsd_clients_destroy(clients);
 }
@@ -397,9 +407,11 @@ START_TEST(sweep_sees_all_and_expires)
 	bring_up(1, 1000);
 	for (uint32_t v = 0; v < 200; v++)
 		give(1, v, 1000);
-	for (int i = 0; i < 500; i++) {
+	/* One round sees every object, wherever the bounds between two sweeps fall. */
+	while (cursor < clients->buckets) {
 		size_t n = fsd_promise_sweep(clients, &cursor, fids, 16, 1000);
 
+		ck_assert_uint_gt(n, 0);
 		for (size_t j = 0; j < n; j++)
 			seen[fids[j].Vnode] = true;
 	}
@@ -475,6 +487,14 @@ static struct fsd_work take(enum fsd_work_kind kind)
 	return work;
 }
 
+/* It has been told to forget in the one way; tell it in the other. */
+static void forget(unsigned code, uint64_t now)
+{
+	struct fsd_work work = take(FSD_WORK_FORGET);
+
+	done(&work, (int32_t)code, 0, now);
+}
+
 static uint32_t peer_of(const struct fsd_work *work)
 {
 	return ntohl(((const struct sockaddr_in *)&work->peer)->sin_addr.s_addr);
@@ -497,6 +517,7 @@ START_TEST(older_clients_are_asked_less)
 	ck_assert(work.identified);
 	ck_assert(afs_uuid_same(&work.uuid, &answer.uuid));
 	done(&work, 0, 0, 1000);
+	forget(0, 1000);
 	ck_assert_uint_gt(give(1, 2, 1000), 0);
 	/* nobody has said which error numbers it knows */
 	caller = enter(1, 132, 1000);
@@ -511,6 +532,7 @@ START_TEST(older_clients_are_asked_less)
 	work = take(FSD_WORK_INIT);
 	ck_assert(!work.identified);
 	done(&work, 0, 0, 1000);
+	forget((unsigned)RXW_RPC_OPCODE, 1000);
 	ck_assert_uint_gt(give(2, 2, 1000), 0);
 	/* one that does not answer the second question */
 	ck_assert_uint_eq(give(3, 2, 1000), 0);
@@ -534,6 +556,7 @@ static void introduce(unsigned n, const struct fsd_answer *answer, uint64_t now)
 	fsd_work_done(clients, &work, answer, now);
 	work = take(FSD_WORK_INIT);
 	done(&work, 0, 0, now);
+	forget(0, now);
 }
 
 START_TEST(quiet_ones_are_probed)
@@ -571,6 +594,7 @@ START_TEST(quiet_ones_are_probed)
 	fsd_work_done(clients, &work, &answer, 2400);
 	work = take(FSD_WORK_INIT);
 	done(&work, 0, 0, 2400);
+	forget(0, 2400);
 	/* a break that is owed shows as well that it is there */
 	fsd_clients_check(clients, 2800);
 	fsd_promise_break(clients, &f, NULL);
@@ -603,6 +627,7 @@ START_TEST(quiet_for_hours_then_told_to_forget)
 	work = take(FSD_WORK_INIT);
 	ck_assert(!work.identified);
 	done(&work, 0, 0, 8200);
+	forget(0, 8200);
 	fsd_clients_stats(clients, &stats);
 	ck_assert_uint_eq(stats.hosts_up, 1);
 	ck_assert_uint_eq(stats.promises, 0);
@@ -614,8 +639,205 @@ START_TEST(quiet_for_hours_then_told_to_forget)
 }
 END_TEST
 
+/*
+ * Clients that are gone hold the table. Those that call are asked before these are told to forget, and
+ * find free hands, however many there are.
+ */
+START_TEST(gone_ones_hold_nobody_up)
+{
+	struct fsd_work work[100];
+	unsigned taken = 0;
+
+	setup(300, 200);
+	for (unsigned n = 1; n <= 100; n++)
+		bring_up(n, 1000);
+	for (unsigned n = 1; n <= 100; n++)
+		for (uint32_t v = 0; v < 2; v++)
+			ck_assert_uint_gt(give(n, 1000 * n + 2 * v, 1001), 0);
+	/* a full table: each promise to a client that calls takes two from one that is gone */
+	bring_up(200, 1010);
+	for (uint32_t v = 0; v < 90; v++)
+		ck_assert_uint_gt(give(200, 2 + 2 * v, 1011), 0);
+	while (taken < 100 && fsd_work_take(clients, &work[taken]))
+		ck_assert_int_eq(work[taken++].kind, FSD_WORK_INIT);
+	ck_assert_uint_eq(taken, 32);
+	ck_assert_uint_eq(give(201, 2, 1012), 0);
+	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert_int_eq(work[taken].kind, FSD_WORK_IDENTIFY);
+	ck_assert_uint_eq(peer_of(&work[taken]), 0x7f000000 + 201);
+	/* and it goes on as the first of the gone are given up */
+	done(&work[0], RXW_CALL_DEAD, 0, 1013);
+	ck_assert(fsd_work_take(clients, &work[0]));
+	ck_assert_int_eq(work[0].kind, FSD_WORK_INIT);
+	for (unsigned i = 0; i < taken; i++)
+		done(&work[i], RXW_CALL_DEAD, 0, 1014);
+	done(&work[taken], 0, 1, 1014);
+	answer_all(1, 1015);
+	ck_assert_uint_gt(give(201, 2, 1016), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* While promises are short, those that have been quiet for a minute are asked whether they are there. */
+START_TEST(short_of_promises)
+{
+	setup(10, 64);
+	bring_up(1, 1000);
+	bring_up(2, 1000);
+	for (uint32_t v = 0; v < 40; v++)
+		ck_assert_uint_gt(give(1, 2 + 2 * v, 1000), 0);
+	fsd_clients_check(clients, 1060);
+	ck_assert_uint_eq(answer_all(0, 1060), 0);
+	for (uint32_t v = 0; v < 20; v++)
+		ck_assert_uint_gt(give(2, 2 + 2 * v, 1050), 0);
+	fsd_clients_check(clients, 1060);
+	struct fsd_work work = take(FSD_WORK_PROBE);
+
+	ck_assert_uint_eq(peer_of(&work), 0x7f000001);
+	done(&work, RXW_CALL_DEAD, 0, 1064);
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+static unsigned raised;
+
+static void note_up(void *arg, const struct sockaddr_storage *sa)
+{
+	(void)arg;
+	raised = ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr);
+}
+
+static void recall(void *arg, const struct sockaddr_storage *sa)
+{
+	(void)arg;
+	fsd_clients_recall(clients, sa, 1000);
+}
+
+/* What a restart needs: who has been up is in a file, and is told to forget. */
+START_TEST(remembered)
+{
+	char *folder = test_folder(), path[4200], message[FSD_MESSAGE_MAX];
+	struct fsd_remember *remember;
+	struct sockaddr_storage sa;
+	uint32_t date = 0;
+
+	snprintf(path, sizeof(path), "%s/clients", folder);
+	setup(10, 100);
+	clients->options.up = note_up;
+	bring_up(7, 1000);
+	ck_assert_uint_eq(raised, 0x7f000007);
+	remember = fsd_remember_open(path, 4, recall, NULL, message);
+	ck_assert_ptr_nonnull(remember);
+	for (unsigned n = 1; n <= 5; n++) { /* the first gives way to the fifth */
+		sa = peer(n);
+		fsd_remember_add(remember, &sa);
+	}
+	date = fsd_remember_date(remember);
+	fsd_remember_add(remember, &sa); /* in place of the second */
+	fsd_remember_add(NULL, &sa);
+	fsd_remember_close(remember);
+	ck_assert_uint_eq(answer_all(1, 1000), 0);
+	for (int i = 0; i < 2; i++) {
+		unsigned seen = 0;
+
+		fsd_clients_destroy(clients);
+		setup(10, 100);
+		remember = fsd_remember_open(path, 4, recall, NULL, message);
+		ck_assert_ptr_nonnull(remember);
+		for (int n = 0; n < 3; n++) {
+			struct fsd_work work = take(FSD_WORK_IDENTIFY);
+
+			seen |= 1u << (peer_of(&work) & 0xff);
+			done(&work, 0, 1, 1000);
+		}
+		ck_assert_uint_eq(answer_all(0, 1000), 2 * 3);
+		ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+		ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);
+		/* they are promised something at once */
+		ck_assert_uint_gt(give(3, 2, 1001), 0);
+		ck_assert_uint_gt(fsd_remember_date(remember), date);
+		date = fsd_remember_date(remember);
+		fsd_remember_close(remember);
+	}
+	/* Garbage is nobody's address. */
+	tree_file(folder, "clients", "\1\2\3 this is no file of addresses, and it ends oddly", 50, 0600);
+	remember = fsd_remember_open(path, 4, recall, NULL, message);
+	ck_assert_ptr_nonnull(remember);
+	fsd_remember_close(remember);
+	ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+	ck_assert_ptr_null(fsd_remember_open("/proc/none/clients", 4, recall, NULL, message));
+	ck_assert_ptr_nonnull(strstr(message, "/proc/none/clients"));
+	fsd_clients_destroy(clients);
+	tree_remove(folder);
+}
+END_TEST
+
+static size_t longest_chain(bool six, size_t hosts)
+{
+	size_t longest = 0;
+
+	setup(hosts, 100);
+	for (unsigned n = 0; n < hosts; n++) {
+		struct sockaddr_storage sa = peer(n);
+		struct fsd_caller caller;
+
+		if (six) {
+			struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&sa;
+
+			/* Of one network, chosen so that the sums that were used before are equal. */
+			memset(&sa, 0, sizeof(sa));
+			in6->sin6_family = AF_INET6;
+			in6->sin6_port = htons((uint16_t)n);
+			in6->sin6_addr.s6_addr[0] = 0x20;
+		}
+		fsd_clients_enter(clients, &sa, 132, 1000, &caller);
+		fsd_clients_leave(clients, &caller);
+	}
+	for (size_t i = 0; i < clients->host_buckets; i++) {
+		size_t length = 0;
+
+		for (const struct fsd_host *h = clients->hosts[i]; h; h = h->chain)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	fsd_clients_destroy(clients);
+	return longest;
+}
+
+/* The place of an address in the table is not to be foreseen, and no two tables agree on it. */
+START_TEST(places_are_secret)
+{
+	struct fsd_host *first[2];
+	unsigned same = 0;
+
+	ck_assert_uint_lt(longest_chain(false, 4096), 20);
+	ck_assert_uint_lt(longest_chain(true, 4096), 20);
+	for (unsigned n = 0; n < 64; n++) {
+		size_t bucket[2] = {0};
+
+		for (int k = 0; k < 2; k++) {
+			struct sockaddr_storage sa = peer(n);
+			struct fsd_caller caller;
+
+			setup(1024, 100);
+			fsd_clients_enter(clients, &sa, 132, 1000, &caller);
+			first[k] = caller.host;
+			while (clients->hosts[bucket[k]] != first[k])
+				bucket[k]++;
+			fsd_clients_leave(clients, &caller);
+			fsd_clients_destroy(clients);
+		}
+		same += bucket[0] == bucket[1];
+	}
+	ck_assert_uint_lt(same, 10);
+}
+END_TEST
+
 TEST_MAIN("clients", first_asked_then_trusted, silent_ones_are_left_alone, error_numbers_by_client,
 	  durations, breaks_reach_holders, one_call_for_many_breaks, too_many_breaks_become_one,
 	  failed_break_voids_everything, given_up, full_table_takes_from_the_quiet,
 	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use,
-	  older_clients_are_asked_less, quiet_ones_are_probed, quiet_for_hours_then_told_to_forget)
+	  older_clients_are_asked_less, quiet_ones_are_probed, quiet_for_hours_then_told_to_forget,
+	  gone_ones_hold_nobody_up, short_of_promises, remembered,
+	  places_are_secret)

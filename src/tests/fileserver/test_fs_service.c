@@ -38,6 +38,16 @@ static void teardown(void)
 	world_close(&world);
 }
 
+/* An object whose status may not be had: a directory on the way to it has been closed. */
+static AFSFid closed_fid(void)
+{
+	AFSFid fid = world_fid(&world, "sub/inner");
+
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
+	fsd_volume_forget_access(world.service.volume);
+	return fid;
+}
+
 static struct rxw_xdr *begin(uint32_t opcode)
 {
 	rxw_xdr_writer(&rq, request, sizeof(request));
@@ -176,7 +186,7 @@ START_TEST(fetch_status)
 	ck_assert(afs_status_usable(&s));
 	ck_assert_uint_eq(afs_status_length(&s), 13);
 	ck_assert_uint_eq(s.ResidencyMask, 1);
-	ck_assert_uint_eq(s.AnonymousAccess, 9);
+	ck_assert_uint_eq(s.AnonymousAccess, 41);
 	ck_assert(cb.CallBackVersion == 0 && cb.ExpirationTime == 0 && cb.CallBackType == 0);
 	ck_assert_uint_eq(sync.spare1, fsd_volume_creation(world.service.volume));
 	for (int i = 25 * 4; i < 30 * 4; i++)
@@ -201,7 +211,7 @@ START_TEST(codes_fit_the_client)
 	AFSFid fid, zero = {0, 1, 1}, elsewhere = {9, 1, 1};
 
 	setup();
-	fid = world_fid(&world, "secret");
+	fid = closed_fid();
 	/* one who never made a modern call gets raw numbers */
 	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve_from(1111), EACCES);
@@ -228,7 +238,7 @@ START_TEST(no_promise_for_what_failed)
 	AFSFid fid;
 
 	setup();
-	fid = world_fid(&world, "secret");
+	fid = closed_fid();
 	bring_up(7001);
 	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve(), 49733388);
@@ -249,7 +259,7 @@ START_TEST(inline_bulk_status)
 	bring_up(7001);
 	fids[0] = world_fid(&world, "hello.txt");
 	fids[1] = (AFSFid){fids[0].Volume, 4444, 1};
-	fids[2] = world_fid(&world, "secret");
+	fids[2] = closed_fid();
 	put_fids(begin(RXAFS_OP_InlineBulkStatus), fids, 3);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert_uint_eq(w.reply_length, 4 * (1 + 3 * 21 + 1 + 3 * 3 + 6));
@@ -369,6 +379,7 @@ END_TEST
 
 START_TEST(fetch_directories_and_links)
 {
+	AFSFetchStatus s;
 	AFSFid fid;
 	uint32_t v, u;
 
@@ -383,7 +394,13 @@ START_TEST(fetch_directories_and_links)
 	ck_assert_int_eq(fetch64(fid, 0, 1024), 0);
 	ck_assert_uint_eq(w.reply_length, 8 + 9 + 120);
 	ck_assert_mem_eq(w.reply + 8, "sub/inner", 9);
-	ck_assert_int_eq(fetch64(world_fid(&world, "secret"), 0, 10), 49733388);
+	/* of what may not be read there is a status, and no more */
+	fid = world_fid(&world, "secret");
+	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
+	ck_assert_int_eq(serve(), 0);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && afs_status_length(&s) == 1);
+	ck_assert_uint_eq(s.CallerAccess, AFS_RIGHT_LOOKUP);
+	ck_assert_int_eq(fetch64(fid, 0, 10), 49733388);
 	ck_assert_uint_eq(w.reply_length, 0);
 	teardown();
 }
@@ -485,8 +502,8 @@ START_TEST(small_calls)
 	ck_assert(xdr_get_AFSFetchVolumeStatus(&rp, &vs));
 	ck_assert_int_eq(vs.Type, 0);
 	ck_assert_int_eq(vs.Vid, (int32_t)root_fid().Volume);
-	ck_assert(rxw_xdr_lend_bytes(&rp, 256, &text, &length) && length == 4);
-	ck_assert_mem_eq(text, "data", 4);
+	ck_assert(rxw_xdr_lend_bytes(&rp, 256, &text, &length) && length == 13);
+	ck_assert_mem_eq(text, "data.readonly", 13);
 	/* two empty strings */
 	ck_assert(rxw_xdr_get_u64(&rp, &now) && now == 0 && rxw_xdr_left(&rp) == 0);
 	rxw_xdr_put_u32(begin(RXAFS_OP_GetVolumeStatus), 9);
@@ -495,7 +512,7 @@ START_TEST(small_calls)
 	fid = world_fid(&world, "hello.txt");
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchACL), &fid), serve()), 0);
 	ck_assert(rxw_xdr_lend_bytes(&rp, 1024, &text, &length));
-	ck_assert_str_eq((const char *)text, "1\n0\nsystem:anyuser\t9\n");
+	ck_assert_str_eq((const char *)text, "1\n0\nsystem:anyuser\t41\n");
 	ck_assert_uint_eq(length, strlen((const char *)text) + 1);
 	ck_assert_uint_eq(rxw_xdr_left(&rp), 27 * 4);
 
@@ -676,6 +693,55 @@ START_TEST(obsolete_calls)
 }
 END_TEST
 
+/* /afs/CELL and /afs/.CELL are all that root.afs has. */
+START_TEST(mount_points)
+{
+	AFSFid fid = {FSD_ROOTAFS_ID, 1, 1}, link = fid;
+	AFSFetchVolumeStatus vs;
+	AFSFetchStatus s;
+	AFSVolSync sync;
+	AFSCallBack cb;
+
+	setup();
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), AFS_VNOVOL);
+	world.service.rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	ck_assert_ptr_nonnull(world.service.rootafs);
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
+	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && afs_status_usable(&s));
+	ck_assert_uint_eq(s.FileType, AFS_TYPE_DIR);
+	ck_assert_uint_eq(afs_status_length(&s), 2048);
+	ck_assert(xdr_get_AFSCallBack(&rp, &cb) && cb.ExpirationTime >= 60);
+	ck_assert(xdr_get_AFSVolSync(&rp, &sync) && sync.spare1 == 1700000000);
+	ck_assert_int_eq(fetch64(fid, 0, 4096), 0);
+	ck_assert_int_eq(afs_dir_check(w.reply + 8, 2048), 0);
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? ".test.cell" : "test.cell";
+		const char *text = "#root.cell.";
+
+		ck_assert_int_eq(fetch64(fid, 0, 4096), 0);
+		ck_assert_int_eq(afs_dir_lookup(w.reply + 8, 2048, name, &link.Vnode, &link.Unique), 1);
+		ck_assert_int_eq((put_fids(begin(RXAFS_OP_InlineBulkStatus), &link, 1), serve()), 0);
+		rp.at += 4;
+		ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && s.errorCode == 0);
+		/* This is how clients know a mount point. */
+		ck_assert_uint_eq(s.FileType, AFS_TYPE_SYMLINK);
+		ck_assert_uint_eq(s.UnixModeBits, 0644);
+		ck_assert_int_eq(fetch64(link, 0, 100), 0);
+		ck_assert_uint_eq(w.reply_length, 8 + strlen(text) + 120);
+		ck_assert_mem_eq(w.reply + 8, text, strlen(text));
+	}
+	link.Unique++;
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &link), serve()), AFS_VNOVNODE);
+	rxw_xdr_put_u32(begin(RXAFS_OP_GetVolumeStatus), FSD_ROOTAFS_ID);
+	ck_assert_int_eq(serve(), 0);
+	ck_assert(xdr_get_AFSFetchVolumeStatus(&rp, &vs) && vs.Vid == (int32_t)FSD_ROOTAFS_ID);
+	xdr_put_AFSFid(begin(RXAFS_OP_RemoveFile), &fid);
+	rxw_xdr_put_string(&rq, "test.cell", UINT32_MAX);
+	ck_assert_int_eq(serve(), 49733405);
+	teardown();
+}
+END_TEST
+
 START_TEST(promises_given_up)
 {
 	AFSFid fids[2];
@@ -804,7 +870,7 @@ int main(void)
 		statistics,
 		extended_statistics,
 		obsolete_calls,
-		promises_given_up,
+		mount_points, promises_given_up,
 		lost_reply,
 		stores_are_refused_early,
 		random_arguments,

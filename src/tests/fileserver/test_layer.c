@@ -110,11 +110,13 @@ struct names {
 	unsigned files, dirs, links, others;
 };
 
-static int count_name(void *arg, const char *name, size_t length, enum fsd_kind kind)
+static int count_name(void *arg, const char *name, size_t length, enum fsd_kind kind,
+		      uint64_t inode)
 {
 	struct names *names = arg;
 
 	ck_assert_uint_eq(strlen(name), length);
+	ck_assert_uint_ne(inode, 0);
 	names->files += kind == FSD_FILE;
 	names->dirs += kind == FSD_DIR;
 	names->links += kind == FSD_SYMLINK;

@@ -13,6 +13,7 @@
 #include "afs/rxafscb.h"
 #include "afs/uuid.h"
 #include "afs/vl.h"
+#include "base/wire.h"
 #include "fileserver/server.h"
 #include "tests/main.h"
 
@@ -31,7 +32,7 @@ struct client {
 	pthread_cond_t told;
 	struct RXAFSCB_service callbacks;
 	int older; /* 1: does not know TellMeAboutYourself, 2: nor WhoAreYou */
-	unsigned identified, inits, old_inits, breaks;
+	unsigned identified, inits, old_inits, breaks, forgets;
 	struct rxw_uuid server_uuid;
 	AFSFid broken[256];
 	int refuse; /* abort every callback */
@@ -165,6 +166,11 @@ static int32_t broken(void *context, rxw_call *call, const AFSCBFids *fids, cons
 	(void)call;
 	ck_assert_uint_eq(cbs->len, 0);
 	for (uint32_t i = 0; i < fids->len; i++) {
+		if (fids->val[i].Vnode == 0) { /* all of it: part of the introduction */
+			ck_assert_uint_eq(fids->val[i].Volume, fsd_server_volume_id(server));
+			heard(client, &client->forgets);
+			continue;
+		}
 		pthread_mutex_lock(&client->lock);
 		ck_assert_uint_lt(client->breaks, 256);
 		client->broken[client->breaks] = fids->val[i];
@@ -356,7 +362,7 @@ START_TEST(mount_sequence)
 	ck_assert_int_eq(rpc(client.vl, &r, NULL, NULL), RXW_RPC_OPCODE);
 	ck_assert_int_eq(VL_GetEntryByNameU(client.vl, "root.cell", &entry), 0);
 	ck_assert_int_eq(entry.nServers, 1);
-	ck_assert_uint_eq(entry.volumeId[0], fsd_server_volume_id(server));
+	ck_assert_uint_eq(entry.volumeId[1], fsd_server_volume_id(server));
 
 	query.uuid = entry.serverNumber[0];
 	ck_assert_int_eq(VL_GetAddrsU(client.vl, &query, &uuid, &unique, &count, &addrs), 0);
@@ -373,7 +379,7 @@ START_TEST(mount_sequence)
 	ck_assert_uint_eq(client.identified, 1);
 	ck_assert(afs_uuid_same(&client.server_uuid, &entry.serverNumber[0]));
 
-	AFSFid rootfid = {entry.volumeId[0], 1, 1};
+	AFSFid rootfid = {entry.volumeId[1], 1, 1};
 
 	ck_assert_int_eq(fetch_status(&client, rootfid, &status, &cb), 0);
 	ck_assert_uint_eq(status.FileType, AFS_TYPE_DIR);
@@ -526,7 +532,9 @@ START_TEST(errors_on_the_wire)
 	fid.Vnode = 4444;
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), AFS_VNOVNODE);
 	fid = fid_of(&client, "secret");
-	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), rxw_code_from_errno(EACCES));
+	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
+	ck_assert_uint_eq(status.CallerAccess, AFS_RIGHT_LOOKUP);
+	ck_assert_uint_eq(afs_status_length(&status), 1);
 	/* a store is refused before its data have come */
 	xdr_put_AFSFid(begin(&r, RXAFS_OP_StoreData64), &fid);
 	for (int i = 0; i < 6 + 6; i++)
@@ -664,7 +672,38 @@ START_TEST(restart_keeps_identity)
 	after = fid_of(&client, "sub/inner");
 	ck_assert_mem_eq(&before, &after, sizeof(after));
 	ck_assert(wait_for(&client, &client.inits, 1));
+	ck_assert(wait_for(&client, &client.forgets, 1));
 	ck_assert(afs_uuid_same(&uuid, &client.server_uuid));
+	client_close(&client);
+	teardown();
+}
+END_TEST
+
+/* A client that does not call hears of a restart all the same. */
+START_TEST(restart_is_told)
+{
+	struct client client;
+	AFSFetchStatus status;
+	AFSCallBack cb;
+	AFSVolSync before, after;
+	AFSFid fid;
+
+	setup();
+	settings.port = fsd_server_fs_port(server);
+	client_open(&client, true);
+	fid = fid_of(&client, "hello.txt");
+	do {
+		ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
+	} while (cb.ExpirationTime == 0);
+	ck_assert(wait_for(&client, &client.forgets, 1));
+	ck_assert_int_eq(RXAFS_FetchStatus(client.fs, &fid, &status, &cb, &before), 0);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	start_server();
+	ck_assert(wait_for(&client, &client.inits, 2));
+	ck_assert(wait_for(&client, &client.forgets, 2));
+	/* A read-only volume is taken for a new release, within the same second, too. */
+	ck_assert_int_eq(RXAFS_FetchStatus(client.fs, &fid, &status, &cb, &after), 0);
+	ck_assert_uint_gt(after.spare1, before.spare1);
 	client_close(&client);
 	teardown();
 }
@@ -726,6 +765,72 @@ START_TEST(drain_lets_calls_end)
 }
 END_TEST
 
+#define KINDS 45u /* procedures of the file service that are asked for */
+
+/* One packet from a port of its own, which then says no more. */
+static int ask_once(uint32_t opcode)
+{
+	/* epoch, cid, call, seq, serial; type, flags, status, index; service */
+	const uint32_t words[] = {0x80000000u | opcode, opcode << 2, 1, 1, 1,
+				  (uint32_t)RXW_DATA << 24 |
+					  (RXW_CLIENT_INITIATED | RXW_LAST_PACKET) << 16,
+				  AFS_SERVICE_FS, opcode};
+	uint8_t packet[sizeof(words)];
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(fsd_server_fs_port(server)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		rxw_put32(packet + 4 * i, words[i]);
+	ck_assert_int_eq(sendto(fd, packet, sizeof(packet), 0, (struct sockaddr *)&to, sizeof(to)),
+			 sizeof(packet));
+	return fd;
+}
+
+/*
+ * Whoever asks for something is called back, but only once it has answered: one packet in the name
+ * of another host draws at most three times its bytes, calls to that host included.
+ */
+START_TEST(silent_addresses_are_not_called)
+{
+	const size_t sent = RXW_HEADER_SIZE + 4 + 28;
+	struct rxw_config config;
+	char message[FSD_MESSAGE_MAX];
+	uint8_t packet[2048];
+	size_t got[KINDS];
+	int fd[KINDS];
+
+	make_tree();
+	settings = (struct fsd_settings){.export = root, .volume = "data", .listen = "127.0.0.1",
+					 .state = state, .drain_ms = 60000, .promises = 1000};
+	rxw_config_init(&config, sizeof(config));
+	config.dead_ms = 1000;
+	ck_assert_msg(!fsd_server_start(&settings, &config, &server, message), "%s", message);
+	for (unsigned i = 0; i < KINDS; i++)
+		fd[i] = ask_once(130 + i);
+	for (unsigned i = 0; i < KINDS; i++)
+		got[i] = (size_t)recv(fd[i], packet, sizeof(packet), 0) + 28;
+	/* Their calls come to an end by themselves, and with them whatever else would leave. */
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	for (unsigned i = 0; i < KINDS; i++) {
+		ssize_t n;
+
+		while ((n = recv(fd[i], packet, sizeof(packet), MSG_DONTWAIT)) > 0) {
+			got[i] += (size_t)n + 28;
+			ck_assert_msg(!(packet[21] & RXW_CLIENT_INITIATED),
+				      "procedure %u: its caller was called", 130 + i);
+		}
+		ck_assert_msg(got[i] <= 3 * sent, "procedure %u: %zu bytes for %zu", 130 + i, got[i],
+			      sent);
+		close(fd[i]);
+	}
+	tree_remove(root);
+	tree_remove(state);
+}
+END_TEST
+
 START_TEST(bad_settings_are_named)
 {
 	struct rxw_config config;
@@ -745,11 +850,11 @@ START_TEST(bad_settings_are_named)
 	ck_assert_ptr_nonnull(strstr(message, "inside the export"));
 	bad = settings;
 	bad.export = "/nonexistent/place";
-	ck_assert_int_eq(fsd_server_start(&bad, &config, &none, message), -1);
+	ck_assert_int_eq(fsd_server_start(&bad, &config, &none, message), FSD_WRONG_SETTINGS);
 	ck_assert_ptr_nonnull(strstr(message, "/nonexistent/place"));
 	bad = settings;
 	bad.volume = "1234";
-	ck_assert_int_eq(fsd_server_start(&bad, &config, &none, message), -1);
+	ck_assert_int_eq(fsd_server_start(&bad, &config, &none, message), FSD_WRONG_SETTINGS);
 	ck_assert_ptr_nonnull(strstr(message, "1234"));
 
 	char *other = test_folder();
@@ -767,4 +872,5 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "rxfsd", mount_sequence, older_clients, whole_file_intact,
 	  change_is_told, client_without_callbacks, errors_on_the_wire, change_during_fetch_aborts,
-	  many_at_once, restart_keeps_identity, drain_lets_calls_end, bad_settings_are_named)
+	  many_at_once, restart_keeps_identity, restart_is_told, drain_lets_calls_end,
+	  silent_addresses_are_not_called, bad_settings_are_named)

@@ -117,7 +117,7 @@ static void call_each(void)
 	ck_assert_int_eq(VL_ProbeServer(vl), 0);
 	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &list), 0);
 	ck_assert_uint_eq(list.len, 1);
-	ck_assert_str_eq(list.val[0].name, "data");
+	ck_assert_str_eq(list.val[0].name, "data.readonly");
 	ck_assert_uint_eq(list.val[0].volid, fsd_server_volume_id(server));
 	xdrfree_volEntries(&list);
 	rxw_connection_release(fs);

@@ -110,25 +110,31 @@ START_TEST(default_place)
 }
 END_TEST
 
-START_TEST(volumes_get_their_ids)
+/* A state that was lost never gives the same id again; the two that follow are the volume's, too. */
+START_TEST(volumes_get_random_ids)
 {
 	char *export = tree_make(), *folder = test_folder();
 	struct fsd_state state;
 	struct fsd_store *store;
-	uint32_t one, two;
+	uint32_t ids[8];
 
-	ck_assert_int_eq(fsd_state_open(&state, folder, export, message), 0);
-	ck_assert_int_eq(fsd_state_store(&state, "one", &store, &one, message), 0);
-	fsd_store_close(store);
-	ck_assert_int_eq(fsd_state_store(&state, "two", &store, &two, message), 0);
-	fsd_store_close(store);
-	ck_assert_uint_eq(one, 0x20000001);
-	ck_assert_uint_eq(two, 0x20000002);
-	fsd_state_close(&state);
+	for (int i = 0; i < 8; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "v%d", i);
+		ck_assert_int_eq(fsd_state_open(&state, folder, export, message), 0);
+		ck_assert_int_eq(fsd_state_store(&state, name, &store, &ids[i], message), 0);
+		fsd_store_close(store);
+		fsd_state_close(&state);
+		ck_assert_uint_ge(ids[i], 0x20000000);
+		ck_assert_uint_le(ids[i], 0x7ffffffc);
+		for (int j = 0; j < i; j++)
+			ck_assert_uint_ne(ids[i] & ~3u, ids[j] & ~3u);
+	}
 	tree_remove(export);
 	tree_remove(folder);
 }
 END_TEST
 
 TEST_MAIN("state directory", uuid_stays, not_inside_the_export, not_writable, default_place,
-	  volumes_get_their_ids)
+	  volumes_get_random_ids)

@@ -91,14 +91,17 @@ START_TEST(names)
 	ck_assert(xdr_get_uvldbentry(&rp, &entry));
 	ck_assert_str_eq(entry.name, "data");
 	ck_assert_uint_eq(entry.nServers, 1);
-	ck_assert_uint_eq(entry.serverFlags[0], 0x14);
-	ck_assert_uint_eq(entry.volumeId[0], id);
-	ck_assert_uint_eq(entry.flags, 0x1000);
+	ck_assert_uint_eq(entry.serverFlags[0], 0x12);
+	/* A read-only volume, whose read-write one has a number and no site. */
+	ck_assert_uint_eq(entry.volumeId[0], id - 1);
+	ck_assert_uint_eq(entry.volumeId[1], id);
+	ck_assert_uint_eq(entry.volumeId[2], 0);
+	ck_assert_uint_eq(entry.flags, 0x2000);
 	ck_assert(afs_uuid_same(&entry.serverNumber[0], &world.service.uuid));
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameU, "root.cell"), 0);
 	ck_assert(xdr_get_uvldbentry(&rp, &entry));
 	ck_assert_str_eq(entry.name, "root.cell");
-	ck_assert_uint_eq(entry.volumeId[0], id);
+	ck_assert_uint_eq(entry.volumeId[1], id);
 	memset(text, 'x', 66);
 	text[65] = 0;
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameU, text), AFS_VL_BADNAME);
@@ -121,12 +124,15 @@ START_TEST(forms_and_ids)
 	ck_assert_uint_eq(w.reply_length, 96 * 4);
 	for (int type = -2; type < 5; type++) {
 		int32_t want = type < -1 || type > 2 ? AFS_VL_BADVOLTYPE
-			       : type > 0	     ? AFS_VL_NOENT
-						     : 0;
+			       : type == 0 || type == 2 ? AFS_VL_NOENT
+							: 0;
 
 		rxw_xdr_put_u32(begin(VL_OP_GetEntryByIDN), id);
 		rxw_xdr_put_u32(&rq, (uint32_t)type);
 		ck_assert_int_eq(serve(), want);
+		rxw_xdr_put_u32(begin(VL_OP_GetEntryByIDN), id - 1);
+		rxw_xdr_put_u32(&rq, (uint32_t)type);
+		ck_assert_int_eq(serve(), type == 0 ? 0 : type == 1 ? AFS_VL_NOENT : want);
 		rxw_xdr_put_u32(begin(VL_OP_GetEntryByID), id);
 		rxw_xdr_put_u32(&rq, (uint32_t)type);
 		ck_assert_int_eq(serve(), want);
@@ -272,7 +278,7 @@ START_TEST(lists)
 		ck_assert_uint_eq(n, patterns[i].count);
 		ck_assert_uint_eq(count, n);
 		if (n)
-			ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[0] == id);
+			ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == id);
 		ck_assert(rxw_xdr_get_u32(&rp, &next) && next == UINT32_MAX);
 		ck_assert_uint_eq(rxw_xdr_left(&rp), 0);
 	}
@@ -292,6 +298,46 @@ START_TEST(lists)
 		ck_assert(rxw_xdr_get_u32(&rp, &count) && rxw_xdr_get_u32(&rp, &next));
 		ck_assert_uint_eq(next, previous == 0);
 	}
+	teardown();
+}
+END_TEST
+
+/* Where a cell is named, root.afs is a volume of its own. */
+START_TEST(two_volumes)
+{
+	nvldbentry entry;
+	uint32_t n, count, next = 0;
+
+	setup();
+	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.afs"), 0);
+	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == id);
+	world.service.rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	ck_assert_ptr_nonnull(world.service.rootafs);
+	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.afs.readonly"), 0);
+	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == FSD_ROOTAFS_ID);
+	ck_assert_str_eq(entry.name, "root.afs");
+	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.cell"), 0);
+	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == id);
+	rxw_xdr_put_u32(begin(VL_OP_GetEntryByIDN), FSD_ROOTAFS_ID);
+	rxw_xdr_put_u32(&rq, 1);
+	ck_assert_int_eq(serve(), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		rxw_xdr_put_u32(begin(VL_OP_ListEntryN), next);
+		ck_assert_int_eq(serve(), 0);
+		ck_assert(rxw_xdr_get_u32(&rp, &count) && rxw_xdr_get_u32(&rp, &next));
+		ck_assert_uint_eq(count, i == 0);
+		ck_assert_uint_eq(next, i < 2 ? i + 1 : 0);
+	}
+	ck_assert_int_eq(list(VL_OP_ListAttributesN2, 0, 0, "", 0), 0);
+	ck_assert(rxw_xdr_get_u32(&rp, &n) && n == 2);
+	ck_assert_int_eq(list(VL_OP_ListAttributesN2, 0, 0, "root.afs", 0), 0);
+	ck_assert(rxw_xdr_get_u32(&rp, &n) && n == 1);
+	ck_assert_int_eq(list(VL_OP_LinkedListN, 0, 0, NULL, 0), 0);
+	ck_assert_uint_eq(w.reply_length, 8 + 2 * (119 * 4 + 4));
+	ck_assert_int_eq(list(VL_OP_LinkedList, 8, FSD_ROOTAFS_ID, NULL, 0), 0);
+	ck_assert_uint_eq(w.reply_length, 8 + 96 * 4 + 4);
+	ck_assert_int_eq(list(VL_OP_ListAttributes, 0, 0, NULL, 0), 0);
+	ck_assert_uint_eq(w.reply_length, 8 + 2 * 96 * 4);
 	teardown();
 }
 END_TEST
@@ -345,4 +391,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-TEST_MAIN("location service", names, forms_and_ids, addresses, addresses_over_six, lists, refusals)
+TEST_MAIN("location service", names, forms_and_ids, addresses, addresses_over_six, lists, two_volumes,
+	  refusals)

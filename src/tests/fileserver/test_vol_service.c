@@ -127,8 +127,9 @@ START_TEST(large_partition)
 	ck_assert_int_eq(AFSVolPartitionInfo(connection, "/vicepa", &narrow), 0);
 	ck_assert_int_eq(narrow.minFree, INT32_MAX);
 	ck_assert_int_eq(narrow.free, INT32_MAX);
+	/* The volume's size is its own, not that of the disk. */
 	ck_assert_int_eq(AFSVolListOneVolume(connection, 0, id, &list), 0);
-	ck_assert_int_eq(list.val[0].size, INT32_MAX);
+	ck_assert_int_lt(list.val[0].size, 100);
 	xdrfree_volEntries(&list);
 	teardown();
 }
@@ -138,11 +139,11 @@ static void check_volume(const volintInfo *info)
 {
 	int64_t now = time(NULL);
 
-	ck_assert_str_eq(info->name, "data");
+	ck_assert_str_eq(info->name, "data.readonly");
 	ck_assert_uint_eq(info->volid, id);
-	ck_assert_int_eq(info->type, 0);
-	ck_assert_uint_eq(info->parentID, id);
-	ck_assert_uint_eq(info->cloneID, 0);
+	ck_assert_int_eq(info->type, 1);
+	ck_assert_uint_eq(info->parentID, id - 1);
+	ck_assert_uint_eq(info->cloneID, id);
 	ck_assert_uint_eq(info->backupID, 0);
 	ck_assert_int_eq(info->status, 2);
 	ck_assert_int_eq(info->inUse, 1);
@@ -181,6 +182,58 @@ START_TEST(volumes)
 }
 END_TEST
 
+/* What vos examine shows: of the tree, directories and links included. */
+START_TEST(sizes)
+{
+	struct fsd_used used;
+	volEntries list = {0};
+	char bytes[3000] = "";
+
+	setup();
+	tree_file(world.root, "a", bytes, 3000, 0644);
+	tree_file(world.root, "b", bytes, 0, 0644);
+	tree_dir(world.root, "sub", 0755);
+	tree_file(world.root, "sub/c", bytes, 1024, 0644);
+	tree_link(world.root, "sub/link", "c");
+	/* The count goes on behind a call that has waited long enough. */
+	do
+		fsd_usage_get(world.service.usage, 1000, &used);
+	while (used.objects < 6);
+	ck_assert_int_eq(AFSVolListOneVolume(connection, 0, id, &list), 0);
+	ck_assert_int_eq(list.val[0].filecount, 6);
+	ck_assert_int_eq(list.val[0].size, 2 + 3 + 1 + 2 + 1 + 1);
+	xdrfree_volEntries(&list);
+	fsd_usage_get(NULL, 1000, &used);
+	ck_assert_uint_eq(used.objects, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(both_volumes)
+{
+	volEntries list = {0};
+	volXEntries extended = {0};
+
+	setup();
+	world.service.rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	ck_assert_ptr_nonnull(world.service.rootafs);
+	ck_assert_int_eq(AFSVolListVolumes(connection, 0, 1, &list), 0);
+	ck_assert_uint_eq(list.len, 2);
+	ck_assert_str_eq(list.val[1].name, "root.afs.readonly");
+	ck_assert_uint_eq(list.val[1].volid, FSD_ROOTAFS_ID);
+	ck_assert_int_eq(list.val[1].filecount, 3);
+	xdrfree_volEntries(&list);
+	ck_assert_int_eq(AFSVolListOneVolume(connection, 0, FSD_ROOTAFS_ID, &list), 0);
+	ck_assert_uint_eq(list.len, 1);
+	ck_assert_uint_eq(list.val[0].volid, FSD_ROOTAFS_ID);
+	xdrfree_volEntries(&list);
+	ck_assert_int_eq(AFSVolXListVolumes(connection, 0, 0, &extended), 0);
+	ck_assert_uint_eq(extended.len, 2);
+	xdrfree_volXEntries(&extended);
+	teardown();
+}
+END_TEST
+
 /* The words of section 10 of the specification: a count, then 55 of them. */
 START_TEST(volume_words)
 {
@@ -190,10 +243,12 @@ START_TEST(volume_words)
 	ck_assert_uint_eq(word(0), 1);
 	ck_assert_uint_eq(word(1), 'd');
 	ck_assert_uint_eq(word(4), 'a');
-	for (int i = 5; i < 33; i++)
+	ck_assert_uint_eq(word(13), 'y');
+	for (int i = 14; i < 33; i++)
 		ck_assert_uint_eq(word((size_t)i), 0);
 	ck_assert_uint_eq(word(1 + 32), id);
-	ck_assert_uint_eq(word(1 + 35), id);
+	ck_assert_uint_eq(word(1 + 33), 1);
+	ck_assert_uint_eq(word(1 + 35), id - 1);
 	ck_assert_uint_eq(word(1 + 37), 2);
 	ck_assert_uint_eq(word(1 + 39), 1);
 	ck_assert_int_eq(ask(125, (const uint32_t[]){0, id}, 2), 0);
@@ -213,7 +268,7 @@ START_TEST(extended)
 	world.service.start_time = (uint32_t)time(NULL) - 100;
 	ck_assert_int_eq(AFSVolXListVolumes(connection, 0, 1, &list), 0);
 	ck_assert_uint_eq(list.len, 1);
-	ck_assert_str_eq(list.val[0].name, "data");
+	ck_assert_str_eq(list.val[0].name, "data.readonly");
 	ck_assert_uint_eq(list.val[0].volid, id);
 	ck_assert_int_eq(list.val[0].status, 2);
 	ck_assert_int_eq(list.val[0].inUse, 1);
@@ -269,5 +324,5 @@ START_TEST(transactions)
 }
 END_TEST
 
-TEST_MAIN("vol_service", partitions, partition_space, large_partition, volumes, volume_words,
+TEST_MAIN("vol_service", partitions, partition_space, large_partition, volumes, sizes, both_volumes, volume_words,
 	  extended, transactions)

@@ -85,6 +85,26 @@ static void each_kind_of_change(void)
 	ck_assert_msg(broken(&fid), "removal");
 }
 
+/* What clients have of a directory that is renamed stays good. */
+START_TEST(renamed_with_all_below)
+{
+	AFSFid root, sub, inner, now;
+
+	setup(100);
+	root = promise("");
+	sub = promise("sub");
+	inner = promise("sub/inner");
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "moved")), 0);
+	ck_assert_msg(broken(&root), "rename");
+	now = world_fid(&world, "moved");
+	ck_assert_mem_eq(&sub, &now, sizeof(now));
+	now = world_fid(&world, "moved/inner");
+	ck_assert_mem_eq(&inner, &now, sizeof(now));
+	teardown();
+}
+END_TEST
+
 START_TEST(with_inotify)
 {
 	setup(100);
@@ -143,4 +163,5 @@ START_TEST(bounded)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "watch", with_inotify, by_the_sweep_alone, unchanged_stays, bounded)
+TEST_MAIN_WITHIN(120, "watch", with_inotify, renamed_with_all_below, by_the_sweep_alone,
+		 unchanged_stays, bounded)

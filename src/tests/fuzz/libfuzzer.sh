@@ -43,6 +43,7 @@ compile() {
 	for f in "$top"/src/rx/base/*.c "$top"/src/rx/proto/*.c "$top"/src/rx/engine/*.c \
 		"$top"/src/rx/io/*.c "$top"/src/rx/face/*.c "$top"/src/rx/rpc/*.c "$top"/src/rx/keys/*.c \
 		"$top"/src/rx/rxkad/*.c "$top"/src/rx/rxgk/*.c "$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
+		"$top"/src/tools/common/place.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
 		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/fuzz/world.c"; do
 		o=${f#"$top/src/"}

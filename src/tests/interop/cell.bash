@@ -220,3 +220,18 @@ test_afscp_bench() {
 	limited 30 afsio read -file hello.txt -cell "$cell_name" > out.txt
 	same_file "$tree/hello.txt" out.txt
 }
+
+# A client that has ended holds no promises: the next writer need not wait for it.
+test_afscp_gives_up() {
+	promises() {
+		limited 30 xstat_fs_test "$address" -collID 3 -onceonly > out.txt 2>&1
+		sed -n 's/^[[:space:]]*\([0-9]*\) nCBs$/\1/p' out.txt | head -n 1
+	}
+	local before after
+	before=$(promises)
+	ours_well ls -l test:many
+	ours_well get test:large - > /dev/null
+	ours_well bench test:large --clients 4 --seconds 0.5
+	after=$(promises)
+	[ -n "$before" ] && [ "$after" -le "$before" ] || fail "$before promises have become $after"
+}

@@ -4,6 +4,8 @@
  * servers in a KeyFileExt.
  *
  *   cell_ours key KEYFILE KVNO ENCTYPE HEX    adds a key, as asetkey does from a keytab
+ *   cell_ours token KEYFILE NAME SECONDS AGE  writes a token for NAME ("user@REALM") as Linux takes it as a key of
+ *                                             type rxrpc: made AGE seconds ago, for SECONDS
  *   cell_ours ptserver PORT KEYFILE LEVEL     a protection server that knows its largest numbers
  *   cell_ours pt HOST PORT KEYFILE LEVEL N    N calls to a protection server, as the service itself
  *   cell_ours vl HOST PORT KEYFILE LEVEL N    the same to a location server, and all that it knows at once
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "afs/numbers.h"
@@ -64,6 +67,48 @@ static int add_key(char **argv)
 	if ((result = rxw_keys_add(keys, RXW_KEY_KRB5, atoi(argv[3]), atoi(argv[4]), key, n)) ||
 	    (result = rxw_keys_write(keys, argv[2], 1, why, sizeof(why))))
 		die(argv[2], result, why);
+	rxw_keys_unref(keys);
+	return 0;
+}
+
+static int64_t age; /* of the token, s */
+
+static int64_t then(void *context)
+{
+	(void)context;
+	return (int64_t)time(NULL) - age;
+}
+
+/* Version 1 of the kernel's form, in its byte order: the security index, then what rxkad needs. */
+static int write_token(char **argv)
+{
+	const struct rxw_rxkad_print_options options = {.size = sizeof(options),
+							.name = argv[3],
+							.lifetime_s = (uint32_t)atoi(argv[4]),
+							.time = then};
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	struct {
+		uint32_t version;
+		uint16_t security_index, ticket_length;
+		uint32_t expires, kvno;
+		uint8_t session_key[8];
+	} head = {.version = 1, .security_index = RXW_RXKAD_INDEX};
+	rxw_keys *keys = keys_of(argv[2]);
+	int result;
+
+	age = atoi(argv[5]);
+	result = rxw_rxkad_print_token(keys, &options, &token);
+	if (result)
+		die(argv[2], result, NULL);
+	head.ticket_length = (uint16_t)token.ticket_length;
+	/* Later than the ticket says: what the server thinks of the ticket is to be seen. */
+	head.expires = (uint32_t)time(NULL) + 86400;
+	head.kvno = (uint32_t)token.kvno;
+	memcpy(head.session_key, token.session_key, sizeof(head.session_key));
+	if (fwrite(&head, sizeof(head), 1, stdout) != 1 ||
+	    fwrite(token.ticket, token.ticket_length, 1, stdout) != 1 || fflush(stdout))
+		die("token", -RXW_ESYS, NULL);
+	rxw_rxkad_token_free(&token);
 	rxw_keys_unref(keys);
 	return 0;
 }
@@ -204,6 +249,7 @@ static int run_client(rxw_engine *engine, char **argv)
 int main(int argc, char **argv)
 {
 	bool key = argc == 6 && !strcmp(argv[1], "key");
+	bool token = argc == 6 && !strcmp(argv[1], "token");
 	bool server = argc == 5 && !strcmp(argv[1], "ptserver");
 	bool client = argc == 7 && (!strcmp(argv[1], "pt") || !strcmp(argv[1], "vl"));
 	rxw_engine *engine;
@@ -212,8 +258,11 @@ int main(int argc, char **argv)
 
 	if (key)
 		return add_key(argv);
+	if (token)
+		return write_token(argv);
 	if (!server && !client) {
 		fprintf(stderr, "usage: cell_ours key KEYFILE KVNO ENCTYPE HEX\n"
+				"       cell_ours token KEYFILE NAME SECONDS AGE\n"
 				"       cell_ours ptserver PORT KEYFILE LEVEL\n"
 				"       cell_ours pt|vl HOST PORT KEYFILE LEVEL N\n");
 		return 2;

@@ -52,7 +52,7 @@ programs_of_rxdebug() { echo rxperf; }
 
 tests_of_rxfsd() {
 	echo vos-listvldb vos-listaddrs vos-examine afsio-read afsio-read-large afsio-read-deep \
-		afsio-read-large-folder afsio-fidread afsio-missing rxdebug-rxfsd rxdebug-rxfsd-vl
+		afsio-read-large-folder afsio-fidread afsio-by-path afsio-missing rxdebug-rxfsd rxdebug-rxfsd-vl
 }
 programs_of_rxfsd() { echo rxfsd; }
 
@@ -66,7 +66,8 @@ programs_of_tools() { echo rxfsd; }
 
 tests_of_cell() {
 	echo cell-starts cell-scenarios cell-afsio cell-rxwstat afscp-get afscp-get-large afscp-get-stdout afscp-get-tree \
-		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench
+		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench \
+		afscp-gives-up
 }
 programs_of_cell() { :; }
 

@@ -16,6 +16,8 @@ EXTRA_DIST += \
 	src/tests/interop/groups.bash \
 	src/tests/interop/inside \
 	src/tests/interop/kernel \
+	src/tests/interop/kernel_guest.c \
+	src/tests/interop/kernel_tests.bash \
 	src/tests/interop/library.bash \
 	src/tests/interop/localauth_cell.bash \
 	src/tests/interop/localauth_server.bash \

@@ -31,9 +31,9 @@ tool() {
 test_vos_listvldb() {
 	tool vos listvldb -noauth -cell "$cell_name"
 	want_line out.txt '^test *$'
-	want_line out.txt '^ *RWrite: [0-9]+'
+	want_line out.txt '^ *ROnly: [0-9]+'
 	want_line out.txt 'number of sites -> 1'
-	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RW Site"
+	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RO Site"
 	want_line out.txt 'Total entries: [1-9]'
 	tool vos listvldb -noauth -cell "$cell_name" -name test
 	want_line out.txt '^test *$'
@@ -51,10 +51,10 @@ test_vos_listaddrs() {
 
 # vos examine asks the location service, then the volume service (more of that: tools.bash).
 test_vos_examine() {
-	limited 60 vos examine test -noauth -cell "$cell_name" > out.txt 2>&1
+	limited 60 vos examine test.readonly -noauth -cell "$cell_name" > out.txt 2>&1
 	alive server || fail "rxfsd has ended"
-	want_line out.txt 'RWrite: [0-9]+|RWrite +[0-9]+'
-	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RW Site"
+	want_line out.txt 'ROnly: [0-9]+|ROnly +[0-9]+'
+	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RO Site"
 }
 
 # read_file PATH: afsio's copy of a file of the volume root.cell; afsio ends with 0 even if it failed.
@@ -93,7 +93,7 @@ test_afsio_read_large_folder() {
 test_afsio_fidread() {
 	local id fid
 	tool vos listvldb -noauth -cell "$cell_name" -name test
-	id=$(sed -n 's/.*RWrite: *\([0-9]*\).*/\1/p' out.txt | head -n 1)
+	id=$(sed -n 's/.*ROnly: *\([0-9]*\).*/\1/p' out.txt | head -n 1)
 	[ -n "$id" ] || fail "vos shows no volume id"
 	fid=$(find_fid "$id") || skip "afscp, which shows FIDs, is not built, and guessing found none"
 	tool afsio fidread -fid "$fid" -cell "$cell_name"
@@ -118,13 +118,26 @@ find_fid() {
 	return 1
 }
 
+# From /afs on: root.afs has the mount point of the cell.
+test_afsio_by_path() {
+	local root
+	for root in /afs/$cell_name /afs/.$cell_name; do
+		tool afsio read -file "$root/sub/deep/file" -cell "$cell_name"
+		same_file "$export_dir/sub/deep/file" out.txt
+	done
+}
+
 test_afsio_missing() {
 	read_file no/such/file
 	[ -s err.txt ] || fail "no word about a file that is not there"
 	[ ! -s out.txt ] || fail "$(wc -c < out.txt) bytes of a file that is not there"
+	# Its status may be seen, so afsio opens it; of a fetch that is refused afsio says nothing.
 	read_file secret
 	[ ! -s out.txt ] || fail "a file that only its owner may read was served"
-	[ -s err.txt ] || fail "no word about a file that may not be read"
+	local p
+	p=$(find_program afscp) || return 0
+	! limited 20 "$p" -s "$address" get test:secret - > out.txt 2> err.txt || fail "afscp got it"
+	[ ! -s out.txt ] && want_line err.txt 'ermission denied'
 }
 
 test_rxdebug_rxfsd() {

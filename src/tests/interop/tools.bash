@@ -37,40 +37,42 @@ refused() {
 }
 
 volume_id() {
-	limited 40 vos listvldb -noauth -cell "$cell_name" -name test | sed -n 's/.*RWrite: *\([0-9]*\).*/\1/p'
+	limited 40 vos listvldb -noauth -cell "$cell_name" -name test | sed -n 's/.*ROnly: *\([0-9]*\).*/\1/p'
 }
 
 test_vos_examine_online() {
 	local id
 	id=$(volume_id)
-	tool vos examine test -noauth -cell "$cell_name"
-	want_line out.txt "^test +$id RW +[0-9]+ K +On-line"
-	want_line out.txt "^ +RWrite +$id "
+	tool vos examine test.readonly -noauth -cell "$cell_name"
+	want_line out.txt "^test\.readonly +$id RO +[23][0-9]{2} K +On-line"
+	want_line out.txt "^ +ROnly: +$id|ROnly +$id"
 	want_line out.txt '^ +Creation +[A-Z][a-z]{2} .* 20[0-9]{2}$'
 	want_line out.txt '^ +Last Update +[A-Z][a-z]{2} .* 20[0-9]{2}$'
 	want_line out.txt '^ +[1-9][0-9]* accesses in the past day'
-	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RW Site"
+	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RO Site"
 	tool vos examine "$id" -noauth -cell "$cell_name" -format
-	want_line out.txt '^name[[:space:]]+test$'
+	want_line out.txt '^name[[:space:]]+test\.readonly$'
 	want_line out.txt '^status[[:space:]]+OK$'
+	want_line out.txt '^type[[:space:]]+RO$'
 	want_line out.txt '^inUse[[:space:]]+Y$'
+	want_line out.txt '^filecount[[:space:]]+4$'
 	want_line out.txt '^needsSalvaged[[:space:]]+N$'
-	tool vos examine test -noauth -cell "$cell_name" -extended
-	want_line out.txt "^test +$id RW +[0-9]+ K used .* On-line"
+	tool vos examine test.readonly -noauth -cell "$cell_name" -extended
+	want_line out.txt "^test\.readonly +$id RO +[0-9]+ K used .* On-line"
 	want_line out.txt 'Raw Read/Write Stats'
 }
 
 test_vos_listvol() {
 	tool vos listvol "$address" -noauth -cell "$cell_name"
-	want_line out.txt 'Total number of volumes on server .* partition /vicepa: 1'
-	want_line out.txt '^test +[0-9]+ RW +[0-9]+ K On-line'
-	want_line out.txt 'Total volumes onLine 1 ; Total volumes offLine 0 ; Total busy 0'
+	want_line out.txt 'Total number of volumes on server .* partition /vicepa: 2'
+	want_line out.txt '^test\.readonly +[0-9]+ RO +[0-9]+ K On-line'
+	want_line out.txt 'Total volumes onLine 2 ; Total volumes offLine 0 ; Total busy 0'
 	tool vos listvol "$address" a -noauth -cell "$cell_name" -long
 	want_line out.txt '^ +RWrite +[1-9][0-9]*'
 	tool vos listvol "$address" a -noauth -cell "$cell_name" -fast
 	want_line out.txt "^$(volume_id) *\$"
 	tool vos listvol "$address" -noauth -cell "$cell_name" -extended
-	want_line out.txt 'Total volumes: 1 on-line, 0 off-line'
+	want_line out.txt 'Total volumes: 2 on-line, 0 off-line'
 	refused 'b|partition' vos listvol "$address" b -noauth -cell "$cell_name"
 }
 
@@ -91,7 +93,7 @@ test_vos_status() {
 
 # Nothing that would start a transaction is let through.
 test_vos_refusals() {
-	refused 'not a super user' vos dump -id test -noauth -cell "$cell_name" -file dumped
+	refused 'not a super user' vos dump -id test.readonly -noauth -cell "$cell_name" -file dumped
 	refused 'super user|no permission' vos remove -server "$address" -partition a -id test \
 		-noauth -cell "$cell_name"
 	refused 'super user|no permission' vos create "$address" a other -noauth -cell "$cell_name"

@@ -49,7 +49,7 @@ logged 'is the service itself (rxkad, crypt), an administrator\|is afs.* (rxkad,
 fs --keytab "$dir/keytab" --cell $KDC_CELL --require crypt
 gets pub/file $kad
 gets_not 'level' pub/file $kad --level auth
-gets_not 'class' pub/file
+gets_not 'permission\|denied' pub/file
 fs --keytab "$dir/keytab" --cell $KDC_CELL --require fs:auth --require vl:none
 gets pub/file $kad --level auth
 gets_not 'level' pub/file $kad --level clear

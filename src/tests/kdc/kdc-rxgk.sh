@@ -76,8 +76,8 @@ logged "is alice@$KDC_REALM (rxgk, crypt)"
 gets pub/file $gk --keytab "$dir/robot.keytab"
 gets_not 'permission\|denied' own/plan $gk --keytab "$dir/robot.keytab"
 gets_not 'level' own/plan $gk --level auth
-gets_not 'class' own/plan
-gets_not 'class' own/plan -x rxkad --cell $KDC_CELL
+gets_not 'permission\|denied' own/plan
+gets_not 'unknown service key' own/plan -x rxkad --cell $KDC_CELL
 for p in $(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) vol [^ ]*:\([0-9]*\)$/\1 \2 \3/p' "$dir/out"); do
 	port=$p
 	# The token is given there; the service of rxperf is another matter.

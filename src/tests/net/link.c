@@ -34,6 +34,7 @@ struct wire {
 	double loss, reorder, duplicate, corrupt;
 	double burst;
 	bool mend;                       /* what is corrupt has a checksum that fits */
+	uint32_t behind;                 /* bytes that a datagram begins with and that are never corrupt */
 	double rate_bps;                 /* 0: no limit */
 	unsigned queue;                  /* packets that may wait for the rate */
 	bool mute;                       /* reports of routers vanish: a black hole */
@@ -236,7 +237,7 @@ static void take(struct state *s, int to, uint8_t *data, uint32_t length, uint64
 		s->lost++;
 		return;
 	}
-	if (chance(s) < w->corrupt && spoil(data, length, draw(s), w->mend))
+	if (chance(s) < w->corrupt && spoil(data, length, draw(s), w->mend, w->behind))
 		s->corrupted++;
 	if (w->rate_bps > 0) {
 		if (s->waiting[to] >= w->queue) {
@@ -335,7 +336,7 @@ static void parse(struct wire *w, int argc, char **argv)
 		{ "rate", 1, NULL, 't' },      { "queue", 1, NULL, 'q' },
 		{ "mute", 0, NULL, 'M' },      { "seed", 1, NULL, 's' },
 		{ "corrupt", 1, NULL, 'c' },   { "mend", 0, NULL, 'e' },
-		{ "burst", 1, NULL, 'U' },
+		{ "burst", 1, NULL, 'U' },     { "behind", 1, NULL, 'H' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int c;
@@ -357,6 +358,7 @@ static void parse(struct wire *w, int argc, char **argv)
 		case 'M': w->mute = true; break;
 		case 'c': w->corrupt = number("--corrupt", optarg, 100) / 100; break;
 		case 'e': w->mend = true; break;
+		case 'H': w->behind = (uint32_t)number("--behind", optarg, 65535); break;
 		case 'U': w->burst = number("--burst", optarg, 1000); break;
 		case 's': w->seed = (uint64_t)number("--seed", optarg, 1e15); break;
 		default: exit(2);
@@ -366,8 +368,8 @@ static void parse(struct wire *w, int argc, char **argv)
 		fprintf(stderr, "usage: link --a NAMESPACE_FILE --b NAMESPACE_FILE\n"
 			"  [--name-a DEVICE] [--name-b DEVICE] [--mtu BYTES] [--delay MS]\n"
 			"  [--jitter MS] [--loss PERCENT] [--reorder PERCENT]\n"
-			"  [--duplicate PERCENT] [--corrupt PERCENT [--mend]] [--burst PACKETS]\n"
-			"  [--rate MBIT/S] [--queue PACKETS] [--mute] [--seed N]\n"
+			"  [--duplicate PERCENT] [--corrupt PERCENT [--mend] [--behind BYTES]]\n"
+			"  [--burst PACKETS] [--rate MBIT/S] [--queue PACKETS] [--mute] [--seed N]\n"
 			"SIGUSR1: from then on nothing happens to packets.\n");
 		exit(2);
 	}

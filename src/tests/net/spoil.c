@@ -53,19 +53,20 @@ static unsigned mended(unsigned sum, unsigned was, unsigned is)
 	return s ? s : 0xffff; /* 0 would mean that there is none */
 }
 
-bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool mend)
+bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool mend, uint32_t behind)
 {
 	uint32_t udp = find_udp(packet, length), words, at;
 	unsigned was, is, bits, sum;
 
-	if (!udp || length < udp + UDP_HEADER + 2)
+	behind &= ~1u;
+	if (!udp || length < udp + UDP_HEADER + behind + 2)
 		return false;
 	sum = get16(packet + udp + 6);
-	words = (length - udp - UDP_HEADER) / 2;
-	/* Half of all in the first 32 bytes: a packet's header is where it matters. */
-	if (random & 1 && words > 16)
+	words = (length - udp - UDP_HEADER - behind) / 2;
+	/* A packet's header is where it matters. */
+	if (random & 1 && words > 16 && !behind)
 		words = 16;
-	at = udp + UDP_HEADER + 2 * (uint32_t)((random >> 1 & 0xffffffff) % words);
+	at = udp + UDP_HEADER + behind + 2 * (uint32_t)((random >> 1 & 0xffffffff) % words);
 	was = get16(packet + at);
 	bits = (unsigned)(random >> 40) & 0xffff;
 	if (bits == 0)

@@ -25,7 +25,7 @@ relative() {
 # debian_root ARCHITECTURE ROOT: unpacked only, no program of it has run. Without /tmp: an emulator opens
 # a folder that there is in the root instead of the machine's, and makes files in the machine's.
 debian_root() {
-	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,liblmdb-dev,libssl-dev,libkrb5-dev
+	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev
 	[ ! -d "$2/tmp" ] || rm -r "$2/tmp"
 	[ -f "$2/.complete" ] && return
 	rm -rf "$2" && mkdir -p "$2" || return 1
@@ -73,7 +73,6 @@ one_library() {
 	cd "$2/$3.tree" || return 1
 	case $3 in
 	libinih) archive "$root" inih ini.h ini.c && describe "$root" inih 55 ;;
-	lmdb) cd libraries/liblmdb && archive "$root" lmdb lmdb.h mdb.c midl.c && describe "$root" lmdb 0.9 ;;
 	jansson) { [ -x configure ] || autoreconf -fi; } && ./configure -q $host --prefix="$root" &&
 		make -s -C src install && make -s install-pkgconfigDATA ;;
 	check) { [ -x configure ] || autoreconf -fi; } &&
@@ -100,7 +99,7 @@ musl_libraries() {
 	ln -sfn /usr/include/linux "$root/kernel/linux"
 	ln -sfn /usr/include/asm-generic "$root/kernel/asm-generic"
 	ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$root/kernel/asm"
-	for name in libinih lmdb jansson check openssl krb5; do
+	for name in libinih jansson check openssl krb5; do
 		[ -f "$root/.$name" ] && continue
 		fetch_source "$sources" "$name" || fetch_source "$sources" "$name" stable || return 1
 		(export CC="musl-gcc -idirafter $root/kernel" CFLAGS='-O1 -fPIC' PKG_CONFIG_LIBDIR="$root/lib/pkgconfig"

@@ -103,6 +103,12 @@ what="get --json"
 cp_well get demo:large /dev/null --json && want out bytes "$(stat -c %s "$tree/large")"
 cp_well get --stats demo:large /dev/null && grep -q '^copied: ' out || fail "get --stats: $(cat out)"
 
+# A user who may not exceed the system's limits of socket buffers is told nothing.
+if setpriv --bounding-set -net_admin true 2> /dev/null; then
+	setpriv --bounding-set -net_admin "$afscp" -s "$where" ls demo: > out 2> err || fail "ls without CAP_NET_ADMIN"
+	[ ! -s err ] || fail "ls without CAP_NET_ADMIN said: $(cat err)"
+fi
+
 # What goes wrong: one line, status 1, nothing left behind.
 cp_() { "$afscp" -s "$where" "$@"; }
 rm -rf empty-place
@@ -125,34 +131,152 @@ refused 1 'nothing' cp_ stat demo:nothing
 [ ! -c /dev/full ] || refused 1 'no space left' cp_ get demo:large /dev/full
 [ -z "$(ls -A empty-place)" ] || fail "left behind: $(ls -A empty-place)"
 
-# A signal while the reader of a pipe does not read: it ends at once.
+# Half of a list is enough for whoever reads it: no word about the broken pipe.
+"$afscp" -s "$where" ls demo:many 2> err | head -n 1 > out
+[ ! -s err ] && [ "$(wc -l < out)" -eq 1 ] || fail "ls into head said: $(cat err)"
+"$afscp" -s "$where" get demo:large - 2> err | head -n 1 > out
+[ ! -s err ] && [ "$(cat out)" = 1 ] || fail "get into head said: $(cat err)"
+
+# ended_by STATUS: who waited for $copier was told that it died of a signal; "interrupted" is all it said.
+ended_by() {
+	[ "$rc" -eq "$1" ] || fail "a copy that was stopped ended with $rc, not $1: $(cat err)"
+	[ "$(grep -c . err)" -eq 1 ] && grep -q interrupted err || fail "a copy that was stopped said: $(cat err)"
+}
+
+# A signal while the reader of a pipe does not read: it ends at once, and of the signal.
 mkfifo slow
 exec 9<> slow
 "$afscp" -s "$where" get demo:large slow 2> err &
 copier=$!
 dd bs=1 count=1 <&9 > first 2> /dev/null
 kill -TERM $copier
-wait $copier
-[ $? -ne 0 ] || fail "a copy that was stopped claims success"
+wait $copier 2> /dev/null
+rc=$?
+ended_by 143
 exec 9>&-
 
-# A signal in the middle of a file: nothing is left, the old one is neither lost nor changed.
+# A signal in the middle of a file: nothing is left, the old one is neither lost nor changed. SIGKILL leaves nothing
+# where files can be without a name.
 echo old > empty-place/huge
 truncate -s 40G "$tree/huge" && chmod 644 "$tree/huge"
-(cd empty-place && exec "$afscp" -s "$where" get demo:huge 2> ../err) &
+for signal in HUP TERM KILL; do
+	(cd empty-place && exec "$afscp" -s "$where" get demo:huge 2> ../err) &
+	copier=$!
+	tries=0
+	until [ -n "$(find empty-place -name ".huge.*")" ] || ls -l /proc/$copier/fd 2> /dev/null | grep -q 'empty-place.*deleted'; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] && kill -0 $copier 2> /dev/null || break
+		sleep 0.05
+	done
+	kill -$signal $copier
+	wait $copier 2> /dev/null
+	rc=$?
+	case $signal in
+	HUP) ended_by 129 ;;
+	TERM) ended_by 143 ;;
+	KILL) rm -f empty-place/.huge.* ;;
+	esac
+	[ "$(cat empty-place/huge)" = old ] || fail "the old file is gone"
+	[ "$(ls -A empty-place)" = huge ] || fail "left behind: $(ls -A empty-place)"
+done
+rm -f "$tree/huge" empty-place/huge
+
+# Every promise was given up, by copies that failed or were stopped, too, but for the one that was killed.
+promises() {
+	lines=$(grep -c 'promises allowed' "$work/rxfsd.err")
+	kill -USR1 "$server"
+	tries=0
+	while [ "$(grep -c 'promises allowed' "$work/rxfsd.err")" -eq "$lines" ] && [ $tries -lt 600 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	sed -n 's/.*allowed [0-9]*; promises \([0-9]*\) .*/\1/p' "$work/rxfsd.err" | tail -n 1
+}
+before=$(promises)
+cp_well get -r demo:sub into
+cp_well ls -l demo:many
+cp_well bench demo:large --clients 3 --seconds 0.2
+[ "$(promises)" -le "$before" ] || fail "$before promises have become $(promises)"
+[ "$before" -le 4 ] || fail "$before promises were left behind"
+
+# Times are kept; what is there already, of the same length and time, need not be copied again.
+touch -d '2001-02-03 04:05:06 UTC' "$tree/sub/deep/file" "$tree/sub/deep"
+touch -h -d '2001-02-03 04:05:07 UTC' "$tree/link"
+mkdir kept
+cp_well get -r demo:sub kept
+[ "$(stat -c '%Y' kept/sub/deep/file kept/sub/deep | tr '\n' ' ')" = '981173106 981173106 ' ] ||
+	fail "times of the copies: $(stat -c '%y' kept/sub/deep/file kept/sub/deep)"
+inode=$(stat -c %i kept/sub/deep/file)
+echo longer > kept/sub/one-byte
+cp_well get -r -C --json demo:sub kept && [ "$(number out files)" = 1 ] && [ "$(number out skipped)" = 1 ] ||
+	fail "--continue: $(cat out)"
+[ "$(stat -c %i kept/sub/deep/file)" = "$inode" ] && same "$tree/sub/one-byte" kept/sub/one-byte ||
+	fail "--continue copied the wrong files"
+
+# Several sources; a symbolic link as the destination is followed.
+mkdir several
+cp_well get demo:hello.txt demo:sub/one-byte demo:empty several && same "$tree/hello.txt" several/hello.txt &&
+	same "$tree/sub/one-byte" several/one-byte
+refused 1 'no such file' cp_ get demo:nothing demo:large several
+same "$tree/large" several/large
+refused 1 'several sources need one' cp_ get demo:hello.txt demo:large several/hello.txt
+ln -s several/large pointer
+cp_well get demo:hello.txt pointer && same "$tree/hello.txt" several/large
+[ -L pointer ] || fail "the link at the destination was replaced"
+refused 1 'there is no such directory' cp_ get demo:hello.txt newdir/
+
+what="ls --json"
+cp_well ls --json demo:sub && grep -q '"name": "one-byte"' out && grep -q '"type": "directory"' out ||
+	fail "ls --json: $(cat out)"
+
+# What may not be read is passed over: the rest is copied, and kept. (rxfsd lists it and refuses it.)
+mkdir "$tree/mixed" "$tree/mixed/locked" "$tree/mixed/z"
+for f in a b z/c locked/d; do echo $f > "$tree/mixed/$f"; done
+chmod 755 "$tree/mixed" "$tree/mixed/z"
+chmod 644 "$tree/mixed/a" "$tree/mixed/z/c" "$tree/mixed/locked/d"
+chmod 600 "$tree/mixed/b"
+chmod 700 "$tree/mixed/locked"
+"$afscp" -s "$where" get -r demo:mixed mixed > out 2> err
+rc=$?
+[ $rc -eq 1 ] || fail "a copy without what may not be read ended with $rc"
+same "$tree/mixed/a" mixed/a
+same "$tree/mixed/z/c" mixed/z/c
+[ "$(wc -l < err)" -eq 3 ] && grep -q 'mixed/b: Permission denied' err && grep -q 'mixed/locked: Permission denied' err &&
+	grep -q '2 files copied, 2 objects failed$' err || fail "what may not be read: $(cat err)"
+
+# The server restarts in the middle of a copy and of a bench: they wait for it, and say so once.
+ports=${where#127.0.0.1:}
+mkdir "$tree/wood"
+i=0
+while [ $i -lt 400 ]; do
+	seq $i 3000 > "$tree/wood/f$i"
+	i=$((i + 1))
+done
+chmod 755 "$tree/wood"
+chmod 644 "$tree"/wood/*
+"$afscp" -s "$where" get -r demo:wood wood > out 2> err &
 copier=$!
+"$afscp" -s "$where" bench demo:large --clients 2 --seconds 3 --range 10000 --json > bench.out 2> bench.err &
+bench=$!
+servers="$servers $copier $bench"
 tries=0
-while [ -z "$(find empty-place -name ".huge.*")" ]; do
+until [ "$(ls -A wood 2> /dev/null | wc -l)" -gt 20 ]; do
 	tries=$((tries + 1))
 	[ $tries -lt 600 ] && kill -0 $copier 2> /dev/null || break
-	sleep 0.05
+	sleep 0.01
 done
-kill -TERM $copier
-wait $copier
-rc=$?
-[ $rc -eq 1 ] && grep -q interrupted err || fail "a copy that was stopped ended with $rc: $(cat err)"
-[ "$(cat empty-place/huge)" = old ] || fail "the old file is gone"
-[ "$(ls -A empty-place)" = huge ] || fail "left behind: $(ls -A empty-place)"
+stop_server $server TERM || fail "rxfsd ended with $?"
+"$rxfsd" --export "$tree" --volume demo --port "${ports#*:}" --vl-port "${ports%:*}" --state "$work/state" \
+	> "$work/rxfsd2.out" 2> "$work/rxfsd2.err" &
+server=$!
+servers="$servers $server"
+wait_for "$work/rxfsd2.out" 'fs .* vl ' $server || fail "rxfsd did not start again: $(cat "$work/rxfsd2.err")"
+wait $copier || fail "a copy did not survive a restart: $(head -n 3 err)"
+wait $bench || fail "bench did not survive a restart: $(cat bench.err)"
+diff -r "$tree/wood" wood > diff.txt || fail "copied across a restart: $(head -n 3 diff.txt)"
+[ "$(wc -l < err)" -le 1 ] || fail "a restart was told more than once: $(cat err)"
+what="bench across a restart"
+want_more bench.out calls 2
 
 # The server goes away in the middle of nothing: said with an address.
 stop_server $server TERM || fail "rxfsd ended with $?"

@@ -47,7 +47,9 @@ refused 2 '"fetch"' "$afscp" fetch vol:a
 refused 2 'VOLUME:PATH' "$afscp" get
 refused 2 'VOLUME:PATH' "$afscp" get noColon
 refused 2 'VOLUME:PATH' "$afscp" get :path
-refused 2 'get takes' "$afscp" get a:b c d
+refused 2 '"c" is no VOLUME:PATH' "$afscp" get a:b c d
+refused 2 'several sources' "$afscp" get a:b a:c -
+refused 2 '"0.5"' "$afscp" --timeout 0.5 ls a:b
 refused 2 'ls takes' "$afscp" ls a:b c
 refused 2 '--server' "$afscp" -s host:1:2:3 ls a:b
 refused 2 '"0"' "$afscp" bench a:b --clients 0
@@ -76,5 +78,9 @@ for program in client server "$afscp"; do
 		fail "$program does not take the file: $(cat "$work/out")"
 	refused 2 'bad.conf:2:.*window.*640' "$program" --check-config --config "$work/bad.conf"
 done
+
+# What only shows when it starts is reported with the line that says so.
+printf '[rxperf]\njson = yes\nmetrics-socket = /nowhere/socket\n' > "$work/late.conf"
+refused 1 'late.conf:3: --metrics-socket /nowhere/socket' server -p 0 --listen 127.0.0.1 --config "$work/late.conf"
 
 result

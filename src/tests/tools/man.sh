@@ -58,19 +58,20 @@ check rxfsd.8 "$work/rxfsd"
 check rxwstat.1 "$work/rxwstat"
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
-# NAME DEFAULT of each tunable, by afscp's help; an option that is long has its text on the next line.
+# NAME DEFAULT of each tunable, by afscp's help; a text may go on in the next lines, which are indented further.
 sed '1,/^Transport:/d' "$work/afscp" | awk '
-	{ line = line $0 }
-	/^ *--[^ ]* [^ ]*$/ { next }
-	{
+	function show() {
 		split(line, word, " ")
 		preset = ""
 		if (match(line, /\([^()]*\)$/) && word[1] != "--inject")
 			preset = substr(line, RSTART + 1, RLENGTH - 2)
 		sub(/ .*/, "", preset)
-		print substr(word[1], 3), preset
-		line = ""
-	}' > "$work/tunables"
+		if (line != "")
+			print substr(word[1], 3), preset
+	}
+	/^      --/ { show(); line = "" }
+	{ line = line $0 }
+	END { show() }' > "$work/tunables"
 [ "$(wc -l < "$work/tunables")" -ge 40 ] || fail "too few tunables in the help"
 
 # The entry of each tunable in one line, without fonts.

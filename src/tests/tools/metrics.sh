@@ -32,10 +32,21 @@ grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "nothing of the proce
 # Every name of the dashboard is one that is served.
 sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$text" > "$work/names"
 sed 's/^\(.*duration_seconds\)$/\1\n\1_bucket\n\1_sum\n\1_count/' "$work/names" | sort -u > "$work/series"
-grep -o '\(rxwire\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" | sort -u > "$work/named"
-[ "$(wc -l < "$work/named")" -ge 15 ] || fail "the dashboard names too few metrics"
+grep -oh '\(rxwire\|rxfsd\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" | sort -u > "$work/named"
+[ "$(wc -l < "$work/named")" -ge 35 ] || fail "the dashboard names too few metrics"
+# So is every name in the alerts, and each alert is explained in the guide.
+rules=$top_srcdir/contrib/prometheus/rxwire.rules.yml
+sed -n "s/^ *expr: '\(.*\)'\$/\1/p" "$rules" | sed "s/''/'/g" > "$work/alerts"
+[ "$(wc -l < "$work/alerts")" -ge 10 ] || fail "too few alerts"
+grep -o '\(rxwire\|rxfsd\|process\)_[a-z_]*' "$work/alerts" | sort -u >> "$work/named"
+sed 's/\\|/|/g' "$top_srcdir/doc/admin.md" > "$work/guide"
+while read -r expression; do
+	grep -qF "| \`$expression\`" "$work/guide" || fail "doc/admin.md does not explain: $expression"
+done < "$work/alerts"
+[ "$(grep -c '^| `[^`]* [<>] [0-9.]*`' "$work/guide")" -eq "$(wc -l < "$work/alerts")" ] ||
+	fail "the alerts of doc/admin.md are not those of contrib/prometheus"
 while read -r name; do
-	grep -qx "$name" "$work/series" || fail "the dashboard names $name, which nobody serves"
+	grep -qx "$name" "$work/series" || fail "the dashboard or an alert names $name, which nobody serves"
 done < "$work/named"
 # So is every label that it selects or sums by, and every value that it wants of one. (The job is Prometheus' own.)
 awk '
@@ -59,7 +70,7 @@ grep '"expr"' "$top_srcdir/contrib/grafana/rxwire.json" | sed 's/\\"/"/g' | awk 
 		if (match($0, / by \([a-z, ]*\)/))
 			by = substr($0, RSTART + 5, RLENGTH - 6)
 		rest = $0
-		while (match(rest, /rxwire_[a-z_]*[{][^}]*[}]/)) {
+		while (match(rest, /(rxwire|rxfsd|process)_[a-z_]*[{][^}]*[}]/)) {
 			name = substr(rest, RSTART, RLENGTH)
 			rest = substr(rest, RSTART + RLENGTH)
 			labels = name
@@ -122,14 +133,39 @@ awk '
 			sub(/^[^"]*"/, "", text)
 		}
 		print base, (base ~ /^process_/ ? "beside" : kind[base]) labels
-	}' "$text" | sort -u > "$work/served"
+	}' "$text" | grep -v '^rxfsd_' | sort -u > "$work/served"
 diff "$work/manual" "$work/served" > "$work/differ" ||
 	fail "rxw_metrics.3 (<) and what is served (>) differ: $(cat "$work/differ")"
 [ "$(wc -l < "$work/served")" -ge 40 ] || fail "too few metrics are served"
 
+# Those of rxfsd itself are in its page, with their labels.
+sed -n '/^\.SH METRICS/,/^\.SH EXIT/p' "$top_srcdir/doc/man/rxfsd.8" | awk '
+	/^\.BR? "?rxfsd_/ {
+		gsub(/[",]/, "")
+		label = $NF ~ /^\{/ ? " " substr($NF, 2, length($NF) - 2) : ""
+		for (i = 2; i <= NF; i++)
+			if ($i ~ /^rxfsd_/)
+				print $i label
+	}' | sort -u > "$work/manual"
+awk '
+	/^rxfsd_/ {
+		name = $1
+		sub(/[{].*/, "", name)
+		label = ""
+		if (match($1, /[{][a-z]*/))
+			label = " " substr($1, RSTART + 1, RLENGTH - 1)
+		print name label
+	}' "$text" | sort -u > "$work/served"
+diff "$work/manual" "$work/served" > "$work/differ" ||
+	fail "rxfsd.8 (<) and what is served (>) differ: $(cat "$work/differ")"
+[ "$(wc -l < "$work/served")" -ge 25 ] || fail "too few metrics of rxfsd are served"
+
 if command -v promtool > /dev/null 2>&1; then
 	promtool check metrics < "$text" > "$work/promtool" 2>&1 || fail "promtool: $(head -n 5 "$work/promtool")"
 	[ ! -s "$work/promtool" ] || fail "promtool complains: $(head -n 5 "$work/promtool")"
+	promtool check rules "$rules" > "$work/promtool" 2>&1 || fail "the alerts: $(head -n 5 "$work/promtool")"
+	sed "s|RULES|$rules|" "$top_srcdir/src/tests/tools/rules.test.yml" > "$work/rules.test.yml"
+	promtool test rules "$work/rules.test.yml" > "$work/promtool" 2>&1 || fail "the alerts: $(cat "$work/promtool")"
 else
 	echo "left out: promtool was not found (Debian package: prometheus)"
 fi

@@ -3,6 +3,10 @@
 
 #include "testing.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
 #include "tools/common/message.h"
 
 START_TEST(one_line)
@@ -18,6 +22,49 @@ START_TEST(one_line)
 	text = test_captured(&c);
 	ck_assert_str_eq(text, "demo: cannot open \"a?b?[2Jc\"\n");
 	free(text);
+}
+END_TEST
+
+/* The journal has the name of its own, and a priority. */
+START_TEST(journal_line)
+{
+	struct test_capture c;
+	struct stat st;
+	char *text, stream[64];
+
+	test_capture(&c, STDERR_FILENO);
+	ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	tools_set_program("demo");
+	tools_error("one");
+	setenv("JOURNAL_STREAM", "1:1", 1);
+	tools_set_program("demo");
+	tools_error("two");
+	text = test_captured(&c);
+	ck_assert_str_eq(text, "<3>one\ndemo: two\n");
+	free(text);
+}
+END_TEST
+
+/* A file that is opened does not get the number of a standard one that is closed. */
+START_TEST(closed_standard_files)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(0);
+		close(1);
+		close(2);
+		tools_set_program("demo");
+		int fd = open("/dev/null", O_RDWR);
+
+		_exit(fd > 2 && write(1, "x", 1) < 0 && write(2, "x", 1) == 1 ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -72,4 +119,4 @@ START_TEST(full_disk)
 }
 END_TEST
 
-TEST_MAIN("message", one_line, long_line, progress, full_disk)
+TEST_MAIN("message", one_line, journal_line, closed_standard_files, long_line, progress, full_disk)

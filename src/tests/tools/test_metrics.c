@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rxwire/rxwire.h>
@@ -42,9 +44,16 @@ static void teardown(void)
 	ck_assert_int_eq(rmdir(folder), 0);
 }
 
+static char *more(void *arg)
+{
+	return arg ? strdup(arg) : NULL;
+}
+
 static struct tools_metrics *start(const char *f, const char *s)
 {
-	struct tools_metrics_options o = {.file = f, .socket = s, .interval_ms = 100};
+	static char text[] = "more_than_that 7\n";
+	struct tools_metrics_options o = {
+		.file = f, .socket = s, .interval_ms = 100, .more = more, .arg = text};
 	struct tools_metrics *m;
 	int rc = tools_metrics_start(&o, &endpoint, 1, &m, message, sizeof(message));
 
@@ -103,6 +112,7 @@ static void served(void)
 {
 	char *text = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), *body;
 	unsigned long length;
+	double started;
 
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
 	ck_assert_ptr_nonnull(strstr(text, "Content-Type: text/plain; version=0.0.4"));
@@ -110,7 +120,11 @@ static void served(void)
 	length = strtoul(strstr(text, "Content-Length: ") + 16, NULL, 10);
 	ck_assert_uint_eq(strlen(body), length);
 	ck_assert_ptr_nonnull(strstr(body, "\nrxwire_peers{endpoint=\""));
+	ck_assert_ptr_nonnull(strstr(body, "\nmore_than_that 7\n"));
 	ck_assert_ptr_nonnull(strstr(body, "\nprocess_cpu_seconds_total "));
+	ck_assert_ptr_nonnull(strstr(body, "\nprocess_open_fds "));
+	started = strtod(strstr(body, "\nprocess_start_time_seconds ") + 28, NULL);
+	ck_assert(started > (double)time(NULL) - 3600 && started < (double)time(NULL) + 2);
 	free(text);
 }
 
@@ -164,6 +178,71 @@ START_TEST(bad_guests)
 	for (int i = 0; i < 10; i++)
 		close(deaf[i]);
 	free(long_one);
+	tools_metrics_stop(m);
+}
+END_TEST
+
+/* Another process: opens 60 connections that never finish, then waits until its stdin is closed. */
+static pid_t start_hog(int *hold)
+{
+	int told[2], held[2];
+	pid_t pid;
+	char byte;
+
+	ck_assert_int_eq(pipe(told), 0);
+	ck_assert_int_eq(pipe(held), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		close(held[1]);
+		for (int i = 0; i < 60; i++)
+			say(dial(), "GET /met");
+		if (write(told[1], "x", 1) != 1 || read(held[0], &byte, 1) != 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(held[0]);
+	close(told[1]);
+	ck_assert_int_eq(read(told[0], &byte, 1), 1);
+	close(told[0]);
+	*hold = held[1];
+	return pid;
+}
+
+/* A process that takes all connections loses its own, not one that somebody else was slow with. */
+START_TEST(one_process_takes_all)
+{
+	struct tools_metrics *m = start(NULL, path);
+	int slow = dial(), hold, status;
+	char *text;
+	pid_t pid;
+
+	say(slow, "GET /metrics HTTP/1.0\r\n");
+	pid = start_hog(&hold);
+	served();
+	say(slow, "\r\n");
+	text = hear(slow);
+	ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
+	free(text);
+	close(hold);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	tools_metrics_stop(m);
+}
+END_TEST
+
+/*
+ * The reader of the file is another user's program; the umask of a service lets nobody else read.
+ */
+START_TEST(file_for_others)
+{
+	mode_t before = umask(0077);
+	struct tools_metrics *m = start(file, NULL);
+	struct stat st;
+
+	umask(before);
+	ck_assert_int_eq(stat(file, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0644);
 	tools_metrics_stop(m);
 }
 END_TEST
@@ -252,6 +331,8 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, socket_answers);
 	tcase_add_test(t, bad_guests);
+	tcase_add_test(t, one_process_takes_all);
+	tcase_add_test(t, file_for_others);
 	tcase_add_test(t, file_is_replaced);
 	tcase_add_test(t, names_that_do_not_do);
 	suite_add_tcase(suite, t);

@@ -5,6 +5,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/place.h"
 
 struct target {
 	bool flag;
@@ -154,6 +155,14 @@ START_TEST(mistakes)
 		const char *names[3];
 	} bad[] = {
 		{{"--nonsense"}, {"--nonsense", "--help"}},
+		{{"--nmber=3"}, {"--nmber", "did you mean --number?"}},
+		{{"--windwo", "3"}, {"--windwo", "did you mean --window?"}},
+		{{"--workers", "3"}, {"--workers", "--workers-min, --workers-max?"}},
+		{{"--text", ""}, {"--text", "missing"}},
+		{{"--item="}, {"--item", "missing"}},
+		{{"--affinity", "8000"}, {"--affinity", "processor 8000"}},
+		{{"--workers-min=65"}, {"--workers-min 65", "--workers-max", "64"}},
+		{{"--reserved-short=64"}, {"--reserved-short 64", "--workers-max", "64"}},
 		{{"--nonsense=3"}, {"--nonsense", "--help"}},
 		{{"-Z"}, {"-Z", "--help"}},
 		{{"--number"}, {"--number", "value"}},
@@ -211,6 +220,11 @@ START_TEST(help_and_version)
 	ck_assert_int_eq(PARSE("--version"), TOOLS_DONE);
 	test_one_line(out);
 	ck_assert_ptr_nonnull(strstr(out, "rxperf"));
+	ck_assert_int_eq(PARSE("-V"), TOOLS_DONE);
+	test_one_line(out);
+	ck_assert_int_eq(PARSE("--help"), TOOLS_DONE);
+	for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n"))
+		ck_assert_msg(strlen(line) <= 100, "%zu columns: %s", strlen(line), line);
 	forget();
 }
 END_TEST
@@ -294,20 +308,84 @@ START_TEST(one_file_for_all)
 }
 END_TEST
 
+static bool seen(const char *message, const char *want)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text), "%s", message);
+	tools_place_message(text, sizeof(text));
+	return strcmp(text, want) == 0;
+}
+
+/* A message about a value that proves wrong later names the line that set it. */
+START_TEST(places)
+{
+	char *folder = test_folder(), want[700], small[20] = "--text is short";
+
+	write_file(folder,
+		   "\xef\xbb\xbf[rxperf]\n number = 4\ntext = from file\nitem = a\n\titem = b\n"
+		   "window = 3\n[rxwire]\nwindow = 4\n");
+	ck_assert_int_eq(PARSE("--config", path, "--item", "c", "-n", "5"), TOOLS_RUN);
+	ck_assert_str_eq(target.text, "from file");
+	ck_assert_uint_eq(target.list.count, 3);
+	ck_assert(tools_place_given("number") && tools_place_given("window") &&
+		  !tools_place_given("flag"));
+	snprintf(want, sizeof(want), "%s:3: --text from file: wrong", path);
+	ck_assert(seen("--text from file: wrong", want));
+	snprintf(want, sizeof(want), "%s:4: --item 'a': wrong", path);
+	ck_assert(seen("--item 'a': wrong", want));
+	snprintf(want, sizeof(want), "%s:5: --item b: wrong", path);
+	ck_assert(seen("--item b: wrong", want));
+	snprintf(want, sizeof(want), "%s:8: taken: choose another --window", path);
+	ck_assert(seen("taken: choose another --window", want));
+	/* The command line set these, or nothing did. */
+	ck_assert(seen("--item c: wrong", "--item c: wrong"));
+	ck_assert(seen("--number 5: wrong", "--number 5: wrong"));
+	ck_assert(seen("--flag: wrong", "--flag: wrong"));
+	ck_assert(seen("no option", "no option"));
+	tools_place_message(small, sizeof(small));
+	ck_assert_uint_lt(strlen(small), sizeof(small));
+	tools_place_reset();
+	ck_assert(!tools_place_given("text"));
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+	forget();
+}
+END_TEST
+
 START_TEST(bad_files)
 {
 	static const struct {
 		const char *text;
 		const char *names[3];
 	} bad[] = {
-		{ "window = 300\n", { ":1:", "window", "255" } },
-		{ "\n\n[rxperf]\nnumber = 99\n", { ":4:", "number", "1 to 10" } },
-		{ "[rxperf]\nnothing = 1\n", { ":2:", "nothing", "--help" } },
-		{ "[rxwire]\nnumber = 1\n", { ":2:", "number" } },
-		{ "[elsewhere]\nx = 1\n", { ":2:", "elsewhere" } },
-		{ "[rxperf]\nflag = perhaps\n", { ":2:", "flag", "yes or no" } },
-		{ "what is this\n", { ":1:", "name = value" } },
-		{ "gso = off\n[rxperf\n", { ":2:" } },
+		{"window = 300\n", {":1:", "window", "255"}},
+		{"\n\n[rxperf]\nnumber = 99\n", {":4:", "number", "1 to 10"}},
+		{"[rxperf]\nnothing = 1\n", {":2:", "nothing", "--help"}},
+		{"[rxwire]\nnumber = 1\n", {":2:", "number"}},
+		{"[elsewhere]\nx = 1\n", {":2:", "elsewhere"}},
+		{"[rxperf]\nflag = perhaps\n", {":2:", "flag", "yes or no"}},
+		{"what is this\n", {":1:", "name = value"}},
+		{"gso = off\n[rxperf\n", {":2:", "]"}},
+		{"[rxperf\nnumber = 1\n", {":1:", "]"}},
+		{"[rxperf] number = 1\n", {":1:", "heading"}},
+		{"what is this\nnothing = 1\n", {":1:", "name = value"}},
+		{"number = 1\n", {":1:", "number", "[rxperf]"}},
+		{"[rxperf]\nnmber = 1\n", {":2:", "nmber", "did you mean number?"}},
+		/* an indented line is one of its own, not more of the value above it */
+		{"[rxperf]\ntext = one\n  two\n", {":3:", "name = value"}},
+		{"[rxperf]\ntext = one\n\tnothing = 2\n", {":3:", "nothing"}},
+		{"[rxperf]\ntext = one\n  number = 99\n", {":3:", "1 to 10"}},
+		{"[rxperf]\ntext =\n", {":2:", "text", "missing"}},
+		/* twice in a section */
+		{"[rxperf]\nnumber = 1\nflag = yes\nnumber = 2\n", {":4:", "number", "line 2"}},
+		{"window = 1\n[rxwire]\nmtu = 900\ngso = off\nmtu = 901\n",
+		 {":5:", "mtu", "line 3"}},
+		/* what only shows when all of it is read */
+		{"[rxperf]\nworkers-min = 9\nworkers_max = 3\n",
+		 {":2:", "workers-min 9", "workers-max"}},
+		{"affinity = 0,8000\n[rxperf]\nnumber = 1\n", {":1:", "affinity", "8000"}},
 	};
 	char *folder = test_folder(), *text;
 
@@ -340,4 +418,4 @@ START_TEST(bad_files)
 END_TEST
 
 TEST_MAIN("options", all_kinds, order_and_arguments, tunables, mistakes, help_and_version, file,
-	  one_file_for_all, bad_files)
+	  one_file_for_all, places, bad_files)

@@ -47,9 +47,9 @@ START_TEST(quiet)
 	char *text;
 
 	test_capture(&c, STDERR_FILENO);
-	progress_start(&p, false);
-	progress_update(&p, "a", 1, 2);
-	progress_end(&p);
+	progress_start(&p, false, false);
+	progress_update(&p, "a", 1, 2, 0);
+	progress_end(&p, "a", 2, true, 1);
 	text = test_captured(&c);
 	ck_assert_str_eq(text, "");
 	free(text);

@@ -41,7 +41,7 @@ START_TEST(handled)
 	tools_signals_stop(s);
 	/* Blocked still: this would end the process otherwise. */
 	ck_assert_int_eq(kill(getpid(), SIGUSR1), 0);
-	ck_assert_int_eq(tools_signals_wait(signals, 2), SIGUSR1);
+	ck_assert_int_eq(tools_signals_wait(signals, 2, NULL), SIGUSR1);
 	tools_signals_stop(NULL);
 }
 END_TEST

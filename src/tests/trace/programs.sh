@@ -50,7 +50,7 @@ grep -q "trace of [0-9]* packets: $work/f/rxwire-$fs-" "$work/rxfsd.err" || fail
 
 refused 1 'others may write to it' "$rxperf" server -p 0 --listen 127.0.0.1 --trace-dir "$work/open"
 refused 1 'No such file' "$rxperf" server -p 0 --listen 127.0.0.1 --trace-dir "$work/nowhere"
-refused 1 'others may write to it' "$rxfsd" --export "$work/export" --listen 127.0.0.1 --port 0 --vl-port 0 \
+refused 2 'others may write to it' "$rxfsd" --export "$work/export" --listen 127.0.0.1 --port 0 --vl-port 0 \
 	--state "$work/state2" --trace-dir "$work/open"
 [ -z "$(ls -A "$work/open")" ] || fail "something was written where others may write"
 

@@ -15,9 +15,13 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void __wrap_free(void *p);
 
-static size_t live, made, fails;
+/*
+ * Volatile: a compiler that sees all of the program (-flto) knows malloc and free, which change no
+ * variables of ours, and would keep these across calls of them.
+ */
+static volatile size_t live, made, fails;
 /* As malloc rounds them. What was allocated before the mark and is freed behind it: below 0. */
-static ptrdiff_t bytes, peak;
+static volatile ptrdiff_t bytes, peak;
 
 static bool refuse(void)
 {

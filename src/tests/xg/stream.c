@@ -96,8 +96,22 @@ int rxw_call_send_end(rxw_call *call)
 	return 0;
 }
 
-int32_t rxw_connection_error(rxw_connection *connection)
+int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options, rxw_call **call,
+		       int32_t *code)
 {
 	(void)connection;
-	return 0;
+	(void)options;
+	(void)code;
+	*call = NULL;
+	return -RXW_EINVAL;
+}
+
+bool rxw_must_not_wait(void)
+{
+	return false;
+}
+
+int32_t rxw_code_from_errno(int err)
+{
+	return err;
 }

@@ -4,11 +4,13 @@
  * (vectors/rxkad-exchanges.json), byte for byte, and a client and a server of all-types.xg.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rxwire/rxwire.h>
 
@@ -529,6 +531,52 @@ START_TEST(multi)
 }
 END_TEST
 
+static void on_silence(void *arg, unsigned index, int32_t code, at_all *all, at_tree *tree)
+{
+	(void)arg;
+	(void)tree;
+	ck_assert_int_eq(code, RXW_CALL_TIMEOUT);
+	ck_assert_ptr_null(all->choices.val);
+	replies |= 1u << index;
+}
+
+/* Options of a call: each has its deadline, where nobody answers. */
+START_TEST(with_options)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .deadline_ms = 50};
+	struct sockaddr_in silent = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(silent);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int32_t number = 1;
+	at_given given = {1, &number};
+	at_choice nothing = {.what = 8};
+	at_returned returned;
+	rxw_connection *c[6];
+	at_link link;
+	at_all all;
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&silent, length), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&silent, &length), 0);
+	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&silent, length,
+					       AT_SERVICE, NULL, &c[0]),
+			 0);
+	ck_assert_int_eq(AT_Lists_opt(c[0], &options, &given, &returned), RXW_CALL_TIMEOUT);
+	ck_assert(returned.len == 0 && returned.val == NULL);
+	for (size_t i = 1; i < 6; i++)
+		c[i] = c[0];
+	make_all(&all, &nothing, &link);
+	replies = 0;
+	ck_assert_int_eq(multi_AT_Swap_opt(c, 6, &options, &all, &nothing, on_silence, NULL), 0);
+	ck_assert_uint_eq(replies, 0x3f);
+	/* A stub waits. */
+	options.flags = RXW_CALL_NONBLOCK;
+	ck_assert_int_eq(AT_Lists_opt(c[0], &options, &given, &returned),
+			 rxw_code_from_errno(EINVAL));
+	rxw_connection_release(c[0]);
+	close(fd);
+}
+END_TEST
+
 START_TEST(split)
 {
 	char data[3000], back[24] = {0};
@@ -566,6 +614,7 @@ int main(void)
 	tcase_add_test(t, plain_stubs);
 	tcase_add_test(t, inout);
 	tcase_add_test(t, multi);
+	tcase_add_test(t, with_options);
 	tcase_add_test(t, split);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hosts and ports as text. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -95,6 +96,7 @@ int tools_resolve(const char *host, uint16_t port, int passive, struct tools_add
 	if (rc != 0 || !found) {
 		snprintf(message, message_size, "cannot look up host \"%s\": %s", host,
 			 rc ? gai_strerror(rc) : "no address");
+		errno = rc == EAI_AGAIN ? EAGAIN : ENOENT;
 		return -1;
 	}
 	memset(address, 0, sizeof(*address));

@@ -24,7 +24,8 @@ int tools_split_host(const char *text, char *host, size_t host_size, uint16_t *p
 
 /*
  * Look up `host` (a name or a literal of either family) with `port`. Returns 0 or -1 with the
- * reason in `message`. `passive` nonzero: an address to bind; "*" is then any IPv4 address.
+ * reason in `message`; errno is EAGAIN if no name server answered, so that it may work later.
+ * `passive` nonzero: an address to bind; "*" is then any IPv4 address.
  */
 int tools_resolve(const char *host, uint16_t port, int passive, struct tools_address *address,
 		  char *message, size_t message_size);

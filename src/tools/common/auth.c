@@ -108,8 +108,10 @@ int tools_keys_open(struct tools_keys *keys, const struct tools_auth *auth, char
 	/* A keytab for rxgk alone has no other key. */
 	if ((rc == 0 || rc == -RXW_ENOKEY) && open_negotiation(keys, auth, message, size) < 0)
 		rc = -1;
-	if (rc == -RXW_ENOKEY && keys->negotiation)
+	if (rc == -RXW_ENOKEY && keys->negotiation) {
 		rc = 0;
+		message[0] = '\0';
+	}
 	if (rc < 0)
 		tools_keys_close(keys);
 	return rc < 0 ? -1 : 0;

@@ -54,7 +54,10 @@ struct tools_keys {
 	rxw_rxgk_negotiation *negotiation;
 };
 
-/* From auth->key_file, those of auth->principal or auth->cell. 0, or -1 with a line in message. */
+/*
+ * From auth->key_file, those of auth->principal or auth->cell. 0, or -1 with a line in message; after
+ * success it is empty or has a warning.
+ */
 int tools_keys_open(struct tools_keys *keys, const struct tools_auth *auth, char *message,
 		    size_t size);
 /* Only when the endpoints that have the negotiation service are gone. */
@@ -72,7 +75,8 @@ struct tools_guard {
 
 /*
  * The classes of a server: the one of auth->class, or (-1) all for which there are keys, with the null class if
- * that is allowed. auth->level is the least that each accepts. 0, or -1 with a line in message.
+ * that is allowed. auth->level is the least that each accepts. 0, or -1 with a line in message; with keys it has a
+ * warning after success, or is empty.
  */
 int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, bool null,
 		     char *message, size_t size);

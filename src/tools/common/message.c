@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One line on stderr that names the thing and says what to do. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/common/message.h"
@@ -14,9 +17,37 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *program = "rxwire";
 static bool progress_shown; /* under the lock */
 
+static bool journal; /* stderr is the journal's; set before other threads exist */
+
+/*
+ * Files that are opened later must not take the numbers of the standard ones. Writing to stdout
+ * fails as it did.
+ */
+static void open_standard_files(void)
+{
+	static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
+			return; /* nothing is left to say so on */
+}
+
 void tools_set_program(const char *name)
 {
 	program = name;
+	open_standard_files();
+	journal = tools_stderr_is_journal();
+}
+
+bool tools_stderr_is_journal(void)
+{
+	const char *text = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return text && sscanf(text, "%llu:%llu", &dev, &ino) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && (unsigned long long)st.st_dev == dev &&
+	       (unsigned long long)st.st_ino == ino;
 }
 
 const char *tools_program_name(void)
@@ -46,7 +77,10 @@ void tools_error(const char *format, ...)
 	va_list args;
 
 	pthread_mutex_lock(&lock);
-	used = snprintf(line, sizeof(line), "%s%s: ", progress_shown ? "\n" : "", program);
+	if (journal) /* the journal knows the name; 3 is an error's priority */
+		used = snprintf(line, sizeof(line), "<3>");
+	else
+		used = snprintf(line, sizeof(line), "%s%s: ", progress_shown ? "\n" : "", program);
 	progress_shown = false;
 	va_start(args, format);
 	vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);

@@ -3,17 +3,28 @@
 #ifndef TOOLS_MESSAGE_H
 #define TOOLS_MESSAGE_H
 
+#include <stdbool.h>
+
 /* Exit statuses of every program. */
 #define TOOLS_EXIT_FAILURE 1
 #define TOOLS_EXIT_USAGE   2
 
-/* Name put before every line; static storage expected. Call first in main(). */
+/*
+ * Name put before every line; static storage expected. Call first in main(): standard files that
+ * are closed are opened on /dev/null here, so that no other file gets their numbers.
+ */
 void tools_set_program(const char *name);
 const char *tools_program_name(void);
 
 /*
- * "NAME: text" and a newline on stderr, in one write; a progress line that stands there is ended
- * first. Any thread.
+ * Whether stderr is a stream of systemd's journal ($JOURNAL_STREAM), where lines begin with
+ * "<PRIORITY>".
+ */
+bool tools_stderr_is_journal(void);
+
+/*
+ * "NAME: text" (in the journal: "<3>text") and a newline on stderr, in one write; a progress line
+ * that stands there is ended first. Any thread.
  */
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Figures of a running program for Prometheus. One thread serves all: sockets never block, requests
- * and the time for them are bounded, and whoever comes takes the place of the oldest if all are taken.
+ * Figures of a running program for Prometheus. One thread serves all: sockets never block; the size
+ * of a request, the time for it, the connections of a process and those of all together are
+ * bounded. Beyond a bound the oldest is closed.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rxwire/error.h>
@@ -25,17 +28,20 @@
 #include "tools/common/metrics.h"
 #include "tools/common/report.h"
 
-#define GUESTS	      16	  /* connections at a time */
+#define CLIENTS	      16	  /* connections at a time */
+#define OF_PROCESS    4		  /* of one process */
+#define BACKLOG	      128	  /* connections that wait to be accepted */
 #define REQUEST_MAX   4096	  /* bytes of a request */
-#define PATIENCE      5000000000u /* ns for a request and its answer */
+#define TIME_LIMIT    5000000000u /* ns for a request and its answer */
 #define FRESH	      200000000u  /* ns that a text is good for: asking often costs no more */
 #define INTERVAL      15000	  /* ms */
 #define NS_PER_MS     1000000u
+#define PAUSE	      1000000000u /* ns without accepting when descriptors are used up */
 
-/* One who asks. */
-struct guest {
+struct client {
 	int fd; /* -1 = free */
 	uint64_t came;
+	struct ucred who;
 	size_t got; /* of the request */
 	char request[REQUEST_MAX];
 	char *answer; /* NULL: not asked yet */
@@ -50,62 +56,152 @@ struct tools_metrics {
 	pthread_t thread;
 	int stop; /* eventfd */
 	int listener;
+	uint64_t pause;	 /* until then nobody is accepted */
 	bool complained; /* about the file */
-	struct guest guest[GUESTS];
+	struct client client[CLIENTS];
+	double started; /* the program; seconds since 1970 */
 	char *text; /* the latest */
 	size_t text_length;
 	uint64_t text_at; /* when it was made, 0 = never */
 };
 
-static char *process_text(void)
+/* Resident memory in bytes; 0: not known. */
+static unsigned long long resident(void)
 {
 	unsigned long long pages = 0, ignored;
-	struct rusage ru;
-	char *text = NULL;
 	FILE *f = fopen("/proc/self/statm", "re");
 
-	if (f) {
-		if (fscanf(f, "%llu %llu", &ignored, &pages) != 2)
-			pages = 0;
-		fclose(f);
-	}
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu %llu", &ignored, &pages) != 2)
+		pages = 0;
+	fclose(f);
+	return pages * (unsigned long long)sysconf(_SC_PAGESIZE);
+}
+
+static unsigned open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *d;
+	unsigned n = 0;
+
+	if (!dir)
+		return 0;
+	while ((d = readdir(dir)))
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return n ? n - 1 : 0; /* one is that of the directory */
+}
+
+static double seconds(clockid_t clock)
+{
+	struct timespec ts = {0};
+
+	clock_gettime(clock, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* When the program was started, in seconds since 1970; 0: not known. */
+static double start_time(void)
+{
+	unsigned long long ticks = 0;
+	char text[1024], *name_end;
+	FILE *f = fopen("/proc/self/stat", "re");
+	size_t n;
+
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	/*
+	 * The name may hold anything; the 20th field behind it is the time since the machine was
+	 * started.
+	 */
+	name_end = strrchr(text, ')');
+	if (!name_end ||
+	    sscanf(name_end + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &ticks) != 1)
+		return 0;
+	return seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME) +
+	       (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static char *process_text(double started)
+{
+	struct rlimit files = {0};
+	struct rusage ru;
+	char *text = NULL;
+
 	getrusage(RUSAGE_SELF, &ru);
-	if (asprintf(&text,
-		     "# HELP process_cpu_seconds_total User and system time of the program.\n"
-		     "# TYPE process_cpu_seconds_total counter\n"
-		     "process_cpu_seconds_total %.6f\n"
-		     "# HELP process_resident_memory_bytes Memory of the program that is resident.\n"
-		     "# TYPE process_resident_memory_bytes gauge\n"
-		     "process_resident_memory_bytes %llu\n",
-		     (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
-			     (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6,
-		     pages * (unsigned long long)sysconf(_SC_PAGESIZE)) < 0)
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (asprintf(
+		    &text,
+		    "# HELP process_cpu_seconds_total User and system time of the program.\n"
+		    "# TYPE process_cpu_seconds_total counter\n"
+		    "process_cpu_seconds_total %.6f\n"
+		    "# HELP process_start_time_seconds When the program was started, in seconds since 1970.\n"
+		    "# TYPE process_start_time_seconds gauge\n"
+		    "process_start_time_seconds %.2f\n"
+		    "# HELP process_open_fds Open file descriptors.\n"
+		    "# TYPE process_open_fds gauge\n"
+		    "process_open_fds %u\n"
+		    "# HELP process_max_fds Most file descriptors that may be open.\n"
+		    "# TYPE process_max_fds gauge\n"
+		    "process_max_fds %llu\n"
+		    "# HELP process_resident_memory_bytes Memory of the program that is resident.\n"
+		    "# TYPE process_resident_memory_bytes gauge\n"
+		    "process_resident_memory_bytes %llu\n",
+		    (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+			    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6,
+		    started, open_files(), (unsigned long long)files.rlim_cur, resident()) < 0)
 		return NULL;
 	return text;
+}
+
+/* All the texts in one; frees them. NULL: no memory, or one is NULL. */
+static char *join(char *parts[], size_t count, size_t *length)
+{
+	char *all = NULL;
+	bool whole = true;
+
+	*length = 0;
+	for (size_t i = 0; i < count; i++) {
+		whole = whole && parts[i];
+		*length += parts[i] ? strlen(parts[i]) : 0;
+	}
+	if (whole)
+		all = malloc(*length + 1);
+	for (size_t i = 0, at = 0; i < count; i++) {
+		if (all) {
+			strcpy(all + at, parts[i]);
+			at += strlen(parts[i]);
+		}
+		free(parts[i]);
+	}
+	return all;
 }
 
 /* The text of now, or of a moment ago. False: no memory. */
 static bool refresh(struct tools_metrics *m, uint64_t now)
 {
-	char *text = NULL, *process, *all;
-	int n;
+	char *parts[3] = {NULL, NULL, NULL}, *all;
+	size_t length;
 
 	if (m->text && now - m->text_at < FRESH)
 		return true;
-	n = rxw_metrics_text(m->endpoints, m->count, &text);
-	process = process_text();
-	all = n >= 0 && process ? realloc(text, (size_t)n + strlen(process) + 1) : NULL;
-	if (!all) {
-		free(text);
-		free(process);
+	if (rxw_metrics_text(m->endpoints, m->count, &parts[0]) < 0)
+		parts[0] = NULL;
+	parts[1] = m->options.more ? m->options.more(m->options.arg) : strdup("");
+	parts[2] = process_text(m->started);
+	all = join(parts, 3, &length);
+	if (!all)
 		return false;
-	}
-	strcpy(all + n, process);
 	free(m->text);
 	m->text = all;
-	m->text_length = (size_t)n + strlen(process);
+	m->text_length = length;
 	m->text_at = now;
-	free(process);
 	return true;
 }
 
@@ -134,7 +230,10 @@ static int replace_file(struct tools_metrics *m)
 
 	if (fd < 0)
 		return -1;
-	good = write_all(fd, m->text, m->text_length);
+	/*
+	 * Its reader is another user's program, whatever our umask is: the figures are no secret.
+	 */
+	good = write_all(fd, m->text, m->text_length) && fchmod(fd, 0644) == 0;
 	if (close(fd) < 0 || !good || rename(m->temporary, m->file) < 0) {
 		int why = errno;
 
@@ -157,33 +256,78 @@ static void write_file(struct tools_metrics *m, uint64_t now)
 
 /* ---- the socket ---- */
 
-static void leave(struct guest *g)
+static void drop(struct client *c)
 {
-	close(g->fd);
-	free(g->answer);
-	g->fd = -1;
-	g->answer = NULL;
+	close(c->fd);
+	free(c->answer);
+	c->fd = -1;
+	c->answer = NULL;
 }
 
-static void welcome(struct tools_metrics *m, uint64_t now)
+/* Connections of the same process, or of the same user. */
+static unsigned count_like(const struct tools_metrics *m, const struct ucred *who, bool process)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < CLIENTS; i++)
+		n += m->client[i].fd >= 0 && (process ? m->client[i].who.pid == who->pid
+						      : m->client[i].who.uid == who->uid);
+	return n;
+}
+
+/*
+ * The place for one who comes: a process that has its share gives up its own oldest connection;
+ * else a free place, or that of the oldest connection of the user who has most.
+ */
+static struct client *find_place(struct tools_metrics *m, const struct ucred *who)
+{
+	bool full = count_like(m, who, true) >= OF_PROCESS;
+	struct client *place = NULL;
+	unsigned most = 0;
+
+	for (size_t i = 0; i < CLIENTS; i++) {
+		struct client *c = &m->client[i];
+		unsigned share;
+
+		if (!full && c->fd < 0)
+			return c;
+		if (c->fd < 0 || (full && c->who.pid != who->pid))
+			continue;
+		share = full ? 0 : count_like(m, &c->who, false);
+		if (!place || share > most || (share == most && c->came < place->came)) {
+			place = c;
+			most = share;
+		}
+	}
+	return place;
+}
+
+/* Accept one connection. NULL: there is none, or no descriptor for it. */
+static struct client *accept_client(struct tools_metrics *m, uint64_t now)
 {
 	int fd = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct guest *place = &m->guest[0];
+	struct ucred who = {0};
+	socklen_t length = sizeof(who);
+	struct client *c;
 
-	if (fd < 0)
-		return;
-	for (size_t i = 0; i < GUESTS && place->fd >= 0; i++)
-		if (m->guest[i].fd < 0 || m->guest[i].came < place->came)
-			place = &m->guest[i];
-	if (place->fd >= 0)
-		leave(place);
-	place->fd = fd;
-	place->came = now;
-	place->got = place->sent = place->length = 0;
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			m->pause = now + PAUSE; /* it would be ready to accept again and again */
+		return NULL;
+	}
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
+	c = find_place(m, &who);
+	if (c->fd >= 0)
+		drop(c);
+	c->fd = fd;
+	c->came = now;
+	c->who = who;
+	c->got = c->sent = c->length = 0;
+	return c;
 }
 
 /* The whole answer, to be sent piece by piece. */
-static bool answer(struct guest *g, const char *status, const char *body, size_t length)
+static bool answer(struct client *c, const char *status, const char *body, size_t length)
 {
 	char head[256];
 	int n = snprintf(head, sizeof(head),
@@ -191,100 +335,112 @@ static bool answer(struct guest *g, const char *status, const char *body, size_t
 			 "Content-Length: %zu\r\nConnection: close\r\n\r\n",
 			 status, length);
 
-	g->answer = malloc((size_t)n + length);
-	if (!g->answer)
+	c->answer = malloc((size_t)n + length);
+	if (!c->answer)
 		return false;
-	memcpy(g->answer, head, (size_t)n);
-	memcpy(g->answer + n, body, length);
-	g->length = (size_t)n + length;
+	memcpy(c->answer, head, (size_t)n);
+	memcpy(c->answer + n, body, length);
+	c->length = (size_t)n + length;
 	return true;
 }
 
-static bool plain(struct guest *g, const char *status)
+static bool plain(struct client *c, const char *status)
 {
 	char body[64];
 	int n = snprintf(body, sizeof(body), "%s\n", status);
 
-	return answer(g, status, body, (size_t)n);
+	return answer(c, status, body, (size_t)n);
 }
 
 /* Is the request complete? Its end is an empty line. */
-static bool complete(const struct guest *g)
+static bool complete(const struct client *c)
 {
-	return memmem(g->request, g->got, "\r\n\r\n", 4) || memmem(g->request, g->got, "\n\n", 2);
+	return memmem(c->request, c->got, "\r\n\r\n", 4) || memmem(c->request, c->got, "\n\n", 2);
 }
 
-static bool asks_for(const struct guest *g, const char *path)
+static bool asks_for(const struct client *c, const char *path)
 {
 	size_t n = strlen(path);
 
-	return g->got > n + 4 && memcmp(g->request + 4, path, n) == 0 &&
-	       strchr(" ?\r\n", g->request[4 + n]);
+	return c->got > n + 4 && memcmp(c->request + 4, path, n) == 0 &&
+	       strchr(" ?\r\n", c->request[4 + n]);
 }
 
 /* What the request is answered with; false: no memory. */
-static bool decide(struct tools_metrics *m, struct guest *g, uint64_t now)
+static bool decide(struct tools_metrics *m, struct client *c, uint64_t now)
 {
-	if (g->got < 4 || memcmp(g->request, "GET ", 4) != 0)
-		return plain(g, "405 Method Not Allowed");
-	if (!asks_for(g, "/metrics"))
-		return plain(g, "404 Not Found");
+	if (c->got < 4 || memcmp(c->request, "GET ", 4) != 0)
+		return plain(c, "405 Method Not Allowed");
+	if (!asks_for(c, "/metrics"))
+		return plain(c, "404 Not Found");
 	if (!refresh(m, now))
 		return false;
-	return answer(g, "200 OK", m->text, m->text_length);
+	return answer(c, "200 OK", m->text, m->text_length);
 }
 
-/* Read what came. False: the guest is to go. */
-static bool hear(struct tools_metrics *m, struct guest *g, uint64_t now)
+/* Read what came. False: the connection is to be closed. */
+static bool read_request(struct tools_metrics *m, struct client *c, uint64_t now)
 {
-	ssize_t n = recv(g->fd, g->request + g->got, sizeof(g->request) - g->got, 0);
+	ssize_t n = recv(c->fd, c->request + c->got, sizeof(c->request) - c->got, 0);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
 	if (n == 0)
 		return false;
-	g->got += (size_t)n;
-	if (complete(g))
-		return decide(m, g, now);
-	return g->got < sizeof(g->request) || plain(g, "431 Request Header Fields Too Large");
+	c->got += (size_t)n;
+	if (complete(c))
+		return decide(m, c, now);
+	return c->got < sizeof(c->request) || plain(c, "431 Request Header Fields Too Large");
 }
 
-/* Send what fits. False: all of it is sent, or the guest is gone. */
-static bool tell(struct guest *g)
+/* Send what fits. False: all of it is sent, or nobody reads it. */
+static bool write_answer(struct client *c)
 {
-	ssize_t n = send(g->fd, g->answer + g->sent, g->length - g->sent, MSG_NOSIGNAL);
+	ssize_t n = send(c->fd, c->answer + c->sent, c->length - c->sent, MSG_NOSIGNAL);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	g->sent += (size_t)n;
-	if (g->sent < g->length)
+	c->sent += (size_t)n;
+	if (c->sent < c->length)
 		return true;
-	shutdown(g->fd, SHUT_WR);
+	shutdown(c->fd, SHUT_WR);
 	return false;
 }
 
-static void attend(struct tools_metrics *m, struct guest *g, short events, uint64_t now)
+static void serve(struct tools_metrics *m, struct client *c, short events, uint64_t now)
 {
 	bool stay = true;
 
-	if (!g->answer && (events & (POLLIN | POLLHUP | POLLERR)))
-		stay = hear(m, g, now);
-	if (stay && g->answer)
-		stay = tell(g);
-	if (!stay || now - g->came > PATIENCE)
-		leave(g);
+	if (!c->answer && (events & (POLLIN | POLLHUP | POLLERR)))
+		stay = read_request(m, c, now);
+	if (stay && c->answer)
+		stay = write_answer(c);
+	if (!stay || now - c->came > TIME_LIMIT)
+		drop(c);
+}
+
+/* Whoever asked at once is answered at once, so that no later connection takes the place before. */
+static void accept_clients(struct tools_metrics *m, uint64_t now)
+{
+	struct client *c;
+
+	for (unsigned i = 0; i < BACKLOG && (c = accept_client(m, now)); i++)
+		serve(m, c, POLLIN, now);
 }
 
 /* ---- the thread ---- */
 
-/* When to look again: the file is due, or a guest's time is up; -1 = never. In ms. */
+/* When to look again: the file is due, or a connection's time is up; -1 = never. In ms. */
 static int wait_time(const struct tools_metrics *m, uint64_t now, uint64_t due)
 {
 	uint64_t until = m->file ? due : UINT64_MAX;
 
-	for (size_t i = 0; i < GUESTS; i++)
-		if (m->guest[i].fd >= 0 && m->guest[i].came + PATIENCE < until)
-			until = m->guest[i].came + PATIENCE;
+	if (m->pause && m->pause < until)
+		until = m->pause;
+
+	for (size_t i = 0; i < CLIENTS; i++)
+		if (m->client[i].fd >= 0 && m->client[i].came + TIME_LIMIT < until)
+			until = m->client[i].came + TIME_LIMIT;
 	if (until == UINT64_MAX)
 		return -1;
 	return until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
@@ -296,7 +452,7 @@ static void *run(void *arg)
 	uint64_t interval = m->options.interval_ms * NS_PER_MS, due = tools_now();
 
 	for (;;) {
-		struct pollfd p[GUESTS + 2];
+		struct pollfd p[CLIENTS + 2];
 		uint64_t now = tools_now();
 		int n;
 
@@ -305,22 +461,24 @@ static void *run(void *arg)
 			due = now + interval;
 		}
 		p[0] = (struct pollfd){.fd = m->stop, .events = POLLIN};
-		p[1] = (struct pollfd){.fd = m->listener, .events = POLLIN};
-		for (size_t i = 0; i < GUESTS; i++)
-			p[i + 2] = (struct pollfd){
-				.fd = m->guest[i].fd,
-				.events = m->guest[i].answer ? POLLOUT : POLLIN};
-		n = poll(p, GUESTS + 2, wait_time(m, now, due));
+		if (now >= m->pause)
+			m->pause = 0;
+		p[1] = (struct pollfd){.fd = m->pause ? -1 : m->listener, .events = POLLIN};
+		for (size_t i = 0; i < CLIENTS; i++)
+			p[i + 2] =
+				(struct pollfd){.fd = m->client[i].fd,
+						.events = m->client[i].answer ? POLLOUT : POLLIN};
+		n = poll(p, CLIENTS + 2, wait_time(m, now, due));
 		if (n < 0 && errno != EINTR)
 			break;
 		if (n > 0 && p[0].revents)
 			break;
 		now = tools_now();
-		for (size_t i = 0; i < GUESTS; i++)
-			if (m->guest[i].fd >= 0)
-				attend(m, &m->guest[i], n > 0 ? p[i + 2].revents : 0, now);
+		for (size_t i = 0; i < CLIENTS; i++)
+			if (m->client[i].fd >= 0)
+				serve(m, &m->client[i], n > 0 ? p[i + 2].revents : 0, now);
 		if (n > 0 && p[1].revents)
-			welcome(m, now);
+			accept_clients(m, now);
 	}
 	return NULL;
 }
@@ -370,14 +528,14 @@ static int open_socket(struct tools_metrics *m)
 	/* The owner and the group: who else may read is for the folder to say. */
 	if (!m->path || chmod(name.sun_path, 0660) < 0)
 		return -1;
-	return listen(m->listener, GUESTS);
+	return listen(m->listener, BACKLOG);
 }
 
 static void release(struct tools_metrics *m)
 {
-	for (size_t i = 0; i < GUESTS; i++)
-		if (m->guest[i].fd >= 0)
-			leave(&m->guest[i]);
+	for (size_t i = 0; i < CLIENTS; i++)
+		if (m->client[i].fd >= 0)
+			drop(&m->client[i]);
 	if (m->listener >= 0)
 		close(m->listener);
 	if (m->path)
@@ -449,8 +607,9 @@ int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoin
 	if (!m->options.interval_ms)
 		m->options.interval_ms = INTERVAL;
 	m->listener = m->stop = -1;
-	for (size_t i = 0; i < GUESTS; i++)
-		m->guest[i].fd = -1;
+	m->started = start_time();
+	for (size_t i = 0; i < CLIENTS; i++)
+		m->client[i].fd = -1;
 	if (begin(m, endpoints, count, &what) < 0) {
 		snprintf(message, size, "%s%s%s: %s", what, *what == '-' ? " " : "",
 			 strcmp(what, "--metrics-file") == 0	 ? options->file :

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of a running program for Prometheus: a file that is replaced now and then, a Unix socket. */
+/*
+ * Figures of a running program for Prometheus: a file that is replaced now and then, a Unix socket.
+ */
 #ifndef TOOLS_METRICS_H
 #define TOOLS_METRICS_H
 
@@ -14,6 +16,12 @@ struct tools_metrics_options {
 	const char *file;     /* for node_exporter's textfile collector; NULL: none */
 	const char *socket;   /* path of a Unix socket that answers GET /metrics; NULL: none */
 	uint64_t interval_ms; /* of the file; 0 = 15 s */
+	/*
+	 * NULL, or figures of the program itself: a text in the format of Prometheus that is freed
+	 * here, NULL: no memory. Called on another thread until tools_metrics_stop() has returned.
+	 */
+	char *(*more)(void *arg);
+	void *arg;
 };
 
 /*
@@ -39,15 +47,15 @@ struct tools_metrics_options {
 	 .help = "answer GET /metrics on this Unix socket"}
 
 /*
- * Start a thread that offers the figures of these endpoints and of this process; the list is copied.
- * With neither file nor socket *metrics is NULL. Returns 0, or -1 with a line in `message`.
+ * Start a thread that offers the figures of these endpoints and of this process; the list is
+ * copied. With neither file nor socket *metrics is NULL. Returns 0, or -1 with a line in `message`.
  */
 int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoint *const *endpoints,
 			size_t count, struct tools_metrics **metrics, char *message, size_t size);
 
 /*
- * Write the file once more, take the socket away, end the thread: before the endpoints are destroyed.
- * NULL is allowed.
+ * Write the file once more, take the socket away, end the thread: before the endpoints are
+ * destroyed. NULL is allowed.
  */
 void tools_metrics_stop(struct tools_metrics *metrics);
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/options.h"
+#include "tools/common/place.h"
 
 /* What every program takes. */
 enum standard { STD_CONFIG = 1000, STD_CHECK, STD_HELP, STD_VERSION };
@@ -81,15 +83,81 @@ static const struct tools_option *find_own(const struct tools_program *program, 
 	return NULL;
 }
 
-static bool is_tunable(const char *name)
+static const struct rxw_option *find_tunable(const char *name)
 {
 	size_t count;
 	const struct rxw_option *options = rxw_config_options(&count);
 
 	for (size_t i = 0; i < count; i++)
 		if (same_name(options[i].name, name))
-			return true;
-	return false;
+			return &options[i];
+	return NULL;
+}
+
+/* ---- names that are near to one that is unknown ---- */
+
+#define NAME_MAX_NEAR 40  /* letters of a name that is compared */
+#define NEAR_TEXT     200 /* bytes of what near_names() says */
+
+/* Letters to be changed, added or removed to make `a` of `b`; both have at most NAME_MAX_NEAR. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[NAME_MAX_NEAR + 1];
+	size_t length = strlen(b);
+
+	for (unsigned i = 0; i <= length; i++)
+		row[i] = i;
+	for (; *a; a++) {
+		unsigned diagonal = row[0]++;
+
+		for (size_t i = 1; i <= length; i++) {
+			unsigned best = diagonal + (*a != b[i - 1]);
+
+			diagonal = row[i];
+			if (row[i] + 1 < best)
+				best = row[i] + 1;
+			if (row[i - 1] + 1 < best)
+				best = row[i - 1] + 1;
+			row[i] = best;
+		}
+	}
+	return row[length];
+}
+
+/* Whether `name` may have been meant by `typed`: it begins so, or differs in few letters. */
+static bool is_near(const char *typed, const char *name)
+{
+	size_t length = strlen(typed);
+
+	if (length < 2 || length > NAME_MAX_NEAR || strlen(name) > NAME_MAX_NEAR)
+		return false;
+	return strncmp(typed, name, length) == 0 || distance(typed, name) <= (length < 5 ? 1 : 2);
+}
+
+static void add_near(char text[NEAR_TEXT], const char *dashes, const char *name)
+{
+	size_t used = strlen(text);
+
+	say(text + used, NEAR_TEXT - used, "%s%s%s", used ? ", " : ": did you mean ", dashes, name);
+}
+
+/* ": did you mean NAME, NAME" with all that are near, or "". */
+static const char *near_names(const struct tools_program *program, const char *typed,
+			      const char *dashes, char text[NEAR_TEXT])
+{
+	size_t count;
+	const struct rxw_option *tunables = rxw_config_options(&count);
+
+	*text = 0;
+	for (size_t i = 0; i < program->option_count; i++)
+		if (is_near(typed, program->options[i].name))
+			add_near(text, dashes, program->options[i].name);
+	for (size_t i = 0; !program->no_tunables && i < count; i++)
+		if (!find_own(program, tunables[i].name) && is_near(typed, tunables[i].name))
+			add_near(text, dashes, tunables[i].name);
+	if (*text)
+		say(text + strlen(text), NEAR_TEXT - strlen(text), "?");
+	return text;
 }
 
 /* What a number may be, in words. */
@@ -175,13 +243,34 @@ static int list_append(struct tools_list *list, const char *value)
 	return 0;
 }
 
-/* Set one option of the program. 0, or -1 with one line in `message`. */
+static int record(const char *name, struct tools_place from, char *message, size_t size)
+{
+	from.name = name;
+	if (tools_place_record(&from) == 0)
+		return 0;
+	say(message, size, "no memory");
+	return -1;
+}
+
+/* The same as set_own() for a tunable of the library; `name` is that of its table. */
+static int set_tunable(const char *name, struct rxw_config *config, const char *value,
+		       struct tools_place from, char *message, size_t size)
+{
+	if (rxw_config_set(config, name, value, message, size) < 0)
+		return -1;
+	return record(name, from, message, size);
+}
+
+/*
+ * Set one option of the program. 0, or -1 with one line in `message`. `from` says what sets it:
+ * name and value are filled in.
+ */
 static int set_own(const struct tools_option *o, void *target, struct rxw_config *config,
-		   const char *value, char *message, size_t size)
+		   const char *value, struct tools_place from, char *message, size_t size)
 {
 	char *field = (char *)target + o->offset;
 	char allowed[160] = "";
-	const char *kept;
+	const char *kept = NULL;
 	int rc;
 
 	switch (o->kind) {
@@ -203,8 +292,12 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 		rc = o->set(target, value, allowed, sizeof(allowed));
 		break;
 	case TOOLS_TUNABLE:
-		return rxw_config_set(config, o->name, value, message, size) < 0 ? -1 : 0;
+		return set_tunable(o->name, config, value, from, message, size);
 	default: /* TOOLS_STRING, TOOLS_LIST */
+		if (!*value) {
+			say(message, size, "option --%s: a value is missing", o->name);
+			return -1;
+		}
 		kept = keep(value);
 		if (kept && o->kind == TOOLS_STRING)
 			*(const char **)(void *)field = kept;
@@ -214,10 +307,14 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 		snprintf(allowed, sizeof(allowed), "less: there is no memory");
 		break;
 	}
-	if (rc < 0)
+	if (rc < 0) {
 		say(message, size, "option --%s: \"%s\" is not allowed; it takes %s", o->name,
 		    value, allowed);
-	return rc;
+		return -1;
+	}
+	from.value = kept;
+	from.repeat = o->kind == TOOLS_LIST;
+	return record(o->name, from, message, size);
 }
 
 /* ---- configuration files ---- */
@@ -243,10 +340,54 @@ static void reading_failed(struct reading *r, const char *why)
 	r->failed = true;
 }
 
-/* Hands libinih one line; counts them, and refuses those that it would cut. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+
+/* The first of `chars` in a line, but not in a comment; NULL: there is none. */
+static const char *find_char(const char *line, const char *chars)
+{
+	for (bool blank = false; *line && !strchr("\r\n", *line); blank = is_blank(*line++)) {
+		if (strchr(chars, *line))
+			return line;
+		if (blank && *line == ';')
+			return NULL;
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the form of a line, or NULL. libinih finds some of it only when it has read
+ * on, and passes over what follows a heading.
+ */
+static const char *malformed(const char *line)
+{
+	const char *end;
+
+	if (strchr("#;\r\n", *line))
+		return NULL;
+	if (*line != '[')
+		return find_char(line, "=:")
+			       ? NULL
+			       : "this is neither \"[section]\", \"name = value\" nor a comment";
+	end = find_char(line, "]");
+	if (!end)
+		return "the \"]\" of the heading is missing";
+	while (is_blank(*++end))
+		;
+	return strchr("#;\r\n", *end) ? NULL : "nothing but a comment may follow a heading";
+}
+
+/*
+ * Hands libinih one line; counts them, and refuses those that it would cut. Blanks at its beginning
+ * are removed: libinih takes an indented line for one more value of the name above it.
+ */
 static char *next_line(char *text, int size, void *arg)
 {
+	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8 */
 	struct reading *r = arg;
+	const char *start = text, *why;
 
 	if (r->failed || !fgets(text, size, r->file))
 		return NULL;
@@ -255,7 +396,15 @@ static char *next_line(char *text, int size, void *arg)
 		reading_failed(r, "the line is too long: at most 190 bytes");
 		return NULL;
 	}
-	return text;
+	if (r->line == 1 && strncmp(text, mark, strlen(mark)) == 0)
+		start += strlen(mark);
+	while (is_blank(*start))
+		start++;
+	memmove(text, start, strlen(start) + 1);
+	why = malformed(text);
+	if (why)
+		reading_failed(r, why);
+	return why ? NULL : text;
 }
 
 static int is_other_program(const char *section)
@@ -268,12 +417,39 @@ static int is_other_program(const char *section)
 	return 0;
 }
 
+/* An option that is no list is set once in a section: true if this is the second time. */
+static bool set_before(const char *section, const char *name, char *why, size_t size)
+{
+	int line = tools_place_line(name, section);
+
+	if (line)
+		say(why, size, "option \"%s\" is set in line %d already; remove one of them", name,
+		    line);
+	return line != 0;
+}
+
+static void unknown(const struct reading *r, const char *section, const char *name, char *why,
+		    size_t size)
+{
+	char near[NEAR_TEXT];
+
+	if (strcmp(section, r->program->name) != 0 && find_own(r->program, name))
+		say(why, size, "option \"%s\" belongs below the heading [%s]", name,
+		    r->program->name);
+	else
+		say(why, size, "no option \"%s\" in section [%s]%s; see %s --help", name,
+		    *section ? section : "rxwire", near_names(r->program, name, "", near),
+		    r->program->name);
+}
+
 /* One "name = value"; libinih wants nonzero for success. */
 static int take_key(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reading *r = arg;
 	bool ours = strcmp(section, r->program->name) == 0;
 	const struct tools_option *own = ours ? find_own(r->program, name) : NULL;
+	const struct rxw_option *tunable = own ? NULL : find_tunable(name);
+	const struct tools_place from = {.path = r->path, .section = section, .line = r->line};
 	char why[384];
 
 	if (!ours && *section && strcmp(section, "rxwire") != 0) {
@@ -281,18 +457,22 @@ static int take_key(void *arg, const char *section, const char *name, const char
 			return 1;
 		say(why, sizeof(why),
 		    "no section [%s]; there are [rxwire] and those of the programs", section);
+	} else if (own && own->once) {
+		say(why, sizeof(why), "option \"%s\" is for the command line alone", name);
 	} else if (own) {
-		if (set_own(own, r->target, r->config, value, why, sizeof(why)) == 0)
+		if ((own->kind == TOOLS_LIST ||
+		     !set_before(section, own->name, why, sizeof(why))) &&
+		    set_own(own, r->target, r->config, value, from, why, sizeof(why)) == 0)
 			return 1;
-	} else if (is_tunable(name) && (!ours || !r->program->no_tunables)) {
+	} else if (tunable && !r->program->no_tunables) {
+		if (!set_before(section, tunable->name, why, sizeof(why)) &&
+		    set_tunable(tunable->name, r->config, value, from, why, sizeof(why)) == 0)
+			return 1;
+	} else if (tunable && !ours) {
 		/* what all programs share is none of a program's that has no transport */
-		if (r->program->no_tunables)
-			return 1;
-		if (rxw_config_set(r->config, name, value, why, sizeof(why)) == 0)
-			return 1;
+		return 1;
 	} else {
-		say(why, sizeof(why), "no option \"%s\" in section [%s]; see %s --help", name,
-		    *section ? section : "rxwire", r->program->name);
+		unknown(r, section, name, why, sizeof(why));
 	}
 	reading_failed(r, why);
 	return 0;
@@ -305,6 +485,7 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 			     .message = message, .size = message_size };
 	int rc;
 
+	tools_place_reset();
 	r.file = fopen(path, "re");
 	if (!r.file) {
 		say(message, message_size, "cannot read configuration file %s: %s", path,
@@ -321,24 +502,50 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 	if (rc != 0 && !r.failed) {
 		if (rc > 0)
 			r.line = rc;
-		reading_failed(&r, "this is neither \"[section]\", \"name = value\" nor a comment");
+		reading_failed(&r, "this cannot be read");
 	}
 	return r.failed ? -1 : 0;
 }
 
 /* ---- help ---- */
 
+#define HELP_WIDTH  100 /* columns */
+#define HELP_INDENT 31
+
+/* Words, as many to a line as fit, from column HELP_INDENT. */
+static void help_words(const char *help)
+{
+	size_t column = HELP_INDENT;
+
+	while (*help) {
+		size_t length = strcspn(help, " ");
+
+		if (column > HELP_INDENT && column + 1 + length > HELP_WIDTH) {
+			printf("\n%*s", HELP_INDENT, "");
+			column = HELP_INDENT;
+		} else if (column > HELP_INDENT) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", (int)length, help);
+		column += length;
+		help += length;
+		help += strspn(help, " ");
+	}
+	putchar('\n');
+}
+
 static void help_line(char letter, const char *name, const char *argument, const char *help)
 {
 	char left[80];
-	int width = 30;
 
 	snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
 		 letter ? ',' : ' ', name, argument ? " " : "", argument ? argument : "");
-	if ((int)strlen(left) >= width)
-		printf("%s\n%*s %s\n", left, width, "", help);
+	if (strlen(left) >= HELP_INDENT - 1)
+		printf("%s\n%*s", left, HELP_INDENT, "");
 	else
-		printf("%-*s %s\n", width, left, help);
+		printf("%-*s", HELP_INDENT, left);
+	help_words(help);
 }
 
 /* The default of a tunable as people write it: "192M bytes", "255 packets", "auto"; "" for none. */
@@ -386,7 +593,7 @@ static void print_help(const struct tools_program *program, const struct rxw_con
 	help_line(0, "config", "FILE", "read options from FILE first; see rxwire.conf(5)");
 	help_line(0, "check-config", NULL, "check command line and FILE, then stop");
 	help_line('h', "help", NULL, "show this text");
-	help_line(0, "version", NULL, "show the version");
+	help_line('V', "version", NULL, "show the version");
 	if (program->no_tunables)
 		return;
 	printf("\nTransport:\n");
@@ -425,6 +632,7 @@ static int parser_init(struct parser *p, const struct tools_program *program)
 		return -1;
 	p->shorts[s++] = ':'; /* a missing argument is told apart from an unknown option */
 	p->shorts[s++] = 'h';
+	p->shorts[s++] = 'V';
 	for (size_t i = 0; i < program->option_count; i++) {
 		const struct tools_option *o = &program->options[i];
 		parser_add(p, &n, o->name, o->kind == TOOLS_FLAG ? no_argument : required_argument,
@@ -462,16 +670,19 @@ static void complain(const struct parser *p, int why, int argc, char *const *arg
 {
 	/* Where the last option lacks its value, musl's getopt_long() stands behind the end. */
 	const char *text = argv[(optind < argc ? optind : argc) - 1];
+	char name[NAME_MAX_NEAR + 2], near[NEAR_TEXT] = "";
 
 	if (optopt > 0 && optopt < 256 && !(text[0] == '-' && text[1] == '-'))
 		tools_error("option -%c %s; see %s --help", optopt,
 			    why == ':' ? "needs a value" : "is unknown", p->program->name);
-	else
+	else if (why == ':' || optopt >= 256)
 		tools_error("option %.*s %s; see %s --help", (int)strcspn(text, "="), text,
-			    why == ':'    ? "needs a value" :
-			    optopt >= 256 ? "takes no value" :
-					    "is unknown or not complete",
-			    p->program->name);
+			    why == ':' ? "needs a value" : "takes no value", p->program->name);
+	else {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "=") - 2, text + 2);
+		tools_error("option --%s is unknown%s; see %s --help", name,
+			    near_names(p->program, name, "--", near), p->program->name);
+	}
 }
 
 /*
@@ -502,6 +713,7 @@ static bool first_pass(const struct parser *p, int argc, char **argv, const char
 		case STD_HELP:
 			*action = STD_HELP;
 			return true;
+		case 'V':
 		case STD_VERSION:
 			*action = STD_VERSION;
 			return true;
@@ -522,19 +734,70 @@ static int second_pass(const struct parser *p, void *target, struct rxw_config *
 	optind = 0;
 	while ((val = getopt_long(argc, argv, p->shorts, p->longs, NULL)) != -1) {
 		const struct tools_option *own = own_of(p, val);
+		const struct tools_place from = {0};
 		int rc = 0;
 
 		if (own)
-			rc = set_own(own, target, config,
-				     own->kind == TOOLS_FLAG ? "yes" : optarg, message,
-				     sizeof(message));
+			rc = set_own(own, target, config, own->kind == TOOLS_FLAG ? "yes" : optarg,
+				     from, message, sizeof(message));
 		else if (val >= VAL_TUNABLE)
-			rc = rxw_config_set(config, p->tunables[val - VAL_TUNABLE].name, optarg,
-					    message, sizeof(message));
+			rc = set_tunable(p->tunables[val - VAL_TUNABLE].name, config, optarg, from,
+					 message, sizeof(message));
 		if (rc < 0) {
 			tools_error("%s", message);
 			return -1;
 		}
+	}
+	return 0;
+}
+
+/* The processor of the list that this program may not run on, or -1. */
+static int missing_processor(const char *list)
+{
+	cpu_set_t before, one;
+	int missing = -1;
+
+	if (sched_getaffinity(0, sizeof(before), &before) < 0)
+		return -1;
+	while (*list && missing < 0) {
+		char *end;
+		long low = strtol(list, &end, 10),
+		     high = *end == '-' ? strtol(end + 1, &end, 10) : low;
+
+		for (; low <= high && missing < 0; low++) {
+			CPU_ZERO(&one);
+			if (low < CPU_SETSIZE)
+				CPU_SET((size_t)low, &one);
+			if (sched_setaffinity(0, sizeof(one), &one) < 0 && errno == EINVAL)
+				missing = (int)low;
+		}
+		list = end + (*end == ',');
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+	return missing;
+}
+
+/* What the library would pass over or round: values that do not fit each other or the machine. */
+static int check_tunables(const struct rxw_config *config, char *message, size_t size)
+{
+	int missing = missing_processor(config->affinity);
+
+	if (missing >= 0) {
+		say(message, size,
+		    "--affinity %.100s: this program may not run on processor %d; see nproc --all, taskset",
+		    config->affinity, missing);
+		return -1;
+	}
+	if (tools_place_given("workers-min") && config->workers_min > config->workers_max) {
+		say(message, size, "--workers-min %u is above --workers-max, which is %u",
+		    config->workers_min, config->workers_max);
+		return -1;
+	}
+	if (tools_place_given("reserved-short") && config->reserved_short >= config->workers_max) {
+		say(message, size,
+		    "--reserved-short %u leaves no thread to other calls: --workers-max is %u",
+		    config->reserved_short, config->workers_max);
+		return -1;
 	}
 	return 0;
 }
@@ -546,6 +809,7 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 	const char *file;
 	int action;
 
+	tools_place_reset();
 	if (!first_pass(p, argc, argv, &file, &action))
 		return TOOLS_USAGE;
 	if (action == STD_HELP) {
@@ -563,6 +827,11 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 	}
 	if (second_pass(p, target, config, argc, argv) < 0)
 		return TOOLS_USAGE;
+	if (!p->program->no_tunables && check_tunables(config, message, sizeof(message)) < 0) {
+		tools_place_message(message, sizeof(message));
+		tools_error("%s", message);
+		return TOOLS_USAGE;
+	}
 	if (action == STD_CHECK) {
 		if (p->program->check && p->program->check(target, config))
 			return TOOLS_USAGE;

@@ -39,6 +39,7 @@ struct tools_option {
 	const char *argument; /* for --help: "HOST", "on|off"; NULL for a flag */
 	const char *help;     /* one line */
 	uint64_t min, max;    /* of numbers; max 0 = no upper limit */
+	bool once;	      /* an order, not a setting: of the command line alone */
 	/* TOOLS_CALL: 0, or -1 with what is allowed in `allowed`. */
 	int (*set)(void *target, const char *value, char *allowed, size_t allowed_size);
 };
@@ -69,7 +70,7 @@ enum tools_parsed {
  * *first is the index of the first of them. Strings point into argv or into memory that lives as
  * long as the process. `config` must be initialised (rxw_config_init), `target` must hold the
  * defaults. Besides the table and the tunables every program has --config, --check-config, --help
- * (-h) and --version.
+ * (-h) and --version (-V). Tunables that do not fit each other or the machine are refused, too.
  */
 enum tools_parsed tools_options_parse(const struct tools_program *program, void *target,
 				      struct rxw_config *config, int argc, char **argv, int *first);
@@ -77,8 +78,8 @@ enum tools_parsed tools_options_parse(const struct tools_program *program, void 
 /*
  * Read one configuration file (INI): keys before any section and in [rxwire] are tunables; [NAME]
  * of this program also takes its own options; sections of the other programs of rxwire are passed
- * over. Returns 0, or -1 after one line naming file, line, option, value and what is allowed in
- * `message`.
+ * over. Within a section only lists may be set twice. Returns 0, or -1 after one line naming file,
+ * line, option, value and what is allowed in `message`. Places are recorded (place.h).
  */
 int tools_config_read(const struct tools_program *program, void *target, struct rxw_config *config,
 		      const char *path, char *message, size_t message_size);

@@ -46,14 +46,15 @@ int tools_signals_block(const int *signals, size_t count)
 	return sigaction(SIGPIPE, &ignore, NULL);
 }
 
-int tools_signals_wait(const int *signals, size_t count)
+int tools_signals_wait(const int *signals, size_t count, siginfo_t *info)
 {
 	sigset_t set;
 	int number;
 
 	fill(&set, signals, count);
-	while (sigwait(&set, &number) != 0)
-		;
+	do
+		number = sigwaitinfo(&set, info);
+	while (number < 0);
 	return number;
 }
 

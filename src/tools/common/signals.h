@@ -3,6 +3,7 @@
 #ifndef TOOLS_SIGNALS_H
 #define TOOLS_SIGNALS_H
 
+#include <signal.h>
 #include <stddef.h>
 
 struct tools_signals;
@@ -25,7 +26,7 @@ void tools_signals_stop(struct tools_signals *signals);
  * Block the same signals without a thread, and wait for one of them: for programs that only wait.
  */
 int tools_signals_block(const int *signals, size_t count);
-/* The number of the signal that came. */
-int tools_signals_wait(const int *signals, size_t count);
+/* The number of the signal that came; `info` (or NULL) is who sent it. */
+int tools_signals_wait(const int *signals, size_t count, siginfo_t *info);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <rxwire/endpoint.h>
@@ -110,6 +111,24 @@ static void end(struct tools_trace *t)
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
 	for (size_t i = 0; i < t->count; i++)
 		write_one(t, i, when);
+}
+
+int tools_trace_check(const struct tools_trace_options *options, char *message, size_t size)
+{
+	struct stat st;
+
+	if (!options->dir)
+		return 0;
+	if (stat(options->dir, &st) < 0)
+		snprintf(message, size, "--trace-dir %.300s: %s", options->dir, strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		snprintf(message, size, "--trace-dir %.300s: this is no directory", options->dir);
+	else if (st.st_mode & (S_IWGRP | S_IWOTH))
+		snprintf(message, size, "--trace-dir %.300s: others may write to it; chmod go-w",
+			 options->dir);
+	else
+		return 0;
+	return -1;
 }
 
 int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *const *endpoints,

@@ -51,6 +51,12 @@ struct tools_trace_options {
 	 .help = "with --trace-dir: begin at once, not with the first SIGUSR2"}
 
 /*
+ * Look whether the directory is there and closed to others, as traces need; it may be another
+ * user's. Returns 0, or -1 with a line in `message`.
+ */
+int tools_trace_check(const struct tools_trace_options *options, char *message, size_t size);
+
+/*
  * Look at the directory and, if that is wanted, begin; the list is copied. Without a directory
  * *trace is NULL. Returns 0, or -1 with a line in `message`.
  */

@@ -15,8 +15,11 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-#define DRAIN_MS 250 /* calls that run when the time is up may end within this */
-#define SLICES   64
+#define DRAIN_MS   250  /* calls that run when the time is up may end within this */
+#define GIVE_UP_MS 2000 /* for telling the file server that its promises are not needed */
+#define PAUSE_NS   200000000u  /* before a call is made again after a failure that may pass */
+#define PAUSE_MAX  2000000000u /* it is doubled each time up to that */
+#define SLICES     64
 
 /* One client: one call at a time, driven by the thread that the library calls back on. */
 struct reader {
@@ -27,7 +30,7 @@ struct reader {
 	uint64_t next;              /* offset of the next call */
 	uint64_t started_ns;        /* of the call, also when it is made again; 0 = between two */
 	bool armed;                 /* the callback is set: touch nothing after that */
-	bool parked;                /* no channel was free, or no token; the bench's lock */
+	bool parked;                /* no channel or token, or a pause; by the bench's lock */
 	_Atomic uint64_t bytes, calls;
 	/*
 	 * The latest call ended for its token's end and is to be made again: its result, and what
@@ -36,6 +39,8 @@ struct reader {
 	bool cut;
 	struct afs_error why;
 	uint64_t tokens, question;
+	/* Since when calls fail in a way that may pass, 0 = they do not; when the next is due */
+	uint64_t failing_ns, again_ns, pause_ns;
 
 	/*
 	 * Of `call`, against the thread that aborts, and calls back; and of the client's
@@ -95,6 +100,41 @@ static int follow(struct reader *r)
 	return vain ? -1 : 1;
 }
 
+/* Whether a call that failed is to be made again, on a new connection after a pause. */
+static bool comes_back(struct reader *r)
+{
+	struct bench *b = r->bench;
+	uint64_t now = tools_now();
+
+	if (r->why.remedy != AFS_REMEDY_WAIT || !b->copy->set.retry_ms)
+		return false;
+	if (!r->failing_ns) {
+		r->failing_ns = now;
+		r->pause_ns = PAUSE_NS;
+	} else {
+		r->pause_ns = 2 * r->pause_ns < PAUSE_MAX ? 2 * r->pause_ns : PAUSE_MAX;
+	}
+	r->again_ns = now + r->pause_ns;
+	return now - r->failing_ns < b->copy->set.retry_ms * 1000000;
+}
+
+/* 0: the next call may be made. 1: not yet. -1: never. */
+static int reconnect(struct reader *r)
+{
+	struct afs_error error;
+	int rc;
+
+	if (tools_now() < r->again_ns)
+		return 1;
+	pthread_mutex_lock(&r->lock);
+	rc = afs_client_use(r->client, &r->bench->copy->volume, &error);
+	pthread_mutex_unlock(&r->lock);
+	r->again_ns = 0;
+	if (rc < 0)
+		fail(r->bench, "%s", error.text);
+	return rc;
+}
+
 /* 0: the next call runs. 1: no channel is free now, or no token. -1: no more calls. */
 static int begin(struct reader *r)
 {
@@ -110,6 +150,8 @@ static int begin(struct reader *r)
 	if (!r->started_ns)
 		r->started_ns = tools_now();
 	rc = r->cut ? follow(r) : 0;
+	if (rc == 0 && r->again_ns)
+		rc = reconnect(r);
 	if (rc != 0)
 		return rc;
 	r->tokens = atomic_load(&b->copy->renewal.count);
@@ -121,14 +163,16 @@ static int begin(struct reader *r)
 	if (rc < 0) {
 		if (error.result == -RXW_EAGAIN)
 			return 1;
-		if (!tools_renewal_refused(&b->copy->renewal, error.result)) {
-			fail(b, "%s", error.text);
-			return -1;
-		}
-		/* Another call on its connection, or none, was told why. */
-		r->cut = true;
 		r->why = error;
-		return 1;
+		if (tools_renewal_refused(&b->copy->renewal, error.result)) {
+			/* Another call on its connection, or none, was told why. */
+			r->cut = true;
+			return 1;
+		}
+		if (comes_back(r))
+			return 1;
+		fail(b, "%s", error.text);
+		return -1;
 	}
 	if (r->next >= size)
 		r->next = 0;
@@ -163,7 +207,7 @@ static void finish(struct reader *r, bool complete)
 	} else if (code != 0 || !complete) {
 		afs_error_code(&r->why, "a call failed", code, origin);
 		r->cut = tools_renewal_expired(code, origin);
-		if (r->cut)
+		if (r->cut || comes_back(r))
 			r->next = r->fetch.offset;
 		else
 			fail(b, "%s", r->why.text);
@@ -174,7 +218,7 @@ static void finish(struct reader *r, bool complete)
 		     (unsigned long long)r->fetch.wanted);
 	} else {
 		tools_histogram_add(&r->latency, tools_now() - r->started_ns);
-		r->started_ns = 0;
+		r->started_ns = r->failing_ns = 0;
 		add(&r->calls, 1);
 	}
 }
@@ -350,6 +394,7 @@ static int open_readers(struct bench *b)
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 
+		o.limit_ms = (unsigned)copy->set.timeout_ms;
 		o.security = tools_renewal_security(&copy->renewal);
 		tools_histogram_init(&r->latency);
 		/* Spread over the file, so that not all read the same bytes at the same time. */
@@ -485,13 +530,9 @@ static int prepare(struct bench *b)
 {
 	struct copy *copy = b->copy;
 	uint64_t size;
-	struct afs_error error;
 
-	if (afs_client_walk(copy->client, &copy->volume, copy->path, true, &b->object, &error) <
-	    0) {
-		tools_error("%s", error.text);
+	if (copy_walk(copy, true, &b->object) < 0)
 		return -1;
-	}
 	size = afs_status_length(&b->object.status);
 	if (b->object.status.FileType != AFS_TYPE_FILE || size == 0) {
 		tools_error("%s:%s: bench needs a file that is not empty", copy->volume.name,
@@ -502,6 +543,19 @@ static int prepare(struct bench *b)
 	if (b->range > AFS_FETCH_MAX)
 		b->range = AFS_FETCH_MAX;
 	return open_readers(b);
+}
+
+/* The file server need not wait for any of the clients. */
+static void give_up(struct bench *b)
+{
+	struct afs_client **clients = calloc(b->count, sizeof(struct afs_client *));
+
+	if (!clients)
+		return;
+	for (size_t i = 0; i < b->count; i++)
+		clients[i] = b->readers[i].client;
+	afs_client_give_up(clients, b->count, GIVE_UP_MS);
+	free(clients);
 }
 
 int copy_bench(struct copy *copy)
@@ -531,6 +585,7 @@ int copy_bench(struct copy *copy)
 		pthread_mutex_unlock(&copy->lock);
 	}
 	tools_renewal_stop(&copy->renewal);
+	give_up(&b);
 	for (size_t i = 0; i < b.count; i++)
 		afs_client_close(b.readers[i].client);
 	for (size_t i = 0; i < b.count; i++)

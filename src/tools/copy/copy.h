@@ -19,9 +19,32 @@
 
 struct copy_settings {
 	const char *server;
-	bool recursive, long_list, json, quiet, stats, verbose;
+	bool recursive, long_list, json, quiet, stats, verbose, resume;
 	struct tools_auth auth;
 	uint64_t clients, seconds_ms, range;
+	uint64_t timeout_ms, retry_ms;
+};
+
+/* ---- progress ---- */
+
+/* One line on the terminal, for a file or for all files of a run. */
+struct progress {
+	bool on, many;     /* many: say how many files there were so far */
+	uint64_t start_ns, shown_ns;
+	uint64_t shown_bytes;
+	double rate;       /* bytes per second, smoothed */
+};
+
+/* What a command returns, and the parts of it. */
+enum copy_result {
+	COPY_GOOD = 0,
+	COPY_FAILED = -1, /* this object, after a message */
+	COPY_STOP = -2    /* so would all that follow; after a message */
+};
+
+/* VOLUME:PATH of the command line. */
+struct copy_source {
+	const char *volume, *path;
 };
 
 /* One run of afscp. */
@@ -32,31 +55,59 @@ struct copy {
 	struct tools_address vl;
 	uint16_t fs_port;
 	struct tools_renewal renewal; /* its token NULL: anonymous */
-	struct afs_client *client;
-	struct afs_volume volume;
-	char *path;               /* behind "VOLUME:" */
+	struct afs_client *client;    /* set under the lock */
+	struct copy_source *sources;  /* at least one; more only of get */
+	size_t source_count;
+	const char *destination;      /* of get; NULL = the current directory */
+	struct afs_volume volume;     /* of the source at hand */
+	const char *path;
 	mode_t umask;
-	bool progress;            /* stderr is a terminal and nobody said --quiet */
+	struct progress progress; /* on: stderr is a terminal and nobody said --quiet */
 
 	atomic_bool interrupted;  /* by a signal */
-	/* Writes to a pipe or device, perhaps blocked there: a signal ends the program at once. */
-	atomic_bool nothing_to_undo;
-	pthread_mutex_t lock;     /* of `running` */
-	rxw_call *running;        /* the call that a signal aborts, or NULL */
+	atomic_int signal;        /* its number, 0 = none */
+	/*
+	 * The main thread may wait for something that a signal does not end (a KDC, a pipe that
+	 * nobody reads), and there is nothing to undo: a signal ends the program at once.
+	 */
+	atomic_bool at_once;
+	bool broken_pipe;         /* nobody reads standard output any more */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;      /* `interrupted` has become true; by the lock */
 	void (*on_interrupt)(void *arg); /* called as well; under the lock */
 	void *on_interrupt_arg;
 
 	uint64_t files, bytes;    /* copied */
+	uint64_t skipped;         /* files that were there already: --continue */
+	uint64_t failed;          /* objects that could not be copied */
 };
 
 /* Commands; 0 or the exit status, after one line on stderr. */
-int copy_get(struct copy *copy, const char *destination);
+int copy_get(struct copy *copy);
 int copy_list(struct copy *copy);
 int copy_stat(struct copy *copy);
 int copy_bench(struct copy *copy);
 
-/* Remember or forget (NULL) the call that a signal is to abort. */
-void copy_running(struct copy *copy, rxw_call *call);
+/* ---- what is tried again ---- */
+
+/* Since when nothing succeeds; all zeros at first, and again after a success. */
+struct outage {
+	uint64_t since_ns;
+	unsigned tries, pause_ms;
+};
+
+/*
+ * After a call that failed: true if it may be made again, since there is another token or a server
+ * that serves the volume; then *moved (may be NULL) says whether that may be another server. Waits,
+ * for --retry altogether, and says so once. *error is what it gave up for.
+ */
+bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
+/* Find the volume of a source, which is the one at hand then; -1 after a message. */
+int copy_locate(struct copy *copy, const struct copy_source *source);
+/* Walk to copy->path; -1 after a message. */
+int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
+/* COPY_STOP if an error that copy_retry() gave up for will be met by all that follows. */
+enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error);
 
 /*
  * Before a call: where the token ends soon, go on with another one, if there is one. Calls in
@@ -72,14 +123,16 @@ bool copy_again(struct copy *copy, const struct afs_error *error);
 /* ---- where data goes ---- */
 
 /*
- * A destination. A regular file is written under a temporary name in the same directory and gets
- * its own name when it is complete; anything else (a pipe, /dev/null) is written as it is.
+ * A destination. A regular file is written without a name, or where the file system cannot do that
+ * under a temporary one in the same directory, and gets its own name when it is complete; anything
+ * else (a pipe, /dev/null) is written as it is.
  */
 struct sink {
 	int dir;             /* descriptor of the directory, not owned; AT_FDCWD */
 	int fd;
 	bool owned;          /* close fd */
 	bool temporary;      /* temp[] exists */
+	bool nameless;       /* the file has no name yet */
 	bool seekable;
 	char temp[256];      /* name relative to dir */
 	const char *name;    /* final name relative to dir, lent */
@@ -93,11 +146,13 @@ int sink_open(struct sink *sink, int dir, const char *name, bool inside);
 void sink_stdout(struct sink *sink);
 /* Write all of it at `offset`. Changes iov. 0 or -1 with errno. */
 int sink_write(struct sink *sink, struct iovec *iov, unsigned count, uint64_t offset);
+/* Begin again from the first byte. 0 or -1 with errno. */
+int sink_restart(struct sink *sink);
 /*
- * All is there: give the file its mode and name. 0 or -1 with errno, the temporary file then being
- * gone.
+ * All is there: give the file its mode, time of modification (seconds since 1970) and name. 0 or -1
+ * with errno; sink_abandon() then leaves nothing.
  */
-int sink_commit(struct sink *sink, mode_t mode);
+int sink_commit(struct sink *sink, mode_t mode, uint32_t mtime);
 /* Leave nothing behind; errno is kept. Does nothing after sink_commit(). */
 void sink_abandon(struct sink *sink);
 /* ".NAME.0123abcd": a name that nobody else takes. */
@@ -105,44 +160,50 @@ void sink_temp_name(char *temp, size_t size, const char *name);
 
 /* ---- parts of get ---- */
 
-/* Copy one file. `label` names it in messages. */
-int get_file(struct copy *copy, const struct afs_object *object, struct sink *sink,
-	     const char *label);
-/* Copy what is below a directory into the directory `dir`; depth starts at 0. */
-int get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label, unsigned depth);
-/* Remove a directory and all below it; best effort, errno is kept. */
-void remove_tree(int dir, const char *name);
+/*
+ * Copy one file. `label` names it in messages. *object is of the version that was copied: another
+ * server of a read-only volume may have another one.
+ */
+enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
+			  const char *label);
+/* After a failed write to `name`, by errno; says so. */
+enum copy_result write_failed(struct copy *copy, const char *label, const char *name);
+/* Whether a file is there already, as an earlier run left it: of that length and time. */
+bool get_is_there(const struct copy *copy, int dir, const char *name,
+		  const AFSFetchStatus *status);
+
+/* Copy all that is below a directory into the directory `dir`. */
+enum copy_result get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label);
 
 /* ---- directories ---- */
 
 struct entry {
 	char *name;
 	AFSFid fid;
-	AFSFetchStatus status; /* after entries_status() */
 };
 struct entries {
 	struct entry *list;
 	size_t count;
 };
 
-/* Names of a directory without "." and "..", sorted. 0, or -1 after a message. */
-int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct entries *entries);
-/* Ask for the status of all. */
-int entries_status(struct copy *copy, struct entries *entries);
+/* Names of a directory without "." and "..", sorted. Other results than 0 after a message. */
+enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *label,
+			      struct entries *entries);
+/* The status of entries at..at+count, count 1..AFSCBMAX. `label` names their directory. */
+enum copy_result entries_status(struct copy *copy, const struct entries *entries, size_t at,
+				uint32_t count, const char *label,
+				AFSFetchStatus statuses[AFSCBMAX]);
 void entries_free(struct entries *entries);
 
 /* ---- progress ---- */
 
-struct progress {
-	bool on;
-	uint64_t start_ns, shown_ns;
-	uint64_t shown_bytes;
-	double rate;       /* bytes per second, smoothed */
-};
-void progress_start(struct progress *p, bool on);
-/* Show it, a few times a second. total 0 = unknown. */
-void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total);
-void progress_end(struct progress *p);
+void progress_start(struct progress *p, bool on, bool many);
+/* Show it, a few times a second. total 0 = unknown. files: complete ones, shown if there are many. */
+void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total,
+		     uint64_t files);
+/* End the line; complete: with all of it done, at the mean rate. */
+void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
+		  uint64_t files);
 /* The line itself; for progress_update() and its test. Returns text. */
 char *progress_line(char *text, size_t size, const char *label, uint64_t done, uint64_t total,
 		    double rate);

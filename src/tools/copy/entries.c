@@ -63,8 +63,10 @@ static int parse(const uint8_t *image, size_t length, uint32_t volume, struct en
 	return rc < 0;
 }
 
-int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct entries *entries)
+enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *label,
+			      struct entries *entries)
 {
+	struct outage outage = { 0 };
 	struct afs_error error;
 	uint8_t *image;
 	size_t length;
@@ -75,10 +77,10 @@ int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct
 	while (afs_client_contents(copy->client, fid, label,
 				   (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE, &image, &length,
 				   &error) < 0) {
-		if (copy_again(copy, &error))
+		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
 		tools_error("%s", error.text);
-		return -1;
+		return copy_judge(copy, &error);
 	}
 	rc = parse(image, length, fid->Volume, entries);
 	free(image);
@@ -87,33 +89,29 @@ int entries_read(struct copy *copy, const AFSFid *fid, const char *label, struct
 			    rc < 0 ? "no memory for the directory" :
 				     "the server's directory makes no sense");
 		entries_free(entries);
-		return -1;
+		return rc < 0 ? COPY_STOP : COPY_FAILED;
 	}
 	if (entries->count)
 		qsort(entries->list, entries->count, sizeof(*entries->list), by_name);
-	return 0;
+	return COPY_GOOD;
 }
 
-int entries_status(struct copy *copy, struct entries *entries)
+enum copy_result entries_status(struct copy *copy, const struct entries *entries, size_t at,
+				uint32_t count, const char *label,
+				AFSFetchStatus statuses[AFSCBMAX])
 {
-	for (size_t at = 0; at < entries->count; at += AFSCBMAX) {
-		size_t left = entries->count - at;
-		uint32_t n = left < AFSCBMAX ? (uint32_t)left : AFSCBMAX;
-		AFSFid fids[AFSCBMAX];
-		AFSFetchStatus statuses[AFSCBMAX];
-		struct afs_error error;
+	struct outage outage = { 0 };
+	struct afs_error error;
+	AFSFid fids[AFSCBMAX];
 
-		for (uint32_t i = 0; i < n; i++)
-			fids[i] = entries->list[at + i].fid;
-		copy_fresh(copy);
-		while (afs_client_bulk(copy->client, fids, n, statuses, &error) < 0) {
-			if (copy_again(copy, &error))
-				continue;
-			tools_error("%s", error.text);
-			return -1;
-		}
-		for (uint32_t i = 0; i < n; i++)
-			entries->list[at + i].status = statuses[i];
+	for (uint32_t i = 0; i < count; i++)
+		fids[i] = entries->list[at + i].fid;
+	copy_fresh(copy);
+	while (afs_client_bulk(copy->client, fids, count, label, statuses, &error) < 0) {
+		if (copy_retry(copy, &outage, &error, NULL))
+			continue;
+		tools_error("%s", error.text);
+		return copy_judge(copy, &error);
 	}
-	return 0;
+	return COPY_GOOD;
 }

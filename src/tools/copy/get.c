@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* afscp get: one file, from received slices to its destination. */
+/* afscp get: one file, from received slices to its destination; and the command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,135 +12,163 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-#define SLICES 256 /* packets lent at a time: one system call writes them */
+#define RESTARTS 3 /* of a file whose version differs at another server */
 
-/* One part of a file: at most AFS_FETCH_MAX bytes. */
-struct part {
+/* A file under way. */
+struct file {
 	struct copy *copy;
-	const struct afs_object *object;
+	struct afs_object *object;
 	struct sink *sink;
 	const char *label;
-	struct progress *progress;
+	uint64_t at; /* bytes of it that are written */
+	unsigned restarts;
+	struct outage outage;
 	struct afs_fetch fetch;
+	int error; /* errno of the write that failed, or 0 */
 };
 
-static void write_failed(const char *label, const char *name)
+enum copy_result write_failed(struct copy *copy, const char *label, const char *name)
 {
-	if (errno == ENOSPC || errno == EDQUOT)
+	switch (errno) {
+	case ENOSPC:
+	case EDQUOT:
 		tools_error(
 			"%s: no space left for \"%s\"; free some, or choose another destination",
 			label, name);
-	else
+		return COPY_STOP;
+	case EPIPE:
+		/* Whoever read it has seen enough. */
+		copy->broken_pipe = true;
+		return COPY_STOP;
+	default:
 		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
-}
-
-/* Move data until the call is done. 0, 1 = the call failed, -1 = after a message. */
-static int transfer(struct part *p, rxw_call *call)
-{
-	uint64_t total = afs_status_length(&p->object->status);
-
-	for (;;) {
-		struct iovec iov[SLICES];
-		unsigned count = SLICES;
-		uint64_t at = p->fetch.offset + p->fetch.received;
-
-		switch (afs_fetch_step(&p->fetch, call, iov, &count)) {
-		case AFS_FETCH_DONE:
-			return 0;
-		case AFS_FETCH_LENT:
-			break;
-		default:
-			return 1;
-		}
-		if (sink_write(p->sink, iov, count, at) < 0) {
-			write_failed(p->label, p->sink->name);
-			return -1;
-		}
-		progress_update(p->progress, p->label, p->fetch.offset + p->fetch.received, total);
+		return errno == EIO || errno == EROFS ? COPY_STOP : COPY_FAILED;
 	}
 }
 
-/*
- * Fetch `length` bytes at `offset`, or less if the server so chooses. 0; 1: the token ended, there
- * is another, and what was received is written; or -1 after a message.
- */
-static int get_part(struct part *p, uint64_t offset, uint64_t length)
+static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 {
-	struct rxw_call_options co = { .size = sizeof(co) };
-	enum rxw_origin origin = RXW_ORIGIN_NONE;
-	struct afs_error error;
-	rxw_call *call;
-	int32_t code;
-	int rc;
+	struct file *f = arg;
+	struct copy *copy = f->copy;
 
-	copy_fresh(p->copy);
-	afs_fetch_init(&p->fetch, &p->object->fid, offset, length);
-	if (afs_client_call(p->copy->client, &co, &call, &error) < 0) {
-		if (copy_again(p->copy, &error))
-			return 1;
-		tools_error("%s: %s", p->label, error.text);
+	if (sink_write(f->sink, iov, count, offset) < 0) {
+		f->error = errno;
 		return -1;
 	}
-	copy_running(p->copy, call);
-	rc = transfer(p, call);
-	copy_running(p->copy, NULL);
-	code = rxw_call_end(call, rc ? RXW_USER_ABORT : 0, &origin);
-	if (rc < 0)
-		return -1;
-	if (atomic_load(&p->copy->interrupted)) {
-		tools_error("%s: interrupted; nothing is left of it", p->label);
-		return -1;
-	}
-	if (p->fetch.why) {
-		tools_error("%s: %s", p->label, p->fetch.why);
-		return -1;
-	}
-	if (code != 0) {
-		afs_error_code(&error, p->label, code, origin);
-		if (copy_again(p->copy, &error))
-			return 1;
-		tools_error("%s", error.text);
-		return -1;
-	}
+	if (copy->progress.many)
+		progress_update(&copy->progress, f->label, copy->bytes + f->fetch.received, 0,
+				copy->files);
+	else
+		progress_update(&copy->progress, f->label, f->fetch.offset + f->fetch.received,
+				afs_status_length(&f->object->status), copy->files);
 	return 0;
 }
 
-int get_file(struct copy *copy, const struct afs_object *object, struct sink *sink,
-	     const char *label)
+/*
+ * After a pause the server may be another one: go on where it stood if that one has the same
+ * version, else from the beginning.
+ */
+static enum copy_result look_again(struct file *f)
 {
-	struct progress progress;
-	struct part part = { .copy = copy, .object = object, .sink = sink, .label = label,
-			     .progress = &progress };
-	uint64_t size = afs_status_length(&object->status), at = 0;
-	int rc = 0;
+	AFSFetchStatus status;
+	struct afs_error error;
 
-	progress_start(&progress, copy->progress);
-	while (rc == 0 && at < size) {
-		uint64_t left = size - at;
-
-		rc = get_part(&part, at, left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
-		if (rc < 0)
-			break;
-		at += part.fetch.received;
-		copy->bytes += part.fetch.received;
-		/* The end of all of it wants its status, too. */
-		if (rc > 0 && at < size) {
-			rc = 0;
+	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0) {
+		if (copy_retry(f->copy, &f->outage, &error, NULL))
 			continue;
-		}
-		if (afs_status_version(&part.fetch.status) != afs_status_version(&object->status) ||
-		    afs_status_length(&part.fetch.status) != size) {
-			tools_error("%s: the file was changed while it was read; try again", label);
-			rc = -1;
-		} else if (part.fetch.length == 0) {
-			tools_error("%s: the server sends nothing beyond byte %llu of %llu", label,
-				    (unsigned long long)at, (unsigned long long)size);
-			rc = -1;
-		}
+		tools_error("%s", error.text);
+		return copy_judge(f->copy, &error);
 	}
-	progress_end(&progress);
-	copy->files += rc == 0;
+	if (afs_status_version(&status) == afs_status_version(&f->object->status) &&
+	    afs_status_length(&status) == afs_status_length(&f->object->status))
+		return COPY_GOOD;
+	if (++f->restarts > RESTARTS || (f->at > 0 && sink_restart(f->sink) < 0)) {
+		tools_error("%s: the file was changed while it was read; try again", f->label);
+		return COPY_FAILED;
+	}
+	f->object->status = status;
+	f->copy->bytes -= f->at;
+	f->at = 0;
+	return COPY_GOOD;
+}
+
+/* After a fetch that failed. COPY_GOOD: go on. */
+static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
+{
+	bool moved = false;
+
+	if (f->fetch.received > 0)
+		f->outage = (struct outage){0};
+	if (copy_retry(f->copy, &f->outage, error, &moved))
+		return moved ? look_again(f) : COPY_GOOD;
+	tools_error("%s", error->text);
+	return copy_judge(f->copy, error);
+}
+
+/* The data came whole: of the version that was asked for, and all of it? */
+static enum copy_result check_answer(struct file *f)
+{
+	const AFSFetchStatus *status = &f->object->status;
+
+	if (afs_status_version(&f->fetch.status) != afs_status_version(status) ||
+	    afs_status_length(&f->fetch.status) != afs_status_length(status)) {
+		tools_error("%s: the file was changed while it was read; try again", f->label);
+		return COPY_FAILED;
+	}
+	if (f->fetch.length != f->fetch.wanted) {
+		tools_error("%s: the server sent %llu bytes from %llu on, not %llu as it should of "
+			    "a file of %llu",
+			    f->label, (unsigned long long)f->fetch.length,
+			    (unsigned long long)f->fetch.offset,
+			    (unsigned long long)f->fetch.wanted,
+			    (unsigned long long)afs_status_length(status));
+		return COPY_FAILED;
+	}
+	return COPY_GOOD;
+}
+
+/* Fetch what comes next, or as much of it as comes. */
+static enum copy_result get_part(struct file *f)
+{
+	uint64_t left = afs_status_length(&f->object->status) - f->at;
+	struct afs_error error;
+	int rc;
+
+	copy_fresh(f->copy);
+	afs_fetch_init(&f->fetch, &f->object->fid, f->at,
+		       left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
+	rc = afs_client_read(f->copy->client, &f->fetch, f->label, take, f, &error);
+	if (rc > 0) {
+		errno = f->error;
+		return write_failed(f->copy, f->label, f->sink->name);
+	}
+	f->at += f->fetch.received;
+	f->copy->bytes += f->fetch.received;
+	if (rc < 0)
+		return fetch_failed(f, &error);
+	f->outage = (struct outage){0};
+	return check_answer(f);
+}
+
+enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
+			  const char *label)
+{
+	struct file file = {.copy = copy, .object = object, .sink = sink, .label = label};
+	enum copy_result rc = COPY_GOOD;
+
+	while (rc == COPY_GOOD && file.at < afs_status_length(&object->status))
+		rc = get_part(&file);
+	copy->files += rc == COPY_GOOD;
 	return rc;
+}
+
+bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status)
+{
+	struct stat st;
+
+	return copy->set.resume && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == afs_status_length(status) &&
+	       st.st_mtime == (time_t)status->ClientModTime;
 }
 
 /* ---- the command ---- */
@@ -161,104 +189,122 @@ static char *default_name(const struct copy *copy)
 	return strndup(start, (size_t)(end - start));
 }
 
-/* DEST, or DEST/NAME if DEST is a directory; free(). NULL without memory. */
+/*
+ * DEST, or DEST/NAME if DEST is a directory; of a symbolic link what it leads to. free(). NULL after
+ * a message.
+ */
 static char *final_name(const struct copy *copy, const char *destination)
 {
 	struct stat st;
-	char *name, *path = NULL;
+	char *name, *path;
 
-	if (!destination)
-		return default_name(copy);
-	if (stat(destination, &st) < 0 || !S_ISDIR(st.st_mode))
-		return strdup(destination);
-	name = default_name(copy);
-	if (name && asprintf(&path, "%s/%s", destination, name) < 0)
-		path = NULL;
-	free(name);
+	if (!destination) {
+		path = default_name(copy);
+	} else if (stat(destination, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		path = strdup(destination);
+	} else {
+		name = default_name(copy);
+		if (!name || asprintf(&path, "%s/%s", destination, name) < 0)
+			path = NULL;
+		free(name);
+	}
+	if (path && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+		name = realpath(path, NULL);
+		if (!name) {
+			tools_error("\"%s\" is a symbolic link that leads nowhere: %s", path,
+				    strerror(errno));
+			free(path);
+			return NULL;
+		}
+		free(path);
+		path = name;
+	}
+	if (!path)
+		tools_error("no memory");
 	return path;
 }
 
-static int get_one(struct copy *copy, const struct afs_object *object, const char *destination,
-		   const char *label)
+static mode_t mode_of(const struct copy *copy, const AFSFetchStatus *status)
 {
+	return status->UnixModeBits & 0777 & ~copy->umask;
+}
+
+static enum copy_result cannot_create(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (errno == EISDIR && length && name[length - 1] == '/')
+		tools_error("cannot create \"%s\": there is no such directory", name);
+	else
+		tools_error("cannot create \"%s\": %s", name, strerror(errno));
+	return COPY_FAILED;
+}
+
+static enum copy_result get_one(struct copy *copy, struct afs_object *object,
+				const char *destination, const char *label)
+{
+	enum copy_result rc = COPY_FAILED;
 	struct sink sink;
 	struct stat st;
 	char *name = NULL;
-	int rc = -1;
 
 	if (destination && strcmp(destination, "-") == 0) {
 		sink_stdout(&sink);
-		atomic_store(&copy->nothing_to_undo, true);
+		atomic_store(&copy->at_once, true);
 		return get_file(copy, object, &sink, label);
 	}
 	name = final_name(copy, destination);
-	if (!name) {
-		tools_error("no memory");
-		return -1;
+	if (!name)
+		return COPY_FAILED;
+	if (get_is_there(copy, AT_FDCWD, name, &object->status)) {
+		copy->skipped++;
+		free(name);
+		return COPY_GOOD;
 	}
 	/* Opening a pipe waits for its reader. */
 	if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
-		atomic_store(&copy->nothing_to_undo, true);
+		atomic_store(&copy->at_once, true);
 	if (sink_open(&sink, AT_FDCWD, name, false) < 0) {
-		tools_error("cannot create \"%s\": %s", name, strerror(errno));
+		rc = cannot_create(name);
 	} else {
 		rc = get_file(copy, object, &sink, label);
-		if (rc == 0 &&
-		    sink_commit(&sink, object->status.UnixModeBits & 0777 & ~copy->umask) < 0) {
-			write_failed(label, name);
-			rc = -1;
-		}
+		if (rc == COPY_GOOD && sink_commit(&sink, mode_of(copy, &object->status),
+						   object->status.ClientModTime) < 0)
+			rc = write_failed(copy, label, name);
 		sink_abandon(&sink);
 	}
+	atomic_store(&copy->at_once, false);
 	free(name);
 	return rc;
 }
 
-/*
- * A new directory is built under a temporary name; into one that is there, files are copied one by
- * one.
- */
-static int get_directory(struct copy *copy, const struct afs_object *object,
-			 const char *destination, const char *label)
+/* What is complete stays, whatever becomes of the rest. */
+static enum copy_result get_directory(struct copy *copy, const struct afs_object *object,
+				      const char *destination, const char *label)
 {
-	char *name = final_name(copy, destination), *temp = NULL;
-	char part[224];
-	const char *build = name, *base;
-	struct stat st;
-	int dir = -1, rc = -1;
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+				    {.tv_sec = (time_t)object->status.ClientModTime}};
+	char *name = final_name(copy, destination);
+	enum copy_result rc = COPY_FAILED;
 	bool is_new;
+	int dir = -1;
 
-	if (!name) {
-		tools_error("no memory");
-		return -1;
-	}
-	while (strlen(name) > 1 && name[strlen(name) - 1] == '/')
-		name[strlen(name) - 1] = 0;
-	is_new = stat(name, &st) < 0 && errno == ENOENT;
-	if (is_new) {
-		base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-		sink_temp_name(part, sizeof(part), base);
-		if (asprintf(&temp, "%.*s%s", (int)(base - name), name, part) < 0)
-			temp = NULL;
-		build = temp;
-	}
-	if (!build || (is_new && mkdir(build, 0700) < 0) ||
-	    (dir = open(build, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+	if (!name)
+		return COPY_FAILED;
+	is_new = mkdir(name, 0700) == 0;
+	if ((!is_new && errno != EEXIST) ||
+	    (dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		tools_error("cannot create directory \"%s\": %s", name, strerror(errno));
 	} else {
-		rc = get_tree(copy, &object->fid, dir, label, 0);
-		if (rc == 0 && is_new &&
-		    (fchmod(dir, (object->status.UnixModeBits & 0777 & ~copy->umask) | 0700) < 0 ||
-		     rename(build, name) < 0)) {
-			write_failed(label, name);
-			rc = -1;
-		}
+		rc = get_tree(copy, &object->fid, dir, label);
+		if (is_new &&
+		    (fchmod(dir, mode_of(copy, &object->status) | 0700) < 0 ||
+		     futimens(dir, times) < 0) &&
+		    rc == COPY_GOOD)
+			rc = write_failed(copy, label, name);
 	}
 	if (dir >= 0)
 		close(dir);
-	if (rc < 0 && temp)
-		remove_tree(AT_FDCWD, temp);
-	free(temp);
 	free(name);
 	return rc;
 }
@@ -267,7 +313,7 @@ static void print_stats(struct copy *copy, const struct tools_usage *from,
 			const struct rxw_stats *before)
 {
 	rxw_endpoint *endpoint = afs_client_endpoint(copy->client);
-	struct rxw_stats stats = { .size = sizeof(stats) };
+	struct rxw_stats stats = {.size = sizeof(stats)};
 	struct tools_usage usage;
 	json_t *report = json_object();
 
@@ -277,6 +323,8 @@ static void print_stats(struct copy *copy, const struct tools_usage *from,
 	stats = tools_stats_between(before, &stats);
 	tools_report_fill(report, copy->bytes, stats.calls_started, &usage, &stats, NULL);
 	json_object_set_new(report, "files", json_integer((json_int_t)copy->files));
+	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->skipped));
+	json_object_set_new(report, "failed", json_integer((json_int_t)copy->failed));
 	json_object_set_new(report, "effective", tools_effective_json(endpoint));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());
@@ -288,33 +336,72 @@ static void print_stats(struct copy *copy, const struct tools_usage *from,
 	json_decref(report);
 }
 
-int copy_get(struct copy *copy, const char *destination)
+static enum copy_result get_object(struct copy *copy, struct afs_object *object,
+				   const char *destination, const char *label)
 {
-	struct afs_object object;
-	struct afs_error error;
-	struct tools_usage start;
-	struct rxw_stats before = { .size = sizeof(before) };
-	char label[320];
+	bool is_dir = object->status.FileType == AFS_TYPE_DIR;
 	bool to_stdout = destination && strcmp(destination, "-") == 0;
-	int rc;
+	uint64_t bytes = copy->bytes, files = copy->files, failed = copy->failed;
+	enum copy_result rc;
 
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
-	if (afs_client_walk(copy->client, &copy->volume, copy->path, true, &object, &error) < 0) {
-		tools_error("%s", error.text);
-		return TOOLS_EXIT_FAILURE;
-	}
-	if (object.status.FileType == AFS_TYPE_DIR && (!copy->set.recursive || to_stdout)) {
+	if (is_dir && (!copy->set.recursive || to_stdout)) {
 		tools_error("%s is a directory%s", label,
 			    to_stdout ? "; it cannot go to standard output" : "; copy it with -r");
-		return TOOLS_EXIT_FAILURE;
+		return COPY_FAILED;
 	}
+	progress_start(&copy->progress, copy->progress.on, is_dir);
+	rc = is_dir ? get_directory(copy, object, destination, label)
+		    : get_one(copy, object, destination, label);
+	progress_end(&copy->progress, label, copy->bytes - bytes,
+		     rc == COPY_GOOD && copy->bytes > bytes, copy->files);
+	failed = copy->failed - failed;
+	if (is_dir && (rc != COPY_GOOD || failed))
+		tools_error("%s: %llu files copied, %llu objects failed%s", label,
+			    (unsigned long long)(copy->files - files), (unsigned long long)failed,
+			    rc == COPY_STOP ? ", the rest was not tried" : "");
+	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
+}
+
+/* With several sources the destination is a directory that is there. */
+static int check_destination(const struct copy *copy)
+{
+	struct stat st;
+
+	if (copy->source_count < 2)
+		return 0;
+	if (stat(copy->destination, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	tools_error("\"%s\" is no directory: several sources need one", copy->destination);
+	return -1;
+}
+
+static enum copy_result get_source(struct copy *copy, const struct copy_source *source)
+{
+	struct afs_object object;
+	char label[320];
+
+	if (copy_locate(copy, source) < 0 || copy_walk(copy, true, &object) < 0)
+		return atomic_load(&copy->interrupted) ? COPY_STOP : COPY_FAILED;
+	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	return get_object(copy, &object, copy->destination, label);
+}
+
+int copy_get(struct copy *copy)
+{
+	bool to_stdout = copy->destination && strcmp(copy->destination, "-") == 0, all = true;
+	struct rxw_stats before = {.size = sizeof(before)};
+	enum copy_result rc = COPY_GOOD;
+	struct tools_usage start;
+
+	if (check_destination(copy) < 0)
+		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
 	rxw_endpoint_stats(afs_client_endpoint(copy->client), &before);
-	if (object.status.FileType == AFS_TYPE_DIR)
-		rc = get_directory(copy, &object, destination, label);
-	else
-		rc = get_one(copy, &object, destination, label);
-	if (rc == 0 && (copy->set.stats || copy->set.json) && !to_stdout)
+	for (size_t i = 0; i < copy->source_count && rc != COPY_STOP; i++) {
+		rc = get_source(copy, &copy->sources[i]);
+		all &= rc == COPY_GOOD;
+	}
+	if ((all || copy->files) && (copy->set.stats || copy->set.json) && !to_stdout)
 		print_stats(copy, &start, &before);
-	return rc < 0 ? TOOLS_EXIT_FAILURE : 0;
+	return all ? 0 : TOOLS_EXIT_FAILURE;
 }

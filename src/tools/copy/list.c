@@ -47,6 +47,23 @@ static const char *type_text(uint32_t type)
 									       "file";
 }
 
+/* The text of a link; asks as often as it may help. 0, or -1 after a message. */
+static int read_link(struct copy *copy, const AFSFid *fid, const char *label,
+		     char link[AFSPATHMAX + 1])
+{
+	struct outage outage = { 0 };
+	struct afs_error error;
+
+	copy_fresh(copy);
+	while (afs_client_readlink(copy->client, fid, label, link, &error) < 0) {
+		if (copy_retry(copy, &outage, &error, NULL))
+			continue;
+		tools_error("%s", error.text);
+		return -1;
+	}
+	return 0;
+}
+
 /* One line of ls -l. 0, or -1 after a message. */
 static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 		      const AFSFetchStatus *status)
@@ -64,9 +81,8 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 	       time_text(when, sizeof(when), status->ClientModTime));
 	put_name(name);
 	if (status->FileType == AFS_TYPE_SYMLINK) {
-		if (afs_client_readlink(copy->client, fid, name, link, &error) < 0) {
+		if (read_link(copy, fid, name, link) < 0) {
 			putchar('\n');
-			tools_error("%s", error.text);
 			return -1;
 		}
 		printf(" -> ");
@@ -76,57 +92,105 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 	return 0;
 }
 
-static int list_directory(struct copy *copy, const struct afs_object *object, const char *label)
+/* What ls tells of one name, if there is a status. */
+static json_t *entry_json(const char *name, const AFSFid *fid, const AFSFetchStatus *s)
 {
-	struct entries entries;
-	int rc, bad = 0;
+	json_t *o = json_object(), *text = json_string(name);
 
-	if (entries_read(copy, &object->fid, label, &entries) < 0)
-		return -1;
-	rc = copy->set.long_list ? entries_status(copy, &entries) : 0;
-	for (size_t i = 0; rc == 0 && i < entries.count && !atomic_load(&copy->interrupted); i++) {
-		const struct entry *e = &entries.list[i];
+	/* A name may be any bytes; JSON is UTF-8. */
+	json_object_set_new(o, "name", text ? text : json_null());
+	json_object_set_new(o, "vnode", json_integer((json_int_t)fid->Vnode));
+	json_object_set_new(o, "unique", json_integer((json_int_t)fid->Unique));
+	if (s->errorCode != 0) {
+		json_object_set_new(o, "error", json_integer((int32_t)s->errorCode));
+		return o;
+	}
+	json_object_set_new(o, "type", json_string(type_text(s->FileType)));
+	json_object_set_new(o, "length", json_integer((json_int_t)afs_status_length(s)));
+	json_object_set_new(o, "mode", json_integer((json_int_t)s->UnixModeBits));
+	json_object_set_new(o, "links", json_integer((json_int_t)s->LinkCount));
+	json_object_set_new(o, "owner", json_integer((json_int_t)s->Owner));
+	json_object_set_new(o, "client_mtime", json_integer((json_int_t)s->ClientModTime));
+	return o;
+}
 
-		if (copy->set.long_list) {
+/* A part of a directory; COPY_FAILED: not all of it. */
+static enum copy_result list_batch(struct copy *copy, const struct entries *entries, size_t at,
+				   uint32_t count, const char *label, json_t *list)
+{
+	AFSFetchStatus statuses[AFSCBMAX];
+	bool wanted = copy->set.long_list || list;
+	enum copy_result rc =
+		wanted ? entries_status(copy, entries, at, count, label, statuses) : COPY_GOOD;
+	int bad = 0;
+
+	if (rc != COPY_GOOD)
+		return rc;
+	for (uint32_t i = 0; i < count && !atomic_load(&copy->interrupted); i++) {
+		const struct entry *e = &entries->list[at + i];
+
+		if (list) {
+			json_array_append_new(list, entry_json(e->name, &e->fid, &statuses[i]));
+		} else if (copy->set.long_list) {
 			/* One bad entry does not hide the others. */
-			bad |= print_long(copy, e->name, &e->fid, &e->status);
+			bad |= print_long(copy, e->name, &e->fid, &statuses[i]);
 		} else {
 			put_name(e->name);
 			putchar('\n');
 		}
 	}
-	entries_free(&entries);
-	return rc < 0 ? rc : bad;
+	if (atomic_load(&copy->interrupted))
+		return COPY_STOP;
+	return bad ? COPY_FAILED : COPY_GOOD;
 }
 
-/* The object that the command names. */
-static int find(struct copy *copy, struct afs_object *object, char *label, size_t size)
+static int list_directory(struct copy *copy, const struct afs_object *object, const char *label,
+			  json_t *list)
 {
-	struct afs_error error;
+	enum copy_result rc = COPY_GOOD;
+	struct entries entries;
+	bool bad = false;
 
-	snprintf(label, size, "%s:%.250s", copy->volume.name, copy->path);
-	if (afs_client_walk(copy->client, &copy->volume, copy->path, false, object, &error) == 0)
-		return 0;
-	tools_error("%s", error.text);
-	return -1;
+	if (entries_read(copy, &object->fid, label, &entries) != COPY_GOOD)
+		return -1;
+	/* Nobody may read what is written any more. */
+	for (size_t at = 0; at < entries.count && rc != COPY_STOP && !ferror(stdout);
+	     at += AFSCBMAX) {
+		size_t left = entries.count - at;
+
+		rc = list_batch(copy, &entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX,
+				label, list);
+		bad |= rc == COPY_FAILED;
+	}
+	entries_free(&entries);
+	return bad || rc == COPY_STOP ? -1 : 0;
 }
 
 int copy_list(struct copy *copy)
 {
+	json_t *list = copy->set.json ? json_array() : NULL;
 	struct afs_object object;
 	char label[320];
 	int rc = 0;
 
-	if (find(copy, &object, label, sizeof(label)) < 0)
+	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	if (copy_walk(copy, false, &object) < 0) {
+		json_decref(list);
 		return TOOLS_EXIT_FAILURE;
+	}
 	if (object.status.FileType == AFS_TYPE_DIR) {
-		rc = list_directory(copy, &object, label);
+		rc = list_directory(copy, &object, label, list);
+	} else if (list) {
+		json_array_append_new(list, entry_json(copy->path, &object.fid, &object.status));
 	} else if (copy->set.long_list) {
 		rc = print_long(copy, copy->path, &object.fid, &object.status);
 	} else {
 		put_name(copy->path);
 		putchar('\n');
 	}
+	if (list && tools_json_print(json_pack("{s:s, s:s, s:o}", "volume", copy->volume.name,
+					       "path", copy->path, "entries", list)) < 0)
+		rc = -1;
 	return rc < 0 ? TOOLS_EXIT_FAILURE : 0;
 }
 
@@ -183,18 +247,15 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 int copy_stat(struct copy *copy)
 {
 	struct afs_object object;
-	struct afs_error error;
 	char label[320], link[AFSPATHMAX + 1];
 	bool is_link;
 
-	if (find(copy, &object, label, sizeof(label)) < 0)
+	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	if (copy_walk(copy, false, &object) < 0)
 		return TOOLS_EXIT_FAILURE;
 	is_link = object.status.FileType == AFS_TYPE_SYMLINK;
-	if (is_link &&
-	    afs_client_readlink(copy->client, &object.fid, label, link, &error) < 0) {
-		tools_error("%s", error.text);
+	if (is_link && read_link(copy, &object.fid, label, link) < 0)
 		return TOOLS_EXIT_FAILURE;
-	}
 	if (copy->set.json)
 		return tools_json_print(status_json(copy, &object, is_link ? link : NULL)) < 0 ?
 			       TOOLS_EXIT_FAILURE :

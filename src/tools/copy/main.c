@@ -24,7 +24,15 @@ static const struct tools_option options[] = {
 	{ .name = "long", .letter = 'l', .kind = TOOLS_FLAG, AT(long_list),
 	  .help = "ls: mode, links, owner, length and time of each" },
 	{ .name = "quiet", .letter = 'q', .kind = TOOLS_FLAG, AT(quiet),
-	  .help = "get: no progress on the terminal" },
+	  .help = "no progress on the terminal, no word when something is tried again" },
+	{ .name = "continue", .letter = 'C', .kind = TOOLS_FLAG, AT(resume),
+	  .help = "get: pass over files that are there already, of the same length and time" },
+	{ .name = "timeout", .kind = TOOLS_DURATION, AT(timeout_ms), .argument = "S",
+	  .help = "longest time without progress, and for finding a server (60)", .min = 1000,
+	  .max = 86400000 },
+	{ .name = "retry", .kind = TOOLS_DURATION, AT(retry_ms), .argument = "S",
+	  .help = "how long to wait for a server that restarts or does not answer (60); 0 = not",
+	  .max = 86400000 },
 	{ .name = "stats", .kind = TOOLS_FLAG, AT(stats), .help = "get: report speed and cost" },
 	{ .name = "clients", .kind = TOOLS_UINT, AT(clients), .argument = "N",
 	  .help = "bench: clients, each with a socket of its own (1)", .min = 1, .max = 4096 },
@@ -44,13 +52,14 @@ static const struct tools_option options[] = {
 	  .help = "got with the key there, not with tickets that kinit left" },
 	{ .name = "key-file", .kind = TOOLS_STRING, AT(auth.key_file), .argument = "FILE",
 	  .help = "keys of the cell's servers: be the service itself (localauth)" },
-	{ .name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object" },
+	{ .name = "json", .kind = TOOLS_FLAG, AT(json),
+	  .help = "report or list as one JSON object" },
 };
 
 static const struct tools_program program = {
 	.name = "afscp",
 	.usage =
-		"usage: afscp [-s SERVER] get [-r] VOLUME:PATH [DEST|-]\n"
+		"usage: afscp [-s SERVER] get [-r] VOLUME:PATH... [DEST|-]\n"
 		"       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
 		"       afscp [-s SERVER] stat VOLUME:PATH\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] [--range BYTES]\n",
@@ -59,14 +68,17 @@ static const struct tools_program program = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
+#define GIVE_UP_MS 2000 /* for telling the file servers that their promises are not needed */
+#define HASTE_MS   500	/* the same where somebody waits for the end */
+
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
 enum command { GET, LS, STAT, BENCH };
 static const struct {
 	const char *name;
-	int most; /* arguments, the volume's path included */
-} commands[] = { { "get", 2 }, { "ls", 1 }, { "stat", 1 }, { "bench", 1 } };
+	bool many; /* takes several sources, and a destination behind them */
+} commands[] = { { "get", true }, { "ls", false }, { "stat", false }, { "bench", false } };
 
 static void log_line(void *arg, enum rxw_log_level level, const char *line)
 {
@@ -75,28 +87,42 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
-void copy_running(struct copy *copy, rxw_call *call)
+/* End as the signal asks, so that a shell knows that the user wants to stop. Any thread. */
+static void die_of(int number)
 {
-	pthread_mutex_lock(&copy->lock);
-	copy->running = call;
-	if (call && atomic_load(&copy->interrupted))
-		rxw_call_abort(call, RXW_USER_ABORT);
-	pthread_mutex_unlock(&copy->lock);
+	sigset_t set;
+
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + number);
+}
+
+static void give_up_promises(struct copy *copy, unsigned ms)
+{
+	if (copy->client)
+		afs_client_give_up(&copy->client, 1, ms);
 }
 
 static void on_signal(int number, void *arg)
 {
 	struct copy *copy = arg;
+	bool second = atomic_exchange(&copy->interrupted, true);
 
-	(void)number;
-	if (atomic_load(&copy->nothing_to_undo)) {
-		tools_error("interrupted");
-		_exit(TOOLS_EXIT_FAILURE);
-	}
+	atomic_store(&copy->signal, number);
+	if (second)
+		die_of(number);
 	pthread_mutex_lock(&copy->lock);
-	atomic_store(&copy->interrupted, true);
-	if (copy->running)
-		rxw_call_abort(copy->running, RXW_USER_ABORT);
+	pthread_cond_broadcast(&copy->wake);
+	if (atomic_load(&copy->at_once)) {
+		tools_error("interrupted");
+		give_up_promises(copy, HASTE_MS);
+		die_of(number);
+	}
+	if (copy->client)
+		afs_client_cancel(copy->client);
 	if (copy->on_interrupt)
 		copy->on_interrupt(copy->on_interrupt_arg);
 	pthread_mutex_unlock(&copy->lock);
@@ -189,14 +215,15 @@ static void tell_identity(const struct copy *copy)
 		tools_error("the file server takes us for %s", tools_identity_text(&identity, text, sizeof(text)));
 }
 
-/* Open the client and find the volume. */
-static int connect_to(struct copy *copy, const char *volume)
+/* The engine and the client. */
+static int open_client(struct copy *copy)
 {
 	struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
 					.fs_port = copy->fs_port,
+					.limit_ms = (unsigned)copy->set.timeout_ms,
 					.security = tools_renewal_security(&copy->renewal) };
+	struct afs_client *client;
 	struct afs_error error;
-	char text[TOOLS_ADDRESS_TEXT];
 	int rc = rxw_engine_create(&copy->config, &copy->engine);
 
 	if (rc < 0) {
@@ -204,56 +231,122 @@ static int connect_to(struct copy *copy, const char *volume)
 			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 		return -1;
 	}
-	if (afs_client_open(copy->engine, &o, &copy->client, &error) < 0 ||
-	    afs_client_volume(copy->client, volume, &copy->volume, &error) < 0) {
-		tools_error("%s: %s", tools_address_text(&copy->vl.sa, text, sizeof(text)),
-			    error.text);
+	if (afs_client_open(copy->engine, &o, &client, &error) < 0) {
+		tools_error("%s", error.text);
 		return -1;
 	}
+	pthread_mutex_lock(&copy->lock);
+	copy->client = client;
+	if (atomic_load(&copy->interrupted))
+		afs_client_cancel(client);
+	pthread_mutex_unlock(&copy->lock);
 	return 0;
 }
 
-static int run(struct copy *copy, enum command command, const char *volume, const char *destination)
+static int run_command(struct copy *copy, enum command command)
 {
-	struct tools_signals *thread = NULL;
-	int status = TOOLS_EXIT_FAILURE;
-
-	/* First of all, so that every thread has the mask. */
-	if (tools_signals_start(signals, SIGNAL_COUNT, on_signal, copy, &thread) < 0) {
-		tools_error("signals: %s", strerror(errno));
+	if (command == GET)
+		return copy_get(copy);
+	if (copy_locate(copy, &copy->sources[0]) < 0)
 		return TOOLS_EXIT_FAILURE;
+	switch (command) {
+	case LS:
+		return copy_list(copy);
+	case STAT:
+		return copy_stat(copy);
+	default:
+		return copy_bench(copy);
 	}
-	if (get_token(copy) == 0 && connect_to(copy, volume) == 0) {
-		switch (command) {
-		case GET:
-			status = copy_get(copy, destination);
-			break;
-		case LS:
-			status = copy_list(copy);
-			break;
-		case STAT:
-			status = copy_stat(copy);
-			break;
-		case BENCH:
-			status = copy_bench(copy);
-			break;
-		}
-	}
-	tools_signals_stop(thread);
+}
+
+/* What there is to undo is undone: say that all of it was asked for, and free everything. */
+static void close_client(struct copy *copy)
+{
+	struct afs_client *client = copy->client;
+
 	if (copy->set.verbose)
 		tell_identity(copy);
-	afs_client_close(copy->client);
+	give_up_promises(copy, atomic_load(&copy->interrupted) ? HASTE_MS : GIVE_UP_MS);
+	pthread_mutex_lock(&copy->lock);
+	copy->client = NULL;
+	pthread_mutex_unlock(&copy->lock);
+	afs_client_close(client);
 	if (copy->engine)
 		rxw_engine_destroy(copy->engine);
 	tools_renewal_close(&copy->renewal);
+}
+
+/* A signal that whoever started us ignores stays ignored: nohup(1), jobs of a script. */
+static size_t signals_to_take(int taken[SIGNAL_COUNT])
+{
+	struct sigaction now;
+	size_t count = 0;
+
+	for (size_t i = 0; i < SIGNAL_COUNT; i++)
+		if (sigaction(signals[i], NULL, &now) < 0 || now.sa_handler != SIG_IGN)
+			taken[count++] = signals[i];
+	return count;
+}
+
+static int run(struct copy *copy, enum command command)
+{
+	struct tools_signals *thread = NULL;
+	int status = TOOLS_EXIT_FAILURE, taken[SIGNAL_COUNT];
+
+	/* First of all, so that every thread has the mask. A KDC may take long to answer. */
+	atomic_store(&copy->at_once, true);
+	if (tools_signals_start(taken, signals_to_take(taken), on_signal, copy, &thread) < 0) {
+		tools_error("signals: %s", strerror(errno));
+		return TOOLS_EXIT_FAILURE;
+	}
+	if (get_token(copy) == 0 && open_client(copy) == 0) {
+		atomic_store(&copy->at_once, false);
+		status = run_command(copy, command);
+	}
+	close_client(copy);
+	tools_signals_stop(thread);
 	return status;
 }
 
-/* "get VOLUME:PATH [DEST]"; the volume's name ends at the first colon. */
+/* "VOLUME:PATH"; the volume's name ends at the first colon. 0, or -1 after a message. */
+static int parse_source(char *text, struct copy_source *source)
+{
+	char *colon = strchr(text, ':');
+
+	if (!colon || colon == text) {
+		tools_error("\"%s\" is no VOLUME:PATH; the root of a volume is VOLUME:/", text);
+		return -1;
+	}
+	*colon = 0;
+	*source = (struct copy_source){ .volume = text, .path = colon + 1 };
+	return 0;
+}
+
+/* "get VOLUME:PATH... [DEST]": the last of several is the destination. 0, or -1 after a message. */
+static int parse_sources(struct copy *copy, int count, char **args)
+{
+	if (count > 1) {
+		copy->destination = args[--count];
+		if (count > 1 && strcmp(copy->destination, "-") == 0) {
+			tools_error("several sources cannot go to standard output");
+			return -1;
+		}
+	}
+	copy->sources = calloc((size_t)count, sizeof(*copy->sources));
+	if (!copy->sources) {
+		tools_error("no memory");
+		return -1;
+	}
+	copy->source_count = (size_t)count;
+	for (int i = 0; i < count; i++)
+		if (parse_source(args[i], &copy->sources[i]) < 0)
+			return -1;
+	return 0;
+}
+
 static int start(struct copy *copy, int count, char **args)
 {
 	size_t command = 0, known = sizeof(commands) / sizeof(commands[0]);
-	char *colon;
 	int status;
 
 	while (count > 0 && command < known && strcmp(args[0], commands[command].name) != 0)
@@ -264,45 +357,60 @@ static int start(struct copy *copy, int count, char **args)
 			    count ? "\" is unknown" : "");
 		return TOOLS_EXIT_USAGE;
 	}
-	if (count < 2 || count - 1 > commands[command].most) {
+	if (count < 2 || (count > 2 && !commands[command].many)) {
 		tools_error("%s takes VOLUME:PATH%s; see afscp --help", args[0],
 			    command == GET ? " and a destination" : "");
 		return TOOLS_EXIT_USAGE;
 	}
-	colon = strchr(args[1], ':');
-	if (!colon || colon == args[1]) {
-		tools_error("\"%s\" is no VOLUME:PATH; the root of a volume is VOLUME:/", args[1]);
+	if (parse_sources(copy, count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
-	}
-	*colon = 0;
-	copy->path = colon + 1;
 	status = parse_server(copy);
 	if (command == BENCH)
 		tools_allow_endpoints(&copy->config, copy->set.clients + 1);
-	if (status == 0)
-		status = run(copy, (enum command)command, args[1], count > 2 ? args[2] : NULL);
-	return status;
+	return status == 0 ? run(copy, (enum command)command) : status;
+}
+
+static void init_locks(struct copy *copy)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&copy->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&copy->wake, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 int main(int argc, char **argv)
 {
-	struct copy copy = { .set = { .clients = 1, .seconds_ms = 10000, .auth = { .class = -1, .level = -1 } } };
+	struct copy copy = { .set = { .clients = 1, .seconds_ms = 10000, .timeout_ms = 60000,
+				     .retry_ms = 60000, .auth = { .class = -1, .level = -1 } } };
 	enum tools_parsed parsed;
 	int first, status = TOOLS_EXIT_USAGE;
 
 	tools_set_program("afscp");
 	rxw_config_init(&copy.config, sizeof(copy.config));
 	copy.config.log = log_line;
-	pthread_mutex_init(&copy.lock, NULL);
+	init_locks(&copy);
 	copy.umask = umask(0);
 	umask(copy.umask);
 	parsed = tools_options_parse(&program, &copy.set, &copy.config, argc, argv, &first);
 	if (parsed == TOOLS_RUN) {
-		copy.progress = !copy.set.quiet && isatty(STDERR_FILENO);
+		copy.progress.on = !copy.set.quiet && isatty(STDERR_FILENO);
 		status = start(&copy, argc - first, argv + first);
 	} else if (parsed == TOOLS_DONE) {
 		status = 0;
 	}
+	free(copy.sources);
+	pthread_cond_destroy(&copy.wake);
 	pthread_mutex_destroy(&copy.lock);
+	/* Death by a signal would lose what is still in the buffer, such as the report of bench. */
+	if (atomic_load(&copy.signal)) {
+		fflush(stdout);
+		die_of(atomic_load(&copy.signal));
+	}
+	/* Whoever reads standard output may have seen enough: "afscp ls ... | head". */
+	if (copy.broken_pipe || (fflush(stdout) != 0 && errno == EPIPE))
+		die_of(SIGPIPE);
 	return tools_finish(status);
 }

@@ -12,10 +12,11 @@
 
 #define SHOW_NS 200000000u
 
-void progress_start(struct progress *p, bool on)
+void progress_start(struct progress *p, bool on, bool many)
 {
 	memset(p, 0, sizeof(*p));
 	p->on = on;
+	p->many = many;
 	p->start_ns = p->shown_ns = tools_now();
 }
 
@@ -51,24 +52,51 @@ char *progress_line(char *text, size_t size, const char *label, uint64_t done, u
 	return text;
 }
 
-/* What a terminal shows must not be longer than its line, or it cannot be replaced. */
-static void cut_to_width(char *text)
+/* Columns that a line may take: one that is longer could not be replaced. */
+static size_t width_of_terminal(void)
 {
 	struct winsize window;
-	size_t width = 79;
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 10)
-		width = window.ws_col - 1u;
-	if (strlen(text) > width)
-		text[width] = 0;
+		return window.ws_col - 1u;
+	return 79;
+}
+
+static void make_harmless(char *text)
+{
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 }
 
-void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total)
+/* How many files there were, and the one at hand; or only that one. */
+static void show(const struct progress *p, const char *label, uint64_t done, uint64_t total,
+		 double rate, uint64_t files)
 {
-	char line[256];
+	size_t width = width_of_terminal(), used;
+	char line[256], count[32] = "";
+
+	if (p->many)
+		snprintf(count, sizeof(count), "%llu files  ", (unsigned long long)files);
+	used = (size_t)snprintf(line, sizeof(line), "%s", count);
+	progress_line(line + used, sizeof(line) - used, label, done, total, rate);
+	/* Where it is narrow, figures matter more than the beginning of a name. */
+	if (strlen(line) > width) {
+		size_t over = strlen(line) - width, length = strlen(label);
+		size_t kept = length > 40 ? 40 : length;
+
+		label += length - (kept > over ? kept - over : 0);
+		progress_line(line + used, sizeof(line) - used, label, done, total, rate);
+	}
+	if (strlen(line) > width)
+		line[width] = 0;
+	make_harmless(line);
+	tools_progress(line);
+}
+
+void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total,
+		     uint64_t files)
+{
 	uint64_t now;
 	double seconds, rate;
 
@@ -82,14 +110,16 @@ void progress_update(struct progress *p, const char *label, uint64_t done, uint6
 	p->rate = p->rate > 0 ? 0.8 * p->rate + 0.2 * rate : rate;
 	p->shown_ns = now;
 	p->shown_bytes = done;
-	progress_line(line, sizeof(line), label, done, total, p->rate);
-	cut_to_width(line);
-	tools_progress(line);
+	show(p, label, done, total, p->rate, files);
 }
 
-void progress_end(struct progress *p)
+void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
+		  uint64_t files)
 {
+	uint64_t ns = tools_now() - p->start_ns;
+
+	if (p->on && complete)
+		show(p, label, done, done, ns ? (double)done * 1e9 / (double)ns : 0, files);
 	if (p->on)
 		tools_progress(NULL);
-	p->on = false;
 }

@@ -31,25 +31,73 @@ static const char *last_part(const char *path, size_t *before)
 	return path + *before;
 }
 
-static int open_temporary(struct sink *s)
+/* "PATH/.NAME.0123abcd" of s->name. 0, or -1 with errno. */
+static int choose_temporary(struct sink *s)
 {
 	size_t before;
 	const char *base = last_part(s->name, &before);
+	char name[224];
 
+	sink_temp_name(name, sizeof(name), base);
+	if (before + strlen(name) >= sizeof(s->temp)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(s->temp, s->name, before);
+	strcpy(s->temp + before, name);
+	return 0;
+}
+
+/*
+ * A file without a name, which cannot be left behind even by SIGKILL. -1: it cannot be here, or it
+ * could not get a name later.
+ */
+static int open_nameless(struct sink *s)
+{
+	char folder[sizeof(s->temp)];
+	size_t before;
+
+	last_part(s->name, &before);
+	if (before >= sizeof(folder) || access("/proc/self/fd", X_OK) < 0)
+		return -1;
+	memcpy(folder, s->name, before);
+	strcpy(folder + before, ".");
+	s->fd = openat(s->dir, folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (s->fd < 0)
+		return -1;
+	s->nameless = s->owned = s->seekable = true;
+	return 0;
+}
+
+static int open_temporary(struct sink *s)
+{
 	for (int i = 0; i < ATTEMPTS; i++) {
-		char name[224];
-
-		sink_temp_name(name, sizeof(name), base);
-		if (before + strlen(name) >= sizeof(s->temp)) {
-			errno = ENAMETOOLONG;
+		if (choose_temporary(s) < 0)
 			return -1;
-		}
-		memcpy(s->temp, s->name, before);
-		strcpy(s->temp + before, name);
 		s->fd = openat(s->dir, s->temp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (s->fd >= 0) {
 			s->temporary = s->owned = s->seekable = true;
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
+}
+
+/* A file that has no name gets the temporary one, which then replaces what has the final one. */
+static int link_nameless(struct sink *s)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	for (int i = 0; i < ATTEMPTS; i++) {
+		if (choose_temporary(s) < 0)
+			return -1;
+		if (linkat(AT_FDCWD, path, s->dir, s->temp, AT_SYMLINK_FOLLOW) == 0) {
+			s->nameless = false;
+			s->temporary = true;
 			return 0;
 		}
 		if (errno != EEXIST)
@@ -82,7 +130,7 @@ int sink_open(struct sink *s, int dir, const char *name, bool inside)
 			return s->fd < 0 ? -1 : 0;
 		}
 	}
-	return open_temporary(s);
+	return open_nameless(s) == 0 ? 0 : open_temporary(s);
 }
 
 void sink_stdout(struct sink *s)
@@ -122,13 +170,25 @@ int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t offse
 	return 0;
 }
 
-int sink_commit(struct sink *s, mode_t mode)
+int sink_restart(struct sink *s)
 {
+	if (!s->seekable) {
+		errno = ESPIPE;
+		return -1;
+	}
+	return ftruncate(s->fd, 0);
+}
+
+int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = (time_t)mtime } };
 	int fd = s->fd;
 
 	if (!s->owned)
 		return 0;
-	if (s->temporary && fchmod(fd, mode) < 0)
+	if (s->seekable && (fchmod(fd, mode) < 0 || futimens(fd, times) < 0))
+		return -1;
+	if (s->nameless && link_nameless(s) < 0)
 		return -1;
 	/* Network file systems say only now that the disk was full. */
 	s->owned = false;
@@ -151,7 +211,7 @@ void sink_abandon(struct sink *s)
 		close(s->fd);
 	if (s->temporary)
 		unlinkat(s->dir, s->temp, 0);
-	s->owned = s->temporary = false;
+	s->owned = s->temporary = s->nameless = false;
 	s->fd = -1;
 	errno = saved;
 }

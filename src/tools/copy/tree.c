@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * afscp get -r: directories. Every name is used relative to a directory that is held open, and no
- * link is followed.
+ * link is followed. What cannot be copied is passed over and counted. What a server may make up is
+ * bounded: no directory is entered twice, so that none contains itself.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,166 +15,260 @@
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
 
-#define DEPTH_MAX 128 /* each level holds a directory open */
+#define DEPTH_MAX 128	  /* each level holds a directory open */
+#define NAMES_MAX 1000000 /* known at a time, on all levels */
 
-/* The longest label that is shown; what is longer keeps its end. */
-static void join(char *label, size_t size, const char *parent, const char *name)
+/* One copy of a tree. */
+struct tree {
+	struct copy *copy;
+	size_t names; /* held by the levels that are under way */
+	unsigned depth;
+	uint64_t *met; /* directories, by vnode and uniquifier: open addressing, 0 = free */
+	size_t room, count;
+};
+
+static uint64_t number_of(const AFSFid *fid)
 {
-	size_t length = strlen(parent);
-
-	snprintf(label, size, "%s%s%s", parent, length && parent[length - 1] == '/' ? "" : "/",
-		 name);
+	return (uint64_t)fid->Vnode << 32 | fid->Unique;
 }
 
-static int get_link(struct copy *copy, const struct entry *e, int dir, const char *label)
+/* Where it is, or would be. The numbers are the server's: at worst it makes its own copy slow. */
+static size_t place_of(const uint64_t *met, size_t room, uint64_t number)
+{
+	size_t at = (size_t)(number * 0x9e3779b97f4a7c15u >> 20) & (room - 1);
+
+	while (met[at] && met[at] != number)
+		at = (at + 1) & (room - 1);
+	return at;
+}
+
+static int grow(struct tree *t)
+{
+	size_t room = t->room ? 2 * t->room : 256;
+	uint64_t *met = calloc(room, sizeof(*met));
+
+	if (!met)
+		return -1;
+	for (size_t i = 0; i < t->room; i++)
+		if (t->met[i])
+			met[place_of(met, room, t->met[i])] = t->met[i];
+	free(t->met);
+	t->met = met;
+	t->room = room;
+	return 0;
+}
+
+/* 0: a directory that is new. 1: it was met before. -1: no memory. */
+static int meet(struct tree *t, const AFSFid *fid)
+{
+	uint64_t number = number_of(fid);
+	size_t at;
+
+	if (2 * t->count >= t->room && grow(t) < 0)
+		return -1;
+	at = place_of(t->met, t->room, number);
+	if (t->met[at])
+		return 1;
+	t->met[at] = number;
+	t->count++;
+	return 0;
+}
+
+static mode_t mode_of(const struct copy *copy, const AFSFetchStatus *status)
+{
+	return status->UnixModeBits & 0777 & ~copy->umask;
+}
+
+static void times_of(const AFSFetchStatus *status, struct timespec times[2])
+{
+	times[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
+	times[1] = (struct timespec){.tv_sec = (time_t)status->ClientModTime};
+}
+
+static enum copy_result get_link(struct copy *copy, const struct entry *e,
+				 const AFSFetchStatus *status, int dir, const char *label)
 {
 	char text[AFSPATHMAX + 1], temp[224];
+	struct outage outage = {0};
+	struct timespec times[2];
 	struct afs_error error;
 
 	copy_fresh(copy);
 	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
-		if (copy_again(copy, &error))
+		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
 		tools_error("%s", error.text);
-		return -1;
+		return copy_judge(copy, &error);
 	}
-	if (afs_is_mount_point(e->status.UnixModeBits, text)) {
+	if (afs_is_mount_point(status->UnixModeBits, text)) {
 		tools_error("%s: passed over: it is the mount point of another volume, %.64s",
 			    label, text + 1);
-		return 0;
+		return COPY_GOOD;
 	}
 	sink_temp_name(temp, sizeof(temp), e->name);
-	if (symlinkat(text, dir, temp) < 0 || renameat(dir, temp, dir, e->name) < 0) {
-		tools_error("%s: cannot create the link: %s", label, strerror(errno));
-		unlinkat(dir, temp, 0);
-		return -1;
-	}
-	return 0;
+	times_of(status, times);
+	if (symlinkat(text, dir, temp) == 0 &&
+	    utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    renameat(dir, temp, dir, e->name) == 0)
+		return COPY_GOOD;
+	write_failed(copy, label, e->name);
+	unlinkat(dir, temp, 0);
+	return COPY_FAILED;
 }
 
-static int get_plain(struct copy *copy, const struct entry *e, int dir, const char *label)
+static enum copy_result get_plain(struct copy *copy, const struct entry *e,
+				  const AFSFetchStatus *status, int dir, const char *label)
 {
-	struct afs_object object = { .fid = e->fid, .status = e->status };
+	struct afs_object object = {.fid = e->fid, .status = *status};
+	enum copy_result rc;
 	struct sink sink;
-	int rc;
 
-	if (sink_open(&sink, dir, e->name, true) < 0) {
-		tools_error("%s: cannot create the file: %s", label, strerror(errno));
-		return -1;
+	if (get_is_there(copy, dir, e->name, status)) {
+		copy->skipped++;
+		return COPY_GOOD;
 	}
+	if (sink_open(&sink, dir, e->name, true) < 0)
+		return write_failed(copy, label, e->name);
 	rc = get_file(copy, &object, &sink, label);
-	if (rc == 0 && sink_commit(&sink, e->status.UnixModeBits & 0777 & ~copy->umask) < 0) {
-		tools_error("%s: cannot write: %s", label, strerror(errno));
-		rc = -1;
-	}
+	if (rc == COPY_GOOD &&
+	    sink_commit(&sink, mode_of(copy, &object.status), object.status.ClientModTime) < 0)
+		rc = write_failed(copy, label, e->name);
 	sink_abandon(&sink);
 	return rc;
 }
 
-static int get_subdirectory(struct copy *copy, const struct entry *e, int dir, const char *label,
-			    unsigned depth)
-{
-	int below, rc;
+static enum copy_result get_level(struct tree *t, const AFSFid *fid, int dir, const char *label);
 
-	if (mkdirat(dir, e->name, 0700) < 0 && errno != EEXIST) {
+static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
+					 const AFSFetchStatus *status, int dir, const char *label)
+{
+	enum copy_result rc;
+	struct timespec times[2];
+	int below;
+
+	if ((mkdirat(dir, e->name, 0700) < 0 && errno != EEXIST) ||
+	    (below = openat(dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
 		tools_error("%s: cannot create the directory: %s", label, strerror(errno));
-		return -1;
+		return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? COPY_STOP
+									    : COPY_FAILED;
 	}
-	below = openat(dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below < 0) {
-		tools_error("%s: cannot open the directory: %s", label, strerror(errno));
-		return -1;
-	}
-	rc = get_tree(copy, &e->fid, below, label, depth + 1);
-	if (rc == 0 && fchmod(below, (e->status.UnixModeBits & 0777 & ~copy->umask) | 0700) < 0) {
-		tools_error("%s: cannot set the mode: %s", label, strerror(errno));
-		rc = -1;
-	}
+	rc = get_level(t, &e->fid, below, label);
+	times_of(status, times);
+	if ((fchmod(below, mode_of(t->copy, status) | 0700) < 0 || futimens(below, times) < 0) &&
+	    rc == COPY_GOOD)
+		rc = write_failed(t->copy, label, e->name);
 	close(below);
 	return rc;
 }
 
-static int get_entry(struct copy *copy, const struct entry *e, int dir, const char *label,
-		     unsigned depth)
+static enum copy_result get_entry(struct tree *t, const struct entry *e,
+				  const AFSFetchStatus *status, int dir, const char *label)
 {
 	struct afs_error error;
 
-	if (e->status.errorCode != 0 || !afs_status_usable(&e->status)) {
-		afs_error_code(&error, label, (int32_t)e->status.errorCode, RXW_ORIGIN_PEER);
+	if (status->errorCode != 0) {
+		afs_error_code(&error, label, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
 		tools_error("%s", error.text);
-		return -1;
+		return COPY_FAILED;
 	}
-	switch (e->status.FileType) {
+	if (!afs_status_usable(status)) {
+		tools_error("%s: the server's status of it makes no sense", label);
+		return COPY_FAILED;
+	}
+	switch (status->FileType) {
 	case AFS_TYPE_DIR:
-		return get_subdirectory(copy, e, dir, label, depth);
+		return get_subdirectory(t, e, status, dir, label);
 	case AFS_TYPE_SYMLINK:
-		return get_link(copy, e, dir, label);
+		return get_link(t->copy, e, status, dir, label);
 	default:
-		return get_plain(copy, e, dir, label);
+		return get_plain(t->copy, e, status, dir, label);
 	}
 }
 
-int get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label, unsigned depth)
+/* A part of a directory, whose status is asked for in one call. */
+static enum copy_result get_batch(struct tree *t, const struct entries *entries, size_t at,
+				  uint32_t count, int dir, const char *label)
+{
+	AFSFetchStatus statuses[AFSCBMAX];
+	enum copy_result rc = entries_status(t->copy, entries, at, count, label, statuses);
+	size_t length = strlen(label);
+
+	for (uint32_t i = 0; rc == COPY_GOOD && i < count; i++) {
+		const struct entry *e = &entries->list[at + i];
+		char *path = NULL;
+
+		if (atomic_load(&t->copy->interrupted))
+			return COPY_STOP;
+		if (asprintf(&path, "%s%s%s", label, length && label[length - 1] == '/' ? "" : "/",
+			     e->name) < 0) {
+			tools_error("no memory");
+			return COPY_STOP;
+		}
+		rc = get_entry(t, e, &statuses[i], dir, path);
+		free(path);
+		/* One that cannot be copied does not keep the others away. */
+		if (rc == COPY_FAILED) {
+			t->copy->failed++;
+			rc = COPY_GOOD;
+		}
+	}
+	return rc;
+}
+
+static enum copy_result get_entries(struct tree *t, const struct entries *entries, int dir,
+				    const char *label)
+{
+	enum copy_result rc = COPY_GOOD;
+
+	t->names += entries->count;
+	if (t->names > NAMES_MAX) {
+		tools_error("%s: more than %d names in it and the directories above", label,
+			    NAMES_MAX);
+		rc = COPY_FAILED;
+	}
+	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX) {
+		size_t left = entries->count - at;
+
+		rc = get_batch(t, entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX, dir,
+			       label);
+	}
+	t->names -= entries->count;
+	return rc;
+}
+
+static enum copy_result get_level(struct tree *t, const AFSFid *fid, int dir, const char *label)
 {
 	struct entries entries;
-	int rc;
+	enum copy_result rc;
+	int met = meet(t, fid);
 
-	if (depth == DEPTH_MAX) {
+	if (met != 0) {
+		tools_error(met < 0 ? "%s: no memory"
+				    : "%s: passed over: this directory was met before, so the "
+				      "volume is damaged",
+			    label);
+		return met < 0 ? COPY_STOP : COPY_FAILED;
+	}
+	if (t->depth == DEPTH_MAX) {
 		tools_error("%s: more than %d directories deep", label, DEPTH_MAX);
-		return -1;
+		return COPY_FAILED;
 	}
-	if (entries_read(copy, fid, label, &entries) < 0)
-		return -1;
-	rc = entries_status(copy, &entries);
-	for (size_t i = 0; rc == 0 && i < entries.count; i++) {
-		size_t size = strlen(label) + strlen(entries.list[i].name) + 2;
-		char *path;
-
-		if (atomic_load(&copy->interrupted)) {
-			tools_error("%s: interrupted", label);
-			rc = -1;
-			break;
-		}
-		path = malloc(size);
-		if (!path) {
-			tools_error("no memory");
-			rc = -1;
-			break;
-		}
-		join(path, size, label, entries.list[i].name);
-		rc = get_entry(copy, &entries.list[i], dir, path, depth);
-		free(path);
-	}
+	rc = entries_read(t->copy, fid, label, &entries);
+	if (rc != COPY_GOOD)
+		return rc;
+	t->depth++;
+	rc = get_entries(t, &entries, dir, label);
+	t->depth--;
 	entries_free(&entries);
 	return rc;
 }
 
-/* Remove what is in the directory; takes over the descriptor. */
-static void empty(int fd)
+enum copy_result get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label)
 {
-	DIR *dir = fdopendir(fd);
-	struct dirent *e;
+	struct tree tree = {.copy = copy};
+	enum copy_result rc = get_level(&tree, fid, dir, label);
 
-	if (!dir) {
-		close(fd);
-		return;
-	}
-	while ((e = readdir(dir))) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		if (unlinkat(dirfd(dir), e->d_name, 0) < 0)
-			remove_tree(dirfd(dir), e->d_name);
-	}
-	closedir(dir);
-}
-
-void remove_tree(int dir, const char *name)
-{
-	int saved = errno;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd >= 0)
-		empty(fd);
-	unlinkat(dir, name, AT_REMOVEDIR);
-	errno = saved;
+	copy->failed += rc == COPY_FAILED;
+	free(tree.met);
+	return rc;
 }

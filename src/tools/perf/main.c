@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	} else if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
 		usage(stdout);
 		status = 0;
-	} else if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+	} else if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
 		printf("rxperf (rxwire) %s\n", rxw_version());
 		status = 0;
 	} else if (argc > 1) {

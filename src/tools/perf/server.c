@@ -9,6 +9,7 @@
 #include "tools/common/auth.h"
 #include "tools/common/message.h"
 #include "tools/common/metrics.h"
+#include "tools/common/place.h"
 #include "tools/common/signals.h"
 #include "tools/common/trace.h"
 #include "tools/perf/serve.h"
@@ -213,12 +214,14 @@ static void print_ready(const struct perf_server *server)
 /* The keys of the service once more; those that a damaged file had stay. */
 static void reload(struct perf_server *server)
 {
-	char message[TOOLS_AUTH_MESSAGE];
+	char message[TOOLS_AUTH_MESSAGE] = "";
 
 	if (server->guard.keys && rxw_keys_reload(server->guard.keys, message, sizeof(message)) < 0) {
 		tools_error("%s; the old keys stay", message);
 		return;
 	}
+	if (message[0])
+		tools_error("warning: %s", message);
 	printf("rxperf server read its keys\n");
 	fflush(stdout);
 }
@@ -233,7 +236,7 @@ static void say(const char *line)
 static void wait_for_end(struct perf_server *server, struct tools_trace *trace)
 {
 	for (;;) {
-		switch (tools_signals_wait(signals, SIGNAL_COUNT)) {
+		switch (tools_signals_wait(signals, SIGNAL_COUNT, NULL)) {
 		case SIGHUP:
 			reload(server);
 			break;
@@ -269,11 +272,13 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 			return TOOLS_EXIT_FAILURE;
 	if (tools_metrics_start(&set->metrics, server->endpoints, server->endpoint_count, &metrics, message,
 				sizeof(message)) < 0) {
+		tools_place_message(message, sizeof(message));
 		tools_error("%s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
 	if (tools_trace_open(&set->trace, server->endpoints, server->endpoint_count, &trace, message,
 			     sizeof(message)) < 0) {
+		tools_place_message(message, sizeof(message));
 		tools_error("%s", message);
 		tools_metrics_stop(metrics);
 		return TOOLS_EXIT_FAILURE;
@@ -293,7 +298,7 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 static int open_guard(struct perf_server *server, const struct settings *set)
 {
 	struct tools_auth auth = set->auth;
-	char message[TOOLS_AUTH_MESSAGE];
+	char message[TOOLS_AUTH_MESSAGE] = "";
 
 	if (auth.key_file && set->keytab) {
 		tools_error("--key-file and --keytab exclude each other");
@@ -313,6 +318,8 @@ static int open_guard(struct perf_server *server, const struct settings *set)
 		tools_error("%s", message);
 		return -1;
 	}
+	if (message[0])
+		tools_error("warning: %s", message);
 	return 0;
 }
 

@@ -160,6 +160,9 @@ START_TEST(portable_errno_all)
 	ck_assert_int_eq(rxw_code_from_errno(-5), -5);
 	ck_assert_int_eq(rxw_code_from_errno(3999), 3999);
 	ck_assert_int_eq(rxw_code_to_errno(103), 103);
+	/* What servers of AFS send for a full disk and a used quota. */
+	ck_assert_int_eq(rxw_code_to_errno(108), ENOSPC);
+	ck_assert_int_eq(rxw_code_to_errno(109), EDQUOT);
 	ck_assert_int_eq(rxw_code_to_errno(-455), -455);
 	ck_assert_int_eq(rxw_code_to_errno(UAE - 1), UAE - 1);
 	ck_assert_int_eq(rxw_code_to_errno(UAE + 126), UAE + 126);

@@ -2,6 +2,8 @@
 # Unit tests of src/rx/engine: one line for each program; its source is the same name with .c.
 # All use the server and client of src/tests/rx/face.
 
+check_tests += src/tests/rx/engine/test_actions
+src_tests_rx_engine_test_actions_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_callers
 src_tests_rx_engine_test_callers_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_conformance_challenge

@@ -8,6 +8,7 @@
 
 #include "engine/batch.h"
 #include "engine/lock.h"
+#include "proto/seen.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
@@ -265,6 +266,45 @@ START_TEST(guessing_is_told)
 		h_wait_for(told, &s, "a warning");
 	ck_assert_uint_eq(h_warnings(&bed), before + 1);
 	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* A second later, and so many more packets were dropped for this cause: what was logged in all. */
+static unsigned a_second_later(uint64_t *now, enum rxw_drop cause, unsigned packets)
+{
+	struct rxw_shard *s = &bed.server->shard[0];
+
+	rxw_drop(&s->stats, cause, packets);
+	*now += RXW_SEC + RXW_MS;
+	rxw_shard_reap(s, *now);
+	return h_warnings(&bed);
+}
+
+/* What honest peers send as well is no guessing, however much it is, nor is a burst of anything. */
+START_TEST(late_packets_are_no_guesses)
+{
+	static const enum rxw_drop honest[] = {RXW_DROP_CALL_NUMBER, RXW_DROP_SERVICE,
+					       RXW_DROP_BAD_ACK, RXW_DROP_SECURITY_INDEX};
+	unsigned before;
+	uint64_t now;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now() + RXW_SEC;
+	before = a_second_later(&now, RXW_DROP_RATE, 0);
+	for (unsigned i = 0; i < 10; i++)
+		for (unsigned k = 0; k < 4; k++)
+			ck_assert_uint_eq(a_second_later(&now, honest[k], 10000), before);
+	/* The clients of a server that was started again, until they know. */
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 10000), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 10000), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 50), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 200), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_ADDRESS, 200), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 200), before + 1);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 200), before + 1);
 	h_close(&bed);
 }
 END_TEST
@@ -662,5 +702,5 @@ END_TEST
 TEST_MAIN_WITHIN(60, "conformance: strangers", three_times,
 	  small_calls_are_answered_at_once, a_second_call_is_met_with_a_question, strict_reach,
 	  strict_reach_for_our_clients,
-	  guessing_is_told, caps, connections_are_forgotten, many_are_forgotten,
+	  guessing_is_told, late_packets_are_no_guesses, caps, connections_are_forgotten, many_are_forgotten,
 	  room_beside_those_at_work, a_packet_for_one_that_is_gone, one_id_from_many_addresses)

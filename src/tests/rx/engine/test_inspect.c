@@ -346,6 +346,74 @@ START_TEST(who_may_ask)
 }
 END_TEST
 
+#define MANY 12000u
+
+/* A question of this host about connection `index` of those at work, put to the client. */
+static bool ask_client(uint32_t index, uint64_t now, struct rxw_debug_conn *v)
+{
+	uint8_t packet[RXW_HEADER_SIZE + 8] = { 0 };
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(7003) };
+	struct rxw_rxrun run = { .data = packet, .stride = sizeof(packet), .count = 1,
+				 .last_size = sizeof(packet), .size = sizeof(packet) };
+	struct rxw_path path = { .ifindex = 0 };
+
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert(rxw_addr_set(&path.peer, (struct sockaddr *)&sa, sizeof(sa)));
+	ck_assert(rxw_addr_set(&path.local, (struct sockaddr *)&sa, sizeof(sa)));
+	run.head = (struct rxw_header){ .epoch = 999, .type = RXW_DEBUG,
+					.flags = RXW_CLIENT_INITIATED };
+	run.path = &path;
+	rxw_header_put(packet, &run.head);
+	rxw_put32(packet + RXW_HEADER_SIZE, RXW_DEBUG_CONN);
+	rxw_put32(packet + RXW_HEADER_SIZE + 4, index);
+	if (!rxw_inspect(&bed.client->shard[0], &run, now, &ctl))
+		return false;
+	ck_assert(rxw_debug_conn_get(ctl.bytes + RXW_HEADER_SIZE, 176, v));
+	return true;
+}
+
+/*
+ * What a question costs does not grow with the table: it is answered when it was asked often enough,
+ * and all of them together cost so much in a second and no more, also those of this host.
+ */
+START_TEST(work_is_bounded)
+{
+	static rxw_connection *idle[MANY];
+	rxw_connection *busy;
+	struct rxw_debug_conn v;
+	unsigned asked = 0, answered = 0;
+	uint64_t now;
+	rxw_call *call;
+
+	h_open(&bed, &(struct h_options){ .client = "listeners=1" });
+	for (unsigned i = 0; i < MANY; i++)
+		idle[i] = h_connect(&bed, H_SERVICE);
+	/* None is at work: each answer needs a look at all of them. */
+	now = rxw_now();
+	for (unsigned i = 0; i < 1000; i++)
+		answered += ask_client(0, now, &v);
+	ck_assert_uint_le(answered, 5);
+	busy = h_connect(&bed, H_SERVICE);
+	call = h_begin(busy, &(struct h_ask){ .op = H_WAIT });
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	h_gate_arrived(&bed, 1);
+	/* Who asks slowly gets what it asks for. */
+	for (uint32_t i = 0; i < 2; asked++) {
+		ck_assert_uint_lt(asked, 10);
+		if (!ask_client(i, now += RXW_SEC, &v))
+			continue;
+		ck_assert_uint_eq(v.cid == UINT32_MAX, i == 1);
+		i++;
+	}
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(busy);
+	for (unsigned i = 0; i < MANY; i++)
+		rxw_connection_release(idle[i]);
+	h_close(&bed);
+}
+END_TEST
+
 /* A second's worth at once, then no more; and askers on this host are not counted. */
 START_TEST(rates)
 {
@@ -431,6 +499,7 @@ int main(void)
 	tcase_add_test(live, rx_statistics);
 	suite_add_tcase(s, live);
 	tcase_add_test(access_case, who_may_ask);
+	tcase_add_test(access_case, work_is_bounded);
 	tcase_add_test(access_case, rates);
 	tcase_add_test(access_case, three_times_at_most);
 	tcase_add_test(access_case, ids_stay_here);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "engine/internal.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
 
@@ -198,6 +199,73 @@ START_TEST(each_that_is_made_is_one_more)
 }
 END_TEST
 
+static uint64_t told; /* datagrams that were sent to the server */
+
+static bool all_came(void *arg)
+{
+	struct rxw_stats s = h_stats(bed.server);
+
+	(void)arg;
+	return s.datagrams_received + s.kernel_drops >= told;
+}
+
+static bool few_left(void *arg)
+{
+	(void)arg;
+	return atomic_load(&bed.server->calls) <= 4;
+}
+
+/*
+ * Calls that are over before a worker took them, for the client aborts them or goes on with the
+ * next number, wait no longer: who does that again and again makes the server hold no more of them.
+ */
+static void end_before_they_run(bool by_abort)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x9000), abort;
+	int fd;
+
+	open_bed("workers-max=1 waiters-max=0 queue=16 listeners=1");
+	fd = h_raw_socket(&bed);
+	ask(fd);
+	wait_for_arrived(1);
+	told = 1;
+	raw.service = SERVICE;
+	for (unsigned i = 0; i < 3000; i++) {
+		if (by_abort) {
+			abort = raw;
+			abort.type = RXW_ABORT;
+			abort.seq = 0;
+			abort.body = "\0\0\0\7";
+			abort.size = 4;
+			h_raw_send(fd, &abort);
+			told++;
+		}
+		raw.call++;
+		raw.serial++;
+		h_raw_send(fd, &raw);
+		told++;
+		if (i % 100 == 99)
+			h_wait_for(all_came, NULL, "a hundred calls");
+	}
+	ck_assert_uint_le(h_stats(bed.server).calls_waiting, 1);
+	/* The listener may not have ended its last batch, which holds the calls in it. */
+	h_wait_for(few_left, NULL, "calls that are over are gone");
+	close(fd);
+	close_bed();
+}
+
+START_TEST(calls_that_were_followed_do_not_wait)
+{
+	end_before_they_run(false);
+}
+END_TEST
+
+START_TEST(calls_that_were_aborted_do_not_wait)
+{
+	end_before_they_run(true);
+}
+END_TEST
+
 /*
  * Two workers: a burst finds 16 places. After they had eight calls, and calls waited without a
  * break, no more than four may wait, until the queue has run empty.
@@ -350,4 +418,5 @@ END_TEST
 TEST_MAIN_WITHIN(120, "overload", refusals_leave_together,
 		 burst_waits_and_standing_queue_does_not, switched_off, each_that_sleeps_is_called,
 		 each_that_is_made_is_one_more, long_calls_are_no_standing_queue,
-		 newcomer_is_served_beside_a_standing_queue)
+		 newcomer_is_served_beside_a_standing_queue,
+		 calls_that_were_followed_do_not_wait, calls_that_were_aborted_do_not_wait)

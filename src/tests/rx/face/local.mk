@@ -13,6 +13,8 @@ check_tests += src/tests/rx/face/test_config
 
 check_tests += src/tests/rx/face/test_async
 src_tests_rx_face_test_async_LDADD = $(harness_libs)
+check_tests += src/tests/rx/face/test_blocking
+src_tests_rx_face_test_blocking_LDADD = $(harness_libs)
 check_tests += src/tests/rx/face/test_classes
 src_tests_rx_face_test_classes_LDADD = $(harness_libs)
 check_tests += src/tests/rx/face/test_endpoint

@@ -305,6 +305,41 @@ START_TEST(refused_until_read)
 }
 END_TEST
 
+static bool polls(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A producer that has nothing to write is not woken for the room that there is. */
+START_TEST(events_that_nobody_wants)
+{
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+	struct h_ask ask = { .op = H_WAIT };
+	rxw_call *call = begin_nonblock(connection, &ask);
+	int fd = rxw_call_fd(call);
+
+	ck_assert(polls(fd));
+	ck_assert_int_eq(rxw_call_set_events(NULL, RXW_EVENT_READ), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_call_set_events(call, 0), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_call_set_events(call, 8), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_READ | RXW_EVENT_DONE), 0);
+	ck_assert_uint_eq(rxw_call_events(call), RXW_EVENT_WRITE);
+	ck_assert(!polls(fd));
+	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_READ | RXW_EVENT_WRITE), 0);
+	ck_assert(polls(fd));
+	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_DONE), 0);
+	rxw_call_events(call);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	h_gate_open(&bed);
+	wait_fd(fd);
+	ck_assert_uint_eq(rxw_call_events(call) & RXW_EVENT_DONE, RXW_EVENT_DONE);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+}
+END_TEST
+
 /* Both directions by poll(), never waiting inside. */
 START_TEST(streams_by_descriptor)
 {
@@ -500,6 +535,7 @@ int main(void)
 	tcase_add_loop_test(tc, requests_reach_their_shards, 0, 3);
 	tcase_add_test(tc, slow_callbacks_begin_calls);
 	tcase_add_loop_test(tc, ended_by_callbacks, 0, 2);
+	tcase_add_test(tc, events_that_nobody_wants);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);

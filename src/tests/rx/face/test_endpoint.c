@@ -2,6 +2,7 @@
 /* Engines, endpoints and connections: making, refusing, stopping, ending in the right order. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ START_TEST(bad_arguments)
 	rxw_endpoint *endpoint;
 	struct rxw_config config;
 	rxw_engine *engine;
+	char version[40];
 
 	ck_assert_int_eq(rxw_engine_create(NULL, NULL), -RXW_EINVAL);
 	rxw_config_init(&config, sizeof(config));
@@ -47,6 +49,11 @@ START_TEST(bad_arguments)
 					       bed.address_len, 0, NULL, &connection), -RXW_EINVAL);
 	rxw_connection_release(NULL);
 	ck_assert_str_eq(rxw_version(), PACKAGE_VERSION);
+	snprintf(version, sizeof(version), "%d.%d.%d", RXW_VERSION_MAJOR, RXW_VERSION_MINOR,
+		 RXW_VERSION_PATCH);
+	ck_assert_str_eq(version, PACKAGE_VERSION);
+	ck_assert_int_eq(RXW_VERSION_NUMBER, RXW_VERSION_MAJOR * 10000 + RXW_VERSION_MINOR * 100 +
+						     RXW_VERSION_PATCH);
 }
 END_TEST
 

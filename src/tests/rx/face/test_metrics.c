@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Text for Prometheus: each name once, figures that follow calls, arguments. */
 #include <arpa/inet.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,40 @@ START_TEST(short_calls_take_their_time)
 }
 END_TEST
 
+/* A program whose locale writes 1,5 has the same text; where none is installed, check-layers.sh must do. */
+START_TEST(numbers_have_points)
+{
+	static const char *const names[] = {"tr_TR.UTF-8", "de_DE.UTF-8", "fr_FR.UTF-8"};
+	rxw_connection *connection;
+	const char *here = NULL, *at;
+	char *text;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !here; i++)
+		here = setlocale(LC_ALL, names[i]);
+	if (!here)
+		puts("left out: no locale that writes a decimal comma is installed here");
+	h_open(&bed, NULL);
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 1000});
+	text = text_of(&bed.server, 1);
+	setlocale(LC_ALL, "C");
+	for (at = text; *at; at = strchr(at, '\n') + 1) {
+		size_t line = strcspn(at, "\n");
+		const char *value = memchr(at, '}', line);
+
+		if (*at != '#' && value)
+			ck_assert_uint_eq(strcspn(value, ",\n"), line - (size_t)(value - at));
+	}
+	/* The bounds of the histogram are labels. */
+	for (at = text; (at = strstr(at, ",le=\"")); at++)
+		ck_assert(strspn(at + 5, "0123456789.+Inf") == strcspn(at + 5, "\""));
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_sum", "role=\"server\"") > 0);
+	rxw_connection_release(connection);
+	free(text);
+	h_close(&bed);
+}
+END_TEST
+
 /* Every family has one HELP, one TYPE, and its samples behind them and nowhere else. */
 START_TEST(families_stand_together)
 {
@@ -166,4 +201,4 @@ START_TEST(arguments)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "metrics", figures_follow_calls, short_calls_take_their_time,
-	  families_stand_together, arguments)
+	  numbers_have_points, families_stand_together, arguments)

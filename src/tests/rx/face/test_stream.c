@@ -234,6 +234,54 @@ START_TEST(end_discards_the_rest)
 END_TEST
 
 /* Ending with a code aborts; the channel serves the next call. */
+/* Answers before it has read the request, and refuses it once the gate is open. */
+static int32_t answer_early(rxw_call *call, void *context)
+{
+	struct h_gate *gate = context;
+
+	ck_assert_int_eq(rxw_call_write(call, "soon", 4), 4);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	pthread_mutex_lock(&gate->lock);
+	while (!gate->open)
+		pthread_cond_wait(&gate->cond, &gate->lock);
+	pthread_mutex_unlock(&gate->lock);
+	return 77;
+}
+
+static void *open_soon(void *arg)
+{
+	usleep(20000);
+	h_gate_open(arg);
+	return NULL;
+}
+
+/* A request that the reply cut short: the end of the call still waits for how the reply ends. */
+START_TEST(end_after_an_early_reply)
+{
+	static uint8_t data[1 << 16];
+	rxw_connection *other;
+	pthread_t opener;
+	rxw_call *call;
+	ssize_t n;
+
+	h_offer(&bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
+						    .id = 200, .name = "early",
+						    .handler = answer_early,
+						    .context = &bed.gate });
+	other = h_connect(&bed, 200);
+	ck_assert_int_eq(rxw_call_begin(other, NULL, &call), 0);
+	do
+		n = rxw_call_write(call, data, sizeof(data));
+	while (n > 0);
+	ck_assert_int_eq(n, -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_error(call, NULL), 0);
+	ck_assert_int_eq(pthread_create(&opener, NULL, open_soon, &bed), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 77);
+	pthread_join(opener, NULL);
+	rxw_connection_release(other);
+}
+END_TEST
+
 START_TEST(end_with_a_code)
 {
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
@@ -330,6 +378,7 @@ int main(void)
 	tcase_add_loop_test(tc, calls_beside_a_writer_that_waits, 0,
 			    sizeof(receivers) / sizeof(receivers[0]));
 	tcase_add_test(tc, end_discards_the_rest);
+	tcase_add_test(tc, end_after_an_early_reply);
 	tcase_add_test(tc, end_with_a_code);
 	tcase_add_test(tc, statistics_of_a_call);
 	tcase_add_test(tc, accessors);

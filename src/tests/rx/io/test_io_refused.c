@@ -16,7 +16,7 @@ START_TEST(found_by_host_and_forgotten)
 	struct rxw_io_sock s = { .log = collect_line, .log_arg = &lines };
 	struct rxw_addr a = host(1), b = host(2), other_port = address("10.0.0.2", 9);
 
-	s.first = &s;
+	s.warned = &s.warned_here;
 	pthread_mutex_init(&s.lock, NULL);
 	ck_assert(!rxw_io_refused(&s, &a));
 	rxw_io_refuse(&s, &a, EIO);
@@ -40,7 +40,7 @@ START_TEST(the_memory_is_bounded)
 	struct rxw_io_sock s = { 0 };
 	struct rxw_addr a;
 
-	s.first = &s;
+	s.warned = &s.warned_here;
 	pthread_mutex_init(&s.lock, NULL);
 	for (unsigned i = 0; i < 1000; i++) {
 		a = host(i);

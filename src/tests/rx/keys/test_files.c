@@ -499,6 +499,44 @@ static void *use(void *context)
 	return NULL;
 }
 
+/* What everybody on the host can read is no secret: the keys are taken, and it is said. */
+START_TEST(readable_by_others)
+{
+	static const struct {
+		mode_t mode;
+		const char *told; /* NULL: nothing */
+	} rows[] = {{0600, NULL}, {0640, NULL}, {0644, "read its keys (mode 0644)"},
+		    {0602, "replace its keys (mode 0602)"}, {0400, NULL}};
+	struct bytes b = { 0 };
+	char error[300];
+	rxw_keys *keys;
+
+	set_up();
+	ck_assert_int_eq(rxw_keys_create(&keys), 0);
+	put32(&b, 1);
+	put_ext(&b, 2, 1, 18, 1, 32);
+	save(&b);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ck_assert_int_eq(chmod(path, rows[i].mode), 0);
+		for (int again = 0; again < 2; again++) {
+			memset(error, 'x', sizeof(error));
+			ck_assert_int_eq(again ? rxw_keys_reload(keys, error, sizeof(error))
+					       : rxw_keys_load(keys, path, NULL, error, sizeof(error)),
+					 0);
+			if (!rows[i].told) {
+				ck_assert_str_eq(error, "");
+				continue;
+			}
+			ck_assert_ptr_nonnull(strstr(error, path));
+			ck_assert_ptr_nonnull(strstr(error, rows[i].told));
+		}
+	}
+	ck_assert_int_eq(rxw_keys_load(keys, path, NULL, NULL, 0), 0);
+	rxw_keys_unref(keys);
+	unlink(path);
+}
+END_TEST
+
 START_TEST(rotation)
 {
 	rxw_keys *keys;
@@ -553,4 +591,4 @@ START_TEST(rotation)
 END_TEST
 
 TEST_MAIN("files", key_file_ext, key_file, keytab, damage_is_told, anything, keytab_of_libkrb5, written_and_read,
-	  not_files, rotation)
+	  not_files, readable_by_others, rotation)

@@ -5,6 +5,7 @@
 
 #include <rxwire/error.h>
 #include <rxwire/keys.h>
+#include <rxwire/token.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -181,5 +182,47 @@ START_TEST(changed_while_others_look)
 }
 END_TEST
 
-TEST_MAIN("keys", found_by_three_numbers, added_again_is_replaced, best_is_newest_then_strongest, refused,
+/* Arguments that are missing are refused, or nothing is done. */
+START_TEST(missing)
+{
+	struct rxw_key_info info = { .size = sizeof(info) };
+	struct rxw_token_options options = { .size = sizeof(options) };
+	struct rxw_token_info token_info = { .size = sizeof(token_info) };
+	rxw_keys *keys = create();
+	uint8_t key[32] = { 0 };
+	rxw_token *token;
+	char error[64];
+	size_t length;
+
+	ck_assert_int_eq(rxw_keys_create(NULL), -RXW_EINVAL);
+	ck_assert_ptr_null(rxw_keys_ref(NULL));
+	rxw_keys_unref(NULL);
+	ck_assert_int_eq(rxw_keys_add(NULL, RXW_KEY_KRB5, 1, 18, key, 32), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 18, NULL, 32), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_generate(NULL, RXW_KEY_KRB5, 1, 18), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_find(NULL, RXW_KEY_KRB5, 1, 18, key, 32, &length), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 1, 18, NULL, 32, &length), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 1, 18, key, 32, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_best(NULL, RXW_KEY_KRB5, NULL, NULL, key, 32, &length), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, NULL, 32, &length), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, key, 32, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_info(NULL, 0, &info), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_info(keys, 0, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_load(NULL, "x", NULL, error, sizeof(error)), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_load(keys, NULL, NULL, error, sizeof(error)), -RXW_EINVAL);
+	ck_assert_int_lt(rxw_keys_load(keys, "/nonexistent/keys", NULL, NULL, 10), 0);
+	ck_assert_int_eq(rxw_keys_reload(NULL, error, sizeof(error)), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_write(NULL, "x", 0, error, sizeof(error)), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_write(keys, NULL, 0, error, sizeof(error)), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_token_create(&options, NULL, error, sizeof(error)), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_token_create(NULL, &token, NULL, sizeof(error)), -RXW_EINVAL);
+	ck_assert_ptr_null(rxw_token_ref(NULL));
+	rxw_token_unref(NULL);
+	ck_assert_ptr_null(rxw_token_security(NULL));
+	ck_assert_int_eq(rxw_token_info(NULL, &token_info), -RXW_EINVAL);
+	rxw_keys_unref(keys);
+}
+END_TEST
+
+TEST_MAIN("keys", missing, found_by_three_numbers, added_again_is_replaced, best_is_newest_then_strongest, refused,
 	  changed_while_others_look)

@@ -9,6 +9,9 @@ src_tests_rx_proto_test_ack_SOURCES = src/tests/rx/proto/test_ack.c $(proto_benc
 check_tests += src/tests/rx/proto/test_ackinput
 src_tests_rx_proto_test_ackinput_SOURCES = src/tests/rx/proto/test_ackinput.c $(proto_bench)
 
+check_tests += src/tests/rx/proto/test_amplification
+src_tests_rx_proto_test_amplification_SOURCES = src/tests/rx/proto/test_amplification.c $(proto_bench)
+
 check_tests += src/tests/rx/proto/test_call
 src_tests_rx_proto_test_call_SOURCES = src/tests/rx/proto/test_call.c $(proto_bench)
 

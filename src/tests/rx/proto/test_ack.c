@@ -386,6 +386,40 @@ START_TEST(pings_are_answered_once)
 }
 END_TEST
 
+/*
+ * Each answer may draw more PINGs: a flood of them gets no more answers than a few, and one that asks
+ * now and then gets each of its own.
+ */
+START_TEST(pings_in_a_row)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	unsigned answers = 0;
+	struct bench_packet *k;
+	uint32_t size;
+
+	setup();
+	bench_get_data(&b, c, 1, 1, 0, 100);
+	for (unsigned i = 0; i < 1000; i++) {
+		size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 32);
+		bench_input(&b, c, packet, size, size);
+		bench_pass(&b, RXW_MS);
+		while ((k = bench_next(&b)) != NULL)
+			answers += k->h.type == RXW_ACK && k->ack.reason == RXW_ACK_PING_RESPONSE;
+		b.count = b.next = 0;
+	}
+	ck_assert_uint_ge(answers, 100);
+	ck_assert_uint_le(answers, 200);
+	for (unsigned i = 0; i < 100; i++) {
+		bench_pass(&b, 20 * RXW_MS);
+		b.count = b.next = 0;
+		size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 32);
+		bench_input(&b, c, packet, size, size);
+		ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.reason, RXW_ACK_PING_RESPONSE);
+	}
+	teardown();
+}
+END_TEST
+
 START_TEST(no_room_stays_owed)
 {
 	setup();
@@ -453,6 +487,7 @@ int main(void)
 	tcase_add_test(tcase, bounded_thinning);
 	tcase_add_test(tcase, what_is_owed_is_no_update);
 	tcase_add_test(tcase, pings_are_answered_once);
+	tcase_add_test(tcase, pings_in_a_row);
 	tcase_add_test(tcase, no_room_stays_owed);
 	tcase_add_test(tcase, small_record);
 	tcase_add_test(tcase, one_ack_for_a_jumbogram);

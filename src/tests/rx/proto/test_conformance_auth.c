@@ -256,25 +256,85 @@ START_TEST(unasked_responses)
 }
 END_TEST
 
+/* The next packet that is no ACK. */
+static struct bench_packet *no_ack(void)
+{
+	struct bench_packet *k;
+
+	do
+		k = bench_next(&b);
+	while (k != NULL && k->h.type == RXW_ACK);
+	ck_assert_ptr_nonnull(k);
+	return k;
+}
+
+/* 7.1: the connection ends a second after a wrong RESPONSE, unless a good one comes. */
 START_TEST(a_wrong_response)
 {
 	uint64_t at;
 	struct bench_packet *k;
 
 	data(1, RXW_LAST_PACKET, true);
-	check_challenge(bench_expect(&b, RXW_CHALLENGE));
+	check_challenge(no_ack());
 	response(nonce_of(c) + 1);
 	at = b.out.now;
+	ck_assert_int_eq(c->p.error, 0);
+	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_VERIFY]), 1);
+	check_challenge(no_ack()); /* at once */
+	bench_pass(&b, 999 * RXW_MS);
+	check_challenge(no_ack()); /* by timer */
+	ck_assert_int_eq(call()->error, 0);
+	bench_pass(&b, 2 * RXW_MS);
 	ck_assert_int_eq(c->p.error, 4712);
 	ck_assert_int_eq(call()->error, 4712);
-	bench_pass(&b, 999 * RXW_MS);
-	bench_nothing(&b);
-	bench_pass(&b, 2 * RXW_MS);
-	k = bench_expect(&b, RXW_ABORT);
+	k = no_ack();
+	ck_assert_uint_eq(k->h.type, RXW_ABORT);
 	ck_assert_uint_eq(k->at, at + RXW_SEC);
 	ck_assert_uint_eq(k->h.call, 0);
 	ck_assert_int_eq(k->code, 4712);
 	bench_nothing(&b);
+}
+END_TEST
+
+/* One that was damaged, or forged, does not keep the genuine one out. */
+START_TEST(a_good_response_after_a_wrong_one)
+{
+	data(1, RXW_LAST_PACKET, true);
+	response(nonce_of(c) + 1);
+	bench_pass(&b, 900 * RXW_MS);
+	response(nonce_of(c));
+	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
+	bench_pass(&b, 200 * RXW_MS);
+	ck_assert_int_eq(c->p.error, 0);
+	ck_assert_uint_eq(bench_read((struct bench_call *)call()), 1);
+}
+END_TEST
+
+/* Guesses are few: what checks cost is bounded, too. */
+START_TEST(many_wrong_responses)
+{
+	uint64_t at = b.out.now;
+	struct bench_packet *k;
+	unsigned n = 0;
+
+	data(1, RXW_LAST_PACKET, true);
+	for (unsigned i = 0; i < 8; i++) {
+		ck_assert_int_eq(c->p.error, 0);
+		response(nonce_of(c) + 1);
+	}
+	ck_assert_int_eq(c->p.error, 4712);
+	response(nonce_of(c));
+	ck_assert(!c->p.authenticated);
+	while ((k = bench_next(&b)) != NULL) {
+		ck_assert_uint_ne(k->h.type, RXW_ABORT);
+		n += k->h.type == RXW_CHALLENGE;
+	}
+	ck_assert_uint_eq(n, 8);
+	bench_pass(&b, 1001 * RXW_MS);
+	k = no_ack();
+	ck_assert_uint_eq(k->h.type, RXW_ABORT);
+	ck_assert_uint_eq(k->at, at + RXW_SEC);
+	ck_assert_int_eq(k->code, 4712);
 }
 END_TEST
 
@@ -424,6 +484,8 @@ int main(void)
 	tcase_add_test(server, asked_again);
 	tcase_add_test(server, unasked_responses);
 	tcase_add_test(server, a_wrong_response);
+	tcase_add_test(server, a_good_response_after_a_wrong_one);
+	tcase_add_test(server, many_wrong_responses);
 	tcase_add_test(server, checked_late);
 	tcase_add_test(server, forged_data);
 	tcase_add_test(server, challenges_to_a_server);

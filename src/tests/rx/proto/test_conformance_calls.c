@@ -164,6 +164,42 @@ START_TEST(busy_while_the_old_call_works)
 }
 END_TEST
 
+/*
+ * Each call that is thrown away like that had its handler, and a reply made for it: who does it again
+ * and again draws BUSY, seldom, while the last one goes on.
+ */
+START_TEST(the_old_call_is_not_thrown_away_for_ever)
+{
+	unsigned thrown = 0, busy = 0;
+	struct bench_packet *k;
+	uint32_t number = 1;
+
+	rxw_peer_prove(c->p.peer, b.out.now);
+	for (unsigned i = 0; i < 400; i++) {
+		uint64_t aborted = b.stats.calls_aborted + b.stats.calls_timed_out;
+
+		bench_get_data(&b, c, number, 1, RXW_LAST_PACKET, 10);
+		thrown += b.stats.calls_aborted + b.stats.calls_timed_out > aborted;
+		number += bench_channel(c, 0)->state == RXW_CS_ACTIVE;
+		while ((k = bench_next(&b)) != NULL)
+			busy += k->h.type == RXW_BUSY;
+		b.count = b.next = 0;
+		bench_pass(&b, RXW_MS);
+	}
+	ck_assert_uint_ge(thrown, 4);
+	ck_assert_uint_le(thrown, 40);
+	ck_assert_uint_le(busy, thrown + 8); /* one in 50 ms */
+	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
+	/* Later it is a client like any other. */
+	b.on_events = NULL;
+	bench_pass(&b, 11 * RXW_SEC);
+	b.count = b.next = 0;
+	bench_get_data(&b, c, number, 1, RXW_LAST_PACKET, 10);
+	bench_get_data(&b, c, number, 1, RXW_LAST_PACKET, 10);
+	ck_assert_uint_eq(bench_channel(c, 0)->number, number);
+}
+END_TEST
+
 START_TEST(no_room_for_calls)
 {
 	struct bench_packet *k;
@@ -690,6 +726,7 @@ int main(void)
 	tcase_add_test(server, headers_of_a_server);
 	tcase_add_test(server, next_call_acknowledges_the_reply);
 	tcase_add_test(server, busy_while_the_old_call_works);
+	tcase_add_test(server, the_old_call_is_not_thrown_away_for_ever);
 	tcase_add_test(server, no_room_for_calls);
 	tcase_add_test(server, a_waiting_call_gives_way);
 	tcase_add_test(server, what_does_not_begin_a_call);

@@ -434,8 +434,7 @@ static uint64_t bytes_sent(void)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < b.count; i++)
-		if (b.sent[i].h.type != RXW_CHALLENGE)
-			sum += b.sent[i].length + 28;
+		sum += b.sent[i].length + 28;
 	return sum;
 }
 

@@ -263,22 +263,150 @@ START_TEST(forged_repetition)
 }
 END_TEST
 
+/* The next packet that is no ACK. */
+static struct bench_packet *no_ack(unsigned type)
+{
+	struct bench_packet *k;
+
+	do
+		k = bench_next(&b);
+	while (k != NULL && k->h.type == RXW_ACK);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_uint_eq(k->h.type, type);
+	return k;
+}
+
 START_TEST(bad_response)
 {
 	setup(false);
 	sealed(1, 1, 0, "good");
 	b.next = b.count;
 	respond(99, BENCH_CID);
+	no_ack(RXW_CHALLENGE);
+	ck_assert_int_eq(c->p.error, 0);
+	bench_pass(&b, 900 * RXW_MS);
+	no_ack(RXW_CHALLENGE);
+	ck_assert_int_eq(call()->p.error, 0);
+	bench_pass(&b, 200 * RXW_MS);
 	ck_assert_int_eq(c->p.error, -4242);
 	ck_assert_int_eq(call()->p.error, -4242);
-	bench_nothing(&b);
-	bench_pass(&b, 900 * RXW_MS);
-	bench_nothing(&b);
-	bench_pass(&b, 200 * RXW_MS);
-	struct bench_packet *k = bench_expect(&b, RXW_ABORT);
+	struct bench_packet *k = no_ack(RXW_ABORT);
 
 	ck_assert_int_eq(k->code, -4242);
 	ck_assert_uint_eq(k->h.call, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/*
+ * Before the key is known a damaged call number makes the call that waits give way. When none of its
+ * packets verifies, the client's own number is good again.
+ */
+START_TEST(damaged_call_number)
+{
+	setup(false);
+	sealed(1, 1, RXW_LAST_PACKET, "good");
+	sealed(0x4001, 1, RXW_LAST_PACKET, "evil");
+	ck_assert_uint_eq(call()->p.number, 0x4001);
+	claims = true;
+	memcpy(claimed, (uint32_t[4]){1, 0, 0, 0}, sizeof(claimed));
+	respond(0x11223345, BENCH_CID);
+	claims = false;
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_VERIFY], 1);
+	ck_assert_ptr_null(call());
+	sealed(1, 1, RXW_LAST_PACKET, "good");
+	ck_assert_uint_eq(call()->p.number, 1);
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 1);
+	bench_free(&b);
+}
+END_TEST
+
+static void last_is(uint8_t level, uint32_t seq, bool read)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	respond(0x11223345, BENCH_CID);
+	c->p.level = level;
+	sealed(1, 2, 0, "good");
+	sealed(1, seq, RXW_LAST_PACKET, "good");
+	if (read)
+		bench_read(call());
+	b.next = b.count;
+}
+
+/*
+ * Flags are protected by no class, numbers are: what verified proves that LAST_PACKET was wrong, and
+ * the call goes on to its true end.
+ */
+START_TEST(damaged_last)
+{
+	bool ended;
+
+	/* Set on a packet that is none: what follows counts, as long as nobody read to that end. */
+	last_is(RXW_LEVEL_AUTH, 3, false);
+	sealed(1, 4, 0, "good");
+	ck_assert_int_eq(call()->p.error, 0);
+	ck_assert_uint_eq(call()->p.rx.last, 0);
+	sealed(1, 5, RXW_LAST_PACKET, "good");
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 5);
+	ck_assert(ended);
+	bench_free(&b);
+	/* On one below what came already: it comes again without. */
+	last_is(RXW_LEVEL_CRYPT, 5, false);
+	ck_assert_uint_eq(call()->p.rx.last, 5);
+	sealed(1, 3, RXW_LAST_PACKET, "good");
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_WINDOW], 1);
+	ck_assert_int_eq(call()->p.error, 0);
+	sealed(1, 3, 0, "good");
+	sealed(1, 4, 0, "good");
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 5);
+	ck_assert(ended);
+	bench_free(&b);
+	/* Twice wrong. */
+	last_is(RXW_LEVEL_AUTH, 3, false);
+	sealed(1, 7, 0, "good");
+	sealed(1, 5, RXW_LAST_PACKET, "good");
+	ck_assert_int_eq(call()->p.error, 0);
+	ck_assert_uint_eq(call()->p.rx.last, 0);
+	bench_free(&b);
+	/* Who has read up to it was told of the end: a stream that was cut does not end well. */
+	last_is(RXW_LEVEL_AUTH, 3, true);
+	sealed(1, 4, 0, "good");
+	ck_assert_int_eq(call()->p.error, RXW_PROTOCOL_ERROR);
+	bench_free(&b);
+	/* At level clear anybody can write numbers, too. */
+	last_is(RXW_LEVEL_CLEAR, 3, false);
+	sealed(1, 4, 0, "good");
+	ck_assert_int_eq(call()->p.error, RXW_PROTOCOL_ERROR);
+	bench_free(&b);
+}
+END_TEST
+
+/* An ACK that was damaged such that it is for what was never sent. */
+START_TEST(damaged_ack)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size;
+	uint64_t heard;
+
+	setup(true);
+	struct bench_call *mine = bench_begin(&b, c);
+
+	bench_write(mine, 3, 10, true);
+	b.next = b.count;
+	heard = mine->p.timer.last_heard;
+	bench_pass(&b, RXW_MS);
+	size = bench_ack(&b, packet, 1, 0x10004, 0, RXW_ACK_DELAY, 0, "", 16);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_int_eq(mine->p.error, 0);
+	ck_assert_uint_eq(mine->p.tx.una, 1);
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_BAD_ACK], 1);
+	ck_assert_uint_eq(mine->p.timer.last_heard, heard); /* nor is it a sign of life */
+	bench_nothing(&b);
+	size = bench_ack(&b, packet, 1, 4, 0, RXW_ACK_DELAY, 0, "", 16);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(mine->p.tx.una, 4);
 	bench_free(&b);
 }
 END_TEST
@@ -517,6 +645,9 @@ int main(void)
 	tcase_add_test(tcase, forged_afterwards);
 	tcase_add_test(tcase, forged_repetition);
 	tcase_add_test(tcase, bad_response);
+	tcase_add_test(tcase, damaged_call_number);
+	tcase_add_test(tcase, damaged_last);
+	tcase_add_test(tcase, damaged_ack);
 	tcase_add_test(tcase, numbers);
 	tcase_add_test(tcase, too_weak);
 	tcase_add_test(tcase, nothing_verifies);

@@ -33,6 +33,31 @@ START_TEST(table)
 		ck_assert_ptr_nonnull(rxw_peer_at(t, i));
 	}
 	ck_assert_ptr_null(rxw_peer_at(t, 500));
+	/* One after the other: every one of them once, and no slot is looked at again for each. */
+	for (unsigned few = 0; few < 2; few++) {
+		struct rxw_listing l = {0};
+		struct rxw_peer *seen[500];
+		unsigned all = 1000000, asked = 0;
+
+		for (unsigned i = 0; i < 500; asked++) {
+			unsigned steps = few ? 3 : all, given = steps;
+
+			seen[i] = rxw_peer_nth(t, &l, i, &steps);
+			all -= given - steps;
+			if (!seen[i]) {
+				ck_assert_uint_eq(steps, 0);
+				continue;
+			}
+			for (unsigned k = 0; k < i; k++)
+				ck_assert_ptr_ne(seen[k], seen[i]);
+			i++;
+		}
+		ck_assert_uint_ge(asked, few ? 510 : 500);
+		ck_assert_uint_ge(all, 1000000 - 5000);
+		all = 3;
+		ck_assert_ptr_null(rxw_peer_nth(t, &l, 500, &all));
+		ck_assert_uint_gt(all, 0);
+	}
 	/* Referenced ones stay; others for 300 s. */
 	for (unsigned i = 0; i < 400; i++)
 		rxw_peer_unref(p[i], 10 * RXW_SEC);
@@ -210,6 +235,37 @@ START_TEST(rate)
 }
 END_TEST
 
+/* What its calls cost that came to nothing is held against it for a while, but not for ever. */
+START_TEST(waste)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	uint64_t now = 5 * RXW_SEC;
+	struct rxw_peer *p;
+	struct rxw_addr a;
+
+	address(&a, 0x0a000001, 7001);
+	p = rxw_peer_get(t, &a, now);
+	ck_assert(!rxw_peer_wasteful(p, now));
+	rxw_peer_waste(p, 400, now); /* one call may be given up at any time */
+	ck_assert(!rxw_peer_wasteful(p, now));
+	rxw_peer_waste(p, 400, now);
+	ck_assert(rxw_peer_wasteful(p, now));
+	ck_assert(!rxw_peer_wasteful(p, now + 10 * RXW_SEC));
+	for (unsigned i = 0; i < 100000; i++)
+		rxw_peer_waste(p, 400, now);
+	ck_assert(rxw_peer_wasteful(p, now + 9 * RXW_SEC));
+	ck_assert(!rxw_peer_wasteful(p, now + 11 * RXW_SEC));
+	/* Now and then is no matter, however often. */
+	now += 60 * RXW_SEC;
+	for (unsigned i = 0; i < 100; i++, now += RXW_SEC) {
+		rxw_peer_waste(p, 40, now);
+		ck_assert(!rxw_peer_wasteful(p, now));
+	}
+	rxw_peer_unref(p, now);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("peer");
@@ -224,5 +280,6 @@ int main(void)
 	tcase_add_test(tcase, local);
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, rate);
+	tcase_add_test(tcase, waste);
 	return bench_main(suite);
 }

@@ -17,10 +17,12 @@
 #define AT_TYPE	  20
 #define AT_FLAGS  21
 #define AT_STATUS 22
+#define AT_CLASS  23
 #define AT_SPARE  24
+#define AT_SERVICE 26
 #define HEADER	  28
 
-enum { TYPE_DATA = 1, TYPE_CHALLENGE = 6, TYPE_RESPONSE = 7 };
+enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_CHALLENGE = 6, TYPE_RESPONSE = 7 };
 
 struct relay;
 /* On the relay's thread, for each datagram in the order of arrival: passes it on, or does not. */

@@ -3,10 +3,13 @@
  * Runs of a call are verified and delivered in its order, whoever verifies them: what comes behind
  * bulk that waits does not overtake it, or else its sender would take that for loss.
  */
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "engine/internal.h"
 #include "tests/rx/face/harness.h"
 
 #define SERVICE 120
@@ -62,9 +65,9 @@ static void verify(void *conn, struct rxw_security_packet *packets, size_t count
 }
 
 /* What was sent, by its number, and what the handler has read. */
-static size_t sent[LAST + 1];
+static size_t sent[2 * LAST];
 static struct {
-	uint8_t bytes[LAST * RXW_JUMBO_PAYLOAD];
+	uint8_t bytes[2 * LAST * RXW_JUMBO_PAYLOAD];
 	size_t count;
 } got;
 
@@ -363,6 +366,134 @@ START_TEST(behind_bulk_that_begins)
 }
 END_TEST
 
+/*
+ * Runs that wait for their check are charged like others: what the peer may not have is dropped,
+ * counted, and taken when it comes again.
+ */
+START_TEST(what_waits_is_charged)
+{
+	bool reads = true;
+	uint64_t dropped;
+	struct pollfd p;
+
+	h_open(&bed, &(struct h_options){.server = "peer-memory=16K", .no_client = true});
+	fd = h_raw_socket(&bed);
+	offer(&reads);
+	hold(true, 2);
+	send_small(1, false);
+	h_gate_arrived(&bed, 1);
+	send_jumbo(2, false);
+	until_it_stands();
+	send_jumbo(2 + MEMBERS, false);
+	/* It is beyond 16 KiB by now, if every byte is counted once. */
+	send_jumbo(2 + 2 * MEMBERS, true);
+	received();
+	dropped = h_stats(bed.server).drops[RXW_DROP_MEMORY];
+	ck_assert_uint_gt(dropped, 0);
+	ck_assert_uint_lt(dropped, 2 * MEMBERS); /* a packet does not pin a whole buffer */
+
+	hold(false, 0);
+	p = (struct pollfd){.fd = fd, .events = POLLIN};
+	for (bool done = false; !done;) {
+		uint8_t answer[2048];
+
+		for (uint32_t i = 0; i < 3; i++)
+			send_jumbo(2 + i * MEMBERS, i == 2);
+		while (!done && poll(&p, 1, 100) > 0) {
+			ssize_t n = recv(fd, answer, sizeof(answer), 0);
+
+			ck_assert_int_ge(n, RXW_HEADER_SIZE);
+			ck_assert_uint_ne(answer[20], RXW_ABORT);
+			done = is_ours(answer) && answer[20] == RXW_DATA;
+		}
+	}
+	pthread_mutex_lock(&class.lock);
+	ck_assert_uint_eq(got.count, SMALL + 3 * MEMBERS * RXW_JUMBO_PAYLOAD);
+	for (size_t i = SMALL; i < got.count; i++)
+		ck_assert_uint_eq(got.bytes[i], 2 + (i - SMALL) / RXW_JUMBO_PAYLOAD);
+	pthread_mutex_unlock(&class.lock);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* --- threads that verify --- */
+
+static struct {
+	_Atomic(unsigned) made, held;
+	_Atomic(bool) fail;
+} threads;
+
+/* A mutex that this thread holds cannot be had by waiting for it; others let go soon. */
+static bool is_held(pthread_mutex_t *m)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 2;
+	if (pthread_mutex_timedlock(m, &until))
+		return true;
+	pthread_mutex_unlock(m);
+	return false;
+}
+
+static bool any_held(struct rxw_endpoint *ep)
+{
+	struct rxw_shard *s = &ep->shard[0];
+	bool held = is_held(&ep->verifier.lock) || is_held(&s->lock);
+
+	for (unsigned i = 0; !held && i < rxw_conntable_chains(&s->table); i++)
+		for (struct rxw_pconn *c = rxw_conntable_chain(&s->table, i); c; c = c->hash_next)
+			held |= is_held(&rxw_conn_of(c)->lock);
+	return held;
+}
+
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg)
+{
+	if (bed.server && arg == &bed.server->verifier) {
+		threads.made++;
+		threads.held += any_held(bed.server);
+		if (threads.fail)
+			return EAGAIN;
+	}
+	return __real_pthread_create(t, a, run, arg);
+}
+
+/* To make a thread takes long and may fail: nobody has to wait for a lock meanwhile. */
+START_TEST(threads_without_locks)
+{
+	bool reads = false;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1", .no_client = true});
+	fd = h_raw_socket(&bed);
+	offer(&reads);
+	threads.fail = _i == 1;
+	send_small(1, false);
+	h_gate_arrived(&bed, 1);
+	send_jumbo(2, true);
+	received();
+	if (_i == 1) {
+		/* It waits for its reader, who verifies what nobody else did. */
+		ck_assert_uint_eq(given(), 1);
+		h_gate_open(&bed);
+		until_reply();
+	} else {
+		while (given() < 1 + MEMBERS)
+			usleep(1000);
+		h_gate_open(&bed);
+		until_reply();
+	}
+	in_order(1 + MEMBERS);
+	ck_assert_uint_ge(threads.made, 1);
+	ck_assert_uint_eq(threads.held, 0);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("order");
@@ -374,6 +505,8 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, behind_bulk_that_waits, 0, 2);
 	tcase_add_loop_test(tcase, behind_bulk_that_begins, 0, 2);
+	tcase_add_test(tcase, what_waits_is_charged);
+	tcase_add_loop_test(tcase, threads_without_locks, 0, 2);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

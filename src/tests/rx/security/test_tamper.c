@@ -226,6 +226,121 @@ START_TEST(bulk)
 }
 END_TEST
 
+/* --- bits that change by chance --- */
+
+#define SHARE  100u /* one datagram in so many is spoilt */
+#define ROUNDS 40u  /* connections of a kind, a call each */
+#define FAR    1000000u
+
+static uint64_t chance(void)
+{
+	static uint64_t state = 0x9e3779b97f4a7c15;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state * 0x2545f4914f6cdd1d;
+}
+
+/*
+ * What a class cannot tell from the truth is for the application to notice, and not looked at here:
+ * flags, packets that become an ABORT, BUSY or ACKALL, ACKs for what was sent and did not arrive, and
+ * a first packet for another service or class, which a server that has none refuses.
+ */
+static bool believed(const uint8_t *was, const uint8_t *is, size_t size)
+{
+	unsigned type = type_of(is);
+
+	if (memcmp(was + AT_SERVICE, is + AT_SERVICE, 2) || was[AT_CLASS] != is[AT_CLASS])
+		return true;
+	if (was[AT_FLAGS] != is[AT_FLAGS] || (type != was[AT_TYPE] && type >= 3 && type <= 5))
+		return true;
+	return type == TYPE_ACK && size > HEADER + 8 && memcmp(was + HEADER, is + HEADER, 8) &&
+	       rxw_get32(is + HEADER + 4) < FAR;
+}
+
+/* One word, half of the time of the first 16: a packet's header is where it matters. */
+static void spoil_word(uint8_t *data, size_t size)
+{
+	uint8_t was[RELAY_ROOM];
+	size_t words = size / 2, at;
+	uint64_t r;
+
+	memcpy(was, data, size);
+	do {
+		memcpy(data, was, size);
+		r = chance();
+		at = 2 * ((r >> 1 & 0xffffffff) % (r & 1 && words > 16 ? 16 : words));
+		data[at] ^= (uint8_t)(r >> 40);
+		data[at + 1] ^= (uint8_t)(r >> 48 | 1);
+	} while (believed(was, data, size));
+}
+
+static void spoil_some(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	if (chance() % SHARE == 0) {
+		spoil_word(data, size);
+		plan.changed++;
+	}
+	relay_pass(r, to_server, data, size);
+}
+
+/*
+ * One datagram in a hundred is spoilt on its way, of any kind, in both directions, from the first of a
+ * connection on: whatever it was, it is as good as lost, and what it was for goes on.
+ */
+START_TEST(one_in_a_hundred)
+{
+	struct world w;
+
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = spoil_some;
+	plan.changed = 0;
+	for (unsigned i = 0; i < ROUNDS && w.kind->header; i++) {
+		rxw_connection *connection = world_connect(&w);
+		bool same;
+		int32_t code = world_call(connection, 300000, &same);
+
+		ck_assert_msg(!code, "%s: call %u ends with %d (%s)", w.kind->name, i, code,
+			      rxw_code_text(code));
+		/* Elsewhere data are not protected, or by 16 bits. */
+		ck_assert_msg(same || w.kind->guarded <= 8, "%s: call %u has other bytes",
+			      w.kind->name, i);
+		rxw_connection_release(connection);
+	}
+	ck_assert(plan.changed > ROUNDS || !w.kind->header);
+	world_close(&w);
+}
+END_TEST
+
+/* Each ACK is followed by one for packets that were never sent. */
+static void claim_more(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	relay_pass(r, to_server, data, size);
+	if (type_of(data) == TYPE_ACK && size > HEADER + 8) {
+		rxw_put32(data + HEADER + 4, rxw_get32(data + HEADER + 4) + FAR);
+		relay_pass(r, to_server, data, size);
+		plan.changed++;
+	}
+}
+
+START_TEST(acks_of_nothing)
+{
+	struct world w;
+	rxw_connection *connection;
+
+	world_open(&w, &kinds[_i]);
+	w.relay.filter = claim_more;
+	plan.changed = 0;
+	connection = world_connect(&w);
+	for (unsigned i = 0; i < 4; i++)
+		world_good(&w, connection, 300000);
+	ck_assert_uint_gt(plan.changed, 0);
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("security: changed packets");
@@ -237,6 +352,8 @@ int main(void)
 	tcase_add_loop_test(tc, every_bit, 0, kind_count);
 	tcase_add_loop_test(tc, every_number, 0, kind_count);
 	tcase_add_loop_test(tc, bulk, 0, kind_count);
+	tcase_add_loop_test(tc, one_in_a_hundred, 0, kind_count);
+	tcase_add_loop_test(tc, acks_of_nothing, 0, kind_count);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A client beside which somebody floods its port: with packets that fit nothing, with DEBUG and
+ * VERSION, with calls to services that it does not offer, with PINGs of its own server. Whatever its
+ * system has no room for is sent again; so its transfer takes longer, and comes to its end.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "attacker.h"
+#include "engine/lock.h"
+#include "io/io_sock.h"
+
+enum flood {
+	JUNK,	  /* ACKs of connections that are not there */
+	QUESTIONS, /* DEBUG and VERSION */
+	CALLS,
+	PINGS,	  /* of the server, about the call at work */
+	FLOODS
+};
+
+static struct h_bed bed;
+static struct flooder {
+	enum flood flood;
+	int fd;
+	struct sockaddr_storage to;
+	socklen_t to_len;
+	rxw_connection *connection;
+	uint64_t random, sent;
+	_Atomic(bool) stop;
+	pthread_t thread;
+} flooder;
+
+static size_t make(struct flooder *f, uint8_t packet[2048])
+{
+	uint32_t r = (uint32_t)(rxw_prng(&f->random) >> 16);
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	struct rxw_ack ack = {.first = 1, .reason = RXW_ACK_PING, .acks = body, .max_mtu = 1444,
+			      .if_mtu = 1444, .rwind = 32, .jumbo_max = 1};
+	struct h_raw raw = {.epoch = r | 0x80000000u, .cid = r * 4, .call = 1, .serial = r,
+			    .type = RXW_ACK, .flags = RXW_REQUEST_ACK, .service = H_SERVICE,
+			    .body = body};
+
+	raw.size = rxw_ack_put(body, &ack);
+	switch (f->flood) {
+	case QUESTIONS:
+		raw.type = r & 64 ? RXW_VERSION : RXW_DEBUG;
+		raw.flags = RXW_CLIENT_INITIATED;
+		memcpy(body, "\0\0\0\1\0\0\0", 8);
+		raw.size = 8;
+		break;
+	case CALLS:
+		raw.type = RXW_DATA;
+		raw.seq = 1;
+		raw.flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET;
+		break;
+	case PINGS:
+		raw.epoch = f->connection->p.epoch;
+		raw.cid = f->connection->p.cid;
+		rxw_conn_lock(f->connection);
+		raw.call = f->connection->p.number[0];
+		rxw_conn_unlock(f->connection);
+		raw.security = f->connection->p.security_index;
+		break;
+	default:
+		break;
+	}
+	return h_raw_encode(packet, &raw);
+}
+
+static void *flooding(void *arg)
+{
+	static uint8_t bytes[BURST][2048];
+	struct flooder *f = arg;
+	struct mmsghdr m[BURST];
+	struct iovec iov[BURST];
+
+	memset(m, 0, sizeof(m));
+	while (!atomic_load(&f->stop)) {
+		for (unsigned i = 0; i < BURST; i++) {
+			iov[i] = (struct iovec){bytes[i], make(f, bytes[i])};
+			m[i].msg_hdr = (struct msghdr){.msg_name = &f->to, .msg_namelen = f->to_len,
+						       .msg_iov = &iov[i], .msg_iovlen = 1};
+		}
+		f->sent += (uint64_t)sendmmsg(f->fd, m, BURST, 0);
+	}
+	return NULL;
+}
+
+static void begin_flood(enum flood flood, rxw_connection *connection)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&flooder.to;
+
+	memset(&flooder, 0, sizeof(flooder));
+	flooder.flood = flood;
+	flooder.connection = connection;
+	flooder.random = 7;
+	flooder.to_len = sizeof(flooder.to);
+	ck_assert_int_eq(rxw_endpoint_address(bed.client, &flooder.to, &flooder.to_len), 0);
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	/* PINGs come from where the server is. */
+	flooder.fd = flood == PINGS ? bed.server->shard[0].sock->fd
+				    : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(flooder.fd, 0);
+	ck_assert_int_eq(pthread_create(&flooder.thread, NULL, flooding, &flooder), 0);
+}
+
+static void end_flood(void)
+{
+	atomic_store(&flooder.stop, true);
+	pthread_join(flooder.thread, NULL);
+	if (flooder.flood != PINGS)
+		close(flooder.fd);
+	ck_assert_uint_ge(flooder.sent, BURST);
+}
+
+static void transfer_beside(enum flood flood, unsigned how)
+{
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){.security = "null"});
+	connection = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
+	begin_flood(flood, connection);
+	for (unsigned i = 0; i < 3; i++)
+		h_good_call(&bed, connection,
+			    &(struct h_ask){.op = H_BOTH, .how = how, .bytes = 1000000});
+	end_flood();
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+
+START_TEST(transfers_go_on)
+{
+	transfer_beside((enum flood)(_i / 2), _i % 2 ? H_SOME : H_PLAIN);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("client");
+	TCase *tc = tcase_create("client");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, transfers_go_on, 0, 2 * FLOODS);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

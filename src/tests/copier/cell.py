@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A scripted cell on loopback: a location server and file servers whose answers a test chooses.
+
+Packets are those of ../conformance/wire.py. Answers are sent again until they are acknowledged;
+nothing else here follows from the protocol unless an answer says so."""
+
+import itertools
+import os
+import select
+import socket
+import struct
+import threading
+import time
+
+import wire
+
+PAYLOAD = 1400
+WINDOW = 16         # packets of an answer that are not acknowledged yet
+AGAIN = 0.1         # seconds until they are sent again
+VOLUME = 0x20000001
+FILE, DIRECTORY, LINK = 1, 2, 3
+
+# Opcodes.
+FETCH_STATUS, BULK_STATUS, FETCH_DATA, GIVE_UP_ALL = 132, 65536, 65537, 65539
+ENTRY_BY_NAME_U, ADDRESSES_U = 527, 533
+
+
+def words(*values):
+    return struct.pack('>%dI' % len(values), *[v & 0xffffffff for v in values])
+
+
+class Answer:
+    """What a call is answered: data, then (`then`) its end, nothing, or bytes or empty packets
+    without end. Or an abort. mute: not even PINGs are answered."""
+
+    def __init__(self, data=b'', then='end', abort=None, mute=False):
+        self.data, self.then, self.abort, self.mute = data, then, abort, mute
+        self.whole = -(-len(data) // PAYLOAD)
+
+    def packet(self, seq):
+        """(payload, is the last one), or None: nothing more comes."""
+        if seq <= self.whole:
+            piece = self.data[(seq - 1) * PAYLOAD:seq * PAYLOAD]
+            return piece, self.then == 'end' and seq == self.whole
+        if self.then == 'end':
+            return (b'', True) if seq == 1 and not self.whole else None
+        if self.then == 'bytes':
+            return bytes(PAYLOAD), False
+        if self.then == 'empty':
+            return b'', False
+        return None
+
+
+SILENT = Answer(then='nothing')     # alive, as PINGs show
+MUTE = Answer(then='nothing', mute=True)
+
+
+class Call:
+    def __init__(self, packet, to):
+        self.packet, self.to = packet, to
+        self.request = {}
+        self.answer = None
+        self.first = self.next = 1      # acknowledged below; next to send
+        self.sent = 0.0
+
+
+class Server:
+    """One UDP socket and its thread. handle(opcode, arguments, call) -> Answer."""
+
+    def __init__(self, handle, host='127.0.0.1', port=0):
+        self.handle = handle
+        self.s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.s.bind((host, port))
+        self.port = self.s.getsockname()[1]
+        self.calls = {}
+        self.serial = itertools.count(1)
+        self.asked = []                 # (opcode, arguments) of all calls
+        self.client = None              # where the latest came from
+        self.answers = []               # to calls of this server, at the client
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.ended.set()
+        self.thread.join()
+        self.s.close()
+
+    def run(self):
+        while not self.ended.is_set():
+            if select.select([self.s], [], [], 0.02)[0]:
+                datagram, to = self.s.recvfrom(65536)
+                p = wire.Packet.decode(datagram)
+                if p:
+                    self.take(p, to)
+            for call in list(self.calls.values()):
+                self.send_more(call)
+
+    def send(self, like, kind, seq, body, flags, to):
+        p = wire.Packet(like.epoch, like.cid, like.call, seq, next(self.serial), kind, flags, 0, 0,
+                        0, like.service, body)
+        self.s.sendto(p.encode(), to)
+
+    def take(self, p, to):
+        if not p.flags & wire.CLIENT:
+            self.answers.append(p)      # to a call of ours
+            return
+        key = (to, p.epoch, p.cid)
+        call = self.calls.get(key)
+        if p.type == wire.DATA:
+            if call is None or call.packet.call < p.call:
+                call = self.calls[key] = Call(p, to)
+            self.take_data(call, p)
+        elif p.type == wire.ACK and p.ack and call and call.packet.call == p.call:
+            self.take_ack(call, p)
+        elif p.type == wire.ABORT and call and call.packet.call == p.call:
+            del self.calls[key]
+
+    def take_data(self, call, p):
+        for seq, _, flags, _, payload in p.members():
+            call.request[seq] = (payload, flags & wire.LAST)
+        last = [s for s, (_, last) in call.request.items() if last]
+        if call.answer or not last or len(call.request) != last[0]:
+            return
+        text = b''.join(call.request[s][0] for s in sorted(call.request))
+        opcode, arguments = struct.unpack('>I', text[:4])[0], text[4:]
+        self.client = call.to
+        self.asked.append((opcode, arguments))
+        call.answer = self.handle(opcode, arguments, call)
+        if call.answer.abort is not None:
+            self.send(call.packet, wire.ABORT, 0, words(call.answer.abort), 0, call.to)
+        elif not call.answer.mute:
+            self.acknowledge(call, p, wire.DELAY)
+
+    def acknowledge(self, call, p, reason):
+        body = wire.Ack(first=len(call.request) + 1, serial=p.serial, reason=reason).encode()
+        self.send(call.packet, wire.ACK, 0, body, wire.SLOW_START_OK, call.to)
+
+    def take_ack(self, call, p):
+        call.first = max(call.first, p.ack.first)
+        call.next = max(call.next, call.first)
+        if p.ack.reason == wire.PING and not (call.answer and call.answer.mute):
+            self.acknowledge(call, p, wire.PING_RESPONSE)
+
+    def send_more(self, call):
+        a = call.answer
+        if not a or a.abort is not None:
+            return
+        if call.next > call.first and time.monotonic() - call.sent > AGAIN:
+            call.next = call.first
+        while call.next < call.first + WINDOW:
+            piece = a.packet(call.next)
+            if piece is None:
+                return
+            self.send(call.packet, wire.DATA, call.next, piece[0],
+                      (wire.LAST if piece[1] else 0) |
+                      (wire.REQUEST if call.next % 4 == 0 or piece[1] else 0), call.to)
+            call.next += 1
+            call.sent = time.monotonic()
+
+    def call_client(self, opcode, arguments=b''):
+        """A call at the callback service of whoever called last; True if it is answered."""
+        epoch = int.from_bytes(os.urandom(4), 'big') | 0x80000000
+        p = wire.Packet(epoch, 0x7000, 1, 1, 1, wire.DATA, wire.CLIENT | wire.LAST, 0, 0, 0, 1,
+                        words(opcode) + arguments)
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            self.s.sendto(p.encode(), self.client)
+            time.sleep(0.1)
+            if any(q.epoch == epoch and q.type == wire.DATA for q in self.answers):
+                return True
+        return False
+
+
+# ---- what file servers say ----
+
+def status(kind, length, version=7, mode=0o644, code=0):
+    return words(1, kind, 1, length, version, 0, 0, 9, 9, mode, 1, 1, 1, 981173106, 981173106, 0, 0,
+                 version >> 32, 0, length >> 32, code)
+
+
+CALLBACK = words(1, 3600, 2)
+SYNC = words(1, 0, 0, 0, 0, 0)
+
+
+def directory(names):
+    """The image of a directory; names: (name of at most 15 bytes, vnode)."""
+    pages = []
+    hashes = [0] * 128
+    left = iter([(b'.', 1), (b'..', 1)] + [(n.encode(), v) for n, v in names])
+    entry = next(left)
+    while entry or not pages:
+        first = 13 if not pages else 1
+        used = [s < first for s in range(64)]
+        page = bytearray(2048)
+        for slot in range(first, 64):
+            if not entry:
+                break
+            name, vnode = entry
+            h = 0
+            for c in name:
+                h = (h * 173 + c) & 0xffffffff
+            bucket = h & 127
+            if bucket and h >= 0x80000000:
+                bucket = 128 - bucket
+            struct.pack_into('>BxHII', page, 32 * slot, 1, hashes[bucket], vnode, 1)
+            page[32 * slot + 12:32 * slot + 12 + len(name)] = name
+            hashes[bucket] = len(pages) * 64 + slot
+            used[slot] = True
+            entry = next(left, None)
+        struct.pack_into('>xxHB', page, 0, 1234, 64 - sum(used))
+        for s in range(64):
+            page[5 + s // 8] |= used[s] << (s % 8)
+        pages.append(page)
+    struct.pack_into('>H', pages[0], 0, len(pages))
+    for i in range(128):
+        pages[0][32 + i] = pages[i][4] if i < len(pages) else 64
+    struct.pack_into('>128H', pages[0], 160, *hashes)
+    return b''.join(bytes(p) for p in pages)
+
+
+class Volume:
+    """Objects by vnode: (kind, contents); calls are answered from them unless a test does."""
+
+    def __init__(self, objects, version=7):
+        self.objects, self.version = objects, version
+
+    def status_of(self, vnode):
+        kind, data = self.objects[vnode]
+        return status(kind, len(data), self.version, 0o755 if kind == DIRECTORY else 0o644)
+
+    def __call__(self, opcode, arguments, call):
+        if opcode == GIVE_UP_ALL:
+            return Answer()
+        if opcode == BULK_STATUS:
+            count = struct.unpack('>I', arguments[:4])[0]
+            fids = struct.unpack('>%dI' % (3 * count), arguments[4:4 + 12 * count])
+            return Answer(words(count) + b''.join(self.status_of(v) for v in fids[1::3]) +
+                          words(count) + count * CALLBACK + SYNC)
+        vnode = struct.unpack('>I', arguments[4:8])[0]
+        if vnode not in self.objects:
+            return Answer(abort=102)
+        if opcode == FETCH_STATUS:
+            return Answer(self.status_of(vnode) + CALLBACK + SYNC)
+        if opcode == FETCH_DATA:
+            offset, length = struct.unpack('>QQ', arguments[12:28])
+            data = self.objects[vnode][1][offset:offset + length]
+            return Answer(struct.pack('>Q', len(data)) + data + self.status_of(vnode) + CALLBACK +
+                          SYNC)
+        return Answer(abort=-455)
+
+
+class Location:
+    """A location server of one volume at `hosts`; `addresses` per site if they are more."""
+
+    def __init__(self, hosts=('127.0.0.1',), addresses=None):
+        self.hosts, self.addresses = hosts, addresses
+
+    def __call__(self, opcode, arguments, call):
+        if opcode == ENTRY_BY_NAME_U:
+            return Answer(self.entry())
+        if opcode == ADDRESSES_U:
+            site = struct.unpack('>I', arguments[16:20])[0]
+            there = self.addresses[site]
+            return Answer(arguments[16:60] + words(1, len(there), len(there), *there))
+        return Answer(abort=-455)
+
+    def entry(self):
+        sites = range(len(self.addresses or self.hosts))
+        name = b'vol'
+        numbers = b''
+        for i in range(13):
+            one = i if self.addresses else address(self.hosts[i]) if i in sites else 0
+            numbers += words(one, *[0] * 10)
+        flags = [(0x12 if self.addresses else 0x02) if i in sites else 0 for i in range(13)]
+        return (words(*[name[i] if i < len(name) else 0 for i in range(65)]) + words(len(sites)) +
+                numbers + words(*[1] * 13) + words(*[0] * 13) + words(*flags) +
+                words(VOLUME - 1, VOLUME, 0) + words(0, 0x2000, 0, *[0] * 8))
+
+
+def address(host):
+    return struct.unpack('>I', socket.inet_aton(host))[0]

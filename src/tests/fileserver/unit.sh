@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The unit of systemd, as far as it can be judged without one that runs (src/tests/packages/manager has the rest).
+
+set -u
+dir=$(mktemp -d "${TMPDIR:-/tmp}/rxfsd-unit-XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+status=0
+fail() {
+	echo "FAIL: $*"
+	status=1
+}
+
+# The programs as they are installed, whatever this build's directories are.
+mkdir "$dir/sbin" "$dir/etc" && ln -s "$top_builddir/src/fileserver/rxfsd" "$dir/sbin/rxfsd" || exit 99
+unit=$dir/rxfsd.service
+sed "s|@sbindir@|$dir/sbin|g; s|@sysconfdir@|$dir/etc|g" "$top_srcdir/src/fileserver/system/rxfsd.service.in" > "$unit"
+
+# value NAME: of the last such line.
+value() { sed -n "s/^$1=//p" "$unit" | tail -n 1; }
+
+# Nothing but rxfsd is run: a minimal system has no /bin/kill.
+grep '^Exec' "$unit" | grep -v "^Exec[A-Za-z]*=$dir/sbin/rxfsd " && fail "a line runs another program than rxfsd"
+[ "$(value ExecReload)" = "$dir/sbin/rxfsd --reload \$MAINPID" ] || fail "reload does not wait for what comes of it"
+# Its failure would be restarted whatever its exit status is.
+! grep '^ExecStartPre' "$unit" || fail "RestartPreventExitStatus does not hold for ExecStartPre"
+[ "$(value RestartPreventExitStatus)" = 2 ] || fail "a wrong configuration would be started again and again"
+# systemd gives up after five starts in ten seconds.
+[ "$(value RestartSec)" -ge 3 ] || fail "a port that is taken for some seconds would mean failed for good"
+
+if command -v systemd-analyze > /dev/null 2>&1; then
+	systemd-analyze verify --man=no "$unit" > "$dir/said" 2>&1 || fail "systemd-analyze: $(cat "$dir/said")"
+	[ ! -s "$dir/said" ] || fail "systemd-analyze complains: $(cat "$dir/said")"
+else
+	echo "left out: systemd-analyze was not found (Debian package: systemd)"
+fi
+exit $status

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What follows from the protocol's work is done, however much of it there is. */
+#include <poll.h>
+
+#include "engine/internal.h"
+#include "engine/lock.h"
+#include "tests/main.h"
+#include "tests/rx/face/harness.h"
+
+static struct h_bed bed;
+
+static bool readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Four calls end at once, and the record has room for one: each is told. */
+START_TEST(more_than_there_is_room_for)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	struct rxw_connection *c;
+	rxw_connection *connection;
+	rxw_call *call[4];
+	struct rxw_actions a;
+	int fd[4];
+
+	h_open(&bed, NULL);
+	connection = c = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(rxw_call_begin(connection, &options, &call[i]), 0);
+		fd[i] = rxw_call_fd(call[i]);
+		ck_assert_int_eq(rxw_call_set_events(call[i], RXW_EVENT_READ), 0);
+		ck_assert_uint_eq(rxw_call_events(call[i]) & RXW_EVENT_READ, 0);
+		ck_assert(!readable(fd[i]));
+	}
+	rxw_actions_init(&a, rxw_home(c), false);
+	a.room = 1;
+	rxw_conn_lock(c);
+	for (int i = 0; i < 4; i++)
+		rxw_pcall_fail(c->p.channel[i], 77, RXW_ORIGIN_LOCAL, false, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	for (int i = 0; i < 4; i++) {
+		ck_assert(readable(fd[i]));
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 77);
+	}
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* The same call twice, by two records at a time: neither loses what the other has. */
+START_TEST(one_call_in_two_records)
+{
+	struct rxw_connection *c;
+	rxw_connection *connection;
+	struct rxw_call *call;
+	struct rxw_actions a, b;
+	rxw_call *made;
+	uint32_t refs;
+
+	h_open(&bed, NULL);
+	connection = c = h_connect(&bed, H_SERVICE);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &made), 0);
+	call = made;
+	refs = atomic_load(&call->refs);
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_actions_init(&b, rxw_home(c), false);
+	a.room = b.room = 1;
+	rxw_conn_lock(c);
+	for (int i = 0; i < 2; i++) {
+		call->sleepers++; /* somebody to be woken */
+		rxw_actions_readable(&a, call);
+		rxw_actions_readable(&b, call);
+		call->sleepers--;
+	}
+	rxw_conn_unlock(c);
+	ck_assert_uint_eq(a.count + b.count, 2);
+	ck_assert((a.spill == call) != (b.spill == call));
+	rxw_actions_run(&a);
+	rxw_actions_run(&b);
+	ck_assert_uint_eq(atomic_load(&call->refs), refs);
+	ck_assert_uint_eq(call->spill_todo, 0);
+	rxw_call_end(made, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN("actions", more_than_there_is_room_for, one_call_in_two_records)

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions that wait: refused where others wait for the thread, bounded by deadlines, ended by aborts
+ * and by the stop of their endpoint.
+ */
+#include <errno.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <rxwire/rpc.h>
+
+#include "engine/internal.h"
+#include "engine/lock.h"
+#include "harness.h"
+#include "tests/main.h"
+
+#define IN_SHORT 200 /* a short handler does what it is told to */
+#define STUCK	 201 /* a handler that waits for something that is not the library's */
+
+static struct h_bed bed;
+static sem_t done, stuck, released;
+
+/* ---- where others wait for the thread ---- */
+
+/* All channels of one connection are at work, and nobody reads what is written. */
+static rxw_connection *full;
+static rxw_call *calls[4];
+
+static void fill_connection(void)
+{
+	full = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 4; i++) {
+		calls[i] = h_begin(full, &(struct h_ask){ .op = H_WAIT });
+		ck_assert_int_eq(rxw_call_flush(calls[i]), 0);
+	}
+	h_gate_arrived(&bed, 4);
+}
+
+/* Calls [first, end) have not been ended yet. */
+static void empty_connection(int first, int end)
+{
+	h_gate_open(&bed);
+	for (int i = first; i < end; i++)
+		rxw_call_end(calls[i], RXW_USER_ABORT, NULL);
+	rxw_connection_release(full);
+}
+
+static void writers(void)
+{
+	static uint8_t data[20000];
+	struct iovec iov[4];
+	unsigned count;
+	ssize_t n;
+
+	do
+		n = rxw_call_write(calls[0], data, sizeof(data));
+	while (n > 0);
+	ck_assert_int_eq(n, -RXW_EDEADLK);
+	do {
+		count = 4;
+		n = rxw_call_reserve(calls[1], sizeof(data), iov, &count);
+		if (n > 0)
+			ck_assert_int_eq(rxw_call_commit(calls[1], (size_t)n), 0);
+	} while (n > 0);
+	ck_assert_int_eq(n, -RXW_EDEADLK);
+	do
+		n = rxw_call_sendfile(calls[2], bed.file, 0, sizeof(data));
+	while (n > 0);
+	ck_assert_int_eq(n, -RXW_EDEADLK);
+}
+
+static void readers(void)
+{
+	struct iovec iov[4];
+	unsigned count = 4;
+	uint8_t byte;
+
+	ck_assert_int_eq(rxw_call_read(calls[3], &byte, 1), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_call_read_some(calls[3], &byte, 1), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_call_readv(calls[3], 1, iov, &count), -RXW_EDEADLK);
+	/* It is over in any case: what waiting would have brought is given up. */
+	ck_assert_int_eq(rxw_call_end(calls[3], 0, NULL), RXW_USER_ABORT);
+}
+
+static void beginners(void)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 100000 };
+	int32_t code, deadlock = rxw_code_from_errno(EDEADLK);
+	struct rxw_rpc_multi *multi;
+	unsigned index = 7;
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(full, NULL, &call), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_call_begin(full, &options, &call), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_rpc_begin(full, &call), deadlock);
+	ck_assert_int_eq(rxw_rpc_begin_with(full, &options, &call), deadlock);
+	multi = rxw_rpc_multi_create(&full, 1);
+	ck_assert_int_eq(rxw_rpc_multi_next(multi, &index, &call, &code), RXW_RPC_FAILED);
+	ck_assert_int_eq(code, deadlock);
+	ck_assert_uint_eq(index, 0);
+	ck_assert_int_eq(rxw_rpc_multi_next(multi, &index, &call, &code), RXW_RPC_DONE);
+	rxw_rpc_multi_destroy(multi);
+}
+
+static void try_all(void)
+{
+	beginners();
+	writers();
+	readers();
+	ck_assert_int_eq(rxw_endpoint_stop(bed.client, 1), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 1), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.client), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_engine_destroy(bed.client_engine), -RXW_EDEADLK);
+}
+
+static void on_done(rxw_call *call, unsigned events, void *arg)
+{
+	(void)arg;
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	try_all();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	sem_post(&done);
+}
+
+static void ping_with(rxw_connection *connection, rxw_call_fn callback)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
+					    .callback = callback };
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	h_write_ask(call, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+}
+
+START_TEST(in_a_callback)
+{
+	rxw_connection *other;
+
+	sem_init(&done, 0, 0);
+	h_open(&bed, NULL);
+	fill_connection();
+	other = h_connect(&bed, H_SERVICE);
+	ping_with(other, on_done);
+	sem_wait(&done);
+	rxw_connection_release(other);
+	empty_connection(0, 3);
+	h_close(&bed);
+}
+END_TEST
+
+static void on_done_open(rxw_call *call, unsigned events, void *arg)
+{
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	on_done(call, events, arg);
+	h_gate_open(&bed);
+}
+
+/* A thread of the application that waits for its own reply may be the one that runs the callback. */
+START_TEST(in_a_callback_beside_a_caller_that_waits)
+{
+	rxw_connection *waiting, *other;
+	rxw_call *call;
+	uint8_t byte;
+
+	sem_init(&done, 0, 0);
+	h_open(&bed, NULL);
+	fill_connection();
+	waiting = h_connect(&bed, H_SERVICE);
+	other = h_connect(&bed, H_SERVICE);
+	h_good_call(&bed, waiting, &(struct h_ask){ .op = H_PING });
+	call = h_begin(waiting, &(struct h_ask){ .op = H_WAIT });
+	ping_with(other, on_done_open);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	sem_wait(&done);
+	rxw_connection_release(waiting);
+	rxw_connection_release(other);
+	empty_connection(0, 3);
+	h_close(&bed);
+}
+END_TEST
+
+static int32_t run_in_handler(rxw_call *call, void *context)
+{
+	void (*what)(void) = (void (*)(void))context;
+
+	(void)call;
+	what();
+	return 0;
+}
+
+/* Have a short handler do it: a client of its own asks for that. */
+static void in_short_handler(void (*what)(void))
+{
+	rxw_endpoint *endpoint = h_client(&bed, "");
+	rxw_connection *connection;
+	rxw_call *call;
+	uint8_t byte;
+
+	h_offer(&bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
+						    .id = IN_SHORT, .name = "short-does",
+						    .handler = run_in_handler,
+						    .context = (void *)what,
+						    .flags = RXW_SERVICE_SHORT });
+	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&bed.address,
+					       bed.address_len, IN_SHORT, bed.security,
+					       &connection), 0);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
+}
+
+START_TEST(in_a_handler_on_the_receiving_thread)
+{
+	h_open(&bed, NULL);
+	fill_connection();
+	in_short_handler(try_all);
+	empty_connection(0, 3);
+	h_close(&bed);
+}
+END_TEST
+
+static rxw_call *watched;
+
+static void hold_callback(rxw_call *call, unsigned events, void *arg)
+{
+	(void)arg;
+	(void)events;
+	watched = call;
+	rxw_call_set_callback(call, NULL, NULL);
+	sem_post(&stuck);
+	sem_wait(&released);
+	sem_post(&done);
+}
+
+static void change_callback(void)
+{
+	ck_assert_int_eq(rxw_call_set_callback(watched, hold_callback, NULL), -RXW_EDEADLK);
+}
+
+/* A callback that runs elsewhere is not waited for. */
+START_TEST(setting_a_callback)
+{
+	rxw_connection *connection;
+
+	sem_init(&done, 0, 0);
+	sem_init(&stuck, 0, 0);
+	sem_init(&released, 0, 0);
+	h_open(&bed, NULL);
+	connection = h_connect(&bed, H_SERVICE);
+	ping_with(connection, hold_callback);
+	sem_wait(&stuck);
+	in_short_handler(change_callback);
+	sem_post(&released);
+	sem_wait(&done);
+	rxw_call_end(watched, 0, NULL);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+/* ---- the wait for a channel ---- */
+
+static unsigned waiters(void)
+{
+	struct rxw_connection *c = full;
+	unsigned n;
+
+	rxw_conn_lock(c);
+	n = c->channel_waiters;
+	rxw_conn_unlock(c);
+	return n;
+}
+
+static bool two_wait(void *arg)
+{
+	(void)arg;
+	return waiters() == 2;
+}
+
+START_TEST(deadlines_cover_it)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 50 };
+	rxw_call *call;
+
+	h_open(&bed, NULL);
+	fill_connection();
+	ck_assert_int_eq(rxw_call_begin(full, &options, &call), -RXW_ETIMEDOUT);
+	ck_assert_ptr_null(call);
+	ck_assert_int_eq(rxw_rpc_begin_with(full, &options, &call), RXW_CALL_TIMEOUT);
+	ck_assert_int_eq(rxw_connection_set_timeouts(full, 0, 0, 50), 0);
+	ck_assert_int_eq(rxw_call_begin(full, NULL, &call), -RXW_ETIMEDOUT);
+	ck_assert_int_eq(rxw_rpc_begin(full, &call), RXW_CALL_TIMEOUT);
+	options.deadline_ms = 100000;
+	ck_assert_int_eq(rxw_call_begin(full, &options, &call), -RXW_ETIMEDOUT);
+	empty_connection(0, 4);
+	h_close(&bed);
+}
+END_TEST
+
+static void *free_one(void *arg)
+{
+	(void)arg;
+	while (!waiters())
+		usleep(1000);
+	usleep(20000);
+	rxw_call_end(calls[0], RXW_USER_ABORT, NULL);
+	return NULL;
+}
+
+/* What the wait took is no longer the call's. */
+START_TEST(deadlines_count_from_the_beginning)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 100000 };
+	pthread_t thread;
+	rxw_call *call;
+
+	h_open(&bed, NULL);
+	fill_connection();
+	pthread_create(&thread, NULL, free_one, NULL);
+	ck_assert_int_eq(rxw_call_begin(full, &options, &call), 0);
+	pthread_join(thread, NULL);
+	ck_assert_uint_le(((struct rxw_call *)call)->p.timer.hard, 99980 * RXW_MS);
+	ck_assert_uint_gt(((struct rxw_call *)call)->p.timer.hard, 0);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	empty_connection(1, 4);
+	h_close(&bed);
+}
+END_TEST
+
+static void *begin_one(void *arg)
+{
+	rxw_call *call;
+
+	*(int *)arg = rxw_call_begin(full, NULL, &call);
+	return NULL;
+}
+
+static void *begin_stub(void *arg)
+{
+	rxw_call *call;
+
+	*(int *)arg = rxw_rpc_begin(full, &call);
+	return NULL;
+}
+
+static void start_waiters(pthread_t threads[2], int results[2])
+{
+	pthread_create(&threads[0], NULL, begin_one, &results[0]);
+	pthread_create(&threads[1], NULL, begin_stub, &results[1]);
+	h_wait_for(two_wait, NULL, "two callers wait for a channel");
+}
+
+/* ---- aborts and stops ---- */
+
+START_TEST(abort_a_connection)
+{
+	pthread_t threads[2];
+	int results[2];
+
+	h_open(&bed, NULL);
+	fill_connection();
+	start_waiters(threads, results);
+	ck_assert_int_eq(rxw_connection_abort(NULL, 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_abort(full, 77), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_int_eq(results[0], -RXW_ECALL);
+	ck_assert_int_eq(results[1], 77);
+	for (int i = 0; i < 4; i++) {
+		enum rxw_origin origin;
+
+		ck_assert_int_eq(rxw_call_error(calls[i], NULL), 77);
+		ck_assert_int_eq(rxw_call_end(calls[i], 0, &origin), 77);
+		ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
+	}
+	/* Calls may begin again. */
+	h_good_call(&bed, full, &(struct h_ask){ .op = H_PING });
+	empty_connection(4, 4);
+	h_close(&bed);
+}
+END_TEST
+
+static void *read_on(void *arg)
+{
+	uint8_t byte;
+
+	*(int *)arg = (int)rxw_call_read(calls[0], &byte, 1);
+	return NULL;
+}
+
+/* A client's calls are waited for, then aborted; those that wait for a channel never begin. */
+START_TEST(stop_a_client)
+{
+	pthread_t threads[2], reader;
+	int results[2], result;
+
+	h_open(&bed, NULL);
+	fill_connection();
+	start_waiters(threads, results);
+	pthread_create(&reader, NULL, read_on, &result);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.client, 20), -RXW_ETIMEDOUT);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	pthread_join(reader, NULL);
+	ck_assert_int_eq(results[0], -RXW_ESTOPPED);
+	ck_assert_int_eq(results[1], rxw_code_from_errno(ESHUTDOWN));
+	ck_assert_int_eq(result, -RXW_ECALL);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_call_end(calls[i], 0, NULL), RXW_USER_ABORT);
+	empty_connection(4, 4);
+	h_close(&bed);
+}
+END_TEST
+
+static void *stop_client(void *arg)
+{
+	*(int *)arg = rxw_endpoint_stop(bed.client, 50000);
+	return NULL;
+}
+
+START_TEST(stop_waits_for_a_client)
+{
+	struct rxw_connection *c;
+	pthread_t thread;
+	rxw_call *call;
+	uint8_t byte;
+	int result;
+
+	h_open(&bed, NULL);
+	fill_connection();
+	for (int i = 1; i < 4; i++)
+		rxw_call_end(calls[i], RXW_USER_ABORT, NULL);
+	pthread_create(&thread, NULL, stop_client, &result);
+	c = full;
+	while (!atomic_load(&c->ep->stopping))
+		usleep(1000);
+	ck_assert_int_eq(rxw_call_begin(full, NULL, &call), -RXW_ESTOPPED);
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_read(calls[0], &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(calls[0], 0, NULL), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(result, 0);
+	empty_connection(4, 4);
+	h_close(&bed);
+}
+END_TEST
+
+static int32_t stick(rxw_call *call, void *context)
+{
+	(void)call;
+	(void)context;
+	sem_post(&stuck);
+	sem_wait(&released);
+	return 0;
+}
+
+static bool warned(void *arg)
+{
+	(void)arg;
+	return h_warnings(&bed) > 0;
+}
+
+/* A handler that hangs elsewhere: the stop says so instead of hanging, too. */
+START_TEST(stop_beside_a_handler_that_is_stuck)
+{
+	rxw_connection *connection;
+	rxw_call *call;
+
+	sem_init(&stuck, 0, 0);
+	sem_init(&released, 0, 0);
+	h_open(&bed, NULL);
+	h_offer(&bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
+						    .id = STUCK, .name = "stuck",
+						    .handler = stick });
+	connection = h_connect(&bed, STUCK);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	sem_wait(&stuck);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 20), -RXW_ETIMEDOUT);
+	ck_assert(warned(NULL));
+	sem_post(&released);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_RESTARTING);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "blocking", in_a_callback, in_a_callback_beside_a_caller_that_waits,
+		 in_a_handler_on_the_receiving_thread, setting_a_callback, deadlines_cover_it,
+		 deadlines_count_from_the_beginning, abort_a_connection, stop_a_client,
+		 stop_waits_for_a_client, stop_beside_a_handler_that_is_stuck)

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What afscp tries again: servers that restart or do not answer, volumes that are busy or move. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/common/message.h"
+#include "tools/common/report.h"
+#include "tools/copy/copy.h"
+
+#define PAUSE_MS     200 /* before the second round; doubled each time */
+#define PAUSE_MAX_MS 5000
+
+/* Wait unless a signal comes. False: it did. */
+static bool rest(struct copy *copy, unsigned ms)
+{
+	uint64_t until = tools_now() + (uint64_t)ms * 1000000;
+	struct timespec at = {.tv_sec = (time_t)(until / 1000000000),
+			      .tv_nsec = (long)(until % 1000000000)};
+
+	pthread_mutex_lock(&copy->lock);
+	while (!atomic_load(&copy->interrupted) && tools_now() < until)
+		pthread_cond_timedwait(&copy->wake, &copy->lock, &at);
+	pthread_mutex_unlock(&copy->lock);
+	return !atomic_load(&copy->interrupted);
+}
+
+/* Whether there is time for another round; waits before each but the first. */
+static bool next_round(struct copy *copy, struct outage *o, const struct afs_error *error)
+{
+	uint64_t now = tools_now();
+
+	if (!o->since_ns) {
+		o->since_ns = now;
+		o->pause_ms = PAUSE_MS;
+		if (copy->set.retry_ms == 0)
+			return false;
+		if (!copy->set.quiet)
+			tools_error("%s; trying again for %llu s", error->text,
+				    (unsigned long long)(copy->set.retry_ms + 999) / 1000);
+	}
+	if (now - o->since_ns >= copy->set.retry_ms * 1000000)
+		return false;
+	if (o->tries++ == 0)
+		return true;
+	if (!rest(copy, o->pause_ms))
+		return false;
+	o->pause_ms = 2 * o->pause_ms < PAUSE_MAX_MS ? 2 * o->pause_ms : PAUSE_MAX_MS;
+	return true;
+}
+
+bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bool *moved)
+{
+	if (error->interrupted)
+		return false;
+	if (copy_again(copy, error))
+		return true;
+	if (error->remedy == AFS_REMEDY_OTHER && afs_client_sites(copy->client) < 2)
+		error->remedy = AFS_REMEDY_NONE;
+	while (error->remedy != AFS_REMEDY_NONE && next_round(copy, o, error)) {
+		struct afs_error now = *error;
+
+		if (afs_client_recover(copy->client, &copy->volume, error->remedy, &now) == 0) {
+			if (moved)
+				*moved = true;
+			return true;
+		}
+		*error = now;
+	}
+	if (atomic_load(&copy->interrupted) && !error->interrupted) {
+		afs_error_text(error, "interrupted");
+		error->interrupted = true;
+	}
+	return false;
+}
+
+int copy_locate(struct copy *copy, const struct copy_source *source)
+{
+	struct afs_error error;
+	struct outage o = {0};
+
+	copy->path = source->path;
+	/* Its server is known from the source before. */
+	if (strcmp(copy->volume.name, source->volume) == 0)
+		return 0;
+	while (afs_client_volume(copy->client, source->volume, &copy->volume, &error) < 0) {
+		/* Who does not answer at all is not waited for: the address may be wrong. */
+		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
+		    error.origin == RXW_ORIGIN_PEER && next_round(copy, &o, &error))
+			continue;
+		tools_error("%s", error.text);
+		return -1;
+	}
+	return 0;
+}
+
+int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
+{
+	struct afs_error error;
+	struct outage o = {0};
+
+	copy_fresh(copy);
+	while (afs_client_walk(copy->client, &copy->volume, copy->path, follow, object, &error) <
+	       0) {
+		if (copy_retry(copy, &o, &error, NULL))
+			continue;
+		tools_error("%s", error.text);
+		return -1;
+	}
+	return 0;
+}
+
+enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error)
+{
+	if (atomic_load(&copy->interrupted) || error->result != 0 ||
+	    error->remedy != AFS_REMEDY_NONE || tools_renewal_expired(error->code, error->origin))
+		return COPY_STOP;
+	/* An answer is about this object, even one without sense; that there is none is not. */
+	if (error->origin == RXW_ORIGIN_PEER)
+		return COPY_FAILED;
+	return error->code == 0 || error->code == RXW_RPC_CC_UNMARSHAL ? COPY_FAILED : COPY_STOP;
+}
