@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Clean roots of Debian for the tests of packages: made once, kept as a tar archive, unpacked for each use.
 
-# What building, testing and looking at packages needs beyond the essential ones and build-essential.
-root_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,liblmdb-dev,libssl-dev,libkrb5-dev,check,python3
-root_packages+=,libncurses-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,lintian,fakeroot,autopkgtest,libseccomp2,iproute2
+# What building and testing needs beyond the essential packages and build-essential; and looking at packages.
+build_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev,check,python3
+build_packages+=,libncurses-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,fakeroot,iproute2
+root_packages=$build_packages,lintian,autopkgtest,libseccomp2
 
 result() { printf '%s: %s\n' "$1" "$2"; }
 pass() { result PASS "$1"; }
@@ -24,6 +25,16 @@ make_root() {
 	mmdebstrap --variant=buildd --format=tar --include="$2" "${PACKAGES_SUITE:-$(suite_of_host)}" \
 		"$1.$$.part" ${PACKAGES_MIRROR:+"$PACKAGES_MIRROR"} && mv "$1.$$.part" "$1"
 }
+
+# make_tarball BUILD VERSION FOLDER: the tarball of upstream, as `make dist` makes it.
+make_tarball() {
+	mkdir -p "$3" && make -C "$1" dist-xz > "$3/dist.log" 2>&1 && mv "$1/rxwire-$2.tar.xz" "$3/" && return
+	tail -n 5 "$3/dist.log"
+	return 1
+}
+
+# What makes of a command one of the first user.
+as_user="setpriv --reuid=1000 --regid=1000 --clear-groups"
 
 # unpack_root TAR FOLDER
 unpack_root() {
@@ -45,7 +56,8 @@ in_root() {
 				: > "$root/dev/$d"; mount --bind "/dev/$d" "$root/dev/$d" || exit 99
 			done
 			mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" && ln -s pts/ptmx "$root/dev/ptmx"
-			ln -s /proc/self/fd "$root/dev/fd"
+			ln -s /proc/self/fd "$root/dev/fd" && ln -s fd/0 "$root/dev/stdin" &&
+				ln -s fd/1 "$root/dev/stdout" && ln -s fd/2 "$root/dev/stderr" || exit 99
 			hostname "${ROOT_NAME:-clean}"
 			[ "${NETWORK:-no}" = yes ] || ip link set lo up 2> /dev/null
 			exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \

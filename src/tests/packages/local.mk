@@ -2,11 +2,13 @@
 # `make package-check`: the packages of Debian, in clean roots. STEPS='build lintian' names what to do.
 
 EXTRA_DIST += src/tests/packages/run src/tests/packages/lib.sh src/tests/packages/cycle src/tests/packages/debtests \
-	src/tests/packages/run-unit src/tests/packages/boot \
+	src/tests/packages/run-unit src/tests/packages/boot src/tests/packages/manager \
+	src/tests/packages/guide src/tests/packages/matrix src/tests/packages/newcomer \
 	src/tests/packages/rpm contrib/rpm/rxwire.spec contrib/rpm/rxwire.rpmlintrc
 # The packaging itself, so that packages can be built from the tarball alone.
 EXTRA_DIST += \
 	debian/changelog \
+	debian/clean \
 	debian/control \
 	debian/copyright \
 	debian/librxwire-dev.install \
@@ -15,7 +17,6 @@ EXTRA_DIST += \
 	debian/rules \
 	debian/rxwire-doc.install \
 	debian/rxwire-fileserver.install \
-	debian/rxwire-fileserver.lintian-overrides \
 	debian/rxwire-fileserver.postrm \
 	debian/rxwire-tools.install \
 	debian/rxwire-tools.lintian-overrides \
@@ -23,7 +24,11 @@ EXTRA_DIST += \
 	debian/source/lintian-overrides \
 	debian/tests/control \
 	debian/tests/build \
+	debian/tests/build-static \
 	debian/tests/fetch
-.PHONY: package-check
+.PHONY: matrix-check package-check
 package-check:
 	bash $(srcdir)/src/tests/packages/run $(abs_top_builddir) $(STEPS)
+# Built and tested in roots of other releases: VARIANTS='debian-12 newcomer' names which.
+matrix-check:
+	bash $(srcdir)/src/tests/packages/matrix $(abs_top_builddir) $(VARIANTS)
