@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests that doc/conformance.md names exist, and every MUST item has its line.
 
+export LC_ALL=C
 : "${top_srcdir:=.}"
 doc=$top_srcdir/doc/conformance.md
 tests=$top_srcdir/src/tests

@@ -3,6 +3,7 @@
 # The floors of src/rx: what each may include, which calls it must not make; and the size of files. Of sources: what is
 # made of interface files ("Made by ... from ..." in the first line) lies among them after a build in tree.
 
+export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}
 cd "$top" || exit 99
 bad=$(mktemp) || exit 99

@@ -3,6 +3,7 @@
 # Each public function is named in a man page of section 3 and has its prototype in that page; the synopses there
 # are those of the headers; each public constant is in some page; no page has a fault that groff or mandoc sees.
 
+export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}
 CC=${CC:-cc}
 dir=$(mktemp -d) || exit 99

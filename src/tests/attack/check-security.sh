@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests that SECURITY.md names exist.
 
+export LC_ALL=C
 : "${top_srcdir:=.}"
 doc=$top_srcdir/SECURITY.md
 status=0

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxfsd as a program: usage, messages, exit states, signals, the service manager, and afscp against it.
 
+export LC_ALL=C
 set -u
 rxfsd=$top_builddir/src/fileserver/rxfsd
 afscp=$top_builddir/src/tools/afscp

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The unit of systemd, as far as it can be judged without one that runs (src/tests/packages/manager has the rest).
 
+export LC_ALL=C
 set -u
 dir=$(mktemp -d "${TMPDIR:-/tmp}/rxfsd-unit-XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
@@ -28,10 +29,12 @@ grep '^Exec' "$unit" | grep -v "^Exec[A-Za-z]*=$dir/sbin/rxfsd " && fail "a line
 # systemd gives up after five starts in ten seconds.
 [ "$(value RestartSec)" -ge 3 ] || fail "a port that is taken for some seconds would mean failed for good"
 
-if command -v systemd-analyze > /dev/null 2>&1; then
+if ! command -v systemd-analyze > /dev/null 2>&1; then
+	echo "left out: systemd-analyze was not found (Debian package: systemd)"
+elif [ ! -d /run/systemd ] && [ ! -w /run ]; then
+	echo "left out: systemd-analyze needs /run/systemd, and this user cannot create it"
+else
 	systemd-analyze verify --man=no "$unit" > "$dir/said" 2>&1 || fail "systemd-analyze: $(cat "$dir/said")"
 	[ ! -s "$dir/said" ] || fail "systemd-analyze complains: $(cat "$dir/said")"
-else
-	echo "left out: systemd-analyze was not found (Debian package: systemd)"
 fi
 exit $status

@@ -10,6 +10,7 @@
 # more. A finding stays in BUILD/fuzz, and
 # `src/tests/fuzz/fuzz_NAME FILE` of a build replays it.
 
+export LC_ALL=C
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
 [ -f "${1:-}/config.h" ] || { echo "usage: libfuzzer.sh BUILD [SECONDS] [TARGET...]" >&2; exit 99; }
 build=$(cd "$1" && pwd) || exit 99

@@ -3,6 +3,7 @@
 # The scripts of contrib/bpftrace against rxperf: bpftrace takes each, and where the kernel lets it, all are run and
 # must tell of calls that are made. Where it does not, gdb stops at a probe and reads its arguments.
 
+export LC_ALL=C
 . "$top_srcdir/src/tests/tools/lib.sh"
 
 scripts=$top_srcdir/contrib/bpftrace

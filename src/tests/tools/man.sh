@@ -2,6 +2,7 @@
 # Help and manual agree: each option that a program shows in its help is in its man page, each that is described
 # there is in the help; each tunable is in rxwire.conf(5), with its range and default.
 
+export LC_ALL=C
 . "$top_srcdir/src/tests/tools/lib.sh"
 
 man=$top_srcdir/doc/man

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What programs tell Prometheus: by a socket and a file, as its own tools read it, and as the dashboard names it.
 
+export LC_ALL=C
 . "$top_srcdir/src/tests/tools/lib.sh"
 
 mkdir "$work/export" && echo hello > "$work/export/file" && chmod -R a+rX "$work" || exit 99

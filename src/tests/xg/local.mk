@@ -51,7 +51,7 @@ src/tests/xg/types.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/
 	$(AM_V_GEN)$(SHELL) $(srcdir)/src/tests/xg/types.sh $(xg_headers) src/tests/xg/short/all-types.h \
 		> $@.new && mv $@.new $@
 src/tests/xg/stubs.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/stubs.awk
-	$(AM_V_GEN)$(AWK) -f $(srcdir)/src/tests/xg/stubs.awk $(xg_headers) src/tests/xg/short/all-types.h \
+	$(AM_V_GEN)LC_ALL=C $(AWK) -f $(srcdir)/src/tests/xg/stubs.awk $(xg_headers) src/tests/xg/short/all-types.h \
 		> $@.new && mv $@.new $@
 
 # -- All decoders and stubs, with a counted heap, on calls that are only streams: nothing below them.
