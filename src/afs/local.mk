@@ -38,15 +38,15 @@ afs_sources = \
 	src/afs/dir.c src/afs/dir.h \
 	src/afs/fetchstatus.c src/afs/fetchstatus.h \
 	src/afs/numbers.h \
-	src/afs/rpcstats.c src/afs/rpcstats.h src/afs/rpcstats_private.h src/afs/rpcstats_wire.c \
+	src/afs/rpcstats/rpcstats.c src/afs/rpcstats/rpcstats.h src/afs/rpcstats/private.h src/afs/rpcstats/wire.c \
 	src/afs/uuid.c src/afs/uuid.h \
 	src/afs/volname.c src/afs/volname.h
 
 # The client side.
 afs_sources += \
-	src/afs/client.c src/afs/client.h src/afs/client_internal.h \
-	src/afs/client_callback.c src/afs/client_fetch.c src/afs/client_locate.c \
-	src/afs/client_path.c src/afs/client_watch.c
+	src/afs/client/client.c src/afs/client/client.h src/afs/client/private.h \
+	src/afs/client/callback.c src/afs/client/fetch.c src/afs/client/locate.c \
+	src/afs/client/path.c src/afs/client/watch.c
 
 noinst_LTLIBRARIES += src/afs/librxafs.la
 src_afs_librxafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c

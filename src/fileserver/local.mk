@@ -2,37 +2,37 @@
 # rxfsd. Its code is a convenience library, so that the tests can link it without main.
 
 fileserver_sources = \
-	src/fileserver/access.c \
-	src/fileserver/callbacks.c src/fileserver/callbacks.h \
-	src/fileserver/clients.c src/fileserver/clients.h src/fileserver/clients_private.h \
-	src/fileserver/figures.c src/fileserver/figures.h \
-	src/fileserver/fs_fetch.c src/fileserver/fs_private.h \
-	src/fileserver/fs_refuse.c \
-	src/fileserver/fs_service.c src/fileserver/service.h \
-	src/fileserver/fs_stats.c \
-	src/fileserver/fs_status.c \
-	src/fileserver/guard.c src/fileserver/guard.h \
-	src/fileserver/image.c \
-	src/fileserver/journal.c \
-	src/fileserver/layer.h src/fileserver/layer_posix.c \
-	src/fileserver/log.c src/fileserver/log.h \
-	src/fileserver/promises.c \
-	src/fileserver/readers.c src/fileserver/readers.h \
+	src/fileserver/volume/access.c \
+	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
+	src/fileserver/callbacks/clients.c src/fileserver/callbacks/clients.h src/fileserver/callbacks/clients_private.h \
+	src/fileserver/service/figures.c src/fileserver/service/figures.h \
+	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_private.h \
+	src/fileserver/service/fs_refuse.c \
+	src/fileserver/service/fs_service.c src/fileserver/service/service.h \
+	src/fileserver/service/fs_stats.c \
+	src/fileserver/service/fs_status.c \
+	src/fileserver/guard/guard.c src/fileserver/guard/guard.h \
+	src/fileserver/volume/image.c \
+	src/fileserver/volume/journal.c \
+	src/fileserver/tree/tree.h src/fileserver/tree/posix.c \
+	src/fileserver/base/log.c src/fileserver/base/log.h \
+	src/fileserver/callbacks/promises.c \
+	src/fileserver/io/readers.c src/fileserver/io/readers.h \
 	src/fileserver/reload.c src/fileserver/reload.h \
 	src/fileserver/server.c src/fileserver/server.h \
-	src/fileserver/state.c src/fileserver/state.h \
-	src/fileserver/store.c src/fileserver/store.h src/fileserver/store_private.h \
-	src/fileserver/stream.c src/fileserver/stream.h \
-	src/fileserver/table.c src/fileserver/table.h \
-	src/fileserver/timeline.c src/fileserver/timeline.h \
-	src/fileserver/vl_service.c \
-	src/fileserver/remember.c src/fileserver/remember.h \
-	src/fileserver/rootafs.c src/fileserver/rootafs.h \
-	src/fileserver/usage.c src/fileserver/usage.h \
-	src/fileserver/vol_service.c src/fileserver/vol_service.h \
-	src/fileserver/volume.c src/fileserver/volume.h src/fileserver/volume_private.h \
-	src/fileserver/watch.c src/fileserver/watch.h \
-	src/fileserver/xstats.c src/fileserver/xstats.h
+	src/fileserver/volume/state.c src/fileserver/volume/state.h \
+	src/fileserver/volume/store.c src/fileserver/volume/store.h src/fileserver/volume/store_private.h \
+	src/fileserver/io/stream.c src/fileserver/io/stream.h \
+	src/fileserver/volume/table.c src/fileserver/volume/table.h \
+	src/fileserver/io/timeline.c src/fileserver/io/timeline.h \
+	src/fileserver/service/vl_service.c \
+	src/fileserver/callbacks/remember.c src/fileserver/callbacks/remember.h \
+	src/fileserver/service/rootafs.c src/fileserver/service/rootafs.h \
+	src/fileserver/tree/usage.c src/fileserver/tree/usage.h \
+	src/fileserver/service/vol_service.c src/fileserver/service/vol_service.h \
+	src/fileserver/volume/volume.c src/fileserver/volume/volume.h src/fileserver/volume/volume_private.h \
+	src/fileserver/callbacks/watch.c src/fileserver/callbacks/watch.h \
+	src/fileserver/service/xstats.c src/fileserver/service/xstats.h
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <rxwire/rxwire.h>
 
-#include "fileserver/log.h"
+#include "fileserver/base/log.h"
 #include "fileserver/reload.h"
 #include "fileserver/server.h"
 #include "tools/common/message.h"

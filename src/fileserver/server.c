@@ -16,13 +16,13 @@
 
 #include "afs/numbers.h"
 #include "afs/volname.h"
-#include "fileserver/callbacks.h"
-#include "fileserver/figures.h"
-#include "fileserver/log.h"
-#include "fileserver/remember.h"
-#include "fileserver/service.h"
-#include "fileserver/timeline.h"
-#include "fileserver/vol_service.h"
+#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/service/figures.h"
+#include "fileserver/base/log.h"
+#include "fileserver/callbacks/remember.h"
+#include "fileserver/service/service.h"
+#include "fileserver/io/timeline.h"
+#include "fileserver/service/vol_service.h"
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384

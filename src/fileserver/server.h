@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <rxwire/config.h>
 
-#include "fileserver/guard.h"
-#include "fileserver/layer.h"
-#include "fileserver/state.h"
+#include "fileserver/guard/guard.h"
+#include "fileserver/tree/tree.h"
+#include "fileserver/volume/state.h"
 #include "tools/common/metrics.h"
 #include "tools/common/trace.h"
 

@@ -84,10 +84,14 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 
 # What is built on the library uses its public headers, as everybody else does.
 # The keyed hash is compiled into librxafs: tables whose keys come from the network need one everywhere.
-may_include src/afs        "$config|base/hash[.]h|afs/.*|rxwire/.*"
+for folder in src/afs src/afs/client src/afs/rpcstats; do
+	may_include $folder "$config|base/hash[.]h|afs/.*|rxwire/.*"
+done
 may_include src/tools      "$config|(tools|afs)/.*|rxwire/.*"
 may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/.*|rxwire/.*"
-may_include src/fileserver "$config|base/hash[.]h|(fileserver|tools|afs)/.*|rxwire/.*"
+for folder in src/fileserver src/fileserver/*/; do
+	may_include "$folder" "$config|base/hash[.]h|(fileserver|tools|afs)/.*|rxwire/.*"
+done
 
 # Floors 0 and 1 know no threads, no sockets, no clock, and allocate through base/buf.c; what xdr.c
 # allocates is the application's, to be freed with free().

@@ -9,7 +9,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "afs/client.h"
+#include "afs/client/client.h"
 #include "afs/dir.h"
 #include "afs/rxafscb.h"
 #include "tests/asserts.h"

@@ -10,7 +10,7 @@
 
 #include "afs/afsvol.h"
 #include "afs/pt.h"
-#include "afs/rpcstats.h"
+#include "afs/rpcstats/rpcstats.h"
 #include "afs/rxafs.h"
 #include "afs/rxafscb.h"
 #include "afs/rxstats.h"

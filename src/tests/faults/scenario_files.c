@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "afs/client.h"
-#include "fileserver/log.h"
+#include "afs/client/client.h"
+#include "fileserver/base/log.h"
 #include "fileserver/server.h"
 #include "scenario.h"
 #include "tests/fileserver/fixture.h"

@@ -10,7 +10,7 @@
 
 #include "afs/dir.h"
 #include "afs/numbers.h"
-#include "fileserver/callbacks.h"
+#include "fileserver/callbacks/callbacks.h"
 
 const char *tree_path(const char *root, const char *path)
 {

@@ -11,7 +11,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "fileserver/service.h"
+#include "fileserver/service/service.h"
 
 /* -- trees of files: `root` is a new folder that "other" may read -- */
 

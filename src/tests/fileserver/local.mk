@@ -5,33 +5,33 @@ fileserver_test_fixture = src/tests/fileserver/fixture.c src/tests/fileserver/fi
 fileserver_test_libs = src/fileserver/libfileserver.la src/tools/libtools.la src/afs/librxafs.la \
 	src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
-check_tests += src/tests/fileserver/test_callbacks
-src_tests_fileserver_test_callbacks_SOURCES = \
-	src/tests/fileserver/test_callbacks.c $(fileserver_test_fixture)
-src_tests_fileserver_test_callbacks_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/callbacks/test_callbacks
+src_tests_fileserver_callbacks_test_callbacks_SOURCES = \
+	src/tests/fileserver/callbacks/test_callbacks.c $(fileserver_test_fixture)
+src_tests_fileserver_callbacks_test_callbacks_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_clients
-src_tests_fileserver_test_clients_SOURCES = \
-	src/tests/fileserver/test_clients.c $(fileserver_test_fixture)
-src_tests_fileserver_test_clients_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/callbacks/test_clients
+src_tests_fileserver_callbacks_test_clients_SOURCES = \
+	src/tests/fileserver/callbacks/test_clients.c $(fileserver_test_fixture)
+src_tests_fileserver_callbacks_test_clients_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_fs_service
-src_tests_fileserver_test_fs_service_SOURCES = \
-	src/tests/fileserver/test_fs_service.c $(fileserver_test_fixture)
-src_tests_fileserver_test_fs_service_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/service/test_fs_service
+src_tests_fileserver_service_test_fs_service_SOURCES = \
+	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_layer
-src_tests_fileserver_test_layer_SOURCES = \
-	src/tests/fileserver/test_layer.c $(fileserver_test_fixture)
-src_tests_fileserver_test_layer_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/tree/test_layer
+src_tests_fileserver_tree_test_layer_SOURCES = \
+	src/tests/fileserver/tree/test_layer.c $(fileserver_test_fixture)
+src_tests_fileserver_tree_test_layer_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_guard
-src_tests_fileserver_test_guard_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/guard/test_guard
+src_tests_fileserver_guard_test_guard_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_log
-src_tests_fileserver_test_log_SOURCES = \
-	src/tests/fileserver/test_log.c $(fileserver_test_fixture)
-src_tests_fileserver_test_log_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/base/test_log
+src_tests_fileserver_base_test_log_SOURCES = \
+	src/tests/fileserver/base/test_log.c $(fileserver_test_fixture)
+src_tests_fileserver_base_test_log_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_manager
 src_tests_fileserver_test_manager_SOURCES = \
@@ -43,50 +43,50 @@ src_tests_fileserver_test_protection_SOURCES = \
 	src/tests/fileserver/test_protection.c $(fileserver_test_fixture)
 src_tests_fileserver_test_protection_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_readers
-src_tests_fileserver_test_readers_SOURCES = \
-	src/tests/fileserver/test_readers.c $(fileserver_test_fixture)
-src_tests_fileserver_test_readers_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/io/test_readers
+src_tests_fileserver_io_test_readers_SOURCES = \
+	src/tests/fileserver/io/test_readers.c $(fileserver_test_fixture)
+src_tests_fileserver_io_test_readers_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_rxfsd_net
 src_tests_fileserver_test_rxfsd_net_SOURCES = \
 	src/tests/fileserver/test_rxfsd_net.c $(fileserver_test_fixture)
 src_tests_fileserver_test_rxfsd_net_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_state
-src_tests_fileserver_test_state_SOURCES = \
-	src/tests/fileserver/test_state.c $(fileserver_test_fixture)
-src_tests_fileserver_test_state_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/volume/test_state
+src_tests_fileserver_volume_test_state_SOURCES = \
+	src/tests/fileserver/volume/test_state.c $(fileserver_test_fixture)
+src_tests_fileserver_volume_test_state_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_store
-src_tests_fileserver_test_store_SOURCES = \
-	src/tests/fileserver/test_store.c $(fileserver_test_fixture)
-src_tests_fileserver_test_store_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/volume/test_store
+src_tests_fileserver_volume_test_store_SOURCES = \
+	src/tests/fileserver/volume/test_store.c $(fileserver_test_fixture)
+src_tests_fileserver_volume_test_store_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_vl_service
-src_tests_fileserver_test_vl_service_SOURCES = \
-	src/tests/fileserver/test_vl_service.c $(fileserver_test_fixture)
-src_tests_fileserver_test_vl_service_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/service/test_vl_service
+src_tests_fileserver_service_test_vl_service_SOURCES = \
+	src/tests/fileserver/service/test_vl_service.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_vl_service_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_volume
-src_tests_fileserver_test_volume_SOURCES = \
-	src/tests/fileserver/test_volume.c $(fileserver_test_fixture)
-src_tests_fileserver_test_volume_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/volume/test_volume
+src_tests_fileserver_volume_test_volume_SOURCES = \
+	src/tests/fileserver/volume/test_volume.c $(fileserver_test_fixture)
+src_tests_fileserver_volume_test_volume_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_watch
-src_tests_fileserver_test_watch_SOURCES = \
-	src/tests/fileserver/test_watch.c $(fileserver_test_fixture)
-src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/callbacks/test_watch
+src_tests_fileserver_callbacks_test_watch_SOURCES = \
+	src/tests/fileserver/callbacks/test_watch.c $(fileserver_test_fixture)
+src_tests_fileserver_callbacks_test_watch_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_vol_service
-src_tests_fileserver_test_vol_service_SOURCES = \
-	src/tests/fileserver/test_vol_service.c $(fileserver_test_fixture)
-src_tests_fileserver_test_vol_service_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/service/test_vol_service
+src_tests_fileserver_service_test_vol_service_SOURCES = \
+	src/tests/fileserver/service/test_vol_service.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_vol_service_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/test_xstats
-src_tests_fileserver_test_xstats_SOURCES = \
-	src/tests/fileserver/test_xstats.c $(fileserver_test_fixture)
-src_tests_fileserver_test_xstats_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/service/test_xstats
+src_tests_fileserver_service_test_xstats_SOURCES = \
+	src/tests/fileserver/service/test_xstats.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_xstats_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_rotation
 src_tests_fileserver_test_rotation_SOURCES = \

@@ -12,7 +12,7 @@
 #include "afs/numbers.h"
 #include "afs/vl.h"
 #include "fileserver/server.h"
-#include "fileserver/vol_service.h"
+#include "fileserver/service/vol_service.h"
 #include "tests/main.h"
 
 #define ALICE "alice@TEST.EXAMPLE"

@@ -16,7 +16,7 @@
 #include "afs/rxstats.h"
 #include "afs/vl.h"
 #include "fileserver/server.h"
-#include "fileserver/vol_service.h"
+#include "fileserver/service/vol_service.h"
 
 #define WORDS RXSTATS_ENTRY_WORDS
 

@@ -12,7 +12,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "afs/client.h"
+#include "afs/client/client.h"
 #include "tools/common/address.h"
 #include "tools/common/auth.h"
 #include "tools/common/renew.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <pthread.h>
 
-#include "afs/rpcstats.h"
+#include "afs/rpcstats/rpcstats.h"
 #include "tools/common/auth.h"
 #include "tools/common/report.h"
 #include "tools/perf/perf.h"

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients: the endpoint, its connections, calls that block, and what went wrong with them. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "afs/client/private.h"
+#include "afs/uuid.h"
+
+#define LIMIT_MS    60000 /* by default */
+#define SURPLUS_MAX 4096  /* bytes behind an answer that are still discarded */
+
+void afs_error_text(struct afs_error *error, const char *format, ...)
+{
+	va_list args;
+
+	memset(error, 0, offsetof(struct afs_error, text));
+	error->origin = RXW_ORIGIN_LOCAL;
+	va_start(args, format);
+	vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+}
+
+static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
+{
+	switch (code) {
+	case RXW_RESTARTING:
+	case RXW_CALL_TIMEOUT: /* of the peer: this side was slow to read */
+		return AFS_REMEDY_WAIT;
+	case RXW_CALL_DEAD:
+	case RXW_NETWORK_RESET:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
+	case AFS_VBUSY:
+	case AFS_VOFFLINE:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
+	case AFS_VSALVAGE:
+	case AFS_VNOSERVICE:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_OTHER : AFS_REMEDY_NONE;
+	case AFS_VNOVOL:
+	case AFS_VMOVED:
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_LOCATE : AFS_REMEDY_NONE;
+	default:
+		return AFS_REMEDY_NONE;
+	}
+}
+
+void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin)
+{
+	int number = rxw_code_to_errno(code);
+	const char *why = origin == RXW_ORIGIN_PEER && number > 0 && number < 134 &&
+					  code != number && strerror(number)
+				  ? strerror(number)
+				  : rxw_code_text(code);
+
+	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
+		why = "no answer; is a server running there?";
+	else if (origin == RXW_ORIGIN_PEER && code > 0 && code < 100)
+		why = strerror(code);
+	afs_error_text(error, "%s: %s (code %d)", what, why, code);
+	error->code = code;
+	error->origin = origin;
+	error->remedy = remedy_of(code, origin);
+}
+
+int afs_failed(struct afs_error *error, const char *what, int rc)
+{
+	afs_error_text(error, "%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+	error->result = rc;
+	/* A connection in error: a new one may do. */
+	error->remedy = rc == -RXW_ECALL ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
+	return -1;
+}
+
+const char *afs_server_text(const struct sockaddr_storage *address, const char *kind, char *text,
+			    size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	struct sockaddr_in6 six;
+	struct sockaddr_in four;
+
+	if (address->ss_family == AF_INET6) {
+		memcpy(&six, address, sizeof(six));
+		inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof(host));
+		snprintf(text, size, "%s [%s]:%u", kind, host, ntohs(six.sin6_port));
+	} else {
+		memcpy(&four, address, sizeof(four));
+		inet_ntop(AF_INET, &four.sin_addr, host, sizeof(host));
+		snprintf(text, size, "%s %s:%u", kind, host, ntohs(four.sin_port));
+	}
+	return text;
+}
+
+static int interrupted(struct afs_error *error, const char *what)
+{
+	afs_error_text(error, "%s: interrupted", what);
+	error->code = RXW_USER_ABORT;
+	error->interrupted = true;
+	return -1;
+}
+
+int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what,
+	      unsigned deadline_ms, rxw_call **call, struct afs_error *error)
+{
+	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = deadline_ms };
+	bool cancelled;
+	int rc;
+
+	pthread_mutex_lock(&c->lock);
+	cancelled = c->cancelled;
+	pthread_mutex_unlock(&c->lock);
+	if (cancelled)
+		return interrupted(error, what);
+	rc = connection ? rxw_call_begin(connection, &co, call) : -RXW_ESTATE;
+	if (rc < 0)
+		return afs_failed(error, what, rc);
+	pthread_mutex_lock(&c->lock);
+	c->running = *call;
+	c->patience_ms = deadline_ms ? deadline_ms : c->limit_ms;
+	c->stalled = false;
+	if (c->cancelled)
+		rxw_call_abort(*call, RXW_USER_ABORT);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t code,
+		 const char *why, struct afs_error *error)
+{
+	bool location = rxw_call_service_id(call) == AFS_SERVICE_VL, stalled, cancelled;
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+	char server[96], where[400];
+
+	rxw_call_peer(call, &peer, &len);
+	pthread_mutex_lock(&c->lock);
+	c->running = NULL;
+	stalled = c->stalled;
+	cancelled = c->cancelled;
+	pthread_mutex_unlock(&c->lock);
+	/* The call's own error, if it has one, is what the reader stumbled over. */
+	code = rxw_call_end(call, code, &origin);
+	if (code == 0 && !why)
+		return 0;
+	if (cancelled)
+		return interrupted(error, what);
+	afs_server_text(&peer, location ? "location server" : "file server", server,
+			sizeof(server));
+	snprintf(where, sizeof(where), "%s: %s", what, server);
+	if (stalled || (origin == RXW_ORIGIN_LOCAL && code == RXW_CALL_TIMEOUT)) {
+		afs_error_text(error, stalled ? "%s: no progress for %u s" :
+						"%s: did not finish its answer within %u s",
+			       where, (c->patience_ms + 999) / 1000);
+		error->code = RXW_CALL_TIMEOUT;
+		error->remedy = AFS_REMEDY_OTHER;
+	} else if (why && (code == 0 || code == RXW_USER_ABORT || code == RXW_RPC_CC_UNMARSHAL)) {
+		afs_error_text(error, "%s: %s", where, why);
+		error->code = code == RXW_USER_ABORT ? 0 : code;
+	} else {
+		afs_error_code(error, origin == RXW_ORIGIN_PEER ? what : where, code, origin);
+		if (origin == RXW_ORIGIN_PEER && code == RXW_INVALID_OPERATION && !c->security)
+			strncat(error->text, "; it may want a ticket, see --cell",
+				sizeof(error->text) - strlen(error->text) - 1);
+		if (code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER && !location)
+			afs_server_silent(c, &peer);
+	}
+	return -1;
+}
+
+int afs_end(struct afs_client *c, rxw_call *call, const char *what, int32_t code,
+	    struct afs_error *error)
+{
+	const char *why = code == RXW_RPC_CC_UNMARSHAL ? "its answer makes no sense" : NULL;
+	uint8_t rest[512];
+	size_t surplus = 0;
+	ssize_t n;
+
+	while (code == 0 && (n = rxw_call_read_some(call, rest, sizeof(rest))) > 0) {
+		surplus += (size_t)n;
+		if (surplus <= SURPLUS_MAX)
+			continue;
+		why = "it sends more than an answer";
+		code = RXW_USER_ABORT;
+	}
+	return afs_conclude(c, call, what, code, why, error);
+}
+
+/* A random (version 4) UUID: nobody asks for this client by it a second time. */
+static void make_identity(struct rxw_uuid *self)
+{
+	uint8_t bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		memset(bytes, 0x5a, sizeof(bytes));
+	bytes[6] = (bytes[6] & 0x0f) | 0x40;
+	bytes[8] = (bytes[8] & 0x3f) | 0x80;
+	afs_uuid_from_octets(self, bytes);
+}
+
+/* Any address of the family, any port. */
+static int open_endpoint(rxw_engine *engine, const struct afs_client_options *options,
+			 rxw_endpoint **endpoint)
+{
+	struct sockaddr_storage any = { .ss_family = options->vl->ss_family };
+	struct rxw_endpoint_options eo = {
+		.size = sizeof(eo),
+		.address = (struct sockaddr *)&any,
+		.address_len = any.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+							   sizeof(struct sockaddr_in),
+		.config = options->config,
+	};
+
+	return rxw_endpoint_create(engine, &eo, endpoint);
+}
+
+int afs_client_open(rxw_engine *engine, const struct afs_client_options *options,
+		    struct afs_client **client, struct afs_error *error)
+{
+	struct afs_client *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return afs_failed(error, "client", -RXW_ENOMEM);
+	memcpy(&c->vl_address, options->vl, options->vl_len);
+	c->vl_len = options->vl_len;
+	c->fs_port = options->fs_port ? options->fs_port : AFS_PORT_FS;
+	c->limit_ms = options->limit_ms ? options->limit_ms : LIMIT_MS;
+	c->security = options->security ? rxw_security_ref(options->security) : NULL;
+	make_identity(&c->self.uuid);
+	afs_watch_init(c);
+	rc = open_endpoint(engine, options, &c->endpoint);
+	if (rc == 0)
+		rc = afs_client_callbacks(c);
+	if (rc == 0)
+		rc = rxw_connection_create(c->endpoint, (struct sockaddr *)&c->vl_address,
+					   c->vl_len, AFS_SERVICE_VL, c->security, &c->vl);
+	if (rc < 0) {
+		afs_failed(error, "cannot open a socket", rc);
+		afs_client_close(c);
+		return -1;
+	}
+	*client = c;
+	return 0;
+}
+
+void afs_client_close(struct afs_client *client)
+{
+	if (!client)
+		return;
+	afs_watch_end(client);
+	if (client->vl)
+		rxw_connection_release(client->vl);
+	if (client->fs)
+		rxw_connection_release(client->fs);
+	if (client->endpoint)
+		rxw_endpoint_destroy(client->endpoint);
+	rxw_security_unref(client->security);
+	free(client->sites);
+	free(client);
+}
+
+int afs_client_renew(struct afs_client *client, rxw_security *security, struct afs_error *error)
+{
+	rxw_connection *vl, *fs = NULL, *old_vl, *old_fs;
+	rxw_security *old;
+	int rc = rxw_connection_create(client->endpoint, (struct sockaddr *)&client->vl_address,
+				       client->vl_len, AFS_SERVICE_VL, security, &vl);
+
+	if (rc == 0 && client->fs) {
+		rc = rxw_connection_create(client->endpoint, (struct sockaddr *)&client->fs_address,
+					   client->fs_len, AFS_SERVICE_FS, security, &fs);
+		if (rc < 0)
+			rxw_connection_release(vl);
+	}
+	if (rc < 0)
+		return afs_failed(error, "cannot connect with another token", rc);
+	if (security)
+		rxw_security_ref(security);
+	pthread_mutex_lock(&client->lock);
+	old_vl = client->vl;
+	old_fs = client->fs;
+	old = client->security;
+	client->vl = vl;
+	client->fs = fs;
+	client->security = security;
+	pthread_mutex_unlock(&client->lock);
+	rxw_connection_release(old_vl);
+	rxw_connection_release(old_fs);
+	rxw_security_unref(old);
+	return 0;
+}
+
+int afs_client_identity(const struct afs_client *client, struct rxw_identity *identity)
+{
+	return client->fs ? rxw_connection_identity(client->fs, identity) : -RXW_ESTATE;
+}
+
+rxw_endpoint *afs_client_endpoint(struct afs_client *client)
+{
+	return client->endpoint;
+}
+
+int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
+		   struct afs_error *error)
+{
+	rxw_connection *connection, *old;
+	int rc = rxw_connection_create(client->endpoint, (const struct sockaddr *)&volume->server,
+				       volume->server_len, AFS_SERVICE_FS, client->security, &connection);
+
+	if (rc < 0)
+		return afs_failed(error, "cannot connect to the file server", rc);
+	pthread_mutex_lock(&client->lock);
+	old = client->fs;
+	client->fs = connection;
+	client->fs_address = volume->server;
+	client->fs_len = volume->server_len;
+	afs_server_asked(client, &volume->server, volume->server_len);
+	pthread_mutex_unlock(&client->lock);
+	rxw_connection_release(old);
+	return 0;
+}
+
+int afs_client_call(struct afs_client *client, const struct rxw_call_options *options,
+		    rxw_call **call, struct afs_error *error)
+{
+	int rc = client->fs ? rxw_call_begin(client->fs, options, call) : -RXW_ESTATE;
+
+	return rc < 0 ? afs_failed(error, "cannot begin a call", rc) : 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * FetchData64 as a state machine, for blocking and non-blocking calls alike. The stub for the
+ * results would wait for them, so they are collected first and decoded in memory.
+ */
+#include <string.h>
+
+#include "afs/client/private.h"
+
+#define HEAD_BYTES 8
+#define TAIL_BYTES (84 + 12 + 24) /* status, promise, volume */
+#define SURPLUS_MAX 4096	   /* bytes behind the tail that are still discarded */
+#define SLICES	    256	/* packets lent at a time: one system call writes them */
+#define PROGRESS    1024	   /* bytes within the limit that are no standstill */
+
+void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length)
+{
+	memset(fetch, 0, sizeof(*fetch));
+	fetch->fid = *fid;
+	fetch->offset = offset;
+	fetch->wanted = length;
+	fetch->phase = AFS_FETCH_SENDING;
+}
+
+/* What a result that is no progress means; `end` is said if the reply ended here. */
+static enum afs_fetch_result stuck(struct afs_fetch *f, ssize_t result, const char *end)
+{
+	if (result == -RXW_EAGAIN)
+		return AFS_FETCH_AGAIN;
+	if (result == 0)
+		f->why = end;
+	else if (result != -RXW_ECALL)
+		f->why = rxw_strerror((int)result);
+	return AFS_FETCH_ERROR;
+}
+
+/* Collect `size` bytes in the buffer. 1 when they are there, else 0 and *result. */
+static int collect(struct afs_fetch *f, rxw_call *call, size_t size, const char *end,
+		   enum afs_fetch_result *result)
+{
+	while (f->used < size) {
+		ssize_t n = rxw_call_read_some(call, f->buffer + f->used, size - f->used);
+
+		if (n <= 0) {
+			*result = stuck(f, n, end);
+			return 0;
+		}
+		f->used += (size_t)n;
+	}
+	return 1;
+}
+
+static enum afs_fetch_result send_request(struct afs_fetch *f, rxw_call *call)
+{
+	/* One piece at the start of a call: it leaves as a whole, or there was no memory for it. */
+	if (StartRXAFS_FetchData64(call, &f->fid, (int64_t)f->offset, (int64_t)f->wanted) != 0)
+		return rxw_call_error(call, NULL) ? AFS_FETCH_ERROR : AFS_FETCH_AGAIN;
+	f->phase = AFS_FETCH_ENDING;
+	return AFS_FETCH_DONE;
+}
+
+static enum afs_fetch_result take_head(struct afs_fetch *f)
+{
+	struct rxw_xdr x;
+
+	rxw_xdr_reader(&x, f->buffer, HEAD_BYTES);
+	rxw_xdr_get_u64(&x, &f->length);
+	if (f->length > f->wanted) {
+		f->why = "the server announced more bytes than were asked for";
+		return AFS_FETCH_ERROR;
+	}
+	f->used = 0;
+	f->phase = f->length ? AFS_FETCH_DATA : AFS_FETCH_TAIL;
+	return AFS_FETCH_DONE;
+}
+
+static enum afs_fetch_result take_tail(struct afs_fetch *f)
+{
+	struct rxw_xdr x;
+
+	rxw_xdr_reader(&x, f->buffer, TAIL_BYTES);
+	xdr_get_AFSFetchStatus(&x, &f->status);
+	xdr_get_AFSCallBack(&x, &f->callback);
+	xdr_get_AFSVolSync(&x, &f->sync);
+	if (!rxw_xdr_ok(&x) || !afs_status_usable(&f->status)) {
+		f->why = "the status behind the data makes no sense";
+		return AFS_FETCH_ERROR;
+	}
+	f->phase = AFS_FETCH_REST;
+	return AFS_FETCH_DONE;
+}
+
+enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct iovec *iov,
+				     unsigned *count)
+{
+	enum afs_fetch_result result;
+	ssize_t n;
+
+	if (f->phase == AFS_FETCH_SENDING && (result = send_request(f, call)) != AFS_FETCH_DONE)
+		return result;
+	if (f->phase == AFS_FETCH_ENDING) {
+		int rc = rxw_call_send_end(call);
+
+		if (rc < 0)
+			return stuck(f, rc, NULL);
+		f->phase = AFS_FETCH_HEAD;
+	}
+	if (f->phase == AFS_FETCH_HEAD) {
+		if (!collect(f, call, HEAD_BYTES, "the reply ended before its length", &result))
+			return result;
+		result = take_head(f);
+		if (result != AFS_FETCH_DONE)
+			return result;
+	}
+	if (f->phase == AFS_FETCH_DATA && f->received < f->length) {
+		uint64_t left = f->length - f->received;
+
+		n = rxw_call_readv(call, left < SIZE_MAX / 2 ? (size_t)left : SIZE_MAX / 2, iov,
+				   count);
+		if (n <= 0)
+			return stuck(f, n, "the data ended before the length that was announced");
+		f->received += (uint64_t)n;
+		return AFS_FETCH_LENT;
+	}
+	if (f->phase != AFS_FETCH_REST) {
+		f->phase = AFS_FETCH_TAIL;
+		if (!collect(f, call, TAIL_BYTES, "the reply ended before the status", &result))
+			return result;
+		result = take_tail(f);
+		if (result != AFS_FETCH_DONE)
+			return result;
+	}
+	while ((n = rxw_call_read_some(call, f->buffer, sizeof(f->buffer))) > 0) {
+		f->surplus += (size_t)n;
+		if (f->surplus > SURPLUS_MAX) {
+			f->why = "it sends more than an answer";
+			return AFS_FETCH_ERROR;
+		}
+	}
+	return n == 0 ? AFS_FETCH_DONE : stuck(f, n, NULL);
+}
+
+/* One step of a blocking call, which may wait for *left ns more without progress. */
+static enum afs_fetch_result timed_step(struct afs_client *client, struct afs_fetch *f,
+					rxw_call *call, struct iovec *iov, unsigned *count,
+					uint64_t *left)
+{
+	uint64_t began = afs_now(), before = f->received, spent;
+	enum afs_fetch_result result;
+
+	atomic_store(&client->due, began + *left);
+	result = afs_fetch_step(f, call, iov, count);
+	atomic_store(&client->due, UINT64_MAX);
+	spent = afs_now() - began;
+	if (f->received - before >= PROGRESS)
+		*left = (uint64_t)client->limit_ms * 1000000;
+	else
+		*left -= spent < *left ? spent : *left;
+	return result;
+}
+
+int afs_client_read(struct afs_client *client, struct afs_fetch *f, const char *what,
+		    int (*take)(void *arg, struct iovec *iov, unsigned count, uint64_t offset),
+		    void *arg, struct afs_error *error)
+{
+	uint64_t left = (uint64_t)client->limit_ms * 1000000;
+	enum afs_fetch_result result;
+	rxw_call *call;
+	int taken = 0;
+
+	if (afs_watch_start(client) < 0) {
+		afs_error_text(error, "%s: cannot start a thread", what);
+		return -1;
+	}
+	if (afs_begin(client, client->fs, what, 0, &call, error) < 0)
+		return -1;
+	do {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		uint64_t at = f->offset + f->received;
+
+		result = timed_step(client, f, call, iov, &count, &left);
+		if (result == AFS_FETCH_LENT)
+			taken = take(arg, iov, count, at);
+	} while (result == AFS_FETCH_LENT && taken == 0);
+	if (afs_conclude(client, call, what, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, f->why,
+			 error) == 0)
+		return 0;
+	return taken ? 1 : -1;
+}

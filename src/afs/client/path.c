@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Status, contents and paths. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/client/private.h"
+#include "afs/dir.h"
+
+#define LINKS_MAX 16  /* followed in one walk */
+#define DEPTH_MAX 256 /* directories below the root */
+
+int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *what,
+		     unsigned deadline_ms, AFSFetchStatus *status, struct afs_error *error)
+{
+	AFSCallBack callback;
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+
+	if (afs_begin(client, client->fs, what, deadline_ms, &call, error) < 0)
+		return -1;
+	code = StartRXAFS_FetchStatus(call, fid);
+	if (code == 0)
+		code = EndRXAFS_FetchStatus(call, status, &callback, &sync);
+	return afs_end(client, call, what, code, error);
+}
+
+int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
+		      AFSFetchStatus *status, struct afs_error *error)
+{
+	if (afs_fetch_status(client, fid, what, client->limit_ms, status, error) < 0)
+		return -1;
+	if (afs_status_usable(status))
+		return 0;
+	afs_error_text(error, "%s: the server's status of it makes no sense", what);
+	return -1;
+}
+
+/* Without InlineBulkStatus. */
+static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t count,
+		      const char *what, AFSFetchStatus *statuses, struct afs_error *error)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (afs_client_status(client, &fids[i], what, &statuses[i], error) == 0)
+			continue;
+		if (error->origin != RXW_ORIGIN_PEER || error->remedy != AFS_REMEDY_NONE)
+			return -1;
+		afs_status_refuse(&statuses[i], error->code);
+	}
+	return 0;
+}
+
+int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count,
+		    const char *what, AFSFetchStatus *statuses, struct afs_error *error)
+{
+	/* The stub only reads them. */
+	const AFSCBFids asked = {.len = count, .val = (AFSFid *)fids};
+	AFSBulkStats got = {0};
+	AFSCBs callbacks = {0};
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+	int rc;
+
+	if (afs_begin(client, client->fs, what, client->limit_ms, &call, error) < 0)
+		return -1;
+	code = StartRXAFS_InlineBulkStatus(call, &asked);
+	if (code == 0)
+		code = EndRXAFS_InlineBulkStatus(call, &got, &callbacks, &sync);
+	rc = afs_end(client, call, what, code, error);
+	if (rc < 0 && error->code == RXW_RPC_OPCODE) {
+		rc = one_by_one(client, fids, count, what, statuses, error);
+	} else if (rc == 0 && got.len != count) {
+		afs_error_text(error, "%s: the server's answer makes no sense", what);
+		rc = -1;
+	} else if (rc == 0) {
+		memcpy(statuses, got.val, count * sizeof(*statuses));
+	}
+	xdrfree_AFSBulkStats(&got);
+	xdrfree_AFSCBs(&callbacks);
+	return rc;
+}
+
+/* Bytes of a directory or link, gathered in memory. */
+struct gathered {
+	const struct afs_fetch *fetch;
+	uint8_t *bytes;
+	size_t used;
+};
+
+static int gather(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+{
+	struct gathered *g = arg;
+
+	(void)offset;
+	if (!g->bytes)
+		g->bytes = malloc(g->fetch->length); /* as much as was asked for at most */
+	if (!g->bytes)
+		return -1;
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(g->bytes + g->used, iov[i].iov_base, iov[i].iov_len);
+		g->used += iov[i].iov_len;
+	}
+	return 0;
+}
+
+int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char *what, size_t max,
+			uint8_t **data, size_t *length, struct afs_error *error)
+{
+	struct afs_fetch fetch;
+	struct gathered g = { .fetch = &fetch };
+	int rc;
+
+	afs_fetch_init(&fetch, fid, 0, max);
+	rc = afs_client_read(client, &fetch, what, gather, &g, error);
+	if (rc > 0)
+		afs_error_text(error, "%s: no memory", what);
+	if (rc != 0) {
+		free(g.bytes);
+		return -1;
+	}
+	*data = g.bytes;
+	*length = g.used;
+	return 0;
+}
+
+int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char *what,
+			char text[AFSPATHMAX + 1], struct afs_error *error)
+{
+	uint8_t *data;
+	size_t length;
+
+	if (afs_client_contents(client, fid, what, AFSPATHMAX, &data, &length, error) < 0)
+		return -1;
+	if (length)
+		memcpy(text, data, length);
+	text[length] = 0;
+	free(data);
+	if (length == 0 || strlen(text) != length) {
+		afs_error_text(error, "%s: the text of this link makes no sense", what);
+		return -1;
+	}
+	return 0;
+}
+
+bool afs_is_mount_point(uint32_t mode, const char *text)
+{
+	size_t length = strlen(text);
+
+	return (mode & 0111) == 0 && length > 2 && (text[0] == '#' || text[0] == '%') &&
+	       text[length - 1] == '.';
+}
+
+/* A walk under way. */
+struct walk {
+	struct afs_client *client;
+	const struct afs_volume *volume;
+	const char *path;               /* as the user gave it, for errors */
+	struct afs_error *error;
+	AFSFid stack[DEPTH_MAX];	/* directories from the root to where the walk stands */
+	unsigned depth;                 /* of them in use, >= 1 */
+	unsigned links;
+	char rest[2 * (AFSPATHMAX + 1)]; /* what is still to be walked */
+};
+
+static int walk_error(struct walk *w, const char *name, const char *why)
+{
+	afs_error_text(w->error, "%s:%.100s: \"%.80s\": %s", w->volume->name, w->path, name, why);
+	return -1;
+}
+
+/* Volumes have file servers of their own, and perhaps another cell's. */
+static int mount_point(struct walk *w, const char *name, char *text)
+{
+	char *volume = strchr(text, ':');
+
+	text[strlen(text) - 1] = 0;
+	if (volume) {
+		*volume++ = 0;
+		afs_error_text(w->error,
+			       "%s:%.80s: \"%.60s\" is a mount point of the cell %.64s: name that "
+			       "cell's location server with -s, and %.64s:PATH",
+			       w->volume->name, w->path, name, text + 1, volume);
+		return -1;
+	}
+	afs_error_text(w->error,
+		       "%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
+		       w->volume->name, w->path, name, text + 1);
+	return -1;
+}
+
+/* Put the text of a link before what is left to walk. */
+static int expand_link(struct walk *w, const struct afs_object *link, const char *name)
+{
+	char text[AFSPATHMAX + 1], rest[sizeof(w->rest)];
+	char what[AFSNAMEMAX + 128];
+	int n;
+
+	snprintf(what, sizeof(what), "%s:%.60s: link %.60s", w->volume->name, w->path, name);
+	if (++w->links > LINKS_MAX)
+		return walk_error(w, name, "too many symbolic links");
+	if (afs_client_readlink(w->client, &link->fid, what, text, w->error) < 0)
+		return -1;
+	if (afs_is_mount_point(link->status.UnixModeBits, text)) {
+		return mount_point(w, name, text);
+	}
+	if (text[0] == '/')
+		return walk_error(w, name, "a symbolic link that leads out of the volume");
+	/* No slash at the end of what had none: it would ask for a directory. */
+	n = snprintf(rest, sizeof(rest), "%s%s%s", text, *w->rest ? "/" : "", w->rest);
+	if (n < 0 || (size_t)n >= sizeof(rest))
+		return walk_error(w, name, "the path is too long");
+	memcpy(w->rest, rest, (size_t)n + 1);
+	return 0;
+}
+
+/* Find `name` in the directory where the walk stands. */
+static int look_up(struct walk *w, const char *name, AFSFid *fid)
+{
+	const AFSFid *dir = &w->stack[w->depth - 1];
+	uint8_t *image;
+	size_t length;
+	char what[AFSNAMEMAX + 128];
+	int found;
+
+	snprintf(what, sizeof(what), "%s:%.120s", w->volume->name, w->path);
+	if (afs_client_contents(w->client, dir, what, (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE,
+				&image, &length, w->error) < 0)
+		return -1;
+	fid->Volume = dir->Volume;
+	found = afs_dir_check(image, length);
+	if (found == 0)
+		found = afs_dir_lookup(image, length, name, &fid->Vnode, &fid->Unique);
+	free(image);
+	if (found < 0)
+		return walk_error(w, name, "the directory that should hold it makes no sense");
+	if (found == 0)
+		return walk_error(w, name, "no such file or directory");
+	return 0;
+}
+
+/* Cut the next component off w->rest into `name`. 1, 0 at the end, -1 if it is too long. */
+static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
+{
+	char *p = w->rest + strspn(w->rest, "/");
+	size_t length = strcspn(p, "/");
+
+	if (length == 0)
+		return 0;
+	if (length > AFSNAMEMAX)
+		return walk_error(w, p, "the name is too long");
+	memcpy(name, p, length);
+	name[length] = 0;
+	memmove(w->rest, p + length, strlen(p + length) + 1);
+	return 1;
+}
+
+/* One component. */
+static int step(struct walk *w, const char *name, bool follow, struct afs_object *object)
+{
+	bool last = w->rest[strspn(w->rest, "/")] == 0;
+	char what[AFSNAMEMAX + 128];
+
+	if (strcmp(name, ".") == 0)
+		return 0;
+	if (strcmp(name, "..") == 0) {
+		if (w->depth == 1)
+			return walk_error(w, name, "leads out of the volume");
+		w->depth--;
+		return 0;
+	}
+	if (look_up(w, name, &object->fid) < 0)
+		return -1;
+	snprintf(what, sizeof(what), "%s:%.120s: %.120s", w->volume->name, w->path, name);
+	if (afs_client_status(w->client, &object->fid, what, &object->status, w->error) < 0)
+		return -1;
+	if (object->status.FileType == AFS_TYPE_SYMLINK && (!last || follow || *w->rest))
+		return expand_link(w, object, name);
+	if (object->status.FileType == AFS_TYPE_DIR) {
+		if (w->depth == DEPTH_MAX)
+			return walk_error(w, name, "too many directories deep");
+		w->stack[w->depth++] = object->fid;
+		return 0;
+	}
+	if (!last || *w->rest)
+		return walk_error(w, name, "is not a directory");
+	return 1; /* a file, or a link that is not followed: the end */
+}
+
+int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, const char *path,
+		    bool follow, struct afs_object *object, struct afs_error *error)
+{
+	struct walk w = { .client = client, .volume = volume, .path = path, .error = error };
+	char name[AFSNAMEMAX + 1], what[256];
+	int rc;
+
+	if (strlen(path) > AFSPATHMAX) {
+		afs_error_text(error, "%s:%.60s...: the path is too long", volume->name, path);
+		return -1;
+	}
+	strcpy(w.rest, path);
+	w.stack[0] = (AFSFid){volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	w.depth = 1;
+	while ((rc = next_name(&w, name)) > 0) {
+		rc = step(&w, name, follow, object);
+		if (rc < 0)
+			return -1;
+		if (rc > 0)
+			return 0;
+	}
+	if (rc < 0)
+		return -1;
+	/* The path ended at a directory; its status may have been seen some links ago, so ask. */
+	object->fid = w.stack[w.depth - 1];
+	snprintf(what, sizeof(what), "%s:%.120s", volume->name, path);
+	return afs_client_status(client, &object->fid, what, &object->status, error);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Log lines, and the service manager's notify socket. */
+#include "fileserver/base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+
+/* Of the process, as stderr is. `journal` is set before other threads exist. */
+static bool journal;
+static _Atomic int limit = RXW_LOG_INFO;
+
+/* Lines kept back; the lock covers both. */
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool holding;
+static size_t held_length;
+static char held[4096];
+
+void fsd_log_start(void)
+{
+	journal = tools_stderr_is_journal();
+}
+
+void fsd_log_level(enum rxw_log_level level)
+{
+	atomic_store(&limit, (int)level);
+}
+
+void fsd_log(enum rxw_log_level level, const char *format, ...)
+{
+	char line[1024];
+	va_list ap;
+	int n;
+
+	if ((int)level > atomic_load(&limit))
+		return;
+	if (journal)
+		n = snprintf(line, sizeof(line), "<%d>", (int)level);
+	else
+		n = snprintf(line, sizeof(line), "rxfsd: ");
+	va_start(ap, format);
+	int m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, ap);
+	va_end(ap);
+	size_t length = (size_t)n + (m > 0 ? (size_t)m : 0);
+
+	if (length > sizeof(line) - 2)
+		length = sizeof(line) - 2;
+	for (size_t i = 0; i < length; i++) /* names of files may hold anything */
+		if ((unsigned char)line[i] < 0x20)
+			line[i] = '?';
+	line[length++] = '\n';
+	pthread_mutex_lock(&hold_lock);
+	if (!holding) {
+		ssize_t done = write(2, line, length);
+
+		(void)done; /* nowhere to complain */
+	} else if (length <= sizeof(held) - held_length) {
+		memcpy(held + held_length, line, length);
+		held_length += length;
+	}
+	pthread_mutex_unlock(&hold_lock);
+}
+
+void fsd_log_hold(void)
+{
+	pthread_mutex_lock(&hold_lock);
+	holding = true;
+	pthread_mutex_unlock(&hold_lock);
+}
+
+void fsd_log_release(bool print)
+{
+	pthread_mutex_lock(&hold_lock);
+	if (print && held_length) {
+		ssize_t done = write(2, held, held_length);
+
+		(void)done;
+	}
+	holding = false;
+	held_length = 0;
+	pthread_mutex_unlock(&hold_lock);
+}
+
+void fsd_log_library(void *arg, enum rxw_log_level level, const char *line)
+{
+	(void)arg;
+	fsd_log(level, "%s", line);
+}
+
+int fsd_notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	size_t length;
+
+	if (!path || (path[0] != '/' && path[0] != '@'))
+		return 0;
+	length = strlen(path);
+	if (length >= sizeof(sa.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(sa.sun_path, path, length);
+	if (path[0] == '@')
+		sa.sun_path[0] = 0;
+
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+	ssize_t rc = sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa, len);
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+	return rc < 0 ? -1 : 1;
+}

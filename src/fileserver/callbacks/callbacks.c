@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One thread makes the calls to clients, many at a time, none of them awaited. */
+#include "fileserver/callbacks/callbacks.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <rxwire/call.h>
+#include <rxwire/endpoint.h>
+#include <rxwire/rpc.h>
+
+#include "afs/numbers.h"
+#include "afs/rxafscb.h"
+#include "fileserver/base/log.h"
+
+#define IN_FLIGHT_MAX 64
+#define DEAD_MS	      4000
+#define DEADLINE_MS   8000
+#define CHECK_S	      60 /* between looks for clients that have been quiet */
+
+/*
+ * A call to a client. Only the thread touches it, but for the link and `done`, which the lock
+ * covers.
+ */
+struct task {
+	struct task *next; /* in `finished` */
+	struct task *flying_next, **flying_link;
+	struct fsd_callbacks *callbacks;
+	struct fsd_work work;
+	rxw_connection *connection;
+	rxw_call *call;
+	bool done; /* reported already */
+};
+
+struct fsd_callbacks {
+	rxw_endpoint *endpoint;
+	struct fsd_clients *clients;
+	struct rxw_uuid uuid;
+	pthread_t thread;
+	pthread_mutex_t lock; /* covers finished, kicked, stop */
+	pthread_cond_t wake;
+	struct task *finished;
+	bool kicked, stop;
+	unsigned flying_count; /* of the thread */
+	struct task *flying;
+};
+
+uint64_t fsd_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t fsd_now(void)
+{
+	return fsd_now_ns() / 1000000000u;
+}
+
+/* On a thread of the library: only pass it on. */
+static void task_event(rxw_call *call, unsigned events, void *arg)
+{
+	struct task *task = arg;
+	struct fsd_callbacks *callbacks = task->callbacks;
+
+	(void)call;
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	pthread_mutex_lock(&callbacks->lock);
+	if (!task->done) {
+		task->done = true;
+		task->next = callbacks->finished;
+		callbacks->finished = task;
+		pthread_cond_signal(&callbacks->wake);
+	}
+	pthread_mutex_unlock(&callbacks->lock);
+}
+
+/* Opcode and arguments; all of them fit what a call takes at once. */
+static int32_t ask(const struct fsd_callbacks *callbacks, struct fsd_work *work, rxw_call *call)
+{
+	AFSCBFids fids = {work->count, work->fids};
+	AFSCBs none = {0}; /* no array of promises: they are all broken */
+
+	switch (work->kind) {
+	case FSD_WORK_IDENTIFY:
+		return StartRXAFSCB_TellMeAboutYourself(call);
+	case FSD_WORK_WHO:
+		return StartRXAFSCB_WhoAreYou(call);
+	case FSD_WORK_INIT:
+		if (work->identified)
+			return StartRXAFSCB_InitCallBackState3(call, &callbacks->uuid);
+		return StartRXAFSCB_InitCallBackState(call);
+	case FSD_WORK_PROBE:
+		if (work->identified)
+			return StartRXAFSCB_ProbeUuid(call, &work->uuid);
+		return StartRXAFSCB_Probe(call);
+	case FSD_WORK_FORGET:
+	case FSD_WORK_BREAK:
+		break;
+	}
+	return StartRXAFSCB_CallBack(call, &fids, &none);
+}
+
+/*
+ * The results of a call that is done, so that nothing waits. What a client says of its addresses is
+ * not used: it could name somebody else's.
+ */
+static int32_t hear(const struct task *task, struct fsd_answer *answer)
+{
+	interfaceAddr self;
+	Capabilities caps;
+	int32_t code = 0;
+
+	self.numberOfInterfaces = 0;
+	if (task->work.kind == FSD_WORK_IDENTIFY) {
+		code = EndRXAFSCB_TellMeAboutYourself(task->call, &self, &caps);
+		answer->uuid = self.uuid;
+		answer->caps = caps.len ? caps.val[0] : 0;
+		xdrfree_Capabilities(&caps);
+	} else if (task->work.kind == FSD_WORK_WHO) {
+		code = EndRXAFSCB_WhoAreYou(task->call, &self);
+		answer->uuid = self.uuid;
+	}
+	if (self.numberOfInterfaces < 0 || self.numberOfInterfaces > AFS_MAX_INTERFACE_ADDR)
+		code = RXW_RPC_CC_UNMARSHAL;
+	return code;
+}
+
+static socklen_t address_length(const struct sockaddr_storage *sa)
+{
+	return sa->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* Begin the call; false if it could not even be begun. */
+static bool launch(struct fsd_callbacks *callbacks, struct task *task)
+{
+	struct rxw_call_options options = {
+		.size = sizeof(options),
+		.flags = RXW_CALL_NONBLOCK,
+		.deadline_ms = DEADLINE_MS,
+		.callback = task_event,
+		.arg = task,
+	};
+	const struct sockaddr *peer = (const struct sockaddr *)&task->work.peer;
+
+	if (rxw_connection_create(callbacks->endpoint, peer, address_length(&task->work.peer),
+				  AFS_SERVICE_CB, NULL, &task->connection))
+		return false;
+	rxw_connection_set_timeouts(task->connection, DEAD_MS, 0, 0);
+	if (rxw_call_begin(task->connection, &options, &task->call)) {
+		rxw_connection_release(task->connection);
+		return false;
+	}
+	/* A failure from here on comes back as the call's error. */
+	if (ask(callbacks, &task->work, task->call) || rxw_call_send_end(task->call) < 0)
+		rxw_call_abort(task->call, RXW_USER_ABORT);
+	return true;
+}
+
+static unsigned function_of(const struct fsd_work *work)
+{
+	switch (work->kind) {
+	case FSD_WORK_IDENTIFY:
+		return RXAFSCB_FN_TellMeAboutYourself;
+	case FSD_WORK_WHO:
+		return RXAFSCB_FN_WhoAreYou;
+	case FSD_WORK_INIT:
+		return work->identified ? RXAFSCB_FN_InitCallBackState3
+					: RXAFSCB_FN_InitCallBackState;
+	case FSD_WORK_PROBE:
+		return work->identified ? RXAFSCB_FN_ProbeUuid : RXAFSCB_FN_Probe;
+	case FSD_WORK_FORGET:
+	case FSD_WORK_BREAK:
+		break;
+	}
+	return RXAFSCB_FN_CallBack;
+}
+
+static void finish(struct fsd_callbacks *callbacks, struct task *task)
+{
+	struct fsd_answer answer = {0};
+
+	answer.code = hear(task, &answer);
+	answer.code =
+		rxw_rpc_end(task->call, answer.code, &RXAFSCB_interface, function_of(&task->work));
+	rxw_connection_release(task->connection);
+	*task->flying_link = task->flying_next;
+	if (task->flying_next)
+		task->flying_next->flying_link = task->flying_link;
+	callbacks->flying_count--;
+	fsd_work_done(callbacks->clients, &task->work, &answer, fsd_now());
+	free(task);
+}
+
+/* Begin what there is to do. */
+static void take_work(struct fsd_callbacks *callbacks)
+{
+	const struct fsd_answer well = {0}, lost = {.code = RXW_CALL_DEAD};
+
+	while (callbacks->flying_count < IN_FLIGHT_MAX) {
+		struct task *task = calloc(1, sizeof(*task));
+
+		if (!task)
+			return;
+		task->callbacks = callbacks;
+		if (!fsd_work_take(callbacks->clients, &task->work)) {
+			free(task);
+			return;
+		}
+		if (task->work.kind == FSD_WORK_BREAK && task->work.count == 0) {
+			fsd_work_done(callbacks->clients, &task->work, &well, fsd_now());
+			free(task);
+			continue;
+		}
+		task->flying_next = callbacks->flying;
+		task->flying_link = &callbacks->flying;
+		if (launch(callbacks, task)) {
+			if (callbacks->flying)
+				callbacks->flying->flying_link = &task->flying_next;
+			callbacks->flying = task;
+			callbacks->flying_count++;
+		} else {
+			fsd_work_done(callbacks->clients, &task->work, &lost, fsd_now());
+			free(task);
+		}
+	}
+}
+
+/* Wait to be woken, but not beyond the next look. The lock is held. */
+static void sleep_until(struct fsd_callbacks *callbacks, uint64_t second)
+{
+	struct timespec until = {.tv_sec = (time_t)second};
+
+	pthread_cond_timedwait(&callbacks->wake, &callbacks->lock, &until);
+}
+
+static void *callbacks_main(void *arg)
+{
+	struct fsd_callbacks *callbacks = arg;
+	uint64_t check = fsd_now() + CHECK_S;
+	bool stopping = false;
+
+	pthread_mutex_lock(&callbacks->lock);
+	while (!stopping || callbacks->flying_count) {
+		struct task *task = callbacks->finished;
+
+		if (task) {
+			callbacks->finished = task->next;
+			pthread_mutex_unlock(&callbacks->lock);
+			finish(callbacks, task);
+			pthread_mutex_lock(&callbacks->lock);
+			callbacks->kicked = true; /* there is room for another */
+		} else if (callbacks->stop && !stopping) {
+			stopping = true;
+			pthread_mutex_unlock(&callbacks->lock);
+			for (task = callbacks->flying; task; task = task->flying_next)
+				rxw_call_abort(task->call, RXW_USER_ABORT);
+			pthread_mutex_lock(&callbacks->lock);
+		} else if (callbacks->kicked && !stopping) {
+			callbacks->kicked = false;
+			pthread_mutex_unlock(&callbacks->lock);
+			take_work(callbacks);
+			pthread_mutex_lock(&callbacks->lock);
+		} else if (fsd_now() >= check) {
+			check = fsd_now() + CHECK_S;
+			pthread_mutex_unlock(&callbacks->lock);
+			fsd_clients_check(callbacks->clients, fsd_now());
+			pthread_mutex_lock(&callbacks->lock);
+		} else {
+			sleep_until(callbacks, check);
+		}
+	}
+	pthread_mutex_unlock(&callbacks->lock);
+	return NULL;
+}
+
+struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_clients *clients,
+					  const struct rxw_uuid *uuid)
+{
+	struct fsd_callbacks *callbacks = calloc(1, sizeof(*callbacks));
+	pthread_condattr_t monotonic;
+
+	if (!callbacks)
+		return NULL;
+	callbacks->endpoint = endpoint;
+	callbacks->clients = clients;
+	callbacks->uuid = *uuid;
+	pthread_mutex_init(&callbacks->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&callbacks->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (pthread_create(&callbacks->thread, NULL, callbacks_main, callbacks)) {
+		free(callbacks);
+		return NULL;
+	}
+	return callbacks;
+}
+
+void fsd_callbacks_wake(struct fsd_callbacks *callbacks)
+{
+	pthread_mutex_lock(&callbacks->lock);
+	callbacks->kicked = true;
+	pthread_cond_signal(&callbacks->wake);
+	pthread_mutex_unlock(&callbacks->lock);
+}
+
+void fsd_callbacks_stop(struct fsd_callbacks *callbacks)
+{
+	if (!callbacks)
+		return;
+	pthread_mutex_lock(&callbacks->lock);
+	callbacks->stop = true;
+	pthread_cond_signal(&callbacks->wake);
+	pthread_mutex_unlock(&callbacks->lock);
+	pthread_join(callbacks->thread, NULL);
+	pthread_cond_destroy(&callbacks->wake);
+	pthread_mutex_destroy(&callbacks->lock);
+	free(callbacks);
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of clients, and the work of telling them things. */
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rxwire/error.h>
+
+#include "afs/uuid.h"
+#include "base/hash.h"
+#include "fileserver/callbacks/clients_private.h"
+
+#define SILENT_S     300  /* a client that did not answer is asked again after this */
+#define FAILED_S     30	  /* one that was up and did not take a break */
+#define IDLE_S	     7200 /* then a client is forgotten */
+#define PROBE_S	     900  /* then one with promises is asked whether it is there */
+#define ANOTHER	     1	  /* what ProbeUuid ends with at one that has another UUID */
+#define PRESSED_S    60	  /* instead, while promises are short */
+#define IDENTIFY_MAX 256  /* questions waiting; strangers beyond it are asked at a later call */
+/*
+ * Hosts that have been quiet are told things so many at a time: most of them are gone, each costs
+ * seconds, and those that call must not wait for them.
+ */
+#define BACKGROUND_MAX 32
+
+static size_t power_of_two(size_t n)
+{
+	size_t p = 64;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options)
+{
+	struct fsd_clients *clients = calloc(1, sizeof(*clients));
+
+	if (!clients)
+		return NULL;
+	clients->options = *options;
+	if (rxw_random(clients->secret, sizeof(clients->secret))) {
+		free(clients);
+		return NULL;
+	}
+	clients->buckets = power_of_two(options->promises_max / 2);
+	clients->host_buckets = power_of_two(options->hosts_max / 2);
+	clients->hosts = calloc(clients->host_buckets, sizeof(*clients->hosts));
+	clients->promises = calloc(clients->buckets, sizeof(*clients->promises));
+	clients->objects = calloc(clients->buckets, sizeof(*clients->objects));
+	clients->work.last = &clients->work.first;
+	clients->quiet_work.last = &clients->quiet_work.first;
+	pthread_mutex_init(&clients->lock, NULL);
+	if (!clients->hosts || !clients->promises || !clients->objects) {
+		fsd_clients_destroy(clients);
+		return NULL;
+	}
+	return clients;
+}
+
+static size_t host_hash(const struct fsd_clients *clients, const struct sockaddr_storage *peer)
+{
+	uint8_t bytes[18] = {0};
+
+	if (peer->ss_family == AF_INET) {
+		const struct sockaddr_in *sa = (const void *)peer;
+
+		memcpy(bytes, &sa->sin_port, 2);
+		memcpy(bytes + 2, &sa->sin_addr, 4);
+	} else if (peer->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *sa = (const void *)peer;
+
+		memcpy(bytes, &sa->sin6_port, 2);
+		memcpy(bytes + 2, &sa->sin6_addr, 16);
+	}
+	return rxw_siphash(bytes, sizeof(bytes), clients->secret) & (clients->host_buckets - 1);
+}
+
+static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET) {
+		const struct sockaddr_in *x = (const void *)a, *y = (const void *)b;
+
+		return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
+	}
+	if (a->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *x = (const void *)a, *y = (const void *)b;
+
+		return x->sin6_port == y->sin6_port && x->sin6_scope_id == y->sin6_scope_id &&
+		       memcmp(&x->sin6_addr, &y->sin6_addr, 16) == 0;
+	}
+	return false;
+}
+
+static void unlink_age(struct fsd_clients *clients, struct fsd_host *host)
+{
+	*(host->newer ? &host->newer->older : &clients->newest) = host->older;
+	*(host->older ? &host->older->newer : &clients->oldest) = host->newer;
+}
+
+static void link_newest(struct fsd_clients *clients, struct fsd_host *host)
+{
+	host->newer = NULL;
+	host->older = clients->newest;
+	*(clients->newest ? &clients->newest->newer : &clients->oldest) = host;
+	clients->newest = host;
+}
+
+static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
+{
+	struct fsd_host **at = &clients->hosts[host_hash(clients, &host->peer)];
+
+	while (*at != host)
+		at = &(*at)->chain;
+	*at = host->chain;
+	unlink_age(clients, host);
+	fsd_host_forget_promises(clients, host);
+	clients->stats.hosts--;
+	free(host->owed);
+	free(host);
+}
+
+void fsd_clients_destroy(struct fsd_clients *clients)
+{
+	if (!clients)
+		return;
+	while (clients->oldest)
+		remove_host(clients, clients->oldest);
+	pthread_mutex_destroy(&clients->lock);
+	free(clients->hosts);
+	free(clients->promises);
+	free(clients->objects);
+	free(clients);
+}
+
+/*
+ * Make room by forgetting one of the clients that were quiet for the longest time and hold nothing.
+ */
+static bool forget_one(struct fsd_clients *clients)
+{
+	struct fsd_host *host = clients->oldest;
+
+	for (int i = 0; host && i < 64; i++, host = host->newer) {
+		if (!host->refs && !host->busy && !host->queued && !host->promise_count) {
+			remove_host(clients, host);
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct fsd_host *find_host(struct fsd_clients *clients, const struct sockaddr_storage *peer)
+{
+	size_t bucket = host_hash(clients, peer);
+	struct fsd_host *host;
+
+	for (host = clients->hosts[bucket]; host; host = host->chain)
+		if (same_peer(&host->peer, peer))
+			return host;
+	if (clients->stats.hosts >= clients->options.hosts_max && !forget_one(clients))
+		return NULL;
+	host = calloc(1, sizeof(*host));
+	if (!host)
+		return NULL;
+	host->peer = *peer;
+	host->chain = clients->hosts[bucket];
+	clients->hosts[bucket] = host;
+	link_newest(clients, host);
+	clients->stats.hosts++;
+	return host;
+}
+
+void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
+{
+	struct work_list *list = host->quiet ? &clients->quiet_work : &clients->work;
+
+	if (host->queued || host->busy)
+		return;
+	host->queued = true;
+	host->next_work = NULL;
+	*list->last = host;
+	list->last = &host->next_work;
+}
+
+static struct fsd_host *dequeue(struct work_list *list)
+{
+	struct fsd_host *host = list->first;
+
+	if (!host)
+		return NULL;
+	list->first = host->next_work;
+	if (!list->first)
+		list->last = &list->first;
+	host->queued = false;
+	return host;
+}
+
+static size_t work_waiting(const struct fsd_clients *clients)
+{
+	size_t n = 0;
+
+	for (const struct fsd_host *h = clients->work.first; h && n < IDENTIFY_MAX;
+	     h = h->next_work)
+		n++;
+	return n;
+}
+
+/* Those that never have been heard of are forgotten in time, a few at each call. */
+static void forget_idle(struct fsd_clients *clients, uint64_t now)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fsd_host *host = clients->oldest;
+
+		if (!host || host->last_call + IDLE_S > now || host->refs || host->busy ||
+		    host->queued || host->promise_count)
+			return;
+		remove_host(clients, host);
+	}
+}
+
+void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+		       uint32_t opcode, uint64_t now, struct fsd_caller *caller)
+{
+	bool modern = opcode >= 65536;
+	bool wake = false;
+	struct fsd_host *host;
+
+	caller->host = NULL;
+	caller->uae = modern;
+	if (peer->ss_family != AF_INET && peer->ss_family != AF_INET6)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	host = find_host(clients, peer);
+	if (host) {
+		host->refs++;
+		host->last_call = now;
+		host->quiet = false;
+		host->modern |= modern;
+		unlink_age(clients, host);
+		link_newest(clients, host);
+		if ((host->state == HOST_NEW ||
+		     (host->state == HOST_SILENT && now >= host->ask_after)) &&
+		    work_waiting(clients) < IDENTIFY_MAX) {
+			host->state = HOST_ASKED;
+			host->asking = FSD_WORK_IDENTIFY;
+			fsd_host_queue(clients, host);
+			wake = true;
+		}
+		caller->host = host;
+		caller->uae =
+			host->caps_known ? host->caps & CLIENT_CAPABILITY_ERRORTRANS : host->modern;
+	}
+	forget_idle(clients, now);
+	pthread_mutex_unlock(&clients->lock);
+	if (wake && clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer, uint64_t now)
+{
+	struct fsd_host *host;
+
+	pthread_mutex_lock(&clients->lock);
+	host = clients->stats.hosts < clients->options.hosts_max ? find_host(clients, peer) : NULL;
+	if (host && host->state == HOST_NEW) {
+		host->last_call = now;
+		host->quiet = true;
+		host->state = HOST_ASKED;
+		host->asking = FSD_WORK_IDENTIFY;
+		fsd_host_queue(clients, host);
+	}
+	pthread_mutex_unlock(&clients->lock);
+}
+
+void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller)
+{
+	if (!caller->host)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	caller->host->refs--;
+	pthread_mutex_unlock(&clients->lock);
+	caller->host = NULL;
+}
+
+static void fill_break(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work)
+{
+	work->kind = FSD_WORK_BREAK;
+	if (host->owed_all) {
+		work->fids[0] = (AFSFid){clients->options.volume, 0, 0};
+		work->count = 1;
+		host->owed_all = false;
+		host->owed_count = 0;
+		return;
+	}
+	work->count = host->owed_count < AFSCBMAX ? host->owed_count : AFSCBMAX;
+	host->owed_count -= work->count;
+	memcpy(work->fids, host->owed + host->owed_count, work->count * sizeof(*work->fids));
+}
+
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
+{
+	struct fsd_host *host;
+
+	pthread_mutex_lock(&clients->lock);
+	host = dequeue(&clients->work);
+	if (!host && clients->background < BACKGROUND_MAX) {
+		host = dequeue(&clients->quiet_work);
+		if (host) {
+			host->background = true;
+			clients->background++;
+		}
+	}
+	if (host) {
+		host->busy = true;
+		memset(work, 0, sizeof(*work));
+		work->host = host;
+		work->peer = host->peer;
+		work->identified = host->identified;
+		work->uuid = host->uuid;
+		if (host->state == HOST_ASKED)
+			work->kind = host->asking;
+		else if (host->probe && !host->owed_count && !host->owed_all)
+			work->kind = FSD_WORK_PROBE;
+		else
+			fill_break(clients, host, work);
+		if (work->kind == FSD_WORK_FORGET) {
+			work->fids[0] = (AFSFid){clients->options.volume, 0, 0};
+			work->count = 1;
+		}
+		host->probe = false;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	return host != NULL;
+}
+
+static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)
+{
+	if ((host->state == HOST_UP) != up)
+		clients->stats.hosts_up += up ? 1 : (size_t)-1;
+}
+
+/* It has said who it is; or that it does not know the question. */
+static bool introduced(struct fsd_host *host, enum fsd_work_kind kind,
+		       const struct fsd_answer *answer)
+{
+	static const struct rxw_uuid none;
+
+	if (answer->code == RXW_RPC_OPCODE) {
+		host->identified = false;
+		host->asking = kind == FSD_WORK_IDENTIFY ? FSD_WORK_WHO : FSD_WORK_INIT;
+		return true;
+	}
+	if (answer->code)
+		return false;
+	if (kind == FSD_WORK_IDENTIFY) {
+		host->caps_known = true;
+		host->caps = answer->caps;
+	}
+	host->uuid = answer->uuid;
+	host->identified = !afs_uuid_same(&answer->uuid, &none);
+	host->asking = FSD_WORK_INIT;
+	return true;
+}
+
+/* The next step after an answer; the lock is held. */
+static void step(struct fsd_clients *clients, struct fsd_host *host, enum fsd_work_kind kind,
+		 const struct fsd_answer *answer, uint64_t now)
+{
+	bool asked = kind == FSD_WORK_IDENTIFY || kind == FSD_WORK_WHO;
+	enum host_state next = HOST_UP;
+
+	if (asked && introduced(host, kind, answer)) {
+		next = HOST_ASKED;
+	} else if (kind == FSD_WORK_PROBE && answer->code == ANOTHER) {
+		/* What was promised to the one before is no promise to this one. */
+		fsd_host_forget_promises(clients, host);
+		host->caps_known = false;
+		host->asking = FSD_WORK_IDENTIFY;
+		next = HOST_ASKED;
+	} else if (kind == FSD_WORK_INIT && !answer->code) {
+		/*
+		 * Linux from 6.8 on trusts all it has of a volume again once it gets a promise in
+		 * it, in spite of FSD_WORK_INIT, but not in spite of a break of the volume.
+		 */
+		host->asking = FSD_WORK_FORGET;
+		next = HOST_ASKED;
+	} else if (answer->code && !(kind == FSD_WORK_FORGET && answer->code == RXW_RPC_OPCODE)) {
+		host->ask_after = now + (asked ? SILENT_S : FAILED_S);
+		clients->stats.failed += !asked;
+		/* What it holds it will be told to forget before it gets anything new. */
+		fsd_host_forget_promises(clients, host);
+		next = HOST_SILENT;
+	}
+	set_up(clients, host, next == HOST_UP);
+	host->state = next;
+	if (next == HOST_ASKED || (next == HOST_UP && (host->owed_count || host->owed_all)))
+		fsd_host_queue(clients, host);
+}
+
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
+		   const struct fsd_answer *answer, uint64_t now)
+{
+	struct fsd_host *host = work->host;
+	bool aside = work->kind == FSD_WORK_BREAK || work->kind == FSD_WORK_PROBE;
+	bool up;
+
+	pthread_mutex_lock(&clients->lock);
+	up = host->state == HOST_UP;
+	host->busy = false;
+	if (host->background) {
+		host->background = false;
+		clients->background--;
+	}
+	if (answer->code == 0)
+		host->last_answer = now;
+	/*
+	 * Its promises may have been taken away meanwhile, to make room: then it must be told
+	 * first.
+	 */
+	if (host->state == HOST_ASKED && aside)
+		fsd_host_queue(clients, host);
+	else
+		step(clients, host, work->kind, answer, now);
+	up = !up && host->state == HOST_UP;
+	pthread_mutex_unlock(&clients->lock);
+	if (up && clients->options.up)
+		clients->options.up(clients->options.arg, &work->peer);
+	if (clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
+{
+	struct fsd_host *host;
+	bool wake = false;
+	uint64_t probe;
+
+	pthread_mutex_lock(&clients->lock);
+	/* Those that are gone are found sooner while others get no promise because of them. */
+	probe = clients->stats.promises > clients->options.promises_max / 4 * 3 ? PRESSED_S : PROBE_S;
+	/* In the order of their last calls: those behind have called since. */
+	for (host = clients->oldest; host && host->last_call + probe <= now; host = host->newer) {
+		if (host->state != HOST_UP || !host->promise_count || host->queued || host->busy)
+			continue;
+		if (host->last_call + IDLE_S <= now) {
+			fsd_host_forget_promises(clients, host);
+			set_up(clients, host, false);
+			host->state = HOST_ASKED;
+			host->asking = FSD_WORK_INIT;
+		} else if (host->last_answer + probe <= now) {
+			host->probe = true;
+		} else {
+			continue;
+		}
+		host->quiet = true;
+		fsd_host_queue(clients, host);
+		wake = true;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	if (wake && clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats)
+{
+	pthread_mutex_lock(&clients->lock);
+	*stats = clients->stats;
+	pthread_mutex_unlock(&clients->lock);
+}
+
+size_t fsd_clients_active(struct fsd_clients *clients, uint64_t now, uint64_t seconds)
+{
+	const struct fsd_host *host;
+	size_t n = 0;
+
+	pthread_mutex_lock(&clients->lock);
+	for (host = clients->newest; host && host->last_call + seconds > now; host = host->older)
+		n++;
+	pthread_mutex_unlock(&clients->lock);
+	return n;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of promises. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "fileserver/callbacks/clients_private.h"
+
+#define ROUND_S	      128 /* promises end at multiples of this */
+#define KEEP_S	      180 /* we keep an entry so much longer than we said */
+#define BULK_WEIGHT   22  /* a promise of many is as short as if so many more held it */
+#define RECLAIM_TRIES 8
+
+static size_t object_hash(const struct fsd_clients *clients, uint32_t vnode, uint32_t unique)
+{
+	return rxw_hash_words(vnode, unique, clients->secret) & (clients->buckets - 1);
+}
+
+static size_t promise_hash(const struct fsd_clients *clients, const struct object *object,
+			   const struct fsd_host *host)
+{
+	uint64_t h = ((uint64_t)(uintptr_t)object >> 4) * 0x9e3779b97f4a7c15ull;
+
+	h ^= ((uint64_t)(uintptr_t)host >> 4) * 0xc2b2ae3d27d4eb4full;
+	h ^= h >> 29;
+	return (size_t)h & (clients->buckets - 1);
+}
+
+static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
+{
+	struct object *object = clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
+
+	while (object && (object->vnode != fid->Vnode || object->unique != fid->Unique))
+		object = object->chain;
+	return object;
+}
+
+static struct promise *find_promise(const struct fsd_clients *clients, const struct object *object,
+				    const struct fsd_host *host)
+{
+	struct promise *promise = clients->promises[promise_hash(clients, object, host)];
+
+	while (promise && (promise->object != object || promise->host != host))
+		promise = promise->chain;
+	return promise;
+}
+
+/* Remove a promise, and its object with the last one. */
+static void remove_promise(struct fsd_clients *clients, struct promise *promise)
+{
+	struct object *object = promise->object;
+	struct promise **at = &clients->promises[promise_hash(clients, object, promise->host)];
+
+	while (*at != promise)
+		at = &(*at)->chain;
+	*at = promise->chain;
+	*promise->object_link = promise->object_next;
+	if (promise->object_next)
+		promise->object_next->object_link = promise->object_link;
+	*promise->host_link = promise->host_next;
+	if (promise->host_next)
+		promise->host_next->host_link = promise->host_link;
+	promise->host->promise_count--;
+	clients->stats.promises--;
+	free(promise);
+	if (--object->holders == 0) {
+		clients->stats.objects--;
+		struct object **o =
+			&clients->objects[object_hash(clients, object->vnode, object->unique)];
+
+		while (*o != object)
+			o = &(*o)->chain;
+		*o = object->chain;
+		free(object);
+	}
+}
+
+void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host)
+{
+	while (host->promises)
+		remove_promise(clients, host->promises);
+	host->owed_count = 0;
+	host->owed_all = false;
+}
+
+/*
+ * The table is full: the client that has been quiet for the longest time loses what it holds, and
+ * is told so.
+ */
+static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this)
+{
+	struct fsd_host *host = clients->oldest;
+
+	while (host && (host == not_this || host->promise_count == 0))
+		host = host->newer;
+	if (!host)
+		return false;
+	fsd_host_forget_promises(clients, host);
+	if (host->state == HOST_UP)
+		clients->stats.hosts_up--;
+	host->state = HOST_ASKED;
+	host->asking = FSD_WORK_INIT;
+	host->quiet = true;
+	fsd_host_queue(clients, host);
+	clients->stats.reclaimed++;
+	return true;
+}
+
+static uint64_t duration(size_t holders)
+{
+	static const struct {
+		size_t below;
+		unsigned seconds;
+	} table[] = {
+		{8, 4 * 3600}, {16, 3600}, {24, 1800}, {40, 900}, {64, 600},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (holders < table[i].below)
+			return table[i].seconds;
+	return 420;
+}
+
+static struct object *add_object(struct fsd_clients *clients, const AFSFid *fid)
+{
+	struct object *object = calloc(1, sizeof(*object));
+	struct object **at = &clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
+
+	if (!object)
+		return NULL;
+	object->vnode = fid->Vnode;
+	object->unique = fid->Unique;
+	object->chain = *at;
+	*at = object;
+	clients->stats.objects++;
+	return object;
+}
+
+static struct promise *add_promise(struct fsd_clients *clients, struct object *object,
+				   struct fsd_host *host)
+{
+	struct promise *promise = calloc(1, sizeof(*promise));
+	struct promise **at = &clients->promises[promise_hash(clients, object, host)];
+
+	if (!promise)
+		return NULL;
+	promise->object = object;
+	promise->host = host;
+	promise->chain = *at;
+	*at = promise;
+	promise->object_next = object->first;
+	promise->object_link = &object->first;
+	if (object->first)
+		object->first->object_link = &promise->object_next;
+	object->first = promise;
+	promise->host_next = host->promises;
+	promise->host_link = &host->promises;
+	if (host->promises)
+		host->promises->host_link = &promise->host_next;
+	host->promises = promise;
+	object->holders++;
+	host->promise_count++;
+	clients->stats.promises++;
+	return promise;
+}
+
+/*
+ * The promise of this host on this object, made if there is none and there is room. The lock is
+ * held.
+ */
+static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid,
+			      bool *wake)
+{
+	struct object *object = find_object(clients, fid);
+	struct promise *promise = object ? find_promise(clients, object, host) : NULL;
+	size_t max = clients->options.promises_max;
+
+	if (promise)
+		return promise;
+	/* One client may not fill the table, unless it is a small one. */
+	if (max > 64 && host->promise_count >= max / 2)
+		return NULL;
+	for (int i = 0; clients->stats.promises >= max; i++) {
+		if (i == RECLAIM_TRIES || !reclaim(clients, host))
+			return NULL;
+		*wake = true;
+	}
+	/* Making room may have removed the object. */
+	object = find_object(clients, fid);
+	if (!object)
+		object = add_object(clients, fid);
+	if (!object)
+		return NULL;
+	promise = add_promise(clients, object, host);
+	if (!promise && object->holders == 0) {
+		struct object **at =
+			&clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
+
+		*at = object->chain; /* it was put in front */
+		clients->stats.objects--;
+		free(object);
+	}
+	return promise;
+}
+
+uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
+			  const AFSFid *fid, bool bulk, uint64_t now)
+{
+	struct fsd_host *host = caller->host;
+	struct promise *promise = NULL;
+	uint64_t expires = 0;
+	bool wake = false;
+
+	if (!host)
+		return 0;
+	pthread_mutex_lock(&clients->lock);
+	if (host->state == HOST_UP)
+		promise = obtain(clients, host, fid, &wake);
+	if (promise) {
+		size_t others = promise->object->holders - 1 + (bulk ? BULK_WEIGHT : 0);
+
+		expires = (now + duration(others) + ROUND_S - 1) / ROUND_S * ROUND_S;
+		promise->expires = expires;
+		clients->stats.given++;
+	} else {
+		clients->stats.refused++;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	if (wake && clients->options.wake)
+		clients->options.wake(clients->options.arg);
+	return expires ? (uint32_t)(expires - now) : 0;
+}
+
+void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
+		      const AFSFid *fid)
+{
+	struct object *object;
+	struct promise *promise;
+
+	if (!caller->host)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	object = find_object(clients, fid);
+	promise = object ? find_promise(clients, object, caller->host) : NULL;
+	if (promise) {
+		remove_promise(clients, promise);
+		clients->stats.dropped++;
+	}
+	pthread_mutex_unlock(&clients->lock);
+}
+
+void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *caller)
+{
+	if (!caller->host)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	fsd_host_forget_promises(clients, caller->host);
+	clients->stats.dropped_all++;
+	pthread_mutex_unlock(&clients->lock);
+}
+
+/* Owe the host a break; the lock is held. */
+static void owe(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
+{
+	fsd_host_queue(clients, host);
+	if (host->owed_all)
+		return;
+	if (host->owed_count == host->owed_capacity) {
+		uint32_t capacity = host->owed_capacity ? host->owed_capacity * 2 : 16;
+		AFSFid *owed =
+			capacity > OWED_MAX ? NULL : realloc(host->owed, capacity * sizeof(*owed));
+
+		if (!owed) {
+			fsd_host_forget_promises(clients, host);
+			host->owed_all = true;
+			return;
+		}
+		host->owed = owed;
+		host->owed_capacity = capacity;
+	}
+	host->owed[host->owed_count++] = *fid;
+}
+
+void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except)
+{
+	struct object *object;
+	bool wake = false;
+
+	pthread_mutex_lock(&clients->lock);
+	/* Looked up again each time: the last promise takes its object along. */
+	for (;;) {
+		struct promise *promise;
+
+		object = find_object(clients, fid);
+		promise = object ? object->first : NULL;
+		while (promise && promise->host == except)
+			promise = promise->object_next;
+		if (!promise)
+			break;
+
+		struct fsd_host *host = promise->host;
+
+		remove_promise(clients, promise);
+		owe(clients, host, fid);
+		clients->stats.broken++;
+		wake = true;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	if (wake && clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid)
+{
+	pthread_mutex_lock(&clients->lock);
+	bool held = find_object(clients, fid) != NULL;
+	pthread_mutex_unlock(&clients->lock);
+	return held;
+}
+
+static size_t chain_length(const struct object *object)
+{
+	size_t n = 0;
+
+	for (; object; object = object->chain)
+		n++;
+	return n;
+}
+
+size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
+			 uint64_t now)
+{
+	size_t n = 0, steps = 0;
+
+	pthread_mutex_lock(&clients->lock);
+	while (n < max && steps < clients->buckets && clients->stats.promises) {
+		struct object *object = clients->objects[*cursor & (clients->buckets - 1)], *next;
+
+		/* A bucket is reported whole: the cursor could not return to the rest of it. */
+		if (n && n + chain_length(object) > max)
+			break;
+		for (; object && n < max; object = next) {
+			struct promise *promise = object->first, *following;
+
+			next = object->chain;
+			fids[n++] =
+				(AFSFid){clients->options.volume, object->vnode, object->unique};
+			for (; promise; promise = following) {
+				bool last = promise->object_next == NULL;
+
+				following = promise->object_next;
+				if (promise->expires + KEEP_S < now) {
+					clients->stats.expired++;
+					remove_promise(clients, promise); /* may free the object */
+				}
+				if (last)
+					break;
+			}
+		}
+		++*cursor;
+		steps++;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	return n;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The watcher of the tree. */
+#include "fileserver/callbacks/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/base/log.h"
+
+#define BUCKETS	  1024
+#define SWEEP_MAX 256
+#define MASK                                                                              \
+	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
+	 IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
+#define NAMES_MASK \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
+
+/* A watched directory, in two hashes: by watch number and by vnode. */
+struct watched {
+	int wd;
+	uint32_t vnode, unique;
+	struct watched *wd_chain, *vnode_chain;
+};
+
+struct fsd_watch {
+	struct fsd_volume *volume;
+	struct fsd_clients *clients;
+	pthread_t thread;
+	int inotify; /* -1: none */
+	int stop_pipe[2];
+	unsigned max;
+	pthread_mutex_t lock; /* covers the hashes, count and full */
+	struct watched *by_wd[BUCKETS], *by_vnode[BUCKETS];
+	size_t count;
+	bool full; /* said so already */
+};
+
+static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
+{
+	struct watched *w = watch->by_vnode[vnode / 2 % BUCKETS];
+
+	while (w && w->vnode != vnode)
+		w = w->vnode_chain;
+	return w;
+}
+
+static void remove_watched(struct fsd_watch *watch, struct watched *w)
+{
+	struct watched **at = &watch->by_wd[(unsigned)w->wd % BUCKETS];
+
+	while (*at != w)
+		at = &(*at)->wd_chain;
+	*at = w->wd_chain;
+	at = &watch->by_vnode[w->vnode / 2 % BUCKETS];
+	while (*at != w)
+		at = &(*at)->vnode_chain;
+	*at = w->vnode_chain;
+	watch->count--;
+	free(w);
+}
+
+static struct watched *find_wd(struct fsd_watch *watch, int wd)
+{
+	struct watched *w = watch->by_wd[(unsigned)wd % BUCKETS];
+
+	while (w && w->wd != wd)
+		w = w->wd_chain;
+	return w;
+}
+
+void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path)
+{
+	bool self = record->kind == FSD_DIR;
+	uint32_t vnode = self ? record->vnode : record->parent;
+	uint32_t unique = self ? record->unique : record->parent_unique;
+	struct fsd_layer *layer = fsd_volume_layer(watch->volume);
+	char directory[FSD_PATH_MAX];
+	struct watched *w;
+	int wd;
+
+	if (watch->inotify < 0 || !layer->ops->watch)
+		return;
+	pthread_mutex_lock(&watch->lock);
+	w = find_vnode(watch, vnode);
+	if (w && w->unique != unique) {
+		inotify_rm_watch(watch->inotify, w->wd);
+		remove_watched(watch, w);
+		w = NULL;
+	}
+	if (!w && watch->count < watch->max) {
+		const char *end = self ? path + strlen(path) : strrchr(path, '/');
+		size_t n = end ? (size_t)(end - path) : 0;
+
+		memcpy(directory, path, n);
+		directory[n] = 0;
+		wd = layer->ops->watch(layer, directory, watch->inotify, MASK);
+		w = wd < 0 ? NULL : find_wd(watch, wd);
+		if (w) /* the same directory under an older vnode */
+			remove_watched(watch, w);
+		w = wd < 0 ? NULL : calloc(1, sizeof(*w));
+		if (w) {
+			*w = (struct watched){.wd = wd,
+					      .vnode = vnode,
+					      .unique = unique,
+					      .wd_chain = watch->by_wd[(unsigned)wd % BUCKETS],
+					      .vnode_chain = watch->by_vnode[vnode / 2 % BUCKETS]};
+			watch->by_wd[(unsigned)wd % BUCKETS] = w;
+			watch->by_vnode[vnode / 2 % BUCKETS] = w;
+			watch->count++;
+		} else if (wd == -ENOSPC && !watch->full) {
+			watch->full = true;
+			fsd_log(RXW_LOG_WARNING,
+				"no more inotify watches: changes in other directories are "
+				"seen later; raise fs.inotify.max_user_watches (sysctl)");
+		}
+	}
+	pthread_mutex_unlock(&watch->lock);
+}
+
+size_t fsd_watch_count(struct fsd_watch *watch)
+{
+	pthread_mutex_lock(&watch->lock);
+	size_t count = watch->count;
+	pthread_mutex_unlock(&watch->lock);
+	return count;
+}
+
+/*
+ * Look at an object if somebody wants to know; what nobody holds a promise on is looked at when it
+ * is asked for.
+ */
+static void check_held(struct fsd_watch *watch, const AFSFid *fid)
+{
+	if (fsd_promise_held(watch->clients, fid))
+		fsd_volume_check(watch->volume, fid);
+}
+
+static void handle_event(struct fsd_watch *watch, const struct inotify_event *event)
+{
+	AFSFid directory = {.Volume = fsd_volume_id(watch->volume)}, child;
+	struct watched *w;
+
+	if (event->mask & IN_Q_OVERFLOW) {
+		fsd_volume_forget_access(watch->volume);
+		return; /* the sweep finds the rest */
+	}
+	pthread_mutex_lock(&watch->lock);
+	w = find_wd(watch, event->wd);
+	if (w) {
+		directory.Vnode = w->vnode;
+		directory.Unique = w->unique;
+		/* Moved away: its vnode now stands for whatever takes its place. */
+		if (event->mask & IN_MOVE_SELF)
+			inotify_rm_watch(watch->inotify, w->wd);
+		if (event->mask & (IN_IGNORED | IN_MOVE_SELF))
+			remove_watched(watch, w);
+	}
+	pthread_mutex_unlock(&watch->lock);
+	if (!w)
+		return;
+	if (event->mask & (IN_ATTRIB | IN_MOVE_SELF | IN_MOVED_FROM | IN_MOVED_TO))
+		fsd_volume_forget_access(watch->volume);
+	/* The directory first: what has been renamed keeps its FID if it is seen at its new place. */
+	if (!event->len || (event->mask & NAMES_MASK))
+		check_held(watch, &directory);
+	if (event->len && fsd_volume_child(watch->volume, &directory, event->name, &child) == 0)
+		check_held(watch, &child);
+}
+
+static void read_events(struct fsd_watch *watch)
+{
+	_Alignas(struct inotify_event) char buffer[16384];
+	const struct inotify_event *event, *before = NULL;
+	ssize_t n = read(watch->inotify, buffer, sizeof(buffer));
+
+	for (char *at = buffer; n > 0 && at < buffer + n; at += sizeof(*event) + event->len) {
+		event = (const struct inotify_event *)(void *)at;
+		/* A writer makes many alike. */
+		if (!before || before->wd != event->wd || before->mask != event->mask ||
+		    before->len != event->len || memcmp(before->name, event->name, event->len))
+			handle_event(watch, event);
+		before = event;
+	}
+}
+
+static void sweep(struct fsd_watch *watch, size_t *cursor)
+{
+	AFSFid fids[SWEEP_MAX];
+	size_t n = fsd_promise_sweep(watch->clients, cursor, fids, SWEEP_MAX, fsd_now());
+
+	for (size_t i = 0; i < n; i++)
+		check_held(watch, &fids[i]);
+}
+
+static void *watch_main(void *arg)
+{
+	struct fsd_watch *watch = arg;
+	uint64_t swept = fsd_now();
+	size_t cursor = 0;
+
+	for (;;) {
+		struct pollfd fds[2] = {
+			{.fd = watch->stop_pipe[0], .events = POLLIN},
+			{.fd = watch->inotify, .events = POLLIN},
+		};
+
+		/* Who is refused memory to wait with looks again in a while: the sweep goes on. */
+		if (poll(fds, 2, 1000) < 0) {
+			nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+			fds[0].revents = fds[1].revents = 0;
+		}
+		if (fds[0].revents)
+			break;
+		if (fds[1].revents)
+			read_events(watch);
+		if (fsd_now() != swept) {
+			swept = fsd_now();
+			sweep(watch, &cursor);
+		}
+	}
+	return NULL;
+}
+
+struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
+				  unsigned max)
+{
+	struct fsd_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->volume = volume;
+	watch->clients = clients;
+	watch->max = max;
+	pthread_mutex_init(&watch->lock, NULL);
+	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (watch->inotify < 0)
+		fsd_log(RXW_LOG_WARNING,
+			"no inotify (%s): changes are seen later; raise "
+			"fs.inotify.max_user_instances (sysctl)",
+			strerror(errno));
+	if (pipe2(watch->stop_pipe, O_CLOEXEC) == 0) {
+		if (pthread_create(&watch->thread, NULL, watch_main, watch) == 0)
+			return watch;
+		close(watch->stop_pipe[0]);
+		close(watch->stop_pipe[1]);
+	}
+	if (watch->inotify >= 0)
+		close(watch->inotify);
+	free(watch);
+	return NULL;
+}
+
+void fsd_watch_stop(struct fsd_watch *watch)
+{
+	if (!watch)
+		return;
+	close(watch->stop_pipe[1]);
+	pthread_join(watch->thread, NULL);
+	close(watch->stop_pipe[0]);
+	if (watch->inotify >= 0)
+		close(watch->inotify);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		while (watch->by_wd[i])
+			remove_watched(watch, watch->by_wd[i]);
+	pthread_mutex_destroy(&watch->lock);
+	free(watch);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who may call, how protected calls must be, and who may see what of the export. */
+#include "fileserver/guard/guard.h"
+
+#include <fnmatch.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "fileserver/base/log.h"
+#include "fileserver/volume/state.h"
+#include "tools/common/address.h"
+
+#define SEEN	     1024 /* who was told of in the log: one of each place */
+#define NAME_LONGEST 255  /* of a file */
+
+/* One --allow. */
+struct rule {
+	char *who;	 /* the text of all of it: who, then the patterns, each ended by a NUL */
+	char **patterns; /* into who */
+	size_t count;
+};
+
+/* How calls must be protected at least; from CLEAR on, a level of enum rxw_level plus one. */
+enum demand {
+	DEMAND_UNSAID = -1,
+	DEMAND_NONE,
+	DEMAND_CLEAR,
+	DEMAND_AUTH,
+	DEMAND_CRYPT
+};
+
+struct fsd_guard {
+	struct fsd_guard_options options;
+	struct tools_keys keys; /* without --keytab a table of no keys */
+	struct offer {
+		rxw_security *classes[3];
+		size_t count;
+	} offers[FSD_SERVICES];
+	int require[FSD_SERVICES]; /* enum demand */
+	struct rule *rules;
+	size_t rule_count;
+	uint64_t secret[2]; /* of the hash of `seen` */
+	_Atomic uint64_t seen[SEEN];
+};
+
+static const char *const service_names[] = { "fs", "vl", "vol" };
+static const char *const level_names[] = { "none", "clear", "auth", "crypt" }; /* from DEMAND_NONE on */
+
+/* ---- what is asked for ---- */
+
+static int level_of(const char *text)
+{
+	for (int i = 0; i < 4; i++)
+		if (strcmp(text, level_names[i]) == 0)
+			return i;
+	return DEMAND_UNSAID;
+}
+
+static int parse_require(struct fsd_guard *guard, const char *text, char *message)
+{
+	const char *colon = strchr(text, ':');
+	int level = level_of(colon ? colon + 1 : text);
+	bool known = false;
+
+	for (int i = 0; i < FSD_SERVICES && level >= 0; i++) {
+		if (colon && (strlen(service_names[i]) != (size_t)(colon - text) ||
+			      memcmp(service_names[i], text, (size_t)(colon - text)) != 0))
+			continue;
+		guard->require[i] = level;
+		known = true;
+	}
+	if (known)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "--require %.100s: give none, clear, auth or crypt, for all services or with "
+					   "fs:, vl: or vol: before it for one",
+		 text);
+	return -1;
+}
+
+/* "WHO PATTERN...", divided by blanks. */
+static int parse_rule(struct rule *rule, const char *text, char *message)
+{
+	char *word, *rest;
+
+	rule->who = strdup(text);
+	/* Each pattern takes two bytes at least. */
+	rule->patterns = calloc(strlen(text) / 2 + 1, sizeof(*rule->patterns));
+	if (!rule->who || !rule->patterns) {
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return -1;
+	}
+	word = strtok_r(rule->who, " \t", &rest);
+	if (word && word != rule->who)
+		memmove(rule->who, word, strlen(word) + 1);
+	while ((word = strtok_r(NULL, " \t", &rest)))
+		rule->patterns[rule->count++] = word + strspn(word, "/");
+	if (rule->count == 0 ||
+	    (!strchr(rule->who, '@') && strcmp(rule->who, "anonymous") != 0 && strcmp(rule->who, "any-authenticated") != 0)) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--allow '%.100s': give user@REALM, anonymous or any-authenticated, then patterns of paths", text);
+		return -1;
+	}
+	return 0;
+}
+
+static bool loopback(const char *listen)
+{
+	struct tools_address address;
+	char reason[256];
+
+	if (tools_resolve(listen, 0, 1, &address, reason, sizeof(reason)) < 0)
+		return true; /* the endpoint will say what is wrong with it */
+	if (address.sa.ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address.sa)->sin6_addr);
+	return ntohl(((struct sockaddr_in *)&address.sa)->sin_addr.s_addr) >> 24 == 127;
+}
+
+/*
+ * What was not said: locations and volumes may be looked at by everybody, as in any cell; clients
+ * must be able to find a volume before a user of theirs has a token. 0, or -1 after a message.
+ */
+static int fill_require(struct fsd_guard *guard, char *message)
+{
+	bool near = loopback(guard->options.listen), everybody = false;
+
+	for (size_t i = 0; i < guard->rule_count; i++)
+		everybody = everybody || strcmp(guard->rules[i].who, "anonymous") == 0;
+	for (int i = 0; i < FSD_SERVICES; i++) {
+		if (guard->require[i] == DEMAND_UNSAID && (near || everybody || i != FSD_FS))
+			guard->require[i] = DEMAND_NONE;
+		else if (guard->require[i] == DEMAND_UNSAID && guard->options.keytab)
+			guard->require[i] = DEMAND_AUTH;
+		if (guard->require[i] == DEMAND_UNSAID) {
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "--listen %.100s lets other machines call: give --keytab, or "
+				 "--require none to serve anonymous clients",
+				 guard->options.listen);
+			return -1;
+		}
+		if (guard->require[i] > DEMAND_NONE && !guard->options.keytab) {
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "--require needs keys to know clients by: --keytab FILE");
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* The lowest level that a connection to the service must have; calls are checked besides. */
+static int connection_level(const struct fsd_guard *guard, int service)
+{
+	/* The service itself, which OpenAFS's -localauth is, may look at these two without more. */
+	if (service != FSD_FS || guard->require[service] <= DEMAND_CLEAR)
+		return RXW_LEVEL_CLEAR;
+	return guard->require[service] - 1;
+}
+
+/* After the levels are known: tokens of rxgk have at least the lowest of them. */
+static int load(struct fsd_guard *guard, char *message)
+{
+	struct tools_auth auth = { .class = -1,
+				   .level = RXW_LEVEL_CRYPT,
+				   .key_file = guard->options.keytab,
+				   .cell = guard->options.cell };
+	char why[TOOLS_AUTH_MESSAGE];
+
+	for (int i = 0; i < FSD_SERVICES; i++)
+		if (guard->require[i] - 1 < auth.level)
+			auth.level = guard->require[i] > DEMAND_CLEAR ? guard->require[i] - 1
+								       : RXW_LEVEL_CLEAR;
+	if (auth.key_file && tools_keys_open(&guard->keys, &auth, why, sizeof(why)) < 0) {
+		snprintf(message, FSD_MESSAGE_MAX, "--keytab: %.490s", why);
+		return -1;
+	}
+	if (auth.key_file) {
+		if (why[0])
+			fsd_log(RXW_LOG_WARNING, "%s", why);
+		return 0;
+	}
+	if (rxw_keys_create(&guard->keys.keys) == 0)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "no memory");
+	return -1;
+}
+
+static bool has_keys(const struct fsd_guard *guard)
+{
+	struct rxw_key_info info = { .size = sizeof(info) };
+
+	return rxw_keys_info(guard->keys.keys, 0, &info) == 0;
+}
+
+/*
+ * Every service offers all classes, as OpenAFS does; fsd_guard_enter() says whose calls are served. A
+ * connection of a class that is not offered is refused as a whole with code -2, and Linux up to 6.12
+ * panics if that answers a look-up of names. Without a key a class tells its clients so.
+ */
+static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, char *message)
+{
+	const struct rxw_rxkad_server_options kad = {
+		.size = sizeof(kad),
+		.keys = guard->keys.keys,
+		.level_min = (uint8_t)connection_level(guard, kind),
+		.allow_single_des = guard->options.single_des,
+		.local_realm = guard->options.realm,
+	};
+	const struct rxw_rxgk_server_options gk = {
+		.size = sizeof(gk),
+		.keys = guard->keys.keys,
+		.level_min = (uint8_t)connection_level(guard, kind),
+	};
+	struct offer *offer = &guard->offers[kind];
+	int rc;
+
+	offer->classes[offer->count++] = rxw_security_null();
+	rc = rxw_rxkad_server(&kad, &offer->classes[offer->count]);
+	offer->count += rc == 0;
+	if (rc == 0) {
+		rc = rxw_rxgk_server(&gk, &offer->classes[offer->count]);
+		offer->count += rc == 0;
+	}
+	if (rc < 0)
+		snprintf(message, FSD_MESSAGE_MAX, "security classes of service %s: %s",
+			 service_names[kind], rxw_strerror(rc));
+	return rc;
+}
+
+static int open_services(struct fsd_guard *guard, char *message)
+{
+	if (guard->options.keytab && !has_keys(guard)) {
+		snprintf(message, FSD_MESSAGE_MAX, "--keytab %.200s has no key for rxkad or rxgk",
+			 guard->options.keytab);
+		return -1;
+	}
+	for (int i = 0; i < FSD_SERVICES; i++)
+		if (open_service(guard, (enum fsd_service_kind)i, message) < 0)
+			return -1;
+	return 0;
+}
+
+int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **out, char *message)
+{
+	struct fsd_guard *guard = calloc(1, sizeof(*guard));
+	size_t rules = options->allow_count;
+
+	*out = NULL;
+	if (guard)
+		guard->rules = calloc(rules ? rules : 1, sizeof(*guard->rules));
+	if (!guard || !guard->rules || rxw_random(guard->secret, sizeof(guard->secret))) {
+		if (guard)
+			free(guard->rules);
+		free(guard);
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return -1;
+	}
+	guard->options = *options;
+	for (int i = 0; i < FSD_SERVICES; i++)
+		guard->require[i] = DEMAND_UNSAID;
+	for (size_t i = 0; i < options->require_count; i++)
+		if (parse_require(guard, options->require[i], message) < 0)
+			goto fail;
+	for (size_t i = 0; i < rules; i++) {
+		guard->rule_count++;
+		if (parse_rule(&guard->rules[i], options->allow[i], message) < 0)
+			goto fail;
+	}
+	if (fill_require(guard, message) < 0 || load(guard, message) < 0 || open_services(guard, message) < 0)
+		goto fail;
+	*out = guard;
+	return 0;
+fail:
+	fsd_guard_close(guard);
+	return -1;
+}
+
+void fsd_guard_close(struct fsd_guard *guard)
+{
+	if (!guard)
+		return;
+	for (int i = 0; i < FSD_SERVICES; i++)
+		while (guard->offers[i].count)
+			rxw_security_unref(guard->offers[i].classes[--guard->offers[i].count]);
+	for (size_t i = 0; i < guard->rule_count; i++) {
+		free(guard->rules[i].who);
+		free(guard->rules[i].patterns);
+	}
+	free(guard->rules);
+	tools_keys_close(&guard->keys);
+	free(guard);
+}
+
+rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service, size_t *count)
+{
+	*count = guard->offers[service].count;
+	return guard->offers[service].classes;
+}
+
+int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint)
+{
+	return tools_keys_offer(&guard->keys, endpoint);
+}
+
+bool fsd_guard_asks(const struct fsd_guard *guard)
+{
+	return guard && (guard->options.keytab || guard->rule_count);
+}
+
+int fsd_guard_reload(struct fsd_guard *guard)
+{
+	char message[TOOLS_AUTH_MESSAGE] = "";
+	int rc = guard->keys.keys ? rxw_keys_reload(guard->keys.keys, message, sizeof(message)) : 0;
+
+	if (rc < 0)
+		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay", message);
+	else
+		fsd_log(RXW_LOG_INFO, "keys of the service: %s", rc ? "new ones are in force" : "as before");
+	if (rc >= 0 && message[0])
+		fsd_log(RXW_LOG_WARNING, "%s", message);
+	return rc < 0 ? -1 : 0;
+}
+
+const char *fsd_guard_level(const struct fsd_guard *guard, enum fsd_service_kind service)
+{
+	return level_names[guard->require[service]];
+}
+
+/* ---- who calls ---- */
+
+static bool is_administrator(const struct fsd_guard *guard, const char *name)
+{
+	for (size_t i = 0; name && i < guard->options.administrator_count; i++)
+		if (strcmp(guard->options.administrators[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A line for each client and identity, unless another has taken its place in the table since. */
+static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw_identity *identity, bool administrator)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t length = sizeof(peer);
+	char from[TOOLS_ADDRESS_TEXT], text[TOOLS_IDENTITY];
+	uint64_t hash;
+
+	rxw_call_peer(call, &peer, &length);
+	tools_address_text(&peer, from, sizeof(from));
+	tools_identity_text(identity, text, sizeof(text));
+	hash = rxw_siphash(from, strlen(from), guard->secret);
+	hash = (hash ^ rxw_siphash(text, strlen(text), guard->secret)) | 1;
+	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) != hash)
+		fsd_log(RXW_LOG_INFO, "client %s is %s%s", from, text, administrator ? ", an administrator" : "");
+}
+
+void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const rxw_call *call,
+		     struct fsd_who *who)
+{
+	struct rxw_identity identity = { .size = sizeof(identity) };
+	int demand = guard->require[kind];
+
+	*who = (struct fsd_who){ .refused = demand > DEMAND_NONE };
+	if (rxw_call_identity(call, &identity) < 0 || (!identity.name && !identity.local))
+		return;
+	who->name = identity.name;
+	who->authenticated = true;
+	who->administrator = identity.local || is_administrator(guard, identity.name);
+	if (who->administrator && kind != FSD_FS)
+		demand = DEMAND_CLEAR;
+	who->refused = identity.level + 1 < demand;
+	who->weak = !who->refused			 ? 0
+		    : identity.index == RXW_RXKAD_INDEX ? RXW_RXKAD_LEVELFAIL
+							: RXW_RXGK_BADLEVEL;
+	tell(guard, call, &identity, who->administrator);
+}
+
+bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind kind)
+{
+	return guard && guard->require[kind] > DEMAND_NONE;
+}
+
+/* ---- who may see what ---- */
+
+/* The next name of a path; *path moves behind it. 0: none is left; -1: it is too long to be one. */
+static int next_name(const char **path, char name[NAME_LONGEST + 1])
+{
+	const char *p = *path + strspn(*path, "/");
+	size_t length = strcspn(p, "/");
+
+	*path = p + length;
+	if (length == 0)
+		return 0;
+	if (length > NAME_LONGEST)
+		return -1;
+	memcpy(name, p, length);
+	name[length] = '\0';
+	return 1;
+}
+
+/* As many names as both have must match: the rest is below the pattern, or on the way to it. */
+static enum fsd_sight covers(const char *pattern, const char *path)
+{
+	char wanted[NAME_LONGEST + 1], name[NAME_LONGEST + 1];
+
+	for (;;) {
+		int more = next_name(&pattern, wanted), there = next_name(&path, name);
+
+		if (more < 0 || there < 0)
+			return FSD_SIGHT_NONE;
+		if (more == 0)
+			return FSD_SIGHT_ALL;
+		if (there == 0)
+			return FSD_SIGHT_WAY;
+		if (fnmatch(wanted, name, 0) != 0)
+			return FSD_SIGHT_NONE;
+	}
+}
+
+static bool is_for(const struct rule *rule, const struct fsd_who *who)
+{
+	if (strcmp(rule->who, "anonymous") == 0)
+		return true; /* what strangers may see, everybody may */
+	if (strcmp(rule->who, "any-authenticated") == 0)
+		return who->authenticated;
+	return who->name && strcmp(rule->who, who->name) == 0;
+}
+
+enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who, const char *path)
+{
+	enum fsd_sight sight = FSD_SIGHT_NONE;
+
+	if (!guard)
+		return FSD_SIGHT_ALL;
+	if (who->refused)
+		return FSD_SIGHT_NONE;
+	if (guard->rule_count == 0 || who->administrator)
+		return FSD_SIGHT_ALL;
+	for (size_t i = 0; i < guard->rule_count; i++) {
+		if (!is_for(&guard->rules[i], who))
+			continue;
+		for (size_t k = 0; k < guard->rules[i].count; k++) {
+			enum fsd_sight one = covers(guard->rules[i].patterns[k], path);
+
+			sight = one > sight ? one : sight;
+		}
+	}
+	return sight;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams into the replies of calls. */
+#include "fileserver/io/stream.h"
+
+#include <rxwire/call.h>
+
+static ssize_t call_write(struct fsd_stream *stream, const void *data, size_t length)
+{
+	return rxw_call_write(stream->call, data, length);
+}
+
+static ssize_t call_reserve(struct fsd_stream *stream, size_t length, struct iovec *iov,
+			    unsigned *count)
+{
+	return rxw_call_reserve(stream->call, length, iov, count);
+}
+
+static int call_commit(struct fsd_stream *stream, size_t length)
+{
+	return rxw_call_commit(stream->call, length);
+}
+
+static const struct fsd_stream_ops call_ops = {
+	.write = call_write,
+	.reserve = call_reserve,
+	.commit = call_commit,
+};
+
+void fsd_stream_from_call(struct fsd_stream *stream, rxw_call *call)
+{
+	stream->ops = &call_ops;
+	stream->call = call;
+}
+
+int fsd_stream_write(struct fsd_stream *stream, const void *data, size_t length)
+{
+	return stream->ops->write(stream, data, length) == (ssize_t)length ? 0 : FSD_LOST;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statistics of the file server, for Prometheus and for the log. */
+#include "fileserver/service/figures.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fileserver/base/log.h"
+
+static unsigned long long get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void head(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP rxfsd_%s %s\n# TYPE rxfsd_%s %s\n", name, help, name, type);
+}
+
+static void put(FILE *f, const char *name, const char *type, const char *help,
+		unsigned long long value)
+{
+	head(f, name, type, help);
+	fprintf(f, "rxfsd_%s %llu\n", name, value);
+}
+
+static void put_calls(FILE *f, const struct fsd_counters *c)
+{
+	put(f, "calls_total", "counter", "Calls of the file service.", get(&c->calls));
+	put(f, "calls_failed_total", "counter",
+	    "Calls of the file service that ended with an error.", get(&c->failed));
+	put(f, "writes_refused_total", "counter", "Calls that would have changed something.",
+	    get(&c->refused_writes));
+	put(f, "location_calls_total", "counter", "Calls of the location service.",
+	    get(&c->vl_calls));
+	put(f, "statuses_total", "counter", "Statuses of files and directories that were sent.",
+	    get(&c->statuses));
+	put(f, "fetches_total", "counter", "Fetches of data.", get(&c->fetches));
+	put(f, "fetched_bytes_total", "counter", "Bytes that fetches sent.",
+	    get(&c->fetched_bytes));
+	put(f, "fetches_aborted_total", "counter", "Fetches that did not send all.",
+	    get(&c->fetch_aborts));
+	head(f, "fetch_seconds_total", "counter", "Time that fetches took, all together.");
+	fprintf(f, "rxfsd_fetch_seconds_total %.6f\n", (double)get(&c->fetch_ns) / 1e9);
+}
+
+static void put_readers(FILE *f, struct fsd_readers *readers)
+{
+	struct fsd_reader_stats s = {0};
+
+	fsd_readers_stats(readers, &s);
+	head(f, "read_bytes_total", "counter",
+	     "Bytes of files: from the page cache, read ahead by threads, or read while the call waited for the disk.");
+	fprintf(f, "rxfsd_read_bytes_total{from=\"cache\"} %llu\n",
+		(unsigned long long)s.bytes_cached);
+	fprintf(f, "rxfsd_read_bytes_total{from=\"ahead\"} %llu\n",
+		(unsigned long long)s.bytes_ahead);
+	fprintf(f, "rxfsd_read_bytes_total{from=\"direct\"} %llu\n",
+		(unsigned long long)s.bytes_direct);
+	put(f, "reads_ahead_total", "counter", "Reads by the threads that read ahead.",
+	    s.reads_ahead);
+	put(f, "reader_waits_total", "counter", "Times that a call waited for a read ahead.",
+	    s.waits);
+	put(f, "reader_threads", "gauge", "Threads that read ahead.", s.threads);
+}
+
+static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
+{
+	struct fsd_clients_stats s = {0};
+
+	fsd_clients_stats(clients, &s);
+	put(f, "hosts", "gauge", "Clients that are remembered.", s.hosts);
+	put(f, "hosts_up", "gauge", "Clients that answer callbacks, and may hold promises.",
+	    s.hosts_up);
+	put(f, "hosts_reclaimed_total", "counter",
+	    "Clients told to forget what they cache, to make room for promises.", s.reclaimed);
+	put(f, "promises", "gauge", "Callback promises that clients hold.", s.promises);
+	put(f, "promises_limit", "gauge", "Most callback promises (--promises).", limit);
+	put(f, "promised_objects", "gauge", "Files and directories that there are promises on.",
+	    s.objects);
+	put(f, "promises_given_total", "counter", "Callback promises given.", s.given);
+	put(f, "promises_broken_total", "counter", "Callback promises broken by a change.",
+	    s.broken);
+	put(f, "promises_refused_total", "counter", "Times that a client got no promise.",
+	    s.refused);
+	put(f, "promises_expired_total", "counter", "Callback promises whose time ended.",
+	    s.expired);
+	put(f, "promises_returned_total", "counter",
+	    "Callback promises that clients gave up one by one.", s.dropped);
+	put(f, "callbacks_failed_total", "counter",
+	    "Calls to clients that failed though these had answered before.", s.failed);
+}
+
+static void put_keys(FILE *f, const struct fsd_key_loads *keys)
+{
+	head(f, "key_loads_total", "counter", "Times that the keys of the service were read.");
+	fprintf(f, "rxfsd_key_loads_total{result=\"success\"} %llu\n", get(&keys->good));
+	fprintf(f, "rxfsd_key_loads_total{result=\"failure\"} %llu\n", get(&keys->bad));
+	head(f, "keys_loaded_time_seconds", "gauge",
+	     "When they were read last without an error, in seconds since 1970.");
+	fprintf(f, "rxfsd_keys_loaded_time_seconds %lld\n",
+		(long long)atomic_load_explicit(&keys->time, memory_order_relaxed));
+}
+
+char *fsd_figures_text(const struct fsd_service *service, const struct fsd_key_loads *keys,
+		       uint64_t promises_limit)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int bad;
+
+	if (!f)
+		return NULL;
+	put_calls(f, &service->counters);
+	put_readers(f, service->readers);
+	put_clients(f, service->clients, promises_limit);
+	put(f, "watched_directories", "gauge", "Directories watched for changes.",
+	    service->watch ? fsd_watch_count(service->watch) : 0);
+	put_keys(f, keys);
+	bad = ferror(f);
+	if (fclose(f) == 0 && !bad)
+		return text;
+	free(text);
+	return NULL;
+}
+
+void fsd_figures_log(const struct fsd_service *service)
+{
+	const struct fsd_counters *c = &service->counters;
+	struct fsd_clients_stats clients;
+	struct fsd_reader_stats readers;
+
+	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu",
+		get(&c->calls), get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
+	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, given up %llu; statuses %llu",
+		get(&c->fetches), get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
+	fsd_readers_stats(service->readers, &readers);
+	fsd_log(RXW_LOG_INFO,
+		"bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "
+		"read directly %llu",
+		(unsigned long long)readers.bytes_cached, (unsigned long long)readers.bytes_ahead,
+		(unsigned long long)readers.reads_ahead, readers.threads,
+		(unsigned long long)readers.waits, (unsigned long long)readers.bytes_direct);
+	fsd_clients_stats(service->clients, &clients);
+	fsd_log(RXW_LOG_INFO,
+		"clients %zu, with promises allowed %zu; promises %zu (given %llu, broken %llu, "
+		"not given %llu, calls to clients failed %llu); directories watched %zu",
+		clients.hosts, clients.hosts_up, clients.promises,
+		(unsigned long long)clients.given, (unsigned long long)clients.broken,
+		(unsigned long long)clients.refused, (unsigned long long)clients.failed,
+		fsd_watch_count(service->watch));
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file service: the statistics that monitoring tools ask for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <rxwire/stats.h>
+
+#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/service/fs_private.h"
+
+#define XSTATS_VERSION 2
+#define ACTIVE_S       900 /* who has called within this time is at work */
+#define DISKS	       10
+
+/* What both forms of the statistics say. */
+struct figures {
+	uint32_t now, boot, start; /* dates */
+	uint64_t connections;
+	uint64_t fetches, fetch_datas, fetched_bytes, fetch_rate; /* bytes a second */
+	uint64_t calls;
+	uint64_t hosts, hosts_active;
+	uint64_t process_kib;
+	struct rxw_stats rx;
+};
+
+static uint64_t process_kib(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long size = 0, resident = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu %lu", &size, &resident) != 2)
+		resident = 0;
+	fclose(file);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Of the machine since its start, in ticks. */
+static void processor_times(ViceStatistics *stats)
+{
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long user = 0, nice = 0, system = 0, idle = 0;
+
+	if (!file)
+		return;
+	if (fscanf(file, "cpu %lu %lu %lu %lu", &user, &nice, &system, &idle) == 4) {
+		stats->UserCPU = (int32_t)user;
+		stats->NiceCPU = (int32_t)nice;
+		stats->SystemCPU = (int32_t)system;
+		stats->IdleCPU = (int32_t)idle;
+	}
+	fclose(file);
+}
+
+/* The date on which the machine started. */
+static uint32_t boot_time(void)
+{
+	struct timespec real, boot;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	return (uint32_t)(real.tv_sec - boot.tv_sec);
+}
+
+static void collect(struct fsd_service *service, struct figures *f)
+{
+	const struct fsd_counters *c = &service->counters;
+	struct fsd_clients_stats clients;
+	uint64_t ms = fsd_counted(&c->fetch_ns) / 1000000;
+
+	fsd_clients_stats(service->clients, &clients);
+	*f = (struct figures){.rx.size = sizeof(f->rx)};
+	if (service->fs && rxw_endpoint_stats(service->fs, &f->rx))
+		f->rx = (struct rxw_stats){0};
+	f->now = (uint32_t)time(NULL);
+	f->boot = boot_time();
+	f->start = service->start_time;
+	f->connections = f->rx.connections_server;
+	f->fetch_datas = fsd_counted(&c->fetches);
+	f->fetches = f->fetch_datas + fsd_counted(&c->statuses);
+	f->fetched_bytes = fsd_counted(&c->fetched_bytes);
+	f->fetch_rate = ms ? f->fetched_bytes * 1000 / ms : 0;
+	f->calls = fsd_counted(&c->calls);
+	f->hosts = clients.hosts;
+	f->hosts_active = fsd_clients_active(service->clients, fsd_now(), ACTIVE_S);
+	f->process_kib = process_kib();
+}
+
+static uint64_t sum(const uint64_t *numbers, size_t count)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += numbers[i];
+	return total;
+}
+
+static void transport(const struct rxw_stats *rx, ViceStatistics *stats)
+{
+	stats->TotalRPCBytesSent = (uint32_t)rx->bytes_sent;
+	stats->TotalRPCBytesReceived = (uint32_t)rx->bytes_received;
+	stats->TotalRPCPacketsSent = (uint32_t)sum(rx->packets_sent, 14);
+	stats->TotalRPCPacketsReceived = (uint32_t)sum(rx->packets_received, 14);
+	stats->TotalRPCPacketsLost = (uint32_t)rx->retransmitted;
+	stats->TotalRPCBogusPackets = (uint32_t)sum(rx->drops, RXW_DROP_COUNT);
+}
+
+/* One partition; the other places are marked as unused. */
+static void disks(struct fsd_service *service, ViceStatistics *stats)
+{
+	AFSFetchVolumeStatus space;
+
+	for (int i = 0; i < DISKS; i++)
+		stats->Disk[i].TotalBlocks = -1;
+	if (fsd_volume_space(service->volume, &space))
+		return;
+	stats->Disk[0].BlocksAvailable = space.PartBlocksAvail;
+	stats->Disk[0].TotalBlocks = space.PartMaxBlocks;
+	memcpy(stats->Disk[0].Name, "/vicepa", sizeof("/vicepa"));
+}
+
+/* Of what nobody stores there is nothing to count, and of the machine no more than this. */
+int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
+{
+	struct fs_call *call = context;
+	struct figures f;
+
+	(void)rx;
+	collect(call->service, &f);
+	stats->CurrentTime = f.now;
+	stats->BootTime = f.boot;
+	stats->StartTime = f.start;
+	stats->CurrentConnections = (int32_t)f.connections;
+	stats->TotalViceCalls = (uint32_t)f.calls;
+	stats->TotalFetchs = (uint32_t)f.fetches;
+	stats->FetchDatas = (uint32_t)f.fetch_datas;
+	stats->FetchedBytes = (uint32_t)f.fetched_bytes;
+	stats->FetchDataRate = f.fetch_rate > INT32_MAX ? INT32_MAX : (int32_t)f.fetch_rate;
+	stats->ProcessSize = (int32_t)f.process_kib;
+	stats->WorkStations = (int32_t)f.hosts;
+	stats->ActiveWorkStations = (int32_t)f.hosts_active;
+	transport(&f.rx, stats);
+	processor_times(stats);
+	disks(call->service, stats);
+	return 0;
+}
+
+int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatistics64 *stats)
+{
+	struct fs_call *call = context;
+	struct figures f;
+
+	(void)rx;
+	/* What the client has room for is not taken from it: only the one number there is will do. */
+	if (version != STATS64_VERSION)
+		return -EINVAL;
+	collect(call->service, &f);
+
+	const uint64_t values[STATS64_VERSION] = {
+		f.now,
+		f.boot,
+		f.start,
+		f.connections,
+		f.fetches,
+		f.fetch_datas,
+		f.fetched_bytes,
+		f.fetch_rate,
+		0, /* four of stores */
+		0,
+		0,
+		0,
+		f.calls,
+		f.hosts,
+		f.hosts_active,
+		f.process_kib,
+	};
+
+	stats->val = malloc(sizeof(values));
+	if (!stats->val)
+		return AFS_VBUSY;
+	memcpy(stats->val, values, sizeof(values));
+	stats->len = STATS64_VERSION;
+	return 0;
+}
+
+int32_t fs_xstats_version(void *context, rxw_call *rx, int32_t *version)
+{
+	(void)context, (void)rx;
+	*version = XSTATS_VERSION;
+	return 0;
+}
+
+int32_t fs_xstats(void *context, rxw_call *rx, int32_t client_version, int32_t collection,
+		  int32_t *server_version, int32_t *now, AFS_CollData *data)
+{
+	struct fs_call *call = context;
+
+	(void)rx, (void)client_version;
+	*server_version = XSTATS_VERSION;
+	*now = (int32_t)time(NULL);
+	return fsd_xstats(call->service, collection, data);
+}

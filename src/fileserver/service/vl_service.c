@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The volume location service of one server with one volume, and with root.afs. */
+#include <ctype.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rxwire/call.h>
+#include <rxwire/error.h>
+
+#include "afs/numbers.h"
+#include "afs/uuid.h"
+#include "afs/vl.h"
+#include "afs/volname.h"
+#include "fileserver/service/service.h"
+
+#define FIRST_INDEX	   1
+#define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
+#define ADDRESS_GENERATION 1	       /* the list of a server is made once */
+#define SUFFIX_MAX	   9	       /* of ".readonly" */
+#define VOLUMES_MAX	   2	       /* the export and root.afs */
+
+/* Mask of a VldbListByAttributes. */
+enum {
+	BY_SERVER = 1,
+	BY_PARTITION = 2,
+	BY_ID = 8,
+	BY_FLAG = 0x10,
+};
+
+/* The addresses of this server, for one client. */
+struct addresses {
+	uint32_t address[FSD_ADDRS_MAX];
+	unsigned count;
+};
+
+static void add_address(struct addresses *list, uint32_t address)
+{
+	for (unsigned i = 0; i < list->count; i++)
+		if (list->address[i] == address)
+			return;
+	if (address && list->count < FSD_ADDRS_MAX)
+		list->address[list->count++] = address;
+}
+
+/*
+ * The address that was asked comes first: it is the one that surely can be reached. If it is one of
+ * IPv6, there is no way to tell it.
+ */
+static void find_addresses(const struct fsd_service *service, rxw_call *rx, struct addresses *list)
+{
+	struct sockaddr_storage local;
+	socklen_t length = sizeof(local);
+
+	list->count = 0;
+	if (rxw_call_local(rx, &local, &length) == 0 && length && local.ss_family == AF_INET)
+		add_address(list, ntohl(((const struct sockaddr_in *)&local)->sin_addr.s_addr));
+	for (unsigned i = 0; i < service->advertise_count; i++)
+		add_address(list, service->advertise[i]);
+}
+
+static bool is_ours(const struct fsd_service *service, rxw_call *rx, uint32_t address)
+{
+	struct addresses list;
+
+	find_addresses(service, rx, &list);
+	for (unsigned i = 0; i < list.count; i++)
+		if (list.address[i] == address)
+			return true;
+	return false;
+}
+
+/* -- the volumes, and their entries in three forms -- */
+
+/* A volume of this server. */
+struct known {
+	const char *name;
+	uint32_t id;
+};
+
+/* Volume number i in the order of lists; false behind the last. */
+static bool volume_at(const struct fsd_service *service, int i, struct known *volume)
+{
+	if (i == 0)
+		*volume = (struct known){fsd_volume_name(service->volume),
+					 fsd_volume_id(service->volume)};
+	else if (i == 1 && service->rootafs)
+		*volume = (struct known){FSD_ROOTAFS_NAME, FSD_ROOTAFS_ID};
+	else
+		return false;
+	return true;
+}
+
+static bool volume_by_id(const struct fsd_service *service, uint32_t id, struct known *volume)
+{
+	for (int i = 0; volume_at(service, i, volume); i++)
+		if (volume->id == id || FSD_RW_ID(volume->id) == id)
+			return true;
+	return false;
+}
+
+/* The volume that a name without a suffix means. *volume keeps the name that was asked. */
+static bool volume_by_name(const struct fsd_service *service, const char *name, struct known *volume)
+{
+	for (int i = 0; volume_at(service, i, volume); i++)
+		if (strcmp(volume->name, name) == 0)
+			return true;
+	if (strcmp(name, "root.cell") && strcmp(name, FSD_ROOTAFS_NAME))
+		return false;
+	volume_at(service, 0, volume);
+	volume->name = name;
+	return true;
+}
+
+/*
+ * Read-only volumes, so that clients refuse to write without asking. As in any cell the read-write
+ * volume has a number although there is none: cache managers know the set of volumes by it.
+ */
+static void fill_entry(const struct fsd_service *service, rxw_call *rx, const struct known *volume,
+		       nvldbentry *e)
+{
+	struct addresses list;
+
+	find_addresses(service, rx, &list);
+	memset(e, 0, sizeof(*e));
+	strncpy(e->name, volume->name, sizeof(e->name) - 1);
+	e->nServers = 1;
+	e->serverNumber[0] = list.count ? (int32_t)list.address[0] : 0;
+	e->serverFlags[0] = VLSF_ROVOL;
+	e->volumeId[AFS_VL_RW] = FSD_RW_ID(volume->id);
+	e->volumeId[AFS_VL_RO] = volume->id;
+	e->flags = VLF_ROEXISTS;
+}
+
+static void old_form(const nvldbentry *e, vldbentry *old)
+{
+	memset(old, 0, sizeof(*old));
+	memcpy(old->name, e->name, sizeof(old->name));
+	old->nServers = e->nServers;
+	memcpy(old->serverNumber, e->serverNumber, sizeof(old->serverNumber));
+	memcpy(old->serverPartition, e->serverPartition, sizeof(old->serverPartition));
+	memcpy(old->serverFlags, e->serverFlags, sizeof(old->serverFlags));
+	memcpy(old->volumeId, e->volumeId, sizeof(old->volumeId));
+	old->flags = e->flags;
+}
+
+static void uuid_form(const struct fsd_service *service, const nvldbentry *e, uvldbentry *u)
+{
+	memset(u, 0, sizeof(*u));
+	memcpy(u->name, e->name, sizeof(u->name));
+	u->nServers = e->nServers;
+	u->serverNumber[0] = service->uuid;
+	u->serverUnique[0] = ADDRESS_GENERATION;
+	u->serverFlags[0] = e->serverFlags[0] | VLSF_UUID;
+	memcpy(u->volumeId, e->volumeId, sizeof(u->volumeId));
+	u->flags = e->flags;
+}
+
+/* -- look-ups -- */
+
+static bool all_digits(const char *name)
+{
+	return strspn(name, "0123456789") == strlen(name);
+}
+
+static void strip(char *name, const char *suffix)
+{
+	size_t n = strlen(name), s = strlen(suffix);
+
+	if (n > s && strcmp(name + n - s, suffix) == 0)
+		name[n - s] = 0;
+}
+
+/* The entry that a client's name means: 0 and the entry, or a code. */
+static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const char *asked,
+		       nvldbentry *e)
+{
+	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
+	size_t before = strlen(asked);
+	struct known volume;
+
+	if (all_digits(asked)) { /* "" is id 0, which nobody has */
+		unsigned long long id = strtoull(asked, NULL, 10);
+
+		if (id > UINT32_MAX || !volume_by_id(service, (uint32_t)id, &volume))
+			return AFS_VL_NOENT;
+		fill_entry(service, rx, &volume, e);
+		return 0;
+	}
+	if (before >= sizeof(name))
+		return AFS_VL_BADNAME;
+	memcpy(name, asked, before + 1);
+	strip(name, ".readonly");
+	if (strlen(name) == before)
+		strip(name, ".backup");
+	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
+		return AFS_VL_BADNAME;
+	if (!volume_by_name(service, name, &volume))
+		return AFS_VL_NOENT;
+	fill_entry(service, rx, &volume, e);
+	return 0;
+}
+
+static int32_t get_by_name_u(void *context, rxw_call *rx, const char *name, uvldbentry *e)
+{
+	nvldbentry found;
+	int32_t code = by_name(context, rx, name, &found);
+
+	if (!code)
+		uuid_form(context, &found, e);
+	return code;
+}
+
+static int32_t get_by_name_n(void *context, rxw_call *rx, const char *name, nvldbentry *e)
+{
+	return by_name(context, rx, name, e);
+}
+
+static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldbentry *e)
+{
+	nvldbentry found;
+	int32_t code = by_name(context, rx, name, &found);
+
+	if (!code)
+		old_form(&found, e);
+	return code;
+}
+
+static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t type, nvldbentry *e)
+{
+	const struct fsd_service *service = context;
+	struct known volume;
+
+	if (type < -1 || type > AFS_VL_BACKUP)
+		return AFS_VL_BADVOLTYPE;
+	if (!volume_by_id(service, id, &volume))
+		return AFS_VL_NOENT;
+	if (type >= 0 && type != (id == volume.id ? AFS_VL_RO : AFS_VL_RW))
+		return AFS_VL_NOENT;
+	fill_entry(service, rx, &volume, e);
+	return 0;
+}
+
+static int32_t get_by_id(void *context, rxw_call *rx, uint32_t id, int32_t type, vldbentry *e)
+{
+	nvldbentry found;
+	int32_t code = get_by_id_n(context, rx, id, type, &found);
+
+	if (!code)
+		old_form(&found, e);
+	return code;
+}
+
+/* -- addresses -- */
+
+static int32_t reply_addresses(const uint32_t *address, unsigned count, int32_t *nentries,
+			       bulkaddrs *addrs)
+{
+	*nentries = (int32_t)count;
+	if (count == 0)
+		return 0;
+	addrs->val = malloc(count * sizeof(*addrs->val));
+	if (!addrs->val)
+		return RXW_RPC_SS_MARSHAL;
+	memcpy(addrs->val, address, count * sizeof(*addrs->val));
+	addrs->len = count;
+	return 0;
+}
+
+static int32_t get_addrs_u(void *context, rxw_call *rx, const ListAddrByAttributes *attr,
+			   struct rxw_uuid *uuid, int32_t *uniquifier, int32_t *nentries,
+			   bulkaddrs *addrs)
+{
+	const struct fsd_service *service = context;
+	struct addresses list;
+	bool found;
+
+	switch (attr->Mask) {
+	case AFS_VL_BY_ADDRESS:
+		found = is_ours(service, rx, attr->ipaddr);
+		break;
+	case AFS_VL_BY_INDEX:
+		if (attr->index == 0)
+			return AFS_VL_INDEXERANGE;
+		found = attr->index == FIRST_INDEX;
+		break;
+	case AFS_VL_BY_UUID:
+		found = afs_uuid_same(&attr->uuid, &service->uuid);
+		break;
+	default:
+		return AFS_VL_BADMASK;
+	}
+	if (!found)
+		return AFS_VL_NOENT;
+	*uuid = service->uuid;
+	*uniquifier = ADDRESS_GENERATION;
+	find_addresses(service, rx, &list);
+	return reply_addresses(list.address, list.count, nentries, addrs);
+}
+
+static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t spare,
+			 VLCallBack *spare3, int32_t *nentries, bulkaddrs *addrs)
+{
+	const uint32_t ours = ADDRESS_BY_INDEX + FIRST_INDEX;
+
+	(void)context, (void)rx, (void)handle, (void)spare, (void)spare3;
+	return reply_addresses(&ours, 1, nentries, addrs);
+}
+
+/* -- lists -- */
+
+/* Does the entry of a volume fit? */
+static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr,
+		 const struct known *volume)
+{
+	uint32_t mask = attr->Mask;
+
+	return (!(mask & BY_SERVER) || is_ours(service, rx, (uint32_t)attr->server)) &&
+	       (!(mask & BY_PARTITION) || attr->partition == 0) &&
+	       (!(mask & BY_ID) || attr->volumeid == volume->id ||
+		attr->volumeid == FSD_RW_ID(volume->id)) &&
+	       (!(mask & BY_FLAG) || (attr->flag & VLF_ROEXISTS));
+}
+
+/* A name, or everything? Expressions are for administrators, and nobody may use them here. */
+static int32_t match_pattern(const char *pattern, const char **name, size_t *length)
+{
+	size_t n = strlen(pattern);
+
+	*name = NULL;
+	if (n == 0 || strcmp(pattern, ".*") == 0)
+		return 0;
+	if (*pattern == '^')
+		pattern++, n--;
+	if (n && pattern[n - 1] == '$')
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)pattern[i]) && !strchr("._-", pattern[i]))
+			return AFS_VL_PERM;
+	*name = pattern;
+	*length = n;
+	return 0;
+}
+
+/* Entries that fit, and, if name is not NULL, are of that name: as many as there are volumes. */
+static int find_entries(const struct fsd_service *service, rxw_call *rx,
+			const VldbListByAttributes *attr, const char *name, size_t length,
+			nvldbentry entries[VOLUMES_MAX])
+{
+	struct known volume;
+	int n = 0;
+
+	for (int i = 0; volume_at(service, i, &volume); i++)
+		if (fits(service, rx, attr, &volume) &&
+		    (!name || (strlen(volume.name) == length && !memcmp(volume.name, name, length))))
+			fill_entry(service, rx, &volume, &entries[n++]);
+	return n;
+}
+
+static int32_t reply_entries(const nvldbentry *entries, int count, int32_t *n, nbulkentries *es)
+{
+	*n = count;
+	if (count == 0)
+		return 0;
+	es->val = malloc((size_t)count * sizeof(*es->val));
+	if (!es->val)
+		return RXW_RPC_SS_MARSHAL;
+	memcpy(es->val, entries, (size_t)count * sizeof(*es->val));
+	es->len = (uint32_t)count;
+	return 0;
+}
+
+static int32_t list_attributes_n2(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+				  const char *pattern, int32_t start, int32_t *n, nbulkentries *es,
+				  int32_t *next)
+{
+	nvldbentry entries[VOLUMES_MAX];
+	const char *name;
+	size_t length = 0;
+	int32_t code = match_pattern(pattern, &name, &length);
+	int count = code || start ? 0 : find_entries(context, rx, attr, name, length, entries);
+
+	*next = -1;
+	return code ? code : reply_entries(entries, count, n, es);
+}
+
+static int32_t list_attributes_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+				 int32_t *n, nbulkentries *es)
+{
+	nvldbentry entries[VOLUMES_MAX];
+
+	return reply_entries(entries, find_entries(context, rx, attr, NULL, 0, entries), n, es);
+}
+
+static int32_t list_attributes(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+			       int32_t *n, bulkentries *es)
+{
+	nvldbentry entries[VOLUMES_MAX];
+
+	*n = find_entries(context, rx, attr, NULL, 0, entries);
+	if (!*n)
+		return 0;
+	es->val = calloc((size_t)*n, sizeof(*es->val));
+	if (!es->val)
+		return RXW_RPC_SS_MARSHAL;
+	es->len = (uint32_t)*n;
+	for (int i = 0; i < *n; i++)
+		old_form(&entries[i], &es->val[i]);
+	return 0;
+}
+
+static int32_t linked_list_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+			     int32_t *n, nvldb_list *es)
+{
+	nvldbentry entries[VOLUMES_MAX];
+
+	*n = find_entries(context, rx, attr, NULL, 0, entries);
+	for (int i = *n; i-- > 0;) {
+		nvldblist node = calloc(1, sizeof(*node));
+
+		if (!node)
+			return RXW_RPC_SS_MARSHAL;
+		node->VldbEntry = entries[i];
+		node->next_vldb = es->node;
+		es->node = node;
+	}
+	return 0;
+}
+
+static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttributes *attr,
+			   int32_t *n, vldb_list *es)
+{
+	nvldbentry entries[VOLUMES_MAX];
+
+	*n = find_entries(context, rx, attr, NULL, 0, entries);
+	for (int i = *n; i-- > 0;) {
+		vldblist node = calloc(1, sizeof(*node));
+
+		if (!node)
+			return RXW_RPC_SS_MARSHAL;
+		old_form(&entries[i], &node->VldbEntry);
+		node->next_vldb = es->node;
+		es->node = node;
+	}
+	return 0;
+}
+
+/* The cursor is the number of entries before; behind the last comes a zero one. */
+static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
+			    int32_t *next, nvldbentry *e)
+{
+	struct known volume, more;
+
+	*count = *next = 0;
+	if (previous < 0 || !volume_at(context, previous, &volume))
+		return 0;
+	*count = volume_at(context, previous + 1, &more);
+	*next = previous + 1;
+	fill_entry(context, rx, &volume, e);
+	return 0;
+}
+
+static int32_t list_entry(void *context, rxw_call *rx, int32_t previous, int32_t *count,
+			  int32_t *next, vldbentry *e)
+{
+	nvldbentry ours = {0};
+
+	list_entry_n(context, rx, previous, count, next, &ours);
+	old_form(&ours, e);
+	return 0;
+}
+
+/* -- the rest -- */
+
+static int32_t probe(void *context, rxw_call *rx)
+{
+	(void)context, (void)rx;
+	return 0;
+}
+
+static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlheader *header)
+{
+	const struct fsd_service *service = context;
+
+	(void)rx;
+	stats->start_time = service->start_time;
+	header->MaxVolumeId = fsd_volume_id(service->volume);
+	header->totalEntries[AFS_VL_RO] = service->rootafs ? 2 : 1;
+	return 0;
+}
+
+/* -- what would change the database: for administrators, and nobody can show that he is one -- */
+
+static int32_t register_addrs(void *context, rxw_call *rx, const struct rxw_uuid *uuid,
+			      int32_t spare, const bulkaddrs *addrs)
+{
+	(void)context, (void)rx, (void)uuid, (void)spare, (void)addrs;
+	return AFS_VL_PERM;
+}
+
+static int32_t change_addr(void *context, rxw_call *rx, uint32_t old_addr, uint32_t new_addr)
+{
+	(void)context, (void)rx, (void)old_addr, (void)new_addr;
+	return AFS_VL_PERM;
+}
+
+static int32_t new_volume_id(void *context, rxw_call *rx, uint32_t bump, uint32_t *id)
+{
+	(void)context, (void)rx, (void)bump, (void)id;
+	return AFS_VL_PERM;
+}
+
+static int32_t create_entry(void *context, rxw_call *rx, const vldbentry *e)
+{
+	(void)context, (void)rx, (void)e;
+	return AFS_VL_PERM;
+}
+
+static int32_t create_entry_n(void *context, rxw_call *rx, const nvldbentry *e)
+{
+	(void)context, (void)rx, (void)e;
+	return AFS_VL_PERM;
+}
+
+static int32_t delete_entry(void *context, rxw_call *rx, uint32_t id, int32_t type)
+{
+	(void)context, (void)rx, (void)id, (void)type;
+	return AFS_VL_PERM;
+}
+
+static int32_t replace_entry(void *context, rxw_call *rx, uint32_t id, int32_t type,
+			     const vldbentry *e, int32_t release)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)e, (void)release;
+	return AFS_VL_PERM;
+}
+
+static int32_t replace_entry_n(void *context, rxw_call *rx, uint32_t id, int32_t type,
+			       const nvldbentry *e, int32_t release)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)e, (void)release;
+	return AFS_VL_PERM;
+}
+
+static int32_t update_entry(void *context, rxw_call *rx, uint32_t id, int32_t type,
+			    const VldbUpdateEntry *ue, int32_t release)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)ue, (void)release;
+	return AFS_VL_PERM;
+}
+
+static int32_t update_by_name(void *context, rxw_call *rx, const char *name,
+			      const VldbUpdateEntry *ue, int32_t release)
+{
+	(void)context, (void)rx, (void)name, (void)ue, (void)release;
+	return AFS_VL_PERM;
+}
+
+/* Both locks: the third number is the operation, or what is to be released. */
+static int32_t lock_entry(void *context, rxw_call *rx, uint32_t id, int32_t type, int32_t what)
+{
+	(void)context, (void)rx, (void)id, (void)type, (void)what;
+	return AFS_VL_PERM;
+}
+
+static const struct VL_handlers handlers = {
+	.ProbeServer = probe,
+	.GetEntryByID = get_by_id,
+	.GetEntryByNameO = get_by_name_o,
+	.GetEntryByIDN = get_by_id_n,
+	.GetEntryByNameN = get_by_name_n,
+	.GetEntryByNameU = get_by_name_u,
+	.GetAddrsU = get_addrs_u,
+	.GetAddrs = get_addrs,
+	.ListEntry = list_entry,
+	.ListEntryN = list_entry_n,
+	.ListAttributes = list_attributes,
+	.ListAttributesN = list_attributes_n,
+	.ListAttributesN2 = list_attributes_n2,
+	.LinkedList = linked_list,
+	.LinkedListN = linked_list_n,
+	.GetStats = get_stats,
+	.RegisterAddrs = register_addrs,
+	.ChangeAddr = change_addr,
+	.GetNewVolumeId = new_volume_id,
+	.CreateEntry = create_entry,
+	.CreateEntryN = create_entry_n,
+	.DeleteEntry = delete_entry,
+	.ReplaceEntry = replace_entry,
+	.ReplaceEntryN = replace_entry_n,
+	.UpdateEntry = update_entry,
+	.UpdateEntryByName = update_by_name,
+	.SetLock = lock_entry,
+	.ReleaseLock = lock_entry,
+};
+
+/* All are told the same, or are refused. A probe and calls that are unknown tell nothing. */
+static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
+{
+	const struct fsd_service *service = context;
+	struct fsd_who who = {0};
+
+	if (fsd_guard_asks(service->guard))
+		fsd_guard_enter(service->guard, FSD_VL, rx, &who);
+	if (!who.refused || function < 0 || opcode == VL_OP_ProbeServer)
+		return 0;
+	return who.weak ? who.weak : AFS_VL_PERM;
+}
+
+int32_t fsd_vl_serve(rxw_call *rx, void *service)
+{
+	struct VL_service vl = {.base = {.context = service, .enter = enter},
+				.handlers = &handlers};
+	struct fsd_service *ours = service;
+	int32_t code = VL_ExecuteRequest(rx, &vl);
+
+	fsd_count(&ours->counters.vl_calls, 1);
+	return code;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How many objects the export has and what they take: counted in the background when somebody asks. */
+#include "fileserver/tree/usage.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fileserver/volume/volume.h"
+
+#define FRESH_S 600
+
+/* Directories that are still to be listed. */
+struct pending {
+	struct pending *next;
+	char path[];
+};
+
+struct fsd_usage {
+	struct fsd_layer *layer;
+	pthread_t thread;
+	pthread_mutex_t lock; /* covers the rest but `stop` */
+	pthread_cond_t asked, counted;
+	bool wanted;		/* a count is wanted or in progress */
+	bool known;		/* one has ended */
+	struct timespec at;	/* when */
+	struct fsd_used used;	/* of that one, or so far of the first */
+	atomic_bool stop;
+};
+
+/* One count; of its thread. */
+struct walk {
+	struct fsd_usage *usage;
+	struct pending *pending;
+	const char *directory;
+	struct fsd_used used;
+};
+
+static struct timespec now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts;
+}
+
+static void push(struct walk *walk, const char *path)
+{
+	struct pending *p = malloc(sizeof(*p) + strlen(path) + 1);
+
+	if (!p)
+		return;
+	strcpy(p->path, path);
+	p->next = walk->pending;
+	walk->pending = p;
+}
+
+static int count_one(void *arg, const char *name, size_t length, enum fsd_kind kind,
+		     uint64_t inode)
+{
+	struct walk *walk = arg;
+	struct fsd_usage *usage = walk->usage;
+	char path[FSD_PATH_MAX];
+	struct fsd_stat st;
+
+	(void)kind, (void)inode;
+	if (atomic_load(&usage->stop))
+		return 1;
+	if (snprintf(path, sizeof(path), "%s%s%.*s", walk->directory, *walk->directory ? "/" : "",
+		     (int)length, name) >= (int)sizeof(path) ||
+	    usage->layer->ops->stat_path(usage->layer, path, &st) || st.kind == FSD_OTHER)
+		return 0;
+	walk->used.objects++;
+	walk->used.kib += st.kind == FSD_DIR ? 2 : st.size ? (st.size + 1023) / 1024 : 1;
+	if (st.kind == FSD_DIR)
+		push(walk, path);
+	return 0;
+}
+
+static void count_all(struct fsd_usage *usage)
+{
+	struct walk walk = {.usage = usage, .used = {1, 2}};
+	struct pending *p;
+
+	push(&walk, "");
+	while ((p = walk.pending)) {
+		walk.pending = p->next;
+		walk.directory = p->path;
+		if (!atomic_load(&usage->stop))
+			usage->layer->ops->list(usage->layer, p->path, count_one, &walk);
+		free(p);
+		pthread_mutex_lock(&usage->lock);
+		if (!usage->known)
+			usage->used = walk.used;
+		pthread_mutex_unlock(&usage->lock);
+	}
+	pthread_mutex_lock(&usage->lock);
+	usage->used = walk.used;
+	usage->known = true;
+	usage->at = now();
+	usage->wanted = false;
+	pthread_cond_broadcast(&usage->counted);
+	pthread_mutex_unlock(&usage->lock);
+}
+
+static void *usage_main(void *arg)
+{
+	struct fsd_usage *usage = arg;
+
+	while (!atomic_load(&usage->stop)) {
+		pthread_mutex_lock(&usage->lock);
+		while (!usage->wanted && !atomic_load(&usage->stop))
+			pthread_cond_wait(&usage->asked, &usage->lock);
+		pthread_mutex_unlock(&usage->lock);
+		if (!atomic_load(&usage->stop))
+			count_all(usage);
+	}
+	return NULL;
+}
+
+struct fsd_usage *fsd_usage_start(struct fsd_layer *layer)
+{
+	struct fsd_usage *usage = calloc(1, sizeof(*usage));
+	pthread_condattr_t monotonic;
+
+	if (!usage)
+		return NULL;
+	usage->layer = layer;
+	pthread_mutex_init(&usage->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&usage->asked, NULL);
+	pthread_cond_init(&usage->counted, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (pthread_create(&usage->thread, NULL, usage_main, usage) == 0)
+		return usage;
+	free(usage);
+	return NULL;
+}
+
+void fsd_usage_stop(struct fsd_usage *usage)
+{
+	if (!usage)
+		return;
+	pthread_mutex_lock(&usage->lock);
+	atomic_store(&usage->stop, true);
+	pthread_cond_broadcast(&usage->asked);
+	pthread_mutex_unlock(&usage->lock);
+	pthread_join(usage->thread, NULL);
+	pthread_cond_destroy(&usage->counted);
+	pthread_cond_destroy(&usage->asked);
+	pthread_mutex_destroy(&usage->lock);
+	free(usage);
+}
+
+void fsd_usage_get(struct fsd_usage *usage, unsigned wait_ms, struct fsd_used *used)
+{
+	struct timespec until = now();
+	int rc = 0;
+
+	*used = (struct fsd_used){0};
+	if (!usage)
+		return;
+	until.tv_sec += wait_ms / 1000;
+	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&usage->lock);
+	if (!usage->known || now().tv_sec - usage->at.tv_sec >= FRESH_S) {
+		usage->wanted = true;
+		pthread_cond_signal(&usage->asked);
+		while (usage->wanted && rc == 0 && wait_ms)
+			rc = pthread_cond_timedwait(&usage->counted, &usage->lock, &until);
+	}
+	*used = usage->used;
+	pthread_mutex_unlock(&usage->lock);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directories: listing them, giving FIDs to their names, and the cache of their images. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rxwire/error.h>
+
+#include "afs/dir.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/base/log.h"
+#include "fileserver/volume/volume_private.h"
+
+#define SCAN_TRIES 5
+/* What is too large is listed again after so many times what listing it took, and this. */
+#define REFUSED_PAUSE  20
+#define REFUSED_MIN_NS 1000000000ull
+
+/* -- the cache -- */
+
+void fsd_image_cache_start(struct image_cache *cache)
+{
+	memset(cache, 0, sizeof(*cache));
+	pthread_mutex_init(&cache->lock, NULL);
+}
+
+static struct image_entry **bucket_of(struct image_cache *cache, uint32_t vnode)
+{
+	return &cache->bucket[(vnode >> 1) % IMAGE_BUCKETS];
+}
+
+static void drop_ref(struct image_entry *entry)
+{
+	if (--entry->refs == 0) {
+		free((void *)(uintptr_t)entry->image.bytes);
+		free(entry);
+	}
+}
+
+/* Take an entry out of the cache; its borrowers keep it alive. */
+static void unlink_entry(struct image_cache *cache, struct image_entry *entry)
+{
+	struct image_entry **at = bucket_of(cache, entry->vnode);
+
+	while (*at != entry)
+		at = &(*at)->chain;
+	*at = entry->chain;
+	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
+	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
+	cache->bytes -= entry->image.length;
+	drop_ref(entry);
+}
+
+static void link_newest(struct image_cache *cache, struct image_entry *entry)
+{
+	entry->newer = NULL;
+	entry->older = cache->newest;
+	*(cache->newest ? &cache->newest->newer : &cache->oldest) = entry;
+	cache->newest = entry;
+}
+
+void fsd_image_cache_stop(struct image_cache *cache)
+{
+	while (cache->oldest)
+		unlink_entry(cache, cache->oldest);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+/* Takes over `bytes`. Returns a borrowed image or NULL (no memory; bytes are freed). */
+static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_record *record,
+				   uint8_t *bytes, size_t length)
+{
+	struct image_entry *entry = calloc(1, sizeof(*entry)), *old, **at;
+
+	if (!entry) {
+		free(bytes);
+		return NULL;
+	}
+	entry->image.bytes = bytes;
+	entry->image.length = length;
+	entry->vnode = record->vnode;
+	entry->unique = record->unique;
+	entry->version = record->version;
+	entry->refs = 2;
+	pthread_mutex_lock(&cache->lock);
+	at = bucket_of(cache, record->vnode);
+	for (old = *at; old && old->vnode != record->vnode; old = old->chain)
+		;
+	if (old)
+		unlink_entry(cache, old);
+	entry->chain = *at;
+	*at = entry;
+	link_newest(cache, entry);
+	cache->bytes += length;
+	while (cache->bytes > IMAGE_CACHE_BYTES && cache->oldest != entry)
+		unlink_entry(cache, cache->oldest);
+	pthread_mutex_unlock(&cache->lock);
+	return &entry->image;
+}
+
+static struct fsd_image *cache_find(struct image_cache *cache, const struct fsd_record *record)
+{
+	struct image_entry *entry;
+
+	pthread_mutex_lock(&cache->lock);
+	for (entry = *bucket_of(cache, record->vnode); entry; entry = entry->chain)
+		if (entry->vnode == record->vnode)
+			break;
+	if (entry && (entry->unique != record->unique || entry->version != record->version ||
+		      entry->image.length != record->image_length))
+		entry = NULL;
+	if (entry) {
+		entry->refs++;
+		*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
+		*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
+		link_newest(cache, entry);
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return entry ? &entry->image : NULL;
+}
+
+void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image)
+{
+	if (!image)
+		return;
+	pthread_mutex_lock(&volume->images.lock);
+	drop_ref((struct image_entry *)image);
+	pthread_mutex_unlock(&volume->images.lock);
+}
+
+/* -- the scan -- */
+
+struct scan {
+	struct fsd_name *names;
+	size_t count, capacity;
+	uint32_t subdirs;
+	struct fsd_stat before; /* of the directory, when it was listed */
+	struct fsd_gone gone;
+};
+
+static void scan_reset(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		free(scan->names[i].name);
+	free(scan->names);
+	scan->names = NULL;
+	scan->count = scan->capacity = 0;
+	scan->subdirs = 0;
+}
+
+static int collect_name(void *arg, const char *name, size_t length, enum fsd_kind kind,
+			uint64_t inode)
+{
+	struct scan *scan = arg;
+	struct fsd_name *entry;
+
+	/* Clients replace "@sys" at the end of a name, so such a name could never be reached. */
+	if (kind == FSD_OTHER || length > FSD_NAME_MAX ||
+	    (length >= 4 && !memcmp(name + length - 4, "@sys", 4)))
+		return 0;
+	/* Even names of one slot would not fit. */
+	if (scan->count > (size_t)AFS_DIR_PAGES_MAX * 64)
+		return -EFBIG;
+	if (scan->count == scan->capacity) {
+		size_t capacity = scan->capacity ? scan->capacity * 2 : 64;
+		struct fsd_name *more = reallocarray(scan->names, capacity, sizeof(*scan->names));
+
+		if (!more)
+			return -ENOMEM;
+		scan->names = more;
+		scan->capacity = capacity;
+	}
+	entry = &scan->names[scan->count];
+	*entry = (struct fsd_name){.name = strndup(name, length), .kind = kind, .inode = inode};
+	if (!entry->name)
+		return -ENOMEM;
+	scan->count++;
+	scan->subdirs += kind == FSD_DIR;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct fsd_name *)a)->name, ((const struct fsd_name *)b)->name);
+}
+
+/* The same order whenever it is made: by vnode, and names of one object by their bytes. */
+static int by_vnode(const void *a, const void *b)
+{
+	uint32_t x = ((const struct fsd_name *)a)->vnode, y = ((const struct fsd_name *)b)->vnode;
+
+	return x < y ? -1 : x > y ? 1 : by_name(a, b);
+}
+
+/* A listing may tell a name twice if the directory changes meanwhile. */
+static bool has_twins(struct scan *scan)
+{
+	if (scan->count)
+		qsort(scan->names, scan->count, sizeof(*scan->names), by_name);
+	for (size_t i = 1; i < scan->count; i++)
+		if (!strcmp(scan->names[i - 1].name, scan->names[i].name))
+			return true;
+	return false;
+}
+
+/* What does a name stand for that is new, or seems to stand for something else than before? */
+static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, struct fsd_name *entry)
+{
+	char path[FSD_PATH_MAX];
+	struct fsd_stat st;
+	int rc, n = snprintf(path, sizeof(path), "%s%s%s", dir->path, dir->path[0] ? "/" : "",
+			     entry->name);
+
+	if (n >= FSD_PATH_MAX)
+		return 0; /* listed, and cannot be opened */
+	rc = volume->layer->ops->stat_path(volume->layer, path, &st);
+	if (rc == -ENOENT || (!rc && st.kind != entry->kind))
+		return -EAGAIN;
+	if (!rc) {
+		entry->now_inode = st.inode;
+		entry->now_birth = fsd_stat_birth(&st);
+		entry->now_seen = fsd_stat_stamp(&st);
+	}
+	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ? rc : 0;
+}
+
+/* All that has to be asked of the disk. -EAGAIN: the directory was changed meanwhile. */
+static int list(struct fsd_volume *volume, const struct fsd_object *dir, struct scan *scan)
+{
+	const struct fsd_layer_ops *ops = volume->layer->ops;
+	struct fsd_stat after;
+	int rc = fsd_volume_settle(volume, dir->path, &scan->before);
+
+	if (!rc && !fsd_volume_is_of(&dir->record, &scan->before))
+		rc = -ENOENT;
+	if (!rc)
+		rc = ops->list(volume->layer, dir->path, collect_name, scan);
+	if (!rc && has_twins(scan))
+		rc = -EAGAIN;
+	if (!rc)
+		rc = fsd_store_match(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
+				     scan->count);
+	for (size_t i = 0; !rc && i < scan->count; i++)
+		if (!scan->names[i].known)
+			rc = look_at(volume, dir, &scan->names[i]);
+	if (!rc)
+		rc = ops->stat_path(volume->layer, dir->path, &after);
+	return rc || fsd_stat_same(&scan->before, &after) ? rc : -EAGAIN;
+}
+
+static int build(const struct fsd_record *r, struct scan *scan, uint8_t **bytes, size_t *length)
+{
+	struct afs_dir image;
+	int rc = afs_dir_begin(&image, r->vnode, r->unique, r->parent, r->parent_unique);
+
+	if (scan->count)
+		qsort(scan->names, scan->count, sizeof(*scan->names), by_vnode);
+	for (size_t i = 0; !rc && i < scan->count; i++)
+		rc = afs_dir_add(&image, scan->names[i].name, strlen(scan->names[i].name),
+				 scan->names[i].vnode, scan->names[i].unique);
+	if (rc) {
+		afs_dir_destroy(&image);
+		return rc == -RXW_ELIMIT ? -EFBIG : rc == -RXW_ENOMEM ? -ENOMEM : -EINVAL;
+	}
+	*bytes = afs_dir_take(&image, length);
+	return 0;
+}
+
+/* The listing goes into the record; *changed: clients must hear of it. */
+static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
+			  const struct scan *scan, const uint8_t *bytes, size_t length,
+			  bool *changed)
+{
+	struct fsd_record *r = &dir->record, new = *r;
+	bool first = r->image_hash == 0;
+	int rc;
+
+	new.image_hash = fsd_hash(bytes, length, 0);
+	new.image_hash += new.image_hash == 0; /* 0 = never listed */
+	new.image_length = length;
+	new.links = 2 + scan->subdirs;
+	new.inode = scan->before.inode;
+	new.birth = fsd_stat_birth(&scan->before);
+	new.seen = fsd_stat_stamp(&scan->before);
+	new.refused = new.retry_ns = 0;
+	if (!first && new.image_hash != r->image_hash)
+		new.version = fsd_volume_next_version(r->version);
+	/* The status may differ, if not the names. */
+	*changed = !first && (new.version != r->version || new.seen != r->seen);
+	rc = fsd_store_update(volume->store, r, &new);
+	if (!rc)
+		*r = new;
+	dir->st = scan->before;
+	return rc;
+}
+
+/* One attempt. -EAGAIN: the directory, or what is known of it, was changed meanwhile. */
+static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct scan *scan,
+		     uint8_t **bytes, size_t *length, bool *changed)
+{
+	int rc = list(volume, dir, scan);
+
+	if (!rc)
+		rc = fsd_store_assign(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
+				      scan->count, fsd_volume_next_version(0), fsd_gone_add,
+				      &scan->gone);
+	if (!rc)
+		rc = fsd_store_find(volume->store, dir->fid.Vnode, dir->fid.Unique, 0, &dir->record,
+				    NULL, 0);
+	if (!rc)
+		rc = build(&dir->record, scan, bytes, length);
+	if (!rc)
+		rc = record_listing(volume, dir, scan, *bytes, *length, changed);
+	if (rc) {
+		free(*bytes);
+		*bytes = NULL;
+	}
+	return rc;
+}
+
+/*
+ * Too many names: remembered until the directory changes, and then for a time that leaves most of a
+ * processor for other things.
+ */
+static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const struct scan *scan,
+		   uint64_t begin_ns, const void *actor)
+{
+	struct fsd_record *r = &dir->record, new = *r;
+	uint64_t now = fsd_now_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
+
+	new.refused = fsd_stat_stamp(&scan->before);
+	new.retry_ns = now + (pause > REFUSED_MIN_NS ? pause : REFUSED_MIN_NS);
+	if (fsd_store_update(volume->store, r, &new))
+		return;
+	if (!r->refused) {
+		fsd_log(RXW_LOG_WARNING,
+			"directory /%s has more names than a client can list; "
+			"it is not served: split it",
+			dir->path);
+		fsd_volume_changed(volume, r->vnode, r->unique, actor);
+	}
+	*r = new;
+}
+
+/* The only one to list this directory? false: somebody else did, and has ended. */
+static bool enter(struct fsd_volume *volume, struct image_scan *mine)
+{
+	struct image_scan *other;
+	bool waited = false;
+
+	pthread_mutex_lock(&volume->scans_lock);
+	for (;;) {
+		for (other = volume->scans; other && other->vnode != mine->vnode;)
+			other = other->next;
+		if (!other)
+			break;
+		waited = true;
+		pthread_cond_wait(&volume->scans_ended, &volume->scans_lock);
+	}
+	if (!waited) {
+		mine->next = volume->scans;
+		volume->scans = mine;
+	}
+	pthread_mutex_unlock(&volume->scans_lock);
+	return !waited;
+}
+
+static void leave(struct fsd_volume *volume, struct image_scan *mine)
+{
+	struct image_scan **at = &volume->scans;
+
+	pthread_mutex_lock(&volume->scans_lock);
+	while (*at != mine)
+		at = &(*at)->next;
+	*at = mine->next;
+	pthread_cond_broadcast(&volume->scans_ended);
+	pthread_mutex_unlock(&volume->scans_lock);
+}
+
+static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
+		      struct fsd_image **image)
+{
+	uint64_t begin = fsd_now_ns();
+	struct scan scan = {0};
+	uint8_t *bytes = NULL;
+	size_t length = 0;
+	bool changed = false;
+	int rc = -EAGAIN;
+
+	for (int tries = 0; tries < SCAN_TRIES && rc == -EAGAIN; tries++) {
+		scan_reset(&scan);
+		rc = scan_once(volume, dir, &scan, &bytes, &length, &changed);
+	}
+	if (rc == -EFBIG)
+		refuse(volume, dir, &scan, begin, actor);
+	if (!rc) {
+		struct fsd_image *made = cache_add(&volume->images, &dir->record, bytes, length);
+
+		if (!made)
+			rc = -ENOMEM;
+		else if (image)
+			*image = made;
+		else
+			fsd_image_release(volume, made);
+		if (changed)
+			fsd_volume_changed(volume, dir->fid.Vnode, dir->fid.Unique, actor);
+	}
+	scan_reset(&scan);
+	fsd_gone_tell(volume, &scan.gone);
+	return rc == -EAGAIN ? AFS_VBUSY : rc;
+}
+
+int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
+		   struct fsd_image **image)
+{
+	struct image_scan mine = {.vnode = dir->fid.Vnode};
+	int rc;
+
+	if (!enter(volume, &mine))
+		return -EAGAIN; /* its record has been brought up to date */
+	rc = scan_alone(volume, dir, actor, image);
+	leave(volume, &mine);
+	return rc;
+}
+
+int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
+		     struct fsd_image **image)
+{
+	int rc;
+
+	for (int tries = 0; tries < SCAN_TRIES; tries++) {
+		*image = cache_find(&volume->images, &object->record);
+		if (*image)
+			return 0;
+		rc = fsd_image_scan(volume, object, actor, image);
+		afs_status_set_length(&object->status, object->record.image_length);
+		afs_status_set_version(&object->status, object->record.version);
+		object->status.LinkCount = object->record.links;
+		if (rc != -EAGAIN)
+			return fsd_volume_error(rc);
+		rc = fsd_volume_get(volume, &object->fid, actor, object);
+		if (rc)
+			return rc;
+		if (!object->may_read)
+			return -EACCES;
+	}
+	return AFS_VBUSY; /* it changes faster than we can list it */
+}

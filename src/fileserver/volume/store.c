@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The volume store: objects, their names, and the calls that look at them and change them. */
+#include "fileserver/volume/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "afs/numbers.h"
+#include "fileserver/volume/store_private.h"
+
+#define DEPTH_MAX 2048
+#define CHUNK	  256 /* names that are worked on without letting others in */
+
+/* -- hashes -- */
+
+static uint64_t node_hash(const struct fsd_table *table, const void *item)
+{
+	(void)table;
+	return fsd_mix(0, ((const struct node *)item)->vnode);
+}
+
+static uint64_t inode_hash(const struct fsd_table *table, const void *item)
+{
+	(void)table;
+	return fsd_mix(1, ((const struct node *)item)->inode);
+}
+
+/* The key is random, which makes it hard to choose names that collide. */
+static uint64_t text_hash(uint64_t key, uint32_t parent, const char *text)
+{
+	return fsd_hash(text, strlen(text), fsd_mix(key, parent));
+}
+
+static uint64_t name_hash(const struct fsd_table *table, const void *item)
+{
+	const struct name *name = item;
+
+	return text_hash(table->key, name->parent->vnode, name->text);
+}
+
+/* -- objects and names; the lock is held for writing -- */
+
+struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode)
+{
+	struct node *node = fsd_table_first(&store->nodes, fsd_mix(0, vnode));
+
+	while (node && node->vnode != vnode)
+		node = node->by_vnode;
+	return node;
+}
+
+static struct node *find_fid(struct fsd_store *store, uint32_t vnode, uint32_t unique)
+{
+	struct node *node = fsd_node_find(store, vnode);
+
+	return node && node->unique == unique ? node : NULL;
+}
+
+static struct node *find_dir(struct fsd_store *store, uint32_t vnode, uint32_t unique)
+{
+	struct node *node = find_fid(store, vnode, unique);
+
+	return node && node->dir ? node : NULL;
+}
+
+static void set_inode(struct fsd_store *store, struct node *node, uint64_t inode)
+{
+	if (node->inode == inode)
+		return;
+	if (node->inode)
+		fsd_table_remove(&store->inodes, node);
+	node->inode = inode;
+	if (inode)
+		fsd_table_add(&store->inodes, node);
+}
+
+static struct node *make_node(struct fsd_store *store, const struct fsd_record *record)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	if (node && record->kind == FSD_DIR)
+		node->dir = calloc(1, sizeof(*node->dir));
+	if (!node || (record->kind == FSD_DIR && !node->dir)) {
+		free(node);
+		return NULL;
+	}
+	node->vnode = record->vnode;
+	node->unique = record->unique;
+	node->kind = (uint8_t)record->kind;
+	fsd_table_add(&store->nodes, node);
+	return node;
+}
+
+struct node *fsd_node_put(struct fsd_store *store, const struct fsd_record *record)
+{
+	struct node *node = fsd_node_find(store, record->vnode);
+
+	if (!node)
+		node = make_node(store, record);
+	if (!node)
+		return NULL;
+	node->version = record->version;
+	node->birth = record->birth;
+	node->seen = record->seen;
+	node->clean = record->clean;
+	set_inode(store, node, record->inode);
+	if (node->dir) {
+		node->dir->image_length = record->image_length;
+		node->dir->image_hash = record->image_hash;
+		node->dir->links = record->links;
+		node->dir->refused = record->refused;
+		node->dir->retry_ns = record->retry_ns;
+	}
+	return node;
+}
+
+struct name *fsd_name_find(struct fsd_store *store, const struct node *parent, const char *text)
+{
+	struct name *name =
+		fsd_table_first(&store->names, text_hash(store->names.key, parent->vnode, text));
+
+	while (name && (name->parent != parent || strcmp(name->text, text) != 0))
+		name = name->chain;
+	return name;
+}
+
+int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text, struct node *node)
+{
+	size_t length = strlen(text);
+	struct name *name = calloc(1, sizeof(*name) + length + 1);
+
+	if (!name)
+		return -ENOMEM;
+	memcpy(name->text, text, length);
+	name->node = node;
+	name->parent = parent;
+	name->same = node->names;
+	node->names = name;
+	name->next = parent->dir->children;
+	name->place = &parent->dir->children;
+	if (name->next)
+		name->next->place = &name->next;
+	parent->dir->children = name;
+	fsd_table_add(&store->names, name);
+	return 0;
+}
+
+void fsd_name_unhook(struct fsd_store *store, struct name *name)
+{
+	struct name **at = &name->node->names;
+
+	while (*at != name)
+		at = &(*at)->same;
+	*at = name->same;
+	*name->place = name->next;
+	if (name->next)
+		name->next->place = name->place;
+	fsd_table_remove(&store->names, name);
+	free(name);
+}
+
+static void free_node(struct node *node)
+{
+	free(node->dir);
+	free(node);
+}
+
+/* Out of the tables, and on a list of the dead. */
+static void bury(struct fsd_store *store, struct node *node, struct node **dead)
+{
+	fsd_table_remove(&store->nodes, node);
+	set_inode(store, node, 0);
+	node->by_vnode = *dead;
+	*dead = node;
+}
+
+void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg)
+{
+	struct node *dead = NULL;
+
+	bury(store, node, &dead);
+	while ((node = dead)) {
+		dead = node->by_vnode;
+		if (gone)
+			gone(arg, node->vnode, node->unique);
+		while (node->dir && node->dir->children) {
+			struct node *child = node->dir->children->node;
+
+			fsd_name_unhook(store, node->dir->children);
+			if (!child->names)
+				bury(store, child, &dead);
+		}
+		free_node(node);
+	}
+}
+
+/* Remove a name, and the node with all below it if that was its last one. */
+static void drop_name(struct fsd_store *store, struct name *name, fsd_gone_fn gone, void *arg)
+{
+	struct node *node = name->node;
+
+	fsd_journal_unname(store, name);
+	fsd_name_unhook(store, name);
+	if (!node->names)
+		fsd_node_drop(store, node, gone, arg);
+	else if (gone)
+		gone(arg, node->vnode, node->unique);
+}
+
+bool fsd_node_below(const struct node *node, const struct node *above)
+{
+	for (int depth = 0; node != above; depth++) {
+		if (!node->names || depth == DEPTH_MAX)
+			return false;
+		node = node->names->parent;
+	}
+	return true;
+}
+
+void fsd_node_record(const struct node *node, struct fsd_record *record)
+{
+	const struct node *parent = node->names ? node->names->parent : node;
+
+	*record = (struct fsd_record){.vnode = node->vnode,
+				      .unique = node->unique,
+				      .parent = parent->vnode,
+				      .parent_unique = parent->unique,
+				      .kind = (enum fsd_kind)node->kind,
+				      .version = node->version,
+				      .inode = node->inode,
+				      .birth = node->birth,
+				      .seen = node->seen,
+				      .clean = node->clean};
+	if (node->dir) {
+		record->image_length = node->dir->image_length;
+		record->image_hash = node->dir->image_hash;
+		record->links = node->dir->links;
+		record->refused = node->dir->refused;
+		record->retry_ns = node->dir->retry_ns;
+	}
+}
+
+void fsd_store_forget_all(struct fsd_store *store)
+{
+	for (size_t i = 0; i < store->names.buckets; i++) {
+		struct name *name = fsd_table_bucket(&store->names, i), *next;
+
+		for (; name; name = next) {
+			next = name->chain;
+			free(name);
+		}
+	}
+	for (size_t i = 0; i < store->nodes.buckets; i++) {
+		struct node *node = fsd_table_bucket(&store->nodes, i), *next;
+
+		for (; node; node = next) {
+			next = node->by_vnode;
+			free_node(node);
+		}
+	}
+	fsd_table_free(&store->names);
+	fsd_table_free(&store->inodes);
+	fsd_table_free(&store->nodes);
+}
+
+/* -- opening -- */
+
+static int make_tables(struct fsd_store *store)
+{
+	uint64_t key;
+	int rc;
+
+	if (getrandom(&key, sizeof(key), 0) != sizeof(key))
+		return -EIO;
+	rc = fsd_table_init(&store->nodes, offsetof(struct node, by_vnode), node_hash, 0);
+	if (!rc)
+		rc = fsd_table_init(&store->inodes, offsetof(struct node, by_inode), inode_hash, 0);
+	if (!rc)
+		rc = fsd_table_init(&store->names, offsetof(struct name, chain), name_hash, key);
+	return rc;
+}
+
+int fsd_store_open(const char *path, struct fsd_store **out)
+{
+	struct fsd_store *store = calloc(1, sizeof(*store));
+	int rc = 0;
+
+	if (!store)
+		return -ENOMEM;
+	pthread_rwlock_init(&store->lock, NULL);
+	pthread_mutex_init(&store->writing, NULL);
+	store->fd = -1;
+	store->path = strdup(path);
+	store->next_vnode[0] = 2;
+	store->next_vnode[1] = 3;
+	if (!store->path)
+		rc = -ENOMEM;
+	else if (getrandom(&store->next_unique, 4, 0) != 4)
+		rc = -EIO;
+	if (!rc)
+		rc = make_tables(store);
+	if (!rc)
+		rc = fsd_journal_open(store);
+	if (rc) {
+		fsd_store_close(store);
+		return rc;
+	}
+	*out = store;
+	return 0;
+}
+
+void fsd_store_close(struct fsd_store *store)
+{
+	if (!store)
+		return;
+	fsd_journal_close(store);
+	fsd_store_forget_all(store);
+	pthread_mutex_destroy(&store->writing);
+	pthread_rwlock_destroy(&store->lock);
+	free(store->path);
+	free(store);
+}
+
+int fsd_store_meta(struct fsd_store *store, struct fsd_meta *meta)
+{
+	if (!store->has_meta)
+		return -ENOENT;
+	*meta = store->meta;
+	return 0;
+}
+
+int fsd_store_start(struct fsd_store *store, const struct fsd_meta *meta,
+		    const struct fsd_record *root)
+{
+	int rc;
+
+	pthread_mutex_lock(&store->writing);
+	pthread_rwlock_wrlock(&store->lock);
+	fsd_store_forget_all(store);
+	rc = make_tables(store);
+	store->meta = *meta;
+	store->has_meta = true;
+	store->lost = false;
+	store->pending_length = 0;
+	if (!rc && !fsd_node_put(store, root))
+		rc = -ENOMEM;
+	pthread_rwlock_unlock(&store->lock);
+	if (!rc)
+		rc = fsd_journal_rewrite(store);
+	pthread_mutex_unlock(&store->writing);
+	return rc;
+}
+
+/* -- looking -- */
+
+/* A path from its end to its start. */
+static int build_path(const struct name *name, char *path, size_t size)
+{
+	size_t at = size;
+
+	path[--at] = 0;
+	for (int depth = 0; name; depth++) {
+		size_t n = strlen(name->text);
+
+		if (depth == DEPTH_MAX || at < n + 1)
+			return -ENAMETOOLONG;
+		if (path[at])
+			path[--at] = '/';
+		at -= n;
+		memcpy(path + at, name->text, n);
+		if (name->parent->vnode == AFS_ROOT_VNODE)
+			break;
+		name = name->parent->names;
+		if (!name)
+			return -ENOENT;
+	}
+	memmove(path, path + at, size - at);
+	return 0;
+}
+
+int fsd_store_find(struct fsd_store *store, uint32_t vnode, uint32_t unique, unsigned nth,
+		   struct fsd_record *record, char *path, size_t size)
+{
+	const struct name *name;
+	struct node *node;
+	int rc = 0;
+
+	pthread_rwlock_rdlock(&store->lock);
+	node = find_fid(store, vnode, unique);
+	name = node ? node->names : NULL;
+	for (unsigned i = 0; name && i < nth; i++)
+		name = name->same;
+	if (!node || (!name && (vnode != AFS_ROOT_VNODE || nth)))
+		rc = -ENOENT;
+	if (!rc) {
+		fsd_node_record(node, record);
+		if (name) {
+			record->parent = name->parent->vnode;
+			record->parent_unique = name->parent->unique;
+		}
+	}
+	if (!rc && path)
+		rc = build_path(name, path, size);
+	pthread_rwlock_unlock(&store->lock);
+	return rc;
+}
+
+int fsd_store_child(struct fsd_store *store, uint32_t parent, uint32_t parent_unique,
+		    const char *name, uint32_t *vnode, uint32_t *unique)
+{
+	struct name *found = NULL;
+	struct node *dir;
+
+	pthread_rwlock_rdlock(&store->lock);
+	dir = find_dir(store, parent, parent_unique);
+	if (dir)
+		found = fsd_name_find(store, dir, name);
+	if (found) {
+		*vnode = found->node->vnode;
+		*unique = found->node->unique;
+	}
+	pthread_rwlock_unlock(&store->lock);
+	return found ? 0 : -ENOENT;
+}
+
+/* -- changing -- */
+
+int fsd_store_update(struct fsd_store *store, const struct fsd_record *old,
+		     const struct fsd_record *new)
+{
+	struct fsd_record now;
+	struct node *node;
+	bool lasting = false;
+	int rc = 0;
+
+	pthread_rwlock_wrlock(&store->lock);
+	node = find_fid(store, old->vnode, old->unique);
+	if (node)
+		fsd_node_record(node, &now);
+	if (!node) {
+		rc = -ENOENT;
+	} else if (now.version != old->version || now.seen != old->seen ||
+		   now.image_hash != old->image_hash || now.image_length != old->image_length) {
+		rc = -EAGAIN;
+	} else {
+		lasting = now.version != new->version || now.seen != new->seen ||
+			  now.inode != new->inode || now.birth != new->birth ||
+			  now.image_hash != new->image_hash ||
+			  now.image_length != new->image_length || now.links != new->links;
+		fsd_node_put(store, new);
+		if (lasting)
+			fsd_journal_node(store, node);
+	}
+	pthread_rwlock_unlock(&store->lock);
+	if (lasting)
+		fsd_journal_flush(store);
+	return rc;
+}
+
+void fsd_store_unname(struct fsd_store *store, uint32_t parent, uint32_t parent_unique,
+		      const char *name, uint32_t vnode, fsd_gone_fn gone, void *arg)
+{
+	struct name *found = NULL;
+	struct node *dir;
+
+	pthread_rwlock_wrlock(&store->lock);
+	dir = find_dir(store, parent, parent_unique);
+	if (dir)
+		found = fsd_name_find(store, dir, name);
+	if (found && found->node->vnode == vnode) {
+		dir->dir->image_length = 0;
+		fsd_journal_node(store, dir);
+		drop_name(store, found, gone, arg);
+	}
+	pthread_rwlock_unlock(&store->lock);
+	fsd_journal_flush(store);
+}
+
+/* -- listings -- */
+
+int fsd_store_match(struct fsd_store *store, uint32_t parent, uint32_t parent_unique,
+		    struct fsd_name *names, size_t count)
+{
+	struct node *dir = NULL;
+
+	for (size_t i = 0; i < count || !dir;) {
+		pthread_rwlock_wrlock(&store->lock);
+		dir = find_dir(store, parent, parent_unique);
+		if (dir && i == 0)
+			dir->dir->mark++;
+		for (size_t end = i + CHUNK; dir && i < count && i < end; i++) {
+			struct name *name = fsd_name_find(store, dir, names[i].name);
+
+			if (!name)
+				continue;
+			name->mark = dir->dir->mark;
+			/* A new link may have got the inode of the old one. */
+			if (name->node->kind != names[i].kind || names[i].kind == FSD_SYMLINK ||
+			    (name->node->inode && name->node->inode != names[i].inode))
+				continue;
+			names[i].vnode = name->node->vnode;
+			names[i].unique = name->node->unique;
+			names[i].known = true;
+		}
+		pthread_rwlock_unlock(&store->lock);
+		if (!dir)
+			return -ENOENT;
+	}
+	return 0;
+}
+
+/* Does a name that has just been looked at stand for this object? */
+static bool stands_for(const struct node *node, const struct fsd_name *name)
+{
+	if (node->kind != name->kind)
+		return false;
+	if (!node->inode)
+		return true;
+	if (!name->now_seen) /* as far as is known */
+		return node->inode == name->inode;
+	/* Links cannot change, so any difference makes another one. */
+	if (node->kind == FSD_SYMLINK && node->seen)
+		return node->seen == name->now_seen;
+	return node->inode == name->now_inode &&
+	       (!node->birth || !name->now_birth || node->birth == name->now_birth);
+}
+
+/*
+ * The same object under another name: another hard link, or it has been renamed. Where the date of
+ * birth is not known, an inode may have gone to another file, which only the time stamps tell.
+ */
+static struct node *find_object(struct fsd_store *store, const struct node *dir,
+				const struct fsd_name *name)
+{
+	struct node *node = NULL;
+
+	if (name->now_seen && name->now_inode)
+		node = fsd_table_first(&store->inodes, fsd_mix(1, name->now_inode));
+	for (; node; node = node->by_inode)
+		if (node->inode == name->now_inode && stands_for(node, name) &&
+		    ((node->birth && name->now_birth) || node->seen == name->now_seen) &&
+		    !(node->dir && fsd_node_below(dir, node)))
+			return node;
+	return NULL;
+}
+
+/* A number of the kind's parity that is free. Wraps after 2^31; uniquifiers tell FIDs apart. */
+static uint32_t free_vnode(struct fsd_store *store, bool directory)
+{
+	uint32_t *next = &store->next_vnode[directory], vnode;
+
+	do {
+		vnode = *next;
+		*next = vnode > 0xfffffffcu ? 2 + (uint32_t)directory : vnode + 2;
+	} while (fsd_node_find(store, vnode));
+	return vnode;
+}
+
+static struct node *new_object(struct fsd_store *store, const struct fsd_name *name,
+			       uint64_t version)
+{
+	struct fsd_record record = {.kind = name->kind,
+				    .version = version,
+				    .inode = name->now_seen ? name->now_inode : name->inode,
+				    .birth = name->now_birth,
+				    .seen = name->kind == FSD_DIR ? 0 : name->now_seen};
+
+	record.vnode = free_vnode(store, name->kind == FSD_DIR);
+	do
+		record.unique = ++store->next_unique;
+	while (record.unique <= AFS_ROOT_UNIQUE);
+	return fsd_node_put(store, &record);
+}
+
+/* Pairs of vnode and uniquifier of objects that have lost their last name. */
+struct aside {
+	uint32_t *fids;
+	size_t count;
+};
+
+/* A directory has one name: it was moved. Its image names its parent. */
+static void moved(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg)
+{
+	while (node->names->same)
+		drop_name(store, node->names->same, gone, arg);
+	node->dir->image_length = 0;
+	fsd_journal_node(store, node);
+}
+
+/*
+ * The name stands for another object now. What it stood for may come under another name, as when two
+ * are swapped, so it is not dropped before all names have been seen.
+ */
+static void put_aside(struct fsd_store *store, struct name *name, struct aside *aside,
+		      fsd_gone_fn gone, void *arg)
+{
+	struct node *node = name->node;
+	uint32_t *more = NULL;
+
+	if (!node->names->same)
+		more = reallocarray(aside->fids, aside->count + 1, 2 * sizeof(*more));
+	if (!more) {
+		drop_name(store, name, gone, arg);
+		return;
+	}
+	aside->fids = more;
+	more[2 * aside->count] = node->vnode;
+	more[2 * aside->count++ + 1] = node->unique;
+	fsd_journal_unname(store, name);
+	fsd_name_unhook(store, name);
+}
+
+static void drop_aside(struct fsd_store *store, struct aside *aside, fsd_gone_fn gone, void *arg)
+{
+	for (size_t i = 0; i < aside->count; i++) {
+		struct node *node = find_fid(store, aside->fids[2 * i], aside->fids[2 * i + 1]);
+
+		if (node && !node->names)
+			fsd_node_drop(store, node, gone, arg);
+	}
+	free(aside->fids);
+}
+
+static int assign(struct fsd_store *store, struct node *dir, struct fsd_name *name,
+		  uint64_t version, struct aside *aside, fsd_gone_fn gone, void *arg)
+{
+	struct name *old = fsd_name_find(store, dir, name->name);
+	struct node *node = old && stands_for(old->node, name) ? old->node : NULL;
+	bool made = false;
+
+	if (old && !node)
+		put_aside(store, old, aside, gone, arg);
+	if (!node) {
+		node = find_object(store, dir, name);
+		made = !node;
+		if (made)
+			node = new_object(store, name, version);
+		if (!node)
+			return -ENOMEM;
+		if (fsd_name_add(store, dir, name->name, node)) {
+			if (made) {
+				fsd_table_remove(&store->nodes, node);
+				set_inode(store, node, 0);
+				free_node(node);
+			}
+			return -ENOMEM;
+		}
+		if (made)
+			fsd_journal_node(store, node);
+		fsd_journal_name(store, node->names);
+		node->names->mark = dir->dir->mark;
+		if (!made && gone) /* its status has changed */
+			gone(arg, node->vnode, node->unique);
+		if (!made && node->dir)
+			moved(store, node, gone, arg);
+	}
+	name->vnode = node->vnode;
+	name->unique = node->unique;
+	return 0;
+}
+
+static void drop_unlisted(struct fsd_store *store, struct node *dir, fsd_gone_fn gone, void *arg)
+{
+	struct name *name = dir->dir->children, *next;
+
+	for (; name; name = next) {
+		next = name->next;
+		if (name->mark != dir->dir->mark)
+			drop_name(store, name, gone, arg);
+	}
+}
+
+int fsd_store_assign(struct fsd_store *store, uint32_t parent, uint32_t parent_unique,
+		     struct fsd_name *names, size_t count, uint64_t version, fsd_gone_fn gone,
+		     void *arg)
+{
+	struct aside aside = {0};
+	struct node *dir = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && (i < count || !dir);) {
+		pthread_rwlock_wrlock(&store->lock);
+		dir = find_dir(store, parent, parent_unique);
+		if (!dir)
+			rc = -ENOENT;
+		for (size_t end = i + CHUNK; !rc && i < count && i < end; i++)
+			if (!names[i].known)
+				rc = assign(store, dir, &names[i], version, &aside, gone, arg);
+		if (!rc && i == count)
+			drop_unlisted(store, dir, gone, arg);
+		if (rc || i == count)
+			drop_aside(store, &aside, gone, arg);
+		pthread_rwlock_unlock(&store->lock);
+		fsd_journal_flush(store);
+	}
+	return rc;
+}

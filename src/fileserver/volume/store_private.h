@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of the store, shared by store.c (objects and names) and journal.c (the file). */
+#ifndef FILESERVER_STORE_PRIVATE_H
+#define FILESERVER_STORE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fileserver/volume/store.h"
+#include "fileserver/volume/table.h"
+
+/* What only directories have. */
+struct dir {
+	struct name *children;
+	uint64_t image_length, image_hash, refused, retry_ns;
+	uint32_t links;
+	uint32_t mark; /* of the last listing */
+};
+
+/* A vnode. */
+struct node {
+	struct node *by_vnode, *by_inode; /* chains */
+	struct name *names;		  /* none: the root, or being made */
+	struct dir *dir;		  /* NULL: no directory */
+	uint64_t version, inode, seen;
+	uint32_t vnode, unique, birth;
+	uint8_t kind;
+	bool clean;
+};
+
+/* A name of a vnode in a directory. */
+struct name {
+	struct name *chain;	    /* by parent and text */
+	struct name *same;	    /* next name of the node */
+	struct name *next, **place; /* in the directory */
+	struct node *node, *parent;
+	uint32_t mark; /* of the listing that had it */
+	char text[];
+};
+
+/*
+ * `lock` covers the tables and `pending`. `writing` is held by whoever writes to the file, which is
+ * never done under `lock`; a thread that finds it held leaves its changes to the holder.
+ */
+struct fsd_store {
+	pthread_rwlock_t lock;
+	struct fsd_table nodes, inodes, names;
+	uint32_t next_vnode[2]; /* of files, of directories */
+	uint32_t next_unique;
+	bool has_meta;
+	struct fsd_meta meta;
+
+	char *path;
+	pthread_mutex_t writing;
+	int fd;
+	uint64_t nonce, offset; /* of the file: its own number, and its end */
+	uint8_t *pending;	/* entries without their check sums */
+	_Atomic size_t pending_length;
+	size_t pending_room;
+	_Atomic bool lost;	   /* entries are not written any more until all is written again */
+	bool said;		   /* ... and the log says so */
+	_Atomic uint64_t retry_ns; /* when to try to */
+};
+
+/* store.c; the caller has the lock for writing, or is alone. */
+struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode);
+/* Make or replace what is known of a vnode; NULL without memory. */
+struct node *fsd_node_put(struct fsd_store *store, const struct fsd_record *record);
+int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text, struct node *node);
+struct name *fsd_name_find(struct fsd_store *store, const struct node *parent, const char *text);
+/* Remove a name; the node stays. */
+void fsd_name_unhook(struct fsd_store *store, struct name *name);
+/* Remove a node without names, and all below it that has no others. */
+void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg);
+void fsd_node_record(const struct node *node, struct fsd_record *record);
+void fsd_store_forget_all(struct fsd_store *store);
+/* Is this directory the other, or below it? */
+bool fsd_node_below(const struct node *node, const struct node *above);
+
+/* journal.c. What is added is written by fsd_journal_flush(), which the caller calls without lock. */
+int fsd_journal_open(struct fsd_store *store);
+void fsd_journal_close(struct fsd_store *store);
+void fsd_journal_node(struct fsd_store *store, const struct node *node);
+void fsd_journal_name(struct fsd_store *store, const struct name *name);
+void fsd_journal_unname(struct fsd_store *store, const struct name *name);
+void fsd_journal_flush(struct fsd_store *store);
+/* Write the whole file anew; the caller has `writing`. */
+int fsd_journal_rewrite(struct fsd_store *store);
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A volume over a directory tree: from FIDs to objects of one version. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/volume/volume_private.h"
+
+#define OPEN_TRIES 4
+#define GET_TRIES  100
+/* Kernels stamp files with a clock that ticks as seldom as every 10 ms. */
+#define TICK_NS 20000000ll
+
+int fsd_volume_error(int rc)
+{
+	switch (rc) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ELOOP:
+	case -EXDEV:
+		return AFS_VNOVNODE;
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+	case -EAGAIN:
+		return AFS_VBUSY; /* the client waits and asks again */
+	case -EPERM:
+		return -EACCES;
+	default:
+		return rc;
+	}
+}
+
+void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
+			const void *actor)
+{
+	AFSFid fid = {volume->id, vnode, unique};
+
+	if (volume->on_change)
+		volume->on_change(volume->arg, &fid, actor);
+}
+
+static int64_t real_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/*
+ * Versions follow the clock, in microseconds: even if the state is lost, or an old copy of it is put
+ * back, a FID with a version that a client has seen never stands for other bytes.
+ */
+uint64_t fsd_volume_next_version(uint64_t version)
+{
+	int64_t now = real_ns() / 1000;
+
+	return now > 0 && (uint64_t)now > version ? (uint64_t)now : version + 1;
+}
+
+int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_stat *st)
+{
+	for (int tries = 0;; tries++) {
+		int rc = volume->layer->ops->stat_path(volume->layer, path, st);
+		int64_t age = real_ns() - st->ctime_ns;
+
+		if (rc || age < 0 || age >= TICK_NS || tries == 3)
+			return rc;
+		struct timespec ts = {.tv_nsec = (long)(TICK_NS - age)};
+
+		nanosleep(&ts, NULL);
+	}
+}
+
+bool fsd_volume_is_of(const struct fsd_record *record, const struct fsd_stat *st)
+{
+	uint32_t birth = fsd_stat_birth(st);
+
+	if (st->kind != record->kind)
+		return false;
+	if (record->inode == 0 || record->vnode == AFS_ROOT_VNODE)
+		return true;
+	/* A link cannot change: one that looks otherwise has been made anew. */
+	if (st->kind == FSD_SYMLINK && record->seen)
+		return fsd_stat_stamp(st) == record->seen;
+	return st->inode == record->inode && (!birth || !record->birth || birth == record->birth);
+}
+
+static int check_fid(const struct fsd_volume *volume, const AFSFid *fid)
+{
+	if (fid->Volume == 0 || fid->Vnode == 0)
+		return -EINVAL;
+	return fid->Volume == volume->id ? 0 : AFS_VNOVOL;
+}
+
+int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
+		    struct fsd_record *record)
+{
+	int rc = check_fid(volume, fid);
+
+	if (!rc)
+		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, 0, record, path,
+				    FSD_PATH_MAX);
+	return fsd_volume_error(rc);
+}
+
+void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique)
+{
+	struct fsd_gone *gone = arg;
+
+	if (gone->count == gone->room) {
+		size_t room = gone->room ? gone->room * 2 : 64;
+		uint32_t *more = reallocarray(gone->fids, room, 2 * sizeof(*more));
+
+		if (!more)
+			return; /* the promise ends by itself */
+		gone->fids = more;
+		gone->room = room;
+	}
+	gone->fids[2 * gone->count] = vnode;
+	gone->fids[2 * gone->count++ + 1] = unique;
+}
+
+void fsd_gone_tell(struct fsd_volume *volume, struct fsd_gone *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		fsd_volume_changed(volume, gone->fids[2 * i], gone->fids[2 * i + 1], NULL);
+	free(gone->fids);
+}
+
+/*
+ * The object is not where this name is any more. If that was its last one, its FID must never come
+ * back to life.
+ */
+static void forget(struct fsd_volume *volume, const struct fsd_object *object, const void *actor)
+{
+	const struct fsd_record *r = &object->record;
+	const char *slash = strrchr(object->path, '/');
+	struct fsd_gone gone = {0};
+
+	fsd_store_unname(volume->store, r->parent, r->parent_unique,
+			 slash ? slash + 1 : object->path, r->vnode, fsd_gone_add, &gone);
+	if (gone.count)
+		fsd_volume_changed(volume, r->parent, r->parent_unique, actor);
+	fsd_gone_tell(volume, &gone);
+}
+
+/*
+ * The object does not look as it did when it got its data version: give it the next one. The record
+ * was read before the object was looked at, and must not have changed since, so that versions follow
+ * the order in which the tree changed.
+ */
+static int refresh(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+{
+	struct fsd_record *r = &object->record, new = *r;
+	int rc;
+
+	new.seen = fsd_stat_stamp(&object->st);
+	if (r->seen == new.seen)
+		return 0;
+	new.inode = object->st.inode;
+	new.birth = fsd_stat_birth(&object->st);
+	new.clean = false;
+	if (r->kind == FSD_DIR)
+		new.image_length = 0;
+	else if (r->seen)
+		new.version = fsd_volume_next_version(r->version);
+	rc = fsd_store_update(volume->store, r, &new);
+	if (!rc && r->seen)
+		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
+	if (!rc)
+		*r = new;
+	return rc;
+}
+
+static uint32_t seconds(int64_t ns)
+{
+	return ns < 0 ? 0 : (uint32_t)(ns / 1000000000);
+}
+
+static void fill_status(const struct fsd_volume *volume, struct fsd_object *object)
+{
+	const struct fsd_record *r = &object->record;
+	const struct fsd_stat *st = &object->st;
+	AFSFetchStatus *s = &object->status;
+
+	memset(s, 0, sizeof(*s));
+	s->InterfaceVersion = 1;
+	s->FileType = r->kind == FSD_DIR       ? AFS_TYPE_DIR
+		      : r->kind == FSD_SYMLINK ? AFS_TYPE_SYMLINK
+					       : AFS_TYPE_FILE;
+	s->LinkCount = st->links;
+	afs_status_set_length(s, st->size);
+	afs_status_set_version(s, r->version);
+	s->Author = st->uid;
+	s->Owner = st->uid;
+	s->Group = st->gid;
+	s->CallerAccess = s->AnonymousAccess = fsd_access_rights(volume, st);
+	/* A symbolic link without x bits would be taken for a mount point. */
+	s->UnixModeBits = r->kind == FSD_SYMLINK ? 0777 : st->mode;
+	s->ParentVnode = r->parent;
+	s->ParentUnique = r->parent_unique;
+	if (r->kind == FSD_DIR) {
+		s->LinkCount = r->links;
+		afs_status_set_length(s, r->image_length);
+		s->ParentVnode = r->vnode;
+		s->ParentUnique = r->unique;
+	}
+	s->ResidencyMask = 1;
+	s->ClientModTime = seconds(st->mtime_ns);
+	s->ServerModTime = seconds(st->ctime_ns);
+}
+
+bool fsd_volume_too_large(const struct fsd_object *dir)
+{
+	const struct fsd_record *r = &dir->record;
+
+	return r->refused && (r->refused == fsd_stat_stamp(&dir->st) || fsd_now_ns() < r->retry_ns);
+}
+
+/*
+ * A directory: the length of its image is part of its status, so it must have been listed since its
+ * last change.
+ */
+static int get_directory(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+{
+	struct fsd_record *r = &object->record;
+	int rc = 0;
+
+	object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_LOOKUP;
+	if (!object->may_read) {
+		rc = refresh(volume, object, actor);
+		r->links = 2;
+		r->image_length = 2048;
+	} else if (fsd_volume_too_large(object)) {
+		rc = -EFBIG;
+	} else if (r->image_length == 0 || r->seen != fsd_stat_stamp(&object->st)) {
+		rc = fsd_image_scan(volume, object, actor, NULL);
+	}
+	return rc;
+}
+
+/* What stands at the path, and is it the object? */
+static int look(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+{
+	int rc = fsd_access_path(volume, object);
+
+	if (!rc)
+		rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
+	if (!rc && !fsd_volume_is_of(&object->record, &object->st))
+		rc = -ENOENT;
+	if (!rc && object->record.kind == FSD_DIR) {
+		rc = get_directory(volume, object, actor);
+	} else if (!rc) {
+		object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_READ;
+		rc = refresh(volume, object, actor);
+	}
+	return rc;
+}
+
+/*
+ * The object is not at its path: a directory above it may have been renamed, which is found out by
+ * listing what has changed, from the root down.
+ */
+static void look_above(struct fsd_volume *volume, const struct fsd_record *record,
+		       const void *actor)
+{
+	AFSFid fid = {volume->id, record->parent, record->parent_unique};
+	struct fsd_object *above = malloc(sizeof(*above));
+
+	if (above)
+		fsd_volume_get(volume, &fid, actor, above);
+	free(above);
+}
+
+int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
+		   struct fsd_object *object)
+{
+	bool looked_above = false;
+	unsigned nth = 0;
+	int rc = check_fid(volume, fid);
+
+	if (rc)
+		return rc;
+	object->fid = *fid;
+	/* By its first name, and by others if it is not there, or may not be reached by it. */
+	for (int tries = 0; tries < GET_TRIES; tries++) {
+		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, nth, &object->record,
+				    object->path, FSD_PATH_MAX);
+		if (rc) {
+			rc = nth ? -EACCES : rc;
+			break;
+		}
+		rc = look(volume, object, actor);
+		if (rc == -EACCES) {
+			nth++;
+		} else if (fsd_volume_error(rc) == AFS_VNOVNODE && fid->Vnode != AFS_ROOT_VNODE) {
+			if (looked_above)
+				forget(volume, object, actor);
+			else
+				look_above(volume, &object->record, actor);
+			looked_above = !looked_above;
+		} else if (rc != -EAGAIN) {
+			break;
+		}
+	}
+	if (!rc)
+		fill_status(volume, object);
+	return fsd_volume_error(rc);
+}
+
+/*
+ * The open file is of the version that *st tells: see to it that any change from now on shows. As
+ * pages that a mapping has written show no further change until they have been written to the disk,
+ * that is done, and must not have been too late. -EAGAIN: it changed.
+ */
+static int make_clean(struct fsd_volume *volume, struct fsd_object *object, struct fsd_file *file)
+{
+	const struct fsd_layer_ops *ops = volume->layer->ops;
+	struct fsd_record new = object->record;
+	struct fsd_stat st;
+	int rc;
+
+	if (object->record.clean || !ops->write_back)
+		return 0;
+	ops->write_back(file);
+	rc = ops->stat_file(file, &st);
+	if (!rc && !fsd_stat_same(&st, &object->st))
+		rc = -EAGAIN;
+	new.clean = true;
+	return rc ? rc : fsd_store_update(volume->store, &object->record, &new);
+}
+
+/* Open what was found, if it is still that. */
+static int open_version(struct fsd_volume *volume, struct fsd_object *object,
+			struct fsd_file **file)
+{
+	const struct fsd_layer_ops *ops = volume->layer->ops;
+	struct fsd_stat st;
+	int rc = ops->open(volume->layer, object->path, file);
+
+	if (rc)
+		return rc == -ENOENT || rc == -EINVAL ? -EAGAIN : rc; /* replaced meanwhile */
+	rc = ops->stat_file(*file, &st);
+	if (!rc && (fsd_stat_stamp(&st) != object->record.seen || !fsd_stat_same(&st, &object->st)))
+		rc = -EAGAIN;
+	if (!rc)
+		rc = make_clean(volume, object, *file);
+	if (rc)
+		ops->close(*file);
+	return rc;
+}
+
+int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
+			 struct fsd_object *object, struct fsd_file **file)
+{
+	int rc = -EAGAIN;
+
+	for (int tries = 0; tries < OPEN_TRIES && rc == -EAGAIN; tries++) {
+		struct fsd_stat st;
+		int64_t age;
+
+		rc = fsd_volume_get(volume, fid, actor, object);
+		if (rc)
+			return rc;
+		if (object->record.kind != FSD_FILE)
+			return -EISDIR;
+		if (!object->may_read)
+			return -EACCES;
+		age = real_ns() - object->st.ctime_ns;
+		if (age >= 0 && age < TICK_NS && tries < OPEN_TRIES - 1 &&
+		    fsd_volume_settle(volume, object->path, &st))
+			rc = -EAGAIN;
+		else
+			rc = open_version(volume, object, file);
+	}
+	return fsd_volume_error(rc); /* -EAGAIN: it changes faster than we can look */
+}
+
+int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
+		     AFSFid *fid)
+{
+	fid->Volume = directory->Volume;
+	return fsd_volume_error(fsd_store_child(volume->store, directory->Vnode, directory->Unique,
+						name, &fid->Vnode, &fid->Unique));
+}
+
+void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid)
+{
+	struct fsd_object *object = malloc(sizeof(*object));
+
+	/* Permission taken away: its holders must ask again, and then be refused. */
+	if (object && fsd_volume_get(volume, fid, NULL, object) == -EACCES)
+		fsd_volume_changed(volume, fid->Vnode, fid->Unique, NULL);
+	free(object);
+}
+
+static int32_t clip(uint64_t kib)
+{
+	return kib > INT32_MAX ? INT32_MAX : (int32_t)kib;
+}
+
+int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status)
+{
+	struct fsd_space space;
+	int rc = volume->layer->ops->space(volume->layer, &space);
+
+	if (rc)
+		return rc;
+	memset(status, 0, sizeof(*status));
+	status->Vid = (int32_t)volume->id;
+	status->ParentId = (int32_t)volume->id;
+	status->Online = status->InService = status->Blessed = 1;
+	status->BlocksInUse = clip(space.used_kib);
+	status->PartBlocksAvail = clip(space.available_kib);
+	status->PartMaxBlocks = clip(space.total_kib);
+	return 0;
+}
+
+/* First use of the store, or another tree under the same name: every FID is new. */
+static int start_anew(struct fsd_volume *volume, const struct fsd_volume_options *options,
+		      const struct fsd_stat *st, struct fsd_meta *meta)
+{
+	uint32_t now = (uint32_t)time(NULL);
+	struct fsd_record root = {0};
+
+	/* The root keeps its FID, so its version must go on. */
+	fsd_store_find(volume->store, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE, 0, &root, NULL, 0);
+	root = (struct fsd_record){.vnode = AFS_ROOT_VNODE,
+				   .unique = AFS_ROOT_UNIQUE,
+				   .kind = FSD_DIR,
+				   .inode = st->inode,
+				   .birth = fsd_stat_birth(st),
+				   .version = fsd_volume_next_version(root.version)};
+	if (meta->volume == 0)
+		meta->volume = options->new_id;
+	meta->creation = now > meta->creation ? now : meta->creation + 1;
+	meta->root_inode = st->inode;
+	memset(meta->root, 0, sizeof(meta->root));
+	strncpy(meta->root, options->root, sizeof(meta->root) - 1);
+	return fsd_store_start(volume->store, meta, &root);
+}
+
+static int open_meta(struct fsd_volume *volume, const struct fsd_volume_options *options)
+{
+	struct fsd_meta *meta = calloc(1, sizeof(*meta));
+	struct fsd_stat root;
+	int rc = meta ? volume->layer->ops->stat_path(volume->layer, "", &root) : -ENOMEM;
+
+	if (!rc) {
+		rc = fsd_store_meta(volume->store, meta);
+		/* A device's number may change at each boot: path and inode tell. */
+		if (rc == -ENOENT ||
+		    (!rc && (meta->root_inode != root.inode || strcmp(meta->root, options->root))))
+			rc = start_anew(volume, options, &root, meta);
+		volume->id = meta->volume;
+		volume->creation = meta->creation;
+	}
+	free(meta);
+	return rc;
+}
+
+int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume **out)
+{
+	struct fsd_volume *volume;
+	int rc;
+
+	if (strlen(options->name) >= sizeof(volume->name) || strlen(options->root) >= 4096)
+		return -ENAMETOOLONG;
+	volume = calloc(1, sizeof(*volume));
+	if (!volume)
+		return -ENOMEM;
+	volume->layer = options->layer;
+	volume->store = options->store;
+	volume->all_files = options->all_files;
+	volume->on_change = options->on_change;
+	volume->arg = options->arg;
+	strcpy(volume->name, options->name);
+	pthread_mutex_init(&volume->access_lock, NULL);
+	fsd_image_cache_start(&volume->images);
+	pthread_mutex_init(&volume->scans_lock, NULL);
+	pthread_cond_init(&volume->scans_ended, NULL);
+	rc = open_meta(volume, options);
+	if (rc) {
+		fsd_volume_close(volume);
+		return rc;
+	}
+	*out = volume;
+	return 0;
+}
+
+void fsd_volume_close(struct fsd_volume *volume)
+{
+	if (!volume)
+		return;
+	fsd_image_cache_stop(&volume->images);
+	pthread_mutex_destroy(&volume->access_lock);
+	pthread_mutex_destroy(&volume->scans_lock);
+	pthread_cond_destroy(&volume->scans_ended);
+	free(volume);
+}
+
+const char *fsd_volume_name(const struct fsd_volume *volume)
+{
+	return volume->name;
+}
+
+uint32_t fsd_volume_id(const struct fsd_volume *volume)
+{
+	return volume->id;
+}
+
+uint32_t fsd_volume_creation(const struct fsd_volume *volume)
+{
+	return volume->creation;
+}
+
+struct fsd_layer *fsd_volume_layer(const struct fsd_volume *volume)
+{
+	return volume->layer;
+}

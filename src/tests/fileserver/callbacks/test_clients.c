@@ -1,0 +1,843 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/clients.c and promises.c: who gets promises, and who is told. */
+#include "tests/fileserver/fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <rxwire/error.h>
+
+#include "afs/uuid.h"
+#include "fileserver/callbacks/clients_private.h"
+#include "fileserver/callbacks/remember.h"
+#include "fileserver/volume/state.h"
+
+#define VOLUME 0x20000001u
+
+static struct fsd_clients *clients;
+static unsigned wakes;
+
+static void wake(void *arg)
+{
+	(void)arg;
+	wakes++;
+}
+
+static void setup(size_t hosts, size_t promises)
+{
+	struct fsd_clients_options options = {
+		.volume = VOLUME, .hosts_max = hosts, .promises_max = promises, .wake = wake};
+
+	clients = fsd_clients_create(&options);
+	ck_assert_ptr_nonnull(clients);
+	wakes = 0;
+}
+
+static struct sockaddr_storage peer(unsigned n)
+{
+	struct sockaddr_storage sa = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
+
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0x7f000000u + n);
+	in->sin_port = htons(7001);
+	return sa;
+}
+
+static struct fsd_caller enter(unsigned n, uint32_t opcode, uint64_t now)
+{
+	struct sockaddr_storage sa = peer(n);
+	struct fsd_caller caller;
+
+	fsd_clients_enter(clients, &sa, opcode, now, &caller);
+	return caller;
+}
+
+static AFSFid fid(uint32_t vnode)
+{
+	return (AFSFid){VOLUME, vnode, vnode + 1};
+}
+
+/* A client has answered, or not; it has no identity. */
+static void done(const struct fsd_work *work, int32_t code, uint32_t caps, uint64_t now)
+{
+	struct fsd_answer answer = {.code = code, .caps = caps};
+
+	fsd_work_done(clients, work, &answer, now);
+}
+
+/*
+ * Do all work there is; every client answers, with this capability word. Returns how many pieces.
+ */
+static unsigned answer_all(uint32_t caps, uint64_t now)
+{
+	struct fsd_work work;
+	unsigned n = 0;
+
+	while (fsd_work_take(clients, &work)) {
+		done(&work, 0, caps, now);
+		n++;
+	}
+	return n;
+}
+
+static uint32_t give(unsigned n, uint32_t vnode, uint64_t now)
+{
+	struct fsd_caller caller = enter(n, 132, now);
+	AFSFid f = fid(vnode);
+	uint32_t seconds = fsd_promise_give(clients, &caller, &f, false, now);
+
+	fsd_clients_leave(clients, &caller);
+	return seconds;
+}
+
+static void bring_up(unsigned n, uint64_t now)
+{
+	struct fsd_caller caller = enter(n, 132, now);
+
+	fsd_clients_leave(clients, &caller);
+	answer_all(1, now);
+}
+
+START_TEST(first_asked_then_trusted)
+{
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 100);
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert_uint_eq(wakes, 1);
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert_uint_eq(wakes, 1); /* asked once only */
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
+	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	done(&work, 0, 1, 1000);
+	/* it must forget what it may hold from before, and only then gets something new */
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
+	done(&work, 0, 0, 1000);
+	/* in two ways: Linux from 6.8 on goes by the second */
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_FORGET);
+	ck_assert_uint_eq(work.count, 1);
+	ck_assert(work.fids[0].Volume == VOLUME && work.fids[0].Vnode == 0);
+	done(&work, 0, 0, 1000);
+	ck_assert_uint_ge(give(1, 2, 1000), 4 * 3600);
+	caller = enter(1, 132, 1000);
+	ck_assert(caller.uae);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(silent_ones_are_left_alone)
+{
+	struct fsd_work work;
+
+	setup(10, 100);
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	done(&work, RXW_CALL_DEAD, 0, 1000);
+	for (uint64_t now = 1000; now < 1300; now += 10) {
+		ck_assert_uint_eq(give(1, 2, now), 0);
+		ck_assert(!fsd_work_take(clients, &work));
+	}
+	ck_assert_uint_eq(give(1, 2, 1301), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
+	done(&work, 0, 1, 1301);
+	answer_all(0, 1301);
+	ck_assert_uint_gt(give(1, 2, 1302), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(error_numbers_by_client)
+{
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 100);
+	caller = enter(1, 132, 5);
+	ck_assert(!caller.uae);
+	fsd_clients_leave(clients, &caller);
+	caller = enter(2, 65540, 5);
+	ck_assert(caller.uae);
+	fsd_clients_leave(clients, &caller);
+	caller = enter(2, 132, 5); /* remembered */
+	ck_assert(caller.uae);
+	fsd_clients_leave(clients, &caller);
+	/* its own word counts more */
+	while (fsd_work_take(clients, &work))
+		done(&work, 0, 0, 5);
+	caller = enter(2, 65540, 5);
+	ck_assert(!caller.uae);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(durations)
+{
+	setup(200, 10000);
+	for (unsigned n = 1; n <= 80; n++)
+		bring_up(n, 1000);
+	for (unsigned n = 1; n <= 80; n++) {
+		uint32_t s = give(n, 2, 1000), least = n <= 8	 ? 14400
+						       : n <= 16 ? 3600
+						       : n <= 24 ? 1800
+						       : n <= 40 ? 900
+						       : n <= 64 ? 600
+								 : 420;
+
+		ck_assert_uint_ge(s, least);
+		ck_assert_uint_lt(s, least + 128);
+		ck_assert_uint_eq((1000 + s) % 128, 0);
+	}
+	struct fsd_caller caller = enter(1, 65536, 1000);
+	AFSFid f = fid(44);
+	uint32_t bulk = fsd_promise_give(clients, &caller, &f, true, 1000);
+
+	ck_assert_uint_ge(bulk, 1800);
+	ck_assert_uint_lt(bulk, 1928);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(breaks_reach_holders)
+{
+	AFSFid f = fid(2), g = fid(4);
+	struct fsd_caller changer;
+	struct fsd_work work;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 3; n++)
+		bring_up(n, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	ck_assert_uint_gt(give(2, 2, 1000), 0);
+	ck_assert_uint_gt(give(3, 4, 1000), 0);
+	changer = enter(1, 132, 1000);
+	fsd_promise_break(clients, &f, changer.host);
+	fsd_clients_leave(clients, &changer);
+	ck_assert(fsd_promise_held(clients, &f)); /* by the one who noticed */
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_BREAK);
+	ck_assert_uint_eq(work.count, 1);
+	ck_assert_mem_eq(&work.fids[0], &f, sizeof(f));
+	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000002);
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_promise_break(clients, &f, NULL);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(fsd_promise_held(clients, &g));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(one_call_for_many_breaks)
+{
+	struct fsd_work work;
+	unsigned total = 0;
+
+	setup(10, 10000);
+	bring_up(1, 1000);
+	for (uint32_t v = 2; v < 2 + 120; v++)
+		ck_assert_uint_gt(give(1, v, 1000), 0);
+	for (uint32_t v = 2; v < 2 + 120; v++) {
+		AFSFid f = fid(v);
+
+		fsd_promise_break(clients, &f, NULL);
+	}
+	for (int i = 0; i < 3; i++) {
+		ck_assert(fsd_work_take(clients, &work));
+		ck_assert_uint_le(work.count, 50);
+		total += work.count;
+		done(&work, 0, 0, 1000);
+	}
+	ck_assert_uint_eq(total, 120);
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(too_many_breaks_become_one)
+{
+	struct fsd_work work;
+	struct fsd_clients_stats stats;
+
+	setup(10, 10000);
+	bring_up(1, 1000);
+	for (uint32_t v = 2; v < 2 + 2000; v++)
+		ck_assert_uint_gt(give(1, v, 1000), 0);
+	for (uint32_t v = 2; v < 2 + 1000; v++) {
+		AFSFid f = fid(v);
+
+		fsd_promise_break(clients, &f, NULL);
+	}
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_uint_eq(work.count, 1);
+	ck_assert_uint_eq(work.fids[0].Volume, VOLUME);
+	ck_assert_uint_eq(work.fids[0].Vnode, 0);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(failed_break_voids_everything)
+{
+	AFSFid f = fid(2), g = fid(4);
+	struct fsd_work work;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	give(1, 2, 1000);
+	give(1, 4, 1000);
+	fsd_promise_break(clients, &f, NULL);
+	ck_assert(fsd_work_take(clients, &work));
+	done(&work, RXW_CALL_DEAD, 0, 1000);
+	ck_assert(!fsd_promise_held(clients, &g));
+	ck_assert_uint_eq(give(1, 2, 1001), 0);
+	ck_assert(!fsd_work_take(clients, &work));
+	/* later it is asked, and told to forget, before it gets promises again */
+	ck_assert_uint_eq(give(1, 2, 1031), 0);
+	ck_assert_uint_eq(answer_all(1, 1031), 3);
+	ck_assert_uint_gt(give(1, 2, 1032), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(given_up)
+{
+	AFSFid f = fid(2), g = fid(4);
+	struct fsd_caller caller;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	give(1, 2, 1000);
+	give(1, 4, 1000);
+	caller = enter(1, 147, 1000);
+	fsd_promise_drop(clients, &caller, &f);
+	fsd_promise_drop(clients, &caller, &f);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(fsd_promise_held(clients, &g));
+	fsd_promise_drop_all(clients, &caller);
+	ck_assert(!fsd_promise_held(clients, &g));
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(full_table_takes_from_the_quiet)
+{
+	struct fsd_clients_stats stats;
+	struct fsd_work work;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 3; n++)
+		bring_up(n, 1000 + n);
+	for (uint32_t v = 0; v < 50; v++)
+		ck_assert_uint_gt(give(1, 2 + 2 * v, 1010), 0);
+	/* one may not fill it alone */
+	ck_assert_uint_eq(give(1, 1002, 1010), 0);
+	for (uint32_t v = 0; v < 50; v++)
+		ck_assert_uint_gt(give(2, 2 + 2 * v, 1020), 0);
+	ck_assert_uint_gt(give(3, 2, 1030), 0);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 51);
+	/* the first is told to forget all, and may hold some again after that */
+	ck_assert_uint_eq(give(1, 2, 1031), 0);
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
+	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000001);
+	done(&work, 0, 0, 1031);
+	ck_assert_uint_eq(answer_all(1, 1031), 1);
+	ck_assert_uint_gt(give(1, 2, 1032), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(strangers_do_not_pile_up)
+{
+	struct fsd_clients_stats stats;
+	struct fsd_caller caller;
+	struct fsd_work work;
+	unsigned asked = 0;
+
+	setup(100, 100);
+	for (unsigned n = 1; n <= 100; n++) {
+		caller = enter(n, 132, 1000);
+		ck_assert_ptr_nonnull(caller.host);
+		fsd_clients_leave(clients, &caller);
+	}
+	/* nobody can be forgotten while he waits to be asked: served, but without an entry */
+	caller = enter(101, 65540, 1000);
+	ck_assert_ptr_null(caller.host);
+	ck_assert(caller.uae);
+	while (fsd_work_take(clients, &work)) {
+		done(&work, RXW_CALL_DEAD, 0, 1000);
+		asked++;
+	}
+	ck_assert_uint_eq(asked, 100);
+	caller = enter(102, 132, 1001);
+	ck_assert_ptr_nonnull(caller.host);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts, 100);
+	/* the idle are forgotten */
+	caller = enter(103, 132, 100000);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_lt(stats.hosts, 100);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(sweep_sees_all_and_expires)
+{
+	AFSFid fids[16];
+	bool seen[200] = {0};
+	struct fsd_clients_stats stats;
+	size_t cursor = 0;
+
+	setup(10, 1000);
+	bring_up(1, 1000);
+	for (uint32_t v = 0; v < 200; v++)
+		give(1, v, 1000);
+	/* One round sees every object, wherever the bounds between two sweeps fall. */
+	while (cursor < clients->buckets) {
+		size_t n = fsd_promise_sweep(clients, &cursor, fids, 16, 1000);
+
+		ck_assert_uint_gt(n, 0);
+		for (size_t j = 0; j < n; j++)
+			seen[fids[j].Vnode] = true;
+	}
+	for (int i = 0; i < 200; i++)
+		ck_assert(seen[i]);
+	for (int i = 0; i < 500; i++)
+		fsd_promise_sweep(clients, &cursor, fids, 16, 1000 + 14400 + 128 + 181);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/*
+ * Random use, with the counters and every list compared at the end by taking everything away again.
+ */
+START_TEST(random_use)
+{
+	uint64_t state = 0x853c49e6748fea9bull;
+	struct fsd_clients_stats stats;
+	struct fsd_work work;
+
+	setup(20, 150);
+	for (int i = 0; i < 50000; i++) {
+		state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+		unsigned n = 1 + (unsigned)(state >> 8) % 30;
+		AFSFid f = fid((uint32_t)(state >> 16) % 60);
+		struct fsd_caller caller = enter(n, 132, 1000 + (uint64_t)i / 10);
+
+		switch ((state >> 40) % 8) {
+		case 0:
+			fsd_promise_break(clients, &f, state & 1 ? caller.host : NULL);
+			break;
+		case 1:
+			fsd_promise_drop(clients, &caller, &f);
+			break;
+		case 2:
+			if ((state >> 50) % 50 == 0)
+				fsd_promise_drop_all(clients, &caller);
+			break;
+		case 3:
+			if (fsd_work_take(clients, &work))
+				done(&work, (state >> 44) % 10 ? 0 : RXW_CALL_DEAD, 1,
+				     1000 + (uint64_t)i / 10);
+			break;
+		default:
+			fsd_promise_give(clients, &caller, &f, state & 2, 1000 + (uint64_t)i / 10);
+		}
+		fsd_clients_leave(clients, &caller);
+		fsd_clients_stats(clients, &stats);
+		ck_assert_uint_le(stats.promises, 150);
+		ck_assert_uint_le(stats.hosts, 20);
+	}
+	for (uint32_t v = 0; v < 60; v++) {
+		AFSFid f = fid(v);
+
+		fsd_promise_break(clients, &f, NULL);
+		ck_assert(!fsd_promise_held(clients, &f));
+	}
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* One piece of work, of this kind. */
+static struct fsd_work take(enum fsd_work_kind kind)
+{
+	struct fsd_work work;
+
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, kind);
+	return work;
+}
+
+/* It has been told to forget in the one way; tell it in the other. */
+static void forget(unsigned code, uint64_t now)
+{
+	struct fsd_work work = take(FSD_WORK_FORGET);
+
+	done(&work, (int32_t)code, 0, now);
+}
+
+static uint32_t peer_of(const struct fsd_work *work)
+{
+	return ntohl(((const struct sockaddr_in *)&work->peer)->sin_addr.s_addr);
+}
+
+START_TEST(older_clients_are_asked_less)
+{
+	struct fsd_answer answer = {.uuid = {.time_low = 7, .node = {-1}}};
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 100);
+	/* one that does not know the question, but who it is */
+	ck_assert_uint_eq(give(1, 2, 1000), 0);
+	work = take(FSD_WORK_IDENTIFY);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_WHO);
+	fsd_work_done(clients, &work, &answer, 1000);
+	work = take(FSD_WORK_INIT);
+	ck_assert(work.identified);
+	ck_assert(afs_uuid_same(&work.uuid, &answer.uuid));
+	done(&work, 0, 0, 1000);
+	forget(0, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	/* nobody has said which error numbers it knows */
+	caller = enter(1, 132, 1000);
+	ck_assert(!caller.uae);
+	fsd_clients_leave(clients, &caller);
+	/* one that knows neither: told to forget all the same */
+	ck_assert_uint_eq(give(2, 2, 1000), 0);
+	work = take(FSD_WORK_IDENTIFY);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_WHO);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_INIT);
+	ck_assert(!work.identified);
+	done(&work, 0, 0, 1000);
+	forget((unsigned)RXW_RPC_OPCODE, 1000);
+	ck_assert_uint_gt(give(2, 2, 1000), 0);
+	/* one that does not answer the second question */
+	ck_assert_uint_eq(give(3, 2, 1000), 0);
+	work = take(FSD_WORK_IDENTIFY);
+	done(&work, RXW_RPC_OPCODE, 0, 1000);
+	work = take(FSD_WORK_WHO);
+	done(&work, RXW_CALL_DEAD, 0, 1000);
+	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert_uint_eq(give(3, 2, 1000), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+static void introduce(unsigned n, const struct fsd_answer *answer, uint64_t now)
+{
+	struct fsd_caller caller = enter(n, 132, now);
+	struct fsd_work work;
+
+	fsd_clients_leave(clients, &caller);
+	work = take(FSD_WORK_IDENTIFY);
+	fsd_work_done(clients, &work, answer, now);
+	work = take(FSD_WORK_INIT);
+	done(&work, 0, 0, now);
+	forget(0, now);
+}
+
+START_TEST(quiet_ones_are_probed)
+{
+	struct fsd_answer answer = {.caps = 1, .uuid = {.time_low = 7}};
+	AFSFid f = fid(2), g = fid(4);
+	struct fsd_work work;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 3; n++)
+		introduce(n, &answer, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	ck_assert_uint_gt(give(2, 4, 1500), 0);
+	fsd_clients_check(clients, 1899);
+	ck_assert(!fsd_work_take(clients, &work));
+	/* the third holds nothing, the second has called */
+	wakes = 0;
+	fsd_clients_check(clients, 1900);
+	ck_assert_uint_eq(wakes, 1);
+	work = take(FSD_WORK_PROBE);
+	ck_assert_uint_eq(peer_of(&work), 0x7f000001);
+	ck_assert(work.identified && afs_uuid_same(&work.uuid, &answer.uuid));
+	ck_assert(!fsd_work_take(clients, &work));
+	done(&work, 0, 0, 1900);
+	ck_assert(fsd_promise_held(clients, &f));
+	/* the first has answered not long ago */
+	fsd_clients_check(clients, 2400);
+	work = take(FSD_WORK_PROBE);
+	ck_assert_uint_eq(peer_of(&work), 0x7f000002);
+	/* another has its address now: what was promised is void, and it is asked who it is */
+	ck_assert(fsd_promise_held(clients, &g));
+	done(&work, 1, 0, 2400);
+	ck_assert(!fsd_promise_held(clients, &g));
+	work = take(FSD_WORK_IDENTIFY);
+	fsd_work_done(clients, &work, &answer, 2400);
+	work = take(FSD_WORK_INIT);
+	done(&work, 0, 0, 2400);
+	forget(0, 2400);
+	/* a break that is owed shows as well that it is there */
+	fsd_clients_check(clients, 2800);
+	fsd_promise_break(clients, &f, NULL);
+	work = take(FSD_WORK_BREAK);
+	ck_assert_uint_eq(work.count, 1);
+	done(&work, 0, 0, 2800);
+	ck_assert(!fsd_work_take(clients, &work));
+	/* no answer: it holds nothing any more */
+	ck_assert_uint_gt(give(1, 2, 3000), 0);
+	fsd_clients_check(clients, 3900);
+	work = take(FSD_WORK_PROBE);
+	done(&work, RXW_CALL_DEAD, 0, 3900);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(quiet_for_hours_then_told_to_forget)
+{
+	AFSFid f = fid(2);
+	struct fsd_clients_stats stats;
+	struct fsd_work work;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	fsd_clients_check(clients, 1000 + 7200);
+	ck_assert(!fsd_promise_held(clients, &f));
+	work = take(FSD_WORK_INIT);
+	ck_assert(!work.identified);
+	done(&work, 0, 0, 8200);
+	forget(0, 8200);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts_up, 1);
+	ck_assert_uint_eq(stats.promises, 0);
+	ck_assert_uint_eq(stats.objects, 0);
+	ck_assert_uint_eq(fsd_clients_active(clients, 8200, 900), 0);
+	ck_assert_uint_gt(give(1, 2, 8201), 0);
+	ck_assert_uint_eq(fsd_clients_active(clients, 8202, 900), 1);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/*
+ * Clients that are gone hold the table. Those that call are asked before these are told to forget, and
+ * find free hands, however many there are.
+ */
+START_TEST(gone_ones_hold_nobody_up)
+{
+	struct fsd_work work[100];
+	unsigned taken = 0;
+
+	setup(300, 200);
+	for (unsigned n = 1; n <= 100; n++)
+		bring_up(n, 1000);
+	for (unsigned n = 1; n <= 100; n++)
+		for (uint32_t v = 0; v < 2; v++)
+			ck_assert_uint_gt(give(n, 1000 * n + 2 * v, 1001), 0);
+	/* a full table: each promise to a client that calls takes two from one that is gone */
+	bring_up(200, 1010);
+	for (uint32_t v = 0; v < 90; v++)
+		ck_assert_uint_gt(give(200, 2 + 2 * v, 1011), 0);
+	while (taken < 100 && fsd_work_take(clients, &work[taken]))
+		ck_assert_int_eq(work[taken++].kind, FSD_WORK_INIT);
+	ck_assert_uint_eq(taken, 32);
+	ck_assert_uint_eq(give(201, 2, 1012), 0);
+	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert_int_eq(work[taken].kind, FSD_WORK_IDENTIFY);
+	ck_assert_uint_eq(peer_of(&work[taken]), 0x7f000000 + 201);
+	/* and it goes on as the first of the gone are given up */
+	done(&work[0], RXW_CALL_DEAD, 0, 1013);
+	ck_assert(fsd_work_take(clients, &work[0]));
+	ck_assert_int_eq(work[0].kind, FSD_WORK_INIT);
+	for (unsigned i = 0; i < taken; i++)
+		done(&work[i], RXW_CALL_DEAD, 0, 1014);
+	done(&work[taken], 0, 1, 1014);
+	answer_all(1, 1015);
+	ck_assert_uint_gt(give(201, 2, 1016), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* While promises are short, those that have been quiet for a minute are asked whether they are there. */
+START_TEST(short_of_promises)
+{
+	setup(10, 64);
+	bring_up(1, 1000);
+	bring_up(2, 1000);
+	for (uint32_t v = 0; v < 40; v++)
+		ck_assert_uint_gt(give(1, 2 + 2 * v, 1000), 0);
+	fsd_clients_check(clients, 1060);
+	ck_assert_uint_eq(answer_all(0, 1060), 0);
+	for (uint32_t v = 0; v < 20; v++)
+		ck_assert_uint_gt(give(2, 2 + 2 * v, 1050), 0);
+	fsd_clients_check(clients, 1060);
+	struct fsd_work work = take(FSD_WORK_PROBE);
+
+	ck_assert_uint_eq(peer_of(&work), 0x7f000001);
+	done(&work, RXW_CALL_DEAD, 0, 1064);
+	ck_assert(!fsd_work_take(clients, &work));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+static unsigned raised;
+
+static void note_up(void *arg, const struct sockaddr_storage *sa)
+{
+	(void)arg;
+	raised = ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr);
+}
+
+static void recall(void *arg, const struct sockaddr_storage *sa)
+{
+	(void)arg;
+	fsd_clients_recall(clients, sa, 1000);
+}
+
+/* What a restart needs: who has been up is in a file, and is told to forget. */
+START_TEST(remembered)
+{
+	char *folder = test_folder(), path[4200], message[FSD_MESSAGE_MAX];
+	struct fsd_remember *remember;
+	struct sockaddr_storage sa;
+	uint32_t date = 0;
+
+	snprintf(path, sizeof(path), "%s/clients", folder);
+	setup(10, 100);
+	clients->options.up = note_up;
+	bring_up(7, 1000);
+	ck_assert_uint_eq(raised, 0x7f000007);
+	remember = fsd_remember_open(path, 4, recall, NULL, message);
+	ck_assert_ptr_nonnull(remember);
+	for (unsigned n = 1; n <= 5; n++) { /* the first gives way to the fifth */
+		sa = peer(n);
+		fsd_remember_add(remember, &sa);
+	}
+	date = fsd_remember_date(remember);
+	fsd_remember_add(remember, &sa); /* in place of the second */
+	fsd_remember_add(NULL, &sa);
+	fsd_remember_close(remember);
+	ck_assert_uint_eq(answer_all(1, 1000), 0);
+	for (int i = 0; i < 2; i++) {
+		unsigned seen = 0;
+
+		fsd_clients_destroy(clients);
+		setup(10, 100);
+		remember = fsd_remember_open(path, 4, recall, NULL, message);
+		ck_assert_ptr_nonnull(remember);
+		for (int n = 0; n < 3; n++) {
+			struct fsd_work work = take(FSD_WORK_IDENTIFY);
+
+			seen |= 1u << (peer_of(&work) & 0xff);
+			done(&work, 0, 1, 1000);
+		}
+		ck_assert_uint_eq(answer_all(0, 1000), 2 * 3);
+		ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+		ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);
+		/* they are promised something at once */
+		ck_assert_uint_gt(give(3, 2, 1001), 0);
+		ck_assert_uint_gt(fsd_remember_date(remember), date);
+		date = fsd_remember_date(remember);
+		fsd_remember_close(remember);
+	}
+	/* Garbage is nobody's address. */
+	tree_file(folder, "clients", "\1\2\3 this is no file of addresses, and it ends oddly", 50, 0600);
+	remember = fsd_remember_open(path, 4, recall, NULL, message);
+	ck_assert_ptr_nonnull(remember);
+	fsd_remember_close(remember);
+	ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+	ck_assert_ptr_null(fsd_remember_open("/proc/none/clients", 4, recall, NULL, message));
+	ck_assert_ptr_nonnull(strstr(message, "/proc/none/clients"));
+	fsd_clients_destroy(clients);
+	tree_remove(folder);
+}
+END_TEST
+
+static size_t longest_chain(bool six, size_t hosts)
+{
+	size_t longest = 0;
+
+	setup(hosts, 100);
+	for (unsigned n = 0; n < hosts; n++) {
+		struct sockaddr_storage sa = peer(n);
+		struct fsd_caller caller;
+
+		if (six) {
+			struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&sa;
+
+			/* Of one network, chosen so that the sums that were used before are equal. */
+			memset(&sa, 0, sizeof(sa));
+			in6->sin6_family = AF_INET6;
+			in6->sin6_port = htons((uint16_t)n);
+			in6->sin6_addr.s6_addr[0] = 0x20;
+		}
+		fsd_clients_enter(clients, &sa, 132, 1000, &caller);
+		fsd_clients_leave(clients, &caller);
+	}
+	for (size_t i = 0; i < clients->host_buckets; i++) {
+		size_t length = 0;
+
+		for (const struct fsd_host *h = clients->hosts[i]; h; h = h->chain)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	fsd_clients_destroy(clients);
+	return longest;
+}
+
+/* The place of an address in the table is not to be foreseen, and no two tables agree on it. */
+START_TEST(places_are_secret)
+{
+	struct fsd_host *first[2];
+	unsigned same = 0;
+
+	ck_assert_uint_lt(longest_chain(false, 4096), 20);
+	ck_assert_uint_lt(longest_chain(true, 4096), 20);
+	for (unsigned n = 0; n < 64; n++) {
+		size_t bucket[2] = {0};
+
+		for (int k = 0; k < 2; k++) {
+			struct sockaddr_storage sa = peer(n);
+			struct fsd_caller caller;
+
+			setup(1024, 100);
+			fsd_clients_enter(clients, &sa, 132, 1000, &caller);
+			first[k] = caller.host;
+			while (clients->hosts[bucket[k]] != first[k])
+				bucket[k]++;
+			fsd_clients_leave(clients, &caller);
+			fsd_clients_destroy(clients);
+		}
+		same += bucket[0] == bucket[1];
+	}
+	ck_assert_uint_lt(same, 10);
+}
+END_TEST
+
+TEST_MAIN("clients", first_asked_then_trusted, silent_ones_are_left_alone, error_numbers_by_client,
+	  durations, breaks_reach_holders, one_call_for_many_breaks, too_many_breaks_become_one,
+	  failed_break_voids_everything, given_up, full_table_takes_from_the_quiet,
+	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use,
+	  older_clients_are_asked_less, quiet_ones_are_probed, quiet_for_hours_then_told_to_forget,
+	  gone_ones_hold_nobody_up, short_of_promises, remembered,
+	  places_are_secret)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/watch.c: changes in the tree break promises, with inotify and without. */
+#include "tests/fileserver/fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "fileserver/callbacks/callbacks.h"
+#include "tests/main.h"
+
+static struct world world;
+static struct fsd_caller caller;
+static struct fsd_object object;
+
+static void setup(unsigned watches)
+{
+	char *root = tree_make();
+	struct sockaddr_storage peer = {0};
+
+	tree_text(root, "hello.txt", "hello\n");
+	tree_dir(root, "sub", 0755);
+	tree_text(root, "sub/inner", "inner");
+	tree_tick();
+	world_open(&world, root, false, 0);
+	world.service.watch = fsd_watch_start(world.service.volume, world.service.clients, watches);
+	ck_assert_ptr_nonnull(world.service.watch);
+	((struct sockaddr_in *)&peer)->sin_family = AF_INET;
+	((struct sockaddr_in *)&peer)->sin_port = htons(7001);
+	fsd_clients_enter(world.service.clients, &peer, 132, fsd_now(), &caller);
+	world_answer_all(&world);
+}
+
+static void teardown(void)
+{
+	fsd_clients_leave(world.service.clients, &caller);
+	fsd_watch_stop(world.service.watch);
+	world_close(&world);
+}
+
+/* As a call does it: promise, watch, look. */
+static AFSFid promise(const char *path)
+{
+	AFSFid fid = world_fid(&world, path);
+
+	ck_assert_int_eq(fsd_volume_path(world.service.volume, &fid, object.path, &object.record),
+			 0);
+	ck_assert_uint_gt(fsd_promise_give(world.service.clients, &caller, &fid, false, fsd_now()),
+			  0);
+	fsd_watch_add(world.service.watch, &object.record, object.path);
+	ck_assert_int_eq(fsd_volume_get(world.service.volume, &fid, caller.host, &object), 0);
+	return fid;
+}
+
+/* The time limit only turns a hang into a failure. */
+static bool broken(const AFSFid *fid)
+{
+	for (int i = 0; i < 3000; i++) {
+		if (!fsd_promise_held(world.service.clients, fid))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void each_kind_of_change(void)
+{
+	AFSFid fid = promise("hello.txt"), dir;
+
+	tree_text(world.root, "hello.txt", "hello, world\n");
+	ck_assert_msg(broken(&fid), "write");
+	fid = promise("sub/inner");
+	tree_text(world.root, "new", "replaced");
+	ck_assert_int_eq(rename(tree_path(world.root, "new"), tree_path(world.root, "sub/inner")),
+			 0);
+	ck_assert_msg(broken(&fid), "replacement");
+	tree_tick();
+	dir = promise("sub");
+	tree_text(world.root, "sub/another", "x");
+	ck_assert_msg(broken(&dir), "new name");
+	fid = promise("hello.txt");
+	ck_assert_int_eq(chmod(tree_path(world.root, "hello.txt"), 0600), 0);
+	ck_assert_msg(broken(&fid), "permission");
+	fid = promise("sub/another");
+	ck_assert_int_eq(unlink(tree_path(world.root, "sub/another")), 0);
+	ck_assert_msg(broken(&fid), "removal");
+}
+
+/* What clients have of a directory that is renamed stays good. */
+START_TEST(renamed_with_all_below)
+{
+	AFSFid root, sub, inner, now;
+
+	setup(100);
+	root = promise("");
+	sub = promise("sub");
+	inner = promise("sub/inner");
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "moved")), 0);
+	ck_assert_msg(broken(&root), "rename");
+	now = world_fid(&world, "moved");
+	ck_assert_mem_eq(&sub, &now, sizeof(now));
+	now = world_fid(&world, "moved/inner");
+	ck_assert_mem_eq(&inner, &now, sizeof(now));
+	teardown();
+}
+END_TEST
+
+START_TEST(with_inotify)
+{
+	setup(100);
+	each_kind_of_change();
+	ck_assert_uint_ge(fsd_watch_count(world.service.watch), 2);
+	teardown();
+}
+END_TEST
+
+START_TEST(by_the_sweep_alone)
+{
+	setup(0);
+	each_kind_of_change();
+	ck_assert_uint_eq(fsd_watch_count(world.service.watch), 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(unchanged_stays)
+{
+	AFSFid a, b;
+
+	setup(100);
+	a = promise("hello.txt");
+	b = promise("sub/inner");
+	tree_text(world.root, "hello.txt", "changed\n");
+	ck_assert(broken(&a));
+	ck_assert(fsd_promise_held(world.service.clients, &b));
+	teardown();
+}
+END_TEST
+
+START_TEST(bounded)
+{
+	char name[32];
+
+	setup(5);
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		tree_dir(world.root, name, 0755);
+	}
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		promise(name);
+	}
+	ck_assert_uint_eq(fsd_watch_count(world.service.watch), 5);
+	/* gone ones make room */
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		rmdir(tree_path(world.root, name));
+	}
+	for (int i = 0; i < 3000 && fsd_watch_count(world.service.watch); i++)
+		usleep(10000);
+	ck_assert_uint_eq(fsd_watch_count(world.service.watch), 0);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "watch", with_inotify, renamed_with_all_below, by_the_sweep_alone,
+		 unchanged_stays, bounded)

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/readers.c: bytes, reading ahead, limits, changes, failures. */
+#include "tests/fileserver/fixture.h"
+#include "tests/main.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct slow_layer *slow;
+static struct fsd_readers *readers;
+static struct memory_stream m;
+static struct fsd_file *file;
+static struct fsd_stat st;
+static struct fsd_timeline *timeline; /* NULL: none */
+
+static void setup(uint64_t size, unsigned read_ms, unsigned threads, size_t memory)
+{
+	slow = slow_layer_make(size, read_ms);
+	readers = fsd_readers_start(threads, memory, timeline);
+	ck_assert_ptr_nonnull(readers);
+	memory_stream_init(&m);
+	file = slow_layer_open(slow, &st);
+}
+
+static void teardown(void)
+{
+	slow->base.ops->close(file);
+	memory_stream_free(&m);
+	fsd_readers_stop(readers);
+	slow->base.ops->destroy(&slow->base);
+}
+
+static void check_bytes(uint64_t offset, uint64_t length)
+{
+	ck_assert_uint_eq(m.reply_length, length);
+	for (uint64_t i = 0; i < length; i++)
+		if (m.reply[i] != slow_layer_byte(offset + i))
+			ck_abort_msg("byte %llu differs", (unsigned long long)i);
+}
+
+START_TEST(bytes_from_disk)
+{
+	static const uint64_t ranges[][2] = {
+		{0, 20 * MIB},	 {1, 5 * MIB + 3}, {3 * MIB + 7, 300000},
+		{19 * MIB, MIB}, {5, 100},	   {7 * MIB, 0}};
+
+	setup(20 * MIB, 0, 4, 8 * MIB);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		m.reply_length = 0;
+		ck_assert_int_eq(
+			fsd_send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream),
+			0);
+		check_bytes(ranges[i][0], ranges[i][1]);
+	}
+	teardown();
+}
+END_TEST
+
+START_TEST(bytes_from_cache)
+{
+	struct fsd_reader_stats stats;
+
+	setup(20 * MIB, 0, 4, 8 * MIB);
+	slow->cached_below = 20 * MIB;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 11, 20 * MIB - 11, &m.stream), 0);
+	check_bytes(11, 20 * MIB - 11);
+	ck_assert_uint_eq(slow->reads, 0);
+	fsd_readers_stats(readers, &stats);
+	ck_assert_uint_eq(stats.bytes_cached, 20 * MIB - 11);
+	ck_assert_uint_eq(stats.threads, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(cached_at_first)
+{
+	setup(20 * MIB, 0, 4, 8 * MIB);
+	slow->cached_below = 3 * MIB + 12345;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), 0);
+	check_bytes(0, 20 * MIB);
+	ck_assert_uint_gt(slow->reads, 0);
+	for (unsigned i = 0; i < slow->reads; i++)
+		ck_assert_uint_ge(slow->offset[i], 3 * MIB);
+	teardown();
+}
+END_TEST
+
+#define SLOW_CHUNKS 64u
+#define SLOW_DEPTH  8u
+
+/* What the wire does: it takes its time for each piece. */
+struct pace {
+	unsigned write_ms;
+	unsigned writes;
+	uint64_t busy_ns;
+};
+
+static unsigned reads_now(void)
+{
+	pthread_mutex_lock(&slow->lock);
+	unsigned n = slow->reads;
+	pthread_mutex_unlock(&slow->lock);
+	return n;
+}
+
+/* While this write lasts, all reads that the limit allows are started: it does not end before. */
+static void slow_write(void *arg, size_t total, size_t length)
+{
+	struct pace *wire = arg;
+	struct timespec ts = {.tv_nsec = (long)wire->write_ms * 1000000};
+	unsigned allowed = wire->writes + SLOW_DEPTH;
+	uint64_t from, patience = monotonic_ns() + 30000000000ull;
+
+	(void)total;
+	(void)length;
+	if (allowed > SLOW_CHUNKS)
+		allowed = SLOW_CHUNKS;
+	while (reads_now() < allowed) {
+		ck_assert_msg(monotonic_ns() < patience,
+			      "during write %u only %u reads were started, %u were allowed",
+			      wire->writes, reads_now(), allowed);
+		usleep(100);
+	}
+	wire->writes++;
+	from = monotonic_ns();
+	nanosleep(&ts, NULL);
+	wire->busy_ns += monotonic_ns() - from;
+}
+
+/*
+ * A disk whose reads take 20 ms and a wire as slow as that: all reads that the limit allows are
+ * started before the first byte is sent, and from then on one more is started for each that was
+ * sent, none of them waiting for a send to end. slow_write() sees to it.
+ */
+START_TEST(reads_start_ahead_of_the_wire)
+{
+	struct pace wire = {.write_ms = 20};
+	uint64_t begin, wall;
+
+	setup(SLOW_CHUNKS * MIB, 20, 16, 64 * MIB);
+	m.on_write = slow_write;
+	m.arg = &wire;
+	m.discard = true;
+	begin = monotonic_ns();
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, SLOW_CHUNKS * MIB, &m.stream), 0);
+	wall = monotonic_ns() - begin;
+	ck_assert_uint_eq(m.reply_length, SLOW_CHUNKS * MIB);
+	ck_assert_uint_eq(wire.writes, SLOW_CHUNKS);
+	ck_assert_uint_eq(slow->reads, SLOW_CHUNKS);
+	/* Told, not asserted: threads that sleep can be late on a busy machine. */
+	printf("wire busy %.1f %%, disk busy %.1f %% until it was done\n",
+	       100 * (double)wire.busy_ns / (double)wall,
+	       100 * (double)slow->busy_ns / (double)(slow->last_end - begin));
+	teardown();
+}
+END_TEST
+
+/* A stalled wire: exactly what the limit allows is read, and no more. */
+static void count_at_first(void *arg, size_t total, size_t length)
+{
+	struct timespec ts = {.tv_nsec = 150000000};
+	unsigned *seen = arg;
+
+	(void)length;
+	if (total == 0) {
+		while (reads_now() < 4) /* or the test hangs */
+			usleep(100);
+		nanosleep(&ts, NULL); /* one too many would come now */
+		*seen = reads_now();
+	}
+}
+
+START_TEST(limit_is_kept)
+{
+	unsigned seen = 0;
+
+	setup(64 * MIB, 1, 16, 4 * MIB);
+	m.on_write = count_at_first;
+	m.arg = &seen;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream), 0);
+	/* 4 MiB in reads of one: four buffers */
+	ck_assert_uint_eq(seen, 4);
+	ck_assert_uint_le(slow->most_running, 4);
+	check_bytes(0, 64 * MIB);
+	teardown();
+}
+END_TEST
+
+struct sender {
+	pthread_t thread;
+	struct memory_stream m;
+	int rc;
+};
+
+static void *send_main(void *arg)
+{
+	struct sender *s = arg;
+
+	memory_stream_init(&s->m);
+	s->rc = fsd_send_file(readers, file, &st, 0, 8 * MIB, &s->m.stream);
+	return NULL;
+}
+
+START_TEST(many_share_the_memory)
+{
+	struct sender senders[20];
+
+	setup(8 * MIB, 1, 8, 4 * MIB);
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(pthread_create(&senders[i].thread, NULL, send_main, &senders[i]),
+				 0);
+	for (int i = 0; i < 20; i++) {
+		pthread_join(senders[i].thread, NULL);
+		ck_assert_int_eq(senders[i].rc, 0);
+		ck_assert_uint_eq(senders[i].m.reply_length, 8 * MIB);
+		for (uint64_t j = 0; j < 8 * MIB; j += 997)
+			ck_assert_uint_eq(senders[i].m.reply[j], slow_layer_byte(j));
+		memory_stream_free(&senders[i].m);
+	}
+	ck_assert_uint_le(slow->most_running, 8);
+	teardown();
+}
+END_TEST
+
+static void touch_at(void *arg, size_t total, size_t length)
+{
+	size_t at = *(size_t *)arg;
+
+	if (total <= at && at < total + length) {
+		pthread_mutex_lock(&slow->lock);
+		slow->mtime_ns++;
+		pthread_mutex_unlock(&slow->lock);
+	}
+}
+
+START_TEST(change_is_noticed)
+{
+	size_t at = 0;
+
+	/*
+	 * from the cache, from the disk, and a short one; at the start, in the middle and with the
+	 * last byte
+	 */
+	for (int i = 0; i < 3; i++) {
+		for (int j = 0; j < 3; j++) {
+			uint64_t size = i == 2 ? 100000 : 20 * MIB;
+
+			setup(size, 0, 4, 8 * MIB);
+			slow->cached_below = i == 0 ? size : 0;
+			m.on_write = touch_at;
+			m.arg = &at;
+			at = j == 0 ? 0 : j == 1 ? size / 2 : size - 1;
+			ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream),
+					 -EIO);
+			teardown();
+		}
+	}
+}
+END_TEST
+
+START_TEST(shrunk_file_is_never_padded)
+{
+	for (int i = 0; i < 2; i++) {
+		setup(20 * MIB, 0, 4, 8 * MIB);
+		slow->real_size = 13 * MIB + 77;
+		slow->cached_below = i ? 20 * MIB : 0;
+		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -EIO);
+		ck_assert_uint_le(m.reply_length, 13 * MIB + 77);
+		for (uint64_t j = 0; j < m.reply_length; j += 101)
+			ck_assert_uint_eq(m.reply[j], slow_layer_byte(j));
+		teardown();
+	}
+}
+END_TEST
+
+START_TEST(disk_error_is_passed_on)
+{
+	setup(20 * MIB, 1, 4, 8 * MIB);
+	slow->fail = ENXIO;
+	slow->fail_from = 10 * MIB;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -ENXIO);
+	ck_assert_uint_le(m.reply_length, 10 * MIB);
+	teardown();
+	setup(100000, 1, 4, 8 * MIB);
+	slow->fail = EIO;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 100000, &m.stream), -EIO);
+	ck_assert_uint_eq(m.reply_length, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(lost_call_ends_at_once)
+{
+	for (int i = 0; i < 2; i++) {
+		setup(64 * MIB, 5, 4, 8 * MIB);
+		slow->cached_below = i ? 64 * MIB : 0;
+		m.fail_at = 3 * MIB;
+		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream),
+				 FSD_LOST);
+		ck_assert_uint_lt(slow->reads, 20);
+		teardown();
+	}
+}
+END_TEST
+
+/* -- the time line -- */
+
+struct line {
+	char what[16];
+	unsigned long long send, offset, bytes, posted, begin, end, ahead, allowed;
+};
+
+static unsigned long long number(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static size_t read_lines(const char *path, struct line *lines, size_t room)
+{
+	char text[512];
+	size_t n = 0;
+	FILE *f = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(text, sizeof(text), f)) {
+		struct line *l = &lines[n++];
+		const char *what = strstr(text, "\"what\":\"");
+
+		ck_assert_uint_le(n, room);
+		ck_assert(text[0] == '{' && !strcmp(text + strlen(text) - 2, "}\n") && what);
+		snprintf(l->what, sizeof(l->what), "%.*s", (int)strcspn(what + 8, "\""), what + 8);
+		l->send = number(text, "\"send\":");
+		l->offset = number(text, "\"offset\":");
+		l->bytes = number(text, "\"bytes\":");
+		l->posted = number(text, "\"posted_ns\":");
+		l->begin = number(text, "\"begin_ns\":");
+		l->end = number(text, "\"end_ns\":");
+		l->ahead = number(text, "\"ahead\":");
+		l->allowed = number(text, "\"allowed\":");
+		ck_assert_uint_le(l->begin, l->end);
+	}
+	fclose(f);
+	return n;
+}
+
+/* A send with a time line, which is then read: the number of its lines. */
+static size_t drawn(uint64_t size, uint64_t cached_below, size_t memory, struct line *lines,
+		    size_t room)
+{
+	char path[] = "/tmp/rxw-timeline-XXXXXX";
+	int fd = mkstemp(path);
+	size_t n;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	timeline = fsd_timeline_open(path);
+	ck_assert_ptr_nonnull(timeline);
+	setup(size, 1, 16, memory);
+	slow->cached_below = cached_below;
+	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream), 0);
+	check_bytes(0, size);
+	teardown();
+	ck_assert_int_eq(fsd_timeline_close(timeline), 0);
+	timeline = NULL;
+	n = read_lines(path, lines, room);
+	unlink(path);
+	return n;
+}
+
+/* How many reads ahead had been handed out, and not been sent, when this send began. */
+static unsigned under_way(const struct line *lines, size_t n, const struct line *send)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(lines[i].what, "ahead") && lines[i].offset >= send->offset &&
+		    lines[i].posted <= send->begin)
+			count++;
+	return count;
+}
+
+/*
+ * No read waits for a send: when a send begins, all reads are under way that memory allows, or all
+ * that are left.
+ */
+START_TEST(no_read_waits_for_a_send)
+{
+	static const struct {
+		size_t memory;
+		unsigned depth;
+		uint64_t chunk;
+	} cases[] = {{64 * MIB, 8, MIB}, {4 * MIB, 4, MIB}, {1 * MIB, 4, 256 << 10}};
+	static struct line lines[1024];
+	const uint64_t size = 24 * MIB;
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		size_t n = drawn(size, 0, cases[c].memory, lines, 1024);
+		uint64_t sent = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct line *l = &lines[i];
+			uint64_t left;
+
+			ck_assert_uint_eq(l->send, 1);
+			if (strcmp(l->what, "send")) {
+				ck_assert_str_eq(l->what, "ahead");
+				ck_assert_uint_eq(l->bytes, cases[c].chunk);
+				ck_assert(l->posted && l->posted <= l->begin);
+				continue;
+			}
+			ck_assert_uint_eq(l->offset, sent);
+			left = (size - sent) / cases[c].chunk;
+			sent += l->bytes;
+			ck_assert_uint_eq(l->ahead, left < cases[c].depth ? left : cases[c].depth);
+			ck_assert_uint_eq(l->ahead, l->allowed);
+			ck_assert_uint_eq(under_way(lines, n, l), l->ahead);
+		}
+		ck_assert_uint_eq(sent, size);
+	}
+}
+END_TEST
+
+/* What is sent was read before, whichever way, and all of it is told. */
+START_TEST(the_time_line_tells_all)
+{
+	static struct line lines[1024];
+	const uint64_t size = 9 * MIB + 100000;
+	size_t n = drawn(size, 3 * MIB + 5, 64 * MIB, lines, 1024);
+	uint64_t read = 0, sent = 0, cached = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct line *l = &lines[i];
+
+		if (!strcmp(l->what, "send")) {
+			ck_assert_uint_eq(l->offset, sent);
+			sent += l->bytes;
+			ck_assert_uint_ge(read, sent);
+			continue;
+		}
+		read += l->bytes;
+		cached += strcmp(l->what, "cached") ? 0 : l->bytes;
+	}
+	ck_assert_uint_eq(sent, size);
+	ck_assert_uint_eq(read, size);
+	ck_assert_uint_eq(cached, 3 * MIB + 5);
+	n = drawn(100000, 0, 64 * MIB, lines, 1024);
+	ck_assert_uint_eq(n, 2);
+	ck_assert_str_eq(lines[0].what, "direct");
+	ck_assert_str_eq(lines[1].what, "send");
+}
+END_TEST
+
+START_TEST(a_time_line_needs_a_place)
+{
+	ck_assert_ptr_null(fsd_timeline_open("/none/such/place"));
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(fsd_timeline_close(NULL), 0);
+	/* There is no room on this one: known at the end, at the latest. */
+	timeline = fsd_timeline_open("/dev/full");
+	if (timeline) {
+		struct fsd_moment moment = {.send = 1, .what = FSD_SENT};
+
+		fsd_timeline_add(timeline, &moment);
+		ck_assert_int_eq(fsd_timeline_close(timeline), -1);
+		ck_assert_int_eq(errno, ENOSPC);
+		timeline = NULL;
+	}
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_at_first,
+	  reads_start_ahead_of_the_wire, limit_is_kept, many_share_the_memory, change_is_noticed,
+	  shrunk_file_is_never_padded, disk_error_is_passed_on, lost_call_ends_at_once,
+	  no_read_waits_for_a_send, the_time_line_tells_all, a_time_line_needs_a_place)

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/store.c, journal.c and table.c: objects, names, restarts, damage, full disks. */
+#include "tests/fileserver/fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "afs/numbers.h"
+#include "fileserver/base/log.h"
+#include "fileserver/volume/store_private.h"
+#include "tests/main.h"
+
+static char *folder;
+static struct fsd_store *store;
+static unsigned gone;
+
+static void open_store(void)
+{
+	ck_assert_int_eq(fsd_store_open(tree_path(folder, "store"), &store), 0);
+}
+
+static void reopen(void)
+{
+	fsd_store_close(store);
+	open_store();
+}
+
+static void setup(void)
+{
+	const struct fsd_meta meta = {
+		.volume = 7, .creation = 8, .root_inode = 99, .root = "/some/where"};
+	const struct fsd_record root = {.vnode = AFS_ROOT_VNODE,
+					.unique = AFS_ROOT_UNIQUE,
+					.kind = FSD_DIR,
+					.version = 1000,
+					.inode = 99};
+
+	folder = test_folder();
+	open_store();
+	ck_assert_int_eq(fsd_store_start(store, &meta, &root), 0);
+}
+
+static void end(void)
+{
+	fsd_store_close(store);
+	tree_remove(folder);
+}
+
+static void count_gone(void *arg, uint32_t vnode, uint32_t unique)
+{
+	(void)arg;
+	(void)vnode;
+	(void)unique;
+	gone++;
+}
+
+/* A name as a listing has it, of an object that has been looked at. */
+static struct fsd_name listed(const char *text, enum fsd_kind kind, uint64_t inode)
+{
+	return (struct fsd_name){.name = (char *)(uintptr_t)text,
+				 .kind = kind,
+				 .inode = inode,
+				 .now_inode = inode,
+				 .now_birth = (uint32_t)inode + 1,
+				 .now_seen = inode + 5000};
+}
+
+/* A directory has these names and no others. */
+static void list(AFSFid dir, struct fsd_name *names, size_t count)
+{
+	ck_assert_int_eq(fsd_store_match(store, dir.Vnode, dir.Unique, names, count), 0);
+	ck_assert_int_eq(
+		fsd_store_assign(store, dir.Vnode, dir.Unique, names, count, 77, count_gone, NULL),
+		0);
+}
+
+static const AFSFid root = {7, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+
+static AFSFid fid_of(const struct fsd_name *name)
+{
+	return (AFSFid){7, name->vnode, name->unique};
+}
+
+static void at_path(AFSFid fid, unsigned nth, const char *path)
+{
+	struct fsd_record r;
+	char got[4096];
+
+	ck_assert_int_eq(fsd_store_find(store, fid.Vnode, fid.Unique, nth, &r, got, sizeof(got)),
+			 0);
+	ck_assert_str_eq(got, path);
+}
+
+static int find(AFSFid fid)
+{
+	struct fsd_record r;
+
+	return fsd_store_find(store, fid.Vnode, fid.Unique, 0, &r, NULL, 0);
+}
+
+START_TEST(survives_reopening)
+{
+	struct fsd_name names[3] = {listed("a \xff name", FSD_FILE, 5), listed("sub", FSD_DIR, 6),
+				    listed("link", FSD_SYMLINK, 7)};
+	struct fsd_name inner = listed("inner", FSD_FILE, 8);
+	struct fsd_record r, new;
+	struct fsd_meta meta;
+	uint32_t vnode, unique;
+
+	setup();
+	list(root, names, 3);
+	list(fid_of(&names[1]), &inner, 1);
+	ck_assert_uint_eq(names[0].vnode % 2, 0);
+	ck_assert_uint_eq(names[1].vnode % 2, 1);
+	ck_assert_int_eq(fsd_store_find(store, inner.vnode, inner.unique, 0, &r, NULL, 0), 0);
+	ck_assert_uint_eq(r.version, 77);
+	new = r;
+	new.version = 0x123456789abcull;
+	new.seen = 0xfedcba9876543210ull;
+	ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
+	/* what was read before that is out of date */
+	ck_assert_int_eq(fsd_store_update(store, &r, &new), -EAGAIN);
+
+	reopen();
+	ck_assert_int_eq(fsd_store_meta(store, &meta), 0);
+	ck_assert_uint_eq(meta.volume, 7);
+	ck_assert_uint_eq(meta.creation, 8);
+	ck_assert_str_eq(meta.root, "/some/where");
+	at_path(root, 0, "");
+	at_path(fid_of(&names[0]), 0, "a \xff name");
+	at_path(fid_of(&inner), 0, "sub/inner");
+	ck_assert_int_eq(fsd_store_find(store, inner.vnode, inner.unique, 0, &r, NULL, 0), 0);
+	ck_assert_uint_eq(r.version, new.version);
+	ck_assert_uint_eq(r.seen, new.seen);
+	ck_assert_uint_eq(r.inode, 8);
+	ck_assert_uint_eq(r.birth, 9);
+	ck_assert_uint_eq(r.parent, names[1].vnode);
+	ck_assert_int_eq(fsd_store_child(store, 1, 1, "link", &vnode, &unique), 0);
+	ck_assert_uint_eq(vnode, names[2].vnode);
+	ck_assert_uint_eq(unique, names[2].unique);
+	ck_assert_int_eq(fsd_store_child(store, 1, 1, "inner", &vnode, &unique), -ENOENT);
+	end();
+}
+END_TEST
+
+START_TEST(numbers_do_not_repeat)
+{
+	struct fsd_name a = listed("a", FSD_FILE, 5), b = listed("b", FSD_FILE, 6);
+
+	setup();
+	list(root, &a, 1);
+	reopen();
+	list(root, &b, 1);
+	ck_assert_int_eq(find(fid_of(&a)), -ENOENT);
+	ck_assert(a.vnode != b.vnode || a.unique != b.unique);
+	end();
+}
+END_TEST
+
+START_TEST(hard_links_have_one_fid)
+{
+	struct fsd_name names[3] = {listed("one", FSD_FILE, 5), listed("two", FSD_FILE, 5),
+				    listed("sub", FSD_DIR, 6)};
+	struct fsd_name third = listed("three", FSD_FILE, 5);
+	struct fsd_name rest[2] = {listed("sub", FSD_DIR, 6), listed("two", FSD_FILE, 5)};
+
+	setup();
+	list(root, names, 3);
+	list(fid_of(&names[2]), &third, 1);
+	ck_assert_uint_eq(names[0].vnode, names[1].vnode);
+	ck_assert_uint_eq(names[0].unique, third.unique);
+	reopen();
+	gone = 0;
+	list(root, rest, 2);
+	ck_assert_uint_eq(gone, 1); /* its status has changed */
+	ck_assert_uint_eq(rest[1].vnode, third.vnode);
+	ck_assert_int_eq(find(fid_of(&third)), 0);
+	list(root, rest, 1);
+	at_path(fid_of(&third), 0, "sub/three");
+	list(root, NULL, 0);
+	ck_assert_int_eq(find(fid_of(&third)), -ENOENT);
+	end();
+}
+END_TEST
+
+START_TEST(another_object_gets_another_fid)
+{
+	struct fsd_name a = listed("x", FSD_FILE, 5), b = listed("x", FSD_FILE, 6);
+	struct fsd_name again = listed("x", FSD_FILE, 6), link = listed("x", FSD_SYMLINK, 6);
+	struct fsd_name other = listed("x", FSD_SYMLINK, 6), moved = listed("y", FSD_SYMLINK, 6);
+
+	setup();
+	list(root, &a, 1);
+	list(root, &b, 1);
+	ck_assert_int_eq(find(fid_of(&a)), -ENOENT);
+	ck_assert_uint_ne(a.unique, b.unique);
+	again.now_birth++; /* the number of the inode has been used again */
+	again.inode++;
+	list(root, &again, 1);
+	ck_assert_uint_ne(again.unique, b.unique);
+	list(root, &link, 1);
+	ck_assert_uint_ne(link.unique, again.unique);
+	other.now_seen++;
+	list(root, &other, 1);
+	ck_assert_uint_ne(other.unique, link.unique);
+	moved.now_seen++;
+	list(root, &moved, 1);
+	ck_assert_uint_eq(moved.unique, other.unique);
+	end();
+}
+END_TEST
+
+START_TEST(directory_is_moved_with_what_it_has)
+{
+	struct fsd_name names[2] = {listed("a", FSD_DIR, 5), listed("b", FSD_DIR, 6)};
+	struct fsd_name inner = listed("inner", FSD_FILE, 8), moved = listed("a2", FSD_DIR, 5);
+	struct fsd_record r;
+
+	setup();
+	list(root, names, 2);
+	list(fid_of(&names[0]), &inner, 1);
+	list(fid_of(&names[1]), &moved, 1);
+	ck_assert_uint_eq(moved.vnode, names[0].vnode);
+	at_path(fid_of(&inner), 0, "b/a2/inner");
+	/* its image, which names its parent, is made anew */
+	ck_assert_int_eq(fsd_store_find(store, moved.vnode, moved.unique, 0, &r, NULL, 0), 0);
+	ck_assert_uint_eq(r.image_length, 0);
+	/* never below itself, whatever a listing says */
+	struct fsd_name odd = listed("odd", FSD_DIR, 6);
+
+	list(fid_of(&moved), &odd, 1);
+	ck_assert_uint_ne(odd.vnode, names[1].vnode);
+	reopen();
+	list(root, names + 1, 1);
+	at_path(fid_of(&moved), 0, "b/a2");
+	gone = 0;
+	list(root, NULL, 0);
+	ck_assert_uint_eq(gone, 3);
+	ck_assert_int_eq(find(fid_of(&moved)), -ENOENT);
+	end();
+}
+END_TEST
+
+START_TEST(swapped_names)
+{
+	struct fsd_name names[2] = {listed("a", FSD_DIR, 5), listed("b", FSD_DIR, 6)};
+	struct fsd_name swapped[2] = {listed("a", FSD_DIR, 6), listed("b", FSD_DIR, 5)};
+	struct fsd_name inner = listed("inner", FSD_FILE, 8);
+
+	setup();
+	list(root, names, 2);
+	list(fid_of(&names[0]), &inner, 1);
+	list(root, swapped, 2);
+	ck_assert_uint_eq(swapped[1].vnode, names[0].vnode);
+	ck_assert_uint_eq(swapped[0].vnode, names[1].vnode);
+	at_path(fid_of(&inner), 0, "b/inner");
+	reopen();
+	at_path(fid_of(&inner), 0, "b/inner");
+	at_path(fid_of(&names[1]), 0, "a");
+	end();
+}
+END_TEST
+
+START_TEST(name_is_dropped)
+{
+	struct fsd_name sub = listed("sub", FSD_DIR, 5), inner = listed("inner", FSD_FILE, 8);
+
+	setup();
+	list(root, &sub, 1);
+	list(fid_of(&sub), &inner, 1);
+	fsd_store_unname(store, 1, 1, "sub", sub.vnode + 2, NULL, NULL); /* not of this one */
+	at_path(fid_of(&inner), 0, "sub/inner");
+	fsd_store_unname(store, 1, 1, "sub", sub.vnode, NULL, NULL);
+	ck_assert_int_eq(find(fid_of(&inner)), -ENOENT);
+	reopen();
+	ck_assert_int_eq(find(fid_of(&sub)), -ENOENT);
+	ck_assert_int_eq(find(fid_of(&inner)), -ENOENT);
+	end();
+}
+END_TEST
+
+START_TEST(longest_name_and_path)
+{
+	struct fsd_record r;
+	char name[FSD_NAME_MAX + 1], path[4096];
+	AFSFid dir = root;
+
+	setup();
+	memset(name, 'n', FSD_NAME_MAX);
+	name[FSD_NAME_MAX] = 0;
+	for (uint64_t depth = 1; depth <= 17; depth++) {
+		struct fsd_name sub = listed(name, FSD_DIR, 100 + depth);
+
+		list(dir, &sub, 1);
+		dir = fid_of(&sub);
+		ck_assert_int_eq(
+			fsd_store_find(store, dir.Vnode, dir.Unique, 0, &r, path, sizeof(path)),
+			depth * 256 - 1 < sizeof(path) ? 0 : -ENAMETOOLONG);
+	}
+	reopen();
+	ck_assert_int_eq(find(dir), 0);
+	end();
+}
+END_TEST
+
+START_TEST(refused_files)
+{
+	static const char lmdb[64] = {[16] = (char)0xde, (char)0xc0, (char)0xef, (char)0xbe};
+	char bytes[24];
+	int fd;
+
+	ck_assert_int_eq(fsd_store_open("/nonexistent/place/store", &store), -ENOENT);
+	setup();
+	fsd_store_close(store);
+	fd = open(tree_path(folder, "store"), O_RDWR);
+	ck_assert_int_eq(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	bytes[20] ^= 1;
+	ck_assert_int_eq(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	ck_assert_int_eq(fsd_store_open(tree_path(folder, "store"), &store), -EBADMSG);
+	ck_assert_int_eq(pwrite(fd, lmdb, sizeof(lmdb), 0), sizeof(lmdb));
+	ck_assert_int_eq(fsd_store_open(tree_path(folder, "store"), &store), -EILSEQ);
+	close(fd);
+	tree_remove(folder);
+}
+END_TEST
+
+START_TEST(file_does_not_grow_for_ever)
+{
+	struct fsd_name name = listed("x", FSD_FILE, 5);
+	struct fsd_record r, new;
+	struct stat st;
+
+	setup();
+	list(root, &name, 1);
+	ck_assert_int_eq(fsd_store_find(store, name.vnode, name.unique, 0, &r, NULL, 0), 0);
+	for (int i = 0; i < 120000; i++) {
+		new = r;
+		new.version++;
+		ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
+		r = new;
+	}
+	ck_assert_int_eq(stat(tree_path(folder, "store"), &st), 0);
+	ck_assert_int_lt(st.st_size, 5 << 20);
+	reopen();
+	ck_assert_int_eq(fsd_store_find(store, name.vnode, name.unique, 0, &new, NULL, 0), 0);
+	ck_assert_uint_eq(new.version, r.version);
+	at_path(fid_of(&name), 0, "x");
+	end();
+}
+END_TEST
+
+/* -- damage -- */
+
+#define DAMAGE_DIRS  8
+#define DAMAGE_FILES 40
+
+static AFSFid damage_dirs[DAMAGE_DIRS], damage_files[DAMAGE_DIRS][DAMAGE_FILES];
+
+static struct fsd_name *damage_names(unsigned dir, char texts[DAMAGE_FILES][32], unsigned round)
+{
+	static struct fsd_name names[DAMAGE_FILES];
+
+	for (unsigned i = 0; i < DAMAGE_FILES; i++) {
+		snprintf(texts[i], 32, "file %u %u", i, round);
+		names[i] = listed(texts[i], FSD_FILE, 1000 + dir * 100 + i);
+	}
+	return names;
+}
+
+static void damage_fill(void)
+{
+	struct fsd_name dirs[DAMAGE_DIRS];
+	char names[DAMAGE_DIRS][16], texts[DAMAGE_FILES][32];
+
+	for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
+		snprintf(names[i], sizeof(names[i]), "dir %u", i);
+		dirs[i] = listed(names[i], FSD_DIR, 100 + i);
+	}
+	list(root, dirs, DAMAGE_DIRS);
+	/* twice, so that there are names that come and go */
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
+			struct fsd_name *files = damage_names(i, texts, round);
+
+			list(damage_dirs[i] = fid_of(&dirs[i]), files, DAMAGE_FILES);
+			for (unsigned j = 0; j < DAMAGE_FILES; j++)
+				damage_files[i][j] = fid_of(&files[j]);
+		}
+}
+
+/* In a child: 0 served, 1 refused; what is found is what it was. */
+static int damage_use(void)
+{
+	char texts[DAMAGE_FILES][32], path[4096], expected[64];
+	struct fsd_record r;
+	int rc = fsd_store_open(tree_path(folder, "store"), &store);
+
+	if (rc)
+		return rc == -EBADMSG || rc == -EILSEQ ? 1 : 2;
+	for (unsigned i = 0; i < DAMAGE_DIRS; i++)
+		for (unsigned j = 0; j < DAMAGE_FILES; j++) {
+			AFSFid fid = damage_files[i][j];
+
+			if (fsd_store_find(store, fid.Vnode, fid.Unique, 0, &r, path, sizeof(path)))
+				continue;
+			snprintf(expected, sizeof(expected), "dir %u/file %u ", i, j);
+			if (strncmp(path, expected, strlen(expected)) != 0 ||
+			    r.inode != 1000 + i * 100 + j)
+				return 3;
+		}
+	/* it can be worked with, and what is written then is whole */
+	damage_fill();
+	fsd_store_close(store);
+	if (fsd_store_open(tree_path(folder, "store"), &store))
+		return 4;
+	for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
+		damage_names(i, texts, 1);
+		for (unsigned j = 0; j < DAMAGE_FILES; j++) {
+			AFSFid fid = damage_files[i][j];
+
+			snprintf(expected, sizeof(expected), "dir %u/%.31s", i, texts[j]);
+			if (fsd_store_find(store, fid.Vnode, fid.Unique, 0, &r, path,
+					   sizeof(path)) ||
+			    strcmp(path, expected) != 0)
+				return 5;
+		}
+	}
+	fsd_store_close(store);
+	return 0;
+}
+
+static unsigned served, refused;
+
+static void damaged(const uint8_t *bytes, size_t length, const char *what, size_t where)
+{
+	int status, fd = open(tree_path(folder, "store"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	pid_t pid;
+
+	ck_assert_int_eq(write(fd, bytes, length), (ssize_t)length);
+	close(fd);
+	pid = fork();
+	if (pid == 0) {
+		fsd_log_level(RXW_LOG_ERROR);
+		_exit(damage_use());
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) < 2, "%s at %zu: %s %d", what, where,
+		      WIFEXITED(status) ? "state" : "signal",
+		      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	served += WEXITSTATUS(status) == 0;
+	refused += WEXITSTATUS(status) == 1;
+}
+
+/* Cut at each page and at odd places, single bytes changed, stretches of zeros, of old bytes. */
+START_TEST(damage_is_found)
+{
+	static const uint8_t masks[3] = {0x01, 0x80, 0xff};
+	uint64_t random = 12345;
+	uint8_t *bytes, *copy;
+	struct stat st;
+	size_t length;
+	int fd;
+
+	setup();
+	damage_fill();
+	fsd_store_close(store);
+	fd = open(tree_path(folder, "store"), O_RDONLY);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	length = (size_t)st.st_size;
+	bytes = malloc(length);
+	copy = malloc(length);
+	ck_assert_int_eq(read(fd, bytes, length), (ssize_t)length);
+	close(fd);
+	damaged(bytes, length, "nothing", 0);
+	ck_assert_uint_eq(served, 1);
+	for (size_t at = 512; at < length; at += 512)
+		damaged(bytes, at, "cut", at);
+	for (size_t at = 0; at < 64; at++)
+		damaged(bytes, at, "cut", at);
+	for (int i = 0; i < 200; i++) {
+		random = fsd_mix(random, (uint64_t)i);
+
+		size_t at = i < 60 ? (size_t)i : (size_t)(random % length);
+		size_t n = i % 4 == 3 ? 4096 : i % 4 == 2 ? 60 : 1;
+
+		memcpy(copy, bytes, length);
+		if (n > length - at)
+			n = length - at;
+		for (size_t j = 0; j < n; j++)
+			copy[at + j] = n == 1  ? (uint8_t)(copy[at] ^ masks[i % 3])
+				       : i & 8 ? 0
+					       : bytes[(at + j + 4096) % length];
+		damaged(copy, length, n == 1 ? "changed" : "stretch", at);
+	}
+	ck_assert_uint_gt(served, refused);
+	ck_assert_uint_gt(refused, 20);
+	free(bytes);
+	free(copy);
+	tree_remove(folder);
+}
+END_TEST
+
+/* The file may shrink or change under a server that runs. */
+START_TEST(damage_while_running)
+{
+	struct fsd_name a = listed("a", FSD_FILE, 5), both[2];
+
+	setup();
+	list(root, &a, 1);
+	ck_assert_int_eq(truncate(tree_path(folder, "store"), 0), 0);
+	at_path(fid_of(&a), 0, "a");
+	both[0] = listed("a", FSD_FILE, 5);
+	both[1] = listed("b", FSD_FILE, 6);
+	list(root, both, 2);
+	at_path(fid_of(&both[1]), 0, "b");
+	end();
+}
+END_TEST
+
+/* -- a disk that takes no more; bounds of address space -- */
+
+static void limit_file(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+START_TEST(full_disk)
+{
+	struct fsd_name a = listed("a", FSD_FILE, 5), names[3];
+	struct fsd_record r, new;
+	struct stat st;
+
+	signal(SIGXFSZ, SIG_IGN);
+	setup();
+	list(root, &a, 1);
+	ck_assert_int_eq(stat(tree_path(folder, "store"), &st), 0);
+	limit_file((rlim_t)st.st_size + 10);
+	for (int i = 0; i < 3; i++) {
+		names[0] = listed("a", FSD_FILE, 5);
+		names[1] = listed("b", FSD_FILE, 6);
+		names[2] = listed("c", FSD_FILE, 7);
+		list(root, names, i + 1 > 3 ? 3 : (size_t)i + 1);
+		at_path(fid_of(&a), 0, "a");
+		ck_assert_int_eq(fsd_store_find(store, a.vnode, a.unique, 0, &r, NULL, 0), 0);
+		new = r;
+		new.version++;
+		ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
+	}
+	at_path(fid_of(&names[2]), 0, "c");
+	limit_file(RLIM_INFINITY);
+	reopen(); /* the last chance to write it */
+	at_path(fid_of(&names[2]), 0, "c");
+	ck_assert_int_eq(fsd_store_find(store, a.vnode, a.unique, 0, &r, NULL, 0), 0);
+	ck_assert_uint_eq(r.version, new.version);
+	/* and if that fails, what was written before is there */
+	limit_file(10);
+	names[0] = listed("d", FSD_FILE, 8);
+	list(root, names, 1);
+	fsd_store_close(store);
+	limit_file(RLIM_INFINITY);
+	open_store();
+	at_path(fid_of(&a), 0, "a");
+	ck_assert_int_eq(find(fid_of(&names[0])), -ENOENT);
+	end();
+}
+END_TEST
+
+/* -- threads -- */
+
+static void *lister(void *arg)
+{
+	const AFSFid *dir = arg;
+	char texts[100][16];
+
+	for (int round = 0; round < 60; round++) {
+		struct fsd_name names[100];
+
+		for (int i = 0; i < 100; i++) {
+			snprintf(texts[i], sizeof(texts[i]), "%d", (i + round) % 150);
+			names[i] = listed(texts[i], FSD_FILE,
+					  dir->Vnode * 1000u + (unsigned)((i + round) % 150));
+		}
+		ck_assert_int_eq(fsd_store_match(store, dir->Vnode, dir->Unique, names, 100), 0);
+		ck_assert_int_eq(fsd_store_assign(store, dir->Vnode, dir->Unique, names, 100, 77,
+						  NULL, NULL),
+				 0);
+		for (int i = 0; i < 100; i++) {
+			struct fsd_record r;
+			char path[64];
+
+			ck_assert_int_eq(fsd_store_find(store, names[i].vnode, names[i].unique, 0,
+							&r, path, sizeof(path)),
+					 0);
+			ck_assert_str_eq(strrchr(path, '/') + 1, texts[i]);
+		}
+	}
+	return NULL;
+}
+
+START_TEST(many_threads)
+{
+	struct fsd_name dirs[4] = {listed("a", FSD_DIR, 1), listed("b", FSD_DIR, 2),
+				   listed("c", FSD_DIR, 3), listed("d", FSD_DIR, 4)};
+	pthread_t threads[4];
+	AFSFid fids[4];
+
+	setup();
+	list(root, dirs, 4);
+	for (int i = 0; i < 4; i++) {
+		fids[i] = fid_of(&dirs[i]);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, lister, &fids[i]), 0);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	reopen();
+	for (int i = 0; i < 4; i++) {
+		uint32_t vnode, unique;
+
+		ck_assert_int_eq(fsd_store_child(store, fids[i].Vnode, fids[i].Unique, "100",
+						 &vnode, &unique),
+				 0);
+		ck_assert_int_eq(fsd_store_child(store, fids[i].Vnode, fids[i].Unique, "20", &vnode,
+						 &unique),
+				 -ENOENT);
+	}
+	end();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "volume store", survives_reopening, numbers_do_not_repeat,
+		 hard_links_have_one_fid, another_object_gets_another_fid,
+		 directory_is_moved_with_what_it_has, swapped_names, name_is_dropped,
+		 longest_name_and_path, refused_files, file_does_not_grow_for_ever, damage_is_found,
+		 damage_while_running, full_disk, many_threads)

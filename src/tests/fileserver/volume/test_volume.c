@@ -1,0 +1,1032 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of fileserver/volume.c, image.c and access.c: FIDs, versions, images, restarts, rights. */
+#include "tests/fileserver/fixture.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "afs/dir.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "tests/main.h"
+
+static struct world world;
+static struct fsd_object object;
+
+static void setup(void)
+{
+	char *root = tree_make();
+
+	tree_text(root, "hello.txt", "hello, world\n");
+	tree_dir(root, "sub", 0755);
+	tree_text(root, "sub/inner", "inner");
+	tree_dir(root, "sub/deep", 0755);
+	tree_link(root, "link", "sub/inner");
+	tree_tick();
+	world_open(&world, root, false, 0);
+}
+
+static int get(const char *path)
+{
+	AFSFid fid = world_fid(&world, path);
+
+	ck_assert_msg(fid.Vnode, "no name %s", path);
+	return fsd_volume_get(world.service.volume, &fid, NULL, &object);
+}
+
+static int get_fid(AFSFid fid)
+{
+	return fsd_volume_get(world.service.volume, &fid, NULL, &object);
+}
+
+START_TEST(status_of_each_kind)
+{
+	setup();
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_DIR);
+	ck_assert_uint_eq(afs_status_length(&object.status), 2048);
+	ck_assert_uint_eq(object.status.LinkCount, 3);
+	ck_assert_uint_eq(object.status.ParentVnode, 1);
+	ck_assert_uint_eq(object.status.UnixModeBits, 0755);
+	ck_assert_uint_eq(object.status.CallerAccess, 41);
+	ck_assert_uint_eq(object.status.AnonymousAccess, 41);
+
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_FILE);
+	ck_assert_uint_eq(afs_status_length(&object.status), 13);
+	ck_assert_uint_eq(object.status.ParentVnode, 1);
+	ck_assert_uint_eq(object.status.ParentUnique, 1);
+	ck_assert_uint_gt(afs_status_version(&object.status), 0);
+	ck_assert_uint_eq(object.fid.Vnode % 2, 0);
+
+	ck_assert_int_eq(get("sub/deep"), 0);
+	ck_assert_uint_eq(object.fid.Vnode % 2, 1);
+	ck_assert_uint_eq(object.status.ParentVnode, object.fid.Vnode);
+	ck_assert_uint_eq(object.status.ParentUnique, object.fid.Unique);
+	ck_assert_str_eq(object.path, "sub/deep");
+
+	ck_assert_int_eq(get("link"), 0);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_SYMLINK);
+	ck_assert_uint_eq(afs_status_length(&object.status), 9);
+	ck_assert_uint_ne(object.status.UnixModeBits & 0111, 0);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(unknown_fids)
+{
+	AFSFid fid;
+
+	setup();
+	fid = world_fid(&world, "hello.txt");
+	ck_assert_int_eq(get_fid((AFSFid){0, 1, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 0, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume + 1, 1, 1}), AFS_VNOVOL);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 4444, 1}), AFS_VNOVNODE);
+	fid.Unique++;
+	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 1, 2}), AFS_VNOVNODE);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(everything_survives_a_restart)
+{
+	AFSFid before[4], after;
+	uint64_t versions[4];
+	static const char *const paths[4] = {"hello.txt", "sub", "sub/inner", "link"};
+	uint32_t creation;
+	struct fsd_image *image;
+	uint8_t *copy;
+
+	setup();
+	creation = fsd_volume_creation(world.service.volume);
+	for (int i = 0; i < 4; i++) {
+		before[i] = world_fid(&world, paths[i]);
+		ck_assert_int_eq(get(paths[i]), 0);
+		versions[i] = afs_status_version(&object.status);
+	}
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	copy = malloc(image->length);
+	memcpy(copy, image->bytes, image->length);
+	fsd_image_release(world.service.volume, image);
+
+	world_reopen(&world, false);
+	ck_assert_uint_eq(fsd_volume_creation(world.service.volume), creation);
+	for (int i = 0; i < 4; i++) {
+		/* by FID first, as a client does that remembers it */
+		ck_assert_int_eq(get_fid(before[i]), 0);
+		ck_assert_uint_eq(afs_status_version(&object.status), versions[i]);
+		after = world_fid(&world, paths[i]);
+		ck_assert_mem_eq(&before[i], &after, sizeof(after));
+	}
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	ck_assert_mem_eq(copy, image->bytes, image->length);
+	fsd_image_release(world.service.volume, image);
+	ck_assert_uint_eq(world.changes, 0);
+	free(copy);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(changed_while_down)
+{
+	uint64_t version;
+	AFSFid fid;
+
+	setup();
+	fid = world_fid(&world, "hello.txt");
+	ck_assert_int_eq(get("hello.txt"), 0);
+	version = afs_status_version(&object.status);
+	tree_text(world.root, "hello.txt", "other bytes!\n"); /* of the same length */
+	world_reopen(&world, false);
+	ck_assert_int_eq(get_fid(fid), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	world_close(&world);
+}
+END_TEST
+
+/* FIDs that clients have cached never come to stand for other files. */
+START_TEST(lost_state_repeats_nothing)
+{
+	AFSFid hello, inner, now;
+	uint64_t root;
+
+	setup();
+	hello = world_fid(&world, "hello.txt");
+	inner = world_fid(&world, "sub/inner");
+	ck_assert_int_eq(get(""), 0);
+	root = afs_status_version(&object.status);
+	world_lose_state(&world);
+	ck_assert_int_eq(get_fid(hello), AFS_VNOVNODE);
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), root);
+	now = world_fid(&world, "hello.txt");
+	ck_assert_uint_ne(now.Unique, hello.Unique);
+	now = world_fid(&world, "sub/inner");
+	ck_assert_uint_ne(now.Unique, inner.Unique);
+	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	world_close(&world);
+}
+END_TEST
+
+/* An old copy of the state, put back: what was numbered after it was made, is numbered otherwise. */
+START_TEST(old_state_repeats_nothing)
+{
+	char copy[4200], command[9000];
+	uint64_t hello, lost;
+	AFSFid late;
+
+	setup();
+	ck_assert_int_eq(get("hello.txt"), 0);
+	snprintf(copy, sizeof(copy), "%s.copy", world.state);
+	snprintf(command, sizeof(command), "cp -a %s %s", world.state, copy);
+	ck_assert_int_eq(system(command), 0);
+	tree_tick();
+	tree_text(world.root, "late", "late");
+	tree_text(world.root, "hello.txt", "hello, World\n");
+	late = world_fid(&world, "late");
+	ck_assert_int_eq(get_fid(late), 0);
+	lost = afs_status_version(&object.status);
+	ck_assert_int_eq(get("hello.txt"), 0);
+	hello = afs_status_version(&object.status);
+
+	tree_remove(world.state);
+	world.state = strdup(copy);
+	ck_assert_int_eq(unlink(tree_path(world.root, "late")), 0);
+	tree_text(world.root, "other", "other");
+	tree_text(world.root, "hello.txt", "hello, worlD\n");
+	world_reopen(&world, false);
+	if (get_fid(late) == 0)
+		ck_assert_uint_gt(afs_status_version(&object.status), lost);
+	ck_assert_int_eq(get("other"), 0);
+	if (object.fid.Vnode == late.Vnode && object.fid.Unique == late.Unique)
+		ck_assert_uint_gt(afs_status_version(&object.status), lost);
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), hello);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(another_tree_is_another_content)
+{
+	uint32_t creation;
+	AFSFid fid;
+
+	setup();
+	fid = world_fid(&world, "hello.txt");
+	creation = fsd_volume_creation(world.service.volume);
+	tree_remove(world.root);
+	world.root = tree_make();
+	tree_text(world.root, "hello.txt", "hello, world\n");
+	world_reopen(&world, false);
+	ck_assert_uint_gt(fsd_volume_creation(world.service.volume), creation);
+	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
+	AFSFid now = world_fid(&world, "hello.txt");
+	ck_assert_uint_ne(now.Unique, fid.Unique);
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), 1);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(changes_raise_the_version)
+{
+	struct timeval times[2] = {{1000000000, 0}, {1000000000, 0}};
+	uint64_t version;
+
+	setup();
+	ck_assert_int_eq(get("hello.txt"), 0);
+	version = afs_status_version(&object.status);
+	tree_tick();
+	tree_text(world.root, "hello.txt", "hello, World\n");
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	version = afs_status_version(&object.status);
+	ck_assert_uint_eq(world.changes, 1);
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_uint_eq(afs_status_version(&object.status), version);
+
+	/* even when the writer puts the old date back */
+	tree_tick();
+	tree_text(world.root, "hello.txt", "hello, worlD\n");
+	ck_assert_int_eq(utimes(tree_path(world.root, "hello.txt"), times), 0);
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	version = afs_status_version(&object.status);
+	ck_assert_uint_eq(object.status.ClientModTime, 1000000000);
+
+	world_close(&world);
+}
+END_TEST
+
+/* Is the name known under another FID now, and the old one gone? */
+static void renumbered(const char *path, AFSFid old, uint64_t version)
+{
+	AFSFid now;
+
+	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
+	now = world_fid(&world, path);
+	ck_assert_uint_ne(now.Vnode, 0);
+	ck_assert(now.Vnode != old.Vnode || now.Unique != old.Unique);
+	ck_assert_int_eq(get_fid(now), 0);
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+}
+
+/* Whoever reads the old file must not get the rest from the new one. */
+START_TEST(replaced_by_rename)
+{
+	uint64_t version;
+	AFSFid fid;
+
+	setup();
+	for (int seen = 0; seen < 2; seen++) {
+		/* noticed by a look at the directory first, or at the file */
+		fid = world_fid(&world, "hello.txt");
+		ck_assert_int_eq(get(""), 0);
+		version = afs_status_version(&object.status);
+		tree_tick();
+		tree_text(world.root, "new", "hello, world\n");
+		ck_assert_int_eq(
+			rename(tree_path(world.root, "new"), tree_path(world.root, "hello.txt")),
+			0);
+		world.changes = 0;
+		if (seen)
+			ck_assert_int_eq(get(""), 0);
+		renumbered("hello.txt", fid, version);
+		ck_assert_uint_ge(world.changes, 2);
+	}
+	world_close(&world);
+}
+END_TEST
+
+/* Clients take links for immutable. */
+START_TEST(retargeted_link)
+{
+	uint64_t version;
+	AFSFid fid;
+
+	setup();
+	for (int seen = 0; seen < 2; seen++) {
+		fid = world_fid(&world, "link");
+		ck_assert_int_eq(get_fid(fid), 0);
+		ck_assert_int_eq(get(""), 0);
+		version = afs_status_version(&object.status);
+		tree_tick();
+		ck_assert_int_eq(unlink(tree_path(world.root, "link")), 0);
+		tree_link(world.root, "link", seen ? "sub/first" : "sub/other");
+		world.changes = 0;
+		if (seen)
+			ck_assert_int_eq(get(""), 0);
+		renumbered("link", fid, version);
+		ck_assert_uint_ge(world.changes, 2);
+	}
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(swapped_directories)
+{
+	uint64_t version;
+	AFSFid a, b, inner;
+
+	setup();
+	tree_dir(world.root, "twin", 0755);
+	tree_text(world.root, "twin/inner", "twin");
+	a = world_fid(&world, "sub");
+	b = world_fid(&world, "twin");
+	inner = world_fid(&world, "sub/inner");
+	ck_assert_int_eq(get("twin/inner"), 0);
+	ck_assert_int_eq(get(""), 0);
+	version = afs_status_version(&object.status);
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "x")), 0);
+	ck_assert_int_eq(rename(tree_path(world.root, "twin"), tree_path(world.root, "sub")), 0);
+	ck_assert_int_eq(rename(tree_path(world.root, "x"), tree_path(world.root, "twin")), 0);
+	/* never the file of the other directory */
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert_str_eq(object.path, "twin/inner");
+	ck_assert_uint_eq(afs_status_length(&object.status), 5);
+	ck_assert_int_eq(get("sub/inner"), 0);
+	ck_assert_uint_eq(afs_status_length(&object.status), 4);
+	ck_assert_int_eq(get("twin/inner"), 0);
+	ck_assert_uint_eq(afs_status_length(&object.status), 5);
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	ck_assert_uint_ne(world_fid(&world, "sub").Vnode, a.Vnode);
+	ck_assert_uint_ne(world_fid(&world, "twin").Vnode, b.Vnode);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(hard_links)
+{
+	AFSFid one, two, three, sub;
+	struct fsd_image *image;
+
+	setup();
+	tree_text(world.root, "one", "text");
+	ck_assert_int_eq(link(tree_path(world.root, "one"), tree_path(world.root, "two")), 0);
+	ck_assert_int_eq(link(tree_path(world.root, "one"), tree_path(world.root, "sub/three")), 0);
+	tree_tick();
+	one = world_fid(&world, "one");
+	two = world_fid(&world, "two");
+	three = world_fid(&world, "sub/three");
+	sub = world_fid(&world, "sub");
+	ck_assert_mem_eq(&one, &two, sizeof(one));
+	ck_assert_mem_eq(&one, &three, sizeof(one));
+	ck_assert_int_eq(get_fid(one), 0);
+	ck_assert_uint_eq(object.status.LinkCount, 3);
+	/* also if nobody looks at the directory that has lost the name */
+	ck_assert_int_eq(unlink(tree_path(world.root, "sub/three")), 0);
+	ck_assert_int_eq(unlink(tree_path(world.root, "one")), 0);
+	ck_assert_int_eq(get_fid(one), 0);
+	ck_assert_str_eq(object.path, "two");
+	ck_assert_uint_eq(object.status.LinkCount, 1);
+	ck_assert_uint_eq(world_fid(&world, "one").Vnode, 0);
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "two"), tree_path(world.root, "sub/new")), 0);
+	/* found at its new place before it is missed at the old one */
+	ck_assert_int_eq(get_fid(sub), 0);
+	three = world_fid(&world, "sub/new");
+	ck_assert_mem_eq(&one, &three, sizeof(one));
+	world_reopen(&world, false);
+	ck_assert_int_eq(get_fid(one), 0);
+	ck_assert_str_eq(object.path, "sub/new");
+	ck_assert_int_eq(get("sub"), 0);
+	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	fsd_image_release(world.service.volume, image);
+	ck_assert_int_eq(unlink(tree_path(world.root, "sub/new")), 0);
+	ck_assert_int_eq(get_fid(one), AFS_VNOVNODE);
+	world_close(&world);
+}
+END_TEST
+
+/* By whichever name the way is open. */
+START_TEST(hard_link_behind_a_closed_door)
+{
+	AFSFid fid, closed;
+
+	setup();
+	tree_dir(world.root, "closed", 0755);
+	tree_text(world.root, "closed/a", "text");
+	ck_assert_int_eq(link(tree_path(world.root, "closed/a"), tree_path(world.root, "sub/b")),
+			 0);
+	tree_tick();
+	fid = world_fid(&world, "sub/b");
+	closed = world_fid(&world, "closed/a");
+	ck_assert_mem_eq(&fid, &closed, sizeof(fid));
+	ck_assert_int_eq(chmod(tree_path(world.root, "closed"), 0700), 0);
+	ck_assert_int_eq(get_fid(fid), 0);
+	ck_assert_str_eq(object.path, "sub/b");
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
+	fsd_volume_forget_access(world.service.volume);
+	ck_assert_int_eq(get_fid(fid), -EACCES);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(renamed_keeps_its_fid)
+{
+	AFSFid file, inner, now;
+	uint64_t version;
+
+	setup();
+	file = world_fid(&world, "hello.txt");
+	inner = world_fid(&world, "sub/inner");
+	ck_assert_int_eq(get("sub"), 0);
+	version = afs_status_version(&object.status);
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "hello.txt"), tree_path(world.root, "hi")),
+			 0);
+	tree_dir(world.root, "up", 0755);
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "up/down")), 0);
+	ck_assert_int_eq(get("up"), 0);
+	now = world_fid(&world, "hi");
+	ck_assert_mem_eq(&file, &now, sizeof(now));
+	now = world_fid(&world, "up/down/inner");
+	if (now.Vnode == inner.Vnode)
+		ck_assert_uint_eq(now.Unique, inner.Unique);
+	/* its parent is another, which is written in its image */
+	ck_assert_int_eq(get("up/down"), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	world_close(&world);
+}
+END_TEST
+
+/* -- directories that are too large -- */
+
+static const struct fsd_layer_ops *under;
+static struct fsd_layer_ops counting;
+static _Atomic unsigned lists, in_list;
+static _Atomic unsigned many_names; /* what "big" seems to have, beyond what it has */
+
+static int counted_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
+{
+	int rc = 0;
+
+	lists++;
+	ck_assert_uint_eq(in_list++, 0);
+	for (unsigned i = 0; !rc && i < many_names && !strcmp(path, "big"); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%u", i);
+		rc = fn(arg, name, strlen(name), FSD_FILE, i + 1000000);
+	}
+	if (many_names)
+		usleep(50000);
+	in_list--;
+	return rc ? rc : under->list(layer, path, fn, arg);
+}
+
+static void count_lists(void)
+{
+	under = world.layer->ops;
+	counting = *under;
+	counting.list = counted_list;
+	world.layer->ops = &counting;
+	lists = 0;
+}
+
+static _Atomic unsigned too_large;
+
+static void *ask_for_big(void *arg)
+{
+	struct fsd_object *mine = malloc(sizeof(*mine));
+
+	for (int i = 0; i < 5; i++)
+		too_large += fsd_volume_get(world.service.volume, arg, NULL, mine) == -EFBIG;
+	free(mine);
+	return NULL;
+}
+
+START_TEST(too_large_is_remembered)
+{
+	pthread_t threads[8];
+	AFSFid big, inner;
+
+	setup();
+	tree_dir(world.root, "big", 0755);
+	tree_text(world.root, "big/inner", "x");
+	tree_tick();
+	inner = world_fid(&world, "big/inner");
+	big = world_fid(&world, "big");
+	ck_assert_int_eq(get(""), 0);
+	count_lists();
+	many_names = 70000;
+	tree_text(world.root, "big/more", "x");
+	world.changes = 0;
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_big, &big), 0);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(too_large, 40);
+	ck_assert_uint_eq(lists, 1);
+	/* who was promised to hear of changes does */
+	ck_assert_uint_eq(world.changes, 1);
+	/* what is known in it is served without another look at it, and so is what is beside it */
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_int_eq(get_fid(big), -EFBIG);
+	ck_assert_uint_eq(lists, 1);
+	/* not at once after a change, either, and then once */
+	many_names = 0;
+	tree_tick();
+	ck_assert_int_eq(unlink(tree_path(world.root, "big/more")), 0);
+	ck_assert_int_eq(get_fid(big), -EFBIG);
+	while (get_fid(big) == -EFBIG)
+		usleep(50000);
+	ck_assert_int_eq(get_fid(big), 0);
+	ck_assert_uint_eq(lists, 2);
+	inner = world_fid(&world, "big/inner");
+	ck_assert_uint_ne(inner.Vnode, 0);
+	world_close(&world);
+}
+END_TEST
+
+static void *ask_for_image(void *arg)
+{
+	struct fsd_object *mine = malloc(sizeof(*mine));
+	struct fsd_image *image;
+
+	ck_assert_int_eq(fsd_volume_get(world.service.volume, arg, NULL, mine), 0);
+	ck_assert_int_eq(fsd_volume_image(world.service.volume, mine, NULL, &image), 0);
+	ck_assert_uint_eq(image->length, afs_status_length(&mine->status));
+	fsd_image_release(world.service.volume, image);
+	free(mine);
+	return NULL;
+}
+
+START_TEST(listed_once_for_many)
+{
+	pthread_t threads[8];
+	AFSFid sub;
+
+	setup();
+	sub = world_fid(&world, "sub");
+	count_lists();
+	many_names = 1; /* lists take a while */
+	tree_text(world.root, "sub/new", "x");
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_image, &sub), 0);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(lists, 1);
+	many_names = 0;
+	world_close(&world);
+}
+END_TEST
+
+/* -- disks that wait -- */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool at_gate;
+
+static int gated_stat(struct fsd_layer *layer, const char *path, struct fsd_stat *st)
+{
+	if (!strncmp(path, "sub/slow", 8)) {
+		at_gate = true;
+		pthread_mutex_lock(&gate);
+		pthread_mutex_unlock(&gate);
+	}
+	return under->stat_path(layer, path, st);
+}
+
+/* While a directory's new names are looked at, everything else goes on. */
+START_TEST(slow_disk_holds_nobody_else)
+{
+	AFSFid sub, root = {0x20000001, 1, 1};
+	pthread_t thread;
+
+	setup();
+	sub = world_fid(&world, "sub");
+	ck_assert_int_eq(get_fid(root), 0);
+	count_lists();
+	counting.stat_path = gated_stat;
+	tree_text(world.root, "sub/slow", "x");
+	pthread_mutex_lock(&gate);
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_image, &sub), 0);
+	while (!at_gate)
+		usleep(1000);
+	tree_tick();
+	tree_text(world.root, "hello.txt", "other");
+	tree_text(world.root, "another", "new");
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_int_eq(get("another"), 0);
+	pthread_mutex_unlock(&gate);
+	pthread_join(thread, NULL);
+	ck_assert_uint_ne(world_fid(&world, "sub/slow").Vnode, 0);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(names_come_and_go)
+{
+	uint64_t version;
+	AFSFid old, new;
+
+	setup();
+	ck_assert_int_eq(get(""), 0);
+	version = afs_status_version(&object.status);
+	old = world_fid(&world, "hello.txt");
+
+	tree_tick();
+	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
+	ck_assert_int_eq(get(""), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
+	ck_assert_uint_eq(world_fid(&world, "hello.txt").Vnode, 0);
+
+	tree_tick();
+	tree_text(world.root, "hello.txt", "hello, world\n");
+	new = world_fid(&world, "hello.txt");
+	ck_assert_uint_ne(new.Vnode, 0);
+	ck_assert_uint_ne(new.Unique, old.Unique);
+	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
+
+	/*
+	 * gone and back before anybody looked at the directory, but not before the file was asked
+	 * for
+	 */
+	tree_tick();
+	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
+	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
+	tree_text(world.root, "hello.txt", "hello, world\n");
+	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
+	ck_assert_uint_ne(world_fid(&world, "hello.txt").Unique, new.Unique);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(another_kind_is_another_object)
+{
+	AFSFid file;
+
+	setup();
+	file = world_fid(&world, "hello.txt");
+	tree_tick();
+	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
+	tree_dir(world.root, "hello.txt", 0755);
+	ck_assert_int_eq(get_fid(file), AFS_VNOVNODE);
+	ck_assert_uint_eq(world_fid(&world, "hello.txt").Vnode % 2, 1);
+	ck_assert_int_eq(get("hello.txt"), 0);
+	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_DIR);
+	world_close(&world);
+}
+END_TEST
+
+/* What is known of a directory and of all below it follows it. */
+START_TEST(directory_is_renamed)
+{
+	AFSFid inner, deep, now;
+
+	setup();
+	inner = world_fid(&world, "sub/inner");
+	deep = world_fid(&world, "sub/deep");
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "moved")), 0);
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert_str_eq(object.path, "moved/inner");
+	ck_assert_int_eq(get_fid(deep), 0);
+	now = world_fid(&world, "moved/inner");
+	ck_assert_mem_eq(&inner, &now, sizeof(now));
+	ck_assert_int_eq(unlink(tree_path(world.root, "moved/inner")), 0);
+	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(subtree_vanishes)
+{
+	AFSFid inner, deep;
+
+	setup();
+	inner = world_fid(&world, "sub/inner");
+	deep = world_fid(&world, "sub/deep");
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.state, "away")), 0);
+	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(deep), AFS_VNOVNODE);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(directory_replaced_by_link)
+{
+	AFSFid inner;
+
+	setup();
+	inner = world_fid(&world, "sub/inner");
+	tree_tick();
+	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "aside")), 0);
+	tree_link(world.root, "sub", "aside");
+	/* not by way of the link */
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert_str_eq(object.path, "aside/inner");
+	ck_assert_int_eq(rename(tree_path(world.root, "aside"), tree_path(world.state, "away")), 0);
+	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(five_thousand_names)
+{
+	AFSFid fid;
+	struct fsd_image *image;
+	uint32_t cursor = 0, n = 0;
+	struct afs_dir_entry entry;
+	char name[64];
+
+	setup();
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "sub/a-rather-long-name-%04d", i);
+		tree_text(world.root, name, "");
+	}
+	ck_assert_int_eq(get("sub"), 0);
+	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	ck_assert_uint_eq(image->length, afs_status_length(&object.status));
+	while (afs_dir_next(image->bytes, image->length, &cursor, &entry) == 1)
+		n++;
+	ck_assert_uint_eq(n, 5000 + 4);
+	fsd_image_release(world.service.volume, image);
+	fid = world_fid(&world, "sub/a-rather-long-name-4999");
+	ck_assert_int_eq(get_fid(fid), 0);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(odd_names)
+{
+	setup();
+	tree_text(world.root, "\xc3\xa9 \xff space", "x");
+	tree_text(world.root, "ends@sys", "x");
+	tree_text(world.root, ".hidden", "x");
+	ck_assert_int_eq(get("\xc3\xa9 \xff space"), 0);
+	ck_assert_int_eq(get(".hidden"), 0);
+	/* clients could never ask for this one */
+	ck_assert_uint_eq(world_fid(&world, "ends@sys").Vnode, 0);
+	ck_assert_int_eq(mkfifo(tree_path(world.root, "fifo"), 0666), 0);
+	ck_assert_uint_eq(world_fid(&world, "fifo").Vnode, 0);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(only_what_other_may_read)
+{
+	AFSFid secret, behind;
+	struct fsd_file *file;
+
+	setup();
+	tree_file(world.root, "secret", "s", 1, 0640);
+	tree_dir(world.root, "closed", 0750);
+	tree_text(world.root, "closed/open", "x");
+	tree_dir(world.root, "nolist", 0711);
+	tree_text(world.root, "nolist/known", "x");
+	/* the names are learnt by a server that may see all */
+	world_reopen(&world, true);
+	secret = world_fid(&world, "secret");
+	behind = world_fid(&world, "closed/open");
+	AFSFid closed = world_fid(&world, "closed"), nolist = world_fid(&world, "nolist");
+	AFSFid known = world_fid(&world, "nolist/known");
+
+	ck_assert_int_eq(get_fid(secret), 0);
+	ck_assert_int_eq(get_fid(behind), 0);
+	world_reopen(&world, false);
+	/* as of any file, its status may be known */
+	ck_assert_int_eq(get_fid(secret), 0);
+	ck_assert(!object.may_read);
+	ck_assert_uint_eq(object.status.CallerAccess, AFS_RIGHT_LOOKUP);
+	ck_assert_uint_eq(object.status.AnonymousAccess, AFS_RIGHT_LOOKUP);
+	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &secret, NULL, &object, &file),
+			 -EACCES);
+	ck_assert_int_eq(get_fid(behind), -EACCES);
+	ck_assert_int_eq(get_fid(closed), 0);
+	ck_assert(!object.may_read);
+	ck_assert_uint_eq(object.status.CallerAccess, 0);
+	ck_assert_uint_eq(object.status.AnonymousAccess, 0);
+	ck_assert_uint_eq(afs_status_length(&object.status), 2048);
+	ck_assert_int_eq(get_fid(nolist), 0);
+	ck_assert(!object.may_read);
+	ck_assert_int_eq(get_fid(known), 0);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(permission_taken_away)
+{
+	AFSFid inner;
+
+	setup();
+	inner = world_fid(&world, "sub/inner");
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub/inner"), 0600), 0);
+	world.changes = 0;
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert(!object.may_read);
+	ck_assert_uint_eq(world.changes, 1);
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub/inner"), 0644), 0);
+	ck_assert_int_eq(get_fid(inner), 0);
+	ck_assert(object.may_read);
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
+	fsd_volume_forget_access(world.service.volume);
+	ck_assert_int_eq(get_fid(inner), -EACCES);
+	world_close(&world);
+}
+END_TEST
+
+/* A directory whose listing was forbidden for a while must not come back with an old version. */
+START_TEST(unlisted_changes_count)
+{
+	AFSFid sub;
+	uint64_t version;
+
+	setup();
+	sub = world_fid(&world, "sub");
+	ck_assert_int_eq(get_fid(sub), 0);
+	version = afs_status_version(&object.status);
+	tree_tick();
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
+	tree_text(world.root, "sub/new", "x");
+	ck_assert_int_eq(get_fid(sub), 0);
+	ck_assert(!object.may_read);
+	world_reopen(&world, true);
+	ck_assert_int_eq(get_fid(sub), 0);
+	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(chmod_of_a_directory_keeps_its_version)
+{
+	AFSFid sub;
+	uint64_t version;
+
+	setup();
+	sub = world_fid(&world, "sub");
+	ck_assert_int_eq(get_fid(sub), 0);
+	version = afs_status_version(&object.status);
+	tree_tick();
+	world.changes = 0;
+	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0775), 0);
+	ck_assert_int_eq(get_fid(sub), 0);
+	ck_assert_uint_eq(afs_status_version(&object.status), version);
+	ck_assert_uint_eq(object.status.UnixModeBits, 0775);
+	ck_assert_uint_eq(world.changes, 1);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(open_file_is_of_one_version)
+{
+	AFSFid fid;
+	struct fsd_file *file;
+	struct fsd_stat st;
+
+	setup();
+	fid = world_fid(&world, "hello.txt");
+	/* just written: the time stamp could not show a second change */
+	tree_text(world.root, "hello.txt", "hello again!\n");
+	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL, &object, &file), 0);
+	tree_text(world.root, "hello.txt", "hello once more\n");
+	ck_assert_int_eq(world.layer->ops->stat_file(file, &st), 0);
+	ck_assert(!fsd_stat_same(&st, &object.st));
+	world.layer->ops->close(file);
+	fid = world_fid(&world, "sub");
+	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL, &object, &file),
+			 -EISDIR);
+	world_close(&world);
+}
+END_TEST
+
+/* Does a write through a mapping change the time stamps of files here? Not on a tmpfs. */
+static bool mappings_show(uint8_t *map, size_t size, const char *path)
+{
+	struct stat before, after;
+	int fd = open(path, O_RDONLY);
+
+	map[0] = 1;
+	ck_assert_int_eq(fdatasync(fd), 0);
+	ck_assert_int_eq(fstat(fd, &before), 0);
+	tree_tick();
+	memset(map, 1, size);
+	ck_assert_int_eq(fstat(fd, &after), 0);
+	close(fd);
+	return before.st_ctim.tv_sec != after.st_ctim.tv_sec ||
+	       before.st_ctim.tv_nsec != after.st_ctim.tv_nsec;
+}
+
+/* What is written through a mapping, while a file is read, shows. */
+START_TEST(written_through_a_mapping)
+{
+	static uint8_t zeros[3 << 16];
+	struct fsd_file *file;
+	struct fsd_stat st;
+	uint64_t version;
+	uint8_t *map;
+	AFSFid fid;
+	int fd;
+
+	setup();
+	tree_file(world.root, "mapped", zeros, sizeof(zeros), 0644);
+	fd = open(tree_path(world.root, "mapped"), O_RDWR);
+	map = mmap(NULL, sizeof(zeros), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert(map != MAP_FAILED);
+	if (!mappings_show(map, sizeof(zeros), tree_path(world.root, "mapped"))) {
+		printf("SKIP: this file system does not tell of writes through mappings\n");
+	} else {
+		/* the pages are written already, and not on the disk */
+		tree_tick();
+		fid = world_fid(&world, "mapped");
+		for (int i = 0; i < 3; i++) {
+			ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL,
+							      &object, &file),
+					 0);
+			version = afs_status_version(&object.status);
+			memset(map, i + 2, sizeof(zeros));
+			ck_assert_int_eq(world.layer->ops->stat_file(file, &st), 0);
+			ck_assert(!fsd_stat_same(&st, &object.st));
+			world.layer->ops->close(file);
+			ck_assert_int_eq(get_fid(fid), 0);
+			ck_assert_uint_gt(afs_status_version(&object.status), version);
+		}
+	}
+	munmap(map, sizeof(zeros));
+	close(fd);
+	world_close(&world);
+}
+END_TEST
+
+static void *asker(void *arg)
+{
+	AFSFid *fid = arg;
+	struct fsd_object *mine = malloc(sizeof(*mine));
+	uint64_t last = 0;
+
+	for (int i = 0; i < 300; i++) {
+		int rc = fsd_volume_get(world.service.volume, fid, NULL, mine);
+
+		ck_assert(rc == 0 || rc == AFS_VBUSY);
+		if (rc == 0) {
+			ck_assert_uint_ge(afs_status_version(&mine->status), last);
+			last = afs_status_version(&mine->status);
+		}
+	}
+	free(mine);
+	return NULL;
+}
+
+START_TEST(versions_grow_under_concurrency)
+{
+	pthread_t threads[4];
+	AFSFid fid, dir;
+
+	setup();
+	fid = world_fid(&world, "sub/inner");
+	dir = world_fid(&world, "sub");
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, asker, i & 1 ? &dir : &fid), 0);
+	for (int i = 0; i < 40; i++) {
+		char name[32], text[32];
+
+		snprintf(text, sizeof(text), "inner %d", i);
+		tree_text(world.root, "sub/inner", text);
+		snprintf(name, sizeof(name), "sub/n%d", i);
+		tree_text(world.root, name, "");
+		usleep(2000);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	world_close(&world);
+}
+END_TEST
+
+START_TEST(volume_status)
+{
+	AFSFetchVolumeStatus s;
+
+	setup();
+	ck_assert_int_eq(fsd_volume_space(world.service.volume, &s), 0);
+	ck_assert_str_eq(fsd_volume_name(world.service.volume), "data");
+	ck_assert_int_eq(s.Type, 0);
+	ck_assert_int_eq(s.Online, 1);
+	ck_assert_int_gt(s.PartMaxBlocks, 0);
+	ck_assert_int_le(s.PartBlocksAvail, s.PartMaxBlocks);
+	world_close(&world);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "volume", status_of_each_kind, unknown_fids, everything_survives_a_restart,
+		 changed_while_down, lost_state_repeats_nothing, old_state_repeats_nothing,
+		 another_tree_is_another_content, changes_raise_the_version, replaced_by_rename,
+		 retargeted_link, swapped_directories, hard_links, hard_link_behind_a_closed_door,
+		 renamed_keeps_its_fid, too_large_is_remembered, listed_once_for_many,
+		 slow_disk_holds_nobody_else, names_come_and_go, another_kind_is_another_object,
+		 directory_is_renamed, subtree_vanishes, directory_replaced_by_link,
+		 five_thousand_names, odd_names, only_what_other_may_read, permission_taken_away,
+		 unlisted_changes_count, chmod_of_a_directory_keeps_its_version,
+		 open_file_is_of_one_version, written_through_a_mapping,
+		 versions_grow_under_concurrency, volume_status)
