@@ -243,6 +243,7 @@ struct rxw_shard {
 	/* what waits until the socket is dry; one reference each */
 	struct rxw_connection *owing[RXW_OWING];
 	unsigned owing_count;
+	uint64_t owing_since; /* ns: time of the batch that put off the first of them */
 	struct rxw_batch *batch; /* scratch of listener.c */
 	struct rxw_wheel wheel;
 	uint64_t reaped_at; /* ns */
@@ -508,8 +509,11 @@ void rxw_shard_stop(struct rxw_shard *s); /* joins the listener */
 void rxw_shard_fini(struct rxw_shard *s);
 /* One receive batch and what follows from it; waits a while if there is nothing. Receive role. */
 void rxw_shard_poll(struct rxw_shard *s);
-/* Role and connection's lock held: what waits for a dry socket is looked at then. */
-void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c);
+/*
+ * Role and connection's lock held: what waits for a dry socket is looked at then, or a millisecond
+ * after `now`, the time of the batch.
+ */
+void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 /* The shard whose receive role this thread holds, NULL for none. */
 struct rxw_shard *rxw_receiving(void);
 void rxw_set_receiving(struct rxw_shard *s);

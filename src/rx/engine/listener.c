@@ -25,6 +25,7 @@
 #define MOST_GATHERED	128 /* ... and no more than so many refusals come meanwhile */
 #define NAP_MOST	256 /* messages: more than that did not gather in a nap, but came since */
 #define HELD_MOST	112 /* answers that leave in one system call */
+#define OWING_MOST	RXW_MS /* longest wait for a dry socket, by the times of batches */
 
 /* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
 static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
@@ -92,10 +93,12 @@ static bool waits_for_dry(const struct rxw_connection *c)
 	return rxw_pconn_owes(&c->p);
 }
 
-void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c)
+void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
 	if (c->owing || s->owing_count == RXW_OWING || !waits_for_dry(c))
 		return;
+	if (!s->owing_count)
+		s->owing_since = now;
 	c->owing = true;
 	rxw_conn_ref(c);
 	s->owing[s->owing_count++] = c;
@@ -158,14 +161,14 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		give_places_back(c);
 	rxw_actions_collect(a, dry);
 	if (!dry)
-		rxw_owing_note(s, c);
+		rxw_owing_note(s, c, a->out.now);
 	rxw_conn_unlock(c);
 	if (ask)
 		rxw_stranger_meet(s, c, ask, a);
 	rxw_conn_unref(c);
 }
 
-/* The socket is dry: what was put off until then is done now. */
+/* The socket is dry, or has not been for OWING_MOST: deferred ACKs and wake-ups are done now. */
 static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
 {
 	for (unsigned i = 0; i < s->owing_count; i++) {
@@ -190,6 +193,11 @@ static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
 		rxw_conn_unref(c);
 	}
 	s->owing_count = 0;
+}
+
+static bool owing_overdue(const struct rxw_shard *s, uint64_t now)
+{
+	return s->owing_count && now - s->owing_since >= OWING_MOST;
 }
 
 static void handle_groups(struct rxw_shard *s, struct rxw_actions *a, bool dry)
@@ -554,7 +562,7 @@ static uint64_t refused_here(const struct rxw_shard *s)
 void rxw_shard_poll(struct rxw_shard *s)
 {
 	struct rxw_actions a;
-	bool reserve, more = false;
+	bool reserve, overdue, more = false;
 	unsigned room = offer_buffers(s, &reserve);
 	uint64_t now;
 	int n;
@@ -585,9 +593,10 @@ void rxw_shard_poll(struct rxw_shard *s)
 		rxw_now_keep(0);
 		refused = refused_here(s) - refused;
 		note_refused(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
-		if (dry)
+		overdue = owing_overdue(s, a.out.now);
+		if (dry || overdue)
 			settle_owing(s, &a);
-		more = hold_answers(s, &a, (unsigned)n);
+		more = hold_answers(s, &a, (unsigned)n) && !overdue;
 		rxw_actions_run(&a);
 		now = a.out.now;
 	} else if (s->owing_count || s->ctl_held) {

@@ -185,7 +185,7 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 		rxw_stranger_look(c, a->out.now);
 	rxw_actions_collect(a, dry);
 	if (!dry)
-		rxw_owing_note(a->shard, c);
+		rxw_owing_note(a->shard, c, a->out.now);
 	rxw_conn_unlock(c);
 	return job;
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callers that receive for themselves: who looks at the socket, and who sleeps. */
+/* The receive role: callers that receive for themselves, and a socket that is never empty. */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/wire.h"
 #include "engine/internal.h"
+#include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
 
@@ -55,4 +60,151 @@ START_TEST(one_looks)
 }
 END_TEST
 
-TEST_MAIN("listener", a_crowd_sleeps, one_looks)
+#define STEP	(100 * RXW_MS / 1000) /* between two batches of a flood */
+#define WAITED	RXW_MS		      /* the longest that a reader waits for a socket without end */
+#define BATCHES 40u
+
+static struct reader {
+	_Atomic(rxw_call *) call;
+	_Atomic(uint64_t) bytes;
+} reader;
+
+static int32_t read_all(rxw_call *call, void *context)
+{
+	struct reader *r = context;
+	uint8_t data[H_ASK_SIZE];
+	ssize_t n;
+
+	atomic_store(&r->call, call);
+	while ((n = rxw_call_read(call, data, sizeof(data))) > 0)
+		atomic_fetch_add(&r->bytes, (uint64_t)n);
+	return 0;
+}
+
+static bool reader_sleeps(void *arg)
+{
+	rxw_call *call = arg;
+	bool sleeps;
+
+	rxw_conn_lock(call->conn);
+	sleeps = call->sleepers > 0;
+	rxw_conn_unlock(call->conn);
+	return sleeps;
+}
+
+/* At least so many bytes were read. */
+static bool has_read(void *arg)
+{
+	return atomic_load(&reader.bytes) >= *(const uint64_t *)arg;
+}
+
+/* This thread is the listener of an endpoint that was not started. */
+static void take_role(struct rxw_shard *s)
+{
+	rxw_role_lock(s);
+	s->role_held = true;
+	rxw_role_unlock(s);
+	rxw_set_library_thread(s->ep);
+	rxw_set_receiving(s);
+}
+
+static void give_role(struct rxw_shard *s)
+{
+	rxw_set_receiving(NULL);
+	rxw_set_library_thread(NULL);
+	rxw_role_lock(s);
+	s->role_held = false;
+	rxw_role_unlock(s);
+}
+
+static rxw_endpoint *paused_server(rxw_engine **engine, int *fd)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options options = {.size = sizeof(options),
+					       .address = (struct sockaddr *)&any,
+					       .address_len = sizeof(any),
+					       .server = 1,
+					       .paused = 1};
+	struct rxw_service_options service = {.size = sizeof(service),
+					      .id = H_SERVICE,
+					      .name = "reader",
+					      .handler = read_all,
+					      .context = &reader};
+	struct rxw_config config;
+	rxw_endpoint *ep;
+
+	/* One datagram fills a batch: nothing says that no other waits. */
+	rxw_config_init(&config, sizeof(config));
+	config.batch = config.listeners = 1;
+	ck_assert_int_eq(rxw_engine_create(&config, engine), 0);
+	ck_assert_int_eq(rxw_endpoint_create(*engine, &options, &ep), 0);
+	ck_assert_int_eq(rxw_service_add(ep, &service, NULL), 0);
+	bed.address_len = sizeof(bed.address);
+	ck_assert_int_eq(rxw_endpoint_address(ep, &bed.address, &bed.address_len), 0);
+	*fd = h_raw_socket(&bed);
+	return ep;
+}
+
+static void poll_once(struct rxw_shard *s, uint64_t now)
+{
+	rxw_now_keep(now);
+	rxw_shard_poll(s);
+	rxw_now_keep(0);
+}
+
+/*
+ * A packet for a reader that sleeps, then one of a flood in each batch. The reader is woken after a
+ * millisecond of the batches' clock, though the socket always had another datagram.
+ */
+START_TEST(a_flood_does_not_hold_readers_back)
+{
+	uint8_t head[H_ASK_SIZE];
+	struct h_raw data = h_raw_request(head, H_SINK, 0x2000), junk = data;
+	uint64_t began, now, woken = 0;
+	struct rxw_shard *s;
+	rxw_engine *engine;
+	rxw_endpoint *ep;
+	rxw_call *call;
+	int fd;
+
+	ep = paused_server(&engine, &fd);
+	s = &ep->shard[0];
+	take_role(s);
+	data.flags = RXW_CLIENT_INITIATED;
+	h_raw_send(fd, &data);
+	poll_once(s, rxw_now());
+	h_wait_for(has_read, &(uint64_t){H_ASK_SIZE}, "a handler");
+	call = atomic_load(&reader.call);
+	h_wait_for(reader_sleeps, call, "a reader that sleeps");
+
+	data.seq = data.serial = 2;
+	h_raw_send(fd, &data);
+	junk.type = RXW_ACK;
+	junk.cid = 0x4000;
+	for (unsigned i = 0; i < BATCHES; i++)
+		h_raw_send(fd, &junk);
+	began = now = rxw_now();
+	for (unsigned i = 0; i < BATCHES && !woken; i++, now += STEP) {
+		poll_once(s, now);
+		ck_assert_uint_eq(s->quiet, 0);
+		rxw_conn_lock(call->conn);
+		woken = call->quiet ? 0 : now;
+		rxw_conn_unlock(call->conn);
+	}
+	ck_assert_msg(woken, "%u batches woke no reader", BATCHES);
+	ck_assert_uint_eq(woken - began, WAITED);
+	h_wait_for(has_read, &(uint64_t){2 * H_ASK_SIZE}, "a reader that reads on");
+
+	give_role(s);
+	ck_assert_int_eq(rxw_endpoint_start(ep), 0);
+	data.seq = data.serial = 3;
+	data.flags |= RXW_LAST_PACKET;
+	h_raw_send(fd, &data);
+	h_wait_for(has_read, &(uint64_t){3 * H_ASK_SIZE}, "the end of the request");
+	close(fd);
+	ck_assert_int_eq(rxw_endpoint_destroy(ep), 0);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+END_TEST
+
+TEST_MAIN("listener", a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back)
