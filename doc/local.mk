@@ -66,6 +66,9 @@ install-html-local: html-local
 clean-local:
 	rm -rf html
 
+# Words that src/tests/check-words.sh accepts beside those of the dictionary.
+EXTRA_DIST += doc/words.txt
+
 # Plots of the ladder, as `make ladder` writes them.
 EXTRA_DIST += \
 	doc/performance/ladder-clients.png \
