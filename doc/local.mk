@@ -18,6 +18,10 @@ dist_doc_DATA += \
 	doc/soname.md \
 	doc/tutorial.md
 
+# History and measurements that the documents refer to.
+EXTRA_DIST += \
+	doc/notes/ports.md
+
 dist_man_MANS += \
 	doc/man/rxw_call_begin.3 \
 	doc/man/rxw_call_set_callback.3 \
