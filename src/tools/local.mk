@@ -24,7 +24,7 @@ src_tools_libtools_la_LIBADD = src/rx/librxwire.la $(JANSSON_LIBS) $(INIH_LIBS)
 bin_PROGRAMS += src/tools/rxperf
 src_tools_rxperf_SOURCES = \
 	src/tools/perf/arrivals.c src/tools/perf/arrivals.h \
-	src/tools/perf/burden.c src/tools/perf/burden.h \
+	src/tools/perf/bad_clients.c src/tools/perf/bad_clients.h \
 	src/tools/perf/client.c src/tools/perf/client.h \
 	src/tools/perf/figures.c \
 	src/tools/perf/latency.c src/tools/perf/latency.h \

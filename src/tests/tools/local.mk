@@ -4,76 +4,76 @@
 tools_test_libs = src/tools/libtools.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(INIH_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
 
-check_tests += src/tests/tools/test_address
-src_tests_tools_test_address_SOURCES = src/tests/tools/test_address.c src/tests/tools/testing.h
-src_tests_tools_test_address_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_address
+src_tests_tools_common_test_address_SOURCES = src/tests/tools/common/test_address.c src/tests/tools/testing.h
+src_tests_tools_common_test_address_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_arrivals
-src_tests_tools_test_arrivals_SOURCES = \
-	src/tests/tools/test_arrivals.c src/tests/tools/testing.h src/tools/perf/arrivals.c
-src_tests_tools_test_arrivals_LDADD = $(tools_test_libs) -lm
+check_tests += src/tests/tools/perf/test_arrivals
+src_tests_tools_perf_test_arrivals_SOURCES = \
+	src/tests/tools/perf/test_arrivals.c src/tests/tools/testing.h src/tools/perf/arrivals.c
+src_tests_tools_perf_test_arrivals_LDADD = $(tools_test_libs) -lm
 
-check_tests += src/tests/tools/test_histogram
-src_tests_tools_test_histogram_SOURCES = src/tests/tools/test_histogram.c src/tests/tools/testing.h
-src_tests_tools_test_histogram_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_histogram
+src_tests_tools_common_test_histogram_SOURCES = src/tests/tools/common/test_histogram.c src/tests/tools/testing.h
+src_tests_tools_common_test_histogram_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_latency
-src_tests_tools_test_latency_SOURCES = \
-	src/tests/tools/test_latency.c src/tests/tools/testing.h src/tools/perf/latency.c
-src_tests_tools_test_latency_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/perf/test_latency
+src_tests_tools_perf_test_latency_SOURCES = \
+	src/tests/tools/perf/test_latency.c src/tests/tools/testing.h src/tools/perf/latency.c
+src_tests_tools_perf_test_latency_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_many
-src_tests_tools_test_many_SOURCES = src/tests/tools/test_many.c src/tests/tools/testing.h
-src_tests_tools_test_many_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_many
+src_tests_tools_common_test_many_SOURCES = src/tests/tools/common/test_many.c src/tests/tools/testing.h
+src_tests_tools_common_test_many_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_message
-src_tests_tools_test_message_SOURCES = src/tests/tools/test_message.c src/tests/tools/testing.h
-src_tests_tools_test_message_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_message
+src_tests_tools_common_test_message_SOURCES = src/tests/tools/common/test_message.c src/tests/tools/testing.h
+src_tests_tools_common_test_message_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_metrics
-src_tests_tools_test_metrics_SOURCES = src/tests/tools/test_metrics.c src/tests/tools/testing.h
-src_tests_tools_test_metrics_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_metrics
+src_tests_tools_common_test_metrics_SOURCES = src/tests/tools/common/test_metrics.c src/tests/tools/testing.h
+src_tests_tools_common_test_metrics_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_number
-src_tests_tools_test_number_SOURCES = src/tests/tools/test_number.c src/tests/tools/testing.h
-src_tests_tools_test_number_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_number
+src_tests_tools_common_test_number_SOURCES = src/tests/tools/common/test_number.c src/tests/tools/testing.h
+src_tests_tools_common_test_number_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_options
-src_tests_tools_test_options_SOURCES = src/tests/tools/test_options.c src/tests/tools/testing.h
-src_tests_tools_test_options_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_options
+src_tests_tools_common_test_options_SOURCES = src/tests/tools/common/test_options.c src/tests/tools/testing.h
+src_tests_tools_common_test_options_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_progress
-src_tests_tools_test_progress_SOURCES = \
-	src/tests/tools/test_progress.c src/tests/tools/testing.h src/tools/copy/progress.c
-src_tests_tools_test_progress_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/copy/test_progress
+src_tests_tools_copy_test_progress_SOURCES = \
+	src/tests/tools/copy/test_progress.c src/tests/tools/testing.h src/tools/copy/progress.c
+src_tests_tools_copy_test_progress_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_report
-src_tests_tools_test_report_SOURCES = src/tests/tools/test_report.c src/tests/tools/testing.h
-src_tests_tools_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_tools_test_report_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_report
+src_tests_tools_common_test_report_SOURCES = src/tests/tools/common/test_report.c src/tests/tools/testing.h
+src_tests_tools_common_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_tools_common_test_report_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_serve
-src_tests_tools_test_serve_SOURCES = \
-	src/tests/tools/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
+check_tests += src/tests/tools/perf/test_serve
+src_tests_tools_perf_test_serve_SOURCES = \
+	src/tests/tools/perf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
 	src/tools/perf/serve.c src/tools/perf/wire.c
-src_tests_tools_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_tools_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_test_serve_OBJECTS): $(afs_headers)
+src_tests_tools_perf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_tools_perf_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_perf_test_serve_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/tools/test_signals
-src_tests_tools_test_signals_SOURCES = src/tests/tools/test_signals.c src/tests/tools/testing.h
-src_tests_tools_test_signals_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_signals
+src_tests_tools_common_test_signals_SOURCES = src/tests/tools/common/test_signals.c src/tests/tools/testing.h
+src_tests_tools_common_test_signals_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_sink
-src_tests_tools_test_sink_SOURCES = \
-	src/tests/tools/test_sink.c src/tests/tools/testing.h src/tools/copy/sink.c
-src_tests_tools_test_sink_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/copy/test_sink
+src_tests_tools_copy_test_sink_SOURCES = \
+	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/sink.c
+src_tests_tools_copy_test_sink_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/test_wire
-src_tests_tools_test_wire_SOURCES = \
-	src/tests/tools/test_wire.c src/tests/tools/testing.h src/tools/perf/wire.c
-src_tests_tools_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_test_wire_OBJECTS): $(afs_headers)
+check_tests += src/tests/tools/perf/test_wire
+src_tests_tools_perf_test_wire_SOURCES = \
+	src/tests/tools/perf/test_wire.c src/tests/tools/testing.h src/tools/perf/wire.c
+src_tests_tools_perf_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_perf_test_wire_OBJECTS): $(afs_headers)
 
 # Programs against each other on loopback.
 check_scripts += src/tests/tools/afscp.sh

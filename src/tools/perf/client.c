@@ -50,7 +50,7 @@ static int open_client(struct perf_client *c)
 static void close_client(struct perf_client *c)
 {
 	tools_signals_stop(c->signals);
-	perf_burden_stop(c->burden);
+	perf_bad_clients_stop(c->bad_clients);
 	tools_trace_close(c->trace);
 	perf_links_close(c);
 	/* Only now has the last callback returned. */
@@ -89,7 +89,7 @@ static int prime(struct perf_client *c)
 	return result.failed ? -1 : 0;
 }
 
-/* How many clients a share of the connections is, at least one if there is a share. */
+/* The number of clients in a share of the connections: at least one if the share is not 0. */
 static uint64_t share_of(const struct perf_client *c, double share)
 {
 	double count = share * (double)c->load.connection_count;
@@ -97,12 +97,12 @@ static uint64_t share_of(const struct perf_client *c, double share)
 	return share <= 0 ? 0 : count < 1 ? 1 : (uint64_t)(count + 0.5);
 }
 
-/* The dead and the slow, if wanted. 0, or -1 after a message. */
-static int burden(struct perf_client *c)
+/* Start dead and slow clients, if requested. 0, or -1 after a message. */
+static int start_bad_clients(struct perf_client *c)
 {
 	uint64_t dead = share_of(c, c->set->dead), slow = share_of(c, c->set->slow);
 
-	return dead || slow ? perf_burden_start(c->engine, &c->server, dead, slow, &c->burden) : 0;
+	return dead || slow ? perf_bad_clients_start(c->engine, &c->server, dead, slow, &c->bad_clients) : 0;
 }
 
 struct mix_thread {
@@ -173,7 +173,7 @@ static int measure(struct perf_client *c, struct perf_result *result, struct per
 
 	if (c->set->prime && prime(c) < 0)
 		return -1;
-	if (burden(c) < 0)
+	if (start_bad_clients(c) < 0)
 		return -1;
 	c->token = perf_figures_mark(c->endpoints[0], &c->server);
 	if (run_loads(c, result, mix, &taken) < 0)

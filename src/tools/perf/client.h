@@ -7,7 +7,7 @@
 #include "tools/common/renew.h"
 #include "tools/common/report.h"
 #include "tools/common/trace.h"
-#include "tools/perf/burden.h"
+#include "tools/perf/bad_clients.h"
 #include "tools/perf/perf.h"
 
 /* The command line. */
@@ -42,7 +42,7 @@ struct perf_client {
 	struct perf_load load, mix; /* mix.slots 0: none */
 	struct perf_load priming;   /* of --prime */
 	struct perf_runner *runner, *mix_runner, *primer;
-	struct perf_burden *burden; /* NULL: none */
+	struct perf_bad_clients *bad_clients; /* NULL: none */
 	struct tools_signals *signals;
 	struct tools_trace *trace; /* NULL: none */
 	uint32_t token; /* of the server's figures, 0 = it keeps none */

@@ -45,9 +45,9 @@ static void add_open_loop(json_t *o, const struct perf_load *load, const struct 
 	PUT(o, "pacer_late_p99_us", json_real((double)result->late_p99_ns / 1e3));
 }
 
-static void add_burden(json_t *o, const struct perf_burden *burden)
+static void add_bad_clients(json_t *o, const struct perf_bad_clients *bad_clients)
 {
-	struct perf_burden_figures f = perf_burden_figures(burden);
+	struct perf_bad_clients_stats f = perf_bad_clients_stats(bad_clients);
 
 	COUNT(o, "dead_clients", f.dead_clients);
 	COUNT(o, "dead_calls", f.dead_calls);
@@ -123,8 +123,8 @@ json_t *perf_report_make(struct perf_client *c, const struct perf_result *result
 	add_load(o, result);
 	if (c->load.rate > 0)
 		add_open_loop(o, &c->load, result);
-	if (c->burden)
-		add_burden(o, c->burden);
+	if (c->bad_clients)
+		add_bad_clients(o, c->bad_clients);
 	PUT(o, "version", json_string(rxw_version()));
 	PUT(o, "config", tools_config_json(c->config));
 	PUT(o, "effective", tools_effective_json(c->endpoints[0]));
@@ -166,8 +166,8 @@ static void print_loads(const struct perf_client *c, const json_t *report)
 	if (c->load.slots > 1 && number(report, "bytes") > 0)
 		printf("  streams   the least served got %.2f of the mean\n",
 		       number(report, "fairness"));
-	if (c->burden)
-		printf("  burdened  %lld dead clients, %lld slow ones\n",
+	if (c->bad_clients)
+		printf("  clients   %lld dead, %lld slow\n",
 		       integer(report, "dead_clients"), integer(report, "slow_clients"));
 	if (mix)
 		printf("  beside it %s, %lld streams: %.1f MB/s, %lld calls; the least served got "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/options.c: tables, tunables, files, and one line for every mistake. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"

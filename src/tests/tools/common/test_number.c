@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/number.c: what people write, and what they must not. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/common/number.h"
 

@@ -2,7 +2,7 @@
 /* Tests of perf/latency.c: threads and sets do not mix their values. */
 #include <pthread.h>
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/perf/latency.h"
 

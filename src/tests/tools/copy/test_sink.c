@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of copy/sink.c: whole files under their names, or nothing. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include <dirent.h>
 #include <fcntl.h>

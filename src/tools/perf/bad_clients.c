@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients that a server must bear. The slow ones are calls of the library that nobody reads from
- * but a little now and then. The dead ones cannot be: the library would say goodbye. They are one
- * packet each, and a socket from which nothing more comes and that refuses nothing.
+ * Clients that burden a server. A slow client is a call of the library that reads a little at each
+ * tick. A dead client cannot be one, because the library would send an ABORT. It is one packet, sent
+ * from a socket that then neither sends nor refuses anything.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,13 +15,13 @@
 
 #include "tools/common/message.h"
 #include "tools/common/report.h"
-#include "tools/perf/burden.h"
+#include "tools/perf/bad_clients.h"
 
-#define SLOW_BYTES	1024	   /* read at each tick */
-#define TICK_NS		100000000u
-#define AGAIN_NS	15000000000u /* a dead client is forgotten after 12 s by default */
-#define MOST_ENDPOINTS	64	   /* of slow clients; more of them share */
-#define TRANSFER	(1u << 20) /* what they all ask for, or say that they send */
+#define SLOW_BYTES     1024 /* read at each tick */
+#define TICK_NS	       100000000u
+#define AGAIN_NS       15000000000u /* a server drops a dead client after 12 s by default */
+#define MOST_ENDPOINTS 64	    /* of slow clients; more of them share */
+#define TRANSFER       (1u << 20)   /* bytes that each call requests or announces */
 /* rx-protocol 1.1, 1.3, 1.4 */
 #define HEADER		 28
 #define TYPE_DATA	 1
@@ -35,10 +35,10 @@ struct dead {
 
 struct slow {
 	rxw_connection *connection;
-	rxw_call *call; /* NULL: to be begun */
+	rxw_call *call; /* NULL: not begun */
 };
 
-struct perf_burden {
+struct perf_bad_clients {
 	const struct tools_address *server;
 	struct dead *dead;
 	struct slow *slow;
@@ -52,7 +52,7 @@ struct perf_burden {
 	atomic_bool quit;
 };
 
-static void encode(struct perf_burden *b)
+static void encode(struct perf_bad_clients *b)
 {
 	const rxperf_sizes sizes = {RXPERF_IO_MAX, RXPERF_IO_MAX};
 	rxperf_command c = {.what = RXPERF_SEND, .u.send = {sizes, TRANSFER}};
@@ -63,10 +63,10 @@ static void encode(struct perf_burden *b)
 }
 
 /*
- * The first packet of a call from a client that was never heard of: a whole request whose reply
- * nobody will acknowledge, or the beginning of one. Returns its length.
+ * The first packet of a call from a new client: a complete request, whose reply is never
+ * acknowledged, or the start of a request. Returns its length.
  */
-static size_t last_words(const struct perf_burden *b, bool whole, uint8_t *packet)
+static size_t first_packet(const struct perf_bad_clients *b, bool whole, uint8_t *packet)
 {
 	const uint8_t *request = whole ? b->recv : b->send;
 	size_t length = whole ? b->recv_len : b->send_len;
@@ -77,7 +77,7 @@ static size_t last_words(const struct perf_burden *b, bool whole, uint8_t *packe
 	memset(packet, 0, HEADER);
 	rxw_xdr_store32(packet, (id[0] & 0x3fffffff) | 0x80000000);
 	rxw_xdr_store32(packet + 4, id[1] & ~3u);
-	rxw_xdr_store32(packet + 8, 1);  /* call */
+	rxw_xdr_store32(packet + 8, 1);	 /* call */
 	rxw_xdr_store32(packet + 12, 1); /* packet */
 	rxw_xdr_store32(packet + 16, 1); /* serial */
 	packet[20] = TYPE_DATA;
@@ -87,11 +87,11 @@ static size_t last_words(const struct perf_burden *b, bool whole, uint8_t *packe
 	return HEADER + length;
 }
 
-static void die(struct perf_burden *b, size_t i, uint64_t now)
+static void send_and_vanish(struct perf_bad_clients *b, size_t i, uint64_t now)
 {
 	uint8_t packet[HEADER + PERF_REQUEST_MAX];
 	struct dead *d = &b->dead[i];
-	size_t length = last_words(b, i % 2 == 0, packet);
+	size_t length = first_packet(b, i % 2 == 0, packet);
 
 	if (d->fd >= 0)
 		close(d->fd);
@@ -102,7 +102,7 @@ static void die(struct perf_burden *b, size_t i, uint64_t now)
 		atomic_fetch_add(&b->dead_calls, 1);
 }
 
-static bool slow_begin(struct perf_burden *b, struct slow *s)
+static bool slow_begin(struct perf_bad_clients *b, struct slow *s)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_NONBLOCK};
 
@@ -118,7 +118,7 @@ static bool slow_begin(struct perf_burden *b, struct slow *s)
 	return false;
 }
 
-static void slow_step(struct perf_burden *b, struct slow *s)
+static void slow_step(struct perf_bad_clients *b, struct slow *s)
 {
 	uint8_t some[SLOW_BYTES];
 	ssize_t n;
@@ -134,21 +134,21 @@ static void slow_step(struct perf_burden *b, struct slow *s)
 	}
 }
 
-static void step(struct perf_burden *b)
+static void step(struct perf_bad_clients *b)
 {
 	uint64_t now = tools_now();
 
 	for (size_t i = 0; i < b->dead_count; i++)
 		if (now >= b->dead[i].again_ns)
-			die(b, i, now);
+			send_and_vanish(b, i, now);
 	for (size_t i = 0; i < b->slow_count; i++)
 		slow_step(b, &b->slow[i]);
 }
 
-static void *keep_going(void *arg)
+static void *run_thread(void *arg)
 {
 	const struct timespec tick = {.tv_nsec = TICK_NS};
-	struct perf_burden *b = arg;
+	struct perf_bad_clients *b = arg;
 
 	while (!atomic_load(&b->quit)) {
 		nanosleep(&tick, NULL);
@@ -157,10 +157,10 @@ static void *keep_going(void *arg)
 	return NULL;
 }
 
-/* The endpoints and connections of the slow ones. 0, or a negative result of the library. */
-static int connect_slow(struct perf_burden *b, rxw_engine *engine)
+/* Endpoints and connections of the slow clients. 0, or a negative result of the library. */
+static int connect_slow(struct perf_bad_clients *b, rxw_engine *engine)
 {
-	struct rxw_endpoint_options eo = { .size = sizeof(eo) };
+	struct rxw_endpoint_options eo = {.size = sizeof(eo)};
 	size_t endpoints = b->slow_count < MOST_ENDPOINTS ? b->slow_count : MOST_ENDPOINTS;
 	struct tools_address any;
 	int rc = 0;
@@ -179,15 +179,15 @@ static int connect_slow(struct perf_burden *b, rxw_engine *engine)
 	return rc;
 }
 
-int perf_burden_start(rxw_engine *engine, const struct tools_address *server, uint64_t dead,
-		      uint64_t slow, struct perf_burden **burden)
+int perf_bad_clients_start(rxw_engine *engine, const struct tools_address *server, uint64_t dead,
+			   uint64_t slow, struct perf_bad_clients **bad_clients)
 {
-	struct perf_burden *b = calloc(1, sizeof(*b));
+	struct perf_bad_clients *b = calloc(1, sizeof(*b));
 	int rc = -RXW_ENOMEM;
 
 	if (b) {
 		b->server = server;
-		/* One more: calloc() of nothing may be NULL. */
+		/* One extra element: calloc() of zero elements may return NULL. */
 		b->dead = calloc(dead + 1, sizeof(*b->dead));
 		b->slow = calloc(slow + 1, sizeof(*b->slow));
 		b->endpoints = calloc(MOST_ENDPOINTS, sizeof(*b->endpoints));
@@ -202,28 +202,28 @@ int perf_burden_start(rxw_engine *engine, const struct tools_address *server, ui
 	}
 	if (rc == 0) {
 		step(b);
-		rc = pthread_create(&b->thread, NULL, keep_going, b) ? -RXW_ENOMEM : 0;
+		rc = pthread_create(&b->thread, NULL, run_thread, b) ? -RXW_ENOMEM : 0;
 		b->has_thread = rc == 0;
 	}
 	if (rc < 0) {
 		tools_error("dead and slow clients: %s",
 			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
-		perf_burden_stop(b);
+		perf_bad_clients_stop(b);
 		return -1;
 	}
-	*burden = b;
+	*bad_clients = b;
 	return 0;
 }
 
-struct perf_burden_figures perf_burden_figures(const struct perf_burden *b)
+struct perf_bad_clients_stats perf_bad_clients_stats(const struct perf_bad_clients *b)
 {
-	return (struct perf_burden_figures){.dead_clients = b->dead_count,
-					    .dead_calls = atomic_load(&b->dead_calls),
-					    .slow_clients = b->slow_count,
-					    .slow_bytes = atomic_load(&b->slow_bytes)};
+	return (struct perf_bad_clients_stats){.dead_clients = b->dead_count,
+					       .dead_calls = atomic_load(&b->dead_calls),
+					       .slow_clients = b->slow_count,
+					       .slow_bytes = atomic_load(&b->slow_bytes)};
 }
 
-void perf_burden_stop(struct perf_burden *b)
+void perf_bad_clients_stop(struct perf_bad_clients *b)
 {
 	if (!b)
 		return;

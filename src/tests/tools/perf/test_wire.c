@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of perf/wire.c: requests of all commands, refusals, lists, the pattern. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/perf/wire.h"
 

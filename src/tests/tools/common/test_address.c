@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/address.c: hosts with ports, both families. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include <netinet/in.h>
 

@@ -15,7 +15,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 #include "tools/common/metrics.h"
 
 static char folder[64], path[80], file[80], message[512];

@@ -2,7 +2,7 @@
 /* Tests of common/many.c: what many endpoints are allowed. */
 #include <sys/resource.h>
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/common/many.h"
 

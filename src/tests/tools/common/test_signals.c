@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/signals.c: handled on the thread, one at a time, and stopped cleanly. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include <pthread.h>
 #include <signal.h>

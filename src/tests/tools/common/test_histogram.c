@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/histogram.c: quantiles against the sorted truth, ends of the range, merging. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/common/histogram.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of copy/progress.c: the line. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/copy/copy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/report.c: the keys, the sums, differences of counters. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/common/report.h"
 

@@ -2,7 +2,7 @@
 /* Tests of perf/arrivals.c: moments of an open loop. */
 #include <math.h>
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include "tools/perf/arrivals.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of common/message.c: one line, whatever it is about. */
 
-#include "testing.h"
+#include "tests/tools/testing.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
