@@ -18,9 +18,16 @@ dist_doc_DATA += \
 	doc/soname.md \
 	doc/tutorial.md
 
-# History and measurements that the documents refer to.
-EXTRA_DIST += \
-	doc/notes/ports.md
+# History, and the measurements behind the pages of results.
+notesdir = $(docdir)/notes
+dist_notes_DATA = \
+	doc/notes/attacks.md \
+	doc/notes/decisions.md \
+	doc/notes/networks.md \
+	doc/notes/overload.md \
+	doc/notes/performance.md \
+	doc/notes/ports.md \
+	doc/notes/scaling.md
 
 dist_man_MANS += \
 	doc/man/rxw_call_begin.3 \
@@ -70,32 +77,39 @@ install-html-local: html-local
 clean-local:
 	rm -rf html
 
-# Words that src/tests/check-words.sh accepts beside those of the dictionary.
-EXTRA_DIST += doc/words.txt
+# Data and plots of the pages of results. `make charts` draws the plots, and writes the tables of the pages.
+performancedir = $(docdir)/performance
+dist_performance_DATA = \
+	doc/performance/attacks.csv \
+	doc/performance/attacks.svg \
+	doc/performance/clients.csv \
+	doc/performance/clients.svg \
+	doc/performance/networks.csv \
+	doc/performance/networks.svg \
+	doc/performance/overload.csv \
+	doc/performance/overload.svg \
+	doc/performance/scaling.csv \
+	doc/performance/scaling.svg \
+	doc/performance/small-calls.csv \
+	doc/performance/small-calls.svg \
+	doc/performance/throughput.csv \
+	doc/performance/throughput.svg
 
-# Plots of the ladder, as `make ladder` writes them.
+.PHONY: charts
+charts:
+	$(PYTHON3) -B $(srcdir)/src/bench/charts $(srcdir)
+
+# Plots of the notebook, as `make ladder` writes them.
 EXTRA_DIST += \
-	doc/performance/ladder-clients.png \
-	doc/performance/ladder-clients.svg \
-	doc/performance/ladder-cpu.png \
-	doc/performance/ladder-cpu.svg \
-	doc/performance/ladder-disk-timeline-1.png \
-	doc/performance/ladder-disk-timeline-1.svg \
-	doc/performance/ladder-disk-timeline-8.png \
-	doc/performance/ladder-disk-timeline-8.svg \
-	doc/performance/ladder-latency.png \
-	doc/performance/ladder-latency.svg \
-	doc/performance/ladder-load.png \
-	doc/performance/ladder-load.svg \
-	doc/performance/ladder-scaling-connections.png \
-	doc/performance/ladder-scaling-connections.svg \
-	doc/performance/ladder-scaling-listeners.png \
-	doc/performance/ladder-scaling-listeners.svg \
-	doc/performance/ladder-scaling-windows.png \
-	doc/performance/ladder-scaling-windows.svg \
-	doc/performance/ladder-switches.png \
-	doc/performance/ladder-switches.svg \
-	doc/performance/ladder-syscalls.png \
-	doc/performance/ladder-syscalls.svg \
-	doc/performance/ladder-throughput.png \
-	doc/performance/ladder-throughput.svg
+	doc/notes/performance/ladder-clients.svg \
+	doc/notes/performance/ladder-cpu.svg \
+	doc/notes/performance/ladder-disk-timeline-1.svg \
+	doc/notes/performance/ladder-disk-timeline-8.svg \
+	doc/notes/performance/ladder-latency.svg \
+	doc/notes/performance/ladder-load.svg \
+	doc/notes/performance/ladder-scaling-connections.svg \
+	doc/notes/performance/ladder-scaling-listeners.svg \
+	doc/notes/performance/ladder-scaling-windows.svg \
+	doc/notes/performance/ladder-switches.svg \
+	doc/notes/performance/ladder-syscalls.svg \
+	doc/notes/performance/ladder-throughput.svg

@@ -64,6 +64,9 @@ EXTRA_DIST += src/bench/ladder src/bench/rungs.py src/bench/rivals.py src/bench/
 	src/bench/ours.py src/bench/load.py \
 	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py
 
+# Tables and plots of the pages of results (`make charts`, in doc/local.mk).
+EXTRA_DIST += src/bench/charts
+
 # Disk to wire.
 EXTRA_DIST += src/bench/disk-ladder src/bench/disk.py src/bench/diskline.py
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the ladder writes into doc/performance.md: tables of medians, aims, notes, plots."""
+"""What the ladder writes into doc/notes/performance.md: tables of medians, aims, notes, plots."""
 import statistics
 
 import classes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The report of a benchmark: medians, what is aimed at, a table for doc/performance.md."""
+"""The report of a benchmark: medians, what is aimed at, a table for doc/notes/performance.md."""
 import argparse
 import os
 import platform

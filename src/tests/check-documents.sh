@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # What documents and man pages refer to is there, and so is what their rendered form links to; options, tunables,
-# defaults, ranges and metrics that documents mention are those of the manual.
+# defaults, ranges and metrics that documents mention are those of the manual. Plots and tables of results agree with
+# their data.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 status=0
@@ -12,6 +13,7 @@ if ! command -v python3 > /dev/null 2>&1; then
 fi
 python3 "$top/src/tests/documents.py" "$top" || status=1
 python3 "$top/src/tests/mentions.py" "$top" || status=1
+python3 -B "$top/src/bench/charts" --check "$top" || status=1
 for tool in cmark-gfm mandoc; do
 	if ! command -v $tool > /dev/null 2>&1; then
 		echo "left out: rendered pages, since $tool was not found (Debian package: $tool)"

@@ -181,7 +181,7 @@ def main():
     metrics = set(re.findall(r"rxwire_[a-z_]+", read(os.path.join(top, "doc/man/rxw_metrics.3"))))
     library = "".join(map(read, glob.glob(os.path.join(top, "src/rx/**/*.c"), recursive=True)))
     causes = set(re.findall(r'"([a-z-]+)"', library))
-    documents = [p for pattern in ("*.md", "NEWS", "doc/*.md", "examples/**/*.md")
+    documents = [p for pattern in ("*.md", "NEWS", "doc/*.md", "doc/notes/*.md", "examples/**/*.md")
                  for p in glob.glob(os.path.join(top, pattern), recursive=True)]
     for path in documents:
         where = os.path.relpath(path, top)
