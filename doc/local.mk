@@ -5,9 +5,13 @@ dist_doc_DATA += \
 	doc/admin.md \
 	doc/architecture.md \
 	doc/attacks.md \
+	doc/choosing.md \
 	doc/conformance.md \
+	doc/cookbook.md \
 	doc/developer.md \
 	doc/embedding.md \
+	doc/glossary.md \
+	doc/introduction.md \
 	doc/networks.md \
 	doc/overload.md \
 	doc/performance.md \

@@ -55,8 +55,9 @@ check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
 check_scripts += src/tests/check-documents.sh
 check_scripts += src/tests/check-words.sh
+check_scripts += src/tests/check-cookbook.sh
 EXTRA_DIST += src/tests/asserts.h src/tests/documents.py src/tests/kernel.h src/tests/main.h src/tests/mentions.py
-EXTRA_DIST += src/tests/words.py
+EXTRA_DIST += src/tests/cookbook.c src/tests/words.py
 check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK

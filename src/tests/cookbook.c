@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs the recipes of doc/cookbook.md: check-cookbook.sh links them with this program. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rxwire/rxwire.h>
+
+#include "kv.h"
+
+/* -- the recipes ------------------------------------------------------------------------------ */
+
+struct pool;
+typedef void (*stat_done_fn)(void *arg, int32_t code, const kv_entry *entry);
+
+int32_t stat_within(rxw_connection *connection, unsigned limit_ms, const char *key,
+		    kv_entry *entry);
+int cancel_on_interrupt(rxw_connection *connection, pthread_t *watcher);
+void stop_watching(pthread_t watcher);
+int32_t work_for(rxw_call *call, unsigned steps);
+int32_t stat_retrying(rxw_endpoint *endpoint, const struct sockaddr *server, socklen_t length,
+		      const char *key, kv_entry *entry);
+void pool_close(struct pool *pool);
+int pool_open(struct pool *pool, rxw_endpoint *endpoint, const struct sockaddr *server,
+	      socklen_t length, uint16_t service, rxw_security *security);
+rxw_connection *pool_next(struct pool *pool);
+int stat_async(rxw_connection *connection, const char *key, stat_done_fn done, void *arg);
+int offer_with_rxkad(rxw_endpoint *endpoint, struct rxw_service_options *offer, const char *keytab,
+		     const char *cell);
+int32_t enter(void *context, rxw_call *call, int32_t opcode, int function);
+rxw_connection *connect_with_rxkad(rxw_endpoint *endpoint, const struct sockaddr *server,
+				   socklen_t length, uint16_t service, const char *cell,
+				   rxw_keys *keys, const char *name);
+void block_stop_signals(void);
+int serve_until_signal(rxw_endpoint *endpoint);
+int write_metrics(rxw_endpoint *endpoint, const char *path);
+
+/* -- a server --------------------------------------------------------------------------------- */
+
+#define CHECK(condition)                                                               \
+	do {                                                                           \
+		if (!(condition)) {                                                    \
+			fprintf(stderr, "cookbook.c:%d: %s does not hold\n", __LINE__, \
+				#condition);                                           \
+			exit(1);                                                       \
+		}                                                                      \
+	} while (0)
+
+#define SECURE_SERVICE 4712
+
+static sem_t begun;		 /* a handler of "slow" has begun */
+static sem_t given_up;		 /* and has ended before its work was done */
+static atomic_uint refusals = 3; /* of "restarting" */
+
+static int32_t stat_key(void *context, rxw_call *call, const char *key, kv_entry *entry)
+{
+	int32_t code = 0;
+
+	(void)context;
+	if (!strcmp(key, "slow")) {
+		sem_post(&begun);
+		code = work_for(call, 600000);
+		sem_post(&given_up);
+	} else if (!strcmp(key, "restarting") && atomic_load(&refusals)) {
+		atomic_fetch_sub(&refusals, 1);
+		code = RXW_RESTARTING;
+	} else if (!strcmp(key, "none")) {
+		code = KV_NOTFOUND;
+	}
+	if (code)
+		return code;
+	entry->key = strdup(key);
+	entry->size = strlen(key);
+	return 0;
+}
+
+static int32_t remove_key(void *context, rxw_call *call, const char *key)
+{
+	(void)context;
+	(void)call;
+	return strcmp(key, "none") ? 0 : KV_NOTFOUND;
+}
+
+static const struct KV_handlers handlers = {.Stat = stat_key, .Remove = remove_key};
+static struct KV_service plain = {.handlers = &handlers};
+static struct KV_service guarded = {.base = {.enter = enter}, .handlers = &handlers};
+
+/* -- what each recipe promises ---------------------------------------------------------------- */
+
+static rxw_endpoint *client;
+static struct sockaddr_storage server;
+static socklen_t length = sizeof(server);
+
+static void deadline(rxw_connection *connection)
+{
+	kv_entry entry = {0};
+
+	CHECK(stat_within(connection, 60000, "quick", &entry) == 0 && entry.size == 5);
+	xdrfree_kv_entry(&entry);
+	CHECK(stat_within(connection, 50, "slow", &entry) == RXW_CALL_TIMEOUT);
+	sem_wait(&begun);
+	sem_wait(&given_up); /* its server has noticed */
+}
+
+static void *interrupt_when_begun(void *arg)
+{
+	(void)arg;
+	sem_wait(&begun);
+	kill(getpid(), SIGINT);
+	return NULL;
+}
+
+static void cancel(rxw_connection *connection)
+{
+	kv_entry entry = {0};
+	pthread_t other, watcher;
+
+	CHECK(!cancel_on_interrupt(connection, &watcher));
+	CHECK(!pthread_create(&other, NULL, interrupt_when_begun, NULL));
+	CHECK(KV_Stat(connection, "slow", &entry) == RXW_USER_ABORT);
+	pthread_join(other, NULL);
+	sem_wait(&given_up);
+	stop_watching(watcher);
+	/* The connection can be used again. */
+	CHECK(KV_Stat(connection, "quick", &entry) == 0);
+	xdrfree_kv_entry(&entry);
+}
+
+static void retry(void)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&server;
+	kv_entry entry = {0};
+
+	CHECK(stat_retrying(client, to, length, "restarting", &entry) == 0);
+	CHECK(entry.size == 10 && !atomic_load(&refusals));
+	xdrfree_kv_entry(&entry);
+	CHECK(stat_retrying(client, to, length, "none", &entry) == KV_NOTFOUND);
+}
+
+static void pooled(void)
+{
+	struct pool *pool = calloc(1, 4096); /* its size is the recipe's affair */
+	rxw_connection *first;
+	unsigned others = 0;
+
+	CHECK(pool &&
+	      !pool_open(pool, client, (const struct sockaddr *)&server, length, KV_SERVICE, NULL));
+	first = pool_next(pool);
+	for (unsigned i = 0; i < 16; i++) {
+		rxw_connection *connection = pool_next(pool);
+
+		others += connection != first;
+		CHECK(KV_Remove(connection, "x") == 0);
+	}
+	CHECK(others == 14); /* each of eight comes twice */
+	pool_close(pool);
+	free(pool);
+}
+
+struct answer {
+	sem_t done;
+	int32_t code;
+	uint64_t size;
+};
+
+static void answered(void *arg, int32_t code, const kv_entry *entry)
+{
+	struct answer *answer = arg;
+
+	answer->code = code;
+	answer->size = entry->size;
+	sem_post(&answer->done);
+}
+
+static void asynchronous(rxw_connection *connection)
+{
+	char too_long[400];
+	const char *const keys[] = {"quick", "none", too_long};
+	const int32_t codes[] = {0, KV_NOTFOUND, RXW_RPC_CC_MARSHAL};
+	struct answer answer;
+
+	memset(too_long, 'x', sizeof(too_long));
+	too_long[sizeof(too_long) - 1] = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		sem_init(&answer.done, 0, 0);
+		CHECK(stat_async(connection, keys[i], answered, &answer) == 0);
+		sem_wait(&answer.done);
+		CHECK(answer.code == codes[i] && answer.size == (i ? 0 : 5));
+		sem_destroy(&answer.done);
+	}
+}
+
+static void with_rxkad(rxw_keys *keys)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&server;
+	static const char *const names[] = {"alice@EXAMPLE.ORG", "bob@EXAMPLE.ORG"};
+	rxw_connection *connection;
+	kv_entry entry = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		connection = connect_with_rxkad(client, to, length, SECURE_SERVICE, "example.org",
+						keys, names[i]);
+		CHECK(connection);
+		CHECK(KV_Stat(connection, "quick", &entry) == 0);
+		xdrfree_kv_entry(&entry);
+		CHECK(KV_Remove(connection, "x") == (i ? KV_DENIED : 0));
+		rxw_connection_release(connection);
+	}
+	/* Nobody comes in without a ticket. */
+	CHECK(!rxw_connection_create(client, to, length, SECURE_SERVICE, NULL, &connection));
+	CHECK(KV_Stat(connection, "quick", &entry) == RXW_INVALID_OPERATION);
+	rxw_connection_release(connection);
+	/* Without a credential cache there is no token, and a reason is printed. */
+	setenv("KRB5CCNAME", "FILE:/nonexistent/cache", 1);
+	CHECK(!connect_with_rxkad(client, to, length, SECURE_SERVICE, "example.org", NULL, NULL));
+}
+
+static void *serving(void *endpoint)
+{
+	return (void *)(intptr_t)serve_until_signal(endpoint);
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in loopback = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options at = {.size = sizeof(at), .server = 1, .paused = 1};
+	struct rxw_service_options offer = {
+		.size = sizeof(offer), .name = "kv", .handler = KV_ExecuteRequest};
+	rxw_engine *engine;
+	rxw_endpoint *endpoint;
+	rxw_connection *connection;
+	rxw_keys *keys;
+	pthread_t server_thread;
+	void *stopped;
+	char file[4096], line[256];
+	FILE *metrics;
+	bool found = false;
+
+	CHECK(argc == 2);
+	sem_init(&begun, 0, 0);
+	sem_init(&given_up, 0, 0);
+	block_stop_signals();
+	at.address = (struct sockaddr *)&loopback;
+	at.address_len = sizeof(loopback);
+	CHECK(!rxw_engine_create(NULL, &engine));
+	CHECK(!rxw_endpoint_create(engine, &at, &endpoint));
+	offer.id = KV_SERVICE;
+	offer.context = &plain;
+	CHECK(!rxw_service_add(endpoint, &offer, NULL));
+	CHECK(!rxw_keys_create(&keys));
+	CHECK(!rxw_keys_generate(keys, RXW_KEY_KRB5, 1, 18));
+	snprintf(file, sizeof(file), "%s/KeyFileExt", argv[1]);
+	CHECK(!rxw_keys_write(keys, file, 0, NULL, 0));
+	offer.id = SECURE_SERVICE;
+	offer.context = &guarded;
+	CHECK(!offer_with_rxkad(endpoint, &offer, file, "example.org"));
+	CHECK(offer_with_rxkad(endpoint, &offer, "/nonexistent/keytab", "example.org") ==
+	      -RXW_ESYS);
+	CHECK(!rxw_endpoint_start(endpoint));
+	CHECK(!rxw_endpoint_address(endpoint, &server, &length));
+
+	CHECK(!rxw_endpoint_create(engine, NULL, &client));
+	CHECK(!rxw_connection_create(client, (struct sockaddr *)&server, length, KV_SERVICE, NULL,
+				     &connection));
+	cancel(connection);
+	deadline(connection);
+	retry();
+	pooled();
+	asynchronous(connection);
+	with_rxkad(keys);
+
+	snprintf(file, sizeof(file), "%s/metrics", argv[1]);
+	CHECK(!write_metrics(endpoint, file));
+	CHECK(write_metrics(endpoint, "/nonexistent/metrics"));
+	metrics = fopen(file, "r");
+	CHECK(metrics);
+	while (fgets(line, sizeof(line), metrics))
+		found |= !strncmp(line, "rxwire_build_info{", 18);
+	fclose(metrics);
+	CHECK(found);
+
+	/* Both recipes wait for SIGINT, so the watcher is gone by now. */
+	CHECK(!pthread_create(&server_thread, NULL, serving, endpoint));
+	kill(getpid(), SIGTERM);
+	pthread_join(server_thread, &stopped);
+	CHECK(!stopped);
+	rxw_connection_release(connection);
+	CHECK(!rxw_endpoint_destroy(client));
+	CHECK(!rxw_endpoint_destroy(endpoint));
+	CHECK(!rxw_engine_destroy(engine));
+	rxw_keys_unref(keys);
+	return 0;
+}
