@@ -133,7 +133,7 @@ awk '
 			text = substr(text, RSTART + RLENGTH)
 			sub(/^[^"]*"/, "", text)
 		}
-		print base, (base ~ /^process_/ ? "beside" : kind[base]) labels
+		print base, (base ~ /^process_/ ? "other" : kind[base]) labels
 	}' "$text" | grep -v '^rxfsd_' | sort -u > "$work/served"
 diff "$work/manual" "$work/served" > "$work/differ" ||
 	fail "rxw_metrics.3 (<) and what is served (>) differ: $(cat "$work/differ")"
