@@ -12,7 +12,7 @@
 #include <rxwire/rxwire.h>
 
 #include "base/hash.h"
-#include "engine/verify.h"
+#include "engine/jobs/jobs.h"
 #include "io/io.h"
 #include "proto/connection.h"
 
@@ -63,6 +63,21 @@ struct rxw_engine {
 int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid);
 
 struct rxw_shard;
+struct rxw_verify_job;
+
+/* Entry points of higher modules that lower ones call: the last table of an endpoint's making. */
+struct rxw_upcalls {
+	/* conn/lifecycle.c: the last reference is gone */
+	void (*free_call)(struct rxw_call *call);
+	void (*free_connection)(struct rxw_connection *c);
+	/* serve/serve.c: runs the handler; what it returned, or why it did not run */
+	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
+	void (*refuse)(struct rxw_call *call); /* ends it with RXW_RESTARTING */
+	/* verify/deliver.c: does a job and frees it; no thread can do it */
+	void (*verify)(struct rxw_verify_job *job);
+	void (*undone)(struct rxw_verify_job *job);
+};
+extern const struct rxw_upcalls rxw_upcalls;
 
 /* A service: fixed once added, but for the counters. */
 struct rxw_service {
@@ -75,7 +90,7 @@ struct rxw_service {
 	rxw_security **security;
 	size_t security_count;
 	uint8_t level_min; /* enum rxw_level */
-	unsigned workers; /* busy now; workers->lock */
+	unsigned workers;  /* busy now; workers->lock */
 	/*
 	 * Short handlers that take long: until then (ns) workers run them; and how many more are
 	 * watched closely. Relaxed.
@@ -122,7 +137,7 @@ struct rxw_workers {
 	_Atomic(unsigned) places; /* calls made that no worker took yet, queued or not */
 	unsigned threads, idle, min, max, reserved;
 	_Atomic(unsigned) made; /* threads, ever */
-	unsigned kept; /* for peers that have none */
+	unsigned kept;		/* for peers that have none */
 	/*
 	 * Idle ones that sleep; of those, how many were told that there is a call and have not got
 	 * the lock yet: they count as busy where another one might be told; at most told_max, others
@@ -133,11 +148,11 @@ struct rxw_workers {
 	struct rxw_worker *list;
 	unsigned parked, waiters;
 	_Atomic(uint64_t) look_at; /* ns; who waits for its client; UINT64_MAX = no matter */
-	_Atomic(bool) some_wait; /* and may not have been seen; or the latest look found some */
-	unsigned fresh; /* peers with calls that wait and none at work */
-	uint64_t since; /* ns; calls wait without a break, or it was looked at; 0 = none waits */
-	uint64_t taken; /* calls, since then */
-	bool standing;	/* they have waited for long: fewer may */
+	_Atomic(bool) some_wait;   /* and may not have been seen; or the latest look found some */
+	unsigned fresh;		   /* peers with calls that wait and none at work */
+	uint64_t since;	  /* ns; calls wait without a break, or it was looked at; 0 = none waits */
+	uint64_t taken;	  /* calls, since then */
+	bool standing;	  /* they have waited for long: fewer may */
 	uint64_t briefly; /* calls that are taken in LEAST_WAIT (worker.c), while standing */
 	bool stop;
 	uint64_t executed;
@@ -145,11 +160,12 @@ struct rxw_workers {
 
 struct rxw_endpoint {
 	struct rxw_engine *engine;
-	struct rxw_config config; /* fixed */
-	struct rxw_params params; /* fixed */
-	struct rxw_io_group io;	  /* fixed until destroy */
+	const struct rxw_upcalls *upcalls; /* fixed */
+	struct rxw_config config;	   /* fixed */
+	struct rxw_params params;	   /* fixed */
+	struct rxw_io_group io;		   /* fixed until destroy */
 	bool server;
-	bool paused;                   /* the shards have no listeners yet; lock */
+	bool paused; /* the shards have no listeners yet; lock */
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
@@ -160,8 +176,8 @@ struct rxw_endpoint {
 	struct rxw_verifier verifier;
 	unsigned senders;	      /* most threads that send bulk of many calls; fixed */
 	_Atomic(unsigned) tx_senders; /* so many do */
-	_Atomic(bool) stopping; /* no new calls */
-	_Atomic(bool) quit;	/* threads end */
+	_Atomic(bool) stopping;	      /* no new calls */
+	_Atomic(bool) quit;	      /* threads end */
 	/*
 	 * threads of the application set callbacks, and may find that they are due already, as threads
 	 * that verify do: they are left to listeners, which sleep where they can be interrupted
@@ -225,7 +241,7 @@ struct rxw_shard {
 	/* given back since the listener began its batch: it stays; stored true by role_lock */
 	_Atomic(bool) given_back;
 	_Atomic(unsigned) asleep; /* calls whose threads sleep for packets and were told of none */
-	uint64_t role_left_at;		/* role_lock, ns */
+	uint64_t role_left_at;	  /* role_lock, ns */
 	uint64_t grace; /* role_lock, ns: how long a role that a caller left stays untended */
 	_Atomic(unsigned) sync_waiters; /* callers that wait in blocking functions */
 	_Atomic(bool) in_wait;		/* the holder sleeps in rxw_io_wait() until wait_until */
@@ -359,20 +375,20 @@ struct rxw_call {
 	unsigned verify_runs;
 	int64_t verify_pinned; /* bytes of these runs, and of those that were taken, in memory */
 	bool verify_told;
-	bool verify_busy; /* some were taken and are not delivered yet */
-	bool reader_waits; /* in read(), asleep or receiving; lock */
-	uint64_t started, finished;  /* ns */
+	bool verify_busy;	    /* some were taken and are not delivered yet */
+	bool reader_waits;	    /* in read(), asleep or receiving; lock */
+	uint64_t started, finished; /* ns */
 
 	/* asynchronous form; lock */
 	rxw_call_fn callback;
 	void *arg;
-	bool callback_queued;	   /* somebody will run it */
-	bool callback_busy;	   /* it runs, on callback_thread */
-	bool callback_pending;	   /* events since it was last asked */
-	bool callback_due;	   /* in the connection's list of them */
+	bool callback_queued;  /* somebody will run it */
+	bool callback_busy;    /* it runs, on callback_thread */
+	bool callback_pending; /* events since it was last asked */
+	bool callback_due;     /* in the connection's list of them */
 	struct rxw_call *due_next;
 	pthread_t callback_thread; /* valid while busy */
-	uint32_t turn_end; /* 0, or the packet up to which that thread writes in its turn */
+	uint32_t turn_end;	   /* 0, or the packet up to which that thread writes in its turn */
 	int fd;			   /* eventfd, -1 = none */
 	unsigned fd_events;	   /* it is readable while one of these holds */
 	bool fd_set;
@@ -414,8 +430,8 @@ struct rxw_call {
 	/* workers->lock: what points to it in their queue, NULL = it is in none; no worker takes it */
 	struct rxw_call *work_next, **work_link;
 	bool withdrawn;
-	struct rxw_call *tx_next;   /* txq_lock */
-	_Atomic(bool) tx_queued;    /* in the queue of some shard */
+	struct rxw_call *tx_next; /* txq_lock */
+	_Atomic(bool) tx_queued;  /* in the queue of some shard */
 	/* actions for which their record had no room; todo: connection's lock, next: its owner */
 	struct rxw_call *spill_next;
 	unsigned spill_todo;
@@ -452,7 +468,7 @@ static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)
 }
 
 /* --- clock.c --- */
-uint64_t rxw_now(void);		      /* monotonic ns */
+uint64_t rxw_now(void); /* monotonic ns */
 /*
  * What this thread did a few microseconds ago is still now: one look at the clock for each handler,
  * callback or transmission instead of one for each step. rxw_now_keep() sets what rxw_now_kept()
@@ -485,7 +501,9 @@ void rxw_conn_ref(struct rxw_connection *c);
 void rxw_conn_unref(struct rxw_connection *c);
 void rxw_call_ref(struct rxw_call *call);
 void rxw_call_unref(struct rxw_call *call);
-extern const struct rxw_proto_ops rxw_engine_ops;
+/* The last reference is gone (struct rxw_upcalls). */
+void rxw_conn_free(struct rxw_connection *c);
+void rxw_call_free(struct rxw_call *call);
 /* Take it out of its table and break the circle with its channels' calls. No lock held. */
 void rxw_conn_remove(struct rxw_connection *c);
 /* After a call ended: remove a released client connection that has none left. No lock held. */
@@ -497,6 +515,8 @@ void rxw_conn_settle(struct rxw_connection *c);
 void rxw_call_live(struct rxw_call *call);
 void rxw_call_rest(struct rxw_call *call);
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
+/* No lock held: the call fails here, and the peer is told. */
+void rxw_call_fail(struct rxw_call *call, int32_t code);
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,
 				       uint32_t epoch, uint32_t cid, uint16_t service,
 				       struct rxw_security *security, bool client, unsigned home,
@@ -571,7 +591,7 @@ struct rxw_actions {
 	struct rxw_action *item;
 	unsigned count, room;
 	struct rxw_call *spill; /* those for which there was no room, one reference each */
-	bool receiver; /* on the thread that holds the shard's receive role */
+	bool receiver;		/* on the thread that holds the shard's receive role */
 	struct rxw_action few[RXW_ACTIONS_FEW];
 	struct rxw_ctl ctl[6];
 };
@@ -595,6 +615,8 @@ bool rxw_actions_full(const struct rxw_actions *a);
 void rxw_actions_collect(struct rxw_actions *a, bool dry);
 /* With the lock held: a call whose reader was left asleep while more was coming. */
 void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call);
+/* Lock held; the caller's reference of the call goes over. */
+void rxw_actions_add(struct rxw_actions *a, struct rxw_call *call, unsigned todo);
 /* Without any lock. The record is empty and usable again afterwards. */
 void rxw_actions_run(struct rxw_actions *a);
 
@@ -604,7 +626,14 @@ void rxw_timer_update(struct rxw_call *call);
 void rxw_timer_of_conn(struct rxw_connection *c); /* the same for the connection's own */
 /* With the connection's lock: its callback is run at the next look at the timers. */
 void rxw_timer_call_back(struct rxw_call *call);
-void rxw_timer_run(struct rxw_shard *s, uint64_t now); /* receive role */
+/* Lock held: notes what the connection and its calls want, exactly. */
+void rxw_timer_look_again(struct rxw_connection *c);
+/* Receive role. Has a tick come for which the wheel has entries? */
+bool rxw_timer_due(struct rxw_shard *s, uint64_t now);
+/* Receive role: fires what is due by the time of the record. */
+typedef void (*rxw_fire_fn)(struct rxw_connection *c, struct rxw_actions *a);
+void rxw_timer_expire(struct rxw_shard *s, struct rxw_actions *a, rxw_fire_fn fire);
+void rxw_timer_run(struct rxw_shard *s, uint64_t now); /* rx/expire.c; receive role */
 /*
  * When the wheel is to be looked at next: the first entry of the next `ticks` ms, or their end;
  * UINT64_MAX if it is empty.
@@ -618,6 +647,11 @@ void rxw_timer_forget_all(struct rxw_shard *s); /* shutdown */
  * has to follow, NULL if the call was queued already.
  */
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
+/*
+ * One batch of the queue, in one system call if possible. Send role. What it causes is in the record.
+ * Returns another shard whose rxw_tx_run() has to follow, or NULL.
+ */
+struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_actions *a);
 /*
  * Send what is queued for the shard's socket, if nobody else does. No lock held. A thread that
  * batches (actions.c) does it at its end.
@@ -652,10 +686,11 @@ void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be
  * nor its place stay until one would have.
  */
 void rxw_workers_withdraw(struct rxw_call *call);
-/* A server call may have a handler: queue it for a worker. Takes its own reference. */
-void rxw_workers_add(struct rxw_call *call);
-/* Runs the handler; what it returned, or why it did not run. */
-int32_t rxw_serve(struct rxw_call *call, bool on_receiver);
+/*
+ * A server call may have a handler: queue it for a worker. Takes its own reference. False: the
+ * endpoint stops, and the caller has to refuse it.
+ */
+bool rxw_workers_add(struct rxw_call *call);
 /* Lock held: calls wait, and more workers may be had than before. */
 unsigned rxw_workers_more(struct rxw_endpoint *ep);
 /* No lock held: the threads that it said are to be made. */
@@ -673,8 +708,28 @@ void rxw_worker_end(struct rxw_worker *worker);
  */
 bool rxw_worker_waits(const struct rxw_call *call, enum rxw_waits what);
 void rxw_worker_goes_on(void);
+/* Connection's lock held: packets that the call has moved, either way. */
+uint32_t rxw_worker_moved(const struct rxw_call *call);
+/* A call that keeps a worker from others and moved nothing; one reference. */
+struct rxw_slow_call {
+	struct rxw_call *call;
+	uint64_t since;
+	uint32_t stock;
+	unsigned share; /* workers of its peer */
+	bool ended;
+	uint32_t moved; /* as it turned out */
+};
 /*
- * When workers.look_at has come, no lock held: those that wait are parked, within bounds, and where
+ * When workers.look_at has come, no lock held: parks workers that wait, and finds calls to be ended,
+ * at most so many. Returns how many.
+ */
+unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow_call *v,
+			  unsigned most);
+bool rxw_workers_too_slow(const struct rxw_slow_call *v, uint64_t now);
+/* Those that turned out not to be slow may be looked at again. */
+void rxw_workers_spare(struct rxw_endpoint *ep, const struct rxw_slow_call *v, unsigned n);
+/*
+ * admit/slow_calls.c: when workers.look_at has come, no lock held: those that wait are parked, within bounds, and where
  * these are reached calls that move nothing are ended.
  */
 void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now);
@@ -710,6 +765,9 @@ bool rxw_callback_note(struct rxw_call *call);
  * May this thread run callbacks here? Otherwise rxw_timer_call_back() leaves it to one that may.
  */
 bool rxw_may_call_back(void);
+/* This thread begins to run a callback; and has run it. */
+void rxw_callback_enter(void);
+void rxw_callback_leave(void);
 /*
  * In a callback, or with the receive role, as handlers of short services are: a thread that others
  * wait for. What would have to wait on it is refused.
@@ -748,7 +806,6 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 /* --- face/stream.c, used by worker.c --- */
 /* Server: the handler returned. Ends the stream or aborts. */
 void rxw_stream_finish(struct rxw_call *call, int32_t code);
-void rxw_stream_fini(struct rxw_call *call); /* drop pieces and slots */
 /*
  * Push what is written, the end of the stream included if `last`, and make it leave. 0 or a
  * negative result.

@@ -1,26 +1,42 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Floor 3 of librxwire: threads, locks, timers. Sources and private headers, one pair a line.
+# The engine of librxwire: threads, locks, timers. Modules from the lowest to the highest; each calls only those
+# above it in this list (src/tests/check-calls.py).
 
 rx_sources += \
-	src/rx/engine/actions.c \
-	src/rx/engine/callbacks.c \
-	src/rx/engine/clock.c \
-	src/rx/engine/errors.c \
-	src/rx/engine/idle.c \
-	src/rx/engine/inspect.c \
-	src/rx/engine/internal.h \
-	src/rx/engine/listener.c src/rx/engine/batch.h \
-	src/rx/engine/lock.h \
-	src/rx/engine/objects.c \
-	src/rx/engine/question.c \
-	src/rx/engine/receive.c \
-	src/rx/engine/shard.c \
-	src/rx/engine/timer.c \
-	src/rx/engine/trace.c src/rx/engine/trace.h src/rx/engine/tracering.h \
-	src/rx/engine/tracedead.c \
-	src/rx/engine/tracefile.c src/rx/engine/tracefile.h \
-	src/rx/engine/transmit.c \
-	src/rx/engine/unproven.c \
-	src/rx/engine/verify.c src/rx/engine/verify.h \
-	src/rx/engine/waiting.c \
-	src/rx/engine/worker.c
+	src/rx/engine/internal.h src/rx/engine/lock.h \
+	src/rx/engine/core/refs.c \
+	src/rx/engine/core/sleepers.c \
+	src/rx/engine/core/sys.c \
+	src/rx/engine/trace/dump.c \
+	src/rx/engine/trace/pcapng.c src/rx/engine/trace/pcapng.h \
+	src/rx/engine/trace/ring.c src/rx/engine/trace/ring.h src/rx/engine/trace/trace.h \
+	src/rx/engine/timer/wheel.c \
+	src/rx/engine/sched/stalled.c \
+	src/rx/engine/sched/workers.c \
+	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h src/rx/engine/jobs/job.h \
+	src/rx/engine/events/events.c \
+	src/rx/engine/effects/deferred.c \
+	src/rx/engine/effects/effects.c \
+	src/rx/engine/tx/batch.c \
+	src/rx/engine/tx/control.c \
+	src/rx/engine/dispatch/callback.c \
+	src/rx/engine/dispatch/dispatch.c \
+	src/rx/engine/dispatch/send.c \
+	src/rx/engine/conn/lifecycle.c \
+	src/rx/engine/admit/cookie.c \
+	src/rx/engine/admit/evict.c \
+	src/rx/engine/admit/slow_calls.c \
+	src/rx/engine/admit/unvalidated.c \
+	src/rx/engine/verify/deliver.c \
+	src/rx/engine/verify/exchange.c \
+	src/rx/engine/diag/rxdebug.c \
+	src/rx/engine/rx/batch.h \
+	src/rx/engine/rx/expire.c \
+	src/rx/engine/rx/icmp.c \
+	src/rx/engine/rx/lookup.c \
+	src/rx/engine/rx/loop.c \
+	src/rx/engine/rx/role.c \
+	src/rx/engine/stream/read.c \
+	src/rx/engine/stream/wait.c \
+	src/rx/engine/stream/write.c \
+	src/rx/engine/serve/serve.c

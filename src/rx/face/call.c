@@ -109,9 +109,9 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 	now = made->started;
 	rxw_conn_lock(c);
 	end = end_of(c, options, now);
-	r = c->released ? -RXW_ESTATE :
-			  wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now,
-				       code);
+	r = c->released
+		    ? -RXW_ESTATE
+		    : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now, code);
 	if (!r)
 		r = begin_until(c, made, end, now);
 	rxw_conn_unlock(c);
@@ -197,17 +197,8 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 
 void rxw_call_abort(rxw_call *call, int32_t code)
 {
-	struct rxw_actions a;
-
-	if (!call)
-		return;
-	rxw_actions_init(&a, rxw_home(call->conn), false);
-	rxw_conn_lock(call->conn);
-	rxw_pcall_fail(&call->p, code ? code : RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_actions_collect(&a, false);
-	rxw_timer_update(call);
-	rxw_conn_unlock(call->conn);
-	rxw_actions_run(&a);
+	if (call)
+		rxw_call_fail(call, code ? code : RXW_USER_ABORT);
 }
 
 int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
@@ -247,8 +238,7 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 	uint64_t one = 1;
 	int r = 0;
 
-	if (!call || !events ||
-	    (events & ~(RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)))
+	if (!call || !events || (events & ~(RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)))
 		return -RXW_EINVAL;
 	rxw_conn_lock(call->conn);
 	call->fd_events = events;

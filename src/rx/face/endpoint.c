@@ -6,13 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/batch.h"
+#include "engine/rx/batch.h"
 #include "engine/internal.h"
 #include "engine/lock.h"
-#include "engine/trace.h"
+#include "engine/trace/trace.h"
 #include "face/config.h"
 
-#define LOCAL_ANSWERS 10000 /* per second: programs that list all connections ask one by one */
+#define LOCAL_ANSWERS	   10000 /* per second: programs that list all connections ask one by one */
 #define MAX_AUTO_LISTENERS 8
 #define SOURCE_TEXT	   "rxwire"
 #define AUTO_RCVBUF \
@@ -276,6 +276,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 		return r;
 	}
 	ep->engine = engine;
+	ep->upcalls = &rxw_upcalls;
 	ep->server = options && options->server;
 	ep->paused = options && options->paused;
 	text = options && options->version_text ? options->version_text : SOURCE_TEXT;

@@ -7,11 +7,6 @@
 #include "engine/internal.h"
 #include "face/config.h"
 
-const char *rxw_version(void)
-{
-	return PACKAGE_VERSION;
-}
-
 /* Lock held, or nobody else there. 0 or -RXW_ESYS. */
 static int draw_epoch(struct rxw_engine *e)
 {

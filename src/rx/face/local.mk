@@ -9,13 +9,10 @@ rx_sources += \
 	src/rx/face/engine.c \
 	src/rx/face/metrics.c \
 	src/rx/face/observer.c src/rx/face/observer.h \
-	src/rx/face/read.c \
 	src/rx/face/security.c \
 	src/rx/face/service.c \
 	src/rx/face/stats.c \
-	src/rx/face/stream.c \
-	src/rx/face/trace.c \
-	src/rx/face/wait.c
+	src/rx/face/trace.c
 
 rx_public_headers += \
 	src/rx/rxwire/call.h \

@@ -35,24 +35,6 @@ int rxw_security_create(const struct rxw_security_class *klass, void *data, rxw_
 	return 0;
 }
 
-rxw_security *rxw_security_ref(rxw_security *security)
-{
-	if (security && atomic_load_explicit(&security->refs, memory_order_relaxed))
-		atomic_fetch_add_explicit(&security->refs, 1, memory_order_relaxed);
-	return security;
-}
-
-void rxw_security_unref(rxw_security *security)
-{
-	/* Those that are there from the start have none, and stay. */
-	if (!security || !atomic_load_explicit(&security->refs, memory_order_relaxed) ||
-	    atomic_fetch_sub(&security->refs, 1) != 1)
-		return;
-	if (security->class.destroy)
-		security->class.destroy(security->data);
-	free(security);
-}
-
 rxw_security *rxw_security_null(void)
 {
 	return &rxw_security_null_class;
@@ -91,6 +73,6 @@ int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity)
 
 int rxw_connection_identity(const rxw_connection *connection, struct rxw_identity *identity)
 {
-	return connection ? identity_of((struct rxw_connection *)(uintptr_t)connection, identity) :
-			    -RXW_EINVAL;
+	return connection ? identity_of((struct rxw_connection *)(uintptr_t)connection, identity)
+			  : -RXW_EINVAL;
 }

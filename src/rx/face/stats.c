@@ -8,76 +8,27 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-static const char *const drop_names[RXW_DROP_COUNT] = {
-	[RXW_DROP_SHORT] = "short",
-	[RXW_DROP_TRUNCATED] = "truncated",
-	[RXW_DROP_TYPE] = "type",
-	[RXW_DROP_NO_CONNECTION] = "no-connection",
-	[RXW_DROP_SECURITY_INDEX] = "security-index",
-	[RXW_DROP_SERVICE] = "service",
-	[RXW_DROP_ADDRESS] = "address",
-	[RXW_DROP_CALL_NUMBER] = "call-number",
-	[RXW_DROP_SEQ_ZERO] = "seq-zero",
-	[RXW_DROP_WINDOW] = "window",
-	[RXW_DROP_DUPLICATE] = "duplicate",
-	[RXW_DROP_BAD_ACK] = "bad-ack",
-	[RXW_DROP_BAD_ABORT] = "bad-abort",
-	[RXW_DROP_JUMBO] = "jumbo",
-	[RXW_DROP_DIRECTION] = "direction",
-	[RXW_DROP_VERIFY] = "verify",
-	[RXW_DROP_MEMORY] = "memory",
-	[RXW_DROP_LIMIT] = "limit",
-	[RXW_DROP_RATE] = "rate",
-	[RXW_DROP_ACCESS] = "access",
-	[RXW_DROP_STATE] = "state",
-};
-
-const char *rxw_drop_name(enum rxw_drop cause)
-{
-	if ((unsigned)cause >= RXW_DROP_COUNT || !drop_names[cause])
-		return "unknown";
-	return drop_names[cause];
-}
-
-static const char *const lock_names[RXW_LOCK_COUNT] = {
-	[RXW_LOCK_TABLE] = "table",
-	[RXW_LOCK_CONNECTION] = "connection",
-	[RXW_LOCK_WORKERS] = "workers",
-	[RXW_LOCK_SEND_QUEUE] = "send-queue",
-	[RXW_LOCK_RECEIVE_ROLE] = "receive-role",
-	[RXW_LOCK_PEERS] = "peers",
-	[RXW_LOCK_STRANGERS] = "strangers",
-	[RXW_LOCK_VERIFIER] = "verifier",
-	[RXW_LOCK_BUFFERS] = "buffers",
-	[RXW_LOCK_SOCKET] = "socket",
-};
-
-const char *rxw_lock_name(enum rxw_lock lock)
-{
-	if ((unsigned)lock >= RXW_LOCK_COUNT || !lock_names[lock])
-		return "unknown";
-	return lock_names[lock];
-}
-
 static uint64_t get(const _Atomic(uint64_t) *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
 /* Counters that have one name in the public structure and in their source. */
-#define PROTO_COUNTERS(X)                                                                        \
-	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
-	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
-	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers) X(strangers)           \
-	X(strangers_evicted) X(calls_given_up) X(connections_evicted)                      \
-	X(strangers_asked) X(strangers_proved)
+#define PROTO_COUNTERS(X)                                                                     \
+	X(retransmitted)                                                                      \
+	X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted) X(calls_timed_out)     \
+		X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events) X(probes)    \
+			X(stateless_aborts) X(version_answers) X(debug_answers) X(strangers)  \
+				X(strangers_evicted) X(calls_given_up) X(connections_evicted) \
+					X(strangers_asked) X(strangers_proved)
 #define IO_COUNTERS(X)                                                                           \
-	X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(datagrams_sent)                    \
-	X(datagrams_received) X(bytes_sent) X(bytes_received) X(trains_sent) X(trains_received)  \
-	X(gso_fallbacks) X(gro_fallbacks) X(send_errors) X(send_retries) X(kernel_drops)
-#define SHARD_COUNTERS(X)                                                                        \
-	X(windows_by_writer) X(windows_by_receiver) X(wakeups) X(wrong_shard) X(handlers_short)  \
-	X(handlers_worker)
+	X(syscalls_send)                                                                         \
+	X(syscalls_recv) X(syscalls_other) X(datagrams_sent) X(datagrams_received) X(bytes_sent) \
+		X(bytes_received) X(trains_sent) X(trains_received) X(gso_fallbacks)             \
+			X(gro_fallbacks) X(send_errors) X(send_retries) X(kernel_drops)
+#define SHARD_COUNTERS(X)    \
+	X(windows_by_writer) \
+	X(windows_by_receiver) X(wakeups) X(wrong_shard) X(handlers_short) X(handlers_worker)
 
 static void add_proto(struct rxw_stats *to, const struct rxw_pstats *proto)
 {
@@ -230,8 +181,8 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	e.gso = rxw_io_gso(sock);
 	e.gro = rxw_io_gro(sock);
 	/* Without the steering program addresses decide; one socket leaves no choice. */
-	e.steer = endpoint->io.steered || endpoint->shard_count == 1 ? endpoint->config.steer :
-								      RXW_STEER_HASH;
+	e.steer = endpoint->io.steered || endpoint->shard_count == 1 ? endpoint->config.steer
+								     : RXW_STEER_HASH;
 	e.defer = endpoint->config.defer;
 	e.io = endpoint->io.backend;
 	e.rcvbuf = rxw_io_rcvbuf(sock);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/tracering.h"
+#include "engine/trace/ring.h"
 
 #define MEMORY	   ((size_t)4 << 20)
 #define MEMORY_MIN ((size_t)64 << 10)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/batch.h"
+#include "engine/rx/batch.h"
 #include "engine/lock.h"
 #include "proto/seen.h"
 #include "tests/main.h"

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections and calls as counted objects: making, holding, removing, and what floor 1 asks of
+ * them. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/rx/batch.h"
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+void rxw_settle(struct rxw_connection *c)
+{
+	if (c->settled || c->p.forgotten)
+		return;
+	c->settled = true;
+	atomic_fetch_add_explicit(&c->ep->settled, 1, memory_order_relaxed);
+}
+
+void rxw_unsettle(struct rxw_connection *c)
+{
+	if (c->settled)
+		atomic_fetch_sub_explicit(&c->ep->settled, 1, memory_order_relaxed);
+	c->settled = false;
+}
+
+void rxw_conn_free(struct rxw_connection *c)
+{
+	struct rxw_endpoint *ep = c->ep;
+
+	if (c->stranger) {
+		rxw_strangers_lock(ep);
+		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
+		rxw_strangers_unlock(ep);
+	}
+	rxw_unsettle(c); /* one that lost its place in the table to its twin */
+	rxw_verify_forget(c);
+	rxw_pconn_fini(&c->p, rxw_now());
+	rxw_security_unref(c->p.security);
+	pthread_cond_destroy(&c->channel_free);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	atomic_fetch_sub(&ep->connections, 1);
+}
+
+/* Buffers of the stream: pieces that were not given back, slots that were not sent. */
+static void free_stream(struct rxw_call *call)
+{
+	for (unsigned i = call->r.keep; i < call->r.count; i++)
+		rxw_buf_unref(call->r.piece[i].buf);
+	rxw_buf_unref(call->w.buf);
+	rxw_buf_unref(call->w.kept.buf);
+}
+
+void rxw_call_free(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+
+	rxw_workers_leave(call);
+	rxw_call_rest(call);
+	free_stream(call);
+	rxw_verify_drop(call->verify);
+	rxw_pcall_fini(&call->p);
+	if (call->fd >= 0)
+		close(call->fd);
+	pthread_cond_destroy(&call->cond);
+	free(call);
+	atomic_fetch_sub(&c->ep->calls, 1);
+	rxw_conn_unref(c);
+}
+
+#define LEAST_SHARE 8 /* packets: below that a stream crawls, and some loss is cheaper */
+
+void rxw_call_live(struct rxw_call *call)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+	uint32_t share;
+
+	if (call->live)
+		return;
+	call->live = true;
+	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
+	call->p.rx.window_limit = share < LEAST_SHARE ? LEAST_SHARE : share;
+}
+
+void rxw_call_rest(struct rxw_call *call)
+{
+	if (call->live)
+		atomic_fetch_sub(&call->conn->ep->live, 1);
+	call->live = false;
+}
+
+struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
+{
+	struct rxw_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	if (rxw_cond_init(&call->cond)) {
+		free(call);
+		return NULL;
+	}
+	call->conn = c;
+	call->flags = flags;
+	call->fd = -1;
+	call->fd_events = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
+	call->w.seq = 1;
+	/* A callback that begins one may have worked for long since its thread's time was read. */
+	call->started = c->p.client ? rxw_now() : rxw_now_kept();
+	atomic_init(&call->refs, 1);
+	rxw_conn_ref(c);
+	atomic_fetch_add(&c->ep->calls, 1);
+	return call;
+}
+
+static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
+{
+	struct rxw_connection *c = rxw_conn_of(p);
+	bool brief = c->service->flags & RXW_SERVICE_SHORT;
+	struct rxw_call *call;
+
+	/* First the place: many calls may have to be refused, and that should cost little. */
+	if (!brief && !rxw_workers_place(c))
+		return NULL;
+	call = rxw_call_create(c, 0);
+	if (!call) {
+		if (!brief)
+			rxw_workers_unplace(c);
+		return NULL;
+	}
+	call->short_handler = brief;
+	atomic_store(&call->placed, !brief);
+	/* One who is not there must not hold a worker while few are left. */
+	if (!brief && !p->strict_reach && !rxw_from_here(&p->path) &&
+	    !rxw_peer_proven(p->peer, rxw_now_kept()) && rxw_workers_scarce(c->ep))
+		p->strict_reach = true;
+	return &call->p;
+}
+
+static void op_hold(struct rxw_pcall *p)
+{
+	rxw_call_ref(rxw_call_of(p));
+}
+
+static void op_drop(struct rxw_pcall *p)
+{
+	rxw_call_unref(rxw_call_of(p));
+}
+
+static struct rxw_pool *op_pool(struct rxw_pconn *p)
+{
+	return rxw_conn_of(p)->ep->engine->pool;
+}
+
+static bool op_memory_short(struct rxw_pconn *p)
+{
+	const struct rxw_engine *e = rxw_conn_of(p)->ep->engine;
+
+	return rxw_pool_about(e->pool) > (size_t)(e->memory.limit / 2);
+}
+
+static const struct rxw_proto_ops engine_ops = {
+	.call_new = op_call_new,
+	.hold = op_hold,
+	.drop = op_drop,
+	.pool = op_pool,
+	.memory_short = op_memory_short,
+};
+
+struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,
+				       uint32_t epoch, uint32_t cid, uint16_t service,
+				       struct rxw_security *security, bool client, unsigned home,
+				       int *error)
+{
+	struct rxw_connection *c = calloc(1, sizeof(*c));
+	uint64_t now = rxw_now();
+	struct rxw_peer *peer;
+
+	*error = -RXW_ENOMEM;
+	if (!c)
+		return NULL;
+	rxw_peers_lock(ep);
+	peer = rxw_peer_get(ep->peers, &path->peer, now);
+	rxw_peers_unlock(ep);
+	if (!peer || rxw_cond_init(&c->channel_free))
+		goto fail;
+	rxw_mutex_init(&c->lock);
+	c->ep = ep;
+	c->table = (cid >> 2) % ep->shard_count;
+	atomic_init(&c->home, home);
+	atomic_init(&c->refs, 1);
+	atomic_init(&c->deadline, UINT64_MAX);
+	atomic_init(&c->armed, UINT64_MAX);
+	*error = rxw_pconn_init(&c->p, &ep->params, &engine_ops, peer, path, epoch, cid, service,
+				security, client, now);
+	if (*error) {
+		peer = NULL; /* rxw_pconn_init() took it, whatever came of it */
+		pthread_mutex_destroy(&c->lock);
+		pthread_cond_destroy(&c->channel_free);
+		goto fail;
+	}
+	c->p.live = &ep->shard[c->table].calls_live;
+	rxw_security_ref(security);
+	atomic_fetch_add(&ep->connections, 1);
+	return c;
+fail:
+	if (peer)
+		rxw_peer_unref(peer, now);
+	free(c);
+	return NULL;
+}
+
+void rxw_conn_remove(struct rxw_connection *c)
+{
+	struct rxw_shard *t = &c->ep->shard[c->table];
+	struct rxw_call *left[4];
+	struct rxw_actions a;
+	bool mine;
+
+	rxw_table_lock(t);
+	mine = c->in_table;
+	if (mine)
+		rxw_conntable_remove(&t->table, &c->p);
+	c->in_table = false;
+	rxw_table_unlock(t);
+	if (!mine)
+		return;
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	rxw_pconn_close(&c->p, &a.out);
+	/*
+	 * Somebody may have found it just before, and bring it a packet: a call made by that would
+	 * hold it for ever. The packet is lost, and comes again.
+	 */
+	c->p.forgotten = true;
+	rxw_unsettle(c);
+	if (!c->p.error)
+		c->p.error = RXW_CALL_DEAD;
+	for (unsigned i = 0; i < 4; i++) {
+		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		c->p.channel[i] = NULL;
+		if (left[i])
+			rxw_pcall_uncount(&left[i]->p);
+	}
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	for (unsigned i = 0; i < 4; i++)
+		if (left[i])
+			rxw_call_unref(left[i]);
+	rxw_conn_unref(c); /* the table's */
+}
+
+void rxw_conn_settle(struct rxw_connection *c)
+{
+	bool gone;
+
+	rxw_conn_lock(c);
+	/* A final ACK still owed leaves when the connection is closed. */
+	gone = c->p.client && c->released && !c->held;
+	rxw_conn_unlock(c);
+	if (gone)
+		rxw_conn_remove(c);
+}
+
+void rxw_call_fail(struct rxw_call *call, int32_t code)
+{
+	struct rxw_actions a;
+
+	rxw_actions_init(&a, rxw_home(call->conn), false);
+	rxw_conn_lock(call->conn);
+	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_timer_update(call);
+	rxw_conn_unlock(call->conn);
+	rxw_actions_run(&a);
+}

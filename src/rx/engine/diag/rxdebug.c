@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* VERSION and DEBUG: who is answered, how often, and with what (rx-protocol 8). */
+#include <time.h>
+
+#include "base/debugfmt.h"
+#include "engine/rx/batch.h"
+#include "engine/lock.h"
+#include "proto/seen.h"
+
+/* How rxdebug counts; the bits of debugConn that we have a use for. */
+enum {
+	CONN_MAKECALL_WAITING = 1,
+	CONN_DESTROY_ME = 2
+};
+enum {
+	MODE_SENDING = 1,
+	MODE_RECEIVING = 2,
+	MODE_ERROR = 3,
+	MODE_EOF = 4
+};
+enum {
+	CALL_READER_WAIT = 1,
+	CALL_WAIT_WINDOW_ALLOC = 2,
+	CALL_WAIT_PROC = 16
+};
+enum {
+	OTHER_IN = 1,
+	OTHER_OUT = 2
+};
+enum {
+	SEC_NO_STATE = 1,
+	SEC_AUTHENTICATED = 2,
+	SEC_EXPIRED = 4,
+	SEC_CHECKSUM = 8
+};
+
+#define RTT_PEERS 64u /* peers looked at for the round-trip figures of rx_statistics */
+
+/*
+ * Work of DEBUG is counted in steps: a slot or an entry of a table is one, a connection whose lock is
+ * taken some more. A packet makes so many at most, and is not answered if they did not suffice: who
+ * asks again is, from where that ended. All packets together make what STEP_NS allows.
+ */
+#define STEPS	    65536u
+#define LOCK_STEPS  8u
+#define STEP_NS	    500u
+#define STEPS_SAVED (100 * RXW_MS)
+
+/* One who asks. */
+struct asker {
+	struct rxw_shard *shard;
+	bool local; /* on this host: no rate limit, sees connection ids */
+	uint64_t now;
+	unsigned steps; /* that may still be made for this packet */
+};
+
+static uint64_t load(const _Atomic(uint64_t) *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* ---- access ---- */
+
+static bool may_debug(const struct rxw_endpoint *ep, const struct rxw_path *path, bool local)
+{
+	switch (ep->config.debug_access) {
+	case RXW_DEBUG_OFF:
+		return false;
+	case RXW_DEBUG_ANY:
+		return true;
+	case RXW_DEBUG_NET:
+		return local || (ep->debug_net_valid && rxw_cidr_has(&ep->debug_net, &path->peer));
+	case RXW_DEBUG_LOCAL:
+		break;
+	}
+	return local;
+}
+
+static bool within_rate(struct rxw_endpoint *ep, const struct asker *asker)
+{
+	bool ok;
+
+	rxw_strangers_lock(ep);
+	ok = ep->looked_until <= asker->now &&
+	     rxw_rate_take(asker->local ? &ep->local_rate : &ep->answer_rate, asker->now);
+	rxw_strangers_unlock(ep);
+	return ok;
+}
+
+/* What the answer took. What nobody asked for lately is saved up, but not for long. */
+static void pay(struct rxw_endpoint *ep, const struct asker *asker)
+{
+	uint64_t least = asker->now > STEPS_SAVED ? asker->now - STEPS_SAVED : 0;
+
+	if (asker->steps == STEPS)
+		return;
+	rxw_strangers_lock(ep);
+	if (ep->looked_until < least)
+		ep->looked_until = least;
+	ep->looked_until += (uint64_t)(STEPS - asker->steps) * STEP_NS;
+	rxw_strangers_unlock(ep);
+}
+
+/* ---- type 1: basic statistics ---- */
+
+static size_t put_stats(uint8_t *out, struct rxw_endpoint *ep)
+{
+	int64_t limit = ep->engine->memory.limit, used = atomic_load(&ep->engine->memory.used);
+	uint32_t size = ep->params.mtu;
+	struct rxw_debug_stats v = {.used_fds = (uint8_t)ep->shard_count};
+	uint64_t executed;
+
+	v.packets = (uint32_t)(limit / size);
+	v.free_packets = used < limit ? (uint32_t)((limit - used) / size) : 0;
+	rxw_workers_lock(ep);
+	executed = ep->workers.executed;
+	v.waiting = ep->workers.waiting;
+	v.waited = ep->workers.waited;
+	v.idle_threads = ep->workers.idle;
+	rxw_workers_unlock(ep);
+	for (unsigned i = 0; i < ep->shard_count; i++)
+		executed += load(&ep->shard[i].handlers_short);
+	v.calls_executed = (uint32_t)executed;
+	return rxw_debug_stats_put(out, &v);
+}
+
+/* ---- types 2 and 3: connections ---- */
+
+static uint8_t mode_of(const struct rxw_pcall *p)
+{
+	if (p->error)
+		return MODE_ERROR;
+	if (p->state == RXW_CS_DALLY || p->state == RXW_CS_HOLD)
+		return MODE_EOF;
+	/* A client sends until its request is complete, a server receives until it replies. */
+	if (p->client)
+		return p->packets_received || rxw_pcall_send_complete(p) ? MODE_RECEIVING
+									 : MODE_SENDING;
+	return rxw_pcall_next_seq(p) > 1 ? MODE_SENDING : MODE_RECEIVING;
+}
+
+static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_call *call)
+{
+	const struct rxw_pcall *p = &call->p;
+	bool ended = false;
+
+	v->call_state[i] = (uint8_t)p->state;
+	v->call_mode[i] = mode_of(p);
+	if (call->writer == RXW_WRITER_WAITING)
+		v->call_flags[i] |= CALL_WAIT_WINDOW_ALLOC;
+	else if (call->sleepers)
+		v->call_flags[i] |= CALL_READER_WAIT;
+	if (!p->client && p->state == RXW_CS_PRECALL && call->attached)
+		v->call_flags[i] |= CALL_WAIT_PROC;
+	if (rxw_pcall_readable(p, &ended))
+		v->call_other[i] |= OTHER_IN;
+	if (rxw_pcall_queued(p))
+		v->call_other[i] |= OTHER_OUT;
+}
+
+/* Numbers of security classes in these statistics are not those on the wire. */
+static uint8_t class_of(uint8_t security_index)
+{
+	switch (security_index) {
+	case 0:
+		return 1;
+	case 2:
+		return 3;
+	case 4:
+		return 4;
+	default:
+		return 0;
+	}
+}
+
+static void fill_host(uint8_t host[4], const struct rxw_addr *a)
+{
+	if (a->len && a->u.sa.sa_family == AF_INET)
+		memcpy(host, &a->u.in.sin_addr, 4);
+}
+
+static uint32_t mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer)
+{
+	uint32_t mtu = atomic_load_explicit(&peer->mtu, memory_order_relaxed);
+
+	return mtu ? mtu : ep->params.mtu;
+}
+
+/* Level and state of what protects a connection; when its ticket ends is for who may see ids. */
+static void fill_security(struct rxw_debug_conn *v, const struct rxw_pconn *p, bool ids)
+{
+	const struct rxw_security_class *k = &p->security->class;
+	struct rxw_identity identity = {.size = sizeof(identity), .index = k->index};
+
+	if (k->challenge == NULL)
+		return; /* none that has anything to prove */
+	if (!p->authenticated || (k->identity && k->identity(p->sec, &identity))) {
+		v->sec_flags = SEC_NO_STATE;
+		return;
+	}
+	v->sec_level = p->level;
+	v->sec_flags = SEC_AUTHENTICATED | (k->index == 2 ? SEC_CHECKSUM : 0);
+	if (!k->identity || identity.expires <= 0 || identity.expires >= UINT32_MAX)
+		return;
+	if (time(NULL) > identity.expires)
+		v->sec_flags |= SEC_EXPIRED;
+	if (ids)
+		v->sec_expires = (uint32_t)identity.expires;
+}
+
+/* The connection's lock is held. */
+static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, bool ids)
+{
+	const struct rxw_pconn *p = &c->p;
+
+	fill_host(v->host, &p->path.peer);
+	v->port = rxw_addr_port(&p->path.peer);
+	v->cid = ids ? p->cid : 0;
+	v->epoch = ids ? p->epoch : 0;
+	v->serial = p->serial;
+	v->error = p->error;
+	v->flags = (uint8_t)((c->channel_waiters ? CONN_MAKECALL_WAITING : 0) |
+			     (c->released ? CONN_DESTROY_ME : 0));
+	v->type = p->client ? 0 : 1;
+	v->security = p->security_index;
+	v->sec_type = class_of(p->security_index);
+	fill_security(v, p, ids);
+	v->sec_packets_received = (uint32_t)p->packets_received;
+	v->sec_packets_sent = (uint32_t)p->packets_sent;
+	v->sec_bytes_received = (uint32_t)p->bytes_received;
+	v->sec_bytes_sent = (uint32_t)p->bytes_sent;
+	v->nat_mtu = mtu_towards(c->ep, p->peer);
+	for (unsigned i = 0; i < 4; i++) {
+		v->call[i] = p->number[i];
+		if (p->channel[i]) {
+			fill_call(v, i, rxw_call_of(p->channel[i]));
+		} else if (p->ended[i].state != RXW_CS_NOTINIT) {
+			v->call_state[i] = p->ended[i].state;
+			v->call_mode[i] = p->ended[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
+		}
+	}
+}
+
+/* Waiting for a channel, going away, or with a call that has not ended (rx-protocol 8.2). */
+static bool interesting(const struct rxw_connection *c)
+{
+	if (c->channel_waiters || c->released)
+		return true;
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->p.channel[i];
+
+		if (p && (p->state == RXW_CS_PRECALL || p->state == RXW_CS_ACTIVE))
+			return true;
+	}
+	return false;
+}
+
+static bool is_busy(struct rxw_connection *c, unsigned *steps)
+{
+	bool busy;
+
+	*steps -= *steps < LOCK_STEPS ? *steps : LOCK_STEPS;
+	rxw_conn_lock(c);
+	busy = interesting(c);
+	rxw_conn_unlock(c);
+	return busy;
+}
+
+/* Shard's lock held: connection `index` of those that count; as rxw_peer_nth(). */
+static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned index,
+				       unsigned *steps)
+{
+	const struct rxw_conntable *t = &s->table;
+	struct rxw_listing *l = all ? &s->batch->listed : &s->batch->listed_busy;
+
+	rxw_listing_begin(l, index, t->size, t->moved);
+	for (; l->slot < rxw_conntable_chains(t); l->slot++) {
+		unsigned at = l->before;
+
+		if (*steps == 0) {
+			l->unfinished = true;
+			return NULL;
+		}
+		--*steps;
+		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p; p = p->hash_next) {
+			*steps -= *steps > 0;
+			if ((all || is_busy(rxw_conn_of(p), steps)) && at++ == index)
+				return rxw_conn_of(p);
+		}
+		l->before = at;
+	}
+	*steps += *steps == 0;
+	return NULL;
+}
+
+/* Entry `index` of the shard's table; less those of the table if it is not there. */
+static bool conn_in_shard(struct rxw_shard *s, bool all, unsigned *index, struct rxw_debug_conn *v,
+			  struct asker *asker)
+{
+	struct rxw_connection *c = NULL;
+
+	rxw_table_lock(s);
+	if (!all || *index < s->table.count)
+		c = nth_conn(s, all, *index, &asker->steps);
+	if (c) {
+		rxw_conn_lock(c);
+		fill_conn(v, c, asker->local);
+		rxw_conn_unlock(c);
+	} else if (asker->steps) {
+		*index -= all ? s->table.count : s->batch->listed_busy.before;
+	}
+	rxw_table_unlock(s);
+	return c;
+}
+
+static size_t put_conn(uint8_t *out, struct asker *asker, bool all, int32_t given)
+{
+	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_debug_conn v = {0};
+	unsigned index = (unsigned)given;
+
+	for (unsigned i = 0; given >= 0 && i < ep->shard_count; i++) {
+		if (conn_in_shard(&ep->shard[i], all, &index, &v, asker))
+			return rxw_debug_conn_put(out, &v);
+		if (!asker->steps)
+			return 0;
+	}
+	return rxw_debug_conn_end_put(out);
+}
+
+/* ---- type 4: Rx statistics ---- */
+
+/* Words of rx_statistics by their position. */
+enum {
+	W_BOGUS_PACKET = 5,
+	W_BOGUS_HOST = 6,
+	W_SELECTS = 9,
+	W_READ = 10 /* + type */,
+	W_DATA_READ = 24,
+	W_ACK_READ = 25,
+	W_DUP_READ = 26,
+	W_SPURIOUS_READ = 27,
+	W_SENT = 27 /* + type */,
+	W_ACK_SENT = 41,
+	W_PING_SENT = 42,
+	W_ABORT_SENT = 43,
+	W_BUSY_SENT = 44,
+	W_DATA_SENT = 45,
+	W_DATA_RESENT = 46,
+	W_TOTAL_RTT = 49,
+	W_MIN_RTT = 51,
+	W_MAX_RTT = 53,
+	W_RTT_SAMPLES = 55,
+	W_SERVER_CONNS = 56,
+	W_CLIENT_CONNS = 57,
+	W_PEERS = 58,
+	W_CALLS = 59,
+	W_SEND_FAILURES = 61,
+	W_BUSIES = 66
+};
+
+static void add(uint32_t *word, uint64_t value)
+{
+	*word += (uint32_t)value;
+}
+
+static void fold_proto(uint32_t *w, const struct rxw_pstats *p)
+{
+	for (unsigned type = 1; type < 14; type++) {
+		add(&w[W_READ + type], load(&p->packets_received[type]));
+		add(&w[W_SENT + type], load(&p->packets_sent[type]));
+	}
+	add(&w[W_BOGUS_PACKET], load(&p->drops[RXW_DROP_SHORT]) + load(&p->drops[RXW_DROP_TYPE]) +
+					load(&p->drops[RXW_DROP_TRUNCATED]));
+	add(&w[W_BOGUS_HOST], load(&p->drops[RXW_DROP_ADDRESS]));
+	add(&w[W_DUP_READ], load(&p->duplicates));
+	add(&w[W_SPURIOUS_READ],
+	    load(&p->drops[RXW_DROP_CALL_NUMBER]) + load(&p->drops[RXW_DROP_NO_CONNECTION]));
+	add(&w[W_PING_SENT], load(&p->probes));
+	add(&w[W_DATA_RESENT], load(&p->retransmitted));
+}
+
+static void fold_shard(uint32_t *w, struct rxw_shard *s)
+{
+	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
+
+	fold_proto(w, &s->stats);
+	fold_proto(w, &s->own);
+	add(&w[W_SELECTS], load(&io->syscalls_recv));
+	add(&w[W_SEND_FAILURES], load(&io->send_errors));
+	rxw_table_lock(s);
+	add(&w[W_CLIENT_CONNS], s->table.clients);
+	add(&w[W_SERVER_CONNS], s->table.count - s->table.clients);
+	rxw_table_unlock(s);
+}
+
+static void put_seconds(uint32_t *word, uint64_t ns)
+{
+	word[0] = (uint32_t)(ns / RXW_SEC);
+	word[1] = (uint32_t)(ns % RXW_SEC / 1000);
+}
+
+/* Samples are not counted one by one: each peer's smoothed estimate stands for one. */
+static void fill_peers(uint32_t *w, struct rxw_endpoint *ep, unsigned *steps)
+{
+	uint64_t total = 0, low = UINT64_MAX, high = 0;
+	struct rxw_listing list = {0};
+	struct rxw_peer *peer;
+
+	rxw_peers_lock(ep);
+	w[W_PEERS] = rxw_peer_count(ep->peers);
+	for (unsigned i = 0; i < RTT_PEERS && (peer = rxw_peer_nth(ep->peers, &list, i, steps));
+	     i++) {
+		uint64_t srtt = load(&peer->srtt);
+
+		if (!srtt)
+			continue;
+		w[W_RTT_SAMPLES]++;
+		total += srtt;
+		low = srtt < low ? srtt : low;
+		high = srtt > high ? srtt : high;
+	}
+	rxw_peers_unlock(ep);
+	put_seconds(&w[W_TOTAL_RTT], total);
+	put_seconds(&w[W_MIN_RTT], w[W_RTT_SAMPLES] ? low : 0);
+	put_seconds(&w[W_MAX_RTT], high);
+}
+
+static size_t put_rxstats(uint8_t *out, struct asker *asker)
+{
+	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_debug_rxstats v = {{0}};
+	uint32_t *w = v.word;
+
+	for (unsigned i = 0; i < ep->shard_count; i++)
+		fold_shard(w, &ep->shard[i]);
+	fill_peers(w, ep, &asker->steps);
+	w[W_DATA_READ] = w[W_READ + RXW_DATA];
+	w[W_ACK_READ] = w[W_READ + RXW_ACK];
+	w[W_ACK_SENT] = w[W_SENT + RXW_ACK];
+	w[W_ABORT_SENT] = w[W_SENT + RXW_ABORT];
+	w[W_BUSY_SENT] = w[W_BUSIES] = w[W_SENT + RXW_BUSY];
+	w[W_DATA_SENT] = w[W_SENT + RXW_DATA];
+	w[W_CALLS] = atomic_load(&ep->calls);
+	return rxw_debug_rxstats_put(out, &v);
+}
+
+/* ---- type 5: peers ---- */
+
+static size_t put_peer(uint8_t *out, struct asker *asker, int32_t index)
+{
+	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_debug_peer v = {
+		.max_dgram_packets = 1, .if_dgram_packets = 1, .dgram_packets = 1};
+	struct rxw_peer *peer;
+	uint32_t max;
+
+	rxw_peers_lock(ep);
+	peer = index >= 0
+		       ? rxw_peer_nth(ep->peers, &ep->listed_peers, (unsigned)index, &asker->steps)
+		       : NULL;
+	if (!peer) {
+		rxw_peers_unlock(ep);
+		return asker->steps ? rxw_debug_peer_end_put(out) : 0;
+	}
+	fill_host(v.host, &peer->addr);
+	v.port = rxw_addr_port(&peer->addr);
+	v.refs = (uint16_t)atomic_load_explicit(&peer->refs, memory_order_relaxed);
+	max = atomic_load_explicit(&peer->peer_max_mtu, memory_order_relaxed);
+	v.if_mtu = (uint16_t)ep->params.mtu;
+	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
+	v.max_mtu = max ? (uint16_t)max : v.if_mtu;
+	v.cwind = (uint16_t)atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
+	if (!v.cwind) /* nothing was ever lost: only the window limits a call */
+		v.cwind = (uint16_t)ep->params.window;
+	v.rtt = (uint32_t)(load(&peer->srtt) * 8 / RXW_MS);
+	v.rtt_dev = (uint32_t)(load(&peer->rttvar) * 4 / RXW_MS);
+	v.sent = (uint32_t)load(&peer->packets_sent);
+	v.resent = (uint32_t)load(&peer->packets_resent);
+	v.bytes_sent = load(&peer->bytes_sent);
+	v.bytes_received = load(&peer->bytes_received);
+	rxw_peers_unlock(ep);
+	return rxw_debug_peer_put(out, &v);
+}
+
+/* ---- answers ---- */
+
+/* Its size; 0: more steps are needed than one packet may take. */
+static size_t debug_answer(uint8_t *out, struct asker *asker, const uint8_t *body, size_t size)
+{
+	struct rxw_endpoint *ep = asker->shard->ep;
+	int32_t type, index;
+
+	rxw_debug_request_get(body, size, &type, &index);
+	switch (type) {
+	case RXW_DEBUG_STATS:
+		return put_stats(out, ep);
+	case RXW_DEBUG_CONN:
+	case RXW_DEBUG_ALLCONN:
+		return put_conn(out, asker, type == RXW_DEBUG_ALLCONN, index);
+	case RXW_DEBUG_RXSTATS:
+		return put_rxstats(out, asker);
+	case RXW_DEBUG_PEER:
+		return put_peer(out, asker, index);
+	default:
+		return rxw_debug_bad_put(out);
+	}
+}
+
+/* Was it right to come, and may it be answered? Counts why not. */
+static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run, const struct asker *asker)
+{
+	enum rxw_drop why;
+
+	if (run->head.type == RXW_DEBUG && !may_debug(s->ep, run->path, asker->local))
+		why = RXW_DROP_ACCESS;
+	else if (!within_rate(s->ep, asker))
+		why = RXW_DROP_RATE;
+	else
+		return true;
+	rxw_drop(&s->stats, why, 1);
+	return false;
+}
+
+/*
+ * Figures are up to five times as long as the question. Where everybody may ask, an address that is
+ * not proven gets three times what it sent: who asks again gets the answer, too. Networks that the
+ * configuration names are taken at their word.
+ */
+static bool within_allowance(const struct asker *asker, const struct rxw_addr *from, size_t asked,
+			     size_t answer)
+{
+	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_peer *peer;
+	bool may;
+
+	if (asker->local || ep->config.debug_access != RXW_DEBUG_ANY)
+		return true;
+	rxw_peers_lock(ep);
+	peer = rxw_peer_get(ep->peers, from, asker->now);
+	rxw_peers_unlock(ep);
+	if (!peer)
+		return false;
+	if (!rxw_peer_proven(peer, asker->now))
+		rxw_peer_heard(peer, asked, 1);
+	may = rxw_peer_may_send(peer, answer, 1, asker->now);
+	rxw_peer_unref(peer, asker->now);
+	return may;
+}
+
+bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
+		 struct rxw_ctl *ctl)
+{
+	struct asker asker = {
+		.shard = s, .local = rxw_from_here(run->path), .now = now, .steps = STEPS};
+	size_t size = run->count > 1 ? run->stride : run->last_size;
+	struct rxw_header h = run->head;
+
+	rxw_count(&s->stats.packets_received[h.type], run->count);
+	/* Without the flag it is an answer, or keeps a NAT's mapping alive: nothing to do. */
+	if (!(h.flags & RXW_CLIENT_INITIATED) || size < RXW_HEADER_SIZE || run->jumbo)
+		return false;
+	if (!admitted(s, run, &asker))
+		return false;
+	ctl->path = *run->path;
+	ctl->padding = 0;
+	ctl->client = false;
+	if (h.type == RXW_VERSION) {
+		ctl->length = (uint16_t)rxw_version_put(ctl->bytes, &h, s->ep->version_text);
+		rxw_count(&s->stats.version_answers, 1);
+	} else {
+		size_t answer = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &asker,
+					     run->data + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE);
+
+		pay(s->ep, &asker);
+		ctl->length = (uint16_t)(RXW_HEADER_SIZE + answer);
+		if (!answer || !within_allowance(&asker, &run->path->peer, size, ctl->length)) {
+			rxw_drop(&s->stats, RXW_DROP_RATE, 1);
+			return false;
+		}
+		h.flags &= (uint8_t)~RXW_CLIENT_INITIATED;
+		rxw_header_put(ctl->bytes, &h);
+		rxw_count(&s->stats.debug_answers, 1);
+	}
+	rxw_count(&s->stats.packets_sent[h.type], 1);
+	return true;
+}

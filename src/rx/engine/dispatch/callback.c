@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Running callbacks: on the thread that found them due, or on one that verifies packets. */
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+#define TURN 180u /* packets that a callback may write where others wait for its thread */
+
+/* Events that came meanwhile are told in a loop, but in a turn when it comes again. */
+static void run(struct rxw_call *call, bool turn)
+{
+	struct rxw_connection *c = call->conn;
+	bool away = false;
+
+	rxw_conn_lock(c);
+	call->callback_queued = false;
+	while (call->callback_pending && !call->callback_busy && !call->ended) {
+		rxw_call_fn fn = call->callback;
+		void *arg = call->arg;
+		unsigned events = rxw_events_now(call);
+
+		call->callback_pending = false;
+		if (!fn || !events)
+			continue;
+		call->callback_busy = true;
+		call->callback_thread = pthread_self();
+		call->turn_end = turn ? rxw_pcall_next_seq(&call->p) + TURN : 0;
+		rxw_conn_unlock(c);
+		rxw_callback_enter();
+		fn(call, events, arg);
+		rxw_callback_leave();
+		rxw_conn_lock(c);
+		call->callback_pending |= rxw_callback_had_turn(call);
+		call->turn_end = 0;
+		call->callback_busy = false;
+		pthread_cond_broadcast(&call->cond); /* its end or a new callback waits for it */
+		if (call->ended || !call->callback_pending)
+			break;
+		away = turn || rxw_callback_seals(call);
+		if (away) {
+			call->callback_queued = true;
+			break;
+		}
+	}
+	rxw_conn_unlock(c);
+	if (away)
+		rxw_callback_away(call);
+}
+
+void rxw_callback_run(struct rxw_call *call)
+{
+	run(call, false);
+}
+
+void rxw_callback_turn(struct rxw_call *call)
+{
+	struct rxw_shard *s = rxw_home(call->conn);
+
+	rxw_set_library_thread(s->ep);
+	/* All that it writes leaves at once: each train by itself would wake the peer. */
+	rxw_tx_hold(s);
+	run(call, true);
+	rxw_tx_hold(NULL);
+	rxw_tx_run(s);
+	rxw_set_library_thread(NULL);
+}
+
+void rxw_callback_away(struct rxw_call *call)
+{
+	if (rxw_verify_callback(call))
+		return;
+	rxw_conn_lock(call->conn);
+	rxw_timer_call_back(call);
+	rxw_conn_unlock(call->conn);
+}

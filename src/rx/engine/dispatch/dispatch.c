@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does what a record of effects says: control packets, handlers, callbacks, transmissions and wake-ups,
+ * in that order, without any lock. */
+#include <unistd.h>
+
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+#define WATCHED	    256u	   /* so many after a slow handler are watched closely */
+#define HANDED_OVER (100 * RXW_MS) /* a slow service is the workers' for so long */
+
+void rxw_actions_held(struct rxw_shard *s)
+{
+	if (s->ctl_held)
+		rxw_ctl_send(s, s->ctl, s->ctl_held);
+	s->ctl_held = 0;
+}
+
+/* No lock held: the record is empty, and takes what had no room. */
+static void unspill(struct rxw_actions *a)
+{
+	while (a->spill && a->count < a->room) {
+		struct rxw_call *call = a->spill;
+		unsigned todo;
+
+		a->spill = call->spill_next;
+		rxw_conn_lock(call->conn);
+		todo = call->spill_todo;
+		/* A caller that has stopped receiving meanwhile needs no interruption. */
+		if (!call->receiving)
+			todo &= ~(unsigned)RXW_TODO_KICK;
+		a->item[a->count++] =
+			(struct rxw_action){.call = call, .kick = call->receiving, .todo = todo};
+		call->spill_todo = 0;
+		rxw_conn_unlock(call->conn);
+	}
+}
+
+/*
+ * On the receiving thread, where the others of the batch and the socket wait for it. One that took
+ * long for more than having lost its processor is not short: workers run those of its service for a
+ * while. To tell the two apart costs a system call for each handler, so it is done for some after
+ * one that took long.
+ */
+static void serve_here(struct rxw_actions *a, struct rxw_call *call)
+{
+	struct rxw_service *service = call->conn->service;
+	uint64_t limit = call->conn->ep->config.short_limit_us * RXW_MS / 1000;
+	unsigned watched = atomic_load_explicit(&service->watched, memory_order_relaxed);
+	long preemptions = watched ? rxw_preemptions() : 0;
+	uint64_t before = rxw_now_kept(), after;
+
+	call->conn->ep->upcalls->serve(call, true);
+	after = rxw_now();
+	rxw_now_keep(after);
+	if (watched)
+		atomic_store_explicit(&service->watched, watched - 1, memory_order_relaxed);
+	if (!limit || after - before < limit)
+		return;
+	/* What is ready waits for no other. */
+	rxw_tx_hold(NULL);
+	rxw_tx_run(a->shard);
+	rxw_tx_hold(a->shard);
+	if (watched && rxw_preemptions() == preemptions)
+		atomic_store_explicit(&service->slow_until, after + HANDED_OVER,
+				      memory_order_relaxed);
+	atomic_store_explicit(&service->watched, WATCHED, memory_order_relaxed);
+}
+
+/* One that had to wait for a proof, and now finds no place: as if it had come only now. */
+static bool refused(struct rxw_actions *a, struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions b;
+	bool done;
+
+	if (atomic_load(&call->placed) || call->short_handler)
+		return false;
+	if (rxw_workers_place(c)) {
+		atomic_store(&call->placed, true);
+		return false;
+	}
+	rxw_actions_init(&b, a->shard, false);
+	rxw_conn_lock(c);
+	done = rxw_pcall_refuse(&call->p, &b.out);
+	rxw_actions_collect(&b, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&b);
+	return done;
+}
+
+static void attach(struct rxw_actions *a, struct rxw_call *call)
+{
+	struct rxw_service *service = call->conn->service;
+
+	/*
+	 * Only a thread of the library may run handlers: a caller that receives hands over. Short
+	 * calls have no place among those that wait for workers: the bound is for them as well.
+	 */
+	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
+		if (a->out.now >=
+			    atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
+		    !rxw_workers_place(call->conn)) {
+			serve_here(a, call);
+			return;
+		}
+		atomic_store(&call->placed, true);
+	}
+	if (!refused(a, call) && !rxw_workers_add(call))
+		call->conn->ep->upcalls->refuse(call);
+}
+
+static void wake(struct rxw_actions *a, const struct rxw_action *item)
+{
+	pthread_cond_broadcast(&item->call->cond);
+	rxw_count(&a->shard->wakeups, 1);
+	if (a->receiver && (item->todo & RXW_TODO_CALLER))
+		a->shard->woke_caller = true;
+}
+
+static void run(struct rxw_actions *a)
+{
+	struct rxw_shard *s = a->shard;
+	unsigned n = a->count;
+	bool called_back = false;
+	uint64_t before = 0;
+
+	if (a->out.ctl_count) {
+		rxw_ctl_send(s, a->out.ctl, a->out.ctl_count);
+		a->out.ctl_count = 0;
+	}
+	rxw_verifier_grow(s->ep);
+	if (!n)
+		return;
+	if (a->receiver) {
+		rxw_tx_hold(s);
+		before = rxw_now_keep(a->out.now);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (a->item[i].todo & RXW_TODO_SEND) {
+			struct rxw_shard *q = rxw_tx_queue(a->item[i].call);
+
+			if (q && q != s)
+				rxw_tx_run(q);
+		}
+		if (a->item[i].todo & RXW_TODO_AWAY)
+			rxw_callback_away(a->item[i].call);
+		if (a->item[i].todo & RXW_TODO_ATTACH)
+			attach(a, a->item[i].call);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_call *call = a->item[i].call;
+
+		if (a->item[i].todo & RXW_TODO_CALLBACK) {
+			called_back = true;
+			if (a->receiver)
+				rxw_now_keep(rxw_now());
+			rxw_callback_run(call);
+		}
+	}
+	if (a->receiver) {
+		rxw_tx_hold(NULL);
+		if (called_back) /* handlers are timed (serve_here()), callbacks are not */
+			rxw_now_keep(0);
+	} else {
+		before = rxw_now_keep(a->out.now);
+		/* A handler or callback of the application may have worked for long meanwhile. */
+		if (before)
+			rxw_now_keep(0);
+	}
+	rxw_tx_run(s);
+	rxw_now_keep(before);
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_call *call = a->item[i].call;
+
+		if (a->item[i].todo & RXW_TODO_WAKE)
+			wake(a, &a->item[i]);
+		if (a->item[i].todo & RXW_TODO_KICK)
+			rxw_io_wake(a->item[i].kick->sock);
+		if (a->item[i].todo & RXW_TODO_CHANNEL)
+			pthread_cond_broadcast(&call->conn->channel_free);
+		if (a->item[i].todo & RXW_TODO_FD) {
+			uint64_t one = 1;
+
+			/*
+			 * An eventfd takes 2^64 - 2 of these; a failure cannot be of use to anyone.
+			 */
+			if (write(call->fd, &one, sizeof(one)) < 0)
+				rxw_count(&s->wakeups, 0);
+		}
+		rxw_call_unref(call);
+	}
+	a->count = 0;
+}
+
+void rxw_actions_run(struct rxw_actions *a)
+{
+	run(a);
+	while (a->spill) {
+		unspill(a);
+		run(a);
+	}
+}

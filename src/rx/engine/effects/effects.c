@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the protocol's work on a connection has to be followed by, noted under its lock; dispatch/
+ * does it once the lock is released. */
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
+{
+	a->shard = s;
+	a->receiver = receiver;
+	a->count = 0;
+	a->spill = NULL;
+	a->item = receiver ? s->actions : a->few;
+	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
+	a->out.now = rxw_now_kept();
+	a->out.stats = receiver ? &s->own : &s->stats;
+	a->out.ctl = receiver ? s->ctl : a->ctl;
+	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
+	a->out.ctl_count = receiver ? s->ctl_held : 0;
+	a->out.touched = NULL;
+	a->out.auth = NULL;
+	if (receiver)
+		s->ctl_held = 0;
+}
+
+void rxw_actions_hold(struct rxw_actions *a)
+{
+	a->shard->ctl_held = a->out.ctl_count;
+	a->out.ctl_count = 0;
+}
+
+bool rxw_actions_full(const struct rxw_actions *a)
+{
+	return a->count + 4 > a->room || a->out.ctl_count * 2 > a->out.ctl_room;
+}
+
+/*
+ * Who sends a window that opened. A writer inside write() looks again under the lock before it
+ * leaves, so it is left to it; anything looser than that would hang. A writer that sleeps costs a
+ * wake-up: with `auto` the receiver does its work while it has nothing better to do.
+ */
+static unsigned who_sends(struct rxw_actions *a, struct rxw_call *call, bool dry)
+{
+	enum rxw_switch defer = a->shard->ep->config.defer;
+
+	if (!a->receiver || defer == RXW_OFF)
+		return RXW_TODO_SEND;
+	switch (call->writer) {
+	case RXW_WRITER_INSIDE:
+		return 0;
+	case RXW_WRITER_WAITING:
+		if (defer != RXW_ON && dry)
+			return RXW_TODO_SEND;
+		call->send_wanted = true;
+		return RXW_TODO_WAKE;
+	default:
+		return RXW_TODO_SEND;
+	}
+}
+
+static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned events, bool dry)
+{
+	unsigned todo = 0;
+
+	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
+		todo |= RXW_TODO_WAKE;
+	/*
+	 * Other events say nothing about what waits for a dry socket: it stays so until its reader
+	 * was woken.
+	 */
+	if (todo & RXW_TODO_WAKE)
+		call->quiet = false;
+	else if (events & RXW_OUT_QUIET)
+		call->quiet = true;
+	if (events & RXW_OUT_WRITE)
+		todo |= RXW_TODO_WAKE;
+	if (events & RXW_OUT_SEND)
+		todo |= who_sends(a, call, dry);
+	if ((events & RXW_OUT_ATTACH) && !call->attached && !call->p.client) {
+		call->attached = true;
+		todo |= RXW_TODO_ATTACH;
+	}
+	if ((events & RXW_OUT_DONE) && !call->p.client)
+		rxw_workers_withdraw(call);
+	if (events & RXW_OUT_DONE)
+		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
+	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
+	if ((todo & RXW_TODO_WAKE) && call->receiving && call->receiving != rxw_receiving())
+		todo |= RXW_TODO_KICK;
+	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
+		todo &= ~(unsigned)RXW_TODO_WAKE;
+	if (todo & RXW_TODO_WAKE) {
+		rxw_told(call);
+		todo |= call->comes_back ? RXW_TODO_CALLER : 0;
+	}
+	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
+		if (rxw_callback_note(call)) {
+			if (rxw_callback_seals(call))
+				todo |= RXW_TODO_AWAY;
+			else if (rxw_may_call_back())
+				todo |= RXW_TODO_CALLBACK;
+			else
+				rxw_timer_call_back(call);
+		}
+		if (rxw_fd_note(call))
+			todo |= RXW_TODO_FD;
+	}
+	return todo;
+}
+
+/*
+ * Lock held; the reference goes over. Batches keep room for what one more connection usually causes;
+ * a peer that begins and ends many calls in one of them may cause more, and none of it may get lost.
+ */
+void rxw_actions_add(struct rxw_actions *a, struct rxw_call *call, unsigned todo)
+{
+	if (a->count < a->room) {
+		a->item[a->count++] =
+			(struct rxw_action){.call = call, .kick = call->receiving, .todo = todo};
+	} else if (call->spill_todo) {
+		call->spill_todo |= todo; /* whoever has it does this, too */
+		rxw_call_unref(call);	  /* never the last one */
+	} else {
+		call->spill_todo = todo;
+		call->spill_next = a->spill;
+		a->spill = call;
+	}
+}
+
+void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call)
+{
+	unsigned todo = todo_of(a, call, RXW_OUT_READ, true);
+
+	if (!todo)
+		return;
+	rxw_call_ref(call);
+	rxw_actions_add(a, call, todo);
+}
+
+void rxw_actions_collect(struct rxw_actions *a, bool dry)
+{
+	struct rxw_pcall *p = a->out.touched, *next;
+
+	if (a->out.auth) {
+		rxw_verify_auth(rxw_conn_of(a->out.auth), &a->out);
+		a->out.auth = NULL;
+	}
+	a->out.touched = NULL;
+	for (; p; p = next) {
+		struct rxw_call *call = rxw_call_of(p);
+		unsigned events = p->out_events, todo;
+
+		next = p->out_next;
+		p->out_next = NULL;
+		p->out_events = 0;
+		p->out_linked = false;
+		todo = todo_of(a, call, events, dry);
+		rxw_timer_update(call);
+		if (events & RXW_OUT_DONE)
+			rxw_pcall_retire(p);
+		if (todo)
+			rxw_actions_add(a, call, todo);
+		else /* Never the last one of the connection: the lock's holder has one. */
+			rxw_call_unref(call);
+	}
+}

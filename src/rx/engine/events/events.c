@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events of a call that a callback or a descriptor reports, and which thread may run the callback. */
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+#define BULK 45u /* packets, a full train: more than that was sealed */
+
+/* Lock held. */
+unsigned rxw_events_now(const struct rxw_call *call)
+{
+	unsigned events = 0;
+	bool ended;
+	uint32_t ready;
+
+	if (call->p.error)
+		return RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
+	ready = rxw_pcall_readable(&call->p, &ended);
+	if (ready || ended || (call->end_owed && !call->starved))
+		events |= RXW_EVENT_READ;
+	if (call->writer != RXW_WRITER_GONE && !call->starved && rxw_pcall_writable(&call->p) &&
+	    !rxw_callback_had_turn(call))
+		events |= RXW_EVENT_WRITE;
+	if (call->p.client && ended)
+		events |= RXW_EVENT_DONE;
+	return events;
+}
+
+bool rxw_callback_note(struct rxw_call *call)
+{
+	if (!call->callback || call->ended)
+		return false;
+	call->callback_pending = true;
+	if (call->callback_queued || call->callback_busy)
+		return false;
+	call->callback_queued = true;
+	return true;
+}
+
+/* Callbacks of this thread that run now. */
+static _Thread_local unsigned depth;
+
+void rxw_callback_enter(void)
+{
+	depth++;
+}
+
+void rxw_callback_leave(void)
+{
+	depth--;
+}
+
+/*
+ * An application's thread that aborts a call, say, may hold the very lock that the callback takes;
+ * so may a callback that ends another call. Both leave it to the holder of the receive role.
+ */
+bool rxw_may_call_back(void)
+{
+	return !depth && (rxw_receiving() || rxw_on_library_thread(NULL));
+}
+
+bool rxw_must_not_wait(void)
+{
+	return depth || rxw_receiving();
+}
+
+bool rxw_fd_note(struct rxw_call *call)
+{
+	if (call->fd < 0 || call->fd_set || !(rxw_events_now(call) & call->fd_events))
+		return false;
+	call->fd_set = true;
+	return true;
+}
+
+/*
+ * Not what only reads, and not small calls: to wake a thread for them costs more than they do.
+ * A call that is through with its bulk is often followed by one like it.
+ */
+bool rxw_callback_seals(const struct rxw_call *call)
+{
+	const struct rxw_connection *c = call->conn;
+
+	if (!(c->p.security->class.flags & RXW_CLASS_SLOW) || c->p.room.quick ||
+	    rxw_pcall_next_seq(&call->p) <= BULK)
+		return false;
+	return rxw_events_now(call) & (RXW_EVENT_WRITE | RXW_EVENT_DONE);
+}
+
+/*
+ * Who seals no faster than the wire takes it finds room for ever: other calls, and what is to be
+ * verified, would wait for that.
+ */
+bool rxw_callback_had_turn(const struct rxw_call *call)
+{
+	return call->turn_end && rxw_pcall_next_seq(&call->p) >= call->turn_end &&
+	       pthread_equal(call->callback_thread, pthread_self());
+}

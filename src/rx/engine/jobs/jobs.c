@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Work of security classes that waits for a thread: runs to verify, callbacks that seal bulk, exchanges. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/jobs/job.h"
+#include "engine/lock.h"
+#include "engine/rx/batch.h"
+#include "proto/seen.h"
+
+#define AT_ONCE	  4u  /* so many packets of a connection cost less than handing them over */
+#define PINS_MOST 4u  /* a run keeps a buffer of so many times its size, not a larger one */
+#define CALL_RUNS 64u /* of a call that may wait */
+
+/* Part of a run: `count` packets from `from` on. */
+void rxw_verify_slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count,
+		      struct rxw_rxrun *part)
+{
+	*part = *run;
+	part->data += (size_t)from * run->stride;
+	part->count = count;
+	part->last_size = from + count == run->count ? run->last_size : run->stride;
+	part->size = (uint32_t)(count - 1) * run->stride + part->last_size;
+	part->head.seq += from;
+	part->head.serial += from;
+}
+
+/* As received packets that are queued (recvq.c): bytes that would pin many more are copied. */
+static bool take_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
+{
+	struct rxw_buf *small;
+
+	if (part->buf->cap <= PINS_MOST * part->size) {
+		rxw_buf_ref(part->buf);
+		return true;
+	}
+	small = rxw_buf_get_small(job->conn->ep->engine->pool, part->size);
+	if (!small)
+		return false;
+	memcpy(small->data, part->data, part->size);
+	job->run.buf = small;
+	job->run.data = small->data;
+	return true;
+}
+
+/* What waits for its check is charged like what passed it. */
+static bool charge(struct rxw_verify_job *job)
+{
+	struct rxw_pconn *p = &job->conn->p;
+	int64_t bytes = job->run.buf->cap;
+
+	if (!rxw_budget_take(&p->memory, bytes))
+		return false;
+	if (!rxw_budget_take(&p->peer->memory, bytes)) {
+		rxw_budget_give(&p->memory, bytes);
+		return false;
+	}
+	job->charge = bytes;
+	return true;
+}
+
+void rxw_verify_uncharge(struct rxw_verify_job *job)
+{
+	if (!job->charge)
+		return;
+	rxw_budget_give(&job->conn->p.memory, job->charge);
+	rxw_budget_give(&job->conn->p.peer->memory, job->charge);
+	job->charge = 0;
+}
+
+/* NULL: there is no memory for it, or none that its connection or its peer may have. */
+struct rxw_verify_job *rxw_verify_run_job(struct rxw_connection *c, const struct rxw_rxrun *part)
+{
+	struct rxw_verify_job *job = malloc(sizeof(*job) + part->count * sizeof(job->packet[0]));
+
+	if (!job)
+		return NULL;
+	job->next = NULL;
+	job->conn = c;
+	job->auth = NULL;
+	job->call = NULL;
+	job->callback = false;
+	job->of = NULL;
+	job->early = 0;
+	job->here = false;
+	job->run = *part;
+	job->path = *part->path;
+	job->charge = 0;
+	if (!take_bytes(job, part)) {
+		free(job);
+		return NULL;
+	}
+	if (!charge(job)) {
+		rxw_buf_unref(job->run.buf);
+		free(job);
+		return NULL;
+	}
+	rxw_conn_ref(c);
+	return job;
+}
+
+static void free_run(struct rxw_verify_job *job)
+{
+	rxw_verify_uncharge(job);
+	rxw_buf_unref(job->run.buf);
+	rxw_conn_unref(job->conn);
+	free(job);
+}
+
+void rxw_verify_drop(struct rxw_verify_job *job)
+{
+	struct rxw_verify_job *next;
+
+	for (; job; job = next) {
+		next = job->next;
+		free_run(job);
+	}
+}
+
+static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
+
+/*
+ * A thread is to look at the runs of the call, NULL: at early ones. False: none can. Lock held, or a
+ * reference.
+ */
+bool rxw_verify_tell(struct rxw_connection *c, struct rxw_call *call, uint8_t early, bool callback)
+{
+	struct rxw_verify_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return false;
+	job->conn = c;
+	job->call = call;
+	job->early = early;
+	job->callback = callback;
+	rxw_conn_ref(c);
+	if (call)
+		rxw_call_ref(call);
+	if (submit(c->ep, job))
+		return true;
+	/* Never the last ones: who calls has others. */
+	if (call)
+		rxw_call_unref(call);
+	rxw_conn_unref(c);
+	free(job);
+	return false;
+}
+
+/* Lock held: may this thread verify early runs of the channel? */
+bool rxw_verify_early_waits(const struct rxw_connection *c, uint8_t bit)
+{
+	return (c->early_has & bit) && !(c->early_busy & bit) && !c->verify_here;
+}
+
+/* Lock held: the first of a channel, at most so many. */
+struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t bit, unsigned most)
+{
+	struct rxw_verify_job *first = NULL, **last = &first, **link = &c->early;
+	unsigned n = 0;
+
+	c->early_has = 0;
+	while (*link) {
+		struct rxw_verify_job *job = *link;
+
+		if (rxw_channel_bit(&job->run) != bit || n == most) {
+			c->early_has |= rxw_channel_bit(&job->run);
+			link = &job->next;
+			continue;
+		}
+		*link = job->next;
+		job->next = NULL;
+		job->early = bit;
+		rxw_conn_ref(c); /* the list has none */
+		*last = job;
+		last = &job->next;
+		n++;
+	}
+	c->early_tail = link;
+	c->early_runs -= n;
+	if (n)
+		c->early_busy |= bit;
+	return first;
+}
+
+/* Lock held. False: as if lost. */
+static bool put_early(struct rxw_connection *c, struct rxw_verify_job *job)
+{
+	if (c->early_runs >= CALL_RUNS)
+		return false;
+	if (!c->early)
+		c->early_tail = &c->early;
+	*c->early_tail = job;
+	c->early_tail = &job->next;
+	c->early_runs++;
+	c->early_has |= rxw_channel_bit(&job->run);
+	rxw_conn_unref(c); /* never the last one: a list of its own would keep it for ever */
+	return true;
+}
+
+/* Lock held: those of a channel that nobody can look at are as if lost. */
+void rxw_verify_lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out *out)
+{
+	struct rxw_verify_job *jobs = rxw_verify_take_early(c, bit, UINT_MAX);
+
+	c->early_busy &= (uint8_t)~bit;
+	for (struct rxw_verify_job *job = jobs; job; job = job->next)
+		rxw_drop(out->stats, RXW_DROP_MEMORY, job->run.count);
+	rxw_verify_drop(jobs);
+}
+
+void rxw_verify_forget(struct rxw_connection *c)
+{
+	struct rxw_verify_job *job;
+
+	while ((job = c->early) != NULL) {
+		c->early = job->next;
+		rxw_verify_uncharge(job);
+		rxw_buf_unref(job->run.buf);
+		free(job);
+	}
+}
+
+bool rxw_verify_waits(const struct rxw_call *call)
+{
+	return call->verify && !call->verify_busy && !call->conn->verify_here;
+}
+
+struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
+{
+	struct rxw_verify_job *first = call->verify, **link = &call->verify;
+	unsigned n = 0;
+
+	for (; *link && n < most; n++) {
+		(*link)->of = call;
+		link = &(*link)->next;
+	}
+	call->verify = *link;
+	*link = NULL;
+	if (!call->verify)
+		call->verify_tail = &call->verify;
+	call->verify_runs -= n;
+	call->verify_busy = n > 0;
+	return n ? first : NULL;
+}
+
+/* Lock held: the next job; NULL: none waits. */
+static struct rxw_verify_job *next_job(struct rxw_verifier *v)
+{
+	struct rxw_verify_job *job = v->head;
+
+	if (!job)
+		return NULL;
+	v->head = job->next;
+	if (!v->head)
+		v->tail = &v->head;
+	if (job->auth)
+		v->auths--;
+	else
+		v->turns--;
+	return job;
+}
+
+static void *verify_loop(void *arg)
+{
+	struct rxw_verifier *v = arg;
+
+	rxw_verifier_lock(v);
+	v->coming--;
+	for (;;) {
+		struct rxw_verify_job *job = next_job(v);
+
+		if (!job) {
+			if (v->stop)
+				break;
+			v->idle++;
+			pthread_cond_wait(&v->work, &v->lock);
+			v->idle--;
+			continue;
+		}
+		rxw_verifier_unlock(v);
+		job->conn->ep->upcalls->verify(job);
+		rxw_verifier_lock(v);
+	}
+	rxw_verifier_unlock(v);
+	return NULL;
+}
+
+int rxw_verifier_init(struct rxw_verifier *v)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	v->most = processors > 3 ? (unsigned)(processors / 2) : 1;
+	if (v->most > RXW_VERIFY_THREADS)
+		v->most = RXW_VERIFY_THREADS;
+	rxw_mutex_init(&v->lock);
+	v->tail = &v->head;
+	return rxw_cond_init(&v->work);
+}
+
+/* Lock held, and released meanwhile: no thread is there, and none can be made. */
+static void give_up(struct rxw_verifier *v)
+{
+	struct rxw_verify_job *job;
+
+	while (!v->threads && !v->starting && (job = next_job(v)) != NULL) {
+		rxw_verifier_unlock(v);
+		job->conn->ep->upcalls->undone(job);
+		rxw_verifier_lock(v);
+	}
+}
+
+/* Lock held. Idle ones may have been told of a job already, and not have it yet. */
+static bool wants_thread(const struct rxw_verifier *v)
+{
+	return !v->stop && v->turns + v->auths > v->idle + v->coming && v->threads < v->most;
+}
+
+void rxw_verifier_grow(struct rxw_endpoint *ep)
+{
+	struct rxw_verifier *v = &ep->verifier;
+	bool failed = false;
+
+	if (!atomic_load_explicit(&v->short_of, memory_order_relaxed))
+		return;
+	rxw_verifier_lock(v);
+	while (!v->starting && !failed && wants_thread(v)) {
+		unsigned slot = v->threads;
+
+		v->starting = true;
+		v->coming++;
+		rxw_verifier_unlock(v);
+		failed = rxw_thread_create(&v->thread[slot], &ep->config, slot, "rxw-verify",
+					   verify_loop, v) != 0;
+		rxw_verifier_lock(v);
+		v->starting = false;
+		v->threads += !failed;
+		v->coming -= failed;
+		if (v->stop)
+			pthread_cond_broadcast(&v->work);
+	}
+	/* Who makes one now looks again, with this lock. */
+	if (!v->starting)
+		atomic_store_explicit(&v->short_of, false, memory_order_relaxed);
+	give_up(v);
+	rxw_verifier_unlock(v);
+}
+
+void rxw_verifier_stop(struct rxw_verifier *v)
+{
+	rxw_verifier_lock(v);
+	v->stop = true;
+	while (v->starting)
+		pthread_cond_wait(&v->work, &v->lock);
+	rxw_verifier_unlock(v);
+	pthread_cond_broadcast(&v->work);
+	/* None is started any more. */
+	for (unsigned i = 0; i < v->threads; i++)
+		pthread_join(v->thread[i], NULL);
+	v->threads = 0;
+	rxw_verifier_lock(v);
+	give_up(v);
+	rxw_verifier_unlock(v);
+}
+
+void rxw_verifier_fini(struct rxw_verifier *v)
+{
+	pthread_cond_destroy(&v->work);
+	pthread_mutex_destroy(&v->lock);
+}
+
+/*
+ * Its references go over. False: there is no place. With locks held or without; rxw_verifier_grow() is
+ * to follow when they are released.
+ */
+static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
+{
+	struct rxw_verifier *v = &ep->verifier;
+	bool taken = false;
+
+	job->next = NULL;
+	rxw_verifier_lock(v);
+	if (!v->stop && (job->auth ? v->auths < RXW_VERIFY_AUTH : v->turns < RXW_VERIFY_QUEUE)) {
+		*v->tail = job;
+		v->tail = &job->next;
+		if (job->auth)
+			v->auths++;
+		else
+			v->turns++;
+		taken = true;
+		if (wants_thread(v))
+			atomic_store_explicit(&v->short_of, true, memory_order_relaxed);
+	}
+	rxw_verifier_unlock(v);
+	if (taken)
+		pthread_cond_signal(&v->work);
+	return taken;
+}
+
+void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
+{
+	struct rxw_auth_job *auth = rxw_pconn_auth_take(&c->p);
+	struct rxw_verify_job *job;
+
+	if (!auth)
+		return;
+	job = calloc(1, sizeof(*job));
+	if (job) {
+		job->conn = c;
+		job->auth = auth;
+		rxw_conn_ref(c);
+		if (submit(c->ep, job))
+			return;
+		/* Never the last one: the lock's holder has one. */
+		rxw_conn_unref(c);
+		free(job);
+	}
+	rxw_pconn_auth_drop(&c->p, auth, out);
+	rxw_timer_of_conn(c);
+}
+
+/* Lock held: the call that packets of a run are for, NULL if it is yet to be made. */
+static struct rxw_call *call_of(const struct rxw_connection *c, const struct rxw_rxrun *run)
+{
+	struct rxw_pcall *p = c->p.channel[run->head.cid & 3];
+
+	return p && p->number == run->head.call ? rxw_call_of(p) : NULL;
+}
+
+/*
+ * Lock held. Bulk that a listener received: the thread that waits to read it verifies it, or else
+ * one of the endpoint's; behind what came before the call was there. False: as if lost.
+ */
+static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
+{
+	struct rxw_call *call = call_of(c, &job->run);
+
+	if (!call || ((c->early_has | c->early_busy) & rxw_channel_bit(&job->run)))
+		return put_early(c, job);
+	if (call->verify_runs >= CALL_RUNS ||
+	    call->p.rx.pinned + call->verify_pinned + job->charge >
+		    (int64_t)c->p.params->call_memory)
+		return false;
+	if (!call->verify)
+		call->verify_tail = &call->verify;
+	*call->verify_tail = job;
+	call->verify_tail = &job->next;
+	call->verify_runs++;
+	call->verify_pinned += job->charge;
+	return true; /* somebody is told when the batch is over */
+}
+
+bool rxw_verify_callback(struct rxw_call *call)
+{
+	bool told = rxw_verify_tell(call->conn, call, 0, true);
+
+	rxw_verifier_grow(call->conn->ep);
+	return told;
+}
+
+/* Lock held: may the thread that received a run verify it itself, before all others of its call? */
+static bool is_next(const struct rxw_batch *b, const struct rxw_connection *c,
+		    const struct rxw_rxrun *run)
+{
+	const struct rxw_call *call = call_of(c, run);
+
+	if (call && (call->verify || call->verify_busy))
+		return false;
+	if ((c->early_has | c->early_busy) & rxw_channel_bit(run))
+		return false;
+	return !c->verify_here || (c->verify_batch == b && c->verify_round == b->verify_round);
+}
+
+void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		     uint32_t packets)
+{
+	bool slow = (c->p.security->class.flags & RXW_CLASS_SLOW) && !c->p.room.quick;
+	bool here = packets <= AT_ONCE || !slow || !rxw_on_library_thread(NULL);
+	struct rxw_batch *b = s->batch;
+	struct rxw_rxrun part;
+
+	here = here && is_next(b, c, run);
+	for (uint16_t at = 0; at < run->count; at = (uint16_t)(at + part.count)) {
+		uint16_t n = (uint16_t)(run->count - at);
+		struct rxw_verify_job *job;
+
+		rxw_verify_slice(run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST, &part);
+		job = rxw_verify_run_job(c, &part);
+		if (job && here) {
+			if (!b->verify)
+				b->verify_tail = &b->verify;
+			*b->verify_tail = job;
+			b->verify_tail = &job->next;
+			job->here = true;
+			c->verify_here++;
+			c->verify_batch = b;
+			c->verify_round = b->verify_round;
+		} else if (!job || !give(c, job)) {
+			/* As if lost: the peer sends it again. */
+			rxw_drop(&s->stats, RXW_DROP_MEMORY, part.count);
+			if (job)
+				free_run(job);
+		}
+	}
+}
+
+struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s)
+{
+	struct rxw_verify_job *jobs = s->batch->verify;
+
+	s->batch->verify = NULL;
+	s->batch->verify_round++;
+	return jobs;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* To whom a run of packets belongs: finding connections, making new ones, refusing strangers
+ * (rx-protocol 1.8, 12.3). */
+#include <string.h>
+
+#include "engine/rx/batch.h"
+#include "engine/lock.h"
+#include "proto/seen.h"
+
+#define REAP_IDLE     (600 * RXW_SEC)
+#define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */
+#define REAP_LOOK     256	     /* slots looked at under one lock */
+#define REAP_AT_ONCE  64
+#define WATCH_EVERY   RXW_SEC
+#define FOREIGN_MANY  100 /* packets a second of connections that are not there ... */
+#define FOREIGN_LOOKS 3	  /* ... at so many looks in a row */
+#define FOREIGN_TELL  (60 * RXW_SEC)
+
+static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
+{
+	rxw_drop(&s->stats, cause, 1);
+	return NULL;
+}
+
+/* An ABORT without state, within the rate limit. Only DATA draws it. */
+static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun *run, int32_t code,
+				     enum rxw_drop cause, struct rxw_actions *a)
+{
+	struct rxw_endpoint *ep = s->ep;
+	bool allowed;
+
+	rxw_drop(&s->stats, cause, 1);
+	if (a->out.ctl_count >= a->out.ctl_room)
+		return NULL;
+	rxw_strangers_lock(ep);
+	allowed = rxw_rate_take(&ep->abort_rate, a->out.now);
+	rxw_strangers_unlock(ep);
+	if (!allowed)
+		return drop(s, RXW_DROP_RATE);
+	struct rxw_ctl *ctl = &a->out.ctl[a->out.ctl_count++];
+
+	ctl->path = *run->path;
+	ctl->padding = 0;
+	ctl->client = false;
+	ctl->length = (uint16_t)rxw_stateless_abort_put(ctl->bytes, &run->head, code);
+	rxw_count(&s->stats.stateless_aborts, 1);
+	rxw_count(&s->stats.packets_sent[RXW_ABORT], 1);
+	return NULL;
+}
+
+static struct rxw_service *find_service(struct rxw_endpoint *ep, uint16_t id)
+{
+	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (ep->service[i].id == id)
+			return &ep->service[i];
+	return NULL;
+}
+
+static struct rxw_security *find_security(struct rxw_service *service, uint8_t index)
+{
+	for (size_t i = 0; i < service->security_count; i++) {
+		struct rxw_security *s = service->security[i];
+
+		/* Without an exchange the level is known now, and it is the lowest. */
+		if (s->class.index == index && (s->class.challenge || !service->level_min))
+			return s;
+	}
+	return NULL;
+}
+
+static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection *c)
+{
+	struct rxw_pconn *there;
+
+	rxw_table_lock(t);
+	/* Another shard may have made the same connection from the packet before this one. */
+	there = rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
+	if (there) {
+		rxw_conn_ref(rxw_conn_of(there));
+	} else if (!rxw_conntable_insert(&t->table, &c->p)) {
+		c->in_table = true;
+		rxw_conn_ref(c);
+	}
+	rxw_table_unlock(t);
+	if (there) {
+		rxw_conn_unref(c);
+		return rxw_conn_of(there);
+	}
+	if (!c->in_table) {
+		rxw_conn_unref(c);
+		return drop(t, RXW_DROP_LIMIT);
+	}
+	return c;
+}
+
+/*
+ * A place among the strangers, if there is one or one that may go; *counted: it was taken. Who is
+ * known needs none where they are short.
+ */
+static enum rxw_admission admit(struct rxw_shard *s, const struct rxw_path *path, uint64_t now,
+				bool *counted, bool *pressed)
+{
+	enum rxw_admission r = rxw_unproven_admit(s->ep, path, pressed);
+
+	*counted = true;
+	if (r != RXW_REFUSE)
+		return r;
+	if (rxw_stranger_known(s->ep, &path->peer, now)) {
+		*counted = false;
+		return RXW_ADMIT;
+	}
+	return rxw_unproven_evict(s, now) ? rxw_unproven_admit(s->ep, path, pressed) : r;
+}
+
+static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					     struct rxw_actions *a)
+{
+	const struct rxw_header *h = &run->head;
+	struct rxw_endpoint *ep = s->ep;
+	struct rxw_security *security;
+	struct rxw_service *service;
+	struct rxw_connection *c;
+	enum rxw_admission admission;
+	struct rxw_path path = *run->path;
+	bool pressed, counted;
+	int error;
+
+	if (h->type == RXW_ACK && rxw_stranger_answers(s, run, a->out.now))
+		return NULL;
+	if (h->type != RXW_DATA)
+		return drop(s, RXW_DROP_NO_CONNECTION);
+	service = find_service(ep, h->service);
+	if (!service)
+		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SERVICE, a);
+	security = find_security(service, h->security);
+	if (!security)
+		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
+	if (!h->call)
+		return drop(s, RXW_DROP_CALL_NUMBER);
+	if (!h->seq)
+		return drop(s, RXW_DROP_SEQ_ZERO);
+	if (h->seq > ep->params.window && h->seq > RXW_FIRST_FLIGHT)
+		return drop(s, RXW_DROP_WINDOW);
+	if (atomic_load(&ep->stopping))
+		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
+	if (!rxw_settled_room(s, a->out.now))
+		return drop(s, RXW_DROP_LIMIT);
+	admission = admit(s, &path, a->out.now, &counted, &pressed);
+	if (admission == RXW_REFUSE) {
+		rxw_stranger_ask(s, run, a);
+		return drop(s, RXW_DROP_LIMIT);
+	}
+	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
+			    s->index, &error);
+	if (!c) {
+		if (counted)
+			rxw_unproven_dismiss(ep, &path.peer);
+		return drop(s, RXW_DROP_MEMORY);
+	}
+	c->stranger = counted && !rxw_peer_proven(c->p.peer, a->out.now);
+	if (c->stranger) {
+		rxw_unproven_note(s, c, a->out.now);
+	} else {
+		if (counted)
+			rxw_unproven_dismiss(ep, &path.peer);
+		rxw_settle(c);
+	}
+	c->service = service;
+	c->p.pressed = pressed;
+	c->p.level_min = service->level_min;
+	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
+	if (service->idle_ms)
+		c->p.idle = service->idle_ms * RXW_MS;
+	return insert(&ep->shard[c->table], c);
+}
+
+/*
+ * A known epoch and cid from another address: the call in progress must not run twice because a NAT
+ * changed the port (2.3).
+ */
+static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
+{
+	bool drop_it = false;
+
+	if (!(h->epoch & 0x80000000u))
+		return false;
+	/* The port may have changed before: any of them may be the one whose call this is. */
+	for (; other && !drop_it; other = other->hash_next) {
+		struct rxw_connection *c = rxw_conn_of(other);
+
+		if (other->cid != (h->cid & ~3u) || other->epoch != h->epoch || other->client)
+			continue;
+		rxw_conn_lock(c);
+		drop_it = h->call <= other->number[h->cid & 3];
+		rxw_conn_unlock(c);
+	}
+	return drop_it;
+}
+
+struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					   struct rxw_actions *a)
+{
+	const struct rxw_header *h = &run->head;
+	bool server_half = h->flags & RXW_CLIENT_INITIATED;
+	struct rxw_shard *t = &s->ep->shard[(h->cid >> 2) % s->ep->shard_count];
+	struct rxw_pconn *other = NULL, *p;
+	struct rxw_connection *c;
+	bool moved = false;
+
+	rxw_table_lock(t);
+	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer,
+			       &other);
+	if (p)
+		rxw_conn_ref(rxw_conn_of(p));
+	else if (server_half && other)
+		moved = moved_address(other, h);
+	rxw_table_unlock(t);
+	if (moved)
+		return drop(s, RXW_DROP_ADDRESS);
+	if (!p)
+		return server_half ? new_connection(s, run, a) : drop(s, RXW_DROP_NO_CONNECTION);
+	c = rxw_conn_of(p);
+	if (t != s)
+		rxw_count(&s->wrong_shard, 1);
+	if (atomic_load_explicit(&c->home, memory_order_relaxed) != s->index)
+		atomic_store_explicit(&c->home, s->index, memory_order_relaxed);
+	return c;
+}
+
+/* True: the connection has served its time. Strangers have their own (unproven.c). */
+static bool served_its_time(struct rxw_connection *c, uint64_t now)
+{
+	bool gone;
+
+	rxw_conn_lock(c);
+	gone = !c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_said(c) + REAP_IDLE;
+	rxw_conn_unlock(c);
+	return gone;
+}
+
+/*
+ * Many packets of connections that are not there, or that are not what they claim, for seconds: told,
+ * once in a while (12.3). What comes late for a call, is damaged, or asks for what is not offered has
+ * the right ids: nobody guessed those. Nor is it guessing if peers go on for a moment because they do
+ * not know yet that a connection ended.
+ */
+static void watch_foreign(struct rxw_shard *s, uint64_t now)
+{
+	static const enum rxw_drop causes[] = {RXW_DROP_NO_CONNECTION, RXW_DROP_ADDRESS,
+					       RXW_DROP_VERIFY};
+	struct rxw_batch *b = s->batch;
+	uint64_t sum = 0, passed = now - b->foreign_at;
+	bool many;
+
+	for (unsigned i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		sum += atomic_load_explicit(&s->stats.drops[causes[i]], memory_order_relaxed) +
+		       atomic_load_explicit(&s->own.drops[causes[i]], memory_order_relaxed);
+	many = b->foreign_at && sum - b->foreign > FOREIGN_MANY * (passed / RXW_MS) / 1000;
+	b->foreign_looks = many ? b->foreign_looks + 1 : 0;
+	if (b->foreign_looks >= FOREIGN_LOOKS &&
+	    (!b->foreign_told || now > b->foreign_told + FOREIGN_TELL)) {
+		b->foreign_told = now;
+		rxw_log(s->ep->engine, RXW_LOG_WARNING,
+			"%llu packets in %llu ms, and as many before, belong to no connection of this "
+			"port or are forged: somebody may be guessing connection ids, or peers do not "
+			"know that this program was started again; they were dropped",
+			(unsigned long long)(sum - b->foreign),
+			(unsigned long long)(passed / RXW_MS));
+	}
+	b->foreign = sum;
+	b->foreign_at = now;
+}
+
+/*
+ * The next `slots` slots, or fewer if many in them are through: *looked says how many were done.
+ * Returns how many were forgotten.
+ */
+static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, unsigned *looked)
+{
+	struct rxw_connection *victim[REAP_AT_ONCE];
+	unsigned n = 0, i;
+
+	rxw_table_lock(s);
+	for (i = 0; i < slots && n < REAP_AT_ONCE; i++) {
+		unsigned at = s->batch->reap_slot % rxw_conntable_chains(&s->table);
+		struct rxw_pconn *p = rxw_conntable_chain(&s->table, at);
+
+		for (; p && n < REAP_AT_ONCE; p = p->hash_next)
+			if (served_its_time(rxw_conn_of(p), now)) {
+				victim[n] = rxw_conn_of(p);
+				rxw_conn_ref(victim[n++]);
+			}
+		if (p)
+			break; /* the rest of this slot comes next time */
+		s->batch->reap_slot++;
+	}
+	rxw_table_unlock(s);
+	for (unsigned k = 0; k < n; k++) {
+		rxw_conn_remove(victim[k]);
+		rxw_conn_unref(victim[k]);
+	}
+	*looked = i;
+	return n;
+}
+
+void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
+{
+	struct rxw_batch *b = s->batch;
+	uint64_t passed = now > b->reap_at ? now - b->reap_at : 0, next;
+	unsigned size, share, looked, gone = 0;
+
+	rxw_table_lock(s);
+	size = rxw_conntable_chains(&s->table);
+	rxw_table_unlock(s);
+	if (passed > REAP_ROUND)
+		passed = REAP_ROUND;
+	share = (unsigned)((uint64_t)size * (passed / RXW_MS) / (REAP_ROUND / RXW_MS));
+	if (share < REAP_LOOK)
+		share = size < REAP_LOOK ? size : REAP_LOOK;
+	b->reap_at = now;
+	for (; share && gone < REAP_AT_ONCE; share -= looked)
+		gone += reap_slots(s, share < REAP_LOOK ? share : REAP_LOOK, now, &looked);
+	/* The share of one look, or what is left over right after the next batch. */
+	next = REAP_ROUND / ((size + REAP_LOOK - 1) / REAP_LOOK);
+	if (next > WATCH_EVERY)
+		next = WATCH_EVERY;
+	if (gone >= REAP_AT_ONCE) {
+		b->reap_at -= passed * share / size;
+		next = 0;
+		rxw_io_wake(s->sock); /* nor may it sleep for long then */
+	}
+	s->reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
+	if (now < b->watched_at + WATCH_EVERY)
+		return;
+	if (!rxw_unproven_reap(s, now)) {
+		s->reaped_at = now - WATCH_EVERY;
+		rxw_io_wake(s->sock);
+		return;
+	}
+	b->watched_at = now;
+	watch_foreign(s, now);
+	if (!s->index) {
+		rxw_peers_lock(s->ep);
+		rxw_peer_reap(s->ep->peers, now);
+		rxw_peers_unlock(s->ep);
+	}
+}

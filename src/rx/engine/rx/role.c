@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shards: set-up, the listener thread, and who holds the receive role. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/rx/batch.h"
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+#define CALLER_GRACE RXW_MS	  /* how long a role that a caller left stays untended */
+#define CALLER_LOOK  (2 * RXW_MS) /* how often the listener looks while a caller receives */
+
+int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
+{
+	s->ep = ep;
+	s->index = index;
+	s->sock = ep->io.sock[index];
+	s->own.alone = true;
+	rxw_mutex_init(&s->lock);
+	rxw_mutex_init(&s->role_lock);
+	rxw_mutex_init(&s->txq_lock);
+	s->txq_tail = &s->txq_head;
+	s->wheel.tick = rxw_now() / RXW_MS;
+	s->grace = CALLER_GRACE;
+	s->rx = calloc(ep->config.batch, sizeof(*s->rx));
+	s->ctl = calloc(RXW_CTL_ROOM, sizeof(*s->ctl));
+	s->actions = calloc(RXW_ACTIONS_ROOM, sizeof(*s->actions));
+	s->batch = calloc(1, sizeof(*s->batch));
+	s->rx_depth = ep->config.batch < 4 ? ep->config.batch : 4;
+	rxw_budget_init(&s->reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
+	s->reserve_pool = rxw_pool_create(&s->reserve_budget, 2 * RXW_BUF_SIZE, 1);
+	if (s->reserve_pool)
+		s->reserve = rxw_buf_get(s->reserve_pool);
+	if (!s->rx || !s->ctl || !s->actions || !s->batch || !s->reserve ||
+	    rxw_cond_init(&s->role_free) || rxw_conntable_init(&s->table, ep->engine->key))
+		return -RXW_ENOMEM;
+	return 0;
+}
+
+void rxw_shard_fini(struct rxw_shard *s)
+{
+	if (!s->ep)
+		return;
+	if (s->batch)
+		rxw_verify_drop(rxw_verify_taken(s));
+	for (unsigned i = 0; s->rx && i < s->ep->config.batch; i++)
+		rxw_buf_unref(s->rx[i].buf);
+	rxw_buf_unref(s->reserve);
+	if (s->reserve_pool)
+		rxw_pool_destroy(s->reserve_pool);
+	rxw_conntable_fini(&s->table);
+	pthread_cond_destroy(&s->role_free);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->role_lock);
+	pthread_mutex_destroy(&s->txq_lock);
+	free(s->rx);
+	free(s->ctl);
+	free(s->actions);
+	free(s->batch);
+}
+
+bool rxw_role_wanted(const struct rxw_shard *s)
+{
+	const struct rxw_endpoint *ep = s->ep;
+
+	/*
+	 * Several callers are served better by the listener: one of them would work for all and be
+	 * late itself. On a server other calls must not wait for a writer either.
+	 */
+	if (atomic_load(&s->sync_waiters) > 1)
+		return true;
+	return ep->server && (ep->config.writer_receives == RXW_OFF ||
+			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
+}
+
+/* role_lock held: somebody has the role, or is on the way. */
+static void tended(struct rxw_shard *s)
+{
+	atomic_store_explicit(&s->untended, false, memory_order_relaxed);
+}
+
+/* role_lock held: the parked listener is to receive. */
+static void want_listener(struct rxw_shard *s)
+{
+	s->listener_wanted = true;
+	tended(s);
+}
+
+bool rxw_role_try(struct rxw_shard *s)
+{
+	bool got;
+
+	/* One of several callers may: it leaves the role to the listener after a batch. */
+	if (!atomic_load(&s->untended) || (s->ep->server && rxw_role_wanted(s)))
+		return false;
+	rxw_role_lock(s);
+	got = atomic_load_explicit(&s->untended, memory_order_relaxed);
+	if (got) {
+		s->role_held = true;
+		tended(s);
+	}
+	rxw_role_unlock(s);
+	if (got)
+		rxw_set_receiving(s);
+	return got;
+}
+
+void rxw_role_leave(struct rxw_shard *s)
+{
+	bool listener;
+
+	rxw_set_receiving(NULL);
+	rxw_role_lock(s);
+	s->role_held = false;
+	s->role_left_at = rxw_now();
+	atomic_store(&s->untended, true);
+	if (s->listener_wanted || atomic_load(&s->asleep) || rxw_role_wanted(s))
+		want_listener(s);
+	listener = s->listener_wanted;
+	rxw_role_unlock(s);
+	if (listener)
+		pthread_cond_signal(&s->role_free);
+}
+
+void rxw_role_back(struct rxw_shard *s)
+{
+	bool parked;
+
+	rxw_role_lock(s);
+	parked = s->listener_parked;
+	atomic_store_explicit(&s->given_back, true, memory_order_relaxed);
+	if (parked)
+		want_listener(s);
+	rxw_role_unlock(s);
+	if (parked)
+		pthread_cond_signal(&s->role_free);
+}
+
+void rxw_sync_begin(struct rxw_shard *s)
+{
+	atomic_fetch_add(&s->sync_waiters, 1);
+}
+
+void rxw_sync_end(struct rxw_shard *s)
+{
+	atomic_fetch_sub(&s->sync_waiters, 1);
+}
+
+/* Until the role is the listener's again: nobody has it, and it is wanted or was untended. */
+static void await(struct rxw_shard *s)
+{
+	uint64_t now = rxw_now();
+
+	rxw_role_lock(s);
+	while (!atomic_load(&s->ep->quit)) {
+		if (!s->role_held && (s->listener_wanted || now >= s->role_left_at + s->grace))
+			break;
+		rxw_cond_wait_until(&s->role_free, &s->role_lock,
+				    now + (s->role_held ? CALLER_LOOK : s->grace));
+		now = rxw_now();
+	}
+	s->listener_parked = false;
+	s->role_held = true;
+	tended(s);
+	rxw_role_unlock(s);
+}
+
+/*
+ * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
+ * packet, and can as well receive that itself. So does, on a server, the writer of the only call.
+ * The listener stays out until the role was untended for a while, or several callers wait. Not while
+ * anybody sleeps that the batch brought nothing for, nor if that writer is through already.
+ */
+static void park(struct rxw_shard *s)
+{
+	bool out;
+
+	rxw_role_lock(s);
+	s->role_left_at = rxw_now();
+	atomic_store(&s->untended, true);
+	out = !atomic_load(&s->asleep) &&
+	      !atomic_load_explicit(&s->given_back, memory_order_relaxed);
+	if (out) {
+		s->role_held = false;
+		s->listener_parked = true;
+		s->listener_wanted = false;
+	} else {
+		tended(s);
+	}
+	rxw_role_unlock(s);
+	if (out)
+		await(s);
+}
+
+void rxw_role_lend(struct rxw_shard *s)
+{
+	rxw_set_receiving(NULL);
+	rxw_role_lock(s);
+	s->role_held = false;
+	s->role_left_at = rxw_now_kept();
+	s->listener_parked = true;
+	atomic_store(&s->untended, !s->listener_wanted);
+	rxw_role_unlock(s);
+}
+
+bool rxw_role_retake(struct rxw_shard *s)
+{
+	bool back;
+
+	rxw_role_lock(s);
+	back = !s->role_held;
+	if (back) {
+		s->role_held = true;
+		s->listener_parked = s->listener_wanted = false;
+		tended(s);
+	}
+	rxw_role_unlock(s);
+	if (back)
+		rxw_set_receiving(s);
+	return back;
+}
+
+/* What a batch of small calls brought is verified by the thread that received it. */
+static void verify_here(struct rxw_shard *s)
+{
+	struct rxw_verify_job *jobs = rxw_verify_taken(s);
+	bool back;
+
+	if (!jobs)
+		return;
+	rxw_role_lend(s);
+	rxw_verify_do(jobs);
+	back = rxw_role_retake(s);
+	rxw_verify_deliver(s, jobs, back, true);
+	if (!back)
+		await(s);
+}
+
+static void *listen_loop(void *arg)
+{
+	struct rxw_shard *s = arg;
+
+	rxw_set_library_thread(s->ep);
+	rxw_role_lock(s);
+	s->role_held = true;
+	rxw_role_unlock(s);
+	while (!atomic_load(&s->ep->quit)) {
+		/* A writer that waited before the batch came is the one that it woke, if any. */
+		bool writer = s->ep->server && atomic_load(&s->sync_waiters) == 1;
+
+		rxw_set_receiving(s);
+		s->woke_caller = false;
+		if (atomic_load_explicit(&s->given_back, memory_order_relaxed))
+			atomic_store_explicit(&s->given_back, false, memory_order_relaxed);
+		rxw_shard_poll(s);
+		verify_here(s);
+		rxw_set_receiving(NULL);
+		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
+		    !atomic_load(&s->asleep))
+			park(s);
+	}
+	return NULL;
+}
+
+int rxw_shard_start(struct rxw_shard *s)
+{
+	char name[16];
+	int r;
+
+	snprintf(name, sizeof(name), "rxw-listen%u", s->index % 100);
+	r = rxw_thread_create(&s->listener, &s->ep->config, s->index, name, listen_loop, s);
+	s->listener_started = !r;
+	return r;
+}
+
+void rxw_shard_stop(struct rxw_shard *s)
+{
+	if (!s->listener_started)
+		return;
+	rxw_role_lock(s);
+	want_listener(s);
+	rxw_role_unlock(s);
+	pthread_cond_broadcast(&s->role_free);
+	rxw_io_wake(s->sock);
+	pthread_join(s->listener, NULL);
+	s->listener_started = false;
+	while (s->owing_count)
+		rxw_conn_unref(s->owing[--s->owing_count]);
+	rxw_timer_forget_all(s);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The reading side of a call's streams: pieces of the receive queue, lent or copied. */
+#include <limits.h>
+#include <string.h>
+
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+static bool has_read(const struct rxw_call *call)
+{
+	bool ended;
+
+	return call->p.error || rxw_pcall_readable(&call->p, &ended) || ended;
+}
+
+/* What is still to be verified is this thread's to look at. */
+static bool can_read(const struct rxw_call *call)
+{
+	return rxw_verify_waits(call) || has_read(call);
+}
+
+static void drop_piece(struct rxw_rxpiece *piece)
+{
+	rxw_buf_unref(piece->buf);
+	piece->buf = NULL;
+}
+
+/*
+ * The whole stream was one packet, and the call ends within the same thread: to report it now would
+ * say what the end says. Not where a handler may work on for long: the peer waits for its ACK.
+ */
+static bool ends_soon(const struct rxw_call *call)
+{
+	const struct rxw_rxpiece *only = &call->r.piece[0];
+
+	return call->r.ended && call->r.count == 1 && only->count == 1 && only->first_seq == 1 &&
+	       (call->p.client || (call->short_handler && rxw_receiving()));
+}
+
+/* Tell floor 1 what was used up; with `pause` it may write a window update. */
+static void report(struct rxw_call *call, bool pause)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+
+	if (!call->r.consumed || ends_soon(call))
+		return;
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	rxw_pcall_consumed(&call->p, call->r.consumed, &a.out);
+	call->r.consumed = 0;
+	if (pause)
+		rxw_pcall_read_pause(&call->p, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+}
+
+/* The present piece is used up. */
+static void next_piece(struct rxw_call *call)
+{
+	drop_piece(&call->r.piece[call->r.at++]);
+	call->r.keep = call->r.at;
+	call->r.packet = call->r.offset = 0;
+	report(call, false);
+}
+
+/*
+ * Lock held, and released meanwhile: what came for this call and is not verified yet. Nobody else
+ * need be woken for that.
+ */
+static void verify_own(struct rxw_call *call)
+{
+	struct rxw_verify_job *jobs = rxw_verify_take(call, UINT_MAX);
+
+	rxw_conn_unlock(call->conn);
+	rxw_verify_do(jobs);
+	rxw_verify_deliver(rxw_home(call->conn), jobs, false, true);
+	rxw_conn_lock(call->conn);
+}
+
+/* Lock held. Wait for something to read, and verify it if need be. */
+static void wait_to_read(struct rxw_call *call)
+{
+	do {
+		call->reader_waits = true;
+		rxw_wait(call, can_read);
+		call->reader_waits = false;
+		if (rxw_verify_waits(call) && !call->p.error)
+			verify_own(call);
+	} while (!has_read(call));
+}
+
+/*
+ * Make r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_EDEADLK, -RXW_ECALL.
+ */
+static int refill(struct rxw_call *call, bool wait)
+{
+	struct rxw_connection *c = call->conn;
+	bool ended = false;
+	int r;
+
+	if (call->r.at < call->r.count)
+		return 1;
+	if (call->r.ended)
+		return 0;
+	rxw_conn_lock(c);
+	if (rxw_verify_waits(call) && !has_read(call) && !rxw_receiving())
+		verify_own(call);
+	if (!has_read(call) && wait) {
+		struct rxw_actions a;
+
+		if (call->flags & RXW_CALL_NONBLOCK || (call->short_handler && rxw_receiving())) {
+			rxw_conn_unlock(c);
+			report(call, true);
+			return -RXW_EAGAIN;
+		}
+		if (rxw_must_not_wait()) {
+			rxw_conn_unlock(c);
+			report(call, true);
+			return -RXW_EDEADLK;
+		}
+		rxw_actions_init(&a, rxw_home(c), false);
+		rxw_pcall_read_pause(&call->p, &a.out);
+		rxw_actions_collect(&a, false);
+		rxw_conn_unlock(c);
+		rxw_actions_run(&a);
+		rxw_conn_lock(c);
+		wait_to_read(call);
+	}
+	call->r.at = call->r.count = call->r.keep = 0;
+	if (call->p.error) {
+		r = -RXW_ECALL;
+	} else {
+		call->r.count = rxw_pcall_take(&call->p, call->r.piece, RXW_READ_PIECES);
+		call->r.ended = !rxw_pcall_readable(&call->p, &ended) && ended;
+		r = call->r.count ? 1 : call->r.ended ? 0 : -RXW_EAGAIN;
+	}
+	rxw_conn_unlock(c);
+	return r;
+}
+
+/* Data of the packet that is being read. */
+static uint8_t *packet_data(const struct rxw_call *call, size_t *length)
+{
+	const struct rxw_rxpiece *p = &call->r.piece[call->r.at];
+	size_t size = call->r.packet + 1 == p->count ? p->last_length : p->length;
+
+	*length = size - call->r.offset;
+	return p->data + (size_t)call->r.packet * p->stride + call->r.offset;
+}
+
+static void advance(struct rxw_call *call, size_t bytes)
+{
+	const struct rxw_rxpiece *p = &call->r.piece[call->r.at];
+	size_t left;
+
+	packet_data(call, &left);
+	call->r.offset = (uint16_t)(call->r.offset + bytes);
+	if (bytes < left)
+		return;
+	call->r.offset = 0;
+	call->r.consumed++;
+	if (++call->r.packet == p->count)
+		next_piece(call);
+}
+
+/* Slices lent by the last rxw_call_readv() are the application's no longer. */
+static void take_lent_back(struct rxw_call *call)
+{
+	if (!call->r.lent)
+		return;
+	call->r.lent = false;
+	while (call->r.keep < call->r.at)
+		drop_piece(&call->r.piece[call->r.keep++]);
+	report(call, true);
+}
+
+static int begin_read(struct rxw_call *call)
+{
+	int r = rxw_stream_turn(call);
+
+	take_lent_back(call);
+	/* A reply that began before the request was whole is delivered all the same. */
+	return r == -RXW_ECALL || r == -RXW_ESTATE ? 0 : r;
+}
+
+static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, bool all)
+{
+	size_t done = 0;
+	int r = begin_read(call);
+
+	if (r)
+		return r;
+	while (done < length) {
+		size_t n;
+		const uint8_t *from;
+
+		r = refill(call, all || !done);
+		if (r <= 0)
+			break;
+		from = packet_data(call, &n);
+		if (n > length - done)
+			n = length - done;
+		if (data)
+			memcpy(data + done, from, n);
+		done += n;
+		advance(call, n);
+	}
+	call->r.bytes += done;
+	report(call, true);
+	if (r == -RXW_EAGAIN && done)
+		r = 0;
+	/* Part of what was asked for is gone: the stream cannot be read on. */
+	if (r == -RXW_EDEADLK && done)
+		rxw_call_fail(call, RXW_USER_ABORT);
+	return r < 0 ? r : (ssize_t)done;
+}
+
+ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
+{
+	if (!call || (!data && length) || length > SSIZE_MAX)
+		return -RXW_EINVAL;
+	return read_bytes(call, data, length, true);
+}
+
+ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
+{
+	if (!call || (!data && length) || length > SSIZE_MAX)
+		return -RXW_EINVAL;
+	return read_bytes(call, data, length, false);
+}
+
+ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
+{
+	size_t lent = 0;
+	unsigned n = 0;
+	int r;
+
+	if (!call || !iov || !count || !*count || !length)
+		return -RXW_EINVAL;
+	r = begin_read(call);
+	if (!r)
+		r = refill(call, true);
+	/* Empty packets carry nothing that could be lent. */
+	while (r == 1) {
+		size_t left;
+
+		packet_data(call, &left);
+		if (left)
+			break;
+		advance(call, 0);
+		r = refill(call, true);
+	}
+	if (r <= 0) {
+		*count = 0;
+		return r;
+	}
+	while (n < *count && lent < length && call->r.at < call->r.count) {
+		size_t bytes, left;
+
+		iov[n].iov_base = packet_data(call, &left);
+		bytes = left < length - lent ? left : length - lent;
+		iov[n].iov_len = bytes;
+		lent += bytes;
+		n += bytes != 0;
+		call->r.offset = (uint16_t)(call->r.offset + bytes);
+		if (bytes < left)
+			break;
+		call->r.offset = 0;
+		call->r.consumed++;
+		if (++call->r.packet == call->r.piece[call->r.at].count) {
+			call->r.packet = 0;
+			call->r.at++; /* kept until the slices come back */
+		}
+	}
+	call->r.lent = true;
+	call->r.bytes += lent;
+	*count = n;
+	return (ssize_t)lent;
+}
+
+int rxw_stream_discard(struct rxw_call *call)
+{
+	ssize_t r;
+
+	do
+		r = read_bytes(call, NULL, 1u << 20, false);
+	while (r > 0);
+	return (int)r;
+}

@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The writing side of a call's streams: bytes into slots, slots into runs, runs into the send
+ * queue. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/internal.h"
+#include "engine/lock.h"
+
+#define MEMORY_PAUSE   (2 * RXW_MS)
+#define MEMORY_WAIT    (30 * RXW_SEC) /* while other calls give no buffer back */
+#define LEAST_QUEUE    64	      /* packets */
+#define NARROW_QUEUE   32	      /* packets; where half of the memory is used up */
+#define PART_OF_REST   48
+#define UNPROVEN_QUEUE 32
+#define BRIEF	       512u /* bytes; a longer write() takes over what ACKs let go meanwhile */
+
+static bool can_write(const struct rxw_call *call)
+{
+	return call->p.error || rxw_pcall_writable(&call->p);
+}
+
+/* A writer that waits for room is also woken to send what an ACK let go. */
+static bool may_go_on(const struct rxw_call *call)
+{
+	return call->send_wanted || can_write(call);
+}
+
+/* Whoever never waits goes on when it is told to: on some threads others have their turn first. */
+static bool may_open(const struct rxw_call *call)
+{
+	if ((call->flags & RXW_CALL_NONBLOCK) && rxw_callback_had_turn(call))
+		return false;
+	return can_write(call);
+}
+
+/* A short handler's writes go on beyond the high water. */
+static bool goes_on(const struct rxw_call *call)
+{
+	return call->short_handler && rxw_receiving();
+}
+
+/*
+ * With the lock held, until there is room. What is left to the waiting writer it sends in between.
+ */
+static void wait_and_send(struct rxw_call *call)
+{
+	for (;;) {
+		struct rxw_shard *s;
+
+		rxw_wait(call, may_go_on);
+		if (!call->send_wanted)
+			return;
+		call->send_wanted = false;
+		if (can_write(call))
+			return; /* on the way out of write() it looks again */
+		call->tx_own = true;
+		rxw_conn_unlock(call->conn);
+		s = rxw_tx_queue(call);
+		if (s)
+			rxw_tx_run(s);
+		rxw_conn_lock(call->conn);
+	}
+}
+
+/* It may go to somebody who never asked, or who lets most of what it asks for be thrown away. */
+static bool spares_queue(const struct rxw_peer *peer)
+{
+	uint64_t now = rxw_now_kept();
+
+	return (!peer->local && !rxw_peer_proven(peer, now)) || rxw_peer_wasteful(peer, now);
+}
+
+/*
+ * Lock held. Calls at work share three quarters of the engine's memory: many streams must not find
+ * it all queued by the first of them. Those have queued more than their share by the time that
+ * others come, and give it back slowly if their readers are slow: one call adds no more than a part
+ * of what is left of the first half. The rest is what small calls and receivers live on.
+ */
+static void share_memory(struct rxw_call *call, uint32_t stride)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
+	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
+	uint64_t share = all / 4 * 3 / (live ? live : 1) / stride;
+	uint64_t more = used < all / 2 ? (all / 2 - used) / PART_OF_REST / stride : 0;
+	uint64_t least = used < all / 2 ? LEAST_QUEUE : NARROW_QUEUE;
+
+	if (share > more && share > rxw_pcall_queued(&call->p) + more)
+		share = rxw_pcall_queued(&call->p) + more;
+	if (share < least)
+		share = least;
+	if (share > UNPROVEN_QUEUE && !call->p.client && spares_queue(call->conn->p.peer))
+		share = UNPROVEN_QUEUE;
+	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
+}
+
+/*
+ * Wait for room in the send queue, unless `force`; *stride: bytes of the datagrams to build. 0,
+ * -RXW_EAGAIN, -RXW_EDEADLK or -RXW_ECALL. One that waited is inside write().
+ */
+static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+	int r = 0;
+
+	rxw_conn_lock(c);
+	share_memory(call, rxw_pcall_datagram_size(&call->p));
+	if (!force && !may_open(call) && !goes_on(call)) {
+		if (call->flags & RXW_CALL_NONBLOCK) {
+			r = -RXW_EAGAIN;
+		} else if (rxw_must_not_wait()) {
+			r = -RXW_EDEADLK;
+		} else {
+			/* What can go now does: nobody will add to it before room is made. */
+			rxw_actions_init(&a, rxw_home(c), false);
+			rxw_pcall_urge_room(&call->p, &a.out);
+			call->writer = RXW_WRITER_WAITING;
+			rxw_actions_collect(&a, false);
+			rxw_conn_unlock(c);
+			rxw_actions_run(&a);
+			rxw_conn_lock(c);
+			wait_and_send(call);
+			call->writer = RXW_WRITER_INSIDE;
+		}
+	}
+	if (call->p.error)
+		r = -RXW_ECALL;
+	if (!r)
+		*stride = rxw_pcall_datagram_size(&call->p);
+	rxw_conn_unlock(c);
+	return r;
+}
+
+/*
+ * There is no memory: wait a little for others to give some back. False: it is no use, because the
+ * call is in error, must not wait or has waited long enough; *until is 0 the first time. Meanwhile
+ * nobody counts on this thread to send, and what is queued leaves: it may be what all wait for.
+ */
+static bool await_memory(struct rxw_call *call, uint64_t *until)
+{
+	const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
+	enum rxw_writer before = call->writer; /* only this thread changes it */
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+	bool error, worker;
+
+	if ((call->flags & RXW_CALL_NONBLOCK) || rxw_must_not_wait())
+		return false;
+	if (!*until)
+		*until = rxw_now() + MEMORY_WAIT;
+	if (rxw_now() >= *until)
+		return false;
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	error = call->p.error != 0;
+	worker = !error && rxw_worker_waits(call, RXW_WAITS_FOR_MEMORY);
+	if (!error) {
+		call->writer = RXW_WRITER_ELSEWHERE;
+		rxw_pcall_urge_room(&call->p, &a.out);
+	}
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	if (error)
+		return false;
+	nanosleep(&pause, NULL);
+	if (worker)
+		rxw_worker_goes_on();
+	rxw_conn_lock(c);
+	call->writer = before;
+	rxw_conn_unlock(c);
+	return true;
+}
+
+/* NULL: there is no memory, or the call is in error. */
+static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
+{
+	struct rxw_pool *pool = call->conn->ep->engine->pool;
+	uint64_t until = 0;
+	struct rxw_buf *b;
+
+	do
+		b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
+	while (!b && await_memory(call, &until));
+	return b;
+}
+
+/*
+ * Lock held: the writer never waits, and there is no memory. Nobody may give any back to this call,
+ * so it is told to try again at the next look at the timers; until then it is not told of room.
+ */
+static void starve(struct rxw_call *call)
+{
+	call->starved = true;
+	rxw_timer_call_back(call);
+}
+
+static bool in_error(struct rxw_call *call)
+{
+	bool error;
+
+	rxw_conn_lock(call->conn);
+	error = call->p.error != 0;
+	rxw_conn_unlock(call->conn);
+	return error;
+}
+
+/*
+ * Slots to fill. The first packet of a stream has a buffer of its own size, so that a thousand
+ * small calls do not hold a thousand large ones.
+ */
+static int open_slots(struct rxw_call *call, bool force)
+{
+	const struct rxw_security_room *room = &call->conn->p.room;
+	uint32_t stride, capacity;
+	int r = wait_room(call, force, &stride);
+
+	if (r)
+		return r;
+	capacity = rxw_sealed_capacity(room, stride - RXW_HEADER_SIZE);
+	if (!capacity)
+		return -RXW_ELIMIT;
+	/* Full packets lie back to back, sealed: what padding could not fill is no part of them. */
+	stride = RXW_HEADER_SIZE + rxw_sealed_size(room, capacity);
+	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
+	if (!call->w.buf && in_error(call))
+		return -RXW_ECALL;
+	if (!call->w.buf && !(call->flags & RXW_CALL_NONBLOCK))
+		return -RXW_ENOMEM;
+	if (!call->w.buf) {
+		rxw_conn_lock(call->conn);
+		starve(call);
+		rxw_conn_unlock(call->conn);
+		return -RXW_EAGAIN;
+	}
+	call->w.base = call->w.buf->data;
+	call->w.stride = (uint16_t)stride;
+	call->w.room = call->w.seq == 1 ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
+	call->w.head = room->head;
+	call->w.capacity = (uint16_t)capacity;
+	call->w.full = call->w.fill = 0;
+	return 0;
+}
+
+/* Lock held: the handler is through. */
+static void settle_server(struct rxw_call *call, uint64_t now)
+{
+	call->writer = RXW_WRITER_GONE;
+	call->ended = true;
+	call->finished = now;
+	/* What a short handler needed is not in its thread's kept time. */
+	if (!call->p.error)
+		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], rxw_now() - call->started);
+	rxw_call_rest(call);
+}
+
+/*
+ * Takes the connection's lock and queues the run, whose buffer the caller keeps. One that finds no
+ * memory for the queue's entry waits for some, as for a buffer.
+ */
+static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_actions *a)
+{
+	struct rxw_connection *c = call->conn;
+	uint64_t until = 0;
+	bool wait = true;
+
+	for (;;) {
+		int r;
+
+		rxw_buf_ref(run->buf);
+		rxw_actions_init(a, rxw_home(c), false);
+		rxw_conn_lock(c);
+		r = rxw_pcall_push(&call->p, run, &a->out);
+		if (r != -RXW_ENOMEM || !wait)
+			return r;
+		rxw_conn_unlock(c);
+		wait = await_memory(call, &until); /* what comes after is the last try */
+	}
+}
+
+/*
+ * Lock held: nothing more is written. Before the packet can leave: its reply may bring a callback
+ * that ends the call. The buffer is the caller's to give back.
+ */
+static struct rxw_buf *finish_writing(struct rxw_call *call)
+{
+	struct rxw_buf *left = call->w.buf;
+
+	call->w.finished = true;
+	call->w.buf = NULL;
+	return left;
+}
+
+/*
+ * Seal the full packets, and with `partial` what is begun: *run, of no packets if there are none. The
+ * slots behind stay with the writer, which holds the buffer until pass() says otherwise.
+ */
+static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_txrun *run)
+{
+	struct rxw_connection *c = call->conn;
+	uint16_t data = call->w.capacity;
+
+	*run = (struct rxw_txrun){.buf = call->w.buf,
+				  .data = call->w.base,
+				  .stride = call->w.stride,
+				  .count = call->w.full,
+				  .last = last};
+	if (partial && (call->w.fill || last)) {
+		run->count++;
+		data = call->w.fill;
+	}
+	if (!run->count)
+		return 0;
+	run->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.room, data));
+	/* A train at a time, and without a lock. */
+	return rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run->data,
+			    run->stride, run->count, call->w.capacity, data);
+}
+
+/* The run is queued, or kept to be: the writer goes on behind it. */
+static void pass(struct rxw_call *call, const struct rxw_txrun *run, bool partial)
+{
+	call->w.seq += run->count;
+	call->w.base += (size_t)run->count * call->w.stride;
+	call->w.room -= run->count;
+	call->w.full = 0;
+	if (partial)
+		call->w.fill = 0;
+	if (!call->w.room) {
+		rxw_buf_unref(call->w.buf);
+		call->w.buf = NULL;
+	}
+}
+
+/*
+ * As queue_run(): 0, or a result. A sealed run whose entry finds no memory is kept, since its bytes
+ * were taken and their sequence numbers are given: it is queued before anything else is.
+ */
+static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_actions *a)
+{
+	struct rxw_txrun *kept = &call->w.kept;
+	int r = queue_run(call, run, a);
+
+	if (r == -RXW_ENOMEM && !kept->buf) {
+		rxw_buf_ref(run->buf);
+		*kept = *run;
+	} else if (r != -RXW_ENOMEM && kept->buf) {
+		rxw_buf_unref(kept->buf);
+		kept->buf = NULL;
+	}
+	if (r == -RXW_ENOMEM && (call->flags & RXW_CALL_NONBLOCK)) {
+		starve(call);
+		return -RXW_EAGAIN;
+	}
+	return r;
+}
+
+/* What was kept and does not end the stream is queued, or refused again. */
+static int push_kept(struct rxw_call *call)
+{
+	struct rxw_txrun run = call->w.kept;
+	struct rxw_actions a;
+	int r;
+
+	if (!run.buf || run.last)
+		return 0;
+	r = queue_or_keep(call, &run, &a);
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(call->conn);
+	rxw_actions_run(&a);
+	return r;
+}
+
+/*
+ * Hand the full packets, and with `partial` what is begun, to the send queue. `urge`: it is a flush,
+ * after which the writer is elsewhere, or gone. -RXW_ENOMEM, and -RXW_EAGAIN of a call that never
+ * waits, lose nothing: it may be said again.
+ */
+static int push(struct rxw_call *call, bool partial, bool last, bool urge)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_buf *left = NULL;
+	struct rxw_txrun run;
+	struct rxw_actions a;
+	bool back = false, over;
+	int r = push_kept(call);
+
+	if (r)
+		return r == -RXW_ESTATE ? -RXW_ECALL : r;
+	if (call->w.kept.buf) {
+		run = call->w.kept;
+		r = queue_or_keep(call, &run, &a);
+	} else {
+		r = seal_next(call, partial, last, &run);
+		if (r) {
+			rxw_call_fail(call, RXW_USER_ABORT);
+			return r;
+		}
+		if (run.count) {
+			r = queue_or_keep(call, &run, &a);
+			pass(call, &run, partial);
+		} else {
+			rxw_actions_init(&a, rxw_home(c), false);
+			rxw_conn_lock(c);
+		}
+	}
+	over = last && r != -RXW_EAGAIN;
+	call->end_owed = last && !over;
+	if (urge)
+		call->writer = over ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
+	if (urge && !r)
+		rxw_pcall_urge(&call->p, &a.out);
+	if (over) {
+		left = finish_writing(call);
+		back = call->received_at != 0;
+	}
+	if (last && !c->p.client && !r) {
+		/*
+		 * Before the packet can leave: a quick client's next call must not find this one at
+		 * work.
+		 */
+		settle_server(call, a.out.now);
+		rxw_pcall_finish(&call->p, &a.out);
+	}
+	rxw_actions_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_buf_unref(left);
+	rxw_actions_run(&a);
+	if (back)
+		rxw_role_back(rxw_home(c));
+	return r == -RXW_ESTATE ? -RXW_ECALL : r;
+}
+
+/*
+ * The application does not know how much was taken of what it wrote, and can neither go on nor
+ * begin anew: both ends are to see that the stream is not whole.
+ */
+static int give_up(struct rxw_call *call, int r)
+{
+	if (r != -RXW_ECALL)
+		rxw_call_fail(call, RXW_USER_ABORT);
+	return r;
+}
+
+static void enter(struct rxw_call *call)
+{
+	rxw_conn_lock(call->conn);
+	call->writer = RXW_WRITER_INSIDE;
+	rxw_conn_unlock(call->conn);
+}
+
+/* On the way out: nobody may count on this thread any more, so what can go is sent now. */
+static int leave(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	bool starving, sendable;
+	int r = 0;
+
+	rxw_conn_lock(c);
+	/* Full packets are kept back to make long trains, but not while the wire would run dry. */
+	starving = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
+	rxw_conn_unlock(c);
+	if (starving)
+		r = push(call, false, false, false);
+	rxw_conn_lock(c);
+	call->writer = RXW_WRITER_ELSEWHERE;
+	sendable = rxw_pcall_sendable(&call->p, rxw_now());
+	rxw_conn_unlock(c);
+	if (sendable) {
+		struct rxw_shard *s = rxw_tx_queue(call);
+
+		if (s)
+			rxw_tx_run(s);
+	}
+	return r;
+}
+
+static int check_writable(const struct rxw_call *call)
+{
+	if (call->w.finished)
+		return -RXW_ESTATE;
+	return 0;
+}
+
+/* Up to `length` bytes into the slots at hand. */
+static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
+{
+	size_t done = 0;
+
+	while (done < length && call->w.full < call->w.room) {
+		uint8_t *slot = call->w.base + (size_t)call->w.full * call->w.stride +
+				RXW_HEADER_SIZE + call->w.head;
+		size_t n = call->w.capacity - call->w.fill;
+
+		if (n > length - done)
+			n = length - done;
+		memcpy(slot + call->w.fill, data + done, n);
+		done += n;
+		call->w.fill = (uint16_t)(call->w.fill + n);
+		if (call->w.fill == call->w.capacity) {
+			call->w.full++;
+			call->w.fill = 0;
+		}
+	}
+	call->w.bytes += done;
+	return done;
+}
+
+/* Does somebody count on this thread, in write(), to send what can go? No lock: only it says so. */
+static bool counted_on(const struct rxw_call *call)
+{
+	return call->writer == RXW_WRITER_INSIDE || call->w.full;
+}
+
+ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
+{
+	struct rxw_call *before;
+	size_t done = 0;
+	int r;
+
+	if (!call || (!data && length) || length > SSIZE_MAX)
+		return -RXW_EINVAL;
+	r = check_writable(call);
+	if (r)
+		return r;
+	before = rxw_tx_writing(call);
+	if (length > BRIEF)
+		enter(call);
+	while (done < length && !r) {
+		if (!call->w.buf)
+			r = open_slots(call, false);
+		if (r)
+			break;
+		done += fill(call, (const uint8_t *)data + done, length - done);
+		if (call->w.full == call->w.room)
+			r = push(call, false, false, false);
+	}
+	if (!counted_on(call))
+		;
+	else if (!r)
+		r = leave(call);
+	else
+		leave(call);
+	rxw_tx_writing(before);
+	if (r == -RXW_EAGAIN && done)
+		r = 0;
+	if (r && done)
+		return give_up(call, r);
+	return r ? r : (ssize_t)done;
+}
+
+ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
+{
+	size_t offered = 0;
+	unsigned n = 0;
+	uint16_t packet, fill;
+	int r;
+
+	if (!call || !iov || !count || !*count || !length)
+		return -RXW_EINVAL;
+	r = check_writable(call);
+	if (!r && call->w.reserved)
+		r = -RXW_ESTATE;
+	if (!r && (!call->w.buf || call->w.full == call->w.room)) {
+		struct rxw_call *before = rxw_tx_writing(call);
+
+		enter(call);
+		if (call->w.buf)
+			r = push(call, false, false, false);
+		if (!r)
+			r = open_slots(call, false);
+		leave(call);
+		rxw_tx_writing(before);
+	}
+	if (r)
+		return r;
+	packet = call->w.full;
+	fill = call->w.fill;
+	while (n < *count && offered < length && packet < call->w.room) {
+		size_t bytes = call->w.capacity - fill;
+
+		if (bytes > length - offered)
+			bytes = length - offered;
+		iov[n].iov_base = call->w.base + (size_t)packet * call->w.stride + RXW_HEADER_SIZE +
+				  call->w.head + fill;
+		iov[n++].iov_len = bytes;
+		offered += bytes;
+		packet++;
+		fill = 0;
+	}
+	*count = n;
+	call->w.reserved = offered;
+	return (ssize_t)offered;
+}
+
+int rxw_call_commit(rxw_call *call, size_t length)
+{
+	struct rxw_call *before;
+	int r = 0;
+	size_t left = length;
+
+	if (!call || length > call->w.reserved)
+		return -RXW_EINVAL;
+	call->w.reserved = 0;
+	if (!length)
+		return 0;
+	call->w.bytes += length;
+	while (left) {
+		size_t n = call->w.capacity - call->w.fill;
+
+		if (n > left)
+			n = left;
+		left -= n;
+		call->w.fill = (uint16_t)(call->w.fill + n);
+		if (call->w.fill == call->w.capacity) {
+			call->w.full++;
+			call->w.fill = 0;
+		}
+	}
+	before = rxw_tx_writing(call);
+	enter(call);
+	if (call->w.full == call->w.room)
+		r = push(call, false, false, false);
+	if (r)
+		leave(call);
+	else
+		r = leave(call);
+	rxw_tx_writing(before);
+	if (r == -RXW_EAGAIN)
+		r = 0; /* the bytes are taken, and are queued by what comes next */
+	return r ? give_up(call, r) : 0;
+}
+
+ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
+{
+	size_t done = 0;
+
+	if (!call || fd < 0 || offset < 0 || length > SSIZE_MAX)
+		return -RXW_EINVAL;
+	while (done < length) {
+		struct iovec iov[64];
+		unsigned count = 64;
+		ssize_t room = rxw_call_reserve(call, length - done, iov, &count), n;
+		int r;
+
+		if (room < 0 && done)
+			return room == -RXW_EAGAIN ? (ssize_t)done : give_up(call, (int)room);
+		if (room < 0)
+			return room;
+		do
+			n = preadv(fd, iov, (int)count, offset + (off_t)done);
+		while (n < 0 && errno == EINTR);
+		if (n < 0) {
+			int saved = errno;
+
+			rxw_call_commit(call, 0);
+			errno = saved;
+			return -RXW_ESYS;
+		}
+		r = rxw_call_commit(call, (size_t)n);
+		if (r)
+			return r;
+		done += (size_t)n;
+		if (!n)
+			break; /* the file ends here */
+	}
+	return (ssize_t)done;
+}
+
+int rxw_stream_flush(struct rxw_call *call, bool last)
+{
+	struct rxw_buf *left;
+	int r = 0;
+
+	/* A callback that reads or ends the call may come before its end's sender returns. */
+	if (last ? atomic_exchange(&call->w.ending, true) : call->w.finished)
+		return 0;
+	/* One packet more than the high water, rather than a stream without an end. */
+	if (last && !call->w.buf)
+		r = push_kept(call);
+	if (last && !call->w.buf && !call->w.kept.buf && !r)
+		r = open_slots(call, true);
+	if (!r)
+		r = push(call, true, last, true);
+	if (!r)
+		return 0;
+	rxw_conn_lock(call->conn);
+	if (r == -RXW_EAGAIN || !last) {
+		call->writer = RXW_WRITER_ELSEWHERE;
+		call->end_owed = last;
+		left = NULL;
+	} else {
+		call->writer = RXW_WRITER_GONE;
+		left = finish_writing(call);
+	}
+	rxw_conn_unlock(call->conn);
+	rxw_buf_unref(left);
+	if (last && r == -RXW_EAGAIN)
+		atomic_store(&call->w.ending, false); /* it may be said again */
+	else if (last)
+		give_up(call, r);
+	return r == -RXW_ESTATE ? -RXW_ECALL : r;
+}
+
+/* What leaves may bring a callback, on another thread, that ends the call meanwhile. */
+static int flush_held(rxw_call *call, bool last)
+{
+	int r;
+
+	rxw_call_ref(call);
+	r = rxw_stream_flush(call, last);
+	rxw_call_unref(call);
+	return r;
+}
+
+int rxw_call_flush(rxw_call *call)
+{
+	if (!call)
+		return -RXW_EINVAL;
+	return flush_held(call, false);
+}
+
+int rxw_call_send_end(rxw_call *call)
+{
+	if (!call)
+		return -RXW_EINVAL;
+	if (!call->p.client)
+		return -RXW_ESTATE;
+	return flush_held(call, true);
+}
+
+int rxw_stream_turn(struct rxw_call *call)
+{
+	if (!call->p.client || atomic_load_explicit(&call->w.ending, memory_order_relaxed))
+		return 0;
+	return rxw_stream_flush(call, true);
+}
+
+void rxw_stream_finish(struct rxw_call *call, int32_t code)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_actions a;
+
+	if (!code) {
+		int r = rxw_stream_flush(call, true);
+
+		if (!r)
+			return;
+		code = r == -RXW_ECALL ? RXW_CALL_DEAD : RXW_USER_ABORT;
+	}
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	settle_server(call, a.out.now);
+	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_pcall_finish(&call->p, &a.out);
+	rxw_actions_collect(&a, false);
+	rxw_timer_update(call);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+}

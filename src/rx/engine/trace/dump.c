@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files of traces, and the thread that writes one when a call died. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/trace/ring.h"
+
+#define TAIL	   (100 * RXW_MS) /* what still comes of a call that died is worth having */
+#define FILES	   16u
+#define FILES_MOST 1000u
+#define PAUSE_MS   10000u
+#define NAME_ROOM  64
+#define TRIES	   8
+
+bool rxw_trace_dead(const struct rxw_seen *seen)
+{
+	if (seen->kind != RXW_SEEN_CALL_END || seen->c != RXW_ORIGIN_LOCAL)
+		return false;
+	switch ((int32_t)seen->a) {
+	case RXW_CALL_DEAD:
+	case RXW_CALL_TIMEOUT:
+	case RXW_PROTOCOL_ERROR:
+	case RXW_CALL_MSGSIZE:
+	case RXW_NETWORK_RESET:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int64_t read_clock(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (int64_t)ts.tv_sec * (int64_t)RXW_SEC + ts.tv_nsec;
+}
+
+int rxw_trace_put(struct rxw_trace *t, int fd)
+{
+	struct rxw_snapshot snapshot;
+	size_t room;
+	uint8_t *copy = rxw_trace_copy(t, &snapshot, &room);
+	int rc;
+
+	if (!copy)
+		return -RXW_ENOMEM;
+	snapshot.wall = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+	rc = rxw_tracefile_write(fd, &snapshot);
+	rxw_trace_unmap(copy, room);
+	return rc;
+}
+
+/* A new file under a name that nobody could foresee; its name in `name`. */
+static int temporary(int dir, char *name, size_t size)
+{
+	int fd = -1;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t random;
+
+		if (getentropy(&random, sizeof(random)) < 0)
+			return -1;
+		snprintf(name, size, ".rxwire-trace-%016llx", (unsigned long long)random);
+		fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+int rxw_trace_put_at(struct rxw_trace *t, int dir, const char *name)
+{
+	char room[NAME_ROOM];
+	int fd = temporary(dir, room, sizeof(room)), rc, why;
+
+	if (fd < 0)
+		return -RXW_ESYS;
+	rc = rxw_trace_put(t, fd);
+	why = errno;
+	if (close(fd) < 0 && !rc) {
+		rc = -RXW_ESYS;
+		why = errno;
+	}
+	if (!rc && renameat(dir, room, dir, name) < 0) {
+		rc = -RXW_ESYS;
+		why = errno;
+	}
+	if (rc)
+		(void)unlinkat(dir, room, 0);
+	errno = why;
+	return rc;
+}
+
+/* The name that is free, or whose file is the oldest. */
+static void choose(const struct rxw_trace *t, char *name, size_t size)
+{
+	struct timespec oldest = {0};
+	unsigned port = rxw_addr_port(&t->bound);
+
+	for (unsigned i = 0; i < t->files; i++) {
+		char other[NAME_ROOM];
+		struct stat st;
+
+		snprintf(other, sizeof(other), "rxwire-%u-dead-%u.pcapng", port, i);
+		if (fstatat(t->dir, other, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			snprintf(name, size, "%s", other);
+			return;
+		}
+		if (i &&
+		    (st.st_mtim.tv_sec > oldest.tv_sec ||
+		     (st.st_mtim.tv_sec == oldest.tv_sec && st.st_mtim.tv_nsec >= oldest.tv_nsec)))
+			continue;
+		oldest = st.st_mtim;
+		snprintf(name, size, "%s", other);
+	}
+}
+
+static void write_one(struct rxw_trace *t)
+{
+	char name[NAME_ROOM];
+	int rc;
+
+	choose(t, name, sizeof(name));
+	rc = rxw_trace_put_at(t, t->dir, name);
+	if (rc)
+		rxw_log(t->ep->engine, RXW_LOG_WARNING, "trace of a call that died: %s: %s", name,
+			rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+	else
+		rxw_log(t->ep->engine, RXW_LOG_INFO, "trace of a call that died: %s", name);
+	pthread_mutex_lock(&t->lock);
+	if (rc)
+		t->failed++;
+	else
+		t->dead_files++;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Lock held: no longer than that, and no longer than until the thread is to end. */
+static void rest(struct rxw_trace *t, uint64_t ns)
+{
+	uint64_t until = rxw_now() + ns;
+
+	while (!t->quit && rxw_now() < until)
+		rxw_cond_wait_until(&t->died, &t->lock, until);
+}
+
+static void *run(void *arg)
+{
+	struct rxw_trace *t = arg;
+	uint64_t told;
+
+	pthread_mutex_lock(&t->lock);
+	told = t->told;
+	for (;;) {
+		while (t->deaths == told && !t->quit)
+			pthread_cond_wait(&t->died, &t->lock);
+		if (t->deaths == told)
+			break;
+		rest(t, TAIL);
+		told = t->deaths;
+		pthread_mutex_unlock(&t->lock);
+		write_one(t);
+		pthread_mutex_lock(&t->lock);
+		rest(t, t->pause);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* A directory that others may write to is one where they choose what our files replace. */
+static int open_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
+	    !(st.st_mode & (S_IWGRP | S_IWOTH)) && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+int rxw_trace_dead_start(struct rxw_trace *t, const struct rxw_trace_options *options)
+{
+	int rc;
+
+	if (!options || !options->dead_dir)
+		return 0;
+	t->files = options->dead_files ? options->dead_files : FILES;
+	t->pause = (options->dead_pause_ms ? options->dead_pause_ms : PAUSE_MS) * RXW_MS;
+	if (t->files > FILES_MOST)
+		return -RXW_EINVAL;
+	t->dir = open_dir(options->dead_dir);
+	if (t->dir < 0)
+		return -RXW_ESYS;
+	t->quit = false;
+	t->told = t->deaths;
+	rc = rxw_thread_create(&t->thread, &t->ep->config, 0, "rxw-trace", run, t);
+	if (rc) {
+		close(t->dir);
+		t->dir = -1;
+		return rc;
+	}
+	t->threaded = true;
+	return 0;
+}
+
+void rxw_trace_dead_stop(struct rxw_trace *t)
+{
+	if (!t->threaded)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->quit = true;
+	pthread_mutex_unlock(&t->lock);
+	pthread_cond_signal(&t->died);
+	pthread_join(t->thread, NULL);
+	close(t->dir);
+	t->dir = -1;
+	t->threaded = false;
+}

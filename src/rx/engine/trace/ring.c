@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet traces: datagrams and events on their way into the ring, and out of it as a copy. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/trace/ring.h"
+
+static void copy_in(struct rxw_trace *t, const void *data, size_t size)
+{
+	size_t at = t->next % t->size, n = t->size - at < size ? t->size - at : size;
+
+	memcpy(t->ring + at, data, n);
+	memcpy(t->ring, (const uint8_t *)data + n, size - n);
+	t->next += size;
+}
+
+static void copy_out(const struct rxw_trace *t, uint64_t from, void *data, size_t size)
+{
+	size_t at = from % t->size, n = t->size - at < size ? t->size - at : size;
+
+	memcpy(data, t->ring + at, n);
+	memcpy((uint8_t *)data + n, t->ring, size - n);
+}
+
+static uint32_t padded(size_t size)
+{
+	return (uint32_t)((size + 7) & ~(size_t)7);
+}
+
+/* Lock held: a record of `body` more bytes begins; the oldest make room. */
+static void begin(struct rxw_trace *t, struct rxw_record *r, size_t body)
+{
+	r->size = padded(sizeof(*r) + body);
+	while (t->next + r->size - t->first > t->size) {
+		struct rxw_record oldest;
+
+		copy_out(t, t->first, &oldest, sizeof(oldest));
+		t->overwritten += oldest.kind == RXW_RECORD_PACKET;
+		t->first += oldest.size;
+	}
+	copy_in(t, r, sizeof(*r));
+}
+
+/* Lock held: the record is complete but for what makes its size round. */
+static void end(struct rxw_trace *t)
+{
+	static const uint8_t zeros[8];
+
+	copy_in(t, zeros, (size_t)(-t->next % 8));
+}
+
+/*
+ * Lock held: the time of a record. The clock is read here, so that none is earlier than the last.
+ */
+static uint64_t now(struct rxw_trace *t)
+{
+	t->last = rxw_now();
+	return t->last;
+}
+
+/* Lock held: bytes [from, from + kept) of the pieces of memory behind a head with the addresses. */
+static void keep_datagram(struct rxw_trace *t, const struct rxw_path *path, unsigned flags,
+			  uint64_t at, const struct iovec *iov, size_t from, uint32_t length)
+{
+	uint32_t kept = length < t->snap ? length : t->snap;
+	struct rxw_record_packet p = {.length = length, .kept = kept};
+	struct rxw_record r = {
+		.kind = RXW_RECORD_PACKET, .at = at, .port = rxw_addr_port(&path->peer)};
+	bool six = path->peer.u.sa.sa_family == AF_INET6;
+
+	if (six)
+		memcpy(p.peer, &path->peer.u.in6.sin6_addr, 16);
+	else
+		memcpy(p.peer, &path->peer.u.in.sin_addr, 4);
+	if (path->local.len && six)
+		memcpy(p.local, &path->local.u.in6.sin6_addr, 16);
+	else if (path->local.len)
+		memcpy(p.local, &path->local.u.in.sin_addr, 4);
+	r.flags = (uint8_t)(flags | (six ? RXW_RECORD_IPV6 : 0) |
+			    (path->local.len ? RXW_RECORD_LOCAL : 0));
+	begin(t, &r, sizeof(p) + kept);
+	copy_in(t, &p, sizeof(p));
+	for (; kept; iov++) {
+		size_t n = iov->iov_len;
+
+		if (from >= n) {
+			from -= n;
+			continue;
+		}
+		n -= from;
+		if (n > kept)
+			n = kept;
+		copy_in(t, (const uint8_t *)iov->iov_base + from, n);
+		kept -= (uint32_t)n;
+		from = 0;
+	}
+	end(t);
+	t->packets++;
+}
+
+void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count)
+{
+	struct rxw_trace *t = (struct rxw_trace *)tracer;
+	uint64_t at;
+
+	pthread_mutex_lock(&t->lock);
+	at = now(t);
+	for (unsigned i = 0; i < count; i++) {
+		const struct iovec iov = {.iov_base = rx[i].buf->data, .iov_len = rx[i].length};
+		uint32_t step = rx[i].segment ? rx[i].segment : rx[i].length, from = 0;
+
+		/* What the kernel cut has lost its length. */
+		if (!rx[i].path.peer.len || rx[i].truncated)
+			continue;
+		do {
+			uint32_t left = rx[i].length - from;
+
+			keep_datagram(t, &rx[i].path, 0, at, &iov, from, left < step ? left : step);
+			from += step;
+		} while (from < rx[i].length);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Lock held: each datagram of the messages, as the kernel will cut them. */
+static void keep_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigned count)
+{
+	uint64_t at = now(t);
+
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t step = tx[i].segment ? tx[i].segment : tx[i].length, from = 0;
+
+		do {
+			uint32_t left = tx[i].length - from;
+
+			keep_datagram(t, tx[i].path, RXW_RECORD_SENT, at, tx[i].iov, from,
+				      left < step ? left : step);
+			from += step;
+		} while (from < tx[i].length);
+	}
+}
+
+/*
+ * Lock held: records from `at` on are those of the messages, of which some were refused; unless
+ * newer ones took their place: then they pass for sent.
+ */
+static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_tx *tx,
+			 unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t step = tx[i].segment ? tx[i].segment : tx[i].length, from = 0, n = 0;
+
+		do {
+			struct rxw_record r;
+
+			if (at < t->first || at >= t->next)
+				return;
+			copy_out(t, at, &r, sizeof(r));
+			if (tx[i].error && n >= tx[i].sent_segments)
+				t->ring[(at + offsetof(struct rxw_record, flags)) % t->size] |=
+					RXW_RECORD_REFUSED;
+			at += r.size;
+			from += step;
+			n++;
+		} while (from < tx[i].length);
+	}
+}
+
+/* Kept before they leave, since the answer may be here before the system call is over. */
+unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
+			   struct rxw_io_tx *tx, unsigned count, bool nowait)
+{
+	struct rxw_trace *t = (struct rxw_trace *)tracer;
+	unsigned good;
+	uint64_t from;
+
+	pthread_mutex_lock(&t->lock);
+	from = t->next;
+	keep_sent(t, tx, count);
+	pthread_mutex_unlock(&t->lock);
+	good = rxw_io_send(sock, tx, count, nowait);
+	if (good == count)
+		return good;
+	pthread_mutex_lock(&t->lock);
+	mark_refused(t, from, tx, count);
+	pthread_mutex_unlock(&t->lock);
+	return good;
+}
+
+/* A call's, a connection's or a table's lock may be held. */
+void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_seen *seen)
+{
+	struct rxw_trace *t = (struct rxw_trace *)tracer;
+	struct rxw_record r = {.kind = RXW_RECORD_EVENT};
+	bool dead = rxw_trace_dead(seen);
+
+	pthread_mutex_lock(&t->lock);
+	r.at = now(t);
+	begin(t, &r, sizeof(*seen));
+	copy_in(t, seen, sizeof(*seen));
+	end(t);
+	t->events++;
+	t->deaths += dead;
+	pthread_mutex_unlock(&t->lock);
+	if (dead)
+		pthread_cond_signal(&t->died);
+}
+
+void *rxw_trace_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+#ifdef MADV_DONTDUMP
+	(void)madvise(p, size, MADV_DONTDUMP);
+#endif
+	return p;
+}
+
+void rxw_trace_unmap(void *memory, size_t size)
+{
+	if (memory)
+		munmap(memory, size);
+}
+
+#define PIECE \
+	((size_t)1 << 20) /* copied at a time: all that is sent or received waits for it ... */
+#define PAUSE 50	  /* us; ... and has this to go on */
+#define TRIES 4
+
+/* One look at the ring while it is copied. */
+struct copying {
+	uint8_t *to;
+	size_t room;
+	uint64_t first, end, at; /* [at, end) is copied; what is older than `first` is gone */
+};
+
+/*
+ * Lock held. The next older piece, to the place that it has when all is there: the newest comes
+ * first, since it is the oldest that new records take the place of. False: that was all.
+ */
+static bool copy_piece(struct rxw_trace *t, struct copying *c)
+{
+	uint64_t from;
+
+	c->first = t->first;
+	if (c->at <= c->first)
+		return false;
+	from = c->at - c->first > PIECE ? c->at - PIECE : c->first;
+	copy_out(t, from, c->to + c->room - (c->end - from), c->at - from);
+	c->at = from;
+	return true;
+}
+
+/* Lock held, and released between pieces. False: all of it was overwritten meanwhile. */
+static bool copy_ring(struct rxw_trace *t, struct copying *c)
+{
+	c->end = c->at = t->next;
+	while (copy_piece(t, c)) {
+		pthread_mutex_unlock(&t->lock);
+		rxw_nap(PAUSE);
+		pthread_mutex_lock(&t->lock);
+	}
+	return c->first < c->end || t->first == t->next;
+}
+
+uint8_t *rxw_trace_copy(struct rxw_trace *t, struct rxw_snapshot *snapshot, size_t *room)
+{
+	for (unsigned try = 0; try < TRIES; try++) {
+		struct copying c = {.to = NULL};
+		bool done;
+
+		pthread_mutex_lock(&t->lock);
+		c.room = t->size;
+		pthread_mutex_unlock(&t->lock);
+		c.to = rxw_trace_map(c.room);
+		if (!c.to)
+			return NULL;
+		pthread_mutex_lock(&t->lock);
+		/* Not where another trace began meanwhile, with a larger ring. */
+		done = t->size <= c.room && copy_ring(t, &c);
+		snapshot->snap = t->snap;
+		snapshot->packets = t->packets;
+		snapshot->overwritten = t->overwritten;
+		pthread_mutex_unlock(&t->lock);
+		if (!done && try + 1 < TRIES) {
+			rxw_trace_unmap(c.to, c.room);
+			continue;
+		}
+		snapshot->size = done && c.first < c.end ? (size_t)(c.end - c.first) : 0;
+		snapshot->records = c.to + c.room - snapshot->size;
+		snapshot->bound = t->bound;
+		*room = c.room;
+		return c.to;
+	}
+	return NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Verifying received packets without any lock, and delivering them to their calls. */
+#include <stdlib.h>
+
+#include "engine/jobs/job.h"
+#include "engine/lock.h"
+#include "engine/rx/batch.h"
+
+#define A_TURN 4u /* runs that one thread takes before it calls another */
+
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		uint8_t bit = (uint8_t)(1u << i);
+
+		if (rxw_verify_early_waits(c, bit) && !(c->early_told & bit)) {
+			if (rxw_verify_tell(c, NULL, bit, false))
+				c->early_told |= bit;
+			else
+				rxw_verify_lose_early(c, bit, &a->out);
+		}
+		if (!call || call->verify_told || !rxw_verify_waits(call))
+			continue;
+		/* Four of the places are for what follows. */
+		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
+			rxw_actions_readable(a, call);
+		else
+			call->verify_told = rxw_verify_tell(c, call, 0, false);
+	}
+}
+
+void rxw_verify_do(struct rxw_verify_job *job)
+{
+	for (; job; job = job->next) {
+		job->run.path = &job->path;
+		rxw_run_verify(&job->conn->p, &job->run, job->packet);
+	}
+}
+
+/*
+ * The runs of one connection that follow each other, under one lock: their ACKs are one. So is that
+ * of what waits behind them, which is delivered soon.
+ */
+static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rxw_actions *a,
+					   bool dry)
+{
+	struct rxw_connection *c = job->conn;
+	struct rxw_call *taken = job->of;
+	uint8_t early = 0;
+
+	rxw_conn_lock(c);
+	for (; job && job->conn == c && job->of == taken; job = job->next) {
+		/* From now on it is charged where it lies. */
+		if (taken)
+			taken->verify_pinned -= job->charge;
+		rxw_verify_uncharge(job);
+		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
+		c->verify_here -= job->here;
+		early |= job->early;
+	}
+	c->early_busy &= (uint8_t)~early;
+	rxw_pconn_batch_end(&c->p, dry && !(taken && taken->verify) && !(c->early_has & early),
+			    &a->out);
+	if (taken)
+		taken->verify_busy = false;
+	rxw_verify_wake(c, a);
+	if (c->stranger)
+		rxw_stranger_look(c, a->out.now);
+	rxw_actions_collect(a, dry);
+	if (!dry)
+		rxw_owing_note(a->shard, c, a->out.now);
+	rxw_conn_unlock(c);
+	return job;
+}
+
+void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver, bool dry)
+{
+	struct rxw_verify_job *job = jobs;
+	struct rxw_actions a;
+
+	if (!jobs)
+		return;
+	rxw_actions_init(&a, s, receiver);
+	if (receiver)
+		rxw_now_keep(a.out.now);
+	while (job) {
+		if (rxw_actions_full(&a))
+			rxw_actions_run(&a);
+		if (!receiver)
+			a.shard = rxw_home(job->conn);
+		job = deliver_some(job, &a, dry);
+		if (!receiver)
+			rxw_actions_run(&a);
+	}
+	if (receiver)
+		rxw_now_keep(0);
+	rxw_actions_run(&a);
+	rxw_verify_drop(jobs);
+}
+
+/* Runs of a call that its reader did not take yet. */
+static void take_turn(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_verify_job *jobs;
+
+	rxw_conn_lock(c);
+	call->verify_told = false;
+	jobs = rxw_verify_waits(call) ? rxw_verify_take(call, A_TURN) : NULL;
+	rxw_conn_unlock(c);
+	rxw_verify_do(jobs);
+	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+	rxw_call_unref(call);
+}
+
+/* Runs of a channel whose call was not there when they came. */
+static void take_early_turn(struct rxw_connection *c, uint8_t bit)
+{
+	struct rxw_verify_job *jobs;
+
+	rxw_conn_lock(c);
+	c->early_told &= (uint8_t)~bit;
+	jobs = rxw_verify_early_waits(c, bit) ? rxw_verify_take_early(c, bit, A_TURN) : NULL;
+	rxw_conn_unlock(c);
+	rxw_verify_do(jobs);
+	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+}
+
+static void call_back(struct rxw_call *call)
+{
+	rxw_callback_turn(call);
+	rxw_call_unref(call);
+}
+
+void rxw_verify_job_do(struct rxw_verify_job *job)
+{
+	if (job->auth)
+		rxw_verify_exchange(job->conn, job->auth);
+	else if (job->callback)
+		call_back(job->call);
+	else if (job->call)
+		take_turn(job->call);
+	else
+		take_early_turn(job->conn, job->early);
+	rxw_conn_unref(job->conn);
+	free(job);
+}
+
+/* There is no thread to do it: as if a packet had been lost, or left to the timers. No lock held. */
+void rxw_verify_job_undone(struct rxw_verify_job *job)
+{
+	struct rxw_connection *c = job->conn;
+	struct rxw_actions a;
+
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	if (job->auth) {
+		rxw_pconn_auth_drop(&c->p, job->auth, &a.out);
+		rxw_timer_of_conn(c);
+	} else if (job->callback) {
+		rxw_timer_call_back(job->call);
+	} else if (job->call) {
+		job->call->verify_told = false; /* its reader or the next packet sees to it */
+	} else {
+		c->early_told &= (uint8_t)~job->early;
+		rxw_verify_lose_early(c, job->early, &a.out);
+	}
+	rxw_actions_collect(&a, true);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	if (job->call)
+		rxw_call_unref(job->call);
+	rxw_conn_unref(c);
+	free(job);
+}

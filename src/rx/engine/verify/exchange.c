@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An exchange of a security class: CHALLENGE, RESPONSE, and what waited for the key. */
+#include <string.h>
+
+#include "engine/jobs/job.h"
+#include "engine/lock.h"
+#include "engine/trace/trace.h"
+
+static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint32_t size)
+{
+	struct iovec iov = {.iov_base = reply->data, .iov_len = size};
+	struct rxw_io_tx tx = {.path = &c->p.path,
+			       .iov = &iov,
+			       .iov_count = 1,
+			       .length = size,
+			       .fragment = size > c->ep->params.mtu};
+
+	/* One that is refused is as good as lost: the server asks again. */
+	rxw_trace_tx(rxw_home(c), &tx, 1, false);
+	explicit_bzero(reply->data, size);
+	rxw_buf_unref(reply);
+}
+
+/*
+ * Lock held, from the moment on that the connection is good: what was queued before anybody knew
+ * the key is taken out, to be verified in the order of its numbers, and before what comes now.
+ */
+static struct rxw_verify_job *take_kept(struct rxw_connection *c)
+{
+	struct rxw_verify_job *first = NULL, **last = &first;
+	struct rxw_rxrun run, part;
+
+	while (rxw_pconn_take_kept(&c->p, &run)) {
+		run.path = &c->p.path;
+		for (uint16_t at = 0; at < run.count; at = (uint16_t)(at + part.count)) {
+			uint16_t n = (uint16_t)(run.count - at);
+
+			rxw_verify_slice(&run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST,
+					 &part);
+			*last = rxw_verify_run_job(c, &part); /* NULL: as if lost */
+			if (!*last)
+				continue;
+			(*last)->early = rxw_channel_bit(&part);
+			c->early_busy |= (*last)->early;
+			last = &(*last)->next;
+		}
+		rxw_buf_unref(run.buf);
+	}
+	return first;
+}
+
+void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
+{
+	struct rxw_verify_job *kept = NULL;
+	struct rxw_buf *reply;
+	struct rxw_actions a;
+	uint32_t size = 0;
+
+	rxw_auth_do(&c->p, auth);
+	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	reply = rxw_pconn_auth_done(&c->p, auth, &size, &a.out);
+	if (c->p.authenticated)
+		kept = take_kept(c);
+	rxw_actions_collect(&a, true);
+	rxw_timer_of_conn(c);
+	rxw_conn_unlock(c);
+	rxw_actions_run(&a);
+	if (reply)
+		send_response(c, reply, size);
+	rxw_verify_do(kept);
+	rxw_verify_deliver(rxw_home(c), kept, false, true);
+}
