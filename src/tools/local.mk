@@ -49,12 +49,13 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/bench.c \
 	src/tools/copy/copy.h \
 	src/tools/copy/entries.c \
+	src/tools/copy/file.c \
 	src/tools/copy/get.c \
 	src/tools/copy/list.c \
 	src/tools/copy/main.c \
-	src/tools/copy/progress.c \
+	src/tools/copy/progress.c src/tools/copy/progress.h \
 	src/tools/copy/retry.c \
-	src/tools/copy/sink.c \
+	src/tools/copy/sink.c src/tools/copy/sink.h \
 	src/tools/copy/tree.c
 src_tools_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients: the endpoint, its connections, calls that block, and what went wrong with them. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -74,25 +73,6 @@ int afs_failed(struct afs_error *error, const char *what, int rc)
 	/* A connection in error: a new one may do. */
 	error->remedy = rc == -RXW_ECALL ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
 	return -1;
-}
-
-const char *afs_server_text(const struct sockaddr_storage *address, const char *kind, char *text,
-			    size_t size)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-	struct sockaddr_in6 six;
-	struct sockaddr_in four;
-
-	if (address->ss_family == AF_INET6) {
-		memcpy(&six, address, sizeof(six));
-		inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof(host));
-		snprintf(text, size, "%s [%s]:%u", kind, host, ntohs(six.sin6_port));
-	} else {
-		memcpy(&four, address, sizeof(four));
-		inet_ntop(AF_INET, &four.sin_addr, host, sizeof(host));
-		snprintf(text, size, "%s %s:%u", kind, host, ntohs(four.sin_port));
-	}
-	return text;
 }
 
 static int interrupted(struct afs_error *error, const char *what)

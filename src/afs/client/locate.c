@@ -160,24 +160,6 @@ struct candidates {
 	unsigned count, used; /* used: index of the one in use */
 };
 
-bool afs_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	struct sockaddr_in in[2];
-	struct sockaddr_in6 in6[2];
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6) {
-		memcpy(&in6[0], a, sizeof(in6[0]));
-		memcpy(&in6[1], b, sizeof(in6[1]));
-		return in6[0].sin6_port == in6[1].sin6_port &&
-		       memcmp(&in6[0].sin6_addr, &in6[1].sin6_addr, sizeof(in6[0].sin6_addr)) == 0;
-	}
-	memcpy(&in[0], a, sizeof(in[0]));
-	memcpy(&in[1], b, sizeof(in[1]));
-	return in[0].sin_port == in[1].sin_port && in[0].sin_addr.s_addr == in[1].sin_addr.s_addr;
-}
-
 /*
  * `address` is a struct sockaddr_in or sockaddr_in6 of `size` bytes; copied bytewise, as aliasing
  * rules want.

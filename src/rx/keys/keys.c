@@ -141,12 +141,28 @@ rxw_keys *rxw_keys_ref(rxw_keys *keys)
 	return keys;
 }
 
+void rxw_key_source_free(struct rxw_key_source *source)
+{
+	free(source->which);
+	free(source);
+}
+
+static void free_sources(struct rxw_keys *keys)
+{
+	struct rxw_key_source *source;
+
+	while ((source = keys->sources)) {
+		keys->sources = source->next;
+		rxw_key_source_free(source);
+	}
+}
+
 void rxw_keys_unref(rxw_keys *keys)
 {
 	if (!keys || atomic_fetch_sub_explicit(&keys->references, 1, memory_order_acq_rel) > 1)
 		return;
 	rxw_key_list_free(&keys->list);
-	rxw_key_sources_free(keys);
+	free_sources(keys);
 	pthread_mutex_destroy(&keys->loading);
 	pthread_rwlock_destroy(&keys->lock);
 	free(keys);

@@ -55,7 +55,6 @@ void rxw_key_list_free(struct rxw_key_list *list);
 struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type, int32_t kvno,
 				  int32_t enctype);
 
-/* The files of a table that goes. */
-void rxw_key_sources_free(struct rxw_keys *keys);
+void rxw_key_source_free(struct rxw_key_source *source);
 
 #endif

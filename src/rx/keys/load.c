@@ -218,22 +218,6 @@ static struct rxw_key_source *find_source(rxw_keys *keys, const char *path)
 	return source;
 }
 
-static void free_source(struct rxw_key_source *source)
-{
-	free(source->which);
-	free(source);
-}
-
-void rxw_key_sources_free(struct rxw_keys *keys)
-{
-	struct rxw_key_source *source;
-
-	while ((source = keys->sources)) {
-		keys->sources = source->next;
-		free_source(source);
-	}
-}
-
 int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *error, size_t room)
 {
 	struct rxw_key_source *source, *made = NULL;
@@ -267,7 +251,7 @@ int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *err
 		result = 0;
 	}
 	if (made)
-		free_source(made);
+		rxw_key_source_free(made);
 	pthread_mutex_unlock(&keys->loading);
 	free(which);
 	return result;

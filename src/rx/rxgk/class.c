@@ -3,26 +3,11 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rxwire/error.h>
 
 #include "keys/secret.h"
 #include "rxgk/conn.h"
-
-bool rxw_gk_index_ok(uint8_t index)
-{
-	return index == RXW_RXGK_INDEX || index == RXW_RXGK_INDEX_YFS;
-}
-
-int64_t rxw_gk_clock(void *unused)
-{
-	struct timespec t;
-
-	(void)unused;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * RXW_RXGK_SECOND + t.tv_nsec / 100;
-}
 
 static int random_bytes(void *unused, void *out, size_t size)
 {

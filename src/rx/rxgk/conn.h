@@ -92,9 +92,13 @@ struct rxw_gk_conn {
 	struct rxw_gk_key *slot[4];
 };
 
+/* -- common.c --------------------------------------------------------------------------------------- */
+
+/* Whether the index of a class is one of rxgk: 4, or 6. */
 bool rxw_gk_index_ok(uint8_t index);
+/* The system's clock, in 100 ns since 1970; what a class uses without a clock of its own. */
 int64_t rxw_gk_clock(void *unused);
-/* XDR opaque<max> without a copy, and its encoding. */
+/* XDR opaque<max>. *data points into the stream. */
 bool rxw_gk_get_opaque(struct rxw_xdr *x, const uint8_t **data, uint32_t *length, uint32_t max);
 bool rxw_gk_put_opaque(struct rxw_xdr *x, const void *data, size_t length);
 

@@ -3,6 +3,7 @@
 
 rx_public_headers += src/rx/rxwire/rxgk.h
 rx_sources += src/rx/rxgk/class.c src/rx/rxgk/conn.h
+rx_sources += src/rx/rxgk/common.c
 rx_sources += src/rx/rxgk/crypto.c src/rx/rxgk/crypto.h
 rx_sources += src/rx/rxgk/exchange.c
 rx_sources += src/rx/rxgk/keyring.c

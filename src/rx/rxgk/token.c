@@ -3,7 +3,6 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rxwire/error.h>
 #include <rxwire/xdr.h>
@@ -11,45 +10,6 @@
 #include "keys/secret.h"
 #include "rxgk/conn.h"
 #include "rxgk/token.h"
-
-/* Bytes of variable length that are not copied: a length word, the bytes, zeros up to 4. */
-static bool get_opaque(struct rxw_xdr *x, const uint8_t **data, uint32_t *length, uint32_t max)
-{
-	uint32_t n, padded;
-
-	if (!rxw_xdr_get_u32(x, &n))
-		return false;
-	/* The length is judged before it is rounded up, which could wrap. */
-	if (n > max || n > rxw_xdr_left(x))
-		return rxw_xdr_fail(x);
-	padded = (n + 3) & ~3u;
-	if (padded > rxw_xdr_left(x))
-		return rxw_xdr_fail(x);
-	*data = x->at;
-	*length = n;
-	x->at += padded;
-	return true;
-}
-
-bool rxw_gk_get_opaque(struct rxw_xdr *x, const uint8_t **data, uint32_t *length, uint32_t max)
-{
-	return get_opaque(x, data, length, max);
-}
-
-bool rxw_gk_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
-{
-	size_t padded = (length + 3) & ~(size_t)3;
-
-	if (!rxw_xdr_put_u32(x, (uint32_t)length))
-		return false;
-	if (padded > rxw_xdr_left(x))
-		return rxw_xdr_fail(x);
-	if (length)
-		memcpy(x->at, data, length);
-	memset(x->at + length, 0, padded - length);
-	x->at += padded;
-	return true;
-}
 
 static int32_t parse_names(struct rxw_xdr *x, struct rxw_gk_body *body)
 {
@@ -62,8 +22,8 @@ static int32_t parse_names(struct rxw_xdr *x, struct rxw_gk_body *body)
 		struct rxw_gk_name *n = &body->name;
 
 		if (!rxw_xdr_get_i32(x, &n->kind) ||
-		    !get_opaque(x, &n->data, &n->data_length, RXW_GK_NAME_MAX) ||
-		    !get_opaque(x, &n->display, &n->display_length, RXW_GK_NAME_MAX))
+		    !rxw_gk_get_opaque(x, &n->data, &n->data_length, RXW_GK_NAME_MAX) ||
+		    !rxw_gk_get_opaque(x, &n->display, &n->display_length, RXW_GK_NAME_MAX))
 			return RXW_RPC_SS_UNMARSHAL;
 	}
 	/* Nothing may be left: what has another form is not taken for a token without a name. */
@@ -88,7 +48,7 @@ int32_t rxw_gk_body_parse(const uint8_t *text, size_t length, uint8_t index,
 	memset(body, 0, sizeof(*body));
 	rxw_xdr_reader(&x, text, length);
 	rxw_xdr_get_i32(&x, &enctype);
-	get_opaque(&x, &k0, &k0_length, 64);
+	rxw_gk_get_opaque(&x, &k0, &k0_length, 64);
 	rxw_xdr_get_u32(&x, &body->level);
 	if (index == RXW_RXGK_INDEX_YFS)
 		rxw_xdr_get_i64(&x, &body->starts);
@@ -127,7 +87,7 @@ int32_t rxw_gk_token_open(rxw_keys *keys, uint8_t index, uint8_t *token, size_t 
 	rxw_xdr_reader(&x, token, length);
 	rxw_xdr_get_i32(&x, &kvno);
 	rxw_xdr_get_i32(&x, &enctype);
-	get_opaque(&x, &text, &size, RXW_GK_TOKEN_MAX);
+	rxw_gk_get_opaque(&x, &text, &size, RXW_GK_TOKEN_MAX);
 	if (!rxw_xdr_ok(&x))
 		return RXW_RPC_SS_UNMARSHAL;
 	if (kvno <= 0 || enctype <= 0)

@@ -1,76 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The security class rxkad: objects of both sides and of connections (rx-protocol 7.3). */
+/* The security class rxkad: the objects of both sides, and the table of the class (rx-protocol 7.3). */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "keys/secret.h"
 #include "rxkad/conn.h"
-#include "rxkad/derive.h"
 #include "rxkad/des.h"
 #include "rxwire/error.h"
-
-int64_t rxw_rxkad_now(const struct rxw_rxkad *side)
-{
-	return side->time ? side->time(side->time_context) : (int64_t)time(NULL);
-}
-
-void rxw_rxkad_set_key(struct rxw_rxkad_conn *c, const uint8_t key[8])
-{
-	rxw_fcrypt_key(&c->cipher, key);
-	c->key = rxw_rxkad_number(key);
-	c->preseq = rxw_rxkad_preseq(&c->cipher, c->key, c->epoch, c->cid, c->index);
-}
-
-int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **conn)
-{
-	const struct rxw_rxkad *side = data;
-	struct rxw_rxkad_conn *c;
-
-	/* The server's object cannot call, the client's cannot serve. */
-	if (id->client != (side->keys == NULL))
-		return -RXW_EINVAL;
-	c = rxw_secret_alloc(sizeof(*c));
-	if (c == NULL)
-		return -RXW_ENOMEM;
-	c->side = side;
-	c->epoch = id->epoch;
-	c->cid = id->cid;
-	c->index = id->index;
-	c->client = id->client;
-	if (id->client) {
-		c->level = side->level;
-		c->expires = side->expires;
-		c->local = side->local;
-		rxw_rxkad_set_key(c, side->session_key);
-		c->ready = true;
-	}
-	*conn = c;
-	return 0;
-}
-
-void rxw_rxkad_conn_destroy(void *conn)
-{
-	struct rxw_rxkad_conn *c = conn;
-
-	free(c->name);
-	free(c->rxkad_name);
-	rxw_secret_free(c);
-}
-
-int rxw_rxkad_identity(const void *conn, struct rxw_identity *id)
-{
-	const struct rxw_rxkad_conn *c = conn;
-
-	if (!c->ready)
-		return -RXW_ESTATE;
-	id->level = c->level;
-	id->local = c->local;
-	id->name = c->client ? c->side->client_name : c->name;
-	id->rxkad_name = c->rxkad_name;
-	id->expires = c->expires;
-	return 0;
-}
 
 void rxw_rxkad_side_destroy(void *data)
 {

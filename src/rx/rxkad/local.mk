@@ -4,7 +4,8 @@
 rx_public_headers += src/rx/rxwire/rxkad.h
 
 rx_sources += \
-	src/rx/rxkad/class.c src/rx/rxkad/conn.h \
+	src/rx/rxkad/class.c \
+	src/rx/rxkad/conn.c src/rx/rxkad/conn.h \
 	src/rx/rxkad/der.c src/rx/rxkad/der.h \
 	src/rx/rxkad/derive.c src/rx/rxkad/derive.h \
 	src/rx/rxkad/des.c src/rx/rxkad/des.h \

@@ -16,6 +16,7 @@
 #include "tools/common/address.h"
 #include "tools/common/auth.h"
 #include "tools/common/renew.h"
+#include "tools/copy/progress.h"
 
 struct copy_settings {
 	const char *server;
@@ -23,16 +24,6 @@ struct copy_settings {
 	struct tools_auth auth;
 	uint64_t clients, seconds_ms, range;
 	uint64_t timeout_ms, retry_ms;
-};
-
-/* ---- progress ---- */
-
-/* One line on the terminal, for a file or for all files of a run. */
-struct progress {
-	bool on, many;     /* many: say how many files there were so far */
-	uint64_t start_ns, shown_ns;
-	uint64_t shown_bytes;
-	double rate;       /* bytes per second, smoothed */
 };
 
 /* What a command returns, and the parts of it. */
@@ -120,45 +111,9 @@ void copy_fresh(struct copy *copy);
  */
 bool copy_again(struct copy *copy, const struct afs_error *error);
 
-/* ---- where data goes ---- */
-
-/*
- * A destination. A regular file is written without a name, or where the file system cannot do that
- * under a temporary one in the same directory, and gets its own name when it is complete; anything
- * else (a pipe, /dev/null) is written as it is.
- */
-struct sink {
-	int dir;             /* descriptor of the directory, not owned; AT_FDCWD */
-	int fd;
-	bool owned;          /* close fd */
-	bool temporary;      /* temp[] exists */
-	bool nameless;       /* the file has no name yet */
-	bool seekable;
-	char temp[256];      /* name relative to dir */
-	const char *name;    /* final name relative to dir, lent */
-};
-
-/*
- * Open `name` in `dir`. 0, or -1 with errno (EISDIR: it is a directory). `inside`: the name comes
- * from the server, so that what it is now, a link or a device, is replaced and never followed.
- */
-int sink_open(struct sink *sink, int dir, const char *name, bool inside);
-void sink_stdout(struct sink *sink);
-/* Write all of it at `offset`. Changes iov. 0 or -1 with errno. */
-int sink_write(struct sink *sink, struct iovec *iov, unsigned count, uint64_t offset);
-/* Begin again from the first byte. 0 or -1 with errno. */
-int sink_restart(struct sink *sink);
-/*
- * All is there: give the file its mode, time of modification (seconds since 1970) and name. 0 or -1
- * with errno; sink_abandon() then leaves nothing.
- */
-int sink_commit(struct sink *sink, mode_t mode, uint32_t mtime);
-/* Leave nothing behind; errno is kept. Does nothing after sink_commit(). */
-void sink_abandon(struct sink *sink);
-/* ".NAME.0123abcd": a name that nobody else takes. */
-void sink_temp_name(char *temp, size_t size, const char *name);
-
 /* ---- parts of get ---- */
+
+struct sink; /* sink.h */
 
 /*
  * Copy one file. `label` names it in messages. *object is of the version that was copied: another
@@ -194,18 +149,5 @@ enum copy_result entries_status(struct copy *copy, const struct entries *entries
 				uint32_t count, const char *label,
 				AFSFetchStatus statuses[AFSCBMAX]);
 void entries_free(struct entries *entries);
-
-/* ---- progress ---- */
-
-void progress_start(struct progress *p, bool on, bool many);
-/* Show it, a few times a second. total 0 = unknown. files: complete ones, shown if there are many. */
-void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total,
-		     uint64_t files);
-/* End the line; complete: with all of it done, at the mean rate. */
-void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
-		  uint64_t files);
-/* The line itself; for progress_update() and its test. Returns text. */
-char *progress_line(char *text, size_t size, const char *label, uint64_t done, uint64_t total,
-		    double rate);
 
 #endif

@@ -170,18 +170,6 @@ static bool use_token(void *arg, rxw_token *token)
 	return afs_client_renew(copy->client, rxw_token_security(token), &error) == 0;
 }
 
-void copy_fresh(struct copy *copy)
-{
-	tools_renewal_fresh(&copy->renewal);
-}
-
-bool copy_again(struct copy *copy, const struct afs_error *error)
-{
-	return (tools_renewal_expired(error->code, error->origin) ||
-		tools_renewal_refused(&copy->renewal, error->result)) &&
-	       tools_renewal_again(&copy->renewal);
-}
-
 /*
  * The token that we are to have, or the one that there is: who names no class goes on without one, and is told
  * so. 0, or -1 after a message.

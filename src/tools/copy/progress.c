@@ -8,7 +8,7 @@
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/report.h"
-#include "tools/copy/copy.h"
+#include "tools/copy/progress.h"
 
 #define SHOW_NS 200000000u
 

@@ -11,6 +11,18 @@
 #define PAUSE_MS     200 /* before the second round; doubled each time */
 #define PAUSE_MAX_MS 5000
 
+void copy_fresh(struct copy *copy)
+{
+	tools_renewal_fresh(&copy->renewal);
+}
+
+bool copy_again(struct copy *copy, const struct afs_error *error)
+{
+	return (tools_renewal_expired(error->code, error->origin) ||
+		tools_renewal_refused(&copy->renewal, error->result)) &&
+	       tools_renewal_again(&copy->renewal);
+}
+
 /* Wait unless a signal comes. False: it did. */
 static bool rest(struct copy *copy, unsigned ms)
 {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/copy/copy.h"
+#include "tools/copy/sink.h"
 
 #define ATTEMPTS 16
 

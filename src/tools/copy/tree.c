@@ -14,6 +14,7 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
+#include "tools/copy/sink.h"
 
 #define DEPTH_MAX 128	  /* each level holds a directory open */
 #define NAMES_MAX 1000000 /* known at a time, on all levels */

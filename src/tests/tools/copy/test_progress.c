@@ -3,7 +3,7 @@
 
 #include "tests/tools/testing.h"
 
-#include "tools/copy/copy.h"
+#include "tools/copy/progress.h"
 
 START_TEST(line)
 {

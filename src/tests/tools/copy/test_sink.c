@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "tools/copy/copy.h"
+#include "tools/copy/sink.h"
 
 /* Names in a directory. */
 static int count_names(const char *folder)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* afscp get: one file, from the slices that the library lends to its destination. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/common/message.h"
+#include "tools/copy/copy.h"
+#include "tools/copy/sink.h"
+
+#define RESTARTS 3 /* of a file whose version differs at another server */
+
+/* A file under way. */
+struct file {
+	struct copy *copy;
+	struct afs_object *object;
+	struct sink *sink;
+	const char *label;
+	uint64_t at; /* bytes of it that are written */
+	unsigned restarts;
+	struct outage outage;
+	struct afs_fetch fetch;
+	int error; /* errno of the write that failed, or 0 */
+};
+
+enum copy_result write_failed(struct copy *copy, const char *label, const char *name)
+{
+	switch (errno) {
+	case ENOSPC:
+	case EDQUOT:
+		tools_error(
+			"%s: no space left for \"%s\"; free some, or choose another destination",
+			label, name);
+		return COPY_STOP;
+	case EPIPE:
+		/* Whoever read it has seen enough. */
+		copy->broken_pipe = true;
+		return COPY_STOP;
+	default:
+		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
+		return errno == EIO || errno == EROFS ? COPY_STOP : COPY_FAILED;
+	}
+}
+
+static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+{
+	struct file *f = arg;
+	struct copy *copy = f->copy;
+
+	if (sink_write(f->sink, iov, count, offset) < 0) {
+		f->error = errno;
+		return -1;
+	}
+	if (copy->progress.many)
+		progress_update(&copy->progress, f->label, copy->bytes + f->fetch.received, 0,
+				copy->files);
+	else
+		progress_update(&copy->progress, f->label, f->fetch.offset + f->fetch.received,
+				afs_status_length(&f->object->status), copy->files);
+	return 0;
+}
+
+/*
+ * After a pause the server may be another one: go on where it stood if that one has the same
+ * version, else from the beginning.
+ */
+static enum copy_result look_again(struct file *f)
+{
+	AFSFetchStatus status;
+	struct afs_error error;
+
+	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0) {
+		if (copy_retry(f->copy, &f->outage, &error, NULL))
+			continue;
+		tools_error("%s", error.text);
+		return copy_judge(f->copy, &error);
+	}
+	if (afs_status_version(&status) == afs_status_version(&f->object->status) &&
+	    afs_status_length(&status) == afs_status_length(&f->object->status))
+		return COPY_GOOD;
+	if (++f->restarts > RESTARTS || (f->at > 0 && sink_restart(f->sink) < 0)) {
+		tools_error("%s: the file was changed while it was read; try again", f->label);
+		return COPY_FAILED;
+	}
+	f->object->status = status;
+	f->copy->bytes -= f->at;
+	f->at = 0;
+	return COPY_GOOD;
+}
+
+/* After a fetch that failed. COPY_GOOD: go on. */
+static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
+{
+	bool moved = false;
+
+	if (f->fetch.received > 0)
+		f->outage = (struct outage){0};
+	if (copy_retry(f->copy, &f->outage, error, &moved))
+		return moved ? look_again(f) : COPY_GOOD;
+	tools_error("%s", error->text);
+	return copy_judge(f->copy, error);
+}
+
+/* The data came whole: of the version that was asked for, and all of it? */
+static enum copy_result check_answer(struct file *f)
+{
+	const AFSFetchStatus *status = &f->object->status;
+
+	if (afs_status_version(&f->fetch.status) != afs_status_version(status) ||
+	    afs_status_length(&f->fetch.status) != afs_status_length(status)) {
+		tools_error("%s: the file was changed while it was read; try again", f->label);
+		return COPY_FAILED;
+	}
+	if (f->fetch.length != f->fetch.wanted) {
+		tools_error("%s: the server sent %llu bytes from %llu on, not %llu as it should of "
+			    "a file of %llu",
+			    f->label, (unsigned long long)f->fetch.length,
+			    (unsigned long long)f->fetch.offset,
+			    (unsigned long long)f->fetch.wanted,
+			    (unsigned long long)afs_status_length(status));
+		return COPY_FAILED;
+	}
+	return COPY_GOOD;
+}
+
+/* Fetch what comes next, or as much of it as comes. */
+static enum copy_result get_part(struct file *f)
+{
+	uint64_t left = afs_status_length(&f->object->status) - f->at;
+	struct afs_error error;
+	int rc;
+
+	copy_fresh(f->copy);
+	afs_fetch_init(&f->fetch, &f->object->fid, f->at,
+		       left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
+	rc = afs_client_read(f->copy->client, &f->fetch, f->label, take, f, &error);
+	if (rc > 0) {
+		errno = f->error;
+		return write_failed(f->copy, f->label, f->sink->name);
+	}
+	f->at += f->fetch.received;
+	f->copy->bytes += f->fetch.received;
+	if (rc < 0)
+		return fetch_failed(f, &error);
+	f->outage = (struct outage){0};
+	return check_answer(f);
+}
+
+enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
+			  const char *label)
+{
+	struct file file = {.copy = copy, .object = object, .sink = sink, .label = label};
+	enum copy_result rc = COPY_GOOD;
+
+	while (rc == COPY_GOOD && file.at < afs_status_length(&object->status))
+		rc = get_part(&file);
+	copy->files += rc == COPY_GOOD;
+	return rc;
+}
+
+bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status)
+{
+	struct stat st;
+
+	return copy->set.resume && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == afs_status_length(status) &&
+	       st.st_mtime == (time_t)status->ClientModTime;
+}
