@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Scripts for bpftrace on the probes of the library, see rxwire-probes(7).
+# bpftrace scripts that use the probes of the library: rxwire-probes(7).
 
 bpftracedir = $(pkgdatadir)/bpftrace
 dist_bpftrace_SCRIPTS = \

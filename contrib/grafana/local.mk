@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The dashboard over what rxw_metrics(3) lists; src/tests/tools/metrics.sh holds it against what is served.
+# The dashboard of the metrics in rxw_metrics(3). src/tests/tools/metrics.sh compares it with the exported metrics.
 
 grafanadir = $(pkgdatadir)/grafana
 dist_grafana_DATA = contrib/grafana/rxwire.json

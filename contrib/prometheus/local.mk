@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The alerts of doc/admin.md for Prometheus; src/tests/tools/metrics.sh holds them against that and what is served.
+# Prometheus alerts. src/tests/tools/metrics.sh compares them with doc/admin.md and with the exported metrics.
 
 prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = contrib/prometheus/rxwire.rules.yml
