@@ -26,8 +26,8 @@
 #define RXW_MAX_SHARDS	 64
 #define RXW_MAX_SERVICES 16
 #define RXW_CTL_ROOM	 256 /* control packets of one receive batch */
-#define RXW_ACTIONS_ROOM 512
-#define RXW_OWING	 128
+#define RXW_EFFECTS_ROOM 512
+#define RXW_DEFERRED_MAX 128
 #define RXW_WHEEL_SLOTS	 512 /* of 1 ms */
 
 struct rxw_engine {
@@ -100,10 +100,10 @@ struct rxw_service {
 };
 
 /* For what the thread of a handler waits. */
-enum rxw_waits {
-	RXW_WAITS_NOT,
-	RXW_WAITS_FOR_PEER,
-	RXW_WAITS_FOR_MEMORY
+enum rxw_blocked_on {
+	RXW_BLOCKED_NOT,
+	RXW_BLOCKED_ON_PEER,
+	RXW_BLOCKED_ON_MEMORY
 };
 
 /* One thread of them, on its stack; by the workers' lock, but for the atomics (relaxed). */
@@ -117,7 +117,7 @@ struct rxw_worker {
 	uint64_t since;	       /* ns; it had moved `stock` packets by then; 0 = not looked at yet */
 	uint32_t stock;
 	_Atomic(uint32_t) moved; /* packets of its call, when it last began to wait */
-	_Atomic(unsigned) waits; /* enum rxw_waits; waiting.c says in what order */
+	_Atomic(unsigned) waits; /* enum rxw_blocked_on; waiting.c says in what order */
 };
 
 /* Threads that run handlers. All fields by `lock`. */
@@ -249,7 +249,7 @@ struct rxw_shard {
 	struct rxw_io_rx *rx;	    /* config.batch entries */
 	struct rxw_ctl *ctl;	    /* RXW_CTL_ROOM */
 	unsigned ctl_held;	    /* the first of them wait for the next record */
-	struct rxw_action *actions; /* RXW_ACTIONS_ROOM */
+	struct rxw_effect *actions; /* RXW_EFFECTS_ROOM */
 	bool woke_caller;	    /* this batch woke a caller that may receive for itself */
 	/* outside the budget: receives what is no DATA when memory is used up */
 	struct rxw_buf *reserve;
@@ -257,9 +257,9 @@ struct rxw_shard {
 	struct rxw_budget reserve_budget;
 	unsigned quiet; /* receive calls in a row that brought nothing */
 	/* what waits until the socket is dry; one reference each */
-	struct rxw_connection *owing[RXW_OWING];
+	struct rxw_connection *owing[RXW_DEFERRED_MAX];
 	unsigned owing_count;
-	uint64_t owing_since; /* ns: time of the batch that put off the first of them */
+	uint64_t owing_since;	 /* ns: time of the batch that put off the first of them */
 	struct rxw_batch *batch; /* scratch of listener.c */
 	struct rxw_wheel wheel;
 	uint64_t reaped_at; /* ns */
@@ -471,14 +471,14 @@ static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)
 uint64_t rxw_now(void); /* monotonic ns */
 /*
  * What this thread did a few microseconds ago is still now: one look at the clock for each handler,
- * callback or transmission instead of one for each step. rxw_now_keep() sets what rxw_now_kept()
+ * callback or transmission instead of one for each step. rxw_clock_cache_set() sets what rxw_clock_cached()
  * says (0: the clock again) and returns what it said before, to be put back.
  */
-uint64_t rxw_now_keep(uint64_t now);
-uint64_t rxw_now_kept(void);
+uint64_t rxw_clock_cache_set(uint64_t now);
+uint64_t rxw_clock_cached(void);
 long rxw_preemptions(void); /* how often the scheduler took this thread's processor; 0: unknown */
 /* Sleep for so many microseconds, not 50 more as a thread does by default. */
-void rxw_nap(unsigned us);
+void rxw_sleep_us(unsigned us);
 /*
  * A lock that many threads take for a moment each: who finds it taken looks again for a while
  * before it sleeps, where the C library can do that.
@@ -507,13 +507,13 @@ void rxw_call_free(struct rxw_call *call);
 /* Take it out of its table and break the circle with its channels' calls. No lock held. */
 void rxw_conn_remove(struct rxw_connection *c);
 /* After a call ended: remove a released client connection that has none left. No lock held. */
-void rxw_conn_settle(struct rxw_connection *c);
+void rxw_conn_release_idle(struct rxw_connection *c);
 /*
  * Lock held: the call is at work, with its share of the sockets' receive buffers as the most it may
  * advertise; and is no longer.
  */
 void rxw_call_live(struct rxw_call *call);
-void rxw_call_rest(struct rxw_call *call);
+void rxw_call_unlive(struct rxw_call *call);
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
 /* No lock held: the call fails here, and the peer is told. */
 void rxw_call_fail(struct rxw_call *call, int32_t code);
@@ -528,12 +528,12 @@ int rxw_shard_start(struct rxw_shard *s);
 void rxw_shard_stop(struct rxw_shard *s); /* joins the listener */
 void rxw_shard_fini(struct rxw_shard *s);
 /* One receive batch and what follows from it; waits a while if there is nothing. Receive role. */
-void rxw_shard_poll(struct rxw_shard *s);
+void rxw_receive_batch(struct rxw_shard *s);
 /*
  * Role and connection's lock held: what waits for a dry socket is looked at then, or a millisecond
  * after `now`, the time of the batch.
  */
-void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
+void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 /* The shard whose receive role this thread holds, NULL for none. */
 struct rxw_shard *rxw_receiving(void);
 void rxw_set_receiving(struct rxw_shard *s);
@@ -547,7 +547,7 @@ void rxw_role_leave(struct rxw_shard *s);
 /* Should the listener receive, for several wait? */
 bool rxw_role_wanted(const struct rxw_shard *s);
 /* Nobody comes back to a role that was left: the listener takes it at once. */
-void rxw_role_back(struct rxw_shard *s);
+void rxw_role_reclaim(struct rxw_shard *s);
 /*
  * For a while, to verify what came: somebody who waits may take it. The second says whether it came
  * back to this listener; if not, rxw_role_await() when there is nothing else to do.
@@ -555,84 +555,84 @@ void rxw_role_back(struct rxw_shard *s);
 void rxw_role_lend(struct rxw_shard *s);
 bool rxw_role_retake(struct rxw_shard *s);
 /* A caller begins or ends waiting on a call of this shard. */
-void rxw_sync_begin(struct rxw_shard *s);
-void rxw_sync_end(struct rxw_shard *s);
+void rxw_role_waiter_begin(struct rxw_shard *s);
+void rxw_role_waiter_end(struct rxw_shard *s);
 /*
  * Connection's lock held: a thread is about to sleep for packets of this call; the call's threads
  * were told of some, or sleep no more. Between the two the role is not left untended; who falls
  * asleep sees to that.
  */
-void rxw_asleep(struct rxw_call *call, struct rxw_shard *s);
-void rxw_told(struct rxw_call *call);
+void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s);
+void rxw_sleeper_remove(struct rxw_call *call);
 
 /* --- actions.c: what follows from floor 1, once a connection's lock is released --- */
-enum rxw_todo {
-	RXW_TODO_WAKE = 1,     /* threads that sleep in the call's condition */
-	RXW_TODO_SEND = 2,     /* queue it for transmission */
-	RXW_TODO_ATTACH = 4,   /* a server call gets its handler */
-	RXW_TODO_CALLBACK = 8, /* run rxw_callback_run() */
-	RXW_TODO_CHANNEL = 16, /* a channel became free: wake those who wait for one */
-	RXW_TODO_FD = 32,      /* make the call's descriptor readable */
-	RXW_TODO_KICK = 64,    /* its caller receives itself: interrupt its wait */
-	RXW_TODO_CALLER = 128, /* with WAKE: who is woken may take the receive role */
-	RXW_TODO_AWAY = 256    /* the same as CALLBACK, but rxw_callback_away() */
+enum rxw_do {
+	RXW_DO_WAKE = 1,		/* threads that sleep in the call's condition */
+	RXW_DO_SEND = 2,		/* queue it for transmission */
+	RXW_DO_ATTACH = 4,		/* a server call gets its handler */
+	RXW_DO_CALLBACK = 8,		/* run rxw_callback_run() */
+	RXW_DO_WAKE_CHANNEL = 16,	/* a channel became free: wake those who wait for one */
+	RXW_DO_SIGNAL_FD = 32,		/* make the call's descriptor readable */
+	RXW_DO_INTERRUPT = 64,		/* its caller receives itself: interrupt its wait */
+	RXW_DO_WAKE_RECEIVER = 128,	/* with WAKE: who is woken may take the receive role */
+	RXW_DO_HAND_OVER_CALLBACK = 256 /* the same as CALLBACK, but rxw_callback_hand_over() */
 };
-struct rxw_action {
+struct rxw_effect {
 	struct rxw_call *call;
 	struct rxw_shard *kick; /* with KICK: where its caller waits, which need not be its home */
 	unsigned todo;
 };
-#define RXW_ACTIONS_FEW 8
+#define RXW_EFFECTS_FEW 8
 
 /* Belongs to one thread. Each action holds a reference of its call. */
-struct rxw_actions {
+struct rxw_effects {
 	struct rxw_out out;
 	struct rxw_shard *shard; /* whose socket and counters are used */
-	struct rxw_action *item;
+	struct rxw_effect *item;
 	unsigned count, room;
 	struct rxw_call *spill; /* those for which there was no room, one reference each */
 	bool receiver;		/* on the thread that holds the shard's receive role */
-	struct rxw_action few[RXW_ACTIONS_FEW];
+	struct rxw_effect few[RXW_EFFECTS_FEW];
 	struct rxw_ctl ctl[6];
 };
 /*
  * For the receiver: the shard's large arrays, with what is held in them; for others the small
  * ones inside.
  */
-void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver);
+void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver);
 /*
  * The receiver's control packets are held: they leave with those of its next record, or when
- * rxw_actions_held() is called.
+ * rxw_dispatch_held() is called.
  */
-void rxw_actions_hold(struct rxw_actions *a);
-void rxw_actions_held(struct rxw_shard *s);
-/* Room for what one more connection can cause? Otherwise rxw_actions_run() first. */
-bool rxw_actions_full(const struct rxw_actions *a);
+void rxw_effects_hold(struct rxw_effects *a);
+void rxw_dispatch_held(struct rxw_shard *s);
+/* Room for what one more connection can cause? Otherwise rxw_dispatch() first. */
+bool rxw_effects_full(const struct rxw_effects *a);
 /*
  * With the connection's lock held, as the last thing before it is released. `dry`: the socket has
  * nothing more.
  */
-void rxw_actions_collect(struct rxw_actions *a, bool dry);
+void rxw_effects_collect(struct rxw_effects *a, bool dry);
 /* With the lock held: a call whose reader was left asleep while more was coming. */
-void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call);
+void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call);
 /* Lock held; the caller's reference of the call goes over. */
-void rxw_actions_add(struct rxw_actions *a, struct rxw_call *call, unsigned todo);
+void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo);
 /* Without any lock. The record is empty and usable again afterwards. */
-void rxw_actions_run(struct rxw_actions *a);
+void rxw_dispatch(struct rxw_effects *a);
 
 /* --- timer.c --- */
 /* With the connection's lock: note the call's deadline; post it if the wheel has it later. */
 void rxw_timer_update(struct rxw_call *call);
 void rxw_timer_of_conn(struct rxw_connection *c); /* the same for the connection's own */
 /* With the connection's lock: its callback is run at the next look at the timers. */
-void rxw_timer_call_back(struct rxw_call *call);
+void rxw_timer_post_callback(struct rxw_call *call);
 /* Lock held: notes what the connection and its calls want, exactly. */
-void rxw_timer_look_again(struct rxw_connection *c);
+void rxw_timer_recompute(struct rxw_connection *c);
 /* Receive role. Has a tick come for which the wheel has entries? */
 bool rxw_timer_due(struct rxw_shard *s, uint64_t now);
 /* Receive role: fires what is due by the time of the record. */
-typedef void (*rxw_fire_fn)(struct rxw_connection *c, struct rxw_actions *a);
-void rxw_timer_expire(struct rxw_shard *s, struct rxw_actions *a, rxw_fire_fn fire);
+typedef void (*rxw_fire_fn)(struct rxw_connection *c, struct rxw_effects *a);
+void rxw_timer_expire(struct rxw_shard *s, struct rxw_effects *a, rxw_fire_fn fire);
 void rxw_timer_run(struct rxw_shard *s, uint64_t now); /* rx/expire.c; receive role */
 /*
  * When the wheel is to be looked at next: the first entry of the next `ticks` ms, or their end;
@@ -651,7 +651,7 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
  * One batch of the queue, in one system call if possible. Send role. What it causes is in the record.
  * Returns another shard whose rxw_tx_run() has to follow, or NULL.
  */
-struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_actions *a);
+struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a);
 /*
  * Send what is queued for the shard's socket, if nobody else does. No lock held. A thread that
  * batches (actions.c) does it at its end.
@@ -674,13 +674,14 @@ int rxw_workers_start(struct rxw_endpoint *ep);
  */
 unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end);
 /* A place for a new call among those that wait for a worker; false: there is none. */
-bool rxw_workers_place(struct rxw_connection *c);
+bool rxw_workers_reserve(struct rxw_connection *c);
 /* More than half of the workers work or will soon, those of calls that may wait included. */
 bool rxw_workers_scarce(struct rxw_endpoint *ep);
 /* ns; how long a call waits for a worker, about, where calls wait all the time; 0: they do not. */
 uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
-void rxw_workers_unplace(struct rxw_connection *c);
-void rxw_workers_leave(struct rxw_call *call); /* taken, or over without; may be said again */
+void rxw_workers_release(struct rxw_connection *c);
+void rxw_workers_release_call(
+	struct rxw_call *call); /* taken, or over without; may be said again */
 /*
  * Connection's lock held: the call is over. If no worker has taken it yet, none does, and neither it
  * nor its place stay until one would have.
@@ -699,15 +700,15 @@ void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads);
 /* --- waiting.c: workers that wait for their clients --- */
 /* Lock held: this thread is a worker, takes a call, is through with it, is none any more. */
 void rxw_worker_begin(struct rxw_workers *w, struct rxw_worker *worker);
-void rxw_worker_takes(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call);
-void rxw_worker_is_through(struct rxw_workers *w, struct rxw_worker *worker);
+void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call);
+void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker);
 void rxw_worker_end(struct rxw_worker *worker);
 /*
  * Connection's lock held: this thread is about to wait in a function of the call. True: it serves
  * the call, and says so when it goes on.
  */
-bool rxw_worker_waits(const struct rxw_call *call, enum rxw_waits what);
-void rxw_worker_goes_on(void);
+bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what);
+void rxw_worker_unblocked(void);
 /* Connection's lock held: packets that the call has moved, either way. */
 uint32_t rxw_worker_moved(const struct rxw_call *call);
 /* A call that keeps a worker from others and moved nothing; one reference. */
@@ -732,7 +733,7 @@ void rxw_workers_spare(struct rxw_endpoint *ep, const struct rxw_slow_call *v, u
  * admit/slow_calls.c: when workers.look_at has come, no lock held: those that wait are parked, within bounds, and where
  * these are reached calls that move nothing are ended.
  */
-void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now);
+void rxw_end_slow_calls(struct rxw_endpoint *ep, uint64_t now);
 
 /* --- verify.c --- */
 /* What the batches of this thread left to it: while it has the role. */
@@ -752,7 +753,7 @@ void rxw_verify_drop(struct rxw_verify_job *jobs);
 void rxw_verify_forget(struct rxw_connection *c);
 /* Lock held: work of an exchange became due. */
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
-/* A thread of the endpoint is to run rxw_callback_turn(). No lock held. False: there is none. */
+/* A thread of the endpoint is to run rxw_callback_run_quantum(). No lock held. False: there is none. */
 bool rxw_verify_callback(struct rxw_call *call);
 /* No lock held, after jobs may have been queued: a thread for those that nobody is there for. */
 void rxw_verifier_grow(struct rxw_endpoint *ep);
@@ -762,7 +763,7 @@ unsigned rxw_events_now(const struct rxw_call *call); /* lock held */
 /* Lock held: returns true if the caller must run rxw_callback_run() after it released the lock. */
 bool rxw_callback_note(struct rxw_call *call);
 /*
- * May this thread run callbacks here? Otherwise rxw_timer_call_back() leaves it to one that may.
+ * May this thread run callbacks here? Otherwise rxw_timer_post_callback() leaves it to one that may.
  */
 bool rxw_may_call_back(void);
 /* This thread begins to run a callback; and has run it. */
@@ -779,15 +780,15 @@ void rxw_callback_run(struct rxw_call *call);
  * Lock held: a callback that was noted is for the threads that verify, because the call has sealed
  * bulk, and the callback may write more or begin the next one.
  */
-bool rxw_callback_seals(const struct rxw_call *call);
+bool rxw_callback_seals_bulk(const struct rxw_call *call);
 /* No lock held: leave it to them, or to the next look at the timers if there are none. */
-void rxw_callback_away(struct rxw_call *call);
+void rxw_callback_hand_over(struct rxw_call *call);
 /*
  * On one of them: run it once, for some packets; if it is to run again, others have their turn first.
  */
-void rxw_callback_turn(struct rxw_call *call);
+void rxw_callback_run_quantum(struct rxw_call *call);
 /* Lock held: this thread has such a turn, and has written its packets. */
-bool rxw_callback_had_turn(const struct rxw_call *call);
+bool rxw_callback_quantum_used(const struct rxw_call *call);
 
 /* --- inspect.c: VERSION and DEBUG --- */
 /*
@@ -812,7 +813,7 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code);
  */
 int rxw_stream_flush(struct rxw_call *call, bool last);
 /* Client: the request ends before the first read. */
-int rxw_stream_turn(struct rxw_call *call);
+int rxw_stream_half_close(struct rxw_call *call);
 /* Read and drop what is left; 0 at the end, or a negative result. */
 int rxw_stream_discard(struct rxw_call *call);
 

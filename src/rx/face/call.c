@@ -141,7 +141,7 @@ static void wait_callback(struct rxw_call *call)
 int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 {
 	struct rxw_connection *c;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	int32_t result;
 	bool wanted, gone;
 
@@ -162,7 +162,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	/* A reply that began before the request was whole may yet end with a code of the server's. */
 	if (!code && rxw_stream_discard(call) == -RXW_EDEADLK)
 		code = RXW_USER_ABORT;
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	if (code)
 		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
@@ -176,7 +176,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		rxw_latency_add(&rxw_home(c)->stats.latency[1], a.out.now - call->started);
 	if (origin)
 		*origin = result ? call->p.error_origin : RXW_ORIGIN_NONE;
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
 	wait_callback(call);
 	wanted = c->channel_waiters > 0;
@@ -184,12 +184,12 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	if (gone)
 		rxw_conn_ref(c);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	if (wanted)
 		pthread_cond_broadcast(&c->channel_free);
 	rxw_call_unref(call);
 	if (gone) {
-		rxw_conn_settle(c);
+		rxw_conn_release_idle(c);
 		rxw_conn_unref(c);
 	}
 	return result;
@@ -292,13 +292,13 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
 		atomic_store_explicit(left, true, memory_order_relaxed);
 	if (callback && rxw_events_now(call) && rxw_callback_note(call)) {
-		away = rxw_callback_seals(call);
+		away = rxw_callback_seals_bulk(call);
 		if (!away)
-			rxw_timer_call_back(call);
+			rxw_timer_post_callback(call);
 	}
 	rxw_conn_unlock(call->conn);
 	if (away)
-		rxw_callback_away(call);
+		rxw_callback_hand_over(call);
 	rxw_call_unref(call);
 	return 0;
 }

@@ -67,29 +67,29 @@ void rxw_connection_release(rxw_connection *connection)
 	rxw_conn_lock(connection);
 	connection->released = true;
 	rxw_conn_unlock(connection);
-	rxw_conn_settle(connection);
+	rxw_conn_release_idle(connection);
 	rxw_conn_unref(connection);
 }
 
 int rxw_connection_abort(rxw_connection *connection, int32_t code)
 {
 	struct rxw_connection *c = connection;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	if (!c)
 		return -RXW_EINVAL;
 	if (!code)
 		code = RXW_USER_ABORT;
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	c->aborts++;
 	c->abort_code = code;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->p.channel[i] && !rxw_call_of(c->p.channel[i])->ended)
 			rxw_pcall_fail(c->p.channel[i], code, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	pthread_cond_broadcast(&c->channel_free);
 	return 0;
 }

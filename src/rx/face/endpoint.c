@@ -334,18 +334,18 @@ static bool busy(struct rxw_connection *c)
 
 static void end_calls(struct rxw_connection *c)
 {
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	if (c->p.client) {
 		rxw_connection_abort(c, RXW_USER_ABORT);
 		return;
 	}
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	rxw_pconn_fail(&c->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 }
 
 #define AT_ONCE 64

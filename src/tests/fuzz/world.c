@@ -191,10 +191,8 @@ static void send_message(struct rxw_io_sock *s, const struct rxw_io_tx *tx)
 
 		if (!p)
 			exit(99);
-		*p = (struct packet){.from = s->addr,
-				     .to = tx->path->peer,
-				     .length = size,
-				     .segment = size};
+		*p = (struct packet){
+			.from = s->addr, .to = tx->path->peer, .length = size, .segment = size};
 		memcpy(p->bytes, whole + at, size);
 		world_check_packet(p->bytes, size);
 		if (world->look)
@@ -342,10 +340,9 @@ void world_poll(rxw_endpoint *ep)
 	rxw_set_library_thread(ep);
 	rxw_set_receiving(s);
 	do {
-		rxw_shard_poll(s);
+		rxw_receive_batch(s);
 		FUZZ_CHECK(++n < POLLS_MOST);
-	} while (s->sock->first || s->sock->reports || s->owing_count ||
-		 atomic_load(&s->inbox));
+	} while (s->sock->first || s->sock->reports || s->owing_count || atomic_load(&s->inbox));
 	rxw_set_receiving(NULL);
 	rxw_set_library_thread(NULL);
 }

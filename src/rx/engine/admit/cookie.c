@@ -40,7 +40,7 @@ static bool begin(struct rxw_endpoint *ep, uint64_t now)
 	return true;
 }
 
-void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a)
+void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_effects *a)
 {
 	struct rxw_endpoint *ep = s->ep;
 	const struct rxw_path *path = run->path;

@@ -15,7 +15,7 @@
 #define AT_ONCE	     64		   /* go behind one batch */
 #define REST	     (10 * RXW_MS) /* none may go: looked again after that */
 
-bool rxw_too_many_settled(const struct rxw_endpoint *ep)
+bool rxw_too_many_connections(const struct rxw_endpoint *ep)
 {
 	return ep->config.connections_max &&
 	       atomic_load_explicit(&ep->settled, memory_order_relaxed) >
@@ -25,7 +25,7 @@ bool rxw_too_many_settled(const struct rxw_endpoint *ep)
 /* Its lock held: when it said something last; UINT64_MAX: it must stay. */
 static uint64_t silent_since(const struct rxw_connection *c)
 {
-	return c->settled && rxw_pconn_idle(&c->p) ? rxw_last_said(c) : UINT64_MAX;
+	return c->settled && rxw_pconn_idle(&c->p) ? rxw_last_activity(c) : UINT64_MAX;
 }
 
 /* Of a sample of a table's connections that which was silent longest, with a reference, or NULL. */
@@ -98,22 +98,22 @@ static bool evict_one(struct rxw_shard *s, uint64_t now)
 	return false;
 }
 
-void rxw_settled_reap(struct rxw_shard *s, uint64_t now)
+void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_batch *b = s->batch;
 
 	if (now < b->settled_at)
 		return;
-	for (unsigned i = 0; i < AT_ONCE && rxw_too_many_settled(s->ep); i++)
+	for (unsigned i = 0; i < AT_ONCE && rxw_too_many_connections(s->ep); i++)
 		if (!evict_one(s, now)) {
 			b->settled_at = now + REST;
 			return;
 		}
 }
 
-bool rxw_settled_room(struct rxw_shard *s, uint64_t now)
+bool rxw_room_for_connection(struct rxw_shard *s, uint64_t now)
 {
-	if (rxw_too_many_settled(s->ep))
-		rxw_settled_reap(s, now);
-	return !rxw_too_many_settled(s->ep);
+	if (rxw_too_many_connections(s->ep))
+		rxw_evict_idle(s, now);
+	return !rxw_too_many_connections(s->ep);
 }

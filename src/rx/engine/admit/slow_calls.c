@@ -11,23 +11,23 @@ static void end_it(struct rxw_slow_call *v, uint64_t now)
 	struct rxw_call *call = v->call;
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
-	struct rxw_actions a;
+	struct rxw_effects a;
 
-	rxw_actions_init(&a, s, false);
+	rxw_effects_init(&a, s, false);
 	rxw_conn_lock(c);
 	v->moved = rxw_worker_moved(call);
 	v->ended = rxw_workers_too_slow(v, now);
 	if (v->ended && !call->p.error && !call->ended) {
 		rxw_count(&s->stats.calls_given_up, 1);
 		rxw_pcall_fail(&call->p, RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL, true, &a.out);
-		rxw_actions_collect(&a, false);
+		rxw_effects_collect(&a, false);
 		rxw_timer_update(call);
 	}
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 }
 
-void rxw_workers_look(struct rxw_endpoint *ep, uint64_t now)
+void rxw_end_slow_calls(struct rxw_endpoint *ep, uint64_t now)
 {
 	struct rxw_slow_call v[AT_ONCE];
 	unsigned n = rxw_workers_slow(ep, now, v, AT_ONCE);

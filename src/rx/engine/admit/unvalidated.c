@@ -16,7 +16,7 @@
 enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 				      bool *pressed)
 {
-	bool here = rxw_from_here(path);
+	bool here = rxw_path_is_local(path);
 	enum rxw_admission r;
 
 	rxw_strangers_lock(ep);
@@ -44,7 +44,7 @@ void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
 {
 	if (c->stranger && rxw_peer_proven(c->p.peer, now)) {
 		no_stranger(c);
-		rxw_settle(c);
+		rxw_count_validated(c);
 	}
 }
 
@@ -52,7 +52,7 @@ bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, u
 {
 	const struct rxw_header *h = &run->head;
 
-	if (rxw_from_here(&c->p.path) || rxw_peer_proven(c->p.peer, now))
+	if (rxw_path_is_local(&c->p.path) || rxw_peer_proven(c->p.peer, now))
 		return false;
 	if (h->type == RXW_DATA)
 		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
@@ -65,7 +65,7 @@ bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, u
 }
 
 void rxw_stranger_meet(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
-		       struct rxw_actions *a)
+		       struct rxw_effects *a)
 {
 	unsigned before = a->out.ctl_count;
 
@@ -191,14 +191,14 @@ static struct rxw_connection *find_victim(struct rxw_shard *s, uint64_t now)
 bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	rxw_table_lock(s);
 	victim = find_victim(s, now);
 	rxw_table_unlock(s);
 	if (!victim)
 		return false;
-	rxw_actions_init(&a, s, false);
+	rxw_effects_init(&a, s, false);
 	rxw_conn_lock(victim);
 	if (!may_go(victim, now)) {
 		/* Another thread brought it a call, which must not run twice, or a proof. */
@@ -213,9 +213,9 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
 	victim->p.forgotten = true;
 	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(victim);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	rxw_conn_remove(victim);
 	rxw_conn_unref(victim);
 	return true;
@@ -230,7 +230,7 @@ static uint64_t look_at(struct rxw_connection *c, uint64_t now, bool *gone)
 	rxw_conn_lock(c);
 	rxw_stranger_look(c, now);
 	if (c->stranger) {
-		again = rxw_pconn_idle(&c->p) ? rxw_last_said(c) + LIFE : now + LOOK_AGAIN;
+		again = rxw_pconn_idle(&c->p) ? rxw_last_activity(c) + LIFE : now + LOOK_AGAIN;
 		*gone = now > again;
 	}
 	rxw_conn_unlock(c);

@@ -8,7 +8,7 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-void rxw_settle(struct rxw_connection *c)
+void rxw_count_validated(struct rxw_connection *c)
 {
 	if (c->settled || c->p.forgotten)
 		return;
@@ -16,7 +16,7 @@ void rxw_settle(struct rxw_connection *c)
 	atomic_fetch_add_explicit(&c->ep->settled, 1, memory_order_relaxed);
 }
 
-void rxw_unsettle(struct rxw_connection *c)
+void rxw_uncount_validated(struct rxw_connection *c)
 {
 	if (c->settled)
 		atomic_fetch_sub_explicit(&c->ep->settled, 1, memory_order_relaxed);
@@ -32,7 +32,7 @@ void rxw_conn_free(struct rxw_connection *c)
 		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
 		rxw_strangers_unlock(ep);
 	}
-	rxw_unsettle(c); /* one that lost its place in the table to its twin */
+	rxw_uncount_validated(c); /* one that lost its place in the table to its twin */
 	rxw_verify_forget(c);
 	rxw_pconn_fini(&c->p, rxw_now());
 	rxw_security_unref(c->p.security);
@@ -55,8 +55,8 @@ void rxw_call_free(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 
-	rxw_workers_leave(call);
-	rxw_call_rest(call);
+	rxw_workers_release_call(call);
+	rxw_call_unlive(call);
 	free_stream(call);
 	rxw_verify_drop(call->verify);
 	rxw_pcall_fini(&call->p);
@@ -82,7 +82,7 @@ void rxw_call_live(struct rxw_call *call)
 	call->p.rx.window_limit = share < LEAST_SHARE ? LEAST_SHARE : share;
 }
 
-void rxw_call_rest(struct rxw_call *call)
+void rxw_call_unlive(struct rxw_call *call)
 {
 	if (call->live)
 		atomic_fetch_sub(&call->conn->ep->live, 1);
@@ -105,7 +105,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->fd_events = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	call->w.seq = 1;
 	/* A callback that begins one may have worked for long since its thread's time was read. */
-	call->started = c->p.client ? rxw_now() : rxw_now_kept();
+	call->started = c->p.client ? rxw_now() : rxw_clock_cached();
 	atomic_init(&call->refs, 1);
 	rxw_conn_ref(c);
 	atomic_fetch_add(&c->ep->calls, 1);
@@ -119,19 +119,19 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 	struct rxw_call *call;
 
 	/* First the place: many calls may have to be refused, and that should cost little. */
-	if (!brief && !rxw_workers_place(c))
+	if (!brief && !rxw_workers_reserve(c))
 		return NULL;
 	call = rxw_call_create(c, 0);
 	if (!call) {
 		if (!brief)
-			rxw_workers_unplace(c);
+			rxw_workers_release(c);
 		return NULL;
 	}
 	call->short_handler = brief;
 	atomic_store(&call->placed, !brief);
 	/* One who is not there must not hold a worker while few are left. */
-	if (!brief && !p->strict_reach && !rxw_from_here(&p->path) &&
-	    !rxw_peer_proven(p->peer, rxw_now_kept()) && rxw_workers_scarce(c->ep))
+	if (!brief && !p->strict_reach && !rxw_path_is_local(&p->path) &&
+	    !rxw_peer_proven(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
 		p->strict_reach = true;
 	return &call->p;
 }
@@ -213,7 +213,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 {
 	struct rxw_shard *t = &c->ep->shard[c->table];
 	struct rxw_call *left[4];
-	struct rxw_actions a;
+	struct rxw_effects a;
 	bool mine;
 
 	rxw_table_lock(t);
@@ -224,7 +224,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 	rxw_table_unlock(t);
 	if (!mine)
 		return;
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	rxw_pconn_close(&c->p, &a.out);
 	/*
@@ -232,7 +232,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 	 * hold it for ever. The packet is lost, and comes again.
 	 */
 	c->p.forgotten = true;
-	rxw_unsettle(c);
+	rxw_uncount_validated(c);
 	if (!c->p.error)
 		c->p.error = RXW_CALL_DEAD;
 	for (unsigned i = 0; i < 4; i++) {
@@ -241,16 +241,16 @@ void rxw_conn_remove(struct rxw_connection *c)
 		if (left[i])
 			rxw_pcall_uncount(&left[i]->p);
 	}
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	for (unsigned i = 0; i < 4; i++)
 		if (left[i])
 			rxw_call_unref(left[i]);
 	rxw_conn_unref(c); /* the table's */
 }
 
-void rxw_conn_settle(struct rxw_connection *c)
+void rxw_conn_release_idle(struct rxw_connection *c)
 {
 	bool gone;
 
@@ -264,13 +264,13 @@ void rxw_conn_settle(struct rxw_connection *c)
 
 void rxw_call_fail(struct rxw_call *call, int32_t code)
 {
-	struct rxw_actions a;
+	struct rxw_effects a;
 
-	rxw_actions_init(&a, rxw_home(call->conn), false);
+	rxw_effects_init(&a, rxw_home(call->conn), false);
 	rxw_conn_lock(call->conn);
 	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(call->conn);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 }

@@ -2,7 +2,7 @@
 /* Threads that sleep for packets: how many there are, for whoever leaves the receive role. */
 #include "engine/internal.h"
 
-void rxw_asleep(struct rxw_call *call, struct rxw_shard *s)
+void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s)
 {
 	if (call->asleep)
 		return;
@@ -10,7 +10,7 @@ void rxw_asleep(struct rxw_call *call, struct rxw_shard *s)
 	atomic_fetch_add(&s->asleep, 1);
 }
 
-void rxw_told(struct rxw_call *call)
+void rxw_sleeper_remove(struct rxw_call *call)
 {
 	if (!call->asleep)
 		return;

@@ -24,7 +24,7 @@ uint64_t rxw_now(void)
 /* The time that this thread goes by for now, 0 = the clock's. */
 static _Thread_local uint64_t kept __attribute__((tls_model("initial-exec")));
 
-uint64_t rxw_now_keep(uint64_t now)
+uint64_t rxw_clock_cache_set(uint64_t now)
 {
 	uint64_t before = kept;
 
@@ -32,7 +32,7 @@ uint64_t rxw_now_keep(uint64_t now)
 	return before;
 }
 
-uint64_t rxw_now_kept(void)
+uint64_t rxw_clock_cached(void)
 {
 	return kept ? kept : rxw_now();
 }
@@ -52,7 +52,7 @@ long rxw_preemptions(void)
  * The slack that timers of a thread have by default is longer than the nap. A thread of the
  * application gets its own back; one of the library's does without from then on.
  */
-void rxw_nap(unsigned us)
+void rxw_sleep_us(unsigned us)
 {
 	struct timespec t = {.tv_nsec = (long)us * 1000};
 #ifdef PR_SET_TIMERSLACK

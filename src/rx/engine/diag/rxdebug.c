@@ -552,7 +552,7 @@ bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl)
 {
 	struct asker asker = {
-		.shard = s, .local = rxw_from_here(run->path), .now = now, .steps = STEPS};
+		.shard = s, .local = rxw_path_is_local(run->path), .now = now, .steps = STEPS};
 	size_t size = run->count > 1 ? run->stride : run->last_size;
 	struct rxw_header h = run->head;
 

@@ -29,13 +29,13 @@ static void run(struct rxw_call *call, bool turn)
 		fn(call, events, arg);
 		rxw_callback_leave();
 		rxw_conn_lock(c);
-		call->callback_pending |= rxw_callback_had_turn(call);
+		call->callback_pending |= rxw_callback_quantum_used(call);
 		call->turn_end = 0;
 		call->callback_busy = false;
 		pthread_cond_broadcast(&call->cond); /* its end or a new callback waits for it */
 		if (call->ended || !call->callback_pending)
 			break;
-		away = turn || rxw_callback_seals(call);
+		away = turn || rxw_callback_seals_bulk(call);
 		if (away) {
 			call->callback_queued = true;
 			break;
@@ -43,7 +43,7 @@ static void run(struct rxw_call *call, bool turn)
 	}
 	rxw_conn_unlock(c);
 	if (away)
-		rxw_callback_away(call);
+		rxw_callback_hand_over(call);
 }
 
 void rxw_callback_run(struct rxw_call *call)
@@ -51,7 +51,7 @@ void rxw_callback_run(struct rxw_call *call)
 	run(call, false);
 }
 
-void rxw_callback_turn(struct rxw_call *call)
+void rxw_callback_run_quantum(struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_home(call->conn);
 
@@ -64,11 +64,11 @@ void rxw_callback_turn(struct rxw_call *call)
 	rxw_set_library_thread(NULL);
 }
 
-void rxw_callback_away(struct rxw_call *call)
+void rxw_callback_hand_over(struct rxw_call *call)
 {
 	if (rxw_verify_callback(call))
 		return;
 	rxw_conn_lock(call->conn);
-	rxw_timer_call_back(call);
+	rxw_timer_post_callback(call);
 	rxw_conn_unlock(call->conn);
 }

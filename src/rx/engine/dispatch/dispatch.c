@@ -9,7 +9,7 @@
 #define WATCHED	    256u	   /* so many after a slow handler are watched closely */
 #define HANDED_OVER (100 * RXW_MS) /* a slow service is the workers' for so long */
 
-void rxw_actions_held(struct rxw_shard *s)
+void rxw_dispatch_held(struct rxw_shard *s)
 {
 	if (s->ctl_held)
 		rxw_ctl_send(s, s->ctl, s->ctl_held);
@@ -17,7 +17,7 @@ void rxw_actions_held(struct rxw_shard *s)
 }
 
 /* No lock held: the record is empty, and takes what had no room. */
-static void unspill(struct rxw_actions *a)
+static void unspill(struct rxw_effects *a)
 {
 	while (a->spill && a->count < a->room) {
 		struct rxw_call *call = a->spill;
@@ -28,9 +28,9 @@ static void unspill(struct rxw_actions *a)
 		todo = call->spill_todo;
 		/* A caller that has stopped receiving meanwhile needs no interruption. */
 		if (!call->receiving)
-			todo &= ~(unsigned)RXW_TODO_KICK;
+			todo &= ~(unsigned)RXW_DO_INTERRUPT;
 		a->item[a->count++] =
-			(struct rxw_action){.call = call, .kick = call->receiving, .todo = todo};
+			(struct rxw_effect){.call = call, .kick = call->receiving, .todo = todo};
 		call->spill_todo = 0;
 		rxw_conn_unlock(call->conn);
 	}
@@ -42,17 +42,17 @@ static void unspill(struct rxw_actions *a)
  * while. To tell the two apart costs a system call for each handler, so it is done for some after
  * one that took long.
  */
-static void serve_here(struct rxw_actions *a, struct rxw_call *call)
+static void serve_here(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 	uint64_t limit = call->conn->ep->config.short_limit_us * RXW_MS / 1000;
 	unsigned watched = atomic_load_explicit(&service->watched, memory_order_relaxed);
 	long preemptions = watched ? rxw_preemptions() : 0;
-	uint64_t before = rxw_now_kept(), after;
+	uint64_t before = rxw_clock_cached(), after;
 
 	call->conn->ep->upcalls->serve(call, true);
 	after = rxw_now();
-	rxw_now_keep(after);
+	rxw_clock_cache_set(after);
 	if (watched)
 		atomic_store_explicit(&service->watched, watched - 1, memory_order_relaxed);
 	if (!limit || after - before < limit)
@@ -68,28 +68,28 @@ static void serve_here(struct rxw_actions *a, struct rxw_call *call)
 }
 
 /* One that had to wait for a proof, and now finds no place: as if it had come only now. */
-static bool refused(struct rxw_actions *a, struct rxw_call *call)
+static bool refused(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	struct rxw_actions b;
+	struct rxw_effects b;
 	bool done;
 
 	if (atomic_load(&call->placed) || call->short_handler)
 		return false;
-	if (rxw_workers_place(c)) {
+	if (rxw_workers_reserve(c)) {
 		atomic_store(&call->placed, true);
 		return false;
 	}
-	rxw_actions_init(&b, a->shard, false);
+	rxw_effects_init(&b, a->shard, false);
 	rxw_conn_lock(c);
 	done = rxw_pcall_refuse(&call->p, &b.out);
-	rxw_actions_collect(&b, false);
+	rxw_effects_collect(&b, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&b);
+	rxw_dispatch(&b);
 	return done;
 }
 
-static void attach(struct rxw_actions *a, struct rxw_call *call)
+static void attach(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 
@@ -100,7 +100,7 @@ static void attach(struct rxw_actions *a, struct rxw_call *call)
 	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
 		if (a->out.now >=
 			    atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
-		    !rxw_workers_place(call->conn)) {
+		    !rxw_workers_reserve(call->conn)) {
 			serve_here(a, call);
 			return;
 		}
@@ -110,15 +110,15 @@ static void attach(struct rxw_actions *a, struct rxw_call *call)
 		call->conn->ep->upcalls->refuse(call);
 }
 
-static void wake(struct rxw_actions *a, const struct rxw_action *item)
+static void wake(struct rxw_effects *a, const struct rxw_effect *item)
 {
 	pthread_cond_broadcast(&item->call->cond);
 	rxw_count(&a->shard->wakeups, 1);
-	if (a->receiver && (item->todo & RXW_TODO_CALLER))
+	if (a->receiver && (item->todo & RXW_DO_WAKE_RECEIVER))
 		a->shard->woke_caller = true;
 }
 
-static void run(struct rxw_actions *a)
+static void run(struct rxw_effects *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
@@ -134,52 +134,52 @@ static void run(struct rxw_actions *a)
 		return;
 	if (a->receiver) {
 		rxw_tx_hold(s);
-		before = rxw_now_keep(a->out.now);
+		before = rxw_clock_cache_set(a->out.now);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (a->item[i].todo & RXW_TODO_SEND) {
+		if (a->item[i].todo & RXW_DO_SEND) {
 			struct rxw_shard *q = rxw_tx_queue(a->item[i].call);
 
 			if (q && q != s)
 				rxw_tx_run(q);
 		}
-		if (a->item[i].todo & RXW_TODO_AWAY)
-			rxw_callback_away(a->item[i].call);
-		if (a->item[i].todo & RXW_TODO_ATTACH)
+		if (a->item[i].todo & RXW_DO_HAND_OVER_CALLBACK)
+			rxw_callback_hand_over(a->item[i].call);
+		if (a->item[i].todo & RXW_DO_ATTACH)
 			attach(a, a->item[i].call);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_call *call = a->item[i].call;
 
-		if (a->item[i].todo & RXW_TODO_CALLBACK) {
+		if (a->item[i].todo & RXW_DO_CALLBACK) {
 			called_back = true;
 			if (a->receiver)
-				rxw_now_keep(rxw_now());
+				rxw_clock_cache_set(rxw_now());
 			rxw_callback_run(call);
 		}
 	}
 	if (a->receiver) {
 		rxw_tx_hold(NULL);
 		if (called_back) /* handlers are timed (serve_here()), callbacks are not */
-			rxw_now_keep(0);
+			rxw_clock_cache_set(0);
 	} else {
-		before = rxw_now_keep(a->out.now);
+		before = rxw_clock_cache_set(a->out.now);
 		/* A handler or callback of the application may have worked for long meanwhile. */
 		if (before)
-			rxw_now_keep(0);
+			rxw_clock_cache_set(0);
 	}
 	rxw_tx_run(s);
-	rxw_now_keep(before);
+	rxw_clock_cache_set(before);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_call *call = a->item[i].call;
 
-		if (a->item[i].todo & RXW_TODO_WAKE)
+		if (a->item[i].todo & RXW_DO_WAKE)
 			wake(a, &a->item[i]);
-		if (a->item[i].todo & RXW_TODO_KICK)
+		if (a->item[i].todo & RXW_DO_INTERRUPT)
 			rxw_io_wake(a->item[i].kick->sock);
-		if (a->item[i].todo & RXW_TODO_CHANNEL)
+		if (a->item[i].todo & RXW_DO_WAKE_CHANNEL)
 			pthread_cond_broadcast(&call->conn->channel_free);
-		if (a->item[i].todo & RXW_TODO_FD) {
+		if (a->item[i].todo & RXW_DO_SIGNAL_FD) {
 			uint64_t one = 1;
 
 			/*
@@ -193,7 +193,7 @@ static void run(struct rxw_actions *a)
 	a->count = 0;
 }
 
-void rxw_actions_run(struct rxw_actions *a)
+void rxw_dispatch(struct rxw_effects *a)
 {
 	run(a);
 	while (a->spill) {

@@ -62,12 +62,12 @@ static bool send_some(struct rxw_shard *s, bool *placed)
 		return false;
 	flag = !atomic_exchange(&s->tx_busy, true);
 	if (flag) {
-		struct rxw_actions a;
+		struct rxw_effects a;
 
-		rxw_actions_init(&a, s, false);
+		rxw_effects_init(&a, s, false);
 		other = rxw_tx_batch(s, &a);
-		rxw_actions_run(&a);
-		rxw_now_keep(0); /* the next one is later */
+		rxw_dispatch(&a);
+		rxw_clock_cache_set(0); /* the next one is later */
 		atomic_store(&s->tx_busy, false);
 	}
 	if (place)

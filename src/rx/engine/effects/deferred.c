@@ -14,9 +14,9 @@ static bool waits_for_dry(const struct rxw_connection *c)
 	return rxw_pconn_owes(&c->p);
 }
 
-void rxw_owing_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
+void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
-	if (c->owing || s->owing_count == RXW_OWING || !waits_for_dry(c))
+	if (c->owing || s->owing_count == RXW_DEFERRED_MAX || !waits_for_dry(c))
 		return;
 	if (!s->owing_count)
 		s->owing_since = now;

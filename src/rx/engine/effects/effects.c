@@ -4,15 +4,15 @@
 #include "engine/internal.h"
 #include "engine/lock.h"
 
-void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
+void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 {
 	a->shard = s;
 	a->receiver = receiver;
 	a->count = 0;
 	a->spill = NULL;
 	a->item = receiver ? s->actions : a->few;
-	a->room = receiver ? RXW_ACTIONS_ROOM : RXW_ACTIONS_FEW;
-	a->out.now = rxw_now_kept();
+	a->room = receiver ? RXW_EFFECTS_ROOM : RXW_EFFECTS_FEW;
+	a->out.now = rxw_clock_cached();
 	a->out.stats = receiver ? &s->own : &s->stats;
 	a->out.ctl = receiver ? s->ctl : a->ctl;
 	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
@@ -23,13 +23,13 @@ void rxw_actions_init(struct rxw_actions *a, struct rxw_shard *s, bool receiver)
 		s->ctl_held = 0;
 }
 
-void rxw_actions_hold(struct rxw_actions *a)
+void rxw_effects_hold(struct rxw_effects *a)
 {
 	a->shard->ctl_held = a->out.ctl_count;
 	a->out.ctl_count = 0;
 }
 
-bool rxw_actions_full(const struct rxw_actions *a)
+bool rxw_effects_full(const struct rxw_effects *a)
 {
 	return a->count + 4 > a->room || a->out.ctl_count * 2 > a->out.ctl_room;
 }
@@ -39,71 +39,71 @@ bool rxw_actions_full(const struct rxw_actions *a)
  * leaves, so it is left to it; anything looser than that would hang. A writer that sleeps costs a
  * wake-up: with `auto` the receiver does its work while it has nothing better to do.
  */
-static unsigned who_sends(struct rxw_actions *a, struct rxw_call *call, bool dry)
+static unsigned who_sends(struct rxw_effects *a, struct rxw_call *call, bool dry)
 {
 	enum rxw_switch defer = a->shard->ep->config.defer;
 
 	if (!a->receiver || defer == RXW_OFF)
-		return RXW_TODO_SEND;
+		return RXW_DO_SEND;
 	switch (call->writer) {
 	case RXW_WRITER_INSIDE:
 		return 0;
 	case RXW_WRITER_WAITING:
 		if (defer != RXW_ON && dry)
-			return RXW_TODO_SEND;
+			return RXW_DO_SEND;
 		call->send_wanted = true;
-		return RXW_TODO_WAKE;
+		return RXW_DO_WAKE;
 	default:
-		return RXW_TODO_SEND;
+		return RXW_DO_SEND;
 	}
 }
 
-static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned events, bool dry)
+static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned events, bool dry)
 {
 	unsigned todo = 0;
 
 	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
-		todo |= RXW_TODO_WAKE;
+		todo |= RXW_DO_WAKE;
 	/*
 	 * Other events say nothing about what waits for a dry socket: it stays so until its reader
 	 * was woken.
 	 */
-	if (todo & RXW_TODO_WAKE)
+	if (todo & RXW_DO_WAKE)
 		call->quiet = false;
 	else if (events & RXW_OUT_QUIET)
 		call->quiet = true;
 	if (events & RXW_OUT_WRITE)
-		todo |= RXW_TODO_WAKE;
+		todo |= RXW_DO_WAKE;
 	if (events & RXW_OUT_SEND)
 		todo |= who_sends(a, call, dry);
 	if ((events & RXW_OUT_ATTACH) && !call->attached && !call->p.client) {
 		call->attached = true;
-		todo |= RXW_TODO_ATTACH;
+		todo |= RXW_DO_ATTACH;
 	}
 	if ((events & RXW_OUT_DONE) && !call->p.client)
 		rxw_workers_withdraw(call);
 	if (events & RXW_OUT_DONE)
-		todo |= RXW_TODO_WAKE | (call->p.client ? RXW_TODO_CHANNEL : 0);
+		todo |= RXW_DO_WAKE | (call->p.client ? RXW_DO_WAKE_CHANNEL : 0);
 	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
-	if ((todo & RXW_TODO_WAKE) && call->receiving && call->receiving != rxw_receiving())
-		todo |= RXW_TODO_KICK;
-	if ((todo & RXW_TODO_WAKE) && !call->sleepers)
-		todo &= ~(unsigned)RXW_TODO_WAKE;
-	if (todo & RXW_TODO_WAKE) {
-		rxw_told(call);
-		todo |= call->comes_back ? RXW_TODO_CALLER : 0;
+	if ((todo & RXW_DO_WAKE) && call->receiving && call->receiving != rxw_receiving())
+		todo |= RXW_DO_INTERRUPT;
+	if ((todo & RXW_DO_WAKE) && !call->sleepers)
+		todo &= ~(unsigned)RXW_DO_WAKE;
+	if (todo & RXW_DO_WAKE) {
+		rxw_sleeper_remove(call);
+		todo |= call->comes_back ? RXW_DO_WAKE_RECEIVER : 0;
 	}
 	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
 		if (rxw_callback_note(call)) {
-			if (rxw_callback_seals(call))
-				todo |= RXW_TODO_AWAY;
+			if (rxw_callback_seals_bulk(call))
+				todo |= RXW_DO_HAND_OVER_CALLBACK;
 			else if (rxw_may_call_back())
-				todo |= RXW_TODO_CALLBACK;
+				todo |= RXW_DO_CALLBACK;
 			else
-				rxw_timer_call_back(call);
+				rxw_timer_post_callback(call);
 		}
 		if (rxw_fd_note(call))
-			todo |= RXW_TODO_FD;
+			todo |= RXW_DO_SIGNAL_FD;
 	}
 	return todo;
 }
@@ -112,11 +112,11 @@ static unsigned todo_of(struct rxw_actions *a, struct rxw_call *call, unsigned e
  * Lock held; the reference goes over. Batches keep room for what one more connection usually causes;
  * a peer that begins and ends many calls in one of them may cause more, and none of it may get lost.
  */
-void rxw_actions_add(struct rxw_actions *a, struct rxw_call *call, unsigned todo)
+void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
 	if (a->count < a->room) {
 		a->item[a->count++] =
-			(struct rxw_action){.call = call, .kick = call->receiving, .todo = todo};
+			(struct rxw_effect){.call = call, .kick = call->receiving, .todo = todo};
 	} else if (call->spill_todo) {
 		call->spill_todo |= todo; /* whoever has it does this, too */
 		rxw_call_unref(call);	  /* never the last one */
@@ -127,17 +127,17 @@ void rxw_actions_add(struct rxw_actions *a, struct rxw_call *call, unsigned todo
 	}
 }
 
-void rxw_actions_readable(struct rxw_actions *a, struct rxw_call *call)
+void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 {
 	unsigned todo = todo_of(a, call, RXW_OUT_READ, true);
 
 	if (!todo)
 		return;
 	rxw_call_ref(call);
-	rxw_actions_add(a, call, todo);
+	rxw_effects_add(a, call, todo);
 }
 
-void rxw_actions_collect(struct rxw_actions *a, bool dry)
+void rxw_effects_collect(struct rxw_effects *a, bool dry)
 {
 	struct rxw_pcall *p = a->out.touched, *next;
 
@@ -159,7 +159,7 @@ void rxw_actions_collect(struct rxw_actions *a, bool dry)
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);
 		if (todo)
-			rxw_actions_add(a, call, todo);
+			rxw_effects_add(a, call, todo);
 		else /* Never the last one of the connection: the lock's holder has one. */
 			rxw_call_unref(call);
 	}

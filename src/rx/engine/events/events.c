@@ -18,7 +18,7 @@ unsigned rxw_events_now(const struct rxw_call *call)
 	if (ready || ended || (call->end_owed && !call->starved))
 		events |= RXW_EVENT_READ;
 	if (call->writer != RXW_WRITER_GONE && !call->starved && rxw_pcall_writable(&call->p) &&
-	    !rxw_callback_had_turn(call))
+	    !rxw_callback_quantum_used(call))
 		events |= RXW_EVENT_WRITE;
 	if (call->p.client && ended)
 		events |= RXW_EVENT_DONE;
@@ -75,7 +75,7 @@ bool rxw_fd_note(struct rxw_call *call)
  * Not what only reads, and not small calls: to wake a thread for them costs more than they do.
  * A call that is through with its bulk is often followed by one like it.
  */
-bool rxw_callback_seals(const struct rxw_call *call)
+bool rxw_callback_seals_bulk(const struct rxw_call *call)
 {
 	const struct rxw_connection *c = call->conn;
 
@@ -89,7 +89,7 @@ bool rxw_callback_seals(const struct rxw_call *call)
  * Who seals no faster than the wire takes it finds room for ever: other calls, and what is to be
  * verified, would wait for that.
  */
-bool rxw_callback_had_turn(const struct rxw_call *call)
+bool rxw_callback_quantum_used(const struct rxw_call *call)
 {
 	return call->turn_end && rxw_pcall_next_seq(&call->p) >= call->turn_end &&
 	       pthread_equal(call->callback_thread, pthread_self());

@@ -66,7 +66,7 @@ static inline unsigned rxw_batch_chain(uint32_t cid)
 }
 
 /* Sent on this host? The kernel refuses packets from outside that claim one of our addresses. */
-static inline bool rxw_from_here(const struct rxw_path *path)
+static inline bool rxw_path_is_local(const struct rxw_path *path)
 {
 	return rxw_addr_is_loopback(&path->peer) ||
 	       (path->local.len && rxw_addr_same_host(&path->peer, &path->local));
@@ -77,7 +77,7 @@ static inline bool rxw_from_here(const struct rxw_path *path)
  * NULL: dropped, counted, perhaps answered in *a.
  */
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
-					   struct rxw_actions *a);
+					   struct rxw_effects *a);
 /*
  * verify.c: with the connection's lock and the receive role. A run that is to be verified, of a
  * batch with so many packets of the connection: by this thread when it has left the role
@@ -86,7 +86,7 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
 		     uint32_t packets);
 /* Lock held: for runs that were given to calls, their readers are woken, or threads told. */
-void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a);
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a);
 /*
  * Forget connections that are idle for long. Looks at strangers in their time, and at a share of
  * the table such that each connection is seen every 15 s; called too seldom, it makes up for it.
@@ -94,7 +94,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a);
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
 /* When either side said something last; the connection's lock is held. */
-static inline uint64_t rxw_last_said(const struct rxw_connection *c)
+static inline uint64_t rxw_last_activity(const struct rxw_connection *c)
 {
 	return c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
 }
@@ -118,7 +118,7 @@ void rxw_stranger_look(struct rxw_connection *c, uint64_t now);
 bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, uint64_t now);
 /* Ask it, without the lock: a host once in 4 s. Counted with what its address is sent. */
 void rxw_stranger_meet(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
-		       struct rxw_actions *a);
+		       struct rxw_effects *a);
 /*
  * All places are taken: of some that were silent long, the one that was longest goes. False: none
  * of those may.
@@ -136,7 +136,7 @@ void rxw_shard_forget_strangers(struct rxw_shard *s);
  * control packet in *a, and nothing is kept of it.
  */
 bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now);
-void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a);
+void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_effects *a);
 /* An ACK from that address: does it answer such a question? */
 bool rxw_stranger_answered(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 			   const struct rxw_rxrun *run, uint64_t now);
@@ -146,15 +146,15 @@ bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint
  * idle.c: connections of addresses that are proven. With the connection's lock, or nobody else
  * knows of it: counted; counted no more.
  */
-void rxw_settle(struct rxw_connection *c);
-void rxw_unsettle(struct rxw_connection *c);
+void rxw_count_validated(struct rxw_connection *c);
+void rxw_uncount_validated(struct rxw_connection *c);
 /*
  * More than connections_max? Then idle ones go, behind a batch; and before one is made, so that the
  * bound holds where none may. Receive role, no lock.
  */
-bool rxw_too_many_settled(const struct rxw_endpoint *ep);
-void rxw_settled_reap(struct rxw_shard *s, uint64_t now);
-bool rxw_settled_room(struct rxw_shard *s, uint64_t now);
+bool rxw_too_many_connections(const struct rxw_endpoint *ep);
+void rxw_evict_idle(struct rxw_shard *s, uint64_t now);
+bool rxw_room_for_connection(struct rxw_shard *s, uint64_t now);
 /* errors.c: what the network reported about packets sent. Receive role. */
 void rxw_shard_errors(struct rxw_shard *s);
 

@@ -6,36 +6,36 @@
 #define FIRE_ROOM 16 /* actions that one connection can cause; 4 of them by floor 1 */
 
 /* An action's reference comes from the caller. */
-static void add_action(struct rxw_actions *a, struct rxw_call *call, unsigned todo)
+static void add_action(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
-	a->item[a->count++] = (struct rxw_action){.call = call, .todo = todo};
+	a->item[a->count++] = (struct rxw_effect){.call = call, .todo = todo};
 }
 
 /* Lock held. A writer for which there was no memory is told to try again. */
 static unsigned due_of(struct rxw_call *call)
 {
 	if (!call->starved)
-		return RXW_TODO_CALLBACK;
+		return RXW_DO_CALLBACK;
 	call->starved = false;
 	if (!call->callback_queued)
 		rxw_callback_note(call);
-	return RXW_TODO_CALLBACK | (rxw_fd_note(call) ? RXW_TODO_FD : 0);
+	return RXW_DO_CALLBACK | (rxw_fd_note(call) ? RXW_DO_SIGNAL_FD : 0);
 }
 
-static void fire(struct rxw_connection *c, struct rxw_actions *a)
+static void fire(struct rxw_connection *c, struct rxw_effects *a)
 {
 	uint64_t now = a->out.now;
 	struct rxw_call *call;
 
-	if (rxw_actions_full(a) || a->room - a->count < FIRE_ROOM)
-		rxw_actions_run(a);
+	if (rxw_effects_full(a) || a->room - a->count < FIRE_ROOM)
+		rxw_dispatch(a);
 	rxw_conn_lock(c);
 	for (unsigned i = 0; i < 4; i++) {
 		call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		if (call && call->pace_at && call->pace_at <= now) {
 			call->pace_at = 0;
 			rxw_call_ref(call);
-			add_action(a, call, RXW_TODO_SEND);
+			add_action(a, call, RXW_DO_SEND);
 		}
 		if (call && rxw_pcall_deadline(&call->p) <= now)
 			rxw_pcall_timer(&call->p, &a->out);
@@ -47,23 +47,23 @@ static void fire(struct rxw_connection *c, struct rxw_actions *a)
 		call->callback_due = false;
 		add_action(a, call, due_of(call));
 	}
-	rxw_actions_collect(a, true);
+	rxw_effects_collect(a, true);
 	/*
 	 * One that floor 1 left in the past would make the wheel spin: the next look is one tick
 	 * away.
 	 */
-	rxw_timer_look_again(c);
+	rxw_timer_recompute(c);
 	rxw_conn_unlock(c);
 }
 
 void rxw_timer_run(struct rxw_shard *s, uint64_t now)
 {
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	if (!rxw_timer_due(s, now))
 		return;
-	rxw_actions_init(&a, s, true);
+	rxw_effects_init(&a, s, true);
 	a.out.now = now;
 	rxw_timer_expire(s, &a, fire);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 }

@@ -32,14 +32,14 @@ void rxw_shard_errors(struct rxw_shard *s)
 		unsigned hits = of_peer(s, &error[i].peer, hit);
 
 		for (unsigned k = 0; k < hits; k++) {
-			struct rxw_actions a;
+			struct rxw_effects a;
 
-			rxw_actions_init(&a, s, false);
+			rxw_effects_init(&a, s, false);
 			rxw_conn_lock(hit[k]);
 			rxw_pconn_icmp(&hit[k]->p, error[i].error, error[i].mtu, &a.out);
-			rxw_actions_collect(&a, true);
+			rxw_effects_collect(&a, true);
 			rxw_conn_unlock(hit[k]);
-			rxw_actions_run(&a);
+			rxw_dispatch(&a);
 			rxw_conn_unref(hit[k]);
 		}
 	}

@@ -24,7 +24,7 @@ static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 
 /* An ABORT without state, within the rate limit. Only DATA draws it. */
 static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun *run, int32_t code,
-				     enum rxw_drop cause, struct rxw_actions *a)
+				     enum rxw_drop cause, struct rxw_effects *a)
 {
 	struct rxw_endpoint *ep = s->ep;
 	bool allowed;
@@ -115,7 +115,7 @@ static enum rxw_admission admit(struct rxw_shard *s, const struct rxw_path *path
 }
 
 static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
-					     struct rxw_actions *a)
+					     struct rxw_effects *a)
 {
 	const struct rxw_header *h = &run->head;
 	struct rxw_endpoint *ep = s->ep;
@@ -145,7 +145,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
-	if (!rxw_settled_room(s, a->out.now))
+	if (!rxw_room_for_connection(s, a->out.now))
 		return drop(s, RXW_DROP_LIMIT);
 	admission = admit(s, &path, a->out.now, &counted, &pressed);
 	if (admission == RXW_REFUSE) {
@@ -165,7 +165,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	} else {
 		if (counted)
 			rxw_unproven_dismiss(ep, &path.peer);
-		rxw_settle(c);
+		rxw_count_validated(c);
 	}
 	c->service = service;
 	c->p.pressed = pressed;
@@ -200,7 +200,7 @@ static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 }
 
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
-					   struct rxw_actions *a)
+					   struct rxw_effects *a)
 {
 	const struct rxw_header *h = &run->head;
 	bool server_half = h->flags & RXW_CLIENT_INITIATED;
@@ -235,7 +235,7 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 	bool gone;
 
 	rxw_conn_lock(c);
-	gone = !c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_said(c) + REAP_IDLE;
+	gone = !c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_activity(c) + REAP_IDLE;
 	rxw_conn_unlock(c);
 	return gone;
 }

@@ -83,7 +83,7 @@ static void rest_buffers(struct rxw_shard *s, bool *reserve)
 
 /* Lock held. The runs of the group that were not dealt with must be verified, and not here. */
 static void leave_to_verify(struct rxw_shard *s, struct rxw_batch_group *g, uint32_t packets,
-			    struct rxw_actions *a)
+			    struct rxw_effects *a)
 {
 	struct rxw_batch *b = s->batch;
 
@@ -104,11 +104,11 @@ static void give_places_back(struct rxw_connection *c)
 		struct rxw_pcall *p = c->p.channel[i];
 
 		if (p && p->state == RXW_CS_PRECALL && !p->timer.attach_told)
-			rxw_workers_leave(rxw_call_of(p));
+			rxw_workers_release_call(rxw_call_of(p));
 	}
 }
 
-static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_actions *a,
+static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_effects *a,
 			 bool dry)
 {
 	struct rxw_batch *b = s->batch;
@@ -116,9 +116,9 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	struct rxw_connection *c = g->conn;
 	uint32_t verify = 0;
 
-	if (rxw_actions_full(a))
-		rxw_actions_run(a);
-	if (s->owing_count == RXW_OWING)
+	if (rxw_effects_full(a))
+		rxw_dispatch(a);
+	if (s->owing_count == RXW_DEFERRED_MAX)
 		dry = true; /* no place to wait in */
 	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
@@ -136,9 +136,9 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		rxw_stranger_look(c, a->out.now);
 	if (!c->p.client)
 		give_places_back(c);
-	rxw_actions_collect(a, dry);
+	rxw_effects_collect(a, dry);
 	if (!dry)
-		rxw_owing_note(s, c, a->out.now);
+		rxw_defer_until_drained(s, c, a->out.now);
 	rxw_conn_unlock(c);
 	if (ask)
 		rxw_stranger_meet(s, c, ask, a);
@@ -146,13 +146,13 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 }
 
 /* The socket is dry, or has not been for OWING_MOST: deferred ACKs and wake-ups are done now. */
-static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
+static void settle_owing(struct rxw_shard *s, struct rxw_effects *a)
 {
 	for (unsigned i = 0; i < s->owing_count; i++) {
 		struct rxw_connection *c = s->owing[i];
 
-		if (rxw_actions_full(a))
-			rxw_actions_run(a);
+		if (rxw_effects_full(a))
+			rxw_dispatch(a);
 		rxw_conn_lock(c);
 		c->owing = false;
 		rxw_pconn_batch_end(&c->p, true, &a->out);
@@ -163,9 +163,9 @@ static void settle_owing(struct rxw_shard *s, struct rxw_actions *a)
 			if (!call || !call->quiet)
 				continue;
 			call->quiet = false;
-			rxw_actions_readable(a, call);
+			rxw_effects_readable(a, call);
 		}
-		rxw_actions_collect(a, true);
+		rxw_effects_collect(a, true);
 		rxw_conn_unlock(c);
 		rxw_conn_unref(c);
 	}
@@ -177,7 +177,7 @@ static bool owing_overdue(const struct rxw_shard *s, uint64_t now)
 	return s->owing_count && now - s->owing_since >= OWING_MOST;
 }
 
-static void handle_groups(struct rxw_shard *s, struct rxw_actions *a, bool dry)
+static void handle_groups(struct rxw_shard *s, struct rxw_effects *a, bool dry)
 {
 	struct rxw_batch *b = s->batch;
 
@@ -196,7 +196,7 @@ static bool same_connection(const struct rxw_connection *c, const struct rxw_rxr
 }
 
 /* The run in b->run[b->runs] joins the group of its connection. */
-static void group_run(struct rxw_shard *s, struct rxw_actions *a)
+static void group_run(struct rxw_shard *s, struct rxw_effects *a)
 {
 	struct rxw_batch *b = s->batch;
 	struct rxw_batch_run *r = &b->run[b->runs];
@@ -223,10 +223,10 @@ static void group_run(struct rxw_shard *s, struct rxw_actions *a)
 	g->last = (int)b->runs++;
 }
 
-static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_actions *a)
+static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_effects *a)
 {
 	if (a->out.ctl_count >= a->out.ctl_room)
-		rxw_actions_run(a);
+		rxw_dispatch(a);
 	if (rxw_inspect(s, run, a->out.now, &a->out.ctl[a->out.ctl_count]))
 		a->out.ctl_count++;
 }
@@ -261,12 +261,12 @@ static void fetch_ahead(struct rxw_shard *s, unsigned n)
 }
 
 static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry,
-			 struct rxw_actions *a)
+			 struct rxw_effects *a)
 {
 	struct rxw_batch *b = s->batch;
 
 	b->runs = b->groups = 0;
-	rxw_trace_rx(s, n);
+	rxw_shard_trace_received(s, n);
 	fetch_ahead(s, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_io_rx *rx = &s->rx[i];
@@ -367,7 +367,7 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 	if (!us || s->last_bytes <= SPIN_BYTES || rxw_on_library_thread(NULL) ||
 	    until < now + us * 1000ull)
 		return false;
-	rxw_nap(us);
+	rxw_sleep_us(us);
 	return true;
 }
 
@@ -391,7 +391,7 @@ static bool gather(struct rxw_shard *s)
 	else if (longer > us * 1000)
 		us = longer / 1000;
 	s->batch->gathered = true;
-	rxw_nap((unsigned)us);
+	rxw_sleep_us((unsigned)us);
 	return true;
 }
 
@@ -428,13 +428,13 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
  * where more is waiting on the socket with what that draws, in longer trains. True: it waits for
  * the next batch.
  */
-static bool hold_answers(struct rxw_shard *s, struct rxw_actions *a, unsigned n)
+static bool hold_answers(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
 {
 	bool more = s->refusing_more && a->out.ctl_count + n <= HELD_MOST;
 
 	if ((!s->refusing_more && !s->refusing) || !rxw_on_library_thread(NULL))
 		return false;
-	rxw_actions_hold(a);
+	rxw_effects_hold(a);
 	return more;
 }
 
@@ -537,9 +537,9 @@ static uint64_t refused_here(const struct rxw_shard *s)
 	return atomic_load_explicit(&s->own.calls_refused, memory_order_relaxed);
 }
 
-void rxw_shard_poll(struct rxw_shard *s)
+void rxw_receive_batch(struct rxw_shard *s)
 {
-	struct rxw_actions a;
+	struct rxw_effects a;
 	bool reserve, overdue, more = false;
 	unsigned room = offer_buffers(s, &reserve);
 	uint64_t now;
@@ -565,23 +565,23 @@ void rxw_shard_poll(struct rxw_shard *s)
 
 		s->quiet = 0;
 		note_batch(s, (unsigned)n);
-		rxw_actions_init(&a, s, true);
-		rxw_now_keep(a.out.now);
+		rxw_effects_init(&a, s, true);
+		rxw_clock_cache_set(a.out.now);
 		handle_batch(s, (unsigned)n, reserve, dry, &a);
-		rxw_now_keep(0);
+		rxw_clock_cache_set(0);
 		refused = refused_here(s) - refused;
 		note_refused(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
 		overdue = owing_overdue(s, a.out.now);
 		if (dry || overdue)
 			settle_owing(s, &a);
 		more = hold_answers(s, &a, (unsigned)n) && !overdue;
-		rxw_actions_run(&a);
+		rxw_dispatch(&a);
 		now = a.out.now;
 	} else if (s->owing_count || s->ctl_held) {
-		rxw_actions_init(&a, s, true);
+		rxw_effects_init(&a, s, true);
 		settle_owing(s, &a);
 		note_refused(s, 0, 0, true, a.out.now);
-		rxw_actions_run(&a);
+		rxw_dispatch(&a);
 		now = a.out.now;
 	} else {
 		s->quiet++;
@@ -593,13 +593,13 @@ void rxw_shard_poll(struct rxw_shard *s)
 	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
 	if (!more) {
 		rxw_timer_run(s, now);
-		rxw_actions_held(s);
+		rxw_dispatch_held(s);
 	}
 	rxw_tx_run(s);
 	if (now >= look_at(s->ep))
-		rxw_workers_look(s->ep, now);
-	if (rxw_too_many_settled(s->ep))
-		rxw_settled_reap(s, now);
+		rxw_end_slow_calls(s->ep, now);
+	if (rxw_too_many_connections(s->ep))
+		rxw_evict_idle(s, now);
 	if (now >= s->reaped_at + REAP_EVERY) {
 		s->reaped_at = now;
 		rxw_shard_reap(s, now);

@@ -24,7 +24,7 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->grace = CALLER_GRACE;
 	s->rx = calloc(ep->config.batch, sizeof(*s->rx));
 	s->ctl = calloc(RXW_CTL_ROOM, sizeof(*s->ctl));
-	s->actions = calloc(RXW_ACTIONS_ROOM, sizeof(*s->actions));
+	s->actions = calloc(RXW_EFFECTS_ROOM, sizeof(*s->actions));
 	s->batch = calloc(1, sizeof(*s->batch));
 	s->rx_depth = ep->config.batch < 4 ? ep->config.batch : 4;
 	rxw_budget_init(&s->reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
@@ -122,7 +122,7 @@ void rxw_role_leave(struct rxw_shard *s)
 		pthread_cond_signal(&s->role_free);
 }
 
-void rxw_role_back(struct rxw_shard *s)
+void rxw_role_reclaim(struct rxw_shard *s)
 {
 	bool parked;
 
@@ -136,12 +136,12 @@ void rxw_role_back(struct rxw_shard *s)
 		pthread_cond_signal(&s->role_free);
 }
 
-void rxw_sync_begin(struct rxw_shard *s)
+void rxw_role_waiter_begin(struct rxw_shard *s)
 {
 	atomic_fetch_add(&s->sync_waiters, 1);
 }
 
-void rxw_sync_end(struct rxw_shard *s)
+void rxw_role_waiter_end(struct rxw_shard *s)
 {
 	atomic_fetch_sub(&s->sync_waiters, 1);
 }
@@ -197,7 +197,7 @@ void rxw_role_lend(struct rxw_shard *s)
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
 	s->role_held = false;
-	s->role_left_at = rxw_now_kept();
+	s->role_left_at = rxw_clock_cached();
 	s->listener_parked = true;
 	atomic_store(&s->untended, !s->listener_wanted);
 	rxw_role_unlock(s);
@@ -252,7 +252,7 @@ static void *listen_loop(void *arg)
 		s->woke_caller = false;
 		if (atomic_load_explicit(&s->given_back, memory_order_relaxed))
 			atomic_store_explicit(&s->given_back, false, memory_order_relaxed);
-		rxw_shard_poll(s);
+		rxw_receive_batch(s);
 		verify_here(s);
 		rxw_set_receiving(NULL);
 		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&

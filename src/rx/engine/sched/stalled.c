@@ -38,7 +38,7 @@ void rxw_worker_end(struct rxw_worker *worker)
 	me = NULL;
 }
 
-void rxw_worker_takes(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call)
+void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call)
 {
 	worker->call = call;
 	worker->order = w->executed++;
@@ -47,7 +47,7 @@ void rxw_worker_takes(struct rxw_workers *w, struct rxw_worker *worker, struct r
 	worker->waited = worker->ending = false;
 }
 
-void rxw_worker_is_through(struct rxw_workers *w, struct rxw_worker *worker)
+void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker)
 {
 	worker->call = NULL;
 	if (worker->parked)
@@ -60,7 +60,7 @@ uint32_t rxw_worker_moved(const struct rxw_call *call)
 	return call->p.tx.una + call->p.rx.consumed;
 }
 
-bool rxw_worker_waits(const struct rxw_call *call, enum rxw_waits what)
+bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)
 {
 	struct rxw_workers *w;
 
@@ -76,9 +76,9 @@ bool rxw_worker_waits(const struct rxw_call *call, enum rxw_waits what)
 	return true;
 }
 
-void rxw_worker_goes_on(void)
+void rxw_worker_unblocked(void)
 {
-	atomic_store_explicit(&me->waits, RXW_WAITS_NOT, memory_order_relaxed);
+	atomic_store_explicit(&me->waits, RXW_BLOCKED_NOT, memory_order_relaxed);
 }
 
 /* Lock held. Packets in a thousand seconds, for each worker that its peer has. */
@@ -95,7 +95,7 @@ static bool too_slow(uint64_t pace)
 /* Lock held. Has it waited, so that it does not count? *over: it has, but too many do. */
 static void judge(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, unsigned *over)
 {
-	bool waits = atomic_load(&k->waits) != RXW_WAITS_NOT;
+	bool waits = atomic_load(&k->waits) != RXW_BLOCKED_NOT;
 
 	if (!k->since || now > k->since + MEMORY) {
 		k->since = now;
@@ -131,7 +131,7 @@ static struct rxw_worker *eldest(struct rxw_workers *w, uint64_t now)
 
 		/* One that waits for memory is not to blame. */
 		if (!k->call || k->ending || !ripe(k, now) ||
-		    atomic_load_explicit(&k->waits, memory_order_relaxed) != RXW_WAITS_FOR_PEER)
+		    atomic_load_explicit(&k->waits, memory_order_relaxed) != RXW_BLOCKED_ON_PEER)
 			continue;
 		if ((!found || k->order < found->order) &&
 		    too_slow(pace(packets, now - k->since, k->call->conn->p.peer->workers)))

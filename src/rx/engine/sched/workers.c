@@ -94,7 +94,7 @@ static struct rxw_call *take(struct rxw_workers *w)
 			continue;
 		unlink_call(w, call);
 		took(w, call->conn->p.peer);
-		rxw_workers_leave(call);
+		rxw_workers_release_call(call);
 		call->conn->service->workers++;
 		call->conn->p.peer->workers++;
 		return call;
@@ -153,7 +153,7 @@ static void let_go(struct rxw_workers *w, struct rxw_worker *worker, const struc
 	struct rxw_service *service = call->conn->service;
 	struct rxw_peer *peer = call->conn->p.peer;
 
-	rxw_worker_is_through(w, worker);
+	rxw_worker_end_call(w, worker);
 	service->workers--;
 	peer->workers--;
 	peer->served |= well;
@@ -205,7 +205,7 @@ static void *work_loop(void *arg)
 			continue;
 		}
 		w->idle--;
-		rxw_worker_takes(w, &self, call);
+		rxw_worker_begin_call(w, &self, call);
 		tell = tell_next(w);
 		rxw_workers_unlock(ep);
 		if (tell)
@@ -397,7 +397,7 @@ static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint
  * made. Where one of a peer found no place, those of its peer that came with it find none either:
  * a refusal is to cost little, and the lock is what it has in common with those that are served.
  */
-bool rxw_workers_place(struct rxw_connection *c)
+bool rxw_workers_reserve(struct rxw_connection *c)
 {
 	static _Thread_local struct {
 		const struct rxw_peer *peer; /* only compared */
@@ -406,7 +406,7 @@ bool rxw_workers_place(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_peer *peer = c->p.peer;
-	uint64_t now = rxw_now_kept();
+	uint64_t now = rxw_clock_cached();
 	bool placed;
 
 	if (full.peer == peer && full.at == now)
@@ -449,7 +449,7 @@ uint64_t rxw_workers_wait(struct rxw_endpoint *ep)
 	return wait;
 }
 
-void rxw_workers_unplace(struct rxw_connection *c)
+void rxw_workers_release(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_peer *peer = c->p.peer;
@@ -469,11 +469,11 @@ static bool gave_place(struct rxw_call *call)
 {
 	if (!atomic_exchange(&call->placed, false))
 		return false;
-	rxw_workers_unplace(call->conn);
+	rxw_workers_release(call->conn);
 	return true;
 }
 
-void rxw_workers_leave(struct rxw_call *call)
+void rxw_workers_release_call(struct rxw_call *call)
 {
 	gave_place(call);
 }
@@ -518,7 +518,7 @@ bool rxw_workers_add(struct rxw_call *call)
 	rxw_call_ref(call);
 	put_last(w, call);
 	if (!w->waiting++ && !w->standing) {
-		w->since = rxw_now_kept();
+		w->since = rxw_clock_cached();
 		w->taken = 0;
 	}
 	if (w->idle < w->waiting)
@@ -529,7 +529,7 @@ bool rxw_workers_add(struct rxw_call *call)
 	if (make)
 		reserve_thread(w);
 	if (w->idle < w->waiting && w->waiters && atomic_load(&w->look_at) == UINT64_MAX)
-		atomic_store(&w->look_at, rxw_now_kept());
+		atomic_store(&w->look_at, rxw_clock_cached());
 	wake = runs && tell_one(w);
 	rxw_workers_unlock(ep);
 	if (wake)

@@ -7,11 +7,11 @@ static int32_t serve(struct rxw_call *call, bool on_receiver)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
-	struct rxw_actions a;
+	struct rxw_effects a;
 	bool stopping = atomic_load(&c->ep->stopping);
 	int32_t code;
 
-	rxw_actions_init(&a, s, false);
+	rxw_effects_init(&a, s, false);
 	rxw_conn_lock(c);
 	if (stopping && call->p.state == RXW_CS_PRECALL)
 		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
@@ -20,9 +20,9 @@ static int32_t serve(struct rxw_call *call, bool on_receiver)
 		rxw_pcall_attach(&call->p, &a.out);
 	}
 	code = call->p.error;
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	if (!code) {
 		rxw_count(on_receiver ? &s->handlers_short : &s->handlers_worker, 1);
 		code = c->service->handler(call, c->service->context);

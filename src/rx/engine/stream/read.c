@@ -41,19 +41,19 @@ static bool ends_soon(const struct rxw_call *call)
 static void report(struct rxw_call *call, bool pause)
 {
 	struct rxw_connection *c = call->conn;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	if (!call->r.consumed || ends_soon(call))
 		return;
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	rxw_pcall_consumed(&call->p, call->r.consumed, &a.out);
 	call->r.consumed = 0;
 	if (pause)
 		rxw_pcall_read_pause(&call->p, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 }
 
 /* The present piece is used up. */
@@ -108,7 +108,7 @@ static int refill(struct rxw_call *call, bool wait)
 	if (rxw_verify_waits(call) && !has_read(call) && !rxw_receiving())
 		verify_own(call);
 	if (!has_read(call) && wait) {
-		struct rxw_actions a;
+		struct rxw_effects a;
 
 		if (call->flags & RXW_CALL_NONBLOCK || (call->short_handler && rxw_receiving())) {
 			rxw_conn_unlock(c);
@@ -120,11 +120,11 @@ static int refill(struct rxw_call *call, bool wait)
 			report(call, true);
 			return -RXW_EDEADLK;
 		}
-		rxw_actions_init(&a, rxw_home(c), false);
+		rxw_effects_init(&a, rxw_home(c), false);
 		rxw_pcall_read_pause(&call->p, &a.out);
-		rxw_actions_collect(&a, false);
+		rxw_effects_collect(&a, false);
 		rxw_conn_unlock(c);
-		rxw_actions_run(&a);
+		rxw_dispatch(&a);
 		rxw_conn_lock(c);
 		wait_to_read(call);
 	}
@@ -178,7 +178,7 @@ static void take_lent_back(struct rxw_call *call)
 
 static int begin_read(struct rxw_call *call)
 {
-	int r = rxw_stream_turn(call);
+	int r = rxw_stream_half_close(call);
 
 	take_lent_back(call);
 	/* A reply that began before the request was whole is delivered all the same. */

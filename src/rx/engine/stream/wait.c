@@ -31,7 +31,7 @@ static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
 static void give_back(struct rxw_call *call, struct rxw_shard *s)
 {
 	call->received_at = 0;
-	rxw_role_back(s);
+	rxw_role_reclaim(s);
 }
 
 /*
@@ -42,11 +42,11 @@ static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_r
 {
 	bool role = false;
 
-	rxw_asleep(call, s);
+	rxw_sleeper_add(call, s);
 	if (atomic_load(&s->untended)) {
 		role = may_receive && rxw_role_try(s);
 		if (!role && atomic_load(&s->untended))
-			rxw_role_back(s);
+			rxw_role_reclaim(s);
 	}
 	if (!role) {
 		call->comes_back = may_receive;
@@ -55,7 +55,7 @@ static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_r
 		call->sleepers--;
 	}
 	if (!call->sleepers)
-		rxw_told(call);
+		rxw_sleeper_remove(call);
 	return role;
 }
 
@@ -74,9 +74,9 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		if (!may_receive && call->received_at)
 			give_back(call, s);
 	}
-	worker = server && rxw_worker_waits(call, RXW_WAITS_FOR_PEER);
+	worker = server && rxw_worker_blocked(call, RXW_BLOCKED_ON_PEER);
 	if (may_receive)
-		rxw_sync_begin(s);
+		rxw_role_waiter_begin(s);
 	while (!ready(call)) {
 		if (!role && may_receive)
 			role = rxw_role_try(s);
@@ -88,7 +88,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_conn_unlock(c);
 		if (server)
 			rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&nowhere);
-		rxw_shard_poll(s);
+		rxw_receive_batch(s);
 		if (server)
 			rxw_set_library_thread(c->ep);
 		jobs = rxw_verify_taken(s);
@@ -107,9 +107,9 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		call->receiving = NULL;
 	}
 	if (worker)
-		rxw_worker_goes_on();
+		rxw_worker_unblocked();
 	if (may_receive)
-		rxw_sync_end(s);
+		rxw_role_waiter_end(s);
 	if (role) {
 		rxw_conn_unlock(c);
 		rxw_role_leave(s);

@@ -32,7 +32,7 @@ static bool may_go_on(const struct rxw_call *call)
 /* Whoever never waits goes on when it is told to: on some threads others have their turn first. */
 static bool may_open(const struct rxw_call *call)
 {
-	if ((call->flags & RXW_CALL_NONBLOCK) && rxw_callback_had_turn(call))
+	if ((call->flags & RXW_CALL_NONBLOCK) && rxw_callback_quantum_used(call))
 		return false;
 	return can_write(call);
 }
@@ -69,7 +69,7 @@ static void wait_and_send(struct rxw_call *call)
 /* It may go to somebody who never asked, or who lets most of what it asks for be thrown away. */
 static bool spares_queue(const struct rxw_peer *peer)
 {
-	uint64_t now = rxw_now_kept();
+	uint64_t now = rxw_clock_cached();
 
 	return (!peer->local && !rxw_peer_proven(peer, now)) || rxw_peer_wasteful(peer, now);
 }
@@ -105,7 +105,7 @@ static void share_memory(struct rxw_call *call, uint32_t stride)
 static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 {
 	struct rxw_connection *c = call->conn;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	int r = 0;
 
 	rxw_conn_lock(c);
@@ -117,12 +117,12 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 			r = -RXW_EDEADLK;
 		} else {
 			/* What can go now does: nobody will add to it before room is made. */
-			rxw_actions_init(&a, rxw_home(c), false);
+			rxw_effects_init(&a, rxw_home(c), false);
 			rxw_pcall_urge_room(&call->p, &a.out);
 			call->writer = RXW_WRITER_WAITING;
-			rxw_actions_collect(&a, false);
+			rxw_effects_collect(&a, false);
 			rxw_conn_unlock(c);
-			rxw_actions_run(&a);
+			rxw_dispatch(&a);
 			rxw_conn_lock(c);
 			wait_and_send(call);
 			call->writer = RXW_WRITER_INSIDE;
@@ -146,7 +146,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
 	enum rxw_writer before = call->writer; /* only this thread changes it */
 	struct rxw_connection *c = call->conn;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	bool error, worker;
 
 	if ((call->flags & RXW_CALL_NONBLOCK) || rxw_must_not_wait())
@@ -155,22 +155,22 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 		*until = rxw_now() + MEMORY_WAIT;
 	if (rxw_now() >= *until)
 		return false;
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	error = call->p.error != 0;
-	worker = !error && rxw_worker_waits(call, RXW_WAITS_FOR_MEMORY);
+	worker = !error && rxw_worker_blocked(call, RXW_BLOCKED_ON_MEMORY);
 	if (!error) {
 		call->writer = RXW_WRITER_ELSEWHERE;
 		rxw_pcall_urge_room(&call->p, &a.out);
 	}
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	if (error)
 		return false;
 	nanosleep(&pause, NULL);
 	if (worker)
-		rxw_worker_goes_on();
+		rxw_worker_unblocked();
 	rxw_conn_lock(c);
 	call->writer = before;
 	rxw_conn_unlock(c);
@@ -197,7 +197,7 @@ static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 static void starve(struct rxw_call *call)
 {
 	call->starved = true;
-	rxw_timer_call_back(call);
+	rxw_timer_post_callback(call);
 }
 
 static bool in_error(struct rxw_call *call)
@@ -256,14 +256,14 @@ static void settle_server(struct rxw_call *call, uint64_t now)
 	/* What a short handler needed is not in its thread's kept time. */
 	if (!call->p.error)
 		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], rxw_now() - call->started);
-	rxw_call_rest(call);
+	rxw_call_unlive(call);
 }
 
 /*
  * Takes the connection's lock and queues the run, whose buffer the caller keeps. One that finds no
  * memory for the queue's entry waits for some, as for a buffer.
  */
-static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_actions *a)
+static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_effects *a)
 {
 	struct rxw_connection *c = call->conn;
 	uint64_t until = 0;
@@ -273,7 +273,7 @@ static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct 
 		int r;
 
 		rxw_buf_ref(run->buf);
-		rxw_actions_init(a, rxw_home(c), false);
+		rxw_effects_init(a, rxw_home(c), false);
 		rxw_conn_lock(c);
 		r = rxw_pcall_push(&call->p, run, &a->out);
 		if (r != -RXW_ENOMEM || !wait)
@@ -341,7 +341,7 @@ static void pass(struct rxw_call *call, const struct rxw_txrun *run, bool partia
  * As queue_run(): 0, or a result. A sealed run whose entry finds no memory is kept, since its bytes
  * were taken and their sequence numbers are given: it is queued before anything else is.
  */
-static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_actions *a)
+static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_effects *a)
 {
 	struct rxw_txrun *kept = &call->w.kept;
 	int r = queue_run(call, run, a);
@@ -364,15 +364,15 @@ static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, str
 static int push_kept(struct rxw_call *call)
 {
 	struct rxw_txrun run = call->w.kept;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	int r;
 
 	if (!run.buf || run.last)
 		return 0;
 	r = queue_or_keep(call, &run, &a);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(call->conn);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	return r;
 }
 
@@ -386,7 +386,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	struct rxw_connection *c = call->conn;
 	struct rxw_buf *left = NULL;
 	struct rxw_txrun run;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	bool back = false, over;
 	int r = push_kept(call);
 
@@ -405,7 +405,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 			r = queue_or_keep(call, &run, &a);
 			pass(call, &run, partial);
 		} else {
-			rxw_actions_init(&a, rxw_home(c), false);
+			rxw_effects_init(&a, rxw_home(c), false);
 			rxw_conn_lock(c);
 		}
 	}
@@ -427,12 +427,12 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		settle_server(call, a.out.now);
 		rxw_pcall_finish(&call->p, &a.out);
 	}
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
 	rxw_buf_unref(left);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	if (back)
-		rxw_role_back(rxw_home(c));
+		rxw_role_reclaim(rxw_home(c));
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 
@@ -734,7 +734,7 @@ int rxw_call_send_end(rxw_call *call)
 	return flush_held(call, true);
 }
 
-int rxw_stream_turn(struct rxw_call *call)
+int rxw_stream_half_close(struct rxw_call *call)
 {
 	if (!call->p.client || atomic_load_explicit(&call->w.ending, memory_order_relaxed))
 		return 0;
@@ -744,7 +744,7 @@ int rxw_stream_turn(struct rxw_call *call)
 void rxw_stream_finish(struct rxw_call *call, int32_t code)
 {
 	struct rxw_connection *c = call->conn;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	if (!code) {
 		int r = rxw_stream_flush(call, true);
@@ -753,13 +753,13 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 			return;
 		code = r == -RXW_ECALL ? RXW_CALL_DEAD : RXW_USER_ABORT;
 	}
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	settle_server(call, a.out.now);
 	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 }

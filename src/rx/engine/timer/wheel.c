@@ -62,7 +62,7 @@ void rxw_timer_of_conn(struct rxw_connection *c)
 	post(c, rxw_pconn_deadline(&c->p));
 }
 
-void rxw_timer_call_back(struct rxw_call *call)
+void rxw_timer_post_callback(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 	_Atomic(bool) *left = &c->ep->callbacks_left;
@@ -80,7 +80,7 @@ void rxw_timer_call_back(struct rxw_call *call)
 }
 
 /* Lock held. What the connection and its calls want, exactly. */
-void rxw_timer_look_again(struct rxw_connection *c)
+void rxw_timer_recompute(struct rxw_connection *c)
 {
 	uint64_t at = c->due ? 0 : rxw_pconn_deadline(&c->p);
 
@@ -180,7 +180,7 @@ static void drain_inbox(struct rxw_shard *s)
 }
 
 /* A slot whose tick has come: what is due fires, what is not goes where it belongs. */
-static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_actions *a, rxw_fire_fn fire)
+static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a, rxw_fire_fn fire)
 {
 	struct rxw_connection *c = s->wheel.slot[index], *due = NULL;
 
@@ -216,7 +216,7 @@ bool rxw_timer_due(struct rxw_shard *s, uint64_t now)
 	return s->wheel.count;
 }
 
-void rxw_timer_expire(struct rxw_shard *s, struct rxw_actions *a, rxw_fire_fn fire)
+void rxw_timer_expire(struct rxw_shard *s, struct rxw_effects *a, rxw_fire_fn fire)
 {
 	uint64_t tick = a->out.now / TICK, from = s->wheel.tick + 1;
 
@@ -242,7 +242,7 @@ static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
 		next = c->wheel_next;
 		if (!rxw_conn_trylock(c))
 			continue;
-		rxw_timer_look_again(c);
+		rxw_timer_recompute(c);
 		rxw_conn_unlock(c);
 		if (atomic_load(&c->deadline) <= tick * TICK)
 			continue;

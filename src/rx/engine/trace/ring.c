@@ -259,7 +259,7 @@ static bool copy_ring(struct rxw_trace *t, struct copying *c)
 	c->end = c->at = t->next;
 	while (copy_piece(t, c)) {
 		pthread_mutex_unlock(&t->lock);
-		rxw_nap(PAUSE);
+		rxw_sleep_us(PAUSE);
 		pthread_mutex_lock(&t->lock);
 	}
 	return c->first < c->end || t->first == t->next;

@@ -15,7 +15,7 @@ unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 /* The endpoint goes, nobody uses it any more. */
 void rxw_trace_free(struct rxw_endpoint *ep);
 
-static inline void rxw_trace_rx(const struct rxw_shard *s, unsigned count)
+static inline void rxw_shard_trace_received(const struct rxw_shard *s, unsigned count)
 {
 	struct rxw_tracer *t = rxw_tracing(&s->stats);
 
@@ -24,8 +24,8 @@ static inline void rxw_trace_rx(const struct rxw_shard *s, unsigned count)
 }
 
 /* rxw_io_send() on the shard's socket. */
-static inline unsigned rxw_trace_tx(struct rxw_shard *s, struct rxw_io_tx *tx, unsigned count,
-				    bool nowait)
+static inline unsigned rxw_shard_send(struct rxw_shard *s, struct rxw_io_tx *tx, unsigned count,
+				      bool nowait)
 {
 	struct rxw_tracer *t = rxw_tracing(&s->stats);
 

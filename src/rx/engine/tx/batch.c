@@ -144,7 +144,7 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 }
 
 /* Trains of one call. Its lock is taken here. Takes over the reference of the queue. */
-static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions *a)
+static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects *a)
 {
 	struct rxw_connection *c = call->conn;
 	unsigned start = b->count, max = rxw_io_max_segments(b->shard->sock);
@@ -179,7 +179,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 			queue_again(b, call);
 		}
 	}
-	rxw_actions_collect(a, false);
+	rxw_effects_collect(a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(c);
 	if (wake)
@@ -194,7 +194,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_actions
 }
 
 /* The system call is over: tell floor 1, and queue again what has more to send. */
-static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
+static void settle(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 {
 	struct rxw_call *call = b->call[i];
 	struct rxw_connection *c = call->conn;
@@ -222,7 +222,7 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_actions *a)
 		queue_again(b, call);
 	}
 	call->tx_again = false;
-	rxw_actions_collect(a, false);
+	rxw_effects_collect(a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(c);
 	rxw_call_unref(call);
@@ -246,7 +246,7 @@ static void note_batch(struct rxw_shard *s, uint32_t bytes)
 }
 
 /* What two calls cause always has room: control packets leave, and other effects have a list behind. */
-static void make_room(struct rxw_actions *a)
+static void make_room(struct rxw_effects *a)
 {
 	if (a->out.ctl_count * 2 <= a->out.ctl_room)
 		return;
@@ -254,7 +254,7 @@ static void make_room(struct rxw_actions *a)
 	a->out.ctl_count = 0;
 }
 
-struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_actions *a)
+struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 {
 	struct tx_batch b;
 	struct rxw_call *call;
@@ -269,7 +269,7 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_actions *a)
 		gather(&b, call, a);
 	}
 	if (b.count) {
-		rxw_trace_tx(s, b.tx, b.messages, rxw_receiving() != NULL);
+		rxw_shard_send(s, b.tx, b.messages, rxw_receiving() != NULL);
 		if (b.bytes > TX_BRIEF)
 			a->out.now = rxw_now();
 	}

@@ -96,7 +96,7 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 		t->length += ctl[i].length;
 	}
 	/* An ACK that the kernel refuses is owed again: a retransmission or a PING draws it. */
-	rxw_trace_tx(s, tx, b.count, rxw_receiving() != NULL);
+	rxw_shard_send(s, tx, b.count, rxw_receiving() != NULL);
 }
 
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)

@@ -8,7 +8,7 @@
 
 #define A_TURN 4u /* runs that one thread takes before it calls another */
 
-void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
@@ -24,7 +24,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_actions *a)
 			continue;
 		/* Four of the places are for what follows. */
 		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
-			rxw_actions_readable(a, call);
+			rxw_effects_readable(a, call);
 		else
 			call->verify_told = rxw_verify_tell(c, call, 0, false);
 	}
@@ -42,7 +42,7 @@ void rxw_verify_do(struct rxw_verify_job *job)
  * The runs of one connection that follow each other, under one lock: their ACKs are one. So is that
  * of what waits behind them, which is delivered soon.
  */
-static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rxw_actions *a,
+static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rxw_effects *a,
 					   bool dry)
 {
 	struct rxw_connection *c = job->conn;
@@ -67,9 +67,9 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 	rxw_verify_wake(c, a);
 	if (c->stranger)
 		rxw_stranger_look(c, a->out.now);
-	rxw_actions_collect(a, dry);
+	rxw_effects_collect(a, dry);
 	if (!dry)
-		rxw_owing_note(a->shard, c, a->out.now);
+		rxw_defer_until_drained(a->shard, c, a->out.now);
 	rxw_conn_unlock(c);
 	return job;
 }
@@ -77,25 +77,25 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver, bool dry)
 {
 	struct rxw_verify_job *job = jobs;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	if (!jobs)
 		return;
-	rxw_actions_init(&a, s, receiver);
+	rxw_effects_init(&a, s, receiver);
 	if (receiver)
-		rxw_now_keep(a.out.now);
+		rxw_clock_cache_set(a.out.now);
 	while (job) {
-		if (rxw_actions_full(&a))
-			rxw_actions_run(&a);
+		if (rxw_effects_full(&a))
+			rxw_dispatch(&a);
 		if (!receiver)
 			a.shard = rxw_home(job->conn);
 		job = deliver_some(job, &a, dry);
 		if (!receiver)
-			rxw_actions_run(&a);
+			rxw_dispatch(&a);
 	}
 	if (receiver)
-		rxw_now_keep(0);
-	rxw_actions_run(&a);
+		rxw_clock_cache_set(0);
+	rxw_dispatch(&a);
 	rxw_verify_drop(jobs);
 }
 
@@ -129,7 +129,7 @@ static void take_early_turn(struct rxw_connection *c, uint8_t bit)
 
 static void call_back(struct rxw_call *call)
 {
-	rxw_callback_turn(call);
+	rxw_callback_run_quantum(call);
 	rxw_call_unref(call);
 }
 
@@ -151,24 +151,24 @@ void rxw_verify_job_do(struct rxw_verify_job *job)
 void rxw_verify_job_undone(struct rxw_verify_job *job)
 {
 	struct rxw_connection *c = job->conn;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	if (job->auth) {
 		rxw_pconn_auth_drop(&c->p, job->auth, &a.out);
 		rxw_timer_of_conn(c);
 	} else if (job->callback) {
-		rxw_timer_call_back(job->call);
+		rxw_timer_post_callback(job->call);
 	} else if (job->call) {
 		job->call->verify_told = false; /* its reader or the next packet sees to it */
 	} else {
 		c->early_told &= (uint8_t)~job->early;
 		rxw_verify_lose_early(c, job->early, &a.out);
 	}
-	rxw_actions_collect(&a, true);
+	rxw_effects_collect(&a, true);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	if (job->call)
 		rxw_call_unref(job->call);
 	rxw_conn_unref(c);

@@ -16,7 +16,7 @@ static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint3
 			       .fragment = size > c->ep->params.mtu};
 
 	/* One that is refused is as good as lost: the server asks again. */
-	rxw_trace_tx(rxw_home(c), &tx, 1, false);
+	rxw_shard_send(rxw_home(c), &tx, 1, false);
 	explicit_bzero(reply->data, size);
 	rxw_buf_unref(reply);
 }
@@ -53,19 +53,19 @@ void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 {
 	struct rxw_verify_job *kept = NULL;
 	struct rxw_buf *reply;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	uint32_t size = 0;
 
 	rxw_auth_do(&c->p, auth);
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	reply = rxw_pconn_auth_done(&c->p, auth, &size, &a.out);
 	if (c->p.authenticated)
 		kept = take_kept(c);
-	rxw_actions_collect(&a, true);
+	rxw_effects_collect(&a, true);
 	rxw_timer_of_conn(c);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	if (reply)
 		send_response(c, reply, size);
 	rxw_verify_do(kept);

@@ -23,7 +23,7 @@ START_TEST(more_than_there_is_room_for)
 	struct rxw_connection *c;
 	rxw_connection *connection;
 	rxw_call *call[4];
-	struct rxw_actions a;
+	struct rxw_effects a;
 	int fd[4];
 
 	h_open(&bed, NULL);
@@ -35,14 +35,14 @@ START_TEST(more_than_there_is_room_for)
 		ck_assert_uint_eq(rxw_call_events(call[i]) & RXW_EVENT_READ, 0);
 		ck_assert(!readable(fd[i]));
 	}
-	rxw_actions_init(&a, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
 	a.room = 1;
 	rxw_conn_lock(c);
 	for (int i = 0; i < 4; i++)
 		rxw_pcall_fail(c->p.channel[i], 77, RXW_ORIGIN_LOCAL, false, &a.out);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	for (int i = 0; i < 4; i++) {
 		ck_assert(readable(fd[i]));
 		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 77);
@@ -58,7 +58,7 @@ START_TEST(one_call_in_two_records)
 	struct rxw_connection *c;
 	rxw_connection *connection;
 	struct rxw_call *call;
-	struct rxw_actions a, b;
+	struct rxw_effects a, b;
 	rxw_call *made;
 	uint32_t refs;
 
@@ -67,21 +67,21 @@ START_TEST(one_call_in_two_records)
 	ck_assert_int_eq(rxw_call_begin(connection, NULL, &made), 0);
 	call = made;
 	refs = atomic_load(&call->refs);
-	rxw_actions_init(&a, rxw_home(c), false);
-	rxw_actions_init(&b, rxw_home(c), false);
+	rxw_effects_init(&a, rxw_home(c), false);
+	rxw_effects_init(&b, rxw_home(c), false);
 	a.room = b.room = 1;
 	rxw_conn_lock(c);
 	for (int i = 0; i < 2; i++) {
 		call->sleepers++; /* somebody to be woken */
-		rxw_actions_readable(&a, call);
-		rxw_actions_readable(&b, call);
+		rxw_effects_readable(&a, call);
+		rxw_effects_readable(&b, call);
 		call->sleepers--;
 	}
 	rxw_conn_unlock(c);
 	ck_assert_uint_eq(a.count + b.count, 2);
 	ck_assert((a.spill == call) != (b.spill == call));
-	rxw_actions_run(&a);
-	rxw_actions_run(&b);
+	rxw_dispatch(&a);
+	rxw_dispatch(&b);
 	ck_assert_uint_eq(atomic_load(&call->refs), refs);
 	ck_assert_uint_eq(call->spill_todo, 0);
 	rxw_call_end(made, RXW_USER_ABORT, NULL);

@@ -318,7 +318,7 @@ static struct rxw_connection *from_to(const char *host, const char *local, uint3
 	struct h_raw raw = h_raw_request(head, H_PING, cid);
 	struct rxw_path path = {.ifindex = 0};
 	struct rxw_connection *c;
-	struct rxw_actions a;
+	struct rxw_effects a;
 	struct rxw_rxrun run = {.data = packet, .count = 1, .path = &path};
 
 	inet_pton(AF_INET, host, &sa.sin_addr);
@@ -328,7 +328,7 @@ static struct rxw_connection *from_to(const char *host, const char *local, uint3
 	ck_assert(rxw_addr_set(&path.local, (struct sockaddr *)&sa, sizeof(sa)));
 	run.size = run.stride = run.last_size = (uint16_t)h_raw_encode(packet, &raw);
 	ck_assert(rxw_header_get(packet, run.size, &run.head));
-	rxw_actions_init(&a, s, false);
+	rxw_effects_init(&a, s, false);
 	c = rxw_find_connection(s, &run, &a);
 	ck_assert_uint_eq(a.out.ctl_count, 0);
 	return c;
@@ -358,9 +358,9 @@ static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rx
 static uint32_t asked(struct rxw_connection *c, const struct rxw_rxrun *run)
 {
 	uint64_t before = rxw_peer_allowance(c->p.peer, rxw_now());
-	struct rxw_actions a;
+	struct rxw_effects a;
 
-	rxw_actions_init(&a, &bed.server->shard[0], false);
+	rxw_effects_init(&a, &bed.server->shard[0], false);
 	rxw_stranger_meet(&bed.server->shard[0], c, run, &a);
 	if (!a.out.ctl_count)
 		return 0;
@@ -650,7 +650,7 @@ START_TEST(a_packet_for_one_that_is_gone)
 	struct rxw_path path = {.ifindex = 0};
 	struct rxw_rxrun run = {.data = packet, .count = 1, .path = &path};
 	struct rxw_connection *c;
-	struct rxw_actions a;
+	struct rxw_effects a;
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	c = from("192.0.2.1", raw.cid);
@@ -658,14 +658,14 @@ START_TEST(a_packet_for_one_that_is_gone)
 	rxw_conn_remove(c);
 	run.size = run.stride = run.last_size = (uint16_t)h_raw_encode(packet, &raw);
 	ck_assert(rxw_header_get(packet, run.size, &run.head));
-	rxw_actions_init(&a, &bed.server->shard[0], false);
+	rxw_effects_init(&a, &bed.server->shard[0], false);
 	rxw_conn_lock(c);
 	ck_assert_int_eq(rxw_pconn_input(&c->p, &run, &a.out), RXW_INPUT_DONE);
 	ck_assert_ptr_null(c->p.channel[0]);
 	ck_assert_uint_eq(a.out.ctl_count, 0);
-	rxw_actions_collect(&a, false);
+	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
-	rxw_actions_run(&a);
+	rxw_dispatch(&a);
 	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_STATE], 1);
 	rxw_conn_unref(c);
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, 0);
@@ -699,8 +699,8 @@ START_TEST(one_id_from_many_addresses)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "conformance: strangers", three_times,
-	  small_calls_are_answered_at_once, a_second_call_is_met_with_a_question, strict_reach,
-	  strict_reach_for_our_clients,
-	  guessing_is_told, late_packets_are_no_guesses, caps, connections_are_forgotten, many_are_forgotten,
-	  room_beside_those_at_work, a_packet_for_one_that_is_gone, one_id_from_many_addresses)
+TEST_MAIN_WITHIN(60, "conformance: strangers", three_times, small_calls_are_answered_at_once,
+		 a_second_call_is_met_with_a_question, strict_reach, strict_reach_for_our_clients,
+		 guessing_is_told, late_packets_are_no_guesses, caps, connections_are_forgotten,
+		 many_are_forgotten, room_beside_those_at_work, a_packet_for_one_that_is_gone,
+		 one_id_from_many_addresses)

@@ -147,9 +147,9 @@ static rxw_endpoint *paused_server(rxw_engine **engine, int *fd)
 
 static void poll_once(struct rxw_shard *s, uint64_t now)
 {
-	rxw_now_keep(now);
-	rxw_shard_poll(s);
-	rxw_now_keep(0);
+	rxw_clock_cache_set(now);
+	rxw_receive_batch(s);
+	rxw_clock_cache_set(0);
 }
 
 /*

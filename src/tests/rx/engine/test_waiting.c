@@ -147,7 +147,7 @@ static unsigned that_wait(void)
 
 	rxw_workers_lock(bed.server);
 	for (struct rxw_worker *k = w->list; k; k = k->next)
-		n += k->call && !k->ending && atomic_load(&k->waits) == RXW_WAITS_FOR_PEER;
+		n += k->call && !k->ending && atomic_load(&k->waits) == RXW_BLOCKED_ON_PEER;
 	rxw_workers_unlock(bed.server);
 	return n;
 }
@@ -189,7 +189,7 @@ static void set_served(bool was)
 
 static void look(uint64_t at)
 {
-	rxw_workers_look(bed.server, at);
+	rxw_end_slow_calls(bed.server, at);
 }
 
 static void expect(unsigned parked_now, uint64_t given)
@@ -255,5 +255,5 @@ START_TEST(looks)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "waiting", others_take_their_places, who_moves_nothing_goes,
-	  each_one_counts, looks)
+TEST_MAIN_WITHIN(120, "waiting", others_take_their_places, who_moves_nothing_goes, each_one_counts,
+		 looks)
