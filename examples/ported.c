@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program of classic Rx, ported: doc/porting.md shows what each part was. A server that adds up
- * the numbers of a stream, and a client that sends them; both in one process, on a free port.
+ * A ported program of classic Rx: doc/porting.md shows the original of each part. A server adds up
+ * the numbers of a stream, and a client sends them. Both run in one process, on a free port.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define SUM_SERVICE 4001
-#define SUM_TOOMANY 4100 /* a code of our own: more numbers than we take */
+#define SUM_TOOMANY 4100 /* the application's code: too many numbers */
 #define MOST	    100000
 
 /* The server's procedure. */
@@ -38,7 +38,7 @@ static int32_t sum(rxw_call *call, void *context)
 	return rxw_call_write(call, bytes, 8) < 0 ? rxw_call_error(call, NULL) : 0;
 }
 
-/* The client's call: the code of the call, and the sum. */
+/* The client's call. Returns its code; *total is the sum. */
 static int32_t ask(rxw_connection *connection, uint32_t count, uint64_t *total)
 {
 	rxw_call *call;
@@ -92,7 +92,7 @@ int main(void)
 	check(rxw_service_add(endpoint, &offer, NULL), "offer the service");
 	check(rxw_endpoint_start(endpoint), "start");
 
-	/* An endpoint makes calls, too: here to itself. */
+	/* A server's endpoint can also make calls, here to itself. */
 	check(rxw_endpoint_address(endpoint, &server, &length), "find the port");
 	check(rxw_connection_create(endpoint, (struct sockaddr *)&server, length, SUM_SERVICE, NULL,
 				    &connection), "make a connection");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client in one file: sends a text to shout-server and prints what comes back. */
+/* A client in one file: sends a text to shout-server and prints the reply. */
 #define _POSIX_C_SOURCE 200809L
 #include <netdb.h>
 #include <rxwire/rxwire.h>
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 				    &connection), "make a connection");
 	freeaddrinfo(to);
 
-	/* A failed write or read leaves its reason in the call, and rxw_call_end() returns it. */
+	/* After a failed write or read, rxw_call_end() returns the code that says why. */
 	check(rxw_call_begin(connection, NULL, &call), "begin a call");
 	n = rxw_call_write(call, request, rxw_xdr_used(&x));
 	if (n >= 0)
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	}
 	rxw_xdr_reader(&x, reply, (size_t)n);
 	if (!rxw_xdr_get_u32(&x, &length) || !rxw_xdr_copy_string(&x, TEXT_MAX, text)) {
-		fprintf(stderr, "shout-client: the answer of %s makes no sense\n", argv[1]);
+		fprintf(stderr, "shout-client: cannot decode the reply of %s\n", argv[1]);
 		return 1;
 	}
 	printf("%u bytes: %s\n", (unsigned)length, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A service in one file: it reads a text, and answers with its length and the text in capitals. */
+/* A service in one file: it reads a text, and returns its length and the text in capitals. */
 #define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SERVICE_ID 4000 /* which service of the port; client and server must agree */
-#define OP_SHOUT   1    /* the first word of a request says what is asked */
+#define SERVICE_ID 4000 /* service id at the port; client and server must agree */
+#define OP_SHOUT   1    /* operation code, the first word of a request */
 #define TEXT_MAX   1000
 
-/* Runs on a thread of the library, once for each call. Returns 0 or the code of an abort. */
+/* Runs on a thread of the library, once per call. Returns 0 or an abort code. */
 static int32_t shout(rxw_call *call, void *context)
 {
 	uint8_t in[TEXT_MAX + 12], out[TEXT_MAX + 12];
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 	sigset_t stop;
 	int signal_number;
 
-	/* The library's threads take no signals; blocked here, they wait for sigwait(). */
+	/* The library's threads block signals. With them blocked here too, sigwait() gets them. */
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	printf("serving on 127.0.0.1 port %u; stop with Ctrl-C\n", ntohs(address.sin_port));
 	fflush(stdout);
 	sigwait(&stop, &signal_number);
-	rxw_endpoint_stop(endpoint, 5000); /* calls in progress have five seconds */
+	rxw_endpoint_stop(endpoint, 5000); /* calls in progress get five seconds */
 	check(rxw_endpoint_destroy(endpoint), "close the port");
 	check(rxw_engine_destroy(engine), "destroy the engine");
 	return 0;

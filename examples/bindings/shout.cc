@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The client of shout-server in C++17: objects of the library are given back when they go out of scope, errors are
+// The client of shout-server in C++17. Objects of the library are released at the end of their scope. Errors are
 // exceptions.
 //
 //   shout HOST PORT TEXT
@@ -26,15 +26,15 @@ void check(ssize_t result, const char *what)
 					 rxw_strerror(static_cast<int>(result)));
 }
 
-// What makes an object of the library a scoped one: how it is given back.
-struct give_back {
+// Deleter: releases an object of the library.
+struct release {
 	void operator()(rxw_engine *engine) const { rxw_engine_destroy(engine); }
 	void operator()(rxw_endpoint *endpoint) const { rxw_endpoint_destroy(endpoint); }
 	void operator()(rxw_connection *connection) const { rxw_connection_release(connection); }
 	void operator()(rxw_call *call) const { rxw_call_end(call, RXW_USER_ABORT, nullptr); }
 	void operator()(addrinfo *info) const { freeaddrinfo(info); }
 };
-template <typename T> using scoped = std::unique_ptr<T, give_back>;
+template <typename T> using scoped = std::unique_ptr<T, release>;
 
 scoped<rxw_engine> make_engine()
 {
@@ -76,12 +76,12 @@ std::string shout(rxw_connection *connection, const std::string &text)
 
 	if (n >= 0)
 		n = rxw_call_read(call.get(), buffer.data(), buffer.size()); // until the reply ends
-	// Its own end, so that what it says is not lost.
+	// End the call explicitly, to get its code.
 	if (std::int32_t code = rxw_call_end(call.release(), 0, nullptr))
 		throw std::runtime_error(rxw_code_text(code));
 	rxw_xdr_reader(&x, buffer.data(), static_cast<std::size_t>(n));
 	if (!rxw_xdr_get_u32(&x, &length) || !rxw_xdr_copy_string(&x, shouted.size() - 1, shouted.data()))
-		throw std::runtime_error("the answer makes no sense");
+		throw std::runtime_error("cannot decode the reply");
 	return std::to_string(length) + " bytes: " + shouted.data();
 }
 
@@ -97,7 +97,7 @@ try {
 		std::cerr << "usage: shout HOST PORT TEXT\n";
 		return 2;
 	}
-	// Given back in the opposite order: the connection before its endpoint, that before the engine.
+	// Released in reverse order: connection, endpoint, engine.
 	scoped<addrinfo> to(found);
 	auto engine = make_engine();
 	auto endpoint = make_endpoint(engine.get(), to->ai_family, to->ai_addrlen);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The client of shout-server in Python, by ctypes: nothing is compiled.
+"""The client of shout-server in Python, with ctypes. Nothing is compiled.
 
   shout.py HOST PORT TEXT
 
-What ctypes must be told is the type of each function that is called. Objects are pointers that are handed back as
-they came, and options may be NULL, so the layout of no structure of the library is needed here.
+ctypes needs the types of the functions that are called. Objects of the library are opaque pointers and options may be
+NULL, so no structure layout is needed.
 """
 import ctypes
 import os
@@ -16,7 +16,7 @@ import sys
 SERVICE_ID = 4000
 OP_SHOUT = 1
 
-# LIBRXWIRE names another copy than the one that is installed for all.
+# LIBRXWIRE names a copy other than the installed one.
 rxw = ctypes.CDLL(os.environ.get("LIBRXWIRE", "librxwire.so.0"))
 Handle = ctypes.c_void_p
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client: values on one server, or on several that hold the same. */
+/* The client, for one server or for several with the same values. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static struct servers servers = {.program = "kv-client"};
 
 /* -- put: arguments, then the value as raw bytes ---------------------------------------------- */
 
-/* Returns the code of the call; *entry is the caller's if it is 0. *wrong: what failed here. */
+/* Returns the code of the call. 0: the caller owns *entry. *wrong: a local error, or NULL. */
 static int32_t put_to(rxw_connection *to, const char *key, kv_how how, int fd, uint64_t size,
 		      kv_entry *entry, const char **wrong)
 {
@@ -31,9 +31,9 @@ static int32_t put_to(rxw_connection *to, const char *key, kv_how how, int fd, u
 		if (sent == -RXW_ESYS)
 			*wrong = strerror(errno);
 		else if (sent >= 0 && (uint64_t)sent < size)
-			*wrong = "it became shorter while it was sent";
+			*wrong = "it was truncated while it was sent";
 		if (sent != (ssize_t)size)
-			code = RXW_USER_ABORT; /* unless the call has a reason of its own */
+			code = RXW_USER_ABORT; /* the call's own code takes precedence */
 	}
 	if (!code)
 		code = EndKV_Put(call, entry);
@@ -43,7 +43,7 @@ static int32_t put_to(rxw_connection *to, const char *key, kv_how how, int fd, u
 	return code;
 }
 
-/* To every server, one after the other. */
+/* To all servers, one after another. */
 static int put(const char *key, const char *path, kv_how how)
 {
 	int status = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static int put(const char *key, const char *path, kv_how how)
 		return 1;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		fprintf(stderr, "kv-client: %s: only a regular file says how long it is\n", path);
+		fprintf(stderr, "kv-client: %s: not a regular file\n", path);
 		close(fd);
 		return 1;
 	}
@@ -87,7 +87,7 @@ struct question {
 	int status;
 };
 
-/* One answer, in the order in which they come; the entry is freed behind this function. */
+/* Called once per reply, in order of arrival. The caller frees the entry afterwards. */
 static void stat_answer(void *arg, unsigned index, int32_t code, kv_entry *entry)
 {
 	struct question *question = arg;
@@ -138,7 +138,7 @@ static int remove_key(struct question *question)
 
 /* -- get: the value as raw bytes, then the results -------------------------------------------- */
 
-/* The bytes go to `out` as they come. *wrong: what failed here. */
+/* Writes the bytes to `out` as they arrive. *wrong: a local error, or NULL. */
 static int32_t get_from(rxw_connection *from, const char *key, FILE *out, kv_entry *entry,
 			const char **wrong)
 {
@@ -160,7 +160,7 @@ static int32_t get_from(rxw_connection *from, const char *key, FILE *out, kv_ent
 		ssize_t n = rxw_call_read_some(call, piece, want);
 
 		if (n <= 0) {
-			code = RXW_RPC_CC_UNMARSHAL; /* unless the call has a reason of its own */
+			code = RXW_RPC_CC_UNMARSHAL; /* the call's own code takes precedence */
 		} else if (fwrite(piece, 1, (size_t)n, out) != (size_t)n) {
 			*wrong = strerror(errno);
 			code = RXW_USER_ABORT;
@@ -176,7 +176,7 @@ static int32_t get_from(rxw_connection *from, const char *key, FILE *out, kv_ent
 	return code;
 }
 
-/* From the server that has the newest version; a file is there when it is whole. */
+/* From the server with the newest version. The file appears when it is complete. */
 static int get(const char *key, const char *path)
 {
 	struct question question = {.what = "get", .key = key, .quiet = true};
@@ -239,12 +239,12 @@ static int usage(FILE *to)
 	fprintf(to,
 		"usage: kv-client [-s HOST[:PORT]]... COMMAND\n"
 		"  put KEY FILE       store the bytes of a file, on all servers\n"
-		"  create KEY FILE    the same, refused where there is such a value\n"
-		"  replace KEY FILE   the same, refused where there is none\n"
-		"  get KEY [FILE]     the newest value of all servers, to a file or standard output\n"
-		"  stat KEY           who has it, how long it is\n"
+		"  create KEY FILE    the same; fails if the value exists\n"
+		"  replace KEY FILE   the same; fails if no such value exists\n"
+		"  get KEY [FILE]     write the newest value to a file or to standard output\n"
+		"  stat KEY           show which servers have it, and its size\n"
 		"  rm KEY             remove it from all servers\n"
-		"  ls                 what the first server has\n");
+		"  ls                 list the values of the first server\n");
 	return to == stdout ? 0 : 2;
 }
 

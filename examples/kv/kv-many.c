@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks up many keys at once: Start, a callback, End; no thread waits for a call. */
+/* Looks up many keys at once with Start, a callback and End. No thread waits for a call. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "servers.h"
 
-#define AT_ONCE 4 /* a connection carries so many calls at a time */
+#define AT_ONCE 4 /* concurrent calls on a connection */
 
 struct look {
 	struct run *run;
@@ -16,7 +16,7 @@ struct look {
 	uint64_t size;
 };
 
-/* One look-up of each key. */
+/* The look-ups of all keys. */
 struct run {
 	rxw_connection *connection;
 	pthread_mutex_t lock;
@@ -28,7 +28,7 @@ struct run {
 
 static void answered(rxw_call *call, unsigned events, void *arg);
 
-/* Begin the call for one key; 0, or why not. */
+/* Begins the call for one key. Returns 0 or a code. */
 static int32_t begin(struct look *look)
 {
 	struct rxw_call_options options = {
@@ -43,7 +43,7 @@ static int32_t begin(struct look *look)
 	code = StartKV_Stat(call, look->key);
 	if (code)
 		return rxw_call_end(call, code, NULL);
-	rxw_call_send_end(call); /* nobody reads, so nobody else would end the request */
+	rxw_call_send_end(call); /* no read ends the request implicitly */
 	rxw_call_set_callback(call, answered, look);
 	return 0;
 }
@@ -56,7 +56,7 @@ static void ended(struct run *run)
 	pthread_mutex_unlock(&run->lock);
 }
 
-/* Begin the next call that can be begun, if there is one. Called as often as calls may run. */
+/* Begins the next call, if there is one. */
 static void begin_next(struct run *run)
 {
 	for (;;) {
@@ -71,13 +71,13 @@ static void begin_next(struct run *run)
 			return;
 		code = begin(look);
 		if (!code)
-			return; /* what becomes of it is the callback's business now */
+			return; /* the callback continues */
 		look->code = code;
 		ended(run);
 	}
 }
 
-/* On a thread of the library, when something has happened to the call. */
+/* Called on a thread of the library when the events of the call change. */
 static void answered(rxw_call *call, unsigned events, void *arg)
 {
 	struct look *look = arg;
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || argv[1][0] == '-') {
 		fprintf(stderr,
 			"usage: kv-many [-s HOST[:PORT]] KEY...\n"
-			"Prints the size of each value; all are asked for at the same time.\n");
+			"Prints the size of each value. Requests all of them at the same time.\n");
 		return 2;
 	}
 	servers_open(&servers);
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 		else
 			printf("%10" PRIu64 " %s\n", look->size, look->key);
 	}
-	servers_close(&servers); /* no callback runs any more */
+	servers_close(&servers); /* no callback is running */
 	free(run.looks);
 	return status;
 }

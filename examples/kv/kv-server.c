@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server: the functions behind the procedures of kv.xg, who may call them, and the start. */
+/* The server: the handlers of the procedures in kv.xg, access control, start and stop. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "store.h"
 
 #define MIB  (UINT64_C(1) << 20)
-#define STEP (UINT64_C(1) << 16) /* bytes that the word of a client is good for */
+#define STEP (UINT64_C(1) << 16) /* bytes allocated before any data arrive */
 
 struct tally {
 	uint64_t calls, refused, bytes;
@@ -24,12 +24,12 @@ struct tally {
 struct server {
 	struct store *store;
 	uint64_t value_max;
-	const char *writer; /* the only address that may change something; NULL: all may */
+	const char *writer; /* the only address that may write; NULL: any */
 	pthread_mutex_t lock;
 	struct tally tally[KV_NUMBER_OPCODES]; /* guarded by lock */
 };
 
-/* -- the procedures: any thread of the library, several at a time ----------------------------- */
+/* -- the procedures: run on several threads of the library at a time -------------------------- */
 
 /* Why a read or a write of the call failed. */
 static int32_t failure(rxw_call *call)
@@ -39,7 +39,7 @@ static int32_t failure(rxw_call *call)
 	return code ? code : RXW_USER_ABORT;
 }
 
-/* Exactly `size` bytes. The memory grows with what has come, not with what was announced. */
+/* Reads exactly `size` bytes. Memory grows with the received data, not with the announced size. */
 static int32_t receive(rxw_call *call, uint64_t size, char **bytes)
 {
 	uint64_t have = 0, room = 0;
@@ -151,9 +151,9 @@ static const struct KV_handlers handlers = {
 	.List = list,
 };
 
-/* -- who may, and how often they did ---------------------------------------------------------- */
+/* -- access control and statistics ------------------------------------------------------------ */
 
-/* Before anything of a request but its opcode has been read. */
+/* Called when only the opcode of a request has been read. */
 static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
 {
 	const struct server *server = context;
@@ -171,7 +171,7 @@ static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function
 	return strcmp(host, server->writer) ? KV_DENIED : 0;
 }
 
-/* After each call that has a procedure. */
+/* Called after each call of a known procedure. */
 static void count(void *arg, const struct rxw_rpc_report *report)
 {
 	struct server *server = arg;
@@ -198,17 +198,17 @@ static void print_tallies(const struct server *server)
 	}
 }
 
-/* -- start and end ---------------------------------------------------------------------------- */
+/* -- start and stop --------------------------------------------------------------------------- */
 
 static void usage(FILE *to)
 {
 	fprintf(to,
 		"usage: kv-server [-a ADDRESS] [-p PORT] [-w ADDRESS] [-m MIB]\n"
-		"Keeps named values in memory, until ^C.\n"
-		"  -a ADDRESS  where to listen (127.0.0.1)\n"
-		"  -p PORT     UDP port (%d); 0 takes a free one\n"
-		"  -w ADDRESS  the only host that may put and remove; without it all may\n"
-		"  -m MIB      memory for all values (1024); one may have a quarter of it\n",
+		"Keeps named values in memory. Stop it with ^C.\n"
+		"  -a ADDRESS  address to listen on (127.0.0.1)\n"
+		"  -p PORT     UDP port (%d); 0 means any free port\n"
+		"  -w ADDRESS  the only host that may put and remove (any)\n"
+		"  -m MIB      memory for all values (1024); a value may use a quarter of it\n",
 		KV_PORT);
 }
 
@@ -220,7 +220,7 @@ static void check(int result, const char *what, const char *thing)
 	exit(1);
 }
 
-/* The port that it listens on. */
+/* Creates the endpoint; exits on failure. */
 static rxw_endpoint *listen_on(rxw_engine *engine, const char *host, const char *port)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_PASSIVE}, *at;
@@ -274,7 +274,7 @@ static void serve(struct server *server, const char *host, const char *port)
 	sigset_t stop;
 	int number;
 
-	/* The library's threads take no signals; blocked here, they wait for sigwait(). */
+	/* The library's threads block signals. With them blocked here too, sigwait() gets them. */
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
@@ -286,7 +286,7 @@ static void serve(struct server *server, const char *host, const char *port)
 	check(rxw_endpoint_start(endpoint), "start", "the server");
 	announce(endpoint);
 	sigwait(&stop, &number);
-	rxw_endpoint_stop(endpoint, 5000); /* calls in progress have five seconds */
+	rxw_endpoint_stop(endpoint, 5000); /* calls in progress get five seconds */
 	check(rxw_endpoint_destroy(endpoint), "close", "the port");
 	check(rxw_engine_destroy(engine), "destroy", "the engine");
 }

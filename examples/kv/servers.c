@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One endpoint, and a connection to each server. */
+/* One endpoint with a connection to each server. */
 #include <netdb.h>
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ void servers_close(struct servers *servers)
 	check(servers, rxw_engine_destroy(servers->engine), "destroy", "the engine");
 }
 
-/* The codes of kv.xg; the rest are the library's, or those of the RPC layer. */
+/* The codes of kv.xg. All others belong to the library or its RPC layer. */
 static const char *text_of(int32_t code)
 {
 	switch (code) {
@@ -81,7 +81,7 @@ static const char *text_of(int32_t code)
 int servers_complain(const struct servers *servers, const char *what, unsigned index,
 		     const char *key, int32_t code)
 {
-	fflush(stdout); /* in its place between other lines */
+	fflush(stdout); /* keep the order of lines */
 	fprintf(stderr, "%s: %s: %s: %s: %s (%d)\n", servers->program, what, servers->name[index],
 		key, text_of(code), (int)code);
 	return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the client programs share: connections to the servers named by -s, and words for codes. */
+/* Common to the client programs: connections to the servers named by -s, and texts of codes. */
 #ifndef SERVERS_H
 #define SERVERS_H
 
@@ -18,11 +18,11 @@ struct servers {
 	rxw_connection *connection[SERVERS_MAX];
 };
 
-/* Connect to all that are named; 127.0.0.1 if none is. Prints what fails and ends the program. */
+/* Connects to all named servers, or to 127.0.0.1. Prints errors and exits on failure. */
 void servers_open(struct servers *servers);
 void servers_close(struct servers *servers);
 
-/* Print what came of a call: "kv-client: get: HOST: KEY: there is no such value". Returns 1. */
+/* Prints the result of a call: "kv-client: get: HOST: KEY: there is no such value". Returns 1. */
 int servers_complain(const struct servers *servers, const char *what, unsigned index,
 		     const char *key, int32_t code);
 

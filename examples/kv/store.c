@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A sorted table of named values under one lock, which is never held while bytes travel. */
+/* A sorted table of named values. Its lock is never held during network I/O. */
 #include <pthread.h>
 
 #include "store.h"
@@ -10,7 +10,7 @@ struct item {
 	struct value *value;
 };
 
-/* Invariant: items are in order of their keys; used = lengths of all keys and values. */
+/* Invariant: items are sorted by key; used is the total length of keys and values. */
 struct store {
 	pthread_mutex_t lock;
 	struct item *items;
@@ -29,7 +29,7 @@ struct store *store_create(uint64_t limit)
 	return store;
 }
 
-/* Called with the lock held, or for a value that nobody else knows. */
+/* Lock held, or no other thread knows the value. */
 static void drop(struct value *value)
 {
 	if (--value->users)
@@ -49,7 +49,7 @@ void store_destroy(struct store *store)
 	free(store);
 }
 
-/* The first item whose key is not before `key`; *found says that it is this key. */
+/* Index of the first item whose key is not less than `key`; *found: it is equal. */
 static size_t find(const struct store *store, const char *key, bool *found)
 {
 	size_t low = 0, high = store->count;
@@ -77,7 +77,7 @@ static int32_t describe(const struct item *item, kv_entry *entry)
 	return entry->key ? 0 : KV_FULL;
 }
 
-/* A new item in place `at`, with no value yet; false without memory. */
+/* Inserts an item at `at`, without a value. Returns false if there is no memory. */
 static bool insert(struct store *store, size_t at, const char *key)
 {
 	struct item item = {.key = strdup(key)};
@@ -103,7 +103,7 @@ static bool insert(struct store *store, size_t at, const char *key)
 	return true;
 }
 
-/* With the lock held; takes `value` over if it returns 0. */
+/* Lock held. Takes ownership of `value` if it returns 0. */
 static int32_t put(struct store *store, const char *key, kv_how how, struct value *value,
 		   kv_entry *entry)
 {

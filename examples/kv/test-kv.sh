@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Two servers and the clients: every procedure, and what is refused.
+# Two servers and the clients: every procedure, and the refusals.
 
 dir=$(mktemp -d) || exit 99
 servers=
 status=0
 trap 'for s in $servers; do kill $s 2> /dev/null; done; rm -rf "$dir"' EXIT
 
-# start NAME OPTIONS...: a server at a free port, which goes to $port.
+# start NAME OPTIONS...: starts a server at a free port and sets $port.
 start() {
 	log=$dir/$1
 	shift
@@ -31,7 +31,7 @@ kv_a() {
 	./kv-client -s "127.0.0.1:$a" "$@"
 }
 
-# want STATUS TEXT COMMAND...: how it ends, and a pattern for what it prints; '' is for whatever.
+# want STATUS TEXT COMMAND...: the exit status, and a pattern that the output must match; '' matches anything.
 want() {
 	ends=$1 text=$2
 	shift 2
@@ -77,7 +77,7 @@ want 1 'a key has' kv put '' "$dir/one"
 want 1 'a key has' kv put "$(printf 'a\nb')" "$dir/one"
 want 1 '(-450)' kv stat "$(printf '%300d' 0)"
 
-# The memory of 64 MiB is used up by sixteens.
+# Fill the memory of 64 MiB with values of 16 MB.
 head -c 16000000 /dev/urandom > "$dir/sixteen"
 for i in 1 2 3; do
 	want 0 "16000000 bytes, version 1" kv_a put "16-$i" "$dir/sixteen"
@@ -98,12 +98,12 @@ want 1 'no-page: there is no such value' ./kv-many -s "127.0.0.1:$a" page-100 no
 want 0 '' kv rm five
 want 1 'there is no such value (4001)' kv stat five
 
-# One host may write, and it is not this one.
+# Only another host may write.
 start c -w 127.0.0.9
 want 1 'this host may read, not write (4005)' ./kv-client -s "127.0.0.1:$port" put x "$dir/one"
 want 0 '' ./kv-client -s "127.0.0.1:$port" ls
 
-# A server that is told to end says what it has done.
+# A server that is told to stop prints its statistics.
 for s in $servers; do
 	kill $s
 	wait $s || { echo "FAIL: a server ended with $?"; status=1; }

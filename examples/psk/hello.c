@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server that greets who has the key by name, and a client that has it, or one that has not. */
+/* A server that greets callers who have the key by name, and a client. */
 #define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ static void check(ssize_t result, const char *what)
 	}
 }
 
-/* 32 bytes, as `head -c 32 /dev/urandom > FILE` makes them. */
+/* Reads 32 bytes, as `head -c 32 /dev/urandom > FILE` writes them. */
 static rxw_security *load_key(const char *path)
 {
 	uint8_t key[PSK_KEY];
@@ -29,7 +29,7 @@ static rxw_security *load_key(const char *path)
 	rxw_security *security;
 
 	if (!file || fread(key, 1, sizeof(key), file) != sizeof(key)) {
-		fprintf(stderr, "hello: %s: no file with a key of %d bytes\n", path, PSK_KEY);
+		fprintf(stderr, "hello: %s: cannot read a key of %d bytes\n", path, PSK_KEY);
 		exit(1);
 	}
 	fclose(file);
@@ -46,14 +46,14 @@ static int32_t greet(rxw_call *call, void *context)
 
 	(void)context;
 	if (rxw_call_identity(call, &who) || !who.name)
-		return RXW_USER_ABORT; /* cannot be: the service takes no other class */
+		return RXW_USER_ABORT; /* cannot happen: the service has no other class */
 	n = snprintf(text, sizeof(text), "hello, %s", who.name);
 	return rxw_call_write(call, text, (size_t)n) < 0 ? rxw_call_error(call, NULL) : 0;
 }
 
 static void serve(rxw_endpoint *endpoint, rxw_security *security)
 {
-	/* The only class: who has no key gets no answer, and cannot ask for a weaker class. */
+	/* The only class: a caller without the key cannot fall back to a weaker one. */
 	struct rxw_service_options offer = {.size = sizeof(offer),
 					    .id = SERVICE_ID,
 					    .name = "hello",

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A security class that needs no Kerberos: both ends hold one key of 32 bytes.
+ * A security class without Kerberos: both ends share a key of 32 bytes.
  *
- * A client picks 16 random bytes, its salt, for each connection. From the shared key, the salt and
- * what names the connection both ends derive four keys: one for the proof in the RESPONSE and one
- * for the DATA of each direction. Every DATA packet is sealed with AES-128-GCM; call, sequence
- * number and channel make the nonce, so no nonce is used twice with a key: what has once been sent is
- * sent again only as it was. The server asks (CHALLENGE) for the salt and for a proof that is fresh.
+ * For each connection the client picks a salt of 16 random bytes. From the shared key, the salt and
+ * the identifiers of the connection, both ends derive three keys: one for the proof in the RESPONSE,
+ * and one for the DATA of each direction. Every DATA packet is sealed with AES-128-GCM. The nonce
+ * consists of call number, sequence number and channel. No nonce is used twice with a key, because
+ * a retransmission repeats the packet as it was sealed. The CHALLENGE asks for the salt and for a
+ * fresh proof.
  *
- * Whoever has the key is trusted as any client and as the server. A key that leaks opens what was
- * recorded earlier. For more than that use rxgk.
+ * Anyone who has the key can act as any client and as the server. If the key leaks, recorded
+ * traffic can be decrypted. If that is not enough, use rxgk.
  */
 #include "psk.h"
 
@@ -40,12 +41,12 @@ struct psk {
 	char name[128];
 };
 
-/* What a connection holds. The server's keys are there once a RESPONSE was good. */
+/* State of a connection. A server has the keys after a correct RESPONSE. */
 struct conn {
 	const struct psk *psk;
 	struct rxw_security_id id;
 	uint8_t salt[SALT];
-	uint8_t nonce[NONCE]; /* server: what it asks */
+	uint8_t nonce[NONCE]; /* server: its challenge */
 	uint8_t proof_key[DIGEST];
 	uint8_t data_key[2][DATA_KEY]; /* [1]: from the client */
 };
@@ -71,7 +72,7 @@ static int digest(const uint8_t *key, size_t key_size, const uint8_t *data, size
 	return HMAC(EVP_sha256(), key, (int)key_size, data, size, out, &n) ? 0 : -RXW_ENOMEM;
 }
 
-/* The keys of a connection: one digest for the proof's, one for the two of the data. */
+/* Derives the keys of a connection: one digest for the proof key, one for both data keys. */
 static int derive(struct conn *c)
 {
 	uint8_t text[8 + SALT + 12], keys[DIGEST];
@@ -138,7 +139,7 @@ static int identity(const void *conn, struct rxw_identity *out)
 
 /* --- packets --- */
 
-/* `length` is that of the data, which the tag follows. 0, or -1. */
+/* `length` is the length of the data, without the tag that follows. Returns 0 or -1. */
 static int crypt_one(EVP_CIPHER_CTX *ctx, bool seal, struct rxw_security_packet *p, uint32_t length)
 {
 	uint8_t nonce[12] = {0};
@@ -160,7 +161,7 @@ static int crypt_one(EVP_CIPHER_CTX *ctx, bool seal, struct rxw_security_packet 
 	return 0;
 }
 
-/* Several threads may be here for one connection, so the cipher's state is this call's own. */
+/* Several threads may seal and verify for one connection, so each call has a context of its own. */
 static EVP_CIPHER_CTX *cipher(const struct conn *c, bool seal)
 {
 	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
@@ -218,7 +219,7 @@ static int challenge(void *conn, uint8_t *out, size_t size)
 	return CHALLENGE_SIZE;
 }
 
-/* Of the server's nonce and all of the RESPONSE that stands before it. */
+/* The proof covers the server's nonce and the part of the RESPONSE before the proof. */
 static int prove(const struct conn *c, const uint8_t *nonce, const uint8_t *response,
 		 uint8_t proof[DIGEST])
 {
