@@ -62,7 +62,7 @@ EXTRA_DIST += src/bench/run src/bench/measure.py src/bench/contest.py src/bench/
 	src/bench/classes.py
 EXTRA_DIST += src/bench/ladder src/bench/rungs.py src/bench/rivals.py src/bench/calls.py \
 	src/bench/ours.py src/bench/load.py \
-	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py
+	src/bench/spending.py src/bench/samples.py src/bench/page.py src/bench/plots.py src/bench/data.py
 
 # Tables and plots of the pages of results (`make charts`, in doc/local.mk).
 EXTRA_DIST += src/bench/charts

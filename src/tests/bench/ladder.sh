@@ -39,6 +39,21 @@ else
 	grep -q '^Plots: SKIP: .*python3-matplotlib' "$dir/page.md" || fail 'no word of plots'
 fi
 
+# The data of the page of results: rows that were measured, and nothing else.
+mkdir "$dir/data"
+"$python" -B "$bench/ladder" --from "$here/samples.jsonl" --page "$dir/page.md" --data "$dir/data" > "$dir/out" ||
+	fail "no data: $(tail -n 3 "$dir/out")"
+cat > "$dir/throughput.csv" << 'EOF'
+configuration,"MB/s, 1 stream",CPU-s/GB,"MB/s, 32 streams",CPU-s/GB
+"one listener, one datagram per system call",100,8,,
+"defaults, server sends",3300 ±9%,0.50,,
+"OpenAFS library, server sends",110 ±9%,21,,
+EOF
+diff -u "$dir/throughput.csv" "$dir/data/throughput.csv" || fail 'throughput.csv is not as expected'
+for name in clients small-calls; do
+	[ "$(wc -l < "$dir/data/$name.csv")" -gt 1 ] || fail "no rows in $name.csv"
+done
+
 # A page without markers stays as it is.
 echo 'no markers' > "$dir/page.md"
 report 2> "$dir/err" && fail 'a page without markers was taken'
