@@ -23,6 +23,12 @@ nobase_dist_doc_DATA = \
 	examples/kv/store.c \
 	examples/kv/store.h \
 	examples/kv/test-kv.sh \
+	examples/notes/Makefile.am \
+	examples/notes/configure.ac \
+	examples/notes/notes-client.c \
+	examples/notes/notes-key.c \
+	examples/notes/notes-server.c \
+	examples/notes/notes.xg \
 	examples/psk/Makefile \
 	examples/psk/README.md \
 	examples/psk/hello.c \

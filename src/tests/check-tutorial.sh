@@ -3,8 +3,9 @@
 # Walks through doc/tutorial.md in an empty folder, as a reader would, with the installed rxwire that
 # PATH and pkg-config lead to:
 #
-#   <!-- file NAME --> and a block   the file is written; it must be the one in examples/kv
-#   <!-- part NAME --> and a block   these lines must be in that file, one behind the other
+#   <!-- file NAME --> and a block   the file is written; it must be the one in examples/notes
+#   <!-- part NAME --> and a block   these lines must be in that file, in sequence; a name with a folder is one of the
+#                                    source tree, others have been written before
 #   a ```console block               "$ COMMAND" is run; if output is shown it must come, "..." standing
 #                                    for anything; without, the command must succeed
 #
@@ -40,11 +41,11 @@ awk -v to="$dir/steps/" '
 	inside && console && /^\$ / { close(out); step("run"); print substr($0, 3) > out; next }
 	inside { print > out }' "$doc" || exit 99
 
-# Two ports, one behind the other, that nobody has now.
+# A port that is free now.
 port=$((20000 + $$ % 9000))
 taken() { grep -qi ":$(printf %04X "$1") " /proc/net/udp /proc/net/udp6 2> /dev/null; }
-while taken $port || taken $((port + 1)); do port=$((port + 2)); done
-ours() { sed "s/4711/$port/g; s/4712/$((port + 1))/g; s|/opt/rxwire|${RXWIRE_PREFIX:-/opt/rxwire}|g"; }
+while taken $port; do port=$((port + 1)); done
+ours() { sed "s/4711/$port/g; s|/opt/rxwire|${RXWIRE_PREFIX:-/opt/rxwire}|g"; }
 
 fail() {
 	echo "FAIL: doc/tutorial.md:$line: $*"
@@ -85,14 +86,14 @@ for step in "$dir"/steps/*; do
 	case $kind in
 	file)
 		sed 1d "$step" > "$dir/body"
-		cmp "$dir/body" "$top/examples/kv/$name" || fail "$name is not examples/kv/$name"
+		cmp "$dir/body" "$top/examples/notes/$name" || fail "$name is not examples/notes/$name"
 		ours < "$dir/body" > "$name"
 		;;
 	part)
-		sed 1d "$step" | ours > "$dir/body"
-		# What is not there yet will be copied from the example.
-		file=$name
-		[ -f "$file" ] || file=$top/examples/kv/$name
+		case $name in
+		*/*) sed 1d "$step" > "$dir/body"; file=$top/$name ;;
+		*) sed 1d "$step" | ours > "$dir/body"; file=$name ;;
+		esac
 		[ -s "$dir/body" ] && contains "$dir/body" "$file" ||
 			fail "these lines are not in $name"
 		;;

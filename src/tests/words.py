@@ -40,7 +40,6 @@ EXEMPT = {
     "doc/man/rxwire.7",
     "doc/man/rxwire.conf.5",
     "doc/man/rxwstat.1",
-    "doc/tutorial.md",
     "src/tests/bench/page.md",
     "src/tests/conformance/README.md",
     "src/tests/fuzz/README.md",
