@@ -42,6 +42,11 @@ void rxw_header_put(uint8_t *data, const struct rxw_header *h)
 	rxw_put16(data + 26, h->service);
 }
 
+void rxw_header_set_serial(uint8_t *data, uint32_t serial)
+{
+	rxw_put32(data + 16, serial);
+}
+
 static uint32_t clamp(uint32_t v, uint32_t low, uint32_t high)
 {
 	return v < low ? low : v > high ? high : v;

@@ -106,6 +106,7 @@ static inline void rxw_put16(void *p, uint16_t v)
 bool rxw_header_get(const uint8_t *data, size_t size, struct rxw_header *h);
 /* Writes 28 bytes. */
 void rxw_header_put(uint8_t *data, const struct rxw_header *h);
+void rxw_header_set_serial(uint8_t *data, uint32_t serial);
 
 /*
  * A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are

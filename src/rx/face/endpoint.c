@@ -73,6 +73,7 @@ static void set_params(struct rxw_endpoint *ep)
 	p->ack_packets = (uint16_t)c->ack_packets;
 	p->cc = c->congestion == RXW_CONGESTION_CUBIC ? &rxw_cc_cubic : &rxw_cc_reno;
 	p->unpaced = c->pacing == RXW_OFF;
+	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 
 static void log_io(void *arg, int level, const char *line)

@@ -2,6 +2,7 @@
 /* Acknowledging: what is owed, when it is written, window updates, PINGs (3.6, 3.7, 6.2). */
 #include <string.h>
 
+#include "base/hash.h"
 #include "proto/internal.h"
 
 #define QUICK_PACKETS		  128u /* acknowledged every second one: Linux senders count ACKs */
@@ -31,6 +32,10 @@
  */
 #define PONGS	  16u
 #define PONG_TIME (100 * RXW_MS)
+
+/* How far behind a connection's latest serial those lie that nobody can guess. */
+#define SECRET_NEAR (1u << 24)
+#define SECRET_FAR  (0x80000000u - SECRET_NEAR)
 
 static unsigned rank(unsigned reason)
 {
@@ -180,16 +185,42 @@ bool rxw_ack_write(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32
 	return true;
 }
 
+/*
+ * A serial that only the owner of the address learns. Receivers compare serials by their difference:
+ * this one is older than all that the connection used or uses next.
+ */
+static uint32_t secret_serial(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_pconn *c = p->conn;
+	const uint64_t *key = c->params->secret;
+	uint64_t word[5] = {rxw_addr_hash(&c->peer->addr, key, true), now,
+			    (uint64_t)c->epoch << 32 | c->cid | p->channel,
+			    (uint64_t)p->number << 32 | c->serial, p->ack.ping_next};
+	uint32_t distance = SECRET_NEAR + (uint32_t)(rxw_siphash(word, sizeof(word), key) %
+						     (SECRET_FAR - SECRET_NEAR));
+	uint32_t serial = c->serial - distance;
+
+	return serial != 0 ? serial : 1; /* 0 is none */
+}
+
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 {
 	struct rxw_ping *ping = &p->ack.ping[p->ack.ping_next];
+	struct rxw_pconn *c = p->conn;
 
 	if (!write_ack(p, RXW_ACK_PING, RXW_REQUEST_ACK, 0, p->rx.next, size, out))
 		return false;
-	p->ack.ping_next = (uint8_t)((p->ack.ping_next + 1) % 8);
-	ping->serial = p->conn->serial;
+	ping->serial = c->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
+	ping->secret = !c->client && !rxw_peer_freshly_proven(c->peer, out->now);
+	if (ping->secret) {
+		c->serial--; /* the next packet has the number that this one does without */
+		ping->serial = c->proof_serial = secret_serial(p, out->now);
+		c->proof_asked = out->now;
+		rxw_header_set_serial(out->ctl[out->ctl_count - 1].bytes, ping->serial);
+	}
+	p->ack.ping_next = (uint8_t)((p->ack.ping_next + 1) % RXW_PINGS);
 	rxw_tally(out->stats, &out->stats->probes, 1);
 	return true;
 }

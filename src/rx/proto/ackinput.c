@@ -5,6 +5,7 @@
 #include "proto/internal.h"
 
 #define MTU_PROBE_AFTER 64u /* packets: short calls do not search */
+#define ASK_APART	RXW_SEC /* between two PINGs that ACKs of data draw */
 
 /* What an ACK says, and what came of it. */
 struct news {
@@ -14,6 +15,7 @@ struct news {
 	bool newer;	/* not overtaken by a later ACK */
 	bool named;	/* ack.serial names a transmission of ours ... */
 	bool original;	/* ... that was repeated since */
+	bool proof;	/* the serial is one that only the address's owner can know */
 	uint32_t named_seq, named_order;
 	uint64_t named_at;
 	bool before_rto; /* a transmission from before the timeout was acknowledged */
@@ -80,13 +82,14 @@ static void take_sample(struct rxw_pcall *p, const struct news *n)
 
 static void ping_answered(struct rxw_pcall *p, struct news *n)
 {
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < RXW_PINGS; i++) {
 		struct rxw_ping *ping = &p->ack.ping[i];
 
 		if (ping->serial == 0 || ping->serial != n->ack.serial)
 			continue;
 		ping->serial = 0;
-		n->named = n->original = true; /* proves the address; no DATA is meant */
+		n->named = n->original = true; /* no DATA is meant */
+		n->proof = ping->secret;
 		sample(p, n->now - ping->sent_at, n->now);
 		if (ping->size > 0) {
 			rxw_mtu_confirmed(&p->mtu, ping->size, n->now);
@@ -422,7 +425,20 @@ static bool taken_back(const struct rxw_ack *ack)
 	return true;
 }
 
-/* The peer's address is proven, its life is certain, the server did take the call. */
+/*
+ * The peer acknowledges data, so it may prove its address: for the first time, or again before the
+ * last proof is over, so that no reply waits for it.
+ */
+static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out)
+{
+	const struct rxw_pconn *c = p->conn;
+
+	if (!rxw_peer_freshly_proven(c->peer, now) &&
+	    (c->proof_serial == 0 || now >= c->proof_asked + ASK_APART))
+		rxw_ack_ping(p, 0, out);
+}
+
+/* The peer's life is certain, maybe its address is proven, the server did take the call. */
 static void signs(struct rxw_pcall *p, const struct news *n, struct rxw_out *out)
 {
 	p->timer.last_heard = p->conn->last_heard = n->now;
@@ -430,8 +446,12 @@ static void signs(struct rxw_pcall *p, const struct news *n, struct rxw_out *out
 		p->tx.heard = !taken_back(&n->ack);
 	p->tx.busy_since = 0;
 	p->tx.busy_count = 0;
-	if (!n->named || p->conn->client)
+	if (p->conn->client || !n->named)
 		return;
+	if (!n->proof) {
+		ask_for_proof(p, n->now, out);
+		return;
+	}
 	/* Another connection may have proved the address; what waits here learns that from the answer. */
 	if (p->tx.proof_asked != 0 || p->timer.reach_since != 0 ||
 	    !rxw_peer_proven(p->conn->peer, n->now))

@@ -68,6 +68,9 @@ struct rxw_pconn {
 	/* receive window that the peer last advertised, for new calls */
 	uint32_t peer_window;
 	bool strict_reach; /* no handler before the address is proven */
+	/* server: of the latest PING whose serial nobody else can guess, 0 = none; ns */
+	uint32_t proof_serial;
+	uint64_t proof_asked;
 	uint8_t pongs;	   /* PINGs answered since pong_at */
 	uint64_t pong_at;
 	/* taken out of its table to make room: the peer's next packet makes a new one */

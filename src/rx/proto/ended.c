@@ -126,6 +126,9 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return;
 	}
+	/* The ACK that ended the call may have drawn a PING that asks for a proof. */
+	if (ack.serial != 0 && ack.serial == c->proof_serial)
+		rxw_pconn_proved(c, out);
 	asks = (run->head.flags & RXW_REQUEST_ACK) || ack.reason == RXW_ACK_PING;
 	if (e->state == RXW_CS_RESET) {
 		if (asks || e->abort_owed)

@@ -149,9 +149,12 @@ struct rxw_recvq {
 	struct rxw_rxent own[4];
 };
 
+#define RXW_PINGS 8u /* of a call: the latest are remembered */
+
 struct rxw_ping {
 	uint32_t serial, size;
 	uint64_t sent_at;
+	bool secret; /* nobody else can guess the serial: the answer validates the address */
 };
 
 struct rxw_ackstate {
@@ -170,7 +173,7 @@ struct rxw_ackstate {
 	uint8_t in_vain;		/* answers since anything came that brought something */
 	uint64_t useless_at;		/* the last of those */
 	uint32_t ping_answered;		/* serial */
-	struct rxw_ping ping[8];
+	struct rxw_ping ping[RXW_PINGS];
 	uint8_t ping_next;
 	uint64_t probe_at; /* MTU probe without answer until: lost; UINT64_MAX = none */
 };

@@ -284,6 +284,11 @@ bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now)
 	return at != 0 && now < at + PROOF_LIFE;
 }
 
+bool rxw_peer_freshly_proven(const struct rxw_peer *p, uint64_t now)
+{
+	return rxw_peer_proven(p, now + PROOF_LIFE / 2);
+}
+
 void rxw_peer_prove(struct rxw_peer *p, uint64_t now)
 {
 	atomic_store_explicit(&p->proven_at, now ? now : 1, memory_order_relaxed);

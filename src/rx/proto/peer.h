@@ -107,6 +107,8 @@ struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, u
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* NULL beyond; for tests */
 
 bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);
+/* And is not to be proven again soon: half of the proof's time is left. */
+bool rxw_peer_freshly_proven(const struct rxw_peer *p, uint64_t now);
 void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
 /*
  * May `bytes` of UDP payload leave in `datagrams` datagrams? Charges them if so; always true for a

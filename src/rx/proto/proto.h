@@ -41,6 +41,7 @@ struct rxw_params {
 	uint16_t ack_packets;
 	const struct rxw_cc_ops *cc;
 	bool unpaced; /* a window leaves at once */
+	uint64_t secret[2]; /* random: for serials that others cannot guess */
 };
 
 /*

@@ -361,10 +361,15 @@ class Context:
     def proven(self, server=None, **fields):
         """A connection whose address is proven: call 1 is served and acknowledged."""
         c = self.conn(server, **fields)
-        p = self.served(c)
-        c.ack(1, 2, wire.REQUESTED, serial=p.serial)
-        c.fence(first=2)
+        self.prove(c, self.served(c))
         return c
+
+    def prove(self, c, p):
+        """Acknowledges the reply `p` to call 1, and answers the PING that this may draw."""
+        c.ack(1, 2, wire.REQUESTED, serial=p.serial)
+        for q in c.fence(first=2):
+            if q.reason == wire.PING:
+                c.ack(1, 2, wire.PING_RESPONSE, serial=q.serial)
 
     def answer(self, c, call=1, channel=0):
         def ends(p):

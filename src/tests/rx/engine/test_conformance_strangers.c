@@ -495,8 +495,8 @@ START_TEST(connections_are_forgotten)
 		     two = h_raw_request(head, H_PING, 0x8600), ack;
 	struct spoof a = {.in = 0}, s = {.in = 0};
 	uint8_t body[RXW_ACK_MAX_SIZE];
+	uint64_t now, came = 3;
 	unsigned calls = 2;
-	uint64_t now;
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	a.fd = h_raw_socket(&bed);
@@ -507,6 +507,12 @@ START_TEST(connections_are_forgotten)
 	ack = ack_of(&one, RXW_ACK_DELAY, rxw_get32(packet + 16), 2, body);
 	rxw_put32(body + 4, 2); /* firstPacket: all of it came */
 	say(&a, &ack);
+	/* Anybody could have guessed that serial; not so the one of the PING that it draws. */
+	while (!a.questions)
+		look(&a, true);
+	ack = ack_of(&one, RXW_ACK_PING_RESPONSE, a.ping, 3, body);
+	say(&a, &ack);
+	h_wait_for(all_came, &came, "the proof");
 	say(&s, &two);
 	while (!s.types[RXW_DATA])
 		look(&s, true);

@@ -141,6 +141,38 @@ START_TEST(pings)
 }
 END_TEST
 
+/* The ACK that ends a call draws a PING; its answer comes when the call is over. */
+START_TEST(proof_after_the_end)
+{
+	struct bench_call *call;
+	struct bench_packet *k;
+	uint32_t ping;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 100);
+	call = (struct bench_call *)c->p.channel[0];
+	bench_read(call);
+	bench_write(call, 1, 50, true);
+	rxw_pcall_finish(&call->p, &b.out);
+	bench_settle(&b);
+	bench_send(call);
+	bench_get_ack(&b, c, 1, 2, bench_expect(&b, RXW_DATA)->h.serial, RXW_ACK_DELAY, "", 32);
+	ck_assert_int_eq(call->p.state, RXW_CS_DALLY);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
+	ping = k->h.serial;
+	rxw_pcall_retire(&call->p);
+	ck_assert_ptr_null(c->p.channel[0]);
+	for (uint32_t guess = 0; guess < 100; guess++)
+		bench_get_ack(&b, c, 1, 2, guess, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert(!rxw_peer_proven(c->p.peer, b.out.now));
+	bench_get_ack(&b, c, 1, 2, ping, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(odd_packets)
 {
 	server_up();
@@ -276,6 +308,7 @@ int main(void)
 	tcase_add_test(tcase, a_request_that_comes_again);
 	tcase_add_test(tcase, no_room_for_the_answer);
 	tcase_add_test(tcase, pings);
+	tcase_add_test(tcase, proof_after_the_end);
 	tcase_add_test(tcase, odd_packets);
 	tcase_add_test(tcase, next_call);
 	tcase_add_test(tcase, aborted);

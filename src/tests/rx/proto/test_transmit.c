@@ -475,6 +475,103 @@ START_TEST(three_times)
 }
 END_TEST
 
+/* The reply to a request of 1,000 bytes, as far as it may go. Returns the serial of the PING. */
+static uint32_t ask_for_much(unsigned port)
+{
+	struct bench_packet *k;
+
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, port);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1000);
+	call = (struct bench_call *)bench_channel(c, 0);
+	bench_read(call);
+	bench_write(call, 20, 1000, true);
+	rxw_pcall_finish(&call->p, &b.out);
+	for (uint32_t i = 1; i <= 2; i++)
+		ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, i);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
+	bench_nothing(&b);
+	return k->h.serial;
+}
+
+/* Serials count from 1, so anybody knows them: only that of the PING is a secret. */
+START_TEST(guessed_serials)
+{
+	uint32_t first, second;
+
+	bench_init(&b, false);
+	b.params.secret[0] = 1;
+	second = ask_for_much(7002);
+	first = ask_for_much(7001);
+	ck_assert_uint_ne(first, second); /* of the same ids and time, but another address */
+	for (uint32_t serial = 1; serial <= 1000; serial++)
+		bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_PING_RESPONSE, "11", 32);
+	for (unsigned reason = 1; reason <= 9; reason++)
+		if (reason != RXW_ACK_PING)
+			bench_get_ack(&b, c, 1, 2, 2, reason, "1", 32);
+	bench_get_ack(&b, c, 1, 1, second, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert(!rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert_uint_eq(call->p.tx.nxt, 3);
+	/* Older than what the connection used and will use, as receivers compare. */
+	ck_assert_int_lt((int32_t)(first - 1), 0);
+	ck_assert_int_gt((int32_t)(1000000 - first), 0);
+	bench_get_ack(&b, c, 1, 2, first, RXW_ACK_PING_RESPONSE, "1", 32);
+	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	/* It used up none of the ordinary ones. */
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 3);
+	bench_free(&b);
+}
+END_TEST
+
+/* One more packet of a long reply, and its ACK. Returns the serial of a PING that this draws, or 0. */
+static uint32_t go_on_for(uint64_t ns)
+{
+	struct bench_packet *k;
+	uint32_t ping = 0;
+
+	bench_pass(&b, ns);
+	b.count = b.next = 0;
+	bench_write(call, 1, 1000, false);
+	bench_expect(&b, RXW_DATA);
+	bench_nothing(&b);
+	bench_get_ack(&b, c, 1, call->p.tx.nxt, c->p.serial, RXW_ACK_IDLE, "", 32);
+	while ((k = bench_next(&b)) != NULL) {
+		ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
+		ck_assert_uint_eq(ping, 0);
+		ping = k->h.serial;
+	}
+	return ping;
+}
+
+/* While a reply goes on its client is asked again before the proof of its address is too old. */
+START_TEST(proof_is_renewed)
+{
+	uint64_t proven;
+	uint32_t ping;
+
+	bench_init(&b, false);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1000);
+	call = (struct bench_call *)bench_channel(c, 0);
+	bench_read(call);
+	rxw_peer_prove(c->p.peer, b.out.now);
+	for (unsigned i = 0; i < 3; i++) {
+		proven = b.out.now;
+		while (b.out.now < proven + 29 * RXW_SEC)
+			ck_assert_uint_eq(go_on_for(RXW_SEC), 0);
+		ping = go_on_for(RXW_SEC);
+		ck_assert_uint_ne(ping, 0);
+		/* An ACK of the data is none of the PING; that is sent again once a second. */
+		ck_assert_uint_eq(go_on_for(RXW_SEC / 2), 0);
+		ck_assert_uint_ne(go_on_for(RXW_SEC / 2), 0);
+		ck_assert(!rxw_peer_proven(c->p.peer, proven + 60 * RXW_SEC));
+		bench_get_ack(&b, c, 1, call->p.tx.nxt, ping, RXW_ACK_PING_RESPONSE, "", 32);
+		ck_assert(rxw_peer_proven(c->p.peer, b.out.now + 59 * RXW_SEC));
+	}
+	bench_free(&b);
+}
+END_TEST
+
 static unsigned data_of(uint32_t cid)
 {
 	unsigned n = 0;
@@ -684,6 +781,8 @@ int main(void)
 	tcase_add_test(tcase, refused_by_the_system);
 	tcase_add_test(tcase, too_large);
 	tcase_add_test(tcase, three_times);
+	tcase_add_test(tcase, guessed_serials);
+	tcase_add_test(tcase, proof_is_renewed);
 	tcase_add_test(tcase, proof_of_another);
 	tcase_add_test(tcase, unanswered_proof);
 	tcase_add_test(tcase, size_of_datagrams);
