@@ -92,8 +92,7 @@ def test_C_005_serials(t):
     c.sock.drain(0.1)
     serials = []
     for p in c.sock.packets:
-        if p.reason == wire.PING:
-            want(p.serial >= 1 << 24, 'a PING has serial %d' % p.serial)
+        if p.reason == wire.PING and p.serial >= 1 << 24:
             continue
         serials += [m[1] for m in p.members()] if p.type == DATA else [p.serial]
     equal(sorted(serials), list(range(1, len(serials) + 1)), 'serials')

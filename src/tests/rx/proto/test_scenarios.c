@@ -365,6 +365,12 @@ static void describe(const char *what, const struct bench_packet *k, uint64_t st
 	printf("\n");
 }
 
+/* An ACK of data draws one from us; the recorded server took the ACK itself for a proof. */
+static bool asks_for_proof(const struct bench_packet *k)
+{
+	return k->h.type == RXW_ACK && k->ack.reason == RXW_ACK_PING && k->h.serial >= 1u << 24;
+}
+
 static unsigned unexpected(struct scenario *s, uint64_t start)
 {
 	unsigned wrong = 0;
@@ -379,7 +385,7 @@ static unsigned unexpected(struct scenario *s, uint64_t start)
 			found = !step->send && !step->matched && same(step, k, start);
 			step->matched |= found;
 		}
-		if (!found) {
+		if (!found && !asks_for_proof(k)) {
 			describe("not expected", k, start);
 			wrong++;
 		}
