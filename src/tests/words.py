@@ -223,7 +223,7 @@ def sentences(text, lines):
     """(sentence, its first line); a point within brackets, or behind an abbreviation, ends none."""
     start = 0
     for m in list(re.finditer(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!cf)(?<!vs)(?<!\bv)(?<![ (]p)[.!?][\"')\]*]*\s+"
-                              r"(?=[\"'(\[*]*[A-Z0-9\x01–\[])", text)) + [None]:
+                              r"(?=[\"'(\[*]*(?:[A-Z0-9\x01–\[−≥≤]|[a-z]+[A-Z]|rx|lib|afs|vos))", text)) + [None]:
         end = m.end() if m else len(text)
         sentence = text[start:end].strip()
         if sentence:
