@@ -33,6 +33,16 @@ dist_notes_DATA = \
 	doc/notes/ports.md \
 	doc/notes/scaling.md
 
+# Specifications of the protocols, which comments and documents cite by section.
+specdir = $(docdir)/spec
+dist_spec_DATA = \
+	doc/spec/README.md \
+	doc/spec/afs-fileserver.md \
+	doc/spec/afs-location.md \
+	doc/spec/rx-protocol.md \
+	doc/spec/rx-wide-windows.md \
+	doc/spec/rxgen.md
+
 dist_man_MANS += \
 	doc/man/rxw_call_begin.3 \
 	doc/man/rxw_call_set_callback.3 \

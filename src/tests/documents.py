@@ -99,7 +99,8 @@ def targets(top):
 
 
 def check_sources(top):
-    documents = [p for pattern in ("*.md", "NEWS", "doc/*.md", "doc/notes/*.md", "examples/**/*.md", "debian/README*")
+    documents = [p for pattern in ("*.md", "NEWS", "doc/*.md", "doc/notes/*.md", "doc/spec/*.md", "examples/**/*.md",
+                                       "debian/README*")
                  for p in glob.glob(os.path.join(top, pattern), recursive=True)]
     pages, names, made = pages_of(top), sources(top), targets(top)
     ours = {name for name, section in pages}

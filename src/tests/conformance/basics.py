@@ -138,7 +138,7 @@ def test_C_008_unknown_service(t):
 
 
 @test(8)
-def test_C_008_service_stands_in_its_place(t):
+def test_C_008_position_of_the_service_id(t):
     """The ABORT names the service in bytes 26 and 27, and `spare` is 0."""
     c = t.conn(service=4243)
     c.data(1, 1, b'abcd', spare=77)
