@@ -6,6 +6,7 @@
 enum afs_service_id {
 	AFS_SERVICE_FS = 1,
 	AFS_SERVICE_CB = 1,
+	AFS_SERVICE_VOL = 4,
 	AFS_SERVICE_VL = 52
 };
 enum afs_port {
@@ -67,6 +68,14 @@ enum afs_vl_code {
 	AFS_VL_PERM = 363546,
 	AFS_VL_INDEXERANGE = 363549,
 	AFS_VL_BADMASK = 363551,
+};
+
+/* Codes of the volume service: 1492325120 + n (afs-location 5.3). */
+enum afs_vol_code {
+	AFS_VOL_NO_OP = 1492325121,
+	AFS_VOL_ILLEGAL_PARTITION = 1492325125,
+	AFS_VOL_BAD_ACCESS = 1492325127,
+	AFS_VOL_NO_MEMORY = 1492325134,
 };
 
 #endif

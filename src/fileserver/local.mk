@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxfsd. Its code is a convenience library, so that the tests can link it without main.
 
-fileserver_sources = \
-	src/fileserver/volume/access.c \
-	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
-	src/fileserver/callbacks/clients.c src/fileserver/callbacks/clients.h src/fileserver/callbacks/clients_private.h \
-	src/fileserver/service/figures.c src/fileserver/service/figures.h \
-	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_private.h \
-	src/fileserver/service/fs_refuse.c \
-	src/fileserver/service/fs_service.c src/fileserver/service/service.h \
-	src/fileserver/service/fs_stats.c \
-	src/fileserver/service/fs_status.c \
-	src/fileserver/guard/guard.c src/fileserver/guard/guard.h \
-	src/fileserver/volume/image.c \
-	src/fileserver/volume/journal.c \
-	src/fileserver/tree/tree.h src/fileserver/tree/posix.c \
-	src/fileserver/base/log.c src/fileserver/base/log.h \
-	src/fileserver/callbacks/promises.c \
-	src/fileserver/io/readers.c src/fileserver/io/readers.h \
-	src/fileserver/reload.c src/fileserver/reload.h \
-	src/fileserver/server.c src/fileserver/server.h \
-	src/fileserver/volume/state.c src/fileserver/volume/state.h \
+# Modules, the lowest first: each may call those before it.
+fileserver_sources =
+fileserver_sources += \
+	src/fileserver/base/base.h src/fileserver/base/clock.c src/fileserver/base/log.c
+fileserver_sources += \
+	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
+fileserver_sources += \
+	src/fileserver/tree/posix.c src/fileserver/tree/tree.h src/fileserver/tree/usage.c
+fileserver_sources += \
+	src/fileserver/volume/access.c src/fileserver/volume/image.c src/fileserver/volume/journal.c \
+	src/fileserver/volume/nodes.c src/fileserver/volume/private.h src/fileserver/volume/state.c \
 	src/fileserver/volume/store.c src/fileserver/volume/store.h src/fileserver/volume/store_private.h \
-	src/fileserver/io/stream.c src/fileserver/io/stream.h \
-	src/fileserver/volume/table.c src/fileserver/volume/table.h \
-	src/fileserver/io/timeline.c src/fileserver/io/timeline.h \
-	src/fileserver/service/vl_service.c \
-	src/fileserver/callbacks/remember.c src/fileserver/callbacks/remember.h \
-	src/fileserver/service/rootafs.c src/fileserver/service/rootafs.h \
-	src/fileserver/tree/usage.c src/fileserver/tree/usage.h \
-	src/fileserver/service/vol_service.c src/fileserver/service/vol_service.h \
-	src/fileserver/volume/volume.c src/fileserver/volume/volume.h src/fileserver/volume/volume_private.h \
-	src/fileserver/callbacks/watch.c src/fileserver/callbacks/watch.h \
-	src/fileserver/service/xstats.c src/fileserver/service/xstats.h
+	src/fileserver/volume/table.c src/fileserver/volume/table.h src/fileserver/volume/version.c \
+	src/fileserver/volume/volume.c src/fileserver/volume/volume.h
+fileserver_sources += \
+	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
+	src/fileserver/callbacks/clients.c src/fileserver/callbacks/private.h \
+	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
+	src/fileserver/callbacks/remember.c src/fileserver/callbacks/watch.c
+fileserver_sources += \
+	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
+	src/fileserver/io/timeline.c
+fileserver_sources += \
+	src/fileserver/service/fs.h src/fileserver/service/fs_call.c src/fileserver/service/fs_fetch.c \
+	src/fileserver/service/fs_refuse.c src/fileserver/service/fs_service.c \
+	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
+	src/fileserver/service/metrics.c src/fileserver/service/private.h src/fileserver/service/rootafs.c \
+	src/fileserver/service/service.c src/fileserver/service/service.h \
+	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
+	src/fileserver/service/xstats.c
+fileserver_sources += \
+	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/server.c src/fileserver/server.h
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <rxwire/rxwire.h>
 
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 #include "fileserver/reload.h"
 #include "fileserver/server.h"
 #include "tools/common/message.h"
@@ -28,9 +28,9 @@ struct options {
 	bool debug;
 };
 
-#define VL_PORT	      7003
-#define VOL_PORT      7005
-#define PORT_NOT_SAID UINT64_MAX
+#define VL_PORT		7003
+#define VOL_PORT	7005
+#define PORT_NOT_SAID	UINT64_MAX
 #define RELOAD_LIMIT	30000 /* ms until --reload gives up */
 #define STOP_MARGIN	30000 /* ms that stopping may take beside the drain */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Putting the fileserver together and taking it apart. */
+/* The file server: its parts are created, connected and destroyed here. */
 #include "fileserver/server.h"
 
 #include <arpa/inet.h>
@@ -16,13 +16,11 @@
 
 #include "afs/numbers.h"
 #include "afs/volname.h"
+#include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
-#include "fileserver/service/figures.h"
-#include "fileserver/base/log.h"
-#include "fileserver/callbacks/remember.h"
+#include "fileserver/io/io.h"
 #include "fileserver/service/service.h"
-#include "fileserver/io/timeline.h"
-#include "fileserver/service/vol_service.h"
+#include "fileserver/volume/volume.h"
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
@@ -37,13 +35,21 @@ struct fsd_server {
 	struct fsd_callbacks *callbacks;
 	struct fsd_remember *remember;
 	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake() */
-	struct fsd_service service;
+	struct fsd_volume *volume;
+	struct fsd_clients *clients;
+	struct fsd_readers *readers;
+	struct fsd_watch *watch;
+	struct fsd_usage *usage;
+	struct fsd_guard *guard;
 	struct fsd_timeline *timeline;
+	struct afs_rpcstats *calls;
+	uint32_t advertise[FSD_ADDRS_MAX];
+	unsigned advertise_count;
+	struct fsd_service *service;
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl, *vol;
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;
-	struct AFSVol_service vol_service;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 	struct fsd_key_loads key_loads;
 	bool drained, aborted;
@@ -53,8 +59,8 @@ static void on_change(void *arg, const AFSFid *fid, const void *actor)
 {
 	struct fsd_server *server = arg;
 
-	if (server->service.clients)
-		fsd_promise_break(server->service.clients, fid, actor);
+	if (server->clients)
+		fsd_promise_break(server->clients, fid, actor);
 }
 
 /* Before it is promised anything. */
@@ -65,7 +71,7 @@ static void on_up(void *arg, const struct sockaddr_storage *peer)
 
 static void recall(void *arg, const struct sockaddr_storage *peer)
 {
-	fsd_clients_recall(((struct fsd_server *)arg)->service.clients, peer, fsd_now());
+	fsd_clients_recall(((struct fsd_server *)arg)->clients, peer, fsd_now());
 }
 
 /* Without it, or with a full disk, clients find out by themselves, in minutes. */
@@ -77,7 +83,6 @@ static void open_remember(struct fsd_server *server)
 	server->remember = fsd_remember_open(path, HOSTS_MAX, recall, server, message);
 	if (!server->remember)
 		fsd_log(RXW_LOG_WARNING, "%s", message);
-	server->service.released = fsd_remember_date(server->remember);
 }
 
 static void on_work(void *arg)
@@ -155,20 +160,18 @@ static int open_volume(struct fsd_server *server, char *message)
 	if (fsd_state_store(&server->state, options.name, &server->store, &options.new_id, message))
 		return -1;
 	options.store = server->store;
-	rc = fsd_volume_open(&options, &server->service.volume);
+	rc = fsd_volume_open(&options, &server->volume);
 	if (rc) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "volume %s in %.300s: %s; move its file away to make a new one",
 			 options.name, server->state.path, strerror(-rc));
 		return -1;
 	}
-	server->service.uuid = server->state.uuid;
 	return 0;
 }
 
 static int add_advertise(struct fsd_server *server, const char *text, char *message)
 {
-	struct fsd_service *service = &server->service;
 	struct in_addr address;
 	char part[64];
 
@@ -183,46 +186,36 @@ static int add_advertise(struct fsd_server *server, const char *text, char *mess
 				 part);
 			return -1;
 		}
-		if (service->advertise_count == FSD_ADDRS_MAX) {
+		if (server->advertise_count == FSD_ADDRS_MAX) {
 			snprintf(message, FSD_MESSAGE_MAX, "--advertise: more than %d addresses",
 				 FSD_ADDRS_MAX);
 			return -1;
 		}
-		service->advertise[service->advertise_count++] = ntohl(address.s_addr);
+		server->advertise[server->advertise_count++] = ntohl(address.s_addr);
 		text += n + (text[n] == ',');
 	}
 	return 0;
 }
 
+/* What the services are made of; any of it may be NULL afterwards for lack of memory or threads. */
 static int start_parts(struct fsd_server *server, char *message)
 {
-	struct fsd_service *service = &server->service;
 	struct fsd_clients_options options = {
-		.volume = fsd_volume_id(service->volume),
+		.volume = fsd_volume_id(server->volume),
 		.hosts_max = HOSTS_MAX,
 		.promises_max = server->settings.promises,
 		.wake = on_work,
 		.up = on_up,
 		.arg = server,
 	};
-	/* The process is counted anyway: GetXStats tells the times of the procedures. */
+	/* The process is always counted: GetXStats reports the times of procedures. */
 	struct afs_rpcstats_options counted = {.process = true,
 					       .peers = server->settings.rpc_stats,
 					       .open = server->settings.rpc_stats_open};
 
-	service->start_time = (uint32_t)time(NULL);
-	if (server->settings.cell) {
-		service->rootafs = fsd_rootafs_create(server->settings.cell, service->start_time);
-		if (!service->rootafs) {
-			snprintf(message, FSD_MESSAGE_MAX, "--cell %.100s: no name of a cell",
-				 server->settings.cell);
-			return -1;
-		}
-	}
-	service->xstats.calls = afs_rpcstats_create(&counted);
-	fsd_vol_service(service, &server->vol_service);
-	service->clients = fsd_clients_create(&options);
-	if (service->clients)
+	server->calls = afs_rpcstats_create(&counted);
+	server->clients = fsd_clients_create(&options);
+	if (server->clients)
 		open_remember(server);
 	if (server->settings.timeline) {
 		server->timeline = fsd_timeline_open(server->settings.timeline);
@@ -232,18 +225,41 @@ static int start_parts(struct fsd_server *server, char *message)
 			return -1;
 		}
 	}
-	service->readers = fsd_readers_start((unsigned)server->settings.readers,
-					     server->settings.read_ahead, server->timeline);
-	if (service->clients)
-		service->watch = fsd_watch_start(service->volume, service->clients,
-						 (unsigned)server->settings.watches);
-	service->usage = fsd_usage_start(server->layer);
-	if (service->clients && service->readers && service->watch && service->usage &&
-	    service->xstats.calls)
+	server->readers = fsd_readers_start((unsigned)server->settings.readers,
+					    server->settings.read_ahead, server->timeline);
+	if (server->clients)
+		server->watch = fsd_watch_start(server->volume, server->clients,
+						(unsigned)server->settings.watches);
+	server->usage = fsd_usage_start(server->layer);
+	if (server->clients && server->readers && server->watch && server->usage && server->calls)
 		return 0;
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "no memory or threads to start with; lower --promises, or raise the limits");
 	return -1;
+}
+
+static int make_service(struct fsd_server *server, char *message)
+{
+	const struct fsd_service_options options = {
+		.volume = server->volume,
+		.clients = server->clients,
+		.readers = server->readers,
+		.watch = server->watch,
+		.usage = server->usage,
+		.guard = server->guard,
+		.calls = server->calls,
+		.uuid = server->state.uuid,
+		.cell = server->settings.cell,
+		.released = fsd_remember_date(server->remember),
+		.advertise = server->advertise,
+		.advertise_count = server->advertise_count,
+	};
+
+	server->service = fsd_service_create(&options, message);
+	if (!server->service)
+		return -1;
+	server->observer = (struct rxw_rpc_observer){fsd_service_observe, server->service};
+	return 0;
 }
 
 /* -- network -- */
@@ -283,9 +299,10 @@ static int open_endpoint(struct fsd_server *server, const struct rxw_config *con
 }
 
 /* The classes of a service, as the guard has them. */
-static void guard_service(struct fsd_server *server, enum fsd_service_kind kind, struct rxw_service_options *options)
+static void guard_service(struct fsd_server *server, enum fsd_service_kind kind,
+			  struct rxw_service_options *options)
 {
-	options->security = fsd_guard_classes(server->service.guard, kind, &options->security_count);
+	options->security = fsd_guard_classes(server->guard, kind, &options->security_count);
 }
 
 /* Offer a service, and statistics if they are wanted; then the endpoint receives. */
@@ -298,9 +315,9 @@ static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
 	if (!rc && (endpoint == server->fs || server->settings.rpc_stats))
 		rc = rxw_endpoint_set_observer(endpoint, &server->observer);
 	if (!rc && server->settings.rpc_stats)
-		rc = afs_rpcstats_serve(server->service.xstats.calls, endpoint);
+		rc = afs_rpcstats_serve(server->calls, endpoint);
 	if (!rc)
-		rc = fsd_guard_offer(server->service.guard, endpoint);
+		rc = fsd_guard_offer(server->guard, endpoint);
 	return rc ? rc : rxw_endpoint_start(endpoint);
 }
 
@@ -310,7 +327,7 @@ static void count_key_load(struct fsd_server *server, bool good)
 
 	if (!server->settings.guard.keytab)
 		return;
-	fsd_count(good ? &loads->good : &loads->bad, 1);
+	atomic_fetch_add_explicit(good ? &loads->good : &loads->bad, 1, memory_order_relaxed);
 	if (good)
 		atomic_store_explicit(&loads->time, (int64_t)time(NULL), memory_order_relaxed);
 }
@@ -320,7 +337,7 @@ static int open_guard(struct fsd_server *server, char *message)
 	struct fsd_guard_options options = server->settings.guard;
 
 	options.listen = server->settings.listen;
-	if (fsd_guard_open(&options, &server->service.guard, message))
+	if (fsd_guard_open(&options, &server->guard, message))
 		return -1;
 	count_key_load(server, true);
 	return 0;
@@ -328,7 +345,7 @@ static int open_guard(struct fsd_server *server, char *message)
 
 int fsd_server_reload(struct fsd_server *server)
 {
-	int rc = fsd_guard_reload(server->service.guard);
+	int rc = fsd_guard_reload(server->guard);
 
 	count_key_load(server, rc == 0);
 	return rc;
@@ -341,20 +358,20 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 		.id = AFS_SERVICE_FS,
 		.name = "fs",
 		.handler = fsd_fs_serve,
-		.context = &server->service,
+		.context = server->service,
 		/* clients are called back: only at addresses that answer */
 		.flags = RXW_SERVICE_REACH};
 	struct rxw_service_options vl = {.size = sizeof(vl),
 					 .id = AFS_SERVICE_VL,
 					 .name = "vl",
 					 .handler = fsd_vl_serve,
-					 .context = &server->service,
+					 .context = server->service,
 					 .flags = RXW_SERVICE_SHORT};
 	struct rxw_service_options vol = {.size = sizeof(vol),
-					  .id = FSD_SERVICE_VOL,
+					  .id = AFS_SERVICE_VOL,
 					  .name = "vol",
-					  .handler = AFSVolExecuteRequest,
-					  .context = &server->vol_service};
+					  .handler = fsd_vol_serve,
+					  .context = server->service};
 	struct rxw_config vl_config = *config;
 	struct fsd_callbacks *callbacks;
 	int rc;
@@ -378,8 +395,8 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vol_port, "--vol-port",
 			  &server->vol, message))
 		return -1;
-	server->service.fs = server->fs;
-	callbacks = fsd_callbacks_start(server->fs, server->service.clients, &server->service.uuid);
+	fsd_service_set_endpoint(server->service, server->fs);
+	callbacks = fsd_callbacks_start(server->fs, server->clients, &server->state.uuid);
 	pthread_mutex_lock(&server->lock);
 	server->callbacks = callbacks;
 	pthread_mutex_unlock(&server->lock);
@@ -405,7 +422,7 @@ static char *figures(void *arg)
 {
 	struct fsd_server *server = arg;
 
-	return fsd_figures_text(&server->service, &server->key_loads, server->settings.promises);
+	return fsd_service_metrics(server->service, &server->key_loads, server->settings.promises);
 }
 
 /* What lets others look at the endpoints. */
@@ -416,10 +433,11 @@ static int open_windows(struct fsd_server *server, char *message)
 	server->settings.trace.say = say;
 	server->settings.metrics.more = figures;
 	server->settings.metrics.arg = server;
-	if (tools_trace_open(&server->settings.trace, endpoints, 3, &server->trace, message, FSD_MESSAGE_MAX))
+	if (tools_trace_open(&server->settings.trace, endpoints, 3, &server->trace, message,
+			     FSD_MESSAGE_MAX))
 		return -1;
-	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics, message,
-				   FSD_MESSAGE_MAX);
+	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics,
+				   message, FSD_MESSAGE_MAX);
 }
 
 void fsd_server_trace(struct fsd_server *server)
@@ -438,8 +456,6 @@ static struct fsd_server *create(const struct fsd_settings *settings, char *mess
 	server->settings = *settings;
 	server->state.lock_fd = -1;
 	pthread_mutex_init(&server->lock, NULL);
-	fsd_xstats_init(&server->service.xstats);
-	server->observer = (struct rxw_rpc_observer){fsd_xstats_report, &server->service.xstats};
 	return server;
 }
 
@@ -549,9 +565,9 @@ static void log_endpoint(struct fsd_server *server, enum fsd_service_kind kind,
 		"%s on %s: protection %s; %u listener%s, back-end %s, GSO %s, GRO %s, window %u, packets of %u bytes, "
 		"buffers of %zu and %zu KiB",
 		names[kind], endpoint_text(endpoint, where, sizeof(where)),
-		fsd_guard_level(server->service.guard, kind), e.listeners,
-		e.listeners == 1 ? "" : "s", e.io, e.gso ? "on" : "off", e.gro ? "on" : "off",
-		e.window, e.mtu, e.rcvbuf / 1024, e.sndbuf / 1024);
+		fsd_guard_level(server->guard, kind), e.listeners, e.listeners == 1 ? "" : "s",
+		e.io, e.gso ? "on" : "off", e.gro ? "on" : "off", e.window, e.mtu, e.rcvbuf / 1024,
+		e.sndbuf / 1024);
 }
 
 static void log_beginning(struct fsd_server *server)
@@ -559,11 +575,10 @@ static void log_beginning(struct fsd_server *server)
 	const struct fsd_settings *settings = &server->settings;
 
 	fsd_log(RXW_LOG_INFO, "version %s, library %s", PACKAGE_VERSION, rxw_version());
-	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s",
-		fsd_volume_name(server->service.volume),
-		(unsigned)fsd_volume_id(server->service.volume),
-		settings->cell ? "cell " : "this server", settings->cell ? settings->cell : "",
-		settings->all_files ? ", all files" : "", server->export);
+	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s", fsd_volume_name(server->volume),
+		(unsigned)fsd_volume_id(server->volume), settings->cell ? "cell " : "this server",
+		settings->cell ? settings->cell : "", settings->all_files ? ", all files" : "",
+		server->export);
 	log_endpoint(server, FSD_FS, server->fs);
 	log_endpoint(server, FSD_VL, server->vl);
 	log_endpoint(server, FSD_VOL, server->vol);
@@ -579,7 +594,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 		return -1;
 	rc = check_settings(server, message);
 	if (!rc && (open_volume(server, message) || start_parts(server, message) ||
-		    open_network(server, config, message) || open_windows(server, message)))
+		    make_service(server, message) || open_network(server, config, message) ||
+		    open_windows(server, message)))
 		rc = -1;
 	if (rc) {
 		server->settings.drain_ms = 0;
@@ -628,23 +644,22 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->vol);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
-	fsd_watch_stop(server->service.watch);
-	fsd_usage_stop(server->service.usage);
-	fsd_readers_stop(server->service.readers);
+	fsd_service_destroy(server->service);
+	fsd_watch_stop(server->watch);
+	fsd_usage_stop(server->usage);
+	fsd_readers_stop(server->readers);
 	if (fsd_timeline_close(server->timeline))
 		fsd_log(RXW_LOG_ERROR, "--timeline %s: %s; lines are missing",
 			server->settings.timeline, strerror(errno));
-	fsd_volume_close(server->service.volume);
-	fsd_clients_destroy(server->service.clients);
+	fsd_volume_close(server->volume);
+	fsd_clients_destroy(server->clients);
 	fsd_remember_close(server->remember);
-	fsd_rootafs_destroy(server->service.rootafs);
-	fsd_guard_close(server->service.guard);
+	fsd_guard_close(server->guard);
 	fsd_store_close(server->store);
 	fsd_state_close(&server->state);
 	if (server->own_layer)
 		server->layer->ops->destroy(server->layer);
-	afs_rpcstats_destroy(server->service.xstats.calls);
-	fsd_xstats_end(&server->service.xstats);
+	afs_rpcstats_destroy(server->calls);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 	return aborted;
@@ -674,7 +689,7 @@ void fsd_server_title(const struct fsd_server *server, char *text, size_t size)
 {
 	char fs[TOOLS_ADDRESS_TEXT];
 
-	snprintf(text, size, "volume %s of %.200s on %s", fsd_volume_name(server->service.volume),
+	snprintf(text, size, "volume %s of %.200s on %s", fsd_volume_name(server->volume),
 		 server->export, endpoint_text(server->fs, fs, sizeof(fs)));
 }
 
@@ -695,7 +710,7 @@ uint16_t fsd_server_vol_port(const struct fsd_server *server)
 
 uint32_t fsd_server_volume_id(const struct fsd_server *server)
 {
-	return fsd_volume_id(server->service.volume);
+	return fsd_volume_id(server->volume);
 }
 
 /* How often threads waited for each other. */
@@ -721,7 +736,7 @@ void fsd_server_report(struct fsd_server *server)
 	struct rxw_stats stats = {.size = sizeof(stats)};
 	size_t peak = 0, memory = rxw_engine_memory(server->engine, &peak);
 
-	fsd_figures_log(&server->service);
+	fsd_service_log(server->service);
 	if (rxw_endpoint_stats(server->fs, &stats) == 0) {
 		fsd_log(RXW_LOG_INFO,
 			"datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "

@@ -10,31 +10,30 @@
 
 #include "fileserver/guard/guard.h"
 #include "fileserver/tree/tree.h"
-#include "fileserver/volume/state.h"
 #include "tools/common/metrics.h"
 #include "tools/common/trace.h"
 
 struct fsd_settings {
-	const char *export; /* directory to serve */
-	const char *volume; /* NULL: the last part of `export`, or "export" */
-	const char *cell;   /* NULL: none, and no root.afs; clients bring their own */
-	const char *listen; /* address or host name */
+	const char *export;		  /* directory to serve */
+	const char *volume;		  /* NULL: the last part of `export`, or "export" */
+	const char *cell;		  /* NULL: none, and no root.afs; clients bring their own */
+	const char *listen;		  /* address or host name */
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
 	const char *state;		  /* NULL: the default place */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */
 	size_t advertise_count;
-	uint64_t readers;    /* threads that read from the disk */
-	uint64_t read_ahead; /* bytes of all their buffers */
+	uint64_t readers;     /* threads that read from the disk */
+	uint64_t read_ahead;  /* bytes of all their buffers */
 	const char *timeline; /* file for the time line of reads and sends; NULL: none */
-	uint64_t watches;    /* directories watched for changes */
-	uint64_t promises;   /* at most, in all */
-	uint64_t drain_ms;   /* how long calls may go on when the server is told to stop */
-	struct fsd_guard_options guard; /* `listen` is filled in */
-	bool rpc_stats;	     /* offer statistics of procedure calls on all ports */
-	bool rpc_stats_open; /* to other machines, too */
+	uint64_t watches;     /* directories watched for changes */
+	uint64_t promises;    /* at most, in all */
+	uint64_t drain_ms;    /* how long calls may go on when the server is told to stop */
+	struct fsd_guard_options guard;	      /* `listen` is filled in */
+	bool rpc_stats;			      /* offer statistics of procedure calls on all ports */
+	bool rpc_stats_open;		      /* to other machines, too */
 	struct tools_metrics_options metrics; /* figures for Prometheus; none by default */
-	struct tools_trace_options trace;     /* packet traces; none by default; `say` is filled in */
+	struct tools_trace_options trace; /* packet traces; none by default; `say` is filled in */
 	struct fsd_layer
 		*layer; /* tests: serve this in place of `export`, which then is only a name */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Log lines, and the service manager's notify socket. */
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One thread makes the calls to clients, many at a time, none of them awaited. */
-#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/callbacks/private.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <rxwire/call.h>
 #include <rxwire/endpoint.h>
 #include <rxwire/rpc.h>
 
 #include "afs/numbers.h"
 #include "afs/rxafscb.h"
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 
 #define IN_FLIGHT_MAX 64
 #define DEAD_MS	      4000
@@ -46,19 +45,6 @@ struct fsd_callbacks {
 	unsigned flying_count; /* of the thread */
 	struct task *flying;
 };
-
-uint64_t fsd_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t fsd_now(void)
-{
-	return fsd_now_ns() / 1000000000u;
-}
 
 /* On a thread of the library: only pass it on. */
 static void task_event(rxw_call *call, unsigned events, void *arg)

@@ -7,7 +7,7 @@
 
 #include "afs/uuid.h"
 #include "base/hash.h"
-#include "fileserver/callbacks/clients_private.h"
+#include "fileserver/callbacks/private.h"
 
 #define SILENT_S     300  /* a client that did not answer is asked again after this */
 #define FAILED_S     30	  /* one that was up and did not take a break */
@@ -171,31 +171,6 @@ static struct fsd_host *find_host(struct fsd_clients *clients, const struct sock
 	return host;
 }
 
-void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
-{
-	struct work_list *list = host->quiet ? &clients->quiet_work : &clients->work;
-
-	if (host->queued || host->busy)
-		return;
-	host->queued = true;
-	host->next_work = NULL;
-	*list->last = host;
-	list->last = &host->next_work;
-}
-
-static struct fsd_host *dequeue(struct work_list *list)
-{
-	struct fsd_host *host = list->first;
-
-	if (!host)
-		return NULL;
-	list->first = host->next_work;
-	if (!list->first)
-		list->last = &list->first;
-	host->queued = false;
-	return host;
-}
-
 static size_t work_waiting(const struct fsd_clients *clients)
 {
 	size_t n = 0;
@@ -257,7 +232,8 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 		clients->options.wake(clients->options.arg);
 }
 
-void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer, uint64_t now)
+void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+			uint64_t now)
 {
 	struct fsd_host *host;
 
@@ -303,9 +279,9 @@ bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = dequeue(&clients->work);
+	host = fsd_host_dequeue(&clients->work);
 	if (!host && clients->background < BACKGROUND_MAX) {
-		host = dequeue(&clients->quiet_work);
+		host = fsd_host_dequeue(&clients->quiet_work);
 		if (host) {
 			host->background = true;
 			clients->background++;
@@ -438,7 +414,8 @@ void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
 
 	pthread_mutex_lock(&clients->lock);
 	/* Those that are gone are found sooner while others get no promise because of them. */
-	probe = clients->stats.promises > clients->options.promises_max / 4 * 3 ? PRESSED_S : PROBE_S;
+	probe = clients->stats.promises > clients->options.promises_max / 4 * 3 ? PRESSED_S
+										: PROBE_S;
 	/* In the order of their last calls: those behind have called since. */
 	for (host = clients->oldest; host && host->last_call + probe <= now; host = host->newer) {
 		if (host->state != HOST_UP || !host->promise_count || host->queued || host->busy)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "fileserver/callbacks/clients_private.h"
+#include "fileserver/callbacks/private.h"
 
 #define ROUND_S	      128 /* promises end at multiples of this */
 #define KEEP_S	      180 /* we keep an entry so much longer than we said */

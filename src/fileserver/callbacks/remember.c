@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The addresses of clients that may hold promises, in a file: after a restart they are told to forget. */
-#include "fileserver/callbacks/remember.h"
+#include "fileserver/callbacks/callbacks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fileserver/volume/state.h"
+#include "fileserver/volume/volume.h"
 
 /*
  * A record of the file. The first has the date of the latest start in its address, most significant byte
@@ -23,9 +23,9 @@
 #define FAMILY_DATE 1
 
 struct record {
-	uint8_t family;	    /* FAMILY_DATE, 4 or 6; others are no record */
+	uint8_t family; /* FAMILY_DATE, 4 or 6; others are no record */
 	uint8_t zero;
-	uint8_t port[2];    /* as on the wire */
+	uint8_t port[2]; /* as on the wire */
 	uint8_t address[16];
 };
 
@@ -151,8 +151,9 @@ struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 	remember->max = max;
 	remember->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (remember->fd < 0 || start(remember, each, arg) < 0) {
-		snprintf(message, FSD_MESSAGE_MAX, "clients are not remembered for a restart: %.300s: %s",
-			 path, strerror(errno));
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "clients are not remembered for a restart: %.300s: %s", path,
+			 strerror(errno));
 		if (remember->fd >= 0)
 			close(remember->fd);
 		free(remember);

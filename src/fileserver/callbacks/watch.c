@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The watcher of the tree. */
-#include "fileserver/callbacks/watch.h"
+#include "fileserver/callbacks/callbacks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fileserver/callbacks/callbacks.h"
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 
 #define BUCKETS	  1024
 #define SWEEP_MAX 256

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "fileserver/base/log.h"
-#include "fileserver/volume/state.h"
+#include "fileserver/base/base.h"
+#include "fileserver/volume/volume.h"
 #include "tools/common/address.h"
 
 #define SEEN	     1024 /* who was told of in the log: one of each place */
@@ -47,8 +47,9 @@ struct fsd_guard {
 	_Atomic uint64_t seen[SEEN];
 };
 
-static const char *const service_names[] = { "fs", "vl", "vol" };
-static const char *const level_names[] = { "none", "clear", "auth", "crypt" }; /* from DEMAND_NONE on */
+static const char *const service_names[] = {"fs", "vl", "vol"};
+static const char *const level_names[] = {"none", "clear", "auth",
+					  "crypt"}; /* from DEMAND_NONE on */
 
 /* ---- what is asked for ---- */
 
@@ -75,8 +76,9 @@ static int parse_require(struct fsd_guard *guard, const char *text, char *messag
 	}
 	if (known)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "--require %.100s: give none, clear, auth or crypt, for all services or with "
-					   "fs:, vl: or vol: before it for one",
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "--require %.100s: give none, clear, auth or crypt, for all services or with "
+		 "fs:, vl: or vol: before it for one",
 		 text);
 	return -1;
 }
@@ -98,10 +100,12 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 		memmove(rule->who, word, strlen(word) + 1);
 	while ((word = strtok_r(NULL, " \t", &rest)))
 		rule->patterns[rule->count++] = word + strspn(word, "/");
-	if (rule->count == 0 ||
-	    (!strchr(rule->who, '@') && strcmp(rule->who, "anonymous") != 0 && strcmp(rule->who, "any-authenticated") != 0)) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--allow '%.100s': give user@REALM, anonymous or any-authenticated, then patterns of paths", text);
+	if (rule->count == 0 || (!strchr(rule->who, '@') && strcmp(rule->who, "anonymous") != 0 &&
+				 strcmp(rule->who, "any-authenticated") != 0)) {
+		snprintf(
+			message, FSD_MESSAGE_MAX,
+			"--allow '%.100s': give user@REALM, anonymous or any-authenticated, then patterns of paths",
+			text);
 		return -1;
 	}
 	return 0;
@@ -162,16 +166,16 @@ static int connection_level(const struct fsd_guard *guard, int service)
 /* After the levels are known: tokens of rxgk have at least the lowest of them. */
 static int load(struct fsd_guard *guard, char *message)
 {
-	struct tools_auth auth = { .class = -1,
-				   .level = RXW_LEVEL_CRYPT,
-				   .key_file = guard->options.keytab,
-				   .cell = guard->options.cell };
+	struct tools_auth auth = {.class = -1,
+				  .level = RXW_LEVEL_CRYPT,
+				  .key_file = guard->options.keytab,
+				  .cell = guard->options.cell};
 	char why[TOOLS_AUTH_MESSAGE];
 
 	for (int i = 0; i < FSD_SERVICES; i++)
 		if (guard->require[i] - 1 < auth.level)
 			auth.level = guard->require[i] > DEMAND_CLEAR ? guard->require[i] - 1
-								       : RXW_LEVEL_CLEAR;
+								      : RXW_LEVEL_CLEAR;
 	if (auth.key_file && tools_keys_open(&guard->keys, &auth, why, sizeof(why)) < 0) {
 		snprintf(message, FSD_MESSAGE_MAX, "--keytab: %.490s", why);
 		return -1;
@@ -189,7 +193,7 @@ static int load(struct fsd_guard *guard, char *message)
 
 static bool has_keys(const struct fsd_guard *guard)
 {
-	struct rxw_key_info info = { .size = sizeof(info) };
+	struct rxw_key_info info = {.size = sizeof(info)};
 
 	return rxw_keys_info(guard->keys.keys, 0, &info) == 0;
 }
@@ -268,7 +272,8 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 		if (parse_rule(&guard->rules[i], options->allow[i], message) < 0)
 			goto fail;
 	}
-	if (fill_require(guard, message) < 0 || load(guard, message) < 0 || open_services(guard, message) < 0)
+	if (fill_require(guard, message) < 0 || load(guard, message) < 0 ||
+	    open_services(guard, message) < 0)
 		goto fail;
 	*out = guard;
 	return 0;
@@ -293,7 +298,8 @@ void fsd_guard_close(struct fsd_guard *guard)
 	free(guard);
 }
 
-rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service, size_t *count)
+rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service,
+				       size_t *count)
 {
 	*count = guard->offers[service].count;
 	return guard->offers[service].classes;
@@ -317,7 +323,8 @@ int fsd_guard_reload(struct fsd_guard *guard)
 	if (rc < 0)
 		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay", message);
 	else
-		fsd_log(RXW_LOG_INFO, "keys of the service: %s", rc ? "new ones are in force" : "as before");
+		fsd_log(RXW_LOG_INFO, "keys of the service: %s",
+			rc ? "new ones are in force" : "as before");
 	if (rc >= 0 && message[0])
 		fsd_log(RXW_LOG_WARNING, "%s", message);
 	return rc < 0 ? -1 : 0;
@@ -339,9 +346,10 @@ static bool is_administrator(const struct fsd_guard *guard, const char *name)
 }
 
 /* A line for each client and identity, unless another has taken its place in the table since. */
-static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw_identity *identity, bool administrator)
+static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw_identity *identity,
+		 bool administrator)
 {
-	struct sockaddr_storage peer = { 0 };
+	struct sockaddr_storage peer = {0};
 	socklen_t length = sizeof(peer);
 	char from[TOOLS_ADDRESS_TEXT], text[TOOLS_IDENTITY];
 	uint64_t hash;
@@ -352,16 +360,17 @@ static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw
 	hash = rxw_siphash(from, strlen(from), guard->secret);
 	hash = (hash ^ rxw_siphash(text, strlen(text), guard->secret)) | 1;
 	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) != hash)
-		fsd_log(RXW_LOG_INFO, "client %s is %s%s", from, text, administrator ? ", an administrator" : "");
+		fsd_log(RXW_LOG_INFO, "client %s is %s%s", from, text,
+			administrator ? ", an administrator" : "");
 }
 
 void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const rxw_call *call,
 		     struct fsd_who *who)
 {
-	struct rxw_identity identity = { .size = sizeof(identity) };
+	struct rxw_identity identity = {.size = sizeof(identity)};
 	int demand = guard->require[kind];
 
-	*who = (struct fsd_who){ .refused = demand > DEMAND_NONE };
+	*who = (struct fsd_who){.refused = demand > DEMAND_NONE};
 	if (rxw_call_identity(call, &identity) < 0 || (!identity.name && !identity.local))
 		return;
 	who->name = identity.name;
@@ -370,7 +379,7 @@ void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const 
 	if (who->administrator && kind != FSD_FS)
 		demand = DEMAND_CLEAR;
 	who->refused = identity.level + 1 < demand;
-	who->weak = !who->refused			 ? 0
+	who->weak = !who->refused			? 0
 		    : identity.index == RXW_RXKAD_INDEX ? RXW_RXKAD_LEVELFAIL
 							: RXW_RXGK_BADLEVEL;
 	tell(guard, call, &identity, who->administrator);
@@ -427,7 +436,8 @@ static bool is_for(const struct rule *rule, const struct fsd_who *who)
 	return who->name && strcmp(rule->who, who->name) == 0;
 }
 
-enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who, const char *path)
+enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who,
+			     const char *path)
 {
 	enum fsd_sight sight = FSD_SIGHT_NONE;
 

@@ -11,20 +11,26 @@
 
 #include "tools/common/auth.h"
 
-enum fsd_service_kind { FSD_FS, FSD_VL, FSD_VOL, FSD_SERVICES };
+enum fsd_service_kind {
+	FSD_FS,
+	FSD_VL,
+	FSD_VOL,
+	FSD_SERVICES
+};
 
 /* What the command line says; see rxfsd(8). */
 struct fsd_guard_options {
-	const char *keytab;		/* keys of the service; NULL: nobody can say who he is */
-	const char *cell, *realm;	/* whose keys of a keytab, and a realm whose "afs" is the service itself */
+	const char *keytab; /* keys of the service; NULL: nobody can say who he is */
+	const char *cell,
+		*realm; /* whose keys of a keytab, and a realm whose "afs" is the service itself */
 	bool single_des;
-	const char *const *require;	/* "[fs:|vl:|vol:]none|clear|auth|crypt" */
+	const char *const *require; /* "[fs:|vl:|vol:]none|clear|auth|crypt" */
 	size_t require_count;
-	const char *const *allow;	/* "WHO PATTERN..." */
+	const char *const *allow; /* "WHO PATTERN..." */
 	size_t allow_count;
 	const char *const *administrators; /* "user@REALM" */
 	size_t administrator_count;
-	const char *listen;		/* address; anonymous calls beyond loopback must be asked for */
+	const char *listen; /* address; anonymous calls beyond loopback must be asked for */
 };
 
 /*
@@ -33,14 +39,16 @@ struct fsd_guard_options {
 struct fsd_guard;
 
 /* 0, or -1 with one line in message[FSD_MESSAGE_MAX] that says what to do. */
-int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **guard, char *message);
+int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **guard,
+		   char *message);
 /* Behind the endpoints. */
 void fsd_guard_close(struct fsd_guard *guard);
 
 /*
  * The classes that a service offers: all, whatever is required. They live as long as the guard.
  */
-rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service, size_t *count);
+rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service,
+				       size_t *count);
 
 /* Offer the service that gives tokens of rxgk, where the keytab has its key. 0 or a result of the library. */
 int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint);
@@ -63,7 +71,7 @@ struct fsd_who {
 	int32_t weak;	    /* refused for the level alone: the code that says so; else 0 */
 	bool administrator; /* or the service itself: sees everything */
 	bool authenticated;
-	const char *name;   /* "user@REALM", NULL */
+	const char *name; /* "user@REALM", NULL */
 };
 
 /*
@@ -86,6 +94,7 @@ enum fsd_sight {
  * sees all, except those who are refused. A pattern gives what it names, all below that, and the
  * directories on the way.
  */
-enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who, const char *path);
+enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who,
+			     const char *path);
 
 #endif

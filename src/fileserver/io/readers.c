@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending file data; the pool of threads that read ahead of the wire. */
-#include "fileserver/io/readers.h"
+#include "fileserver/io/io.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ struct fsd_readers {
 	pthread_mutex_t lock;	       /* covers everything below */
 	pthread_cond_t work;
 	struct chunk *head, **tail;
-	unsigned queued;	       /* chunks in the queue */
+	unsigned queued; /* chunks in the queue */
 	unsigned threads, idle, threads_max;
 	unsigned sends; /* files on their way now */
 	unsigned processors;
@@ -80,7 +80,7 @@ struct fsd_readers {
 
 static uint64_t now_ns(const struct fsd_readers *readers)
 {
-	return readers->timeline ? fsd_timeline_now() : 0;
+	return readers->timeline ? fsd_now_ns() : 0;
 }
 
 /* Without the lock. What is in the cache is taken first; the rest is being read then. */
@@ -357,7 +357,7 @@ static void note(struct send *send, const char *what, size_t bytes, uint64_t beg
 
 	if (!timeline)
 		return;
-	moment.end_ns = fsd_timeline_now();
+	moment.end_ns = fsd_now_ns();
 	moment.ahead = send->ahead.count;
 	moment.allowed = send->ahead.allowed;
 	fsd_timeline_add(timeline, &moment);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Streams into the replies of calls. */
-#include "fileserver/io/stream.h"
+#include "fileserver/io/io.h"
 
 #include <rxwire/call.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The time line of reads and sends, as JSON Lines. */
-#include "fileserver/io/timeline.h"
+#include "fileserver/io/io.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Written out seldom: it may be the very disk that is looked at. */
 #define BUFFER_BYTES ((size_t)1 << 20)
@@ -18,14 +17,6 @@ struct fsd_timeline {
 	FILE *file;
 	_Atomic uint64_t sends;
 };
-
-uint64_t fsd_timeline_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 struct fsd_timeline *fsd_timeline_open(const char *path)
 {

@@ -5,9 +5,8 @@
 #include <rxwire/error.h>
 #include <rxwire/xdr.h>
 
-#include "fileserver/callbacks/callbacks.h"
-#include "fileserver/service/fs_private.h"
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
+#include "fileserver/service/fs.h"
 
 #define LENGTH_MAX 0x7fffffffull /* clients keep the length of one reply in 31 bits */
 

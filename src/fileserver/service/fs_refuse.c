@@ -2,7 +2,7 @@
 /* What is refused: everything that writes, and calls that no client needs any more. */
 #include <errno.h>
 
-#include "fileserver/service/fs_private.h"
+#include "fileserver/service/fs.h"
 
 /* Read-only, before names and rights are looked at; but the volume must be ours. */
 static int refuse_write(struct fs_call *call, const AFSFid *fid)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <rxwire/stats.h>
 
-#include "fileserver/callbacks/callbacks.h"
-#include "fileserver/service/fs_private.h"
+#include "fileserver/base/base.h"
+#include "fileserver/service/fs.h"
 
 #define XSTATS_VERSION 2
 #define ACTIVE_S       900 /* who has called within this time is at work */

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "afs/fetchstatus.h"
-#include "fileserver/service/fs_private.h"
+#include "fileserver/service/fs.h"
 
 #define ROOTAFS_KIB 4
 
@@ -148,7 +148,7 @@ int32_t fs_volume_status(void *context, rxw_call *rx, int32_t volume, AFSFetchVo
 	fsd_usage_get(service->usage, 0, &used);
 	vst->Vid = volume;
 	vst->ParentId = (int32_t)FSD_RW_ID((uint32_t)volume);
-	vst->BlocksInUse = rootafs		   ? ROOTAFS_KIB
+	vst->BlocksInUse = rootafs		  ? ROOTAFS_KIB
 			   : used.kib > INT32_MAX ? INT32_MAX
 						  : (int32_t)used.kib;
 	if (asprintf(name, "%s.readonly",

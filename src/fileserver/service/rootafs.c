@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volume root.afs, which has nothing but mount points of the cell: /afs/CELL and /afs/.CELL. */
-#include "fileserver/service/rootafs.h"
+#include "fileserver/service/private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,8 +96,8 @@ uint32_t fsd_rootafs_date(const struct fsd_rootafs *root)
 	return root->date;
 }
 
-int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid, const AFSFetchStatus **status,
-		    const uint8_t **bytes, size_t *size)
+int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
+		    const AFSFetchStatus **status, const uint8_t **bytes, size_t *size)
 {
 	for (int i = 0; i < OBJECTS; i++) {
 		if (fid->Vnode != fids[i].Vnode || fid->Unique != fids[i].Unique)

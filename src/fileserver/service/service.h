@@ -1,78 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two services of the daemon: files (service 1) and volume locations (service 52). */
+/* The services of the daemon: files (service 1), volume locations (52) and volumes (4). */
 #ifndef FILESERVER_SERVICE_H
 #define FILESERVER_SERVICE_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
+#include <rxwire/rpc.h>
 #include <rxwire/types.h>
 
-#include "fileserver/callbacks/clients.h"
+#include "afs/rpcstats/rpcstats.h"
+#include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
-#include "fileserver/io/readers.h"
-#include "fileserver/service/rootafs.h"
-#include "fileserver/tree/usage.h"
+#include "fileserver/io/io.h"
+#include "fileserver/tree/tree.h"
 #include "fileserver/volume/volume.h"
-#include "fileserver/callbacks/watch.h"
-#include "fileserver/service/xstats.h"
 
-#define FSD_ADDRS_MAX 15
+#define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 
-/* The number of the read-write volume that a read-only one would have been made of. */
-#define FSD_RW_ID(id) ((id) - 1)
+/* What the three services have in common. */
+struct fsd_service;
 
-/* Counted by calls, read by anybody. */
-struct fsd_counters {
-	_Atomic uint64_t calls, failed, refused_writes;
-	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
-	_Atomic uint64_t fetch_ns; /* that the fetches took, all together */
-	_Atomic uint64_t statuses;
-	_Atomic uint64_t vl_calls;
-};
-
-/*
- * What both services work on. Set up before the first call and then constant, but for what guards
- * itself.
- */
-struct fsd_service {
+/* Everything must outlive the service, but for what is copied: uuid, cell and the addresses. */
+struct fsd_service_options {
 	struct fsd_volume *volume;
-	struct fsd_rootafs *rootafs; /* NULL: no cell was named, and root.afs is the volume itself */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch; /* may be NULL */
-	struct fsd_usage *usage; /* may be NULL: nothing is known of it */
-	struct fsd_guard *guard; /* NULL: everybody may see everything */
-	rxw_endpoint *fs; /* that the file service is offered on, for its counters; may be NULL */
-	struct rxw_uuid uuid;
-	uint32_t start_time;		   /* seconds */
+	struct fsd_watch *watch;    /* may be NULL */
+	struct fsd_usage *usage;    /* NULL: sizes of volumes are reported as 0 */
+	struct fsd_guard *guard;    /* NULL: everybody may see everything */
+	struct afs_rpcstats *calls; /* NULL: GetXStats has no times of procedures */
+	struct rxw_uuid uuid;	    /* of the server */
+	const char *cell;	    /* NULL: no root.afs; the volume is served under that name */
 	/*
-	 * Date of what clients are told is the present release of the volume, 0: that of the volume.
-	 * It changes at each start, because nobody could tell them of changes since the last; Linux
-	 * then asks for the status of all that it has, and keeps the data that did not change.
+	 * Date reported to clients as the latest release of the volume; 0: the volume's creation.
+	 * It must change at each start, because the server cannot break promises that it gave before
+	 * its last stop. Linux then fetches the status of everything that it caches, and keeps the
+	 * data that has not changed.
 	 */
 	uint32_t released;
-	uint32_t advertise[FSD_ADDRS_MAX]; /* IPv4 as numbers, besides the one that was asked */
-	unsigned advertise_count;
-	struct fsd_counters counters;
-	struct fsd_xstats xstats;
+	const uint32_t *advertise; /* IPv4 addresses as numbers, besides the one that was asked */
+	unsigned advertise_count;  /* at most FSD_ADDRS_MAX */
 };
 
+/* Returns NULL after one line in message[FSD_MESSAGE_MAX]. */
+struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message);
+/* NULL is allowed. No call may be running. */
+void fsd_service_destroy(struct fsd_service *service);
+
+/* Report the counters of this endpoint in GetStatistics and GetXStats. Before it receives calls. */
+void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
+
 /*
- * Handlers for rxw_service_add(): serve one call of the file service, or of the location service,
- * which touches memory only. `service` is the struct fsd_service.
+ * Handlers for rxw_service_add(), whose context is the struct fsd_service: serve one call of the file
+ * service, of the location service (which touches memory only), or of the volume service.
  */
 int32_t fsd_fs_serve(rxw_call *call, void *service);
 int32_t fsd_vl_serve(rxw_call *call, void *service);
+int32_t fsd_vol_serve(rxw_call *call, void *service);
 
-static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)
-{
-	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
+/*
+ * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server, and
+ * pass it on to options.calls.
+ */
+void fsd_service_observe(void *service, const struct rxw_rpc_report *report);
 
-static inline uint64_t fsd_counted(const _Atomic uint64_t *counter)
-{
-	return atomic_load_explicit(counter, memory_order_relaxed);
-}
+/* -- metrics -- */
+
+/* How often the keys of the service were read. */
+struct fsd_key_loads {
+	_Atomic uint64_t good, bad;
+	_Atomic int64_t time; /* of the last success, seconds since 1970; 0: there are no keys */
+};
+
+/*
+ * The counters of the server in the text format of Prometheus, to be freed. NULL: no memory. Any
+ * thread.
+ */
+char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_key_loads *keys,
+			  uint64_t promises_limit);
+
+/* The same as log lines. */
+void fsd_service_log(const struct fsd_service *service);
 
 #endif

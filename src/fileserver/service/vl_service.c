@@ -11,7 +11,7 @@
 #include "afs/uuid.h"
 #include "afs/vl.h"
 #include "afs/volname.h"
-#include "fileserver/service/service.h"
+#include "fileserver/service/private.h"
 
 #define FIRST_INDEX	   1
 #define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
@@ -99,7 +99,8 @@ static bool volume_by_id(const struct fsd_service *service, uint32_t id, struct 
 }
 
 /* The volume that a name without a suffix means. *volume keeps the name that was asked. */
-static bool volume_by_name(const struct fsd_service *service, const char *name, struct known *volume)
+static bool volume_by_name(const struct fsd_service *service, const char *name,
+			   struct known *volume)
 {
 	for (int i = 0; volume_at(service, i, volume); i++)
 		if (strcmp(volume->name, name) == 0)
@@ -351,7 +352,8 @@ static int find_entries(const struct fsd_service *service, rxw_call *rx,
 
 	for (int i = 0; volume_at(service, i, &volume); i++)
 		if (fits(service, rx, attr, &volume) &&
-		    (!name || (strlen(volume.name) == length && !memcmp(volume.name, name, length))))
+		    (!name ||
+		     (strlen(volume.name) == length && !memcmp(volume.name, name, length))))
 			fill_entry(service, rx, &volume, &entries[n++]);
 	return n;
 }

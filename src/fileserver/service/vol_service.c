@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volume service of one partition (afs-location 5): its volumes may be looked at. */
-#include "fileserver/service/vol_service.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,6 +7,10 @@
 #include <string.h>
 #include <time.h>
 #include <rxwire/error.h>
+
+#include "afs/afsvol.h"
+#include "afs/numbers.h"
+#include "fileserver/service/private.h"
 
 #define PARTITION      0 /* its number, of 26 */
 #define PARTITION_NAME "/vicepa"
@@ -25,7 +28,7 @@ static int32_t list_partition_ids(void *context, rxw_call *call, partEntries *id
 	(void)context, (void)call;
 	ids->val = malloc(sizeof(ids->val[0]));
 	if (!ids->val)
-		return FSD_VOL_NO_MEMORY;
+		return AFS_VOL_NO_MEMORY;
 	ids->len = 1;
 	ids->val[0] = PARTITION;
 	return 0;
@@ -46,7 +49,7 @@ static int32_t space_of(struct fsd_service *service, const char *name, struct fs
 	struct fsd_layer *layer = fsd_volume_layer(service->volume);
 
 	if (strcmp(name, PARTITION_NAME) != 0)
-		return FSD_VOL_ILLEGAL_PARTITION;
+		return AFS_VOL_ILLEGAL_PARTITION;
 	return layer->ops->space(layer, space) ? EIO : 0;
 }
 
@@ -196,7 +199,7 @@ static int32_t list(struct fsd_service *service, uint32_t id, bool all, volEntri
 
 	entries->val = calloc(n, sizeof(entries->val[0]));
 	if (!entries->val)
-		return FSD_VOL_NO_MEMORY;
+		return AFS_VOL_NO_MEMORY;
 	entries->len = n;
 	for (uint32_t i = 0; i < n; i++) {
 		if (all)
@@ -215,7 +218,7 @@ static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
 
 	entries->val = calloc(n, sizeof(entries->val[0]));
 	if (!entries->val)
-		return FSD_VOL_NO_MEMORY;
+		return AFS_VOL_NO_MEMORY;
 	entries->len = n;
 	for (uint32_t i = 0; i < n; i++) {
 		if (all)
@@ -230,7 +233,8 @@ static int32_t list_volumes(void *context, rxw_call *call, int32_t part, int32_t
 			    volEntries *entries)
 {
 	(void)call;
-	return part == PARTITION ? list(context, 0, flags != 0, entries) : FSD_VOL_ILLEGAL_PARTITION;
+	return part == PARTITION ? list(context, 0, flags != 0, entries)
+				 : AFS_VOL_ILLEGAL_PARTITION;
 }
 
 static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
@@ -238,16 +242,15 @@ static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_
 {
 	(void)call;
 	return part == PARTITION ? list_extended(context, 0, flags != 0, entries)
-				 : FSD_VOL_ILLEGAL_PARTITION;
+				 : AFS_VOL_ILLEGAL_PARTITION;
 }
 
 /* Is the volume that a client names on the partition that it names? */
 static int32_t find(struct fsd_service *service, int32_t part, uint32_t id)
 {
 	if (part != PARTITION)
-		return FSD_VOL_ILLEGAL_PARTITION;
-	return id == fsd_volume_id(service->volume) ||
-			       (service->rootafs && id == FSD_ROOTAFS_ID)
+		return AFS_VOL_ILLEGAL_PARTITION;
+	return id == fsd_volume_id(service->volume) || (service->rootafs && id == FSD_ROOTAFS_ID)
 		       ? 0
 		       : ENODEV;
 }
@@ -300,7 +303,7 @@ static int32_t get_nth_volume(void *context, rxw_call *call, int32_t index, uint
 			      int32_t *part)
 {
 	(void)context, (void)call, (void)index, (void)id, (void)part;
-	return FSD_VOL_NO_OP;
+	return AFS_VOL_NO_OP;
 }
 
 static const struct AFSVol_handlers handlers = {
@@ -331,7 +334,7 @@ static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_VOL, call, &who);
 	if (who.refused && function >= 0)
-		return who.weak ? who.weak : FSD_VOL_BAD_ACCESS;
+		return who.weak ? who.weak : AFS_VOL_BAD_ACCESS;
 	switch (opcode) {
 	case AFSVol_OP_XListPartitions:
 	case AFSVol_OP_ListPartitions:
@@ -348,14 +351,14 @@ static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function
 	case AFSVol_OP_GetNthVolume:
 		return 0;
 	default:
-		return function < 0 ? 0 : FSD_VOL_BAD_ACCESS;
+		return function < 0 ? 0 : AFS_VOL_BAD_ACCESS;
 	}
 }
 
-void fsd_vol_service(struct fsd_service *service, struct AFSVol_service *vol)
+int32_t fsd_vol_serve(rxw_call *call, void *service)
 {
-	memset(vol, 0, sizeof(*vol));
-	vol->base.context = service;
-	vol->base.enter = enter;
-	vol->handlers = &handlers;
+	struct AFSVol_service vol = {.base = {.context = service, .enter = enter},
+				     .handlers = &handlers};
+
+	return AFSVolExecuteRequest(call, &vol);
 }

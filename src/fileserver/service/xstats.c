@@ -4,14 +4,12 @@
  * OpenAFS's tools print from a server of 64 bits: numbers of theirs that have no counterpart here
  * stay 0.
  */
-#include "fileserver/service/xstats.h"
+#include "fileserver/service/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
-
-#include "fileserver/service/service.h"
 
 #define SYSNAME_AMD64_LINUX 2703
 

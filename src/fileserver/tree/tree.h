@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file layer: how the server reaches the exported tree, behind a small table of functions. */
-#ifndef FILESERVER_LAYER_H
-#define FILESERVER_LAYER_H
+#ifndef FILESERVER_TREE_H
+#define FILESERVER_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "fileserver/volume/table.h"
+#include "fileserver/base/base.h"
 
 /*
  * Functions return 0 or a count, or -errno. Paths are relative to the root of the tree, without a
@@ -118,5 +118,26 @@ static inline uint32_t fsd_stat_birth(const struct fsd_stat *st)
 
 	return what == 0 ? 0 : h ? h : 1;
 }
+
+/* -- usage: number and size of the objects in the tree, counted in the background on demand -- */
+
+struct fsd_usage;
+
+/* Objects, directories among them, and the KiB of their contents; each takes one at least. */
+struct fsd_used {
+	uint64_t objects, kib;
+};
+
+/* Start the thread that counts; it waits until it is asked. The layer must outlive it. NULL without memory. */
+struct fsd_usage *fsd_usage_start(struct fsd_layer *layer);
+/* Ends a count in progress. NULL is allowed. */
+void fsd_usage_stop(struct fsd_usage *usage);
+
+/*
+ * What was counted last. A result that is older than 10 minutes is counted again, which takes as long as
+ * to look at every file; wait for at most wait_ms until that has ended. Until the first count has ended
+ * the sums so far are given. Any thread. usage may be NULL: zeros.
+ */
+void fsd_usage_get(struct fsd_usage *usage, unsigned wait_ms, struct fsd_used *used);
 
 #endif

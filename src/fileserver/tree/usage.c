@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How many objects the export has and what they take: counted in the background when somebody asks. */
-#include "fileserver/tree/usage.h"
+#include "fileserver/tree/tree.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,10 +25,10 @@ struct fsd_usage {
 	pthread_t thread;
 	pthread_mutex_t lock; /* covers the rest but `stop` */
 	pthread_cond_t asked, counted;
-	bool wanted;		/* a count is wanted or in progress */
-	bool known;		/* one has ended */
-	struct timespec at;	/* when */
-	struct fsd_used used;	/* of that one, or so far of the first */
+	bool wanted;	      /* a count is wanted or in progress */
+	bool known;	      /* one has ended */
+	struct timespec at;   /* when */
+	struct fsd_used used; /* of that one, or so far of the first */
 	atomic_bool stop;
 };
 
@@ -59,8 +59,7 @@ static void push(struct walk *walk, const char *path)
 	walk->pending = p;
 }
 
-static int count_one(void *arg, const char *name, size_t length, enum fsd_kind kind,
-		     uint64_t inode)
+static int count_one(void *arg, const char *name, size_t length, enum fsd_kind kind, uint64_t inode)
 {
 	struct walk *walk = arg;
 	struct fsd_usage *usage = walk->usage;

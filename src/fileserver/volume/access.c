@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "afs/numbers.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/volume/private.h"
 
 #define BELIEVE_NS 1000000000ull
 

@@ -7,11 +7,10 @@
 #include <rxwire/error.h>
 
 #include "afs/dir.h"
-#include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
-#include "fileserver/base/log.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/base/base.h"
+#include "fileserver/volume/private.h"
 
 #define SCAN_TRIES 5
 /* What is too large is listed again after so many times what listing it took, and this. */
@@ -100,8 +99,9 @@ static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_r
 	return &entry->image;
 }
 
-static struct fsd_image *cache_find(struct image_cache *cache, const struct fsd_record *record)
+struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_record *record)
 {
+	struct image_cache *cache = &volume->images;
 	struct image_entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
@@ -423,28 +423,4 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void
 	rc = scan_alone(volume, dir, actor, image);
 	leave(volume, &mine);
 	return rc;
-}
-
-int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
-		     struct fsd_image **image)
-{
-	int rc;
-
-	for (int tries = 0; tries < SCAN_TRIES; tries++) {
-		*image = cache_find(&volume->images, &object->record);
-		if (*image)
-			return 0;
-		rc = fsd_image_scan(volume, object, actor, image);
-		afs_status_set_length(&object->status, object->record.image_length);
-		afs_status_set_version(&object->status, object->record.version);
-		object->status.LinkCount = object->record.links;
-		if (rc != -EAGAIN)
-			return fsd_volume_error(rc);
-		rc = fsd_volume_get(volume, &object->fid, actor, object);
-		if (rc)
-			return rc;
-		if (!object->may_read)
-			return -EACCES;
-	}
-	return AFS_VBUSY; /* it changes faster than we can list it */
 }

@@ -16,7 +16,7 @@
 #include <rxwire/xdr.h>
 
 #include "afs/numbers.h"
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 #include "fileserver/volume/store_private.h"
 
 #define MAGIC	     "rxfsd\0\0\2" /* the last byte is the format */

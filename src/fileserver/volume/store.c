@@ -10,46 +10,9 @@
 #include "afs/numbers.h"
 #include "fileserver/volume/store_private.h"
 
-#define DEPTH_MAX 2048
-#define CHUNK	  256 /* names that are worked on without letting others in */
-
-/* -- hashes -- */
-
-static uint64_t node_hash(const struct fsd_table *table, const void *item)
-{
-	(void)table;
-	return fsd_mix(0, ((const struct node *)item)->vnode);
-}
-
-static uint64_t inode_hash(const struct fsd_table *table, const void *item)
-{
-	(void)table;
-	return fsd_mix(1, ((const struct node *)item)->inode);
-}
-
-/* The key is random, which makes it hard to choose names that collide. */
-static uint64_t text_hash(uint64_t key, uint32_t parent, const char *text)
-{
-	return fsd_hash(text, strlen(text), fsd_mix(key, parent));
-}
-
-static uint64_t name_hash(const struct fsd_table *table, const void *item)
-{
-	const struct name *name = item;
-
-	return text_hash(table->key, name->parent->vnode, name->text);
-}
+#define CHUNK 256 /* names that are worked on without letting others in */
 
 /* -- objects and names; the lock is held for writing -- */
-
-struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode)
-{
-	struct node *node = fsd_table_first(&store->nodes, fsd_mix(0, vnode));
-
-	while (node && node->vnode != vnode)
-		node = node->by_vnode;
-	return node;
-}
 
 static struct node *find_fid(struct fsd_store *store, uint32_t vnode, uint32_t unique)
 {
@@ -65,137 +28,6 @@ static struct node *find_dir(struct fsd_store *store, uint32_t vnode, uint32_t u
 	return node && node->dir ? node : NULL;
 }
 
-static void set_inode(struct fsd_store *store, struct node *node, uint64_t inode)
-{
-	if (node->inode == inode)
-		return;
-	if (node->inode)
-		fsd_table_remove(&store->inodes, node);
-	node->inode = inode;
-	if (inode)
-		fsd_table_add(&store->inodes, node);
-}
-
-static struct node *make_node(struct fsd_store *store, const struct fsd_record *record)
-{
-	struct node *node = calloc(1, sizeof(*node));
-
-	if (node && record->kind == FSD_DIR)
-		node->dir = calloc(1, sizeof(*node->dir));
-	if (!node || (record->kind == FSD_DIR && !node->dir)) {
-		free(node);
-		return NULL;
-	}
-	node->vnode = record->vnode;
-	node->unique = record->unique;
-	node->kind = (uint8_t)record->kind;
-	fsd_table_add(&store->nodes, node);
-	return node;
-}
-
-struct node *fsd_node_put(struct fsd_store *store, const struct fsd_record *record)
-{
-	struct node *node = fsd_node_find(store, record->vnode);
-
-	if (!node)
-		node = make_node(store, record);
-	if (!node)
-		return NULL;
-	node->version = record->version;
-	node->birth = record->birth;
-	node->seen = record->seen;
-	node->clean = record->clean;
-	set_inode(store, node, record->inode);
-	if (node->dir) {
-		node->dir->image_length = record->image_length;
-		node->dir->image_hash = record->image_hash;
-		node->dir->links = record->links;
-		node->dir->refused = record->refused;
-		node->dir->retry_ns = record->retry_ns;
-	}
-	return node;
-}
-
-struct name *fsd_name_find(struct fsd_store *store, const struct node *parent, const char *text)
-{
-	struct name *name =
-		fsd_table_first(&store->names, text_hash(store->names.key, parent->vnode, text));
-
-	while (name && (name->parent != parent || strcmp(name->text, text) != 0))
-		name = name->chain;
-	return name;
-}
-
-int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text, struct node *node)
-{
-	size_t length = strlen(text);
-	struct name *name = calloc(1, sizeof(*name) + length + 1);
-
-	if (!name)
-		return -ENOMEM;
-	memcpy(name->text, text, length);
-	name->node = node;
-	name->parent = parent;
-	name->same = node->names;
-	node->names = name;
-	name->next = parent->dir->children;
-	name->place = &parent->dir->children;
-	if (name->next)
-		name->next->place = &name->next;
-	parent->dir->children = name;
-	fsd_table_add(&store->names, name);
-	return 0;
-}
-
-void fsd_name_unhook(struct fsd_store *store, struct name *name)
-{
-	struct name **at = &name->node->names;
-
-	while (*at != name)
-		at = &(*at)->same;
-	*at = name->same;
-	*name->place = name->next;
-	if (name->next)
-		name->next->place = name->place;
-	fsd_table_remove(&store->names, name);
-	free(name);
-}
-
-static void free_node(struct node *node)
-{
-	free(node->dir);
-	free(node);
-}
-
-/* Out of the tables, and on a list of the dead. */
-static void bury(struct fsd_store *store, struct node *node, struct node **dead)
-{
-	fsd_table_remove(&store->nodes, node);
-	set_inode(store, node, 0);
-	node->by_vnode = *dead;
-	*dead = node;
-}
-
-void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg)
-{
-	struct node *dead = NULL;
-
-	bury(store, node, &dead);
-	while ((node = dead)) {
-		dead = node->by_vnode;
-		if (gone)
-			gone(arg, node->vnode, node->unique);
-		while (node->dir && node->dir->children) {
-			struct node *child = node->dir->children->node;
-
-			fsd_name_unhook(store, node->dir->children);
-			if (!child->names)
-				bury(store, child, &dead);
-		}
-		free_node(node);
-	}
-}
-
 /* Remove a name, and the node with all below it if that was its last one. */
 static void drop_name(struct fsd_store *store, struct name *name, fsd_gone_fn gone, void *arg)
 {
@@ -209,78 +41,7 @@ static void drop_name(struct fsd_store *store, struct name *name, fsd_gone_fn go
 		gone(arg, node->vnode, node->unique);
 }
 
-bool fsd_node_below(const struct node *node, const struct node *above)
-{
-	for (int depth = 0; node != above; depth++) {
-		if (!node->names || depth == DEPTH_MAX)
-			return false;
-		node = node->names->parent;
-	}
-	return true;
-}
-
-void fsd_node_record(const struct node *node, struct fsd_record *record)
-{
-	const struct node *parent = node->names ? node->names->parent : node;
-
-	*record = (struct fsd_record){.vnode = node->vnode,
-				      .unique = node->unique,
-				      .parent = parent->vnode,
-				      .parent_unique = parent->unique,
-				      .kind = (enum fsd_kind)node->kind,
-				      .version = node->version,
-				      .inode = node->inode,
-				      .birth = node->birth,
-				      .seen = node->seen,
-				      .clean = node->clean};
-	if (node->dir) {
-		record->image_length = node->dir->image_length;
-		record->image_hash = node->dir->image_hash;
-		record->links = node->dir->links;
-		record->refused = node->dir->refused;
-		record->retry_ns = node->dir->retry_ns;
-	}
-}
-
-void fsd_store_forget_all(struct fsd_store *store)
-{
-	for (size_t i = 0; i < store->names.buckets; i++) {
-		struct name *name = fsd_table_bucket(&store->names, i), *next;
-
-		for (; name; name = next) {
-			next = name->chain;
-			free(name);
-		}
-	}
-	for (size_t i = 0; i < store->nodes.buckets; i++) {
-		struct node *node = fsd_table_bucket(&store->nodes, i), *next;
-
-		for (; node; node = next) {
-			next = node->by_vnode;
-			free_node(node);
-		}
-	}
-	fsd_table_free(&store->names);
-	fsd_table_free(&store->inodes);
-	fsd_table_free(&store->nodes);
-}
-
 /* -- opening -- */
-
-static int make_tables(struct fsd_store *store)
-{
-	uint64_t key;
-	int rc;
-
-	if (getrandom(&key, sizeof(key), 0) != sizeof(key))
-		return -EIO;
-	rc = fsd_table_init(&store->nodes, offsetof(struct node, by_vnode), node_hash, 0);
-	if (!rc)
-		rc = fsd_table_init(&store->inodes, offsetof(struct node, by_inode), inode_hash, 0);
-	if (!rc)
-		rc = fsd_table_init(&store->names, offsetof(struct name, chain), name_hash, key);
-	return rc;
-}
 
 int fsd_store_open(const char *path, struct fsd_store **out)
 {
@@ -300,7 +61,7 @@ int fsd_store_open(const char *path, struct fsd_store **out)
 	else if (getrandom(&store->next_unique, 4, 0) != 4)
 		rc = -EIO;
 	if (!rc)
-		rc = make_tables(store);
+		rc = fsd_nodes_init(store);
 	if (!rc)
 		rc = fsd_journal_open(store);
 	if (rc) {
@@ -339,7 +100,7 @@ int fsd_store_start(struct fsd_store *store, const struct fsd_meta *meta,
 	pthread_mutex_lock(&store->writing);
 	pthread_rwlock_wrlock(&store->lock);
 	fsd_store_forget_all(store);
-	rc = make_tables(store);
+	rc = fsd_nodes_init(store);
 	store->meta = *meta;
 	store->has_meta = true;
 	store->lost = false;
@@ -364,7 +125,7 @@ static int build_path(const struct name *name, char *path, size_t size)
 	for (int depth = 0; name; depth++) {
 		size_t n = strlen(name->text);
 
-		if (depth == DEPTH_MAX || at < n + 1)
+		if (depth == FSD_DEPTH_MAX || at < n + 1)
 			return -ENAMETOOLONG;
 		if (path[at])
 			path[--at] = '/';
@@ -537,7 +298,7 @@ static struct node *find_object(struct fsd_store *store, const struct node *dir,
 	struct node *node = NULL;
 
 	if (name->now_seen && name->now_inode)
-		node = fsd_table_first(&store->inodes, fsd_mix(1, name->now_inode));
+		node = fsd_node_by_inode(store, name->now_inode);
 	for (; node; node = node->by_inode)
 		if (node->inode == name->now_inode && stands_for(node, name) &&
 		    ((node->birth && name->now_birth) || node->seen == name->now_seen) &&
@@ -640,11 +401,8 @@ static int assign(struct fsd_store *store, struct node *dir, struct fsd_name *na
 		if (!node)
 			return -ENOMEM;
 		if (fsd_name_add(store, dir, name->name, node)) {
-			if (made) {
-				fsd_table_remove(&store->nodes, node);
-				set_inode(store, node, 0);
-				free_node(node);
-			}
+			if (made)
+				fsd_node_drop(store, node, NULL, NULL);
 			return -ENOMEM;
 		}
 		if (made)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fileserver/tree/tree.h"
+#include "fileserver/volume/volume.h"
 
 #define FSD_NAME_MAX 255
 
@@ -17,24 +17,6 @@
  * uniquifiers start at random in each process and data versions follow the clock, so what is lost,
  * or comes back with an old copy of the file, never gives a FID and version twice.
  */
-
-/* What is known of one vnode. */
-struct fsd_record {
-	uint32_t vnode, unique;
-	uint32_t parent, parent_unique; /* a directory with a name of it; of the root: itself */
-	enum fsd_kind kind;
-	uint64_t version;      /* data version */
-	uint64_t inode;	       /* 0: not known */
-	uint32_t birth;	       /* tells objects apart that had an inode in turn; 0: not known */
-	uint64_t seen;	       /* fsd_stat_stamp() when `version` was given; 0: never seen */
-	uint64_t image_length; /* directory: bytes of its image, 0 = must be listed anew */
-	uint64_t image_hash;   /* directory: of its image, 0 = never listed */
-	uint32_t links;	       /* directory: 2 + subdirectories */
-	/* Not kept across restarts. */
-	bool clean;	   /* file: no page that was written by a mapping waits for the disk */
-	uint64_t refused;  /* directory: fsd_stat_stamp() when it was found too large, or 0 */
-	uint64_t retry_ns; /* directory: when it may be listed again if it has changed since */
-};
 
 /* Of the whole volume. */
 struct fsd_meta {
@@ -59,18 +41,11 @@ struct fsd_name {
 /* Told, under the store's lock, of an object that has lost a name, or its last one. */
 typedef void (*fsd_gone_fn)(void *arg, uint32_t vnode, uint32_t unique);
 
-struct fsd_store;
-
 /*
  * All functions return 0 or -errno: -ENOENT where nothing is found, -ENOMEM. Any thread. A change is
  * written to the file before the function returns, but may be lost if the machine fails. If it
  * cannot be written the log says so once, and everything is written again later.
- *
- * Open: -EILSEQ, another format; -EBADMSG, the header is damaged; other errors of the file. What
- * follows damage further on is dropped with a line in the log.
  */
-int fsd_store_open(const char *path, struct fsd_store **store);
-void fsd_store_close(struct fsd_store *store);
 
 /* -ENOENT: the store is new. */
 int fsd_store_meta(struct fsd_store *store, struct fsd_meta *meta);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of the store, shared by store.c (objects and names) and journal.c (the file). */
+/* Inside the store: nodes.c (the tables), journal.c (the file) and store.c (the interface). */
 #ifndef FILESERVER_STORE_PRIVATE_H
 #define FILESERVER_STORE_PRIVATE_H
 
@@ -62,8 +62,13 @@ struct fsd_store {
 	_Atomic uint64_t retry_ns; /* when to try to */
 };
 
-/* store.c; the caller has the lock for writing, or is alone. */
+#define FSD_DEPTH_MAX 2048 /* directories above an object */
+
+/* nodes.c; the caller holds the lock for writing, or is the only user. */
+int fsd_nodes_init(struct fsd_store *store);
 struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode);
+/* The first of the nodes whose hash is that of the inode; the others follow by by_inode. */
+struct node *fsd_node_by_inode(struct fsd_store *store, uint64_t inode);
 /* Make or replace what is known of a vnode; NULL without memory. */
 struct node *fsd_node_put(struct fsd_store *store, const struct fsd_record *record);
 int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text, struct node *node);

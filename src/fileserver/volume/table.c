@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void **chain_of(const struct fsd_table *table, const void *item)
 {

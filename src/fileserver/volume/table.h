@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hash tables that grow by one bucket at a time, so that no insertion takes long; and hashes. */
+/* Hash tables that grow by one bucket at a time, so that no insertion takes long. */
 #ifndef FILESERVER_TABLE_H
 #define FILESERVER_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-/* Bijective in `word` for any `h`: a change of one word always changes the result. */
-static inline uint64_t fsd_mix(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 29;
-}
-
-static inline uint64_t fsd_hash(const void *data, size_t length, uint64_t seed)
-{
-	const uint8_t *at = data;
-	uint64_t h = fsd_mix(seed, length), word;
-
-	for (; length >= 8; length -= 8, at += 8) {
-		memcpy(&word, at, 8);
-		h = fsd_mix(h, word);
-	}
-	word = 0;
-	memcpy(&word, at, length);
-	h = fsd_mix(h, word);
-	return fsd_mix(h, 0xd6e8feb86659fd93ull);
-}
 
 /* The items are linked by a pointer at `chain` bytes from their start. */
 struct fsd_table {

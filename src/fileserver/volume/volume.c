@@ -8,88 +8,11 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/volume/private.h"
 
-#define OPEN_TRIES 4
-#define GET_TRIES  100
-/* Kernels stamp files with a clock that ticks as seldom as every 10 ms. */
-#define TICK_NS 20000000ll
-
-int fsd_volume_error(int rc)
-{
-	switch (rc) {
-	case -ENOENT:
-	case -ENOTDIR:
-	case -ELOOP:
-	case -EXDEV:
-		return AFS_VNOVNODE;
-	case -EMFILE:
-	case -ENFILE:
-	case -ENOMEM:
-	case -EAGAIN:
-		return AFS_VBUSY; /* the client waits and asks again */
-	case -EPERM:
-		return -EACCES;
-	default:
-		return rc;
-	}
-}
-
-void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
-			const void *actor)
-{
-	AFSFid fid = {volume->id, vnode, unique};
-
-	if (volume->on_change)
-		volume->on_change(volume->arg, &fid, actor);
-}
-
-static int64_t real_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
-/*
- * Versions follow the clock, in microseconds: even if the state is lost, or an old copy of it is put
- * back, a FID with a version that a client has seen never stands for other bytes.
- */
-uint64_t fsd_volume_next_version(uint64_t version)
-{
-	int64_t now = real_ns() / 1000;
-
-	return now > 0 && (uint64_t)now > version ? (uint64_t)now : version + 1;
-}
-
-int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_stat *st)
-{
-	for (int tries = 0;; tries++) {
-		int rc = volume->layer->ops->stat_path(volume->layer, path, st);
-		int64_t age = real_ns() - st->ctime_ns;
-
-		if (rc || age < 0 || age >= TICK_NS || tries == 3)
-			return rc;
-		struct timespec ts = {.tv_nsec = (long)(TICK_NS - age)};
-
-		nanosleep(&ts, NULL);
-	}
-}
-
-bool fsd_volume_is_of(const struct fsd_record *record, const struct fsd_stat *st)
-{
-	uint32_t birth = fsd_stat_birth(st);
-
-	if (st->kind != record->kind)
-		return false;
-	if (record->inode == 0 || record->vnode == AFS_ROOT_VNODE)
-		return true;
-	/* A link cannot change: one that looks otherwise has been made anew. */
-	if (st->kind == FSD_SYMLINK && record->seen)
-		return fsd_stat_stamp(st) == record->seen;
-	return st->inode == record->inode && (!birth || !record->birth || birth == record->birth);
-}
+#define OPEN_TRIES  4
+#define IMAGE_TRIES 5
+#define GET_TRIES   100
 
 static int check_fid(const struct fsd_volume *volume, const AFSFid *fid)
 {
@@ -107,30 +30,6 @@ int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_
 		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, 0, record, path,
 				    FSD_PATH_MAX);
 	return fsd_volume_error(rc);
-}
-
-void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique)
-{
-	struct fsd_gone *gone = arg;
-
-	if (gone->count == gone->room) {
-		size_t room = gone->room ? gone->room * 2 : 64;
-		uint32_t *more = reallocarray(gone->fids, room, 2 * sizeof(*more));
-
-		if (!more)
-			return; /* the promise ends by itself */
-		gone->fids = more;
-		gone->room = room;
-	}
-	gone->fids[2 * gone->count] = vnode;
-	gone->fids[2 * gone->count++ + 1] = unique;
-}
-
-void fsd_gone_tell(struct fsd_volume *volume, struct fsd_gone *gone)
-{
-	for (size_t i = 0; i < gone->count; i++)
-		fsd_volume_changed(volume, gone->fids[2 * i], gone->fids[2 * i + 1], NULL);
-	free(gone->fids);
 }
 
 /*
@@ -216,7 +115,7 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 	s->ServerModTime = seconds(st->ctime_ns);
 }
 
-bool fsd_volume_too_large(const struct fsd_object *dir)
+static bool too_large(const struct fsd_object *dir)
 {
 	const struct fsd_record *r = &dir->record;
 
@@ -237,7 +136,7 @@ static int get_directory(struct fsd_volume *volume, struct fsd_object *object, c
 		rc = refresh(volume, object, actor);
 		r->links = 2;
 		r->image_length = 2048;
-	} else if (fsd_volume_too_large(object)) {
+	} else if (too_large(object)) {
 		rc = -EFBIG;
 	} else if (r->image_length == 0 || r->seen != fsd_stat_stamp(&object->st)) {
 		rc = fsd_image_scan(volume, object, actor, NULL);
@@ -314,6 +213,30 @@ int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *act
 	return fsd_volume_error(rc);
 }
 
+int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
+		     struct fsd_image **image)
+{
+	int rc;
+
+	for (int tries = 0; tries < IMAGE_TRIES; tries++) {
+		*image = fsd_image_find(volume, &object->record);
+		if (*image)
+			return 0;
+		rc = fsd_image_scan(volume, object, actor, image);
+		afs_status_set_length(&object->status, object->record.image_length);
+		afs_status_set_version(&object->status, object->record.version);
+		object->status.LinkCount = object->record.links;
+		if (rc != -EAGAIN)
+			return fsd_volume_error(rc);
+		rc = fsd_volume_get(volume, &object->fid, actor, object);
+		if (rc)
+			return rc;
+		if (!object->may_read)
+			return -EACCES;
+	}
+	return AFS_VBUSY; /* it changes faster than we can list it */
+}
+
 /*
  * The open file is of the version that *st tells: see to it that any change from now on shows. As
  * pages that a mapping has written show no further change until they have been written to the disk,
@@ -372,8 +295,8 @@ int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const voi
 			return -EISDIR;
 		if (!object->may_read)
 			return -EACCES;
-		age = real_ns() - object->st.ctime_ns;
-		if (age >= 0 && age < TICK_NS && tries < OPEN_TRIES - 1 &&
+		age = fsd_real_ns() - object->st.ctime_ns;
+		if (age >= 0 && age < FSD_TICK_NS && tries < OPEN_TRIES - 1 &&
 		    fsd_volume_settle(volume, object->path, &st))
 			rc = -EAGAIN;
 		else

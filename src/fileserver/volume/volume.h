@@ -6,9 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rxwire/xdr.h>
+
 #include "afs/rxafs.h"
+#include "fileserver/base/base.h"
 #include "fileserver/tree/tree.h"
-#include "fileserver/volume/store.h"
 
 /*
  * Results of this file and of the handlers above it: 0; a positive volume code that goes on the
@@ -18,7 +20,66 @@
 
 #define FSD_PATH_MAX 4096
 
+/* -- the state directory: lock, server UUID, volume stores -- */
+
+struct fsd_store;
+
+struct fsd_state {
+	char path[4096];
+	int lock_fd;
+	struct rxw_uuid uuid;
+};
+
+/*
+ * The default place: the first of $STATE_DIRECTORY (set by the service manager), /var/lib/rxfsd for
+ * root, $XDG_STATE_HOME/rxfsd, ~/.local/state/rxfsd. Returns 0 or -1 with the reason in `message`.
+ */
+int fsd_state_default(char *path, size_t size, char *message);
+
+/*
+ * Make the directory if it is not there, check that it lies outside `export` (a canonical path),
+ * lock it against another server, and read or make the UUID. Returns 0 or -1 with one line in
+ * message[FSD_MESSAGE_MAX].
+ */
+int fsd_state_open(struct fsd_state *state, const char *path, const char *export, char *message);
+void fsd_state_close(struct fsd_state *state);
+
+/*
+ * Open the store of a volume, and draw a random id for it, which is used if the store is new.
+ * Returns 0 or -1 with a line in `message`.
+ */
+int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
+		    uint32_t *new_id, char *message);
+/*
+ * Open the store of a volume, or make a new one. -EILSEQ: another format; -EBADMSG: the header is
+ * damaged; other errors of the file as -errno. Damage further on is logged, and what follows it is
+ * dropped.
+ */
+int fsd_store_open(const char *path, struct fsd_store **store);
+/* NULL is allowed. */
+void fsd_store_close(struct fsd_store *store);
+
+/* -- the volume -- */
+
 struct fsd_volume;
+
+/* What is known of one vnode. */
+struct fsd_record {
+	uint32_t vnode, unique;
+	uint32_t parent, parent_unique; /* a directory with a name of it; of the root: itself */
+	enum fsd_kind kind;
+	uint64_t version;      /* data version */
+	uint64_t inode;	       /* 0: not known */
+	uint32_t birth;	       /* tells objects apart that had an inode in turn; 0: not known */
+	uint64_t seen;	       /* fsd_stat_stamp() when `version` was given; 0: never seen */
+	uint64_t image_length; /* directory: bytes of its image, 0 = must be listed anew */
+	uint64_t image_hash;   /* directory: of its image, 0 = never listed */
+	uint32_t links;	       /* directory: 2 + subdirectories */
+	/* Not kept across restarts. */
+	bool clean;	   /* file: no page that was written by a mapping waits for the disk */
+	uint64_t refused;  /* directory: fsd_stat_stamp() when it was found too large, or 0 */
+	uint64_t retry_ns; /* directory: when it may be listed again if it has changed since */
+};
 
 /*
  * Called, with no lock held, when a promise on the object does not hold any longer: its status or

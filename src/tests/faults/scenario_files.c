@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "afs/client/client.h"
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 #include "fileserver/server.h"
 #include "scenario.h"
 #include "tests/fileserver/fixture.h"

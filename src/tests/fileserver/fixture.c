@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the tests of the fileserver share. */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -97,8 +97,8 @@ static void note_change(void *arg, const AFSFid *fid, const void *actor)
 	struct world *world = arg;
 
 	world->changes++;
-	if (world->service.clients)
-		fsd_promise_break(world->service.clients, fid, actor);
+	if (world->clients)
+		fsd_promise_break(world->clients, fid, actor);
 }
 
 static void start(struct world *world, bool all_files, unsigned flags)
@@ -111,32 +111,37 @@ static void start(struct world *world, bool all_files, unsigned flags)
 					     .arg = world};
 	struct fsd_clients_options clients = {
 		.volume = 0x20000001, .hosts_max = 100, .promises_max = 1000};
-	char path[4200];
+	struct fsd_service_options services = {0};
+	char path[4200], message[FSD_MESSAGE_MAX];
 
-	memset(&world->service, 0, sizeof(world->service));
 	snprintf(path, sizeof(path), "%s/store", world->state);
 	ck_assert_int_eq(fsd_layer_posix(world->root, flags, &world->layer), 0);
 	ck_assert_int_eq(fsd_store_open(path, &world->store), 0);
 	options.layer = world->layer;
 	options.store = world->store;
-	ck_assert_int_eq(fsd_volume_open(&options, &world->service.volume), 0);
-	world->service.clients = fsd_clients_create(&clients);
-	world->service.readers = fsd_readers_start(4, 8 << 20, NULL);
-	ck_assert(world->service.clients && world->service.readers);
-	world->service.usage = fsd_usage_start(world->layer);
-	ck_assert_ptr_nonnull(world->service.usage);
-	memset(&world->service.uuid, 0x42, sizeof(world->service.uuid));
-	fsd_xstats_init(&world->service.xstats);
+	ck_assert_int_eq(fsd_volume_open(&options, &world->volume), 0);
+	world->clients = fsd_clients_create(&clients);
+	world->readers = fsd_readers_start(4, 8 << 20, NULL);
+	ck_assert(world->clients && world->readers);
+	world->usage = fsd_usage_start(world->layer);
+	ck_assert_ptr_nonnull(world->usage);
+	services.volume = world->volume;
+	services.clients = world->clients;
+	services.readers = world->readers;
+	services.usage = world->usage;
+	memset(&services.uuid, 0x42, sizeof(services.uuid));
+	world->service = fsd_service_create(&services, message);
+	ck_assert_ptr_nonnull(world->service);
 }
 
 static void stop(struct world *world)
 {
-	fsd_xstats_end(&world->service.xstats);
-	fsd_readers_stop(world->service.readers);
-	fsd_usage_stop(world->service.usage);
-	fsd_rootafs_destroy(world->service.rootafs);
-	fsd_volume_close(world->service.volume);
-	fsd_clients_destroy(world->service.clients);
+	fsd_service_destroy(world->service);
+	fsd_readers_stop(world->readers);
+	fsd_usage_stop(world->usage);
+	fsd_volume_close(world->volume);
+	fsd_clients_destroy(world->clients);
+	world->clients = NULL; /* note_change() while the volume is opened again */
 	fsd_store_close(world->store);
 	world->layer->ops->destroy(world->layer);
 }
@@ -170,18 +175,9 @@ void world_close(struct world *world)
 	tree_remove(world->state);
 }
 
-void world_answer_all(struct world *world)
-{
-	const struct fsd_answer answer = {.caps = CLIENT_CAPABILITY_ERRORTRANS};
-	struct fsd_work work;
-
-	while (fsd_work_take(world->service.clients, &work))
-		fsd_work_done(world->service.clients, &work, &answer, fsd_now());
-}
-
 AFSFid world_fid(struct world *world, const char *path)
 {
-	struct fsd_volume *volume = world->service.volume;
+	struct fsd_volume *volume = world->volume;
 	AFSFid fid = {fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	char *copy = strdup(path), *save = NULL;
 

@@ -33,7 +33,12 @@ struct world {
 	char *root, *state;
 	struct fsd_layer *layer;
 	struct fsd_store *store;
-	struct fsd_service service;
+	struct fsd_volume *volume;
+	struct fsd_clients *clients;
+	struct fsd_readers *readers;
+	struct fsd_usage *usage;
+	struct fsd_watch *watch; /* NULL; of a test that starts one */
+	struct fsd_service *service;
 	_Atomic unsigned changes; /* times that on_change was called */
 };
 
@@ -44,8 +49,6 @@ void world_reopen(struct world *world, bool all_files);
 /* As a restart without the state; with the same volume id, so that FIDs can be compared. */
 void world_lose_state(struct world *world);
 void world_close(struct world *world);
-/* Every client that is to be told something has answered, with capability word 1. */
-void world_answer_all(struct world *world);
 /* The FID of a path: found by looking names up in directory images. Vnode 0: no such name. */
 AFSFid world_fid(struct world *world, const char *path);
 

@@ -2,6 +2,7 @@
 # Tests in src/tests/fileserver: check_tests += src/tests/fileserver/test_NAME (see src/tests/local.mk).
 
 fileserver_test_fixture = src/tests/fileserver/fixture.c src/tests/fileserver/fixture.h
+fileserver_answer = src/tests/fileserver/callbacks/answer.c src/tests/fileserver/callbacks/answer.h
 fileserver_test_libs = src/fileserver/libfileserver.la src/tools/libtools.la src/afs/librxafs.la \
 	src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
@@ -17,7 +18,7 @@ src_tests_fileserver_callbacks_test_clients_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_fs_service
 src_tests_fileserver_service_test_fs_service_SOURCES = \
-	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture)
+	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/tree/test_layer
@@ -75,7 +76,7 @@ src_tests_fileserver_volume_test_volume_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/callbacks/test_watch
 src_tests_fileserver_callbacks_test_watch_SOURCES = \
-	src/tests/fileserver/callbacks/test_watch.c $(fileserver_test_fixture)
+	src/tests/fileserver/callbacks/test_watch.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_callbacks_test_watch_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vol_service

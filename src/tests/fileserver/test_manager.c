@@ -3,7 +3,7 @@
  * The program under a service manager: what it says on the notify socket, and what `rxfsd --reload`
  * comes to.
  */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

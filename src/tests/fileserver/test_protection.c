@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The whole server with keys: what callers are refused, and how, who are protected too little. */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,10 +12,9 @@
 #include "afs/numbers.h"
 #include "afs/vl.h"
 #include "fileserver/server.h"
-#include "fileserver/service/vol_service.h"
 #include "tests/main.h"
 
-#define ALICE "alice@TEST.EXAMPLE"
+#define ALICE	   "alice@TEST.EXAMPLE"
 #define UAE_EACCES 49733388
 
 static struct fsd_server *server;
@@ -85,7 +84,7 @@ static void teardown(void)
 
 static rxw_connection *connect_with(enum fsd_service_kind kind, rxw_security *security)
 {
-	static const uint16_t services[] = {AFS_SERVICE_FS, AFS_SERVICE_VL, FSD_SERVICE_VOL};
+	static const uint16_t services[] = {AFS_SERVICE_FS, AFS_SERVICE_VL, AFS_SERVICE_VOL};
 	const uint16_t ports[] = {fsd_server_fs_port(server), fsd_server_vl_port(server),
 				  fsd_server_vol_port(server)};
 	struct sockaddr_in sa = {.sin_family = AF_INET,
@@ -208,8 +207,8 @@ START_TEST(anonymous_calls)
 		ck_assert_uint_eq(caps.len, 1);
 		xdrfree_Capabilities(&caps);
 		ck_assert_int_eq(RXAFS_GiveUpAllCallBacks(fs), 0);
-		ck_assert_int_eq(RXAFS_GetVolumeStatus(fs, (int32_t)root_fid().Volume, &volume_status,
-						       &name, &offline, &motd),
+		ck_assert_int_eq(RXAFS_GetVolumeStatus(fs, (int32_t)root_fid().Volume,
+						       &volume_status, &name, &offline, &motd),
 				 0);
 		free(name), free(offline), free(motd);
 		teardown();
@@ -229,21 +228,22 @@ START_TEST(locations_and_volumes)
 	vol = anonymous(FSD_VOL);
 	ck_assert_int_eq(VL_GetEntryByNameN(vl, "data", &entry), AFS_VL_PERM);
 	ck_assert_int_eq(VL_ProbeServer(vl), 0);
-	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), FSD_VOL_BAD_ACCESS);
+	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), AFS_VOL_BAD_ACCESS);
 	/* A user whose calls are protected less than that is told so. */
 	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, ALICE, RXW_LEVEL_AUTH), "data", &entry),
 			 RXW_RXKAD_LEVELFAIL);
 	ck_assert_int_eq(AFSVolXListPartitions(kad(FSD_VOL, ALICE, RXW_LEVEL_AUTH), &parts),
 			 RXW_RXKAD_LEVELFAIL);
-	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, ALICE, RXW_LEVEL_CRYPT), "data", &entry), 0);
+	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, ALICE, RXW_LEVEL_CRYPT), "data", &entry),
+			 0);
 	/* As vos -localauth asks. */
 	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, NULL, RXW_LEVEL_CLEAR), "data", &entry), 0);
 	ck_assert_int_eq(AFSVolListVolumes(kad(FSD_VOL, NULL, RXW_LEVEL_CLEAR), 0, 1, &volumes), 0);
 	xdrfree_volEntries(&volumes);
 	/* The files stay protected. */
-	ck_assert_int_eq(status_of(kad(FSD_FS, NULL, RXW_LEVEL_CLEAR), root_fid(),
-				   &(AFSFetchStatus){0}),
-			 RXW_RXKAD_LEVELFAIL);
+	ck_assert_int_eq(
+		status_of(kad(FSD_FS, NULL, RXW_LEVEL_CLEAR), root_fid(), &(AFSFetchStatus){0}),
+		RXW_RXKAD_LEVELFAIL);
 	teardown();
 }
 END_TEST
@@ -312,8 +312,10 @@ END_TEST
 /* A server without keys tells those who show a token that it knows no key, and does not refuse the class. */
 START_TEST(tokens_without_keys)
 {
-	const struct rxw_rxgk_print_options options = {
-		.size = sizeof(options), .level = RXW_LEVEL_CRYPT, .name = ALICE, .lifetime_s = 3600};
+	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
+						       .level = RXW_LEVEL_CRYPT,
+						       .name = ALICE,
+						       .lifetime_s = 3600};
 	struct rxw_rxgk_token token = {.size = sizeof(token)};
 	AFSFetchStatus status;
 	rxw_security *gk;
@@ -326,7 +328,8 @@ START_TEST(tokens_without_keys)
 	rxw_rxgk_token_free(&token);
 	int32_t code = bulk_of(connect_with(FSD_FS, gk), root_fid(), &status);
 
-	ck_assert_msg(code >= RXW_RXGK_INCONSISTENCY && code <= RXW_RXGK_SEALED_INCON, "code %d", code);
+	ck_assert_msg(code >= RXW_RXGK_INCONSISTENCY && code <= RXW_RXGK_SEALED_INCON, "code %d",
+		      code);
 	ck_assert_int_eq(bulk_of(anonymous(FSD_FS), root_fid(), &status), 0);
 	teardown();
 }

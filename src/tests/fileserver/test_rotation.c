@@ -5,7 +5,7 @@
  * file has their key and they last, new ones are of the new key. Nothing here waits for time but
  * for the end of a token.
  */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <netinet/in.h>
 #include <time.h>
@@ -53,9 +53,9 @@ static void put_versions(rxw_keys *const *version, size_t count)
 			ck_assert_int_eq(rxw_keys_find(version[i], info.type, info.kvno,
 						       info.enctype, key, sizeof(key), &length),
 					 0);
-			ck_assert_int_eq(rxw_keys_add(both, info.type, info.kvno, info.enctype, key,
-						      length),
-					 0);
+			ck_assert_int_eq(
+				rxw_keys_add(both, info.type, info.kvno, info.enctype, key, length),
+				0);
 		}
 	}
 	put(both);

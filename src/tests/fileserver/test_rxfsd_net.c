@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The whole server over loopback, asked by a client with a callback service. */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -771,10 +771,15 @@ END_TEST
 static int ask_once(uint32_t opcode)
 {
 	/* epoch, cid, call, seq, serial; type, flags, status, index; service */
-	const uint32_t words[] = {0x80000000u | opcode, opcode << 2, 1, 1, 1,
+	const uint32_t words[] = {0x80000000u | opcode,
+				  opcode << 2,
+				  1,
+				  1,
+				  1,
 				  (uint32_t)RXW_DATA << 24 |
 					  (RXW_CLIENT_INITIATED | RXW_LAST_PACKET) << 16,
-				  AFS_SERVICE_FS, opcode};
+				  AFS_SERVICE_FS,
+				  opcode};
 	uint8_t packet[sizeof(words)];
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_port = htons(fsd_server_fs_port(server)),
@@ -803,8 +808,12 @@ START_TEST(silent_addresses_are_not_called)
 	int fd[KINDS];
 
 	make_tree();
-	settings = (struct fsd_settings){.export = root, .volume = "data", .listen = "127.0.0.1",
-					 .state = state, .drain_ms = 60000, .promises = 1000};
+	settings = (struct fsd_settings){.export = root,
+					 .volume = "data",
+					 .listen = "127.0.0.1",
+					 .state = state,
+					 .drain_ms = 60000,
+					 .promises = 1000};
 	rxw_config_init(&config, sizeof(config));
 	config.dead_ms = 1000;
 	ck_assert_msg(!fsd_server_start(&settings, &config, &server, message), "%s", message);
@@ -822,8 +831,8 @@ START_TEST(silent_addresses_are_not_called)
 			ck_assert_msg(!(packet[21] & RXW_CLIENT_INITIATED),
 				      "procedure %u: its caller was called", 130 + i);
 		}
-		ck_assert_msg(got[i] <= 3 * sent, "procedure %u: %zu bytes for %zu", 130 + i, got[i],
-			      sent);
+		ck_assert_msg(got[i] <= 3 * sent, "procedure %u: %zu bytes for %zu", 130 + i,
+			      got[i], sent);
 		close(fd[i]);
 	}
 	tree_remove(root);
@@ -870,7 +879,7 @@ START_TEST(bad_settings_are_named)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "rxfsd", mount_sequence, older_clients, whole_file_intact,
-	  change_is_told, client_without_callbacks, errors_on_the_wire, change_during_fetch_aborts,
-	  many_at_once, restart_keeps_identity, restart_is_told, drain_lets_calls_end,
-	  silent_addresses_are_not_called, bad_settings_are_named)
+TEST_MAIN_WITHIN(120, "rxfsd", mount_sequence, older_clients, whole_file_intact, change_is_told,
+		 client_without_callbacks, errors_on_the_wire, change_during_fetch_aborts,
+		 many_at_once, restart_keeps_identity, restart_is_told, drain_lets_calls_end,
+		 silent_addresses_are_not_called, bad_settings_are_named)

@@ -3,7 +3,7 @@
  * The whole server over loopback: the volume service, statistics on all ports, GetXStats, who
  * called which service in the log.
  */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <netinet/in.h>
 
@@ -15,8 +15,8 @@
 #include "afs/numbers.h"
 #include "afs/rxstats.h"
 #include "afs/vl.h"
+#include "afs/afsvol.h"
 #include "fileserver/server.h"
-#include "fileserver/service/vol_service.h"
 
 #define WORDS RXSTATS_ENTRY_WORDS
 
@@ -109,7 +109,7 @@ static void call_each(void)
 {
 	rxw_connection *fs = connect_to(fsd_server_fs_port(server), AFS_SERVICE_FS),
 		       *vl = connect_to(fsd_server_vl_port(server), AFS_SERVICE_VL),
-		       *vol = connect_to(fsd_server_vol_port(server), FSD_SERVICE_VOL);
+		       *vol = connect_to(fsd_server_vol_port(server), AFS_SERVICE_VOL);
 	uint32_t seconds = 0, useconds = 0;
 	volEntries list = {0};
 
@@ -233,10 +233,10 @@ START_TEST(callers)
 	} cases[] = {
 		{ask_fs, fsd_server_fs_port, AFS_SERVICE_FS, RXW_RXKAD_INDEX, "ann@R", "rxkad"},
 		{ask_vl, fsd_server_vl_port, AFS_SERVICE_VL, RXW_RXKAD_INDEX, "bob@R", "rxkad"},
-		{ask_vol, fsd_server_vol_port, FSD_SERVICE_VOL, RXW_RXKAD_INDEX, "cid@R", "rxkad"},
+		{ask_vol, fsd_server_vol_port, AFS_SERVICE_VOL, RXW_RXKAD_INDEX, "cid@R", "rxkad"},
 		{ask_fs, fsd_server_fs_port, AFS_SERVICE_FS, RXW_RXGK_INDEX, "dan@R", "rxgk"},
 		{ask_vl, fsd_server_vl_port, AFS_SERVICE_VL, RXW_RXGK_INDEX, "eve@R", "rxgk"},
-		{ask_vol, fsd_server_vol_port, FSD_SERVICE_VOL, RXW_RXGK_INDEX, "fay@R", "rxgk"},
+		{ask_vol, fsd_server_vol_port, AFS_SERVICE_VOL, RXW_RXGK_INDEX, "fay@R", "rxgk"},
 	};
 	char *folder = test_folder(), *text, why[256], want[64];
 	char keytab[256];

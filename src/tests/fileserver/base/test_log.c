@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/log.c: forms of a line, and what the service manager is told. */
+/* Tests of log.c: forms of a line, and what the service manager is told. */
 #include "tests/fileserver/fixture.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 
 static char *logged(bool journal, enum rxw_log_level level, const char *text)
 {

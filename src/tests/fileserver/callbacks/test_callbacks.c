@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/callbacks.c: calls to clients of every age, over loopback. */
+/* Tests of callbacks.c: calls to clients of every age, over loopback. */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 #include "afs/numbers.h"
 #include "afs/rxafscb.h"
 #include "afs/uuid.h"
-#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/callbacks/private.h"
 #include "tests/main.h"
 
 #define VOLUME 0x20000001u
@@ -361,5 +361,5 @@ START_TEST(stop_in_the_middle)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "callbacks", every_age, another_one, impossible_answer,
-	  breaks_to_many, stop_in_the_middle)
+TEST_MAIN_WITHIN(120, "callbacks", every_age, another_one, impossible_answer, breaks_to_many,
+		 stop_in_the_middle)

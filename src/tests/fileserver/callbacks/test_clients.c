@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/clients.c and promises.c: who gets promises, and who is told. */
+/* Tests of clients.c and promises.c: who gets promises, and who is told. */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -7,9 +7,9 @@
 #include <rxwire/error.h>
 
 #include "afs/uuid.h"
-#include "fileserver/callbacks/clients_private.h"
-#include "fileserver/callbacks/remember.h"
-#include "fileserver/volume/state.h"
+#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/volume/volume.h"
 
 #define VOLUME 0x20000001u
 
@@ -761,7 +761,8 @@ START_TEST(remembered)
 		fsd_remember_close(remember);
 	}
 	/* Garbage is nobody's address. */
-	tree_file(folder, "clients", "\1\2\3 this is no file of addresses, and it ends oddly", 50, 0600);
+	tree_file(folder, "clients", "\1\2\3 this is no file of addresses, and it ends oddly", 50,
+		  0600);
 	remember = fsd_remember_open(path, 4, recall, NULL, message);
 	ck_assert_ptr_nonnull(remember);
 	fsd_remember_close(remember);
@@ -839,5 +840,4 @@ TEST_MAIN("clients", first_asked_then_trusted, silent_ones_are_left_alone, error
 	  failed_break_voids_everything, given_up, full_table_takes_from_the_quiet,
 	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use,
 	  older_clients_are_asked_less, quiet_ones_are_probed, quiet_for_hours_then_told_to_forget,
-	  gone_ones_hold_nobody_up, short_of_promises, remembered,
-	  places_are_secret)
+	  gone_ones_hold_nobody_up, short_of_promises, remembered, places_are_secret)

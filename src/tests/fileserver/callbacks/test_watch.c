@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/watch.c: changes in the tree break promises, with inotify and without. */
+/* Tests of watch.c: changes in the tree break promises, with inotify and without. */
+#include "tests/fileserver/callbacks/answer.h"
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -22,18 +23,18 @@ static void setup(unsigned watches)
 	tree_text(root, "sub/inner", "inner");
 	tree_tick();
 	world_open(&world, root, false, 0);
-	world.service.watch = fsd_watch_start(world.service.volume, world.service.clients, watches);
-	ck_assert_ptr_nonnull(world.service.watch);
+	world.watch = fsd_watch_start(world.volume, world.clients, watches);
+	ck_assert_ptr_nonnull(world.watch);
 	((struct sockaddr_in *)&peer)->sin_family = AF_INET;
 	((struct sockaddr_in *)&peer)->sin_port = htons(7001);
-	fsd_clients_enter(world.service.clients, &peer, 132, fsd_now(), &caller);
-	world_answer_all(&world);
+	fsd_clients_enter(world.clients, &peer, 132, fsd_now(), &caller);
+	answer_all(world.clients);
 }
 
 static void teardown(void)
 {
-	fsd_clients_leave(world.service.clients, &caller);
-	fsd_watch_stop(world.service.watch);
+	fsd_clients_leave(world.clients, &caller);
+	fsd_watch_stop(world.watch);
 	world_close(&world);
 }
 
@@ -42,12 +43,10 @@ static AFSFid promise(const char *path)
 {
 	AFSFid fid = world_fid(&world, path);
 
-	ck_assert_int_eq(fsd_volume_path(world.service.volume, &fid, object.path, &object.record),
-			 0);
-	ck_assert_uint_gt(fsd_promise_give(world.service.clients, &caller, &fid, false, fsd_now()),
-			  0);
-	fsd_watch_add(world.service.watch, &object.record, object.path);
-	ck_assert_int_eq(fsd_volume_get(world.service.volume, &fid, caller.host, &object), 0);
+	ck_assert_int_eq(fsd_volume_path(world.volume, &fid, object.path, &object.record), 0);
+	ck_assert_uint_gt(fsd_promise_give(world.clients, &caller, &fid, false, fsd_now()), 0);
+	fsd_watch_add(world.watch, &object.record, object.path);
+	ck_assert_int_eq(fsd_volume_get(world.volume, &fid, caller.host, &object), 0);
 	return fid;
 }
 
@@ -55,7 +54,7 @@ static AFSFid promise(const char *path)
 static bool broken(const AFSFid *fid)
 {
 	for (int i = 0; i < 3000; i++) {
-		if (!fsd_promise_held(world.service.clients, fid))
+		if (!fsd_promise_held(world.clients, fid))
 			return true;
 		usleep(10000);
 	}
@@ -109,7 +108,7 @@ START_TEST(with_inotify)
 {
 	setup(100);
 	each_kind_of_change();
-	ck_assert_uint_ge(fsd_watch_count(world.service.watch), 2);
+	ck_assert_uint_ge(fsd_watch_count(world.watch), 2);
 	teardown();
 }
 END_TEST
@@ -118,7 +117,7 @@ START_TEST(by_the_sweep_alone)
 {
 	setup(0);
 	each_kind_of_change();
-	ck_assert_uint_eq(fsd_watch_count(world.service.watch), 0);
+	ck_assert_uint_eq(fsd_watch_count(world.watch), 0);
 	teardown();
 }
 END_TEST
@@ -132,7 +131,7 @@ START_TEST(unchanged_stays)
 	b = promise("sub/inner");
 	tree_text(world.root, "hello.txt", "changed\n");
 	ck_assert(broken(&a));
-	ck_assert(fsd_promise_held(world.service.clients, &b));
+	ck_assert(fsd_promise_held(world.clients, &b));
 	teardown();
 }
 END_TEST
@@ -150,15 +149,15 @@ START_TEST(bounded)
 		snprintf(name, sizeof(name), "d%d", i);
 		promise(name);
 	}
-	ck_assert_uint_eq(fsd_watch_count(world.service.watch), 5);
+	ck_assert_uint_eq(fsd_watch_count(world.watch), 5);
 	/* gone ones make room */
 	for (int i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "d%d", i);
 		rmdir(tree_path(world.root, name));
 	}
-	for (int i = 0; i < 3000 && fsd_watch_count(world.service.watch); i++)
+	for (int i = 0; i < 3000 && fsd_watch_count(world.watch); i++)
 		usleep(10000);
-	ck_assert_uint_eq(fsd_watch_count(world.service.watch), 0);
+	ck_assert_uint_eq(fsd_watch_count(world.watch), 0);
 	teardown();
 }
 END_TEST

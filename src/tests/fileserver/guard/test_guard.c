@@ -6,15 +6,16 @@
 #include <string.h>
 
 #include "fileserver/guard/guard.h"
-#include "fileserver/base/log.h"
-#include "fileserver/volume/state.h"
+#include "fileserver/base/base.h"
+#include "fileserver/volume/volume.h"
 #include "tests/asserts.h"
 
 static char message[FSD_MESSAGE_MAX];
 
 static struct fsd_guard *open_with(const char *const *allow, size_t count)
 {
-	const struct fsd_guard_options options = { .allow = allow, .allow_count = count, .listen = "127.0.0.1" };
+	const struct fsd_guard_options options = {
+		.allow = allow, .allow_count = count, .listen = "127.0.0.1"};
 	struct fsd_guard *guard;
 
 	ck_assert_msg(fsd_guard_open(&options, &guard, message) == 0, "%s", message);
@@ -23,42 +24,52 @@ static struct fsd_guard *open_with(const char *const *allow, size_t count)
 
 START_TEST(patterns)
 {
-	enum { NONE = FSD_SIGHT_NONE, WAY = FSD_SIGHT_WAY, ALL = FSD_SIGHT_ALL };
-	static const char *const allow[] = { "anonymous /pub  doc/*.txt", "a@R /home/a/ x/y/z", "  any-authenticated\tteam" };
+	enum {
+		NONE = FSD_SIGHT_NONE,
+		WAY = FSD_SIGHT_WAY,
+		ALL = FSD_SIGHT_ALL
+	};
+	static const char *const allow[] = {"anonymous /pub  doc/*.txt", "a@R /home/a/ x/y/z",
+					    "  any-authenticated\tteam"};
 	static const struct {
 		const char *path;
 		int anonymous, a, b;
 	} cases[] = {
 		/* The way, what is named, what is below it. */
-		{ "", WAY, WAY, WAY },
-		{ "pub", ALL, ALL, ALL },
-		{ "pub/x/y", ALL, ALL, ALL },
-		{ "publish", NONE, NONE, NONE },
-		{ "doc", WAY, WAY, WAY },
-		{ "doc/a.txt", ALL, ALL, ALL },
-		{ "doc/a.txt/b", ALL, ALL, ALL },
-		{ "doc/a.c", NONE, NONE, NONE },
-		{ "home", NONE, WAY, NONE },
-		{ "home/a", NONE, ALL, NONE },
-		{ "home/a/b", NONE, ALL, NONE },
-		{ "home/b", NONE, NONE, NONE },
-		{ "x", NONE, WAY, NONE },
-		{ "x/y", NONE, WAY, NONE },
-		{ "x/z", NONE, NONE, NONE },
-		{ "x/y/z/q", NONE, ALL, NONE },
-		{ "team", NONE, ALL, ALL },
-		{ "team/plan", NONE, ALL, ALL },
-		{ "other", NONE, NONE, NONE },
+		{"", WAY, WAY, WAY},
+		{"pub", ALL, ALL, ALL},
+		{"pub/x/y", ALL, ALL, ALL},
+		{"publish", NONE, NONE, NONE},
+		{"doc", WAY, WAY, WAY},
+		{"doc/a.txt", ALL, ALL, ALL},
+		{"doc/a.txt/b", ALL, ALL, ALL},
+		{"doc/a.c", NONE, NONE, NONE},
+		{"home", NONE, WAY, NONE},
+		{"home/a", NONE, ALL, NONE},
+		{"home/a/b", NONE, ALL, NONE},
+		{"home/b", NONE, NONE, NONE},
+		{"x", NONE, WAY, NONE},
+		{"x/y", NONE, WAY, NONE},
+		{"x/z", NONE, NONE, NONE},
+		{"x/y/z/q", NONE, ALL, NONE},
+		{"team", NONE, ALL, ALL},
+		{"team/plan", NONE, ALL, ALL},
+		{"other", NONE, NONE, NONE},
 	};
-	const struct fsd_who nobody = { 0 }, a = { .authenticated = true, .name = "a@R" },
-			     b = { .authenticated = true, .name = "b@R" }, admin = { .administrator = true };
+	const struct fsd_who nobody = {0}, a = {.authenticated = true, .name = "a@R"},
+			     b = {.authenticated = true, .name = "b@R"},
+			     admin = {.administrator = true};
 	struct fsd_guard *guard = open_with(allow, 3);
 
 	ck_assert(fsd_guard_asks(guard));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ck_assert_msg((int)fsd_guard_may(guard, &nobody, cases[i].path) == cases[i].anonymous, "anonymous %s", cases[i].path);
-		ck_assert_msg((int)fsd_guard_may(guard, &a, cases[i].path) == cases[i].a, "a %s", cases[i].path);
-		ck_assert_msg((int)fsd_guard_may(guard, &b, cases[i].path) == cases[i].b, "b %s", cases[i].path);
+		ck_assert_msg((int)fsd_guard_may(guard, &nobody, cases[i].path) ==
+				      cases[i].anonymous,
+			      "anonymous %s", cases[i].path);
+		ck_assert_msg((int)fsd_guard_may(guard, &a, cases[i].path) == cases[i].a, "a %s",
+			      cases[i].path);
+		ck_assert_msg((int)fsd_guard_may(guard, &b, cases[i].path) == cases[i].b, "b %s",
+			      cases[i].path);
 		ck_assert(fsd_guard_may(guard, &admin, cases[i].path));
 	}
 	fsd_guard_close(guard);
@@ -69,8 +80,8 @@ END_TEST
 START_TEST(long_names)
 {
 	char rule[400] = "anonymous /", path[310];
-	const char *allow[] = { rule };
-	const struct fsd_who nobody = { 0 };
+	const char *allow[] = {rule};
+	const struct fsd_who nobody = {0};
 	struct fsd_guard *guard;
 
 	memset(rule + 11, '*', 300);
@@ -90,7 +101,7 @@ END_TEST
 
 START_TEST(without_rules)
 {
-	const struct fsd_who nobody = { 0 };
+	const struct fsd_who nobody = {0};
 	struct fsd_guard *guard = open_with(NULL, 0);
 	rxw_security *const *classes;
 	size_t count;
@@ -112,10 +123,11 @@ END_TEST
 /* What is open to other machines is so because somebody said it. */
 START_TEST(beyond_loopback)
 {
-	static const char *const none[] = { "none" }, *const auth[] = { "vl:auth" }, *const strange[] = { "fs:much" },
-					 *const stranger[] = { "db:none" }, *const anonymous[] = { "anonymous /" },
-					 *const alice[] = { "alice@R /" };
-	struct fsd_guard_options o = { .listen = "0.0.0.0" };
+	static const char *const none[] = {"none"}, *const auth[] = {"vl:auth"},
+				 *const strange[] = {"fs:much"}, *const stranger[] = {"db:none"},
+				 *const anonymous[] = {"anonymous /"},
+				 *const alice[] = {"alice@R /"};
+	struct fsd_guard_options o = {.listen = "0.0.0.0"};
 	struct fsd_guard *guard;
 
 	ck_assert_int_lt(fsd_guard_open(&o, &guard, message), 0);

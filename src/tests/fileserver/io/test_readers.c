@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/readers.c: bytes, reading ahead, limits, changes, failures. */
+/* Tests of readers.c: bytes, reading ahead, limits, changes, failures. */
 #include "tests/fileserver/fixture.h"
 #include "tests/main.h"
 
@@ -474,6 +474,7 @@ START_TEST(a_time_line_needs_a_place)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_at_first,
-	  reads_start_ahead_of_the_wire, limit_is_kept, many_share_the_memory, change_is_noticed,
-	  shrunk_file_is_never_padded, disk_error_is_passed_on, lost_call_ends_at_once,
-	  no_read_waits_for_a_send, the_time_line_tells_all, a_time_line_needs_a_place)
+		 reads_start_ahead_of_the_wire, limit_is_kept, many_share_the_memory,
+		 change_is_noticed, shrunk_file_is_never_padded, disk_error_is_passed_on,
+		 lost_call_ends_at_once, no_read_waits_for_a_send, the_time_line_tells_all,
+		 a_time_line_needs_a_place)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of the file service, call by call, in the words that go over loopback. */
+#include "tests/fileserver/callbacks/answer.h"
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include "afs/dir.h"
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
-#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/service/private.h"
 #include "tests/main.h"
 
 static struct world world;
@@ -29,7 +30,7 @@ static void setup(void)
 	tree_file(root, "secret", "s", 1, 0600);
 	tree_tick();
 	world_open(&world, root, false, 0);
-	ck_assert(wire_open(&w, AFS_SERVICE_FS, fsd_fs_serve, &world.service, "127.0.0.1"));
+	ck_assert(wire_open(&w, AFS_SERVICE_FS, fsd_fs_serve, world.service, "127.0.0.1"));
 }
 
 static void teardown(void)
@@ -44,7 +45,7 @@ static AFSFid closed_fid(void)
 	AFSFid fid = world_fid(&world, "sub/inner");
 
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
-	fsd_volume_forget_access(world.service.volume);
+	fsd_volume_forget_access(world.volume);
 	return fid;
 }
 
@@ -79,7 +80,7 @@ static struct rxw_xdr *put_fids(struct rxw_xdr *x, const AFSFid *fids, uint32_t 
 
 static AFSFid root_fid(void)
 {
-	return (AFSFid){fsd_volume_id(world.service.volume), 1, 1};
+	return (AFSFid){fsd_volume_id(world.volume), 1, 1};
 }
 
 /* From now on this caller may have promises. */
@@ -87,7 +88,7 @@ static void bring_up(unsigned client)
 {
 	begin(RXAFS_OP_GetTime);
 	ck_assert_int_eq(serve_from(client), 0);
-	world_answer_all(&world);
+	answer_all(world.clients);
 }
 
 START_TEST(no_opcode_and_unknown_ones)
@@ -188,7 +189,7 @@ START_TEST(fetch_status)
 	ck_assert_uint_eq(s.ResidencyMask, 1);
 	ck_assert_uint_eq(s.AnonymousAccess, 41);
 	ck_assert(cb.CallBackVersion == 0 && cb.ExpirationTime == 0 && cb.CallBackType == 0);
-	ck_assert_uint_eq(sync.spare1, fsd_volume_creation(world.service.volume));
+	ck_assert_uint_eq(sync.spare1, fsd_volume_creation(world.volume));
 	for (int i = 25 * 4; i < 30 * 4; i++)
 		ck_assert_uint_eq(w.reply[i], 0);
 
@@ -196,7 +197,7 @@ START_TEST(fetch_status)
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
 	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && xdr_get_AFSCallBack(&rp, &cb));
 	ck_assert(cb.CallBackVersion == 1 && cb.ExpirationTime >= 60 && cb.CallBackType == 2);
-	ck_assert(fsd_promise_held(world.service.clients, &fid));
+	ck_assert(fsd_promise_held(world.clients, &fid));
 	/* surplus bytes are ignored */
 	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	for (int i = 0; i < 3000; i++)
@@ -242,7 +243,7 @@ START_TEST(no_promise_for_what_failed)
 	bring_up(7001);
 	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve(), 49733388);
-	ck_assert(!fsd_promise_held(world.service.clients, &fid));
+	ck_assert(!fsd_promise_held(world.clients, &fid));
 	teardown();
 }
 END_TEST
@@ -471,7 +472,7 @@ START_TEST(writes_are_refused)
 	for (int i = 0; i < 3 + 3; i++)
 		rxw_xdr_put_u32(&rq, 0);
 	ck_assert_int_eq(serve(), 49733405);
-	ck_assert_uint_eq(world.service.counters.refused_writes, 13);
+	ck_assert_uint_eq(world.service->counters.refused_writes, 13);
 	teardown();
 }
 END_TEST
@@ -575,8 +576,8 @@ START_TEST(statistics)
 	uint32_t n;
 
 	setup();
-	world.service.start_time = 1234567890;
-	world.service.fs = w.server;
+	world.service->start_time = 1234567890;
+	world.service->fs = w.server;
 	fid = world_fid(&world, "hello.txt");
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
@@ -704,8 +705,8 @@ START_TEST(mount_points)
 
 	setup();
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), AFS_VNOVOL);
-	world.service.rootafs = fsd_rootafs_create("test.cell", 1700000000);
-	ck_assert_ptr_nonnull(world.service.rootafs);
+	world.service->rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	ck_assert_ptr_nonnull(world.service->rootafs);
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
 	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && afs_status_usable(&s));
 	ck_assert_uint_eq(s.FileType, AFS_TYPE_DIR);
@@ -719,8 +720,10 @@ START_TEST(mount_points)
 		const char *text = "#root.cell.";
 
 		ck_assert_int_eq(fetch64(fid, 0, 4096), 0);
-		ck_assert_int_eq(afs_dir_lookup(w.reply + 8, 2048, name, &link.Vnode, &link.Unique), 1);
-		ck_assert_int_eq((put_fids(begin(RXAFS_OP_InlineBulkStatus), &link, 1), serve()), 0);
+		ck_assert_int_eq(afs_dir_lookup(w.reply + 8, 2048, name, &link.Vnode, &link.Unique),
+				 1);
+		ck_assert_int_eq((put_fids(begin(RXAFS_OP_InlineBulkStatus), &link, 1), serve()),
+				 0);
 		rp.at += 4;
 		ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && s.errorCode == 0);
 		/* This is how clients know a mount point. */
@@ -731,7 +734,8 @@ START_TEST(mount_points)
 		ck_assert_mem_eq(w.reply + 8, text, strlen(text));
 	}
 	link.Unique++;
-	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &link), serve()), AFS_VNOVNODE);
+	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &link), serve()),
+			 AFS_VNOVNODE);
 	rxw_xdr_put_u32(begin(RXAFS_OP_GetVolumeStatus), FSD_ROOTAFS_ID);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert(xdr_get_AFSFetchVolumeStatus(&rp, &vs) && vs.Vid == (int32_t)FSD_ROOTAFS_ID);
@@ -757,11 +761,11 @@ START_TEST(promises_given_up)
 	rxw_xdr_put_u32(&rq, 0);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert_uint_eq(w.reply_length, 0);
-	ck_assert(!fsd_promise_held(world.service.clients, &fids[0]));
-	ck_assert(fsd_promise_held(world.service.clients, &fids[1]));
+	ck_assert(!fsd_promise_held(world.clients, &fids[0]));
+	ck_assert(fsd_promise_held(world.clients, &fids[1]));
 	begin(RXAFS_OP_GiveUpAllCallBacks);
 	ck_assert_int_eq(serve(), 0);
-	ck_assert(!fsd_promise_held(world.service.clients, &fids[1]));
+	ck_assert(!fsd_promise_held(world.clients, &fids[1]));
 	teardown();
 }
 END_TEST
@@ -791,11 +795,11 @@ START_TEST(lost_reply)
 		ck_assert_int_eq(rxw_call_begin(wire_client(&w, 7001), NULL, &call), 0);
 		ck_assert_int_gt(rxw_call_write(call, request, rxw_xdr_used(&rq)), 0);
 		ck_assert_int_eq(rxw_call_read(call, some, at), (ssize_t)at);
-		ck_assert(fsd_promise_held(world.service.clients, &fid));
+		ck_assert(fsd_promise_held(world.clients, &fid));
 		ck_assert_int_eq(rxw_call_end(call, RXW_USER_ABORT, NULL), RXW_USER_ABORT);
 		ck_assert_int_ne(wire_served(&w, ++rounds + 1), 0);
-		ck_assert(!fsd_promise_held(world.service.clients, &fid));
-		ck_assert_uint_eq(world.service.counters.failed, rounds);
+		ck_assert(!fsd_promise_held(world.clients, &fid));
+		ck_assert_uint_eq(world.service->counters.failed, rounds);
 	}
 	teardown();
 }
@@ -870,7 +874,8 @@ int main(void)
 		statistics,
 		extended_statistics,
 		obsolete_calls,
-		mount_points, promises_given_up,
+		mount_points,
+		promises_given_up,
 		lost_reply,
 		stores_are_refused_early,
 		random_arguments,

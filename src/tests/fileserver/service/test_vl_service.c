@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/vl_service.c: look-ups, their rules, addresses, over loopback. */
+/* Tests of vl_service.c: look-ups, their rules, addresses, over loopback. */
 #include "tests/fileserver/fixture.h"
 
 #include <netinet/in.h>
@@ -8,6 +8,7 @@
 #include "afs/numbers.h"
 #include "afs/uuid.h"
 #include "afs/vl.h"
+#include "fileserver/service/private.h"
 
 static struct world world;
 static struct wire w;
@@ -18,8 +19,8 @@ static uint32_t id;
 static void setup(void)
 {
 	world_open(&world, tree_make(), false, 0);
-	id = fsd_volume_id(world.service.volume);
-	ck_assert(wire_open(&w, AFS_SERVICE_VL, fsd_vl_serve, &world.service, "0.0.0.0"));
+	id = fsd_volume_id(world.volume);
+	ck_assert(wire_open(&w, AFS_SERVICE_VL, fsd_vl_serve, world.service, "0.0.0.0"));
 }
 
 static void teardown(void)
@@ -97,7 +98,7 @@ START_TEST(names)
 	ck_assert_uint_eq(entry.volumeId[1], id);
 	ck_assert_uint_eq(entry.volumeId[2], 0);
 	ck_assert_uint_eq(entry.flags, 0x2000);
-	ck_assert(afs_uuid_same(&entry.serverNumber[0], &world.service.uuid));
+	ck_assert(afs_uuid_same(&entry.serverNumber[0], &world.service->uuid));
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameU, "root.cell"), 0);
 	ck_assert(xdr_get_uvldbentry(&rp, &entry));
 	ck_assert_str_eq(entry.name, "root.cell");
@@ -123,7 +124,7 @@ START_TEST(forms_and_ids)
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameO, "data"), 0);
 	ck_assert_uint_eq(w.reply_length, 96 * 4);
 	for (int type = -2; type < 5; type++) {
-		int32_t want = type < -1 || type > 2 ? AFS_VL_BADVOLTYPE
+		int32_t want = type < -1 || type > 2	? AFS_VL_BADVOLTYPE
 			       : type == 0 || type == 2 ? AFS_VL_NOENT
 							: 0;
 
@@ -166,7 +167,7 @@ static uint32_t told(unsigned count, uint32_t address[])
 	ck_assert(rxw_xdr_get_uuid(&rp, &uuid) && rxw_xdr_get_i32(&rp, &unique) &&
 		  rxw_xdr_get_i32(&rp, &n) && xdr_get_bulkaddrs(&rp, &addrs));
 	ck_assert_uint_eq(rxw_xdr_left(&rp), 0);
-	ck_assert(afs_uuid_same(&uuid, &world.service.uuid));
+	ck_assert(afs_uuid_same(&uuid, &world.service->uuid));
 	ck_assert_int_eq(unique, 1);
 	ck_assert_int_eq(n, (int32_t)addrs.len);
 	ck_assert_uint_eq(addrs.len, count);
@@ -178,10 +179,11 @@ static uint32_t told(unsigned count, uint32_t address[])
 START_TEST(addresses)
 {
 	struct rxw_uuid strange = {.time_low = 1};
-	const struct rxw_uuid *ours = &world.service.uuid;
+	const struct rxw_uuid *ours;
 	uint32_t a[2];
 
 	setup();
+	ours = &world.service->uuid;
 	ck_assert_int_eq(addrs(4, 0, 0, ours, "127.1.2.3"), 0);
 	ck_assert_uint_eq(told(1, a), 0x7f010203);
 	ck_assert_int_eq(addrs(2, 0, 1, NULL, "127.1.2.3"), 0);
@@ -194,9 +196,9 @@ START_TEST(addresses)
 	ck_assert_int_eq(addrs(3, 0, 1, NULL, "127.1.2.3"), AFS_VL_BADMASK);
 
 	/* the address asked, then those that the administrator named; none twice */
-	world.service.advertise[0] = 0xc0000201;
-	world.service.advertise[1] = 0x7f010203;
-	world.service.advertise_count = 2;
+	world.service->advertise[0] = 0xc0000201;
+	world.service->advertise[1] = 0x7f010203;
+	world.service->advertise_count = 2;
 	ck_assert_int_eq(addrs(4, 0, 0, ours, "127.1.2.3"), 0);
 	ck_assert_uint_eq(told(2, a), 0x7f010203);
 	ck_assert_uint_eq(a[1], 0xc0000201);
@@ -214,19 +216,20 @@ END_TEST
 
 START_TEST(addresses_over_six)
 {
-	const struct rxw_uuid *ours = &world.service.uuid;
+	const struct rxw_uuid *ours;
 	uint32_t a[2];
 
 	world_open(&world, tree_make(), false, 0);
-	if (!wire_open(&w, AFS_SERVICE_VL, fsd_vl_serve, &world.service, "::")) {
+	if (!wire_open(&w, AFS_SERVICE_VL, fsd_vl_serve, world.service, "::")) {
 		printf("no IPv6 here\n");
 		world_close(&world);
 		return;
 	}
-	world.service.advertise[0] = 0xc0000201;
-	world.service.advertise[1] = 0x0a010203;
-	world.service.advertise_count = 2;
+	world.service->advertise[0] = 0xc0000201;
+	world.service->advertise[1] = 0x0a010203;
+	world.service->advertise_count = 2;
 	/* there is nothing else to tell */
+	ours = &world.service->uuid;
 	ck_assert_int_eq(addrs(4, 0, 0, ours, "::1"), 0);
 	ck_assert_uint_eq(told(2, a), 0xc0000201);
 	ck_assert_uint_eq(a[1], 0x0a010203);
@@ -311,8 +314,8 @@ START_TEST(two_volumes)
 	setup();
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.afs"), 0);
 	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == id);
-	world.service.rootafs = fsd_rootafs_create("test.cell", 1700000000);
-	ck_assert_ptr_nonnull(world.service.rootafs);
+	world.service->rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	ck_assert_ptr_nonnull(world.service->rootafs);
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.afs.readonly"), 0);
 	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == FSD_ROOTAFS_ID);
 	ck_assert_str_eq(entry.name, "root.afs");
@@ -391,5 +394,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-TEST_MAIN("location service", names, forms_and_ids, addresses, addresses_over_six, lists, two_volumes,
-	  refusals)
+TEST_MAIN("location service", names, forms_and_ids, addresses, addresses_over_six, lists,
+	  two_volumes, refusals)

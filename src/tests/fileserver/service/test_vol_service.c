@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/vol_service.c, by its client stubs and by raw words over the network. */
+/* Tests of vol_service.c, by its client stubs and by raw words over the network. */
 #include "tests/fileserver/fixture.h"
 
 #include <time.h>
 
-#include "fileserver/service/vol_service.h"
+#include "afs/afsvol.h"
+#include "afs/numbers.h"
+#include "fileserver/service/private.h"
 
 static struct world world;
 static struct wire wire;
-static struct AFSVol_service vol;
 static rxw_connection *connection;
 static uint32_t id;
 
 static void setup(void)
 {
 	world_open(&world, tree_make(), false, 0);
-	id = fsd_volume_id(world.service.volume);
-	fsd_vol_service(&world.service, &vol);
-	ck_assert(wire_open(&wire, FSD_SERVICE_VOL, AFSVolExecuteRequest, &vol, "127.0.0.1"));
+	id = fsd_volume_id(world.volume);
+	ck_assert(wire_open(&wire, AFS_SERVICE_VOL, fsd_vol_serve, world.service, "127.0.0.1"));
 	connection = wire_client(&wire, 1);
 }
 
@@ -197,7 +197,7 @@ START_TEST(sizes)
 	tree_link(world.root, "sub/link", "c");
 	/* The count goes on behind a call that has waited long enough. */
 	do
-		fsd_usage_get(world.service.usage, 1000, &used);
+		fsd_usage_get(world.usage, 1000, &used);
 	while (used.objects < 6);
 	ck_assert_int_eq(AFSVolListOneVolume(connection, 0, id, &list), 0);
 	ck_assert_int_eq(list.val[0].filecount, 6);
@@ -215,8 +215,8 @@ START_TEST(both_volumes)
 	volXEntries extended = {0};
 
 	setup();
-	world.service.rootafs = fsd_rootafs_create("test.cell", 1700000000);
-	ck_assert_ptr_nonnull(world.service.rootafs);
+	world.service->rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	ck_assert_ptr_nonnull(world.service->rootafs);
 	ck_assert_int_eq(AFSVolListVolumes(connection, 0, 1, &list), 0);
 	ck_assert_uint_eq(list.len, 2);
 	ck_assert_str_eq(list.val[1].name, "root.afs.readonly");
@@ -263,9 +263,9 @@ START_TEST(extended)
 	volXEntries list = {0};
 
 	setup();
-	atomic_store(&world.service.counters.statuses, 40);
-	atomic_store(&world.service.counters.fetches, 2);
-	world.service.start_time = (uint32_t)time(NULL) - 100;
+	atomic_store(&world.service->counters.statuses, 40);
+	atomic_store(&world.service->counters.fetches, 2);
+	world.service->start_time = (uint32_t)time(NULL) - 100;
 	ck_assert_int_eq(AFSVolXListVolumes(connection, 0, 1, &list), 0);
 	ck_assert_uint_eq(list.len, 1);
 	ck_assert_str_eq(list.val[0].name, "data.readonly");
@@ -274,7 +274,7 @@ START_TEST(extended)
 	ck_assert_int_eq(list.val[0].inUse, 1);
 	ck_assert_int_eq(list.val[0].dayUse, 42);
 	xdrfree_volXEntries(&list);
-	world.service.start_time = (uint32_t)time(NULL) - 10 * 86400;
+	world.service->start_time = (uint32_t)time(NULL) - 10 * 86400;
 	ck_assert_int_eq(AFSVolXListOneVolume(connection, 0, id, &list), 0);
 	ck_assert_int_eq(list.val[0].dayUse, 4); /* of the average day */
 	xdrfree_volXEntries(&list);
@@ -324,5 +324,5 @@ START_TEST(transactions)
 }
 END_TEST
 
-TEST_MAIN("vol_service", partitions, partition_space, large_partition, volumes, sizes, both_volumes, volume_words,
-	  extended, transactions)
+TEST_MAIN("vol_service", partitions, partition_space, large_partition, volumes, sizes, both_volumes,
+	  volume_words, extended, transactions)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/xstats.c: what each collection holds, word by word. */
+/* Tests of xstats.c: what each collection holds, word by word. */
 #include "tests/fileserver/fixture.h"
 
-#include "fileserver/service/xstats.h"
+#include "fileserver/service/private.h"
 
 static struct world world;
 static AFS_CollData data;
@@ -12,15 +12,15 @@ static void setup(bool calls)
 	const struct afs_rpcstats_options options = {.process = true};
 
 	world_open(&world, tree_make(), false, 0);
-	world.service.start_time = 1234567890;
-	world.service.xstats.calls = calls ? afs_rpcstats_create(&options) : NULL;
+	world.service->start_time = 1234567890;
+	world.service->xstats.calls = calls ? afs_rpcstats_create(&options) : NULL;
 	data = (AFS_CollData){0};
 }
 
 static void teardown(void)
 {
 	xdrfree_AFS_CollData(&data);
-	afs_rpcstats_destroy(world.service.xstats.calls);
+	afs_rpcstats_destroy(world.service->xstats.calls);
 	world_close(&world);
 }
 
@@ -28,7 +28,7 @@ static void collect(int32_t collection, uint32_t words)
 {
 	xdrfree_AFS_CollData(&data);
 	data = (AFS_CollData){0};
-	ck_assert_int_eq(fsd_xstats(&world.service, collection, &data), 0);
+	ck_assert_int_eq(fsd_xstats(world.service, collection, &data), 0);
 	ck_assert_uint_eq(data.len, words);
 }
 
@@ -41,7 +41,7 @@ static void called(unsigned function, uint64_t run_ns, uint64_t sent, int32_t co
 					.bytes_sent = sent,
 					.run_ns = run_ns};
 
-	fsd_xstats_report(&world.service.xstats, &report);
+	fsd_xstats_report(&world.service->xstats, &report);
 }
 
 START_TEST(collections)
@@ -56,9 +56,9 @@ START_TEST(collections)
 	collect(3, 16);
 	xdrfree_AFS_CollData(&data);
 	data = (AFS_CollData){0};
-	ck_assert_int_eq(fsd_xstats(&world.service, 4, &data), 1);
-	ck_assert_int_eq(fsd_xstats(&world.service, -1, &data), 1);
-	ck_assert_int_eq(fsd_xstats(&world.service, INT32_MIN, &data), 1);
+	ck_assert_int_eq(fsd_xstats(world.service, 4, &data), 1);
+	ck_assert_int_eq(fsd_xstats(world.service, -1, &data), 1);
+	ck_assert_int_eq(fsd_xstats(world.service, INT32_MIN, &data), 1);
 	ck_assert_ptr_null(data.val);
 	teardown();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/layer_posix.c: no path leads out of the tree, by either way of resolving. */
+/* Tests of layer_posix.c: no path leads out of the tree, by either way of resolving. */
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -226,8 +226,8 @@ static bool become_root_inside(void)
 	snprintf(uid, sizeof(uid), "0 %u 1", (unsigned)getuid());
 	snprintf(gid, sizeof(gid), "0 %u 1", (unsigned)getgid());
 	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-	       write_map("/proc/self/setgroups", "deny") &&
-	       write_map("/proc/self/uid_map", uid) && write_map("/proc/self/gid_map", gid);
+	       write_map("/proc/self/setgroups", "deny") && write_map("/proc/self/uid_map", uid) &&
+	       write_map("/proc/self/gid_map", gid);
 }
 
 static int in_namespace(unsigned flags)

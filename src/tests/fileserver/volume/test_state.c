@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/state.c: identity, places that are refused. */
+/* Tests of state.c: identity, places that are refused. */
 #include "tests/fileserver/fixture.h"
 
 #include "afs/uuid.h"
-#include "fileserver/volume/state.h"
+#include "fileserver/volume/volume.h"
 
 static char message[FSD_MESSAGE_MAX];
 

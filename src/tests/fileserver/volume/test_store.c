@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/store.c, journal.c and table.c: objects, names, restarts, damage, full disks. */
+/* Tests of store.c, journal.c and table.c: objects, names, restarts, damage, full disks. */
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "afs/numbers.h"
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 #include "fileserver/volume/store_private.h"
 #include "tests/main.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of fileserver/volume.c, image.c and access.c: FIDs, versions, images, restarts, rights. */
+/* Tests of volume.c, image.c and access.c: FIDs, versions, images, restarts, rights. */
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -32,12 +32,12 @@ static int get(const char *path)
 	AFSFid fid = world_fid(&world, path);
 
 	ck_assert_msg(fid.Vnode, "no name %s", path);
-	return fsd_volume_get(world.service.volume, &fid, NULL, &object);
+	return fsd_volume_get(world.volume, &fid, NULL, &object);
 }
 
 static int get_fid(AFSFid fid)
 {
-	return fsd_volume_get(world.service.volume, &fid, NULL, &object);
+	return fsd_volume_get(world.volume, &fid, NULL, &object);
 }
 
 START_TEST(status_of_each_kind)
@@ -101,20 +101,20 @@ START_TEST(everything_survives_a_restart)
 	uint8_t *copy;
 
 	setup();
-	creation = fsd_volume_creation(world.service.volume);
+	creation = fsd_volume_creation(world.volume);
 	for (int i = 0; i < 4; i++) {
 		before[i] = world_fid(&world, paths[i]);
 		ck_assert_int_eq(get(paths[i]), 0);
 		versions[i] = afs_status_version(&object.status);
 	}
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
 	copy = malloc(image->length);
 	memcpy(copy, image->bytes, image->length);
-	fsd_image_release(world.service.volume, image);
+	fsd_image_release(world.volume, image);
 
 	world_reopen(&world, false);
-	ck_assert_uint_eq(fsd_volume_creation(world.service.volume), creation);
+	ck_assert_uint_eq(fsd_volume_creation(world.volume), creation);
 	for (int i = 0; i < 4; i++) {
 		/* by FID first, as a client does that remembers it */
 		ck_assert_int_eq(get_fid(before[i]), 0);
@@ -123,9 +123,9 @@ START_TEST(everything_survives_a_restart)
 		ck_assert_mem_eq(&before[i], &after, sizeof(after));
 	}
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
 	ck_assert_mem_eq(copy, image->bytes, image->length);
-	fsd_image_release(world.service.volume, image);
+	fsd_image_release(world.volume, image);
 	ck_assert_uint_eq(world.changes, 0);
 	free(copy);
 	world_close(&world);
@@ -218,12 +218,12 @@ START_TEST(another_tree_is_another_content)
 
 	setup();
 	fid = world_fid(&world, "hello.txt");
-	creation = fsd_volume_creation(world.service.volume);
+	creation = fsd_volume_creation(world.volume);
 	tree_remove(world.root);
 	world.root = tree_make();
 	tree_text(world.root, "hello.txt", "hello, world\n");
 	world_reopen(&world, false);
-	ck_assert_uint_gt(fsd_volume_creation(world.service.volume), creation);
+	ck_assert_uint_gt(fsd_volume_creation(world.volume), creation);
 	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
 	AFSFid now = world_fid(&world, "hello.txt");
 	ck_assert_uint_ne(now.Unique, fid.Unique);
@@ -398,8 +398,8 @@ START_TEST(hard_links)
 	ck_assert_int_eq(get_fid(one), 0);
 	ck_assert_str_eq(object.path, "sub/new");
 	ck_assert_int_eq(get("sub"), 0);
-	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
-	fsd_image_release(world.service.volume, image);
+	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
+	fsd_image_release(world.volume, image);
 	ck_assert_int_eq(unlink(tree_path(world.root, "sub/new")), 0);
 	ck_assert_int_eq(get_fid(one), AFS_VNOVNODE);
 	world_close(&world);
@@ -424,7 +424,7 @@ START_TEST(hard_link_behind_a_closed_door)
 	ck_assert_int_eq(get_fid(fid), 0);
 	ck_assert_str_eq(object.path, "sub/b");
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
-	fsd_volume_forget_access(world.service.volume);
+	fsd_volume_forget_access(world.volume);
 	ck_assert_int_eq(get_fid(fid), -EACCES);
 	world_close(&world);
 }
@@ -499,7 +499,7 @@ static void *ask_for_big(void *arg)
 	struct fsd_object *mine = malloc(sizeof(*mine));
 
 	for (int i = 0; i < 5; i++)
-		too_large += fsd_volume_get(world.service.volume, arg, NULL, mine) == -EFBIG;
+		too_large += fsd_volume_get(world.volume, arg, NULL, mine) == -EFBIG;
 	free(mine);
 	return NULL;
 }
@@ -553,10 +553,10 @@ static void *ask_for_image(void *arg)
 	struct fsd_object *mine = malloc(sizeof(*mine));
 	struct fsd_image *image;
 
-	ck_assert_int_eq(fsd_volume_get(world.service.volume, arg, NULL, mine), 0);
-	ck_assert_int_eq(fsd_volume_image(world.service.volume, mine, NULL, &image), 0);
+	ck_assert_int_eq(fsd_volume_get(world.volume, arg, NULL, mine), 0);
+	ck_assert_int_eq(fsd_volume_image(world.volume, mine, NULL, &image), 0);
 	ck_assert_uint_eq(image->length, afs_status_length(&mine->status));
-	fsd_image_release(world.service.volume, image);
+	fsd_image_release(world.volume, image);
 	free(mine);
 	return NULL;
 }
@@ -747,12 +747,12 @@ START_TEST(five_thousand_names)
 		tree_text(world.root, name, "");
 	}
 	ck_assert_int_eq(get("sub"), 0);
-	ck_assert_int_eq(fsd_volume_image(world.service.volume, &object, NULL, &image), 0);
+	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
 	ck_assert_uint_eq(image->length, afs_status_length(&object.status));
 	while (afs_dir_next(image->bytes, image->length, &cursor, &entry) == 1)
 		n++;
 	ck_assert_uint_eq(n, 5000 + 4);
-	fsd_image_release(world.service.volume, image);
+	fsd_image_release(world.volume, image);
 	fid = world_fid(&world, "sub/a-rather-long-name-4999");
 	ck_assert_int_eq(get_fid(fid), 0);
 	world_close(&world);
@@ -801,7 +801,7 @@ START_TEST(only_what_other_may_read)
 	ck_assert(!object.may_read);
 	ck_assert_uint_eq(object.status.CallerAccess, AFS_RIGHT_LOOKUP);
 	ck_assert_uint_eq(object.status.AnonymousAccess, AFS_RIGHT_LOOKUP);
-	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &secret, NULL, &object, &file),
+	ck_assert_int_eq(fsd_volume_open_file(world.volume, &secret, NULL, &object, &file),
 			 -EACCES);
 	ck_assert_int_eq(get_fid(behind), -EACCES);
 	ck_assert_int_eq(get_fid(closed), 0);
@@ -832,7 +832,7 @@ START_TEST(permission_taken_away)
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert(object.may_read);
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
-	fsd_volume_forget_access(world.service.volume);
+	fsd_volume_forget_access(world.volume);
 	ck_assert_int_eq(get_fid(inner), -EACCES);
 	world_close(&world);
 }
@@ -890,14 +890,13 @@ START_TEST(open_file_is_of_one_version)
 	fid = world_fid(&world, "hello.txt");
 	/* just written: the time stamp could not show a second change */
 	tree_text(world.root, "hello.txt", "hello again!\n");
-	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL, &object, &file), 0);
+	ck_assert_int_eq(fsd_volume_open_file(world.volume, &fid, NULL, &object, &file), 0);
 	tree_text(world.root, "hello.txt", "hello once more\n");
 	ck_assert_int_eq(world.layer->ops->stat_file(file, &st), 0);
 	ck_assert(!fsd_stat_same(&st, &object.st));
 	world.layer->ops->close(file);
 	fid = world_fid(&world, "sub");
-	ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL, &object, &file),
-			 -EISDIR);
+	ck_assert_int_eq(fsd_volume_open_file(world.volume, &fid, NULL, &object, &file), -EISDIR);
 	world_close(&world);
 }
 END_TEST
@@ -942,9 +941,8 @@ START_TEST(written_through_a_mapping)
 		tree_tick();
 		fid = world_fid(&world, "mapped");
 		for (int i = 0; i < 3; i++) {
-			ck_assert_int_eq(fsd_volume_open_file(world.service.volume, &fid, NULL,
-							      &object, &file),
-					 0);
+			ck_assert_int_eq(
+				fsd_volume_open_file(world.volume, &fid, NULL, &object, &file), 0);
 			version = afs_status_version(&object.status);
 			memset(map, i + 2, sizeof(zeros));
 			ck_assert_int_eq(world.layer->ops->stat_file(file, &st), 0);
@@ -967,7 +965,7 @@ static void *asker(void *arg)
 	uint64_t last = 0;
 
 	for (int i = 0; i < 300; i++) {
-		int rc = fsd_volume_get(world.service.volume, fid, NULL, mine);
+		int rc = fsd_volume_get(world.volume, fid, NULL, mine);
 
 		ck_assert(rc == 0 || rc == AFS_VBUSY);
 		if (rc == 0) {
@@ -1009,8 +1007,8 @@ START_TEST(volume_status)
 	AFSFetchVolumeStatus s;
 
 	setup();
-	ck_assert_int_eq(fsd_volume_space(world.service.volume, &s), 0);
-	ck_assert_str_eq(fsd_volume_name(world.service.volume), "data");
+	ck_assert_int_eq(fsd_volume_space(world.volume, &s), 0);
+	ck_assert_str_eq(fsd_volume_name(world.volume), "data");
 	ck_assert_int_eq(s.Type, 0);
 	ck_assert_int_eq(s.Online, 1);
 	ck_assert_int_gt(s.PartMaxBlocks, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of a volume, shared by volume.c, image.c and access.c. */
+/* Inside a volume: version.c, access.c, image.c and volume.c. */
 #ifndef FILESERVER_VOLUME_PRIVATE_H
 #define FILESERVER_VOLUME_PRIVATE_H
 
 #include <pthread.h>
 
-#include "fileserver/volume/volume.h"
+#include "fileserver/volume/store.h"
 
 #define IMAGE_BUCKETS	  256
 #define IMAGE_CACHE_BYTES ((size_t)16 << 20)
@@ -69,15 +69,19 @@ uint32_t fsd_access_rights(const struct fsd_volume *volume, const struct fsd_sta
  */
 int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
 		   struct fsd_image **image);
+/* The cached image of the directory at this version, borrowed; or NULL. */
+struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_record *record);
 void fsd_image_cache_start(struct image_cache *cache);
 void fsd_image_cache_stop(struct image_cache *cache);
 
-/* volume.c */
+/* version.c */
+
+/* Kernels stamp files with a clock that may tick only every 10 ms. */
+#define FSD_TICK_NS 20000000ll
+int64_t fsd_real_ns(void); /* CLOCK_REALTIME */
 void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
 			const void *actor);
 int fsd_volume_error(int layer_error);
-/* Is it known to be too large for a client? Not asked of the disk again for a while. */
-bool fsd_volume_too_large(const struct fsd_object *directory);
 /* FIDs that are not what they were, to be told of when no lock is held. */
 struct fsd_gone {
 	uint32_t *fids; /* pairs of vnode and uniquifier */

@@ -5,7 +5,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
-#include "fileserver/service/service.h"
+#include "fileserver/service/private.h"
 
 /*
  * One call; lies on the stack of fsd_fs_serve() and is the `context` of its handler. A handler

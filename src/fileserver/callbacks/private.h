@@ -1,11 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of the client table, shared by clients.c and promises.c. */
-#ifndef FILESERVER_CLIENTS_PRIVATE_H
-#define FILESERVER_CLIENTS_PRIVATE_H
+/* Inside the callbacks: the table of clients, its promises, and the work that callbacks.c does. */
+#ifndef FILESERVER_CALLBACKS_PRIVATE_H
+#define FILESERVER_CALLBACKS_PRIVATE_H
 
 #include <pthread.h>
 
-#include "fileserver/callbacks/clients.h"
+#include "afs/afs-common.h"
+#include "fileserver/callbacks/callbacks.h"
+
+/* What is to be said to one client next. */
+enum fsd_work_kind {
+	FSD_WORK_IDENTIFY, /* tell me about yourself */
+	FSD_WORK_WHO,	   /* one that does not know that: who are you */
+	FSD_WORK_INIT,	   /* forget what you hold */
+	FSD_WORK_FORGET,   /* the same as a break of the volume, `fids` */
+	FSD_WORK_PROBE,	   /* are you still the one with this UUID, or just: still there */
+	FSD_WORK_BREAK	   /* `fids` have changed; with count 0 there is nothing to say */
+};
+struct fsd_work {
+	enum fsd_work_kind kind;
+	struct fsd_host *host;
+	struct sockaddr_storage peer;
+	bool identified; /* it said who it is: `uuid` */
+	struct rxw_uuid uuid;
+	AFSFid fids[AFSCBMAX];
+	uint32_t count;
+};
+/* How a piece of work went; zero means well. */
+struct fsd_answer {
+	int32_t code;	      /* of the call */
+	uint32_t caps;	      /* IDENTIFY: the first capability word */
+	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zero: it has none */
+};
+/* Take a piece of work; false if there is none. Each must be given back with fsd_work_done(). */
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
+		   const struct fsd_answer *answer, uint64_t now);
+/*
+ * Now and then: find work with those who hold promises and have been quiet. After 15 minutes they
+ * are asked whether they are there; after two hours they are told to forget what they hold.
+ */
+void fsd_clients_check(struct fsd_clients *clients, uint64_t now);
 
 #define OWED_MAX 512 /* FIDs owed to one client; beyond it the whole volume is broken */
 
@@ -76,12 +111,15 @@ struct fsd_clients {
 	struct object **objects;
 	size_t buckets; /* of promises and objects; a power of two */
 	size_t host_buckets;
-	uint64_t secret[2]; /* of the hashes: peers choose their addresses, and which objects to hold */
+	uint64_t secret
+		[2]; /* of the hashes: peers choose their addresses, and which objects to hold */
 	struct fsd_clients_stats stats;
 };
 
-/* With the lock held. */
+/* With the lock held: queue.c, promises.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
+/* The first host of a list of work, taken off it; NULL: it is empty. */
+struct fsd_host *fsd_host_dequeue(struct work_list *list);
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host);
 
 #endif

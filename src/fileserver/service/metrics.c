@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics of the file server, for Prometheus and for the log. */
-#include "fileserver/service/figures.h"
+#include "fileserver/service/private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fileserver/base/log.h"
+#include "fileserver/base/base.h"
 
 static unsigned long long get(const _Atomic uint64_t *counter)
 {
@@ -102,8 +102,8 @@ static void put_keys(FILE *f, const struct fsd_key_loads *keys)
 		(long long)atomic_load_explicit(&keys->time, memory_order_relaxed));
 }
 
-char *fsd_figures_text(const struct fsd_service *service, const struct fsd_key_loads *keys,
-		       uint64_t promises_limit)
+char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_key_loads *keys,
+			  uint64_t promises_limit)
 {
 	char *text = NULL;
 	size_t size;
@@ -125,7 +125,7 @@ char *fsd_figures_text(const struct fsd_service *service, const struct fsd_key_l
 	return NULL;
 }
 
-void fsd_figures_log(const struct fsd_service *service)
+void fsd_service_log(const struct fsd_service *service)
 {
 	const struct fsd_counters *c = &service->counters;
 	struct fsd_clients_stats clients;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two lists of clients that are to be called: those that call us, and those that have been quiet. */
+#include "fileserver/callbacks/private.h"
+
+void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
+{
+	struct work_list *list = host->quiet ? &clients->quiet_work : &clients->work;
+
+	if (host->queued || host->busy)
+		return;
+	host->queued = true;
+	host->next_work = NULL;
+	*list->last = host;
+	list->last = &host->next_work;
+}
+
+struct fsd_host *fsd_host_dequeue(struct work_list *list)
+{
+	struct fsd_host *host = list->first;
+
+	if (!host)
+		return NULL;
+	list->first = host->next_work;
+	if (!list->first)
+		list->last = &list->first;
+	host->queued = false;
+	return host;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the services: what they share, root.afs, and the statistics of GetXStats. */
+#ifndef FILESERVER_SERVICE_PRIVATE_H
+#define FILESERVER_SERVICE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "afs/rxafs.h"
+#include "fileserver/service/service.h"
+
+/* The number of the read-write volume that a read-only one would have been made of. */
+#define FSD_RW_ID(id) ((id)-1)
+
+/* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
+
+#define FSD_XSTATS_SIZES 9
+
+/* Fetches, by size too. `least_…`: UINT64_MAX as long as there was none. */
+struct fsd_transfers {
+	uint64_t count, good;
+	uint64_t bytes, least_bytes, most_bytes; /* from here on of the good ones */
+	uint64_t ns, least_ns, most_ns;
+	double square; /* of the times, in square seconds */
+	uint32_t size[FSD_XSTATS_SIZES];
+};
+
+/* `calls` is set before the first call and then constant. */
+struct fsd_xstats {
+	struct afs_rpcstats *calls; /* not owned; NULL: no times of procedures */
+	_Atomic uint32_t asked;	    /* how often collection 1 or 2 was asked for */
+	pthread_mutex_t lock;	    /* covers the rest */
+	struct fsd_transfers fetched;
+};
+
+void fsd_xstats_init(struct fsd_xstats *xstats);
+void fsd_xstats_end(struct fsd_xstats *xstats);
+
+/*
+ * Count one call of the file server: an rxw_rpc_observer_fn whose argument is the struct
+ * fsd_xstats. Passes it on to `calls`.
+ */
+void fsd_xstats_report(void *xstats, const struct rxw_rpc_report *report);
+
+/*
+ * One collection of GetXStats (afs-fileserver 3.9), as a 64-bit OpenAFS server on Linux sends it:
+ * 0 nothing; 1 cache, packets and clients; 2 these and the times of each procedure; 3 callbacks.
+ * Fills `data`, which the caller frees with xdrfree_AFS_CollData(). Returns 0, 1 if there is no such
+ * collection, or RXW_RPC_SS_MARSHAL without memory.
+ */
+int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData *data);
+
+/* -- rootafs.c: the volume root.afs, which holds only mount points of the cell: CELL and .CELL -- */
+
+/* Below the numbers that cells give to volumes. */
+#define FSD_ROOTAFS_ID	 0x1fffffffu
+#define FSD_ROOTAFS_NAME "root.afs"
+
+/* Constant; any thread. */
+struct fsd_rootafs;
+
+/* For a cell; `date` is when it was made, seconds. NULL without memory, or if the name is too long. */
+struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date);
+void fsd_rootafs_destroy(struct fsd_rootafs *root);
+uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
+
+/*
+ * Status and bytes of an object, both owned by root: the directory's image, or the text of a mount
+ * point. The rights in the status are those of everybody. 0 or 102.
+ */
+int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
+		    const AFSFetchStatus **status, const uint8_t **bytes, size_t *size);
+
+/* -- service.c -- */
+
+/* Counted by calls, read by anybody. */
+struct fsd_counters {
+	_Atomic uint64_t calls, failed, refused_writes;
+	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
+	_Atomic uint64_t fetch_ns; /* that the fetches took, all together */
+	_Atomic uint64_t statuses;
+	_Atomic uint64_t vl_calls;
+};
+
+/* Constant once the first call is received, but for the members that have locks of their own. */
+struct fsd_service {
+	struct fsd_volume *volume;
+	struct fsd_rootafs
+		*rootafs; /* NULL: no cell was named, and root.afs is the volume itself */
+	struct fsd_clients *clients;
+	struct fsd_readers *readers;
+	struct fsd_watch *watch; /* may be NULL */
+	struct fsd_usage *usage; /* may be NULL */
+	struct fsd_guard *guard; /* NULL: everybody may see everything */
+	rxw_endpoint *fs;	 /* of the file service, for its counters; may be NULL */
+	struct rxw_uuid uuid;
+	uint32_t start_time; /* seconds since 1970 */
+	uint32_t released;   /* see struct fsd_service_options */
+	uint32_t advertise[FSD_ADDRS_MAX];
+	unsigned advertise_count;
+	struct fsd_counters counters;
+	struct fsd_xstats xstats;
+};
+
+static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static inline uint64_t fsd_counted(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+#endif

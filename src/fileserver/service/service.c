@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the services have in common: set up and taken apart. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fileserver/base/base.h"
+#include "fileserver/service/private.h"
+
+struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message)
+{
+	struct fsd_service *service = calloc(1, sizeof(*service));
+
+	if (!service) {
+		snprintf(message, FSD_MESSAGE_MAX, "no memory");
+		return NULL;
+	}
+	service->volume = options->volume;
+	service->clients = options->clients;
+	service->readers = options->readers;
+	service->watch = options->watch;
+	service->usage = options->usage;
+	service->guard = options->guard;
+	service->uuid = options->uuid;
+	service->released = options->released;
+	service->advertise_count = options->advertise_count;
+	if (options->advertise_count)
+		memcpy(service->advertise, options->advertise,
+		       options->advertise_count * sizeof(*options->advertise));
+	service->start_time = (uint32_t)time(NULL);
+	fsd_xstats_init(&service->xstats);
+	service->xstats.calls = options->calls;
+	if (!options->cell)
+		return service;
+	service->rootafs = fsd_rootafs_create(options->cell, service->start_time);
+	if (service->rootafs)
+		return service;
+	snprintf(message, FSD_MESSAGE_MAX, "--cell %.100s: no name of a cell", options->cell);
+	fsd_service_destroy(service);
+	return NULL;
+}
+
+void fsd_service_destroy(struct fsd_service *service)
+{
+	if (!service)
+		return;
+	fsd_rootafs_destroy(service->rootafs);
+	fsd_xstats_end(&service->xstats);
+	free(service);
+}
+
+void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs)
+{
+	service->fs = fs;
+}
+
+void fsd_service_observe(void *arg, const struct rxw_rpc_report *report)
+{
+	struct fsd_service *service = arg;
+
+	fsd_xstats_report(&service->xstats, report);
+}
