@@ -113,8 +113,17 @@ def markdown(source):
     source = re.sub(r"<?\bhttps?://[^\s>)]*>?", CODE, source)
     source = re.sub(r"</?[a-z][^>\n]*>", " ", source)
     source = re.sub(r"[*_]{1,3}(?=\S)([^*_\n]+?)(?<=\S)[*_]{1,3}(?!\w)", r"\1", source)
+    in_list, after_blank, indented = False, True, False
     for number, line in enumerate(source.split("\n"), 1):
-        if not line.strip():
+        # Code is indented by four or more, but for a list's items and their paragraphs.
+        if line.strip():
+            indented = line.startswith("    ") and not in_list and (after_blank or indented)
+            if re.match(r"\s*(?:[-*+]|\d+[.)])\s", line):
+                in_list = True
+            elif after_blank and not line.startswith(" "):
+                in_list = False
+        after_blank = not line.strip()
+        if after_blank or indented:
             out.end()
         elif re.match(r"\s*#+ ", line):
             out.end()
@@ -156,7 +165,7 @@ FONTS = {"B": "B", "I": "I", "R": "R", "SB": "B", "SM": "R"}
 
 def roff(source):
     out = Text()
-    skip, table, joined = None, False, False
+    skip, table, prose = None, False, "prose"
     for number, line in enumerate(source.split("\n"), 1):
         if skip:
             if line.startswith(skip):
@@ -180,7 +189,7 @@ def roff(source):
         m = re.match(r"\.\s*([A-Za-z]+)\s*(.*)", line)
         if not m:
             if line.strip():
-                out.add(roff_words(line).strip(), number)
+                out.add(roff_words(line).strip(), number, prose)
             else:
                 out.end()
             continue
@@ -190,8 +199,10 @@ def roff(source):
             skip = {"nf": ".fi", "EX": ".EE"}[macro]
         elif macro in ("SH", "SS"):
             out.end()
-            out.add(roff_words(rest).strip('"').capitalize(), number, "heading")
+            title = roff_words(rest).strip('"').capitalize()
+            out.add(title, number, "heading")
             out.end()
+            prose = "heading" if title == "Name" else "prose"
         elif macro in ("B", "SB"):
             out.add(CODE, number)
         elif macro in ("I", "SM", "R"):
@@ -239,8 +250,9 @@ def style(blocks):
             count = len(re.findall(r"[^\s]*[A-Za-z0-9\x01][^\s]*", sentence))
             if count > WORDS_PER_SENTENCE:
                 yield line, shown(sentence), f"{count} words: split it into sentences of {WORDS_PER_SENTENCE} at most"
-            if kind == "prose" and sentence.count(";") > 1:
-                yield line, shown(sentence), f"{sentence.count(';')} semicolons: one at most, or a list"
+            semicolons = re.sub(r"\([^()]*\)", "", sentence).count(";")
+            if kind == "prose" and semicolons > 1:
+                yield line, shown(sentence), f"{semicolons} semicolons: one at most, or a list"
 
 
 def spoken(blocks):
@@ -327,8 +339,9 @@ def self_test():
               "The floors of the library.", "The fault is mended.", "It costs less so.", "It is logged, and told of.",
               "word " * 46 + "end.", "One; two; three."]
     plain = ["Who runs it?", "What is Rx?", "It does so.", "Clients, which need a key, wait.", "A; b.",
-             "`Who runs` is code; `a; b; c` as well.", "| a; b; c; d | e |", "```\nWho runs it goes.\n```",
-             "Users who have a token are served.", "<!-- Nobody -->"]
+             "`Who runs` is code; `a; b; c` as well.", "| a; b; c; d | e |", "```\nWho runs it goes.\n```", "Text:\n\n    Who runs it goes.",
+             "Users who have a token are served.", "It is tested (`a`; `b`; `c`).",
+             "<!-- Nobody -->"]
     bad = [f"not found: {t}" for t in faults if not list(style(markdown(t)))]
     bad += [f"found: {t}: {list(style(markdown(t)))}" for t in plain if list(style(markdown(t)))]
     page = ".SH NAME\nx \\- y\n.SH DESCRIPTION\n.B Who\nruns it.\n.PP\nText,\n.BR nobody (3)\nsays.\n.EX\nWho goes.\n.EE\n" \
