@@ -19,7 +19,7 @@ import sys
 
 PROGRAMS = {"rxperf": "rxperf.1", "afscp": "afscp.1", "rxwstat": "rxwstat.1", "rxwgen": "rxwgen.1", "rxfsd": "rxfsd.8"}
 # Where `a_name` is one of our code; elsewhere it may be the kernel's or a test's.
-FOR_PROGRAMMERS = {"doc/embedding.md", "doc/porting.md", "doc/tutorial.md"}
+FOR_PROGRAMMERS = {"doc/choosing.md", "doc/cookbook.md", "doc/embedding.md", "doc/porting.md", "doc/tutorial.md"}
 NO_TUNABLES = {"rxwstat", "rxwgen"}
 CODE = (".c", ".h", ".py", ".sh", ".bash", ".mk", ".ac", ".am", ".m4", ".xg", ".in", ".json", ".bt")
 SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
