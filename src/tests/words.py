@@ -17,10 +17,6 @@ import sys
 # Style not checked yet. A file that passes leaves the list.
 EXEMPT = {
     "doc/architecture.md",
-    "doc/man/rxfsd.8",
-    "doc/man/rxw_rxgk.3",
-    "doc/man/rxw_stats.3",
-    "doc/man/rxwire-probes.7",
 }
 # Style is not checked: notes of measurements, and the sample of a page that a program writes.
 NOTES = ("doc/notes/", "src/tests/bench/page.md")
@@ -28,6 +24,8 @@ NOTES = ("doc/notes/", "src/tests/bench/page.md")
 WORDS_PER_SENTENCE = 45
 # Stands for code in a sentence: one word, which is not spelt.
 CODE = "\x01"
+# Ends a sentence: in man pages each begins on a line of its own, also with a name in lower case.
+END = "\x03"
 
 BEGIN = r"(?:^|(?<=[.;:] ))"
 # (what is looked for in a sentence, what to do); case counts.
@@ -154,7 +152,16 @@ FONTS = {"B": "B", "I": "I", "R": "R", "SB": "B", "SM": "R"}
 
 def roff(source):
     out = Text()
-    skip, table, prose = None, False, "prose"
+    skip, table, prose, tag = None, False, "prose", False
+
+    def add(text, number):
+        nonlocal tag
+        end = END if re.search(r"[.!?][\"')]*$", text) else ""
+        out.add(text + end, number, "heading" if tag else prose)
+        if tag:
+            out.end()
+        tag = False
+
     for number, line in enumerate(source.split("\n"), 1):
         if skip:
             if line.startswith(skip):
@@ -178,7 +185,7 @@ def roff(source):
         m = re.match(r"\.\s*([A-Za-z]+)\s*(.*)", line)
         if not m:
             if line.strip():
-                out.add(roff_words(line).strip(), number, prose)
+                add(roff_words(line).strip(), number)
             else:
                 out.end()
             continue
@@ -193,16 +200,17 @@ def roff(source):
             out.end()
             prose = "heading" if title == "Name" else "prose"
         elif macro in ("B", "SB"):
-            out.add(CODE, number)
+            add(CODE + re.sub(r".*?([.!?]?)\"?$", r"\1", rest), number)
         elif macro in ("I", "SM", "R"):
-            out.add(roff_words(" ".join(arguments(rest))), number)
+            add(roff_words(" ".join(arguments(rest))), number)
         elif re.fullmatch("[BIR]{2}", macro):
             pieces = [CODE if macro[i % 2] == "B" else roff_words(a) for i, a in enumerate(arguments(rest))]
-            out.add("".join(pieces), number)
+            add("".join(pieces), number)
         elif macro in ("br", "in", "ad", "na", "hy", "nh", "ne"):
             pass
         else:
             out.end()
+            tag = macro == "TP"
     out.end()
     return out.blocks
 
@@ -210,7 +218,7 @@ def roff(source):
 def sentences(text, lines):
     """(sentence, its first line); a point within brackets, or behind an abbreviation, ends none."""
     start = 0
-    for m in list(re.finditer(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!cf)(?<!vs)(?<!\bv)(?<![ (]p)[.!?][\"')\]*]*\s+"
+    for m in list(re.finditer(END + r"\s*|(?<!e\.g)(?<!i\.e)(?<!etc)(?<!cf)(?<!vs)(?<!\bv)(?<![ (]p)[.!?][\"')\]*]*\s+"
                               r"(?=[\"'(\[*]*(?:[A-Z0-9\x01–\[−≥≤]|[a-z]+[A-Z]|rx|lib|afs|vos))", text)) + [None]:
         end = m.end() if m else len(text)
         sentence = text[start:end].strip()
@@ -220,7 +228,7 @@ def sentences(text, lines):
 
 
 def shown(text):
-    text = text.replace(CODE, "`…`")
+    text = text.replace(CODE, "`…`").replace(END, "")
     return text if len(text) <= 72 else text[:69] + "..."
 
 
@@ -248,7 +256,7 @@ def spoken(blocks):
     """(word, line) of each that is a word: no acronyms, no names with capitals within, digits or underscores."""
     for text, lines, _ in blocks:
         for m in re.finditer(r"[^\s()\[\]{}\"“”,;:!?|=+<>…–—*]+", text):
-            token = m.group(0).strip(".'’-*")
+            token = m.group(0).strip(".'’-*" + END)
             if re.search(r"[\d_/\\@$%&#~^\x01]|\.\w", token):
                 continue
             for word in re.findall(r"[A-Za-zÀ-ÿ]+(?:['’][a-z]+)?", token):
