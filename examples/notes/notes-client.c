@@ -179,12 +179,14 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	struct settings with = {.host = "127.0.0.1", .port = "4711"};
+	char port[16];
+	struct settings with = {.host = "127.0.0.1", .port = port};
 	rxw_engine *engine;
 	rxw_endpoint *endpoint;
 	rxw_connection *connection;
 	int option, status;
 
+	snprintf(port, sizeof(port), "%d", NOTES_PORT);
 	with.call.size = sizeof(with.call);
 	while ((option = getopt(argc, argv, "s:p:t:c:k:u:")) != -1) {
 		if (option == 's')

@@ -233,9 +233,11 @@ int main(int argc, char **argv)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
-	const char *host = "127.0.0.1", *port = "4711", *key_file = NULL;
+	char standard[16];
+	const char *host = "127.0.0.1", *port = standard, *key_file = NULL;
 	int option;
 
+	snprintf(standard, sizeof(standard), "%d", NOTES_PORT);
 	while ((option = getopt(argc, argv, "a:p:k:")) != -1) {
 		if (option == 'a') {
 			host = optarg;
