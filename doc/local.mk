@@ -27,6 +27,7 @@ notesdir = $(docdir)/notes
 dist_notes_DATA = \
 	doc/notes/attacks.md \
 	doc/notes/decisions.md \
+	doc/notes/fcrypt.md \
 	doc/notes/networks.md \
 	doc/notes/overload.md \
 	doc/notes/performance.md \

@@ -74,12 +74,12 @@ int rxw_key_list_append(struct rxw_key_list *list, const struct rxw_key *key)
 		return -RXW_ELIMIT;
 	if (list->count == list->room) {
 		room = list->room ? 2 * list->room : 16;
-		keys = rxw_secret_alloc(room * sizeof(*keys));
+		keys = rxw_secret_map(room * sizeof(*keys));
 		if (!keys)
 			return -RXW_ENOMEM;
 		if (list->count)
 			memcpy(keys, list->keys, list->count * sizeof(*keys));
-		rxw_secret_free(list->keys);
+		rxw_secret_unmap(list->keys, list->room * sizeof(*keys));
 		list->keys = keys;
 		list->room = room;
 	}
@@ -89,7 +89,7 @@ int rxw_key_list_append(struct rxw_key_list *list, const struct rxw_key *key)
 
 void rxw_key_list_free(struct rxw_key_list *list)
 {
-	rxw_secret_free(list->keys);
+	rxw_secret_unmap(list->keys, list->room * sizeof(*list->keys));
 	*list = (struct rxw_key_list){ 0 };
 }
 

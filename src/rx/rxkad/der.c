@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading and writing the little DER that Kerberos tickets need (X.690; RFC 4120 5). */
+/*
+ * The DER of Kerberos tickets (X.690; RFC 4120 5), by libcrypto's ASN.1. What libcrypto accepts of BER
+ * beyond DER is refused here. libcrypto's queue of errors, which the application shares on its threads,
+ * is left as it was.
+ */
 #include "rxkad/der.h"
 
+#include <openssl/asn1.h>
+#include <openssl/err.h>
 #include <string.h>
 #include <time.h>
+
+#define DIGITS 15 /* bytes of "YYYYMMDDhhmmssZ" */
+
+static int number_of(uint8_t tag)
+{
+	return tag & V_ASN1_PRIMITIVE_TAG;
+}
 
 bool rxw_der_is(const struct rxw_der *d, uint8_t tag)
 {
@@ -12,34 +25,28 @@ bool rxw_der_is(const struct rxw_der *d, uint8_t tag)
 
 bool rxw_der_get(struct rxw_der *d, uint8_t tag, struct rxw_der *content)
 {
-	size_t head = 2, length;
+	const uint8_t *p = d->p;
+	int number, class, flags;
+	size_t head;
+	long length;
 
-	if (d->left < 2 || d->p[0] != tag)
+	if (!rxw_der_is(d, tag) || d->left > RXW_DER_MAX)
 		return false;
-	length = d->p[1];
-	if (length >= 0x80) {
-		size_t bytes = length & 0x7f;
-
-		/* Three bytes are 16 MiB: more than any ticket. */
-		if (bytes < 1 || bytes > 3 || d->left < 2 + bytes || d->p[2] == 0)
-			return false;
-		length = 0;
-		for (size_t i = 0; i < bytes; i++)
-			length = length << 8 | d->p[2 + i];
-		if (length < 0x80)
-			return false;
-		head += bytes;
-	}
-	if (length > d->left - head)
+	ERR_set_mark();
+	flags = ASN1_get_object(&p, &length, &number, &class, (long)d->left);
+	ERR_pop_to_mark();
+	if (flags & 0x80 || flags & 1) /* an error, or an indefinite length */
 		return false;
-	content->p = d->p + head;
-	content->left = length;
-	d->p += head + length;
-	d->left -= head + length;
+	head = (size_t)(p - d->p);
+	if (ASN1_object_size(0, (int)length, number) != (int)head + (int)length)
+		return false; /* the length is not in its shortest form */
+	content->p = p;
+	content->left = (size_t)length;
+	d->p = p + length;
+	d->left -= head + (size_t)length;
 	return true;
 }
 
-/* The only element within [n]. */
 bool rxw_der_get_in(struct rxw_der *d, unsigned n, uint8_t tag, struct rxw_der *content)
 {
 	struct rxw_der rest = *d, outer;
@@ -54,56 +61,45 @@ bool rxw_der_get_in(struct rxw_der *d, unsigned n, uint8_t tag, struct rxw_der *
 bool rxw_der_get_integer(struct rxw_der *d, unsigned n, int64_t least, int64_t most, int64_t *value)
 {
 	struct rxw_der rest = *d, bytes;
-	uint64_t v;
+	ASN1_INTEGER *number;
+	const uint8_t *p;
+	bool good;
 
-	if (!rxw_der_get_in(&rest, n, RXW_DER_INTEGER, &bytes) || bytes.left < 1 || bytes.left > 8)
+	if (!rxw_der_get_in(&rest, n, RXW_DER_INTEGER, &bytes) || bytes.left > 8)
 		return false;
-	/* The shortest form: nine equal bits at the front are one too many. */
-	if (bytes.left > 1 &&
-	    ((bytes.p[0] == 0 && bytes.p[1] < 0x80) || (bytes.p[0] == 0xff && bytes.p[1] >= 0x80)))
-		return false;
-	v = bytes.p[0] < 0x80 ? 0 : UINT64_MAX;
-	for (size_t i = 0; i < bytes.left; i++)
-		v = v << 8 | bytes.p[i];
-	if ((int64_t)v < least || (int64_t)v > most)
-		return false;
-	*value = (int64_t)v;
-	*d = rest;
-	return true;
-}
-
-static bool digits(const uint8_t *p, unsigned count, int *value)
-{
-	*value = 0;
-	for (unsigned i = 0; i < count; i++) {
-		if (p[i] < '0' || p[i] > '9')
-			return false;
-		*value = *value * 10 + (p[i] - '0');
-	}
-	return true;
+	p = bytes.p - 2; /* its header */
+	ERR_set_mark();
+	number = d2i_ASN1_INTEGER(NULL, &p, (long)bytes.left + 2);
+	good = number && ASN1_INTEGER_get_int64(value, number) && *value >= least && *value <= most;
+	ASN1_INTEGER_free(number);
+	ERR_pop_to_mark();
+	if (good)
+		*d = rest;
+	return good;
 }
 
 bool rxw_der_get_time(struct rxw_der *d, unsigned n, int64_t *value)
 {
-	static const int month_days[12] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	struct rxw_der rest = *d, text;
+	ASN1_GENERALIZEDTIME *date;
 	struct tm tm = {0};
-	int year;
+	const uint8_t *p;
+	bool good;
 
-	if (!rxw_der_get_in(&rest, n, RXW_DER_TIME, &text) || text.left != 15 ||
-	    text.p[14] != 'Z' || !digits(text.p, 4, &year) || !digits(text.p + 4, 2, &tm.tm_mon) ||
-	    !digits(text.p + 6, 2, &tm.tm_mday) || !digits(text.p + 8, 2, &tm.tm_hour) ||
-	    !digits(text.p + 10, 2, &tm.tm_min) || !digits(text.p + 12, 2, &tm.tm_sec))
+	if (!rxw_der_get_in(&rest, n, RXW_DER_TIME, &text) || text.left != DIGITS ||
+	    text.p[DIGITS - 1] != 'Z')
 		return false;
-	if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
-	    tm.tm_mday > month_days[tm.tm_mon - 1] || tm.tm_hour > 23 || tm.tm_min > 59 ||
-	    tm.tm_sec > 60)
-		return false;
-	tm.tm_year = year - 1900;
-	tm.tm_mon--;
-	*value = (int64_t)timegm(&tm);
-	*d = rest;
-	return true;
+	p = text.p - 2; /* its header */
+	ERR_set_mark();
+	date = d2i_ASN1_GENERALIZEDTIME(NULL, &p, DIGITS + 2);
+	good = date && ASN1_TIME_to_tm(date, &tm);
+	ASN1_GENERALIZEDTIME_free(date);
+	ERR_pop_to_mark();
+	if (good) {
+		*value = (int64_t)timegm(&tm);
+		*d = rest;
+	}
+	return good;
 }
 
 void rxw_der_put_bytes(struct rxw_der_out *o, const void *bytes, size_t size)
@@ -120,22 +116,15 @@ void rxw_der_put_bytes(struct rxw_der_out *o, const void *bytes, size_t size)
 void rxw_der_put_header(struct rxw_der_out *o, uint8_t tag, const uint8_t *end_of)
 {
 	size_t length = (size_t)(end_of - o->p);
-	uint8_t head[4] = {tag, (uint8_t)length};
-	size_t size = 2;
+	uint8_t head[8], *p = head;
 
-	if (length >= 0x100) {
-		head[1] = 0x82;
-		head[2] = (uint8_t)(length >> 8);
-		head[3] = (uint8_t)length;
-		size = 4;
-	} else if (length >= 0x80) {
-		head[1] = 0x81;
-		head[2] = (uint8_t)length;
-		size = 3;
-	}
-	if (length > 0xffff)
+	if (length > RXW_DER_MAX) {
 		o->full = true;
-	rxw_der_put_bytes(o, head, size);
+		return;
+	}
+	ASN1_put_object(&p, tag & V_ASN1_CONSTRUCTED, (int)length, number_of(tag),
+			tag & V_ASN1_PRIVATE);
+	rxw_der_put_bytes(o, head, (size_t)(p - head));
 }
 
 void rxw_der_put_in(struct rxw_der_out *o, unsigned n, uint8_t tag, const void *bytes, size_t size)
@@ -149,25 +138,29 @@ void rxw_der_put_in(struct rxw_der_out *o, unsigned n, uint8_t tag, const void *
 
 void rxw_der_put_integer(struct rxw_der_out *o, unsigned n, uint32_t value)
 {
-	uint8_t bytes[5] = {0, (uint8_t)(value >> 24), (uint8_t)(value >> 16),
-			    (uint8_t)(value >> 8), (uint8_t)value};
-	unsigned skip = 0;
+	ASN1_INTEGER *number = ASN1_INTEGER_new();
+	const uint8_t *end_of = o->p;
+	uint8_t bytes[8], *p = bytes;
+	int size = -1;
 
-	while (skip < 4 && bytes[skip] == 0 && bytes[skip + 1] < 0x80)
-		skip++;
-	rxw_der_put_in(o, n, RXW_DER_INTEGER, bytes + skip, sizeof(bytes) - skip);
+	if (number && ASN1_INTEGER_set_uint64(number, value))
+		size = i2d_ASN1_INTEGER(number, &p);
+	ASN1_INTEGER_free(number);
+	if (size < 0) {
+		o->full = true;
+		return;
+	}
+	rxw_der_put_bytes(o, bytes, (size_t)size);
+	rxw_der_put_header(o, (uint8_t)RXW_DER_CONTEXT(n), end_of);
 }
 
 bool rxw_der_put_time(struct rxw_der_out *o, unsigned n, int64_t seconds)
 {
-	time_t t = (time_t)seconds;
-	char text[64];
-	struct tm tm;
+	ASN1_GENERALIZEDTIME *date = ASN1_GENERALIZEDTIME_set(NULL, (time_t)seconds);
+	bool good = date && ASN1_STRING_length(date) == DIGITS;
 
-	if (gmtime_r(&t, &tm) == NULL || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900)
-		return false;
-	if (strftime(text, sizeof(text), "%Y%m%d%H%M%SZ", &tm) != 15)
-		return false;
-	rxw_der_put_in(o, n, RXW_DER_TIME, text, 15);
-	return true;
+	if (good)
+		rxw_der_put_in(o, n, RXW_DER_TIME, ASN1_STRING_get0_data(date), DIGITS);
+	ASN1_GENERALIZEDTIME_free(date);
+	return good;
 }

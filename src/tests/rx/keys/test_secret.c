@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory for keys: zeroed, aligned, wiped, in no core dump; many threads. */
+/* Memory for keys: zeroed, aligned and wiped; mappings are excluded from core dumps. */
 
 #include "tests/rx/base/testing.h"
 
 #include "keys/secret.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 
 static bool all(const uint8_t *p, size_t size, uint8_t value)
@@ -43,111 +42,64 @@ START_TEST(zeroed_and_aligned)
 	static const size_t sizes[] = { 0, 1, 63, 64, 65, 128, 1000, 4095, 4096, 4097, 65536, 1 << 20 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		uint8_t *p = rxw_secret_pool_alloc(sizes[i]);
+		uint8_t *p = rxw_secret_alloc(sizes[i]);
 
 		ck_assert_ptr_nonnull(p);
 		ck_assert_uint_eq((uintptr_t)p % 64, 0);
 		ck_assert(all(p, sizes[i], 0));
 		memset(p, 0xa5, sizes[i]);
-		ck_assert_int_ne(has_flag(p, " dd"), 0);
-		rxw_secret_pool_free(p);
+		rxw_secret_free(p);
 	}
-	ck_assert_ptr_null(rxw_secret_pool_alloc(SIZE_MAX));
 	ck_assert_ptr_null(rxw_secret_alloc(SIZE_MAX));
 	rxw_secret_free(NULL);
 }
 END_TEST
 
-/* A piece that another keeps in its slab can be looked at after it was freed. */
+/* What was wiped last: this takes the place of the C library's function. */
+static const void *wiped_at;
+static size_t wiped_size;
+
+void explicit_bzero(void *memory, size_t size)
+{
+	volatile uint8_t *p = memory;
+
+	for (size_t i = 0; i < size; i++)
+		p[i] = 0;
+	wiped_at = memory;
+	wiped_size = size;
+}
+
 START_TEST(wiped)
 {
-	uint8_t *keep = rxw_secret_pool_alloc(200), *p = rxw_secret_pool_alloc(200);
+	const void *p = rxw_secret_alloc(200);
 
-	memset(p, 0x5a, 200);
-	rxw_secret_pool_free(p);
-	/* The link of the list of free pieces lies in front. */
-	ck_assert(all(p + sizeof(void *), 256 - sizeof(void *), 0));
-	rxw_secret_pool_free(keep);
+	rxw_secret_free((void *)(uintptr_t)p);
+	ck_assert_ptr_eq(wiped_at, p);
+	ck_assert_uint_ge(wiped_size, 200);
+	p = rxw_secret_map(5000);
+	rxw_secret_unmap((void *)(uintptr_t)p, 5000);
+	ck_assert_ptr_eq(wiped_at, p);
+	ck_assert_uint_eq(wiped_size, 5000);
 }
 END_TEST
 
-/* More pieces than a slab has, all different, freed in another order; the next ones are zero again. */
-START_TEST(many)
+START_TEST(mapped)
 {
-	enum { COUNT = 3000 };
-	static uint8_t *pieces[COUNT];
+	static const size_t sizes[] = { 1, 4095, 4096, 4097, 1 << 20 };
 
-	for (int round = 0; round < 3; round++) {
-		for (size_t i = 0; i < COUNT; i++) {
-			pieces[i] = rxw_secret_pool_alloc(100);
-			ck_assert_ptr_nonnull(pieces[i]);
-			ck_assert(all(pieces[i], 100, 0));
-			memset(pieces[i], (int)(i % 251) + 1, 128);
-		}
-		for (size_t i = 0; i < COUNT; i++) {
-			size_t n = (i * 7) % COUNT;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint8_t *p = rxw_secret_map(sizes[i]);
 
-			ck_assert(all(pieces[n], 128, (uint8_t)(n % 251 + 1)));
-			rxw_secret_pool_free(pieces[n]);
-		}
+		ck_assert_ptr_nonnull(p);
+		ck_assert(all(p, sizes[i], 0));
+		memset(p, 0xa5, sizes[i]);
+		ck_assert_int_ne(has_flag(p, " dd"), 0);
+		rxw_secret_unmap(p, sizes[i]);
 	}
+	ck_assert_ptr_null(rxw_secret_map(0));
+	ck_assert_ptr_null(rxw_secret_map(SIZE_MAX));
+	rxw_secret_unmap(NULL, 1);
 }
 END_TEST
 
-static void *churn(void *context)
-{
-	uint64_t state = *(uint64_t *)context;
-	uint8_t *held[32] = { NULL };
-	size_t sizes[32] = { 0 };
-
-	for (int i = 0; i < 20000; i++) {
-		size_t n = test_below(&state, 32);
-
-		if (!all(held[n], sizes[n], (uint8_t)(n + sizes[n])))
-			return "another thread's bytes";
-		if (held[n])
-			rxw_secret_pool_free(held[n]);
-		sizes[n] = 1 + test_below(&state, 600);
-		held[n] = rxw_secret_pool_alloc(sizes[n]);
-		if (!held[n])
-			return "no memory";
-		memset(held[n], (int)(uint8_t)(n + sizes[n]), sizes[n]);
-	}
-	for (size_t n = 0; n < 32; n++) {
-		if (held[n])
-			rxw_secret_pool_free(held[n]);
-	}
-	return NULL;
-}
-
-START_TEST(threads)
-{
-	uint64_t seeds[4], seed = test_seed();
-	pthread_t thread[4];
-	void *wrong;
-
-	for (int i = 0; i < 4; i++) {
-		seeds[i] = seed + (uint64_t)i;
-		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn, &seeds[i]), 0);
-	}
-	for (int i = 0; i < 4; i++) {
-		pthread_join(thread[i], &wrong);
-		ck_assert_msg(!wrong, "%s", (char *)wrong);
-	}
-}
-END_TEST
-
-/* The two that everybody calls, under whatever watches them. */
-START_TEST(plain)
-{
-	uint8_t *p = rxw_secret_alloc(33);
-
-	ck_assert_ptr_nonnull(p);
-	ck_assert_uint_eq((uintptr_t)p % 64, 0);
-	ck_assert(all(p, 33, 0));
-	memset(p, 1, 33);
-	rxw_secret_free(p);
-}
-END_TEST
-
-TEST_MAIN("secret", zeroed_and_aligned, wiped, many, threads, plain)
+TEST_MAIN("secret", zeroed_and_aligned, wiped, mapped)
