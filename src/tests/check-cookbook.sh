@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The recipes of doc/cookbook.md are complete: each block of code, which stands behind <!-- file NAME -->, compiles
 # alone without a warning, is formatted as the tree is, and fits a screen. Then src/tests/cookbook.c runs them all.
+# The shorter pieces of doc/choosing.md compile within a function.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -29,6 +30,21 @@ awk -v to="$dir/recipes/" '
 	inside { print > (to name) }
 	END { exit bad }' "$doc" || status=1
 
+mkdir "$dir/pieces"
+awk -v to="$dir/pieces/" '
+	/^```c$/ {
+		n++
+		file = to "choosing" n ".c"
+		print "#include <sys/epoll.h>\n#include \"kv.h\"" > file
+		print "void piece(rxw_connection *, rxw_call *, kv_entry, rxw_call_fn, void *, int);" > file
+		print "void piece(rxw_connection *connection, rxw_call *call, kv_entry entry, rxw_call_fn finished," > file
+		print "	   void *lookup, int loop)\n{" > file
+		next
+	}
+	/^```/ && file { print "}" > file; close(file); file = ""; next }
+	file { print > file }
+	END { exit n < 3 }' "$top/doc/choosing.md" || fail "doc/choosing.md has fewer pieces of C than it had"
+
 cp "$top/examples/kv/kv.xg" "$dir" || exit 99
 (cd "$dir" && "$build/src/rxgen/rxwgen" -b -x kv.xg) || exit 99
 san=
@@ -49,6 +65,11 @@ for file in "$dir"/recipes/*.c; do
 	if command -v clang-format-14 > /dev/null; then
 		clang-format-14 --style=file:"$top/.clang-format" "$file" | diff "$file" - || fail "${file##*/} is not formatted"
 	fi
+done
+for file in "$dir"/pieces/*.c; do
+	# shellcheck disable=SC2086
+	$CC -std=gnu11 -Wall -Wextra -Wno-unused -Werror -I"$top/src/rx" -I"$dir" -fsyntax-only "$file" ||
+		fail "a piece of doc/choosing.md does not compile: ${file##*/}"
 done
 for file in "$dir"/kv.xdr.c "$dir"/kv.cs.c "$dir"/kv.ss.c "$top/src/tests/cookbook.c"; do
 	compile "$file"
