@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of endpoints as text that Prometheus reads. */
+/* Statistics of endpoints for Prometheus. See rxw_metrics(3). */
 #ifndef RXWIRE_METRICS_H
 #define RXWIRE_METRICS_H
 
@@ -10,14 +10,13 @@ extern "C" {
 #endif
 
 /*
- * Everything that rxw_endpoint_stats() tells of these endpoints, how long their calls took, and the
- * memory of their engines, in the text format of Prometheus (version 0.0.4): each name once, with the
- * endpoint's address as a label. Units are seconds and bytes; names and labels stay as they are.
+ * Format the statistics of `count` endpoints, the durations of their calls and the memory of
+ * their engines as text for Prometheus (version 0.0.4). The address of the endpoint is a label.
+ * Times are in seconds, sizes in bytes. Names and labels stay the same between releases.
  *
- * *text is allocated, ends with a NUL and is the caller's to free(). Returns its length, or
- * -RXW_EINVAL (an argument is NULL, though `count` may be 0), -RXW_ENOMEM. Any thread, as long as the
- * endpoints live. It walks the tables of connections as rxw_endpoint_stats() does: every few seconds,
- * not in a loop.
+ * The caller frees *text with free(). Returns its length, -RXW_EINVAL (an argument is NULL;
+ * `count` may be 0) or -RXW_ENOMEM. Any thread, while the endpoints exist. Traverses the
+ * connection tables: call it every few seconds at most.
  */
 int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text);
 

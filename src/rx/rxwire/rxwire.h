@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole public interface of librxwire. */
+/* The complete public interface of librxwire. */
 #ifndef RXWIRE_RXWIRE_H
 #define RXWIRE_RXWIRE_H
 

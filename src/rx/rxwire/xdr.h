@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bounded XDR: the encoding of Rx requests and replies, on memory or on a call (rx-protocol 9.2) */
+/* XDR with bounds, on memory or on a call (rx-protocol 9.2). See rxw_xdr(3). */
 #ifndef RXWIRE_XDR_H
 #define RXWIRE_XDR_H
 
@@ -12,50 +12,50 @@ extern "C" {
 #endif
 
 /*
- * A cursor over memory. After the first failure every further operation fails and changes nothing,
- * so that a sequence can be checked once at its end. Not for several threads at once. Set up by
- * rxw_xdr_writer() or rxw_xdr_reader() over memory that the caller owns, or by rxwire/rpc.h over
- * a window that moves along the stream of a call. The fields are for the functions here.
+ * A cursor, prepared by rxw_xdr_writer() or rxw_xdr_reader() for memory that the caller owns, or
+ * by rxwire/rpc.h for a window on the stream of a call. After a failure all further operations
+ * fail and change nothing, so a sequence can be checked once at its end. One thread at a time.
+ * The members are private.
  *
- * Invariant: start <= at <= end; a cursor that has failed has at == end, so that the fast path of
- * rxw_xdr_take() needs no look at `failed`.
+ * Invariant: start <= at <= end. A failed cursor has at == end, so the fast path of
+ * rxw_xdr_take() does not need to check `failed`.
  */
 struct rxw_xdr {
-	uint8_t *at;    /* next byte; only read when decoding */
-	uint8_t *end;   /* first byte beyond */
+	uint8_t *at;  /* next byte; only read when decoding */
+	uint8_t *end; /* first byte beyond */
 	uint8_t *start;
-	/* Move the window so that `size` bytes lie at `at`; NULL on memory. */
+	/* moves the window so that `size` bytes are available at `at`; NULL on memory */
 	bool (*more)(struct rxw_xdr *x, size_t size);
-	size_t later;   /* decoding on a call: bytes that may at most come behind `end` */
-	size_t budget;  /* bytes that decoding may still allocate */
-	uint8_t depth;  /* of values behind pointers */
+	size_t later;  /* decoding on a call: maximum number of bytes after `end` */
+	size_t budget; /* bytes that decoding may still allocate */
+	uint8_t depth; /* nesting of values behind pointers */
 	bool failed;
 };
 
-/* The most that rxw_xdr_take() gives at once on a call. */
+/* Maximum size for rxw_xdr_take() on a call. */
 #define RXW_XDR_BLOCK 1024
-/* Values behind values behind pointers: at most so deep. */
+/* Maximum nesting of values behind pointers. */
 #define RXW_XDR_DEPTH 64
-/* Elements of a list whose last member points to the next one: at most so many. */
+/* Maximum number of elements of a list that is linked through its last member. */
 #define RXW_XDR_LIST 65536
 
-/* Memory for encoding, `size` bytes. */
+/* Prepare a cursor for encoding into `size` bytes of memory. */
 void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size);
 /*
- * Memory to decode, `size` bytes. What decoding allocates is at most 64 KiB and 16 bytes for each
- * byte of it.
+ * Prepare a cursor for decoding `size` bytes of memory. Decoding allocates at most 64 KiB plus 16
+ * bytes for each of them.
  */
 void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size);
-size_t rxw_xdr_used(const struct rxw_xdr *x);   /* bytes coded so far (on memory) */
-size_t rxw_xdr_left(const struct rxw_xdr *x);   /* bytes that remain (on memory) */
+size_t rxw_xdr_used(const struct rxw_xdr *x); /* bytes processed (on memory) */
+size_t rxw_xdr_left(const struct rxw_xdr *x); /* bytes that remain (on memory) */
 bool rxw_xdr_ok(const struct rxw_xdr *x);
-/* Make it fail; returns false. */
+/* Make the cursor fail; returns false. */
 bool rxw_xdr_fail(struct rxw_xdr *x);
 
-/* What rxw_xdr_take() does when the window is used up. */
+/* Slow path of rxw_xdr_take(), when the window is exhausted. */
 uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size);
 
-/* The next `size` bytes, 1..RXW_XDR_BLOCK, to fill or to read; NULL and the cursor has failed. */
+/* The next `size` bytes, 1..RXW_XDR_BLOCK, to fill or read; NULL if the cursor has failed. */
 static inline uint8_t *rxw_xdr_take(struct rxw_xdr *x, size_t size)
 {
 	uint8_t *p = x->at;
@@ -66,7 +66,7 @@ static inline uint8_t *rxw_xdr_take(struct rxw_xdr *x, size_t size)
 	return p;
 }
 
-/* Words in network order. */
+/* Words in network byte order. */
 static inline void rxw_xdr_store32(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 24);
@@ -151,7 +151,7 @@ static inline bool rxw_xdr_get_i64(struct rxw_xdr *x, int64_t *v)
 	return true;
 }
 
-/* Of these a word has the low bits; what is above them does not count. */
+/* Shorter numbers use the low bits of a word; the other bits are ignored. */
 static inline bool rxw_xdr_get_i16(struct rxw_xdr *x, int16_t *v)
 {
 	const uint8_t *p = rxw_xdr_take(x, 4);
@@ -192,7 +192,7 @@ static inline bool rxw_xdr_get_u8(struct rxw_xdr *x, uint8_t *v)
 	return true;
 }
 
-/* Any word but 0 is true. */
+/* Every word except 0 is true. */
 static inline bool rxw_xdr_get_bool(struct rxw_xdr *x, bool *v)
 {
 	const uint8_t *p = rxw_xdr_take(x, 4);
@@ -209,7 +209,7 @@ bool rxw_xdr_get_float(struct rxw_xdr *x, float *v);
 bool rxw_xdr_put_double(struct rxw_xdr *x, double v);
 bool rxw_xdr_get_double(struct rxw_xdr *x, double *v);
 
-/* afsUUID: 11 words, each byte a sign-extended one. */
+/* afsUUID: 11 words; bytes are sign-extended to a word each. */
 struct rxw_uuid {
 	uint32_t time_low;
 	uint16_t time_mid;
@@ -223,52 +223,59 @@ bool rxw_xdr_put_uuid(struct rxw_xdr *x, const struct rxw_uuid *v);
 bool rxw_xdr_get_uuid(struct rxw_xdr *x, struct rxw_uuid *v);
 
 /*
- * `count` words one behind the other, as many as they are: arrays of int32_t or uint32_t, or of
- * structures of nothing else.
+ * `count` consecutive words in memory: arrays of int32_t or uint32_t, or of structures that
+ * contain nothing else.
  */
 bool rxw_xdr_put_words(struct rxw_xdr *x, const void *words, size_t count);
 bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count);
 
-/* Fixed opaque: the bytes and zero padding to 4; of any length, on a call too. */
+/*
+ * Opaque data of fixed length, padded with zeros to a multiple of 4 bytes; any length, also on a
+ * call.
+ */
 bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length);
-/* Fixed opaque of `length` bytes, copied. */
+/* The same, copied to `data`. */
 bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length);
+/* Skip opaque data and its padding. */
 bool rxw_xdr_skip(struct rxw_xdr *x, size_t length);
 
-/* Length word, bytes, padding. Fails if length > bound. */
+/* Counted bytes: length, bytes, padding. Fails if length > bound. */
 bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length, uint32_t bound);
-/* The same of a text; fails if it is NULL or longer than bound, its NUL not counted. */
+/* The same for a string; fails if it is NULL or longer than bound, without its NUL. */
 bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text, uint32_t bound);
 
 /*
- * Counted bytes of at most `bound`, into memory from malloc() that the caller frees; of no bytes:
- * NULL. On failure *data is NULL and *length 0. Memory is taken for what has come, in steps of at
- * most 64 KiB, never for what a count promises.
+ * Counted bytes, at most `bound`, in allocated memory that the caller frees with free(); NULL for
+ * length 0. On failure *data is NULL and *length 0. Memory is allocated as data arrives, in steps
+ * of at most 64 KiB, never in advance for the announced length.
  */
 bool rxw_xdr_get_bytes(struct rxw_xdr *x, uint32_t bound, char **data, uint32_t *length);
-/* String without NUL inside, as above, with a NUL behind; never NULL after success. */
+/*
+ * The same for a string, with a terminating NUL; a NUL inside is an error. Never NULL on success.
+ */
 bool rxw_xdr_get_string(struct rxw_xdr *x, uint32_t bound, char **text);
-/* String into text[bound + 1], without allocation. */
+/* A string, copied to text[bound + 1], without allocation. */
 bool rxw_xdr_copy_string(struct rxw_xdr *x, uint32_t bound, char *text);
-/* Counted bytes of at most `bound`, lent: on memory only. */
+/* Counted bytes, at most `bound`, as a pointer into the memory being decoded; fails on a call. */
 bool rxw_xdr_lend_bytes(struct rxw_xdr *x, uint32_t bound, const uint8_t **data, size_t *length);
 
 /*
- * A count that is at most `bound` and whose elements of at least `element` bytes on the wire can
- * still be there: on a call it waits for as many of them as the window holds, and it fails if the
- * stream or the limit of the call ends before them. Nothing has been allocated until then.
+ * The number of elements of an array, at most `bound`; each takes at least `element` bytes. Fails
+ * if the remaining input, or the limit of the call, cannot contain so many. On a call it waits
+ * for as many of them as the window holds. Nothing is allocated.
  */
 bool rxw_xdr_get_count(struct rxw_xdr *x, uint32_t bound, size_t element, uint32_t *count);
 /*
- * An array under construction: `array` has room for *room elements of `size` bytes, all of them
- * filled; gives it room for more, at most `count`, 64 KiB more at a time (always one). NULL: no
- * memory or budget, the cursor has failed, and `array` is as it was.
+ * Enlarge an array that has room for *room elements of `size` bytes, all filled, towards `count`
+ * elements. A step is at most 64 KiB, or one element if that is larger. Returns the new array,
+ * which the caller frees with free(), and updates *room. NULL: memory or budget is exhausted, the
+ * cursor has failed, and `array` is unchanged.
  */
 void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count, size_t size);
-/* One zeroed value behind a pointer, to be freed with free(); counts against the budget. */
+/* Allocate one zeroed value, charged to the budget; the caller frees it with free(). */
 void *rxw_xdr_new(struct rxw_xdr *x, size_t size);
 
-/* Around the coding of a value behind a pointer; enter fails beyond RXW_XDR_DEPTH. */
+/* Call these before and after a value behind a pointer; enter fails beyond RXW_XDR_DEPTH. */
 bool rxw_xdr_enter(struct rxw_xdr *x);
 void rxw_xdr_leave(struct rxw_xdr *x);
 
