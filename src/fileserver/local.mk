@@ -4,7 +4,8 @@
 # Modules, the lowest first: each may call those before it.
 fileserver_sources =
 fileserver_sources += \
-	src/fileserver/base/base.h src/fileserver/base/clock.c src/fileserver/base/log.c
+	src/fileserver/base/base.h src/fileserver/base/clock.c src/fileserver/base/limit.c \
+	src/fileserver/base/log.c
 fileserver_sources += \
 	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
@@ -28,6 +29,7 @@ fileserver_sources += \
 	src/fileserver/service/fs_refuse.c src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
 	src/fileserver/service/metrics.c src/fileserver/service/private.h src/fileserver/service/rootafs.c \
+	src/fileserver/service/running.c \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
 	src/fileserver/service/xstats.c

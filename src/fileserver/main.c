@@ -32,7 +32,8 @@ struct options {
 #define VOL_PORT	7005
 #define PORT_NOT_SAID	UINT64_MAX
 #define RELOAD_LIMIT	30000 /* ms until --reload gives up */
-#define STOP_MARGIN	30000 /* ms that stopping may take beside the drain */
+#define STOP_LIMIT	20000 /* ms that stopping may take beside the drain */
+#define STOP_MARGIN	30000 /* the same, as the service manager is told */
 
 #define SETTING(member) offsetof(struct options, settings.member)
 
@@ -415,6 +416,7 @@ int main(int argc, char **argv)
 				.watches = 8192,
 				.promises = 262144,
 				.drain_ms = 20000,
+				.stop_ms = STOP_LIMIT,
 			},
 	};
 	struct rxw_config config;

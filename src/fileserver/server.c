@@ -34,7 +34,7 @@ struct fsd_server {
 	struct fsd_store *store;
 	struct fsd_callbacks *callbacks;
 	struct fsd_remember *remember;
-	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake() */
+	pthread_mutex_t lock; /* covers `callbacks` for fsd_wake(), `service` for explain_limit() */
 	struct fsd_volume *volume;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
@@ -52,6 +52,7 @@ struct fsd_server {
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 	struct fsd_key_loads key_loads;
+	struct fsd_limit *limit; /* on stopping; NULL: there is none */
 	bool drained, aborted;
 };
 
@@ -155,8 +156,9 @@ static int open_volume(struct fsd_server *server, char *message)
 
 	if (!state && fsd_state_default(place, sizeof(place), message))
 		return -1;
-	if (fsd_state_open(&server->state, state ? state : place, server->export, message))
-		return -1;
+	rc = fsd_state_open(&server->state, state ? state : place, server->export, message);
+	if (rc)
+		return rc == FSD_STATE_INSIDE ? FSD_WRONG_SETTINGS : -1;
 	if (fsd_state_store(&server->state, options.name, &server->store, &options.new_id, message))
 		return -1;
 	options.store = server->store;
@@ -593,9 +595,10 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!server)
 		return -1;
 	rc = check_settings(server, message);
-	if (!rc && (open_volume(server, message) || start_parts(server, message) ||
-		    make_service(server, message) || open_network(server, config, message) ||
-		    open_windows(server, message)))
+	if (!rc)
+		rc = open_volume(server, message);
+	if (!rc && (start_parts(server, message) || make_service(server, message) ||
+		    open_network(server, config, message) || open_windows(server, message)))
 		rc = -1;
 	if (rc) {
 		server->settings.drain_ms = 0;
@@ -607,11 +610,42 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	return 0;
 }
 
+/* A handler that waits for a disk or file server which does not answer cannot be ended. */
+static void explain_limit(void *arg)
+{
+	struct fsd_server *server = arg;
+
+	fsd_log(RXW_LOG_ERROR,
+		"stopping took longer than %llu ms after the drain and is cut short; "
+		"does the file system of %s answer?",
+		(unsigned long long)server->settings.stop_ms, server->export);
+	pthread_mutex_lock(&server->lock);
+	if (server->service)
+		fsd_service_log_running(server->service);
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* From now on explain_limit() does without it. */
+static void destroy_service(struct fsd_server *server)
+{
+	struct fsd_service *service;
+
+	pthread_mutex_lock(&server->lock);
+	service = server->service;
+	server->service = NULL;
+	pthread_mutex_unlock(&server->lock);
+	fsd_service_destroy(service);
+}
+
 int fsd_server_drain(struct fsd_server *server)
 {
 	if (server->drained)
 		return server->aborted;
 	server->drained = true;
+	if (server->settings.stop_ms && server->fs)
+		server->limit =
+			fsd_limit_start(server->settings.drain_ms + server->settings.stop_ms,
+					explain_limit, server);
 	if (server->fs)
 		server->aborted =
 			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
@@ -644,7 +678,7 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->vol);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
-	fsd_service_destroy(server->service);
+	destroy_service(server);
 	fsd_watch_stop(server->watch);
 	fsd_usage_stop(server->usage);
 	fsd_readers_stop(server->readers);
@@ -660,6 +694,7 @@ int fsd_server_stop(struct fsd_server *server)
 	if (server->own_layer)
 		server->layer->ops->destroy(server->layer);
 	afs_rpcstats_destroy(server->calls);
+	fsd_limit_end(server->limit);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 	return aborted;

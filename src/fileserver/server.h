@@ -29,6 +29,11 @@ struct fsd_settings {
 	uint64_t watches;     /* directories watched for changes */
 	uint64_t promises;    /* at most, in all */
 	uint64_t drain_ms;    /* how long calls may go on when the server is told to stop */
+	/*
+	 * How much longer stopping may take before the process ends with status 1, for a handler that
+	 * does not return; 0: no limit
+	 */
+	uint64_t stop_ms;
 	struct fsd_guard_options guard;	      /* `listen` is filled in */
 	bool rpc_stats;			      /* offer statistics of procedure calls on all ports */
 	bool rpc_stats_open;		      /* to other machines, too */

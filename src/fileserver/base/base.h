@@ -61,6 +61,17 @@ void fsd_log_release(bool print);
 /* For rxw_config.log. */
 void fsd_log_library(void *arg, enum rxw_log_level level, const char *line);
 
+/* -- the limit on stopping -- */
+
+struct fsd_limit;
+/*
+ * Unless fsd_limit_end() is called within `ms`: call explain(arg) on a thread of its own, then end
+ * the process with EXIT_FAILURE, whatever its other threads are blocked in. NULL without memory or
+ * a thread: there is no limit.
+ */
+struct fsd_limit *fsd_limit_start(uint64_t ms, void (*explain)(void *arg), void *arg);
+void fsd_limit_end(struct fsd_limit *limit); /* NULL is allowed */
+
 /* -- the service manager -- */
 
 /*

@@ -21,6 +21,7 @@ struct fs_call {
 	 */
 	AFSFid promised;
 	bool rootafs; /* the object that was looked at last is of that volume */
+	struct fsd_running_call running;
 };
 
 /* Whether the caller may see a path of the export: 0, or -EACCES. */

@@ -74,11 +74,14 @@ static bool is_for_all(int32_t opcode)
 static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	struct fs_call *call = context;
-	struct sockaddr_storage peer = {0};
-	socklen_t length = sizeof(peer);
+	struct sockaddr_storage *peer = &call->running.peer;
+	socklen_t length = sizeof(*peer);
 
-	rxw_call_peer(rx, &peer, &length);
-	fsd_clients_enter(call->service->clients, &peer, (uint32_t)opcode, fsd_now(),
+	rxw_call_peer(rx, peer, &length);
+	call->running.procedure = function >= 0 ? RXAFS_function_names[function] : "unknown";
+	call->running.since = fsd_now();
+	fsd_running_add(&call->service->running, &call->running);
+	fsd_clients_enter(call->service->clients, peer, (uint32_t)opcode, call->running.since,
 			  &call->caller);
 	if (fsd_guard_asks(call->service->guard))
 		fsd_guard_enter(call->service->guard, FSD_FS, rx, &call->who);
@@ -100,6 +103,7 @@ int32_t fsd_fs_serve(rxw_call *rx, void *service)
 	if (code && call.promised.Volume)
 		fs_unpromise(&call, &call.promised);
 	fsd_clients_leave(call.service->clients, &call.caller);
+	fsd_running_remove(&call.service->running, &call.running);
 	fsd_count(&counters->calls, 1);
 	if (code)
 		fsd_count(&counters->failed, 1);

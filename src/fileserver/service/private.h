@@ -73,6 +73,23 @@ uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
 		    const AFSFetchStatus **status, const uint8_t **bytes, size_t *size);
 
+/* -- running.c: the calls of the file service whose handlers are running -- */
+
+/* On the stack of its handler; zeroed before it is added. */
+struct fsd_running_call {
+	struct fsd_running_call *next, **link; /* lock; link NULL: not in the list */
+	const char *procedure;
+	struct sockaddr_storage peer;
+	uint64_t since; /* fsd_now() */
+};
+struct fsd_running {
+	pthread_mutex_t lock;
+	struct fsd_running_call *first; /* lock */
+};
+void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call);
+/* One that was not added may be removed. */
+void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *call);
+
 /* -- service.c -- */
 
 /* Counted by calls, read by anybody. */
@@ -102,6 +119,7 @@ struct fsd_service {
 	unsigned advertise_count;
 	struct fsd_counters counters;
 	struct fsd_xstats xstats;
+	struct fsd_running running;
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)

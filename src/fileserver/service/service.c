@@ -29,6 +29,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 		memcpy(service->advertise, options->advertise,
 		       options->advertise_count * sizeof(*options->advertise));
 	service->start_time = (uint32_t)time(NULL);
+	pthread_mutex_init(&service->running.lock, NULL);
 	fsd_xstats_init(&service->xstats);
 	service->xstats.calls = options->calls;
 	if (!options->cell)
@@ -47,6 +48,7 @@ void fsd_service_destroy(struct fsd_service *service)
 		return;
 	fsd_rootafs_destroy(service->rootafs);
 	fsd_xstats_end(&service->xstats);
+	pthread_mutex_destroy(&service->running.lock);
 	free(service);
 }
 

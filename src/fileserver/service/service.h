@@ -64,6 +64,9 @@ int32_t fsd_vol_serve(rxw_call *call, void *service);
  */
 void fsd_service_observe(void *service, const struct rxw_rpc_report *report);
 
+/* Log one line for each call of the file service whose handler has not returned. Any thread. */
+void fsd_service_log_running(struct fsd_service *service);
+
 /* -- metrics -- */
 
 /* How often the keys of the service were read. */

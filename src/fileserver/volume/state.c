@@ -205,7 +205,7 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 			 "state directory %.200s lies inside the export %.200s: "
 			 "choose a place outside with --state DIR",
 			 path, export);
-		return -1;
+		return FSD_STATE_INSIDE;
 	}
 	if (make_directories(path) < 0 || !realpath(path, resolved))
 		return fail(message, "cannot make state directory", path, advice);

@@ -38,9 +38,10 @@ int fsd_state_default(char *path, size_t size, char *message);
 
 /*
  * Make the directory if it is not there, check that it lies outside `export` (a canonical path),
- * lock it against another server, and read or make the UUID. Returns 0 or -1 with one line in
- * message[FSD_MESSAGE_MAX].
+ * lock it against another server, and read or make the UUID. Returns 0; or FSD_STATE_INSIDE if it lies
+ * inside, or -1, with one line in message[FSD_MESSAGE_MAX].
  */
+#define FSD_STATE_INSIDE -2
 int fsd_state_open(struct fsd_state *state, const char *path, const char *export, char *message);
 void fsd_state_close(struct fsd_state *state);
 

@@ -70,7 +70,7 @@ refused 2 workers --export "$dir/export" --workers 9:3
 refused 2 port --export "$dir/export" --port 70000
 refused 2 stray --export "$dir/export" stray
 refused 2 "$dir/none" --export "$dir/none" --state "$dir/state"
-refused 1 "inside the export" --export "$dir/export" --state "$dir/export/state"
+refused 2 "inside the export" --export "$dir/export" --state "$dir/export/state"
 refused 1 /proc/none --export "$dir/export" --state /proc/none
 refused 1 192.0.2.1 --export "$dir/export" --state "$dir/state" --listen 192.0.2.1 --require none
 refused 1 "$dir/none" --export "$dir/export" --state "$dir/state" --timeline "$dir/none/here"

@@ -855,7 +855,7 @@ START_TEST(bad_settings_are_named)
 	ck_assert_ptr_nonnull(strstr(message, "--state"));
 	bad = settings;
 	bad.state = tree_path(root, "inside");
-	ck_assert_int_eq(fsd_server_start(&bad, &config, &none, message), -1);
+	ck_assert_int_eq(fsd_server_start(&bad, &config, &none, message), FSD_WRONG_SETTINGS);
 	ck_assert_ptr_nonnull(strstr(message, "inside the export"));
 	bad = settings;
 	bad.export = "/nonexistent/place";

@@ -49,13 +49,13 @@ START_TEST(not_inside_the_export)
 
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", export, inside[i]);
-		ck_assert_int_eq(fsd_state_open(&state, path, export, message), -1);
+		ck_assert_int_eq(fsd_state_open(&state, path, export, message), FSD_STATE_INSIDE);
 		one_line_with("inside the export");
 	}
 	/* not by way of a link either, and nothing has been made */
 	ck_assert_int_eq(symlink(export, tree_path(outside, "link")), 0);
 	snprintf(path, sizeof(path), "%s/link/state", outside);
-	ck_assert_int_eq(fsd_state_open(&state, path, export, message), -1);
+	ck_assert_int_eq(fsd_state_open(&state, path, export, message), FSD_STATE_INSIDE);
 	one_line_with("inside the export");
 	ck_assert_int_ne(access(tree_path(export, "state"), F_OK), 0);
 	ck_assert_int_ne(access(tree_path(export, "sub/state"), F_OK), 0);
