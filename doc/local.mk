@@ -114,6 +114,9 @@ dist_performance_DATA = \
 charts:
 	$(PYTHON3) -B $(srcdir)/src/bench/charts $(srcdir)
 
+# Words that src/tests/check-words.sh accepts beside those of the dictionary.
+EXTRA_DIST += doc/words.txt
+
 # Plots of the notebook, as `make ladder` writes them.
 EXTRA_DIST += \
 	doc/notes/performance/ladder-clients.svg \
