@@ -79,7 +79,7 @@ for unit in "$dir"/recipes/*.service; do
 	[ -f "$unit" ] || continue
 	command -v systemd-analyze > /dev/null || { echo "left out: ${unit##*/}, since there is no systemd-analyze"; continue; }
 	# The program need not be there: another one stands in for it.
-	sed -i "s|^ExecStart=[^ ]*|ExecStart=$(command -v true)|" "$unit"
+	sed -i "s|^ExecStart=[^ ]*|ExecStart=$(command -v env)|" "$unit"
 	systemd-analyze verify "$unit" > "$dir/log" 2>&1
 	! grep -F "${unit##*/}" "$dir/log" || fail "${unit##*/}: systemd-analyze complains"
 done
