@@ -3,40 +3,40 @@
 # above it in this list (src/tests/check-calls.py).
 
 rx_sources += \
-	src/rx/engine/internal.h src/rx/engine/lock.h \
-	src/rx/engine/core/refs.c \
+	src/rx/engine/objects.h src/rx/engine/lock.h \
+	src/rx/engine/core/core.h src/rx/engine/core/refs.c \
 	src/rx/engine/core/sleepers.c \
-	src/rx/engine/core/sys.c \
+	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
 	src/rx/engine/trace/dump.c \
 	src/rx/engine/trace/pcapng.c src/rx/engine/trace/pcapng.h \
 	src/rx/engine/trace/ring.c src/rx/engine/trace/ring.h src/rx/engine/trace/trace.h \
-	src/rx/engine/timer/wheel.c \
+	src/rx/engine/timer/wheel.c src/rx/engine/timer/timer.h \
 	src/rx/engine/sched/stalled.c \
-	src/rx/engine/sched/workers.c \
-	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h src/rx/engine/jobs/job.h \
-	src/rx/engine/events/events.c \
+	src/rx/engine/sched/workers.c src/rx/engine/sched/sched.h \
+	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h \
+	src/rx/engine/events/events.c src/rx/engine/events/events.h \
 	src/rx/engine/effects/deferred.c \
-	src/rx/engine/effects/effects.c \
-	src/rx/engine/tx/batch.c \
+	src/rx/engine/effects/effects.c src/rx/engine/effects/effects.h \
+	src/rx/engine/tx/batch.c src/rx/engine/tx/tx.h \
 	src/rx/engine/tx/control.c \
 	src/rx/engine/dispatch/callback.c \
-	src/rx/engine/dispatch/dispatch.c \
+	src/rx/engine/dispatch/dispatch.c src/rx/engine/dispatch/dispatch.h \
 	src/rx/engine/dispatch/send.c \
-	src/rx/engine/conn/lifecycle.c \
-	src/rx/engine/admit/cookie.c \
+	src/rx/engine/conn/lifecycle.c src/rx/engine/conn/conn.h \
+	src/rx/engine/admit/admit.h src/rx/engine/admit/cookie.c \
 	src/rx/engine/admit/evict.c \
 	src/rx/engine/admit/slow_calls.c \
 	src/rx/engine/admit/unvalidated.c \
-	src/rx/engine/verify/deliver.c \
+	src/rx/engine/verify/deliver.c src/rx/engine/verify/verify.h \
 	src/rx/engine/verify/exchange.c \
-	src/rx/engine/diag/rxdebug.c \
-	src/rx/engine/rx/batch.h \
+	src/rx/engine/diag/rxdebug.c src/rx/engine/diag/diag.h \
+	src/rx/engine/rx/batch.h src/rx/engine/rx/rx.h \
 	src/rx/engine/rx/expire.c \
 	src/rx/engine/rx/icmp.c \
 	src/rx/engine/rx/lookup.c \
 	src/rx/engine/rx/loop.c \
 	src/rx/engine/rx/role.c \
-	src/rx/engine/stream/read.c \
+	src/rx/engine/stream/read.c src/rx/engine/stream/stream.h \
 	src/rx/engine/stream/wait.c \
 	src/rx/engine/stream/write.c \
-	src/rx/engine/serve/serve.c
+	src/rx/engine/serve/serve.c src/rx/engine/serve/serve.h

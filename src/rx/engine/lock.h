@@ -3,7 +3,7 @@
 #ifndef RXW_ENGINE_LOCK_H
 #define RXW_ENGINE_LOCK_H
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 /*
  * A lock that is free costs what it cost without the count: only who finds it taken counts, and he
@@ -46,22 +46,22 @@ static inline void rxw_table_unlock(struct rxw_shard *s)
 
 static inline void rxw_role_lock(struct rxw_shard *s)
 {
-	rxw_mutex_lock(&s->role_lock, &s->contended[RXW_LOCK_RECEIVE_ROLE]);
+	rxw_mutex_lock(&s->role.lock, &s->contended[RXW_LOCK_RECEIVE_ROLE]);
 }
 
 static inline void rxw_role_unlock(struct rxw_shard *s)
 {
-	pthread_mutex_unlock(&s->role_lock);
+	pthread_mutex_unlock(&s->role.lock);
 }
 
 static inline void rxw_txq_lock(struct rxw_shard *s)
 {
-	rxw_mutex_lock(&s->txq_lock, &s->contended[RXW_LOCK_SEND_QUEUE]);
+	rxw_mutex_lock(&s->tx.lock, &s->contended[RXW_LOCK_SEND_QUEUE]);
 }
 
 static inline void rxw_txq_unlock(struct rxw_shard *s)
 {
-	pthread_mutex_unlock(&s->txq_lock);
+	pthread_mutex_unlock(&s->tx.lock);
 }
 
 static inline void rxw_workers_lock(struct rxw_endpoint *ep)

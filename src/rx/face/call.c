@@ -5,7 +5,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "face/observer.h"
 #include "proto/seen.h"
@@ -103,8 +105,8 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 	if (!made)
 		return -RXW_ENOMEM;
 	if (options) {
-		made->callback = options->callback;
-		made->arg = options->arg;
+		made->events.callback = options->callback;
+		made->events.arg = options->arg;
 	}
 	now = made->started;
 	rxw_conn_lock(c);
@@ -129,13 +131,13 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
  */
 static bool runs_elsewhere(const struct rxw_call *call)
 {
-	return call->callback_busy && !pthread_equal(call->callback_thread, pthread_self());
+	return call->events.busy && !pthread_equal(call->events.thread, pthread_self());
 }
 
 static void wait_callback(struct rxw_call *call)
 {
 	while (runs_elsewhere(call))
-		pthread_cond_wait(&call->cond, &call->conn->lock);
+		pthread_cond_wait(&call->sleep.cond, &call->conn->lock);
 }
 
 int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
@@ -169,8 +171,8 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_pcall_finish(&call->p, &a.out);
 	call->ended = true;
 	c->held--;
-	call->writer = RXW_WRITER_GONE;
-	call->callback_pending = false;
+	call->tx.writer = RXW_WRITER_GONE;
+	call->events.pending = false;
 	result = call->p.error;
 	if (!result)
 		rxw_latency_add(&rxw_home(c)->stats.latency[1], a.out.now - call->started);
@@ -222,13 +224,13 @@ int rxw_call_fd(rxw_call *call)
 	if (!call)
 		return -RXW_EINVAL;
 	rxw_conn_lock(call->conn);
-	if (call->fd < 0) {
-		unsigned now = rxw_events_now(call) & call->fd_events;
+	if (call->events.fd < 0) {
+		unsigned now = rxw_events_now(call) & call->events.fd_mask;
 
-		call->fd = eventfd(now ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
-		call->fd_set = call->fd >= 0 && now;
+		call->events.fd = eventfd(now ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+		call->events.fd_set = call->events.fd >= 0 && now;
 	}
-	fd = call->fd;
+	fd = call->events.fd;
 	rxw_conn_unlock(call->conn);
 	return fd < 0 ? -RXW_ESYS : fd;
 }
@@ -241,9 +243,9 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 	if (!call || !events || (events & ~(RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)))
 		return -RXW_EINVAL;
 	rxw_conn_lock(call->conn);
-	call->fd_events = events;
+	call->events.fd_mask = events;
 	/* The descriptor never blocks: one more than it can count is no loss. */
-	if (rxw_fd_note(call) && write(call->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (rxw_fd_note(call) && write(call->events.fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		r = -RXW_ESYS;
 	rxw_conn_unlock(call->conn);
 	return r;
@@ -259,12 +261,12 @@ unsigned rxw_call_events(rxw_call *call)
 	events = rxw_events_now(call);
 	if (call->r.at < call->r.count)
 		events |= RXW_EVENT_READ;
-	if (!(events & call->fd_events) && call->fd_set) {
+	if (!(events & call->events.fd_mask) && call->events.fd_set) {
 		uint64_t count;
 
 		/* Nothing holds any more: the descriptor goes back to sleep. */
-		if (read(call->fd, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN)
-			call->fd_set = false;
+		if (read(call->events.fd, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN)
+			call->events.fd_set = false;
 	}
 	rxw_conn_unlock(call->conn);
 	return events;
@@ -285,10 +287,10 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 		rxw_call_unref(call);
 		return -RXW_EDEADLK;
 	}
-	call->callback = NULL; /* the one that runs is the last */
+	call->events.callback = NULL; /* the one that runs is the last */
 	wait_callback(call);
-	call->callback = callback;
-	call->arg = arg;
+	call->events.callback = callback;
+	call->events.arg = arg;
 	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
 		atomic_store_explicit(left, true, memory_order_relaxed);
 	if (callback && rxw_events_now(call) && rxw_callback_note(call)) {
@@ -320,8 +322,8 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	s.duplicates = p->duplicates;
 	s.acks_sent = p->acks_sent;
 	s.acks_received = p->acks_received;
-	s.windows_by_writer = atomic_load(&call->windows_by_writer);
-	s.windows_by_receiver = atomic_load(&call->windows_by_receiver);
+	s.windows_by_writer = atomic_load(&call->tx.windows_by_writer);
+	s.windows_by_receiver = atomic_load(&call->tx.windows_by_receiver);
 	s.rtt_ns = p->rtt.valid ? p->rtt.srtt : 0;
 	s.cwnd = p->cc.cwnd;
 	s.peer_window = call->conn->p.peer_window;

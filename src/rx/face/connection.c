@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Client connections as applications hold them. */
-#include "engine/internal.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 
 #define CID_TRIES 64

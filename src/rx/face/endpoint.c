@@ -6,8 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/rx/batch.h"
-#include "engine/internal.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/serve/serve.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 #include "face/config.h"
@@ -171,14 +173,14 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 /* Calls that somebody queued for sending and nobody sent. */
 static void drain_send_queue(struct rxw_shard *s)
 {
-	struct rxw_call *call = s->txq_head, *next;
+	struct rxw_call *call = s->tx.head, *next;
 
 	for (; call; call = next) {
-		next = call->tx_next;
+		next = call->tx.next;
 		rxw_call_unref(call);
 	}
-	s->txq_head = NULL;
-	s->txq_tail = &s->txq_head;
+	s->tx.head = NULL;
+	s->tx.tail = &s->tx.head;
 }
 
 static void remove_connections(struct rxw_endpoint *ep)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "face/config.h"
 
 /* Lock held, or nobody else there. 0 or -RXW_ESYS. */

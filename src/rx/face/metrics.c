@@ -9,7 +9,7 @@
 #include <rxwire/metrics.h>
 #include <rxwire/rxwire.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 #define FIRST_ROOM 16384u
 

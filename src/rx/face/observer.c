@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What procedure calls need of this floor beyond its public face: who is told of them, and why none
  * can begin. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "face/observer.h"
 

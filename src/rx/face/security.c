@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 
 /* Sealing without verifying, or one side of an exchange: no peer could talk to that. */

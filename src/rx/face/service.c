@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *given,
 		    rxw_service **service)

@@ -5,7 +5,7 @@
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 
 static uint64_t get(const _Atomic(uint64_t) *counter)
@@ -14,21 +14,21 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 }
 
 /* Counters that have one name in the public structure and in their source. */
-#define PROTO_COUNTERS(X)                                                                     \
-	X(retransmitted)                                                                      \
-	X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted) X(calls_timed_out)     \
-		X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events) X(probes)    \
-			X(stateless_aborts) X(version_answers) X(debug_answers) X(strangers)  \
-				X(strangers_evicted) X(calls_given_up) X(connections_evicted) \
-					X(strangers_asked) X(strangers_proved)
+/* clang-format off */
+#define PROTO_COUNTERS(X)                                                                        \
+	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
+	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
+	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers) X(strangers)           \
+	X(strangers_evicted) X(calls_given_up) X(connections_evicted)                      \
+	X(strangers_asked) X(strangers_proved)
 #define IO_COUNTERS(X)                                                                           \
-	X(syscalls_send)                                                                         \
-	X(syscalls_recv) X(syscalls_other) X(datagrams_sent) X(datagrams_received) X(bytes_sent) \
-		X(bytes_received) X(trains_sent) X(trains_received) X(gso_fallbacks)             \
-			X(gro_fallbacks) X(send_errors) X(send_retries) X(kernel_drops)
-#define SHARD_COUNTERS(X)    \
-	X(windows_by_writer) \
-	X(windows_by_receiver) X(wakeups) X(wrong_shard) X(handlers_short) X(handlers_worker)
+	X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(datagrams_sent)                    \
+	X(datagrams_received) X(bytes_sent) X(bytes_received) X(trains_sent) X(trains_received)  \
+	X(gso_fallbacks) X(gro_fallbacks) X(send_errors) X(send_retries) X(kernel_drops)
+#define SHARD_COUNTERS(X)                                                                        \
+	X(wakeups) X(wrong_shard) X(handlers_short)  \
+	X(handlers_worker)
+/* clang-format on */
 
 static void add_proto(struct rxw_stats *to, const struct rxw_pstats *proto)
 {
@@ -55,6 +55,8 @@ static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
 #define X(name) to->name += get(&s->name);
 	SHARD_COUNTERS(X)
 #undef X
+	to->windows_by_writer += get(&s->tx.windows_by_writer);
+	to->windows_by_receiver += get(&s->tx.windows_by_receiver);
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
 		to->lock_contended[i] += get(&s->contended[i]);
 	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);

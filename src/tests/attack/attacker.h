@@ -4,7 +4,7 @@
 #define TESTS_ATTACK_ATTACKER_H
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "world.h"
 
 const char fuzz_name[] = "live";

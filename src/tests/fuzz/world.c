@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/hash.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "fuzz.h"
 
 #define SOCKETS	   8
@@ -342,7 +342,7 @@ void world_poll(rxw_endpoint *ep)
 	do {
 		rxw_receive_batch(s);
 		FUZZ_CHECK(++n < POLLS_MOST);
-	} while (s->sock->first || s->sock->reports || s->owing_count || atomic_load(&s->inbox));
+	} while (s->sock->first || s->sock->reports || s->deferred.count || atomic_load(&s->wheel.inbox));
 	rxw_set_receiving(NULL);
 	rxw_set_library_thread(NULL);
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "reader.h"
 #include "tests/rx/face/harness.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Strangers for whom there is no place: they prove their address without one (rx-protocol 12.3). */
 #include "base/hash.h"
-#include "engine/rx/batch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of addresses that are proven: how many there may be, and which goes (12.3). */
-#include "engine/rx/batch.h"
+#include "engine/conn/conn.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 /*
  * An address that answers may have as many connections as it likes, each for ten minutes, and
@@ -15,17 +16,22 @@
 #define AT_ONCE	     64		   /* go behind one batch */
 #define REST	     (10 * RXW_MS) /* none may go: looked again after that */
 
+uint64_t rxw_last_activity(const struct rxw_connection *c)
+{
+	return c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
+}
+
 bool rxw_too_many_connections(const struct rxw_endpoint *ep)
 {
 	return ep->config.connections_max &&
-	       atomic_load_explicit(&ep->settled, memory_order_relaxed) >
+	       atomic_load_explicit(&ep->validated, memory_order_relaxed) >
 		       ep->config.connections_max;
 }
 
 /* Its lock held: when it said something last; UINT64_MAX: it must stay. */
 static uint64_t silent_since(const struct rxw_connection *c)
 {
-	return c->settled && rxw_pconn_idle(&c->p) ? rxw_last_activity(c) : UINT64_MAX;
+	return c->admit.validated && rxw_pconn_idle(&c->p) ? rxw_last_activity(c) : UINT64_MAX;
 }
 
 /* Of a sample of a table's connections that which was silent longest, with a reference, or NULL. */
@@ -81,11 +87,11 @@ static bool evict(struct rxw_shard *s, struct rxw_connection *victim, uint64_t n
 static bool evict_one(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_endpoint *ep = s->ep;
-	struct rxw_batch *b = s->batch;
+	struct rxw_shard_admit *b = &s->admit;
 
 	for (unsigned i = 0; i < ep->shard_count; i++) {
-		struct rxw_shard *t = &ep->shard[b->settled_table++ % ep->shard_count];
-		struct rxw_connection *victim = find_victim(t, &b->settled_slot, now);
+		struct rxw_shard *t = &ep->shard[b->idle_table++ % ep->shard_count];
+		struct rxw_connection *victim = find_victim(t, &b->idle_slot, now);
 		bool gone;
 
 		if (!victim)
@@ -100,13 +106,13 @@ static bool evict_one(struct rxw_shard *s, uint64_t now)
 
 void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_shard_admit *b = &s->admit;
 
-	if (now < b->settled_at)
+	if (now < b->idle_at)
 		return;
 	for (unsigned i = 0; i < AT_ONCE && rxw_too_many_connections(s->ep); i++)
 		if (!evict_one(s, now)) {
-			b->settled_at = now + REST;
+			b->idle_at = now + REST;
 			return;
 		}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that keep a worker from others and move nothing are ended, once too many workers wait. */
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define AT_ONCE 16 /* calls that are ended by one look */
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of strangers, whose address is not proven: few, not for long (rx-protocol 12.3). */
-#include "engine/rx/batch.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define LIFE	   (15 * RXW_SEC) /* of a connection that says nothing */
 #define LOOK_AGAIN RXW_SEC	  /* one with a call at work */
@@ -36,13 +38,13 @@ void rxw_unproven_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
 /* Lock held: it counts among the strangers no longer. */
 static void no_stranger(struct rxw_connection *c)
 {
-	c->stranger = false;
+	c->admit.unvalidated = false;
 	rxw_unproven_dismiss(c->ep, &c->p.path.peer);
 }
 
 void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
 {
-	if (c->stranger && rxw_peer_proven(c->p.peer, now)) {
+	if (c->admit.unvalidated && rxw_peer_proven(c->p.peer, now)) {
 		no_stranger(c);
 		rxw_count_validated(c);
 	}
@@ -75,31 +77,31 @@ void rxw_stranger_meet(struct rxw_shard *s, struct rxw_connection *c, const stru
 }
 
 /* Shard's lock held, and the reference given: it is looked at in the second that follows `at`. */
-static void put(struct rxw_batch *b, struct rxw_connection *c, uint64_t at)
+static void put(struct rxw_shard_admit *b, struct rxw_connection *c, uint64_t at)
 {
-	struct rxw_unproven_list *slot;
+	struct rxw_unvalidated_list *slot;
 	uint64_t second = at / RXW_SEC + 1;
 
-	if (second <= b->unproven_at)
-		second = b->unproven_at + 1;
-	slot = &b->unproven[second % RXW_UNPROVEN_SLOTS];
-	c->unproven_next = NULL;
+	if (second <= b->second)
+		second = b->second + 1;
+	slot = &b->slot[second % RXW_UNVALIDATED_SLOTS];
+	c->admit.next = NULL;
 	if (slot->head)
-		slot->tail->unproven_next = c;
+		slot->tail->admit.next = c;
 	else
 		slot->head = c;
 	slot->tail = c;
-	b->strangers++;
+	b->count++;
 }
 
 /* Shard's lock held: the first of a list that has one; the reference is the caller's from now on. */
-static struct rxw_connection *take(struct rxw_batch *b, struct rxw_unproven_list *list)
+static struct rxw_connection *take(struct rxw_shard_admit *b, struct rxw_unvalidated_list *list)
 {
 	struct rxw_connection *c = list->head;
 
-	list->head = c->unproven_next;
-	c->unproven_next = NULL;
-	b->strangers--;
+	list->head = c->admit.next;
+	c->admit.next = NULL;
+	b->count--;
 	return c;
 }
 
@@ -108,21 +110,19 @@ void rxw_unproven_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t n
 	rxw_count(&s->stats.strangers, 1);
 	rxw_conn_ref(c);
 	rxw_table_lock(s);
-	put(s->batch, c, now + LIFE);
+	put(&s->admit, c, now + LIFE);
 	rxw_table_unlock(s);
 }
 
 void rxw_shard_forget_strangers(struct rxw_shard *s)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_shard_admit *b = &s->admit;
 
-	if (!b)
-		return;
-	while (b->unproven_due.head)
-		rxw_conn_unref(take(b, &b->unproven_due));
-	for (unsigned i = 0; i < RXW_UNPROVEN_SLOTS; i++)
-		while (b->unproven[i].head)
-			rxw_conn_unref(take(b, &b->unproven[i]));
+	while (b->due.head)
+		rxw_conn_unref(take(b, &b->due));
+	for (unsigned i = 0; i < RXW_UNVALIDATED_SLOTS; i++)
+		while (b->slot[i].head)
+			rxw_conn_unref(take(b, &b->slot[i]));
 }
 
 /* Lock held: a stranger's connection without a call at work. */
@@ -134,17 +134,17 @@ static bool may_go(const struct rxw_connection *c, uint64_t now)
 		if (p && p->state != RXW_CS_PRECALL && !rxw_pcall_done(p))
 			return false;
 	}
-	return c->stranger && !rxw_peer_proven(c->p.peer, now);
+	return c->admit.unvalidated && !rxw_peer_proven(c->p.peer, now);
 }
 
 /* Shard's lock held: that which stands before all others, or NULL. */
-static struct rxw_connection *take_first(struct rxw_batch *b)
+static struct rxw_connection *take_first(struct rxw_shard_admit *b)
 {
-	if (b->unproven_due.head)
-		return take(b, &b->unproven_due);
-	for (unsigned i = 1; i <= RXW_UNPROVEN_SLOTS; i++) {
-		struct rxw_unproven_list *l =
-			&b->unproven[(b->unproven_at + i) % RXW_UNPROVEN_SLOTS];
+	if (b->due.head)
+		return take(b, &b->due);
+	for (unsigned i = 1; i <= RXW_UNVALIDATED_SLOTS; i++) {
+		struct rxw_unvalidated_list *l =
+			&b->slot[(b->second + i) % RXW_UNVALIDATED_SLOTS];
 
 		if (l->head)
 			return take(b, l);
@@ -161,8 +161,8 @@ static struct rxw_connection *take_first(struct rxw_batch *b)
 static struct rxw_connection *find_victim(struct rxw_shard *s, uint64_t now)
 {
 	uint64_t gap = RXW_SEC / EVICT_RATE * s->ep->shard_count;
-	struct rxw_batch *b = s->batch;
-	uint64_t looked_at = b->unproven_at * RXW_SEC,
+	struct rxw_shard_admit *b = &s->admit;
+	uint64_t looked_at = b->second * RXW_SEC,
 		 last = (now > looked_at ? now : looked_at) + LIFE;
 
 	if (now < b->evict_at)
@@ -204,7 +204,7 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 		/* Another thread brought it a call, which must not run twice, or a proof. */
 		rxw_conn_unlock(victim);
 		rxw_table_lock(s);
-		put(s->batch, victim, now);
+		put(&s->admit, victim, now);
 		rxw_table_unlock(s);
 		return false;
 	}
@@ -229,7 +229,7 @@ static uint64_t look_at(struct rxw_connection *c, uint64_t now, bool *gone)
 	*gone = false;
 	rxw_conn_lock(c);
 	rxw_stranger_look(c, now);
-	if (c->stranger) {
+	if (c->admit.unvalidated) {
 		again = rxw_pconn_idle(&c->p) ? rxw_last_activity(c) + LIFE : now + LOOK_AGAIN;
 		*gone = now > again;
 	}
@@ -238,16 +238,16 @@ static uint64_t look_at(struct rxw_connection *c, uint64_t now, bool *gone)
 }
 
 /* Shard's lock held: the next slot whose second has come. False: there is none. */
-static bool next_due(struct rxw_batch *b, uint64_t second)
+static bool next_due(struct rxw_shard_admit *b, uint64_t second)
 {
-	struct rxw_unproven_list *slot;
+	struct rxw_unvalidated_list *slot;
 
-	if (b->unproven_at + RXW_UNPROVEN_SLOTS < second)
-		b->unproven_at = second - RXW_UNPROVEN_SLOTS; /* all of them */
-	if (b->unproven_at >= second)
+	if (b->second + RXW_UNVALIDATED_SLOTS < second)
+		b->second = second - RXW_UNVALIDATED_SLOTS; /* all of them */
+	if (b->second >= second)
 		return false;
-	slot = &b->unproven[++b->unproven_at % RXW_UNPROVEN_SLOTS];
-	b->unproven_due = *slot;
+	slot = &b->slot[++b->second % RXW_UNVALIDATED_SLOTS];
+	b->due = *slot;
 	slot->head = NULL;
 	return true;
 }
@@ -256,13 +256,13 @@ static bool next_due(struct rxw_batch *b, uint64_t second)
 static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *looked)
 {
 	struct rxw_connection *left[AT_ONCE];
-	struct rxw_batch *b = s->batch;
+	struct rxw_shard_admit *b = &s->admit;
 	unsigned n = 0;
 	bool gone[AT_ONCE], more;
 
 	rxw_table_lock(s);
-	for (unsigned i = 0; b->unproven_due.head && i < AT_ONCE; i++, ++*looked) {
-		struct rxw_connection *c = take(b, &b->unproven_due);
+	for (unsigned i = 0; b->due.head && i < AT_ONCE; i++, ++*looked) {
+		struct rxw_connection *c = take(b, &b->due);
 		uint64_t again = look_at(c, now, &gone[n]);
 
 		if (again)
@@ -270,7 +270,7 @@ static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *looked)
 		else
 			left[n++] = c;
 	}
-	more = b->unproven_due.head || next_due(b, now / RXW_SEC);
+	more = b->due.head || next_due(b, now / RXW_SEC);
 	rxw_table_unlock(s);
 	for (unsigned k = 0; k < n; k++) {
 		if (gone[k])

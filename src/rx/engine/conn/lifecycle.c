@@ -4,30 +4,31 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/rx/batch.h"
-#include "engine/internal.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 void rxw_count_validated(struct rxw_connection *c)
 {
-	if (c->settled || c->p.forgotten)
+	if (c->admit.validated || c->p.forgotten)
 		return;
-	c->settled = true;
-	atomic_fetch_add_explicit(&c->ep->settled, 1, memory_order_relaxed);
+	c->admit.validated = true;
+	atomic_fetch_add_explicit(&c->ep->validated, 1, memory_order_relaxed);
 }
 
 void rxw_uncount_validated(struct rxw_connection *c)
 {
-	if (c->settled)
-		atomic_fetch_sub_explicit(&c->ep->settled, 1, memory_order_relaxed);
-	c->settled = false;
+	if (c->admit.validated)
+		atomic_fetch_sub_explicit(&c->ep->validated, 1, memory_order_relaxed);
+	c->admit.validated = false;
 }
 
 void rxw_conn_free(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
 
-	if (c->stranger) {
+	if (c->admit.unvalidated) {
 		rxw_strangers_lock(ep);
 		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
 		rxw_strangers_unlock(ep);
@@ -58,11 +59,11 @@ void rxw_call_free(struct rxw_call *call)
 	rxw_workers_release_call(call);
 	rxw_call_unlive(call);
 	free_stream(call);
-	rxw_verify_drop(call->verify);
+	rxw_verify_drop(call->jobs.first);
 	rxw_pcall_fini(&call->p);
-	if (call->fd >= 0)
-		close(call->fd);
-	pthread_cond_destroy(&call->cond);
+	if (call->events.fd >= 0)
+		close(call->events.fd);
+	pthread_cond_destroy(&call->sleep.cond);
 	free(call);
 	atomic_fetch_sub(&c->ep->calls, 1);
 	rxw_conn_unref(c);
@@ -95,14 +96,14 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 
 	if (!call)
 		return NULL;
-	if (rxw_cond_init(&call->cond)) {
+	if (rxw_cond_init(&call->sleep.cond)) {
 		free(call);
 		return NULL;
 	}
 	call->conn = c;
 	call->flags = flags;
-	call->fd = -1;
-	call->fd_events = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
+	call->events.fd = -1;
+	call->events.fd_mask = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	call->w.seq = 1;
 	/* A callback that begins one may have worked for long since its thread's time was read. */
 	call->started = c->p.client ? rxw_now() : rxw_clock_cached();
@@ -128,7 +129,7 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 		return NULL;
 	}
 	call->short_handler = brief;
-	atomic_store(&call->placed, !brief);
+	atomic_store(&call->sched.reserved, !brief);
 	/* One who is not there must not hold a worker while few are left. */
 	if (!brief && !p->strict_reach && !rxw_path_is_local(&p->path) &&
 	    !rxw_peer_proven(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
@@ -188,8 +189,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	c->table = (cid >> 2) % ep->shard_count;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
-	atomic_init(&c->deadline, UINT64_MAX);
-	atomic_init(&c->armed, UINT64_MAX);
+	atomic_init(&c->timer.deadline, UINT64_MAX);
+	atomic_init(&c->timer.armed, UINT64_MAX);
 	*error = rxw_pconn_init(&c->p, &ep->params, &engine_ops, peer, path, epoch, cid, service,
 				security, client, now);
 	if (*error) {

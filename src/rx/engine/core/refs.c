@@ -2,7 +2,7 @@
 /* References of connections, calls and security classes. conn/lifecycle.c frees the first two. */
 #include <stdlib.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 void rxw_conn_ref(struct rxw_connection *c)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads that sleep for packets: how many there are, for whoever leaves the receive role. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s)
 {
-	if (call->asleep)
+	if (call->sleep.counted_in)
 		return;
-	call->asleep = s;
-	atomic_fetch_add(&s->asleep, 1);
+	call->sleep.counted_in = s;
+	atomic_fetch_add(&s->role.sleepers, 1);
 }
 
 void rxw_sleeper_remove(struct rxw_call *call)
 {
-	if (!call->asleep)
+	if (!call->sleep.counted_in)
 		return;
-	atomic_fetch_sub(&call->asleep->asleep, 1);
-	call->asleep = NULL;
+	atomic_fetch_sub(&call->sleep.counted_in->role.sleepers, 1);
+	call->sleep.counted_in = NULL;
 }

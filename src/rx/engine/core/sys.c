@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 uint64_t rxw_now(void)
 {

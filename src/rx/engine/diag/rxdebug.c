@@ -146,9 +146,9 @@ static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_cal
 
 	v->call_state[i] = (uint8_t)p->state;
 	v->call_mode[i] = mode_of(p);
-	if (call->writer == RXW_WRITER_WAITING)
+	if (call->tx.writer == RXW_WRITER_WAITING)
 		v->call_flags[i] |= CALL_WAIT_WINDOW_ALLOC;
-	else if (call->sleepers)
+	else if (call->sleep.threads)
 		v->call_flags[i] |= CALL_READER_WAIT;
 	if (!p->client && p->state == RXW_CS_PRECALL && call->attached)
 		v->call_flags[i] |= CALL_WAIT_PROC;
@@ -271,7 +271,7 @@ static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned i
 				       unsigned *steps)
 {
 	const struct rxw_conntable *t = &s->table;
-	struct rxw_listing *l = all ? &s->batch->listed : &s->batch->listed_busy;
+	struct rxw_listing *l = all ? &s->diag.all : &s->diag.busy;
 
 	rxw_listing_begin(l, index, t->size, t->moved);
 	for (; l->slot < rxw_conntable_chains(t); l->slot++) {
@@ -307,7 +307,7 @@ static bool conn_in_shard(struct rxw_shard *s, bool all, unsigned *index, struct
 		fill_conn(v, c, asker->local);
 		rxw_conn_unlock(c);
 	} else if (asker->steps) {
-		*index -= all ? s->table.count : s->batch->listed_busy.before;
+		*index -= all ? s->table.count : s->diag.busy.before;
 	}
 	rxw_table_unlock(s);
 	return c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Running callbacks: on the thread that found them due, or on one that verifies packets. */
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define TURN 180u /* packets that a callback may write where others wait for its thread */
 
@@ -12,32 +13,32 @@ static void run(struct rxw_call *call, bool turn)
 	bool away = false;
 
 	rxw_conn_lock(c);
-	call->callback_queued = false;
-	while (call->callback_pending && !call->callback_busy && !call->ended) {
-		rxw_call_fn fn = call->callback;
-		void *arg = call->arg;
+	call->events.queued = false;
+	while (call->events.pending && !call->events.busy && !call->ended) {
+		rxw_call_fn fn = call->events.callback;
+		void *arg = call->events.arg;
 		unsigned events = rxw_events_now(call);
 
-		call->callback_pending = false;
+		call->events.pending = false;
 		if (!fn || !events)
 			continue;
-		call->callback_busy = true;
-		call->callback_thread = pthread_self();
-		call->turn_end = turn ? rxw_pcall_next_seq(&call->p) + TURN : 0;
+		call->events.busy = true;
+		call->events.thread = pthread_self();
+		call->events.quantum_end = turn ? rxw_pcall_next_seq(&call->p) + TURN : 0;
 		rxw_conn_unlock(c);
 		rxw_callback_enter();
 		fn(call, events, arg);
 		rxw_callback_leave();
 		rxw_conn_lock(c);
-		call->callback_pending |= rxw_callback_quantum_used(call);
-		call->turn_end = 0;
-		call->callback_busy = false;
-		pthread_cond_broadcast(&call->cond); /* its end or a new callback waits for it */
-		if (call->ended || !call->callback_pending)
+		call->events.pending |= rxw_callback_quantum_used(call);
+		call->events.quantum_end = 0;
+		call->events.busy = false;
+		pthread_cond_broadcast(&call->sleep.cond); /* its end or a new callback waits for it */
+		if (call->ended || !call->events.pending)
 			break;
 		away = turn || rxw_callback_seals_bulk(call);
 		if (away) {
-			call->callback_queued = true;
+			call->events.queued = true;
 			break;
 		}
 	}

@@ -3,17 +3,18 @@
  * in that order, without any lock. */
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define WATCHED	    256u	   /* so many after a slow handler are watched closely */
 #define HANDED_OVER (100 * RXW_MS) /* a slow service is the workers' for so long */
 
 void rxw_dispatch_held(struct rxw_shard *s)
 {
-	if (s->ctl_held)
-		rxw_ctl_send(s, s->ctl, s->ctl_held);
-	s->ctl_held = 0;
+	if (s->effects.ctl_held)
+		rxw_ctl_send(s, s->effects.ctl, s->effects.ctl_held);
+	s->effects.ctl_held = 0;
 }
 
 /* No lock held: the record is empty, and takes what had no room. */
@@ -23,15 +24,15 @@ static void unspill(struct rxw_effects *a)
 		struct rxw_call *call = a->spill;
 		unsigned todo;
 
-		a->spill = call->spill_next;
+		a->spill = call->effects.next;
 		rxw_conn_lock(call->conn);
-		todo = call->spill_todo;
+		todo = call->effects.todo;
 		/* A caller that has stopped receiving meanwhile needs no interruption. */
-		if (!call->receiving)
+		if (!call->sleep.receiving)
 			todo &= ~(unsigned)RXW_DO_INTERRUPT;
 		a->item[a->count++] =
-			(struct rxw_effect){.call = call, .kick = call->receiving, .todo = todo};
-		call->spill_todo = 0;
+			(struct rxw_effect){.call = call, .interrupt = call->sleep.receiving, .todo = todo};
+		call->effects.todo = 0;
 		rxw_conn_unlock(call->conn);
 	}
 }
@@ -74,10 +75,10 @@ static bool refused(struct rxw_effects *a, struct rxw_call *call)
 	struct rxw_effects b;
 	bool done;
 
-	if (atomic_load(&call->placed) || call->short_handler)
+	if (atomic_load(&call->sched.reserved) || call->short_handler)
 		return false;
 	if (rxw_workers_reserve(c)) {
-		atomic_store(&call->placed, true);
+		atomic_store(&call->sched.reserved, true);
 		return false;
 	}
 	rxw_effects_init(&b, a->shard, false);
@@ -104,7 +105,7 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 			serve_here(a, call);
 			return;
 		}
-		atomic_store(&call->placed, true);
+		atomic_store(&call->sched.reserved, true);
 	}
 	if (!refused(a, call) && !rxw_workers_add(call))
 		call->conn->ep->upcalls->refuse(call);
@@ -112,10 +113,10 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 
 static void wake(struct rxw_effects *a, const struct rxw_effect *item)
 {
-	pthread_cond_broadcast(&item->call->cond);
+	pthread_cond_broadcast(&item->call->sleep.cond);
 	rxw_count(&a->shard->wakeups, 1);
 	if (a->receiver && (item->todo & RXW_DO_WAKE_RECEIVER))
-		a->shard->woke_caller = true;
+		a->shard->role.woke_caller = true;
 }
 
 static void run(struct rxw_effects *a)
@@ -176,7 +177,7 @@ static void run(struct rxw_effects *a)
 		if (a->item[i].todo & RXW_DO_WAKE)
 			wake(a, &a->item[i]);
 		if (a->item[i].todo & RXW_DO_INTERRUPT)
-			rxw_io_wake(a->item[i].kick->sock);
+			rxw_io_wake(a->item[i].interrupt->sock);
 		if (a->item[i].todo & RXW_DO_WAKE_CHANNEL)
 			pthread_cond_broadcast(&call->conn->channel_free);
 		if (a->item[i].todo & RXW_DO_SIGNAL_FD) {
@@ -185,7 +186,7 @@ static void run(struct rxw_effects *a)
 			/*
 			 * An eventfd takes 2^64 - 2 of these; a failure cannot be of use to anyone.
 			 */
-			if (write(call->fd, &one, sizeof(one)) < 0)
+			if (write(call->events.fd, &one, sizeof(one)) < 0)
 				rxw_count(&s->wakeups, 0);
 		}
 		rxw_call_unref(call);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send role: whoever holds it sends what is queued on a socket, in batches. */
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define TX_STAY 8 /* batches that a thread sends for others before it looks around */
 
@@ -42,7 +43,7 @@ static bool take_place(struct rxw_endpoint *ep)
 /* Is there something to send on `s` that nobody sends, and that this thread may? */
 static bool waits(const struct rxw_shard *s)
 {
-	return s != held_back && atomic_load(&s->txq_any) && !atomic_load(&s->tx_busy);
+	return s != held_back && atomic_load(&s->tx.any) && !atomic_load(&s->tx.busy);
 }
 
 /*
@@ -56,11 +57,11 @@ static bool send_some(struct rxw_shard *s, bool *placed)
 	struct rxw_endpoint *ep = s->ep;
 	struct rxw_shard *other = NULL;
 	bool flag, place = ep->senders < ep->shard_count &&
-			   atomic_load_explicit(&s->tx_bulk, memory_order_relaxed);
+			   atomic_load_explicit(&s->tx.bulk, memory_order_relaxed);
 
 	if (place && !take_place(ep))
 		return false;
-	flag = !atomic_exchange(&s->tx_busy, true);
+	flag = !atomic_exchange(&s->tx.busy, true);
 	if (flag) {
 		struct rxw_effects a;
 
@@ -68,7 +69,7 @@ static bool send_some(struct rxw_shard *s, bool *placed)
 		other = rxw_tx_batch(s, &a);
 		rxw_dispatch(&a);
 		rxw_clock_cache_set(0); /* the next one is later */
-		atomic_store(&s->tx_busy, false);
+		atomic_store(&s->tx.busy, false);
 	}
 	if (place)
 		atomic_fetch_sub(&ep->tx_senders, 1);
@@ -88,7 +89,7 @@ static bool wanted_elsewhere(const struct rxw_shard *sent, unsigned batches)
 	struct rxw_shard *receiving = rxw_receiving();
 	bool long_enough = batches >= TX_STAY, dry;
 
-	if (!long_enough && !atomic_load_explicit(&sent->tx_bulk, memory_order_relaxed))
+	if (!long_enough && !atomic_load_explicit(&sent->tx.bulk, memory_order_relaxed))
 		return false;
 	if (receiving)
 		return receiving != sent;
@@ -108,8 +109,8 @@ static void leave_rest(struct rxw_endpoint *ep)
 
 		if (!waits(s))
 			continue;
-		atomic_store(&s->tx_left, true);
-		if (atomic_load(&s->in_wait))
+		atomic_store(&s->tx.left, true);
+		if (atomic_load(&s->role.in_wait))
 			rxw_io_wake(s->sock);
 	}
 }

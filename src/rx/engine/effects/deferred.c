@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections with something that waits until the socket is drained: a merged ACK, a reader's wake-up. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 
 /*
  * Something of the connection waits until nothing more is to be received: a merged ACK, a reader's
@@ -9,18 +9,18 @@
 static bool waits_for_dry(const struct rxw_connection *c)
 {
 	for (unsigned i = 0; i < 4; i++)
-		if (c->p.channel[i] && rxw_call_of(c->p.channel[i])->quiet)
+		if (c->p.channel[i] && rxw_call_of(c->p.channel[i])->effects.quiet)
 			return true;
 	return rxw_pconn_owes(&c->p);
 }
 
 void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
-	if (c->owing || s->owing_count == RXW_DEFERRED_MAX || !waits_for_dry(c))
+	if (c->deferred || s->deferred.count == RXW_DEFERRED_MAX || !waits_for_dry(c))
 		return;
-	if (!s->owing_count)
-		s->owing_since = now;
-	c->owing = true;
+	if (!s->deferred.count)
+		s->deferred.since = now;
+	c->deferred = true;
 	rxw_conn_ref(c);
-	s->owing[s->owing_count++] = c;
+	s->deferred.conn[s->deferred.count++] = c;
 }

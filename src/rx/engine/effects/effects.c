@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the protocol's work on a connection has to be followed by, noted under its lock; dispatch/
  * does it once the lock is released. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 
 void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
@@ -10,22 +10,22 @@ void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 	a->receiver = receiver;
 	a->count = 0;
 	a->spill = NULL;
-	a->item = receiver ? s->actions : a->few;
+	a->item = receiver ? s->effects.item : a->few;
 	a->room = receiver ? RXW_EFFECTS_ROOM : RXW_EFFECTS_FEW;
 	a->out.now = rxw_clock_cached();
 	a->out.stats = receiver ? &s->own : &s->stats;
-	a->out.ctl = receiver ? s->ctl : a->ctl;
+	a->out.ctl = receiver ? s->effects.ctl : a->ctl;
 	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
-	a->out.ctl_count = receiver ? s->ctl_held : 0;
+	a->out.ctl_count = receiver ? s->effects.ctl_held : 0;
 	a->out.touched = NULL;
 	a->out.auth = NULL;
 	if (receiver)
-		s->ctl_held = 0;
+		s->effects.ctl_held = 0;
 }
 
 void rxw_effects_hold(struct rxw_effects *a)
 {
-	a->shard->ctl_held = a->out.ctl_count;
+	a->shard->effects.ctl_held = a->out.ctl_count;
 	a->out.ctl_count = 0;
 }
 
@@ -45,13 +45,13 @@ static unsigned who_sends(struct rxw_effects *a, struct rxw_call *call, bool dry
 
 	if (!a->receiver || defer == RXW_OFF)
 		return RXW_DO_SEND;
-	switch (call->writer) {
+	switch (call->tx.writer) {
 	case RXW_WRITER_INSIDE:
 		return 0;
 	case RXW_WRITER_WAITING:
 		if (defer != RXW_ON && dry)
 			return RXW_DO_SEND;
-		call->send_wanted = true;
+		call->tx.send_wanted = true;
 		return RXW_DO_WAKE;
 	default:
 		return RXW_DO_SEND;
@@ -69,9 +69,9 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 	 * was woken.
 	 */
 	if (todo & RXW_DO_WAKE)
-		call->quiet = false;
+		call->effects.quiet = false;
 	else if (events & RXW_OUT_QUIET)
-		call->quiet = true;
+		call->effects.quiet = true;
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_DO_WAKE;
 	if (events & RXW_OUT_SEND)
@@ -85,13 +85,13 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_DO_WAKE | (call->p.client ? RXW_DO_WAKE_CHANNEL : 0);
 	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
-	if ((todo & RXW_DO_WAKE) && call->receiving && call->receiving != rxw_receiving())
+	if ((todo & RXW_DO_WAKE) && call->sleep.receiving && call->sleep.receiving != rxw_receiving())
 		todo |= RXW_DO_INTERRUPT;
-	if ((todo & RXW_DO_WAKE) && !call->sleepers)
+	if ((todo & RXW_DO_WAKE) && !call->sleep.threads)
 		todo &= ~(unsigned)RXW_DO_WAKE;
 	if (todo & RXW_DO_WAKE) {
 		rxw_sleeper_remove(call);
-		todo |= call->comes_back ? RXW_DO_WAKE_RECEIVER : 0;
+		todo |= call->sleep.may_receive ? RXW_DO_WAKE_RECEIVER : 0;
 	}
 	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
 		if (rxw_callback_note(call)) {
@@ -116,13 +116,13 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 {
 	if (a->count < a->room) {
 		a->item[a->count++] =
-			(struct rxw_effect){.call = call, .kick = call->receiving, .todo = todo};
-	} else if (call->spill_todo) {
-		call->spill_todo |= todo; /* whoever has it does this, too */
+			(struct rxw_effect){.call = call, .interrupt = call->sleep.receiving, .todo = todo};
+	} else if (call->effects.todo) {
+		call->effects.todo |= todo; /* whoever has it does this, too */
 		rxw_call_unref(call);	  /* never the last one */
 	} else {
-		call->spill_todo = todo;
-		call->spill_next = a->spill;
+		call->effects.todo = todo;
+		call->effects.next = a->spill;
 		a->spill = call;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Events of a call that a callback or a descriptor reports, and which thread may run the callback. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 
 #define BULK 45u /* packets, a full train: more than that was sealed */
@@ -15,9 +15,9 @@ unsigned rxw_events_now(const struct rxw_call *call)
 	if (call->p.error)
 		return RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	ready = rxw_pcall_readable(&call->p, &ended);
-	if (ready || ended || (call->end_owed && !call->starved))
+	if (ready || ended || (call->w.end_owed && !call->events.starved))
 		events |= RXW_EVENT_READ;
-	if (call->writer != RXW_WRITER_GONE && !call->starved && rxw_pcall_writable(&call->p) &&
+	if (call->tx.writer != RXW_WRITER_GONE && !call->events.starved && rxw_pcall_writable(&call->p) &&
 	    !rxw_callback_quantum_used(call))
 		events |= RXW_EVENT_WRITE;
 	if (call->p.client && ended)
@@ -27,12 +27,12 @@ unsigned rxw_events_now(const struct rxw_call *call)
 
 bool rxw_callback_note(struct rxw_call *call)
 {
-	if (!call->callback || call->ended)
+	if (!call->events.callback || call->ended)
 		return false;
-	call->callback_pending = true;
-	if (call->callback_queued || call->callback_busy)
+	call->events.pending = true;
+	if (call->events.queued || call->events.busy)
 		return false;
-	call->callback_queued = true;
+	call->events.queued = true;
 	return true;
 }
 
@@ -65,9 +65,9 @@ bool rxw_must_not_wait(void)
 
 bool rxw_fd_note(struct rxw_call *call)
 {
-	if (call->fd < 0 || call->fd_set || !(rxw_events_now(call) & call->fd_events))
+	if (call->events.fd < 0 || call->events.fd_set || !(rxw_events_now(call) & call->events.fd_mask))
 		return false;
-	call->fd_set = true;
+	call->events.fd_set = true;
 	return true;
 }
 
@@ -91,6 +91,6 @@ bool rxw_callback_seals_bulk(const struct rxw_call *call)
  */
 bool rxw_callback_quantum_used(const struct rxw_call *call)
 {
-	return call->turn_end && rxw_pcall_next_seq(&call->p) >= call->turn_end &&
-	       pthread_equal(call->callback_thread, pthread_self());
+	return call->events.quantum_end && rxw_pcall_next_seq(&call->p) >= call->events.quantum_end &&
+	       pthread_equal(call->events.thread, pthread_self());
 }

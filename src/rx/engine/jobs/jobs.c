@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/jobs/job.h"
+#include "engine/jobs/jobs.h"
 #include "engine/lock.h"
 #include "engine/rx/batch.h"
 #include "proto/seen.h"
@@ -151,21 +151,21 @@ bool rxw_verify_tell(struct rxw_connection *c, struct rxw_call *call, uint8_t ea
 /* Lock held: may this thread verify early runs of the channel? */
 bool rxw_verify_early_waits(const struct rxw_connection *c, uint8_t bit)
 {
-	return (c->early_has & bit) && !(c->early_busy & bit) && !c->verify_here;
+	return (c->jobs.early_has & bit) && !(c->jobs.early_busy & bit) && !c->jobs.here;
 }
 
 /* Lock held: the first of a channel, at most so many. */
 struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t bit, unsigned most)
 {
-	struct rxw_verify_job *first = NULL, **last = &first, **link = &c->early;
+	struct rxw_verify_job *first = NULL, **last = &first, **link = &c->jobs.early;
 	unsigned n = 0;
 
-	c->early_has = 0;
+	c->jobs.early_has = 0;
 	while (*link) {
 		struct rxw_verify_job *job = *link;
 
 		if (rxw_channel_bit(&job->run) != bit || n == most) {
-			c->early_has |= rxw_channel_bit(&job->run);
+			c->jobs.early_has |= rxw_channel_bit(&job->run);
 			link = &job->next;
 			continue;
 		}
@@ -177,24 +177,24 @@ struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t b
 		last = &job->next;
 		n++;
 	}
-	c->early_tail = link;
-	c->early_runs -= n;
+	c->jobs.early_tail = link;
+	c->jobs.early_runs -= n;
 	if (n)
-		c->early_busy |= bit;
+		c->jobs.early_busy |= bit;
 	return first;
 }
 
 /* Lock held. False: as if lost. */
 static bool put_early(struct rxw_connection *c, struct rxw_verify_job *job)
 {
-	if (c->early_runs >= CALL_RUNS)
+	if (c->jobs.early_runs >= CALL_RUNS)
 		return false;
-	if (!c->early)
-		c->early_tail = &c->early;
-	*c->early_tail = job;
-	c->early_tail = &job->next;
-	c->early_runs++;
-	c->early_has |= rxw_channel_bit(&job->run);
+	if (!c->jobs.early)
+		c->jobs.early_tail = &c->jobs.early;
+	*c->jobs.early_tail = job;
+	c->jobs.early_tail = &job->next;
+	c->jobs.early_runs++;
+	c->jobs.early_has |= rxw_channel_bit(&job->run);
 	rxw_conn_unref(c); /* never the last one: a list of its own would keep it for ever */
 	return true;
 }
@@ -204,7 +204,7 @@ void rxw_verify_lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out
 {
 	struct rxw_verify_job *jobs = rxw_verify_take_early(c, bit, UINT_MAX);
 
-	c->early_busy &= (uint8_t)~bit;
+	c->jobs.early_busy &= (uint8_t)~bit;
 	for (struct rxw_verify_job *job = jobs; job; job = job->next)
 		rxw_drop(out->stats, RXW_DROP_MEMORY, job->run.count);
 	rxw_verify_drop(jobs);
@@ -214,8 +214,8 @@ void rxw_verify_forget(struct rxw_connection *c)
 {
 	struct rxw_verify_job *job;
 
-	while ((job = c->early) != NULL) {
-		c->early = job->next;
+	while ((job = c->jobs.early) != NULL) {
+		c->jobs.early = job->next;
 		rxw_verify_uncharge(job);
 		rxw_buf_unref(job->run.buf);
 		free(job);
@@ -224,24 +224,24 @@ void rxw_verify_forget(struct rxw_connection *c)
 
 bool rxw_verify_waits(const struct rxw_call *call)
 {
-	return call->verify && !call->verify_busy && !call->conn->verify_here;
+	return call->jobs.first && !call->jobs.busy && !call->conn->jobs.here;
 }
 
 struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
 {
-	struct rxw_verify_job *first = call->verify, **link = &call->verify;
+	struct rxw_verify_job *first = call->jobs.first, **link = &call->jobs.first;
 	unsigned n = 0;
 
 	for (; *link && n < most; n++) {
 		(*link)->of = call;
 		link = &(*link)->next;
 	}
-	call->verify = *link;
+	call->jobs.first = *link;
 	*link = NULL;
-	if (!call->verify)
-		call->verify_tail = &call->verify;
-	call->verify_runs -= n;
-	call->verify_busy = n > 0;
+	if (!call->jobs.first)
+		call->jobs.tail = &call->jobs.first;
+	call->jobs.runs -= n;
+	call->jobs.busy = n > 0;
 	return n ? first : NULL;
 }
 
@@ -436,18 +436,18 @@ static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 {
 	struct rxw_call *call = call_of(c, &job->run);
 
-	if (!call || ((c->early_has | c->early_busy) & rxw_channel_bit(&job->run)))
+	if (!call || ((c->jobs.early_has | c->jobs.early_busy) & rxw_channel_bit(&job->run)))
 		return put_early(c, job);
-	if (call->verify_runs >= CALL_RUNS ||
-	    call->p.rx.pinned + call->verify_pinned + job->charge >
+	if (call->jobs.runs >= CALL_RUNS ||
+	    call->p.rx.pinned + call->jobs.pinned + job->charge >
 		    (int64_t)c->p.params->call_memory)
 		return false;
-	if (!call->verify)
-		call->verify_tail = &call->verify;
-	*call->verify_tail = job;
-	call->verify_tail = &job->next;
-	call->verify_runs++;
-	call->verify_pinned += job->charge;
+	if (!call->jobs.first)
+		call->jobs.tail = &call->jobs.first;
+	*call->jobs.tail = job;
+	call->jobs.tail = &job->next;
+	call->jobs.runs++;
+	call->jobs.pinned += job->charge;
 	return true; /* somebody is told when the batch is over */
 }
 
@@ -460,16 +460,16 @@ bool rxw_verify_callback(struct rxw_call *call)
 }
 
 /* Lock held: may the thread that received a run verify it itself, before all others of its call? */
-static bool is_next(const struct rxw_batch *b, const struct rxw_connection *c,
+static bool is_next(const struct rxw_shard *s, const struct rxw_connection *c,
 		    const struct rxw_rxrun *run)
 {
 	const struct rxw_call *call = call_of(c, run);
 
-	if (call && (call->verify || call->verify_busy))
+	if (call && (call->jobs.first || call->jobs.busy))
 		return false;
-	if ((c->early_has | c->early_busy) & rxw_channel_bit(run))
+	if ((c->jobs.early_has | c->jobs.early_busy) & rxw_channel_bit(run))
 		return false;
-	return !c->verify_here || (c->verify_batch == b && c->verify_round == b->verify_round);
+	return !c->jobs.here || (c->jobs.shard == s && c->jobs.round == s->jobs.round);
 }
 
 void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
@@ -477,10 +477,10 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 {
 	bool slow = (c->p.security->class.flags & RXW_CLASS_SLOW) && !c->p.room.quick;
 	bool here = packets <= AT_ONCE || !slow || !rxw_on_library_thread(NULL);
-	struct rxw_batch *b = s->batch;
+	struct rxw_shard_jobs *b = &s->jobs;
 	struct rxw_rxrun part;
 
-	here = here && is_next(b, c, run);
+	here = here && is_next(s, c, run);
 	for (uint16_t at = 0; at < run->count; at = (uint16_t)(at + part.count)) {
 		uint16_t n = (uint16_t)(run->count - at);
 		struct rxw_verify_job *job;
@@ -488,14 +488,14 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 		rxw_verify_slice(run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST, &part);
 		job = rxw_verify_run_job(c, &part);
 		if (job && here) {
-			if (!b->verify)
-				b->verify_tail = &b->verify;
-			*b->verify_tail = job;
-			b->verify_tail = &job->next;
+			if (!b->first)
+				b->tail = &b->first;
+			*b->tail = job;
+			b->tail = &job->next;
 			job->here = true;
-			c->verify_here++;
-			c->verify_batch = b;
-			c->verify_round = b->verify_round;
+			c->jobs.here++;
+			c->jobs.shard = s;
+			c->jobs.round = b->round;
 		} else if (!job || !give(c, job)) {
 			/* As if lost: the peer sends it again. */
 			rxw_drop(&s->stats, RXW_DROP_MEMORY, part.count);
@@ -507,9 +507,9 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 
 struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s)
 {
-	struct rxw_verify_job *jobs = s->batch->verify;
+	struct rxw_verify_job *jobs = s->jobs.first;
 
-	s->batch->verify = NULL;
-	s->batch->verify_round++;
+	s->jobs.first = NULL;
+	s->jobs.round++;
 	return jobs;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the timers of a connection and its calls bring when they are due. */
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/rx/batch.h"
 
 #define FIRE_ROOM 16 /* actions that one connection can cause; 4 of them by floor 1 */
 
@@ -14,10 +16,10 @@ static void add_action(struct rxw_effects *a, struct rxw_call *call, unsigned to
 /* Lock held. A writer for which there was no memory is told to try again. */
 static unsigned due_of(struct rxw_call *call)
 {
-	if (!call->starved)
+	if (!call->events.starved)
 		return RXW_DO_CALLBACK;
-	call->starved = false;
-	if (!call->callback_queued)
+	call->events.starved = false;
+	if (!call->events.queued)
 		rxw_callback_note(call);
 	return RXW_DO_CALLBACK | (rxw_fd_note(call) ? RXW_DO_SIGNAL_FD : 0);
 }
@@ -32,8 +34,8 @@ static void fire(struct rxw_connection *c, struct rxw_effects *a)
 	rxw_conn_lock(c);
 	for (unsigned i = 0; i < 4; i++) {
 		call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
-		if (call && call->pace_at && call->pace_at <= now) {
-			call->pace_at = 0;
+		if (call && call->tx.pace_at && call->tx.pace_at <= now) {
+			call->tx.pace_at = 0;
 			rxw_call_ref(call);
 			add_action(a, call, RXW_DO_SEND);
 		}
@@ -42,9 +44,9 @@ static void fire(struct rxw_connection *c, struct rxw_effects *a)
 	}
 	if (rxw_pconn_deadline(&c->p) <= now)
 		rxw_pconn_timer(&c->p, &a->out);
-	while ((call = c->due) && a->room - a->count > 4) {
-		c->due = call->due_next;
-		call->callback_due = false;
+	while ((call = c->timer.callbacks) && a->room - a->count > 4) {
+		c->timer.callbacks = call->events.due_next;
+		call->events.due = false;
 		add_action(a, call, due_of(call));
 	}
 	rxw_effects_collect(a, true);

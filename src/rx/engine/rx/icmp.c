@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the network reports about packets that did not arrive: hints for that peer's connections. */
-#include "engine/rx/batch.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/rx/batch.h"
 
 #define REPORTS 16
 #define TOLD	16 /* connections of the peer: the others find out by themselves */

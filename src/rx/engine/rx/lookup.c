@@ -3,8 +3,10 @@
  * (rx-protocol 1.8, 12.3). */
 #include <string.h>
 
-#include "engine/rx/batch.h"
+#include "engine/conn/conn.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/rx/batch.h"
 #include "proto/seen.h"
 
 #define REAP_IDLE     (600 * RXW_SEC)
@@ -159,8 +161,8 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 			rxw_unproven_dismiss(ep, &path.peer);
 		return drop(s, RXW_DROP_MEMORY);
 	}
-	c->stranger = counted && !rxw_peer_proven(c->p.peer, a->out.now);
-	if (c->stranger) {
+	c->admit.unvalidated = counted && !rxw_peer_proven(c->p.peer, a->out.now);
+	if (c->admit.unvalidated) {
 		rxw_unproven_note(s, c, a->out.now);
 	} else {
 		if (counted)
@@ -250,7 +252,7 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 {
 	static const enum rxw_drop causes[] = {RXW_DROP_NO_CONNECTION, RXW_DROP_ADDRESS,
 					       RXW_DROP_VERIFY};
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 	uint64_t sum = 0, passed = now - b->foreign_at;
 	bool many;
 
@@ -284,7 +286,7 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 
 	rxw_table_lock(s);
 	for (i = 0; i < slots && n < REAP_AT_ONCE; i++) {
-		unsigned at = s->batch->reap_slot % rxw_conntable_chains(&s->table);
+		unsigned at = s->rx.batch->reap_slot % rxw_conntable_chains(&s->table);
 		struct rxw_pconn *p = rxw_conntable_chain(&s->table, at);
 
 		for (; p && n < REAP_AT_ONCE; p = p->hash_next)
@@ -294,7 +296,7 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 			}
 		if (p)
 			break; /* the rest of this slot comes next time */
-		s->batch->reap_slot++;
+		s->rx.batch->reap_slot++;
 	}
 	rxw_table_unlock(s);
 	for (unsigned k = 0; k < n; k++) {
@@ -307,7 +309,7 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 	uint64_t passed = now > b->reap_at ? now - b->reap_at : 0, next;
 	unsigned size, share, looked, gone = 0;
 
@@ -331,11 +333,11 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 		next = 0;
 		rxw_io_wake(s->sock); /* nor may it sleep for long then */
 	}
-	s->reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
+	s->rx.reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
 	if (now < b->watched_at + WATCH_EVERY)
 		return;
 	if (!rxw_unproven_reap(s, now)) {
-		s->reaped_at = now - WATCH_EVERY;
+		s->rx.reaped_at = now - WATCH_EVERY;
 		rxw_io_wake(s->sock);
 		return;
 	}

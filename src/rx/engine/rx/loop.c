@@ -4,9 +4,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/rx/batch.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/rx/batch.h"
 #include "engine/trace/trace.h"
+#include "engine/verify/verify.h"
 #include "proto/seen.h"
 
 #define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
@@ -33,14 +36,14 @@ static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
 	unsigned n;
 
 	*reserve = false;
-	for (n = 0; n < s->rx_depth; n++) {
-		if (!s->rx[n].buf)
-			s->rx[n].buf = rxw_buf_get(s->ep->engine->pool);
-		if (!s->rx[n].buf)
+	for (n = 0; n < s->rx.depth; n++) {
+		if (!s->rx.entry[n].buf)
+			s->rx.entry[n].buf = rxw_buf_get(s->ep->engine->pool);
+		if (!s->rx.entry[n].buf)
 			break;
 	}
 	if (!n) {
-		s->rx[0].buf = s->reserve;
+		s->rx.entry[0].buf = s->rx.reserve;
 		*reserve = true;
 		n = 1;
 	}
@@ -51,33 +54,33 @@ static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
 static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
 {
 	if (reserve) {
-		s->rx[0].buf = NULL;
+		s->rx.entry[0].buf = NULL;
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		struct rxw_buf *b = s->rx[i].buf;
+		struct rxw_buf *b = s->rx.entry[i].buf;
 
 		if (atomic_load_explicit(&b->refs, memory_order_acquire) != 1) {
 			rxw_buf_unref(b);
-			s->rx[i].buf = NULL;
+			s->rx.entry[i].buf = NULL;
 		}
 	}
-	if (n == s->rx_depth && s->rx_depth < s->ep->config.batch)
-		s->rx_depth = s->rx_depth * 2 < s->ep->config.batch ? s->rx_depth * 2
+	if (n == s->rx.depth && s->rx.depth < s->ep->config.batch)
+		s->rx.depth = s->rx.depth * 2 < s->ep->config.batch ? s->rx.depth * 2
 								    : s->ep->config.batch;
-	else if (n * 4 < s->rx_depth && s->rx_depth > 4)
-		s->rx_depth--;
+	else if (n * 4 < s->rx.depth && s->rx.depth > 4)
+		s->rx.depth--;
 }
 
 /* Before a long wait: a thousand idle sockets are not to hold what others could send with. */
 static void rest_buffers(struct rxw_shard *s, bool *reserve)
 {
 	if (*reserve)
-		s->rx[0].buf = NULL;
+		s->rx.entry[0].buf = NULL;
 	*reserve = false;
 	for (unsigned i = 0; i < s->ep->config.batch; i++) {
-		rxw_buf_unref(s->rx[i].buf);
-		s->rx[i].buf = NULL;
+		rxw_buf_unref(s->rx.entry[i].buf);
+		s->rx.entry[i].buf = NULL;
 	}
 }
 
@@ -85,7 +88,7 @@ static void rest_buffers(struct rxw_shard *s, bool *reserve)
 static void leave_to_verify(struct rxw_shard *s, struct rxw_batch_group *g, uint32_t packets,
 			    struct rxw_effects *a)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 
 	for (int i = g->first; i >= 0; i = b->run[i].next)
 		if (b->run[i].run.count)
@@ -111,18 +114,18 @@ static void give_places_back(struct rxw_connection *c)
 static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_effects *a,
 			 bool dry)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 	const struct rxw_rxrun *ask = NULL;
 	struct rxw_connection *c = g->conn;
 	uint32_t verify = 0;
 
 	if (rxw_effects_full(a))
 		rxw_dispatch(a);
-	if (s->owing_count == RXW_DEFERRED_MAX)
+	if (s->deferred.count == RXW_DEFERRED_MAX)
 		dry = true; /* no place to wait in */
 	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
-		if (c->stranger && rxw_stranger_watch(c, &b->run[i].run, a->out.now))
+		if (c->admit.unvalidated && rxw_stranger_watch(c, &b->run[i].run, a->out.now))
 			ask = &b->run[i].run;
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
 			verify += b->run[i].run.count;
@@ -132,7 +135,7 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	rxw_pconn_batch_end(&c->p, dry, &a->out);
 	if (verify)
 		leave_to_verify(s, g, verify, a);
-	if (c->stranger)
+	if (c->admit.unvalidated)
 		rxw_stranger_look(c, a->out.now);
 	if (!c->p.client)
 		give_places_back(c);
@@ -148,38 +151,38 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 /* The socket is dry, or has not been for OWING_MOST: deferred ACKs and wake-ups are done now. */
 static void settle_owing(struct rxw_shard *s, struct rxw_effects *a)
 {
-	for (unsigned i = 0; i < s->owing_count; i++) {
-		struct rxw_connection *c = s->owing[i];
+	for (unsigned i = 0; i < s->deferred.count; i++) {
+		struct rxw_connection *c = s->deferred.conn[i];
 
 		if (rxw_effects_full(a))
 			rxw_dispatch(a);
 		rxw_conn_lock(c);
-		c->owing = false;
+		c->deferred = false;
 		rxw_pconn_batch_end(&c->p, true, &a->out);
 		for (unsigned k = 0; k < 4; k++) {
 			struct rxw_call *call =
 				c->p.channel[k] ? rxw_call_of(c->p.channel[k]) : NULL;
 
-			if (!call || !call->quiet)
+			if (!call || !call->effects.quiet)
 				continue;
-			call->quiet = false;
+			call->effects.quiet = false;
 			rxw_effects_readable(a, call);
 		}
 		rxw_effects_collect(a, true);
 		rxw_conn_unlock(c);
 		rxw_conn_unref(c);
 	}
-	s->owing_count = 0;
+	s->deferred.count = 0;
 }
 
 static bool owing_overdue(const struct rxw_shard *s, uint64_t now)
 {
-	return s->owing_count && now - s->owing_since >= OWING_MOST;
+	return s->deferred.count && now - s->deferred.since >= OWING_MOST;
 }
 
 static void handle_groups(struct rxw_shard *s, struct rxw_effects *a, bool dry)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 
 	for (unsigned i = 0; i < b->groups; i++) {
 		b->chain[rxw_batch_chain(b->group[i].conn->p.cid)] = 0;
@@ -198,7 +201,7 @@ static bool same_connection(const struct rxw_connection *c, const struct rxw_rxr
 /* The run in b->run[b->runs] joins the group of its connection. */
 static void group_run(struct rxw_shard *s, struct rxw_effects *a)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 	struct rxw_batch_run *r = &b->run[b->runs];
 	uint8_t *first = &b->chain[rxw_batch_chain(r->run.head.cid)];
 	struct rxw_batch_group *g = NULL;
@@ -242,7 +245,7 @@ static void fetch_ahead(struct rxw_shard *s, unsigned n)
 	unsigned many = 0;
 
 	for (unsigned i = 0; i < n && many < FETCH_MOST; i++) {
-		const struct rxw_io_rx *rx = &s->rx[i];
+		const struct rxw_io_rx *rx = &s->rx.entry[i];
 
 		if (rx->length < RXW_HEADER_SIZE || rx->length > FETCH_SMALL)
 			continue;
@@ -263,13 +266,13 @@ static void fetch_ahead(struct rxw_shard *s, unsigned n)
 static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry,
 			 struct rxw_effects *a)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 
 	b->runs = b->groups = 0;
 	rxw_shard_trace_received(s, n);
 	fetch_ahead(s, n);
 	for (unsigned i = 0; i < n; i++) {
-		struct rxw_io_rx *rx = &s->rx[i];
+		struct rxw_io_rx *rx = &s->rx.entry[i];
 		struct rxw_jumbo jumbo;
 		uint32_t at = 0;
 
@@ -330,24 +333,24 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 	uint64_t end = now + patience(s) * 1000ull;
 
 	*got = 0;
-	if (end == now || s->last_bytes > SPIN_BYTES || crowded(s->ep->engine) ||
-	    (s->owing_count && rxw_on_library_thread(NULL)))
+	if (end == now || s->rx.last_bytes > SPIN_BYTES || crowded(s->ep->engine) ||
+	    (s->deferred.count && rxw_on_library_thread(NULL)))
 		return false;
-	if (s->spin_tries >= 8 && s->spin_hits * 3 < s->spin_tries) {
-		if (++s->spin_skip % 16)
+	if (s->rx.spin_tries >= 8 && s->rx.spin_hits * 3 < s->rx.spin_tries) {
+		if (++s->rx.spin_skip % 16)
 			return false;
-		s->spin_tries = s->spin_hits = 0;
+		s->rx.spin_tries = s->rx.spin_hits = 0;
 	}
 	if (until > end)
-		s->spin_tries++;
+		s->rx.spin_tries++;
 	else
 		end = until; /* cut short: no proof that looking is of no use */
 	do {
 		for (unsigned i = 0; i < LOOKS; i++) {
-			*got = rxw_io_recv(s->sock, s->rx, room, 0);
+			*got = rxw_io_recv(s->sock, s->rx.entry, room, 0);
 			if (*got) {
-				if (s->spin_tries > s->spin_hits)
-					s->spin_hits++;
+				if (s->rx.spin_tries > s->rx.spin_hits)
+					s->rx.spin_hits++;
 				return false;
 			}
 		}
@@ -364,7 +367,7 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
 	unsigned us = s->ep->config.nap_us;
 
-	if (!us || s->last_bytes <= SPIN_BYTES || rxw_on_library_thread(NULL) ||
+	if (!us || s->rx.last_bytes <= SPIN_BYTES || rxw_on_library_thread(NULL) ||
 	    until < now + us * 1000ull)
 		return false;
 	rxw_sleep_us(us);
@@ -380,17 +383,17 @@ static bool gather(struct rxw_shard *s)
 {
 	uint64_t us = s->ep->config.refusal_nap_us, longer;
 
-	s->refusing = false;
-	if (us < LEAST_NAP || s->owing_count || s->ctl_held || !rxw_on_library_thread(NULL))
+	s->rx.refusing = false;
+	if (us < LEAST_NAP || s->deferred.count || s->effects.ctl_held || !rxw_on_library_thread(NULL))
 		return false;
 	longer = rxw_workers_wait(s->ep) / PART_OF_WAIT;
-	if (longer > s->batch->refused_gap * MOST_GATHERED)
-		longer = s->batch->refused_gap * MOST_GATHERED;
+	if (longer > s->rx.batch->refused_gap * MOST_GATHERED)
+		longer = s->rx.batch->refused_gap * MOST_GATHERED;
 	if (longer > us * LONGER * 1000)
 		us *= LONGER;
 	else if (longer > us * 1000)
 		us = longer / 1000;
-	s->batch->gathered = true;
+	s->rx.batch->gathered = true;
 	rxw_sleep_us((unsigned)us);
 	return true;
 }
@@ -404,17 +407,17 @@ static bool gather(struct rxw_shard *s)
 static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned messages, bool dry,
 			 uint64_t now)
 {
-	struct rxw_batch *b = s->batch;
+	struct rxw_batch *b = s->rx.batch;
 
 	b->refused += refused;
 	b->came += messages;
-	s->refusing_more =
+	s->rx.refusing_more =
 		!dry && ((b->gathered && b->came < NAP_MOST) || 2 * b->refused >= b->came);
 	if (!dry)
 		return;
 	b->gathered = false;
 	if (b->refused) {
-		s->refusing = 2 * b->refused >= b->came &&
+		s->rx.refusing = 2 * b->refused >= b->came &&
 			      (now - b->refused_at) * LEAST_GATHERED <=
 				      b->refused * s->ep->config.refusal_nap_us * 1000;
 		b->refused_gap = (now - b->refused_at) / b->refused;
@@ -430,9 +433,9 @@ static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned message
  */
 static bool hold_answers(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
 {
-	bool more = s->refusing_more && a->out.ctl_count + n <= HELD_MOST;
+	bool more = s->rx.refusing_more && a->out.ctl_count + n <= HELD_MOST;
 
-	if ((!s->refusing_more && !s->refusing) || !rxw_on_library_thread(NULL))
+	if ((!s->rx.refusing_more && !s->rx.refusing) || !rxw_on_library_thread(NULL))
 		return false;
 	rxw_effects_hold(a);
 	return more;
@@ -452,23 +455,23 @@ static int await(struct rxw_shard *s, unsigned *offered, bool *reserve, bool qui
 	bool empty;
 	int n;
 
-	if (atomic_load(&s->tx_left)) {
-		atomic_store(&s->tx_left, false); /* what was left is sent behind this look */
-		return rxw_io_recv(s->sock, s->rx, room, 0);
+	if (atomic_load(&s->tx.left)) {
+		atomic_store(&s->tx.left, false); /* what was left is sent behind this look */
+		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	}
-	if (s->refusing_more || (s->refusing && gather(s)))
-		return rxw_io_recv(s->sock, s->rx, room, 0);
+	if (s->rx.refusing_more || (s->rx.refusing && gather(s)))
+		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	now = rxw_now();
 	next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	if (next <= now)
-		return rxw_io_recv(s->sock, s->rx, room, 0);
+		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	empty = !quiet && spin(s, room, now, next, &n);
 	if (!quiet && n)
 		return n;
-	if (s->owing_count)
-		return empty ? 0 : rxw_io_recv(s->sock, s->rx, room, 0);
+	if (s->deferred.count)
+		return empty ? 0 : rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	if (!quiet && nap(s, now, next)) {
-		n = rxw_io_recv(s->sock, s->rx, room, 0);
+		n = rxw_io_recv(s->sock, s->rx.entry, room, 0);
 		if (n)
 			return n;
 		empty = true;
@@ -477,36 +480,36 @@ static int await(struct rxw_shard *s, unsigned *offered, bool *reserve, bool qui
 		now = rxw_now();
 	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&
 	    !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed))
-		return rxw_io_recv(s->sock, s->rx, room, ACTIVE_SLEEP_US);
+		return rxw_io_recv(s->sock, s->rx.entry, room, ACTIVE_SLEEP_US);
 	/* Idle for a while, or a timer is close: wait where others can interrupt. */
 	if (next <= now)
 		return 0;
 	if (next - now > IDLE_WAIT)
 		next = now + IDLE_WAIT;
 	/* Strangers are looked at in time even if nobody says anything. */
-	if (atomic_load_explicit(&s->batch->strangers, memory_order_relaxed) &&
-	    next > s->reaped_at + REAP_EVERY)
-		next = s->reaped_at + REAP_EVERY > now ? s->reaped_at + REAP_EVERY : now + 1;
+	if (atomic_load_explicit(&s->admit.count, memory_order_relaxed) &&
+	    next > s->rx.reaped_at + REAP_EVERY)
+		next = s->rx.reaped_at + REAP_EVERY > now ? s->rx.reaped_at + REAP_EVERY : now + 1;
 	if (next > look_at(s->ep))
 		next = look_at(s->ep) > now ? look_at(s->ep) : now + 1;
 	if (quiet)
 		rest_buffers(s, reserve);
-	atomic_store(&s->wait_until, next);
-	atomic_store(&s->in_wait, true);
-	n = atomic_load(&s->inbox) || atomic_load(&s->tx_left) || atomic_load(&s->ep->quit)
+	atomic_store(&s->role.wait_until, next);
+	atomic_store(&s->role.in_wait, true);
+	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit)
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
-	atomic_store(&s->in_wait, false);
+	atomic_store(&s->role.in_wait, false);
 	if (quiet && n > 0)
 		room = *offered = offer_buffers(s, reserve);
-	return n > 0 ? rxw_io_recv(s->sock, s->rx, room, 0) : 0;
+	return n > 0 ? rxw_io_recv(s->sock, s->rx.entry, room, 0) : 0;
 }
 
 /* Who has waited in vain for a while does not look, and is no reason for others not to. */
 static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
 {
 	struct rxw_engine *e = s->ep->engine;
-	bool quiet = s->quiet >= QUIET_POLLS;
+	bool quiet = s->rx.quiet >= QUIET_POLLS;
 	int n;
 
 	if (quiet || rxw_on_library_thread(NULL))
@@ -523,12 +526,12 @@ static void note_batch(struct rxw_shard *s, unsigned n)
 	uint32_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		bytes += s->rx[i].length;
+		bytes += s->rx.entry[i].length;
 	/* A burst ends with less than a whole train: it takes a few small batches to be no bulk. */
-	s->last_bytes -= s->last_bytes / 16;
-	if (s->last_bytes < bytes)
-		s->last_bytes = bytes;
-	s->singles = n == 1 ? s->singles + 1 : 0;
+	s->rx.last_bytes -= s->rx.last_bytes / 16;
+	if (s->rx.last_bytes < bytes)
+		s->rx.last_bytes = bytes;
+	s->rx.singles = n == 1 ? s->rx.singles + 1 : 0;
 }
 
 /* Calls that this batch or those before it refused; what others refuse meanwhile is not its work. */
@@ -549,7 +552,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 	 * Where one message at a time comes and empty looks are made anyway, the kernel need not
 	 * look for a second one. Every 16th time it does.
 	 */
-	if (s->singles >= 8 && s->singles % 16 && patience(s))
+	if (s->rx.singles >= 8 && s->rx.singles % 16 && patience(s))
 		room = 1;
 	n = receive(s, &room, &reserve);
 
@@ -563,7 +566,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 
 		uint64_t refused = refused_here(s);
 
-		s->quiet = 0;
+		s->rx.quiet = 0;
 		note_batch(s, (unsigned)n);
 		rxw_effects_init(&a, s, true);
 		rxw_clock_cache_set(a.out.now);
@@ -577,14 +580,14 @@ void rxw_receive_batch(struct rxw_shard *s)
 		more = hold_answers(s, &a, (unsigned)n) && !overdue;
 		rxw_dispatch(&a);
 		now = a.out.now;
-	} else if (s->owing_count || s->ctl_held) {
+	} else if (s->deferred.count || s->effects.ctl_held) {
 		rxw_effects_init(&a, s, true);
 		settle_owing(s, &a);
 		note_refused(s, 0, 0, true, a.out.now);
 		rxw_dispatch(&a);
 		now = a.out.now;
 	} else {
-		s->quiet++;
+		s->rx.quiet++;
 		now = rxw_now();
 		note_refused(s, 0, 0, true, now);
 	}
@@ -600,8 +603,8 @@ void rxw_receive_batch(struct rxw_shard *s)
 		rxw_end_slow_calls(s->ep, now);
 	if (rxw_too_many_connections(s->ep))
 		rxw_evict_idle(s, now);
-	if (now >= s->reaped_at + REAP_EVERY) {
-		s->reaped_at = now;
+	if (now >= s->rx.reaped_at + REAP_EVERY) {
+		s->rx.reaped_at = now;
 		rxw_shard_reap(s, now);
 	}
 }

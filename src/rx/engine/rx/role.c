@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/rx/batch.h"
-#include "engine/internal.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/rx/batch.h"
+#include "engine/verify/verify.h"
 
 #define CALLER_GRACE RXW_MS	  /* how long a role that a caller left stays untended */
 #define CALLER_LOOK  (2 * RXW_MS) /* how often the listener looks while a caller receives */
@@ -17,22 +18,22 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->sock = ep->io.sock[index];
 	s->own.alone = true;
 	rxw_mutex_init(&s->lock);
-	rxw_mutex_init(&s->role_lock);
-	rxw_mutex_init(&s->txq_lock);
-	s->txq_tail = &s->txq_head;
+	rxw_mutex_init(&s->role.lock);
+	rxw_mutex_init(&s->tx.lock);
+	s->tx.tail = &s->tx.head;
 	s->wheel.tick = rxw_now() / RXW_MS;
-	s->grace = CALLER_GRACE;
-	s->rx = calloc(ep->config.batch, sizeof(*s->rx));
-	s->ctl = calloc(RXW_CTL_ROOM, sizeof(*s->ctl));
-	s->actions = calloc(RXW_EFFECTS_ROOM, sizeof(*s->actions));
-	s->batch = calloc(1, sizeof(*s->batch));
-	s->rx_depth = ep->config.batch < 4 ? ep->config.batch : 4;
-	rxw_budget_init(&s->reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
-	s->reserve_pool = rxw_pool_create(&s->reserve_budget, 2 * RXW_BUF_SIZE, 1);
-	if (s->reserve_pool)
-		s->reserve = rxw_buf_get(s->reserve_pool);
-	if (!s->rx || !s->ctl || !s->actions || !s->batch || !s->reserve ||
-	    rxw_cond_init(&s->role_free) || rxw_conntable_init(&s->table, ep->engine->key))
+	s->role.grace = CALLER_GRACE;
+	s->rx.entry = calloc(ep->config.batch, sizeof(*s->rx.entry));
+	s->effects.ctl = calloc(RXW_CTL_ROOM, sizeof(*s->effects.ctl));
+	s->effects.item = calloc(RXW_EFFECTS_ROOM, sizeof(*s->effects.item));
+	s->rx.batch = calloc(1, sizeof(*s->rx.batch));
+	s->rx.depth = ep->config.batch < 4 ? ep->config.batch : 4;
+	rxw_budget_init(&s->rx.reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
+	s->rx.reserve_pool = rxw_pool_create(&s->rx.reserve_budget, 2 * RXW_BUF_SIZE, 1);
+	if (s->rx.reserve_pool)
+		s->rx.reserve = rxw_buf_get(s->rx.reserve_pool);
+	if (!s->rx.entry || !s->effects.ctl || !s->effects.item || !s->rx.batch || !s->rx.reserve ||
+	    rxw_cond_init(&s->role.free) || rxw_conntable_init(&s->table, ep->engine->key))
 		return -RXW_ENOMEM;
 	return 0;
 }
@@ -41,22 +42,22 @@ void rxw_shard_fini(struct rxw_shard *s)
 {
 	if (!s->ep)
 		return;
-	if (s->batch)
+	if (s->rx.batch)
 		rxw_verify_drop(rxw_verify_taken(s));
-	for (unsigned i = 0; s->rx && i < s->ep->config.batch; i++)
-		rxw_buf_unref(s->rx[i].buf);
-	rxw_buf_unref(s->reserve);
-	if (s->reserve_pool)
-		rxw_pool_destroy(s->reserve_pool);
+	for (unsigned i = 0; s->rx.entry && i < s->ep->config.batch; i++)
+		rxw_buf_unref(s->rx.entry[i].buf);
+	rxw_buf_unref(s->rx.reserve);
+	if (s->rx.reserve_pool)
+		rxw_pool_destroy(s->rx.reserve_pool);
 	rxw_conntable_fini(&s->table);
-	pthread_cond_destroy(&s->role_free);
+	pthread_cond_destroy(&s->role.free);
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->role_lock);
-	pthread_mutex_destroy(&s->txq_lock);
-	free(s->rx);
-	free(s->ctl);
-	free(s->actions);
-	free(s->batch);
+	pthread_mutex_destroy(&s->role.lock);
+	pthread_mutex_destroy(&s->tx.lock);
+	free(s->rx.entry);
+	free(s->effects.ctl);
+	free(s->effects.item);
+	free(s->rx.batch);
 }
 
 bool rxw_role_wanted(const struct rxw_shard *s)
@@ -67,7 +68,7 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 	 * Several callers are served better by the listener: one of them would work for all and be
 	 * late itself. On a server other calls must not wait for a writer either.
 	 */
-	if (atomic_load(&s->sync_waiters) > 1)
+	if (atomic_load(&s->role.waiters) > 1)
 		return true;
 	return ep->server && (ep->config.writer_receives == RXW_OFF ||
 			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
@@ -76,13 +77,13 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 /* role_lock held: somebody has the role, or is on the way. */
 static void tended(struct rxw_shard *s)
 {
-	atomic_store_explicit(&s->untended, false, memory_order_relaxed);
+	atomic_store_explicit(&s->role.unowned, false, memory_order_relaxed);
 }
 
 /* role_lock held: the parked listener is to receive. */
 static void want_listener(struct rxw_shard *s)
 {
-	s->listener_wanted = true;
+	s->role.wanted = true;
 	tended(s);
 }
 
@@ -91,12 +92,12 @@ bool rxw_role_try(struct rxw_shard *s)
 	bool got;
 
 	/* One of several callers may: it leaves the role to the listener after a batch. */
-	if (!atomic_load(&s->untended) || (s->ep->server && rxw_role_wanted(s)))
+	if (!atomic_load(&s->role.unowned) || (s->ep->server && rxw_role_wanted(s)))
 		return false;
 	rxw_role_lock(s);
-	got = atomic_load_explicit(&s->untended, memory_order_relaxed);
+	got = atomic_load_explicit(&s->role.unowned, memory_order_relaxed);
 	if (got) {
-		s->role_held = true;
+		s->role.held = true;
 		tended(s);
 	}
 	rxw_role_unlock(s);
@@ -111,15 +112,15 @@ void rxw_role_leave(struct rxw_shard *s)
 
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
-	s->role_held = false;
-	s->role_left_at = rxw_now();
-	atomic_store(&s->untended, true);
-	if (s->listener_wanted || atomic_load(&s->asleep) || rxw_role_wanted(s))
+	s->role.held = false;
+	s->role.left_at = rxw_now();
+	atomic_store(&s->role.unowned, true);
+	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s))
 		want_listener(s);
-	listener = s->listener_wanted;
+	listener = s->role.wanted;
 	rxw_role_unlock(s);
 	if (listener)
-		pthread_cond_signal(&s->role_free);
+		pthread_cond_signal(&s->role.free);
 }
 
 void rxw_role_reclaim(struct rxw_shard *s)
@@ -127,23 +128,23 @@ void rxw_role_reclaim(struct rxw_shard *s)
 	bool parked;
 
 	rxw_role_lock(s);
-	parked = s->listener_parked;
-	atomic_store_explicit(&s->given_back, true, memory_order_relaxed);
+	parked = s->role.parked;
+	atomic_store_explicit(&s->role.reclaimed, true, memory_order_relaxed);
 	if (parked)
 		want_listener(s);
 	rxw_role_unlock(s);
 	if (parked)
-		pthread_cond_signal(&s->role_free);
+		pthread_cond_signal(&s->role.free);
 }
 
 void rxw_role_waiter_begin(struct rxw_shard *s)
 {
-	atomic_fetch_add(&s->sync_waiters, 1);
+	atomic_fetch_add(&s->role.waiters, 1);
 }
 
 void rxw_role_waiter_end(struct rxw_shard *s)
 {
-	atomic_fetch_sub(&s->sync_waiters, 1);
+	atomic_fetch_sub(&s->role.waiters, 1);
 }
 
 /* Until the role is the listener's again: nobody has it, and it is wanted or was untended. */
@@ -153,14 +154,14 @@ static void await(struct rxw_shard *s)
 
 	rxw_role_lock(s);
 	while (!atomic_load(&s->ep->quit)) {
-		if (!s->role_held && (s->listener_wanted || now >= s->role_left_at + s->grace))
+		if (!s->role.held && (s->role.wanted || now >= s->role.left_at + s->role.grace))
 			break;
-		rxw_cond_wait_until(&s->role_free, &s->role_lock,
-				    now + (s->role_held ? CALLER_LOOK : s->grace));
+		rxw_cond_wait_until(&s->role.free, &s->role.lock,
+				    now + (s->role.held ? CALLER_LOOK : s->role.grace));
 		now = rxw_now();
 	}
-	s->listener_parked = false;
-	s->role_held = true;
+	s->role.parked = false;
+	s->role.held = true;
 	tended(s);
 	rxw_role_unlock(s);
 }
@@ -176,14 +177,14 @@ static void park(struct rxw_shard *s)
 	bool out;
 
 	rxw_role_lock(s);
-	s->role_left_at = rxw_now();
-	atomic_store(&s->untended, true);
-	out = !atomic_load(&s->asleep) &&
-	      !atomic_load_explicit(&s->given_back, memory_order_relaxed);
+	s->role.left_at = rxw_now();
+	atomic_store(&s->role.unowned, true);
+	out = !atomic_load(&s->role.sleepers) &&
+	      !atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed);
 	if (out) {
-		s->role_held = false;
-		s->listener_parked = true;
-		s->listener_wanted = false;
+		s->role.held = false;
+		s->role.parked = true;
+		s->role.wanted = false;
 	} else {
 		tended(s);
 	}
@@ -196,10 +197,10 @@ void rxw_role_lend(struct rxw_shard *s)
 {
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
-	s->role_held = false;
-	s->role_left_at = rxw_clock_cached();
-	s->listener_parked = true;
-	atomic_store(&s->untended, !s->listener_wanted);
+	s->role.held = false;
+	s->role.left_at = rxw_clock_cached();
+	s->role.parked = true;
+	atomic_store(&s->role.unowned, !s->role.wanted);
 	rxw_role_unlock(s);
 }
 
@@ -208,10 +209,10 @@ bool rxw_role_retake(struct rxw_shard *s)
 	bool back;
 
 	rxw_role_lock(s);
-	back = !s->role_held;
+	back = !s->role.held;
 	if (back) {
-		s->role_held = true;
-		s->listener_parked = s->listener_wanted = false;
+		s->role.held = true;
+		s->role.parked = s->role.wanted = false;
 		tended(s);
 	}
 	rxw_role_unlock(s);
@@ -242,21 +243,21 @@ static void *listen_loop(void *arg)
 
 	rxw_set_library_thread(s->ep);
 	rxw_role_lock(s);
-	s->role_held = true;
+	s->role.held = true;
 	rxw_role_unlock(s);
 	while (!atomic_load(&s->ep->quit)) {
 		/* A writer that waited before the batch came is the one that it woke, if any. */
-		bool writer = s->ep->server && atomic_load(&s->sync_waiters) == 1;
+		bool writer = s->ep->server && atomic_load(&s->role.waiters) == 1;
 
 		rxw_set_receiving(s);
-		s->woke_caller = false;
-		if (atomic_load_explicit(&s->given_back, memory_order_relaxed))
-			atomic_store_explicit(&s->given_back, false, memory_order_relaxed);
+		s->role.woke_caller = false;
+		if (atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed))
+			atomic_store_explicit(&s->role.reclaimed, false, memory_order_relaxed);
 		rxw_receive_batch(s);
 		verify_here(s);
 		rxw_set_receiving(NULL);
-		if (s->woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
-		    !atomic_load(&s->asleep))
+		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
+		    !atomic_load(&s->role.sleepers))
 			park(s);
 	}
 	return NULL;
@@ -280,11 +281,11 @@ void rxw_shard_stop(struct rxw_shard *s)
 	rxw_role_lock(s);
 	want_listener(s);
 	rxw_role_unlock(s);
-	pthread_cond_broadcast(&s->role_free);
+	pthread_cond_broadcast(&s->role.free);
 	rxw_io_wake(s->sock);
 	pthread_join(s->listener, NULL);
 	s->listener_started = false;
-	while (s->owing_count)
-		rxw_conn_unref(s->owing[--s->owing_count]);
+	while (s->deferred.count)
+		rxw_conn_unref(s->deferred.conn[--s->deferred.count]);
 	rxw_timer_forget_all(s);
 }

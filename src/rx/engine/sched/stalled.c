@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers that wait for their clients: others take their places; calls that move nothing are found. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 
 /*
@@ -70,7 +70,7 @@ bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)
 	w = &call->conn->ep->workers;
 	atomic_store_explicit(&me->moved, rxw_worker_moved(call), memory_order_relaxed);
 	/* Either the look finds that it waits, or this thread that the look has begun (judge_all()). */
-	atomic_store(&me->waits, what);
+	atomic_store(&me->blocked, what);
 	if (!atomic_load(&w->some_wait))
 		atomic_store(&w->some_wait, true);
 	return true;
@@ -78,7 +78,7 @@ bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)
 
 void rxw_worker_unblocked(void)
 {
-	atomic_store_explicit(&me->waits, RXW_BLOCKED_NOT, memory_order_relaxed);
+	atomic_store_explicit(&me->blocked, RXW_BLOCKED_NOT, memory_order_relaxed);
 }
 
 /* Lock held. Packets in a thousand seconds, for each worker that its peer has. */
@@ -95,7 +95,7 @@ static bool too_slow(uint64_t pace)
 /* Lock held. Has it waited, so that it does not count? *over: it has, but too many do. */
 static void judge(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, unsigned *over)
 {
-	bool waits = atomic_load(&k->waits) != RXW_BLOCKED_NOT;
+	bool waits = atomic_load(&k->blocked) != RXW_BLOCKED_NOT;
 
 	if (!k->since || now > k->since + MEMORY) {
 		k->since = now;
@@ -131,7 +131,7 @@ static struct rxw_worker *eldest(struct rxw_workers *w, uint64_t now)
 
 		/* One that waits for memory is not to blame. */
 		if (!k->call || k->ending || !ripe(k, now) ||
-		    atomic_load_explicit(&k->waits, memory_order_relaxed) != RXW_BLOCKED_ON_PEER)
+		    atomic_load_explicit(&k->blocked, memory_order_relaxed) != RXW_BLOCKED_ON_PEER)
 			continue;
 		if ((!found || k->order < found->order) &&
 		    too_slow(pace(packets, now - k->since, k->call->conn->p.peer->workers)))

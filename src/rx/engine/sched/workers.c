@@ -2,7 +2,7 @@
 /* Workers: the threads that run handlers of calls that block or stream, and how a call gets one. */
 #include <stdio.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "proto/seen.h"
 
@@ -60,21 +60,21 @@ static void less_waiting(struct rxw_workers *w)
 /* Lock held: behind all others. */
 static void put_last(struct rxw_workers *w, struct rxw_call *call)
 {
-	call->work_next = NULL;
-	call->work_link = w->tail;
+	call->sched.next = NULL;
+	call->sched.link = w->tail;
 	*w->tail = call;
-	w->tail = &call->work_next;
+	w->tail = &call->sched.next;
 }
 
 /* Lock held: out of the queue. */
 static void unlink_call(struct rxw_workers *w, struct rxw_call *call)
 {
-	*call->work_link = call->work_next;
-	if (call->work_next)
-		call->work_next->work_link = call->work_link;
+	*call->sched.link = call->sched.next;
+	if (call->sched.next)
+		call->sched.next->sched.link = call->sched.link;
 	else
-		w->tail = call->work_link;
-	call->work_link = NULL;
+		w->tail = call->sched.link;
+	call->sched.link = NULL;
 }
 
 /* Lock held: a call of the peer gets its worker. */
@@ -89,7 +89,7 @@ static void took(struct rxw_workers *w, struct rxw_peer *peer)
 /* Lock held. The first waiting call that may run now, taken from the queue. */
 static struct rxw_call *take(struct rxw_workers *w)
 {
-	for (struct rxw_call *call = w->head; call; call = call->work_next) {
+	for (struct rxw_call *call = w->head; call; call = call->sched.next) {
 		if (!may_take(w, call, busy_of(w)))
 			continue;
 		unlink_call(w, call);
@@ -111,13 +111,13 @@ static struct rxw_call *take(struct rxw_workers *w)
  */
 static bool tell_one(struct rxw_workers *w)
 {
-	if (w->told + w->owed >= w->asleep)
+	if (w->signalled + w->deferred_signals >= w->asleep)
 		return false;
-	if (w->told >= w->told_max) {
-		w->owed++;
+	if (w->signalled >= w->signalled_max) {
+		w->deferred_signals++;
 		return false;
 	}
-	w->told++;
+	w->signalled++;
 	return true;
 }
 
@@ -128,11 +128,11 @@ static bool tell_one(struct rxw_workers *w)
 static bool tell_next(struct rxw_workers *w)
 {
 	if (!w->waiting)
-		w->owed = 0;
-	if (!w->owed || w->told >= w->told_max || w->told >= w->asleep || w->waiting <= w->told)
+		w->deferred_signals = 0;
+	if (!w->deferred_signals || w->signalled >= w->signalled_max || w->signalled >= w->asleep || w->waiting <= w->signalled)
 		return false;
-	w->owed--;
-	w->told++;
+	w->deferred_signals--;
+	w->signalled++;
 	return true;
 }
 
@@ -142,8 +142,8 @@ static void sleep_until_told(struct rxw_workers *w)
 	w->asleep++;
 	pthread_cond_wait(&w->work, &w->lock);
 	w->asleep--;
-	if (w->told)
-		w->told--;
+	if (w->signalled)
+		w->signalled--;
 }
 
 /* Lock held: its handler is through. */
@@ -200,7 +200,7 @@ static void *work_loop(void *arg)
 		if (!call) {
 			if (w->stop || beyond(w))
 				break;
-			w->owed = 0; /* nothing may run */
+			w->deferred_signals = 0; /* nothing may run */
 			sleep_until_told(w);
 			continue;
 		}
@@ -236,8 +236,8 @@ static struct rxw_call *take_all(struct rxw_workers *w)
 {
 	struct rxw_call *all = w->head;
 
-	for (struct rxw_call *call = all; call; call = call->work_next)
-		call->work_link = NULL;
+	for (struct rxw_call *call = all; call; call = call->sched.next)
+		call->sched.link = NULL;
 	w->head = NULL;
 	w->tail = &w->head;
 	w->waiting = 0;
@@ -249,7 +249,7 @@ static void refuse_all(struct rxw_call *all)
 	while (all) {
 		struct rxw_call *call = all;
 
-		all = call->work_next;
+		all = call->sched.next;
 		call->conn->ep->upcalls->refuse(call);
 		rxw_call_unref(call);
 	}
@@ -301,7 +301,7 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
 	w->waiters = ep->config.waiters_max;
-	w->told_max = ep->engine->lookers_max / 2 + 1;
+	w->signalled_max = ep->engine->lookers_max / 2 + 1;
 	atomic_init(&w->look_at, UINT64_MAX);
 	w->reserved = ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
 	w->kept = w->max < FEW ? w->max / (FEW / 2) : w->max / LEAST_PART;
@@ -467,7 +467,7 @@ void rxw_workers_release(struct rxw_connection *c)
 /* Its place is given back; false: it had none. */
 static bool gave_place(struct rxw_call *call)
 {
-	if (!atomic_exchange(&call->placed, false))
+	if (!atomic_exchange(&call->sched.reserved, false))
 		return false;
 	rxw_workers_release(call->conn);
 	return true;
@@ -487,12 +487,12 @@ void rxw_workers_withdraw(struct rxw_call *call)
 	if (!gave_place(call))
 		return; /* a worker took it, or it never was to have one */
 	rxw_workers_lock(ep);
-	if (call->work_link) {
+	if (call->sched.link) {
 		unlink_call(w, call);
 		less_waiting(w);
 		queued = true;
 	}
-	call->withdrawn = true;
+	call->sched.withdrawn = true;
 	rxw_workers_unlock(ep);
 	if (queued)
 		rxw_call_unref(call);
@@ -511,7 +511,7 @@ bool rxw_workers_add(struct rxw_call *call)
 		rxw_workers_unlock(ep);
 		return false;
 	}
-	if (call->withdrawn) {
+	if (call->sched.withdrawn) {
 		rxw_workers_unlock(ep);
 		return true;
 	}
@@ -524,7 +524,7 @@ bool rxw_workers_add(struct rxw_call *call)
 	if (w->idle < w->waiting)
 		w->waited++;
 	/* If not now, then a worker that is through with another call takes it. */
-	runs = may_take(w, call, busy_of(w) + w->told + 1);
+	runs = may_take(w, call, busy_of(w) + w->signalled + 1);
 	make = runs && w->idle < w->waiting && w->threads < w->max + w->parked;
 	if (make)
 		reserve_thread(w);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Running the handler of a call, on a worker or on the thread that received its request. */
-#include "engine/jobs/job.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/jobs/jobs.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/serve/serve.h"
+#include "engine/verify/verify.h"
 
 static int32_t serve(struct rxw_call *call, bool on_receiver)
 {

@@ -3,8 +3,11 @@
 #include <limits.h>
 #include <string.h>
 
-#include "engine/internal.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/verify/verify.h"
 
 static bool has_read(const struct rxw_call *call)
 {
@@ -83,9 +86,9 @@ static void verify_own(struct rxw_call *call)
 static void wait_to_read(struct rxw_call *call)
 {
 	do {
-		call->reader_waits = true;
+		call->sleep.reading = true;
 		rxw_wait(call, can_read);
-		call->reader_waits = false;
+		call->sleep.reading = false;
 		if (rxw_verify_waits(call) && !call->p.error)
 			verify_own(call);
 	} while (!has_read(call));

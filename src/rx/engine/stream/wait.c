@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a blocking function waits: asleep until woken, or receiving itself where that saves the
  * wake-up. */
-#include "engine/internal.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/verify/verify.h"
 
 #define AWAY	 RXW_MS	       /* a writer that is away for so long leaves packets unseen */
 #define STAY_OUT (20 * RXW_MS) /* so it receives for itself no more for a while */
@@ -18,19 +19,19 @@ static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
 {
 	uint64_t now;
 
-	if (call->writer != RXW_WRITER_WAITING || rxw_receiving() || rxw_role_wanted(s) ||
+	if (call->tx.writer != RXW_WRITER_WAITING || rxw_receiving() || rxw_role_wanted(s) ||
 	    !rxw_on_library_thread(call->conn->ep))
 		return false;
 	now = rxw_now();
-	if (call->received_at && now > call->received_at + AWAY)
-		call->stay_out = now + STAY_OUT;
-	return now >= call->stay_out;
+	if (call->sleep.received_at && now > call->sleep.received_at + AWAY)
+		call->sleep.stay_out = now + STAY_OUT;
+	return now >= call->sleep.stay_out;
 }
 
 /* Lock held. The listener is to receive again for a server's call whose writer did so. */
 static void give_back(struct rxw_call *call, struct rxw_shard *s)
 {
-	call->received_at = 0;
+	call->sleep.received_at = 0;
 	rxw_role_reclaim(s);
 }
 
@@ -43,18 +44,18 @@ static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_r
 	bool role = false;
 
 	rxw_sleeper_add(call, s);
-	if (atomic_load(&s->untended)) {
+	if (atomic_load(&s->role.unowned)) {
 		role = may_receive && rxw_role_try(s);
-		if (!role && atomic_load(&s->untended))
+		if (!role && atomic_load(&s->role.unowned))
 			rxw_role_reclaim(s);
 	}
 	if (!role) {
-		call->comes_back = may_receive;
-		call->sleepers++;
-		pthread_cond_wait(&call->cond, &call->conn->lock);
-		call->sleepers--;
+		call->sleep.may_receive = may_receive;
+		call->sleep.threads++;
+		pthread_cond_wait(&call->sleep.cond, &call->conn->lock);
+		call->sleep.threads--;
 	}
-	if (!call->sleepers)
+	if (!call->sleep.threads)
 		rxw_sleeper_remove(call);
 	return role;
 }
@@ -71,7 +72,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		return;
 	if (server) {
 		may_receive = writer_may_receive(call, s);
-		if (!may_receive && call->received_at)
+		if (!may_receive && call->sleep.received_at)
 			give_back(call, s);
 	}
 	worker = server && rxw_worker_blocked(call, RXW_BLOCKED_ON_PEER);
@@ -84,7 +85,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			role = sleep_or_take(call, s, may_receive);
 		if (!role)
 			continue;
-		call->receiving = s;
+		call->sleep.receiving = s;
 		rxw_conn_unlock(c);
 		if (server)
 			rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&nowhere);
@@ -104,7 +105,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			role = false;
 		}
 		rxw_conn_lock(c);
-		call->receiving = NULL;
+		call->sleep.receiving = NULL;
 	}
 	if (worker)
 		rxw_worker_unblocked();
@@ -117,5 +118,5 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	}
 	/* Woken by the listener, which may keep away since: it has to be given back, too. */
 	if (server && may_receive)
-		call->received_at = rxw_now();
+		call->sleep.received_at = rxw_now();
 }

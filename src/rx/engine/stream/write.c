@@ -7,8 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define MEMORY_PAUSE   (2 * RXW_MS)
 #define MEMORY_WAIT    (30 * RXW_SEC) /* while other calls give no buffer back */
@@ -26,7 +28,7 @@ static bool can_write(const struct rxw_call *call)
 /* A writer that waits for room is also woken to send what an ACK let go. */
 static bool may_go_on(const struct rxw_call *call)
 {
-	return call->send_wanted || can_write(call);
+	return call->tx.send_wanted || can_write(call);
 }
 
 /* Whoever never waits goes on when it is told to: on some threads others have their turn first. */
@@ -52,12 +54,12 @@ static void wait_and_send(struct rxw_call *call)
 		struct rxw_shard *s;
 
 		rxw_wait(call, may_go_on);
-		if (!call->send_wanted)
+		if (!call->tx.send_wanted)
 			return;
-		call->send_wanted = false;
+		call->tx.send_wanted = false;
 		if (can_write(call))
 			return; /* on the way out of write() it looks again */
-		call->tx_own = true;
+		call->tx.own = true;
 		rxw_conn_unlock(call->conn);
 		s = rxw_tx_queue(call);
 		if (s)
@@ -119,13 +121,13 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 			/* What can go now does: nobody will add to it before room is made. */
 			rxw_effects_init(&a, rxw_home(c), false);
 			rxw_pcall_urge_room(&call->p, &a.out);
-			call->writer = RXW_WRITER_WAITING;
+			call->tx.writer = RXW_WRITER_WAITING;
 			rxw_effects_collect(&a, false);
 			rxw_conn_unlock(c);
 			rxw_dispatch(&a);
 			rxw_conn_lock(c);
 			wait_and_send(call);
-			call->writer = RXW_WRITER_INSIDE;
+			call->tx.writer = RXW_WRITER_INSIDE;
 		}
 	}
 	if (call->p.error)
@@ -144,7 +146,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 static bool await_memory(struct rxw_call *call, uint64_t *until)
 {
 	const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
-	enum rxw_writer before = call->writer; /* only this thread changes it */
+	enum rxw_writer before = call->tx.writer; /* only this thread changes it */
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 	bool error, worker;
@@ -160,7 +162,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	error = call->p.error != 0;
 	worker = !error && rxw_worker_blocked(call, RXW_BLOCKED_ON_MEMORY);
 	if (!error) {
-		call->writer = RXW_WRITER_ELSEWHERE;
+		call->tx.writer = RXW_WRITER_ELSEWHERE;
 		rxw_pcall_urge_room(&call->p, &a.out);
 	}
 	rxw_effects_collect(&a, false);
@@ -172,7 +174,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	if (worker)
 		rxw_worker_unblocked();
 	rxw_conn_lock(c);
-	call->writer = before;
+	call->tx.writer = before;
 	rxw_conn_unlock(c);
 	return true;
 }
@@ -196,7 +198,7 @@ static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
  */
 static void starve(struct rxw_call *call)
 {
-	call->starved = true;
+	call->events.starved = true;
 	rxw_timer_post_callback(call);
 }
 
@@ -250,7 +252,7 @@ static int open_slots(struct rxw_call *call, bool force)
 /* Lock held: the handler is through. */
 static void settle_server(struct rxw_call *call, uint64_t now)
 {
-	call->writer = RXW_WRITER_GONE;
+	call->tx.writer = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
 	/* What a short handler needed is not in its thread's kept time. */
@@ -410,14 +412,14 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		}
 	}
 	over = last && r != -RXW_EAGAIN;
-	call->end_owed = last && !over;
+	call->w.end_owed = last && !over;
 	if (urge)
-		call->writer = over ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
+		call->tx.writer = over ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
 	if (urge && !r)
 		rxw_pcall_urge(&call->p, &a.out);
 	if (over) {
 		left = finish_writing(call);
-		back = call->received_at != 0;
+		back = call->sleep.received_at != 0;
 	}
 	if (last && !c->p.client && !r) {
 		/*
@@ -450,7 +452,7 @@ static int give_up(struct rxw_call *call, int r)
 static void enter(struct rxw_call *call)
 {
 	rxw_conn_lock(call->conn);
-	call->writer = RXW_WRITER_INSIDE;
+	call->tx.writer = RXW_WRITER_INSIDE;
 	rxw_conn_unlock(call->conn);
 }
 
@@ -468,7 +470,7 @@ static int leave(struct rxw_call *call)
 	if (starving)
 		r = push(call, false, false, false);
 	rxw_conn_lock(c);
-	call->writer = RXW_WRITER_ELSEWHERE;
+	call->tx.writer = RXW_WRITER_ELSEWHERE;
 	sendable = rxw_pcall_sendable(&call->p, rxw_now());
 	rxw_conn_unlock(c);
 	if (sendable) {
@@ -514,7 +516,7 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 /* Does somebody count on this thread, in write(), to send what can go? No lock: only it says so. */
 static bool counted_on(const struct rxw_call *call)
 {
-	return call->writer == RXW_WRITER_INSIDE || call->w.full;
+	return call->tx.writer == RXW_WRITER_INSIDE || call->w.full;
 }
 
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
@@ -691,11 +693,11 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		return 0;
 	rxw_conn_lock(call->conn);
 	if (r == -RXW_EAGAIN || !last) {
-		call->writer = RXW_WRITER_ELSEWHERE;
-		call->end_owed = last;
+		call->tx.writer = RXW_WRITER_ELSEWHERE;
+		call->w.end_owed = last;
 		left = NULL;
 	} else {
-		call->writer = RXW_WRITER_GONE;
+		call->tx.writer = RXW_WRITER_GONE;
 		left = finish_writing(call);
 	}
 	rxw_conn_unlock(call->conn);

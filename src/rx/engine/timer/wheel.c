@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The timer wheel of a shard: one lazy entry per connection, moved earlier only
  * through the inbox. */
-#include "engine/internal.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 
 #define TICK	   RXW_MS
 #define STALE_LOOK 8 /* entries looked at again before a sleep */
@@ -18,18 +18,18 @@
 
 static void inbox_push(struct rxw_shard *s, struct rxw_connection *c)
 {
-	struct rxw_connection *head = atomic_load(&s->inbox);
+	struct rxw_connection *head = atomic_load(&s->wheel.inbox);
 
 	do
-		atomic_store_explicit(&c->inbox_next, head, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak(&s->inbox, &head, c));
+		atomic_store_explicit(&c->timer.inbox_next, head, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&s->wheel.inbox, &head, c));
 }
 
 static uint64_t wanted_by(const struct rxw_call *call)
 {
 	uint64_t at = rxw_pcall_deadline(&call->p);
 
-	return call->pace_at && call->pace_at < at ? call->pace_at : at;
+	return call->tx.pace_at && call->tx.pace_at < at ? call->tx.pace_at : at;
 }
 
 /* Lock held: a look at `at`, if none is due before. */
@@ -37,22 +37,22 @@ static void post(struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_shard *s;
 
-	if (at >= atomic_load_explicit(&c->deadline, memory_order_relaxed))
+	if (at >= atomic_load_explicit(&c->timer.deadline, memory_order_relaxed))
 		return;
-	atomic_store(&c->deadline, at);
-	if (at >= atomic_load(&c->armed) || atomic_exchange(&c->posted, true))
+	atomic_store(&c->timer.deadline, at);
+	if (at >= atomic_load(&c->timer.armed) || atomic_exchange(&c->timer.posted, true))
 		return;
 	s = &c->ep->shard[c->table];
 	rxw_conn_ref(c);
 	inbox_push(s, c);
-	if (atomic_load(&s->in_wait) && at < atomic_load(&s->wait_until))
+	if (atomic_load(&s->role.in_wait) && at < atomic_load(&s->role.wait_until))
 		rxw_io_wake(s->sock);
 }
 
 void rxw_timer_update(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	uint64_t at = c->due ? 0 : wanted_by(call), conn_at = rxw_pconn_deadline(&c->p);
+	uint64_t at = c->timer.callbacks ? 0 : wanted_by(call), conn_at = rxw_pconn_deadline(&c->p);
 
 	post(c, conn_at < at ? conn_at : at);
 }
@@ -67,22 +67,22 @@ void rxw_timer_post_callback(struct rxw_call *call)
 	struct rxw_connection *c = call->conn;
 	_Atomic(bool) *left = &c->ep->callbacks_left;
 
-	if (call->callback_due)
+	if (call->events.due)
 		return;
 	/* A thread that verified, say: it cannot call back, and the listener may sleep. */
 	if (!rxw_receiving() && !atomic_load_explicit(left, memory_order_relaxed))
 		atomic_store_explicit(left, true, memory_order_relaxed);
-	call->callback_due = true;
+	call->events.due = true;
 	rxw_call_ref(call);
-	call->due_next = c->due;
-	c->due = call;
+	call->events.due_next = c->timer.callbacks;
+	c->timer.callbacks = call;
 	rxw_timer_update(call);
 }
 
 /* Lock held. What the connection and its calls want, exactly. */
 void rxw_timer_recompute(struct rxw_connection *c)
 {
-	uint64_t at = c->due ? 0 : rxw_pconn_deadline(&c->p);
+	uint64_t at = c->timer.callbacks ? 0 : rxw_pconn_deadline(&c->p);
 
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t call_at =
@@ -91,7 +91,7 @@ void rxw_timer_recompute(struct rxw_connection *c)
 		if (call_at < at)
 			at = call_at;
 	}
-	atomic_store(&c->deadline, at);
+	atomic_store(&c->timer.deadline, at);
 }
 
 /*
@@ -119,41 +119,41 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 	if (tick >= w->tick + RXW_WHEEL_SLOTS)
 		tick = w->tick + RXW_WHEEL_SLOTS - 1; /* looked at again then */
 	slot = &w->slot[tick % RXW_WHEEL_SLOTS];
-	c->wheel_next = *slot;
-	c->wheel_prev = slot;
+	c->timer.wheel_next = *slot;
+	c->timer.wheel_prev = slot;
 	if (*slot)
-		(*slot)->wheel_prev = &c->wheel_next;
+		(*slot)->timer.wheel_prev = &c->timer.wheel_next;
 	*slot = c;
 	w->count++;
-	atomic_store(&c->armed, tick * TICK);
+	atomic_store(&c->timer.armed, tick * TICK);
 }
 
 static void unlink_entry(struct rxw_shard *s, struct rxw_connection *c)
 {
-	*c->wheel_prev = c->wheel_next;
-	if (c->wheel_next)
-		c->wheel_next->wheel_prev = c->wheel_prev;
-	c->wheel_next = NULL;
-	c->wheel_prev = NULL;
+	*c->timer.wheel_prev = c->timer.wheel_next;
+	if (c->timer.wheel_next)
+		c->timer.wheel_next->timer.wheel_prev = c->timer.wheel_prev;
+	c->timer.wheel_next = NULL;
+	c->timer.wheel_prev = NULL;
 	s->wheel.count--;
 }
 
 /* Not linked: put it where its deadline says, or let it go. */
 static void place(struct rxw_shard *s, struct rxw_connection *c)
 {
-	uint64_t at = atomic_load(&c->deadline), again;
+	uint64_t at = atomic_load(&c->timer.deadline), again;
 
 	for (;;) {
 		if (at == UINT64_MAX) {
-			atomic_store(&c->armed, UINT64_MAX);
-			at = atomic_load(&c->deadline);
+			atomic_store(&c->timer.armed, UINT64_MAX);
+			at = atomic_load(&c->timer.deadline);
 			if (at == UINT64_MAX) {
 				rxw_conn_unref(c);
 				return;
 			}
 		}
 		link_at(s, c, at);
-		again = atomic_load(&c->deadline);
+		again = atomic_load(&c->timer.deadline);
 		/* Moved earlier meanwhile, by somebody who still read the old place? */
 		if (again >= at)
 			return;
@@ -164,12 +164,12 @@ static void place(struct rxw_shard *s, struct rxw_connection *c)
 
 static void drain_inbox(struct rxw_shard *s)
 {
-	struct rxw_connection *c = atomic_exchange(&s->inbox, NULL), *next;
+	struct rxw_connection *c = atomic_exchange(&s->wheel.inbox, NULL), *next;
 
 	for (; c; c = next) {
-		next = atomic_load_explicit(&c->inbox_next, memory_order_relaxed);
-		atomic_store(&c->posted, false);
-		if (c->wheel_prev) {
+		next = atomic_load_explicit(&c->timer.inbox_next, memory_order_relaxed);
+		atomic_store(&c->timer.posted, false);
+		if (c->timer.wheel_prev) {
 			unlink_entry(s, c);
 			place(s, c);
 			rxw_conn_unref(c); /* the inbox's; the wheel keeps its own */
@@ -187,19 +187,19 @@ static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a,
 	/* Taken whole, so that entries that come back into this slot wait for its next turn. */
 	s->wheel.slot[index] = NULL;
 	while (c) {
-		struct rxw_connection *next = c->wheel_next;
+		struct rxw_connection *next = c->timer.wheel_next;
 
-		c->wheel_prev = NULL;
-		c->wheel_next = due;
+		c->timer.wheel_prev = NULL;
+		c->timer.wheel_next = due;
 		s->wheel.count--;
 		due = c;
 		c = next;
 	}
 	while (due) {
 		c = due;
-		due = c->wheel_next;
-		c->wheel_next = NULL;
-		if (atomic_load(&c->deadline) <= a->out.now)
+		due = c->timer.wheel_next;
+		c->timer.wheel_next = NULL;
+		if (atomic_load(&c->timer.deadline) <= a->out.now)
 			fire(c, a);
 		place(s, c);
 	}
@@ -207,7 +207,7 @@ static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a,
 
 bool rxw_timer_due(struct rxw_shard *s, uint64_t now)
 {
-	if (atomic_load_explicit(&s->inbox, memory_order_relaxed))
+	if (atomic_load_explicit(&s->wheel.inbox, memory_order_relaxed))
 		drain_inbox(s);
 	if (now / TICK <= s->wheel.tick)
 		return false;
@@ -239,12 +239,12 @@ static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
 	struct rxw_connection *c = s->wheel.slot[tick % RXW_WHEEL_SLOTS], *next;
 
 	for (; c && *left; c = next, --*left) {
-		next = c->wheel_next;
+		next = c->timer.wheel_next;
 		if (!rxw_conn_trylock(c))
 			continue;
 		rxw_timer_recompute(c);
 		rxw_conn_unlock(c);
-		if (atomic_load(&c->deadline) <= tick * TICK)
+		if (atomic_load(&c->timer.deadline) <= tick * TICK)
 			continue;
 		unlink_entry(s, c);
 		place(s, c);
@@ -256,9 +256,9 @@ uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 	uint64_t tick = s->wheel.tick + 1, end = tick + ticks;
 	unsigned left = STALE_LOOK;
 
-	if (atomic_load(&s->inbox))
+	if (atomic_load(&s->wheel.inbox))
 		drain_inbox(s);
-	if (atomic_load(&s->inbox))
+	if (atomic_load(&s->wheel.inbox))
 		return now;
 	if (!s->wheel.count)
 		return UINT64_MAX;
@@ -279,9 +279,9 @@ void rxw_timer_forget_all(struct rxw_shard *s)
 			struct rxw_connection *c = s->wheel.slot[i];
 
 			unlink_entry(s, c);
-			atomic_store(&c->armed, UINT64_MAX);
-			for (struct rxw_call *call; (call = c->due);) {
-				c->due = call->due_next;
+			atomic_store(&c->timer.armed, UINT64_MAX);
+			for (struct rxw_call *call; (call = c->timer.callbacks);) {
+				c->timer.callbacks = call->events.due_next;
 				rxw_call_unref(call);
 			}
 			rxw_conn_unref(c);

@@ -6,7 +6,7 @@
 #ifndef RXW_ENGINE_TRACE_H
 #define RXW_ENGINE_TRACE_H
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "proto/seen.h"
 
 void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count);
@@ -20,7 +20,7 @@ static inline void rxw_shard_trace_received(const struct rxw_shard *s, unsigned 
 	struct rxw_tracer *t = rxw_tracing(&s->stats);
 
 	if (__builtin_expect(t != NULL, 0))
-		rxw_trace_received(t, s->rx, count);
+		rxw_trace_received(t, s->rx.entry, count);
 }
 
 /* rxw_io_send() on the shard's socket. */

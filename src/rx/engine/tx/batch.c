@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send queue of a socket, and one batch of it: packets of several calls in one system call. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 
@@ -16,14 +16,14 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_home(call->conn);
 
-	if (atomic_exchange(&call->tx_queued, true))
+	if (atomic_exchange(&call->tx.queued, true))
 		return NULL;
 	rxw_call_ref(call);
 	rxw_txq_lock(s);
-	call->tx_next = NULL;
-	*s->txq_tail = call;
-	s->txq_tail = &call->tx_next;
-	atomic_store(&s->txq_any, true);
+	call->tx.next = NULL;
+	*s->tx.tail = call;
+	s->tx.tail = &call->tx.next;
+	atomic_store(&s->tx.any, true);
 	rxw_txq_unlock(s);
 	return s;
 }
@@ -33,21 +33,21 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 	struct rxw_call *call;
 
 	/* Whoever queues one afterwards looks for a sender afterwards. */
-	if (!atomic_load(&s->txq_any))
+	if (!atomic_load(&s->tx.any))
 		return NULL;
 	rxw_txq_lock(s);
-	call = s->txq_head;
+	call = s->tx.head;
 	if (call) {
-		s->txq_head = call->tx_next;
-		if (!s->txq_head) {
-			s->txq_tail = &s->txq_head;
-			atomic_store(&s->txq_any, false);
+		s->tx.head = call->tx.next;
+		if (!s->tx.head) {
+			s->tx.tail = &s->tx.head;
+			atomic_store(&s->tx.any, false);
 		}
 	}
 	rxw_txq_unlock(s);
 	/* From here on it can be queued again, and will be looked at again. */
 	if (call)
-		atomic_store(&call->tx_queued, false);
+		atomic_store(&call->tx.queued, false);
 	return call;
 }
 
@@ -76,18 +76,18 @@ static bool left_to_writer(struct rxw_call *call)
 {
 	struct rxw_shard *r = rxw_receiving();
 
-	return r && call->conn->ep->config.defer == RXW_ON && call->writer == RXW_WRITER_WAITING &&
+	return r && call->conn->ep->config.defer == RXW_ON && call->tx.writer == RXW_WRITER_WAITING &&
 	       r->ep == call->conn->ep;
 }
 
 static void count_window(struct rxw_shard *s, struct rxw_call *call)
 {
 	if (rxw_receiving()) {
-		rxw_count(&s->windows_by_receiver, 1);
-		rxw_count(&call->windows_by_receiver, 1);
+		rxw_count(&s->tx.windows_by_receiver, 1);
+		rxw_count(&call->tx.windows_by_receiver, 1);
 	} else {
-		rxw_count(&s->windows_by_writer, 1);
-		rxw_count(&call->windows_by_writer, 1);
+		rxw_count(&s->tx.windows_by_writer, 1);
+		rxw_count(&call->tx.windows_by_writer, 1);
 	}
 }
 
@@ -152,28 +152,28 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects
 	uint64_t not_before = 0;
 
 	rxw_conn_lock(c);
-	if (call->tx_claimed) {
-		call->tx_again = true;
-	} else if (!call->tx_own && left_to_writer(call)) {
-		call->send_wanted = wake = true;
+	if (call->tx.claimed) {
+		call->tx.again = true;
+	} else if (!call->tx.own && left_to_writer(call)) {
+		call->tx.send_wanted = wake = true;
 	} else {
 		/* Its writer had its turn, and found this thread sending already. */
-		call->tx_own = false;
+		call->tx.own = false;
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
 			struct rxw_train *t = &b->train[b->count];
 			enum rxw_train_result r =
 				rxw_pcall_train(&call->p, max, t, &not_before, &a->out);
 
 			if (r == RXW_TRAIN_PACED)
-				call->pace_at = not_before;
+				call->tx.pace_at = not_before;
 			if (r != RXW_TRAIN_READY)
 				break;
 			add_message(b, c);
 		}
 		again = b->count - start == TX_QUANTUM || b->count == TX_ENTRIES;
 		if (b->count > start) {
-			call->tx_claimed = true;
-			call->tx_again |= again;
+			call->tx.claimed = true;
+			call->tx.again |= again;
 			count_window(b->shard, call);
 		} else if (again) {
 			queue_again(b, call);
@@ -183,7 +183,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects
 	rxw_timer_update(call);
 	rxw_conn_unlock(c);
 	if (wake)
-		pthread_cond_broadcast(&call->cond);
+		pthread_cond_broadcast(&call->sleep.cond);
 	if (b->count > start) {
 		b->call[b->calls] = call;
 		b->first[b->calls++] = start;
@@ -214,14 +214,14 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 				     &a->out);
 		refused |= sent < count;
 	}
-	call->tx_claimed = false;
+	call->tx.claimed = false;
 	if (refused) {
 		/* The kernel has no room, or refuses: the next look is by timer, not in a loop. */
-		call->pace_at = a->out.now + RXW_MS;
-	} else if (call->tx_again || rxw_pcall_sendable(&call->p, a->out.now)) {
+		call->tx.pace_at = a->out.now + RXW_MS;
+	} else if (call->tx.again || rxw_pcall_sendable(&call->p, a->out.now)) {
 		queue_again(b, call);
 	}
-	call->tx_again = false;
+	call->tx.again = false;
 	rxw_effects_collect(a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(c);
@@ -237,12 +237,12 @@ static void note_batch(struct rxw_shard *s, uint32_t bytes)
 	bool bulk;
 
 	/* A batch or two of little is no end of it. */
-	s->tx_bytes -= s->tx_bytes / 16;
-	if (s->tx_bytes < bytes)
-		s->tx_bytes = bytes;
-	bulk = windows > TX_FLOOD && s->tx_bytes > TX_BRIEF;
-	if (bulk != atomic_load_explicit(&s->tx_bulk, memory_order_relaxed))
-		atomic_store_explicit(&s->tx_bulk, bulk, memory_order_relaxed);
+	s->tx.bytes -= s->tx.bytes / 16;
+	if (s->tx.bytes < bytes)
+		s->tx.bytes = bytes;
+	bulk = windows > TX_FLOOD && s->tx.bytes > TX_BRIEF;
+	if (bulk != atomic_load_explicit(&s->tx.bulk, memory_order_relaxed))
+		atomic_store_explicit(&s->tx.bulk, bulk, memory_order_relaxed);
 }
 
 /* What two calls cause always has room: control packets leave, and other effects have a list behind. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Control packets: several of equal size to one client leave as one message. */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 

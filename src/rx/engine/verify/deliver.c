@@ -2,9 +2,11 @@
 /* Verifying received packets without any lock, and delivering them to their calls. */
 #include <stdlib.h>
 
-#include "engine/jobs/job.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/jobs/jobs.h"
 #include "engine/lock.h"
-#include "engine/rx/batch.h"
+#include "engine/objects.h"
+#include "engine/verify/verify.h"
 
 #define A_TURN 4u /* runs that one thread takes before it calls another */
 
@@ -14,19 +16,19 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		uint8_t bit = (uint8_t)(1u << i);
 
-		if (rxw_verify_early_waits(c, bit) && !(c->early_told & bit)) {
+		if (rxw_verify_early_waits(c, bit) && !(c->jobs.early_signalled & bit)) {
 			if (rxw_verify_tell(c, NULL, bit, false))
-				c->early_told |= bit;
+				c->jobs.early_signalled |= bit;
 			else
 				rxw_verify_lose_early(c, bit, &a->out);
 		}
-		if (!call || call->verify_told || !rxw_verify_waits(call))
+		if (!call || call->jobs.signalled || !rxw_verify_waits(call))
 			continue;
 		/* Four of the places are for what follows. */
-		if (call->reader_waits && call->sleepers && a->count + 4 < a->room)
+		if (call->sleep.reading && call->sleep.threads && a->count + 4 < a->room)
 			rxw_effects_readable(a, call);
 		else
-			call->verify_told = rxw_verify_tell(c, call, 0, false);
+			call->jobs.signalled = rxw_verify_tell(c, call, 0, false);
 	}
 }
 
@@ -53,19 +55,19 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 	for (; job && job->conn == c && job->of == taken; job = job->next) {
 		/* From now on it is charged where it lies. */
 		if (taken)
-			taken->verify_pinned -= job->charge;
+			taken->jobs.pinned -= job->charge;
 		rxw_verify_uncharge(job);
 		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
-		c->verify_here -= job->here;
+		c->jobs.here -= job->here;
 		early |= job->early;
 	}
-	c->early_busy &= (uint8_t)~early;
-	rxw_pconn_batch_end(&c->p, dry && !(taken && taken->verify) && !(c->early_has & early),
+	c->jobs.early_busy &= (uint8_t)~early;
+	rxw_pconn_batch_end(&c->p, dry && !(taken && taken->jobs.first) && !(c->jobs.early_has & early),
 			    &a->out);
 	if (taken)
-		taken->verify_busy = false;
+		taken->jobs.busy = false;
 	rxw_verify_wake(c, a);
-	if (c->stranger)
+	if (c->admit.unvalidated)
 		rxw_stranger_look(c, a->out.now);
 	rxw_effects_collect(a, dry);
 	if (!dry)
@@ -106,7 +108,7 @@ static void take_turn(struct rxw_call *call)
 	struct rxw_verify_job *jobs;
 
 	rxw_conn_lock(c);
-	call->verify_told = false;
+	call->jobs.signalled = false;
 	jobs = rxw_verify_waits(call) ? rxw_verify_take(call, A_TURN) : NULL;
 	rxw_conn_unlock(c);
 	rxw_verify_do(jobs);
@@ -120,7 +122,7 @@ static void take_early_turn(struct rxw_connection *c, uint8_t bit)
 	struct rxw_verify_job *jobs;
 
 	rxw_conn_lock(c);
-	c->early_told &= (uint8_t)~bit;
+	c->jobs.early_signalled &= (uint8_t)~bit;
 	jobs = rxw_verify_early_waits(c, bit) ? rxw_verify_take_early(c, bit, A_TURN) : NULL;
 	rxw_conn_unlock(c);
 	rxw_verify_do(jobs);
@@ -161,9 +163,9 @@ void rxw_verify_job_undone(struct rxw_verify_job *job)
 	} else if (job->callback) {
 		rxw_timer_post_callback(job->call);
 	} else if (job->call) {
-		job->call->verify_told = false; /* its reader or the next packet sees to it */
+		job->call->jobs.signalled = false; /* its reader or the next packet sees to it */
 	} else {
-		c->early_told &= (uint8_t)~job->early;
+		c->jobs.early_signalled &= (uint8_t)~job->early;
 		rxw_verify_lose_early(c, job->early, &a.out);
 	}
 	rxw_effects_collect(&a, true);

@@ -2,9 +2,12 @@
 /* An exchange of a security class: CHALLENGE, RESPONSE, and what waited for the key. */
 #include <string.h>
 
-#include "engine/jobs/job.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/jobs/jobs.h"
 #include "engine/lock.h"
+#include "engine/objects.h"
 #include "engine/trace/trace.h"
+#include "engine/verify/verify.h"
 
 static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint32_t size)
 {
@@ -41,7 +44,7 @@ static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 			if (!*last)
 				continue;
 			(*last)->early = rxw_channel_bit(&part);
-			c->early_busy |= (*last)->early;
+			c->jobs.early_busy |= (*last)->early;
 			last = &(*last)->next;
 		}
 		rxw_buf_unref(run.buf);

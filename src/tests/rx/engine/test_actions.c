@@ -2,7 +2,8 @@
 /* What follows from the protocol's work is done, however much of it there is. */
 #include <poll.h>
 
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
@@ -72,10 +73,10 @@ START_TEST(one_call_in_two_records)
 	a.room = b.room = 1;
 	rxw_conn_lock(c);
 	for (int i = 0; i < 2; i++) {
-		call->sleepers++; /* somebody to be woken */
+		call->sleep.threads++; /* somebody to be woken */
 		rxw_effects_readable(&a, call);
 		rxw_effects_readable(&b, call);
-		call->sleepers--;
+		call->sleep.threads--;
 	}
 	rxw_conn_unlock(c);
 	ck_assert_uint_eq(a.count + b.count, 2);
@@ -83,7 +84,7 @@ START_TEST(one_call_in_two_records)
 	rxw_dispatch(&a);
 	rxw_dispatch(&b);
 	ck_assert_uint_eq(atomic_load(&call->refs), refs);
-	ck_assert_uint_eq(call->spill_todo, 0);
+	ck_assert_uint_eq(call->effects.todo, 0);
 	rxw_call_end(made, RXW_USER_ABORT, NULL);
 	rxw_connection_release(connection);
 	h_close(&bed);

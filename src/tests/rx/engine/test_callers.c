@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
@@ -19,7 +19,7 @@ static void endless_grace(rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		rxw_role_lock(&ep->shard[i]);
-		ep->shard[i].grace = AN_HOUR;
+		ep->shard[i].role.grace = AN_HOUR;
 		rxw_role_unlock(&ep->shard[i]);
 	}
 }
@@ -84,7 +84,7 @@ static bool one_sleeps(void *arg)
 {
 	rxw_endpoint *ep = arg;
 
-	return atomic_load(&ep->shard[0].asleep) == 1;
+	return atomic_load(&ep->shard[0].role.sleepers) == 1;
 }
 
 /* Another caller comes, receives for itself and goes: what the sleeper waits for is received. */
@@ -105,8 +105,8 @@ START_TEST(who_goes_thinks_of_sleepers)
 	h_gate_open(&bed);
 	pthread_join(thread, NULL);
 	rxw_connection_release(connection);
-	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].asleep), 0);
-	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].sync_waiters), 0);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].role.sleepers), 0);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].role.waiters), 0);
 	h_close(&bed);
 }
 END_TEST
@@ -135,8 +135,8 @@ static void callers(unsigned n)
 		pthread_create(&thread[i], NULL, many_calls, NULL);
 	for (unsigned i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
-	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].asleep), 0);
-	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].sync_waiters), 0);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].role.sleepers), 0);
+	ck_assert_uint_eq(atomic_load(&bed.client->shard[0].role.waiters), 0);
 	h_close(&bed);
 }
 

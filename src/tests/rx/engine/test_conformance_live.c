@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
 

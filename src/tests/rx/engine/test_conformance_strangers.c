@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/rx/batch.h"
 #include "engine/lock.h"
 #include "proto/seen.h"
@@ -398,15 +400,15 @@ START_TEST(a_second_call_is_met_with_a_question)
 	rxw_peer_heard(c->p.peer, 300, 1);
 	ck_assert(watched(c, &raw, &run));
 	ck_assert_uint_eq(asked(c, &run), 0); /* once in four seconds */
-	ck_assert(c->stranger);
+	ck_assert(c->admit.unvalidated);
 	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial + 1, 3, body);
 	ck_assert(!watched(c, &ack, &run));
 	ack = ack_of(&raw, RXW_ACK_REQUESTED, serial, 3, body);
 	ck_assert(!watched(c, &ack, &run));
-	ck_assert(c->stranger);
+	ck_assert(c->admit.unvalidated);
 	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial, 3, body);
 	ck_assert(!watched(c, &ack, &run));
-	ck_assert(!c->stranger);
+	ck_assert(!c->admit.unvalidated);
 	ck_assert(rxw_peer_proven(c->p.peer, rxw_now()));
 	ck_assert_uint_eq(h_stats(bed.server).strangers_asked, 1);
 	ck_assert_uint_eq(h_stats(bed.server).strangers_proved, 1);

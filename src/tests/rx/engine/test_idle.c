@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of proven addresses have a bound: idle ones go, busy ones stay (12.3). */
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"

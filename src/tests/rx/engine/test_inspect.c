@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/debugfmt.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "tests/rx/face/harness.h"
 
 static struct h_bed bed;

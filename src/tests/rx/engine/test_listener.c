@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
@@ -87,7 +87,7 @@ static bool reader_sleeps(void *arg)
 	bool sleeps;
 
 	rxw_conn_lock(call->conn);
-	sleeps = call->sleepers > 0;
+	sleeps = call->sleep.threads > 0;
 	rxw_conn_unlock(call->conn);
 	return sleeps;
 }
@@ -102,7 +102,7 @@ static bool has_read(void *arg)
 static void take_role(struct rxw_shard *s)
 {
 	rxw_role_lock(s);
-	s->role_held = true;
+	s->role.held = true;
 	rxw_role_unlock(s);
 	rxw_set_library_thread(s->ep);
 	rxw_set_receiving(s);
@@ -113,7 +113,7 @@ static void give_role(struct rxw_shard *s)
 	rxw_set_receiving(NULL);
 	rxw_set_library_thread(NULL);
 	rxw_role_lock(s);
-	s->role_held = false;
+	s->role.held = false;
 	rxw_role_unlock(s);
 }
 
@@ -186,9 +186,9 @@ START_TEST(a_flood_does_not_hold_readers_back)
 	began = now = rxw_now();
 	for (unsigned i = 0; i < BATCHES && !woken; i++, now += STEP) {
 		poll_once(s, now);
-		ck_assert_uint_eq(s->quiet, 0);
+		ck_assert_uint_eq(s->rx.quiet, 0);
 		rxw_conn_lock(call->conn);
-		woken = call->quiet ? 0 : now;
+		woken = call->effects.quiet ? 0 : now;
 		rxw_conn_unlock(call->conn);
 	}
 	ck_assert_msg(woken, "%u batches woke no reader", BATCHES);

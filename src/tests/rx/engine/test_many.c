@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
 #include "tests/rx/face/streams.h"
@@ -233,7 +233,7 @@ static bool settled(void *arg)
 	(void)arg;
 	return !atomic_load(&bed.client->connections) &&
 	       atomic_load(&bed.server->connections) <= kept_max &&
-	       atomic_load(&bed.server->settled) <= bound;
+	       atomic_load(&bed.server->validated) <= bound;
 }
 
 START_TEST(come_and_go)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "proto/slab.h"
 #include "tests/rx/face/harness.h"

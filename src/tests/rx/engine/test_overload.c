@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/rx/face/harness.h"
 
@@ -505,7 +505,7 @@ static bool is_queued(void *arg)
 	bool queued;
 
 	rxw_conn_lock(s->call->conn);
-	queued = s->call->callback_queued;
+	queued = s->call->events.queued;
 	rxw_conn_unlock(s->call->conn);
 	return queued;
 }
@@ -520,7 +520,7 @@ START_TEST(ended_while_waiting)
 		struct rxw_call *call = stream[i].call;
 
 		rxw_conn_lock(call->conn);
-		if (call->callback_busy)
+		if (call->events.busy)
 			busy = i;
 		rxw_conn_unlock(call->conn);
 		if (busy == i)

@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/objects.h"
 #include "tests/kernel.h"
 #include "tests/rx/face/harness.h"
 
@@ -44,8 +45,8 @@ static void flood(void)
 {
 	atomic_store(&bed.client->live, FLOOD);
 	for (unsigned i = 0; i < 2; i++) {
-		bed.client->shard[i].tx_bytes = 1u << 30;
-		atomic_store(&bed.client->shard[i].tx_bulk, true);
+		bed.client->shard[i].tx.bytes = 1u << 30;
+		atomic_store(&bed.client->shard[i].tx.bulk, true);
 	}
 }
 
@@ -121,7 +122,7 @@ START_TEST(no_place)
 	open_two();
 	atomic_store(&bed.client->tx_senders, 1);
 	put(two.call[0]);
-	ck_assert(atomic_load(&bed.client->shard[0].txq_any));
+	ck_assert(atomic_load(&bed.client->shard[0].tx.any));
 	ck_assert_uint_eq(h_stats(bed.client).packets_sent[RXW_DATA], 0);
 	atomic_store(&bed.client->tx_senders, 0);
 	put(two.call[1]);

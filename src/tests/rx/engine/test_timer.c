@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
 #include "tests/rx/face/harness.h"
@@ -181,10 +181,10 @@ static uint64_t looked_at(struct rxw_shard *s, struct rxw_connection *c, uint64_
 
 	s->wheel.tick = now / RXW_MS;
 	rxw_conn_ref(c);
-	atomic_store(&c->posted, true);
-	atomic_store(&c->deadline, now + ms * RXW_MS);
-	atomic_store(&c->inbox_next, NULL);
-	atomic_store(&s->inbox, c);
+	atomic_store(&c->timer.posted, true);
+	atomic_store(&c->timer.deadline, now + ms * RXW_MS);
+	atomic_store(&c->timer.inbox_next, NULL);
+	atomic_store(&s->wheel.inbox, c);
 	next = rxw_timer_next(s, now, RXW_WHEEL_SLOTS);
 	rxw_timer_forget_all(s);
 	return next / RXW_MS - now / RXW_MS;

@@ -147,7 +147,7 @@ static unsigned that_wait(void)
 
 	rxw_workers_lock(bed.server);
 	for (struct rxw_worker *k = w->list; k; k = k->next)
-		n += k->call && !k->ending && atomic_load(&k->waits) == RXW_BLOCKED_ON_PEER;
+		n += k->call && !k->ending && atomic_load(&k->blocked) == RXW_BLOCKED_ON_PEER;
 	rxw_workers_unlock(bed.server);
 	return n;
 }

@@ -9,7 +9,7 @@
 
 #include <rxwire/rpc.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "engine/lock.h"
 #include "harness.h"
 #include "tests/main.h"

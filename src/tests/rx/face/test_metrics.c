@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "harness.h"
 #include "tests/main.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/internal.h"
+#include "engine/objects.h"
 #include "tests/rx/face/harness.h"
 
 #define SERVICE 120

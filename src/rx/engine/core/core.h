@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* References of the engine's objects, and threads that sleep for packets. */
+#ifndef RXW_ENGINE_CORE_H
+#define RXW_ENGINE_CORE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/core/sys.h"
+
+struct rxw_call;
+struct rxw_connection;
+struct rxw_verify_job;
+
+/*
+ * Functions of higher modules that lower ones call. The endpoint has a pointer to the only table
+ * (serve/serve.c).
+ */
+struct rxw_upcalls {
+	/* The last reference is gone. */
+	void (*free_call)(struct rxw_call *call);
+	void (*free_connection)(struct rxw_connection *c);
+	/* Runs the handler. Returns what it returned, or the reason why it did not run. */
+	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
+	/* Ends the call with RXW_RESTARTING. */
+	void (*refuse)(struct rxw_call *call);
+	/* Does a job and frees it; and frees one that no thread can do. */
+	void (*verify)(struct rxw_verify_job *job);
+	void (*undone)(struct rxw_verify_job *job);
+};
+
+void rxw_conn_ref(struct rxw_connection *c);
+void rxw_conn_unref(struct rxw_connection *c);
+void rxw_call_ref(struct rxw_call *call);
+void rxw_call_unref(struct rxw_call *call);
+
+/* The threads that wait in functions of a call. The connection's lock covers all fields. */
+struct rxw_call_sleep {
+	pthread_cond_t cond;
+	unsigned threads;	      /* in cond */
+	struct rxw_shard *counted_in; /* whose role.sleepers counts it; NULL: none */
+	bool may_receive;	      /* the thread that sleeps may take the receive role */
+	bool reading;		      /* a thread is in read(), asleep or receiving */
+	struct rxw_shard *receiving;  /* the waiting thread holds this shard's receive role */
+	/*
+	 * Server: when its writer, which may receive for itself, last went on (ns; 0: the listener
+	 * receives); and until when it leaves receiving to the listener.
+	 */
+	uint64_t received_at, stay_out;
+};
+
+/*
+ * Connection's lock held: a thread is about to sleep for packets of the call. While it is counted the
+ * receive role is not left without an owner; the thread itself checks that after it was counted.
+ */
+void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s);
+/* Connection's lock held: the call's threads were woken, or no longer sleep. */
+void rxw_sleeper_remove(struct rxw_call *call);
+
+#endif

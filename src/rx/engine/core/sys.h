@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the engine asks of the system: clock, condition variables, threads, log lines. */
+#ifndef RXW_ENGINE_SYS_H
+#define RXW_ENGINE_SYS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxwire/config.h>
+
+struct rxw_engine;
+struct rxw_endpoint;
+struct rxw_shard;
+
+/* Monotonic time in nanoseconds. */
+uint64_t rxw_now(void);
+/*
+ * Steps of one thread that follow each other within microseconds share one reading of the clock.
+ * rxw_clock_cached() returns the cached time, or reads the clock if none is cached.
+ * rxw_clock_cache_set() sets it (0: none) and returns the previous value, to be restored.
+ */
+uint64_t rxw_clock_cache_set(uint64_t now);
+uint64_t rxw_clock_cached(void);
+/* How often the scheduler preempted this thread; 0 if unknown. */
+long rxw_preemptions(void);
+/* Sleep for `us` microseconds, without the default timer slack of 50 microseconds. */
+void rxw_sleep_us(unsigned us);
+
+/* A lock that many threads take for a moment each: a waiter spins briefly, where the C library can. */
+void rxw_mutex_init(pthread_mutex_t *m);
+/* A condition variable on the monotonic clock. 0 or -RXW_ENOMEM. */
+int rxw_cond_init(pthread_cond_t *c);
+/* Wait until `at` (ns; UINT64_MAX: without limit). */
+void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
+
+/* A library thread: all signals blocked, named, placed by the configured affinity. 0 or -RXW_ESYS. */
+int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+		      const char *name, void *(*run)(void *), void *arg);
+void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Does this thread run library code of the endpoint (NULL: of any)? */
+bool rxw_on_library_thread(const struct rxw_endpoint *ep);
+void rxw_set_library_thread(const struct rxw_endpoint *ep);
+/* The shard whose receive role this thread holds, or NULL. */
+struct rxw_shard *rxw_receiving(void);
+void rxw_set_receiving(struct rxw_shard *s);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events of a call, as a callback or a descriptor reports them. */
+#ifndef RXW_ENGINE_EVENTS_H
+#define RXW_ENGINE_EVENTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxwire/call.h>
+
+struct rxw_call;
+
+/* The asynchronous form of a call. The connection's lock covers all fields. */
+struct rxw_call_events {
+	rxw_call_fn callback;
+	void *arg;
+	bool queued;		   /* a thread will run it */
+	bool busy;		   /* it runs, on `thread` */
+	bool pending;		   /* events came since it last ran */
+	bool due;		   /* in the connection's timer.callbacks */
+	struct rxw_call *due_next;
+	pthread_t thread;	   /* valid while busy */
+	uint32_t quantum_end;	   /* the packet up to which that thread may write; 0: no bound */
+	int fd;			   /* eventfd, -1: none */
+	unsigned fd_mask;	   /* events that make it readable */
+	bool fd_set;
+	bool starved; /* a write found no memory: room is reported at the next expiry of the timers */
+};
+
+/* Connection's lock held in all functions that have no other comment. */
+
+/* RXW_EVENT_... that hold now. */
+unsigned rxw_events_now(const struct rxw_call *call);
+/* Events came. True: the caller has to see to it that the callback runs. */
+bool rxw_callback_note(struct rxw_call *call);
+/* True: the descriptor has to be signalled. */
+bool rxw_fd_note(struct rxw_call *call);
+/*
+ * A callback that was noted is for the threads that verify: the call has sealed bulk, and the callback
+ * may write more or begin the next call.
+ */
+bool rxw_callback_seals_bulk(const struct rxw_call *call);
+/* This thread runs the call's callback and has written all packets of its quantum. */
+bool rxw_callback_quantum_used(const struct rxw_call *call);
+
+/* No lock needed. May this thread run callbacks? Otherwise rxw_timer_post_callback() leaves it to one that may. */
+bool rxw_may_call_back(void);
+/*
+ * No lock needed. This thread runs a callback or an inline handler, so that others wait for it: a
+ * function that would wait returns -RXW_EDEADLK.
+ */
+bool rxw_must_not_wait(void);
+/* No lock needed. This thread begins to run a callback; and has run it. */
+void rxw_callback_enter(void);
+void rxw_callback_leave(void);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects of the engine, composed of one structure for each module that works on them; the module's
+ * header says which lock covers what.
+ *
+ * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, then leaves (tx.lock, peer_lock,
+ * stranger_lock, role.lock). Never two of a kind. None is held across a system call that may wait, a wake-up
+ * of a handler or callback, sealing or verifying. lock.h takes them and counts contended acquisitions.
+ */
+#ifndef RXW_ENGINE_OBJECTS_H
+#define RXW_ENGINE_OBJECTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxwire/rxwire.h>
+
+#include "base/hash.h"
+#include "engine/admit/admit.h"
+#include "engine/core/core.h"
+#include "engine/diag/diag.h"
+#include "engine/effects/effects.h"
+#include "engine/events/events.h"
+#include "engine/jobs/jobs.h"
+#include "engine/rx/rx.h"
+#include "engine/sched/sched.h"
+#include "engine/stream/stream.h"
+#include "engine/timer/timer.h"
+#include "engine/tx/tx.h"
+#include "io/io.h"
+#include "proto/connection.h"
+
+#define RXW_MAX_SHARDS	 64
+#define RXW_MAX_SERVICES 16
+
+struct rxw_engine {
+	struct rxw_config config; /* fixed */
+	struct rxw_budget memory;
+	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
+	pthread_mutex_t lock;  /* endpoints */
+	unsigned endpoints;
+	uint64_t key[2]; /* keyed hashes */
+	/*
+	 * Names of client connections (rx-protocol 1.6, 1.7): the epoch of those to come, how many
+	 * have it, and the order in which they get their ids. By lock.
+	 */
+	uint32_t epoch, named;
+	uint64_t order[2];
+	/*
+	 * Callers that receive for themselves and wait for what comes soon; with more of them than
+	 * that (fixed), none looks instead of sleeping.
+	 */
+	_Atomic(unsigned) waiting;
+	unsigned lookers_max;
+	/* What the kernel refuses is logged once for all endpoints: rxw_io_options.warned. */
+	_Atomic(unsigned) io_warned;
+};
+
+/* More ids than these no epoch is used for (rx-protocol 1.6). */
+#define RXW_NAMES_MAX (1u << 28)
+
+/*
+ * An epoch, and an id that nobody can guess and that no connection of this epoch had before: servers
+ * remember those that are gone. 0 or -RXW_ESYS. No lock held.
+ */
+int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid);
+
+/* A service: fixed once added, but for the counters. */
+struct rxw_service {
+	uint16_t id;
+	char name[32];
+	rxw_handler_fn handler;
+	void *context;
+	unsigned flags;
+	unsigned workers_max, idle_ms;
+	rxw_security **security;
+	size_t security_count;
+	uint8_t level_min; /* enum rxw_level */
+	unsigned workers;  /* busy now; workers->lock */
+	/*
+	 * Short handlers that take long: until then (ns) workers run them; and how many more are
+	 * watched closely. Relaxed.
+	 */
+	_Atomic(uint64_t) slow_until;
+	_Atomic(unsigned) watched;
+};
+
+struct rxw_endpoint {
+	struct rxw_engine *engine;
+	const struct rxw_upcalls *upcalls; /* fixed */
+	struct rxw_config config;	   /* fixed */
+	struct rxw_params params;	   /* fixed */
+	struct rxw_io_group io;		   /* fixed until destroy */
+	bool server;
+	bool paused; /* the shards have no listeners yet; lock */
+	char version_text[65];
+	unsigned shard_count;
+	struct rxw_shard *shard; /* array; fixed */
+	pthread_mutex_t lock;	 /* services while added, stopping */
+	_Atomic(unsigned) service_count;
+	struct rxw_service service[RXW_MAX_SERVICES];
+	struct rxw_workers workers;
+	struct rxw_verifier verifier;
+	unsigned senders;	      /* most threads that send bulk of many calls; fixed */
+	_Atomic(unsigned) tx_senders; /* threads that do */
+	_Atomic(bool) stopping;	      /* no new calls */
+	_Atomic(bool) quit;	      /* threads end */
+	/*
+	 * Threads that cannot run callbacks may find that some are due, and leave them to listeners, which
+	 * then sleep where they can be interrupted.
+	 */
+	_Atomic(bool) callbacks_left;
+	_Atomic(uint32_t) live; /* active calls: begun or served, and not ended */
+	uint32_t room_packets;	/* packets that the sockets' receive buffers hold; fixed */
+	_Atomic(uint32_t) connections, calls; /* objects that exist */
+	_Atomic(uint32_t) validated; /* connections of validated addresses, of config.connections_max */
+	pthread_mutex_t peer_lock;
+	struct rxw_peer_table *peers;	    /* peer_lock */
+	struct rxw_listing listed_peers;    /* peer_lock */
+	pthread_mutex_t stranger_lock;
+	struct rxw_strangers *strangers;    /* stranger_lock */
+	struct rxw_questions *questions;    /* stranger_lock; NULL until the first is asked */
+	struct rxw_rate abort_rate, answer_rate, local_rate; /* stranger_lock; the last: of this host */
+	uint64_t looked_until; /* stranger_lock: DEBUG work is paid for until then (rxdebug.c) */
+	struct rxw_cidr debug_net;
+	bool debug_net_valid;
+	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
+	_Atomic(struct rxw_trace *) trace; /* NULL until one was begun; stored under lock */
+	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of the endpoint's locks; relaxed */
+};
+
+/* A socket and its connections. `lock` covers the table. */
+struct rxw_shard {
+	struct rxw_endpoint *ep;
+	unsigned index;
+	struct rxw_io_sock *sock;
+	pthread_t listener;
+	bool listener_started;
+
+	pthread_mutex_t lock;
+	struct rxw_conntable table;
+	_Atomic(uint32_t) calls_live; /* of the table's connections; rxw_pcall_uncount() decrements */
+
+	struct rxw_role role;
+	struct rxw_shard_rx rx;
+	struct rxw_shard_effects effects;
+	struct rxw_deferred deferred;
+	struct rxw_shard_jobs jobs;
+	struct rxw_shard_admit admit;
+	struct rxw_shard_diag diag;
+	struct rxw_wheel wheel;
+	struct rxw_shard_tx tx;
+
+	/* counters, relaxed */
+	struct rxw_pstats stats; /* of any thread */
+	struct rxw_pstats own;	 /* of what the holder of the receive role does in it */
+	_Atomic(uint64_t) wakeups, wrong_shard;
+	_Atomic(uint64_t) handlers_short, handlers_worker;
+	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* its locks, and its connections' */
+};
+
+/*
+ * A connection. `lock` covers p and its calls' protocol state. References: the application, the table
+ * (server), calls, batches.
+ */
+struct rxw_connection {
+	struct rxw_pconn p; /* first */
+	struct rxw_endpoint *ep;
+	pthread_mutex_t lock;
+	_Atomic(uint32_t) refs;
+	_Atomic(unsigned) home;	     /* shard where its packets arrive, whose socket sends for it */
+	unsigned table;		     /* shard whose table and wheel have it; fixed */
+	struct rxw_service *service; /* server; fixed */
+	pthread_cond_t channel_free; /* client: callers wait for a channel */
+	unsigned channel_waiters;    /* lock */
+	unsigned aborts;	     /* rxw_connection_abort(): how often, ... */
+	int32_t abort_code;	     /* ... and with which code the last time; lock */
+	bool deferred;		     /* in the deferred list of some shard; lock */
+	bool released;		     /* client: the application gave it back; lock */
+	unsigned held;		     /* client: calls that the application has not ended; lock */
+	bool in_table;		     /* lock of the table's shard */
+	struct rxw_conn_admit admit;
+	struct rxw_conn_timer timer;
+	struct rxw_conn_jobs jobs;
+};
+
+struct rxw_call {
+	struct rxw_pcall p;	     /* first; connection's lock */
+	struct rxw_connection *conn; /* one reference; fixed */
+	_Atomic(uint32_t) refs;	     /* channel, application or handler, queues, batches */
+	unsigned flags;		     /* RXW_CALL_...; fixed */
+	bool short_handler;	     /* runs on the receiving thread and must not wait; fixed */
+	bool ended;		     /* the application is through with it; connection's lock */
+	bool attached;		     /* server: has a handler, or is queued for one; connection's lock */
+	bool live;		     /* counted in endpoint->live; connection's lock */
+	uint64_t started, finished;  /* ns */
+	void *data;		     /* of the application */
+	struct rxw_call_sleep sleep;
+	struct rxw_call_sched sched;
+	struct rxw_call_jobs jobs;
+	struct rxw_call_events events;
+	struct rxw_call_effects effects;
+	struct rxw_call_tx tx;
+	struct rxw_call_reader r;
+	struct rxw_call_writer w;
+};
+
+static inline struct rxw_connection *rxw_conn_of(struct rxw_pconn *p)
+{
+	return (struct rxw_connection *)p;
+}
+
+static inline struct rxw_call *rxw_call_of(struct rxw_pcall *p)
+{
+	return (struct rxw_call *)p;
+}
+
+static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)
+{
+	return &c->ep->shard[atomic_load_explicit(&c->home, memory_order_relaxed)];
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving: the receive role of a shard, batches of packets, and the timers that the receiver expires. */
+#ifndef RXW_ENGINE_RX_H
+#define RXW_ENGINE_RX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct rxw_batch;
+struct rxw_endpoint;
+struct rxw_io_rx;
+struct rxw_shard;
+
+/*
+ * Of a shard: which thread receives. `lock` covers all fields but the atomics. Invariant: the role is not
+ * left unowned while a thread sleeps for packets. `unowned` is stored as true before `sleepers` is read; a
+ * thread counts itself in `sleepers` before it reads `unowned`: one of the two sees the other.
+ */
+struct rxw_role {
+	pthread_mutex_t lock;
+	pthread_cond_t free; /* the listener waits here while a caller has the role */
+	bool held;
+	bool parked;		   /* the listener waits in `free` */
+	bool wanted;		   /* the listener is to take over, for several callers wait */
+	_Atomic(bool) unowned;	   /* no thread has it; the listener comes for it by time only */
+	_Atomic(bool) reclaimed;   /* since the listener began its batch: it stays */
+	_Atomic(unsigned) sleepers; /* calls whose threads sleep for packets */
+	uint64_t left_at;	   /* ns */
+	uint64_t grace;		   /* ns: how long a role that a caller left stays unowned */
+	_Atomic(unsigned) waiters; /* callers that wait in blocking functions */
+	_Atomic(bool) in_wait;	   /* the holder sleeps in rxw_io_wait() until wait_until */
+	_Atomic(uint64_t) wait_until;
+	bool woke_caller; /* holder: this batch woke a caller that may receive for itself */
+};
+
+/* Of a shard; all fields belong to the holder of the receive role. */
+struct rxw_shard_rx {
+	struct rxw_io_rx *entry; /* config.batch of them */
+	unsigned depth;		 /* buffers offered to the next receive call, 4 to config.batch */
+	/* A buffer outside of the budget: receives what is no DATA when memory is used up. */
+	struct rxw_buf *reserve;
+	struct rxw_pool *reserve_pool;
+	struct rxw_budget reserve_budget;
+	struct rxw_batch *batch; /* scratch (batch.h) */
+	unsigned quiet;		 /* receive calls in a row without a result */
+	uint64_t reaped_at;	 /* ns */
+	uint64_t spin_hits, spin_tries, spin_skip;
+	uint32_t last_bytes; /* of the latest batch */
+	unsigned singles;    /* batches of one message in a row */
+	bool refusing;	     /* most of what came last were calls that were refused */
+	bool refusing_more;  /* the same, and there is more */
+};
+
+/* The shard is zeroed. 0 or -RXW_ENOMEM; rxw_shard_fini() in either case. */
+int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index);
+/* Start its listener. 0 or -RXW_ESYS. */
+int rxw_shard_start(struct rxw_shard *s);
+/* Join the listener. */
+void rxw_shard_stop(struct rxw_shard *s);
+void rxw_shard_fini(struct rxw_shard *s);
+
+/* Receive role: one batch and what follows from it; waits a while if nothing comes. */
+void rxw_receive_batch(struct rxw_shard *s);
+
+/*
+ * Take the receive role for a waiting caller, on a server for the waiting writer of the only call. False:
+ * another thread has it, or should have it.
+ */
+bool rxw_role_try(struct rxw_shard *s);
+/* Leave it: to the listener if other threads wait for packets, else unowned. */
+void rxw_role_leave(struct rxw_shard *s);
+/* Should the listener receive, since several callers wait? */
+bool rxw_role_wanted(const struct rxw_shard *s);
+/* No caller will take the role again: the listener takes it at once. */
+void rxw_role_reclaim(struct rxw_shard *s);
+/* Lend the role while this thread verifies; then take it back. False: another thread has it. */
+void rxw_role_lend(struct rxw_shard *s);
+bool rxw_role_retake(struct rxw_shard *s);
+/* A caller begins, or ends, to wait on a call of this shard. */
+void rxw_role_waiter_begin(struct rxw_shard *s);
+void rxw_role_waiter_end(struct rxw_shard *s);
+
+#endif

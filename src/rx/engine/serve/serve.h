@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Running handlers; and the table by which lower modules reach higher ones. */
+#ifndef RXW_ENGINE_SERVE_H
+#define RXW_ENGINE_SERVE_H
+
+#include "engine/core/core.h"
+
+extern const struct rxw_upcalls rxw_upcalls;
+
+#endif

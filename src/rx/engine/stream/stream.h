@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The streams of a call as its threads read and write them. No lock held unless stated. */
+#ifndef RXW_ENGINE_STREAM_H
+#define RXW_ENGINE_STREAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/connection.h"
+
+struct rxw_call;
+
+#define RXW_READ_PIECES 16
+
+/* Of a call; its reading thread only. */
+struct rxw_call_reader {
+	struct rxw_rxpiece piece[RXW_READ_PIECES];
+	unsigned count, at; /* pieces; the one being read */
+	unsigned keep;	    /* the first that is not given back: [keep, at) is lent */
+	uint16_t packet;    /* packets of the piece that are used up */
+	uint16_t offset;    /* bytes of the present packet that are used up */
+	uint32_t consumed;  /* packets used up and not yet reported */
+	bool ended;	    /* the pieces at hand are the last */
+	bool lent;
+	uint64_t bytes; /* read or lent */
+};
+
+/* Of a call; its writing thread only, unless stated. */
+struct rxw_call_writer {
+	struct rxw_buf *buf;
+	uint8_t *base;	       /* first datagram of the run that grows */
+	uint16_t stride, room; /* bytes of a slot; slots from base on */
+	uint16_t full;	       /* complete packets from base on */
+	uint16_t fill;	       /* data bytes in the packet behind them */
+	uint16_t capacity;     /* data bytes of a full packet */
+	uint8_t head;	       /* bytes of the security class before the data */
+	uint32_t seq;	       /* of the next packet */
+	bool finished;	       /* LAST_PACKET was queued */
+	_Atomic(bool) ending;  /* a thread queues it, or has: any thread, once */
+	bool end_owed; /* connection's lock: for want of memory the request has not ended; a read ends it */
+	size_t reserved;
+	uint64_t bytes;	       /* written */
+	struct rxw_txrun kept; /* sealed and not queued for want of memory: it goes first; buf NULL: none */
+};
+
+/*
+ * Connection's lock held, and released while the thread sleeps: wait until `ready`. On a client endpoint a
+ * lone waiter takes the receive role. The caller has dispatched its effects.
+ */
+void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
+/* Server: the handler returned `code`. Ends the stream or aborts the call. */
+void rxw_stream_finish(struct rxw_call *call, int32_t code);
+/* Send what was written, with the end of the stream if `last`. 0 or a negative result. */
+int rxw_stream_flush(struct rxw_call *call, bool last);
+/* Client: the request ends before the first read. */
+int rxw_stream_half_close(struct rxw_call *call);
+/* Read and drop what is left. 0 at the end, or a negative result. */
+int rxw_stream_discard(struct rxw_call *call);
+
+#endif
