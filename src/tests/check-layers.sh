@@ -66,8 +66,8 @@ may_include src/rx/base   "$config|base/.*|$values"
 may_include src/rx/proto  "$config|(base|proto)/.*|$values|rxwire/security[.]h"
 may_include src/rx/io     "$config|(base|io)/.*|$values"
 may_include src/rx/engine "$config|(base|proto|io|engine)/.*|$values|rxwire/.*"
-may_include src/rx/face   "$config|(base|proto|io|engine|face)/.*|rxwire/.*"
-may_include src/rx/rpc    "$config|rpc/.*|face/observer[.]h|rxwire/.*"
+may_include src/rx/api   "$config|(base|proto|io|engine|api)/.*|rxwire/.*"
+may_include src/rx/rpc    "$config|rpc/.*|api/observer[.]h|rxwire/.*"
 may_include src/rx/rxwire 'rxwire/.*'
 
 # Security classes plug in from outside, as an application's own would; they read the clock.
@@ -105,23 +105,23 @@ for floor in src/rx/base src/rx/proto; do
 		'floors 0 and 1 allocate through base/buf.c' 'buf.c xdr.c'
 done
 
-# System calls on sockets belong to floor 2; the face does not know the layout of packets.
-for floor in src/rx/engine src/rx/face src/rx/rpc; do
+# System calls on sockets belong to floor 2; the public layer does not know the layout of packets.
+for floor in src/rx/engine src/rx/api src/rx/rpc; do
 	must_not $floor "$w(sendto|sendmsg|sendmmsg|recvfrom|recvmsg|recvmmsg|setsockopt|getsockopt|bind)[(]" \
 		'system calls on sockets belong to floor 2'
 done
-may_not_face=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/face/*.[ch] \
+may_not_api=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/api/*.[ch] \
 	src/rx/rpc/*.[ch] 2>/dev/null)
-[ -z "$may_not_face" ] || echo "$may_not_face: the face does not know the layout of packets" >> "$bad"
+[ -z "$may_not_api" ] || echo "$may_not_api: the public layer does not know the layout of packets" >> "$bad"
 
 # The library never prints.
-for floor in base proto io engine face rpc keys rxkad rxgk; do
+for floor in base proto io engine api rpc keys rxkad rxgk; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 		'the library never prints'
 done
 
 # The library is a guest in programs of any locale: what it reads and writes is the same in all of them.
-for floor in base proto io engine face rpc keys rxkad rxgk; do
+for floor in base proto io engine api rpc keys rxkad rxgk; do
 	must_not src/rx/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
 	must_not src/rx/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \

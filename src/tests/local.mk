@@ -22,7 +22,7 @@ include src/tests/rx/base/local.mk
 include src/tests/rx/proto/local.mk
 include src/tests/rx/io/local.mk
 include src/tests/rx/engine/local.mk
-include src/tests/rx/face/local.mk
+include src/tests/rx/api/local.mk
 include src/tests/rx/rpc/local.mk
 include src/tests/rx/rxkad/local.mk
 include src/tests/rx/rxgk/local.mk

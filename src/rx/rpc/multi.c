@@ -12,7 +12,7 @@
 
 #include <rxwire/rpc.h>
 
-#include "face/observer.h"
+#include "api/observer.h"
 #include "rpc/refusal.h"
 
 #define RETRY_NS 5000000 /* other users of a connection tell nobody when they are through */

@@ -5,7 +5,7 @@
 
 #include <rxwire/rpc.h>
 
-#include "face/observer.h"
+#include "api/observer.h"
 #include "rpc/refusal.h"
 
 /* errno values that a package of dense opcodes sends as other numbers (rx-protocol 9.4). */

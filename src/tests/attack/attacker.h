@@ -5,8 +5,8 @@
 
 #include "base/wire.h"
 #include "engine/objects.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 #define HONEST	  16u
 #define ADDRESSES 64u /* of an attacker that needs no more */

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 #define PLACES 16u /* of this host, twice what others have */
 

@@ -42,7 +42,7 @@ compile() {
 	cd "$dir/obj" || return
 	# shellcheck disable=SC2086 # flags are words
 	for f in "$top"/src/rx/base/*.c "$top"/src/rx/proto/*.c "$top"/src/rx/engine/*.c \
-		"$top"/src/rx/io/*.c "$top"/src/rx/face/*.c "$top"/src/rx/rpc/*.c "$top"/src/rx/keys/*.c \
+		"$top"/src/rx/io/*.c "$top"/src/rx/api/*.c "$top"/src/rx/rpc/*.c "$top"/src/rx/keys/*.c \
 		"$top"/src/rx/rxkad/*.c "$top"/src/rx/rxgk/*.c "$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
 		"$top"/src/tools/common/place.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
@@ -59,7 +59,7 @@ objects() {
 	dir) echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" ;;
 	endpoint | live)
 		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
-			"$dir"/obj/rx-face-*.o "$dir/obj/tests-fuzz-world.o" $wrap -pthread
+			"$dir"/obj/rx-api-*.o "$dir/obj/tests-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
 	xg) echo "$dir"/obj/rxgen-*.o "$dir/obj/rx-base-hash.o" ;;

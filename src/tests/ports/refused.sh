@@ -8,7 +8,7 @@
 tests=$top_builddir/src/tests
 refusing=$tests/ports/refusing
 runner=${PORTS_RUN_WITH:-}
-[ -x "$tests/rx/face/test_stream" ] || { echo "SKIP: the unit tests were left out"; exit 77; }
+[ -x "$tests/rx/api/test_stream" ] || { echo "SKIP: the unit tests were left out"; exit 77; }
 "$refusing" all true
 rc=$?
 [ $rc -ne 77 ] || { echo "SKIP: system calls cannot be refused here"; exit 77; }
@@ -35,8 +35,8 @@ without() {
 }
 
 for what in gso gro steer reuseport mmsg; do
-	without $what src/tests/rx/face/test_loopback
-	without $what src/tests/rx/face/test_stream
+	without $what src/tests/rx/api/test_loopback
+	without $what src/tests/rx/api/test_stream
 done
 for suite in $REFUSED_TESTS; do without all "$suite"; done
 exit $status

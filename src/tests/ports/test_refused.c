@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "refuse.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define CONNECTIONS 6u
 

@@ -17,7 +17,7 @@
 #include "base/wire.h"
 #include "engine/objects.h"
 #include "reader.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 static struct h_bed bed;
 static char folder[64], path[128], other[128];

@@ -13,7 +13,7 @@
 
 #include "base/wire.h"
 #include "reader.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 #include "tests/rx/security/relay.h"
 
 static char folder[64], path[128];

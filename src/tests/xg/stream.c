@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "face/observer.h"
+#include "api/observer.h"
 
 ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
 {

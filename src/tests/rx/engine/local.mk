@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests of src/rx/engine: one line for each program; its source is the same name with .c.
-# All use the server and client of src/tests/rx/face.
+# All use the server and client of src/tests/rx/api.
 
 check_tests += src/tests/rx/engine/test_actions
 src_tests_rx_engine_test_actions_LDADD = $(harness_libs)

@@ -6,7 +6,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define H_CALLS_OUT 103
 #define AN_HOUR	    (3600 * RXW_SEC)

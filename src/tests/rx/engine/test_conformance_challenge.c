@@ -7,8 +7,8 @@
 #include "base/hash.h"
 #include "base/wire.h"
 #include "proto/security.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 #define INDEX	252
 #define SERVICE 104

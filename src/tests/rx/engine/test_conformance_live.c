@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "engine/objects.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 static struct h_bed bed;
 static uint8_t head[H_ASK_SIZE], packet[20000];

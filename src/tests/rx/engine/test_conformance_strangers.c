@@ -12,8 +12,8 @@
 #include "engine/lock.h"
 #include "proto/seen.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 static struct h_bed bed;
 static uint8_t head[H_ASK_SIZE], packet[2048];

@@ -3,8 +3,8 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 #define BOUND 16u
 #define MORE  40u /* connections that surely are too many */

@@ -7,7 +7,7 @@
 
 #include "base/debugfmt.h"
 #include "engine/objects.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 static struct h_bed bed;
 static int fd;

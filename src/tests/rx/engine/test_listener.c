@@ -7,7 +7,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define CALLS 400u
 

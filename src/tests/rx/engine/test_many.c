@@ -9,8 +9,8 @@
 #include "base/wire.h"
 #include "engine/objects.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 #define GROUP	 10 /* connections of one client */
 #define CALLS	 10 /* of each connection */

@@ -10,7 +10,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "proto/slab.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define MOST 8192u
 #define FEW_BUFFERS "memory=4M batch=4 listeners=1"

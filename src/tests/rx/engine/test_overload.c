@@ -8,7 +8,7 @@
 #include "base/wire.h"
 #include "engine/objects.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define SERVICE 200
 #define HOLDS	201 /* its handlers keep the listener from its socket */

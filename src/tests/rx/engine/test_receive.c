@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/wire.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 static struct h_bed bed;
 static int fd;

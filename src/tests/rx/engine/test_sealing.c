@@ -10,7 +10,7 @@
 
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define STREAMS	 6
 #define THREADS	 8

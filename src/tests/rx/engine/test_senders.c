@@ -8,7 +8,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
 #include "tests/kernel.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 static struct h_bed bed;
 

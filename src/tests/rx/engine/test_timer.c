@@ -8,7 +8,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 static struct h_bed bed;
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 #ifndef UDP_SEGMENT
 #	define UDP_SEGMENT 103

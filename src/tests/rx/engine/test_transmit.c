@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/kernel.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 static const char *const errnos[] = { "EIO", "EINVAL", "EMSGSIZE", "ENOBUFS", "EPERM" };
 static const unsigned places[] = { 1, 2, 100 };

@@ -5,8 +5,8 @@
 #include "base/wire.h"
 #include "engine/lock.h"
 #include "tests/main.h"
-#include "tests/rx/face/harness.h"
-#include "tests/rx/face/streams.h"
+#include "tests/rx/api/harness.h"
+#include "tests/rx/api/streams.h"
 
 static struct h_bed bed;
 static uint8_t head[H_ASK_SIZE];

@@ -5,7 +5,7 @@
 
 #include <rxwire/rpc.h>
 
-#include "../face/harness.h"
+#include "../api/harness.h"
 
 /* Service ids beside those of the harness. */
 #define T_SERVICE 200

@@ -24,5 +24,5 @@ src_tests_rx_security_test_order_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_crea
 check_scripts += src/tests/rx/security/suites.sh
 .PHONY: check-classes
 check-classes: all
-	$(MAKE) $(AM_MAKEFLAGS) `printf '%s\n' $(check_tests) | grep -E '^src/tests/rx/(face|engine|rpc)/'`
+	$(MAKE) $(AM_MAKEFLAGS) `printf '%s\n' $(check_tests) | grep -E '^src/tests/rx/(api|engine|rpc)/'`
 	top_builddir='$(abs_top_builddir)' $(SHELL) $(srcdir)/src/tests/rx/security/suites.sh all

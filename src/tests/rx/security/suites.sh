@@ -9,12 +9,12 @@ set -u
 cd "$top_builddir" || exit 99
 classes='rxkad-clear rxkad-auth rxkad-crypt rxgk-clear rxgk-auth rxgk-crypt'
 # What lasts longest beside what does not.
-suites='face/test_stream face/test_service face/test_endpoint face/test_limits face/test_stats
-	face/test_loopback engine/test_receive engine/test_overload engine/test_memory
+suites='api/test_stream api/test_service api/test_endpoint api/test_limits api/test_stats
+	api/test_loopback engine/test_receive engine/test_overload engine/test_memory
 	engine/test_senders engine/test_inspect rpc/test_procedure rpc/test_window rpc/test_multi
-	engine/test_conformance_live engine/test_many face/test_async
+	engine/test_conformance_live engine/test_many api/test_async
 	engine/test_conformance_strangers'
-long='face/test_matrix engine/test_transmit engine/test_trains'
+long='api/test_matrix engine/test_transmit engine/test_trains'
 # Of those that move much, a part will do.
 RXW_TEST_SMALL=1
 # They wait for events, and give up by time: each is beside others of its kind here.
@@ -37,7 +37,7 @@ one() {
 	fi
 }
 
-[ -x src/tests/rx/face/test_stream ] || { echo 'the suites are not built'; exit 77; }
+[ -x src/tests/rx/api/test_stream ] || { echo 'the suites are not built'; exit 77; }
 if [ "${1:-}" = all ]; then
 	# shellcheck disable=SC2086 # words are meant
 	set -- $classes

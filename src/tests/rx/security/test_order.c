@@ -10,7 +10,7 @@
 
 #include "base/wire.h"
 #include "engine/objects.h"
-#include "tests/rx/face/harness.h"
+#include "tests/rx/api/harness.h"
 
 #define SERVICE 120
 #define INDEX	77

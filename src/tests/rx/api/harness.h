@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server and a client on loopback, and what tests of the face and the engine ask of them. */
+/* A server and a client on loopback, and what tests of the public layer and the engine ask of them. */
 #ifndef TESTS_FACE_HARNESS_H
 #define TESTS_FACE_HARNESS_H
 

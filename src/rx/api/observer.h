@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the room above asks of calls and connections beyond their public face. */
+/* What procedure calls need of calls and connections beyond the public headers. */
 #ifndef RXW_FACE_OBSERVER_H
 #define RXW_FACE_OBSERVER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private to the face: taking over a configuration that an application filled. */
+/* Taking over a configuration that an application filled. */
 #ifndef RXW_FACE_CONFIG_H
 #define RXW_FACE_CONFIG_H
 

@@ -6,7 +6,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "face/config.h"
+#include "api/config.h"
 #include "tests/asserts.h"
 
 static struct rxw_config config;

@@ -12,7 +12,7 @@
 #include <rxwire/error.h>
 
 #include "base/addr.h"
-#include "face/config.h"
+#include "api/config.h"
 
 #define KIB 1024ull
 #define MIB (1024ull * KIB)

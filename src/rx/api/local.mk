@@ -2,17 +2,17 @@
 # Floor 4 of librxwire: the public interface. Sources and private headers, one pair a line.
 
 rx_sources += \
-	src/rx/face/call.c \
-	src/rx/face/config.c src/rx/face/config.h \
-	src/rx/face/connection.c \
-	src/rx/face/endpoint.c \
-	src/rx/face/engine.c \
-	src/rx/face/metrics.c \
-	src/rx/face/observer.c src/rx/face/observer.h \
-	src/rx/face/security.c \
-	src/rx/face/service.c \
-	src/rx/face/stats.c \
-	src/rx/face/trace.c
+	src/rx/api/call.c \
+	src/rx/api/config.c src/rx/api/config.h \
+	src/rx/api/connection.c \
+	src/rx/api/endpoint.c \
+	src/rx/api/engine.c \
+	src/rx/api/metrics.c \
+	src/rx/api/observer.c src/rx/api/observer.h \
+	src/rx/api/security.c \
+	src/rx/api/service.c \
+	src/rx/api/stats.c \
+	src/rx/api/trace.c
 
 rx_public_headers += \
 	src/rx/rxwire/call.h \

@@ -12,7 +12,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
-#include "face/config.h"
+#include "api/config.h"
 
 #define LOCAL_ANSWERS	   10000 /* per second: programs that list all connections ask one by one */
 #define MAX_AUTO_LISTENERS 8

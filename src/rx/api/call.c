@@ -9,7 +9,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "face/observer.h"
+#include "api/observer.h"
 #include "proto/seen.h"
 
 #define LOOK_EVERY (100 * RXW_MS) /* a channel that drew BUSY becomes free by time alone */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "engine/objects.h"
-#include "face/config.h"
+#include "api/config.h"
 
 /* Lock held, or nobody else there. 0 or -RXW_ESYS. */
 static int draw_epoch(struct rxw_engine *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What procedure calls need of this floor beyond its public face: who is told of them, and why none
+/* What procedure calls need beyond the public headers: who is told of them, and why none
  * can begin. */
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "face/observer.h"
+#include "api/observer.h"
 
 int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_observer *observer)
 {
