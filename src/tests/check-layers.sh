@@ -12,10 +12,14 @@ trap 'rm -f "$bad"' EXIT
 # Public headers that are plain values, no objects: every floor may know these.
 values='rxwire/(config|error|stats|types|xdr)[.]h'
 
-# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match.
+# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match; of src/rx, in all
+# folders below it.
 may_include() {
-	for f in "$1"/*.c "$1"/*.h; do
-		[ -f "$f" ] || continue
+	case $1 in
+	src/rx/*) files=$(find "$1" -name '*.[ch]') ;;
+	*) files=$(find "$1" -maxdepth 1 -name '*.[ch]') ;;
+	esac
+	for f in $files; do
 		awk -v ok="^($2)\$" -v f="$f" '
 			FNR == 1 && /^\/\* Made by .* from / { exit }
 			/^[ \t]*#[ \t]*include[ \t]*["<]/ {
@@ -32,8 +36,7 @@ may_include() {
 
 # must_not FOLDER REGEX WHY [EXCEPT]: no line of code (comments and strings aside) matches.
 must_not() {
-	for f in "$1"/*.c "$1"/*.h; do
-		[ -f "$f" ] || continue
+	for f in $(find "$1" -name '*.[ch]'); do
 		case " $4 " in *" ${f##*/} "*) continue ;; esac
 		awk -v re="$2" -v why="$3" -v f="$f" '
 			FNR == 1 && /^\/\* Made by .* from / { exit }
@@ -127,7 +130,7 @@ for floor in base proto io engine api rpc keys rxkad rxgk; do
 	must_not src/rx/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \
 		'depends on the locale: base/ascii.h'
 done
-grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' src/rx/*/*.c | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
+grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
 # Programs stay in the C locale: their figures and names are read by other programs.
 grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/rxgen src/afs src/tools src/fileserver -name '*.[ch]') |
 	sed 's/$/: programs stay in the C locale/' >> "$bad"

@@ -41,9 +41,9 @@ inih=$(pkg-config --libs inih 2> /dev/null || echo -linih)
 compile() {
 	cd "$dir/obj" || return
 	# shellcheck disable=SC2086 # flags are words
-	for f in "$top"/src/rx/base/*.c "$top"/src/rx/proto/*.c "$top"/src/rx/engine/*.c \
-		"$top"/src/rx/io/*.c "$top"/src/rx/api/*.c "$top"/src/rx/rpc/*.c "$top"/src/rx/keys/*.c \
-		"$top"/src/rx/rxkad/*.c "$top"/src/rx/rxgk/*.c "$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
+	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io "$top"/src/rx/api \
+			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk -name '*.c') \
+		"$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
 		"$top"/src/tools/common/place.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
 		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/fuzz/world.c"; do

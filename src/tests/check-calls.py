@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which module calls which, by the built objects: nm says what each defines and what it needs.
+
+usage: check-calls.py BUILD [--edges]
+
+A module is a folder. Fails if modules call each other in a circle, if a module calls one of a higher layer, if more
+than four files of one module form a circle, or if a module's header is longer than 200 lines. With --edges the calls
+between modules are printed. Function pointers are not seen: doc/architecture.md lists those that lead upwards.
+"""
+
+import os
+import subprocess
+import sys
+
+LARGEST_CIRCLE = 4
+LONGEST_HEADER = 200
+
+# From the lowest to the highest; a module may call its own layer and those before it.
+LAYERS = [
+    ["src/rx/base"],
+    ["src/rx/proto", "src/rx/io"],
+    ["src/rx/engine"],
+    ["src/rx/api"],
+    ["src/rx/rpc", "src/rx/keys"],
+    ["src/rx/rxkad", "src/rx/rxgk"],
+    ["src/afs"],
+    ["src/tools/common"],
+    ["src/tools", "src/fileserver"],
+]
+# Modules of one layer from the lowest to the highest, where the layer has several.
+ROOTS = ["src/rx", "src/afs", "src/tools", "src/fileserver"]
+
+
+def layer_of(module):
+    best = None
+    for number, layer in enumerate(LAYERS):
+        for folder in layer:
+            if module == folder or module.startswith(folder + "/"):
+                if best is None or len(folder) > best[1]:
+                    best = (number, len(folder))
+    return None if best is None else best[0]
+
+
+def objects(build):
+    """Source path without suffix -> object, one for each source; those of libtool's static half are the same."""
+    found = {}
+    for root in ROOTS:
+        for folder, _, files in os.walk(os.path.join(build, root)):
+            if os.path.basename(folder) == ".libs":
+                continue
+            for name in files:
+                if not name.endswith(".o"):
+                    continue
+                # automake: TARGET-SOURCE.o where a target has flags of its own
+                source = os.path.join(os.path.relpath(folder, build), name[:-2].rsplit("-", 1)[-1])
+                found.setdefault(source, os.path.join(folder, name))
+    return found
+
+
+def symbols(path):
+    out = subprocess.run(["nm", "-P", path], check=True, capture_output=True, text=True).stdout
+    defined, needed = set(), set()
+    for line in out.splitlines():
+        field = line.split()
+        if len(field) < 2:
+            continue
+        if field[1] in "TDBRC":
+            defined.add(field[0])
+        elif field[1] == "U":
+            needed.add(field[0])
+    return defined, needed
+
+
+def circles(nodes, calls):
+    """Strongly connected parts of more than one node (Tarjan, without recursion)."""
+    index, low, stack, on, found = {}, {}, [], set(), []
+    for start in nodes:
+        if start in index:
+            continue
+        work = [(start, iter(sorted(calls.get(start, ()))))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        on.add(start)
+        while work:
+            node, following = work[-1]
+            for callee in following:
+                if callee not in index:
+                    index[callee] = low[callee] = len(index)
+                    stack.append(callee)
+                    on.add(callee)
+                    work.append((callee, iter(sorted(calls.get(callee, ())))))
+                    break
+                if callee in on:
+                    low[node] = min(low[node], index[callee])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = []
+                    while not part or part[-1] != node:
+                        part.append(stack.pop())
+                        on.discard(part[-1])
+                    if len(part) > 1:
+                        found.append(sorted(part))
+    return found
+
+
+def source_exists(top, build, source):
+    return any(os.path.exists(os.path.join(folder, source + ".c")) for folder in (top, build))
+
+
+def graph(top, build):
+    """Calls between files: caller -> callee -> symbols."""
+    where, needs = {}, {}
+    for source, path in objects(build).items():
+        if not source_exists(top, build, source):
+            continue  # left over from a file that is gone
+        defined, needs[source] = symbols(path)
+        for name in defined:
+            where.setdefault(name, source)
+    calls = {source: {} for source in needs}
+    for source, names in needs.items():
+        for name in names:
+            callee = where.get(name)
+            if callee and callee != source:
+                calls[source].setdefault(callee, set()).add(name)
+    return calls
+
+
+def between_modules(calls):
+    modules = {}
+    for source, callees in calls.items():
+        module = os.path.dirname(source)
+        modules.setdefault(module, {})
+        for callee, names in callees.items():
+            other = os.path.dirname(callee)
+            if other != module:
+                modules[module].setdefault(other, set()).update(
+                    f"{os.path.basename(source)}.c: {name}()" for name in names)
+    return modules
+
+
+def check_headers(top, modules):
+    faults = []
+    for module in modules:
+        for name in sorted(os.listdir(os.path.join(top, module))) if os.path.isdir(os.path.join(top, module)) else []:
+            path = os.path.join(top, module, name)
+            if not name.endswith(".h"):
+                continue
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            if lines and lines[0].startswith("/* Made by"):
+                continue
+            if len(lines) > LONGEST_HEADER:
+                faults.append(f"{module}/{name}: {len(lines)} lines; {LONGEST_HEADER} is the limit: split it, "
+                              "or move what is private to the module into a header of its own")
+    return faults
+
+
+def check(top, build, edges):
+    calls = graph(top, build)
+    if not calls:
+        sys.exit(f"{build} has no objects: build it first")
+    modules = between_modules(calls)
+    faults = []
+    if edges:
+        for module in sorted(modules):
+            for other in sorted(modules[module]):
+                print(f"{module} -> {other}: {', '.join(sorted(modules[module][other]))}")
+    for part in circles(sorted(modules), modules):
+        shown = []
+        for module in part:
+            for other in sorted(set(modules[module]) & set(part)):
+                names = sorted(modules[module][other])
+                shown.append(f"    {module} -> {other}: {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
+        faults.append("modules call each other in a circle: " + " ".join(part) + "\n" + "\n".join(shown))
+    for module in sorted(modules):
+        for other in sorted(modules[module]):
+            low, high = layer_of(module), layer_of(other)
+            if low is not None and high is not None and high > low:
+                faults.append(f"{module} calls the higher layer {other}: {', '.join(sorted(modules[module][other]))}")
+    largest = 0
+    for part in circles(sorted(calls), calls):
+        if len({os.path.dirname(source) for source in part}) > 1:
+            continue  # told above
+        largest = max(largest, len(part))
+        if len(part) > LARGEST_CIRCLE:
+            faults.append(f"{len(part)} files of one module call each other in a circle, {LARGEST_CIRCLE} may: " +
+                          " ".join(part))
+    faults += check_headers(top, modules)
+    for fault in faults:
+        print("FAIL: " + fault)
+    print(f"{len(calls)} files of {len(modules)} modules; largest circle: {largest} files")
+    return 1 if faults else 0
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--edges"]
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    sys.exit(check(top, arguments[0], "--edges" in sys.argv))
+
+
+if __name__ == "__main__":
+    main()
