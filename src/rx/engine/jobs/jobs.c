@@ -125,7 +125,7 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
  * A thread is to look at the runs of the call, NULL: at early ones. False: none can. Lock held, or a
  * reference.
  */
-bool rxw_verify_tell(struct rxw_connection *c, struct rxw_call *call, uint8_t early, bool callback)
+bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early, bool callback)
 {
 	struct rxw_verify_job *job = calloc(1, sizeof(*job));
 
@@ -453,7 +453,7 @@ static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 
 bool rxw_verify_callback(struct rxw_call *call)
 {
-	bool told = rxw_verify_tell(call->conn, call, 0, true);
+	bool told = rxw_verify_signal(call->conn, call, 0, true);
 
 	rxw_verifier_grow(call->conn->ep);
 	return told;

@@ -17,7 +17,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 		uint8_t bit = (uint8_t)(1u << i);
 
 		if (rxw_verify_early_waits(c, bit) && !(c->jobs.early_signalled & bit)) {
-			if (rxw_verify_tell(c, NULL, bit, false))
+			if (rxw_verify_signal(c, NULL, bit, false))
 				c->jobs.early_signalled |= bit;
 			else
 				rxw_verify_lose_early(c, bit, &a->out);
@@ -28,7 +28,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 		if (call->sleep.reading && call->sleep.threads && a->count + 4 < a->room)
 			rxw_effects_readable(a, call);
 		else
-			call->jobs.signalled = rxw_verify_tell(c, call, 0, false);
+			call->jobs.signalled = rxw_verify_signal(c, call, 0, false);
 	}
 }
 
