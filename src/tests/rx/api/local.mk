@@ -3,33 +3,33 @@
 
 # A server and a client on loopback; the tests of the engine use it too.
 check_LTLIBRARIES += src/tests/rx/api/libharness.la
-src_tests_rx_face_libharness_la_SOURCES = \
+src_tests_rx_api_libharness_la_SOURCES = \
 	src/tests/rx/api/harness.c src/tests/rx/api/harness.h \
 	src/tests/rx/api/streams.c src/tests/rx/api/streams.h
-src_tests_rx_face_libharness_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+src_tests_rx_api_libharness_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 harness_libs = src/tests/rx/api/libharness.la $(LDADD)
 
 check_tests += src/tests/rx/api/test_config
 
 check_tests += src/tests/rx/api/test_async
-src_tests_rx_face_test_async_LDADD = $(harness_libs)
+src_tests_rx_api_test_async_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_blocking
-src_tests_rx_face_test_blocking_LDADD = $(harness_libs)
+src_tests_rx_api_test_blocking_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_classes
-src_tests_rx_face_test_classes_LDADD = $(harness_libs)
+src_tests_rx_api_test_classes_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_endpoint
-src_tests_rx_face_test_endpoint_LDADD = $(harness_libs)
+src_tests_rx_api_test_endpoint_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_limits
-src_tests_rx_face_test_limits_LDADD = $(harness_libs)
+src_tests_rx_api_test_limits_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_loopback
-src_tests_rx_face_test_loopback_LDADD = $(harness_libs)
+src_tests_rx_api_test_loopback_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_matrix
-src_tests_rx_face_test_matrix_LDADD = $(harness_libs)
+src_tests_rx_api_test_matrix_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_metrics
-src_tests_rx_face_test_metrics_LDADD = $(harness_libs)
+src_tests_rx_api_test_metrics_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_service
-src_tests_rx_face_test_service_LDADD = $(harness_libs)
+src_tests_rx_api_test_service_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_stats
-src_tests_rx_face_test_stats_LDADD = $(harness_libs)
+src_tests_rx_api_test_stats_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_stream
-src_tests_rx_face_test_stream_LDADD = $(harness_libs)
+src_tests_rx_api_test_stream_LDADD = $(harness_libs)
