@@ -320,10 +320,14 @@ def check(top, named):
             elif not faults:
                 passing.append(path)
         findings += [f"{path}:{line}: {words}: {advice}" for line, words, advice in sorted(set(found))]
+    unused = set() if named else own - {w for blocks in files.values() for word, _ in spoken(blocks)
+                                        for w in (word, word.lower())}
     if not named:
         findings += [f"src/tests/words.py: EXEMPT: {path}: no such file" for path in sorted(EXEMPT - set(files))]
     for finding in findings:
         print(finding)
+    if unused:
+        print(f"note: doc/words.txt: in no document: {', '.join(sorted(unused))}")
     for path in passing:
         print(f"note: {path}: its style passes: it may leave EXEMPT in src/tests/words.py")
     print(f"{len(files)} files, {len(findings)} findings")
