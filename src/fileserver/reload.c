@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloading with a result. */
+/* rxfsd --reload: reading the keys again, with a result. */
 #include "fileserver/reload.h"
 
 #include <errno.h>
@@ -12,15 +12,15 @@
 
 #include "tools/common/message.h"
 
-#define ANSWER	SIGURG	   /* ignored where nobody waits for it */
+#define ANSWER	SIGURG	   /* ignored by default, if the sender does not wait for it */
 #define ASKED	0x72786600 /* values of the signals */
 #define DONE	0x72786601
 #define FAILED	0x72786602
-#define STEP_MS 500 /* a signal that finds another one of its kind pending is lost: ask again */
+#define STEP_MS 500 /* a SIGHUP may be lost if one is pending already: send it again */
 
 /*
- * Whether the process is something else than an rxfsd. Where /proc hides it, as in the unit, it is
- * what we are told.
+ * Whether the process is not an rxfsd. Where /proc hides the process, as in the systemd unit, the
+ * caller is trusted.
  */
 static bool is_other(uint64_t pid)
 {
@@ -38,7 +38,7 @@ static bool is_other(uint64_t pid)
 	return other;
 }
 
-/* Only a process of the same user, or root, may signal us back. */
+/* Only a process of the same user, or of root, may send the answer to this process. */
 static int become_user_of(uint64_t pid)
 {
 	char path[64];
@@ -52,7 +52,7 @@ static int become_user_of(uint64_t pid)
 	return st.st_uid == 0 || (setgid(st.st_gid) == 0 && setuid(st.st_uid) == 0) ? 0 : -1;
 }
 
-/* The value of the answer; 0: none came in time. */
+/* The value of the answer; 0 with errno: none came in time. */
 static int wait_for_answer(pid_t pid, const sigset_t *set, unsigned limit_ms)
 {
 	const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
@@ -77,7 +77,7 @@ int fsd_reload_ask(uint64_t pid, unsigned limit_ms)
 	int answer;
 
 	if (is_other(pid)) {
-		tools_error("--reload %llu: that is no process of rxfsd", (unsigned long long)pid);
+		tools_error("--reload %llu: not a process of rxfsd", (unsigned long long)pid);
 		return TOOLS_EXIT_FAILURE;
 	}
 	sigemptyset(&set);
@@ -88,7 +88,7 @@ int fsd_reload_ask(uint64_t pid, unsigned limit_ms)
 		return 0;
 	if (answer == FAILED)
 		tools_error(
-			"the keys could not be read again, see the log of process %llu; the old ones stay",
+			"the keys could not be read, see the log of process %llu; the old ones stay in use",
 			(unsigned long long)pid);
 	else
 		tools_error("--reload %llu: %s", (unsigned long long)pid, strerror(errno));

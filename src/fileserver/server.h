@@ -30,8 +30,8 @@ struct fsd_settings {
 	uint64_t promises;    /* at most, in all */
 	uint64_t drain_ms;    /* how long calls may go on when the server is told to stop */
 	/*
-	 * How much longer stopping may take before the process ends with status 1, for a handler that
-	 * does not return; 0: no limit
+	 * How much longer stopping may take before the process ends with status 1, for a handler
+	 * that does not return; 0: no limit
 	 */
 	uint64_t stop_ms;
 	struct fsd_guard_options guard;	      /* `listen` is filled in */

@@ -90,11 +90,30 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 for folder in src/afs src/afs/client src/afs/rpcstats; do
 	may_include $folder "$config|base/hash[.]h|afs/.*|rxwire/.*"
 done
-may_include src/tools      "$config|(tools|afs)/.*|rxwire/.*"
-may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/.*|rxwire/.*"
-for folder in src/fileserver src/fileserver/*/; do
-	may_include "$folder" "$config|base/hash[.]h|(fileserver|tools|afs)/.*|rxwire/.*"
-done
+may_include src/tools/common "$config|tools/common/.*|rxwire/.*"
+may_include src/tools/perf "$config|tools/(common|perf)/.*|afs/.*|rxwire/.*"
+may_include src/tools/copy "$config|tools/(common|copy)/.*|afs/.*|rxwire/.*"
+may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
+# The modules of the file server: each has one header for the others, and includes those of the modules listed
+# behind it; main.c and server.c include all. Their tests include private headers of no other module.
+server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|io/io|service/service)[.]h'
+server_module() {
+	module=$1 ok="$config|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
+	shift
+	for lower; do ok="$ok|fileserver/$lower/$lower[.]h"; done
+	may_include "src/fileserver/$module" "$ok"
+	may_include "src/tests/fileserver/$module" \
+		"$config|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/$module/.*|$server_headers"
+}
+server_module base
+server_module guard base
+server_module tree base
+server_module volume base tree
+server_module callbacks base tree volume
+server_module io base tree
+server_module service base guard tree volume callbacks io
+may_include src/fileserver "$config|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+may_include src/tests/fileserver "$config|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 
 # Floors 0 and 1 know no threads, no sockets, no clock, and allocate through base/buf.c; what xdr.c
 # allocates is the application's, to be freed with free().

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Log lines, and the service manager's notify socket. */
+/* Log lines, and the notification of the service manager. */
 #include "fileserver/base/base.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 
 #include "tools/common/message.h"
 
-/* Of the process, as stderr is. `journal` is set before other threads exist. */
+/* Global, like stderr. `journal` is set before other threads exist. */
 static bool journal;
 static _Atomic int limit = RXW_LOG_INFO;
 
-/* Lines kept back; the lock covers both. */
+/* Lines held back; the lock covers all of this. */
 static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool holding;
 static size_t held_length;
@@ -55,7 +55,7 @@ void fsd_log(enum rxw_log_level level, const char *format, ...)
 
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
-	for (size_t i = 0; i < length; i++) /* names of files may hold anything */
+	for (size_t i = 0; i < length; i++) /* file names may contain control characters */
 		if ((unsigned char)line[i] < 0x20)
 			line[i] = '?';
 	line[length++] = '\n';
@@ -63,7 +63,7 @@ void fsd_log(enum rxw_log_level level, const char *format, ...)
 	if (!holding) {
 		ssize_t done = write(2, line, length);
 
-		(void)done; /* nowhere to complain */
+		(void)done; /* there is no other place to report it */
 	} else if (length <= sizeof(held) - held_length) {
 		memcpy(held + held_length, line, length);
 		held_length += length;

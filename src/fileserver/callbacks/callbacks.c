@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One thread makes the calls to clients, many at a time, none of them awaited. */
+/* One thread makes asynchronous calls to clients, many at a time. */
 #include "fileserver/callbacks/private.h"
 
 #include <netinet/in.h>
@@ -17,11 +17,10 @@
 #define IN_FLIGHT_MAX 64
 #define DEAD_MS	      4000
 #define DEADLINE_MS   8000
-#define CHECK_S	      60 /* between looks for clients that have been quiet */
+#define CHECK_S	      60 /* between checks for idle clients */
 
 /*
- * A call to a client. Only the thread touches it, but for the link and `done`, which the lock
- * covers.
+ * A call to a client. Only the thread uses it, except for `next` and `done`, which the lock covers.
  */
 struct task {
 	struct task *next; /* in `finished` */
@@ -30,7 +29,7 @@ struct task {
 	struct fsd_work work;
 	rxw_connection *connection;
 	rxw_call *call;
-	bool done; /* reported already */
+	bool done; /* already in `finished` */
 };
 
 struct fsd_callbacks {
@@ -46,7 +45,7 @@ struct fsd_callbacks {
 	struct task *flying;
 };
 
-/* On a thread of the library: only pass it on. */
+/* Runs on a thread of the library, and only hands the task to ours. */
 static void task_event(rxw_call *call, unsigned events, void *arg)
 {
 	struct task *task = arg;
@@ -65,11 +64,11 @@ static void task_event(rxw_call *call, unsigned events, void *arg)
 	pthread_mutex_unlock(&callbacks->lock);
 }
 
-/* Opcode and arguments; all of them fit what a call takes at once. */
+/* Send opcode and arguments. They fit the send queue of a call, so this does not block. */
 static int32_t ask(const struct fsd_callbacks *callbacks, struct fsd_work *work, rxw_call *call)
 {
 	AFSCBFids fids = {work->count, work->fids};
-	AFSCBs none = {0}; /* no array of promises: they are all broken */
+	AFSCBs none = {0}; /* an empty array of promises: all are broken */
 
 	switch (work->kind) {
 	case FSD_WORK_IDENTIFY:
@@ -92,10 +91,10 @@ static int32_t ask(const struct fsd_callbacks *callbacks, struct fsd_work *work,
 }
 
 /*
- * The results of a call that is done, so that nothing waits. What a client says of its addresses is
- * not used: it could name somebody else's.
+ * Read the results of a completed call; this does not block. The addresses that a client lists are
+ * not used, because it could list those of another host.
  */
-static int32_t hear(const struct task *task, struct fsd_answer *answer)
+static int32_t read_results(const struct task *task, struct fsd_answer *answer)
 {
 	interfaceAddr self;
 	Capabilities caps;
@@ -121,7 +120,7 @@ static socklen_t address_length(const struct sockaddr_storage *sa)
 	return sa->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* Begin the call; false if it could not even be begun. */
+/* Begin the call; false if that failed. */
 static bool launch(struct fsd_callbacks *callbacks, struct task *task)
 {
 	struct rxw_call_options options = {
@@ -141,7 +140,7 @@ static bool launch(struct fsd_callbacks *callbacks, struct task *task)
 		rxw_connection_release(task->connection);
 		return false;
 	}
-	/* A failure from here on comes back as the call's error. */
+	/* A failure from here on is reported as the error of the call. */
 	if (ask(callbacks, &task->work, task->call) || rxw_call_send_end(task->call) < 0)
 		rxw_call_abort(task->call, RXW_USER_ABORT);
 	return true;
@@ -170,7 +169,7 @@ static void finish(struct fsd_callbacks *callbacks, struct task *task)
 {
 	struct fsd_answer answer = {0};
 
-	answer.code = hear(task, &answer);
+	answer.code = read_results(task, &answer);
 	answer.code =
 		rxw_rpc_end(task->call, answer.code, &RXAFSCB_interface, function_of(&task->work));
 	rxw_connection_release(task->connection);
@@ -182,7 +181,7 @@ static void finish(struct fsd_callbacks *callbacks, struct task *task)
 	free(task);
 }
 
-/* Begin what there is to do. */
+/* Begin as many calls as there is work for, up to IN_FLIGHT_MAX. */
 static void take_work(struct fsd_callbacks *callbacks)
 {
 	const struct fsd_answer well = {0}, lost = {.code = RXW_CALL_DEAD};
@@ -216,7 +215,7 @@ static void take_work(struct fsd_callbacks *callbacks)
 	}
 }
 
-/* Wait to be woken, but not beyond the next look. The lock is held. */
+/* Wait until woken, at most until the next check. The lock is held. */
 static void sleep_until(struct fsd_callbacks *callbacks, uint64_t second)
 {
 	struct timespec until = {.tv_sec = (time_t)second};
@@ -239,7 +238,7 @@ static void *callbacks_main(void *arg)
 			pthread_mutex_unlock(&callbacks->lock);
 			finish(callbacks, task);
 			pthread_mutex_lock(&callbacks->lock);
-			callbacks->kicked = true; /* there is room for another */
+			callbacks->kicked = true; /* another call may begin */
 		} else if (callbacks->stop && !stopping) {
 			stopping = true;
 			pthread_mutex_unlock(&callbacks->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of clients, and the work of telling them things. */
+/* The table of clients, and their work: identification, probes, breaking promises. */
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +9,16 @@
 #include "base/hash.h"
 #include "fileserver/callbacks/private.h"
 
-#define SILENT_S     300  /* a client that did not answer is asked again after this */
-#define FAILED_S     30	  /* one that was up and did not take a break */
-#define IDLE_S	     7200 /* then a client is forgotten */
-#define PROBE_S	     900  /* then one with promises is asked whether it is there */
-#define ANOTHER	     1	  /* what ProbeUuid ends with at one that has another UUID */
-#define PRESSED_S    60	  /* instead, while promises are short */
-#define IDENTIFY_MAX 256  /* questions waiting; strangers beyond it are asked at a later call */
+#define SILENT_S     300  /* pause before a client that did not answer is asked again */
+#define FAILED_S     30	  /* the same for one that was up and did not answer a break */
+#define IDLE_S	     7200 /* a client is forgotten after this time without a call */
+#define PROBE_S	     900  /* a client with promises is probed after this time */
+#define ANOTHER	     1	  /* code of ProbeUuid from a client with another UUID */
+#define PRESSED_S    60	  /* instead of PROBE_S while the table of promises is nearly full */
+#define IDENTIFY_MAX 256  /* clients queued; further new ones are queued at a later call */
 /*
- * Hosts that have been quiet are told things so many at a time: most of them are gone, each costs
- * seconds, and those that call must not wait for them.
+ * Calls in progress to idle clients. Most of these clients are gone and each takes seconds to time
+ * out; active clients must not wait for them.
  */
 #define BACKGROUND_MAX 32
 
@@ -135,7 +135,7 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 }
 
 /*
- * Make room by forgetting one of the clients that were quiet for the longest time and hold nothing.
+ * Make room: forget the client with the oldest call that holds no promises.
  */
 static bool forget_one(struct fsd_clients *clients)
 {
@@ -181,7 +181,7 @@ static size_t work_waiting(const struct fsd_clients *clients)
 	return n;
 }
 
-/* Those that never have been heard of are forgotten in time, a few at each call. */
+/* Forget idle clients without promises, at most two per call of a client. */
 static void forget_idle(struct fsd_clients *clients, uint64_t now)
 {
 	for (int i = 0; i < 2; i++) {
@@ -316,7 +316,7 @@ static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)
 		clients->stats.hosts_up += up ? 1 : (size_t)-1;
 }
 
-/* It has said who it is; or that it does not know the question. */
+/* The client has identified itself, or does not know the procedure. False: neither. */
 static bool introduced(struct fsd_host *host, enum fsd_work_kind kind,
 		       const struct fsd_answer *answer)
 {
@@ -349,22 +349,22 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, enum fsd_wo
 	if (asked && introduced(host, kind, answer)) {
 		next = HOST_ASKED;
 	} else if (kind == FSD_WORK_PROBE && answer->code == ANOTHER) {
-		/* What was promised to the one before is no promise to this one. */
+		/* The promises were given to another client at this address. */
 		fsd_host_forget_promises(clients, host);
 		host->caps_known = false;
 		host->asking = FSD_WORK_IDENTIFY;
 		next = HOST_ASKED;
 	} else if (kind == FSD_WORK_INIT && !answer->code) {
 		/*
-		 * Linux from 6.8 on trusts all it has of a volume again once it gets a promise in
-		 * it, in spite of FSD_WORK_INIT, but not in spite of a break of the volume.
+		 * After FSD_WORK_INIT, Linux 6.8 and later trusts its whole cache of a volume again
+		 * as soon as it gets a promise in it. After a break of the volume it does not.
 		 */
 		host->asking = FSD_WORK_FORGET;
 		next = HOST_ASKED;
 	} else if (answer->code && !(kind == FSD_WORK_FORGET && answer->code == RXW_RPC_OPCODE)) {
 		host->ask_after = now + (asked ? SILENT_S : FAILED_S);
 		clients->stats.failed += !asked;
-		/* What it holds it will be told to forget before it gets anything new. */
+		/* It will be told to forget what it holds before it gets new promises. */
 		fsd_host_forget_promises(clients, host);
 		next = HOST_SILENT;
 	}
@@ -391,8 +391,7 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 	if (answer->code == 0)
 		host->last_answer = now;
 	/*
-	 * Its promises may have been taken away meanwhile, to make room: then it must be told
-	 * first.
+	 * Its promises may have been reclaimed meanwhile. Then it must be told so first.
 	 */
 	if (host->state == HOST_ASKED && aside)
 		fsd_host_queue(clients, host);
@@ -413,10 +412,10 @@ void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
 	uint64_t probe;
 
 	pthread_mutex_lock(&clients->lock);
-	/* Those that are gone are found sooner while others get no promise because of them. */
+	/* Probe more often while clients that are gone keep promises from others. */
 	probe = clients->stats.promises > clients->options.promises_max / 4 * 3 ? PRESSED_S
 										: PROBE_S;
-	/* In the order of their last calls: those behind have called since. */
+	/* In the order of their last calls. */
 	for (host = clients->oldest; host && host->last_call + probe <= now; host = host->newer) {
 		if (host->state != HOST_UP || !host->promise_count || host->queued || host->busy)
 			continue;

@@ -8,65 +8,65 @@
 #include "afs/afs-common.h"
 #include "fileserver/callbacks/callbacks.h"
 
-/* What is to be said to one client next. */
+/* The next call to a client. */
 enum fsd_work_kind {
-	FSD_WORK_IDENTIFY, /* tell me about yourself */
-	FSD_WORK_WHO,	   /* one that does not know that: who are you */
-	FSD_WORK_INIT,	   /* forget what you hold */
-	FSD_WORK_FORGET,   /* the same as a break of the volume, `fids` */
-	FSD_WORK_PROBE,	   /* are you still the one with this UUID, or just: still there */
-	FSD_WORK_BREAK	   /* `fids` have changed; with count 0 there is nothing to say */
+	FSD_WORK_IDENTIFY, /* TellMeAboutYourself */
+	FSD_WORK_WHO,	   /* WhoAreYou, for clients without TellMeAboutYourself */
+	FSD_WORK_INIT,	   /* InitCallBackState: forget all promises */
+	FSD_WORK_FORGET,   /* the same, as a break of the volume `fids` */
+	FSD_WORK_PROBE,	   /* ProbeUuid, or Probe for clients without a UUID */
+	FSD_WORK_BREAK	   /* `fids` have changed; count 0: no call is needed */
 };
 struct fsd_work {
 	enum fsd_work_kind kind;
 	struct fsd_host *host;
 	struct sockaddr_storage peer;
-	bool identified; /* it said who it is: `uuid` */
+	bool identified; /* `uuid` is valid */
 	struct rxw_uuid uuid;
 	AFSFid fids[AFSCBMAX];
 	uint32_t count;
 };
-/* How a piece of work went; zero means well. */
+/* The result of a piece of work; all zeros: success. */
 struct fsd_answer {
 	int32_t code;	      /* of the call */
 	uint32_t caps;	      /* IDENTIFY: the first capability word */
-	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zero: it has none */
+	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zeros: none */
 };
-/* Take a piece of work; false if there is none. Each must be given back with fsd_work_done(). */
+/* Take a piece of work; false if there is none. Complete each with fsd_work_done(). */
 bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
 void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 		   const struct fsd_answer *answer, uint64_t now);
 /*
- * Now and then: find work with those who hold promises and have been quiet. After 15 minutes they
- * are asked whether they are there; after two hours they are told to forget what they hold.
+ * Called periodically: queue work for idle clients with promises. After 15 minutes without a call
+ * they are probed; after two hours they are told to forget their promises.
  */
 void fsd_clients_check(struct fsd_clients *clients, uint64_t now);
 
-#define OWED_MAX 512 /* FIDs owed to one client; beyond it the whole volume is broken */
+#define OWED_MAX 512 /* FIDs queued for one client; beyond it the whole volume is broken */
 
 enum host_state {
-	HOST_NEW,    /* not asked yet */
-	HOST_ASKED,  /* being identified or told to forget */
+	HOST_NEW,    /* not identified */
+	HOST_ASKED,  /* being identified, or told to forget its promises */
 	HOST_UP,     /* may hold promises */
-	HOST_SILENT, /* not asked again before `ask_after` */
+	HOST_SILENT, /* did not answer; not called before `ask_after` */
 };
 
 struct fsd_host {
 	struct sockaddr_storage peer;
 	struct fsd_host *chain;		/* same bucket */
 	struct fsd_host *newer, *older; /* by last call */
-	struct fsd_host *next_work;	/* waiting to be told something */
+	struct fsd_host *next_work;	/* in a list of work */
 	enum host_state state;
 	enum fsd_work_kind asking; /* in HOST_ASKED */
 	bool queued, busy;	   /* in a list of work; work is being done */
-	bool quiet;		   /* has not called since it was to be told something */
-	bool background;	   /* its work was taken from the list of the quiet ones */
-	bool modern;		   /* made a call that only clients who know portable errors make */
+	bool quiet;		   /* idle: has not called since work was queued for it */
+	bool background;	   /* its work was taken from the list of idle clients */
+	bool modern;		   /* made a call that implies portable error numbers */
 	bool caps_known;
 	uint32_t caps;
 	bool identified; /* by `uuid` */
 	struct rxw_uuid uuid;
-	bool probe;    /* is to be asked whether it is there */
+	bool probe;    /* is to be probed */
 	unsigned refs; /* calls in progress */
 	uint64_t last_call, last_answer, ask_after;
 	struct promise *promises; /* by host_next */
@@ -94,7 +94,7 @@ struct object {
 	struct object *chain;
 };
 
-/* Hosts that are to be told something, in order. */
+/* Hosts to be called, in order. */
 struct work_list {
 	struct fsd_host *first, **last;
 };
@@ -118,7 +118,7 @@ struct fsd_clients {
 
 /* With the lock held: queue.c, promises.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
-/* The first host of a list of work, taken off it; NULL: it is empty. */
+/* Remove and return the first host of a list; NULL: the list is empty. */
 struct fsd_host *fsd_host_dequeue(struct work_list *list);
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host);
 

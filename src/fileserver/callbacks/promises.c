@@ -7,8 +7,8 @@
 #include "fileserver/callbacks/private.h"
 
 #define ROUND_S	      128 /* promises end at multiples of this */
-#define KEEP_S	      180 /* we keep an entry so much longer than we said */
-#define BULK_WEIGHT   22  /* a promise of many is as short as if so many more held it */
+#define KEEP_S	      180 /* an entry is kept this much longer than was promised */
+#define BULK_WEIGHT   22  /* holders added for a promise of a bulk call, which makes it shorter */
 #define RECLAIM_TRIES 8
 
 static size_t object_hash(const struct fsd_clients *clients, uint32_t vnode, uint32_t unique)
@@ -45,7 +45,7 @@ static struct promise *find_promise(const struct fsd_clients *clients, const str
 	return promise;
 }
 
-/* Remove a promise, and its object with the last one. */
+/* Remove a promise, and its object if that was the last one. */
 static void remove_promise(struct fsd_clients *clients, struct promise *promise)
 {
 	struct object *object = promise->object;
@@ -84,8 +84,7 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 }
 
 /*
- * The table is full: the client that has been quiet for the longest time loses what it holds, and
- * is told so.
+ * The table is full: the client with the oldest call loses its promises and is told to forget them.
  */
 static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this)
 {
@@ -165,8 +164,7 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 }
 
 /*
- * The promise of this host on this object, made if there is none and there is room. The lock is
- * held.
+ * Find or make the promise of this host on this object; NULL: there is no room. The lock is held.
  */
 static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid,
 			      bool *wake)
@@ -177,7 +175,7 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 
 	if (promise)
 		return promise;
-	/* One client may not fill the table, unless it is a small one. */
+	/* One client gets at most half of the table, unless the table is small. */
 	if (max > 64 && host->promise_count >= max / 2)
 		return NULL;
 	for (int i = 0; clients->stats.promises >= max; i++) {
@@ -196,7 +194,7 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 		struct object **at =
 			&clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
 
-		*at = object->chain; /* it was put in front */
+		*at = object->chain; /* it is the first of its chain */
 		clients->stats.objects--;
 		free(object);
 	}
@@ -259,8 +257,8 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 	pthread_mutex_unlock(&clients->lock);
 }
 
-/* Owe the host a break; the lock is held. */
-static void owe(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
+/* Queue a break for the host; the lock is held. */
+static void queue_break(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
 {
 	fsd_host_queue(clients, host);
 	if (host->owed_all)
@@ -287,7 +285,7 @@ void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const voi
 	bool wake = false;
 
 	pthread_mutex_lock(&clients->lock);
-	/* Looked up again each time: the last promise takes its object along. */
+	/* The object is looked up each time, because it is freed with its last promise. */
 	for (;;) {
 		struct promise *promise;
 
@@ -301,7 +299,7 @@ void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const voi
 		struct fsd_host *host = promise->host;
 
 		remove_promise(clients, promise);
-		owe(clients, host, fid);
+		queue_break(clients, host, fid);
 		clients->stats.broken++;
 		wake = true;
 	}
@@ -336,7 +334,7 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fi
 	while (n < max && steps < clients->buckets && clients->stats.promises) {
 		struct object *object = clients->objects[*cursor & (clients->buckets - 1)], *next;
 
-		/* A bucket is reported whole: the cursor could not return to the rest of it. */
+		/* Report whole buckets: the cursor cannot resume within one. */
 		if (n && n + chain_length(object) > max)
 			break;
 		for (; object && n < max; object = next) {

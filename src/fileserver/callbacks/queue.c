@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two lists of clients that are to be called: those that call us, and those that have been quiet. */
+/* The queues of clients to be called: one for active clients, one for idle ones. */
 #include "fileserver/callbacks/private.h"
 
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses of clients that may hold promises, in a file: after a restart they are told to forget. */
+/* The file of addresses of clients that may hold promises. */
 #include "fileserver/callbacks/callbacks.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "fileserver/volume/volume.h"
 
 /*
- * A record of the file. The first has the date of the latest start in its address, most significant byte
- * first; the others are a ring: an address that is added replaces the oldest.
+ * A record of the file. The first holds the date of the latest start in `address`, most significant
+ * byte first. The others are a ring buffer of client addresses.
  */
 #define FAMILY_DATE 1
 
 struct record {
-	uint8_t family; /* FAMILY_DATE, 4 or 6; others are no record */
+	uint8_t family; /* FAMILY_DATE, 4 or 6; other records are ignored */
 	uint8_t zero;
 	uint8_t port[2]; /* as on the wire */
 	uint8_t address[16];
@@ -49,7 +49,7 @@ static bool to_record(const struct sockaddr_storage *peer, struct record *record
 		memcpy(record->address, &in->sin_addr, 4);
 		return true;
 	}
-	/* The number of an interface may be another's after a restart. */
+	/* Scope ids may change between starts. */
 	if (peer->ss_family != AF_INET6 || in6->sin6_scope_id)
 		return false;
 	record->family = 6;
@@ -81,7 +81,7 @@ static int compare(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct record));
 }
 
-/* A date for this start: later than that of the one before, whatever the clock says. */
+/* The date of this start: later than that of the previous start, even if the clock was set back. */
 static uint32_t new_date(int fd)
 {
 	uint32_t now = (uint32_t)time(NULL), before = 0;
@@ -100,7 +100,7 @@ static void put_date(struct record *record, uint32_t date)
 		record->address[i] = (uint8_t)(date >> (24 - 8 * i));
 }
 
-/* The addresses that the file holds, each once; their number. */
+/* Read the addresses from the file and remove duplicates; returns their number. */
 static size_t load(int fd, struct record *records, size_t max)
 {
 	ssize_t n = pread(fd, records, max * sizeof(*records), sizeof(*records));
@@ -132,7 +132,7 @@ static int start(struct fsd_remember *remember,
 			each(arg, &peer);
 	if (ftruncate(remember->fd, 0) < 0 ||
 	    pwrite(remember->fd, head, (1 + count) * sizeof(*head), 0) < 0)
-		count = 0; /* what is left of it is written over */
+		count = 0; /* the rest will be overwritten */
 	remember->next = count % remember->max;
 	free(head);
 	return 0;
@@ -152,7 +152,7 @@ struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 	remember->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (remember->fd < 0 || start(remember, each, arg) < 0) {
 		snprintf(message, FSD_MESSAGE_MAX,
-			 "clients are not remembered for a restart: %.300s: %s", path,
+			 "addresses of clients are not kept for the next start: %.300s: %s", path,
 			 strerror(errno));
 		if (remember->fd >= 0)
 			close(remember->fd);
@@ -189,5 +189,5 @@ void fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_stora
 	remember->next = (at + 1) % remember->max;
 	pthread_mutex_unlock(&remember->lock);
 	if (pwrite(remember->fd, &record, sizeof(record), (off_t)((1 + at) * sizeof(record))) < 0)
-		return; /* a full disk: see the header */
+		return; /* see the header */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The watcher of the tree. */
+/* Watching the tree for changes. */
 #include "fileserver/callbacks/callbacks.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct fsd_watch {
 	pthread_mutex_t lock; /* covers the hashes, count and full */
 	struct watched *by_wd[BUCKETS], *by_vnode[BUCKETS];
 	size_t count;
-	bool full; /* said so already */
+	bool full; /* the warning has been logged */
 };
 
 static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
@@ -102,7 +102,7 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 		directory[n] = 0;
 		wd = layer->ops->watch(layer, directory, watch->inotify, MASK);
 		w = wd < 0 ? NULL : find_wd(watch, wd);
-		if (w) /* the same directory under an older vnode */
+		if (w) /* the same directory, under an older vnode */
 			remove_watched(watch, w);
 		w = wd < 0 ? NULL : calloc(1, sizeof(*w));
 		if (w) {
@@ -118,7 +118,7 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 			watch->full = true;
 			fsd_log(RXW_LOG_WARNING,
 				"no more inotify watches: changes in other directories are "
-				"seen later; raise fs.inotify.max_user_watches (sysctl)");
+				"noticed later; raise fs.inotify.max_user_watches (sysctl)");
 		}
 	}
 	pthread_mutex_unlock(&watch->lock);
@@ -133,8 +133,7 @@ size_t fsd_watch_count(struct fsd_watch *watch)
 }
 
 /*
- * Look at an object if somebody wants to know; what nobody holds a promise on is looked at when it
- * is asked for.
+ * Check an object that a client holds a promise on. Others are checked when they are requested.
  */
 static void check_held(struct fsd_watch *watch, const AFSFid *fid)
 {
@@ -149,14 +148,14 @@ static void handle_event(struct fsd_watch *watch, const struct inotify_event *ev
 
 	if (event->mask & IN_Q_OVERFLOW) {
 		fsd_volume_forget_access(watch->volume);
-		return; /* the sweep finds the rest */
+		return; /* the sweep finds the changes */
 	}
 	pthread_mutex_lock(&watch->lock);
 	w = find_wd(watch, event->wd);
 	if (w) {
 		directory.Vnode = w->vnode;
 		directory.Unique = w->unique;
-		/* Moved away: its vnode now stands for whatever takes its place. */
+		/* Moved away: another directory may take its path. */
 		if (event->mask & IN_MOVE_SELF)
 			inotify_rm_watch(watch->inotify, w->wd);
 		if (event->mask & (IN_IGNORED | IN_MOVE_SELF))
@@ -167,7 +166,10 @@ static void handle_event(struct fsd_watch *watch, const struct inotify_event *ev
 		return;
 	if (event->mask & (IN_ATTRIB | IN_MOVE_SELF | IN_MOVED_FROM | IN_MOVED_TO))
 		fsd_volume_forget_access(watch->volume);
-	/* The directory first: what has been renamed keeps its FID if it is seen at its new place. */
+	/*
+	 * The directory first, so that a renamed object is found under its new name and keeps its
+	 * FID.
+	 */
 	if (!event->len || (event->mask & NAMES_MASK))
 		check_held(watch, &directory);
 	if (event->len && fsd_volume_child(watch->volume, &directory, event->name, &child) == 0)
@@ -182,7 +184,7 @@ static void read_events(struct fsd_watch *watch)
 
 	for (char *at = buffer; n > 0 && at < buffer + n; at += sizeof(*event) + event->len) {
 		event = (const struct inotify_event *)(void *)at;
-		/* A writer makes many alike. */
+		/* Writing a file causes many equal events. */
 		if (!before || before->wd != event->wd || before->mask != event->mask ||
 		    before->len != event->len || memcmp(before->name, event->name, event->len))
 			handle_event(watch, event);
@@ -211,7 +213,7 @@ static void *watch_main(void *arg)
 			{.fd = watch->inotify, .events = POLLIN},
 		};
 
-		/* Who is refused memory to wait with looks again in a while: the sweep goes on. */
+		/* poll() may fail for lack of memory; the sweep continues. */
 		if (poll(fds, 2, 1000) < 0) {
 			nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 			fds[0].revents = fds[1].revents = 0;
@@ -242,7 +244,7 @@ struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients 
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch->inotify < 0)
 		fsd_log(RXW_LOG_WARNING,
-			"no inotify (%s): changes are seen later; raise "
+			"no inotify (%s): changes are noticed later; raise "
 			"fs.inotify.max_user_instances (sysctl)",
 			strerror(errno));
 	if (pipe2(watch->stop_pipe, O_CLOEXEC) == 0) {

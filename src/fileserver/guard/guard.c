@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may call, how protected calls must be, and who may see what of the export. */
+/* Access control: the protection that calls need, the caller's identity, and what it may see. */
 #include "fileserver/guard/guard.h"
 
 #include <fnmatch.h>
@@ -11,22 +11,21 @@
 
 #include "base/hash.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/volume.h"
 #include "tools/common/address.h"
 
-#define SEEN	     1024 /* who was told of in the log: one of each place */
+#define SEEN	     1024 /* slots of the table of identities that were logged */
 #define NAME_LONGEST 255  /* of a file */
 
 /* One --allow. */
 struct rule {
-	char *who;	 /* the text of all of it: who, then the patterns, each ended by a NUL */
+	char *who;	 /* identity and patterns, each terminated by NUL; owns the text */
 	char **patterns; /* into who */
 	size_t count;
 };
 
-/* How calls must be protected at least; from CLEAR on, a level of enum rxw_level plus one. */
+/* Minimal protection of calls; from CLEAR on, a level of enum rxw_level plus one. */
 enum demand {
-	DEMAND_UNSAID = -1,
+	DEMAND_UNSET = -1,
 	DEMAND_NONE,
 	DEMAND_CLEAR,
 	DEMAND_AUTH,
@@ -35,7 +34,7 @@ enum demand {
 
 struct fsd_guard {
 	struct fsd_guard_options options;
-	struct tools_keys keys; /* without --keytab a table of no keys */
+	struct tools_keys keys; /* empty without --keytab */
 	struct offer {
 		rxw_security *classes[3];
 		size_t count;
@@ -51,14 +50,14 @@ static const char *const service_names[] = {"fs", "vl", "vol"};
 static const char *const level_names[] = {"none", "clear", "auth",
 					  "crypt"}; /* from DEMAND_NONE on */
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static int level_of(const char *text)
 {
 	for (int i = 0; i < 4; i++)
 		if (strcmp(text, level_names[i]) == 0)
 			return i;
-	return DEMAND_UNSAID;
+	return DEMAND_UNSET;
 }
 
 static int parse_require(struct fsd_guard *guard, const char *text, char *message)
@@ -83,7 +82,7 @@ static int parse_require(struct fsd_guard *guard, const char *text, char *messag
 	return -1;
 }
 
-/* "WHO PATTERN...", divided by blanks. */
+/* "WHO PATTERN...", separated by blanks. */
 static int parse_rule(struct rule *rule, const char *text, char *message)
 {
 	char *word, *rest;
@@ -117,15 +116,15 @@ static bool loopback(const char *listen)
 	char reason[256];
 
 	if (tools_resolve(listen, 0, 1, &address, reason, sizeof(reason)) < 0)
-		return true; /* the endpoint will say what is wrong with it */
+		return true; /* creating the endpoint will report the error */
 	if (address.sa.ss_family == AF_INET6)
 		return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&address.sa)->sin6_addr);
 	return ntohl(((struct sockaddr_in *)&address.sa)->sin_addr.s_addr) >> 24 == 127;
 }
 
 /*
- * What was not said: locations and volumes may be looked at by everybody, as in any cell; clients
- * must be able to find a volume before a user of theirs has a token. 0, or -1 after a message.
+ * Defaults. Locations and volumes may be read by anyone, as in any cell, because clients look up a
+ * volume before their user has a token. 0, or -1 after a message.
  */
 static int fill_require(struct fsd_guard *guard, char *message)
 {
@@ -134,11 +133,11 @@ static int fill_require(struct fsd_guard *guard, char *message)
 	for (size_t i = 0; i < guard->rule_count; i++)
 		everybody = everybody || strcmp(guard->rules[i].who, "anonymous") == 0;
 	for (int i = 0; i < FSD_SERVICES; i++) {
-		if (guard->require[i] == DEMAND_UNSAID && (near || everybody || i != FSD_FS))
+		if (guard->require[i] == DEMAND_UNSET && (near || everybody || i != FSD_FS))
 			guard->require[i] = DEMAND_NONE;
-		else if (guard->require[i] == DEMAND_UNSAID && guard->options.keytab)
+		else if (guard->require[i] == DEMAND_UNSET && guard->options.keytab)
 			guard->require[i] = DEMAND_AUTH;
-		if (guard->require[i] == DEMAND_UNSAID) {
+		if (guard->require[i] == DEMAND_UNSET) {
 			snprintf(message, FSD_MESSAGE_MAX,
 				 "--listen %.100s lets other machines call: give --keytab, or "
 				 "--require none to serve anonymous clients",
@@ -154,16 +153,18 @@ static int fill_require(struct fsd_guard *guard, char *message)
 	return 0;
 }
 
-/* The lowest level that a connection to the service must have; calls are checked besides. */
+/* The minimal level of connections to the service; calls are checked in addition. */
 static int connection_level(const struct fsd_guard *guard, int service)
 {
-	/* The service itself, which OpenAFS's -localauth is, may look at these two without more. */
+	/*
+	 * OpenAFS's -localauth, which acts as the service itself, uses level clear with these two.
+	 */
 	if (service != FSD_FS || guard->require[service] <= DEMAND_CLEAR)
 		return RXW_LEVEL_CLEAR;
 	return guard->require[service] - 1;
 }
 
-/* After the levels are known: tokens of rxgk have at least the lowest of them. */
+/* Load the keys. Tokens of rxgk get the lowest of the levels, which are known by now. */
 static int load(struct fsd_guard *guard, char *message)
 {
 	struct tools_auth auth = {.class = -1,
@@ -199,9 +200,9 @@ static bool has_keys(const struct fsd_guard *guard)
 }
 
 /*
- * Every service offers all classes, as OpenAFS does; fsd_guard_enter() says whose calls are served. A
- * connection of a class that is not offered is refused as a whole with code -2, and Linux up to 6.12
- * panics if that answers a look-up of names. Without a key a class tells its clients so.
+ * Every service offers all classes, as OpenAFS does; fsd_guard_enter() decides which calls are
+ * served. A connection of a class that is not offered would be refused with code -2, and Linux up
+ * to 6.12 panics if it gets that for a lookup. A class without keys reports that to its clients.
  */
 static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, char *message)
 {
@@ -263,7 +264,7 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 	}
 	guard->options = *options;
 	for (int i = 0; i < FSD_SERVICES; i++)
-		guard->require[i] = DEMAND_UNSAID;
+		guard->require[i] = DEMAND_UNSET;
 	for (size_t i = 0; i < options->require_count; i++)
 		if (parse_require(guard, options->require[i], message) < 0)
 			goto fail;
@@ -321,10 +322,9 @@ int fsd_guard_reload(struct fsd_guard *guard)
 	int rc = guard->keys.keys ? rxw_keys_reload(guard->keys.keys, message, sizeof(message)) : 0;
 
 	if (rc < 0)
-		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay", message);
+		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay in use", message);
 	else
-		fsd_log(RXW_LOG_INFO, "keys of the service: %s",
-			rc ? "new ones are in force" : "as before");
+		fsd_log(RXW_LOG_INFO, "keys of the service: %s", rc ? "changed" : "unchanged");
 	if (rc >= 0 && message[0])
 		fsd_log(RXW_LOG_WARNING, "%s", message);
 	return rc < 0 ? -1 : 0;
@@ -335,7 +335,7 @@ const char *fsd_guard_level(const struct fsd_guard *guard, enum fsd_service_kind
 	return level_names[guard->require[service]];
 }
 
-/* ---- who calls ---- */
+/* ---- the caller ---- */
 
 static bool is_administrator(const struct fsd_guard *guard, const char *name)
 {
@@ -345,9 +345,9 @@ static bool is_administrator(const struct fsd_guard *guard, const char *name)
 	return false;
 }
 
-/* A line for each client and identity, unless another has taken its place in the table since. */
-static void tell(struct fsd_guard *guard, const rxw_call *call, const struct rxw_identity *identity,
-		 bool administrator)
+/* Log each client and identity once, as long as its slot of the table is not reused. */
+static void log_identity(struct fsd_guard *guard, const rxw_call *call,
+			 const struct rxw_identity *identity, bool administrator)
 {
 	struct sockaddr_storage peer = {0};
 	socklen_t length = sizeof(peer);
@@ -382,7 +382,7 @@ void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const 
 	who->weak = !who->refused			? 0
 		    : identity.index == RXW_RXKAD_INDEX ? RXW_RXKAD_LEVELFAIL
 							: RXW_RXGK_BADLEVEL;
-	tell(guard, call, &identity, who->administrator);
+	log_identity(guard, call, &identity, who->administrator);
 }
 
 bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind kind)
@@ -390,9 +390,9 @@ bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind kin
 	return guard && guard->require[kind] > DEMAND_NONE;
 }
 
-/* ---- who may see what ---- */
+/* ---- access to paths ---- */
 
-/* The next name of a path; *path moves behind it. 0: none is left; -1: it is too long to be one. */
+/* Take the next name off *path. Returns 1, 0: none is left, -1: it is too long. */
 static int next_name(const char **path, char name[NAME_LONGEST + 1])
 {
 	const char *p = *path + strspn(*path, "/");
@@ -408,7 +408,7 @@ static int next_name(const char **path, char name[NAME_LONGEST + 1])
 	return 1;
 }
 
-/* As many names as both have must match: the rest is below the pattern, or on the way to it. */
+/* All names that both have must match. The rest of the longer one decides. */
 static enum fsd_sight covers(const char *pattern, const char *path)
 {
 	char wanted[NAME_LONGEST + 1], name[NAME_LONGEST + 1];
@@ -430,7 +430,7 @@ static enum fsd_sight covers(const char *pattern, const char *path)
 static bool is_for(const struct rule *rule, const struct fsd_who *who)
 {
 	if (strcmp(rule->who, "anonymous") == 0)
-		return true; /* what strangers may see, everybody may */
+		return true; /* what anonymous callers may see, every caller may */
 	if (strcmp(rule->who, "any-authenticated") == 0)
 		return who->authenticated;
 	return who->name && strcmp(rule->who, who->name) == 0;

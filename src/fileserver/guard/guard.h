@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may call, how protected calls must be, and who may see what of the export. */
+/* Access control: the protection that calls need, the caller's identity, and what it may see. */
 #ifndef FILESERVER_GUARD_H
 #define FILESERVER_GUARD_H
 
@@ -18,11 +18,11 @@ enum fsd_service_kind {
 	FSD_SERVICES
 };
 
-/* What the command line says; see rxfsd(8). */
+/* Options of the command line; see rxfsd(8). */
 struct fsd_guard_options {
-	const char *keytab; /* keys of the service; NULL: nobody can say who he is */
+	const char *keytab; /* keys of the service; NULL: every caller is anonymous */
 	const char *cell,
-		*realm; /* whose keys of a keytab, and a realm whose "afs" is the service itself */
+		*realm; /* cell whose keys of a keytab are used; realm whose "afs" is the service itself */
 	bool single_des;
 	const char *const *require; /* "[fs:|vl:|vol:]none|clear|auth|crypt" */
 	size_t require_count;
@@ -30,59 +30,64 @@ struct fsd_guard_options {
 	size_t allow_count;
 	const char *const *administrators; /* "user@REALM" */
 	size_t administrator_count;
-	const char *listen; /* address; anonymous calls beyond loopback must be asked for */
+	const char *
+		listen; /* address; anonymous calls from other machines need an explicit --require */
 };
 
 /*
- * Constant but for its keys, which guard themselves, and the table of those that were seen. Any thread.
+ * Constant, except for the keys, which have their own lock, and the table of logged identities. Any
+ * thread.
  */
 struct fsd_guard;
 
-/* 0, or -1 with one line in message[FSD_MESSAGE_MAX] that says what to do. */
+/* 0, or -1 with one line in message[FSD_MESSAGE_MAX] that names the remedy. */
 int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **guard,
 		   char *message);
-/* Behind the endpoints. */
+/* After the endpoints are destroyed. NULL is allowed. */
 void fsd_guard_close(struct fsd_guard *guard);
 
 /*
- * The classes that a service offers: all, whatever is required. They live as long as the guard.
+ * The classes that a service offers: all of them, whatever is required. They live as long as the
+ * guard.
  */
 rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_service_kind service,
 				       size_t *count);
 
-/* Offer the service that gives tokens of rxgk, where the keytab has its key. 0 or a result of the library. */
+/*
+ * Offer the negotiation service of rxgk, if the keytab has its key. 0 or a result of the library.
+ */
 int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint);
 
-/* Whether it matters who calls: there are keys or rules. */
+/* Whether callers must be identified: there are keys or rules. */
 bool fsd_guard_asks(const struct fsd_guard *guard);
 
-/* Whether a service refuses anonymous callers. guard may be NULL: it does not. */
+/* Whether a service refuses anonymous callers; false if guard is NULL. */
 bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind service);
 
-/* Read the keys again; a log line says what came of it. 0, or -1: the old ones stay. */
+/* Read the keys again and log the result. 0, or -1: the old ones stay in use. */
 int fsd_guard_reload(struct fsd_guard *guard);
 
-/* How calls of a service must be protected at least: "none", "clear", "auth", "crypt". */
+/* The minimal protection of calls of a service: "none", "clear", "auth" or "crypt". */
 const char *fsd_guard_level(const struct fsd_guard *guard, enum fsd_service_kind service);
 
-/* Who calls; valid as long as the call. All zero: anonymous, where that is enough. */
+/* The caller; valid as long as the call. All zeros: anonymous, and not refused. */
 struct fsd_who {
 	bool refused;	    /* less protected than the service requires */
-	int32_t weak;	    /* refused for the level alone: the code that says so; else 0 */
+	int32_t weak;	    /* the code for the client if only the level is too low; else 0 */
 	bool administrator; /* or the service itself: sees everything */
 	bool authenticated;
 	const char *name; /* "user@REALM", NULL */
 };
 
 /*
- * Find out who calls the service, and whether that is enough for it; the first call of an identity is a
- * line in the log. Administrators may look at locations and volumes at any level, since OpenAFS's
- * -localauth is not protected more.
+ * Identify the caller and check the protection of the call. The first call of an identity is
+ * logged. Administrators may read locations and volumes at any level, because OpenAFS's -localauth
+ * uses level clear.
  */
 void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind service, const rxw_call *call,
 		     struct fsd_who *who);
 
-/* What of a path somebody may see. */
+/* What a caller may see of a path. */
 enum fsd_sight {
 	FSD_SIGHT_NONE, /* 0: nothing */
 	FSD_SIGHT_WAY,	/* a directory on the way to what a pattern names, not all that is in it */
@@ -90,9 +95,9 @@ enum fsd_sight {
 };
 
 /*
- * What somebody may see of a path of the export ("" is the root). Without a guard or rules everybody
- * sees all, except those who are refused. A pattern gives what it names, all below that, and the
- * directories on the way.
+ * What a caller may see of a path of the export ("" is the root). Without a guard or rules every
+ * caller that is not refused sees everything. A pattern grants what it names, everything below
+ * that, and the directories on the way.
  */
 enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who *who,
 			     const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending file data; the pool of threads that read ahead of the wire. */
+/* Sending file data; the pool of threads that read ahead of the network. */
 #include "fileserver/io/io.h"
 
 #include <errno.h>
@@ -9,31 +9,33 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK_MIN  ((size_t)128 << 10)
-#define CHUNK_MAX  ((size_t)1 << 20)
-#define DEPTH_MIN  2
-#define DEPTH_MAX  8
-#define DIRECT_MAX ((uint64_t)256 << 10) /* up to here a hand-over costs more than it brings */
-#define CACHED_RUN 8 /* so many reads ahead that need not wait: no more are needed */
+#define CHUNK_MIN ((size_t)128 << 10)
+#define CHUNK_MAX ((size_t)1 << 20)
+#define DEPTH_MIN 2
+#define DEPTH_MAX 8
+#define DIRECT_MAX     \
+	((uint64_t)256 \
+	 << 10)	     /* up to this size handing over to a reader costs more than it saves */
+#define CACHED_RUN 8 /* reading ahead stops after this many reads in a row from the page cache */
 /*
- * Where the kernel has read so much ahead of the last wait, it goes on doing so, and with more
- * streams than processors it is cheapest to wait for it: a reader's buffer is memory that no cache
- * holds any more when it is sent.
+ * If this much was in the page cache since the last wait for the disk, the kernel is reading ahead.
+ * With more streams than CPUs it is then cheapest to wait for the kernel: a reader's buffer has
+ * left the CPU cache when it is sent.
  */
 #define KERNEL_AHEAD ((uint64_t)2 << 20)
 /*
- * A few packets are read straight into their slots. For more, reading a good piece into a buffer
- * that stays in the processor's cache, and copying it, took a sixth less time: fewer and larger
- * reads, and the writer waits for room in the send queue, where it is found when an ACK lets
- * something go. The buffers of many streams should stay there, too: with 256 KiB each, 32 streams
- * were slower by a tenth to a third than with 64; one and eight were the same.
+ * A few packets are read directly into their slots. For more, reading into a buffer that stays in
+ * the CPU cache, and copying from there, took a sixth less time: the reads are fewer and larger,
+ * and the writer waits in the send queue, where an ACK wakes it. The buffers of many streams should
+ * fit the cache, too: with 256 KiB each, 32 streams were slower by a tenth to a third than with 64
+ * KiB; one and eight streams were equally fast.
  */
 #define BUFFER_BYTES ((size_t)64 << 10)
 #define SLOTS_MAX    ((uint64_t)32 << 10)
 #define SLOTS_IOV    64
 #define CHECK_EVERY  ((uint64_t)4 << 20)
 
-/* One read ahead. Between posting and `done` it belongs to the pool. */
+/* One read ahead. From post() until `done` it belongs to the pool. */
 struct chunk {
 	struct chunk *next; /* in the pool's queue */
 	struct ahead *ahead;
@@ -41,22 +43,22 @@ struct chunk {
 	size_t want;
 	uint64_t offset;
 	ssize_t result;
-	bool cached; /* all of it was in the page cache already */
+	bool cached; /* all of it was in the page cache */
 	bool done;
 	uint64_t posted_ns; /* with a time line */
 };
 
 /*
- * The reads of one call, in the order of the file: ring[first .. first + count). Only the call's
- * thread posts and takes; the pool's lock covers `done` and `result`.
+ * The reads of one call, in file order: ring[first .. first + count). Only the thread of the call
+ * posts and takes; the lock of the pool covers `done` and `result`.
  */
 struct ahead {
 	struct fsd_file *file;
-	uint64_t send; /* its number in the time line */
+	uint64_t send; /* number of the send in the time line */
 	pthread_cond_t arrived;
 	struct chunk ring[DEPTH_MAX];
 	unsigned first, count;
-	unsigned allowed;	   /* what count should be; 0 = nothing is read ahead now */
+	unsigned allowed;	   /* the intended count; 0 = not reading ahead */
 	uint8_t *spare[DEPTH_MAX]; /* buffers not in use */
 	unsigned spares;
 	size_t chunk_bytes; /* 0 = not started */
@@ -69,12 +71,12 @@ struct fsd_readers {
 	struct chunk *head, **tail;
 	unsigned queued; /* chunks in the queue */
 	unsigned threads, idle, threads_max;
-	unsigned sends; /* files on their way now */
+	unsigned sends; /* sends in progress */
 	unsigned processors;
 	pthread_t *ids;
 	bool stop;
 	size_t memory;
-	unsigned active; /* calls that read ahead now */
+	unsigned active; /* calls that are reading ahead */
 	struct fsd_reader_stats stats;
 };
 
@@ -83,7 +85,7 @@ static uint64_t now_ns(const struct fsd_readers *readers)
 	return readers->timeline ? fsd_now_ns() : 0;
 }
 
-/* Without the lock. What is in the cache is taken first; the rest is being read then. */
+/* Without the lock. First what is in the page cache; the rest from the disk. */
 static void read_chunk(struct chunk *chunk)
 {
 	struct fsd_file *file = chunk->ahead->file;
@@ -202,10 +204,10 @@ void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *sta
 	pthread_mutex_unlock(&readers->lock);
 }
 
-/* Queue a read; the lock is held. Returns false if there is no thread at all to do it. */
+/* Queue a read; the lock is held. Returns false if there is no reader thread. */
 static bool enqueue(struct fsd_readers *readers, struct chunk *chunk)
 {
-	/* A thread that was woken counts as idle until it runs. */
+	/* A thread that was signalled counts as idle until it runs. */
 	if (readers->idle <= readers->queued && readers->threads < readers->threads_max &&
 	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
 		readers->threads++;
@@ -219,7 +221,7 @@ static bool enqueue(struct fsd_readers *readers, struct chunk *chunk)
 	return true;
 }
 
-/* Bytes that one call may have in buffers now; the lock is held. */
+/* Bytes of buffers that one call may use; the lock is held. */
 static size_t share(const struct fsd_readers *readers)
 {
 	return readers->memory / (readers->active ? readers->active : 1);
@@ -245,7 +247,7 @@ static void ahead_start(struct fsd_readers *readers, struct ahead *ahead)
 	ahead->chunk_bytes = bytes;
 }
 
-/* Start the read of the next stretch. 0 or -ENOMEM. */
+/* Queue the read of the next part. 0 or -ENOMEM. */
 static int post(struct fsd_readers *readers, struct ahead *ahead, uint64_t offset, uint64_t left)
 {
 	struct chunk *chunk = &ahead->ring[(ahead->first + ahead->count) % DEPTH_MAX];
@@ -287,7 +289,7 @@ static struct chunk *take(struct fsd_readers *readers, struct ahead *ahead)
 	return chunk;
 }
 
-/* The oldest chunk is used up. Its buffer goes if there are more than should be. */
+/* Remove the oldest chunk. Its buffer is freed if there are more than `depth`. */
 static void retire(struct ahead *ahead, unsigned depth)
 {
 	uint8_t *data = ahead->ring[ahead->first].data;
@@ -300,7 +302,7 @@ static void retire(struct ahead *ahead, unsigned depth)
 	ahead->count--;
 }
 
-/* Wait for what is still being read, and let go of everything. */
+/* Cancel queued reads, wait for those in progress, and free all buffers. */
 static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 {
 	if (!ahead->chunk_bytes)
@@ -308,7 +310,7 @@ static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 	pthread_mutex_lock(&readers->lock);
 	struct chunk **at = &readers->head;
 
-	while (*at) { /* not begun: need not be read */
+	while (*at) { /* not begun: cancel */
 		if ((*at)->ahead == ahead) {
 			(*at)->done = true;
 			readers->queued--;
@@ -331,7 +333,7 @@ static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 	pthread_mutex_unlock(&readers->lock);
 }
 
-/* What a send has still to do. */
+/* A send in progress. */
 struct send {
 	struct fsd_readers *readers;
 	struct fsd_file *file;
@@ -339,9 +341,9 @@ struct send {
 	struct fsd_stream *stream;
 	uint64_t offset, left;
 	uint64_t checked;	 /* offset at the last comparison */
-	uint64_t waited;	 /* offset where the disk was last waited for */
+	uint64_t waited;	 /* offset of the last wait for the disk */
 	uint64_t cached, direct; /* for the statistics */
-	uint8_t *buffer;	 /* of so many bytes, or NULL */
+	uint8_t *buffer;	 /* of buffer_bytes, or NULL */
 	size_t buffer_bytes;
 	struct ahead ahead;
 };
@@ -363,7 +365,7 @@ static void note(struct send *send, const char *what, size_t bytes, uint64_t beg
 	fsd_timeline_add(timeline, &moment);
 }
 
-/* The next bytes of the file. 0 or FSD_LOST. */
+/* Write the next bytes of the file. 0 or FSD_LOST. */
 static int write_next(struct send *send, const void *data, size_t bytes)
 {
 	uint64_t begin = now_ns(send->readers);
@@ -393,8 +395,8 @@ static int advance(struct send *send, size_t bytes)
 }
 
 /*
- * What is in the page cache now, into the packets' own memory. Bytes sent, -EAGAIN, another -errno,
- * FSD_LOST.
+ * Read what is in the page cache into the memory of the packets. Returns bytes sent, -EAGAIN,
+ * another -errno, or FSD_LOST.
  */
 static ssize_t cached_to_slots(struct send *send)
 {
@@ -429,7 +431,7 @@ static bool have_buffer(struct send *send, size_t bytes)
 	return send->buffer_bytes >= bytes;
 }
 
-/* The same by way of the buffer. */
+/* The same through the buffer. */
 static ssize_t cached_to_buffer(struct send *send)
 {
 	struct iovec iov = {send->buffer, BUFFER_BYTES};
@@ -445,7 +447,7 @@ static ssize_t cached_to_buffer(struct send *send)
 	return write_next(send, send->buffer, (size_t)n) ? FSD_LOST : n;
 }
 
-/* As long as there is something in the page cache. 0 also when nothing is. */
+/* Send as long as the next bytes are in the page cache. 0 also if they are not. */
 static int send_cached(struct send *send)
 {
 	while (send->left) {
@@ -466,7 +468,7 @@ static int send_cached(struct send *send)
 	return 0;
 }
 
-/* A little that is not in the cache: this thread waits for the disk. */
+/* Read a small part that is not in the page cache; this thread waits for the disk. */
 static int send_direct(struct send *send)
 {
 	size_t want = send->left <= DIRECT_MAX ? (size_t)send->left : BUFFER_BYTES, got = 0;
@@ -511,15 +513,15 @@ static int send_chunk(struct send *send, struct chunk *chunk)
 }
 
 /*
- * From the disk: several large reads are always under way ahead of what is sent, and a new one
- * starts as soon as a buffer is free. Returns when all is sent, or when what comes next turns out
- * to be in the page cache.
+ * From the disk: several large reads are always in progress ahead of the send position, and a new
+ * one begins as soon as a buffer is free. Returns when everything is sent, or when the next bytes
+ * are in the page cache.
  */
 static int send_ahead(struct send *send)
 {
 	struct ahead *ahead = &send->ahead;
 	uint64_t next = send->offset, end = send->offset + send->left;
-	unsigned cached = 0; /* how many in a row did not have to be read */
+	unsigned cached = 0; /* chunks in a row that came from the page cache */
 	int rc = 0;
 
 	if (!ahead->chunk_bytes)
@@ -533,7 +535,7 @@ static int send_ahead(struct send *send)
 			if (rc && ahead->count == 0)
 				return rc;
 			if (rc)
-				break; /* no memory for one more: go on with what there is */
+				break; /* no memory for another chunk: continue with those posted */
 			next += ahead->chunk_bytes;
 		}
 		if (ahead->count == 0)
@@ -557,7 +559,7 @@ static void count_sends(struct fsd_readers *readers, int change)
 	pthread_mutex_unlock(&readers->lock);
 }
 
-/* What comes next is not in the cache. Is it best to wait for it on this thread? */
+/* The next bytes are not in the page cache. Whether this thread should wait for the disk itself. */
 static bool wait_here(struct send *send)
 {
 	struct fsd_readers *readers = send->readers;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Written out seldom: it may be the very disk that is looked at. */
+/* Large, so that writing it seldom disturbs the disk that is measured. */
 #define BUFFER_BYTES ((size_t)1 << 20)
 
 struct fsd_timeline {

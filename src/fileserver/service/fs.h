@@ -50,8 +50,8 @@ int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_ob
 	       AFSCallBack *cb);
 void fs_unpromise(struct fs_call *call, const AFSFid *fid);
 /*
- * Whether an object belongs to root.afs; then *rc is 0 or a result, and object->status is filled. These
- * may be NULL: bytes and size, the image or the text of a mount point; cb, a promise.
+ * Whether an object belongs to root.afs; then *rc is 0 or a result, and object->status is filled.
+ * These may be NULL: bytes and size, the image or the text of a mount point; cb, a promise.
  */
 bool fs_rootafs(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
 		const uint8_t **bytes, size_t *size, AFSCallBack *cb, int *rc);

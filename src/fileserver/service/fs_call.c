@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file service: one call in progress; status, rights and promises of the objects that it names. */
+/*
+ * The file service: one call in progress; status, rights and promises of the objects that it names.
+ */
 #include <errno.h>
 #include <string.h>
 #include <rxwire/error.h>

@@ -155,7 +155,9 @@ int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatis
 	struct figures f;
 
 	(void)rx;
-	/* What the client has room for is not taken from it: only the one number there is will do. */
+	/*
+	 * What the client has room for is not taken from it: only the one number there is will do.
+	 */
 	if (version != STATS64_VERSION)
 		return -EINVAL;
 	collect(call->service, &f);

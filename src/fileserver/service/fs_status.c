@@ -50,8 +50,8 @@ static int get(struct fs_call *call, const AFSFid *fid, struct fsd_object *objec
 }
 
 /*
- * Rights are no ACL here. In words of one: what everybody may do, and what everybody may who shows a
- * token; users that --allow names are not listed.
+ * Rights are no ACL here. In words of one: what everybody may do, and what everybody may who shows
+ * a token; users that --allow names are not listed.
  */
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)

@@ -45,14 +45,16 @@ void fsd_xstats_end(struct fsd_xstats *xstats);
 void fsd_xstats_report(void *xstats, const struct rxw_rpc_report *report);
 
 /*
- * One collection of GetXStats (afs-fileserver 3.9), as a 64-bit OpenAFS server on Linux sends it:
- * 0 nothing; 1 cache, packets and clients; 2 these and the times of each procedure; 3 callbacks.
- * Fills `data`, which the caller frees with xdrfree_AFS_CollData(). Returns 0, 1 if there is no such
- * collection, or RXW_RPC_SS_MARSHAL without memory.
+ * One collection of GetXStats (afs-fileserver 3.9), as a 64-bit OpenAFS server on Linux sends it: 0
+ * nothing; 1 cache, packets and clients; 2 these and the times of each procedure; 3 callbacks.
+ * Fills `data`, which the caller frees with xdrfree_AFS_CollData(). Returns 0, 1 if there is no
+ * such collection, or RXW_RPC_SS_MARSHAL without memory.
  */
 int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData *data);
 
-/* -- rootafs.c: the volume root.afs, which holds only mount points of the cell: CELL and .CELL -- */
+/*
+ * -- rootafs.c: the volume root.afs, which holds only mount points of the cell: CELL and .CELL --
+ */
 
 /* Below the numbers that cells give to volumes. */
 #define FSD_ROOTAFS_ID	 0x1fffffffu
@@ -61,7 +63,9 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
 /* Constant; any thread. */
 struct fsd_rootafs;
 
-/* For a cell; `date` is when it was made, seconds. NULL without memory, or if the name is too long. */
+/*
+ * For a cell; `date` is when it was made, seconds. NULL without memory, or if the name is too long.
+ */
 struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);

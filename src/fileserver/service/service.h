@@ -33,9 +33,9 @@ struct fsd_service_options {
 	const char *cell;	    /* NULL: no root.afs; the volume is served under that name */
 	/*
 	 * Date reported to clients as the latest release of the volume; 0: the volume's creation.
-	 * It must change at each start, because the server cannot break promises that it gave before
-	 * its last stop. Linux then fetches the status of everything that it caches, and keeps the
-	 * data that has not changed.
+	 * It must change at each start, because the server cannot break promises that it gave
+	 * before its last stop. Linux then fetches the status of everything that it caches, and
+	 * keeps the data that has not changed.
 	 */
 	uint32_t released;
 	const uint32_t *advertise; /* IPv4 addresses as numbers, besides the one that was asked */
@@ -51,16 +51,16 @@ void fsd_service_destroy(struct fsd_service *service);
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 
 /*
- * Handlers for rxw_service_add(), whose context is the struct fsd_service: serve one call of the file
- * service, of the location service (which touches memory only), or of the volume service.
+ * Handlers for rxw_service_add(), whose context is the struct fsd_service: serve one call of the
+ * file service, of the location service (which touches memory only), or of the volume service.
  */
 int32_t fsd_fs_serve(rxw_call *call, void *service);
 int32_t fsd_vl_serve(rxw_call *call, void *service);
 int32_t fsd_vol_serve(rxw_call *call, void *service);
 
 /*
- * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server, and
- * pass it on to options.calls.
+ * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server,
+ * and pass it on to options.calls.
  */
 void fsd_service_observe(void *service, const struct rxw_rpc_report *report);
 

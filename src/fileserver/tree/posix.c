@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* File layer over a directory: paths are resolved beneath it, no link is followed. */
+/* The tree in a directory of this machine. Paths are resolved beneath it; no link is followed. */
 #include "fileserver/tree/tree.h"
 
 #include <dirent.h>
@@ -33,9 +33,9 @@ struct posix_layer {
 	struct fsd_layer base;
 	int root; /* O_PATH of the tree */
 	dev_t device;
-	_Atomic int walk;     /* openat2() is not there, or not wanted */
-	_Atomic int no_statx; /* nor is statx() */
-	bool overlay;	      /* pages are those of another file below */
+	_Atomic int walk;     /* openat2() is missing or not wanted */
+	_Atomic int no_statx; /* statx() is missing */
+	bool overlay;	      /* an overlay: the pages belong to a file of a lower layer */
 };
 
 struct posix_file {
@@ -54,8 +54,9 @@ static int posix_fd(struct fsd_file *file)
 }
 
 /*
- * A directory of another file system is no part of the tree. (Of files some overlays give other
- * device numbers than of their directories, so nothing follows from those.) Returns fd or -errno.
+ * A directory of another file system does not belong to the tree. The device numbers of files are
+ * not compared, because on some overlays they differ from those of directories. Returns fd or
+ * -errno.
  */
 static int same_device(const struct posix_layer *layer, int fd)
 {
@@ -73,7 +74,7 @@ static int same_device(const struct posix_layer *layer, int fd)
 	return fd;
 }
 
-/* One name at a time, each opened relative to the directory before it. */
+/* Open one name at a time, each relative to the directory before it. */
 static int open_walk(const struct posix_layer *layer, const char *path, int flags)
 {
 	int at = layer->root;
@@ -124,7 +125,7 @@ static int open_beneath(struct posix_layer *layer, const char *path, int flags)
 				   RESOLVE_NO_XDEV,
 		};
 
-		/* EAGAIN: something was renamed meanwhile and the kernel could not be sure. */
+		/* EAGAIN: the kernel detected a rename during the lookup. */
 		for (int tries = 0; tries < 64; tries++) {
 			long fd = syscall(SYS_openat2, layer->root, path, &how, sizeof(how));
 
@@ -164,7 +165,7 @@ static void fill_stat(const struct posix_layer *layer, const struct stat *in, st
 	out->links = (uint32_t)in->st_nlink;
 }
 
-/* When it was made, which tells apart what had an inode number in turn. 0: nobody knows. */
+/* The time of creation, which distinguishes objects that had the same inode number. 0: unknown. */
 static int64_t birth_of(struct posix_layer *layer, int fd)
 {
 #ifdef STATX_BTIME
@@ -254,7 +255,7 @@ static ssize_t posix_preadv(struct fsd_file *file, const struct iovec *iov, int 
 #ifdef RWF_NOWAIT
 			n = preadv2(posix_fd(file), iov, count, (off_t)offset, RWF_NOWAIT);
 			if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL))
-				return -EAGAIN; /* this file system cannot tell */
+				return -EAGAIN; /* not supported by this file system */
 #else
 			return -EAGAIN;
 #endif
@@ -266,9 +267,9 @@ static ssize_t posix_preadv(struct fsd_file *file, const struct iovec *iov, int 
 }
 
 /*
- * A page that has been written through a mapping stays writable until it goes to the disk, and what
- * is written to it then changes no time stamp. Of a file that has been left alone for longer than
- * the kernel keeps such pages, none are left.
+ * A page that has been written through a mapping stays writable until it goes to the disk, and
+ * further writes to it change no time stamp. A file that has not changed for longer than the kernel
+ * keeps such pages has none.
  */
 static void posix_write_back(struct fsd_file *file)
 {
@@ -282,7 +283,9 @@ static void posix_write_back(struct fsd_file *file)
 					SYNC_FILE_RANGE_WAIT_AFTER);
 		return;
 	}
-	/* Only this reaches the file below; it costs a flush of the disk's cache. */
+	/*
+	 * Only fdatasync() reaches the file of the lower layer; it also flushes the disk's cache.
+	 */
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (fstat(fd, &st) == 0 && now.tv_sec - st.st_ctim.tv_sec < PAGES_KEPT_S)
 		fdatasync(fd);
@@ -317,7 +320,7 @@ static enum fsd_kind kind_of(const struct posix_layer *layer, DIR *dir, const st
 		return FSD_SYMLINK;
 	if (d->d_type != DT_DIR && d->d_type != DT_UNKNOWN)
 		return FSD_OTHER;
-	/* Directories are looked at too: one may be the root of another file system. */
+	/* Directories need fstatat(), too: one may be the root of another file system. */
 	if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 ||
 	    st.st_dev != layer->device)
 		return FSD_OTHER;
@@ -376,8 +379,8 @@ static int posix_watch(struct fsd_layer *layer, const char *path, int inotify_fd
 	if (fd < 0)
 		return fd;
 	/*
-	 * The descriptor's own link leads to the object that was resolved, whatever stands at the
-	 * path now.
+	 * The link of the descriptor leads to the object that was resolved, even if the path has
+	 * changed.
 	 */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	wd = inotify_add_watch(inotify_fd, name, mask);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file layer: how the server reaches the exported tree, behind a small table of functions. */
+/* The exported tree: a table of functions for access to it, and its usage. */
 #ifndef FILESERVER_TREE_H
 #define FILESERVER_TREE_H
 
@@ -25,13 +25,15 @@ enum fsd_kind {
 	FSD_SYMLINK
 };
 
+#define FSD_PATH_MAX 4096
+
 struct fsd_stat {
 	enum fsd_kind kind;
 	uint64_t device; /* 0: that of the tree's root, whose number may change at each boot */
 	uint64_t inode;
 	uint64_t size; /* bytes */
 	int64_t mtime_ns, ctime_ns;
-	int64_t born_ns; /* 0: not known */
+	int64_t born_ns; /* time of creation; 0: unknown */
 	uint32_t mode;	 /* 12 bits */
 	uint32_t uid, gid;
 	uint32_t links;
@@ -46,11 +48,12 @@ struct fsd_file {
 	struct fsd_layer *layer;
 };
 
-#define FSD_READ_CACHED 0x1u /* only what needs no wait for the disk; else -EAGAIN */
+#define FSD_READ_CACHED 0x1u /* read only what is in the page cache; -EAGAIN: nothing is */
 
 /*
- * Called for each name but "." and ".."; `kind` is FSD_OTHER where the listing did not tell. `inode`
- * is what the listing says, which on some overlays is not what fsd_stat has. Nonzero stops.
+ * Called for each name except "." and "..". `kind` is FSD_OTHER for objects that are not served.
+ * `inode` is that of the listing, which on some overlays differs from the one in fsd_stat. Nonzero
+ * stops.
  */
 typedef int (*fsd_list_fn)(void *arg, const char *name, size_t length, enum fsd_kind kind,
 			   uint64_t inode);
@@ -65,8 +68,8 @@ struct fsd_layer_ops {
 	ssize_t (*preadv)(struct fsd_file *file, const struct iovec *iov, int count,
 			  uint64_t offset, unsigned flags);
 	/*
-	 * Have what was written by mappings of the file written to the disk, so that the next
-	 * write by a mapping changes its time stamps. May be NULL; what cannot be done is not.
+	 * Write pages that were changed through mappings of the file to the disk, so that the next
+	 * write through a mapping changes its time stamps. Best effort. May be NULL.
 	 */
 	void (*write_back)(struct fsd_file *file);
 	/* Hint that a range is wanted soon; may wait for the disk. */
@@ -89,7 +92,8 @@ struct fsd_layer {
 int fsd_layer_posix(const char *root, unsigned flags, struct fsd_layer **layer);
 
 /*
- * Are they the same version of the same object? Not by device: its number may change at each boot.
+ * Whether both are the same version of the same object. Devices are not compared, because their
+ * numbers may change at each boot.
  */
 static inline bool fsd_stat_same(const struct fsd_stat *a, const struct fsd_stat *b)
 {
@@ -97,7 +101,7 @@ static inline bool fsd_stat_same(const struct fsd_stat *a, const struct fsd_stat
 	       a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* A number that stands for all that fsd_stat_same() compares; never 0. */
+/* A hash of everything that fsd_stat_same() compares; never 0. */
 static inline uint64_t fsd_stat_stamp(const struct fsd_stat *st)
 {
 	uint64_t h = fsd_mix(fsd_mix(st->kind, st->inode), st->size);
@@ -108,8 +112,8 @@ static inline uint64_t fsd_stat_stamp(const struct fsd_stat *st)
 }
 
 /*
- * Tells objects apart that had an inode number in turn, or that have it in several devices, as in
- * some overlays; 0: not known.
+ * Distinguishes objects that had the same inode number one after the other, or that have it on
+ * several devices, as in some overlays; 0: unknown.
  */
 static inline uint32_t fsd_stat_birth(const struct fsd_stat *st)
 {
@@ -123,20 +127,22 @@ static inline uint32_t fsd_stat_birth(const struct fsd_stat *st)
 
 struct fsd_usage;
 
-/* Objects, directories among them, and the KiB of their contents; each takes one at least. */
+/* Number of objects, including directories, and KiB of their contents, at least one for each. */
 struct fsd_used {
 	uint64_t objects, kib;
 };
 
-/* Start the thread that counts; it waits until it is asked. The layer must outlive it. NULL without memory. */
+/*
+ * Start the thread that counts; it waits for a request. The layer must outlive it. NULL: no memory.
+ */
 struct fsd_usage *fsd_usage_start(struct fsd_layer *layer);
-/* Ends a count in progress. NULL is allowed. */
+/* Stops a count in progress. NULL is allowed. */
 void fsd_usage_stop(struct fsd_usage *usage);
 
 /*
- * What was counted last. A result that is older than 10 minutes is counted again, which takes as long as
- * to look at every file; wait for at most wait_ms until that has ended. Until the first count has ended
- * the sums so far are given. Any thread. usage may be NULL: zeros.
+ * The latest result. If it is older than 10 minutes a new count begins, which looks at every file;
+ * wait for it for at most wait_ms. During the first count the sums so far are returned. Any thread.
+ * If usage is NULL: zeros.
  */
 void fsd_usage_get(struct fsd_usage *usage, unsigned wait_ms, struct fsd_used *used);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How many objects the export has and what they take: counted in the background when somebody asks. */
+/* Number and size of the objects in the tree, counted in the background on demand. */
 #include "fileserver/tree/tree.h"
 
 #include <pthread.h>
@@ -10,11 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "fileserver/volume/volume.h"
-
 #define FRESH_S 600
 
-/* Directories that are still to be listed. */
+/* A directory that has not been listed yet. */
 struct pending {
 	struct pending *next;
 	char path[];
@@ -26,13 +24,13 @@ struct fsd_usage {
 	pthread_mutex_t lock; /* covers the rest but `stop` */
 	pthread_cond_t asked, counted;
 	bool wanted;	      /* a count is wanted or in progress */
-	bool known;	      /* one has ended */
+	bool known;	      /* a count has finished */
 	struct timespec at;   /* when */
-	struct fsd_used used; /* of that one, or so far of the first */
+	struct fsd_used used; /* result of that count; during the first count the sums so far */
 	atomic_bool stop;
 };
 
-/* One count; of its thread. */
+/* One count; used by its thread only. */
 struct walk {
 	struct fsd_usage *usage;
 	struct pending *pending;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may see what: the permission bits for "other", down from the root of the export. */
+/* Access by permission bits: those for "other", from the root of the export down. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "afs/numbers.h"
 #include "fileserver/volume/private.h"
 
-#define BELIEVE_NS 1000000000ull
+#define CACHE_NS 1000000000ull /* how long a result is used again */
 
 static uint64_t now_ns(void)
 {
@@ -69,7 +69,7 @@ int fsd_access_path(struct fsd_volume *volume, const struct fsd_object *object)
 		*slot = (struct access_slot){.vnode = r->parent,
 					     .unique = r->parent_unique,
 					     .allowed = allowed,
-					     .until_ns = now + BELIEVE_NS};
+					     .until_ns = now + CACHE_NS};
 		pthread_mutex_unlock(&volume->access_lock);
 	}
 	return allowed ? 0 : -EACCES;
@@ -82,21 +82,22 @@ void fsd_volume_forget_access(struct fsd_volume *volume)
 	pthread_mutex_unlock(&volume->access_lock);
 }
 
-/* Rights on the object itself; the way to it has been checked. */
+/* Rights on the object itself; the directories above it have been checked. */
 uint32_t fsd_access_rights(const struct fsd_volume *volume, const struct fsd_stat *st)
 {
 	uint32_t rights = 0;
 
-	/* Read permission includes read locks: clients check these rights before they ask for one. */
+	/*
+	 * Read permission includes read locks: clients check these rights before they ask for one.
+	 */
 	if (volume->all_files || st->kind == FSD_SYMLINK)
 		return AFS_RIGHT_READ | AFS_RIGHT_LOOKUP | AFS_RIGHT_LOCK;
-	/* The status of a file that may not be read can be had, as it can in the export itself. */
+	/* The status of a file that may not be read is available, as it is in the export itself. */
 	if (st->kind == FSD_FILE)
 		return st->mode & S_IROTH ? AFS_RIGHT_READ | AFS_RIGHT_LOOKUP | AFS_RIGHT_LOCK
 					  : AFS_RIGHT_LOOKUP;
 	/*
-	 * AFS says of a directory what may be done with its names (l) and with the files in it
-	 * (r, k).
+	 * In AFS the rights of a directory apply to its names (l) and to the files in it (r, k).
 	 */
 	if (st->mode & S_IROTH)
 		rights |= AFS_RIGHT_LOOKUP;

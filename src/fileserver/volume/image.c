@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories: listing them, giving FIDs to their names, and the cache of their images. */
+/* Directories: listing them, FIDs of their names, and the cache of their images. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,11 @@
 
 #include "afs/dir.h"
 #include "afs/numbers.h"
-#include "fileserver/callbacks/callbacks.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/private.h"
 
 #define SCAN_TRIES 5
-/* What is too large is listed again after so many times what listing it took, and this. */
+/* A directory that is too large is listed again after this multiple of the time that it took. */
 #define REFUSED_PAUSE  20
 #define REFUSED_MIN_NS 1000000000ull
 
@@ -38,7 +37,7 @@ static void drop_ref(struct image_entry *entry)
 	}
 }
 
-/* Take an entry out of the cache; its borrowers keep it alive. */
+/* Remove an entry from the cache; its borrowers keep it alive. */
 static void unlink_entry(struct image_cache *cache, struct image_entry *entry)
 {
 	struct image_entry **at = bucket_of(cache, entry->vnode);
@@ -67,7 +66,10 @@ void fsd_image_cache_stop(struct image_cache *cache)
 	pthread_mutex_destroy(&cache->lock);
 }
 
-/* Takes over `bytes`. Returns a borrowed image or NULL (no memory; bytes are freed). */
+/*
+ * Takes ownership of `bytes`. Returns a borrowed image, or NULL without memory; `bytes` are then
+ * freed.
+ */
 static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_record *record,
 				   uint8_t *bytes, size_t length)
 {
@@ -156,11 +158,11 @@ static int collect_name(void *arg, const char *name, size_t length, enum fsd_kin
 	struct scan *scan = arg;
 	struct fsd_name *entry;
 
-	/* Clients replace "@sys" at the end of a name, so such a name could never be reached. */
+	/* Clients replace "@sys" at the end of a name, so they could never request such a name. */
 	if (kind == FSD_OTHER || length > FSD_NAME_MAX ||
 	    (length >= 4 && !memcmp(name + length - 4, "@sys", 4)))
 		return 0;
-	/* Even names of one slot would not fit. */
+	/* Even if each name takes only one slot, they do not fit. */
 	if (scan->count > (size_t)AFS_DIR_PAGES_MAX * 64)
 		return -EFBIG;
 	if (scan->count == scan->capacity) {
@@ -186,7 +188,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct fsd_name *)a)->name, ((const struct fsd_name *)b)->name);
 }
 
-/* The same order whenever it is made: by vnode, and names of one object by their bytes. */
+/* A reproducible order: by vnode, and names of one object by their bytes. */
 static int by_vnode(const void *a, const void *b)
 {
 	uint32_t x = ((const struct fsd_name *)a)->vnode, y = ((const struct fsd_name *)b)->vnode;
@@ -194,7 +196,7 @@ static int by_vnode(const void *a, const void *b)
 	return x < y ? -1 : x > y ? 1 : by_name(a, b);
 }
 
-/* A listing may tell a name twice if the directory changes meanwhile. */
+/* A listing may have a name twice if the directory changes meanwhile. */
 static bool has_twins(struct scan *scan)
 {
 	if (scan->count)
@@ -205,7 +207,7 @@ static bool has_twins(struct scan *scan)
 	return false;
 }
 
-/* What does a name stand for that is new, or seems to stand for something else than before? */
+/* Read the status of a name that is new or may refer to another object than before. */
 static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, struct fsd_name *entry)
 {
 	char path[FSD_PATH_MAX];
@@ -214,7 +216,7 @@ static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, stru
 			     entry->name);
 
 	if (n >= FSD_PATH_MAX)
-		return 0; /* listed, and cannot be opened */
+		return 0; /* it is listed but cannot be opened */
 	rc = volume->layer->ops->stat_path(volume->layer, path, &st);
 	if (rc == -ENOENT || (!rc && st.kind != entry->kind))
 		return -EAGAIN;
@@ -226,7 +228,7 @@ static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, stru
 	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ? rc : 0;
 }
 
-/* All that has to be asked of the disk. -EAGAIN: the directory was changed meanwhile. */
+/* Everything that needs the disk. -EAGAIN: the directory changed meanwhile. */
 static int list(struct fsd_volume *volume, const struct fsd_object *dir, struct scan *scan)
 {
 	const struct fsd_layer_ops *ops = volume->layer->ops;
@@ -268,7 +270,7 @@ static int build(const struct fsd_record *r, struct scan *scan, uint8_t **bytes,
 	return 0;
 }
 
-/* The listing goes into the record; *changed: clients must hear of it. */
+/* Store the listing in the record. *changed: promises on the directory must be broken. */
 static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
 			  const struct scan *scan, const uint8_t *bytes, size_t length,
 			  bool *changed)
@@ -287,7 +289,7 @@ static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
 	new.refused = new.retry_ns = 0;
 	if (!first && new.image_hash != r->image_hash)
 		new.version = fsd_volume_next_version(r->version);
-	/* The status may differ, if not the names. */
+	/* The status may differ even if the names do not. */
 	*changed = !first && (new.version != r->version || new.seen != r->seen);
 	rc = fsd_store_update(volume->store, r, &new);
 	if (!rc)
@@ -296,7 +298,7 @@ static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
 	return rc;
 }
 
-/* One attempt. -EAGAIN: the directory, or what is known of it, was changed meanwhile. */
+/* One attempt. -EAGAIN: the directory or its record changed meanwhile. */
 static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct scan *scan,
 		     uint8_t **bytes, size_t *length, bool *changed)
 {
@@ -321,8 +323,8 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
 }
 
 /*
- * Too many names: remembered until the directory changes, and then for a time that leaves most of a
- * processor for other things.
+ * Too many names. The directory is not listed again until it changes, and then only after a pause,
+ * so that listing it takes only a small part of a CPU.
  */
 static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const struct scan *scan,
 		   uint64_t begin_ns, const void *actor)
@@ -344,7 +346,7 @@ static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const stru
 	*r = new;
 }
 
-/* The only one to list this directory? false: somebody else did, and has ended. */
+/* Wait until no other thread lists this directory. False: another one did, and has finished. */
 static bool enter(struct fsd_volume *volume, struct image_scan *mine)
 {
 	struct image_scan *other;
@@ -408,7 +410,7 @@ static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const v
 			fsd_volume_changed(volume, dir->fid.Vnode, dir->fid.Unique, actor);
 	}
 	scan_reset(&scan);
-	fsd_gone_tell(volume, &scan.gone);
+	fsd_gone_report(volume, &scan.gone);
 	return rc == -EAGAIN ? AFS_VBUSY : rc;
 }
 
@@ -419,7 +421,7 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void
 	int rc;
 
 	if (!enter(volume, &mine))
-		return -EAGAIN; /* its record has been brought up to date */
+		return -EAGAIN; /* the other thread has updated the record */
 	rc = scan_alone(volume, dir, actor, image);
 	leave(volume, &mine);
 	return rc;

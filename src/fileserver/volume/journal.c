@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of a volume store: a header, then entries, each with a check sum over its place, the
- * file's own number and its bytes. It is read once, when the store is opened; what follows the first
- * entry that is not whole is dropped. When most of it is out of date it is written anew.
+ * The file of a volume store: a header, then entries, each with a checksum over its offset, the
+ * random number of the file and its bytes. It is read once, when the store is opened; the rest from
+ * the first incomplete entry on is dropped. When most of it is obsolete, the file is written again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #define FRAME_BYTES  8		       /* length and check sum before each entry */
 #define ENTRY_MAX    (64 + 4096)
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define BUCKETS_STEP 128 /* of a table, written without letting others in */
-#define NODE_BYTES   64	 /* an entry, about; an object has two */
+#define BUCKETS_STEP 128 /* buckets of a table that are written under one lock */
+#define NODE_BYTES   64	 /* approximate size of an entry; an object has two */
 #define REWRITE_MIN  ((uint64_t)4 << 20)
 #define RETRY_NS     30000000000ull
 
@@ -52,7 +52,7 @@ static uint32_t check_sum(uint64_t nonce, uint64_t offset, const uint8_t *entry,
 	return (uint32_t)(fsd_hash(entry, length, fsd_mix(nonce, offset)) >> 32);
 }
 
-/* Room for one entry and what goes before it; `pending` must not move before it is finished. */
+/* Room for one entry and its frame. Nothing else may be added before finish_entry(). */
 static uint8_t *pending_room(struct fsd_store *store)
 {
 	size_t need = store->pending_length + FRAME_BYTES + ENTRY_MAX;
@@ -63,7 +63,7 @@ static uint8_t *pending_room(struct fsd_store *store)
 		size_t room = need > store->pending_room * 2 ? need : store->pending_room * 2;
 		uint8_t *more = realloc(store->pending, room);
 
-		if (!more) { /* without this one, earlier ones must not be written either */
+		if (!more) { /* the file would be inconsistent without this entry */
 			store->lost = true;
 			store->pending_length = 0;
 			return NULL;
@@ -77,7 +77,7 @@ static uint8_t *pending_room(struct fsd_store *store)
 static void finish_entry(struct fsd_store *store, uint8_t *frame, const struct rxw_xdr *x)
 {
 	if (!rxw_xdr_ok(x))
-		return; /* cannot be: ENTRY_MAX has room for all */
+		return; /* cannot happen: every entry fits ENTRY_MAX */
 	rxw_xdr_store32(frame, (uint32_t)rxw_xdr_used(x));
 	store->pending_length += FRAME_BYTES + rxw_xdr_used(x);
 }
@@ -164,7 +164,7 @@ static int apply_meta(struct fsd_store *store, struct rxw_xdr *x)
 	return store->has_meta ? 0 : -EBADMSG;
 }
 
-/* Every number is checked: a check sum may be right by chance. */
+/* Every number is checked: a checksum may match by chance. */
 static int apply_node(struct fsd_store *store, struct rxw_xdr *x)
 {
 	struct fsd_record r = {0};
@@ -189,10 +189,10 @@ static int apply_node(struct fsd_store *store, struct rxw_xdr *x)
 	r.kind = (enum fsd_kind)kind;
 	old = fsd_node_find(store, r.vnode);
 	if (old && old->unique != r.unique && !old->names && old->vnode != AFS_ROOT_VNODE) {
-		fsd_node_drop(store, old, NULL, NULL); /* its number has been used again */
+		fsd_node_drop(store, old, NULL, NULL); /* its vnode was reused */
 		old = NULL;
 	}
-	/* Older than what was written when the file was written anew: see write_tables(). */
+	/* Older than the tables that were written to this file: see write_tables(). */
 	if (old && (old->unique != r.unique || old->kind != kind))
 		return 0;
 	if (!fsd_node_put(store, &r))
@@ -221,9 +221,9 @@ static int apply_name(struct fsd_store *store, struct rxw_xdr *x, enum entry ent
 	if (entry == ENTRY_UNNAME) {
 		if (name && name->node == node)
 			fsd_name_unhook(store, name);
-		return 0; /* what has no name left may get one yet; see drop_nameless() */
+		return 0; /* the node may get another name; see drop_nameless() */
 	}
-	/* What does not fit is older than what was written when the file was written anew. */
+	/* A name that does not fit is older than the tables that were written to this file. */
 	if (!parent || !parent->dir || !node || name || node->vnode == AFS_ROOT_VNODE ||
 	    (node->dir && fsd_node_below(parent, node)))
 		return 0;
@@ -257,7 +257,7 @@ struct input {
 	size_t at, end;
 };
 
-/* `length` bytes that follow, or NULL: the file ends, or -errno in *rc. */
+/* The next `length` bytes; NULL: end of the file, or -errno in *rc. */
 static const uint8_t *take(struct input *input, size_t length, int *rc)
 {
 	while (input->end - input->at < length) {
@@ -279,7 +279,7 @@ static const uint8_t *take(struct input *input, size_t length, int *rc)
 	return input->buffer + input->at - length;
 }
 
-/* As far as entries are whole; 0 also if they end early. */
+/* Apply all complete entries. Returns 0 also if the rest is damaged. */
 static int replay(struct fsd_store *store, struct input *input)
 {
 	const uint8_t *frame, *entry;
@@ -303,7 +303,7 @@ static int replay(struct fsd_store *store, struct input *input)
 	return rc;
 }
 
-/* At the end: objects whose last names have gone, or did not come. */
+/* At the end: remove nodes without a name. */
 static void drop_nameless(struct fsd_store *store)
 {
 	for (size_t i = 0; i < store->nodes.buckets; i++) {
@@ -314,7 +314,7 @@ static void drop_nameless(struct fsd_store *store)
 				node = node->by_vnode;
 				continue;
 			}
-			/* What is below it goes, too: begin again. */
+			/* This may remove other nodes of the bucket: start again. */
 			fsd_node_drop(store, node, NULL, NULL);
 			node = fsd_table_bucket(&store->nodes, i);
 		}
@@ -345,11 +345,11 @@ static int read_file(struct fsd_store *store, uint64_t size)
 	drop_nameless(store);
 	if (store->offset < size) {
 		fsd_log(RXW_LOG_WARNING,
-			"%s: the last %llu of %llu bytes are damaged or incomplete and are left "
-			"out; clients fetch anew what they were about",
+			"%s: the last %llu of %llu bytes are damaged or incomplete and were "
+			"dropped; clients fetch the files concerned again",
 			store->path, (unsigned long long)(size - store->offset),
 			(unsigned long long)size);
-		/* What cannot be removed is written over. */
+		/* If the rest cannot be removed, the whole file is written again. */
 		if (ftruncate(store->fd, (off_t)store->offset) < 0)
 			store->lost = true;
 	}
@@ -388,7 +388,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offse
 	return 0;
 }
 
-/* Add the check sums to entries that will lie at `offset`. */
+/* Add the checksums to entries that will be written at `offset`. */
 static void seal(uint8_t *bytes, size_t length, uint64_t nonce, uint64_t offset)
 {
 	for (size_t at = 0; at < length;) {
@@ -400,7 +400,7 @@ static void seal(uint8_t *bytes, size_t length, uint64_t nonce, uint64_t offset)
 	}
 }
 
-/* A file that takes the place of the old one. */
+/* A file that will replace the old one. */
 struct output {
 	int fd, rc;
 	uint64_t nonce, offset;
@@ -429,8 +429,9 @@ static void output_end(struct output *out, const struct rxw_xdr *x)
 }
 
 /*
- * All objects, then all names; others come in between. What they change follows behind, so an entry
- * that is newer or older than its neighbours does no harm.
+ * All objects, then all names. Other threads change the tables meanwhile; the entries of their
+ * changes are appended afterwards, so an entry that is newer or older than its neighbours does no
+ * harm.
  */
 static void write_tables(struct fsd_store *store, struct output *out)
 {
@@ -440,7 +441,7 @@ static void write_tables(struct fsd_store *store, struct output *out)
 		bool more = true;
 
 		for (size_t i = 0; more && !out->rc;) {
-			/* Enough for what a bucket may still hold, but for the worst luck. */
+			/* Leaves room for the rest of a bucket of usual length. */
 			size_t full = BUFFER_BYTES / 2;
 
 			pthread_rwlock_rdlock(&store->lock);
@@ -520,8 +521,8 @@ int fsd_journal_rewrite(struct fsd_store *store)
 	return out.rc;
 }
 
-/* Take what is pending. */
-static uint8_t *steal(struct fsd_store *store, size_t *length)
+/* Take the pending entries. */
+static uint8_t *take_pending(struct fsd_store *store, size_t *length)
 {
 	uint8_t *bytes;
 
@@ -547,18 +548,18 @@ static void failed(struct fsd_store *store, int rc)
 {
 	if (!store->said)
 		fsd_log(RXW_LOG_WARNING,
-			"cannot write %s: %s; files are served all the same, but what is "
-			"numbered from now on gets new numbers when the server is restarted",
+			"cannot write %s: %s; files are still served, but new FIDs "
+			"change when the server is restarted",
 			store->path, strerror(-rc));
 	store->said = true;
 	store->retry_ns = now_ns() + RETRY_NS;
 }
 
-static void write_all_anew(struct fsd_store *store)
+static void write_again(struct fsd_store *store)
 {
 	int rc;
 
-	/* From now on changes are kept for the new file. */
+	/* From now on changes are collected for the new file. */
 	set_lost(store, false);
 	rc = fsd_journal_rewrite(store);
 	if (rc) {
@@ -573,7 +574,7 @@ static void write_all_anew(struct fsd_store *store)
 static void write_pending(struct fsd_store *store)
 {
 	size_t length;
-	uint8_t *bytes = steal(store, &length);
+	uint8_t *bytes = take_pending(store, &length);
 	int rc;
 
 	seal(bytes, length, store->nonce, store->offset);
@@ -583,7 +584,7 @@ static void write_pending(struct fsd_store *store)
 		store->offset += length;
 		return;
 	}
-	/* Without the end of it that may have been written. */
+	/* Remove what may have been written in part. */
 	if (ftruncate(store->fd, (off_t)store->offset) < 0)
 		rc = rc ? rc : -errno;
 	set_lost(store, true);
@@ -602,11 +603,11 @@ static bool outgrown(struct fsd_store *store)
 
 void fsd_journal_flush(struct fsd_store *store)
 {
-	/* Whoever has `writing` looks again after giving it back. */
+	/* The holder of `writing` checks again after releasing it. */
 	while ((store->pending_length || (store->lost && now_ns() >= store->retry_ns)) &&
 	       pthread_mutex_trylock(&store->writing) == 0) {
 		if (store->lost || outgrown(store))
-			write_all_anew(store);
+			write_again(store);
 		if (!store->lost && store->pending_length)
 			write_pending(store);
 		pthread_mutex_unlock(&store->writing);

@@ -163,22 +163,22 @@ static void free_node(struct node *node)
 	free(node);
 }
 
-/* Out of the tables, and on a list of the dead. */
-static void bury(struct fsd_store *store, struct node *node, struct node **dead)
+/* Remove a node from the tables, and add it to a list of nodes to be freed. */
+static void unlink_node(struct fsd_store *store, struct node *node, struct node **removed)
 {
 	fsd_table_remove(&store->nodes, node);
 	set_inode(store, node, 0);
-	node->by_vnode = *dead;
-	*dead = node;
+	node->by_vnode = *removed;
+	*removed = node;
 }
 
 void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg)
 {
-	struct node *dead = NULL;
+	struct node *removed = NULL;
 
-	bury(store, node, &dead);
-	while ((node = dead)) {
-		dead = node->by_vnode;
+	unlink_node(store, node, &removed);
+	while ((node = removed)) {
+		removed = node->by_vnode;
 		if (gone)
 			gone(arg, node->vnode, node->unique);
 		while (node->dir && node->dir->children) {
@@ -186,7 +186,7 @@ void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone,
 
 			fsd_name_unhook(store, node->dir->children);
 			if (!child->names)
-				bury(store, child, &dead);
+				unlink_node(store, child, &removed);
 		}
 		free_node(node);
 	}

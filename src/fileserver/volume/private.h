@@ -29,14 +29,14 @@ struct image_cache {
 	size_t bytes;
 };
 
-/* May "other" pass through all directories down to this one? Believed for a second. */
+/* Whether "other" may search all directories down to this one; valid for a second. */
 struct access_slot {
 	uint32_t vnode, unique;
 	bool allowed;
 	uint64_t until_ns;
 };
 
-/* A directory that a thread lists now. */
+/* A directory that a thread is listing. */
 struct image_scan {
 	uint32_t vnode;
 	struct image_scan *next;
@@ -63,9 +63,9 @@ int fsd_access_path(struct fsd_volume *volume, const struct fsd_object *object);
 uint32_t fsd_access_rights(const struct fsd_volume *volume, const struct fsd_stat *st);
 
 /*
- * image.c: list the directory, give FIDs to new names, bring record and cache up to date. Whoever
- * asks for one that another thread lists waits for that. *image, if wanted, is borrowed. -EAGAIN:
- * its record has changed meanwhile.
+ * image.c: list the directory, give FIDs to new names, update record and cache. If another thread
+ * is listing it, wait for that thread. *image is borrowed; `image` may be NULL. -EAGAIN: the record
+ * has changed meanwhile.
  */
 int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
 		   struct fsd_image **image);
@@ -82,14 +82,15 @@ int64_t fsd_real_ns(void); /* CLOCK_REALTIME */
 void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
 			const void *actor);
 int fsd_volume_error(int layer_error);
-/* FIDs that are not what they were, to be told of when no lock is held. */
+/* FIDs of changed objects, to be reported when no lock is held. */
 struct fsd_gone {
 	uint32_t *fids; /* pairs of vnode and uniquifier */
 	size_t count, room;
 };
-void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique);	      /* an fsd_gone_fn */
-void fsd_gone_tell(struct fsd_volume *volume, struct fsd_gone *gone); /* ... and free */
-/* Is what was found at the path of a record the object that it is of? */
+void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique); /* an fsd_gone_fn */
+/* Report all of them and free the list. */
+void fsd_gone_report(struct fsd_volume *volume, struct fsd_gone *gone);
+/* Whether the status found at the path of a record belongs to the object of the record. */
 bool fsd_volume_is_of(const struct fsd_record *record, const struct fsd_stat *st);
 /* The data version that follows `version`; 0 for a new object. */
 uint64_t fsd_volume_next_version(uint64_t version);

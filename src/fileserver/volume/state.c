@@ -17,12 +17,12 @@
 #include "afs/uuid.h"
 
 /*
- * Where volume servers begin to number volumes, and a bound that keeps the numbers positive in
- * programs that take them as signed.
+ * The lowest volume id that volume servers assign, and a limit that keeps ids positive in programs
+ * that treat them as signed.
  */
 #define VOLUME_ID_MIN 0x20000000u
 #define VOLUME_ID_END 0x80000000u
-/* The ids that belong to one volume: read-write, read-only, backup; a power of two for simplicity. */
+/* Ids per volume: read-write, read-only, backup; rounded up to a power of two. */
 #define VOLUME_ID_STEP 4u
 #define STORE_SUFFIX   ".volume"
 
@@ -51,7 +51,7 @@ int fsd_state_default(char *path, size_t size, char *message)
 		n = (int)size;
 	if ((size_t)n < size)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "no place for the state directory: give --state DIR");
+	snprintf(message, FSD_MESSAGE_MAX, "no default for the state directory: give --state DIR");
 	return -1;
 }
 
@@ -85,8 +85,8 @@ static bool inside(const char *path, const char *directory)
 }
 
 /*
- * Where would it be? Its longest part that exists, resolved; so that nothing is made inside an
- * export.
+ * Resolve the longest part of the path that exists. This is done before anything is created, so
+ * that nothing is created inside an export.
  */
 static int resolve_existing(const char *path, char resolved[PATH_MAX])
 {
@@ -136,7 +136,7 @@ static int lock_state(struct fsd_state *state, char *message)
 	return -1;
 }
 
-/* Written beside and renamed, so that a crash leaves no half of it. */
+/* Written under another name and renamed, so that a crash leaves no incomplete file. */
 static int make_uuid(struct fsd_state *state, const char *path, char *message)
 {
 	char temporary[PATH_MAX + 32], text[AFS_UUID_TEXT + 1];
@@ -156,7 +156,7 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fsync(fd) < 0 ||
 	    rename(temporary, path) < 0) {
 		fail(message, "cannot write", path,
-		     "make room there, or choose another place with --state DIR");
+		     "make room there, or choose another directory with --state DIR");
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -193,7 +193,7 @@ static int get_uuid(struct fsd_state *state, char *message)
 
 int fsd_state_open(struct fsd_state *state, const char *path, const char *export, char *message)
 {
-	static const char advice[] = "choose another place with --state DIR";
+	static const char advice[] = "choose another directory with --state DIR";
 	char resolved[PATH_MAX];
 
 	memset(state, 0, sizeof(*state));
@@ -202,8 +202,8 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 		return fail(message, "state directory", path, advice);
 	if (inside(resolved, export)) {
 		snprintf(message, FSD_MESSAGE_MAX,
-			 "state directory %.200s lies inside the export %.200s: "
-			 "choose a place outside with --state DIR",
+			 "state directory %.200s is inside the export %.200s: "
+			 "choose a directory outside with --state DIR",
 			 path, export);
 		return FSD_STATE_INSIDE;
 	}
@@ -225,8 +225,8 @@ void fsd_state_close(struct fsd_state *state)
 }
 
 /*
- * Drawn at random, so that a server whose state was lost does not use the old id again: clients
- * would take other files for those that they have cached under the same FIDs.
+ * Random, so that a server whose state was lost does not use the old id again: clients would
+ * confuse its files with those that they have cached under the same FIDs.
  */
 static int draw_volume_id(uint32_t *id)
 {
@@ -255,14 +255,14 @@ int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_stor
 			 "%.300s is %s: move it away to start with new numbers; clients then mount "
 			 "the volume again",
 			 path,
-			 rc == -EILSEQ ? "no volume store, or one of another version of rxfsd"
+			 rc == -EILSEQ ? "not a volume store, or one of another version of rxfsd"
 				       : "damaged at its beginning");
 		return -1;
 	}
 	if (rc) {
 		errno = -rc;
 		return fail(message, "cannot open the volume store", path,
-			    "choose another place with --state DIR");
+			    "choose another directory with --state DIR");
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume store: objects, their names, and the calls that look at them and change them. */
+/* The volume store: looking up and changing objects and their names. */
 #include "fileserver/volume/store.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "afs/numbers.h"
 #include "fileserver/volume/store_private.h"
 
-#define CHUNK 256 /* names that are worked on without letting others in */
+#define CHUNK 256 /* names that are processed under one lock */
 
 /* -- objects and names; the lock is held for writing -- */
 
@@ -28,7 +28,7 @@ static struct node *find_dir(struct fsd_store *store, uint32_t vnode, uint32_t u
 	return node && node->dir ? node : NULL;
 }
 
-/* Remove a name, and the node with all below it if that was its last one. */
+/* Remove a name; if it was the last one, also the node and everything below it. */
 static void drop_name(struct fsd_store *store, struct name *name, fsd_gone_fn gone, void *arg)
 {
 	struct node *node = name->node;
@@ -116,7 +116,7 @@ int fsd_store_start(struct fsd_store *store, const struct fsd_meta *meta,
 
 /* -- looking -- */
 
-/* A path from its end to its start. */
+/* Built from its end to its start. */
 static int build_path(const struct name *name, char *path, size_t size)
 {
 	size_t at = size;
@@ -257,7 +257,7 @@ int fsd_store_match(struct fsd_store *store, uint32_t parent, uint32_t parent_un
 			if (!name)
 				continue;
 			name->mark = dir->dir->mark;
-			/* A new link may have got the inode of the old one. */
+			/* A new link may have the inode of the old one. */
 			if (name->node->kind != names[i].kind || names[i].kind == FSD_SYMLINK ||
 			    (name->node->inode && name->node->inode != names[i].inode))
 				continue;
@@ -272,16 +272,16 @@ int fsd_store_match(struct fsd_store *store, uint32_t parent, uint32_t parent_un
 	return 0;
 }
 
-/* Does a name that has just been looked at stand for this object? */
-static bool stands_for(const struct node *node, const struct fsd_name *name)
+/* Whether the name, with the status just read, refers to this object. */
+static bool refers_to(const struct node *node, const struct fsd_name *name)
 {
 	if (node->kind != name->kind)
 		return false;
 	if (!node->inode)
 		return true;
-	if (!name->now_seen) /* as far as is known */
+	if (!name->now_seen) /* only the listing is known */
 		return node->inode == name->inode;
-	/* Links cannot change, so any difference makes another one. */
+	/* Links cannot change: if it differs, it is another link. */
 	if (node->kind == FSD_SYMLINK && node->seen)
 		return node->seen == name->now_seen;
 	return node->inode == name->now_inode &&
@@ -289,8 +289,8 @@ static bool stands_for(const struct node *node, const struct fsd_name *name)
 }
 
 /*
- * The same object under another name: another hard link, or it has been renamed. Where the date of
- * birth is not known, an inode may have gone to another file, which only the time stamps tell.
+ * Find the object under another name: another hard link, or its name before a rename. Without the
+ * time of creation only the time stamps show that an inode has been reused.
  */
 static struct node *find_object(struct fsd_store *store, const struct node *dir,
 				const struct fsd_name *name)
@@ -300,14 +300,14 @@ static struct node *find_object(struct fsd_store *store, const struct node *dir,
 	if (name->now_seen && name->now_inode)
 		node = fsd_node_by_inode(store, name->now_inode);
 	for (; node; node = node->by_inode)
-		if (node->inode == name->now_inode && stands_for(node, name) &&
+		if (node->inode == name->now_inode && refers_to(node, name) &&
 		    ((node->birth && name->now_birth) || node->seen == name->now_seen) &&
 		    !(node->dir && fsd_node_below(dir, node)))
 			return node;
 	return NULL;
 }
 
-/* A number of the kind's parity that is free. Wraps after 2^31; uniquifiers tell FIDs apart. */
+/* An unused number of the parity of the kind. Wraps after 2^31; uniquifiers distinguish FIDs. */
 static uint32_t free_vnode(struct fsd_store *store, bool directory)
 {
 	uint32_t *next = &store->next_vnode[directory], vnode;
@@ -335,13 +335,13 @@ static struct node *new_object(struct fsd_store *store, const struct fsd_name *n
 	return fsd_node_put(store, &record);
 }
 
-/* Pairs of vnode and uniquifier of objects that have lost their last name. */
+/* Pairs of vnode and uniquifier of objects that may have lost their last name. */
 struct aside {
 	uint32_t *fids;
 	size_t count;
 };
 
-/* A directory has one name: it was moved. Its image names its parent. */
+/* A directory has only one name, so it was moved. Its image contains its parent's FID. */
 static void moved(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg)
 {
 	while (node->names->same)
@@ -351,8 +351,8 @@ static void moved(struct fsd_store *store, struct node *node, fsd_gone_fn gone, 
 }
 
 /*
- * The name stands for another object now. What it stood for may come under another name, as when two
- * are swapped, so it is not dropped before all names have been seen.
+ * The name refers to another object now. The old object may appear under another name, for example
+ * when two names are swapped, so it is dropped only after all names have been processed.
  */
 static void put_aside(struct fsd_store *store, struct name *name, struct aside *aside,
 		      fsd_gone_fn gone, void *arg)
@@ -388,7 +388,7 @@ static int assign(struct fsd_store *store, struct node *dir, struct fsd_name *na
 		  uint64_t version, struct aside *aside, fsd_gone_fn gone, void *arg)
 {
 	struct name *old = fsd_name_find(store, dir, name->name);
-	struct node *node = old && stands_for(old->node, name) ? old->node : NULL;
+	struct node *node = old && refers_to(old->node, name) ? old->node : NULL;
 	bool made = false;
 
 	if (old && !node)
@@ -409,7 +409,7 @@ static int assign(struct fsd_store *store, struct node *dir, struct fsd_name *na
 			fsd_journal_node(store, node);
 		fsd_journal_name(store, node->names);
 		node->names->mark = dir->dir->mark;
-		if (!made && gone) /* its status has changed */
+		if (!made && gone) /* its number of links has changed */
 			gone(arg, node->vnode, node->unique);
 		if (!made && node->dir)
 			moved(store, node, gone, arg);

@@ -9,18 +9,18 @@
 #include "fileserver/volume/store.h"
 #include "fileserver/volume/table.h"
 
-/* What only directories have. */
+/* Members that only directories have. */
 struct dir {
 	struct name *children;
 	uint64_t image_length, image_hash, refused, retry_ns;
 	uint32_t links;
-	uint32_t mark; /* of the last listing */
+	uint32_t mark; /* number of the last listing */
 };
 
 /* A vnode. */
 struct node {
 	struct node *by_vnode, *by_inode; /* chains */
-	struct name *names;		  /* none: the root, or being made */
+	struct name *names;		  /* NULL: the root, or being created */
 	struct dir *dir;		  /* NULL: no directory */
 	uint64_t version, inode, seen;
 	uint32_t vnode, unique, birth;
@@ -34,13 +34,13 @@ struct name {
 	struct name *same;	    /* next name of the node */
 	struct name *next, **place; /* in the directory */
 	struct node *node, *parent;
-	uint32_t mark; /* of the listing that had it */
+	uint32_t mark; /* number of the last listing that had it */
 	char text[];
 };
 
 /*
- * `lock` covers the tables and `pending`. `writing` is held by whoever writes to the file, which is
- * never done under `lock`; a thread that finds it held leaves its changes to the holder.
+ * `lock` covers the tables and `pending`. The thread that writes to the file holds `writing`, never
+ * `lock`. If `writing` is contended, the changes are left to its holder.
  */
 struct fsd_store {
 	pthread_rwlock_t lock;
@@ -53,13 +53,13 @@ struct fsd_store {
 	char *path;
 	pthread_mutex_t writing;
 	int fd;
-	uint64_t nonce, offset; /* of the file: its own number, and its end */
+	uint64_t nonce, offset; /* of the file: its random number, and its length */
 	uint8_t *pending;	/* entries without their check sums */
 	_Atomic size_t pending_length;
 	size_t pending_room;
-	_Atomic bool lost;	   /* entries are not written any more until all is written again */
-	bool said;		   /* ... and the log says so */
-	_Atomic uint64_t retry_ns; /* when to try to */
+	_Atomic bool lost; /* no entries are written until the whole file is written again */
+	bool said;	   /* this has been logged */
+	_Atomic uint64_t retry_ns; /* when to try that */
 };
 
 #define FSD_DEPTH_MAX 2048 /* directories above an object */
@@ -69,7 +69,7 @@ int fsd_nodes_init(struct fsd_store *store);
 struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode);
 /* The first of the nodes whose hash is that of the inode; the others follow by by_inode. */
 struct node *fsd_node_by_inode(struct fsd_store *store, uint64_t inode);
-/* Make or replace what is known of a vnode; NULL without memory. */
+/* Create or replace the node of a vnode; NULL without memory. */
 struct node *fsd_node_put(struct fsd_store *store, const struct fsd_record *record);
 int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text, struct node *node);
 struct name *fsd_name_find(struct fsd_store *store, const struct node *parent, const char *text);
@@ -79,17 +79,17 @@ void fsd_name_unhook(struct fsd_store *store, struct name *name);
 void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg);
 void fsd_node_record(const struct node *node, struct fsd_record *record);
 void fsd_store_forget_all(struct fsd_store *store);
-/* Is this directory the other, or below it? */
+/* Whether `node` is the directory `above`, or below it. */
 bool fsd_node_below(const struct node *node, const struct node *above);
 
-/* journal.c. What is added is written by fsd_journal_flush(), which the caller calls without lock. */
+/* journal.c. Entries are added under the lock, and written by fsd_journal_flush() without it. */
 int fsd_journal_open(struct fsd_store *store);
 void fsd_journal_close(struct fsd_store *store);
 void fsd_journal_node(struct fsd_store *store, const struct node *node);
 void fsd_journal_name(struct fsd_store *store, const struct name *name);
 void fsd_journal_unname(struct fsd_store *store, const struct name *name);
 void fsd_journal_flush(struct fsd_store *store);
-/* Write the whole file anew; the caller has `writing`. */
+/* Write the whole file; the caller holds `writing`. */
 int fsd_journal_rewrite(struct fsd_store *store);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Linear hashing: bucket i of n is split into i and i + n/2 one after the other. */
+/* Linear hashing: the buckets are split one after the other, bucket i of n into i and i + n/2. */
 #include "fileserver/volume/table.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ static void **bucket_at(const struct fsd_table *table, size_t i)
 	return &table->segments[i / FSD_TABLE_SEGMENT][i % FSD_TABLE_SEGMENT];
 }
 
-/* The number of a hash's bucket among `buckets`. */
-static size_t place(uint64_t hash, size_t buckets)
+/* The bucket of a hash among `buckets`. */
+static size_t bucket_of(uint64_t hash, size_t buckets)
 {
 	size_t mask = ((size_t)1 << (63 - __builtin_clzll(buckets))) - 1; /* of the last doubling */
 	size_t i = (size_t)hash & (mask * 2 + 1);
@@ -66,7 +66,7 @@ void fsd_table_free(struct fsd_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
-/* One bucket more: it takes its part of the one that it had been one with. */
+/* Add a bucket, which takes its items from the one that it is split off. */
 static void split(struct fsd_table *table)
 {
 	size_t new = table->buckets;
@@ -74,11 +74,11 @@ static void split(struct fsd_table *table)
 
 	if (new % FSD_TABLE_SEGMENT == 0 && !add_segment(table))
 		return;
-	from = bucket_at(table, place(new, new));
+	from = bucket_at(table, bucket_of(new, new));
 	to = bucket_at(table, new);
 	table->buckets++;
 	while ((item = *from)) {
-		if (place(table->hash(table, item), table->buckets) == new) {
+		if (bucket_of(table->hash(table, item), table->buckets) == new) {
 			*from = *chain_of(table, item);
 			*chain_of(table, item) = *to;
 			*to = item;
@@ -94,7 +94,7 @@ void fsd_table_add(struct fsd_table *table, void *item)
 
 	if (table->count >= table->buckets)
 		split(table);
-	head = bucket_at(table, place(table->hash(table, item), table->buckets));
+	head = bucket_at(table, bucket_of(table->hash(table, item), table->buckets));
 	*chain_of(table, item) = *head;
 	*head = item;
 	table->count++;
@@ -102,7 +102,7 @@ void fsd_table_add(struct fsd_table *table, void *item)
 
 void fsd_table_remove(struct fsd_table *table, void *item)
 {
-	void **at = bucket_at(table, place(table->hash(table, item), table->buckets));
+	void **at = bucket_at(table, bucket_of(table->hash(table, item), table->buckets));
 
 	while (*at != item)
 		at = chain_of(table, *at);
@@ -112,7 +112,7 @@ void fsd_table_remove(struct fsd_table *table, void *item)
 
 void *fsd_table_first(const struct fsd_table *table, uint64_t hash)
 {
-	return *bucket_at(table, place(hash, table->buckets));
+	return *bucket_at(table, bucket_of(hash, table->buckets));
 }
 
 void *fsd_table_bucket(const struct fsd_table *table, size_t i)

@@ -27,7 +27,7 @@ int fsd_volume_error(int rc)
 	case -ENFILE:
 	case -ENOMEM:
 	case -EAGAIN:
-		return AFS_VBUSY; /* the client waits and asks again */
+		return AFS_VBUSY; /* the client waits and tries again */
 	case -EPERM:
 		return -EACCES;
 	default:
@@ -45,8 +45,8 @@ void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t uniq
 }
 
 /*
- * Versions follow the clock, in microseconds: even if the state is lost, or an old copy of it is put
- * back, a FID with a version that a client has seen never stands for other bytes.
+ * Versions follow the clock, in microseconds. Even if the state is lost or replaced by an old copy,
+ * a FID and version that a client has seen never stand for other data.
  */
 uint64_t fsd_volume_next_version(uint64_t version)
 {
@@ -77,7 +77,7 @@ bool fsd_volume_is_of(const struct fsd_record *record, const struct fsd_stat *st
 		return false;
 	if (record->inode == 0 || record->vnode == AFS_ROOT_VNODE)
 		return true;
-	/* A link cannot change: one that looks otherwise has been made anew. */
+	/* A link cannot change: if it differs, it is another link. */
 	if (st->kind == FSD_SYMLINK && record->seen)
 		return fsd_stat_stamp(st) == record->seen;
 	return st->inode == record->inode && (!birth || !record->birth || birth == record->birth);
@@ -92,7 +92,7 @@ void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique)
 		uint32_t *more = reallocarray(gone->fids, room, 2 * sizeof(*more));
 
 		if (!more)
-			return; /* the promise ends by itself */
+			return; /* the promises will expire */
 		gone->fids = more;
 		gone->room = room;
 	}
@@ -100,7 +100,7 @@ void fsd_gone_add(void *arg, uint32_t vnode, uint32_t unique)
 	gone->fids[2 * gone->count++ + 1] = unique;
 }
 
-void fsd_gone_tell(struct fsd_volume *volume, struct fsd_gone *gone)
+void fsd_gone_report(struct fsd_volume *volume, struct fsd_gone *gone)
 {
 	for (size_t i = 0; i < gone->count; i++)
 		fsd_volume_changed(volume, gone->fids[2 * i], gone->fids[2 * i + 1], NULL);

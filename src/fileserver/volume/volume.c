@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A volume over a directory tree: from FIDs to objects of one version. */
+/* A volume over a directory tree: lookup of FIDs, status, opening of files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
-#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/base/base.h"
 #include "fileserver/volume/private.h"
 
 #define OPEN_TRIES  4
@@ -33,8 +33,8 @@ int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_
 }
 
 /*
- * The object is not where this name is any more. If that was its last one, its FID must never come
- * back to life.
+ * The name does not refer to the object any more. If it was the object's last name, its FID must
+ * never be used again.
  */
 static void forget(struct fsd_volume *volume, const struct fsd_object *object, const void *actor)
 {
@@ -46,13 +46,13 @@ static void forget(struct fsd_volume *volume, const struct fsd_object *object, c
 			 slash ? slash + 1 : object->path, r->vnode, fsd_gone_add, &gone);
 	if (gone.count)
 		fsd_volume_changed(volume, r->parent, r->parent_unique, actor);
-	fsd_gone_tell(volume, &gone);
+	fsd_gone_report(volume, &gone);
 }
 
 /*
- * The object does not look as it did when it got its data version: give it the next one. The record
- * was read before the object was looked at, and must not have changed since, so that versions follow
- * the order in which the tree changed.
+ * If the object differs from the state that its data version stands for, give it the next version.
+ * The record was read before the object's status and must not have changed since, so that versions
+ * follow the order of changes in the tree.
  */
 static int refresh(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
@@ -100,7 +100,7 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 	s->Owner = st->uid;
 	s->Group = st->gid;
 	s->CallerAccess = s->AnonymousAccess = fsd_access_rights(volume, st);
-	/* A symbolic link without x bits would be taken for a mount point. */
+	/* Clients take a symbolic link without x bits for a mount point. */
 	s->UnixModeBits = r->kind == FSD_SYMLINK ? 0777 : st->mode;
 	s->ParentVnode = r->parent;
 	s->ParentUnique = r->parent_unique;
@@ -123,7 +123,7 @@ static bool too_large(const struct fsd_object *dir)
 }
 
 /*
- * A directory: the length of its image is part of its status, so it must have been listed since its
+ * A directory. The length of its image is part of its status, so it must have been listed since its
  * last change.
  */
 static int get_directory(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
@@ -144,7 +144,7 @@ static int get_directory(struct fsd_volume *volume, struct fsd_object *object, c
 	return rc;
 }
 
-/* What stands at the path, and is it the object? */
+/* Read the status at the path, and check that it belongs to the object. */
 static int look(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
 	int rc = fsd_access_path(volume, object);
@@ -163,7 +163,7 @@ static int look(struct fsd_volume *volume, struct fsd_object *object, const void
 }
 
 /*
- * The object is not at its path: a directory above it may have been renamed, which is found out by
+ * The object is not at its path. A directory above it may have been renamed; that is found by
  * listing what has changed, from the root down.
  */
 static void look_above(struct fsd_volume *volume, const struct fsd_record *record,
@@ -187,7 +187,10 @@ int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *act
 	if (rc)
 		return rc;
 	object->fid = *fid;
-	/* By its first name, and by others if it is not there, or may not be reached by it. */
+	/*
+	 * By its first name, then by others if the object is not there or cannot be reached that
+	 * way.
+	 */
 	for (int tries = 0; tries < GET_TRIES; tries++) {
 		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, nth, &object->record,
 				    object->path, FSD_PATH_MAX);
@@ -234,13 +237,13 @@ int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const
 		if (!object->may_read)
 			return -EACCES;
 	}
-	return AFS_VBUSY; /* it changes faster than we can list it */
+	return AFS_VBUSY; /* it changes too fast to be listed */
 }
 
 /*
- * The open file is of the version that *st tells: see to it that any change from now on shows. As
- * pages that a mapping has written show no further change until they have been written to the disk,
- * that is done, and must not have been too late. -EAGAIN: it changed.
+ * Make sure that every later change of the open file changes its time stamps. Pages that were
+ * written through a mapping show no further change until they are on the disk, so they are written
+ * there first. -EAGAIN: the file changed meanwhile.
  */
 static int make_clean(struct fsd_volume *volume, struct fsd_object *object, struct fsd_file *file)
 {
@@ -259,7 +262,7 @@ static int make_clean(struct fsd_volume *volume, struct fsd_object *object, stru
 	return rc ? rc : fsd_store_update(volume->store, &object->record, &new);
 }
 
-/* Open what was found, if it is still that. */
+/* Open the file, if it is still the version that was found. */
 static int open_version(struct fsd_volume *volume, struct fsd_object *object,
 			struct fsd_file **file)
 {
@@ -268,7 +271,8 @@ static int open_version(struct fsd_volume *volume, struct fsd_object *object,
 	int rc = ops->open(volume->layer, object->path, file);
 
 	if (rc)
-		return rc == -ENOENT || rc == -EINVAL ? -EAGAIN : rc; /* replaced meanwhile */
+		return rc == -ENOENT || rc == -EINVAL ? -EAGAIN
+						      : rc; /* it was replaced meanwhile */
 	rc = ops->stat_file(*file, &st);
 	if (!rc && (fsd_stat_stamp(&st) != object->record.seen || !fsd_stat_same(&st, &object->st)))
 		rc = -EAGAIN;
@@ -302,7 +306,7 @@ int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const voi
 		else
 			rc = open_version(volume, object, file);
 	}
-	return fsd_volume_error(rc); /* -EAGAIN: it changes faster than we can look */
+	return fsd_volume_error(rc); /* -EAGAIN: it changes too fast */
 }
 
 int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
@@ -317,7 +321,7 @@ void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid)
 {
 	struct fsd_object *object = malloc(sizeof(*object));
 
-	/* Permission taken away: its holders must ask again, and then be refused. */
+	/* Permission was revoked: the holders of promises must ask again, and are then refused. */
 	if (object && fsd_volume_get(volume, fid, NULL, object) == -EACCES)
 		fsd_volume_changed(volume, fid->Vnode, fid->Unique, NULL);
 	free(object);
@@ -345,14 +349,14 @@ int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status)
 	return 0;
 }
 
-/* First use of the store, or another tree under the same name: every FID is new. */
+/* A new store, or another tree under the same name: all FIDs are new. */
 static int start_anew(struct fsd_volume *volume, const struct fsd_volume_options *options,
 		      const struct fsd_stat *st, struct fsd_meta *meta)
 {
 	uint32_t now = (uint32_t)time(NULL);
 	struct fsd_record root = {0};
 
-	/* The root keeps its FID, so its version must go on. */
+	/* The root keeps its FID, so its version must not go back. */
 	fsd_store_find(volume->store, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE, 0, &root, NULL, 0);
 	root = (struct fsd_record){.vnode = AFS_ROOT_VNODE,
 				   .unique = AFS_ROOT_UNIQUE,
@@ -377,7 +381,10 @@ static int open_meta(struct fsd_volume *volume, const struct fsd_volume_options 
 
 	if (!rc) {
 		rc = fsd_store_meta(volume->store, meta);
-		/* A device's number may change at each boot: path and inode tell. */
+		/*
+		 * The tree is identified by path and inode; the number of the device may change at
+		 * each boot.
+		 */
 		if (rc == -ENOENT ||
 		    (!rc && (meta->root_inode != root.inode || strcmp(meta->root, options->root))))
 			rc = start_anew(volume, options, &root, meta);

@@ -134,7 +134,7 @@ refused 2 volumen --config "$dir/conf" --check-config
 # State that is no state of this version, or damaged at its beginning, is refused and named.
 mkdir "$dir/old"
 head -c 8192 /dev/zero >"$dir/old/data.volume"
-refused 1 "old/data.volume is no volume store.*move it away" --export "$dir/export" --volume data --state "$dir/old" \
+refused 1 "old/data.volume is not a volume store.*move it away" --export "$dir/export" --volume data --state "$dir/old" \
 	--port 0 --vl-port 0
 # An address space of 1 GiB is enough. (With a sanitizer not even this is.)
 if (ulimit -S -v 1048576 && "$rxfsd" --version) >/dev/null 2>&1; then

@@ -206,7 +206,7 @@ START_TEST(reload_of_others)
 	told("READY=1\n", "");
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	ck_assert_int_eq(exit_of(run("reload", "--reload", pid, NULL)), 1);
-	ck_assert(has("reload", "no process of rxfsd"));
+	ck_assert(has("reload", "not a process of rxfsd"));
 	ck_assert_int_eq(kill(server, SIGTERM), 0);
 	ck_assert_int_eq(exit_of(server), 0);
 	teardown();

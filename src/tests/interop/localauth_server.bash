@@ -91,7 +91,7 @@ test_localauth_new_key() {
 	refused 'key|19270408' vos listvldb -localauth -encrypt
 	cat $keyfile > right
 	tell server HUP
-	wait_for grep -q 'new ones are in force' server.err
+	wait_for grep -q 'keys of the service: changed' server.err
 	tool vos listvldb -localauth -encrypt
 	tool vos listvol "$address" -localauth -encrypt
 	stop server || fail "rxfsd ended with $?"

@@ -75,7 +75,7 @@ kdc_keytab "$dir/keytab" afs/$KDC_CELL "$(kdc_enctype 17)"
 kdc_login alice secret
 gets_not 'unknown service key' team/a/plan $kad
 kill -HUP "$server"
-until_logged 'new ones are in force'
+until_logged 'keys of the service: changed'
 gets team/a/plan $kad
 
 # -- A cell that the environment names: nobody falls back without a word. --
