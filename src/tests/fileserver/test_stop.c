@@ -3,7 +3,7 @@
  * A server whose file system does not answer any more: reads of a file block for ever. It ends all
  * the same, and names the calls.
  */
-#include "fixture.h"
+#include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
 #include <signal.h>
