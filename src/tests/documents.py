@@ -108,6 +108,9 @@ def check_sources(top):
         where, text = os.path.relpath(path, top), read(path)
         prose = re.sub(r"```.*?```", "", text, flags=re.S)
         check_links(top, path, where, prose)
+        plain = re.sub(r"<!--.*?-->|<https?:[^>]*>|(`+)(?!`).*?(?<!`)\1(?!`)", "", prose, flags=re.S)
+        for tag in re.findall(r"</?[A-Za-z][^<>\n]*>", plain):
+            expect(False, where, f"{tag}: would be taken for HTML, write it as code")
         check_files(top, where, prose)
         check_quotes(top, where, text)
         for name, section in re.findall(r"`?\b([\w.-]+)`?\((\d)\)", prose):
