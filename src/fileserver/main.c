@@ -24,13 +24,13 @@ struct options {
 	struct fsd_settings settings;
 	struct tools_list advertise, require, allow, administrators;
 	const char *workers;
-	uint64_t reload; /* process to be told; 0: none */
+	uint64_t reload; /* --reload: process id; 0: none */
 	bool debug;
 };
 
 #define VL_PORT		7003
 #define VOL_PORT	7005
-#define PORT_NOT_SAID	UINT64_MAX
+#define PORT_UNSET	UINT64_MAX
 #define RELOAD_LIMIT	30000 /* ms until --reload gives up */
 #define STOP_LIMIT	20000 /* ms that stopping may take beside the drain */
 #define STOP_MARGIN	30000 /* the same, as the service manager is told */
@@ -206,7 +206,7 @@ static int parse_workers(const char *text, struct rxw_config *config)
 	return 0;
 }
 
-/* Each call may hold a descriptor, and so may each connection's socket. */
+/* Each call may use a file descriptor. */
 static void raise_limits(void)
 {
 	struct rlimit limit;
@@ -228,7 +228,7 @@ static void allow_kill(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* The service manager shows `status`; `state` is READY=1 or what else changes. */
+/* Notify the service manager of `state` (READY=1 ...), with a text for its status line. */
 static void tell_manager(const struct fsd_server *server, const char *state, const char *status)
 {
 	char title[384], text[512];
@@ -247,14 +247,14 @@ static void reload(struct fsd_server *server, const siginfo_t *signal)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
-	tell_manager(server, state, "; the keys are read again");
+	tell_manager(server, state, "; reading the keys again");
 	rc = fsd_server_reload(server);
 	tell_manager(server, "READY=1",
-		     rc ? "; the keys could not be read again, the old ones stay" : "");
+		     rc ? "; the keys could not be read again, the old ones stay in use" : "");
 	fsd_reload_answer(signal, rc);
 }
 
-/* Until a signal says that it is enough; that one. */
+/* Serve until SIGTERM or SIGINT, and return its number. */
 static int serve_until_signal(struct fsd_server *server, const int *signals, size_t count)
 {
 	siginfo_t info;
@@ -272,7 +272,7 @@ static int serve_until_signal(struct fsd_server *server, const int *signals, siz
 	return number;
 }
 
-/* The unit's stop timeout need not know how long we drain. */
+/* Extend the stop timeout of the unit by the time that draining may take. */
 static void announce_stop(const struct fsd_server *server, const struct options *options)
 {
 	char state[96];
@@ -303,7 +303,7 @@ static int serve(struct options *options, const struct rxw_config *config)
 		return rc == FSD_WRONG_SETTINGS ? TOOLS_EXIT_USAGE : TOOLS_EXIT_FAILURE;
 	}
 	fsd_server_where(server, where, sizeof(where));
-	dprintf(STDOUT_FILENO, "%s\n", where); /* nobody may be there to read it */
+	dprintf(STDOUT_FILENO, "%s\n", where); /* ignore errors: stdout may be closed */
 	tell_manager(server, "READY=1", "");
 	number = serve_until_signal(server, signals, count);
 	announce_stop(server, options);
@@ -317,7 +317,7 @@ static int serve(struct options *options, const struct rxw_config *config)
 	return 0;
 }
 
-/* What follows from the options; -1 with a message. */
+/* Derive settings from the options; -1 with a message. */
 static int prepare(struct options *options, struct rxw_config *config, char *message)
 {
 	if (!options->settings.export) {
@@ -330,8 +330,8 @@ static int prepare(struct options *options, struct rxw_config *config, char *mes
 			 options->workers);
 		return -1;
 	}
-	/* A second server on one machine, with ports of its own, needs no third option. */
-	if (options->settings.vol_port == PORT_NOT_SAID)
+	/* With its own --vl-port, a second server on the machine needs no --vol-port. */
+	if (options->settings.vol_port == PORT_UNSET)
 		options->settings.vol_port = options->settings.vl_port == VL_PORT ? VOL_PORT : 0;
 	if (options->settings.rpc_stats_open)
 		options->settings.rpc_stats = true;
@@ -349,7 +349,7 @@ static int prepare(struct options *options, struct rxw_config *config, char *mes
 	return 0;
 }
 
-/* Look at all that fsd_server_start() would refuse as well. */
+/* Check everything that fsd_server_start() checks first. */
 static int check(void *target, struct rxw_config *config)
 {
 	struct options *options = target;
@@ -372,7 +372,7 @@ static const struct tools_program program = {
 	.check = check,
 };
 
-/* What the command line asks for; its exit status. */
+/* Parse the command line and do what it says; the exit status. */
 static int run(struct options *options, struct rxw_config *config, int argc, char **argv)
 {
 	char message[FSD_MESSAGE_MAX];
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
 				.listen = "127.0.0.1",
 				.port = 7000,
 				.vl_port = VL_PORT,
-				.vol_port = PORT_NOT_SAID,
+				.vol_port = PORT_UNSET,
 				.readers = 16,
 				.read_ahead = 48 << 20,
 				.watches = 8192,

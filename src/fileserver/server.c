@@ -64,7 +64,7 @@ static void on_change(void *arg, const AFSFid *fid, const void *actor)
 		fsd_promise_break(server->clients, fid, actor);
 }
 
-/* Before it is promised anything. */
+/* Called before the client gets promises. */
 static void on_up(void *arg, const struct sockaddr_storage *peer)
 {
 	fsd_remember_add(((struct fsd_server *)arg)->remember, peer);
@@ -75,7 +75,7 @@ static void recall(void *arg, const struct sockaddr_storage *peer)
 	fsd_clients_recall(((struct fsd_server *)arg)->clients, peer, fsd_now());
 }
 
-/* Without it, or with a full disk, clients find out by themselves, in minutes. */
+/* Without this file clients detect a restart by their own probes, within minutes. */
 static void open_remember(struct fsd_server *server)
 {
 	char path[sizeof(server->state.path) + 16], message[FSD_MESSAGE_MAX];
@@ -130,7 +130,7 @@ static int open_export(struct fsd_server *server, char *message)
 	return 0;
 }
 
-/* Without --volume: the directory's own name, if it is one. */
+/* Without --volume: the name of the directory, if that is a valid name. */
 static const char *volume_name(const struct fsd_server *server)
 {
 	const char *last = strrchr(server->export, '/');
@@ -199,7 +199,7 @@ static int add_advertise(struct fsd_server *server, const char *text, char *mess
 	return 0;
 }
 
-/* What the services are made of; any of it may be NULL afterwards for lack of memory or threads. */
+/* The parts that the services use. */
 static int start_parts(struct fsd_server *server, char *message)
 {
 	struct fsd_clients_options options = {
@@ -427,8 +427,8 @@ static char *figures(void *arg)
 	return fsd_service_metrics(server->service, &server->key_loads, server->settings.promises);
 }
 
-/* What lets others look at the endpoints. */
-static int open_windows(struct fsd_server *server, char *message)
+/* Metrics and packet traces. */
+static int open_monitoring(struct fsd_server *server, char *message)
 {
 	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
 
@@ -471,7 +471,7 @@ static int check_volume_name(struct fsd_server *server, char *message)
 		return 0;
 	snprintf(
 		message, FSD_MESSAGE_MAX,
-		"--volume %.100s: no volume name; use up to 64 letters, digits, "
+		"--volume %.100s: not a volume name; use up to 64 letters, digits, "
 		"'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
 		name);
 	return -1;
@@ -488,14 +488,14 @@ static int check_ports(struct fsd_server *server, char *message)
 			if (!ports[i] || ports[i] != ports[k])
 				continue;
 			snprintf(message, FSD_MESSAGE_MAX,
-				 "%s %u is that of %s, too: each service needs its own", names[i],
-				 (unsigned)ports[i], names[k]);
+				 "%s %u is also the port of %s: each service needs its own",
+				 names[i], (unsigned)ports[i], names[k]);
 			return -1;
 		}
 	return 0;
 }
 
-/* A name that no server can tell now may be known later. */
+/* A failure of the name service may be temporary. */
 static int check_listen(struct fsd_server *server, char *message)
 {
 	struct tools_address address;
@@ -509,7 +509,7 @@ static int check_listen(struct fsd_server *server, char *message)
 	return rc;
 }
 
-/* What does not need the network or the state. */
+/* Everything that needs neither the network nor the state. */
 static int check_settings(struct fsd_server *server, char *message)
 {
 	int rc = check_listen(server, message);
@@ -539,7 +539,7 @@ int fsd_server_check(const struct fsd_settings *settings, char *message)
 	return rc;
 }
 
-/* -- beginning and end -- */
+/* -- start and stop -- */
 
 static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
 {
@@ -553,7 +553,7 @@ static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
 	return text;
 }
 
-/* What is in effect, for whoever reads the log later. */
+/* Log the effective settings. */
 static void log_endpoint(struct fsd_server *server, enum fsd_service_kind kind,
 			 rxw_endpoint *endpoint)
 {
@@ -598,7 +598,7 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!rc)
 		rc = open_volume(server, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
-		    open_network(server, config, message) || open_windows(server, message)))
+		    open_network(server, config, message) || open_monitoring(server, message)))
 		rc = -1;
 	if (rc) {
 		server->settings.drain_ms = 0;
@@ -662,7 +662,7 @@ int fsd_server_stop(struct fsd_server *server)
 	struct fsd_callbacks *callbacks;
 	int aborted = fsd_server_drain(server);
 
-	/* The watcher and late calls may still find work; it goes nowhere from here on. */
+	/* The watcher and late calls may still queue work; it is ignored from here on. */
 	pthread_mutex_lock(&server->lock);
 	callbacks = server->callbacks;
 	server->callbacks = NULL;
@@ -700,7 +700,7 @@ int fsd_server_stop(struct fsd_server *server)
 	return aborted;
 }
 
-/* -- telling -- */
+/* -- reports -- */
 
 static uint16_t endpoint_port(rxw_endpoint *endpoint)
 {
@@ -748,7 +748,7 @@ uint32_t fsd_server_volume_id(const struct fsd_server *server)
 	return fsd_volume_id(server->volume);
 }
 
-/* How often threads waited for each other. */
+/* Contended acquisitions of locks. */
 static void report_locks(const struct rxw_stats *stats)
 {
 	uint64_t packets = 0;
@@ -763,7 +763,7 @@ static void report_locks(const struct rxw_stats *stats)
 					      n ? "," : "", rxw_lock_name((enum rxw_lock)i),
 					      (double)stats->lock_contended[i] * 1e6 /
 						      (double)packets);
-	fsd_log(RXW_LOG_INFO, "locks waited for, per million packets:%s", n ? text : " none");
+	fsd_log(RXW_LOG_INFO, "contended locks per million packets:%s", n ? text : " none");
 }
 
 void fsd_server_report(struct fsd_server *server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole fileserver as one object: what main() starts, reports on and stops. */
+/* The file server: main() starts it, prints its statistics and stops it. */
 #ifndef FILESERVER_SERVER_H
 #define FILESERVER_SERVER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of the file service share: one call in progress, and the functions that serve. */
+/* Inside the file service: a call in progress, and the handlers of the procedures. */
 #ifndef FILESERVER_FS_PRIVATE_H
 #define FILESERVER_FS_PRIVATE_H
 
@@ -8,57 +8,57 @@
 #include "fileserver/service/private.h"
 
 /*
- * One call; lies on the stack of fsd_fs_serve() and is the `context` of its handler. A handler
- * returns 0 or a result as in volume.h, which fsd_fs_serve() translates for the client.
+ * A call, on the stack of fsd_fs_serve(); the `context` of its handler. A handler returns 0 or a
+ * result as in volume.h, which fsd_fs_serve() translates for the client.
  */
 struct fs_call {
 	struct fsd_service *service;
 	struct fsd_caller caller;
-	struct fsd_who who; /* anonymous where nobody asks */
+	struct fsd_who who; /* anonymous if callers are not identified */
 	/*
-	 * Promised by this call; taken back if it fails, also when that is only seen behind the
-	 * handler. Volume 0: nothing.
+	 * The object of the promise that this call gave. The promise is dropped if the call fails,
+	 * even after its handler has returned. Volume 0: none.
 	 */
 	AFSFid promised;
-	bool rootafs; /* the object that was looked at last is of that volume */
+	bool rootafs; /* the last object that was looked up belongs to root.afs */
 	struct fsd_running_call running;
 };
 
 /* Whether the caller may see a path of the export: 0, or -EACCES. */
 int fs_may(const struct fs_call *call, const char *path);
 /*
- * Put into the status of an object, as fsd_volume_get() left it, what the caller and what an
- * anonymous one may do with it under --require and --allow. Clients serve cached data to processes
- * without a token by the latter. *authenticated, which may be NULL: what all may do who have one.
+ * Set the rights in the status of an object that fsd_volume_get() has filled: those of the caller,
+ * and those of anonymous callers, under --require and --allow. Clients use the latter for processes
+ * without a token. *authenticated: the rights of every caller with a token; may be NULL.
  */
 void fs_rights(const struct fs_call *call, struct fsd_object *object, uint32_t *authenticated);
 
-/* The date of the volume of the object that was looked at last, in every reply. */
+/* The date of the volume of the last object, which every reply has. */
 void fs_sync(const struct fs_call *call, AFSVolSync *sync);
 
 /*
- * Status of an object with a promise on it, in the order that loses no change: watch, promise,
- * look. *cb is zero if there is no promise.
+ * Give a promise on an object and read its status, in the order that misses no change: watch,
+ * promise, status. *cb is zero if there is no promise.
  */
 int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
 	      AFSCallBack *cb);
 /*
- * Only the promise: for those who look by themselves afterwards. Drop it with fs_unpromise() if
- * that fails.
+ * Only the promise, for callers that read the status themselves afterwards. Drop it with
+ * fs_unpromise() if that fails.
  */
 int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
 	       AFSCallBack *cb);
 void fs_unpromise(struct fs_call *call, const AFSFid *fid);
 /*
  * Whether an object belongs to root.afs; then *rc is 0 or a result, and object->status is filled.
- * These may be NULL: bytes and size, the image or the text of a mount point; cb, a promise.
+ * May be NULL: bytes and size (the image, or the text of a mount point), cb (the promise).
  */
 bool fs_rootafs(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
 		const uint8_t **bytes, size_t *size, AFSCallBack *cb, int *rc);
-/* The number that goes on the wire for a result. */
+/* The code that is sent for a result. */
 int32_t fs_code(const struct fs_call *call, int result);
 
-/* -- handlers: members of struct RXAFS_handlers, in order of the files -- */
+/* -- handlers: members of struct RXAFS_handlers, by file -- */
 
 /* fs_fetch.c */
 int32_t fs_fetch_data(void *context, rxw_call *rx, const AFSFid *fid, int32_t pos, int32_t length,
@@ -92,7 +92,7 @@ int32_t fs_xstats_version(void *context, rxw_call *rx, int32_t *version);
 int32_t fs_xstats(void *context, rxw_call *rx, int32_t client_version, int32_t collection,
 		  int32_t *server_version, int32_t *time, AFS_CollData *data);
 
-/* fs_refuse.c: what writes, then what nobody needs any more. */
+/* fs_refuse.c: procedures that write, then obsolete ones. */
 int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
 		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
 		      AFSVolSync *sync);

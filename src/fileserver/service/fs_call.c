@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The file service: one call in progress; status, rights and promises of the objects that it names.
- */
+/* The file service: a call in progress; status, rights and promises of its objects. */
 #include <errno.h>
 #include <string.h>
 #include <rxwire/error.h>
@@ -24,7 +22,7 @@ int fs_may(const struct fs_call *call, const char *path)
 	return fsd_guard_may(call->service->guard, &call->who, path) ? 0 : -EACCES;
 }
 
-/* Of the rights that the tree gives to everybody, those that somebody has under --allow. */
+/* Those of the rights that the caller has under --allow. */
 static uint32_t rights_of(const struct fs_call *call, const struct fsd_who *who,
 			  const struct fsd_object *object, uint32_t rights)
 {
@@ -32,7 +30,7 @@ static uint32_t rights_of(const struct fs_call *call, const struct fsd_who *who,
 
 	if (sight == FSD_SIGHT_NONE)
 		return 0;
-	/* Of a directory these two say what may be done with the files in it. */
+	/* These two rights of a directory apply to the files in it. */
 	if (sight == FSD_SIGHT_WAY && object->record.kind == FSD_DIR)
 		return rights & ~(uint32_t)(AFS_RIGHT_READ | AFS_RIGHT_LOCK);
 	return rights;
@@ -51,7 +49,7 @@ void fs_rights(const struct fs_call *call, struct fsd_object *object, uint32_t *
 		*authenticated = rights_of(call, &somebody, object, rights);
 }
 
-/* It never changes while the server runs: a promise is given and needs no record. */
+/* root.afs never changes while the server runs, so its promises need no record. */
 #define ROOTAFS_PROMISE_S 7200
 
 bool fs_rootafs(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
@@ -145,6 +143,6 @@ int32_t fs_code(const struct fs_call *call, int result)
 
 	if (call->caller.uae)
 		return rxw_code_from_errno(err);
-	/* These raw numbers mean something else in AFS. */
+	/* These errno values have another meaning in AFS. */
 	return (err >= 101 && err <= 112) || err == 120 ? EIO : err;
 }

@@ -8,19 +8,19 @@
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
-#define LENGTH_MAX 0x7fffffffull /* clients keep the length of one reply in 31 bits */
+#define LENGTH_MAX 0x7fffffffull /* clients store the length of a reply in 31 bits */
 
-/* What is fetched, and where it goes. */
+/* A fetch in progress. */
 struct fetch {
 	struct fs_call *call;
 	const AFSFid *fid;
-	bool wide; /* the length is sent as a 64-bit number */
+	bool wide; /* FetchData64: the length is sent as a 64-bit number */
 	uint64_t offset, wanted;
 	struct fsd_stream stream;
 	struct fsd_object object;
 };
 
-/* Bytes to send of an object of `size` bytes. */
+/* The number of bytes to send of an object of `size` bytes. */
 static uint64_t clip(const struct fetch *fetch, uint64_t size)
 {
 	uint64_t length = fetch->offset < size ? size - fetch->offset : 0;
@@ -39,7 +39,7 @@ static int send_length(struct fetch *fetch, uint64_t length)
 			   : fsd_stream_write(&fetch->stream, head + 4, 4);
 }
 
-/* From memory: an image, or the text of a link. */
+/* Send from memory: an image, or the text of a link. */
 static int send_bytes(struct fetch *fetch, const uint8_t *bytes, size_t size)
 {
 	uint64_t length = clip(fetch, size);
@@ -77,18 +77,18 @@ static int fetch_link(struct fetch *fetch)
 		return n == -ENOENT || n == -EINVAL ? AFS_VNOVNODE : (int)n;
 	rc = layer->ops->stat_path(layer, fetch->object.path, &st);
 	if (rc || !fsd_stat_same(&st, &fetch->object.st) || (uint64_t)n != st.size)
-		return -EIO; /* another link took its place just now */
+		return -EIO; /* it was replaced meanwhile */
 	return send_bytes(fetch, (const uint8_t *)text, (size_t)n);
 }
 
-/* Sequential readers ask in pieces: let the kernel have the next ones ready. */
+/* Sequential readers request a file in parts: let the kernel read the next ones ahead. */
 static void look_ahead(struct fetch *fetch, struct fsd_file *file, uint64_t length)
 {
 	const uint64_t ahead = 4ull << 20;
 	uint64_t end = fetch->offset + length;
 
 	/*
-	 * Once for each stretch of 2 MiB, and not for the first piece: that may be all they want.
+	 * Once per 2 MiB, and not after the first part, which may be the only one.
 	 */
 	if (length < 65536 || length > ahead || fetch->offset == 0 ||
 	    end >= fetch->object.st.size || (fetch->offset >> 21) == (end >> 21) ||
@@ -108,7 +108,7 @@ static int fetch_file(struct fetch *fetch)
 	if (rc)
 		return rc;
 	length = clip(fetch, fetch->object.st.size);
-	rc = fs_may(fetch->call, fetch->object.path); /* it may have moved since the promise */
+	rc = fs_may(fetch->call, fetch->object.path); /* it may have been moved since the promise */
 	if (!rc)
 		rc = send_length(fetch, length);
 	if (!rc)
@@ -116,8 +116,8 @@ static int fetch_file(struct fetch *fetch)
 				   &fetch->stream);
 	if (rc && rc != FSD_LOST) {
 		fsd_count(&service->counters.fetch_aborts, 1);
-		fsd_log(RXW_LOG_INFO, "fetch of /%s given up: %s", fetch->object.path,
-			rc == -EIO ? "it changed while it was read, or could not be read"
+		fsd_log(RXW_LOG_INFO, "fetch of /%s aborted: %s", fetch->object.path,
+			rc == -EIO ? "the file changed while it was read, or could not be read"
 			: rc < 0   ? strerror(-rc)
 				   : rxw_code_text(rc));
 	}
@@ -151,7 +151,7 @@ static bool fits(const struct fetch *fetch)
 	       fetch->offset + fetch->wanted <= INT64_MAX;
 }
 
-/* Of root.afs; rc: that of looking it up. */
+/* Fetch from root.afs; rc: result of the lookup. */
 static int fetch_rootafs(struct fetch *fetch, const uint8_t *bytes, size_t size, int rc)
 {
 	if (!rc && !fits(fetch))
@@ -160,8 +160,8 @@ static int fetch_rootafs(struct fetch *fetch, const uint8_t *bytes, size_t size,
 }
 
 /*
- * Length and data go out from here, as they come. The stub sends the results behind them if nothing
- * failed; else the call is aborted, and the client forgets what it has got.
+ * Length and data are sent from here, as they are read. If nothing failed, the stub sends the
+ * results after them; else the call is aborted, and the client discards the data.
  */
 static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
@@ -177,7 +177,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 		rc = fetch_rootafs(fetch, bytes, size, rc);
 	} else {
 		/*
-		 * The promise comes first, so that a change while the data are under way breaks it.
+		 * Give the promise first, so that a change during the transfer breaks it.
 		 */
 		rc = fs_promise(call, fetch->fid, false, &fetch->object, cb);
 		if (rc)
@@ -197,7 +197,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 int32_t fs_fetch_data(void *context, rxw_call *rx, const AFSFid *fid, int32_t pos, int32_t length,
 		      AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
-	/* Signed on the wire: a negative one becomes a negative one. */
+	/* Signed in the protocol; the sign is kept. */
 	struct fetch fetch = {.call = context,
 			      .fid = fid,
 			      .offset = (uint64_t)(int64_t)pos,

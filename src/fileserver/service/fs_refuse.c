@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is refused: everything that writes, and calls that no client needs any more. */
+/* The file service: calls that are refused, because they write or are obsolete. */
 #include <errno.h>
 
 #include "fileserver/service/fs.h"
 
-/* Read-only, before names and rights are looked at; but the volume must be ours. */
+/* -EROFS, before names and rights are checked; but the volume must be one of ours. */
 static int refuse_write(struct fs_call *call, const AFSFid *fid)
 {
 	if (fid->Volume == 0 || fid->Vnode == 0)
@@ -16,7 +16,7 @@ static int refuse_write(struct fs_call *call, const AFSFid *fid)
 	return -EROFS;
 }
 
-/* The data are not read. */
+/* The data of the request are not read. */
 int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
 		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
 		      AFSVolSync *sync)
@@ -97,7 +97,7 @@ int32_t fs_set_volume_status(void *context, rxw_call *rx, int32_t volume,
 	return refuse_write(context, &root);
 }
 
-/* The file service has not known volumes by name for decades. */
+/* File servers have not looked up volumes by name for decades. */
 int32_t fs_volume_info(void *context, rxw_call *rx, const char *name, VolumeInfo *info)
 {
 	(void)context, (void)rx, (void)name, (void)info;
@@ -134,7 +134,7 @@ int32_t fs_command(void *context, rxw_call *rx, const AFSFid *fid, const FsCmdIn
 	return -EINVAL;
 }
 
-/* For administrators, and nobody can show that he is one. */
+/* Only for administrators, which the file service does not know. */
 int32_t fs_flush_cps(void *context, rxw_call *rx, const ViceIds *ids, const IPAddrs *addrs,
 		     int32_t spare1, int32_t *spare2, int32_t *spare3)
 {
@@ -142,7 +142,7 @@ int32_t fs_flush_cps(void *context, rxw_call *rx, const ViceIds *ids, const IPAd
 	return -EPERM;
 }
 
-/* A client is called back at the address that it calls from, and at no other. */
+/* Callbacks go only to the address that the client calls from. */
 int32_t fs_callback_address(void *context, rxw_call *rx, int32_t addr)
 {
 	(void)context, (void)rx, (void)addr;

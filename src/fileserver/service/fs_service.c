@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file service: its procedures, and what surrounds each call. */
+/* The file service: its procedures, and the steps before and after each call. */
 #include <errno.h>
 #include <rxwire/error.h>
 
@@ -7,8 +7,8 @@
 #include "fileserver/service/fs.h"
 
 /*
- * Without OldSetLock, OldExtendLock, OldReleaseLock, GetRootVolume and CheckToken: clients fall
- * back, if they know these calls at all, when they are told that they are unknown.
+ * OldSetLock, OldExtendLock, OldReleaseLock, GetRootVolume and CheckToken are missing: the few
+ * clients that make these calls fall back when they are refused as unknown.
  */
 static const struct RXAFS_handlers handlers = {
 	.FetchData = fs_fetch_data,
@@ -51,7 +51,7 @@ static const struct RXAFS_handlers handlers = {
 	.StoreACL = fs_store_acl,
 };
 
-/* Calls that tell nothing of the files: whoever calls is served, as by OpenAFS. */
+/* Calls that reveal nothing about files: every caller is served, as by OpenAFS. */
 static bool is_for_all(int32_t opcode)
 {
 	switch (opcode) {
@@ -70,7 +70,7 @@ static bool is_for_all(int32_t opcode)
 	}
 }
 
-/* Before anything is decoded: who calls, and is that enough? */
+/* Before anything is decoded: identify the caller and check the protection of the call. */
 static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	struct fs_call *call = context;
@@ -85,7 +85,7 @@ static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 			  &call->caller);
 	if (fsd_guard_asks(call->service->guard))
 		fsd_guard_enter(call->service->guard, FSD_FS, rx, &call->who);
-	/* A bulk status says of each object that it is refused. */
+	/* InlineBulkStatus reports the refusal for each object. */
 	if (call->who.refused && function >= 0 && opcode != RXAFS_OP_InlineBulkStatus &&
 	    !is_for_all(opcode))
 		return call->who.weak ? call->who.weak : -EACCES;

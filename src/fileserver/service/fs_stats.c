@@ -12,10 +12,10 @@
 #include "fileserver/service/fs.h"
 
 #define XSTATS_VERSION 2
-#define ACTIVE_S       900 /* who has called within this time is at work */
+#define ACTIVE_S       900 /* a client is active for this time after a call */
 #define DISKS	       10
 
-/* What both forms of the statistics say. */
+/* The values of both forms of the statistics. */
 struct figures {
 	uint32_t now, boot, start; /* dates */
 	uint64_t connections;
@@ -26,6 +26,7 @@ struct figures {
 	struct rxw_stats rx;
 };
 
+/* Resident memory of the process. */
 static uint64_t process_kib(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -39,7 +40,7 @@ static uint64_t process_kib(void)
 	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* Of the machine since its start, in ticks. */
+/* CPU times of the machine since it booted, in ticks. */
 static void processor_times(ViceStatistics *stats)
 {
 	FILE *file = fopen("/proc/stat", "re");
@@ -56,7 +57,7 @@ static void processor_times(ViceStatistics *stats)
 	fclose(file);
 }
 
-/* The date on which the machine started. */
+/* When the machine booted, seconds since 1970. */
 static uint32_t boot_time(void)
 {
 	struct timespec real, boot;
@@ -109,7 +110,7 @@ static void transport(const struct rxw_stats *rx, ViceStatistics *stats)
 	stats->TotalRPCBogusPackets = (uint32_t)sum(rx->drops, RXW_DROP_COUNT);
 }
 
-/* One partition; the other places are marked as unused. */
+/* One partition; the other entries are marked unused. */
 static void disks(struct fsd_service *service, ViceStatistics *stats)
 {
 	AFSFetchVolumeStatus space;
@@ -123,7 +124,7 @@ static void disks(struct fsd_service *service, ViceStatistics *stats)
 	memcpy(stats->Disk[0].Name, "/vicepa", sizeof("/vicepa"));
 }
 
-/* Of what nobody stores there is nothing to count, and of the machine no more than this. */
+/* Counters of stores, and most of those of the machine, stay 0. */
 int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
 {
 	struct fs_call *call = context;
@@ -156,7 +157,7 @@ int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatis
 
 	(void)rx;
 	/*
-	 * What the client has room for is not taken from it: only the one number there is will do.
+	 * The client sends the number of its counters. Only the number that is defined is accepted.
 	 */
 	if (version != STATS64_VERSION)
 		return -EINVAL;
@@ -171,7 +172,7 @@ int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatis
 		f.fetch_datas,
 		f.fetched_bytes,
 		f.fetch_rate,
-		0, /* four of stores */
+		0, /* four counters of stores */
 		0,
 		0,
 		0,

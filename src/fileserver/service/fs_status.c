@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file service: status, volumes, promises given up, locks, time. */
+/* The file service: status, volumes, returned promises, locks, time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 	return 0;
 }
 
-/* An object without a promise on it, if the caller may see it; *authenticated as in fs_rights(). */
+/* Status without a promise, if the caller may see the object; *authenticated as in fs_rights(). */
 static int get(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
 	       uint32_t *authenticated)
 {
@@ -50,8 +50,8 @@ static int get(struct fs_call *call, const AFSFid *fid, struct fsd_object *objec
 }
 
 /*
- * Rights are no ACL here. In words of one: what everybody may do, and what everybody may who shows
- * a token; users that --allow names are not listed.
+ * The export has no ACLs. The reply lists the rights of all users and those of all users with a
+ * token; users named by --allow are not listed.
  */
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
@@ -74,13 +74,13 @@ int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *
 		acl->val = NULL;
 		return AFS_VBUSY;
 	}
-	acl->len = (uint32_t)n + 1; /* with its NUL */
+	acl->len = (uint32_t)n + 1; /* including its NUL */
 	*st = object.status;
 	fs_sync(call, sync);
 	return 0;
 }
 
-/* `in_line`: the failure of one goes into its entry; else they fail as a whole. */
+/* `in_line`: a failure is reported in the entry of its object; else the call fails. */
 static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids, AFSBulkStats *sts,
 		       AFSCBs *cbs)
 {
@@ -204,7 +204,7 @@ int32_t fs_capabilities(void *context, rxw_call *rx, Capabilities *caps)
 	return 0;
 }
 
-/* Nobody writes, so read locks are granted to all and remembered of none. */
+/* The volume is read-only, so every read lock is granted and none is recorded. */
 int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType type,
 		    AFSVolSync *sync)
 {

@@ -133,7 +133,7 @@ void fsd_service_log(const struct fsd_service *service)
 
 	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu",
 		get(&c->calls), get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
-	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, given up %llu; statuses %llu",
+	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, aborted %llu; statuses %llu",
 		get(&c->fetches), get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
 	fsd_readers_stats(service->readers, &readers);
 	fsd_log(RXW_LOG_INFO,

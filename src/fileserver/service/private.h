@@ -11,26 +11,26 @@
 #include "afs/rxafs.h"
 #include "fileserver/service/service.h"
 
-/* The number of the read-write volume that a read-only one would have been made of. */
+/* The id of the read-write volume from which the read-only one would have been released. */
 #define FSD_RW_ID(id) ((id)-1)
 
 /* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
 #define FSD_XSTATS_SIZES 9
 
-/* Fetches, by size too. `least_…`: UINT64_MAX as long as there was none. */
+/* Fetches, also by size. least_…: UINT64_MAX until the first one. */
 struct fsd_transfers {
 	uint64_t count, good;
-	uint64_t bytes, least_bytes, most_bytes; /* from here on of the good ones */
+	uint64_t bytes, least_bytes, most_bytes; /* from here on of successful fetches */
 	uint64_t ns, least_ns, most_ns;
 	double square; /* of the times, in square seconds */
 	uint32_t size[FSD_XSTATS_SIZES];
 };
 
-/* `calls` is set before the first call and then constant. */
+/* `calls` is constant. */
 struct fsd_xstats {
-	struct afs_rpcstats *calls; /* not owned; NULL: no times of procedures */
-	_Atomic uint32_t asked;	    /* how often collection 1 or 2 was asked for */
+	struct afs_rpcstats *calls; /* owned by the caller; NULL: no times of procedures */
+	_Atomic uint32_t asked;	    /* requests of collection 1 or 2 */
 	pthread_mutex_t lock;	    /* covers the rest */
 	struct fsd_transfers fetched;
 };
@@ -56,23 +56,21 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
  * -- rootafs.c: the volume root.afs, which holds only mount points of the cell: CELL and .CELL --
  */
 
-/* Below the numbers that cells give to volumes. */
+/* Below the ids that cells assign to volumes. */
 #define FSD_ROOTAFS_ID	 0x1fffffffu
 #define FSD_ROOTAFS_NAME "root.afs"
 
 /* Constant; any thread. */
 struct fsd_rootafs;
 
-/*
- * For a cell; `date` is when it was made, seconds. NULL without memory, or if the name is too long.
- */
+/* `date`: its creation, seconds since 1970. NULL without memory, or if the name is too long. */
 struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 
 /*
- * Status and bytes of an object, both owned by root: the directory's image, or the text of a mount
- * point. The rights in the status are those of everybody. 0 or 102.
+ * Status and bytes of an object, owned by `root`: the image of the directory, or the text of a
+ * mount point. The rights in the status are those of all users. 0 or 102.
  */
 int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
 		    const AFSFetchStatus **status, const uint8_t **bytes, size_t *size);
@@ -96,11 +94,11 @@ void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *ca
 
 /* -- service.c -- */
 
-/* Counted by calls, read by anybody. */
+/* Any thread. */
 struct fsd_counters {
 	_Atomic uint64_t calls, failed, refused_writes;
 	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
-	_Atomic uint64_t fetch_ns; /* that the fetches took, all together */
+	_Atomic uint64_t fetch_ns; /* duration of all fetches */
 	_Atomic uint64_t statuses;
 	_Atomic uint64_t vl_calls;
 };

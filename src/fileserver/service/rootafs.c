@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume root.afs, which has nothing but mount points of the cell: /afs/CELL and /afs/.CELL. */
+/* The volume root.afs, which holds only mount points of the cell: /afs/CELL and /afs/.CELL. */
 #include "fileserver/service/private.h"
 
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "afs/numbers.h"
 
 #define OBJECTS	     3
-#define MOUNT_MODE   0644 /* by which clients know a mount point */
+#define MOUNT_MODE   0644 /* by which clients recognise a mount point */
 #define ANONYMOUS_ID 32766
 
 /*
- * Without the cell's name they hold whatever clients call the cell. The second would name the
+ * They do not name the cell, so that they work whatever clients call it. The second would name the
  * read-write volume ("%") if there were one.
  */
 static const char *const texts[OBJECTS] = {NULL, "#root.cell.", "#root.cell."};
@@ -56,7 +56,7 @@ static void fill(struct fsd_rootafs *root, int i)
 	s->FileType = directory ? AFS_TYPE_DIR : AFS_TYPE_SYMLINK;
 	s->LinkCount = directory ? 2 : 1;
 	afs_status_set_length(s, directory ? root->image_length : strlen(texts[i]));
-	/* Another cell's name makes another version. */
+	/* Another name of the cell needs another version. */
 	afs_status_set_version(s, root->date);
 	s->Author = s->Owner = ANONYMOUS_ID;
 	s->CallerAccess = s->AnonymousAccess = AFS_RIGHT_READ | AFS_RIGHT_LOOKUP | AFS_RIGHT_LOCK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume location service of one server with one volume, and with root.afs. */
+/* The volume location service, for one server with one volume and root.afs. */
 #include <ctype.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static void add_address(struct addresses *list, uint32_t address)
 }
 
 /*
- * The address that was asked comes first: it is the one that surely can be reached. If it is one of
- * IPv6, there is no way to tell it.
+ * The address that the client called comes first, because the client can reach it. IPv6 addresses
+ * cannot be sent.
  */
 static void find_addresses(const struct fsd_service *service, rxw_call *rx, struct addresses *list)
 {
@@ -77,7 +77,7 @@ struct known {
 	uint32_t id;
 };
 
-/* Volume number i in the order of lists; false behind the last. */
+/* Volume number i in the order of lists; false after the last. */
 static bool volume_at(const struct fsd_service *service, int i, struct known *volume)
 {
 	if (i == 0)
@@ -98,7 +98,7 @@ static bool volume_by_id(const struct fsd_service *service, uint32_t id, struct 
 	return false;
 }
 
-/* The volume that a name without a suffix means. *volume keeps the name that was asked. */
+/* The volume of a name without a suffix. *volume keeps the name in the request. */
 static bool volume_by_name(const struct fsd_service *service, const char *name,
 			   struct known *volume)
 {
@@ -113,8 +113,8 @@ static bool volume_by_name(const struct fsd_service *service, const char *name,
 }
 
 /*
- * Read-only volumes, so that clients refuse to write without asking. As in any cell the read-write
- * volume has a number although there is none: cache managers know the set of volumes by it.
+ * Read-only volumes, so that clients refuse writes themselves. As in any cell the read-write volume
+ * has an id although it does not exist: cache managers identify the set of volumes by it.
  */
 static void fill_entry(const struct fsd_service *service, rxw_call *rx, const struct known *volume,
 		       nvldbentry *e)
@@ -156,7 +156,7 @@ static void uuid_form(const struct fsd_service *service, const nvldbentry *e, uv
 	u->flags = e->flags;
 }
 
-/* -- look-ups -- */
+/* -- lookups -- */
 
 static bool all_digits(const char *name)
 {
@@ -171,7 +171,7 @@ static void strip(char *name, const char *suffix)
 		name[n - s] = 0;
 }
 
-/* The entry that a client's name means: 0 and the entry, or a code. */
+/* The entry of the name in a request: 0 and the entry, or a code. */
 static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const char *asked,
 		       nvldbentry *e)
 {
@@ -179,7 +179,7 @@ static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const ch
 	size_t before = strlen(asked);
 	struct known volume;
 
-	if (all_digits(asked)) { /* "" is id 0, which nobody has */
+	if (all_digits(asked)) { /* "" is id 0, which no volume has */
 		unsigned long long id = strtoull(asked, NULL, 10);
 
 		if (id > UINT32_MAX || !volume_by_id(service, (uint32_t)id, &volume))
@@ -309,7 +309,7 @@ static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t sp
 
 /* -- lists -- */
 
-/* Does the entry of a volume fit? */
+/* Whether the entry of a volume matches. */
 static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr,
 		 const struct known *volume)
 {
@@ -322,7 +322,7 @@ static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbList
 	       (!(mask & BY_FLAG) || (attr->flag & VLF_ROEXISTS));
 }
 
-/* A name, or everything? Expressions are for administrators, and nobody may use them here. */
+/* A name, or everything (*name NULL). Other expressions are only for administrators. */
 static int32_t match_pattern(const char *pattern, const char **name, size_t *length)
 {
 	size_t n = strlen(pattern);
@@ -342,7 +342,7 @@ static int32_t match_pattern(const char *pattern, const char **name, size_t *len
 	return 0;
 }
 
-/* Entries that fit, and, if name is not NULL, are of that name: as many as there are volumes. */
+/* The entries that match and, unless name is NULL, have that name. Returns their number. */
 static int find_entries(const struct fsd_service *service, rxw_call *rx,
 			const VldbListByAttributes *attr, const char *name, size_t length,
 			nvldbentry entries[VOLUMES_MAX])
@@ -446,7 +446,7 @@ static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttribut
 	return 0;
 }
 
-/* The cursor is the number of entries before; behind the last comes a zero one. */
+/* The cursor is the number of preceding entries; after the last one an empty entry is returned. */
 static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
 			    int32_t *next, nvldbentry *e)
 {
@@ -490,7 +490,7 @@ static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlh
 	return 0;
 }
 
-/* -- what would change the database: for administrators, and nobody can show that he is one -- */
+/* -- changes of the database: refused -- */
 
 static int32_t register_addrs(void *context, rxw_call *rx, const struct rxw_uuid *uuid,
 			      int32_t spare, const bulkaddrs *addrs)
@@ -557,7 +557,7 @@ static int32_t update_by_name(void *context, rxw_call *rx, const char *name,
 	return AFS_VL_PERM;
 }
 
-/* Both locks: the third number is the operation, or what is to be released. */
+/* Both locks; the third argument is the operation, or what is to be released. */
 static int32_t lock_entry(void *context, rxw_call *rx, uint32_t id, int32_t type, int32_t what)
 {
 	(void)context, (void)rx, (void)id, (void)type, (void)what;
@@ -595,7 +595,7 @@ static const struct VL_handlers handlers = {
 	.ReleaseLock = lock_entry,
 };
 
-/* All are told the same, or are refused. A probe and calls that are unknown tell nothing. */
+/* Check the protection of the call. A probe and unknown calls reveal nothing. */
 static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	const struct fsd_service *service = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume service of one partition (afs-location 5): its volumes may be looked at. */
+/* The volume service of one partition (afs-location 5), for reading only. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define STATUS_OK      2
 #define DAY	       86400
 #define TYPE_READ_ONLY 1
-#define COUNT_WAIT_MS  1000 /* who asks for the size of a volume waits so long for a new count */
+#define COUNT_WAIT_MS  1000 /* how long a request for the size of a volume waits for a new count */
 #define VOLUMES_MAX    2
 
 /* -- the partition -- */
@@ -43,7 +43,7 @@ static int32_t list_partitions(void *context, rxw_call *call, pIDs *ids)
 	return 0;
 }
 
-/* The space of a partition that a client names. */
+/* The space of the partition that a client names. */
 static int32_t space_of(struct fsd_service *service, const char *name, struct fsd_space *space)
 {
 	struct fsd_layer *layer = fsd_volume_layer(service->volume);
@@ -53,7 +53,7 @@ static int32_t space_of(struct fsd_service *service, const char *name, struct fs
 	return layer->ops->space(layer, space) ? EIO : 0;
 }
 
-/* The device is not told: where the tree lies is nobody's business. */
+/* The device is not revealed. */
 static int32_t partition_info64(void *context, rxw_call *call, const char *name,
 				diskPartition64 *info)
 {
@@ -93,7 +93,7 @@ static int32_t partition_info(void *context, rxw_call *call, const char *name, d
 
 /* -- the volume -- */
 
-/* What both forms of an entry hold. */
+/* The values of both forms of an entry. */
 struct entry {
 	uint32_t id;
 	const char *name;
@@ -102,7 +102,7 @@ struct entry {
 	int32_t day_use;
 };
 
-/* Objects asked for in a day: so many as on the average day since the start. */
+/* Requests per day: the average since the start. */
 static int32_t day_use(const struct fsd_service *service)
 {
 	const struct fsd_counters *c = &service->counters;
@@ -141,7 +141,7 @@ static void look_export(struct fsd_service *service, struct entry *entry)
 	entry->day_use = day_use(service);
 }
 
-/* The volumes that are asked for: one, or all (id 0). Their number. */
+/* The requested volumes: one, or all (id 0). Returns their number. */
 static uint32_t look(struct fsd_service *service, uint32_t id, struct entry entries[VOLUMES_MAX])
 {
 	uint32_t n = 0;
@@ -154,8 +154,8 @@ static uint32_t look(struct fsd_service *service, uint32_t id, struct entry entr
 }
 
 /*
- * The volume was never copied, and nobody notes when it was read: the date of its making and that
- * of its last change stand for both.
+ * The volume was never copied, and accesses are not recorded: creation and last change are reported
+ * for both.
  */
 static void fill(const struct entry *entry, volintInfo *info)
 {
@@ -187,11 +187,11 @@ static void fill_extended(const struct entry *entry, volintXInfo *info)
 	info->dayUse = entry->day_use;
 	info->filecount = entry->objects;
 	info->size = entry->used_kib;
-	/* From which network is not noted. */
+	/* The network of readers is not recorded. */
 	info->stat_reads[0] = entry->day_use;
 }
 
-/* `all`: every field, else the number alone. */
+/* `all`: every field; else only the id. */
 static int32_t list(struct fsd_service *service, uint32_t id, bool all, volEntries *entries)
 {
 	struct entry found[VOLUMES_MAX];
@@ -245,7 +245,7 @@ static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_
 				 : AFS_VOL_ILLEGAL_PARTITION;
 }
 
-/* Is the volume that a client names on the partition that it names? */
+/* 0 if the volume is on the partition, else a code. */
 static int32_t find(struct fsd_service *service, int32_t part, uint32_t id)
 {
 	if (part != PARTITION)
@@ -273,7 +273,7 @@ static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uin
 	return code ? code : list_extended(context, id, true, entries);
 }
 
-/* -- transactions: there never is one -- */
+/* -- transactions: there are none -- */
 
 static int32_t monitor(void *context, rxw_call *call, transDebugEntries *transactions)
 {
@@ -323,8 +323,8 @@ static const struct AFSVol_handlers handlers = {
 };
 
 /*
- * Everything else changes something, and nobody may: it is refused before anything of its arguments
- * is read, so that a restore does not send its dump for nothing.
+ * Everything else changes something. It is refused before its arguments are read, so that a restore
+ * does not send its dump in vain.
  */
 static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file server's statistics by collection. Words are at the places, and times in the form, that
- * OpenAFS's tools print from a server of 64 bits: numbers of theirs that have no counterpart here
- * stay 0.
+ * The statistics of the file server by collection, in the layout that OpenAFS's tools expect of a
+ * 64-bit server. Values that have no counterpart here stay 0.
  */
 #include "fileserver/service/private.h"
 
@@ -71,11 +70,11 @@ enum {
 	C_WORDS = 16,
 };
 
-/* The least of nothing. */
+/* Minima if nothing was counted. */
 #define NO_SECONDS 999999
 #define NO_BYTES   999999999
 
-/* The procedures of collection 2, each with the other form of it, if there is one. */
+/* The procedures of collection 2, each with its other form, or itself twice. */
 static const uint8_t procedures[PROCEDURES][2] = {
 	{RXAFS_FN_FetchData, RXAFS_FN_FetchData64},
 	{RXAFS_FN_FetchACL, RXAFS_FN_FetchACL},
@@ -109,10 +108,10 @@ static const uint8_t procedures[PROCEDURES][2] = {
 
 /* -- counting -- */
 
-/* What a fetch sends besides the data: its length, AFSFetchStatus, AFSCallBack, AFSVolSync. */
+/* Bytes of a reply besides the data: length, AFSFetchStatus, AFSCallBack, AFSVolSync. */
 #define FETCH_FRAME(length_bytes) ((length_bytes) + 84 + 12 + 24)
 
-/* Up to so many bytes; what is larger goes to the last place. */
+/* Upper limits of the size classes; the last class has none. */
 static const uint32_t size_limits[FSD_XSTATS_SIZES - 1] = {
 	128, 1024, 8192, 16384, 32768, 131072, 524288, 1048576,
 };
@@ -181,7 +180,7 @@ void fsd_xstats_report(void *arg, const struct rxw_rpc_report *report)
 		afs_rpcstats_report(xstats->calls, report);
 }
 
-/* -- telling -- */
+/* -- encoding -- */
 
 static void put_packets(int32_t *w, rxw_endpoint *endpoint)
 {
@@ -198,7 +197,7 @@ static void put_packets(int32_t *w, rxw_endpoint *endpoint)
 	w[X_BOGUS_PACKETS] = (int32_t)(s.drops[RXW_DROP_SHORT] + s.drops[RXW_DROP_TYPE] +
 				       s.drops[RXW_DROP_TRUNCATED]);
 	w[X_BOGUS_HOSTS] = (int32_t)s.drops[RXW_DROP_ADDRESS];
-	/* By class, data and all else: that is how OpenAFS uses them. */
+	/* OpenAFS counts data packets in one class, and all others in another. */
 	w[X_READ_RECEIVE_CLASS] = w[X_READ_DATA] = (int32_t)s.packets_received[1];
 	w[X_READ_SEND_CLASS] = (int32_t)read;
 	w[X_READ_ACKS] = (int32_t)s.packets_received[2];
@@ -258,7 +257,7 @@ static int32_t *put_ns(int32_t *w, uint64_t ns)
 	return put_time(w, ns / 1000000000, ns % 1000000000 / 1000);
 }
 
-/* Sum, sum of squares, least, most. */
+/* Sum, sum of squares, minimum, maximum. */
 static int32_t *put_times(int32_t *w, uint64_t sum, double square, uint64_t min, uint64_t max)
 {
 	double whole = (double)(uint64_t)square;
@@ -312,7 +311,7 @@ static void put_details(struct fsd_service *service, int32_t *w)
 	fetched = xstats->fetched;
 	pthread_mutex_unlock(&xstats->lock);
 	w = put_transfers(w, &fetched);
-	put_transfers(w, &none); /* stores: there are none */
+	put_transfers(w, &none); /* stores */
 }
 
 static void put_callbacks(struct fsd_service *service, int32_t *w)
