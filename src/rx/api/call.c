@@ -10,7 +10,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "api/observer.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 #define LOOK_EVERY (100 * RXW_MS) /* a channel that drew BUSY becomes free by time alone */
 
@@ -324,8 +324,8 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	s.acks_received = p->acks_received;
 	s.windows_by_writer = atomic_load(&call->tx.windows_by_writer);
 	s.windows_by_receiver = atomic_load(&call->tx.windows_by_receiver);
-	s.rtt_ns = p->rtt.valid ? p->rtt.srtt : 0;
-	s.cwnd = p->cc.cwnd;
+	s.rtt_ns = p->tx.rtt.valid ? p->tx.rtt.srtt : 0;
+	s.cwnd = p->tx.cc.cwnd;
 	s.peer_window = call->conn->p.peer_window;
 	s.started_ns = call->started;
 	s.ended_ns = call->finished;

@@ -366,7 +366,7 @@ static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 		rxw_table_lock(s);
 		for (unsigned k = 0; k < rxw_conntable_chains(&s->table); k++)
 			for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, k); p;
-			     p = p->hash_next) {
+			     p = p->links.hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
 				bool works;
 
@@ -441,7 +441,7 @@ static bool in_use(struct rxw_endpoint *ep)
 		rxw_table_lock(s);
 		for (unsigned k = 0; k < rxw_conntable_chains(&s->table); k++)
 			for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, k); p;
-			     p = p->hash_next) {
+			     p = p->links.hash_next) {
 				struct rxw_connection *c = rxw_conn_of(p);
 
 				rxw_conn_lock(c);

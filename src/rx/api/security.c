@@ -42,7 +42,7 @@ rxw_security *rxw_security_null(void)
 
 static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
 {
-	const struct rxw_security_class *k = &c->p.security->class;
+	const struct rxw_security_class *k = &c->p.auth.security->class;
 	struct rxw_identity i = {.size = sizeof(i)};
 	size_t size = identity ? identity->size : 0;
 	bool known;
@@ -56,7 +56,7 @@ static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
 		return -RXW_ESTATE;
 	i.index = k->index;
 	i.expires = INT64_MAX;
-	if (k->identity && k->identity(c->p.sec, &i)) {
+	if (k->identity && k->identity(c->p.auth.sec, &i)) {
 		memset(&i, 0, sizeof(i));
 		i.index = k->index;
 		i.expires = INT64_MAX;

@@ -104,8 +104,9 @@ static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 
 	rxw_table_lock(s);
 	for (unsigned i = from; i < from + LOOK && i < rxw_conntable_chains(&s->table); i++)
-		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p; p = p->hash_next) {
-			int64_t pinned = atomic_load(&p->memory.used);
+		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p;
+		     p = p->links.hash_next) {
+			int64_t pinned = atomic_load(&p->rx.memory.used);
 
 			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
 		}

@@ -31,7 +31,7 @@
 #include "engine/timer/timer.h"
 #include "engine/tx/tx.h"
 #include "io/io.h"
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 #define RXW_MAX_SHARDS	 64
 #define RXW_MAX_SERVICES 16

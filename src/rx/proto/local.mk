@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Floor 1 of librxwire: the state machines. Sources and private headers, one pair a line.
+# The protocol core of librxwire: one folder for each module, with one header.
 
 rx_sources += \
-	src/rx/proto/ack.c \
-	src/rx/proto/ackinput.c \
-	src/rx/proto/call.c src/rx/proto/call.h \
-	src/rx/proto/callinput.c \
-	src/rx/proto/calltimer.c \
-	src/rx/proto/connauth.c \
-	src/rx/proto/connection.c src/rx/proto/connection.h \
-	src/rx/proto/conntable.c \
-	src/rx/proto/control.c \
-	src/rx/proto/ended.c \
-	src/rx/proto/internal.h src/rx/proto/parts.h src/rx/proto/proto.h \
-	src/rx/proto/peer.c src/rx/proto/peer.h \
-	src/rx/proto/question.c \
-	src/rx/proto/recvq.c \
-	src/rx/proto/run.c \
-	src/rx/proto/security.c src/rx/proto/security.h \
-	src/rx/proto/security_null.c src/rx/proto/security_test.c \
-	src/rx/proto/seen.h \
-	src/rx/proto/sendq.c \
-	src/rx/proto/slab.c src/rx/proto/slab.h \
-	src/rx/proto/strangers.c \
-	src/rx/proto/transmit.c
+	src/rx/proto/auth/auth.h src/rx/proto/auth/exchange.c src/rx/proto/auth/null.c \
+	src/rx/proto/auth/seal.c src/rx/proto/auth/test.c \
+	src/rx/proto/call/call.h src/rx/proto/call/call.c src/rx/proto/call/deadline.c \
+	src/rx/proto/call/input.c src/rx/proto/call/timer.c \
+	src/rx/proto/conn/conn.h src/rx/proto/conn/conn.c src/rx/proto/conn/exchange.c \
+	src/rx/proto/conn/finished_call.c src/rx/proto/conn/input.c src/rx/proto/conn/table.c \
+	src/rx/proto/conn/verified.c \
+	src/rx/proto/core/core.h src/rx/proto/core/run.c \
+	src/rx/proto/event/event.h src/rx/proto/event/event.c \
+	src/rx/proto/output/output.h src/rx/proto/output/control.c \
+	src/rx/proto/peer/peer.h src/rx/proto/peer/cookie.c src/rx/proto/peer/peer.c \
+	src/rx/proto/peer/unvalidated.c \
+	src/rx/proto/recv/recv.h src/rx/proto/recv/ack.c src/rx/proto/recv/input.c \
+	src/rx/proto/recv/queue.c \
+	src/rx/proto/send/send.h src/rx/proto/send/ack_input.c src/rx/proto/send/loss.c \
+	src/rx/proto/send/proof.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
+	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/queue.c src/rx/proto/sendq/scoreboard.c \
+	src/rx/proto/slab/slab.h src/rx/proto/slab/slab.c \
+	src/rx/proto/state.h

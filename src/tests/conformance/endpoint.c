@@ -30,35 +30,35 @@
 
 #include "base/hash.h"
 #include "base/wire.h"
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 
-#define RXGK_SERVICE 150
-#define RXGK_KVNO    5
+#define RXGK_SERVICE  150
+#define RXGK_KVNO     5
 #define RXKAD_SERVICE 151
 #define RXKAD_KVNO    3
-#define COOKIE	     0x4711u
-#define MOST_BYTES   (1u << 20)
-#define CLASS_INDEX  252
-#define CLASS_WRONG  4712
-#define NAME_TO_ID   504
-#define NAME_BYTES   264u /* opcode, count and one name of 64 words */
+#define COOKIE	      0x4711u
+#define MOST_BYTES    (1u << 20)
+#define CLASS_INDEX   252
+#define CLASS_WRONG   4712
+#define NAME_TO_ID    504
+#define NAME_BYTES    264u /* opcode, count and one name of 64 words */
 
 /* Commands of the service; 0, 1 and 3 are rxperf's. */
 enum command {
 	SEND = 0,
 	RECEIVE = 1,
 	RPC = 3,
-	ABORT_WITH = 100, /* code */
+	ABORT_WITH = 100,   /* code */
 	ABORT_BEHIND = 101, /* code, bytes: output, then the code */
-	WAIT = 102, /* bytes: waits for "go", then as SEND */
-	COUNT = 103, /* answers with how often it was asked */
-	NOTHING = 104, /* an empty reply */
-	ECHO = 105 /* what follows comes back when the request has ended */
+	WAIT = 102,	    /* bytes: waits for "go", then as SEND */
+	COUNT = 103,	    /* answers with how often it was asked */
+	NOTHING = 104,	    /* an empty reply */
+	ECHO = 105	    /* what follows comes back when the request has ended */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned gone; /* how often "go" was said; under `lock` */
+static unsigned gone;	 /* how often "go" was said; under `lock` */
 static uint32_t counted; /* under `lock` */
 
 static rxw_engine *engine;
@@ -141,7 +141,8 @@ static void class_verify(void *conn, struct rxw_security_packet *packets, size_t
 	for (size_t i = 0; i < count; i++) {
 		struct rxw_security_packet *p = &packets[i];
 
-		if (p->length >= 4 && p->spare == 0x5ea1 && !memcmp(p->data + p->length - 4, "seal", 4)) {
+		if (p->length >= 4 && p->spare == 0x5ea1 &&
+		    !memcmp(p->data + p->length - 4, "seal", 4)) {
 			p->result = 0;
 			p->length -= 4;
 		}
@@ -158,7 +159,7 @@ static int class_challenge(void *conn, uint8_t *out, size_t room)
 }
 
 static int class_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
-		   uint8_t *out, size_t room, size_t *written, uint16_t *spare)
+			 uint8_t *out, size_t room, size_t *written, uint16_t *spare)
 {
 	struct asking *c = conn;
 
@@ -173,7 +174,7 @@ static int class_respond(void *conn, const uint8_t *challenge, size_t size, cons
 }
 
 static int32_t class_check(void *conn, const uint8_t *response, size_t size, uint16_t spare,
-		     uint32_t calls[4])
+			   uint32_t calls[4])
 {
 	struct asking *c = conn;
 
@@ -183,20 +184,21 @@ static int32_t class_check(void *conn, const uint8_t *response, size_t size, uin
 }
 
 static struct rxw_security class = {
-	.class = {
-		.size = sizeof(struct rxw_security_class),
-		.name = "asks",
-		.index = CLASS_INDEX,
-		.broken = -4243,
-		.conn_create = class_create,
-		.conn_destroy = free,
-		.room = class_room,
-		.seal = class_seal,
-		.verify = class_verify,
-		.challenge = class_challenge,
-		.respond = class_respond,
-		.check_response = class_check,
-	},
+	.class =
+		{
+			.size = sizeof(struct rxw_security_class),
+			.name = "asks",
+			.index = CLASS_INDEX,
+			.broken = -4243,
+			.conn_create = class_create,
+			.conn_destroy = free,
+			.room = class_room,
+			.seal = class_seal,
+			.verify = class_verify,
+			.challenge = class_challenge,
+			.respond = class_respond,
+			.check_response = class_check,
+		},
 };
 
 /* --- streams --- */
@@ -303,7 +305,8 @@ static int32_t echo(rxw_call *call)
 	ssize_t got = -1;
 	int32_t code = -1;
 
-	while (bytes && n < MOST_BYTES && (got = rxw_call_read(call, bytes + n, MOST_BYTES - n)) > 0)
+	while (bytes && n < MOST_BYTES &&
+	       (got = rxw_call_read(call, bytes + n, MOST_BYTES - n)) > 0)
 		n += (size_t)got;
 	if (got == 0)
 		code = rxw_call_write(call, bytes, n) == (ssize_t)n ? 0 : -1;
@@ -372,7 +375,8 @@ static int32_t name_to_id(rxw_call *call, void *context)
 /* --- rxgk, with the key that the scripted peer has as well --- */
 
 static rxw_keys *rxgk_keys;
-static struct rxw_rxgk_print_options rxgk_token = {.size = sizeof(rxgk_token), .name = "alice@REALM"};
+static struct rxw_rxgk_print_options rxgk_token = {.size = sizeof(rxgk_token),
+						   .name = "alice@REALM"};
 
 static void rxgk_key(const char *hex)
 {
@@ -487,8 +491,7 @@ static void offer(uint16_t id, rxw_handler_fn handler, unsigned flags, rxw_secur
 static void be_server(void)
 {
 	struct rxw_endpoint_options o = {.size = sizeof(o), .server = 1, .paused = 1};
-	struct sockaddr_in any = {.sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
 	char line[256];
@@ -635,8 +638,7 @@ static void client_line(char *line, rxw_security *security)
 static void be_client(const char *port, rxw_security *security)
 {
 	struct rxw_endpoint_options o = {.size = sizeof(o)};
-	struct sockaddr_in any = {.sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	char line[512];
 	int rc;
 
@@ -698,7 +700,7 @@ int main(int argc, char **argv)
 	if (rc)
 		die("engine", rc);
 	if (client)
-		be_client(argv[2], rxgk_keys    ? rxgk_client()
+		be_client(argv[2], rxgk_keys	? rxgk_client()
 				   : rxkad_keys ? rxkad_client()
 						: security);
 	else

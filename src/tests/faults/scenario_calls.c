@@ -5,14 +5,14 @@
 #include <poll.h>
 #include <string.h>
 
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 #include "scenario.h"
 
 #define WORKER 100 /* handlers on workers */
 #define SHORT  101 /* handlers on the receiving thread */
 #define BULK   (1u << 20)
 #define CHUNK  16384u
-#define WRONG  4001  /* bytes are not what they must be */
+#define WRONG  4001 /* bytes are not what they must be */
 
 static struct {
 	rxw_engine *server_engine, *client_engine;
@@ -181,9 +181,9 @@ static int add_service(uint16_t id, unsigned flags)
 static void connect_to(unsigned i)
 {
 	rxw_security *test = &rxw_security_test_class;
-	int r = rxw_connection_create(bed.client, (struct sockaddr *)&bed.address,
-				      bed.address_len, i == 1 ? SHORT : WORKER,
-				      i == 2 ? test : NULL, &bed.connection[i]);
+	int r = rxw_connection_create(bed.client, (struct sockaddr *)&bed.address, bed.address_len,
+				      i == 1 ? SHORT : WORKER, i == 2 ? test : NULL,
+				      &bed.connection[i]);
 
 	scenario_sane("connection_create", r);
 	if (r)
@@ -199,7 +199,8 @@ static bool up(void)
 		return false;
 	bed.address_len = sizeof(bed.address);
 	expect(!rxw_endpoint_address(bed.server, &bed.address, &bed.address_len), "no address");
-	if (rxw_endpoint_start(bed.server) || scenario_endpoint(bed.client_engine, false, &bed.client))
+	if (rxw_endpoint_start(bed.server) ||
+	    scenario_endpoint(bed.client_engine, false, &bed.client))
 		return false;
 	for (unsigned i = 0; i < 3; i++)
 		connect_to(i);

@@ -12,16 +12,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 const char fuzz_name[] = "conn";
 const size_t fuzz_max = 1200;
 const unsigned fuzz_cost = 8;
 
-#define EPOCH   0x80000077u
-#define CID     0x00001000u
+#define EPOCH	0x80000077u
+#define CID	0x00001000u
 #define SERVICE 147
-#define CTLS    16
+#define CTLS	16
 
 /* The protocol's half first: the pointers are converted. */
 struct call {
@@ -95,8 +95,7 @@ static struct rxw_pool *pool_of(struct rxw_pconn *c)
 }
 
 static const struct rxw_proto_ops ops = {
-	.call_new = call_new, .hold = hold, .drop = drop, .pool = pool_of
-};
+	.call_new = call_new, .hold = hold, .drop = drop, .pool = pool_of};
 
 static struct rxw_out *out_of(struct world *w)
 {
@@ -177,12 +176,12 @@ static void settle(struct world *w)
 		out->ctl_count = 0;
 		out->touched = NULL;
 		while ((p = list)) {
-			uint32_t events = p->out_events;
+			uint32_t events = p->out.events;
 
-			list = p->out_next;
-			p->out_next = NULL;
-			p->out_events = 0;
-			p->out_linked = false;
+			list = p->out.next;
+			p->out.next = NULL;
+			p->out.events = 0;
+			p->out.linked = false;
 			if (events & RXW_OUT_ATTACH)
 				rxw_pcall_attach(p, out_of(w));
 			if (events & RXW_OUT_SEND)
@@ -228,7 +227,7 @@ static void packets(struct world *w)
 {
 	static uint8_t train[32 * 1500];
 	uint8_t type = byte(w), flags = byte(w), where = byte(w), count = byte(w) % 32;
-	struct rxw_header h = { .epoch = EPOCH, .service = SERVICE, .type = type };
+	struct rxw_header h = {.epoch = EPOCH, .service = SERVICE, .type = type};
 	struct rxw_pcall *p = w->conn.channel[where & 3];
 	uint32_t size = byte(w), next = p ? p->rx.next : 1;
 
@@ -291,9 +290,8 @@ static void write_some(struct world *w, struct rxw_pcall *p, uint8_t how)
 {
 	struct call *call = (struct call *)p;
 	uint32_t size = rxw_pcall_datagram_size(p), count = 1 + (how >> 2) % 16;
-	struct rxw_txrun run = { .stride = (uint16_t)size,
-				 .count = (uint16_t)count,
-				 .last = how & 1 };
+	struct rxw_txrun run = {
+		.stride = (uint16_t)size, .count = (uint16_t)count, .last = how & 1};
 
 	if (call->finished || (!p->client && p->state != RXW_CS_ACTIVE))
 		return;
@@ -323,8 +321,8 @@ static void end(struct world *w, struct rxw_pcall *p, int32_t code)
 
 static void pass_time(struct world *w, uint8_t how)
 {
-	static const uint64_t spans[] = { 10000,   RXW_MS,      20 * RXW_MS,  300 * RXW_MS,
-					  RXW_SEC, 5 * RXW_SEC, 13 * RXW_SEC, 70 * RXW_SEC };
+	static const uint64_t spans[] = {10000,	  RXW_MS,      20 * RXW_MS,  300 * RXW_MS,
+					 RXW_SEC, 5 * RXW_SEC, 13 * RXW_SEC, 70 * RXW_SEC};
 
 	w->now += spans[how % 8];
 	if (rxw_pconn_deadline(&w->conn) <= w->now)
@@ -409,8 +407,8 @@ static void step(struct world *w)
 
 static void set_up(struct world *w, uint8_t how)
 {
-	static const uint64_t key[2] = { 1, 2 };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(7001) };
+	static const uint64_t key[2] = {1, 2};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7001)};
 
 	in.sin_addr.s_addr = htonl(how & 2 ? 0x7f000001 : 0x0a000001);
 	rxw_addr_set(&w->path.peer, (struct sockaddr *)&in, sizeof(in));
@@ -460,7 +458,7 @@ static void tear_down(struct world *w)
 	settle(w);
 	rxw_pconn_fini(&w->conn, w->now);
 	FUZZ_CHECK(w->calls == 0);
-	FUZZ_CHECK(w->conn.memory.used == 0);
+	FUZZ_CHECK(w->conn.rx.memory.used == 0);
 	FUZZ_CHECK(rxw_pool_live(w->pool) == 0);
 	rxw_peer_table_destroy(w->peers);
 	rxw_pool_destroy(w->pool);

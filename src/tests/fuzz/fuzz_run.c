@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 const char fuzz_name[] = "run";
 const size_t fuzz_max = 6000;

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/rtt.h"
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 struct sim;
 struct sim_node;
@@ -260,7 +260,7 @@ struct sim_call *sim_call_new(struct sim_conn *conn);
  */
 struct sim_class {
 	struct rxw_security *server, *client;
-	int64_t base;	    /* rxgk: the wall clock when a run begins, 100 ns since 1970 */
+	int64_t base; /* rxgk: the wall clock when a run begins, 100 ns since 1970 */
 };
 /* `lifetime`: seconds after the begin of a run at which the ticket ends, 0 = never; `rekey_bytes`: advice. */
 bool sim_class_make(struct sim_class *k, const char *name, uint32_t lifetime, uint32_t rekey_bytes);

@@ -65,9 +65,9 @@ static uint64_t get64(const uint8_t *p)
 static bool write_run(struct sim_call *call)
 {
 	struct sim *sim = call->node->sim;
-	const struct rxw_security_room *room = &call->p.conn->room;
-	uint32_t payload = rxw_sealed_capacity(room, rxw_pcall_datagram_size(&call->p) -
-						      RXW_HEADER_SIZE);
+	const struct rxw_security_room *room = &call->p.conn->auth.room;
+	uint32_t payload =
+		rxw_sealed_capacity(room, rxw_pcall_datagram_size(&call->p) - RXW_HEADER_SIZE);
 	uint32_t size = RXW_HEADER_SIZE + rxw_sealed_size(room, payload), last = payload;
 	uint64_t left = call->tx_total - call->tx_done;
 	unsigned count = 1 + (unsigned)sim_draw(sim, sim->setup.max_run);
@@ -319,8 +319,8 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	    !sim_node_init(sim, &sim->server, false, &setup->server))
 		abort();
 	for (unsigned i = 0; i < setup->connections; i++) {
-		struct sim_conn *conn = sim_conn_new(&sim->client, 0x1000 + 4 * i,
-						     sim_clock(&sim->client));
+		struct sim_conn *conn =
+			sim_conn_new(&sim->client, 0x1000 + 4 * i, sim_clock(&sim->client));
 
 		conn->calls_left = setup->channels * setup->calls;
 		for (unsigned k = 0; k < setup->channels; k++)
@@ -401,9 +401,9 @@ void sim_free(struct sim *sim)
 		struct rxw_pcall *list = node->out.touched;
 
 		while (list != NULL) {
-			struct rxw_pcall *next = list->out_next;
+			struct rxw_pcall *next = list->out.next;
 
-			list->out_linked = false;
+			list->out.linked = false;
 			sim_call_drop(list);
 			list = next;
 		}

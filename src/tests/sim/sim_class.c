@@ -8,7 +8,7 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 #include "sim.h"
 
 #define BASE 1700000000 /* rxkad: the wall clock when a run begins, seconds since 1970 */
@@ -103,8 +103,8 @@ bool sim_class_make(struct sim_class *k, const char *name, uint32_t lifetime, ui
 
 	memset(k, 0, sizeof(*k));
 	if (strcmp(name, "null") == 0 || strcmp(name, "test") == 0) {
-		k->client = k->server = *name == 'n' ? &rxw_security_null_class
-						     : &rxw_security_test_class;
+		k->client = k->server =
+			*name == 'n' ? &rxw_security_null_class : &rxw_security_test_class;
 		return true;
 	}
 	sim_class_clock(NULL);

@@ -214,12 +214,12 @@ void sim_settle(struct sim_node *node)
 		out->touched = NULL;
 		while (list != NULL) {
 			struct rxw_pcall *p = list;
-			uint32_t events = p->out_events;
+			uint32_t events = p->out.events;
 
-			list = p->out_next;
-			p->out_next = NULL;
-			p->out_events = 0;
-			p->out_linked = false;
+			list = p->out.next;
+			p->out.next = NULL;
+			p->out.events = 0;
+			p->out.linked = false;
 			sim_app_events((struct sim_call *)p, events);
 			arm((struct sim_call *)p);
 			arm_conn(((struct sim_call *)p)->conn);
@@ -380,7 +380,7 @@ static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
 
 	rxw_auth_do(&c->p, job);
 	reply = rxw_pconn_auth_done(&c->p, job, &size, sim_out(node));
-	while (c->p.authenticated && rxw_pconn_take_kept(&c->p, &run))
+	while (c->p.auth.authenticated && rxw_pconn_take_kept(&c->p, &run))
 		verify_at(c, &run, &c->p.path,
 			  sim->now + sim_draw(sim, sim->setup.verdict_wait + 1));
 	arm_conn(c);

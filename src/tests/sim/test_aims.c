@@ -16,7 +16,7 @@
 #define SEEDS	  300u
 #define MSEC	  1e6
 #define ENDLESS	  ((uint64_t)1 << 40)
-#define PACKET	  1412u /* bytes of the aim for a window of 255 */
+#define PACKET	  1412u	 /* bytes of the aim for a window of 255 */
 #define LINE_RATE 12.5e6 /* 100 Mbit/s */
 
 #if defined(__has_feature)
@@ -172,8 +172,7 @@ static double window_255(uint64_t seed)
 	controller(&s, seed);
 	sim_plan(&s, 2000, SIM_MARK, 0, 0);
 	if (run(&s, seed))
-		share = (double)(sim.call_bytes[0] - sim.call_marks[0]) / 4 /
-			(255 * PACKET / 0.05);
+		share = (double)(sim.call_bytes[0] - sim.call_marks[0]) / 4 / (255 * PACKET / 0.05);
 	sim_free(&sim);
 	return share;
 }
@@ -317,7 +316,7 @@ static double flows_64(uint64_t seed)
 
 static struct {
 	bool client;		/* who sends the tail */
-	unsigned drop; /* packets at the end of the second call, their first time */
+	unsigned drop;		/* packets at the end of the second call, their first time */
 	uint32_t packets, last; /* of the call; highest sequence number that was seen */
 	bool asked;		/* the newest of the tail carried REQUEST_ACK */
 	bool known;		/* a round trip had been measured */
@@ -337,7 +336,7 @@ static bool tail_tap(struct sim *world, const struct sim_node *node, const uint8
 		tail.last = h.seq;
 		tail.tail_at = world->now;
 		tail.asked = (h.flags & RXW_REQUEST_ACK) != 0;
-		tail.known = node->conns->p.channel[h.cid & 3]->rtt.valid;
+		tail.known = node->conns->p.channel[h.cid & 3]->tx.rtt.valid;
 		return true;
 	}
 	if (tail.probe_at == 0)

@@ -10,22 +10,21 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 #include "rxgk/conn.h"
 #include "sim.h"
 
 #ifndef __has_feature
-#define __has_feature(x) 0
+#	define __has_feature(x) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define SEEDS 4u
+#	define SEEDS 4u
 #else
-#define SEEDS 20u
+#	define SEEDS 20u
 #endif
 
-static const char *const names[] = {"rxkad-clear", "rxkad-auth", "rxkad-crypt",
-				    "rxgk-clear",  "rxgk-auth",	 "rxgk-crypt",
-				    "rxgk-auth-19", "rxgk-crypt-20"};
+static const char *const names[] = {"rxkad-clear", "rxkad-auth", "rxkad-crypt",	 "rxgk-clear",
+				    "rxgk-auth",   "rxgk-crypt", "rxgk-auth-19", "rxgk-crypt-20"};
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 static struct sim sim;
@@ -142,7 +141,7 @@ static unsigned seeds_of(const char *name, uint64_t count)
 /* Number of the key that a connection uses. */
 static uint32_t key_number(const struct sim_node *node)
 {
-	return rxw_gk_current(node->conns->p.sec);
+	return rxw_gk_current(node->conns->p.auth.sec);
 }
 
 /*
@@ -185,8 +184,7 @@ static bool rekeying(const char *name, uint64_t seed, uint64_t stall)
 	sim_class_free(&k);
 	printf("%s %s, new keys%s, seed %llu: %.0f s, keys %u and %u%s%s\n",
 	       sim.failure[0] ? "FAILED" : "good", name, stall ? " beside readers that wait" : "",
-	       (unsigned long long)seed,
-	       (double)(sim.finished_at - RXW_SEC) / 1e9, client, server,
+	       (unsigned long long)seed, (double)(sim.finished_at - RXW_SEC) / 1e9, client, server,
 	       sim.failure[0] ? ": " : "", sim.failure);
 	return sim.failure[0] == '\0';
 }

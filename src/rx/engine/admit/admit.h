@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 struct rxw_connection;
 struct rxw_effects;

@@ -46,7 +46,7 @@ static struct rxw_connection *find_victim(struct rxw_shard *t, unsigned *at, uin
 		struct rxw_pconn *p =
 			rxw_conntable_chain(&t->table, (*at)++ % rxw_conntable_chains(&t->table));
 
-		for (; p; p = p->hash_next, looked++) {
+		for (; p; p = p->links.hash_next, looked++) {
 			struct rxw_connection *c = rxw_conn_of(p);
 			uint64_t since;
 

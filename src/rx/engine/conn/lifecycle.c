@@ -36,7 +36,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	rxw_uncount_validated(c); /* one that lost its place in the table to its twin */
 	rxw_verify_forget(c);
 	rxw_pconn_fini(&c->p, rxw_now());
-	rxw_security_unref(c->p.security);
+	rxw_security_unref(c->p.auth.security);
 	pthread_cond_destroy(&c->channel_free);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -80,7 +80,7 @@ void rxw_call_live(struct rxw_call *call)
 		return;
 	call->live = true;
 	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
-	call->p.rx.window_limit = share < LEAST_SHARE ? LEAST_SHARE : share;
+	rxw_pcall_limit_window(&call->p, share < LEAST_SHARE ? LEAST_SHARE : share);
 }
 
 void rxw_call_unlive(struct rxw_call *call)

@@ -5,7 +5,7 @@
 #include "base/debugfmt.h"
 #include "engine/rx/batch.h"
 #include "engine/lock.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 /* How rxdebug counts; the bits of debugConn that we have a use for. */
 enum {

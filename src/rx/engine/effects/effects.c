@@ -148,12 +148,12 @@ void rxw_effects_collect(struct rxw_effects *a, bool dry)
 	a->out.touched = NULL;
 	for (; p; p = next) {
 		struct rxw_call *call = rxw_call_of(p);
-		unsigned events = p->out_events, todo;
+		unsigned events = p->out.events, todo;
 
-		next = p->out_next;
-		p->out_next = NULL;
-		p->out_events = 0;
-		p->out_linked = false;
+		next = p->out.next;
+		p->out.next = NULL;
+		p->out.events = 0;
+		p->out.linked = false;
 		todo = todo_of(a, call, events, dry);
 		rxw_timer_update(call);
 		if (events & RXW_OUT_DONE)

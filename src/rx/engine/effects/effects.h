@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 struct rxw_call;
 struct rxw_connection;

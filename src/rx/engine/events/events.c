@@ -79,7 +79,7 @@ bool rxw_callback_seals_bulk(const struct rxw_call *call)
 {
 	const struct rxw_connection *c = call->conn;
 
-	if (!(c->p.security->class.flags & RXW_CLASS_SLOW) || c->p.room.quick ||
+	if (!(c->p.auth.security->class.flags & RXW_CLASS_SLOW) || c->p.auth.room.quick ||
 	    rxw_pcall_next_seq(&call->p) <= BULK)
 		return false;
 	return rxw_events_now(call) & (RXW_EVENT_WRITE | RXW_EVENT_DONE);

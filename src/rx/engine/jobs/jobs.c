@@ -8,7 +8,7 @@
 #include "engine/jobs/jobs.h"
 #include "engine/lock.h"
 #include "engine/rx/batch.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 #define AT_ONCE	  4u  /* so many packets of a connection cost less than handing them over */
 #define PINS_MOST 4u  /* a run keeps a buffer of so many times its size, not a larger one */
@@ -439,7 +439,7 @@ static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 	if (!call || ((c->jobs.early_has | c->jobs.early_busy) & rxw_channel_bit(&job->run)))
 		return put_early(c, job);
 	if (call->jobs.runs >= CALL_RUNS ||
-	    call->p.rx.pinned + call->jobs.pinned + job->charge >
+	    rxw_pcall_pinned(&call->p) + call->jobs.pinned + job->charge >
 		    (int64_t)c->p.params->call_memory)
 		return false;
 	if (!call->jobs.first)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 
 struct rxw_auth_job;
 struct rxw_call;

@@ -16,7 +16,7 @@ static unsigned of_peer(struct rxw_shard *s, const struct rxw_addr *peer,
 
 	rxw_table_lock(s);
 	for (struct rxw_pconn *p = rxw_conntable_of_peer(&s->table, peer); p && n < TOLD;
-	     p = p->peer_next) {
+	     p = p->links.peer_next) {
 		hit[n] = rxw_conn_of(p);
 		rxw_conn_ref(hit[n++]);
 	}

@@ -7,7 +7,7 @@
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/rx/batch.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 #define REAP_IDLE     (600 * RXW_SEC)
 #define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */

@@ -10,7 +10,7 @@
 #include "engine/rx/batch.h"
 #include "engine/trace/trace.h"
 #include "engine/verify/verify.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 #define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
 #define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
@@ -106,7 +106,7 @@ static void give_places_back(struct rxw_connection *c)
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->p.channel[i];
 
-		if (p && p->state == RXW_CS_PRECALL && !p->timer.attach_told)
+		if (p && rxw_pcall_awaits_attach(p))
 			rxw_workers_release_call(rxw_call_of(p));
 	}
 }

@@ -57,7 +57,7 @@ void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker)
 
 uint32_t rxw_worker_moved(const struct rxw_call *call)
 {
-	return call->p.tx.una + call->p.rx.consumed;
+	return rxw_pcall_progress(&call->p);
 }
 
 bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)

@@ -4,7 +4,7 @@
 
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 /* At most that part of the workers is kept for peers that have none; one of a few, none of two. */
 #define LEAST_PART    8

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/connection.h"
+#include "proto/conn/conn.h"
 
 struct rxw_call;
 

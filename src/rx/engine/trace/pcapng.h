@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 enum rxw_record_kind {
 	RXW_RECORD_PACKET,

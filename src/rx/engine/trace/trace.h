@@ -7,7 +7,7 @@
 #define RXW_ENGINE_TRACE_H
 
 #include "engine/objects.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 
 void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count);
 unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,

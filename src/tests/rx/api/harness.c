@@ -11,17 +11,17 @@
 
 #include "base/wire.h"
 #include "harness.h"
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 #include "streams.h"
 
 #ifndef __has_feature
-#define __has_feature(x) 0
+#	define __has_feature(x) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                              \
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
 	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
+#	define SANITIZED 1
 #else
-#define SANITIZED 0
+#	define SANITIZED 0
 #endif
 
 #define PATIENCE_MS 60000 /* longest wait for an event before a test fails */
@@ -62,7 +62,7 @@ uint64_t h_now_ms(void)
 
 bool h_have_ipv6(void)
 {
-	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool ok = fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a));
 
@@ -133,7 +133,7 @@ static rxw_engine *make_engine(struct h_bed *bed, const struct h_options *o, con
 static rxw_endpoint *make_endpoint(rxw_engine *engine, bool ipv6, bool server,
 				   const struct rxw_config *config)
 {
-	struct rxw_endpoint_options options = { .size = sizeof(options) };
+	struct rxw_endpoint_options options = {.size = sizeof(options)};
 	struct sockaddr_storage any;
 	rxw_endpoint *endpoint = NULL;
 	int rc;
@@ -150,8 +150,8 @@ static rxw_endpoint *make_endpoint(rxw_engine *engine, bool ipv6, bool server,
 
 static void make_classes(struct h_bed *bed)
 {
-	struct rxw_rxkad_server_options kad = { .size = sizeof(kad) };
-	struct rxw_rxgk_server_options gk = { .size = sizeof(gk) };
+	struct rxw_rxkad_server_options kad = {.size = sizeof(kad)};
+	struct rxw_rxgk_server_options gk = {.size = sizeof(gk)};
 	uint8_t key[32];
 
 	for (unsigned i = 0; i < sizeof(key); i++)
@@ -168,7 +168,7 @@ static void make_classes(struct h_bed *bed)
 
 static rxw_security *kad_client(struct h_bed *bed, uint8_t level)
 {
-	struct rxw_rxkad_token token = { .size = sizeof(token) };
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
 	rxw_security *s;
 
 	ck_assert_int_eq(rxw_rxkad_print_token(bed->keys, NULL, &token), 0);
@@ -179,9 +179,9 @@ static rxw_security *kad_client(struct h_bed *bed, uint8_t level)
 
 static rxw_security *gk_client(struct h_bed *bed, uint8_t level)
 {
-	struct rxw_rxgk_print_options print = { .size = sizeof(print), .level = level };
-	struct rxw_rxgk_client_options options = { .size = sizeof(options) };
-	struct rxw_rxgk_token token = { .size = sizeof(token) };
+	struct rxw_rxgk_print_options print = {.size = sizeof(print), .level = level};
+	struct rxw_rxgk_client_options options = {.size = sizeof(options)};
+	struct rxw_rxgk_token token = {.size = sizeof(token)};
 	rxw_security *s;
 
 	ck_assert_int_eq(rxw_rxgk_print_token(bed->keys, &print, &token), 0);
@@ -192,7 +192,7 @@ static rxw_security *gk_client(struct h_bed *bed, uint8_t level)
 
 rxw_security *h_class(struct h_bed *bed, const char *name)
 {
-	static const char *const levels[] = { "clear", "auth", "crypt" };
+	static const char *const levels[] = {"clear", "auth", "crypt"};
 	const char *level = strchr(name, '-');
 
 	for (uint8_t i = 0; level && i < 3; i++) {
@@ -222,10 +222,13 @@ uint8_t h_index(const struct h_bed *bed)
 static void add_service(struct h_bed *bed, uint16_t id, const char *name, unsigned flags,
 			unsigned workers_max)
 {
-	h_offer(bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
-						   .id = id, .name = name, .handler = h_serve,
-						   .context = bed, .flags = flags,
-						   .workers_max = workers_max });
+	h_offer(bed, (struct rxw_service_options){.size = sizeof(struct rxw_service_options),
+						  .id = id,
+						  .name = name,
+						  .handler = h_serve,
+						  .context = bed,
+						  .flags = flags,
+						  .workers_max = workers_max});
 }
 
 void h_open(struct h_bed *bed, const struct h_options *options)
@@ -320,13 +323,13 @@ rxw_call *h_begin(rxw_connection *connection, const struct h_ask *ask)
 int32_t h_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask *ask)
 {
 	rxw_call *call = h_begin(connection, ask);
-	struct h_ask nothing = { .bytes = 0 };
+	struct h_ask nothing = {.bytes = 0};
 	int rc = 0;
 
 	if (ask->op == H_SINK || ask->op == H_BOTH || ask->op == H_WAIT)
 		rc = h_put(bed, call, ask);
-	if (!rc && (ask->op == H_SOURCE || ask->op == H_BOTH || ask->op == H_LATE ||
-		    ask->op == H_ONCE))
+	if (!rc &&
+	    (ask->op == H_SOURCE || ask->op == H_BOTH || ask->op == H_LATE || ask->op == H_ONCE))
 		rc = h_get(call, ask);
 	else if (!rc && (ask->op == H_SINK || ask->op == H_WAIT))
 		rc = h_get(call, &nothing);
@@ -378,7 +381,7 @@ void h_gate_open(struct h_bed *bed)
 
 struct rxw_stats h_stats(rxw_endpoint *endpoint)
 {
-	struct rxw_stats s = { .size = sizeof(s) };
+	struct rxw_stats s = {.size = sizeof(s)};
 
 	ck_assert_int_eq(rxw_endpoint_stats(endpoint, &s), 0);
 	return s;
@@ -396,7 +399,7 @@ unsigned h_warnings(struct h_bed *bed)
 
 int h_raw_socket(struct h_bed *bed)
 {
-	struct timeval patience = { .tv_sec = 10 };
+	struct timeval patience = {.tv_sec = 10};
 	int fd = socket(bed->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	ck_assert_int_ge(fd, 0);
@@ -407,20 +410,32 @@ int h_raw_socket(struct h_bed *bed)
 
 struct h_raw h_raw_request(uint8_t head[H_ASK_SIZE], enum h_op op, uint32_t cid)
 {
-	struct h_ask ask = { .op = op };
+	struct h_ask ask = {.op = op};
 
 	h_encode_ask(head, &ask);
-	return (struct h_raw){ .epoch = 0x80000123, .cid = cid, .call = 1, .seq = 1, .serial = 1,
-			       .type = RXW_DATA, .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET,
-			       .service = H_SERVICE, .body = head, .size = H_ASK_SIZE };
+	return (struct h_raw){.epoch = 0x80000123,
+			      .cid = cid,
+			      .call = 1,
+			      .seq = 1,
+			      .serial = 1,
+			      .type = RXW_DATA,
+			      .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET,
+			      .service = H_SERVICE,
+			      .body = head,
+			      .size = H_ASK_SIZE};
 }
 
 size_t h_raw_encode(uint8_t packet[2048], const struct h_raw *raw)
 {
-	struct rxw_header h = { .epoch = raw->epoch, .cid = raw->cid, .call = raw->call,
-				.seq = raw->seq, .serial = raw->serial, .type = raw->type,
-				.flags = raw->flags, .security = raw->security,
-				.service = raw->service };
+	struct rxw_header h = {.epoch = raw->epoch,
+			       .cid = raw->cid,
+			       .call = raw->call,
+			       .seq = raw->seq,
+			       .serial = raw->serial,
+			       .type = raw->type,
+			       .flags = raw->flags,
+			       .security = raw->security,
+			       .service = raw->service};
 
 	ck_assert_uint_le(raw->size, 2048 - RXW_HEADER_SIZE);
 	rxw_header_put(packet, &h);

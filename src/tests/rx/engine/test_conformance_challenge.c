@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/wire.h"
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 #include "tests/rx/api/harness.h"
 #include "tests/rx/api/streams.h"
 

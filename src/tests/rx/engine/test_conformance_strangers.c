@@ -10,7 +10,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/rx/batch.h"
 #include "engine/lock.h"
-#include "proto/seen.h"
+#include "proto/event/event.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 #include "tests/rx/api/streams.h"

@@ -100,7 +100,7 @@ void bench_free(struct bench *b)
 	struct rxw_pcall *list = b->out.touched;
 
 	while (list != NULL) {
-		struct rxw_pcall *next = list->out_next;
+		struct rxw_pcall *next = list->out.next;
 
 		call_drop(list);
 		list = next;
@@ -113,7 +113,7 @@ void bench_free(struct bench *b)
 	for (struct bench_conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		rxw_conntable_remove(&b->table, &c->p);
-		ck_assert_int_eq(atomic_load(&c->p.memory.used) == 0 || c->p.channel[0] ||
+		ck_assert_int_eq(atomic_load(&c->p.rx.memory.used) == 0 || c->p.channel[0] ||
 					 c->p.channel[1] || c->p.channel[2] || c->p.channel[3],
 				 1);
 		rxw_pconn_fini(&c->p, b->out.now);
@@ -240,11 +240,11 @@ void bench_settle(struct bench *b)
 		b->out.touched = NULL;
 		while (list != NULL) {
 			struct bench_call *call = (struct bench_call *)list;
-			uint32_t events = list->out_events;
+			uint32_t events = list->out.events;
 
-			list->out_linked = false;
-			list->out_events = 0;
-			list = list->out_next;
+			list->out.linked = false;
+			list->out.events = 0;
+			list = list->out.next;
 			call->events |= events;
 			if ((events & RXW_OUT_ATTACH) && b->auto_attach)
 				rxw_pcall_attach(&call->p, &b->out);
@@ -283,7 +283,7 @@ static void bench_auth(struct bench *b)
 	if (reply != NULL)
 		catch (b, &c->path, reply->data, size, 0, false);
 	rxw_buf_unref(reply);
-	while (c->authenticated && rxw_pconn_take_kept(c, &kept[n]))
+	while (c->auth.authenticated && rxw_pconn_take_kept(c, &kept[n]))
 		ck_assert_uint_lt(++n, 64);
 	for (unsigned i = 0; i < n; i++) {
 		kept[i].path = &c->path;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/rtt.h"
-#include "proto/internal.h"
+#include "proto/conn/conn.h"
 #include "tests/asserts.h"
 
 #define BENCH_SERVICE 73
@@ -30,7 +30,7 @@ struct bench_call {
 	struct rxw_pcall p;
 	struct bench *bench;
 	unsigned refs;
-	uint32_t events; /* all since they were last cleared */
+	uint32_t events;	 /* all since they were last cleared */
 	struct bench_call *next; /* in the bench's list of those that are over */
 };
 
@@ -55,7 +55,7 @@ struct bench {
 	struct bench_call *over;
 	struct bench_packet sent[512];
 	unsigned count, next; /* packets caught; first not looked at */
-	unsigned live_calls; /* but for those that are over */
+	unsigned live_calls;  /* but for those that are over */
 	bool client;
 	bool auto_attach, auto_send, refuse_calls, memory_short;
 	struct rxw_security *security;

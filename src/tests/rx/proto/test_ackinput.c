@@ -14,7 +14,7 @@ static void setup(unsigned packets)
 	bench_init(&b, true);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
 	call = bench_begin(&b, c);
-	call->p.cc.cwnd = 100;
+	call->p.tx.cc.cwnd = 100;
 	call->p.tx.window = 255;
 	call->p.tx.edge = 256;
 	if (packets > 0)
@@ -129,12 +129,12 @@ START_TEST(withdrawn)
 	ack(1, 4, RXW_ACK_IDLE, "11111111");
 	ck_assert_uint_eq(call->p.tx.acked, 8);
 	ck_assert_uint_eq(call->p.tx.flight, 0);
-	cwnd = call->p.cc.cwnd;
+	cwnd = call->p.tx.cc.cwnd;
 	b.auto_send = false;
 	ack(1, 0, RXW_ACK_DELAY, "11101111");
 	ck_assert_uint_eq(call->p.tx.acked, 7);
 	ck_assert_uint_eq(call->p.tx.lost, 1);
-	ck_assert_uint_eq(call->p.cc.cwnd, cwnd);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, cwnd);
 	ck_assert_uint_eq(bench_send(call), 1);
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 4);
 	bench_free(&b);
@@ -145,16 +145,16 @@ START_TEST(round_trips)
 {
 	setup(8);
 	ack(3, 2, RXW_ACK_REQUESTED, "");
-	ck_assert_uint_eq(call->p.rtt.srtt, 10 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.rtt.srtt, 10 * RXW_MS);
 	b.out.now += 5 * RXW_MS;
 	ack(3, 2, RXW_ACK_REQUESTED, "");  /* the same serial again */
 	ack(5, 0, RXW_ACK_DELAY, "");	   /* none */
 	ack(5, 77, RXW_ACK_REQUESTED, ""); /* not ours */
 	ack(5, 5, RXW_ACK_IDLE, "11");	   /* packet 6 is newer than the one named */
-	ck_assert_uint_eq(call->p.rtt.srtt, 10 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.rtt.srtt, 10 * RXW_MS);
 	ack(5, 7, RXW_ACK_IDLE, "111");
-	ck_assert_uint_eq(call->p.rtt.latest, 15 * RXW_MS);
-	ck_assert_uint_eq(atomic_load(&c->p.peer->srtt), call->p.rtt.srtt);
+	ck_assert_uint_eq(call->p.tx.rtt.latest, 15 * RXW_MS);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->srtt), call->p.tx.rtt.srtt);
 	bench_free(&b);
 }
 END_TEST
@@ -193,7 +193,7 @@ START_TEST(lost_by_count)
 
 	setup(40);
 	ack(11, 10, RXW_ACK_REQUESTED, "");
-	before = call->p.cc.cwnd;
+	before = call->p.tx.cc.cwnd;
 	ack(11, 12, RXW_ACK_OUT_OF_SEQUENCE, "01");
 	ack(11, 13, RXW_ACK_OUT_OF_SEQUENCE, "011");
 	bench_nothing(&b);
@@ -205,15 +205,15 @@ START_TEST(lost_by_count)
 	ck_assert(k->h.flags & RXW_REQUEST_ACK);
 	ck_assert_uint_eq(b.stats.loss_events, 1);
 	ck_assert_uint_eq(b.stats.retransmitted, 1);
-	ck_assert_uint_lt(call->p.cc.cwnd, before);
-	ck_assert_uint_eq(call->p.cc.cwnd, call->p.cc.ssthresh);
+	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, call->p.tx.cc.ssthresh);
 	/* More of the same event: not again, neither reaction nor retransmission. */
-	before = call->p.cc.cwnd;
+	before = call->p.tx.cc.cwnd;
 	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
 	ack(11, 16, RXW_ACK_OUT_OF_SEQUENCE, "011111");
 	ck_assert_uint_eq(b.stats.loss_events, 1);
 	ck_assert_uint_eq(b.stats.retransmitted, 1);
-	ck_assert_uint_eq(call->p.cc.cwnd, before);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, before);
 	bench_free(&b);
 }
 END_TEST
@@ -239,15 +239,15 @@ START_TEST(reordering_is_undone)
 
 	setup(40);
 	ack(11, 10, RXW_ACK_REQUESTED, "");
-	before = call->p.cc.cwnd;
+	before = call->p.tx.cc.cwnd;
 	ack(11, 12, RXW_ACK_OUT_OF_SEQUENCE, "01");
 	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 11);
-	ck_assert_uint_lt(call->p.cc.cwnd, before);
+	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
 	ack(19, 11, RXW_ACK_IDLE, "");
 	ck_assert_uint_eq(b.stats.spurious_losses, 1);
-	ck_assert_uint_ge(call->p.cc.cwnd, before);
-	ck_assert_uint_gt(call->p.recovery.threshold, 3);
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
+	ck_assert_uint_gt(call->p.tx.recovery.threshold, 3);
 	bench_free(&b);
 }
 END_TEST
@@ -258,16 +258,16 @@ START_TEST(duplicate_names_a_retransmission)
 
 	setup(40);
 	ack(11, 10, RXW_ACK_REQUESTED, "");
-	before = call->p.cc.cwnd;
+	before = call->p.tx.cc.cwnd;
 	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
 	ack(11, 19, RXW_ACK_OUT_OF_SEQUENCE, "011111111");
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 41);
 	b.out.now += 10 * RXW_MS;
 	ack(20, 0, RXW_ACK_DELAY, "");
-	ck_assert_uint_lt(call->p.cc.cwnd, before);
+	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
 	ack(20, 41, RXW_ACK_DUPLICATE, "");
 	ck_assert_uint_eq(b.stats.spurious_losses, 1);
-	ck_assert_uint_ge(call->p.cc.cwnd, before);
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
 	bench_free(&b);
 }
 END_TEST
@@ -277,11 +277,11 @@ START_TEST(exceeded_window)
 	uint32_t before;
 
 	setup(20);
-	before = call->p.cc.cwnd;
+	before = call->p.tx.cc.cwnd;
 	bench_get_ack(&b, c, 1, 11, 20, RXW_ACK_EXCEEDS_WINDOW, "", 5);
 	ck_assert_uint_eq(call->p.tx.lost, 5); /* 16 to 20 */
 	ck_assert_uint_eq(b.stats.loss_events, 0);
-	ck_assert_uint_ge(call->p.cc.cwnd, before);
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
 	bench_nothing(&b);
 	bench_get_ack(&b, c, 1, 16, 15, RXW_ACK_REQUESTED, "", 5);
 	for (unsigned i = 16; i <= 20; i++)
@@ -295,12 +295,12 @@ START_TEST(no_space)
 	uint32_t before;
 
 	setup(20);
-	before = call->p.cc.cwnd;
+	before = call->p.tx.cc.cwnd;
 	ack(11, 20, RXW_ACK_NOSPACE, "");
-	ck_assert_uint_lt(call->p.cc.cwnd, before);
-	before = call->p.cc.cwnd;
+	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
+	before = call->p.tx.cc.cwnd;
 	ack(11, 20, RXW_ACK_NOSPACE, "");
-	ck_assert_uint_eq(call->p.cc.cwnd, before); /* once per round trip */
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, before); /* once per round trip */
 	bench_free(&b);
 }
 END_TEST
@@ -354,15 +354,15 @@ START_TEST(slow_start_by_small_acks)
 		b.out.now += RXW_MS / 2;
 		for (unsigned i = 2; i <= flight; i += 2)
 			ack(call->p.tx.una + 2, serial + i, RXW_ACK_IDLE, "");
-		ck_assert_uint_eq(call->p.cc.cwnd, 2 * flight);
+		ck_assert_uint_eq(call->p.tx.cc.cwnd, 2 * flight);
 	}
 	/* A window that is half empty for two round trips does not grow. */
-	call->p.cc.cwnd = 200;
+	call->p.tx.cc.cwnd = 200;
 	call->p.tx.peak = call->p.tx.last_peak = 99;
 	bench_send(call);
 	call->p.tx.peak = 99;
 	ack(call->p.tx.una + 2, 0, RXW_ACK_IDLE, "");
-	ck_assert_uint_eq(call->p.cc.cwnd, 200);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 200);
 	bench_free(&b);
 }
 END_TEST
@@ -374,13 +374,13 @@ START_TEST(loss_of_a_full_window)
 	ack(11, 10, RXW_ACK_REQUESTED, "");
 	ck_assert_uint_eq(call->p.tx.flight, 30);
 	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
-	ck_assert_uint_eq(call->p.cc.ssthresh, 20);
+	ck_assert_uint_eq(call->p.tx.cc.ssthresh, 20);
 	bench_free(&b);
 	/* But never more than the window. */
 	setup(40);
-	call->p.cc.cwnd = 34;
+	call->p.tx.cc.cwnd = 34;
 	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
-	ck_assert_uint_le(call->p.cc.ssthresh, 20);
+	ck_assert_uint_le(call->p.tx.cc.ssthresh, 20);
 	bench_free(&b);
 }
 END_TEST
@@ -420,7 +420,7 @@ START_TEST(path_mtu_search)
 	b.params.mtu_ceiling = 8972;
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
 	call = bench_begin(&b, c);
-	call->p.cc.cwnd = 100;
+	call->p.tx.cc.cwnd = 100;
 	call->p.tx.edge = 256;
 	call->p.tx.window = 255;
 	for (unsigned i = 0; i < 10 && size == 0; i++) {
@@ -437,7 +437,7 @@ START_TEST(path_mtu_search)
 		b.count = b.next = 0;
 	}
 	ck_assert_uint_eq(size, 8972);
-	ck_assert_uint_eq(call->p.mtu.confirmed, 8972);
+	ck_assert_uint_eq(call->p.tx.mtu.confirmed, 8972);
 	atomic_store(&c->p.peer->peer_max_mtu, 16384);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 8972);
 	ck_assert_uint_eq(atomic_load(&c->p.peer->mtu), 8972);

@@ -222,21 +222,21 @@ END_TEST
 START_TEST(seeds_from_the_peer)
 {
 	client();
-	ck_assert_uint_eq(call->p.cc.cwnd, 4);
-	ck_assert(!call->p.rtt.valid);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 4);
+	ck_assert(!call->p.tx.rtt.valid);
 	atomic_store(&c->p.peer->srtt, 20 * RXW_MS);
 	atomic_store(&c->p.peer->rttvar, RXW_MS);
 	atomic_store(&c->p.peer->rtt_at, b.out.now);
 	atomic_store(&c->p.peer->mtu, 1200);
 	call = bench_begin(&b, c);
-	ck_assert_uint_eq(call->p.cc.cwnd, 10);
-	ck_assert_uint_eq(call->p.rtt.srtt, 20 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 10);
+	ck_assert_uint_eq(call->p.tx.rtt.srtt, 20 * RXW_MS);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
 	/* With losses known, or long ago: carefully. */
 	atomic_store(&c->p.peer->ssthresh, 20);
 	call = bench_begin(&b, c);
-	ck_assert_uint_eq(call->p.cc.cwnd, 4);
-	ck_assert_uint_eq(call->p.cc.ssthresh, 20);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 4);
+	ck_assert_uint_eq(call->p.tx.cc.ssthresh, 20);
 	bench_free(&b);
 }
 END_TEST

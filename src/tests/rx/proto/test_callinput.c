@@ -87,7 +87,7 @@ START_TEST(repeated_with_last)
 	bench_get_data(&b, c, 1, 4, RXW_LAST_PACKET, 1);
 	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 4);
 	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
-	ck_assert_uint_eq(bench_channel(c, 0)->duplicates, 2);
+	ck_assert_uint_eq(bench_channel(c, 0)->count.duplicates, 2);
 	bench_free(&b);
 }
 END_TEST

@@ -64,7 +64,7 @@ START_TEST(retransmission_timeout)
 		gap = k->at - last;
 		last = k->at;
 	}
-	ck_assert_uint_eq(call->p.cc.cwnd, 1);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 1);
 	ck_assert_uint_eq(b.stats.rto_events, 3);
 	ck_assert_uint_eq(call->p.tx.flight, 4); /* the others are not taken for lost yet */
 	/* Any news resets the back-off. */
@@ -77,12 +77,12 @@ END_TEST
 START_TEST(spurious_timeout)
 {
 	client(4, false);
-	call->p.cc.ssthresh = 100;
+	call->p.tx.cc.ssthresh = 100;
 	bench_pass(&b, 1200 * RXW_MS);
-	ck_assert_uint_eq(call->p.cc.cwnd, 1);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 1);
 	/* The ACK names an original: late, not lost. */
 	bench_get_ack(&b, c, 1, 3, 2, RXW_ACK_REQUESTED, "", 32);
-	ck_assert_uint_ge(call->p.cc.cwnd, 4);
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, 4);
 	ck_assert_uint_eq(b.stats.spurious_losses, 1);
 	bench_free(&b);
 }
@@ -110,7 +110,7 @@ START_TEST(tail_loss_probe)
 	struct bench_packet *k;
 
 	client(0, false);
-	rxw_rtt_seed(&call->p.rtt, 20 * RXW_MS, RXW_MS);
+	rxw_rtt_seed(&call->p.tx.rtt, 20 * RXW_MS, RXW_MS);
 	bench_write(call, 3, 100, false);
 	b.next = b.count;
 	ck_assert(b.sent[2].h.flags & RXW_REQUEST_ACK); /* so the peer answers without delay */
@@ -121,7 +121,7 @@ START_TEST(tail_loss_probe)
 	ck_assert_uint_eq(k->h.seq, 3);
 	ck_assert(k->h.flags & RXW_REQUEST_ACK);
 	ck_assert_uint_eq(b.stats.rto_events, 0);
-	ck_assert_uint_eq(call->p.cc.cwnd, 4);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 4);
 	/* One probe, then the timeout. */
 	while (b.next == b.count)
 		bench_pass(&b, 10 * RXW_MS);
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(probe_counts_from_the_tail)
 {
 	client(0, false);
-	rxw_rtt_seed(&call->p.rtt, 20 * RXW_MS, RXW_MS);
+	rxw_rtt_seed(&call->p.tx.rtt, 20 * RXW_MS, RXW_MS);
 	bench_write(call, 3, 100, false);
 	b.next = b.count;
 	bench_pass(&b, 30 * RXW_MS);
@@ -147,7 +147,7 @@ START_TEST(probe_counts_from_the_tail)
 	bench_free(&b);
 	/* An eighth of a round trip is left for its own ACK to follow theirs. */
 	client(0, false);
-	rxw_rtt_seed(&call->p.rtt, 80 * RXW_MS, RXW_MS);
+	rxw_rtt_seed(&call->p.tx.rtt, 80 * RXW_MS, RXW_MS);
 	bench_write(call, 3, 100, false);
 	b.next = b.count;
 	bench_pass(&b, 155 * RXW_MS);
@@ -164,7 +164,7 @@ END_TEST
 START_TEST(probe_with_new_data)
 {
 	client(0, false);
-	rxw_rtt_seed(&call->p.rtt, 20 * RXW_MS, RXW_MS);
+	rxw_rtt_seed(&call->p.tx.rtt, 20 * RXW_MS, RXW_MS);
 	bench_write(call, 10, 100, false);
 	ck_assert_uint_eq(call->p.tx.nxt, 5);
 	b.next = b.count;
@@ -178,7 +178,7 @@ END_TEST
 START_TEST(probe_within_the_window)
 {
 	client(0, false);
-	rxw_rtt_seed(&call->p.rtt, 20 * RXW_MS, RXW_MS);
+	rxw_rtt_seed(&call->p.tx.rtt, 20 * RXW_MS, RXW_MS);
 	bench_write(call, 4, 100, false);
 	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "", 2);
 	b.next = b.count;

@@ -15,7 +15,7 @@ static void up(unsigned queued, unsigned sent)
 	bench_init(&b, true);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
 	call = bench_begin(&b, c);
-	call->p.cc.cwnd = 64; /* what limits is the peer's window */
+	call->p.tx.cc.cwnd = 64; /* what limits is the peer's window */
 	bench_write(call, queued, 40, true);
 	rxw_pcall_urge(&call->p, &b.out);
 	bench_settle(&b);
@@ -212,14 +212,14 @@ START_TEST(stale_ones)
 	 * answered all the same.
 	 */
 	b.next = b.count;
-	call->p.timer.last_heard = 1;
+	call->p.time.last_heard = 1;
 	size = bench_ack(&b, packet, 1, 8, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "1111", 255);
 	input(size);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.reason, RXW_ACK_PING_RESPONSE);
 	ck_assert_uint_eq(call->p.tx.una, 9);
 	ck_assert_uint_eq(call->p.tx.edge, 29);
 	ck_assert_uint_eq(call->p.tx.acked, 0);
-	ck_assert_uint_eq(call->p.timer.last_heard, 1);
+	ck_assert_uint_eq(call->p.time.last_heard, 1);
 	/*
 	 * An equal one that was overtaken: it may add, it takes nothing back, its trailer is old.
 	 */
@@ -250,7 +250,7 @@ START_TEST(a_soft_one_may_be_withdrawn)
 	ack(1, "111", 32);
 	ck_assert_uint_eq(call->p.tx.acked, 3);
 	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 4); /* all are kept */
-	cwnd = call->p.cc.cwnd;
+	cwnd = call->p.tx.cc.cwnd;
 	bench_pass(&b, RXW_MS);
 	ack(1, "101", 32);
 	for (unsigned i = 0; i < b.next; i++)
@@ -258,7 +258,7 @@ START_TEST(a_soft_one_may_be_withdrawn)
 			first = &b.sent[i];
 	k = bench_expect(&b, RXW_DATA);
 	ck_assert_uint_eq(k->h.seq, 2);
-	ck_assert_uint_eq(call->p.cc.cwnd, cwnd); /* no sign of congestion */
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, cwnd); /* no sign of congestion */
 	ck_assert_uint_eq(atomic_load(&b.stats.loss_events), 0);
 	/*
 	 * The same packet: number, place, channel, spare word, bytes; a new serial, and it asks for
@@ -280,9 +280,9 @@ START_TEST(beyond_the_window_is_no_loss)
 	uint32_t highest, cwnd;
 
 	up(20, 16);
-	cwnd = call->p.cc.cwnd;
+	cwnd = call->p.tx.cc.cwnd;
 	bench_get_ack(&b, c, 1, 5, 16, RXW_ACK_EXCEEDS_WINDOW, "", 4);
-	ck_assert_uint_eq(call->p.cc.cwnd, cwnd);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, cwnd);
 	ck_assert_uint_eq(atomic_load(&b.stats.loss_events), 0);
 	ck_assert_uint_eq(left(&highest), 0);
 	ck_assert_uint_eq(call->p.tx.flight, 4);
@@ -290,7 +290,7 @@ START_TEST(beyond_the_window_is_no_loss)
 	ack(9, "", 16);
 	ck_assert_uint_ge(left(&highest), 8);
 	ck_assert_uint_le(highest, 20);
-	ck_assert_uint_ge(call->p.retransmitted, 8);
+	ck_assert_uint_ge(call->p.count.retransmitted, 8);
 	ck_assert_uint_eq(atomic_load(&b.stats.loss_events), 0);
 }
 END_TEST
@@ -300,10 +300,10 @@ START_TEST(no_space_halves_once)
 	uint32_t cwnd;
 
 	up(20, 16);
-	cwnd = call->p.cc.cwnd;
+	cwnd = call->p.tx.cc.cwnd;
 	bench_get_ack(&b, c, 1, 5, 16, RXW_ACK_NOSPACE, "", 16);
-	ck_assert_uint_lt(call->p.cc.cwnd, cwnd);
-	cwnd = call->p.cc.cwnd;
+	ck_assert_uint_lt(call->p.tx.cc.cwnd, cwnd);
+	cwnd = call->p.tx.cc.cwnd;
 	ck_assert_uint_ge(cwnd, 2);
 	ck_assert_int_eq(call->p.error, 0);
 }
@@ -404,18 +404,18 @@ START_TEST(samples_by_serial)
 	bench_pass(&b, 30 * RXW_MS);
 	bench_get_ack(&b, c, 1, 1, 4711, RXW_ACK_REQUESTED, "1", 32); /* names nothing of ours */
 	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "11", 32);
-	ck_assert(!call->p.rtt.valid);
+	ck_assert(!call->p.tx.rtt.valid);
 	bench_get_ack(&b, c, 1, 1, serial - 1, RXW_ACK_IDLE, "1111",
 		      32); /* not about the newest: it waited, maybe */
-	ck_assert(!call->p.rtt.valid);
+	ck_assert(!call->p.tx.rtt.valid);
 	bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_IDLE, "1111", 32);
-	ck_assert(call->p.rtt.valid);
-	ck_assert_uint_ge(call->p.rtt.srtt, 30 * RXW_MS);
-	ck_assert_uint_le(call->p.rtt.srtt, 31 * RXW_MS);
+	ck_assert(call->p.tx.rtt.valid);
+	ck_assert_uint_ge(call->p.tx.rtt.srtt, 30 * RXW_MS);
+	ck_assert_uint_le(call->p.tx.rtt.srtt, 31 * RXW_MS);
 	/* Once for each. */
 	bench_pass(&b, 50 * RXW_MS);
 	bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_REQUESTED, "1111", 32);
-	ck_assert_uint_le(call->p.rtt.srtt, 31 * RXW_MS);
+	ck_assert_uint_le(call->p.tx.rtt.srtt, 31 * RXW_MS);
 }
 END_TEST
 
@@ -429,8 +429,8 @@ START_TEST(samples_of_repeated_packets)
 	k = bench_expect(&b, RXW_DATA);
 	bench_pass(&b, k->at + 20 * RXW_MS - b.out.now);
 	bench_get_ack(&b, c, 1, 2, k->h.serial, RXW_ACK_REQUESTED, "", 32);
-	ck_assert(call->p.rtt.valid);
-	ck_assert_uint_eq(call->p.rtt.srtt, 20 * RXW_MS);
+	ck_assert(call->p.tx.rtt.valid);
+	ck_assert_uint_eq(call->p.tx.rtt.srtt, 20 * RXW_MS);
 }
 END_TEST
 

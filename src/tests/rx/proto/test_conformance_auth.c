@@ -97,25 +97,26 @@ static int32_t check(void *conn, const uint8_t *response, size_t size, uint16_t 
 }
 
 static struct rxw_security class = {
-	.class = {
-		.size = sizeof(struct rxw_security_class),
-		.name = "asks",
-		.index = INDEX,
-		.broken = -4243,
-		.conn_create = conn_create,
-		.conn_destroy = free,
-		.room = conn_room,
-		.seal = seal,
-		.verify = verify,
-		.challenge = challenge,
-		.respond = respond,
-		.check_response = check,
-	},
+	.class =
+		{
+			.size = sizeof(struct rxw_security_class),
+			.name = "asks",
+			.index = INDEX,
+			.broken = -4243,
+			.conn_create = conn_create,
+			.conn_destroy = free,
+			.room = conn_room,
+			.seal = seal,
+			.verify = verify,
+			.challenge = challenge,
+			.respond = respond,
+			.check_response = check,
+		},
 };
 
 static uint32_t nonce_of(const struct bench_conn *conn)
 {
-	return ((struct asking *)conn->p.sec)->nonce;
+	return ((struct asking *)conn->p.auth.sec)->nonce;
 }
 
 static struct bench b;
@@ -250,7 +251,7 @@ START_TEST(unasked_responses)
 {
 	response(nonce_of(c));
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
-	ck_assert(!c->p.authenticated);
+	ck_assert(!c->p.auth.authenticated);
 	bench_nothing(&b);
 	ck_assert_int_eq(c->p.error, 0);
 }
@@ -324,7 +325,7 @@ START_TEST(many_wrong_responses)
 	}
 	ck_assert_int_eq(c->p.error, 4712);
 	response(nonce_of(c));
-	ck_assert(!c->p.authenticated);
+	ck_assert(!c->p.auth.authenticated);
 	while ((k = bench_next(&b)) != NULL) {
 		ck_assert_uint_ne(k->h.type, RXW_ABORT);
 		n += k->h.type == RXW_CHALLENGE;
@@ -376,13 +377,13 @@ START_TEST(forged_data)
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
 	bench_pass(&b, 100 * RXW_MS);
 	b.next = b.count;
-	heard = call()->timer.last_heard;
+	heard = call()->time.last_heard;
 	data(2, RXW_LAST_PACKET | RXW_REQUEST_ACK, false);
 	data(200, RXW_LAST_PACKET, false);
 	bench_nothing(&b);
 	ck_assert_uint_eq(call()->rx.next, 2);
 	ck_assert_uint_eq(call()->rx.last, 0);
-	ck_assert_uint_eq(call()->timer.last_heard, heard);
+	ck_assert_uint_eq(call()->time.last_heard, heard);
 	ck_assert_int_eq(call()->error, 0);
 	/* A forged request for the next call ends none that is at work. */
 	{

@@ -103,7 +103,7 @@ START_TEST(headers_of_a_server)
 	rxw_peer_prove(c->p.peer, b.out.now);
 	ck_assert_uint_eq(b.sent[b.count - 1].h.flags, RXW_LAST_PACKET);
 	bench_pass(&b, 3 * RXW_SEC); /* retransmissions have serials of their own */
-	ck_assert_uint_ge(call->p.retransmitted, 1);
+	ck_assert_uint_ge(call->p.count.retransmitted, 1);
 	bench_data(&b, packet, 1, 1, 0, 100); /* another channel counts on */
 	rxw_put32(packet + 4, BENCH_CID | 2);
 	input(RXW_HEADER_SIZE + 100);
@@ -119,7 +119,7 @@ START_TEST(headers_of_a_client)
 
 	bench_write(call, 3, 80, true);
 	bench_pass(&b, 5 * RXW_SEC);
-	ck_assert_uint_ge(call->p.retransmitted, 1);
+	ck_assert_uint_ge(call->p.count.retransmitted, 1);
 	rxw_pcall_fail(&call->p, 7, RXW_ORIGIN_LOCAL, true, &b.out);
 	bench_settle(&b);
 	ck_assert_int_eq(b.sent[b.count - 1].code, 7);

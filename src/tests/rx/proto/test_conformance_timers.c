@@ -69,7 +69,7 @@ START_TEST(retransmission_backs_off)
 	}
 	ck_assert_uint_ge(n, 2);
 	ck_assert_uint_le(n, 3);
-	ck_assert_uint_eq(call->p.cc.cwnd, 1);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 1);
 }
 END_TEST
 
@@ -83,7 +83,7 @@ START_TEST(never_sooner_than_200_ms)
 	k = &b.sent[1];
 	bench_pass(&b, RXW_MS / 10);
 	bench_get_ack(&b, c, 1, 3, k->h.serial, RXW_ACK_REQUESTED, "", 32);
-	ck_assert(call->p.rtt.valid);
+	ck_assert(call->p.tx.rtt.valid);
 	skip();
 	bench_write(call, 3, 40, false);
 	rxw_pcall_urge(&call->p, &b.out);

@@ -70,7 +70,7 @@ static int fake_challenge(void *conn, uint8_t *out, size_t room)
 }
 
 static int fake_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
-		   uint8_t *out, size_t room, size_t *written, uint16_t *spare)
+			uint8_t *out, size_t room, size_t *written, uint16_t *spare)
 {
 	struct asking *c = conn;
 
@@ -86,7 +86,7 @@ static int fake_respond(void *conn, const uint8_t *challenge, size_t size, const
 }
 
 static int32_t fake_check(void *conn, const uint8_t *response, size_t size, uint16_t spare,
-		     uint32_t calls[4])
+			  uint32_t calls[4])
 {
 	struct asking *c = conn;
 
@@ -101,20 +101,21 @@ static int32_t fake_check(void *conn, const uint8_t *response, size_t size, uint
 }
 
 static struct rxw_security fake = {
-	.class = {
-		.size = sizeof(struct rxw_security_class),
-		.name = "asks",
-		.index = FAKE_INDEX,
-		.broken = -4243,
-		.conn_create = fake_create,
-		.conn_destroy = free,
-		.room = fake_room,
-		.seal = fake_seal,
-		.verify = fake_verify,
-		.challenge = fake_challenge,
-		.respond = fake_respond,
-		.check_response = fake_check,
-	},
+	.class =
+		{
+			.size = sizeof(struct rxw_security_class),
+			.name = "asks",
+			.index = FAKE_INDEX,
+			.broken = -4243,
+			.conn_create = fake_create,
+			.conn_destroy = free,
+			.room = fake_room,
+			.seal = fake_seal,
+			.verify = fake_verify,
+			.challenge = fake_challenge,
+			.respond = fake_respond,
+			.check_response = fake_check,
+		},
 };
 
 static struct bench b;
@@ -327,7 +328,7 @@ static void last_is(uint8_t level, uint32_t seq, bool read)
 	setup(false);
 	sealed(1, 1, 0, "good");
 	respond(0x11223345, BENCH_CID);
-	c->p.level = level;
+	c->p.auth.level = level;
 	sealed(1, 2, 0, "good");
 	sealed(1, seq, RXW_LAST_PACKET, "good");
 	if (read)
@@ -395,14 +396,14 @@ START_TEST(damaged_ack)
 
 	bench_write(mine, 3, 10, true);
 	b.next = b.count;
-	heard = mine->p.timer.last_heard;
+	heard = mine->p.time.last_heard;
 	bench_pass(&b, RXW_MS);
 	size = bench_ack(&b, packet, 1, 0x10004, 0, RXW_ACK_DELAY, 0, "", 16);
 	bench_input(&b, c, packet, size, size);
 	ck_assert_int_eq(mine->p.error, 0);
 	ck_assert_uint_eq(mine->p.tx.una, 1);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_BAD_ACK], 1);
-	ck_assert_uint_eq(mine->p.timer.last_heard, heard); /* nor is it a sign of life */
+	ck_assert_uint_eq(mine->p.time.last_heard, heard); /* nor is it a sign of life */
 	bench_nothing(&b);
 	size = bench_ack(&b, packet, 1, 4, 0, RXW_ACK_DELAY, 0, "", 16);
 	bench_input(&b, c, packet, size, size);
@@ -421,7 +422,7 @@ START_TEST(numbers)
 		uint32_t claimed[4];
 		int32_t error;
 	} rows[] = {
-		{{5, 0, 0, 0}, 0},	   {{4, 9, 0, 0x7fffffff}, 0}, {{0, 0, 0, 0}, 0},
+		{{5, 0, 0, 0}, 0},     {{4, 9, 0, 0x7fffffff}, 0},     {{0, 0, 0, 0}, 0},
 		{{6, 0, 0, 0}, -4243}, {{5, 0x80000000, 0, 0}, -4243},
 	};
 
@@ -448,11 +449,11 @@ END_TEST
 START_TEST(too_weak)
 {
 	setup(false);
-	c->p.level_min = RXW_LEVEL_AUTH;
+	c->p.auth.level_min = RXW_LEVEL_AUTH;
 	sealed(1, 1, 0, "good");
 	respond(0x11223345, BENCH_CID);
 	ck_assert_int_eq(c->p.error, RXW_INVALID_OPERATION);
-	ck_assert(!c->p.authenticated);
+	ck_assert(!c->p.auth.authenticated);
 	bench_free(&b);
 }
 END_TEST
@@ -467,7 +468,8 @@ START_TEST(nothing_verifies)
 		sealed(1, i, 0, "evil");
 	for (unsigned i = 0; i < 61; i++) {
 		uint8_t packet[RXW_ACK_MAX_SIZE];
-		uint32_t size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
+		uint32_t size =
+			bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
 
 		bench_pass(&b, RXW_SEC);
 		bench_input(&b, c, packet, size, size);

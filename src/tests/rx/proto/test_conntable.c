@@ -83,7 +83,7 @@ START_TEST(first_of_chains)
 		ck_assert_int_eq(rxw_conntable_insert(&t, &c[n]), 0);
 		rxw_conntable_first(&t, cid, n + 1, first);
 		for (unsigned i = 0; i <= n; i++) {
-			for (at = first[i]; at != NULL && at != &c[i]; at = at->hash_next)
+			for (at = first[i]; at != NULL && at != &c[i]; at = at->links.hash_next)
 				;
 			ck_assert_ptr_eq(at, &c[i]);
 		}
@@ -133,7 +133,7 @@ static void check_marks(struct rxw_pconn *const *slot, const uint16_t *mark, uns
 	for (unsigned i = 0; i < size; i++) {
 		unsigned length = 0;
 
-		for (const struct rxw_pconn *c = slot[i]; c; c = c->hash_next)
+		for (const struct rxw_pconn *c = slot[i]; c; c = c->links.hash_next)
 			length++;
 		wrong += (unsigned)__builtin_popcount(mark[i]) > length || !mark[i] != !length;
 	}
@@ -148,19 +148,20 @@ static void check_whole(const struct rxw_conntable *t)
 	check_marks(t->slot, t->mark, t->size);
 	check_marks(t->old_slot, t->old_mark, t->old_size);
 	for (unsigned i = 0; i < rxw_conntable_chains(t); i++)
-		for (struct rxw_pconn *c = rxw_conntable_chain(t, i); c; c = c->hash_next) {
+		for (struct rxw_pconn *c = rxw_conntable_chain(t, i); c; c = c->links.hash_next) {
 			struct rxw_pconn *first = rxw_conntable_of_peer(t, &c->path.peer);
 
 			n++;
 			ck_assert_ptr_nonnull(first);
-			ck_assert_ptr_null(first->peer_prev);
-			for (struct rxw_pconn *p = first; first == c && p; p = p->peer_next) {
+			ck_assert_ptr_null(first->links.peer_prev);
+			for (struct rxw_pconn *p = first; first == c && p; p = p->links.peer_next) {
 				ck_assert(rxw_addr_equal(&p->path.peer, &c->path.peer));
-				ck_assert(!p->peer_next || p->peer_next->peer_prev == p);
+				ck_assert(!p->links.peer_next ||
+					  p->links.peer_next->links.peer_prev == p);
 				of_peers++;
 			}
-			ck_assert_ptr_eq(rxw_conntable_find(t, false, 7, c->cid, &c->path.peer,
-							    NULL), c);
+			ck_assert_ptr_eq(
+				rxw_conntable_find(t, false, 7, c->cid, &c->path.peer, NULL), c);
 		}
 	ck_assert_uint_eq(n, t->count);
 	ck_assert_uint_eq(of_peers, t->count);

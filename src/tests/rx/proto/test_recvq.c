@@ -84,13 +84,13 @@ START_TEST(small_ones_are_copied)
 	/* Two packets pin two small buffers, not two of 64 KiB. */
 	ck_assert_uint_le(rxw_pool_live(b.pool), 512);
 	ck_assert_int_eq(call()->p.rx.pinned, 128 + 64);
-	ck_assert_int_eq(atomic_load(&c->p.memory.used), 192);
+	ck_assert_int_eq(atomic_load(&c->p.rx.memory.used), 192);
 	ck_assert_int_eq(atomic_load(&c->p.peer->memory.used), 192);
 	train(3, 40, 1416);
 	ck_assert_int_eq(call()->p.rx.pinned, 192 + 65536);
 	ck_assert_uint_eq(bench_read(call()), 42);
 	ck_assert_int_eq(call()->p.rx.pinned, 0);
-	ck_assert_int_eq(atomic_load(&c->p.memory.used), 0);
+	ck_assert_int_eq(atomic_load(&c->p.rx.memory.used), 0);
 	bench_free(&b);
 }
 END_TEST
@@ -123,7 +123,7 @@ static void limit_of(unsigned which)
 	if (which == 0)
 		b.params.call_memory = 1000;
 	else if (which == 1)
-		rxw_budget_init(&c->p.memory, 1000);
+		rxw_budget_init(&c->p.rx.memory, 1000);
 	else
 		rxw_budget_init(&c->p.peer->memory, 1000);
 	for (uint32_t seq = 1; seq <= 7; seq++)

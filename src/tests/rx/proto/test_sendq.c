@@ -70,7 +70,7 @@ START_TEST(segments)
 {
 	setup();
 	bench_write(call, 40, 100, false);
-	call->p.cc.cwnd = 255;
+	call->p.tx.cc.cwnd = 255;
 	ck_assert_uint_eq(bench_send(call), 16); /* the window that is known */
 	check();
 	ck_assert_uint_ne(rxw_sendq_split(&call->p, 5), RXW_NO_NODE);
@@ -138,7 +138,7 @@ START_TEST(water)
 	ck_assert(rxw_pcall_writable(&call->p)); /* 495 */
 	bench_write(call, 45, 100, false);
 	ck_assert(!rxw_pcall_writable(&call->p));
-	call->p.cc.cwnd = 255;
+	call->p.tx.cc.cwnd = 255;
 	call->events = 0;
 	for (uint32_t first = 1; first < 285;) {
 		bench_send(call);
@@ -177,9 +177,9 @@ START_TEST(repack)
 		for (unsigned j = 0; j < (i <= 13 ? 1416u : 500u); j++)
 			want[n++] = (uint8_t)(i + j);
 	ck_assert_uint_eq(bench_send(call), 4);
-	call->p.mtu.confirmed = 1200;
+	call->p.tx.mtu.confirmed = 1200;
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
-	call->p.cc.cwnd = 255;
+	call->p.tx.cc.cwnd = 255;
 	bench_get_ack(&b, c, 1, 5, 4, RXW_ACK_REQUESTED, "", 255);
 	bench_send(call);
 	while ((k = bench_next(&b)) != NULL) {
@@ -207,8 +207,8 @@ START_TEST(repack_above_high_water)
 		bench_write(call, 40, 1416, false);
 	ck_assert_uint_eq(bench_send(call), 4);
 	ck_assert(rxw_pcall_writable(&call->p));
-	call->p.mtu.confirmed = 548;
-	call->p.cc.cwnd = 255;
+	call->p.tx.mtu.confirmed = 548;
+	call->p.tx.cc.cwnd = 255;
 	bench_get_ack(&b, c, 1, 5, 4, RXW_ACK_REQUESTED, "", 255);
 	bench_send(call);
 	ck_assert_uint_gt(rxw_pcall_queued(&call->p), 512);

@@ -10,7 +10,7 @@
 #include <rxwire/rxkad.h>
 
 #include "examples/psk/psk.h"
-#include "proto/security.h"
+#include "proto/auth/auth.h"
 
 #define ALL SIZE_MAX
 

@@ -19,7 +19,7 @@
 #define MEMBERS 5u /* packets of a jumbogram: more than who received them verifies itself */
 #define SMALL	100u
 #define OTHER	0xff /* first byte of calls that are not looked at */
-#define LAST	12u /* sequence numbers: 1, a jumbogram, one, a jumbogram */
+#define LAST	12u  /* sequence numbers: 1, a jumbogram, one, a jumbogram */
 
 static struct h_bed bed;
 static int fd;
@@ -51,7 +51,8 @@ static void verify(void *conn, struct rxw_security_packet *packets, size_t count
 		class.most = class.inside;
 	for (size_t i = 0; i < count; i++) {
 		packets[i].result = 0;
-		if (packets[i].call == CALL && class.count < sizeof(class.seq) / sizeof(class.seq[0]))
+		if (packets[i].call == CALL &&
+		    class.count < sizeof(class.seq) / sizeof(class.seq[0]))
 			class.seq[class.count++] = packets[i].seq;
 	}
 	if (packets[0].call == CALL && packets[0].seq == class.stands) {
@@ -150,8 +151,7 @@ static void send_small(uint32_t seq, bool last)
 
 static void send_jumbo(uint32_t seq, bool last)
 {
-	static uint8_t bytes[RXW_HEADER_SIZE +
-			     MEMBERS * (RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER)];
+	static uint8_t bytes[RXW_HEADER_SIZE + MEMBERS * (RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER)];
 	struct h_raw raw = packet(RXW_DATA, RXW_JUMBO_PACKET);
 	uint8_t *at = bytes + RXW_HEADER_SIZE, head[2048];
 
@@ -194,8 +194,13 @@ static void received(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct h_raw raw = packet(RXW_ACK, RXW_REQUEST_ACK);
-		struct rxw_ack ack = {.first = 1, .reason = RXW_ACK_PING, .trailer_words = 4,
-				      .max_mtu = 1444, .if_mtu = 1444, .rwind = 32, .jumbo_max = 1};
+		struct rxw_ack ack = {.first = 1,
+				      .reason = RXW_ACK_PING,
+				      .trailer_words = 4,
+				      .max_mtu = 1444,
+				      .if_mtu = 1444,
+				      .rwind = 32,
+				      .jumbo_max = 1};
 		uint8_t body[64], answer[2048];
 		ssize_t n;
 
@@ -206,8 +211,8 @@ static void received(void)
 			n = h_raw_receive(fd, RXW_ACK, answer);
 			ck_assert_int_ge(n, RXW_HEADER_SIZE + 18);
 			no_holes(answer, n);
-			ck_assert(rxw_ack_get(answer + RXW_HEADER_SIZE,
-					      (size_t)n - RXW_HEADER_SIZE, &ack));
+			ck_assert(rxw_ack_get(answer + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE,
+					      &ack));
 		} while (ack.reason != RXW_ACK_PING_RESPONSE || ack.serial != raw.serial);
 	}
 }
@@ -443,7 +448,8 @@ static bool any_held(struct rxw_endpoint *ep)
 	bool held = is_held(&ep->verifier.lock) || is_held(&s->lock);
 
 	for (unsigned i = 0; !held && i < rxw_conntable_chains(&s->table); i++)
-		for (struct rxw_pconn *c = rxw_conntable_chain(&s->table, i); c; c = c->hash_next)
+		for (struct rxw_pconn *c = rxw_conntable_chain(&s->table, i); c;
+		     c = c->links.hash_next)
 			held |= is_held(&rxw_conn_of(c)->lock);
 	return held;
 }

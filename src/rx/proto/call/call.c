@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a call, from its first packet to its last answer (rx-protocol 2.6, 2.7). */
+#include "proto/call/call.h"
+
+#define FINAL_ACK_WAIT (2 * RXW_MS)
+#define PRESSED_WINDOW 2u
+
+void rxw_saw_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
+{
+	const struct rxw_pconn *c = p->conn;
+
+	RXW_PROBE(call_begin, p, c->cid | p->channel, p->number, c->service, (int)p->client,
+		  &c->path.peer.u.sa);
+	rxw_seen(p, stats,
+		 (struct rxw_seen){.kind = RXW_SEEN_CALL_BEGIN,
+				   .now = p->time.began,
+				   .a = c->service,
+				   .b = p->client,
+				   .c = c->security_index});
+}
+
+/* `out` NULL: the connection is being destroyed, only the probe fires. */
+static void saw_end(const struct rxw_pcall *p, const struct rxw_out *out)
+{
+	uint64_t took = out ? out->now - p->time.began : 0;
+
+	RXW_PROBE(call_end, p, p->error, (int)p->error_origin, took, p->count.packets_sent,
+		  p->count.retransmitted);
+	if (out)
+		rxw_seen(p, out->stats,
+			 (struct rxw_seen){.kind = RXW_SEEN_CALL_END,
+					   .now = out->now,
+					   .a = (uint32_t)p->error,
+					   .b = took,
+					   .c = p->error_origin,
+					   .d = p->client});
+}
+
+void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number,
+		    uint64_t now)
+{
+	struct rxw_calltimers *t = &p->timer;
+
+	p->conn = c;
+	p->client = c->client;
+	p->channel = (uint8_t)channel;
+	p->number = number;
+	p->state = c->client ? RXW_CS_ACTIVE : RXW_CS_PRECALL;
+	if (c->live != NULL) {
+		atomic_fetch_add_explicit(c->live, 1, memory_order_relaxed);
+		p->counted = true;
+	}
+	rxw_sendq_init(p, now);
+	p->proof.at = RXW_NEVER;
+	rxw_recvq_init(&p->rx, c->params);
+	if (c->pressed && !rxw_peer_proven(c->peer, now)) {
+		p->rx.window = rxw_min32(p->rx.window, PRESSED_WINDOW);
+		p->rx.edge = 1 + p->rx.window;
+	}
+	rxw_ack_init(p);
+	t->deadline = t->ping = RXW_NEVER;
+	p->time.began = p->time.last_heard = p->time.last_moved = p->time.last_sent = now;
+	t->dead = c->dead;
+	t->idle = c->idle;
+	t->hard = c->hard;
+}
+
+void rxw_pcall_uncount(struct rxw_pcall *p)
+{
+	if (p->counted)
+		atomic_fetch_sub_explicit(p->conn->live, 1, memory_order_release);
+	p->counted = false;
+}
+
+void rxw_pcall_fini(struct rxw_pcall *p)
+{
+	if (p->conn == NULL)
+		return;
+	rxw_sendq_clear(p);
+	rxw_recvq_clear(p);
+	rxw_pcall_uncount(p);
+	rxw_slab_fini(&p->tx.ents);
+	rxw_slab_fini(&p->tx.segs);
+	rxw_slab_fini(&p->rx.ents);
+}
+
+bool rxw_pcall_done(const struct rxw_pcall *p)
+{
+	if (p->state == RXW_CS_RESET)
+		return true;
+	return p->state == RXW_CS_DALLY && !p->ack.final;
+}
+
+bool rxw_pcall_awaits_attach(const struct rxw_pcall *p)
+{
+	return p->state == RXW_CS_PRECALL && !p->timer.attach_told;
+}
+
+uint64_t rxw_pcall_progress(const struct rxw_pcall *p)
+{
+	return p->tx.una + p->rx.consumed;
+}
+
+int64_t rxw_pcall_pinned(const struct rxw_pcall *p)
+{
+	return p->rx.pinned;
+}
+
+void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets)
+{
+	p->rx.window_limit = packets;
+}
+
+void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
+{
+	if (p->timer.done_told || !rxw_pcall_done(p))
+		return;
+	p->timer.done_told = true;
+	rxw_pcall_touch(p, out, RXW_OUT_DONE);
+}
+
+/* Its queues are released, its end was counted. */
+static void release(struct rxw_pcall *p)
+{
+	rxw_sendq_clear(p);
+	rxw_recvq_clear(p);
+	rxw_pcall_uncount(p);
+}
+
+void rxw_pcall_abandon(struct rxw_pcall *p, struct rxw_out *out)
+{
+	/* A call in the queue for handlers stays there, and its handler has to see that it is over. */
+	if (p->error == 0 && rxw_pcall_live(p) && p->state != RXW_CS_HOLD) {
+		p->error = RXW_CALL_DEAD;
+		p->error_origin = RXW_ORIGIN_LOCAL;
+	}
+	if (rxw_pcall_live(p))
+		saw_end(p, out);
+	p->state = RXW_CS_RESET;
+	p->ack.final = false;
+	p->ack.due = RXW_NEVER;
+	p->timer.deadline = RXW_NEVER;
+	release(p);
+	if (out != NULL)
+		rxw_pcall_done_event(p, out);
+}
+
+void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_pconn *c = p->conn;
+
+	if (!rxw_pcall_awaits_attach(p) || p->rx.next == 1)
+		return;
+	if (!c->auth.authenticated) {
+		c->auth.wanted = true;
+		return;
+	}
+	if (rxw_pcall_readable(p, NULL) == 0)
+		return;
+	if (c->strict_reach && !rxw_peer_proven(c->peer, out->now)) {
+		if (p->proof.since == 0)
+			rxw_proof_ask(p, &p->proof.since, out);
+		return;
+	}
+	p->proof.since = 0;
+	p->timer.attach_told = true;
+	rxw_pcall_touch(p, out, RXW_OUT_ATTACH);
+}
+
+void rxw_pcall_proved(struct rxw_pcall *p, struct rxw_out *out)
+{
+	p->proof.pings = 0;
+	if (p->proof.bytes_since != 0) {
+		p->proof.bytes_since = 0;
+		rxw_send_offer(p, out);
+	}
+	rxw_pcall_try_attach(p, out);
+	rxw_pcall_arm(p, out);
+}
+
+void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out)
+{
+	uint64_t waited = out->now - p->time.began;
+
+	if (p->state != RXW_CS_PRECALL)
+		return;
+	p->state = RXW_CS_ACTIVE;
+	p->time.last_moved = out->now;
+	rxw_tally(out->stats, &out->stats->calls_started, 1);
+	RXW_PROBE(call_handler, p, waited);
+	rxw_seen(p, out->stats,
+		 (struct rxw_seen){.kind = RXW_SEEN_CALL_HANDLER, .now = out->now, .a = waited});
+	rxw_pcall_arm(p, out);
+}
+
+int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	int result = 0;
+
+	if (p->error != 0 || p->state != RXW_CS_ACTIVE)
+		result = -RXW_ECALL;
+	else if (q->stopped)
+		result = -RXW_ESTATE;
+	else if (run->count == 0 || run->stride < RXW_HEADER_SIZE ||
+		 run->last_size < RXW_HEADER_SIZE || run->last_size > run->stride || q->all_queued)
+		result = -RXW_EINVAL;
+	else if (q->end + run->count < q->end || q->end + run->count >= UINT32_MAX - RXW_MAX_ACKS) {
+		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
+		result = -RXW_ECALL;
+	} else if (!rxw_sendq_append(p, run))
+		result = -RXW_ENOMEM;
+	if (result != 0) {
+		rxw_buf_unref(run->buf);
+		return result;
+	}
+	q->all_queued = run->last;
+	p->time.last_moved = out->now;
+	rxw_sendq_probe(p, q);
+	rxw_sendq_note_high(p);
+	if (rxw_pcall_sendable(p, out->now)) {
+		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+	} else if (q->hold_at == RXW_NEVER && q->nxt < q->end) {
+		q->hold_at = out->now + RXW_MS;
+		rxw_pcall_arm(p, out);
+	}
+	return 0;
+}
+
+enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
+				      struct rxw_train *train, uint64_t *not_before,
+				      struct rxw_out *out)
+{
+	enum rxw_train_result result = rxw_send_train(p, max_packets, train, not_before, out);
+
+	if (result == RXW_TRAIN_FAILED)
+		rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
+	if (result == RXW_TRAIN_FAILED || result == RXW_TRAIN_IDLE)
+		return RXW_TRAIN_NONE;
+	rxw_pcall_arm(p, out);
+	return result;
+}
+
+void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+			  int error, struct rxw_out *out)
+{
+	rxw_send_train_done(p, train, sent, error, out->now);
+	if (rxw_pcall_live(p))
+		rxw_send_offer(p, out);
+	rxw_pcall_arm(p, out);
+	p->conn->ops->drop(p);
+}
+
+void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out)
+{
+	rxw_ack_consumed(p, out);
+	rxw_pcall_arm(p, out);
+}
+
+void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
+		    struct rxw_out *out)
+{
+	if (p->error != 0 || !rxw_pcall_live(p))
+		return;
+	p->error = code != 0 ? code : RXW_PROTOCOL_ERROR;
+	p->error_origin = origin;
+	/* The channel is free before the ABORT is sent: the peer may use it at once. */
+	p->state = RXW_CS_RESET;
+	if (tell && (!p->client || p->time.first_sent != 0))
+		rxw_pcall_write_abort(p, out);
+	/* The client wasted the reply, unless our application ended the call. */
+	if (!p->client && (origin == RXW_ORIGIN_PEER || p->error == RXW_CALL_DEAD))
+		rxw_peer_waste(p->conn->peer, rxw_pcall_queued(p), out->now);
+	if (origin == RXW_ORIGIN_LOCAL &&
+	    (p->error == RXW_CALL_DEAD || p->error == RXW_CALL_TIMEOUT))
+		rxw_tally(out->stats, &out->stats->calls_timed_out, 1);
+	else
+		rxw_tally(out->stats, &out->stats->calls_aborted, 1);
+	saw_end(p, out);
+	release(p);
+	p->ack.due = p->timer.ping = p->tx.mtu_at = RXW_NEVER;
+	p->ack.final = false;
+	p->ack.reason = 0;
+	p->ack.now = false;
+	rxw_pcall_touch(p, out, RXW_OUT_READ | RXW_OUT_WRITE);
+	rxw_pcall_done_event(p, out);
+	rxw_pcall_arm(p, out);
+}
+
+/* The call ended well: DALLY. */
+static void ended(struct rxw_pcall *p, struct rxw_out *out)
+{
+	p->state = RXW_CS_DALLY;
+	p->timer.ping = RXW_NEVER;
+	rxw_tally(out->stats, &out->stats->calls_ended, 1);
+	rxw_pcall_uncount(p);
+	saw_end(p, out);
+}
+
+void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (!q->all_queued || q->nxt != q->end)
+		q->stopped = p->client;
+	q->idle_since = q->base_at = out->now;
+	rxw_sendq_clear(p);
+	if (q->above_high || q->stopped) {
+		q->above_high = false;
+		rxw_pcall_touch(p, out, RXW_OUT_WRITE);
+	}
+	if (!p->client && p->state == RXW_CS_HOLD) {
+		p->ack.due = RXW_NEVER;
+		ended(p, out);
+		rxw_pcall_done_event(p, out);
+	}
+	rxw_pcall_arm(p, out);
+}
+
+static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
+{
+	if (!rxw_recvq_ended(&p->rx)) {
+		rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
+		return;
+	}
+	rxw_recvq_discard(p);
+	rxw_sendq_clear(p);
+	rxw_ack_forget(p);
+	ended(p, out);
+	if (p->ack.sent_first <= p->rx.last) {
+		/* A next call on the channel would say as much. */
+		p->ack.due = out->now + FINAL_ACK_WAIT;
+		p->ack.final = true;
+	}
+	rxw_pcall_done_event(p, out);
+}
+
+void rxw_pcall_finish(struct rxw_pcall *p, struct rxw_out *out)
+{
+	if (p->error != 0 || p->state != RXW_CS_ACTIVE)
+		return;
+	if (p->client) {
+		finish_client(p, out);
+	} else if (!p->tx.all_queued) {
+		rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
+	} else {
+		rxw_recvq_discard(p);
+		p->state = RXW_CS_HOLD;
+		if (rxw_pcall_send_complete(p))
+			rxw_pcall_all_acked(p, out);
+		else
+			rxw_send_offer(p, out);
+	}
+	rxw_pcall_arm(p, out);
+}

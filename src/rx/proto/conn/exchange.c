@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What CHALLENGE and RESPONSE mean for a connection's calls: call numbers, errors, calls released. */
+#include <string.h>
+
+#include "proto/conn/conn.h"
+#include "proto/state.h"
+
+#define NUMBER_MOST 0x7fffffffu
+
+static bool live(const struct rxw_pconn *c, unsigned channel)
+{
+	return c->channel[channel] != NULL && rxw_pcall_live(c->channel[channel]);
+}
+
+/* 7.3.3: the number of a live call, the one after a call that is over, 0 if there was none. */
+static void numbers(const struct rxw_pconn *c, uint32_t calls[4])
+{
+	for (unsigned i = 0; i < 4; i++)
+		calls[i] = c->number[i] + (c->number[i] != 0 && !live(c, i));
+}
+
+void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
+			       struct rxw_out *out)
+{
+	uint32_t calls[4];
+
+	if (!live(c, 0) && !live(c, 1) && !live(c, 2) && !live(c, 3)) {
+		rxw_drop(out->stats, RXW_DROP_STATE, 1);
+		return;
+	}
+	numbers(c, calls);
+	rxw_auth_input(c, RXW_AUTH_RESPOND, run, calls, out);
+}
+
+/* The peer has shown that it is alive. */
+static void heard(struct rxw_pconn *c, uint64_t now)
+{
+	c->last_heard = now;
+	for (unsigned i = 0; i < 4; i++)
+		if (c->channel[i] != NULL)
+			c->channel[i]->time.last_heard = now;
+}
+
+static struct rxw_buf *responded(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
+				 struct rxw_out *out)
+{
+	struct rxw_buf *reply = rxw_auth_response(c, job, size, out);
+
+	if (reply != NULL)
+		heard(c, out->now);
+	return reply;
+}
+
+/*
+ * Are the call numbers of a RESPONSE possible? A number above ours is, unless the channel has a live
+ * call. A lower one is, too: our higher number came from unverified DATA, either of a call that began
+ * while the client answered, or forged.
+ */
+static bool numbers_fit(const struct rxw_pconn *c, const uint32_t calls[4])
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (calls[i] > NUMBER_MOST || (calls[i] > c->number[i] && live(c, i)))
+			return false;
+	return true;
+}
+
+static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
+{
+	uint64_t abort_at = 0;
+	bool final;
+	int32_t code = rxw_auth_checked(c, job, numbers_fit(c, job->calls), &final, &abort_at, out);
+
+	if (code != 0) {
+		if (final) {
+			rxw_pconn_fail(c, code, RXW_ORIGIN_LOCAL, false, out);
+			c->abort_at = abort_at;
+		}
+		return;
+	}
+	c->last_heard = out->now;
+	for (unsigned i = 0; i < 4; i++) {
+		if (job->calls[i] > c->number[i]) {
+			rxw_ended_forget(c, i);
+			c->number[i] = job->calls[i];
+		}
+		if (live(c, i))
+			c->channel[i]->time.last_heard = out->now;
+	}
+	rxw_pconn_proved(c, out);
+}
+
+struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
+				    struct rxw_out *out)
+{
+	struct rxw_buf *reply = NULL;
+	uint32_t calls[4];
+
+	c->auth.busy = false;
+	numbers(c, calls);
+	if (c->error != 0 || c->forgotten) {
+		/* too late */
+	} else if (job->work == RXW_AUTH_RESPOND) {
+		if (rxw_auth_respond_again(c, job, calls, out))
+			return NULL;
+		reply = responded(c, job, size, out);
+	} else if (job->work == RXW_AUTH_CHECK) {
+		checked(c, job, out);
+	} else if (rxw_auth_challenge_made(c, job, out)) {
+		return NULL;
+	}
+	rxw_buf_unref(job->reply);
+	explicit_bzero(job->bytes, job->size);
+	rxw_buf_unref(job->buf);
+	return reply;
+}
+
+void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out)
+{
+	rxw_peer_prove(c->peer, out->now);
+	for (unsigned i = 0; i < 4; i++)
+		if (live(c, i))
+			rxw_pcall_proved(c->channel[i], out);
+	rxw_pconn_challenge_wanted(c, out);
+}
+
+void rxw_pconn_challenge_wanted(struct rxw_pconn *c, struct rxw_out *out)
+{
+	if (!c->auth.wanted)
+		return;
+	c->auth.wanted = false;
+	rxw_auth_challenge(c, false, out);
+}
+
+uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)
+{
+	uint64_t at = rxw_auth_deadline(c);
+
+	return c->abort_at != 0 ? rxw_min64(at, c->abort_at) : at;
+}
+
+void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
+{
+	if (c->abort_at != 0 && out->now >= c->abort_at) {
+		c->abort_at = 0;
+		rxw_pconn_write_abort(c, out);
+	}
+	if (c->auth.refused != 0 && c->error == 0 && out->now >= c->auth.refused_at)
+		rxw_pconn_fail(c, c->auth.refused, RXW_ORIGIN_LOCAL, true, out);
+	if (rxw_auth_timer(c, out))
+		return;
+	for (unsigned i = 0; i < 4; i++)
+		if (c->channel[i] != NULL && c->channel[i]->state == RXW_CS_PRECALL)
+			rxw_pcall_fail(c->channel[i], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true, out);
+}

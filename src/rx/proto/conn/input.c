@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets for a connection: the checks of 1.8, channels, new calls, the end of a batch. */
+#include "proto/conn/conn.h"
+
+#define BUSY_AVOID (3 * RXW_SEC)
+#define BUSY_APART (50 * RXW_MS) /* to a wasteful client */
+
+static enum rxw_input_result drop(const struct rxw_rxrun *run, enum rxw_drop cause,
+				  struct rxw_out *out)
+{
+	rxw_drop(out->stats, cause, run->count);
+	return RXW_INPUT_DONE;
+}
+
+/* Step 7 and the additions of 1.8; true if the packet is to be dropped. */
+static bool foreign(const struct rxw_pconn *c, const struct rxw_header *h, enum rxw_drop *cause)
+{
+	bool stateless = c->client && h->type == RXW_ABORT && h->serial == 0;
+
+	if (h->security != c->security_index && !(stateless && h->security == 0)) {
+		*cause = RXW_DROP_SECURITY_INDEX;
+		return true;
+	}
+	if (h->service != c->service && !(c->client && h->type == RXW_ABORT)) {
+		*cause = RXW_DROP_SERVICE;
+		return true;
+	}
+	if (c->client ? h->type == RXW_RESPONSE : h->type == RXW_CHALLENGE || h->type == RXW_BUSY) {
+		*cause = RXW_DROP_DIRECTION;
+		return true;
+	}
+	return false;
+}
+
+/* callNumber 0: the packet is for the connection (steps 9 and 10). */
+static enum rxw_input_result input_connection(struct rxw_pconn *c, const struct rxw_rxrun *run,
+					      struct rxw_out *out)
+{
+	int32_t code;
+
+	switch (run->head.type) {
+	case RXW_ABORT:
+		if (!rxw_abort_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+				   &code))
+			return drop(run, RXW_DROP_BAD_ABORT, out);
+		rxw_pconn_fail(c, code, RXW_ORIGIN_PEER, false, out);
+		return RXW_INPUT_DONE;
+	case RXW_CHALLENGE:
+		rxw_pconn_input_challenge(c, run, out);
+		return RXW_INPUT_DONE;
+	case RXW_RESPONSE:
+		rxw_auth_input(c, RXW_AUTH_CHECK, run, c->number, out);
+		return RXW_INPUT_DONE;
+	case RXW_DATA:
+	case RXW_ACK:
+	case RXW_BUSY:
+	case RXW_ACKALL:
+		return drop(run, RXW_DROP_CALL_NUMBER, out);
+	default:
+		return drop(run, RXW_DROP_TYPE, out);
+	}
+}
+
+/*
+ * Server: a packet for a new call, while the channel's call has a handler. A client that abandons calls
+ * again and again does not end it: it gets a BUSY now and then, and clients wait for longer than
+ * BUSY_APART before they try again.
+ */
+static enum rxw_input_result interrupted(struct rxw_pconn *c, struct rxw_pcall *p,
+					 const struct rxw_rxrun *run, struct rxw_out *out)
+{
+	unsigned channel = p->channel;
+	bool wasteful = rxw_peer_wasteful(c->peer, out->now);
+
+	if (!wasteful) {
+		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
+		rxw_pconn_write_busy(c, channel, run->head.call, out);
+		return drop(run, RXW_DROP_STATE, out);
+	}
+	if (out->now >= c->busy_sent_at + BUSY_APART) {
+		c->busy_sent_at = out->now;
+		rxw_pconn_write_busy(c, channel, run->head.call, out);
+	}
+	return drop(run, RXW_DROP_LIMIT, out);
+}
+
+/* Server: a packet with a higher number than that of the channel's latest call. */
+static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxrun *run,
+				      struct rxw_out *out)
+{
+	const struct rxw_header *h = &run->head;
+	unsigned channel = h->cid & 3;
+	struct rxw_pcall *p = c->channel[channel];
+
+	if (h->type != RXW_DATA)
+		return drop(run, RXW_DROP_CALL_NUMBER, out);
+	if (h->seq == 0)
+		return drop(run, RXW_DROP_SEQ_ZERO, out);
+	if (h->seq > rxw_max32(c->params->window, RXW_FIRST_FLIGHT))
+		return drop(run, RXW_DROP_WINDOW, out);
+	/* A forged packet must not end the channel's call. */
+	if (rxw_auth_must_verify(&c->auth, run))
+		return RXW_INPUT_VERIFY;
+	if (p != NULL && p->state == RXW_CS_ACTIVE)
+		return interrupted(c, p, run, out);
+	if (p != NULL) {
+		if (p->state == RXW_CS_HOLD)
+			rxw_pcall_all_acked(p, out);
+		rxw_pcall_retire(p);
+		if (c->channel[channel] != NULL)
+			rxw_pcall_detach(p, out);
+	}
+	p = c->ops->call_new(c);
+	if (p == NULL) {
+		rxw_pconn_write_busy(c, channel, h->call, out);
+		return drop(run, RXW_DROP_LIMIT, out);
+	}
+	rxw_ended_forget(c, channel);
+	c->channel[channel] = p;
+	c->number[channel] = h->call;
+	rxw_pcall_init(p, c, channel, h->call, out->now);
+	rxw_saw_begin(p, out->stats);
+	return rxw_pcall_input_data(p, run, out);
+}
+
+/* Count a run, once. Bytes from an address that is not validated raise its sending limit (6.7). */
+static void count_received(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+{
+	unsigned type = run->head.type < 14 ? run->head.type : 0;
+
+	rxw_tally(out->stats, &out->stats->packets_received[type], run->count);
+	c->count.packets_received += run->count;
+	c->count.bytes_received += run->size;
+	atomic_fetch_add_explicit(&c->peer->bytes_received, run->size, memory_order_relaxed);
+	if (c->client || rxw_peer_proven(c->peer, out->now))
+		return;
+	/* Only the jumbo header of a jumbogram's member was on the wire. */
+	if (run->jumbo)
+		rxw_peer_heard(c->peer, run->size - RXW_HEADER_SIZE + RXW_JUMBO_HEADER, 0);
+	else
+		rxw_peer_heard(c->peer, run->size, run->count);
+}
+
+/* A packet for a call: the channel's call, one that is over, or a new one. */
+static enum rxw_input_result input_channel(struct rxw_pconn *c, const struct rxw_rxrun *run,
+					   struct rxw_out *out)
+{
+	const struct rxw_header *h = &run->head;
+	unsigned channel = h->cid & 3;
+	struct rxw_pcall *p = c->channel[channel];
+	bool ours = p != NULL ? p->number == h->call
+			      : h->call == c->number[channel] &&
+					c->ended[channel].state != RXW_CS_NOTINIT;
+
+	if (ours && h->type == RXW_BUSY)
+		c->busy_until[channel] = out->now + BUSY_AVOID;
+	if (ours && p != NULL)
+		return rxw_pcall_input(p, run, out);
+	if (ours) {
+		rxw_ended_input(c, channel, run, out);
+		return RXW_INPUT_DONE;
+	}
+	if (c->client || h->call < c->number[channel])
+		return drop(run, RXW_DROP_CALL_NUMBER, out);
+	return new_call(c, run, out);
+}
+
+enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run,
+				      struct rxw_out *out)
+{
+	const struct rxw_header *h = &run->head;
+	enum rxw_input_result result;
+	enum rxw_drop cause;
+
+	/* The second time, after verify(), it is counted already. */
+	if (!run->verified)
+		count_received(c, run, out);
+	if (foreign(c, h, &cause))
+		return drop(run, cause, out);
+	if (c->error != 0) {
+		if (!c->forgotten &&
+		    (h->type == RXW_DATA || h->type == RXW_ACK || h->type == RXW_ACKALL))
+			rxw_pconn_write_abort(c, out);
+		return drop(run, RXW_DROP_STATE, out);
+	}
+	if (h->call == 0)
+		return input_connection(c, run, out);
+	result = input_channel(c, run, out);
+	if (result == RXW_INPUT_PROVED) {
+		rxw_pconn_proved(c, out);
+		return RXW_INPUT_DONE;
+	}
+	if (c->auth.wanted)
+		rxw_pconn_challenge_wanted(c, out);
+	return result;
+}
+
+void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_pcall *p = c->channel[i];
+
+		if (p == NULL ||
+		    !(p->ack.in_batch || (dry && p->ack.reason != 0 && p->ack.unacked > 1)))
+			continue;
+		rxw_ack_batch_end(p, dry, out);
+		rxw_pcall_done_event(p, out); /* it may have been the final ACK */
+		rxw_pcall_arm(p, out);
+	}
+	if (c->ended_owes != 0)
+		rxw_ended_batch_end(c, out);
+}
+
+bool rxw_pconn_owes(const struct rxw_pconn *c)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->channel[i];
+
+		if (p != NULL && p->ack.reason != 0 && (p->ack.now || p->ack.unacked > 1))
+			return true;
+	}
+	return c->ended_owes != 0;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers: what is known of an address, the table, the sending limit of 3 times, rate limits. */
+#include <limits.h>
+#include "base/rtt.h"
+#include "proto/peer/peer.h"
+
+#define PROOF_LIFE (60 * RXW_SEC)
+#define WASTE_CALL 16u	/* packets charged for each abandoned call */
+#define WASTE_MOST 512u /* packets: a little more than one call may queue */
+#define WASTE_RATE 64u	/* packets a second by which the account drains */
+#define PEER_LIFE  (300 * RXW_SEC)
+#define FIRST_SIZE 64u
+#define REAP_ROUND 64u	/* calls that look at all entries ... */
+#define REAP_LEAST 256u /* ... of a table larger than that */
+/* Addresses are cheap to forge: above this number, idle unvalidated entries are freed ... */
+#define STRANGERS_KEPT 1024u
+#define KEPT	       65536u /* ... and above this one all idle entries */
+#define SWEEP	       2u     /* slots swept per new entry: entries go faster than they come */
+#define MARKS	       65536u /* marks of validated addresses */
+
+/*
+ * One bit per validated address, in four generations of PROOF_LIFE each. The current generation and
+ * the one before it have the mark of every validated address; the next is clear, and the one after
+ * that is being cleared. Addresses share bits, so a bit means "perhaps".
+ */
+struct rxw_proof_marks {
+	_Atomic(uint64_t) bits[4][MARKS / 64];
+	_Atomic(bool) used[4];
+};
+
+struct rxw_peer_table {
+	struct rxw_proof_marks marks;
+	struct rxw_peer **slot;
+	unsigned size, count;
+	unsigned reap_slot; /* looked at next */
+	uint64_t key[2];
+	uint64_t peer_memory;
+};
+
+struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory)
+{
+	struct rxw_peer_table *t = rxw_mem_get(NULL, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->slot = rxw_mem_get(NULL, FIRST_SIZE * sizeof(*t->slot));
+	if (t->slot == NULL) {
+		rxw_mem_give(NULL, t, sizeof(*t));
+		return NULL;
+	}
+	t->size = FIRST_SIZE;
+	t->key[0] = key[0];
+	t->key[1] = key[1];
+	t->peer_memory = peer_memory;
+	return t;
+}
+
+void rxw_peer_table_destroy(struct rxw_peer_table *t)
+{
+	if (t == NULL)
+		return;
+	for (unsigned i = 0; i < t->size; i++)
+		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
+			next = p->hash_next;
+			rxw_mem_give(NULL, p, sizeof(*p));
+		}
+	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
+	rxw_mem_give(NULL, t, sizeof(*t));
+}
+
+static void grow(struct rxw_peer_table *t)
+{
+	unsigned size = t->size * 2;
+	struct rxw_peer **slot = rxw_mem_get(NULL, size * sizeof(*slot));
+
+	if (slot == NULL)
+		return; /* the chains get longer, that is all */
+	for (unsigned i = 0; i < t->size; i++)
+		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
+			struct rxw_peer **to =
+				&slot[rxw_addr_hash(&p->addr, t->key, true) & (size - 1)];
+
+			next = p->hash_next;
+			p->hash_next = *to;
+			*to = p;
+		}
+	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
+	t->slot = slot;
+	t->size = size;
+}
+
+/* Is the entry unused, and old enough to be freed? */
+static bool expired(const struct rxw_peer_table *t, const struct rxw_peer *p, uint64_t now)
+{
+	if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0)
+		return false;
+	if (t->count > KEPT || (t->count > STRANGERS_KEPT &&
+				atomic_load_explicit(&p->proven_at, memory_order_relaxed) == 0))
+		return true;
+	return now >= atomic_load_explicit(&p->idle_since, memory_order_relaxed) + PEER_LIFE;
+}
+
+/* The next `slots` slots. */
+static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
+{
+	for (; slots > 0; slots--)
+		for (struct rxw_peer **at = &t->slot[t->reap_slot++ & (t->size - 1)];
+		     *at != NULL;) {
+			struct rxw_peer *p = *at;
+
+			if (!expired(t, p, now)) {
+				at = &p->hash_next;
+				continue;
+			}
+			*at = p->hash_next;
+			t->count--;
+			rxw_mem_give(NULL, p, sizeof(*p));
+		}
+}
+
+static uint16_t mark_of(uint64_t hash)
+{
+	return (uint16_t)(hash >> 48) % MARKS; /* from bits that do not choose the slot */
+}
+
+static void mark_proven(struct rxw_peer *p, uint64_t now)
+{
+	unsigned ring = now / PROOF_LIFE % 4;
+	_Atomic(uint64_t) *word = &p->marks->bits[ring][p->mark / 64];
+	uint64_t bit = 1ull << p->mark % 64;
+
+	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
+		return;
+	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+	atomic_store_explicit(&p->marks->used[ring], true, memory_order_relaxed);
+}
+
+bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			   uint64_t now)
+{
+	uint16_t mark = mark_of(rxw_addr_hash(addr, t->key, true));
+	uint64_t ring = now / PROOF_LIFE, bits;
+
+	bits = atomic_load_explicit(&t->marks.bits[ring % 4][mark / 64], memory_order_relaxed) |
+	       atomic_load_explicit(&t->marks.bits[(ring + 3) % 4][mark / 64],
+				    memory_order_relaxed);
+	return bits >> mark % 64 & 1;
+}
+
+/* Nothing is marked there for another PROOF_LIFE. A missed call leaves old marks, that is all. */
+static void clear_marks(struct rxw_proof_marks *m, uint64_t now)
+{
+	unsigned ring = (now / PROOF_LIFE + 2) % 4;
+
+	if (!atomic_exchange_explicit(&m->used[ring], false, memory_order_relaxed))
+		return;
+	for (unsigned i = 0; i < MARKS / 64; i++)
+		atomic_store_explicit(&m->bits[ring][i], 0, memory_order_relaxed);
+}
+
+struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
+{
+	struct rxw_peer *p = t->slot[rxw_addr_hash(addr, t->key, true) & (t->size - 1)];
+
+	while (p != NULL && !rxw_addr_equal(&p->addr, addr))
+		p = p->hash_next;
+	return p;
+}
+
+struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
+{
+	uint64_t hash = rxw_addr_hash(addr, t->key, true);
+	struct rxw_peer *p;
+
+	for (p = t->slot[hash & (t->size - 1)]; p != NULL; p = p->hash_next)
+		if (rxw_addr_equal(&p->addr, addr)) {
+			rxw_peer_ref(p);
+			return p;
+		}
+	p = rxw_mem_get(NULL, sizeof(*p));
+	if (p == NULL)
+		return NULL;
+	if (t->count > STRANGERS_KEPT)
+		sweep(t, SWEEP, now);
+	if (t->count >= t->size)
+		grow(t);
+	p->addr = *addr;
+	p->local = rxw_addr_is_loopback(addr);
+	atomic_init(&p->refs, 1);
+	atomic_init(&p->idle_since, now);
+	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
+	p->marks = &t->marks;
+	p->mark = mark_of(hash);
+	p->hash_next = t->slot[hash & (t->size - 1)];
+	t->slot[hash & (t->size - 1)] = p;
+	t->count++;
+	return p;
+}
+
+void rxw_peer_ref(struct rxw_peer *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void rxw_peer_unref(struct rxw_peer *p, uint64_t now)
+{
+	atomic_store_explicit(&p->idle_since, now, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&p->refs, 1, memory_order_release);
+}
+
+void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
+{
+	unsigned share = t->size / REAP_ROUND;
+
+	if (share < REAP_LEAST)
+		share = t->size < REAP_LEAST ? t->size : REAP_LEAST;
+	sweep(t, share, now);
+	clear_marks(&t->marks, now);
+}
+
+unsigned rxw_peer_count(const struct rxw_peer_table *t)
+{
+	return t->count;
+}
+
+bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *at, uint64_t *bytes)
+{
+	for (; slots > 0 && *at < t->size; slots--, ++*at)
+		for (const struct rxw_peer *p = t->slot[*at]; p != NULL; p = p->hash_next) {
+			int64_t used = atomic_load_explicit(&p->memory.used, memory_order_relaxed);
+
+			*bytes += used > 0 ? (uint64_t)used : 0;
+		}
+	return *at < t->size;
+}
+
+void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, unsigned state)
+{
+	if (l->size != size || l->state != state || index < l->before ||
+	    (index == 0 && !l->unfinished))
+		*l = (struct rxw_listing){.size = size, .state = state};
+	l->unfinished = false;
+}
+
+struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
+			      unsigned *steps)
+{
+	if (index >= t->count)
+		return NULL;
+	rxw_listing_begin(l, index, t->size, 0);
+	for (; l->slot < t->size; l->slot++) {
+		unsigned at = l->before;
+
+		if (*steps == 0) {
+			l->unfinished = true;
+			return NULL;
+		}
+		--*steps;
+		for (struct rxw_peer *p = t->slot[l->slot]; p != NULL; p = p->hash_next) {
+			*steps -= *steps > 0;
+			if (at++ == index)
+				return p;
+		}
+		l->before = at;
+	}
+	/* The last step may have reached the end: do not ask again. */
+	*steps += *steps == 0;
+	return NULL;
+}
+
+struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
+{
+	struct rxw_listing l = {0};
+	unsigned steps = UINT_MAX;
+
+	return rxw_peer_nth(t, &l, index, &steps);
+}
+
+bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t at = atomic_load_explicit(&p->proven_at, memory_order_relaxed);
+
+	return at != 0 && now < at + PROOF_LIFE;
+}
+
+bool rxw_peer_freshly_proven(const struct rxw_peer *p, uint64_t now)
+{
+	return rxw_peer_proven(p, now + PROOF_LIFE / 2);
+}
+
+void rxw_peer_prove(struct rxw_peer *p, uint64_t now)
+{
+	atomic_store_explicit(&p->proven_at, now ? now : 1, memory_order_relaxed);
+	mark_proven(p, now);
+	/* When the validation has expired, counting begins again. */
+	atomic_store_explicit(&p->unproven_in, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->unproven_out, 0, memory_order_relaxed);
+}
+
+unsigned rxw_peer_overhead(const struct rxw_peer *p)
+{
+	return p->addr.u.sa.sa_family == AF_INET6 ? 48 : 28;
+}
+
+uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t in, out;
+
+	if (rxw_peer_proven(p, now))
+		return UINT64_MAX;
+	in = 3 * atomic_load_explicit(&p->unproven_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unproven_out, memory_order_relaxed);
+	return in > out ? in - out : 0;
+}
+
+bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now)
+{
+	uint64_t whole, in, out;
+
+	if (rxw_peer_proven(p, now))
+		return true;
+	whole = bytes + (uint64_t)datagrams * rxw_peer_overhead(p);
+	in = 3 * atomic_load_explicit(&p->unproven_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unproven_out, memory_order_relaxed);
+	do {
+		if (out + whole > in)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&p->unproven_out, &out, out + whole, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
+{
+	atomic_fetch_add_explicit(&p->unproven_in,
+				  bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
+				  memory_order_relaxed);
+}
+
+static uint64_t wasted(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t sum = atomic_load_explicit(&p->wasted, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&p->wasted_at, memory_order_relaxed);
+	uint64_t passed = now > at ? (now - at) / RXW_MS : 0;
+
+	return sum > passed * WASTE_RATE / 1000 ? sum - passed * WASTE_RATE / 1000 : 0;
+}
+
+void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now)
+{
+	/* An estimate: concurrent updates may be lost. A debt takes at most ten seconds to drain. */
+	uint64_t sum = wasted(p, now) + packets + WASTE_CALL;
+
+	if (sum > WASTE_MOST + 10 * WASTE_RATE)
+		sum = WASTE_MOST + 10 * WASTE_RATE;
+	atomic_store_explicit(&p->wasted, sum, memory_order_relaxed);
+	atomic_store_explicit(&p->wasted_at, now, memory_order_relaxed);
+}
+
+bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now)
+{
+	return wasted(p, now) > WASTE_MOST;
+}
+
+void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now)
+{
+	r->per_second = per_second;
+	r->tokens_ns = RXW_SEC;
+	r->at = now;
+}
+
+bool rxw_rate_take(struct rxw_rate *r, uint64_t now)
+{
+	uint64_t price;
+
+	if (r->per_second == 0)
+		return false;
+	/* Tokens are time: one second buys the whole burst. */
+	price = RXW_SEC / r->per_second;
+	if (price == 0)
+		price = 1;
+	if (now > r->at) {
+		uint64_t passed = now - r->at;
+
+		r->tokens_ns = passed >= RXW_SEC - r->tokens_ns ? RXW_SEC : r->tokens_ns + passed;
+		r->at = now;
+	}
+	if (r->tokens_ns < price)
+		return false;
+	r->tokens_ns -= price;
+	return true;
+}

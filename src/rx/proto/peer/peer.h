@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers: what is known of an address, its validation, limits for unvalidated addresses. */
+#ifndef RXW_PROTO_PEER_H
+#define RXW_PROTO_PEER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/buf.h"
+#include "base/wire.h"
+
+/*
+ * One peer: an address and port. Connections of different locks share it, so its fields are atomics;
+ * each is a hint or a counter of its own.
+ */
+struct rxw_peer {
+	struct rxw_addr addr;	    /* fixed */
+	struct rxw_peer *hash_next; /* covered by the table's lock */
+	_Atomic(uint32_t) refs;
+	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
+	_Atomic(uint64_t) least_rtt;		/* shortest RTT of all calls, ns; 0 = unknown */
+	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
+	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
+	_Atomic(uint32_t) peer_max_mtu;		/* limit in the peer's ACKs, 0 = unknown */
+	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
+	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */
+	_Atomic(uint64_t) proven_at;	  /* latest validation, ns; 0 = never; valid for 60 s */
+	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
+	_Atomic(uint64_t) unproven_in, unproven_out;
+	/* packets of replies that it requested and abandoned, as of wasted_at; rxw_peer_waste() */
+	_Atomic(uint64_t) wasted, wasted_at;
+	_Atomic(uint64_t) idle_since;
+	struct rxw_budget memory; /* received bytes pinned by its calls */
+	/* For the engine; covered by workers->lock, apart from the atomics. */
+	unsigned workers;	  /* its calls that have a worker */
+	bool served;		  /* a handler of its calls returned 0 */
+	_Atomic(unsigned) places; /* its calls that wait for a worker, or may have to */
+	_Atomic(bool) fresh;	  /* it has waiting calls, and none with a worker yet */
+	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
+	bool local; /* an address of this host; set at creation for loopback, else by the creator */
+	/* Its table's marks of validated addresses, and its mark there; fixed. */
+	struct rxw_proof_marks *marks;
+	uint16_t mark;
+};
+
+/* --- the table of peers; the caller locks it --- */
+
+struct rxw_peer_table;
+struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory);
+void rxw_peer_table_destroy(struct rxw_peer_table *t);
+/* Find or create; returns with a reference. NULL: out of memory. */
+struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
+/* Find; without a reference. NULL: not known. */
+struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr);
+/*
+ * False: no peer of this address is validated. True: perhaps one is. Needs no lock and reads no peer,
+ * for floods in which each packet has another address.
+ */
+bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			   uint64_t now);
+void rxw_peer_ref(struct rxw_peer *p);
+/* Entries stay for 300 s after the last reference; in a large table, unvalidated ones go earlier. */
+void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
+/* Free expired entries; to be called once a second. Each entry is looked at within 64 calls. */
+void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
+unsigned rxw_peer_count(const struct rxw_peer_table *t);
+/*
+ * Add up the received bytes pinned by calls of the peers in `slots` slots, beginning with *at, and
+ * advance *at. False: these were the last slots.
+ */
+bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *at, uint64_t *bytes);
+/*
+ * The position of a client that lists a table entry by entry (DEBUG). Covered by the table's lock;
+ * zeroed: at the beginning.
+ */
+struct rxw_listing {
+	unsigned slot, before; /* next slot; entries in the slots before it */
+	unsigned size, state;  /* of the table at that time */
+	bool unfinished;       /* the search stopped at the limit of steps */
+};
+/*
+ * Continue the search for entry `index` where the last one ended, if possible: not for an index before
+ * that, not in a table of another size or state, and not for the first entry unless unfinished.
+ */
+void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, unsigned state);
+/*
+ * Entry `index`, in at most *steps steps, one for each slot and entry; subtracts those made. NULL with
+ * steps left: no such entry; without: ask again. Changes of the table between two requests may hide an
+ * entry or repeat it.
+ */
+struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
+			      unsigned *steps);
+struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for tests; may be NULL */
+
+/* --- address validation --- */
+
+bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);
+/* Validated, and at least half of the lifetime of that is left. */
+bool rxw_peer_freshly_proven(const struct rxw_peer *p, uint64_t now);
+void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
+/*
+ * May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. Always true for a
+ * validated peer.
+ */
+bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
+void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
+/* Bytes, with IP and UDP headers, that may be sent; UINT64_MAX for a validated peer. */
+uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
+/*
+ * The peer ended a call, or became silent, while `packets` of the reply were queued. The account drains
+ * at a steady rate; while it is overdrawn, the peer is wasteful, and less work is done for it.
+ */
+void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now);
+bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now);
+/* Bytes of IP and UDP headers of a datagram to or from it. */
+unsigned rxw_peer_overhead(const struct rxw_peer *p);
+
+/* A rate limit: at most `per_second`, in bursts of the same size. The caller locks it. */
+struct rxw_rate {
+	uint64_t per_second, tokens_ns, at;
+};
+void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
+bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
+
+/* --- limits on connections of unvalidated addresses, per host and in all (12.3); caller locks --- */
+
+enum rxw_admission {
+	RXW_ADMIT,
+	RXW_ADMIT_STRICT, /* serve only after the address is validated */
+	RXW_REFUSE	  /* keep no state */
+};
+struct rxw_strangers;
+struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host,
+					   unsigned total);
+void rxw_strangers_destroy(struct rxw_strangers *s);
+enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *host,
+				     bool local);
+/* The connection is validated, or gone. */
+void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host);
+unsigned rxw_strangers_total(const struct rxw_strangers *s);
+/* Above a quarter of the limit: connections may queue 2 packets instead of 16. */
+bool rxw_strangers_pressed(const struct rxw_strangers *s);
+
+/* --- cookies: PINGs to unvalidated addresses of which no state is kept (12.3); caller locks --- */
+
+struct rxw_questions;
+/* The secret is 128 random bits. NULL: out of memory. */
+struct rxw_questions *rxw_questions_create(const uint64_t secret[2], uint64_t now);
+void rxw_questions_destroy(struct rxw_questions *q);
+/*
+ * The serial of a PING to the sender of `head`. 0: send none, since its host was sent one within the
+ * last 4 s, or others 4,000 within the last second.
+ */
+uint32_t rxw_question_ask(struct rxw_questions *q, const struct rxw_addr *peer,
+			  const struct rxw_header *head, uint64_t now);
+/*
+ * An answer with the header `head` names `serial`: was a PING with it sent to this address and port, for
+ * this call, at most 4 to 8 s ago?
+ */
+bool rxw_question_answered(const struct rxw_questions *q, const struct rxw_addr *peer,
+			   const struct rxw_header *head, uint32_t serial, uint64_t now);
+/*
+ * Write the packet, of RXW_HEADER_SIZE + RXW_ACK_FRAME bytes (output/output.h): a PING that acknowledges
+ * nothing. Returns its size.
+ */
+size_t rxw_question_put(uint8_t *out, const struct rxw_header *request, uint32_t serial,
+			unsigned mtu, unsigned window);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Acknowledgements: what is owed, when it is written, window updates, PINGs (3.6, 3.7, 6.2). */
+#include <string.h>
+
+#include "base/hash.h"
+
+#include "proto/state.h"
+
+/* So many packets are acknowledged two at a time, for senders that count ACKs, as Linux does. */
+#define QUICK_PACKETS		  128u
+#define QUICK_SPARE		  4u /* entries of the output record left for urgent packets */
+#define OUT_OF_SEQUENCE_PER_BATCH 4
+#define OWED_LIMIT		  RXW_MS
+/*
+ * A complete request is usually acknowledged by its reply. Its ACK waits for that up to this time:
+ * clients wait for at least 100 ms, and timers may be late (C-033).
+ */
+#define WHOLE_REQUEST  (90 * RXW_MS)
+#define DOUBLED_ENOUGH 2
+#define MERGED_MIN     8u
+#define UPDATE_PACKETS 8u
+#define JUMBO_MAX_MTU  5692u
+/*
+ * Useless packets (duplicates, packets outside the window) are answered at once as often as useful ones
+ * arrived, and ANSWERS_FIRST times more. After that, one answer per interval serves all of them; the
+ * interval begins with ANSWERS_GAP and doubles.
+ */
+#define ANSWERS_FIRST 16u
+#define ANSWERS_MOST  64u
+#define ANSWERS_GAP   (10 * RXW_MS)
+
+/*
+ * At most PONGS PINGs of a connection are answered per PONG_TIME, which is far more than any honest
+ * peer sends. Without a limit, a hostile peer could fill the output record with answers.
+ */
+#define PONGS	  16u
+#define PONG_TIME (100 * RXW_MS)
+
+/* Secret serials are at least SECRET_NEAR and less than SECRET_FAR below the latest serial. */
+#define SECRET_NEAR (1u << 24)
+#define SECRET_FAR  (0x80000000u - SECRET_NEAR)
+
+static unsigned rank(unsigned reason)
+{
+	static const uint8_t ranks[] = {
+		[RXW_ACK_IDLE] = 1,
+		[RXW_ACK_DELAY] = 2,
+		[RXW_ACK_REQUESTED] = 3,
+		[RXW_ACK_DUPLICATE] = 4,
+		[RXW_ACK_EXCEEDS_WINDOW] = 5,
+		[RXW_ACK_NOSPACE] = 6,
+		[RXW_ACK_OUT_OF_SEQUENCE] = 7,
+	};
+
+	return ranks[reason];
+}
+
+static bool merged_ok(const struct rxw_pcall *p)
+{
+	return atomic_load_explicit(&p->conn->peer->merged_acks_ok, memory_order_relaxed) != 0;
+}
+
+void rxw_ack_init(struct rxw_pcall *p)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	memset(a, 0, sizeof(*a));
+	a->sent_first = a->sent_next = 1;
+	a->quick = merged_ok(p) ? 0 : QUICK_PACKETS;
+	a->answers = ANSWERS_FIRST;
+	a->due = RXW_NEVER;
+}
+
+void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *ack)
+{
+	const struct rxw_params *params = c->params;
+
+	ack->if_mtu = rxw_max32(params->mtu, size);
+	ack->max_mtu = rxw_max32(ack->if_mtu, params->mtu_ceiling);
+	ack->jumbo_max = 1;
+	if (params->jumbo && rxw_auth_takes_jumbo(&c->auth)) {
+		ack->max_mtu = rxw_max32(ack->max_mtu, JUMBO_MAX_MTU);
+		ack->jumbo_max = 4;
+	}
+}
+
+/* Write the packet; does not change what is owed. False: it is to be tried again. */
+static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint32_t serial,
+		      uint32_t upto, uint32_t padded, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint8_t table[RXW_MAX_ACKS];
+	struct rxw_ack ack = {.serial = serial, .reason = (uint8_t)reason, .acks = table};
+	struct rxw_ctl *ctl;
+	uint32_t edge, size;
+
+	if (out->ctl_count >= out->ctl_room)
+		return false;
+	rxw_recvq_advance(p);
+	ack.first = rxw_min32(q->hard, upto);
+	ack.previous = q->highest;
+	ack.count = (uint8_t)rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
+	edge = rxw_max32(q->edge, q->hard + q->window);
+	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
+	rxw_ack_trailer(p->conn, p->tx.mtu.confirmed, &ack);
+	/*
+	 * The sending limit of an address that is not validated covers ACKs and PINGs. An ACK that is
+	 * not sent is triggered again by the peer's next packet; a PING is tried again by its timer.
+	 */
+	size = rxw_max32(RXW_ACK_FRAME + ack.count, padded - rxw_min32(padded, RXW_HEADER_SIZE));
+	if (rxw_auth_needs_allowance(p->conn, size, out->now)) {
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
+		return !(flags & RXW_REQUEST_ACK);
+	}
+	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number,
+			  p->local_status, size);
+	if (ctl == NULL)
+		return !(flags & RXW_REQUEST_ACK);
+	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
+	if (padded > ctl->length)
+		ctl->padding = (uint16_t)(padded - ctl->length);
+	if (edge > q->edge)
+		q->edge = edge;
+	RXW_PROBE(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
+	p->count.acks_sent++;
+	p->time.last_sent = out->now;
+	if (p->time.first_sent == 0)
+		p->time.first_sent = out->now;
+	return true;
+}
+
+void rxw_ack_forget(struct rxw_pcall *p)
+{
+	p->ack.reason = 0;
+	p->ack.now = false;
+	p->ack.unacked = 0;
+	p->ack.due = RXW_NEVER;
+	p->ack.final = false;
+}
+
+static bool useless(unsigned reason)
+{
+	return reason == RXW_ACK_DUPLICATE || reason == RXW_ACK_EXCEEDS_WINDOW ||
+	       reason == RXW_ACK_NOSPACE;
+}
+
+/* Useful packets arrived. */
+static void earn_answers(struct rxw_ackstate *a, uint32_t packets)
+{
+	a->answers = (uint8_t)rxw_min32(a->answers + packets, ANSWERS_MOST);
+	a->in_vain = 0;
+}
+
+/* If the owed ACK answers useless packets, and enough of them were answered: when it may be sent; else 0. */
+static uint64_t answers_rest(struct rxw_ackstate *a, uint64_t now)
+{
+	uint64_t rest;
+
+	if (!useless(a->reason) || a->unacked > 0)
+		return 0;
+	if (a->answers > 0) {
+		a->answers--;
+		return 0;
+	}
+	/* Timer-driven retransmissions come less often than this, and are answered at once. */
+	rest = a->useless_at + (ANSWERS_GAP << rxw_min32(a->in_vain / ANSWERS_FIRST, 4));
+	return now < rest ? rest : 0;
+}
+
+/* An ACK of what arrived in order below `upto`. False: no space, it stays owed. */
+static bool write_owed(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint32_t upto,
+		       struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (!write_ack(p, reason, 0, serial, upto, 0, out)) {
+		rxw_ack_owe(p, reason, serial, true);
+		p->ack.due = rxw_min64(p->ack.due, out->now + OWED_LIMIT);
+		return false;
+	}
+	a->sent_first = rxw_min32(p->rx.hard, upto);
+	a->sent_next = upto;
+	if (useless(reason)) {
+		a->useless_at = out->now;
+		a->in_vain += a->in_vain < UINT8_MAX;
+	}
+	if (upto == p->rx.next)
+		rxw_ack_forget(p);
+	return true;
+}
+
+/*
+ * A serial that only the owner of the address learns. In serial arithmetic it is older than all that
+ * the connection has used or will use next.
+ */
+static uint32_t secret_serial(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_pconn *c = p->conn;
+	const uint64_t *key = c->params->secret;
+	uint64_t word[5] = {rxw_addr_hash(&c->peer->addr, key, true), now,
+			    (uint64_t)c->epoch << 32 | c->cid | p->channel,
+			    (uint64_t)p->number << 32 | c->serial, p->ack.ping_next};
+	uint32_t distance = SECRET_NEAR + (uint32_t)(rxw_siphash(word, sizeof(word), key) %
+						     (SECRET_FAR - SECRET_NEAR));
+	uint32_t serial = c->serial - distance;
+
+	return serial != 0 ? serial : 1; /* 0 means none */
+}
+
+bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
+{
+	struct rxw_pconn *c = p->conn;
+	struct rxw_ping *ping = &p->ack.ping[p->ack.ping_next];
+
+	if (!write_ack(p, RXW_ACK_PING, RXW_REQUEST_ACK, 0, p->rx.next, size, out))
+		return false;
+	ping->serial = c->serial;
+	ping->size = size;
+	ping->sent_at = out->now;
+	ping->secret = !c->client && !rxw_peer_freshly_proven(c->peer, out->now);
+	if (ping->secret) {
+		c->serial--; /* not used by this packet */
+		ping->serial = c->rx.proof_serial = secret_serial(p, out->now);
+		c->rx.proof_asked = out->now;
+		rxw_header_set_serial(out->ctl[out->ctl_count - 1].bytes, ping->serial);
+	}
+	p->ack.ping_next = (uint8_t)((p->ack.ping_next + 1) % RXW_PINGS);
+	rxw_tally(out->stats, &out->stats->probes, 1);
+	return true;
+}
+
+bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *ping)
+{
+	for (unsigned i = 0; i < RXW_PINGS; i++)
+		if (p->ack.ping[i].serial != 0 && p->ack.ping[i].serial == serial) {
+			*ping = p->ack.ping[i];
+			p->ack.ping[i].serial = 0;
+			return true;
+		}
+	return false;
+}
+
+bool rxw_ack_may_pong(struct rxw_pconn *c, struct rxw_out *out)
+{
+	if (c->rx.pongs == 0 || out->now >= c->rx.pong_at + PONG_TIME) {
+		c->rx.pong_at = out->now;
+		c->rx.pongs = 0;
+	}
+	if (c->rx.pongs >= PONGS) {
+		rxw_drop(out->stats, RXW_DROP_RATE, 1);
+		return false;
+	}
+	c->rx.pongs++;
+	return true;
+}
+
+void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
+{
+	/* A replay of the latest PING is not answered. */
+	if (serial != 0 && serial == p->ack.ping_answered)
+		return;
+	if (!rxw_ack_may_pong(p->conn, out))
+		return;
+	if (write_ack(p, RXW_ACK_PING_RESPONSE, 0, serial, p->rx.next, 0, out)) {
+		p->ack.ping_answered = serial;
+		p->ack.sent_first = p->rx.hard;
+		p->ack.sent_next = p->rx.next;
+	}
+}
+
+void rxw_ack_take_back(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (p->count.acks_sent == 0)
+		return;
+	rxw_recvq_clear(p);
+	q->consumed = q->taken = q->hard = q->next = 1;
+	write_ack(p, RXW_ACK_DELAY, 0, 0, q->next, 0, out);
+}
+
+void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (rank(reason) >= rank(a->reason)) {
+		a->reason = (uint8_t)reason;
+		a->serial = serial;
+	}
+	a->now |= now;
+	a->in_batch = true;
+}
+
+/* The number of packets after which an ACK is written at once. */
+static uint32_t most_answered(const struct rxw_pcall *p)
+{
+	uint32_t most = p->conn->params->ack_packets;
+
+	if (most == 0)
+		most = UINT32_MAX;
+	return p->ack.quick > 0 ? rxw_min32(most, 2) : most;
+}
+
+void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
+		      bool requested, bool filled, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	a->newest_serial = serial + count - 1;
+	earn_answers(a, count);
+	if (filled) {
+		a->unacked += count;
+		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, true);
+	} else if (a->quick > 0 || p->conn->params->ack_packets > 0) {
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t most = most_answered(p);
+
+			a->quick -= a->quick > 0;
+			if (++a->unacked < most || (requested && i + 1 == count))
+				continue;
+			/* The last entries of the output record are for urgent packets. */
+			if (out->ctl_count + QUICK_SPARE >= out->ctl_room)
+				continue;
+			if (write_owed(p, RXW_ACK_IDLE, serial + i, first + i + 1, out))
+				a->unacked = 0;
+		}
+	} else {
+		a->unacked += count;
+	}
+	if (requested)
+		rxw_ack_owe(p, RXW_ACK_REQUESTED, a->newest_serial, true);
+	else if (a->unacked > 0)
+		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, false);
+}
+
+void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
+			     struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (!merged_ok(p))
+		a->quick = QUICK_PACKETS;
+	earn_answers(a, count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (a->out_of_sequence >= OUT_OF_SEQUENCE_PER_BATCH) {
+			rxw_ack_owe(p, RXW_ACK_OUT_OF_SEQUENCE, serial + count - 1, true);
+			return;
+		}
+		a->out_of_sequence++;
+		a->in_batch = true;
+		if (!write_owed(p, RXW_ACK_OUT_OF_SEQUENCE, serial + i, p->rx.next, out))
+			return;
+	}
+}
+
+/* A sender whose flight grows by half or more from one merged ACK to the next does not count ACKs. */
+static void watch_merging(struct rxw_pcall *p)
+{
+	struct rxw_ackstate *a = &p->ack;
+
+	if (a->quick > 0 || merged_ok(p))
+		return;
+	if (a->merged >= MERGED_MIN && a->unacked >= a->merged + a->merged / 2 &&
+	    ++a->doubled >= DOUBLED_ENOUGH)
+		atomic_store_explicit(&p->conn->peer->merged_acks_ok, 1, memory_order_relaxed);
+	a->merged = a->unacked;
+}
+
+/* How long the ACK may wait for more packets, or for a reply that acknowledges them. */
+static uint64_t may_wait(const struct rxw_pcall *p)
+{
+	if (p->ack.unacked >= 2)
+		return OWED_LIMIT;
+	return !p->client && rxw_recvq_ended(&p->rx) ? WHOLE_REQUEST : p->conn->params->ack_delay;
+}
+
+void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+	uint64_t rest;
+	uint32_t half;
+
+	a->in_batch = false;
+	a->out_of_sequence = 0;
+	if (a->reason == 0 || p->error != 0)
+		return;
+	half = rxw_max32(p->rx.window / 2, 1);
+	if (!a->now && a->unacked < half && (a->unacked < 2 || !dry)) {
+		p->ack.due = rxw_min64(p->ack.due, out->now + may_wait(p));
+		return;
+	}
+	rest = answers_rest(a, out->now);
+	if (rest != 0) {
+		p->ack.due = rxw_min64(p->ack.due, rest);
+		return;
+	}
+	watch_merging(p);
+	write_owed(p, a->reason, a->serial, p->rx.next, out);
+}
+
+void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->ack.final ||
+		    (a->reason == RXW_ACK_IDLE && a->unacked < 2);
+
+	write_owed(p, late ? RXW_ACK_DELAY : a->reason, late ? 0 : a->serial, p->rx.next, out);
+}
+
+void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_ackstate *a = &p->ack;
+	uint32_t freed;
+
+	rxw_recvq_advance(p);
+	if (!rxw_pcall_live(p) || rxw_recvq_ended(q))
+		return; /* the end of the stream needs no window; an owed ACK keeps its timer */
+	/*
+	 * Only packets that the last ACK acknowledged softly count. Newer ones are acknowledged at the end
+	 * of the batch: doing it here would write one ACK per read.
+	 */
+	freed = rxw_min32(q->hard, a->sent_next);
+	freed = freed > a->sent_first ? freed - a->sent_first : 0;
+	if (freed >= rxw_max32(rxw_min32(UPDATE_PACKETS, q->window / 2), 1) ||
+	    (q->edge <= q->next && q->hard + q->window > q->edge))
+		write_owed(p, RXW_ACK_DELAY, 0, q->next, out);
+	else if (freed > 0)
+		p->ack.due = rxw_min64(p->ack.due, out->now + p->conn->params->ack_delay);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Received DATA: new packets are queued, and their acknowledgements become due (3.4, 3.6). */
+#include "proto/state.h"
+
+static uint64_t payload_of(const struct rxw_rxrun *run, const struct rxw_rxpart *part)
+{
+	bool tail = part->skip + part->count == run->count;
+
+	return (uint64_t)(part->count - 1) * rxw_run_data(run, false) + rxw_run_data(run, tail);
+}
+
+void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end,
+		    struct rxw_queued *queued, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_rxpart part = {.first = run->head.seq};
+	bool requested = run->or_flags & RXW_REQUEST_ACK;
+
+	while ((part.count = rxw_recvq_missing(q, &part.first, end)) > 0) {
+		bool in_order = part.first == q->next, gaps = q->later_head != RXW_NO_NODE;
+		uint32_t serial;
+
+		part.skip = part.first - run->head.seq;
+		serial = run->head.serial + part.skip;
+		if (!(in_order ? rxw_recvq_append(p, run, &part)
+			       : rxw_recvq_later(p, run, &part))) {
+			rxw_drop(out->stats, RXW_DROP_MEMORY, part.count);
+			rxw_ack_owe(p, RXW_ACK_NOSPACE, serial + part.count - 1, true);
+			queued->refused = true;
+			return;
+		}
+		queued->fresh += part.count;
+		p->count.bytes_received += payload_of(run, &part);
+		if (in_order) {
+			queued->in_order += part.count + rxw_recvq_absorb(p);
+			rxw_ack_in_order(p, part.first, part.count, serial, requested, gaps, out);
+		} else {
+			rxw_ack_out_of_sequence(p, part.count, serial, out);
+		}
+		part.first += part.count;
+	}
+}

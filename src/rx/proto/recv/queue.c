@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receive queue: runs in order, runs behind gaps, memory limits (3.4, 3.7, 4.4 item 9). */
+#include <string.h>
+
+#include "proto/state.h"
+
+#define WINDOW_SECOND	 32u /* the window once the first packet was consumed */
+#define UNPROVEN_PACKETS RXW_FIRST_FLIGHT
+#define PRESSED_PACKETS	 2u
+
+static inline struct rxw_rxent *at(const struct rxw_recvq *q, uint16_t index)
+{
+	return rxw_slab_at(&q->ents, index);
+}
+
+void rxw_recvq_init(struct rxw_recvq *q, const struct rxw_params *params)
+{
+	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
+	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
+	q->consumed = q->taken = q->next = q->hard = 1;
+	q->verified_to = UINT32_MAX;
+	q->window = rxw_max32(rxw_min32(params->initial_window, params->window), 1);
+	q->edge = 1 + q->window;
+	q->grown_at = 1;
+}
+
+/* The limit of a client whose address is not validated is lower. */
+uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_pconn *c = p->conn;
+	uint32_t window = c->params->window, first = RXW_FIRST_FLIGHT;
+
+	if (!c->client && !c->peer->local && !rxw_peer_proven(c->peer, now)) {
+		first = c->pressed ? PRESSED_PACKETS : UNPROVEN_PACKETS;
+		window = rxw_min32(window, first);
+	}
+	return rxw_max32(rxw_max32(p->rx.edge, p->rx.hard + window), 1 + first);
+}
+
+static void uncharge(struct rxw_pcall *p, int64_t bytes)
+{
+	if (bytes == 0)
+		return;
+	p->rx.pinned -= bytes;
+	rxw_budget_give(&p->conn->rx.memory, bytes);
+	rxw_budget_give(&p->conn->peer->memory, bytes);
+}
+
+static bool charge(struct rxw_pcall *p, int64_t bytes)
+{
+	struct rxw_pconn *c = p->conn;
+
+	if (p->rx.pinned + bytes > (int64_t)c->params->call_memory)
+		return false;
+	if (!rxw_budget_take(&c->rx.memory, bytes))
+		return false;
+	if (!rxw_budget_take(&c->peer->memory, bytes)) {
+		rxw_budget_give(&c->rx.memory, bytes);
+		return false;
+	}
+	p->rx.pinned += bytes;
+	return true;
+}
+
+static void drop_entry(struct rxw_pcall *p, uint16_t index)
+{
+	struct rxw_rxent *e = at(&p->rx, index);
+
+	rxw_buf_unref(e->buf);
+	uncharge(p, e->charge);
+	rxw_slab_put(&p->rx.ents, index);
+}
+
+void rxw_recvq_clear(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	q->stopped = true;
+	for (uint16_t i = q->later_head, next; i != RXW_NO_NODE; i = next) {
+		next = at(q, i)->next;
+		drop_entry(p, i);
+	}
+	for (uint16_t i = q->ready_head, next; i != RXW_NO_NODE; i = next) {
+		next = at(q, i)->next;
+		drop_entry(p, i);
+	}
+	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
+}
+
+void rxw_recvq_discard(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	rxw_recvq_clear(p);
+	q->consumed = q->taken = q->hard = q->next;
+	q->verified_to = UINT32_MAX;
+}
+
+bool rxw_recvq_ended(const struct rxw_recvq *q)
+{
+	return q->last != 0 && q->next > q->last;
+}
+
+static void grow_window(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+	const struct rxw_params *params = p->conn->params;
+	uint32_t limit = params->window, unread = q->next - q->consumed;
+
+	if (q->window_limit != 0)
+		limit = rxw_min32(limit, rxw_max32(q->window_limit, 1));
+	if (q->window >= limit || q->consumed <= 1)
+		return;
+	if (q->window < WINDOW_SECOND) {
+		q->window = rxw_min32(WINDOW_SECOND, limit);
+		q->grown_at = q->next;
+		return;
+	}
+	/* At most once per window of packets, and so at most once per round trip. */
+	if (q->next - q->grown_at < q->window ||
+	    unread > rxw_max32(params->unread_packets, q->window / 2) ||
+	    q->pinned > (int64_t)params->call_memory / 2)
+		return;
+	q->window = rxw_min32(q->window * 2, limit);
+	q->grown_at = q->next;
+}
+
+void rxw_recvq_advance(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+	const struct rxw_params *params = p->conn->params;
+	uint32_t hard = q->consumed, to = rxw_min32(q->next, q->verified_to);
+
+	grow_window(p);
+	/*
+	 * Once the application reads, packets are acknowledged for good on receipt, since packets that
+	 * are in order are never dropped. Not before, and only up to a limit: a slow reader must stop
+	 * its sender.
+	 */
+	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
+		hard += params->unread_packets;
+	hard = rxw_min32(hard, to);
+	if (hard > q->hard)
+		q->hard = hard;
+}
+
+unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
+			 unsigned room)
+{
+	uint32_t n = rxw_min32(upto - first, room), shown;
+
+	memset(acks, 1, n);
+	if (upto != q->next)
+		return n;
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+		uint32_t from = e->first - first, to = rxw_min32(from + e->count, room);
+
+		if (from >= room)
+			break;
+		memset(acks + n, 0, from - n);
+		memset(acks + from, 1, to - from);
+		n = to;
+	}
+	/* Packets that were dropped again must be reported missing, or the sender never resends them. */
+	shown = rxw_max32(q->highest, q->shown);
+	if (shown >= first && shown - first >= n) {
+		uint32_t to = rxw_min32(shown - first + 1, room);
+
+		memset(acks + n, 0, to - n);
+		n = to;
+	}
+	return n;
+}
+
+/* Drop the highest run behind a gap, to make space for packets in order. */
+static bool drop_out_of_order(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint16_t *link = &q->later_head, *last = NULL;
+
+	for (; *link != RXW_NO_NODE; link = &at(q, *link)->next)
+		last = link;
+	if (last == NULL)
+		return false;
+	drop_entry(p, *last);
+	*last = RXW_NO_NODE;
+	return true;
+}
+
+/*
+ * When memory is short, a call that waits for a handler must not take what calls with a handler need:
+ * all of them would stall.
+ */
+static bool memory_reserved(const struct rxw_pcall *p)
+{
+	const struct rxw_proto_ops *ops = p->conn->ops;
+
+	return p->state == RXW_CS_PRECALL && p->rx.next > 2 && ops->memory_short != NULL &&
+	       ops->memory_short(p->conn);
+}
+
+/*
+ * An entry for packets of a run. The bytes are copied if their buffer is more than four times as
+ * large.
+ */
+static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
+			   const struct rxw_rxpart *part, bool in_order)
+{
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_pool *pool = p->conn->ops->pool(p->conn);
+	bool keep = !run->verified && !p->conn->auth.authenticated;
+	unsigned front = keep ? RXW_HEADER_SIZE : 0; /* bytes before the data that stay with it */
+	bool tail = part->skip + part->count == run->count;
+	struct rxw_rxent e = {
+		.first = part->first,
+		.count = (uint16_t)part->count,
+		.stride = run->stride,
+		.length = rxw_run_data(run, false),
+		.last_length = rxw_run_data(run, tail),
+		.data = run->data + (size_t)part->skip * run->stride + RXW_HEADER_SIZE +
+			(run->verified ? run->sec_head : 0),
+		.next = RXW_NO_NODE,
+		.unverified = keep,
+	};
+	struct rxw_buf *small = NULL;
+	size_t bytes;
+	uint32_t cap = run->buf->cap;
+	uint16_t index;
+
+	if (memory_reserved(p))
+		return RXW_NO_NODE;
+	bytes = front + (size_t)(part->count - 1) * run->stride + e.last_length;
+	if (cap > 4 * bytes) {
+		cap = (uint32_t)(bytes + 63) / 64 * 64;
+		if (cap == 0)
+			cap = 64;
+	}
+	while (!charge(p, cap))
+		if (!in_order || !drop_out_of_order(p))
+			return RXW_NO_NODE;
+	index = rxw_slab_get(&q->ents, pool);
+	if (index == RXW_NO_NODE) {
+		uncharge(p, cap);
+		return RXW_NO_NODE;
+	}
+	if (cap != run->buf->cap) {
+		small = rxw_buf_get_small(pool, cap);
+		if (small == NULL) {
+			rxw_slab_put(&q->ents, index);
+			uncharge(p, cap);
+			return RXW_NO_NODE;
+		}
+		memcpy(small->data, e.data - front, bytes);
+		e.buf = small;
+		e.data = small->data + front;
+	} else {
+		rxw_buf_ref(run->buf);
+		e.buf = run->buf;
+	}
+	e.charge = cap;
+	*at(q, index) = e;
+	if (e.unverified)
+		q->verified_to = rxw_min32(q->verified_to, e.first);
+	return index;
+}
+
+static void append_entry(struct rxw_recvq *q, uint16_t index)
+{
+	struct rxw_rxent *e = at(q, index);
+
+	e->next = RXW_NO_NODE;
+	if (q->ready_tail == RXW_NO_NODE)
+		q->ready_head = index;
+	else
+		at(q, q->ready_tail)->next = index;
+	q->ready_tail = index;
+	if (q->ready_take == RXW_NO_NODE)
+		q->ready_take = index;
+	q->next = e->first + e->count;
+	q->highest = rxw_max32(q->highest, q->next - 1);
+}
+
+bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run,
+		      const struct rxw_rxpart *part)
+{
+	uint16_t index = make_entry(p, run, part, true);
+
+	if (index == RXW_NO_NODE)
+		return false;
+	append_entry(&p->rx, index);
+	return true;
+}
+
+static void insert_later(struct rxw_recvq *q, uint16_t index)
+{
+	struct rxw_rxent *e = at(q, index);
+	uint16_t *link = &q->later_head;
+
+	while (*link != RXW_NO_NODE && at(q, *link)->first < e->first)
+		link = &at(q, *link)->next;
+	e->next = *link;
+	*link = index;
+	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
+}
+
+bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
+		     const struct rxw_rxpart *part)
+{
+	uint16_t index = make_entry(p, run, part, false);
+
+	if (index == RXW_NO_NODE)
+		return false;
+	insert_later(&p->rx, index);
+	return true;
+}
+
+uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint32_t before = q->next;
+
+	while (q->later_head != RXW_NO_NODE && at(q, q->later_head)->first == q->next) {
+		uint16_t index = q->later_head;
+
+		q->later_head = at(q, index)->next;
+		append_entry(q, index);
+	}
+	return q->next - before;
+}
+
+uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t end)
+{
+	uint32_t seq = rxw_max32(*from, q->next), stop = end;
+
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+
+		if (e->first > seq) {
+			stop = rxw_min32(stop, e->first);
+			break;
+		}
+		seq = rxw_max32(seq, e->first + e->count);
+	}
+	*from = seq;
+	return seq < stop ? stop - seq : 0;
+}
+
+/* Everything queued is unverified, and none of it was taken. Move it to `later`, to be taken out. */
+static void begin_taking(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (q->ready_head != RXW_NO_NODE) {
+		at(q, q->ready_tail)->next = q->later_head;
+		q->later_head = q->ready_head;
+	}
+	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
+	q->next = q->taken;
+	q->last = 0;
+	/* Packets that fail verification must be reported missing. */
+	q->shown = rxw_max32(q->shown, q->highest);
+	q->highest = q->taken - 1;
+	p->ack.sent_next = rxw_min32(p->ack.sent_next, q->next);
+}
+
+bool rxw_recvq_take_kept(struct rxw_pcall *p, struct rxw_rxrun *run)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint16_t index;
+	struct rxw_rxent *e;
+
+	if (q->verified_to == UINT32_MAX || q->stopped)
+		return false;
+	if (q->verified_to != 0)
+		begin_taking(p);
+	q->verified_to = 0;
+	index = q->later_head;
+	if (index == RXW_NO_NODE) {
+		q->verified_to = UINT32_MAX;
+		return false;
+	}
+	e = at(q, index);
+	q->later_head = e->next;
+	*run = (struct rxw_rxrun){
+		.buf = e->buf,
+		.data = e->data - RXW_HEADER_SIZE,
+		.stride = e->stride,
+		.last_size = (uint16_t)(e->last_length + RXW_HEADER_SIZE),
+		.count = e->count,
+		.size = (uint32_t)(e->count - 1) * e->stride + e->last_length + RXW_HEADER_SIZE,
+		.kept = true,
+	};
+	rxw_header_get(run->data, run->last_size, &run->head);
+	p->count.packets_received -= e->count;
+	p->count.bytes_received -= (uint64_t)(e->count - 1) * e->length + e->last_length;
+	uncharge(p, e->charge);
+	rxw_slab_put(&q->ents, index);
+	return true;
+}
+
+/* --- reading --- */
+
+uint32_t rxw_pcall_readable(const struct rxw_pcall *p, bool *ended)
+{
+	const struct rxw_recvq *q = &p->rx;
+	uint32_t to = rxw_min32(q->next, q->verified_to);
+
+	if (ended != NULL)
+		*ended = q->last != 0 && to > q->last;
+	return q->stopped || to < q->taken ? 0 : to - q->taken;
+}
+
+unsigned rxw_pcall_take(struct rxw_pcall *p, struct rxw_rxpiece *pieces, unsigned room)
+{
+	struct rxw_recvq *q = &p->rx;
+	unsigned n = 0;
+
+	while (n < room && q->ready_take != RXW_NO_NODE) {
+		struct rxw_rxent *e = at(q, q->ready_take);
+
+		if (e->unverified)
+			break;
+		pieces[n++] = (struct rxw_rxpiece){
+			.buf = e->buf,
+			.data = e->data,
+			.first_seq = e->first,
+			.stride = e->stride,
+			.length = e->length,
+			.last_length = e->last_length,
+			.count = e->count,
+		};
+		e->buf = NULL;
+		q->taken = e->first + e->count;
+		q->ready_take = e->next;
+	}
+	return n;
+}
+
+void rxw_pcall_consumed(struct rxw_pcall *p, uint32_t packets, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	p->time.last_moved = out->now;
+	if (packets > q->taken - q->consumed)
+		packets = q->taken - q->consumed;
+	q->consumed += packets;
+	RXW_PROBE(receive_state, p, q->next - q->consumed, q->next, q->last);
+	while (q->ready_head != RXW_NO_NODE && q->ready_head != q->ready_take) {
+		uint16_t index = q->ready_head;
+		struct rxw_rxent *e = at(q, index);
+
+		if (e->first + e->count > q->consumed)
+			break;
+		q->ready_head = e->next;
+		if (q->ready_head == RXW_NO_NODE)
+			q->ready_tail = RXW_NO_NODE;
+		drop_entry(p, index);
+	}
+	if (!q->stopped)
+		rxw_recvq_advance(p);
+}

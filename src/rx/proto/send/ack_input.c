@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ACKs received: scoreboard, round trips, windows (rx-protocol 3.2, 3.5, 3.8). */
+#include <string.h>
+
+#include "proto/state.h"
+
+#define MTU_PROBE_AFTER 64u /* packets: short calls do not search for a larger MTU */
+#define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
+
+/* An ACK, and what it changes. */
+struct ack_result {
+	struct rxw_ack ack;
+	uint64_t now;
+	uint32_t newly; /* packets newly acknowledged */
+	bool newer;	/* no later ACK overtook it */
+	bool named;	/* ack.serial names a transmission of ours, or a PING */
+	bool original; /* and it was sent again since, or is a PING */
+	bool proof;	/* it is one that only the owner of the address can know */
+	uint32_t named_seq, named_order;
+	uint64_t named_at;
+	bool before_rto; /* a transmission from before the timeout was acknowledged */
+	bool spurious;	 /* something counted as lost was not */
+	uint32_t distance;
+	uint32_t highest; /* order acknowledged before this ACK */
+};
+
+static void find_named(const struct rxw_sendq *q, struct ack_result *r)
+{
+	uint32_t serial = r->ack.serial;
+
+	if (serial == 0)
+		return;
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		if (serial - s->serial < s->count) {
+			r->named = true;
+			r->named_seq = s->first + (serial - s->serial);
+			r->named_order = s->order + (serial - s->serial);
+			r->named_at = s->sent_at;
+			return;
+		}
+		if (s->prev_serial != 0 && serial - s->prev_serial < s->count) {
+			r->named = r->original = true;
+			r->named_seq = s->first + (serial - s->prev_serial);
+			r->named_order = s->prev_order + (serial - s->prev_serial);
+			return;
+		}
+	}
+}
+
+static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
+{
+	struct rxw_peer *peer = p->conn->peer;
+
+	rxw_rtt_sample(&p->tx.rtt, rtt);
+	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
+	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
+	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
+}
+
+static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
+{
+	const struct rxw_ack *ack = &r->ack;
+	uint32_t highest = ack->first - 1;
+
+	if (!r->named || r->original || (int32_t)(ack->serial - p->tx.sampled_serial) <= 0)
+		return;
+	if (ack->reason == RXW_ACK_IDLE || ack->reason == RXW_ACK_DELAY) {
+		/* The ACK may have been delayed, unless it is about the newest packet. */
+		for (unsigned i = ack->count; i > 0; i--)
+			if (ack->acks[i - 1] & 1) {
+				highest = ack->first + i - 1;
+				break;
+			}
+		if (r->named_seq != highest)
+			return;
+	}
+	p->tx.sampled_serial = ack->serial;
+	sample(p, r->now - r->named_at, r->now);
+}
+
+static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
+{
+	struct rxw_ping ping;
+
+	if (!rxw_ack_take_ping(p, r->ack.serial, &ping))
+		return;
+	r->named = r->original = true; /* but no DATA */
+	r->proof = ping.secret;
+	sample(p, r->now - ping.sent_at, r->now);
+	if (ping.size > 0) {
+		rxw_mtu_confirmed(&p->tx.mtu, ping.size, r->now);
+		p->tx.mtu_at = RXW_NEVER;
+		atomic_store_explicit(&p->conn->peer->mtu, p->tx.mtu.confirmed,
+				      memory_order_relaxed);
+	}
+}
+
+/* `n` packets of a segment, from offset `off` on, are acknowledged. */
+static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, uint32_t n,
+		  struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t order = s->order + off + n - 1;
+	bool first_time = s->prev_serial == 0;
+	bool early;
+
+	r->newly += n;
+	if (s->state == RXW_TX_LOST) {
+		if (s->never_left)
+			return;
+		r->spurious = true;
+		if (p->tx.recovery.highest_order > order)
+			r->distance = rxw_max32(r->distance, p->tx.recovery.highest_order - order);
+		if (q->frto_order != 0 && order <= q->frto_order)
+			r->before_rto = true;
+		return;
+	}
+	/* Too soon after the retransmission, or it names the original: that one had arrived. */
+	early = !first_time && ((p->tx.rtt.min != 0 && r->now - s->sent_at < p->tx.rtt.min / 2) ||
+				(r->original && r->named_seq >= s->first + off &&
+				 r->named_seq < s->first + off + n));
+	if (early) {
+		r->spurious = true;
+		order = s->prev_order + off + n - 1;
+		if (p->tx.recovery.highest_order > order)
+			r->distance = rxw_max32(r->distance, p->tx.recovery.highest_order - order);
+	} else {
+		if (first_time && (int32_t)(r->highest - (s->order + off)) > 0)
+			rxw_recovery_late(&p->tx.recovery, &p->tx.rtt,
+					  r->highest - (s->order + off), s->sent_at, r->now);
+		rxw_recovery_acked(&p->tx.recovery, order, s->sent_at);
+	}
+	if (q->frto_order != 0 && order <= q->frto_order)
+		r->before_rto = true;
+}
+
+static void hard_acks(struct rxw_pcall *p, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t first = r->ack.first;
+
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		if (s->first >= first)
+			break;
+		if (s->state != RXW_TX_ACKED)
+			acked(p, s, 0, rxw_min32(s->count, first - s->first), r);
+	}
+	rxw_sendq_free_below(p, first);
+}
+
+/* Packets [from, to) are received, or not: update the segments. *i: where to begin. */
+static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t to, bool received,
+		       struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	while (*i != RXW_NO_NODE) {
+		struct rxw_txseg *s = rxw_sendq_seg(q, *i);
+		uint32_t end = s->first + s->count;
+
+		if (s->first >= to)
+			return;
+		if (end <= from ||
+		    (received ? s->state == RXW_TX_ACKED : s->state != RXW_TX_ACKED || !r->newer)) {
+			if (end > to)
+				return;
+			*i = s->next;
+			continue;
+		}
+		if (s->first < from) {
+			*i = rxw_sendq_split(p, from);
+			if (*i == RXW_NO_NODE)
+				return;
+			continue;
+		}
+		if (end > to) {
+			if (rxw_sendq_split(p, to) == RXW_NO_NODE)
+				return;
+			s = rxw_sendq_seg(q, *i);
+		}
+		if (received) {
+			acked(p, s, 0, s->count, r);
+			rxw_sendq_set(q, s, RXW_TX_ACKED);
+		} else {
+			/* The receiver dropped it again: no sign of congestion. */
+			rxw_sendq_set(q, s, RXW_TX_LOST);
+		}
+		*i = s->next;
+	}
+}
+
+static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t i = q->seg_head;
+	uint32_t count = rxw_min32(r->ack.count, q->nxt - r->ack.first), from, to;
+
+	for (from = 0; from < count; from = to) {
+		bool received = r->ack.acks[from] & 1;
+
+		for (to = from + 1; to < count && (r->ack.acks[to] & 1) == received; to++)
+			;
+		soft_range(p, &i, r->ack.first + from, r->ack.first + to, received, r);
+	}
+	if (count > 0)
+		rxw_sendq_join(q);
+}
+
+static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (ack->trailer_words >= 2)
+		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu,
+				      memory_order_relaxed);
+	if (ack->trailer_words >= 3) {
+		uint32_t window = rxw_max32(rxw_min32(ack->rwind, RXW_MAX_ACKS), 1);
+
+		if (ack->trailer_words >= 4 || window < q->window)
+			q->window = window;
+		p->conn->peer_window = q->window;
+	}
+	q->edge = ack->first + q->window;
+}
+
+/* A DUPLICATE that names a retransmission: the original had arrived. */
+static void duplicate(struct rxw_pcall *p, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	for (unsigned i = 0; i < 8; i++)
+		if (q->resent[i].count != 0 &&
+		    r->ack.serial - q->resent[i].serial < q->resent[i].count) {
+			r->spurious = true;
+			r->distance = rxw_max32(r->distance, q->resent[i].distance);
+			q->resent[i].count = 0;
+		}
+}
+
+/* The window does not cover packets that were sent: they must be sent again once it does. */
+static void beyond_window(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (q->edge < q->nxt)
+		rxw_sendq_lose_from(q, rxw_sendq_split(p, q->edge));
+}
+
+static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t flight,
+		       struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	bool slow = p->tx.cc.cwnd < p->tx.cc.ssthresh;
+	uint32_t peak = rxw_max32(q->peak, q->last_peak);
+	/*
+	 * Was the window filled? In slow start it grows while the ACKs of one flight arrive, and that
+	 * flight is half of the next one.
+	 */
+	bool limited = slow ? peak >= p->tx.cc.cwnd / 2 : peak + 1 >= p->tx.cc.cwnd;
+	bool undo = r->spurious;
+
+	if (r->newly > 0) {
+		if (rxw_recovery_active(&p->tx.recovery) && !slow)
+			rxw_recovery_delivered(&p->tx.recovery, r->newly);
+		else
+			rxw_cc_acked(&p->tx.cc, r->newly, limited, p->tx.rtt.srtt, r->now);
+		if (q->frto_order != 0) {
+			undo |= r->before_rto;
+			q->frto_order = 0;
+		}
+		if ((int32_t)(p->tx.recovery.highest_order - q->round_order) >= 0) {
+			q->last_peak = q->peak;
+			q->peak = q->flight;
+			q->round_order = q->order + 1;
+		}
+	}
+	if (undo)
+		rxw_send_spurious(p, r->distance, out);
+	rxw_recovery_decay(&p->tx.recovery, r->now, p->tx.rtt.srtt);
+	if (r->ack.reason == RXW_ACK_NOSPACE && r->now >= q->nospace_at + p->tx.rtt.srtt) {
+		q->nospace_at = r->now;
+		rxw_cc_lost(&p->tx.cc, flight, r->now);
+	}
+	if (q->flight > 0 && p->tx.recovery.highest_order != 0)
+		rxw_send_find_losses(p, flight, out);
+	else
+		q->loss_at = RXW_NEVER;
+}
+
+static uint32_t lowest_missing(const struct rxw_sendq *q)
+{
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
+		if (rxw_sendq_seg(q, i)->state != RXW_TX_ACKED)
+			return rxw_sendq_seg(q, i)->first;
+	return q->nxt;
+}
+
+/* The server has nothing of the call: it refused it after acknowledging it, and BUSY counts again. */
+static bool taken_back(const struct rxw_ack *ack)
+{
+	if (ack->first != 1)
+		return false;
+	for (unsigned i = 0; i < ack->count; i++)
+		if (ack->acks[i] & 1)
+			return false;
+	return true;
+}
+
+/* The server took the call, and the sender may move on. */
+static void heard(struct rxw_sendq *q, const struct ack_result *r)
+{
+	if (r->newer || !q->heard)
+		q->heard = !taken_back(&r->ack);
+	q->busy_since = 0;
+	q->busy_count = 0;
+}
+
+/*
+ * The peer acknowledges data, so it can validate its address: for the first time, or again before the
+ * last validation expires, so that no reply has to wait for it.
+ */
+static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out)
+{
+	const struct rxw_pconn *c = p->conn;
+
+	if (!rxw_peer_freshly_proven(c->peer, now) &&
+	    (c->rx.proof_serial == 0 || now >= c->rx.proof_asked + ASK_APART))
+		rxw_ack_ping(p, 0, out);
+}
+
+/* Packets were acknowledged; `lowest`: lowest missing packet before, if one is stuck. */
+static void progress(struct rxw_pcall *p, const struct ack_result *r, uint32_t lowest,
+		     struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	q->backoff = 0;
+	q->probed = false;
+	q->base_at = r->now;
+	rxw_mtu_progress(&q->mtu);
+	if (q->stuck_since != 0 && lowest_missing(q) != lowest)
+		q->stuck_since = 0;
+	if (q->flight == 0 && q->lost == 0)
+		q->idle_since = r->now;
+	if (q->nxt > MTU_PROBE_AFTER && q->rtt.valid) {
+		uint32_t size = rxw_mtu_probe(&q->mtu, r->now, q->rtt.srtt);
+
+		if (size != 0 && rxw_ack_ping(p, size, out))
+			q->mtu_at = r->now + rxw_rtt_rto(&q->rtt, 0, 0);
+	}
+}
+
+enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	if (ack->first > q->nxt)
+		return RXW_ACK_INVALID;
+	/* The server does not know us any more: a NAT gave us another port. */
+	if (p->client && ack->reason == RXW_ACK_EXCEEDS_WINDOW && ack->first == 1 &&
+	    ack->previous == 0 && q->una > 1)
+		return RXW_ACK_RESET;
+	return ack->first < q->una ? RXW_ACK_OLD : RXW_ACK_GOOD;
+}
+
+unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t serial,
+		      struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct ack_result r = {.ack = *ack, .now = out->now};
+	uint32_t flight = q->flight, cwnd = q->cc.cwnd, window = q->window, lowest;
+
+	r.newer =
+		ack->first > q->una || q->ack_serial == 0 || (int32_t)(serial - q->ack_serial) > 0;
+	if (r.newer)
+		q->ack_serial = serial;
+	find_named(q, &r);
+	take_sample(p, &r);
+	ping_answered(p, &r);
+	lowest = q->stuck_since != 0 ? lowest_missing(q) : 0;
+	r.highest = q->recovery.highest_order;
+	hard_acks(p, &r);
+	soft_acks(p, &r);
+	if (r.newer)
+		trailer(p, ack);
+	if (ack->reason == RXW_ACK_EXCEEDS_WINDOW && r.newer)
+		beyond_window(p);
+	if (ack->reason == RXW_ACK_DUPLICATE)
+		duplicate(p, &r);
+	congestion(p, &r, flight, out);
+	rxw_send_window_event(p, out, cwnd, window);
+	rxw_sendq_probe(p, q);
+	heard(q, &r);
+	if (r.named && !r.proof && !p->client)
+		ask_for_proof(p, r.now, out);
+	if (r.newly > 0)
+		progress(p, &r, lowest, out);
+	return (r.newly > 0 ? RXW_ACKED_NEW : 0) | (r.proof ? RXW_ACKED_PROOF : 0);
+}
+
+void rxw_send_ack_all(struct rxw_pcall *p, uint64_t now)
+{
+	p->tx.heard = true;
+	rxw_sendq_free_below(p, p->tx.nxt);
+	p->tx.backoff = 0;
+	p->tx.base_at = now;
+}

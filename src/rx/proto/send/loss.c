@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Losses: packets declared lost, losses that were none, the congestion window (rx-protocol 4.4). */
+#include "proto/state.h"
+
+/* How many packets of a segment, from its first on, are lost now. */
+static uint32_t lost_of(const struct rxw_pcall *p, const struct rxw_txseg *s, uint64_t now,
+			uint64_t *at)
+{
+	uint32_t low = 0, high = s->count;
+
+	/* A packet is not lost before those sent before it at the same time. */
+	if (!rxw_recovery_is_lost(&p->tx.recovery, &p->tx.rtt, s->order, s->sent_at, now, at))
+		return 0;
+	while (high - low > 1) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (rxw_recovery_is_lost(&p->tx.recovery, &p->tx.rtt, s->order + mid, s->sent_at,
+					 now, at))
+			low = mid;
+		else
+			high = mid;
+	}
+	return high;
+}
+
+void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint64_t at = 0;
+	bool react = false;
+
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		struct rxw_txseg *s = rxw_sendq_seg(q, i);
+		uint32_t lost;
+
+		if (s->state != RXW_TX_FLIGHT || s->order >= p->tx.recovery.highest_order)
+			continue;
+		lost = lost_of(p, s, out->now, &at);
+		if (lost == 0)
+			continue;
+		if (lost < s->count) {
+			if (rxw_sendq_split(p, s->first + lost) == RXW_NO_NODE)
+				continue;
+			s = rxw_sendq_seg(q, i);
+		}
+		rxw_sendq_set(q, s, RXW_TX_LOST);
+		if (rxw_recovery_enter(&p->tx.recovery, s->order + s->count - 1, q->order, flight))
+			react = true;
+	}
+	q->loss_at = at != 0 ? at : RXW_NEVER;
+	if (react) {
+		rxw_tally(out->stats, &out->stats->loss_events, 1);
+		q->losses = true;
+		/* Thresholds may hold packets back: count the flight of a full window. */
+		flight = rxw_max32(flight,
+				   rxw_min32(p->tx.cc.cwnd, rxw_max32(q->peak, q->last_peak)));
+		rxw_cc_lost(&p->tx.cc, flight, out->now);
+		atomic_store_explicit(&p->conn->peer->ssthresh, p->tx.cc.ssthresh,
+				      memory_order_relaxed);
+	}
+}
+
+void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out)
+{
+	rxw_recovery_reordered(&p->tx.recovery, distance, out->now, p->tx.rtt.srtt);
+	rxw_cc_undo(&p->tx.cc);
+	/* Nothing was lost: end the rate reduction. */
+	p->tx.recovery.recovery_end = 0;
+	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->tx.recovery),
+			      memory_order_relaxed);
+	rxw_tally(out->stats, &out->stats->spurious_losses, 1);
+	RXW_PROBE(spurious, p, distance, &p->conn->path.peer.u.sa);
+	rxw_seen(p, out->stats,
+		 (struct rxw_seen){.kind = RXW_SEEN_SPURIOUS, .now = out->now, .a = distance});
+}
+
+void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
+			   uint32_t window)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	if (q->cc.cwnd == cwnd && q->window == window)
+		return;
+	RXW_PROBE(window_change, p, q->cc.cwnd, q->cc.ssthresh, q->window, q->flight, q->rtt.srtt);
+	rxw_seen(p, out->stats,
+		 (struct rxw_seen){.kind = RXW_SEEN_WINDOW,
+				   .now = out->now,
+				   .a = q->cc.cwnd,
+				   .b = q->cc.ssthresh,
+				   .c = q->window,
+				   .d = q->flight});
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending: transmission, ACKs received, losses, retransmission timers (rx-protocol 3.2, 4, 6.7). The
+ * module changes a call's `tx` and `proof`, and returns to the call module what else follows.
+ */
+#ifndef RXW_PROTO_SEND_H
+#define RXW_PROTO_SEND_H
+
+#include "proto/sendq/sendq.h"
+
+/*
+ * The address validation of a call: PINGs to an address that is not validated, until one is answered.
+ * Invariant: `at` is meaningful only while `since` or `bytes_since` is set.
+ */
+struct rxw_proof {
+	uint64_t at;	      /* next PING, or next check */
+	uint64_t since;	      /* a handler waits for it since then, 0 = none */
+	uint64_t bytes_since; /* queued bytes wait for it since then, 0 = none */
+	uint8_t pings;	      /* sent again, less those that the peer's own PINGs allow */
+};
+
+/* --- transmission --- */
+
+/* Size of the datagrams to build now, header included: within our, the path's and the peer's limits. */
+uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p);
+/* Would rxw_pcall_train() yield something by the thresholds? */
+bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now);
+/* Send what is queued up to here regardless of thresholds: flush, end of the stream. */
+void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out);
+/*
+ * The same for what the windows allow now: the writer waits for space. What they allow later is subject
+ * to the thresholds again; else each small ACK would trigger a small train, and that a small ACK.
+ */
+void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
+/* May DATA of the call be sent at all? */
+bool rxw_send_allowed(const struct rxw_pcall *p);
+/* Packets that the congestion window allows beyond those in flight. */
+uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p);
+/* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
+void rxw_send_offer(struct rxw_pcall *p, struct rxw_out *out);
+
+enum rxw_train_result {
+	RXW_TRAIN_READY, /* *train is filled */
+	RXW_TRAIN_NONE,	 /* nothing may be sent now: window, nothing queued, thresholds */
+	RXW_TRAIN_PACED, /* not before *not_before */
+	RXW_TRAIN_BUSY,	 /* the bytes are in a train; try again after rxw_pcall_train_done() */
+	/* of rxw_send_train() only: */
+	RXW_TRAIN_IDLE,	 /* nothing to send, and nothing changed */
+	RXW_TRAIN_FAILED /* the call must fail */
+};
+/* What rxw_pcall_train() and rxw_pcall_train_done() do to the queue (proto/call/call.h). */
+enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
+				     struct rxw_train *train, uint64_t *not_before,
+				     struct rxw_out *out);
+void rxw_send_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+			 int error, uint64_t now);
+
+/* --- address validation: see proof.c --- */
+
+/*
+ * Ask the address for a proof: with a PING now if it may be sent one, else as soon as it may. *since is
+ * set to the time, never 0. False: the output record is full, nothing was done.
+ */
+bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out);
+/* Ask again; `backoff` as for a retransmission. True: a PING was sent. */
+bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff,
+			 struct rxw_out *out);
+/* How many packets of an entry, [first, first + n), the address may be sent; asks for a proof if 0. */
+uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
+			 struct rxw_out *out);
+
+/* --- packets and timers --- */
+
+enum rxw_ack_check {
+	RXW_ACK_GOOD,
+	RXW_ACK_OLD,	 /* to be ignored */
+	RXW_ACK_INVALID, /* acknowledges what was never sent */
+	RXW_ACK_RESET	 /* the server does not know the call any more */
+};
+enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack);
+/* What an ACK brought. */
+enum rxw_acked {
+	RXW_ACKED_NEW = 1,  /* packets that were not acknowledged before */
+	RXW_ACKED_PROOF = 2 /* it names a PING with a secret serial: the address is valid */
+};
+unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t serial,
+		      struct rxw_out *out);
+/* ACKALL: everything sent is acknowledged. */
+void rxw_send_ack_all(struct rxw_pcall *p, uint64_t now);
+/* BUSY: everything is lost; send the first packet again after a delay. False: ignored. */
+bool rxw_send_busy(struct rxw_pcall *p, uint64_t now);
+/* Trace event and probe, if congestion control or the peer has set another window than these. */
+void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
+			   uint32_t window);
+/* Packets counted as lost had arrived, `distance` packets late. */
+void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out);
+/* Declare losses; `flight`: packets in flight before the ACK or timer that found them. */
+void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out);
+/* When the timer is to run; RXW_NEVER = no need. */
+uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now);
+void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out);
+/* The peer was BUSY, or the lowest packet missing, for too long: the call times out. */
+bool rxw_send_gave_up(const struct rxw_pcall *p, uint64_t now);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Timers of the sender: retransmission, tail loss probes, pacing, BUSY (rx-protocol 2.9, 4.4, 6). */
+#include "proto/state.h"
+
+#define ACK_DELAY_PEER	(100 * RXW_MS) /* how long peers may delay an ACK */
+#define ACK_DELAY_REPLY (400 * RXW_MS) /* only the reply may acknowledge a request */
+#define STUCK		(60 * RXW_SEC)
+#define BUSY_FIRST	(100 * RXW_MS)
+#define BUSY_MOST	(5 * RXW_SEC)
+
+static uint64_t peer_delay(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	return p->client && q->all_queued && q->nxt == q->end ? ACK_DELAY_REPLY : ACK_DELAY_PEER;
+}
+
+/* When the RTO of the oldest packet expires; *probe: a tail loss probe is due before, then. */
+static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint64_t delay = peer_delay(p), rto = q->base_at + rxw_rtt_rto(&q->rtt, delay, q->backoff);
+	uint64_t pto, after;
+
+	*probe = false;
+	if (q->flight > 0 && !q->probed && q->backoff == 0 && q->rtt.valid) {
+		/*
+		 * An ACK of earlier packets postpones the probe only by as much as the ACK of the tail
+		 * may come later: not much if the tail requested one.
+		 */
+		pto = q->tail_at + rxw_rtt_probe_delay(&q->rtt, q->requested_last ? 0 : delay);
+		after = q->base_at + (q->requested_last ? q->rtt.srtt / 8 : q->rtt.srtt);
+		if (pto < after)
+			pto = after;
+		if (pto < rto) {
+			*probe = true;
+			rto = pto;
+		}
+	}
+	return rto;
+}
+
+uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint64_t at = RXW_NEVER;
+	bool probe;
+
+	if (!rxw_send_allowed(p) || q->una == q->end)
+		return at;
+	if (q->busy_since != 0 && now < q->busy_at)
+		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
+	if (p->proof.bytes_since != 0 && !rxw_peer_proven(p->conn->peer, now))
+		return p->proof.at;
+	if (q->flight > 0 || q->lost > 0)
+		at = rto_at(p, &probe);
+	at = rxw_min64(at, rxw_min64(q->loss_at, q->retry_at));
+	if (q->hold_at != RXW_NEVER)
+		at = rxw_min64(at, q->hold_at > q->pace_at ? q->hold_at : q->pace_at);
+	else if (q->nxt < q->end && q->nxt < q->edge && q->pace_at > now &&
+		 rxw_send_cwnd_room(p) > 0)
+		at = rxw_min64(at, q->pace_at);
+	if (q->stuck_since != 0)
+		at = rxw_min64(at, q->stuck_since + STUCK);
+	return at;
+}
+
+bool rxw_send_gave_up(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	return (q->busy_since != 0 && now >= q->busy_since + p->timer.dead) ||
+	       (q->stuck_since != 0 && now >= q->stuck_since + STUCK);
+}
+
+/* Mark the lowest missing packet as lost. False: out of memory, or none is missing. */
+static bool mark_lowest(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		if (s->state == RXW_TX_ACKED)
+			continue;
+		if (s->state == RXW_TX_LOST)
+			return true;
+		if (s->count > 1) {
+			if (rxw_sendq_split(p, s->first + 1) == RXW_NO_NODE)
+				return false;
+			s = rxw_sendq_seg(q, i);
+		}
+		rxw_sendq_set(q, s, RXW_TX_LOST);
+		return true;
+	}
+	return false;
+}
+
+static void timeout(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_peer *peer = p->conn->peer;
+
+	rxw_tally(out->stats, &out->stats->rto_events, 1);
+	RXW_PROBE(timeout, p, (unsigned)q->backoff, &p->conn->path.peer.u.sa);
+	rxw_seen(p, out->stats,
+		 (struct rxw_seen){.kind = RXW_SEEN_TIMEOUT, .now = out->now, .a = q->backoff});
+	if (q->flight > 0) {
+		uint32_t cwnd = q->cc.cwnd;
+
+		/* Once for the packets in flight; again only if the retransmission is lost as well. */
+		rxw_cc_timeout(&q->cc, q->flight, out->now);
+		rxw_send_window_event(p, out, cwnd, q->window);
+		atomic_store_explicit(&peer->ssthresh, q->cc.ssthresh, memory_order_relaxed);
+		q->frto_order = q->order;
+		q->losses = true;
+	}
+	q->recovery.recovery_end = 0;
+	if (q->ent_head != RXW_NO_NODE &&
+	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride))
+		atomic_store_explicit(&peer->mtu, q->mtu.confirmed, memory_order_relaxed);
+	if (mark_lowest(p))
+		q->force = 1;
+	if (q->backoff < 16)
+		q->backoff++;
+	q->base_at = out->now;
+	q->probe = false;
+}
+
+/* Bytes wait for the address to be validated: true while they do. */
+static bool proof_pending(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_proof *proof = &p->proof;
+
+	if (proof->bytes_since == 0)
+		return false;
+	if (rxw_peer_proven(p->conn->peer, out->now)) {
+		proof->bytes_since = 0;
+		return false;
+	}
+	if (out->now >= proof->at)
+		p->tx.backoff +=
+			rxw_proof_ask_again(p, proof->bytes_since, p->tx.backoff + 1u, out);
+	return true;
+}
+
+void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint64_t now = out->now;
+	bool probe;
+
+	if (now >= q->mtu_at) {
+		rxw_mtu_lost(&q->mtu, now);
+		q->mtu_at = RXW_NEVER;
+	}
+	if (!rxw_send_allowed(p) || q->una == q->end || proof_pending(p, out) ||
+	    (q->busy_since != 0 && now < q->busy_at))
+		return;
+	if (q->busy_since != 0 && q->busy_at != 0) {
+		/* The delay is over: send the first packet, once. */
+		q->busy_at = 0;
+		q->base_at = now;
+		q->force = q->lost > 0;
+	}
+	if (now >= q->loss_at)
+		rxw_send_find_losses(p, q->flight, out);
+	if ((q->flight > 0 || q->lost > 0) && now >= rto_at(p, &probe)) {
+		if (probe) {
+			q->probe = q->probed = true;
+			q->base_at = now;
+			rxw_tally(out->stats, &out->stats->probes, 1);
+		} else {
+			timeout(p, out);
+		}
+	}
+	rxw_send_offer(p, out);
+}
+
+bool rxw_send_busy(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint64_t wait = BUSY_FIRST << (q->busy_count < 6 ? q->busy_count : 6);
+
+	if (q->heard || (q->busy_since != 0 && now < q->busy_at))
+		return false;
+	if (q->busy_since == 0)
+		q->busy_since = now ? now : 1;
+	q->busy_count++;
+	q->busy_at = now + rxw_min64(wait, BUSY_MOST);
+	rxw_sendq_lose_from(q, q->seg_head);
+	q->cc.cwnd = 1;
+	q->probe = false;
+	q->loss_at = RXW_NEVER;
+	return true;
+}

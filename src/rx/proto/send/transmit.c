@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transmission: thresholds, pacing, trains of new and of lost packets (4.1, 4.4, 6.7). */
+#include <errno.h>
+
+#include "proto/state.h"
+
+#define TRAIN_PACKETS 45u
+#define TRAIN_BYTES   65507u
+#define SMALL_CWND    2u
+#define REFUSED_WAIT  RXW_MS
+
+uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
+{
+	uint32_t size = p->tx.mtu.confirmed;
+	uint32_t peer = atomic_load_explicit(&p->conn->peer->peer_max_mtu, memory_order_relaxed);
+
+	if (peer == 0)
+		peer = RXW_MTU_DEFAULT;
+	return rxw_min32(size, peer);
+}
+
+bool rxw_send_allowed(const struct rxw_pcall *p)
+{
+	return p->error == 0 && !p->tx.stopped &&
+	       (p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD);
+}
+
+uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p)
+{
+	const struct rxw_cc *cc = &p->tx.cc;
+
+	/*
+	 * Recovery limits by the rate of deliveries. After a timeout the window is below ssthresh, and
+	 * slow start limits.
+	 */
+	if (rxw_recovery_active(&p->tx.recovery) && cc->cwnd >= cc->ssthresh)
+		return rxw_recovery_prr(&p->tx.recovery, p->tx.flight, cc->ssthresh);
+	return cc->cwnd > p->tx.flight ? cc->cwnd - p->tx.flight : 0;
+}
+
+/* Packets of new data that both windows allow. */
+static uint32_t new_room(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	if (q->nxt >= q->end || q->nxt >= q->edge)
+		return 0;
+	return rxw_min32(rxw_send_cwnd_room(p), rxw_min32(q->edge - q->nxt, q->end - q->nxt));
+}
+
+/*
+ * The least number of new packets worth sending: half of what may be in flight. On a path with losses
+ * the window is the bottleneck and waiting costs throughput: what a millisecond brings is enough.
+ */
+static uint32_t threshold(const struct rxw_pcall *p)
+{
+	uint32_t whole = rxw_min32(p->tx.cc.cwnd, p->tx.window);
+	uint32_t soon;
+
+	if (!p->tx.losses || !p->tx.rtt.valid || p->tx.rtt.srtt < RXW_MS)
+		return whole / 2;
+	soon = (uint32_t)(whole * RXW_MS / p->tx.rtt.srtt);
+	return rxw_min32(whole / 2, rxw_max32(soon, whole > RXW_CC_PACED_ABOVE ? RXW_CC_BURST : 2));
+}
+
+/* Send `room` packets now? Fewer than the threshold only if waiting would not bring more. */
+static bool threshold_met(const struct rxw_pcall *p, uint32_t room, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	if (room == 0)
+		return false;
+	return room >= threshold(p) || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged ||
+	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
+}
+
+static uint16_t first_lost(const struct rxw_sendq *q)
+{
+	if (q->lost == 0)
+		return RXW_NO_NODE;
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		if (s->first >= q->edge)
+			break;
+		if (s->state == RXW_TX_LOST)
+			return i;
+	}
+	return RXW_NO_NODE;
+}
+
+/* DATA waits until the address has answered a PING. */
+static bool waits_for_proof(const struct rxw_pcall *p, uint64_t now)
+{
+	return p->proof.bytes_since != 0 && !rxw_peer_proven(p->conn->peer, now);
+}
+
+static bool blocked(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	return !rxw_send_allowed(p) || (q->busy_since != 0 && now < q->busy_at) ||
+	       (q->retry_at != RXW_NEVER && now < q->retry_at) || waits_for_proof(p, now);
+}
+
+bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint16_t i;
+
+	if (blocked(p, now))
+		return false;
+	if (q->probe)
+		return true;
+	i = first_lost(q);
+	if (i != RXW_NO_NODE && rxw_sendq_seg(q, i)->token == 0 &&
+	    (q->force > 0 || rxw_send_cwnd_room(p) > 0))
+		return true;
+	return now >= q->pace_at && threshold_met(p, new_room(p), now);
+}
+
+void rxw_send_offer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t room = new_room(p);
+
+	if (room == 0) {
+		q->hold_at = RXW_NEVER;
+	} else if (out->now >= q->hold_at) {
+		/* Held back long enough: it leaves with the next train. */
+		q->hold_at = RXW_NEVER;
+		q->urged = rxw_max32(q->urged, q->nxt + room);
+	}
+	if (q->retry_at <= out->now)
+		q->retry_at = RXW_NEVER;
+	if (rxw_pcall_sendable(p, out->now))
+		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+	else if (q->hold_at == RXW_NEVER && room > 0)
+		q->hold_at = out->now + RXW_MS;
+}
+
+void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out)
+{
+	p->tx.urged = p->tx.end;
+	if (rxw_pcall_sendable(p, out->now))
+		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+}
+
+void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out)
+{
+	p->tx.urged = rxw_max32(p->tx.urged, p->tx.nxt + new_room(p));
+	if (rxw_pcall_sendable(p, out->now))
+		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+}
+
+/*
+ * Is the path itself short? If its round trips are nevertheless long, without losses, the delay is at
+ * the peer (for verification, say), and pacing would not help.
+ */
+static bool short_path(const struct rxw_pcall *p)
+{
+	struct rxw_peer *peer = p->conn->peer;
+	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
+
+	if (p->tx.rtt.min != 0 && (least == 0 || p->tx.rtt.min < least)) {
+		least = p->tx.rtt.min;
+		atomic_store_explicit(&peer->least_rtt, least, memory_order_relaxed);
+	}
+	return least != 0 && least < RXW_MS && !p->tx.losses;
+}
+
+static uint64_t pacing_interval(const struct rxw_pcall *p)
+{
+	if (p->conn->params->unpaced || !p->tx.rtt.valid || short_path(p))
+		return 0;
+	return rxw_cc_interval(&p->tx.cc, rxw_max32(p->tx.window, 1), p->tx.rtt.srtt);
+}
+
+/* Headers of packets [first, first + n) of an entry. */
+static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first,
+			  uint32_t n, uint32_t serial, bool request, bool request_all, bool resent)
+{
+	const struct rxw_pconn *c = p->conn;
+	uint8_t *d = e->data + (size_t)(first - e->first) * e->stride;
+
+	for (uint32_t i = 0; i < n; i++, d += e->stride) {
+		uint32_t seq = first + i;
+		bool last = e->last && seq == e->first + e->count - 1;
+		unsigned flags = c->client ? RXW_CLIENT_INITIATED : 0;
+
+		if (last)
+			flags |= RXW_LAST_PACKET;
+		if (i + 1 < n)
+			flags |= RXW_MORE_PACKETS;
+		/* The end of a reply requests no ACK at first: a soft one would not help us. */
+		if ((request_all || (request && i + 1 == n)) && (resent || c->client || !last))
+			flags |= RXW_REQUEST_ACK;
+		rxw_put32(d, c->epoch);
+		rxw_put32(d + 4, c->cid | p->channel);
+		rxw_put32(d + 8, p->number);
+		rxw_put32(d + 12, seq);
+		rxw_put32(d + 16, serial + i);
+		d[20] = RXW_DATA;
+		d[21] = (uint8_t)flags;
+		d[22] = p->local_status;
+		d[23] = c->security_index;
+		rxw_put16(d + 26, c->service);
+	}
+}
+
+static void count_sent(struct rxw_pcall *p, const struct rxw_train *train, struct rxw_out *out)
+{
+	struct rxw_pconn *c = p->conn;
+	uint32_t n = train->count;
+
+	p->time.last_sent = c->last_sent = out->now;
+	if (p->time.first_sent == 0) {
+		p->time.first_sent = out->now;
+		if (p->client)
+			p->time.last_heard = out->now;
+	}
+	p->count.packets_sent += n;
+	p->count.bytes_sent +=
+		train->length - n * (RXW_HEADER_SIZE + c->auth.room.head + c->auth.room.tail);
+	c->count.packets_sent += n;
+	c->count.bytes_sent += train->length;
+	atomic_fetch_add_explicit(&c->peer->bytes_sent, train->length, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->peer->packets_sent, n, memory_order_relaxed);
+	rxw_tally(out->stats, &out->stats->packets_sent[RXW_DATA], n);
+	RXW_PROBE(packet_out, c->cid | p->channel, p->number, RXW_DATA, train->first_seq, n,
+		  train->length);
+	RXW_PROBE(train_sent, p, train->first_seq, n, train->length, (int)train->retransmission);
+	rxw_sendq_probe(p, &p->tx);
+	if (!train->retransmission)
+		return;
+	RXW_PROBE(retransmit, p, train->first_seq, n, &c->path.peer.u.sa);
+	rxw_seen(p, out->stats,
+		 (struct rxw_seen){.kind = RXW_SEEN_RETRANSMIT,
+				   .now = out->now,
+				   .a = train->first_seq,
+				   .b = n});
+	p->count.retransmitted += n;
+	atomic_fetch_add_explicit(&c->peer->packets_resent, n, memory_order_relaxed);
+	rxw_tally(out->stats, &out->stats->retransmitted, n);
+}
+
+/* Fill the train, and record that its packets are sent. */
+static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
+		      bool resent, bool restart_rto, struct rxw_train *train, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t at = first - e->first;
+	bool tail = at + n == e->count;
+
+	*train = (struct rxw_train){
+		.call = p,
+		.buf = e->buf,
+		.data = e->data + (size_t)at * e->stride,
+		.segment = e->stride,
+		.length = (n - 1) * e->stride + (tail ? e->last_size : e->stride),
+		.count = (uint16_t)n,
+		.first_seq = first,
+		.retransmission = resent,
+		.token = q->token,
+		.fragment = e->stride > rxw_pcall_datagram_size(p),
+	};
+	if (n == 1)
+		train->segment = (uint16_t)train->length;
+	rxw_buf_ref(e->buf);
+	p->conn->ops->hold(p);
+	if (restart_rto)
+		q->base_at = out->now;
+	q->tail_at = out->now;
+	if (q->flight > q->peak)
+		q->peak = q->flight;
+	if (rxw_recovery_active(&q->recovery))
+		rxw_recovery_sent(&q->recovery, n);
+	count_sent(p, train, out);
+	/* Reply DATA acknowledges the whole request. */
+	if (!p->client && rxw_recvq_ended(&p->rx))
+		rxw_ack_forget(p);
+}
+
+/* Seal packets again whose key is no longer accepted. False: the call must fail. */
+static bool reseal(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n)
+{
+	uint32_t at = first - e->first;
+
+	return p->conn->auth.security->class.renew == NULL ||
+	       rxw_run_renew(p->conn, p->channel, p->number, first,
+			     e->data + (size_t)at * e->stride, e->stride, (uint16_t)n,
+			     at + n == e->count ? e->last_size : e->stride) == 0;
+}
+
+/* Remember a transmission that is to be recognised as needless when a DUPLICATE names it. */
+static void remember_resent(struct rxw_sendq *q, const struct rxw_txseg *s, uint32_t serial)
+{
+	unsigned k = q->resent_next++ % 8;
+
+	q->resent[k].serial = serial;
+	q->resent[k].count = s->count;
+	q->resent[k].distance =
+		q->recovery.highest_order > s->order ? q->recovery.highest_order - s->order : 0;
+}
+
+static void new_token(struct rxw_sendq *q)
+{
+	if (++q->token == 0)
+		q->token = 1;
+}
+
+/* Send up to `n` packets of segment `index` again. */
+static enum rxw_train_result retransmit(struct rxw_pcall *p, uint16_t index, uint32_t n,
+					struct rxw_train *train, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_txseg *s = rxw_sendq_seg(q, index);
+	struct rxw_txent *e = rxw_sendq_entry(q, s->first);
+	uint32_t serial = p->conn->serial + 1;
+	bool resent;
+
+	if (s->token != 0)
+		return RXW_TRAIN_BUSY;
+	if (e == NULL)
+		return RXW_TRAIN_NONE;
+	n = rxw_min32(n, e->first + e->count - s->first);
+	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
+	n = rxw_min32(rxw_min32(n, s->count), TRAIN_PACKETS);
+	n = rxw_proof_limit(p, e, s->first, n, out);
+	if (n == 0)
+		return RXW_TRAIN_NONE;
+	if (n < s->count) {
+		if (rxw_sendq_split(p, s->first + n) == RXW_NO_NODE)
+			return RXW_TRAIN_NONE;
+		s = rxw_sendq_seg(q, index);
+	}
+	if (!reseal(p, e, s->first, n))
+		return RXW_TRAIN_FAILED;
+	resent = !s->never_left;
+	if (resent && s->state == RXW_TX_LOST)
+		remember_resent(q, s, serial);
+	if (resent) {
+		s->prev_order = s->order;
+		s->prev_serial = s->serial;
+		if (q->stuck_since == 0)
+			q->stuck_since = out->now ? out->now : 1;
+	}
+	s->order = q->order + 1;
+	s->serial = serial;
+	s->sent_at = out->now;
+	s->never_left = false;
+	new_token(q);
+	s->token = q->token;
+	rxw_sendq_set(q, s, RXW_TX_FLIGHT);
+	q->order += n;
+	p->conn->serial += n;
+	q->requested_at = out->now;
+	q->requested_last = true;
+	q->force = q->force > n ? (uint8_t)(q->force - n) : 0;
+	write_headers(p, e, s->first, n, serial, true, false, resent);
+	record_tx(p, e, s->first, n, resent, q->flight == n, train, out);
+	return RXW_TRAIN_READY;
+}
+
+/* Ask for an ACK with the last packet of a train of new data? */
+static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t windows = rxw_min32(rxw_send_cwnd_room(p), q->edge - q->nxt);
+	bool ends = q->all_queued && q->nxt + n == q->end;
+
+	if (q->probe)
+		return true;
+	if (ends)
+		/* The reply to a request of several packets may take long: one sample a second. */
+		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;
+	if (n >= windows)
+		return true;
+	/* More trains follow at once until the windows are full: the last of them asks. */
+	if (q->end - q->nxt >= windows && pacing_interval(p) == 0)
+		return false;
+	return now >= q->requested_at + p->tx.rtt.srtt;
+}
+
+static enum rxw_train_result send_new(struct rxw_pcall *p, uint32_t room, uint32_t most,
+				      struct rxw_train *train, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_txent *e =
+		q->ent_send == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_send);
+	uint64_t interval = pacing_interval(p);
+	uint32_t first = q->nxt, serial = p->conn->serial + 1,
+		 n = rxw_min32(rxw_min32(room, most), TRAIN_PACKETS);
+	bool request, all;
+
+	if (e == NULL)
+		return RXW_TRAIN_NONE;
+	n = rxw_min32(n, e->first + e->count - first);
+	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
+	if (interval != 0)
+		n = rxw_min32(n,
+			      (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > RXW_CC_BURST
+				      ? (uint32_t)(RXW_MS / interval)
+				      : RXW_CC_BURST);
+	n = rxw_proof_limit(p, e, first, n, out);
+	if (n == 0 || !rxw_slab_reserve(&q->segs, p->conn->ops->pool(p->conn), 1))
+		return RXW_TRAIN_NONE;
+	if (!reseal(p, e, first, n))
+		return RXW_TRAIN_FAILED;
+	all = p->tx.cc.cwnd <= SMALL_CWND;
+	request = all || wants_ack(p, n, out->now);
+	new_token(q);
+	rxw_sendq_add(p, n, serial, out->now);
+	p->conn->serial += n;
+	write_headers(p, e, first, n, serial, request, all, false);
+	q->requested_last = request && !(e->last && !p->conn->client && q->nxt == q->end);
+	if (request)
+		q->requested_at = out->now;
+	if (interval != 0) {
+		uint64_t credit = out->now > RXW_MS ? out->now - RXW_MS : 0;
+
+		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
+	}
+	record_tx(p, e, first, n, false, true, train, out);
+	return RXW_TRAIN_READY;
+}
+
+/* The tail loss probe: new data if the window allows, else the highest packet in flight. */
+static enum rxw_train_result send_probe(struct rxw_pcall *p, struct rxw_train *train,
+					struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	enum rxw_train_result result;
+	uint16_t i, highest = RXW_NO_NODE;
+	uint32_t last;
+
+	if (q->nxt < q->end && q->nxt < q->edge) {
+		result = send_new(p, 1, 1, train, out);
+	} else {
+		for (i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+			const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+			if (s->first >= q->edge)
+				break;
+			if (s->state == RXW_TX_FLIGHT)
+				highest = i;
+		}
+		if (highest == RXW_NO_NODE) {
+			q->probe = false;
+			return RXW_TRAIN_NONE;
+		}
+		if (rxw_sendq_seg(q, highest)->token != 0)
+			return RXW_TRAIN_BUSY;
+		last = rxw_sendq_seg(q, highest)->first + rxw_sendq_seg(q, highest)->count;
+		i = rxw_sendq_split(p, rxw_min32(last, q->edge) - 1);
+		result = i == RXW_NO_NODE ? RXW_TRAIN_NONE : retransmit(p, i, 1, train, out);
+	}
+	if (result == RXW_TRAIN_READY)
+		q->probe = false;
+	return result;
+}
+
+/* Repack what was queued for a larger path MTU. False: the call must fail. */
+static bool fit(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t size = rxw_pcall_datagram_size(p);
+	struct rxw_txent *e;
+
+	if (q->ent_send == RXW_NO_NODE)
+		return true;
+	e = rxw_slab_at(&q->ents, q->ent_send);
+	/* Sealed packets stay as they are, and are sent in fragments. */
+	if (e->stride <= size || e->first < q->nxt || p->conn->auth.security->class.seal != NULL)
+		return true;
+	return rxw_sendq_repack(p, size) == 0;
+}
+
+enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
+				     struct rxw_train *train, uint64_t *not_before,
+				     struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	enum rxw_train_result result = RXW_TRAIN_NONE;
+	uint64_t now = out->now;
+	uint32_t room;
+	uint16_t lost;
+
+	if (q->retry_at != RXW_NEVER && now < q->retry_at && rxw_send_allowed(p)) {
+		*not_before = q->retry_at;
+		return RXW_TRAIN_PACED;
+	}
+	/* Everything is in flight, as after the only train of a small call. */
+	if (q->nxt == q->end && q->lost == 0 && !q->probe && q->retry_at == RXW_NEVER)
+		return RXW_TRAIN_IDLE;
+	if (max_packets == 0 || blocked(p, now))
+		return RXW_TRAIN_IDLE;
+	if (!fit(p))
+		return RXW_TRAIN_FAILED;
+	q->retry_at = RXW_NEVER;
+	if (q->flight == 0 && q->lost == 0 && p->tx.rtt.valid && now > q->idle_since) {
+		rxw_cc_idle(&p->tx.cc, now - q->idle_since, rxw_rtt_rto(&p->tx.rtt, 0, 0));
+		q->idle_since = now;
+	}
+	if (q->probe) {
+		result = send_probe(p, train, out);
+		goto out;
+	}
+	lost = first_lost(q);
+	if (lost != RXW_NO_NODE) {
+		room = rxw_send_cwnd_room(p);
+		if (room < q->force)
+			room = q->force;
+		if (room > 0) {
+			room = rxw_min32(room, q->edge - rxw_sendq_seg(q, lost)->first);
+			result = retransmit(p, lost, rxw_min32(room, max_packets), train, out);
+			goto out;
+		}
+	}
+	room = new_room(p);
+	if (threshold_met(p, room, now)) {
+		if (now < q->pace_at) {
+			*not_before = q->pace_at;
+			result = RXW_TRAIN_PACED;
+			goto out;
+		}
+		/* No thresholds for the rest: the trains of one opened window follow each other. */
+		if (q->urged < q->nxt + room)
+			q->urged = q->nxt + room;
+		q->hold_at = RXW_NEVER;
+		result = send_new(p, room, max_packets, train, out);
+	}
+out:
+	if (result != RXW_TRAIN_READY && q->hold_at == RXW_NEVER && new_room(p) > 0)
+		q->hold_at = now + RXW_MS;
+	return result;
+}
+
+/* Our own system knows the path MTU: fall back to a safe size, and let the search begin again. */
+static void mtu_refused(struct rxw_pcall *p)
+{
+	struct rxw_mtu *m = &p->tx.mtu;
+
+	m->confirmed = m->confirmed > 1200 ? 1200 : 548;
+	m->base = m->low = m->confirmed;
+	m->done = m->ceiling <= m->confirmed;
+	atomic_store_explicit(&p->conn->peer->mtu, m->confirmed, memory_order_relaxed);
+}
+
+/* The packets of a segment from `gone` on were refused by our own system. False: out of memory. */
+static bool refused(struct rxw_pcall *p, uint16_t *i, uint32_t gone)
+{
+	struct rxw_txseg *s = rxw_sendq_seg(&p->tx, *i);
+
+	if (s->first < gone) {
+		*i = rxw_sendq_split(p, gone);
+		if (*i == RXW_NO_NODE)
+			return false;
+		s = rxw_sendq_seg(&p->tx, *i);
+		s->token = 0;
+	}
+	s->never_left = true;
+	rxw_sendq_set(&p->tx, s, RXW_TX_LOST);
+	return true;
+}
+
+void rxw_send_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+			 int error, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t gone = train->first_seq + sent;
+
+	if (error == EMSGSIZE && q->mtu.confirmed >= train->segment && train->segment > RXW_MTU_MIN)
+		mtu_refused(p);
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+		struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		if (s->first >= train->first_seq + train->count)
+			break;
+		if (s->token != train->token)
+			continue;
+		s->token = 0;
+		if (sent >= train->count || s->state != RXW_TX_FLIGHT ||
+		    s->first + s->count <= gone)
+			continue;
+		if (!refused(p, &i, gone))
+			break; /* timers will find the loss */
+	}
+	if (sent < train->count) {
+		q->retry_at = error == EMSGSIZE ? RXW_NEVER : now + REFUSED_WAIT;
+		/* The windows allowed these packets already. */
+		if (q->force == 0)
+			q->force = 1;
+	}
+	rxw_buf_unref(train->buf);
+}

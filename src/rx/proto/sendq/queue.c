@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send queue: runs pushed by the writer, until they are acknowledged. */
+#include <string.h>
+
+#include "proto/state.h"
+
+#define FIRST_CWND	4u
+#define FIRST_CWND_GOOD 10u
+#define GOOD_RTT	(100 * RXW_MS)
+#define RECENT		(60 * RXW_SEC)
+
+/* What is known of the path, from the peer's last calls. */
+static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_params *params = p->conn->params;
+	struct rxw_peer *peer = p->conn->peer;
+	struct rxw_sendq *q = &p->tx;
+	uint64_t srtt = atomic_load_explicit(&peer->srtt, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
+	uint32_t ssthresh = atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
+	uint32_t reordering = atomic_load_explicit(&peer->reordering, memory_order_relaxed);
+	uint32_t mtu = atomic_load_explicit(&peer->mtu, memory_order_relaxed);
+	bool good = srtt != 0 && srtt < GOOD_RTT && now < at + RECENT && ssthresh == 0;
+
+	rxw_rtt_init(&q->rtt);
+	rxw_rtt_seed(&q->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
+	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
+		    params->window);
+	rxw_recovery_init(&q->recovery);
+	rxw_recovery_seed(&q->recovery, reordering, now, srtt);
+	rxw_mtu_init(&q->mtu, params->mtu, params->mtu_ceiling, params->mtu_ceiling > params->mtu);
+	if (mtu > params->mtu)
+		rxw_mtu_confirmed(&q->mtu, mtu, now);
+	else if (mtu != 0 && mtu < params->mtu)
+		q->mtu.confirmed = q->mtu.low = mtu;
+}
+
+void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	seed_from_peer(p, now);
+	rxw_slab_init(&q->ents, q->ent_own, sizeof(q->ent_own[0]),
+		      sizeof(q->ent_own) / sizeof(q->ent_own[0]));
+	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]),
+		      sizeof(q->seg_own) / sizeof(q->seg_own[0]));
+	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
+	q->una = q->nxt = q->end = q->urged = 1;
+	q->window = p->conn->peer_window != 0 ? p->conn->peer_window : RXW_FIRST_FLIGHT;
+	q->edge = 1 + q->window;
+	q->base_at = q->idle_since = now;
+	q->loss_at = q->hold_at = q->retry_at = q->mtu_at = RXW_NEVER;
+}
+
+static void drop_ent(struct rxw_sendq *q, uint16_t index)
+{
+	rxw_buf_unref(rxw_sendq_ent(q, index)->buf);
+	rxw_slab_put(&q->ents, index);
+}
+
+void rxw_sendq_clear(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	for (uint16_t i = q->ent_head, next; i != RXW_NO_NODE; i = next) {
+		next = rxw_sendq_ent(q, i)->next;
+		drop_ent(q, i);
+	}
+	for (uint16_t i = q->seg_head, next; i != RXW_NO_NODE; i = next) {
+		next = rxw_sendq_seg(q, i)->next;
+		rxw_slab_put(&q->segs, i);
+	}
+	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
+	q->una = q->end = q->nxt;
+	q->flight = q->acked = q->lost = 0;
+	q->force = 0;
+	q->probe = false;
+	q->loss_at = q->hold_at = q->retry_at = RXW_NEVER;
+	q->stuck_since = q->busy_since = 0;
+	p->proof.bytes_since = 0;
+}
+
+struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq)
+{
+	for (uint16_t i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next) {
+		struct rxw_txent *e = rxw_sendq_ent(q, i);
+
+		if (seq >= e->first && seq - e->first < e->count)
+			return e;
+	}
+	return NULL;
+}
+
+void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	rxw_sendq_free_segs(q, first);
+	while (q->ent_head != RXW_NO_NODE) {
+		uint16_t i = q->ent_head;
+		struct rxw_txent *e = rxw_sendq_ent(q, i);
+
+		if (e->first + e->count > first)
+			break;
+		q->ent_head = e->next;
+		if (q->ent_head == RXW_NO_NODE)
+			q->ent_tail = RXW_NO_NODE;
+		drop_ent(q, i);
+	}
+	if (first > q->una)
+		q->una = first;
+}
+
+bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t i = rxw_slab_get(&q->ents, p->conn->ops->pool(p->conn));
+
+	if (i == RXW_NO_NODE)
+		return false;
+	*rxw_sendq_ent(q, i) = (struct rxw_txent){
+		.buf = run->buf,
+		.data = run->data,
+		.first = q->end,
+		.stride = run->stride,
+		.last_size = run->last_size,
+		.count = run->count,
+		.next = RXW_NO_NODE,
+		.last = run->last,
+	};
+	if (q->ent_tail == RXW_NO_NODE)
+		q->ent_head = i;
+	else
+		rxw_sendq_ent(q, q->ent_tail)->next = i;
+	q->ent_tail = i;
+	if (q->ent_send == RXW_NO_NODE)
+		q->ent_send = i;
+	q->end += run->count;
+	return true;
+}
+
+/* The writer stops above this number of packets, and resumes below the low-water mark. */
+static uint32_t high_water(const struct rxw_pcall *p)
+{
+	uint32_t limit = p->tx.high_limit, high = p->conn->params->sendq_high;
+
+	return limit && limit < high ? limit : high;
+}
+
+static uint32_t low_water(const struct rxw_pcall *p)
+{
+	uint32_t high = high_water(p);
+
+	return high < p->conn->params->sendq_high ? high * 2 / 3 + 1 : p->conn->params->sendq_low;
+}
+
+void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	if (!p->tx.above_high || !rxw_pcall_writable(p))
+		return;
+	p->tx.above_high = false;
+	rxw_pcall_touch(p, out, RXW_OUT_WRITE);
+}
+
+void rxw_sendq_note_high(struct rxw_pcall *p)
+{
+	if (!rxw_pcall_writable(p))
+		p->tx.above_high = true;
+}
+
+void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets)
+{
+	p->tx.high_limit = packets;
+	rxw_sendq_note_high(p);
+}
+
+uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p)
+{
+	return p->tx.end;
+}
+
+uint32_t rxw_pcall_ready(const struct rxw_pcall *p)
+{
+	return p->tx.end - p->tx.nxt;
+}
+
+uint32_t rxw_pcall_queued(const struct rxw_pcall *p)
+{
+	return p->tx.end - p->tx.una;
+}
+
+bool rxw_pcall_writable(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t queued = q->end - q->una;
+
+	if (p->error != 0 || q->stopped)
+		return true; /* the writer has to see the error */
+	if (q->ents.used >= RXW_BUF_SIZE / sizeof(struct rxw_txent) / 2)
+		return false;
+	return queued < (q->above_high ? low_water(p) : high_water(p));
+}
+
+bool rxw_pcall_send_complete(const struct rxw_pcall *p)
+{
+	return p->tx.all_queued && p->tx.una + p->tx.acked >= p->tx.end && p->tx.nxt == p->tx.end;
+}
+
+/* --- smaller packets for a smaller path MTU: only runs never sent, and only if not sealed --- */
+
+/* Copy `bytes` of payload, beginning in packet *i of the old run at offset *off. */
+static void copy_payload(const struct rxw_txent *old, uint32_t *i, uint32_t *off, uint8_t *to,
+			 uint32_t bytes)
+{
+	while (bytes > 0) {
+		uint32_t size =
+			(*i + 1u == old->count ? old->last_size : old->stride) - RXW_HEADER_SIZE;
+		uint32_t n = rxw_min32(bytes, size - *off);
+
+		memcpy(to, old->data + (size_t)*i * old->stride + RXW_HEADER_SIZE + *off, n);
+		to += n;
+		bytes -= n;
+		*off += n;
+		if (*off == size) {
+			++*i;
+			*off = 0;
+		}
+	}
+}
+
+/* Append the bytes of a run as new runs with datagrams of `size`. */
+static int repack_run(struct rxw_pcall *p, const struct rxw_txent *old, uint32_t size)
+{
+	struct rxw_pool *pool = p->conn->ops->pool(p->conn);
+	uint32_t payload = size - RXW_HEADER_SIZE, i = 0, off = 0;
+	uint32_t left = (old->count - 1u) * (old->stride - RXW_HEADER_SIZE) + old->last_size -
+			RXW_HEADER_SIZE;
+	uint32_t most = RXW_BUF_SIZE / size;
+
+	do {
+		struct rxw_txrun run = {.stride = (uint16_t)size};
+		uint32_t take;
+
+		run.count = (uint16_t)rxw_min32((left + payload - 1) / payload, most);
+		if (run.count == 0)
+			run.count = 1;
+		take = rxw_min32(left, run.count * payload);
+		run.last_size = (uint16_t)(take - (run.count - 1u) * payload + RXW_HEADER_SIZE);
+		run.buf = rxw_buf_get_small(pool, (size_t)(run.count - 1u) * size + run.last_size);
+		if (run.buf == NULL)
+			return -RXW_ENOMEM;
+		run.data = run.buf->data;
+		for (uint32_t k = 0; k < run.count; k++) {
+			uint32_t n = rxw_min32(left, payload);
+
+			memset(run.data + (size_t)k * size, 0, RXW_HEADER_SIZE);
+			copy_payload(old, &i, &off, run.data + (size_t)k * size + RXW_HEADER_SIZE,
+				     n);
+			left -= n;
+		}
+		run.last = old->last && left == 0;
+		if (!rxw_sendq_append(p, &run)) {
+			rxw_buf_unref(run.buf);
+			return -RXW_ENOMEM;
+		}
+	} while (left > 0);
+	return 0;
+}
+
+int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t i = q->ent_head, last = RXW_NO_NODE, list;
+	int result = 0;
+
+	/* Only runs of which nothing was sent. */
+	while (i != RXW_NO_NODE && rxw_sendq_ent(q, i)->first < q->nxt) {
+		last = i;
+		i = rxw_sendq_ent(q, i)->next;
+	}
+	list = i;
+	if (list == RXW_NO_NODE)
+		return 0;
+	q->end = rxw_sendq_ent(q, list)->first;
+	q->ent_tail = last;
+	if (q->ent_send == list)
+		q->ent_send = RXW_NO_NODE;
+	if (last == RXW_NO_NODE)
+		q->ent_head = RXW_NO_NODE;
+	else
+		rxw_sendq_ent(q, last)->next = RXW_NO_NODE;
+	while (list != RXW_NO_NODE && result == 0) {
+		struct rxw_txent old = *rxw_sendq_ent(q, list);
+
+		if (old.stride > size) {
+			result = repack_run(p, &old, size);
+		} else {
+			struct rxw_txrun run = {.buf = old.buf,
+						.data = old.data,
+						.stride = old.stride,
+						.last_size = old.last_size,
+						.count = old.count,
+						.last = old.last};
+
+			rxw_buf_ref(old.buf);
+			if (!rxw_sendq_append(p, &run)) {
+				rxw_buf_unref(old.buf);
+				result = -RXW_ENOMEM;
+			}
+		}
+		if (result == 0) {
+			drop_ent(q, list);
+			list = old.next;
+		}
+	}
+	/* Out of memory, the stream has a gap now: the caller ends the call. */
+	while (list != RXW_NO_NODE) {
+		uint16_t next = rxw_sendq_ent(q, list)->next;
+
+		drop_ent(q, list);
+		list = next;
+	}
+	/* There are more packets now than the writer queued. */
+	rxw_sendq_note_high(p);
+	return result;
+}

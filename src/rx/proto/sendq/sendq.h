@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send queue, and the scoreboard: what became of the packets sent (rx-protocol 3.2, 4). */
+#ifndef RXW_PROTO_SENDQ_H
+#define RXW_PROTO_SENDQ_H
+
+#include "base/mtu.h"
+#include "base/recovery.h"
+#include "base/rtt.h"
+#include "proto/core/core.h"
+#include "proto/output/output.h"
+#include "proto/slab/slab.h"
+
+/* A run queued for sending. */
+struct rxw_txent {
+	struct rxw_buf *buf; /* one reference */
+	uint8_t *data;
+	uint32_t first; /* sequence number of its first packet */
+	uint16_t stride, last_size, count, next;
+	bool last; /* ends the stream */
+};
+
+enum rxw_txstate {
+	RXW_TX_FLIGHT,
+	RXW_TX_ACKED, /* softly */
+	RXW_TX_LOST
+};
+
+/*
+ * A segment of the scoreboard: consecutive packets that were sent together (order and serial increase
+ * by one from packet to packet) and are all in flight, all softly acknowledged, or all lost.
+ */
+struct rxw_txseg {
+	uint64_t sent_at;
+	uint32_t first, count;
+	uint32_t order, serial;		  /* of the latest transmission */
+	uint32_t prev_order, prev_serial; /* of the one before; 0 = none */
+	uint32_t token;			  /* the train that uses the bytes, 0 = none */
+	uint16_t next;
+	uint8_t state;
+	bool never_left; /* LOST, but our own system refused it: sending it is no retransmission */
+};
+
+/*
+ * The sending part of a call. Invariants: una <= nxt <= end; [una, nxt) is partitioned by the list of
+ * segments, in order; flight + acked + lost == nxt - una; the entries cover [una.., end), and ent_send
+ * is the one with packet nxt.
+ */
+struct rxw_sendq {
+	struct rxw_slab ents, segs;
+	uint16_t ent_head, ent_tail, ent_send;
+	uint16_t seg_head, seg_tail;
+	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
+	uint32_t flight, acked, lost;
+	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
+	uint32_t urged;	       /* below this no threshold holds packets back */
+	uint32_t high_limit;   /* the engine's limit below params->sendq_high, 0 = none */
+	uint32_t order, token; /* the last ones used */
+	uint32_t sampled_serial, ack_serial;
+	uint32_t round_order;	  /* its acknowledgement ends the current round trip */
+	uint32_t peak, last_peak; /* largest flight in this round trip, in the last one */
+	uint32_t frto_order;	  /* order when the RTO expired; 0 = no unconfirmed timeout */
+	uint64_t base_at;	  /* latest progress or new transmission: the RTO starts here */
+	uint64_t tail_at; /* latest transmission of any kind: the tail loss probe starts here */
+	uint64_t requested_at; /* last REQUEST_ACK */
+	uint64_t loss_at;      /* time alone declares a loss then; RXW_NEVER = none */
+	uint64_t hold_at;      /* thresholds apply until then; RXW_NEVER = nothing is held */
+	uint64_t pace_at;
+	uint64_t retry_at;    /* our system refused a packet: try again; RXW_NEVER = none */
+	uint64_t idle_since;  /* flight became 0 */
+	uint64_t stuck_since; /* first retransmission of the lowest missing packet, 0 = none */
+	uint64_t busy_at, busy_since; /* BUSY: silent until; first one, 0 = none */
+	uint64_t nospace_at;
+	uint8_t backoff, busy_count;
+	uint8_t force;	     /* packets to send regardless of the congestion window */
+	bool probe;	     /* a tail loss probe is to be sent */
+	bool probed;	     /* one was sent, and nothing was acknowledged since */
+	bool all_queued;     /* LAST_PACKET is queued */
+	bool stopped;	     /* the peer's reply began early: nothing more is sent */
+	bool heard;	     /* an ACK or reply DATA arrived for this call */
+	bool above_high;     /* the writer was told to stop */
+	bool requested_last; /* the newest packet in flight carried REQUEST_ACK */
+	bool losses;	     /* the call has lost packets */
+	/* latest retransmissions; a DUPLICATE that names one shows that the loss was spurious */
+	struct {
+		uint32_t serial, count, distance;
+	} resent[8];
+	uint8_t resent_next;
+	struct rxw_rtt rtt;
+	struct rxw_cc cc;
+	struct rxw_recovery recovery;
+	struct rxw_mtu mtu;
+	uint64_t mtu_at; /* an MTU probe counts as lost then; RXW_NEVER = none is out */
+	struct rxw_txent ent_own[3];
+	struct rxw_txseg seg_own[3];
+};
+
+/* --- queue --- */
+
+/* `now`: ns. Seeds RTT, window, reordering and MTU with what is known of the peer. */
+void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
+/* Release everything: the call is over, or the peer has it all. */
+void rxw_sendq_clear(struct rxw_pcall *p);
+struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
+/* Append a run; takes over its reference if true. False: out of memory. */
+bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
+/* Cut the runs of which nothing was sent into datagrams of `size`. After an error the call must fail. */
+int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
+/* Note that a writer which now has to wait is to be told when it may resume. */
+void rxw_sendq_note_high(struct rxw_pcall *p);
+
+/* Wake a writer that was told to wait, if it may resume. */
+void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out);
+
+/* Packets queued and not acknowledged; of those, packets never sent. */
+uint32_t rxw_pcall_queued(const struct rxw_pcall *p);
+uint32_t rxw_pcall_ready(const struct rxw_pcall *p);
+/* False: the writer should wait, from the high-water mark until the low-water mark. */
+bool rxw_pcall_writable(const struct rxw_pcall *p);
+/* A high-water mark for this call below that of the endpoint, in packets. */
+void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets);
+/* All that was pushed, LAST_PACKET included, is acknowledged. */
+bool rxw_pcall_send_complete(const struct rxw_pcall *p);
+/* Sequence number of the next packet pushed. */
+uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p);
+
+/* --- scoreboard; nodes by index --- */
+
+static inline struct rxw_txent *rxw_sendq_ent(const struct rxw_sendq *q, uint16_t index)
+{
+	return (struct rxw_txent *)rxw_slab_at(&q->ents, index);
+}
+static inline struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_t index)
+{
+	return (struct rxw_txseg *)rxw_slab_at(&q->segs, index);
+}
+/* Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: out of memory, or no such packet. */
+uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
+void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
+/* Every packet in flight counts as lost, from segment `i` on. */
+void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i);
+/* Join neighbours of the same transmission and state. */
+void rxw_sendq_join(struct rxw_sendq *q);
+/* Packets sent for the first time, from nxt on. False: out of memory. */
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now);
+/* Packets below `first` are acknowledged: release them. */
+void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
+void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first); /* their segments only */
+
+/* The probe send_state: the state of a sender, and what limits it. After every change of that. */
+static inline void rxw_sendq_probe(const struct rxw_pcall *p, const struct rxw_sendq *q)
+{
+	RXW_PROBE(send_state, p, q->end - q->nxt, (int32_t)(q->edge - q->nxt), q->flight, q->lost,
+		  (int)q->all_queued);
+}
+
+#endif

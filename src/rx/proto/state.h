@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The state of a call and of a connection: one part for each module, which defines the part and states
+ * its invariant. A module changes only its own part, and calls only modules below it:
+ * core, event, slab, output, peer < auth < recv < sendq < send < call < conn.
+ */
+#ifndef RXW_PROTO_STATE_H
+#define RXW_PROTO_STATE_H
+
+#include "proto/auth/auth.h"
+#include "proto/core/core.h"
+#include "proto/event/event.h"
+#include "proto/output/output.h"
+#include "proto/peer/peer.h"
+#include "proto/recv/recv.h"
+#include "proto/send/send.h"
+#include "proto/sendq/sendq.h"
+
+enum rxw_call_state {
+	RXW_CS_NOTINIT,
+	RXW_CS_PRECALL,
+	RXW_CS_ACTIVE,
+	RXW_CS_DALLY,
+	RXW_CS_HOLD,
+	RXW_CS_RESET
+};
+
+/* Times of a call, ns; 0 = never. Each module notes the events that it sees. */
+struct rxw_calltimes {
+	uint64_t began, first_sent, last_sent, last_heard, last_moved;
+};
+
+/* Statistics of a call. */
+struct rxw_callcounts {
+	uint64_t bytes_sent, bytes_received, packets_sent, packets_received, retransmitted,
+		duplicates;
+	uint64_t acks_sent, acks_received;
+};
+
+/* The call module's timers and limits. Invariant: `deadline` is the earliest time with work to do. */
+struct rxw_calltimers {
+	uint64_t deadline;	   /* RXW_NEVER = none */
+	uint64_t ping;		   /* next check for a keepalive; RXW_NEVER = none */
+	uint64_t dead, idle, hard; /* limits, ns; 0 = none */
+	uint64_t unreachable;	   /* time of an ICMP report, 0 = none */
+	bool attach_told;	   /* RXW_OUT_ATTACH was posted */
+	bool done_told;		   /* RXW_OUT_DONE was posted */
+};
+
+/*
+ * The protocol half of a call; covered by its connection's lock. Invariants: `state` is DALLY or RESET
+ * exactly when only answers are sent any more; error != 0 means no more DATA in either direction.
+ */
+struct rxw_pcall {
+	struct rxw_pconn *conn; /* fixed, as are client, channel and number */
+	enum rxw_call_state state;
+	bool client;
+	bool counted; /* in conn->live */
+	uint8_t channel;
+	uint8_t local_status, peer_status;
+	uint32_t number;
+	int32_t error;
+	enum rxw_origin error_origin;
+	struct rxw_outlink out;
+	struct rxw_abortstate abort;
+	struct rxw_sendq tx;
+	struct rxw_proof proof;
+	struct rxw_recvq rx;
+	struct rxw_ackstate ack;
+	struct rxw_calltimers timer;
+	struct rxw_calltimes time;
+	struct rxw_callcounts count;
+};
+
+/* The call takes part in the protocol: neither finished nor in error. */
+static inline bool rxw_pcall_live(const struct rxw_pcall *p)
+{
+	return p->state == RXW_CS_PRECALL || p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD;
+}
+
+/*
+ * What a channel remembers of a call that is over: enough to answer late packets, so that the storage
+ * of the call can be released. Its number is the channel's highest. Invariant: `state` tells which
+ * member of the union is valid.
+ */
+struct rxw_ended {
+	uint8_t state;	/* NOTINIT: nothing; DALLY; RESET: ended by an error */
+	uint8_t reason; /* DALLY: of the ACK that is owed */
+	uint8_t rwind;
+	uint8_t local_status;
+	uint16_t mtu;
+	union {
+		struct {			/* DALLY */
+			uint32_t next, highest; /* of the receive queue */
+			uint32_t serial;	/* for the owed ACK */
+			uint32_t ping_answered;
+		};
+		struct { /* RESET */
+			struct rxw_abortstate abort;
+			int32_t error;
+		};
+	};
+};
+
+/* The links of the connection table; covered by the table's lock. */
+struct rxw_tablelinks {
+	struct rxw_pconn *hash_next;
+	/* Of one address: the first is in the chain of the address (peer_chain), the others follow it. */
+	struct rxw_pconn *peer_next, *peer_prev, *peer_chain;
+};
+
+struct rxw_conncounts {
+	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
+};
+
+/*
+ * The protocol half of a connection. Its lock is the engine's; this code takes none. Invariants: the
+ * channel of a live call is occupied; error != 0 means that all calls are in error.
+ */
+struct rxw_pconn {
+	/* fixed at creation */
+	const struct rxw_params *params;
+	const struct rxw_proto_ops *ops;
+	struct rxw_peer *peer; /* one reference */
+	struct rxw_path path;  /* destination of our packets, and their source address */
+	uint32_t epoch, cid;   /* channel bits 0 */
+	uint16_t service;
+	uint8_t security_index;
+	bool client;
+	_Atomic(uint32_t) *live; /* its live calls are counted here, too; NULL: nowhere */
+	struct rxw_tablelinks links;
+	/* everything below is covered by the connection's lock */
+	uint64_t dead, idle, hard; /* limits of new calls, ns; 0 = none */
+	uint32_t serial;	   /* the last one used */
+	int32_t error;
+	enum rxw_origin error_origin;
+	uint64_t error_sent_at;	      /* latest ABORT of the connection */
+	uint64_t abort_at;	      /* delayed ABORT of the connection, 0 = none */
+	struct rxw_pcall *channel[4]; /* one reference each; NULL: none, or over (`ended`) */
+	struct rxw_ended ended[4];
+	uint8_t ended_owes;	/* bit of each channel whose `ended` owes an ACK */
+	uint32_t number[4];	/* highest call number */
+	uint64_t busy_until[4]; /* client: the channel received BUSY */
+	uint64_t busy_sent_at;	/* server: the latest BUSY to a wasteful client */
+	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
+	bool strict_reach;	/* no handler before the address is validated */
+	bool pressed;		/* queue at most 2 packets until the address is validated */
+	bool forgotten;		/* evicted from its table: the next packet makes a new connection */
+	uint64_t last_heard, last_sent;
+	struct rxw_auth auth;
+	struct rxw_recvshare rx;
+	struct rxw_conncounts count;
+};
+
+#endif
