@@ -134,7 +134,7 @@ static uint8_t mode_of(const struct rxw_pcall *p)
 		return MODE_EOF;
 	/* A client sends until its request is complete, a server receives until it replies. */
 	if (p->client)
-		return p->packets_received || rxw_pcall_send_complete(p) ? MODE_RECEIVING
+		return p->count.packets_received || rxw_pcall_send_complete(p) ? MODE_RECEIVING
 									 : MODE_SENDING;
 	return rxw_pcall_next_seq(p) > 1 ? MODE_SENDING : MODE_RECEIVING;
 }
@@ -189,16 +189,16 @@ static uint32_t mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer
 /* Level and state of what protects a connection; when its ticket ends is for who may see ids. */
 static void fill_security(struct rxw_debug_conn *v, const struct rxw_pconn *p, bool ids)
 {
-	const struct rxw_security_class *k = &p->security->class;
+	const struct rxw_security_class *k = &p->auth.security->class;
 	struct rxw_identity identity = {.size = sizeof(identity), .index = k->index};
 
 	if (k->challenge == NULL)
 		return; /* none that has anything to prove */
-	if (!p->authenticated || (k->identity && k->identity(p->sec, &identity))) {
+	if (!p->auth.authenticated || (k->identity && k->identity(p->auth.sec, &identity))) {
 		v->sec_flags = SEC_NO_STATE;
 		return;
 	}
-	v->sec_level = p->level;
+	v->sec_level = p->auth.level;
 	v->sec_flags = SEC_AUTHENTICATED | (k->index == 2 ? SEC_CHECKSUM : 0);
 	if (!k->identity || identity.expires <= 0 || identity.expires >= UINT32_MAX)
 		return;
@@ -225,10 +225,10 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 	v->security = p->security_index;
 	v->sec_type = class_of(p->security_index);
 	fill_security(v, p, ids);
-	v->sec_packets_received = (uint32_t)p->packets_received;
-	v->sec_packets_sent = (uint32_t)p->packets_sent;
-	v->sec_bytes_received = (uint32_t)p->bytes_received;
-	v->sec_bytes_sent = (uint32_t)p->bytes_sent;
+	v->sec_packets_received = (uint32_t)p->count.packets_received;
+	v->sec_packets_sent = (uint32_t)p->count.packets_sent;
+	v->sec_bytes_received = (uint32_t)p->count.bytes_received;
+	v->sec_bytes_sent = (uint32_t)p->count.bytes_sent;
 	v->nat_mtu = mtu_towards(c->ep, p->peer);
 	for (unsigned i = 0; i < 4; i++) {
 		v->call[i] = p->number[i];
@@ -282,7 +282,7 @@ static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned i
 			return NULL;
 		}
 		--*steps;
-		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p; p = p->hash_next) {
+		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p; p = p->links.hash_next) {
 			*steps -= *steps > 0;
 			if ((all || is_busy(rxw_conn_of(p), steps)) && at++ == index)
 				return rxw_conn_of(p);

@@ -51,10 +51,10 @@ static bool charge(struct rxw_verify_job *job)
 	struct rxw_pconn *p = &job->conn->p;
 	int64_t bytes = job->run.buf->cap;
 
-	if (!rxw_budget_take(&p->memory, bytes))
+	if (!rxw_budget_take(&p->rx.memory, bytes))
 		return false;
 	if (!rxw_budget_take(&p->peer->memory, bytes)) {
-		rxw_budget_give(&p->memory, bytes);
+		rxw_budget_give(&p->rx.memory, bytes);
 		return false;
 	}
 	job->charge = bytes;
@@ -65,7 +65,7 @@ void rxw_verify_uncharge(struct rxw_verify_job *job)
 {
 	if (!job->charge)
 		return;
-	rxw_budget_give(&job->conn->p.memory, job->charge);
+	rxw_budget_give(&job->conn->p.rx.memory, job->charge);
 	rxw_budget_give(&job->conn->p.peer->memory, job->charge);
 	job->charge = 0;
 }
@@ -475,7 +475,7 @@ static bool is_next(const struct rxw_shard *s, const struct rxw_connection *c,
 void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
 		     uint32_t packets)
 {
-	bool slow = (c->p.security->class.flags & RXW_CLASS_SLOW) && !c->p.room.quick;
+	bool slow = (c->p.auth.security->class.flags & RXW_CLASS_SLOW) && !c->p.auth.room.quick;
 	bool here = packets <= AT_ONCE || !slow || !rxw_on_library_thread(NULL);
 	struct rxw_shard_jobs *b = &s->jobs;
 	struct rxw_rxrun part;

@@ -218,7 +218,7 @@ static bool in_error(struct rxw_call *call)
  */
 static int open_slots(struct rxw_call *call, bool force)
 {
-	const struct rxw_security_room *room = &call->conn->p.room;
+	const struct rxw_security_room *room = &call->conn->p.auth.room;
 	uint32_t stride, capacity;
 	int r = wait_room(call, force, &stride);
 
@@ -318,7 +318,7 @@ static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_
 	}
 	if (!run->count)
 		return 0;
-	run->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.room, data));
+	run->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.auth.room, data));
 	/* A train at a time, and without a lock. */
 	return rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run->data,
 			    run->stride, run->count, call->w.capacity, data);

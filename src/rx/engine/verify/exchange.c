@@ -63,7 +63,7 @@ void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	reply = rxw_pconn_auth_done(&c->p, auth, &size, &a.out);
-	if (c->p.authenticated)
+	if (c->p.auth.authenticated)
 		kept = take_kept(c);
 	rxw_effects_collect(&a, true);
 	rxw_timer_of_conn(c);
