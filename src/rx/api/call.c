@@ -265,7 +265,8 @@ unsigned rxw_call_events(rxw_call *call)
 		uint64_t count;
 
 		/* Nothing holds any more: the descriptor goes back to sleep. */
-		if (read(call->events.fd, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN)
+		if (read(call->events.fd, &count, sizeof(count)) == sizeof(count) ||
+		    errno == EAGAIN)
 			call->events.fd_set = false;
 	}
 	rxw_conn_unlock(call->conn);
@@ -314,14 +315,14 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 		return -RXW_EINVAL;
 	p = &call->p;
 	rxw_conn_lock(call->conn);
-	s.bytes_sent = p->bytes_sent;
-	s.bytes_received = p->bytes_received;
-	s.packets_sent = p->packets_sent;
-	s.packets_received = p->packets_received;
-	s.retransmitted = p->retransmitted;
-	s.duplicates = p->duplicates;
-	s.acks_sent = p->acks_sent;
-	s.acks_received = p->acks_received;
+	s.bytes_sent = p->count.bytes_sent;
+	s.bytes_received = p->count.bytes_received;
+	s.packets_sent = p->count.packets_sent;
+	s.packets_received = p->count.packets_received;
+	s.retransmitted = p->count.retransmitted;
+	s.duplicates = p->count.duplicates;
+	s.acks_sent = p->count.acks_sent;
+	s.acks_received = p->count.acks_received;
 	s.windows_by_writer = atomic_load(&call->tx.windows_by_writer);
 	s.windows_by_receiver = atomic_load(&call->tx.windows_by_receiver);
 	s.rtt_ns = p->tx.rtt.valid ? p->tx.rtt.srtt : 0;
@@ -330,7 +331,7 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	s.started_ns = call->started;
 	s.ended_ns = call->finished;
 	s.security = call->conn->p.security_index;
-	s.level = call->conn->p.level;
+	s.level = call->conn->p.auth.level;
 	rxw_conn_unlock(call->conn);
 	s.size = stats->size;
 	memcpy(stats, &s, stats->size);
@@ -407,7 +408,7 @@ size_t rxw_call_packet_size(const rxw_call *call)
 	c = &call->conn->p;
 	rxw_conn_lock(call->conn);
 	size = rxw_pcall_datagram_size(&call->p);
-	size = rxw_sealed_capacity(&c->room, size - RXW_HEADER_SIZE);
+	size = rxw_sealed_capacity(&c->auth.room, size - RXW_HEADER_SIZE);
 	rxw_conn_unlock(call->conn);
 	return size;
 }

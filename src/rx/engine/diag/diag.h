@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/peer.h"
+#include "proto/peer/peer.h"
 
 struct rxw_ctl;
 struct rxw_rxrun;

@@ -171,7 +171,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	}
 	c->service = service;
 	c->p.pressed = pressed;
-	c->p.level_min = service->level_min;
+	c->p.auth.level_min = service->level_min;
 	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
@@ -189,7 +189,7 @@ static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 	if (!(h->epoch & 0x80000000u))
 		return false;
 	/* The port may have changed before: any of them may be the one whose call this is. */
-	for (; other && !drop_it; other = other->hash_next) {
+	for (; other && !drop_it; other = other->links.hash_next) {
 		struct rxw_connection *c = rxw_conn_of(other);
 
 		if (other->cid != (h->cid & ~3u) || other->epoch != h->epoch || other->client)
@@ -289,7 +289,7 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 		unsigned at = s->rx.batch->reap_slot % rxw_conntable_chains(&s->table);
 		struct rxw_pconn *p = rxw_conntable_chain(&s->table, at);
 
-		for (; p && n < REAP_AT_ONCE; p = p->hash_next)
+		for (; p && n < REAP_AT_ONCE; p = p->links.hash_next)
 			if (served_its_time(rxw_conn_of(p), now)) {
 				victim[n] = rxw_conn_of(p);
 				rxw_conn_ref(victim[n++]);
