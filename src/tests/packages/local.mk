@@ -15,7 +15,9 @@ EXTRA_DIST += \
 	debian/librxwire0.install \
 	debian/librxwire0.symbols \
 	debian/rules \
+	debian/rxwire-doc.doc-base \
 	debian/rxwire-doc.install \
+	debian/rxwire-fileserver.README.Debian \
 	debian/rxwire-fileserver.install \
 	debian/rxwire-fileserver.postrm \
 	debian/rxwire-tools.install \
