@@ -73,6 +73,7 @@ void afs_client_cancel(struct afs_client *client);
 /*
  * Tell all file servers that were used, but those that do not answer, that the callback promises
  * they gave are not needed any more; else they would wait for these clients before the next write.
+ * Servers that do not know GiveUpAllCallBacks are told of each object, up to 16,384 for each server.
  * Takes `ms` milliseconds at most for all `count` clients together (NULL ones are passed over). Any
  * thread, also after afs_client_cancel().
  */
@@ -195,6 +196,12 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, st
 int afs_client_read(struct afs_client *client, struct afs_fetch *fetch, const char *what,
 		    int (*take)(void *arg, struct iovec *iov, unsigned count, uint64_t offset),
 		    void *arg, struct afs_error *error);
+
+/*
+ * The fetch is complete: remember the promise that came with it, for afs_client_give_up(). Any thread.
+ * afs_client_read() does it by itself.
+ */
+void afs_client_fetched(struct afs_client *client, const struct afs_fetch *fetch);
 
 /* A call to the file server; for use with afs_fetch_step(). */
 int afs_client_call(struct afs_client *client, const struct rxw_call_options *options,

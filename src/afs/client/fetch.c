@@ -184,7 +184,9 @@ int afs_client_read(struct afs_client *client, struct afs_fetch *f, const char *
 			taken = take(arg, iov, count, at);
 	} while (result == AFS_FETCH_LENT && taken == 0);
 	if (afs_conclude(client, call, what, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, f->why,
-			 error) == 0)
+			 error) == 0) {
+		afs_client_fetched(client, f);
 		return 0;
+	}
 	return taken ? 1 : -1;
 }

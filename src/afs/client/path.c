@@ -23,7 +23,10 @@ int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *w
 	code = StartRXAFS_FetchStatus(call, fid);
 	if (code == 0)
 		code = EndRXAFS_FetchStatus(call, status, &callback, &sync);
-	return afs_end(client, call, what, code, error);
+	if (afs_end(client, call, what, code, error) < 0)
+		return -1;
+	afs_server_promised(client, fid, &callback);
+	return 0;
 }
 
 int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
@@ -76,6 +79,8 @@ int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t coun
 		rc = -1;
 	} else if (rc == 0) {
 		memcpy(statuses, got.val, count * sizeof(*statuses));
+		for (uint32_t i = 0; i < count && callbacks.len == count; i++)
+			afs_server_promised(client, &fids[i], &callbacks.val[i]);
 	}
 	xdrfree_AFSBulkStats(&got);
 	xdrfree_AFSCBs(&callbacks);

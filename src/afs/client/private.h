@@ -10,7 +10,8 @@
 #include "afs/client/client.h"
 #include "afs/rxafscb.h"
 
-#define ASKED_MAX 64u /* file servers that are remembered for the end */
+#define ASKED_MAX    64u    /* file servers that are remembered for the end */
+#define PROMISES_MAX 16384u /* objects that each of them made promises on */
 
 /*
  * One thread at a time, but for afs_client_cancel() and afs_client_give_up(); the callback service
@@ -43,6 +44,8 @@ struct afs_client {
 		struct sockaddr_storage address;
 		socklen_t len;
 		bool silent; /* it does not answer: not to be waited for at the end */
+		AFSFid *promised; /* objects that it made promises on */
+		unsigned promised_count, promised_room;
 	} asked[ASKED_MAX];
 	unsigned asked_count;
 };
@@ -85,6 +88,8 @@ int afs_watch_start(struct afs_client *client);
 /* A server that may give us promises from now on; the lock is held. */
 void afs_server_asked(struct afs_client *client, const struct sockaddr_storage *server,
 		      socklen_t len);
+/* The file server in use sent this with the status of an object: it may be a promise. */
+void afs_server_promised(struct afs_client *client, const AFSFid *fid, const AFSCallBack *callback);
 /* One that does not answer any more. */
 void afs_server_silent(struct afs_client *client, const struct sockaddr_storage *server);
 

@@ -71,6 +71,8 @@ void afs_watch_end(struct afs_client *c)
 		pthread_join(c->watcher, NULL);
 	pthread_cond_destroy(&c->wake);
 	pthread_mutex_destroy(&c->lock);
+	for (unsigned i = 0; i < ASKED_MAX; i++)
+		free(c->asked[i].promised);
 }
 
 void afs_client_cancel(struct afs_client *c)
@@ -96,13 +98,55 @@ void afs_server_asked(struct afs_client *c, const struct sockaddr_storage *serve
 {
 	struct asked *a = find(c, server);
 
+	if (a) {
+		a->silent = false;
+		return;
+	}
 	/* One that never answered gives no promise; else the last one is forgotten. */
 	for (unsigned i = 0; !a && i < c->asked_count && c->asked_count == ASKED_MAX; i++)
 		if (c->asked[i].silent)
 			a = &c->asked[i];
 	if (!a)
 		a = &c->asked[c->asked_count < ASKED_MAX ? c->asked_count++ : ASKED_MAX - 1];
+	free(a->promised);
 	*a = (struct asked){.address = *server, .len = len};
+}
+
+/* Without memory, and beyond PROMISES_MAX, the server finds out when it breaks the promise. */
+static void note_promise(struct asked *a, const AFSFid *fid)
+{
+	unsigned n = a->promised_count;
+
+	if (n && !memcmp(&a->promised[n - 1], fid, sizeof(*fid)))
+		return;
+	if (n == a->promised_room) {
+		unsigned room = n ? 2 * n : 64;
+		AFSFid *more = n < PROMISES_MAX ? realloc(a->promised, room * sizeof(*more)) : NULL;
+
+		if (!more)
+			return;
+		a->promised = more;
+		a->promised_room = room;
+	}
+	a->promised[a->promised_count++] = *fid;
+}
+
+void afs_server_promised(struct afs_client *c, const AFSFid *fid, const AFSCallBack *callback)
+{
+	struct asked *a;
+
+	if (!callback->ExpirationTime || callback->CallBackType == CB_DROPPED)
+		return;
+	pthread_mutex_lock(&c->lock);
+	a = find(c, &c->fs_address);
+	if (a)
+		note_promise(a, fid);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void afs_client_fetched(struct afs_client *c, const struct afs_fetch *fetch)
+{
+	afs_server_promised(c, &fetch->fid, &fetch->callback);
 }
 
 void afs_server_silent(struct afs_client *c, const struct sockaddr_storage *server)
@@ -116,10 +160,19 @@ void afs_server_silent(struct afs_client *c, const struct sockaddr_storage *serv
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Begin to tell one server; NULL if that cannot be. The lock is held. */
-static rxw_call *tell(struct afs_client *c, const struct asked *a, unsigned ms)
+/* One server that is told. */
+struct farewell {
+	struct afs_client *client;
+	struct asked server;
+	rxw_call *call; /* GiveUpAllCallBacks, or NULL */
+};
+
+/* Begin a call to it; NULL if that cannot be. The lock is held. */
+static rxw_call *begin(const struct farewell *f, unsigned ms)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_TRY, .deadline_ms = ms};
+	const struct asked *a = &f->server;
+	struct afs_client *c = f->client;
 	rxw_connection *connection = NULL;
 	rxw_call *call = NULL;
 
@@ -132,22 +185,60 @@ static rxw_call *tell(struct afs_client *c, const struct asked *a, unsigned ms)
 		rxw_call_begin(connection, &co, &call);
 	/* The call keeps its connection. */
 	rxw_connection_release(connection);
-	if (call && (StartRXAFS_GiveUpAllCallBacks(call) != 0 || rxw_call_send_end(call) < 0)) {
-		rxw_call_end(call, RXW_USER_ABORT, NULL);
-		call = NULL;
-	}
 	return call;
+}
+
+/* The lock is held. */
+static void give_up_all(struct farewell *f, unsigned ms)
+{
+	f->call = begin(f, ms);
+	if (f->call &&
+	    (StartRXAFS_GiveUpAllCallBacks(f->call) != 0 || rxw_call_send_end(f->call) < 0)) {
+		rxw_call_end(f->call, RXW_USER_ABORT, NULL);
+		f->call = NULL;
+	}
+}
+
+/* A server that does not know the other call is told of each object, until a time of afs_now(). */
+static void give_up_each(struct farewell *f, uint64_t until)
+{
+	AFSCallBack dropped[AFSCBMAX];
+	unsigned count = f->server.promised_count, n;
+
+	for (unsigned i = 0; i < AFSCBMAX; i++)
+		dropped[i] = (AFSCallBack){.CallBackVersion = 1, .CallBackType = CB_DROPPED};
+	for (unsigned at = 0; at < count; at += n) {
+		uint64_t now = afs_now();
+		rxw_call *call = NULL;
+		int32_t code;
+
+		n = count - at < AFSCBMAX ? count - at : AFSCBMAX;
+		pthread_mutex_lock(&f->client->lock);
+		if (now < until)
+			call = begin(f, (unsigned)((until - now) / 1000000 + 1));
+		pthread_mutex_unlock(&f->client->lock);
+		if (!call)
+			return;
+		code = StartRXAFS_GiveUpCallBacks(
+			call, &(AFSCBFids){.len = n, .val = f->server.promised + at},
+			&(AFSCBs){.len = n, .val = dropped});
+		if (code == 0)
+			code = EndRXAFS_GiveUpCallBacks(call);
+		if (rxw_call_end(call, code, NULL) != 0)
+			return;
+	}
 }
 
 void afs_client_give_up(struct afs_client *const *clients, size_t count, unsigned ms)
 {
-	size_t room = 0, calls = 0;
-	rxw_call **call;
+	uint64_t until = afs_now() + (uint64_t)ms * 1000000;
+	size_t room = 0, told = 0;
+	struct farewell *f;
 
 	for (size_t i = 0; i < count; i++)
 		room += clients[i] ? clients[i]->asked_count : 0;
-	call = room ? malloc(room * sizeof(*call)) : NULL;
-	if (!call)
+	f = room ? calloc(room, sizeof(*f)) : NULL;
+	if (!f)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		struct afs_client *c = clients[i];
@@ -155,18 +246,24 @@ void afs_client_give_up(struct afs_client *const *clients, size_t count, unsigne
 		if (!c)
 			continue;
 		pthread_mutex_lock(&c->lock);
-		for (unsigned k = 0; k < c->asked_count && calls < room; k++) {
-			call[calls] = tell(c, &c->asked[k], ms);
-			calls += call[calls] != NULL;
+		/* What it remembered goes with it. */
+		for (; c->asked_count > 0 && told < room; told++) {
+			f[told] = (struct farewell){.client = c,
+						    .server = c->asked[--c->asked_count]};
+			c->asked[c->asked_count].promised = NULL;
+			give_up_all(&f[told], ms);
 		}
-		c->asked_count = 0;
 		pthread_mutex_unlock(&c->lock);
 	}
 	/* All have the same time: together they take no longer than one. */
-	while (calls > 0) {
-		int32_t code = EndRXAFS_GiveUpAllCallBacks(call[--calls]);
+	for (size_t i = 0; i < told; i++)
+		if (f[i].call) {
+			int32_t code = EndRXAFS_GiveUpAllCallBacks(f[i].call);
 
-		rxw_call_end(call[calls], code, NULL);
-	}
-	free(call);
+			if (rxw_call_end(f[i].call, code, NULL) == RXW_RPC_OPCODE)
+				give_up_each(&f[i], until);
+		}
+	for (size_t i = 0; i < told; i++)
+		free(f[i].server.promised);
+	free(f);
 }

@@ -22,6 +22,7 @@ FILE, DIRECTORY, LINK = 1, 2, 3
 
 # Opcodes.
 FETCH_STATUS, BULK_STATUS, FETCH_DATA, GIVE_UP_ALL = 132, 65536, 65537, 65539
+GIVE_UP = 147
 ENTRY_BY_NAME_U, ADDRESSES_U = 527, 533
 
 
@@ -230,7 +231,7 @@ class Volume:
         return status(kind, len(data), self.version, 0o755 if kind == DIRECTORY else 0o644)
 
     def __call__(self, opcode, arguments, call):
-        if opcode == GIVE_UP_ALL:
+        if opcode in (GIVE_UP_ALL, GIVE_UP):
             return Answer()
         if opcode == BULK_STATUS:
             count = struct.unpack('>I', arguments[:4])[0]

@@ -217,6 +217,7 @@ static void finish(struct reader *r, bool complete)
 		fail(b, "the server sent %llu of %llu bytes", (unsigned long long)r->fetch.length,
 		     (unsigned long long)r->fetch.wanted);
 	} else {
+		afs_client_fetched(r->client, &r->fetch);
 		tools_histogram_add(&r->latency, tools_now() - r->started_ns);
 		r->started_ns = r->failing_ns = 0;
 		add(&r->calls, 1);
