@@ -2,7 +2,7 @@
 /* Caps on connections of unproven addresses. */
 #include <arpa/inet.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static const uint64_t key[2] = {5, 6};
 

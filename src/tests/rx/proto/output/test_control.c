@@ -2,7 +2,7 @@
 /* Packets without data: the fields of 1.5, limits, what an unproven address gets. */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 #define FAKE_INDEX 77
 #define SEAL	   4u

@@ -2,7 +2,7 @@
 /* The life of calls: states, finish, final ACK, failure, seeds from the peer (2.6, 2.7). */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;

@@ -2,7 +2,7 @@
 /* Questions to strangers of whom nothing is kept: who may be asked, and what answers them. */
 #include <arpa/inet.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 #define ASKED_AT (1000 * RXW_SEC)
 #define LEAST	 0x80000000u

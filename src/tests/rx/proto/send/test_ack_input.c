@@ -2,7 +2,7 @@
 /* ACKs received: validation, windows, round trips, losses, undo (3.2, 3.5, 3.8, 4.4). */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;

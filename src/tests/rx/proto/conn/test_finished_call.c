@@ -2,7 +2,7 @@
 /* What a channel answers for a call that is over and whose storage was given back. */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;

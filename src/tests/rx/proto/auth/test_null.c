@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxnull: index 0, nothing around the data, no exchange. */
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 START_TEST(null_class)
 {

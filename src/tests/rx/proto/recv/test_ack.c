@@ -2,7 +2,7 @@
 /* When ACKs are written, what they say, window updates (rx-protocol 3.6, 3.7). */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;

@@ -2,7 +2,7 @@
 /* Nodes by index: growth keeps what is there, memory limits are reported. */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 struct node {
 	uint64_t value;

@@ -2,7 +2,7 @@
 /* The class of the tests: what it sealed it opens, and nothing else. */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static const struct rxw_security_id id = {1, 4, 3, 251, true}, peers = {1, 4, 3, 251, false};
 static const struct rxw_security_class *k = &rxw_security_test_class.class;

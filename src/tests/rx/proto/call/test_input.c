@@ -2,7 +2,7 @@
 /* DATA, BUSY and ABORT for a call: conflicts, late packets, implicit acknowledgement, back-off. */
 #include <string.h>
 
-#include "bench.h"
+#include "tests/rx/proto/bench.h"
 
 static struct bench b;
 static struct bench_conn *c;
