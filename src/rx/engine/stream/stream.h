@@ -37,12 +37,16 @@ struct rxw_call_writer {
 	uint16_t capacity;     /* data bytes of a full packet */
 	uint8_t head;	       /* bytes of the security class before the data */
 	uint32_t seq;	       /* of the next packet */
-	bool finished;	       /* LAST_PACKET was queued */
-	_Atomic(bool) ending;  /* a thread queues it, or has: any thread, once */
+	bool window_queued;    /* the latest run of this function found a window's packets queued */
+	uint32_t
+		next_stride; /* of the next buffer, which has room; 0: to be found under the lock */
+	bool finished;	     /* LAST_PACKET was queued */
+	_Atomic(bool) ending; /* a thread queues it, or has: any thread, once */
 	bool end_owed; /* connection's lock: for want of memory the request has not ended; a read ends it */
 	size_t reserved;
-	uint64_t bytes;	       /* written */
-	struct rxw_txrun kept; /* sealed and not queued for want of memory: it goes first; buf NULL: none */
+	uint64_t bytes; /* written */
+	struct rxw_txrun
+		kept; /* sealed and not queued for want of memory: it goes first; buf NULL: none */
 };
 
 /*

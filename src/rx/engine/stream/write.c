@@ -18,7 +18,6 @@
 #define NARROW_QUEUE   32	      /* packets; where half of the memory is used up */
 #define PART_OF_REST   48
 #define UNPROVEN_QUEUE 32
-#define BRIEF	       512u /* bytes; a longer write() takes over what ACKs let go meanwhile */
 
 static bool can_write(const struct rxw_call *call)
 {
@@ -69,7 +68,7 @@ static void wait_and_send(struct rxw_call *call)
 }
 
 /* It may go to somebody who never asked, or who lets most of what it asks for be thrown away. */
-static bool spares_queue(const struct rxw_peer *peer)
+static bool gets_short_queue(const struct rxw_peer *peer)
 {
 	uint64_t now = rxw_clock_cached();
 
@@ -82,7 +81,7 @@ static bool spares_queue(const struct rxw_peer *peer)
  * others come, and give it back slowly if their readers are slow: one call adds no more than a part
  * of what is left of the first half. The rest is what small calls and receivers live on.
  */
-static void share_memory(struct rxw_call *call, uint32_t stride)
+static void limit_sendq(struct rxw_call *call, uint32_t stride)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
@@ -95,7 +94,7 @@ static void share_memory(struct rxw_call *call, uint32_t stride)
 		share = rxw_pcall_queued(&call->p) + more;
 	if (share < least)
 		share = least;
-	if (share > UNPROVEN_QUEUE && !call->p.client && spares_queue(call->conn->p.peer))
+	if (share > UNPROVEN_QUEUE && !call->p.client && gets_short_queue(call->conn->p.peer))
 		share = UNPROVEN_QUEUE;
 	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
 }
@@ -111,7 +110,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	int r = 0;
 
 	rxw_conn_lock(c);
-	share_memory(call, rxw_pcall_datagram_size(&call->p));
+	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 	if (!force && !may_open(call) && !goes_on(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
@@ -219,11 +218,15 @@ static bool in_error(struct rxw_call *call)
 static int open_slots(struct rxw_call *call, bool force)
 {
 	const struct rxw_security_room *room = &call->conn->p.auth.room;
-	uint32_t stride, capacity;
-	int r = wait_room(call, force, &stride);
+	uint32_t stride = call->w.next_stride, capacity;
 
-	if (r)
-		return r;
+	call->w.next_stride = 0;
+	if (!stride) {
+		int r = wait_room(call, force, &stride);
+
+		if (r)
+			return r;
+	}
 	capacity = rxw_sealed_capacity(room, stride - RXW_HEADER_SIZE);
 	if (!capacity)
 		return -RXW_ELIMIT;
@@ -250,7 +253,7 @@ static int open_slots(struct rxw_call *call, bool force)
 }
 
 /* Lock held: the handler is through. */
-static void settle_server(struct rxw_call *call, uint64_t now)
+static void complete_server_call(struct rxw_call *call, uint64_t now)
 {
 	call->tx.writer = RXW_WRITER_GONE;
 	call->ended = true;
@@ -379,17 +382,48 @@ static int push_kept(struct rxw_call *call)
 }
 
 /*
- * Hand the full packets, and with `partial` what is begun, to the send queue. `urge`: it is a flush,
- * after which the writer is elsewhere, or gone. -RXW_ENOMEM, and -RXW_EAGAIN of a call that never
- * waits, lose nothing: it may be said again.
+ * Lock held, behind a run that was queued: where the next one finds room too, its writer need not look
+ * again under the lock.
  */
-static int push(struct rxw_call *call, bool partial, bool last, bool urge)
+static void look_ahead(struct rxw_call *call)
 {
+	uint32_t stride = rxw_pcall_datagram_size(&call->p);
+
+	call->w.window_queued = rxw_pcall_queued(&call->p) >= call->conn->ep->params.window;
+	limit_sendq(call, stride);
+	if (may_open(call) || goes_on(call))
+		call->w.next_stride = stride;
+}
+
+enum push {
+	PUSH_PARTIAL = 1, /* the packet that is begun, too */
+	PUSH_LAST = 2,	  /* the stream ends */
+	PUSH_FLUSH = 4,	  /* nothing is held back; the writer is elsewhere afterwards, or gone */
+	PUSH_LEAVE = 8,	  /* the writer is elsewhere afterwards */
+};
+
+/* Lock held: what other threads may expect of the writer from now on. */
+static void note_writer(struct rxw_call *call, unsigned how, bool over)
+{
+	if (over)
+		call->tx.writer = RXW_WRITER_GONE;
+	else if (how & (PUSH_FLUSH | PUSH_LEAVE))
+		call->tx.writer = RXW_WRITER_ELSEWHERE;
+	else
+		call->tx.writer = RXW_WRITER_INSIDE;
+}
+
+/*
+ * Hand the full packets to the send queue. -RXW_ENOMEM, and -RXW_EAGAIN of a call that never waits, lose
+ * nothing: the function may be called again.
+ */
+static int push(struct rxw_call *call, unsigned how)
+{
+	bool partial = how & PUSH_PARTIAL, last = how & PUSH_LAST, back = false, over;
 	struct rxw_connection *c = call->conn;
 	struct rxw_buf *left = NULL;
 	struct rxw_txrun run;
 	struct rxw_effects a;
-	bool back = false, over;
 	int r = push_kept(call);
 
 	if (r)
@@ -413,10 +447,11 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 	}
 	over = last && r != -RXW_EAGAIN;
 	call->w.end_owed = last && !over;
-	if (urge)
-		call->tx.writer = over ? RXW_WRITER_GONE : RXW_WRITER_ELSEWHERE;
-	if (urge && !r)
+	note_writer(call, how, over);
+	if (!r && (how & PUSH_FLUSH))
 		rxw_pcall_urge(&call->p, &a.out);
+	else if (!r)
+		look_ahead(call);
 	if (over) {
 		left = finish_writing(call);
 		back = call->sleep.received_at != 0;
@@ -426,7 +461,7 @@ static int push(struct rxw_call *call, bool partial, bool last, bool urge)
 		 * Before the packet can leave: a quick client's next call must not find this one at
 		 * work.
 		 */
-		settle_server(call, a.out.now);
+		complete_server_call(call, a.out.now);
 		rxw_pcall_finish(&call->p, &a.out);
 	}
 	rxw_effects_collect(&a, false);
@@ -449,37 +484,35 @@ static int give_up(struct rxw_call *call, int r)
 	return r;
 }
 
-static void enter(struct rxw_call *call)
-{
-	rxw_conn_lock(call->conn);
-	call->tx.writer = RXW_WRITER_INSIDE;
-	rxw_conn_unlock(call->conn);
-}
-
-/* On the way out: nobody may count on this thread any more, so what can go is sent now. */
+/*
+ * On the way out of a function that writes, where other threads count on this one, or full packets were
+ * kept back to fill a batch: no thread may count on it any more, and packets are not kept back while the wire
+ * would run dry.
+ */
 static int leave(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	bool starving, sendable;
-	int r = 0;
+	bool starving, sendable = false;
 
+	/* Only this thread changes these. */
+	if (call->tx.writer != RXW_WRITER_INSIDE && (!call->w.full || call->w.window_queued))
+		return 0;
 	rxw_conn_lock(c);
-	/* Full packets are kept back to make long trains, but not while the wire would run dry. */
 	starving = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
+	if (!starving) {
+		call->tx.writer = RXW_WRITER_ELSEWHERE;
+		sendable = rxw_pcall_sendable(&call->p, rxw_now());
+	}
 	rxw_conn_unlock(c);
 	if (starving)
-		r = push(call, false, false, false);
-	rxw_conn_lock(c);
-	call->tx.writer = RXW_WRITER_ELSEWHERE;
-	sendable = rxw_pcall_sendable(&call->p, rxw_now());
-	rxw_conn_unlock(c);
+		return push(call, PUSH_LEAVE);
 	if (sendable) {
 		struct rxw_shard *s = rxw_tx_queue(call);
 
 		if (s)
 			rxw_tx_run(s);
 	}
-	return r;
+	return 0;
 }
 
 static int check_writable(const struct rxw_call *call)
@@ -513,10 +546,10 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 	return done;
 }
 
-/* Does somebody count on this thread, in write(), to send what can go? No lock: only it says so. */
-static bool counted_on(const struct rxw_call *call)
+/* Bytes that the buffer at hand can still take are more than `rest`: it is not pushed for these. */
+static bool is_last_push(const struct rxw_call *call, size_t rest)
 {
-	return call->tx.writer == RXW_WRITER_INSIDE || call->w.full;
+	return rest < (size_t)(RXW_BUF_SIZE / call->w.stride) * call->w.capacity;
 }
 
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
@@ -531,8 +564,7 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 	if (r)
 		return r;
 	before = rxw_tx_writing(call);
-	if (length > BRIEF)
-		enter(call);
+	call->w.window_queued = false;
 	while (done < length && !r) {
 		if (!call->w.buf)
 			r = open_slots(call, false);
@@ -540,11 +572,9 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 			break;
 		done += fill(call, (const uint8_t *)data + done, length - done);
 		if (call->w.full == call->w.room)
-			r = push(call, false, false, false);
+			r = push(call, is_last_push(call, length - done) ? PUSH_LEAVE : 0);
 	}
-	if (!counted_on(call))
-		;
-	else if (!r)
+	if (!r)
 		r = leave(call);
 	else
 		leave(call);
@@ -571,9 +601,9 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 	if (!r && (!call->w.buf || call->w.full == call->w.room)) {
 		struct rxw_call *before = rxw_tx_writing(call);
 
-		enter(call);
+		call->w.window_queued = false;
 		if (call->w.buf)
-			r = push(call, false, false, false);
+			r = push(call, PUSH_LEAVE);
 		if (!r)
 			r = open_slots(call, false);
 		leave(call);
@@ -625,9 +655,9 @@ int rxw_call_commit(rxw_call *call, size_t length)
 		}
 	}
 	before = rxw_tx_writing(call);
-	enter(call);
+	call->w.window_queued = false;
 	if (call->w.full == call->w.room)
-		r = push(call, false, false, false);
+		r = push(call, PUSH_LEAVE);
 	if (r)
 		leave(call);
 	else
@@ -688,7 +718,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	if (last && !call->w.buf && !call->w.kept.buf && !r)
 		r = open_slots(call, true);
 	if (!r)
-		r = push(call, true, last, true);
+		r = push(call, PUSH_PARTIAL | PUSH_FLUSH | (last ? PUSH_LAST : 0));
 	if (!r)
 		return 0;
 	rxw_conn_lock(call->conn);
@@ -757,7 +787,7 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 	}
 	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
-	settle_server(call, a.out.now);
+	complete_server_call(call, a.out.now);
 	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
 	rxw_effects_collect(&a, false);
