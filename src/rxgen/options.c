@@ -10,42 +10,29 @@
 #define REQUEST_MAX 1048576
 
 static const char usage[] =
-	"usage: rxwgen [options] FILE.xg\n"
-	"Compile an interface of remote procedures into C.\n"
-	"\n"
-	"What to write; without any of these all four, into the current folder:\n"
-	"  -h           the header, FILE.h\n"
-	"  -c           XDR routines, FILE.xdr.c\n"
-	"  -C           client stubs, FILE.cs.c\n"
-	"  -S           server stubs and dispatcher, FILE.ss.c\n"
-	"  -r           client and server stubs\n"
-	"  -y           FILE.xdr.c with the name tables alone\n"
-	"  -o FILE      the name of the one file that is written\n"
-	"  -M FILE      write also what the outputs depend on, for make\n"
-	"\n"
-	"What to read:\n"
-	"  -I FOLDER    look for included files there, after the folder of the file that includes\n"
-	"  -D NAME[=TEXT], -U NAME\n"
-	"               define or forget a macro\n"
-	"  -i           an included .xg is compiled by itself: include its header instead\n"
-	"\n"
-	"What to make of it:\n"
-	"  -x           statistics: name tables and look-ups of opcodes\n"
-	"  -b           short field names: len and val, u\n"
-	"  -P TEXT      put TEXT before the names of all stubs\n"
-	"  -R BYTES     the longest request that a server takes (default 1048576)\n"
-	"  -L NAME=N    the bound of an array NAME<>, also TYPE.MEMBER or PROCEDURE.PARAMETER\n"
-	"  -w           only warn of arrays without a bound that clients send\n"
-	"  -W           warn of a direction that is taken over from another procedure\n"
-	"  -n           pass on ENOSPC and EDQUOT as they are\n"
-	"\n"
-	"  --help       show this\n"
-	"  --version    show the version\n"
-	"Accepted and without effect, for old makefiles: -A -k -d -z\n";
+	"usage: rxwgen [options] FILE.xg\nCompile an Rx interface description to C.\n\nOutput "
+	"(default: -h, -c, -C and -S, to the current directory):\n  -h           write the "
+	"header, FILE.h\n  -c           write the XDR functions, FILE.xdr.c\n  -C           "
+	"write the client stubs, FILE.cs.c\n  -S           write the server dispatcher, "
+	"FILE.ss.c\n  -r           write the client stubs and the dispatcher\n  -y           "
+	"write FILE.xdr.c with the name tables only\n  -o FILE      name of the output file, if "
+	"only one is written\n  -M FILE      also write the dependencies of the output files, "
+	"for make\n\nInput:\n  -I FOLDER    search FOLDER for included files\n  -D NAME[=TEXT], "
+	"-U NAME\n               define or undefine a macro\n  -i           treat included .xg "
+	"files as compiled separately: include their headers\n\nGenerated code:\n  -x           "
+	"generate tables for statistics: procedure names and opcode look-ups\n  -b           "
+	"use short field names: len and val, u\n  -P TEXT      prefix the names of all stubs "
+	"with TEXT\n  -R BYTES     maximum size of a request that the server accepts (default "
+	"1048576)\n  -L NAME=N    bound of an array NAME<>, also TYPE.MEMBER or "
+	"PROCEDURE.PARAMETER\n  -w           report an unbounded array in an argument as a "
+	"warning, not an error\n  -W           warn if a parameter inherits its direction from "
+	"another procedure\n  -n           send ENOSPC and EDQUOT unchanged\n\n  --help       "
+	"show this text\n  --version    show the version\nAccepted and without effect, for old "
+	"makefiles: -A -k -d -z\n";
 
 static int wrong(const char *what, const char *value)
 {
-	fprintf(stderr, "rxwgen: %s%s%s; try rxwgen --help\n", what, value ? " " : "",
+	fprintf(stderr, "rxwgen: %s%s%s; see rxwgen --help\n", what, value ? " " : "",
 		value ? value : "");
 	return 2;
 }
@@ -163,7 +150,7 @@ static int read_option(struct command *command, int option, const char **output)
 		puts("rxwgen " PACKAGE_VERSION);
 		return 0;
 	default:
-		fputs("Try rxwgen --help\n", stderr);
+		fputs("See rxwgen --help\n", stderr);
 		return 2;
 	}
 }
@@ -190,9 +177,9 @@ static int name_outputs(struct command *command, const char *output)
 	for (int i = 0; !count && i < XG_OUTPUTS; i++)
 		command->wanted[i] = true;
 	if (output && count != 1)
-		return wrong("-o names one file: use it with one of -h -c -C -S -y", NULL);
+		return wrong("-o requires exactly one of -h -c -C -S -y", NULL);
 	if (!length)
-		return wrong("there is no file name in", command->input);
+		return wrong("no file name in", command->input);
 	for (int i = 0; i < XG_OUTPUTS; i++) {
 		char *name;
 
@@ -203,7 +190,7 @@ static int name_outputs(struct command *command, const char *output)
 		else if (asprintf(&name, "%.*s%s", (int)length, base, suffixes[i]) < 0)
 			name = NULL;
 		if (!name)
-			return wrong("not enough memory", NULL);
+			return wrong("memory is exhausted", NULL);
 		command->names[i] = name;
 	}
 	return -1;
@@ -227,7 +214,7 @@ int command_read(struct command *command, int argc, char **argv)
 	options->folders = calloc((size_t)argc + 1, sizeof(*options->folders));
 	options->limits = calloc((size_t)argc + 1, sizeof(*options->limits));
 	if (!options->macros || !options->folders || !options->limits)
-		return wrong("not enough memory", NULL);
+		return wrong("memory is exhausted", NULL);
 	while ((option = getopt_long(argc, argv, "hcCSryo:M:I:D:U:ixbP:R:L:wWnAkdzup", longs,
 				     NULL)) != -1) {
 		status = read_option(command, option, &output);

@@ -19,13 +19,13 @@ struct xg_file *xg_read(const char *path, const struct xg_options *options, enum
 	jmp_buf empty, stop;
 
 	if (!arena) {
-		fprintf(diag.out, "%s: not enough memory\n", path);
+		fprintf(diag.out, "%s: memory is exhausted\n", path);
 		return NULL;
 	}
 	arena_on_empty(arena, &empty);
 	diag.stop = &stop;
 	if (setjmp(empty)) {
-		fprintf(diag.out, "%s: the file needs more memory than there is, or than %zu MiB\n",
+		fprintf(diag.out, "%s: memory is exhausted, or the file is larger than %zu MiB\n",
 			path, MEMORY_MAX >> 20);
 		file = NULL;
 	} else if (!setjmp(stop)) {

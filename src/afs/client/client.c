@@ -155,7 +155,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 int afs_end(struct afs_client *c, rxw_call *call, const char *what, int32_t code,
 	    struct afs_error *error)
 {
-	const char *why = code == RXW_RPC_CC_UNMARSHAL ? "its answer makes no sense" : NULL;
+	const char *why = code == RXW_RPC_CC_UNMARSHAL ? "its answer is malformed" : NULL;
 	uint8_t rest[512];
 	size_t surplus = 0;
 	ssize_t n;

@@ -83,7 +83,7 @@ static enum afs_fetch_result take_tail(struct afs_fetch *f)
 	xdr_get_AFSCallBack(&x, &f->callback);
 	xdr_get_AFSVolSync(&x, &f->sync);
 	if (!rxw_xdr_ok(&x) || !afs_status_usable(&f->status)) {
-		f->why = "the status behind the data makes no sense";
+		f->why = "the status after the data is malformed";
 		return AFS_FETCH_ERROR;
 	}
 	f->phase = AFS_FETCH_REST;

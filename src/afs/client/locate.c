@@ -87,7 +87,7 @@ static int locate(struct afs_client *c, const char *name, const char *what,
 	if (rc < 0 && error->code == RXW_RPC_OPCODE)
 		rc = entry_by_name_n(c, name, what, location, error);
 	if (rc == 0 && location->sites > NMAXNSERVERS) {
-		afs_error_text(error, "%s: the location server's answer makes no sense", what);
+		afs_error_text(error, "%s: malformed answer of the location server", what);
 		rc = -1;
 	}
 	return rc;

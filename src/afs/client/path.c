@@ -36,7 +36,7 @@ int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *
 		return -1;
 	if (afs_status_usable(status))
 		return 0;
-	afs_error_text(error, "%s: the server's status of it makes no sense", what);
+	afs_error_text(error, "%s: malformed status from the server", what);
 	return -1;
 }
 
@@ -75,7 +75,7 @@ int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t coun
 	if (rc < 0 && error->code == RXW_RPC_OPCODE) {
 		rc = one_by_one(client, fids, count, what, statuses, error);
 	} else if (rc == 0 && got.len != count) {
-		afs_error_text(error, "%s: the server's answer makes no sense", what);
+		afs_error_text(error, "%s: malformed answer of the server", what);
 		rc = -1;
 	} else if (rc == 0) {
 		memcpy(statuses, got.val, count * sizeof(*statuses));
@@ -143,7 +143,7 @@ int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char
 	text[length] = 0;
 	free(data);
 	if (length == 0 || strlen(text) != length) {
-		afs_error_text(error, "%s: the text of this link makes no sense", what);
+		afs_error_text(error, "%s: malformed symbolic link", what);
 		return -1;
 	}
 	return 0;
@@ -239,7 +239,7 @@ static int look_up(struct walk *w, const char *name, AFSFid *fid)
 		found = afs_dir_lookup(image, length, name, &fid->Vnode, &fid->Unique);
 	free(image);
 	if (found < 0)
-		return walk_error(w, name, "the directory that should hold it makes no sense");
+		return walk_error(w, name, "its directory is malformed");
 	if (found == 0)
 		return walk_error(w, name, "no such file or directory");
 	return 0;

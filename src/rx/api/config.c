@@ -54,26 +54,26 @@ struct field {
 	  NULL, 0,                                                                               \
 	  "sockets and threads that share the port")                                             \
 	X("batch", "N", "datagrams", "endpoint", UINT, batch, 1, 64, ZERO_NO, NULL, 32,          \
-	  "datagrams or trains moved by one system call, 1 to 64")                               \
+	  "messages per system call, 1 to 64")                                                   \
 	X("gso", "on|off|auto", "", "endpoint", CHOICE, gso, 0, 2, ZERO_NO, "auto|on|off",       \
 	  RXW_AUTO,                                                                              \
-	  "let the kernel cut trains into datagrams when sending")                               \
+	  "send several datagrams as one message")                                               \
 	X("gro", "on|off|auto", "", "endpoint", CHOICE, gro, 0, 2, ZERO_NO, "auto|on|off",       \
 	  RXW_AUTO,                                                                              \
-	  "let the kernel join datagrams to trains when receiving")                              \
+	  "receive several datagrams as one message")                                            \
 	X("defer", "on|off|auto", "", "endpoint", CHOICE, defer, 0, 2, ZERO_NO, "auto|on|off",   \
 	  RXW_AUTO,                                                                              \
-	  "leave what an acknowledgement lets go to the writer that waits")                      \
+	  "let the waiting writer send the window that an ACK opened")                           \
 	X("steer", "cid|hash", "", "endpoint", CHOICE, steer, 0, 2, ZERO_NO, "cid|hash|wrong",   \
 	  RXW_STEER_CID,                                                                         \
-	  "what picks the socket of the port: connection id or addresses")                       \
+	  "select the socket by connection id or by addresses")                                  \
 	X("io", "auto|mmsg|msg", "", "endpoint", CHOICE, io, 0, 2, ZERO_NO, "auto|mmsg|msg",     \
 	  RXW_IO_AUTO,                                                                           \
-	  "back-end: batches of datagrams, or one for each system call")                         \
+	  "I/O back-end: several messages per system call, or one")                              \
 	X("window", "N", "packets", "endpoint", UINT, window, 1, 255, ZERO_NO, NULL, 255,        \
-	  "most packets in flight of a call, both directions, 1 to 255")                         \
+	  "maximum packets of a call in flight, 1 to 255")                                       \
 	X("mtu", "N", "bytes", "endpoint", UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,            \
-	  "UDP payload of one packet, 548 to 9000")                                              \
+	  "UDP payload of a packet, 548 to 9000")                                                \
 	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO,     \
 	  NULL, 0,                                                                               \
 	  "receive buffer of each socket")                                                       \
@@ -81,23 +81,23 @@ struct field {
 	  NULL, 0,                                                                               \
 	  "send buffer of each socket")                                                          \
 	X("senders", "N|auto", "threads", "endpoint", UINT, senders, 1, 64, ZERO_AUTO, NULL, 0,  \
-	  "threads that send bulk of many calls at a time; auto = half of the processors")       \
+	  "threads that send bulk data at the same time; auto = half the processors")            \
 	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,              \
-	  "processors for the library's threads, such as 0-3,8; empty = all")                    \
+	  "processors for the library's threads, for example 0-3,8; empty = all")                \
 	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL,     \
 	  100,                                                                                   \
-	  "how long a caller that receives itself polls before it sleeps; 0 = never")            \
+	  "polling time of a caller that receives itself; 0 = none")                             \
 	X("poll-us", "N", "microseconds", "endpoint", UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0,  \
-	  "how long a listener polls before it sleeps; costs a processor; 0 = never")            \
+	  "polling time of a listener; uses a processor; 0 = none")                              \
 	X("ack-packets", "N|auto", "packets", "endpoint", UINT, ack_packets, 1, 255, ZERO_AUTO,  \
 	  NULL, 0,                                                                               \
-	  "most packets that one acknowledgement answers; auto = all of a batch")                \
+	  "maximum packets per acknowledgement; auto = a whole batch")                           \
 	X("congestion", "auto|reno|cubic", "", "endpoint", CHOICE, congestion, 0, 2, ZERO_NO,    \
 	  "auto|reno|cubic", RXW_CONGESTION_AUTO,                                                \
-	  "controller of the congestion window; auto = reno")                                    \
+	  "congestion control algorithm; auto = reno")                                           \
 	X("pacing", "on|off|auto", "", "endpoint", CHOICE, pacing, 0, 2, ZERO_NO, "auto|on|off", \
 	  RXW_AUTO,                                                                              \
-	  "spread a window over the round trip where that is 1 ms or more; auto = on")           \
+	  "pace packets if the round trip takes 1 ms or more; auto = on")                        \
 	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,            \
 	  "auto|on|off", RXW_AUTO,                                                               \
 	  "probe the path for larger packets; auto = off")                                       \
@@ -105,80 +105,80 @@ struct field {
 	  RXW_AUTO,                                                                              \
 	  "tell peers that they may send jumbograms; auto = off")                                \
 	X("dead-ms", "N", "ms", "call", UINT, dead_ms, 1000, HOUR, ZERO_NO, NULL, 12000,         \
-	  "a peer that is not heard of for so long is dead")                                     \
+	  "time after which a silent peer is dead")                                              \
 	X("idle-ms", "N|off", "ms", "call", UINT, idle_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,      \
-	  "client calls end when no data moved for so long")                                     \
+	  "time after which a client call without data ends")                                    \
 	X("server-idle-ms", "N|off", "ms", "call", UINT, server_idle_ms, 1, 24 * HOUR,           \
 	  ZERO_OFF, NULL, 60000,                                                                 \
-	  "server calls end when no data moved for so long")                                     \
+	  "time after which a server call without data ends")                                    \
 	X("hard-ms", "N|off", "ms", "call", UINT, hard_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,      \
-	  "client calls end after so long, come what may")                                       \
+	  "maximum duration of a client call")                                                   \
 	X("call-memory", "SIZE", "bytes", "call", SIZE, call_memory, 16 * KIB, 64 * GIB,         \
 	  ZERO_NO, NULL, 2 * MIB,                                                                \
-	  "received bytes that the queue of one call may pin")                                   \
+	  "received data queued by one call")                                                    \
 	X("connection-memory", "SIZE", "bytes", "endpoint", SIZE, connection_memory, 16 * KIB,   \
 	  64 * GIB, ZERO_NO, NULL, 8 * MIB,                                                      \
-	  "received bytes that the calls of one connection may pin")                             \
+	  "received data queued by one connection")                                              \
 	X("peer-memory", "SIZE", "bytes", "endpoint", SIZE, peer_memory, 16 * KIB, 64 * GIB,     \
 	  ZERO_NO, NULL, 32 * MIB,                                                               \
-	  "received bytes that the connections of one peer may pin")                             \
+	  "received data queued by one peer")                                                    \
 	X("memory", "SIZE", "bytes", "engine", SIZE, memory, 2 * MIB, 1024 * GIB, ZERO_NO,       \
 	  NULL, 192 * MIB,                                                                       \
 	  "all packet buffers of the engine")                                                    \
 	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO,       \
 	  NULL, 420,                                                                             \
-	  "packets that a call queues before its writer waits")                                  \
+	  "packets in a send queue before the writer waits")                                     \
 	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,    \
 	  NULL, 50,                                                                              \
-	  "refusals sent to strangers; 0 = none")                                                \
+	  "ABORT packets to unvalidated peers; 0 = none")                                        \
 	X("version-rate", "N", "per second", "endpoint", UINT, version_rate, 0, 1000000,         \
 	  ZERO_NO, NULL, 50,                                                                     \
-	  "VERSION and DEBUG answers sent to other hosts; 0 = none")                             \
+	  "VERSION and DEBUG answers to other hosts; 0 = none")                                  \
 	X("debug-clients", "CIDR|local|any|off", "", "endpoint", CLIENTS, debug_clients, 0, 0,   \
 	  ZERO_NO, NULL, 0,                                                                      \
-	  "who is answered when asking for DEBUG figures; default local")                        \
+	  "hosts that may query DEBUG statistics; default local")                                \
 	X("unproven-per-host", "N", "connections", "endpoint", UINT, unproven_per_host, 1,       \
 	  1000000, ZERO_NO, NULL, 64,                                                            \
-	  "connections of one address that has not proved itself")                               \
+	  "maximum connections of an unvalidated address")                                       \
 	X("unproven-total", "N", "connections", "endpoint", UINT, unproven_total, 1, 10000000,   \
 	  ZERO_NO, NULL, 8192,                                                                   \
-	  "connections of all addresses that have not proved themselves")                        \
+	  "maximum connections of all unvalidated addresses")                                    \
 	X("workers-min", "N", "threads", "endpoint", UINT, workers_min, 1, 4096, ZERO_NO,        \
 	  NULL, 2,                                                                               \
-	  "threads kept ready for the calls of a server")                                        \
+	  "minimum number of workers")                                                           \
 	X("workers-max", "N", "threads", "endpoint", UINT, workers_max, 1, 4096, ZERO_NO,        \
 	  NULL, 64,                                                                              \
-	  "most threads that serve calls")                                                       \
+	  "maximum number of workers")                                                           \
 	X("queue", "N", "calls", "endpoint", UINT, queue, 0, 1000000, ZERO_NO, NULL, 1024,       \
-	  "calls that may wait for a thread; more are told BUSY")                                \
+	  "maximum calls waiting for a worker; others get BUSY")                                 \
 	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096,           \
 	  ZERO_NO, NULL, 0,                                                                      \
-	  "threads kept for services whose calls are short")                                     \
+	  "workers reserved for services with short calls")                                      \
 	X("reserved-peers", "N", "threads", "endpoint", UINT, reserved_peers, 0, 4096,           \
 	  ZERO_NO, NULL, 2,                                                                      \
-	  "threads kept for clients that have no call at work")                                  \
+	  "workers reserved for clients without a call in progress")                             \
 	X("refusal-nap-us", "N", "microseconds", "endpoint", UINT, refusal_nap_us, 0, 1000,      \
 	  ZERO_NO, NULL, 1000,                                                                   \
-	  "how long packets gather where most calls are refused; 0 = never")                     \
+	  "coalescing delay while most calls are refused; 0 = none")                             \
 	X("queue-burst-ms", "N|off", "ms", "endpoint", UINT, queue_burst_ms, 1, 60000, ZERO_OFF, \
 	  NULL, 100,                                                                             \
-	  "after so long without a break few calls may wait, not all of queue")                  \
+	  "time after which a full queue is limited to few calls")                               \
 	X("waiters-max", "N", "threads", "endpoint", UINT, waiters_max, 0, 4096, ZERO_NO, NULL,  \
 	  256,                                                                                   \
-	  "threads that take the places of those that wait for their clients")                   \
+	  "workers blocked on clients that do not count as workers")                             \
 	X("connections-max", "N|off", "connections", "endpoint", UINT, connections_max, 16,       \
 	  16777216, ZERO_OFF, NULL, 262144,                                                      \
-	  "connections of proven addresses; beyond it idle ones are forgotten")                  \
+	  "maximum connections of validated addresses; idle ones are removed")                   \
 	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
 	  10000000, ZERO_OFF, NULL, 500,                                                         \
-	  "short handlers that take longer go to threads for a while")                           \
+	  "maximum run time of a short handler; then workers serve it")                          \
 	X("nap-us", "N", "microseconds", "endpoint", UINT, nap_us, 0, 1000, ZERO_NO, NULL, 30,   \
-	  "how long a caller that receives bulk lets packets gather; 0 = never")                 \
+	  "coalescing delay of a caller that receives bulk data; 0 = none")                      \
 	X("writer-receives", "on|off|auto", "", "endpoint", CHOICE, writer_receives, 0, 2,       \
 	  ZERO_NO, "auto|on|off", RXW_AUTO,                                                      \
-	  "the only call of a server receives for itself while its writer waits")                \
+	  "let the only call of a server receive while its writer waits")                        \
 	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,              \
-	  "tests only: make sends fail, such as gso:EIO@100")
+	  "tests only: inject send errors, for example gso:EIO@100")
 
 #define MEMBER_SIZE(member) sizeof(((struct rxw_config *)0)->member)
 

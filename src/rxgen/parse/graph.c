@@ -162,7 +162,7 @@ void graph_finish(struct parser *p)
 		struct type *type = p->types[i];
 
 		if (!type->defined && !type->broken)
-			diag_error(p->diag, type->loc, "unknown type '%s': nothing defines it",
+			diag_error(p->diag, type->loc, "unknown type '%s'",
 				   type->ast.name);
 		type->ast.list = is_list(&type->ast);
 	}

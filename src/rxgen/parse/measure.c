@@ -187,7 +187,7 @@ void measure_type(struct parser *p, struct type *type, struct loc loc)
 		ast->wire_min = ast->wire_size = 4;
 	}
 	if (type->nesting > NESTING_MAX) {
-		diag_error(p->diag, loc, "'%s' has types inside types more than %d deep", ast->name,
+		diag_error(p->diag, loc, "types of '%s' are nested more than %d deep", ast->name,
 			   NESTING_MAX);
 		type->nesting = 1;
 	}

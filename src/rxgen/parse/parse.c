@@ -81,7 +81,7 @@ void parse_done(struct parser *p, struct xg_item item, const char **doc)
 static void note_end(struct parser *p)
 {
 	if (p->token.kind == TOKEN_END && p->start.source)
-		diag_note(p->diag, p->start, "the definition that is not complete begins here");
+		diag_note(p->diag, p->start, "the incomplete definition begins here");
 }
 
 bool parse_unexpected(struct parser *p, const char *expected)
@@ -115,7 +115,7 @@ struct name *parse_name(struct parser *p, const char *what)
 	if (p->token.kind != TOKEN_NAME) {
 		if (p->token.kind > TOKEN_KEYWORDS - 1 && p->token.kind < TOKEN_KINDS)
 			diag_error(p->diag, p->token.loc,
-				   "expected the name of %s, found '%s', a word of the language",
+				   "expected the name of %s, found the keyword '%s'",
 				   what, p->token.text);
 		else {
 			snprintf(expected, sizeof(expected), "the name of %s", what);
@@ -125,7 +125,7 @@ struct name *parse_name(struct parser *p, const char *what)
 	}
 	if (name_is_c_word(name->text))
 		diag_error(p->diag, p->token.loc,
-			   "'%s' is a word of C and cannot be the name of %s", name->text, what);
+			   "'%s' is reserved in C and cannot be the name of %s", name->text, what);
 	return name;
 }
 
@@ -250,7 +250,7 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (!p->limits[i].used)
 			diag_warning(diag, (struct loc){0},
-				     "-L %s: no array without a bound has this name",
+				     "-L %s: no unbounded array has this name",
 				     p->limits[i].name);
 	parse_finish_packages(p, file);
 	file->path = arena_copy(arena, path, strlen(path));

@@ -18,7 +18,7 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 		*value = symbol->value;
 		if (symbol->number || symbol->wrong)
 			return !symbol->wrong;
-		diag_error(p->diag, token->loc, "'%s' is a string, no %s", name->text, what);
+		diag_error(p->diag, token->loc, "'%s' is a string, not a %s", name->text, what);
 		diag_note(p->diag, symbol->loc, "it is defined here");
 		return false;
 	}
@@ -28,10 +28,10 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 	}
 	if (name->noted)
 		diag_error(p->diag, token->loc,
-			   "%%#define lines give '%s' several numbers: which one is not known here",
+			   "'%s' has several values in %%#define lines",
 			   name->text);
 	else if (symbol)
-		diag_error(p->diag, token->loc, "'%s' is a type, no %s", name->text, what);
+		diag_error(p->diag, token->loc, "'%s' is a type, not a %s", name->text, what);
 	else
 		diag_error(p->diag, token->loc, "unknown %s '%s'", what, name->text);
 	return false;
@@ -85,7 +85,7 @@ static void parse_named_type(struct parser *p, struct declared *d, struct name *
 	} else if (symbol && symbol->kind == SYMBOL_TYPE) {
 		d->ast.type = &symbol->type->ast;
 	} else if (symbol) {
-		diag_error(p->diag, d->type_loc, "'%s' is %s, no type", p->token.name->text,
+		diag_error(p->diag, d->type_loc, "'%s' is %s, not a type", p->token.name->text,
 			   symbol_what(symbol));
 		diag_note(p->diag, symbol->loc, "it is defined here");
 		d->ast.kind = XG_INT;
@@ -161,7 +161,7 @@ static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, st
 			return true;
 		}
 	if (token == TOKEN_VOID) {
-		diag_error(p->diag, p->token.loc, "void can only be the arm of a union");
+		diag_error(p->diag, p->token.loc, "void is valid only as an arm of a union");
 		d->ast.kind = XG_INT;
 		parse_advance(p);
 		return true;
@@ -191,11 +191,11 @@ static void resolve(struct parser *p, enum decl_of of, struct declared *d, struc
 		/* said already */
 	} else if (type->open) {
 		diag_error(p->diag, d->type_loc,
-			   "'%s' contains itself; only behind '*' may it do so", type->ast.name);
+			   "'%s' contains itself, which requires '*'", type->ast.name);
 	} else {
 		diag_error(p->diag, d->type_loc,
-			   "unknown type '%s': so far it only stood behind '*'", type->ast.name);
-		diag_note(p->diag, type->loc, "it did so here");
+			   "unknown type '%s': so far it was used only with '*'", type->ast.name);
+		diag_note(p->diag, type->loc, "it was used here");
 	}
 	d->ast.kind = XG_INT;
 	d->ast.type = NULL;
@@ -258,7 +258,7 @@ static void check_shape(struct parser *p, struct declared *d, bool starred, stru
 
 	if (starred && (ast->shape == XG_FIXED || ast->shape == XG_COUNTED)) {
 		diag_error(p->diag, star,
-			   "'*' and a bound together: make a typedef of one of them");
+			   "'*' and a bound cannot be combined; use a typedef for one of them");
 		return;
 	}
 	if (ast->kind == XG_OPAQUE && ast->shape != XG_FIXED && ast->shape != XG_COUNTED) {
@@ -273,7 +273,7 @@ static void check_shape(struct parser *p, struct declared *d, bool starred, stru
 
 bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct declared *d)
 {
-	static const char *const whats[] = {"a member", "an arm", "what the union switches on",
+	static const char *const whats[] = {"a member", "an arm", "the discriminant of the union",
 					    "a type", "a parameter"};
 	struct name *forward = NULL;
 	bool starred = false;

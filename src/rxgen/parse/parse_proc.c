@@ -56,7 +56,7 @@ bool parse_package(struct parser *p)
 		own += other->included == p->included;
 		if (strcmp(other->ast.name, name->text) != 0)
 			continue;
-		diag_error(p->diag, package->loc, "a second package '%s'", name->text);
+		diag_error(p->diag, package->loc, "package '%s' is defined twice", name->text);
 		diag_note(p->diag, other->loc, "the first one is here");
 		again = true;
 	}
@@ -100,7 +100,7 @@ bool parse_statindex(struct parser *p)
 	if (!p->package) {
 		diag_error(p->diag, loc, "statindex before any package");
 	} else if (p->package->ast.has_statindex) {
-		diag_error(p->diag, loc, "a second statindex for package '%s'",
+		diag_error(p->diag, loc, "statindex of package '%s' is set twice",
 			   p->package->ast.name);
 		diag_note(p->diag, p->package->statindex_loc, "the first one is here");
 	} else {
@@ -172,8 +172,8 @@ static void make_type(struct parser *p, struct declared *d)
 		if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter) {
 			diag_error(
 				p->diag, d->loc,
-				"the array '%s' makes a type of this name, and so did another array "
-				"before",
+				"the array '%s' creates a type of this name, as another array "
+				"has done",
 				d->name->text);
 			diag_note(p->diag, old->loc, "the other one is here");
 			type = old->type;
@@ -202,12 +202,12 @@ static void make_type(struct parser *p, struct declared *d)
 
 static void say_unbounded(struct parser *p, struct loc loc, const char *name)
 {
-	static const char text[] = "'%s' is sent to the server and has an array without a bound%s";
+	static const char text[] = "'%s' is sent to the server and contains an unbounded array%s";
 
 	if (p->options->warn_unbounded)
 		diag_warning(p->diag, loc, text, name, "");
 	else
-		diag_error(p->diag, loc, text, name, "; write one, or use -w or -L");
+		diag_error(p->diag, loc, text, name, "; add a bound, or use -w or -L");
 }
 
 static void add_late(struct parser *p, const struct declared *d)
@@ -246,7 +246,7 @@ static enum xg_direction parse_direction(struct parser *p, bool first)
 		p->direction = XG_IN;
 	} else if (first && p->options->warn_direction && !p->included) {
 		diag_warning(p->diag, p->token.loc,
-			     "this parameter is %s because the last one of another procedure was",
+			     "this parameter is %s like the last one of another procedure",
 			     p->direction == XG_IN    ? "IN"
 			     : p->direction == XG_OUT ? "OUT"
 						      : "INOUT");
@@ -321,7 +321,7 @@ static void check_names(struct parser *p, struct proc *proc, struct loc second)
 
 		if (strcmp(other->ast.name, proc->ast.name) != 0)
 			continue;
-		diag_error(p->diag, proc->loc, "a second procedure '%s' in package '%s'",
+		diag_error(p->diag, proc->loc, "procedure '%s' is defined twice in package '%s'",
 			   proc->ast.name, package->name);
 		diag_note(p->diag, other->loc, "the first one is here");
 		return;
@@ -348,7 +348,8 @@ static bool parse_opcode(struct parser *p, struct proc *proc)
 			known = false;
 		}
 		if (p->package && p->package->sequential)
-			diag_error(p->diag, loc, "an opcode in a package that numbers them itself");
+			diag_error(p->diag, loc, "an explicit opcode in a package with "
+						 "startingopcode");
 		if (!known) {
 			proc->ast.opcode = -1;
 			return true;
@@ -419,7 +420,7 @@ bool parse_proc(struct parser *p)
 	if (!parse_expect(p, '(', "after the name of a procedure"))
 		return false;
 	if (!p->package)
-		diag_error(p->diag, proc->loc, "procedure '%s' stands before any package",
+		diag_error(p->diag, proc->loc, "procedure '%s' before any package",
 			   proc->ast.name);
 	proc->ast.prefix = p->prefix;
 	proc->ast.start = p->start_word;
@@ -475,7 +476,7 @@ void parse_finish_packages(struct parser *p, struct xg_file *file)
 		if (p->late[i].type->unbounded) {
 			say_unbounded(p, p->late[i].loc, p->late[i].name);
 			diag_note(p->diag, p->late[i].type->unbounded_loc,
-				  "'%s', which has no bound, is here",
+				  "the unbounded '%s' is here",
 				  p->late[i].type->unbounded_name);
 		}
 }

@@ -199,7 +199,8 @@ static void check_switch(struct parser *p, const struct declared *d)
 	     (ast->kind == XG_NAMED && (type->broken || type->ast.what == XG_ENUM))))
 		return;
 	diag_error(p->diag, d->type_loc,
-		   "a union switches on int, unsigned int, bool or an enum, not on what '%s' is",
+		   "the discriminant of a union must be int, unsigned int, bool or an enum; "
+		   "'%s' is not",
 		   ast->name);
 }
 
@@ -247,7 +248,7 @@ static void check_cases(struct parser *p, struct arm *arms, size_t count)
 	qsort(sorted, n, sizeof(sorted[0]), compare_arms);
 	for (size_t i = 1; i < n; i++)
 		if (sorted[i]->ast.value == sorted[i - 1]->ast.value) {
-			diag_error(p->diag, sorted[i]->loc, "a second case %s",
+			diag_error(p->diag, sorted[i]->loc, "case %s occurs twice",
 				   sorted[i]->ast.text);
 			diag_note(p->diag, sorted[i - 1]->loc, "the first one is here");
 		}
@@ -264,7 +265,7 @@ static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
 		parse_advance(p);
 	} else {
 		if (p->token.kind == TOKEN_CASE || p->token.kind == TOKEN_DEFAULT)
-			return parse_unexpected(p, "a declaration or 'void', for this case alone");
+			return parse_unexpected(p, "a declaration or 'void' for this case");
 		if (!parse_decl(p, DECL_ARM, type->ast.name, &d))
 			return false;
 		symbol_member(p, d.name, d.loc, "arm");
@@ -344,7 +345,7 @@ bool parse_union(struct parser *p)
 	if (!parse_expect(p, TOKEN_SWITCH, "after the union's name") ||
 	    !parse_expect(p, '(', "after 'switch'") ||
 	    !parse_decl(p, DECL_SWITCH, type->ast.name, &d) ||
-	    !parse_expect(p, ')', "after what the union switches on"))
+	    !parse_expect(p, ')', "after the discriminant of the union"))
 		return false;
 	check_switch(p, &d);
 	symbol_field(p, d.name, d.loc);

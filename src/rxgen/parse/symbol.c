@@ -41,10 +41,10 @@ static void say_taken(struct parser *p, const struct name *name, struct loc loc)
 	const struct symbol *old = name->symbol;
 
 	if (!old) {
-		diag_error(p->diag, loc, "'%s' becomes the C name of two things", name->text);
-		diag_note(p->diag, name->made, "the other one is made here");
+		diag_error(p->diag, loc, "'%s' would be the C name of two definitions", name->text);
+		diag_note(p->diag, name->made, "the other one is created here");
 	} else if (old->kind == SYMBOL_BASIC) {
-		diag_error(p->diag, loc, "redefinition of '%s', a type of the language itself",
+		diag_error(p->diag, loc, "redefinition of the built-in type '%s'",
 			   name->text);
 	} else {
 		diag_error(p->diag, loc, "redefinition of '%s'", name->text);
@@ -56,14 +56,14 @@ static void say_taken(struct parser *p, const struct name *name, struct loc loc)
 static void check_local(struct parser *p, const struct name *name, struct loc loc)
 {
 	if (name_is_local(name->text))
-		diag_error(p->diag, loc, "the C that is written needs the name '%s' for itself",
+		diag_error(p->diag, loc, "the name '%s' is reserved for the generated code",
 			   name->text);
 }
 
 static void say_replaced(struct parser *p, const struct name *name, struct loc loc)
 {
 	diag_error(p->diag, loc,
-		   "'%s' cannot be a constant and a member or procedure: C would replace it",
+		   "'%s' cannot be both a constant and a member or procedure",
 		   name->text);
 }
 
@@ -85,7 +85,7 @@ bool symbol_claim(struct parser *p, const char *text, struct loc loc)
 		name->made = loc;
 		return true;
 	}
-	diag_error(p->diag, loc, "'%s' becomes the C name of two things", text);
+	diag_error(p->diag, loc, "'%s' would be the C name of two definitions", text);
 	diag_note(p->diag, symbol ? symbol->loc : name->made, "the other one is here");
 	return false;
 }
@@ -143,8 +143,8 @@ struct type *symbol_define_type(struct parser *p, struct name *name, struct loc 
 		type = symbol->type;
 		if (!type->broken && what != XG_STRUCT && what != XG_UNION) {
 			diag_error(p->diag, loc,
-				   "'%s' was used before this definition: only a struct or a union "
-				   "may be",
+				   "'%s' was used before this definition; only a struct or a "
+				   "union can be",
 				   name->text);
 			diag_note(p->diag, type->loc, "its first use is here");
 			type->broken = true;
@@ -184,7 +184,7 @@ void symbol_scope(struct parser *p)
 bool symbol_member(struct parser *p, struct name *name, struct loc loc, const char *what)
 {
 	if (name->scope == p->scope) {
-		diag_error(p->diag, loc, "a second %s with the name '%s'", what, name->text);
+		diag_error(p->diag, loc, "duplicate %s '%s'", what, name->text);
 		diag_note(p->diag, name->member, "the first one is here");
 		return false;
 	}

@@ -109,7 +109,7 @@ static int64_t simple(struct reader *r)
 	if (r->depth == CONDITION_DEPTH) {
 		if (!r->wrong)
 			diag_error(r->pp->diag, r->token.loc,
-				   "more than %d '(' and '!' inside one another", CONDITION_DEPTH);
+				   "'(' and '!' are nested more than %d deep", CONDITION_DEPTH);
 		r->wrong = true;
 		return 0;
 	}

@@ -105,7 +105,7 @@ static void do_define(struct pp *pp, struct line *line)
 	c = line->at < line->end ? line->text[line->at] : ' ';
 	if (c == '(') {
 		diag_error(pp->diag, at(line, line->at),
-			   "macros with parameters are not supported; behind %% C defines them");
+			   "macros with parameters are not supported; pass them to C with %%");
 		return;
 	}
 	if (!strchr(" \t\v\f\r", c))
@@ -148,7 +148,7 @@ static struct source *find_include(struct pp *pp, struct line *line, uint32_t fr
 			diag_fatal(pp->diag, at(line, from - 1), "cannot read '%s': %s", path,
 				   strerror(errno));
 	}
-	diag_fatal(pp->diag, at(line, from - 1), "cannot find '%s' to include", name);
+	diag_fatal(pp->diag, at(line, from - 1), "cannot find the include file '%s'", name);
 }
 
 /* "afs-common.h" of "some/where/afs-common.xg", as the including file writes it. */
@@ -177,7 +177,7 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 	}
 	if (pp->files > INCLUDE_DEPTH)
 		diag_fatal(pp->diag, at(line, line->at),
-			   "files include one another more than %d deep", INCLUDE_DEPTH);
+			   "includes are nested more than %d deep", INCLUDE_DEPTH);
 	source = find_include(pp, line, from, to);
 	before = pp_top(pp)->by_itself;
 	by_itself = pp->options->skip_included && to - from > 3 &&
@@ -208,7 +208,7 @@ static void do_marker(struct pp *pp, struct line *line)
 		line->at++;
 	if (!lex_number(line->text + from, line->at - from, &value, &large) || large || value < 1 ||
 	    value > INT32_MAX) {
-		diag_error(pp->diag, loc, "expected the number of a line, from 1");
+		diag_error(pp->diag, loc, "expected a line number, 1 or more");
 		return;
 	}
 	blanks(line);
@@ -219,7 +219,7 @@ static void do_marker(struct pp *pp, struct line *line)
 			end = memchr(begin, '"', line->end - line->at - 1);
 		if (!end) {
 			diag_error(pp->diag, at(line, line->at),
-				   "expected a file's name in quotes");
+				   "expected a file name in quotes");
 			return;
 		}
 		marker.file = arena_copy(pp->arena, begin, (size_t)(end - begin));

@@ -79,7 +79,7 @@ static void scan_name(struct pp *pp, struct token *token)
 	while (f->at < f->end && lex_is_name(f->text[f->at]))
 		f->at++;
 	if (f->at - from > NAME_LONGEST)
-		diag_error(pp->diag, token->loc, "a name of %u characters; at most %d are allowed",
+		diag_error(pp->diag, token->loc, "the name has %u characters; the maximum is %d",
 			   f->at - from, NAME_LONGEST);
 	token->name = names_get(pp->names, f->text + from, f->at - from);
 	token->kind = token->name->keyword ? token->name->keyword : TOKEN_NAME;
@@ -106,8 +106,7 @@ static void scan_number(struct pp *pp, struct token *token)
 		if (strspn(token->text, "-0123456789") == length)
 			diag_error(
 				pp->diag, token->loc,
-				"bad number '%.60s': no 0 may stand before other digits, C would "
-				"take it for octal",
+				"bad number '%.60s': a leading 0 would mean octal in C",
 				token->text);
 		else
 			diag_error(pp->diag, token->loc, "bad number '%.60s'", token->text);
@@ -134,7 +133,8 @@ static void scan_string(struct pp *pp, struct token *token)
 		f->at++;
 	if (backslashes % 2)
 		diag_error(pp->diag, token->loc,
-			   "string ends in a backslash, which would hide its closing quote from C");
+			   "string ends in a backslash, which would escape its closing quote in "
+			   "C");
 }
 
 /* The operators that only #if lines have. */
@@ -186,7 +186,7 @@ static void skip_illegal(struct pp *pp, struct loc loc)
 	if (c == '/' && f->at + 1 < f->end && f->text[f->at + 1] == '/') {
 		while (f->at < f->end && f->text[f->at] != '\n')
 			f->at++;
-		diag_error(pp->diag, loc, "'//' begins no comment here: use /* and */");
+		diag_error(pp->diag, loc, "'//' does not begin a comment; use /* and */");
 		return;
 	}
 	if (c == '@' && f->at + 1 < f->end && f->text[f->at + 1] == '{') {
@@ -195,7 +195,7 @@ static void skip_illegal(struct pp *pp, struct loc loc)
 				break;
 		f->at = end < f->end ? end + 1 : f->end;
 		diag_error(pp->diag, loc,
-			   "'@{': verbatim text is not supported, use lines that begin with %%");
+			   "'@{': verbatim text is not supported; use lines that begin with %%");
 		return;
 	}
 	do

@@ -25,7 +25,8 @@ void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *
 	macro->loc = loc;
 	macro->text = trim(pp, text, length, &macro->length);
 	if (old && strcmp(old->text, macro->text)) {
-		diag_warning(pp->diag, loc, "the macro '%s' gets another text", name->text);
+		diag_warning(pp->diag, loc,
+			     "the macro '%s' is redefined with another text", name->text);
 		diag_note(pp->diag, old->loc, "its first definition is here");
 	}
 	name->macro = macro;
@@ -50,10 +51,10 @@ bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
 	pp->expanded += macro->length + 1;
 	pp->expanded_all += macro->length + 1;
 	if (pp->expanded > EXPANSION_MAX)
-		diag_fatal(pp->diag, use, "the macro '%s' turns into more than %u bytes",
+		diag_fatal(pp->diag, use, "the macro '%s' expands to more than %u bytes",
 			   use.macro->name->text, EXPANSION_MAX);
 	if (pp->expanded_all > EXPANSION_ALL)
-		diag_fatal(pp->diag, use, "all macros together turn into more than %u bytes",
+		diag_fatal(pp->diag, use, "all macros together expand to more than %u bytes",
 			   EXPANSION_ALL);
 	macro->active = true;
 	f = pp_push(pp);

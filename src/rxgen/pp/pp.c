@@ -48,11 +48,11 @@ struct source *pp_load(struct pp *pp, const char *path)
 	loc = (struct loc){.source = source};
 	if (source->nul != SIZE_MAX) {
 		loc.offset = (uint32_t)source->nul;
-		diag_fatal(pp->diag, loc, "a byte of value 0: this is not a text");
+		diag_fatal(pp->diag, loc, "a byte with the value 0; the input is not text");
 	}
 	if (source->long_line != SIZE_MAX) {
 		loc.offset = (uint32_t)source->long_line;
-		diag_fatal(pp->diag, loc, "a line of more than %u bytes", SOURCE_LINE);
+		diag_fatal(pp->diag, loc, "the line has more than %u bytes", SOURCE_LINE);
 	}
 	return source;
 }
@@ -81,7 +81,7 @@ void pp_skip_comment(struct pp *pp, struct frame *f)
 	struct loc loc = pp_loc(pp, f->at);
 
 	if (!lex_comment(f->text, f->at, f->end, &f->at))
-		diag_error(pp->diag, loc, "comment without its end");
+		diag_error(pp->diag, loc, "unterminated comment");
 }
 
 /* A comment between tokens: behind the last token, before the next, or about the file. */

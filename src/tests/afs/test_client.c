@@ -393,9 +393,9 @@ START_TEST(no_volumes)
 			&volume, &error),
 		"1 to 64");
 	mood.entry.nServers = NMAXNSERVERS + 1;
-	want_error(afs_client_volume(client, "vol", &volume, &error), "makes no sense");
+	want_error(afs_client_volume(client, "vol", &volume, &error), "malformed");
 	mood.entry.nServers = -1;
-	want_error(afs_client_volume(client, "vol", &volume, &error), "makes no sense");
+	want_error(afs_client_volume(client, "vol", &volume, &error), "malformed");
 	mood.entry.nServers = 1;
 	mood.no_address = true;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
@@ -465,7 +465,7 @@ START_TEST(paths)
 	walk_fails(path, "too long");
 	free(path);
 	mood.fetch = BAD_IMAGE;
-	walk_fails("file", "makes no sense");
+	walk_fails("file", "malformed");
 }
 END_TEST
 
@@ -483,7 +483,7 @@ START_TEST(fetches)
 		const char *part;
 	} bad[] = {
 		{TOO_LONG, "more bytes"},  {TOO_SHORT, "ended before"}, {NO_HEAD, "ended before"},
-		{NO_TAIL, "ended before"}, {BAD_TAIL, "no sense"},	{ABORT_INSIDE, "112"},
+		{NO_TAIL, "ended before"}, {BAD_TAIL, "malformed"},	{ABORT_INSIDE, "112"},
 	};
 	uint8_t *data;
 	size_t length;
@@ -530,7 +530,7 @@ START_TEST(many_statuses)
 	}
 	mood.no_bulk = false;
 	mood.short_bulk = true;
-	want_error(afs_client_bulk(client, fids, AFSCBMAX, "many", statuses, &error), "makes no sense");
+	want_error(afs_client_bulk(client, fids, AFSCBMAX, "many", statuses, &error), "malformed");
 }
 END_TEST
 
@@ -542,7 +542,7 @@ START_TEST(cut_answers)
 	find("vol");
 	ck_assert_int_eq(afs_client_status(client, &fid, "the file", &status, &error), 0);
 	mood.cut_status = true;
-	want_error(afs_client_status(client, &fid, "the file", &status, &error), "makes no sense");
+	want_error(afs_client_status(client, &fid, "the file", &status, &error), "malformed");
 	ck_assert_int_eq(error.code, RXW_RPC_CC_UNMARSHAL);
 	ck_assert_int_eq(error.origin, RXW_ORIGIN_LOCAL);
 	ck_assert_uint_eq(status.InterfaceVersion, 0);

@@ -39,7 +39,7 @@ gets_not 'no Kerberos tickets' pub/file $kad
 kdc_login alice secret
 for level in clear auth crypt; do
 	gets pub/file -v $kad --level $level
-	grep -q "takes us for alice@$KDC_REALM (rxkad, $level)" "$dir/err" || { cat "$dir/err"; kdc_fail "-v at level $level"; }
+	grep -q "identity at the file server: alice@$KDC_REALM (rxkad, $level)" "$dir/err" || { cat "$dir/err"; kdc_fail "-v at level $level"; }
 	logged "is alice@$KDC_REALM (rxkad, $level)"
 done
 gets pub/file -v -x rxkad --key-file "$dir/keytab"
@@ -82,5 +82,5 @@ gets team/a/plan $kad
 AFSCELL=$KDC_CELL
 export AFSCELL
 KRB5CCNAME="FILE:$dir/nothing" gets pub/file
-grep -q 'going on as anonymous' "$dir/err" || kdc_fail "fell back without a word"
+grep -q 'continuing as anonymous' "$dir/err" || kdc_fail "fell back without a word"
 echo "who is who, what is required, what is allowed, new keys"

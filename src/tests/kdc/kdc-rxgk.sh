@@ -71,7 +71,7 @@ head -c 200000 /dev/urandom > "$dir/export/own/plan"
 kdc_login alice secret
 fs --keytab "$dir/gk.keytab" --cell $KDC_CELL --require crypt --allow "alice@$KDC_REALM own" --allow 'any-authenticated pub'
 gets own/plan -v $gk
-grep -q "takes us for alice@$KDC_REALM (rxgk, crypt)" "$dir/err" || { cat "$dir/err"; kdc_fail "afscp -v"; }
+grep -q "identity at the file server: alice@$KDC_REALM (rxgk, crypt)" "$dir/err" || { cat "$dir/err"; kdc_fail "afscp -v"; }
 logged "is alice@$KDC_REALM (rxgk, crypt)"
 gets pub/file $gk --keytab "$dir/robot.keytab"
 gets_not 'permission\|denied' own/plan $gk --keytab "$dir/robot.keytab"

@@ -7,9 +7,9 @@
 
 # again: the server reads its keys, and has said so
 again() {
-	before=$(grep -c 'read its keys' "$dir/out")
+	before=$(grep -c 'reloaded its keys' "$dir/out")
 	kill -HUP "$server"
-	until [ "$(grep -c 'read its keys' "$dir/out")" -gt "$before" ]; do
+	until [ "$(grep -c 'reloaded its keys' "$dir/out")" -gt "$before" ]; do
 		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "the server ended"; }
 		sleep 0.05
 	done
@@ -72,7 +72,7 @@ wait $load
 cp "$dir/afs.keytab" "$dir/good.keytab"
 dd if="$dir/good.keytab" of="$dir/afs.keytab" bs=1 count=100 2> /dev/null
 kill -HUP "$server"
-until_logged 'the old keys stay'
+until_logged 'the old keys remain in force'
 logged 'entry at byte'
 calls -c rpc $kad
 cp "$dir/good.keytab" "$dir/afs.keytab"

@@ -55,10 +55,10 @@ expect 2 'no input file'
 expect 2 'more than one input file: y' x.xg y
 expect 2 'not supported' -u x.xg
 expect 2 'not supported' -p x.xg
-expect 2 'try rxwgen --help' -o y.h x.xg
-expect 2 'try rxwgen --help' -r -o y.h x.xg
-expect 2 'Try rxwgen --help' -q x.xg
-expect 2 'Try rxwgen --help' -o
+expect 2 'see rxwgen --help' -o y.h x.xg
+expect 2 'see rxwgen --help' -r -o y.h x.xg
+expect 2 'See rxwgen --help' -q x.xg
+expect 2 'See rxwgen --help' -o
 for limit in n =1 n= n=0 n=x n=1x n=2147483648; do
 	expect 2 "-L takes" -L $limit x.xg
 done
@@ -74,7 +74,7 @@ expect 1 '../sub: Is a directory' ../sub
 expect 1 'nowhere/x.h: No such file or directory' -h -o nowhere/x.h x.xg
 expect 1 'nowhere/x.d: No such file or directory' -M nowhere/x.d x.xg
 expect 1 'bad.xg:2:11: error: ' bad.xg
-expect 1 'x.xg:1:1: error: a line of more than 65536 bytes' -h -o y.h "$(
+expect 1 'x.xg:1:1: error: the line has more than 65536 bytes' -h -o y.h "$(
 	mkdir ../long && awk 'BEGIN { while (i++ < 65536) printf "x"; print "" }' > ../long/x.xg
 	echo ../long/x.xg)"
 files
@@ -91,7 +91,7 @@ awk 'BEGIN {
 	print "#define M15 const"
 	for (i = 0; i < 400; i++) print "%M0"
 }' > ../long/macros.xg
-expect 1 'error: all macros together turn into more than' ../long/macros.xg
+expect 1 'error: all macros together expand to more than' ../long/macros.xg
 files
 
 # All outputs or none.
@@ -133,7 +133,7 @@ done
 files x.cs.c x.h x.ss.c x.xdr.c
 
 # Includes, and what make is told.
-expect 1 "cannot find 'y.xg' to include" with.xg
+expect 1 "cannot find the include file 'y.xg'" with.xg
 expect 0 '' -I ../sub -I '../b c' -M with.d with.xg
 cat > expected <<'EOF'
 with.h with.xdr.c with.cs.c with.ss.c: with.xg \

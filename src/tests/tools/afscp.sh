@@ -219,11 +219,11 @@ cp_well get demo:hello.txt demo:sub/one-byte demo:empty several && same "$tree/h
 	same "$tree/sub/one-byte" several/one-byte
 refused 1 'no such file' cp_ get demo:nothing demo:large several
 same "$tree/large" several/large
-refused 1 'several sources need one' cp_ get demo:hello.txt demo:large several/hello.txt
+refused 1 'as several sources require' cp_ get demo:hello.txt demo:large several/hello.txt
 ln -s several/large pointer
 cp_well get demo:hello.txt pointer && same "$tree/hello.txt" several/large
 [ -L pointer ] || fail "the link at the destination was replaced"
-refused 1 'there is no such directory' cp_ get demo:hello.txt newdir/
+refused 1 'no such directory' cp_ get demo:hello.txt newdir/
 
 what="ls --json"
 cp_well ls --json demo:sub && grep -q '"name": "one-byte"' out && grep -q '"type": "directory"' out ||

@@ -16,7 +16,7 @@ refused 2 '-T and -D' client -c recv -s 127.0.0.1 -T 1 -D 1
 refused 2 '-f' client -c file -s 127.0.0.1
 refused 2 '-c file' client -c recv -f 4 -s 127.0.0.1
 refused 2 'multiples of 4' client -c file -f 3 -s 127.0.0.1
-refused 2 'after the first byte' client -c file -f 4,0,4,0,4 -s 127.0.0.1
+refused 2 'after data was received' client -c file -f 4,0,4,0,4 -s 127.0.0.1
 refused 2 '"2G"' client -c recv -b 2G -s 127.0.0.1
 refused 2 '"5"' client -c recv -C 5 -s 127.0.0.1
 refused 2 '"0"' client -c recv -t 0 -s 127.0.0.1
@@ -27,8 +27,8 @@ refused 2 '"1e9"' client -c rpc --rate 1e9 -D 1 -s 127.0.0.1
 refused 2 '--rate needs -D' client -c rpc --rate 5 -s 127.0.0.1
 refused 2 'blocking' client -c rpc --rate 5 -D 1 --form blocking -s 127.0.0.1
 refused 2 '"often"' client -c rpc --rate 5 -D 1 --arrivals often -s 127.0.0.1
-refused 2 'too few: 9 calls in flight need 3' client -c rpc -t 9 -C 4 --connections 2 -s 127.0.0.1
-refused 2 'too few: 9 calls in flight need 3' client -c rpc -t 9 --rate 5 -D 1 --connections 2 -s 127.0.0.1
+refused 2 'too small; 9 calls in flight need 3' client -c rpc -t 9 -C 4 --connections 2 -s 127.0.0.1
+refused 2 'too small; 9 calls in flight need 3' client -c rpc -t 9 --rate 5 -D 1 --connections 2 -s 127.0.0.1
 refused 2 '"1.5"' client -c rpc --dead 1.5 -s 127.0.0.1
 refused 2 '"nan"' client -c rpc --slow nan -s 127.0.0.1
 refused 2 '"rpc"' client -c rpc --mix rpc -s 127.0.0.1
@@ -47,7 +47,7 @@ refused 2 '"fetch"' "$afscp" fetch vol:a
 refused 2 'VOLUME:PATH' "$afscp" get
 refused 2 'VOLUME:PATH' "$afscp" get noColon
 refused 2 'VOLUME:PATH' "$afscp" get :path
-refused 2 '"c" is no VOLUME:PATH' "$afscp" get a:b c d
+refused 2 '"c" is not VOLUME:PATH' "$afscp" get a:b c d
 refused 2 'several sources' "$afscp" get a:b a:c -
 refused 2 '"0.5"' "$afscp" --timeout 0.5 ls a:b
 refused 2 'ls takes' "$afscp" ls a:b c
@@ -57,11 +57,11 @@ refused 1 'no-such-host.invalid' "$afscp" -s no-such-host.invalid ls a:b
 
 # A port that is taken: said, with what to do.
 start_rxperf first
-refused 1 "$port.*taken" "$rxperf" server -p "$port" --listen 127.0.0.1
+refused 1 "$port.*in use" "$rxperf" server -p "$port" --listen 127.0.0.1
 stop_server "$pid" TERM || fail "the server ended with $?"
 
 # Nobody there any more: the kernel's refusal, or the dead time.
-refused 1 "127.0.0.1:$port.*is a server running" client -c recv -s 127.0.0.1 -p "$port" --dead-ms 1000
+refused 1 "127.0.0.1:$port.*a server is running there" client -c recv -s 127.0.0.1 -p "$port" --dead-ms 1000
 refused 1 "127.0.0.1:$port.*is it running" "$afscp" -s 127.0.0.1:"$port" --dead-ms 1000 ls a:b
 
 # A full disk shows even for a report.

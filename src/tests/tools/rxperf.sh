@@ -105,8 +105,8 @@ grep -q 'MB/s' "$work/out" && grep -q 'calls/s$' "$work/out" && grep -q '^server
 
 "$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 0.2 --rate 100 --mix send --dead 1 > "$work/out" 2>&1 ||
 	fail "$what: ended with $?"
-grep -q 'open loop .* calls due' "$work/out" && grep -q 'clients .*1 dead' "$work/out" &&
-	grep -q 'beside it send, 1 streams' "$work/out" || fail "$what: $(cat "$work/out")"
+grep -q 'open loop .* calls scheduled' "$work/out" && grep -q 'clients .*1 dead' "$work/out" &&
+	grep -q 'mix       send, 1 streams' "$work/out" || fail "$what: $(cat "$work/out")"
 
 # A client stopped by a signal reports what it did.
 what="interrupted client"

@@ -48,8 +48,8 @@ else
 	echo "left out: the live view (no script(1), or built without curses)"
 fi
 
-refused 2 'which endpoint' "$rxwstat"
-refused 2 'exclude' "$rxwstat" --json --live "$fs"
+refused 2 'no endpoint' "$rxwstat"
+refused 2 'mutually exclusive' "$rxwstat" --json --live "$fs"
 refused 1 '/nowhere: ' "$rxwstat" --socket /nowhere
 refused 1 'HOST:PORT' "$rxwstat" 127.0.0.1:70000
 stop_server "$server" TERM || fail "rxfsd ended with $?"

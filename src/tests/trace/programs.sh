@@ -16,7 +16,7 @@ mkdir "$work/s" "$work/c" "$work/f" "$work/open" "$work/export" && chmod 700 "$w
 start_rxperf server --trace-dir "$work/s" --trace-size 1M --trace-snap 100
 [ -z "$(ls -A "$work/s")" ] || fail "a trace that nobody asked for"
 kill -USR2 "$pid"
-wait_for "$work/server.out" 'a trace begins' "$pid" || fail "SIGUSR2 does not begin a trace"
+wait_for "$work/server.out" 'trace started' "$pid" || fail "SIGUSR2 does not begin a trace"
 "$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -T 20 --trace-dir "$work/c" > "$work/client.out" 2> "$work/client.err" ||
 	fail "client: $(cat "$work/client.err")"
 grep -q 'trace of [0-9]* packets' "$work/client.err" || fail "the client does not say what it wrote"
@@ -30,7 +30,7 @@ stop_server "$pid" TERM || fail "the server ended with $?"
 
 start_rxperf dull
 kill -USR2 "$pid"
-wait_for "$work/dull.err" 'trace-dir is not given' "$pid" || fail "nothing said about SIGUSR2"
+wait_for "$work/dull.err" 'trace-dir is not set' "$pid" || fail "nothing said about SIGUSR2"
 stop_server "$pid" TERM || fail "the server ended with $?"
 
 # What is on when the program ends is written.
@@ -48,9 +48,9 @@ one "$work/f/rxwire-$fs-"*-1.pcapng
 one "$work/f/rxwire-$vl-"*-1.pcapng
 grep -q "trace of [0-9]* packets: $work/f/rxwire-$fs-" "$work/rxfsd.err" || fail "rxfsd does not say what it wrote"
 
-refused 1 'others may write to it' "$rxperf" server -p 0 --listen 127.0.0.1 --trace-dir "$work/open"
+refused 1 'other users can write to it' "$rxperf" server -p 0 --listen 127.0.0.1 --trace-dir "$work/open"
 refused 1 'No such file' "$rxperf" server -p 0 --listen 127.0.0.1 --trace-dir "$work/nowhere"
-refused 2 'others may write to it' "$rxfsd" --export "$work/export" --listen 127.0.0.1 --port 0 --vl-port 0 \
+refused 2 'other users can write to it' "$rxfsd" --export "$work/export" --listen 127.0.0.1 --port 0 --vl-port 0 \
 	--state "$work/state2" --trace-dir "$work/open"
 [ -z "$(ls -A "$work/open")" ] || fail "something was written where others may write"
 

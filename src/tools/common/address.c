@@ -94,7 +94,7 @@ int tools_resolve(const char *host, uint16_t port, int passive, struct tools_add
 		rc = getaddrinfo(host, NULL, &hints, &found);
 	}
 	if (rc != 0 || !found) {
-		snprintf(message, message_size, "cannot look up host \"%s\": %s", host,
+		snprintf(message, message_size, "cannot resolve host \"%s\": %s", host,
 			 rc ? gai_strerror(rc) : "no address");
 		errno = rc == EAI_AGAIN ? EAGAIN : ENOENT;
 		return -1;

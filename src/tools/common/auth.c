@@ -89,7 +89,7 @@ static int open_negotiation(struct tools_keys *keys, const struct tools_auth *au
 		rc = rxw_keys_generate(keys->keys, RXW_KEY_RXGK, (int32_t)(time(NULL) & 0x7fffffff),
 				       ENCTYPE);
 	if (rc < 0)
-		snprintf(message, size, "tokens of rxgk: %s", rxw_strerror(rc));
+		snprintf(message, size, "cannot issue rxgk tokens: %s", rxw_strerror(rc));
 	return rc;
 }
 
@@ -236,7 +236,7 @@ int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, b
 		if (tools_keys_open(&keys, auth, message, size) < 0)
 			return -1;
 	} else if (!null || auth->class > TOOLS_NULL) {
-		snprintf(message, size, "authenticated clients need keys of the service");
+		snprintf(message, size, "authenticated clients need service keys");
 		return -1;
 	}
 	if (tools_guard_with(guard, keys.keys, auth, null, message, size) < 0) {

@@ -249,7 +249,7 @@ static void write_file(struct tools_metrics *m, uint64_t now)
 	bool bad = !refresh(m, now) || replace_file(m) < 0;
 
 	if (bad && !m->complained)
-		tools_error("--metrics-file %s: %s; it will be tried again", m->file,
+		tools_error("cannot write --metrics-file %s: %s; will retry", m->file,
 			    strerror(errno));
 	m->complained = bad;
 }

@@ -32,14 +32,14 @@ struct tools_metrics_options {
 	 .kind = TOOLS_STRING,                                                                  \
 	 .offset = AT(OPTIONS.file),                                                            \
 	 .argument = "FILE",                                                                    \
-	 .help = "write figures for Prometheus there, again and again"},                        \
+	 .help = "write metrics for Prometheus to FILE periodically"},                        \
 	{.name = "metrics-interval",                                                            \
 	 .kind = TOOLS_DURATION,                                                                \
 	 .offset = AT(OPTIONS.interval_ms),                                                     \
 	 .argument = "SECONDS",                                                                 \
 	 .min = 100,                                                                            \
 	 .max = 86400000,                                                                       \
-	 .help = "how often --metrics-file is written (15)"},                                   \
+	 .help = "interval of --metrics-file (15)"},                                   \
 	{.name = "metrics-socket",                                                              \
 	 .kind = TOOLS_STRING,                                                                  \
 	 .offset = AT(OPTIONS.socket),                                                          \

@@ -295,7 +295,7 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 		return set_tunable(o->name, config, value, from, message, size);
 	default: /* TOOLS_STRING, TOOLS_LIST */
 		if (!*value) {
-			say(message, size, "option --%s: a value is missing", o->name);
+			say(message, size, "option --%s needs a value", o->name);
 			return -1;
 		}
 		kept = keep(value);
@@ -304,11 +304,11 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 		rc = !kept ? -1 :
 		     o->kind == TOOLS_LIST ? list_append((struct tools_list *)(void *)field, kept) :
 					     0;
-		snprintf(allowed, sizeof(allowed), "less: there is no memory");
+		snprintf(allowed, sizeof(allowed), "a shorter one; memory is exhausted");
 		break;
 	}
 	if (rc < 0) {
-		say(message, size, "option --%s: \"%s\" is not allowed; it takes %s", o->name,
+		say(message, size, "option --%s: invalid value \"%s\"; use %s", o->name,
 		    value, allowed);
 		return -1;
 	}
@@ -370,13 +370,13 @@ static const char *malformed(const char *line)
 	if (*line != '[')
 		return find_char(line, "=:")
 			       ? NULL
-			       : "this is neither \"[section]\", \"name = value\" nor a comment";
+			       : "expected \"[section]\", \"name = value\" or a comment";
 	end = find_char(line, "]");
 	if (!end)
-		return "the \"]\" of the heading is missing";
+		return "the heading has no \"]\"";
 	while (is_blank(*++end))
 		;
-	return strchr("#;\r\n", *end) ? NULL : "nothing but a comment may follow a heading";
+	return strchr("#;\r\n", *end) ? NULL : "only a comment may follow a heading";
 }
 
 /*
@@ -434,10 +434,10 @@ static void unknown(const struct reading *r, const char *section, const char *na
 	char near[NEAR_TEXT];
 
 	if (strcmp(section, r->program->name) != 0 && find_own(r->program, name))
-		say(why, size, "option \"%s\" belongs below the heading [%s]", name,
+		say(why, size, "option \"%s\" is valid only in section [%s]", name,
 		    r->program->name);
 	else
-		say(why, size, "no option \"%s\" in section [%s]%s; see %s --help", name,
+		say(why, size, "unknown option \"%s\" in section [%s]%s; see %s --help", name,
 		    *section ? section : "rxwire", near_names(r->program, name, "", near),
 		    r->program->name);
 }
@@ -456,9 +456,9 @@ static int take_key(void *arg, const char *section, const char *name, const char
 		if (is_other_program(section))
 			return 1;
 		say(why, sizeof(why),
-		    "no section [%s]; there are [rxwire] and those of the programs", section);
+		    "unknown section [%s]; use [rxwire] or the name of a program", section);
 	} else if (own && own->once) {
-		say(why, sizeof(why), "option \"%s\" is for the command line alone", name);
+		say(why, sizeof(why), "option \"%s\" is valid only on the command line", name);
 	} else if (own) {
 		if ((own->kind == TOOLS_LIST ||
 		     !set_before(section, own->name, why, sizeof(why))) &&
@@ -502,7 +502,7 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 	if (rc != 0 && !r.failed) {
 		if (rc > 0)
 			r.line = rc;
-		reading_failed(&r, "this cannot be read");
+		reading_failed(&r, "unreadable line");
 	}
 	return r.failed ? -1 : 0;
 }
@@ -591,7 +591,7 @@ static void print_help(const struct tools_program *program, const struct rxw_con
 		help_line(o->letter, o->name, o->argument, o->help);
 	}
 	help_line(0, "config", "FILE", "read options from FILE first; see rxwire.conf(5)");
-	help_line(0, "check-config", NULL, "check command line and FILE, then stop");
+	help_line(0, "check-config", NULL, "check the command line and FILE, then exit");
 	help_line('h', "help", NULL, "show this text");
 	help_line('V', "version", NULL, "show the version");
 	if (program->no_tunables)
@@ -784,18 +784,19 @@ static int check_tunables(const struct rxw_config *config, char *message, size_t
 
 	if (missing >= 0) {
 		say(message, size,
-		    "--affinity %.100s: this program may not run on processor %d; see nproc --all, taskset",
+		    "--affinity %.100s: processor %d is not available to this program; see "
+		    "nproc --all, taskset",
 		    config->affinity, missing);
 		return -1;
 	}
 	if (tools_place_given("workers-min") && config->workers_min > config->workers_max) {
-		say(message, size, "--workers-min %u is above --workers-max, which is %u",
+		say(message, size, "--workers-min %u exceeds --workers-max %u",
 		    config->workers_min, config->workers_max);
 		return -1;
 	}
 	if (tools_place_given("reserved-short") && config->reserved_short >= config->workers_max) {
 		say(message, size,
-		    "--reserved-short %u leaves no thread to other calls: --workers-max is %u",
+		    "--reserved-short %u leaves no worker for other calls; --workers-max is %u",
 		    config->reserved_short, config->workers_max);
 		return -1;
 	}

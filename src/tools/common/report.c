@@ -348,7 +348,8 @@ void tools_report_print(const char *title, json_t *o)
 		printf("; %.3f s per GB", number(o, "cpu_s_per_GB"));
 	printf("; %.2f us per call; %llu context switches\n", number(o, "cpu_us_per_call"),
 	       integer(o, "context_switches"));
-	printf("  packets   %llu sent (%llu again), %llu received; ACKs %llu sent, %llu received\n",
+	printf("  packets   %llu sent (%llu retransmitted), %llu received; ACKs %llu sent, %llu "
+	       "received\n",
 	       integer(o, "packets_sent"), integer(o, "retransmitted"),
 	       integer(o, "packets_received"), integer(o, "acks_sent"),
 	       integer(o, "acks_received"));

@@ -27,7 +27,7 @@ struct tools_trace {
 static const char *reason(int rc)
 {
 	return rc != -RXW_ESYS	? rxw_strerror(rc)
-	       : errno == EPERM ? "others may write to it, or it is somebody else's"
+	       : errno == EPERM ? "other users can write to it or own it"
 				: strerror(errno);
 }
 
@@ -86,7 +86,7 @@ static void write_one(struct tools_trace *t, size_t i, const char *when)
 		return;
 	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir, port_of(t->endpoints[i]),
 		     when, t->number) < 0) {
-		tools_error("--trace-dir: no memory");
+		tools_error("--trace-dir: memory is exhausted");
 		return;
 	}
 	rc = rxw_trace_save(t->endpoints[i], name);
@@ -122,9 +122,11 @@ int tools_trace_check(const struct tools_trace_options *options, char *message, 
 	if (stat(options->dir, &st) < 0)
 		snprintf(message, size, "--trace-dir %.300s: %s", options->dir, strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
-		snprintf(message, size, "--trace-dir %.300s: this is no directory", options->dir);
+		snprintf(message, size, "--trace-dir %.300s: not a directory", options->dir);
 	else if (st.st_mode & (S_IWGRP | S_IWOTH))
-		snprintf(message, size, "--trace-dir %.300s: others may write to it; chmod go-w",
+		snprintf(message, size,
+			 "--trace-dir %.300s: other users can write to it; run "
+			 "chmod go-w",
 			 options->dir);
 	else
 		return 0;
@@ -177,7 +179,7 @@ void tools_trace_switch(struct tools_trace *t)
 	int rc;
 
 	if (!t) {
-		tools_error("SIGUSR2 begins and ends a packet trace, but --trace-dir is not given");
+		tools_error("SIGUSR2 starts and ends a packet trace, but --trace-dir is not set");
 		return;
 	}
 	if (t->on) {
@@ -188,7 +190,7 @@ void tools_trace_switch(struct tools_trace *t)
 	if (rc < 0)
 		tools_error("--trace-dir %s: %s", t->options.dir, reason(rc));
 	else if (t->options.say)
-		t->options.say("a trace begins; SIGUSR2 writes it");
+		t->options.say("trace started; SIGUSR2 ends and writes it");
 }
 
 void tools_trace_close(struct tools_trace *t)

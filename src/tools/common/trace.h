@@ -26,29 +26,29 @@ struct tools_trace_options {
 	 .kind = TOOLS_STRING,                                                                  \
 	 .offset = AT(OPTIONS.dir),                                                             \
 	 .argument = "DIR",                                                                     \
-	 .help = "write packet traces (pcapng) into this directory, which nobody else "         \
-		 "may write to"},                                                               \
+	 .help = "directory for packet traces (pcapng); must not be "                           \
+	         "writable by others"},                                                         \
 	{.name = "trace-size",                                                                  \
 	 .kind = TOOLS_SIZE,                                                                    \
 	 .offset = AT(OPTIONS.memory),                                                          \
 	 .argument = "BYTES",                                                                   \
 	 .min = 64 << 10,                                                                       \
 	 .max = 1 << 30,                                                                        \
-	 .help = "memory for the trace of each port (4M)"},                                     \
+	 .help = "trace memory for each port (4M)"},                                            \
 	{.name = "trace-snap",                                                                  \
 	 .kind = TOOLS_UINT,                                                                    \
 	 .offset = AT(OPTIONS.snap),                                                            \
 	 .argument = "BYTES",                                                                   \
 	 .min = 28,                                                                             \
 	 .max = 65535,                                                                          \
-	 .help = "bytes that are kept of each datagram (352)"}
+	 .help = "bytes to keep of each datagram (352)"}
 
 #define TOOLS_TRACE_OPTIONS_OF_SERVERS(AT, OPTIONS)                                             \
 	TOOLS_TRACE_OPTIONS(AT, OPTIONS),                                                       \
 	{.name = "trace-start",                                                                 \
 	 .kind = TOOLS_FLAG,                                                                    \
 	 .offset = AT(OPTIONS.start),                                                           \
-	 .help = "with --trace-dir: begin at once, not with the first SIGUSR2"}
+	 .help = "with --trace-dir: start at once, not with the first SIGUSR2"}
 
 /*
  * Look whether the directory is there and closed to others, as traces need; it may be another

@@ -94,7 +94,7 @@ static int follow(struct reader *r)
 		return 0;
 	}
 	if (vain && tools_renewal_over(&b->copy->renewal))
-		fail(b, "the token has expired; there is no other one: %s", r->why.text);
+		fail(b, "the token has expired and cannot be renewed: %s", r->why.text);
 	else if (vain)
 		fail(b, "%s", r->why.text);
 	return vain ? -1 : 1;
@@ -212,7 +212,7 @@ static void finish(struct reader *r, bool complete)
 		else
 			fail(b, "%s", r->why.text);
 	} else if (afs_status_version(&r->fetch.status) != afs_status_version(&b->object.status)) {
-		fail(b, "the file was changed while it was read");
+		fail(b, "the file changed during the read");
 	} else if (r->fetch.length != r->fetch.wanted) {
 		fail(b, "the server sent %llu of %llu bytes", (unsigned long long)r->fetch.length,
 		     (unsigned long long)r->fetch.wanted);
@@ -521,7 +521,7 @@ static int run(struct bench *b)
 		       (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
 	       json_number_value(json_object_get(report, "fairness_min_mean")));
 	if (atomic_load(&b->copy->renewal.count))
-		printf("  tokens    %llu after the first one\n",
+		printf("  tokens    %llu after the first\n",
 		       (unsigned long long)atomic_load(&b->copy->renewal.count));
 	json_decref(report);
 	return 0;
@@ -567,7 +567,7 @@ int copy_bench(struct copy *copy)
 
 	b.readers = calloc(b.count, sizeof(*b.readers));
 	if (!b.readers) {
-		tools_error("no memory for %zu clients", b.count);
+		tools_error("memory is exhausted by %zu clients", b.count);
 		return TOOLS_EXIT_FAILURE;
 	}
 	pthread_mutex_init(&b.lock, NULL);

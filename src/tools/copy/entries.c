@@ -86,8 +86,8 @@ enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *
 	free(image);
 	if (rc != 0) {
 		tools_error("%s: %s", label,
-			    rc < 0 ? "no memory for the directory" :
-				     "the server's directory makes no sense");
+			    rc < 0 ? "memory is exhausted by the directory" :
+				     "the server sent a malformed directory");
 		entries_free(entries);
 		return rc < 0 ? COPY_STOP : COPY_FAILED;
 	}

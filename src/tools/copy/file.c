@@ -30,7 +30,7 @@ enum copy_result write_failed(struct copy *copy, const char *label, const char *
 	case ENOSPC:
 	case EDQUOT:
 		tools_error(
-			"%s: no space left for \"%s\"; free some, or choose another destination",
+			"%s: no space left for \"%s\"; free space or choose another destination",
 			label, name);
 		return COPY_STOP;
 	case EPIPE:
@@ -80,7 +80,7 @@ static enum copy_result look_again(struct file *f)
 	    afs_status_length(&status) == afs_status_length(&f->object->status))
 		return COPY_GOOD;
 	if (++f->restarts > RESTARTS || (f->at > 0 && sink_restart(f->sink) < 0)) {
-		tools_error("%s: the file was changed while it was read; try again", f->label);
+		tools_error("%s: the file changed during the copy; try again", f->label);
 		return COPY_FAILED;
 	}
 	f->object->status = status;
@@ -109,12 +109,12 @@ static enum copy_result check_answer(struct file *f)
 
 	if (afs_status_version(&f->fetch.status) != afs_status_version(status) ||
 	    afs_status_length(&f->fetch.status) != afs_status_length(status)) {
-		tools_error("%s: the file was changed while it was read; try again", f->label);
+		tools_error("%s: the file changed during the copy; try again", f->label);
 		return COPY_FAILED;
 	}
 	if (f->fetch.length != f->fetch.wanted) {
-		tools_error("%s: the server sent %llu bytes from %llu on, not %llu as it should of "
-			    "a file of %llu",
+		tools_error("%s: the server sent %llu bytes at offset %llu instead of %llu; the "
+			    "file has %llu",
 			    f->label, (unsigned long long)f->fetch.length,
 			    (unsigned long long)f->fetch.offset,
 			    (unsigned long long)f->fetch.wanted,

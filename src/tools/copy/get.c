@@ -51,7 +51,7 @@ static char *final_name(const struct copy *copy, const char *destination)
 	if (path && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
 		name = realpath(path, NULL);
 		if (!name) {
-			tools_error("\"%s\" is a symbolic link that leads nowhere: %s", path,
+			tools_error("\"%s\" is a dangling symbolic link: %s", path,
 				    strerror(errno));
 			free(path);
 			return NULL;
@@ -74,7 +74,7 @@ static enum copy_result cannot_create(const char *name)
 	size_t length = strlen(name);
 
 	if (errno == EISDIR && length && name[length - 1] == '/')
-		tools_error("cannot create \"%s\": there is no such directory", name);
+		tools_error("cannot create \"%s\": no such directory", name);
 	else
 		tools_error("cannot create \"%s\": %s", name, strerror(errno));
 	return COPY_FAILED;
@@ -186,7 +186,8 @@ static enum copy_result get_object(struct copy *copy, struct afs_object *object,
 
 	if (is_dir && (!copy->set.recursive || to_stdout)) {
 		tools_error("%s is a directory%s", label,
-			    to_stdout ? "; it cannot go to standard output" : "; copy it with -r");
+			    to_stdout ? "; it cannot be written to standard output"
+				      : "; copy it with -r");
 		return COPY_FAILED;
 	}
 	progress_start(&copy->progress, copy->progress.on, is_dir);
@@ -198,7 +199,7 @@ static enum copy_result get_object(struct copy *copy, struct afs_object *object,
 	if (is_dir && (rc != COPY_GOOD || failed))
 		tools_error("%s: %llu files copied, %llu objects failed%s", label,
 			    (unsigned long long)(copy->files - files), (unsigned long long)failed,
-			    rc == COPY_STOP ? ", the rest was not tried" : "");
+			    rc == COPY_STOP ? ", the rest was not attempted" : "");
 	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
 }
 
@@ -211,7 +212,7 @@ static int check_destination(const struct copy *copy)
 		return 0;
 	if (stat(copy->destination, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	tools_error("\"%s\" is no directory: several sources need one", copy->destination);
+	tools_error("\"%s\" is not a directory, as several sources require", copy->destination);
 	return -1;
 }
 

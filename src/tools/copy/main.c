@@ -18,7 +18,8 @@
 static const struct tools_option options[] = {
 	{ .name = "server", .letter = 's', .kind = TOOLS_STRING, AT(server),
 	  .argument = "HOST[:VLPORT[:FSPORT]]",
-	  .help = "location server, its port, and the file servers' (127.0.0.1:7003:7000)" },
+	  .help = "volume location server, its port, and the port of the file servers "
+		  "(127.0.0.1:7003:7000)" },
 	{ .name = "recursive", .letter = 'r', .kind = TOOLS_FLAG, AT(recursive),
 	  .help = "get: copy directories recursively" },
 	{ .name = "long", .letter = 'l', .kind = TOOLS_FLAG, AT(long_list),
@@ -28,22 +29,22 @@ static const struct tools_option options[] = {
 	{ .name = "continue", .letter = 'C', .kind = TOOLS_FLAG, AT(resume),
 	  .help = "get: skip files that exist already with the same length and modification time" },
 	{ .name = "timeout", .kind = TOOLS_DURATION, AT(timeout_ms), .argument = "S",
-	  .help = "longest time without progress, and for finding a server (60)", .min = 1000,
+	  .help = "time limit without progress, and for finding a server (60)", .min = 1000,
 	  .max = 86400000 },
 	{ .name = "retry", .kind = TOOLS_DURATION, AT(retry_ms), .argument = "S",
 	  .help = "how long to retry while a server restarts or does not answer (60); 0: do not retry",
 	  .max = 86400000 },
 	{ .name = "stats", .kind = TOOLS_FLAG, AT(stats), .help = "get: report the speed and the cost" },
 	{ .name = "clients", .kind = TOOLS_UINT, AT(clients), .argument = "N",
-	  .help = "bench: clients, each with a socket of its own (1)", .min = 1, .max = 4096 },
+	  .help = "bench: number of clients, each with its own socket (1)", .min = 1, .max = 4096 },
 	{ .name = "seconds", .kind = TOOLS_DURATION, AT(seconds_ms), .argument = "S",
-	  .help = "bench: how long (10)", .min = 1, .max = 31536000000 },
+	  .help = "bench: duration (10)", .min = 1, .max = 31536000000 },
 	{ .name = "range", .kind = TOOLS_SIZE, AT(range), .argument = "BYTES",
-	  .help = "bench: bytes of each call (the whole file)", .min = 1 },
+	  .help = "bench: bytes per call (the whole file)", .min = 1 },
 	{ .name = "verbose", .letter = 'v', .kind = TOOLS_FLAG, AT(verbose),
 	  .help = "report the identity that the file server sees, and the protection of calls" },
 	{ .name = "class", .letter = 'x', .kind = TOOLS_CHOICE, AT(auth.class), .argument = TOOLS_CLASSES,
-	  .help = "security class (rxkad if there is a token, else null)" },
+	  .help = "security class (rxkad with a token, otherwise null)" },
 	{ .name = "level", .kind = TOOLS_CHOICE, AT(auth.level), .argument = TOOLS_LEVELS,
 	  .help = "protection of calls with rxkad and rxgk (crypt)" },
 	{ .name = "cell", .kind = TOOLS_STRING, AT(auth.cell), .argument = "CELL",
@@ -63,7 +64,7 @@ static const struct tools_program program = {
 		"       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
 		"       afscp [-s SERVER] stat VOLUME:PATH\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] [--range BYTES]\n",
-	.summary = "Copy from AFS volumes, look at them, or load their file servers.",
+	.summary = "Copy and list files of AFS volumes, or benchmark file servers.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
@@ -137,7 +138,7 @@ static int parse_server(struct copy *copy)
 
 	if (tools_split_host(text, host, sizeof(host), ports, 2) < 0) {
 		tools_error(
-			"option --server: \"%s\" is not allowed; it takes HOST[:VLPORT[:FSPORT]]",
+			"option --server: invalid value \"%s\"; use HOST[:VLPORT[:FSPORT]]",
 			text);
 		return TOOLS_EXIT_USAGE;
 	}
@@ -189,7 +190,7 @@ static int get_token(struct copy *copy)
 		tools_error("%s", message);
 		return -1;
 	}
-	tools_error("going on as anonymous: %s", message);
+	tools_error("continuing as anonymous: %s", message);
 	return 0;
 }
 
@@ -200,7 +201,8 @@ static void tell_identity(const struct copy *copy)
 	char text[TOOLS_IDENTITY];
 
 	if (copy->client && afs_client_identity(copy->client, &identity) == 0)
-		tools_error("the file server takes us for %s", tools_identity_text(&identity, text, sizeof(text)));
+		tools_error("identity at the file server: %s",
+			    tools_identity_text(&identity, text, sizeof(text)));
 }
 
 /* The engine and the client. */
@@ -302,7 +304,7 @@ static int parse_source(char *text, struct copy_source *source)
 	char *colon = strchr(text, ':');
 
 	if (!colon || colon == text) {
-		tools_error("\"%s\" is no VOLUME:PATH; the root of a volume is VOLUME:/", text);
+		tools_error("\"%s\" is not VOLUME:PATH; the root of a volume is VOLUME:/", text);
 		return -1;
 	}
 	*colon = 0;
@@ -316,7 +318,7 @@ static int parse_sources(struct copy *copy, int count, char **args)
 	if (count > 1) {
 		copy->destination = args[--count];
 		if (count > 1 && strcmp(copy->destination, "-") == 0) {
-			tools_error("several sources cannot go to standard output");
+			tools_error("several sources cannot be written to standard output");
 			return -1;
 		}
 	}
@@ -340,7 +342,7 @@ static int start(struct copy *copy, int count, char **args)
 	while (count > 0 && command < known && strcmp(args[0], commands[command].name) != 0)
 		command++;
 	if (count == 0 || command == known) {
-		tools_error("%s%s%s: say get, ls, stat or bench; see afscp --help",
+		tools_error("%s%s%s: use get, ls, stat or bench; see afscp --help",
 			    count ? "\"" : "no command", count ? args[0] : "",
 			    count ? "\" is unknown" : "");
 		return TOOLS_EXIT_USAGE;

@@ -48,7 +48,7 @@ static bool next_round(struct copy *copy, struct outage *o, const struct afs_err
 		if (copy->set.retry_ms == 0)
 			return false;
 		if (!copy->set.quiet)
-			tools_error("%s; trying again for %llu s", error->text,
+			tools_error("%s; retrying for %llu s", error->text,
 				    (unsigned long long)(copy->set.retry_ms + 999) / 1000);
 	}
 	if (now - o->since_ns >= copy->set.retry_ms * 1000000)

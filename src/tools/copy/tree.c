@@ -102,8 +102,7 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 		return copy_judge(copy, &error);
 	}
 	if (afs_is_mount_point(status->UnixModeBits, text)) {
-		tools_error("%s: passed over: it is the mount point of another volume, %.64s",
-			    label, text + 1);
+		tools_error("%s: skipped: mount point of the volume %.64s", label, text + 1);
 		return COPY_GOOD;
 	}
 	sink_temp_name(temp, sizeof(temp), e->name);
@@ -173,7 +172,7 @@ static enum copy_result get_entry(struct tree *t, const struct entry *e,
 		return COPY_FAILED;
 	}
 	if (!afs_status_usable(status)) {
-		tools_error("%s: the server's status of it makes no sense", label);
+		tools_error("%s: the server sent a malformed status", label);
 		return COPY_FAILED;
 	}
 	switch (status->FileType) {
@@ -223,7 +222,7 @@ static enum copy_result get_entries(struct tree *t, const struct entries *entrie
 
 	t->names += entries->count;
 	if (t->names > NAMES_MAX) {
-		tools_error("%s: more than %d names in it and the directories above", label,
+		tools_error("%s: more than %d names in it and its parent directories", label,
 			    NAMES_MAX);
 		rc = COPY_FAILED;
 	}
@@ -244,9 +243,9 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, int dir, co
 	int met = meet(t, fid);
 
 	if (met != 0) {
-		tools_error(met < 0 ? "%s: no memory"
-				    : "%s: passed over: this directory was met before, so the "
-				      "volume is damaged",
+		tools_error(met < 0 ? "%s: memory is exhausted"
+				    : "%s: skipped: the directory occurs twice, so the volume "
+				      "is damaged",
 			    label);
 		return met < 0 ? COPY_STOP : COPY_FAILED;
 	}

@@ -65,7 +65,7 @@ static int connect_load(struct perf_client *c, struct perf_load *load, bool back
 		int rc = connect_one(c, i, backwards, tools_renewal_security(&c->auth), &one);
 
 		if (rc < 0)
-			return perf_failed("cannot make a connection", rc);
+			return perf_failed("cannot create a connection", rc);
 		atomic_store(&load->connections[i], one);
 		load->connection_count = i + 1;
 	}

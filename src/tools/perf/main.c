@@ -8,10 +8,9 @@
 
 static void usage(FILE *out)
 {
-	fputs("usage: rxperf server [-p PORT] [option...]\n"
-	      "       rxperf client -c send|recv|rpc|file -s HOST [-p PORT] [option...]\n"
-	      "Measures the Rx transport. \"rxperf server --help\" and \"rxperf client --help\" list\n"
-	      "the options.\n",
+	fputs("usage: rxperf server [-p PORT] [option...]\n       rxperf client -c "
+	      "send|recv|rpc|file -s HOST [-p PORT] [option...]\nMeasure the Rx transport. "
+	      "\"rxperf server --help\" and \"rxperf client --help\" list\nthe options.\n",
 	      out);
 }
 
@@ -31,11 +30,10 @@ int main(int argc, char **argv)
 		printf("rxperf (rxwire) %s\n", rxw_version());
 		status = 0;
 	} else if (argc > 1) {
-		tools_error(
-			"\"%s\" is unknown: the first word is server or client; see rxperf --help",
-			argv[1]);
+		tools_error("unknown command \"%s\": use server or client; see rxperf --help",
+			    argv[1]);
 	} else {
-		tools_error("the first word is server or client; see rxperf --help");
+		tools_error("no command: use server or client; see rxperf --help");
 	}
 	return tools_finish(status);
 }

@@ -156,22 +156,22 @@ static void print_loads(const struct perf_client *c, const json_t *report)
 	const json_t *mix = json_object_get(report, "mix");
 
 	if (integer(report, "renewals"))
-		printf("  tokens    %lld after the first one\n", integer(report, "renewals"));
+		printf("  tokens    %lld after the first\n", integer(report, "renewals"));
 	if (c->load.rate > 0)
-		printf("  open loop %lld calls due, %lld not answered; %lld waited at most; pacer "
-		       "late p50 %.1f us, p99 %.1f us\n",
+		printf("  open loop %lld calls scheduled, %lld not answered; backlog at most "
+		       "%lld; pacer late p50 %.1f us, p99 %.1f us\n",
 		       integer(report, "calls_due"), integer(report, "calls_unfinished"),
 		       integer(report, "backlog_max"), number(report, "pacer_late_p50_us"),
 		       number(report, "pacer_late_p99_us"));
 	if (c->load.slots > 1 && number(report, "bytes") > 0)
-		printf("  streams   the least served got %.2f of the mean\n",
+		printf("  streams   minimum %.2f of the mean\n",
 		       number(report, "fairness"));
 	if (c->bad_clients)
 		printf("  clients   %lld dead, %lld slow\n",
 		       integer(report, "dead_clients"), integer(report, "slow_clients"));
 	if (mix)
-		printf("  beside it %s, %lld streams: %.1f MB/s, %lld calls; the least served got "
-		       "%.2f of the mean\n",
+		printf("  mix       %s, %lld streams: %.1f MB/s, %lld calls; minimum %.2f of "
+		       "the mean\n",
 		       perf_command_name(c->set->mix - 1), integer(mix, "streams"),
 		       number(mix, "MBps"), integer(mix, "calls"), number(mix, "fairness"));
 }

@@ -168,7 +168,7 @@ static void start_slots(struct perf_runner *r)
 		s->has_thread = rc == 0;
 		if (rc != 0) {
 			perf_runner_fail(r,
-					 "cannot start thread %llu: %s; ask for fewer calls in "
+					 "cannot start thread %llu: %s; use fewer calls in "
 					 "flight",
 					 (unsigned long long)i + 1, strerror(rc));
 			perf_slots_done(r, 1);

@@ -32,7 +32,7 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_UINT,
 	 .offset = SETTING(port),
 	 .argument = "PORT",
-	 .help = "UDP port, 0 = any free one (7009)",
+	 .help = "UDP port; 0 = a free port (7009)",
 	 .max = 65535},
 	{.name = "listen",
 	 .kind = TOOLS_LIST,
@@ -42,64 +42,65 @@ static const struct tools_option options[] = {
 	{.name = "verify",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(verify),
-	 .help = "check the data that clients send; they must be rxperf clients of rxwire"},
+	 .help = "check received data; the clients must be rxperf of rxwire"},
 	{.name = "short",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(inline_calls),
-	 .help = "serve calls on the thread that received them: for small rpc calls only"},
+	 .help = "serve calls on the receiving thread; for small rpc calls only"},
 	{.name = "rpc-stats",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(rpc_stats),
-	 .help = "offer statistics of procedure calls (RXSTATS), to this machine"},
+	 .help = "offer call statistics (RXSTATS) to this host"},
 	{.name = "rpc-stats-open",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(rpc_stats_open),
-	 .help = "the same, to other machines, too"},
+	 .help = "offer call statistics to other hosts as well"},
 	{.name = "class",
 	 .letter = 'x',
 	 .kind = TOOLS_CHOICE,
 	 .offset = SETTING(auth.class),
 	 .argument = TOOLS_CLASSES,
-	 .help = "security class to offer, no other (all that there are keys for)"},
+	 .help = "offer only this security class (null and all that have keys)"},
 	{.name = "level",
 	 .kind = TOOLS_CHOICE,
 	 .offset = SETTING(auth.level),
 	 .argument = TOOLS_LEVELS,
-	 .help = "refuse calls that are protected less, with rxkad and rxgk (clear)"},
+	 .help = "minimum protection with rxkad and rxgk (clear)"},
 	{.name = "key-file",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(auth.key_file),
 	 .argument = "FILE",
-	 .help = "keys of the service; made for rxkad and rxgk if there is no such file"},
+	 .help = "service keys; generated for rxkad and rxgk if FILE does not exist"},
 	{.name = "keytab",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(keytab),
 	 .argument = "FILE",
-	 .help = "keys of the service: a keytab, KeyFileExt or KeyFile that is there"},
+	 .help = "service keys: an existing keytab, KeyFileExt or KeyFile"},
 	{.name = "cell",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(auth.cell),
 	 .argument = "CELL",
-	 .help = "whose keys to take of a keytab: those of afs/CELL (of anybody), and of "
-		 "afs-rxgk/_afs.CELL to give tokens of rxgk"},
+	 .help = "use the keys of afs/CELL in a keytab (any), and of afs-rxgk/_afs.CELL to "
+		 "issue rxgk tokens"},
 	TOOLS_METRICS_OPTIONS(SETTING, metrics),
 	TOOLS_TRACE_OPTIONS_OF_SERVERS(SETTING, trace),
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
 	 .argument = "PACKETS",
-	 .help = "the same as --window of the transport, below 256"},
+	 .help = "same as --window of the library, 1 to 255"},
 	{.name = "json",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(json),
-	 .help = "print figures as JSON"},
+	 .help = "print statistics as JSON"},
 };
 
 static const struct tools_program program = {
 	.name = "rxperf",
 	.usage = "usage: rxperf server [-p PORT] [--listen ADDR] [option...]\n",
-	.summary = "Serve the rxperf service. SIGUSR1 prints figures; SIGHUP reads the keys again;\n"
-		   "SIGUSR2 begins and ends a packet trace; SIGINT and SIGTERM print figures and stop.",
+	.summary = "Serve the rxperf service. SIGUSR1 prints statistics; SIGHUP reloads the "
+		   "keys;\nSIGUSR2 starts and ends a packet trace; SIGINT and SIGTERM print "
+		   "statistics and exit.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
@@ -151,8 +152,8 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	eo.address_len = address.len;
 	rc = rxw_endpoint_create(engine, &eo, &endpoint);
 	if (rc == -RXW_EADDRINUSE || (rc == -RXW_ESYS && errno == EADDRINUSE)) {
-		tools_error("port %u of %s is taken by another program: stop it, or choose another "
-			    "port with -p",
+		tools_error("port %u of %s is in use by another program; stop it, or choose "
+			    "another port with -p",
 			    (unsigned)set->port, text);
 		return -1;
 	}
@@ -217,12 +218,12 @@ static void reload(struct perf_server *server)
 	char message[TOOLS_AUTH_MESSAGE] = "";
 
 	if (server->guard.keys && rxw_keys_reload(server->guard.keys, message, sizeof(message)) < 0) {
-		tools_error("%s; the old keys stay", message);
+		tools_error("%s; the old keys remain in force", message);
 		return;
 	}
 	if (message[0])
 		tools_error("warning: %s", message);
-	printf("rxperf server read its keys\n");
+	printf("rxperf server reloaded its keys\n");
 	fflush(stdout);
 }
 
@@ -301,7 +302,7 @@ static int open_guard(struct perf_server *server, const struct settings *set)
 	char message[TOOLS_AUTH_MESSAGE] = "";
 
 	if (auth.key_file && set->keytab) {
-		tools_error("--key-file and --keytab exclude each other");
+		tools_error("--key-file and --keytab are mutually exclusive");
 		return -1;
 	}
 	if (auth.key_file && tools_make_keys(auth.key_file, message, sizeof(message)) < 0) {
@@ -311,7 +312,7 @@ static int open_guard(struct perf_server *server, const struct settings *set)
 	if (set->keytab)
 		auth.key_file = set->keytab;
 	if (auth.class > TOOLS_NULL && !auth.key_file) {
-		tools_error("-x needs keys of the service: --keytab, or --key-file, which makes them");
+		tools_error("-x needs service keys: use --keytab, or --key-file to generate them");
 		return -1;
 	}
 	if (tools_guard_open(&server->guard, &auth, auth.class <= TOOLS_NULL, message, sizeof(message)) < 0) {
@@ -366,7 +367,7 @@ int perf_server_main(int argc, char **argv)
 	config.workers_max = 256;
 	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {
-		tools_error("\"%s\" is not expected; see rxperf server --help", argv[first]);
+		tools_error("unexpected argument \"%s\"; see rxperf server --help", argv[first]);
 		parsed = TOOLS_USAGE;
 	}
 	if (parsed != TOOLS_RUN) {

@@ -35,7 +35,7 @@ static int set_rate(void *target, const char *value, char *allowed, size_t size)
 
 static int set_share(double *field, const char *value, char *allowed, size_t size)
 {
-	return set_real(field, value, 1, "a share, above 0, at most 1", allowed, size);
+	return set_real(field, value, 1, "a fraction above 0, at most 1", allowed, size);
 }
 
 static int set_dead(void *target, const char *value, char *allowed, size_t size)
@@ -56,7 +56,7 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_CHOICE,
 	 AT(command),
 	 .argument = COMMANDS,
-	 .help = "what each call does: move data to or from the server, small call, list"},
+	 .help = "kind of calls: data to or from the server, small calls, a list"},
 	{.name = "server",
 	 .letter = 's',
 	 .kind = TOOLS_STRING,
@@ -76,34 +76,34 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_SIZE,
 	 AT(bytes),
 	 .argument = "BYTES",
-	 .help = "data of each call, with -c send and recv (1M)",
+	 .help = "-c send, recv: data of each call (1M)",
 	 .max = PERF_MAX_BYTES},
 	{.name = "request",
 	 .letter = 'S',
 	 .kind = TOOLS_SIZE,
 	 AT(request),
 	 .argument = "BYTES",
-	 .help = "data of each request, with -c rpc (100)",
+	 .help = "-c rpc: data of each request (100)",
 	 .max = PERF_MAX_BYTES},
 	{.name = "reply",
 	 .letter = 'R',
 	 .kind = TOOLS_SIZE,
 	 AT(reply),
 	 .argument = "BYTES",
-	 .help = "data of each reply, with -c rpc (100)",
+	 .help = "-c rpc: data of each reply (100)",
 	 .max = PERF_MAX_BYTES},
 	{.name = "file",
 	 .letter = 'f',
 	 .kind = TOOLS_STRING,
 	 AT(list),
 	 .argument = "LIST",
-	 .help = "with -c file: sizes with commas; 0 turns from sending to receiving"},
+	 .help = "-c file: sizes with commas; those after 0 are received"},
 	{.name = "in-flight",
 	 .letter = 't',
 	 .kind = TOOLS_UINT,
 	 AT(slots),
 	 .argument = "CALLS",
-	 .help = "calls in flight at a time (1); with --rate, at most (4 a connection)",
+	 .help = "calls in flight (1); with --rate the maximum (4 per connection)",
 	 .min = 1,
 	 .max = 10000},
 	{.name = "per-connection",
@@ -111,7 +111,7 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_UINT,
 	 AT(per_connection),
 	 .argument = "CALLS",
-	 .help = "of those, calls that share a connection (1)",
+	 .help = "calls of -t that share a connection, 1 to 4 (1)",
 	 .min = 1,
 	 .max = 4},
 	{.name = "times",
@@ -119,72 +119,72 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_UINT,
 	 AT(calls),
 	 .argument = "CALLS",
-	 .help = "calls in all, for each of -t (1)",
+	 .help = "total number of calls for each of -t (1)",
 	 .min = 1},
 	{.name = "duration",
 	 .letter = 'D',
 	 .kind = TOOLS_DURATION,
 	 AT(duration_ms),
 	 .argument = "SECONDS",
-	 .help = "run for so long instead",
+	 .help = "make calls for this time instead",
 	 .min = 1,
 	 .max = 31536000000},
 	{.name = "endpoints",
 	 .kind = TOOLS_UINT,
 	 AT(endpoints),
 	 .argument = "N",
-	 .help = "UDP ports to call from (1)",
+	 .help = "client ports, each with its own thread (1)",
 	 .min = 1,
 	 .max = 4096},
 	{.name = "connections",
 	 .kind = TOOLS_UINT,
 	 AT(connections),
 	 .argument = "N",
-	 .help = "connections, used in turn, dealt to the endpoints (as many as -t needs)",
+	 .help = "total number of connections, used in rotation (as many as -t needs)",
 	 .min = 1,
 	 .max = 1000000},
 	{.name = "rate",
 	 .kind = TOOLS_CALL,
 	 .argument = "CALLS/S",
-	 .help = "open loop: so many calls start each second, answered or not",
+	 .help = "open loop: calls to start per second, whether answered or not",
 	 .set = set_rate},
 	{.name = "arrivals",
 	 .kind = TOOLS_CHOICE,
 	 AT(arrivals),
 	 .argument = "even|poisson",
-	 .help = "how the starts of an open loop are spread (even)"},
+	 .help = "distribution of the starts of an open loop (even)"},
 	{.name = "prime",
 	 .kind = TOOLS_FLAG,
 	 AT(prime),
-	 .help = "make one call on each connection before the clock starts"},
+	 .help = "make one call on each connection before the measurement"},
 	{.name = "mix",
 	 .kind = TOOLS_CHOICE,
 	 AT(mix),
 	 .argument = "none|send|recv",
-	 .help = "bulk calls of -b bytes beside those of -c, with figures of their own"},
+	 .help = "additional bulk calls of -b bytes, reported separately (none)"},
 	{.name = "mix-streams",
 	 .kind = TOOLS_UINT,
 	 AT(mix_streams),
 	 .argument = "CALLS",
-	 .help = "how many of them at a time (1)",
+	 .help = "bulk calls of --mix in flight (1)",
 	 .min = 1,
 	 .max = 10000},
 	{.name = "dead",
 	 .kind = TOOLS_CALL,
 	 .argument = "SHARE",
-	 .help = "further clients, 0 to 1 of the connections, that vanish in a call",
+	 .help = "additional clients that disappear in a call; fraction of the connections",
 	 .set = set_dead},
 	{.name = "slow",
 	 .kind = TOOLS_CALL,
 	 .argument = "SHARE",
-	 .help = "further clients that read a reply at 10 KiB/s",
+	 .help = "additional clients that read at 10 KiB/s; fraction of the connections",
 	 .set = set_slow},
 	{.name = "read-size",
 	 .letter = 'r',
 	 .kind = TOOLS_SIZE,
 	 AT(read_size),
 	 .argument = "BYTES",
-	 .help = "bytes of each read of the transport, at both ends (512K)",
+	 .help = "bytes of each read from the library, on both sides (512K)",
 	 .min = 1,
 	 .max = RXPERF_IO_MAX},
 	{.name = "write-size",
@@ -192,34 +192,34 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_SIZE,
 	 AT(write_size),
 	 .argument = "BYTES",
-	 .help = "the same for each write (512K)",
+	 .help = "bytes of each write to the library, on both sides (512K)",
 	 .min = 1,
 	 .max = RXPERF_IO_MAX},
 	{.name = "window",
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
 	 .argument = "PACKETS",
-	 .help = "the same as --window of the transport, below 256"},
+	 .help = "same as --window of the library, 1 to 255"},
 	{.name = "form",
 	 .kind = TOOLS_CHOICE,
 	 AT(form),
 	 .argument = "auto|blocking|async",
-	 .help = "blocking calls on threads, or callbacks; auto: blocking for one call alone"},
+	 .help = "blocking calls on threads, or callbacks; auto: blocking for one call"},
 	{.name = "interval",
 	 .kind = TOOLS_DURATION,
 	 AT(interval_ms),
 	 .argument = "SECONDS",
-	 .help = "report on the way",
+	 .help = "also report at this interval",
 	 .min = 10,
 	 .max = 31536000000},
 	{.name = "verify",
 	 .kind = TOOLS_FLAG,
 	 AT(verify),
-	 .help = "check the data received; the server must be one of rxwire"},
+	 .help = "check received data; the server must be rxperf of rxwire"},
 	{.name = "per-stream",
 	 .kind = TOOLS_FLAG,
 	 AT(per_stream),
-	 .help = "with --json: the bytes of each of -t"},
+	 .help = "with --json: the bytes of each call slot of -t"},
 	{.name = "class",
 	 .letter = 'x',
 	 .kind = TOOLS_CHOICE,
@@ -230,22 +230,22 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_CHOICE,
 	 AT(auth.level),
 	 .argument = TOOLS_LEVELS,
-	 .help = "how calls are protected, with rxkad and rxgk (crypt)"},
+	 .help = "protection of calls with rxkad and rxgk (crypt)"},
 	{.name = "key-file",
 	 .kind = TOOLS_STRING,
 	 AT(auth.key_file),
 	 .argument = "FILE",
-	 .help = "keys of the server: who has them makes tokens of his own"},
+	 .help = "service keys of the server, to make a token"},
 	{.name = "cell",
 	 .kind = TOOLS_STRING,
 	 AT(auth.cell),
 	 .argument = "CELL",
-	 .help = "instead: a Kerberos ticket for afs/CELL"},
+	 .help = "use a Kerberos ticket for afs/CELL"},
 	{.name = "keytab",
 	 .kind = TOOLS_STRING,
 	 AT(auth.keytab),
 	 .argument = "FILE",
-	 .help = "got with the key there, not with tickets that kinit left"},
+	 .help = "obtain the ticket with a key in FILE, not with those of kinit"},
 	TOOLS_TRACE_OPTIONS(PLACE, trace),
 	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object"},
 };
@@ -253,7 +253,7 @@ static const struct tools_option options[] = {
 static const struct tools_program program = {
 	.name = "rxperf",
 	.usage = "usage: rxperf client -c send|recv|rpc|file -s HOST [-p PORT] [option...]\n",
-	.summary = "Make calls to a server of the rxperf service and report how fast they were.",
+	.summary = "Make calls to an rxperf server and report their performance.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
@@ -264,7 +264,7 @@ static int check_settings(const struct perf_settings *set, struct perf_load *loa
 	char message[160];
 
 	if (set->command < 0) {
-		tools_error("say what to do with -c %s; see rxperf client --help", COMMANDS);
+		tools_error("choose the kind of calls with -c %s; see rxperf client --help", COMMANDS);
 		return -1;
 	}
 	if (!set->host) {
@@ -272,17 +272,17 @@ static int check_settings(const struct perf_settings *set, struct perf_load *loa
 		return -1;
 	}
 	if (set->calls && set->duration_ms) {
-		tools_error("-T and -D exclude each other: a number of calls, or a time");
+		tools_error("-T and -D are mutually exclusive; give a number of calls or a time");
 		return -1;
 	}
 	if (set->rate > 0 && (!set->duration_ms || set->form == PERF_FORM_BLOCKING)) {
-		tools_error(set->duration_ms ? "--rate goes without --form blocking" :
-					       "--rate needs -D: for how long to make calls");
+		tools_error(set->duration_ms ? "--rate cannot be used with --form blocking" :
+					       "--rate needs -D, the duration");
 		return -1;
 	}
 	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL)) {
-		tools_error(set->list ? "-f goes with -c file alone" :
-					"-c file needs a list: -f 64K,0,1M, say");
+		tools_error(set->list ? "-f requires -c file" :
+					"-c file needs a list, for example -f 64K,0,1M");
 		return -1;
 	}
 	load->request.what = command_codes[set->command];
@@ -329,7 +329,7 @@ static int fill_counts(const struct perf_settings *set, struct perf_load *load)
 	if (!connections)
 		connections = need;
 	if (connections < need) {
-		tools_error("--connections %llu is too few: %llu calls in flight need %llu",
+		tools_error("--connections %llu is too small; %llu calls in flight need %llu",
 			    (unsigned long long)connections, (unsigned long long)slots,
 			    (unsigned long long)need);
 		return -1;
@@ -411,7 +411,7 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 	config->log = log_line;
 	parsed = tools_options_parse(&program, set, config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {
-		tools_error("\"%s\" is not expected; see rxperf client --help", argv[first]);
+		tools_error("unexpected argument \"%s\"; see rxperf client --help", argv[first]);
 		parsed = TOOLS_USAGE;
 	}
 	return parsed;

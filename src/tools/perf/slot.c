@@ -141,8 +141,7 @@ static void check_reply(struct perf_slot *s)
 				 (unsigned long long)(r->to_client + r->cookie_len));
 	else if (r->cookie_len && cookie != RXPERF_COOKIE)
 		perf_runner_fail(r,
-				 "the server's reply ends with 0x%08x instead of the magic cookie "
-				 "0x%08x",
+				 "the reply ends with 0x%08x instead of the magic number 0x%08x",
 				 cookie, (unsigned)RXPERF_COOKIE);
 }
 
@@ -154,7 +153,7 @@ static void explain(struct perf_slot *s, int32_t code, enum rxw_origin origin)
 	perf_describe_code(text, sizeof(text), code, origin);
 	perf_runner_fail(s->runner,
 			 code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER ?
-				 "no answer; is a server running there? (%s)" :
+				 "no answer (%s); check that a server is running there" :
 				 "a call failed with %s",
 			 text);
 }
@@ -240,7 +239,7 @@ static enum step follow(struct perf_slot *s)
 		else if (vain)
 			perf_runner_fail(r, "cannot begin a call: %s",
 					 tools_renewal_over(r->load->renewal) ?
-						 "the token has expired; there is no other one" :
+						 "the token has expired and cannot be renewed" :
 						 rxw_strerror(-RXW_ECALL));
 		if (vain || atomic_load(&r->stopping))
 			return STEP_FAILED;

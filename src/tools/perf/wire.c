@@ -154,7 +154,7 @@ int perf_parse_list(const char *text, rxperf_list *list, char *message, size_t s
 		}
 		if (length >= sizeof(part) || tools_parse_size(part, &bytes) < 0 ||
 		    bytes % 4 != 0 || bytes / 4 > PERF_MAX_BYTES) {
-			snprintf(message, size, "\"%.*s\" is no size in multiples of 4 bytes",
+			snprintf(message, size, "\"%.*s\" is not a size in multiples of 4 bytes",
 				 (int)(length > 40 ? 40 : length), text);
 			break;
 		}
@@ -169,7 +169,7 @@ int perf_parse_list(const char *text, rxperf_list *list, char *message, size_t s
 		list->words.len = n;
 		if (perf_list_is_sane(list))
 			return 0;
-		snprintf(message, size, "nothing can be sent after the first byte received");
+		snprintf(message, size, "nothing can be sent after data was received");
 		break;
 	}
 	xdrfree_rxperf_list(list);

@@ -67,13 +67,13 @@ static void show_metrics(const struct looks *l, const struct stat_view *v)
 {
 	double full = stat_sum(&v->samples, "rxwire_kernel_drops_total", "");
 
-	line("  MB/s in %.1f out %.1f | calls/s %.1f, at work %.0f, waiting %.0f, threads %.0f (%.0f idle)",
+	line("  MB/s in %.1f out %.1f | calls/s %.1f, active %.0f, waiting %.0f, workers %.0f (%.0f idle)",
 	     rate(l, v, "rxwire_bytes_total", "direction=\"received\"") / 1e6,
 	     rate(l, v, "rxwire_bytes_total", "direction=\"sent\"") / 1e6,
 	     rate(l, v, "rxwire_calls_started_total", ""), stat_sum(&v->samples, "rxwire_calls_active", ""),
 	     stat_sum(&v->samples, "rxwire_calls_waiting", ""), stat_sum(&v->samples, "rxwire_workers", ""),
 	     stat_sum(&v->samples, "rxwire_workers_idle", ""));
-	line("  again/s %.1f | windows/s by writer %.1f, by receiver %.1f | losses/s %.1f, timeouts/s %.1f",
+	line("  retransmits/s %.1f | windows/s by writer %.1f, by receiver %.1f | losses/s %.1f, timeouts/s %.1f",
 	     rate(l, v, "rxwire_retransmitted_total", ""),
 	     rate(l, v, "rxwire_windows_total", "sent_by=\"writer\""),
 	     rate(l, v, "rxwire_windows_total", "sent_by=\"receiver\""),
@@ -124,7 +124,7 @@ static void show_endpoint(const struct looks *l, const struct stat_view *v)
 			     stat_states[c->call_state[k]], stat_modes[c->call_mode[k] < 5 ? c->call_mode[k] : 0],
 			     c->call_flags[k] & 1	 ? ", reader waits" :
 			     c->call_flags[k] & 6	 ? ", writer waits" :
-			     c->call_flags[k] & 16 ? ", no thread" :
+			     c->call_flags[k] & 16 ? ", no worker" :
 							 "");
 		}
 }
@@ -148,7 +148,8 @@ int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t r
 	int key = 0;
 
 	if (!isatty(STDOUT_FILENO)) {
-		tools_error("--live needs a terminal; without it, or with --json, one look is printed");
+		tools_error("--live needs a terminal; omit it, or use --json, to print the "
+			    "state once");
 		return TOOLS_EXIT_USAGE;
 	}
 	initscr();

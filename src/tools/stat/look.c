@@ -79,7 +79,7 @@ static bool look_at_socket(const struct stat_source *source, const char *path, s
 	if (!text)
 		return false;
 	if (!stat_parse(text, &all)) {
-		snprintf(message, size, "%s: what it says cannot be read", path);
+		snprintf(message, size, "%s: malformed response", path);
 		free(text);
 		return false;
 	}

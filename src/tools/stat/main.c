@@ -24,20 +24,20 @@ static const struct tools_option options[] = {
 	{.name = "socket", .letter = 's', .kind = TOOLS_LIST, AT(sockets), .argument = "PATH",
 	 .help = "metrics socket of a program on this host; may be repeated"},
 	{.name = "live", .letter = 'l', .kind = TOOLS_FLAG, AT(live),
-	 .help = "show it on the terminal, again and again, with rates"},
+	 .help = "update a display on the terminal, with rates"},
 	{.name = "json", .letter = 'j', .kind = TOOLS_FLAG, AT(json), .help = "print JSON"},
 	{.name = "all", .letter = 'a', .kind = TOOLS_FLAG, AT(all),
-	 .help = "connections without a call, too"},
+	 .help = "also show connections without a call"},
 	{.name = "interval", .letter = 'i', .kind = TOOLS_DURATION, AT(interval_ms),
-	 .argument = "SECONDS", .help = "from one look to the next with --live (2)", .min = 100,
+	 .argument = "SECONDS", .help = "interval between updates with --live (2)", .min = 100,
 	 .max = 3600000},
 	{.name = "count", .letter = 'n', .kind = TOOLS_UINT, AT(count), .argument = "N",
-	 .help = "end --live after so many looks (never)", .max = 1000000},
+	 .help = "exit from --live after N updates (never)", .max = 1000000},
 	{.name = "most", .letter = 'm', .kind = TOOLS_UINT, AT(most), .argument = "N",
-	 .help = "connections and peers of an endpoint to ask for (200)", .max = 1000000},
+	 .help = "connections and peers to query per endpoint (200)", .max = 1000000},
 	{.name = "timeout", .letter = 't', .kind = TOOLS_DURATION, AT(timeout_ms),
 	 .argument = "SECONDS",
-	 .help = "for the first answer; three more tries wait twice as long each (0.5)", .min = 1,
+	 .help = "wait for an answer; doubled for each of three retries (0.5)", .min = 1,
 	 .max = 60000},
 };
 
@@ -45,7 +45,8 @@ static const struct tools_program program = {
 	.name = "rxwstat",
 	.usage = "usage: rxwstat [option...] HOST[:PORT]...\n"
 		 "       rxwstat [option...] --socket PATH\n",
-	.summary = "Show what Rx endpoints do: those of rxwire and of OpenAFS, port 7000 by default.",
+	.summary = "Show the state of Rx endpoints of rxwire and OpenAFS; the default port is "
+		   "7000.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.no_tunables = true,
@@ -71,7 +72,8 @@ static int show(const struct stat_source *source, bool json)
 			stat_print(&views[i]);
 		answered += *views[i].version || views[i].samples.count;
 		if (!*views[i].version && !views[i].samples.count)
-			tools_error("%s does not answer: does an Rx server run there, and may it be asked from here?",
+			tools_error("%s does not answer; check that an Rx server runs there and "
+				    "permits queries from this host",
 				    views[i].name);
 	}
 	stat_forget(views, count);
@@ -134,10 +136,10 @@ int main(int argc, char **argv)
 	rxw_config_init(&config, sizeof(config));
 	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first == argc && !set.sockets.count) {
-		tools_error("which endpoint? give HOST[:PORT] or --socket PATH; see rxwstat --help");
+		tools_error("no endpoint; give HOST[:PORT] or --socket PATH; see rxwstat --help");
 		parsed = TOOLS_USAGE;
 	} else if (parsed == TOOLS_RUN && set.json && set.live) {
-		tools_error("--json and --live exclude each other");
+		tools_error("--json and --live are mutually exclusive");
 		parsed = TOOLS_USAGE;
 	}
 	if (parsed == TOOLS_RUN)

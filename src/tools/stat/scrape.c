@@ -86,7 +86,7 @@ char *stat_fetch(const char *path, uint64_t timeout_ms, char *message, size_t si
 		return NULL;
 	body = strstr(text, "\r\n\r\n");
 	if (strncmp(text, "HTTP/1.", 7) != 0 || !strstr(text, " 200 ") || !body) {
-		snprintf(message, size, "%s: this is no metrics socket of rxwire", path);
+		snprintf(message, size, "%s: not a metrics socket of rxwire", path);
 		free(text);
 		return NULL;
 	}

@@ -203,16 +203,19 @@ json_t *stat_json(const struct stat_view *v)
 
 static void print_samples(const struct stat_samples *s)
 {
-	printf("  calls     %.0f begun, %.0f ended, %.0f failed, %.0f timed out, %.0f refused; %.0f at work, %.0f wait\n",
+	printf("  calls     %.0f begun, %.0f ended, %.0f failed, %.0f timed out, %.0f refused; "
+	       "%.0f active, %.0f waiting\n",
 	       stat_sum(s, "rxwire_calls_started_total", ""), stat_sum(s, "rxwire_calls_ended_total", ""),
 	       stat_sum(s, "rxwire_calls_aborted_total", ""), stat_sum(s, "rxwire_calls_timed_out_total", ""),
 	       stat_sum(s, "rxwire_calls_refused_total", ""), stat_sum(s, "rxwire_calls_active", ""),
 	       stat_sum(s, "rxwire_calls_waiting", ""));
-	printf("  data      %.0f bytes sent, %.0f received; %.0f packets sent again, %.0f came again\n",
+	printf("  data      %.0f bytes sent, %.0f received; %.0f packets retransmitted, %.0f "
+	       "duplicates\n",
 	       stat_sum(s, "rxwire_bytes_total", "direction=\"sent\""),
 	       stat_sum(s, "rxwire_bytes_total", "direction=\"received\""),
 	       stat_sum(s, "rxwire_retransmitted_total", ""), stat_sum(s, "rxwire_duplicates_total", ""));
-	printf("  windows   sent by writers %.0f, by receivers %.0f; loss %.0f, none %.0f, timeouts %.0f\n",
+	printf("  windows   sent by writers %.0f, by receivers %.0f; losses %.0f, false %.0f, "
+	       "timeouts %.0f\n",
 	       stat_sum(s, "rxwire_windows_total", "sent_by=\"writer\""),
 	       stat_sum(s, "rxwire_windows_total", "sent_by=\"receiver\""),
 	       stat_sum(s, "rxwire_loss_events_total", ""), stat_sum(s, "rxwire_spurious_losses_total", ""),
@@ -233,7 +236,7 @@ static const char *level_text(const struct rxw_debug_conn *c)
 	if (c->sec_flags & 1)
 		return ", client unknown";
 	if (c->sec_flags & 4)
-		return ", ticket over";
+		return ", ticket expired";
 	return levels[(c->sec_flags & 2) && c->sec_level < 3 ? c->sec_level : 3];
 }
 
@@ -254,7 +257,7 @@ static void print_conn(const struct rxw_debug_conn *c)
 			       stat_modes[c->call_mode[i] < 5 ? c->call_mode[i] : 0],
 			       c->call_flags[i] & 1 ? ", reader waits" : "",
 			       c->call_flags[i] & 6 ? ", writer waits for the window" : "",
-			       c->call_flags[i] & 16 ? ", waits for a thread" : "",
+			       c->call_flags[i] & 16 ? ", waits for a worker" : "",
 			       c->call_other[i] & 2 ? ", something to send" : "");
 }
 
@@ -267,7 +270,7 @@ void stat_print(const struct stat_view *v)
 		print_samples(&v->samples);
 	if (!v->answered) {
 		if (*v->version)
-			printf("  does not answer DEBUG packets from here\n");
+			printf("  does not answer DEBUG packets from this host\n");
 		return;
 	}
 	printf("  threads   %u idle; calls executed %u, waiting %u, ever waited %u; packets free %u of %u\n",
@@ -290,5 +293,5 @@ void stat_print(const struct stat_view *v)
 		       (unsigned long long)p->bytes_sent, (unsigned long long)p->bytes_received);
 	}
 	if (v->more)
-		printf("  there are more: see --most\n");
+		printf("  not all are shown; see --most\n");
 }
