@@ -19,7 +19,14 @@ LONGEST_HEADER = 200
 # From the lowest to the highest; a module may call its own layer and those before it.
 LAYERS = [
     ["src/rx/base"],
-    ["src/rx/proto", "src/rx/io"],
+    ["src/rx/proto/core", "src/rx/proto/event", "src/rx/proto/slab", "src/rx/proto/peer"],
+    ["src/rx/proto/output"],
+    ["src/rx/proto/auth"],
+    ["src/rx/proto/recv"],
+    ["src/rx/proto/sendq"],
+    ["src/rx/proto/send"],
+    ["src/rx/proto/call"],
+    ["src/rx/proto/conn", "src/rx/io"],
     ["src/rx/engine"],
     ["src/rx/api"],
     ["src/rx/rpc", "src/rx/keys"],

@@ -78,6 +78,13 @@ static inline bool rxw_pcall_live(const struct rxw_pcall *p)
 	return p->state == RXW_CS_PRECALL || p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD;
 }
 
+/* DATA of the call may be sent at all. */
+static inline bool rxw_pcall_may_send(const struct rxw_pcall *p)
+{
+	return p->error == 0 && !p->tx.stopped &&
+	       (p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD);
+}
+
 /*
  * What a channel remembers of a call that is over: enough to answer late packets, so that the storage
  * of the call can be released. Its number is the channel's highest. Invariant: `state` tells which

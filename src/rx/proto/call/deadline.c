@@ -46,16 +46,16 @@ static bool waits_for_peer(const struct rxw_pcall *p)
 void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_calltimers *t = &p->timer;
-	uint64_t at = p->ack.due;
+	uint64_t at = p->ack.due, now = out != NULL ? out->now : p->time.began;
 
 	if (rxw_pcall_live(p)) {
 		if (t->ping == RXW_NEVER && (!p->client || p->time.first_sent != 0) && out != NULL)
 			/* The shortest interval; keepalive() finds the exact one. */
 			t->ping = out->now + t->dead / 6 / 10 * 9;
 		at = rxw_min64(at, rxw_min64(t->ping, dead_at(p)));
-		at = rxw_min64(
-			at, rxw_min64(rxw_send_deadline(p, out != NULL ? out->now : p->time.began),
-				      p->tx.mtu_at));
+		at = rxw_min64(at, p->tx.mtu_at);
+		if (p->tx.una != p->tx.end)
+			at = rxw_min64(at, rxw_send_deadline(p, now));
 		if (p->proof.since != 0)
 			at = rxw_min64(at, p->proof.at);
 		if (t->hard != 0)

@@ -231,8 +231,8 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 
 bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *ping)
 {
-	for (unsigned i = 0; i < RXW_PINGS; i++)
-		if (p->ack.ping[i].serial != 0 && p->ack.ping[i].serial == serial) {
+	for (unsigned i = 0; serial != 0 && i < RXW_PINGS; i++)
+		if (p->ack.ping[i].serial == serial) {
 			*ping = p->ack.ping[i];
 			p->ack.ping[i].serial = 0;
 			return true;

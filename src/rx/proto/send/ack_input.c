@@ -4,17 +4,17 @@
 
 #include "proto/state.h"
 
-#define MTU_PROBE_AFTER 64u /* packets: short calls do not search for a larger MTU */
+#define MTU_PROBE_AFTER 64u	/* packets: short calls do not search for a larger MTU */
 #define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
 
 /* An ACK, and what it changes. */
 struct ack_result {
-	struct rxw_ack ack;
+	const struct rxw_ack *ack;
 	uint64_t now;
 	uint32_t newly; /* packets newly acknowledged */
 	bool newer;	/* no later ACK overtook it */
 	bool named;	/* ack.serial names a transmission of ours, or a PING */
-	bool original; /* and it was sent again since, or is a PING */
+	bool original;	/* and it was sent again since, or is a PING */
 	bool proof;	/* it is one that only the owner of the address can know */
 	uint32_t named_seq, named_order;
 	uint64_t named_at;
@@ -26,7 +26,7 @@ struct ack_result {
 
 static void find_named(const struct rxw_sendq *q, struct ack_result *r)
 {
-	uint32_t serial = r->ack.serial;
+	uint32_t serial = r->ack->serial;
 
 	if (serial == 0)
 		return;
@@ -61,7 +61,7 @@ static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 
 static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
 {
-	const struct rxw_ack *ack = &r->ack;
+	const struct rxw_ack *ack = r->ack;
 	uint32_t highest = ack->first - 1;
 
 	if (!r->named || r->original || (int32_t)(ack->serial - p->tx.sampled_serial) <= 0)
@@ -84,7 +84,7 @@ static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_ping ping;
 
-	if (!rxw_ack_take_ping(p, r->ack.serial, &ping))
+	if (r->named || !rxw_ack_take_ping(p, r->ack->serial, &ping))
 		return;
 	r->named = r->original = true; /* but no DATA */
 	r->proof = ping.secret;
@@ -139,7 +139,7 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 static void hard_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint32_t first = r->ack.first;
+	uint32_t first = r->ack->first;
 
 	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
@@ -197,14 +197,14 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = q->seg_head;
-	uint32_t count = rxw_min32(r->ack.count, q->nxt - r->ack.first), from, to;
+	uint32_t count = rxw_min32(r->ack->count, q->nxt - r->ack->first), from, to;
 
 	for (from = 0; from < count; from = to) {
-		bool received = r->ack.acks[from] & 1;
+		bool received = r->ack->acks[from] & 1;
 
-		for (to = from + 1; to < count && (r->ack.acks[to] & 1) == received; to++)
+		for (to = from + 1; to < count && (r->ack->acks[to] & 1) == received; to++)
 			;
-		soft_range(p, &i, r->ack.first + from, r->ack.first + to, received, r);
+		soft_range(p, &i, r->ack->first + from, r->ack->first + to, received, r);
 	}
 	if (count > 0)
 		rxw_sendq_join(q);
@@ -234,7 +234,7 @@ static void duplicate(struct rxw_pcall *p, struct ack_result *r)
 
 	for (unsigned i = 0; i < 8; i++)
 		if (q->resent[i].count != 0 &&
-		    r->ack.serial - q->resent[i].serial < q->resent[i].count) {
+		    r->ack->serial - q->resent[i].serial < q->resent[i].count) {
 			r->spurious = true;
 			r->distance = rxw_max32(r->distance, q->resent[i].distance);
 			q->resent[i].count = 0;
@@ -281,7 +281,7 @@ static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t
 	if (undo)
 		rxw_send_spurious(p, r->distance, out);
 	rxw_recovery_decay(&p->tx.recovery, r->now, p->tx.rtt.srtt);
-	if (r->ack.reason == RXW_ACK_NOSPACE && r->now >= q->nospace_at + p->tx.rtt.srtt) {
+	if (r->ack->reason == RXW_ACK_NOSPACE && r->now >= q->nospace_at + p->tx.rtt.srtt) {
 		q->nospace_at = r->now;
 		rxw_cc_lost(&p->tx.cc, flight, r->now);
 	}
@@ -314,7 +314,7 @@ static bool taken_back(const struct rxw_ack *ack)
 static void heard(struct rxw_sendq *q, const struct ack_result *r)
 {
 	if (r->newer || !q->heard)
-		q->heard = !taken_back(&r->ack);
+		q->heard = !taken_back(r->ack);
 	q->busy_since = 0;
 	q->busy_count = 0;
 }
@@ -371,7 +371,7 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 		      struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct ack_result r = {.ack = *ack, .now = out->now};
+	struct ack_result r = {.ack = ack, .now = out->now};
 	uint32_t flight = q->flight, cwnd = q->cc.cwnd, window = q->window, lowest;
 
 	r.newer =

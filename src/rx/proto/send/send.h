@@ -32,8 +32,6 @@ void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out);
  * to the thresholds again; else each small ACK would trigger a small train, and that a small ACK.
  */
 void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
-/* May DATA of the call be sent at all? */
-bool rxw_send_allowed(const struct rxw_pcall *p);
 /* Packets that the congestion window allows beyond those in flight. */
 uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p);
 /* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
@@ -96,7 +94,7 @@ void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out,
 void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out);
 /* Declare losses; `flight`: packets in flight before the ACK or timer that found them. */
 void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out);
-/* When the timer is to run; RXW_NEVER = no need. */
+/* With packets not acknowledged: when the timer is to run; RXW_NEVER = no need. */
 uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now);
 void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out);
 /* The peer was BUSY, or the lowest packet missing, for too long: the call times out. */

@@ -46,7 +46,7 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 	uint64_t at = RXW_NEVER;
 	bool probe;
 
-	if (!rxw_send_allowed(p) || q->una == q->end)
+	if (!rxw_pcall_may_send(p))
 		return at;
 	if (q->busy_since != 0 && now < q->busy_at)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
@@ -154,7 +154,7 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_mtu_lost(&q->mtu, now);
 		q->mtu_at = RXW_NEVER;
 	}
-	if (!rxw_send_allowed(p) || q->una == q->end || proof_pending(p, out) ||
+	if (!rxw_pcall_may_send(p) || q->una == q->end || proof_pending(p, out) ||
 	    (q->busy_since != 0 && now < q->busy_at))
 		return;
 	if (q->busy_since != 0 && q->busy_at != 0) {

@@ -19,12 +19,6 @@ uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
 	return rxw_min32(size, peer);
 }
 
-bool rxw_send_allowed(const struct rxw_pcall *p)
-{
-	return p->error == 0 && !p->tx.stopped &&
-	       (p->state == RXW_CS_ACTIVE || p->state == RXW_CS_HOLD);
-}
-
 uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p)
 {
 	const struct rxw_cc *cc = &p->tx.cc;
@@ -99,7 +93,7 @@ static bool blocked(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
 
-	return !rxw_send_allowed(p) || (q->busy_since != 0 && now < q->busy_at) ||
+	return !rxw_pcall_may_send(p) || (q->busy_since != 0 && now < q->busy_at) ||
 	       (q->retry_at != RXW_NEVER && now < q->retry_at) || waits_for_proof(p, now);
 }
 
@@ -486,7 +480,7 @@ enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
 	uint32_t room;
 	uint16_t lost;
 
-	if (q->retry_at != RXW_NEVER && now < q->retry_at && rxw_send_allowed(p)) {
+	if (q->retry_at != RXW_NEVER && now < q->retry_at && rxw_pcall_may_send(p)) {
 		*not_before = q->retry_at;
 		return RXW_TRAIN_PACED;
 	}
