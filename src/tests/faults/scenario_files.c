@@ -62,7 +62,8 @@ static int serve(void)
 		.read_ahead = 2 << 20,
 		.watches = 10,
 		.promises = 100,
-		.drain_ms = 2000,
+		/* A limit, for a busy machine too: the last calls of a client that is gone end after dead_ms. */
+		.drain_ms = 30000,
 	};
 	char message[FSD_MESSAGE_MAX] = "";
 	struct rxw_config config;
