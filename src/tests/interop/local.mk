@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Interoperation with OpenAFS: not part of `make check`, since it wants packages and namespaces.
-# `make interop` here, or the last stage of `./quickstart check`; see src/tests/interop/README.md.
+# `make interop` here, or a stage of `./quickstart check --all`; see src/tests/interop/README.md.
 
 EXTRA_DIST += \
 	src/tests/interop/README.md \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests on a bad network, in namespaces: not part of `make check`, since they want root or user
-# namespaces. `make net` here, or a stage of `./quickstart check`.
+# namespaces. `make net` here, or a stage of `./quickstart check --all`.
 
 net_programs = src/tests/net/link src/tests/net/net_io
 EXTRA_PROGRAMS += $(net_programs)
