@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# librxwire: the floors add their files to rx_sources (and to rx_public_headers what is installed).
+# librxwire: the layers add their files to rx_sources (and to rx_public_headers what is installed).
 
 rx_sources =
 rx_public_headers =
@@ -13,6 +13,7 @@ include src/rx/rpc/local.mk
 include src/rx/keys/local.mk
 include src/rx/rxkad/local.mk
 include src/rx/rxgk/local.mk
+include src/rx/token/local.mk
 
 # Every object, without a symbol map: librxwire is made of it, and the tests of internals link it.
 noinst_LTLIBRARIES += src/rx/librxwire_core.la

@@ -31,11 +31,11 @@ LAYERS = [
     ["src/rx/api"],
     ["src/rx/rpc", "src/rx/keys"],
     ["src/rx/rxkad", "src/rx/rxgk"],
+    ["src/rx/token"],
     ["src/afs"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-# Modules of one layer from the lowest to the highest, where the layer has several.
 ROOTS = ["src/rx", "src/afs", "src/tools", "src/fileserver"]
 
 

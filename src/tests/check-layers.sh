@@ -88,6 +88,7 @@ may_include src/rx/rxwire 'rxwire/.*'
 
 # Security classes plug in from outside, as an application's own would; they read the clock.
 may_include src/rx/keys   "$config|(base|keys)/.*|rxwire/.*"
+may_include src/rx/token  "$config|(base|keys|token)/.*|rxwire/.*"
 may_include src/rx/rxkad  "$config|(base|keys|rxkad)/.*|rxwire/.*"
 may_include src/rx/rxgk   "$config|(base|keys|rxgk)/.*|rxwire/.*"
 
@@ -150,13 +151,13 @@ may_not_api=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/a
 [ -z "$may_not_api" ] || echo "$may_not_api: the public layer does not know the layout of packets" >> "$bad"
 
 # The library never prints.
-for floor in base proto io engine api rpc keys rxkad rxgk; do
+for floor in base proto io engine api rpc keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 		'the library never prints'
 done
 
 # The library is a guest in programs of any locale: what it reads and writes is the same in all of them.
-for floor in base proto io engine api rpc keys rxkad rxgk; do
+for floor in base proto io engine api rpc keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
 	must_not src/rx/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \

@@ -27,6 +27,7 @@ include src/tests/rx/rpc/local.mk
 include src/tests/rx/rxkad/local.mk
 include src/tests/rx/rxgk/local.mk
 include src/tests/rx/keys/local.mk
+include src/tests/rx/token/local.mk
 include src/tests/rx/security/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
@@ -49,6 +50,7 @@ include src/tests/release/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
 
+check_scripts += src/tests/check-calls.sh
 check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
 check_scripts += src/tests/check-exports.sh
@@ -57,7 +59,7 @@ check_scripts += src/tests/check-documents.sh
 check_scripts += src/tests/check-words.sh
 check_scripts += src/tests/check-cookbook.sh
 EXTRA_DIST += src/tests/asserts.h src/tests/documents.py src/tests/kernel.h src/tests/main.h src/tests/mentions.py
-EXTRA_DIST += src/tests/cookbook.c src/tests/words.py
+EXTRA_DIST += src/tests/check-calls.py src/tests/cookbook.c src/tests/words.py
 check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK

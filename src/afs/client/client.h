@@ -13,32 +13,11 @@
 #include <rxwire/engine.h>
 #include <rxwire/security.h>
 
+#include "afs/client/error.h"
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
 #include "afs/vl.h"
-
-/* The remedy for an error: see afs_client_recover(). */
-enum afs_remedy {
-	AFS_REMEDY_NONE,
-	AFS_REMEDY_WAIT,   /* to ask again after a pause, another server or the same */
-	AFS_REMEDY_OTHER,  /* to ask another server */
-	AFS_REMEDY_LOCATE  /* to ask where the volume is now */
-};
-
-/*
- * Why something failed: one line that names the thing, and the code of the call if there was one.
- * Functions here return 0 (or a count), or -1 with *error filled. All of them block, and each
- * client is for one thread at a time; several clients may share an engine.
- */
-struct afs_error {
-	int32_t code;           /* of the call; 0 if it never came to one */
-	enum rxw_origin origin;
-	int result;             /* negative result of the library that led to it; 0 = none */
-	enum afs_remedy remedy;
-	bool interrupted;       /* by afs_client_cancel() */
-	char text[480];
-};
 
 /*
  * One endpoint with the callback service on it, and connections to a cell's location and file

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "io/io.h"
+#include "io/io_inject.h"
 
 #define RXW_IO_BATCH        64u    /* most messages of one system call */
 #define RXW_IO_SEGMENTS     64u    /* most datagrams of one train (the kernel's UDP_MAX_SEGMENTS) */
@@ -82,20 +83,6 @@ extern const struct rxw_io_backend rxw_io_backend_msg;
 #if RXW_ENABLE_MMSG
 extern const struct rxw_io_backend rxw_io_backend_mmsg;
 #endif
-
-/*
- * One rule of fault injection: the count-th operation of its kind fails, or that and all later
- * ones.
- */
-enum rxw_io_fault_kind { RXW_IO_FAULT_GSO, RXW_IO_FAULT_SEND, RXW_IO_FAULT_GRO,
-			 RXW_IO_FAULT_STEER, RXW_IO_FAULT_REUSEPORT, RXW_IO_FAULT_KINDS };
-#define RXW_IO_FAULTS 8u
-struct rxw_io_fault {
-	enum rxw_io_fault_kind kind;
-	int error;
-	bool onward;
-	uint64_t at; /* 0: when the socket is set up */
-};
 
 /* A destination that refused a train while the same datagrams went out singly. */
 struct rxw_io_refusal {
@@ -198,12 +185,6 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer);
 void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error);
 
-/* io_inject.c: read the rules. 0, or -EINVAL if the text makes no sense. */
-int rxw_io_inject_parse(struct rxw_io_sock *s, const char *text);
-/* The errno that the next operation but `ahead` of this kind shall fail with, or 0. */
-int rxw_io_inject_peek(const struct rxw_io_sock *s, enum rxw_io_fault_kind kind, uint64_t ahead);
-/* The errno that this step of the set-up shall fail with, or 0. */
-int rxw_io_inject_setup(const struct rxw_io_sock *s, enum rxw_io_fault_kind kind);
 static inline void rxw_io_inject_count(struct rxw_io_sock *s, enum rxw_io_fault_kind kind)
 {
 	if (s->fault_count)

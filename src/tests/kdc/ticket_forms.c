@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keys/ticket.h"
+#include "token/ticket.h"
 
 #define SERVICE 78
 

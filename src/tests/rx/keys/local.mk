@@ -5,6 +5,5 @@ check_tests += src/tests/rx/keys/test_files
 src_tests_rx_keys_test_files_LDADD = $(LDADD) $(KRB5_LIBS)
 check_tests += src/tests/rx/keys/test_keys
 check_tests += src/tests/rx/keys/test_secret
-check_tests += src/tests/rx/keys/test_token
 
 include src/tests/kdc/local.mk

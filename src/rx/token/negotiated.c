@@ -2,8 +2,8 @@
 /* Tokens of rxgk for a ticket of Kerberos: whom to ask, under which names (rx-protocol 7.4.7). */
 
 #include "base/ascii.h"
-#include "keys/negotiated.h"
-#include "keys/ticket.h"
+#include "token/negotiated.h"
+#include "token/ticket.h"
 
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tokens of a client. */
 
-#include "keys/negotiated.h"
+#include "token/negotiated.h"
 #include "keys/secret.h"
-#include "keys/ticket.h"
+#include "token/ticket.h"
 
 #include <rxwire/error.h>
 #include <rxwire/rxgk.h>

@@ -3,7 +3,7 @@
 
 #include "tests/rx/base/testing.h"
 
-#include "keys/ticket.h"
+#include "token/ticket.h"
 
 #include <netinet/in.h>
 #include <rxwire/rxwire.h>

@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 #include "keys/advice.h"
-#include "keys/ticket.h"
+#include "token/ticket.h"
 
 #include <rxwire/error.h>
 

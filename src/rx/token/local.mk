@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tokens of clients, of whatever security class. Sources and private headers, one pair a line.
+
+rx_sources += \
+	src/rx/token/negotiated.c src/rx/token/negotiated.h \
+	src/rx/token/ticket.c src/rx/token/ticket.h \
+	src/rx/token/token.c
+
+rx_public_headers += \
+	src/rx/rxwire/token.h
