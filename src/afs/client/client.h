@@ -177,8 +177,8 @@ int afs_client_read(struct afs_client *client, struct afs_fetch *fetch, const ch
 		    void *arg, struct afs_error *error);
 
 /*
- * The fetch is complete: remember the promise that came with it, for afs_client_give_up(). Any thread.
- * afs_client_read() does it by itself.
+ * The fetch is complete: remember the promise that came with it, for afs_client_give_up(). Any
+ * thread. afs_client_read() does it by itself.
  */
 void afs_client_fetched(struct afs_client *client, const struct afs_fetch *fetch);
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <semaphore.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <rxwire/rpc.h>
@@ -45,6 +46,19 @@ static void empty_connection(int first, int end)
 	rxw_connection_release(full);
 }
 
+/* What is queued or reserved already needs no room: these never wait, and are never refused. */
+static void ends_without_room(rxw_call *call)
+{
+	ck_assert_int_eq(rxw_call_commit(call, 0), 0);
+	ck_assert_int_eq(rxw_call_commit(call, 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	ck_assert_int_eq(rxw_call_error(call, NULL), 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	ck_assert_int_eq(rxw_call_write(call, "", 1), -RXW_ESTATE);
+}
+
 static void writers(void)
 {
 	static uint8_t data[20000];
@@ -63,6 +77,7 @@ static void writers(void)
 			ck_assert_int_eq(rxw_call_commit(calls[1], (size_t)n), 0);
 	} while (n > 0);
 	ck_assert_int_eq(n, -RXW_EDEADLK);
+	ends_without_room(calls[1]);
 	do
 		n = rxw_call_sendfile(calls[2], bed.file, 0, sizeof(data));
 	while (n > 0);
@@ -221,6 +236,68 @@ START_TEST(in_a_handler_on_the_receiving_thread)
 	fill_connection();
 	in_short_handler(try_all);
 	empty_connection(0, 3);
+	h_close(&bed);
+}
+END_TEST
+
+#define LARGE (4u << 20) /* more than the send queue takes from those that may wait */
+
+static struct {
+	int committed, flushed, ended;
+	size_t bytes;
+} reply;
+
+/* Nobody receives ACKs meanwhile, so the send queue grows beyond its limit. */
+static int32_t fill_reply(rxw_call *call, void *context)
+{
+	ssize_t n;
+
+	(void)context;
+	while (reply.bytes < LARGE && !reply.committed) {
+		struct iovec iov[4];
+		unsigned count = 4;
+
+		n = rxw_call_reserve(call, 20000, iov, &count);
+		for (unsigned i = 0; n > 0 && i < count; i++)
+			memset(iov[i].iov_base, 7, iov[i].iov_len);
+		reply.committed = n > 0 ? rxw_call_commit(call, (size_t)n) : (int)n;
+		reply.bytes += n > 0 ? (size_t)n : 0;
+	}
+	reply.flushed = rxw_call_flush(call);
+	reply.ended = rxw_call_send_end(call);
+	sem_post(&done);
+	return 0;
+}
+
+/* A short handler's own reply is larger than the send queue: it is not refused, and arrives. */
+START_TEST(a_reply_on_the_receiving_thread)
+{
+	struct rxw_service_options o = { .size = sizeof(o), .id = IN_SHORT, .name = "fills",
+					 .handler = fill_reply, .flags = RXW_SERVICE_SHORT };
+	static uint8_t data[65536];
+	rxw_connection *connection;
+	size_t bytes = 0;
+	rxw_call *call;
+	ssize_t n;
+
+	sem_init(&done, 0, 0);
+	memset(&reply, 0, sizeof(reply));
+	h_open(&bed, NULL);
+	h_offer(&bed, o);
+	connection = h_connect(&bed, IN_SHORT);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	sem_wait(&done);
+	while ((n = rxw_call_read_some(call, data, sizeof(data))) > 0)
+		bytes += (size_t)n;
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	ck_assert_int_eq(reply.committed, 0);
+	ck_assert_int_eq(reply.flushed, 0);
+	ck_assert_int_eq(reply.ended, -RXW_ESTATE); /* the return of the handler does that */
+	ck_assert_uint_ge(bytes, LARGE);
+	ck_assert_uint_eq(bytes, reply.bytes);
+	rxw_connection_release(connection);
 	h_close(&bed);
 }
 END_TEST
@@ -492,6 +569,7 @@ START_TEST(stop_beside_a_handler_that_is_stuck)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "blocking", in_a_callback, in_a_callback_beside_a_caller_that_waits,
-		 in_a_handler_on_the_receiving_thread, setting_a_callback, deadlines_cover_it,
+		 in_a_handler_on_the_receiving_thread, a_reply_on_the_receiving_thread,
+		 setting_a_callback, deadlines_cover_it,
 		 deadlines_count_from_the_beginning, abort_a_connection, stop_a_client,
 		 stop_waits_for_a_client, stop_beside_a_handler_that_is_stuck)
