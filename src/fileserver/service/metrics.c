@@ -27,20 +27,18 @@ static void put(FILE *f, const char *name, const char *type, const char *help,
 static void put_calls(FILE *f, const struct fsd_counters *c)
 {
 	put(f, "calls_total", "counter", "Calls of the file service.", get(&c->calls));
-	put(f, "calls_failed_total", "counter",
-	    "Calls of the file service that ended with an error.", get(&c->failed));
-	put(f, "writes_refused_total", "counter", "Calls that would have changed something.",
+	put(f, "calls_failed_total", "counter", "Calls of the file service that failed.",
+	    get(&c->failed));
+	put(f, "writes_refused_total", "counter", "Calls that would have modified something.",
 	    get(&c->refused_writes));
-	put(f, "location_calls_total", "counter", "Calls of the location service.",
+	put(f, "location_calls_total", "counter", "Calls of the volume location service.",
 	    get(&c->vl_calls));
-	put(f, "statuses_total", "counter", "Statuses of files and directories that were sent.",
+	put(f, "statuses_total", "counter", "Status records of files and directories sent.",
 	    get(&c->statuses));
-	put(f, "fetches_total", "counter", "Fetches of data.", get(&c->fetches));
-	put(f, "fetched_bytes_total", "counter", "Bytes that fetches sent.",
-	    get(&c->fetched_bytes));
-	put(f, "fetches_aborted_total", "counter", "Fetches that did not send all.",
-	    get(&c->fetch_aborts));
-	head(f, "fetch_seconds_total", "counter", "Time that fetches took, all together.");
+	put(f, "fetches_total", "counter", "Data fetches.", get(&c->fetches));
+	put(f, "fetched_bytes_total", "counter", "Bytes sent by fetches.", get(&c->fetched_bytes));
+	put(f, "fetches_aborted_total", "counter", "Incomplete fetches.", get(&c->fetch_aborts));
+	head(f, "fetch_seconds_total", "counter", "Total duration of fetches.");
 	fprintf(f, "rxfsd_fetch_seconds_total %.6f\n", (double)get(&c->fetch_ns) / 1e9);
 }
 
@@ -50,18 +48,18 @@ static void put_readers(FILE *f, struct fsd_readers *readers)
 
 	fsd_readers_stats(readers, &s);
 	head(f, "read_bytes_total", "counter",
-	     "Bytes of files: from the page cache, read ahead by threads, or read while the call waited for the disk.");
+	     "Bytes of files read from the page cache, by read-ahead threads, or from the disk "
+	     "while the call waited.");
 	fprintf(f, "rxfsd_read_bytes_total{from=\"cache\"} %llu\n",
 		(unsigned long long)s.bytes_cached);
 	fprintf(f, "rxfsd_read_bytes_total{from=\"ahead\"} %llu\n",
 		(unsigned long long)s.bytes_ahead);
 	fprintf(f, "rxfsd_read_bytes_total{from=\"direct\"} %llu\n",
 		(unsigned long long)s.bytes_direct);
-	put(f, "reads_ahead_total", "counter", "Reads by the threads that read ahead.",
-	    s.reads_ahead);
-	put(f, "reader_waits_total", "counter", "Times that a call waited for a read ahead.",
+	put(f, "reads_ahead_total", "counter", "Reads by read-ahead threads.", s.reads_ahead);
+	put(f, "reader_waits_total", "counter", "Calls that had to wait for a read-ahead.",
 	    s.waits);
-	put(f, "reader_threads", "gauge", "Threads that read ahead.", s.threads);
+	put(f, "reader_threads", "gauge", "Read-ahead threads.", s.threads);
 }
 
 static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
@@ -69,35 +67,33 @@ static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
 	struct fsd_clients_stats s = {0};
 
 	fsd_clients_stats(clients, &s);
-	put(f, "hosts", "gauge", "Clients that are remembered.", s.hosts);
-	put(f, "hosts_up", "gauge", "Clients that answer callbacks, and may hold promises.",
+	put(f, "hosts", "gauge", "Clients in memory.", s.hosts);
+	put(f, "hosts_up", "gauge", "Clients that answer callbacks and may hold promises.",
 	    s.hosts_up);
 	put(f, "hosts_reclaimed_total", "counter",
-	    "Clients told to forget what they cache, to make room for promises.", s.reclaimed);
-	put(f, "promises", "gauge", "Callback promises that clients hold.", s.promises);
-	put(f, "promises_limit", "gauge", "Most callback promises (--promises).", limit);
-	put(f, "promised_objects", "gauge", "Files and directories that there are promises on.",
+	    "Clients told to discard their cache to make room for promises.", s.reclaimed);
+	put(f, "promises", "gauge", "Callback promises in force.", s.promises);
+	put(f, "promises_limit", "gauge", "Limit of callback promises (--promises).", limit);
+	put(f, "promised_objects", "gauge", "Files and directories covered by promises.",
 	    s.objects);
 	put(f, "promises_given_total", "counter", "Callback promises given.", s.given);
 	put(f, "promises_broken_total", "counter", "Callback promises broken by a change.",
 	    s.broken);
-	put(f, "promises_refused_total", "counter", "Times that a client got no promise.",
-	    s.refused);
-	put(f, "promises_expired_total", "counter", "Callback promises whose time ended.",
-	    s.expired);
+	put(f, "promises_refused_total", "counter", "Callback promises refused.", s.refused);
+	put(f, "promises_expired_total", "counter", "Callback promises expired.", s.expired);
 	put(f, "promises_returned_total", "counter",
-	    "Callback promises that clients gave up one by one.", s.dropped);
+	    "Callback promises returned individually by clients.", s.dropped);
 	put(f, "callbacks_failed_total", "counter",
-	    "Calls to clients that failed though these had answered before.", s.failed);
+	    "Failed calls to clients that had answered before.", s.failed);
 }
 
 static void put_keys(FILE *f, const struct fsd_key_loads *keys)
 {
-	head(f, "key_loads_total", "counter", "Times that the keys of the service were read.");
+	head(f, "key_loads_total", "counter", "Loads of the service keys.");
 	fprintf(f, "rxfsd_key_loads_total{result=\"success\"} %llu\n", get(&keys->good));
 	fprintf(f, "rxfsd_key_loads_total{result=\"failure\"} %llu\n", get(&keys->bad));
 	head(f, "keys_loaded_time_seconds", "gauge",
-	     "When they were read last without an error, in seconds since 1970.");
+	     "Time of the last successful load of the service keys, in seconds since 1970.");
 	fprintf(f, "rxfsd_keys_loaded_time_seconds %lld\n",
 		(long long)atomic_load_explicit(&keys->time, memory_order_relaxed));
 }
@@ -115,7 +111,7 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	put_calls(f, &service->counters);
 	put_readers(f, service->readers);
 	put_clients(f, service->clients, promises_limit);
-	put(f, "watched_directories", "gauge", "Directories watched for changes.",
+	put(f, "watched_directories", "gauge", "Directories watched with inotify.",
 	    service->watch ? fsd_watch_count(service->watch) : 0);
 	put_keys(f, keys);
 	bad = ferror(f);

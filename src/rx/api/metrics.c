@@ -69,46 +69,51 @@ struct metric {
 	{"rxwire_" #member, text, offsetof(struct rxw_stats, member), false}
 
 static const struct metric counters[] = {
-	COUNT64(retransmitted, "DATA packets sent again."),
-	COUNT64(duplicates, "DATA packets that came again."),
-	COUNT64(trains_sent, "Messages that the kernel cut into several datagrams."),
-	COUNT64(trains_received, "Messages of several datagrams that the kernel joined."),
-	COUNT64(wakeups, "Threads that were woken to read, write or serve."),
-	COUNT64(calls_started, "Calls begun or taken."),
-	COUNT64(calls_ended, "Calls that ended well."),
-	COUNT64(calls_aborted, "Calls that ended with an error."),
-	COUNT64(calls_timed_out, "Calls that ended because time was up."),
-	COUNT64(calls_refused, "Calls told that the server is busy."),
-	COUNT64(kernel_drops, "Datagrams that found the socket's buffer full."),
-	COUNT64(wrong_shard, "Packets that came to another socket than the connection's."),
-	COUNT64(gso_fallbacks, "Times that the kernel refused to cut a message."),
-	COUNT64(gro_fallbacks, "Times that the kernel refused to join datagrams."),
-	COUNT64(send_errors, "Messages that the kernel refused."),
-	COUNT64(send_retries, "Messages tried once more."),
-	COUNT64(stateless_aborts, "ABORTs to packets that belong to nothing."),
+	COUNT64(retransmitted, "DATA packets retransmitted."),
+	COUNT64(duplicates, "DATA packets received more than once."),
+	COUNT64(trains_sent, "Messages of several datagrams passed to the kernel (GSO)."),
+	COUNT64(trains_received, "Messages of several datagrams received from the kernel (GRO)."),
+	COUNT64(wakeups, "Threads woken to read, write or serve."),
+	COUNT64(calls_started, "Calls begun in both directions."),
+	COUNT64(calls_ended, "Calls that ended successfully."),
+	COUNT64(calls_aborted, "Calls that failed."),
+	COUNT64(calls_timed_out, "Calls that timed out."),
+	COUNT64(calls_refused, "Calls refused because the server is busy."),
+	COUNT64(kernel_drops, "Datagrams dropped by the kernel because the socket buffer was "
+			      "full."),
+	COUNT64(wrong_shard, "Packets that arrived at another socket than that of their "
+			     "connection."),
+	COUNT64(gso_fallbacks, "Times that the kernel refused GSO."),
+	COUNT64(gro_fallbacks, "Times that the kernel refused GRO."),
+	COUNT64(send_errors, "Messages that the kernel refused to send."),
+	COUNT64(send_retries, "Messages sent again after a temporary error."),
+	COUNT64(stateless_aborts, "ABORT packets sent without a connection."),
 	COUNT64(version_answers, "VERSION packets answered."),
 	COUNT64(debug_answers, "DEBUG packets answered."),
-	COUNT64(loss_events, "Reactions of congestion control to lost packets."),
-	COUNT64(spurious_losses, "Losses that were none, and reactions taken back."),
+	COUNT64(loss_events, "Loss events: reactions of congestion control to lost packets."),
+	COUNT64(spurious_losses, "False losses, whose reactions were undone."),
 	COUNT64(rto_events, "Retransmission timeouts."),
-	COUNT64(probes, "Probes at the tail of a flight."),
-	COUNT64(calls_given_up, "Calls whose client kept a thread waiting for too long."),
-	COUNT64(strangers, "Connections made for addresses that had proven nothing."),
-	COUNT64(strangers_evicted, "Those of them that were forgotten early to make room."),
-	COUNT64(strangers_asked, "Strangers without a place who were asked to prove their address."),
-	COUNT64(strangers_proved, "Those of them who did."),
-	COUNT64(connections_evicted, "Idle connections that were forgotten to keep to their number."),
+	COUNT64(probes, "Tail loss probes."),
+	COUNT64(calls_given_up, "Calls aborted because they made too little progress while "
+				"others waited."),
+	COUNT64(strangers, "Connections created for unvalidated addresses."),
+	COUNT64(strangers_evicted, "Connections of unvalidated addresses removed early to make "
+				   "room."),
+	COUNT64(strangers_asked, "Clients asked to validate their address because no room was "
+				 "left."),
+	COUNT64(strangers_proved, "Clients that validated their address when asked."),
+	COUNT64(connections_evicted, "Idle connections removed because of connections-max."),
 };
 
 static const struct metric gauges[] = {
-	GAUGE32(connections_client, "Connections whose client end is here."),
-	GAUGE32(connections_server, "Connections whose server end is here."),
-	GAUGE32(calls_active, "Calls that somebody works on or waits for."),
-	GAUGE32(calls_waiting, "Calls that wait for a thread."),
-	GAUGE32(peers, "Hosts and ports that are remembered."),
-	GAUGE32(workers, "Threads that run handlers."),
-	GAUGE32(workers_idle, "Those of them that have nothing to do."),
-	GAUGE32(workers_parked, "Those that wait for their clients, and are not counted."),
+	GAUGE32(connections_client, "Client connections."),
+	GAUGE32(connections_server, "Server connections."),
+	GAUGE32(calls_active, "Calls in progress."),
+	GAUGE32(calls_waiting, "Calls waiting for a worker."),
+	GAUGE32(peers, "Peers (address and port) in memory."),
+	GAUGE32(workers, "Worker threads."),
+	GAUGE32(workers_idle, "Idle workers."),
+	GAUGE32(workers_parked, "Workers blocked on their clients."),
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -154,9 +159,11 @@ static const struct pair pairs[] = {
 	     datagrams_sent, "received", "sent"),
 	PAIR("rxwire_bytes_total", "Bytes of UDP payload.", "direction", bytes_received, bytes_sent,
 	     "received", "sent"),
-	PAIR("rxwire_windows_total", "Windows that an acknowledgement opened, by who sent them.",
+	PAIR("rxwire_windows_total", "Windows opened by an acknowledgement, by the thread that "
+				     "sent the data.",
 	     "sent_by", windows_by_writer, windows_by_receiver, "writer", "receiver"),
-	PAIR("rxwire_handlers_total", "Calls served, by the thread that did.", "on", handlers_short,
+	PAIR("rxwire_handlers_total", "Calls served, by the thread that ran the handler.", "on",
+	     handlers_short,
 	     handlers_worker, "receiver", "worker"),
 };
 
@@ -205,13 +212,13 @@ static void put_causes(struct text *t, const struct subject *s, size_t count)
 			put(t, "rxwire_drops_total{endpoint=\"%s\",cause=\"%s\"} %llu\n", s[i].name,
 			    rxw_drop_name((enum rxw_drop)k),
 			    (unsigned long long)s[i].stats.drops[k]);
-	head(t, "rxwire_lock_contended_total", "counter", "Times that a lock was found taken.");
+	head(t, "rxwire_lock_contended_total", "counter", "Contended lock acquisitions.");
 	for (size_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < RXW_LOCK_COUNT; k++)
 			put(t, "rxwire_lock_contended_total{endpoint=\"%s\",lock=\"%s\"} %llu\n",
 			    s[i].name, rxw_lock_name((enum rxw_lock)k),
 			    (unsigned long long)s[i].stats.lock_contended[k]);
-	head(t, "rxwire_syscalls_total", "counter", "System calls on sockets, by what they did.");
+	head(t, "rxwire_syscalls_total", "counter", "System calls on sockets, by operation.");
 	for (size_t i = 0; i < count; i++) {
 		const struct rxw_stats *v = &s[i].stats;
 		const uint64_t calls[] = {v->syscalls_send, v->syscalls_recv, v->syscalls_other};
@@ -273,22 +280,24 @@ static void put_rest(struct text *t, const struct subject *s, size_t count)
 		       "mtu=\"%u\",gso=\"%d\",gro=\"%d\"} 1\n",
 		    s[i].name, s[i].effective.io, s[i].effective.listeners, s[i].effective.window,
 		    s[i].effective.mtu, s[i].effective.gso, s[i].effective.gro);
-	head(t, "rxwire_pinned_bytes", "gauge", "Receive buffers that queues hold.");
+	head(t, "rxwire_pinned_bytes", "gauge", "Receive buffers held by queues.");
 	for (size_t i = 0; i < count; i++)
 		put(t, "rxwire_pinned_bytes{endpoint=\"%s\"} %llu\n", s[i].name,
 		    (unsigned long long)s[i].stats.bytes_pinned);
-	head(t, "rxwire_socket_buffer_bytes", "gauge", "Granted to each socket.");
+	head(t, "rxwire_socket_buffer_bytes", "gauge", "Socket buffer granted by the kernel.");
 	for (size_t i = 0; i < count; i++) {
 		put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"received\"} %zu\n",
 		    s[i].name, s[i].effective.rcvbuf);
 		put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"sent\"} %zu\n",
 		    s[i].name, s[i].effective.sndbuf);
 	}
-	head(t, "rxwire_memory_bytes", "gauge", "Packet memory of the endpoint's engine in use.");
+	head(t, "rxwire_memory_bytes", "gauge", "Packet memory in use by the engine of the "
+						"endpoint.");
 	for (size_t i = 0; i < count; i++)
 		put(t, "rxwire_memory_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
 		    (long long)atomic_load(&s[i].endpoint->engine->memory.used));
-	head(t, "rxwire_memory_limit_bytes", "gauge", "What that engine may use.");
+	head(t, "rxwire_memory_limit_bytes", "gauge", "Limit of the packet memory of that "
+						      "engine.");
 	for (size_t i = 0; i < count; i++)
 		put(t, "rxwire_memory_limit_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
 		    (long long)s[i].endpoint->engine->memory.limit);
