@@ -57,7 +57,7 @@ void afs_error_code(struct afs_error *error, const char *what, int32_t code, enu
 				  : rxw_code_text(code);
 
 	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
-		why = "no answer; is a server running there?";
+		why = "no answer; check that a server is running there";
 	else if (origin == RXW_ORIGIN_PEER && code > 0 && code < 100)
 		why = strerror(code);
 	afs_error_text(error, "%s: %s (code %d)", what, why, code);
@@ -164,7 +164,7 @@ int afs_end(struct afs_client *c, rxw_call *call, const char *what, int32_t code
 		surplus += (size_t)n;
 		if (surplus <= SURPLUS_MAX)
 			continue;
-		why = "it sends more than an answer";
+		why = "its answer is too long";
 		code = RXW_USER_ABORT;
 	}
 	return afs_conclude(c, call, what, code, why, error);

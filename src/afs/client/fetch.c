@@ -66,7 +66,7 @@ static enum afs_fetch_result take_head(struct afs_fetch *f)
 	rxw_xdr_reader(&x, f->buffer, HEAD_BYTES);
 	rxw_xdr_get_u64(&x, &f->length);
 	if (f->length > f->wanted) {
-		f->why = "the server announced more bytes than were asked for";
+		f->why = "the server announced more bytes than requested";
 		return AFS_FETCH_ERROR;
 	}
 	f->used = 0;
@@ -106,7 +106,7 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 		f->phase = AFS_FETCH_HEAD;
 	}
 	if (f->phase == AFS_FETCH_HEAD) {
-		if (!collect(f, call, HEAD_BYTES, "the reply ended before its length", &result))
+		if (!collect(f, call, HEAD_BYTES, "the reply ended before the length of the data", &result))
 			return result;
 		result = take_head(f);
 		if (result != AFS_FETCH_DONE)
@@ -118,7 +118,7 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 		n = rxw_call_readv(call, left < SIZE_MAX / 2 ? (size_t)left : SIZE_MAX / 2, iov,
 				   count);
 		if (n <= 0)
-			return stuck(f, n, "the data ended before the length that was announced");
+			return stuck(f, n, "the data ended before the announced length");
 		f->received += (uint64_t)n;
 		return AFS_FETCH_LENT;
 	}
@@ -133,7 +133,7 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 	while ((n = rxw_call_read_some(call, f->buffer, sizeof(f->buffer))) > 0) {
 		f->surplus += (size_t)n;
 		if (f->surplus > SURPLUS_MAX) {
-			f->why = "it sends more than an answer";
+			f->why = "its answer is too long";
 			return AFS_FETCH_ERROR;
 		}
 	}

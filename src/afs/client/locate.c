@@ -323,7 +323,8 @@ static int look_up(struct afs_client *c, const char *name, uint64_t end, struct 
 				 "%s: no such volume; the location server does not know it", what);
 		else if (error->origin != RXW_ORIGIN_PEER && error->code == RXW_CALL_DEAD)
 			snprintf(error->text, sizeof(error->text),
-				 "no answer from the %s; is it running, and is -s right?",
+				 "no answer from the %s; check that it is running and that -s "
+				 "is right",
 				 afs_server_text(&c->vl_address, "location server", server,
 						 sizeof(server)));
 		return -1;
@@ -331,7 +332,7 @@ static int look_up(struct afs_client *c, const char *name, uint64_t end, struct 
 	memset(volume, 0, sizeof(*volume));
 	snprintf(volume->name, sizeof(volume->name), "%s", name);
 	if (choose_type(name, &entry, &type, &volume->id) < 0) {
-		afs_error_text(error, "%s: no volume of that type exists", what);
+		afs_error_text(error, "%s: no volume of this type exists", what);
 		return -1;
 	}
 	list = malloc(sizeof(*list));

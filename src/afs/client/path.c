@@ -120,7 +120,7 @@ int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char
 	afs_fetch_init(&fetch, fid, 0, max);
 	rc = afs_client_read(client, &fetch, what, gather, &g, error);
 	if (rc > 0)
-		afs_error_text(error, "%s: no memory", what);
+		afs_error_text(error, "%s: memory is exhausted", what);
 	if (rc != 0) {
 		free(g.bytes);
 		return -1;
@@ -284,7 +284,7 @@ static int step(struct walk *w, const char *name, bool follow, struct afs_object
 		return expand_link(w, object, name);
 	if (object->status.FileType == AFS_TYPE_DIR) {
 		if (w->depth == DEPTH_MAX)
-			return walk_error(w, name, "too many directories deep");
+			return walk_error(w, name, "the path is too deep");
 		w->stack[w->depth++] = object->fid;
 		return 0;
 	}

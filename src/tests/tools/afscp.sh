@@ -280,6 +280,6 @@ want_more bench.out calls 2
 
 # The server goes away in the middle of nothing: said with an address.
 stop_server $server TERM || fail "rxfsd ended with $?"
-refused 1 'is it running' "$afscp" -s "$where" --dead-ms 1000 ls demo:/
+refused 1 'it is running' "$afscp" -s "$where" --dead-ms 1000 ls demo:/
 
 result
