@@ -106,7 +106,8 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 		f->phase = AFS_FETCH_HEAD;
 	}
 	if (f->phase == AFS_FETCH_HEAD) {
-		if (!collect(f, call, HEAD_BYTES, "the reply ended before the length of the data", &result))
+		if (!collect(f, call, HEAD_BYTES, "the reply ended before the data length",
+			     &result))
 			return result;
 		result = take_head(f);
 		if (result != AFS_FETCH_DONE)
