@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who a program is to its servers, and what a server asks of its clients. */
+/* Authentication: the tokens of clients, and the keys and security classes of servers. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "tools/common/auth.h"
 
 #define KVNO	1
-#define ENCTYPE 18 /* aes256-cts-hmac-sha1-96: OpenAFS and Linux know it, too */
+#define ENCTYPE 18 /* aes256-cts-hmac-sha1-96, which OpenAFS and Linux also have */
 
-/* When connections with our tokens take new keys: after an hour, or 2^36 bytes. */
+/* Connections with our tokens change their keys after an hour, or 2^36 bytes. */
 #define REKEY_S	    3600
 #define REKEY_BYTES 36
 
@@ -63,7 +63,7 @@ static bool has_keys(rxw_keys *keys, bool rxgk)
 	return false;
 }
 
-/* The negotiation service, if the file has its key; a cell without one is none of our business. */
+/* Open the negotiation service, if the file has its key. */
 static int open_negotiation(struct tools_keys *keys, const struct tools_auth *auth, char *message,
 			    size_t size)
 {
@@ -84,7 +84,7 @@ static int open_negotiation(struct tools_keys *keys, const struct tools_auth *au
 	rc = rxw_rxgk_negotiation_create(&o, &keys->negotiation, NULL, 0);
 	if (rc == -RXW_ENOKEY)
 		return 0;
-	/* A number that no earlier run had: its tokens are then told from ours. */
+	/* A key version that no earlier run used, so that its tokens are recognised as old. */
 	if (rc == 0 && !has_keys(keys->keys, true))
 		rc = rxw_keys_generate(keys->keys, RXW_KEY_RXGK, (int32_t)(time(NULL) & 0x7fffffff),
 				       ENCTYPE);
@@ -105,7 +105,7 @@ int tools_keys_open(struct tools_keys *keys, const struct tools_auth *auth, char
 		return -1;
 	}
 	rc = rxw_keys_load(keys->keys, auth->key_file, whose, message, size);
-	/* A keytab for rxgk alone has no other key. */
+	/* A keytab with only the key of rxgk is allowed. */
 	if ((rc == 0 || rc == -RXW_ENOKEY) && open_negotiation(keys, auth, message, size) < 0)
 		rc = -1;
 	if (rc == -RXW_ENOKEY && keys->negotiation) {
@@ -211,7 +211,7 @@ int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct too
 		bool there = has_keys(keys, class == TOOLS_RXGK);
 
 		if (auth->class == class && !there) {
-			snprintf(message, size, "%s: it has no key for %s", auth->key_file,
+			snprintf(message, size, "%s: no key for %s", auth->key_file,
 				 class == TOOLS_RXKAD ? "rxkad" : "rxgk");
 			tools_guard_close(guard);
 			return -1;
@@ -282,7 +282,7 @@ int tools_make_keys(const char *path, char *message, size_t size)
 		snprintf(message, size, "keys: %s", rxw_strerror(rc));
 	else
 		rc = rxw_keys_write(keys, path, 0, message, size);
-	/* Another server was faster: its keys are as good. */
+	/* Another server has created the file meanwhile: use its keys. */
 	if (rc == -RXW_ESYS && errno == EEXIST)
 		rc = 0;
 	rxw_keys_unref(keys);

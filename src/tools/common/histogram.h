@@ -9,7 +9,7 @@
 #define TOOLS_HISTOGRAM_BITS  6
 #define TOOLS_HISTOGRAM_SLOTS ((64 - TOOLS_HISTOGRAM_BITS + 1) << TOOLS_HISTOGRAM_BITS)
 
-/* No lock: one writer, or one histogram for each thread, merged at the end. */
+/* Without a lock: one writer, or one histogram per thread, merged at the end. */
 struct tools_histogram {
 	uint64_t count, max, min;
 	double sum;
@@ -19,7 +19,7 @@ struct tools_histogram {
 void tools_histogram_init(struct tools_histogram *h);
 void tools_histogram_add(struct tools_histogram *h, uint64_t value);
 void tools_histogram_merge(struct tools_histogram *into, const struct tools_histogram *from);
-/* The value that the share `q` (0..1) of all values does not exceed; 0 if there are none. */
+/* The quantile `q` (0..1); 0 if there are no values. */
 uint64_t tools_histogram_quantile(const struct tools_histogram *h, double q);
 double tools_histogram_mean(const struct tools_histogram *h);
 

@@ -8,10 +8,10 @@
 #include <rxwire/config.h>
 
 /*
- * Before an engine for so many endpoints is created: the process may open as many descriptors as
- * it is allowed at all, and unless config->memory was changed it grows by 1 MiB for each endpoint
- * but the first. The buffers that wait in an idle socket count against that memory, so without it
- * a thousand sockets leave nothing to send with.
+ * Prepare for an engine with this many endpoints: raise the limit of open descriptors to its
+ * maximum and, unless config->memory was changed, add 1 MiB for each endpoint after the first. The
+ * receive buffers of idle sockets count against that memory; without the increase a thousand
+ * sockets would leave none for sending.
  */
 void tools_allow_endpoints(struct rxw_config *config, uint64_t endpoints);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One line on stderr that names the thing and says what to do. */
+/* Messages on stderr. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,8 +20,8 @@ static bool progress_shown; /* under the lock */
 static bool journal; /* stderr is the journal's; set before other threads exist */
 
 /*
- * Files that are opened later must not take the numbers of the standard ones. Writing to stdout
- * fails as it did.
+ * Files that are opened later must not get the descriptors of the standard files. Writing to a
+ * closed stdout still fails.
  */
 static void open_standard_files(void)
 {
@@ -29,7 +29,7 @@ static void open_standard_files(void)
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
-			return; /* nothing is left to say so on */
+			return; /* there is no way to report it */
 }
 
 void tools_set_program(const char *name)
@@ -55,7 +55,7 @@ const char *tools_program_name(void)
 	return program;
 }
 
-/* Nothing can be done about a stderr that does not take it. */
+/* Errors of stderr are ignored. */
 static void put(const char *text, size_t length)
 {
 	while (length > 0) {
@@ -104,7 +104,7 @@ void tools_progress(const char *text)
 
 	pthread_mutex_lock(&lock);
 	if (text) {
-		/* Carriage return, text, erase the rest of what stood there. */
+		/* Carriage return, text, erase the rest of the old line. */
 		snprintf(line, sizeof(line), "\r%s\033[K", text);
 		put(line, strlen(line));
 		progress_shown = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One line on stderr that names the thing and says what to do. */
+/* Messages on stderr: one line that names the problem and the remedy. */
 #ifndef TOOLS_MESSAGE_H
 #define TOOLS_MESSAGE_H
 
@@ -10,8 +10,8 @@
 #define TOOLS_EXIT_USAGE   2
 
 /*
- * Name put before every line; static storage expected. Call first in main(): standard files that
- * are closed are opened on /dev/null here, so that no other file gets their numbers.
+ * Set the name that begins every line; static storage. Call this first in main(): it opens closed
+ * standard files on /dev/null, so that no other file gets their descriptors.
  */
 void tools_set_program(const char *name);
 const char *tools_program_name(void);
@@ -23,20 +23,20 @@ const char *tools_program_name(void);
 bool tools_stderr_is_journal(void);
 
 /*
- * "NAME: text" (in the journal: "<3>text") and a newline on stderr, in one write; a progress line
- * that stands there is ended first. Any thread.
+ * Write "NAME: text" (in the journal: "<3>text") and a newline to stderr, with one write(). A
+ * progress line is ended first. Any thread.
  */
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Show `text` in place of the line shown before (a progress line; stderr must be a terminal). NULL:
- * end the line, so that later output starts on a fresh one. Any thread.
+ * Replace the progress line by `text`; stderr must be a terminal. NULL: end the line, so that later
+ * output begins on a new one. Any thread.
  */
 void tools_progress(const char *text);
 
 /*
- * Close stdout, reporting what could not be written (a full disk, say). Returns `status`, or
- * TOOLS_EXIT_FAILURE if that failed. Last thing in main().
+ * Close stdout, and report if it could not be written (for example, disk full). Returns `status`,
+ * or TOOLS_EXIT_FAILURE if that failed. Call this last in main().
  */
 int tools_finish(int status);
 

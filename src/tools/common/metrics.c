@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Figures of a running program for Prometheus. One thread serves all: sockets never block; the size
- * of a request, the time for it, the connections of a process and those of all together are
- * bounded. Beyond a bound the oldest is closed.
+ * Metrics of a running program for Prometheus. One thread serves all connections, and its sockets
+ * never block. The size and duration of a request, the connections of one process, and all
+ * connections are limited. Beyond a limit the oldest connection is closed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,23 +28,23 @@
 #include "tools/common/metrics.h"
 #include "tools/common/report.h"
 
-#define CLIENTS	      16	  /* connections at a time */
-#define OF_PROCESS    4		  /* of one process */
-#define BACKLOG	      128	  /* connections that wait to be accepted */
-#define REQUEST_MAX   4096	  /* bytes of a request */
-#define TIME_LIMIT    5000000000u /* ns for a request and its answer */
-#define FRESH	      200000000u  /* ns that a text is good for: asking often costs no more */
-#define INTERVAL      15000	  /* ms */
-#define NS_PER_MS     1000000u
-#define PAUSE	      1000000000u /* ns without accepting when descriptors are used up */
+#define CLIENTS	    16		/* connections at a time */
+#define OF_PROCESS  4		/* connections of one process */
+#define BACKLOG	    128		/* connections not yet accepted */
+#define REQUEST_MAX 4096	/* bytes of a request */
+#define TIME_LIMIT  5000000000u /* ns for a request and its answer */
+#define FRESH	    200000000u /* ns for which a text is reused, so that frequent requests are cheap */
+#define INTERVAL    15000      /* ms */
+#define NS_PER_MS   1000000u
+#define PAUSE	    1000000000u /* ns without accepting after accept() has failed */
 
 struct client {
 	int fd; /* -1 = free */
-	uint64_t came;
-	struct ucred who;
-	size_t got; /* of the request */
+	uint64_t accepted_ns;
+	struct ucred peer;
+	size_t got; /* bytes of the request */
 	char request[REQUEST_MAX];
-	char *answer; /* NULL: not asked yet */
+	char *answer; /* NULL: the request is not complete */
 	size_t length, sent;
 };
 
@@ -56,11 +56,11 @@ struct tools_metrics {
 	pthread_t thread;
 	int stop; /* eventfd */
 	int listener;
-	uint64_t pause;	 /* until then nobody is accepted */
-	bool complained; /* about the file */
+	uint64_t pause;	 /* no connection is accepted before this time */
+	bool complained; /* an error of the file has been reported */
 	struct client client[CLIENTS];
-	double started; /* the program; seconds since 1970 */
-	char *text; /* the latest */
+	double started; /* start of the program, seconds since 1970 */
+	char *text;	/* the latest text */
 	size_t text_length;
 	uint64_t text_at; /* when it was made, 0 = never */
 };
@@ -90,7 +90,7 @@ static unsigned open_files(void)
 	while ((d = readdir(dir)))
 		n += d->d_name[0] != '.';
 	closedir(dir);
-	return n ? n - 1 : 0; /* one is that of the directory */
+	return n ? n - 1 : 0; /* without that of the directory */
 }
 
 static double seconds(clockid_t clock)
@@ -115,8 +115,8 @@ static double start_time(void)
 	fclose(f);
 	text[n] = 0;
 	/*
-	 * The name may hold anything; the 20th field behind it is the time since the machine was
-	 * started.
+	 * The name may contain any character. The 20th field after it is the start time, counted
+	 * from the boot of the machine.
 	 */
 	name_end = strrchr(text, ')');
 	if (!name_end ||
@@ -160,7 +160,7 @@ static char *process_text(double started)
 	return text;
 }
 
-/* All the texts in one; frees them. NULL: no memory, or one is NULL. */
+/* Concatenate the texts and free them. NULL: no memory, or one of them is NULL. */
 static char *join(char *parts[], size_t count, size_t *length)
 {
 	char *all = NULL;
@@ -183,7 +183,7 @@ static char *join(char *parts[], size_t count, size_t *length)
 	return all;
 }
 
-/* The text of now, or of a moment ago. False: no memory. */
+/* Make a new text, unless the latest one is recent enough. False: no memory. */
 static bool refresh(struct tools_metrics *m, uint64_t now)
 {
 	char *parts[3] = {NULL, NULL, NULL}, *all;
@@ -222,7 +222,7 @@ static bool write_all(int fd, const char *text, size_t length)
 	return true;
 }
 
-/* Whoever reads the file finds the old text or the new one, never a part. */
+/* Readers of the file see the old text or the new one, never a part of it. */
 static int replace_file(struct tools_metrics *m)
 {
 	int fd = open(m->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -231,7 +231,8 @@ static int replace_file(struct tools_metrics *m)
 	if (fd < 0)
 		return -1;
 	/*
-	 * Its reader is another user's program, whatever our umask is: the figures are no secret.
+	 * The file is read by a program of another user, so the umask is ignored; metrics are not
+	 * secret.
 	 */
 	good = write_all(fd, m->text, m->text_length) && fchmod(fd, 0644) == 0;
 	if (close(fd) < 0 || !good || rename(m->temporary, m->file) < 0) {
@@ -256,7 +257,7 @@ static void write_file(struct tools_metrics *m, uint64_t now)
 
 /* ---- the socket ---- */
 
-static void drop(struct client *c)
+static void close_client(struct client *c)
 {
 	close(c->fd);
 	free(c->answer);
@@ -265,24 +266,24 @@ static void drop(struct client *c)
 }
 
 /* Connections of the same process, or of the same user. */
-static unsigned count_like(const struct tools_metrics *m, const struct ucred *who, bool process)
+static unsigned count_like(const struct tools_metrics *m, const struct ucred *peer, bool process)
 {
 	unsigned n = 0;
 
 	for (size_t i = 0; i < CLIENTS; i++)
-		n += m->client[i].fd >= 0 && (process ? m->client[i].who.pid == who->pid
-						      : m->client[i].who.uid == who->uid);
+		n += m->client[i].fd >= 0 && (process ? m->client[i].peer.pid == peer->pid
+						      : m->client[i].peer.uid == peer->uid);
 	return n;
 }
 
 /*
- * The place for one who comes: a process that has its share gives up its own oldest connection;
- * else a free place, or that of the oldest connection of the user who has most.
+ * The slot for a new connection. If the process has its maximum, that of its oldest connection;
+ * else a free slot, or that of the oldest connection of the user with the most connections.
  */
-static struct client *find_place(struct tools_metrics *m, const struct ucred *who)
+static struct client *find_slot(struct tools_metrics *m, const struct ucred *peer)
 {
-	bool full = count_like(m, who, true) >= OF_PROCESS;
-	struct client *place = NULL;
+	bool full = count_like(m, peer, true) >= OF_PROCESS;
+	struct client *slot = NULL;
 	unsigned most = 0;
 
 	for (size_t i = 0; i < CLIENTS; i++) {
@@ -291,42 +292,43 @@ static struct client *find_place(struct tools_metrics *m, const struct ucred *wh
 
 		if (!full && c->fd < 0)
 			return c;
-		if (c->fd < 0 || (full && c->who.pid != who->pid))
+		if (c->fd < 0 || (full && c->peer.pid != peer->pid))
 			continue;
-		share = full ? 0 : count_like(m, &c->who, false);
-		if (!place || share > most || (share == most && c->came < place->came)) {
-			place = c;
+		share = full ? 0 : count_like(m, &c->peer, false);
+		if (!slot || share > most ||
+		    (share == most && c->accepted_ns < slot->accepted_ns)) {
+			slot = c;
 			most = share;
 		}
 	}
-	return place;
+	return slot;
 }
 
-/* Accept one connection. NULL: there is none, or no descriptor for it. */
+/* Accept a connection. NULL: none is waiting, or accept() failed. */
 static struct client *accept_client(struct tools_metrics *m, uint64_t now)
 {
 	int fd = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct ucred who = {0};
-	socklen_t length = sizeof(who);
+	struct ucred peer = {0};
+	socklen_t length = sizeof(peer);
 	struct client *c;
 
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			m->pause = now + PAUSE; /* it would be ready to accept again and again */
+			m->pause = now + PAUSE; /* poll() would report the socket again at once */
 		return NULL;
 	}
-	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
-	c = find_place(m, &who);
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+	c = find_slot(m, &peer);
 	if (c->fd >= 0)
-		drop(c);
+		close_client(c);
 	c->fd = fd;
-	c->came = now;
-	c->who = who;
+	c->accepted_ns = now;
+	c->peer = peer;
 	c->got = c->sent = c->length = 0;
 	return c;
 }
 
-/* The whole answer, to be sent piece by piece. */
+/* Store the answer, to be sent in parts. */
 static bool answer(struct client *c, const char *status, const char *body, size_t length)
 {
 	char head[256];
@@ -352,7 +354,7 @@ static bool plain(struct client *c, const char *status)
 	return answer(c, status, body, (size_t)n);
 }
 
-/* Is the request complete? Its end is an empty line. */
+/* Whether the request is complete: it ends with an empty line. */
 static bool complete(const struct client *c)
 {
 	return memmem(c->request, c->got, "\r\n\r\n", 4) || memmem(c->request, c->got, "\n\n", 2);
@@ -366,8 +368,8 @@ static bool asks_for(const struct client *c, const char *path)
 	       strchr(" ?\r\n", c->request[4 + n]);
 }
 
-/* What the request is answered with; false: no memory. */
-static bool decide(struct tools_metrics *m, struct client *c, uint64_t now)
+/* Answer the request; false: no memory. */
+static bool answer_request(struct tools_metrics *m, struct client *c, uint64_t now)
 {
 	if (c->got < 4 || memcmp(c->request, "GET ", 4) != 0)
 		return plain(c, "405 Method Not Allowed");
@@ -378,7 +380,7 @@ static bool decide(struct tools_metrics *m, struct client *c, uint64_t now)
 	return answer(c, "200 OK", m->text, m->text_length);
 }
 
-/* Read what came. False: the connection is to be closed. */
+/* Read the available bytes of the request. False: close the connection. */
 static bool read_request(struct tools_metrics *m, struct client *c, uint64_t now)
 {
 	ssize_t n = recv(c->fd, c->request + c->got, sizeof(c->request) - c->got, 0);
@@ -389,11 +391,11 @@ static bool read_request(struct tools_metrics *m, struct client *c, uint64_t now
 		return false;
 	c->got += (size_t)n;
 	if (complete(c))
-		return decide(m, c, now);
+		return answer_request(m, c, now);
 	return c->got < sizeof(c->request) || plain(c, "431 Request Header Fields Too Large");
 }
 
-/* Send what fits. False: all of it is sent, or nobody reads it. */
+/* Send as much of the answer as possible. False: all of it is sent, or the peer is gone. */
 static bool write_answer(struct client *c)
 {
 	ssize_t n = send(c->fd, c->answer + c->sent, c->length - c->sent, MSG_NOSIGNAL);
@@ -415,11 +417,11 @@ static void serve(struct tools_metrics *m, struct client *c, short events, uint6
 		stay = read_request(m, c, now);
 	if (stay && c->answer)
 		stay = write_answer(c);
-	if (!stay || now - c->came > TIME_LIMIT)
-		drop(c);
+	if (!stay || now - c->accepted_ns > TIME_LIMIT)
+		close_client(c);
 }
 
-/* Whoever asked at once is answered at once, so that no later connection takes the place before. */
+/* Serve each connection as it is accepted, so that a later one does not take its slot first. */
 static void accept_clients(struct tools_metrics *m, uint64_t now)
 {
 	struct client *c;
@@ -430,7 +432,7 @@ static void accept_clients(struct tools_metrics *m, uint64_t now)
 
 /* ---- the thread ---- */
 
-/* When to look again: the file is due, or a connection's time is up; -1 = never. In ms. */
+/* Time until the file is due or a connection expires, in ms; -1 = never. */
 static int wait_time(const struct tools_metrics *m, uint64_t now, uint64_t due)
 {
 	uint64_t until = m->file ? due : UINT64_MAX;
@@ -439,8 +441,8 @@ static int wait_time(const struct tools_metrics *m, uint64_t now, uint64_t due)
 		until = m->pause;
 
 	for (size_t i = 0; i < CLIENTS; i++)
-		if (m->client[i].fd >= 0 && m->client[i].came + TIME_LIMIT < until)
-			until = m->client[i].came + TIME_LIMIT;
+		if (m->client[i].fd >= 0 && m->client[i].accepted_ns + TIME_LIMIT < until)
+			until = m->client[i].accepted_ns + TIME_LIMIT;
 	if (until == UINT64_MAX)
 		return -1;
 	return until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
@@ -483,10 +485,10 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and stop ---- */
 
-/* A socket that a program left behind when it was killed may go; one that answers may not. */
-static int clear_way(const struct sockaddr_un *name)
+/* Remove a stale socket, which a killed program has left; fail if a program answers on it. */
+static int remove_stale(const struct sockaddr_un *name)
 {
 	struct stat st;
 	int fd, rc;
@@ -519,13 +521,13 @@ static int open_socket(struct tools_metrics *m)
 		return -1;
 	}
 	strcpy(name.sun_path, m->options.socket);
-	if (clear_way(&name) < 0)
+	if (remove_stale(&name) < 0)
 		return -1;
 	m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&name, sizeof(name)) < 0)
 		return -1;
 	m->path = strdup(m->options.socket);
-	/* The owner and the group: who else may read is for the folder to say. */
+	/* For owner and group. The permissions of the directory may restrict this. */
 	if (!m->path || chmod(name.sun_path, 0660) < 0)
 		return -1;
 	return listen(m->listener, BACKLOG);
@@ -535,7 +537,7 @@ static void release(struct tools_metrics *m)
 {
 	for (size_t i = 0; i < CLIENTS; i++)
 		if (m->client[i].fd >= 0)
-			drop(&m->client[i]);
+			close_client(&m->client[i]);
 	if (m->listener >= 0)
 		close(m->listener);
 	if (m->path)
@@ -550,7 +552,7 @@ static void release(struct tools_metrics *m)
 	free(m);
 }
 
-/* A thread that no signal of the program goes to. */
+/* A thread that blocks all signals. */
 static int start_thread(struct tools_metrics *m)
 {
 	sigset_t all, before;
@@ -564,7 +566,7 @@ static int start_thread(struct tools_metrics *m)
 	return rc ? -1 : 0;
 }
 
-/* The first file is written here, so that a wrong name is told at once. */
+/* The first file is written here, so that a wrong name is reported at once. */
 static int begin(struct tools_metrics *m, rxw_endpoint *const *endpoints, size_t count,
 		 const char **what)
 {
@@ -612,9 +614,9 @@ int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoin
 		m->client[i].fd = -1;
 	if (begin(m, endpoints, count, &what) < 0) {
 		snprintf(message, size, "%s%s%s: %s", what, *what == '-' ? " " : "",
-			 strcmp(what, "--metrics-file") == 0	 ? options->file :
-			 strcmp(what, "--metrics-socket") == 0 ? options->socket :
-								   "",
+			 strcmp(what, "--metrics-file") == 0	 ? options->file
+			 : strcmp(what, "--metrics-socket") == 0 ? options->socket
+								 : "",
 			 strerror(errno));
 		release(m);
 		return -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Figures of a running program for Prometheus: a file that is replaced now and then, a Unix socket.
+ * Metrics of a running program for Prometheus: in a file that is replaced periodically, and on a
+ * Unix socket.
  */
 #ifndef TOOLS_METRICS_H
 #define TOOLS_METRICS_H
@@ -15,10 +16,11 @@ struct tools_metrics;
 struct tools_metrics_options {
 	const char *file;     /* for node_exporter's textfile collector; NULL: none */
 	const char *socket;   /* path of a Unix socket that answers GET /metrics; NULL: none */
-	uint64_t interval_ms; /* of the file; 0 = 15 s */
+	uint64_t interval_ms; /* between writes of the file; 0 = 15 s */
 	/*
-	 * NULL, or figures of the program itself: a text in the format of Prometheus that is freed
-	 * here, NULL: no memory. Called on another thread until tools_metrics_stop() has returned.
+	 * NULL, or a function that returns metrics of the program itself: a text in the format of
+	 * Prometheus, which is freed here, or NULL without memory. Called on another thread until
+	 * tools_metrics_stop() has returned.
 	 */
 	char *(*more)(void *arg);
 	void *arg;
@@ -47,14 +49,14 @@ struct tools_metrics_options {
 	 .help = "answer GET /metrics on this Unix socket"}
 
 /*
- * Start a thread that offers the figures of these endpoints and of this process; the list is
+ * Start a thread that provides the metrics of these endpoints and of this process; the list is
  * copied. With neither file nor socket *metrics is NULL. Returns 0, or -1 with a line in `message`.
  */
 int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoint *const *endpoints,
 			size_t count, struct tools_metrics **metrics, char *message, size_t size);
 
 /*
- * Write the file once more, take the socket away, end the thread: before the endpoints are
+ * Write the file once more, remove the socket and stop the thread. Before the endpoints are
  * destroyed. NULL is allowed.
  */
 void tools_metrics_stop(struct tools_metrics *metrics);

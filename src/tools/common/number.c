@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and durations as people write them. */
+/* Numbers, sizes and durations as text. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/common/number.h"
 
-/* Digits at *text; moves it behind them. */
+/* Parse digits at *text, and move it past them. */
 static int take_digits(const char **text, uint64_t *value)
 {
 	const char *p = *text;
@@ -60,7 +60,7 @@ int tools_parse_duration(const char *text, uint64_t *milliseconds)
 	static const struct {
 		const char *unit;
 		uint64_t ms;
-	} units[] = { { "", 1000 }, { "s", 1000 }, { "ms", 1 }, { "m", 60000 }, { "h", 3600000 } };
+	} units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}};
 	uint64_t whole, fraction = 0, scale = 1;
 
 	if (take_digits(&text, &whole) < 0)
@@ -69,7 +69,7 @@ int tools_parse_duration(const char *text, uint64_t *milliseconds)
 		text++;
 		if (!isdigit((unsigned char)*text))
 			return -1;
-		/* Digits beyond the sixth are far below a millisecond even of hours. */
+		/* Digits after the sixth are less than a millisecond, even of hours. */
 		for (; isdigit((unsigned char)*text); text++)
 			if (scale < 1000000) {
 				fraction = fraction * 10 + (uint64_t)(*text - '0');
@@ -89,7 +89,7 @@ int tools_parse_duration(const char *text, uint64_t *milliseconds)
 
 char *tools_format_size(char *text, size_t size, uint64_t bytes)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double v = (double)bytes / 1024;
 	size_t i = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and durations as people write them. */
+/* Numbers, sizes and durations as text. */
 #ifndef TOOLS_NUMBER_H
 #define TOOLS_NUMBER_H
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * All return 0, or -1 if the text is not exactly one such number or does not fit; *value is then
- * unchanged.
+ * All parsers return 0, or -1 if the text is not exactly one such number or out of range; *value is
+ * then unchanged.
  */
 
-/* Decimal digits alone. */
+/* Only decimal digits. */
 int tools_parse_uint(const char *text, uint64_t *value);
 
 /* Digits and at most one of K, M, G, T (powers of two, either case); "64K" = 65536. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Command lines and configuration files: a table for each program, merged with the tunables of the
+ * Command lines and configuration files: the table of a program, merged with the tunables of the
  * library.
  */
 #include <errno.h>
@@ -20,13 +20,18 @@
 #include "tools/common/options.h"
 #include "tools/common/place.h"
 
-/* What every program takes. */
-enum standard { STD_CONFIG = 1000, STD_CHECK, STD_HELP, STD_VERSION };
+/* Options of every program. */
+enum standard {
+	STD_CONFIG = 1000,
+	STD_CHECK,
+	STD_HELP,
+	STD_VERSION
+};
 /* Values that getopt_long() returns for long options of the two tables. */
-#define VAL_OWN     2000
+#define VAL_OWN	    2000
 #define VAL_TUNABLE 4000
 
-/* One line; unlike snprintf() it has no result that anyone must look at. */
+/* snprintf() without a result that compilers warn about. */
 static void say(char *message, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static void say(char *message, size_t size, const char *format, ...)
@@ -46,15 +51,15 @@ void tools_list_free(struct tools_list *list)
 }
 
 /*
- * Strings of configuration files live as long as the process; reachable from here, so that no tool
- * calls them lost.
+ * Strings of options live as long as the process. They stay reachable, so that leak checkers do not
+ * report them.
  */
 static const char *keep(const char *text)
 {
 	static struct kept {
 		struct kept *next;
 		char text[];
-	} *all;
+	} * all;
 	size_t size = strlen(text) + 1;
 	struct kept *one = malloc(sizeof(*one) + size);
 
@@ -94,12 +99,12 @@ static const struct rxw_option *find_tunable(const char *name)
 	return NULL;
 }
 
-/* ---- names that are near to one that is unknown ---- */
+/* ---- names that resemble an unknown one ---- */
 
 #define NAME_MAX_NEAR 40  /* letters of a name that is compared */
-#define NEAR_TEXT     200 /* bytes of what near_names() says */
+#define NEAR_TEXT     200 /* bytes of the text of near_names() */
 
-/* Letters to be changed, added or removed to make `a` of `b`; both have at most NAME_MAX_NEAR. */
+/* Edit distance (Levenshtein); both names have at most NAME_MAX_NEAR letters. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[NAME_MAX_NEAR + 1];
@@ -124,7 +129,7 @@ static unsigned distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* Whether `name` may have been meant by `typed`: it begins so, or differs in few letters. */
+/* Whether `typed` may mean `name`: it is a prefix, or differs in few letters. */
 static bool is_near(const char *typed, const char *name)
 {
 	size_t length = strlen(typed);
@@ -141,7 +146,7 @@ static void add_near(char text[NEAR_TEXT], const char *dashes, const char *name)
 	say(text + used, NEAR_TEXT - used, "%s%s%s", used ? ", " : ": did you mean ", dashes, name);
 }
 
-/* ": did you mean NAME, NAME" with all that are near, or "". */
+/* ": did you mean NAME, NAME?" with all similar names, or "". */
 static const char *near_names(const struct tools_program *program, const char *typed,
 			      const char *dashes, char text[NEAR_TEXT])
 {
@@ -160,12 +165,12 @@ static const char *near_names(const struct tools_program *program, const char *t
 	return text;
 }
 
-/* What a number may be, in words. */
+/* Describe the allowed numbers. */
 static void describe_range(const struct tools_option *o, char *text, size_t size)
 {
-	const char *kind = o->kind == TOOLS_SIZE     ? "bytes, with K, M or G" :
-			   o->kind == TOOLS_DURATION ? "seconds, or a number with ms, s, m or h" :
-						       "a whole number";
+	const char *kind = o->kind == TOOLS_SIZE       ? "bytes, with K, M or G"
+			   : o->kind == TOOLS_DURATION ? "seconds, or a number with ms, s, m or h"
+						       : "a whole number";
 	char low[24], high[24];
 
 	if (o->kind == TOOLS_SIZE) {
@@ -189,9 +194,9 @@ static void describe_range(const struct tools_option *o, char *text, size_t size
 static int set_number(const struct tools_option *o, uint64_t *field, const char *value)
 {
 	uint64_t v;
-	int rc = o->kind == TOOLS_SIZE     ? tools_parse_size(value, &v) :
-		 o->kind == TOOLS_DURATION ? tools_parse_duration(value, &v) :
-					     tools_parse_uint(value, &v);
+	int rc = o->kind == TOOLS_SIZE	     ? tools_parse_size(value, &v)
+		 : o->kind == TOOLS_DURATION ? tools_parse_duration(value, &v)
+					     : tools_parse_uint(value, &v);
 
 	if (rc < 0 || v < o->min || (o->max && v > o->max))
 		return -1;
@@ -201,8 +206,8 @@ static int set_number(const struct tools_option *o, uint64_t *field, const char 
 
 static int set_flag(bool *field, const char *value)
 {
-	static const char *const yes[] = { "yes", "on", "true", "1" };
-	static const char *const no[] = { "no", "off", "false", "0" };
+	static const char *const yes[] = {"yes", "on", "true", "1"};
+	static const char *const no[] = {"no", "off", "false", "0"};
 
 	for (size_t i = 0; i < 4; i++) {
 		if (strcmp(value, yes[i]) == 0) {
@@ -252,7 +257,7 @@ static int record(const char *name, struct tools_place from, char *message, size
 	return -1;
 }
 
-/* The same as set_own() for a tunable of the library; `name` is that of its table. */
+/* Set a tunable of the library; `name` is that of its table. */
 static int set_tunable(const char *name, struct rxw_config *config, const char *value,
 		       struct tools_place from, char *message, size_t size)
 {
@@ -262,7 +267,7 @@ static int set_tunable(const char *name, struct rxw_config *config, const char *
 }
 
 /*
- * Set one option of the program. 0, or -1 with one line in `message`. `from` says what sets it:
+ * Set an option of the program. 0, or -1 with one line in `message`. `from` is where it was set;
  * name and value are filled in.
  */
 static int set_own(const struct tools_option *o, void *target, struct rxw_config *config,
@@ -319,7 +324,7 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 
 /* ---- configuration files ---- */
 
-#define CONFIG_LINE 190 /* libinih cuts lines of 200 bytes in two without a word */
+#define CONFIG_LINE 190 /* libinih silently splits lines of 200 bytes */
 
 struct reading {
 	const struct tools_program *program;
@@ -327,8 +332,8 @@ struct reading {
 	struct rxw_config *config;
 	const char *path;
 	FILE *file;
-	int line;      /* number of the line handed out last */
-	bool failed;   /* the first error is in message */
+	int line;    /* number of the last line that libinih got */
+	bool failed; /* the first error is in message */
 	char *message;
 	size_t size;
 };
@@ -345,7 +350,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\v' || c == '\f';
 }
 
-/* The first of `chars` in a line, but not in a comment; NULL: there is none. */
+/* The first of `chars` in a line outside comments, or NULL. */
 static const char *find_char(const char *line, const char *chars)
 {
 	for (bool blank = false; *line && !strchr("\r\n", *line); blank = is_blank(*line++)) {
@@ -358,8 +363,8 @@ static const char *find_char(const char *line, const char *chars)
 }
 
 /*
- * What is wrong with the form of a line, or NULL. libinih finds some of it only when it has read
- * on, and passes over what follows a heading.
+ * The syntax error of a line, or NULL. libinih detects some errors only later, and ignores text
+ * after a heading.
  */
 static const char *malformed(const char *line)
 {
@@ -380,12 +385,12 @@ static const char *malformed(const char *line)
 }
 
 /*
- * Hands libinih one line; counts them, and refuses those that it would cut. Blanks at its beginning
- * are removed: libinih takes an indented line for one more value of the name above it.
+ * Give libinih the next line, and reject lines that it would split. Leading blanks are removed,
+ * because libinih takes an indented line for another value of the preceding name.
  */
 static char *next_line(char *text, int size, void *arg)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8 */
+	static const char mark[] = "\xef\xbb\xbf"; /* byte order mark of UTF-8 */
 	struct reading *r = arg;
 	const char *start = text, *why;
 
@@ -409,7 +414,7 @@ static char *next_line(char *text, int size, void *arg)
 
 static int is_other_program(const char *section)
 {
-	static const char *const programs[] = { "rxperf", "afscp", "rxfsd", "rxwstat" };
+	static const char *const programs[] = {"rxperf", "afscp", "rxfsd", "rxwstat"};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (strcmp(section, programs[i]) == 0)
@@ -417,7 +422,7 @@ static int is_other_program(const char *section)
 	return 0;
 }
 
-/* An option that is no list is set once in a section: true if this is the second time. */
+/* Only lists may be set twice in a section. True if this is the second time. */
 static bool set_before(const char *section, const char *name, char *why, size_t size)
 {
 	int line = tools_place_line(name, section);
@@ -469,7 +474,7 @@ static int take_key(void *arg, const char *section, const char *name, const char
 		    set_tunable(tunable->name, r->config, value, from, why, sizeof(why)) == 0)
 			return 1;
 	} else if (tunable && !ours) {
-		/* what all programs share is none of a program's that has no transport */
+		/* a program without transport ignores tunables in the common section */
 		return 1;
 	} else {
 		unknown(r, section, name, why, sizeof(why));
@@ -481,8 +486,12 @@ static int take_key(void *arg, const char *section, const char *name, const char
 int tools_config_read(const struct tools_program *program, void *target, struct rxw_config *config,
 		      const char *path, char *message, size_t message_size)
 {
-	struct reading r = { .program = program, .target = target, .config = config, .path = path,
-			     .message = message, .size = message_size };
+	struct reading r = {.program = program,
+			    .target = target,
+			    .config = config,
+			    .path = path,
+			    .message = message,
+			    .size = message_size};
 	int rc;
 
 	tools_place_reset();
@@ -512,7 +521,7 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 #define HELP_WIDTH  100 /* columns */
 #define HELP_INDENT 31
 
-/* Words, as many to a line as fit, from column HELP_INDENT. */
+/* Print wrapped text from column HELP_INDENT on. */
 static void help_words(const char *help)
 {
 	size_t column = HELP_INDENT;
@@ -548,7 +557,7 @@ static void help_line(char letter, const char *name, const char *argument, const
 	help_words(help);
 }
 
-/* The default of a tunable as people write it: "192M bytes", "255 packets", "auto"; "" for none. */
+/* The default of a tunable for --help: "192M bytes", "255 packets", "auto"; "" for none. */
 static void preset(const struct rxw_config *config, const struct rxw_option *t, char *text,
 		   size_t size)
 {
@@ -615,7 +624,7 @@ struct parser {
 
 static void parser_add(struct parser *p, size_t *n, const char *name, int has_arg, int val)
 {
-	p->longs[*n] = (struct option){ name, has_arg, NULL, val };
+	p->longs[*n] = (struct option){name, has_arg, NULL, val};
 	++*n;
 }
 
@@ -630,7 +639,7 @@ static int parser_init(struct parser *p, const struct tools_program *program)
 	p->longs = calloc(program->option_count + p->tunable_count + 5, sizeof(*p->longs));
 	if (!p->longs)
 		return -1;
-	p->shorts[s++] = ':'; /* a missing argument is told apart from an unknown option */
+	p->shorts[s++] = ':'; /* distinguish a missing argument from an unknown option */
 	p->shorts[s++] = 'h';
 	p->shorts[s++] = 'V';
 	for (size_t i = 0; i < program->option_count; i++) {
@@ -655,7 +664,7 @@ static int parser_init(struct parser *p, const struct tools_program *program)
 	return 0;
 }
 
-/* The option of the program that a value of getopt_long() stands for, or NULL. */
+/* The option of the program for a value of getopt_long(), or NULL. */
 static const struct tools_option *own_of(const struct parser *p, int val)
 {
 	if (val >= VAL_OWN && val < VAL_TUNABLE)
@@ -668,7 +677,7 @@ static const struct tools_option *own_of(const struct parser *p, int val)
 
 static void complain(const struct parser *p, int why, int argc, char *const *argv)
 {
-	/* Where the last option lacks its value, musl's getopt_long() stands behind the end. */
+	/* If the last option lacks its value, musl's getopt_long() leaves optind beyond argc. */
 	const char *text = argv[(optind < argc ? optind : argc) - 1];
 	char name[NAME_MAX_NEAR + 2], near[NEAR_TEXT] = "";
 
@@ -686,7 +695,8 @@ static void complain(const struct parser *p, int why, int argc, char *const *arg
 }
 
 /*
- * First pass: what needs no values, and the name of the file. Returns false if a line was printed.
+ * First pass: options without values, and the name of the file. Returns false if a line was
+ * printed.
  */
 static bool first_pass(const struct parser *p, int argc, char **argv, const char **file,
 		       int *action)
@@ -751,7 +761,7 @@ static int second_pass(const struct parser *p, void *target, struct rxw_config *
 	return 0;
 }
 
-/* The processor of the list that this program may not run on, or -1. */
+/* The first CPU of the list that this program may not run on, or -1. */
 static int missing_processor(const char *list)
 {
 	cpu_set_t before, one;
@@ -777,7 +787,10 @@ static int missing_processor(const char *list)
 	return missing;
 }
 
-/* What the library would pass over or round: values that do not fit each other or the machine. */
+/*
+ * Reject values that the library would ignore or adjust: inconsistent, or impossible on this
+ * machine.
+ */
 static int check_tunables(const struct rxw_config *config, char *message, size_t size)
 {
 	int missing = missing_processor(config->affinity);
@@ -821,8 +834,8 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 		printf("%s (rxwire) %s\n", p->program->name, rxw_version());
 		return TOOLS_DONE;
 	}
-	if (file && tools_config_read(p->program, target, config, file, message,
-				      sizeof(message)) < 0) {
+	if (file &&
+	    tools_config_read(p->program, target, config, file, message, sizeof(message)) < 0) {
 		tools_error("%s", message);
 		return TOOLS_USAGE;
 	}

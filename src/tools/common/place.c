@@ -6,7 +6,7 @@
 
 #include "tools/common/place.h"
 
-#define VALUE_SHOWN 60 /* bytes of a value that every message about it shows */
+#define VALUE_SHOWN 60 /* bytes of a value that messages show at least */
 
 struct record {
 	struct record *next;
@@ -73,7 +73,7 @@ bool tools_place_given(const char *name)
 	return false;
 }
 
-/* What set the option whose name begins `text`; of a list, the item that follows the name. */
+/* The record of the option whose name `text` begins with; of a list, of the item that follows. */
 static const struct tools_place *mentioned(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");

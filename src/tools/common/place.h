@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which line of the configuration file set an option. A value may prove wrong long after it was
- * read; the message about it names the line all the same. Of the process, for the thread that
- * parses and starts; no locks.
+ * Which line of the configuration file set an option, so that messages about its value, however
+ * late, can name the line. Global to the process, without locks: for the thread that parses the
+ * options and starts the program.
  */
 #ifndef TOOLS_PLACE_H
 #define TOOLS_PLACE_H
@@ -10,27 +10,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What set an option. `name` and `value` are kept by reference, the rest is copied. */
+/* Where an option was set. `name` and `value` are not copied. */
 struct tools_place {
 	const char *name;    /* of the option, without dashes */
-	const char *value;   /* NULL: not a text */
+	const char *value;   /* NULL: not a string */
 	const char *path;    /* of the file; NULL: the command line */
 	const char *section; /* of the file; "" above the first heading */
 	int line;
-	bool repeat; /* one more item of a list, beside those recorded before */
+	bool repeat; /* another item of a list */
 };
 
 /* Forget everything. */
 void tools_place_reset(void);
-/* Record what set an option, in place of what did before (unless `repeat`). 0, or -1: no memory. */
+/*
+ * Record where an option was set, replacing an earlier record (unless `repeat`). 0; -1: no memory.
+ */
 int tools_place_record(const struct tools_place *place);
 /* The line where `section` of the file set the option; 0 if it did not. */
 int tools_place_line(const char *name, const char *section);
 /* Whether the file or the command line set the option. */
 bool tools_place_given(const char *name);
 /*
- * If `message` mentions an option ("--NAME") that the file set, put "FILE:LINE: " before it: of the
- * first such option, and of the item of a list that follows the name.
+ * If `message` mentions an option ("--NAME") that the file set, put "FILE:LINE: " in front of the
+ * message. If it mentions several, the first one counts; of a list, the item that follows the name.
  */
 void tools_place_message(char *message, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The token of a program that runs for longer than one lasts. */
+/* Renewal of the token of a long-running program. */
 #include <time.h>
 
 #include <rxwire/error.h>
@@ -8,10 +8,10 @@
 
 #include "tools/common/renew.h"
 
-#define AHEAD_S	  300   /* before a token ends another one is looked for */
-#define LONGEST_S 86400 /* that the thread sleeps without a look at the clock */
+#define AHEAD_S	  300	/* renew this long before the token expires */
+#define LONGEST_S 86400 /* longest sleep of the thread without reading the clock */
 
-/* When its end is near: five minutes, or a quarter of what is left. */
+/* Time of the renewal: five minutes, or a quarter of the lifetime, before the end. */
 static void plan(struct tools_renewal *r)
 {
 	struct rxw_token_info info = {.size = sizeof(info)};
@@ -29,7 +29,7 @@ static void plan(struct tools_renewal *r)
 		r->at = now + 1;
 }
 
-/* Take a token that lasts longer than ours. */
+/* Replace the token by one that lasts longer. */
 static bool look(struct tools_renewal *r)
 {
 	struct rxw_token_info old = {.size = sizeof(old)}, info = {.size = sizeof(info)};
@@ -114,15 +114,14 @@ bool tools_renewal_over(const struct tools_renewal *r)
 }
 
 /*
- * Until it is time, somebody asks or the end. Returns the last question, 0 if there is none. The
- * lock is held.
+ * Wait until it is time, a request comes, or the thread is stopped. Returns the last request, 0 if
+ * there is none. The lock is held.
  */
 static uint64_t rest(struct tools_renewal *r)
 {
 	for (;;) {
 		uint64_t asked = atomic_load(&r->asked);
-		int64_t now = time(NULL),
-			at = r->at - now < LONGEST_S ? r->at : now + LONGEST_S;
+		int64_t now = time(NULL), at = r->at - now < LONGEST_S ? r->at : now + LONGEST_S;
 		struct timespec until = {.tv_sec = at};
 
 		if (asked > atomic_load(&r->answered))
@@ -146,7 +145,7 @@ static void *watch(void *arg)
 		pthread_mutex_unlock(&r->lock);
 		look(r);
 		plan(r);
-		/* Behind `count`, which says whether that is a yes. */
+		/* After `count`, which shows whether the request succeeded. */
 		if (asked)
 			atomic_store(&r->answered, asked);
 		pthread_mutex_lock(&r->lock);
@@ -190,7 +189,7 @@ bool tools_renewal_answered(struct tools_renewal *r, uint64_t count, uint64_t *q
 {
 	bool over = !r->running || (*question && atomic_load(&r->answered) >= *question);
 
-	/* Read behind `answered`, as it is written before: no yes is taken for a no. */
+	/* Read after `answered`, because it is written before: a success is never missed. */
 	*vain = false;
 	if (atomic_load(&r->count) != count)
 		return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The token of a program that runs for longer than one lasts. */
+/* Renewal of the token of a long-running program. */
 #ifndef TOOLS_RENEW_H
 #define TOOLS_RENEW_H
 
@@ -15,30 +15,31 @@
 #include "tools/common/auth.h"
 
 /*
- * Calls that begin from now on are to go on connections of that token. False: not all can, the
- * program stays with what it has and is asked again later.
+ * Use this token for calls that begin from now on. False: that failed, the old token stays in use,
+ * and the function is called again later.
  */
 typedef bool tools_renewal_use(void *arg, rxw_token *token);
 
 /*
- * A token, and the next one: looked for five minutes before its end, or when three quarters of it
- * are over, and where a call ended because its token had. There is one if kinit has renewed the
- * ticket, or a keytab gives another.
+ * A token and its successor. The successor is looked for five minutes before the token expires, or
+ * when three quarters of its lifetime are over; also when a call failed because the token expired.
+ * There is one if kinit has renewed the ticket, or if a keytab provides another.
  *
- * By default it is looked for where the program says so, tools_renewal_fresh() and
- * tools_renewal_again(), on one thread. After tools_renewal_start() a thread does it, since looking
- * may take as long as the KDC does; what is said of any thread below is for that case.
+ * By default this happens in tools_renewal_fresh() and tools_renewal_again(), on one thread. After
+ * tools_renewal_start() a separate thread does it, because a KDC may be slow. "Any thread" below
+ * applies to that case.
  */
 struct tools_renewal {
 	struct tools_auth auth;
 	const struct tools_address *server;
-	rxw_token *token; /* NULL: the null class. Changed by who looks */
-	int64_t at;	  /* who looks: when, seconds since 1970; INT64_MAX never */
+	rxw_token *token; /* NULL: the null class. Changed by the thread that renews */
+	int64_t at;	  /* of that thread: next attempt, seconds since 1970; INT64_MAX never */
 	tools_renewal_use *use;
 	void *arg;
-	_Atomic int64_t ends; /* of the token, seconds since 1970; INT64_MAX never; 0 there is none */
-	_Atomic uint64_t count; /* tokens that took the place of another, once use() has returned */
-	_Atomic uint64_t asked, answered; /* questions so far; the last one whose look is over */
+	_Atomic int64_t
+		ends; /* end of the token, seconds since 1970; INT64_MAX never; 0: no token */
+	_Atomic uint64_t count;		  /* successful renewals; use() has returned */
+	_Atomic uint64_t asked, answered; /* requests so far; the last one that is completed */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;
@@ -47,45 +48,45 @@ struct tools_renewal {
 };
 
 /*
- * The first token, as tools_auth_token(); *server and the strings of *auth stay with the caller. 0,
- * or -1 with a line in message. tools_renewal_close() in any case, and on one that is all zeros,
- * too.
+ * Get the first token, like tools_auth_token(); *server and the strings of *auth stay owned by the
+ * caller. 0, or -1 with a line in message. Call tools_renewal_close() in either case; it also
+ * accepts a structure of zeros.
  */
 int tools_renewal_open(struct tools_renewal *r, const struct tools_auth *auth,
 		       const struct tools_address *server, tools_renewal_use *use, void *arg,
 		       char *message, size_t size);
 void tools_renewal_close(struct tools_renewal *r);
-/* For rxw_connection_create(); NULL: the null class. Lives until another takes its place. */
+/* For rxw_connection_create(); NULL: the null class. Valid until the next renewal. */
 rxw_security *tools_renewal_security(const struct tools_renewal *r);
 
-/* Before a call: look for another token if it is time to. */
+/* Before a call: renew the token if it is time. */
 void tools_renewal_fresh(struct tools_renewal *r);
 /*
- * After a call that ended for its token's end: true: there is another, so that it may be tried
- * again.
+ * After a call that failed because its token expired. True: there is a new token, so the call may
+ * be repeated.
  */
 bool tools_renewal_again(struct tools_renewal *r);
-/* Whether that is what a call ended for. */
+/* Whether a call failed because its token expired. */
 bool tools_renewal_expired(int32_t code, enum rxw_origin origin);
 /*
- * Whether it may be why no call can begin, by the library's result: the connection is in error, and
- * nobody says which it was. Only of a token that has an end.
+ * Whether an expired token may be the reason why a call cannot begin, judging by the result of the
+ * library: the connection is in error for an unknown reason. False for a token without an end.
  */
 bool tools_renewal_refused(const struct tools_renewal *r, int result);
-/* Whether the token's end is over by our clock. Any thread. */
+/* Whether the token has expired by the local clock. Any thread. */
 bool tools_renewal_over(const struct tools_renewal *r);
 
 /*
- * From here on a thread looks and calls use(). 0, or an errno value. Nothing to do without a token
- * that ends.
+ * Start a thread that renews the token and calls use(). 0, or an errno value. Does nothing without
+ * a token that expires.
  */
 int tools_renewal_start(struct tools_renewal *r);
-/* No more; use() has returned. Also done by tools_renewal_close(). */
+/* Stop that thread; use() has returned. tools_renewal_close() does this, too. */
 void tools_renewal_stop(struct tools_renewal *r);
 /*
- * A call that was begun when `count` was so much ended for its token's end: whether there is
- * another by now. If not, *question, 0 so far, is put to the thread; true in *vain: its answer was
- * no. Any thread, blocks for nothing.
+ * A call that began when the renewals were `count` failed because its token expired: whether there
+ * is a new token by now. If not, the thread is asked to renew, and *question, initially 0, stores
+ * that request. *vain: the request was completed without success. Any thread; does not block.
  */
 bool tools_renewal_answered(struct tools_renewal *r, uint64_t count, uint64_t *question,
 			    bool *vain);

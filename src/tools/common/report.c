@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What reports have in common: machine, CPU use, and the library's figures as JSON. */
+/* Common parts of reports. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -50,19 +50,23 @@ struct tools_usage tools_usage_between(const struct tools_usage *from, const str
 }
 
 /* Every 64-bit counter of struct rxw_stats that only grows. */
-#define COUNTERS(X)                                                                               \
-	X(datagrams_sent) X(datagrams_received) X(bytes_sent) X(bytes_received) X(retransmitted)  \
-	X(duplicates) X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(trains_sent)          \
-	X(trains_received) X(windows_by_writer) X(windows_by_receiver) X(wakeups)                 \
-	X(calls_started) X(calls_ended) X(calls_aborted) X(calls_timed_out) X(calls_refused)      \
-	X(kernel_drops) X(wrong_shard) X(gso_fallbacks) X(gro_fallbacks) X(send_errors)           \
-	X(send_retries) X(stateless_aborts) X(version_answers) X(debug_answers) X(loss_events)    \
-	X(spurious_losses) X(rto_events) X(probes) X(handlers_short) X(handlers_worker)           \
-	X(strangers) X(strangers_evicted) X(calls_given_up) X(connections_evicted)                      \
-	X(strangers_asked) X(strangers_proved)
-#define GAUGES(X)                                                                                 \
-	X(connections_client) X(connections_server) X(calls_active) X(peers) X(calls_waiting)     \
-	X(workers) X(workers_idle) X(workers_parked) X(bytes_pinned)
+#define COUNTERS(X)                                                                                \
+	X(datagrams_sent)                                                                          \
+	X(datagrams_received) X(bytes_sent) X(bytes_received) X(retransmitted) X(duplicates) X(    \
+		syscalls_send) X(syscalls_recv) X(syscalls_other) X(trains_sent)                   \
+		X(trains_received) X(windows_by_writer) X(windows_by_receiver) X(wakeups) X(       \
+			calls_started) X(calls_ended) X(calls_aborted) X(calls_timed_out)          \
+			X(calls_refused) X(kernel_drops) X(wrong_shard) X(gso_fallbacks) X(        \
+				gro_fallbacks) X(send_errors) X(send_retries) X(stateless_aborts)  \
+				X(version_answers) X(debug_answers) X(loss_events) X(              \
+					spurious_losses) X(rto_events) X(probes) X(handlers_short) \
+					X(handlers_worker) X(strangers) X(strangers_evicted)       \
+						X(calls_given_up) X(connections_evicted)           \
+							X(strangers_asked) X(strangers_proved)
+#define GAUGES(X)                                                                                  \
+	X(connections_client)                                                                      \
+	X(connections_server) X(calls_active) X(peers) X(calls_waiting) X(workers) X(workers_idle) \
+		X(workers_parked) X(bytes_pinned)
 
 struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct rxw_stats *to)
 {
@@ -132,7 +136,7 @@ static int first_line(const char *path, char *text, size_t size)
 	return 0;
 }
 
-/* "model name" on most machines, others name it otherwise or not at all. */
+/* "model name" on most machines; others have another key or none. */
 static void cpu_model(char *text, size_t size)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -167,7 +171,7 @@ static json_t *mitigations(void)
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		/* "Not affected" is no news and would drown the rest. */
+		/* "Not affected" entries are left out. */
 		if (first_line(path, text, sizeof(text)) == 0 && strcmp(text, "Not affected") != 0)
 			json_object_set_new(object, entry->d_name, json_string(text));
 	}
@@ -205,9 +209,9 @@ json_t *tools_config_json(const struct rxw_config *config)
 
 json_t *tools_effective_json(rxw_endpoint *endpoint)
 {
-	static const char *const steer[] = { "cid", "hash", "wrong" };
-	static const char *const defer[] = { "auto", "on", "off" };
-	struct rxw_effective e = { .size = sizeof(e) };
+	static const char *const steer[] = {"cid", "hash", "wrong"};
+	static const char *const defer[] = {"auto", "on", "off"};
+	struct rxw_effective e = {.size = sizeof(e)};
 
 	if (rxw_endpoint_effective(endpoint, &e) < 0)
 		return NULL;
@@ -219,7 +223,7 @@ json_t *tools_effective_json(rxw_endpoint *endpoint)
 			 (json_int_t)e.rcvbuf, "sndbuf", (json_int_t)e.sndbuf);
 }
 
-/* Locks that had to be waited for: by name, `scale` times the count. */
+/* Contended locks by name: the counts, or with `scale` the counts times it. */
 static json_t *locks_json(const struct rxw_stats *stats, double scale)
 {
 	json_t *object = json_object();
@@ -228,8 +232,8 @@ static json_t *locks_json(const struct rxw_stats *stats, double scale)
 		uint64_t n = stats->lock_contended[i];
 
 		json_object_set_new(object, rxw_lock_name((enum rxw_lock)i),
-				    scale > 0 ? json_real((double)n * scale) :
-						json_integer((json_int_t)n));
+				    scale > 0 ? json_real((double)n * scale)
+					      : json_integer((json_int_t)n));
 	}
 	return object;
 }
@@ -281,7 +285,7 @@ int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 	double seconds = (double)usage->wall_ns / 1e9, cpu = usage->user_s + usage->sys_s;
 	int rc = 0;
 
-#define PUT(key, value) rc |= json_object_set_new(object, key, value)
+#define PUT(key, value)	  rc |= json_object_set_new(object, key, value)
 #define COUNT(key, value) PUT(key, json_integer((json_int_t)(value)))
 	COUNT("bytes", bytes);
 	PUT("seconds", json_real(seconds));

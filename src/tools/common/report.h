@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What reports have in common: machine, CPU use, and the library's figures as JSON. */
+/* Common parts of reports: machine, CPU use, and the library's counters as JSON. */
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
@@ -15,19 +15,19 @@
 /* Monotonic nanoseconds. */
 uint64_t tools_now(void);
 
-/* Use of resources by this process since its start. */
+/* Resources used by this process since its start. */
 struct tools_usage {
-	uint64_t wall_ns;          /* tools_now() */
-	double user_s, sys_s;      /* CPU seconds */
+	uint64_t wall_ns;	   /* tools_now() */
+	double user_s, sys_s;	   /* CPU seconds */
 	uint64_t context_switches; /* voluntary and not */
-	uint64_t peak_rss;         /* bytes */
+	uint64_t peak_rss;	   /* bytes */
 };
 void tools_usage_now(struct tools_usage *usage);
 /* `to` - `from`; peak_rss is that of `to`. */
 struct tools_usage tools_usage_between(const struct tools_usage *from,
 				       const struct tools_usage *to);
 
-/* Counters of `to` - `from`; what is no counter is taken from `to`. */
+/* Counters: `to` - `from`; gauges: those of `to`. */
 struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct rxw_stats *to);
 /* Add the counters of `from` to `into` (several endpoints as one). */
 void tools_stats_add(struct rxw_stats *into, const struct rxw_stats *from);
@@ -39,33 +39,34 @@ uint64_t tools_stats_packets(const struct rxw_stats *stats);
 
 /* New references, NULL without memory. */
 
-/* {"kernel", "machine", "cpu", "cpus", "mitigations": {...}}: what figures depend on. */
+/* {"kernel", "machine", "cpu", "cpus", "mitigations": {...}}: what results depend on. */
 json_t *tools_facts_json(void);
-/* Every tunable by name, as text in the form that the command line takes. */
+/* Every tunable by name, as text in the syntax of the command line. */
 json_t *tools_config_json(const struct rxw_config *config);
-/* What is in effect on an endpoint. */
+/* The effective settings of an endpoint. */
 json_t *tools_effective_json(rxw_endpoint *endpoint);
 /*
- * Every counter; drops by cause where not zero; locks that had to be waited for, also per million
- * packets of either direction.
+ * Every counter; drops by cause, if not zero; contended locks, also per million packets of both
+ * directions.
  */
 json_t *tools_stats_json(const struct rxw_stats *stats);
 
 /*
  * Put the keys that all reports share into `object`: bytes seconds MBps calls calls_per_s p50_us
- * p99_us p999_us max_us cpu_user_s cpu_sys_s cpu_s_per_GB packets_sent packets_received
- * retransmitted acks_sent acks_received syscalls_send syscalls_recv context_switches drops; besides
- * mean_us, cpu_us_per_call and peak_rss (bytes). `latency` may be NULL. Returns 0 or -1 (no
- * memory).
+ * p99_us p999_us max_us mean_us cpu_user_s cpu_sys_s cpu_s_per_GB cpu_us_per_call packets_sent
+ * packets_received retransmitted acks_sent acks_received syscalls_send syscalls_recv
+ * context_switches drops peak_rss (bytes). `latency` may be NULL. Returns 0 or -1 (no memory).
  */
 int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 		      const struct tools_usage *usage, const struct rxw_stats *stats,
 		      const struct tools_histogram *latency);
 
-/* The same as lines for people, on stdout. `title` is put before. */
+/* The same as text on stdout, after `title`. */
 void tools_report_print(const char *title, json_t *object);
 
-/* One JSON object and a newline on stdout, flushed; takes over the reference. Returns 0 or -1. */
+/*
+ * Print a JSON object and a newline to stdout, and flush it. Takes the reference. Returns 0 or -1.
+ */
 int tools_json_print(json_t *object);
 
 #endif

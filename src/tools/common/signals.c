@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals are taken by one thread, in ordinary code. */
+/* Signals, received by a thread instead of a handler. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,13 +11,13 @@
 
 struct tools_signals {
 	pthread_t thread;
-	sigset_t set;      /* what is waited for: the caller's, and the one that stops the thread */
+	sigset_t set; /* those of the caller, and the one that stops the thread */
 	atomic_bool stop;
 	tools_signal_fn fn;
 	void *arg;
 };
 
-/* Sent to our own thread alone, to end its wait. */
+/* Sent only to our own thread, to end its wait. */
 static int stop_signal(void)
 {
 	return SIGRTMAX - 1;
@@ -32,10 +32,9 @@ static void fill(sigset_t *set, const int *signals, size_t count)
 
 int tools_signals_block(const int *signals, size_t count)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigset_t set;
 	int rc;
-
 
 	fill(&set, signals, count);
 	rc = pthread_sigmask(SIG_BLOCK, &set, NULL);

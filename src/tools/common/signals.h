@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals are taken by one thread, in ordinary code. */
+/* Signals, received by a thread instead of a handler. */
 #ifndef TOOLS_SIGNALS_H
 #define TOOLS_SIGNALS_H
 
@@ -12,9 +12,9 @@ struct tools_signals;
 typedef void (*tools_signal_fn)(int number, void *arg);
 
 /*
- * Block signals[0..count) in the calling thread, and so in all threads it starts later: call before
- * any other thread exists, the library's included. SIGPIPE is ignored as well. Then start a thread
- * that waits for them and calls `fn`. Returns 0 or -1 with errno.
+ * Block signals[0..count) in the calling thread, and so in all threads that it starts later; call
+ * this before any other thread exists, including those of the library. SIGPIPE is ignored. Then
+ * start a thread that waits for the signals and calls `fn`. Returns 0, or -1 with errno.
  */
 int tools_signals_start(const int *signals, size_t count, tools_signal_fn fn, void *arg,
 			struct tools_signals **out);
@@ -23,10 +23,11 @@ int tools_signals_start(const int *signals, size_t count, tools_signal_fn fn, vo
 void tools_signals_stop(struct tools_signals *signals);
 
 /*
- * Block the same signals without a thread, and wait for one of them: for programs that only wait.
+ * Block signals in the same way, without a thread, for programs that wait for them in
+ * tools_signals_wait().
  */
 int tools_signals_block(const int *signals, size_t count);
-/* The number of the signal that came; `info` (or NULL) is who sent it. */
+/* Wait for a signal; returns its number, and its sender in `info` unless that is NULL. */
 int tools_signals_wait(const int *signals, size_t count, siginfo_t *info);
 
 #endif

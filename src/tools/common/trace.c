@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traces of all endpoints of a program, begun and ended together. */
+/* Traces of all endpoints of a program, started and stopped together. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 struct tools_trace {
 	struct tools_trace_options options;
 	rxw_endpoint **endpoints;
-	uint64_t *before; /* packets that each had seen when it began */
+	uint64_t *before; /* packets that each endpoint had seen at the start */
 	size_t count;
 	bool on;
 	unsigned number; /* of this program's traces */
@@ -157,7 +157,7 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 	}
 	memcpy(t->endpoints, endpoints, count * sizeof(*t->endpoints));
 	t->count = count;
-	/* Also if it is for later: a wrong directory is told at once. */
+	/* Also if tracing starts later: a wrong directory is reported at once. */
 	rc = begin(t);
 	if (rc < 0) {
 		snprintf(message, size, "--trace-dir %s: %s", options->dir, reason(rc));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet traces of a running program: begun and ended by SIGUSR2, or for as long as it runs. */
+/* Packet traces of a running program: started and stopped by SIGUSR2, or for its whole run. */
 #ifndef TOOLS_TRACE_H
 #define TOOLS_TRACE_H
 
@@ -12,10 +12,10 @@
 struct tools_trace;
 
 struct tools_trace_options {
-	const char *dir;	       /* where files go; NULL: no traces */
-	uint64_t memory, snap;	       /* of each endpoint; 0 = what the library takes */
-	bool start;		       /* from the beginning on */
-	void (*say)(const char *line); /* which files were written; NULL: nobody */
+	const char *dir;	       /* directory of the files; NULL: no traces */
+	uint64_t memory, snap;	       /* of each endpoint; 0 = default of the library */
+	bool start;		       /* start at once */
+	void (*say)(const char *line); /* called for each file that was written; may be NULL */
 };
 
 /*
@@ -51,25 +51,25 @@ struct tools_trace_options {
 	 .help = "with --trace-dir: start at once, not with the first SIGUSR2"}
 
 /*
- * Look whether the directory is there and closed to others, as traces need; it may be another
- * user's. Returns 0, or -1 with a line in `message`.
+ * Check that the directory exists and that no other user may write to it; it may belong to another
+ * user. Returns 0, or -1 with a line in `message`.
  */
 int tools_trace_check(const struct tools_trace_options *options, char *message, size_t size);
 
 /*
- * Look at the directory and, if that is wanted, begin; the list is copied. Without a directory
+ * Check the directory, and start if options->start is set; the list is copied. Without a directory
  * *trace is NULL. Returns 0, or -1 with a line in `message`.
  */
 int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *const *endpoints,
 		     size_t count, struct tools_trace **trace, char *message, size_t size);
 
 /*
- * Begin if it is off; else write what there is, a file for each endpoint that saw any packet, and
- * end it. Complains if there is no directory (trace NULL). The thread that opened it.
+ * Start tracing; or, if it is on, stop it and write a file for each endpoint that saw a packet.
+ * Prints an error if there is no directory (trace NULL). Only on the thread that opened the trace.
  */
 void tools_trace_switch(struct tools_trace *trace);
 
-/* Write what there is if it is on; before the endpoints are destroyed. NULL is allowed. */
+/* Stop tracing and write the files, before the endpoints are destroyed. NULL is allowed. */
 void tools_trace_close(struct tools_trace *trace);
 
 #endif
