@@ -10,7 +10,7 @@
 #define AFS_DIR_PAGE	  2048
 #define AFS_DIR_SLOT	  32
 #define AFS_DIR_PAGES_MAX 1023
-#define AFS_DIR_NAME_MAX  255 /* bytes that we put in; images of others may have 256 */
+#define AFS_DIR_NAME_MAX  255 /* bytes of names that we add; images of others may have 256 */
 
 /*
  * An image under construction. One thread. `image` holds `pages` * AFS_DIR_PAGE bytes and belongs
@@ -29,13 +29,13 @@ struct afs_dir {
 int afs_dir_begin(struct afs_dir *dir, uint32_t vnode, uint32_t unique, uint32_t parent_vnode,
 		  uint32_t parent_unique);
 /*
- * Add an entry; the caller sees to it that names do not repeat. `name` has `length` bytes, 1..255,
- * none of them NUL or '/'. Errors: -RXW_EINVAL (name), -RXW_ELIMIT (the image would get too large),
+ * Add an entry; the caller ensures that names are unique. `name` has `length` bytes, 1..255,
+ * without NUL and '/'. Errors: -RXW_EINVAL (name), -RXW_ELIMIT (the image would be too large),
  * -RXW_ENOMEM.
  */
 int afs_dir_add(struct afs_dir *dir, const char *name, size_t length, uint32_t vnode,
 		uint32_t unique);
-/* Finish: the image, to be freed with free(), and its length. */
+/* Finish: returns the image, to be freed with free(), and its length. */
 uint8_t *afs_dir_take(struct afs_dir *dir, size_t *length);
 void afs_dir_destroy(struct afs_dir *dir);
 
@@ -51,11 +51,12 @@ struct afs_dir_entry {
 };
 
 /*
- * Readers of images that came from a stranger: every access is within `length`. afs_dir_check: 0 if
- * the image has whole pages with their tags and a plausible page count, else -RXW_EDECODE.
- * afs_dir_next: next entry in the order of slots; *cursor starts at 0. Returns 1 and fills *entry,
- * 0 at the end, -RXW_EDECODE. Names with '/' in them are an error too: no caller should make a path
- * of one. afs_dir_lookup: by the hash chain. Returns 1 and the FID, 0 (no such name), -RXW_EDECODE.
+ * Reading of images that may be malformed: every access is within `length`. afs_dir_check: 0 if the
+ * image has complete pages with their tags and a plausible page count, else -RXW_EDECODE.
+ * afs_dir_next: the next entry in the order of slots; *cursor starts at 0. Returns 1 and *entry, 0
+ * at the end, or -RXW_EDECODE. Names with '/' are also an error, because they must not become
+ * paths. afs_dir_lookup: by the hash chain. Returns 1 and the FID, 0 (no such name), or
+ * -RXW_EDECODE.
  */
 int afs_dir_check(const uint8_t *image, size_t length);
 int afs_dir_next(const uint8_t *image, size_t length, uint32_t *cursor,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* AFSFetchStatus: whether a client can use it. */
+/* AFSFetchStatus: validity. */
 #include "afs/fetchstatus.h"
 
 #include "afs/numbers.h"
@@ -12,5 +12,5 @@ bool afs_status_usable(const AFSFetchStatus *s)
 
 void afs_status_refuse(AFSFetchStatus *s, int32_t code)
 {
-	*s = (AFSFetchStatus){ .InterfaceVersion = 1, .errorCode = (uint32_t)code };
+	*s = (AFSFetchStatus){.InterfaceVersion = 1, .errorCode = (uint32_t)code};
 }

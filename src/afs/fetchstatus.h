@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* AFSFetchStatus: numbers whose halves lie apart, and whether a client can use it. */
+/* AFSFetchStatus: 64-bit values in two members, and validity. */
 #ifndef AFS_FETCHSTATUS_H
 #define AFS_FETCHSTATUS_H
 

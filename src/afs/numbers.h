@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers of AFS that its interface files do not say: services, kinds, rights, codes. */
+/* Numbers of AFS that its interface files do not define: services, types, rights, codes. */
 #ifndef AFS_NUMBERS_H
 #define AFS_NUMBERS_H
 
@@ -41,14 +41,14 @@ enum afs_vl_type {
 	AFS_VL_RO = 1,
 	AFS_VL_BACKUP = 2
 };
-/* Mask of a ListAddrByAttributes: exactly one of them. */
+/* Mask of a ListAddrByAttributes: exactly one bit. */
 enum afs_vl_by {
 	AFS_VL_BY_ADDRESS = 1,
 	AFS_VL_BY_INDEX = 2,
 	AFS_VL_BY_UUID = 4
 };
 
-/* Volume codes: sent as they are, never translated. */
+/* Volume codes, which are never translated. */
 enum afs_volume_code {
 	AFS_VSALVAGE = 101,
 	AFS_VNOVNODE = 102,

@@ -8,8 +8,8 @@
 #include "afs/vl.h"
 
 /*
- * Is it the name of a volume: 1..64 bytes of letters, digits, '.', '_', '-', not all of them
- * digits, no suffix ".readonly" or ".backup"?
+ * Whether this is a valid name of a volume: 1..64 letters, digits, '.', '_' and '-', not only
+ * digits, without the suffix ".readonly" or ".backup".
  */
 bool afs_volume_name_valid(const char *name);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The callback service of a client that caches nothing: it says who it is, so that servers serve it
- * without delay, and takes every broken promise for granted. What debugging tools ask, of caches
- * and cells, it does not have: those calls are refused as unknown (afs-fileserver 4.3, 4.6).
+ * The callback service of a client without a cache. It identifies the client, so that servers serve
+ * it without delay, and acknowledges broken promises. Calls of debugging tools about caches and
+ * cells are refused as unknown (afs-fileserver 4.3, 4.6).
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients: the endpoint, its connections, calls that block, and what went wrong with them. */
+/* Clients: the endpoint, its connections, blocking calls, and their errors. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "afs/uuid.h"
 
 #define LIMIT_MS    60000 /* by default */
-#define SURPLUS_MAX 4096  /* bytes behind an answer that are still discarded */
+#define SURPLUS_MAX 4096  /* extra bytes after an answer that are discarded */
 
 void afs_error_text(struct afs_error *error, const char *format, ...)
 {
@@ -29,7 +29,7 @@ static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
 {
 	switch (code) {
 	case RXW_RESTARTING:
-	case RXW_CALL_TIMEOUT: /* of the peer: this side was slow to read */
+	case RXW_CALL_TIMEOUT: /* from the peer: this side was slow to read */
 		return AFS_REMEDY_WAIT;
 	case RXW_CALL_DEAD:
 	case RXW_NETWORK_RESET:
@@ -70,7 +70,7 @@ int afs_failed(struct afs_error *error, const char *what, int rc)
 {
 	afs_error_text(error, "%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 	error->result = rc;
-	/* A connection in error: a new one may do. */
+	/* The connection is in error: a new one may work. */
 	error->remedy = rc == -RXW_ECALL ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
 	return -1;
 }
@@ -86,7 +86,7 @@ static int interrupted(struct afs_error *error, const char *what)
 int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what,
 	      unsigned deadline_ms, rxw_call **call, struct afs_error *error)
 {
-	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = deadline_ms };
+	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = deadline_ms};
 	bool cancelled;
 	int rc;
 
@@ -113,7 +113,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 {
 	bool location = rxw_call_service_id(call) == AFS_SERVICE_VL, stalled, cancelled;
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
-	struct sockaddr_storage peer = { 0 };
+	struct sockaddr_storage peer = {0};
 	socklen_t len = sizeof(peer);
 	char server[96], where[400];
 
@@ -123,7 +123,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 	stalled = c->stalled;
 	cancelled = c->cancelled;
 	pthread_mutex_unlock(&c->lock);
-	/* The call's own error, if it has one, is what the reader stumbled over. */
+	/* An error of the call itself is the reason why reading failed. */
 	code = rxw_call_end(call, code, &origin);
 	if (code == 0 && !why)
 		return 0;
@@ -133,8 +133,9 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 			sizeof(server));
 	snprintf(where, sizeof(where), "%s: %s", what, server);
 	if (stalled || (origin == RXW_ORIGIN_LOCAL && code == RXW_CALL_TIMEOUT)) {
-		afs_error_text(error, stalled ? "%s: no progress for %u s" :
-						"%s: did not finish its answer within %u s",
+		afs_error_text(error,
+			       stalled ? "%s: no progress for %u s"
+				       : "%s: did not finish its answer within %u s",
 			       where, (c->patience_ms + 999) / 1000);
 		error->code = RXW_CALL_TIMEOUT;
 		error->remedy = AFS_REMEDY_OTHER;
@@ -144,7 +145,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 	} else {
 		afs_error_code(error, origin == RXW_ORIGIN_PEER ? what : where, code, origin);
 		if (origin == RXW_ORIGIN_PEER && code == RXW_INVALID_OPERATION && !c->security)
-			strncat(error->text, "; it may want a ticket, see --cell",
+			strncat(error->text, "; it may require a ticket, see --cell",
 				sizeof(error->text) - strlen(error->text) - 1);
 		if (code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER && !location)
 			afs_server_silent(c, &peer);
@@ -170,7 +171,7 @@ int afs_end(struct afs_client *c, rxw_call *call, const char *what, int32_t code
 	return afs_conclude(c, call, what, code, why, error);
 }
 
-/* A random (version 4) UUID: nobody asks for this client by it a second time. */
+/* A random (version 4) UUID, because the client keeps no state between runs. */
 static void make_identity(struct rxw_uuid *self)
 {
 	uint8_t bytes[16];
@@ -182,16 +183,16 @@ static void make_identity(struct rxw_uuid *self)
 	afs_uuid_from_octets(self, bytes);
 }
 
-/* Any address of the family, any port. */
+/* On any address of the family of the location server, and any port. */
 static int open_endpoint(rxw_engine *engine, const struct afs_client_options *options,
 			 rxw_endpoint **endpoint)
 {
-	struct sockaddr_storage any = { .ss_family = options->vl->ss_family };
+	struct sockaddr_storage any = {.ss_family = options->vl->ss_family};
 	struct rxw_endpoint_options eo = {
 		.size = sizeof(eo),
 		.address = (struct sockaddr *)&any,
-		.address_len = any.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-							   sizeof(struct sockaddr_in),
+		.address_len = any.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							 : sizeof(struct sockaddr_in),
 		.config = options->config,
 	};
 
@@ -290,7 +291,8 @@ int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 {
 	rxw_connection *connection, *old;
 	int rc = rxw_connection_create(client->endpoint, (const struct sockaddr *)&volume->server,
-				       volume->server_len, AFS_SERVICE_FS, client->security, &connection);
+				       volume->server_len, AFS_SERVICE_FS, client->security,
+				       &connection);
 
 	if (rc < 0)
 		return afs_failed(error, "cannot connect to the file server", rc);

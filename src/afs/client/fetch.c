@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * FetchData64 as a state machine, for blocking and non-blocking calls alike. The stub for the
- * results would wait for them, so they are collected first and decoded in memory.
+ * results would block, so they are collected first and decoded in memory.
  */
 #include <string.h>
 
 #include "afs/client/private.h"
 
-#define HEAD_BYTES 8
-#define TAIL_BYTES (84 + 12 + 24) /* status, promise, volume */
-#define SURPLUS_MAX 4096	   /* bytes behind the tail that are still discarded */
-#define SLICES	    256	/* packets lent at a time: one system call writes them */
-#define PROGRESS    1024	   /* bytes within the limit that are no standstill */
+#define HEAD_BYTES  8
+#define TAIL_BYTES  (84 + 12 + 24) /* status, promise, volume */
+#define SURPLUS_MAX 4096	   /* extra bytes after the tail that are discarded */
+#define SLICES	    256		   /* slices lent at a time, written with one system call */
+#define PROGRESS    1024	   /* bytes within the time limit that count as progress */
 
 void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length)
 {
@@ -22,7 +22,7 @@ void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset,
 	fetch->phase = AFS_FETCH_SENDING;
 }
 
-/* What a result that is no progress means; `end` is said if the reply ended here. */
+/* Translate a failed result; `end` is the reason if the reply ended here. */
 static enum afs_fetch_result stuck(struct afs_fetch *f, ssize_t result, const char *end)
 {
 	if (result == -RXW_EAGAIN)
@@ -34,7 +34,7 @@ static enum afs_fetch_result stuck(struct afs_fetch *f, ssize_t result, const ch
 	return AFS_FETCH_ERROR;
 }
 
-/* Collect `size` bytes in the buffer. 1 when they are there, else 0 and *result. */
+/* Collect `size` bytes in the buffer. 1 if complete, else 0 and *result. */
 static int collect(struct afs_fetch *f, rxw_call *call, size_t size, const char *end,
 		   enum afs_fetch_result *result)
 {
@@ -52,7 +52,7 @@ static int collect(struct afs_fetch *f, rxw_call *call, size_t size, const char 
 
 static enum afs_fetch_result send_request(struct afs_fetch *f, rxw_call *call)
 {
-	/* One piece at the start of a call: it leaves as a whole, or there was no memory for it. */
+	/* The first write of a call: it is accepted as a whole, or there is no memory. */
 	if (StartRXAFS_FetchData64(call, &f->fid, (int64_t)f->offset, (int64_t)f->wanted) != 0)
 		return rxw_call_error(call, NULL) ? AFS_FETCH_ERROR : AFS_FETCH_AGAIN;
 	f->phase = AFS_FETCH_ENDING;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way from a volume's name to a server that answers, and to another one when that fails. */
+/* Locating a volume: from its name to a server that answers, and to another one if that fails. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include "afs/client/private.h"
 
 #define PROBE_MS       4000 /* for each of several addresses of a server */
-#define SITE_ADDRESSES 15   /* of one server; more are not looked at */
+#define SITE_ADDRESSES 15   /* of a server; further ones are ignored */
 
 /* The fields that both generations of a location entry have. */
 struct location {
@@ -25,7 +25,7 @@ struct location {
 	int32_t flags;	       /* VLF_… */
 };
 
-/* The new generation. In a site without its flag the first word of the UUID is the address. */
+/* GetEntryByNameU. In a site without the flag the first word of the UUID is the address. */
 static int entry_by_name_u(struct afs_client *c, const char *name, const char *what,
 			   struct location *location, struct afs_error *error)
 {
@@ -78,7 +78,7 @@ static int entry_by_name_n(struct afs_client *c, const char *name, const char *w
 	return 0;
 }
 
-/* GetEntryByNameU; older servers know only the N form. */
+/* Look up the entry with GetEntryByNameU, or GetEntryByNameN at older servers. */
 static int locate(struct afs_client *c, const char *name, const char *what,
 		  struct location *location, struct afs_error *error)
 {
@@ -93,7 +93,7 @@ static int locate(struct afs_client *c, const char *name, const char *what,
 	return rc;
 }
 
-/* The type that a name asks for, and its id in the entry. */
+/* The type that a name selects, and its id in the entry. */
 static int choose_type(const char *name, const struct location *entry, enum afs_vl_type *type,
 		       uint32_t *id)
 {
@@ -146,14 +146,14 @@ static int addresses_by_uuid(struct afs_client *c, const struct rxw_uuid *uuid, 
 		memcpy(address, addrs.val, *count * sizeof(*address));
 	}
 	xdrfree_bulkaddrs(&addrs);
-	/* That it does not know that server is an answer. */
+	/* An error from the location server counts as no addresses. */
 	return rc < 0 && error->origin != RXW_ORIGIN_PEER ? -1 : 0;
 }
 
 /*
- * Addresses of servers that hold a volume, best first: that of the location server when it is
- * listed, or when only it can be reached; then the first one of each server, the second ones, and
- * so on.
+ * Addresses of servers that have a volume, in the order of trying: that of the location server if
+ * it is listed, or if no other can be reached; then the first address of each server, the second
+ * ones, and so on.
  */
 struct candidates {
 	struct sockaddr_storage address[NMAXNSERVERS * SITE_ADDRESSES];
@@ -183,7 +183,7 @@ static void add_candidate(struct candidates *list, const void *address, size_t s
 	list->count++;
 }
 
-/* Milliseconds until `end`, at least one: 0 would mean for ever. */
+/* Milliseconds until `end`, at least one: 0 would mean no limit. */
 static unsigned left_ms(uint64_t end)
 {
 	uint64_t now = afs_now();
@@ -191,7 +191,7 @@ static unsigned left_ms(uint64_t end)
 	return end > now + 1000000 ? (unsigned)((end - now) / 1000000) : 1;
 }
 
-/* The addresses of all sites, by site; those it has no right to stay 0. 0, or -1 and *error. */
+/* The addresses of all sites that may be used, by site; the others stay 0. 0, or -1 and *error. */
 static int collect_addresses(struct afs_client *c, const struct location *entry, int32_t wanted,
 			     uint64_t end, uint32_t address[NMAXNSERVERS][SITE_ADDRESSES],
 			     struct afs_error *error)
@@ -243,7 +243,7 @@ static int find_candidates(struct afs_client *c, const struct location *entry,
 	return 0;
 }
 
-/* Does the server at hand know the volume? 0, or -1: try the next. */
+/* Whether the current server has the volume. 0, or -1: try the next. */
 static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned deadline_ms,
 		 struct afs_error *error)
 {
@@ -254,13 +254,13 @@ static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned
 	snprintf(what, sizeof(what), "volume %s", volume->name);
 	if (afs_fetch_status(c, &root, what, deadline_ms, &ignored, error) == 0)
 		return 0;
-	/* Refused by the server itself, for reasons of rights, say: it is the right server. */
+	/* A refusal for lack of rights shows that it is the right server. */
 	if (error->origin == RXW_ORIGIN_PEER && rxw_code_to_errno(error->code) == EACCES)
 		return 0;
 	return -1;
 }
 
-/* Connect to candidate `i` and ask it. */
+/* Connect to candidate `i` and probe it. */
 static int try_candidate(struct afs_client *c, unsigned i, unsigned ms, struct afs_volume *volume,
 			 struct afs_error *error)
 {
@@ -274,8 +274,8 @@ static int try_candidate(struct afs_client *c, unsigned i, unsigned ms, struct a
 }
 
 /*
- * The first that serves the volume, from candidate `from` on and around. Of several errors the one
- * that may pass is kept. 0, or -1 and *error.
+ * Find a candidate that serves the volume, starting at `from`, in cyclic order. Of several errors
+ * one with a remedy is kept. 0, or -1 and *error.
  */
 static int try_all(struct afs_client *c, unsigned from, uint64_t end, struct afs_volume *volume,
 		   struct afs_error *error)
@@ -307,7 +307,7 @@ static int try_all(struct afs_client *c, unsigned from, uint64_t end, struct afs
 	return -1;
 }
 
-/* Ask the location server; the candidates are c->sites then. 0, or -1 and *error. */
+/* Ask the location server, and store the candidates in c->sites. 0, or -1 and *error. */
 static int look_up(struct afs_client *c, const char *name, uint64_t end, struct afs_volume *volume,
 		   struct afs_error *error)
 {

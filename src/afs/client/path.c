@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Status, contents and paths. */
+/* Status and contents of objects, and walking paths. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "afs/client/private.h"
 #include "afs/dir.h"
 
-#define LINKS_MAX 16  /* followed in one walk */
+#define LINKS_MAX 16  /* symbolic links followed in one walk */
 #define DEPTH_MAX 256 /* directories below the root */
 
 int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *what,
@@ -40,7 +40,7 @@ int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *
 	return -1;
 }
 
-/* Without InlineBulkStatus. */
+/* For servers without InlineBulkStatus. */
 static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t count,
 		      const char *what, AFSFetchStatus *statuses, struct afs_error *error)
 {
@@ -54,10 +54,10 @@ static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t co
 	return 0;
 }
 
-int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count,
-		    const char *what, AFSFetchStatus *statuses, struct afs_error *error)
+int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t count, const char *what,
+		    AFSFetchStatus *statuses, struct afs_error *error)
 {
-	/* The stub only reads them. */
+	/* The stub only reads the array. */
 	const AFSCBFids asked = {.len = count, .val = (AFSFid *)fids};
 	AFSBulkStats got = {0};
 	AFSCBs callbacks = {0};
@@ -87,7 +87,7 @@ int afs_client_bulk(struct afs_client *client, const AFSFid *fids, uint32_t coun
 	return rc;
 }
 
-/* Bytes of a directory or link, gathered in memory. */
+/* The contents of a directory or link, collected in memory. */
 struct gathered {
 	const struct afs_fetch *fetch;
 	uint8_t *bytes;
@@ -100,7 +100,7 @@ static int gather(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 
 	(void)offset;
 	if (!g->bytes)
-		g->bytes = malloc(g->fetch->length); /* as much as was asked for at most */
+		g->bytes = malloc(g->fetch->length); /* at most the requested length */
 	if (!g->bytes)
 		return -1;
 	for (unsigned i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char
 			uint8_t **data, size_t *length, struct afs_error *error)
 {
 	struct afs_fetch fetch;
-	struct gathered g = { .fetch = &fetch };
+	struct gathered g = {.fetch = &fetch};
 	int rc;
 
 	afs_fetch_init(&fetch, fid, 0, max);
@@ -157,16 +157,16 @@ bool afs_is_mount_point(uint32_t mode, const char *text)
 	       text[length - 1] == '.';
 }
 
-/* A walk under way. */
+/* A walk in progress. */
 struct walk {
 	struct afs_client *client;
 	const struct afs_volume *volume;
-	const char *path;               /* as the user gave it, for errors */
+	const char *path; /* as given by the user, for messages */
 	struct afs_error *error;
-	AFSFid stack[DEPTH_MAX];	/* directories from the root to where the walk stands */
-	unsigned depth;                 /* of them in use, >= 1 */
+	AFSFid stack[DEPTH_MAX]; /* directories from the root to the current one */
+	unsigned depth;		 /* number of directories in stack, >= 1 */
 	unsigned links;
-	char rest[2 * (AFSPATHMAX + 1)]; /* what is still to be walked */
+	char rest[2 * (AFSPATHMAX + 1)]; /* the rest of the path */
 };
 
 static int walk_error(struct walk *w, const char *name, const char *why)
@@ -175,7 +175,7 @@ static int walk_error(struct walk *w, const char *name, const char *why)
 	return -1;
 }
 
-/* Volumes have file servers of their own, and perhaps another cell's. */
+/* The target of a mount point is another volume, perhaps in another cell, which is not followed. */
 static int mount_point(struct walk *w, const char *name, char *text)
 {
 	char *volume = strchr(text, ':');
@@ -195,7 +195,7 @@ static int mount_point(struct walk *w, const char *name, char *text)
 	return -1;
 }
 
-/* Put the text of a link before what is left to walk. */
+/* Insert the text of a link before the rest of the path. */
 static int expand_link(struct walk *w, const struct afs_object *link, const char *name)
 {
 	char text[AFSPATHMAX + 1], rest[sizeof(w->rest)];
@@ -212,7 +212,7 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 	}
 	if (text[0] == '/')
 		return walk_error(w, name, "a symbolic link that leads out of the volume");
-	/* No slash at the end of what had none: it would ask for a directory. */
+	/* Do not add a slash at the end, because it would require a directory. */
 	n = snprintf(rest, sizeof(rest), "%s%s%s", text, *w->rest ? "/" : "", w->rest);
 	if (n < 0 || (size_t)n >= sizeof(rest))
 		return walk_error(w, name, "the path is too long");
@@ -220,7 +220,7 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 	return 0;
 }
 
-/* Find `name` in the directory where the walk stands. */
+/* Look up `name` in the current directory. */
 static int look_up(struct walk *w, const char *name, AFSFid *fid)
 {
 	const AFSFid *dir = &w->stack[w->depth - 1];
@@ -245,7 +245,7 @@ static int look_up(struct walk *w, const char *name, AFSFid *fid)
 	return 0;
 }
 
-/* Cut the next component off w->rest into `name`. 1, 0 at the end, -1 if it is too long. */
+/* Take the next component off w->rest. 1, 0 at the end, -1 if it is too long. */
 static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
 {
 	char *p = w->rest + strspn(w->rest, "/");
@@ -261,7 +261,7 @@ static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
 	return 1;
 }
 
-/* One component. */
+/* Walk one component. 0: continue; 1: the end; -1 and an error. */
 static int step(struct walk *w, const char *name, bool follow, struct afs_object *object)
 {
 	bool last = w->rest[strspn(w->rest, "/")] == 0;
@@ -296,7 +296,7 @@ static int step(struct walk *w, const char *name, bool follow, struct afs_object
 int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, const char *path,
 		    bool follow, struct afs_object *object, struct afs_error *error)
 {
-	struct walk w = { .client = client, .volume = volume, .path = path, .error = error };
+	struct walk w = {.client = client, .volume = volume, .path = path, .error = error};
 	char name[AFSNAMEMAX + 1], what[256];
 	int rc;
 
@@ -316,7 +316,7 @@ int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, 
 	}
 	if (rc < 0)
 		return -1;
-	/* The path ended at a directory; its status may have been seen some links ago, so ask. */
+	/* The path ends at a directory. Its status may be old or missing, so fetch it. */
 	object->fid = w.stack[w.depth - 1];
 	snprintf(what, sizeof(what), "%s:%.120s", volume->name, path);
 	return afs_client_status(client, &object->fid, what, &object->status, error);

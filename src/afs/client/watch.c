@@ -37,7 +37,7 @@ static void *watch(void *arg)
 	pthread_mutex_lock(&c->lock);
 	while (!c->closing) {
 		uint64_t now = afs_now(), due = atomic_load(&c->due);
-		/* A wait that begins later is due in `limit` at the earliest. */
+		/* A wait that begins later has a later deadline than this. */
 		uint64_t until = due < now + limit ? due : now + limit;
 		struct timespec at = {.tv_sec = (time_t)(until / 1000000000),
 				      .tv_nsec = (long)(until % 1000000000)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics of procedure calls from inside: what the collector and its encoding share. */
+/* Inside the statistics of procedure calls: counters (rpcstats.c) and their encoding (wire.c). */
 #ifndef AFS_RPCSTATS_PRIVATE_H
 #define AFS_RPCSTATS_PRIVATE_H
 
@@ -14,22 +14,24 @@
 #define STATS_KNOWN_MAX	  64 /* interfaces, each side counted for itself */
 #define STATS_NO_FUNCTION UINT16_MAX
 
-/* An interface that has been seen, on one side. Constant once it stands in the list. */
+/* An interface that has been used, on one side. Constant once it is in the list. */
 struct stats_known {
 	const struct rxw_rpc_interface *interface;
 	bool client;
-	unsigned entries;    /* functions as OpenAFS counts them */
-	uint16_t function[]; /* for each of them: ours, or STATS_NO_FUNCTION */
+	unsigned entries;    /* functions as OpenAFS numbers them */
+	uint16_t function[]; /* for each entry: index of the function, or STATS_NO_FUNCTION */
 };
 
-/* The counters of one interface, by our function index; guarded by the lock of what holds it. */
+/* The counters of an interface, by function; covered by the lock of the owner. */
 struct stats_block {
 	struct stats_block *next;
 	const struct stats_known *known;
 	struct afs_rpcstats_counters counters[];
 };
 
-/* The process is counted in parts, so that threads seldom meet: a thread always uses the same. */
+/*
+ * The counters of the process are sharded to avoid contention; a thread always uses the same shard.
+ */
 struct stats_shard {
 	alignas(64) pthread_mutex_t lock;
 	struct stats_block *blocks;
@@ -40,7 +42,7 @@ struct stats_key {
 	uint16_t port;	     /* in host order */
 };
 
-/* Invariant: a peer stands in its hash chain and in the list by age, both guarded by peers_lock. */
+/* Invariant: a peer is in its hash chain and in the list by age, both covered by peers_lock. */
 struct stats_peer {
 	struct stats_peer *chain, *newer, *older;
 	struct stats_key key;
@@ -53,7 +55,7 @@ struct afs_rpcstats {
 	uint64_t secret[2];	     /* of their hash */
 	_Atomic bool on[2]; /* [0] process, [1] peers; set under the locks they matter for */
 
-	pthread_mutex_t known_lock; /* for those that add; lists are read without */
+	pthread_mutex_t known_lock; /* taken for adding; lists are read without it */
 	_Atomic(struct stats_known *) known[STATS_KNOWN_MAX];
 	_Atomic unsigned known_count;
 

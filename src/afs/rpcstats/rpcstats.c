@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counting procedure calls: per function, for the process and for each peer. */
+/* Counting procedure calls, per function, for the process and for each peer. */
 #include "afs/rpcstats/rpcstats.h"
 
 #include <netinet/in.h>
@@ -215,7 +215,8 @@ static struct stats_peer **bucket_of(struct afs_rpcstats *stats, const struct st
 
 	memcpy(bytes, key->address, sizeof(key->address));
 	memcpy(bytes + sizeof(key->address), &key->port, sizeof(key->port));
-	return &stats->bucket[rxw_siphash(bytes, sizeof(bytes), stats->secret) & (stats->buckets - 1)];
+	return &stats->bucket[rxw_siphash(bytes, sizeof(bytes), stats->secret) &
+			      (stats->buckets - 1)];
 }
 
 static void unlink_age(struct afs_rpcstats *stats, struct stats_peer *peer)
@@ -275,7 +276,7 @@ static struct stats_peer *enter_peer(struct afs_rpcstats *stats, const struct st
 
 struct afs_rpcstats *afs_rpcstats_create(const struct afs_rpcstats_options *options)
 {
-	/* Shards are aligned, so that two threads share no cache line. */
+	/* Shards are aligned, so that they share no cache line. */
 	struct afs_rpcstats *stats =
 		aligned_alloc(alignof(struct afs_rpcstats), sizeof(struct afs_rpcstats));
 
@@ -346,7 +347,8 @@ void afs_rpcstats_report(void *arg, const struct rxw_rpc_report *report)
 		struct stats_shard *shard = shard_of_thread(stats);
 
 		pthread_mutex_lock(&shard->lock);
-		if (is_on(stats, false)) /* it may have been stopped, and everything freed */
+		if (is_on(stats,
+			  false)) /* counting may have been stopped meanwhile, and the block freed */
 			count_in(stats, &shard->blocks, report);
 		pthread_mutex_unlock(&shard->lock);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics of procedure calls on the wire: entries, their numbering, the service 409. */
+/* The encoding of the statistics: entries, their numbering, the service 409. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -17,19 +17,28 @@ struct run {
 };
 
 /*
- * For interfaces whose .xg file here has another order. Those that are not listed have the same, or
- * are none of OpenAFS's. Seen in its libraries' tables of names.
+ * For interfaces whose .xg file here has another order. Interfaces that are not listed have the
+ * same order, or do not exist in OpenAFS. Taken from the tables of names in its libraries.
  */
 static const struct order {
 	uint32_t stat_index;
 	struct run run[12]; /* up to the first that has no count */
 } orders[] = {
-	{6, {{204, 15}, {65536, 3}}},			   /* callback */
-	{8, {{500, 23}}},				   /* protection */
-	{15,						   /* volume location */
-	 {{514, 1}, {504, 1}, {519, 1}, {527, 1}, {533, 1}, {501, 3}, {505, 9}, {515, 4}, {520, 5},
-	  {532, 1}, {534, 1}}},
-	{16, {{100, 29}, {65536, 4}, {65547, 1}}},	   /* volume server */
+	{6, {{204, 15}, {65536, 3}}}, /* callback */
+	{8, {{500, 23}}},	      /* protection */
+	{15,			      /* volume location */
+	 {{514, 1},
+	  {504, 1},
+	  {519, 1},
+	  {527, 1},
+	  {533, 1},
+	  {501, 3},
+	  {505, 9},
+	  {515, 4},
+	  {520, 5},
+	  {532, 1},
+	  {534, 1}}},
+	{16, {{100, 29}, {65536, 4}, {65547, 1}}}, /* volume server */
 };
 
 static const struct run *order_of(uint32_t stat_index)
@@ -40,7 +49,7 @@ static const struct run *order_of(uint32_t stat_index)
 	return NULL;
 }
 
-/* The entry of an operation; `behind` if OpenAFS has no such. */
+/* The entry of an operation; `behind` if OpenAFS does not have it. */
 static unsigned entry_of(const struct run *run, int32_t opcode, unsigned behind)
 {
 	unsigned before = 0;
@@ -82,7 +91,7 @@ struct stats_known *stats_known_create(const struct rxw_rpc_interface *interface
 
 /* -- entries -- */
 
-/* What stands where no time has been measured yet. */
+/* The minimum if no time has been measured. */
 #define NO_TIME 9999999u
 
 static uint32_t *put_ns(uint32_t *w, uint64_t ns)
@@ -116,8 +125,8 @@ static uint32_t *put_u64(uint32_t *w, uint64_t v)
 }
 
 /*
- * Addresses stand there as they lie in the memory of a little-endian server, which is what readers
- * are used to. There is room for IPv4 only: others are 0.
+ * Addresses have the byte order of a little-endian server's memory, which readers expect. There is
+ * room only for IPv4; other addresses are 0.
  */
 static uint32_t peer_address(const struct stats_key *key)
 {
@@ -155,7 +164,7 @@ static int process_entries(struct afs_rpcstats *stats, uint32_t **words)
 	struct afs_rpcstats_counters counters;
 	uint32_t *w;
 
-	/* Interfaces that only peers were counted for, or before a stop, are listed with zeros. */
+	/* Interfaces that were counted only for peers, or before a stop, are listed with zeros. */
 	for (unsigned k = 0; k < known_count; k++)
 		total += atomic_load(&stats->known[k])->entries;
 	if (total > ENTRIES_MAX)
@@ -224,7 +233,7 @@ int afs_rpcstats_entries(struct afs_rpcstats *stats, bool peers, uint32_t **word
 	return peers ? all_peer_entries(stats, words) : process_entries(stats, words);
 }
 
-/* -- who may read -- */
+/* -- access -- */
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -329,7 +338,7 @@ static int32_t query_version(void *context, rxw_call *call, uint32_t *version)
 	return 0;
 }
 
-/* Callers are anonymous, so none is an administrator. */
+/* Callers are anonymous, so changes are refused. */
 static int32_t refuse(void *context, rxw_call *call)
 {
 	(void)context, (void)call;

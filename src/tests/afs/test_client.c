@@ -18,7 +18,7 @@
 
 /* How the servers behave; written before calls are made. */
 static struct {
-	bool old_location;      /* knows no U calls */
+	bool old_location; /* knows no U calls */
 	bool no_bulk, short_bulk;
 	bool cut_status; /* the reply ends within its last word */
 	bool no_address;
@@ -41,9 +41,9 @@ static const struct object {
 	const char *text; /* of files and links */
 	uint32_t mode;
 } objects[] = {
-	{ 2, "hello, world\n", 0644 }, { 4, "", 0644 },	     { 6, "file", 0777 },
-	{ 8, "loop", 0777 },	       { 10, "/etc", 0777 }, { 12, "#other.volume.", 0644 },
-	{ 14, "sub/..", 0777 },	       { 16, "../..", 0777 },
+	{2, "hello, world\n", 0644}, {4, "", 0644},	  {6, "file", 0777},
+	{8, "loop", 0777},	     {10, "/etc", 0777},  {12, "#other.volume.", 0644},
+	{14, "sub/..", 0777},	     {16, "../..", 0777},
 };
 
 static struct sockaddr_in inet(const struct sockaddr_storage *sa)
@@ -65,8 +65,8 @@ static uint8_t *image_of(uint32_t vnode, size_t *length)
 
 	ck_assert_int_eq(afs_dir_begin(&dir, vnode, 1, 1, 1), 0);
 	if (vnode == 1) {
-		static const char *const names[] = { "file", "empty", "link",	"loop",
-						     "away", "mount", "around", "out" };
+		static const char *const names[] = {"file", "empty", "link",   "loop",
+						    "away", "mount", "around", "out"};
 
 		for (uint32_t i = 0; i < 8; i++)
 			afs_dir_add(&dir, names[i], strlen(names[i]), 2 * i + 2, 1);
@@ -145,9 +145,9 @@ static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 	if (mood.fetch == NO_HEAD)
 		goto done;
 	rxw_xdr_writer(&x, raw, sizeof(raw));
-	rxw_xdr_put_u64(&x, mood.fetch == TOO_LONG  ? length + 1 :
-			    mood.fetch == TOO_SHORT ? count + 100 :
-						      count);
+	rxw_xdr_put_u64(&x, mood.fetch == TOO_LONG    ? length + 1
+			    : mood.fetch == TOO_SHORT ? count + 100
+						      : count);
 	rxw_call_write(call, raw, 8);
 	rxw_call_write(call, (const uint8_t *)data + offset, count);
 	if (mood.fetch == ABORT_INSIDE) {
@@ -285,13 +285,14 @@ static int32_t serve_vl(rxw_call *call, void *context)
 
 static rxw_endpoint *serve(uint16_t id, rxw_handler_fn handler, struct sockaddr_storage *address)
 {
-	struct sockaddr_in loopback = { .sin_family = AF_INET,
-					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct rxw_endpoint_options eo = { .size = sizeof(eo),
-					   .address = (struct sockaddr *)&loopback,
-					   .address_len = sizeof(loopback), .server = 1 };
-	struct rxw_service_options so = { .size = sizeof(so), .id = id, .name = "test",
-					  .handler = handler };
+	struct sockaddr_in loopback = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options eo = {.size = sizeof(eo),
+					  .address = (struct sockaddr *)&loopback,
+					  .address_len = sizeof(loopback),
+					  .server = 1};
+	struct rxw_service_options so = {
+		.size = sizeof(so), .id = id, .name = "test", .handler = handler};
 	socklen_t len = sizeof(*address);
 	rxw_endpoint *endpoint;
 	rxw_service *service;
@@ -304,7 +305,7 @@ static rxw_endpoint *serve(uint16_t id, rxw_handler_fn handler, struct sockaddr_
 
 static void setup(void)
 {
-	struct afs_client_options o = { 0 };
+	struct afs_client_options o = {0};
 	struct sockaddr_storage vl, fs;
 	struct rxw_config config;
 
@@ -522,7 +523,8 @@ START_TEST(many_statuses)
 	for (int pass = 0; pass < 2; pass++) {
 		memset(statuses, 0xff, sizeof(statuses));
 		mood.no_bulk = pass == 1;
-		ck_assert_int_eq(afs_client_bulk(client, fids, AFSCBMAX, "many", statuses, &error), 0);
+		ck_assert_int_eq(afs_client_bulk(client, fids, AFSCBMAX, "many", statuses, &error),
+				 0);
 		for (uint32_t i = 0; i < AFSCBMAX; i++) {
 			ck_assert_int_eq((int32_t)statuses[i].errorCode, i % 2 ? 0 : AFS_VNOVNODE);
 			ck_assert_int_eq(afs_status_usable(&statuses[i]), i % 2);
@@ -536,7 +538,7 @@ END_TEST
 
 START_TEST(cut_answers)
 {
-	const AFSFid fid = { VOLUME, 2, 1 };
+	const AFSFid fid = {VOLUME, 2, 1};
 	AFSFetchStatus status;
 
 	find("vol");

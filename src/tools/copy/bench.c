@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * afscp bench: many clients, each an endpoint of its own on one engine, read one file with
+ * afscp bench: many clients, each with its own endpoint on one engine, read a file with
  * asynchronous calls.
  */
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-#define DRAIN_MS   250  /* calls that run when the time is up may end within this */
-#define GIVE_UP_MS 2000 /* for telling the file server that its promises are not needed */
-#define PAUSE_NS   200000000u  /* before a call is made again after a failure that may pass */
-#define PAUSE_MAX  2000000000u /* it is doubled each time up to that */
-#define SLICES     64
+#define DRAIN_MS   250	       /* for running calls after the end of the run */
+#define GIVE_UP_MS 2000	       /* for telling the file server that its promises are not needed */
+#define PAUSE_NS   200000000u  /* before a retry; doubled each time */
+#define PAUSE_MAX  2000000000u /* longest pause */
+#define SLICES	   64
 
 /* One client: one call at a time, driven by the thread that the library calls back on. */
 struct reader {
@@ -27,24 +27,24 @@ struct reader {
 	struct afs_client *client;
 	struct afs_fetch fetch;
 	struct tools_histogram latency;
-	uint64_t next;              /* offset of the next call */
-	uint64_t started_ns;        /* of the call, also when it is made again; 0 = between two */
-	bool armed;                 /* the callback is set: touch nothing after that */
-	bool parked;                /* no channel or token, or a pause; by the bench's lock */
+	uint64_t next;	     /* offset of the next call */
+	uint64_t started_ns; /* start of the call, also if it is repeated; 0 = none */
+	bool armed;	     /* the callback is set: it may run at any time */
+	bool parked;	     /* waiting for a channel, a token or a pause; under the bench's lock */
 	_Atomic uint64_t bytes, calls;
 	/*
-	 * The latest call ended for its token's end and is to be made again: its result, and what
-	 * was asked for another token. tokens: how many there had been when it began.
+	 * The latest call failed because its token expired, and is to be repeated: its error, and
+	 * the request for a new token. tokens: number of renewals when it began.
 	 */
 	bool cut;
 	struct afs_error why;
 	uint64_t tokens, question;
-	/* Since when calls fail in a way that may pass, 0 = they do not; when the next is due */
+	/* First of the temporary failures, 0 = none; time of the next retry */
 	uint64_t failing_ns, again_ns, pause_ns;
 
 	/*
-	 * Of `call`, against the thread that aborts, and calls back; and of the client's
-	 * connections, against the one that has another token.
+	 * Covers `call`, which the thread that aborts uses, too; and the client's connections,
+	 * which a thread with a new token replaces.
 	 */
 	pthread_mutex_t lock;
 	rxw_call *call;
@@ -53,20 +53,19 @@ struct reader {
 struct bench {
 	struct copy *copy;
 	struct afs_object object;
-	uint64_t range;             /* bytes of each call */
+	uint64_t range; /* bytes of each call */
 	struct reader *readers;
 	size_t count;
 	atomic_bool stopping, aborting;
 
-	pthread_mutex_t lock;       /* of what follows */
+	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;
 	size_t active, parked;
 	bool failed, stop_asked;
 	char why[400];
 };
 
-__attribute__((format(printf, 2, 3)))
-static void fail(struct bench *b, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void fail(struct bench *b, const char *format, ...)
 {
 	va_list args;
 
@@ -82,8 +81,8 @@ static void fail(struct bench *b, const char *format, ...)
 	atomic_store(&b->stopping, true);
 }
 
-/* After a call that was cut: 0: there is another token. 1: not yet. -1: nor will there be. */
-static int follow(struct reader *r)
+/* After a call whose token expired. 0: there is a new token. 1: not yet. -1: there will be none. */
+static int await_token(struct reader *r)
 {
 	struct bench *b = r->bench;
 	bool vain;
@@ -100,8 +99,8 @@ static int follow(struct reader *r)
 	return vain ? -1 : 1;
 }
 
-/* Whether a call that failed is to be made again, on a new connection after a pause. */
-static bool comes_back(struct reader *r)
+/* Whether to repeat a failed call, on a new connection after a pause. */
+static bool may_retry(struct reader *r)
 {
 	struct bench *b = r->bench;
 	uint64_t now = tools_now();
@@ -118,7 +117,7 @@ static bool comes_back(struct reader *r)
 	return now - r->failing_ns < b->copy->set.retry_ms * 1000000;
 }
 
-/* 0: the next call may be made. 1: not yet. -1: never. */
+/* 0: the next call may begin. 1: not yet. -1: never. */
 static int reconnect(struct reader *r)
 {
 	struct afs_error error;
@@ -135,11 +134,11 @@ static int reconnect(struct reader *r)
 	return rc;
 }
 
-/* 0: the next call runs. 1: no channel is free now, or no token. -1: no more calls. */
+/* 0: the next call runs. 1: no free channel, or no token. -1: no more calls. */
 static int begin(struct reader *r)
 {
 	struct bench *b = r->bench;
-	struct rxw_call_options co = { .size = sizeof(co), .flags = RXW_CALL_NONBLOCK };
+	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_NONBLOCK};
 	uint64_t size = afs_status_length(&b->object.status);
 	struct afs_error error;
 	rxw_call *call = NULL;
@@ -149,7 +148,7 @@ static int begin(struct reader *r)
 		return -1;
 	if (!r->started_ns)
 		r->started_ns = tools_now();
-	rc = r->cut ? follow(r) : 0;
+	rc = r->cut ? await_token(r) : 0;
 	if (rc == 0 && r->again_ns)
 		rc = reconnect(r);
 	if (rc != 0)
@@ -165,11 +164,11 @@ static int begin(struct reader *r)
 			return 1;
 		r->why = error;
 		if (tools_renewal_refused(&b->copy->renewal, error.result)) {
-			/* Another call on its connection, or none, was told why. */
+			/* The reason may have been reported to another call on the connection. */
 			r->cut = true;
 			return 1;
 		}
-		if (comes_back(r))
+		if (may_retry(r))
 			return 1;
 		fail(b, "%s", error.text);
 		return -1;
@@ -207,7 +206,7 @@ static void finish(struct reader *r, bool complete)
 	} else if (code != 0 || !complete) {
 		afs_error_code(&r->why, "a call failed", code, origin);
 		r->cut = tools_renewal_expired(code, origin);
-		if (r->cut || comes_back(r))
+		if (r->cut || may_retry(r))
 			r->next = r->fetch.offset;
 		else
 			fail(b, "%s", r->why.text);
@@ -226,7 +225,7 @@ static void finish(struct reader *r, bool complete)
 
 static void on_event(rxw_call *call, unsigned events, void *arg);
 
-/* Go on until the reader must wait or is done. */
+/* Continue until the reader must wait or is done. */
 static void drive(struct reader *r)
 {
 	struct bench *b = r->bench;
@@ -287,7 +286,7 @@ static void abort_all(struct bench *b)
 	}
 }
 
-/* Try again for those that found no free channel, or no token. */
+/* Let parked readers try again. */
 static void unpark(struct bench *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
@@ -306,13 +305,13 @@ static void unpark(struct bench *b)
 
 static void wait_until(struct bench *b, uint64_t ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000),
-			       .tv_nsec = (long)(ns % 1000000000) };
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000)};
 
 	pthread_cond_timedwait(&b->wake, &b->lock, &ts);
 }
 
-/* Run for the time asked, then see all calls end. */
+/* Run for the given time, then wait for the end of all calls. */
 static void supervise(struct bench *b)
 {
 	uint64_t deadline = tools_now() + b->copy->set.seconds_ms * 1000000, kill_ns = 0;
@@ -336,13 +335,13 @@ static void supervise(struct bench *b)
 			pthread_mutex_lock(&b->lock);
 			if (b->active == 0)
 				break;
-			/* The same again only after a pause. */
+			/* Do not try again without a pause. */
 			wait_until(b, now + 1000000);
 			continue;
 		}
-		wait_until(b, atomic_load(&b->aborting) ? now + 1000000000 :
-			      kill_ns			? kill_ns :
-							  deadline);
+		wait_until(b, atomic_load(&b->aborting) ? now + 1000000000
+			      : kill_ns			? kill_ns
+							: deadline);
 	}
 	pthread_mutex_unlock(&b->lock);
 }
@@ -357,7 +356,7 @@ static void on_interrupt(void *arg)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* Another token: for all, or all are asked again. */
+/* Use a new token for all clients. False: one failed. */
 static bool use_token(void *arg, rxw_token *token)
 {
 	struct bench *b = arg;
@@ -390,15 +389,17 @@ static int open_readers(struct bench *b)
 	}
 	pthread_mutexattr_destroy(&recursive);
 	for (size_t i = 0; i < b->count; i++) {
-		struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
-						.fs_port = copy->fs_port, .config = &copy->config };
+		struct afs_client_options o = {.vl = &copy->vl.sa,
+					       .vl_len = copy->vl.len,
+					       .fs_port = copy->fs_port,
+					       .config = &copy->config};
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 
 		o.limit_ms = (unsigned)copy->set.timeout_ms;
 		o.security = tools_renewal_security(&copy->renewal);
 		tools_histogram_init(&r->latency);
-		/* Spread over the file, so that not all read the same bytes at the same time. */
+		/* Start at different offsets, so that not all clients read the same bytes. */
 		r->next = size / b->count * i / b->range * b->range;
 		if (afs_client_open(copy->engine, &o, &r->client, &error) < 0 ||
 		    afs_client_use(r->client, &copy->volume, &error) < 0) {
@@ -414,7 +415,7 @@ static void collect_stats(struct bench *b, struct rxw_stats *sum)
 	memset(sum, 0, sizeof(*sum));
 	sum->size = sizeof(*sum);
 	for (size_t i = 0; i < b->count; i++) {
-		struct rxw_stats one = { .size = sizeof(one) };
+		struct rxw_stats one = {.size = sizeof(one)};
 
 		if (rxw_endpoint_stats(afs_client_endpoint(b->readers[i].client), &one) == 0)
 			tools_stats_add(sum, &one);
@@ -452,8 +453,8 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 			    json_integer((json_int_t)atomic_load(&b->copy->renewal.count)));
 	tools_report_fill(o, bytes, calls, usage, &stats, latency);
 	json_object_set_new(o, "fairness_min_mean",
-			    bytes ? json_real((double)least * (double)b->count / (double)bytes) :
-				    json_null());
+			    bytes ? json_real((double)least * (double)b->count / (double)bytes)
+				  : json_null());
 	json_object_set_new(o, "bytes_least", json_integer((json_int_t)least));
 	json_object_set_new(o, "bytes_most", json_integer((json_int_t)most));
 	json_object_set_new(o, "bytes_by_client", clients);
@@ -467,7 +468,7 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 	return o;
 }
 
-/* All readers from beginning to end; *usage is what that took. 0, or an errno value. */
+/* Run all readers; *usage is what that took. 0, or an errno value. */
 static int read_all(struct bench *b, struct tools_usage *usage)
 {
 	struct tools_renewal *renewal = &b->copy->renewal;
@@ -546,7 +547,7 @@ static int prepare(struct bench *b)
 	return open_readers(b);
 }
 
-/* The file server need not wait for any of the clients. */
+/* Return all promises, so that the file server does not wait for these clients. */
 static void give_up(struct bench *b)
 {
 	struct afs_client **clients = calloc(b->count, sizeof(struct afs_client *));
@@ -561,7 +562,7 @@ static void give_up(struct bench *b)
 
 int copy_bench(struct copy *copy)
 {
-	struct bench b = { .copy = copy, .count = (size_t)copy->set.clients };
+	struct bench b = {.copy = copy, .count = (size_t)copy->set.clients};
 	pthread_condattr_t attr;
 	int status = TOOLS_EXIT_FAILURE;
 

@@ -44,7 +44,7 @@ static int append(struct entries *entries, size_t *room, uint32_t volume,
 	return 0;
 }
 
-/* 0, 1 = no sense, -1 = no memory. */
+/* 0, 1 = invalid, -1 = no memory. */
 static int parse(const uint8_t *image, size_t length, uint32_t volume, struct entries *entries)
 {
 	struct afs_dir_entry one;
@@ -66,7 +66,7 @@ static int parse(const uint8_t *image, size_t length, uint32_t volume, struct en
 enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *label,
 			      struct entries *entries)
 {
-	struct outage outage = { 0 };
+	struct outage outage = {0};
 	struct afs_error error;
 	uint8_t *image;
 	size_t length;
@@ -100,7 +100,7 @@ enum copy_result entries_status(struct copy *copy, const struct entries *entries
 				uint32_t count, const char *label,
 				AFSFetchStatus statuses[AFSCBMAX])
 {
-	struct outage outage = { 0 };
+	struct outage outage = {0};
 	struct afs_error error;
 	AFSFid fids[AFSCBMAX];
 

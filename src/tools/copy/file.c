@@ -9,9 +9,9 @@
 #include "tools/copy/copy.h"
 #include "tools/copy/sink.h"
 
-#define RESTARTS 3 /* of a file whose version differs at another server */
+#define RESTARTS 3 /* of a file that has another version at another server */
 
-/* A file under way. */
+/* A file that is being copied. */
 struct file {
 	struct copy *copy;
 	struct afs_object *object;
@@ -34,7 +34,7 @@ enum copy_result write_failed(struct copy *copy, const char *label, const char *
 			label, name);
 		return COPY_STOP;
 	case EPIPE:
-		/* Whoever read it has seen enough. */
+		/* The reader has exited: not an error. */
 		copy->broken_pipe = true;
 		return COPY_STOP;
 	default:
@@ -62,8 +62,7 @@ static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 }
 
 /*
- * After a pause the server may be another one: go on where it stood if that one has the same
- * version, else from the beginning.
+ * The server may have changed: continue if it has the same version, else start again.
  */
 static enum copy_result look_again(struct file *f)
 {
@@ -89,7 +88,7 @@ static enum copy_result look_again(struct file *f)
 	return COPY_GOOD;
 }
 
-/* After a fetch that failed. COPY_GOOD: go on. */
+/* After a failed fetch. COPY_GOOD: continue. */
 static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
 {
 	bool moved = false;
@@ -102,7 +101,7 @@ static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
 	return copy_judge(f->copy, error);
 }
 
-/* The data came whole: of the version that was asked for, and all of it? */
+/* After a successful fetch: check its version and length. */
 static enum copy_result check_answer(struct file *f)
 {
 	const AFSFetchStatus *status = &f->object->status;
@@ -124,7 +123,7 @@ static enum copy_result check_answer(struct file *f)
 	return COPY_GOOD;
 }
 
-/* Fetch what comes next, or as much of it as comes. */
+/* Fetch the next part of the file. */
 static enum copy_result get_part(struct file *f)
 {
 	uint64_t left = afs_status_length(&f->object->status) - f->at;

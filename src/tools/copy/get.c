@@ -13,7 +13,7 @@
 #include "tools/copy/copy.h"
 #include "tools/copy/sink.h"
 
-/* Last name of a path, or the volume's for its root; free(). */
+/* The last component of the path, or the name of the volume for its root; free(). */
 static char *default_name(const struct copy *copy)
 {
 	const char *end = copy->path + strlen(copy->path), *start;
@@ -30,8 +30,8 @@ static char *default_name(const struct copy *copy)
 }
 
 /*
- * DEST, or DEST/NAME if DEST is a directory; of a symbolic link what it leads to. free(). NULL after
- * a message.
+ * DEST, or DEST/NAME if DEST is a directory; symbolic links are resolved. free(). NULL after a
+ * message.
  */
 static char *final_name(const struct copy *copy, const char *destination)
 {
@@ -101,7 +101,7 @@ static enum copy_result get_one(struct copy *copy, struct afs_object *object,
 		free(name);
 		return COPY_GOOD;
 	}
-	/* Opening a pipe waits for its reader. */
+	/* Opening a pipe blocks until it has a reader. */
 	if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
 		atomic_store(&copy->at_once, true);
 	if (sink_open(&sink, AT_FDCWD, name, false) < 0) {
@@ -118,7 +118,7 @@ static enum copy_result get_one(struct copy *copy, struct afs_object *object,
 	return rc;
 }
 
-/* What is complete stays, whatever becomes of the rest. */
+/* Complete files are kept, even if others fail. */
 static enum copy_result get_directory(struct copy *copy, const struct afs_object *object,
 				      const char *destination, const char *label)
 {
@@ -203,7 +203,7 @@ static enum copy_result get_object(struct copy *copy, struct afs_object *object,
 	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
 }
 
-/* With several sources the destination is a directory that is there. */
+/* With several sources the destination must be an existing directory. */
 static int check_destination(const struct copy *copy)
 {
 	struct stat st;

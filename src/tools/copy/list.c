@@ -9,7 +9,7 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-/* Names come from the server: on a terminal, no control characters. */
+/* Names come from the server: on a terminal, replace control characters. */
 static void put_name(const char *name)
 {
 	bool terminal = isatty(STDOUT_FILENO);
@@ -43,15 +43,16 @@ static const char *time_text(char *text, size_t size, uint32_t seconds)
 
 static const char *type_text(uint32_t type)
 {
-	return type == AFS_TYPE_DIR ? "directory" : type == AFS_TYPE_SYMLINK ? "symbolic link" :
-									       "file";
+	return type == AFS_TYPE_DIR	  ? "directory"
+	       : type == AFS_TYPE_SYMLINK ? "symbolic link"
+					  : "file";
 }
 
-/* The text of a link; asks as often as it may help. 0, or -1 after a message. */
+/* Read a symbolic link, with retries. 0, or -1 after a message. */
 static int read_link(struct copy *copy, const AFSFid *fid, const char *label,
 		     char link[AFSPATHMAX + 1])
 {
-	struct outage outage = { 0 };
+	struct outage outage = {0};
 	struct afs_error error;
 
 	copy_fresh(copy);
@@ -92,7 +93,7 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 	return 0;
 }
 
-/* What ls tells of one name, if there is a status. */
+/* One name as JSON. */
 static json_t *entry_json(const char *name, const AFSFid *fid, const AFSFetchStatus *s)
 {
 	json_t *o = json_object(), *text = json_string(name);
@@ -114,7 +115,7 @@ static json_t *entry_json(const char *name, const AFSFid *fid, const AFSFetchSta
 	return o;
 }
 
-/* A part of a directory; COPY_FAILED: not all of it. */
+/* A part of a directory; COPY_FAILED: some entries failed. */
 static enum copy_result list_batch(struct copy *copy, const struct entries *entries, size_t at,
 				   uint32_t count, const char *label, json_t *list)
 {
@@ -132,7 +133,7 @@ static enum copy_result list_batch(struct copy *copy, const struct entries *entr
 		if (list) {
 			json_array_append_new(list, entry_json(e->name, &e->fid, &statuses[i]));
 		} else if (copy->set.long_list) {
-			/* One bad entry does not hide the others. */
+			/* After an entry that failed, continue with the others. */
 			bad |= print_long(copy, e->name, &e->fid, &statuses[i]);
 		} else {
 			put_name(e->name);
@@ -153,7 +154,7 @@ static int list_directory(struct copy *copy, const struct afs_object *object, co
 
 	if (entries_read(copy, &object->fid, label, &entries) != COPY_GOOD)
 		return -1;
-	/* Nobody may read what is written any more. */
+	/* Stop if the reader of standard output is gone. */
 	for (size_t at = 0; at < entries.count && rc != COPY_STOP && !ferror(stdout);
 	     at += AFSCBMAX) {
 		size_t left = entries.count - at;
@@ -210,9 +211,9 @@ static json_t *status_json(const struct copy *copy, const struct afs_object *o, 
 		"anonymous_access", (int)s->AnonymousAccess);
 	char text[TOOLS_ADDRESS_TEXT];
 
-	json_object_set_new(object, "server",
-			    json_string(tools_address_text(&copy->volume.server, text,
-							   sizeof(text))));
+	json_object_set_new(
+		object, "server",
+		json_string(tools_address_text(&copy->volume.server, text, sizeof(text))));
 	if (link)
 		json_object_set_new(object, "link", json_string(link));
 	return object;
@@ -257,9 +258,9 @@ int copy_stat(struct copy *copy)
 	if (is_link && read_link(copy, &object.fid, label, link) < 0)
 		return TOOLS_EXIT_FAILURE;
 	if (copy->set.json)
-		return tools_json_print(status_json(copy, &object, is_link ? link : NULL)) < 0 ?
-			       TOOLS_EXIT_FAILURE :
-			       0;
+		return tools_json_print(status_json(copy, &object, is_link ? link : NULL)) < 0
+			       ? TOOLS_EXIT_FAILURE
+			       : 0;
 	print_status(copy, &object, label, is_link ? link : NULL);
 	return 0;
 }

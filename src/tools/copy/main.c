@@ -69,17 +69,22 @@ static const struct tools_program program = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-#define GIVE_UP_MS 2000 /* for telling the file servers that their promises are not needed */
-#define HASTE_MS   500	/* the same where somebody waits for the end */
+#define GIVE_UP_MS 2000 /* limit for returning promises to the file servers */
+#define HASTE_MS   500	/* the same after an interrupt */
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
-enum command { GET, LS, STAT, BENCH };
+enum command {
+	GET,
+	LS,
+	STAT,
+	BENCH
+};
 static const struct {
 	const char *name;
-	bool many; /* takes several sources, and a destination behind them */
-} commands[] = { { "get", true }, { "ls", false }, { "stat", false }, { "bench", false } };
+	bool many; /* takes several sources, and a destination after them */
+} commands[] = {{"get", true}, {"ls", false}, {"stat", false}, {"bench", false}};
 
 static void log_line(void *arg, enum rxw_log_level level, const char *line)
 {
@@ -88,7 +93,7 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
-/* End as the signal asks, so that a shell knows that the user wants to stop. Any thread. */
+/* Terminate by the signal, so that a shell sees the interrupt. Any thread. */
 static void die_of(int number)
 {
 	sigset_t set;
@@ -132,7 +137,7 @@ static void on_signal(int number, void *arg)
 /* 0, or an exit status after a message. */
 static int parse_server(struct copy *copy)
 {
-	uint16_t ports[2] = { AFS_PORT_VL, AFS_PORT_FS };
+	uint16_t ports[2] = {AFS_PORT_VL, AFS_PORT_FS};
 	char host[256], message[320];
 	const char *text = copy->set.server ? copy->set.server : "127.0.0.1";
 
@@ -150,7 +155,7 @@ static int parse_server(struct copy *copy)
 	return 0;
 }
 
-/* What the command line and the environment ask for. */
+/* Authentication according to command line and environment. */
 static struct tools_auth auth_of(const struct copy *copy)
 {
 	struct tools_auth auth = copy->set.auth;
@@ -162,7 +167,7 @@ static struct tools_auth auth_of(const struct copy *copy)
 	return auth;
 }
 
-/* The calls of get, ls and stat. */
+/* Use a new token for the calls of get, ls and stat. */
 static bool use_token(void *arg, rxw_token *token)
 {
 	struct copy *copy = arg;
@@ -172,14 +177,15 @@ static bool use_token(void *arg, rxw_token *token)
 }
 
 /*
- * The token that we are to have, or the one that there is: who names no class goes on without one, and is told
- * so. 0, or -1 after a message.
+ * Get the token. If none was requested explicitly, continue without one, after a message. 0, or -1
+ * after a message.
  */
 static int get_token(struct copy *copy)
 {
 	const struct tools_auth *set = &copy->set.auth, auth = auth_of(copy);
 	char message[TOOLS_AUTH_MESSAGE];
-	bool asked = set->class >= 0 || set->level >= 0 || set->key_file || set->keytab || set->cell;
+	bool asked =
+		set->class >= 0 || set->level >= 0 || set->key_file || set->keytab || set->cell;
 
 	if (!asked && !auth.cell)
 		return 0;
@@ -194,10 +200,10 @@ static int get_token(struct copy *copy)
 	return 0;
 }
 
-/* -v: who we are to the file server. */
-static void tell_identity(const struct copy *copy)
+/* -v: print the identity that the file server sees. */
+static void print_identity(const struct copy *copy)
 {
-	struct rxw_identity identity = { .size = sizeof(identity) };
+	struct rxw_identity identity = {.size = sizeof(identity)};
 	char text[TOOLS_IDENTITY];
 
 	if (copy->client && afs_client_identity(copy->client, &identity) == 0)
@@ -208,10 +214,11 @@ static void tell_identity(const struct copy *copy)
 /* The engine and the client. */
 static int open_client(struct copy *copy)
 {
-	struct afs_client_options o = { .vl = &copy->vl.sa, .vl_len = copy->vl.len,
-					.fs_port = copy->fs_port,
-					.limit_ms = (unsigned)copy->set.timeout_ms,
-					.security = tools_renewal_security(&copy->renewal) };
+	struct afs_client_options o = {.vl = &copy->vl.sa,
+				       .vl_len = copy->vl.len,
+				       .fs_port = copy->fs_port,
+				       .limit_ms = (unsigned)copy->set.timeout_ms,
+				       .security = tools_renewal_security(&copy->renewal)};
 	struct afs_client *client;
 	struct afs_error error;
 	int rc = rxw_engine_create(&copy->config, &copy->engine);
@@ -249,13 +256,13 @@ static int run_command(struct copy *copy, enum command command)
 	}
 }
 
-/* What there is to undo is undone: say that all of it was asked for, and free everything. */
+/* Return promises and free everything. */
 static void close_client(struct copy *copy)
 {
 	struct afs_client *client = copy->client;
 
 	if (copy->set.verbose)
-		tell_identity(copy);
+		print_identity(copy);
 	give_up_promises(copy, atomic_load(&copy->interrupted) ? HASTE_MS : GIVE_UP_MS);
 	pthread_mutex_lock(&copy->lock);
 	copy->client = NULL;
@@ -266,7 +273,7 @@ static void close_client(struct copy *copy)
 	tools_renewal_close(&copy->renewal);
 }
 
-/* A signal that whoever started us ignores stays ignored: nohup(1), jobs of a script. */
+/* Signals that are ignored at the start stay ignored: nohup(1), background jobs of a script. */
 static size_t signals_to_take(int taken[SIGNAL_COUNT])
 {
 	struct sigaction now;
@@ -283,7 +290,7 @@ static int run(struct copy *copy, enum command command)
 	struct tools_signals *thread = NULL;
 	int status = TOOLS_EXIT_FAILURE, taken[SIGNAL_COUNT];
 
-	/* First of all, so that every thread has the mask. A KDC may take long to answer. */
+	/* Before any other thread, so that all have the mask. A KDC may be slow. */
 	atomic_store(&copy->at_once, true);
 	if (tools_signals_start(taken, signals_to_take(taken), on_signal, copy, &thread) < 0) {
 		tools_error("signals: %s", strerror(errno));
@@ -308,7 +315,7 @@ static int parse_source(char *text, struct copy_source *source)
 		return -1;
 	}
 	*colon = 0;
-	*source = (struct copy_source){ .volume = text, .path = colon + 1 };
+	*source = (struct copy_source){.volume = text, .path = colon + 1};
 	return 0;
 }
 
@@ -373,8 +380,11 @@ static void init_locks(struct copy *copy)
 
 int main(int argc, char **argv)
 {
-	struct copy copy = { .set = { .clients = 1, .seconds_ms = 10000, .timeout_ms = 60000,
-				     .retry_ms = 60000, .auth = { .class = -1, .level = -1 } } };
+	struct copy copy = {.set = {.clients = 1,
+				    .seconds_ms = 10000,
+				    .timeout_ms = 60000,
+				    .retry_ms = 60000,
+				    .auth = {.class = -1, .level = -1}}};
 	enum tools_parsed parsed;
 	int first, status = TOOLS_EXIT_USAGE;
 
@@ -394,12 +404,12 @@ int main(int argc, char **argv)
 	free(copy.sources);
 	pthread_cond_destroy(&copy.wake);
 	pthread_mutex_destroy(&copy.lock);
-	/* Death by a signal would lose what is still in the buffer, such as the report of bench. */
+	/* Flush first: termination by a signal would lose buffered output. */
 	if (atomic_load(&copy.signal)) {
 		fflush(stdout);
 		die_of(atomic_load(&copy.signal));
 	}
-	/* Whoever reads standard output may have seen enough: "afscp ls ... | head". */
+	/* The reader of standard output may have exited: "afscp ls ... | head". */
 	if (copy.broken_pipe || (fflush(stdout) != 0 && errno == EPIPE))
 		die_of(SIGPIPE);
 	return tools_finish(status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One line on the terminal: how much, how fast, how long. */
+/* The progress line: amount, rate, time left. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -52,7 +52,7 @@ char *progress_line(char *text, size_t size, const char *label, uint64_t done, u
 	return text;
 }
 
-/* Columns that a line may take: one that is longer could not be replaced. */
+/* Columns of the terminal: a longer line could not be replaced. */
 static size_t width_of_terminal(void)
 {
 	struct winsize window;
@@ -69,7 +69,7 @@ static void make_harmless(char *text)
 			*c = '?';
 }
 
-/* How many files there were, and the one at hand; or only that one. */
+/* Show the number of files and the current one, or only the latter. */
 static void show(const struct progress *p, const char *label, uint64_t done, uint64_t total,
 		 double rate, uint64_t files)
 {
@@ -80,7 +80,7 @@ static void show(const struct progress *p, const char *label, uint64_t done, uin
 		snprintf(count, sizeof(count), "%llu files  ", (unsigned long long)files);
 	used = (size_t)snprintf(line, sizeof(line), "%s", count);
 	progress_line(line + used, sizeof(line) - used, label, done, total, rate);
-	/* Where it is narrow, figures matter more than the beginning of a name. */
+	/* On a narrow terminal shorten the name, not the numbers. */
 	if (strlen(line) > width) {
 		size_t over = strlen(line) - width, length = strlen(label);
 		size_t kept = length > 40 ? 40 : length;

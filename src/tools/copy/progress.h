@@ -9,17 +9,19 @@
 
 /* One line on the terminal, for a file or for all files of a run. */
 struct progress {
-	bool on, many; /* many: say how many files there were so far */
+	bool on, many; /* many: show the number of files */
 	uint64_t start_ns, shown_ns;
 	uint64_t shown_bytes;
 	double rate; /* bytes per second, smoothed */
 };
 
 void progress_start(struct progress *p, bool on, bool many);
-/* Show it, a few times a second. total 0 = unknown. files: complete ones, shown if there are many. */
+/*
+ * Show it, up to five times a second. total 0 = unknown. files: completed files, shown if `many`.
+ */
 void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total,
 		     uint64_t files);
-/* End the line; complete: with all of it done, at the mean rate. */
+/* End the line; complete: show the total and the mean rate. */
 void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
 		  uint64_t files);
 /* The line itself; for progress_update() and its test. Returns text. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What afscp tries again: servers that restart or do not answer, volumes that are busy or move. */
+/* Retries: servers that restart or do not answer, volumes that are busy or move, expired tokens. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -23,8 +23,8 @@ bool copy_again(struct copy *copy, const struct afs_error *error)
 	       tools_renewal_again(&copy->renewal);
 }
 
-/* Wait unless a signal comes. False: it did. */
-static bool rest(struct copy *copy, unsigned ms)
+/* Wait. False: interrupted by a signal. */
+static bool pause_ms(struct copy *copy, unsigned ms)
 {
 	uint64_t until = tools_now() + (uint64_t)ms * 1000000;
 	struct timespec at = {.tv_sec = (time_t)(until / 1000000000),
@@ -37,7 +37,7 @@ static bool rest(struct copy *copy, unsigned ms)
 	return !atomic_load(&copy->interrupted);
 }
 
-/* Whether there is time for another round; waits before each but the first. */
+/* Whether there is time for another round; waits before each one except the first. */
 static bool next_round(struct copy *copy, struct outage *o, const struct afs_error *error)
 {
 	uint64_t now = tools_now();
@@ -55,7 +55,7 @@ static bool next_round(struct copy *copy, struct outage *o, const struct afs_err
 		return false;
 	if (o->tries++ == 0)
 		return true;
-	if (!rest(copy, o->pause_ms))
+	if (!pause_ms(copy, o->pause_ms))
 		return false;
 	o->pause_ms = 2 * o->pause_ms < PAUSE_MAX_MS ? 2 * o->pause_ms : PAUSE_MAX_MS;
 	return true;
@@ -92,11 +92,13 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	struct outage o = {0};
 
 	copy->path = source->path;
-	/* Its server is known from the source before. */
+	/* The previous source was in the same volume. */
 	if (strcmp(copy->volume.name, source->volume) == 0)
 		return 0;
 	while (afs_client_volume(copy->client, source->volume, &copy->volume, &error) < 0) {
-		/* Who does not answer at all is not waited for: the address may be wrong. */
+		/*
+		 * Do not wait for a server that does not answer at all: its address may be wrong.
+		 */
 		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
 		    error.origin == RXW_ORIGIN_PEER && next_round(copy, &o, &error))
 			continue;
@@ -127,7 +129,7 @@ enum copy_result copy_judge(const struct copy *copy, const struct afs_error *err
 	if (atomic_load(&copy->interrupted) || error->result != 0 ||
 	    error->remedy != AFS_REMEDY_NONE || tools_renewal_expired(error->code, error->origin))
 		return COPY_STOP;
-	/* An answer is about this object, even one without sense; that there is none is not. */
+	/* An answer, even an invalid one, concerns this object; no answer concerns them all. */
 	if (error->origin == RXW_ORIGIN_PEER)
 		return COPY_FAILED;
 	return error->code == 0 || error->code == RXW_RPC_CC_UNMARSHAL ? COPY_FAILED : COPY_STOP;

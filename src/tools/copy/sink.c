@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Destinations: complete under their name, or not there. */
+/* Destinations: files appear under their names only when they are complete. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,8 +49,8 @@ static int choose_temporary(struct sink *s)
 }
 
 /*
- * A file without a name, which cannot be left behind even by SIGKILL. -1: it cannot be here, or it
- * could not get a name later.
+ * Create a file without a name, which even SIGKILL cannot leave behind. -1: not supported here, or
+ * it could not get a name later.
  */
 static int open_nameless(struct sink *s)
 {
@@ -86,7 +86,7 @@ static int open_temporary(struct sink *s)
 	return -1;
 }
 
-/* A file that has no name gets the temporary one, which then replaces what has the final one. */
+/* Give a nameless file the temporary name, which is renamed to the final one later. */
 static int link_nameless(struct sink *s)
 {
 	char path[32];
@@ -144,8 +144,8 @@ void sink_stdout(struct sink *s)
 int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t offset)
 {
 	while (count > 0) {
-		ssize_t n = s->seekable ? pwritev(s->fd, iov, (int)count, (off_t)offset) :
-					  writev(s->fd, iov, (int)count);
+		ssize_t n = s->seekable ? pwritev(s->fd, iov, (int)count, (off_t)offset)
+					: writev(s->fd, iov, (int)count);
 
 		if (n < 0) {
 			if (errno == EINTR)
@@ -181,7 +181,7 @@ int sink_restart(struct sink *s)
 
 int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 {
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = (time_t)mtime } };
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};
 	int fd = s->fd;
 
 	if (!s->owned)
@@ -190,7 +190,7 @@ int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 		return -1;
 	if (s->nameless && link_nameless(s) < 0)
 		return -1;
-	/* Network file systems say only now that the disk was full. */
+	/* On network file systems close() may report that the disk is full. */
 	s->owned = false;
 	s->fd = -1;
 	if (close(fd) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * afscp get -r: directories. Every name is used relative to a directory that is held open, and no
- * link is followed. What cannot be copied is passed over and counted. What a server may make up is
- * bounded: no directory is entered twice, so that none contains itself.
+ * afscp get -r: directories. Every name is used relative to an open directory, and no link is
+ * followed. Objects that cannot be copied are skipped and counted. A malicious server cannot cause
+ * endless work: no directory is entered twice, and depth and number of names are limited.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 #include "tools/copy/copy.h"
 #include "tools/copy/sink.h"
 
-#define DEPTH_MAX 128	  /* each level holds a directory open */
-#define NAMES_MAX 1000000 /* known at a time, on all levels */
+#define DEPTH_MAX 128	  /* each level keeps a directory open */
+#define NAMES_MAX 1000000 /* in memory at a time, on all levels */
 
 /* One copy of a tree. */
 struct tree {
 	struct copy *copy;
-	size_t names; /* held by the levels that are under way */
+	size_t names; /* in memory, on all levels */
 	unsigned depth;
-	uint64_t *met; /* directories, by vnode and uniquifier: open addressing, 0 = free */
+	uint64_t *met; /* directories entered, by vnode and uniquifier: open addressing, 0 = free */
 	size_t room, count;
 };
 
@@ -33,8 +33,10 @@ static uint64_t number_of(const AFSFid *fid)
 	return (uint64_t)fid->Vnode << 32 | fid->Unique;
 }
 
-/* Where it is, or would be. The numbers are the server's: at worst it makes its own copy slow. */
-static size_t place_of(const uint64_t *met, size_t room, uint64_t number)
+/*
+ * The slot of the number, or a free one. A server that chooses bad numbers only slows its own copy.
+ */
+static size_t slot_of(const uint64_t *met, size_t room, uint64_t number)
 {
 	size_t at = (size_t)(number * 0x9e3779b97f4a7c15u >> 20) & (room - 1);
 
@@ -52,14 +54,14 @@ static int grow(struct tree *t)
 		return -1;
 	for (size_t i = 0; i < t->room; i++)
 		if (t->met[i])
-			met[place_of(met, room, t->met[i])] = t->met[i];
+			met[slot_of(met, room, t->met[i])] = t->met[i];
 	free(t->met);
 	t->met = met;
 	t->room = room;
 	return 0;
 }
 
-/* 0: a directory that is new. 1: it was met before. -1: no memory. */
+/* 0: the directory is new. 1: it was entered before. -1: no memory. */
 static int meet(struct tree *t, const AFSFid *fid)
 {
 	uint64_t number = number_of(fid);
@@ -67,7 +69,7 @@ static int meet(struct tree *t, const AFSFid *fid)
 
 	if (2 * t->count >= t->room && grow(t) < 0)
 		return -1;
-	at = place_of(t->met, t->room, number);
+	at = slot_of(t->met, t->room, number);
 	if (t->met[at])
 		return 1;
 	t->met[at] = number;
@@ -185,7 +187,7 @@ static enum copy_result get_entry(struct tree *t, const struct entry *e,
 	}
 }
 
-/* A part of a directory, whose status is asked for in one call. */
+/* A part of a directory, whose status is one call. */
 static enum copy_result get_batch(struct tree *t, const struct entries *entries, size_t at,
 				  uint32_t count, int dir, const char *label)
 {
@@ -206,7 +208,7 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 		}
 		rc = get_entry(t, e, &statuses[i], dir, path);
 		free(path);
-		/* One that cannot be copied does not keep the others away. */
+		/* After an object that failed, continue with the others. */
 		if (rc == COPY_FAILED) {
 			t->copy->failed++;
 			rc = COPY_GOOD;

@@ -19,10 +19,11 @@ static double uniform(struct perf_arrivals *a)
 	return (double)((x >> 11) + 1) * 0x1p-53;
 }
 
-static void place(struct perf_arrivals *a)
+static void set_next(struct perf_arrivals *a)
 {
 	if (a->kind == PERF_ARRIVALS_EVEN)
-		a->at_ns = (double)a->count * 1e9 / a->rate; /* rounded once, so no error adds up */
+		a->at_ns = (double)a->count * 1e9 /
+			   a->rate; /* computed from the count, so that errors do not add up */
 	else
 		a->at_ns -= log(uniform(a)) * 1e9 / a->rate;
 	a->next_ns = a->start_ns + (uint64_t)a->at_ns;
@@ -33,11 +34,11 @@ void perf_arrivals_init(struct perf_arrivals *a, enum perf_arrivals_kind kind, d
 {
 	*a = (struct perf_arrivals){
 		.kind = kind, .rate = rate, .start_ns = start_ns, .state = SEED};
-	place(a);
+	set_next(a);
 }
 
 void perf_arrivals_pass(struct perf_arrivals *a)
 {
 	a->count++;
-	place(a);
+	set_next(a);
 }

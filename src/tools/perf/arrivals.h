@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When calls of an open loop are due: a sequence of moments that nothing but the rate decides. */
+/* When calls of an open loop are due: a sequence of times that depends only on kind and rate. */
 #ifndef PERF_ARRIVALS_H
 #define PERF_ARRIVALS_H
 
 #include <stdint.h>
 
-enum perf_arrivals_kind { PERF_ARRIVALS_EVEN, PERF_ARRIVALS_POISSON };
+enum perf_arrivals_kind {
+	PERF_ARRIVALS_EVEN,
+	PERF_ARRIVALS_POISSON
+};
 
 /*
- * Two of the same start and rate run through the same moments, so one can be ahead of the other
- * instead of filling a queue. One user at a time.
+ * Two sequences with the same start and rate are equal, so one can run ahead of the other, which
+ * saves a queue. One thread at a time.
  */
 struct perf_arrivals {
 	enum perf_arrivals_kind kind;
-	double rate;       /* moments a second in the mean, > 0 */
+	double rate; /* mean calls per second, > 0 */
 	uint64_t start_ns;
-	uint64_t count;    /* moments passed */
-	double at_ns;      /* next_ns - start_ns, exact */
-	uint64_t state;    /* of the pseudo-random numbers */
-	uint64_t next_ns;  /* the moment that comes next, on the clock of start_ns */
+	uint64_t count;	  /* calls passed */
+	double at_ns;	  /* next_ns - start_ns, exact */
+	uint64_t state;	  /* of the pseudo-random numbers */
+	uint64_t next_ns; /* when the next call is due, on the clock of start_ns */
 };
 
-/* `rate` calls per second, > 0. The first one is due at start_ns (even) or some time later. */
+/* `rate`: calls per second, > 0. The first call is due at start_ns (even) or later (poisson). */
 void perf_arrivals_init(struct perf_arrivals *a, enum perf_arrivals_kind kind, double rate,
 			uint64_t start_ns);
-/* Pass to the next moment; it is never before the one that it follows. */
+/* Advance to the next call, which is never due before the previous one. */
 void perf_arrivals_pass(struct perf_arrivals *a);
 
 #endif

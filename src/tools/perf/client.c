@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxperf client: one run from the command line to the report. */
+/* rxperf client: a run, from the command line to the report. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,9 +11,9 @@
 #include "tools/common/signals.h"
 #include "tools/perf/client.h"
 
-#define PRIMING 64 /* connections that make their first call at the same time */
+#define PRIMING 64 /* connections that are primed in parallel */
 
-static const int signals[] = { SIGINT, SIGTERM };
+static const int signals[] = {SIGINT, SIGTERM};
 
 static void on_signal(int number, void *arg)
 {
@@ -53,17 +53,19 @@ static void close_client(struct perf_client *c)
 	perf_bad_clients_stop(c->bad_clients);
 	tools_trace_close(c->trace);
 	perf_links_close(c);
-	/* Only now has the last callback returned. */
+	/* No callback can run any more. */
 	perf_runner_free(c->runner);
 	perf_runner_free(c->mix_runner);
 	perf_runner_free(c->primer);
 }
 
-/* One call on each connection, so that the run finds them known. 0, or -1 after a message. */
+/*
+ * Make one call on each connection, so that both sides have state for it. 0, or -1 after a message.
+ */
 static int prime(struct perf_client *c)
 {
 	struct perf_load *load = &c->priming;
-	struct perf_result result = { 0 };
+	struct perf_result result = {0};
 	struct tools_histogram *latency = malloc(sizeof(*latency));
 
 	*load = c->load;
@@ -102,7 +104,9 @@ static int start_bad_clients(struct perf_client *c)
 {
 	uint64_t dead = share_of(c, c->set->dead), slow = share_of(c, c->set->slow);
 
-	return dead || slow ? perf_bad_clients_start(c->engine, &c->server, dead, slow, &c->bad_clients) : 0;
+	return dead || slow
+		       ? perf_bad_clients_start(c->engine, &c->server, dead, slow, &c->bad_clients)
+		       : 0;
 }
 
 struct mix_thread {
@@ -121,30 +125,29 @@ static void *run_mix(void *arg)
 	return NULL;
 }
 
-/* What a run took, on this side. */
-struct taken {
+/* Resources used by a run on this side. */
+struct cost {
 	struct tools_usage usage;
 	struct rxw_stats stats;
 };
 
-static void take_down(const struct perf_client *c, struct taken *taken)
+static void read_cost(const struct perf_client *c, struct cost *cost)
 {
-	taken->stats = perf_links_stats(c);
-	tools_usage_now(&taken->usage);
+	cost->stats = perf_links_stats(c);
+	tools_usage_now(&cost->usage);
 }
 
 /*
- * Both loads, from the first call to the last of the main one; `mix` is NULL if there is none.
- * *taken is what was used meanwhile.
+ * Run both loads until the main one ends; `mix` may be NULL. *cost is what was used meanwhile.
  */
-static int run_loads(struct perf_client *c, struct perf_result *result,
-		     struct perf_mix_result *mix, struct taken *taken)
+static int run_loads(struct perf_client *c, struct perf_result *result, struct perf_mix_result *mix,
+		     struct cost *cost)
 {
 	struct mix_thread t = {.runner = c->mix_runner, .mix = mix};
-	struct taken before;
+	struct cost before;
 	int rc = tools_renewal_start(&c->auth);
 
-	take_down(c, &before);
+	read_cost(c, &before);
 	if (rc == 0 && mix)
 		rc = pthread_create(&t.thread, NULL, run_mix, &t);
 	if (rc) {
@@ -152,23 +155,23 @@ static int run_loads(struct perf_client *c, struct perf_result *result,
 		return -1;
 	}
 	perf_runner_run(c->runner, result);
-	take_down(c, taken);
+	read_cost(c, cost);
 	if (mix) {
 		perf_runner_stop(c->mix_runner);
 		pthread_join(t.thread, NULL);
 	}
-	/* What is told next looks at its token. */
+	/* The report reads the token. */
 	tools_renewal_stop(&c->auth);
-	taken->usage = tools_usage_between(&before.usage, &taken->usage);
-	taken->stats = tools_stats_between(&before.stats, &taken->stats);
+	cost->usage = tools_usage_between(&before.usage, &cost->usage);
+	cost->stats = tools_stats_between(&before.stats, &cost->stats);
 	return 0;
 }
 
-/* The measured part; *report stays NULL if there is no memory. Returns 0, or -1 after a message. */
+/* Measure; *report stays NULL without memory. Returns 0, or -1 after a message. */
 static int measure(struct perf_client *c, struct perf_result *result, struct perf_mix_result *mix,
 		   json_t **report)
 {
-	struct taken taken;
+	struct cost cost;
 	json_t *server = NULL;
 
 	if (c->set->prime && prime(c) < 0)
@@ -176,7 +179,7 @@ static int measure(struct perf_client *c, struct perf_result *result, struct per
 	if (start_bad_clients(c) < 0)
 		return -1;
 	c->token = perf_figures_mark(c->endpoints[0], &c->server);
-	if (run_loads(c, result, mix, &taken) < 0)
+	if (run_loads(c, result, mix, &cost) < 0)
 		return -1;
 	if (c->token)
 		server = perf_figures_fetch(c->endpoints[0], &c->server, c->token);
@@ -186,13 +189,13 @@ static int measure(struct perf_client *c, struct perf_result *result, struct per
 		json_decref(server);
 		return -1;
 	}
-	*report = perf_report_make(c, result, mix, &taken.usage, &taken.stats, server);
+	*report = perf_report_make(c, result, mix, &cost.usage, &cost.stats, server);
 	json_decref(server);
 	return 0;
 }
 
 /* Measure and report. Returns the exit status. */
-static int measure_and_tell(struct perf_client *c)
+static int measure_and_report(struct perf_client *c)
 {
 	struct tools_histogram *latency = calloc(2, sizeof(*latency));
 	struct perf_result result = {.latency = latency};
@@ -239,7 +242,7 @@ static int run(struct perf_client *c)
 					&c->signals) < 0)
 			tools_error("signals: %s", strerror(errno));
 		else
-			status = measure_and_tell(c);
+			status = measure_and_report(c);
 	}
 	close_client(c);
 	return status;

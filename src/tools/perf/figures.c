@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking a server of rxwire for its figures. */
+/* Asking an rxperf server for its statistics. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +7,11 @@
 
 #define PATIENCE_MS 2000
 
-/* A call to the service, and the connection that is its own. 0, or -1 for any failure. */
+/* Begin a call to the service, on a connection of its own. 0, or -1. */
 static int begin(rxw_endpoint *endpoint, const struct tools_address *server,
 		 rxw_connection **connection, rxw_call **call)
 {
-	struct rxw_call_options co = { .size = sizeof(co), .deadline_ms = PATIENCE_MS };
+	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = PATIENCE_MS};
 
 	if (rxw_connection_create(endpoint, (const struct sockaddr *)&server->sa, server->len,
 				  PERF_FIGURES_SERVICE, NULL, connection) < 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Latencies of one load, taken down by many threads without waiting for each other. */
+/* Latencies of a load, recorded by many threads without contention. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "tools/perf/latency.h"
 
-#define REMEMBERED 4 /* sets that a thread finds again at once */
+#define REMEMBERED 4 /* sets whose histograms a thread caches */
 
 struct perf_latency {
 	struct perf_latency *next;

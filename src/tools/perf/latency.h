@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Latencies of one load, taken down by many threads without waiting for each other. */
+/* Latencies of a load, recorded by many threads without contention. */
 #ifndef PERF_LATENCY_H
 #define PERF_LATENCY_H
 
@@ -9,19 +9,18 @@
 #include "tools/common/histogram.h"
 
 /*
- * Each thread has a histogram of its own in every set that it adds to. A set must outlive the
- * threads that add to it, or at least their additions.
+ * Each thread has its own histogram in every set that it adds to. A set must outlive all additions.
  */
 struct perf_latencies {
-	uint64_t id;              /* of this set, never used again: threads remember it */
-	pthread_mutex_t lock;     /* for the list */
+	uint64_t id;		  /* unique id, which threads cache */
+	pthread_mutex_t lock;	  /* covers the list */
 	struct perf_latency *all; /* histograms */
 };
 
 void perf_latencies_init(struct perf_latencies *set);
-/* Any thread. Without memory for its histogram a thread's values are not counted. */
+/* Any thread. Values of a thread without memory for its histogram are lost. */
 void perf_latencies_add(struct perf_latencies *set, uint64_t nanoseconds);
-/* Add all to `into`; no thread adds meanwhile. */
+/* Add all values to `into`. No thread may add meanwhile. */
 void perf_latencies_merge(const struct perf_latencies *set, struct tools_histogram *into);
 void perf_latencies_free(struct perf_latencies *set);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the loads of rxperf client run on: engine, endpoints, connections. */
+/* rxperf client: engine, endpoints and connections of the loads. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ int perf_failed(const char *what, int rc)
 
 static int open_endpoints(struct perf_client *c)
 {
-	struct rxw_endpoint_options eo = { .size = sizeof(eo) };
+	struct rxw_endpoint_options eo = {.size = sizeof(eo)};
 	struct tools_address any;
 
 	tools_address_any(&c->server.sa, &any);
@@ -35,8 +35,8 @@ static int open_endpoints(struct perf_client *c)
 }
 
 /*
- * Number i of the connections of a load, dealt to the endpoints from the first on, or from the last
- * on backwards.
+ * Create connection number i of a load. Connections are distributed over the endpoints, from the
+ * first on, or backwards from the last.
  */
 static int connect_one(const struct perf_client *c, size_t i, bool backwards,
 		       rxw_security *security, rxw_connection **connection)
@@ -48,7 +48,7 @@ static int connect_one(const struct perf_client *c, size_t i, bool backwards,
 				     PERF_SERVICE, security, connection);
 }
 
-/* load->connection_count is what is there at any time. */
+/* load->connection_count is always the number of existing connections. */
 static int connect_load(struct perf_client *c, struct perf_load *load, bool backwards)
 {
 	size_t count = load->connection_count;
@@ -72,7 +72,7 @@ static int connect_load(struct perf_client *c, struct perf_load *load, bool back
 	return 0;
 }
 
-/* Connections of another token in the place of those that there are. False: all stays as it is. */
+/* Replace all connections by ones with a new token. False: nothing is changed. */
 static bool replace(struct perf_client *c, struct perf_load *load, struct perf_runner *runner,
 		    bool backwards, rxw_security *security)
 {
@@ -84,7 +84,7 @@ static bool replace(struct perf_client *c, struct perf_load *load, struct perf_r
 		good = connect_one(c, made, backwards, security, &fresh[made]) == 0;
 		made += good;
 	}
-	/* What is given back below is then the old ones. */
+	/* After this, `fresh` holds the old connections. */
 	for (size_t i = 0; good && i < count; i++)
 		fresh[i] = atomic_exchange(&load->connections[i], fresh[i]);
 	if (good)
@@ -145,10 +145,10 @@ void perf_links_close(struct perf_client *c)
 
 struct rxw_stats perf_links_stats(const struct perf_client *c)
 {
-	struct rxw_stats all = { .size = sizeof(all) };
+	struct rxw_stats all = {.size = sizeof(all)};
 
 	for (size_t i = 0; i < c->endpoint_count; i++) {
-		struct rxw_stats one = { .size = sizeof(one) };
+		struct rxw_stats one = {.size = sizeof(one)};
 
 		if (rxw_endpoint_stats(c->endpoints[i], &one) == 0)
 			tools_stats_add(&all, &one);

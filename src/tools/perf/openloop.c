@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that start when they are due, whatever became of those before. */
+/* The open loop: calls start when they are due, whether or not earlier calls have finished. */
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -7,7 +7,7 @@
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
-#define LONGEST_SLEEP_NS 50000000u /* until the pacer sees that the run stops */
+#define LONGEST_SLEEP_NS 50000000u /* so that the pacer notices the end of the run */
 
 struct perf_open *perf_open_new(struct perf_runner *r)
 {
@@ -30,14 +30,14 @@ void perf_open_free(struct perf_open *o)
 	free(o);
 }
 
-static void rest(struct perf_open *o, struct perf_slot *s)
+static void add_idle(struct perf_open *o, struct perf_slot *s)
 {
 	s->next = NULL;
 	*o->tail = s;
 	o->tail = &s->next;
 }
 
-/* The first call that waits is the slot's; the lock is held, and one does wait. */
+/* Give the slot the first call of the backlog, which is not empty. The lock is held. */
 static void hand_out(struct perf_open *o, struct perf_slot *s)
 {
 	s->started_ns = o->starting.next_ns;
@@ -57,13 +57,13 @@ bool perf_open_take(struct perf_open *o, struct perf_slot *s, bool *done)
 		if (got)
 			hand_out(o, s);
 		else
-			rest(o, s);
+			add_idle(o, s);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return got;
 }
 
-/* All that is due at `now`: a list of slots that have a call to begin, linked by `next`. */
+/* Hand out the calls that are due: a list of slots that are to begin a call, linked by `next`. */
 static struct perf_slot *become_due(struct perf_open *o, uint64_t now)
 {
 	struct perf_slot *first = NULL, **last = &first;
@@ -95,7 +95,7 @@ static void *pacer(void *arg)
 {
 	struct perf_open *o = arg;
 
-	/* The kernel may put off wake-ups by 50 us to join them; here they are what is measured. */
+	/* By default the kernel may delay wake-ups by 50 us; that would distort the measurement. */
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	while (!atomic_load(&o->runner->stopping)) {
 		uint64_t now = tools_now(), until = now + LONGEST_SLEEP_NS;
@@ -125,7 +125,7 @@ int perf_open_start(struct perf_open *o)
 	perf_arrivals_init(&o->pacing, load->arrivals, load->rate, now);
 	o->starting = o->pacing;
 	for (uint64_t i = 0; i < load->slots; i++)
-		rest(o, &r->slots[i]);
+		add_idle(o, &r->slots[i]);
 	rc = pthread_create(&o->thread, NULL, pacer, o);
 	o->has_thread = rc == 0;
 	return rc;
@@ -152,7 +152,7 @@ void perf_open_finish(struct perf_open *o)
 	if (o->has_thread)
 		pthread_join(o->thread, NULL);
 	now = tools_now();
-	/* They would have been slow, so leaving them out would flatter. */
+	/* These calls waited long; leaving them out would make the latencies too low. */
 	for (uint64_t i = o->started; i < o->due; i++) {
 		perf_latencies_add(&o->runner->latencies, now - o->starting.next_ns);
 		perf_arrivals_pass(&o->starting);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of rxperf client, as JSON and for people. */
+/* The report of rxperf client, as JSON and as text. */
 #include <stdio.h>
 
 #include "tools/perf/client.h"
 
-#define PUT(object, key, value)   json_object_set_new(object, key, value)
+#define PUT(object, key, value)	  json_object_set_new(object, key, value)
 #define COUNT(object, key, value) PUT(object, key, json_integer((json_int_t)(value)))
 
 static json_t *percentiles(const struct tools_histogram *h)
@@ -19,7 +19,7 @@ static json_t *percentiles(const struct tools_histogram *h)
 	return all;
 }
 
-/* What every load has: latencies in full, and how evenly its slots were served. */
+/* Latencies, and how evenly the slots were served. */
 static void add_load(json_t *o, const struct perf_result *result)
 {
 	double mean = result->stream_mean;
@@ -36,8 +36,7 @@ static void add_load(json_t *o, const struct perf_result *result)
 static void add_open_loop(json_t *o, const struct perf_load *load, const struct perf_result *result)
 {
 	PUT(o, "rate", json_real(load->rate));
-	PUT(o, "arrivals",
-	    json_string(load->arrivals == PERF_ARRIVALS_EVEN ? "even" : "poisson"));
+	PUT(o, "arrivals", json_string(load->arrivals == PERF_ARRIVALS_EVEN ? "even" : "poisson"));
 	COUNT(o, "calls_due", result->due);
 	COUNT(o, "calls_unfinished", result->due - result->calls);
 	COUNT(o, "backlog_max", result->backlog_max);
@@ -77,7 +76,7 @@ static json_t *mix_json(const struct perf_client *c, const struct perf_mix_resul
 
 static void add_class(json_t *o, const struct perf_client *c)
 {
-	struct rxw_token_info info = { .size = sizeof(info) };
+	struct rxw_token_info info = {.size = sizeof(info)};
 
 	if (!c->auth.token || rxw_token_info(c->auth.token, &info) < 0)
 		info.index = info.level = 0;
@@ -86,12 +85,12 @@ static void add_class(json_t *o, const struct perf_client *c)
 	COUNT(o, "renewals", atomic_load(&c->auth.count));
 }
 
-/* Both ends together: the number that a comparison of transports needs. */
+/* CPU time of both ends together, for comparing transports. */
 static void add_both_ends(json_t *report, const json_t *server)
 {
 	double bytes = json_number_value(json_object_get(report, "bytes")),
 	       calls = json_number_value(json_object_get(report, "calls")), cpu = 0;
-	static const char *const keys[] = { "cpu_user_s", "cpu_sys_s" };
+	static const char *const keys[] = {"cpu_user_s", "cpu_sys_s"};
 
 	for (size_t i = 0; i < 2; i++)
 		cpu += json_number_value(json_object_get(report, keys[i])) +
@@ -167,8 +166,8 @@ static void print_loads(const struct perf_client *c, const json_t *report)
 		printf("  streams   minimum %.2f of the mean\n",
 		       number(report, "fairness"));
 	if (c->bad_clients)
-		printf("  clients   %lld dead, %lld slow\n",
-		       integer(report, "dead_clients"), integer(report, "slow_clients"));
+		printf("  clients   %lld dead, %lld slow\n", integer(report, "dead_clients"),
+		       integer(report, "slow_clients"));
 	if (mix)
 		printf("  mix       %s, %lld streams: %.1f MB/s, %lld calls; minimum %.2f of "
 		       "the mean\n",
@@ -182,8 +181,7 @@ void perf_report_print(struct perf_client *c, json_t *report)
 	const json_t *e = json_object_get(report, "effective");
 	json_t *server = json_object_get(report, "server");
 
-	snprintf(title, sizeof(title), "%s %s", perf_command_name(c->set->command),
-		 c->server_text);
+	snprintf(title, sizeof(title), "%s %s", perf_command_name(c->set->command), c->server_text);
 	tools_report_print(title, report);
 	print_loads(c, report);
 	printf("  in effect window %d, mtu %d, io %s, gso %s, gro %s, listeners %d\n",

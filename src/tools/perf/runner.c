@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load generator: slots set going, supervised, summed up. */
+/* The load generator: starting the slots, supervising them, adding up their results. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
-#define GRACE_MS   250 /* for calls that run when the time is up; then they are aborted */
-#define PARKED_MS  1   /* how often slots that found no free channel try again */
-#define JOINED     1024 /* bytes: a request's data up to here are written with its words */
+#define GRACE_MS  250  /* for running calls after the end of the run; then they are aborted */
+#define PARKED_MS 1    /* interval at which parked slots try again */
+#define JOINED	  1024 /* up to this many bytes of data are written together with the request */
 
 void perf_runner_fail(struct perf_runner *r, const char *format, ...)
 {
@@ -47,7 +47,7 @@ static void *slot_thread(void *arg)
 	return NULL;
 }
 
-/* Small data go out with the words before them: one write instead of two. */
+/* Small data are written together with the request: one write instead of two. */
 static void join_data(struct perf_runner *r)
 {
 	size_t n;
@@ -202,7 +202,7 @@ static void sum(const struct perf_runner *r, uint64_t *bytes, uint64_t *calls)
 /* A report on the way. */
 struct interval {
 	uint64_t start_ns, last_ns, next_ns; /* next_ns 0 = none wanted */
-	uint64_t bytes, calls;               /* at last_ns */
+	uint64_t bytes, calls;		     /* at last_ns */
 };
 
 static void report_interval(const struct perf_runner *r, struct interval *v, uint64_t now,
@@ -217,12 +217,11 @@ static void report_interval(const struct perf_runner *r, struct interval *v, uin
 	mbps = (double)(bytes - v->bytes) / 1e6 / (to - from);
 	rate = (double)(calls - v->calls) / (to - from);
 	if (result->intervals)
-		json_array_append_new(result->intervals,
-				      json_pack("{s:f, s:f, s:I, s:f, s:I, s:f}", "from_s", from,
-						"to_s", to, "bytes",
-						(json_int_t)(bytes - v->bytes), "MBps", mbps,
-						"calls", (json_int_t)(calls - v->calls),
-						"calls_per_s", rate));
+		json_array_append_new(
+			result->intervals,
+			json_pack("{s:f, s:f, s:I, s:f, s:I, s:f}", "from_s", from, "to_s", to,
+				  "bytes", (json_int_t)(bytes - v->bytes), "MBps", mbps, "calls",
+				  (json_int_t)(calls - v->calls), "calls_per_s", rate));
 	if (!r->load->json) {
 		printf("%8.2f -%8.2f s  %10.1f MB/s  %12.1f calls/s\n", from, to, mbps, rate);
 		fflush(stdout);
@@ -234,10 +233,10 @@ static void report_interval(const struct perf_runner *r, struct interval *v, uin
 		v->next_ns += r->load->interval_ms * 1000000;
 }
 
-/* Wait for the end of all slots; keep time meanwhile. */
+/* Wait until all slots are done; handle time limits, failures and reports. */
 static void supervise(struct perf_runner *r, struct perf_result *result)
 {
-	struct interval v = { .start_ns = tools_now() };
+	struct interval v = {.start_ns = tools_now()};
 	uint64_t deadline = r->load->duration_ms ? v.start_ns + r->load->duration_ms * 1000000 : 0;
 	uint64_t kill_ns = 0;
 	bool closed = false;

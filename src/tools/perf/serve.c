@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Serving rxperf: the commands, and the figures that clients of ours ask for. */
+/* rxperf server: the commands, and the statistics for clients. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tools/perf/serve.h"
 
 #define BAD_REQUEST (-1)
-#define JOINED      1024 /* bytes: a reply up to here is one write */
+#define JOINED	    1024 /* replies of up to this many bytes are one write */
 
 /* One call being served. */
 struct job {
@@ -15,12 +15,12 @@ struct job {
 	rxw_call *call;
 	rxperf_sizes sizes;
 	uint64_t in, out; /* bytes of data moved */
-	int32_t code;     /* of the ABORT, once something failed */
+	int32_t code;	  /* of the ABORT, once something failed */
 };
 
 /*
- * What a result that is no success means for the call: a stream that ends too early is the client's
- * mistake, anything else is ours, and its code says what.
+ * The code for a failed result. A stream that ends too early is an error of the client; other
+ * failures are ours.
  */
 static int32_t code_of(rxw_call *call, ssize_t result)
 {
@@ -42,7 +42,7 @@ static int32_t code_of(rxw_call *call, ssize_t result)
 	}
 }
 
-/* Take `length` bytes of data from the client, in slices lent by the library. */
+/* Receive `length` bytes of data, in slices that the library lends. */
 static bool take(struct job *job, uint64_t length)
 {
 	while (length > 0) {
@@ -90,7 +90,7 @@ static bool give(struct job *job, uint64_t length)
 	return true;
 }
 
-/* Data, then the cookie; both in one write if they are little. */
+/* Send data and cookie, in one write if they are small. */
 static bool give_reply(struct job *job, uint64_t length)
 {
 	uint8_t tail[JOINED + 4];
@@ -113,7 +113,7 @@ static bool give_reply(struct job *job, uint64_t length)
 	return true;
 }
 
-/* Data as the list says. */
+/* Transfer data according to the list. */
 static bool serve_list(struct job *job, const rxperf_list *list)
 {
 	unsigned direction = 0;
@@ -130,7 +130,7 @@ static bool serve_list(struct job *job, const rxperf_list *list)
 		} else if (direction == 1) {
 			ok = give(job, 4 * length);
 		} else if (job->out > 0) {
-			/* The first byte of a reply has ended the request. */
+			/* The first byte of a reply ends the request. */
 			job->code = BAD_REQUEST;
 			ok = false;
 		} else {
@@ -165,7 +165,7 @@ int32_t perf_handle(rxw_call *call, void *context)
 	struct perf_server *server = context;
 	int32_t code = RXPERF_ExecuteRequest(call, &server->service);
 
-	/* What the dispatcher has names for is one code in this service. */
+	/* This service has one code for all these errors of the dispatcher. */
 	if (code == RXW_RPC_DECODE || code == RXW_RPC_OPCODE || code == RXW_RPC_SS_UNMARSHAL)
 		code = BAD_REQUEST;
 	atomic_fetch_add_explicit(code == 0 ? &server->calls : &server->failed, 1,
@@ -183,7 +183,7 @@ void perf_moment_now(struct perf_server *server, struct perf_moment *moment)
 	tools_usage_now(&moment->usage);
 	moment->stats.size = sizeof(moment->stats);
 	for (size_t i = 0; i < server->endpoint_count; i++) {
-		struct rxw_stats one = { .size = sizeof(one) };
+		struct rxw_stats one = {.size = sizeof(one)};
 
 		if (rxw_endpoint_stats(server->endpoints[i], &one) == 0)
 			tools_stats_add(&moment->stats, &one);

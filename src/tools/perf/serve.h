@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a server of rxperf counts, and its two services. */
+/* Inside rxperf server: counters, and the two services. */
 #ifndef PERF_SERVE_H
 #define PERF_SERVE_H
 
@@ -13,9 +13,9 @@
 #include "tools/perf/perf.h"
 
 #define PERF_MAX_LISTEN 16
-#define PERF_MARKS      64 /* moments remembered for clients; the oldest is forgotten first */
+#define PERF_MARKS	64 /* snapshots kept for clients; the oldest is dropped first */
 
-/* A moment: all counters as they were. */
+/* A snapshot of all counters. */
 struct perf_moment {
 	uint32_t token;
 	uint64_t bytes_in, bytes_out, calls, failed;
@@ -24,36 +24,36 @@ struct perf_moment {
 };
 
 struct perf_server {
-	struct RXPERF_service service; /* its context is the server; so of figures */
+	struct RXPERF_service service; /* its context is the server; also that of figures */
 	struct RXPERFFIG_service figures;
 	bool verify;
 	bool json;
-	struct afs_rpcstats *stats; /* of procedure calls; NULL: not wanted */
+	struct afs_rpcstats *stats; /* of procedure calls; NULL: none */
 	const struct rxw_config *config;
-	struct tools_guard guard; /* who may call the rxperf service */
+	struct tools_guard guard; /* keys and classes of the rxperf service */
 	rxw_endpoint *endpoints[PERF_MAX_LISTEN];
 	size_t endpoint_count;
 
-	/* Added to once per call. */
+	/* Updated once per call. */
 	_Atomic uint64_t bytes_in, bytes_out, calls, failed, mismatches;
 
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* covers the members below */
 	struct perf_moment start;
 	struct perf_moment marks[PERF_MARKS];
 	uint32_t last_token;
 };
 
-/* Set up both services. */
+/* Initialise both services. */
 void perf_server_init(struct perf_server *server);
 /*
- * The handler of the rxperf service; the context is the struct perf_server. That of the figures is
- * RXPERFFIG_ExecuteRequest() on server->figures.
+ * The handler of the rxperf service; its context is the struct perf_server. The handler of the
+ * statistics is RXPERFFIG_ExecuteRequest() with server->figures.
  */
 int32_t perf_handle(rxw_call *call, void *context);
 
-/* Take down this moment (server->start, or one of the marks). */
+/* Take a snapshot. */
 void perf_moment_now(struct perf_server *server, struct perf_moment *moment);
-/* Report since a moment; a new reference, NULL without memory. */
+/* Report since a snapshot; a new reference, NULL without memory. */
 json_t *perf_server_report(struct perf_server *server, const struct perf_moment *since);
 
 #endif

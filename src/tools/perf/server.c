@@ -105,7 +105,7 @@ static const struct tools_program program = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-static const int signals[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP };
+static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
 static void log_line(void *arg, enum rxw_log_level level, const char *line)
@@ -115,9 +115,10 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
-/* guard: the classes that are offered; NULL: the null class alone. */
+/* guard: the classes to offer; NULL: only the null class. */
 static int add_service(rxw_endpoint *endpoint, uint16_t id, const char *name,
-		       rxw_handler_fn handler, void *context, unsigned flags, const struct tools_guard *guard)
+		       rxw_handler_fn handler, void *context, unsigned flags,
+		       const struct tools_guard *guard)
 {
 	struct rxw_service_options service = {.size = sizeof(service),
 					      .id = id,
@@ -136,8 +137,8 @@ static int add_service(rxw_endpoint *endpoint, uint16_t id, const char *name,
 static int listen_on(struct perf_server *server, rxw_engine *engine, const char *host,
 		     const struct settings *set)
 {
-	struct rxw_endpoint_options eo = { .size = sizeof(eo), .server = 1, .paused = 1,
-					   .version_text = "rxwire rxperf" };
+	struct rxw_endpoint_options eo = {
+		.size = sizeof(eo), .server = 1, .paused = 1, .version_text = "rxwire rxperf"};
 	struct tools_address address;
 	char message[256], text[TOOLS_ADDRESS_TEXT];
 	rxw_endpoint *endpoint;
@@ -212,7 +213,7 @@ static void print_ready(const struct perf_server *server)
 	fflush(stdout);
 }
 
-/* The keys of the service once more; those that a damaged file had stay. */
+/* Read the keys again. If that fails the old keys stay in use. */
 static void reload(struct perf_server *server)
 {
 	char message[TOOLS_AUTH_MESSAGE] = "";
@@ -233,7 +234,7 @@ static void say(const char *line)
 	fflush(stdout);
 }
 
-/* Do what signals ask for until one says stop. */
+/* Handle signals until one says stop. */
 static void wait_for_end(struct perf_server *server, struct tools_trace *trace)
 {
 	for (;;) {
@@ -257,7 +258,7 @@ static void wait_for_end(struct perf_server *server, struct tools_trace *trace)
 static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 			      const struct settings *set)
 {
-	static const char *const any[] = { "0.0.0.0" };
+	static const char *const any[] = {"0.0.0.0"};
 	const char *const *hosts = set->listen.count ? set->listen.items : any;
 	size_t count = set->listen.count ? set->listen.count : 1;
 	struct tools_metrics *metrics;
@@ -271,14 +272,14 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	for (size_t i = 0; i < count; i++)
 		if (listen_on(server, engine, hosts[i], set) < 0)
 			return TOOLS_EXIT_FAILURE;
-	if (tools_metrics_start(&set->metrics, server->endpoints, server->endpoint_count, &metrics, message,
-				sizeof(message)) < 0) {
+	if (tools_metrics_start(&set->metrics, server->endpoints, server->endpoint_count, &metrics,
+				message, sizeof(message)) < 0) {
 		tools_place_message(message, sizeof(message));
 		tools_error("%s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
-	if (tools_trace_open(&set->trace, server->endpoints, server->endpoint_count, &trace, message,
-			     sizeof(message)) < 0) {
+	if (tools_trace_open(&set->trace, server->endpoints, server->endpoint_count, &trace,
+			     message, sizeof(message)) < 0) {
 		tools_place_message(message, sizeof(message));
 		tools_error("%s", message);
 		tools_metrics_stop(metrics);
@@ -295,7 +296,7 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	return 0;
 }
 
-/* The keys and the classes. 0, or -1 after a message. */
+/* Load keys and create the classes. 0, or -1 after a message. */
 static int open_guard(struct perf_server *server, const struct settings *set)
 {
 	struct tools_auth auth = set->auth;
@@ -315,7 +316,8 @@ static int open_guard(struct perf_server *server, const struct settings *set)
 		tools_error("-x needs service keys: use --keytab, or --key-file to generate them");
 		return -1;
 	}
-	if (tools_guard_open(&server->guard, &auth, auth.class <= TOOLS_NULL, message, sizeof(message)) < 0) {
+	if (tools_guard_open(&server->guard, &auth, auth.class <= TOOLS_NULL, message,
+			     sizeof(message)) < 0) {
 		tools_error("%s", message);
 		return -1;
 	}
@@ -363,7 +365,7 @@ int perf_server_main(int argc, char **argv)
 
 	rxw_config_init(&config, sizeof(config));
 	config.log = log_line;
-	/* Every stream in flight holds a worker; a load of 200 must not queue behind 64. */
+	/* Every bulk call occupies a worker; a load of 200 must not wait for 64 workers. */
 	config.workers_max = 256;
 	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {

@@ -9,11 +9,11 @@
 
 #define MOST_IN_FLIGHT 10000
 
-#define COMMANDS "send|recv|rpc|file"
-static const char *const command_names[] = { "send", "recv", "rpc", "file" };
+#define COMMANDS       "send|recv|rpc|file"
+static const char *const command_names[] = {"send", "recv", "rpc", "file"};
 static const rxperf_what command_codes[] = {RXPERF_SEND, RXPERF_RECV, RXPERF_RPC, RXPERF_FILE};
 
-/* A positive number, at most `most`; decimals are allowed. */
+/* A positive number with optional decimals, at most `most`. */
 static int set_real(double *field, const char *value, double most, const char *what, char *allowed,
 		    size_t size)
 {
@@ -258,7 +258,7 @@ static const struct tools_program program = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-/* What an option table cannot say. 0, or -1 after a message. */
+/* Checks that the option table cannot express. 0, or -1 after a message. */
 static int check_settings(const struct perf_settings *set, struct perf_load *load)
 {
 	char message[160];
@@ -309,11 +309,11 @@ static void fill_request(const struct perf_settings *set, rxperf_command *r)
 		r->u.rpc = (rxperf_exchange){sizes, (uint32_t)set->request, (uint32_t)set->reply};
 		break;
 	default:
-		r->u.file.sizes = sizes; /* the list is there */
+		r->u.file.sizes = sizes; /* the list is set */
 	}
 }
 
-/* How many calls on how many connections. 0, or -1 after a message. */
+/* Numbers of calls and connections. 0, or -1 after a message. */
 static int fill_counts(const struct perf_settings *set, struct perf_load *load)
 {
 	bool open = set->rate > 0;
@@ -322,9 +322,10 @@ static int fill_counts(const struct perf_settings *set, struct perf_load *load)
 	if (!connections && open)
 		connections = set->endpoints;
 	if (!slots)
-		slots = !open ? 1 : 4 * connections < MOST_IN_FLIGHT ? 4 * connections
-								     : MOST_IN_FLIGHT;
-	/* An open loop deals its slots to all connections, four to each at most. */
+		slots = !open				   ? 1
+			: 4 * connections < MOST_IN_FLIGHT ? 4 * connections
+							   : MOST_IN_FLIGHT;
+	/* An open loop distributes its slots over all connections, at most four each. */
 	need = open ? (slots + 3) / 4 : (slots + set->per_connection - 1) / set->per_connection;
 	if (!connections)
 		connections = need;
@@ -348,9 +349,9 @@ static void fill_mix(const struct perf_settings *set, struct perf_load *mix)
 	fill_request(set, &mix->request);
 	mix->slots = mix->connection_count = set->mix_streams;
 	mix->per_connection = 1;
-	mix->duration_ms = 31536000000; /* the load beside it ends it */
+	mix->duration_ms = 31536000000; /* the main load ends it */
 	mix->verify = set->verify;
-	mix->json = true; /* nothing on the way */
+	mix->json = true; /* no reports during the run */
 }
 
 int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
@@ -383,7 +384,7 @@ static void log_line(void *arg, enum rxw_log_level level, const char *line)
 		tools_error("%s", line);
 }
 
-/* Stdout is for the report. */
+/* On stderr: stdout is for the report. */
 static void say(const char *line)
 {
 	tools_error("%s", line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slots of the load generator: one call after the other, on callbacks or on own threads. */
+/* Slots of the load generator: one call after another, with callbacks or on their own threads. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,14 @@
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
-#define FOLLOW_NS 1000000 /* how often a slot with a thread of its own looks for another token */
+#define FOLLOW_NS 1000000 /* interval at which a blocking slot checks for a new token */
 
-enum step { STEP_WAIT, STEP_DONE, STEP_FAILED, STEP_REST };
+enum step {
+	STEP_WAIT,
+	STEP_DONE,
+	STEP_FAILED,
+	STEP_REST
+};
 
 void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin)
 {
@@ -34,8 +39,8 @@ static enum step write_request(struct perf_slot *s)
 		uint64_t left = r->to_server - s->sent;
 		size_t want = left < r->sizes.write_size ? (size_t)left : r->sizes.write_size;
 		size_t n = r->head_len - s->head_sent;
-		const uint8_t *data = in_head ? r->head + s->head_sent :
-						perf_pattern(s->sent, want, &n);
+		const uint8_t *data =
+			in_head ? r->head + s->head_sent : perf_pattern(s->sent, want, &n);
 		ssize_t done = rxw_call_write(s->call, data, n);
 
 		if (done == -RXW_EAGAIN)
@@ -53,7 +58,7 @@ static enum step write_request(struct perf_slot *s)
 		} else {
 			s->sent += (uint64_t)done;
 			moved(s, (uint64_t)done);
-			/* The rest is for callbacks: whoever begins calls has others to begin. */
+			/* The callback continues: this thread has other calls to begin. */
 			if (!r->blocking && !s->armed && s->sent < r->to_server)
 				return STEP_WAIT;
 		}
@@ -73,8 +78,8 @@ static enum step write_request(struct perf_slot *s)
 }
 
 /*
- * Bytes of the reply: data first, then the cookie; what follows is ignored. False: the data is not
- * what it should be.
+ * Process bytes of the reply: data, then the cookie; the rest is ignored. False: the data are
+ * wrong.
  */
 static bool take_reply(struct perf_slot *s, const uint8_t *bytes, size_t length)
 {
@@ -118,12 +123,13 @@ static enum step read_reply(struct perf_slot *s)
 			return STEP_DONE;
 		for (unsigned i = 0; i < count; i++)
 			if (!take_reply(s, iov[i].iov_base, iov[i].iov_len)) {
-				perf_runner_fail(r, "data received differs from the pattern near "
-						    "byte %llu",
+				perf_runner_fail(r,
+						 "data received differs from the pattern near "
+						 "byte %llu",
 						 (unsigned long long)s->received);
 				return STEP_FAILED;
 			}
-		/* All is here: the end is found by whoever ends the call. */
+		/* Everything is received; rxw_call_end() reads the end of the stream. */
 		if (s->whole && s->received >= r->to_client + r->cookie_len)
 			return STEP_DONE;
 	}
@@ -145,7 +151,7 @@ static void check_reply(struct perf_slot *s)
 				 cookie, (unsigned)RXPERF_COOKIE);
 }
 
-/* What became of a call that did not succeed. */
+/* Report a call that failed. */
 static void explain(struct perf_slot *s, int32_t code, enum rxw_origin origin)
 {
 	char text[160];
@@ -169,7 +175,7 @@ static void finish_call(struct perf_slot *s, bool complete)
 	pthread_mutex_lock(&s->lock);
 	s->call = NULL;
 	pthread_mutex_unlock(&s->lock);
-	/* A call that went wrong is cut short instead of read to its end. */
+	/* A failed call is aborted instead of being read to its end. */
 	code = rxw_call_end(call, complete ? 0 : RXW_USER_ABORT, &origin);
 	now = tools_now();
 	if (complete && code == 0) {
@@ -182,8 +188,7 @@ static void finish_call(struct perf_slot *s, bool complete)
 		perf_latencies_add(&r->latencies, now - s->started_ns);
 	} else if (tools_renewal_expired(code, origin)) {
 		/*
-		 * Once more, with another token; whoever waits for it has waited since it was to
-		 * begin.
+		 * Repeat the call with a new token; its latency counts from its first start.
 		 */
 		s->cut = s->due = true;
 		s->cut_code = code;
@@ -202,7 +207,7 @@ static void finish_call(struct perf_slot *s, bool complete)
 	s->started_ns = now;
 }
 
-/* Whether the slot has a call to begin; STEP_DONE if so, and started_ns is set. */
+/* STEP_DONE: the slot has a call to begin, and started_ns is set. */
 static enum step find_work(struct perf_slot *s)
 {
 	struct perf_runner *r = s->runner;
@@ -224,12 +229,12 @@ static enum step find_work(struct perf_slot *s)
 }
 
 /*
- * After a call that was cut: STEP_DONE: there is another token; STEP_WAIT: not yet; STEP_FAILED:
- * nor will there be.
+ * After a call whose token expired. STEP_DONE: there is a new token; STEP_WAIT: not yet;
+ * STEP_FAILED: there will be none.
  */
-static enum step follow(struct perf_slot *s)
+static enum step await_token(struct perf_slot *s)
 {
-	const struct timespec pause = { .tv_nsec = FOLLOW_NS };
+	const struct timespec pause = {.tv_nsec = FOLLOW_NS};
 	struct perf_runner *r = s->runner;
 	bool vain;
 
@@ -253,19 +258,19 @@ static enum step follow(struct perf_slot *s)
 }
 
 /*
- * Begin the slot's next call. STEP_DONE: it runs; STEP_WAIT: no channel is free, or no token;
- * STEP_REST: none is due, and the slot may be another thread's already; STEP_FAILED: no more.
+ * Begin the next call. STEP_DONE: it runs; STEP_WAIT: no free channel or no token; STEP_REST: none
+ * is due, and the slot may belong to another thread; STEP_FAILED: no more calls.
  */
 static enum step begin_call(struct perf_slot *s)
 {
 	struct perf_runner *r = s->runner;
-	struct rxw_call_options co = { .size = sizeof(co) };
+	struct rxw_call_options co = {.size = sizeof(co)};
 	enum step step = find_work(s);
 	rxw_call *call;
 	int rc;
 
 	if (step == STEP_DONE && s->cut)
-		step = follow(s);
+		step = await_token(s);
 	if (step != STEP_DONE)
 		return step;
 	if (!r->blocking)
@@ -279,7 +284,7 @@ static enum step begin_call(struct perf_slot *s)
 	if (rc == -RXW_EAGAIN)
 		return STEP_WAIT;
 	if (tools_renewal_refused(r->load->renewal, rc)) {
-		/* Another call on its connection, or none, was told why. */
+		/* The reason may have been reported to another call on the connection. */
 		s->cut = true;
 		s->cut_code = 0;
 		return STEP_WAIT;
@@ -292,13 +297,13 @@ static enum step begin_call(struct perf_slot *s)
 	s->armed = s->request_ended = s->whole = s->due = false;
 	s->error = 0;
 	memset(s->tail, 0, sizeof(s->tail));
-	/* Whoever aborts looked at this slot before the call was there, or sees it. */
+	/* The thread that aborts may have missed this call. */
 	if (atomic_load(&r->aborting))
 		rxw_call_abort(call, RXW_USER_ABORT);
 	return STEP_DONE;
 }
 
-/* A thread of its own does not come back later; it has waited in follow(). */
+/* A blocking slot does not return before it has a call; it has waited in await_token(). */
 static enum step next_call(struct perf_slot *s)
 {
 	enum step step;
@@ -331,7 +336,7 @@ void perf_slot_drive(struct perf_slot *s)
 			}
 		}
 		step = write_request(s);
-		/* Nothing can be there before the callback that says so. */
+		/* A reply can only arrive after the callback is set. */
 		if (step == STEP_DONE && (s->armed || s->runner->blocking))
 			step = read_reply(s);
 		else if (step == STEP_DONE)
@@ -367,14 +372,14 @@ void perf_slot_init(struct perf_slot *s, struct perf_runner *r, uint64_t index)
 		s->first = index % load->connection_count;
 		s->step = load->connection_count;
 	} else {
-		/* Slots that share a connection share all that they come to. */
+		/* Slots that share a connection use the same sequence of connections. */
 		s->first = index / load->per_connection;
 		s->step = (load->slots + load->per_connection - 1) / load->per_connection;
 	}
 	s->connection = s->first;
-	s->calls_left = load->each_once ?
-				(load->connection_count - s->first + s->step - 1) / s->step :
-				load->calls_per_slot;
+	s->calls_left = load->each_once
+				? (load->connection_count - s->first + s->step - 1) / s->step
+				: load->calls_per_slot;
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&s->lock, &recursive);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rxperf service on the wire, and the data that it moves. */
+/* The encoding of the rxperf service, and the test data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tools/common/number.h"
 #include "tools/perf/wire.h"
 
-/* A prime, so that no multiple of a packet's size is a whole period. */
+/* A prime, so that the period is no multiple of the size of a packet. */
 #define PERIOD 65521u
 
 /* Written once by perf_pattern_init(), before threads exist. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking an endpoint by VERSION and DEBUG packets (rx-protocol 8): OpenAFS's servers answer them, too. */
+/* Querying an endpoint with VERSION and DEBUG packets (rx-protocol 8), as OpenAFS's tools do. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,21 +11,21 @@
 #include "tools/common/report.h"
 #include "tools/stat/stat.h"
 
-#define EPOCH	 999u /* of packets that belong to no connection */
-#define TRIES	 4
-#define ROOM	 2048
-#define END_CID	 0xffffffffu
-#define MS	 1000000u
+#define EPOCH	  999u /* of packets outside connections */
+#define TRIES	  4
+#define ROOM	  2048
+#define END_CID	  0xffffffffu
+#define MS	  1000000u
 #define LETTER_AT 14 /* in the basic statistics */
 
 struct asker {
 	int fd;
-	uint32_t number; /* of the latest question */
+	uint32_t number; /* of the latest query */
 	uint64_t timeout_ms;
-	bool gone; /* nobody listens there */
+	bool gone; /* the port is closed */
 };
 
-/* The answer to the question `number`: its size, 0 if none came in that time. */
+/* Wait for the answer to query a->number: its size, 0 if none came in time. */
 static size_t await(struct asker *a, uint8_t type, uint8_t *packet, uint64_t timeout_ms)
 {
 	uint64_t end = tools_now() + timeout_ms * MS, now;
@@ -50,13 +50,12 @@ static size_t await(struct asker *a, uint8_t type, uint8_t *packet, uint64_t tim
 	return 0;
 }
 
-/* One question; the body of the answer in *body. Its size, 0 = none. */
-static size_t question(struct asker *a, uint8_t type, const uint8_t *ask, size_t ask_size,
-		       uint8_t packet[ROOM], uint8_t **body)
+/* Send a query, with retries; the body of the answer in *body. Its size, 0 = none. */
+static size_t query(struct asker *a, uint8_t type, const uint8_t *ask, size_t ask_size,
+		    uint8_t packet[ROOM], uint8_t **body)
 {
-	struct rxw_header h = {.epoch = EPOCH,
-			       .type = type,
-			       .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET};
+	struct rxw_header h = {
+		.epoch = EPOCH, .type = type, .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET};
 	uint64_t timeout = a->timeout_ms;
 
 	for (int i = 0; i < TRIES && !a->gone; i++, timeout *= 2) {
@@ -76,16 +75,17 @@ static size_t question(struct asker *a, uint8_t type, const uint8_t *ask, size_t
 	return 0;
 }
 
-static size_t debug(struct asker *a, uint32_t type, uint32_t index, uint8_t packet[ROOM], uint8_t **body)
+static size_t debug(struct asker *a, uint32_t type, uint32_t index, uint8_t packet[ROOM],
+		    uint8_t **body)
 {
 	uint8_t ask[8];
 
 	rxw_put32(ask, type);
 	rxw_put32(ask + 4, index);
-	return question(a, RXW_DEBUG, ask, sizeof(ask), packet, body);
+	return query(a, RXW_DEBUG, ask, sizeof(ask), packet, body);
 }
 
-/* Where `count` elements are and one more is to come. */
+/* Make room for another element after `count`. NULL: no memory. */
 static void *grown(void *list, size_t count, size_t element)
 {
 	if (count & (count - 1))
@@ -102,7 +102,7 @@ static void list_conns(struct asker *a, struct stat_view *v, uint64_t most, bool
 		size_t n = debug(a, all ? RXW_DEBUG_ALLCONN : RXW_DEBUG_CONN, i, packet, &body);
 		void *more;
 
-		/* Without ids (asked from another host) cid is 0; the end has its own. */
+		/* Other hosts get cid 0; the end of the list has a cid of its own. */
 		if (!n || !rxw_debug_conn_get(body, n, &c) || c.cid == END_CID)
 			return;
 		if (i >= most) {
@@ -144,13 +144,13 @@ static void list_peers(struct asker *a, struct stat_view *v, uint64_t most)
 static void ask_version(struct asker *a, struct stat_view *v)
 {
 	uint8_t packet[ROOM], *body, nothing = 0;
-	size_t n = question(a, RXW_VERSION, &nothing, 1, packet, &body);
+	size_t n = query(a, RXW_VERSION, &nothing, 1, packet, &body);
 
 	if (n >= sizeof(v->version))
 		n = sizeof(v->version) - 1;
 	memcpy(v->version, n ? (const char *)body : "", n);
 	v->version[n] = 0;
-	for (char *c = v->version; *c; c++) /* it goes to terminals */
+	for (char *c = v->version; *c; c++) /* it is shown on terminals */
 		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
 			*c = '?';
 }
@@ -162,7 +162,7 @@ bool stat_ask(struct stat_view *v, uint64_t timeout_ms, uint64_t most, bool all)
 	size_t n;
 
 	v->at = tools_now();
-	a.number = (uint32_t)v->at; /* late answers to others are no answers to us */
+	a.number = (uint32_t)v->at; /* distinguishes late answers to other queries */
 	a.fd = socket(v->address.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (a.fd < 0)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The live view: rates from one look to the next, connections and peers, on a terminal. */
+/* The live view on a terminal: rates between two queries, connections and peers. */
 #include <string.h>
 #include <unistd.h>
 
@@ -8,15 +8,15 @@
 #include "tools/stat/stat.h"
 
 #if RXW_HAVE_NCURSES
-#include <ncurses.h>
+#	include <ncurses.h>
 
-/* One look, with the one before it for rates. */
-struct looks {
+/* The latest query, and the one before it for rates. */
+struct snapshots {
 	struct stat_view *now, *before;
 	size_t now_count, before_count;
 };
 
-static const struct stat_view *before_of(const struct looks *l, const struct stat_view *v)
+static const struct stat_view *before_of(const struct snapshots *l, const struct stat_view *v)
 {
 	for (size_t i = 0; i < l->before_count; i++)
 		if (!strcmp(l->before[i].name, v->name))
@@ -24,28 +24,34 @@ static const struct stat_view *before_of(const struct looks *l, const struct sta
 	return NULL;
 }
 
-static double per_second(double now, double before, const struct stat_view *v, const struct stat_view *b)
+static double per_second(double now, double before, const struct stat_view *v,
+			 const struct stat_view *b)
 {
 	double seconds = b && v->at > b->at ? (double)(v->at - b->at) / 1e9 : 0;
 
 	return seconds > 0 && now >= before ? (now - before) / seconds : 0;
 }
 
-static double rate(const struct looks *l, const struct stat_view *v, const char *name, const char *labels)
+static double rate(const struct snapshots *l, const struct stat_view *v, const char *name,
+		   const char *labels)
 {
 	const struct stat_view *b = before_of(l, v);
 
-	return b ? per_second(stat_sum(&v->samples, name, labels), stat_sum(&b->samples, name, labels), v, b) : 0;
+	return b ? per_second(stat_sum(&v->samples, name, labels),
+			      stat_sum(&b->samples, name, labels), v, b)
+		 : 0;
 }
 
-static double word_rate(const struct looks *l, const struct stat_view *v, unsigned word)
+static double word_rate(const struct snapshots *l, const struct stat_view *v, unsigned word)
 {
 	const struct stat_view *b = before_of(l, v);
 
-	return b && b->have_rx ? per_second((uint32_t)(v->rx.word[word] - b->rx.word[word]), 0, v, b) : 0;
+	return b && b->have_rx
+		       ? per_second((uint32_t)(v->rx.word[word] - b->rx.word[word]), 0, v, b)
+		       : 0;
 }
 
-/* Lines go as far as the screen does. */
+/* Lines beyond the screen are dropped. */
 static void line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void line(const char *format, ...)
 {
@@ -63,15 +69,17 @@ static void line(const char *format, ...)
 	move(y + 1, 0);
 }
 
-static void show_metrics(const struct looks *l, const struct stat_view *v)
+static void show_metrics(const struct snapshots *l, const struct stat_view *v)
 {
 	double full = stat_sum(&v->samples, "rxwire_kernel_drops_total", "");
 
 	line("  MB/s in %.1f out %.1f | calls/s %.1f, active %.0f, waiting %.0f, workers %.0f (%.0f idle)",
 	     rate(l, v, "rxwire_bytes_total", "direction=\"received\"") / 1e6,
 	     rate(l, v, "rxwire_bytes_total", "direction=\"sent\"") / 1e6,
-	     rate(l, v, "rxwire_calls_started_total", ""), stat_sum(&v->samples, "rxwire_calls_active", ""),
-	     stat_sum(&v->samples, "rxwire_calls_waiting", ""), stat_sum(&v->samples, "rxwire_workers", ""),
+	     rate(l, v, "rxwire_calls_started_total", ""),
+	     stat_sum(&v->samples, "rxwire_calls_active", ""),
+	     stat_sum(&v->samples, "rxwire_calls_waiting", ""),
+	     stat_sum(&v->samples, "rxwire_workers", ""),
 	     stat_sum(&v->samples, "rxwire_workers_idle", ""));
 	line("  retransmits/s %.1f | windows/s by writer %.1f, by receiver %.1f | losses/s %.1f, timeouts/s %.1f",
 	     rate(l, v, "rxwire_retransmitted_total", ""),
@@ -84,13 +92,15 @@ static void show_metrics(const struct looks *l, const struct stat_view *v)
 
 		if (!strcmp(s->name, "rxwire_drops_total") && s->value > 0 &&
 		    stat_label(s->labels, "cause", cause, sizeof(cause)))
-			line("  dropped: %-16s %.0f (%.1f/s)", cause, s->value, rate(l, v, s->name, s->labels));
+			line("  dropped: %-16s %.0f (%.1f/s)", cause, s->value,
+			     rate(l, v, s->name, s->labels));
 	}
 	if (full > 0)
-		line("  dropped: %-16s %.0f (%.1f/s)", "socket full", full, rate(l, v, "rxwire_kernel_drops_total", ""));
+		line("  dropped: %-16s %.0f (%.1f/s)", "socket full", full,
+		     rate(l, v, "rxwire_kernel_drops_total", ""));
 }
 
-static void show_endpoint(const struct looks *l, const struct stat_view *v)
+static void show_endpoint(const struct snapshots *l, const struct stat_view *v)
 {
 	char text[TOOLS_ADDRESS_TEXT];
 
@@ -101,17 +111,18 @@ static void show_endpoint(const struct looks *l, const struct stat_view *v)
 		show_metrics(l, v);
 	else if (v->have_rx)
 		line("  packets/s in %.1f out %.1f, again %.1f | ACKs/s in %.1f out %.1f | calls waiting %u",
-		     word_rate(l, v, 24), word_rate(l, v, 45), word_rate(l, v, 46), word_rate(l, v, 25),
-		     word_rate(l, v, 41), v->basic.waiting);
+		     word_rate(l, v, 24), word_rate(l, v, 45), word_rate(l, v, 46),
+		     word_rate(l, v, 25), word_rate(l, v, 41), v->basic.waiting);
 	if (v->peer_count)
-		line("  %-24s %9s %7s %6s %12s %9s %14s %14s", "PEER", "RTT ms", "WINDOW", "MTU", "SENT", "AGAIN",
-		     "BYTES OUT", "BYTES IN");
+		line("  %-24s %9s %7s %6s %12s %9s %14s %14s", "PEER", "RTT ms", "WINDOW", "MTU",
+		     "SENT", "AGAIN", "BYTES OUT", "BYTES IN");
 	for (size_t i = 0; i < v->peer_count; i++) {
 		const struct rxw_debug_peer *p = &v->peers[i];
 
 		line("  %-24s %9.2f %7u %6u %12u %9u %14llu %14llu",
-		     stat_host_text(p->host, p->port, text, sizeof(text)), p->rtt / 8.0, p->cwind, p->mtu,
-		     p->sent, p->resent, (unsigned long long)p->bytes_sent, (unsigned long long)p->bytes_received);
+		     stat_host_text(p->host, p->port, text, sizeof(text)), p->rtt / 8.0, p->cwind,
+		     p->mtu, p->sent, p->resent, (unsigned long long)p->bytes_sent,
+		     (unsigned long long)p->bytes_received);
 	}
 	for (size_t i = 0; i < v->conn_count; i++)
 		for (int k = 0; k < 4; k++) {
@@ -119,7 +130,8 @@ static void show_endpoint(const struct looks *l, const struct stat_view *v)
 
 			if (c->call_state[k] != 1 && c->call_state[k] != 2 && c->call_state[k] != 4)
 				continue;
-			line("  call %08x.%d #%u %s %s: %s, %s%s", c->cid, k, c->call[k], c->type ? "from" : "to",
+			line("  call %08x.%d #%u %s %s: %s, %s%s", c->cid, k, c->call[k],
+			     c->type ? "from" : "to",
 			     stat_host_text(c->host, c->port, text, sizeof(text)),
 			     stat_states[c->call_state[k]], stat_modes[c->call_mode[k] < 5 ? c->call_mode[k] : 0],
 			     c->call_flags[k] & 1	 ? ", reader waits" :
@@ -129,7 +141,7 @@ static void show_endpoint(const struct looks *l, const struct stat_view *v)
 		}
 }
 
-static void show_all(const struct looks *l, const char *trouble)
+static void show_all(const struct snapshots *l, const char *trouble)
 {
 	move(0, 0);
 	for (size_t i = 0; i < l->now_count; i++)
@@ -137,13 +149,13 @@ static void show_all(const struct looks *l, const char *trouble)
 	if (*trouble)
 		line("%s", trouble);
 	clrtobot();
-	mvprintw(LINES - 1, 0, "q: leave");
+	mvprintw(LINES - 1, 0, "q: quit");
 	refresh();
 }
 
 int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t rounds)
 {
-	struct looks l = {0};
+	struct snapshots l = {0};
 	uint64_t done = 0;
 	int key = 0;
 
@@ -189,7 +201,8 @@ int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t r
 	(void)source;
 	(void)interval_ms;
 	(void)rounds;
-	tools_error("--live: this rxwstat was built without curses (Debian package: libncurses-dev)");
+	tools_error(
+		"--live: this rxwstat was built without curses (Debian package: libncurses-dev)");
 	return TOOLS_EXIT_FAILURE;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looking at every endpoint that was named, and at those of the programs whose sockets were. */
+/* Querying all endpoints that were named, and those of the programs whose sockets were named. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static struct stat_view *add_view(struct stat_view **views, size_t *count)
 	return &more[(*count)++];
 }
 
-/* Those of the samples that are the endpoint's, as copies. */
+/* Copy the samples of this endpoint. */
 static bool take_samples(struct stat_view *v, const struct stat_samples *all)
 {
 	v->samples.at = calloc(all->count ? all->count : 1, sizeof(*v->samples.at));
@@ -52,7 +52,7 @@ static bool take_samples(struct stat_view *v, const struct stat_samples *all)
 	return v->samples.at != NULL;
 }
 
-/* Where an endpoint that is bound to this address is asked from this host. */
+/* The address at which this host queries an endpoint with this local address. */
 static bool asked_at(struct stat_view *v)
 {
 	char host[256], message[256];
@@ -68,9 +68,9 @@ static bool asked_at(struct stat_view *v)
 	return tools_resolve(at, port, 0, &v->address, message, sizeof(message)) == 0;
 }
 
-/* Each endpoint that the program behind the socket tells of. */
-static bool look_at_socket(const struct stat_source *source, const char *path, struct stat_view **views,
-			   size_t *count, char *message, size_t size)
+/* Query each endpoint of the program that serves the socket. */
+static bool look_at_socket(const struct stat_source *source, const char *path,
+			   struct stat_view **views, size_t *count, char *message, size_t size)
 {
 	char *text = stat_fetch(path, source->timeout_ms, message, size);
 	struct stat_samples all;
@@ -101,7 +101,8 @@ static bool look_at_socket(const struct stat_source *source, const char *path, s
 	return good;
 }
 
-struct stat_view *stat_look(const struct stat_source *source, size_t *count, char *message, size_t size)
+struct stat_view *stat_look(const struct stat_source *source, size_t *count, char *message,
+			    size_t size)
 {
 	struct stat_view *views = calloc(1, sizeof(*views));
 	bool good = views != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxwstat: what it knows of an endpoint, and who fills and shows that. */
+/* Inside rxwstat: the state of an endpoint, and the functions that collect and show it. */
 #ifndef TOOLS_STAT_H
 #define TOOLS_STAT_H
 
@@ -25,31 +25,33 @@ struct stat_samples {
 	size_t count;
 };
 
-/* An endpoint as it is at one moment. */
+/* The state of an endpoint at one time. */
 struct stat_view {
 	char name[TOOLS_ADDRESS_TEXT];
-	struct tools_address address; /* where it is asked */
-	uint64_t at; /* ns */
-	/* by DEBUG and VERSION packets; 0 or empty where it did not answer */
+	struct tools_address address; /* where DEBUG packets are sent */
+	uint64_t at;		      /* ns */
+	/* from DEBUG and VERSION packets; 0 or empty if it did not answer */
 	bool answered, have_rx;
 	char version[66];
-	char letter; /* of the layouts that it knows */
+	char letter; /* version of the layouts that it supports */
 	struct rxw_debug_stats basic;
 	struct rxw_debug_rxstats rx;
 	struct rxw_debug_conn *conns;
 	struct rxw_debug_peer *peers;
 	size_t conn_count, peer_count;
-	bool more; /* there are more of either than were asked for */
-	/* by its program's metrics socket: those with this endpoint's label; may be empty */
+	bool more; /* there are more connections or peers than requested */
+	/*
+	 * from the metrics socket of its program: samples with this endpoint's label; may be empty
+	 */
 	struct stat_samples samples;
 };
 
-/* ask.c: all that an endpoint answers. False: nothing came. */
+/* ask.c: query everything that an endpoint answers. False: no answer. */
 bool stat_ask(struct stat_view *view, uint64_t timeout_ms, uint64_t most, bool all);
 
-/* scrape.c: the text that a metrics socket serves, to be freed; NULL with a line in message. */
+/* scrape.c: read the text of a metrics socket, to be freed; NULL with a line in message. */
 char *stat_fetch(const char *path, uint64_t timeout_ms, char *message, size_t size);
-/* Cut it; the samples point into the text, which is changed and must live as long. */
+/* Parse it. The samples point into the text, which is modified and must live as long. */
 bool stat_parse(char *text, struct stat_samples *samples);
 /* Value of a label, copied; false if there is none. */
 bool stat_label(const char *labels, const char *name, char *value, size_t size);
@@ -59,28 +61,29 @@ bool stat_has(const struct stat_samples *samples, const char *name);
 
 /* show.c */
 extern const char *const stat_states[6], *const stat_modes[5];
-/* Names of the words of rx_statistics; NULL for those that are spare or part of another. */
+/* Names of the words of rx_statistics; NULL for spare words and parts of others. */
 extern const char *const stat_words[STAT_WORDS];
 char *stat_host_text(const uint8_t host[4], uint16_t port, char *text, size_t size);
 json_t *stat_json(const struct stat_view *view);
 void stat_print(const struct stat_view *view);
 
-/* What is looked at, and how. */
+/* What to query, and how. */
 struct stat_source {
 	const struct tools_address *addresses;
 	size_t address_count;
 	const char *const *sockets; /* metrics sockets of programs on this host */
 	size_t socket_count;
-	uint64_t timeout_ms; /* of the first try of a question; doubled three times */
+	uint64_t timeout_ms; /* of the first attempt of a query; doubled three times */
 	uint64_t most;	     /* connections and peers of an endpoint */
 	bool all;	     /* connections without a call, too */
 };
 
-/* look.c: everything anew; an array of *count views, NULL with a line in message (a socket that is none). */
-struct stat_view *stat_look(const struct stat_source *source, size_t *count, char *message, size_t size);
+/* look.c: query everything; an array of *count views, or NULL with a line in message. */
+struct stat_view *stat_look(const struct stat_source *source, size_t *count, char *message,
+			    size_t size);
 void stat_forget(struct stat_view *views, size_t count);
 
-/* live.c: show until q is pressed, or `rounds` times (0: for ever). Exit status. */
+/* live.c: show until q is pressed, or `rounds` times (0: no limit). Exit status. */
 int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t rounds);
 
 #endif

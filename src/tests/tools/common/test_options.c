@@ -29,20 +29,41 @@ static int call(void *target, const char *value, char *allowed, size_t size)
 
 #define AT(field) .offset = offsetof(struct target, field)
 static const struct tools_option options[] = {
-	{ .name = "flag", .letter = 'f', .kind = TOOLS_FLAG, AT(flag), .help = "a flag" },
-	{ .name = "number", .letter = 'n', .kind = TOOLS_UINT, AT(number), .argument = "N",
-	  .help = "a number", .min = 1, .max = 10 },
-	{ .name = "size", .letter = 's', .kind = TOOLS_SIZE, AT(size), .argument = "BYTES",
-	  .help = "a size", .min = 1024 },
-	{ .name = "time", .kind = TOOLS_DURATION, AT(time), .argument = "S", .help = "a time",
-	  .max = 60000 },
-	{ .name = "text", .kind = TOOLS_STRING, AT(text), .argument = "TEXT", .help = "a text" },
-	{ .name = "item", .kind = TOOLS_LIST, AT(list), .argument = "ITEM", .help = "a list" },
-	{ .name = "choice", .kind = TOOLS_CHOICE, AT(choice), .argument = "one|two|three",
-	  .help = "a choice" },
-	{ .name = "call", .kind = TOOLS_CALL, .argument = "WORD", .help = "a call", .set = call },
-	{ .name = "window", .letter = 'W', .kind = TOOLS_TUNABLE, .argument = "PACKETS",
-	  .help = "a tunable with a letter" },
+	{.name = "flag", .letter = 'f', .kind = TOOLS_FLAG, AT(flag), .help = "a flag"},
+	{.name = "number",
+	 .letter = 'n',
+	 .kind = TOOLS_UINT,
+	 AT(number),
+	 .argument = "N",
+	 .help = "a number",
+	 .min = 1,
+	 .max = 10},
+	{.name = "size",
+	 .letter = 's',
+	 .kind = TOOLS_SIZE,
+	 AT(size),
+	 .argument = "BYTES",
+	 .help = "a size",
+	 .min = 1024},
+	{.name = "time",
+	 .kind = TOOLS_DURATION,
+	 AT(time),
+	 .argument = "S",
+	 .help = "a time",
+	 .max = 60000},
+	{.name = "text", .kind = TOOLS_STRING, AT(text), .argument = "TEXT", .help = "a text"},
+	{.name = "item", .kind = TOOLS_LIST, AT(list), .argument = "ITEM", .help = "a list"},
+	{.name = "choice",
+	 .kind = TOOLS_CHOICE,
+	 AT(choice),
+	 .argument = "one|two|three",
+	 .help = "a choice"},
+	{.name = "call", .kind = TOOLS_CALL, .argument = "WORD", .help = "a call", .set = call},
+	{.name = "window",
+	 .letter = 'W',
+	 .kind = TOOLS_TUNABLE,
+	 .argument = "PACKETS",
+	 .help = "a tunable with a letter"},
 };
 static const struct tools_program program = {
 	.name = "rxperf",
@@ -84,7 +105,7 @@ static enum tools_parsed parse(char **words)
 	out = test_captured(&o);
 	return result;
 }
-#define PARSE(...) parse((char *[]){ "rxperf", __VA_ARGS__, NULL })
+#define PARSE(...) parse((char *[]){"rxperf", __VA_ARGS__, NULL})
 
 START_TEST(all_kinds)
 {
@@ -107,7 +128,7 @@ END_TEST
 
 START_TEST(order_and_arguments)
 {
-	char *words[] = { "rxperf", "one", "-n", "3", "two", "--flag", "--", "--three", NULL };
+	char *words[] = {"rxperf", "one", "-n", "3", "two", "--flag", "--", "--three", NULL};
 
 	ck_assert_int_eq(parse(words), TOOLS_RUN);
 	ck_assert_int_eq(first, 5);
@@ -289,17 +310,17 @@ START_TEST(one_file_for_all)
 	ck_assert_int_eq(PARSE("--config", path), TOOLS_RUN);
 	ck_assert_uint_eq(config.window, 16);
 	forget();
-	ck_assert_int_eq(tools_config_read(&plain, &target, &config, path, message,
-					   sizeof(message)), 0);
+	ck_assert_int_eq(
+		tools_config_read(&plain, &target, &config, path, message, sizeof(message)), 0);
 	ck_assert_str_eq(message, "");
 	ck_assert_uint_eq(target.number, 4);
 	/* What no program knows is an error still, and so is the transport's in its own section. */
 	write_file(folder, "[rxwire]\nnumber = 1\n");
-	ck_assert_int_lt(tools_config_read(&plain, &target, &config, path, message,
-					   sizeof(message)), 0);
+	ck_assert_int_lt(
+		tools_config_read(&plain, &target, &config, path, message, sizeof(message)), 0);
 	write_file(folder, "[rxperf]\nwindow = 1\nmtu = 900\n");
-	ck_assert_int_lt(tools_config_read(&plain, &target, &config, path, message,
-					   sizeof(message)), 0);
+	ck_assert_int_lt(
+		tools_config_read(&plain, &target, &config, path, message, sizeof(message)), 0);
 	ck_assert_ptr_nonnull(strstr(message, "mtu"));
 	unlink(path);
 	rmdir(folder);
