@@ -69,6 +69,14 @@ void explicit_bzero(void *memory, size_t size)
 	wiped_size = size;
 }
 
+/* The name that FORTIFY gives it. */
+void __explicit_bzero_chk(void *memory, size_t size, size_t room);
+void __explicit_bzero_chk(void *memory, size_t size, size_t room)
+{
+	(void)room;
+	explicit_bzero(memory, size);
+}
+
 START_TEST(wiped)
 {
 	const void *p = rxw_secret_alloc(200);
