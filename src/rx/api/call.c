@@ -72,7 +72,7 @@ static int begin_until(struct rxw_connection *c, struct rxw_call *made, uint64_t
 	}
 	c->held++;
 	rxw_count(&rxw_home(c)->stats.calls_started, 1);
-	rxw_saw_begin(&made->p, &rxw_home(c)->stats);
+	rxw_event_begin(&made->p, &rxw_home(c)->stats);
 	rxw_timer_update(made);
 	return 0;
 }

@@ -126,8 +126,8 @@ static int start(struct rxw_endpoint *ep)
 	int r;
 
 	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
-	ep->strangers = rxw_strangers_create(ep->engine->key, ep->config.unproven_per_host,
-					     ep->config.unproven_total);
+	ep->strangers = rxw_unvalidated_create(ep->engine->key, ep->config.unproven_per_host,
+					       ep->config.unproven_total);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
 	if (!ep->peers || !ep->strangers || !ep->shard)
 		return -RXW_ENOMEM;
@@ -238,8 +238,8 @@ static void tear_down(struct rxw_endpoint *ep)
 	if (ep->peers)
 		rxw_peer_table_destroy(ep->peers);
 	if (ep->strangers)
-		rxw_strangers_destroy(ep->strangers);
-	rxw_questions_destroy(ep->questions);
+		rxw_unvalidated_destroy(ep->strangers);
+	rxw_cookies_destroy(ep->questions);
 	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
 		for (size_t k = 0; k < ep->service[i].security_count; k++)
 			rxw_security_unref(ep->service[i].security[k]);

@@ -80,7 +80,7 @@ static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 	to->connections_client += s->table.clients;
 	to->connections_server += s->table.count - s->table.clients;
 	rxw_table_unlock(s);
-	/* What is read behind it is of a later time: rxw_pcall_uncount(). */
+	/* What is read behind it is of a later time: rxw_pcall_live_dec(). */
 	to->calls_active += atomic_load_explicit(&s->calls_live, memory_order_acquire);
 }
 

@@ -64,14 +64,16 @@ struct rxw_endpoint {
 	_Atomic(uint32_t) live; /* active calls: begun or served, and not ended */
 	uint32_t room_packets;	/* packets that the sockets' receive buffers hold; fixed */
 	_Atomic(uint32_t) connections, calls; /* objects that exist */
-	_Atomic(uint32_t) validated; /* connections of validated addresses, of config.connections_max */
+	_Atomic(uint32_t)
+		validated; /* connections of validated addresses, of config.connections_max */
 	pthread_mutex_t peer_lock;
-	struct rxw_peer_table *peers;	    /* peer_lock */
-	struct rxw_listing listed_peers;    /* peer_lock */
+	struct rxw_peer_table *peers;	 /* peer_lock */
+	struct rxw_listing listed_peers; /* peer_lock */
 	pthread_mutex_t stranger_lock;
-	struct rxw_strangers *strangers;    /* stranger_lock */
-	struct rxw_questions *questions;    /* stranger_lock; NULL until the first is asked */
-	struct rxw_rate abort_rate, answer_rate, local_rate; /* stranger_lock; the last: of this host */
+	struct rxw_unvalidated *strangers; /* stranger_lock */
+	struct rxw_cookies *questions;	   /* stranger_lock; NULL until the first is asked */
+	struct rxw_rate abort_rate, answer_rate,
+		local_rate;    /* stranger_lock; the last: of this host */
 	uint64_t looked_until; /* stranger_lock: DEBUG work is paid for until then (rxdebug.c) */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
@@ -90,7 +92,8 @@ struct rxw_shard {
 
 	pthread_mutex_t lock;
 	struct rxw_conntable table;
-	_Atomic(uint32_t) calls_live; /* of the table's connections; rxw_pcall_uncount() decrements */
+	_Atomic(uint32_t)
+		calls_live; /* of the table's connections; rxw_pcall_live_dec() decrements */
 
 	struct rxw_role role;
 	struct rxw_shard_rx rx;
@@ -142,10 +145,10 @@ struct rxw_call {
 	unsigned flags;		     /* RXW_CALL_...; fixed */
 	bool short_handler;	     /* runs on the receiving thread and must not wait; fixed */
 	bool ended;		     /* the application is through with it; connection's lock */
-	bool attached;		     /* server: has a handler, or is queued for one; connection's lock */
-	bool live;		     /* counted in endpoint->live; connection's lock */
-	uint64_t started, finished;  /* ns */
-	void *data;		     /* of the application */
+	bool attached; /* server: has a handler, or is queued for one; connection's lock */
+	bool live;     /* counted in endpoint->live; connection's lock */
+	uint64_t started, finished; /* ns */
+	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;
 	struct rxw_call_jobs jobs;

@@ -43,8 +43,8 @@ struct rxw_calltimers {
 	uint64_t ping;		   /* next check for a keepalive; RXW_NEVER = none */
 	uint64_t dead, idle, hard; /* limits, ns; 0 = none */
 	uint64_t unreachable;	   /* time of an ICMP report, 0 = none */
-	bool attach_told;	   /* RXW_OUT_ATTACH was posted */
-	bool done_told;		   /* RXW_OUT_DONE was posted */
+	bool attach_posted;	   /* RXW_OUT_ATTACH was posted */
+	bool done_posted;	   /* RXW_OUT_DONE was posted */
 };
 
 /*
@@ -88,24 +88,26 @@ static inline bool rxw_pcall_may_send(const struct rxw_pcall *p)
 /*
  * What a channel remembers of a call that is over: enough to answer late packets, so that the storage
  * of the call can be released. Its number is the channel's highest. Invariant: `state` tells which
- * member of the union is valid.
+ * members are valid.
  */
-struct rxw_ended {
-	uint8_t state;	/* NOTINIT: nothing; DALLY; RESET: ended by an error */
-	uint8_t reason; /* DALLY: of the ACK that is owed */
-	uint8_t rwind;
+struct rxw_finished_call {
+	uint8_t state; /* NOTINIT: nothing; DALLY; RESET: ended by an error */
 	uint8_t local_status;
-	uint16_t mtu;
+	union {
+		struct { /* DALLY */
+			uint16_t mtu;
+			uint8_t reason; /* of the ACK that is owed */
+			uint8_t rwind;
+		};
+		int32_t error; /* RESET */
+	};
 	union {
 		struct {			/* DALLY */
 			uint32_t next, highest; /* of the receive queue */
 			uint32_t serial;	/* for the owed ACK */
 			uint32_t ping_answered;
 		};
-		struct { /* RESET */
-			struct rxw_abortstate abort;
-			int32_t error;
-		};
+		struct rxw_abortstate abort; /* RESET */
 	};
 };
 
@@ -143,16 +145,16 @@ struct rxw_pconn {
 	enum rxw_origin error_origin;
 	uint64_t error_sent_at;	      /* latest ABORT of the connection */
 	uint64_t abort_at;	      /* delayed ABORT of the connection, 0 = none */
-	struct rxw_pcall *channel[4]; /* one reference each; NULL: none, or over (`ended`) */
-	struct rxw_ended ended[4];
-	uint8_t ended_owes;	/* bit of each channel whose `ended` owes an ACK */
+	struct rxw_pcall *channel[4]; /* one reference each; NULL: none, or over (`finished`) */
+	struct rxw_finished_call finished[4];
+	uint8_t finished_owes;	/* bit of each channel whose `finished` owes an ACK */
 	uint32_t number[4];	/* highest call number */
 	uint64_t busy_until[4]; /* client: the channel received BUSY */
 	uint64_t busy_sent_at;	/* server: the latest BUSY to a wasteful client */
 	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
-	bool strict_reach;	/* no handler before the address is validated */
-	bool pressed;		/* queue at most 2 packets until the address is validated */
-	bool forgotten;		/* evicted from its table: the next packet makes a new connection */
+	bool validate_first;	/* no handler before the address is validated */
+	bool crowded;		/* queue at most 2 packets until the address is validated */
+	bool evicted;		/* evicted from its table: the next packet makes a new connection */
 	uint64_t last_heard, last_sent;
 	struct rxw_auth auth;
 	struct rxw_recvshare rx;

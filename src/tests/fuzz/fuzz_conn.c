@@ -167,14 +167,14 @@ static void settle(struct world *w)
 {
 	struct rxw_out *out = out_of(w);
 
-	while (out->ctl_count || out->touched) {
-		struct rxw_pcall *list = out->touched, *p;
+	while (out->ctl_count || out->posted) {
+		struct rxw_pcall *list = out->posted, *p;
 
 		FUZZ_CHECK(out->ctl_count <= CTLS);
 		for (unsigned i = 0; i < out->ctl_count; i++)
 			check_control(w, &out->ctl[i]);
 		out->ctl_count = 0;
-		out->touched = NULL;
+		out->posted = NULL;
 		while ((p = list)) {
 			uint32_t events = p->out.events;
 
@@ -303,7 +303,7 @@ static void write_some(struct world *w, struct rxw_pcall *p, uint8_t how)
 	run.last_size = (uint16_t)(how & 2 ? RXW_HEADER_SIZE + how : size);
 	call->finished = run.last;
 	rxw_pcall_push(p, &run, out_of(w));
-	rxw_pcall_urge(p, out_of(w));
+	rxw_pcall_flush(p, out_of(w));
 }
 
 static void end(struct world *w, struct rxw_pcall *p, int32_t code)

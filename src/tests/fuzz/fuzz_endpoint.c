@@ -56,7 +56,7 @@ static bool proven(const struct rxw_addr *a)
 		struct rxw_peer *p = rxw_peer_at(endpoint->peers, i);
 
 		if (p && rxw_addr_equal(&p->addr, a))
-			yes = atomic_load(&p->proven_at) != 0;
+			yes = atomic_load(&p->validated_at) != 0;
 	}
 	return yes;
 }
@@ -89,11 +89,8 @@ static int32_t serve(rxw_call *call, void *context)
 
 static void add_service(uint16_t id, unsigned flags)
 {
-	struct rxw_service_options o = {.size = sizeof(o),
-					.id = id,
-					.name = "fuzz",
-					.handler = serve,
-					.flags = flags};
+	struct rxw_service_options o = {
+		.size = sizeof(o), .id = id, .name = "fuzz", .handler = serve, .flags = flags};
 
 	FUZZ_CHECK(!rxw_service_add(endpoint, &o, NULL));
 }
@@ -136,8 +133,9 @@ static void receive(uint8_t how, const uint8_t *bytes, uint32_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint64_t spans[] = {0,	       RXW_MS / 10,  10 * RXW_MS,  60 * RXW_MS,
-					 500 * RXW_MS, 2 * RXW_SEC, 20 * RXW_SEC, 400 * RXW_SEC};
+	static const uint64_t spans[] = {
+		0,	     RXW_MS / 10,  10 * RXW_MS,	 60 * RXW_MS, 500 * RXW_MS,
+		2 * RXW_SEC, 20 * RXW_SEC, 400 * RXW_SEC};
 	const uint8_t *end = data + size;
 	struct world w;
 

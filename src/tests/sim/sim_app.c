@@ -251,7 +251,7 @@ void sim_app_events(struct sim_call *call, uint32_t events)
 		rxw_pcall_attach(&call->p, sim_out(call->node));
 		events |= RXW_OUT_READ;
 	}
-	if (events & (RXW_OUT_READ | RXW_OUT_QUIET))
+	if (events & (RXW_OUT_READ | RXW_OUT_READ_LATER))
 		later(call, &call->read_set, SIM_READ, sim_draw(sim, sim->setup.wake_wait + 1));
 	if (events & RXW_OUT_WRITE)
 		later(call, &call->write_set, SIM_WRITE, sim_draw(sim, sim->setup.wake_wait + 1));
@@ -398,7 +398,7 @@ void sim_free(struct sim *sim)
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct sim_node *node = i ? &sim->server : &sim->client;
-		struct rxw_pcall *list = node->out.touched;
+		struct rxw_pcall *list = node->out.posted;
 
 		while (list != NULL) {
 			struct rxw_pcall *next = list->out.next;
@@ -407,7 +407,7 @@ void sim_free(struct sim *sim)
 			sim_call_drop(list);
 			list = next;
 		}
-		node->out.touched = NULL;
+		node->out.posted = NULL;
 		sim_node_free(node);
 	}
 	if (sim->live_calls != 0)

@@ -200,7 +200,7 @@ void sim_settle(struct sim_node *node)
 	do {
 		static const uint8_t zero[65536];
 		unsigned n = out->ctl_count;
-		struct rxw_pcall *list = out->touched;
+		struct rxw_pcall *list = out->posted;
 
 		out->ctl_count = 0;
 		for (unsigned i = 0; i < n; i++) {
@@ -211,7 +211,7 @@ void sim_settle(struct sim_node *node)
 			memcpy(padded + ctl->length, zero, ctl->padding);
 			sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false);
 		}
-		out->touched = NULL;
+		out->posted = NULL;
 		while (list != NULL) {
 			struct rxw_pcall *p = list;
 			uint32_t events = p->out.events;
@@ -228,7 +228,7 @@ void sim_settle(struct sim_node *node)
 			sim_call_drop(p);
 			auth_due(node);
 		}
-	} while (out->ctl_count > 0 || out->touched != NULL);
+	} while (out->ctl_count > 0 || out->posted != NULL);
 	node->settling = false;
 }
 
@@ -380,7 +380,7 @@ static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
 
 	rxw_auth_do(&c->p, job);
 	reply = rxw_pconn_auth_done(&c->p, job, &size, sim_out(node));
-	while (c->p.auth.authenticated && rxw_pconn_take_kept(&c->p, &run))
+	while (c->p.auth.authenticated && rxw_pconn_take_unverified(&c->p, &run))
 		verify_at(c, &run, &c->p.path,
 			  sim->now + sim_draw(sim, sim->setup.verdict_wait + 1));
 	arm_conn(c);

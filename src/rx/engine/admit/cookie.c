@@ -9,11 +9,11 @@ bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, ui
 	struct rxw_peer *p;
 	bool known;
 
-	if (!rxw_peer_maybe_proven(ep->peers, peer, now))
+	if (!rxw_peer_maybe_validated(ep->peers, peer, now))
 		return false;
 	rxw_peers_lock(ep);
 	p = rxw_peer_find(ep->peers, peer);
-	known = p && rxw_peer_proven(p, now);
+	known = p && rxw_peer_validated(p, now);
 	rxw_peers_unlock(ep);
 	return known;
 }
@@ -21,12 +21,12 @@ bool rxw_stranger_known(struct rxw_endpoint *ep, const struct rxw_addr *peer, ui
 /* The first question of all: from now on there is a secret. */
 static bool begin(struct rxw_endpoint *ep, uint64_t now)
 {
-	struct rxw_questions *q;
+	struct rxw_cookies *q;
 	uint64_t secret[2];
 
 	if (rxw_random(secret, sizeof(secret)))
 		return false;
-	q = rxw_questions_create(secret, now);
+	q = rxw_cookies_create(secret, now);
 	explicit_bzero(secret, sizeof(secret));
 	if (!q)
 		return false;
@@ -36,7 +36,7 @@ static bool begin(struct rxw_endpoint *ep, uint64_t now)
 		q = NULL;
 	}
 	rxw_strangers_unlock(ep);
-	rxw_questions_destroy(q);
+	rxw_cookies_destroy(q);
 	return true;
 }
 
@@ -53,11 +53,11 @@ void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct r
 	rxw_strangers_lock(ep);
 	begun = ep->questions;
 	if (begun)
-		serial = rxw_question_ask(ep->questions, &path->peer, &run->head, a->out.now);
+		serial = rxw_cookie_issue(ep->questions, &path->peer, &run->head, a->out.now);
 	rxw_strangers_unlock(ep);
 	if (!begun && begin(ep, a->out.now)) {
 		rxw_strangers_lock(ep);
-		serial = rxw_question_ask(ep->questions, &path->peer, &run->head, a->out.now);
+		serial = rxw_cookie_issue(ep->questions, &path->peer, &run->head, a->out.now);
 		rxw_strangers_unlock(ep);
 	}
 	if (!serial)
@@ -66,8 +66,8 @@ void rxw_stranger_ask(struct rxw_shard *s, const struct rxw_rxrun *run, struct r
 	ctl->path = *path;
 	ctl->padding = 0;
 	ctl->client = false;
-	ctl->length = (uint16_t)rxw_question_put(ctl->bytes, &run->head, serial, ep->params.mtu,
-						 ep->params.window);
+	ctl->length = (uint16_t)rxw_cookie_put_ping(ctl->bytes, &run->head, serial, ep->params.mtu,
+						    ep->params.window);
 	rxw_count(&s->stats.strangers_asked, 1);
 	rxw_count(&s->stats.packets_sent[RXW_ACK], 1);
 }
@@ -82,8 +82,7 @@ bool rxw_stranger_answered(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 	    ack.reason != RXW_ACK_PING_RESPONSE)
 		return false;
 	rxw_strangers_lock(ep);
-	right = ep->questions &&
-		rxw_question_answered(ep->questions, peer, &run->head, ack.serial, now);
+	right = ep->questions && rxw_cookie_check(ep->questions, peer, &run->head, ack.serial, now);
 	rxw_strangers_unlock(ep);
 	return right;
 }
@@ -100,7 +99,7 @@ bool rxw_stranger_answers(struct rxw_shard *s, const struct rxw_rxrun *run, uint
 	rxw_peers_unlock(ep);
 	if (!peer)
 		return false;
-	rxw_peer_prove(peer, now);
+	rxw_peer_set_validated(peer, now);
 	rxw_peer_unref(peer, now);
 	rxw_count(&s->stats.strangers_proved, 1);
 	return true;

@@ -74,7 +74,7 @@ static bool evict(struct rxw_shard *s, struct rxw_connection *victim, uint64_t n
 	may = silent_since(victim) < now;
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
 	if (may)
-		victim->p.forgotten = true;
+		victim->p.evicted = true;
 	rxw_conn_unlock(victim);
 	if (!may)
 		return false;

@@ -22,8 +22,8 @@ enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_
 	enum rxw_admission r;
 
 	rxw_strangers_lock(ep);
-	r = rxw_strangers_add(ep->strangers, &path->peer, here);
-	*pressed = rxw_strangers_pressed(ep->strangers) && !here;
+	r = rxw_unvalidated_add(ep->strangers, &path->peer, here);
+	*pressed = rxw_unvalidated_crowded(ep->strangers) && !here;
 	rxw_strangers_unlock(ep);
 	return r;
 }
@@ -31,7 +31,7 @@ enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_
 void rxw_unproven_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
 {
 	rxw_strangers_lock(ep);
-	rxw_strangers_remove(ep->strangers, peer);
+	rxw_unvalidated_remove(ep->strangers, peer);
 	rxw_strangers_unlock(ep);
 }
 
@@ -44,7 +44,7 @@ static void no_stranger(struct rxw_connection *c)
 
 void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
 {
-	if (c->admit.unvalidated && rxw_peer_proven(c->p.peer, now)) {
+	if (c->admit.unvalidated && rxw_peer_validated(c->p.peer, now)) {
 		no_stranger(c);
 		rxw_count_validated(c);
 	}
@@ -54,14 +54,14 @@ bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, u
 {
 	const struct rxw_header *h = &run->head;
 
-	if (rxw_path_is_local(&c->p.path) || rxw_peer_proven(c->p.peer, now))
+	if (rxw_path_is_local(&c->p.path) || rxw_peer_validated(c->p.peer, now))
 		return false;
 	if (h->type == RXW_DATA)
 		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
 		       rxw_peer_allowance(c->p.peer, now) >= QUESTION;
 	if (h->type == RXW_ACK && rxw_stranger_answered(c->ep, &c->p.path.peer, run, now)) {
 		rxw_count(&rxw_home(c)->stats.strangers_proved, 1);
-		rxw_peer_prove(c->p.peer, now);
+		rxw_peer_set_validated(c->p.peer, now);
 	}
 	return false;
 }
@@ -134,7 +134,7 @@ static bool may_go(const struct rxw_connection *c, uint64_t now)
 		if (p && p->state != RXW_CS_PRECALL && !rxw_pcall_done(p))
 			return false;
 	}
-	return c->admit.unvalidated && !rxw_peer_proven(c->p.peer, now);
+	return c->admit.unvalidated && !rxw_peer_validated(c->p.peer, now);
 }
 
 /* Shard's lock held: that which stands before all others, or NULL. */
@@ -143,8 +143,7 @@ static struct rxw_connection *take_first(struct rxw_shard_admit *b)
 	if (b->due.head)
 		return take(b, &b->due);
 	for (unsigned i = 1; i <= RXW_UNVALIDATED_SLOTS; i++) {
-		struct rxw_unvalidated_list *l =
-			&b->slot[(b->second + i) % RXW_UNVALIDATED_SLOTS];
+		struct rxw_unvalidated_list *l = &b->slot[(b->second + i) % RXW_UNVALIDATED_SLOTS];
 
 		if (l->head)
 			return take(b, l);
@@ -162,8 +161,7 @@ static struct rxw_connection *find_victim(struct rxw_shard *s, uint64_t now)
 {
 	uint64_t gap = RXW_SEC / EVICT_RATE * s->ep->shard_count;
 	struct rxw_shard_admit *b = &s->admit;
-	uint64_t looked_at = b->second * RXW_SEC,
-		 last = (now > looked_at ? now : looked_at) + LIFE;
+	uint64_t looked_at = b->second * RXW_SEC, last = (now > looked_at ? now : looked_at) + LIFE;
 
 	if (now < b->evict_at)
 		return NULL;
@@ -211,7 +209,7 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 	rxw_count(&s->stats.strangers_evicted, 1);
 	no_stranger(victim);
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
-	victim->p.forgotten = true;
+	victim->p.evicted = true;
 	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
 	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(victim);

@@ -11,7 +11,7 @@
 
 void rxw_count_validated(struct rxw_connection *c)
 {
-	if (c->admit.validated || c->p.forgotten)
+	if (c->admit.validated || c->p.evicted)
 		return;
 	c->admit.validated = true;
 	atomic_fetch_add_explicit(&c->ep->validated, 1, memory_order_relaxed);
@@ -30,7 +30,7 @@ void rxw_conn_free(struct rxw_connection *c)
 
 	if (c->admit.unvalidated) {
 		rxw_strangers_lock(ep);
-		rxw_strangers_remove(ep->strangers, &c->p.path.peer);
+		rxw_unvalidated_remove(ep->strangers, &c->p.path.peer);
 		rxw_strangers_unlock(ep);
 	}
 	rxw_uncount_validated(c); /* one that lost its place in the table to its twin */
@@ -131,9 +131,9 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 	call->short_handler = brief;
 	atomic_store(&call->sched.reserved, !brief);
 	/* One who is not there must not hold a worker while few are left. */
-	if (!brief && !p->strict_reach && !rxw_path_is_local(&p->path) &&
-	    !rxw_peer_proven(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
-		p->strict_reach = true;
+	if (!brief && !p->validate_first && !rxw_path_is_local(&p->path) &&
+	    !rxw_peer_validated(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
+		p->validate_first = true;
 	return &call->p;
 }
 
@@ -232,7 +232,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 	 * Somebody may have found it just before, and bring it a packet: a call made by that would
 	 * hold it for ever. The packet is lost, and comes again.
 	 */
-	c->p.forgotten = true;
+	c->p.evicted = true;
 	rxw_uncount_validated(c);
 	if (!c->p.error)
 		c->p.error = RXW_CALL_DEAD;
@@ -240,7 +240,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		c->p.channel[i] = NULL;
 		if (left[i])
-			rxw_pcall_uncount(&left[i]->p);
+			rxw_pcall_live_dec(&left[i]->p);
 	}
 	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);

@@ -135,7 +135,7 @@ static uint8_t mode_of(const struct rxw_pcall *p)
 	/* A client sends until its request is complete, a server receives until it replies. */
 	if (p->client)
 		return p->count.packets_received || rxw_pcall_send_complete(p) ? MODE_RECEIVING
-									 : MODE_SENDING;
+									       : MODE_SENDING;
 	return rxw_pcall_next_seq(p) > 1 ? MODE_SENDING : MODE_RECEIVING;
 }
 
@@ -234,9 +234,10 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 		v->call[i] = p->number[i];
 		if (p->channel[i]) {
 			fill_call(v, i, rxw_call_of(p->channel[i]));
-		} else if (p->ended[i].state != RXW_CS_NOTINIT) {
-			v->call_state[i] = p->ended[i].state;
-			v->call_mode[i] = p->ended[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
+		} else if (p->finished[i].state != RXW_CS_NOTINIT) {
+			v->call_state[i] = p->finished[i].state;
+			v->call_mode[i] =
+				p->finished[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
 		}
 	}
 }
@@ -282,7 +283,8 @@ static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned i
 			return NULL;
 		}
 		--*steps;
-		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p; p = p->links.hash_next) {
+		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p;
+		     p = p->links.hash_next) {
 			*steps -= *steps > 0;
 			if ((all || is_busy(rxw_conn_of(p), steps)) && at++ == index)
 				return rxw_conn_of(p);
@@ -541,7 +543,7 @@ static bool within_allowance(const struct asker *asker, const struct rxw_addr *f
 	rxw_peers_unlock(ep);
 	if (!peer)
 		return false;
-	if (!rxw_peer_proven(peer, asker->now))
+	if (!rxw_peer_validated(peer, asker->now))
 		rxw_peer_heard(peer, asked, 1);
 	may = rxw_peer_may_send(peer, answer, 1, asker->now);
 	rxw_peer_unref(peer, asker->now);

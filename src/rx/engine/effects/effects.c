@@ -17,7 +17,7 @@ void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 	a->out.ctl = receiver ? s->effects.ctl : a->ctl;
 	a->out.ctl_room = receiver ? RXW_CTL_ROOM : sizeof(a->ctl) / sizeof(a->ctl[0]);
 	a->out.ctl_count = receiver ? s->effects.ctl_held : 0;
-	a->out.touched = NULL;
+	a->out.posted = NULL;
 	a->out.auth = NULL;
 	if (receiver)
 		s->effects.ctl_held = 0;
@@ -62,7 +62,7 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 {
 	unsigned todo = 0;
 
-	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_QUIET) && dry))
+	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_READ_LATER) && dry))
 		todo |= RXW_DO_WAKE;
 	/*
 	 * Other events say nothing about what waits for a dry socket: it stays so until its reader
@@ -70,7 +70,7 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 	 */
 	if (todo & RXW_DO_WAKE)
 		call->effects.quiet = false;
-	else if (events & RXW_OUT_QUIET)
+	else if (events & RXW_OUT_READ_LATER)
 		call->effects.quiet = true;
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_DO_WAKE;
@@ -85,7 +85,8 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_DO_WAKE | (call->p.client ? RXW_DO_WAKE_CHANNEL : 0);
 	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
-	if ((todo & RXW_DO_WAKE) && call->sleep.receiving && call->sleep.receiving != rxw_receiving())
+	if ((todo & RXW_DO_WAKE) && call->sleep.receiving &&
+	    call->sleep.receiving != rxw_receiving())
 		todo |= RXW_DO_INTERRUPT;
 	if ((todo & RXW_DO_WAKE) && !call->sleep.threads)
 		todo &= ~(unsigned)RXW_DO_WAKE;
@@ -93,7 +94,7 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 		rxw_sleeper_remove(call);
 		todo |= call->sleep.may_receive ? RXW_DO_WAKE_RECEIVER : 0;
 	}
-	if (events & (RXW_OUT_READ | RXW_OUT_QUIET | RXW_OUT_WRITE | RXW_OUT_DONE)) {
+	if (events & (RXW_OUT_READ | RXW_OUT_READ_LATER | RXW_OUT_WRITE | RXW_OUT_DONE)) {
 		if (rxw_callback_note(call)) {
 			if (rxw_callback_seals_bulk(call))
 				todo |= RXW_DO_HAND_OVER_CALLBACK;
@@ -115,11 +116,11 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
 	if (a->count < a->room) {
-		a->item[a->count++] =
-			(struct rxw_effect){.call = call, .interrupt = call->sleep.receiving, .todo = todo};
+		a->item[a->count++] = (struct rxw_effect){
+			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
 	} else if (call->effects.todo) {
 		call->effects.todo |= todo; /* whoever has it does this, too */
-		rxw_call_unref(call);	  /* never the last one */
+		rxw_call_unref(call);	    /* never the last one */
 	} else {
 		call->effects.todo = todo;
 		call->effects.next = a->spill;
@@ -139,13 +140,13 @@ void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 
 void rxw_effects_collect(struct rxw_effects *a, bool dry)
 {
-	struct rxw_pcall *p = a->out.touched, *next;
+	struct rxw_pcall *p = a->out.posted, *next;
 
 	if (a->out.auth) {
 		rxw_verify_auth(rxw_conn_of(a->out.auth), &a->out);
 		a->out.auth = NULL;
 	}
-	a->out.touched = NULL;
+	a->out.posted = NULL;
 	for (; p; p = next) {
 		struct rxw_call *call = rxw_call_of(p);
 		unsigned events = p->out.events, todo;

@@ -161,7 +161,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 			rxw_unproven_dismiss(ep, &path.peer);
 		return drop(s, RXW_DROP_MEMORY);
 	}
-	c->admit.unvalidated = counted && !rxw_peer_proven(c->p.peer, a->out.now);
+	c->admit.unvalidated = counted && !rxw_peer_validated(c->p.peer, a->out.now);
 	if (c->admit.unvalidated) {
 		rxw_unproven_note(s, c, a->out.now);
 	} else {
@@ -170,9 +170,9 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		rxw_count_validated(c);
 	}
 	c->service = service;
-	c->p.pressed = pressed;
+	c->p.crowded = pressed;
 	c->p.auth.level_min = service->level_min;
-	c->p.strict_reach = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
+	c->p.validate_first = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
 	return insert(&ep->shard[c->table], c);

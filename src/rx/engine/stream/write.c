@@ -72,7 +72,7 @@ static bool gets_short_queue(const struct rxw_peer *peer)
 {
 	uint64_t now = rxw_clock_cached();
 
-	return (!peer->local && !rxw_peer_proven(peer, now)) || rxw_peer_wasteful(peer, now);
+	return (!peer->local && !rxw_peer_validated(peer, now)) || rxw_peer_wasteful(peer, now);
 }
 
 /*
@@ -119,7 +119,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 		} else {
 			/* What can go now does: nobody will add to it before room is made. */
 			rxw_effects_init(&a, rxw_home(c), false);
-			rxw_pcall_urge_room(&call->p, &a.out);
+			rxw_pcall_flush_window(&call->p, &a.out);
 			call->tx.writer = RXW_WRITER_WAITING;
 			rxw_effects_collect(&a, false);
 			rxw_conn_unlock(c);
@@ -162,7 +162,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	worker = !error && rxw_worker_blocked(call, RXW_BLOCKED_ON_MEMORY);
 	if (!error) {
 		call->tx.writer = RXW_WRITER_ELSEWHERE;
-		rxw_pcall_urge_room(&call->p, &a.out);
+		rxw_pcall_flush_window(&call->p, &a.out);
 	}
 	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
@@ -449,7 +449,7 @@ static int push(struct rxw_call *call, unsigned how)
 	call->w.end_owed = last && !over;
 	note_writer(call, how, over);
 	if (!r && (how & PUSH_FLUSH))
-		rxw_pcall_urge(&call->p, &a.out);
+		rxw_pcall_flush(&call->p, &a.out);
 	else if (!r)
 		look_ahead(call);
 	if (over) {

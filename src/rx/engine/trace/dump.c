@@ -18,9 +18,9 @@
 #define NAME_ROOM  64
 #define TRIES	   8
 
-bool rxw_trace_dead(const struct rxw_seen *seen)
+bool rxw_trace_dead(const struct rxw_trace_event *seen)
 {
-	if (seen->kind != RXW_SEEN_CALL_END || seen->c != RXW_ORIGIN_LOCAL)
+	if (seen->kind != RXW_TRACE_CALL_END || seen->c != RXW_ORIGIN_LOCAL)
 		return false;
 	switch ((int32_t)seen->a) {
 	case RXW_CALL_DEAD:

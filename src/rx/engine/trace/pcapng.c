@@ -426,7 +426,7 @@ static const char *times(uint64_t ns, char *text, size_t size)
 	return text;
 }
 
-static void end_text(const struct rxw_seen *e, char *text, size_t size)
+static void end_text(const struct rxw_trace_event *e, char *text, size_t size)
 {
 	int32_t code = (int32_t)e->a;
 	char took[32];
@@ -439,48 +439,48 @@ static void end_text(const struct rxw_seen *e, char *text, size_t size)
 			 e->c == RXW_ORIGIN_PEER ? ": says the peer" : "");
 }
 
-static void what_text(const struct rxw_seen *e, char *text, size_t size)
+static void what_text(const struct rxw_trace_event *e, char *text, size_t size)
 {
 	char took[32];
 
 	text[0] = 0;
 	switch (e->kind) {
-	case RXW_SEEN_CALL_BEGIN:
+	case RXW_TRACE_CALL_BEGIN:
 		snprintf(text, size, "begins: %s service %u, security %u",
 			 e->b ? "made to" : "served by", (unsigned)e->a, (unsigned)e->c);
 		break;
-	case RXW_SEEN_CALL_HANDLER:
+	case RXW_TRACE_CALL_HANDLER:
 		snprintf(text, size, "has its handler, after %s", times(e->a, took, sizeof(took)));
 		break;
-	case RXW_SEEN_CALL_END:
+	case RXW_TRACE_CALL_END:
 		end_text(e, text, size);
 		break;
-	case RXW_SEEN_RETRANSMIT:
+	case RXW_TRACE_RETRANSMIT:
 		snprintf(text, size, "sends again: %u packets from %u on", (unsigned)e->b,
 			 (unsigned)e->a);
 		break;
-	case RXW_SEEN_TIMEOUT:
+	case RXW_TRACE_TIMEOUT:
 		snprintf(text, size, "timed out waiting for an ACK, %u times before",
 			 (unsigned)e->a);
 		break;
-	case RXW_SEEN_SPURIOUS:
+	case RXW_TRACE_SPURIOUS:
 		snprintf(text, size, "counted as lost what was late by %u packets", (unsigned)e->a);
 		break;
-	case RXW_SEEN_WINDOW:
+	case RXW_TRACE_WINDOW:
 		snprintf(text, size,
 			 "congestion window %u, ssthresh %u, the peer's window %u, in flight %u",
 			 (unsigned)e->a, (unsigned)e->b, (unsigned)e->c, (unsigned)e->d);
 		break;
-	case RXW_SEEN_DROP:
+	case RXW_TRACE_DROP:
 		break;
 	}
 }
 
-void rxw_tracefile_text(const struct rxw_seen *e, char *text, size_t size)
+void rxw_tracefile_text(const struct rxw_trace_event *e, char *text, size_t size)
 {
 	char what[NOTE_ROOM];
 
-	if (e->kind == RXW_SEEN_DROP) {
+	if (e->kind == RXW_TRACE_DROP) {
 		snprintf(text, size, "dropped %u: %s", (unsigned)e->b,
 			 rxw_drop_name((enum rxw_drop)e->a));
 		return;
@@ -489,9 +489,10 @@ void rxw_tracefile_text(const struct rxw_seen *e, char *text, size_t size)
 	snprintf(text, size, "call %08x.%08x #%u %s", e->epoch, e->cid, e->call, what);
 }
 
-static void take_event(struct writer *w, const struct rxw_record *r, const struct rxw_seen *e)
+static void take_event(struct writer *w, const struct rxw_record *r,
+		       const struct rxw_trace_event *e)
 {
-	bool sends = e->kind == RXW_SEEN_RETRANSMIT || (e->kind == RXW_SEEN_CALL_BEGIN && e->b);
+	bool sends = e->kind == RXW_TRACE_RETRANSMIT || (e->kind == RXW_TRACE_CALL_BEGIN && e->b);
 	char text[NOTE_ROOM];
 
 	rxw_tracefile_text(e, text, sizeof(text));
@@ -543,7 +544,7 @@ int rxw_tracefile_write(int fd, const struct rxw_snapshot *s)
 	put_head(w);
 	for (size_t at = 0; at < s->size && !w->failed;) {
 		struct rxw_record r;
-		struct rxw_seen e;
+		struct rxw_trace_event e;
 
 		memcpy(&r, s->records + at, sizeof(r));
 		last = r.at;

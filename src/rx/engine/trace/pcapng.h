@@ -29,7 +29,7 @@ struct rxw_record {
 	uint64_t at;   /* monotonic ns; never less than in the record before */
 };
 
-/* Follows in that of a packet, and then its bytes; in that of an event, struct rxw_seen. */
+/* Follows in that of a packet, and then its bytes; in that of an event, struct rxw_trace_event. */
 struct rxw_record_packet {
 	uint32_t length; /* of the datagram */
 	uint32_t kept;	 /* bytes of it that follow */
@@ -49,6 +49,6 @@ struct rxw_snapshot {
 /* 0, -RXW_ENOMEM, or -RXW_ESYS (errno). */
 int rxw_tracefile_write(int fd, const struct rxw_snapshot *snapshot);
 /* The comment that an event becomes. */
-void rxw_tracefile_text(const struct rxw_seen *seen, char *text, size_t size);
+void rxw_tracefile_text(const struct rxw_trace_event *seen, char *text, size_t size);
 
 #endif

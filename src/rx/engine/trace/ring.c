@@ -188,7 +188,7 @@ unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 }
 
 /* A call's, a connection's or a table's lock may be held. */
-void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_seen *seen)
+void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_trace_event *seen)
 {
 	struct rxw_trace *t = (struct rxw_trace *)tracer;
 	struct rxw_record r = {.kind = RXW_RECORD_EVENT};

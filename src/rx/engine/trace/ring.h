@@ -42,7 +42,7 @@ struct rxw_trace {
 };
 
 /* The tracer of a new trace. */
-void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_seen *seen);
+void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_trace_event *seen);
 /*
  * Copy what is kept to memory of its own, whose size is *room; rxw_trace_unmap(). NULL: no memory.
  */
@@ -60,6 +60,6 @@ int rxw_trace_dead_start(struct rxw_trace *t, const struct rxw_trace_options *op
 /* What calls that died until now leave is written first. */
 void rxw_trace_dead_stop(struct rxw_trace *t);
 /* Did the call die, rather than being ended by somebody? */
-bool rxw_trace_dead(const struct rxw_seen *seen);
+bool rxw_trace_dead(const struct rxw_trace_event *seen);
 
 #endif

@@ -33,7 +33,7 @@ static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 	struct rxw_verify_job *first = NULL, **last = &first;
 	struct rxw_rxrun run, part;
 
-	while (rxw_pconn_take_kept(&c->p, &run)) {
+	while (rxw_pconn_take_unverified(&c->p, &run)) {
 		run.path = &c->p.path;
 		for (uint16_t at = 0; at < run.count; at = (uint16_t)(at + part.count)) {
 			uint16_t n = (uint16_t)(run.count - at);

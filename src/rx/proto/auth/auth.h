@@ -92,8 +92,8 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
  * accepted. `last_size`: size of the last one, header included. With the connection's lock, while no
  * other thread reads or sends these packets. 0 or a negative result.
  */
-int rxw_run_renew(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
-		  uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size);
+int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
+		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size);
 
 #define RXW_VERIFY_MOST 64 /* packets verified by one call */
 

@@ -4,14 +4,14 @@
 
 #include "proto/state.h"
 
-#define CHALLENGE_APART	 (500 * RXW_MS)
-#define CHALLENGE_SECOND (1250 * RXW_MS)
-#define CHALLENGE_PROVEN (2 * RXW_SEC) /* to a validated address */
-#define CHALLENGE_LIFE	 (30 * RXW_SEC)
-#define RESPONSES	 8u /* per second */
-#define WRONG_MOST	 8u /* wrong RESPONSEs before a server ends the connection */
-#define ABORT_DELAY	 RXW_SEC
-#define TRIES		 3u
+#define CHALLENGE_APART	    (500 * RXW_MS)
+#define CHALLENGE_SECOND    (1250 * RXW_MS)
+#define CHALLENGE_VALIDATED (2 * RXW_SEC) /* to a validated address */
+#define CHALLENGE_LIFE	    (30 * RXW_SEC)
+#define RESPONSES	    8u /* per second */
+#define WRONG_MOST	    8u /* wrong RESPONSEs before a server ends the connection */
+#define ABORT_DELAY	    RXW_SEC
+#define TRIES		    3u
 
 /* The peer is known now: set the level, and the space that its packets need. */
 static void known(struct rxw_auth *a)
@@ -353,7 +353,7 @@ static void challenge_again(struct rxw_pconn *c, struct rxw_out *out)
 	struct rxw_auth *a = &c->auth;
 	bool made = a->challenge != NULL;
 
-	if (!made || a->challenges < 2 || rxw_peer_proven(c->peer, out->now)) {
+	if (!made || a->challenges < 2 || rxw_peer_validated(c->peer, out->now)) {
 		a->challenges += made;
 		rxw_auth_challenge(c, true, out);
 	}
@@ -362,7 +362,7 @@ static void challenge_again(struct rxw_pconn *c, struct rxw_out *out)
 	else if (a->challenges == 1)
 		a->challenge_at = a->challenge_sent + CHALLENGE_SECOND - CHALLENGE_APART;
 	else
-		a->challenge_at = out->now + CHALLENGE_PROVEN;
+		a->challenge_at = out->now + CHALLENGE_VALIDATED;
 	a->challenge_at = rxw_min64(a->challenge_at, a->challenge_since + CHALLENGE_LIFE);
 }
 

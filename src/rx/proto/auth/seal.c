@@ -38,8 +38,8 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
 	return 0;
 }
 
-int rxw_run_renew(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
-		  uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size)
+int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
+		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size)
 {
 	const struct rxw_security_class *k = &c->auth.security->class;
 	struct rxw_security_packet packet[RXW_VERIFY_MOST];

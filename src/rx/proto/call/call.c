@@ -5,18 +5,18 @@
 #define FINAL_ACK_WAIT (2 * RXW_MS)
 #define PRESSED_WINDOW 2u
 
-void rxw_saw_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
+void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
 {
 	const struct rxw_pconn *c = p->conn;
 
 	RXW_PROBE(call_begin, p, c->cid | p->channel, p->number, c->service, (int)p->client,
 		  &c->path.peer.u.sa);
-	rxw_seen(p, stats,
-		 (struct rxw_seen){.kind = RXW_SEEN_CALL_BEGIN,
-				   .now = p->time.began,
-				   .a = c->service,
-				   .b = p->client,
-				   .c = c->security_index});
+	rxw_event(p, stats,
+		  (struct rxw_trace_event){.kind = RXW_TRACE_CALL_BEGIN,
+					   .now = p->time.began,
+					   .a = c->service,
+					   .b = p->client,
+					   .c = c->security_index});
 }
 
 /* `out` NULL: the connection is being destroyed, only the probe fires. */
@@ -27,13 +27,13 @@ static void saw_end(const struct rxw_pcall *p, const struct rxw_out *out)
 	RXW_PROBE(call_end, p, p->error, (int)p->error_origin, took, p->count.packets_sent,
 		  p->count.retransmitted);
 	if (out)
-		rxw_seen(p, out->stats,
-			 (struct rxw_seen){.kind = RXW_SEEN_CALL_END,
-					   .now = out->now,
-					   .a = (uint32_t)p->error,
-					   .b = took,
-					   .c = p->error_origin,
-					   .d = p->client});
+		rxw_event(p, out->stats,
+			  (struct rxw_trace_event){.kind = RXW_TRACE_CALL_END,
+						   .now = out->now,
+						   .a = (uint32_t)p->error,
+						   .b = took,
+						   .c = p->error_origin,
+						   .d = p->client});
 }
 
 void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, uint32_t number,
@@ -53,7 +53,7 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 	rxw_sendq_init(p, now);
 	p->proof.at = RXW_NEVER;
 	rxw_recvq_init(&p->rx, c->params);
-	if (c->pressed && !rxw_peer_proven(c->peer, now)) {
+	if (c->crowded && !rxw_peer_validated(c->peer, now)) {
 		p->rx.window = rxw_min32(p->rx.window, PRESSED_WINDOW);
 		p->rx.edge = 1 + p->rx.window;
 	}
@@ -65,7 +65,7 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 	t->hard = c->hard;
 }
 
-void rxw_pcall_uncount(struct rxw_pcall *p)
+void rxw_pcall_live_dec(struct rxw_pcall *p)
 {
 	if (p->counted)
 		atomic_fetch_sub_explicit(p->conn->live, 1, memory_order_release);
@@ -78,7 +78,7 @@ void rxw_pcall_fini(struct rxw_pcall *p)
 		return;
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
-	rxw_pcall_uncount(p);
+	rxw_pcall_live_dec(p);
 	rxw_slab_fini(&p->tx.ents);
 	rxw_slab_fini(&p->tx.segs);
 	rxw_slab_fini(&p->rx.ents);
@@ -93,7 +93,7 @@ bool rxw_pcall_done(const struct rxw_pcall *p)
 
 bool rxw_pcall_awaits_attach(const struct rxw_pcall *p)
 {
-	return p->state == RXW_CS_PRECALL && !p->timer.attach_told;
+	return p->state == RXW_CS_PRECALL && !p->timer.attach_posted;
 }
 
 uint64_t rxw_pcall_progress(const struct rxw_pcall *p)
@@ -113,10 +113,10 @@ void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets)
 
 void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
 {
-	if (p->timer.done_told || !rxw_pcall_done(p))
+	if (p->timer.done_posted || !rxw_pcall_done(p))
 		return;
-	p->timer.done_told = true;
-	rxw_pcall_touch(p, out, RXW_OUT_DONE);
+	p->timer.done_posted = true;
+	rxw_pcall_post_event(p, out, RXW_OUT_DONE);
 }
 
 /* Its queues are released, its end was counted. */
@@ -124,7 +124,7 @@ static void release(struct rxw_pcall *p)
 {
 	rxw_sendq_clear(p);
 	rxw_recvq_clear(p);
-	rxw_pcall_uncount(p);
+	rxw_pcall_live_dec(p);
 }
 
 void rxw_pcall_abandon(struct rxw_pcall *p, struct rxw_out *out)
@@ -157,22 +157,22 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	if (rxw_pcall_readable(p, NULL) == 0)
 		return;
-	if (c->strict_reach && !rxw_peer_proven(c->peer, out->now)) {
+	if (c->validate_first && !rxw_peer_validated(c->peer, out->now)) {
 		if (p->proof.since == 0)
 			rxw_proof_ask(p, &p->proof.since, out);
 		return;
 	}
 	p->proof.since = 0;
-	p->timer.attach_told = true;
-	rxw_pcall_touch(p, out, RXW_OUT_ATTACH);
+	p->timer.attach_posted = true;
+	rxw_pcall_post_event(p, out, RXW_OUT_ATTACH);
 }
 
-void rxw_pcall_proved(struct rxw_pcall *p, struct rxw_out *out)
+void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out)
 {
 	p->proof.pings = 0;
 	if (p->proof.bytes_since != 0) {
 		p->proof.bytes_since = 0;
-		rxw_send_offer(p, out);
+		rxw_send_schedule(p, out);
 	}
 	rxw_pcall_try_attach(p, out);
 	rxw_pcall_arm(p, out);
@@ -188,8 +188,9 @@ void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out)
 	p->time.last_moved = out->now;
 	rxw_tally(out->stats, &out->stats->calls_started, 1);
 	RXW_PROBE(call_handler, p, waited);
-	rxw_seen(p, out->stats,
-		 (struct rxw_seen){.kind = RXW_SEEN_CALL_HANDLER, .now = out->now, .a = waited});
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){
+			  .kind = RXW_TRACE_CALL_HANDLER, .now = out->now, .a = waited});
 	rxw_pcall_arm(p, out);
 }
 
@@ -219,7 +220,7 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 	rxw_sendq_probe(p, q);
 	rxw_sendq_note_high(p);
 	if (rxw_pcall_sendable(p, out->now)) {
-		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
 	} else if (q->hold_at == RXW_NEVER && q->nxt < q->end) {
 		q->hold_at = out->now + RXW_MS;
 		rxw_pcall_arm(p, out);
@@ -246,7 +247,7 @@ void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, un
 {
 	rxw_send_train_done(p, train, sent, error, out->now);
 	if (rxw_pcall_live(p))
-		rxw_send_offer(p, out);
+		rxw_send_schedule(p, out);
 	rxw_pcall_arm(p, out);
 	p->conn->ops->drop(p);
 }
@@ -282,7 +283,7 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	p->ack.final = false;
 	p->ack.reason = 0;
 	p->ack.now = false;
-	rxw_pcall_touch(p, out, RXW_OUT_READ | RXW_OUT_WRITE);
+	rxw_pcall_post_event(p, out, RXW_OUT_READ | RXW_OUT_WRITE);
 	rxw_pcall_done_event(p, out);
 	rxw_pcall_arm(p, out);
 }
@@ -293,7 +294,7 @@ static void ended(struct rxw_pcall *p, struct rxw_out *out)
 	p->state = RXW_CS_DALLY;
 	p->timer.ping = RXW_NEVER;
 	rxw_tally(out->stats, &out->stats->calls_ended, 1);
-	rxw_pcall_uncount(p);
+	rxw_pcall_live_dec(p);
 	saw_end(p, out);
 }
 
@@ -307,7 +308,7 @@ void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_sendq_clear(p);
 	if (q->above_high || q->stopped) {
 		q->above_high = false;
-		rxw_pcall_touch(p, out, RXW_OUT_WRITE);
+		rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
 	}
 	if (!p->client && p->state == RXW_CS_HOLD) {
 		p->ack.due = RXW_NEVER;
@@ -325,7 +326,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	rxw_recvq_discard(p);
 	rxw_sendq_clear(p);
-	rxw_ack_forget(p);
+	rxw_ack_clear(p);
 	ended(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
 		/* A next call on the channel would say as much. */
@@ -349,7 +350,7 @@ void rxw_pcall_finish(struct rxw_pcall *p, struct rxw_out *out)
 		if (rxw_pcall_send_complete(p))
 			rxw_pcall_all_acked(p, out);
 		else
-			rxw_send_offer(p, out);
+			rxw_send_schedule(p, out);
 	}
 	rxw_pcall_arm(p, out);
 }

@@ -68,11 +68,11 @@ void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets);
  * The call is over, or its connection given up: it no longer counts as live. May be repeated. The
  * release order makes its final counters and returned memory visible to those who see the count drop.
  */
-void rxw_pcall_uncount(struct rxw_pcall *p);
+void rxw_pcall_live_dec(struct rxw_pcall *p);
 /* Release the queues, before the storage of the call is freed. */
 void rxw_pcall_fini(struct rxw_pcall *p);
 /* Trace event: the application began a call, or a server received its first packet. */
-void rxw_saw_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats);
+void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats);
 
 /* --- for the connection --- */
 
@@ -90,7 +90,7 @@ void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out);
  */
 void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out);
 /* The address is validated: release what waits for that. */
-void rxw_pcall_proved(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out);
 /* The limit that the call has exceeded. */
 enum rxw_limit {
 	RXW_LIMIT_NONE,
@@ -103,9 +103,9 @@ enum rxw_limit rxw_pcall_overdue(const struct rxw_pcall *p, uint64_t now);
 void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out);
 
 enum rxw_input_result {
-	RXW_INPUT_DONE,	  /* handled: queued, answered, or dropped and counted */
-	RXW_INPUT_VERIFY, /* verify() each packet without the lock, set `verified`, input again */
-	RXW_INPUT_PROVED  /* of rxw_pcall_input(): the address is validated, for all calls */
+	RXW_INPUT_DONE,	    /* handled: queued, answered, or dropped and counted */
+	RXW_INPUT_VERIFY,   /* verify() each packet without the lock, set `verified`, input again */
+	RXW_INPUT_VALIDATED /* of rxw_pcall_input(): the address is validated, for all calls */
 };
 /* A run for this call. */
 enum rxw_input_result rxw_pcall_input(struct rxw_pcall *p, const struct rxw_rxrun *run,

@@ -2,9 +2,9 @@
 /* When a call's timer has to run, and the limits of the call (rx-protocol 6). */
 #include "proto/call/call.h"
 
-#define BROKEN	      (60 * RXW_SEC) /* so long, no packet verified: wrong keys (7.1) */
-#define BROKEN_LEAST  4		     /* packets */
-#define UNPROVEN_LIFE (15 * RXW_SEC)
+#define BROKEN		 (60 * RXW_SEC) /* so long, no packet verified: wrong keys (7.1) */
+#define BROKEN_LEAST	 4		/* packets */
+#define UNVALIDATED_LIFE (15 * RXW_SEC)
 
 /* A margin for the round trip. */
 static uint64_t fudge(const struct rxw_pcall *p)
@@ -20,9 +20,9 @@ static uint64_t dead_at(const struct rxw_pcall *p)
 
 	if (p->client && p->time.first_sent == 0)
 		return RXW_NEVER;
-	if (p->state == RXW_CS_PRECALL && dead > UNPROVEN_LIFE &&
-	    !rxw_peer_proven(p->conn->peer, heard))
-		dead = UNPROVEN_LIFE;
+	if (p->state == RXW_CS_PRECALL && dead > UNVALIDATED_LIFE &&
+	    !rxw_peer_validated(p->conn->peer, heard))
+		dead = UNVALIDATED_LIFE;
 	at = heard + dead + fudge(p);
 	if (p->timer.unreachable != 0 && heard <= p->timer.unreachable)
 		at = rxw_min64(at,
@@ -66,7 +66,7 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 			at = rxw_min64(at, p->rx.failed_since + BROKEN);
 	}
 	if (at < t->deadline && out != NULL)
-		rxw_pcall_touch(p, out, RXW_OUT_TIMER);
+		rxw_pcall_post_event(p, out, RXW_OUT_TIMER);
 	t->deadline = at;
 }
 

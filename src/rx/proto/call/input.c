@@ -46,9 +46,9 @@ static void tell_reader(struct rxw_pcall *p, struct rxw_out *out)
 	if (p->state == RXW_CS_PRECALL)
 		rxw_pcall_try_attach(p, out);
 	else if (ended || readable >= p->conn->params->wake_packets)
-		rxw_pcall_touch(p, out, RXW_OUT_READ);
+		rxw_pcall_post_event(p, out, RXW_OUT_READ);
 	else if (readable > 0)
-		rxw_pcall_touch(p, out, RXW_OUT_QUIET);
+		rxw_pcall_post_event(p, out, RXW_OUT_READ_LATER);
 }
 
 /* Packets for a call that accepts no more: repeat the answer. */
@@ -210,9 +210,9 @@ static bool validate(struct rxw_pcall *p, uint64_t now)
 {
 	/* Another connection may have validated it; a call learns that only here. */
 	bool waited = p->proof.bytes_since != 0 || p->proof.since != 0 ||
-		      !rxw_peer_proven(p->conn->peer, now);
+		      !rxw_peer_validated(p->conn->peer, now);
 
-	rxw_peer_prove(p->conn->peer, now);
+	rxw_peer_set_validated(p->conn->peer, now);
 	return waited;
 }
 
@@ -252,10 +252,10 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 		rxw_pcall_all_acked(p, out);
 	} else {
 		rxw_sendq_tell_writer(p, out);
-		rxw_send_offer(p, out);
+		rxw_send_schedule(p, out);
 	}
 	rxw_pcall_arm(p, out);
-	return waited ? RXW_INPUT_PROVED : RXW_INPUT_DONE;
+	return waited ? RXW_INPUT_VALIDATED : RXW_INPUT_DONE;
 }
 
 static void input_ack_all(struct rxw_pcall *p, struct rxw_out *out)
@@ -267,7 +267,7 @@ static void input_ack_all(struct rxw_pcall *p, struct rxw_out *out)
 	if (rxw_pcall_send_complete(p))
 		rxw_pcall_all_acked(p, out);
 	else
-		rxw_send_offer(p, out);
+		rxw_send_schedule(p, out);
 	rxw_pcall_arm(p, out);
 }
 

@@ -26,7 +26,7 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 		return;
 	}
 	p->timer.ping = out->now + interval;
-	if (!p->client && !rxw_peer_proven(p->conn->peer, out->now)) {
+	if (!p->client && !rxw_peer_validated(p->conn->peer, out->now)) {
 		if (p->proof.pings < UNSOLICITED && rxw_ack_ping(p, 0, out))
 			p->proof.pings++;
 		return;
@@ -39,7 +39,7 @@ static void proof_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_proof *proof = &p->proof;
 
-	if (rxw_peer_proven(p->conn->peer, out->now)) {
+	if (rxw_peer_validated(p->conn->peer, out->now)) {
 		proof->since = 0;
 		rxw_pcall_try_attach(p, out);
 	} else if (out->now >= proof->since + REACH_LIFE) {

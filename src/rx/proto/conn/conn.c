@@ -55,7 +55,7 @@ bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (p->state != RXW_CS_PRECALL || p->error != 0 || c->channel[p->channel] != p)
 		return false;
-	rxw_ack_take_back(p, out);
+	rxw_ack_withdraw(p, out);
 	rxw_pconn_write_busy(c, p->channel, p->number, out);
 	rxw_pcall_detach(p, out);
 	return true;
@@ -101,7 +101,7 @@ int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now)
 		return -RXW_ELIMIT;
 	if (c->channel[channel] != NULL)
 		rxw_pcall_detach(c->channel[channel], NULL);
-	rxw_ended_forget(c, channel);
+	rxw_finished_clear(c, channel);
 	c->channel[channel] = call;
 	rxw_pcall_init(call, c, channel, ++c->number[channel], now);
 	rxw_pcall_arm(call, NULL);

@@ -33,8 +33,8 @@ static inline bool rxw_pconn_authenticated(const struct rxw_pconn *c)
  */
 enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run,
 				      struct rxw_out *out);
-/* The receive batch is over for this connection: write the merged ACKs. `dry`: the socket is drained. */
-void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out);
+/* The receive batch is over for this connection: write the merged ACKs. `drained`: the socket is drained. */
+void rxw_pconn_batch_end(struct rxw_pconn *c, bool drained, struct rxw_out *out);
 /* ACKs are still owed: call rxw_pconn_batch_end() again when the socket is drained, or a timer of 1 ms. */
 bool rxw_pconn_owes(const struct rxw_pconn *c);
 /* Verified packets: the good ones are input, the others counted. ACKs become due as above. */
@@ -45,7 +45,7 @@ void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
  * it. True: *run has a reference of its buffer for the caller, and no path. The lock must not be
  * released before all were taken.
  */
-bool rxw_pconn_take_kept(struct rxw_pconn *c, struct rxw_rxrun *run);
+bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run);
 /* An ICMP report about the peer: a hint (6.2). */
 void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out *out);
 
@@ -91,17 +91,17 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 			       struct rxw_out *out);
 /* The address is validated: release what waits for that in all calls. */
-void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out);
+void rxw_pconn_validated(struct rxw_pconn *c, struct rxw_out *out);
 /* Send a CHALLENGE if a call wants one. */
 void rxw_pconn_challenge_wanted(struct rxw_pconn *c, struct rxw_out *out);
 /* A packet for the call that the channel remembers; the answers, merged per batch; a new call. */
-void rxw_ended_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
-		     struct rxw_out *out);
-void rxw_ended_batch_end(struct rxw_pconn *c, struct rxw_out *out);
-static inline void rxw_ended_forget(struct rxw_pconn *c, unsigned channel)
+void rxw_finished_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
+			struct rxw_out *out);
+void rxw_finished_batch_end(struct rxw_pconn *c, struct rxw_out *out);
+static inline void rxw_finished_clear(struct rxw_pconn *c, unsigned channel)
 {
-	c->ended[channel].state = RXW_CS_NOTINIT;
-	c->ended_owes &= (uint8_t) ~(1u << channel);
+	c->finished[channel].state = RXW_CS_NOTINIT;
+	c->finished_owes &= (uint8_t) ~(1u << channel);
 }
 
 /* --- the table of connections by (role, epoch, cid, address); the caller locks it --- */

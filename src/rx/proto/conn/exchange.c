@@ -80,13 +80,13 @@ static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct 
 	c->last_heard = out->now;
 	for (unsigned i = 0; i < 4; i++) {
 		if (job->calls[i] > c->number[i]) {
-			rxw_ended_forget(c, i);
+			rxw_finished_clear(c, i);
 			c->number[i] = job->calls[i];
 		}
 		if (live(c, i))
 			c->channel[i]->time.last_heard = out->now;
 	}
-	rxw_pconn_proved(c, out);
+	rxw_pconn_validated(c, out);
 }
 
 struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
@@ -97,7 +97,7 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 
 	c->auth.busy = false;
 	numbers(c, calls);
-	if (c->error != 0 || c->forgotten) {
+	if (c->error != 0 || c->evicted) {
 		/* too late */
 	} else if (job->work == RXW_AUTH_RESPOND) {
 		if (rxw_auth_respond_again(c, job, calls, out))
@@ -114,12 +114,12 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 	return reply;
 }
 
-void rxw_pconn_proved(struct rxw_pconn *c, struct rxw_out *out)
+void rxw_pconn_validated(struct rxw_pconn *c, struct rxw_out *out)
 {
-	rxw_peer_prove(c->peer, out->now);
+	rxw_peer_set_validated(c->peer, out->now);
 	for (unsigned i = 0; i < 4; i++)
 		if (live(c, i))
-			rxw_pcall_proved(c->channel[i], out);
+			rxw_pcall_validated(c->channel[i], out);
 	rxw_pconn_challenge_wanted(c, out);
 }
 

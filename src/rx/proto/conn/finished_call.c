@@ -12,20 +12,20 @@ static uint32_t rwind_of(const struct rxw_recvq *q)
 void rxw_pcall_retire(struct rxw_pcall *p)
 {
 	struct rxw_pconn *c = p->conn;
-	struct rxw_ended *e = &c->ended[p->channel];
+	struct rxw_finished_call *e = &c->finished[p->channel];
 
 	if (c->channel[p->channel] != p || !rxw_pcall_done(p))
 		return;
-	*e = (struct rxw_ended){
+	*e = (struct rxw_finished_call){
 		.state = (uint8_t)p->state,
 		.local_status = p->local_status,
-		.mtu = (uint16_t)p->tx.mtu.confirmed,
 	};
-	c->ended_owes &= (uint8_t) ~(1u << p->channel);
+	c->finished_owes &= (uint8_t) ~(1u << p->channel);
 	if (p->state == RXW_CS_RESET) {
 		e->error = p->error;
 		e->abort = p->abort;
 	} else {
+		e->mtu = (uint16_t)p->tx.mtu.confirmed;
 		e->next = p->rx.next;
 		e->highest = p->rx.highest;
 		e->rwind = (uint8_t)rwind_of(&p->rx);
@@ -34,7 +34,7 @@ void rxw_pcall_retire(struct rxw_pcall *p)
 		if (p->ack.reason != 0 && p->ack.now) {
 			e->reason = p->ack.reason;
 			e->serial = p->ack.serial;
-			c->ended_owes |= (uint8_t)(1u << p->channel);
+			c->finished_owes |= (uint8_t)(1u << p->channel);
 		}
 	}
 	c->channel[p->channel] = NULL;
@@ -45,7 +45,7 @@ void rxw_pcall_retire(struct rxw_pcall *p)
 static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, uint32_t serial,
 		      struct rxw_out *out)
 {
-	const struct rxw_ended *e = &c->ended[channel];
+	const struct rxw_finished_call *e = &c->finished[channel];
 	uint8_t table[RXW_MAX_ACKS];
 	struct rxw_ack ack = {.serial = serial,
 			      .reason = (uint8_t)reason,
@@ -73,7 +73,7 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 
 static void write_abort(struct rxw_pconn *c, unsigned channel, struct rxw_out *out)
 {
-	struct rxw_ended *e = &c->ended[channel];
+	struct rxw_finished_call *e = &c->finished[channel];
 	struct rxw_aborting a = {.channel = channel,
 				 .number = c->number[channel],
 				 .error = e->error,
@@ -86,7 +86,7 @@ static void write_abort(struct rxw_pconn *c, unsigned channel, struct rxw_out *o
 static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
 		       struct rxw_out *out)
 {
-	struct rxw_ended *e = &c->ended[channel];
+	struct rxw_finished_call *e = &c->finished[channel];
 	uint32_t first = run->head.seq, end = first + run->count;
 
 	if (first == 0 || end < first || end == UINT32_MAX) {
@@ -101,13 +101,13 @@ static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_r
 	/* One answer per batch. */
 	e->reason = RXW_ACK_DUPLICATE;
 	e->serial = run->head.serial + run->count - 1;
-	c->ended_owes |= (uint8_t)(1u << channel);
+	c->finished_owes |= (uint8_t)(1u << channel);
 }
 
 static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
 		      struct rxw_out *out)
 {
-	struct rxw_ended *e = &c->ended[channel];
+	struct rxw_finished_call *e = &c->finished[channel];
 	uint32_t serial = run->head.serial;
 	struct rxw_ack ack;
 	bool asks;
@@ -118,7 +118,7 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 	}
 	/* The ACK that ended the call may have triggered a PING with a secret serial. */
 	if (ack.serial != 0 && ack.serial == c->rx.proof_serial)
-		rxw_pconn_proved(c, out);
+		rxw_pconn_validated(c, out);
 	asks = (run->head.flags & RXW_REQUEST_ACK) || ack.reason == RXW_ACK_PING;
 	if (e->state == RXW_CS_RESET) {
 		if (asks || e->abort.owed)
@@ -131,8 +131,8 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 	}
 }
 
-void rxw_ended_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
-		     struct rxw_out *out)
+void rxw_finished_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
+			struct rxw_out *out)
 {
 	int32_t code;
 
@@ -159,12 +159,12 @@ void rxw_ended_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxr
 	}
 }
 
-void rxw_ended_batch_end(struct rxw_pconn *c, struct rxw_out *out)
+void rxw_finished_batch_end(struct rxw_pconn *c, struct rxw_out *out)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		const struct rxw_ended *e = &c->ended[i];
+		const struct rxw_finished_call *e = &c->finished[i];
 
-		if ((c->ended_owes & 1u << i) && write_ack(c, i, e->reason, e->serial, out))
-			c->ended_owes &= (uint8_t) ~(1u << i);
+		if ((c->finished_owes & 1u << i) && write_ack(c, i, e->reason, e->serial, out))
+			c->finished_owes &= (uint8_t) ~(1u << i);
 	}
 }

@@ -115,11 +115,11 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 		rxw_pconn_write_busy(c, channel, h->call, out);
 		return drop(run, RXW_DROP_LIMIT, out);
 	}
-	rxw_ended_forget(c, channel);
+	rxw_finished_clear(c, channel);
 	c->channel[channel] = p;
 	c->number[channel] = h->call;
 	rxw_pcall_init(p, c, channel, h->call, out->now);
-	rxw_saw_begin(p, out->stats);
+	rxw_event_begin(p, out->stats);
 	return rxw_pcall_input_data(p, run, out);
 }
 
@@ -132,7 +132,7 @@ static void count_received(struct rxw_pconn *c, const struct rxw_rxrun *run, str
 	c->count.packets_received += run->count;
 	c->count.bytes_received += run->size;
 	atomic_fetch_add_explicit(&c->peer->bytes_received, run->size, memory_order_relaxed);
-	if (c->client || rxw_peer_proven(c->peer, out->now))
+	if (c->client || rxw_peer_validated(c->peer, out->now))
 		return;
 	/* Only the jumbo header of a jumbogram's member was on the wire. */
 	if (run->jumbo)
@@ -150,14 +150,14 @@ static enum rxw_input_result input_channel(struct rxw_pconn *c, const struct rxw
 	struct rxw_pcall *p = c->channel[channel];
 	bool ours = p != NULL ? p->number == h->call
 			      : h->call == c->number[channel] &&
-					c->ended[channel].state != RXW_CS_NOTINIT;
+					c->finished[channel].state != RXW_CS_NOTINIT;
 
 	if (ours && h->type == RXW_BUSY)
 		c->busy_until[channel] = out->now + BUSY_AVOID;
 	if (ours && p != NULL)
 		return rxw_pcall_input(p, run, out);
 	if (ours) {
-		rxw_ended_input(c, channel, run, out);
+		rxw_finished_input(c, channel, run, out);
 		return RXW_INPUT_DONE;
 	}
 	if (c->client || h->call < c->number[channel])
@@ -178,7 +178,7 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 	if (foreign(c, h, &cause))
 		return drop(run, cause, out);
 	if (c->error != 0) {
-		if (!c->forgotten &&
+		if (!c->evicted &&
 		    (h->type == RXW_DATA || h->type == RXW_ACK || h->type == RXW_ACKALL))
 			rxw_pconn_write_abort(c, out);
 		return drop(run, RXW_DROP_STATE, out);
@@ -186,8 +186,8 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 	if (h->call == 0)
 		return input_connection(c, run, out);
 	result = input_channel(c, run, out);
-	if (result == RXW_INPUT_PROVED) {
-		rxw_pconn_proved(c, out);
+	if (result == RXW_INPUT_VALIDATED) {
+		rxw_pconn_validated(c, out);
 		return RXW_INPUT_DONE;
 	}
 	if (c->auth.wanted)
@@ -195,20 +195,20 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 	return result;
 }
 
-void rxw_pconn_batch_end(struct rxw_pconn *c, bool dry, struct rxw_out *out)
+void rxw_pconn_batch_end(struct rxw_pconn *c, bool drained, struct rxw_out *out)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->channel[i];
 
 		if (p == NULL ||
-		    !(p->ack.in_batch || (dry && p->ack.reason != 0 && p->ack.unacked > 1)))
+		    !(p->ack.in_batch || (drained && p->ack.reason != 0 && p->ack.unacked > 1)))
 			continue;
-		rxw_ack_batch_end(p, dry, out);
+		rxw_ack_batch_end(p, drained, out);
 		rxw_pcall_done_event(p, out); /* it may have been the final ACK */
 		rxw_pcall_arm(p, out);
 	}
-	if (c->ended_owes != 0)
-		rxw_ended_batch_end(c, out);
+	if (c->finished_owes != 0)
+		rxw_finished_batch_end(c, out);
 }
 
 bool rxw_pconn_owes(const struct rxw_pconn *c)
@@ -219,5 +219,5 @@ bool rxw_pconn_owes(const struct rxw_pconn *c)
 		if (p != NULL && p->ack.reason != 0 && (p->ack.now || p->ack.unacked > 1))
 			return true;
 	}
-	return c->ended_owes != 0;
+	return c->finished_owes != 0;
 }

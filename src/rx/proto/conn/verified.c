@@ -43,7 +43,7 @@ static bool forget_forged(struct rxw_pconn *c, struct rxw_pcall *p, struct rxw_o
 	rxw_pcall_retire(p);
 	if (c->channel[channel] != NULL)
 		rxw_pcall_detach(p, out);
-	rxw_ended_forget(c, channel);
+	rxw_finished_clear(c, channel);
 	c->number[channel] = c->auth.claimed[channel];
 	return true;
 }
@@ -97,10 +97,10 @@ void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
 		failed(c, run, bad, out);
 }
 
-bool rxw_pconn_take_kept(struct rxw_pconn *c, struct rxw_rxrun *run)
+bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run)
 {
 	for (unsigned i = 0; i < 4; i++)
-		if (c->channel[i] != NULL && rxw_recvq_take_kept(c->channel[i], run))
+		if (c->channel[i] != NULL && rxw_recvq_take_unverified(c->channel[i], run))
 			return true;
 	return false;
 }

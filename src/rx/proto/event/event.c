@@ -3,7 +3,8 @@
 #include "proto/event/event.h"
 #include "proto/state.h"
 
-void rxw_seen_call(const struct rxw_pcall *p, struct rxw_tracer *tracer, struct rxw_seen *seen)
+void rxw_event_send(const struct rxw_pcall *p, struct rxw_tracer *tracer,
+		    struct rxw_trace_event *seen)
 {
 	seen->epoch = p->conn->epoch;
 	seen->cid = p->conn->cid | p->channel;

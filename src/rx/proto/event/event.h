@@ -17,19 +17,19 @@ struct rxw_pcall;
 
 /* --- trace events --- */
 
-enum rxw_seen_kind {
-	RXW_SEEN_CALL_BEGIN,   /* a: service, b: client, c: security index */
-	RXW_SEEN_CALL_HANDLER, /* server: a handler takes the call; a: ns since it began */
-	RXW_SEEN_CALL_END,     /* a: code (uint32_t), b: ns since it began, c: origin, d: client */
-	RXW_SEEN_RETRANSMIT,   /* a: first seq, b: packets */
-	RXW_SEEN_TIMEOUT,      /* a: consecutive timeouts before this one */
-	RXW_SEEN_SPURIOUS,     /* a packet counted as lost had arrived; a: reordering in packets */
-	RXW_SEEN_WINDOW,       /* a: cwnd, b: ssthresh, c: the peer's window, d: in flight */
-	RXW_SEEN_DROP	       /* a: cause, b: packets; no connection, the rest is 0 */
+enum rxw_trace_kind {
+	RXW_TRACE_CALL_BEGIN,	/* a: service, b: client, c: security index */
+	RXW_TRACE_CALL_HANDLER, /* server: a handler takes the call; a: ns since it began */
+	RXW_TRACE_CALL_END,	/* a: code (uint32_t), b: ns since it began, c: origin, d: client */
+	RXW_TRACE_RETRANSMIT,	/* a: first seq, b: packets */
+	RXW_TRACE_TIMEOUT,	/* a: consecutive timeouts before this one */
+	RXW_TRACE_SPURIOUS,	/* a packet counted as lost had arrived; a: reordering in packets */
+	RXW_TRACE_WINDOW,	/* a: cwnd, b: ssthresh, c: the peer's window, d: in flight */
+	RXW_TRACE_DROP		/* a: cause, b: packets; no connection, the rest is 0 */
 };
 
-struct rxw_seen {
-	enum rxw_seen_kind kind;
+struct rxw_trace_event {
+	enum rxw_trace_kind kind;
 	uint32_t epoch, cid /* with the channel */, call;
 	uint64_t now; /* ns, monotonic; 0: unknown */
 	uint64_t a, b, c, d;
@@ -40,7 +40,7 @@ struct rxw_seen {
  * any lock held: it takes only its own lock and does not block.
  */
 struct rxw_tracer {
-	void (*note)(struct rxw_tracer *tracer, const struct rxw_seen *seen);
+	void (*note)(struct rxw_tracer *tracer, const struct rxw_trace_event *seen);
 };
 
 /* --- counters --- */
@@ -88,16 +88,17 @@ static inline struct rxw_tracer *rxw_tracing(const struct rxw_pstats *stats)
 }
 
 /* Report an event of a call: set its connection and number, and hand it to the tracer. */
-void rxw_seen_call(const struct rxw_pcall *p, struct rxw_tracer *tracer, struct rxw_seen *seen);
+void rxw_event_send(const struct rxw_pcall *p, struct rxw_tracer *tracer,
+		    struct rxw_trace_event *seen);
 
 /* The same if the endpoint is traced. Without a tracer this costs one load and one branch. */
-static inline void rxw_seen(const struct rxw_pcall *p, const struct rxw_pstats *stats,
-			    struct rxw_seen seen)
+static inline void rxw_event(const struct rxw_pcall *p, const struct rxw_pstats *stats,
+			     struct rxw_trace_event seen)
 {
 	struct rxw_tracer *t = rxw_tracing(stats);
 
 	if (__builtin_expect(t != NULL, 0))
-		rxw_seen_call(p, t, &seen);
+		rxw_event_send(p, t, &seen);
 }
 
 /* Count and report dropped packets. */
@@ -110,7 +111,8 @@ static inline void rxw_drop(struct rxw_pstats *stats, enum rxw_drop cause, uint6
 	rxw_tally(stats, &stats->drops[cause], packets);
 	RXW_PROBE(drop, (int)cause, packets);
 	if (__builtin_expect(t != NULL, 0))
-		t->note(t, &(struct rxw_seen){.kind = RXW_SEEN_DROP, .a = cause, .b = packets});
+		t->note(t, &(struct rxw_trace_event){
+				   .kind = RXW_TRACE_DROP, .a = cause, .b = packets});
 }
 
 #endif

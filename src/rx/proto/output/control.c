@@ -4,15 +4,15 @@
 
 #define ABORT_INTERVAL (100 * RXW_MS)
 
-void rxw_pcall_touch(struct rxw_pcall *p, struct rxw_out *out, uint32_t events)
+void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t events)
 {
 	p->out.events |= events;
 	if (p->out.linked)
 		return;
 	p->conn->ops->hold(p);
 	p->out.linked = true;
-	p->out.next = out->touched;
-	out->touched = p;
+	p->out.next = out->posted;
+	out->posted = p;
 }
 
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,

@@ -29,13 +29,13 @@ enum rxw_out_event {
 	RXW_OUT_ATTACH = 8, /* a server call may get its handler now */
 	RXW_OUT_DONE = 16,  /* the call is over: finished and acknowledged, or in error */
 	RXW_OUT_TIMER = 32, /* its deadline moved to an earlier time */
-	RXW_OUT_QUIET =
+	RXW_OUT_READ_LATER =
 		64, /* readable, below the wake threshold: wake when the socket is drained */
 };
 
 /*
  * The output record. The caller provides it, with space for control packets, and handles it after
- * releasing the lock. The calls in `touched` are linked through themselves; the list holds a reference
+ * releasing the lock. The calls in `posted` are linked through themselves; the list holds a reference
  * of each (ops->hold), which the caller drops. When the ctl array is full, acknowledgements stay owed;
  * the next end of a batch or the timer tries them again.
  */
@@ -44,7 +44,7 @@ struct rxw_out {
 	struct rxw_pstats *stats;
 	struct rxw_ctl *ctl;
 	unsigned ctl_count, ctl_room;
-	struct rxw_pcall *touched;
+	struct rxw_pcall *posted;
 	struct rxw_pconn *auth; /* a job of the exchange became due on it (proto/auth/auth.h) */
 };
 
@@ -62,7 +62,7 @@ struct rxw_abortstate {
 };
 
 /* Post events of a call; links the call to the record. */
-void rxw_pcall_touch(struct rxw_pcall *p, struct rxw_out *out, uint32_t events);
+void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t events);
 
 /*
  * A new control packet with its header, to be followed by `body` bytes. Control packets and the trains

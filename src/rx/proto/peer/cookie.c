@@ -19,16 +19,16 @@
  */
 #define LEAST (0x80000000u + (1u << 24))
 
-struct rxw_questions {
+struct rxw_cookies {
 	uint64_t secret[2]; /* never leaves */
 	struct rxw_rate rate;
 	uint64_t until;		/* ns; no cookie is valid after that */
 	uint8_t asked[BUCKETS]; /* period of the latest PING, 1..255; 0 = none yet */
 };
 
-struct rxw_questions *rxw_questions_create(const uint64_t secret[2], uint64_t now)
+struct rxw_cookies *rxw_cookies_create(const uint64_t secret[2], uint64_t now)
 {
-	struct rxw_questions *q = rxw_mem_get(NULL, sizeof(*q));
+	struct rxw_cookies *q = rxw_mem_get(NULL, sizeof(*q));
 
 	if (q == NULL)
 		return NULL;
@@ -37,7 +37,7 @@ struct rxw_questions *rxw_questions_create(const uint64_t secret[2], uint64_t no
 	return q;
 }
 
-void rxw_questions_destroy(struct rxw_questions *q)
+void rxw_cookies_destroy(struct rxw_cookies *q)
 {
 	if (q == NULL)
 		return;
@@ -45,7 +45,7 @@ void rxw_questions_destroy(struct rxw_questions *q)
 	rxw_mem_give(NULL, q, sizeof(*q));
 }
 
-static unsigned bucket_of(const struct rxw_questions *q, const struct rxw_addr *peer)
+static unsigned bucket_of(const struct rxw_cookies *q, const struct rxw_addr *peer)
 {
 	return (unsigned)rxw_addr_hash(peer, q->secret, false) % BUCKETS;
 }
@@ -56,7 +56,7 @@ static uint64_t period_of(unsigned bucket, uint64_t now)
 	return (now + bucket * (PERIOD / BUCKETS)) / PERIOD;
 }
 
-static uint32_t serial_of(const struct rxw_questions *q, const struct rxw_addr *peer,
+static uint32_t serial_of(const struct rxw_cookies *q, const struct rxw_addr *peer,
 			  const struct rxw_header *h, uint64_t period)
 {
 	uint64_t word[4] = {rxw_addr_hash(peer, q->secret, true), period,
@@ -65,7 +65,7 @@ static uint32_t serial_of(const struct rxw_questions *q, const struct rxw_addr *
 	return LEAST + (uint32_t)(rxw_siphash(word, sizeof(word), q->secret) % (0u - LEAST));
 }
 
-uint32_t rxw_question_ask(struct rxw_questions *q, const struct rxw_addr *peer,
+uint32_t rxw_cookie_issue(struct rxw_cookies *q, const struct rxw_addr *peer,
 			  const struct rxw_header *head, uint64_t now)
 {
 	unsigned bucket = bucket_of(q, peer);
@@ -79,8 +79,8 @@ uint32_t rxw_question_ask(struct rxw_questions *q, const struct rxw_addr *peer,
 	return serial_of(q, peer, head, period);
 }
 
-bool rxw_question_answered(const struct rxw_questions *q, const struct rxw_addr *peer,
-			   const struct rxw_header *head, uint32_t serial, uint64_t now)
+bool rxw_cookie_check(const struct rxw_cookies *q, const struct rxw_addr *peer,
+		      const struct rxw_header *head, uint32_t serial, uint64_t now)
 {
 	uint64_t period;
 
@@ -91,8 +91,8 @@ bool rxw_question_answered(const struct rxw_questions *q, const struct rxw_addr 
 	       (period > 0 && serial == serial_of(q, peer, head, period - 1));
 }
 
-size_t rxw_question_put(uint8_t *out, const struct rxw_header *request, uint32_t serial,
-			unsigned mtu, unsigned window)
+size_t rxw_cookie_put_ping(uint8_t *out, const struct rxw_header *request, uint32_t serial,
+			   unsigned mtu, unsigned window)
 {
 	struct rxw_header h = {
 		.epoch = request->epoch,

@@ -4,32 +4,32 @@
 #include "base/rtt.h"
 #include "proto/peer/peer.h"
 
-#define PROOF_LIFE (60 * RXW_SEC)
-#define WASTE_CALL 16u	/* packets charged for each abandoned call */
-#define WASTE_MOST 512u /* packets: a little more than one call may queue */
-#define WASTE_RATE 64u	/* packets a second by which the account drains */
-#define PEER_LIFE  (300 * RXW_SEC)
-#define FIRST_SIZE 64u
-#define REAP_ROUND 64u	/* calls that look at all entries ... */
-#define REAP_LEAST 256u /* ... of a table larger than that */
+#define VALIDATION_LIFE (60 * RXW_SEC)
+#define WASTE_CALL	16u  /* packets charged for each abandoned call */
+#define WASTE_MOST	512u /* packets: a little more than one call may queue */
+#define WASTE_RATE	64u  /* packets a second by which the account drains */
+#define PEER_LIFE	(300 * RXW_SEC)
+#define FIRST_SIZE	64u
+#define REAP_ROUND	64u  /* calls that look at all entries ... */
+#define REAP_LEAST	256u /* ... of a table larger than that */
 /* Addresses are cheap to forge: above this number, idle unvalidated entries are freed ... */
-#define STRANGERS_KEPT 1024u
-#define KEPT	       65536u /* ... and above this one all idle entries */
-#define SWEEP	       2u     /* slots swept per new entry: entries go faster than they come */
-#define MARKS	       65536u /* marks of validated addresses */
+#define UNVALIDATED_KEPT 1024u
+#define KEPT		 65536u /* ... and above this one all idle entries */
+#define SWEEP		 2u	/* slots swept per new entry: entries go faster than they come */
+#define MARKS		 65536u /* marks of validated addresses */
 
 /*
- * One bit per validated address, in four generations of PROOF_LIFE each. The current generation and
+ * One bit per validated address, in four generations of VALIDATION_LIFE each. The current generation and
  * the one before it have the mark of every validated address; the next is clear, and the one after
  * that is being cleared. Addresses share bits, so a bit means "perhaps".
  */
-struct rxw_proof_marks {
+struct rxw_validated_marks {
 	_Atomic(uint64_t) bits[4][MARKS / 64];
 	_Atomic(bool) used[4];
 };
 
 struct rxw_peer_table {
-	struct rxw_proof_marks marks;
+	struct rxw_validated_marks marks;
 	struct rxw_peer **slot;
 	unsigned size, count;
 	unsigned reap_slot; /* looked at next */
@@ -94,8 +94,8 @@ static bool expired(const struct rxw_peer_table *t, const struct rxw_peer *p, ui
 {
 	if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0)
 		return false;
-	if (t->count > KEPT || (t->count > STRANGERS_KEPT &&
-				atomic_load_explicit(&p->proven_at, memory_order_relaxed) == 0))
+	if (t->count > KEPT || (t->count > UNVALIDATED_KEPT &&
+				atomic_load_explicit(&p->validated_at, memory_order_relaxed) == 0))
 		return true;
 	return now >= atomic_load_explicit(&p->idle_since, memory_order_relaxed) + PEER_LIFE;
 }
@@ -123,9 +123,9 @@ static uint16_t mark_of(uint64_t hash)
 	return (uint16_t)(hash >> 48) % MARKS; /* from bits that do not choose the slot */
 }
 
-static void mark_proven(struct rxw_peer *p, uint64_t now)
+static void mark_validated(struct rxw_peer *p, uint64_t now)
 {
-	unsigned ring = now / PROOF_LIFE % 4;
+	unsigned ring = now / VALIDATION_LIFE % 4;
 	_Atomic(uint64_t) *word = &p->marks->bits[ring][p->mark / 64];
 	uint64_t bit = 1ull << p->mark % 64;
 
@@ -135,11 +135,11 @@ static void mark_proven(struct rxw_peer *p, uint64_t now)
 	atomic_store_explicit(&p->marks->used[ring], true, memory_order_relaxed);
 }
 
-bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr *addr,
-			   uint64_t now)
+bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			      uint64_t now)
 {
 	uint16_t mark = mark_of(rxw_addr_hash(addr, t->key, true));
-	uint64_t ring = now / PROOF_LIFE, bits;
+	uint64_t ring = now / VALIDATION_LIFE, bits;
 
 	bits = atomic_load_explicit(&t->marks.bits[ring % 4][mark / 64], memory_order_relaxed) |
 	       atomic_load_explicit(&t->marks.bits[(ring + 3) % 4][mark / 64],
@@ -147,10 +147,10 @@ bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr
 	return bits >> mark % 64 & 1;
 }
 
-/* Nothing is marked there for another PROOF_LIFE. A missed call leaves old marks, that is all. */
-static void clear_marks(struct rxw_proof_marks *m, uint64_t now)
+/* Nothing is marked there for another VALIDATION_LIFE. A missed call leaves old marks, that is all. */
+static void clear_marks(struct rxw_validated_marks *m, uint64_t now)
 {
-	unsigned ring = (now / PROOF_LIFE + 2) % 4;
+	unsigned ring = (now / VALIDATION_LIFE + 2) % 4;
 
 	if (!atomic_exchange_explicit(&m->used[ring], false, memory_order_relaxed))
 		return;
@@ -180,7 +180,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	p = rxw_mem_get(NULL, sizeof(*p));
 	if (p == NULL)
 		return NULL;
-	if (t->count > STRANGERS_KEPT)
+	if (t->count > UNVALIDATED_KEPT)
 		sweep(t, SWEEP, now);
 	if (t->count >= t->size)
 		grow(t);
@@ -276,25 +276,25 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
 	return rxw_peer_nth(t, &l, index, &steps);
 }
 
-bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now)
+bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now)
 {
-	uint64_t at = atomic_load_explicit(&p->proven_at, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&p->validated_at, memory_order_relaxed);
 
-	return at != 0 && now < at + PROOF_LIFE;
+	return at != 0 && now < at + VALIDATION_LIFE;
 }
 
-bool rxw_peer_freshly_proven(const struct rxw_peer *p, uint64_t now)
+bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now)
 {
-	return rxw_peer_proven(p, now + PROOF_LIFE / 2);
+	return rxw_peer_validated(p, now + VALIDATION_LIFE / 2);
 }
 
-void rxw_peer_prove(struct rxw_peer *p, uint64_t now)
+void rxw_peer_set_validated(struct rxw_peer *p, uint64_t now)
 {
-	atomic_store_explicit(&p->proven_at, now ? now : 1, memory_order_relaxed);
-	mark_proven(p, now);
+	atomic_store_explicit(&p->validated_at, now ? now : 1, memory_order_relaxed);
+	mark_validated(p, now);
 	/* When the validation has expired, counting begins again. */
-	atomic_store_explicit(&p->unproven_in, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->unproven_out, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->unvalidated_in, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->unvalidated_out, 0, memory_order_relaxed);
 }
 
 unsigned rxw_peer_overhead(const struct rxw_peer *p)
@@ -306,10 +306,10 @@ uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now)
 {
 	uint64_t in, out;
 
-	if (rxw_peer_proven(p, now))
+	if (rxw_peer_validated(p, now))
 		return UINT64_MAX;
-	in = 3 * atomic_load_explicit(&p->unproven_in, memory_order_relaxed);
-	out = atomic_load_explicit(&p->unproven_out, memory_order_relaxed);
+	in = 3 * atomic_load_explicit(&p->unvalidated_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unvalidated_out, memory_order_relaxed);
 	return in > out ? in - out : 0;
 }
 
@@ -317,22 +317,23 @@ bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, u
 {
 	uint64_t whole, in, out;
 
-	if (rxw_peer_proven(p, now))
+	if (rxw_peer_validated(p, now))
 		return true;
 	whole = bytes + (uint64_t)datagrams * rxw_peer_overhead(p);
-	in = 3 * atomic_load_explicit(&p->unproven_in, memory_order_relaxed);
-	out = atomic_load_explicit(&p->unproven_out, memory_order_relaxed);
+	in = 3 * atomic_load_explicit(&p->unvalidated_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unvalidated_out, memory_order_relaxed);
 	do {
 		if (out + whole > in)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&p->unproven_out, &out, out + whole, memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&p->unvalidated_out, &out, out + whole,
+							memory_order_relaxed,
+							memory_order_relaxed));
 	return true;
 }
 
 void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
 {
-	atomic_fetch_add_explicit(&p->unproven_in,
+	atomic_fetch_add_explicit(&p->unvalidated_in,
 				  bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
 				  memory_order_relaxed);
 }

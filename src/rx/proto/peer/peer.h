@@ -26,9 +26,9 @@ struct rxw_peer {
 	_Atomic(uint32_t) peer_max_mtu;		/* limit in the peer's ACKs, 0 = unknown */
 	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */
-	_Atomic(uint64_t) proven_at;	  /* latest validation, ns; 0 = never; valid for 60 s */
+	_Atomic(uint64_t) validated_at;	  /* latest validation, ns; 0 = never; valid for 60 s */
 	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
-	_Atomic(uint64_t) unproven_in, unproven_out;
+	_Atomic(uint64_t) unvalidated_in, unvalidated_out;
 	/* packets of replies that it requested and abandoned, as of wasted_at; rxw_peer_waste() */
 	_Atomic(uint64_t) wasted, wasted_at;
 	_Atomic(uint64_t) idle_since;
@@ -41,7 +41,7 @@ struct rxw_peer {
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
 	bool local; /* an address of this host; set at creation for loopback, else by the creator */
 	/* Its table's marks of validated addresses, and its mark there; fixed. */
-	struct rxw_proof_marks *marks;
+	struct rxw_validated_marks *marks;
 	uint16_t mark;
 };
 
@@ -58,8 +58,8 @@ struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_
  * False: no peer of this address is validated. True: perhaps one is. Needs no lock and reads no peer,
  * for floods in which each packet has another address.
  */
-bool rxw_peer_maybe_proven(const struct rxw_peer_table *t, const struct rxw_addr *addr,
-			   uint64_t now);
+bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			      uint64_t now);
 void rxw_peer_ref(struct rxw_peer *p);
 /* Entries stay for 300 s after the last reference; in a large table, unvalidated ones go earlier. */
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
@@ -96,10 +96,10 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for t
 
 /* --- address validation --- */
 
-bool rxw_peer_proven(const struct rxw_peer *p, uint64_t now);
+bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now);
 /* Validated, and at least half of the lifetime of that is left. */
-bool rxw_peer_freshly_proven(const struct rxw_peer *p, uint64_t now);
-void rxw_peer_prove(struct rxw_peer *p, uint64_t now);
+bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now);
+void rxw_peer_set_validated(struct rxw_peer *p, uint64_t now);
 /*
  * May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. Always true for a
  * validated peer.
@@ -131,41 +131,41 @@ enum rxw_admission {
 	RXW_ADMIT_STRICT, /* serve only after the address is validated */
 	RXW_REFUSE	  /* keep no state */
 };
-struct rxw_strangers;
-struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host,
-					   unsigned total);
-void rxw_strangers_destroy(struct rxw_strangers *s);
-enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *host,
-				     bool local);
+struct rxw_unvalidated;
+struct rxw_unvalidated *rxw_unvalidated_create(const uint64_t key[2], unsigned per_host,
+					       unsigned total);
+void rxw_unvalidated_destroy(struct rxw_unvalidated *s);
+enum rxw_admission rxw_unvalidated_add(struct rxw_unvalidated *s, const struct rxw_addr *host,
+				       bool local);
 /* The connection is validated, or gone. */
-void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *host);
-unsigned rxw_strangers_total(const struct rxw_strangers *s);
+void rxw_unvalidated_remove(struct rxw_unvalidated *s, const struct rxw_addr *host);
+unsigned rxw_unvalidated_total(const struct rxw_unvalidated *s);
 /* Above a quarter of the limit: connections may queue 2 packets instead of 16. */
-bool rxw_strangers_pressed(const struct rxw_strangers *s);
+bool rxw_unvalidated_crowded(const struct rxw_unvalidated *s);
 
 /* --- cookies: PINGs to unvalidated addresses of which no state is kept (12.3); caller locks --- */
 
-struct rxw_questions;
+struct rxw_cookies;
 /* The secret is 128 random bits. NULL: out of memory. */
-struct rxw_questions *rxw_questions_create(const uint64_t secret[2], uint64_t now);
-void rxw_questions_destroy(struct rxw_questions *q);
+struct rxw_cookies *rxw_cookies_create(const uint64_t secret[2], uint64_t now);
+void rxw_cookies_destroy(struct rxw_cookies *q);
 /*
  * The serial of a PING to the sender of `head`. 0: send none, since its host was sent one within the
  * last 4 s, or others 4,000 within the last second.
  */
-uint32_t rxw_question_ask(struct rxw_questions *q, const struct rxw_addr *peer,
+uint32_t rxw_cookie_issue(struct rxw_cookies *q, const struct rxw_addr *peer,
 			  const struct rxw_header *head, uint64_t now);
 /*
  * An answer with the header `head` names `serial`: was a PING with it sent to this address and port, for
  * this call, at most 4 to 8 s ago?
  */
-bool rxw_question_answered(const struct rxw_questions *q, const struct rxw_addr *peer,
-			   const struct rxw_header *head, uint32_t serial, uint64_t now);
+bool rxw_cookie_check(const struct rxw_cookies *q, const struct rxw_addr *peer,
+		      const struct rxw_header *head, uint32_t serial, uint64_t now);
 /*
  * Write the packet, of RXW_HEADER_SIZE + RXW_ACK_FRAME bytes (output/output.h): a PING that acknowledges
  * nothing. Returns its size.
  */
-size_t rxw_question_put(uint8_t *out, const struct rxw_header *request, uint32_t serial,
-			unsigned mtu, unsigned window);
+size_t rxw_cookie_put_ping(uint8_t *out, const struct rxw_header *request, uint32_t serial,
+			   unsigned mtu, unsigned window);
 
 #endif

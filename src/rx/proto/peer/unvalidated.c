@@ -8,15 +8,16 @@ struct host {
 	unsigned count;
 };
 
-struct rxw_strangers {
+struct rxw_unvalidated {
 	struct host **slot;
 	unsigned size, per_host, cap, total;
 	uint64_t key[2];
 };
 
-struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_host, unsigned total)
+struct rxw_unvalidated *rxw_unvalidated_create(const uint64_t key[2], unsigned per_host,
+					       unsigned total)
 {
-	struct rxw_strangers *s = rxw_mem_get(NULL, sizeof(*s));
+	struct rxw_unvalidated *s = rxw_mem_get(NULL, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
@@ -34,7 +35,7 @@ struct rxw_strangers *rxw_strangers_create(const uint64_t key[2], unsigned per_h
 	return s;
 }
 
-void rxw_strangers_destroy(struct rxw_strangers *s)
+void rxw_unvalidated_destroy(struct rxw_unvalidated *s)
 {
 	if (s == NULL)
 		return;
@@ -47,7 +48,7 @@ void rxw_strangers_destroy(struct rxw_strangers *s)
 	rxw_mem_give(NULL, s, sizeof(*s));
 }
 
-static struct host **find(struct rxw_strangers *s, const struct rxw_addr *addr)
+static struct host **find(struct rxw_unvalidated *s, const struct rxw_addr *addr)
 {
 	struct host **at = &s->slot[rxw_addr_hash(addr, s->key, false) & (s->size - 1)];
 
@@ -56,8 +57,8 @@ static struct host **find(struct rxw_strangers *s, const struct rxw_addr *addr)
 	return at;
 }
 
-enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_addr *addr,
-				     bool local)
+enum rxw_admission rxw_unvalidated_add(struct rxw_unvalidated *s, const struct rxw_addr *addr,
+				       bool local)
 {
 	struct host **at, *h;
 
@@ -80,7 +81,7 @@ enum rxw_admission rxw_strangers_add(struct rxw_strangers *s, const struct rxw_a
 	return RXW_ADMIT;
 }
 
-void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *addr)
+void rxw_unvalidated_remove(struct rxw_unvalidated *s, const struct rxw_addr *addr)
 {
 	struct host **at = find(s, addr), *h = *at;
 
@@ -93,12 +94,12 @@ void rxw_strangers_remove(struct rxw_strangers *s, const struct rxw_addr *addr)
 	}
 }
 
-unsigned rxw_strangers_total(const struct rxw_strangers *s)
+unsigned rxw_unvalidated_total(const struct rxw_unvalidated *s)
 {
 	return s->total;
 }
 
-bool rxw_strangers_pressed(const struct rxw_strangers *s)
+bool rxw_unvalidated_crowded(const struct rxw_unvalidated *s)
 {
 	return s->total > s->cap / 4;
 }

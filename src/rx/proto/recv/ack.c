@@ -129,7 +129,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	return true;
 }
 
-void rxw_ack_forget(struct rxw_pcall *p)
+void rxw_ack_clear(struct rxw_pcall *p)
 {
 	p->ack.reason = 0;
 	p->ack.now = false;
@@ -185,7 +185,7 @@ static bool write_owed(struct rxw_pcall *p, unsigned reason, uint32_t serial, ui
 		a->in_vain += a->in_vain < UINT8_MAX;
 	}
 	if (upto == p->rx.next)
-		rxw_ack_forget(p);
+		rxw_ack_clear(p);
 	return true;
 }
 
@@ -217,7 +217,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	ping->serial = c->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
-	ping->secret = !c->client && !rxw_peer_freshly_proven(c->peer, out->now);
+	ping->secret = !c->client && !rxw_peer_freshly_validated(c->peer, out->now);
 	if (ping->secret) {
 		c->serial--; /* not used by this packet */
 		ping->serial = c->rx.proof_serial = secret_serial(p, out->now);
@@ -268,7 +268,7 @@ void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *o
 	}
 }
 
-void rxw_ack_take_back(struct rxw_pcall *p, struct rxw_out *out)
+void rxw_ack_withdraw(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
 
@@ -374,7 +374,7 @@ static uint64_t may_wait(const struct rxw_pcall *p)
 	return !p->client && rxw_recvq_ended(&p->rx) ? WHOLE_REQUEST : p->conn->params->ack_delay;
 }
 
-void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
+void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 	uint64_t rest;
@@ -385,7 +385,7 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out)
 	if (a->reason == 0 || p->error != 0)
 		return;
 	half = rxw_max32(p->rx.window / 2, 1);
-	if (!a->now && a->unacked < half && (a->unacked < 2 || !dry)) {
+	if (!a->now && a->unacked < half && (a->unacked < 2 || !drained)) {
 		p->ack.due = rxw_min64(p->ack.due, out->now + may_wait(p));
 		return;
 	}

@@ -4,9 +4,9 @@
 
 #include "proto/state.h"
 
-#define WINDOW_SECOND	 32u /* the window once the first packet was consumed */
-#define UNPROVEN_PACKETS RXW_FIRST_FLIGHT
-#define PRESSED_PACKETS	 2u
+#define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
+#define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
+#define PRESSED_PACKETS	    2u
 
 static inline struct rxw_rxent *at(const struct rxw_recvq *q, uint16_t index)
 {
@@ -30,8 +30,8 @@ uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
 	const struct rxw_pconn *c = p->conn;
 	uint32_t window = c->params->window, first = RXW_FIRST_FLIGHT;
 
-	if (!c->client && !c->peer->local && !rxw_peer_proven(c->peer, now)) {
-		first = c->pressed ? PRESSED_PACKETS : UNPROVEN_PACKETS;
+	if (!c->client && !c->peer->local && !rxw_peer_validated(c->peer, now)) {
+		first = c->crowded ? PRESSED_PACKETS : UNVALIDATED_PACKETS;
 		window = rxw_min32(window, first);
 	}
 	return rxw_max32(rxw_max32(p->rx.edge, p->rx.hard + window), 1 + first);
@@ -364,7 +364,7 @@ static void begin_taking(struct rxw_pcall *p)
 	p->ack.sent_next = rxw_min32(p->ack.sent_next, q->next);
 }
 
-bool rxw_recvq_take_kept(struct rxw_pcall *p, struct rxw_rxrun *run)
+bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 {
 	struct rxw_recvq *q = &p->rx;
 	uint16_t index;

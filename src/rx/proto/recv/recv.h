@@ -134,8 +134,8 @@ struct rxw_queued {
 void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end,
 		    struct rxw_queued *queued, struct rxw_out *out);
 
-/* For rxw_pconn_take_kept(): the next run that was queued before the connection was authenticated. */
-bool rxw_recvq_take_kept(struct rxw_pcall *p, struct rxw_rxrun *run);
+/* For rxw_pconn_take_unverified(): the next run that was queued before the connection was authenticated. */
+bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run);
 
 /*
  * In-order packets that can be taken now. *ended (may be NULL): the last of them ends the stream; with
@@ -166,7 +166,7 @@ void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *o
  * Server: the call is about to be refused. If its packets were acknowledged, report them missing again:
  * clients may ignore the BUSY that follows (2.9), and would otherwise not send them again.
  */
-void rxw_ack_take_back(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_ack_withdraw(struct rxw_pcall *p, struct rxw_out *out);
 /* An ACK becomes owed; `now`: not later than the end of the batch. */
 void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now);
 /* `count` packets from `first` arrived in order, the first with `serial`; `filled`: they filled a gap. */
@@ -174,12 +174,12 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 		      bool requested, bool filled, struct rxw_out *out);
 void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
 			     struct rxw_out *out);
-/* The batch is over: write what is owed, or let it wait. `dry`: the socket is drained. */
-void rxw_ack_batch_end(struct rxw_pcall *p, bool dry, struct rxw_out *out);
+/* The batch is over: write what is owed, or let it wait. `drained`: the socket is drained. */
+void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out);
 void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out);
 /* The application has read: write a window update if one is worth sending (3.6). */
 void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out);
 /* Nothing is owed: reply DATA acknowledges the request, or the call is over. */
-void rxw_ack_forget(struct rxw_pcall *p);
+void rxw_ack_clear(struct rxw_pcall *p);
 
 #endif

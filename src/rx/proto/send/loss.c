@@ -70,8 +70,9 @@ void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *o
 			      memory_order_relaxed);
 	rxw_tally(out->stats, &out->stats->spurious_losses, 1);
 	RXW_PROBE(spurious, p, distance, &p->conn->path.peer.u.sa);
-	rxw_seen(p, out->stats,
-		 (struct rxw_seen){.kind = RXW_SEEN_SPURIOUS, .now = out->now, .a = distance});
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){
+			  .kind = RXW_TRACE_SPURIOUS, .now = out->now, .a = distance});
 }
 
 void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
@@ -82,11 +83,11 @@ void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out,
 	if (q->cc.cwnd == cwnd && q->window == window)
 		return;
 	RXW_PROBE(window_change, p, q->cc.cwnd, q->cc.ssthresh, q->window, q->flight, q->rtt.srtt);
-	rxw_seen(p, out->stats,
-		 (struct rxw_seen){.kind = RXW_SEEN_WINDOW,
-				   .now = out->now,
-				   .a = q->cc.cwnd,
-				   .b = q->cc.ssthresh,
-				   .c = q->window,
-				   .d = q->flight});
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){.kind = RXW_TRACE_WINDOW,
+					   .now = out->now,
+					   .a = q->cc.cwnd,
+					   .b = q->cc.ssthresh,
+					   .c = q->window,
+					   .d = q->flight});
 }

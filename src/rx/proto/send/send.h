@@ -26,16 +26,16 @@ uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p);
 /* Would rxw_pcall_train() yield something by the thresholds? */
 bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now);
 /* Send what is queued up to here regardless of thresholds: flush, end of the stream. */
-void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_pcall_flush(struct rxw_pcall *p, struct rxw_out *out);
 /*
  * The same for what the windows allow now: the writer waits for space. What they allow later is subject
  * to the thresholds again; else each small ACK would trigger a small train, and that a small ACK.
  */
-void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out);
 /* Packets that the congestion window allows beyond those in flight. */
 uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p);
 /* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
-void rxw_send_offer(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out);
 
 enum rxw_train_result {
 	RXW_TRAIN_READY, /* *train is filled */

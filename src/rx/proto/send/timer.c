@@ -50,7 +50,7 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 		return at;
 	if (q->busy_since != 0 && now < q->busy_at)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
-	if (p->proof.bytes_since != 0 && !rxw_peer_proven(p->conn->peer, now))
+	if (p->proof.bytes_since != 0 && !rxw_peer_validated(p->conn->peer, now))
 		return p->proof.at;
 	if (q->flight > 0 || q->lost > 0)
 		at = rto_at(p, &probe);
@@ -103,8 +103,9 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 
 	rxw_tally(out->stats, &out->stats->rto_events, 1);
 	RXW_PROBE(timeout, p, (unsigned)q->backoff, &p->conn->path.peer.u.sa);
-	rxw_seen(p, out->stats,
-		 (struct rxw_seen){.kind = RXW_SEEN_TIMEOUT, .now = out->now, .a = q->backoff});
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){
+			  .kind = RXW_TRACE_TIMEOUT, .now = out->now, .a = q->backoff});
 	if (q->flight > 0) {
 		uint32_t cwnd = q->cc.cwnd;
 
@@ -134,7 +135,7 @@ static bool proof_pending(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (proof->bytes_since == 0)
 		return false;
-	if (rxw_peer_proven(p->conn->peer, out->now)) {
+	if (rxw_peer_validated(p->conn->peer, out->now)) {
 		proof->bytes_since = 0;
 		return false;
 	}
@@ -174,7 +175,7 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 			timeout(p, out);
 		}
 	}
-	rxw_send_offer(p, out);
+	rxw_send_schedule(p, out);
 }
 
 bool rxw_send_busy(struct rxw_pcall *p, uint64_t now)

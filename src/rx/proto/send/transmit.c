@@ -64,7 +64,7 @@ static bool threshold_met(const struct rxw_pcall *p, uint32_t room, uint64_t now
 
 	if (room == 0)
 		return false;
-	return room >= threshold(p) || (q->flight == 0 && q->lost == 0) || q->nxt < q->urged ||
+	return room >= threshold(p) || (q->flight == 0 && q->lost == 0) || q->nxt < q->flush_to ||
 	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
 }
 
@@ -86,7 +86,7 @@ static uint16_t first_lost(const struct rxw_sendq *q)
 /* DATA waits until the address has answered a PING. */
 static bool waits_for_proof(const struct rxw_pcall *p, uint64_t now)
 {
-	return p->proof.bytes_since != 0 && !rxw_peer_proven(p->conn->peer, now);
+	return p->proof.bytes_since != 0 && !rxw_peer_validated(p->conn->peer, now);
 }
 
 static bool blocked(const struct rxw_pcall *p, uint64_t now)
@@ -113,7 +113,7 @@ bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 	return now >= q->pace_at && threshold_met(p, new_room(p), now);
 }
 
-void rxw_send_offer(struct rxw_pcall *p, struct rxw_out *out)
+void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint32_t room = new_room(p);
@@ -123,28 +123,28 @@ void rxw_send_offer(struct rxw_pcall *p, struct rxw_out *out)
 	} else if (out->now >= q->hold_at) {
 		/* Held back long enough: it leaves with the next train. */
 		q->hold_at = RXW_NEVER;
-		q->urged = rxw_max32(q->urged, q->nxt + room);
+		q->flush_to = rxw_max32(q->flush_to, q->nxt + room);
 	}
 	if (q->retry_at <= out->now)
 		q->retry_at = RXW_NEVER;
 	if (rxw_pcall_sendable(p, out->now))
-		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
 	else if (q->hold_at == RXW_NEVER && room > 0)
 		q->hold_at = out->now + RXW_MS;
 }
 
-void rxw_pcall_urge(struct rxw_pcall *p, struct rxw_out *out)
+void rxw_pcall_flush(struct rxw_pcall *p, struct rxw_out *out)
 {
-	p->tx.urged = p->tx.end;
+	p->tx.flush_to = p->tx.end;
 	if (rxw_pcall_sendable(p, out->now))
-		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
 }
 
-void rxw_pcall_urge_room(struct rxw_pcall *p, struct rxw_out *out)
+void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out)
 {
-	p->tx.urged = rxw_max32(p->tx.urged, p->tx.nxt + new_room(p));
+	p->tx.flush_to = rxw_max32(p->tx.flush_to, p->tx.nxt + new_room(p));
 	if (rxw_pcall_sendable(p, out->now))
-		rxw_pcall_touch(p, out, RXW_OUT_SEND);
+		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
 }
 
 /*
@@ -228,11 +228,11 @@ static void count_sent(struct rxw_pcall *p, const struct rxw_train *train, struc
 	if (!train->retransmission)
 		return;
 	RXW_PROBE(retransmit, p, train->first_seq, n, &c->path.peer.u.sa);
-	rxw_seen(p, out->stats,
-		 (struct rxw_seen){.kind = RXW_SEEN_RETRANSMIT,
-				   .now = out->now,
-				   .a = train->first_seq,
-				   .b = n});
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){.kind = RXW_TRACE_RETRANSMIT,
+					   .now = out->now,
+					   .a = train->first_seq,
+					   .b = n});
 	p->count.retransmitted += n;
 	atomic_fetch_add_explicit(&c->peer->packets_resent, n, memory_order_relaxed);
 	rxw_tally(out->stats, &out->stats->retransmitted, n);
@@ -272,7 +272,7 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 	count_sent(p, train, out);
 	/* Reply DATA acknowledges the whole request. */
 	if (!p->client && rxw_recvq_ended(&p->rx))
-		rxw_ack_forget(p);
+		rxw_ack_clear(p);
 }
 
 /* Seal packets again whose key is no longer accepted. False: the call must fail. */
@@ -281,9 +281,9 @@ static bool reseal(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 	uint32_t at = first - e->first;
 
 	return p->conn->auth.security->class.renew == NULL ||
-	       rxw_run_renew(p->conn, p->channel, p->number, first,
-			     e->data + (size_t)at * e->stride, e->stride, (uint16_t)n,
-			     at + n == e->count ? e->last_size : e->stride) == 0;
+	       rxw_run_reseal(p->conn, p->channel, p->number, first,
+			      e->data + (size_t)at * e->stride, e->stride, (uint16_t)n,
+			      at + n == e->count ? e->last_size : e->stride) == 0;
 }
 
 /* Remember a transmission that is to be recognised as needless when a DUPLICATE names it. */
@@ -519,8 +519,8 @@ enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
 			goto out;
 		}
 		/* No thresholds for the rest: the trains of one opened window follow each other. */
-		if (q->urged < q->nxt + room)
-			q->urged = q->nxt + room;
+		if (q->flush_to < q->nxt + room)
+			q->flush_to = q->nxt + room;
 		q->hold_at = RXW_NEVER;
 		result = send_new(p, room, max_packets, train, out);
 	}

@@ -45,7 +45,7 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]),
 		      sizeof(q->seg_own) / sizeof(q->seg_own[0]));
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
-	q->una = q->nxt = q->end = q->urged = 1;
+	q->una = q->nxt = q->end = q->flush_to = 1;
 	q->window = p->conn->peer_window != 0 ? p->conn->peer_window : RXW_FIRST_FLIGHT;
 	q->edge = 1 + q->window;
 	q->base_at = q->idle_since = now;
@@ -159,7 +159,7 @@ void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 	if (!p->tx.above_high || !rxw_pcall_writable(p))
 		return;
 	p->tx.above_high = false;
-	rxw_pcall_touch(p, out, RXW_OUT_WRITE);
+	rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
 }
 
 void rxw_sendq_note_high(struct rxw_pcall *p)

@@ -52,7 +52,7 @@ struct rxw_sendq {
 	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
-	uint32_t urged;	       /* below this no threshold holds packets back */
+	uint32_t flush_to;     /* below this no threshold holds packets back */
 	uint32_t high_limit;   /* the engine's limit below params->sendq_high, 0 = none */
 	uint32_t order, token; /* the last ones used */
 	uint32_t sampled_serial, ack_serial;

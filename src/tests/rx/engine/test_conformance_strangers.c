@@ -180,7 +180,7 @@ END_TEST
 
 /* --- the strict reach check --- */
 
-START_TEST(strict_reach)
+START_TEST(validate_first)
 {
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = 103,
@@ -409,7 +409,7 @@ START_TEST(a_second_call_is_met_with_a_question)
 	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial, 3, body);
 	ck_assert(!watched(c, &ack, &run));
 	ck_assert(!c->admit.unvalidated);
-	ck_assert(rxw_peer_proven(c->p.peer, rxw_now()));
+	ck_assert(rxw_peer_validated(c->p.peer, rxw_now()));
 	ck_assert_uint_eq(h_stats(bed.server).strangers_asked, 1);
 	ck_assert_uint_eq(h_stats(bed.server).strangers_proved, 1);
 	raw.call = 3;
@@ -432,15 +432,15 @@ START_TEST(caps)
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
 		c = from("192.0.2.1", cid);
 		ck_assert_ptr_nonnull(c);
-		ck_assert_int_eq(c->p.strict_reach, i >= 8);
-		ck_assert(!c->p.pressed);
+		ck_assert_int_eq(c->p.validate_first, i >= 8);
+		ck_assert(!c->p.crowded);
 		rxw_conn_unref(c);
 	}
 	/* Addresses of this host are excepted. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
 		c = i % 2 ? from("127.0.0.9", cid) : from_to("203.0.113.99", "203.0.113.99", cid);
-		ck_assert(!c->p.strict_reach);
-		ck_assert(!c->p.pressed);
+		ck_assert(!c->p.validate_first);
+		ck_assert(!c->p.crowded);
 		rxw_conn_unref(c);
 	}
 	/* Over a quarter: two packets each. Over a half: the strict check for everyone. */
@@ -450,8 +450,8 @@ START_TEST(caps)
 		snprintf(host, sizeof(host), "198.51.100.%u", i);
 		c = from(host, cid);
 		ck_assert_ptr_nonnull(c);
-		ck_assert(c->p.pressed);
-		ck_assert_int_eq(c->p.strict_reach, i >= 50);
+		ck_assert(c->p.crowded);
+		ck_assert_int_eq(c->p.validate_first, i >= 50);
 		rxw_conn_unref(c);
 	}
 	s = h_stats(bed.server);
@@ -464,7 +464,7 @@ START_TEST(caps)
 	for (unsigned i = 0; i < 150; i++, cid += 4) {
 		c = from("203.0.113.5", cid);
 		ck_assert_ptr_nonnull(c);
-		ck_assert(c->p.strict_reach);
+		ck_assert(c->p.validate_first);
 		rxw_conn_unref(c);
 		ck_assert_uint_eq(h_stats(bed.server).connections_server, 100);
 	}
@@ -550,7 +550,7 @@ static void prove(uint32_t cid)
 {
 	struct rxw_connection *c = from("192.0.2.1", cid);
 
-	rxw_peer_prove(c->p.peer, rxw_now());
+	rxw_peer_set_validated(c->p.peer, rxw_now());
 	rxw_conn_unref(c);
 }
 
@@ -708,7 +708,7 @@ START_TEST(one_id_from_many_addresses)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "conformance: strangers", three_times, small_calls_are_answered_at_once,
-		 a_second_call_is_met_with_a_question, strict_reach, strict_reach_for_our_clients,
+		 a_second_call_is_met_with_a_question, validate_first, strict_reach_for_our_clients,
 		 guessing_is_told, late_packets_are_no_guesses, caps, connections_are_forgotten,
 		 many_are_forgotten, room_beside_those_at_work, a_packet_for_one_that_is_gone,
 		 one_id_from_many_addresses)

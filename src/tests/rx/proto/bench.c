@@ -97,7 +97,7 @@ void bench_init(struct bench *b, bool client)
 
 void bench_free(struct bench *b)
 {
-	struct rxw_pcall *list = b->out.touched;
+	struct rxw_pcall *list = b->out.posted;
 
 	while (list != NULL) {
 		struct rxw_pcall *next = list->out.next;
@@ -163,7 +163,7 @@ struct rxw_pcall *bench_channel(const struct bench_conn *c, unsigned i)
 {
 	if (c->p.channel[i] != NULL)
 		return c->p.channel[i];
-	return c->p.ended[i].state != RXW_CS_NOTINIT ? &c->over[i]->p : NULL;
+	return c->p.finished[i].state != RXW_CS_NOTINIT ? &c->over[i]->p : NULL;
 }
 
 static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *bytes,
@@ -230,14 +230,14 @@ static void retire(struct bench *b, struct bench_call *call)
 
 void bench_settle(struct bench *b)
 {
-	while (b->out.ctl_count > 0 || b->out.touched != NULL) {
-		struct rxw_pcall *list = b->out.touched;
+	while (b->out.ctl_count > 0 || b->out.posted != NULL) {
+		struct rxw_pcall *list = b->out.posted;
 
 		for (unsigned i = 0; i < b->out.ctl_count; i++)
 			catch (b, &b->ctl[i].path, b->ctl[i].bytes, b->ctl[i].length,
 			       b->ctl[i].padding, false);
 		b->out.ctl_count = 0;
-		b->out.touched = NULL;
+		b->out.posted = NULL;
 		while (list != NULL) {
 			struct bench_call *call = (struct bench_call *)list;
 			uint32_t events = list->out.events;
@@ -283,7 +283,7 @@ static void bench_auth(struct bench *b)
 	if (reply != NULL)
 		catch (b, &c->path, reply->data, size, 0, false);
 	rxw_buf_unref(reply);
-	while (c->auth.authenticated && rxw_pconn_take_kept(c, &kept[n]))
+	while (c->auth.authenticated && rxw_pconn_take_unverified(c, &kept[n]))
 		ck_assert_uint_lt(++n, 64);
 	for (unsigned i = 0; i < n; i++) {
 		kept[i].path = &c->path;

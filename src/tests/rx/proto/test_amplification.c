@@ -11,8 +11,8 @@
 
 #define UDP	     28u
 #define SILENCE	     (700 * RXW_SEC) /* longer than a server keeps any connection */
-#define CALLS	     5u		      /* numbers that packets name */
-#define CHALLENGE_AT 88		      /* index of the class */
+#define CALLS	     5u		     /* numbers that packets name */
+#define CHALLENGE_AT 88		     /* index of the class */
 
 /* What the server does with a call. */
 enum application {
@@ -27,7 +27,8 @@ enum application {
 };
 
 static const char *const application_names[] = {"works for ever", "small reply", "early reply",
-						"large reply", "aborts", "refuses", "no memory"};
+						"large reply",	  "aborts",	 "refuses",
+						"no memory"};
 
 static int give_challenge(void *conn, uint8_t *out, size_t room)
 {
@@ -49,13 +50,14 @@ static int32_t refuse_response(void *conn, const uint8_t *response, size_t size,
 }
 
 static struct rxw_security challenging = {
-	.class = {
-		.size = sizeof(struct rxw_security_class),
-		.name = "challenging",
-		.index = CHALLENGE_AT,
-		.challenge = give_challenge,
-		.check_response = refuse_response,
-	},
+	.class =
+		{
+			.size = sizeof(struct rxw_security_class),
+			.name = "challenging",
+			.index = CHALLENGE_AT,
+			.challenge = give_challenge,
+			.check_response = refuse_response,
+		},
 };
 
 static struct world {
@@ -104,7 +106,8 @@ static void tally(void)
 			      (unsigned long long)w.in, rxw_packet_type_name(k->h.type));
 	}
 	w.b.count = w.b.next = 0;
-	ck_assert_msg(!rxw_peer_proven(w.c->p.peer, w.b.out.now), "%s proves an address", w.packet);
+	ck_assert_msg(!rxw_peer_validated(w.c->p.peer, w.b.out.now), "%s proves an address",
+		      w.packet);
 }
 
 static void open_world(enum application application, unsigned kind)
@@ -121,8 +124,8 @@ static void open_world(enum application application, unsigned kind)
 	w.b.refuse_calls = application == REFUSES;
 	w.b.memory_short = application == HAS_NO_MEMORY;
 	w.c = bench_conn(&w.b, BENCH_EPOCH, BENCH_CID, 7001);
-	w.c->p.strict_reach = w.strict;
-	w.c->p.pressed = w.pressed;
+	w.c->p.validate_first = w.strict;
+	w.c->p.crowded = w.pressed;
 }
 
 static void close_world(void)
@@ -189,8 +192,8 @@ static uint32_t other(uint8_t *packet, unsigned type, uint32_t call, uint64_t *r
 	uint32_t size = rxw_prng(random) % 60;
 
 	memset(packet + RXW_HEADER_SIZE, 7, size);
-	return bench_header(&w.b, packet, type, call,
-			    rxw_prng(random) & 1 ? RXW_REQUEST_ACK : 0) + size;
+	return bench_header(&w.b, packet, type, call, rxw_prng(random) & 1 ? RXW_REQUEST_ACK : 0) +
+	       size;
 }
 
 /* The same, with or without a call that the packet may be about. */
@@ -205,8 +208,8 @@ START_TEST(one_packet_of_another_type)
 				open_world((enum application)_i, kind);
 				if (type & 16) {
 					w.packet = "a DATA packet before another";
-					say(packet, bench_data(&w.b, packet, 1, 1,
-							       RXW_LAST_PACKET, 4));
+					say(packet,
+					    bench_data(&w.b, packet, 1, 1, RXW_LAST_PACKET, 4));
 				}
 				w.packet = rxw_packet_type_name(type % 16);
 				if (type % 16 == RXW_ACK)
@@ -246,7 +249,8 @@ START_TEST(many_packets)
 	for (uint64_t seed = 1; seed <= 400; seed++) {
 		uint64_t random = seed;
 
-		open_world((enum application)(seed % APPLICATIONS), (unsigned)(seed / APPLICATIONS % 8));
+		open_world((enum application)(seed % APPLICATIONS),
+			   (unsigned)(seed / APPLICATIONS % 8));
 		for (unsigned i = 0; i < 30; i++) {
 			w.packet = "many packets";
 			rxw_put32(packet, 0);

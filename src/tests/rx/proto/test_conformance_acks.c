@@ -17,7 +17,7 @@ static void up(unsigned queued, unsigned sent)
 	call = bench_begin(&b, c);
 	call->p.tx.cc.cwnd = 64; /* what limits is the peer's window */
 	bench_write(call, queued, 40, true);
-	rxw_pcall_urge(&call->p, &b.out);
+	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
 	ck_assert_uint_eq(b.count, sent);
 	b.next = b.count;
@@ -486,7 +486,7 @@ START_TEST(few_packets_under_pressure)
 {
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	c->p.pressed = true;
+	c->p.crowded = true;
 	bench_get_data(&b, c, 1, 3, 0, 10);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_WINDOW]), 1);
 	bench_get_data(&b, c, 1, 2, 0, 10);

@@ -195,7 +195,7 @@ START_TEST(asked_when_a_call_waits)
 	ck_assert_int_eq(call()->state, RXW_CS_PRECALL);
 	response(nonce_of(c));
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(bench_read((struct bench_call *)call()), 2);
 	response(nonce_of(c)); /* again: nobody asked */
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);

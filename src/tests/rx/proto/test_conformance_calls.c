@@ -100,7 +100,7 @@ START_TEST(headers_of_a_server)
 {
 	struct bench_call *call = serve(1, 3);
 
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	ck_assert_uint_eq(b.sent[b.count - 1].h.flags, RXW_LAST_PACKET);
 	bench_pass(&b, 3 * RXW_SEC); /* retransmissions have serials of their own */
 	ck_assert_uint_ge(call->p.count.retransmitted, 1);
@@ -174,7 +174,7 @@ START_TEST(the_old_call_is_not_thrown_away_for_ever)
 	struct bench_packet *k;
 	uint32_t number = 1;
 
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	for (unsigned i = 0; i < 400; i++) {
 		uint64_t aborted = b.stats.calls_aborted + b.stats.calls_timed_out;
 

@@ -31,7 +31,7 @@ static void begin(unsigned packets, bool last)
 {
 	call = bench_begin(&b, c);
 	bench_write(call, packets, 40, last);
-	rxw_pcall_urge(&call->p, &b.out);
+	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
 }
 
@@ -86,7 +86,7 @@ START_TEST(never_sooner_than_200_ms)
 	ck_assert(call->p.tx.rtt.valid);
 	skip();
 	bench_write(call, 3, 40, false);
-	rxw_pcall_urge(&call->p, &b.out);
+	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
 	sent = b.sent[b.next].at;
 	skip();
@@ -225,7 +225,7 @@ START_TEST(a_silent_client_is_asked)
 	unsigned pings = 0;
 	struct bench_packet *k;
 
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, 0, 100);
 	bench_pass(&b, 11500 * RXW_MS);
 	while ((k = bench_next(&b)) != NULL)
@@ -380,7 +380,7 @@ START_TEST(reach_check)
 {
 	struct bench_packet *k;
 
-	c->p.strict_reach = true;
+	c->p.validate_first = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
@@ -392,10 +392,10 @@ START_TEST(reach_check)
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
 	ck_assert_int_eq(call->p.state, RXW_CS_ACTIVE);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	/* Good for 60 s, for every connection of the address. */
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now + 59 * RXW_SEC));
-	ck_assert(!rxw_peer_proven(c->p.peer, b.out.now + 61 * RXW_SEC));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now + 59 * RXW_SEC));
+	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now + 61 * RXW_SEC));
 	rxw_put32(packet, 0);
 	bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 10);
 	rxw_put32(packet + 4, BENCH_CID | 1);
@@ -409,7 +409,7 @@ START_TEST(reach_check_unanswered)
 	unsigned pings = 0;
 	struct bench_packet *k;
 
-	c->p.strict_reach = true;
+	c->p.validate_first = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10); /* a duplicate asks for no second one */
 	call = (struct bench_call *)bench_channel(c, 0);
@@ -448,7 +448,7 @@ START_TEST(three_times_in_all)
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 1, 3 * 60 - 56, true);
-	rxw_pcall_urge(&call->p, &b.out);
+	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
 	ck_assert_uint_eq(bytes_sent(), 3 * in);
 	rxw_pcall_fail(&call->p, 4711, RXW_ORIGIN_LOCAL, true, &b.out);
@@ -484,7 +484,7 @@ START_TEST(acknowledgements_count)
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
 	bench_write(call, 1, 3 * 60 - 56, true);
-	rxw_pcall_urge(&call->p, &b.out);
+	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
 	bench_expect(&b, RXW_DATA);
 	bench_pass(&b, 100 * RXW_MS);
@@ -509,7 +509,7 @@ START_TEST(refusals_count)
 		bench_read(call);
 		skip();
 		bench_write(call, 1, 2 * 3 * 60 - 56 - 56 + over, true);
-		rxw_pcall_urge(&call->p, &b.out);
+		rxw_pcall_flush(&call->p, &b.out);
 		bench_settle(&b);
 		if (over == 0)
 			bench_expect(&b, RXW_DATA);
@@ -532,7 +532,7 @@ START_TEST(jumbograms_count_as_sent)
 	jumbo[28 + 1412 + 4 + 1412] = RXW_LAST_PACKET;
 	bench_feed(&b, c, jumbo, size, size);
 	ck_assert_uint_eq(bench_channel(c, 0)->rx.next, 4);
-	ck_assert_uint_le(atomic_load(&c->p.peer->unproven_in), size + 28);
+	ck_assert_uint_le(atomic_load(&c->p.peer->unvalidated_in), size + 28);
 	bench_end(&b, c, true);
 }
 END_TEST

@@ -174,7 +174,7 @@ START_TEST(exchange)
 	bench_nothing(&b);
 	respond(0x11223345, BENCH_CID);
 	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(c->p.number[3], 7);
 	bool ended;
 
@@ -542,7 +542,7 @@ START_TEST(challenges_of_who_waits)
 		bench_pass(&b, 5 * RXW_SEC);
 		ck_assert_uint_eq(challenges_from(0), 1);
 	}
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	b.count = b.next = 0;
 	bench_pass(&b, 6 * RXW_SEC);
 	ck_assert_uint_ge(challenges_from(0), 2);

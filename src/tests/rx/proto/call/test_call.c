@@ -19,7 +19,7 @@ static void server(void)
 {
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 }
 
 /* A whole call of one packet each way, read but not finished. */
@@ -241,13 +241,13 @@ START_TEST(seeds_from_the_peer)
 }
 END_TEST
 
-START_TEST(strict_reach)
+START_TEST(validate_first)
 {
 	struct bench_packet *k;
 
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	c->p.strict_reach = true;
+	c->p.validate_first = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
@@ -256,7 +256,7 @@ START_TEST(strict_reach)
 	ck_assert_uint_eq(k->ack.count, 1); /* the request, softly */
 	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
 	ck_assert_int_eq(call->p.state, RXW_CS_ACTIVE);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	/* Known for a minute: the next call needs nothing. */
 	b.next = b.count;
 	bench_read(call);
@@ -278,7 +278,7 @@ START_TEST(strict_reach_of_two)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
 	other = bench_conn(&b, BENCH_EPOCH, BENCH_CID + 4, 7001);
 	ck_assert_ptr_eq(c->p.peer, other->p.peer);
-	c->p.strict_reach = other->p.strict_reach = true;
+	c->p.validate_first = other->p.validate_first = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	bench_get_data(&b, other, 1, 1, RXW_LAST_PACKET, 10);
 	first = bench_expect(&b, RXW_ACK);
@@ -297,7 +297,7 @@ START_TEST(strict_reach_unanswered)
 
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	c->p.strict_reach = true;
+	c->p.validate_first = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_pass(&b, 20 * RXW_SEC);
@@ -327,7 +327,7 @@ int main(void)
 	tcase_add_test(tcase, failure);
 	tcase_add_test(tcase, an_error_of_a_call_never_sent);
 	tcase_add_test(tcase, seeds_from_the_peer);
-	tcase_add_test(tcase, strict_reach);
+	tcase_add_test(tcase, validate_first);
 	tcase_add_test(tcase, strict_reach_of_two);
 	tcase_add_test(tcase, strict_reach_unanswered);
 	return bench_main(suite);

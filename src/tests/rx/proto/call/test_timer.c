@@ -23,7 +23,7 @@ static void server(void)
 {
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, 0, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
@@ -237,7 +237,7 @@ static void answer_pings(uint64_t ns)
 
 	while (b.out.now < end && call->p.error == 0) {
 		b.count = b.next = 0;
-		rxw_peer_prove(c->p.peer, b.out.now);
+		rxw_peer_set_validated(c->p.peer, b.out.now);
 		bench_pass(&b, RXW_SEC);
 		if (call->p.error != 0)
 			break;

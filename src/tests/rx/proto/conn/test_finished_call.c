@@ -18,7 +18,7 @@ static void server_up(void)
 	bench_init(&b, false);
 	b.auto_attach = true;
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 }
 
 /* A request of `packets` packets, answered by one; the reply is acknowledged. */
@@ -44,7 +44,7 @@ static void serve(uint32_t number, unsigned packets)
 	rxw_pcall_retire(&call->p);
 	ck_assert_ptr_null(c->p.channel[0]);
 	ck_assert_uint_eq(b.live_calls, 0);
-	ck_assert_int_eq(c->p.ended[0].state, RXW_CS_DALLY);
+	ck_assert_int_eq(c->p.finished[0].state, RXW_CS_DALLY);
 	b.next = b.count;
 }
 
@@ -166,9 +166,9 @@ START_TEST(proof_after_the_end)
 	ck_assert_ptr_null(c->p.channel[0]);
 	for (uint32_t guess = 0; guess < 100; guess++)
 		bench_get_ack(&b, c, 1, 2, guess, RXW_ACK_PING_RESPONSE, "", 32);
-	ck_assert(!rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now));
 	bench_get_ack(&b, c, 1, 2, ping, RXW_ACK_PING_RESPONSE, "", 32);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	bench_free(&b);
 }
 END_TEST
@@ -295,7 +295,7 @@ START_TEST(client_end)
 	call = bench_begin(&b, c);
 	ck_assert_uint_eq(call->p.channel, 0);
 	ck_assert_uint_eq(call->p.number, 2);
-	ck_assert_int_eq(c->p.ended[0].state, RXW_CS_NOTINIT);
+	ck_assert_int_eq(c->p.finished[0].state, RXW_CS_NOTINIT);
 	bench_free(&b);
 }
 END_TEST

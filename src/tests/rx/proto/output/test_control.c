@@ -44,7 +44,7 @@ START_TEST(busy)
 
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	rxw_pconn_write_busy(&c->p, 3, 12, &b.out);
 	bench_settle(&b);
 	k = bench_expect(&b, RXW_BUSY);

@@ -8,8 +8,12 @@
 #define LEAST	 0x80000000u
 
 static const uint64_t secret[2] = {0x0123456789abcdefull, 77}, other_secret[2] = {1, 2};
-static const struct rxw_header call = {.epoch = 0x80000123, .cid = 0x4001, .call = 7,
-				       .type = RXW_DATA, .service = 9, .security = 2};
+static const struct rxw_header call = {.epoch = 0x80000123,
+				       .cid = 0x4001,
+				       .call = 7,
+				       .type = RXW_DATA,
+				       .service = 9,
+				       .security = 2};
 
 static struct rxw_addr *address(uint32_t host, unsigned port)
 {
@@ -21,18 +25,18 @@ static struct rxw_addr *address(uint32_t host, unsigned port)
 	return &a;
 }
 
-static bool answers(struct rxw_questions *q, uint32_t host, unsigned port,
-		    const struct rxw_header *h, uint32_t serial)
+static bool answers(struct rxw_cookies *q, uint32_t host, unsigned port, const struct rxw_header *h,
+		    uint32_t serial)
 {
-	return rxw_question_answered(q, address(host, port), h, serial, ASKED_AT);
+	return rxw_cookie_check(q, address(host, port), h, serial, ASKED_AT);
 }
 
 START_TEST(only_who_was_asked)
 {
-	struct rxw_questions *q = rxw_questions_create(secret, ASKED_AT),
-			     *r = rxw_questions_create(other_secret, ASKED_AT);
-	uint32_t serial = rxw_question_ask(q, address(1, 7000), &call, ASKED_AT),
-		 other = rxw_question_ask(r, address(1, 7000), &call, ASKED_AT);
+	struct rxw_cookies *q = rxw_cookies_create(secret, ASKED_AT),
+			   *r = rxw_cookies_create(other_secret, ASKED_AT);
+	uint32_t serial = rxw_cookie_issue(q, address(1, 7000), &call, ASKED_AT),
+		 other = rxw_cookie_issue(r, address(1, 7000), &call, ASKED_AT);
 	struct rxw_header h;
 
 	/* Older than any serial that a new connection begins with. */
@@ -62,39 +66,34 @@ START_TEST(only_who_was_asked)
 	h.type = RXW_ACK;
 	h.serial = 99;
 	ck_assert(answers(q, 1, 7000, &h, serial));
-	rxw_questions_destroy(q);
-	rxw_questions_destroy(r);
-	rxw_questions_destroy(NULL);
+	rxw_cookies_destroy(q);
+	rxw_cookies_destroy(r);
+	rxw_cookies_destroy(NULL);
 }
 END_TEST
 
 START_TEST(not_for_long)
 {
-	struct rxw_questions *q = rxw_questions_create(secret, ASKED_AT);
-	uint32_t serial = rxw_question_ask(q, address(1, 7000), &call, ASKED_AT), next;
+	struct rxw_cookies *q = rxw_cookies_create(secret, ASKED_AT);
+	uint32_t serial = rxw_cookie_issue(q, address(1, 7000), &call, ASKED_AT), next;
 
 	ck_assert_uint_ne(serial, 0);
-	ck_assert(rxw_question_answered(q, address(1, 7000), &call, serial,
-					ASKED_AT + 4 * RXW_SEC));
-	next = rxw_question_ask(q, address(1, 7000), &call, ASKED_AT + 4 * RXW_SEC);
+	ck_assert(rxw_cookie_check(q, address(1, 7000), &call, serial, ASKED_AT + 4 * RXW_SEC));
+	next = rxw_cookie_issue(q, address(1, 7000), &call, ASKED_AT + 4 * RXW_SEC);
 	ck_assert_uint_ne(next, 0);
 	ck_assert_uint_ne(next, serial);
-	ck_assert(rxw_question_answered(q, address(1, 7000), &call, serial,
-					ASKED_AT + 4 * RXW_SEC));
-	ck_assert(!rxw_question_answered(q, address(1, 7000), &call, serial,
-					 ASKED_AT + 8 * RXW_SEC));
-	ck_assert(rxw_question_answered(q, address(1, 7000), &call, next,
-					ASKED_AT + 8 * RXW_SEC));
+	ck_assert(rxw_cookie_check(q, address(1, 7000), &call, serial, ASKED_AT + 4 * RXW_SEC));
+	ck_assert(!rxw_cookie_check(q, address(1, 7000), &call, serial, ASKED_AT + 8 * RXW_SEC));
+	ck_assert(rxw_cookie_check(q, address(1, 7000), &call, next, ASKED_AT + 8 * RXW_SEC));
 	/* Where nobody was asked for as long nobody answers. */
-	ck_assert(!rxw_question_answered(q, address(1, 7000), &call, next,
-					 ASKED_AT + 12 * RXW_SEC));
-	rxw_questions_destroy(q);
+	ck_assert(!rxw_cookie_check(q, address(1, 7000), &call, next, ASKED_AT + 12 * RXW_SEC));
+	rxw_cookies_destroy(q);
 }
 END_TEST
 
 START_TEST(not_often)
 {
-	struct rxw_questions *q = rxw_questions_create(secret, ASKED_AT);
+	struct rxw_cookies *q = rxw_cookies_create(secret, ASKED_AT);
 	unsigned asked = 0;
 
 	/* A host once, whatever its ports and calls. */
@@ -102,27 +101,27 @@ START_TEST(not_often)
 		struct rxw_header h = call;
 
 		h.cid += 4 * i;
-		asked += rxw_question_ask(q, address(1, 7000 + i), &h, ASKED_AT) != 0;
+		asked += rxw_cookie_issue(q, address(1, 7000 + i), &h, ASKED_AT) != 0;
 	}
 	ck_assert_uint_eq(asked, 1);
 	/* All of them 4,000 a second. */
 	for (uint32_t i = 0; i < 20000; i++)
-		asked += rxw_question_ask(q, address(2 + i, 7000), &call, ASKED_AT) != 0;
+		asked += rxw_cookie_issue(q, address(2 + i, 7000), &call, ASKED_AT) != 0;
 	ck_assert_uint_eq(asked, 4000);
 	for (uint32_t i = 0; i < 20000; i++)
-		asked += rxw_question_ask(q, address(100000 + i, 7000), &call,
+		asked += rxw_cookie_issue(q, address(100000 + i, 7000), &call,
 					  ASKED_AT + RXW_SEC / 2) != 0;
 	ck_assert_uint_eq(asked, 6000);
-	rxw_questions_destroy(q);
+	rxw_cookies_destroy(q);
 }
 END_TEST
 
 START_TEST(packet)
 {
-	struct rxw_questions *q = rxw_questions_create(secret, ASKED_AT);
-	uint32_t serial = rxw_question_ask(q, address(1, 7000), &call, ASKED_AT);
+	struct rxw_cookies *q = rxw_cookies_create(secret, ASKED_AT);
+	uint32_t serial = rxw_cookie_issue(q, address(1, 7000), &call, ASKED_AT);
 	uint8_t bytes[RXW_ACK_MAX_SIZE];
-	size_t size = rxw_question_put(bytes, &call, serial, 1444, 32);
+	size_t size = rxw_cookie_put_ping(bytes, &call, serial, 1444, 32);
 	struct rxw_header h;
 	struct rxw_ack ack;
 
@@ -146,7 +145,7 @@ START_TEST(packet)
 	ck_assert_uint_eq(ack.serial, 0);
 	ck_assert_uint_eq(ack.rwind, 32);
 	ck_assert_uint_eq(ack.if_mtu, 1444);
-	rxw_questions_destroy(q);
+	rxw_cookies_destroy(q);
 }
 END_TEST
 

@@ -92,7 +92,7 @@ START_TEST(forged_addresses)
 	for (unsigned i = 0; i < 100; i++) {
 		used[i] = peer_of(t, 0x0a000001, (uint16_t)(1000 + i));
 		proven[i] = peer_of(t, 0x0a000002, (uint16_t)(1000 + i));
-		rxw_peer_prove(proven[i], RXW_SEC);
+		rxw_peer_set_validated(proven[i], RXW_SEC);
 		rxw_peer_unref(proven[i], RXW_SEC);
 	}
 	for (unsigned i = 0; i < 1000000; i++) {
@@ -120,7 +120,7 @@ START_TEST(many_proven_addresses)
 	for (unsigned i = 0; i < 300000; i++) {
 		struct rxw_peer *p = peer_of(t, 0xc0000000 + i, 7001);
 
-		rxw_peer_prove(p, RXW_SEC);
+		rxw_peer_set_validated(p, RXW_SEC);
 		rxw_peer_unref(p, RXW_SEC);
 		if (rxw_peer_count(t) > most)
 			most = rxw_peer_count(t);
@@ -136,7 +136,7 @@ static bool maybe(const struct rxw_peer_table *t, uint32_t host, uint64_t now)
 	struct rxw_addr a;
 
 	address(&a, host, 7001);
-	return rxw_peer_maybe_proven(t, &a, now);
+	return rxw_peer_maybe_validated(t, &a, now);
 }
 
 /*
@@ -155,7 +155,7 @@ START_TEST(marks_of_the_proven)
 		for (unsigned i = 0; i < 10; i++) {
 			struct rxw_peer *p = peer_of(t, 0x0a000000 + (uint32_t)s * 10 + i, 7001);
 
-			rxw_peer_prove(p, now);
+			rxw_peer_set_validated(p, now);
 			rxw_peer_unref(p, now);
 		}
 		for (uint64_t ago = 0; ago < 60 && ago < s; ago++)
@@ -164,7 +164,8 @@ START_TEST(marks_of_the_proven)
 		for (unsigned i = 0; i < 10; i++, asked += 2) {
 			mistaken += maybe(t, 0x14000000 + (uint32_t)s * 10 + i, now);
 			/* Proven once, but more than two minutes ago. */
-			mistaken += s > 120 && maybe(t, 0x0a000000 + (uint32_t)(s - 121) * 10 + i, now);
+			mistaken +=
+				s > 120 && maybe(t, 0x0a000000 + (uint32_t)(s - 121) * 10 + i, now);
 		}
 	}
 	ck_assert_uint_eq(unseen, 0);
@@ -204,11 +205,11 @@ START_TEST(three_times)
 	ck_assert(!rxw_peer_may_send(p, 73, 1, now));
 	ck_assert(rxw_peer_may_send(p, 72, 1, now));
 	ck_assert_uint_eq(rxw_peer_allowance(p, now), 0);
-	rxw_peer_prove(p, now);
+	rxw_peer_set_validated(p, now);
 	ck_assert(rxw_peer_may_send(p, 1000000, 700, now));
 	ck_assert_uint_eq(rxw_peer_allowance(p, now + 59 * RXW_SEC), UINT64_MAX);
 	/* The proof holds for 60 s; then it is counted anew. */
-	ck_assert(!rxw_peer_proven(p, now + 60 * RXW_SEC));
+	ck_assert(!rxw_peer_validated(p, now + 60 * RXW_SEC));
 	ck_assert(!rxw_peer_may_send(p, 1, 1, now + 60 * RXW_SEC));
 	rxw_peer_table_destroy(t);
 }

@@ -18,41 +18,41 @@ static struct rxw_addr *address(uint32_t host, unsigned port)
 
 START_TEST(per_host)
 {
-	struct rxw_strangers *s = rxw_strangers_create(key, 64, 8192);
+	struct rxw_unvalidated *s = rxw_unvalidated_create(key, 64, 8192);
 
 	/*
 	 * By host, whatever the port; beyond the cap nothing is refused, but the address must prove
 	 * itself.
 	 */
 	for (unsigned i = 0; i < 64; i++)
-		ck_assert_int_eq(rxw_strangers_add(s, address(1, i + 1), false), RXW_ADMIT);
-	ck_assert_int_eq(rxw_strangers_add(s, address(1, 99), false), RXW_ADMIT_STRICT);
-	ck_assert_int_eq(rxw_strangers_add(s, address(2, 1), false), RXW_ADMIT);
-	ck_assert_int_eq(rxw_strangers_add(s, address(1, 1), true), RXW_ADMIT);
-	rxw_strangers_remove(s, address(1, 1));
-	rxw_strangers_remove(s, address(1, 1));
-	rxw_strangers_remove(s, address(1, 1));
-	ck_assert_int_eq(rxw_strangers_add(s, address(1, 1), false), RXW_ADMIT);
-	ck_assert_uint_eq(rxw_strangers_total(s), 65);
-	rxw_strangers_remove(s, address(77, 1)); /* unknown */
-	ck_assert_uint_eq(rxw_strangers_total(s), 65);
-	rxw_strangers_destroy(s);
+		ck_assert_int_eq(rxw_unvalidated_add(s, address(1, i + 1), false), RXW_ADMIT);
+	ck_assert_int_eq(rxw_unvalidated_add(s, address(1, 99), false), RXW_ADMIT_STRICT);
+	ck_assert_int_eq(rxw_unvalidated_add(s, address(2, 1), false), RXW_ADMIT);
+	ck_assert_int_eq(rxw_unvalidated_add(s, address(1, 1), true), RXW_ADMIT);
+	rxw_unvalidated_remove(s, address(1, 1));
+	rxw_unvalidated_remove(s, address(1, 1));
+	rxw_unvalidated_remove(s, address(1, 1));
+	ck_assert_int_eq(rxw_unvalidated_add(s, address(1, 1), false), RXW_ADMIT);
+	ck_assert_uint_eq(rxw_unvalidated_total(s), 65);
+	rxw_unvalidated_remove(s, address(77, 1)); /* unknown */
+	ck_assert_uint_eq(rxw_unvalidated_total(s), 65);
+	rxw_unvalidated_destroy(s);
 }
 END_TEST
 
 START_TEST(total)
 {
-	struct rxw_strangers *s = rxw_strangers_create(key, 64, 100);
+	struct rxw_unvalidated *s = rxw_unvalidated_create(key, 64, 100);
 
 	for (unsigned i = 0; i < 100; i++) {
-		enum rxw_admission a = rxw_strangers_add(s, address(i + 1, 1), false);
+		enum rxw_admission a = rxw_unvalidated_add(s, address(i + 1, 1), false);
 
 		ck_assert_int_eq(a, i < 50 ? RXW_ADMIT : RXW_ADMIT_STRICT);
-		ck_assert_int_eq(rxw_strangers_pressed(s), i + 1 > 25);
+		ck_assert_int_eq(rxw_unvalidated_crowded(s), i + 1 > 25);
 	}
-	ck_assert_int_eq(rxw_strangers_add(s, address(500, 1), false), RXW_REFUSE);
-	ck_assert_int_eq(rxw_strangers_add(s, address(500, 1), true), RXW_ADMIT);
-	rxw_strangers_destroy(s);
+	ck_assert_int_eq(rxw_unvalidated_add(s, address(500, 1), false), RXW_REFUSE);
+	ck_assert_int_eq(rxw_unvalidated_add(s, address(500, 1), true), RXW_ADMIT);
+	rxw_unvalidated_destroy(s);
 }
 END_TEST
 

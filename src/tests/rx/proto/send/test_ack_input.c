@@ -389,7 +389,7 @@ START_TEST(softly_complete)
 {
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);

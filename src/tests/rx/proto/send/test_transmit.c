@@ -126,7 +126,7 @@ START_TEST(thresholds)
 	/* Urged: whatever it is. */
 	bench_get_ack(&b, c, 1, 24, 23, RXW_ACK_IDLE, "", 255);
 	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
-	rxw_pcall_urge(&call->p, &b.out);
+	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
 	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
 	done(train.count, 0);
@@ -182,7 +182,7 @@ START_TEST(urged_by_a_writer_that_waits)
 	bench_get_ack(&b, c, 1, 4, 3, RXW_ACK_IDLE, "", 255);
 	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
 	call->events = 0;
-	rxw_pcall_urge_room(&call->p, &b.out);
+	rxw_pcall_flush_window(&call->p, &b.out);
 	bench_settle(&b);
 	ck_assert(call->events & RXW_OUT_SEND);
 	ck_assert_uint_eq(bench_send(call), 3);
@@ -193,7 +193,7 @@ START_TEST(urged_by_a_writer_that_waits)
 	/* With nothing to let go it promises nothing for later. */
 	bench_get_ack(&b, c, 1, 25, 24, RXW_ACK_IDLE, "", 255);
 	ck_assert_uint_ge(bench_send(call), 20);
-	rxw_pcall_urge_room(&call->p, &b.out);
+	rxw_pcall_flush_window(&call->p, &b.out);
 	bench_settle(&b);
 	bench_get_ack(&b, c, 1, 27, 26, RXW_ACK_IDLE, "", 255);
 	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
@@ -232,7 +232,7 @@ START_TEST(end_of_a_reply_asks_for_nothing)
 
 	bench_init(&b, false);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
 	call->p.tx.cc.cwnd = 1; /* where every packet asks */
@@ -467,7 +467,7 @@ START_TEST(three_times)
 	bench_nothing(&b);
 	/* The answer that names it proves the address; the rest follows. */
 	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 255);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(b.sent[b.count - 1].h.type, RXW_DATA);
 	ck_assert_uint_ge(call->p.tx.nxt, 18);
 	bench_free(&b);
@@ -509,13 +509,13 @@ START_TEST(guessed_serials)
 		if (reason != RXW_ACK_PING)
 			bench_get_ack(&b, c, 1, 2, 2, reason, "1", 32);
 	bench_get_ack(&b, c, 1, 1, second, RXW_ACK_PING_RESPONSE, "", 32);
-	ck_assert(!rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(call->p.tx.nxt, 3);
 	/* Older than what the connection used and will use, as receivers compare. */
 	ck_assert_int_lt((int32_t)(first - 1), 0);
 	ck_assert_int_gt((int32_t)(1000000 - first), 0);
 	bench_get_ack(&b, c, 1, 2, first, RXW_ACK_PING_RESPONSE, "1", 32);
-	ck_assert(rxw_peer_proven(c->p.peer, b.out.now));
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	/* It used up none of the ordinary ones. */
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 3);
 	bench_free(&b);
@@ -553,7 +553,7 @@ START_TEST(proof_is_renewed)
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1000);
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_read(call);
-	rxw_peer_prove(c->p.peer, b.out.now);
+	rxw_peer_set_validated(c->p.peer, b.out.now);
 	for (unsigned i = 0; i < 3; i++) {
 		proven = b.out.now;
 		while (b.out.now < proven + 29 * RXW_SEC)
@@ -563,9 +563,9 @@ START_TEST(proof_is_renewed)
 		/* An ACK of the data is none of the PING; that is sent again once a second. */
 		ck_assert_uint_eq(go_on_for(RXW_SEC / 2), 0);
 		ck_assert_uint_ne(go_on_for(RXW_SEC / 2), 0);
-		ck_assert(!rxw_peer_proven(c->p.peer, proven + 60 * RXW_SEC));
+		ck_assert(!rxw_peer_validated(c->p.peer, proven + 60 * RXW_SEC));
 		bench_get_ack(&b, c, 1, call->p.tx.nxt, ping, RXW_ACK_PING_RESPONSE, "", 32);
-		ck_assert(rxw_peer_proven(c->p.peer, b.out.now + 59 * RXW_SEC));
+		ck_assert(rxw_peer_validated(c->p.peer, b.out.now + 59 * RXW_SEC));
 	}
 	bench_free(&b);
 }
