@@ -44,7 +44,7 @@ afs_sources = \
 
 # The client side.
 afs_sources += \
-	src/afs/client/client.c src/afs/client/client.h src/afs/client/error.h src/afs/client/private.h \
+	src/afs/client/client.c src/afs/client/client.h src/afs/client/error.h src/afs/client/fetch.h src/afs/client/private.h \
 	src/afs/client/address.c src/afs/client/callback.c src/afs/client/fetch.c src/afs/client/locate.c \
 	src/afs/client/path.c src/afs/client/watch.c
 

@@ -14,6 +14,7 @@
 #include <rxwire/security.h>
 
 #include "afs/client/error.h"
+#include "afs/client/fetch.h"
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
@@ -137,48 +138,6 @@ int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char
 bool afs_is_mount_point(uint32_t mode, const char *text);
 
 /*
- * FetchData64 as a state machine, for blocking and non-blocking calls. Initialise with
- * afs_fetch_init(), then call afs_fetch_step() until it returns AFS_FETCH_DONE or AFS_FETCH_ERROR;
- * then end the call (with RXW_USER_ABORT after an error).
- */
-struct afs_fetch {
-	AFSFid fid;
-	uint64_t offset, wanted; /* the request */
-	uint64_t length;	 /* announced by the server; valid after the head */
-	uint64_t received;	 /* bytes of data so far */
-	AFSFetchStatus status;	 /* valid when done */
-	AFSCallBack callback;
-	AFSVolSync sync;
-
-	uint8_t buffer[160]; /* head, then tail */
-	size_t used, surplus;
-	enum {
-		AFS_FETCH_SENDING,
-		AFS_FETCH_ENDING,
-		AFS_FETCH_HEAD,
-		AFS_FETCH_DATA,
-		AFS_FETCH_TAIL,
-		AFS_FETCH_REST /* the end of the reply; some extra bytes are ignored */
-	} phase;
-	const char *why; /* of AFS_FETCH_ERROR: static text; NULL = see the code of the call */
-};
-enum afs_fetch_result {
-	AFS_FETCH_AGAIN,
-	AFS_FETCH_LENT,
-	AFS_FETCH_DONE,
-	AFS_FETCH_ERROR
-};
-
-void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length);
-/*
- * Continue. AFS_FETCH_LENT: iov[0..*count) has the next bytes of data, valid until the next step;
- * `received` includes them. AFS_FETCH_AGAIN: wait for the next event of the non-blocking call.
- * *count is the length of iov.
- */
-enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, struct iovec *iov,
-				     unsigned *count);
-
-/*
  * All steps of a fetch in one blocking call. take() gets the data at `offset` of the file, and may
  * change iov; a nonzero result ends the call. Returns 0; -1 and *error; or 1 if take() ended it. A
  * server that sends less than 1 KiB within the client's time limit makes no progress.
@@ -197,8 +156,6 @@ void afs_client_fetched(struct afs_client *client, const struct afs_fetch *fetch
 int afs_client_call(struct afs_client *client, const struct rxw_call_options *options,
 		    rxw_call **call, struct afs_error *error);
 rxw_endpoint *afs_client_endpoint(struct afs_client *client);
-/* Maximal length of one FetchData64: OpenAFS's servers and clients use 31 bits. */
-#define AFS_FETCH_MAX 0x7ffff000u
 
 /* Fill *error from the code of a call. */
 void afs_error_code(struct afs_error *error, const char *what, int32_t code,
