@@ -420,6 +420,70 @@ START_TEST(pings_in_a_row)
 }
 END_TEST
 
+#define FLOOD	30u	/* PINGs for each packet of a reply */
+#define REPLY	1000u	/* packets, one in each millisecond */
+#define PERIODS (1000 / 100) /* of 100 ms */
+
+/*
+ * A client whose server sends PINGs about all of its calls, one that is over included, beside a reply.
+ * The bound is the connection's, not the call's; each packet of the reply is received and acknowledged.
+ */
+START_TEST(pings_at_a_client)
+{
+	uint32_t acknowledged = 1, size;
+	struct bench_call *over = NULL;
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	struct bench_packet *k;
+	unsigned answers = 0;
+
+	bench_init(&b, true);
+	b.params.unread_packets = 0;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	for (unsigned i = 0; i < 4; i++) {
+		over = bench_begin(&b, c);
+		bench_write(over, 1, 100, true);
+	}
+	size = bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 4);
+	rxw_put32(packet + 4, BENCH_CID | 3);
+	bench_input(&b, c, packet, size, size);
+	bench_read(over);
+	rxw_pcall_finish(&over->p, &b.out);
+	bench_settle(&b);
+	bench_pass(&b, 100 * RXW_MS);
+	ck_assert_int_eq(over->p.state, RXW_CS_DALLY);
+	bench_get_data(&b, c, 1, 1, 0, 100);
+	bench_read(call());
+	b.count = b.next = 0;
+	for (uint32_t seq = 2; seq <= REPLY; seq++) {
+		bench_get_data(&b, c, 1, seq, seq == REPLY ? RXW_LAST_PACKET : 0, 100);
+		for (unsigned i = 0; i < FLOOD; i++) {
+			size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "",
+					 32);
+			rxw_put32(packet + 4, BENCH_CID | i % 4);
+			bench_input(&b, c, packet, size, size);
+		}
+		ck_assert_uint_eq(bench_read(call()), 1);
+		bench_pass(&b, RXW_MS);
+		while ((k = bench_next(&b)) != NULL) {
+			if (k->h.type != RXW_ACK)
+				continue;
+			answers += k->ack.reason == RXW_ACK_PING_RESPONSE;
+			if (k->h.cid == BENCH_CID)
+				acknowledged = rxw_max32(acknowledged, k->ack.first + k->ack.count);
+		}
+		b.count = b.next = 0;
+	}
+	bench_pass(&b, 100 * RXW_MS);
+	while ((k = bench_next(&b)) != NULL)
+		if (k->h.type == RXW_ACK && k->h.cid == BENCH_CID)
+			acknowledged = rxw_max32(acknowledged, k->ack.first + k->ack.count);
+	ck_assert_uint_eq(acknowledged, REPLY + 1);
+	ck_assert_uint_ge(answers, 16 * PERIODS);
+	ck_assert_uint_le(answers, 16 * (PERIODS + 1));
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(no_room_stays_owed)
 {
 	setup();
@@ -488,6 +552,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_owed_is_no_update);
 	tcase_add_test(tcase, pings_are_answered_once);
 	tcase_add_test(tcase, pings_in_a_row);
+	tcase_add_test(tcase, pings_at_a_client);
 	tcase_add_test(tcase, no_room_stays_owed);
 	tcase_add_test(tcase, small_record);
 	tcase_add_test(tcase, one_ack_for_a_jumbogram);
