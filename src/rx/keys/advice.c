@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What can be done about an error of Kerberos: the libraries say what it is, users ask what to do. */
+/* Remedies for errors of Kerberos, to be appended to the messages of its libraries. */
 
 #include "keys/advice.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXT_HEAD   20 /* bytes before a key of KeyFileExt: the length of four words, and these */
+#define EXT_HEAD   20 /* bytes before a key of KeyFileExt: a length, and four words */
 #define EXT_WORDS  16
 #define OLD_KEYS   8 /* a KeyFile has no more */
 #define OLD_RECORD 12
@@ -28,64 +28,69 @@ static uint8_t *put_word(uint8_t *p, uint32_t value)
 	return p + 4;
 }
 
-/* Append a key; what is wrong with it goes to error. */
-static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *key, uint32_t number, size_t at,
-		char *error)
+/* Append a key; on failure describe the problem in `error`. */
+static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *key, uint32_t number,
+		size_t at, char *error)
 {
-	struct rxw_key_list own = { .count = list->count - first };
+	struct rxw_key_list own = {.count = list->count - first};
 	const struct rxw_key *same;
 	int result;
 
 	if (rxw_key_check(key->type, key->kvno, key->enctype, key->length) < 0) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %u bytes are no key of type %u, enctype %d",
-			 number, at, key->length, key->type, key->enctype);
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "key %u, at byte %zu: %u bytes are no key of type %u, enctype %d", number,
+			 at, key->length, key->type, key->enctype);
 		return -RXW_EDECODE;
 	}
 	if (own.count)
 		own.keys = list->keys + first;
 	same = rxw_key_list_find(&own, key->type, key->kvno, key->enctype);
 	if (same) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: a second key of type %u, kvno %d, enctype %d",
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "key %u, at byte %zu: a second key of type %u, kvno %d, enctype %d",
 			 number, at, key->type, key->kvno, key->enctype);
 		return -RXW_EDECODE;
 	}
 	result = rxw_key_list_append(list, key);
 	if (result < 0)
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %s", number, at, rxw_strerror(result));
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %s", number, at,
+			 rxw_strerror(result));
 	return result;
 }
 
-/* One key of KeyFileExt at *at, which moves behind it. */
-static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size_t *at, struct rxw_key_list *list,
-			 size_t first, struct rxw_key *key, char *error)
+/* Parse the key of a KeyFileExt at *at, and advance *at. */
+static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size_t *at,
+			 struct rxw_key_list *list, size_t first, struct rxw_key *key, char *error)
 {
 	const uint8_t *p = data + *at;
 	uint32_t type, length;
 	size_t start = *at;
 
 	if (size - start < EXT_HEAD) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: the file ends in the middle of it", number,
-			 start);
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "key %u, at byte %zu: the file ends in the middle of it", number, start);
 		return -RXW_EDECODE;
 	}
 	if (word(p) != EXT_WORDS) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: its head has %u bytes instead of 16", number,
-			 start, word(p));
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "key %u, at byte %zu: its head has %u bytes instead of 16", number, start,
+			 word(p));
 		return -RXW_EDECODE;
 	}
 	length = word(p + 16);
 	if (length > size - start - EXT_HEAD) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %u bytes of key, of which the file has %zu",
-			 number, start, length, size - start - EXT_HEAD);
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "key %u, at byte %zu: %u bytes of key, of which the file has %zu", number,
+			 start, length, size - start - EXT_HEAD);
 		return -RXW_EDECODE;
 	}
 	*at = start + EXT_HEAD + length;
 	type = word(p + 4);
 	if (type > RXW_KEY_KRB5)
-		return 0; /* of a later version: not for us */
+		return 0; /* a type of a later version: ignored */
 	if (length > RXW_KEY_MAX || word(p + 8) > INT32_MAX) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: kvno %u, %u bytes of key", number, start,
-			 word(p + 8), length);
+		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: kvno %u, %u bytes of key",
+			 number, start, word(p + 8), length);
 		return -RXW_EDECODE;
 	}
 	key->type = (enum rxw_key_type)type;
@@ -97,18 +102,19 @@ static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size
 	return take(list, first, key, number, start, error);
 }
 
-static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct rxw_key_list *list, char *error)
+static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct rxw_key_list *list,
+		     char *error)
 {
 	size_t at = 4, first = list->count;
-	struct rxw_key key = { .source = source };
+	struct rxw_key key = {.source = source};
 	uint32_t count = word(data);
 	int result = 0;
 
 	for (uint32_t i = 1; i <= count && result == 0; i++)
 		result = parse_ext_key(data, size, i, &at, list, first, &key, error);
 	if (result == 0 && at != size) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes behind the last of %u keys, at byte %zu", size - at,
-			 count, at);
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "%zu bytes behind the last of %u keys, at byte %zu", size - at, count, at);
 		result = -RXW_EDECODE;
 	}
 	explicit_bzero(&key, sizeof(key));
@@ -118,7 +124,7 @@ static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct r
 static int parse_old(const uint8_t *data, unsigned source, struct rxw_key_list *list, char *error)
 {
 	size_t first = list->count;
-	struct rxw_key key = { .source = source, .type = RXW_KEY_DES, .length = 8 };
+	struct rxw_key key = {.source = source, .type = RXW_KEY_DES, .length = 8};
 	uint32_t count = word(data);
 	int result = 0;
 
@@ -133,15 +139,16 @@ static int parse_old(const uint8_t *data, unsigned source, struct rxw_key_list *
 	return result;
 }
 
-/* A KeyFile is as long as its keys need, or as eight of them do. */
+/* A KeyFile has room for its keys only, or for eight. */
 static bool is_old(const uint8_t *data, size_t size)
 {
 	uint32_t count = word(data);
 
-	return count <= OLD_KEYS && (size == 4 + count * OLD_RECORD || size == 4 + OLD_KEYS * OLD_RECORD);
+	return count <= OLD_KEYS &&
+	       (size == 4 + count * OLD_RECORD || size == 4 + OLD_KEYS * OLD_RECORD);
 }
 
-/* Forget what a file gave before it turned out to be damaged. */
+/* Remove the keys of a file that is damaged. */
 static void cut(struct rxw_key_list *list, size_t count)
 {
 	if (list->count > count)
@@ -156,17 +163,22 @@ int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsi
 	int result;
 
 	if (size > RXW_KEY_FILE_MAX) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too many for a file of keys", size);
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too many for a file of keys",
+			 size);
 		return -RXW_EDECODE;
 	}
 	if (size < 4) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too few for a file of keys", size);
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too few for a file of keys",
+			 size);
 		return -RXW_EDECODE;
 	}
 	if (data[0] == 5 && (data[1] == 1 || data[1] == 2)) {
 		result = rxw_keytab_parse(data, size, which, source, list, error);
 	} else {
-		/* A KeyFile could begin like a KeyFileExt (kvno 16), but the rest then does not fit. */
+		/*
+		 * A KeyFile may begin like a KeyFileExt (kvno 16), but then the rest does not
+		 * match.
+		 */
 		result = parse_ext(data, size, source, list, error);
 		if (result == -RXW_EDECODE && is_old(data, size)) {
 			cut(list, before);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of service keys: which there are, and how one is found. */
+/* The table of service keys. */
 
 #include "base/hash.h"
 #include "keys/keys.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the key of an enctype, 0 where this table does not say. */
+/* Key length of an enctype, 0 if unknown. */
 static size_t key_length(int32_t enctype)
 {
 	switch (enctype) {
@@ -36,10 +36,10 @@ static size_t key_length(int32_t enctype)
 	}
 }
 
-/* Place of an enctype among those that new tokens could be made with; more is better. */
+/* Preference of an enctype for new tokens; higher is better, 0: not usable. */
 static int strength(int32_t enctype)
 {
-	static const int8_t weakest_first[] = { 23, 16, 25, 17, 19, 26, 18, 20 };
+	static const int8_t weakest_first[] = {23, 16, 25, 17, 19, 26, 18, 20};
 
 	for (size_t i = 0; i < sizeof(weakest_first); i++) {
 		if (weakest_first[i] == enctype)
@@ -90,16 +90,17 @@ int rxw_key_list_append(struct rxw_key_list *list, const struct rxw_key *key)
 void rxw_key_list_free(struct rxw_key_list *list)
 {
 	rxw_secret_unmap(list->keys, list->room * sizeof(*list->keys));
-	*list = (struct rxw_key_list){ 0 };
+	*list = (struct rxw_key_list){0};
 }
 
-struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type, int32_t kvno,
-				  int32_t enctype)
+struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type,
+				  int32_t kvno, int32_t enctype)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct rxw_key *key = &list->keys[i];
 
-		if (key->type == type && key->kvno == kvno && (type == RXW_KEY_DES || key->enctype == enctype))
+		if (key->type == type && key->kvno == kvno &&
+		    (type == RXW_KEY_DES || key->enctype == enctype))
 			return key;
 	}
 	return NULL;
@@ -117,7 +118,7 @@ int rxw_keys_create(rxw_keys **keys)
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -RXW_ENOMEM;
-	/* Who loads keys must not wait for a gap between those who look, where that can be said. */
+	/* Prefer writers, if supported, so that loading is not delayed by a stream of readers. */
 	pthread_rwlockattr_init(&kind);
 #ifdef HAVE_PTHREAD_RWLOCKATTR_SETKIND_NP
 	pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -168,7 +169,7 @@ void rxw_keys_unref(rxw_keys *keys)
 	free(keys);
 }
 
-/* Under the lock: the key goes in front of those of files. */
+/* Under the lock: insert the key before those of files. */
 static int insert(struct rxw_key_list *list, const struct rxw_key *key)
 {
 	struct rxw_key *same = rxw_key_list_find(list, key->type, key->kvno, key->enctype);
@@ -189,10 +190,10 @@ static int insert(struct rxw_key_list *list, const struct rxw_key *key)
 	return 0;
 }
 
-int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, const void *key,
-		 size_t length)
+int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype,
+		 const void *key, size_t length)
 {
-	struct rxw_key new = { .type = type, .kvno = kvno, .enctype = enctype };
+	struct rxw_key new = {.type = type, .kvno = kvno, .enctype = enctype};
 	int result = keys && key ? rxw_key_check(type, kvno, enctype, length) : -RXW_EINVAL;
 
 	if (result < 0)
@@ -214,7 +215,7 @@ int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int3
 	size_t length = key_length(enctype);
 	int result;
 
-	/* Any string of bytes is a key of these. */
+	/* Only enctypes for which every string of bytes is a key. */
 	if (!keys || type == RXW_KEY_DES || enctype < 17 || enctype > 20)
 		return -RXW_EINVAL;
 	if (rxw_random(bytes, length) < 0)
@@ -224,7 +225,7 @@ int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int3
 	return result;
 }
 
-/* Copy a key out, if there is one and room for it. */
+/* Copy a key to the caller, if it was found and fits. */
 static int give(const struct rxw_key *found, void *key, size_t room, size_t *length)
 {
 	if (!found)
@@ -236,8 +237,8 @@ static int give(const struct rxw_key *found, void *key, size_t room, size_t *len
 	return 0;
 }
 
-int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, void *key, size_t room,
-		  size_t *length)
+int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, void *key,
+		  size_t room, size_t *length)
 {
 	int result;
 
@@ -256,8 +257,8 @@ static bool better(const struct rxw_key *key, const struct rxw_key *than)
 	return strength(key->enctype) > strength(than->enctype);
 }
 
-int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t *enctype, void *key, size_t room,
-		  size_t *length)
+int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t *enctype,
+		  void *key, size_t room, size_t *length)
 {
 	const struct rxw_key *best = NULL;
 	int result;
@@ -280,7 +281,7 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 
 int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
 {
-	struct rxw_key_info all = { .size = info ? info->size : 0 };
+	struct rxw_key_info all = {.size = info ? info->size : 0};
 	const struct rxw_key *key;
 	int result = -RXW_ENOKEY;
 

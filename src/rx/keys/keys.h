@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the table of service keys. */
+/* Inside the table of service keys. */
 #ifndef KEYS_KEYS_H
 #define KEYS_KEYS_H
 
@@ -9,32 +9,35 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* One key; lives in secret memory. */
+/* A key. */
 struct rxw_key {
 	enum rxw_key_type type;
 	int32_t kvno, enctype;
 	uint32_t length;
-	unsigned source; /* 0: added; else the number of the file that has it */
+	unsigned source; /* 0: added by the program; else the number of its file */
 	uint8_t bytes[RXW_KEY_MAX];
 };
 
-/* Keys in a row, in secret memory; the added ones first, then those of the files, the latest file first. */
+/*
+ * An array of keys in one rxw_secret_map(): added keys, then those of files, the latest file first.
+ */
 struct rxw_key_list {
 	struct rxw_key *keys;
 	size_t count, room;
 };
 
-/* A file that was loaded: what is looked at when files are loaded again. */
+/* A file that was loaded, for loading it again. */
 struct rxw_key_source {
 	struct rxw_key_source *next;
 	unsigned number;
-	char *which; /* whose keys; NULL: anybody's */
+	char *which; /* whose keys are selected; NULL: all */
 	char path[];
 };
 
 /*
- * lock: list, which is replaced as a whole by whoever loads a file, so that nobody finds half of a file's keys.
- * loading: taken first, for as long as files are read: sources and numbers.
+ * `lock` covers `list`, which is replaced as a whole when a file is loaded, so that readers see all
+ * keys of a file or none. `loading` covers `sources` and `numbers`, is held while files are read,
+ * and is taken before `lock`.
  */
 struct rxw_keys {
 	atomic_uint references;
@@ -45,15 +48,15 @@ struct rxw_keys {
 	unsigned numbers;
 };
 
-/* Whether the numbers and the length go together: 0, or -RXW_EINVAL. */
+/* Check numbers and length: 0, or -RXW_EINVAL. */
 int rxw_key_check(enum rxw_key_type type, int32_t kvno, int32_t enctype, size_t length);
 
-/* Append; the list grows in secret memory. 0, -RXW_ENOMEM, -RXW_ELIMIT. */
+/* Append a key. 0, -RXW_ENOMEM, -RXW_ELIMIT. */
 int rxw_key_list_append(struct rxw_key_list *list, const struct rxw_key *key);
 void rxw_key_list_free(struct rxw_key_list *list);
 /* The first key with these numbers, or NULL. */
-struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type, int32_t kvno,
-				  int32_t enctype);
+struct rxw_key *rxw_key_list_find(const struct rxw_key_list *list, enum rxw_key_type type,
+				  int32_t kvno, int32_t enctype);
 
 void rxw_key_source_free(struct rxw_key_source *source);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MIT keytabs (rx-protocol 7.3.9). They are read here and not by libkrb5: its copies of keys lie where core
- * dumps find them, and it says of a damaged file neither what is wrong nor where.
+ * MIT keytabs (rx-protocol 7.3.9). libkrb5 is not used, because it leaves copies of keys in memory
+ * that core dumps contain, and does not report what is wrong with a damaged file, and where.
  */
 
 #include "base/ascii.h"
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_TEXT 128 /* of a principal in a message; what is longer is cut */
+#define NAME_MAX_TEXT 128 /* of a principal in a message; longer ones are cut */
 
-/* A string of an entry, in the file's bytes. */
+/* A string of an entry, within the file's data. */
 struct piece {
 	const uint8_t *at;
 	size_t length;
 };
 
 struct entry {
-	size_t offset;	     /* of the entry in the file */
-	struct piece name;   /* components and realm as they are encoded: what makes a principal another one */
+	size_t offset;	   /* of the entry in the file */
+	struct piece name; /* encoded components and realm, for comparing principals */
 	struct piece realm;
 	struct piece parts[2]; /* the first two components */
 	unsigned components;
@@ -32,10 +32,14 @@ struct entry {
 	struct piece key;
 };
 
-/* How an entry fits what is wanted; a better one pushes out others. */
-enum match { MATCH_NONE, MATCH_REALM /* afs@REALM of a cell */, MATCH_EXACT };
+/* How well an entry matches; a better match replaces others. */
+enum match {
+	MATCH_NONE,
+	MATCH_REALM /* afs@REALM of a cell */,
+	MATCH_EXACT
+};
 
-/* What remains of an entry. */
+/* The rest of an entry. */
 struct cursor {
 	const uint8_t *at, *end;
 };
@@ -71,7 +75,7 @@ static bool get_piece(struct cursor *c, struct piece *piece)
 	return true;
 }
 
-/* The entry between two bytes: NULL, or which part of it does not fit. */
+/* Parse an entry. NULL, or the name of the part that is too long. */
 static const char *parse_entry(struct cursor c, struct entry *e)
 {
 	uint32_t type, kvno;
@@ -104,7 +108,7 @@ static bool same(struct piece a, struct piece b)
 	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
-/* Append a piece as Kerberos writes names, bytes that could harm a terminal as '?'. */
+/* Append a string in Kerberos' notation; control characters become '?'. */
 static size_t append(char *text, size_t at, struct piece piece)
 {
 	for (size_t i = 0; i < piece.length && at + 3 < NAME_MAX_TEXT; i++) {
@@ -140,7 +144,7 @@ static bool is(struct piece piece, const char *text, size_t length)
 	return piece.length == length && memcmp(piece.at, text, length) == 0;
 }
 
-/* "afs/cell@REALM", "afs/cell" or "cell"; names with quoted characters are not looked for. */
+/* Match "afs/cell@REALM", "afs/cell" or "cell"; quoted characters are not supported. */
 static enum match match(const struct entry *e, const char *which)
 {
 	const char *at, *slash;
@@ -152,7 +156,8 @@ static enum match match(const struct entry *e, const char *which)
 	length = at ? (size_t)(at - which) : strlen(which);
 	slash = memchr(which, '/', length);
 	if (!at && !slash) {
-		if (e->components == 2 && is(e->parts[0], "afs", 3) && is(e->parts[1], which, length))
+		if (e->components == 2 && is(e->parts[0], "afs", 3) &&
+		    is(e->parts[1], which, length))
 			return MATCH_EXACT;
 		if (e->components == 1 && is(e->parts[0], "afs", 3) && e->realm.length == length &&
 		    rxw_ascii_same_n((const char *)e->realm.at, which, length))
@@ -162,24 +167,26 @@ static enum match match(const struct entry *e, const char *which)
 	if (at && !is(e->realm, at + 1, strlen(at + 1)))
 		return MATCH_NONE;
 	if (!slash)
-		return e->components == 1 && is(e->parts[0], which, length) ? MATCH_EXACT : MATCH_NONE;
+		return e->components == 1 && is(e->parts[0], which, length) ? MATCH_EXACT
+									    : MATCH_NONE;
 	if (e->components != 2 || !is(e->parts[0], which, (size_t)(slash - which)))
 		return MATCH_NONE;
-	return is(e->parts[1], slash + 1, length - (size_t)(slash + 1 - which)) ? MATCH_EXACT : MATCH_NONE;
+	return is(e->parts[1], slash + 1, length - (size_t)(slash + 1 - which)) ? MATCH_EXACT
+										: MATCH_NONE;
 }
 
-/* The entries of one match that were taken, to see which of two with the same numbers stays. */
+/* The accepted entries of the current match, to resolve duplicates. */
 struct taken {
 	struct rxw_key_list *list;
-	size_t first; /* of this file in the list */
+	size_t first;	       /* of this file in the list */
 	struct entry *entries; /* RXW_KEYS_MAX */
 };
 
-/* An entry that is wanted becomes a key. */
+/* Append the key of a selected entry. */
 static int take(struct taken *taken, const struct entry *e, unsigned source, char *error)
 {
 	struct rxw_key_list *list = taken->list;
-	struct rxw_key key = { .source = source, .kvno = (int32_t)e->kvno, .enctype = e->enctype };
+	struct rxw_key key = {.source = source, .kvno = (int32_t)e->kvno, .enctype = e->enctype};
 	char name[NAME_MAX_TEXT], other[NAME_MAX_TEXT];
 	size_t i;
 	int result;
@@ -188,8 +195,10 @@ static int take(struct taken *taken, const struct entry *e, unsigned source, cha
 	key.type = e->enctype >= 1 && e->enctype <= 3 ? RXW_KEY_DES : RXW_KEY_KRB5;
 	if (key.type == RXW_KEY_DES)
 		key.enctype = 0;
-	if (e->kvno > INT32_MAX || rxw_key_check(key.type, key.kvno, key.enctype, e->key.length) < 0) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "entry at byte %zu (%s): %zu bytes are no key of enctype %u, kvno %u",
+	if (e->kvno > INT32_MAX ||
+	    rxw_key_check(key.type, key.kvno, key.enctype, e->key.length) < 0) {
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "entry at byte %zu (%s): %zu bytes are no key of enctype %u, kvno %u",
 			 e->offset, name, e->key.length, e->enctype, e->kvno);
 		return -RXW_EDECODE;
 	}
@@ -203,13 +212,14 @@ static int take(struct taken *taken, const struct entry *e, unsigned source, cha
 			continue;
 		if (!same(old->name, e->name) && !same(old->key, e->key)) {
 			name_text(old, other);
-			snprintf(error, RXW_KEY_FILE_ERROR,
-				 "%s and %s have different keys of kvno %d, enctype %u: say whose keys are wanted", other,
-				 name, key.kvno, e->enctype);
+			snprintf(
+				error, RXW_KEY_FILE_ERROR,
+				"%s and %s have different keys of kvno %d, enctype %u: say whose keys are wanted",
+				other, name, key.kvno, e->enctype);
 			result = -RXW_EDECODE;
 			goto out;
 		}
-		break; /* of two entries of a principal the younger one holds */
+		break; /* the newer of two entries of a principal counts */
 	}
 	if (i < list->count) {
 		if (e->timestamp > taken->entries[i - taken->first].timestamp) {
@@ -230,19 +240,20 @@ out:
 	return result;
 }
 
-/* Forget the keys of a weaker match. */
+/* Remove the keys of a weaker match. */
 static void drop_taken(struct taken *taken)
 {
 	struct rxw_key_list *list = taken->list;
 
 	if (list->count > taken->first)
-		explicit_bzero(list->keys + taken->first, (list->count - taken->first) * sizeof(*list->keys));
+		explicit_bzero(list->keys + taken->first,
+			       (list->count - taken->first) * sizeof(*list->keys));
 	list->count = taken->first;
 }
 
-/* Take the entry if it is wanted, and forget those that fit less well. */
-static int consider(struct taken *taken, const struct entry *e, const char *which, enum match *best, unsigned source,
-		    char *error)
+/* Accept the entry if it matches, and remove weaker matches. */
+static int consider(struct taken *taken, const struct entry *e, const char *which, enum match *best,
+		    unsigned source, char *error)
 {
 	enum match fits = match(e, which);
 
@@ -254,36 +265,39 @@ static int consider(struct taken *taken, const struct entry *e, const char *whic
 	return take(taken, e, source, error);
 }
 
-/* The entry at *at, which moves behind it: 1, 0 at the end or for a hole of the file (*at stays at the end). */
+/* Parse the entry at *at, and advance *at. 1; 0: the end (*at == size), or a hole; or an error. */
 static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry *e, char *error)
 {
-	struct cursor c = { data + *at, data + size };
+	struct cursor c = {data + *at, data + size};
 	const char *wrong;
 	uint32_t raw;
 	int64_t length;
 
-	*e = (struct entry){ .offset = *at };
+	*e = (struct entry){.offset = *at};
 	if (!get_u32(&c, &raw)) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes behind the last entry, at byte %zu", size - *at, *at);
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes behind the last entry, at byte %zu",
+			 size - *at, *at);
 		return -RXW_EDECODE;
 	}
 	length = (int32_t)raw;
 	if (length == 0) {
-		*at = size; /* what follows was never written */
+		*at = size; /* the rest was never written */
 		return 0;
 	}
 	if ((length < 0 ? -length : length) > (int64_t)(size - *at - 4)) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "entry at byte %zu: %lld bytes, of which the file has %zu", *at,
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "entry at byte %zu: %lld bytes, of which the file has %zu", *at,
 			 (long long)length, size - *at - 4);
 		return -RXW_EDECODE;
 	}
 	*at += 4 + (size_t)(length < 0 ? -length : length);
 	if (length < 0)
-		return 0; /* an entry that was removed */
+		return 0; /* a removed entry */
 	c.end = data + *at;
 	wrong = parse_entry(c, e);
 	if (wrong) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "entry at byte %zu: it ends before its %s does", e->offset, wrong);
+		snprintf(error, RXW_KEY_FILE_ERROR, "entry at byte %zu: it ends before its %s does",
+			 e->offset, wrong);
 		return -RXW_EDECODE;
 	}
 	return 1;
@@ -292,7 +306,7 @@ static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry
 int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsigned source,
 		     struct rxw_key_list *list, char *error)
 {
-	struct taken taken = { .list = list, .first = list->count };
+	struct taken taken = {.list = list, .first = list->count};
 	enum match best = MATCH_NONE;
 	char seen[NAME_MAX_TEXT] = "";
 	struct entry e;
@@ -300,7 +314,8 @@ int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsign
 	int result = 0;
 
 	if (data[1] != 2) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "a keytab of version 1, which differs from machine to machine");
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "a keytab of version 1, which differs from machine to machine");
 		return -RXW_EDECODE;
 	}
 	taken.entries = calloc(RXW_KEYS_MAX, sizeof(*taken.entries));
@@ -321,8 +336,10 @@ int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsign
 		return result;
 	if (best == MATCH_NONE) {
 		if (*seen)
-			snprintf(error, RXW_KEY_FILE_ERROR, "no key of %s%.100s; the first is of %s",
-				 which && !strpbrk(which, "/@") ? "afs/" : "", which ? which : "anybody", seen);
+			snprintf(error, RXW_KEY_FILE_ERROR,
+				 "no key of %s%.100s; the first is of %s",
+				 which && !strpbrk(which, "/@") ? "afs/" : "",
+				 which ? which : "anybody", seen);
 		else
 			snprintf(error, RXW_KEY_FILE_ERROR, "a keytab without entries");
 		return -RXW_ENOKEY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of service keys: loading them, loading them again while the table is in use, writing one. */
+/* Files of service keys: loading, reloading while the table is in use, writing. */
 
 #include "keys/file.h"
 #include "keys/secret.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A sentence with the path; keeps errno. */
+/* Format a message with the path; keeps errno. */
 static void say(char *error, size_t room, const char *path, const char *what)
 {
 	int saved = errno;
@@ -33,19 +33,21 @@ static int say_errno(char *error, size_t room, const char *path)
 	return -RXW_ESYS;
 }
 
-/* Who has the keys is trusted as any client and as the server: a file that everybody has is told of. */
+/* Warn of a file that other users may read or replace: its keys allow impersonating everyone. */
 static void say_mode(char *error, size_t room, const char *path, mode_t mode)
 {
 	char what[128];
 
 	if (!(mode & (S_IROTH | S_IWOTH)))
 		return;
-	snprintf(what, sizeof(what), "every user of this host can %s its keys (mode %04o): chmod o-rwx, and make new keys",
-		 mode & S_IROTH ? "read" : "replace", (unsigned)(mode & 07777));
+	snprintf(
+		what, sizeof(what),
+		"every user of this host can %s its keys (mode %04o): chmod o-rwx, and make new keys",
+		mode & S_IROTH ? "read" : "replace", (unsigned)(mode & 07777));
 	say(error, room, path, what);
 }
 
-/* All of an open file into secret memory. */
+/* Read an open file into memory of rxw_secret_alloc(). */
 static int read_all(int fd, uint8_t **data, size_t *size, mode_t *mode)
 {
 	struct stat status;
@@ -66,7 +68,7 @@ static int read_all(int fd, uint8_t **data, size_t *size, mode_t *mode)
 	*data = rxw_secret_alloc((size_t)status.st_size + 1);
 	if (!*data)
 		return -RXW_ENOMEM;
-	/* What grows meanwhile is damaged, and said to be. */
+	/* A file that grows meanwhile is rejected as damaged. */
 	while (*size < (size_t)status.st_size) {
 		n = read(fd, *data + *size, (size_t)status.st_size - *size);
 		if (n < 0 && errno == EINTR)
@@ -85,9 +87,9 @@ static int read_all(int fd, uint8_t **data, size_t *size, mode_t *mode)
 	return 0;
 }
 
-/* The keys of a file, in a list of their own. */
-static int read_keys(const char *path, const char *whose, unsigned number, struct rxw_key_list *list, char *error,
-		     size_t room)
+/* Read the keys of a file into a separate list. */
+static int read_keys(const char *path, const char *whose, unsigned number,
+		     struct rxw_key_list *list, char *error, size_t room)
 {
 	char what[RXW_KEY_FILE_ERROR];
 	uint8_t *data;
@@ -95,7 +97,7 @@ static int read_keys(const char *path, const char *whose, unsigned number, struc
 	int fd, result, saved;
 	mode_t mode;
 
-	/* A FIFO must not make a server wait. */
+	/* O_NONBLOCK: opening a FIFO must not block a server. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return say_errno(error, room, path);
@@ -120,12 +122,13 @@ static int read_keys(const char *path, const char *whose, unsigned number, struc
 
 static bool same_key(const struct rxw_key *a, const struct rxw_key *b)
 {
-	return a->type == b->type && a->kvno == b->kvno && a->enctype == b->enctype && a->length == b->length &&
-	       memcmp(a->bytes, b->bytes, a->length) == 0;
+	return a->type == b->type && a->kvno == b->kvno && a->enctype == b->enctype &&
+	       a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* Whether the keys of a source in the table are those of the file. Both are in the order of the file. */
-static bool same_keys(const struct rxw_key_list *table, unsigned number, const struct rxw_key_list *file)
+/* Whether the table has exactly the keys of the file. Both are in the order of the file. */
+static bool same_keys(const struct rxw_key_list *table, unsigned number,
+		      const struct rxw_key_list *file)
 {
 	size_t at = 0;
 
@@ -139,7 +142,7 @@ static bool same_keys(const struct rxw_key_list *table, unsigned number, const s
 	return at == file->count;
 }
 
-/* What the table is to be: added keys, those of the file, those of the other files. */
+/* The new table: added keys, those of the file, those of other files. */
 static int merge(const struct rxw_key_list *table, unsigned number, const struct rxw_key_list *file,
 		 struct rxw_key_list *merged)
 {
@@ -158,10 +161,10 @@ static int merge(const struct rxw_key_list *table, unsigned number, const struct
 	return result;
 }
 
-/* With loading held: put the keys of a file into the table. 1 if they are others than before, else 0. */
+/* With `loading` held: put the keys of a file into the table. 1 if they have changed, else 0. */
 static int install(rxw_keys *keys, unsigned number, const struct rxw_key_list *file)
 {
-	struct rxw_key_list merged = { 0 }, old;
+	struct rxw_key_list merged = {0}, old;
 	int result;
 
 	pthread_rwlock_wrlock(&keys->lock);
@@ -181,11 +184,11 @@ static int install(rxw_keys *keys, unsigned number, const struct rxw_key_list *f
 	return result;
 }
 
-/* With loading held: read a source and install it. */
-static int load_source(rxw_keys *keys, const struct rxw_key_source *source, const char *whose, char *error,
-		       size_t room)
+/* With `loading` held: read a source and install its keys. */
+static int load_source(rxw_keys *keys, const struct rxw_key_source *source, const char *whose,
+		       char *error, size_t room)
 {
-	struct rxw_key_list list = { 0 };
+	struct rxw_key_list list = {0};
 	int result = read_keys(source->path, whose, source->number, &list, error, room);
 
 	if (result == 0) {
@@ -269,7 +272,7 @@ int rxw_keys_reload(rxw_keys *keys, char *error, size_t room)
 		return -RXW_EINVAL;
 	pthread_mutex_lock(&keys->loading);
 	for (struct rxw_key_source *source = keys->sources; source; source = source->next) {
-		/* The first complaint is the one that is told. */
+		/* The first error is reported. */
 		result = load_source(keys, source, source->which, error, first < 0 ? 0 : room);
 		if (result < 0 && first == 0)
 			first = result;
@@ -280,7 +283,7 @@ int rxw_keys_reload(rxw_keys *keys, char *error, size_t room)
 	return first < 0 ? first : changed;
 }
 
-/* All bytes to a new file that only its owner can read. */
+/* Write all bytes and flush them to the disk. */
 static int write_all(int fd, const uint8_t *data, size_t size)
 {
 	size_t at = 0;
@@ -297,7 +300,7 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 	return fsync(fd);
 }
 
-/* The file appears under its name when all of it is written. */
+/* Give the complete file its name. */
 static int publish(const char *temporary, const char *path, int replace)
 {
 	if (replace)

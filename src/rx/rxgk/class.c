@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The class itself: what applications make it of, and its connections from birth to end. */
+/* The security class: its creation, and its connections. */
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ int rxw_gk_class_client(const struct rxw_rxgk_token *token,
 	struct rxw_gk_class *k;
 	uint8_t index;
 
-	/* Older programs have no names. */
+	/* Structures of older programs have no names. */
 	if (given && given->size < offsetof(struct rxw_rxgk_client_options, client_name))
 		return -RXW_EINVAL;
 	if (given)
@@ -81,7 +81,8 @@ int rxw_gk_class_client(const struct rxw_rxgk_token *token,
 	e = rxw_gk_enctype(token->enctype);
 	if (!e)
 		return -RXW_ENOTSUP;
-	k = class_new(index, options ? options->time : NULL, options ? options->time_context : NULL);
+	k = class_new(index, options ? options->time : NULL,
+		      options ? options->time_context : NULL);
 	if (!k)
 		return -RXW_ENOMEM;
 	k->blob = rxw_secret_alloc(token->token_length);
@@ -114,7 +115,7 @@ static void conn_destroy(void *conn)
 	rxw_secret_free(c);
 }
 
-/* A client has all it needs at once, a server when it has seen the token. */
+/* A client has its keys at once, a server after it has opened the token. */
 static int conn_create(void *data, const struct rxw_security_id *id, void **conn)
 {
 	const struct rxw_gk_class *k = data;
@@ -136,7 +137,7 @@ static int conn_create(void *data, const struct rxw_security_id *id, void **conn
 	return 0;
 }
 
-/* For a client this is what its token says of itself: who it is, the server knows. */
+/* A client only knows its own token, not its identity at the server. */
 static int identity(const void *conn, struct rxw_identity *identity)
 {
 	const struct rxw_gk_conn *c = conn;
@@ -151,7 +152,7 @@ static int identity(const void *conn, struct rxw_identity *identity)
 	return 0;
 }
 
-/* Both ends of the exchange: which is used, the library knows. */
+/* Client and server operations. */
 const struct rxw_security_class rxw_gk_table = {
 	.size = sizeof(struct rxw_security_class),
 	.name = "rxgk",

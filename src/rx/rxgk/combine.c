@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CombineTokens, AFSCombineTokens: one token of two, which only who holds both keys can use. */
+/* CombineTokens, AFSCombineTokens: a token made of two; using it requires both keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 	return !a ? b : !b || a < b ? a : b;
 }
 
-/* Of two pieces of advice on bytes the stricter one, as it was written. */
+/* The stricter of two byte limits, in their encoding. */
 static uint32_t stricter(uint32_t a, uint32_t b)
 {
 	uint64_t la = rxw_gk_byte_limit(a), lb = rxw_gk_byte_limit(b);
@@ -21,7 +21,7 @@ static uint32_t stricter(uint32_t a, uint32_t b)
 	return !la ? b : !lb || la < lb ? a : b;
 }
 
-/* May this one be part of another? It must end one day, and be somebody's. */
+/* Whether this token may be combined: it must expire, and have a name. */
 static int32_t fit(const struct rxw_gk_body *t, int64_t now)
 {
 	if (!t->names || !t->expires)
@@ -29,7 +29,7 @@ static int32_t fit(const struct rxw_gk_body *t, int64_t now)
 	return now > t->expires ? RXW_RXGK_EXPIRED : 0;
 }
 
-/* The client's first choice of what we know, and that protects no less than either token. */
+/* The client's first choice that we support and that is at least the level of both tokens. */
 static int32_t choose(const struct rxw_gk_body *a, const struct rxw_gk_body *b,
 		      const struct rxw_gk_list *enctypes, const struct rxw_gk_list *levels,
 		      struct rxw_gk_body *out)
@@ -71,8 +71,8 @@ int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *
 	n.starts = a->starts > b->starts ? a->starts : b->starts;
 	n.expires = a->expires < b->expires ? a->expires : b->expires;
 	/*
-	 * The user's name alone: servers refuse tokens with two. That the cache manager agreed is in the
-	 * key, which takes both to know.
+	 * Only the user's name: servers refuse tokens with two. The consent of the cache manager is
+	 * in the key, which depends on both.
 	 */
 	n.names = 1;
 	n.name = a->name;
@@ -95,7 +95,7 @@ int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *
 	return r ? RXW_RXGK_INCONSISTENCY : 0;
 }
 
-/* What both procedures get. */
+/* The arguments of both procedures. */
 struct request {
 	uint8_t *memory;
 	struct rxw_gk_bytes token[2];
@@ -170,7 +170,7 @@ static int32_t serve(rxw_call *call, const struct rxw_gk_negotiation *to, bool a
 	size_t length = 0;
 	int32_t code = read_request(call, afs, &q);
 
-	/* The bytes of a token lie in the request, and are opened there. */
+	/* The tokens are opened in place, within the request. */
 	for (int i = 0; i < 2 && !code; i++)
 		code = rxw_gk_token_open(o->keys, o->index, (uint8_t *)q.token[i].data,
 					 q.token[i].length, &body[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Helpers of several files of this class: its index numbers, its clock, XDR opaque<>. */
+/* Functions that several files of this class use: index numbers, clock, XDR opaque<>. */
 #include <string.h>
 #include <time.h>
 
@@ -25,7 +25,7 @@ bool rxw_gk_get_opaque(struct rxw_xdr *x, const uint8_t **data, uint32_t *length
 
 	if (!rxw_xdr_get_u32(x, &n))
 		return false;
-	/* The length is judged before it is rounded up, which could wrap. */
+	/* Check the length before rounding it up, which could wrap. */
 	if (n > max || n > rxw_xdr_left(x))
 		return rxw_xdr_fail(x);
 	padded = (n + 3) & ~3u;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The encryption types of Kerberos 5 that rxgk uses: RFC 3961, 3962 and 8009 (rx-protocol 7.4.1). */
+/*
+ * The encryption types of Kerberos 5 that rxgk uses: RFC 3961, 3962 and 8009 (rx-protocol 7.4.1).
+ */
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/kdf.h>
@@ -88,8 +90,7 @@ int rxw_gk_protect_init(struct rxw_gk_protect *p, const struct rxw_gk_enctype *e
 			const uint8_t *key, uint32_t usage, bool crypt)
 {
 	/* RFC 8009: the keys of its checksums are as long as the checksums. */
-	size_t mac_key =
-		enctype->encrypt_then_mac ? enctype->mac_length : enctype->key_length;
+	size_t mac_key = enctype->encrypt_then_mac ? enctype->mac_length : enctype->key_length;
 	uint8_t ki[RXW_GK_KEY_MAX];
 	int r;
 
@@ -115,8 +116,7 @@ EVP_CIPHER_CTX *rxw_gk_cipher_new(const struct rxw_gk_protect *p, bool encrypt)
 	};
 	static const uint8_t zero[RXW_GK_CONFOUNDER];
 
-	if (!cipher || !ctx ||
-	    EVP_CipherInit_ex2(ctx, cipher, p->ke, zero, encrypt, params) != 1) {
+	if (!cipher || !ctx || EVP_CipherInit_ex2(ctx, cipher, p->ke, zero, encrypt, params) != 1) {
 		EVP_CIPHER_CTX_free(ctx);
 		ctx = NULL;
 	}
@@ -124,7 +124,9 @@ EVP_CIPHER_CTX *rxw_gk_cipher_new(const struct rxw_gk_protect *p, bool encrypt)
 	return ctx;
 }
 
-/* One message: the initial vector is zero, what makes messages differ is the confounder. */
+/*
+ * Encrypt or decrypt a message. The initial vector is zero; the confounder makes messages differ.
+ */
 static int run_cipher(EVP_CIPHER_CTX *cipher, uint8_t *text, size_t length)
 {
 	static const uint8_t zero[RXW_GK_CONFOUNDER];
@@ -136,7 +138,7 @@ static int run_cipher(EVP_CIPHER_CTX *cipher, uint8_t *text, size_t length)
 	return 0;
 }
 
-/* RFC 8009 authenticates the initial vector too, which is zero. */
+/* RFC 8009 also authenticates the initial vector, which is zero. */
 static void mac_cipher_text(const struct rxw_gk_protect *p, const uint8_t *text, size_t length,
 			    uint8_t *digest)
 {
@@ -297,7 +299,7 @@ int rxw_gk_transport_key(const struct rxw_gk_enctype *enctype, const uint8_t *k0
 	return rxw_gk_prf_plus(enctype, k0, seed, sizeof(seed), out, enctype->key_length);
 }
 
-/* RFC 6113 5.1: both keys' streams, with a pepper each, as long as the new key, and their sum. */
+/* RFC 6113 5.1: the XOR of the PRF+ outputs of both keys, each with its pepper. */
 int rxw_gk_combine_keys(const struct rxw_gk_enctype *type0, const uint8_t *k0,
 			const struct rxw_gk_enctype *type1, const uint8_t *k1,
 			const struct rxw_gk_enctype *out_type, uint8_t out[RXW_GK_KEY_MAX])

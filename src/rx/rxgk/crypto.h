@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The encryption types of Kerberos 5 that rxgk uses: RFC 3961, 3962 and 8009 (rx-protocol 7.4.1). */
+/*
+ * The encryption types of Kerberos 5 that rxgk uses: RFC 3961, 3962 and 8009 (rx-protocol 7.4.1).
+ */
 #ifndef RXW_RXGK_CRYPTO_H
 #define RXW_RXGK_CRYPTO_H
 
@@ -28,21 +30,21 @@ enum rxw_gk_usage {
 struct rxw_gk_enctype {
 	int32_t id;
 	uint8_t key_length;    /* bytes; also of the seed, since random-to-key changes nothing */
-	uint8_t mac_length;    /* bytes behind a ciphertext, and of a MIC */
+	uint8_t mac_length;    /* bytes after a ciphertext, and of a MIC */
 	uint8_t prf_length;    /* bytes that PRF gives */
-	bool encrypt_then_mac; /* RFC 8009: the MAC is of what travels; RFC 3961: of what it says */
+	bool encrypt_then_mac; /* RFC 8009: MAC of the ciphertext; RFC 3961: MAC of the plain text */
 	enum rxw_gk_digest digest;
 	const char *cbc, *cts; /* names of the ciphers in libcrypto */
 };
 
 /* 17, 18, 19, 20; NULL for others. */
 const struct rxw_gk_enctype *rxw_gk_enctype(int32_t id);
-/* What we offer, best first: 20, 19, 18, 17; ends with 0. */
+/* The supported enctypes, best first: 20, 19, 18, 17; ends with 0. */
 extern const int32_t rxw_gk_enctypes[5];
 
 /*
- * Keys derived from a key for one usage: for packets these are made once. A secret. Constant after
- * it was made, so any thread may use it.
+ * Keys derived from a key for one usage; for packets they are derived once. A secret. Constant
+ * after its creation: any thread may use it.
  */
 struct rxw_gk_protect {
 	const struct rxw_gk_enctype *enctype;
@@ -59,15 +61,15 @@ int rxw_gk_protect_init(struct rxw_gk_protect *p, const struct rxw_gk_enctype *e
 EVP_CIPHER_CTX *rxw_gk_cipher_new(const struct rxw_gk_protect *p, bool encrypt);
 
 /*
- * Encrypt in place: `text` is a confounder of 16 random bytes, which the caller has put there, and
- * the plain text, `length` bytes together; mac_length bytes follow. 0 or -RXW_ESYS.
+ * Encrypt in place: `text` has a confounder of 16 random bytes, which the caller provides, and the
+ * plain text, together `length` bytes, with room for mac_length more. 0 or -RXW_ESYS.
  */
 int rxw_gk_encrypt(const struct rxw_gk_protect *p, EVP_CIPHER_CTX *cipher, uint8_t *text,
 		   size_t length);
 /*
- * Check and decrypt in place `size` bytes, MAC included; the plain text is at text + 16,
- * size - 16 - mac_length bytes. 0, or -RXW_EDECODE: too short or the MAC is wrong; then `text` is
- * not to be used. The MAC is compared in constant time.
+ * Verify and decrypt `size` bytes in place, including the MAC. The plain text is at text + 16, with
+ * size - 16 - mac_length bytes. 0, or -RXW_EDECODE: too short, or wrong MAC; then the contents of
+ * `text` are undefined. The MAC is compared in constant time.
  */
 int rxw_gk_decrypt(const struct rxw_gk_protect *p, EVP_CIPHER_CTX *cipher, uint8_t *text,
 		   size_t size);
@@ -75,7 +77,7 @@ int rxw_gk_decrypt(const struct rxw_gk_protect *p, EVP_CIPHER_CTX *cipher, uint8
 void rxw_gk_mic(const struct rxw_gk_protect *p, const void *a, size_t a_length, const void *b,
 		size_t b_length, uint8_t out[RXW_GK_MAC_MAX]);
 
-/* The same with keys that are used once. `text` and sizes as above. */
+/* The same, deriving the keys for one use. `text` and sizes as above. */
 int rxw_gk_encrypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32_t usage,
 			uint8_t *text, size_t length);
 int rxw_gk_decrypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32_t usage,

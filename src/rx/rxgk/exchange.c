@@ -9,7 +9,7 @@
 #include "keys/secret.h"
 #include "rxgk/conn.h"
 
-#define CALLS 4 /* numbers in an authenticator: one for each channel */
+#define CALLS 4 /* call numbers in an authenticator, one per channel */
 /* Nonce, no application data, level, epoch, cid, count and numbers of calls. */
 #define AUTH_PLAIN (RXW_GK_NONCE + 4 + 4 + 4 + 4 + 4 + 4 * CALLS)
 
@@ -26,7 +26,7 @@ int rxw_gk_challenge(void *conn, uint8_t *out, size_t room)
 	return RXW_GK_NONCE;
 }
 
-/* The text of an authenticator for `nonce`. */
+/* The plain text of an authenticator for `nonce`. */
 static size_t write_authenticator(const struct rxw_gk_conn *c, const uint8_t *nonce,
 				  const uint32_t calls[4], uint8_t out[AUTH_PLAIN])
 {
@@ -80,8 +80,8 @@ int rxw_gk_respond(void *conn, const uint8_t *challenge, size_t size, const uint
 }
 
 /*
- * Is this what the client of this connection would say? Everything is compared, and at once, so that the
- * time says nothing. `text` is what the right key opened.
+ * Whether the authenticator `text` matches the connection. Everything is compared in one operation,
+ * in constant time. `text` has been decrypted with the right key.
  */
 static int32_t judge(const struct rxw_gk_conn *c, uint32_t level, const uint8_t *text,
 		     size_t length, uint32_t calls[4])
@@ -116,7 +116,7 @@ static int32_t judge(const struct rxw_gk_conn *c, uint32_t level, const uint8_t 
 	return 0;
 }
 
-/* Expired, not valid yet, or of less protection than the service wants? */
+/* 0, or a code: expired, not yet valid, or of a lower level than the service requires. */
 static int32_t admit(const struct rxw_gk_conn *c, const struct rxw_gk_body *token)
 {
 	const struct rxw_gk_class *k = c->klass;
@@ -131,7 +131,7 @@ static int32_t admit(const struct rxw_gk_conn *c, const struct rxw_gk_body *toke
 	return 0;
 }
 
-/* With a token that was opened: the key number, the authenticator, and then the connection is known. */
+/* After opening the token: check key number and authenticator, then set the keys. */
 static int32_t check_authenticator(struct rxw_gk_conn *c, const struct rxw_gk_body *token,
 				   int64_t start_time, uint8_t *auth, uint32_t auth_length,
 				   uint16_t spare, uint32_t calls[4])
@@ -141,7 +141,7 @@ static int32_t check_authenticator(struct rxw_gk_conn *c, const struct rxw_gk_bo
 	int32_t code;
 	int r;
 
-	/* A server begins with number 0, so a client can be one ahead. */
+	/* A server begins with key 0, so a client may be one ahead. */
 	if (!rxw_gk_whole_number(0, spare, &number))
 		return RXW_RXGK_BADKEYNO;
 	r = rxw_gk_transport_key(token->enctype, token->k0, c->id.epoch, c->id.cid, start_time,
@@ -173,7 +173,7 @@ int32_t rxw_gk_check_response(void *conn, const uint8_t *response, size_t size, 
 
 	if (!c->nonce_made || atomic_load_explicit(&c->ready, memory_order_acquire))
 		return RXW_RXGK_INCONSISTENCY;
-	/* What follows is ignored. */
+	/* The rest is ignored. */
 	rxw_xdr_reader(&x, response, size);
 	rxw_xdr_get_i64(&x, &start_time);
 	rxw_gk_get_opaque(&x, &token, &token_length, RXW_GK_TOKEN_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transport keys of a connection: which is in use, when the next one begins (rx-protocol 7.4.6). */
+/* The transport keys of a connection, and changing them (rx-protocol 7.4.6). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +76,10 @@ static struct rxw_gk_key *key_new(const struct rxw_gk_conn *c, uint32_t number)
 	return k;
 }
 
-/* Lock held: key `number`, made if need be; a neighbour of the current one. No reference for the caller. */
+/*
+ * Lock held: key `number`, which is next to the current one; created if missing. Takes no
+ * reference.
+ */
 static struct rxw_gk_key *find(struct rxw_gk_conn *c, uint32_t number)
 {
 	struct rxw_gk_key **slot = &c->slot[number % 4];
@@ -86,21 +89,23 @@ static struct rxw_gk_key *find(struct rxw_gk_conn *c, uint32_t number)
 	return *slot;
 }
 
-/* Lock held: key `number`, which exists, becomes the current one. What is freed goes to *old. */
+/*
+ * Lock held: make the existing key `number` the current one. A key to be freed is stored in *old.
+ */
 static void advance(struct rxw_gk_conn *c, uint32_t number, struct rxw_gk_key **old)
 {
 	struct rxw_gk_key **slot;
 
 	c->current = number;
 	c->slot[number % 4]->since = c->klass->time(c->klass->time_context);
-	slot = &c->slot[(number + 2) % 4]; /* where number - 2 was */
+	slot = &c->slot[(number + 2) % 4]; /* the slot of number - 2 */
 	*old = NULL;
 	if (*slot && --(*slot)->refs == 0)
 		*old = *slot;
 	*slot = NULL;
 }
 
-/* Lock held: has the current key served as long as the token advises, and may a new one begin? */
+/* Lock held: whether the current key should be replaced, and a new one may begin. */
 static bool worn(const struct rxw_gk_conn *c, const struct rxw_gk_key *k)
 {
 	int64_t age;
@@ -121,7 +126,7 @@ static struct rxw_gk_work *work_new(struct rxw_gk_key *k, enum rxw_gk_way way)
 	if (!w)
 		return NULL;
 	w->key = k;
-	/* At level auth there is no cipher, and the key of one is zero. */
+	/* At level auth there is no cipher, and its key is zero. */
 	if (k->protect[way].crypt &&
 	    !(w->cipher = rxw_gk_cipher_new(&k->protect[way], way == RXW_GK_SEAL))) {
 		rxw_secret_free(w);
@@ -130,7 +135,7 @@ static struct rxw_gk_work *work_new(struct rxw_gk_key *k, enum rxw_gk_way way)
 	return w;
 }
 
-/* Lock held: an idle work, or NULL; the key's reference is taken in any case. */
+/* Lock held: an idle work, or NULL; takes a reference of the key in both cases. */
 static struct rxw_gk_work *take_idle(struct rxw_gk_key *k, enum rxw_gk_way way)
 {
 	struct rxw_gk_work *w = k->idle[way];
@@ -152,7 +157,7 @@ static void unref(struct rxw_gk_conn *c, struct rxw_gk_key *k)
 		key_free(k);
 }
 
-/* No lock held: a work for a key that take_idle() took a reference of. */
+/* No lock held: create a work for a key that take_idle() took a reference of. */
 static struct rxw_gk_work *complete(struct rxw_gk_conn *c, struct rxw_gk_key *k,
 				    struct rxw_gk_work *w, enum rxw_gk_way way)
 {
@@ -207,7 +212,7 @@ void rxw_gk_give(struct rxw_gk_conn *c, struct rxw_gk_work *w, enum rxw_gk_way w
 		k->bytes += bytes;
 	if (verified) {
 		k->heard = true;
-		/* Whose slot is still its own: it may have been overtaken meanwhile. */
+		/* Only if its slot has not been reused meanwhile. */
 		if (k->number == c->current + 1 && c->slot[k->number % 4] == k)
 			advance(c, k->number, &old);
 	}
@@ -254,10 +259,10 @@ int rxw_gk_conn_ready(struct rxw_gk_conn *c, const struct rxw_gk_body *token, in
 	c->expires = token->expires;
 	c->local = !token->names;
 	c->name_kind = token->name.kind;
-	/* A RESPONSE that failed below may have left one. */
+	/* An earlier RESPONSE that failed may have left a key. */
 	free(c->name);
 	c->name = NULL;
-	/* A name that cannot be written down must not pass for another one, or for nobody's. */
+	/* A name without a text form must be refused, not taken for another name or anonymous. */
 	if (token->names) {
 		char text[RXW_GK_NAME_ROOM];
 

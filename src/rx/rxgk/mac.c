@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HMAC with a key whose two first blocks are hashed once. */
+/* HMAC with precomputed key blocks. */
 #include <string.h>
 
 #include "rxgk/mac.h"
@@ -75,7 +75,7 @@ void rxw_gk_mac_key(struct rxw_gk_mac *m, enum rxw_gk_digest digest, const void 
 	explicit_bzero(pad, sizeof(pad));
 }
 
-/* What stays behind in `h` is the digest, not the keyed state. */
+/* `h` contains the digest now, not the keyed state. */
 void rxw_gk_mac(const struct rxw_gk_mac *m, const void *a, size_t a_length, const void *b,
 		size_t b_length, uint8_t out[RXW_GK_DIGEST_MAX])
 {

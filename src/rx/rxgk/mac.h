@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HMAC with a key whose two first blocks are hashed once: what a packet costs is its bytes. */
+/* HMAC with precomputed key blocks, so that a packet costs only hashing its bytes. */
 #ifndef RXW_RXGK_MAC_H
 #define RXW_RXGK_MAC_H
 
@@ -7,14 +7,18 @@
 #include <stdint.h>
 
 /*
- * The low level of libcrypto: its states are plain memory, so a keyed one is copied by assignment.
- * EVP takes two allocations and four shared reference counts for the same, 70 ns a packet on one
- * core, and more the more cores seal.
+ * The low-level API of libcrypto: its states are plain structures, so a keyed state is copied by
+ * assignment. EVP needs two allocations and four shared reference counts for that, 70 ns per packet
+ * on one core, and more with more cores.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-enum rxw_gk_digest { RXW_GK_SHA1, RXW_GK_SHA256, RXW_GK_SHA384 };
+enum rxw_gk_digest {
+	RXW_GK_SHA1,
+	RXW_GK_SHA256,
+	RXW_GK_SHA384
+};
 
 #define RXW_GK_DIGEST_MAX 48
 
@@ -24,7 +28,7 @@ union rxw_gk_hash {
 	SHA512_CTX sha384;
 };
 
-/* A secret: it belongs in memory of rxw_secret_alloc(), or is wiped. Constant once it is keyed. */
+/* A secret: in memory of rxw_secret_alloc(), or wiped by its owner. Constant once it is keyed. */
 struct rxw_gk_mac {
 	enum rxw_gk_digest digest;
 	union rxw_gk_hash inner, outer;
@@ -36,7 +40,9 @@ size_t rxw_gk_digest_size(enum rxw_gk_digest digest);
 void rxw_gk_mac_key(struct rxw_gk_mac *m, enum rxw_gk_digest digest, const void *key,
 		    size_t length);
 
-/* HMAC over two pieces, either of which may be empty; the whole digest goes to `out`. Any thread. */
+/*
+ * HMAC over two pieces, either of which may be empty; the whole digest goes to `out`. Any thread.
+ */
 void rxw_gk_mac(const struct rxw_gk_mac *m, const void *a, size_t a_length, const void *b,
 		size_t b_length, uint8_t out[RXW_GK_DIGEST_MAX]);
 

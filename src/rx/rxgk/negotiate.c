@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The negotiation service: what both ends need. */
+/* The negotiation service: functions of both sides. */
 #include <gssapi/gssapi_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,10 +71,9 @@ bool rxw_gk_get_info(struct rxw_xdr *x, struct rxw_gk_info *i)
 
 bool rxw_gk_put_info(struct rxw_xdr *x, const struct rxw_gk_info *i)
 {
-	return rxw_xdr_put_u32(x, (uint32_t)i->error) &&
-	       rxw_xdr_put_u32(x, (uint32_t)i->enctype) && rxw_xdr_put_u32(x, i->level) &&
-	       rxw_xdr_put_u32(x, i->lifetime) && rxw_xdr_put_u32(x, i->bytelife) &&
-	       rxw_xdr_put_u64(x, (uint64_t)i->expires) &&
+	return rxw_xdr_put_u32(x, (uint32_t)i->error) && rxw_xdr_put_u32(x, (uint32_t)i->enctype) &&
+	       rxw_xdr_put_u32(x, i->level) && rxw_xdr_put_u32(x, i->lifetime) &&
+	       rxw_xdr_put_u32(x, i->bytelife) && rxw_xdr_put_u64(x, (uint64_t)i->expires) &&
 	       rxw_gk_put_opaque(x, i->mic.data, i->mic.length) &&
 	       rxw_gk_put_opaque(x, i->token.data, i->token.length) &&
 	       rxw_gk_put_opaque(x, i->nonce.data, i->nonce.length);
@@ -88,7 +87,7 @@ bool rxw_gk_in_list(const struct rxw_gk_list *l, uint32_t item)
 	return false;
 }
 
-/* Memory grows with what has come, not with what was announced. */
+/* Memory grows with the received data, not with the announced length. */
 uint8_t *rxw_gk_read_all(rxw_call *call, size_t max, size_t *size)
 {
 	size_t room = 4096, used = 0;

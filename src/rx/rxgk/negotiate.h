@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The negotiation service: what travels (rx-protocol 7.4.7). */
+/* The negotiation service: its messages (rx-protocol 7.4.7). */
 #ifndef RXW_RXGK_NEGOTIATE_H
 #define RXW_RXGK_NEGOTIATE_H
 
@@ -10,11 +10,11 @@
 
 #include "rxgk/conn.h"
 
-#define RXW_GK_LIST_MAX	     255
-#define RXW_GK_NONCE_MAX     1024
-#define RXW_GK_REQUEST_MAX   65536		       /* bytes of a request that a server reads */
-#define RXW_GK_REPLY_MAX     (RXW_GK_TOKEN_MAX + 65536) /* bytes of a reply that a client reads */
-#define RXW_GK_UUID	     44			       /* bytes of an afsUUID on the wire */
+#define RXW_GK_LIST_MAX	   255
+#define RXW_GK_NONCE_MAX   1024
+#define RXW_GK_REQUEST_MAX 65536		      /* bytes of a request that a server reads */
+#define RXW_GK_REPLY_MAX   (RXW_GK_TOKEN_MAX + 65536) /* bytes of a reply that a client reads */
+#define RXW_GK_UUID	   44			      /* bytes of an afsUUID on the wire */
 
 enum rxw_gk_opcode {
 	RXW_GK_NEGOTIATE = 1,
@@ -47,7 +47,7 @@ struct rxw_gk_info {
 	struct rxw_gk_bytes mic, token, nonce;
 };
 
-/* Each fails with its cursor. */
+/* Each fails if its cursor fails. */
 bool rxw_gk_get_list(struct rxw_xdr *x, struct rxw_gk_list *l);
 bool rxw_gk_put_list(struct rxw_xdr *x, const struct rxw_gk_list *l);
 bool rxw_gk_get_start(struct rxw_xdr *x, struct rxw_gk_start *s);
@@ -56,36 +56,42 @@ bool rxw_gk_get_info(struct rxw_xdr *x, struct rxw_gk_info *i);
 bool rxw_gk_put_info(struct rxw_xdr *x, const struct rxw_gk_info *i);
 bool rxw_gk_get_bytes(struct rxw_xdr *x, struct rxw_gk_bytes *b, uint32_t max);
 
-/* Is it in the list? */
+/* Whether the value is in the list. */
 bool rxw_gk_in_list(const struct rxw_gk_list *l, uint32_t item);
 
-/* All of a stream of a call, at most `max` bytes, in memory of rxw_secret_alloc(); NULL: more, an error. */
+/*
+ * Read the stream of a call, at most `max` bytes, into rxw_secret_alloc(); NULL: too long, or
+ * error.
+ */
 uint8_t *rxw_gk_read_all(rxw_call *call, size_t max, size_t *size);
 
 /*
- * K0 of a negotiation: `enctype` tells how long. False: GSSAPI cannot.
+ * K0 of a negotiation, of the length of `enctype`. False: GSSAPI failed.
  */
 bool rxw_gk_k0(gss_ctx_id_t context, const struct rxw_gk_start *start,
 	       const struct rxw_gk_bytes *server_nonce, const struct rxw_gk_enctype *enctype,
 	       uint8_t out[RXW_GK_KEY_MAX]);
 
-/* What went wrong in GSSAPI, in words. */
+/* The text of an error of GSSAPI. */
 void rxw_gk_gss_text(OM_uint32 major, OM_uint32 minor, char *out, size_t room);
 
-/* -- server ------------------------------------------------------------------------------------------ */
+/*
+ * -- server
+ * ------------------------------------------------------------------------------------------
+ */
 
 struct rxw_gk_negotiation {
 	struct rxw_rpc_service base;
 	struct rxw_rxgk_negotiation_options options;
 	gss_cred_id_t cred;
-	int64_t skew_s; /* that GSSAPI adds to what is left of a ticket */
+	int64_t skew_s; /* clock skew that GSSAPI adds to the lifetime of a ticket */
 };
 
 int32_t rxw_gk_serve_combine(rxw_call *call, const void *service);
 int32_t rxw_gk_serve_afs_combine(rxw_call *call, const void *service);
 /*
- * The token that combines `a`, of the user, and `b`; both were opened. Sealed with the newest key of
- * `keys`. 0 or a code; then *token is of rxw_secret_alloc() and `info` says what is in it.
+ * Combine the opened tokens `a`, of the user, and `b`. The result is sealed with the newest key of
+ * `keys`. 0 or a code; *token is of rxw_secret_alloc(), and `info` describes it.
  */
 int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *a,
 		       const struct rxw_gk_body *b, const struct rxw_gk_list *enctypes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* GSSNegotiate and CombineTokens, the client's end (rx-protocol 7.4.7). */
+/* GSSNegotiate and CombineTokens, client side (rx-protocol 7.4.7). */
 #include <gssapi/gssapi_ext.h>
 #include <gssapi/gssapi_krb5.h>
 #include <openssl/rand.h>
@@ -15,7 +15,7 @@
 
 #define FLAGS (GSS_C_MUTUAL_FLAG | GSS_C_CONF_FLAG | GSS_C_INTEG_FLAG)
 
-/* Where a sentence goes that says what failed. */
+/* Buffer for an error message. */
 struct why {
 	char *text;
 	size_t room;
@@ -40,7 +40,10 @@ static int say_gss(const struct why *why, OM_uint32 major, OM_uint32 minor, int 
 	return result;
 }
 
-/* What the server's GSSAPI said of our ticket: its minor code is Kerberos's, and unknown to our GSSAPI. */
+/*
+ * An error of the server's GSSAPI: the minor code is one of Kerberos, which our GSSAPI cannot
+ * translate.
+ */
 static int say_refused(const struct why *why, OM_uint32 major, OM_uint32 minor)
 {
 	char text[256];
@@ -56,15 +59,18 @@ static int say_refused(const struct why *why, OM_uint32 major, OM_uint32 minor)
 static int say_code(const struct why *why, int32_t code, int result)
 {
 	if (code == RXW_INVALID_OPERATION)
-		return say(why, result,
-			   "the server gives no tokens of rxgk: it has no key of afs-rxgk/_afs.CELL in its "
-			   "keytab, or another server of the cell does that");
+		return say(
+			why, result,
+			"the server gives no tokens of rxgk: it has no key of afs-rxgk/_afs.CELL in its "
+			"keytab, or another server of the cell does that");
 	if (why->text && why->room)
 		snprintf(why->text, why->room, "no token of rxgk: %s", rxw_code_text(code));
 	return result;
 }
 
-/* One call: `request` with its opcode first; the reply, of rxw_secret_alloc(). The code of the call. */
+/*
+ * Make a call: `request` includes its opcode; the reply is of rxw_secret_alloc(). Returns the code.
+ */
 static int32_t call_server(rxw_connection *connection, unsigned function, const uint8_t *request,
 			   size_t length, uint8_t **reply, size_t *size)
 {
@@ -89,7 +95,7 @@ static int32_t call_server(rxw_connection *connection, unsigned function, const 
 	return code;
 }
 
-/* Ours, from the cache or keytab that is given, or from where Kerberos has them. */
+/* The credentials, from the given cache or keytab, or from the default ones. */
 static OM_uint32 acquire(const struct rxw_rxgk_negotiate_options *o, gss_cred_id_t *cred,
 			 OM_uint32 *minor)
 {
@@ -123,7 +129,7 @@ static OM_uint32 import_target(const struct rxw_rxgk_negotiate_options *o, gss_n
 			       name);
 }
 
-/* What we ask for. */
+/* Encode the request. */
 static int fill_start(const struct rxw_rxgk_negotiate_options *o, uint8_t nonce[RXW_GK_NONCE],
 		      struct rxw_gk_start *s)
 {
@@ -141,7 +147,7 @@ static int fill_start(const struct rxw_rxgk_negotiate_options *o, uint8_t nonce[
 	return RAND_bytes(nonce, RXW_GK_NONCE) == 1 ? 0 : -RXW_ESYS;
 }
 
-/* The server's last word, unwrapped: is it an answer to what we asked, and signed as such? */
+/* Check the server's unwrapped reply against the request, and its signature. */
 static int judge(gss_ctx_id_t context, const struct rxw_gk_start *start,
 		 const struct rxw_gk_info *i, const struct why *why)
 {
@@ -211,7 +217,7 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 	return r;
 }
 
-/* Send a message of GSSAPI; what comes back points into *reply. */
+/* Send a message of GSSAPI; the answer points into *reply. */
 static int one_round(rxw_connection *connection, const struct rxw_gk_start *start,
 		     const gss_buffer_desc *message, uint8_t **reply, struct rxw_gk_bytes *answer,
 		     struct rxw_gk_bytes *wrapped, const struct why *why)
@@ -242,7 +248,7 @@ static int one_round(rxw_connection *connection, const struct rxw_gk_start *star
 	return GSS_ERROR(major) ? say_refused(why, major, minor) : 0;
 }
 
-/* Kerberos needs one round; a server that wants a second is not followed. */
+/* Kerberos needs one round; a second one is not supported. */
 static int negotiate(rxw_connection *connection, gss_cred_id_t cred, gss_name_t target,
 		     const struct rxw_gk_start *start, struct rxw_rxgk_token *token,
 		     const struct why *why)
@@ -313,7 +319,7 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	return r;
 }
 
-/* The request of either procedure; its length, 0 if it does not fit. */
+/* Encode the request of either procedure; its length, 0 if it does not fit. */
 static size_t write_combine(const struct rxw_rxgk_token *user, const struct rxw_rxgk_token *cm,
 			    uint32_t level, const uint8_t *uuid, uint8_t *out, size_t room)
 {
@@ -332,7 +338,7 @@ static size_t write_combine(const struct rxw_rxgk_token *user, const struct rxw_
 		rxw_xdr_put_u32(&x, rxw_xdr_load32(uuid));
 		rxw_xdr_put_u32(&x, (uint32_t)uuid[4] << 8 | uuid[5]);
 		rxw_xdr_put_u32(&x, (uint32_t)uuid[6] << 8 | uuid[7]);
-		for (int i = 8; i < 16; i++) /* characters, whose sign is carried along */
+		for (int i = 8; i < 16; i++) /* sign-extended characters */
 			rxw_xdr_put_u32(&x, (uint32_t)(int32_t)(int8_t)uuid[i]);
 	}
 	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;

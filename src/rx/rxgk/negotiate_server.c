@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* GSSNegotiate, the server's end: who has a Kerberos ticket for this service gets a token (7.4.7). */
+/*
+ * GSSNegotiate, server side: a token for a client with a Kerberos ticket for this service (7.4.7).
+ */
 #include <gssapi/gssapi_ext.h>
 #include <krb5.h>
 #include <openssl/rand.h>
@@ -12,11 +14,11 @@
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
 
-#define FLAGS (GSS_C_MUTUAL_FLAG | GSS_C_CONF_FLAG | GSS_C_INTEG_FLAG)
+#define FLAGS	     (GSS_C_MUTUAL_FLAG | GSS_C_CONF_FLAG | GSS_C_INTEG_FLAG)
 #define EXPORTED_MAX RXW_GK_NAME_MAX
-#define SKEW_S	     300 /* of Kerberos, where its configuration does not say */
+#define SKEW_S	     300 /* default clock skew of Kerberos */
 
-/* One negotiation. Buffers of GSSAPI are released at its end. */
+/* A negotiation. Buffers of GSSAPI are released at its end. */
 struct round {
 	struct rxw_gk_start start;
 	gss_ctx_id_t context;
@@ -38,7 +40,7 @@ static void release(struct round *r)
 	gss_release_buffer(&ignored, &r->wrapped);
 }
 
-/* What both sides can do, as the client likes it best, and what we allow. */
+/* Choose parameters that both sides support, in the order of the client, and that we allow. */
 static int32_t choose(const struct rxw_gk_negotiation *n, const struct round *r,
 		      struct rxw_gk_body *b)
 {
@@ -55,7 +57,7 @@ static int32_t choose(const struct rxw_gk_negotiation *n, const struct round *r,
 			b->level = r->start.levels.item[i];
 	if (b->level > RXW_LEVEL_CRYPT)
 		return RXW_RXGK_BADLEVEL;
-	/* A ticket at its end would give tokens for as long as clocks may differ. */
+	/* Without this an expired ticket would give tokens for the duration of the clock skew. */
 	if (r->seconds != GSS_C_INDEFINITE)
 		left -= n->skew_s;
 	if (left <= 0)
@@ -67,16 +69,16 @@ static int32_t choose(const struct rxw_gk_negotiation *n, const struct round *r,
 	b->lifetime = r->start.lifetime && (!o->rekey_s || r->start.lifetime < o->rekey_s)
 			      ? r->start.lifetime
 			      : o->rekey_s;
-	b->bytelife = rxw_gk_byte_limit(r->start.bytelife) &&
-				      (!rxw_gk_byte_limit(o->rekey_bytes) ||
-				       rxw_gk_byte_limit(r->start.bytelife) <
-					       rxw_gk_byte_limit(o->rekey_bytes))
-			      ? r->start.bytelife
-			      : o->rekey_bytes;
+	b->bytelife =
+		rxw_gk_byte_limit(r->start.bytelife) && (!rxw_gk_byte_limit(o->rekey_bytes) ||
+							 rxw_gk_byte_limit(r->start.bytelife) <
+								 rxw_gk_byte_limit(o->rekey_bytes))
+			? r->start.bytelife
+			: o->rekey_bytes;
 	return 0;
 }
 
-/* A token for the client of a finished context, and what goes with it; the code of ClientInfo. */
+/* Make a token for the client of a complete context, and its ClientInfo; returns the code in it. */
 static int32_t make_token(const struct rxw_gk_negotiation *n, struct round *r,
 			  const struct rxw_gk_bytes *nonce, struct rxw_gk_info *info, void **token,
 			  size_t *length)
@@ -115,7 +117,7 @@ static int32_t make_token(const struct rxw_gk_negotiation *n, struct round *r,
 	return code;
 }
 
-/* The context is complete: sign what the client asked for, and wrap what it gets. */
+/* The context is complete: sign the request, and wrap the reply. */
 static int32_t finish(const struct rxw_gk_negotiation *n, struct round *r)
 {
 	static const size_t start_room = 16 + 8 * (size_t)RXW_GK_LIST_MAX + RXW_GK_NONCE_MAX + 16;
@@ -142,8 +144,8 @@ static int32_t finish(const struct rxw_gk_negotiation *n, struct round *r)
 	rxw_xdr_writer(&x, text, room);
 	rxw_gk_put_start(&x, &r->start);
 	plain = (gss_buffer_desc){.value = text, .length = rxw_xdr_used(&x)};
-	if (!rxw_xdr_ok(&x) || gss_get_mic(&minor, r->context, GSS_C_QOP_DEFAULT, &plain,
-					   &r->mic) != GSS_S_COMPLETE)
+	if (!rxw_xdr_ok(&x) ||
+	    gss_get_mic(&minor, r->context, GSS_C_QOP_DEFAULT, &plain, &r->mic) != GSS_S_COMPLETE)
 		goto out;
 	info.mic = (struct rxw_gk_bytes){r->mic.value, (uint32_t)r->mic.length};
 	rxw_xdr_writer(&x, text, room);
@@ -182,8 +184,8 @@ static int32_t write_reply(rxw_call *call, const struct round *r)
 }
 
 /*
- * A context must be complete after one message, as those of Kerberos are: so the server keeps nothing
- * between calls that a stranger could fill. opaque_in says nothing to us.
+ * A context must be complete after one message, as with Kerberos, so that the server keeps no state
+ * between calls, which unauthenticated clients could exhaust. opaque_in is ignored.
  */
 static int32_t serve_negotiate(rxw_call *call, const void *service)
 {
@@ -237,7 +239,7 @@ static int32_t handle(rxw_call *call, void *context)
 	return rxw_rpc_serve(call, &table, &n->base, n);
 }
 
-/* The key of the service, from a keytab: its own or Kerberos's default. */
+/* The credentials of the service, from the given keytab or the default one. */
 static OM_uint32 acquire(const struct rxw_rxgk_negotiation_options *o, gss_cred_id_t *cred,
 			 OM_uint32 *minor)
 {
@@ -249,10 +251,9 @@ static OM_uint32 acquire(const struct rxw_rxgk_negotiation_options *o, gss_cred_
 	OM_uint32 major = GSS_S_COMPLETE, ignored;
 
 	if (o->service)
-		major = gss_import_name(minor, &text,
-					strchr(o->service, '/') ? GSS_C_NO_OID
-								: GSS_C_NT_HOSTBASED_SERVICE,
-					&name);
+		major = gss_import_name(
+			minor, &text,
+			strchr(o->service, '/') ? GSS_C_NO_OID : GSS_C_NT_HOSTBASED_SERVICE, &name);
 	if (major == GSS_S_COMPLETE)
 		major = gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, GSS_C_NO_OID_SET,
 					      GSS_C_ACCEPT, o->keytab ? &store : NULL, cred, NULL,
@@ -261,7 +262,7 @@ static OM_uint32 acquire(const struct rxw_rxgk_negotiation_options *o, gss_cred_
 	return major;
 }
 
-/* How far clocks may differ, as the configuration of Kerberos has it. */
+/* The clock skew of the configuration of Kerberos. */
 static int64_t read_skew(void)
 {
 	profile_t profile;
@@ -302,7 +303,7 @@ int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *optio
 		free(n);
 		return -RXW_ENOKEY;
 	}
-	n->options.keytab = n->options.service = NULL; /* the caller's strings */
+	n->options.keytab = n->options.service = NULL; /* owned by the caller */
 	if (!n->options.index)
 		n->options.index = RXW_RXGK_INDEX;
 	if (!n->options.time)

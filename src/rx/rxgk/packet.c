@@ -21,7 +21,7 @@ void rxw_gk_room(const void *conn, struct rxw_security_room *room)
 	}
 }
 
-/* What is sealed with the data: whose packet it is, and how long. */
+/* The pseudo-header: identity of the packet, and length of its data. */
 static void pseudo_header(const struct rxw_gk_conn *c, const struct rxw_security_packet *p,
 			  uint32_t length, uint8_t out[RXW_GK_PSEUDO])
 {
@@ -33,7 +33,10 @@ static void pseudo_header(const struct rxw_gk_conn *c, const struct rxw_security
 	rxw_xdr_store32(out + 20, length);
 }
 
-/* 16 random bytes; the generator is asked for many at a time, since each question costs as much as a packet. */
+/*
+ * 16 random bytes. Many are generated at a time, because a call of the generator costs as much as a
+ * packet.
+ */
 static int confounder(const struct rxw_gk_class *k, struct rxw_gk_work *w, uint8_t *out)
 {
 	if (w->random_left < RXW_GK_CONFOUNDER) {
@@ -77,8 +80,8 @@ int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count)
 		return -RXW_ESTATE;
 	if (c->level == RXW_LEVEL_CLEAR) {
 		for (size_t i = 0; i < count; i++)
-			packets[i].spare = (uint16_t)atomic_load_explicit(&c->current,
-									  memory_order_relaxed);
+			packets[i].spare =
+				(uint16_t)atomic_load_explicit(&c->current, memory_order_relaxed);
 		return 0;
 	}
 	w = rxw_gk_take_seal(c, &word);
@@ -93,7 +96,7 @@ int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count)
 	return r;
 }
 
-/* What `older` sealed, in a payload of p->length bytes, is sealed with the key of `w`. */
+/* Reseal a payload of p->length bytes, sealed with `older`, with the key of `w`. */
 static int renew_one(struct rxw_gk_conn *c, struct rxw_gk_work *w, const struct rxw_gk_key *older,
 		     EVP_CIPHER_CTX *cipher, struct rxw_security_packet *p)
 {
@@ -111,7 +114,7 @@ static int renew_one(struct rxw_gk_conn *c, struct rxw_gk_work *w, const struct 
 	return r;
 }
 
-/* The packets from `from` on that have the word of the first are sealed with the key of `w`. */
+/* Reseal the packets from `from` on that have the same key number with the key of `w`. */
 static int renew_some(struct rxw_gk_conn *c, struct rxw_gk_work *w,
 		      struct rxw_security_packet *from, const struct rxw_security_packet *end,
 		      uint64_t *bytes)
@@ -121,8 +124,7 @@ static int renew_some(struct rxw_gk_conn *c, struct rxw_gk_work *w,
 	EVP_CIPHER_CTX *cipher = NULL;
 	int r = older ? 0 : -RXW_ENOMEM;
 
-	if (!r && w->cipher &&
-	    !(cipher = rxw_gk_cipher_new(&older->protect[RXW_GK_SEAL], false)))
+	if (!r && w->cipher && !(cipher = rxw_gk_cipher_new(&older->protect[RXW_GK_SEAL], false)))
 		r = -RXW_ENOMEM;
 	for (; from < end && !r; from++)
 		if (from->spare == old) {
@@ -136,8 +138,8 @@ static int renew_some(struct rxw_gk_conn *c, struct rxw_gk_work *w,
 }
 
 /*
- * The peer takes the keys beside its own, which is this side's or one beside it: what leaves under
- * this side's current key is good, and what was sealed under any other may not be.
+ * The peer accepts its current key and the adjacent ones, and its key is at most one away from
+ * ours. So packets sealed with our current key are accepted; packets sealed with others may not be.
  */
 int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count)
 {
@@ -152,7 +154,9 @@ int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count)
 	for (size_t i = 0; i < count && !r; i++) {
 		if (packets[i].spare == word)
 			continue;
-		/* A new key may begin here: what passed above is one behind, and good. */
+		/*
+		 * A new key may begin here: packets before this are one behind, which is accepted.
+		 */
 		if (!w && !(w = rxw_gk_take_seal(c, &word)))
 			return -RXW_ENOMEM;
 		if (packets[i].spare == word)
@@ -164,7 +168,7 @@ int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count)
 	return r;
 }
 
-/* True: the packet is good, p->length is that of its data. */
+/* True: the packet is valid, and p->length is the length of its data. */
 static bool open_one(const struct rxw_gk_conn *c, struct rxw_gk_work *w,
 		     struct rxw_security_packet *p)
 {
@@ -203,7 +207,7 @@ void rxw_gk_verify(void *conn, struct rxw_security_packet *packets, size_t count
 	int32_t good = 0;
 	uint16_t word = 0;
 
-	/* A server ends what was begun with a token when that token does. */
+	/* A server ends a connection when its token expires. */
 	if (ready && !c->id.client && c->expires &&
 	    c->klass->time(c->klass->time_context) > c->expires)
 		good = RXW_RXGK_EXPIRED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens: what is inside, how it is sealed, and how one is made with a service key. */
+/* Tokens: their contents, sealing and opening, and making one with a service key. */
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,8 +102,8 @@ int32_t rxw_gk_token_open(rxw_keys *keys, uint8_t index, uint8_t *token, size_t 
 	explicit_bzero(key, sizeof(key));
 	if (r)
 		return RXW_RXGK_SEALED_INCON;
-	return rxw_gk_body_parse(text + RXW_GK_CONFOUNDER,
-				 size - RXW_GK_CONFOUNDER - e->mac_length, index, body);
+	return rxw_gk_body_parse(text + RXW_GK_CONFOUNDER, size - RXW_GK_CONFOUNDER - e->mac_length,
+				 index, body);
 }
 
 static size_t write_body(const struct rxw_gk_body *b, uint8_t index, uint8_t *out, size_t room)
@@ -146,8 +146,8 @@ int rxw_gk_token_seal(const struct rxw_gk_body *body, uint8_t index, int32_t kvn
 	if (!r && RAND_bytes(text, RXW_GK_CONFOUNDER) != 1)
 		r = -RXW_ESYS;
 	if (!r) {
-		size = RXW_GK_CONFOUNDER + write_body(body, index, text + RXW_GK_CONFOUNDER,
-						      RXW_GK_BODY_MAX);
+		size = RXW_GK_CONFOUNDER +
+		       write_body(body, index, text + RXW_GK_CONFOUNDER, RXW_GK_BODY_MAX);
 		r = rxw_gk_encrypt_once(enctype, key, RXW_GK_SERVER_ENC_TOKEN, text, size);
 	}
 	if (r) {
@@ -164,7 +164,7 @@ int rxw_gk_token_seal(const struct rxw_gk_body *body, uint8_t index, int32_t kvn
 	return 0;
 }
 
-/* 04 01, length and DER of Kerberos's object id, length of the name, the name. */
+/* 04 01, length and DER of the object id of Kerberos, length of the name, the name. */
 static bool kerberos_name(const struct rxw_gk_name *n, const uint8_t **text, size_t *length)
 {
 	static const uint8_t head[] = {0x04, 0x01, 0x00, 0x0b, 0x06, 0x09, 0x2a, 0x86,
@@ -210,7 +210,7 @@ void rxw_rxgk_token_free(struct rxw_rxgk_token *token)
 	explicit_bzero(token->key, sizeof(token->key));
 }
 
-/* The exported name of a principal of Kerberos; bytes written, 0 if it is too long. */
+/* Encode a Kerberos principal as an exported name; its size, 0 if it is too long. */
 static size_t export_name(const char *name, uint8_t *out, size_t room)
 {
 	static const uint8_t head[] = {0x04, 0x01, 0x00, 0x0b, 0x06, 0x09, 0x2a, 0x86,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is inside a token and around it (rx-protocol 7.4.2, 7.4.8). */
+/* Tokens: contents and container (rx-protocol 7.4.2, 7.4.8). */
 #ifndef RXW_RXGK_TOKEN_H
 #define RXW_RXGK_TOKEN_H
 
@@ -9,14 +9,17 @@
 
 #define RXW_GK_TOKEN_MAX 1048576 /* bytes of a token */
 #define RXW_GK_NAME_MAX	 2048	 /* of each of the two strings of an identity */
-/* Longest body that we make: numbers, key, one identity, and what surrounds its encryption. */
+/* Maximal body of our tokens: numbers, key, one identity, and the overhead of encryption. */
 #define RXW_GK_BODY_MAX (64 + RXW_GK_KEY_MAX + 16 + 2 * RXW_GK_NAME_MAX)
 
-enum rxw_gk_name_kind { RXW_GK_NAME_KRB4 = 1, RXW_GK_NAME_GSS = 2 };
+enum rxw_gk_name_kind {
+	RXW_GK_NAME_KRB4 = 1,
+	RXW_GK_NAME_GSS = 2
+};
 
 struct rxw_gk_name {
 	int32_t kind;
-	const uint8_t *data, *display; /* within the bytes that were parsed; not terminated */
+	const uint8_t *data, *display; /* within the parsed bytes; not terminated */
 	uint32_t data_length, display_length;
 };
 
@@ -25,8 +28,9 @@ struct rxw_gk_body {
 	const struct rxw_gk_enctype *enctype;
 	uint8_t k0[RXW_GK_KEY_MAX];
 	uint32_t level, lifetime, bytelife;
-	int64_t starts, expires; /* 100 ns since 1970; starts: index 6 only, else 0; expires 0 = never */
-	uint32_t names; /* 0: printed by a holder of the service key; else 1 */
+	int64_t starts,
+		expires; /* 100 ns since 1970; starts: index 6 only, else 0; expires 0 = never */
+	uint32_t names;	 /* 0: printed by a holder of the service key; else 1 */
 	struct rxw_gk_name name;
 };
 
@@ -39,20 +43,20 @@ int rxw_gk_token_seal(const struct rxw_gk_body *body, uint8_t index, int32_t kvn
 		      size_t *length);
 
 /*
- * Open what a client presented: `token` is decrypted in place, and body->name points into it. 0 or the
- * code for the ABORT; expiry is the caller's.
+ * Open the token of a client: it is decrypted in place, and body->name points into it. 0 or the
+ * code for the ABORT. The caller checks the expiration.
  */
 int32_t rxw_gk_token_open(rxw_keys *keys, uint8_t index, uint8_t *token, size_t length,
 			  struct rxw_gk_body *body);
 
-/* Only the body, already decrypted. 0 or a code. */
+/* Parse a decrypted body. 0 or a code. */
 int32_t rxw_gk_body_parse(const uint8_t *text, size_t length, uint8_t index,
 			  struct rxw_gk_body *body);
 
 /*
- * The name as Kerberos writes it: of an exported name of GSSAPI (RFC 2743 3.2) of Kerberos its inner
- * part, of others what is to be displayed. At most `room` - 1 bytes; false if there is none, it is
- * longer, or it has a NUL or control characters.
+ * The name as text: of an exported name of Kerberos (RFC 2743 3.2) the principal, of others the
+ * display name. At most `room` - 1 bytes; false if there is none, it is too long, or it has a NUL
+ * or control characters.
  */
 bool rxw_gk_name_text(const struct rxw_gk_name *name, char *out, size_t room);
 

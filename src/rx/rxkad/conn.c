@@ -25,7 +25,7 @@ int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **c
 	const struct rxw_rxkad *side = data;
 	struct rxw_rxkad_conn *c;
 
-	/* The server's object cannot call, the client's cannot serve. */
+	/* A server's class cannot call, a client's cannot serve. */
 	if (id->client != (side->keys == NULL))
 		return -RXW_EINVAL;
 	c = rxw_secret_alloc(sizeof(*c));

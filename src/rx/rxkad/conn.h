@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the class keeps: one object for each rxw_security, one for each connection. */
+/* The state of a class (one for each rxw_security), and of its connections. */
 #ifndef RXW_RXKAD_CONN_H
 #define RXW_RXKAD_CONN_H
 
@@ -11,7 +11,7 @@
 #include "rxkad/ticket.h"
 #include "rxwire/rxkad.h"
 
-/* A side with its keys, in memory for secrets. Constant: any thread reads it without a lock. */
+/* A class with its keys, in memory of rxw_secret_alloc(). Constant. */
 struct rxw_rxkad {
 	/* server */
 	rxw_keys *keys; /* NULL: the client side */
@@ -33,9 +33,9 @@ struct rxw_rxkad {
 };
 
 /*
- * A connection, in memory for secrets; no lock. A client's is ready when it is made and constant
- * from then on; a server's when check_response() returned 0, which the library tells nobody before
- * it is over.
+ * A connection, in memory of rxw_secret_alloc(); no lock. A client's is ready and constant from its
+ * creation on; a server's once check_response() has returned 0, before which the library does not
+ * use it otherwise.
  */
 struct rxw_rxkad_conn {
 	const struct rxw_rxkad *side;
@@ -43,8 +43,8 @@ struct rxw_rxkad_conn {
 	bool client, ready;
 	uint8_t level;
 	struct rxw_fcrypt cipher;
-	uint64_t key;	 /* also the start vector */
-	uint64_t preseq; /* what header checksums begin with */
+	uint64_t key;	 /* also the initial vector */
+	uint64_t preseq; /* initial value of header checksums */
 	int64_t expires;
 	uint32_t nonce; /* server: of the CHALLENGE */
 	bool local;
@@ -52,16 +52,16 @@ struct rxw_rxkad_conn {
 };
 
 int64_t rxw_rxkad_now(const struct rxw_rxkad *side);
-/* From a session key: cipher, start vector, preseq. */
+/* Set the session key: cipher, initial vector, preseq. */
 void rxw_rxkad_set_key(struct rxw_rxkad_conn *c, const uint8_t key[8]);
 
-/* The sides alone. Results as of rxw_rxkad_server() and rxw_rxkad_client(). */
+/* Create the state of a class. Results as of rxw_rxkad_server() and rxw_rxkad_client(). */
 int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *options,
 			  struct rxw_rxkad **result);
 int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
 			  struct rxw_rxkad **result);
 
-/* Hooks of the class. */
+/* The operations of the class. */
 void rxw_rxkad_side_destroy(void *data);
 int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **conn);
 void rxw_rxkad_conn_destroy(void *conn);

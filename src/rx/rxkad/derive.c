@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What rxkad makes of keys: session keys and checksums (rx-protocol 7.3.3 to 7.3.6). */
+/* Derivation of session keys and checksums (rx-protocol 7.3.3 to 7.3.6). */
 #include "rxkad/derive.h"
 
 #include <openssl/crypto.h>
@@ -89,7 +89,7 @@ static int derive(const uint8_t *key, size_t length, uint8_t out[8])
 	return result;
 }
 
-/* Triple DES: of each 8 bytes the last one fills the places of the parity bits of the other 7. */
+/* Triple DES: the last of 8 bytes supplies the low bits of the other 7. */
 static void drop_parity(const uint8_t key[24], uint8_t out[21])
 {
 	for (unsigned group = 0; group < 3; group++)

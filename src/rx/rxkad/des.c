@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Single DES by libcrypto's legacy provider, for servers that were told to take tickets of it. */
+/* Single DES by libcrypto's legacy provider, for servers that accept tickets under it. */
 #include "rxkad/des.h"
 
 #include <openssl/crypto.h>
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* A library context of our own: the application's is not given weak ciphers by this. */
+/* A separate library context, so that the application's does not get weak ciphers. */
 static OSSL_LIB_CTX *context;
 static EVP_CIPHER *ecb, *cbc;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -52,7 +52,7 @@ bool rxw_des_pcbc_decrypt(const uint8_t key[8], const uint8_t *in, uint8_t *out,
 {
 	uint8_t x[8];
 
-	/* PCBC is in no provider: ECB, and the chaining here. */
+	/* No provider has PCBC: use ECB, and chain here. */
 	if (size % 8 != 0 || !rxw_des_ready() || !decrypt(ecb, key, NULL, in, out, size))
 		return false;
 	memcpy(x, key, sizeof(x));
@@ -65,7 +65,7 @@ bool rxw_des_pcbc_decrypt(const uint8_t key[8], const uint8_t *in, uint8_t *out,
 	return true;
 }
 
-/* The CRC of RFC 3961 6.1.3: starts with 0, is not inverted, goes out lowest byte first. */
+/* The CRC of RFC 3961 6.1.3: initial value 0, not inverted, least significant byte first. */
 static void crc(const uint8_t *p, size_t size, uint8_t out[4])
 {
 	uint32_t sum = 0;

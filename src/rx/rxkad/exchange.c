@@ -52,8 +52,8 @@ int rxw_rxkad_respond(void *conn, const uint8_t *challenge, size_t size, const u
 	struct rxw_fcrypt_text sealed = {out + AT_SEALED, SEALED_BLOCKS, c->key};
 
 	/*
-	 * A level above ours is answered like any other: the server's refusal then says so, where a
-	 * CHALLENGE, which anybody can forge, must not end the connection.
+	 * Answer a level above ours, too, and let the server refuse it: a CHALLENGE, which anyone
+	 * can forge, must not end the connection.
 	 */
 	if (size < CHALLENGE_SIZE || rxw_get32(challenge) != RESPONSE_VERSION)
 		return -RXW_EDECODE;
@@ -78,7 +78,7 @@ int rxw_rxkad_respond(void *conn, const uint8_t *challenge, size_t size, const u
 	return 0;
 }
 
-/* "name.instance@cell", the parts that there are. */
+/* "name.instance@cell", without empty parts. */
 static char *rxkad_name(const struct rxw_rxkad_ticket *t)
 {
 	char *text = malloc(3 * RXW_RXKAD_NAME + 3), *p = text;
@@ -97,7 +97,7 @@ static char *rxkad_name(const struct rxw_rxkad_ticket *t)
 	return text;
 }
 
-/* Steps 7 to 11: `clear` is the RESPONSE's first 56 bytes, deciphered. */
+/* Steps 7 to 11: `clear` is the first 56 bytes of the RESPONSE, decrypted. */
 static int32_t check_sealed(const struct rxw_rxkad_conn *c, const uint8_t *clear, uint32_t calls[4],
 			    uint32_t *level)
 {
@@ -127,7 +127,9 @@ static int32_t check_sealed(const struct rxw_rxkad_conn *c, const uint8_t *clear
 	return 0;
 }
 
-/* With the ticket open: the rest, into a connection of its own that is copied when all is good. */
+/*
+ * After opening the ticket: check the rest with a temporary connection, which is copied on success.
+ */
 static int32_t check_rest(struct rxw_rxkad_conn *c, const struct rxw_rxkad_ticket *ticket,
 			  const uint8_t *response, uint32_t calls[4])
 {

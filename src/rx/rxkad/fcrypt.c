@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fcrypt in portable C, several chains at a time; the choice of the kernel (rx-protocol 7.3.8). */
+/* fcrypt in portable C, several chains in parallel; selection of the kernel (rx-protocol 7.3.8). */
 #include "rxkad/fcrypt.h"
 
 #include <stdatomic.h>
@@ -7,19 +7,19 @@
 
 #include "rxkad/fcrypt_tables.h"
 
-/* Each entry is its byte at its place in the word, turned right by 5: a round is four XORs. */
-#define TURN(v)	    (((uint32_t)(v) >> 5) | ((uint32_t)(v) << 27))
-#define PLACE_S0(v) TURN((uint32_t)(v) << 8),
-#define PLACE_S1(v) TURN((uint32_t)(v)),
-#define PLACE_S2(v) TURN((uint32_t)(v) << 16),
-#define PLACE_S3(v) TURN((uint32_t)(v) << 24),
+/* Each entry is its byte in position, rotated right by 5, so that a round is four XORs. */
+#define ROTATE(v)   (((uint32_t)(v) >> 5) | ((uint32_t)(v) << 27))
+#define PLACE_S0(v) ROTATE((uint32_t)(v) << 8),
+#define PLACE_S1(v) ROTATE((uint32_t)(v)),
+#define PLACE_S2(v) ROTATE((uint32_t)(v) << 16),
+#define PLACE_S3(v) ROTATE((uint32_t)(v) << 24),
 
 static const uint32_t s0[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S0(PLACE_S0)};
 static const uint32_t s1[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S1(PLACE_S1)};
 static const uint32_t s2[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S2(PLACE_S2)};
 static const uint32_t s3[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S3(PLACE_S3)};
 
-/* Chains in hand: two words each, in 16 registers; more spill. Only unrolled is it worth it. */
+/* Parallel chains: two words each, in 16 registers; more would spill. Only worthwhile unrolled. */
 #define LANES 4
 #ifdef __clang__
 #	define UNROLL _Pragma("unroll")
@@ -60,12 +60,12 @@ void rxw_fcrypt_key(struct rxw_fcrypt *f, const uint8_t key[8])
 
 static inline uint32_t mix(uint32_t x)
 {
-	/* Lanes stay in scalar registers: vectors would be taken apart again for the look-ups. */
+	/* Keep lanes in scalar registers: vectors would have to be split for the lookups. */
 	__asm__("" : "+r"(x));
 	return s3[x & 0xff] ^ s2[x >> 8 & 0xff] ^ s1[x >> 16 & 0xff] ^ s0[x >> 24];
 }
 
-/* `lanes` is a constant where this is used: all of it unrolls, and the lanes interleave. */
+/* `lanes` is a constant in every use, so that everything unrolls and the lanes interleave. */
 static inline __attribute__((always_inline)) void forward(const struct rxw_fcrypt *f, uint64_t *v,
 							  unsigned lanes)
 {
@@ -164,7 +164,7 @@ static void portable_decrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint
 	portable(f, in, out, blocks, true);
 }
 
-/* `blocks` more of each of `lanes` chains, side by side. */
+/* Encrypt `blocks` blocks of each of `lanes` chains in parallel. */
 static inline __attribute__((always_inline)) void
 chains_by(const struct rxw_fcrypt *f, struct rxw_fcrypt_text **t, size_t blocks, unsigned lanes)
 {
@@ -293,12 +293,12 @@ void rxw_fcrypt_pcbc_encrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text 
 	rxw_fcrypt_best()->chain(f, texts, count);
 }
 
-/* Blocks deciphered together, from as many texts as it takes: what the widest kernel takes. */
+/* Blocks that are decrypted together: as many as the widest kernel processes. */
 #define TOGETHER 64u
 
 /*
- * Deciphering does not chain: blocks of all texts are gathered, deciphered side by side, and only
- * the XORs of PCBC run through each text.
+ * Decryption is not sequential: blocks of all texts are collected and decrypted in parallel; only
+ * the XORs of PCBC are sequential in each text.
  */
 void rxw_fcrypt_pcbc_decrypt_by(const struct rxw_fcrypt_kernel *kernel, const struct rxw_fcrypt *f,
 				struct rxw_fcrypt_text *texts, size_t count)
@@ -339,7 +339,7 @@ void rxw_fcrypt_pcbc_decrypt_by(const struct rxw_fcrypt_kernel *kernel, const st
 			if (t->blocks == 0)
 				first++;
 		}
-		/* Texts without a block, where nothing was gathered. */
+		/* Skip texts without blocks. */
 		first = first < last ? last : first;
 	}
 	explicit_bzero(opened, sizeof(opened));

@@ -10,33 +10,34 @@
 #define RXW_FCRYPT_BLOCK  8u
 #define RXW_FCRYPT_ROUNDS 16u
 
-/* A key made ready. Constant once made: any number of threads may use it. As secret as the key. */
+/* A prepared key. Constant: any thread may use it. As secret as the key. */
 struct rxw_fcrypt {
 	uint32_t k[RXW_FCRYPT_ROUNDS];
 };
 
-/* A text of whole blocks, changed in place, and its chaining value: the start vector at first. */
+/* A text of whole blocks, changed in place, and its chaining value, at first the initial vector. */
 struct rxw_fcrypt_text {
-	uint8_t *data; /* at any address */
+	uint8_t *data; /* of any alignment */
 	size_t blocks;
 	uint64_t x; /* as a big-endian number */
 };
 
 /*
- * One way to compute it. All kernels give the same bytes; they differ in how many blocks they have
- * in hand at a time: one chain is bound by the latency of 16 rounds, so speed comes from several.
+ * An implementation. All kernels give the same results; they differ in the number of blocks that
+ * they process in parallel. One chain is limited by the latency of 16 rounds, so several are
+ * faster.
  */
 struct rxw_fcrypt_kernel {
 	const char *name;
-	bool (*usable)(void); /* by this processor */
-	/* Blocks that do not depend on each other; `out` may be `in`. */
+	bool (*usable)(void); /* on this CPU */
+	/* Independent blocks (ECB); `out` may be `in`. */
 	void (*encrypt)(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks);
 	void (*decrypt)(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks);
-	/* PCBC: each text is a chain, the texts are independent. Changes data, blocks and x. */
+	/* Encrypt in PCBC mode: each text is a chain. Changes data, blocks and x. */
 	void (*chain)(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts, size_t count);
 };
 
-/* All that were built, the best first, ended by NULL. The last is portable and always usable. */
+/* The kernels of this build, the best first, terminated by NULL. The last one is portable. */
 extern const struct rxw_fcrypt_kernel *const rxw_fcrypt_kernels[];
 extern const struct rxw_fcrypt_kernel rxw_fcrypt_portable;
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -44,7 +45,7 @@ extern const struct rxw_fcrypt_kernel rxw_fcrypt_portable;
 extern const struct rxw_fcrypt_kernel rxw_fcrypt_vbmi;
 #endif
 
-/* The first usable one. */
+/* The first usable kernel. */
 const struct rxw_fcrypt_kernel *rxw_fcrypt_best(void);
 
 /* The low bit of each byte of the key is ignored. */
@@ -54,7 +55,7 @@ void rxw_fcrypt_key(struct rxw_fcrypt *f, const uint8_t key[8]);
 void rxw_fcrypt_encrypt(const struct rxw_fcrypt *f, uint8_t *data, size_t blocks);
 void rxw_fcrypt_decrypt(const struct rxw_fcrypt *f, uint8_t *data, size_t blocks);
 
-/* PCBC, in place, many texts at once; what is in `texts` afterwards is undefined. */
+/* PCBC, in place, for many texts; the contents of `texts` are undefined afterwards. */
 void rxw_fcrypt_pcbc_encrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,
 			     size_t count);
 void rxw_fcrypt_pcbc_decrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,

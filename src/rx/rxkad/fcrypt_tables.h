@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The four tables of fcrypt (rx-protocol 7.3.8), as lists, for each kernel to form. */
+/* The four tables of fcrypt (rx-protocol 7.3.8), as macros, for the kernels to arrange. */
 #ifndef RXW_RXKAD_FCRYPT_TABLES_H
 #define RXW_RXKAD_FCRYPT_TABLES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fcrypt of 64 blocks at once, where a processor looks up bytes in tables of 128 (AVX-512 VBMI). */
+/* fcrypt of 64 blocks in parallel, on CPUs that look up bytes in tables of 128 (AVX-512 VBMI). */
 #include "rxkad/fcrypt.h"
 
 #ifdef RXW_FCRYPT_VBMI
@@ -15,12 +15,12 @@
 #	define TEXTS_OF 8u /* texts in one register, and blocks of a text in one load */
 
 /*
- * With fewer chains than this the portable kernel is as fast: a pass costs the same for 1 block as
- * for 64.
+ * With fewer chains the portable kernel is as fast: a pass takes the same time for 1 block as for
+ * 64.
  */
 #	define LEAST 12u
 
-/* A byte turned right by 5: its upper five bits belong to the byte behind it, see below. */
+/* A byte rotated right by 5; its upper five bits belong to the next byte, see below. */
 #	define TURNED(v) (uint8_t)((v) >> 5 | (v) << 3),
 
 static const uint8_t boxes[4][256] __attribute__((aligned(64))) = {
@@ -30,12 +30,12 @@ static const uint8_t boxes[4][256] __attribute__((aligned(64))) = {
 	{RXW_FCRYPT_S3(TURNED)},
 };
 
-/* Byte 8 i + j to place 8 j + i: its own inverse. */
+/* Move byte 8 i + j to position 8 j + i; its own inverse. */
 #	define ROW(j) j, 8 + j, 16 + j, 24 + j, 32 + j, 40 + j, 48 + j, 56 + j
 static const uint8_t crosswise[64] __attribute__((aligned(64))) = {ROW(0), ROW(1), ROW(2), ROW(3),
 								   ROW(4), ROW(5), ROW(6), ROW(7)};
 
-/* Each byte of each round key four times, as the instructions take it from memory. */
+/* Each byte of each round key four times, the form in which instructions load it. */
 struct spread {
 	uint32_t k[RXW_FCRYPT_ROUNDS][4];
 };
@@ -58,8 +58,8 @@ VBMI_FN __m512i look_up(const uint8_t box[256], __m512i index)
 }
 
 /*
- * to[0..3] ^= F(key ^ from[0..3]), where register j has byte j of all blocks. A word turned right
- * by 5 bits takes three bits of each byte from the same place and five from the byte before.
+ * to[0..3] ^= F(key ^ from[0..3]), where register j has byte j of all blocks. A byte of a word that
+ * is rotated right by 5 bits has three bits of the same byte and five of the previous one.
  */
 VBMI_FN void half_round(__m512i *to, const __m512i *from, const uint32_t key[4])
 {
@@ -197,8 +197,8 @@ static inline __mmask8 blocks_left(const struct rxw_fcrypt_text *t, size_t count
 }
 
 /*
- * Eight blocks more of up to 64 texts. `x` are the planes of the chaining values; those of texts
- * that end here are of no use afterwards.
+ * Encrypt eight more blocks of up to 64 texts. `x` are the bit planes of the chaining values; those
+ * of texts that end here are undefined afterwards.
  */
 VBMI static void wide_chain(const struct spread *s, struct rxw_fcrypt_text *t, size_t count,
 			    __m512i x[8])

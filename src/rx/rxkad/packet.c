@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sealing and opening of DATA, runs of packets at once (rx-protocol 7.3.4). */
+/* Sealing and opening of DATA packets, in runs (rx-protocol 7.3.4). */
 #include <string.h>
 
 #include "base/wire.h"
 #include "rxkad/conn.h"
 #include "rxkad/derive.h"
 
-/* Packets in hand: as many as the widest cipher has lanes. */
+/* Packets that are processed together: as many as the widest kernel has lanes. */
 #define SLICE	   64u
 
 #define AUTH_HEAD  4u
@@ -17,7 +17,10 @@ void rxw_rxkad_room(const void *conn, struct rxw_security_room *room)
 	const struct rxw_rxkad_conn *c = conn;
 
 	memset(room, 0, sizeof(*room));
-	/* Below crypt a packet costs two blocks of the cipher: less than handing it over. */
+	/*
+	 * Below crypt a packet costs two blocks of the cipher, less than handing it to another
+	 * thread.
+	 */
 	room->quick = c->level < RXW_LEVEL_CRYPT;
 	if (c->level == RXW_LEVEL_AUTH) {
 		room->head = AUTH_HEAD;
@@ -28,7 +31,7 @@ void rxw_rxkad_room(const void *conn, struct rxw_security_room *room)
 	}
 }
 
-/* What the header checksum is computed of, into a block that is to be enciphered. */
+/* The input of the header checksum, in a block that is to be encrypted. */
 static void checksum_input(const struct rxw_rxkad_conn *c, const struct rxw_security_packet *p,
 			   uint8_t block[8])
 {
@@ -44,7 +47,7 @@ static uint16_t checksum_of(const uint8_t block[8])
 	return sum ? sum : 1;
 }
 
-/* The upper half of a sealed packet's first word. */
+/* The upper half of the first word of a sealed packet. */
 static uint16_t label(const struct rxw_security_packet *p)
 {
 	return (uint16_t)(p->seq ^ p->call);
@@ -97,7 +100,7 @@ int rxw_rxkad_seal(void *conn, struct rxw_security_packet *packets, size_t count
 	return 0;
 }
 
-/* The first word in clear is what it must be; the data are as long as it says. */
+/* Check the decrypted first word, and set the length of the data. */
 static bool open_word(struct rxw_security_packet *p, const uint8_t *first, uint32_t head)
 {
 	uint32_t word = rxw_get32(first), length = word & 0xffff;
@@ -176,7 +179,7 @@ static void verify_slice(const struct rxw_rxkad_conn *c, struct rxw_security_pac
 void rxw_rxkad_verify(void *conn, struct rxw_security_packet *packets, size_t count)
 {
 	const struct rxw_rxkad_conn *c = conn;
-	/* The client may use what it gets as long as the server sends. */
+	/* Only a server checks the expiration of the ticket. */
 	bool expired = !c->client && rxw_rxkad_now(c->side) > c->expires;
 
 	for (size_t n; count > 0; packets += n, count -= n) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the principal of a ticket to the names that AFS servers know (rx-protocol 7.3.5). */
+/* Translating the principal of a ticket to AFS names (rx-protocol 7.3.5). */
 #include <string.h>
 
 #include "rxkad/ticket.h"
 
-/* First components that Kerberos 4 called otherwise, or whose instance ends at its first dot. */
+/* First components with another name in Kerberos 4, or whose instance ends at its first dot. */
 static const struct {
 	const char *name, *old; /* NULL: the same */
 	bool cut;
@@ -30,7 +30,7 @@ static bool is(struct rxw_rxkad_component c, const char *text)
 	return c.size == strlen(text) && memcmp(c.p, text, c.size) == 0;
 }
 
-/* A name for AFS: no NUL, and it fits. */
+/* Copy a name for AFS: without NUL, and not too long. */
 static bool copy_name(char out[RXW_RXKAD_NAME], struct rxw_rxkad_component c)
 {
 	if (c.size >= RXW_RXKAD_NAME || memchr(c.p, 0, c.size) != NULL)
@@ -40,7 +40,7 @@ static bool copy_name(char out[RXW_RXKAD_NAME], struct rxw_rxkad_component c)
 	return true;
 }
 
-/* Onto the end of a principal, with what Kerberos gives a meaning quoted. */
+/* Append to a principal, quoting special characters. */
 static bool append(char *out, size_t *at, struct rxw_rxkad_component c)
 {
 	for (size_t i = 0; i < c.size; i++) {

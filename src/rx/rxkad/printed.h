@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of a printed token. */
+/* The contents of a token made with a service key. */
 #ifndef RXW_RXKAD_PRINTED_H
 #define RXW_RXKAD_PRINTED_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * An EncTicketPart for `name` with a session key of DES, at the front of `out`. -RXW_EINVAL: the
- * name or a time cannot be, or there is no room.
+ * Encode an EncTicketPart for `name` with a session key of DES, at the start of `out`. -RXW_EINVAL:
+ * invalid name or time, or no room.
  */
 int rxw_rxkad_print_clear(const uint8_t session_key[8], const char *name, int64_t start,
 			  int64_t end, uint8_t *out, size_t room, size_t *size);

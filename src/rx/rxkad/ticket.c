@@ -77,7 +77,7 @@ int32_t rxw_rxkad_ticket_v4(const struct rxw_rxkad_opener *opener, const uint8_t
 	if (size < 1 || !take_name(&p, end, &names[0]) || !take_name(&p, end, &names[1]) ||
 	    !take_name(&p, end, &realm) || end - p < 4 + 8 + 1 + 4 || names[0].size < 1)
 		return RXW_RXKAD_BADTICKET;
-	p += 4; /* the client's address, which NAT makes worthless */
+	p += 4; /* the client's address, which is useless with NAT */
 	memcpy(out->session_key, p, 8);
 	life = rxw_rxkad_lifetime(p[8]);
 	out->start = clear[0] & 1 ? (int64_t)((uint32_t)p[9] | (uint32_t)p[10] << 8 |
@@ -106,7 +106,7 @@ static bool get_pair(struct rxw_der *d, unsigned n, uint8_t tag, int64_t *number
 	       rxw_der_get_in(&body, 1, tag, bytes) && body.left == 0;
 }
 
-/* One more component than a name may have is enough to refuse it. */
+/* More than two components are refused later. */
 static bool get_names(struct rxw_der *d, struct rxw_rxkad_component names[3], size_t *count)
 {
 	struct rxw_der list, text;
@@ -167,7 +167,7 @@ int32_t rxw_rxkad_ticket_v5(const struct rxw_rxkad_opener *opener, const uint8_t
 	return rxw_rxkad_check_times(start, end, opener->now);
 }
 
-/* The bytes of `cipher` in clear; *start and *length say where the message lies in `clear`. */
+/* Decrypt `cipher`; *start and *length are the position of the message in `clear`. */
 static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int32_t enctype,
 			struct rxw_der cipher, uint8_t *clear, size_t *start, size_t *length)
 {
@@ -197,7 +197,7 @@ static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int
 		krb5_enc_data in = {.magic = KV5M_ENC_DATA, .enctype = enctype};
 		krb5_data out = {.magic = KV5M_DATA, .length = (unsigned)cipher.left};
 
-		/* libkrb5's structure has no const; it only reads. */
+		/* libkrb5 only reads it, but its structure lacks const. */
 		in.ciphertext.data = (char *)(uintptr_t)cipher.p;
 		in.ciphertext.length = (unsigned)cipher.left;
 		out.data = (char *)clear;
@@ -212,7 +212,7 @@ static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int
 	return code;
 }
 
-/* EncryptedData, all of `d`. */
+/* Open an EncryptedData, which is all of `d`. */
 static int32_t open_v5(const struct rxw_rxkad_opener *opener, struct rxw_der d,
 		       struct rxw_rxkad_ticket *out)
 {
@@ -239,7 +239,7 @@ static int32_t open_v5(const struct rxw_rxkad_opener *opener, struct rxw_der d,
 	return code;
 }
 
-/* A whole Ticket: what is outside of its EncryptedData says nothing that is proved. */
+/* Open a complete Ticket. Everything outside its EncryptedData is unauthenticated. */
 static int32_t open_whole(const struct rxw_rxkad_opener *opener, struct rxw_der d,
 			  struct rxw_rxkad_ticket *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening tickets of all forms; who they say the client is (rx-protocol 7.3.5 to 7.3.7). */
+/* Opening tickets of all forms, and the names of clients (rx-protocol 7.3.5 to 7.3.7). */
 #ifndef RXW_RXKAD_TICKET_H
 #define RXW_RXKAD_TICKET_H
 
@@ -9,12 +9,12 @@
 
 #include "rxwire/rxkad.h"
 
-/* With the NUL: rxkad's own names are at most 63 bytes. */
+/* With NUL: names of rxkad have at most 63 bytes. */
 #define RXW_RXKAD_NAME 64u
-/* A principal of two components and a realm, each byte perhaps quoted. */
+/* A principal of two components and a realm, if every byte is quoted. */
 #define RXW_RXKAD_PRINCIPAL 1024u
 
-/* What a server asks of tickets. */
+/* What a server accepts. */
 struct rxw_rxkad_opener {
 	rxw_keys *keys;
 	bool allow_single_des, allow_dotted;
@@ -22,32 +22,32 @@ struct rxw_rxkad_opener {
 	int64_t now;
 };
 
-/* What a good one says. A secret: wiped by its user. */
+/* The contents of a valid ticket. A secret: wiped by its user. */
 struct rxw_rxkad_ticket {
 	uint8_t session_key[8];
-	int64_t start, end; /* seconds; start 0 since ever, end INT64_MAX never */
+	int64_t start, end; /* seconds; start 0: always, end INT64_MAX: never */
 	bool local;
 	char name[RXW_RXKAD_NAME], instance[RXW_RXKAD_NAME], cell[RXW_RXKAD_NAME];
-	char principal[RXW_RXKAD_PRINCIPAL]; /* as Kerberos writes it */
+	char principal[RXW_RXKAD_PRINCIPAL]; /* in the notation of Kerberos */
 };
 
 /*
- * Open a ticket of the form `kvno`, and check its times. 0, or the code of 7.3.3 steps 4 to 6: all
- * that goes wrong in deciphering is BADTICKET. Input is hostile. Any thread.
+ * Open a ticket of the form `kvno`, and check its times. 0, or the code of 7.3.3 steps 4 to 6;
+ * every failure of decryption is BADTICKET. The input may be hostile. Any thread.
  */
 int32_t rxw_rxkad_ticket_open(const struct rxw_rxkad_opener *opener, uint32_t kvno,
 			      const uint8_t *ticket, size_t size, struct rxw_rxkad_ticket *out);
 
-/* The pieces, for tests. */
+/* The parts, for tests. */
 /* The lifetime in seconds of a Kerberos 4 ticket's code; INT64_MAX for 255. */
 int64_t rxw_rxkad_lifetime(uint8_t code);
 /* A Kerberos 4 ticket in clear. 0 or a code. */
 int32_t rxw_rxkad_ticket_v4(const struct rxw_rxkad_opener *opener, const uint8_t *clear,
 			    size_t size, struct rxw_rxkad_ticket *out);
-/* An EncTicketPart; what follows it (padding of the cipher) is not looked at. 0 or a code. */
+/* An EncTicketPart; anything after it (padding) is ignored. 0 or a code. */
 int32_t rxw_rxkad_ticket_v5(const struct rxw_rxkad_opener *opener, const uint8_t *clear,
 			    size_t size, struct rxw_rxkad_ticket *out);
-/* The times rules that both kinds share. 0 or a code. */
+/* The rules for times that both kinds have in common. 0 or a code. */
 int32_t rxw_rxkad_check_times(int64_t start, int64_t end, int64_t now);
 
 /* A string of a principal; not NUL-terminated. */
@@ -59,7 +59,7 @@ struct rxw_rxkad_component {
 int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
 			    const struct rxw_rxkad_component *components, size_t count,
 			    struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out);
-/* The same for name and instance (perhaps empty) of Kerberos 4, AFS's own: nothing is renamed. */
+/* The same for name and instance (may be empty) of Kerberos 4, without translation. */
 int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
 			       const struct rxw_rxkad_component names[2],
 			       struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out);

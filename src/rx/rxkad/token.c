@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Printed tokens: who holds a service's key makes tickets for it (rx-protocol 7.3.9). */
+/* Tokens made with a service key, without a KDC (rx-protocol 7.3.9). */
 #include <krb5.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "rxwire/error.h"
 #include "rxwire/rxkad.h"
 
-/* As OpenAFS prints them: until 2038-01-19 03:14:07. */
+/* The end of OpenAFS's: 2038-01-19 03:14:07. */
 #define OPENAFS_END 0x7fffffffll
 #define LONGEST	    (30 * 86400)
 #define USAGE	    2
-/* More than the longest name, realm and all that goes around them take. */
+/* More than the longest encoding. */
 #define CLEAR_MAX 1024u
 
-/* Odd parity, not weak: what a KDC of single DES would have given. */
+/* A random key with odd parity that is not weak. */
 static int fresh_key(uint8_t key[8])
 {
 	do {
@@ -31,7 +31,7 @@ static int fresh_key(uint8_t key[8])
 	return 0;
 }
 
-/* The last '@' parts the realm, the first '/' the instance. */
+/* The realm begins after the last '@', the instance after the first '/'. */
 static int put_client(struct rxw_der_out *o, const char *name)
 {
 	const char *at = strrchr(name, '@'), *end = at ? at : name + strlen(name);
@@ -136,13 +136,13 @@ out:
 	return result;
 }
 
-/* What a printed token is made with; a secret. */
-struct workplace {
+/* Memory for making a token; a secret. */
+struct workspace {
 	uint8_t key[RXW_KEY_MAX];
 	uint8_t clear[CLEAR_MAX];
 };
 
-static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, struct workplace *w,
+static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, struct workspace *w,
 		 struct rxw_rxkad_token *token)
 {
 	const char *name = options->name ? options->name : "afs";
@@ -181,7 +181,7 @@ int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *
 			  struct rxw_rxkad_token *token)
 {
 	static const struct rxw_rxkad_print_options defaults = {.size = sizeof(defaults)};
-	struct workplace *w;
+	struct workspace *w;
 	int result;
 
 	if (options == NULL)

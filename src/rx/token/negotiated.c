@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens of rxgk for a ticket of Kerberos: whom to ask, under which names (rx-protocol 7.4.7). */
+/* Tokens of rxgk for a Kerberos ticket: finding the negotiation service (rx-protocol 7.4.7). */
 
 #include "base/ascii.h"
 #include "token/negotiated.h"
@@ -16,7 +16,9 @@
 
 #define NAME_ROOM 560
 
-/* The way to the negotiation service; engine and endpoint are NULL where they are the caller's. */
+/*
+ * A connection to the negotiation service; engine and endpoint are NULL if they are the caller's.
+ */
 struct way {
 	rxw_engine *engine;
 	rxw_endpoint *endpoint;
@@ -68,8 +70,8 @@ static int way_open(const struct rxw_token_options *options, struct way *way)
 }
 
 /*
- * Ask for the service under the name that the configuration of Kerberos leads to, then in the realm that is
- * called like the cell; the first refusal is the one that is told.
+ * Try the name of the service in the realm of Kerberos' configuration, then in the realm named like
+ * the cell. The first error is reported.
  */
 static int ask(const struct rxw_token_options *options, struct way *way,
 	       const struct rxw_cell_client *client, struct rxw_negotiated *n, char *error,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tickets for a cell's servers: under which names they are asked for, and where (rx-protocol 7.3.5). */
+/* Tickets for the servers of a cell: names of the service, and realms (rx-protocol 7.3.5). */
 
 #include "base/ascii.h"
 #include "keys/advice.h"
@@ -16,7 +16,7 @@
 #define REALM_MAX 256
 #define NAME_ROOM 560
 
-/* Where the next ticket is asked for. */
+/* A search for a ticket. */
 struct search {
 	const struct rxw_token_options *options;
 	struct rxw_cell_ticket *ticket;
@@ -53,7 +53,7 @@ static void add_realm(struct search *s, const char *realm, size_t length)
 	s->realms[s->realm_count++][length] = '\0';
 }
 
-/* The realms that may know the cell, the likeliest first. */
+/* The realms that may have the service, the most likely first. */
 static void find_realms(struct search *s)
 {
 	const char *cell = s->options->cell;
@@ -64,7 +64,7 @@ static void find_realms(struct search *s)
 		add_realm(s, s->options->realm, strlen(s->options->realm));
 		return;
 	}
-	/* An empty name stands for "whoever knows". */
+	/* An empty name means that libkrb5 chooses the realm. */
 	if (krb5_get_host_realm(s->ticket->context, cell, &configured) == 0) {
 		if (configured[0])
 			add_realm(s, configured[0], strlen(configured[0]));
@@ -122,7 +122,7 @@ static int open_keytab(struct search *s)
 	return code ? complain(s, s->options->keytab, code, -RXW_ENOKEY) : 0;
 }
 
-/* A ticket for the service, by the cache or with the key. */
+/* Get a ticket for the service, from the cache or with the key. */
 static krb5_error_code ask(struct search *s, krb5_principal service, const char *name)
 {
 	krb5_context context = s->ticket->context;
@@ -149,7 +149,7 @@ static bool unknown_service(krb5_error_code code)
 	       code == KRB5_REALM_CANT_RESOLVE;
 }
 
-/* Whether there is a ticket for this name. */
+/* Try this name. True: there is a ticket. */
 static bool try_name(struct search *s, const char *name)
 {
 	krb5_context context = s->ticket->context;
@@ -162,7 +162,7 @@ static bool try_name(struct search *s, const char *name)
 		code = ask(s, service, name);
 		krb5_free_principal(context, service);
 	}
-	/* Who is not reached may still be the right one, but another answer says more. */
+	/* An unreachable KDC may be the right one, but other errors are more informative. */
 	if (code && (s->worst == 0 || (unknown_service(s->worst) && !unknown_service(code))))
 		s->worst = code;
 	return code == 0;
@@ -175,7 +175,7 @@ static bool try_realm(struct search *s, const char *realm)
 	snprintf(name, sizeof(name), "afs/%s@%s", s->options->cell, realm);
 	if (try_name(s, name))
 		return true;
-	/* In another realm "afs" is the service of another cell. */
+	/* In another realm "afs" belongs to another cell. */
 	if (!s->options->realm && !rxw_ascii_same(realm, s->options->cell))
 		return false;
 	snprintf(name, sizeof(name), "afs@%s", realm);
@@ -200,7 +200,7 @@ static int search(struct search *s)
 		snprintf(what, sizeof(what), "no ticket for %s", s->tried);
 		return complain(s, what, s->worst, -RXW_ENOKEY);
 	}
-	/* The KDC still gives tickets for those that ended a moment ago: no server takes them. */
+	/* A KDC may return a ticket that has just expired, which no server accepts. */
 	if (krb5_timeofday(context, &now) == 0 &&
 	    (uint32_t)s->ticket->creds->times.endtime <= (uint32_t)now)
 		return complain(s, "ticket", KRB5KRB_AP_ERR_TKT_EXPIRED, -RXW_ENOKEY);
@@ -246,7 +246,7 @@ void rxw_cell_ticket_free(struct rxw_cell_ticket *ticket)
 	*ticket = (struct rxw_cell_ticket){0};
 }
 
-/* A cache in memory, with the first ticket that the client's own key gets. */
+/* Create a cache in memory, with an initial ticket from the client's key. */
 static int fill_cache(struct search *s)
 {
 	krb5_context context = s->ticket->context;
@@ -309,7 +309,7 @@ void rxw_cell_client_close(struct rxw_cell_client *client)
 	*client = (struct rxw_cell_client){0};
 }
 
-/* The content of the next DER element if it has this tag; *at moves behind it. */
+/* The content of the next DER element, if it has this tag; advances *at. */
 static bool element(const uint8_t **at, const uint8_t *end, uint8_t tag, const uint8_t **content,
 		    size_t *length)
 {
@@ -341,7 +341,9 @@ bool rxw_ticket_encrypted_part(const uint8_t *ticket, size_t size, const uint8_t
 	const uint8_t *at = ticket, *content;
 	size_t n;
 
-	/* Ticket ::= [APPLICATION 1] SEQUENCE { tkt-vno [0], realm [1], sname [2], enc-part [3] } */
+	/*
+	 * Ticket ::= [APPLICATION 1] SEQUENCE { tkt-vno [0], realm [1], sname [2], enc-part [3] }
+	 */
 	if (!element(&at, ticket + size, 0x61, &content, &n))
 		return false;
 	at = content;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constant after it was made; the security object holds the key. */
+/* Constant after its creation; the key is in the security object. */
 struct rxw_token {
 	atomic_uint references;
 	rxw_security *security;
@@ -29,7 +29,7 @@ static int say(char *error, size_t room, const char *what, int result)
 	return result;
 }
 
-/* A ticket of Kerberos becomes a token of rxkad. */
+/* Make a token of rxkad of a Kerberos ticket. */
 static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, char *error,
 		       size_t room)
 {
@@ -46,7 +46,7 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 				       creds->keyblock.length, kad.session_key);
 	if (result < 0)
 		return say(error, room, "session key of the ticket", result);
-	/* Lent: the class copies both. */
+	/* Not owned: the class copies both. */
 	kad.ticket = (void *)part;
 	kad.ticket_length = length;
 	kad.client_name = ticket->client;
@@ -66,7 +66,7 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 	return 0;
 }
 
-/* A token of rxgk, whoever made it, becomes the class. */
+/* Create the class for a token of rxgk. */
 static int take_rxgk(rxw_token *token, const struct rxw_rxgk_token *gk, const char *client,
 		     char *error, size_t room)
 {
