@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state of a call and of a connection: one part for each module, which defines the part and states
- * its invariant. A module changes only its own part, and calls only modules below it:
- * core, event, slab, output, peer < auth < recv < sendq < send < call < conn.
+ * The state of a call and of a connection: one part for each module, which defines the part and
+ * states its invariant. A module changes only its own part, and calls only modules below it: core,
+ * event, slab, output, peer < auth < recv < sendq < send < call < conn.
  */
 #ifndef RXW_PROTO_STATE_H
 #define RXW_PROTO_STATE_H
@@ -37,7 +37,9 @@ struct rxw_callcounts {
 	uint64_t acks_sent, acks_received;
 };
 
-/* The call module's timers and limits. Invariant: `deadline` is the earliest time with work to do. */
+/*
+ * The call module's timers and limits. Invariant: `deadline` is the earliest time with work to do.
+ */
 struct rxw_calltimers {
 	uint64_t deadline;	   /* RXW_NEVER = none */
 	uint64_t ping;		   /* next check for a keepalive; RXW_NEVER = none */
@@ -48,8 +50,9 @@ struct rxw_calltimers {
 };
 
 /*
- * The protocol half of a call; covered by its connection's lock. Invariants: `state` is DALLY or RESET
- * exactly when only answers are sent any more; error != 0 means no more DATA in either direction.
+ * The protocol half of a call; covered by its connection's lock. Invariants: `state` is DALLY or
+ * RESET exactly when only answers are sent any more; error != 0 means no more DATA in either
+ * direction.
  */
 struct rxw_pcall {
 	struct rxw_pconn *conn; /* fixed, as are client, channel and number */
@@ -86,9 +89,9 @@ static inline bool rxw_pcall_may_send(const struct rxw_pcall *p)
 }
 
 /*
- * What a channel remembers of a call that is over: enough to answer late packets, so that the storage
- * of the call can be released. Its number is the channel's highest. Invariant: `state` tells which
- * members are valid.
+ * What a channel remembers of a call that is over: enough to answer late packets, so that the
+ * storage of the call can be released. Its number is the channel's highest. Invariant: `state`
+ * tells which members are valid.
  */
 struct rxw_finished_call {
 	uint8_t state; /* NOTINIT: nothing; DALLY; RESET: ended by an error */
@@ -114,7 +117,10 @@ struct rxw_finished_call {
 /* The links of the connection table; covered by the table's lock. */
 struct rxw_tablelinks {
 	struct rxw_pconn *hash_next;
-	/* Of one address: the first is in the chain of the address (peer_chain), the others follow it. */
+	/*
+	 * Of one address: the first is in the chain of the address (peer_chain), the others follow
+	 * it.
+	 */
 	struct rxw_pconn *peer_next, *peer_prev, *peer_chain;
 };
 
@@ -123,8 +129,8 @@ struct rxw_conncounts {
 };
 
 /*
- * The protocol half of a connection. Its lock is the engine's; this code takes none. Invariants: the
- * channel of a live call is occupied; error != 0 means that all calls are in error.
+ * The protocol half of a connection. Its lock is the engine's; this code takes none. Invariants:
+ * the channel of a live call is occupied; error != 0 means that all calls are in error.
  */
 struct rxw_pconn {
 	/* fixed at creation */
@@ -154,7 +160,7 @@ struct rxw_pconn {
 	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
 	bool validate_first;	/* no handler before the address is validated */
 	bool crowded;		/* queue at most 2 packets until the address is validated */
-	bool evicted;		/* evicted from its table: the next packet makes a new connection */
+	bool evicted;		/* not in its table: a packet makes a new connection */
 	uint64_t last_heard, last_sent;
 	struct rxw_auth auth;
 	struct rxw_recvshare rx;

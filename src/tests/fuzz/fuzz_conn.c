@@ -58,7 +58,7 @@ static uint8_t byte(struct world *w)
 }
 
 /*
- * -- What floor 1 asks for ------------------------------------------------------------------------
+ * -- What the protocol core calls ------------------------------------------------------------------
  */
 
 static struct rxw_pcall *call_new(struct rxw_pconn *c)
@@ -107,7 +107,7 @@ static struct rxw_out *out_of(struct world *w)
 }
 
 /*
- * -- What floor 1 wants to be done ----------------------------------------------------------------
+ * -- What the protocol core posts -----------------------------------------------------------------
  */
 
 static void check_header(struct world *w, const uint8_t *bytes, size_t size, struct rxw_header *h)

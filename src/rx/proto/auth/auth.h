@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Security: classes, runs sealed and verified, and the exchange of CHALLENGE and RESPONSE (7.1). The
- * module changes only a connection's `auth`, and returns to the connection what else follows.
+ * Security: classes, runs sealed and verified, and the exchange of CHALLENGE and RESPONSE (7.1).
+ * The module changes only a connection's `auth`, and returns to the connection what else follows.
  */
 #ifndef RXW_PROTO_AUTH_H
 #define RXW_PROTO_AUTH_H
@@ -27,9 +27,9 @@ extern struct rxw_security rxw_security_test_class;
 struct rxw_auth_job;
 
 /*
- * The security of a connection. Invariants: `authenticated` is set once and never cleared; `room` is
- * fixed from then on, and may be read without the lock by a thread that saw `authenticated` under it;
- * `job` != NULL only if `busy`; challenge_at is meaningful while challenge_since != 0.
+ * The security of a connection. Invariants: `authenticated` is set once and never cleared; `room`
+ * is fixed from then on, and may be read without the lock by a thread that saw `authenticated`
+ * under it; `job` != NULL only if `busy`; challenge_at is meaningful while challenge_since != 0.
  */
 struct rxw_auth {
 	struct rxw_security *security; /* fixed */
@@ -89,8 +89,8 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
 
 /*
  * Packets about to be sent, for the first time or again: seal them again if their key is no longer
- * accepted. `last_size`: size of the last one, header included. With the connection's lock, while no
- * other thread reads or sends these packets. 0 or a negative result.
+ * accepted. `last_size`: size of the last one, header included. With the connection's lock, while
+ * no other thread reads or sends these packets. 0 or a negative result.
  */
 int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
 		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size);
@@ -146,9 +146,9 @@ struct rxw_auth_job {
 };
 
 /*
- * out->auth is set when input made a job due: take it with the connection's lock held, do it without,
- * and report it with the lock (rxw_pconn_auth_done(), proto/conn/conn.h). Or drop it, which is as if
- * the packet had been lost.
+ * out->auth is set when input made a job due: take it with the connection's lock held, do it
+ * without, and report it with the lock (rxw_pconn_auth_done(), proto/conn/conn.h). Or drop it,
+ * which is as if the packet had been lost.
  */
 struct rxw_auth_job *rxw_pconn_auth_take(struct rxw_pconn *c);
 void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job);
@@ -158,8 +158,8 @@ void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct r
 int rxw_auth_init(struct rxw_pconn *c);
 void rxw_auth_fini(struct rxw_pconn *c);
 /*
- * The client still has to authenticate, and an ACK with `body` bytes after its header would leave its
- * address too little allowance for a CHALLENGE, without which the call cannot proceed.
+ * The client still has to authenticate, and an ACK with `body` bytes after its header would leave
+ * its address too little allowance for a CHALLENGE, without which the call cannot proceed.
  */
 bool rxw_auth_needs_allowance(const struct rxw_pconn *c, size_t body, uint64_t now);
 /* Make or send a CHALLENGE; `timer`: it is time for another one. */
@@ -182,8 +182,8 @@ bool rxw_auth_respond_again(struct rxw_pconn *c, struct rxw_auth_job *job, const
 struct rxw_buf *rxw_auth_response(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
 				  struct rxw_out *out);
 /*
- * A RESPONSE was checked; `fit`: its call numbers are possible. 0: the client is authenticated. Else
- * the error of the connection, and *final: it fails now, with an ABORT at *abort_at.
+ * A RESPONSE was checked; `fit`: its call numbers are possible. 0: the client is authenticated.
+ * Else the error of the connection, and *final: it fails now, with an ABORT at *abort_at.
  */
 int32_t rxw_auth_checked(struct rxw_pconn *c, const struct rxw_auth_job *job, bool fit, bool *final,
 			 uint64_t *abort_at, struct rxw_out *out);

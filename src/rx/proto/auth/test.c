@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A class for tests: bytes around the data, every byte changed, slow verification. No protection. */
+/*
+ * A class for tests: bytes around the data, every byte changed, slow verification. No protection.
+ */
 #include <string.h>
 
 #include "base/hash.h"

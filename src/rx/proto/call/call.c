@@ -129,7 +129,9 @@ static void release(struct rxw_pcall *p)
 
 void rxw_pcall_abandon(struct rxw_pcall *p, struct rxw_out *out)
 {
-	/* A call in the queue for handlers stays there, and its handler has to see that it is over. */
+	/*
+	 * A call in the queue for handlers stays there, and its handler has to see that it is over.
+	 */
 	if (p->error == 0 && rxw_pcall_live(p) && p->state != RXW_CS_HOLD) {
 		p->error = RXW_CALL_DEAD;
 		p->error_origin = RXW_ORIGIN_LOCAL;

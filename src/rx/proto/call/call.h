@@ -7,15 +7,17 @@
 
 /* All functions: with the connection's lock. */
 
-/* --- the application's side; reading: see also proto/recv/recv.h, writing: proto/send/send.h --- */
+/*
+ * --- the application's side; reading: see also proto/recv/recv.h, writing: proto/send/send.h ---
+ */
 
 /* Server: a handler takes the call. */
 void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out);
 /*
  * Queue a run, and take over its reference. Its bytes must be sealed for the sequence numbers that
  * rxw_pcall_next_seq() gave. Posts RXW_OUT_SEND if the thresholds say that it is worth sending now.
- * -RXW_ECALL: the call is in error; -RXW_ESTATE: the peer's reply began before our request ended (2.1:
- * further writes fail with -5); -RXW_EINVAL; -RXW_ENOMEM. After an error the run is dropped.
+ * -RXW_ECALL: the call is in error; -RXW_ESTATE: the peer's reply began before our request ended
+ * (2.1: further writes fail with -5); -RXW_EINVAL; -RXW_ENOMEM. After an error the run is dropped.
  */
 int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_out *out);
 /* A read has returned, or is about to wait: write a window update if one is worth sending (3.6). */
@@ -24,24 +26,24 @@ void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
 		    struct rxw_out *out);
 /*
- * The application is done. Client: the reply is consumed, or the call is in error: DALLY, the final ACK
- * is sent within 2 ms. Server: everything was pushed, with `last`: HOLD until acknowledged. To end a
- * server call with an error use rxw_pcall_fail().
+ * The application is done. Client: the reply is consumed, or the call is in error: DALLY, the final
+ * ACK is sent within 2 ms. Server: everything was pushed, with `last`: HOLD until acknowledged. To
+ * end a server call with an error use rxw_pcall_fail().
  */
 void rxw_pcall_finish(struct rxw_pcall *p, struct rxw_out *out);
 
 /* --- transmission; by one thread at a time for each call --- */
 
 /*
- * The next train of at most max_packets: retransmissions first, then new data. Assigns serials, writes
- * headers, records the transmission.
+ * The next train of at most max_packets: retransmissions first, then new data. Assigns serials,
+ * writes headers, records the transmission.
  */
 enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
 				      struct rxw_train *train, uint64_t *not_before,
 				      struct rxw_out *out);
 /*
- * The system call is over: `error` is 0 or an errno, `sent` datagrams were sent. The others count as
- * never sent (EAGAIN and the like) or as lost. Drops the train's references.
+ * The system call is over: `error` is 0 or an errno, `sent` datagrams were sent. The others count
+ * as never sent (EAGAIN and the like) or as lost. Drops the train's references.
  */
 void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
 			  int error, struct rxw_out *out);
@@ -58,7 +60,9 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out);
 bool rxw_pcall_done(const struct rxw_pcall *p);
 /* Server: the call waits for events before it can be given a handler. */
 bool rxw_pcall_awaits_attach(const struct rxw_pcall *p);
-/* Packets that the peer acknowledged, plus packets consumed: grows while the call makes progress. */
+/*
+ * Packets that the peer acknowledged, plus packets consumed: grows while the call makes progress.
+ */
 uint64_t rxw_pcall_progress(const struct rxw_pcall *p);
 /* Received bytes that the call pins. */
 int64_t rxw_pcall_pinned(const struct rxw_pcall *p);
@@ -66,7 +70,8 @@ int64_t rxw_pcall_pinned(const struct rxw_pcall *p);
 void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets);
 /*
  * The call is over, or its connection given up: it no longer counts as live. May be repeated. The
- * release order makes its final counters and returned memory visible to those who see the count drop.
+ * release order makes its final counters and returned memory visible to those who see the count
+ * drop.
  */
 void rxw_pcall_live_dec(struct rxw_pcall *p);
 /* Release the queues, before the storage of the call is freed. */
@@ -99,7 +104,9 @@ enum rxw_limit {
 	RXW_LIMIT_TIME	  /* hard or idle limit, or the sender makes no progress */
 };
 enum rxw_limit rxw_pcall_overdue(const struct rxw_pcall *p, uint64_t now);
-/* Recompute the deadline after any change; posts RXW_OUT_TIMER if it is earlier. `out` may be NULL. */
+/*
+ * Recompute the deadline after any change; posts RXW_OUT_TIMER if it is earlier. `out` may be NULL.
+ */
 void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out);
 
 enum rxw_input_result {

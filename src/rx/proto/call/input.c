@@ -14,7 +14,8 @@ static bool last_conflict(const struct rxw_recvq *q, uint32_t first, uint32_t en
 
 /*
  * No class protects flags, but a level above clear protects numbers and data. There the flag was
- * damaged on its way, or set to cut the stream short, and the data count. True: the run may be queued.
+ * damaged on its way, or set to cut the stream short, and the data count. True: the run may be
+ * queued.
  */
 static bool settle_conflict(struct rxw_pcall *p, const struct rxw_rxrun *run, bool last,
 			    struct rxw_out *out)
@@ -191,8 +192,8 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 		return false;
 	case RXW_ACK_INVALID:
 		/*
-		 * Damaged or forged, since no class protects ACKs: a protected call survives it. If the
-		 * peer means it, nothing keeps the call alive.
+		 * Damaged or forged, since no class protects ACKs: a protected call survives it. If
+		 * the peer means it, nothing keeps the call alive.
 		 */
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		if (p->conn->auth.security->class.verify == NULL)

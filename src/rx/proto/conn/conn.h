@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: four channels, checks on packets received, errors, their table (rx-protocol 1.8, 2). */
+/*
+ * Connections: four channels, checks on packets received, errors, their table (rx-protocol 1.8, 2).
+ */
 #ifndef RXW_PROTO_CONN_H
 #define RXW_PROTO_CONN_H
 
@@ -8,8 +10,8 @@
 
 /*
  * Fill a zeroed structure. Takes over one reference of `peer`, and takes one of `security` (its
- * conn_create() is called; dropping it after rxw_pconn_fini() is left to the caller). 0 or a negative
- * result.
+ * conn_create() is called; dropping it after rxw_pconn_fini() is left to the caller). 0 or a
+ * negative result.
  */
 int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 		   const struct rxw_proto_ops *ops, struct rxw_peer *peer,
@@ -27,31 +29,37 @@ static inline bool rxw_pconn_authenticated(const struct rxw_pconn *c)
 /* --- input --- */
 
 /*
- * A run of packets for this connection: checks 7 to 16 of 1.8, then the packet's work. Any type except
- * VERSION and DEBUG. The ACKs that this makes due are written by rxw_pconn_batch_end(), apart from
- * the immediate ones of 3.6. RXW_INPUT_DONE or RXW_INPUT_VERIFY.
+ * A run of packets for this connection: checks 7 to 16 of 1.8, then the packet's work. Any type
+ * except VERSION and DEBUG. The ACKs that this makes due are written by rxw_pconn_batch_end(),
+ * apart from the immediate ones of 3.6. RXW_INPUT_DONE or RXW_INPUT_VERIFY.
  */
 enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxrun *run,
 				      struct rxw_out *out);
-/* The receive batch is over for this connection: write the merged ACKs. `drained`: the socket is drained. */
+/*
+ * The receive batch is over for this connection: write the merged ACKs. `drained`: the socket is
+ * drained.
+ */
 void rxw_pconn_batch_end(struct rxw_pconn *c, bool drained, struct rxw_out *out);
-/* ACKs are still owed: call rxw_pconn_batch_end() again when the socket is drained, or a timer of 1 ms. */
+/*
+ * ACKs are still owed: call rxw_pconn_batch_end() again when the socket is drained, or a timer of 1
+ * ms.
+ */
 bool rxw_pconn_owes(const struct rxw_pconn *c);
 /* Verified packets: the good ones are input, the others counted. ACKs become due as above. */
 void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
 			      const struct rxw_security_packet *packet, struct rxw_out *out);
 /*
- * The connection has just been authenticated: take out the next run that was queued before, to verify
- * it. True: *run has a reference of its buffer for the caller, and no path. The lock must not be
- * released before all were taken.
+ * The connection has just been authenticated: take out the next run that was queued before, to
+ * verify it. True: *run has a reference of its buffer for the caller, and no path. The lock must
+ * not be released before all were taken.
  */
 bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run);
 /* An ICMP report about the peer: a hint (6.2). */
 void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out *out);
 
 /*
- * A job of the exchange was done. Returns the RESPONSE to be sent, which may be larger than a datagram
- * of the path, or NULL.
+ * A job of the exchange was done. Returns the RESPONSE to be sent, which may be larger than a
+ * datagram of the path, or NULL.
  */
 struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
 				    struct rxw_out *out);
@@ -59,17 +67,17 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 /* --- calls --- */
 
 /*
- * Client: put `call` (zeroed, with one reference for the channel) on a free channel, and set its number.
- * -RXW_EAGAIN: no channel is free; -RXW_ECALL: the connection is in error; -RXW_ELIMIT: its call
- * numbers are used up.
+ * Client: put `call` (zeroed, with one reference for the channel) on a free channel, and set its
+ * number. -RXW_EAGAIN: no channel is free; -RXW_ECALL: the connection is in error; -RXW_ELIMIT: its
+ * call numbers are used up.
  */
 int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now);
 bool rxw_pconn_has_free_channel(const struct rxw_pconn *c, uint64_t now);
 /* Server: no handler is available; send BUSY, the client may try again. False: too late. */
 bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out);
 /*
- * If the call is done and still has its channel, the channel remembers a few words of it and drops its
- * reference. The caller has a reference of its own.
+ * If the call is done and still has its channel, the channel remembers a few words of it and drops
+ * its reference. The caller has a reference of its own.
  */
 void rxw_pcall_retire(struct rxw_pcall *p);
 
@@ -80,7 +88,9 @@ void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, b
 void rxw_pconn_close(struct rxw_pconn *c, struct rxw_out *out);
 /* No call is unfinished. */
 bool rxw_pconn_idle(const struct rxw_pconn *c);
-/* The connection's own timers (CHALLENGE, delayed ABORT); RXW_NEVER = none. Calls have their own. */
+/*
+ * The connection's own timers (CHALLENGE, delayed ABORT); RXW_NEVER = none. Calls have their own.
+ */
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c);
 void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 
@@ -107,10 +117,10 @@ static inline void rxw_finished_clear(struct rxw_pconn *c, unsigned channel)
 /* --- the table of connections by (role, epoch, cid, address); the caller locks it --- */
 
 /*
- * Chains of connections by cid, and chains of one connection of each address. `size` is a power of two,
- * not below the count. mark[i] has one of 16 bits for each connection of slot[i]. When the table has
- * doubled, each insertion moves a few old slots: those from `moved` on are still in the old arrays, and
- * the others are empty there. old_size is 0 otherwise.
+ * Chains of connections by cid, and chains of one connection of each address. `size` is a power of
+ * two, not below the count. mark[i] has one of 16 bits for each connection of slot[i]. When the
+ * table has doubled, each insertion moves a few old slots: those from `moved` on are still in the
+ * old arrays, and the others are empty there. old_size is 0 otherwise.
  */
 struct rxw_conntable {
 	struct rxw_pconn **slot, **peer_slot;
@@ -126,9 +136,9 @@ void rxw_conntable_fini(struct rxw_conntable *t);
 int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c);
 void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c);
 /*
- * By 2.3: for a server end, address and port must be equal; for a client end, the port. *other (may be
- * NULL) is set to the first connection with the same epoch and cid but another address; more may follow
- * it in its chain.
+ * By 2.3: for a server end, address and port must be equal; for a client end, the port. *other (may
+ * be NULL) is set to the first connection with the same epoch and cid but another address; more may
+ * follow it in its chain.
  */
 struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client, uint32_t epoch,
 				     uint32_t cid, const struct rxw_addr *from,
@@ -136,14 +146,14 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 /* The first connection with this address, NULL = none; the others follow by links.peer_next. */
 struct rxw_pconn *rxw_conntable_of_peer(const struct rxw_conntable *t, const struct rxw_addr *peer);
 /*
- * The first connection of the chain of each of `n` cids, NULL = none has that cid. The connections are
- * not read: the caller can prefetch all of them at once.
+ * The first connection of the chain of each of `n` cids, NULL = none has that cid. The connections
+ * are not read: the caller can prefetch all of them at once.
  */
 void rxw_conntable_first(const struct rxw_conntable *t, const uint32_t *cid, unsigned n,
 			 struct rxw_pconn **first);
 /*
- * For walking the table: chains 0..rxw_conntable_chains()-1, linked by links.hash_next. If the lock is
- * released between two of them, connections may be missed or seen twice.
+ * For walking the table: chains 0..rxw_conntable_chains()-1, linked by links.hash_next. If the lock
+ * is released between two of them, connections may be missed or seen twice.
  */
 static inline unsigned rxw_conntable_chains(const struct rxw_conntable *t)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What CHALLENGE and RESPONSE mean for a connection's calls: call numbers, errors, calls released. */
+/*
+ * What CHALLENGE and RESPONSE mean for a connection's calls: call numbers, errors, calls released.
+ */
 #include <string.h>
 
 #include "proto/conn/conn.h"
@@ -52,9 +54,9 @@ static struct rxw_buf *responded(struct rxw_pconn *c, struct rxw_auth_job *job, 
 }
 
 /*
- * Are the call numbers of a RESPONSE possible? A number above ours is, unless the channel has a live
- * call. A lower one is, too: our higher number came from unverified DATA, either of a call that began
- * while the client answered, or forged.
+ * Are the call numbers of a RESPONSE possible? A number above ours is, unless the channel has a
+ * live call. A lower one is, too: our higher number came from unverified DATA, either of a call
+ * that began while the client answered, or forged.
  */
 static bool numbers_fit(const struct rxw_pconn *c, const uint32_t calls[4])
 {

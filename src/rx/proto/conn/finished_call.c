@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that are over: what the channel remembers, and how late packets are answered (2.6, 2.8, 2.10). */
+/*
+ * Calls that are over: what the channel remembers, and how late packets are answered (2.6, 2.8,
+ * 2.10).
+ */
 #include <string.h>
 
 #include "proto/conn/conn.h"

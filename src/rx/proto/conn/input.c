@@ -62,9 +62,9 @@ static enum rxw_input_result input_connection(struct rxw_pconn *c, const struct 
 }
 
 /*
- * Server: a packet for a new call, while the channel's call has a handler. A client that abandons calls
- * again and again does not end it: it gets a BUSY now and then, and clients wait for longer than
- * BUSY_APART before they try again.
+ * Server: a packet for a new call, while the channel's call has a handler. A client that abandons
+ * calls again and again does not end it: it gets a BUSY now and then, and clients wait for longer
+ * than BUSY_APART before they try again.
  */
 static enum rxw_input_result interrupted(struct rxw_pconn *c, struct rxw_pcall *p,
 					 const struct rxw_rxrun *run, struct rxw_out *out)

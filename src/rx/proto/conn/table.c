@@ -7,7 +7,9 @@
 
 #define FIRST_SIZE 64u
 #define MOVE_SLOTS 2u /* per insertion: all are moved before the table is full again */
-/* Most connections of one cid, from different addresses: forged packets must not make long chains. */
+/*
+ * Most connections of one cid, from different addresses: forged packets must not make long chains.
+ */
 #define SAME_CID   32u
 #define FIRST_MOST 32u /* chains prefetched at once */
 

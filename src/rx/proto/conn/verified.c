@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs that were verified without the lock, and runs that were queued before authentication (7.1). */
+/*
+ * Runs that were verified without the lock, and runs that were queued before authentication (7.1).
+ */
 #include "proto/conn/conn.h"
 
 /* Input packets from..to of a run: all good, all but the last with as much data as the first. */
@@ -29,9 +31,9 @@ static void input_part(struct rxw_pconn *c, const struct rxw_rxrun *whole,
 }
 
 /*
- * A call that consists only of packets from before authentication, none of which verified: its number
- * was damaged or forged. Forget it, and return to the number of the client's RESPONSE: else the
- * client's real calls would be too old.
+ * A call that consists only of packets from before authentication, none of which verified: its
+ * number was damaged or forged. Forget it, and return to the number of the client's RESPONSE: else
+ * the client's real calls would be too old.
  */
 static bool forget_forged(struct rxw_pconn *c, struct rxw_pcall *p, struct rxw_out *out)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the modules of the protocol core and their callers share: parameters, runs, trains, callbacks. */
+/*
+ * What the modules of the protocol core and their callers share: parameters, runs, trains,
+ * callbacks.
+ */
 #ifndef RXW_PROTO_CORE_H
 #define RXW_PROTO_CORE_H
 
@@ -41,16 +44,15 @@ struct rxw_params {
 	uint16_t
 		initial_window; /* advertised until the first packet is consumed: min(16, window) */
 	uint32_t mtu;		/* datagram size of our plain packets */
-	uint32_t mtu_ceiling;	/* largest size that the path MTU search tries; == mtu: no search */
+	uint32_t mtu_ceiling;	/* the path MTU search ends here; == mtu: no search */
 	bool jumbo;		/* advertise jumbograms */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = no limit, except for `dead` */
-	uint64_t ack_delay;			       /* delay of an ACK for one packet: 50 ms */
+	uint64_t ack_delay;			       /* of one packet: 50 ms */
 	uint64_t call_memory, conn_memory, peer_memory;
 	uint32_t sendq_high, sendq_low; /* packets queued: the writer stops above, resumes below */
 	uint16_t wake_packets;		/* wake a reader per this many packets (64) */
-	uint16_t
-		unread_packets; /* unread packets acknowledged on receipt (256); allows window growth */
-	uint16_t ack_packets; /* most in-order packets per ACK; 0 = all of a batch */
+	uint16_t unread_packets; /* so many unread packets are acknowledged on receipt (256) */
+	uint16_t ack_packets;	 /* most in-order packets per ACK; 0 = all of a batch */
 	const struct rxw_cc_ops *cc;
 	bool unpaced;	    /* send a whole window at once */
 	uint64_t secret[2]; /* random, for serials that others cannot guess */
@@ -102,9 +104,9 @@ struct rxw_rxpiece {
 
 /*
  * A run to send. The writer builds it in a buffer of its own, seals it and pushes it. Datagram i is
- * at data + i * stride; each has `stride` bytes, except for the last, which has last_size. The first
- * 28 bytes of each are the header: the writer leaves them unset, apart from the spare word (offset
- * 24), which the class may have set.
+ * at data + i * stride; each has `stride` bytes, except for the last, which has last_size. The
+ * first 28 bytes of each are the header: the writer leaves them unset, apart from the spare word
+ * (offset 24), which the class may have set.
  */
 struct rxw_txrun {
 	struct rxw_buf *buf; /* owns one reference */
@@ -132,11 +134,13 @@ struct rxw_train {
 	uint32_t token; /* identifies the train to the send module */
 };
 
-/* Callbacks of the embedding engine, called with the connection's lock held. They must not block. */
+/*
+ * Callbacks of the embedding engine, called with the connection's lock held. They must not block.
+ */
 struct rxw_proto_ops {
 	/*
-	 * A new server call: zeroed storage whose first member is struct rxw_pcall, with one reference
-	 * that belongs to the channel. NULL: refuse the call with a BUSY.
+	 * A new server call: zeroed storage whose first member is struct rxw_pcall, with one
+	 * reference that belongs to the channel. NULL: refuse the call with a BUSY.
 	 */
 	struct rxw_pcall *(*call_new)(struct rxw_pconn *conn);
 	void (*hold)(struct rxw_pcall *call);
@@ -150,8 +154,8 @@ struct rxw_proto_ops {
 /*
  * Cut the bytes of one received train (datagrams of `segment` bytes, the last may be shorter) into
  * runs, from *at on. Returns 1 with *run filled and *at moved past it, or 0 at the end. Datagrams
- * below 28 bytes and truncated jumbograms are counted in `stats` and skipped. buf and path are copied
- * into the run.
+ * below 28 bytes and truncated jumbograms are counted in `stats` and skipped. buf and path are
+ * copied into the run.
  */
 int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t length,
 		 uint32_t segment, uint32_t *at, struct rxw_jumbo *jumbo, struct rxw_rxrun *run,

@@ -5,7 +5,9 @@
 #include "proto/core/core.h"
 #include "proto/event/event.h"
 
-/* The bits of the word at offset 20 (type, flags, user status, security index) that a run shares. */
+/*
+ * The bits of the word at offset 20 (type, flags, user status, security index) that a run shares.
+ */
 #define RUN_MASK     0xff01ffffu
 #define RUN_BREAKERS ((uint32_t)(RXW_LAST_PACKET | RXW_JUMBO_PACKET) << 16)
 

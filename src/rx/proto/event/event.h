@@ -20,10 +20,10 @@ struct rxw_pcall;
 enum rxw_trace_kind {
 	RXW_TRACE_CALL_BEGIN,	/* a: service, b: client, c: security index */
 	RXW_TRACE_CALL_HANDLER, /* server: a handler takes the call; a: ns since it began */
-	RXW_TRACE_CALL_END,	/* a: code (uint32_t), b: ns since it began, c: origin, d: client */
+	RXW_TRACE_CALL_END,	/* a: code (uint32_t), b: ns since begin, c: origin, d: client */
 	RXW_TRACE_RETRANSMIT,	/* a: first seq, b: packets */
 	RXW_TRACE_TIMEOUT,	/* a: consecutive timeouts before this one */
-	RXW_TRACE_SPURIOUS,	/* a packet counted as lost had arrived; a: reordering in packets */
+	RXW_TRACE_SPURIOUS,	/* a packet counted as lost had arrived; a: packets late */
 	RXW_TRACE_WINDOW,	/* a: cwnd, b: ssthresh, c: the peer's window, d: in flight */
 	RXW_TRACE_DROP		/* a: cause, b: packets; no connection, the rest is 0 */
 };
@@ -47,10 +47,10 @@ struct rxw_tracer {
 
 /*
  * Counters of the protocol core, handed in with the output record. They are relaxed atomics because
- * any thread may read them, and they are added to once per run, never once per packet. Several threads
- * may share a set. With `alone`, the caller guarantees that its threads add one at a time, each after
- * the one before, and an addition needs no locked instruction: a refused call, with five additions,
- * costs 2 % less.
+ * any thread may read them, and they are added to once per run, never once per packet. Several
+ * threads may share a set. With `alone`, the caller guarantees that its threads add one at a time,
+ * each after the one before, and an addition needs no locked instruction: a refused call, with five
+ * additions, costs 2 % less.
  */
 struct rxw_pstats {
 	bool alone; /* fixed */

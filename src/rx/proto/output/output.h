@@ -35,9 +35,9 @@ enum rxw_out_event {
 
 /*
  * The output record. The caller provides it, with space for control packets, and handles it after
- * releasing the lock. The calls in `posted` are linked through themselves; the list holds a reference
- * of each (ops->hold), which the caller drops. When the ctl array is full, acknowledgements stay owed;
- * the next end of a batch or the timer tries them again.
+ * releasing the lock. The calls in `posted` are linked through themselves; the list holds a
+ * reference of each (ops->hold), which the caller drops. When the ctl array is full,
+ * acknowledgements stay owed; the next end of a batch or the timer tries them again.
  */
 struct rxw_out {
 	uint64_t now; /* ns, monotonic; set by the caller */
@@ -65,10 +65,10 @@ struct rxw_abortstate {
 void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t events);
 
 /*
- * A new control packet with its header, to be followed by `body` bytes. Control packets and the trains
- * of the send module are all that a connection sends, so this is where a control packet is charged to
- * an address that is not validated (6.7). NULL: the record is full, or the address has reached three
- * times what it sent.
+ * A new control packet with its header, to be followed by `body` bytes. Control packets and the
+ * trains of the send module are all that a connection sends, so this is where a control packet is
+ * charged to an address that is not validated (6.7). NULL: the record is full, or the address has
+ * reached three times what it sent.
  */
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,
 			    unsigned channel, uint32_t call, unsigned status, size_t body);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stateless address validation: a PING whose serial is a keyed hash of the address and the call. The
- * answer repeats it (rx-protocol 3.3, 6.7, 12.3).
+ * Stateless address validation: a PING whose serial is a keyed hash of the address and the call.
+ * The answer repeats it (rx-protocol 3.3, 6.7, 12.3).
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #define BUCKETS 65536u /* of hosts */
 #define RATE	4000u  /* PINGs a second, to all hosts */
 /*
- * Clients ignore a packet with a lower serial as older. The serials of a new connection begin with 1:
- * in serial arithmetic its first 2^24 packets are newer than all of these.
+ * Clients ignore a packet with a lower serial as older. The serials of a new connection begin with
+ * 1: in serial arithmetic its first 2^24 packets are newer than all of these.
  */
 #define LEAST (0x80000000u + (1u << 24))
 

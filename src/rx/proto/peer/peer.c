@@ -15,13 +15,13 @@
 /* Addresses are cheap to forge: above this number, idle unvalidated entries are freed ... */
 #define UNVALIDATED_KEPT 1024u
 #define KEPT		 65536u /* ... and above this one all idle entries */
-#define SWEEP		 2u	/* slots swept per new entry: entries go faster than they come */
+#define SWEEP		 2u	/* slots swept per new entry */
 #define MARKS		 65536u /* marks of validated addresses */
 
 /*
- * One bit per validated address, in four generations of VALIDATION_LIFE each. The current generation and
- * the one before it have the mark of every validated address; the next is clear, and the one after
- * that is being cleared. Addresses share bits, so a bit means "perhaps".
+ * One bit per validated address, in four generations of VALIDATION_LIFE each. The current
+ * generation and the one before it have the mark of every validated address; the next is clear, and
+ * the one after that is being cleared. Addresses share bits, so a bit means "perhaps".
  */
 struct rxw_validated_marks {
 	_Atomic(uint64_t) bits[4][MARKS / 64];
@@ -147,7 +147,9 @@ bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_a
 	return bits >> mark % 64 & 1;
 }
 
-/* Nothing is marked there for another VALIDATION_LIFE. A missed call leaves old marks, that is all. */
+/*
+ * Nothing is marked there for another VALIDATION_LIFE. A missed call leaves old marks, that is all.
+ */
 static void clear_marks(struct rxw_validated_marks *m, uint64_t now)
 {
 	unsigned ring = (now / VALIDATION_LIFE + 2) % 4;
@@ -349,7 +351,9 @@ static uint64_t wasted(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now)
 {
-	/* An estimate: concurrent updates may be lost. A debt takes at most ten seconds to drain. */
+	/*
+	 * An estimate: concurrent updates may be lost. A debt takes at most ten seconds to drain.
+	 */
 	uint64_t sum = wasted(p, now) + packets + WASTE_CALL;
 
 	if (sum > WASTE_MOST + 10 * WASTE_RATE)

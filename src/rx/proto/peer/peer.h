@@ -12,8 +12,8 @@
 #include "base/wire.h"
 
 /*
- * One peer: an address and port. Connections of different locks share it, so its fields are atomics;
- * each is a hint or a counter of its own.
+ * One peer: an address and port. Connections of different locks share it, so its fields are
+ * atomics; each is a hint or a counter of its own.
  */
 struct rxw_peer {
 	struct rxw_addr addr;	    /* fixed */
@@ -26,7 +26,7 @@ struct rxw_peer {
 	_Atomic(uint32_t) peer_max_mtu;		/* limit in the peer's ACKs, 0 = unknown */
 	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */
-	_Atomic(uint64_t) validated_at;	  /* latest validation, ns; 0 = never; valid for 60 s */
+	_Atomic(uint64_t) validated_at;	  /* ns; 0 = never; valid for 60 s */
 	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
 	_Atomic(uint64_t) unvalidated_in, unvalidated_out;
 	/* packets of replies that it requested and abandoned, as of wasted_at; rxw_peer_waste() */
@@ -55,13 +55,15 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 /* Find; without a reference. NULL: not known. */
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr);
 /*
- * False: no peer of this address is validated. True: perhaps one is. Needs no lock and reads no peer,
- * for floods in which each packet has another address.
+ * False: no peer of this address is validated. True: perhaps one is. Needs no lock and reads no
+ * peer, for floods in which each packet has another address.
  */
 bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
 			      uint64_t now);
 void rxw_peer_ref(struct rxw_peer *p);
-/* Entries stay for 300 s after the last reference; in a large table, unvalidated ones go earlier. */
+/*
+ * Entries stay for 300 s after the last reference; in a large table, unvalidated ones go earlier.
+ */
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
 /* Free expired entries; to be called once a second. Each entry is looked at within 64 calls. */
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
@@ -81,14 +83,15 @@ struct rxw_listing {
 	bool unfinished;       /* the search stopped at the limit of steps */
 };
 /*
- * Continue the search for entry `index` where the last one ended, if possible: not for an index before
- * that, not in a table of another size or state, and not for the first entry unless unfinished.
+ * Continue the search for entry `index` where the last one ended, if possible: not for an index
+ * before that, not in a table of another size or state, and not for the first entry unless
+ * unfinished.
  */
 void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, unsigned state);
 /*
- * Entry `index`, in at most *steps steps, one for each slot and entry; subtracts those made. NULL with
- * steps left: no such entry; without: ask again. Changes of the table between two requests may hide an
- * entry or repeat it.
+ * Entry `index`, in at most *steps steps, one for each slot and entry; subtracts those made. NULL
+ * with steps left: no such entry; without: ask again. Changes of the table between two requests may
+ * hide an entry or repeat it.
  */
 struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
 			      unsigned *steps);
@@ -101,16 +104,17 @@ bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now);
 bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now);
 void rxw_peer_set_validated(struct rxw_peer *p, uint64_t now);
 /*
- * May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. Always true for a
- * validated peer.
+ * May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. Always true for
+ * a validated peer.
  */
 bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
 void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
 /* Bytes, with IP and UDP headers, that may be sent; UINT64_MAX for a validated peer. */
 uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
 /*
- * The peer ended a call, or became silent, while `packets` of the reply were queued. The account drains
- * at a steady rate; while it is overdrawn, the peer is wasteful, and less work is done for it.
+ * The peer ended a call, or became silent, while `packets` of the reply were queued. The account
+ * drains at a steady rate; while it is overdrawn, the peer is wasteful, and less work is done for
+ * it.
  */
 void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now);
 bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now);
@@ -124,7 +128,9 @@ struct rxw_rate {
 void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
 bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
 
-/* --- limits on connections of unvalidated addresses, per host and in all (12.3); caller locks --- */
+/*
+ * --- limits on connections of unvalidated addresses, per host and in all (12.3); caller locks ---
+ */
 
 enum rxw_admission {
 	RXW_ADMIT,
@@ -150,20 +156,20 @@ struct rxw_cookies;
 struct rxw_cookies *rxw_cookies_create(const uint64_t secret[2], uint64_t now);
 void rxw_cookies_destroy(struct rxw_cookies *q);
 /*
- * The serial of a PING to the sender of `head`. 0: send none, since its host was sent one within the
- * last 4 s, or others 4,000 within the last second.
+ * The serial of a PING to the sender of `head`. 0: send none, since its host was sent one within
+ * the last 4 s, or others 4,000 within the last second.
  */
 uint32_t rxw_cookie_issue(struct rxw_cookies *q, const struct rxw_addr *peer,
 			  const struct rxw_header *head, uint64_t now);
 /*
- * An answer with the header `head` names `serial`: was a PING with it sent to this address and port, for
- * this call, at most 4 to 8 s ago?
+ * An answer with the header `head` names `serial`: was a PING with it sent to this address and
+ * port, for this call, at most 4 to 8 s ago?
  */
 bool rxw_cookie_check(const struct rxw_cookies *q, const struct rxw_addr *peer,
 		      const struct rxw_header *head, uint32_t serial, uint64_t now);
 /*
- * Write the packet, of RXW_HEADER_SIZE + RXW_ACK_FRAME bytes (output/output.h): a PING that acknowledges
- * nothing. Returns its size.
+ * Write the packet, of RXW_HEADER_SIZE + RXW_ACK_FRAME bytes (output/output.h): a PING that
+ * acknowledges nothing. Returns its size.
  */
 size_t rxw_cookie_put_ping(uint8_t *out, const struct rxw_header *request, uint32_t serial,
 			   unsigned mtu, unsigned window);

@@ -62,7 +62,9 @@ enum rxw_admission rxw_unvalidated_add(struct rxw_unvalidated *s, const struct r
 {
 	struct host **at, *h;
 
-	/* Programs of this host may still connect when others have filled the table, up to a limit. */
+	/*
+	 * Programs of this host may still connect when others have filled the table, up to a limit.
+	 */
 	if (s->total >= (local ? 2 * s->cap : s->cap))
 		return RXW_REFUSE;
 	at = find(s, addr);

@@ -21,9 +21,9 @@
 #define UPDATE_PACKETS 8u
 #define JUMBO_MAX_MTU  5692u
 /*
- * Useless packets (duplicates, packets outside the window) are answered at once as often as useful ones
- * arrived, and ANSWERS_FIRST times more. After that, one answer per interval serves all of them; the
- * interval begins with ANSWERS_GAP and doubles.
+ * Useless packets (duplicates, packets outside the window) are answered at once as often as useful
+ * ones arrived, and ANSWERS_FIRST times more. After that, one answer per interval serves all of
+ * them; the interval begins with ANSWERS_GAP and doubles.
  */
 #define ANSWERS_FIRST 16u
 #define ANSWERS_MOST  64u
@@ -104,8 +104,9 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
 	rxw_ack_trailer(p->conn, p->tx.mtu.confirmed, &ack);
 	/*
-	 * The sending limit of an address that is not validated covers ACKs and PINGs. An ACK that is
-	 * not sent is triggered again by the peer's next packet; a PING is tried again by its timer.
+	 * The sending limit of an address that is not validated covers ACKs and PINGs. An ACK that
+	 * is not sent is triggered again by the peer's next packet; a PING is tried again by its
+	 * timer.
 	 */
 	size = rxw_max32(RXW_ACK_FRAME + ack.count, padded - rxw_min32(padded, RXW_HEADER_SIZE));
 	if (rxw_auth_needs_allowance(p->conn, size, out->now)) {
@@ -151,7 +152,10 @@ static void earn_answers(struct rxw_ackstate *a, uint32_t packets)
 	a->in_vain = 0;
 }
 
-/* If the owed ACK answers useless packets, and enough of them were answered: when it may be sent; else 0. */
+/*
+ * If the owed ACK answers useless packets, and enough of them were answered: when it may be sent;
+ * else 0.
+ */
 static uint64_t answers_rest(struct rxw_ackstate *a, uint64_t now)
 {
 	uint64_t rest;
@@ -190,8 +194,8 @@ static bool write_owed(struct rxw_pcall *p, unsigned reason, uint32_t serial, ui
 }
 
 /*
- * A serial that only the owner of the address learns. In serial arithmetic it is older than all that
- * the connection has used or will use next.
+ * A serial that only the owner of the address learns. In serial arithmetic it is older than all
+ * that the connection has used or will use next.
  */
 static uint32_t secret_serial(const struct rxw_pcall *p, uint64_t now)
 {
@@ -353,7 +357,9 @@ void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t seria
 	}
 }
 
-/* A sender whose flight grows by half or more from one merged ACK to the next does not count ACKs. */
+/*
+ * A sender whose flight grows by half or more from one merged ACK to the next does not count ACKs.
+ */
 static void watch_merging(struct rxw_pcall *p)
 {
 	struct rxw_ackstate *a = &p->ack;
@@ -417,8 +423,8 @@ void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
 	if (!rxw_pcall_live(p) || rxw_recvq_ended(q))
 		return; /* the end of the stream needs no window; an owed ACK keeps its timer */
 	/*
-	 * Only packets that the last ACK acknowledged softly count. Newer ones are acknowledged at the end
-	 * of the batch: doing it here would write one ACK per read.
+	 * Only packets that the last ACK acknowledged softly count. Newer ones are acknowledged at
+	 * the end of the batch: doing it here would write one ACK per read.
 	 */
 	freed = rxw_min32(q->hard, a->sent_next);
 	freed = freed > a->sent_first ? freed - a->sent_first : 0;

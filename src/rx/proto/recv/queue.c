@@ -133,9 +133,9 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 
 	grow_window(p);
 	/*
-	 * Once the application reads, packets are acknowledged for good on receipt, since packets that
-	 * are in order are never dropped. Not before, and only up to a limit: a slow reader must stop
-	 * its sender.
+	 * Once the application reads, packets are acknowledged for good on receipt, since packets
+	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
+	 * must stop its sender.
 	 */
 	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
 		hard += params->unread_packets;
@@ -162,7 +162,10 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 		memset(acks + from, 1, to - from);
 		n = to;
 	}
-	/* Packets that were dropped again must be reported missing, or the sender never resends them. */
+	/*
+	 * Packets that were dropped again must be reported missing, or the sender never resends
+	 * them.
+	 */
 	shown = rxw_max32(q->highest, q->shown);
 	if (shown >= first && shown - first >= n) {
 		uint32_t to = rxw_min32(shown - first + 1, room);
@@ -189,8 +192,8 @@ static bool drop_out_of_order(struct rxw_pcall *p)
 }
 
 /*
- * When memory is short, a call that waits for a handler must not take what calls with a handler need:
- * all of them would stall.
+ * When memory is short, a call that waits for a handler must not take what calls with a handler
+ * need: all of them would stall.
  */
 static bool memory_reserved(const struct rxw_pcall *p)
 {
@@ -346,7 +349,9 @@ uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t e
 	return seq < stop ? stop - seq : 0;
 }
 
-/* Everything queued is unverified, and none of it was taken. Move it to `later`, to be taken out. */
+/*
+ * Everything queued is unverified, and none of it was taken. Move it to `later`, to be taken out.
+ */
 static void begin_taking(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;

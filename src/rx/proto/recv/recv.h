@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: the receive queue, and the acknowledgements of what it holds (rx-protocol 3.4 to 3.7). */
+/*
+ * Receiving: the receive queue, and the acknowledgements of what it holds (rx-protocol 3.4 to 3.7).
+ */
 #ifndef RXW_PROTO_RECV_H
 #define RXW_PROTO_RECV_H
 
@@ -8,8 +10,8 @@
 #include "proto/slab/slab.h"
 
 /*
- * Until the first ACK tells them, peers assume that our window has this size (4.1): the first packets
- * of a stream are accepted up to here, however small the window is.
+ * Until the first ACK tells them, peers assume that our window has this size (4.1): the first
+ * packets of a stream are accepted up to here, however small the window is.
  */
 #define RXW_FIRST_FLIGHT 16u
 
@@ -26,8 +28,8 @@ struct rxw_rxent {
 
 /*
  * The receive queue of a call. Invariants: consumed <= taken <= next; hard <= next; the entries of
- * `ready` cover [consumed.., next) without a gap (the first may be partly consumed); those of `later`
- * are above next, sorted, and do not overlap; `pinned` is the sum of all charges.
+ * `ready` cover [consumed.., next) without a gap (the first may be partly consumed); those of
+ * `later` are above next, sorted, and do not overlap; `pinned` is the sum of all charges.
  */
 struct rxw_recvq {
 	struct rxw_slab ents;
@@ -60,8 +62,8 @@ struct rxw_ping {
 };
 
 /*
- * The acknowledgements of a call. Invariants: `now` and `due` are only meaningful while reason != 0,
- * except for the final ACK of a client call (`final`) and a window update, which only set `due`.
+ * The acknowledgements of a call. Invariants: `now` and `due` are only meaningful while reason !=
+ * 0, except for the final ACK of a client call (`final`) and a window update, which only set `due`.
  */
 struct rxw_ackstate {
 	uint8_t reason;			/* owed: by rank of 3.6, 0 = none */
@@ -73,7 +75,7 @@ struct rxw_ackstate {
 	uint32_t newest_serial;		/* of the newest in-order packet */
 	uint32_t unacked;		/* in-order packets since the last ACK */
 	uint32_t sent_first, sent_next; /* firstPacket and in-order edge of the last ACK */
-	uint32_t quick;			/* packets for which every second one is acknowledged */
+	uint32_t quick;			/* packets left to be acknowledged in pairs */
 	uint32_t merged;		/* packets that the last merged ACK answered */
 	uint8_t doubled;		/* merged ACKs that were followed by a larger flight */
 	uint8_t answers;		/* useless packets that may be answered at once */
@@ -134,12 +136,15 @@ struct rxw_queued {
 void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end,
 		    struct rxw_queued *queued, struct rxw_out *out);
 
-/* For rxw_pconn_take_unverified(): the next run that was queued before the connection was authenticated. */
+/*
+ * For rxw_pconn_take_unverified(): the next run that was queued before the connection was
+ * authenticated.
+ */
 bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run);
 
 /*
- * In-order packets that can be taken now. *ended (may be NULL): the last of them ends the stream; with
- * a result of 0, nothing is left.
+ * In-order packets that can be taken now. *ended (may be NULL): the last of them ends the stream;
+ * with a result of 0, nothing is left.
  */
 uint32_t rxw_pcall_readable(const struct rxw_pcall *p, bool *ended);
 /* Move up to `room` pieces to the reader. They count as unread until rxw_pcall_consumed(). */
@@ -163,13 +168,16 @@ bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *pi
 bool rxw_ack_may_pong(struct rxw_pconn *c, struct rxw_out *out);
 void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out);
 /*
- * Server: the call is about to be refused. If its packets were acknowledged, report them missing again:
- * clients may ignore the BUSY that follows (2.9), and would otherwise not send them again.
+ * Server: the call is about to be refused. If its packets were acknowledged, report them missing
+ * again: clients may ignore the BUSY that follows (2.9), and would otherwise not send them again.
  */
 void rxw_ack_withdraw(struct rxw_pcall *p, struct rxw_out *out);
 /* An ACK becomes owed; `now`: not later than the end of the batch. */
 void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now);
-/* `count` packets from `first` arrived in order, the first with `serial`; `filled`: they filled a gap. */
+/*
+ * `count` packets from `first` arrived in order, the first with `serial`; `filled`: they filled a
+ * gap.
+ */
 void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
 		      bool requested, bool filled, struct rxw_out *out);
 void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,

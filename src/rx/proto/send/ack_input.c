@@ -257,8 +257,8 @@ static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t
 	bool slow = p->tx.cc.cwnd < p->tx.cc.ssthresh;
 	uint32_t peak = rxw_max32(q->peak, q->last_peak);
 	/*
-	 * Was the window filled? In slow start it grows while the ACKs of one flight arrive, and that
-	 * flight is half of the next one.
+	 * Was the window filled? In slow start it grows while the ACKs of one flight arrive, and
+	 * that flight is half of the next one.
 	 */
 	bool limited = slow ? peak >= p->tx.cc.cwnd / 2 : peak + 1 >= p->tx.cc.cwnd;
 	bool undo = r->spurious;
@@ -299,7 +299,9 @@ static uint32_t lowest_missing(const struct rxw_sendq *q)
 	return q->nxt;
 }
 
-/* The server has nothing of the call: it refused it after acknowledging it, and BUSY counts again. */
+/*
+ * The server has nothing of the call: it refused it after acknowledging it, and BUSY counts again.
+ */
 static bool taken_back(const struct rxw_ack *ack)
 {
 	if (ack->first != 1)
@@ -320,8 +322,8 @@ static void heard(struct rxw_sendq *q, const struct ack_result *r)
 }
 
 /*
- * The peer acknowledges data, so it can validate its address: for the first time, or again before the
- * last validation expires, so that no reply has to wait for it.
+ * The peer acknowledges data, so it can validate its address: for the first time, or again before
+ * the last validation expires, so that no reply has to wait for it.
  */
 static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out)
 {

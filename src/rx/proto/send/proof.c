@@ -18,7 +18,8 @@ bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out)
 
 /*
  * If no PING may be sent, other calls of the address have used up its allowance. Their PINGs may
- * validate it as well, but nothing reports that to this call: it checks again, at growing intervals.
+ * validate it as well, but nothing reports that to this call: it checks again, at growing
+ * intervals.
  */
 bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff, struct rxw_out *out)
 {

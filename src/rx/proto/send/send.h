@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending: transmission, ACKs received, losses, retransmission timers (rx-protocol 3.2, 4, 6.7). The
- * module changes a call's `tx` and `proof`, and returns to the call module what else follows.
+ * Sending: transmission, ACKs received, losses, retransmission timers (rx-protocol 3.2, 4, 6.7).
+ * The module changes a call's `tx` and `proof`, and returns to the call module what else follows.
  */
 #ifndef RXW_PROTO_SEND_H
 #define RXW_PROTO_SEND_H
@@ -9,8 +9,8 @@
 #include "proto/sendq/sendq.h"
 
 /*
- * The address validation of a call: PINGs to an address that is not validated, until one is answered.
- * Invariant: `at` is meaningful only while `since` or `bytes_since` is set.
+ * The address validation of a call: PINGs to an address that is not validated, until one is
+ * answered. Invariant: `at` is meaningful only while `since` or `bytes_since` is set.
  */
 struct rxw_proof {
 	uint64_t at;	      /* next PING, or next check */
@@ -21,15 +21,19 @@ struct rxw_proof {
 
 /* --- transmission --- */
 
-/* Size of the datagrams to build now, header included: within our, the path's and the peer's limits. */
+/*
+ * Size of the datagrams to build now, header included: within our, the path's and the peer's
+ * limits.
+ */
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p);
 /* Would rxw_pcall_train() yield something by the thresholds? */
 bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now);
 /* Send what is queued up to here regardless of thresholds: flush, end of the stream. */
 void rxw_pcall_flush(struct rxw_pcall *p, struct rxw_out *out);
 /*
- * The same for what the windows allow now: the writer waits for space. What they allow later is subject
- * to the thresholds again; else each small ACK would trigger a small train, and that a small ACK.
+ * The same for what the windows allow now: the writer waits for space. What they allow later is
+ * subject to the thresholds again; else each small ACK would trigger a small train, and that a
+ * small ACK.
  */
 void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out);
 /* Packets that the congestion window allows beyond those in flight. */
@@ -41,7 +45,7 @@ enum rxw_train_result {
 	RXW_TRAIN_READY, /* *train is filled */
 	RXW_TRAIN_NONE,	 /* nothing may be sent now: window, nothing queued, thresholds */
 	RXW_TRAIN_PACED, /* not before *not_before */
-	RXW_TRAIN_BUSY,	 /* the bytes are in a train; try again after rxw_pcall_train_done() */
+	RXW_TRAIN_BUSY,	 /* the bytes are in a train: wait for rxw_pcall_train_done() */
 	/* of rxw_send_train() only: */
 	RXW_TRAIN_IDLE,	 /* nothing to send, and nothing changed */
 	RXW_TRAIN_FAILED /* the call must fail */
@@ -56,14 +60,16 @@ void rxw_send_train_done(struct rxw_pcall *p, const struct rxw_train *train, uns
 /* --- address validation: see proof.c --- */
 
 /*
- * Ask the address for a proof: with a PING now if it may be sent one, else as soon as it may. *since is
- * set to the time, never 0. False: the output record is full, nothing was done.
+ * Ask the address for a proof: with a PING now if it may be sent one, else as soon as it may.
+ * *since is set to the time, never 0. False: the output record is full, nothing was done.
  */
 bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out);
 /* Ask again; `backoff` as for a retransmission. True: a PING was sent. */
 bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff,
 			 struct rxw_out *out);
-/* How many packets of an entry, [first, first + n), the address may be sent; asks for a proof if 0. */
+/*
+ * How many packets of an entry, [first, first + n), the address may be sent; asks for a proof if 0.
+ */
 uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
 			 struct rxw_out *out);
 

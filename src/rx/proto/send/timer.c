@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers of the sender: retransmission, tail loss probes, pacing, BUSY (rx-protocol 2.9, 4.4, 6). */
+/*
+ * Timers of the sender: retransmission, tail loss probes, pacing, BUSY (rx-protocol 2.9, 4.4, 6).
+ */
 #include "proto/state.h"
 
 #define ACK_DELAY_PEER	(100 * RXW_MS) /* how long peers may delay an ACK */
@@ -25,8 +27,8 @@ static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 	*probe = false;
 	if (q->flight > 0 && !q->probed && q->backoff == 0 && q->rtt.valid) {
 		/*
-		 * An ACK of earlier packets postpones the probe only by as much as the ACK of the tail
-		 * may come later: not much if the tail requested one.
+		 * An ACK of earlier packets postpones the probe only by as much as the ACK of the
+		 * tail may come later: not much if the tail requested one.
 		 */
 		pto = q->tail_at + rxw_rtt_probe_delay(&q->rtt, q->requested_last ? 0 : delay);
 		after = q->base_at + (q->requested_last ? q->rtt.srtt / 8 : q->rtt.srtt);
@@ -109,7 +111,9 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	if (q->flight > 0) {
 		uint32_t cwnd = q->cc.cwnd;
 
-		/* Once for the packets in flight; again only if the retransmission is lost as well. */
+		/*
+		 * Once for the packets in flight; again only if the retransmission is lost as well.
+		 */
 		rxw_cc_timeout(&q->cc, q->flight, out->now);
 		rxw_send_window_event(p, out, cwnd, q->window);
 		atomic_store_explicit(&peer->ssthresh, q->cc.ssthresh, memory_order_relaxed);

@@ -24,8 +24,8 @@ uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p)
 	const struct rxw_cc *cc = &p->tx.cc;
 
 	/*
-	 * Recovery limits by the rate of deliveries. After a timeout the window is below ssthresh, and
-	 * slow start limits.
+	 * Recovery limits by the rate of deliveries. After a timeout the window is below ssthresh,
+	 * and slow start limits.
 	 */
 	if (rxw_recovery_active(&p->tx.recovery) && cc->cwnd >= cc->ssthresh)
 		return rxw_recovery_prr(&p->tx.recovery, p->tx.flight, cc->ssthresh);
@@ -43,8 +43,9 @@ static uint32_t new_room(const struct rxw_pcall *p)
 }
 
 /*
- * The least number of new packets worth sending: half of what may be in flight. On a path with losses
- * the window is the bottleneck and waiting costs throughput: what a millisecond brings is enough.
+ * The least number of new packets worth sending: half of what may be in flight. On a path with
+ * losses the window is the bottleneck and waiting costs throughput: what a millisecond brings is
+ * enough.
  */
 static uint32_t threshold(const struct rxw_pcall *p)
 {
@@ -148,8 +149,8 @@ void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out)
 }
 
 /*
- * Is the path itself short? If its round trips are nevertheless long, without losses, the delay is at
- * the peer (for verification, say), and pacing would not help.
+ * Is the path itself short? If its round trips are nevertheless long, without losses, the delay is
+ * at the peer (for verification, say), and pacing would not help.
  */
 static bool short_path(const struct rxw_pcall *p)
 {

@@ -26,8 +26,9 @@ enum rxw_txstate {
 };
 
 /*
- * A segment of the scoreboard: consecutive packets that were sent together (order and serial increase
- * by one from packet to packet) and are all in flight, all softly acknowledged, or all lost.
+ * A segment of the scoreboard: consecutive packets that were sent together (order and serial
+ * increase by one from packet to packet) and are all in flight, all softly acknowledged, or all
+ * lost.
  */
 struct rxw_txseg {
 	uint64_t sent_at;
@@ -41,9 +42,9 @@ struct rxw_txseg {
 };
 
 /*
- * The sending part of a call. Invariants: una <= nxt <= end; [una, nxt) is partitioned by the list of
- * segments, in order; flight + acked + lost == nxt - una; the entries cover [una.., end), and ent_send
- * is the one with packet nxt.
+ * The sending part of a call. Invariants: una <= nxt <= end; [una, nxt) is partitioned by the list
+ * of segments, in order; flight + acked + lost == nxt - una; the entries cover [una.., end), and
+ * ent_send is the one with packet nxt.
  */
 struct rxw_sendq {
 	struct rxw_slab ents, segs;
@@ -103,7 +104,10 @@ void rxw_sendq_clear(struct rxw_pcall *p);
 struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
 /* Append a run; takes over its reference if true. False: out of memory. */
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
-/* Cut the runs of which nothing was sent into datagrams of `size`. After an error the call must fail. */
+/*
+ * Cut the runs of which nothing was sent into datagrams of `size`. After an error the call must
+ * fail.
+ */
 int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
 /* Note that a writer which now has to wait is to be told when it may resume. */
 void rxw_sendq_note_high(struct rxw_pcall *p);
@@ -133,7 +137,10 @@ static inline struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_
 {
 	return (struct rxw_txseg *)rxw_slab_at(&q->segs, index);
 }
-/* Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: out of memory, or no such packet. */
+/*
+ * Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: out of memory, or no such
+ * packet.
+ */
 uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
 /* Every packet in flight counts as lost, from segment `i` on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of floor 1: packets made by hand, what is sent caught, the clock by hand. */
+/* For tests of the protocol core: packets made by hand, what is sent caught, the clock by hand. */
 #ifndef RXW_TESTS_PROTO_BENCH_H
 #define RXW_TESTS_PROTO_BENCH_H
 
