@@ -22,6 +22,7 @@ LAYERS = [
     ["src/rx/proto/core", "src/rx/proto/event", "src/rx/proto/slab", "src/rx/proto/peer"],
     ["src/rx/proto/output"],
     ["src/rx/proto/auth"],
+    ["src/rx/proto/recvq"],
     ["src/rx/proto/recv"],
     ["src/rx/proto/sendq"],
     ["src/rx/proto/send"],

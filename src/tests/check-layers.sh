@@ -68,14 +68,14 @@ config='config[.]h'
 may_include src/rx/base   "$config|base/.*|$values"
 may_include src/rx/proto  "$config|(base|proto)/.*|$values|rxwire/security[.]h"
 # Modules of proto; state.h is the layout of calls and connections.
-below='(core/core|event/event|slab/slab|output/output|peer/peer|auth/auth|recv/recv|sendq/sendq|send/send|state)'
+below='(core/core|event/event|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/sendq|send/send|state)'
 may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.]h|$values"
 may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
 may_include src/rx/proto/slab   "$config|base/.*|proto/slab/slab[.]h"
 may_include src/rx/proto/output "$config|base/.*|proto/(core/core|event/event|state)[.]h|$values"
 may_include src/rx/proto/peer   "$config|base/.*|proto/peer/peer[.]h"
 may_include src/rx/proto/auth   "$config|base/.*|proto/(core/core|output/output|auth/auth|state)[.]h|rxwire/security[.]h"
-for module in recv sendq send; do
+for module in recvq recv sendq send; do
 	may_include src/rx/proto/$module "$config|base/.*|proto/$below[.]h"
 done
 may_include src/rx/proto/call "$config|base/.*|proto/(call/call|state)[.]h"

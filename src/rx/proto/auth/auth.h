@@ -155,7 +155,7 @@ void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job);
 void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out);
 
 /* For the connection. 0 or a negative result. */
-int rxw_auth_init(struct rxw_pconn *c);
+int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security);
 void rxw_auth_fini(struct rxw_pconn *c);
 /*
  * The client still has to authenticate, and an ACK with `body` bytes after its header would leave
@@ -165,6 +165,11 @@ bool rxw_auth_needs_allowance(const struct rxw_pconn *c, size_t body, uint64_t n
 /* Make or send a CHALLENGE; `timer`: it is time for another one. */
 void rxw_auth_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out);
 void rxw_auth_end_challenge(struct rxw_pconn *c);
+/* A call waits for the client to authenticate. Does one? Clears that. */
+void rxw_auth_want(struct rxw_pconn *c);
+bool rxw_auth_take_wanted(struct rxw_pconn *c);
+/* The client sent a PING: it may be sent one more CHALLENGE. */
+void rxw_auth_pinged(struct rxw_pconn *c);
 /* When the timer is to run; RXW_NEVER = no need. */
 uint64_t rxw_auth_deadline(const struct rxw_pconn *c);
 /* False: the time for the exchange is over. */
@@ -173,7 +178,9 @@ bool rxw_auth_timer(struct rxw_pconn *c, struct rxw_out *out);
 void rxw_auth_input(struct rxw_pconn *c, enum rxw_auth_work work, const struct rxw_rxrun *run,
 		    const uint32_t calls[4], struct rxw_out *out);
 
-/* The jobs are done. False: the CHALLENGE is not usable. */
+/* The job is done, and another may begin. */
+void rxw_auth_job_done(struct rxw_pconn *c);
+/* False: the CHALLENGE is not usable. */
 bool rxw_auth_challenge_made(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out);
 /* `calls`, the numbers now, differ from those of the job: do it again, a few times at most. */
 bool rxw_auth_respond_again(struct rxw_pconn *c, struct rxw_auth_job *job, const uint32_t calls[4],

@@ -25,17 +25,18 @@ static void known(struct rxw_auth *a)
 		a->level = identity.level;
 }
 
-int rxw_auth_init(struct rxw_pconn *c)
+int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security)
 {
 	struct rxw_auth *a = &c->auth;
-	const struct rxw_security_class *k = &a->security->class;
+	const struct rxw_security_class *k = &security->class;
 	struct rxw_security_id id = {.epoch = c->epoch,
 				     .cid = c->cid,
 				     .service = c->service,
 				     .index = c->security_index,
 				     .client = c->client};
-	int r = k->conn_create != NULL ? k->conn_create(a->security->data, &id, &a->sec) : 0;
+	int r = k->conn_create != NULL ? k->conn_create(security->data, &id, &a->sec) : 0;
 
+	a->security = security;
 	if (r != 0)
 		return r;
 	a->authenticated = c->client || k->challenge == NULL;
@@ -65,6 +66,24 @@ void rxw_auth_end_challenge(struct rxw_pconn *c)
 		rxw_buf_unref(c->auth.challenge->buf);
 	c->auth.challenge = NULL;
 	c->auth.challenge_since = c->auth.challenge_at = 0;
+}
+
+void rxw_auth_want(struct rxw_pconn *c)
+{
+	c->auth.wanted = true;
+}
+
+bool rxw_auth_take_wanted(struct rxw_pconn *c)
+{
+	bool wanted = c->auth.wanted;
+
+	c->auth.wanted = false;
+	return wanted;
+}
+
+void rxw_auth_pinged(struct rxw_pconn *c)
+{
+	c->auth.challenges -= c->auth.challenges > 1;
 }
 
 /* --- jobs --- */
@@ -104,6 +123,11 @@ struct rxw_auth_job *rxw_pconn_auth_take(struct rxw_pconn *c)
 
 	c->auth.job = NULL;
 	return job;
+}
+
+void rxw_auth_job_done(struct rxw_pconn *c)
+{
+	c->auth.busy = false;
 }
 
 static void respond(const struct rxw_pconn *c, struct rxw_auth_job *job)

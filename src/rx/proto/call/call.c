@@ -3,7 +3,6 @@
 #include "proto/call/call.h"
 
 #define FINAL_ACK_WAIT (2 * RXW_MS)
-#define PRESSED_WINDOW 2u
 
 void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
 {
@@ -51,12 +50,8 @@ void rxw_pcall_init(struct rxw_pcall *p, struct rxw_pconn *c, unsigned channel, 
 		p->counted = true;
 	}
 	rxw_sendq_init(p, now);
-	p->proof.at = RXW_NEVER;
-	rxw_recvq_init(&p->rx, c->params);
-	if (c->crowded && !rxw_peer_validated(c->peer, now)) {
-		p->rx.window = rxw_min32(p->rx.window, PRESSED_WINDOW);
-		p->rx.edge = 1 + p->rx.window;
-	}
+	rxw_proof_init(p);
+	rxw_recvq_init(p, now);
 	rxw_ack_init(p);
 	t->deadline = t->ping = RXW_NEVER;
 	p->time.began = p->time.last_heard = p->time.last_moved = p->time.last_sent = now;
@@ -101,16 +96,6 @@ uint64_t rxw_pcall_progress(const struct rxw_pcall *p)
 	return p->tx.una + p->rx.consumed;
 }
 
-int64_t rxw_pcall_pinned(const struct rxw_pcall *p)
-{
-	return p->rx.pinned;
-}
-
-void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets)
-{
-	p->rx.window_limit = packets;
-}
-
 void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
 {
 	if (p->timer.done_posted || !rxw_pcall_done(p))
@@ -122,7 +107,7 @@ void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
 /* Its queues are released, its end was counted. */
 static void release(struct rxw_pcall *p)
 {
-	rxw_sendq_clear(p);
+	rxw_sendq_stop(p);
 	rxw_recvq_clear(p);
 	rxw_pcall_live_dec(p);
 }
@@ -139,8 +124,7 @@ void rxw_pcall_abandon(struct rxw_pcall *p, struct rxw_out *out)
 	if (rxw_pcall_live(p))
 		saw_end(p, out);
 	p->state = RXW_CS_RESET;
-	p->ack.final = false;
-	p->ack.due = RXW_NEVER;
+	rxw_ack_clear(p);
 	p->timer.deadline = RXW_NEVER;
 	release(p);
 	if (out != NULL)
@@ -154,28 +138,24 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out)
 	if (!rxw_pcall_awaits_attach(p) || p->rx.next == 1)
 		return;
 	if (!c->auth.authenticated) {
-		c->auth.wanted = true;
+		rxw_auth_want(c);
 		return;
 	}
 	if (rxw_pcall_readable(p, NULL) == 0)
 		return;
 	if (c->validate_first && !rxw_peer_validated(c->peer, out->now)) {
-		if (p->proof.since == 0)
-			rxw_proof_ask(p, &p->proof.since, out);
+		if (p->timer.proof_since == 0)
+			rxw_proof_ask(p, &p->timer.proof_since, out);
 		return;
 	}
-	p->proof.since = 0;
+	p->timer.proof_since = 0;
 	p->timer.attach_posted = true;
 	rxw_pcall_post_event(p, out, RXW_OUT_ATTACH);
 }
 
 void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out)
 {
-	p->proof.pings = 0;
-	if (p->proof.bytes_since != 0) {
-		p->proof.bytes_since = 0;
-		rxw_send_schedule(p, out);
-	}
+	rxw_send_validated(p, out);
 	rxw_pcall_try_attach(p, out);
 	rxw_pcall_arm(p, out);
 }
@@ -217,16 +197,11 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 		rxw_buf_unref(run->buf);
 		return result;
 	}
-	q->all_queued = run->last;
 	p->time.last_moved = out->now;
 	rxw_sendq_probe(p, q);
 	rxw_sendq_note_high(p);
-	if (rxw_pcall_sendable(p, out->now)) {
-		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
-	} else if (q->hold_at == RXW_NEVER && q->nxt < q->end) {
-		q->hold_at = out->now + RXW_MS;
+	if (rxw_send_pushed(p, out))
 		rxw_pcall_arm(p, out);
-	}
 	return 0;
 }
 
@@ -281,10 +256,8 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 		rxw_tally(out->stats, &out->stats->calls_aborted, 1);
 	saw_end(p, out);
 	release(p);
-	p->ack.due = p->timer.ping = p->tx.mtu_at = RXW_NEVER;
-	p->ack.final = false;
-	p->ack.reason = 0;
-	p->ack.now = false;
+	rxw_ack_clear(p);
+	p->timer.ping = RXW_NEVER;
 	rxw_pcall_post_event(p, out, RXW_OUT_READ | RXW_OUT_WRITE);
 	rxw_pcall_done_event(p, out);
 	rxw_pcall_arm(p, out);
@@ -302,18 +275,9 @@ static void ended(struct rxw_pcall *p, struct rxw_out *out)
 
 void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out)
 {
-	struct rxw_sendq *q = &p->tx;
-
-	if (!q->all_queued || q->nxt != q->end)
-		q->stopped = p->client;
-	q->idle_since = q->base_at = out->now;
-	rxw_sendq_clear(p);
-	if (q->above_high || q->stopped) {
-		q->above_high = false;
-		rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
-	}
+	rxw_sendq_all_acked(p, out);
 	if (!p->client && p->state == RXW_CS_HOLD) {
-		p->ack.due = RXW_NEVER;
+		rxw_ack_set_due(p, RXW_NEVER, false);
 		ended(p, out);
 		rxw_pcall_done_event(p, out);
 	}
@@ -331,9 +295,8 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_ack_clear(p);
 	ended(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
-		/* A next call on the channel would say as much. */
-		p->ack.due = out->now + FINAL_ACK_WAIT;
-		p->ack.final = true;
+		/* A next call on the channel would acknowledge as much. */
+		rxw_ack_set_due(p, out->now + FINAL_ACK_WAIT, true);
 	}
 	rxw_pcall_done_event(p, out);
 }

@@ -64,10 +64,6 @@ bool rxw_pcall_awaits_attach(const struct rxw_pcall *p);
  * Packets that the peer acknowledged, plus packets consumed: grows while the call makes progress.
  */
 uint64_t rxw_pcall_progress(const struct rxw_pcall *p);
-/* Received bytes that the call pins. */
-int64_t rxw_pcall_pinned(const struct rxw_pcall *p);
-/* Limit the receive window below params->window; in packets, 0 = no limit. */
-void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets);
 /*
  * The call is over, or its connection given up: it no longer counts as live. May be repeated. The
  * release order makes its final counters and returned memory visible to those who see the count

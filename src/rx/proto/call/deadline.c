@@ -56,7 +56,7 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 		at = rxw_min64(at, p->tx.mtu_at);
 		if (p->tx.una != p->tx.end)
 			at = rxw_min64(at, rxw_send_deadline(p, now));
-		if (p->proof.since != 0)
+		if (p->timer.proof_since != 0)
 			at = rxw_min64(at, p->proof.at);
 		if (t->hard != 0)
 			at = rxw_min64(at, p->time.began + t->hard);

@@ -26,7 +26,7 @@ static bool settle_conflict(struct rxw_pcall *p, const struct rxw_rxrun *run, bo
 
 	/* Only while the reader has not seen the false end. */
 	if (proven && q->last != 0 && end - 1 > q->last && q->taken <= q->last) {
-		q->last = 0;
+		rxw_recvq_set_last(q, 0);
 		if (!last || q->highest < end)
 			return true;
 	}
@@ -122,13 +122,12 @@ static void count_useless(struct rxw_pcall *p, const struct rxw_rxrun *run, uint
 /* Verified packets, or packets that need no verification, show that the peer is alive. */
 static void heard(struct rxw_pcall *p, const struct rxw_rxrun *run, bool fresh, struct rxw_out *out)
 {
-	p->rx.failed = 0;
+	rxw_recvq_note_good(&p->rx);
 	p->time.last_heard = p->conn->last_heard = out->now;
 	p->peer_status = run->head.user_status;
 	if (!p->client || !fresh)
 		return;
-	p->tx.heard = true;
-	p->tx.busy_since = 0;
+	rxw_send_heard(p);
 	/* Reply DATA acknowledges the request. */
 	if (!rxw_pcall_send_complete(p) && !p->tx.stopped)
 		rxw_pcall_all_acked(p, out);
@@ -157,7 +156,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	if (first < limit)
 		rxw_recv_queue(p, run, stop, &queued, out);
 	if (ends && q->highest >= end - 1 && !queued.refused)
-		q->last = end - 1;
+		rxw_recvq_set_last(q, end - 1);
 	if (stop < end || queued.fresh < run->count)
 		count_useless(p, run, limit, &queued, out);
 	if (run->verified || !rxw_auth_unsure(&p->conn->auth))
@@ -176,10 +175,8 @@ static void pinged(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
 {
 	if (p->state != RXW_CS_RESET)
 		rxw_ack_answer_ping(p, serial, out);
-	if (p->proof.pings > 0)
-		p->proof.pings--;
-	if (p->conn->auth.challenges > 1)
-		p->conn->auth.challenges--;
+	rxw_proof_pinged(p);
+	rxw_auth_pinged(p->conn);
 }
 
 /* False: the ACK must not be processed. */
@@ -210,7 +207,7 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 static bool validate(struct rxw_pcall *p, uint64_t now)
 {
 	/* Another connection may have validated it; a call learns that only here. */
-	bool waited = p->proof.bytes_since != 0 || p->proof.since != 0 ||
+	bool waited = p->tx.proof_since != 0 || p->timer.proof_since != 0 ||
 		      !rxw_peer_validated(p->conn->peer, now);
 
 	rxw_peer_set_validated(p->conn->peer, now);

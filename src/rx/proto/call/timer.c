@@ -3,8 +3,7 @@
 #include "base/hash.h"
 #include "proto/call/call.h"
 
-#define REACH_LIFE  (10 * RXW_SEC)
-#define UNSOLICITED 2 /* PINGs to an address that is not validated */
+#define REACH_LIFE (10 * RXW_SEC)
 
 /* An interval 10 % longer or shorter, so that calls do not ping in step; deterministic. */
 static uint64_t ping_interval(const struct rxw_pcall *p)
@@ -27,8 +26,7 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	p->timer.ping = out->now + interval;
 	if (!p->client && !rxw_peer_validated(p->conn->peer, out->now)) {
-		if (p->proof.pings < UNSOLICITED && rxw_ack_ping(p, 0, out))
-			p->proof.pings++;
+		rxw_proof_ping(p, out);
 		return;
 	}
 	rxw_ack_ping(p, 0, out);
@@ -37,16 +35,15 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 /* A handler waits for the address to be validated. */
 static void proof_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
-	struct rxw_proof *proof = &p->proof;
+	uint64_t since = p->timer.proof_since;
 
 	if (rxw_peer_validated(p->conn->peer, out->now)) {
-		proof->since = 0;
+		p->timer.proof_since = 0;
 		rxw_pcall_try_attach(p, out);
-	} else if (out->now >= proof->since + REACH_LIFE) {
+	} else if (out->now >= since + REACH_LIFE) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 	} else {
-		rxw_proof_ask_again(p, proof->since, proof->pings, out);
-		proof->at = rxw_min64(proof->at, proof->since + REACH_LIFE);
+		rxw_proof_ask_again(p, since, p->proof.pings, since + REACH_LIFE, out);
 	}
 }
 
@@ -87,7 +84,7 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	if (rxw_pcall_live(p)) {
 		rxw_send_timer(p, out);
-		if (p->proof.since != 0 && out->now >= p->proof.at)
+		if (p->timer.proof_since != 0 && out->now >= p->proof.at)
 			proof_timer(p, out);
 		if (rxw_pcall_live(p) && out->now >= t->ping)
 			keepalive(p, out);

@@ -18,7 +18,6 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 	c->epoch = epoch;
 	c->cid = cid & ~3u;
 	c->service = service;
-	c->auth.security = security;
 	c->security_index = security->class.index;
 	c->client = client;
 	c->dead = params->dead;
@@ -26,7 +25,7 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 	c->hard = params->hard;
 	c->last_heard = c->last_sent = now;
 	rxw_budget_init(&c->rx.memory, (int64_t)params->conn_memory);
-	return rxw_auth_init(c);
+	return rxw_auth_init(c, security);
 }
 
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)

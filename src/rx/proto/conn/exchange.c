@@ -97,7 +97,7 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 	struct rxw_buf *reply = NULL;
 	uint32_t calls[4];
 
-	c->auth.busy = false;
+	rxw_auth_job_done(c);
 	numbers(c, calls);
 	if (c->error != 0 || c->evicted) {
 		/* too late */
@@ -127,10 +127,8 @@ void rxw_pconn_validated(struct rxw_pconn *c, struct rxw_out *out)
 
 void rxw_pconn_challenge_wanted(struct rxw_pconn *c, struct rxw_out *out)
 {
-	if (!c->auth.wanted)
-		return;
-	c->auth.wanted = false;
-	rxw_auth_challenge(c, false, out);
+	if (rxw_auth_take_wanted(c))
+		rxw_auth_challenge(c, false, out);
 }
 
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)

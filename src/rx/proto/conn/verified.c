@@ -54,22 +54,16 @@ static void failed(struct rxw_pconn *c, const struct rxw_rxrun *run, uint32_t co
 		   struct rxw_out *out)
 {
 	struct rxw_pcall *p = c->channel[run->head.cid & 3];
-	struct rxw_recvq *q;
 
 	rxw_drop(out->stats, RXW_DROP_VERIFY, count);
 	if (p == NULL || p->number != run->head.call || !rxw_pcall_live(p))
 		return;
 	if (run->kept && forget_forged(c, p, out))
 		return;
-	q = &p->rx;
-	if (q->failed == 0)
-		q->failed_since = out->now;
-	q->failed += count;
-	if (run->kept) {
-		/* They were acknowledged: report them missing again, at once. */
-		rxw_ack_owe(p, RXW_ACK_DELAY, 0, true);
-		p->ack.due = rxw_min64(p->ack.due, out->now);
-	}
+	rxw_recvq_note_failed(&p->rx, count, out->now);
+	/* They were acknowledged: report them missing again, at once. */
+	if (run->kept)
+		rxw_ack_owe_by(p, RXW_ACK_DELAY, 0, out->now);
 	rxw_pcall_arm(p, out);
 }
 

@@ -178,8 +178,7 @@ static bool write_owed(struct rxw_pcall *p, unsigned reason, uint32_t serial, ui
 	struct rxw_ackstate *a = &p->ack;
 
 	if (!write_ack(p, reason, 0, serial, upto, 0, out)) {
-		rxw_ack_owe(p, reason, serial, true);
-		p->ack.due = rxw_min64(p->ack.due, out->now + OWED_LIMIT);
+		rxw_ack_owe_by(p, reason, serial, out->now + OWED_LIMIT);
 		return false;
 	}
 	a->sent_first = rxw_min32(p->rx.hard, upto);
@@ -293,6 +292,18 @@ void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now
 	}
 	a->now |= now;
 	a->in_batch = true;
+}
+
+void rxw_ack_owe_by(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint64_t by)
+{
+	rxw_ack_owe(p, reason, serial, true);
+	p->ack.due = rxw_min64(p->ack.due, by);
+}
+
+void rxw_ack_set_due(struct rxw_pcall *p, uint64_t at, bool final)
+{
+	p->ack.due = at;
+	p->ack.final = final;
 }
 
 /* The number of packets after which an ACK is written at once. */

@@ -1,57 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Receiving: the receive queue, and the acknowledgements of what it holds (rx-protocol 3.4 to 3.7).
- */
+/* Received DATA, and its acknowledgements (rx-protocol 3.4 to 3.7). */
 #ifndef RXW_PROTO_RECV_H
 #define RXW_PROTO_RECV_H
 
-#include "proto/core/core.h"
-#include "proto/output/output.h"
-#include "proto/slab/slab.h"
-
-/*
- * Until the first ACK tells them, peers assume that our window has this size (4.1): the first
- * packets of a stream are accepted up to here, however small the window is.
- */
-#define RXW_FIRST_FLIGHT 16u
-
-/* Received packets: consecutive, in one buffer. */
-struct rxw_rxent {
-	struct rxw_buf *buf; /* one reference; NULL: taken by the reader */
-	uint8_t *data;	     /* payload of the first packet */
-	uint32_t first;
-	uint32_t charge; /* bytes charged to the memory limits */
-	uint16_t stride, length, last_length, count;
-	uint16_t next;
-	bool unverified; /* not authenticated yet: whole payloads, with their headers in front */
-};
-
-/*
- * The receive queue of a call. Invariants: consumed <= taken <= next; hard <= next; the entries of
- * `ready` cover [consumed.., next) without a gap (the first may be partly consumed); those of
- * `later` are above next, sorted, and do not overlap; `pinned` is the sum of all charges.
- */
-struct rxw_recvq {
-	struct rxw_slab ents;
-	uint16_t ready_head, ready_tail, ready_take; /* ready_take: first entry not taken */
-	uint16_t later_head;
-	/* sequence numbers: next to be consumed, taken, received in order */
-	uint32_t consumed, taken, next;
-	uint32_t hard;	       /* firstPacket of our ACKs */
-	uint32_t highest;      /* highest accepted, 0 = none */
-	uint32_t shown;	       /* highest ever acknowledged, if more than `highest` */
-	uint32_t last;	       /* seq of LAST_PACKET, 0 = unknown */
-	uint32_t verified_to;  /* packets from here on are not verified yet; UINT32_MAX = all are */
-	uint32_t window;       /* advertised now */
-	uint32_t window_limit; /* the engine's limit below params->window, 0 = none */
-	uint32_t grown_at;     /* `next` when the window last grew */
-	uint32_t edge;	       /* highest right edge advertised */
-	int64_t pinned;
-	uint32_t failed;       /* packets that failed verification since the last good one */
-	uint64_t failed_since; /* ns, when the first of them arrived */
-	bool stopped;	       /* in error or finished: nothing is queued any more */
-	struct rxw_rxent own[4];
-};
+#include "proto/recvq/recvq.h"
 
 #define RXW_PINGS 8u /* latest PINGs of a call that are remembered */
 
@@ -96,36 +48,6 @@ struct rxw_recvshare {
 	uint64_t proof_asked;  /* ns, when it was sent */
 };
 
-/* --- receive queue --- */
-
-void rxw_recvq_init(struct rxw_recvq *q, const struct rxw_params *params);
-/* Release all entries and stop: nothing is delivered any more. */
-void rxw_recvq_clear(struct rxw_pcall *p);
-/* The application has finished with the stream: release what it did not read. */
-void rxw_recvq_discard(struct rxw_pcall *p);
-/* The whole stream has arrived. */
-bool rxw_recvq_ended(const struct rxw_recvq *q);
-/* Update firstPacket and the window to advertise. */
-void rxw_recvq_advance(struct rxw_pcall *p);
-/* Fill the ACK table: packets first..highest, at most `room`. Returns the number of entries. */
-unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
-			 unsigned room);
-/* First sequence number that is not accepted. */
-uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now);
-/* The next gap of [*at, end); sets *at to its beginning and returns its length, 0 = no gap. */
-uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *at, uint32_t end);
-/* Packets of a run: [first, first + count), after the first `skip` packets of the run. */
-struct rxw_rxpart {
-	uint32_t first, count, skip;
-};
-/* Queue packets that are next in order, or behind a gap. False: out of memory. */
-bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run,
-		      const struct rxw_rxpart *part);
-bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
-		     const struct rxw_rxpart *part);
-/* Move the packets that are in order now from `later` to `ready`. Returns their number. */
-uint32_t rxw_recvq_absorb(struct rxw_pcall *p);
-
 /* What became of the packets of a run. */
 struct rxw_queued {
 	uint32_t fresh;	   /* packets that were new */
@@ -135,25 +57,6 @@ struct rxw_queued {
 /* Queue the new packets of a run, up to `end`. Acknowledgements become due or are written. */
 void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end,
 		    struct rxw_queued *queued, struct rxw_out *out);
-
-/*
- * For rxw_pconn_take_unverified(): the next run that was queued before the connection was
- * authenticated.
- */
-bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run);
-
-/*
- * In-order packets that can be taken now. *ended (may be NULL): the last of them ends the stream;
- * with a result of 0, nothing is left.
- */
-uint32_t rxw_pcall_readable(const struct rxw_pcall *p, bool *ended);
-/* Move up to `room` pieces to the reader. They count as unread until rxw_pcall_consumed(). */
-unsigned rxw_pcall_take(struct rxw_pcall *p, struct rxw_rxpiece *pieces, unsigned room);
-/*
- * The application has read `packets` more of those taken, in order. Returns their memory to the
- * budgets; a window update may become due.
- */
-void rxw_pcall_consumed(struct rxw_pcall *p, uint32_t packets, struct rxw_out *out);
 
 /* --- acknowledgements --- */
 
@@ -187,6 +90,10 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out);
 void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out);
 /* The application has read: write a window update if one is worth sending (3.6). */
 void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out);
+/* An ACK becomes owed, to be written at `by` at the latest. */
+void rxw_ack_owe_by(struct rxw_pcall *p, unsigned reason, uint32_t serial, uint64_t by);
+/* Set the time of the ACK; `final`: it is the final one of a client call. */
+void rxw_ack_set_due(struct rxw_pcall *p, uint64_t at, bool final);
 /* Nothing is owed: reply DATA acknowledges the request, or the call is over. */
 void rxw_ack_clear(struct rxw_pcall *p);
 

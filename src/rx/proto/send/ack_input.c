@@ -404,6 +404,12 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 	return (r.newly > 0 ? RXW_ACKED_NEW : 0) | (r.proof ? RXW_ACKED_PROOF : 0);
 }
 
+void rxw_send_heard(struct rxw_pcall *p)
+{
+	p->tx.heard = true;
+	p->tx.busy_since = 0;
+}
+
 void rxw_send_ack_all(struct rxw_pcall *p, uint64_t now)
 {
 	p->tx.heard = true;

@@ -5,6 +5,11 @@
 #define MORE_PINGS 2
 #define RECHECK	   RXW_MS
 
+void rxw_proof_init(struct rxw_pcall *p)
+{
+	p->proof.at = RXW_NEVER;
+}
+
 bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out)
 {
 	bool asked = rxw_ack_ping(p, 0, out);
@@ -16,21 +21,33 @@ bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out)
 	return true;
 }
 
+bool rxw_proof_ping(struct rxw_pcall *p, struct rxw_out *out)
+{
+	if (p->proof.pings >= MORE_PINGS || !rxw_ack_ping(p, 0, out))
+		return false;
+	p->proof.pings++;
+	return true;
+}
+
+void rxw_proof_pinged(struct rxw_pcall *p)
+{
+	p->proof.pings -= p->proof.pings > 0;
+}
+
 /*
  * If no PING may be sent, other calls of the address have used up its allowance. Their PINGs may
  * validate it as well, but nothing reports that to this call: it checks again, at growing
  * intervals.
  */
-bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff, struct rxw_out *out)
+bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff, uint64_t latest,
+			 struct rxw_out *out)
 {
 	uint64_t now = out->now, wait = rxw_rtt_rto(&p->tx.rtt, 0, backoff);
-	bool asked = p->proof.pings < MORE_PINGS && rxw_ack_ping(p, 0, out);
+	bool asked = rxw_proof_ping(p, out);
 
-	if (asked)
-		p->proof.pings++;
-	else if (now - since < wait)
+	if (!asked && now - since < wait)
 		wait = now - since > RECHECK ? now - since : RECHECK;
-	p->proof.at = now + wait;
+	p->proof.at = rxw_min64(now + wait, latest);
 	return asked;
 }
 
@@ -45,7 +62,7 @@ uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_
 		return n;
 	allowance = rxw_peer_allowance(peer, out->now);
 	if (allowance == UINT64_MAX) {
-		p->proof.bytes_since = 0; /* perhaps by another connection */
+		p->tx.proof_since = 0; /* perhaps by another connection */
 		return n;
 	}
 	each = e->stride + rxw_peer_overhead(peer);
@@ -64,7 +81,7 @@ uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_
 	}
 	if (n > 0 && rxw_peer_may_send(peer, bytes, n, out->now))
 		return n;
-	if (p->proof.bytes_since == 0)
-		rxw_proof_ask(p, &p->proof.bytes_since, out);
+	if (p->tx.proof_since == 0)
+		rxw_proof_ask(p, &p->tx.proof_since, out);
 	return 0;
 }

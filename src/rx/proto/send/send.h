@@ -10,13 +10,12 @@
 
 /*
  * The address validation of a call: PINGs to an address that is not validated, until one is
- * answered. Invariant: `at` is meaningful only while `since` or `bytes_since` is set.
+ * answered. Invariant: `at` is meaningful only while the call or its queued bytes (tx.proof_since)
+ * wait for that.
  */
 struct rxw_proof {
-	uint64_t at;	      /* next PING, or next check */
-	uint64_t since;	      /* a handler waits for it since then, 0 = none */
-	uint64_t bytes_since; /* queued bytes wait for it since then, 0 = none */
-	uint8_t pings;	      /* sent again, less those that the peer's own PINGs allow */
+	uint64_t at;   /* next PING, or next check; RXW_NEVER = none */
+	uint8_t pings; /* sent unsolicited, less those that the peer's own PINGs allow */
 };
 
 /* --- transmission --- */
@@ -38,6 +37,8 @@ void rxw_pcall_flush(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out);
 /* Packets that the congestion window allows beyond those in flight. */
 uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p);
+/* A run was queued: post RXW_OUT_SEND, or hold it back. True: the deadline has changed. */
+bool rxw_send_pushed(struct rxw_pcall *p, struct rxw_out *out);
 /* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
 void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out);
 
@@ -59,14 +60,24 @@ void rxw_send_train_done(struct rxw_pcall *p, const struct rxw_train *train, uns
 
 /* --- address validation: see proof.c --- */
 
+void rxw_proof_init(struct rxw_pcall *p);
 /*
  * Ask the address for a proof: with a PING now if it may be sent one, else as soon as it may.
  * *since is set to the time, never 0. False: the output record is full, nothing was done.
  */
 bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out);
-/* Ask again; `backoff` as for a retransmission. True: a PING was sent. */
-bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff,
+/*
+ * Ask again; `backoff` as for a retransmission. Sets the next time, `latest` at most. True: a PING
+ * was sent.
+ */
+bool rxw_proof_ask_again(struct rxw_pcall *p, uint64_t since, unsigned backoff, uint64_t latest,
 			 struct rxw_out *out);
+/* One more PING to the address, if it may be sent unsolicited. */
+bool rxw_proof_ping(struct rxw_pcall *p, struct rxw_out *out);
+/* The peer sent a PING: it may be sent one more. */
+void rxw_proof_pinged(struct rxw_pcall *p);
+/* The address is validated: send what waited for that. */
+void rxw_send_validated(struct rxw_pcall *p, struct rxw_out *out);
 /*
  * How many packets of an entry, [first, first + n), the address may be sent; asks for a proof if 0.
  */
@@ -89,6 +100,8 @@ enum rxw_acked {
 };
 unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t serial,
 		      struct rxw_out *out);
+/* Reply DATA arrived: the server took the call. */
+void rxw_send_heard(struct rxw_pcall *p);
 /* ACKALL: everything sent is acknowledged. */
 void rxw_send_ack_all(struct rxw_pcall *p, uint64_t now);
 /* BUSY: everything is lost; send the first packet again after a delay. False: ignored. */

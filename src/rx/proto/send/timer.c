@@ -52,7 +52,7 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 		return at;
 	if (q->busy_since != 0 && now < q->busy_at)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
-	if (p->proof.bytes_since != 0 && !rxw_peer_validated(p->conn->peer, now))
+	if (q->proof_since != 0 && !rxw_peer_validated(p->conn->peer, now))
 		return p->proof.at;
 	if (q->flight > 0 || q->lost > 0)
 		at = rto_at(p, &probe);
@@ -135,18 +135,27 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 /* Bytes wait for the address to be validated: true while they do. */
 static bool proof_pending(struct rxw_pcall *p, struct rxw_out *out)
 {
-	struct rxw_proof *proof = &p->proof;
+	struct rxw_sendq *q = &p->tx;
 
-	if (proof->bytes_since == 0)
+	if (q->proof_since == 0)
 		return false;
 	if (rxw_peer_validated(p->conn->peer, out->now)) {
-		proof->bytes_since = 0;
+		q->proof_since = 0;
 		return false;
 	}
-	if (out->now >= proof->at)
-		p->tx.backoff +=
-			rxw_proof_ask_again(p, proof->bytes_since, p->tx.backoff + 1u, out);
+	if (out->now >= p->proof.at)
+		q->backoff +=
+			rxw_proof_ask_again(p, q->proof_since, q->backoff + 1u, RXW_NEVER, out);
 	return true;
+}
+
+void rxw_send_validated(struct rxw_pcall *p, struct rxw_out *out)
+{
+	p->proof.pings = 0;
+	if (p->tx.proof_since == 0)
+		return;
+	p->tx.proof_since = 0;
+	rxw_send_schedule(p, out);
 }
 
 void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)

@@ -87,7 +87,7 @@ static uint16_t first_lost(const struct rxw_sendq *q)
 /* DATA waits until the address has answered a PING. */
 static bool waits_for_proof(const struct rxw_pcall *p, uint64_t now)
 {
-	return p->proof.bytes_since != 0 && !rxw_peer_validated(p->conn->peer, now);
+	return p->tx.proof_since != 0 && !rxw_peer_validated(p->conn->peer, now);
 }
 
 static bool blocked(const struct rxw_pcall *p, uint64_t now)
@@ -132,6 +132,20 @@ void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
 	else if (q->hold_at == RXW_NEVER && room > 0)
 		q->hold_at = out->now + RXW_MS;
+}
+
+bool rxw_send_pushed(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (rxw_pcall_sendable(p, out->now)) {
+		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
+		return false;
+	}
+	if (q->hold_at != RXW_NEVER || q->nxt >= q->end)
+		return false;
+	q->hold_at = out->now + RXW_MS;
+	return true;
 }
 
 void rxw_pcall_flush(struct rxw_pcall *p, struct rxw_out *out)

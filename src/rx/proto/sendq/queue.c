@@ -77,7 +77,27 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 	q->probe = false;
 	q->loss_at = q->hold_at = q->retry_at = RXW_NEVER;
 	q->stuck_since = q->busy_since = 0;
-	p->proof.bytes_since = 0;
+	q->proof_since = 0;
+}
+
+void rxw_sendq_stop(struct rxw_pcall *p)
+{
+	rxw_sendq_clear(p);
+	p->tx.mtu_at = RXW_NEVER;
+}
+
+void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (!q->all_queued || q->nxt != q->end)
+		q->stopped = p->client;
+	q->idle_since = q->base_at = out->now;
+	rxw_sendq_clear(p);
+	if (q->above_high || q->stopped) {
+		q->above_high = false;
+		rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
+	}
 }
 
 struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq)
@@ -136,6 +156,7 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 	if (q->ent_send == RXW_NO_NODE)
 		q->ent_send = i;
 	q->end += run->count;
+	q->all_queued |= run->last;
 	return true;
 }
 

@@ -90,7 +90,8 @@ struct rxw_sendq {
 	struct rxw_cc cc;
 	struct rxw_recovery recovery;
 	struct rxw_mtu mtu;
-	uint64_t mtu_at; /* an MTU probe counts as lost then; RXW_NEVER = none is out */
+	uint64_t proof_since; /* bytes wait for address validation since then, 0 = none */
+	uint64_t mtu_at;      /* an MTU probe counts as lost then; RXW_NEVER = none is out */
 	struct rxw_txent ent_own[3];
 	struct rxw_txseg seg_own[3];
 };
@@ -101,6 +102,10 @@ struct rxw_sendq {
 void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
 /* Release everything: the call is over, or the peer has it all. */
 void rxw_sendq_clear(struct rxw_pcall *p);
+/* The same, of a call that failed: no MTU probe is expected any more. */
+void rxw_sendq_stop(struct rxw_pcall *p);
+/* The peer has all that was sent: release it, and wake a writer that waits or may write no more. */
+void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out);
 struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
 /* Append a run; takes over its reference if true. False: out of memory. */
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);

@@ -48,8 +48,8 @@ src_tests_rx_proto_peer_test_unvalidated_SOURCES = src/tests/rx/proto/peer/test_
 check_tests += src/tests/rx/proto/recv/test_ack
 src_tests_rx_proto_recv_test_ack_SOURCES = src/tests/rx/proto/recv/test_ack.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/recv/test_queue
-src_tests_rx_proto_recv_test_queue_SOURCES = src/tests/rx/proto/recv/test_queue.c $(proto_bench)
+check_tests += src/tests/rx/proto/recvq/test_queue
+src_tests_rx_proto_recvq_test_queue_SOURCES = src/tests/rx/proto/recvq/test_queue.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/send/test_ack_input
 src_tests_rx_proto_send_test_ack_input_SOURCES = src/tests/rx/proto/send/test_ack_input.c $(proto_bench)

@@ -6,20 +6,25 @@
 
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
-#define PRESSED_PACKETS	    2u
+#define CROWDED_PACKETS	    2u
 
 static inline struct rxw_rxent *at(const struct rxw_recvq *q, uint16_t index)
 {
 	return rxw_slab_at(&q->ents, index);
 }
 
-void rxw_recvq_init(struct rxw_recvq *q, const struct rxw_params *params)
+void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 {
+	struct rxw_recvq *q = &p->rx;
+	const struct rxw_pconn *c = p->conn;
+
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
 	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
-	q->window = rxw_max32(rxw_min32(params->initial_window, params->window), 1);
+	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
+	if (c->crowded && !rxw_peer_validated(c->peer, now))
+		q->window = rxw_min32(q->window, CROWDED_PACKETS);
 	q->edge = 1 + q->window;
 	q->grown_at = 1;
 }
@@ -31,7 +36,7 @@ uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
 	uint32_t window = c->params->window, first = RXW_FIRST_FLIGHT;
 
 	if (!c->client && !c->peer->local && !rxw_peer_validated(c->peer, now)) {
-		first = c->crowded ? PRESSED_PACKETS : UNVALIDATED_PACKETS;
+		first = c->crowded ? CROWDED_PACKETS : UNVALIDATED_PACKETS;
 		window = rxw_min32(window, first);
 	}
 	return rxw_max32(rxw_max32(p->rx.edge, p->rx.hard + window), 1 + first);
@@ -464,4 +469,31 @@ void rxw_pcall_consumed(struct rxw_pcall *p, uint32_t packets, struct rxw_out *o
 	}
 	if (!q->stopped)
 		rxw_recvq_advance(p);
+}
+
+void rxw_recvq_set_last(struct rxw_recvq *q, uint32_t seq)
+{
+	q->last = seq;
+}
+
+void rxw_recvq_note_failed(struct rxw_recvq *q, uint32_t packets, uint64_t now)
+{
+	if (q->failed == 0)
+		q->failed_since = now;
+	q->failed += packets;
+}
+
+void rxw_recvq_note_good(struct rxw_recvq *q)
+{
+	q->failed = 0;
+}
+
+int64_t rxw_pcall_pinned(const struct rxw_pcall *p)
+{
+	return p->rx.pinned;
+}
+
+void rxw_pcall_limit_window(struct rxw_pcall *p, uint32_t packets)
+{
+	p->rx.window_limit = packets;
 }
