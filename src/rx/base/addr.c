@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Socket addresses as values: where a datagram goes and which of our addresses it uses. */
+/* Socket addresses as values: the peer of a datagram and its local address. */
 
 #include "base/addr.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 
-/* Only there does a scope tell addresses apart; elsewhere the kernel ignores what a program set. */
+/* A scope distinguishes only link-local addresses; for others the kernel ignores it. */
 static bool scope_matters(const struct in6_addr *a)
 {
 	return IN6_IS_ADDR_LINKLOCAL(a) || IN6_IS_ADDR_MC_LINKLOCAL(a);
@@ -62,7 +62,7 @@ bool rxw_addr_same_host(const struct rxw_addr *a, const struct rxw_addr *b)
 
 bool rxw_addr_equal(const struct rxw_addr *a, const struct rxw_addr *b)
 {
-	/* Asked of every packet: family, port and address are the first bytes of IPv4's. */
+	/* Called for every packet: in IPv4, the first bytes are family, port and address. */
 	if (a->len == sizeof(a->u.in) && b->len == a->len)
 		return !memcmp(&a->u.in, &b->u.in, offsetof(struct sockaddr_in, sin_zero));
 	return rxw_addr_same_host(a, b) && rxw_addr_port(a) == rxw_addr_port(b);

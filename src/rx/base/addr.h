@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Socket addresses as values: where a datagram goes and which of our addresses it uses. */
+/* Socket addresses as values: the peer of a datagram and its local address. */
 #ifndef RXW_BASE_ADDR_H
 #define RXW_BASE_ADDR_H
 

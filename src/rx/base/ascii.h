@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Characters of names and numbers, whatever the locale of the program that embeds the library: toupper('i') of a
- * Turkish one is not 'I', so <ctype.h> and strcasecmp() are not for what other machines read.
+ * Character tests that do not depend on the program's locale. In a Turkish locale toupper('i') is
+ * not 'I', so <ctype.h> and strcasecmp() must not be used for protocol data.
  */
 #ifndef BASE_ASCII_H
 #define BASE_ASCII_H
@@ -20,7 +20,9 @@ static inline char rxw_ascii_upper(char c)
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* Whether two strings are equal but for the case of ASCII letters, as far as their ends or `length`. */
+/*
+ * Whether two strings are equal, ignoring the case of ASCII letters, up to their ends or `length`.
+ */
 static inline bool rxw_ascii_same_n(const char *a, const char *b, size_t length)
 {
 	for (; length > 0; a++, b++, length--) {

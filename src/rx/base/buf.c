@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Counted buffers: where received trains live and where packets to send are built; memory budgets.
- */
+/* Reference-counted buffers for received messages and packets to send; memory budgets. */
 
 #include "base/buf.h"
 
@@ -29,44 +27,43 @@
 #define ALIGN	   64u	 /* of data; the head is padded to it */
 #define SMALL_MOST 2048u /* larger ones are not kept when idle */
 #define SMALL_KEEP 4096u /* bytes of idle small buffers for each full one that may be kept */
-#define FOLD_MOST  262144 /* bytes of a stripe that `about` may not know of */
+#define FOLD_MOST  262144 /* bytes of a stripe that may be missing from `about` */
 
 /*
- * A part of the pool with a lock of its own, so that threads on many processors do not meet at one.
- * `lock` covers all that is not atomic. It is held for a few instructions only, never across the
- * allocator, so a spinning lock does. Of two stripes never both.
+ * A part of the pool with its own lock, to avoid contention between threads on many CPUs. `lock`
+ * covers all fields that are not atomic. It is a spinlock, since it is held for a few instructions
+ * only, never across the allocator. A thread never holds the locks of two stripes.
  *
- * A buffer goes back to the stripe it came from, whose threads take it again; a small one that finds
- * this lock taken goes to that of the thread that drops it, since many may drop what one took. So
- * what a small one costs may be charged in one stripe and given back in another: used and leased
- * may both be negative, and only their sums over all stripes are what they say.
- * Invariant: leased >= used.
+ * A buffer returns to the stripe it came from. If that lock is taken, a small buffer returns to the
+ * stripe of the thread that drops it, since many threads may drop buffers that one took. Its cost
+ * may therefore be charged in one stripe and credited in another: used and leased may be negative,
+ * and only their sums over all stripes are meaningful. Invariant: leased >= used.
  */
 struct rxw_stripe {
 	_Alignas(128) atomic_flag lock;
 	bool closed;
 	unsigned free_count;
 	struct rxw_buf *free;
-	struct rxw_buf *small[SMALL_MOST / ALIGN + 1]; /* idle ones by capacity / ALIGN */
-	int64_t small_idle;			       /* what they cost; part of `used` */
+	struct rxw_buf *small[SMALL_MOST / ALIGN + 1]; /* idle buffers by capacity / ALIGN */
+	int64_t small_idle;			       /* their cost; part of `used` */
 	int64_t leased; /* taken from the budget */
-	int64_t used;   /* charged by buffers, those on the free list included */
+	int64_t used;   /* charged by buffers, including those on the free list */
 	int64_t out;	/* buffers taken here less those dropped here */
 	_Atomic(int64_t) unfolded;   /* bytes of live buffers that are not in `about` yet */
-	_Atomic(uint64_t) contended; /* acquisitions of lock that found it taken; relaxed */
+	_Atomic(uint64_t) contended; /* contended acquisitions of lock; relaxed */
 };
 
-/* Until it is closed, so that no buffer's return can be the last one. */
+/* Added until the pool is closed, so that no buffer drops the last reference before. */
 #define OPEN ((int64_t)1 << 40)
 
 struct rxw_pool {
 	struct rxw_budget *budget;
 	int64_t lease;
 	unsigned keep; /* in each stripe */
-	unsigned mask; /* stripes less one; these are a power of two */
+	unsigned mask; /* number of stripes - 1; the number is a power of two */
 	int64_t fold;
-	_Alignas(128) _Atomic(int64_t) about; /* bytes of live buffers, but for what is unfolded */
-	_Atomic(int64_t) refs; /* OPEN; once all stripes are closed the buffers that are out */
+	_Alignas(128) _Atomic(int64_t) about; /* bytes of live buffers, without unfolded */
+	_Atomic(int64_t) refs; /* OPEN; buffers in use once all stripes are closed */
 	struct rxw_stripe stripe[];
 };
 
@@ -136,7 +133,7 @@ void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size)
  * -- Pools --------------------------------------------------------------------------------------
  */
 
-/* Threads get their stripes in turn, whatever pool they use. */
+/* Stripes are assigned to threads round-robin, the same one in every pool. */
 static struct rxw_stripe *mine(struct rxw_pool *pool)
 {
 	static _Atomic(unsigned) threads;
@@ -165,7 +162,7 @@ static void stripe_lock(struct rxw_stripe *s)
 		return;
 	while (atomic_flag_test_and_set_explicit(&s->lock, memory_order_acquire))
 		if (++spins % 64 == 0)
-			sched_yield(); /* its holder was preempted */
+			sched_yield(); /* the holder was probably preempted */
 }
 
 static void stripe_unlock(struct rxw_stripe *s)
@@ -213,8 +210,8 @@ struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsign
 }
 
 /*
- * With the lock held: room for `bytes`, a lease at a time, or just what is needed where a lease is
- * no more to be had.
+ * With the lock held: charge `bytes`. Takes a full lease from the budget, or only the bytes needed
+ * if it has no full lease left.
  */
 static bool charge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
@@ -243,8 +240,8 @@ static void give_back(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes
 }
 
 /*
- * With the lock held. One lease more than is needed stays, so that a pool at an edge does not
- * swing.
+ * With the lock held. Keeps one lease more than needed, to avoid returning and taking it
+ * repeatedly.
  */
 static void discharge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
@@ -258,7 +255,7 @@ static void discharge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes
 		give_back(pool, s, pool->lease > 0 ? (spare / pool->lease - 1) * pool->lease : spare);
 }
 
-/* With the lock held: a buffer of so many bytes is live now, or no longer. */
+/* With the lock held: add to the bytes of live buffers (negative: subtract). */
 static void count_live(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
 	int64_t unfolded = atomic_load_explicit(&s->unfolded, memory_order_relaxed) + bytes;
@@ -271,8 +268,8 @@ static void count_live(struct rxw_pool *pool, struct rxw_stripe *s, int64_t byte
 }
 
 /*
- * What a buffer costs: a full one its bytes, a small one its head too, since that is no longer
- * small change.
+ * The cost of a buffer: its bytes, and for a small buffer its head also, which is significant
+ * there.
  */
 static int64_t cost(uint32_t cap)
 {
@@ -285,14 +282,14 @@ static void buf_release(struct rxw_buf *b)
 	free(b);
 }
 
-/* A buffer that is out comes back to a closed stripe. */
+/* A buffer returns to a closed stripe. */
 static void pool_unref(struct rxw_pool *pool)
 {
 	if (atomic_fetch_sub_explicit(&pool->refs, 1, memory_order_acq_rel) == 1)
 		free(pool);
 }
 
-/* With the lock held: all idle small buffers, in front of `list`; they are charged no longer. */
+/* With the lock held: prepend all idle small buffers to `list` and uncharge them. */
 static struct rxw_buf *shed_small(struct rxw_pool *pool, struct rxw_stripe *s,
 				  struct rxw_buf *list)
 {
@@ -311,7 +308,7 @@ static struct rxw_buf *shed_small(struct rxw_pool *pool, struct rxw_stripe *s,
 	return list;
 }
 
-/* With the lock held: all idle buffers, linked; they are charged no longer. */
+/* With the lock held: return a list of all idle buffers, uncharged. */
 static struct rxw_buf *shed(struct rxw_pool *pool, struct rxw_stripe *s)
 {
 	struct rxw_buf *list = s->free;
@@ -382,7 +379,7 @@ uint64_t rxw_pool_contended(const struct rxw_pool *pool)
  * -- Buffers ------------------------------------------------------------------------------------
  */
 
-/* With the lock held: one buffer of that size leaves through this stripe. */
+/* With the lock held: account for one buffer of that size taken from this stripe. */
 static void goes_out(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
 {
 	s->out++;
@@ -398,7 +395,7 @@ static struct rxw_buf *first_use(struct rxw_buf *b)
 	return b;
 }
 
-/* Charged and counted already; both are taken back on failure. */
+/* The buffer is charged and counted already; a failure undoes both. */
 static struct rxw_buf *buf_make(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
 {
 	struct rxw_buf *b = NULL;
@@ -434,8 +431,8 @@ static struct rxw_buf *reused(struct rxw_buf *b, struct rxw_stripe *s)
 }
 
 /*
- * With the lock held: room for a buffer, if need be from idle ones, whose charge is the stripe's
- * already; those that are given up are linked in front of *idle, to be released.
+ * With the lock held: charge a buffer, if necessary by giving up idle ones, which are charged
+ * already. Those given up are prepended to *idle; the caller releases them.
  */
 static bool make_room(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes,
 		      struct rxw_buf **idle)
@@ -458,7 +455,7 @@ static bool make_room(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes
 	return charge(pool, s, bytes);
 }
 
-/* What the stripes have idle or leased too much goes back to the budget. */
+/* Return idle buffers and excess leases of all stripes to the budget. */
 static void squeeze(struct rxw_pool *pool, const struct rxw_stripe *but)
 {
 	for (unsigned i = 0; i <= pool->mask; i++) {
@@ -480,7 +477,7 @@ void rxw_pool_trim(struct rxw_pool *pool)
 	squeeze(pool, NULL);
 }
 
-/* The warmest idle buffer of that size, or a new one. */
+/* The most recently used idle buffer of that size, or a new one. */
 static struct rxw_buf *take(struct rxw_pool *pool, uint32_t cap)
 {
 	struct rxw_stripe *s = mine(pool);

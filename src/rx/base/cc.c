@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Congestion controllers behind one table: what they have in common (rx-protocol 4.4 items 4, 5).
- */
+/* Common part of the congestion controllers (rx-protocol 4.4 items 4, 5). */
 
 #include "base/cc.h"
 
 #include <string.h>
 
 #define SHORT_RTT  1000000u /* ns; below it pacing would cost more than bursts do */
-#define IDLE_FLOOR 4u /* idleness does not shrink the window below the initial one */
+#define IDLE_MIN 4u /* idleness does not shrink the window below the initial one */
 
 static void keep_for_undo(struct rxw_cc *cc)
 {
@@ -56,7 +54,7 @@ void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 {
-	/* Of several timeouts in a row the first one knows the window that there was. */
+	/* Of several successive timeouts, only the first saw the original window. */
 	if (cc->cwnd > 1 || !cc->undo_cwnd)
 		keep_for_undo(cc);
 	cc->ops->timeout(cc, flight, now);
@@ -85,11 +83,11 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 
 	if (periods && cc->ops->idle)
 		cc->ops->idle(cc);
-	if (!periods || cc->cwnd <= IDLE_FLOOR)
+	if (!periods || cc->cwnd <= IDLE_MIN)
 		return;
-	while (periods-- && cc->cwnd > IDLE_FLOOR)
-		cc->cwnd = cc->cwnd / 2 > IDLE_FLOOR ? cc->cwnd / 2 : IDLE_FLOOR;
-	/* What the path carried before is where slow start may quickly go again. */
+	while (periods-- && cc->cwnd > IDLE_MIN)
+		cc->cwnd = cc->cwnd / 2 > IDLE_MIN ? cc->cwnd / 2 : IDLE_MIN;
+	/* Slow start may quickly return to the window that the path carried before. */
 	if (cc->ssthresh < before - before / 4)
 		cc->ssthresh = before - before / 4;
 	cc->acc = 0;

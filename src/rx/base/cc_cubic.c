@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CUBIC: a window that follows a cubic of the time since the last loss (RFC 9438, in packets). */
+/* CUBIC: the window is a cubic function of the time since the last loss (RFC 9438, in packets). */
 
 #include "base/cc.h"
 
 /*
- * Fixed-point numbers: times in 1/1024 s, so that their third power has 30 bits behind the point;
- * windows with 20 bits while they grow, 10 where they are only remembered. Within the limits below
- * each product fits into 64 bits.
+ * Fixed-point numbers: times in 1/1024 s, so that the third power has 30 fractional bits; windows
+ * with 20 fractional bits while they grow ("fine"), 10 where they are only stored ("coarse").
+ * Within the limits below each product fits into 64 bits.
  */
 #define FINE	   20u
 #define COARSE	   10u
 #define WINDOW_MAX (1u << 20) /* packets */
-#define TIME_MAX   (1 << 20)  /* 1,024 s away from the plateau the window is beyond every bound */
+#define TIME_MAX   (1 << 20)  /* at 1,024 s from the plateau the window exceeds every bound */
 #define STAGE_MAX  4000000000000ull /* ns */
 
 /* C = 0.4 packets/s^3; a loss leaves beta = 0.7; alpha = 3 (1 - beta) / (1 + beta) = 9/17. */
@@ -22,11 +22,11 @@
 #define ALPHA_NUM 9u
 #define ALPHA_DEN 17u
 
-/* What a reaction changes and undo brings back. */
+/* State that a reaction changes and undo restores. */
 struct plan {
-	uint64_t began;	  /* this stage of congestion avoidance, ns; 0 = with the next ACK */
+	uint64_t began;	  /* start of this stage of congestion avoidance, ns; 0 = at the next ACK */
 	uint64_t reno;	  /* W_est, fine; NewReno's window of the same mean, valid with `began` */
-	uint32_t plateau; /* W_max, coarse; 0 = where the stage begins */
+	uint32_t plateau; /* W_max, coarse; 0 = the window at the start of the stage */
 	uint32_t k;	  /* from `began` to the plateau, 1/1024 s; valid with `began` */
 };
 
@@ -43,7 +43,7 @@ static struct cubic *of(struct rxw_cc *cc)
 	return (struct cubic *)cc->state;
 }
 
-/* The window with the fraction that `acc` holds, fine. */
+/* The window including the fraction in `acc`, fine. */
 static uint64_t window_of(const struct rxw_cc *cc)
 {
 	uint32_t packets = cc->cwnd < WINDOW_MAX ? cc->cwnd : WINDOW_MAX;
@@ -57,7 +57,7 @@ static void set_window(struct rxw_cc *cc, uint64_t window)
 	cc->acc = (uint32_t)(window & ((1u << FINE) - 1));
 }
 
-/* Integer part of the third root. */
+/* Integer part of the cube root. */
 static uint32_t third_root(uint64_t x)
 {
 	uint32_t root = 0;
@@ -152,7 +152,10 @@ static void cubic_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_
 
 	c->seen = now;
 	if (!limited) {
-		/* A window that was not filled says nothing about a larger one: time stands still. */
+		/*
+		 * The window was not full, so there is no evidence for a larger one: do not count
+		 * the time.
+		 */
 		if (c->plan.began)
 			c->plan.began += gap;
 		return;
@@ -164,7 +167,7 @@ static void cubic_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_
 		avoidance(cc, acked < WINDOW_MAX ? acked : WINDOW_MAX, srtt, now);
 }
 
-/* The part that all reactions share: what is remembered of the window, and the new threshold. */
+/* Common part of all reactions: store the window, set the new threshold. */
 static void reduce(struct rxw_cc *cc, uint32_t flight)
 {
 	struct cubic *c = of(cc);
@@ -182,7 +185,10 @@ static void cubic_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	uint32_t window = (uint32_t)(window_of(cc) >> (FINE - COARSE));
 
 	(void)now;
-	/* Below the last plateau others have come: leave them some of it (fast convergence). */
+	/*
+	 * A loss below the last plateau means new competing flows: yield bandwidth (fast
+	 * convergence).
+	 */
 	if (window < plan->plateau)
 		plan->plateau = (uint32_t)((uint64_t)window * (BETA_DEN + BETA_NUM) /
 					   (2 * BETA_DEN));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NewReno: slow start, one packet per round trip after it, half on loss (RFC 5681, in packets). */
+/* NewReno: slow start, then one packet per round trip; halved on loss (RFC 5681, in packets). */
 
 #include "base/cc.h"
 
@@ -7,7 +7,7 @@ static void reno_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t
 {
 	(void)srtt;
 	(void)now;
-	/* A window that was not filled says nothing about a larger one. */
+	/* The window was not full, so there is no evidence for a larger one. */
 	if (!limited)
 		return;
 	acked = rxw_cc_slow_start(cc, acked);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Layouts of the DEBUG answers (rx-protocol 8.2): values in, bytes out; and back. */
+/* Encoding and decoding of DEBUG answers (rx-protocol 8.2). */
 
 #include "base/debugfmt.h"
 
@@ -11,7 +11,7 @@
 #define CONN_SIZE    176u
 #define PEER_SIZE    132u
 #define RXSTATS_SIZE 284u
-#define LETTER       'S' /* which layouts these are: 8.2 */
+#define LETTER       'S' /* version of these layouts: 8.2 */
 
 size_t rxw_debug_stats_put(uint8_t *out, const struct rxw_debug_stats *v)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Layouts of the DEBUG answers (rx-protocol 8.2): values in, bytes out; and back, for our own
- * inspection tool.
- */
+/* Encoding of DEBUG answers (rx-protocol 8.2); decoding for our own inspection tool. */
 #ifndef RXW_BASE_DEBUGFMT_H
 #define RXW_BASE_DEBUGFMT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts of result numbers and call codes; portable errno codes (rx-protocol 9.4, 9.5). */
+/* Messages for results and call codes; portable errno codes (rx-protocol 9.4, 9.5). */
 
 #include <rxwire/error.h>
 
@@ -19,8 +19,8 @@
 #define CODE_VOVERQUOTA 109
 
 /*
- * Offsets in the portable table, and errno numbers that this system may lack: those are -1, which
- * no errno is.
+ * Offsets in the portable table. An errno that this system lacks is defined as -1, which is never
+ * an errno.
  */
 enum uae_offset {
 #define UAE(name, text) UAE_##name,
@@ -75,7 +75,7 @@ static const struct code_text single[] = {
 	{ -456, "server could not free the arguments" },
 	{ -457, "client could not free the results" },
 	/*
-	 * Volumes: they come before errno, whose numbers 101 to 120 may not be sent
+	 * Volumes: they take precedence over errno, whose values 101 to 120 must not be sent
 	 * (afs-fileserver 5.2)
 	 */
 	{ 101, "volume needs salvage (VSALVAGE)" },
@@ -142,7 +142,7 @@ static const char *const vl_texts[] = {
 	"VL: bad partition number",
 	"VL: no room for another site",
 	"VL: no such site",
-	"VL: site is there already",
+	"VL: site exists already",
 	"VL: read-write volume not found",
 	"VL: bad reference count",
 	"VL: size exceeded",
@@ -224,7 +224,7 @@ const char *rxw_strerror(int result)
 		[RXW_EDECODE] = "received bytes are no valid encoding",
 		[RXW_ENOKEY] = "no such key, ticket or token",
 	};
-	/* Unsigned, since the smallest int has no opposite. */
+	/* Unsigned, since INT_MIN cannot be negated. */
 	unsigned n = result < 0 ? 0u - (unsigned)result : (unsigned)result;
 
 	return n < COUNT(texts) ? texts[n] : "unknown result";
@@ -254,7 +254,7 @@ int32_t rxw_code_from_errno(int err)
 {
 	if (err <= 0)
 		return err;
-	/* From the front: EAGAIN and EOPNOTSUPP stand before their doubles. */
+	/* Search from the front: EAGAIN and EOPNOTSUPP precede their duplicates. */
 	for (int32_t i = 0; i < UAE_COUNT; i++)
 		if (uae_table[i].err == err)
 			return UAE_BASE + i;
@@ -263,7 +263,7 @@ int32_t rxw_code_from_errno(int err)
 
 int rxw_code_to_errno(int32_t code)
 {
-	/* As servers send them in the place of ENOSPC and EDQUOT (rx-protocol 9.4). */
+	/* Codes that servers send instead of ENOSPC and EDQUOT (rx-protocol 9.4). */
 	if (code == CODE_VDISKFULL)
 		return ENOSPC;
 	if (code == CODE_VOVERQUOTA)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keyed hash for tables that strangers can fill, a keyed order, and random numbers. */
+/* Keyed hash for tables that unvalidated peers can fill, a keyed permutation, random numbers. */
 
 #include "base/hash.h"
 
@@ -11,9 +11,9 @@
 #include <sys/random.h>
 #endif
 
-#define SHUFFLE_ROUNDS 8 /* 4 would do for a large number; the halves of this one are small */
+#define SHUFFLE_ROUNDS 8 /* 4 suffice for large blocks; the halves of this one are small */
 
-/* The last, incomplete word. */
+/* The last word, which is incomplete. */
 static uint64_t load_rest(const uint8_t *p, size_t size)
 {
 	uint64_t v = 0;
@@ -73,7 +73,7 @@ uint64_t rxw_siphash(const void *data, size_t size, const uint64_t key[2])
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* A Feistel network of two halves: whatever its rounds do, it can be turned back. */
+/* A Feistel network of two halves: a permutation whatever its round function is. */
 uint32_t rxw_shuffle30(uint32_t value, const uint64_t key[2])
 {
 	uint32_t left = value >> 15 & 0x7fff, right = value & 0x7fff;
@@ -116,7 +116,7 @@ int rxw_random(void *out, size_t size)
 	return n == size ? 0 : -1;
 }
 
-/* splitmix64: every state is good, and its period is the whole of 2^64. */
+/* splitmix64: every state is valid, and the period is 2^64. */
 uint64_t rxw_prng(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;

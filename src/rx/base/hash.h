@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keyed hash for tables that strangers can fill, a keyed order, and random numbers. */
+/* Keyed hash for tables that unvalidated peers can fill, a keyed permutation, random numbers. */
 #ifndef RXW_BASE_HASH_H
 #define RXW_BASE_HASH_H
 
@@ -19,12 +19,12 @@ static inline uint64_t rxw_hash_words(uint64_t a, uint64_t b, const uint64_t key
 }
 
 /*
- * The place of value, below 2^30, in an order of these 2^30 numbers that only the key tells: none
- * comes twice, and who has seen some cannot guess another.
+ * A permutation of the numbers below 2^30 that depends on the key. Results do not repeat, and none
+ * can be predicted from others without the key.
  */
 uint32_t rxw_shuffle30(uint32_t value, const uint64_t key[2]);
 
-/* Bytes of the kernel's generator. 0, or -1 if there is none. */
+/* Random bytes from the kernel. 0, or -1 if it has no generator. */
 int rxw_random(void *out, size_t size);
 
 /* Reproducible generator for jitter and simulation (xoshiro or splitmix; state must not be 0). */

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long calls took: a histogram whose steps are powers of two. */
+/* A histogram of call durations with buckets at powers of two. */
 #ifndef RXW_BASE_LATENCY_H
 #define RXW_BASE_LATENCY_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* The first slot holds what took less than 2^14 ns (16 us), each next one twice as much; the last the rest. */
+/*
+ * The first bucket counts durations below 2^14 ns (16 us), each further one up to twice that, the
+ * last one all longer ones.
+ */
 #define RXW_LATENCY_SHIFT 14u
 #define RXW_LATENCY_SLOTS 24u
 
-/* Written by any thread; relaxed. */
+/* Updated by any thread; relaxed. */
 struct rxw_latencies {
 	_Atomic(uint64_t) slot[RXW_LATENCY_SLOTS], sum; /* sum in ns */
 };
 
-/* The same, read. */
+/* A copy of it. */
 struct rxw_latency {
 	uint64_t slot[RXW_LATENCY_SLOTS], sum;
 };
 
-/* Upper bound of a slot in ns. */
+/* Upper bound of a bucket in ns. */
 static inline uint64_t rxw_latency_bound(unsigned slot)
 {
 	return 1ull << (RXW_LATENCY_SHIFT + slot);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Floor 0 of librxwire: arithmetic, bytes, formats. Sources and private headers, one pair a line.
+# The base layer of librxwire: arithmetic, bytes, formats. Each source with its private header.
 
 rx_sources += \
 	src/rx/base/addr.c src/rx/base/addr.h \

@@ -9,7 +9,7 @@
 
 #define FALLBACK    1200u
 #define TRIES       3u
-#define GRANULARITY 16u /* a gain of fewer bytes is not worth a probe */
+#define GRANULARITY 16u /* bytes; a smaller gain does not justify a probe */
 #define CONFIRM_S   600u
 #define REST_S      1u
 
@@ -29,9 +29,9 @@ void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabl
 }
 
 /*
- * The search ends where the bounds meet; after a while what is above is tried again. Sooner where
- * the path carries less than packets usually have: a small interface may have been in it for a
- * moment.
+ * The search ends where the bounds meet; after a pause larger sizes are tried again. The pause is
+ * shorter if the path carries less than the usual packet size, since a temporary route may have a
+ * smaller MTU.
  */
 static void settle(struct rxw_mtu *m, uint64_t now)
 {
@@ -62,7 +62,7 @@ uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt)
 	settle(m, now);
 	if (m->done)
 		return 0;
-	/* The upper bound is often the answer; only if not, the search halves. */
+	/* The upper bound is often correct: try it first, then bisect. */
 	m->probing = m->try_high ? m->high : m->low + (m->high - m->low + 1) / 2;
 	m->next_at = now + srtt;
 	return m->probing;
@@ -119,7 +119,7 @@ bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size)
 	m->probing = 0;
 	m->tries = 0;
 	m->done = false;
-	m->next_at = 0; /* the search starts at once, from below */
+	m->next_at = 0; /* start the search at once, from the lower bound */
 	return true;
 }
 

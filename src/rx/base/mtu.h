@@ -8,22 +8,22 @@
 
 /*
  * State of one peer; sizes in UDP payload bytes. Invariants: base <= confirmed <= ceiling, low <=
- * high <= ceiling, and `confirmed` is what DATA may fill.
+ * high <= ceiling. `confirmed` is the largest size for DATA.
  */
 struct rxw_mtu {
 	uint32_t base, confirmed, ceiling;
-	uint32_t probing;   /* size on its way, 0 = none */
+	uint32_t probing;   /* size of the probe in flight, 0 = none */
 	uint32_t low, high; /* bounds of the search */
 	uint8_t tries, black_holes;
-	bool try_high; /* the upper bound itself comes next */
+	bool try_high; /* try the upper bound next */
 	bool enabled, done;
-	uint32_t usual;	  /* `base` before the path shrank; below it the search rests shorter */
-	uint32_t rest_s;  /* how long, doubled each time */
+	uint32_t usual;	  /* `base` before the path MTU fell; below it pauses are shorter */
+	uint32_t rest_s;  /* pause, doubled each time */
 	uint64_t next_at; /* earliest time of the next probe */
 };
 
 /*
- * Not enabled: nothing above `base` is tried, but after a black hole the search leads back to it.
+ * Not enabled: sizes above `base` are not probed, but after a black hole the search returns to it.
  */
 void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabled);
 /*
@@ -39,7 +39,7 @@ void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now); /* the probe in flight was n
  */
 bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size);
 void rxw_mtu_progress(struct rxw_mtu *m); /* data was acknowledged */
-/* A (spoofable) report of the network: only bounds the search from above, never below base. */
+/* An ICMP report, which may be forged: it only lowers the upper bound, never below base. */
 void rxw_mtu_hint(struct rxw_mtu *m, uint32_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that reports and documents use: the version, causes of drops, locks. */
+/* Names for reports and documents: the version, causes of drops, locks. */
 #include <rxwire/stats.h>
 
-/* As rxwire/engine.h declares it, which knows objects. */
+/* Declared in rxwire/engine.h, which also declares objects. */
 const char *rxw_version(void);
 
 const char *rxw_version(void)

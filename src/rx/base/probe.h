@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Static probes of the provider "rxwire" for bpftrace, perf, gdb and SystemTap: each is a nop, and
- * a note in the ELF file that says where it is and where its arguments are. rxwire-probes(7) lists
- * them: what is there keeps its name, the number, the order and the meaning of its arguments. At
- * most six, since bpftrace has no more than arg0 to arg5 on x86-64.
+ * Static probes of the provider "rxwire" for bpftrace, perf, gdb and SystemTap. Each is a nop and
+ * an ELF note with its address and the locations of its arguments. rxwire-probes(7) lists them; the
+ * name of a probe and the number, order and meaning of its arguments do not change. At most six
+ * arguments, since bpftrace has only arg0 to arg5 on x86-64.
  */
 #ifndef RXW_BASE_PROBE_H
 #define RXW_BASE_PROBE_H
@@ -13,7 +13,7 @@
 #include <sys/sdt.h>
 #define RXW_PROBE(name, ...) STAP_PROBEV(rxwire, name, __VA_ARGS__)
 #else
-/* Looked at by the compiler, never by the processor. */
+/* For the type check only; never executed. */
 static inline void rxw_no_probe(int none, ...)
 {
 	(void)none;

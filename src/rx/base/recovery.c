@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a transmission counts as lost: by time (RACK) and by an adaptive count; proportional rate
- * reduction.
+ * Loss detection by time (RACK) and by an adaptive packet threshold; proportional rate reduction.
  */
 
 #include "base/recovery.h"
@@ -12,17 +11,16 @@
 #define THRESHOLD_MAX 255u
 #define LATENESS_MIN  1u
 #define LATENESS_MAX  128u
-/* Patience ends here, whatever is learned: where a probe would be sent as well. */
+/* Upper limit of the reordering delay: a tail loss probe would be sent then, too. */
 #define PATIENCE_RTTS 3u
 #define PATIENCE_ANY  (10 * RXW_MS)
 #define DECAY_ROUNDS  16u
 /*
- * An end of recovery this far back can no longer be met by a loss; forgotten before orders wrap
- * around.
+ * No loss can belong to a recovery that ended this long ago; forget it before orders wrap around.
  */
 #define ORDER_FORGET (1u << 30)
 
-/* How far `a` is behind `b`; <= 0 if it is not. Orders wrap around. */
+/* How much later `a` is than `b`; <= 0 if it is not. Orders wrap around. */
 static int32_t behind(uint32_t a, uint32_t b)
 {
 	return (int32_t)(b - a);
@@ -35,7 +33,7 @@ void rxw_recovery_init(struct rxw_recovery *r)
 	r->lateness = LATENESS_MIN;
 }
 
-/* How long after it was sent a transmission is lost that a later one overtook. */
+/* Age at which a transmission that a later one has overtaken counts as lost. */
 static uint64_t patience(uint32_t lateness, const struct rxw_rtt *rtt)
 {
 	uint64_t least = rxw_rtt_loss_delay(rtt); /* 9/8 of a round trip */
@@ -55,7 +53,7 @@ void rxw_recovery_acked(struct rxw_recovery *r, uint32_t order, uint64_t sent_at
 {
 	if (r->highest_order && behind(r->highest_order, order) <= 0)
 		return;
-	/* Twice in ascending order: the network keeps order as far as we know. */
+	/* Twice in ascending order: assume that the network does not reorder. */
 	if (r->highest_order)
 		r->ordered = true;
 	r->highest_order = order;
@@ -91,7 +89,7 @@ void rxw_recovery_reordered(struct rxw_recovery *r, uint32_t distance, uint64_t 
 
 	r->threshold_decay_at = now + decay_period(srtt);
 	if (distance < r->threshold) {
-		/* Found by time, not by count. */
+		/* Detected by time, not by count. */
 		if (distance && r->lateness < LATENESS_MAX)
 			r->lateness *= 2;
 		return;
@@ -181,21 +179,19 @@ uint32_t rxw_recovery_prr(const struct rxw_recovery *r, uint32_t flight, uint32_
 	uint64_t allowed;
 
 	if (flight > ssthresh) {
-		/*
-		 * Send in the proportion ssthresh to the flight at the loss, of what is delivered.
-		 */
+		/* For each packet delivered, send ssthresh / (flight at the loss) packets. */
 		uint64_t of = r->prr_flight ? r->prr_flight : 1;
 
 		allowed = ((uint64_t)r->prr_delivered * ssthresh + of - 1) / of;
 		allowed = allowed > r->prr_out ? allowed - r->prr_out : 0;
 	} else {
-		/* Below the target: grow back to it, by one more than is delivered. */
+		/* Below the target: grow towards it by one packet more than was delivered. */
 		allowed = r->prr_delivered > r->prr_out ? r->prr_delivered - r->prr_out : 0;
 		allowed++;
 		if (allowed > ssthresh - flight)
 			allowed = ssthresh - flight;
 	}
-	/* The first retransmission goes out whatever is in flight. */
+	/* The first retransmission is sent regardless of the flight. */
 	if (!allowed && !r->prr_out)
 		allowed = 1;
 	return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;

@@ -12,7 +12,7 @@
 #define RTO_MIN     (200 * RXW_MS)
 #define RTO_MAX     (20 * RXW_SEC)
 #define SAMPLE_MAX  (60 * RXW_SEC)
-/* The round trip that goes with an RTO of 1 s, for what has to be timed before the first sample. */
+/* The round trip that corresponds to an RTO of 1 s, for timers before the first sample. */
 #define RTT_INITIAL (333 * RXW_MS)
 
 static uint64_t max64(uint64_t a, uint64_t b)
@@ -40,7 +40,7 @@ void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample)
 {
 	uint64_t off;
 
-	/* The clock jumped: taken for a round trip, that would slow calls down for minutes. */
+	/* The clock jumped; as a sample this would slow calls down for minutes. */
 	if (sample > SAMPLE_MAX)
 		return;
 	if (!sample)

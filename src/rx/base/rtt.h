@@ -22,18 +22,20 @@ struct rxw_rtt {
 void rxw_rtt_init(struct rxw_rtt *r);
 /* Seed from a peer's cache (0 = none). */
 void rxw_rtt_seed(struct rxw_rtt *r, uint64_t srtt, uint64_t rttvar);
-/* A measured round trip; 0 counts as 1 ns, more than 60 s is none. */
+/* Add a sample; 0 counts as 1 ns, more than 60 s is ignored. */
 void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample);
 /*
  * Base RTO without back-off: 1 s before the first sample, at least 200 ms, plus the peer's ack
  * delay, times 2^backoff, at most 20 s.
  */
 uint64_t rxw_rtt_rto(const struct rxw_rtt *r, uint64_t peer_ack_delay, unsigned backoff);
-/* RACK time threshold: max(9/8 * max(srtt, latest), 1 ms); as for 333 ms while nothing is known. */
+/*
+ * RACK time threshold: max(9/8 * max(srtt, latest), 1 ms); before the first sample as for 333 ms.
+ */
 uint64_t rxw_rtt_loss_delay(const struct rxw_rtt *r);
 /*
- * Tail loss probe delay: max(2 * srtt, 10 ms) + peer_ack_delay; as for 333 ms while nothing is
- * known.
+ * Tail loss probe delay: max(2 * srtt, 10 ms) + peer_ack_delay; before the first sample as for 333
+ * ms.
  */
 uint64_t rxw_rtt_probe_delay(const struct rxw_rtt *r, uint64_t peer_ack_delay);
 

@@ -52,10 +52,7 @@ static uint32_t clamp(uint32_t v, uint32_t low, uint32_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/*
- * The trailer is recognised by its length; a peer may put anything into it, so nothing leaves
- * unclamped.
- */
+/* The trailer is recognised by its length. A peer may send any values, so all are clamped. */
 static void trailer_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 {
 	size_t words = size / 4;
@@ -160,7 +157,7 @@ int rxw_jumbo_next(struct rxw_jumbo *j, struct rxw_header *h, const uint8_t **pa
 	*h = j->h;
 	*payload = j->data + j->at;
 	*size = RXW_JUMBO_PAYLOAD;
-	/* A member cannot change sides: the direction is the datagram's. */
+	/* The direction flag is the datagram's; a member cannot change it. */
 	next = *payload + RXW_JUMBO_PAYLOAD;
 	j->h.flags =
 		(uint8_t)((next[0] & ~RXW_CLIENT_INITIATED) | (j->h.flags & RXW_CLIENT_INITIATED));

@@ -13,7 +13,7 @@
 #define RXW_JUMBO_HEADER  4u
 #define RXW_MTU_DEFAULT   1444u
 #define RXW_MTU_MIN       520u
-/* A peer's claim is cut to this: the largest datagram that Rx peers receive. */
+/* Upper limit for a peer's announcement: the largest datagram that Rx peers receive. */
 #define RXW_MTU_MAX   16384u
 #define RXW_JUMBO_MAX 46u /* members that fit 64 KiB */
 #define RXW_MAX_ACKS  255u
@@ -110,8 +110,8 @@ void rxw_header_set_serial(uint8_t *data, uint32_t serial);
 
 /*
  * A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are
- * clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, jumbo_max
- * to 1..RXW_JUMBO_MAX; those that were not there are 0.
+ * clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, jumbo_max to
+ * 1..RXW_JUMBO_MAX; absent ones are 0.
  */
 struct rxw_ack {
 	uint32_t first; /* firstPacket */
@@ -119,14 +119,14 @@ struct rxw_ack {
 	uint32_t serial;       /* of the packet that caused it */
 	uint8_t reason;        /* unknown ones read as DELAY */
 	uint8_t count;         /* nAcks */
-	uint8_t trailer_words; /* 0, 2, 3 or 4: what was there */
+	uint8_t trailer_words; /* number present: 0, 2, 3 or 4 */
 	const uint8_t *acks;
 	uint32_t max_mtu, if_mtu, rwind, jumbo_max; /* valid by trailer_words */
 };
 
 /*
- * `body` is what follows the header. False: malformed, to be ignored (short, nAcks beyond the
- * bytes, firstPacket 0).
+ * `body` follows the header. False: malformed, ignore it (too short, nAcks exceeds the bytes,
+ * firstPacket 0).
  */
 bool rxw_ack_get(const uint8_t *body, size_t size, struct rxw_ack *ack);
 /*

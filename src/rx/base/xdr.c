@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bounded XDR coding on memory, or on a window that another room moves (rx-protocol 9.2). */
+/* Bounded XDR coding in memory, or in a window that the RPC layer moves (rx-protocol 9.2). */
 
 #include <rxwire/xdr.h>
 
@@ -8,7 +8,7 @@
 
 /* Memory that decoding takes at most in one step. */
 #define STEP ((size_t)64 << 10)
-/* What decoding may allocate: so much, and so many bytes for each byte that is decoded. */
+/* Limit of allocations while decoding: a constant, plus a number of bytes for each decoded byte. */
 #define BUDGET_BASE ((size_t)64 << 10)
 #define BUDGET_RATE 16
 
@@ -26,7 +26,7 @@ void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size)
 
 void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size)
 {
-	/* The cast only serves to share the structure: get functions do not write. */
+	/* The cast only allows sharing the structure: get functions do not write. */
 	rxw_xdr_writer(x, (void *)(uintptr_t)memory, size);
 	if (__builtin_mul_overflow(size, (size_t)BUDGET_RATE, &x->budget) ||
 	    __builtin_add_overflow(x->budget, BUDGET_BASE, &x->budget))
@@ -55,7 +55,10 @@ bool rxw_xdr_fail(struct rxw_xdr *x)
 	return false;
 }
 
-/* Fail as if the item had not been begun; on a call its first bytes may be gone from the window. */
+/*
+ * Fail and restore the position before the item; on a call its first bytes may have left the
+ * window.
+ */
 static bool fail_at(struct rxw_xdr *x, uint8_t *before)
 {
 	if (!x->more)
@@ -82,8 +85,8 @@ static size_t padding(size_t length)
 }
 
 /*
- * May `length` bytes and their padding still come, or go? On memory: is there room. The sums are
- * formed only when they cannot overflow.
+ * Whether `length` more bytes and their padding fit: in memory, into the room left. The sums cannot
+ * overflow where they are computed.
  */
 static bool fits(const struct rxw_xdr *x, size_t length)
 {
@@ -99,7 +102,7 @@ static bool fits(const struct rxw_xdr *x, size_t length)
 	return length <= left && padding(length) <= left - length;
 }
 
-/* All of an item lies in the window. */
+/* The complete item is in the window. */
 static bool at_hand(const struct rxw_xdr *x, size_t length)
 {
 	size_t left = rxw_xdr_left(x);
@@ -123,7 +126,7 @@ static size_t piece(struct rxw_xdr *x, size_t left)
 	return left < n ? left : n;
 }
 
-/* Whole words that can be moved now, as piece(). */
+/* Whole words that can be moved now; see piece(). */
 static size_t words_at_hand(struct rxw_xdr *x, size_t left)
 {
 	size_t n = rxw_xdr_left(x) / 4;
@@ -170,7 +173,7 @@ bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
 
 bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length, uint32_t bound)
 {
-	/* All or nothing: the count is not written when the bytes have no room. */
+	/* All or nothing: the count is not written if the bytes do not fit. */
 	if (length > bound || length > SIZE_MAX - 7 || !fits(x, 4 + length))
 		return rxw_xdr_fail(x);
 	return rxw_xdr_put_u32(x, (uint32_t)length) && rxw_xdr_put_opaque(x, data, length);
@@ -183,7 +186,7 @@ bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text, uint32_t bound)
 	return rxw_xdr_put_bytes(x, text, strlen(text), bound);
 }
 
-/* Pass over `length` bytes and their padding, copying them if there is a place for it. */
+/* Skip `length` bytes and their padding; copy the bytes if the caller wants them. */
 static bool pull(struct rxw_xdr *x, uint8_t *to, size_t length)
 {
 	size_t pad = padding(length);
@@ -256,11 +259,11 @@ bool rxw_xdr_copy_string(struct rxw_xdr *x, uint32_t bound, char *text)
 
 /* -- words in a row -------------------------------------------------------------------------- */
 
-/* Four words at a time: every compiler has a shift for each half and each word of such a vector. */
+/* Four words at a time: every compiler can shift the elements of such a vector. */
 typedef uint16_t halves __attribute__((vector_size(16)));
 typedef uint32_t quad __attribute__((vector_size(16)));
 
-/* Words between the order of this machine and that of the network. */
+/* Convert words between host and network byte order. */
 static void swap_words(uint8_t *to, const uint8_t *from, size_t count)
 {
 	uint32_t w;
@@ -324,7 +327,7 @@ bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count)
 
 /* -- memory for what is decoded ------------------------------------------------------------- */
 
-/* As realloc() from `old` to `size` bytes, within the budget; NULL and the cursor has failed. */
+/* As realloc() from `old` to `size` bytes, within the budget. NULL: the cursor has failed. */
 static void *resize(struct rxw_xdr *x, void *memory, size_t old, size_t size)
 {
 	void *p = NULL;
@@ -340,8 +343,8 @@ static void *resize(struct rxw_xdr *x, void *memory, size_t old, size_t size)
 }
 
 /*
- * `length` bytes of which not all are in the window, with `extra` bytes of room behind. Memory at
- * most doubles what has come.
+ * Decode `length` bytes, not all of them in the window, and leave room for `extra` bytes after
+ * them. The memory is at most twice the bytes received.
  */
 static char *collect(struct rxw_xdr *x, size_t length, size_t extra)
 {
@@ -380,7 +383,7 @@ fail:
 	return NULL;
 }
 
-/* Counted bytes that are not none, with `extra` zeros behind. */
+/* Decode a non-empty counted item and append `extra` zero bytes. */
 static char *get_counted(struct rxw_xdr *x, size_t length, size_t extra)
 {
 	char *data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of one port: opened and closed together; waiting, waking, and what is in effect. */
+/* The sockets of one port: opening and closing, waiting and waking, options in effect. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static const struct rxw_io_backend *choose(const struct rxw_io_options *o)
 	return &rxw_io_backend_msg;
 }
 
-/* One socket more. Closes it again, and leaves the group as it was, if that fails. */
+/* Add a socket. On failure it is closed and the group is unchanged. */
 static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 		      const struct rxw_addr *join)
 {
@@ -57,7 +57,7 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 	s->fd = s->wake_fd = -1;
 	rc = rxw_io_inject_parse(s, o->inject);
 	if (rc < 0)
-		rxw_io_warn(s, RXW_IO_WARN_INJECT, "fault injection: \"%s\" makes no sense",
+		rxw_io_warn(s, RXW_IO_WARN_INJECT, "fault injection: invalid rule \"%s\"",
 			    o->inject);
 	else
 		rc = rxw_io_sock_open(s, o, join);
@@ -80,8 +80,8 @@ static int read_bound(struct rxw_io_group *g)
 }
 
 /*
- * The first socket was bound alone: nobody else has the port. Now the others join. What fails
- * leaves fewer sockets, never none.
+ * The first socket was bound alone, which proves that the port was free. Now the others join. A
+ * failure leaves fewer sockets, but at least one.
  */
 static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
 {
@@ -91,7 +91,7 @@ static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
 		rc = add_socket(g, o, &g->bound);
 	if (rc < 0)
 		rxw_io_warn(g->sock[0], RXW_IO_WARN_REUSEPORT,
-			    "%u of %u sockets on one port (SO_REUSEPORT: %s): going on with these",
+			    "only %u of %u sockets could share the port (SO_REUSEPORT: %s)",
 			    g->count, o->sockets, strerror(-rc));
 	if (g->count < 2 || o->steer == 1)
 		return;
@@ -130,7 +130,7 @@ void rxw_io_close(struct rxw_io_group *g)
 {
 	int saved = errno;
 
-	/* The first socket last: the others refer to it. */
+	/* Close the first socket last: the others refer to it. */
 	while (g->count > 0)
 		rxw_io_sock_close(g->sock[--g->count]);
 	memset(g, 0, sizeof(*g));
@@ -145,9 +145,7 @@ int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us)
 			      .tv_nsec = (long)(timeout_us % 1000000) * 1000 };
 	uint64_t woken;
 
-	/*
-	 * Reports that nobody takes would let every wait end at once: they are offered only once.
-	 */
+	/* Unread reports would end every wait at once; they are therefore reported only once. */
 	if (atomic_load_explicit(&s->errors_pending, memory_order_relaxed)) {
 		s->errors_offered = !s->errors_offered;
 		if (s->errors_offered)
@@ -160,7 +158,7 @@ int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us)
 	if (p[1].revents & POLLIN) {
 		rxw_io_count(&s->stats.syscalls_other, 1);
 		if (read(s->wake_fd, &woken, sizeof(woken)) < 0)
-			woken = 0; /* another wait took it */
+			woken = 0; /* consumed by another wait */
 	}
 	if (p[0].revents & POLLERR) {
 		s->errors_offered = true;
@@ -174,7 +172,7 @@ void rxw_io_wake(struct rxw_io_sock *s)
 	uint64_t one = 1;
 
 	rxw_io_count(&s->stats.syscalls_other, 1);
-	/* Refused only if the counter is full, and then it wakes already. */
+	/* Fails only if the counter is full; then a wake-up is already pending. */
 	if (write(s->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }

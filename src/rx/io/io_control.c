@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Control messages: the address that is answered from, the size of a train's datagrams, drops. */
+/* Control messages: local address, GSO segment size, count of drops. */
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -30,7 +30,7 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 
 	if (say && s->family == AF_INET && local->len &&
 	    local->u.sa.sa_family == AF_INET) {
-		/* No interface: the route decides, as for any datagram from this address. */
+		/* No interface: routing selects it, as for any datagram from this address. */
 		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
 
 		n = add(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
@@ -54,7 +54,7 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 
 static void count_drops(struct rxw_io_sock *s, uint32_t total)
 {
-	/* The kernel's counter is of 32 bits and runs round. */
+	/* The kernel's counter has 32 bits and wraps around. */
 	uint32_t more = total - s->drops_seen;
 
 	s->drops_seen = total;
@@ -66,7 +66,7 @@ static void set_local4(struct rxw_path *path, const struct in_pktinfo *info)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 
-	/* ipi_spec_dst is ours even where the datagram went to a broadcast address. */
+	/* ipi_spec_dst is a local address even if the datagram was sent to a broadcast address. */
 	in.sin_addr = info->ipi_spec_dst.s_addr ? info->ipi_spec_dst : info->ipi_addr;
 	rxw_addr_set(&path->local, (const struct sockaddr *)&in, sizeof(in));
 }
@@ -85,7 +85,7 @@ static void set_local6(struct rxw_path *path, const struct in6_pktinfo *info)
 void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_t length,
 			  struct rxw_io_rx *rx)
 {
-	struct msghdr *walk = (struct msghdr *)m; /* CMSG_NXTHDR wants it so */
+	struct msghdr *walk = (struct msghdr *)m; /* CMSG_NXTHDR takes no const */
 
 	rx->length = length;
 	rx->segment = length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The error queue: what the network said about datagrams sent earlier; the kernel's path MTU. */
+/* The error queue: ICMP errors about datagrams sent earlier; the kernel's path MTU. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static uint32_t payload_of_mtu(int family, uint32_t mtu)
 	return mtu < most ? mtu : most;
 }
 
-/* True if the message is a report that concerns a peer. */
+/* True if the message is an error report about a peer. */
 static bool parse(const struct rxw_io_sock *s, struct msghdr *m, struct rxw_io_error *e)
 {
 	struct sock_extended_err ee;
@@ -51,7 +51,7 @@ static bool parse(const struct rxw_io_sock *s, struct msghdr *m, struct rxw_io_e
 	return false;
 }
 
-/* 1 a report, 0 something else was taken, -1 nothing more. */
+/* 1: a report; 0: another message was read; -1: the queue is empty. */
 static int read_one(struct rxw_io_sock *s, struct rxw_io_error *e)
 {
 	struct sockaddr_in6 name;
@@ -59,7 +59,7 @@ static int read_one(struct rxw_io_sock *s, struct rxw_io_error *e)
 		struct cmsghdr align;
 		uint8_t bytes[512];
 	} control;
-	uint8_t data[8]; /* the start of our own datagram: not wanted */
+	uint8_t data[8]; /* the start of our own datagram, not used */
 	struct iovec iov = { .iov_base = data, .iov_len = sizeof(data) };
 	struct msghdr m = { .msg_name = &name, .msg_namelen = sizeof(name), .msg_iov = &iov,
 			    .msg_iovlen = 1, .msg_control = control.bytes,
@@ -81,7 +81,7 @@ unsigned rxw_io_errors(struct rxw_io_sock *s, struct rxw_io_error *errors, unsig
 	unsigned n = 0;
 
 	s->errors_offered = false;
-	/* Before the queue is read: what comes in meanwhile sets it again. */
+	/* Clear it before reading the queue: later reports set it again. */
 	if (!atomic_exchange_explicit(&s->errors_pending, false, memory_order_relaxed))
 		return 0;
 	while (n < count) {
@@ -101,7 +101,7 @@ void rxw_io_errors_drop(struct rxw_io_sock *s)
 
 	s->errors_offered = false;
 	atomic_store_explicit(&s->errors_pending, false, memory_order_relaxed);
-	/* Bounded: whoever can make reports faster than this reads them shall not hold us here. */
+	/* Bounded, so that a flood of forged ICMP errors cannot keep this thread here. */
 	for (unsigned i = 0; i < 1024 && read_one(s, &e) >= 0; i++)
 		;
 }
@@ -112,7 +112,7 @@ uint32_t rxw_io_path_mtu(struct rxw_io_sock *s, const struct rxw_path *path)
 	int fd, mtu = 0;
 	socklen_t len = sizeof(mtu);
 
-	/* Only a connected socket tells: a throw-away one, with the same two addresses. */
+	/* Only a connected socket reports it: use a temporary one with the same two addresses. */
 	rxw_io_count(&s->stats.syscalls_other, 4);
 	fd = socket(path->peer.u.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
 	if (fd < 0)

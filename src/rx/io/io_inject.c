@@ -27,7 +27,7 @@ static const char *const kinds[RXW_IO_FAULT_KINDS] = {
 	[RXW_IO_FAULT_REUSEPORT] = "reuseport",
 };
 
-/* One word up to `stop`; NULL if it is not there. */
+/* One word up to `stop`; NULL if there is no `stop`. */
 static const char *word(const char *text, char stop, char *out, size_t size)
 {
 	size_t n = strcspn(text, ":@,");

@@ -9,8 +9,7 @@
 struct rxw_io_sock;
 
 /*
- * One rule of fault injection: the count-th operation of its kind fails, or that and all later
- * ones.
+ * One rule of fault injection: the `at`-th operation of its kind fails, or that and all later ones.
  */
 enum rxw_io_fault_kind { RXW_IO_FAULT_GSO, RXW_IO_FAULT_SEND, RXW_IO_FAULT_GRO,
 			 RXW_IO_FAULT_STEER, RXW_IO_FAULT_REUSEPORT, RXW_IO_FAULT_KINDS };
@@ -22,11 +21,11 @@ struct rxw_io_fault {
 	uint64_t at; /* 0: when the socket is set up */
 };
 
-/* Parse the rules. 0, or -EINVAL if the text makes no sense. */
+/* Parse the rules. 0, or -EINVAL if one is invalid. */
 int rxw_io_inject_parse(struct rxw_io_sock *s, const char *text);
-/* The errno that the next operation but `ahead` of this kind shall fail with, or 0. */
+/* The errno to inject into the operation of this kind that follows `ahead` others, or 0. */
 int rxw_io_inject_peek(const struct rxw_io_sock *s, enum rxw_io_fault_kind kind, uint64_t ahead);
-/* The errno that this step of the set-up shall fail with, or 0. */
+/* The errno to inject into this step of the set-up, or 0. */
 int rxw_io_inject_setup(const struct rxw_io_sock *s, enum rxw_io_fault_kind kind);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers of the kernel's interface that older C libraries lack; the kernel answers for itself. */
+/*
+ * Constants of the kernel's interface that older C libraries lack; support is detected at run time.
+ */
 #ifndef RXW_IO_IO_LINUX_H
 #define RXW_IO_IO_LINUX_H
 

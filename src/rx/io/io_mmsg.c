@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The back-end for batches: many datagrams, or trains of them, for each system call. */
+/* The batching back-end: many messages, single or segmented, per system call. */
 #include <errno.h>
 
 #include "io/io_sock.h"
@@ -22,7 +22,7 @@ static int mmsg_send(struct rxw_io_sock *s, struct rxw_io_out *out, unsigned n, 
 
 const struct rxw_io_backend rxw_io_backend_mmsg = {
 	.name = "mmsg",
-	.trains = true,
+	.gso = true,
 	.recv = mmsg_recv,
 	.send = mmsg_send,
 };

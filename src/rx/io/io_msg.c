@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The plainest back-end: one datagram for each system call, for any system and as a yardstick. */
+/* The simplest back-end: one datagram per system call, for any system and as a baseline. */
 #include <errno.h>
 
 #include "io/io_sock.h"
@@ -8,7 +8,7 @@ static int msg_recv(struct rxw_io_sock *s, struct rxw_io_in *in, unsigned n, int
 {
 	unsigned i;
 
-	/* Only the first is waited for. */
+	/* Wait for the first one only. */
 	for (i = 0; i < n; i++, flags |= MSG_DONTWAIT) {
 		ssize_t r = recvmsg(s->fd, &in->hdr[i].msg_hdr, flags);
 
@@ -38,7 +38,7 @@ static int msg_send(struct rxw_io_sock *s, struct rxw_io_out *out, unsigned n, i
 
 const struct rxw_io_backend rxw_io_backend_msg = {
 	.name = "msg",
-	.trains = false,
+	.gso = false,
 	.recv = msg_recv,
 	.send = msg_send,
 };

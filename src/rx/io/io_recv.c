@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: batches of datagrams and trains, with a time-out that seldom costs a system call. */
+/* Receiving in batches. The timeout is changed, with a system call, only when it differs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/time.h>
@@ -7,8 +7,8 @@
 #include "io/io_sock.h"
 
 /*
- * The kernel keeps the time-out of a socket: set only when it changes. 0 never gets here. False: it
- * was refused.
+ * The kernel keeps a socket's timeout, so set it only when it changes. `us` is not 0. False:
+ * refused.
  */
 static bool set_timeout(struct rxw_io_sock *s, uint32_t timeout_us)
 {
@@ -42,25 +42,25 @@ static void prepare(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
 
 static void take(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
 {
-	uint64_t datagrams = 0, bytes = 0, trains = 0;
+	uint64_t datagrams = 0, bytes = 0, segmented = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		rxw_io_control_parse(s, &s->in->hdr[i].msg_hdr, s->in->hdr[i].msg_len, &rx[i]);
 		bytes += rx[i].length;
 		if (rx[i].segment < rx[i].length) {
 			datagrams += (rx[i].length + rx[i].segment - 1) / rx[i].segment;
-			trains++;
+			segmented++;
 		} else {
 			datagrams++;
 		}
 	}
 	rxw_io_count(&s->stats.datagrams_received, datagrams);
 	rxw_io_count(&s->stats.bytes_received, bytes);
-	if (trains)
-		rxw_io_count(&s->stats.trains_received, trains);
+	if (segmented)
+		rxw_io_count(&s->stats.trains_received, segmented);
 }
 
-/* Errors of the call itself. Any other is the report of a peer's network, left on the socket. */
+/* Errors of the call itself. Any other errno is a pending ICMP error. */
 static bool is_ours(int error)
 {
 	return error == EBADF || error == ENOTSOCK || error == EFAULT || error == EINVAL ||
@@ -77,12 +77,15 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
 	if (timeout_us == 0) {
 		flags = MSG_DONTWAIT;
 	} else if (!set_timeout(s, timeout_us)) {
-		/* Without one it would wait for ever: the wait is a call of its own then. */
+		/*
+		 * Without a timeout recvmmsg() could wait for ever; wait in a separate call
+		 * instead.
+		 */
 		if (!rxw_io_wait(s, timeout_us))
 			return 0;
 		flags = MSG_DONTWAIT;
 	}
-	/* A pending error is cleared by being told, and says nothing about what can be received. */
+	/* Reporting a pending error clears it; it does not affect received data. */
 	for (unsigned tries = 0; tries < 3; tries++) {
 		prepare(s->in, rx, count);
 		r = s->backend->recv(s, s->in, count, flags);

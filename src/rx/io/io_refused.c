@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of destinations that refused trains: bounded, and each forgotten after a minute. */
+/* Destinations for which GSO was refused: a bounded list, each kept for a minute. */
 #include <string.h>
 #include <time.h>
 
@@ -13,7 +13,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Drop what has run out. Caller holds s->lock. */
+/* Drop expired entries. Caller holds s->lock. */
 static void expire(struct rxw_io_sock *s, uint64_t now)
 {
 	unsigned n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
@@ -31,7 +31,7 @@ bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer)
 {
 	bool found = false;
 
-	/* The usual case costs one load. */
+	/* The common case costs one load. */
 	if (!atomic_load_explicit(&s->refused_count, memory_order_relaxed))
 		return false;
 	rxw_io_lock(s);
@@ -59,7 +59,7 @@ void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error
 		slot = n;
 		atomic_store_explicit(&s->refused_count, n + 1, memory_order_relaxed);
 	} else {
-		/* Full: the one that is nearest to its end makes room. */
+		/* Full: replace the entry that expires first. */
 		for (unsigned i = 1; i < n; i++)
 			if (s->refused[i].until_ms < s->refused[slot].until_ms)
 				slot = i;
@@ -68,8 +68,8 @@ void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error
 	s->refused[slot].until_ms = now + RXW_IO_REFUSED_MS;
 	rxw_io_unlock(s);
 	rxw_io_warn(s, RXW_IO_WARN_GSO_PEER,
-		    "trains (GSO) to %s were refused (%s) while single datagrams went out: "
-		    "sending singly there, trains are tried again in %u s",
+		    "GSO to %s was refused (%s) but single datagrams were sent: "
+		    "no GSO there for %u s",
 		    rxw_addr_text(peer, text, sizeof(text)), strerror(error),
 		    RXW_IO_REFUSED_MS / 1000);
 }

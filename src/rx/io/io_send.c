@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending: entries become messages, these go out in batches; no failure loses or doubles one. */
+/*
+ * Sending: entries are split into messages, which are sent in batches. No failure loses or repeats
+ * one.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -7,17 +10,17 @@
 #include "base/probe.h"
 #include "io/io_sock.h"
 
-/* Where a call of rxw_io_send() stands: all before entry and offset has reached the kernel. */
+/* Progress of a call of rxw_io_send(): everything before entry and offset has been sent. */
 struct cursor {
 	struct rxw_io_tx *tx;
 	unsigned count;
 	unsigned entry;
 	uint32_t offset;
-	bool tried;    /* the message here has failed once */
-	int refusal;   /* errno that a train of this entry met: its rest goes singly */
+	bool tried;    /* this message has failed once */
+	int refusal;   /* errno with which GSO was refused for this entry: send the rest singly */
 };
 
-/* A place in the iovecs of an entry. */
+/* A position in the iovecs of an entry. */
 struct place {
 	unsigned iov;
 	size_t offset;
@@ -32,7 +35,7 @@ static struct place find(const struct rxw_io_tx *t, size_t offset)
 	return p;
 }
 
-/* Bytes [p, p + length) of the entry as iovecs of the batch. False: no room for them. */
+/* Add bytes [p, p + length) of the entry to the iovecs of the batch. False: no room. */
 static bool slice(struct rxw_io_out *out, struct msghdr *m, const struct rxw_io_tx *t,
 		  struct place *p, size_t length)
 {
@@ -62,16 +65,16 @@ static bool slice(struct rxw_io_out *out, struct msghdr *m, const struct rxw_io_
 	return length == 0;
 }
 
-/* Bytes of the message that starts at `offset`: the rest, a train, or one datagram. */
+/* The message that starts at `offset`: the rest of the entry, several segments, or one datagram. */
 static struct rxw_io_piece cut(const struct rxw_io_sock *s, const struct rxw_io_tx *t,
-			       uint32_t offset, bool trains)
+			       uint32_t offset, bool gso)
 {
 	uint32_t most = s->family == AF_INET ? RXW_IO_MAX_PAYLOAD4 : RXW_IO_MAX_PAYLOAD6;
 	uint32_t segment = t->segment && t->segment < t->length ? t->segment : t->length;
 	uint32_t n = 1;
 	struct rxw_io_piece p = { .segments = 1, .fragment = t->fragment };
 
-	if (trains && segment < t->length) {
+	if (gso && segment < t->length) {
 		n = most / segment;
 		if (n > RXW_IO_SEGMENTS)
 			n = RXW_IO_SEGMENTS;
@@ -85,11 +88,11 @@ static struct rxw_io_piece cut(const struct rxw_io_sock *s, const struct rxw_io_
 		p.segments = (uint16_t)((p.length + segment - 1) / segment);
 	if (p.segments == 0)
 		p.segments = 1;
-	p.train = p.segments > 1;
+	p.segmented = p.segments > 1;
 	return p;
 }
 
-/* The next message into the batch. False: the batch is full for it. */
+/* Add the next message to the batch. False: no room for it. */
 static bool put(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_io_tx *t,
 		const struct rxw_io_piece *p, uint32_t offset, struct place *place)
 {
@@ -105,15 +108,15 @@ static bool put(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_
 	} else if (!slice(out, m, t, place, p->length)) {
 		return false;
 	}
-	m->msg_controllen = rxw_io_control_build(c, s, t, p->train ? t->segment : 0);
+	m->msg_controllen = rxw_io_control_build(c, s, t, p->segmented ? t->segment : 0);
 	m->msg_control = m->msg_controllen ? c->bytes : NULL;
 	out->piece[out->n++] = *p;
 	return true;
 }
 
 /*
- * Fill a batch from the cursor on. A message that may be fragmented goes alone, since the socket is
- * switched for it. Empty only if an entry has more pieces of memory than a batch can hold.
+ * Fill a batch from the cursor on. A message that may be fragmented is sent alone, since the socket
+ * is switched for it. The batch is empty only if an entry has more iovecs than a batch can hold.
  */
 static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cursor *c)
 {
@@ -122,13 +125,13 @@ static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cu
 	out->n = out->iov_used = 0;
 	for (unsigned e = c->entry; e < c->count && out->n < RXW_IO_BATCH; e++, offset = 0) {
 		const struct rxw_io_tx *t = &c->tx[e];
-		bool trains = s->gso && !t->fragment && !(e == c->entry && c->refusal) &&
+		bool gso = s->gso && !t->fragment && !(e == c->entry && c->refusal) &&
 			      t->segment && t->segment < t->length &&
 			      !rxw_io_refused(s, &t->path->peer);
 		struct place place = find(t, offset);
 
 		do {
-			struct rxw_io_piece p = cut(s, t, offset, trains);
+			struct rxw_io_piece p = cut(s, t, offset, gso);
 
 			p.entry = e;
 			if (p.fragment && out->n)
@@ -144,12 +147,10 @@ static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cu
 
 static enum rxw_io_fault_kind kind_of(const struct rxw_io_piece *p)
 {
-	return p->train ? RXW_IO_FAULT_GSO : RXW_IO_FAULT_SEND;
+	return p->segmented ? RXW_IO_FAULT_GSO : RXW_IO_FAULT_SEND;
 }
 
-/*
- * Hand over what fault injection lets through: all, or what comes before the one that shall fail.
- */
+/* Send the messages before the one that fault injection fails, or all. */
 static int submit_injected(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
 {
 	uint64_t ahead[RXW_IO_FAULT_KINDS] = { 0 };
@@ -174,10 +175,9 @@ static int submit_injected(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 }
 
 /*
- * IPv4 has no control message that allows fragmentation of one datagram, and IPv6's leaves the
- * size of the fragments to the device; so the socket is switched for the time of one call. A
- * datagram that another thread sends meanwhile goes without DF: a probe of the path MTU that is
- * fragmented for that is the worst that can come of it.
+ * IPv4 has no control message that allows fragmentation of one datagram, and IPv6's leaves the size
+ * of the fragments to the device. Therefore the socket is switched for one call. A datagram that
+ * another thread sends meanwhile is sent without DF; at worst, a path MTU probe is fragmented.
  */
 static int submit_fragment(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
 {
@@ -203,8 +203,8 @@ static int submit(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
 }
 
 /*
- * The socket was switched by another thread while this one sent: what was refused may have been
- * refused for that. Waits until it is as usual again.
+ * True if another thread switched the socket during the send, which may have caused the error.
+ * Waits until it is switched back.
  */
 static bool was_switched(struct rxw_io_sock *s, unsigned before, bool fragment)
 {
@@ -215,7 +215,7 @@ static bool was_switched(struct rxw_io_sock *s, unsigned before, bool fragment)
 	return true;
 }
 
-/* The entry at the cursor is done with, well or badly. */
+/* The entry at the cursor is finished, with or without an error. */
 static void next_entry(struct cursor *c)
 {
 	c->entry++;
@@ -224,11 +224,11 @@ static void next_entry(struct cursor *c)
 	c->refusal = 0;
 }
 
-/* The first n messages of the batch are the kernel's now. */
+/* The kernel took the first n messages of the batch. */
 static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_out *out,
 		    unsigned n)
 {
-	uint64_t datagrams = 0, bytes = 0, trains = 0;
+	uint64_t datagrams = 0, bytes = 0, segmented = 0;
 
 	c->tried = false;
 	for (unsigned i = 0; i < n; i++) {
@@ -236,40 +236,40 @@ static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io
 		struct rxw_io_tx *t = &c->tx[p->entry];
 
 		RXW_PROBE(datagram_out, &t->path->peer.u.sa, p->length,
-			  p->train ? t->segment : p->length);
+			  p->segmented ? t->segment : p->length);
 		datagrams += p->segments;
 		bytes += p->length;
-		trains += p->train;
+		segmented += p->segmented;
 		t->sent_segments = (uint16_t)(t->sent_segments + p->segments);
 		c->offset += p->length;
 		if (c->offset < t->length)
 			continue;
-		/* The proof that it was the train and not the path: the same bytes went singly. */
+		/* The same bytes were sent singly: GSO was refused, not the path. */
 		if (c->refusal)
 			rxw_io_refuse(s, &t->path->peer, c->refusal);
 		next_entry(c);
 	}
 	rxw_io_count(&s->stats.datagrams_sent, datagrams);
 	rxw_io_count(&s->stats.bytes_sent, bytes);
-	if (trains)
-		rxw_io_count(&s->stats.trains_sent, trains);
+	if (segmented)
+		rxw_io_count(&s->stats.trains_sent, segmented);
 }
 
-/* Errors with which a kernel or device refuses a train for being one. */
-static bool refuses_train(int error)
+/* Errors with which a kernel or device refuses GSO. */
+static bool refuses_gso(int error)
 {
 	return error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP ||
 	       error == ENOPROTOOPT;
 }
 
 /*
- * The message at the cursor failed. Nearly every errno may be the report of a router about
- * somebody else's datagram, left on the socket and told to whoever comes next; therefore each
- * gets one retry, except those that no router causes and a train does.
+ * The message at the cursor failed. Nearly every errno may be a pending ICMP error about another
+ * datagram, which the kernel reports to the next call. Therefore each message gets one retry,
+ * except after errors that only GSO causes.
  */
 static void failed(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_piece *p, int error)
 {
-	if (!(p->train && (error == EIO || error == EINVAL))) {
+	if (!(p->segmented && (error == EIO || error == EINVAL))) {
 		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
 		if (!c->tried) {
 			c->tried = true;
@@ -277,7 +277,7 @@ static void failed(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_
 			return;
 		}
 	}
-	if (p->train && refuses_train(error)) {
+	if (p->segmented && refuses_gso(error)) {
 		c->refusal = error;
 		c->tried = false;
 		return;
@@ -319,10 +319,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 		r = submit(s, &out, flags);
 		if (r > 0) {
 			advance(s, &c, &out, (unsigned)r);
-			/*
-			 * Why the next one failed was not told; it may have been a pending
-			 * report.
-			 */
+			/* The errno of the next message is unknown; it may be a pending report. */
 			if ((unsigned)r < out.n)
 				atomic_store_explicit(&s->errors_pending, true,
 						      memory_order_relaxed);

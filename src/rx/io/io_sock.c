@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One socket: made, set up, bound; each option that is refused degrades with one warning. */
+/* One socket: create, configure, bind. An option that the kernel refuses is logged once. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -28,9 +28,9 @@ static size_t buffer_size(int fd, int option)
 }
 
 /*
- * Ask for a buffer, first without regard to the system's limit (CAP_NET_ADMIN), then within it.
- * Returns what was granted in bytes of kernel memory, which counts whole pages and structures and
- * is therefore twice the number asked for.
+ * Request a buffer, first beyond the system's limit (CAP_NET_ADMIN), then within it. Returns the
+ * size granted in bytes of kernel memory, which includes the kernel's overhead: twice the size
+ * requested.
  */
 static size_t set_buffer(struct rxw_io_sock *s, size_t wanted, int option, int force)
 {
@@ -47,8 +47,8 @@ static size_t buffer_wanted(size_t configured)
 }
 
 /*
- * Buffers within the system's limit are the rule for whoever is not root, and transfers are fast
- * with them: a note for a server's log, no warning.
+ * Without root, buffers are usually limited by the system, and transfers are still fast: log this
+ * as information, not as a warning.
  */
 static void set_buffers(struct rxw_io_sock *s, const struct rxw_io_options *o)
 {
@@ -64,9 +64,9 @@ static void set_buffers(struct rxw_io_sock *s, const struct rxw_io_options *o)
 }
 
 /*
- * DF always, so that a router's answer or the loss tells the path MTU; "probe" and not "do",
- * because then the kernel's cache of path MTUs, which anybody who can guess a port pair can lower
- * by one forged ICMP message, refuses nothing: only a datagram larger than the device's MTU is
+ * Always set DF, so that ICMP errors or losses reveal the path MTU. "probe" makes the kernel ignore
+ * its path MTU cache, which one forged ICMP message with a guessed port pair can lower; with "do"
+ * it would refuse datagrams because of it. Only a datagram larger than the device's MTU fails with
  * EMSGSIZE.
  */
 int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
@@ -76,9 +76,9 @@ int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
 		return set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER,
 			       allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
 	/*
-	 * Routers of IPv6 do not cut, and the kernel cuts only what is longer than the path MTU
-	 * that it knows (IPV6_MTU changes nothing about that): behind a router that drops silently,
-	 * a datagram that was too long once is so for ever.
+	 * IPv6 routers do not fragment, and the kernel fragments only datagrams longer than the
+	 * path MTU that it knows (IPV6_MTU does not change that). Where a router drops silently, a
+	 * datagram that is too long is lost every time.
 	 */
 	return set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
 		       allow ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_PROBE);
@@ -90,7 +90,7 @@ static void option(struct rxw_io_sock *s, int level, int name, int value, const 
 
 	if (rc < 0)
 		rxw_io_warn(s, RXW_IO_WARN_OPTION,
-			    "socket option %s was refused (%s): going on without", text,
+			    "the kernel refused socket option %s (%s); continuing without it", text,
 			    strerror(-rc));
 }
 
@@ -114,8 +114,8 @@ static void set_family_options(struct rxw_io_sock *s)
 }
 
 /*
- * Whether the kernel has the system calls for batches, and nobody who filters them says no: none
- * is asked to be moved. Without them there is the plainest back-end, which knows no trains.
+ * Check, with empty batches, that the kernel has sendmmsg and recvmmsg and no filter denies them.
+ * Otherwise use the simplest back-end, which has no GSO or GRO.
  */
 static void probe_batches(struct rxw_io_sock *s)
 {
@@ -130,19 +130,19 @@ static void probe_batches(struct rxw_io_sock *s)
 	s->backend = &rxw_io_backend_msg;
 	rxw_io_warn(s, RXW_IO_WARN_MMSG,
 		    "the kernel refused sendmmsg or recvmmsg (%s): one system call for each "
-		    "datagram, and no trains", strerror(errno));
+		    "datagram, without GSO and GRO", strerror(errno));
 #else
 	(void)s;
 #endif
 }
 
-/* Whether the kernel knows trains: setting "none" succeeds only then. */
-static void probe_trains(struct rxw_io_sock *s, const struct rxw_io_options *o)
+/* Check for GSO: setting a segment size of 0 succeeds only if the kernel supports it. */
+static void probe_gso(struct rxw_io_sock *s, const struct rxw_io_options *o)
 {
 	int rc;
 
 	s->gso = s->gro = false;
-	if (!s->backend->trains)
+	if (!s->backend->gso)
 		return;
 	if (o->gso) {
 		rc = -rxw_io_inject_setup(s, RXW_IO_FAULT_GSO);
@@ -152,7 +152,7 @@ static void probe_trains(struct rxw_io_sock *s, const struct rxw_io_options *o)
 		if (rc < 0) {
 			rxw_io_count(&s->stats.gso_fallbacks, 1);
 			rxw_io_warn(s, RXW_IO_WARN_GSO,
-				    "no trains are sent: the kernel refused UDP_SEGMENT (%s)",
+				    "sending without GSO: the kernel refused UDP_SEGMENT (%s)",
 				    strerror(-rc));
 		}
 	}
@@ -164,15 +164,15 @@ static void probe_trains(struct rxw_io_sock *s, const struct rxw_io_options *o)
 		if (rc < 0) {
 			rxw_io_count(&s->stats.gro_fallbacks, 1);
 			rxw_io_warn(s, RXW_IO_WARN_GRO,
-				    "no trains are received: the kernel refused UDP_GRO (%s)",
+				    "receiving without GRO: the kernel refused UDP_GRO (%s)",
 				    strerror(-rc));
 		}
 	}
 }
 
 /*
- * Bound to one address, nothing is to be told of each datagram: which address it was sent to is known,
- * and what is sent leaves from it.
+ * A socket bound to one address needs no IP_PKTINFO: all datagrams are sent to and from that
+ * address.
  */
 static void note_local(struct rxw_io_sock *s, const struct rxw_addr *bind)
 {
@@ -238,7 +238,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	s->fd = socket(s->family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
 	if (s->fd < 0)
 		return -errno;
-	/* One group for each family: a socket of IPv6 leaves the port's IPv4 half alone. */
+	/* One group per family: an IPv6 socket does not take the IPv4 port. */
 	if (s->family == AF_INET6 && (rc = set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) < 0)
 		return rc;
 	set_buffers(s, o);
@@ -248,7 +248,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	note_local(s, &o->bind);
 	set_family_options(s);
 	probe_batches(s);
-	probe_trains(s, o);
+	probe_gso(s, o);
 	return join ? bind_joining(s, join) : bind_first(s, &o->bind);
 }
 

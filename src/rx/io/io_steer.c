@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steering: a program in the kernel picks the socket of a port by the second word of a datagram. */
+/* Steering: a kernel program selects a port's socket by the second word of a datagram. */
 #include <errno.h>
 #include <linux/filter.h>
 
@@ -8,8 +8,9 @@
 
 /*
  * Offset 0 is the UDP payload. The word is the connection id of an Rx header, whose two low bits
- * are the channel: all calls of a connection go one way. A datagram too short to have it ends the
- * program with 0, the first socket. A train is steered by its first datagram.
+ * are the channel: all calls of a connection reach the same socket. For a datagram too short to
+ * hold the word the program returns 0, the first socket. The first datagram of a GRO message
+ * selects its socket.
  */
 int rxw_io_sock_steer(struct rxw_io_sock *s, unsigned sockets, bool wrong)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Floor 2 of librxwire: the system calls. Sources and private headers, one pair a line.
+# The I/O layer of librxwire: the socket system calls. Each source with its private header.
 
 rx_sources += src/rx/io/io.h
 rx_sources += src/rx/io/io_sock.h src/rx/io/io_linux.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Service keys: key files, keytabs, and memory for secrets. Sources and private headers, one pair a line.
+# Service keys: key files, keytabs, and memory for secrets. Each source with its private header.
 
 rx_sources += \
 	src/rx/keys/advice.c src/rx/keys/advice.h \

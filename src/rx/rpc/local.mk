@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Floor 5 of librxwire: what generated stubs stand on. Sources and private headers, one pair a line.
+# The RPC layer of librxwire: the runtime of generated stubs. Each source with its private header.
 
 rx_sources += \
 	src/rx/rpc/multi.c \

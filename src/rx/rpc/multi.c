@@ -2,10 +2,10 @@
 /*
  * One procedure on many connections at a time.
  *
- * Calls tell of their replies through callbacks, on whatever thread that happens; the thread that
- * asks for the next step starts them and reads them. A connection carries four calls at a time:
- * members that find none free wait in their group, the members of one connection, until one of the
- * group has ended. So a connection may be named any number of times.
+ * A callback, on any thread, reports that a call has a reply; the thread that asks for the next
+ * step begins the calls and reads the replies. A connection has four channels. Members that find
+ * none free wait in their group, which holds the members of one connection, until another member of
+ * it ends. A connection may therefore be given any number of times.
  */
 #include <pthread.h>
 #include <time.h>
@@ -15,12 +15,12 @@
 #include "api/observer.h"
 #include "rpc/refusal.h"
 
-#define RETRY_NS 5000000 /* other users of a connection tell nobody when they are through */
+#define RETRY_NS 5000000 /* calls of others on a connection end without notice */
 
 enum state {
 	WAITING, /* not begun */
 	OPEN,	 /* begun; its arguments are being encoded, or its reply is awaited */
-	TOLD,	 /* handed out as RXW_RPC_REPLY */
+	TOLD,	 /* returned as RXW_RPC_REPLY */
 	OVER
 };
 
@@ -32,32 +32,32 @@ struct member {
 	rxw_connection *connection;
 	rxw_call *call;
 	enum state state;
-	unsigned next;	/* the next that waits in its group; NONE = no further one */
-	unsigned ready; /* the next in the list of those that can be read; lock */
+	unsigned next;	/* next waiting member of the group; NONE = the last */
+	unsigned ready; /* next in the list of readable members; lock */
 	bool sent;	/* its arguments have been encoded; lock */
-	bool listed;	/* it is or was in that list; lock */
-	bool event;	/* something can be read; lock */
+	bool listed;	/* is or was in that list; lock */
+	bool event;	/* is readable; lock */
 };
 
-/* The members of one connection; it stands at the place of the first. */
+/* The members of one connection, at the index of the first one. */
 struct group {
-	unsigned first, last; /* those that wait, NONE = nobody */
-	unsigned open;	      /* calls of its members now */
-	unsigned next;	      /* in the list of groups to look at */
+	unsigned first, last; /* waiting members; NONE = empty */
+	unsigned open;	      /* current calls of its members */
+	unsigned next;	      /* next in the list of groups to retry */
 	bool listed;
 };
 
 #define NONE UINT32_MAX
 
 /*
- * `lock` covers what callbacks touch, as the members above and below say; all else belongs to the
- * thread that asks for the next step. Nothing of a call is done while it is held.
+ * `lock` covers the fields that callbacks use, marked "lock"; all others belong to the thread that
+ * asks for the next step. No function of a call is called with it held.
  */
 struct rxw_rpc_multi {
 	unsigned count, over;
 	unsigned deadline_ms; /* of each call; fixed */
-	unsigned fresh;	 /* members from here on were never tried */
-	unsigned groups; /* list of groups to try again */
+	unsigned fresh;	 /* first member that was never tried */
+	unsigned groups; /* list of groups to retry */
 	int32_t code;	 /* of the latest member that could not begin */
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* `head` is no longer NONE */
@@ -161,7 +161,7 @@ void rxw_rpc_multi_destroy(struct rxw_rpc_multi *multi)
 
 /* -- replies -------------------------------------------------------------------------------- */
 
-/* Lock held: a member with all said and something to read joins the list, once. */
+/* Lock held: add a member to the list, once, when its request is complete and it is readable. */
 static void list_reply(struct rxw_rpc_multi *m, unsigned index)
 {
 	struct member *me = &m->member[index];
@@ -232,8 +232,8 @@ static int begin(struct rxw_rpc_multi *m, unsigned index)
 }
 
 /*
- * Begin a member if one can be: 1, and *index is set; 0: none; else the result of a member that
- * never will.
+ * Begin a member if possible: 1, and *index is set; 0: none can begin; negative: the result of a
+ * member that cannot begin at all.
  */
 static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 {
@@ -242,7 +242,7 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 	while (m->fresh < m->count) {
 		unsigned i = m->fresh++;
 
-		/* Behind others of its connection it waits for its turn. */
+		/* Others of its connection are waiting: queue it after them. */
 		r = m->member[i].group->first == NONE ? begin(m, i) : -RXW_EAGAIN;
 		if (r == -RXW_EAGAIN) {
 			wait_in_group(m, i);
@@ -267,7 +267,10 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 			}
 			return r ? r : 1;
 		}
-		/* Its own calls will tell; others that use the connection will not. */
+		/*
+		 * The end of its own calls is reported; that of other calls on the connection is
+		 * not.
+		 */
 		if (g->open) {
 			*link = g->next;
 			g->listed = false;
@@ -280,7 +283,7 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 
 /* -- steps ---------------------------------------------------------------------------------- */
 
-/* The next reply, NONE if there was none for as long as there is nothing else to do. */
+/* Wait for the next reply until there is something else to do; then NONE. */
 static unsigned next_reply(struct rxw_rpc_multi *m)
 {
 	struct timespec until;
@@ -304,7 +307,7 @@ static unsigned next_reply(struct rxw_rpc_multi *m)
 	return index;
 }
 
-/* On a thread that must not wait: the next member whose reply is not there is given up. */
+/* On a thread that must not wait: abandon the next member without a reply. */
 static bool refuse_one(struct rxw_rpc_multi *m, unsigned *index)
 {
 	for (unsigned i = 0; i < m->count; i++) {
@@ -363,7 +366,7 @@ void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, int32_t 
 	struct member *me = &multi->member[index];
 	bool failed = code || rxw_call_send_end(me->call);
 
-	/* The code comes out where the reply would, behind those that have come. */
+	/* The code is returned in the order of the replies, after those received before. */
 	if (failed)
 		rxw_call_abort(me->call, code);
 	pthread_mutex_lock(&multi->lock);

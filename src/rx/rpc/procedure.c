@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A procedure call from begin to end, at the client and at the server; who is told of it. */
+/* A procedure call from begin to end, on the client and on the server; notifying observers. */
 #include <errno.h>
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "api/observer.h"
 #include "rpc/refusal.h"
 
-/* errno values that a package of dense opcodes sends as other numbers (rx-protocol 9.4). */
+/* errno values that a package with dense opcodes sends as other codes (rx-protocol 9.4). */
 #define LINUX_ENOSPC 28
 #define LINUX_EDQUOT 122
 #define WIRE_ENOSPC  108
@@ -22,7 +22,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Everything of a report but its times and its code. */
+/* All of a report except its times and its code. */
 static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_observed *seen,
 		     struct sockaddr_storage *peer)
 {
@@ -89,7 +89,7 @@ int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface
 
 	if (observed)
 		describe(&r, call, &seen, &peer);
-	/* An error that the call has already is stronger than the abort asked for here. */
+	/* An error that the call already has takes precedence over this abort. */
 	code = rxw_call_end(call, code, NULL);
 	if (observed) {
 		r.code = code;
@@ -133,7 +133,7 @@ static int32_t swap_errno(int32_t code)
 	}
 }
 
-/* What is seen behind a stub is an effect of the call's own error, if it has one. */
+/* If the call has an error, the stub's result is a consequence of it. */
 static int32_t judge(const rxw_call *call, int32_t code)
 {
 	int32_t own = code ? rxw_call_error(call, NULL) : 0;
@@ -141,7 +141,7 @@ static int32_t judge(const rxw_call *call, int32_t code)
 	return own ? own : code;
 }
 
-/* Opcode `entry` was asked for; NULL: one that is unknown. */
+/* The client requested opcode `entry`; NULL: an unknown one. */
 static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 		   const struct rxw_rpc_service *base, const void *service,
 		   const struct rxw_rpc_entry *entry, int32_t opcode)
@@ -174,7 +174,7 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	opcode = (int32_t)rxw_xdr_load32(word);
 	entry = find(table, opcode);
 	code = run(call, table, base, service, entry, opcode);
-	/* An observer that came while the stub ran would be told of a time that was not taken. */
+	/* An observer added while the stub ran is skipped, since no start time was taken. */
 	if (entry && entered && rxw_call_observed(call, &seen)) {
 		struct rxw_rpc_report r = {.interface = table->interface,
 					   .function = entry->function,

@@ -6,8 +6,8 @@
 #include <rxwire/types.h>
 
 /*
- * From the result of rxw_call_try_begin(), and its code: that code, such as that of a ticket which
- * expired, or of this side's own trouble: ENOMEM, say, as a code.
+ * From the result of rxw_call_try_begin() and its code: that code if there is one, such as that of
+ * an expired ticket; otherwise the code for a local error, such as ENOMEM.
  */
 int32_t rxw_rpc_refusal(int result, int32_t code);
 

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XDR on the streams of a call: a window of memory that is written out when it is full, or moves
- * along with what is read. A request or reply that fits costs one rxw_call_write() or one read.
+ * XDR on the streams of a call: a window of memory that is written when it is full, or follows the
+ * bytes read. A request or reply that fits costs one rxw_call_write() or one read.
  */
 #include <rxwire/rpc.h>
 
 #define DEFAULT_LIMIT ((size_t)256 << 20)
-/* What decoding may allocate: so much, and so many bytes for each byte of the limit. */
+/*
+ * Limit of allocations while decoding: a constant, plus a number of bytes for each byte of the
+ * limit.
+ */
 #define BUDGET_BASE ((size_t)64 << 10)
 #define BUDGET_RATE 16
 
-/* The cursor stands first in its stream. */
+/* The cursor is the first member of its stream. */
 static struct rxw_rpc_stream *stream_of(struct rxw_xdr *x)
 {
 	return (struct rxw_rpc_stream *)x;
 }
 
 /*
- * A reply that has begun stops its request (rx-protocol 2.1). That is no failure: whoever answers
- * has read as much as it wanted.
+ * The beginning of a reply ends its request (rx-protocol 2.1). That is not an error: the server has
+ * read as much as it needs.
  */
 static bool answered(rxw_call *call, ssize_t written)
 {
@@ -26,7 +29,7 @@ static bool answered(rxw_call *call, ssize_t written)
 	       rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
 }
 
-/* Write the window out. Less than all is written only by calls that must not wait. */
+/* Write the window. Only calls that must not wait write less than all of it. */
 static bool write_out(struct rxw_rpc_stream *s)
 {
 	size_t length = (size_t)(s->xdr.at - s->xdr.start);
@@ -40,7 +43,7 @@ static bool write_out(struct rxw_rpc_stream *s)
 
 static bool more_to_write(struct rxw_xdr *x, size_t size)
 {
-	(void)size; /* at most RXW_XDR_BLOCK: an empty window has room for it */
+	(void)size; /* at most RXW_XDR_BLOCK, which fits an empty window */
 	return write_out(stream_of(x));
 }
 
@@ -59,7 +62,7 @@ bool rxw_rpc_flush(struct rxw_rpc_stream *s)
 	return !s->xdr.failed && write_out(s);
 }
 
-/* What an exact reader may ask for: `need`, or more of what comes in any case. */
+/* Bytes that an exact reader may request: `need`, or more if they belong to the item anyway. */
 static size_t most(size_t need, size_t room, size_t least)
 {
 	if (least > room)
@@ -67,7 +70,10 @@ static size_t most(size_t need, size_t room, size_t least)
 	return least > need ? least : need;
 }
 
-/* Have min(size, window) bytes at the cursor; what follows the window begins at its front. */
+/*
+ * Make min(size, window) bytes available at the cursor; later bytes start at the front of the
+ * window.
+ */
 static bool more_to_read(struct rxw_xdr *x, size_t size)
 {
 	struct rxw_rpc_stream *s = stream_of(x);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Security class 4: tokens, RFC 3961 ciphers, the negotiation service. Sources and private headers, one pair a line.
+# Security class 4: tokens, RFC 3961 ciphers, the negotiation service. Each source with its private header.
 
 rx_public_headers += src/rx/rxwire/rxgk.h
 rx_sources += src/rx/rxgk/class.c src/rx/rxgk/conn.h

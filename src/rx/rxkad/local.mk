@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Security class 2: Kerberos tickets and fcrypt. Sources and private headers, one pair a line.
+# Security class 2: Kerberos tickets and fcrypt. Each source with its private header.
 
 rx_public_headers += src/rx/rxwire/rxkad.h
 

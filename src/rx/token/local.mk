@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tokens of clients, of whatever security class. Sources and private headers, one pair a line.
+# Tokens of clients, of whatever security class. Each source with its private header.
 
 rx_sources += \
 	src/rx/token/negotiated.c src/rx/token/negotiated.h \
