@@ -76,7 +76,7 @@ may_include src/rx/proto/output "$config|base/.*|proto/(core/core|event/event|st
 may_include src/rx/proto/peer   "$config|base/.*|proto/peer/peer[.]h"
 may_include src/rx/proto/auth   "$config|base/.*|proto/(core/core|output/output|auth/auth|state)[.]h|rxwire/security[.]h"
 for module in recvq recv sendq send; do
-	may_include src/rx/proto/$module "$config|base/.*|proto/$below[.]h"
+	may_include src/rx/proto/$module "$config|base/.*|proto/${below}[.]h"
 done
 may_include src/rx/proto/call "$config|base/.*|proto/(call/call|state)[.]h"
 may_include src/rx/proto/conn "$config|base/.*|proto/(call/call|conn/conn|state)[.]h"
@@ -114,7 +114,7 @@ server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callba
 server_module() {
 	module=$1 ok="$config|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
 	shift
-	for lower; do ok="$ok|fileserver/$lower/$lower[.]h"; done
+	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	may_include "src/fileserver/$module" "$ok"
 	may_include "src/tests/fileserver/$module" \
 		"$config|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/$module/.*|$server_headers"
