@@ -68,13 +68,13 @@ struct rxw_pcall {
 	uint32_t number;
 	int32_t error;
 	enum rxw_origin error_origin;
-	struct rxw_outlink out;
+	struct rxw_outlink out; /* of output, as the next */
 	struct rxw_abortstate abort;
-	struct rxw_sendq tx;
-	struct rxw_proof proof;
-	struct rxw_recvq rx;
-	struct rxw_ackstate ack;
-	struct rxw_calltimers timer;
+	struct rxw_sendq tx;	     /* of sendq and send */
+	struct rxw_proof proof;	     /* of send */
+	struct rxw_recvq rx;	     /* of recvq */
+	struct rxw_ackstate ack;     /* of recv */
+	struct rxw_calltimers timer; /* of call */
 	struct rxw_calltimes time;
 	struct rxw_callcounts count;
 };
@@ -166,8 +166,8 @@ struct rxw_pconn {
 	bool crowded;		/* queue at most 2 packets until the address is validated */
 	bool evicted;		/* not in its table: a packet makes a new connection */
 	uint64_t last_heard, last_sent;
-	struct rxw_auth auth;
-	struct rxw_recvshare rx;
+	struct rxw_auth auth;	 /* of auth */
+	struct rxw_recvshare rx; /* of recvq and recv */
 	struct rxw_conncounts count;
 };
 

@@ -110,10 +110,10 @@ enum rxw_input_result {
 	RXW_INPUT_VERIFY,   /* verify() each packet without the lock, set `verified`, input again */
 	RXW_INPUT_VALIDATED /* of rxw_pcall_input(): the address is validated, for all calls */
 };
-/* A run for this call. */
+/* A run for this call, of any type but DATA. */
 enum rxw_input_result rxw_pcall_input(struct rxw_pcall *p, const struct rxw_rxrun *run,
 				      struct rxw_out *out);
-/* The same, of DATA. */
+/* A run of DATA for this call. */
 enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run,
 					   struct rxw_out *out);
 

@@ -293,8 +293,6 @@ enum rxw_input_result rxw_pcall_input(struct rxw_pcall *p, const struct rxw_rxru
 				      struct rxw_out *out)
 {
 	switch (run->head.type) {
-	case RXW_DATA:
-		return rxw_pcall_input_data(p, run, out);
 	case RXW_ACK:
 		return input_ack(p, run, out);
 	case RXW_BUSY:

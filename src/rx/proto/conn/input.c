@@ -155,7 +155,8 @@ static enum rxw_input_result input_channel(struct rxw_pconn *c, const struct rxw
 	if (ours && h->type == RXW_BUSY)
 		c->busy_until[channel] = out->now + BUSY_AVOID;
 	if (ours && p != NULL)
-		return rxw_pcall_input(p, run, out);
+		return h->type == RXW_DATA ? rxw_pcall_input_data(p, run, out)
+					   : rxw_pcall_input(p, run, out);
 	if (ours) {
 		rxw_finished_input(c, channel, run, out);
 		return RXW_INPUT_DONE;
