@@ -12,19 +12,19 @@ const char *rxw_kerberos_advice(int32_t code)
 	switch (code) {
 	case KRB5KRB_AP_ERR_TKT_EXPIRED:
 	case KRB5KDC_ERR_NAME_EXP:
-		return "; get new tickets with kinit (or kinit -R, before they end)";
+		return "; get new tickets with kinit (or kinit -R, before they expire)";
 	case KRB5KRB_AP_ERR_TKT_NYV:
 	case KRB5KDC_ERR_NEVER_VALID:
 	case KRB5KRB_AP_ERR_SKEW:
 	case KRB5_KDCREP_SKEW:
-		return "; the clocks of this machine, the server and the KDC must agree: let NTP set them";
+		return "; the clocks of this host, the server and the KDC must agree: use NTP";
 	case KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN:
-		return "; is the cell's name right, or is its realm to be given?";
+		return "; check the cell's name, or give its realm";
 	case KRB5_REALM_UNKNOWN:
 	case KRB5_REALM_CANT_RESOLVE:
 	case KRB5_KDC_UNREACH:
 	case KRB5KDC_ERR_WRONG_REALM:
-		return "; krb5.conf must say where the realm has its KDC, and the realms must trust each other";
+		return "; krb5.conf must name the realm's KDC, with trust between the realms";
 	case KRB5KRB_AP_ERR_BADKEYVER:
 	case KRB5KRB_AP_ERR_NOKEY:
 	case KRB5KRB_AP_ERR_BAD_INTEGRITY:
@@ -33,10 +33,10 @@ const char *rxw_kerberos_advice(int32_t code)
 	case KRB5KRB_AP_ERR_NOT_US:
 	case KRB5_KT_NOTFOUND:
 	case KRB5_KT_KVNONOTFOUND:
-		return "; the server's keytab has not the key that the ticket is for: kinit again, or put that key there";
+		return "; the server's keytab lacks the ticket's key: run kinit again, or add it";
 	case KRB5KDC_ERR_ETYPE_NOSUPP:
 	case KRB5_PROG_ETYPE_NOSUPP:
-		return "; the KDC, the server and this machine must permit an encryption type in common";
+		return "; KDC, server and this host must permit a common encryption type";
 	default:
 		return "";
 	}

@@ -37,9 +37,11 @@ static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *k
 	int result;
 
 	if (rxw_key_check(key->type, key->kvno, key->enctype, key->length) < 0) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: %u bytes are no key of type %u, enctype %d", number,
-			 at, key->length, key->type, key->enctype);
+		snprintf(
+			error, RXW_KEY_FILE_ERROR,
+			"key %u, at byte %zu: %u bytes is the wrong length for a key of "
+			 "type %u, enctype %d",
+			number, at, key->length, key->type, key->enctype);
 		return -RXW_EDECODE;
 	}
 	if (own.count)
@@ -68,20 +70,20 @@ static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size
 
 	if (size - start < EXT_HEAD) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: the file ends in the middle of it", number, start);
+			 "key %u, at byte %zu: the file ends within the key", number, start);
 		return -RXW_EDECODE;
 	}
 	if (word(p) != EXT_WORDS) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: its head has %u bytes instead of 16", number, start,
-			 word(p));
+			 "key %u, at byte %zu: its header has %u bytes instead of 16", number,
+			 start, word(p));
 		return -RXW_EDECODE;
 	}
 	length = word(p + 16);
 	if (length > size - start - EXT_HEAD) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: %u bytes of key, of which the file has %zu", number,
-			 start, length, size - start - EXT_HEAD);
+			 "key %u, at byte %zu: the key has %u bytes, but the file only %zu more",
+			 number, start, length, size - start - EXT_HEAD);
 		return -RXW_EDECODE;
 	}
 	*at = start + EXT_HEAD + length;
@@ -114,7 +116,8 @@ static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct r
 		result = parse_ext_key(data, size, i, &at, list, first, &key, error);
 	if (result == 0 && at != size) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "%zu bytes behind the last of %u keys, at byte %zu", size - at, count, at);
+			 "%zu extra bytes after the last of %u keys, at byte %zu", size - at, count,
+			 at);
 		result = -RXW_EDECODE;
 	}
 	explicit_bzero(&key, sizeof(key));
@@ -163,13 +166,11 @@ int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsi
 	int result;
 
 	if (size > RXW_KEY_FILE_MAX) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too many for a file of keys",
-			 size);
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too many for a key file", size);
 		return -RXW_EDECODE;
 	}
 	if (size < 4) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too few for a file of keys",
-			 size);
+		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too few for a key file", size);
 		return -RXW_EDECODE;
 	}
 	if (data[0] == 5 && (data[1] == 1 || data[1] == 2)) {
@@ -186,7 +187,7 @@ int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsi
 		}
 	}
 	if (result == 0 && list->count == before) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "it holds no key");
+		snprintf(error, RXW_KEY_FILE_ERROR, "the file holds no key");
 		result = -RXW_ENOKEY;
 	}
 	if (result < 0)

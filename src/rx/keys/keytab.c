@@ -121,7 +121,7 @@ static size_t append(char *text, size_t at, struct piece piece)
 	return at;
 }
 
-/* The principal as text, cut at NAME_MAX_TEXT. */
+/* The principal as text, truncated to NAME_MAX_TEXT. */
 static void name_text(const struct entry *e, char *text)
 {
 	size_t at = 0;
@@ -197,9 +197,11 @@ static int take(struct taken *taken, const struct entry *e, unsigned source, cha
 		key.enctype = 0;
 	if (e->kvno > INT32_MAX ||
 	    rxw_key_check(key.type, key.kvno, key.enctype, e->key.length) < 0) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "entry at byte %zu (%s): %zu bytes are no key of enctype %u, kvno %u",
-			 e->offset, name, e->key.length, e->enctype, e->kvno);
+		snprintf(
+			error, RXW_KEY_FILE_ERROR,
+			"entry at byte %zu (%s): %zu bytes is the wrong length for a key of "
+			 "enctype %u, kvno %u",
+			e->offset, name, e->key.length, e->enctype, e->kvno);
 		return -RXW_EDECODE;
 	}
 	key.length = (uint32_t)e->key.length;
@@ -214,7 +216,8 @@ static int take(struct taken *taken, const struct entry *e, unsigned source, cha
 			name_text(old, other);
 			snprintf(
 				error, RXW_KEY_FILE_ERROR,
-				"%s and %s have different keys of kvno %d, enctype %u: say whose keys are wanted",
+				"%s and %s have different keys of kvno %d, enctype %u: "
+				"specify the principal",
 				other, name, key.kvno, e->enctype);
 			result = -RXW_EDECODE;
 			goto out;
@@ -275,8 +278,8 @@ static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry
 
 	*e = (struct entry){.offset = *at};
 	if (!get_u32(&c, &raw)) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes behind the last entry, at byte %zu",
-			 size - *at, *at);
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "%zu extra bytes after the last entry, at byte %zu", size - *at, *at);
 		return -RXW_EDECODE;
 	}
 	length = (int32_t)raw;
@@ -286,8 +289,8 @@ static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry
 	}
 	if ((length < 0 ? -length : length) > (int64_t)(size - *at - 4)) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "entry at byte %zu: %lld bytes, of which the file has %zu", *at,
-			 (long long)length, size - *at - 4);
+			 "entry at byte %zu: the entry has %lld bytes, but the file only %zu more",
+			 *at, (long long)length, size - *at - 4);
 		return -RXW_EDECODE;
 	}
 	*at += 4 + (size_t)(length < 0 ? -length : length);
@@ -296,8 +299,8 @@ static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry
 	c.end = data + *at;
 	wrong = parse_entry(c, e);
 	if (wrong) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "entry at byte %zu: it ends before its %s does",
-			 e->offset, wrong);
+		snprintf(error, RXW_KEY_FILE_ERROR,
+			 "entry at byte %zu: the entry ends within its %s", e->offset, wrong);
 		return -RXW_EDECODE;
 	}
 	return 1;
@@ -314,8 +317,9 @@ int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsign
 	int result = 0;
 
 	if (data[1] != 2) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "a keytab of version 1, which differs from machine to machine");
+		snprintf(
+			error, RXW_KEY_FILE_ERROR,
+			"keytab version 1 is not supported: its byte order is unknown");
 		return -RXW_EDECODE;
 	}
 	taken.entries = calloc(RXW_KEYS_MAX, sizeof(*taken.entries));
@@ -337,11 +341,11 @@ int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsign
 	if (best == MATCH_NONE) {
 		if (*seen)
 			snprintf(error, RXW_KEY_FILE_ERROR,
-				 "no key of %s%.100s; the first is of %s",
+				 "no key of %s%.100s; the first one is of %s",
 				 which && !strpbrk(which, "/@") ? "afs/" : "",
-				 which ? which : "anybody", seen);
+				 which ? which : "any principal", seen);
 		else
-			snprintf(error, RXW_KEY_FILE_ERROR, "a keytab without entries");
+			snprintf(error, RXW_KEY_FILE_ERROR, "the keytab has no entries");
 		return -RXW_ENOKEY;
 	}
 	return 0;

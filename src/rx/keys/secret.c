@@ -37,7 +37,7 @@ void *rxw_secret_map(size_t size)
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return NULL;
-	/* It fails on a kernel without it. There is no other way to keep memory out of core dumps. */
+	/* Fails on a kernel without it; no other way excludes memory from core dumps. */
 	madvise(memory, size, MADV_DONTDUMP);
 	return memory;
 }

@@ -103,7 +103,7 @@ struct request {
 	uint8_t uuid[16];
 };
 
-/* An afsUUID: eleven words, of which four bytes, twice two, and eight times one count. */
+/* An afsUUID: eleven words, which hold 4, 2, 2 and eight times 1 significant bytes. */
 static void get_uuid(struct rxw_xdr *x, uint8_t out[16])
 {
 	const uint8_t *p = rxw_xdr_take(x, RXW_GK_UUID);

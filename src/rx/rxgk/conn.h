@@ -101,9 +101,9 @@ struct rxw_gk_conn {
  * ---------------------------------------------------------------------------------------
  */
 
-/* Whether the index of a class is one of rxgk: 4, or 6. */
+/* Whether a class index is one of rxgk: 4 or 6. */
 bool rxw_gk_index_ok(uint8_t index);
-/* The system's clock, in 100 ns since 1970; what a class uses without a clock of its own. */
+/* The system's clock, in 100 ns since 1970; the default clock of a class. */
 int64_t rxw_gk_clock(void *unused);
 /* XDR opaque<max>. *data points into the stream. */
 bool rxw_gk_get_opaque(struct rxw_xdr *x, const uint8_t **data, uint32_t *length, uint32_t max);

@@ -28,7 +28,7 @@ const struct rxw_gk_enctype *rxw_gk_enctype(int32_t id)
 	return id >= 17 && id <= 20 ? &types[id - 17] : NULL;
 }
 
-/* RFC 3961 5.1: DK(key, constant); folding and chaining are libcrypto's. */
+/* RFC 3961 5.1: DK(key, constant); libcrypto does the folding and chaining. */
 static int derive_3961(const struct rxw_gk_enctype *e, const uint8_t *key, const void *constant,
 		       size_t length, uint8_t *out)
 {

@@ -31,8 +31,8 @@ struct rxw_gk_enctype {
 	int32_t id;
 	uint8_t key_length;    /* bytes; also of the seed, since random-to-key changes nothing */
 	uint8_t mac_length;    /* bytes after a ciphertext, and of a MIC */
-	uint8_t prf_length;    /* bytes that PRF gives */
-	bool encrypt_then_mac; /* RFC 8009: MAC of the ciphertext; RFC 3961: MAC of the plain text */
+	uint8_t prf_length;    /* output of PRF, bytes */
+	bool encrypt_then_mac; /* RFC 8009: MAC of the ciphertext; RFC 3961: of the plain text */
 	enum rxw_gk_digest digest;
 	const char *cbc, *cts; /* names of the ciphers in libcrypto */
 };

@@ -65,7 +65,7 @@ static struct rxw_gk_key *key_new(const struct rxw_gk_conn *c, uint32_t number)
 		     by_client = c->id.client == (way == RXW_GK_SEAL);
 		uint32_t usage = by_client ? RXW_GK_CLIENT_ENC_PACKET : RXW_GK_SERVER_ENC_PACKET;
 
-		/* The usage for MICs follows that for encryption. */
+		/* The key usage for MICs is that for encryption plus one. */
 		r = rxw_gk_protect_init(&k->protect[way], c->enctype, tk, usage + !crypt, crypt);
 	}
 	explicit_bzero(tk, sizeof(tk));

@@ -12,8 +12,8 @@
 
 #define RXW_GK_LIST_MAX	   255
 #define RXW_GK_NONCE_MAX   1024
-#define RXW_GK_REQUEST_MAX 65536		      /* bytes of a request that a server reads */
-#define RXW_GK_REPLY_MAX   (RXW_GK_TOKEN_MAX + 65536) /* bytes of a reply that a client reads */
+#define RXW_GK_REQUEST_MAX 65536 /* maximum request that a server reads, bytes */
+#define RXW_GK_REPLY_MAX   (RXW_GK_TOKEN_MAX + 65536) /* maximum reply that a client reads, bytes */
 #define RXW_GK_UUID	   44			      /* bytes of an afsUUID on the wire */
 
 enum rxw_gk_opcode {

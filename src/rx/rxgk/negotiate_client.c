@@ -51,7 +51,7 @@ static int say_refused(const struct why *why, OM_uint32 major, OM_uint32 minor)
 	if (!minor)
 		return say_gss(why, major, minor, -RXW_ECALL);
 	if (why->text)
-		snprintf(why->text, why->room, "the server does not take our ticket: %s",
+		snprintf(why->text, why->room, "the server does not accept the ticket: %s",
 			 rxw_kerberos_text((int32_t)minor, text, sizeof(text)));
 	return -RXW_ECALL;
 }
@@ -59,12 +59,11 @@ static int say_refused(const struct why *why, OM_uint32 major, OM_uint32 minor)
 static int say_code(const struct why *why, int32_t code, int result)
 {
 	if (code == RXW_INVALID_OPERATION)
-		return say(
-			why, result,
-			"the server gives no tokens of rxgk: it has no key of afs-rxgk/_afs.CELL in its "
-			"keytab, or another server of the cell does that");
+		return say(why, result,
+			   "the server issues no rxgk tokens: its keytab has no key of "
+			   "afs-rxgk/_afs.CELL, or another server of the cell issues them");
 	if (why->text && why->room)
-		snprintf(why->text, why->room, "no token of rxgk: %s", rxw_code_text(code));
+		snprintf(why->text, why->room, "cannot get an rxgk token: %s", rxw_code_text(code));
 	return result;
 }
 
@@ -164,12 +163,12 @@ static int judge(gss_ctx_id_t context, const struct rxw_gk_start *start,
 	plain.length = rxw_xdr_used(&x);
 	major = gss_verify_mic(&minor, context, &plain, &mic, NULL);
 	if (major != GSS_S_COMPLETE)
-		return say(why, -RXW_EDECODE, "what was asked was changed on its way");
+		return say(why, -RXW_EDECODE, "the request was modified in transit");
 	if (!rxw_gk_in_list(&start->enctypes, (uint32_t)i->enctype) ||
 	    !rxw_gk_enctype(i->enctype) || !rxw_gk_in_list(&start->levels, i->level))
-		return say(why, -RXW_EDECODE, "the server chose what was not offered");
+		return say(why, -RXW_EDECODE, "the server chose a parameter that was not offered");
 	if (!i->token.length || !i->nonce.length)
-		return say(why, -RXW_EDECODE, "the server gave no token");
+		return say(why, -RXW_EDECODE, "the server sent no token");
 	return 0;
 }
 
@@ -189,7 +188,7 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 		return say_gss(why, major, minor, -RXW_EDECODE);
 	rxw_xdr_reader(&x, out.value, out.length);
 	if (!confidential || !rxw_gk_get_info(&x, &i))
-		r = say(why, -RXW_EDECODE, "the server's answer is none");
+		r = say(why, -RXW_EDECODE, "the server sent a malformed answer");
 	else
 		r = judge(context, start, &i, why);
 	if (!r) {
@@ -208,7 +207,8 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 		token->token_length = i.token.length;
 		if (!rxw_gk_k0(context, start, &i.nonce, rxw_gk_enctype(i.enctype), token->key)) {
 			rxw_rxgk_token_free(token);
-			r = say(why, -RXW_EDECODE, "the ticket's key gives no key for a token");
+			r = say(why, -RXW_EDECODE,
+				"cannot derive a token key from the ticket's key");
 		}
 	}
 	if (out.value)
@@ -244,7 +244,7 @@ static int one_round(rxw_connection *connection, const struct rxw_gk_start *star
 	if (!rxw_gk_get_bytes(&x, answer, RXW_GK_REPLY_MAX) ||
 	    !rxw_gk_get_bytes(&x, &opaque, RXW_GK_REPLY_MAX) || !rxw_xdr_get_u32(&x, &major) ||
 	    !rxw_xdr_get_u32(&x, &minor) || !rxw_gk_get_bytes(&x, wrapped, RXW_GK_REPLY_MAX))
-		return say(why, -RXW_EDECODE, "the server's answer is none");
+		return say(why, -RXW_EDECODE, "the server sent a malformed answer");
 	return GSS_ERROR(major) ? say_refused(why, major, minor) : 0;
 }
 
@@ -277,7 +277,7 @@ static int negotiate(rxw_connection *connection, gss_cred_id_t cred, gss_name_t 
 	if (GSS_ERROR(major))
 		r = say_gss(why, major, minor, -RXW_EDECODE);
 	else if (major != GSS_S_COMPLETE || (flags & FLAGS) != FLAGS)
-		r = say(why, -RXW_EDECODE, "the server did not prove who it is");
+		r = say(why, -RXW_EDECODE, "the server did not authenticate itself");
 	else
 		r = take_token(context, start, &wrapped, token, why);
 end:
@@ -306,7 +306,7 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 		return say(&why, -RXW_EINVAL, "an argument is missing or out of range");
 	r = fill_start(options, nonce, &start);
 	if (r)
-		return say(&why, r, "no random bytes");
+		return say(&why, r, "cannot get random bytes");
 	major = acquire(options, &cred, &minor);
 	if (major == GSS_S_COMPLETE)
 		major = import_target(options, &target, &minor);

@@ -15,7 +15,7 @@ static int32_t parse_names(struct rxw_xdr *x, struct rxw_gk_body *body)
 {
 	uint32_t count;
 
-	/* A name has three words at least. */
+	/* A name has at least three words. */
 	if (!rxw_xdr_get_u32(x, &count) || count > rxw_xdr_left(x) / 12)
 		return RXW_RPC_SS_UNMARSHAL;
 	for (uint32_t i = 0; i < count; i++) {
@@ -26,7 +26,7 @@ static int32_t parse_names(struct rxw_xdr *x, struct rxw_gk_body *body)
 		    !rxw_gk_get_opaque(x, &n->display, &n->display_length, RXW_GK_NAME_MAX))
 			return RXW_RPC_SS_UNMARSHAL;
 	}
-	/* Nothing may be left: what has another form is not taken for a token without a name. */
+	/* No bytes may remain: a token of another form must not be taken for one without a name. */
 	if (rxw_xdr_left(x))
 		return RXW_RPC_SS_UNMARSHAL;
 	body->names = count;

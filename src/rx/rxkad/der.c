@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The DER of Kerberos tickets (X.690; RFC 4120 5), by libcrypto's ASN.1. What libcrypto accepts of BER
- * beyond DER is refused here. libcrypto's queue of errors, which the application shares on its threads,
- * is left as it was.
+ * The DER of Kerberos tickets (X.690; RFC 4120 5), by libcrypto's ASN.1. BER that is not DER is
+ * refused even where libcrypto accepts it. libcrypto's error queue, which is shared with the
+ * application's code on each thread, is left unchanged.
  */
 #include "rxkad/der.h"
 

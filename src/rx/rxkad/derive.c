@@ -65,7 +65,7 @@ bool rxw_des_key_usable(const uint8_t key[8])
 	return !bad;
 }
 
-/* The 7.3.6 derivation from a key without parity bits. */
+/* The derivation of 7.3.6 from a key without parity bits. */
 static int derive(const uint8_t *key, size_t length, uint8_t out[8])
 {
 	uint8_t label[11] = {0, 'r', 'x', 'k', 'a', 'd', 0, 0, 0, 0, 0x40};

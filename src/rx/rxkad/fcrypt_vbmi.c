@@ -12,7 +12,7 @@
 #	define WIDE	 64u
 #	define VBMI	 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi")))
 #	define VBMI_FN	 VBMI static inline __attribute__((always_inline))
-#	define TEXTS_OF 8u /* texts in one register, and blocks of a text in one load */
+#	define TEXTS_OF 8u /* texts per register, and blocks of a text per load */
 
 /*
  * With fewer chains the portable kernel is as fast: a pass takes the same time for 1 block as for

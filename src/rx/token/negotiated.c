@@ -123,14 +123,14 @@ int rxw_token_negotiate(const struct rxw_token_options *options, struct rxw_nego
 	memset(result, 0, sizeof(*result));
 	if (!options->server || !options->server_len)
 		return say(error, room,
-			   "a token of rxgk needs the address of the cell's negotiation service",
+			   "an rxgk token requires the address of the cell's negotiation service",
 			   -RXW_EINVAL);
 	rc = rxw_cell_client_open(options, &client, error, room);
 	if (rc < 0)
 		return rc;
 	rc = way_open(options, &way);
 	if (rc < 0) {
-		say(error, room, "the way to the negotiation service", rc);
+		say(error, room, "cannot connect to the negotiation service", rc);
 	} else {
 		rc = ask(options, &way, &client, result, error, room);
 		way_close(&way);

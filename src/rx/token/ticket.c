@@ -78,7 +78,7 @@ static void find_realms(struct search *s)
 	add_realm(s, s->client->realm.data, s->client->realm.length);
 }
 
-/* The client of a credential cache. */
+/* The client principal of a credential cache. */
 static int open_cache(struct search *s)
 {
 	krb5_context context = s->ticket->context;
@@ -92,7 +92,7 @@ static int open_cache(struct search *s)
 		    : 0;
 }
 
-/* The client of the first entry of a keytab. */
+/* The client principal of the first entry of a keytab. */
 static krb5_error_code first_client(struct search *s)
 {
 	krb5_context context = s->ticket->context;
@@ -206,7 +206,7 @@ static int search(struct search *s)
 		return complain(s, "ticket", KRB5KRB_AP_ERR_TKT_EXPIRED, -RXW_ENOKEY);
 	if (krb5_unparse_name(context, s->ticket->creds->client, &s->ticket->client) ||
 	    krb5_unparse_name(context, s->ticket->creds->server, &s->ticket->service))
-		return complain(s, "name of a ticket", ENOMEM, -RXW_ENOMEM);
+		return complain(s, "cannot parse the ticket's names", ENOMEM, -RXW_ENOMEM);
 	return 0;
 }
 
@@ -262,7 +262,8 @@ static int fill_cache(struct search *s)
 	if (code == 0)
 		code = krb5_cc_store_cred(context, s->cache, &creds);
 	krb5_free_cred_contents(context, &creds);
-	return code ? complain(s, "cache of tickets in memory", code, -RXW_ENOMEM) : 0;
+	return code ? complain(s, "cannot create a credential cache in memory", code, -RXW_ENOMEM)
+		    : 0;
 }
 
 int rxw_cell_client_open(const struct rxw_token_options *options, struct rxw_cell_client *client,
@@ -285,7 +286,8 @@ int rxw_cell_client_open(const struct rxw_token_options *options, struct rxw_cel
 	client->cache = s.cache;
 	if (result == 0 && (krb5_unparse_name(ticket.context, s.client, &client->name) ||
 			    krb5_cc_get_full_name(ticket.context, s.cache, &client->where)))
-		result = complain(&s, "name of a cache of tickets", ENOMEM, -RXW_ENOMEM);
+		result =
+			complain(&s, "cannot get the credential cache's name", ENOMEM, -RXW_ENOMEM);
 	if (s.client)
 		krb5_free_principal(ticket.context, s.client);
 	if (s.keytab)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens of a client. */
+/* A client's tokens. */
 
 #include "token/negotiated.h"
 #include "keys/secret.h"
@@ -45,7 +45,7 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 	result = rxw_rxkad_session_key(creds->keyblock.enctype, creds->keyblock.contents,
 				       creds->keyblock.length, kad.session_key);
 	if (result < 0)
-		return say(error, room, "session key of the ticket", result);
+		return say(error, room, "unsuitable session key of the ticket", result);
 	/* Not owned: the class copies both. */
 	kad.ticket = (void *)part;
 	kad.ticket_length = length;
@@ -112,12 +112,13 @@ static int from_kerberos(rxw_token *token, const struct rxw_token_options *optio
 
 	if (!options->cell || !*options->cell ||
 	    (options->source == RXW_TOKEN_KEYTAB && !options->keytab))
-		return say(error, room, "a token needs a cell, and a keytab if it comes from one",
+		return say(error, room,
+			   "a token requires a cell, and a keytab if it comes from one",
 			   -RXW_EINVAL);
 	if (is_rxgk(options->index))
 		return negotiated(token, options, error, room);
 	if (options->index != RXW_RXKAD_INDEX)
-		return say(error, room, "tokens of that class", -RXW_ENOTSUP);
+		return say(error, room, "cannot make a token of that class", -RXW_ENOTSUP);
 	result = rxw_cell_ticket_get(options, &ticket, error, room);
 	if (result < 0)
 		return result;
@@ -135,7 +136,8 @@ static int print_rxkad(rxw_token *token, const struct rxw_token_options *options
 	int result = rxw_rxkad_print_token(options->keys, &po, &kad);
 
 	if (result < 0)
-		return say(error, room, "a token of rxkad with the service's keys", result);
+		return say(error, room, "cannot make an rxkad token with the service's keys",
+			   result);
 	result = rxw_rxkad_client(&kad, token->info.level, &token->security);
 	token->info.begins = kad.begins;
 	token->info.expires = kad.expires;
@@ -160,7 +162,8 @@ static int print_rxgk(rxw_token *token, const struct rxw_token_options *options,
 	result = rxw_rxgk_print_token(options->keys, &po, gk);
 	if (result < 0) {
 		rxw_secret_free(gk);
-		return say(error, room, "a token of rxgk with the service's keys", result);
+		return say(error, room, "cannot make an rxgk token with the service's keys",
+			   result);
 	}
 	result = take_rxgk(token, gk, options->client, error, room);
 	rxw_rxgk_token_free(gk);
@@ -174,15 +177,14 @@ static int from_keys(rxw_token *token, const struct rxw_token_options *options, 
 	int result;
 
 	if (!options->keys)
-		return say(error, room, "a token of one's own needs the service's keys",
-			   -RXW_EINVAL);
+		return say(error, room, "a printed token requires the service's keys", -RXW_EINVAL);
 	token->info.local = true;
 	if (options->index == RXW_RXKAD_INDEX)
 		result = print_rxkad(token, options, error, room);
 	else if (is_rxgk(options->index))
 		result = print_rxgk(token, options, error, room);
 	else
-		return say(error, room, "tokens of that class", -RXW_ENOTSUP);
+		return say(error, room, "cannot make a token of that class", -RXW_ENOTSUP);
 	if (result == 0 && options->client) {
 		token->info.client = strdup(options->client);
 		if (!token->info.client)

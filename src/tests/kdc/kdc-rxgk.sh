@@ -30,7 +30,7 @@ klist > "$dir/list"
 grep -q "Default principal: alice@" "$dir/list" || kdc_fail "another's key has changed the cache of tickets"
 
 # -- What is refused, and what it says. --
-calls_not 'not found in Kerberos database.*name right' -c rpc -x rxgk --cell nowhere.test
+calls_not 'not found in Kerberos database.*check the cell' -c rpc -x rxgk --cell nowhere.test
 calls_not "$dir/none" -c rpc $gk --keytab "$dir/none"
 kdc_login alice secret -l 1s -c "FILE:$dir/short"
 while klist -s "$dir/short"; do sleep 0.1; done
@@ -48,17 +48,17 @@ perf --keytab "$dir/both.keytab" --cell $KDC_CELL --level crypt
 calls -c rpc $gk
 calls_not 'level' -c rpc $gk --level auth
 perf --keytab "$dir/kad.keytab" --cell $KDC_CELL
-calls_not 'gives no tokens of rxgk' -c rpc $gk
-# The key changes behind a running server's back: who has a new ticket is told so; then the keytab has it, too.
+calls_not 'issues no rxgk tokens' -c rpc $gk
+# The key changes while a server runs: a client with a new ticket gets an error until the keytab has the new key.
 perf --keytab "$dir/gk.keytab" --cell $KDC_CELL
 calls -c rpc $gk
 kdc_keytab "$dir/new.keytab" afs-rxgk/_afs.$KDC_CELL "$(kdc_enctype 20)"
 calls -c rpc $gk
 kdc_login alice secret
-calls_not "server does not take our ticket.*server's keytab" -c rpc $gk
+calls_not "server does not accept the ticket.*server's keytab" -c rpc $gk
 tail -c +3 "$dir/new.keytab" >> "$dir/gk.keytab"
 calls -c rpc $gk
-# A realm that nobody here knows.
+# An unknown realm.
 kdc_realm OTHER.TEST
 kdc_principal bob@OTHER.TEST -pw secret
 kdc_login bob@OTHER.TEST secret
@@ -82,7 +82,7 @@ for p in $(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) vol [^ ]
 	port=$p
 	# The token is given there; the service of rxperf is another matter.
 	calls_not 'unknown service' -c rpc $gk
-	grep -q 'gives no tokens' "$dir/client" && kdc_fail "no tokens at port $p"
+	grep -q 'issues no rxgk tokens' "$dir/client" && kdc_fail "no tokens at port $p"
 done
 
 echo "rxgk by Kerberos: rxperf, rxfsd, afscp; expired, clock, key, cell, realm"

@@ -245,45 +245,45 @@ START_TEST(damage_is_told)
 	EXPECT(-RXW_EDECODE, "key 2, at byte 56: the file ends");
 	put32(&b, 17);
 	put(&b, "0123456789abcdef", 16);
-	EXPECT(-RXW_EDECODE, "head has 17 bytes");
+	EXPECT(-RXW_EDECODE, "header has 17 bytes");
 	b.size = 56;
 	put_ext(&b, 2, 5, 18, 1, 32);
 	EXPECT(-RXW_EDECODE, "a second key");
 	b.size = 56;
 	put_ext(&b, 2, 5, 17, 1, 32);
-	EXPECT(-RXW_EDECODE, "32 bytes are no key of type 2, enctype 17");
+	EXPECT(-RXW_EDECODE, "32 bytes is the wrong length for a key of type 2, enctype 17");
 	b.size = 56;
 	put_ext(&b, 2, 0x80000000, 17, 1, 16);
 	EXPECT(-RXW_EDECODE, "kvno 2147483648");
 	b.size = 56;
 	put_ext(&b, 2, 4, 17, 1, 16);
 	put(&b, "x", 1);
-	EXPECT(-RXW_EDECODE, "1 bytes behind the last");
+	EXPECT(-RXW_EDECODE, "1 extra bytes after the last");
 	b = (struct bytes){ 0 };
 	put32(&b, 1);
 	put_ext(&b, 2, 5, 18, 1, 32);
 	b.data[22] = 1; /* a length of 256 and more */
-	EXPECT(-RXW_EDECODE, "of which the file has");
+	EXPECT(-RXW_EDECODE, "but the file only");
 	b = (struct bytes){ 0 };
 	put(&b, "\5\1ab", 4);
 	EXPECT(-RXW_EDECODE, "version 1");
 	b = (struct bytes){ 0 };
 	put(&b, "\5\2", 2);
 	put32(&b, 100);
-	EXPECT(-RXW_EDECODE, "entry at byte 2: 100 bytes");
+	EXPECT(-RXW_EDECODE, "entry at byte 2: the entry has 100 bytes");
 	b.size = 2;
 	put32(&b, 0x80000000);
 	EXPECT(-RXW_EDECODE, "entry at byte 2");
 	b.size = 2;
 	put(&b, "\0\0\0", 3);
-	EXPECT(-RXW_EDECODE, "3 bytes behind");
+	EXPECT(-RXW_EDECODE, "3 extra bytes after");
 	b.size = 2;
 	put32(&b, 2);
 	put16(&b, 1);
-	EXPECT(-RXW_EDECODE, "before its realm");
+	EXPECT(-RXW_EDECODE, "within its realm");
 	b.size = 2;
 	put32(&b, 0);
-	EXPECT(-RXW_ENOKEY, "without entries");
+	EXPECT(-RXW_ENOKEY, "no entries");
 	rxw_key_list_free(&list); /* what a failure leaves is room */
 #undef EXPECT
 }
