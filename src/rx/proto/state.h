@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The state of a call and of a connection: one part for each module, which defines the part, states
- * its invariant, and alone changes it. Other modules read it, or call the module. The fields outside
- * of parts belong to call and conn, and each module notes what it sees in `time` and `count`. A
- * module calls only modules below it: core, event, slab, peer < output < auth < recvq < recv < sendq
- * < send < call < conn.
+ * its invariant, and alone changes it. Other modules read it, or call the module. The fields
+ * outside of parts belong to call and conn, and each module notes what it sees in `time` and
+ * `count`. A module calls only modules below it: core, event, slab, peer < output < auth < recvq <
+ * recv < sendq < send < call < conn.
  */
 #ifndef RXW_PROTO_STATE_H
 #define RXW_PROTO_STATE_H
@@ -48,7 +48,7 @@ struct rxw_calltimers {
 	uint64_t ping;		   /* next check for a keepalive; RXW_NEVER = none */
 	uint64_t dead, idle, hard; /* limits, ns; 0 = none */
 	uint64_t unreachable;	   /* time of an ICMP report, 0 = none */
-	uint64_t proof_since;	   /* a handler waits for address validation since then, 0 = none */
+	uint64_t proof_since;	   /* a handler waits for address validation, 0 = none */
 	bool attach_posted;	   /* RXW_OUT_ATTACH was posted */
 	bool done_posted;	   /* RXW_OUT_DONE was posted */
 };
