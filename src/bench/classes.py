@@ -338,6 +338,6 @@ def tables(figure, noise, cores):
                 f"| | 1 | 4 | 16 | {TRAIN} | 64 | decrypt, 1 | decrypt, 64 |",
                 "| --- |" + " --- |" * 7, *rows]
     if out:
-        out += ["", "| aim | measured | wanted | met |", "| --- | --- | --- | --- |",
+        out += ["", "| target | measured | required | met |", "| --- | --- | --- | --- |",
                 *aim_rows(figure, rate)]
     return out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the ladder writes into doc/notes/performance.md: tables of medians, aims, notes, plots."""
+"""The ladder's section of doc/notes/performance.md: medians, targets, notes, plots."""
 import statistics
 
 import classes
@@ -10,7 +10,7 @@ from report import number
 BEGIN = "<!-- ladder:begin -->"
 END = "<!-- ladder:end -->"
 
-LATENCY = (("p50_us", "half"), ("p99_us", "99 %"), ("p999_us", "99.9 %"), ("max_us", "all"))
+LATENCY = (("p50_us", "50 %"), ("p99_us", "99 %"), ("p999_us", "99.9 %"), ("max_us", "maximum"))
 
 # What is aimed at: text, figure, (group, name, x), (group, name, x) or None, at least or at most.
 # It is the ratio of the two, or the figure of the one. An x of None is the best of those measured.
@@ -20,35 +20,35 @@ RAW, RAW_EACH = ("bulk", "raw, a thread each", 1), ("bulk", "raw, a thread each"
 RAW_ONE = ("bulk", "raw, one thread", rungs.MANY)
 MANY = ("bulk", "defaults", rungs.MANY)
 AIMS = [
-    ("MB/s received, one stream ÷ of OpenAFS's library", "MBps", RECV, OPENAFS, ">=", 15),
-    ("MB/s sent, one stream ÷ of OpenAFS's library", "MBps", SEND, OPENAFS_SEND, ">=", 15),
-    ("CPU-s/GB received ÷ of OpenAFS's library", "cpu_s_per_GB", RECV, OPENAFS, "<=", 0.05),
-    ("CPU-s/GB sent ÷ of OpenAFS's library", "cpu_s_per_GB", SEND, OPENAFS_SEND, "<=", 0.05),
-    ("MB/s received, one stream ÷ of raw trains", "MBps", RECV, RAW, ">=", 0.75),
-    ("MB/s received, 100 streams ÷ of raw trains with a thread for each", "MBps", MANY, RAW_EACH,
+    ("MB/s received, one stream ÷ OpenAFS's library", "MBps", RECV, OPENAFS, ">=", 15),
+    ("MB/s sent, one stream ÷ OpenAFS's library", "MBps", SEND, OPENAFS_SEND, ">=", 15),
+    ("CPU-s/GB received ÷ OpenAFS's library", "cpu_s_per_GB", RECV, OPENAFS, "<=", 0.05),
+    ("CPU-s/GB sent ÷ OpenAFS's library", "cpu_s_per_GB", SEND, OPENAFS_SEND, "<=", 0.05),
+    ("MB/s received, one stream ÷ raw GSO", "MBps", RECV, RAW, ">=", 0.75),
+    ("MB/s received, 100 streams ÷ raw GSO, one thread per stream", "MBps", MANY, RAW_EACH,
      ">=", 0.75),
-    ("MB/s received, 100 streams ÷ of raw trains of one sending thread and socket", "MBps", MANY,
+    ("MB/s received, 100 streams ÷ raw GSO, one sending thread and socket", "MBps", MANY,
      RAW_ONE, ">=", 0.55),
-    ("CPU-s/GB received, one stream ÷ of raw trains", "cpu_s_per_GB", RECV, RAW, "<=", 1.35),
-    ("CPU-s/GB received, 100 streams ÷ of raw trains with a thread for each", "cpu_s_per_GB", MANY,
+    ("CPU-s/GB received, one stream ÷ raw GSO", "cpu_s_per_GB", RECV, RAW, "<=", 1.35),
+    ("CPU-s/GB received, 100 streams ÷ raw GSO, one thread per stream", "cpu_s_per_GB", MANY,
      RAW_EACH, "<=", 1.35),
-    ("CPU-s/GB received, 100 streams ÷ of raw trains of one sending thread and socket",
+    ("CPU-s/GB received, 100 streams ÷ raw GSO, one sending thread and socket",
      "cpu_s_per_GB", MANY, RAW_ONE, "<=", 1.35),
-    ("MB/s of afscp bench, 32 clients ÷ of nginx sendfile", "MBps", ("bulk", "afscp bench", 32),
+    ("MB/s of afscp bench, 32 clients ÷ nginx sendfile", "MBps", ("bulk", "afscp bench", 32),
      ("bulk", "nginx sendfile", 32), ">=", 0.7),
-    ("small calls/s, 1 in flight ÷ of raw datagrams, blocking", "calls_per_s",
+    ("small calls/s, 1 in flight ÷ raw datagrams, blocking", "calls_per_s",
      ("calls", "rxperf rpc, blocking", 1), ("calls", "raw datagrams, blocking", 1), ">=", 1),
-    ("small calls/s, 1 in flight, polling at both ends ÷ of raw datagrams, polling", "calls_per_s",
+    ("small calls/s, 1 in flight, polling at both ends ÷ raw datagrams, polling", "calls_per_s",
      ("calls", "rxperf rpc, polling", 1), ("calls", "raw datagrams, polling", 1), ">=", 0.75),
-    ("small calls/s, 64 in flight ÷ of raw sendmmsg and recvmmsg", "calls_per_s",
+    ("small calls/s, 64 in flight ÷ raw sendmmsg and recvmmsg", "calls_per_s",
      ("calls", "rxperf rpc, async", 64), ("calls", "raw datagrams, mmsg", 64), ">=", 0.6),
-    ("small calls/s, 64 in flight ÷ of OpenAFS's library at its best", "calls_per_s",
+    ("small calls/s, 64 in flight ÷ OpenAFS's library at its best", "calls_per_s",
      ("calls", "rxperf rpc, async", 64), ("calls", "OpenAFS library rpc", None), ">=", 4),
     ("ACK packets per DATA packet, window 255", "acks_per_data", RECV, None, "<=", 1 / 32),
-    ("bytes of the slowest of 32 streams ÷ of their mean", "fairness", ("fair", "recv", 32), None,
+    ("bytes of the slowest of 32 streams ÷ mean of all", "fairness", ("fair", "recv", 32), None,
      ">=", 0.7),
     ("the same, sent by the client", "fairness", ("fair", "send", 32), None, ">=", 0.7),
-    ("99 % of 1,000 small calls/s beside a bulk stream: µs ÷ alone", "p99_us",
+    ("99 % of 1,000 small calls/s during a bulk stream: µs ÷ alone", "p99_us",
      ("mix", "beside a bulk stream", 1000), ("mix", "small calls alone", 1000), "<=", 4),
     ("99 % of 10,000 calls/s with dead and slow clients: µs ÷ without", "p99_us",
      ("load", load.MANY + ", 0.1 % dead, 0.1 % slow", 10000), ("load", load.MANY, 10000), "<=",
@@ -57,6 +57,18 @@ AIMS = [
 
 
 # Of the bulk contestants, those whose locks are shown.
+# Names in the samples, as the page shows them.
+LABELS = {
+    "one listener, one datagram a call": "one listener, one datagram per system call",
+    "+ listeners that hand over": "+ several listeners, each packet handed over",
+    "+ thinned ACKs": "+ fewer ACKs",
+    "defaults, a socket each": "defaults, one client socket per stream",
+    "raw, a thread each": "raw GSO, one thread per stream",
+    "raw, one thread": "raw GSO, one thread for all",
+    "recv, a socket each": "recv, one client socket per stream",
+    "beside a bulk stream": "during a bulk stream",
+    "beside a bulk stream, a socket each": "during a bulk stream, separate sockets",
+}
 LOCKED = ("defaults", "defaults, send", "defaults, a socket each")
 
 
@@ -69,21 +81,21 @@ def rate(f, group, name, x, figure):
 def heading(f):
     a = f.about
     lines = [f"Revision {a.get('revision', 'unknown')}; medians of {a.get('rounds', '?')} "
-             f"alternating rounds; {a.get('bytes', 0) / 2**20:g} MiB moved by each (fourfold by "
-             "1,000 streams, an eighth where there are no trains, a 16th or less on OpenAFS's "
-             "library), over loopback, nothing pinned but where it says so; ± is half the distance "
-             "between the extremes.", ""]
+             f"alternating rounds. Each moves {a.get('bytes', 0) / 2**20:g} MiB over loopback "
+             "(four times as much with 1,000 streams, an eighth without GSO, a 16th or less with "
+             "OpenAFS's library). Threads are not pinned unless a row says so. ± is half the range of "
+             "the rounds.", ""]
     machine = list(a.get("machine", []))
-    for figure, text in (("core_to_core_ns", "from core to core {} ns"),
-                         ("wake_us", "waking a thread on the other core {} µs")):
+    for figure, text in (("core_to_core_ns", "core to core {} ns"),
+                         ("wake_us", "wake-up of a thread on the other core {} µs")):
         values = [s[figure] for s in f.states if figure in s]
         if values:
             machine.append(text.format(f"{statistics.median(values):g} ({min(values):g} to "
                                        f"{max(values):g})"))
     lines.append("Machine: " + "; ".join(machine) + ".")
     if f.strange:
-        lines.append(f"{len(f.strange)} of {len(f.states)} rounds met the machine in another state "
-                     "and do not count.")
+        lines.append(f"{len(f.strange)} of {len(f.states)} rounds found the machine in another "
+                     "state and are not counted.")
     return lines
 
 
@@ -92,10 +104,10 @@ COLUMNS = (("cpu_s_per_GB", "CPU-s/GB"), ("syscalls_per_GB", "system calls/GB"),
 
 
 def ladder_table(f):
-    """One row for each rung and rival, one stream and several."""
+    """One row per rung and rival, with one stream and several."""
     xs = (1, rungs.SEVERAL)
     width = 1 + len(COLUMNS)
-    out = ["| what | " + " | ".join(
+    out = ["| configuration | " + " | ".join(
         " | ".join([f"MB/s, {x}", *(text for _, text in COLUMNS)]) for x in xs) + " |",
         "| --- |" + " --- |" * width * len(xs)]
     for name in f.names("bulk"):
@@ -116,7 +128,7 @@ def ladder_table(f):
 
 
 def scaling(f):
-    """Names of bulk contestants that ran with more numbers of clients than the rungs do."""
+    """Names of bulk contestants measured with more numbers of clients than the rungs."""
     return [n for n in f.names("bulk") if set(f.xs("bulk", n)) - {1, rungs.SEVERAL} and
             any(("bulk", n, x) in f.kept for x in f.xs("bulk", n))]
 
@@ -127,7 +139,8 @@ def clients_table(f):
         return []
     xs = sorted({x for n in names for x in f.xs("bulk", n)})
     out = ["", "MB/s (and CPU-s/GB) by number of clients:", "",
-           "| what | " + " | ".join(str(x) for x in xs) + " |", "| --- |" + " --- |" * len(xs)]
+           "| configuration | " + " | ".join(str(x) for x in xs) + " |",
+           "| --- |" + " --- |" * len(xs)]
     for name in names:
         cells = []
         for x in xs:
@@ -155,8 +168,8 @@ def calls_table(f):
             rows.append("| " + " | ".join(cells) + " |")
     if not rows:
         return []
-    return ["", "Small calls, 100 bytes each way; µs within which so many were answered:", "",
-            "| what | in flight | calls/s | CPU µs/call | system calls/call | "
+    return ["", "Small calls, 100 bytes each way; percentiles of the round trip in µs:", "",
+            "| configuration | in flight | calls/s | CPU µs/call | system calls/call | "
             "context switches/call | " + " | ".join(text for _, text in LATENCY) + " |",
             "| --- |" + " --- |" * 9, *rows]
 
@@ -173,13 +186,13 @@ def fair_table(f):
                         f"{rate(f, *key, 'MBps')} | {number(f.median(*key, 'cpu_s_per_GB'))} |")
     if not rows:
         return []
-    return ["", "Equal streams beside each other: what the slowest of them moved, as a part of the "
-            "mean:", "", "| what | streams | slowest ÷ mean | MB/s, all | CPU-s/GB |",
+    return ["", "Equal concurrent streams; the slowest stream relative to the mean:", "",
+            "| configuration | streams | slowest ÷ mean | MB/s, all | CPU-s/GB |",
             "| --- | --- | --- | --- | --- |", *rows]
 
 
 def load_table(f):
-    """Open loop: both the mixes and the rates."""
+    """Open loop: mixes and rates."""
     figures = (*LATENCY, ("pacer_late_p99_us", "the generator itself, 99 %"))
     rows = []
     for group in ("mix", "load"):
@@ -197,27 +210,36 @@ def load_table(f):
                 rows.append("| " + " | ".join(cells) + " |")
     if not rows:
         return []
-    return ["", "Calls that are due at a set rate (open loop, Poisson); µs from when each was due "
-            "until it was answered:", "", "| what | due/s | answered/s | CPU µs/call | " +
+    return ["", "Calls at a fixed rate (open loop, Poisson); µs from the scheduled time to the "
+            "reply:", "", "| configuration | scheduled/s | answered/s | CPU µs/call | " +
             " | ".join(text for _, text in figures) + " | resident MiB, server | MB/s of the bulk "
             "stream |", "| --- |" + " --- |" * (5 + len(figures)), *rows]
 
 
 def locks_table(f):
-    """Locks that threads waited for; those that nobody waited for have no column."""
+    """Contended locks; a lock without contention has no column."""
     keys = [key for key in f.order if f.median(*key, "locks_per_Mpacket") is not None and
             not (key[0] == "bulk" and key[1] not in LOCKED)]
     names = sorted({name for key in keys for r in f.kept[key] for name in r
                     if name.startswith("lock ") and r[name] >= 0.5})
     if not keys:
         return []
-    out = ["", "Locks that had to be waited for, per million packets, both ends:", "",
-           "| what | streams, calls | all | " + " | ".join(n.split(" ", 1)[1] for n in names) +
-           " |", "| --- |" + " --- |" * (2 + len(names))]
+    out = ["", "Contended lock acquisitions per million packets, both ends:", "",
+           "| configuration | streams, calls | all | " +
+           " | ".join(n.split(" ", 1)[1] for n in names) + " |",
+           "| --- |" + " --- |" * (2 + len(names))]
     for key in sorted(keys, key=lambda k: (f.names(k[0]).index(k[1]), k[2])):
         out.append("| " + " | ".join([key[1], str(key[2]), *(
             f"{f.median(*key, figure):,.0f}" for figure in ("locks_per_Mpacket", *names))]) + " |")
     return out
+
+
+def labelled(line):
+    """A row of a table with the label of its first cell."""
+    for name, label in LABELS.items():
+        if line.startswith(f"| {name} |"):
+            return f"| {label} |" + line[len(name) + 4:]
+    return line
 
 
 def aim_value(f, figure, one, other):
@@ -235,7 +257,7 @@ def aim_value(f, figure, one, other):
 
 
 def aims_table(f):
-    out = ["", "| aim | measured | wanted | met |", "| --- | --- | --- | --- |"]
+    out = ["", "| target | measured | required | met |", "| --- | --- | --- | --- |"]
     rows = [(text, aim_value(f, figure, one, other), sense, bound)
             for text, figure, one, other, sense, bound in AIMS]
     rows += [(r["text"], r["value"], r["sense"], r["bound"]) for r in f.made("aim")]
@@ -249,7 +271,7 @@ def aims_table(f):
 
 
 def made_tables(f):
-    """What programs of their own made: tables and notes as they gave them."""
+    """Tables and notes from separate programs, unchanged."""
     out = []
     for r in f.made("table", "note", "skip-program"):
         if r["type"] == "note":
@@ -264,13 +286,13 @@ def made_tables(f):
 
 
 def markdown(f, plots, why_none=None):
-    """`plots`: [(title, path as the page names it)]."""
+    """`plots`: [(title, path relative to the page)]."""
     out = heading(f) + [""] + ladder_table(f) + [""] + rungs.NOTES
     out += clients_table(f) + calls_table(f) + fair_table(f) + load_table(f) + locks_table(f)
     out += classes.tables(lambda name, x, key: f.median("class", name, x, key),
                           lambda name, x, key: f.spread("class", name, x, key),
                           f.about.get("cores", 2))
-    out += made_tables(f) + aims_table(f)
+    out = [labelled(line) for line in out + made_tables(f)] + aims_table(f)
     out += [line for title, path in plots for line in ("", f"![{title}]({path})")]
     if why_none:
         out += ["", f"Plots: SKIP: {why_none}."]

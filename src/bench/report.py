@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The report of a benchmark: medians, what is aimed at, a table for doc/notes/performance.md."""
+"""The report of a benchmark: medians, targets, a table for doc/notes/performance.md."""
 import argparse
 import os
 import platform
@@ -17,9 +17,9 @@ TARGETS = [
      "OpenAFS library", "<=", 0.1),
     ("MB/s of rxperf recv ÷ of the same with everything switched off", "MBps", "rxperf recv",
      "rxperf recv plain", ">=", 6.0),
-    ("MB/s of rxperf recv ÷ of raw trains, window 255", "MBps", "rxperf recv",
+    ("MB/s of rxperf recv ÷ raw GSO, window 255", "MBps", "rxperf recv",
      "raw gso+gro 255", ">=", 0.55),
-    ("raw trains ÷ raw sendmmsg/recvmmsg, window 255 (is the yardstick fair?)", "MBps",
+    ("raw GSO ÷ raw sendmmsg/recvmmsg, window 255 (check of the baseline)", "MBps",
      "raw gso+gro 255", "raw mmsg 255", ">=", 4.0),
     ("MB/s of afscp get ÷ of rxperf recv", "MBps", "afscp get", "rxperf recv", ">=", 0.7),
     ("MB/s of afscp bench, 32 clients ÷ of rxperf recv, 32 calls", "MBps", "afscp bench 32",
@@ -41,12 +41,12 @@ def size(text):
     except ValueError:
         n = 0
     if n < 1 << 20:
-        raise argparse.ArgumentTypeError(f"{text}: at least 1M is wanted, such as 256M or 1G")
+        raise argparse.ArgumentTypeError(f"{text}: use at least 1M, such as 256M or 1G")
     return n
 
 
 def median(samples, name, figure):
-    """Of what was measured; None if nothing was."""
+    """Of the measured values; None if there are none."""
     values = [s[figure] for s in samples.get(name, []) if s.get(figure) is not None]
     return statistics.median(values) if values else None
 
@@ -99,7 +99,7 @@ def cpu_model():
 
 
 def mitigations():
-    """Those in force, briefly: they decide what a system call costs."""
+    """The active ones, in brief: they determine the cost of a system call."""
     folder = "/sys/devices/system/cpu/vulnerabilities"
     found = []
     try:
@@ -138,7 +138,7 @@ def machine(source, pings):
 
 def table(samples, order, skipped):
     """Markdown: one row for each contestant."""
-    rows = ["| what | MB/s | ± | CPU-s/GB, both ends | resident MiB |",
+    rows = ["| configuration | MB/s | ± | CPU-s/GB, both ends | resident MiB |",
             "| --- | --- | --- | --- | --- |"]
     for name in order:
         if timed(samples, name):
@@ -171,12 +171,12 @@ def time_table(samples, order):
                         f"{number(median(samples, name, 'instructions'))} |")
     if not rows:
         return []
-    return ["", "| what | µs | ± | CPU µs, both ends | instructions, without the kernel's |",
+    return ["", "| case | µs | ± | CPU µs, both ends | instructions, without the kernel's |",
             "| --- | --- | --- | --- | --- |", *rows]
 
 
 def target_table(samples):
-    rows = ["| aim | measured | wanted | met |", "| --- | --- | --- | --- |"]
+    rows = ["| target | measured | required | met |", "| --- | --- | --- | --- |"]
     for text, value, bound, met in check_targets(samples):
         verdict = "not measured" if met is None else "yes" if met else "**no**"
         rows.append(f"| {text} | {number(value)} | {bound} | {verdict} |")
@@ -184,7 +184,7 @@ def target_table(samples):
 
 
 def markdown(samples, order, skipped, source, pings, runs, total, with_targets=True, more=()):
-    """`order`: what has a row of its own; `more`: lines behind them."""
+    """`order`: the rows; `more`: lines after them."""
     about, rev = machine(source, pings)
     out = [f"Revision {rev}; medians of {runs} alternating runs; {total / 2**30:g} GiB each, over "
            "loopback, nothing pinned; ± is half the distance between the extremes.", "",
@@ -198,7 +198,7 @@ def markdown(samples, order, skipped, source, pings, runs, total, with_targets=T
 
 
 def write_between_markers(path, text, begin_mark=BEGIN, end_mark=END):
-    """Replace what stands between the markers. False if the file or the markers are not there."""
+    """Replace the text between the markers. False if the file or the markers are missing."""
     try:
         with open(path) as f:
             old = f.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The rungs of the ladder: the same binaries, each with one switch more than the one before."""
+"""The rungs of the ladder: the same binaries, each with one option more than the last."""
 import os
 
 import ours
@@ -9,26 +9,26 @@ from spending import per_gigabyte
 
 SEVERAL = 32
 
-# The lowest rung; each later one changes some of it. `listeners` is the server's alone.
+# The lowest rung; each later one changes some options. `listeners` applies to the server only.
 BOTTOM = {"io": "msg", "batch": "1", "defer": "off", "gso": "off", "gro": "off", "steer": "hash",
           "ack-packets": "2", "window": "32", "listeners": "1"}
 
-MANY = 100  # streams that are held against raw ones
+MANY = 100  # streams compared with raw ones
 
-WORKERS = 256  # that a server has by default, at most
-MEMORY = "2G"  # of each end with more streams than that
+WORKERS = 256  # default maximum of a server
+MEMORY = "2G"  # on each end with more streams than that
 
 
 def listeners():
-    """As many as `auto` gives a server, but at least two: one hands nothing over."""
+    """The number that `auto` gives a server, but at least two: one listener has no hand-over."""
     return str(min(8, max(2, len(os.sched_getaffinity(0)))))
 
 
 def rungs():
-    """[(name, every switch)]; the last has none: all defaults."""
+    """[(name, all options)]; the last has none: all defaults."""
     steps = [
         ("one listener, one datagram a call", {}),
-        # Each packet reaches another listener than the one its connection belongs to.
+        # Each packet reaches a listener that does not own its connection.
         ("+ listeners that hand over", {"listeners": listeners(), "steer": "wrong"}),
         ("+ recvmmsg, sendmmsg", {"io": "mmsg", "batch": "32"}),
         ("+ deferred sends", {"defer": "on"}),
@@ -47,13 +47,13 @@ def rungs():
 
 
 NOTES = [
-    "- The library has no several listeners on one socket. The rung shows what a hand-over costs: "
-    "of the sockets of one port the kernel picks one that is not the connection's own, for every "
-    "packet.",
-    f"- With more than {WORKERS} streams at a time both ends have `--memory {MEMORY}` and the "
-    "server as many workers.",
-    f"- The {SEVERAL} streams of a rung are calls of one client socket: by addresses they all "
-    "reach one listener, by connection they spread.",
+    "- The library cannot run several listeners on one socket. This rung shows the cost of a "
+    "hand-over: for every packet the kernel selects a socket of the port that does not own the "
+    "connection.",
+    f"- With more than {WORKERS} concurrent streams both ends have `--memory {MEMORY}`, and the "
+    "server one worker per stream.",
+    f"- The {SEVERAL} streams of a rung are calls on one client socket: steered by address they "
+    "all reach one listener; steered by connection they are distributed.",
 ]
 
 
@@ -63,7 +63,7 @@ def options(switches, server):
 
 
 def share(x):
-    """Part of the bytes that so many streams move: each shall get out of its slow start."""
+    """Factor for the bytes that `x` streams move, so that each leaves slow start."""
     return 4 if x >= 1000 else 1
 
 
@@ -76,11 +76,11 @@ class Rung(Contestant):
         self.switches = switches
         self.command = command
         self.part = part
-        self.more = more  # options of the client alone
+        self.more = more  # options of the client only
 
     def sample(self, count=False):
         each = max(int(self.place.bytes * self.part) // self.x, 1 << 16)
-        # All at a time: more than workers and memory for packets by default allow.
+        # All run at once: more than the default workers and packet memory allow.
         memory = ["--memory", MEMORY] if self.x > WORKERS else []
         workers = ["--workers-max", str(self.x)] if self.x > WORKERS else []
         r, cost = ours.pair(self.place,
@@ -94,10 +94,10 @@ class Rung(Contestant):
 
 
 def contestants(place, clients):
-    """Every rung with one stream and with several; the defaults with all numbers of `clients`."""
+    """Every rung with one stream and with several; the defaults with each number of `clients`."""
     made = []
     for name, switches in rungs():
-        # The slow rungs move less: their rates need no gigabyte.
+        # Slow rungs move less data.
         slow = switches.get("gso", "on") == "off" or switches.get("ack-packets") == "2"
         for x in [1, SEVERAL] if switches else clients:
             made.append(Rung(place, name, x, switches, part=1 / 8 if slow else share(x)))
