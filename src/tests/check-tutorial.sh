@@ -17,6 +17,8 @@ top=$(cd "$top" && pwd) || exit 99
 doc=$top/doc/tutorial.md
 dir=$(mktemp -d) || exit 99
 started=
+# The reader calls make from a shell. Below a make with -j, as in distcheck, it would warn of an unavailable job server.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 trap 'for p in $started; do kill $p 2> /dev/null; done; rm -rf "$dir"' EXIT
 trap 'exit 1' TERM # of the caller: some commands wait for a server, but not for ever
 mkdir "$dir/steps" "$dir/work"
