@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # librxafs: the AFS interfaces and the client side; linked into our programs, not installed yet.
 
-# -- What the interface compiler makes --------------------------------------------------------------
+# -- Output of the interface compiler ----------------------------------------------------------------
 
 # One run for each output, so that -j needs no lock; what an .xg includes comes from depfiles.
 # A tree that is built for another machine runs a compiler that is installed here: see RXWGEN.
@@ -53,5 +53,5 @@ src_afs_librxafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c
 nodist_src_afs_librxafs_la_SOURCES = $(afs_generated)
 src_afs_librxafs_la_LIBADD = src/rx/librxwire.la
 
-# A target that is made by its name alone does not wait for BUILT_SOURCES.
+# Targets that are built by name do not wait for BUILT_SOURCES.
 $(src_afs_librxafs_la_OBJECTS): $(afs_headers)

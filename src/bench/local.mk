@@ -6,7 +6,7 @@ bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/small 
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
-# The same transfer without a protocol: what the kernel gives.
+# The same transfer without a protocol: the kernel's limit.
 src_bench_raw_SOURCES = src/bench/raw.c src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
 src_bench_raw_LDADD = $(PTHREAD_LIBS)
 
@@ -19,26 +19,26 @@ src_bench_rawcall_LDADD =
 src_bench_ping_SOURCES = src/bench/ping.c
 src_bench_ping_LDADD = $(PTHREAD_LIBS)
 
-# A load to count instructions of.
+# A load for counting instructions.
 src_bench_scaling_load_SOURCES = src/bench/scaling_load.c
 src_bench_scaling_load_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 EXTRA_DIST += src/bench/scaling
 
-# More calls than a server can serve.
+# Overload: more calls than a server can serve.
 src_bench_overload_load_SOURCES = src/bench/overload_load.c
 src_bench_overload_load_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 EXTRA_DIST += src/bench/overload
 
-# Sealing and opening packets, beside libcrypto's own speed.
+# Sealing and opening packets, compared with libcrypto alone.
 src_bench_rxgk_SOURCES = src/bench/rxgk.c src/bench/count.c src/bench/count.h
 src_bench_rxgk_LDADD = src/rx/librxwire_core.la $(CRYPTO_LIBS)
 
-# The cipher of rxkad; by src/bench/fcrypt-rivals also beside OpenAFS's.
+# The cipher of rxkad; src/bench/fcrypt-rivals compares it with OpenAFS's.
 src_bench_fcrypt_SOURCES = src/bench/fcrypt.c src/bench/count.c src/bench/count.h
 src_bench_fcrypt_LDADD = src/rx/librxwire_core.la
 EXTRA_DIST += src/bench/fcrypt-rivals
 
-# What compiled stubs cost beside calls that are written and read by hand.
+# The cost of compiled stubs, compared with hand-written calls.
 small_generated = src/bench/small.h src/bench/small.xdr.c src/bench/small.cs.c src/bench/small.ss.c
 xg_generated += $(small_generated)
 EXTRA_DIST += src/bench/small.xg
@@ -47,7 +47,7 @@ nodist_src_bench_small_SOURCES = $(small_generated)
 src_bench_small_LDADD = src/rx/librxwire.la
 $(src_bench_small_OBJECTS): src/bench/small.h
 
-# Compiled coders beside libtirpc's XDR.
+# Compiled coders, compared with libtirpc's XDR.
 src_bench_xdr_SOURCES = src/bench/xdr.c src/bench/xdr.h src/bench/xdr_compiled.c \
 	src/bench/xdr_tirpc.c src/bench/count.c src/bench/count.h
 src_bench_xdr_LDADD = src/afs/librxafs.la src/rx/librxwire.la
@@ -70,7 +70,7 @@ EXTRA_DIST += src/bench/charts
 # Disk to wire.
 EXTRA_DIST += src/bench/disk-ladder src/bench/disk.py src/bench/diskline.py
 
-# What to hand to the runner: make bench BENCH_ARGS='--runs 1 --bytes 256M'
+# Options for the runner: make bench BENCH_ARGS='--runs 1 --bytes 256M'
 BENCH_ARGS =
 # The same for make ladder LADDER_ARGS=--quick
 LADDER_ARGS =

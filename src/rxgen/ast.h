@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One interface file as read and judged: what the front end hands to the writers of C. */
+/* The checked syntax tree of one interface file: the front end's result for the code generators. */
 #ifndef RXGEN_AST_H
 #define RXGEN_AST_H
 
@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 /*
- * Everything here is owned by the file it belongs to, freed by xg_file_free() alone, and complete:
- * what a writer sees has passed every check of the language, so it asserts and never reports.
- * Text is NUL-terminated. Lists are arrays with a count.
+ * All objects are owned by their file and freed only by xg_file_free(). The tree is complete and
+ * has passed all checks of the language; generators assert and never report errors. Text is
+ * NUL-terminated. Lists are arrays with a count.
  */
 
 /* Where a token was written: a file name as the user gave it or #include found it, from 1. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* -M: what make has to know. */
+/* -M: the dependency file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ char *depfile_text(const struct command *command, const struct inputs *inputs, s
 		put_name(out, inputs->names[i]);
 	}
 	fputc('\n', out);
-	/* An input that is gone must not stop make: what includes it no more has changed. */
+	/* A deleted input must not stop make: the file that included it has changed. */
 	for (size_t i = 0; i < inputs->count; i++) {
 		fputc('\n', out);
 		put_name(out, inputs->names[i]);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxwgen, the compiler of interfaces: librxgen.la is all of it but the program's command line.
+# rxwgen, the interface compiler; librxgen.la holds everything except the command line.
 
 rxgen_sources = \
 	src/rxgen/ast.h \
 	src/rxgen/read.c
 
-# Ground: memory, files, messages, names, tokens.
+# Base: memory, files, messages, names, tokens.
 rxgen_sources += \
 	src/rxgen/text/arena.c src/rxgen/text/arena.h \
 	src/rxgen/text/diag.c src/rxgen/text/diag.h \
@@ -14,7 +14,7 @@ rxgen_sources += \
 	src/rxgen/text/source.c src/rxgen/text/source.h \
 	src/rxgen/text/token.c src/rxgen/text/token.h
 
-# From files to tokens.
+# Preprocessor: from files to tokens.
 rxgen_sources += \
 	src/rxgen/pp/condition.c \
 	src/rxgen/pp/directive.c \
@@ -22,7 +22,7 @@ rxgen_sources += \
 	src/rxgen/pp/macro.c \
 	src/rxgen/pp/pp.c src/rxgen/pp/pp.h src/rxgen/pp/pp_internal.h
 
-# From tokens to the tree of ast.h.
+# Parser: from tokens to the tree of ast.h.
 rxgen_sources += \
 	src/rxgen/parse/graph.c \
 	src/rxgen/parse/measure.c \
@@ -32,7 +32,7 @@ rxgen_sources += \
 	src/rxgen/parse/parse_type.c \
 	src/rxgen/parse/symbol.c
 
-# From the tree to C.
+# Generators: from the tree to C.
 rxgen_sources += \
 	src/rxgen/emit/align.c \
 	src/rxgen/emit/client.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that come into being complete or not at all. */
+/* Atomic creation of the output files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 	int fd;
 
 	umask(mask);
-	/* Said before anything is renamed, rather than when others are in their places. */
+	/* Checked before any file is renamed. */
 	if (!stat(name, &st) && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
 		return complain(name);
@@ -58,7 +58,7 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 	}
 	outputs->count++;
 	good = write_all(fd, text, length) && !fchmod(fd, 0666 & ~mask);
-	/* Some file systems tell only here that they are full. */
+	/* Some file systems report only here that they are full. */
 	if (close(fd))
 		good = false;
 	return good ? true : complain(name);

@@ -14,7 +14,7 @@ LDADD = src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
-# What takes longest first, so that it is not what all wait for in the end.
+# The longest tests start first, so that the run does not end waiting for them.
 include src/tests/races/local.mk
 include src/tests/faults/local.mk
 include src/tests/sim/local.mk
@@ -72,7 +72,7 @@ endif
 dist_check_SCRIPTS += $(check_scripts)
 TESTS += $(check_scripts)
 
-# Seconds for one program or script: what hangs has failed. A slow builder with more to do needs several
+# Seconds for one program or script: a test that takes longer has failed. A slow or busy builder needs several
 # times what an idle machine does.
 TEST_LIMIT = 900
 TEST_EXTENSIONS = .sh .xg

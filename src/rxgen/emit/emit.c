@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text of one output: lines, indentation, line breaks as .clang-format has them, comments. */
+/* Text of one output: lines, indentation, line breaks in the style of .clang-format, comments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the writers of C share: text under construction, names, and how a value travels. */
+/* Shared by the code generators: output text, names, and wire representation of values. */
 #ifndef RXGEN_EMIT_H
 #define RXGEN_EMIT_H
 
@@ -10,8 +10,8 @@
 struct emit_piece;
 
 /*
- * One output under construction. After memory has run out (`failed`) everything goes on and does
- * nothing, so that only xg_write() looks.
+ * One output under construction. After an allocation failure (`failed`) all functions do nothing,
+ * so only xg_write() checks it.
  */
 struct emit {
 	const struct xg_file *file;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The header: types, constants, prototypes, and what callers must know in comments. */
+/* The header: types, constants, prototypes, and comments for callers. */
 #include <ctype.h>
 #include <string.h>
 

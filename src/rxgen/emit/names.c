@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What things of an interface are called in C (rxgen.md 4.1), and what they must not be called. */
+/* C names of an interface's elements (rxgen.md 4.1), and reserved names. */
 #include <string.h>
 
 #include "rxgen/emit/emit.h"
@@ -97,8 +97,8 @@ const char *emit_member_name(struct emit *e, const char *name)
 }
 
 /*
- * What is taken gets underscores, and so do the names that have some more already, as many: so that
- * `size_t` and `size_t_` do not become one.
+ * A reserved name gets an underscore appended. So does a name that already consists of a reserved
+ * one and underscores, so that `size_t` and `size_t_` stay distinct.
  */
 const char *emit_param_name(struct emit *e, const struct xg_param *param)
 {

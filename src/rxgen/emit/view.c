@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How values travel: typedefs seen through, members of fixed size gathered into runs. */
+/* Wire representation of values: typedefs are resolved, members of fixed size grouped into runs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What only the whole file shows: types that were never defined, types that reach themselves,
- * lists, and what reaches an array without a bound behind a pointer.
+ * Checks on the complete file: undefined types, recursive types, lists, and types that reach an
+ * unbounded array through a pointer.
  */
 #include "rxgen/parse/parse.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sizes: of what travels, and of what C has in memory on a 64-bit machine. */
+/* Sizes of types on the wire, and in memory on a 64-bit machine. */
 #include "rxgen/parse/parse.h"
 
 struct size {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What names stand for: one space for types, constants and enum values, one for each struct. */
+/* Symbols: one name space for types, constants and enum values, one for each struct. */
 #include <string.h>
 
 #include "rxgen/parse/parse.h"

@@ -4,7 +4,7 @@
 
 #include "rxgen/pp/pp_internal.h"
 
-/* A name that is no macro is 0; `defined` sees names before they are replaced. */
+/* A name that is not a macro is 0; `defined` gets its name unexpanded. */
 struct reader {
 	struct pp *pp;
 	struct token token;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is freed all at once, with a limit. */
+/* An arena: memory with a limit that is freed all at once. */
 #include "rxgen/text/arena.h"
 
 #include <stdarg.h>

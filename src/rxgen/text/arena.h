@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is freed all at once, with a limit: the compiler allocates nothing in another way. */
+/* An arena: memory with a limit that is freed all at once. The compiler uses no other memory. */
 #ifndef RXGEN_ARENA_H
 #define RXGEN_ARENA_H
 
@@ -12,7 +12,7 @@ struct arena;
 struct arena *arena_new(size_t limit);
 void arena_free(struct arena *arena);
 
-/* Where arena_alloc() jumps when nothing is left; must be set before its first call. */
+/* Where arena_alloc() jumps if memory or the limit is exhausted; set it before the first call. */
 void arena_on_empty(struct arena *arena, jmp_buf *to);
 
 /* Zeroed memory, aligned for anything; never NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages about the input: place, text, the line and a caret beneath it. */
+/* Diagnostics: position, text, the source line and a caret below it. */
 #include "rxgen/text/diag.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include "rxgen/text/macro.h"
 
-/* Bytes of a long line that are shown before the caret, and in all. */
+/* Bytes of a long line shown before the caret, and in total. */
 #define SHOWN_BEFORE 100
 #define SHOWN	     160
 
@@ -18,7 +18,7 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Nothing that a terminal would obey. */
+/* No control characters. */
 static void show_text(FILE *out, const char *text, size_t length)
 {
 	for (; length; text++, length--) {
@@ -68,7 +68,7 @@ static void show(struct diag *diag, struct loc loc, const char *kind, const char
 			  loc.macro->name->text);
 }
 
-/* Whether a warning was said before; remembers it. */
+/* Whether a warning was printed before; records it. */
 static bool said_before(struct diag *diag, struct loc loc, const char *text)
 {
 	struct xg_place place = loc.source ? source_place(loc) : (struct xg_place){"rxwgen", 0, 0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages about the input: place, text, the line and a caret beneath it. */
+/* Diagnostics: position, text, the source line and a caret below it. */
 #ifndef RXGEN_DIAG_H
 #define RXGEN_DIAG_H
 
 #include "rxgen/text/source.h"
 
-/* After so many errors the run is over. */
+/* The run stops after this number of errors. */
 #define DIAG_ERRORS 20
-/* Of warnings, so many are said. */
+/* Maximum number of warnings printed. */
 #define DIAG_WARNINGS 100
 
 struct diag {
@@ -26,13 +26,13 @@ void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* More about the message before it. */
+/* A note on the previous message. */
 void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* An error after which nothing more can be done. */
+/* A fatal error. */
 _Noreturn void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same, without a place: "what: why". */
+/* The same, without a position: "what: why". */
 _Noreturn void diag_fatal_file(struct diag *diag, const char *what, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Macros of the preprocessor: names that stand for text. */
+/* Macros of the preprocessor. */
 #ifndef RXGEN_MACRO_H
 #define RXGEN_MACRO_H
 
@@ -10,7 +10,7 @@ struct macro {
 	struct loc loc;	  /* of its definition */
 	const char *text; /* without comments and blanks at its ends */
 	uint32_t length;
-	bool active; /* it is being replaced, so not again inside itself */
+	bool active; /* being expanded; not expanded again within itself */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every name of the input once, with all that it stands for. */
+/* The table of names: each name of the input once, with its meanings. */
 #include "rxgen/text/name.h"
 
 #include <stdlib.h>

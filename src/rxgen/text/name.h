@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every name of the input once, with all that it stands for: nobody searches a list for a name. */
+/* The table of names: each name of the input once, with its meanings. */
 #ifndef RXGEN_NAME_H
 #define RXGEN_NAME_H
 
@@ -42,9 +42,9 @@ struct names {
 void names_init(struct names *names, struct arena *arena);
 struct name *names_get(struct names *names, const char *text, size_t length);
 
-/* Whether C has the word for itself, so that nothing of ours can be called that. */
+/* Whether the word is reserved in C and cannot be used as a name. */
 bool name_is_c_word(const char *text);
-/* Whether the C that is written has a variable of this name where types and values are used. */
+/* Whether the generated code has a variable of this name in the scope of types and values. */
 bool name_is_local(const char *text);
 
 #endif

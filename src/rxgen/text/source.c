@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files read whole, and the way from an offset to what the user calls that place. */
+/* Source files in memory, and the mapping from offsets to file, line and column. */
 #include "rxgen/text/source.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Drop CR before LF, note the lines, find what must not be there. */
+/* Drop CR before LF, record the lines, find forbidden bytes. */
 static void take_lines(struct arena *arena, struct source *source, char *text, size_t size)
 {
 	size_t out = 0, start = 0, room = 0;
@@ -92,7 +92,7 @@ struct source *source_load(struct arena *arena, const char *path)
 
 	if (fd < 0)
 		return NULL;
-	/* The arena may jump away, with the descriptor open: the program is about to end then. */
+	/* The arena may jump out with the descriptor open; the program then ends. */
 	size = read_all(arena, fd, &text);
 	error = errno;
 	close(fd);
@@ -151,7 +151,7 @@ void source_mark(struct arena *arena, struct source *source, struct source_marke
 	struct source_marker *last;
 
 	if (source->marker_count) {
-		/* Read a second time, the file says the same again. */
+		/* The file was loaded before: use the same text. */
 		last = &source->markers[source->marker_count - 1];
 		if (last->line >= marker.line)
 			return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files read whole, and the way from an offset to what the user calls that place. */
+/* Source files in memory, and the mapping from offsets to file, line and column. */
 #ifndef RXGEN_SOURCE_H
 #define RXGEN_SOURCE_H
 
@@ -29,13 +29,13 @@ struct source {
 	struct source_marker *markers;
 	size_t marker_count, marker_room;
 	bool by_itself; /* included under -i: once is enough */
-	/* Bytes that a source must not have, reported by who loads it: SIZE_MAX or where. */
+	/* Offset of a forbidden byte, or SIZE_MAX; the caller that loads the source reports it. */
 	size_t nul, long_line;
 };
 
 struct macro;
 
-/* Where something was written. `macro`: its use stands there, its text comes from the macro. */
+/* A source position. `macro`: the position of its use; the text comes from the macro. */
 struct loc {
 	const struct source *source;
 	uint32_t offset;

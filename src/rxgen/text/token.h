@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens: the smallest pieces that mean something. */
+/* Tokens, the lexical units of the language. */
 #ifndef RXGEN_TOKEN_H
 #define RXGEN_TOKEN_H
 
 #include "rxgen/text/name.h"
 
-/* A character of punctuation is its own kind. */
+/* A punctuation character is its own kind. */
 enum token_kind {
 	TOKEN_END = 256, /* of the input */
 	TOKEN_NAME,
@@ -65,7 +65,7 @@ struct token {
 	const char *text;   /* as written */
 	struct name *name;  /* of a name or keyword */
 	int64_t value;	    /* of a number */
-	bool wrong;	    /* a number that was reported already */
+	bool wrong;	    /* a number already reported as invalid */
 	bool included;	    /* written in a file that is compiled by itself (-i) */
 	const char *before; /* comment directly before it, or NULL */
 	const char *behind; /* comment behind the token before it, on that one's line, or NULL */
