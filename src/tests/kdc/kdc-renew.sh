@@ -103,7 +103,7 @@ again() {
 		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "rxfsd ended"; }
 		sleep 0.05
 	done
-	grep 'keys of the service' "$dir/log" | tail -n 1 | grep -q 'in force' || kdc_fail "rxfsd saw no new keys"
+	grep 'keys of the service' "$dir/log" | tail -n 1 | grep -q ': changed$' || kdc_fail "rxfsd saw no new keys"
 }
 kdc_login alice secret
 : > "$dir/went"
