@@ -106,7 +106,7 @@ static int serve_calls(void)
 	if (rxw_engine_create(&set.config, &engine) ||
 	    rxw_endpoint_create(engine, &options, &endpoint) ||
 	    rxw_service_add(endpoint, &service, NULL) || rxw_endpoint_start(endpoint))
-		die("no server");
+		die("cannot start the server");
 	puts("ready");
 	fflush(stdout);
 	while (sigtimedwait(&signals, NULL, &step) < 0) {
@@ -182,7 +182,7 @@ static void offer(uint64_t now)
 	channel[c].sent = now;
 	put_header(p, c, RXW_DATA, RXW_LAST_PACKET, 1);
 	if (send(socket_of(c), p, sizeof(p), 0) < 0 && errno != EAGAIN && errno != ENOBUFS)
-		die("send");
+		die("cannot send a datagram");
 	run.outstanding++;
 }
 
@@ -286,7 +286,7 @@ static void open_sockets(void)
 		run.fd[i] = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (run.fd[i] < 0 ||
 		    connect(run.fd[i], (struct sockaddr *)&address, sizeof(address)))
-			die("socket");
+			die("cannot open a socket");
 		setsockopt(run.fd[i], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 		/*
 		 * As clients of ours do. Without it, over loopback, the kernel cuts the server's
@@ -355,7 +355,7 @@ static int offer_calls(void)
 {
 	run.us = malloc(MOST_SAMPLES * sizeof(*run.us));
 	if (!run.us)
-		die("memory");
+		die("cannot allocate memory");
 	run.epoch = 0x80000000u | (uint32_t)getpid() << 8;
 	run.cid = (uint32_t)(now_ns() >> 8) & 0x3fff0000u;
 	for (unsigned c = 0; c < MOST_CALLS; c++)

@@ -97,7 +97,7 @@ int main(void)
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set) < 0) {
-		fprintf(stderr, "ping: CPUs of this process: %s\n", strerror(errno));
+		fprintf(stderr, "ping: cannot get the CPUs of this process: %s\n", strerror(errno));
 		return 1;
 	}
 	for (int i = 0, n = 0; i < CPU_SETSIZE && n < 2; i++)
@@ -108,7 +108,7 @@ int main(void)
 	g.fd[0] = eventfd(0, EFD_CLOEXEC);
 	g.fd[1] = eventfd(0, EFD_CLOEXEC);
 	if (g.fd[0] < 0 || g.fd[1] < 0 || pthread_create(&thread, NULL, other, &g)) {
-		fprintf(stderr, "ping: no descriptors or no thread: %s\n", strerror(errno));
+		fprintf(stderr, "ping: cannot create a descriptor or thread: %s\n", strerror(errno));
 		return 1;
 	}
 	pin(g.cpu[0]);

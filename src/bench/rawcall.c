@@ -17,7 +17,7 @@
 #define END_MS    100 /* between two of them */
 #define SECONDS   2   /* unless --seconds or --calls say otherwise */
 #define LONGEST_S 600
-#define MOST_OUT  (4u << 20) /* bytes outstanding: what a socket's buffer holds */
+#define MOST_OUT  (4u << 20) /* bytes outstanding: a socket buffer's size */
 
 static const char *const mode_names[RAWCALL_MODES] = {
 	[RAWCALL_BLOCK] = "block", [RAWCALL_POLL] = "poll", [RAWCALL_MMSG] = "mmsg",
@@ -27,9 +27,9 @@ static const char *const mode_names[RAWCALL_MODES] = {
 static const char usage_text[] =
 	"usage: rawcall [--mode block|poll|mmsg|trains] [--outstanding CALLS] [--size BYTES]\n"
 	"               [--calls CALLS] [--seconds SECONDS] [--pin CPU,CPU]\n"
-	"Calls from one process to another over loopback, a datagram of BYTES (28 of them stand for\n"
-	"a header) each way, prints one JSON object. block, poll: one message a system call, waiting\n"
-	"or looking without end; mmsg: sendmmsg and recvmmsg; trains: UDP_SEGMENT and UDP_GRO.\n"
+	"Make calls between two processes over loopback, with one datagram of BYTES each way (28 of\n"
+	"them stand for a header), and print one JSON object. block, poll: one message per system call,\n"
+	"blocking or busy-polling; mmsg: sendmmsg and recvmmsg; trains: UDP_SEGMENT and UDP_GRO.\n"
 	"--outstanding: 1 with block and poll, 64 otherwise. --pin: the CPUs of client and server.\n";
 
 static enum rawcall_mode parse_mode(const char *text)

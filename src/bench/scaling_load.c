@@ -127,12 +127,12 @@ static void next_call(struct slot *slot)
 	}
 	ask(request, BYTES);
 	if (rxw_call_begin(bed.connection[run.first + slot->at], &options, &call))
-		die("a call cannot begin");
+		die("cannot begin a call");
 	slot->at += run.slots;
 	if (slot->at >= run.count)
 		slot->at %= run.slots;
 	if (rxw_call_write(call, request, BYTES) != BYTES || rxw_call_send_end(call))
-		die("a request cannot be written");
+		die("cannot write a request");
 	/* The last touch: the call may be answered and ended before this returns. */
 	rxw_call_set_callback(call, answered, slot);
 }
@@ -169,7 +169,7 @@ static void fetch(rxw_connection *connection, uint64_t bytes)
 	ask(request, bytes);
 	if (!data || rxw_call_begin(connection, NULL, &call) ||
 	    rxw_call_write(call, request, BYTES) != BYTES)
-		die("a stream cannot begin");
+		die("cannot begin a stream");
 	while ((n = rxw_call_read(call, data, CHUNK)) > 0)
 		got += (uint64_t)n;
 	if (rxw_call_end(call, 0, NULL) || got != bytes)
@@ -189,7 +189,7 @@ static void streams(unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 		if (!thread || pthread_create(&thread[i], NULL, read_stream, bed.connection[i]))
-			die("no thread");
+			die("cannot start a thread");
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(thread[i], NULL);
 	free(thread);
@@ -221,21 +221,21 @@ static void set_up(void)
 	    rxw_endpoint_create(bed.server_engine, &options, &bed.server) ||
 	    rxw_service_add(bed.server, &service, NULL) || rxw_endpoint_start(bed.server) ||
 	    rxw_endpoint_address(bed.server, &address, &length))
-		die("no server");
+		die("cannot start the server");
 	config.listeners = 1;
 	bed.client = calloc(load.endpoints, sizeof(*bed.client));
 	bed.connection = calloc(load.connections, sizeof(*bed.connection));
 	if (!bed.client || !bed.connection || rxw_engine_create(&config, &bed.client_engine))
-		die("no memory");
+		die("cannot allocate memory");
 	options.server = options.paused = 0;
 	for (unsigned i = 0; i < load.endpoints; i++)
 		if (rxw_endpoint_create(bed.client_engine, &options, &bed.client[i]))
-			die("no client");
+			die("cannot create a client endpoint");
 	for (unsigned i = 0; i < load.connections; i++)
 		if (rxw_connection_create(bed.client[i % load.endpoints],
 					  (struct sockaddr *)&address, length, SERVICE, NULL,
 					  &bed.connection[i]))
-			die("no connection");
+			die("cannot create a connection");
 }
 
 static void tear_down(void)
@@ -314,7 +314,7 @@ static void options(int argc, char **argv)
 		load.active = load.connections;
 	if (!load.endpoints || !load.connections || !load.outstanding ||
 	    load.outstanding > MOST_SLOTS || load.endpoints > load.connections)
-		die("connections: from 1; endpoints: 1 to connections; outstanding: 1 to 1024");
+		die("need 1 <= endpoints <= connections and 1 <= outstanding <= 1024");
 }
 
 int main(int argc, char **argv)

@@ -151,7 +151,7 @@ void source_mark(struct arena *arena, struct source *source, struct source_marke
 	struct source_marker *last;
 
 	if (source->marker_count) {
-		/* The file was loaded before: use the same text. */
+		/* When a file is read again, its markers are already recorded. */
 		last = &source->markers[source->marker_count - 1];
 		if (last->line >= marker.line)
 			return;
