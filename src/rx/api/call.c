@@ -161,7 +161,9 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		if (!done)
 			code = RXW_USER_ABORT;
 	}
-	/* A reply that began before the request was whole may yet end with a code of the server's. */
+	/*
+	 * A reply that began before the request was whole may yet end with a code of the server's.
+	 */
 	if (!code && rxw_stream_discard(call) == -RXW_EDEADLK)
 		code = RXW_USER_ABORT;
 	rxw_effects_init(&a, rxw_home(c), false);

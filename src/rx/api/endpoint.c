@@ -127,7 +127,7 @@ static int start(struct rxw_endpoint *ep)
 
 	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
 	ep->strangers = rxw_unvalidated_create(ep->engine->key, ep->config.unproven_per_host,
-					       ep->config.unproven_total);
+					     ep->config.unproven_total);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
 	if (!ep->peers || !ep->strangers || !ep->shard)
 		return -RXW_ENOMEM;
@@ -189,7 +189,7 @@ static void remove_connections(struct rxw_endpoint *ep)
 		struct rxw_shard *s = &ep->shard[i];
 
 		if (s->ep)
-			rxw_shard_forget_strangers(s);
+			rxw_unvalidated_forget_all(s);
 		/* Nobody enters any more: slots that were found empty stay so. */
 		for (unsigned k = 0;;) {
 			struct rxw_connection *c = NULL;
@@ -247,7 +247,7 @@ static void tear_down(struct rxw_endpoint *ep)
 	}
 	pthread_mutex_destroy(&ep->lock);
 	pthread_mutex_destroy(&ep->peer_lock);
-	pthread_mutex_destroy(&ep->stranger_lock);
+	pthread_mutex_destroy(&ep->unvalidated_lock);
 	rxw_trace_free(ep);
 	free(ep->shard);
 	free(ep);
@@ -286,7 +286,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	strncpy(ep->version_text, text, sizeof(ep->version_text) - 1);
 	pthread_mutex_init(&ep->lock, NULL);
 	rxw_mutex_init(&ep->peer_lock);
-	rxw_mutex_init(&ep->stranger_lock);
+	rxw_mutex_init(&ep->unvalidated_lock);
 	set_params(ep);
 	r = open_sockets(ep, &bind);
 	if (!r)
@@ -353,7 +353,9 @@ static void end_calls(struct rxw_connection *c)
 
 #define AT_ONCE 64
 
-/* Connections with a call in progress; with `abort` at most AT_ONCE of a shard are told and ended. */
+/*
+ * Connections with a call in progress; with `abort` at most AT_ONCE of a shard are told and ended.
+ */
 static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 {
 	unsigned count = 0;

@@ -44,7 +44,7 @@ static unsigned processors(void)
 }
 
 /* Half of the processors: each that looks may keep one from those that it waits for. */
-static unsigned lookers_max(void)
+static unsigned pollers_max(void)
 {
 	return processors() > 3 ? processors() / 2 : 1;
 }
@@ -78,7 +78,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	if (r)
 		goto fail;
 	pthread_mutex_init(&e->lock, NULL);
-	e->lookers_max = lookers_max();
+	e->pollers_max = pollers_max();
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
 	r = -RXW_ESYS;
 	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))

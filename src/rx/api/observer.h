@@ -7,8 +7,8 @@
 
 struct rxw_observed {
 	const struct rxw_rpc_observer *observer;
-	uint64_t started_ns;           /* monotonic: begun, or its first packet came */
-	uint64_t written, taken;       /* bytes of the streams, as the application moved them */
+	uint64_t started_ns;	 /* monotonic: begun, or its first packet came */
+	uint64_t written, taken; /* bytes of the streams, as the application moved them */
 };
 
 /*
@@ -18,8 +18,8 @@ struct rxw_observed {
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed);
 
 /*
- * As rxw_call_begin(). Of -RXW_ECALL *code says why: what the connection failed with, or the code of
- * rxw_connection_abort().
+ * As rxw_call_begin(). Of -RXW_ECALL *code says why: what the connection failed with, or the code
+ * of rxw_connection_abort().
  */
 int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		       rxw_call **call, int32_t *code);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking the locks of floors 3 and 4, with a count of those that had to be waited for. */
+/* Taking the engine's locks. Contended acquisitions are counted. */
 #ifndef RXW_ENGINE_LOCK_H
 #define RXW_ENGINE_LOCK_H
 
 #include "engine/objects.h"
 
 /*
- * A lock that is free costs what it cost without the count: only who finds it taken counts, and he
- * pays for a sleep anyway, so that the counters may be shared. A condition variable that takes its
- * lock back is not counted: who was woken expects to meet the one that woke him.
+ * Only the contended path touches the shared counter. It may have to sleep, which costs far more
+ * than counting. pthread_cond_wait() is not counted when it takes the lock again: contention with
+ * the signalling thread is normal there.
  */
 static inline void rxw_mutex_lock(pthread_mutex_t *m, _Atomic(uint64_t) *contended)
 {
@@ -23,7 +23,7 @@ static inline void rxw_conn_lock(struct rxw_connection *c)
 	rxw_mutex_lock(&c->lock, &rxw_home(c)->contended[RXW_LOCK_CONNECTION]);
 }
 
-/* For what can as well be done later. */
+/* For work that can be postponed. */
 static inline bool rxw_conn_trylock(struct rxw_connection *c)
 {
 	return !pthread_mutex_trylock(&c->lock);
@@ -84,14 +84,14 @@ static inline void rxw_peers_unlock(struct rxw_endpoint *ep)
 	pthread_mutex_unlock(&ep->peer_lock);
 }
 
-static inline void rxw_strangers_lock(struct rxw_endpoint *ep)
+static inline void rxw_unvalidated_lock(struct rxw_endpoint *ep)
 {
-	rxw_mutex_lock(&ep->stranger_lock, &ep->contended[RXW_LOCK_STRANGERS]);
+	rxw_mutex_lock(&ep->unvalidated_lock, &ep->contended[RXW_LOCK_STRANGERS]);
 }
 
-static inline void rxw_strangers_unlock(struct rxw_endpoint *ep)
+static inline void rxw_unvalidated_unlock(struct rxw_endpoint *ep)
 {
-	pthread_mutex_unlock(&ep->stranger_lock);
+	pthread_mutex_unlock(&ep->unvalidated_lock);
 }
 
 static inline void rxw_verifier_lock(struct rxw_verifier *v)

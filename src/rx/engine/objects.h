@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects of the engine, composed of one structure for each module that works on them; the module's
- * header says which lock covers what.
+ * The objects of the engine, composed of one structure for each module that works on them; the
+ * module's header says which lock covers what.
  *
- * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, then leaves (tx.lock, peer_lock,
- * stranger_lock, role.lock). Never two of a kind. None is held across a system call that may wait, a wake-up
- * of a handler or callback, sealing or verifying. lock.h takes them and counts contended acquisitions.
+ * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, then leaves (tx.lock,
+ * peer_lock, unvalidated_lock, role.lock). Never two of a kind. None is held across a system call
+ * that may wait, a wake-up of a handler or callback, sealing or verifying. lock.h takes them and
+ * counts contended acquisitions.
  */
 #ifndef RXW_ENGINE_OBJECTS_H
 #define RXW_ENGINE_OBJECTS_H
@@ -57,8 +58,8 @@ struct rxw_endpoint {
 	_Atomic(bool) stopping;	      /* no new calls */
 	_Atomic(bool) quit;	      /* threads end */
 	/*
-	 * Threads that cannot run callbacks may find that some are due, and leave them to listeners, which
-	 * then sleep where they can be interrupted.
+	 * Threads that cannot run callbacks may find that some are due, and leave them to
+	 * listeners, which then sleep where they can be interrupted.
 	 */
 	_Atomic(bool) callbacks_left;
 	_Atomic(uint32_t) live; /* active calls: begun or served, and not ended */
@@ -69,12 +70,12 @@ struct rxw_endpoint {
 	pthread_mutex_t peer_lock;
 	struct rxw_peer_table *peers;	 /* peer_lock */
 	struct rxw_listing listed_peers; /* peer_lock */
-	pthread_mutex_t stranger_lock;
-	struct rxw_unvalidated *strangers; /* stranger_lock */
-	struct rxw_cookies *questions;	   /* stranger_lock; NULL until the first is asked */
+	pthread_mutex_t unvalidated_lock;
+	struct rxw_unvalidated *strangers; /* unvalidated_lock */
+	struct rxw_cookies *questions; /* unvalidated_lock; NULL until the first is asked */
 	struct rxw_rate abort_rate, answer_rate,
-		local_rate;    /* stranger_lock; the last: of this host */
-	uint64_t looked_until; /* stranger_lock: DEBUG work is paid for until then (rxdebug.c) */
+		local_rate;    /* unvalidated_lock; the last: of this host */
+	uint64_t looked_until; /* unvalidated_lock: DEBUG work is paid for until then (rxdebug.c) */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
@@ -114,8 +115,8 @@ struct rxw_shard {
 };
 
 /*
- * A connection. `lock` covers p and its calls' protocol state. References: the application, the table
- * (server), calls, batches.
+ * A connection. `lock` covers p and its calls' protocol state. References: the application, the
+ * table (server), calls, batches.
  */
 struct rxw_connection {
 	struct rxw_pconn p; /* first */

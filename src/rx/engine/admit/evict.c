@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of addresses that are proven: how many there may be, and which goes (12.3). */
+/*
+ * Limits the connections of validated addresses, and chooses which ones to evict (rx-protocol
+ * 12.3).
+ */
 #include "engine/conn/conn.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
 /*
- * An address that answers may have as many connections as it likes, each for ten minutes, and
- * only memory would end that. So they are counted, and where there are more than `connections_max`
- * the one that was silent longest goes, of a few that are looked at: a list of all by the time of
- * their last packet would cost each packet a lock. Nobody is told: the next packet makes it anew.
+ * A validated address may have any number of connections, each for ten minutes, so only memory
+ * would bound them. They are therefore counted. Above `connections_max`, the one that was silent
+ * longest in a small sample is evicted: a list of all connections ordered by activity would cost
+ * each packet a lock. The peer is not told. Its next packet creates the connection again.
  */
-#define SAMPLE	     32		   /* connections looked at for one that goes, */
-#define CHAINS	     256	   /* in so many slots of a table */
-#define LEAST_SILENT RXW_SEC	   /* copies of its last request are not under way any more */
-#define AT_ONCE	     64		   /* go behind one batch */
-#define REST	     (10 * RXW_MS) /* none may go: looked again after that */
+#define SAMPLE_SIZE 32		  /* connections examined to evict one ... */
+#define CHAINS	    256		  /* ... in at most so many slots of a table */
+#define SILENT_MIN  RXW_SEC	  /* copies of its latest request are no longer in the network */
+#define EVICT_MAX   64		  /* evicted after one batch */
+#define RETRY_AFTER (10 * RXW_MS) /* after a search that found none */
 
 uint64_t rxw_last_activity(const struct rxw_connection *c)
 {
@@ -28,21 +31,21 @@ bool rxw_too_many_connections(const struct rxw_endpoint *ep)
 		       ep->config.connections_max;
 }
 
-/* Its lock held: when it said something last; UINT64_MAX: it must stay. */
+/* Connection's lock held: time of its latest packet; UINT64_MAX: it must stay. */
 static uint64_t silent_since(const struct rxw_connection *c)
 {
 	return c->admit.validated && rxw_pconn_idle(&c->p) ? rxw_last_activity(c) : UINT64_MAX;
 }
 
-/* Of a sample of a table's connections that which was silent longest, with a reference, or NULL. */
+/* The connection of a sample that was silent longest, with a reference, or NULL. */
 static struct rxw_connection *find_victim(struct rxw_shard *t, unsigned *at, uint64_t now)
 {
-	uint64_t longest = now > LEAST_SILENT ? now - LEAST_SILENT : 0;
+	uint64_t longest = now > SILENT_MIN ? now - SILENT_MIN : 0;
 	struct rxw_connection *victim = NULL;
 	unsigned looked = 0;
 
 	rxw_table_lock(t);
-	for (unsigned i = 0; i < CHAINS && looked < SAMPLE; i++) {
+	for (unsigned i = 0; i < CHAINS && looked < SAMPLE_SIZE; i++) {
 		struct rxw_pconn *p =
 			rxw_conntable_chain(&t->table, (*at)++ % rxw_conntable_chains(&t->table));
 
@@ -65,25 +68,28 @@ static struct rxw_connection *find_victim(struct rxw_shard *t, unsigned *at, uin
 	return victim;
 }
 
-/* False: it had something to say meanwhile. */
+/* False: it became active meanwhile. */
 static bool evict(struct rxw_shard *s, struct rxw_connection *victim, uint64_t now)
 {
-	bool may;
+	bool idle;
 
 	rxw_conn_lock(victim);
-	may = silent_since(victim) < now;
-	/* Another thread may have found it just before: its packet is lost, and comes again. */
-	if (may)
+	idle = silent_since(victim) < now;
+	/*
+	 * Another thread may have looked it up just before: its packet is dropped, and the peer
+	 * retransmits it.
+	 */
+	if (idle)
 		victim->p.evicted = true;
 	rxw_conn_unlock(victim);
-	if (!may)
+	if (!idle)
 		return false;
 	rxw_conn_remove(victim);
 	rxw_count(&s->stats.connections_evicted, 1);
 	return true;
 }
 
-/* False: in no table there is one that may go. */
+/* False: no table has a connection that may be evicted. */
 static bool evict_one(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_endpoint *ep = s->ep;
@@ -96,7 +102,7 @@ static bool evict_one(struct rxw_shard *s, uint64_t now)
 
 		if (!victim)
 			continue;
-		gone = evict(s, victim, now - LEAST_SILENT);
+		gone = evict(s, victim, now - SILENT_MIN);
 		rxw_conn_unref(victim);
 		if (gone)
 			return true;
@@ -110,9 +116,9 @@ void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 
 	if (now < b->idle_at)
 		return;
-	for (unsigned i = 0; i < AT_ONCE && rxw_too_many_connections(s->ep); i++)
+	for (unsigned i = 0; i < EVICT_MAX && rxw_too_many_connections(s->ep); i++)
 		if (!evict_one(s, now)) {
-			b->idle_at = now + REST;
+			b->idle_at = now + RETRY_AFTER;
 			return;
 		}
 }

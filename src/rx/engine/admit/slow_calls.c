@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that keep a worker from others and move nothing are ended, once too many workers wait. */
+/* Ends calls that occupy a worker without progress, once too many workers are blocked. */
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define AT_ONCE 16 /* calls that are ended by one look */
+#define END_MAX 16 /* calls ended by one sample */
 
-/* What was known of it is from when it began to wait: it may have moved since. */
-static void end_it(struct rxw_slow_call *v, uint64_t now)
+/* The sample dates from when the worker blocked: the call may have made progress since. */
+static void end_if_slow(struct rxw_slow_call *v, uint64_t now)
 {
 	struct rxw_call *call = v->call;
 	struct rxw_connection *c = call->conn;
@@ -16,7 +16,7 @@ static void end_it(struct rxw_slow_call *v, uint64_t now)
 
 	rxw_effects_init(&a, s, false);
 	rxw_conn_lock(c);
-	v->moved = rxw_worker_moved(call);
+	v->moved = rxw_worker_progress(call);
 	v->ended = rxw_workers_too_slow(v, now);
 	if (v->ended && !call->p.error && !call->ended) {
 		rxw_count(&s->stats.calls_given_up, 1);
@@ -30,12 +30,12 @@ static void end_it(struct rxw_slow_call *v, uint64_t now)
 
 void rxw_end_slow_calls(struct rxw_endpoint *ep, uint64_t now)
 {
-	struct rxw_slow_call v[AT_ONCE];
-	unsigned n = rxw_workers_slow(ep, now, v, AT_ONCE);
+	struct rxw_slow_call v[END_MAX];
+	unsigned n = rxw_workers_slow(ep, now, v, END_MAX);
 	bool spared = false;
 
 	for (unsigned i = 0; i < n; i++) {
-		end_it(&v[i], now);
+		end_if_slow(&v[i], now);
 		spared |= !v[i].ended;
 	}
 	if (spared)

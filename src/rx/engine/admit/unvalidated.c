@@ -1,56 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of strangers, whose address is not proven: few, not for long (rx-protocol 12.3). */
+/* Connections of unvalidated addresses: few, and short-lived (rx-protocol 12.3). */
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define LIFE	   (15 * RXW_SEC) /* of a connection that says nothing */
-#define LOOK_AGAIN RXW_SEC	  /* one with a call at work */
-#define QUESTION   128		  /* bytes of one with its IP and UDP headers, at most */
-#define AT_ONCE	   64		  /* looked at under one lock */
-#define IN_ALL	   256		  /* looked at before packets get their turn */
-#define EVICT_LOOK 64		  /* looked at for one that makes room; if none may, ... */
-#define EVICT_REST RXW_MS	  /* ... none is looked for so long */
-#define EVICT_RATE 500	/* a second, of all shards: others prove themselves without a place ... */
-#define EVICT_MANY 1000 /* ... and so many at once where none went for a while */
+#define LIFETIME      (15 * RXW_SEC) /* of a silent connection */
+#define RECHECK_AFTER RXW_SEC	     /* until a connection with an active call is checked again */
+#define COOKIE_SIZE   128    /* largest size of a cookie with its IP and UDP headers, in bytes */
+#define CHECK_MAX     64     /* connections checked under one lock */
+#define CHECK_TOTAL   256    /* connections checked before packets are received again */
+#define EVICT_CHECKS  64     /* connections checked to evict one; if none may be evicted ... */
+#define EVICT_RETRY   RXW_MS /* ... the next search is so much later */
+#define EVICT_RATE    500 /* evictions a second, of all shards; further peers validate by cookie ... */
+#define EVICT_BURST   1000 /* ... and the largest burst of evictions after a pause */
 
-enum rxw_admission rxw_unproven_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
-				      bool *pressed)
+enum rxw_admission rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
+					 bool *pressed)
 {
-	bool here = rxw_path_is_local(path);
+	bool local = rxw_path_is_local(path);
 	enum rxw_admission r;
 
-	rxw_strangers_lock(ep);
-	r = rxw_unvalidated_add(ep->strangers, &path->peer, here);
-	*pressed = rxw_unvalidated_crowded(ep->strangers) && !here;
-	rxw_strangers_unlock(ep);
+	rxw_unvalidated_lock(ep);
+	r = rxw_unvalidated_add(ep->strangers, &path->peer, local);
+	*pressed = rxw_unvalidated_crowded(ep->strangers) && !local;
+	rxw_unvalidated_unlock(ep);
 	return r;
 }
 
-void rxw_unproven_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
+void rxw_unvalidated_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
 {
-	rxw_strangers_lock(ep);
+	rxw_unvalidated_lock(ep);
 	rxw_unvalidated_remove(ep->strangers, peer);
-	rxw_strangers_unlock(ep);
+	rxw_unvalidated_unlock(ep);
 }
 
-/* Lock held: it counts among the strangers no longer. */
-static void no_stranger(struct rxw_connection *c)
+/* Connection's lock held: it no longer counts as one of an unvalidated address. */
+static void clear_unvalidated(struct rxw_connection *c)
 {
 	c->admit.unvalidated = false;
-	rxw_unproven_dismiss(c->ep, &c->p.path.peer);
+	rxw_unvalidated_dismiss(c->ep, &c->p.path.peer);
 }
 
-void rxw_stranger_look(struct rxw_connection *c, uint64_t now)
+void rxw_unvalidated_recheck(struct rxw_connection *c, uint64_t now)
 {
 	if (c->admit.unvalidated && rxw_peer_validated(c->p.peer, now)) {
-		no_stranger(c);
+		clear_unvalidated(c);
 		rxw_count_validated(c);
 	}
 }
 
-bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, uint64_t now)
+bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxrun *run,
+				  uint64_t now)
 {
 	const struct rxw_header *h = &run->head;
 
@@ -58,26 +59,29 @@ bool rxw_stranger_watch(struct rxw_connection *c, const struct rxw_rxrun *run, u
 		return false;
 	if (h->type == RXW_DATA)
 		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
-		       rxw_peer_allowance(c->p.peer, now) >= QUESTION;
-	if (h->type == RXW_ACK && rxw_stranger_answered(c->ep, &c->p.path.peer, run, now)) {
+		       rxw_peer_allowance(c->p.peer, now) >= COOKIE_SIZE;
+	if (h->type == RXW_ACK && rxw_cookie_matches(c->ep, &c->p.path.peer, run, now)) {
 		rxw_count(&rxw_home(c)->stats.strangers_proved, 1);
 		rxw_peer_set_validated(c->p.peer, now);
 	}
 	return false;
 }
 
-void rxw_stranger_meet(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
-		       struct rxw_effects *a)
+void rxw_unvalidated_send_cookie(struct rxw_shard *s, struct rxw_connection *c,
+				 const struct rxw_rxrun *run, struct rxw_effects *a)
 {
 	unsigned before = a->out.ctl_count;
 
-	rxw_stranger_ask(s, run, a);
+	rxw_cookie_send(s, run, a);
 	if (a->out.ctl_count > before)
 		rxw_peer_may_send(c->p.peer, a->out.ctl[before].length, 1, a->out.now);
 }
 
-/* Shard's lock held, and the reference given: it is looked at in the second that follows `at`. */
-static void put(struct rxw_shard_admit *b, struct rxw_connection *c, uint64_t at)
+/*
+ * Shard's lock held; takes over the reference. The connection is checked in the second that follows
+ * `at`.
+ */
+static void schedule_check(struct rxw_shard_admit *b, struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_unvalidated_list *slot;
 	uint64_t second = at / RXW_SEC + 1;
@@ -94,8 +98,12 @@ static void put(struct rxw_shard_admit *b, struct rxw_connection *c, uint64_t at
 	b->count++;
 }
 
-/* Shard's lock held: the first of a list that has one; the reference is the caller's from now on. */
-static struct rxw_connection *take(struct rxw_shard_admit *b, struct rxw_unvalidated_list *list)
+/*
+ * Shard's lock held: remove the first of a list that is not empty. Its reference becomes the
+ * caller's.
+ */
+static struct rxw_connection *remove_first(struct rxw_shard_admit *b,
+					   struct rxw_unvalidated_list *list)
 {
 	struct rxw_connection *c = list->head;
 
@@ -105,28 +113,28 @@ static struct rxw_connection *take(struct rxw_shard_admit *b, struct rxw_unvalid
 	return c;
 }
 
-void rxw_unproven_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
+void rxw_unvalidated_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
 	rxw_count(&s->stats.strangers, 1);
 	rxw_conn_ref(c);
 	rxw_table_lock(s);
-	put(&s->admit, c, now + LIFE);
+	schedule_check(&s->admit, c, now + LIFETIME);
 	rxw_table_unlock(s);
 }
 
-void rxw_shard_forget_strangers(struct rxw_shard *s)
+void rxw_unvalidated_forget_all(struct rxw_shard *s)
 {
 	struct rxw_shard_admit *b = &s->admit;
 
 	while (b->due.head)
-		rxw_conn_unref(take(b, &b->due));
+		rxw_conn_unref(remove_first(b, &b->due));
 	for (unsigned i = 0; i < RXW_UNVALIDATED_SLOTS; i++)
 		while (b->slot[i].head)
-			rxw_conn_unref(take(b, &b->slot[i]));
+			rxw_conn_unref(remove_first(b, &b->slot[i]));
 }
 
-/* Lock held: a stranger's connection without a call at work. */
-static bool may_go(const struct rxw_connection *c, uint64_t now)
+/* Connection's lock held: an unvalidated address's connection without an active call. */
+static bool may_evict(const struct rxw_connection *c, uint64_t now)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rxw_pcall *p = c->p.channel[i];
@@ -137,56 +145,58 @@ static bool may_go(const struct rxw_connection *c, uint64_t now)
 	return c->admit.unvalidated && !rxw_peer_validated(c->p.peer, now);
 }
 
-/* Shard's lock held: that which stands before all others, or NULL. */
-static struct rxw_connection *take_first(struct rxw_shard_admit *b)
+/* Shard's lock held: remove the connection that is due first, or NULL. */
+static struct rxw_connection *remove_next_due(struct rxw_shard_admit *b)
 {
 	if (b->due.head)
-		return take(b, &b->due);
+		return remove_first(b, &b->due);
 	for (unsigned i = 1; i <= RXW_UNVALIDATED_SLOTS; i++) {
 		struct rxw_unvalidated_list *l = &b->slot[(b->second + i) % RXW_UNVALIDATED_SLOTS];
 
 		if (l->head)
-			return take(b, l);
+			return remove_first(b, l);
 	}
 	return NULL;
 }
 
 /*
- * Shard's lock held. The lists are in the order in which their connections were made or last found
- * to live, so the first that may go is the one. Those with calls at work go to the end: a flood must
- * not look at them for each of its packets. Nor does each packet of a flood push one out: who is
- * admitted must have the time to answer a question, and a packet that is dropped costs little.
+ * Shard's lock held. The lists are ordered by the time at which their connections were created or
+ * last seen active, so the first that may be evicted is the one. Connections with active calls go
+ * to the end: a flood must not cause them to be checked for each packet. Evictions are limited in
+ * rate: an admitted peer needs the time to return a cookie, and dropping a packet of a flood costs
+ * little.
  */
 static struct rxw_connection *find_victim(struct rxw_shard *s, uint64_t now)
 {
 	uint64_t gap = RXW_SEC / EVICT_RATE * s->ep->shard_count;
 	struct rxw_shard_admit *b = &s->admit;
-	uint64_t looked_at = b->second * RXW_SEC, last = (now > looked_at ? now : looked_at) + LIFE;
+	uint64_t looked_at = b->second * RXW_SEC,
+		 last = (now > looked_at ? now : looked_at) + LIFETIME;
 
 	if (now < b->evict_at)
 		return NULL;
-	for (unsigned looked = 0; looked < EVICT_LOOK; looked++) {
-		struct rxw_connection *c = take_first(b);
+	for (unsigned checked = 0; checked < EVICT_CHECKS; checked++) {
+		struct rxw_connection *c = remove_next_due(b);
 		bool may;
 
 		if (!c)
 			break;
 		rxw_conn_lock(c);
-		may = may_go(c, now);
+		may = may_evict(c, now);
 		rxw_conn_unlock(c);
 		if (may) {
-			if (b->evict_at + EVICT_MANY * gap < now)
-				b->evict_at = now - EVICT_MANY * gap;
+			if (b->evict_at + EVICT_BURST * gap < now)
+				b->evict_at = now - EVICT_BURST * gap;
 			b->evict_at += gap;
 			return c;
 		}
-		put(b, c, last);
+		schedule_check(b, c, last);
 	}
-	b->evict_at = now + EVICT_REST;
+	b->evict_at = now + EVICT_RETRY;
 	return NULL;
 }
 
-bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
+bool rxw_unvalidated_evict(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_connection *victim;
 	struct rxw_effects a;
@@ -198,16 +208,19 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 		return false;
 	rxw_effects_init(&a, s, false);
 	rxw_conn_lock(victim);
-	if (!may_go(victim, now)) {
-		/* Another thread brought it a call, which must not run twice, or a proof. */
+	if (!may_evict(victim, now)) {
+		/*
+		 * Another thread received a call for it, which must not run twice, or its
+		 * validation.
+		 */
 		rxw_conn_unlock(victim);
 		rxw_table_lock(s);
-		put(&s->admit, victim, now);
+		schedule_check(&s->admit, victim, now);
 		rxw_table_unlock(s);
 		return false;
 	}
 	rxw_count(&s->stats.strangers_evicted, 1);
-	no_stranger(victim);
+	clear_unvalidated(victim);
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
 	victim->p.evicted = true;
 	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
@@ -219,29 +232,33 @@ bool rxw_unproven_evict(struct rxw_shard *s, uint64_t now)
 	return true;
 }
 
-/* 0: it is no stranger's any more, or its time is over (*gone); else when to look again. */
-static uint64_t look_at(struct rxw_connection *c, uint64_t now, bool *gone)
+/* Returns when to check again; 0: its address was validated, or it expired (*gone). */
+static uint64_t check(struct rxw_connection *c, uint64_t now, bool *gone)
 {
 	uint64_t again = 0;
 
 	*gone = false;
 	rxw_conn_lock(c);
-	rxw_stranger_look(c, now);
+	rxw_unvalidated_recheck(c, now);
 	if (c->admit.unvalidated) {
-		again = rxw_pconn_idle(&c->p) ? rxw_last_activity(c) + LIFE : now + LOOK_AGAIN;
+		again = rxw_pconn_idle(&c->p) ? rxw_last_activity(c) + LIFETIME
+					      : now + RECHECK_AFTER;
 		*gone = now > again;
 	}
 	rxw_conn_unlock(c);
 	return *gone ? 0 : again;
 }
 
-/* Shard's lock held: the next slot whose second has come. False: there is none. */
+/*
+ * Shard's lock held: move the next slot whose second has come to the due list. False: there is
+ * none.
+ */
 static bool next_due(struct rxw_shard_admit *b, uint64_t second)
 {
 	struct rxw_unvalidated_list *slot;
 
 	if (b->second + RXW_UNVALIDATED_SLOTS < second)
-		b->second = second - RXW_UNVALIDATED_SLOTS; /* all of them */
+		b->second = second - RXW_UNVALIDATED_SLOTS; /* all slots are due */
 	if (b->second >= second)
 		return false;
 	slot = &b->slot[++b->second % RXW_UNVALIDATED_SLOTS];
@@ -250,21 +267,24 @@ static bool next_due(struct rxw_shard_admit *b, uint64_t second)
 	return true;
 }
 
-/* Some of those that are due; *looked goes up by as many. False: there are no more. */
-static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *looked)
+/*
+ * Check some of the connections that are due; *checked is incremented for each. False: none is
+ * left.
+ */
+static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *checked)
 {
-	struct rxw_connection *left[AT_ONCE];
+	struct rxw_connection *left[CHECK_MAX];
 	struct rxw_shard_admit *b = &s->admit;
 	unsigned n = 0;
-	bool gone[AT_ONCE], more;
+	bool gone[CHECK_MAX], more;
 
 	rxw_table_lock(s);
-	for (unsigned i = 0; b->due.head && i < AT_ONCE; i++, ++*looked) {
-		struct rxw_connection *c = take(b, &b->due);
-		uint64_t again = look_at(c, now, &gone[n]);
+	for (unsigned i = 0; b->due.head && i < CHECK_MAX; i++, ++*checked) {
+		struct rxw_connection *c = remove_first(b, &b->due);
+		uint64_t again = check(c, now, &gone[n]);
 
 		if (again)
-			put(b, c, again);
+			schedule_check(b, c, again);
 		else
 			left[n++] = c;
 	}
@@ -278,12 +298,12 @@ static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *looked)
 	return more;
 }
 
-bool rxw_unproven_reap(struct rxw_shard *s, uint64_t now)
+bool rxw_unvalidated_reap(struct rxw_shard *s, uint64_t now)
 {
-	unsigned looked = 0;
+	unsigned checked = 0;
 
-	while (reap_some(s, now, &looked))
-		if (looked >= IN_ALL)
+	while (reap_some(s, now, &checked))
+		if (checked >= CHECK_TOTAL)
 			return false;
 	return true;
 }

@@ -12,26 +12,29 @@ struct rxw_endpoint;
 struct rxw_path;
 struct rxw_security;
 
-/* A connection with one reference that is in no table. NULL: *error says why. */
+/* A connection with one reference, in no table. NULL: *error says why. */
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,
 				       uint32_t epoch, uint32_t cid, uint16_t service,
 				       struct rxw_security *security, bool client, unsigned home,
 				       int *error);
-/* Take it out of its table and release its channels' calls. */
+/* Remove the connection from its table and release its channels' calls. */
 void rxw_conn_remove(struct rxw_connection *c);
 /* After a call has ended: remove a client connection that the application has released. */
 void rxw_conn_release_idle(struct rxw_connection *c);
 /* A call with one reference, or NULL. */
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
-/* The call fails here, and the peer is told. */
+/* The call fails locally, and the peer is sent an ABORT. */
 void rxw_call_fail(struct rxw_call *call, int32_t code);
 /*
- * Connection's lock held: the call is active, and may advertise its share of the sockets' receive buffers;
- * or is no longer.
+ * Connection's lock held: the call becomes active, and may advertise its share of the sockets'
+ * receive buffers; or it ceases to be.
  */
 void rxw_call_live(struct rxw_call *call);
 void rxw_call_unlive(struct rxw_call *call);
-/* Connection's lock held, or nobody else knows it: it counts among those of validated addresses; or no longer. */
+/*
+ * Connection's lock held, or no other thread knows it: it is counted as a connection of a validated
+ * address; or no longer.
+ */
 void rxw_count_validated(struct rxw_connection *c);
 void rxw_uncount_validated(struct rxw_connection *c);
 /* For struct rxw_upcalls. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections and calls as counted objects: making, holding, removing, and what floor 1 asks of
- * them. */
+/* Creation and removal of connections and calls, and the callbacks of the protocol core. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,12 +28,12 @@ void rxw_conn_free(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 
 	if (c->admit.unvalidated) {
-		rxw_strangers_lock(ep);
+		rxw_unvalidated_lock(ep);
 		rxw_unvalidated_remove(ep->strangers, &c->p.path.peer);
-		rxw_strangers_unlock(ep);
+		rxw_unvalidated_unlock(ep);
 	}
-	rxw_uncount_validated(c); /* one that lost its place in the table to its twin */
-	rxw_verify_forget(c);
+	rxw_uncount_validated(c); /* the table may hold another one in its place */
+	rxw_verify_forget_early(c);
 	rxw_pconn_fini(&c->p, rxw_now());
 	rxw_security_unref(c->p.auth.security);
 	pthread_cond_destroy(&c->channel_free);
@@ -43,7 +42,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	atomic_fetch_sub(&ep->connections, 1);
 }
 
-/* Buffers of the stream: pieces that were not given back, slots that were not sent. */
+/* Buffers of the stream: pieces that were not returned, slots that were not sent. */
 static void free_stream(struct rxw_call *call)
 {
 	for (unsigned i = call->r.keep; i < call->r.count; i++)
@@ -69,7 +68,7 @@ void rxw_call_free(struct rxw_call *call)
 	rxw_conn_unref(c);
 }
 
-#define LEAST_SHARE 8 /* packets: below that a stream crawls, and some loss is cheaper */
+#define SHARE_MIN 8 /* packets: with fewer a stream is very slow, and some loss costs less */
 
 void rxw_call_live(struct rxw_call *call)
 {
@@ -80,7 +79,7 @@ void rxw_call_live(struct rxw_call *call)
 		return;
 	call->live = true;
 	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
-	rxw_pcall_limit_window(&call->p, share < LEAST_SHARE ? LEAST_SHARE : share);
+	rxw_pcall_limit_window(&call->p, share < SHARE_MIN ? SHARE_MIN : share);
 }
 
 void rxw_call_unlive(struct rxw_call *call)
@@ -105,7 +104,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->events.fd = -1;
 	call->events.fd_mask = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	call->w.seq = 1;
-	/* A callback that begins one may have worked for long since its thread's time was read. */
+	/* A callback that begins a call may have run for long since the cached time was read. */
 	call->started = c->p.client ? rxw_now() : rxw_clock_cached();
 	atomic_init(&call->refs, 1);
 	rxw_conn_ref(c);
@@ -116,22 +115,22 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 {
 	struct rxw_connection *c = rxw_conn_of(p);
-	bool brief = c->service->flags & RXW_SERVICE_SHORT;
+	bool is_inline = c->service->flags & RXW_SERVICE_SHORT;
 	struct rxw_call *call;
 
-	/* First the place: many calls may have to be refused, and that should cost little. */
-	if (!brief && !rxw_workers_reserve(c))
+	/* Reserve first: many calls may have to be refused, and refusals must be cheap. */
+	if (!is_inline && !rxw_workers_reserve(c))
 		return NULL;
 	call = rxw_call_create(c, 0);
 	if (!call) {
-		if (!brief)
+		if (!is_inline)
 			rxw_workers_release(c);
 		return NULL;
 	}
-	call->short_handler = brief;
-	atomic_store(&call->sched.reserved, !brief);
-	/* One who is not there must not hold a worker while few are left. */
-	if (!brief && !p->validate_first && !rxw_path_is_local(&p->path) &&
+	call->short_handler = is_inline;
+	atomic_store(&call->sched.reserved, !is_inline);
+	/* Validate addresses when workers are scarce: a spoofed request must not occupy one. */
+	if (!is_inline && !p->validate_first && !rxw_path_is_local(&p->path) &&
 	    !rxw_peer_validated(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
 		p->validate_first = true;
 	return &call->p;
@@ -194,7 +193,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	*error = rxw_pconn_init(&c->p, &ep->params, &engine_ops, peer, path, epoch, cid, service,
 				security, client, now);
 	if (*error) {
-		peer = NULL; /* rxw_pconn_init() took it, whatever came of it */
+		peer = NULL; /* rxw_pconn_init() takes it over even if it fails */
 		pthread_mutex_destroy(&c->lock);
 		pthread_cond_destroy(&c->channel_free);
 		goto fail;
@@ -229,8 +228,8 @@ void rxw_conn_remove(struct rxw_connection *c)
 	rxw_conn_lock(c);
 	rxw_pconn_close(&c->p, &a.out);
 	/*
-	 * Somebody may have found it just before, and bring it a packet: a call made by that would
-	 * hold it for ever. The packet is lost, and comes again.
+	 * Another thread may have looked it up just before. A call created by its packet would hold
+	 * the connection for ever, so the packet is dropped; the peer retransmits it.
 	 */
 	c->p.evicted = true;
 	rxw_uncount_validated(c);
@@ -248,7 +247,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 	for (unsigned i = 0; i < 4; i++)
 		if (left[i])
 			rxw_call_unref(left[i]);
-	rxw_conn_unref(c); /* the table's */
+	rxw_conn_unref(c); /* the table's reference */
 }
 
 void rxw_conn_release_idle(struct rxw_connection *c)
@@ -256,7 +255,7 @@ void rxw_conn_release_idle(struct rxw_connection *c)
 	bool gone;
 
 	rxw_conn_lock(c);
-	/* A final ACK still owed leaves when the connection is closed. */
+	/* A pending final ACK is sent when the connection is closed. */
 	gone = c->p.client && c->released && !c->held;
 	rxw_conn_unlock(c);
 	if (gone)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References of the engine's objects, and threads that sleep for packets. */
+/* Reference counts of the engine's objects, and the count of threads that sleep for packets. */
 #ifndef RXW_ENGINE_CORE_H
 #define RXW_ENGINE_CORE_H
 
@@ -18,16 +18,17 @@ struct rxw_verify_job;
  * (serve/serve.c).
  */
 struct rxw_upcalls {
-	/* The last reference is gone. */
+	/* The last reference was dropped. */
 	void (*free_call)(struct rxw_call *call);
 	void (*free_connection)(struct rxw_connection *c);
-	/* Runs the handler. Returns what it returned, or the reason why it did not run. */
+	/* Runs the handler. Returns its result, or the reason why it did not run. */
 	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
 	/* Ends the call with RXW_RESTARTING. */
 	void (*refuse)(struct rxw_call *call);
-	/* Does a job and frees it; and frees one that no thread can do. */
+	/* Runs a job and frees it. */
 	void (*verify)(struct rxw_verify_job *job);
-	void (*undone)(struct rxw_verify_job *job);
+	/* Frees a job that no thread can run. */
+	void (*cancel)(struct rxw_verify_job *job);
 };
 
 void rxw_conn_ref(struct rxw_connection *c);
@@ -51,8 +52,9 @@ struct rxw_call_sleep {
 };
 
 /*
- * Connection's lock held: a thread is about to sleep for packets of the call. While it is counted the
- * receive role is not left without an owner; the thread itself checks that after it was counted.
+ * Connection's lock held: a thread is about to sleep for packets of the call. While it is counted
+ * the receive role is not left without an owner; the thread itself checks that after it was
+ * counted.
  */
 void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s);
 /* Connection's lock held: the call's threads were woken, or no longer sleep. */

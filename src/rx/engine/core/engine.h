@@ -20,31 +20,33 @@ struct rxw_engine {
 	unsigned endpoints;
 	uint64_t key[2]; /* keyed hashes */
 	/*
-	 * Names of client connections (rx-protocol 1.6, 1.7): the epoch of those to come, how many
-	 * have it, and the order in which they get their ids. By lock.
+	 * Identifiers of client connections (rx-protocol 1.6, 1.7): the epoch of new connections,
+	 * the number of ids used in it, and the key of the permutation that orders them. Protected
+	 * by lock.
 	 */
 	uint32_t epoch, named;
 	uint64_t order[2];
 	/*
-	 * Callers that receive for themselves and wait for what comes soon; with more of them than
-	 * that (fixed), none looks instead of sleeping.
+	 * Callers that busy-poll for packets. At the limit (fixed), further callers sleep instead.
 	 */
-	_Atomic(unsigned) waiting;
-	unsigned lookers_max;
-	/* What the kernel refuses is logged once for all endpoints: rxw_io_options.warned. */
+	_Atomic(unsigned) pollers;
+	unsigned pollers_max;
+	/*
+	 * Features that the kernel lacks are logged once for all endpoints: rxw_io_options.warned.
+	 */
 	_Atomic(unsigned) io_warned;
 };
 
-/* More ids than these no epoch is used for (rx-protocol 1.6). */
+/* The largest number of ids used in one epoch (rx-protocol 1.6). */
 #define RXW_NAMES_MAX (1u << 28)
 
 /*
- * An epoch, and an id that nobody can guess and that no connection of this epoch had before: servers
- * remember those that are gone. 0 or -RXW_ESYS. No lock held.
+ * Returns an epoch and an unpredictable id that no connection of this epoch had before: servers
+ * remember connections after they end. 0 or -RXW_ESYS. No lock held.
  */
 int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid);
 
-/* A service: fixed once added, but for the counters. */
+/* A service. All fields but the counters are fixed once it is added. */
 struct rxw_service {
 	uint16_t id;
 	char name[32];
@@ -57,8 +59,8 @@ struct rxw_service {
 	uint8_t level_min; /* enum rxw_level */
 	unsigned workers;  /* busy now; workers->lock */
 	/*
-	 * Short handlers that take long: until then (ns) workers run them; and how many more are
-	 * watched closely. Relaxed.
+	 * A short handler that was slow: until slow_until (ns) workers run the service's handlers.
+	 * `watched` counts the calls whose preemptions are still to be checked. Relaxed.
 	 */
 	_Atomic(uint64_t) slow_until;
 	_Atomic(unsigned) watched;

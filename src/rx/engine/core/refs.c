@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References of connections, calls and security classes. conn/lifecycle.c frees the first two. */
+/*
+ * Reference counts of connections, calls and security classes. conn/lifecycle.c frees the first
+ * two.
+ */
 #include <stdlib.h>
 
 #include "engine/objects.h"
@@ -35,7 +38,7 @@ rxw_security *rxw_security_ref(rxw_security *security)
 
 void rxw_security_unref(rxw_security *security)
 {
-	/* Those that are there from the start have none, and stay. */
+	/* Static classes have a count of 0 and are never freed. */
 	if (!security || !atomic_load_explicit(&security->refs, memory_order_relaxed) ||
 	    atomic_fetch_sub(&security->refs, 1) != 1)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that sleep for packets: how many there are, for whoever leaves the receive role. */
+/* Counts threads that sleep for packets. A thread that leaves the receive role reads the count. */
 #include "engine/objects.h"
 
 void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s)

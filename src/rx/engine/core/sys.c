@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clock, conditions on it, library threads and log lines: what the engine asks of the system. */
+/* System services: the clock, condition variables, threads and log lines. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,20 +21,20 @@ uint64_t rxw_now(void)
 	return (uint64_t)t.tv_sec * RXW_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* The time that this thread goes by for now, 0 = the clock's. */
-static _Thread_local uint64_t kept __attribute__((tls_model("initial-exec")));
+/* The cached time of this thread; 0: none is cached. */
+static _Thread_local uint64_t cached_time __attribute__((tls_model("initial-exec")));
 
 uint64_t rxw_clock_cache_set(uint64_t now)
 {
-	uint64_t before = kept;
+	uint64_t before = cached_time;
 
-	kept = now;
+	cached_time = now;
 	return before;
 }
 
 uint64_t rxw_clock_cached(void)
 {
-	return kept ? kept : rxw_now();
+	return cached_time ? cached_time : rxw_now();
 }
 
 long rxw_preemptions(void)
@@ -49,8 +49,8 @@ long rxw_preemptions(void)
 }
 
 /*
- * The slack that timers of a thread have by default is longer than the nap. A thread of the
- * application gets its own back; one of the library's does without from then on.
+ * The default timer slack of a thread may exceed the sleep itself. An application's thread gets its
+ * own value back; a library thread keeps the smaller one.
  */
 void rxw_sleep_us(unsigned us)
 {
@@ -110,8 +110,8 @@ void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
 }
 
 /*
- * Which library the thread works for: marks of the thread itself, so that no object needs to be
- * asked.
+ * Thread-local marks: the endpoint that this library thread serves, and the shard whose receive
+ * role it holds. No object has to be consulted.
  */
 static _Thread_local const struct rxw_endpoint *library_thread
 	__attribute__((tls_model("initial-exec")));
@@ -137,7 +137,9 @@ void rxw_set_receiving(struct rxw_shard *s)
 	receiving = s;
 }
 
-/* The n-th processor of a list such as "0-3,8", counted round; -1 if the list is empty. */
+/*
+ * CPU number n, modulo the length of the list, of a list such as "0-3,8"; -1 if the list is empty.
+ */
 static int cpu_of_list(const char *list, unsigned n)
 {
 	int cpus[CPU_SETSIZE];
@@ -182,7 +184,7 @@ int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned or
 
 		CPU_ZERO(&set);
 		CPU_SET(cpu, &set);
-		/* A list that names processors this machine lacks costs placement, not service. */
+		/* A CPU that this machine lacks is no error: the thread runs anywhere. */
 		pthread_setaffinity_np(*t, sizeof(set), &set);
 	}
 	return 0;

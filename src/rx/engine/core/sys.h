@@ -27,14 +27,18 @@ long rxw_preemptions(void);
 /* Sleep for `us` microseconds, without the default timer slack of 50 microseconds. */
 void rxw_sleep_us(unsigned us);
 
-/* A lock that many threads take for a moment each: a waiter spins briefly, where the C library can. */
+/*
+ * A lock that many threads take for a moment each: a waiter spins briefly, where the C library can.
+ */
 void rxw_mutex_init(pthread_mutex_t *m);
 /* A condition variable on the monotonic clock. 0 or -RXW_ENOMEM. */
 int rxw_cond_init(pthread_cond_t *c);
 /* Wait until `at` (ns; UINT64_MAX: without limit). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 
-/* A library thread: all signals blocked, named, placed by the configured affinity. 0 or -RXW_ESYS. */
+/*
+ * A library thread: all signals blocked, named, placed by the configured affinity. 0 or -RXW_ESYS.
+ */
 int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg);
 void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)

@@ -12,7 +12,10 @@ struct rxw_ctl;
 struct rxw_rxrun;
 struct rxw_shard;
 
-/* Of a shard: how far DEBUG has listed its connections, and those with active calls. Its table's lock. */
+/*
+ * Of a shard: how far DEBUG has listed its connections, and those with active calls. Its table's
+ * lock.
+ */
 struct rxw_shard_diag {
 	struct rxw_listing all, busy;
 };

@@ -37,9 +37,9 @@ enum {
 #define RTT_PEERS 64u /* peers looked at for the round-trip figures of rx_statistics */
 
 /*
- * Work of DEBUG is counted in steps: a slot or an entry of a table is one, a connection whose lock is
- * taken some more. A packet makes so many at most, and is not answered if they did not suffice: who
- * asks again is, from where that ended. All packets together make what STEP_NS allows.
+ * Work of DEBUG is counted in steps: a slot or an entry of a table is one, a connection whose lock
+ * is taken some more. A packet makes so many at most, and is not answered if they did not suffice:
+ * who asks again is, from where that ended. All packets together make what STEP_NS allows.
  */
 #define STEPS	    65536u
 #define LOCK_STEPS  8u
@@ -80,10 +80,10 @@ static bool within_rate(struct rxw_endpoint *ep, const struct asker *asker)
 {
 	bool ok;
 
-	rxw_strangers_lock(ep);
+	rxw_unvalidated_lock(ep);
 	ok = ep->looked_until <= asker->now &&
 	     rxw_rate_take(asker->local ? &ep->local_rate : &ep->answer_rate, asker->now);
-	rxw_strangers_unlock(ep);
+	rxw_unvalidated_unlock(ep);
 	return ok;
 }
 
@@ -94,11 +94,11 @@ static void pay(struct rxw_endpoint *ep, const struct asker *asker)
 
 	if (asker->steps == STEPS)
 		return;
-	rxw_strangers_lock(ep);
+	rxw_unvalidated_lock(ep);
 	if (ep->looked_until < least)
 		ep->looked_until = least;
 	ep->looked_until += (uint64_t)(STEPS - asker->steps) * STEP_NS;
-	rxw_strangers_unlock(ep);
+	rxw_unvalidated_unlock(ep);
 }
 
 /* ---- type 1: basic statistics ---- */
@@ -236,8 +236,7 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 			fill_call(v, i, rxw_call_of(p->channel[i]));
 		} else if (p->finished[i].state != RXW_CS_NOTINIT) {
 			v->call_state[i] = p->finished[i].state;
-			v->call_mode[i] =
-				p->finished[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
+			v->call_mode[i] = p->finished[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
 		}
 	}
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Running callbacks: on the thread that found them due, or on one that verifies packets. */
+/* Running callbacks: on the thread that found them due, or on a verifying thread. */
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define TURN 180u /* packets that a callback may write where others wait for its thread */
+#define QUANTUM 180u /* packets that a callback may write if other jobs wait for its thread */
 
-/* Events that came meanwhile are told in a loop, but in a turn when it comes again. */
-static void run(struct rxw_call *call, bool turn)
+/*
+ * Runs the callback until no events are pending. With `quantum` it runs once: events that came
+ * meanwhile are reported by a further job.
+ */
+static void run(struct rxw_call *call, bool quantum)
 {
 	struct rxw_connection *c = call->conn;
-	bool away = false;
+	bool handed_over = false;
 
 	rxw_conn_lock(c);
 	call->events.queued = false;
@@ -24,7 +27,7 @@ static void run(struct rxw_call *call, bool turn)
 			continue;
 		call->events.busy = true;
 		call->events.thread = pthread_self();
-		call->events.quantum_end = turn ? rxw_pcall_next_seq(&call->p) + TURN : 0;
+		call->events.quantum_end = quantum ? rxw_pcall_next_seq(&call->p) + QUANTUM : 0;
 		rxw_conn_unlock(c);
 		rxw_callback_enter();
 		fn(call, events, arg);
@@ -33,17 +36,19 @@ static void run(struct rxw_call *call, bool turn)
 		call->events.pending |= rxw_callback_quantum_used(call);
 		call->events.quantum_end = 0;
 		call->events.busy = false;
-		pthread_cond_broadcast(&call->sleep.cond); /* its end or a new callback waits for it */
+		pthread_cond_broadcast(
+			&call->sleep
+				 .cond); /* the call's end, and a change of the callback, wait for it */
 		if (call->ended || !call->events.pending)
 			break;
-		away = turn || rxw_callback_seals_bulk(call);
-		if (away) {
+		handed_over = quantum || rxw_callback_seals_bulk(call);
+		if (handed_over) {
 			call->events.queued = true;
 			break;
 		}
 	}
 	rxw_conn_unlock(c);
-	if (away)
+	if (handed_over)
 		rxw_callback_hand_over(call);
 }
 
@@ -57,7 +62,7 @@ void rxw_callback_run_quantum(struct rxw_call *call)
 	struct rxw_shard *s = rxw_home(call->conn);
 
 	rxw_set_library_thread(s->ep);
-	/* All that it writes leaves at once: each train by itself would wake the peer. */
+	/* Send everything at once: each train by itself would wake the peer. */
 	rxw_tx_hold(s);
 	run(call, true);
 	rxw_tx_hold(NULL);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does what a record of effects says: control packets, handlers, callbacks, transmissions and wake-ups,
- * in that order, without any lock. */
+/*
+ * Carries out recorded effects without any lock: control packets, handlers, callbacks,
+ * transmissions and wake-ups, in that order.
+ */
 #include <unistd.h>
 
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define WATCHED	    256u	   /* so many after a slow handler are watched closely */
-#define HANDED_OVER (100 * RXW_MS) /* a slow service is the workers' for so long */
+#define WATCHED	    256u	   /* calls after a slow handler whose preemptions are checked */
+#define HANDED_OVER (100 * RXW_MS) /* how long workers run the handlers of a slow service */
 
 void rxw_dispatch_held(struct rxw_shard *s)
 {
@@ -17,7 +19,7 @@ void rxw_dispatch_held(struct rxw_shard *s)
 	s->effects.ctl_held = 0;
 }
 
-/* No lock held: the record is empty, and takes what had no room. */
+/* No lock held. Refills the empty record from its spill list. */
 static void unspill(struct rxw_effects *a)
 {
 	while (a->spill && a->count < a->room) {
@@ -30,20 +32,20 @@ static void unspill(struct rxw_effects *a)
 		/* A caller that has stopped receiving meanwhile needs no interruption. */
 		if (!call->sleep.receiving)
 			todo &= ~(unsigned)RXW_DO_INTERRUPT;
-		a->item[a->count++] =
-			(struct rxw_effect){.call = call, .interrupt = call->sleep.receiving, .todo = todo};
+		a->item[a->count++] = (struct rxw_effect){
+			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
 		call->effects.todo = 0;
 		rxw_conn_unlock(call->conn);
 	}
 }
 
 /*
- * On the receiving thread, where the others of the batch and the socket wait for it. One that took
- * long for more than having lost its processor is not short: workers run those of its service for a
- * while. To tell the two apart costs a system call for each handler, so it is done for some after
- * one that took long.
+ * Runs a short handler on the receiving thread, where the rest of the batch and the socket wait for
+ * it. If it took too long for another reason than preemption, workers run its service's handlers
+ * for a while. Checking for preemption costs a system call for each handler, so it is done only for
+ * some time after a slow one.
  */
-static void serve_here(struct rxw_effects *a, struct rxw_call *call)
+static void serve_inline(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 	uint64_t limit = call->conn->ep->config.short_limit_us * RXW_MS / 1000;
@@ -58,7 +60,7 @@ static void serve_here(struct rxw_effects *a, struct rxw_call *call)
 		atomic_store_explicit(&service->watched, watched - 1, memory_order_relaxed);
 	if (!limit || after - before < limit)
 		return;
-	/* What is ready waits for no other. */
+	/* Send what is ready without waiting for further handlers. */
 	rxw_tx_hold(NULL);
 	rxw_tx_run(a->shard);
 	rxw_tx_hold(a->shard);
@@ -68,8 +70,11 @@ static void serve_here(struct rxw_effects *a, struct rxw_call *call)
 	atomic_store_explicit(&service->watched, WATCHED, memory_order_relaxed);
 }
 
-/* One that had to wait for a proof, and now finds no place: as if it had come only now. */
-static bool refused(struct rxw_effects *a, struct rxw_call *call)
+/*
+ * A call that waited until its peer's address was validated has no reservation yet. True: there is
+ * no room for it now, and it was refused.
+ */
+static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects b;
@@ -95,19 +100,20 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 	struct rxw_service *service = call->conn->service;
 
 	/*
-	 * Only a thread of the library may run handlers: a caller that receives hands over. Short
-	 * calls have no place among those that wait for workers: the bound is for them as well.
+	 * Only library threads may run handlers: a caller that receives hands the call over. Short
+	 * calls have no reservation, and need one if workers run them: the bound applies to them as
+	 * well.
 	 */
 	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
 		if (a->out.now >=
 			    atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
 		    !rxw_workers_reserve(call->conn)) {
-			serve_here(a, call);
+			serve_inline(a, call);
 			return;
 		}
 		atomic_store(&call->sched.reserved, true);
 	}
-	if (!refused(a, call) && !rxw_workers_add(call))
+	if (!refuse_without_room(a, call) && !rxw_workers_add(call))
 		call->conn->ep->upcalls->refuse(call);
 }
 
@@ -161,11 +167,11 @@ static void run(struct rxw_effects *a)
 	}
 	if (a->receiver) {
 		rxw_tx_hold(NULL);
-		if (called_back) /* handlers are timed (serve_here()), callbacks are not */
+		if (called_back) /* handlers are timed (serve_inline()), callbacks are not */
 			rxw_clock_cache_set(0);
 	} else {
 		before = rxw_clock_cache_set(a->out.now);
-		/* A handler or callback of the application may have worked for long meanwhile. */
+		/* A handler or callback may have run for long meanwhile. */
 		if (before)
 			rxw_clock_cache_set(0);
 	}
@@ -184,7 +190,8 @@ static void run(struct rxw_effects *a)
 			uint64_t one = 1;
 
 			/*
-			 * An eventfd takes 2^64 - 2 of these; a failure cannot be of use to anyone.
+			 * Fails only if the counter would exceed 2^64 - 2, and then it is readable
+			 * anyway.
 			 */
 			if (write(call->events.fd, &one, sizeof(one)) < 0)
 				rxw_count(&s->wakeups, 0);

@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Carries out recorded effects, runs callbacks, and holds the send role. No lock may be held. */
+/* Carrying out recorded effects, running callbacks, and the send role. No lock may be held. */
 #ifndef RXW_ENGINE_DISPATCH_H
 #define RXW_ENGINE_DISPATCH_H
 
 #include "engine/effects/effects.h"
 
-/* Carry out what the record says, in this order: control packets, handlers, callbacks, transmissions, wake-ups. The record is empty afterwards and may be used again. */
+/*
+ * Carry out the record, in this order: control packets, handlers, callbacks, transmissions,
+ * wake-ups. The record is empty afterwards and may be used again.
+ */
 void rxw_dispatch(struct rxw_effects *a);
 /* Receive role: send the control packets that rxw_effects_hold() kept. */
 void rxw_dispatch_held(struct rxw_shard *s);
 
-/* Send what is queued for the shard, unless another thread does. */
+/* Send what is queued for the shard, unless another thread is sending it. */
 void rxw_tx_run(struct rxw_shard *s);
 /* Postpone rxw_tx_run() of this thread on `s` (NULL: no longer). */
 void rxw_tx_hold(struct rxw_shard *s);
 /*
- * This thread is in write() of the call (NULL: of none). Returns the previous value. A writer that sends
- * for many others leaves them to the next sender before its own stream runs dry.
+ * This thread is in write() of the call (NULL: of none). Returns the previous value. A writer that
+ * sends for many others stops doing so before its own stream runs dry.
  */
 struct rxw_call *rxw_tx_writing(struct rxw_call *call);
 
 /* Run the callback on this thread. */
 void rxw_callback_run(struct rxw_call *call);
-/* Leave the callback to a thread that verifies, or to the next expiry of the timers if there is none. */
+/*
+ * Leave the callback to a verifying thread, or to the next expiry of the timers if there is none.
+ */
 void rxw_callback_hand_over(struct rxw_call *call);
-/* On such a thread: run it once, for a quantum of packets. If it has to run again, others run first. */
+/*
+ * On a verifying thread: run it once, for a quantum of packets. If it has to run again, other jobs
+ * run first.
+ */
 void rxw_callback_run_quantum(struct rxw_call *call);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The send role: whoever holds it sends what is queued on a socket, in batches. */
+/* The send role: its holder sends what is queued on a socket, in batches. */
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define TX_STAY 8 /* batches that a thread sends for others before it looks around */
+#define TX_STAY 8 /* batches that a thread sends before it returns to its own work */
 
 static _Thread_local struct rxw_shard *held_back __attribute__((tls_model("initial-exec")));
 
@@ -25,11 +25,10 @@ void rxw_tx_hold(struct rxw_shard *s)
 }
 
 /*
- * Of the threads that have bulk of many calls to send only ep->senders do so at a time: more of
- * them fill the peers' receive buffers faster than these are read, with what has left every cache
- * by then.
+ * At most ep->senders threads send bulk of many calls at a time. More of them fill the peers'
+ * receive buffers faster than these are read, with data that has left every cache by then.
  */
-static bool take_place(struct rxw_endpoint *ep)
+static bool acquire_slot(struct rxw_endpoint *ep)
 {
 	unsigned n = atomic_load(&ep->tx_senders);
 
@@ -40,26 +39,26 @@ static bool take_place(struct rxw_endpoint *ep)
 	return true;
 }
 
-/* Is there something to send on `s` that nobody sends, and that this thread may? */
-static bool waits(const struct rxw_shard *s)
+/* Does `s` have queued calls, no sender, and may this thread send? */
+static bool needs_sender(const struct rxw_shard *s)
 {
 	return s != held_back && atomic_load(&s->tx.any) && !atomic_load(&s->tx.busy);
 }
 
 /*
- * A batch of `s`. Flag and place are no locks: whoever finds them taken leaves its call in the
- * queue and goes on. The holder looks at the queue again after it gave the flag back, and at those
- * of all shards after it gave a place back (*placed), so that nothing stays behind. False: somebody
- * else will look.
+ * Sends a batch of `s`. The flag `busy` and the slot of a bulk sender are no locks: a thread that
+ * finds them taken leaves its call in the queue. The holder checks the queue again after clearing
+ * the flag, and the queues of all shards after releasing a slot (*had_slot), so that nothing is
+ * left behind. Returns false if another thread will check.
  */
-static bool send_some(struct rxw_shard *s, bool *placed)
+static bool send_batch(struct rxw_shard *s, bool *had_slot)
 {
 	struct rxw_endpoint *ep = s->ep;
 	struct rxw_shard *other = NULL;
-	bool flag, place = ep->senders < ep->shard_count &&
-			   atomic_load_explicit(&s->tx.bulk, memory_order_relaxed);
+	bool flag, slot = ep->senders < ep->shard_count &&
+			  atomic_load_explicit(&s->tx.bulk, memory_order_relaxed);
 
-	if (place && !take_place(ep))
+	if (slot && !acquire_slot(ep))
 		return false;
 	flag = !atomic_exchange(&s->tx.busy, true);
 	if (flag) {
@@ -68,26 +67,26 @@ static bool send_some(struct rxw_shard *s, bool *placed)
 		rxw_effects_init(&a, s, false);
 		other = rxw_tx_batch(s, &a);
 		rxw_dispatch(&a);
-		rxw_clock_cache_set(0); /* the next one is later */
+		rxw_clock_cache_set(0); /* the cached time is stale for the next batch */
 		atomic_store(&s->tx.busy, false);
 	}
-	if (place)
+	if (slot)
 		atomic_fetch_sub(&ep->tx_senders, 1);
-	*placed |= place;
+	*had_slot |= slot;
 	if (other)
 		rxw_tx_run(other);
-	return flag || place;
+	return flag || slot;
 }
 
 /*
- * Who sends for many must not neglect what it is for: the holder of the receive role its own
- * socket, a writer its own stream, of which half a window should be ready, and anybody else, who
- * ends a call say, whatever comes next. Others may queue for as long as it sends.
+ * A thread that sends for many calls must not neglect its own work: the holder of the receive role
+ * its socket; a writer its stream, of which half a window should be ready; any other thread
+ * whatever it does next. Others may queue calls for as long as it sends.
  */
-static bool wanted_elsewhere(const struct rxw_shard *sent, unsigned batches)
+static bool should_stop(const struct rxw_shard *sent, unsigned batches)
 {
 	struct rxw_shard *receiving = rxw_receiving();
-	bool long_enough = batches >= TX_STAY, dry;
+	bool long_enough = batches >= TX_STAY, low;
 
 	if (!long_enough && !atomic_load_explicit(&sent->tx.bulk, memory_order_relaxed))
 		return false;
@@ -96,18 +95,18 @@ static bool wanted_elsewhere(const struct rxw_shard *sent, unsigned batches)
 	if (!writing)
 		return long_enough;
 	rxw_conn_lock(writing->conn);
-	dry = rxw_pcall_ready(&writing->p) < writing->conn->ep->params.window / 2;
+	low = rxw_pcall_ready(&writing->p) < writing->conn->ep->params.window / 2;
 	rxw_conn_unlock(writing->conn);
-	return dry;
+	return low;
 }
 
-/* What is left goes on with whoever sends next, the listeners at the latest. */
+/* The rest is sent by the next sender, at the latest by the listeners. */
 static void leave_rest(struct rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
-		if (!waits(s))
+		if (!needs_sender(s))
 			continue;
 		atomic_store(&s->tx.left, true);
 		if (atomic_load(&s->role.in_wait))
@@ -118,20 +117,20 @@ static void leave_rest(struct rxw_endpoint *ep)
 void rxw_tx_run(struct rxw_shard *s)
 {
 	struct rxw_endpoint *ep = s->ep;
-	bool again, placed = false;
+	bool again, had_slot = false;
 	unsigned batches = 0;
 
 	do {
-		unsigned n = placed ? ep->shard_count : 1;
+		unsigned n = had_slot ? ep->shard_count : 1;
 
 		again = false;
 		for (unsigned i = 0; i < n; i++) {
 			struct rxw_shard *t = &ep->shard[(s->index + i) % ep->shard_count];
 
-			if (!waits(t))
+			if (!needs_sender(t))
 				continue;
-			again |= send_some(t, &placed);
-			if (wanted_elsewhere(t, ++batches)) {
+			again |= send_batch(t, &had_slot);
+			if (should_stop(t, ++batches)) {
 				leave_rest(ep);
 				return;
 			}

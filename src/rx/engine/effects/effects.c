@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the protocol's work on a connection has to be followed by, noted under its lock; dispatch/
- * does it once the lock is released. */
+/*
+ * Effects of protocol processing, recorded under a connection's lock; dispatch/ carries them out
+ * once the lock is released.
+ */
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -35,11 +37,11 @@ bool rxw_effects_full(const struct rxw_effects *a)
 }
 
 /*
- * Who sends a window that opened. A writer inside write() looks again under the lock before it
- * leaves, so it is left to it; anything looser than that would hang. A writer that sleeps costs a
- * wake-up: with `auto` the receiver does its work while it has nothing better to do.
+ * Decides who sends when a window opened. A writer inside write() checks again under the lock
+ * before it leaves, so the window is left to it; any weaker rule would hang. A sleeping writer
+ * costs a wake-up: with `auto` the receiver sends for it if the socket is drained.
  */
-static unsigned who_sends(struct rxw_effects *a, struct rxw_call *call, bool dry)
+static unsigned choose_sender(struct rxw_effects *a, struct rxw_call *call, bool drained)
 {
 	enum rxw_switch defer = a->shard->ep->config.defer;
 
@@ -49,7 +51,7 @@ static unsigned who_sends(struct rxw_effects *a, struct rxw_call *call, bool dry
 	case RXW_WRITER_INSIDE:
 		return 0;
 	case RXW_WRITER_WAITING:
-		if (defer != RXW_ON && dry)
+		if (defer != RXW_ON && drained)
 			return RXW_DO_SEND;
 		call->tx.send_wanted = true;
 		return RXW_DO_WAKE;
@@ -58,16 +60,14 @@ static unsigned who_sends(struct rxw_effects *a, struct rxw_call *call, bool dry
 	}
 }
 
-static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned events, bool dry)
+static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigned events,
+			   bool drained)
 {
 	unsigned todo = 0;
 
-	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_READ_LATER) && dry))
+	if ((events & RXW_OUT_READ) || ((events & RXW_OUT_READ_LATER) && drained))
 		todo |= RXW_DO_WAKE;
-	/*
-	 * Other events say nothing about what waits for a dry socket: it stays so until its reader
-	 * was woken.
-	 */
+	/* A deferred wake-up remains deferred on other events, until the reader is woken. */
 	if (todo & RXW_DO_WAKE)
 		call->effects.quiet = false;
 	else if (events & RXW_OUT_READ_LATER)
@@ -75,7 +75,7 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_DO_WAKE;
 	if (events & RXW_OUT_SEND)
-		todo |= who_sends(a, call, dry);
+		todo |= choose_sender(a, call, drained);
 	if ((events & RXW_OUT_ATTACH) && !call->attached && !call->p.client) {
 		call->attached = true;
 		todo |= RXW_DO_ATTACH;
@@ -84,7 +84,10 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 		rxw_workers_withdraw(call);
 	if (events & RXW_OUT_DONE)
 		todo |= RXW_DO_WAKE | (call->p.client ? RXW_DO_WAKE_CHANNEL : 0);
-	/* Another shard's holder may be who has it: of a timer, or where steering missed. */
+	/*
+	 * The call may be waiting in another shard's receive call: it ran a timer, or steering
+	 * missed.
+	 */
 	if ((todo & RXW_DO_WAKE) && call->sleep.receiving &&
 	    call->sleep.receiving != rxw_receiving())
 		todo |= RXW_DO_INTERRUPT;
@@ -110,8 +113,9 @@ static unsigned todo_of(struct rxw_effects *a, struct rxw_call *call, unsigned e
 }
 
 /*
- * Lock held; the reference goes over. Batches keep room for what one more connection usually causes;
- * a peer that begins and ends many calls in one of them may cause more, and none of it may get lost.
+ * Connection's lock held; takes over the reference. A batch leaves room for the usual effects of
+ * one more connection. A peer that begins and ends many calls in one batch may cause more, and none
+ * may be lost: the rest goes to the spill list.
  */
 void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
@@ -119,8 +123,9 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 		a->item[a->count++] = (struct rxw_effect){
 			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
 	} else if (call->effects.todo) {
-		call->effects.todo |= todo; /* whoever has it does this, too */
-		rxw_call_unref(call);	    /* never the last one */
+		call->effects.todo |=
+			todo;	      /* the record that has the call carries this out as well */
+		rxw_call_unref(call); /* never the last reference */
 	} else {
 		call->effects.todo = todo;
 		call->effects.next = a->spill;
@@ -130,7 +135,7 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 {
-	unsigned todo = todo_of(a, call, RXW_OUT_READ, true);
+	unsigned todo = effects_of(a, call, RXW_OUT_READ, true);
 
 	if (!todo)
 		return;
@@ -138,7 +143,7 @@ void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 	rxw_effects_add(a, call, todo);
 }
 
-void rxw_effects_collect(struct rxw_effects *a, bool dry)
+void rxw_effects_collect(struct rxw_effects *a, bool drained)
 {
 	struct rxw_pcall *p = a->out.posted, *next;
 
@@ -155,13 +160,13 @@ void rxw_effects_collect(struct rxw_effects *a, bool dry)
 		p->out.next = NULL;
 		p->out.events = 0;
 		p->out.linked = false;
-		todo = todo_of(a, call, events, dry);
+		todo = effects_of(a, call, events, drained);
 		rxw_timer_update(call);
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);
 		if (todo)
 			rxw_effects_add(a, call, todo);
-		else /* Never the last one of the connection: the lock's holder has one. */
+		else /* Never the last reference of the connection: the holder of the lock has one. */
 			rxw_call_unref(call);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What has to follow from the protocol's work on connections. It is recorded with a connection's lock
- * held; dispatch/ carries it out once no lock is held.
+ * Effects of protocol processing on connections: wake-ups, transmissions, handlers, callbacks. They
+ * are recorded with a connection's lock held; dispatch/ carries them out once no lock is held.
  */
 #ifndef RXW_ENGINE_EFFECTS_H
 #define RXW_ENGINE_EFFECTS_H
@@ -15,26 +15,26 @@ struct rxw_call;
 struct rxw_connection;
 struct rxw_shard;
 
-#define RXW_CTL_ROOM	   256 /* control packets of one receive batch */
-#define RXW_EFFECTS_ROOM   512
-#define RXW_EFFECTS_FEW	   8
-#define RXW_DEFERRED_MAX   128
+#define RXW_CTL_ROOM	 256 /* control packets of one receive batch */
+#define RXW_EFFECTS_ROOM 512
+#define RXW_EFFECTS_FEW	 8
+#define RXW_DEFERRED_MAX 128
 
 enum rxw_do {
-	RXW_DO_WAKE = 1,		 /* threads that sleep in the call's condition */
+	RXW_DO_WAKE = 1,		 /* wake threads that sleep in the call's condition */
 	RXW_DO_SEND = 2,		 /* queue the call for transmission */
-	RXW_DO_ATTACH = 4,		 /* a server's call gets its handler */
+	RXW_DO_ATTACH = 4,		 /* run the handler of a server's call */
 	RXW_DO_CALLBACK = 8,		 /* run the callback on this thread */
 	RXW_DO_WAKE_CHANNEL = 16,	 /* a channel is free: wake the callers that wait for one */
 	RXW_DO_SIGNAL_FD = 32,		 /* make the call's descriptor readable */
-	RXW_DO_INTERRUPT = 64,		 /* the caller receives for itself: interrupt its wait */
+	RXW_DO_INTERRUPT = 64,		 /* the caller holds a receive role: interrupt its wait */
 	RXW_DO_WAKE_RECEIVER = 128,	 /* with WAKE: the woken thread may take the receive role */
-	RXW_DO_HAND_OVER_CALLBACK = 256, /* the callback runs on a thread that verifies */
+	RXW_DO_HAND_OVER_CALLBACK = 256, /* run the callback on a verifying thread */
 };
 
 struct rxw_effect {
 	struct rxw_call *call;	     /* one reference */
-	struct rxw_shard *interrupt; /* with INTERRUPT: where its caller waits */
+	struct rxw_shard *interrupt; /* with INTERRUPT: the shard whose role its caller holds */
 	unsigned todo;		     /* enum rxw_do */
 };
 
@@ -44,29 +44,31 @@ struct rxw_effects {
 	struct rxw_shard *shard; /* whose socket and counters are used */
 	struct rxw_effect *item;
 	unsigned count, room;
-	struct rxw_call *spill; /* calls whose effects found no room; one reference each */
+	struct rxw_call *spill; /* calls whose effects did not fit; one reference each */
 	bool receiver;		/* this thread holds the shard's receive role */
 	struct rxw_effect few[RXW_EFFECTS_FEW];
 	struct rxw_ctl ctl[6];
 };
 
-/* Of a call; the connection's lock, but for `next`, which belongs to the record that has it. */
+/*
+ * Of a call; the connection's lock, except `next`, which belongs to the record that has the call.
+ */
 struct rxw_call_effects {
 	struct rxw_call *next; /* of a record's spill list */
-	unsigned todo;	       /* what found no room */
-	bool quiet;	       /* something to read; the reader is woken when the socket is drained */
+	unsigned todo;	       /* effects that did not fit */
+	bool quiet; /* something to read; the reader is woken when the socket is drained */
 };
 
-/* Large arrays of a shard for the record of its receiver. Receive role. */
+/* The large arrays that the receiver's record uses. Receive role. */
 struct rxw_shard_effects {
-	struct rxw_ctl *ctl; /* RXW_CTL_ROOM */
-	unsigned ctl_held;   /* the first of them wait for the next record */
+	struct rxw_ctl *ctl;	 /* RXW_CTL_ROOM */
+	unsigned ctl_held;	 /* held packets at the start of ctl, for the next record */
 	struct rxw_effect *item; /* RXW_EFFECTS_ROOM */
 };
 
 /*
- * Connections with merged ACKs or wake-ups that wait until the socket is drained, or for a millisecond.
- * One reference each. Receive role.
+ * Connections with merged ACKs or wake-ups that are deferred until the socket is drained, for at
+ * most a millisecond. One reference each. Receive role.
  */
 struct rxw_deferred {
 	struct rxw_connection *conn[RXW_DEFERRED_MAX];
@@ -74,22 +76,25 @@ struct rxw_deferred {
 	uint64_t since; /* ns: time of the batch that deferred the first of them */
 };
 
-/* For the receiver the record uses the shard's arrays, with the control packets held in them. */
+/* The receiver's record uses the shard's arrays and takes over the control packets held in them. */
 void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver);
-/* The receiver's control packets stay for its next record, or until rxw_dispatch_held(). */
+/* Hold the receiver's control packets for its next record, or until rxw_dispatch_held(). */
 void rxw_effects_hold(struct rxw_effects *a);
-/* There may be no room for what one more connection causes: dispatch first. */
+/* The effects of one more connection might not fit: dispatch first. */
 bool rxw_effects_full(const struct rxw_effects *a);
 
-/* Connection's lock held, in what follows. */
+/* Connection's lock held in the functions below. */
 
-/* The last step before the lock is released. `drained`: the socket has nothing more. */
+/*
+ * Collect the connection's events; the last step before the lock is released. `drained`: the socket
+ * has no more packets.
+ */
 void rxw_effects_collect(struct rxw_effects *a, bool drained);
-/* A call whose reader was left asleep while more was coming. */
+/* Wake the reader of a call that was left asleep while more packets were coming. */
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call);
-/* The caller's reference of the call goes over to the record. */
+/* Takes over the caller's reference of the call. */
 void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo);
-/* With the receive role: note the connection if something of it waits. `now`: time of the batch. */
+/* With the receive role: add the connection if it has deferred work. `now`: time of the batch. */
 void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of a call that a callback or a descriptor reports, and which thread may run the callback. */
+/*
+ * Events of a call, as a callback or a descriptor reports them, and which thread may run the
+ * callback.
+ */
 #include "engine/objects.h"
 #include "engine/lock.h"
 
-#define BULK 45u /* packets, a full train: more than that was sealed */
+#define BULK 45u /* packets, one full train: a call that has sent more has sealed bulk data */
 
-/* Lock held. */
 unsigned rxw_events_now(const struct rxw_call *call)
 {
 	unsigned events = 0;
@@ -15,10 +17,10 @@ unsigned rxw_events_now(const struct rxw_call *call)
 	if (call->p.error)
 		return RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	ready = rxw_pcall_readable(&call->p, &ended);
-	if (ready || ended || (call->w.end_owed && !call->events.starved))
+	if (ready || ended || (call->w.end_pending && !call->events.starved))
 		events |= RXW_EVENT_READ;
-	if (call->tx.writer != RXW_WRITER_GONE && !call->events.starved && rxw_pcall_writable(&call->p) &&
-	    !rxw_callback_quantum_used(call))
+	if (call->tx.writer != RXW_WRITER_GONE && !call->events.starved &&
+	    rxw_pcall_writable(&call->p) && !rxw_callback_quantum_used(call))
 		events |= RXW_EVENT_WRITE;
 	if (call->p.client && ended)
 		events |= RXW_EVENT_DONE;
@@ -36,7 +38,7 @@ bool rxw_callback_note(struct rxw_call *call)
 	return true;
 }
 
-/* Callbacks of this thread that run now. */
+/* Nesting depth of the callbacks that this thread runs. */
 static _Thread_local unsigned depth;
 
 void rxw_callback_enter(void)
@@ -50,8 +52,9 @@ void rxw_callback_leave(void)
 }
 
 /*
- * An application's thread that aborts a call, say, may hold the very lock that the callback takes;
- * so may a callback that ends another call. Both leave it to the holder of the receive role.
+ * An application's thread that, for example, aborts a call may hold a lock that the callback takes.
+ * The same holds for a callback that ends another call. Both leave the callback to the holder of
+ * the receive role.
  */
 bool rxw_may_call_back(void)
 {
@@ -65,15 +68,16 @@ bool rxw_must_not_wait(void)
 
 bool rxw_fd_note(struct rxw_call *call)
 {
-	if (call->events.fd < 0 || call->events.fd_set || !(rxw_events_now(call) & call->events.fd_mask))
+	if (call->events.fd < 0 || call->events.fd_set ||
+	    !(rxw_events_now(call) & call->events.fd_mask))
 		return false;
 	call->events.fd_set = true;
 	return true;
 }
 
 /*
- * Not what only reads, and not small calls: to wake a thread for them costs more than they do.
- * A call that is through with its bulk is often followed by one like it.
+ * Calls that only read, and small calls, are not handed over: waking a thread costs more than they
+ * do. A call that has finished its bulk data is often followed by one like it.
  */
 bool rxw_callback_seals_bulk(const struct rxw_call *call)
 {
@@ -86,11 +90,12 @@ bool rxw_callback_seals_bulk(const struct rxw_call *call)
 }
 
 /*
- * Who seals no faster than the wire takes it finds room for ever: other calls, and what is to be
- * verified, would wait for that.
+ * A writer that seals no faster than the network sends never runs out of room. Other calls, and
+ * packets to verify, would wait for it without end.
  */
 bool rxw_callback_quantum_used(const struct rxw_call *call)
 {
-	return call->events.quantum_end && rxw_pcall_next_seq(&call->p) >= call->events.quantum_end &&
+	return call->events.quantum_end &&
+	       rxw_pcall_next_seq(&call->p) >= call->events.quantum_end &&
 	       pthread_equal(call->events.thread, pthread_self());
 }

@@ -15,15 +15,15 @@ struct rxw_call;
 struct rxw_call_events {
 	rxw_call_fn callback;
 	void *arg;
-	bool queued;		   /* a thread will run it */
-	bool busy;		   /* it runs, on `thread` */
-	bool pending;		   /* events came since it last ran */
-	bool due;		   /* in the connection's timer.callbacks */
+	bool queued;  /* a thread will run it */
+	bool busy;    /* it runs, on `thread` */
+	bool pending; /* events came since it last ran */
+	bool due;     /* in the connection's timer.callbacks */
 	struct rxw_call *due_next;
-	pthread_t thread;	   /* valid while busy */
-	uint32_t quantum_end;	   /* the packet up to which that thread may write; 0: no bound */
-	int fd;			   /* eventfd, -1: none */
-	unsigned fd_mask;	   /* events that make it readable */
+	pthread_t thread;     /* valid while busy */
+	uint32_t quantum_end; /* the packet up to which that thread may write; 0: no bound */
+	int fd;		      /* eventfd, -1: none */
+	unsigned fd_mask;     /* events that make it readable */
 	bool fd_set;
 	bool starved; /* a write found no memory: room is reported at the next expiry of the timers */
 };
@@ -37,14 +37,17 @@ bool rxw_callback_note(struct rxw_call *call);
 /* True: the descriptor has to be signalled. */
 bool rxw_fd_note(struct rxw_call *call);
 /*
- * A callback that was noted is for the threads that verify: the call has sealed bulk, and the callback
- * may write more or begin the next call.
+ * A callback that was noted is for the threads that verify: the call has sealed bulk, and the
+ * callback may write more or begin the next call.
  */
 bool rxw_callback_seals_bulk(const struct rxw_call *call);
 /* This thread runs the call's callback and has written all packets of its quantum. */
 bool rxw_callback_quantum_used(const struct rxw_call *call);
 
-/* No lock needed. May this thread run callbacks? Otherwise rxw_timer_post_callback() leaves it to one that may. */
+/*
+ * No lock needed. May this thread run callbacks? Otherwise rxw_timer_post_callback() leaves it to
+ * one that may.
+ */
 bool rxw_may_call_back(void);
 /*
  * No lock needed. This thread runs a callback or an inline handler, so that others wait for it: a

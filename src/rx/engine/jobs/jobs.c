@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work of security classes that waits for a thread: runs to verify, callbacks that seal bulk, exchanges. */
+/*
+ * Work of security classes that a thread does: runs to verify, callbacks that seal bulk data,
+ * exchanges.
+ */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +13,11 @@
 #include "engine/rx/batch.h"
 #include "proto/event/event.h"
 
-#define AT_ONCE	  4u  /* so many packets of a connection cost less than handing them over */
-#define PINS_MOST 4u  /* a run keeps a buffer of so many times its size, not a larger one */
-#define CALL_RUNS 64u /* of a call that may wait */
+#define HERE_MAX \
+	4u /* verifying that many packets of a connection costs less than handing them over */
+#define PIN_FACTOR 4u  /* a run may pin a buffer of up to that many times its size */
+#define RUNS_MAX   64u /* runs of a call, or early ones of a connection, that may wait */
 
-/* Part of a run: `count` packets from `from` on. */
 void rxw_verify_slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count,
 		      struct rxw_rxrun *part)
 {
@@ -27,12 +30,12 @@ void rxw_verify_slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count
 	part->head.serial += from;
 }
 
-/* As received packets that are queued (recvq.c): bytes that would pin many more are copied. */
-static bool take_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
+/* A run that would pin a much larger buffer is copied, as in the receive queue. */
+static bool hold_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 {
 	struct rxw_buf *small;
 
-	if (part->buf->cap <= PINS_MOST * part->size) {
+	if (part->buf->cap <= PIN_FACTOR * part->size) {
 		rxw_buf_ref(part->buf);
 		return true;
 	}
@@ -45,7 +48,7 @@ static bool take_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 	return true;
 }
 
-/* What waits for its check is charged like what passed it. */
+/* Packets that wait for verification are charged like verified ones. */
 static bool charge(struct rxw_verify_job *job)
 {
 	struct rxw_pconn *p = &job->conn->p;
@@ -70,7 +73,6 @@ void rxw_verify_uncharge(struct rxw_verify_job *job)
 	job->charge = 0;
 }
 
-/* NULL: there is no memory for it, or none that its connection or its peer may have. */
 struct rxw_verify_job *rxw_verify_run_job(struct rxw_connection *c, const struct rxw_rxrun *part)
 {
 	struct rxw_verify_job *job = malloc(sizeof(*job) + part->count * sizeof(job->packet[0]));
@@ -88,7 +90,7 @@ struct rxw_verify_job *rxw_verify_run_job(struct rxw_connection *c, const struct
 	job->run = *part;
 	job->path = *part->path;
 	job->charge = 0;
-	if (!take_bytes(job, part)) {
+	if (!hold_bytes(job, part)) {
 		free(job);
 		return NULL;
 	}
@@ -121,11 +123,8 @@ void rxw_verify_drop(struct rxw_verify_job *job)
 
 static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
 
-/*
- * A thread is to look at the runs of the call, NULL: at early ones. False: none can. Lock held, or a
- * reference.
- */
-bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early, bool callback)
+bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early,
+		       bool callback)
 {
 	struct rxw_verify_job *job = calloc(1, sizeof(*job));
 
@@ -140,7 +139,7 @@ bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t 
 		rxw_call_ref(call);
 	if (submit(c->ep, job))
 		return true;
-	/* Never the last ones: who calls has others. */
+	/* Never the last references: the caller has its own. */
 	if (call)
 		rxw_call_unref(call);
 	rxw_conn_unref(c);
@@ -148,13 +147,12 @@ bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t 
 	return false;
 }
 
-/* Lock held: may this thread verify early runs of the channel? */
-bool rxw_verify_early_waits(const struct rxw_connection *c, uint8_t bit)
+bool rxw_verify_early_ready(const struct rxw_connection *c, uint8_t bit)
 {
 	return (c->jobs.early_has & bit) && !(c->jobs.early_busy & bit) && !c->jobs.here;
 }
 
-/* Lock held: the first of a channel, at most so many. */
+/* Removes the channel's first runs from the list, and recomputes which channels have some. */
 struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t bit, unsigned most)
 {
 	struct rxw_verify_job *first = NULL, **last = &first, **link = &c->jobs.early;
@@ -172,7 +170,7 @@ struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t b
 		*link = job->next;
 		job->next = NULL;
 		job->early = bit;
-		rxw_conn_ref(c); /* the list has none */
+		rxw_conn_ref(c); /* entries of the list hold no reference */
 		*last = job;
 		last = &job->next;
 		n++;
@@ -184,10 +182,10 @@ struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t b
 	return first;
 }
 
-/* Lock held. False: as if lost. */
-static bool put_early(struct rxw_connection *c, struct rxw_verify_job *job)
+/* Connection's lock held. False: the queue is full, and the run counts as lost. */
+static bool append_early(struct rxw_connection *c, struct rxw_verify_job *job)
 {
-	if (c->jobs.early_runs >= CALL_RUNS)
+	if (c->jobs.early_runs >= RUNS_MAX)
 		return false;
 	if (!c->jobs.early)
 		c->jobs.early_tail = &c->jobs.early;
@@ -195,11 +193,11 @@ static bool put_early(struct rxw_connection *c, struct rxw_verify_job *job)
 	c->jobs.early_tail = &job->next;
 	c->jobs.early_runs++;
 	c->jobs.early_has |= rxw_channel_bit(&job->run);
-	rxw_conn_unref(c); /* never the last one: a list of its own would keep it for ever */
+	rxw_conn_unref(
+		c); /* never the last one. A connection's own list must not hold a reference: it would never be freed */
 	return true;
 }
 
-/* Lock held: those of a channel that nobody can look at are as if lost. */
 void rxw_verify_lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out *out)
 {
 	struct rxw_verify_job *jobs = rxw_verify_take_early(c, bit, UINT_MAX);
@@ -210,7 +208,7 @@ void rxw_verify_lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out
 	rxw_verify_drop(jobs);
 }
 
-void rxw_verify_forget(struct rxw_connection *c)
+void rxw_verify_forget_early(struct rxw_connection *c)
 {
 	struct rxw_verify_job *job;
 
@@ -222,7 +220,7 @@ void rxw_verify_forget(struct rxw_connection *c)
 	}
 }
 
-bool rxw_verify_waits(const struct rxw_call *call)
+bool rxw_verify_ready(const struct rxw_call *call)
 {
 	return call->jobs.first && !call->jobs.busy && !call->conn->jobs.here;
 }
@@ -245,7 +243,7 @@ struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
 	return n ? first : NULL;
 }
 
-/* Lock held: the next job; NULL: none waits. */
+/* Verifier's lock held: dequeue a job, or NULL. */
 static struct rxw_verify_job *next_job(struct rxw_verifier *v)
 {
 	struct rxw_verify_job *job = v->head;
@@ -258,7 +256,7 @@ static struct rxw_verify_job *next_job(struct rxw_verifier *v)
 	if (job->auth)
 		v->auths--;
 	else
-		v->turns--;
+		v->quanta--;
 	return job;
 }
 
@@ -299,22 +297,28 @@ int rxw_verifier_init(struct rxw_verifier *v)
 	return rxw_cond_init(&v->work);
 }
 
-/* Lock held, and released meanwhile: no thread is there, and none can be made. */
-static void give_up(struct rxw_verifier *v)
+/*
+ * Verifier's lock held; released meanwhile. There is no thread and none can be started: cancel all
+ * jobs.
+ */
+static void cancel_all(struct rxw_verifier *v)
 {
 	struct rxw_verify_job *job;
 
 	while (!v->threads && !v->starting && (job = next_job(v)) != NULL) {
 		rxw_verifier_unlock(v);
-		job->conn->ep->upcalls->undone(job);
+		job->conn->ep->upcalls->cancel(job);
 		rxw_verifier_lock(v);
 	}
 }
 
-/* Lock held. Idle ones may have been told of a job already, and not have it yet. */
-static bool wants_thread(const struct rxw_verifier *v)
+/*
+ * Verifier's lock held. Idle threads may have been signalled for a job already without having taken
+ * it.
+ */
+static bool needs_thread(const struct rxw_verifier *v)
 {
-	return !v->stop && v->turns + v->auths > v->idle + v->coming && v->threads < v->most;
+	return !v->stop && v->quanta + v->auths > v->idle + v->coming && v->threads < v->most;
 }
 
 void rxw_verifier_grow(struct rxw_endpoint *ep)
@@ -325,7 +329,7 @@ void rxw_verifier_grow(struct rxw_endpoint *ep)
 	if (!atomic_load_explicit(&v->short_of, memory_order_relaxed))
 		return;
 	rxw_verifier_lock(v);
-	while (!v->starting && !failed && wants_thread(v)) {
+	while (!v->starting && !failed && needs_thread(v)) {
 		unsigned slot = v->threads;
 
 		v->starting = true;
@@ -340,10 +344,10 @@ void rxw_verifier_grow(struct rxw_endpoint *ep)
 		if (v->stop)
 			pthread_cond_broadcast(&v->work);
 	}
-	/* Who makes one now looks again, with this lock. */
+	/* If another thread is starting one now, it checks again under this lock. */
 	if (!v->starting)
 		atomic_store_explicit(&v->short_of, false, memory_order_relaxed);
-	give_up(v);
+	cancel_all(v);
 	rxw_verifier_unlock(v);
 }
 
@@ -355,12 +359,12 @@ void rxw_verifier_stop(struct rxw_verifier *v)
 		pthread_cond_wait(&v->work, &v->lock);
 	rxw_verifier_unlock(v);
 	pthread_cond_broadcast(&v->work);
-	/* None is started any more. */
+	/* No thread is started from here on. */
 	for (unsigned i = 0; i < v->threads; i++)
 		pthread_join(v->thread[i], NULL);
 	v->threads = 0;
 	rxw_verifier_lock(v);
-	give_up(v);
+	cancel_all(v);
 	rxw_verifier_unlock(v);
 }
 
@@ -371,8 +375,8 @@ void rxw_verifier_fini(struct rxw_verifier *v)
 }
 
 /*
- * Its references go over. False: there is no place. With locks held or without; rxw_verifier_grow() is
- * to follow when they are released.
+ * Takes over the job's references. False: the queue is full. Locks may be held; after they are
+ * released rxw_verifier_grow() must follow.
  */
 static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 {
@@ -381,15 +385,15 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 
 	job->next = NULL;
 	rxw_verifier_lock(v);
-	if (!v->stop && (job->auth ? v->auths < RXW_VERIFY_AUTH : v->turns < RXW_VERIFY_QUEUE)) {
+	if (!v->stop && (job->auth ? v->auths < RXW_VERIFY_AUTH : v->quanta < RXW_VERIFY_QUEUE)) {
 		*v->tail = job;
 		v->tail = &job->next;
 		if (job->auth)
 			v->auths++;
 		else
-			v->turns++;
+			v->quanta++;
 		taken = true;
-		if (wants_thread(v))
+		if (needs_thread(v))
 			atomic_store_explicit(&v->short_of, true, memory_order_relaxed);
 	}
 	rxw_verifier_unlock(v);
@@ -412,7 +416,7 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 		rxw_conn_ref(c);
 		if (submit(c->ep, job))
 			return;
-		/* Never the last one: the lock's holder has one. */
+		/* Never the last reference: the holder of the lock has one. */
 		rxw_conn_unref(c);
 		free(job);
 	}
@@ -420,7 +424,7 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 	rxw_timer_of_conn(c);
 }
 
-/* Lock held: the call that packets of a run are for, NULL if it is yet to be made. */
+/* Connection's lock held: the call of a run; NULL: it does not exist yet. */
 static struct rxw_call *call_of(const struct rxw_connection *c, const struct rxw_rxrun *run)
 {
 	struct rxw_pcall *p = c->p.channel[run->head.cid & 3];
@@ -429,16 +433,17 @@ static struct rxw_call *call_of(const struct rxw_connection *c, const struct rxw
 }
 
 /*
- * Lock held. Bulk that a listener received: the thread that waits to read it verifies it, or else
- * one of the endpoint's; behind what came before the call was there. False: as if lost.
+ * Connection's lock held. A run that the listener does not verify itself: the thread that waits to
+ * read the call does, or else a verifying thread; after earlier runs of the same channel. False:
+ * the run counts as lost.
  */
-static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
+static bool queue_run(struct rxw_connection *c, struct rxw_verify_job *job)
 {
 	struct rxw_call *call = call_of(c, &job->run);
 
 	if (!call || ((c->jobs.early_has | c->jobs.early_busy) & rxw_channel_bit(&job->run)))
-		return put_early(c, job);
-	if (call->jobs.runs >= CALL_RUNS ||
+		return append_early(c, job);
+	if (call->jobs.runs >= RUNS_MAX ||
 	    rxw_pcall_pinned(&call->p) + call->jobs.pinned + job->charge >
 		    (int64_t)c->p.params->call_memory)
 		return false;
@@ -448,18 +453,21 @@ static bool give(struct rxw_connection *c, struct rxw_verify_job *job)
 	call->jobs.tail = &job->next;
 	call->jobs.runs++;
 	call->jobs.pinned += job->charge;
-	return true; /* somebody is told when the batch is over */
+	return true; /* rxw_verify_wake() signals a thread at the end of the batch */
 }
 
 bool rxw_verify_callback(struct rxw_call *call)
 {
-	bool told = rxw_verify_signal(call->conn, call, 0, true);
+	bool signalled = rxw_verify_signal(call->conn, call, 0, true);
 
 	rxw_verifier_grow(call->conn->ep);
-	return told;
+	return signalled;
 }
 
-/* Lock held: may the thread that received a run verify it itself, before all others of its call? */
+/*
+ * Connection's lock held: may the receiving thread verify the run itself, before all others of its
+ * call?
+ */
 static bool is_next(const struct rxw_shard *s, const struct rxw_connection *c,
 		    const struct rxw_rxrun *run)
 {
@@ -472,11 +480,11 @@ static bool is_next(const struct rxw_shard *s, const struct rxw_connection *c,
 	return !c->jobs.here || (c->jobs.shard == s && c->jobs.round == s->jobs.round);
 }
 
-void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
-		     uint32_t packets)
+void rxw_verify_queue(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		      uint32_t packets)
 {
 	bool slow = (c->p.auth.security->class.flags & RXW_CLASS_SLOW) && !c->p.auth.room.quick;
-	bool here = packets <= AT_ONCE || !slow || !rxw_on_library_thread(NULL);
+	bool here = packets <= HERE_MAX || !slow || !rxw_on_library_thread(NULL);
 	struct rxw_shard_jobs *b = &s->jobs;
 	struct rxw_rxrun part;
 
@@ -496,8 +504,8 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 			c->jobs.here++;
 			c->jobs.shard = s;
 			c->jobs.round = b->round;
-		} else if (!job || !give(c, job)) {
-			/* As if lost: the peer sends it again. */
+		} else if (!job || !queue_run(c, job)) {
+			/* Counts as lost: the peer retransmits it. */
 			rxw_drop(&s->stats, RXW_DROP_MEMORY, part.count);
 			if (job)
 				free_run(job);
@@ -505,7 +513,7 @@ void rxw_verify_note(struct rxw_shard *s, struct rxw_connection *c, const struct
 	}
 }
 
-struct rxw_verify_job *rxw_verify_taken(struct rxw_shard *s)
+struct rxw_verify_job *rxw_verify_take_own(struct rxw_shard *s)
 {
 	struct rxw_verify_job *jobs = s->jobs.first;
 

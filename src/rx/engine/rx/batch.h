@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private to rx/: the runs of one receive batch, grouped by connection so that each is locked once. */
+/*
+ * Private to rx/: the runs of one receive batch, grouped by connection so that each is locked once.
+ */
 #ifndef RXW_ENGINE_BATCH_H
 #define RXW_ENGINE_BATCH_H
 
@@ -26,38 +28,45 @@ struct rxw_batch {
 	struct rxw_batch_run run[RXW_BATCH_RUNS];
 	struct rxw_batch_group group[RXW_BATCH_GROUPS];
 	uint8_t chain[RXW_BATCH_CHAINS]; /* first group, as above; all 0 between batches */
-	/* Packets that fit no call: how many at the last look, when that was, when last reported. */
-	uint64_t foreign, foreign_at, foreign_told;
-	unsigned foreign_looks; /* in a row that found many */
-	/* Removing idle connections: the next slot, the last look at slots, and at everything else. */
+	/*
+	 * Packets of unknown connections: total at the latest check, its time, and time of the
+	 * latest log message.
+	 */
+	uint64_t foreign, foreign_at, foreign_logged;
+	unsigned foreign_looks; /* consecutive checks that found many */
+	/*
+	 * Removal of idle connections: the next slot, the time of the latest scan, and of the
+	 * latest other checks.
+	 */
 	unsigned reap_slot;
 	uint64_t reap_at, watched_at;
-	uint64_t refused_at;	/* ns: when a call was refused last and the socket was drained */
-	uint64_t refused, came; /* since then; and what came since the socket was drained last */
-	uint64_t refused_gap;	/* ns from one to the next, about */
-	bool gathered;		/* by a delay, and the socket was not drained since */
+	uint64_t refused_at; /* ns: when the socket was last drained after a refused call */
+	uint64_t refused,
+		received; /* refused calls since then, and messages, since the socket was last drained */
+	uint64_t refused_gap; /* ns between refused calls, roughly */
+	bool coalesced; /* the receiver delayed to coalesce packets, and has not drained the socket since */
 };
 
-/* Ids of one shard have low bits in common. */
+/* Ids of one shard have low bits in common, so the hash uses high ones. */
 static inline unsigned rxw_batch_chain(uint32_t cid)
 {
 	return ((cid >> 2) * 0x9e3779b1u) >> 25;
 }
 
 /*
- * lookup.c: the connection of a run, made if it is a new call's first packet; with a reference. NULL: the run
- * is dropped, counted, and perhaps answered in *a.
+ * lookup.c: the connection of a run, created if it is the first packet of a new call; with a
+ * reference. NULL: the run is dropped, counted, and perhaps answered in *a.
  */
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					   struct rxw_effects *a);
 /*
- * lookup.c: remove connections that were idle for long. Looks at a share of the table such that each
+ * lookup.c: remove connections that were idle for long. Scans such a share of the table that each
  * connection is seen every 15 s. Sets rx.reaped_at: to be called again a second after that.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
-/* icmp.c: what the network reported about packets that were sent. */
+/* icmp.c: process ICMP errors about packets that were sent. */
 void rxw_shard_errors(struct rxw_shard *s);
-/* expire.c: the timers that are due. */
+/* expire.c: run the timers that are due. */
 void rxw_timer_run(struct rxw_shard *s, uint64_t now);
 
 #endif

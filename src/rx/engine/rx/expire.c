@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the timers of a connection and its calls bring when they are due. */
+/* Expiry of the timers of a connection and its calls. */
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/rx/batch.h"
 
-#define FIRE_ROOM 16 /* actions that one connection can cause; 4 of them by floor 1 */
+#define FIRE_ROOM 16 /* effects that one connection can cause; 4 of them by the protocol core */
 
-/* An action's reference comes from the caller. */
-static void add_action(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
+/* Takes over the caller's reference. */
+static void add_effect(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
 	a->item[a->count++] = (struct rxw_effect){.call = call, .todo = todo};
 }
 
-/* Lock held. A writer for which there was no memory is told to try again. */
-static unsigned due_of(struct rxw_call *call)
+/* Connection's lock held. A writer that found no memory is told to try again. */
+static unsigned callback_effects(struct rxw_call *call)
 {
 	if (!call->events.starved)
 		return RXW_DO_CALLBACK;
@@ -37,7 +37,7 @@ static void fire(struct rxw_connection *c, struct rxw_effects *a)
 		if (call && call->tx.pace_at && call->tx.pace_at <= now) {
 			call->tx.pace_at = 0;
 			rxw_call_ref(call);
-			add_action(a, call, RXW_DO_SEND);
+			add_effect(a, call, RXW_DO_SEND);
 		}
 		if (call && rxw_pcall_deadline(&call->p) <= now)
 			rxw_pcall_timer(&call->p, &a->out);
@@ -47,13 +47,10 @@ static void fire(struct rxw_connection *c, struct rxw_effects *a)
 	while ((call = c->timer.callbacks) && a->room - a->count > 4) {
 		c->timer.callbacks = call->events.due_next;
 		call->events.due = false;
-		add_action(a, call, due_of(call));
+		add_effect(a, call, callback_effects(call));
 	}
 	rxw_effects_collect(a, true);
-	/*
-	 * One that floor 1 left in the past would make the wheel spin: the next look is one tick
-	 * away.
-	 */
+	/* Deadlines in the past do not make the wheel spin: the next check is one tick away. */
 	rxw_timer_recompute(c);
 	rxw_conn_unlock(c);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the network reports about packets that did not arrive: hints for that peer's connections. */
+/* ICMP errors that the network returned: hints for the peer's connections. */
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/rx/batch.h"
 
-#define REPORTS 16
-#define TOLD	16 /* connections of the peer: the others find out by themselves */
+#define ERRORS_MAX 16
+#define CONNS_MAX  16 /* connections of a peer that are told; the others time out by themselves */
 
-/* Up to TOLD connections with this peer, a reference each. */
-static unsigned of_peer(struct rxw_shard *s, const struct rxw_addr *peer,
-			struct rxw_connection **hit)
+/* Up to CONNS_MAX connections with this peer, one reference each. */
+static unsigned conns_of_peer(struct rxw_shard *s, const struct rxw_addr *peer,
+			      struct rxw_connection **hit)
 {
 	unsigned n = 0;
 
 	rxw_table_lock(s);
-	for (struct rxw_pconn *p = rxw_conntable_of_peer(&s->table, peer); p && n < TOLD;
+	for (struct rxw_pconn *p = rxw_conntable_of_peer(&s->table, peer); p && n < CONNS_MAX;
 	     p = p->links.peer_next) {
 		hit[n] = rxw_conn_of(p);
 		rxw_conn_ref(hit[n++]);
@@ -26,12 +26,12 @@ static unsigned of_peer(struct rxw_shard *s, const struct rxw_addr *peer,
 
 void rxw_shard_errors(struct rxw_shard *s)
 {
-	struct rxw_io_error error[REPORTS];
-	unsigned n = rxw_io_errors(s->sock, error, REPORTS);
+	struct rxw_io_error error[ERRORS_MAX];
+	unsigned n = rxw_io_errors(s->sock, error, ERRORS_MAX);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct rxw_connection *hit[TOLD];
-		unsigned hits = of_peer(s, &error[i].peer, hit);
+		struct rxw_connection *hit[CONNS_MAX];
+		unsigned hits = conns_of_peer(s, &error[i].peer, hit);
 
 		for (unsigned k = 0; k < hits; k++) {
 			struct rxw_effects a;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* To whom a run of packets belongs: finding connections, making new ones, refusing strangers
- * (rx-protocol 1.8, 12.3). */
+/*
+ * Finds the connection of a run of packets, creates new ones, and removes idle ones (rx-protocol
+ * 1.8, 12.3).
+ */
 #include <string.h>
 
 #include "engine/conn/conn.h"
@@ -9,14 +11,14 @@
 #include "engine/rx/batch.h"
 #include "proto/event/event.h"
 
-#define REAP_IDLE     (600 * RXW_SEC)
-#define REAP_ROUND    (15 * RXW_SEC) /* each connection is looked at once in that time */
-#define REAP_LOOK     256	     /* slots looked at under one lock */
-#define REAP_AT_ONCE  64
-#define WATCH_EVERY   RXW_SEC
-#define FOREIGN_MANY  100 /* packets a second of connections that are not there ... */
-#define FOREIGN_LOOKS 3	  /* ... at so many looks in a row */
-#define FOREIGN_TELL  (60 * RXW_SEC)
+#define REAP_IDLE	  (600 * RXW_SEC)
+#define REAP_ROUND	  (15 * RXW_SEC) /* each connection is checked once in that time */
+#define REAP_SLOTS	  256		 /* slots scanned under one lock */
+#define REAP_MAX	  64
+#define WATCH_EVERY	  RXW_SEC
+#define FOREIGN_MANY	  100 /* packets a second of unknown connections ... */
+#define FOREIGN_CHECKS	  3   /* ... in so many consecutive checks */
+#define FOREIGN_LOG_EVERY (60 * RXW_SEC)
 
 static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 {
@@ -24,7 +26,7 @@ static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 	return NULL;
 }
 
-/* An ABORT without state, within the rate limit. Only DATA draws it. */
+/* Sends a stateless ABORT, within the rate limit. Only DATA causes one. */
 static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun *run, int32_t code,
 				     enum rxw_drop cause, struct rxw_effects *a)
 {
@@ -34,9 +36,9 @@ static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun
 	rxw_drop(&s->stats, cause, 1);
 	if (a->out.ctl_count >= a->out.ctl_room)
 		return NULL;
-	rxw_strangers_lock(ep);
+	rxw_unvalidated_lock(ep);
 	allowed = rxw_rate_take(&ep->abort_rate, a->out.now);
-	rxw_strangers_unlock(ep);
+	rxw_unvalidated_unlock(ep);
 	if (!allowed)
 		return drop(s, RXW_DROP_RATE);
 	struct rxw_ctl *ctl = &a->out.ctl[a->out.ctl_count++];
@@ -65,7 +67,7 @@ static struct rxw_security *find_security(struct rxw_service *service, uint8_t i
 	for (size_t i = 0; i < service->security_count; i++) {
 		struct rxw_security *s = service->security[i];
 
-		/* Without an exchange the level is known now, and it is the lowest. */
+		/* Without an exchange the level is known already: it is the lowest. */
 		if (s->class.index == index && (s->class.challenge || !service->level_min))
 			return s;
 	}
@@ -74,21 +76,22 @@ static struct rxw_security *find_security(struct rxw_service *service, uint8_t i
 
 static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection *c)
 {
-	struct rxw_pconn *there;
+	struct rxw_pconn *existing;
 
 	rxw_table_lock(t);
-	/* Another shard may have made the same connection from the packet before this one. */
-	there = rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
-	if (there) {
-		rxw_conn_ref(rxw_conn_of(there));
+	/* Another shard may have created the same connection from the packet before this one. */
+	existing =
+		rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
+	if (existing) {
+		rxw_conn_ref(rxw_conn_of(existing));
 	} else if (!rxw_conntable_insert(&t->table, &c->p)) {
 		c->in_table = true;
 		rxw_conn_ref(c);
 	}
 	rxw_table_unlock(t);
-	if (there) {
+	if (existing) {
 		rxw_conn_unref(c);
-		return rxw_conn_of(there);
+		return rxw_conn_of(existing);
 	}
 	if (!c->in_table) {
 		rxw_conn_unref(c);
@@ -98,22 +101,23 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 }
 
 /*
- * A place among the strangers, if there is one or one that may go; *counted: it was taken. Who is
- * known needs none where they are short.
+ * Admits a connection of an unvalidated address, after evicting another one if necessary; *counted:
+ * it is counted as such. If there is no room, validated addresses are admitted without being
+ * counted.
  */
 static enum rxw_admission admit(struct rxw_shard *s, const struct rxw_path *path, uint64_t now,
 				bool *counted, bool *pressed)
 {
-	enum rxw_admission r = rxw_unproven_admit(s->ep, path, pressed);
+	enum rxw_admission r = rxw_unvalidated_admit(s->ep, path, pressed);
 
 	*counted = true;
 	if (r != RXW_REFUSE)
 		return r;
-	if (rxw_stranger_known(s->ep, &path->peer, now)) {
+	if (rxw_address_validated(s->ep, &path->peer, now)) {
 		*counted = false;
 		return RXW_ADMIT;
 	}
-	return rxw_unproven_evict(s, now) ? rxw_unproven_admit(s->ep, path, pressed) : r;
+	return rxw_unvalidated_evict(s, now) ? rxw_unvalidated_admit(s->ep, path, pressed) : r;
 }
 
 static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
@@ -129,7 +133,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	bool pressed, counted;
 	int error;
 
-	if (h->type == RXW_ACK && rxw_stranger_answers(s, run, a->out.now))
+	if (h->type == RXW_ACK && rxw_cookie_accept(s, run, a->out.now))
 		return NULL;
 	if (h->type != RXW_DATA)
 		return drop(s, RXW_DROP_NO_CONNECTION);
@@ -151,22 +155,22 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_LIMIT);
 	admission = admit(s, &path, a->out.now, &counted, &pressed);
 	if (admission == RXW_REFUSE) {
-		rxw_stranger_ask(s, run, a);
+		rxw_cookie_send(s, run, a);
 		return drop(s, RXW_DROP_LIMIT);
 	}
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
 			    s->index, &error);
 	if (!c) {
 		if (counted)
-			rxw_unproven_dismiss(ep, &path.peer);
+			rxw_unvalidated_dismiss(ep, &path.peer);
 		return drop(s, RXW_DROP_MEMORY);
 	}
 	c->admit.unvalidated = counted && !rxw_peer_validated(c->p.peer, a->out.now);
 	if (c->admit.unvalidated) {
-		rxw_unproven_note(s, c, a->out.now);
+		rxw_unvalidated_note(s, c, a->out.now);
 	} else {
 		if (counted)
-			rxw_unproven_dismiss(ep, &path.peer);
+			rxw_unvalidated_dismiss(ep, &path.peer);
 		rxw_count_validated(c);
 	}
 	c->service = service;
@@ -179,8 +183,8 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 }
 
 /*
- * A known epoch and cid from another address: the call in progress must not run twice because a NAT
- * changed the port (2.3).
+ * A known epoch and cid from another address: a call in progress must not run twice because a NAT
+ * changed the port (rx-protocol 2.3).
  */
 static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 {
@@ -188,7 +192,9 @@ static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
 
 	if (!(h->epoch & 0x80000000u))
 		return false;
-	/* The port may have changed before: any of them may be the one whose call this is. */
+	/*
+	 * The port may have changed several times: the call may belong to any of these connections.
+	 */
 	for (; other && !drop_it; other = other->links.hash_next) {
 		struct rxw_connection *c = rxw_conn_of(other);
 
@@ -231,8 +237,11 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	return c;
 }
 
-/* True: the connection has served its time. Strangers have their own (unproven.c). */
-static bool served_its_time(struct rxw_connection *c, uint64_t now)
+/*
+ * May the connection be removed? Those of unvalidated addresses expire earlier
+ * (admit/unvalidated.c).
+ */
+static bool has_expired(struct rxw_connection *c, uint64_t now)
 {
 	bool gone;
 
@@ -243,10 +252,10 @@ static bool served_its_time(struct rxw_connection *c, uint64_t now)
 }
 
 /*
- * Many packets of connections that are not there, or that are not what they claim, for seconds: told,
- * once in a while (12.3). What comes late for a call, is damaged, or asks for what is not offered has
- * the right ids: nobody guessed those. Nor is it guessing if peers go on for a moment because they do
- * not know yet that a connection ended.
+ * Logs, at most once in a while, that many packets of unknown or forged connections arrived for
+ * some seconds (rx-protocol 12.3). Packets that are late for their call, damaged, or for a service
+ * that is not offered do not count: their ids are right, so nobody guessed them. Neither do the
+ * packets of peers that continue for a moment because they do not know yet that a connection ended.
  */
 static void watch_foreign(struct rxw_shard *s, uint64_t now)
 {
@@ -261,13 +270,13 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 		       atomic_load_explicit(&s->own.drops[causes[i]], memory_order_relaxed);
 	many = b->foreign_at && sum - b->foreign > FOREIGN_MANY * (passed / RXW_MS) / 1000;
 	b->foreign_looks = many ? b->foreign_looks + 1 : 0;
-	if (b->foreign_looks >= FOREIGN_LOOKS &&
-	    (!b->foreign_told || now > b->foreign_told + FOREIGN_TELL)) {
-		b->foreign_told = now;
+	if (b->foreign_looks >= FOREIGN_CHECKS &&
+	    (!b->foreign_logged || now > b->foreign_logged + FOREIGN_LOG_EVERY)) {
+		b->foreign_logged = now;
 		rxw_log(s->ep->engine, RXW_LOG_WARNING,
 			"%llu packets in %llu ms, and as many before, belong to no connection of this "
-			"port or are forged: somebody may be guessing connection ids, or peers do not "
-			"know that this program was started again; they were dropped",
+			"port or are forged. They were dropped. Either they are an attempt to guess "
+			"connection ids, or peers do not know yet that this program was restarted.",
 			(unsigned long long)(sum - b->foreign),
 			(unsigned long long)(passed / RXW_MS));
 	}
@@ -276,26 +285,26 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 }
 
 /*
- * The next `slots` slots, or fewer if many in them are through: *looked says how many were done.
- * Returns how many were forgotten.
+ * Scans the next `slots` slots, or fewer if many connections in them expired; *scanned: how many.
+ * Returns the number of connections removed.
  */
-static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, unsigned *looked)
+static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, unsigned *scanned)
 {
-	struct rxw_connection *victim[REAP_AT_ONCE];
+	struct rxw_connection *victim[REAP_MAX];
 	unsigned n = 0, i;
 
 	rxw_table_lock(s);
-	for (i = 0; i < slots && n < REAP_AT_ONCE; i++) {
+	for (i = 0; i < slots && n < REAP_MAX; i++) {
 		unsigned at = s->rx.batch->reap_slot % rxw_conntable_chains(&s->table);
 		struct rxw_pconn *p = rxw_conntable_chain(&s->table, at);
 
-		for (; p && n < REAP_AT_ONCE; p = p->links.hash_next)
-			if (served_its_time(rxw_conn_of(p), now)) {
+		for (; p && n < REAP_MAX; p = p->links.hash_next)
+			if (has_expired(rxw_conn_of(p), now)) {
 				victim[n] = rxw_conn_of(p);
 				rxw_conn_ref(victim[n++]);
 			}
 		if (p)
-			break; /* the rest of this slot comes next time */
+			break; /* the rest of this slot is scanned next time */
 		s->rx.batch->reap_slot++;
 	}
 	rxw_table_unlock(s);
@@ -303,7 +312,7 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 		rxw_conn_remove(victim[k]);
 		rxw_conn_unref(victim[k]);
 	}
-	*looked = i;
+	*scanned = i;
 	return n;
 }
 
@@ -311,7 +320,7 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_batch *b = s->rx.batch;
 	uint64_t passed = now > b->reap_at ? now - b->reap_at : 0, next;
-	unsigned size, share, looked, gone = 0;
+	unsigned size, share, scanned, gone = 0;
 
 	rxw_table_lock(s);
 	size = rxw_conntable_chains(&s->table);
@@ -319,24 +328,25 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 	if (passed > REAP_ROUND)
 		passed = REAP_ROUND;
 	share = (unsigned)((uint64_t)size * (passed / RXW_MS) / (REAP_ROUND / RXW_MS));
-	if (share < REAP_LOOK)
-		share = size < REAP_LOOK ? size : REAP_LOOK;
+	if (share < REAP_SLOTS)
+		share = size < REAP_SLOTS ? size : REAP_SLOTS;
 	b->reap_at = now;
-	for (; share && gone < REAP_AT_ONCE; share -= looked)
-		gone += reap_slots(s, share < REAP_LOOK ? share : REAP_LOOK, now, &looked);
-	/* The share of one look, or what is left over right after the next batch. */
-	next = REAP_ROUND / ((size + REAP_LOOK - 1) / REAP_LOOK);
+	for (; share && gone < REAP_MAX; share -= scanned)
+		gone += reap_slots(s, share < REAP_SLOTS ? share : REAP_SLOTS, now, &scanned);
+	/* Scan the next share later, or the rest of this one right after the next batch. */
+	next = REAP_ROUND / ((size + REAP_SLOTS - 1) / REAP_SLOTS);
 	if (next > WATCH_EVERY)
 		next = WATCH_EVERY;
-	if (gone >= REAP_AT_ONCE) {
+	if (gone >= REAP_MAX) {
 		b->reap_at -= passed * share / size;
 		next = 0;
-		rxw_io_wake(s->sock); /* nor may it sleep for long then */
+		rxw_io_wake(s->sock); /* and do not sleep long before that */
 	}
-	s->rx.reaped_at = now + next - WATCH_EVERY; /* wanted again a second after that */
+	s->rx.reaped_at =
+		now + next - WATCH_EVERY; /* the receiver calls again a second after that */
 	if (now < b->watched_at + WATCH_EVERY)
 		return;
-	if (!rxw_unproven_reap(s, now)) {
+	if (!rxw_unvalidated_reap(s, now)) {
 		s->rx.reaped_at = now - WATCH_EVERY;
 		rxw_io_wake(s->sock);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One receive batch: from the system call to the protocol, each connection locked once. */
+/* One receive batch, from the system call to the protocol core. Each connection is locked once. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -12,26 +12,30 @@
 #include "engine/verify/verify.h"
 #include "proto/event/event.h"
 
-#define ACTIVE_SLEEP_US 10000u /* a shard with calls looks at its timers so often */
-#define QUIET_POLLS	2 /* receive calls without result before the interruptible wait is used */
+#define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
+#define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
 #define IDLE_WAIT	(60 * RXW_SEC)
-#define SPIN_BYTES	49152u /* a batch of more is bulk: its sender waits for half a window */
-#define LOOKS		4      /* between two looks at the clock */
+#define SPIN_BYTES	49152u /* a larger batch is bulk, whose sender waits for half a window */
+#define POLLS_PER_CLOCK 4      /* receive calls between two readings of the clock */
 #define REAP_EVERY	RXW_SEC
-#define FETCH_LEAST	8   /* connections that are fetched at once */
-#define FETCH_MOST	64  /* in a batch */
-#define FETCH_SMALL	512 /* bytes of a packet that is small */
-#define LEAST_NAP	20  /* us: less costs more than it brings */
-#define LEAST_GATHERED	4   /* refusals in a nap */
-#define LONGER		4   /* times the nap at most, where calls wait for long anyway ... */
-#define PART_OF_WAIT	10  /* ... so much longer than that ... */
-#define MOST_GATHERED	128 /* ... and no more than so many refusals come meanwhile */
-#define NAP_MOST	256 /* messages: more than that did not gather in a nap, but came since */
-#define HELD_MOST	112 /* answers that leave in one system call */
-#define OWING_MOST	RXW_MS /* longest wait for a dry socket, by the times of batches */
+#define PREFETCH_MIN	8   /* fewest connections for which prefetching pays */
+#define PREFETCH_MAX	64  /* prefetched for one batch */
+#define PREFETCH_SIZE	512 /* largest small packet, in bytes */
+#define DELAY_MIN	20  /* us: a shorter delay costs more than it saves */
+#define COALESCED_MIN	4   /* refusals during a delay that make it worthwhile */
+#define DELAY_FACTOR	4   /* largest factor of the delay, if calls queue for long anyway ... */
+#define DELAY_PART	10  /* ... namely for so many times the delay ... */
+#define COALESCED_MAX	128 /* ... and no more than so many refusals are expected meanwhile */
+#define BACKLOG_MAX	256 /* messages: more than these arrived after the delay */
+#define HELD_MAX	112 /* replies that are sent in one system call */
+#define DEFERRED_MAX \
+	RXW_MS /* longest deferral until the socket is drained, by the times of batches */
 
-/* Offer buffers to the kernel. Returns how many; with the memory used up, one that stays ours. */
-static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
+/*
+ * Supplies buffers for the next receive call and returns how many. If the memory is used up it is
+ * the reserve buffer only.
+ */
+static unsigned supply_buffers(struct rxw_shard *s, bool *reserve)
 {
 	unsigned n;
 
@@ -50,8 +54,8 @@ static unsigned offer_buffers(struct rxw_shard *s, bool *reserve)
 	return n;
 }
 
-/* Buffers that nobody queued are used again, the warmest first. */
-static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
+/* Buffers that were not queued are used again, the most recently used first. */
+static void recycle_buffers(struct rxw_shard *s, unsigned n, bool reserve)
 {
 	if (reserve) {
 		s->rx.entry[0].buf = NULL;
@@ -72,8 +76,8 @@ static void take_back(struct rxw_shard *s, unsigned n, bool reserve)
 		s->rx.depth--;
 }
 
-/* Before a long wait: a thousand idle sockets are not to hold what others could send with. */
-static void rest_buffers(struct rxw_shard *s, bool *reserve)
+/* Before a long wait: a thousand idle sockets must not hold memory that others could send with. */
+static void release_buffers(struct rxw_shard *s, bool *reserve)
 {
 	if (*reserve)
 		s->rx.entry[0].buf = NULL;
@@ -84,24 +88,24 @@ static void rest_buffers(struct rxw_shard *s, bool *reserve)
 	}
 }
 
-/* Lock held. The runs of the group that were not dealt with must be verified, and not here. */
-static void leave_to_verify(struct rxw_shard *s, struct rxw_batch_group *g, uint32_t packets,
-			    struct rxw_effects *a)
+/* Connection's lock held: queue the runs of the group that have yet to be verified. */
+static void queue_verification(struct rxw_shard *s, struct rxw_batch_group *g, uint32_t packets,
+			       struct rxw_effects *a)
 {
 	struct rxw_batch *b = s->rx.batch;
 
 	for (int i = g->first; i >= 0; i = b->run[i].next)
 		if (b->run[i].run.count)
-			rxw_verify_note(s, g->conn, &b->run[i].run, packets);
+			rxw_verify_queue(s, g->conn, &b->run[i].run, packets);
 	rxw_verify_wake(g->conn, a);
 }
 
 /*
- * A call that cannot begin yet, since its first packet, its client's proof or the answer to a
- * challenge is missing, keeps no place among those that wait for workers: who never sends that would
- * take the places of all others.
+ * Connection's lock held. A call that cannot start yet keeps no reservation: its first packet, the
+ * validation of its client, or a RESPONSE is missing. Clients that never send these would exhaust
+ * the reservations.
  */
-static void give_places_back(struct rxw_connection *c)
+static void release_reservations(struct rxw_connection *c)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->p.channel[i];
@@ -112,44 +116,45 @@ static void give_places_back(struct rxw_connection *c)
 }
 
 static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_effects *a,
-			 bool dry)
+			 bool drained)
 {
 	struct rxw_batch *b = s->rx.batch;
-	const struct rxw_rxrun *ask = NULL;
+	const struct rxw_rxrun *cookie_run = NULL;
 	struct rxw_connection *c = g->conn;
 	uint32_t verify = 0;
 
 	if (rxw_effects_full(a))
 		rxw_dispatch(a);
 	if (s->deferred.count == RXW_DEFERRED_MAX)
-		dry = true; /* no place to wait in */
+		drained = true; /* the list is full */
 	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
-		if (c->admit.unvalidated && rxw_stranger_watch(c, &b->run[i].run, a->out.now))
-			ask = &b->run[i].run;
+		if (c->admit.unvalidated &&
+		    rxw_unvalidated_needs_cookie(c, &b->run[i].run, a->out.now))
+			cookie_run = &b->run[i].run;
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
 			verify += b->run[i].run.count;
 		else
-			b->run[i].run.count = 0; /* dealt with */
+			b->run[i].run.count = 0; /* done */
 	}
-	rxw_pconn_batch_end(&c->p, dry, &a->out);
+	rxw_pconn_batch_end(&c->p, drained, &a->out);
 	if (verify)
-		leave_to_verify(s, g, verify, a);
+		queue_verification(s, g, verify, a);
 	if (c->admit.unvalidated)
-		rxw_stranger_look(c, a->out.now);
+		rxw_unvalidated_recheck(c, a->out.now);
 	if (!c->p.client)
-		give_places_back(c);
-	rxw_effects_collect(a, dry);
-	if (!dry)
+		release_reservations(c);
+	rxw_effects_collect(a, drained);
+	if (!drained)
 		rxw_defer_until_drained(s, c, a->out.now);
 	rxw_conn_unlock(c);
-	if (ask)
-		rxw_stranger_meet(s, c, ask, a);
+	if (cookie_run)
+		rxw_unvalidated_send_cookie(s, c, cookie_run, a);
 	rxw_conn_unref(c);
 }
 
-/* The socket is dry, or has not been for OWING_MOST: deferred ACKs and wake-ups are done now. */
-static void settle_owing(struct rxw_shard *s, struct rxw_effects *a)
+/* The socket is drained, or was not for DEFERRED_MAX: do the deferred ACKs and wake-ups. */
+static void complete_deferred(struct rxw_shard *s, struct rxw_effects *a)
 {
 	for (unsigned i = 0; i < s->deferred.count; i++) {
 		struct rxw_connection *c = s->deferred.conn[i];
@@ -175,18 +180,18 @@ static void settle_owing(struct rxw_shard *s, struct rxw_effects *a)
 	s->deferred.count = 0;
 }
 
-static bool owing_overdue(const struct rxw_shard *s, uint64_t now)
+static bool deferred_overdue(const struct rxw_shard *s, uint64_t now)
 {
-	return s->deferred.count && now - s->deferred.since >= OWING_MOST;
+	return s->deferred.count && now - s->deferred.since >= DEFERRED_MAX;
 }
 
-static void handle_groups(struct rxw_shard *s, struct rxw_effects *a, bool dry)
+static void handle_groups(struct rxw_shard *s, struct rxw_effects *a, bool drained)
 {
 	struct rxw_batch *b = s->rx.batch;
 
 	for (unsigned i = 0; i < b->groups; i++) {
 		b->chain[rxw_batch_chain(b->group[i].conn->p.cid)] = 0;
-		handle_group(s, &b->group[i], a, dry);
+		handle_group(s, &b->group[i], a, drained);
 	}
 	b->runs = b->groups = 0;
 }
@@ -198,7 +203,7 @@ static bool same_connection(const struct rxw_connection *c, const struct rxw_rxr
 	       rxw_addr_equal(&c->p.path.peer, &run->path->peer);
 }
 
-/* The run in b->run[b->runs] joins the group of its connection. */
+/* Add the run in b->run[b->runs] to the group of its connection. */
 static void group_run(struct rxw_shard *s, struct rxw_effects *a)
 {
 	struct rxw_batch *b = s->rx.batch;
@@ -226,7 +231,7 @@ static void group_run(struct rxw_shard *s, struct rxw_effects *a)
 	g->last = (int)b->runs++;
 }
 
-static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_effects *a)
+static void answer_debug(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw_effects *a)
 {
 	if (a->out.ctl_count >= a->out.ctl_room)
 		rxw_dispatch(a);
@@ -235,25 +240,25 @@ static void inspect(struct rxw_shard *s, const struct rxw_rxrun *run, struct rxw
 }
 
 /*
- * Small packets of many connections, each of which lies in a dozen lines that are in no cache any
- * more: all of them are asked for before the first is waited for.
+ * Small packets of many connections: each connection occupies a dozen cache lines that are no
+ * longer cached. All of them are prefetched before the first one is used.
  */
-static void fetch_ahead(struct rxw_shard *s, unsigned n)
+static void prefetch_connections(struct rxw_shard *s, unsigned n)
 {
-	struct rxw_pconn *first[FETCH_MOST];
-	uint32_t cid[FETCH_MOST];
+	struct rxw_pconn *first[PREFETCH_MAX];
+	uint32_t cid[PREFETCH_MAX];
 	unsigned many = 0;
 
-	for (unsigned i = 0; i < n && many < FETCH_MOST; i++) {
+	for (unsigned i = 0; i < n && many < PREFETCH_MAX; i++) {
 		const struct rxw_io_rx *rx = &s->rx.entry[i];
 
-		if (rx->length < RXW_HEADER_SIZE || rx->length > FETCH_SMALL)
+		if (rx->length < RXW_HEADER_SIZE || rx->length > PREFETCH_SIZE)
 			continue;
 		cid[many] = rxw_get32(rx->buf->data + 4);
 		if (!many || cid[many] >> 2 != cid[many - 1] >> 2)
 			many++;
 	}
-	if (many < FETCH_LEAST)
+	if (many < PREFETCH_MIN)
 		return;
 	rxw_table_lock(s);
 	rxw_conntable_first(&s->table, cid, many, first);
@@ -263,14 +268,14 @@ static void fetch_ahead(struct rxw_shard *s, unsigned n)
 			__builtin_prefetch((const char *)rxw_conn_of(first[i]) + at);
 }
 
-static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry,
+static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool drained,
 			 struct rxw_effects *a)
 {
 	struct rxw_batch *b = s->rx.batch;
 
 	b->runs = b->groups = 0;
 	rxw_shard_trace_received(s, n);
-	fetch_ahead(s, n);
+	prefetch_connections(s, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_io_rx *rx = &s->rx.entry[i];
 		struct rxw_jumbo jumbo;
@@ -291,7 +296,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 			RXW_PROBE(packet_in, run->head.cid, run->head.call, run->head.type,
 				  run->head.seq, run->count, run->size);
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)
-				inspect(s, run, a);
+				answer_debug(s, run, a);
 			else if (reserve && run->head.type == RXW_DATA)
 				rxw_drop(&s->stats, RXW_DROP_MEMORY, run->count);
 			else
@@ -300,11 +305,11 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dry
 				handle_groups(s, a, false);
 		}
 	}
-	handle_groups(s, a, dry);
+	handle_groups(s, a, drained);
 }
 
-/* How long this thread looks before it sleeps, in microseconds. */
-static unsigned patience(const struct rxw_shard *s)
+/* How long this thread polls before it sleeps, in microseconds. */
+static unsigned busy_poll_us(const struct rxw_shard *s)
 {
 	const struct rxw_config *config = &s->ep->config;
 
@@ -312,28 +317,28 @@ static unsigned patience(const struct rxw_shard *s)
 }
 
 /*
- * Each caller that looks may keep a processor from those that it waits for: with many of them on few
- * processors that costs half of all calls.
+ * Each polling caller may keep a CPU from the threads that it waits for. With many of them on few
+ * CPUs that halves the rate of calls.
  */
-static bool crowded(const struct rxw_engine *e)
+static bool too_many_pollers(const struct rxw_engine *e)
 {
-	return atomic_load_explicit(&e->waiting, memory_order_relaxed) > e->lookers_max &&
+	return atomic_load_explicit(&e->pollers, memory_order_relaxed) > e->pollers_max &&
 	       !rxw_on_library_thread(NULL);
 }
 
 /*
- * Look again and again before sleeping, as long as that finds something often enough (one try in
- * three; else every 16th wait tries again), but not beyond `until`, when a timer is due. A caller
- * that receives for itself does so by default; a listener only if it was told to (poll_us): the
- * processor it burns is the one that its peers, handlers and writers need. After a bulk batch
- * nobody does: the next one takes its time. True: the socket was found empty.
+ * Polls before sleeping, as long as that succeeds often enough: one try in three, otherwise every
+ * 16th wait tries again. Not beyond `until`, when a timer is due. Callers that receive for
+ * themselves poll by default. A listener does so only if configured (poll_us): its peers, handlers
+ * and writers need the CPU. Nobody polls after a bulk batch: the next one takes longer. True: the
+ * socket was found empty.
  */
-static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t until, int *got)
+static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t until, int *got)
 {
-	uint64_t end = now + patience(s) * 1000ull;
+	uint64_t end = now + busy_poll_us(s) * 1000ull;
 
 	*got = 0;
-	if (end == now || s->rx.last_bytes > SPIN_BYTES || crowded(s->ep->engine) ||
+	if (end == now || s->rx.last_bytes > SPIN_BYTES || too_many_pollers(s->ep->engine) ||
 	    (s->deferred.count && rxw_on_library_thread(NULL)))
 		return false;
 	if (s->rx.spin_tries >= 8 && s->rx.spin_hits * 3 < s->rx.spin_tries) {
@@ -344,9 +349,9 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 	if (until > end)
 		s->rx.spin_tries++;
 	else
-		end = until; /* cut short: no proof that looking is of no use */
+		end = until; /* cut short: says nothing about success */
 	do {
-		for (unsigned i = 0; i < LOOKS; i++) {
+		for (unsigned i = 0; i < POLLS_PER_CLOCK; i++) {
 			*got = rxw_io_recv(s->sock, s->rx.entry, room, 0);
 			if (*got) {
 				if (s->rx.spin_tries > s->rx.spin_hits)
@@ -354,16 +359,16 @@ static bool spin(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t unti
 				return false;
 			}
 		}
-	} while (rxw_now() < end && !crowded(s->ep->engine));
+	} while (rxw_now() < end && !too_many_pollers(s->ep->engine));
 	return true;
 }
 
 /*
- * Before a caller that receives bulk sleeps: let packets gather for a while. Who sleeps on the
- * socket is woken by the first train of each burst, which costs its sender more than sending it,
- * and answers each with an acknowledgement of its own. Not beyond `until`, when a timer is due.
+ * Before a caller that receives bulk sleeps: delay, so that packets coalesce. Otherwise the first
+ * train of each burst wakes it, which costs the sender more than sending the train, and each causes
+ * an ACK of its own. Not beyond `until`, when a timer is due.
  */
-static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
+static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
 	unsigned us = s->ep->config.nap_us;
 
@@ -375,65 +380,67 @@ static bool nap(struct rxw_shard *s, uint64_t now, uint64_t until)
 }
 
 /*
- * Most of what came were calls that are refused, and more of them will: to be woken for each and to
- * answer it by itself is most of what they cost. Clients that are told BUSY wait much longer.
- * Timers wait as long as packets do: with calls at work one is due in nearly every tick.
+ * Most packets were calls that were refused, and more are expected. Waking for each of them and
+ * answering it separately is most of their cost, and clients that get BUSY wait much longer anyway.
+ * Timers are delayed likewise: with active calls, one is due in nearly every tick.
  */
-static bool gather(struct rxw_shard *s)
+static bool coalesce_refusals(struct rxw_shard *s)
 {
 	uint64_t us = s->ep->config.refusal_nap_us, longer;
 
 	s->rx.refusing = false;
-	if (us < LEAST_NAP || s->deferred.count || s->effects.ctl_held || !rxw_on_library_thread(NULL))
+	if (us < DELAY_MIN || s->deferred.count || s->effects.ctl_held ||
+	    !rxw_on_library_thread(NULL))
 		return false;
-	longer = rxw_workers_wait(s->ep) / PART_OF_WAIT;
-	if (longer > s->rx.batch->refused_gap * MOST_GATHERED)
-		longer = s->rx.batch->refused_gap * MOST_GATHERED;
-	if (longer > us * LONGER * 1000)
-		us *= LONGER;
+	longer = rxw_workers_wait(s->ep) / DELAY_PART;
+	if (longer > s->rx.batch->refused_gap * COALESCED_MAX)
+		longer = s->rx.batch->refused_gap * COALESCED_MAX;
+	if (longer > us * DELAY_FACTOR * 1000)
+		us *= DELAY_FACTOR;
 	else if (longer > us * 1000)
 		us = longer / 1000;
-	s->rx.batch->gathered = true;
+	s->rx.batch->coalesced = true;
 	rxw_sleep_us((unsigned)us);
 	return true;
 }
 
 /*
- * Of `messages` that came, as many calls were refused: is it worth while to let more gather? Only
- * if enough of them come in that time, for others, who have calls at work, wait for it; and only
- * once the socket is dry, since a batch of each nap may be less than what comes meanwhile. What a nap
- * let gather is read to its end, though a batch of it may be what workers that end together let in.
+ * Decides whether to delay the next receive call, after `refused` calls in `messages` messages.
+ * Only if enough calls arrive meanwhile, since others with active calls wait as well; and only once
+ * the socket is drained, since one batch may be less than what arrives during a delay. What
+ * coalesced in a delay is read to its end, even if a batch of it had few refusals because workers
+ * became free.
  */
-static void note_refused(struct rxw_shard *s, uint64_t refused, unsigned messages, bool dry,
-			 uint64_t now)
+static void update_refusing(struct rxw_shard *s, uint64_t refused, unsigned messages, bool drained,
+			    uint64_t now)
 {
 	struct rxw_batch *b = s->rx.batch;
 
 	b->refused += refused;
-	b->came += messages;
-	s->rx.refusing_more =
-		!dry && ((b->gathered && b->came < NAP_MOST) || 2 * b->refused >= b->came);
-	if (!dry)
+	b->received += messages;
+	s->rx.refusing_more = !drained && ((b->coalesced && b->received < BACKLOG_MAX) ||
+					   2 * b->refused >= b->received);
+	if (!drained)
 		return;
-	b->gathered = false;
+	b->coalesced = false;
 	if (b->refused) {
-		s->rx.refusing = 2 * b->refused >= b->came &&
-			      (now - b->refused_at) * LEAST_GATHERED <=
-				      b->refused * s->ep->config.refusal_nap_us * 1000;
+		s->rx.refusing = 2 * b->refused >= b->received &&
+				 (now - b->refused_at) * COALESCED_MIN <=
+					 b->refused * s->ep->config.refusal_nap_us * 1000;
 		b->refused_gap = (now - b->refused_at) / b->refused;
 		b->refused_at = now;
 	}
-	b->refused = b->came = 0;
+	b->refused = b->received = 0;
 }
 
 /*
- * Most of what came is refused: what is to be said so far leaves with what timers have to say; and
- * where more is waiting on the socket with what that draws, in longer trains. True: it waits for
- * the next batch.
+ * If most calls are refused, replies are held and sent together with those of the timers; and if
+ * the socket has more packets, with the replies to those, in longer trains. True: they are held
+ * until the next batch.
  */
-static bool hold_answers(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
+static bool hold_replies(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
 {
-	bool more = s->rx.refusing_more && a->out.ctl_count + n <= HELD_MOST;
+	bool more = s->rx.refusing_more && a->out.ctl_count + n <= HELD_MAX;
 
 	if ((!s->rx.refusing_more && !s->rx.refusing) || !rxw_on_library_thread(NULL))
 		return false;
@@ -441,36 +448,36 @@ static bool hold_answers(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
 	return more;
 }
 
-/* Workers are looked at then. */
-static uint64_t look_at(const struct rxw_endpoint *ep)
+/* The next sample of blocked workers (ns). */
+static uint64_t sample_at(const struct rxw_endpoint *ep)
 {
-	return atomic_load_explicit(&ep->workers.look_at, memory_order_relaxed);
+	return atomic_load_explicit(&ep->workers.sample_at, memory_order_relaxed);
 }
 
-/* Wait for a batch, no longer than the timers allow. The buffers may be others afterwards. */
-static int await(struct rxw_shard *s, unsigned *offered, bool *reserve, bool quiet)
+/* Wait for a batch, no longer than the timers allow. May replace the buffers. */
+static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve, bool quiet)
 {
-	unsigned room = *offered;
+	unsigned room = *supplied;
 	uint64_t now, next;
 	bool empty;
 	int n;
 
 	if (atomic_load(&s->tx.left)) {
-		atomic_store(&s->tx.left, false); /* what was left is sent behind this look */
+		atomic_store(&s->tx.left, false); /* the rest is sent after this receive call */
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	}
-	if (s->rx.refusing_more || (s->rx.refusing && gather(s)))
+	if (s->rx.refusing_more || (s->rx.refusing && coalesce_refusals(s)))
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	now = rxw_now();
 	next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	if (next <= now)
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
-	empty = !quiet && spin(s, room, now, next, &n);
+	empty = !quiet && busy_poll(s, room, now, next, &n);
 	if (!quiet && n)
 		return n;
 	if (s->deferred.count)
 		return empty ? 0 : rxw_io_recv(s->sock, s->rx.entry, room, 0);
-	if (!quiet && nap(s, now, next)) {
+	if (!quiet && delay_receive(s, now, next)) {
 		n = rxw_io_recv(s->sock, s->rx.entry, room, 0);
 		if (n)
 			return n;
@@ -481,19 +488,19 @@ static int await(struct rxw_shard *s, unsigned *offered, bool *reserve, bool qui
 	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&
 	    !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed))
 		return rxw_io_recv(s->sock, s->rx.entry, room, ACTIVE_SLEEP_US);
-	/* Idle for a while, or a timer is close: wait where others can interrupt. */
+	/* Idle for a while, or a timer is close: wait where other threads can interrupt. */
 	if (next <= now)
 		return 0;
 	if (next - now > IDLE_WAIT)
 		next = now + IDLE_WAIT;
-	/* Strangers are looked at in time even if nobody says anything. */
+	/* Connections of unvalidated addresses expire in time even without packets. */
 	if (atomic_load_explicit(&s->admit.count, memory_order_relaxed) &&
 	    next > s->rx.reaped_at + REAP_EVERY)
 		next = s->rx.reaped_at + REAP_EVERY > now ? s->rx.reaped_at + REAP_EVERY : now + 1;
-	if (next > look_at(s->ep))
-		next = look_at(s->ep) > now ? look_at(s->ep) : now + 1;
+	if (next > sample_at(s->ep))
+		next = sample_at(s->ep) > now ? sample_at(s->ep) : now + 1;
 	if (quiet)
-		rest_buffers(s, reserve);
+		release_buffers(s, reserve);
 	atomic_store(&s->role.wait_until, next);
 	atomic_store(&s->role.in_wait, true);
 	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit)
@@ -501,40 +508,43 @@ static int await(struct rxw_shard *s, unsigned *offered, bool *reserve, bool qui
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->role.in_wait, false);
 	if (quiet && n > 0)
-		room = *offered = offer_buffers(s, reserve);
+		room = *supplied = supply_buffers(s, reserve);
 	return n > 0 ? rxw_io_recv(s->sock, s->rx.entry, room, 0) : 0;
 }
 
-/* Who has waited in vain for a while does not look, and is no reason for others not to. */
-static int receive(struct rxw_shard *s, unsigned *offered, bool *reserve)
+/* An unsuccessful poller does not count as polling. */
+static int receive(struct rxw_shard *s, unsigned *supplied, bool *reserve)
 {
 	struct rxw_engine *e = s->ep->engine;
 	bool quiet = s->rx.quiet >= QUIET_POLLS;
 	int n;
 
 	if (quiet || rxw_on_library_thread(NULL))
-		return await(s, offered, reserve, quiet);
-	atomic_fetch_add_explicit(&e->waiting, 1, memory_order_relaxed);
-	n = await(s, offered, reserve, false);
-	atomic_fetch_sub_explicit(&e->waiting, 1, memory_order_relaxed);
+		return wait_for_batch(s, supplied, reserve, quiet);
+	atomic_fetch_add_explicit(&e->pollers, 1, memory_order_relaxed);
+	n = wait_for_batch(s, supplied, reserve, false);
+	atomic_fetch_sub_explicit(&e->pollers, 1, memory_order_relaxed);
 	return n;
 }
 
-/* Remember what came: the next wait is as this one was, more often than not. */
-static void note_batch(struct rxw_shard *s, unsigned n)
+/* Record the size of the batch: the next wait will likely be similar. */
+static void record_batch(struct rxw_shard *s, unsigned n)
 {
 	uint32_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		bytes += s->rx.entry[i].length;
-	/* A burst ends with less than a whole train: it takes a few small batches to be no bulk. */
+	/*
+	 * The end of a burst is smaller than a full train: it takes several small batches to leave
+	 * the bulk state.
+	 */
 	s->rx.last_bytes -= s->rx.last_bytes / 16;
 	if (s->rx.last_bytes < bytes)
 		s->rx.last_bytes = bytes;
 	s->rx.singles = n == 1 ? s->rx.singles + 1 : 0;
 }
 
-/* Calls that this batch or those before it refused; what others refuse meanwhile is not its work. */
+/* Calls refused by this receiver, not by other threads. */
 static uint64_t refused_here(const struct rxw_shard *s)
 {
 	return atomic_load_explicit(&s->own.calls_refused, memory_order_relaxed);
@@ -544,62 +554,61 @@ void rxw_receive_batch(struct rxw_shard *s)
 {
 	struct rxw_effects a;
 	bool reserve, overdue, more = false;
-	unsigned room = offer_buffers(s, &reserve);
+	unsigned room = supply_buffers(s, &reserve);
 	uint64_t now;
 	int n;
 
 	/*
-	 * Where one message at a time comes and empty looks are made anyway, the kernel need not
-	 * look for a second one. Every 16th time it does.
+	 * If single messages arrive and the receiver polls anyway, the kernel need not look for a
+	 * second message. Every 16th time it does.
 	 */
-	if (s->rx.singles >= 8 && s->rx.singles % 16 && patience(s))
+	if (s->rx.singles >= 8 && s->rx.singles % 16 && busy_poll_us(s))
 		room = 1;
 	n = receive(s, &room, &reserve);
 
 	if (n > 0) {
 		/*
-		 * A caller that receives for itself reads what came and looks again at once: what
-		 * can wait for a dry socket waits for that look, so that a reader faster than its
-		 * sender merges acknowledgements too.
+		 * A caller that receives for itself calls again at once. Deferred work waits for
+		 * that, so that a reader which is faster than its sender merges ACKs, too.
 		 */
-		bool dry = (unsigned)n < room && rxw_on_library_thread(NULL);
+		bool drained = (unsigned)n < room && rxw_on_library_thread(NULL);
 
 		uint64_t refused = refused_here(s);
 
 		s->rx.quiet = 0;
-		note_batch(s, (unsigned)n);
+		record_batch(s, (unsigned)n);
 		rxw_effects_init(&a, s, true);
 		rxw_clock_cache_set(a.out.now);
-		handle_batch(s, (unsigned)n, reserve, dry, &a);
+		handle_batch(s, (unsigned)n, reserve, drained, &a);
 		rxw_clock_cache_set(0);
 		refused = refused_here(s) - refused;
-		note_refused(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
-		overdue = owing_overdue(s, a.out.now);
-		if (dry || overdue)
-			settle_owing(s, &a);
-		more = hold_answers(s, &a, (unsigned)n) && !overdue;
+		update_refusing(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
+		overdue = deferred_overdue(s, a.out.now);
+		if (drained || overdue)
+			complete_deferred(s, &a);
+		more = hold_replies(s, &a, (unsigned)n) && !overdue;
 		rxw_dispatch(&a);
 		now = a.out.now;
 	} else if (s->deferred.count || s->effects.ctl_held) {
 		rxw_effects_init(&a, s, true);
-		settle_owing(s, &a);
-		note_refused(s, 0, 0, true, a.out.now);
+		complete_deferred(s, &a);
+		update_refusing(s, 0, 0, true, a.out.now);
 		rxw_dispatch(&a);
 		now = a.out.now;
 	} else {
 		s->rx.quiet++;
 		now = rxw_now();
-		note_refused(s, 0, 0, true, now);
+		update_refusing(s, 0, 0, true, now);
 	}
 	if (rxw_io_errors_pending(s->sock))
 		rxw_shard_errors(s);
-	take_back(s, n > 0 ? (unsigned)n : 0, reserve);
+	recycle_buffers(s, n > 0 ? (unsigned)n : 0, reserve);
 	if (!more) {
 		rxw_timer_run(s, now);
 		rxw_dispatch_held(s);
 	}
 	rxw_tx_run(s);
-	if (now >= look_at(s->ep))
+	if (now >= sample_at(s->ep))
 		rxw_end_slow_calls(s->ep, now);
 	if (rxw_too_many_connections(s->ep))
 		rxw_evict_idle(s, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shards: set-up, the listener thread, and who holds the receive role. */
+/* Shards: initialization, the listener thread, and the receive role. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "engine/rx/batch.h"
 #include "engine/verify/verify.h"
 
-#define CALLER_GRACE RXW_MS	  /* how long a role that a caller left stays untended */
-#define CALLER_LOOK  (2 * RXW_MS) /* how often the listener looks while a caller receives */
+#define CALLER_GRACE RXW_MS	  /* how long a role left by a caller stays unowned */
+#define CALLER_CHECK (2 * RXW_MS) /* how often the listener checks while a caller receives */
 
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 {
@@ -43,7 +43,7 @@ void rxw_shard_fini(struct rxw_shard *s)
 	if (!s->ep)
 		return;
 	if (s->rx.batch)
-		rxw_verify_drop(rxw_verify_taken(s));
+		rxw_verify_drop(rxw_verify_take_own(s));
 	for (unsigned i = 0; s->rx.entry && i < s->ep->config.batch; i++)
 		rxw_buf_unref(s->rx.entry[i].buf);
 	rxw_buf_unref(s->rx.reserve);
@@ -65,8 +65,8 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 	const struct rxw_endpoint *ep = s->ep;
 
 	/*
-	 * Several callers are served better by the listener: one of them would work for all and be
-	 * late itself. On a server other calls must not wait for a writer either.
+	 * The listener serves several callers better: otherwise one of them would work for all and
+	 * be late itself. On a server other calls must not wait for a writer either.
 	 */
 	if (atomic_load(&s->role.waiters) > 1)
 		return true;
@@ -74,31 +74,33 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
 }
 
-/* role_lock held: somebody has the role, or is on the way. */
-static void tended(struct rxw_shard *s)
+/* role.lock held: a thread holds the role or is about to. */
+static void mark_owned(struct rxw_shard *s)
 {
 	atomic_store_explicit(&s->role.unowned, false, memory_order_relaxed);
 }
 
-/* role_lock held: the parked listener is to receive. */
-static void want_listener(struct rxw_shard *s)
+/* role.lock held: ask the parked listener to receive. */
+static void request_listener(struct rxw_shard *s)
 {
 	s->role.wanted = true;
-	tended(s);
+	mark_owned(s);
 }
 
 bool rxw_role_try(struct rxw_shard *s)
 {
 	bool got;
 
-	/* One of several callers may: it leaves the role to the listener after a batch. */
+	/*
+	 * On a client one of several callers may: it leaves the role to the listener after a batch.
+	 */
 	if (!atomic_load(&s->role.unowned) || (s->ep->server && rxw_role_wanted(s)))
 		return false;
 	rxw_role_lock(s);
 	got = atomic_load_explicit(&s->role.unowned, memory_order_relaxed);
 	if (got) {
 		s->role.held = true;
-		tended(s);
+		mark_owned(s);
 	}
 	rxw_role_unlock(s);
 	if (got)
@@ -116,7 +118,7 @@ void rxw_role_leave(struct rxw_shard *s)
 	s->role.left_at = rxw_now();
 	atomic_store(&s->role.unowned, true);
 	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s))
-		want_listener(s);
+		request_listener(s);
 	listener = s->role.wanted;
 	rxw_role_unlock(s);
 	if (listener)
@@ -131,7 +133,7 @@ void rxw_role_reclaim(struct rxw_shard *s)
 	parked = s->role.parked;
 	atomic_store_explicit(&s->role.reclaimed, true, memory_order_relaxed);
 	if (parked)
-		want_listener(s);
+		request_listener(s);
 	rxw_role_unlock(s);
 	if (parked)
 		pthread_cond_signal(&s->role.free);
@@ -147,8 +149,11 @@ void rxw_role_waiter_end(struct rxw_shard *s)
 	atomic_fetch_sub(&s->role.waiters, 1);
 }
 
-/* Until the role is the listener's again: nobody has it, and it is wanted or was untended. */
-static void await(struct rxw_shard *s)
+/*
+ * Waits until the listener holds the role again: it is free, and was requested or the grace period
+ * is over.
+ */
+static void wait_for_role(struct rxw_shard *s)
 {
 	uint64_t now = rxw_now();
 
@@ -157,40 +162,41 @@ static void await(struct rxw_shard *s)
 		if (!s->role.held && (s->role.wanted || now >= s->role.left_at + s->role.grace))
 			break;
 		rxw_cond_wait_until(&s->role.free, &s->role.lock,
-				    now + (s->role.held ? CALLER_LOOK : s->role.grace));
+				    now + (s->role.held ? CALLER_CHECK : s->role.grace));
 		now = rxw_now();
 	}
 	s->role.parked = false;
 	s->role.held = true;
-	tended(s);
+	mark_owned(s);
 	rxw_role_unlock(s);
 }
 
 /*
- * After a batch that woke a blocking caller: it comes back within microseconds to wait for the next
- * packet, and can as well receive that itself. So does, on a server, the writer of the only call.
- * The listener stays out until the role was untended for a while, or several callers wait. Not while
- * anybody sleeps that the batch brought nothing for, nor if that writer is through already.
+ * Called after a batch that woke a blocking caller: within microseconds that caller waits for the
+ * next packet, and may as well receive it itself. On a server this holds for the writer of the only
+ * call. The listener stays parked until the role was unowned for a while, or several callers wait.
+ * It does not park while a thread that the batch brought nothing for is asleep, nor if that writer
+ * has finished.
  */
 static void park(struct rxw_shard *s)
 {
-	bool out;
+	bool parks;
 
 	rxw_role_lock(s);
 	s->role.left_at = rxw_now();
 	atomic_store(&s->role.unowned, true);
-	out = !atomic_load(&s->role.sleepers) &&
-	      !atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed);
-	if (out) {
+	parks = !atomic_load(&s->role.sleepers) &&
+		!atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed);
+	if (parks) {
 		s->role.held = false;
 		s->role.parked = true;
 		s->role.wanted = false;
 	} else {
-		tended(s);
+		mark_owned(s);
 	}
 	rxw_role_unlock(s);
-	if (out)
-		await(s);
+	if (parks)
+		wait_for_role(s);
 }
 
 void rxw_role_lend(struct rxw_shard *s)
@@ -206,35 +212,35 @@ void rxw_role_lend(struct rxw_shard *s)
 
 bool rxw_role_retake(struct rxw_shard *s)
 {
-	bool back;
+	bool retaken;
 
 	rxw_role_lock(s);
-	back = !s->role.held;
-	if (back) {
+	retaken = !s->role.held;
+	if (retaken) {
 		s->role.held = true;
 		s->role.parked = s->role.wanted = false;
-		tended(s);
+		mark_owned(s);
 	}
 	rxw_role_unlock(s);
-	if (back)
+	if (retaken)
 		rxw_set_receiving(s);
-	return back;
+	return retaken;
 }
 
-/* What a batch of small calls brought is verified by the thread that received it. */
-static void verify_here(struct rxw_shard *s)
+/* Verify the packets that were left to this thread, without the role. */
+static void verify_own_jobs(struct rxw_shard *s)
 {
-	struct rxw_verify_job *jobs = rxw_verify_taken(s);
-	bool back;
+	struct rxw_verify_job *jobs = rxw_verify_take_own(s);
+	bool retaken;
 
 	if (!jobs)
 		return;
 	rxw_role_lend(s);
-	rxw_verify_do(jobs);
-	back = rxw_role_retake(s);
-	rxw_verify_deliver(s, jobs, back, true);
-	if (!back)
-		await(s);
+	rxw_verify_run(jobs);
+	retaken = rxw_role_retake(s);
+	rxw_verify_deliver(s, jobs, retaken, true);
+	if (!retaken)
+		wait_for_role(s);
 }
 
 static void *listen_loop(void *arg)
@@ -246,7 +252,7 @@ static void *listen_loop(void *arg)
 	s->role.held = true;
 	rxw_role_unlock(s);
 	while (!atomic_load(&s->ep->quit)) {
-		/* A writer that waited before the batch came is the one that it woke, if any. */
+		/* A writer that waited before the batch is the one that the batch woke, if any. */
 		bool writer = s->ep->server && atomic_load(&s->role.waiters) == 1;
 
 		rxw_set_receiving(s);
@@ -254,7 +260,7 @@ static void *listen_loop(void *arg)
 		if (atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed))
 			atomic_store_explicit(&s->role.reclaimed, false, memory_order_relaxed);
 		rxw_receive_batch(s);
-		verify_here(s);
+		verify_own_jobs(s);
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
 		    !atomic_load(&s->role.sleepers))
@@ -279,7 +285,7 @@ void rxw_shard_stop(struct rxw_shard *s)
 	if (!s->listener_started)
 		return;
 	rxw_role_lock(s);
-	want_listener(s);
+	request_listener(s);
 	rxw_role_unlock(s);
 	pthread_cond_broadcast(&s->role.free);
 	rxw_io_wake(s->sock);

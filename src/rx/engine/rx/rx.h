@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: the receive role of a shard, batches of packets, and the timers that the receiver expires. */
+/*
+ * Receiving: the receive role of a shard, batches of packets, and the timers that the receiver
+ * runs.
+ */
 #ifndef RXW_ENGINE_RX_H
 #define RXW_ENGINE_RX_H
 
@@ -16,32 +19,37 @@ struct rxw_io_rx;
 struct rxw_shard;
 
 /*
- * Of a shard: which thread receives. `lock` covers all fields but the atomics. Invariant: the role is not
- * left unowned while a thread sleeps for packets. `unowned` is stored as true before `sleepers` is read; a
- * thread counts itself in `sleepers` before it reads `unowned`: one of the two sees the other.
+ * The receive role of a shard: its holder receives. `lock` covers all fields but the atomics.
+ * Invariant: the role is not left unowned while a thread sleeps for packets. A thread stores
+ * `unowned` before it reads `sleepers`, and counts itself in `sleepers` before it reads `unowned`:
+ * one of the two sees the other.
  */
 struct rxw_role {
 	pthread_mutex_t lock;
 	pthread_cond_t free; /* the listener waits here while a caller has the role */
 	bool held;
-	bool parked;		   /* the listener waits in `free` */
-	bool wanted;		   /* the listener is to take over, for several callers wait */
-	_Atomic(bool) unowned;	   /* no thread has it; the listener comes for it by time only */
-	_Atomic(bool) reclaimed;   /* since the listener began its batch: it stays */
+	bool parked; /* the listener waits in `free` */
+	bool wanted; /* the listener should take over, since several callers wait */
+	_Atomic(bool)
+		unowned; /* no thread holds it; the listener takes it after the grace period only */
+	_Atomic(bool)
+		reclaimed; /* the role was reclaimed since the listener began its batch: it does not park */
 	_Atomic(unsigned) sleepers; /* calls whose threads sleep for packets */
-	uint64_t left_at;	   /* ns */
-	uint64_t grace;		   /* ns: how long a role that a caller left stays unowned */
-	_Atomic(unsigned) waiters; /* callers that wait in blocking functions */
-	_Atomic(bool) in_wait;	   /* the holder sleeps in rxw_io_wait() until wait_until */
+	uint64_t left_at;	    /* ns */
+	uint64_t grace;		    /* ns: how long a role left by a caller stays unowned */
+	_Atomic(unsigned) waiters;  /* callers that wait in blocking functions */
+	_Atomic(bool) in_wait;	    /* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
-	bool woke_caller; /* holder: this batch woke a caller that may receive for itself */
+	bool woke_caller; /* holder: this batch woke a caller that may take the role */
 };
 
 /* Of a shard; all fields belong to the holder of the receive role. */
 struct rxw_shard_rx {
 	struct rxw_io_rx *entry; /* config.batch of them */
-	unsigned depth;		 /* buffers offered to the next receive call, 4 to config.batch */
-	/* A buffer outside of the budget: receives what is no DATA when memory is used up. */
+	unsigned depth;		 /* buffers supplied to the next receive call, 4 to config.batch */
+	/*
+	 * A buffer outside the budget, which receives control packets when the memory is used up.
+	 */
 	struct rxw_buf *reserve;
 	struct rxw_pool *reserve_pool;
 	struct rxw_budget reserve_budget;
@@ -51,11 +59,11 @@ struct rxw_shard_rx {
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
 	unsigned singles;    /* batches of one message in a row */
-	bool refusing;	     /* most of what came last were calls that were refused */
-	bool refusing_more;  /* the same, and there is more */
+	bool refusing;	     /* most packets of the latest batches were calls that were refused */
+	bool refusing_more;  /* the same, and the socket has more */
 };
 
-/* The shard is zeroed. 0 or -RXW_ENOMEM; rxw_shard_fini() in either case. */
+/* Initialize a zeroed shard. 0 or -RXW_ENOMEM; rxw_shard_fini() in either case. */
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index);
 /* Start its listener. 0 or -RXW_ESYS. */
 int rxw_shard_start(struct rxw_shard *s);
@@ -63,21 +71,21 @@ int rxw_shard_start(struct rxw_shard *s);
 void rxw_shard_stop(struct rxw_shard *s);
 void rxw_shard_fini(struct rxw_shard *s);
 
-/* Receive role: one batch and what follows from it; waits a while if nothing comes. */
+/* Receive role: process one batch with its effects; waits for a while if there are no packets. */
 void rxw_receive_batch(struct rxw_shard *s);
 
 /*
- * Take the receive role for a waiting caller, on a server for the waiting writer of the only call. False:
- * another thread has it, or should have it.
+ * Take the receive role for a waiting caller; on a server, for the waiting writer of the only call.
+ * False: another thread has it, or should have it.
  */
 bool rxw_role_try(struct rxw_shard *s);
-/* Leave it: to the listener if other threads wait for packets, else unowned. */
+/* Leave the role to the listener if other threads wait for packets; otherwise unowned. */
 void rxw_role_leave(struct rxw_shard *s);
 /* Should the listener receive, since several callers wait? */
 bool rxw_role_wanted(const struct rxw_shard *s);
 /* No caller will take the role again: the listener takes it at once. */
 void rxw_role_reclaim(struct rxw_shard *s);
-/* Lend the role while this thread verifies; then take it back. False: another thread has it. */
+/* Lend the role while this thread verifies; then take it back. False: another thread holds it. */
 void rxw_role_lend(struct rxw_shard *s);
 bool rxw_role_retake(struct rxw_shard *s);
 /* A caller begins, or ends, to wait on a call of this shard. */

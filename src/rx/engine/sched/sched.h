@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers: the threads that run handlers, the queue of calls that wait for one, and who may use them. */
+/* Workers: the threads that run handlers, the queue of calls for them, and the shares of peers. */
 #ifndef RXW_ENGINE_SCHED_H
 #define RXW_ENGINE_SCHED_H
 
@@ -12,7 +12,7 @@ struct rxw_call;
 struct rxw_connection;
 struct rxw_endpoint;
 
-/* For what the thread of a handler waits. */
+/* What a handler's thread is blocked on. */
 enum rxw_blocked_on {
 	RXW_BLOCKED_NOT,
 	RXW_BLOCKED_ON_PEER,
@@ -22,14 +22,16 @@ enum rxw_blocked_on {
 /* One worker, on its thread's stack. The workers' lock, but for the atomics (relaxed). */
 struct rxw_worker {
 	struct rxw_worker *next, **prev;
-	struct rxw_call *call; /* that it serves, NULL: none; the thread has the reference */
-	uint64_t order;	       /* of its call among all that were served */
-	bool waited;	       /* at the latest sample */
-	bool parked;	       /* it waits for its client: another worker may take its place */
-	bool ending;	       /* its call is being ended */
-	uint64_t since;	       /* ns; by then it had moved `stock` packets; 0: not sampled yet */
-	uint32_t stock;
-	_Atomic(uint32_t) moved;   /* packets of its call, when it last began to wait */
+	struct rxw_call
+		*call;	/* the call that it serves, or NULL; the thread holds the reference */
+	uint64_t order; /* ordinal of its call among all calls served */
+	bool waited;	/* it was blocked at the latest sample */
+	bool parked;	/* it is blocked on its client: another worker may replace it */
+	bool ending;	/* its call is being ended */
+	uint64_t
+		since; /* ns: start of the measurement, when the call had moved `moved_before` packets; 0: none */
+	uint32_t moved_before;
+	_Atomic(uint32_t) moved;   /* packets that its call had moved when it last blocked */
 	_Atomic(unsigned) blocked; /* enum rxw_blocked_on; stalled.c explains the order */
 };
 
@@ -38,48 +40,56 @@ struct rxw_workers {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* a call waits, or stop */
 	pthread_cond_t gone; /* a thread ended */
-	/* The latest thread that ended: the next one joins it, and rxw_workers_stop() joins the last. */
+	/*
+	 * The latest thread that ended: the next one joins it, and rxw_workers_stop() joins the
+	 * last.
+	 */
 	pthread_t latest;
 	bool joinable;
 	/* calls that wait, linked by sched.next; one reference each */
 	struct rxw_call *head, **tail;
-	unsigned waiting, waited; /* now; ever */
-	_Atomic(unsigned) places; /* calls that were made and that no worker took yet */
-	unsigned threads, idle, min, max, reserved;
-	_Atomic(unsigned) made; /* threads, ever */
-	unsigned kept;		/* for peers whose calls have no worker */
+	unsigned waiting, waited;	/* calls that wait now; calls that ever had to */
+	_Atomic(unsigned) reservations; /* calls that were created and not taken by a worker yet */
+	unsigned threads, idle, min, max, reserved_inline;
+	_Atomic(unsigned) made;	 /* threads, ever */
+	unsigned reserved_peers; /* workers reserved for peers that have none */
 	/*
-	 * Idle threads that sleep; of these, how many were signalled and did not take the lock yet (they
-	 * count as busy), at most signalled_max; and how many more signals were deferred until one of those
-	 * has a call. signalled + deferred_signals <= asleep, unless others woke.
+	 * Idle threads that sleep; how many of these were signalled and have not taken the lock yet
+	 * (they count as busy), at most signalled_max; and how many more signals are deferred until
+	 * one of those has a call. signalled + deferred_signals <= asleep, unless threads woke by
+	 * themselves.
 	 */
 	unsigned asleep, signalled, signalled_max, deferred_signals;
 	struct rxw_worker *list;
-	unsigned parked, waiters;  /* workers that are parked, and how many may be */
-	_Atomic(uint64_t) look_at; /* ns: next sample of blocked workers; UINT64_MAX: none */
-	_Atomic(bool) some_wait;   /* a worker is blocked, or was at the latest sample */
-	unsigned fresh; /* peers with calls that wait and none that has a worker */
-	uint64_t since; /* ns: since then calls wait without a break, or it was sampled; 0: none waits */
-	uint64_t taken; /* calls, since then */
-	bool standing;	/* the queue stands: fewer calls may wait */
-	uint64_t briefly; /* calls that are taken in LEAST_WAIT (workers.c), while it stands */
+	unsigned parked, waiters;    /* workers that are parked, and how many may be */
+	_Atomic(uint64_t) sample_at; /* ns: next sample of blocked workers; UINT64_MAX: none */
+	_Atomic(bool) any_blocked;   /* a worker is blocked, or was at the latest sample */
+	unsigned fresh;		     /* peers that have waiting calls but no worker */
+	uint64_t
+		since; /* ns: since when the queue was not empty, or the last sample of it; 0: it is empty */
+	uint64_t taken; /* calls dequeued since then */
+	bool standing;	/* the queue never runs empty: its bound is reduced */
+	uint64_t
+		taken_per_wait; /* calls that are dequeued in LEAST_WAIT (workers.c) while the queue stands */
 	bool stop;
 	uint64_t executed;
 };
 
 /* Of a call. */
 struct rxw_call_sched {
-	/* workers' lock: `link` is what points to it in their queue, NULL: it is in none */
+	/*
+	 * workers' lock: `link` points to the pointer to this call in the queue; NULL: not queued
+	 */
 	struct rxw_call *next, **link;
 	bool withdrawn;		/* workers' lock: no worker may take it */
-	_Atomic(bool) reserved; /* counted in workers.places */
+	_Atomic(bool) reserved; /* counted in workers.reservations */
 };
 
-/* A call that keeps a worker from others and moves nothing; one reference. */
+/* A call that occupies a worker without progress; one reference. */
 struct rxw_slow_call {
 	struct rxw_call *call;
 	uint64_t since;
-	uint32_t stock;
+	uint32_t moved_before;
 	unsigned share; /* workers of its peer */
 	bool ended;
 	uint32_t moved;
@@ -90,50 +100,55 @@ struct rxw_slow_call {
 /* 0 or -RXW_ENOMEM. */
 int rxw_workers_start(struct rxw_endpoint *ep);
 /*
- * No more handlers start. Waits until `end` (ns; UINT64_MAX: without limit) for those that run, and
- * returns how many still do. May be repeated.
+ * No more handlers start. Waits until `end` (ns; UINT64_MAX: no limit) for running ones. Returns
+ * how many still run. May be called again.
  */
 unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end);
-/* Reserve a place for a new call among those that wait. False: there is none. */
+/* Reserve room for a new call in the queue. False: there is none. */
 bool rxw_workers_reserve(struct rxw_connection *c);
-/* Give back the place; that of a call, if it has one. */
+/* Release a reservation; that of a call, if it has one. */
 void rxw_workers_release(struct rxw_connection *c);
 void rxw_workers_release_call(struct rxw_call *call);
 /* More than half of the workers are busy or soon will be. */
 bool rxw_workers_scarce(struct rxw_endpoint *ep);
-/* How long a call waits for a worker (ns), if the queue stands; else 0. */
+/* The queueing delay (ns) while the queue stands; otherwise 0. */
 uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
-/* Queue a call for a worker; takes a reference of its own. False: the endpoint stops; refuse the call. */
+/*
+ * Queue a call for a worker; takes a reference of its own. False: the endpoint stops; refuse the
+ * call.
+ */
 bool rxw_workers_add(struct rxw_call *call);
-/* Connection's lock held: the call is over; it leaves the queue and gives back its place. */
+/* Connection's lock held: the call ended. Remove it from the queue and release its reservation. */
 void rxw_workers_withdraw(struct rxw_call *call);
-/* Workers' lock held: more workers may be used than before. Returns how many threads to start ... */
+/* Workers' lock held: more workers became available. Returns how many threads to start ... */
 unsigned rxw_workers_more(struct rxw_endpoint *ep);
 /* ... once it is released. */
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads);
 
-/* Workers' lock held: this thread becomes a worker; begins and ends a call; ceases to be one. */
+/*
+ * Workers' lock held: this thread becomes a worker; begins a call; ends it; is no longer a worker.
+ */
 void rxw_worker_begin(struct rxw_workers *w, struct rxw_worker *worker);
 void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call);
 void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker);
 void rxw_worker_end(struct rxw_worker *worker);
 /*
- * Connection's lock held: this thread is about to wait in a function of the call. True: it is the worker
- * that serves the call, and has to say when it goes on.
+ * Connection's lock held: this thread is about to block in a function of the call. True: it is the
+ * worker that serves the call, and must call rxw_worker_unblocked() afterwards.
  */
 bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what);
 void rxw_worker_unblocked(void);
 
 /*
- * Once workers.look_at has come: parks workers that wait, and finds calls to be ended, `most` at most.
- * Returns how many.
+ * To be called when workers.sample_at has passed: parks blocked workers and finds slow calls, at
+ * most `most`. Returns how many.
  */
 unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow_call *v,
 			  unsigned most);
 /* Connection's lock held: packets that the call has moved, in both directions. */
-uint32_t rxw_worker_moved(const struct rxw_call *call);
+uint32_t rxw_worker_progress(const struct rxw_call *call);
 bool rxw_workers_too_slow(const struct rxw_slow_call *v, uint64_t now);
-/* Calls that turned out not to be slow may be found again. */
+/* Calls that turned out not to be slow may be chosen again. */
 void rxw_workers_spare(struct rxw_endpoint *ep, const struct rxw_slow_call *v, unsigned n);
 
 #endif

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that wait for their clients: others take their places; calls that move nothing are found. */
+/*
+ * Workers that are blocked on their clients: they are parked, which lets others replace them, and
+ * calls that make no progress are found.
+ */
 #include "engine/objects.h"
 #include "engine/lock.h"
 
 /*
- * Samples: one that waited at two looks in a row is parked, and counts again when it was seen at
- * work twice. So a worker pays nothing for this, but two stores where it sleeps.
+ * Blocked workers are found by sampling. A worker that was blocked in two consecutive samples is
+ * parked; one that was not blocked in two consecutive samples counts again. The cost for a worker
+ * is two stores around each sleep.
  */
-#define LOOK_EVERY (10 * RXW_MS)
+#define SAMPLE_INTERVAL (10 * RXW_MS)
 /*
- * A call is judged by at least so much of its life, that of a client which was served before by
- * more, since packets of anybody may be lost; and by no more than MEMORY.
+ * A call's rate is measured over at least YOUNG; over at least ESTABLISHED if its client was served
+ * before, since anybody's packets may be lost; and over at most MEMORY.
  */
-#define YOUNG	 (RXW_SEC / 2)
-#define PATIENCE (5 * RXW_SEC)
-#define MEMORY	 (10 * RXW_SEC)
-/* Who moves that many packets a second is slow; who moves less keeps a worker from others. */
-#define LEAST_MOVED 8
+#define YOUNG	    (RXW_SEC / 2)
+#define ESTABLISHED (5 * RXW_SEC)
+#define MEMORY	    (10 * RXW_SEC)
+/* packets per second: a slower call keeps a worker from others */
+#define RATE_MIN 8
 
 static _Thread_local struct rxw_worker *me __attribute__((tls_model("initial-exec")));
 
@@ -55,7 +59,7 @@ void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker)
 	worker->parked = false;
 }
 
-uint32_t rxw_worker_moved(const struct rxw_call *call)
+uint32_t rxw_worker_progress(const struct rxw_call *call)
 {
 	return rxw_pcall_progress(&call->p);
 }
@@ -64,15 +68,18 @@ bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)
 {
 	struct rxw_workers *w;
 
-	/* A handler may have threads of its own, and call others. */
+	/* The handler may use other threads, and may make calls of its own. */
 	if (!me || me->call != call)
 		return false;
 	w = &call->conn->ep->workers;
-	atomic_store_explicit(&me->moved, rxw_worker_moved(call), memory_order_relaxed);
-	/* Either the look finds that it waits, or this thread that the look has begun (judge_all()). */
+	atomic_store_explicit(&me->moved, rxw_worker_progress(call), memory_order_relaxed);
+	/*
+	 * Either the sampler sees `blocked`, or this thread sees that the sampler has cleared
+	 * any_blocked (sample_all()).
+	 */
 	atomic_store(&me->blocked, what);
-	if (!atomic_load(&w->some_wait))
-		atomic_store(&w->some_wait, true);
+	if (!atomic_load(&w->any_blocked))
+		atomic_store(&w->any_blocked, true);
 	return true;
 }
 
@@ -81,86 +88,95 @@ void rxw_worker_unblocked(void)
 	atomic_store_explicit(&me->blocked, RXW_BLOCKED_NOT, memory_order_relaxed);
 }
 
-/* Lock held. Packets in a thousand seconds, for each worker that its peer has. */
-static uint64_t pace(uint32_t packets, uint64_t time, unsigned share)
+/*
+ * Workers' lock held. Packets in a thousand seconds, divided by the number of the peer's workers.
+ */
+static uint64_t call_rate(uint32_t packets, uint64_t time, unsigned share)
 {
 	return (uint64_t)packets * 1000000 / (time / RXW_MS + 1) / (share ? share : 1);
 }
 
-static bool too_slow(uint64_t pace)
+static bool too_slow(uint64_t call_rate)
 {
-	return pace < LEAST_MOVED * 1000;
+	return call_rate < RATE_MIN * 1000;
 }
 
-/* Lock held. Has it waited, so that it does not count? *over: it has, but too many do. */
-static void judge(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, unsigned *over)
+/*
+ * Workers' lock held. Park or unpark a worker. *over is incremented if it should be parked but too
+ * many are.
+ */
+static void sample(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, unsigned *over)
 {
-	bool waits = atomic_load(&k->blocked) != RXW_BLOCKED_NOT;
+	bool blocked = atomic_load(&k->blocked) != RXW_BLOCKED_NOT;
 
 	if (!k->since || now > k->since + MEMORY) {
 		k->since = now;
-		k->stock = atomic_load_explicit(&k->moved, memory_order_relaxed);
+		k->moved_before = atomic_load_explicit(&k->moved, memory_order_relaxed);
 	}
-	if (waits && k->waited && !k->parked) {
+	if (blocked && k->waited && !k->parked) {
 		if (w->parked < w->waiters) {
 			k->parked = true;
 			w->parked++;
 		} else if (!k->ending) {
 			++*over;
 		}
-	} else if (!waits && !k->waited && k->parked) {
+	} else if (!blocked && !k->waited && k->parked) {
 		k->parked = false;
 		w->parked--;
 	}
-	k->waited = waits;
+	k->waited = blocked;
 }
 
-/* Lock held: long enough to judge it? */
-static bool ripe(const struct rxw_worker *k, uint64_t now)
+/* Workers' lock held: was the call observed for long enough? */
+static bool is_measurable(const struct rxw_worker *k, uint64_t now)
 {
-	return k->since && now >= k->since + (k->call->conn->p.peer->served ? PATIENCE : YOUNG);
+	return k->since && now >= k->since + (k->call->conn->p.peer->served ? ESTABLISHED : YOUNG);
 }
 
-/* Lock held: of those that move too little that which has its worker for longest. */
-static struct rxw_worker *eldest(struct rxw_workers *w, uint64_t now)
+/*
+ * Workers' lock held: of the calls that are too slow, the one that has had its worker for longest.
+ */
+static struct rxw_worker *find_oldest_slow(struct rxw_workers *w, uint64_t now)
 {
 	struct rxw_worker *found = NULL;
 
 	for (struct rxw_worker *k = w->list; k; k = k->next) {
-		uint32_t packets = atomic_load_explicit(&k->moved, memory_order_relaxed) - k->stock;
+		uint32_t packets =
+			atomic_load_explicit(&k->moved, memory_order_relaxed) - k->moved_before;
 
-		/* One that waits for memory is not to blame. */
-		if (!k->call || k->ending || !ripe(k, now) ||
+		/* A worker that waits for memory is not the client's fault. */
+		if (!k->call || k->ending || !is_measurable(k, now) ||
 		    atomic_load_explicit(&k->blocked, memory_order_relaxed) != RXW_BLOCKED_ON_PEER)
 			continue;
 		if ((!found || k->order < found->order) &&
-		    too_slow(pace(packets, now - k->since, k->call->conn->p.peer->workers)))
+		    too_slow(call_rate(packets, now - k->since, k->call->conn->p.peer->workers)))
 			found = k;
 	}
 	return found;
 }
 
-/* Lock held. At most so many that move too little, one reference each. */
-static unsigned choose(struct rxw_workers *w, struct rxw_slow_call *v, unsigned most, uint64_t now)
+/* Workers' lock held: choose up to `most` slow calls, one reference each. */
+static unsigned choose_slow(struct rxw_workers *w, struct rxw_slow_call *v, unsigned most,
+			    uint64_t now)
 {
 	unsigned n = 0;
 
 	for (; n < most; n++) {
-		struct rxw_worker *k = eldest(w, now);
+		struct rxw_worker *k = find_oldest_slow(w, now);
 
 		if (!k)
 			break;
 		k->ending = true;
 		v[n] = (struct rxw_slow_call){.call = k->call,
 					      .since = k->since,
-					      .stock = k->stock,
+					      .moved_before = k->moved_before,
 					      .share = k->call->conn->p.peer->workers};
 		rxw_call_ref(k->call);
 	}
 	return n;
 }
 
-/* Lock held: those that turned out not to be slow may be looked at again. */
+/* Workers' lock held: calls that turned out not to be slow may be chosen again. */
 static void spare(struct rxw_workers *w, const struct rxw_slow_call *v, unsigned n)
 {
 	for (struct rxw_worker *k = w->list; k; k = k->next)
@@ -172,25 +188,25 @@ static void spare(struct rxw_workers *w, const struct rxw_slow_call *v, unsigned
 }
 
 /*
- * Lock held: judges them all. They are on their threads' stacks, each a few cache misses away:
- * where none waits or did at the last look they are left alone.
+ * Workers' lock held: sample all workers. Their records are on their threads' stacks, and each
+ * costs cache misses, so nothing is done if no worker is blocked or was at the previous sample.
  */
-static unsigned judge_all(struct rxw_workers *w, uint64_t now)
+static unsigned sample_all(struct rxw_workers *w, uint64_t now)
 {
 	unsigned over = 0;
-	bool some = false;
+	bool any = false;
 
-	if (!atomic_load(&w->some_wait))
+	if (!atomic_load(&w->any_blocked))
 		return 0;
-	atomic_store(&w->some_wait, false);
+	atomic_store(&w->any_blocked, false);
 	for (struct rxw_worker *k = w->list; k; k = k->next) {
 		if (!k->call)
 			continue;
-		judge(w, k, now, &over);
-		some |= k->waited || k->parked;
+		sample(w, k, now, &over);
+		any |= k->waited || k->parked;
 	}
-	if (some)
-		atomic_store(&w->some_wait, true);
+	if (any)
+		atomic_store(&w->any_blocked, true);
 	return over;
 }
 
@@ -201,20 +217,20 @@ unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow
 	unsigned over, n, threads = 0;
 
 	rxw_workers_lock(ep);
-	if (now < atomic_load(&w->look_at) || w->stop) {
+	if (now < atomic_load(&w->sample_at) || w->stop) {
 		rxw_workers_unlock(ep);
 		return 0;
 	}
-	atomic_store(&w->look_at, now + LOOK_EVERY);
-	over = judge_all(w, now);
+	atomic_store(&w->sample_at, now + SAMPLE_INTERVAL);
+	over = sample_all(w, now);
 	n = over < w->waiting ? over : w->waiting;
-	n = choose(w, v, n < most ? n : most, now);
+	n = choose_slow(w, v, n < most ? n : most, now);
 	if (w->waiting) {
 		threads = rxw_workers_more(ep);
 	} else if (!w->parked) {
-		atomic_store(&w->look_at, UINT64_MAX);
+		atomic_store(&w->sample_at, UINT64_MAX);
 		if (w->threads > w->max)
-			pthread_cond_broadcast(&w->work); /* those beyond it go */
+			pthread_cond_broadcast(&w->work); /* surplus threads end */
 	}
 	rxw_workers_unlock(ep);
 	rxw_workers_make(ep, threads);
@@ -223,7 +239,7 @@ unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow
 
 bool rxw_workers_too_slow(const struct rxw_slow_call *v, uint64_t now)
 {
-	return too_slow(pace(v->moved - v->stock, now - v->since, v->share));
+	return too_slow(call_rate(v->moved - v->moved_before, now - v->since, v->share));
 }
 
 void rxw_workers_spare(struct rxw_endpoint *ep, const struct rxw_slow_call *v, unsigned n)

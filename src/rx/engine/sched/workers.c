@@ -1,64 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers: the threads that run handlers of calls that block or stream, and how a call gets one. */
+/* Workers: the threads that run handlers which block or stream, and the queue of calls for them. */
 #include <stdio.h>
 
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "proto/event/event.h"
 
-/* At most that part of the workers is kept for peers that have none; one of a few, none of two. */
-#define LEAST_PART    8
-#define FEW	      8
-#define SHARE_OF_FREE 8 /* a peer may have so many times the places that are left */
+/*
+ * At most one in RESERVED_PART workers is reserved for peers that have none. With fewer than
+ * FEW_WORKERS workers one is reserved, with one or two none.
+ */
+#define RESERVED_PART 8
+#define FEW_WORKERS   8
+#define SHARE_OF_FREE 8 /* a peer's reservations, in multiples of the free ones */
 
 /*
- * Where calls wait all the time, more places bring nothing but a longer wait: so many for each
- * worker are left then, or what is taken in LEAST_WAIT where handlers take less, since the listener
- * may be away for that long. It is not all the time before each worker has had ROUNDS calls.
+ * Under sustained overload a longer queue only adds delay. The queue is then limited to STANDING
+ * calls for each worker, or to the number that workers take in LEAST_WAIT if that is more, since
+ * the listener may be away for that long. Overload counts as sustained once each worker has taken
+ * ROUNDS calls.
  */
 #define STANDING   2
 #define LEAST_WAIT (2 * RXW_MS)
 #define ROUNDS	   4
 
-/* Lock held: workers that have a call, but for those that are parked. */
-static unsigned busy_of(const struct rxw_workers *w)
+/* Workers' lock held: workers that have a call and are not parked. */
+static unsigned busy_workers(const struct rxw_workers *w)
 {
 	return w->threads - w->idle - w->parked;
 }
 
-/* Lock held: those that may have one, besides. */
-static unsigned free_of(const struct rxw_workers *w)
+/* Workers' lock held: how many more may have a call. */
+static unsigned free_workers(const struct rxw_workers *w)
 {
-	unsigned busy = busy_of(w);
+	unsigned busy = busy_workers(w);
 
 	return w->max > busy ? w->max - busy : 0;
 }
 
-/* Lock held. May it run, so that `busy` workers do? Some are kept for services, some for peers. */
-static bool may_take(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
+/*
+ * Workers' lock held. May the call run as one of `busy`? Some workers are reserved for short
+ * services, some for peers that have none.
+ */
+static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
 {
 	const struct rxw_service *s = call->conn->service;
-	unsigned kept = call->conn->p.peer->workers ? w->kept : 0;
+	unsigned unavailable = call->conn->p.peer->workers ? w->reserved_peers : 0;
 
 	if (s->workers_max && s->workers >= s->workers_max)
 		return false;
 	if (!(s->flags & RXW_SERVICE_SHORT))
-		kept += w->reserved;
-	return !kept || busy + kept <= w->max;
+		unavailable += w->reserved_inline;
+	return !unavailable || busy + unavailable <= w->max;
 }
 
 /*
- * Lock held. A queue that stands may run empty for a moment, while the listener is away: only a
- * look at it ends that (bound_of()).
+ * Workers' lock held. A standing queue may run empty for a moment while the listener is away; only
+ * queue_bound() ends that state.
  */
-static void less_waiting(struct rxw_workers *w)
+static void waiting_dec(struct rxw_workers *w)
 {
 	if (!--w->waiting && !w->standing)
 		w->since = 0;
 }
 
-/* Lock held: behind all others. */
-static void put_last(struct rxw_workers *w, struct rxw_call *call)
+/* Workers' lock held: append to the queue. */
+static void append_call(struct rxw_workers *w, struct rxw_call *call)
 {
 	call->sched.next = NULL;
 	call->sched.link = w->tail;
@@ -66,7 +73,7 @@ static void put_last(struct rxw_workers *w, struct rxw_call *call)
 	w->tail = &call->sched.next;
 }
 
-/* Lock held: out of the queue. */
+/* Workers' lock held: remove from the queue. */
 static void unlink_call(struct rxw_workers *w, struct rxw_call *call)
 {
 	*call->sched.link = call->sched.next;
@@ -77,23 +84,23 @@ static void unlink_call(struct rxw_workers *w, struct rxw_call *call)
 	call->sched.link = NULL;
 }
 
-/* Lock held: a call of the peer gets its worker. */
-static void took(struct rxw_workers *w, struct rxw_peer *peer)
+/* Workers' lock held: a call of the peer got a worker. */
+static void count_taken(struct rxw_workers *w, struct rxw_peer *peer)
 {
 	w->taken++;
-	less_waiting(w);
+	waiting_dec(w);
 	if (atomic_exchange(&peer->fresh, false))
 		w->fresh--;
 }
 
-/* Lock held. The first waiting call that may run now, taken from the queue. */
-static struct rxw_call *take(struct rxw_workers *w)
+/* Workers' lock held: dequeue the first call that may run now. */
+static struct rxw_call *dequeue(struct rxw_workers *w)
 {
 	for (struct rxw_call *call = w->head; call; call = call->sched.next) {
-		if (!may_take(w, call, busy_of(w)))
+		if (!may_run(w, call, busy_workers(w)))
 			continue;
 		unlink_call(w, call);
-		took(w, call->conn->p.peer);
+		count_taken(w, call->conn->p.peer);
 		rxw_workers_release_call(call);
 		call->conn->service->workers++;
 		call->conn->p.peer->workers++;
@@ -103,13 +110,13 @@ static struct rxw_call *take(struct rxw_workers *w)
 }
 
 /*
- * Lock held: one that sleeps is to look for a call; false: none does that was not told already, or
- * enough are on their way. A burst would else wake the same few for each call that comes before
- * they have the lock, and each time they would look through the whole queue in vain; or it would
- * wake all at once, to wait for the lock and to find that the first of them took it all. What is
- * owed so, those pay that got a call.
+ * Workers' lock held: a sleeping worker should look for a call. Returns false if all of them were
+ * signalled already, or if enough were. Otherwise a burst would signal the same workers for each
+ * call that comes before they have the lock, and each would search the whole queue for nothing. Or
+ * it would wake all workers at once, and the first one would empty the queue while the others wait
+ * for the lock. Signals beyond the limit are deferred: workers that dequeue a call issue them.
  */
-static bool tell_one(struct rxw_workers *w)
+static bool signal_worker(struct rxw_workers *w)
 {
 	if (w->signalled + w->deferred_signals >= w->asleep)
 		return false;
@@ -122,22 +129,24 @@ static bool tell_one(struct rxw_workers *w)
 }
 
 /*
- * Lock held: one got a call. True: another one is told, since more wait than are on their way. Who
- * takes a call without being told pays for nobody: he may be the thread that was made for another.
+ * Workers' lock held: a worker got a call. Returns true if it should signal another one, because
+ * more calls wait than workers were signalled. A worker that was not signalled must not use up a
+ * deferred signal: it may be a thread that was started for another call.
  */
-static bool tell_next(struct rxw_workers *w)
+static bool signal_next(struct rxw_workers *w)
 {
 	if (!w->waiting)
 		w->deferred_signals = 0;
-	if (!w->deferred_signals || w->signalled >= w->signalled_max || w->signalled >= w->asleep || w->waiting <= w->signalled)
+	if (!w->deferred_signals || w->signalled >= w->signalled_max || w->signalled >= w->asleep ||
+	    w->waiting <= w->signalled)
 		return false;
 	w->deferred_signals--;
 	w->signalled++;
 	return true;
 }
 
-/* Lock held. */
-static void sleep_until_told(struct rxw_workers *w)
+/* Workers' lock held. */
+static void sleep_until_signalled(struct rxw_workers *w)
 {
 	w->asleep++;
 	pthread_cond_wait(&w->work, &w->lock);
@@ -146,9 +155,9 @@ static void sleep_until_told(struct rxw_workers *w)
 		w->signalled--;
 }
 
-/* Lock held: its handler is through. */
-static void let_go(struct rxw_workers *w, struct rxw_worker *worker, const struct rxw_call *call,
-		   bool well)
+/* Workers' lock held: the call's handler has returned. */
+static void end_call(struct rxw_workers *w, struct rxw_worker *worker, const struct rxw_call *call,
+		     bool succeeded)
 {
 	struct rxw_service *service = call->conn->service;
 	struct rxw_peer *peer = call->conn->p.peer;
@@ -156,18 +165,18 @@ static void let_go(struct rxw_workers *w, struct rxw_worker *worker, const struc
 	rxw_worker_end_call(w, worker);
 	service->workers--;
 	peer->workers--;
-	peer->served |= well;
+	peer->served |= succeeded;
 	w->idle++;
 	/*
-	 * This thread looks for another call and takes the first that may run. Where more than the
-	 * thread itself was in short supply, a second one may run now.
+	 * This thread takes the next call that may run. If the service or the peer was short of
+	 * workers, a second call may run now as well.
 	 */
-	if (w->waiting && (service->workers_max || !peer->workers) && tell_one(w))
+	if (w->waiting && (service->workers_max || !peer->workers) && signal_worker(w))
 		pthread_cond_signal(&w->work);
 }
 
-/* Lock held: it took the place of one that waited, and nobody does any more. */
-static bool beyond(const struct rxw_workers *w)
+/* Workers' lock held: this thread replaced a parked worker and is no longer needed. */
+static bool is_surplus(const struct rxw_workers *w)
 {
 	return w->threads > w->max && !w->parked && !w->waiting;
 }
@@ -176,9 +185,9 @@ static void *work_loop(void *arg)
 {
 	struct rxw_endpoint *ep = arg;
 	struct rxw_workers *w = &ep->workers;
-	struct rxw_call *done = NULL; /* the reference goes when the lock does */
+	struct rxw_call *done = NULL; /* its reference is dropped without the lock */
 	struct rxw_worker self = {.call = NULL};
-	bool well, tell, joins;
+	bool succeeded, signal_other, joins;
 	pthread_t before;
 
 	rxw_set_library_thread(ep);
@@ -187,8 +196,8 @@ static void *work_loop(void *arg)
 	for (;;) {
 		struct rxw_call *call = NULL;
 
-		w->idle--; /* busy while it looks: may_take() counts this thread */
-		call = take(w);
+		w->idle--; /* busy while it searches: may_run() counts this thread */
+		call = dequeue(w);
 		w->idle++;
 		if (!call && done) {
 			rxw_workers_unlock(ep);
@@ -198,24 +207,24 @@ static void *work_loop(void *arg)
 			continue;
 		}
 		if (!call) {
-			if (w->stop || beyond(w))
+			if (w->stop || is_surplus(w))
 				break;
-			w->deferred_signals = 0; /* nothing may run */
-			sleep_until_told(w);
+			w->deferred_signals = 0; /* no call may run */
+			sleep_until_signalled(w);
 			continue;
 		}
 		w->idle--;
 		rxw_worker_begin_call(w, &self, call);
-		tell = tell_next(w);
+		signal_other = signal_next(w);
 		rxw_workers_unlock(ep);
-		if (tell)
+		if (signal_other)
 			pthread_cond_signal(&w->work);
 		if (done)
 			rxw_call_unref(done);
-		well = !ep->upcalls->serve(call, false);
+		succeeded = !ep->upcalls->serve(call, false);
 		done = call;
 		rxw_workers_lock(ep);
-		let_go(w, &self, call, well);
+		end_call(w, &self, call, succeeded);
 	}
 	rxw_worker_end(&self);
 	w->threads--;
@@ -231,8 +240,11 @@ static void *work_loop(void *arg)
 	return NULL;
 }
 
-/* Lock held: all that wait, linked by work_next; a reference each goes over. */
-static struct rxw_call *take_all(struct rxw_workers *w)
+/*
+ * Workers' lock held: empty the queue. Returns the calls, linked by sched.next, with one reference
+ * each.
+ */
+static struct rxw_call *dequeue_all(struct rxw_workers *w)
 {
 	struct rxw_call *all = w->head;
 
@@ -255,15 +267,21 @@ static void refuse_all(struct rxw_call *all)
 	}
 }
 
-/* Lock held: a thread that make_thread() makes without it. It counts as idle from now on. */
+/*
+ * Workers' lock held: count a thread that start_thread() will create without the lock. It counts as
+ * idle.
+ */
 static void reserve_thread(struct rxw_workers *w)
 {
 	w->threads++;
 	w->idle++;
 }
 
-/* Where no worker is and none can be made, none may ever come to take what waits. */
-static int make_thread(struct rxw_endpoint *ep)
+/*
+ * If there is no worker and none can be created, the waiting calls are refused: none would ever
+ * serve them.
+ */
+static int start_thread(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *left = NULL;
@@ -281,11 +299,11 @@ static int make_thread(struct rxw_endpoint *ep)
 	w->idle--;
 	threads = --w->threads;
 	if (!threads)
-		left = take_all(w);
+		left = dequeue_all(w);
 	pthread_cond_broadcast(&w->gone);
 	rxw_workers_unlock(ep);
-	rxw_log(ep->engine, RXW_LOG_WARNING, "no thread for a call: %u workers run; %s", threads,
-		threads ? "calls wait for them" : "it is refused");
+	rxw_log(ep->engine, RXW_LOG_WARNING, "cannot start a worker thread (%u are running): %s",
+		threads, threads ? "calls wait for the others" : "the waiting calls are refused");
 	refuse_all(left);
 	return r;
 }
@@ -301,14 +319,16 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
 	w->waiters = ep->config.waiters_max;
-	w->signalled_max = ep->engine->lookers_max / 2 + 1;
-	atomic_init(&w->look_at, UINT64_MAX);
-	w->reserved = ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
-	w->kept = w->max < FEW ? w->max / (FEW / 2) : w->max / LEAST_PART;
-	if (w->kept > ep->config.reserved_peers)
-		w->kept = ep->config.reserved_peers;
-	if (w->kept + w->reserved >= w->max)
-		w->kept = 0;
+	w->signalled_max = ep->engine->pollers_max / 2 + 1;
+	atomic_init(&w->sample_at, UINT64_MAX);
+	w->reserved_inline =
+		ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
+	w->reserved_peers =
+		w->max < FEW_WORKERS ? w->max / (FEW_WORKERS / 2) : w->max / RESERVED_PART;
+	if (w->reserved_peers > ep->config.reserved_peers)
+		w->reserved_peers = ep->config.reserved_peers;
+	if (w->reserved_peers + w->reserved_inline >= w->max)
+		w->reserved_peers = 0;
 	return 0;
 }
 
@@ -322,11 +342,11 @@ unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 	rxw_workers_lock(ep);
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
-	/* Those that serve nothing go at once. */
+	/* Idle workers end at once. */
 	while (w->threads && (w->idle == w->threads || rxw_now() < end))
 		rxw_cond_wait_until(&w->gone, &w->lock, w->idle == w->threads ? UINT64_MAX : end);
 	busy = w->threads - w->idle;
-	left = take_all(w);
+	left = dequeue_all(w);
 	joins = !w->threads && w->joinable;
 	if (joins)
 		w->joinable = false;
@@ -337,17 +357,17 @@ unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 	return busy;
 }
 
-/* Lock held: workers that any call may have. */
-static unsigned usable(const struct rxw_workers *w)
+/* Workers' lock held: workers that any call may use. */
+static unsigned unreserved(const struct rxw_workers *w)
 {
-	return w->max - w->kept - w->reserved;
+	return w->max - w->reserved_peers - w->reserved_inline;
 }
 
 /*
- * Lock held. How many calls may wait. A burst finds all places; so does each call, as long as the
- * queue runs empty from time to time.
+ * Workers' lock held. The length that the queue may have. Short bursts may use all of it, and any
+ * call may as long as the queue runs empty from time to time.
  */
-static uint64_t bound_of(struct rxw_endpoint *ep, uint64_t now)
+static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 {
 	uint64_t queue = ep->config.queue, burst = ep->config.queue_burst_ms * RXW_MS, most;
 	struct rxw_workers *w = &ep->workers;
@@ -355,47 +375,48 @@ static uint64_t bound_of(struct rxw_endpoint *ep, uint64_t now)
 	if (!burst)
 		return queue;
 	if (w->since && now >= w->since + burst &&
-	    (w->standing || w->taken >= ROUNDS * usable(w))) {
+	    (w->standing || w->taken >= ROUNDS * unreserved(w))) {
 		w->standing = w->waiting;
-		w->briefly = w->taken * LEAST_WAIT / (now - w->since);
+		w->taken_per_wait = w->taken * LEAST_WAIT / (now - w->since);
 		w->since = now;
 		w->taken = 0;
 	}
 	if (!w->standing)
 		return queue;
-	most = STANDING * usable(w);
-	if (most < w->briefly)
-		most = w->briefly;
+	most = STANDING * unreserved(w);
+	if (most < w->taken_per_wait)
+		most = w->taken_per_wait;
 	return most < queue ? most : queue;
 }
 
 /*
- * Lock held. Is there a place for one more call of this peer? The fewer are left, the fewer one
- * peer may have, so that who asks for much does not take the places of all others. One that has
- * nothing here finds one as long as there is any, or a worker that is kept for such.
+ * Workers' lock held. Is there room for one more call of this peer? The less room is left, the
+ * smaller a peer's share of it, so that a demanding peer does not crowd out the others. A peer
+ * without any call here may use any room that is left, or a worker that is reserved for such peers.
  */
-static bool has_place(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint64_t now)
+static bool has_room(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint64_t now)
 {
 	struct rxw_workers *w = &ep->workers;
-	uint64_t bound = bound_of(ep, now);
-	uint64_t places = atomic_load(&w->places), mine = atomic_load(&peer->places);
-	uint64_t ready = free_of(w);
+	uint64_t bound = queue_bound(ep, now);
+	uint64_t places = atomic_load(&w->reservations), mine = atomic_load(&peer->places);
+	uint64_t ready = free_workers(w);
 
 	if (!mine && !peer->workers) {
-		if (w->fresh < 2 * w->kept)
+		if (w->fresh < 2 * w->reserved_peers)
 			bound = ep->config.queue;
 		return places < bound + ready;
 	}
-	if (!w->kept)
+	if (!w->reserved_peers)
 		return places < bound + ready;
-	ready = ready > w->kept ? ready - w->kept : 0;
+	ready = ready > w->reserved_peers ? ready - w->reserved_peers : 0;
 	return places < bound + ready && mine < ready + SHARE_OF_FREE * (bound + ready - places);
 }
 
 /*
- * Calls of one batch are all made before the first is queued, so the bound is kept when they are
- * made. Where one of a peer found no place, those of its peer that came with it find none either:
- * a refusal is to cost little, and the lock is what it has in common with those that are served.
+ * The calls of a batch are all created before the first one is queued, so the bound applies when
+ * they are created. Once a call of a peer was refused, further calls of the same peer in the same
+ * batch are refused without the lock: refusals must be cheap and must not contend with the calls
+ * that are served.
  */
 bool rxw_workers_reserve(struct rxw_connection *c)
 {
@@ -407,23 +428,23 @@ bool rxw_workers_reserve(struct rxw_connection *c)
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_peer *peer = c->p.peer;
 	uint64_t now = rxw_clock_cached();
-	bool placed;
+	bool reserved;
 
 	if (full.peer == peer && full.at == now)
 		return false;
 	rxw_workers_lock(ep);
-	placed = has_place(ep, peer, now);
-	full.peer = placed ? NULL : peer;
+	reserved = has_room(ep, peer, now);
+	full.peer = reserved ? NULL : peer;
 	full.at = now;
-	if (placed) {
+	if (reserved) {
 		if (!atomic_load(&peer->places) && !peer->workers &&
 		    !atomic_exchange(&peer->fresh, true))
 			w->fresh++;
-		atomic_fetch_add(&w->places, 1);
+		atomic_fetch_add(&w->reservations, 1);
 		atomic_fetch_add(&peer->places, 1);
 	}
 	rxw_workers_unlock(ep);
-	return placed;
+	return reserved;
 }
 
 bool rxw_workers_scarce(struct rxw_endpoint *ep)
@@ -432,7 +453,7 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep)
 	unsigned taken;
 
 	rxw_workers_lock(ep);
-	taken = w->threads - w->idle + atomic_load(&w->places);
+	taken = w->threads - w->idle + atomic_load(&w->reservations);
 	rxw_workers_unlock(ep);
 	return taken > (w->max + 1) / 2;
 }
@@ -444,7 +465,7 @@ uint64_t rxw_workers_wait(struct rxw_endpoint *ep)
 
 	rxw_workers_lock(ep);
 	if (w->standing)
-		wait = w->waiting * LEAST_WAIT / (w->briefly ? w->briefly : 1);
+		wait = w->waiting * LEAST_WAIT / (w->taken_per_wait ? w->taken_per_wait : 1);
 	rxw_workers_unlock(ep);
 	return wait;
 }
@@ -454,18 +475,18 @@ void rxw_workers_release(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_peer *peer = c->p.peer;
 
-	atomic_fetch_sub(&ep->workers.places, 1);
+	atomic_fetch_sub(&ep->workers.reservations, 1);
 	if (atomic_fetch_sub(&peer->places, 1) != 1 || !atomic_load(&peer->fresh))
 		return;
-	/* Its only call went before a worker took it. */
+	/* The peer's only call ended before a worker took it. */
 	rxw_workers_lock(ep);
 	if (!atomic_load(&peer->places) && atomic_exchange(&peer->fresh, false))
 		ep->workers.fresh--;
 	rxw_workers_unlock(ep);
 }
 
-/* Its place is given back; false: it had none. */
-static bool gave_place(struct rxw_call *call)
+/* Release the call's reservation. False: it had none. */
+static bool release(struct rxw_call *call)
 {
 	if (!atomic_exchange(&call->sched.reserved, false))
 		return false;
@@ -475,7 +496,7 @@ static bool gave_place(struct rxw_call *call)
 
 void rxw_workers_release_call(struct rxw_call *call)
 {
-	gave_place(call);
+	release(call);
 }
 
 void rxw_workers_withdraw(struct rxw_call *call)
@@ -484,12 +505,12 @@ void rxw_workers_withdraw(struct rxw_call *call)
 	struct rxw_workers *w = &ep->workers;
 	bool queued = false;
 
-	if (!gave_place(call))
-		return; /* a worker took it, or it never was to have one */
+	if (!release(call))
+		return; /* a worker took it, or it needs none */
 	rxw_workers_lock(ep);
 	if (call->sched.link) {
 		unlink_call(w, call);
-		less_waiting(w);
+		waiting_dec(w);
 		queued = true;
 	}
 	call->sched.withdrawn = true;
@@ -502,12 +523,12 @@ bool rxw_workers_add(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool runs, wake, make;
+	bool may_run_now, wake, start;
 
 	RXW_PROBE(call_queued, &call->p);
 	rxw_workers_lock(ep);
 	if (w->stop) {
-		/* Its request was on the way when the endpoint stopped: no worker comes any more. */
+		/* The endpoint stops, so no worker will take the call. */
 		rxw_workers_unlock(ep);
 		return false;
 	}
@@ -516,43 +537,42 @@ bool rxw_workers_add(struct rxw_call *call)
 		return true;
 	}
 	rxw_call_ref(call);
-	put_last(w, call);
+	append_call(w, call);
 	if (!w->waiting++ && !w->standing) {
 		w->since = rxw_clock_cached();
 		w->taken = 0;
 	}
 	if (w->idle < w->waiting)
 		w->waited++;
-	/* If not now, then a worker that is through with another call takes it. */
-	runs = may_take(w, call, busy_of(w) + w->signalled + 1);
-	make = runs && w->idle < w->waiting && w->threads < w->max + w->parked;
-	if (make)
+	/* If it may not run now, a worker takes it after another call. */
+	may_run_now = may_run(w, call, busy_workers(w) + w->signalled + 1);
+	start = may_run_now && w->idle < w->waiting && w->threads < w->max + w->parked;
+	if (start)
 		reserve_thread(w);
-	if (w->idle < w->waiting && w->waiters && atomic_load(&w->look_at) == UINT64_MAX)
-		atomic_store(&w->look_at, rxw_clock_cached());
-	wake = runs && tell_one(w);
+	if (w->idle < w->waiting && w->waiters && atomic_load(&w->sample_at) == UINT64_MAX)
+		atomic_store(&w->sample_at, rxw_clock_cached());
+	wake = may_run_now && signal_worker(w);
 	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);
-	if (make)
-		make_thread(ep);
+	if (start)
+		start_thread(ep);
 	return true;
 }
 
 /*
- * Lock held. Places of parked workers may be had by calls that wait: by threads that are idle, and
- * by new ones. A thread that cannot be made is no loss: those that there are go on. Idle ones that
- * are kept for peers without any are left alone while there is none: they would look through the
- * whole queue in vain, up to all its places, at each look.
+ * Workers' lock held. Parked workers are replaced by idle threads and by new ones. If a new thread
+ * cannot be created, the present ones continue. Idle workers that are reserved for peers without
+ * any are not woken unless such a peer waits: each would search the whole queue for nothing.
  */
 unsigned rxw_workers_more(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 	unsigned threads = 0;
 
-	if (w->idle && (w->fresh || busy_of(w) + 1 + w->kept <= w->max))
+	if (w->idle && (w->fresh || busy_workers(w) + 1 + w->reserved_peers <= w->max))
 		pthread_cond_broadcast(&w->work);
-	for (; w->idle < w->waiting && w->idle < free_of(w) && w->threads < w->max + w->parked;
+	for (; w->idle < w->waiting && w->idle < free_workers(w) && w->threads < w->max + w->parked;
 	     threads++)
 		reserve_thread(w);
 	return threads;
@@ -561,5 +581,5 @@ unsigned rxw_workers_more(struct rxw_endpoint *ep)
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
 {
 	while (threads--)
-		make_thread(ep);
+		start_thread(ep);
 }

@@ -46,6 +46,6 @@ const struct rxw_upcalls rxw_upcalls = {
 	.free_connection = rxw_conn_free,
 	.serve = serve,
 	.refuse = refuse,
-	.verify = rxw_verify_job_do,
-	.undone = rxw_verify_job_undone,
+	.verify = rxw_verify_job_run,
+	.cancel = rxw_verify_job_cancel,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Running handlers; and the table by which lower modules reach higher ones. */
+/* Running handlers, and the table through which lower modules call higher ones. */
 #ifndef RXW_ENGINE_SERVE_H
 #define RXW_ENGINE_SERVE_H
 

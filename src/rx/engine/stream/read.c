@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reading side of a call's streams: pieces of the receive queue, lent or copied. */
+/* Reading the streams of a call: pieces of the receive queue, lent or copied. */
 #include <limits.h>
 #include <string.h>
 
@@ -9,17 +9,17 @@
 #include "engine/objects.h"
 #include "engine/verify/verify.h"
 
-static bool has_read(const struct rxw_call *call)
+static bool has_data(const struct rxw_call *call)
 {
 	bool ended;
 
 	return call->p.error || rxw_pcall_readable(&call->p, &ended) || ended;
 }
 
-/* What is still to be verified is this thread's to look at. */
+/* Packets to verify are work for this thread, too. */
 static bool can_read(const struct rxw_call *call)
 {
-	return rxw_verify_waits(call) || has_read(call);
+	return rxw_verify_ready(call) || has_data(call);
 }
 
 static void drop_piece(struct rxw_rxpiece *piece)
@@ -29,8 +29,8 @@ static void drop_piece(struct rxw_rxpiece *piece)
 }
 
 /*
- * The whole stream was one packet, and the call ends within the same thread: to report it now would
- * say what the end says. Not where a handler may work on for long: the peer waits for its ACK.
+ * The stream was a single packet and the call is about to end on this thread: the end reports its
+ * consumption as well. Not if a handler may run for long: the peer waits for the ACK.
  */
 static bool ends_soon(const struct rxw_call *call)
 {
@@ -40,7 +40,7 @@ static bool ends_soon(const struct rxw_call *call)
 	       (call->p.client || (call->short_handler && rxw_receiving()));
 }
 
-/* Tell floor 1 what was used up; with `pause` it may write a window update. */
+/* Report consumed packets to the protocol core. With `pause` it may send a window update. */
 static void report(struct rxw_call *call, bool pause)
 {
 	struct rxw_connection *c = call->conn;
@@ -59,7 +59,7 @@ static void report(struct rxw_call *call, bool pause)
 	rxw_dispatch(&a);
 }
 
-/* The present piece is used up. */
+/* The current piece is consumed. */
 static void next_piece(struct rxw_call *call)
 {
 	drop_piece(&call->r.piece[call->r.at++]);
@@ -69,34 +69,32 @@ static void next_piece(struct rxw_call *call)
 }
 
 /*
- * Lock held, and released meanwhile: what came for this call and is not verified yet. Nobody else
- * need be woken for that.
+ * Connection's lock held; released meanwhile. Verifies the call's packets on this thread, which
+ * saves waking another one.
  */
 static void verify_own(struct rxw_call *call)
 {
 	struct rxw_verify_job *jobs = rxw_verify_take(call, UINT_MAX);
 
 	rxw_conn_unlock(call->conn);
-	rxw_verify_do(jobs);
+	rxw_verify_run(jobs);
 	rxw_verify_deliver(rxw_home(call->conn), jobs, false, true);
 	rxw_conn_lock(call->conn);
 }
 
-/* Lock held. Wait for something to read, and verify it if need be. */
+/* Connection's lock held. Waits for data to read, and verifies it if necessary. */
 static void wait_to_read(struct rxw_call *call)
 {
 	do {
 		call->sleep.reading = true;
 		rxw_wait(call, can_read);
 		call->sleep.reading = false;
-		if (rxw_verify_waits(call) && !call->p.error)
+		if (rxw_verify_ready(call) && !call->p.error)
 			verify_own(call);
-	} while (!has_read(call));
+	} while (!has_data(call));
 }
 
-/*
- * Make r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_EDEADLK, -RXW_ECALL.
- */
+/* Makes r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_EDEADLK, -RXW_ECALL. */
 static int refill(struct rxw_call *call, bool wait)
 {
 	struct rxw_connection *c = call->conn;
@@ -108,9 +106,9 @@ static int refill(struct rxw_call *call, bool wait)
 	if (call->r.ended)
 		return 0;
 	rxw_conn_lock(c);
-	if (rxw_verify_waits(call) && !has_read(call) && !rxw_receiving())
+	if (rxw_verify_ready(call) && !has_data(call) && !rxw_receiving())
 		verify_own(call);
-	if (!has_read(call) && wait) {
+	if (!has_data(call) && wait) {
 		struct rxw_effects a;
 
 		if (call->flags & RXW_CALL_NONBLOCK || (call->short_handler && rxw_receiving())) {
@@ -143,7 +141,7 @@ static int refill(struct rxw_call *call, bool wait)
 	return r;
 }
 
-/* Data of the packet that is being read. */
+/* The unread data of the current packet. */
 static uint8_t *packet_data(const struct rxw_call *call, size_t *length)
 {
 	const struct rxw_rxpiece *p = &call->r.piece[call->r.at];
@@ -168,8 +166,8 @@ static void advance(struct rxw_call *call, size_t bytes)
 		next_piece(call);
 }
 
-/* Slices lent by the last rxw_call_readv() are the application's no longer. */
-static void take_lent_back(struct rxw_call *call)
+/* The slices lent by the last rxw_call_readv() end here. */
+static void reclaim_lent(struct rxw_call *call)
 {
 	if (!call->r.lent)
 		return;
@@ -183,8 +181,8 @@ static int begin_read(struct rxw_call *call)
 {
 	int r = rxw_stream_half_close(call);
 
-	take_lent_back(call);
-	/* A reply that began before the request was whole is delivered all the same. */
+	reclaim_lent(call);
+	/* A reply that began before the request was complete is delivered all the same. */
 	return r == -RXW_ECALL || r == -RXW_ESTATE ? 0 : r;
 }
 
@@ -214,7 +212,7 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 	report(call, true);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
-	/* Part of what was asked for is gone: the stream cannot be read on. */
+	/* Part of the data was consumed: reading cannot continue. */
 	if (r == -RXW_EDEADLK && done)
 		rxw_call_fail(call, RXW_USER_ABORT);
 	return r < 0 ? r : (ssize_t)done;
@@ -245,7 +243,7 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 	r = begin_read(call);
 	if (!r)
 		r = refill(call, true);
-	/* Empty packets carry nothing that could be lent. */
+	/* Empty packets have no data to lend. */
 	while (r == 1) {
 		size_t left;
 
@@ -274,7 +272,7 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		call->r.consumed++;
 		if (++call->r.packet == call->r.piece[call->r.at].count) {
 			call->r.packet = 0;
-			call->r.at++; /* kept until the slices come back */
+			call->r.at++; /* its buffer is kept until the slices are released */
 		}
 	}
 	call->r.lent = true;

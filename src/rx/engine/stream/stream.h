@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The streams of a call as its threads read and write them. No lock held unless stated. */
+/* Reading and writing the streams of a call. No lock held unless stated. */
 #ifndef RXW_ENGINE_STREAM_H
 #define RXW_ENGINE_STREAM_H
 
@@ -18,11 +18,11 @@ struct rxw_call;
 struct rxw_call_reader {
 	struct rxw_rxpiece piece[RXW_READ_PIECES];
 	unsigned count, at; /* pieces; the one being read */
-	unsigned keep;	    /* the first that is not given back: [keep, at) is lent */
-	uint16_t packet;    /* packets of the piece that are used up */
-	uint16_t offset;    /* bytes of the present packet that are used up */
-	uint32_t consumed;  /* packets used up and not yet reported */
-	bool ended;	    /* the pieces at hand are the last */
+	unsigned keep;	    /* the first that was not released: [keep, at) is lent */
+	uint16_t packet;    /* packets of the piece that were consumed */
+	uint16_t offset;    /* bytes of the current packet that were consumed */
+	uint32_t consumed;  /* packets consumed and not yet reported */
+	bool ended;	    /* these pieces are the last */
 	bool lent;
 	uint64_t bytes; /* read or lent */
 };
@@ -30,37 +30,37 @@ struct rxw_call_reader {
 /* Of a call; its writing thread only, unless stated. */
 struct rxw_call_writer {
 	struct rxw_buf *buf;
-	uint8_t *base;	       /* first datagram of the run that grows */
+	uint8_t *base;	       /* first datagram of the run being filled */
 	uint16_t stride, room; /* bytes of a slot; slots from base on */
 	uint16_t full;	       /* complete packets from base on */
-	uint16_t fill;	       /* data bytes in the packet behind them */
+	uint16_t fill;	       /* data bytes in the packet after them */
 	uint16_t capacity;     /* data bytes of a full packet */
 	uint8_t head;	       /* bytes of the security class before the data */
 	uint32_t seq;	       /* of the next packet */
-	bool window_queued;    /* the latest run of this function found a window's packets queued */
+	bool window_queued; /* the latest run of this function found a window of packets queued */
 	uint32_t
-		next_stride; /* of the next buffer, which has room; 0: to be found under the lock */
-	bool finished;	     /* LAST_PACKET was queued */
-	_Atomic(bool) ending; /* a thread queues it, or has: any thread, once */
-	bool end_owed; /* connection's lock: for want of memory the request has not ended; a read ends it */
+		next_stride; /* of the next buffer, for which there is room; 0: to be determined under the lock */
+	bool finished;	      /* LAST_PACKET was queued */
+	_Atomic(bool) ending; /* a thread queues the end, or has done so: any thread, once */
+	bool end_pending; /* connection's lock: the request's end was not queued for lack of memory; a read queues it */
 	size_t reserved;
 	uint64_t bytes; /* written */
 	struct rxw_txrun
-		kept; /* sealed and not queued for want of memory: it goes first; buf NULL: none */
+		kept; /* a sealed run not queued for lack of memory: it goes first; buf NULL: none */
 };
 
 /*
- * Connection's lock held, and released while the thread sleeps: wait until `ready`. On a client endpoint a
- * lone waiter takes the receive role. The caller has dispatched its effects.
+ * Connection's lock held, and released while the thread sleeps: wait until `ready`. On a client
+ * endpoint a lone waiter takes the receive role. The caller has dispatched its effects.
  */
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
 /* Server: the handler returned `code`. Ends the stream or aborts the call. */
 void rxw_stream_finish(struct rxw_call *call, int32_t code);
-/* Send what was written, with the end of the stream if `last`. 0 or a negative result. */
+/* Send the data written so far, with the end of the stream if `last`. 0 or a negative result. */
 int rxw_stream_flush(struct rxw_call *call, bool last);
 /* Client: the request ends before the first read. */
 int rxw_stream_half_close(struct rxw_call *call);
-/* Read and drop what is left. 0 at the end, or a negative result. */
+/* Read and drop the rest. 0 at the end, or a negative result. */
 int rxw_stream_discard(struct rxw_call *call);
 
 #endif

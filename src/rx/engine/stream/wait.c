@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a blocking function waits: asleep until woken, or receiving itself where that saves the
- * wake-up. */
+/*
+ * Waiting in blocking functions: asleep until woken, or receiving itself if that saves the wake-up.
+ */
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/verify/verify.h"
 
-#define AWAY	 RXW_MS	       /* a writer that is away for so long leaves packets unseen */
-#define STAY_OUT (20 * RXW_MS) /* so it receives for itself no more for a while */
+#define ABSENT	 RXW_MS	       /* a writer that was absent for so long leaves packets unread */
+#define STAY_OUT (20 * RXW_MS) /* it then does not receive for itself for a while */
 
-/* A thread of no endpoint in particular: no handler of another call runs on it. */
-static const char nowhere;
+/* Marks a library thread of no endpoint, so that no handler of another call runs on it. */
+static const char no_endpoint;
 
 /*
- * Lock held. May the writer of a server's call receive while it waits for room? Not if it was away,
- * on the disk say, since it last did: its own acknowledgements would wait for it, too.
+ * Connection's lock held. May the writer of a server's call receive while it waits for room? Not if
+ * it was absent since it last did, for example to read a file: its own ACKs would wait for it, too.
  */
 static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
 {
@@ -23,21 +24,21 @@ static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
 	    !rxw_on_library_thread(call->conn->ep))
 		return false;
 	now = rxw_now();
-	if (call->sleep.received_at && now > call->sleep.received_at + AWAY)
+	if (call->sleep.received_at && now > call->sleep.received_at + ABSENT)
 		call->sleep.stay_out = now + STAY_OUT;
 	return now >= call->sleep.stay_out;
 }
 
-/* Lock held. The listener is to receive again for a server's call whose writer did so. */
-static void give_back(struct rxw_call *call, struct rxw_shard *s)
+/* Connection's lock held. Return the receive role to the listener after a writer used it. */
+static void return_role(struct rxw_call *call, struct rxw_shard *s)
 {
 	call->sleep.received_at = 0;
 	rxw_role_reclaim(s);
 }
 
 /*
- * Lock held, and released while it sleeps. True: this thread has the receive role now, which nobody
- * tended. One that may not have it sends for the listener.
+ * Connection's lock held; released during the sleep. True: this thread took the unowned receive
+ * role. A thread that may not take it asks for the listener.
  */
 static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_receive)
 {
@@ -73,7 +74,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	if (server) {
 		may_receive = writer_may_receive(call, s);
 		if (!may_receive && call->sleep.received_at)
-			give_back(call, s);
+			return_role(call, s);
 	}
 	worker = server && rxw_worker_blocked(call, RXW_BLOCKED_ON_PEER);
 	if (may_receive)
@@ -88,15 +89,16 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		call->sleep.receiving = s;
 		rxw_conn_unlock(c);
 		if (server)
-			rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&nowhere);
+			rxw_set_library_thread(
+				(const struct rxw_endpoint *)(const void *)&no_endpoint);
 		rxw_receive_batch(s);
 		if (server)
 			rxw_set_library_thread(c->ep);
-		jobs = rxw_verify_taken(s);
+		jobs = rxw_verify_take_own(s);
 		if (jobs) {
-			/* What came is verified without the role; others may have it meanwhile. */
+			/* Verify without the role; other threads may take it meanwhile. */
 			rxw_role_leave(s);
-			rxw_verify_do(jobs);
+			rxw_verify_run(jobs);
 			role = rxw_role_try(s);
 			rxw_verify_deliver(s, jobs, role, !role || server);
 		}
@@ -116,7 +118,10 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_role_leave(s);
 		rxw_conn_lock(c);
 	}
-	/* Woken by the listener, which may keep away since: it has to be given back, too. */
+	/*
+	 * The listener that woke it may have parked since, so the role has to be returned then,
+	 * too.
+	 */
 	if (server && may_receive)
 		call->sleep.received_at = rxw_now();
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The writing side of a call's streams: bytes into slots, slots into runs, runs into the send
- * queue. */
+/* Writing the streams of a call: bytes into slots, slots into runs, runs into the send queue. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -12,52 +11,53 @@
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define MEMORY_PAUSE   (2 * RXW_MS)
-#define MEMORY_WAIT    (30 * RXW_SEC) /* while other calls give no buffer back */
-#define LEAST_QUEUE    64	      /* packets */
-#define NARROW_QUEUE   32	      /* packets; where half of the memory is used up */
-#define PART_OF_REST   48
-#define UNPROVEN_QUEUE 32
+#define MEMORY_PAUSE	  (2 * RXW_MS)
+#define MEMORY_WAIT	  (30 * RXW_SEC) /* while other calls release no buffer */
+#define QUEUE_MIN	  64		 /* packets */
+#define QUEUE_MIN_TIGHT	  32		 /* packets; if half of the memory is used up */
+#define PART_OF_FREE	  48
+#define QUEUE_UNVALIDATED 32
 
 static bool can_write(const struct rxw_call *call)
 {
 	return call->p.error || rxw_pcall_writable(&call->p);
 }
 
-/* A writer that waits for room is also woken to send what an ACK let go. */
-static bool may_go_on(const struct rxw_call *call)
+/* A writer that waits for room is also woken to send what an ACK permits. */
+static bool may_resume(const struct rxw_call *call)
 {
 	return call->tx.send_wanted || can_write(call);
 }
 
-/* Whoever never waits goes on when it is told to: on some threads others have their turn first. */
-static bool may_open(const struct rxw_call *call)
+/* Non-blocking writers yield after their quantum, since other jobs wait for the thread. */
+static bool may_fill(const struct rxw_call *call)
 {
 	if ((call->flags & RXW_CALL_NONBLOCK) && rxw_callback_quantum_used(call))
 		return false;
 	return can_write(call);
 }
 
-/* A short handler's writes go on beyond the high water. */
-static bool goes_on(const struct rxw_call *call)
+/* The writes of a short handler may exceed the limit of the queue. */
+static bool is_unlimited(const struct rxw_call *call)
 {
 	return call->short_handler && rxw_receiving();
 }
 
 /*
- * With the lock held, until there is room. What is left to the waiting writer it sends in between.
+ * Connection's lock held. Waits until there is room; meanwhile sends the windows that are left to
+ * the writer.
  */
 static void wait_and_send(struct rxw_call *call)
 {
 	for (;;) {
 		struct rxw_shard *s;
 
-		rxw_wait(call, may_go_on);
+		rxw_wait(call, may_resume);
 		if (!call->tx.send_wanted)
 			return;
 		call->tx.send_wanted = false;
 		if (can_write(call))
-			return; /* on the way out of write() it looks again */
+			return; /* it checks again before write() returns */
 		call->tx.own = true;
 		rxw_conn_unlock(call->conn);
 		s = rxw_tx_queue(call);
@@ -67,8 +67,8 @@ static void wait_and_send(struct rxw_call *call)
 	}
 }
 
-/* It may go to somebody who never asked, or who lets most of what it asks for be thrown away. */
-static bool gets_short_queue(const struct rxw_peer *peer)
+/* The address may be spoofed, or the peer drops most of what it requests. */
+static bool needs_short_queue(const struct rxw_peer *peer)
 {
 	uint64_t now = rxw_clock_cached();
 
@@ -76,10 +76,10 @@ static bool gets_short_queue(const struct rxw_peer *peer)
 }
 
 /*
- * Lock held. Calls at work share three quarters of the engine's memory: many streams must not find
- * it all queued by the first of them. Those have queued more than their share by the time that
- * others come, and give it back slowly if their readers are slow: one call adds no more than a part
- * of what is left of the first half. The rest is what small calls and receivers live on.
+ * Connection's lock held. Active calls share three quarters of the engine's memory, so that the
+ * first of many streams does not queue it all. Calls that queued more than their share before
+ * others came release it slowly if their readers are slow. One call therefore adds at most a part
+ * of what is left of the first half. The rest is for small calls and receivers.
  */
 static void limit_sendq(struct rxw_call *call, uint32_t stride)
 {
@@ -87,21 +87,21 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
 	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
 	uint64_t share = all / 4 * 3 / (live ? live : 1) / stride;
-	uint64_t more = used < all / 2 ? (all / 2 - used) / PART_OF_REST / stride : 0;
-	uint64_t least = used < all / 2 ? LEAST_QUEUE : NARROW_QUEUE;
+	uint64_t more = used < all / 2 ? (all / 2 - used) / PART_OF_FREE / stride : 0;
+	uint64_t least = used < all / 2 ? QUEUE_MIN : QUEUE_MIN_TIGHT;
 
 	if (share > more && share > rxw_pcall_queued(&call->p) + more)
 		share = rxw_pcall_queued(&call->p) + more;
 	if (share < least)
 		share = least;
-	if (share > UNPROVEN_QUEUE && !call->p.client && gets_short_queue(call->conn->p.peer))
-		share = UNPROVEN_QUEUE;
+	if (share > QUEUE_UNVALIDATED && !call->p.client && needs_short_queue(call->conn->p.peer))
+		share = QUEUE_UNVALIDATED;
 	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
 }
 
 /*
- * Wait for room in the send queue, unless `force`; *stride: bytes of the datagrams to build. 0,
- * -RXW_EAGAIN, -RXW_EDEADLK or -RXW_ECALL. One that waited is inside write().
+ * Waits for room in the send queue, unless `force`; *stride: size of the datagrams to build. 0,
+ * -RXW_EAGAIN, -RXW_EDEADLK or -RXW_ECALL. After a wait, the writer counts as inside write().
  */
 static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 {
@@ -111,13 +111,13 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 
 	rxw_conn_lock(c);
 	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
-	if (!force && !may_open(call) && !goes_on(call)) {
+	if (!force && !may_fill(call) && !is_unlimited(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
 		} else if (rxw_must_not_wait()) {
 			r = -RXW_EDEADLK;
 		} else {
-			/* What can go now does: nobody will add to it before room is made. */
+			/* Send what can be sent now: nothing will be added before there is room. */
 			rxw_effects_init(&a, rxw_home(c), false);
 			rxw_pcall_flush_window(&call->p, &a.out);
 			call->tx.writer = RXW_WRITER_WAITING;
@@ -138,11 +138,11 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 }
 
 /*
- * There is no memory: wait a little for others to give some back. False: it is no use, because the
- * call is in error, must not wait or has waited long enough; *until is 0 the first time. Meanwhile
- * nobody counts on this thread to send, and what is queued leaves: it may be what all wait for.
+ * No memory: wait for others to release some. False: the call is in error, must not wait or has
+ * waited long enough; *until is 0 at first. Meanwhile other threads must not rely on this one to
+ * send, and queued packets are sent: everyone may be waiting for their buffers.
  */
-static bool await_memory(struct rxw_call *call, uint64_t *until)
+static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 {
 	const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
 	enum rxw_writer before = call->tx.writer; /* only this thread changes it */
@@ -178,7 +178,7 @@ static bool await_memory(struct rxw_call *call, uint64_t *until)
 	return true;
 }
 
-/* NULL: there is no memory, or the call is in error. */
+/* NULL: no memory, or the call is in error. */
 static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 {
 	struct rxw_pool *pool = call->conn->ep->engine->pool;
@@ -187,15 +187,16 @@ static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 
 	do
 		b = small ? rxw_buf_get_small(pool, small) : rxw_buf_get(pool);
-	while (!b && await_memory(call, &until));
+	while (!b && wait_for_memory(call, &until));
 	return b;
 }
 
 /*
- * Lock held: the writer never waits, and there is no memory. Nobody may give any back to this call,
- * so it is told to try again at the next look at the timers; until then it is not told of room.
+ * Connection's lock held: a non-blocking writer found no memory. No event may release any to this
+ * call, so it is told to try again at the next expiry of the timers. Until then room is not
+ * reported.
  */
-static void starve(struct rxw_call *call)
+static void mark_starved(struct rxw_call *call)
 {
 	call->events.starved = true;
 	rxw_timer_post_callback(call);
@@ -212,8 +213,8 @@ static bool in_error(struct rxw_call *call)
 }
 
 /*
- * Slots to fill. The first packet of a stream has a buffer of its own size, so that a thousand
- * small calls do not hold a thousand large ones.
+ * Provides slots to fill. The first packet of a stream gets a buffer of its own size, so that a
+ * thousand small calls do not hold a thousand large ones.
  */
 static int open_slots(struct rxw_call *call, bool force)
 {
@@ -230,7 +231,10 @@ static int open_slots(struct rxw_call *call, bool force)
 	capacity = rxw_sealed_capacity(room, stride - RXW_HEADER_SIZE);
 	if (!capacity)
 		return -RXW_ELIMIT;
-	/* Full packets lie back to back, sealed: what padding could not fill is no part of them. */
+	/*
+	 * Full packets are contiguous and sealed; the rest of a slot that padding cannot fill is
+	 * not used.
+	 */
 	stride = RXW_HEADER_SIZE + rxw_sealed_size(room, capacity);
 	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
 	if (!call->w.buf && in_error(call))
@@ -239,7 +243,7 @@ static int open_slots(struct rxw_call *call, bool force)
 		return -RXW_ENOMEM;
 	if (!call->w.buf) {
 		rxw_conn_lock(call->conn);
-		starve(call);
+		mark_starved(call);
 		rxw_conn_unlock(call->conn);
 		return -RXW_EAGAIN;
 	}
@@ -252,21 +256,21 @@ static int open_slots(struct rxw_call *call, bool force)
 	return 0;
 }
 
-/* Lock held: the handler is through. */
+/* Connection's lock held: the handler has returned. */
 static void complete_server_call(struct rxw_call *call, uint64_t now)
 {
 	call->tx.writer = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
-	/* What a short handler needed is not in its thread's kept time. */
+	/* The cached time does not include the run time of a short handler. */
 	if (!call->p.error)
 		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], rxw_now() - call->started);
 	rxw_call_unlive(call);
 }
 
 /*
- * Takes the connection's lock and queues the run, whose buffer the caller keeps. One that finds no
- * memory for the queue's entry waits for some, as for a buffer.
+ * Takes the connection's lock and queues the run; the caller keeps its buffer. If there is no
+ * memory for the entry it waits, as for a buffer.
  */
 static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_effects *a)
 {
@@ -284,13 +288,13 @@ static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct 
 		if (r != -RXW_ENOMEM || !wait)
 			return r;
 		rxw_conn_unlock(c);
-		wait = await_memory(call, &until); /* what comes after is the last try */
+		wait = wait_for_memory(call, &until); /* the next try is the last one */
 	}
 }
 
 /*
- * Lock held: nothing more is written. Before the packet can leave: its reply may bring a callback
- * that ends the call. The buffer is the caller's to give back.
+ * Connection's lock held: ends writing. To be called before the packet can be sent, since its reply
+ * may cause a callback that ends the call. Returns the buffer that the caller must release.
  */
 static struct rxw_buf *finish_writing(struct rxw_call *call)
 {
@@ -302,8 +306,8 @@ static struct rxw_buf *finish_writing(struct rxw_call *call)
 }
 
 /*
- * Seal the full packets, and with `partial` what is begun: *run, of no packets if there are none. The
- * slots behind stay with the writer, which holds the buffer until pass() says otherwise.
+ * Seals the full packets, and with `partial` the packet being filled. *run has a count of 0 if
+ * there are none. The remaining slots, and the buffer, stay with the writer until advance_writer().
  */
 static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_txrun *run)
 {
@@ -322,13 +326,13 @@ static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_
 	if (!run->count)
 		return 0;
 	run->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.auth.room, data));
-	/* A train at a time, and without a lock. */
+	/* Without a lock, one train at a time. */
 	return rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run->data,
 			    run->stride, run->count, call->w.capacity, data);
 }
 
-/* The run is queued, or kept to be: the writer goes on behind it. */
-static void pass(struct rxw_call *call, const struct rxw_txrun *run, bool partial)
+/* The run was queued or kept: the writer continues after it. */
+static void advance_writer(struct rxw_call *call, const struct rxw_txrun *run, bool partial)
 {
 	call->w.seq += run->count;
 	call->w.base += (size_t)run->count * call->w.stride;
@@ -343,8 +347,8 @@ static void pass(struct rxw_call *call, const struct rxw_txrun *run, bool partia
 }
 
 /*
- * As queue_run(): 0, or a result. A sealed run whose entry finds no memory is kept, since its bytes
- * were taken and their sequence numbers are given: it is queued before anything else is.
+ * Like queue_run(): 0 or a negative result. If there is no memory for its entry, a sealed run is
+ * kept, since its bytes were accepted and have sequence numbers: it is queued before any other.
  */
 static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_effects *a)
 {
@@ -359,13 +363,13 @@ static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, str
 		kept->buf = NULL;
 	}
 	if (r == -RXW_ENOMEM && (call->flags & RXW_CALL_NONBLOCK)) {
-		starve(call);
+		mark_starved(call);
 		return -RXW_EAGAIN;
 	}
 	return r;
 }
 
-/* What was kept and does not end the stream is queued, or refused again. */
+/* Queue the kept run, unless it ends the stream. */
 static int push_kept(struct rxw_call *call)
 {
 	struct rxw_txrun run = call->w.kept;
@@ -382,28 +386,28 @@ static int push_kept(struct rxw_call *call)
 }
 
 /*
- * Lock held, behind a run that was queued: where the next one finds room too, its writer need not look
- * again under the lock.
+ * Connection's lock held, after a run was queued: if there is room for the next one, its writer
+ * need not take the lock to check.
  */
-static void look_ahead(struct rxw_call *call)
+static void check_next_room(struct rxw_call *call)
 {
 	uint32_t stride = rxw_pcall_datagram_size(&call->p);
 
 	call->w.window_queued = rxw_pcall_queued(&call->p) >= call->conn->ep->params.window;
 	limit_sendq(call, stride);
-	if (may_open(call) || goes_on(call))
+	if (may_fill(call) || is_unlimited(call))
 		call->w.next_stride = stride;
 }
 
 enum push {
-	PUSH_PARTIAL = 1, /* the packet that is begun, too */
+	PUSH_PARTIAL = 1, /* the packet being filled, too */
 	PUSH_LAST = 2,	  /* the stream ends */
-	PUSH_FLUSH = 4,	  /* nothing is held back; the writer is elsewhere afterwards, or gone */
+	PUSH_FLUSH = 4,	  /* send everything; the writer is elsewhere afterwards, or gone */
 	PUSH_LEAVE = 8,	  /* the writer is elsewhere afterwards */
 };
 
-/* Lock held: what other threads may expect of the writer from now on. */
-static void note_writer(struct rxw_call *call, unsigned how, bool over)
+/* Connection's lock held: what other threads may expect of the writer from now on. */
+static void set_writer_state(struct rxw_call *call, unsigned how, bool over)
 {
 	if (over)
 		call->tx.writer = RXW_WRITER_GONE;
@@ -414,8 +418,8 @@ static void note_writer(struct rxw_call *call, unsigned how, bool over)
 }
 
 /*
- * Hand the full packets to the send queue. -RXW_ENOMEM, and -RXW_EAGAIN of a call that never waits, lose
- * nothing: the function may be called again.
+ * Moves the full packets to the send queue. -RXW_ENOMEM, and -RXW_EAGAIN of a non-blocking call,
+ * lose nothing: the function may be called again.
  */
 static int push(struct rxw_call *call, unsigned how)
 {
@@ -439,27 +443,27 @@ static int push(struct rxw_call *call, unsigned how)
 		}
 		if (run.count) {
 			r = queue_or_keep(call, &run, &a);
-			pass(call, &run, partial);
+			advance_writer(call, &run, partial);
 		} else {
 			rxw_effects_init(&a, rxw_home(c), false);
 			rxw_conn_lock(c);
 		}
 	}
 	over = last && r != -RXW_EAGAIN;
-	call->w.end_owed = last && !over;
-	note_writer(call, how, over);
+	call->w.end_pending = last && !over;
+	set_writer_state(call, how, over);
 	if (!r && (how & PUSH_FLUSH))
 		rxw_pcall_flush(&call->p, &a.out);
 	else if (!r)
-		look_ahead(call);
+		check_next_room(call);
 	if (over) {
 		left = finish_writing(call);
 		back = call->sleep.received_at != 0;
 	}
 	if (last && !c->p.client && !r) {
 		/*
-		 * Before the packet can leave: a quick client's next call must not find this one at
-		 * work.
+		 * Before the packet can be sent: the next call of a quick client must not find this
+		 * one active.
 		 */
 		complete_server_call(call, a.out.now);
 		rxw_pcall_finish(&call->p, &a.out);
@@ -474,10 +478,10 @@ static int push(struct rxw_call *call, unsigned how)
 }
 
 /*
- * The application does not know how much was taken of what it wrote, and can neither go on nor
- * begin anew: both ends are to see that the stream is not whole.
+ * The application does not know how much of its data was accepted, so it can neither continue nor
+ * start over. The call fails, so that both ends see that the stream is incomplete.
  */
-static int give_up(struct rxw_call *call, int r)
+static int fail_write(struct rxw_call *call, int r)
 {
 	if (r != -RXW_ECALL)
 		rxw_call_fail(call, RXW_USER_ABORT);
@@ -485,26 +489,26 @@ static int give_up(struct rxw_call *call, int r)
 }
 
 /*
- * On the way out of a function that writes, where other threads count on this one, or full packets were
- * kept back to fill a batch: no thread may count on it any more, and packets are not kept back while the wire
- * would run dry.
+ * Called before a writing function returns, if other threads rely on this one or full packets were
+ * held back to fill a batch. No thread may rely on it afterwards, and packets are not held back
+ * while the window is not full.
  */
-static int leave(struct rxw_call *call)
+static int leave_write(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	bool starving, sendable = false;
+	bool underfull, sendable = false;
 
 	/* Only this thread changes these. */
 	if (call->tx.writer != RXW_WRITER_INSIDE && (!call->w.full || call->w.window_queued))
 		return 0;
 	rxw_conn_lock(c);
-	starving = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
-	if (!starving) {
+	underfull = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
+	if (!underfull) {
 		call->tx.writer = RXW_WRITER_ELSEWHERE;
 		sendable = rxw_pcall_sendable(&call->p, rxw_now());
 	}
 	rxw_conn_unlock(c);
-	if (starving)
+	if (underfull)
 		return push(call, PUSH_LEAVE);
 	if (sendable) {
 		struct rxw_shard *s = rxw_tx_queue(call);
@@ -522,7 +526,7 @@ static int check_writable(const struct rxw_call *call)
 	return 0;
 }
 
-/* Up to `length` bytes into the slots at hand. */
+/* Copy up to `length` bytes into the open slots. */
 static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 {
 	size_t done = 0;
@@ -546,7 +550,7 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 	return done;
 }
 
-/* Bytes that the buffer at hand can still take are more than `rest`: it is not pushed for these. */
+/* Is the rest too short to cause another push, because it fits into one buffer? */
 static bool is_last_push(const struct rxw_call *call, size_t rest)
 {
 	return rest < (size_t)(RXW_BUF_SIZE / call->w.stride) * call->w.capacity;
@@ -575,14 +579,14 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 			r = push(call, is_last_push(call, length - done) ? PUSH_LEAVE : 0);
 	}
 	if (!r)
-		r = leave(call);
+		r = leave_write(call);
 	else
-		leave(call);
+		leave_write(call);
 	rxw_tx_writing(before);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
 	if (r && done)
-		return give_up(call, r);
+		return fail_write(call, r);
 	return r ? r : (ssize_t)done;
 }
 
@@ -606,7 +610,7 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 			r = push(call, PUSH_LEAVE);
 		if (!r)
 			r = open_slots(call, false);
-		leave(call);
+		leave_write(call);
 		rxw_tx_writing(before);
 	}
 	if (r)
@@ -659,13 +663,13 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	if (call->w.full == call->w.room)
 		r = push(call, PUSH_LEAVE);
 	if (r)
-		leave(call);
+		leave_write(call);
 	else
-		r = leave(call);
+		r = leave_write(call);
 	rxw_tx_writing(before);
 	if (r == -RXW_EAGAIN)
-		r = 0; /* the bytes are taken, and are queued by what comes next */
-	return r ? give_up(call, r) : 0;
+		r = 0; /* the bytes are accepted and will be queued by the next function */
+	return r ? fail_write(call, r) : 0;
 }
 
 ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
@@ -681,7 +685,7 @@ ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
 		int r;
 
 		if (room < 0 && done)
-			return room == -RXW_EAGAIN ? (ssize_t)done : give_up(call, (int)room);
+			return room == -RXW_EAGAIN ? (ssize_t)done : fail_write(call, (int)room);
 		if (room < 0)
 			return room;
 		do
@@ -699,7 +703,7 @@ ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
 			return r;
 		done += (size_t)n;
 		if (!n)
-			break; /* the file ends here */
+			break; /* end of file */
 	}
 	return (ssize_t)done;
 }
@@ -709,10 +713,13 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	struct rxw_buf *left;
 	int r = 0;
 
-	/* A callback that reads or ends the call may come before its end's sender returns. */
+	/*
+	 * A callback that reads or ends the call may run before the thread that sends the end
+	 * returns.
+	 */
 	if (last ? atomic_exchange(&call->w.ending, true) : call->w.finished)
 		return 0;
-	/* One packet more than the high water, rather than a stream without an end. */
+	/* One packet above the limit is better than a stream without an end. */
 	if (last && !call->w.buf)
 		r = push_kept(call);
 	if (last && !call->w.buf && !call->w.kept.buf && !r)
@@ -724,7 +731,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	rxw_conn_lock(call->conn);
 	if (r == -RXW_EAGAIN || !last) {
 		call->tx.writer = RXW_WRITER_ELSEWHERE;
-		call->w.end_owed = last;
+		call->w.end_pending = last;
 		left = NULL;
 	} else {
 		call->tx.writer = RXW_WRITER_GONE;
@@ -733,14 +740,14 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	rxw_conn_unlock(call->conn);
 	rxw_buf_unref(left);
 	if (last && r == -RXW_EAGAIN)
-		atomic_store(&call->w.ending, false); /* it may be said again */
+		atomic_store(&call->w.ending, false); /* it may be called again */
 	else if (last)
-		give_up(call, r);
+		fail_write(call, r);
 	return r == -RXW_ESTATE ? -RXW_ECALL : r;
 }
 
-/* What leaves may bring a callback, on another thread, that ends the call meanwhile. */
-static int flush_held(rxw_call *call, bool last)
+/* The packets that are sent may cause a callback on another thread that ends the call meanwhile. */
+static int flush_with_ref(rxw_call *call, bool last)
 {
 	int r;
 
@@ -754,7 +761,7 @@ int rxw_call_flush(rxw_call *call)
 {
 	if (!call)
 		return -RXW_EINVAL;
-	return flush_held(call, false);
+	return flush_with_ref(call, false);
 }
 
 int rxw_call_send_end(rxw_call *call)
@@ -763,7 +770,7 @@ int rxw_call_send_end(rxw_call *call)
 		return -RXW_EINVAL;
 	if (!call->p.client)
 		return -RXW_ESTATE;
-	return flush_held(call, true);
+	return flush_with_ref(call, true);
 }
 
 int rxw_stream_half_close(struct rxw_call *call)

@@ -23,9 +23,9 @@ struct rxw_wheel {
 };
 
 /*
- * Of a connection and its calls. Invariant: `deadline` is not later than what any of them wants, and
- * either the wheel has the connection no later than that or it is in the inbox. The poster stores
- * `deadline` and then reads `armed`; the holder stores `armed` and then reads `deadline`.
+ * Of a connection and its calls. Invariant: `deadline` is not later than what any of them wants,
+ * and either the wheel has the connection no later than that or it is in the inbox. The poster
+ * stores `deadline` and then reads `armed`; the holder stores `armed` and then reads `deadline`.
  */
 struct rxw_conn_timer {
 	_Atomic(uint64_t) deadline; /* ns; stored under the connection's lock */
@@ -37,7 +37,10 @@ struct rxw_conn_timer {
 	struct rxw_call *callbacks;
 };
 
-/* Connection's lock held: the deadline of the call, or of the connection, may be earlier than before. */
+/*
+ * Connection's lock held: the deadline of the call, or of the connection, may be earlier than
+ * before.
+ */
 void rxw_timer_update(struct rxw_call *call);
 void rxw_timer_of_conn(struct rxw_connection *c);
 /* Connection's lock held: the call's callback runs at the next expiry, which is posted for now. */
@@ -53,8 +56,8 @@ bool rxw_timer_due(struct rxw_shard *s, uint64_t now);
 typedef void (*rxw_fire_fn)(struct rxw_connection *c, struct rxw_effects *a);
 void rxw_timer_expire(struct rxw_shard *s, struct rxw_effects *a, rxw_fire_fn fire);
 /*
- * When the wheel has to be looked at next (ns): its first entry within `ticks` ms, or the end of that
- * span; UINT64_MAX if the wheel is empty.
+ * When the wheel has to be looked at next (ns): its first entry within `ticks` ms, or the end of
+ * that span; UINT64_MAX if the wheel is empty.
  */
 uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks);
 /* At shutdown: drops all entries and their references. */

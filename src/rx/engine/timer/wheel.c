@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The timer wheel of a shard: one lazy entry per connection, moved earlier only
- * through the inbox. */
+/*
+ * The timer wheel of a shard: one lazy entry per connection. Other threads post earlier deadlines
+ * through the inbox.
+ */
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define TICK	   RXW_MS
-#define STALE_LOOK 8 /* entries looked at again before a sleep */
+#define TICK	     RXW_MS
+#define STALE_CHECKS 8 /* entries recomputed before a sleep */
 
 /*
- * A connection has its entry in the wheel of the shard whose table has it: that never changes,
- * unlike the home. `deadline` is not later than what any of its calls wants, `armed` where the
- * wheel has it. The poster stores deadline and then reads armed; the holder stores armed and then
- * reads deadline: one of the two sees the other, so that no deadline is missed. Only the look that
- * the entry leads to moves `deadline` to a later time: calls that come and go in between store
- * nothing, and leave nothing behind in the wheel.
+ * A connection's entry is in the wheel of the shard whose table has it; unlike the home, that never
+ * changes. `deadline` is not later than the earliest deadline of its calls; `armed` is the entry's
+ * time in the wheel. The poster stores `deadline` and then reads `armed`. The holder of the receive
+ * role stores `armed` and then reads `deadline`. One of the two sees the other's store, so no
+ * deadline is missed. Only expiry moves `deadline` to a later time: calls that begin and end in
+ * between store nothing and leave no entry behind.
  */
 
 static void inbox_push(struct rxw_shard *s, struct rxw_connection *c)
@@ -25,14 +27,14 @@ static void inbox_push(struct rxw_shard *s, struct rxw_connection *c)
 	while (!atomic_compare_exchange_weak(&s->wheel.inbox, &head, c));
 }
 
-static uint64_t wanted_by(const struct rxw_call *call)
+static uint64_t call_deadline(const struct rxw_call *call)
 {
 	uint64_t at = rxw_pcall_deadline(&call->p);
 
 	return call->tx.pace_at && call->tx.pace_at < at ? call->tx.pace_at : at;
 }
 
-/* Lock held: a look at `at`, if none is due before. */
+/* Connection's lock held: make the deadline `at`, unless it is earlier already. */
 static void post(struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_shard *s;
@@ -52,7 +54,8 @@ static void post(struct rxw_connection *c, uint64_t at)
 void rxw_timer_update(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	uint64_t at = c->timer.callbacks ? 0 : wanted_by(call), conn_at = rxw_pconn_deadline(&c->p);
+	uint64_t at = c->timer.callbacks ? 0 : call_deadline(call),
+		 conn_at = rxw_pconn_deadline(&c->p);
 
 	post(c, conn_at < at ? conn_at : at);
 }
@@ -69,7 +72,10 @@ void rxw_timer_post_callback(struct rxw_call *call)
 
 	if (call->events.due)
 		return;
-	/* A thread that verified, say: it cannot call back, and the listener may sleep. */
+	/*
+	 * This thread, for example one that verifies, cannot run callbacks, and the listener may be
+	 * asleep.
+	 */
 	if (!rxw_receiving() && !atomic_load_explicit(left, memory_order_relaxed))
 		atomic_store_explicit(left, true, memory_order_relaxed);
 	call->events.due = true;
@@ -79,14 +85,14 @@ void rxw_timer_post_callback(struct rxw_call *call)
 	rxw_timer_update(call);
 }
 
-/* Lock held. What the connection and its calls want, exactly. */
+/* Connection's lock held: the exact deadline of the connection and its calls. */
 void rxw_timer_recompute(struct rxw_connection *c)
 {
 	uint64_t at = c->timer.callbacks ? 0 : rxw_pconn_deadline(&c->p);
 
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t call_at =
-			c->p.channel[i] ? wanted_by(rxw_call_of(c->p.channel[i])) : UINT64_MAX;
+			c->p.channel[i] ? call_deadline(rxw_call_of(c->p.channel[i])) : UINT64_MAX;
 
 		if (call_at < at)
 			at = call_at;
@@ -95,18 +101,18 @@ void rxw_timer_recompute(struct rxw_connection *c)
 }
 
 /*
- * Deadlines that are some way off are looked at together, in every second tick or every fourth: that
- * is one wake for all of them, where a thousand calls that wait for their acknowledgement would cost
- * one in each tick. At most an eighth of the time from now: 50 ms may be 54, 10 ms are 10.
+ * Distant deadlines are rounded up to every second or fourth tick, so that one wake-up serves many
+ * of them. Otherwise a thousand calls that wait for an acknowledgement would cost a wake-up in each
+ * tick. A deadline moves by at most an eighth of its distance: 50 ms may become 54, 10 ms stays 10.
  */
-static uint64_t together(uint64_t tick, uint64_t distance)
+static uint64_t round_up(uint64_t tick, uint64_t distance)
 {
 	uint64_t by = distance >= 32 ? 4 : distance >= 16 ? 2 : 1;
 
 	return (tick + by - 1) & ~(by - 1);
 }
 
-/* The entry's reference comes from the caller. */
+/* Takes over the caller's reference for the entry. */
 static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_wheel *w = &s->wheel;
@@ -115,9 +121,10 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 
 	if (tick <= w->tick)
 		tick = w->tick + 1;
-	tick = together(tick, tick - w->tick);
+	tick = round_up(tick, tick - w->tick);
 	if (tick >= w->tick + RXW_WHEEL_SLOTS)
-		tick = w->tick + RXW_WHEEL_SLOTS - 1; /* looked at again then */
+		tick = w->tick + RXW_WHEEL_SLOTS -
+		       1; /* the entry is placed again when that tick comes */
 	slot = &w->slot[tick % RXW_WHEEL_SLOTS];
 	c->timer.wheel_next = *slot;
 	c->timer.wheel_prev = slot;
@@ -138,8 +145,11 @@ static void unlink_entry(struct rxw_shard *s, struct rxw_connection *c)
 	s->wheel.count--;
 }
 
-/* Not linked: put it where its deadline says, or let it go. */
-static void place(struct rxw_shard *s, struct rxw_connection *c)
+/*
+ * The entry is in no slot: link it according to its deadline, or drop its reference if there is
+ * none.
+ */
+static void link_or_drop(struct rxw_shard *s, struct rxw_connection *c)
 {
 	uint64_t at = atomic_load(&c->timer.deadline), again;
 
@@ -154,7 +164,7 @@ static void place(struct rxw_shard *s, struct rxw_connection *c)
 		}
 		link_at(s, c, at);
 		again = atomic_load(&c->timer.deadline);
-		/* Moved earlier meanwhile, by somebody who still read the old place? */
+		/* Did another thread, which read the old `armed`, make it earlier meanwhile? */
 		if (again >= at)
 			return;
 		unlink_entry(s, c);
@@ -171,20 +181,23 @@ static void drain_inbox(struct rxw_shard *s)
 		atomic_store(&c->timer.posted, false);
 		if (c->timer.wheel_prev) {
 			unlink_entry(s, c);
-			place(s, c);
-			rxw_conn_unref(c); /* the inbox's; the wheel keeps its own */
+			link_or_drop(s, c);
+			rxw_conn_unref(c); /* the inbox's reference; the wheel keeps its own */
 		} else {
-			place(s, c);
+			link_or_drop(s, c);
 		}
 	}
 }
 
-/* A slot whose tick has come: what is due fires, what is not goes where it belongs. */
+/* A slot whose tick has come: fire the entries that are due, link the others again. */
 static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a, rxw_fire_fn fire)
 {
 	struct rxw_connection *c = s->wheel.slot[index], *due = NULL;
 
-	/* Taken whole, so that entries that come back into this slot wait for its next turn. */
+	/*
+	 * Detach the whole list first: entries that come back to this slot wait for the wheel's
+	 * next round.
+	 */
 	s->wheel.slot[index] = NULL;
 	while (c) {
 		struct rxw_connection *next = c->timer.wheel_next;
@@ -201,7 +214,7 @@ static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a,
 		c->timer.wheel_next = NULL;
 		if (atomic_load(&c->timer.deadline) <= a->out.now)
 			fire(c, a);
-		place(s, c);
+		link_or_drop(s, c);
 	}
 }
 
@@ -230,11 +243,11 @@ void rxw_timer_expire(struct rxw_shard *s, struct rxw_effects *a, rxw_fire_fn fi
 }
 
 /*
- * Entries of a slot that are there for what is over by now (a final ACK that the next call made
- * void, say) go where they belong; at most *left of them. Not one that somebody works with: to wait
- * for him, and to make him wait, costs more than waking at a tick that is over.
+ * Relink entries of a slot whose deadline has become later, for example because the next call
+ * replaced a final ACK; at most *left of them. Connections whose lock is taken are skipped:
+ * contention would cost more than waking for a tick that has nothing due.
  */
-static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
+static void relink_stale(struct rxw_shard *s, uint64_t tick, unsigned *left)
 {
 	struct rxw_connection *c = s->wheel.slot[tick % RXW_WHEEL_SLOTS], *next;
 
@@ -247,14 +260,14 @@ static void refresh(struct rxw_shard *s, uint64_t tick, unsigned *left)
 		if (atomic_load(&c->timer.deadline) <= tick * TICK)
 			continue;
 		unlink_entry(s, c);
-		place(s, c);
+		link_or_drop(s, c);
 	}
 }
 
 uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 {
 	uint64_t tick = s->wheel.tick + 1, end = tick + ticks;
-	unsigned left = STALE_LOOK;
+	unsigned left = STALE_CHECKS;
 
 	if (atomic_load(&s->wheel.inbox))
 		drain_inbox(s);
@@ -264,7 +277,7 @@ uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 		return UINT64_MAX;
 	for (; tick < end; tick++)
 		if (s->wheel.slot[tick % RXW_WHEEL_SLOTS]) {
-			refresh(s, tick, &left);
+			relink_stale(s, tick, &left);
 			if (s->wheel.slot[tick % RXW_WHEEL_SLOTS])
 				return tick * TICK;
 		}

@@ -489,8 +489,7 @@ void rxw_tracefile_text(const struct rxw_trace_event *e, char *text, size_t size
 	snprintf(text, size, "call %08x.%08x #%u %s", e->epoch, e->cid, e->call, what);
 }
 
-static void take_event(struct writer *w, const struct rxw_record *r,
-		       const struct rxw_trace_event *e)
+static void take_event(struct writer *w, const struct rxw_record *r, const struct rxw_trace_event *e)
 {
 	bool sends = e->kind == RXW_TRACE_RETRANSMIT || (e->kind == RXW_TRACE_CALL_BEGIN && e->b);
 	char text[NOTE_ROOM];

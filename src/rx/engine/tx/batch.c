@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The send queue of a socket, and one batch of it: packets of several calls in one system call. */
+/* The send queue of a socket, and batches: packets of several calls in one system call. */
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 
-#define TX_ENTRIES  128		/* trains gathered at once */
-#define TX_BYTES    (2u << 20)	/* and about so much data */
-#define TX_BRIEF    65536u	/* less than that takes no time to speak of */
-#define TX_QUANTUM  4		/* trains of one call before the next one has its turn */
-#define TX_FLOOD    (16u << 20) /* windows of all calls at work: peers lag behind */
-#define TX_JOINED   64		/* small packets in one message: what the kernel cuts at most */
-#define JOINED_MOST 64000u	/* bytes of them: below what IPv6 allows */
+#define TX_ENTRIES  128	       /* trains in one batch */
+#define TX_BYTES    (2u << 20) /* and roughly its bytes */
+#define TX_SMALL    65536u     /* a smaller batch takes negligible time */
+#define TX_QUANTUM  4	       /* trains of one call before the next call is served */
+#define TX_LAG	    (16u << 20) /* bytes in all windows of active calls beyond which peers lag behind */
+#define TX_JOINED   64		/* small packets in one message: the kernel's limit of segments */
+#define JOINED_MOST 64000u	/* bytes of them: below the limit of IPv6 */
 
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 {
@@ -32,7 +32,7 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 {
 	struct rxw_call *call;
 
-	/* Whoever queues one afterwards looks for a sender afterwards. */
+	/* A thread that queues a call after this check looks for a sender after that. */
 	if (!atomic_load(&s->tx.any))
 		return NULL;
 	rxw_txq_lock(s);
@@ -45,22 +45,22 @@ static struct rxw_call *tx_pop(struct rxw_shard *s)
 		}
 	}
 	rxw_txq_unlock(s);
-	/* From here on it can be queued again, and will be looked at again. */
+	/* From here on it may be queued again. */
 	if (call)
 		atomic_store(&call->tx.queued, false);
 	return call;
 }
 
-/* What leaves together, in one system call if it can. */
+/* The packets of one batch, in one system call if possible. */
 struct tx_batch {
 	struct rxw_shard *shard;
-	struct rxw_shard *other; /* a call was queued there, for its home had moved */
+	struct rxw_shard *other; /* a call was queued on that shard, since its home had changed */
 	unsigned count, calls, messages;
-	unsigned joined; /* most packets that may share a message, 1 = none do */
+	unsigned joined; /* packets that may share a message; 1: none */
 	uint32_t bytes;
 	struct rxw_train train[TX_ENTRIES];
 	struct iovec iov[TX_ENTRIES]; /* of train[i] */
-	/* train[i] is, or is number place[i] of, what tx[message[i]] sends */
+	/* train[i] is segment place[i] of message tx[message[i]] */
 	uint8_t message[TX_ENTRIES], place[TX_ENTRIES];
 	struct rxw_io_tx tx[TX_ENTRIES];
 	/* one reference each; trains first[i] up to first[i + 1] */
@@ -69,15 +69,15 @@ struct tx_batch {
 };
 
 /*
- * --defer on: the receiving thread never sends for a writer that waits for room. True if it was
+ * With defer = on the receiving thread never sends for a writer that waits for room. True: it was
  * left to the writer, which is woken.
  */
 static bool left_to_writer(struct rxw_call *call)
 {
 	struct rxw_shard *r = rxw_receiving();
 
-	return r && call->conn->ep->config.defer == RXW_ON && call->tx.writer == RXW_WRITER_WAITING &&
-	       r->ep == call->conn->ep;
+	return r && call->conn->ep->config.defer == RXW_ON &&
+	       call->tx.writer == RXW_WRITER_WAITING && r->ep == call->conn->ep;
 }
 
 static void count_window(struct rxw_shard *s, struct rxw_call *call)
@@ -91,7 +91,7 @@ static void count_window(struct rxw_shard *s, struct rxw_call *call)
 	}
 }
 
-static void queue_again(struct tx_batch *b, struct rxw_call *call)
+static void requeue(struct tx_batch *b, struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_tx_queue(call);
 
@@ -99,23 +99,24 @@ static void queue_again(struct tx_batch *b, struct rxw_call *call)
 		b->other = s;
 }
 
-/* May `c` send behind `m` in one message of the kernel? */
-static bool same_way(const struct rxw_io_tx *m, const struct rxw_connection *c)
+/* May a packet of `c` share the message `m`? */
+static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 {
 	const struct rxw_path *path = &c->p.path;
 
 	if (m->path == path)
 		return true;
 	/*
-	 * The kernel steers a train by its first packet: towards a server, whose listeners share
-	 * the connections, it never mixes them. What goes to a client may share one: it has one
-	 * socket as a rule, and where it has several the packets still find their calls.
+	 * The kernel steers a train by its first packet. Packets of different connections to a
+	 * server are never mixed, since the server's listeners share the connections. Packets to
+	 * one client may share a message: it usually has one socket, and if it has several, the
+	 * packets still find their calls.
 	 */
 	return m->reply && !c->p.client && rxw_addr_equal(&m->path->peer, &path->peer) &&
 	       rxw_addr_equal(&m->path->local, &path->local) && m->path->ifindex == path->ifindex;
 }
 
-/* The train behind the others: small packets of equal size, the last may be shorter, join. */
+/* Append the latest train. Small packets of equal size are joined; the last one may be shorter. */
 static void add_message(struct tx_batch *b, struct rxw_connection *c)
 {
 	unsigned i = b->count++;
@@ -126,7 +127,7 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	b->iov[i] = (struct iovec){.iov_base = t->data, .iov_len = t->length};
 	if (m && t->count == 1 && m->iov_count < b->joined && !t->fragment && !m->fragment &&
 	    m->length == m->iov_count * m->segment && t->length <= m->segment &&
-	    m->length + t->length <= JOINED_MOST && same_way(m, c)) {
+	    m->length + t->length <= JOINED_MOST && may_share(m, c)) {
 		b->place[i] = (uint8_t)m->iov_count++;
 		m->length += t->length;
 	} else {
@@ -143,12 +144,12 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	b->message[i] = (uint8_t)(m - b->tx);
 }
 
-/* Trains of one call. Its lock is taken here. Takes over the reference of the queue. */
-static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects *a)
+/* Build trains of one call. Takes its connection's lock, and takes over the queue's reference. */
+static void build_trains(struct tx_batch *b, struct rxw_call *call, struct rxw_effects *a)
 {
 	struct rxw_connection *c = call->conn;
 	unsigned start = b->count, max = rxw_io_max_segments(b->shard->sock);
-	bool again = false, wake = false;
+	bool more = false, wake = false;
 	uint64_t not_before = 0;
 
 	rxw_conn_lock(c);
@@ -157,7 +158,7 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects
 	} else if (!call->tx.own && left_to_writer(call)) {
 		call->tx.send_wanted = wake = true;
 	} else {
-		/* Its writer had its turn, and found this thread sending already. */
+		/* The writer was left to send and found this thread sending. */
 		call->tx.own = false;
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
 			struct rxw_train *t = &b->train[b->count];
@@ -170,13 +171,13 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects
 				break;
 			add_message(b, c);
 		}
-		again = b->count - start == TX_QUANTUM || b->count == TX_ENTRIES;
+		more = b->count - start == TX_QUANTUM || b->count == TX_ENTRIES;
 		if (b->count > start) {
 			call->tx.claimed = true;
-			call->tx.again |= again;
+			call->tx.again |= more;
 			count_window(b->shard, call);
-		} else if (again) {
-			queue_again(b, call);
+		} else if (more) {
+			requeue(b, call);
 		}
 	}
 	rxw_effects_collect(a, false);
@@ -193,8 +194,11 @@ static void gather(struct tx_batch *b, struct rxw_call *call, struct rxw_effects
 	}
 }
 
-/* The system call is over: tell floor 1, and queue again what has more to send. */
-static void settle(struct tx_batch *b, unsigned i, struct rxw_effects *a)
+/*
+ * The system call is over: complete the trains of one call, and queue it again if it has more to
+ * send.
+ */
+static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 {
 	struct rxw_call *call = b->call[i];
 	struct rxw_connection *c = call->conn;
@@ -216,10 +220,12 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 	}
 	call->tx.claimed = false;
 	if (refused) {
-		/* The kernel has no room, or refuses: the next look is by timer, not in a loop. */
+		/*
+		 * The kernel has no room or refuses the packet. A timer retries: a loop would spin.
+		 */
 		call->tx.pace_at = a->out.now + RXW_MS;
 	} else if (call->tx.again || rxw_pcall_sendable(&call->p, a->out.now)) {
-		queue_again(b, call);
+		requeue(b, call);
 	}
 	call->tx.again = false;
 	rxw_effects_collect(a, false);
@@ -228,24 +234,24 @@ static void settle(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 	rxw_call_unref(call);
 }
 
-/* Send role held: does much leave here, for more calls than peers can keep up with? */
-static void note_batch(struct rxw_shard *s, uint32_t bytes)
+/* Send role held: is this shard sending bulk for more calls than the peers can keep up with? */
+static void update_bulk(struct rxw_shard *s, uint32_t bytes)
 {
 	const struct rxw_endpoint *ep = s->ep;
 	uint64_t windows = (uint64_t)atomic_load_explicit(&ep->live, memory_order_relaxed) *
 			   ep->params.window * ep->params.mtu;
 	bool bulk;
 
-	/* A batch or two of little is no end of it. */
+	/* The average decays slowly: a few small batches do not end the state. */
 	s->tx.bytes -= s->tx.bytes / 16;
 	if (s->tx.bytes < bytes)
 		s->tx.bytes = bytes;
-	bulk = windows > TX_FLOOD && s->tx.bytes > TX_BRIEF;
+	bulk = windows > TX_LAG && s->tx.bytes > TX_SMALL;
 	if (bulk != atomic_load_explicit(&s->tx.bulk, memory_order_relaxed))
 		atomic_store_explicit(&s->tx.bulk, bulk, memory_order_relaxed);
 }
 
-/* What two calls cause always has room: control packets leave, and other effects have a list behind. */
+/* Ensure room for the control packets of two calls. Other effects can spill. */
 static void make_room(struct rxw_effects *a)
 {
 	if (a->out.ctl_count * 2 <= a->out.ctl_room)
@@ -266,17 +272,17 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
 	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES && (call = tx_pop(s))) {
 		make_room(a);
-		gather(&b, call, a);
+		build_trains(&b, call, a);
 	}
 	if (b.count) {
 		rxw_shard_send(s, b.tx, b.messages, rxw_receiving() != NULL);
-		if (b.bytes > TX_BRIEF)
+		if (b.bytes > TX_SMALL)
 			a->out.now = rxw_now();
 	}
 	for (unsigned i = 0; i < b.calls; i++) {
 		make_room(a);
-		settle(&b, i, a);
+		tx_complete(&b, i, a);
 	}
-	note_batch(s, b.bytes);
+	update_bulk(s, b.bytes);
 	return b.other;
 }

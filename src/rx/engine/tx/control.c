@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Control packets: several of equal size to one client leave as one message. */
+/* Control packets: those of equal size to one client leave as one message. */
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 
-#define TX_CTL	     128  /* control packets handed over at once */
-#define TX_CTL_BYTES 8192 /* of them; on the stack, which may be the application's */
-#define TX_CTL_LOOK  8	  /* messages looked through for one that another can join */
+#define TX_CTL	     128  /* control packets in one system call */
+#define TX_CTL_BYTES 8192 /* their bytes; on the stack, which may be the application's */
+#define TX_CTL_LOOK  8	  /* recent messages that a packet may join */
 
-/* Control packets on their way to messages. */
+/* Control packets, assigned to messages. */
 struct ctl_batch {
 	unsigned count;			    /* messages */
-	uint8_t message[TX_CTL];	    /* of packet i */
-	uint8_t packets[TX_CTL];	    /* of message m */
-	const struct rxw_ctl *head[TX_CTL]; /* its first */
-	/* what leaves in one message is side by side: to the kernel one piece costs less than many */
+	uint8_t message[TX_CTL];	    /* message of packet i */
+	uint8_t packets[TX_CTL];	    /* packets of message m */
+	const struct rxw_ctl *head[TX_CTL]; /* its first packet */
+	/* packets of a message are contiguous: one piece costs the kernel less than many */
 	uint8_t bytes[TX_CTL_BYTES];
 };
 
 /*
- * The message that the packet can leave in: towards a client, the latest to its address if all in
- * it are of the same size; so nothing overtakes anything. Towards a server packets go singly, for
- * the kernel steers a train by its first.
+ * The message that the packet joins. Towards a client: the latest one to its address, if all its
+ * packets have the same size, which keeps the order. Towards a server each packet is a message of
+ * its own: the kernel steers a train by its first packet.
  */
 static unsigned message_of(const struct ctl_batch *b, const struct rxw_ctl *c)
 {
@@ -43,8 +43,8 @@ static unsigned message_of(const struct ctl_batch *b, const struct rxw_ctl *c)
 	return b->count;
 }
 
-/* Which packets leave in which message, in the order of their first. */
-static void join_ctl(struct ctl_batch *b, const struct rxw_ctl *ctl, unsigned n, bool joined)
+/* Assign packets to messages, in the order of their first packets. */
+static void assign_messages(struct ctl_batch *b, const struct rxw_ctl *ctl, unsigned n, bool joined)
 {
 	b->count = 0;
 	for (unsigned i = 0; i < n; i++) {
@@ -67,11 +67,11 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 	struct ctl_batch b;
 	size_t used = 0;
 
-	join_ctl(&b, ctl, n, n > 1 && rxw_io_gso(s->sock));
+	assign_messages(&b, ctl, n, n > 1 && rxw_io_gso(s->sock));
 	for (unsigned m = 0; m < b.count; m++) {
 		const struct rxw_ctl *head = b.head[m];
 		size_t pad = head->padding <= sizeof(zeros) ? head->padding : sizeof(zeros);
-		bool train = b.packets[m] > 1; /* nothing in it is padded */
+		bool train = b.packets[m] > 1; /* joined packets are never padded */
 
 		iov[m][0] = (struct iovec){.iov_base = train ? b.bytes + used
 							     : (uint8_t *)(uintptr_t)head->bytes,
@@ -95,7 +95,10 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 		v->iov_len += ctl[i].length;
 		t->length += ctl[i].length;
 	}
-	/* An ACK that the kernel refuses is owed again: a retransmission or a PING draws it. */
+	/*
+	 * An ACK that the kernel refuses is not queued again: a retransmission or a PING causes
+	 * another.
+	 */
 	rxw_shard_send(s, tx, b.count, rxw_receiving() != NULL);
 }
 

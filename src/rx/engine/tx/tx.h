@@ -15,8 +15,8 @@ struct rxw_shard;
 
 /* What the writing thread does now. */
 enum rxw_writer {
-	RXW_WRITER_ELSEWHERE, /* not in a function of the call: the handler of an ACK sends */
-	RXW_WRITER_INSIDE,    /* in write(), and looks again under the lock before it leaves */
+	RXW_WRITER_ELSEWHERE, /* not in a function of the call: the receiver of an ACK sends */
+	RXW_WRITER_INSIDE,    /* in write(): it checks again under the lock before it leaves */
 	RXW_WRITER_WAITING,   /* sleeps for room */
 	RXW_WRITER_GONE	      /* the stream is complete */
 };
@@ -25,12 +25,12 @@ enum rxw_writer {
 struct rxw_call_tx {
 	struct rxw_call *next; /* in the queue; its lock */
 	_Atomic(bool) queued;  /* in the queue of some shard */
-	bool claimed;	       /* a thread is between rxw_pcall_train() and the end of the system call */
-	bool again;	       /* queued while claimed */
-	bool own;	       /* queued by its waiting writer: the next sender sends it */
+	bool claimed; /* a thread is between rxw_pcall_train() and the end of the system call */
+	bool again;   /* queued while claimed */
+	bool own;     /* queued by its waiting writer: the next sender sends it */
 	enum rxw_writer writer;
-	bool send_wanted;      /* a window is left to the writer that waits */
-	uint64_t pace_at;      /* ns: transmission goes on then; 0: it is not paced */
+	bool send_wanted; /* an open window is left to the waiting writer */
+	uint64_t pace_at; /* ns: transmission goes on then; 0: it is not paced */
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
 };
 
@@ -41,19 +41,19 @@ struct rxw_shard_tx {
 	struct rxw_call *head, **tail; /* lock; one reference each */
 	_Atomic(bool) any;	       /* the queue is not empty */
 	uint32_t bytes;		       /* of the latest batches, decaying; send role */
-	_Atomic(bool) bulk;	       /* much of many calls leaves here; stored by the holder */
-	_Atomic(bool) left;	       /* the holder of the receive role has to send next */
+	_Atomic(bool) bulk;	       /* bulk of many calls is sent here; stored by the holder */
+	_Atomic(bool) left;	       /* the holder of the receive role must send next */
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver; /* relaxed */
 };
 
 /*
- * Queue a call for transmission at its home; any lock may be held. Returns the shard for which
- * rxw_tx_run() has to follow, or NULL if the call was queued already.
+ * Queue a call for transmission at its home shard; any lock may be held. Returns the shard for
+ * which rxw_tx_run() must follow, or NULL if the call was queued already.
  */
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
 /*
- * Send role; no lock held. Sends one batch of the queue, in one system call if possible, and records its
- * effects. Returns another shard for which rxw_tx_run() has to follow, or NULL.
+ * Send role; no lock held. Sends one batch of the queue, in one system call if possible, and
+ * records its effects. Returns another shard for which rxw_tx_run() must follow, or NULL.
  */
 struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a);
 /* Send control packets at once. No lock held. */

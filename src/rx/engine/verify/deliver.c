@@ -8,7 +8,7 @@
 #include "engine/objects.h"
 #include "engine/verify/verify.h"
 
-#define A_TURN 4u /* runs that one thread takes before it calls another */
+#define QUANTUM 4u /* runs that a thread verifies before other jobs run */
 
 void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 {
@@ -16,15 +16,15 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		uint8_t bit = (uint8_t)(1u << i);
 
-		if (rxw_verify_early_waits(c, bit) && !(c->jobs.early_signalled & bit)) {
+		if (rxw_verify_early_ready(c, bit) && !(c->jobs.early_signalled & bit)) {
 			if (rxw_verify_signal(c, NULL, bit, false))
 				c->jobs.early_signalled |= bit;
 			else
 				rxw_verify_lose_early(c, bit, &a->out);
 		}
-		if (!call || call->jobs.signalled || !rxw_verify_waits(call))
+		if (!call || call->jobs.signalled || !rxw_verify_ready(call))
 			continue;
-		/* Four of the places are for what follows. */
+		/* Keep room for four more effects. */
 		if (call->sleep.reading && call->sleep.threads && a->count + 4 < a->room)
 			rxw_effects_readable(a, call);
 		else
@@ -32,7 +32,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 	}
 }
 
-void rxw_verify_do(struct rxw_verify_job *job)
+void rxw_verify_run(struct rxw_verify_job *job)
 {
 	for (; job; job = job->next) {
 		job->run.path = &job->path;
@@ -41,11 +41,11 @@ void rxw_verify_do(struct rxw_verify_job *job)
 }
 
 /*
- * The runs of one connection that follow each other, under one lock: their ACKs are one. So is that
- * of what waits behind them, which is delivered soon.
+ * Delivers consecutive runs of one connection under one lock, so that they cause one ACK. If more
+ * runs of it wait for verification, the ACK is left to them.
  */
-static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rxw_effects *a,
-					   bool dry)
+static struct rxw_verify_job *deliver_group(struct rxw_verify_job *job, struct rxw_effects *a,
+					    bool drained)
 {
 	struct rxw_connection *c = job->conn;
 	struct rxw_call *taken = job->of;
@@ -53,7 +53,7 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 
 	rxw_conn_lock(c);
 	for (; job && job->conn == c && job->of == taken; job = job->next) {
-		/* From now on it is charged where it lies. */
+		/* From here on the receive queue charges for the data. */
 		if (taken)
 			taken->jobs.pinned -= job->charge;
 		rxw_verify_uncharge(job);
@@ -62,21 +62,23 @@ static struct rxw_verify_job *deliver_some(struct rxw_verify_job *job, struct rx
 		early |= job->early;
 	}
 	c->jobs.early_busy &= (uint8_t)~early;
-	rxw_pconn_batch_end(&c->p, dry && !(taken && taken->jobs.first) && !(c->jobs.early_has & early),
-			    &a->out);
+	rxw_pconn_batch_end(
+		&c->p, drained && !(taken && taken->jobs.first) && !(c->jobs.early_has & early),
+		&a->out);
 	if (taken)
 		taken->jobs.busy = false;
 	rxw_verify_wake(c, a);
 	if (c->admit.unvalidated)
-		rxw_stranger_look(c, a->out.now);
-	rxw_effects_collect(a, dry);
-	if (!dry)
+		rxw_unvalidated_recheck(c, a->out.now);
+	rxw_effects_collect(a, drained);
+	if (!drained)
 		rxw_defer_until_drained(a->shard, c, a->out.now);
 	rxw_conn_unlock(c);
 	return job;
 }
 
-void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver, bool dry)
+void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver,
+			bool drained)
 {
 	struct rxw_verify_job *job = jobs;
 	struct rxw_effects a;
@@ -91,7 +93,7 @@ void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool r
 			rxw_dispatch(&a);
 		if (!receiver)
 			a.shard = rxw_home(job->conn);
-		job = deliver_some(job, &a, dry);
+		job = deliver_group(job, &a, drained);
 		if (!receiver)
 			rxw_dispatch(&a);
 	}
@@ -101,56 +103,58 @@ void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool r
 	rxw_verify_drop(jobs);
 }
 
-/* Runs of a call that its reader did not take yet. */
-static void take_turn(struct rxw_call *call)
+/* Verifies a quantum of a call's runs, unless its reader took them. */
+static void verify_call_runs(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_verify_job *jobs;
 
 	rxw_conn_lock(c);
 	call->jobs.signalled = false;
-	jobs = rxw_verify_waits(call) ? rxw_verify_take(call, A_TURN) : NULL;
+	jobs = rxw_verify_ready(call) ? rxw_verify_take(call, QUANTUM) : NULL;
 	rxw_conn_unlock(c);
-	rxw_verify_do(jobs);
+	rxw_verify_run(jobs);
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
 	rxw_call_unref(call);
 }
 
-/* Runs of a channel whose call was not there when they came. */
-static void take_early_turn(struct rxw_connection *c, uint8_t bit)
+/* Verifies a quantum of a channel's early runs. */
+static void verify_early_runs(struct rxw_connection *c, uint8_t bit)
 {
 	struct rxw_verify_job *jobs;
 
 	rxw_conn_lock(c);
 	c->jobs.early_signalled &= (uint8_t)~bit;
-	jobs = rxw_verify_early_waits(c, bit) ? rxw_verify_take_early(c, bit, A_TURN) : NULL;
+	jobs = rxw_verify_early_ready(c, bit) ? rxw_verify_take_early(c, bit, QUANTUM) : NULL;
 	rxw_conn_unlock(c);
-	rxw_verify_do(jobs);
+	rxw_verify_run(jobs);
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
 }
 
-static void call_back(struct rxw_call *call)
+static void run_callback(struct rxw_call *call)
 {
 	rxw_callback_run_quantum(call);
 	rxw_call_unref(call);
 }
 
-void rxw_verify_job_do(struct rxw_verify_job *job)
+void rxw_verify_job_run(struct rxw_verify_job *job)
 {
 	if (job->auth)
 		rxw_verify_exchange(job->conn, job->auth);
 	else if (job->callback)
-		call_back(job->call);
+		run_callback(job->call);
 	else if (job->call)
-		take_turn(job->call);
+		verify_call_runs(job->call);
 	else
-		take_early_turn(job->conn, job->early);
+		verify_early_runs(job->conn, job->early);
 	rxw_conn_unref(job->conn);
 	free(job);
 }
 
-/* There is no thread to do it: as if a packet had been lost, or left to the timers. No lock held. */
-void rxw_verify_job_undone(struct rxw_verify_job *job)
+/*
+ * No thread can run the job: packets count as lost, callbacks are left to the timers. No lock held.
+ */
+void rxw_verify_job_cancel(struct rxw_verify_job *job)
 {
 	struct rxw_connection *c = job->conn;
 	struct rxw_effects a;
@@ -163,7 +167,8 @@ void rxw_verify_job_undone(struct rxw_verify_job *job)
 	} else if (job->callback) {
 		rxw_timer_post_callback(job->call);
 	} else if (job->call) {
-		job->call->jobs.signalled = false; /* its reader or the next packet sees to it */
+		job->call->jobs.signalled =
+			false; /* its reader verifies them, or the next packet signals again */
 	} else {
 		c->jobs.early_signalled &= (uint8_t)~job->early;
 		rxw_verify_lose_early(c, job->early, &a.out);

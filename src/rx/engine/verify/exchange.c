@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An exchange of a security class: CHALLENGE, RESPONSE, and what waited for the key. */
+/*
+ * The work of a security class's exchange: CHALLENGE, RESPONSE, and packets that waited for the
+ * key.
+ */
 #include <string.h>
 
 #include "engine/dispatch/dispatch.h"
@@ -18,17 +21,17 @@ static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint3
 			       .length = size,
 			       .fragment = size > c->ep->params.mtu};
 
-	/* One that is refused is as good as lost: the server asks again. */
+	/* If the kernel refuses it, it counts as lost: the server repeats the CHALLENGE. */
 	rxw_shard_send(rxw_home(c), &tx, 1, false);
 	explicit_bzero(reply->data, size);
 	rxw_buf_unref(reply);
 }
 
 /*
- * Lock held, from the moment on that the connection is good: what was queued before anybody knew
- * the key is taken out, to be verified in the order of its numbers, and before what comes now.
+ * Connection's lock held, once the connection is authenticated. Packets that were queued before the
+ * key was known are removed and verified in the order of their numbers, before later ones.
  */
-static struct rxw_verify_job *take_kept(struct rxw_connection *c)
+static struct rxw_verify_job *take_unverified(struct rxw_connection *c)
 {
 	struct rxw_verify_job *first = NULL, **last = &first;
 	struct rxw_rxrun run, part;
@@ -40,7 +43,7 @@ static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 
 			rxw_verify_slice(&run, at, n < RXW_VERIFY_MOST ? n : RXW_VERIFY_MOST,
 					 &part);
-			*last = rxw_verify_run_job(c, &part); /* NULL: as if lost */
+			*last = rxw_verify_run_job(c, &part); /* NULL: the packets count as lost */
 			if (!*last)
 				continue;
 			(*last)->early = rxw_channel_bit(&part);
@@ -54,7 +57,7 @@ static struct rxw_verify_job *take_kept(struct rxw_connection *c)
 
 void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 {
-	struct rxw_verify_job *kept = NULL;
+	struct rxw_verify_job *unverified = NULL;
 	struct rxw_buf *reply;
 	struct rxw_effects a;
 	uint32_t size = 0;
@@ -64,13 +67,13 @@ void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 	rxw_conn_lock(c);
 	reply = rxw_pconn_auth_done(&c->p, auth, &size, &a.out);
 	if (c->p.auth.authenticated)
-		kept = take_kept(c);
+		unverified = take_unverified(c);
 	rxw_effects_collect(&a, true);
 	rxw_timer_of_conn(c);
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
 	if (reply)
 		send_response(c, reply, size);
-	rxw_verify_do(kept);
-	rxw_verify_deliver(rxw_home(c), kept, false, true);
+	rxw_verify_run(unverified);
+	rxw_verify_deliver(rxw_home(c), unverified, false, true);
 }

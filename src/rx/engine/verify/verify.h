@@ -11,23 +11,23 @@ struct rxw_effects;
 struct rxw_shard;
 struct rxw_verify_job;
 
-/* Connection's lock held: wake the readers of calls that were given runs, or signal threads. */
+/* Connection's lock held: wake the readers of calls that have runs to verify, or signal threads. */
 void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a);
 
-/* No lock held in what follows. */
+/* No lock held in the functions below. */
 
-/* Verify the runs of a list. Nor may this thread hold a receive role. */
-void rxw_verify_do(struct rxw_verify_job *jobs);
+/* Verify the runs of a list. This thread must not hold a receive role either. */
+void rxw_verify_run(struct rxw_verify_job *jobs);
 /*
- * Deliver verified runs to their connections, and free the list. `receiver`: this thread holds the role of
- * `s`; without it `drained` must be set.
+ * Deliver verified runs to their connections, and free the list. `receiver`: this thread holds the
+ * role of `s`; otherwise `drained` must be set.
  */
 void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver,
 			bool drained);
 /* Do the work of an exchange, and verify the packets that waited for its key. */
 void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth);
-/* For struct rxw_upcalls: do a job and free it; free one that no thread can do. */
-void rxw_verify_job_do(struct rxw_verify_job *job);
-void rxw_verify_job_undone(struct rxw_verify_job *job);
+/* For struct rxw_upcalls: run a job and free it; free one that no thread can run. */
+void rxw_verify_job_run(struct rxw_verify_job *job);
+void rxw_verify_job_cancel(struct rxw_verify_job *job);
 
 #endif

@@ -350,8 +350,8 @@ static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rx
 	run->size = run->stride = run->last_size = (uint16_t)h_raw_encode(packet, raw);
 	ck_assert(rxw_header_get(packet, run->size, &run->head));
 	rxw_conn_lock(c);
-	asks = rxw_stranger_watch(c, run, rxw_now());
-	rxw_stranger_look(c, rxw_now());
+	asks = rxw_unvalidated_needs_cookie(c, run, rxw_now());
+	rxw_unvalidated_recheck(c, rxw_now());
 	rxw_conn_unlock(c);
 	return asks;
 }
@@ -363,7 +363,7 @@ static uint32_t asked(struct rxw_connection *c, const struct rxw_rxrun *run)
 	struct rxw_effects a;
 
 	rxw_effects_init(&a, &bed.server->shard[0], false);
-	rxw_stranger_meet(&bed.server->shard[0], c, run, &a);
+	rxw_unvalidated_send_cookie(&bed.server->shard[0], c, run, &a);
 	if (!a.out.ctl_count)
 		return 0;
 	ck_assert_uint_eq(a.out.ctl[0].bytes[20], RXW_ACK);

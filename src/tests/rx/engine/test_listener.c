@@ -22,14 +22,14 @@ static uint64_t looks_of_calls(unsigned lookers)
 	uint64_t before;
 
 	h_open(&bed, &(struct h_options){.client = "spin-us=1000"});
-	bed.client_engine->lookers_max = lookers;
+	bed.client_engine->pollers_max = lookers;
 	connection = h_connect(&bed, H_SERVICE);
 	before = h_stats(bed.client).syscalls_recv;
 	for (unsigned i = 0; i < CALLS; i++) {
 		unsigned waiting;
 
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
-		waiting = atomic_load(&bed.client_engine->waiting);
+		waiting = atomic_load(&bed.client_engine->pollers);
 		most_seen = waiting > most_seen ? waiting : most_seen;
 	}
 	before = h_stats(bed.client).syscalls_recv - before;
@@ -55,7 +55,7 @@ START_TEST(one_looks)
 
 	ck_assert_uint_ge(looks, CALLS);
 	ck_assert_uint_eq(most_seen, 0);
-	ck_assert_uint_ge(bed.client_engine->lookers_max, 1);
+	ck_assert_uint_ge(bed.client_engine->pollers_max, 1);
 	h_close(&bed);
 }
 END_TEST

@@ -462,7 +462,7 @@ static bool turn_waits(void *arg)
 
 	(void)arg;
 	rxw_verifier_lock(v);
-	waits = v->turns > 0;
+	waits = v->quanta > 0;
 	rxw_verifier_unlock(v);
 	return waits;
 }

@@ -130,7 +130,7 @@ START_TEST(each_one_counts)
 	h_wait_for(calls_wait, &eight, "two have the workers");
 	ck_assert_uint_eq(h_stats(bed.server).workers, 2);
 	ck_assert_uint_eq(h_stats(bed.server).workers_parked, 0);
-	ck_assert(atomic_load(&bed.server->workers.look_at) == UINT64_MAX);
+	ck_assert(atomic_load(&bed.server->workers.sample_at) == UINT64_MAX);
 	abort_all(fd);
 	good_calls(5);
 	close(fd);
@@ -161,7 +161,7 @@ static void set_waiters(unsigned n)
 {
 	rxw_workers_lock(bed.server);
 	bed.server->workers.waiters = n;
-	atomic_store(&bed.server->workers.look_at, 0);
+	atomic_store(&bed.server->workers.sample_at, 0);
 	rxw_workers_unlock(bed.server);
 }
 
@@ -170,7 +170,7 @@ static void moved(uint32_t packets, bool known)
 {
 	rxw_workers_lock(bed.server);
 	for (struct rxw_worker *k = bed.server->workers.list; k; k = k->next) {
-		k->stock -= packets;
+		k->moved_before -= packets;
 		if (!known)
 			atomic_fetch_sub(&k->moved, packets);
 	}
