@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls as applications hold them: beginning, ending, events, and what can be asked of them. */
+/* The public functions of calls: beginning, ending, events, and attributes. */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -12,11 +12,11 @@
 #include "api/observer.h"
 #include "proto/event/event.h"
 
-#define LOOK_EVERY (100 * RXW_MS) /* a channel that drew BUSY becomes free by time alone */
+#define CHECK_INTERVAL (100 * RXW_MS) /* a channel that got BUSY becomes free by time alone */
 
 /*
- * With the lock held. Waits for a channel until `end` (UINT64_MAX = for ever) unless told not to;
- * *code: that of an abort meanwhile.
+ * Connection's lock held. Waits for a channel until `end` (UINT64_MAX: no limit), unless
+ * `nonblock`. *code: the code of an abort meanwhile.
  */
 static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, uint64_t *now,
 			int32_t *code)
@@ -34,7 +34,7 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 			return -RXW_ETIMEDOUT;
 		c->channel_waiters++;
 		rxw_cond_wait_until(&c->channel_free, &c->lock,
-				    end < *now + LOOK_EVERY ? end : *now + LOOK_EVERY);
+				    end < *now + CHECK_INTERVAL ? end : *now + CHECK_INTERVAL);
 		c->channel_waiters--;
 		if (c->aborts != aborts) {
 			*code = c->abort_code;
@@ -45,9 +45,12 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 	return 0;
 }
 
-/* When a call that begins now ends by its own deadline or the connection's; UINT64_MAX = never. */
-static uint64_t end_of(const struct rxw_connection *c, const struct rxw_call_options *options,
-		       uint64_t now)
+/*
+ * The time at which a call that begins now ends by its own deadline or the connection's;
+ * UINT64_MAX: never.
+ */
+static uint64_t deadline_of(const struct rxw_connection *c, const struct rxw_call_options *options,
+			    uint64_t now)
 {
 	uint64_t hard = c->p.hard;
 
@@ -56,14 +59,14 @@ static uint64_t end_of(const struct rxw_connection *c, const struct rxw_call_opt
 	return hard ? now + hard : UINT64_MAX;
 }
 
-/* Lock held: a channel is free, or the connection is in error. */
+/* Connection's lock held: a channel is free, or the connection is in error. */
 static int begin_until(struct rxw_connection *c, struct rxw_call *made, uint64_t end, uint64_t now)
 {
 	uint64_t hard = c->p.hard;
 	int r;
 
 	c->p.hard = end == UINT64_MAX ? 0 : end > now ? end - now : 1;
-	rxw_call_ref(made); /* the channel's */
+	rxw_call_ref(made); /* the channel's reference */
 	r = rxw_pconn_begin(&c->p, &made->p, now);
 	c->p.hard = hard;
 	if (r) {
@@ -110,7 +113,7 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 	}
 	now = made->started;
 	rxw_conn_lock(c);
-	end = end_of(c, options, now);
+	end = deadline_of(c, options, now);
 	r = c->released
 		    ? -RXW_ESTATE
 		    : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now, code);
@@ -126,8 +129,8 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 }
 
 /*
- * The application's memory may go once rxw_call_end() returned: no callback may still be running
- * then, but one that is this thread's own.
+ * The application may free its memory once rxw_call_end() has returned. No callback may run then,
+ * except this thread's own.
  */
 static bool runs_elsewhere(const struct rxw_call *call)
 {
@@ -145,7 +148,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	struct rxw_connection *c;
 	struct rxw_effects a;
 	int32_t result;
-	bool wanted, gone;
+	bool waited_for, last;
 
 	if (origin)
 		*origin = RXW_ORIGIN_NONE;
@@ -162,7 +165,8 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 			code = RXW_USER_ABORT;
 	}
 	/*
-	 * A reply that began before the request was whole may yet end with a code of the server's.
+	 * A reply that began before the request was complete may still end with an error of the
+	 * server.
 	 */
 	if (!code && rxw_stream_discard(call) == -RXW_EDEADLK)
 		code = RXW_USER_ABORT;
@@ -183,16 +187,16 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
 	wait_callback(call);
-	wanted = c->channel_waiters > 0;
-	gone = c->released && !c->held;
-	if (gone)
+	waited_for = c->channel_waiters > 0;
+	last = c->released && !c->held;
+	if (last)
 		rxw_conn_ref(c);
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
-	if (wanted)
+	if (waited_for)
 		pthread_cond_broadcast(&c->channel_free);
 	rxw_call_unref(call);
-	if (gone) {
+	if (last) {
 		rxw_conn_release_idle(c);
 		rxw_conn_unref(c);
 	}
@@ -246,7 +250,7 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 		return -RXW_EINVAL;
 	rxw_conn_lock(call->conn);
 	call->events.fd_mask = events;
-	/* The descriptor never blocks: one more than it can count is no loss. */
+	/* The descriptor never blocks. If its counter is full it is readable anyway. */
 	if (rxw_fd_note(call) && write(call->events.fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		r = -RXW_ESYS;
 	rxw_conn_unlock(call->conn);
@@ -266,7 +270,7 @@ unsigned rxw_call_events(rxw_call *call)
 	if (!(events & call->events.fd_mask) && call->events.fd_set) {
 		uint64_t count;
 
-		/* Nothing holds any more: the descriptor goes back to sleep. */
+		/* No event holds any more: make the descriptor unreadable. */
 		if (read(call->events.fd, &count, sizeof(count)) == sizeof(count) ||
 		    errno == EAGAIN)
 			call->events.fd_set = false;
@@ -278,31 +282,31 @@ unsigned rxw_call_events(rxw_call *call)
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 {
 	_Atomic(bool) *left;
-	bool away = false;
+	bool hand_over = false;
 
 	if (!call)
 		return -RXW_EINVAL;
 	left = &call->conn->ep->callbacks_left;
-	rxw_call_ref(call); /* the callback that is waited for may end it */
+	rxw_call_ref(call); /* the callback that this thread waits for may end the call */
 	rxw_conn_lock(call->conn);
 	if (runs_elsewhere(call) && rxw_must_not_wait()) {
 		rxw_conn_unlock(call->conn);
 		rxw_call_unref(call);
 		return -RXW_EDEADLK;
 	}
-	call->events.callback = NULL; /* the one that runs is the last */
+	call->events.callback = NULL; /* no further callback starts after the running one */
 	wait_callback(call);
 	call->events.callback = callback;
 	call->events.arg = arg;
 	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
 		atomic_store_explicit(left, true, memory_order_relaxed);
 	if (callback && rxw_events_now(call) && rxw_callback_note(call)) {
-		away = rxw_callback_seals_bulk(call);
-		if (!away)
+		hand_over = rxw_callback_seals_bulk(call);
+		if (!hand_over)
 			rxw_timer_post_callback(call);
 	}
 	rxw_conn_unlock(call->conn);
-	if (away)
+	if (hand_over)
 		rxw_callback_hand_over(call);
 	rxw_call_unref(call);
 	return 0;

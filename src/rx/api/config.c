@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of tunables: defaults, text in and out, and checks of a structure filled by hand. */
+/* The table of tunables: defaults, conversion from and to text, and range checks. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -14,34 +14,34 @@
 #include "base/addr.h"
 #include "api/config.h"
 
-#define KIB 1024ull
-#define MIB (1024ull * KIB)
-#define GIB (1024ull * MIB)
-#define HOUR 3600000ull
-#define CPU_LIMIT 8192ull /* CPU numbers of a list are below */
+#define KIB	  1024ull
+#define MIB	  (1024ull * KIB)
+#define GIB	  (1024ull * MIB)
+#define HOUR	  3600000ull
+#define CPU_LIMIT 8192ull /* CPU numbers in a list are smaller */
 
 /* How a field is written as text. */
 enum kind {
-	KIND_UINT,     /* unsigned; low..high, and 0 where `zero` says so */
-	KIND_SIZE,     /* size_t; the same with K, M, G */
-	KIND_CHOICE,   /* an enum: index into `words`, which reads "one|two|three" */
-	KIND_CPUS,     /* char[]: a list such as "0-3,8" */
-	KIND_TEXT,     /* char[]: anything that fits */
-	KIND_CLIENTS   /* debug_access and debug_clients together */
+	KIND_UINT,   /* unsigned: low..high, and 0 if `zero` is set */
+	KIND_SIZE,   /* size_t; the same with K, M, G */
+	KIND_CHOICE, /* an enum: index into `words`, which reads "one|two|three" */
+	KIND_CPUS,   /* char[]: a list such as "0-3,8" */
+	KIND_TEXT,   /* char[]: anything that fits */
+	KIND_CLIENTS /* debug_access and debug_clients together */
 };
 
-/* What 0 means where it is allowed outside of low..high. */
-#define ZERO_NO   NULL
+/* The meaning of 0, if it is allowed although outside low..high. */
+#define ZERO_NO	  NULL
 #define ZERO_AUTO "auto"
 #define ZERO_OFF  "off"
 
 struct field {
 	enum kind kind;
-	size_t offset, size;  /* of the member */
-	uint64_t low, high;   /* of numbers; enums: highest value */
-	const char *zero;     /* word for 0, NULL = 0 is not special */
-	const char *words;    /* KIND_CHOICE */
-	uint64_t preset;      /* default of numbers and enums */
+	size_t offset, size; /* of the member */
+	uint64_t low, high;  /* numbers: range; enums: `high` is the highest value */
+	const char *zero;    /* word for 0; NULL: 0 is not special */
+	const char *words;   /* KIND_CHOICE */
+	uint64_t preset;     /* default of numbers and enums */
 };
 
 /*
@@ -49,150 +49,124 @@ struct field {
  * default; help.
  * A word of a choice that `argument` does not show is for tests.
  */
-#define TUNABLES(X)                                                                              \
-	X("listeners", "N|auto", "sockets", "endpoint", UINT, listeners, 1, 64, ZERO_AUTO,       \
-	  NULL, 0,                                                                               \
-	  "sockets and threads that share the port")                                             \
-	X("batch", "N", "datagrams", "endpoint", UINT, batch, 1, 64, ZERO_NO, NULL, 32,          \
-	  "messages per system call, 1 to 64")                                                   \
-	X("gso", "on|off|auto", "", "endpoint", CHOICE, gso, 0, 2, ZERO_NO, "auto|on|off",       \
-	  RXW_AUTO,                                                                              \
-	  "send several datagrams as one message")                                               \
-	X("gro", "on|off|auto", "", "endpoint", CHOICE, gro, 0, 2, ZERO_NO, "auto|on|off",       \
-	  RXW_AUTO,                                                                              \
-	  "receive several datagrams as one message")                                            \
-	X("defer", "on|off|auto", "", "endpoint", CHOICE, defer, 0, 2, ZERO_NO, "auto|on|off",   \
-	  RXW_AUTO,                                                                              \
-	  "let the waiting writer send the window that an ACK opened")                           \
-	X("steer", "cid|hash", "", "endpoint", CHOICE, steer, 0, 2, ZERO_NO, "cid|hash|wrong",   \
-	  RXW_STEER_CID,                                                                         \
-	  "select the socket by connection id or by addresses")                                  \
-	X("io", "auto|mmsg|msg", "", "endpoint", CHOICE, io, 0, 2, ZERO_NO, "auto|mmsg|msg",     \
-	  RXW_IO_AUTO,                                                                           \
-	  "I/O back-end: several messages per system call, or one")                              \
-	X("window", "N", "packets", "endpoint", UINT, window, 1, 255, ZERO_NO, NULL, 255,        \
-	  "maximum packets of a call in flight, 1 to 255")                                       \
-	X("mtu", "N", "bytes", "endpoint", UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,            \
-	  "UDP payload of a packet, 548 to 9000")                                                \
-	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO,     \
-	  NULL, 0,                                                                               \
-	  "receive buffer of each socket")                                                       \
-	X("sndbuf", "SIZE|auto", "bytes", "endpoint", SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,     \
-	  NULL, 0,                                                                               \
-	  "send buffer of each socket")                                                          \
-	X("senders", "N|auto", "threads", "endpoint", UINT, senders, 1, 64, ZERO_AUTO, NULL, 0,  \
-	  "threads that send bulk data at the same time; auto = half the processors")            \
-	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,              \
-	  "processors for the library's threads, for example 0-3,8; empty = all")                \
-	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL,     \
-	  100,                                                                                   \
-	  "polling time of a caller that receives itself; 0 = none")                             \
-	X("poll-us", "N", "microseconds", "endpoint", UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0,  \
-	  "polling time of a listener; uses a processor; 0 = none")                              \
-	X("ack-packets", "N|auto", "packets", "endpoint", UINT, ack_packets, 1, 255, ZERO_AUTO,  \
-	  NULL, 0,                                                                               \
-	  "maximum packets per acknowledgement; auto = a whole batch")                           \
-	X("congestion", "auto|reno|cubic", "", "endpoint", CHOICE, congestion, 0, 2, ZERO_NO,    \
-	  "auto|reno|cubic", RXW_CONGESTION_AUTO,                                                \
-	  "congestion control algorithm; auto = reno")                                           \
-	X("pacing", "on|off|auto", "", "endpoint", CHOICE, pacing, 0, 2, ZERO_NO, "auto|on|off", \
-	  RXW_AUTO,                                                                              \
-	  "pace packets if the round trip takes 1 ms or more; auto = on")                        \
-	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,            \
-	  "auto|on|off", RXW_AUTO,                                                               \
-	  "probe the path for larger packets; auto = off")                                       \
-	X("jumbo", "on|off|auto", "", "endpoint", CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",   \
-	  RXW_AUTO,                                                                              \
-	  "tell peers that they may send jumbograms; auto = off")                                \
-	X("dead-ms", "N", "ms", "call", UINT, dead_ms, 1000, HOUR, ZERO_NO, NULL, 12000,         \
-	  "time after which a silent peer is dead")                                              \
-	X("idle-ms", "N|off", "ms", "call", UINT, idle_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,      \
-	  "time after which a client call without data ends")                                    \
-	X("server-idle-ms", "N|off", "ms", "call", UINT, server_idle_ms, 1, 24 * HOUR,           \
-	  ZERO_OFF, NULL, 60000,                                                                 \
-	  "time after which a server call without data ends")                                    \
-	X("hard-ms", "N|off", "ms", "call", UINT, hard_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,      \
-	  "maximum duration of a client call")                                                   \
-	X("call-memory", "SIZE", "bytes", "call", SIZE, call_memory, 16 * KIB, 64 * GIB,         \
-	  ZERO_NO, NULL, 2 * MIB,                                                                \
-	  "received data queued by one call")                                                    \
-	X("connection-memory", "SIZE", "bytes", "endpoint", SIZE, connection_memory, 16 * KIB,   \
-	  64 * GIB, ZERO_NO, NULL, 8 * MIB,                                                      \
-	  "received data queued by one connection")                                              \
-	X("peer-memory", "SIZE", "bytes", "endpoint", SIZE, peer_memory, 16 * KIB, 64 * GIB,     \
-	  ZERO_NO, NULL, 32 * MIB,                                                               \
-	  "received data queued by one peer")                                                    \
-	X("memory", "SIZE", "bytes", "engine", SIZE, memory, 2 * MIB, 1024 * GIB, ZERO_NO,       \
-	  NULL, 192 * MIB,                                                                       \
-	  "all packet buffers of the engine")                                                    \
-	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO,       \
-	  NULL, 420,                                                                             \
-	  "packets in a send queue before the writer waits")                                     \
-	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,    \
-	  NULL, 50,                                                                              \
-	  "ABORT packets to unvalidated peers; 0 = none")                                        \
-	X("version-rate", "N", "per second", "endpoint", UINT, version_rate, 0, 1000000,         \
-	  ZERO_NO, NULL, 50,                                                                     \
-	  "VERSION and DEBUG answers to other hosts; 0 = none")                                  \
-	X("debug-clients", "CIDR|local|any|off", "", "endpoint", CLIENTS, debug_clients, 0, 0,   \
-	  ZERO_NO, NULL, 0,                                                                      \
-	  "hosts that may query DEBUG statistics; default local")                                \
-	X("unproven-per-host", "N", "connections", "endpoint", UINT, unproven_per_host, 1,       \
-	  1000000, ZERO_NO, NULL, 64,                                                            \
-	  "maximum connections of an unvalidated address")                                       \
-	X("unproven-total", "N", "connections", "endpoint", UINT, unproven_total, 1, 10000000,   \
-	  ZERO_NO, NULL, 8192,                                                                   \
-	  "maximum connections of all unvalidated addresses")                                    \
-	X("workers-min", "N", "threads", "endpoint", UINT, workers_min, 1, 4096, ZERO_NO,        \
-	  NULL, 2,                                                                               \
-	  "minimum number of workers")                                                           \
-	X("workers-max", "N", "threads", "endpoint", UINT, workers_max, 1, 4096, ZERO_NO,        \
-	  NULL, 64,                                                                              \
-	  "maximum number of workers")                                                           \
-	X("queue", "N", "calls", "endpoint", UINT, queue, 0, 1000000, ZERO_NO, NULL, 1024,       \
-	  "maximum calls waiting for a worker; others get BUSY")                                 \
-	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096,           \
-	  ZERO_NO, NULL, 0,                                                                      \
-	  "workers reserved for services with short calls")                                      \
-	X("reserved-peers", "N", "threads", "endpoint", UINT, reserved_peers, 0, 4096,           \
-	  ZERO_NO, NULL, 2,                                                                      \
-	  "workers reserved for clients without a call in progress")                             \
-	X("refusal-nap-us", "N", "microseconds", "endpoint", UINT, refusal_nap_us, 0, 1000,      \
-	  ZERO_NO, NULL, 1000,                                                                   \
-	  "coalescing delay while most calls are refused; 0 = none")                             \
-	X("queue-burst-ms", "N|off", "ms", "endpoint", UINT, queue_burst_ms, 1, 60000, ZERO_OFF, \
-	  NULL, 100,                                                                             \
-	  "time after which a full queue is limited to few calls")                               \
-	X("waiters-max", "N", "threads", "endpoint", UINT, waiters_max, 0, 4096, ZERO_NO, NULL,  \
-	  256,                                                                                   \
-	  "workers blocked on clients that do not count as workers")                             \
-	X("connections-max", "N|off", "connections", "endpoint", UINT, connections_max, 16,       \
-	  16777216, ZERO_OFF, NULL, 262144,                                                      \
-	  "maximum connections of validated addresses; idle ones are removed")                   \
-	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,        \
-	  10000000, ZERO_OFF, NULL, 500,                                                         \
-	  "maximum run time of a short handler; then workers serve it")                          \
-	X("nap-us", "N", "microseconds", "endpoint", UINT, nap_us, 0, 1000, ZERO_NO, NULL, 30,   \
-	  "coalescing delay of a caller that receives bulk data; 0 = none")                      \
-	X("writer-receives", "on|off|auto", "", "endpoint", CHOICE, writer_receives, 0, 2,       \
-	  ZERO_NO, "auto|on|off", RXW_AUTO,                                                      \
-	  "let the only call of a server receive while its writer waits")                        \
-	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,              \
+#define TUNABLES(X)                                                                                \
+	X("listeners", "N|auto", "sockets", "endpoint", UINT, listeners, 1, 64, ZERO_AUTO, NULL,   \
+	  0, "sockets and threads that share the port")                                            \
+	X("batch", "N", "datagrams", "endpoint", UINT, batch, 1, 64, ZERO_NO, NULL, 32,            \
+	  "messages per system call, 1 to 64")                                                     \
+	X("gso", "on|off|auto", "", "endpoint", CHOICE, gso, 0, 2, ZERO_NO, "auto|on|off",         \
+	  RXW_AUTO, "send several datagrams as one message")                                       \
+	X("gro", "on|off|auto", "", "endpoint", CHOICE, gro, 0, 2, ZERO_NO, "auto|on|off",         \
+	  RXW_AUTO, "receive several datagrams as one message")                                    \
+	X("defer", "on|off|auto", "", "endpoint", CHOICE, defer, 0, 2, ZERO_NO, "auto|on|off",     \
+	  RXW_AUTO, "let the waiting writer send the window that an ACK opened")                   \
+	X("steer", "cid|hash", "", "endpoint", CHOICE, steer, 0, 2, ZERO_NO, "cid|hash|wrong",     \
+	  RXW_STEER_CID, "select the socket by connection id or by addresses")                     \
+	X("io", "auto|mmsg|msg", "", "endpoint", CHOICE, io, 0, 2, ZERO_NO, "auto|mmsg|msg",       \
+	  RXW_IO_AUTO, "I/O back-end: several messages per system call, or one")                   \
+	X("window", "N", "packets", "endpoint", UINT, window, 1, 255, ZERO_NO, NULL, 255,          \
+	  "maximum packets of a call in flight, 1 to 255")                                         \
+	X("mtu", "N", "bytes", "endpoint", UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,              \
+	  "UDP payload of a packet, 548 to 9000")                                                  \
+	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO, NULL, \
+	  0, "receive buffer of each socket")                                                      \
+	X("sndbuf", "SIZE|auto", "bytes", "endpoint", SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO, NULL, \
+	  0, "send buffer of each socket")                                                         \
+	X("senders", "N|auto", "threads", "endpoint", UINT, senders, 1, 64, ZERO_AUTO, NULL, 0,    \
+	  "threads that send bulk data at the same time; auto = half the processors")              \
+	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,                \
+	  "processors for the library's threads, for example 0-3,8; empty = all")                  \
+	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL, 100,  \
+	  "polling time of a caller that receives itself; 0 = none")                               \
+	X("poll-us", "N", "microseconds", "endpoint", UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0,    \
+	  "polling time of a listener; uses a processor; 0 = none")                                \
+	X("ack-packets", "N|auto", "packets", "endpoint", UINT, ack_packets, 1, 255, ZERO_AUTO,    \
+	  NULL, 0, "maximum packets per acknowledgement; auto = a whole batch")                    \
+	X("congestion", "auto|reno|cubic", "", "endpoint", CHOICE, congestion, 0, 2, ZERO_NO,      \
+	  "auto|reno|cubic", RXW_CONGESTION_AUTO, "congestion control algorithm; auto = reno")     \
+	X("pacing", "on|off|auto", "", "endpoint", CHOICE, pacing, 0, 2, ZERO_NO, "auto|on|off",   \
+	  RXW_AUTO, "pace packets if the round trip takes 1 ms or more; auto = on")                \
+	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,              \
+	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = off")                \
+	X("jumbo", "on|off|auto", "", "endpoint", CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",     \
+	  RXW_AUTO, "tell peers that they may send jumbograms; auto = off")                        \
+	X("dead-ms", "N", "ms", "call", UINT, dead_ms, 1000, HOUR, ZERO_NO, NULL, 12000,           \
+	  "time after which a silent peer is dead")                                                \
+	X("idle-ms", "N|off", "ms", "call", UINT, idle_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,        \
+	  "time after which a client call without data ends")                                      \
+	X("server-idle-ms", "N|off", "ms", "call", UINT, server_idle_ms, 1, 24 * HOUR, ZERO_OFF,   \
+	  NULL, 60000, "time after which a server call without data ends")                         \
+	X("hard-ms", "N|off", "ms", "call", UINT, hard_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,        \
+	  "maximum duration of a client call")                                                     \
+	X("call-memory", "SIZE", "bytes", "call", SIZE, call_memory, 16 * KIB, 64 * GIB, ZERO_NO,  \
+	  NULL, 2 * MIB, "received data queued by one call")                                       \
+	X("connection-memory", "SIZE", "bytes", "endpoint", SIZE, connection_memory, 16 * KIB,     \
+	  64 * GIB, ZERO_NO, NULL, 8 * MIB, "received data queued by one connection")              \
+	X("peer-memory", "SIZE", "bytes", "endpoint", SIZE, peer_memory, 16 * KIB, 64 * GIB,       \
+	  ZERO_NO, NULL, 32 * MIB, "received data queued by one peer")                             \
+	X("memory", "SIZE", "bytes", "engine", SIZE, memory, 2 * MIB, 1024 * GIB, ZERO_NO, NULL,   \
+	  192 * MIB, "all packet buffers of the engine")                                           \
+	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO, NULL,   \
+	  420, "packets in a send queue before the writer waits")                                  \
+	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,      \
+	  NULL, 50, "ABORT packets to unvalidated peers; 0 = none")                                \
+	X("version-rate", "N", "per second", "endpoint", UINT, version_rate, 0, 1000000, ZERO_NO,  \
+	  NULL, 50, "VERSION and DEBUG answers to other hosts; 0 = none")                          \
+	X("debug-clients", "CIDR|local|any|off", "", "endpoint", CLIENTS, debug_clients, 0, 0,     \
+	  ZERO_NO, NULL, 0, "hosts that may query DEBUG statistics; default local")                \
+	X("unproven-per-host", "N", "connections", "endpoint", UINT, unproven_per_host, 1,         \
+	  1000000, ZERO_NO, NULL, 64, "maximum connections of an unvalidated address")             \
+	X("unproven-total", "N", "connections", "endpoint", UINT, unproven_total, 1, 10000000,     \
+	  ZERO_NO, NULL, 8192, "maximum connections of all unvalidated addresses")                 \
+	X("workers-min", "N", "threads", "endpoint", UINT, workers_min, 1, 4096, ZERO_NO, NULL, 2, \
+	  "minimum number of workers")                                                             \
+	X("workers-max", "N", "threads", "endpoint", UINT, workers_max, 1, 4096, ZERO_NO, NULL,    \
+	  64, "maximum number of workers")                                                         \
+	X("queue", "N", "calls", "endpoint", UINT, queue, 0, 1000000, ZERO_NO, NULL, 1024,         \
+	  "maximum calls waiting for a worker; others get BUSY")                                   \
+	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096, ZERO_NO,    \
+	  NULL, 0, "workers reserved for services with short calls")                               \
+	X("reserved-peers", "N", "threads", "endpoint", UINT, reserved_peers, 0, 4096, ZERO_NO,    \
+	  NULL, 2, "workers reserved for clients without a call in progress")                      \
+	X("refusal-nap-us", "N", "microseconds", "endpoint", UINT, refusal_nap_us, 0, 1000,        \
+	  ZERO_NO, NULL, 1000, "coalescing delay while most calls are refused; 0 = none")          \
+	X("queue-burst-ms", "N|off", "ms", "endpoint", UINT, queue_burst_ms, 1, 60000, ZERO_OFF,   \
+	  NULL, 100, "time after which a full queue is limited to few calls")                      \
+	X("waiters-max", "N", "threads", "endpoint", UINT, waiters_max, 0, 4096, ZERO_NO, NULL,    \
+	  256, "workers blocked on clients that do not count as workers")                          \
+	X("connections-max", "N|off", "connections", "endpoint", UINT, connections_max, 16,        \
+	  16777216, ZERO_OFF, NULL, 262144,                                                        \
+	  "maximum connections of validated addresses; idle ones are removed")                     \
+	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,          \
+	  10000000, ZERO_OFF, NULL, 500,                                                           \
+	  "maximum run time of a short handler; then workers serve it")                            \
+	X("nap-us", "N", "microseconds", "endpoint", UINT, nap_us, 0, 1000, ZERO_NO, NULL, 30,     \
+	  "coalescing delay of a caller that receives bulk data; 0 = none")                        \
+	X("writer-receives", "on|off|auto", "", "endpoint", CHOICE, writer_receives, 0, 2,         \
+	  ZERO_NO, "auto|on|off", RXW_AUTO,                                                        \
+	  "let the only call of a server receive while its writer waits")                          \
+	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,                \
 	  "tests only: inject send errors, for example gso:EIO@100")
 
 #define MEMBER_SIZE(member) sizeof(((struct rxw_config *)0)->member)
 
 static const struct rxw_option options[] = {
 #define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help) \
-	{ name, argument, unit, scope, help },
+	{name, argument, unit, scope, help},
 	TUNABLES(X)
 #undef X
 };
 
 static const struct field fields[] = {
-#define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help)         \
-	{ KIND_##kind, offsetof(struct rxw_config, member), MEMBER_SIZE(member), low, high, zero, \
-	  words, preset },
+#define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help) \
+	{KIND_##kind,                                                                      \
+	 offsetof(struct rxw_config, member),                                              \
+	 MEMBER_SIZE(member),                                                              \
+	 low,                                                                              \
+	 high,                                                                             \
+	 zero,                                                                             \
+	 words,                                                                            \
+	 preset},
 	TUNABLES(X)
 #undef X
 };
@@ -223,7 +197,7 @@ static uint64_t load(const struct rxw_config *c, const struct field *f)
 		memcpy(&s, at, sizeof(s));
 		return s;
 	}
-	/* unsigned, or an enumeration: all of this library's have its size */
+	/* unsigned, or an enum: all of this library's enums have the same size */
 	memcpy(&u, at, sizeof(u));
 	return u;
 }
@@ -257,9 +231,9 @@ static bool in_range(const struct field *f, uint64_t value)
 
 /* ---- text of values ---- */
 
-static void say(char *message, size_t size, const char *format, ...)
+static void put_message(char *message, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void say(char *message, size_t size, const char *format, ...)
+static void put_message(char *message, size_t size, const char *format, ...)
 {
 	va_list args;
 
@@ -270,7 +244,7 @@ static void say(char *message, size_t size, const char *format, ...)
 	va_end(args);
 }
 
-/* Digits alone, or with one of K, M, G where `suffix`; the whole text. */
+/* Digits, with one of K, M, G if `suffix`; nothing else. */
 static bool parse_number(const char *text, bool suffix, uint64_t *value)
 {
 	uint64_t v = 0;
@@ -287,10 +261,20 @@ static bool parse_number(const char *text, bool suffix, uint64_t *value)
 	}
 	if (suffix && *text) {
 		switch (*text++) {
-		case 'k': case 'K': shift = 10; break;
-		case 'm': case 'M': shift = 20; break;
-		case 'g': case 'G': shift = 30; break;
-		default: return false;
+		case 'k':
+		case 'K':
+			shift = 10;
+			break;
+		case 'm':
+		case 'M':
+			shift = 20;
+			break;
+		case 'g':
+		case 'G':
+			shift = 30;
+			break;
+		default:
+			return false;
 		}
 	}
 	if (*text || v > UINT64_MAX >> shift)
@@ -299,7 +283,7 @@ static bool parse_number(const char *text, bool suffix, uint64_t *value)
 	return true;
 }
 
-/* One CPU number at *text; moves it on. */
+/* Parses a CPU number and advances *text. */
 static bool cpu_number(const char **text, uint64_t *cpu)
 {
 	const char *t = *text;
@@ -363,11 +347,11 @@ static size_t word_at(const char *words, uint64_t index, const char **word)
 	return strcspn(words, "|");
 }
 
-/* What a number may be: "a whole number from 1 to 255 (packets)". */
+/* Describes the valid numbers: "a whole number from 1 to 255 (packets)". */
 static void describe(const struct field *f, const char *unit, char *text, size_t size)
 {
 	static const char suffix[] = " KMG";
-	uint64_t v[2] = { f->low, highest(f) };
+	uint64_t v[2] = {f->low, highest(f)};
 	const char *comma = f->zero ? ", or " : "", *zero = f->zero ? f->zero : "";
 	char bound[2][24];
 
@@ -389,7 +373,7 @@ static void describe(const struct field *f, const char *unit, char *text, size_t
 
 /* ---- the functions ---- */
 
-/* Names are equal when "_" and "-" are taken as the same. */
+/* In names "_" and "-" are equivalent. */
 static const struct field *find(const char *name)
 {
 	for (size_t i = 0; i < FIELDS; i++) {
@@ -416,7 +400,7 @@ void rxw_config_init(struct rxw_config *config, size_t size)
 		if (is_number(&fields[i]))
 			store(&c, &fields[i], fields[i].preset);
 	c.size = size;
-	/* What the caller has and this library does not know stays zero: "not set". */
+	/* Fields that this library does not know stay zero, which means "not set". */
 	memset(config, 0, size);
 	memcpy(config, &c, size < sizeof(c) ? size : sizeof(c));
 }
@@ -510,7 +494,7 @@ static void explain(const struct field *f, const char *value, char *message, siz
 		snprintf(allowed, sizeof(allowed), "a text of at most %zu bytes", f->size - 1);
 		break;
 	}
-	say(message, size, "%s: \"%.64s\" is not %s", o->name, value, allowed);
+	put_message(message, size, "%s: \"%.64s\" is not %s", o->name, value, allowed);
 }
 
 int rxw_config_set(struct rxw_config *config, const char *name, const char *value, char *message,
@@ -522,17 +506,18 @@ int rxw_config_set(struct rxw_config *config, const char *name, const char *valu
 	if (message && message_size)
 		*message = 0;
 	if (!config || !name || !value) {
-		say(message, message_size, "no configuration, name or value was given");
+		put_message(message, message_size, "no configuration, name or value was given");
 		return -RXW_EINVAL;
 	}
 	f = find(name);
 	if (!f) {
-		say(message, message_size, "%.64s: there is no option of this name", name);
+		put_message(message, message_size, "%.64s: there is no option of this name", name);
 		return -RXW_ENAME;
 	}
 	if (!has_member(config, f)) {
-		say(message, message_size,
-		    "%s: this program was built for an older library without this option", name);
+		put_message(message, message_size,
+			    "%s: this program was built for an older library without this option",
+			    name);
 		return -RXW_ENAME;
 	}
 	rc = set_field(config, f, value);
@@ -575,7 +560,7 @@ int rxw_config_get(const struct rxw_config *config, const char *name, char *text
 	return (int)length;
 }
 
-/* Fields set by hand must pass what the parser demands. */
+/* Fields set directly must be in the range that the parser enforces. */
 static bool field_good(const struct rxw_config *c, const struct field *f)
 {
 	const char *text = (const char *)c + f->offset;
@@ -605,7 +590,9 @@ int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
 	for (size_t i = 0; i < FIELDS; i++) {
 		const struct field *f = &fields[i];
 
-		/* "0 = default" of the memory sizes; a member cut in two by `size` is not there */
+		/*
+		 * 0 means the default of memory sizes; a member that `size` cuts in two is missing
+		 */
 		if (f->kind == KIND_SIZE && !load(full, f))
 			store(full, f, f->preset);
 		if (f->offset + f->size > from->size && f->offset < from->size) {

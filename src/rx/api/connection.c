@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Client connections as applications hold them. */
+/* The public functions of client connections. */
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
@@ -7,8 +7,8 @@
 
 #define CID_TRIES 64
 
-/* In the table of its endpoint, unless a live connection there has its id, by an older epoch. */
-static int enter_table(struct rxw_connection *c)
+/* Inserts it into the table, unless a live connection there has the same id from an older epoch. */
+static int insert(struct rxw_connection *c)
 {
 	struct rxw_shard *t = &c->ep->shard[c->table];
 	int r;
@@ -50,8 +50,8 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 				    (cid >> 2) % endpoint->shard_count, &error);
 		if (!c)
 			return error;
-		rxw_conn_ref(c); /* one for the table, one for the application */
-		r = enter_table(c);
+		rxw_conn_ref(c); /* one reference for the table, one for the application */
+		r = insert(c);
 		if (r) {
 			rxw_conn_unref(c);
 			rxw_conn_unref(c);

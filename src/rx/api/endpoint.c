@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: binding a port, starting its shards, stopping with grace. */
+/* The public functions of endpoints: binding a port, starting shards, stopping gracefully. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,39 +14,41 @@
 #include "engine/trace/trace.h"
 #include "api/config.h"
 
-#define LOCAL_ANSWERS	   10000 /* per second: programs that list all connections ask one by one */
+#define LOCAL_ANSWERS \
+	10000 /* a second: programs that list all connections send a request for each */
 #define MAX_AUTO_LISTENERS 8
 #define SOURCE_TEXT	   "rxwire"
 #define AUTO_RCVBUF \
-	(32u << 20) /* 100 streams of a full window; memory is used only while packets wait */
+	(32u        \
+	 << 20) /* 100 streams with a full window; memory is used only while packets are queued */
 #define AUTO_SNDBUF (4u << 20)
-/* Kernel memory that a full packet costs while it waits: alone, and in a train. */
+/* Kernel memory of a full packet in a socket's queue: alone, and in a train. */
 #define TRUE_SIZE	2304u
 #define TRUE_SIZE_TRAIN 1700u
 
 static unsigned listeners_of(const struct rxw_config *config, bool server)
 {
-	long cores;
+	long cpus;
 
 	if (config->listeners)
 		return config->listeners;
 	if (!server)
 		return 1;
-	cores = sysconf(_SC_NPROCESSORS_ONLN);
-	if (cores < 1)
-		cores = 1;
-	return cores > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : (unsigned)cores;
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	if (cpus < 1)
+		cpus = 1;
+	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : (unsigned)cpus;
 }
 
-/* Half of the processors: the others copy, receive, and run the application. */
+/* Half of the CPUs: the others copy, receive, and run the application. */
 static unsigned senders_of(const struct rxw_config *config)
 {
-	long cores;
+	long cpus;
 
 	if (config->senders)
 		return config->senders;
-	cores = sysconf(_SC_NPROCESSORS_ONLN);
-	return cores > 3 ? (unsigned)cores / 2 : 1;
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	return cpus > 3 ? (unsigned)cpus / 2 : 1;
 }
 
 static void set_params(struct rxw_endpoint *ep)
@@ -68,7 +70,7 @@ static void set_params(struct rxw_endpoint *ep)
 	p->conn_memory = c->connection_memory;
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = c->sendq_packets;
-	/* A window in flight and one ready when the writer is woken: it is needed in time. */
+	/* A window in flight and one ready when the writer is woken keep the network busy. */
 	p->sendq_low = c->sendq_packets * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
@@ -83,7 +85,7 @@ static void log_io(void *arg, int level, const char *line)
 	rxw_log(arg, (enum rxw_log_level)level, "%s", line);
 }
 
-/* What the windows advertised on the sockets may add up to, by what the kernel granted. */
+/* The sum that advertised windows may reach, from the receive buffers that the kernel granted. */
 static uint32_t room_packets(const struct rxw_io_group *g)
 {
 	uint64_t room = 0;
@@ -127,7 +129,7 @@ static int start(struct rxw_endpoint *ep)
 
 	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
 	ep->strangers = rxw_unvalidated_create(ep->engine->key, ep->config.unproven_per_host,
-					     ep->config.unproven_total);
+					       ep->config.unproven_total);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
 	if (!ep->peers || !ep->strangers || !ep->shard)
 		return -RXW_ENOMEM;
@@ -170,7 +172,7 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 	return r;
 }
 
-/* Calls that somebody queued for sending and nobody sent. */
+/* Drops the references of calls that are still queued for transmission. */
 static void drain_send_queue(struct rxw_shard *s)
 {
 	struct rxw_call *call = s->tx.head, *next;
@@ -190,7 +192,7 @@ static void remove_connections(struct rxw_endpoint *ep)
 
 		if (s->ep)
 			rxw_unvalidated_forget_all(s);
-		/* Nobody enters any more: slots that were found empty stay so. */
+		/* No connection is added any more, so empty slots stay empty. */
 		for (unsigned k = 0;;) {
 			struct rxw_connection *c = NULL;
 
@@ -319,10 +321,10 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 }
 
 /*
- * Connection's lock held: calls in progress. Those that the application has made are over when they
- * are in error, too: it is told, and ends them when it likes.
+ * Connection's lock held: has it calls in progress? An application's call that failed does not
+ * count: it was told, and may end the call when it likes.
  */
-static bool busy(struct rxw_connection *c)
+static bool is_busy(struct rxw_connection *c)
 {
 	if (!c->p.client)
 		return !rxw_pconn_idle(&c->p);
@@ -351,10 +353,11 @@ static void end_calls(struct rxw_connection *c)
 	rxw_dispatch(&a);
 }
 
-#define AT_ONCE 64
+#define ABORT_MAX 64
 
 /*
- * Connections with a call in progress; with `abort` at most AT_ONCE of a shard are told and ended.
+ * Counts connections with calls in progress. With `abort`, at most ABORT_MAX of each shard are
+ * aborted.
  */
 static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 {
@@ -362,7 +365,7 @@ static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
-		struct rxw_connection *found[AT_ONCE];
+		struct rxw_connection *found[ABORT_MAX];
 		unsigned n = 0;
 
 		rxw_table_lock(s);
@@ -373,12 +376,13 @@ static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 				bool works;
 
 				rxw_conn_lock(c);
-				works = busy(c);
-				if (works && c->channel_waiters) /* they learn that it stops */
+				works = is_busy(c);
+				if (works &&
+				    c->channel_waiters) /* the callers see that the endpoint stops */
 					pthread_cond_broadcast(&c->channel_free);
 				rxw_conn_unlock(c);
 				count += works;
-				if (works && abort && n < AT_ONCE) {
+				if (works && abort && n < ABORT_MAX) {
 					rxw_conn_ref(c);
 					found[n++] = c;
 				}
@@ -399,7 +403,7 @@ static void pause_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-#define GRACE (RXW_SEC / 4) /* for calls that were aborted, and for their handlers */
+#define GRACE (RXW_SEC / 4) /* for aborted calls and their handlers */
 
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 {
@@ -432,7 +436,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	return -RXW_ETIMEDOUT;
 }
 
-/* Connections that the application has not given back, or whose calls it still holds. */
+/* Has the application unreleased connections or unended calls? */
 static bool in_use(struct rxw_endpoint *ep)
 {
 	bool used = false;
@@ -467,7 +471,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 		return -RXW_ESTATE;
 	if (!atomic_load(&endpoint->stopping))
 		rxw_endpoint_stop(endpoint, 0);
-	/* They use what is freed here. */
+	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
 	e = endpoint->engine;
 	tear_down(endpoint);

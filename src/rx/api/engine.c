@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Engines: the memory and the identity that endpoints share. */
+/* Engines: the memory and the connection ids that endpoints share. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "engine/objects.h"
 #include "api/config.h"
 
-/* Lock held, or nobody else there. 0 or -RXW_ESYS. */
+/* Engine's lock held, or no other thread knows it. 0 or -RXW_ESYS. */
 static int draw_epoch(struct rxw_engine *e)
 {
 	if (rxw_random(&e->epoch, sizeof(e->epoch)) || rxw_random(e->order, sizeof(e->order)))
@@ -36,26 +36,26 @@ int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
 	return r;
 }
 
-static unsigned processors(void)
+static unsigned cpus(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return n > 0 ? (unsigned)n : 1;
 }
 
-/* Half of the processors: each that looks may keep one from those that it waits for. */
+/* Half of the CPUs: each polling caller may keep one from the threads that it waits for. */
 static unsigned pollers_max(void)
 {
-	return processors() > 3 ? processors() / 2 : 1;
+	return cpus() > 3 ? cpus() / 2 : 1;
 }
 
 /*
- * A part for each processor, but of 8 MiB at least, for each leases some; all together keep no more
- * idle than a few of them would need.
+ * One part of the pool for each CPU, of at least 8 MiB, since each leases some. Together they keep
+ * no more idle buffers than a few CPUs need.
  */
 static struct rxw_pool *make_pool(struct rxw_budget *memory)
 {
-	unsigned parts = processors() < RXW_POOL_STRIPES ? processors() : RXW_POOL_STRIPES;
+	unsigned parts = cpus() < RXW_POOL_STRIPES ? cpus() : RXW_POOL_STRIPES;
 
 	if (parts > memory->limit >> 23)
 		parts = memory->limit >> 23 ? (unsigned)(memory->limit >> 23) : 1;

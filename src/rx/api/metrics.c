@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of endpoints in the text format of Prometheus. */
+/* Metrics of endpoints in the text format of Prometheus. */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 
 #define FIRST_ROOM 16384u
 
-/* Text that grows. */
+/* A growing text. */
 struct text {
 	char *at;
 	size_t used, room;
-	bool failed; /* no memory: what is there is cut */
+	bool failed; /* no memory: the text is incomplete */
 };
 
-/* One endpoint and what it said. */
+/* An endpoint and its statistics. */
 struct subject {
 	rxw_endpoint *endpoint;
 	char name[72]; /* "127.0.0.1:7009" */
@@ -63,10 +63,14 @@ struct metric {
 	bool wide; /* uint64_t, else uint32_t */
 };
 
-#define COUNT64(member, text) \
-	{"rxwire_" #member "_total", text, offsetof(struct rxw_stats, member), true}
-#define GAUGE32(member, text) \
-	{"rxwire_" #member, text, offsetof(struct rxw_stats, member), false}
+#define COUNT64(member, text)                                                              \
+	{                                                                                  \
+		"rxwire_" #member "_total", text, offsetof(struct rxw_stats, member), true \
+	}
+#define GAUGE32(member, text)                                                      \
+	{                                                                          \
+		"rxwire_" #member, text, offsetof(struct rxw_stats, member), false \
+	}
 
 static const struct metric counters[] = {
 	COUNT64(retransmitted, "DATA packets retransmitted."),
@@ -145,26 +149,28 @@ static void put_plain(struct text *t, const struct metric *m, const char *type,
 		put(t, "%s{endpoint=\"%s\"} %llu\n", m->name, s[i].name, value_of(&s[i], m));
 }
 
-/* Two members of one family, told apart by a label. */
+/* Two metrics of one family that differ in a label. */
 struct pair {
 	const char *name, *help, *label, *first, *second;
 	size_t offset_first, offset_second;
 };
-#define PAIR(name, help, label, a, b, text_a, text_b)                                       \
-	{name, help, label, text_a, text_b, offsetof(struct rxw_stats, a),                  \
-	 offsetof(struct rxw_stats, b)}
+#define PAIR(name, help, label, a, b, text_a, text_b)                             \
+	{                                                                         \
+		name, help, label, text_a, text_b, offsetof(struct rxw_stats, a), \
+			offsetof(struct rxw_stats, b)                             \
+	}
 
 static const struct pair pairs[] = {
 	PAIR("rxwire_datagrams_total", "UDP datagrams.", "direction", datagrams_received,
 	     datagrams_sent, "received", "sent"),
 	PAIR("rxwire_bytes_total", "Bytes of UDP payload.", "direction", bytes_received, bytes_sent,
 	     "received", "sent"),
-	PAIR("rxwire_windows_total", "Windows opened by an acknowledgement, by the thread that "
-				     "sent the data.",
+	PAIR("rxwire_windows_total",
+	     "Windows opened by an acknowledgement, by the thread that "
+	     "sent the data.",
 	     "sent_by", windows_by_writer, windows_by_receiver, "writer", "receiver"),
 	PAIR("rxwire_handlers_total", "Calls served, by the thread that ran the handler.", "on",
-	     handlers_short,
-	     handlers_worker, "receiver", "worker"),
+	     handlers_short, handlers_worker, "receiver", "worker"),
 };
 
 static void put_pair(struct text *t, const struct pair *p, const struct subject *s, size_t count)
@@ -182,7 +188,7 @@ static void put_pair(struct text *t, const struct pair *p, const struct subject 
 }
 
 static const char *const type_names[14] = {
-	[1] = "data", [2] = "ack", [3] = "busy", [4] = "abort", [5] = "ackall",
+	[1] = "data",	   [2] = "ack",	     [3] = "busy",  [4] = "abort",    [5] = "ackall",
 	[6] = "challenge", [7] = "response", [8] = "debug", [13] = "version",
 };
 
@@ -193,12 +199,14 @@ static void put_packets(struct text *t, const struct subject *s, size_t count)
 		for (unsigned k = 0; k < LENGTH(type_names); k++) {
 			if (!type_names[k])
 				continue;
-			put(t, "rxwire_packets_total{endpoint=\"%s\",direction=\"received\","
-			       "type=\"%s\"} %llu\n",
+			put(t,
+			    "rxwire_packets_total{endpoint=\"%s\",direction=\"received\","
+			    "type=\"%s\"} %llu\n",
 			    s[i].name, type_names[k],
 			    (unsigned long long)s[i].stats.packets_received[k]);
-			put(t, "rxwire_packets_total{endpoint=\"%s\",direction=\"sent\","
-			       "type=\"%s\"} %llu\n",
+			put(t,
+			    "rxwire_packets_total{endpoint=\"%s\",direction=\"sent\","
+			    "type=\"%s\"} %llu\n",
 			    s[i].name, type_names[k],
 			    (unsigned long long)s[i].stats.packets_sent[k]);
 		}
@@ -230,7 +238,7 @@ static void put_causes(struct text *t, const struct subject *s, size_t count)
 	}
 }
 
-/* Nanoseconds as seconds, exactly, and in every locale with a point. */
+/* Nanoseconds as exact seconds, with a point in every locale. */
 static const char *seconds(uint64_t ns, char text[32])
 {
 	snprintf(text, 32, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
@@ -238,7 +246,7 @@ static const char *seconds(uint64_t ns, char text[32])
 	return text;
 }
 
-/* Calls that ended well, by how long they took. */
+/* Successful calls, by duration. */
 static void put_latency(struct text *t, const struct subject *s, size_t count)
 {
 	static const char name[] = "rxwire_call_duration_seconds";
@@ -256,28 +264,29 @@ static void put_latency(struct text *t, const struct subject *s, size_t count)
 			for (unsigned b = 0; b + 1 < RXW_LATENCY_SLOTS; b++) {
 				sum += l->slot[b];
 				put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"%s\"} %llu\n",
-				    name, s[i].name, role[k],
-				    seconds(rxw_latency_bound(b), text), sum);
+				    name, s[i].name, role[k], seconds(rxw_latency_bound(b), text),
+				    sum);
 			}
 			sum += l->slot[RXW_LATENCY_SLOTS - 1];
 			put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"+Inf\"} %llu\n", name,
 			    s[i].name, role[k], sum);
-			put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %s\n", name, s[i].name,
-			    role[k], seconds(l->sum, text));
+			put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %s\n", name, s[i].name, role[k],
+			    seconds(l->sum, text));
 			put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name, s[i].name,
 			    role[k], sum);
 		}
 }
 
-/* What stands beside the counters: what is in effect, and memory. */
-static void put_rest(struct text *t, const struct subject *s, size_t count)
+/* Everything but counters: the effective configuration, and memory. */
+static void put_info(struct text *t, const struct subject *s, size_t count)
 {
 	head(t, "rxwire_build_info", "gauge", "1, with the version as a label.");
 	put(t, "rxwire_build_info{version=\"%s\"} 1\n", rxw_version());
 	head(t, "rxwire_endpoint_info", "gauge", "1, with what is in effect as labels.");
 	for (size_t i = 0; i < count; i++)
-		put(t, "rxwire_endpoint_info{endpoint=\"%s\",io=\"%s\",listeners=\"%u\",window=\"%u\","
-		       "mtu=\"%u\",gso=\"%d\",gro=\"%d\"} 1\n",
+		put(t,
+		    "rxwire_endpoint_info{endpoint=\"%s\",io=\"%s\",listeners=\"%u\",window=\"%u\","
+		    "mtu=\"%u\",gso=\"%d\",gro=\"%d\"} 1\n",
 		    s[i].name, s[i].effective.io, s[i].effective.listeners, s[i].effective.window,
 		    s[i].effective.mtu, s[i].effective.gso, s[i].effective.gro);
 	head(t, "rxwire_pinned_bytes", "gauge", "Receive buffers held by queues.");
@@ -291,13 +300,15 @@ static void put_rest(struct text *t, const struct subject *s, size_t count)
 		put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"sent\"} %zu\n",
 		    s[i].name, s[i].effective.sndbuf);
 	}
-	head(t, "rxwire_memory_bytes", "gauge", "Packet memory in use by the engine of the "
-						"endpoint.");
+	head(t, "rxwire_memory_bytes", "gauge",
+	     "Packet memory in use by the engine of the "
+	     "endpoint.");
 	for (size_t i = 0; i < count; i++)
 		put(t, "rxwire_memory_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
 		    (long long)atomic_load(&s[i].endpoint->engine->memory.used));
-	head(t, "rxwire_memory_limit_bytes", "gauge", "Limit of the packet memory of that "
-						      "engine.");
+	head(t, "rxwire_memory_limit_bytes", "gauge",
+	     "Limit of the packet memory of that "
+	     "engine.");
 	for (size_t i = 0; i < count; i++)
 		put(t, "rxwire_memory_limit_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
 		    (long long)s[i].endpoint->engine->memory.limit);
@@ -319,11 +330,11 @@ static void name_endpoint(struct subject *s)
 	else
 		inet_ntop(AF_INET, &((struct sockaddr_in *)&sa)->sin_addr, host, sizeof(host));
 	snprintf(s->name, sizeof(s->name), six ? "[%s]:%u" : "%s:%u", host,
-		 ntohs(six ? ((struct sockaddr_in6 *)&sa)->sin6_port :
-			     ((struct sockaddr_in *)&sa)->sin_port));
+		 ntohs(six ? ((struct sockaddr_in6 *)&sa)->sin6_port
+			   : ((struct sockaddr_in *)&sa)->sin_port));
 }
 
-static void look_at(struct subject *s)
+static void read_stats(struct subject *s)
 {
 	const struct rxw_endpoint *ep = s->endpoint;
 
@@ -353,9 +364,9 @@ int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 		return -RXW_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		s[i].endpoint = endpoints[i];
-		look_at(&s[i]);
+		read_stats(&s[i]);
 	}
-	put_rest(&t, s, count);
+	put_info(&t, s, count);
 	for (size_t i = 0; i < LENGTH(gauges); i++)
 		put_plain(&t, &gauges[i], "gauge", s, count);
 	for (size_t i = 0; i < LENGTH(counters); i++)

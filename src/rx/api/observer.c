@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What procedure calls need beyond the public headers: who is told of them, and why none
- * can begin. */
+/* Internal functions for generated stubs: the observer, and why a call could not begin. */
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "api/observer.h"

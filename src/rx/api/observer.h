@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What procedure calls need of calls and connections beyond the public headers. */
+/* Internal functions for generated stubs, beyond the public headers. */
 #ifndef RXW_FACE_OBSERVER_H
 #define RXW_FACE_OBSERVER_H
 
@@ -7,24 +7,24 @@
 
 struct rxw_observed {
 	const struct rxw_rpc_observer *observer;
-	uint64_t started_ns;	 /* monotonic: begun, or its first packet came */
-	uint64_t written, taken; /* bytes of the streams, as the application moved them */
+	uint64_t started_ns;	 /* monotonic: when it began, or its first packet arrived */
+	uint64_t written, taken; /* bytes that the application wrote and read */
 };
 
 /*
- * False, and nothing else is done, if nobody observes the endpoint. For the thread that reads and
- * writes the call.
+ * Returns false, and does nothing else, if the endpoint has no observer. For the thread that reads
+ * and writes the call.
  */
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed);
 
 /*
- * As rxw_call_begin(). Of -RXW_ECALL *code says why: what the connection failed with, or the code
- * of rxw_connection_abort().
+ * Like rxw_call_begin(). For -RXW_ECALL *code is the error of the connection, or the code of
+ * rxw_connection_abort().
  */
 int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		       rxw_call **call, int32_t *code);
 
-/* This thread is in a callback or a short handler, and must wait for nothing. */
+/* Is this thread in a callback or a short handler, and must not block? */
 bool rxw_must_not_wait(void);
 
 #endif

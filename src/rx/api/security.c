@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Security classes of the application: their table, their references, the identities they give. */
+/* The public functions of security classes: creation and identities. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/objects.h"
 #include "engine/lock.h"
 
-/* Sealing without verifying, or one side of an exchange: no peer could talk to that. */
+/*
+ * A class that seals but does not verify, or has one side of an exchange only, is incomplete: no
+ * peer could talk to it.
+ */
 static bool complete(const struct rxw_security_class *k)
 {
 	return !k->seal == !k->verify && !k->challenge == !k->check_response;

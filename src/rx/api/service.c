@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Services: what an endpoint offers under a service id. */
+/* The public functions of services. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +16,14 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *gi
 	unsigned n;
 	int r = 0;
 
-	/* A program of an older day has a shorter structure; the rest takes its defaults, 0. */
+	/*
+	 * A program compiled against an older header has a shorter structure. The missing fields
+	 * default to 0.
+	 */
 	if (!endpoint || !given || given->size < offsetof(struct rxw_service_options, level_min))
 		return -RXW_EINVAL;
 	memcpy(&known, given, given->size < sizeof(known) ? given->size : sizeof(known));
-	if (!options->id ||
-	    !options->handler || (options->security_count && !options->security) ||
+	if (!options->id || !options->handler || (options->security_count && !options->security) ||
 	    options->security_count > 8 || options->level_min > RXW_LEVEL_CRYPT)
 		return -RXW_EINVAL;
 	classes = options->security ? options->security : &null_class;
@@ -53,7 +55,10 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *gi
 		for (size_t i = 0; i < count; i++)
 			s->security[i] = rxw_security_ref(classes[i]);
 		s->security_count = count;
-		/* Receivers look without the lock: the entry is complete before it counts. */
+		/*
+		 * Receivers read the table without the lock: the entry is complete before it is
+		 * counted.
+		 */
 		atomic_store_explicit(&endpoint->service_count, n + 1, memory_order_release);
 		if (service)
 			*service = s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Statistics: counters of shards and sockets folded; what is in effect beside what was asked. */
+/* Statistics: sums of the counters of shards and sockets, and the effective configuration. */
 #include <string.h>
 
 #include <rxwire/error.h>
@@ -13,7 +13,7 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Counters that have one name in the public structure and in their source. */
+/* Counters that have the same name in the public structure and in their source. */
 /* clang-format off */
 #define PROTO_COUNTERS(X)                                                                        \
 	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
@@ -62,7 +62,7 @@ static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
 	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);
 }
 
-/* The locks that belong to no shard. */
+/* The endpoint's locks. */
 static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
@@ -71,20 +71,20 @@ static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
 	to->lock_contended[RXW_LOCK_BUFFERS] += rxw_pool_contended(ep->engine->pool);
 }
 
-#define LOOK 256 /* slots looked at under one lock: others wait for it */
+#define SCAN_SLOTS 256 /* slots scanned under one lock, since other threads wait for it */
 
-/* What is there now, but for what would have to be looked for. */
+/* Current values that need no search. */
 static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 {
 	rxw_table_lock(s);
 	to->connections_client += s->table.clients;
 	to->connections_server += s->table.count - s->table.clients;
 	rxw_table_unlock(s);
-	/* What is read behind it is of a later time: rxw_pcall_live_dec(). */
+	/* Values read after it are later ones: rxw_pcall_live_dec(). */
 	to->calls_active += atomic_load_explicit(&s->calls_live, memory_order_acquire);
 }
 
-/* Bytes that are pinned, by peer: there are fewer of them than connections. */
+/* Pinned bytes, summed over peers: there are fewer of them than connections. */
 static void add_pinned(struct rxw_stats *to, struct rxw_endpoint *ep)
 {
 	unsigned at = 0;
@@ -92,33 +92,33 @@ static void add_pinned(struct rxw_stats *to, struct rxw_endpoint *ep)
 
 	do {
 		rxw_peers_lock(ep);
-		more = rxw_peer_pinned(ep->peers, LOOK, &at, &to->bytes_pinned);
+		more = rxw_peer_pinned(ep->peers, SCAN_SLOTS, &at, &to->bytes_pinned);
 		rxw_peers_unlock(ep);
 	} while (more);
 }
 
-/* The same of one shard, by connection: slot after slot, a few under one lock. */
+/* The same for a shard's connections, a few slots under each lock. */
 static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 {
 	bool more;
 
 	rxw_table_lock(s);
-	for (unsigned i = from; i < from + LOOK && i < rxw_conntable_chains(&s->table); i++)
+	for (unsigned i = from; i < from + SCAN_SLOTS && i < rxw_conntable_chains(&s->table); i++)
 		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p;
 		     p = p->links.hash_next) {
 			int64_t pinned = atomic_load(&p->rx.memory.used);
 
 			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
 		}
-	more = from + LOOK < rxw_conntable_chains(&s->table);
+	more = from + SCAN_SLOTS < rxw_conntable_chains(&s->table);
 	rxw_table_unlock(s);
 	return more;
 }
 
-/* Hand out as much of the result as the caller's structure has; what it has beyond is zero. */
+/* Copies as much of the result as the caller's structure has, and clears the rest of that. */
 static void hand_out(void *to, size_t to_size, void *from, size_t from_size)
 {
-	memcpy(from, &to_size, sizeof(to_size)); /* both begin with `size` */
+	memcpy(from, &to_size, sizeof(to_size)); /* both structures begin with `size` */
 	memset(to, 0, to_size);
 	memcpy(to, from, to_size < from_size ? to_size : from_size);
 }
@@ -131,7 +131,9 @@ int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
 	if (!endpoint || !stats || stats->size < sizeof(stats->size))
 		return -RXW_EINVAL;
 	memset(&sum, 0, sizeof(sum));
-	/* Calls that are live come first: those that are not have counted their ends by then. */
+	/*
+	 * Read the calls in progress first: those that have ended since then are counted as ended.
+	 */
 	for (unsigned i = 0; i < endpoint->shard_count; i++)
 		add_gauges(&sum, &endpoint->shard[i]);
 	for (unsigned i = 0; i < endpoint->shard_count; i++)
@@ -162,7 +164,7 @@ int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *st
 	memset(&sum, 0, sizeof(sum));
 	add_gauges(&sum, &endpoint->shard[shard]);
 	add_counters(&sum, &endpoint->shard[shard]);
-	for (unsigned from = 0; add_slots(&sum, &endpoint->shard[shard], from); from += LOOK)
+	for (unsigned from = 0; add_slots(&sum, &endpoint->shard[shard], from); from += SCAN_SLOTS)
 		;
 	hand_out(stats, stats->size, &sum, sizeof(sum));
 	return 0;
@@ -183,7 +185,10 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	e.mtu = endpoint->params.mtu;
 	e.gso = rxw_io_gso(sock);
 	e.gro = rxw_io_gro(sock);
-	/* Without the steering program addresses decide; one socket leaves no choice. */
+	/*
+	 * Without the steering program the kernel selects by address; with one socket there is no
+	 * choice.
+	 */
 	e.steer = endpoint->io.steered || endpoint->shard_count == 1 ? endpoint->config.steer
 								     : RXW_STEER_HASH;
 	e.defer = endpoint->config.defer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traces as applications switch them on and off, and have them written. */
+/* The public functions of traces: starting, stopping, writing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +15,10 @@
 #define SNAP_MIN   28u
 #define SNAP_MAX   65535u
 
-/* A ring holds the largest record several times over: what is kept of a datagram may be less. */
+/*
+ * A ring holds several records of the largest size; a smaller part of each datagram may be
+ * recorded.
+ */
 #define RECORDS_MIN 4
 
 static struct rxw_trace *trace_of(rxw_endpoint *ep)
@@ -42,7 +45,7 @@ static struct rxw_trace *create(struct rxw_endpoint *ep)
 	return t;
 }
 
-/* The endpoint's trace, made when it is wanted first: it lives as long as the endpoint. */
+/* The endpoint's trace. It is created on first use and lives as long as the endpoint. */
 static struct rxw_trace *trace_made(struct rxw_endpoint *ep)
 {
 	struct rxw_trace *t;
@@ -57,7 +60,7 @@ static struct rxw_trace *trace_made(struct rxw_endpoint *ep)
 	return t;
 }
 
-static void point(struct rxw_trace *t, struct rxw_tracer *tracer)
+static void set_tracer(struct rxw_trace *t, struct rxw_tracer *tracer)
 {
 	for (unsigned i = 0; i < t->ep->shard_count; i++) {
 		atomic_store_explicit(&t->ep->shard[i].stats.tracer, tracer, memory_order_release);
@@ -65,18 +68,18 @@ static void point(struct rxw_trace *t, struct rxw_tracer *tracer)
 	}
 }
 
-/* Control held. Who found the tracer before may still tell it something. */
-static void halt(struct rxw_trace *t)
+/* `control` held. A thread that read the tracer before may still record an event. */
+static void stop_tracing(struct rxw_trace *t)
 {
 	if (!t->on)
 		return;
-	point(t, NULL);
+	set_tracer(t, NULL);
 	t->on = false;
 	rxw_trace_dead_stop(t);
 }
 
-/* Control held: an empty ring of that size in the place of what was there. */
-static int renew(struct rxw_trace *t, size_t size, unsigned snap)
+/* `control` held: replace the ring by an empty one of that size. */
+static int reset_ring(struct rxw_trace *t, size_t size, unsigned snap)
 {
 	struct rxw_budget *budget = &t->ep->engine->memory;
 	uint8_t *ring, *old;
@@ -120,13 +123,13 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 	if (!t)
 		return -RXW_ENOMEM;
 	pthread_mutex_lock(&t->control);
-	halt(t);
-	rc = renew(t, memory, snap);
+	stop_tracing(t);
+	rc = reset_ring(t, memory, snap);
 	if (!rc)
 		rc = rxw_trace_dead_start(t, options);
 	if (!rc) {
 		t->on = true;
-		point(t, &t->tracer);
+		set_tracer(t, &t->tracer);
 	}
 	pthread_mutex_unlock(&t->control);
 	return rc;
@@ -143,15 +146,15 @@ int rxw_trace_stop(rxw_endpoint *endpoint)
 		return rc;
 	pthread_mutex_lock(&t->control);
 	if (t->on) {
-		halt(t);
+		stop_tracing(t);
 		rc = 0;
 	}
 	pthread_mutex_unlock(&t->control);
 	return rc;
 }
 
-/* The trace if there is something to write. */
-static int begun(rxw_endpoint *endpoint, struct rxw_trace **trace)
+/* Returns the trace, if one was ever started. */
+static int started_trace(rxw_endpoint *endpoint, struct rxw_trace **trace)
 {
 	bool any = false;
 
@@ -171,11 +174,11 @@ int rxw_trace_write(rxw_endpoint *endpoint, int fd)
 
 	if (!endpoint)
 		return -RXW_EINVAL;
-	rc = begun(endpoint, &t);
+	rc = started_trace(endpoint, &t);
 	return rc ? rc : rxw_trace_put(t, fd);
 }
 
-/* The directory of a path. -1 with errno. */
+/* Opens the parent directory of a path. -1 with errno. */
 static int open_parent(const char *path, const char **name)
 {
 	const char *slash = strrchr(path, '/');
@@ -205,7 +208,7 @@ int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
 
 	if (!endpoint || !path)
 		return -RXW_EINVAL;
-	rc = begun(endpoint, &t);
+	rc = started_trace(endpoint, &t);
 	if (rc)
 		return rc;
 	dir = open_parent(path, &name);
@@ -251,7 +254,7 @@ void rxw_trace_free(struct rxw_endpoint *ep)
 
 	if (!t)
 		return;
-	halt(t);
+	stop_tracing(t);
 	rxw_trace_unmap(t->ring, t->size);
 	rxw_budget_give(&ep->engine->memory, (int64_t)t->size);
 	pthread_cond_destroy(&t->died);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects of the engine, composed of one structure for each module that works on them; the
- * module's header says which lock covers what.
+ * The objects of the engine. Each is composed of one structure per module; the module's header says
+ * which lock covers what.
  *
  * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, then leaves (tx.lock,
  * peer_lock, unvalidated_lock, role.lock). Never two of a kind. None is held across a system call
- * that may wait, a wake-up of a handler or callback, sealing or verifying. lock.h takes them and
- * counts contended acquisitions.
+ * that may block, while a handler or callback is woken, or while packets are sealed or verified.
+ * lock.h takes them and counts contended acquisitions.
  */
 #ifndef RXW_ENGINE_OBJECTS_H
 #define RXW_ENGINE_OBJECTS_H
@@ -44,27 +44,27 @@ struct rxw_endpoint {
 	struct rxw_params params;	   /* fixed */
 	struct rxw_io_group io;		   /* fixed until destroy */
 	bool server;
-	bool paused; /* the shards have no listeners yet; lock */
+	bool paused; /* the listeners were not started yet; lock */
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
-	pthread_mutex_t lock;	 /* services while added, stopping */
+	pthread_mutex_t lock;	 /* serializes rxw_service_add() and start */
 	_Atomic(unsigned) service_count;
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
-	unsigned senders;	      /* most threads that send bulk of many calls; fixed */
-	_Atomic(unsigned) tx_senders; /* threads that do */
-	_Atomic(bool) stopping;	      /* no new calls */
-	_Atomic(bool) quit;	      /* threads end */
+	unsigned senders;	      /* limit of threads that send bulk of many calls; fixed */
+	_Atomic(unsigned) tx_senders; /* such threads now */
+	_Atomic(bool) stopping;	      /* no new calls are accepted */
+	_Atomic(bool) quit;	      /* the library's threads end */
 	/*
-	 * Threads that cannot run callbacks may find that some are due, and leave them to
-	 * listeners, which then sleep where they can be interrupted.
+	 * Set once a thread that cannot run callbacks has left one to a listener. From then on
+	 * listeners sleep where they can be interrupted.
 	 */
 	_Atomic(bool) callbacks_left;
-	_Atomic(uint32_t) live; /* active calls: begun or served, and not ended */
-	uint32_t room_packets;	/* packets that the sockets' receive buffers hold; fixed */
-	_Atomic(uint32_t) connections, calls; /* objects that exist */
+	_Atomic(uint32_t) live; /* calls in progress, of either side */
+	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
+	_Atomic(uint32_t) connections, calls; /* existing objects */
 	_Atomic(uint32_t)
 		validated; /* connections of validated addresses, of config.connections_max */
 	pthread_mutex_t peer_lock;
@@ -72,15 +72,17 @@ struct rxw_endpoint {
 	struct rxw_listing listed_peers; /* peer_lock */
 	pthread_mutex_t unvalidated_lock;
 	struct rxw_unvalidated *strangers; /* unvalidated_lock */
-	struct rxw_cookies *questions; /* unvalidated_lock; NULL until the first is asked */
+	struct rxw_cookies *questions; /* unvalidated_lock; NULL until the first cookie is sent */
 	struct rxw_rate abort_rate, answer_rate,
-		local_rate;    /* unvalidated_lock; the last: of this host */
-	uint64_t looked_until; /* unvalidated_lock: DEBUG work is paid for until then (rxdebug.c) */
+		local_rate;    /* unvalidated_lock; local_rate: of hosts' own addresses */
+	uint64_t looked_until; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
-	_Atomic(struct rxw_trace *) trace; /* NULL until one was begun; stored under lock */
-	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of the endpoint's locks; relaxed */
+	_Atomic(struct rxw_trace *)
+		trace; /* NULL until the first one was started; stored under lock */
+	_Atomic(uint64_t) contended
+		[RXW_LOCK_COUNT]; /* acquisitions that had to wait, of the endpoint's locks; relaxed */
 };
 
 /* A socket and its connections. `lock` covers the table. */
@@ -93,8 +95,7 @@ struct rxw_shard {
 
 	pthread_mutex_t lock;
 	struct rxw_conntable table;
-	_Atomic(uint32_t)
-		calls_live; /* of the table's connections; rxw_pcall_live_dec() decrements */
+	_Atomic(uint32_t) calls_live; /* calls in progress of the table's connections */
 
 	struct rxw_role role;
 	struct rxw_shard_rx rx;
@@ -107,31 +108,32 @@ struct rxw_shard {
 	struct rxw_shard_tx tx;
 
 	/* counters, relaxed */
-	struct rxw_pstats stats; /* of any thread */
-	struct rxw_pstats own;	 /* of what the holder of the receive role does in it */
+	struct rxw_pstats stats; /* stored by any thread */
+	struct rxw_pstats own;	 /* stored by the holder of the receive role only */
 	_Atomic(uint64_t) wakeups, wrong_shard;
 	_Atomic(uint64_t) handlers_short, handlers_worker;
-	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* its locks, and its connections' */
+	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of its locks and its connections' */
 };
 
 /*
- * A connection. `lock` covers p and its calls' protocol state. References: the application, the
- * table (server), calls, batches.
+ * A connection. `lock` covers p and its calls' protocol state. References are held by the
+ * application, the table (server), calls and batches.
  */
 struct rxw_connection {
 	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs;
-	_Atomic(unsigned) home;	     /* shard where its packets arrive, whose socket sends for it */
-	unsigned table;		     /* shard whose table and wheel have it; fixed */
+	_Atomic(unsigned)
+		home;	/* shard at which its packets arrive and whose socket sends for it */
+	unsigned table; /* shard whose table and wheel have it; fixed */
 	struct rxw_service *service; /* server; fixed */
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
-	unsigned aborts;	     /* rxw_connection_abort(): how often, ... */
-	int32_t abort_code;	     /* ... and with which code the last time; lock */
-	bool deferred;		     /* in the deferred list of some shard; lock */
-	bool released;		     /* client: the application gave it back; lock */
+	unsigned aborts;	     /* count of rxw_connection_abort() ... */
+	int32_t abort_code;	     /* ... and its latest code; lock */
+	bool deferred;		     /* in a shard's deferred list; lock */
+	bool released;		     /* client: the application released it; lock */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
 	bool in_table;		     /* lock of the table's shard */
 	struct rxw_conn_admit admit;
@@ -142,12 +144,13 @@ struct rxw_connection {
 struct rxw_call {
 	struct rxw_pcall p;	     /* first; connection's lock */
 	struct rxw_connection *conn; /* one reference; fixed */
-	_Atomic(uint32_t) refs;	     /* channel, application or handler, queues, batches */
-	unsigned flags;		     /* RXW_CALL_...; fixed */
-	bool short_handler;	     /* runs on the receiving thread and must not wait; fixed */
-	bool ended;		     /* the application is through with it; connection's lock */
-	bool attached; /* server: has a handler, or is queued for one; connection's lock */
-	bool live;     /* counted in endpoint->live; connection's lock */
+	_Atomic(uint32_t)
+		refs;	    /* held by the channel, the application or handler, queues, batches */
+	unsigned flags;	    /* RXW_CALL_...; fixed */
+	bool short_handler; /* runs on the receiving thread and must not wait; fixed */
+	bool ended;	    /* the application or handler has ended it; connection's lock */
+	bool attached;	    /* server: it has a handler or is queued for one; connection's lock */
+	bool live;	    /* counted in endpoint->live; connection's lock */
 	uint64_t started, finished; /* ns */
 	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;

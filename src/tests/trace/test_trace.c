@@ -257,12 +257,12 @@ START_TEST(events_are_comments)
 		usleep(1000);
 	save(bed.client, path, &c);
 	save(bed.server, other, &s);
-	ck_assert_uint_eq(reader_comments(&c, "begins: made to service 100"), 2);
-	ck_assert_uint_eq(reader_comments(&c, "ends well"), 1);
+	ck_assert_uint_eq(reader_comments(&c, "begins: client, service 100"), 2);
+	ck_assert_uint_eq(reader_comments(&c, "succeeded"), 1);
 	ck_assert_uint_eq(reader_comments(&c, "with 4711"), 1);
-	ck_assert_uint_eq(reader_comments(&c, "says the peer"), 1);
-	ck_assert_uint_eq(reader_comments(&s, "begins: served by service 100"), 2);
-	ck_assert_uint_eq(reader_comments(&s, "has its handler"), 2);
+	ck_assert_uint_eq(reader_comments(&c, "(from the peer)"), 1);
+	ck_assert_uint_eq(reader_comments(&s, "begins: server, service 100"), 2);
+	ck_assert_uint_eq(reader_comments(&s, "handler started"), 2);
 	ck_assert_uint_eq(reader_comments(&s, "with 4711"), 1);
 	ck_assert_uint_eq(reader_comments(&s, "dropped 1: short"), 1);
 	reader_free(&c);

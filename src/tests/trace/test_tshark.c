@@ -274,7 +274,7 @@ START_TEST(every_field)
 	close(file);
 	reader_open(&r, path);
 	ck_assert_uint_gt(r.count, 500);
-	ck_assert_uint_ge(reader_comments(&r, "sends again"), 1);
+	ck_assert_uint_ge(reader_comments(&r, "retransmits"), 1);
 	ck_assert_uint_ge(reader_comments(&r, "with 4711"), 8);
 	ck_assert_uint_eq(reader_comments(&r, "with -3"), 1);
 	compare(&r);

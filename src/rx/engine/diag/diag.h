@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to VERSION and DEBUG packets (rxdebug). */
+/* Replies to VERSION and DEBUG packets (rxdebug). */
 #ifndef RXW_ENGINE_DIAG_H
 #define RXW_ENGINE_DIAG_H
 
@@ -13,14 +13,14 @@ struct rxw_rxrun;
 struct rxw_shard;
 
 /*
- * Of a shard: how far DEBUG has listed its connections, and those with active calls. Its table's
- * lock.
+ * Of a shard: positions in the DEBUG listings of all connections and of those with active calls.
+ * The lock of its table.
  */
 struct rxw_shard_diag {
 	struct rxw_listing all, busy;
 };
 
-/* Receive role, no lock held. A packet of these types; true: one answer is in *ctl. */
+/* Receive role, no lock held. Handle a packet of these types. True: a reply is in *ctl. */
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VERSION and DEBUG: who is answered, how often, and with what (rx-protocol 8). */
+/* Replies to VERSION and DEBUG packets: access, rate limits and contents (rx-protocol 8). */
 #include <time.h>
 
 #include "base/debugfmt.h"
@@ -7,7 +7,7 @@
 #include "engine/lock.h"
 #include "proto/event/event.h"
 
-/* How rxdebug counts; the bits of debugConn that we have a use for. */
+/* The encoding of rxdebug, and the bits of debugConn that we use. */
 enum {
 	CONN_MAKECALL_WAITING = 1,
 	CONN_DESTROY_ME = 2
@@ -34,24 +34,25 @@ enum {
 	SEC_CHECKSUM = 8
 };
 
-#define RTT_PEERS 64u /* peers looked at for the round-trip figures of rx_statistics */
+#define RTT_PEERS 64u /* peers examined for the round-trip times of rx_statistics */
 
 /*
- * Work of DEBUG is counted in steps: a slot or an entry of a table is one, a connection whose lock
- * is taken some more. A packet makes so many at most, and is not answered if they did not suffice:
- * who asks again is, from where that ended. All packets together make what STEP_NS allows.
+ * The work for DEBUG packets is limited in steps: a slot or an entry of a table counts as one,
+ * taking a connection's lock as several. A packet may take STEPS. If they do not suffice it gets no
+ * reply, and the next request continues where it stopped. The total of all packets is limited to
+ * one step in STEP_NS.
  */
 #define STEPS	    65536u
 #define LOCK_STEPS  8u
 #define STEP_NS	    500u
 #define STEPS_SAVED (100 * RXW_MS)
 
-/* One who asks. */
-struct asker {
+/* A request and its remaining budget. */
+struct request {
 	struct rxw_shard *shard;
-	bool local; /* on this host: no rate limit, sees connection ids */
+	bool local; /* from this host: a rate limit of its own, and it sees connection ids */
 	uint64_t now;
-	unsigned steps; /* that may still be made for this packet */
+	unsigned steps; /* steps left for this packet */
 };
 
 static uint64_t load(const _Atomic(uint64_t) *counter)
@@ -76,28 +77,28 @@ static bool may_debug(const struct rxw_endpoint *ep, const struct rxw_path *path
 	return local;
 }
 
-static bool within_rate(struct rxw_endpoint *ep, const struct asker *asker)
+static bool within_rate(struct rxw_endpoint *ep, const struct request *request)
 {
 	bool ok;
 
 	rxw_unvalidated_lock(ep);
-	ok = ep->looked_until <= asker->now &&
-	     rxw_rate_take(asker->local ? &ep->local_rate : &ep->answer_rate, asker->now);
+	ok = ep->looked_until <= request->now &&
+	     rxw_rate_take(request->local ? &ep->local_rate : &ep->answer_rate, request->now);
 	rxw_unvalidated_unlock(ep);
 	return ok;
 }
 
-/* What the answer took. What nobody asked for lately is saved up, but not for long. */
-static void pay(struct rxw_endpoint *ep, const struct asker *asker)
+/* Charges the steps that were taken. Unused budget accumulates, but not for long. */
+static void charge_steps(struct rxw_endpoint *ep, const struct request *request)
 {
-	uint64_t least = asker->now > STEPS_SAVED ? asker->now - STEPS_SAVED : 0;
+	uint64_t least = request->now > STEPS_SAVED ? request->now - STEPS_SAVED : 0;
 
-	if (asker->steps == STEPS)
+	if (request->steps == STEPS)
 		return;
 	rxw_unvalidated_lock(ep);
 	if (ep->looked_until < least)
 		ep->looked_until = least;
-	ep->looked_until += (uint64_t)(STEPS - asker->steps) * STEP_NS;
+	ep->looked_until += (uint64_t)(STEPS - request->steps) * STEP_NS;
 	rxw_unvalidated_unlock(ep);
 }
 
@@ -132,7 +133,7 @@ static uint8_t mode_of(const struct rxw_pcall *p)
 		return MODE_ERROR;
 	if (p->state == RXW_CS_DALLY || p->state == RXW_CS_HOLD)
 		return MODE_EOF;
-	/* A client sends until its request is complete, a server receives until it replies. */
+	/* A client sends until its request is complete; a server receives until it replies. */
 	if (p->client)
 		return p->count.packets_received || rxw_pcall_send_complete(p) ? MODE_RECEIVING
 									       : MODE_SENDING;
@@ -158,7 +159,7 @@ static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_cal
 		v->call_other[i] |= OTHER_OUT;
 }
 
-/* Numbers of security classes in these statistics are not those on the wire. */
+/* These statistics number security classes differently than the wire. */
 static uint8_t class_of(uint8_t security_index)
 {
 	switch (security_index) {
@@ -186,14 +187,17 @@ static uint32_t mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer
 	return mtu ? mtu : ep->params.mtu;
 }
 
-/* Level and state of what protects a connection; when its ticket ends is for who may see ids. */
+/*
+ * Level and state of the security class. The expiry of the ticket is shown with connection ids
+ * only.
+ */
 static void fill_security(struct rxw_debug_conn *v, const struct rxw_pconn *p, bool ids)
 {
 	const struct rxw_security_class *k = &p->auth.security->class;
 	struct rxw_identity identity = {.size = sizeof(identity), .index = k->index};
 
 	if (k->challenge == NULL)
-		return; /* none that has anything to prove */
+		return; /* a class without authentication */
 	if (!p->auth.authenticated || (k->identity && k->identity(p->auth.sec, &identity))) {
 		v->sec_flags = SEC_NO_STATE;
 		return;
@@ -208,7 +212,7 @@ static void fill_security(struct rxw_debug_conn *v, const struct rxw_pconn *p, b
 		v->sec_expires = (uint32_t)identity.expires;
 }
 
-/* The connection's lock is held. */
+/* Connection's lock held. */
 static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, bool ids)
 {
 	const struct rxw_pconn *p = &c->p;
@@ -236,12 +240,16 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 			fill_call(v, i, rxw_call_of(p->channel[i]));
 		} else if (p->finished[i].state != RXW_CS_NOTINIT) {
 			v->call_state[i] = p->finished[i].state;
-			v->call_mode[i] = p->finished[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
+			v->call_mode[i] =
+				p->finished[i].state == RXW_CS_RESET ? MODE_ERROR : MODE_EOF;
 		}
 	}
 }
 
-/* Waiting for a channel, going away, or with a call that has not ended (rx-protocol 8.2). */
+/*
+ * Is a caller waiting for a channel, was it released, or does it have a call that has not ended
+ * (rx-protocol 8.2)?
+ */
 static bool interesting(const struct rxw_connection *c)
 {
 	if (c->channel_waiters || c->released)
@@ -266,7 +274,7 @@ static bool is_busy(struct rxw_connection *c, unsigned *steps)
 	return busy;
 }
 
-/* Shard's lock held: connection `index` of those that count; as rxw_peer_nth(). */
+/* Shard's lock held: connection number `index` of the listing; like rxw_peer_nth(). */
 static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned index,
 				       unsigned *steps)
 {
@@ -294,36 +302,39 @@ static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned i
 	return NULL;
 }
 
-/* Entry `index` of the shard's table; less those of the table if it is not there. */
+/*
+ * Fills in entry *index of the shard's listing. If the shard has fewer, *index is reduced by their
+ * number.
+ */
 static bool conn_in_shard(struct rxw_shard *s, bool all, unsigned *index, struct rxw_debug_conn *v,
-			  struct asker *asker)
+			  struct request *request)
 {
 	struct rxw_connection *c = NULL;
 
 	rxw_table_lock(s);
 	if (!all || *index < s->table.count)
-		c = nth_conn(s, all, *index, &asker->steps);
+		c = nth_conn(s, all, *index, &request->steps);
 	if (c) {
 		rxw_conn_lock(c);
-		fill_conn(v, c, asker->local);
+		fill_conn(v, c, request->local);
 		rxw_conn_unlock(c);
-	} else if (asker->steps) {
+	} else if (request->steps) {
 		*index -= all ? s->table.count : s->diag.busy.before;
 	}
 	rxw_table_unlock(s);
 	return c;
 }
 
-static size_t put_conn(uint8_t *out, struct asker *asker, bool all, int32_t given)
+static size_t put_conn(uint8_t *out, struct request *request, bool all, int32_t given)
 {
-	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_endpoint *ep = request->shard->ep;
 	struct rxw_debug_conn v = {0};
 	unsigned index = (unsigned)given;
 
 	for (unsigned i = 0; given >= 0 && i < ep->shard_count; i++) {
-		if (conn_in_shard(&ep->shard[i], all, &index, &v, asker))
+		if (conn_in_shard(&ep->shard[i], all, &index, &v, request))
 			return rxw_debug_conn_put(out, &v);
-		if (!asker->steps)
+		if (!request->steps)
 			return 0;
 	}
 	return rxw_debug_conn_end_put(out);
@@ -331,7 +342,7 @@ static size_t put_conn(uint8_t *out, struct asker *asker, bool all, int32_t give
 
 /* ---- type 4: Rx statistics ---- */
 
-/* Words of rx_statistics by their position. */
+/* Positions of words in rx_statistics. */
 enum {
 	W_BOGUS_PACKET = 5,
 	W_BOGUS_HOST = 6,
@@ -401,7 +412,7 @@ static void put_seconds(uint32_t *word, uint64_t ns)
 	word[1] = (uint32_t)(ns % RXW_SEC / 1000);
 }
 
-/* Samples are not counted one by one: each peer's smoothed estimate stands for one. */
+/* Each peer's smoothed RTT counts as one sample. */
 static void fill_peers(uint32_t *w, struct rxw_endpoint *ep, unsigned *steps)
 {
 	uint64_t total = 0, low = UINT64_MAX, high = 0;
@@ -427,15 +438,15 @@ static void fill_peers(uint32_t *w, struct rxw_endpoint *ep, unsigned *steps)
 	put_seconds(&w[W_MAX_RTT], high);
 }
 
-static size_t put_rxstats(uint8_t *out, struct asker *asker)
+static size_t put_rxstats(uint8_t *out, struct request *request)
 {
-	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_endpoint *ep = request->shard->ep;
 	struct rxw_debug_rxstats v = {{0}};
 	uint32_t *w = v.word;
 
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		fold_shard(w, &ep->shard[i]);
-	fill_peers(w, ep, &asker->steps);
+	fill_peers(w, ep, &request->steps);
 	w[W_DATA_READ] = w[W_READ + RXW_DATA];
 	w[W_ACK_READ] = w[W_READ + RXW_ACK];
 	w[W_ACK_SENT] = w[W_SENT + RXW_ACK];
@@ -448,21 +459,21 @@ static size_t put_rxstats(uint8_t *out, struct asker *asker)
 
 /* ---- type 5: peers ---- */
 
-static size_t put_peer(uint8_t *out, struct asker *asker, int32_t index)
+static size_t put_peer(uint8_t *out, struct request *request, int32_t index)
 {
-	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_endpoint *ep = request->shard->ep;
 	struct rxw_debug_peer v = {
 		.max_dgram_packets = 1, .if_dgram_packets = 1, .dgram_packets = 1};
 	struct rxw_peer *peer;
 	uint32_t max;
 
 	rxw_peers_lock(ep);
-	peer = index >= 0
-		       ? rxw_peer_nth(ep->peers, &ep->listed_peers, (unsigned)index, &asker->steps)
-		       : NULL;
+	peer = index >= 0 ? rxw_peer_nth(ep->peers, &ep->listed_peers, (unsigned)index,
+					 &request->steps)
+			  : NULL;
 	if (!peer) {
 		rxw_peers_unlock(ep);
-		return asker->steps ? rxw_debug_peer_end_put(out) : 0;
+		return request->steps ? rxw_debug_peer_end_put(out) : 0;
 	}
 	fill_host(v.host, &peer->addr);
 	v.port = rxw_addr_port(&peer->addr);
@@ -472,7 +483,7 @@ static size_t put_peer(uint8_t *out, struct asker *asker, int32_t index)
 	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
 	v.max_mtu = max ? (uint16_t)max : v.if_mtu;
 	v.cwind = (uint16_t)atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
-	if (!v.cwind) /* nothing was ever lost: only the window limits a call */
+	if (!v.cwind) /* no packet was ever lost: only the window limits a call */
 		v.cwind = (uint16_t)ep->params.window;
 	v.rtt = (uint32_t)(load(&peer->srtt) * 8 / RXW_MS);
 	v.rtt_dev = (uint32_t)(load(&peer->rttvar) * 4 / RXW_MS);
@@ -484,12 +495,12 @@ static size_t put_peer(uint8_t *out, struct asker *asker, int32_t index)
 	return rxw_debug_peer_put(out, &v);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
-/* Its size; 0: more steps are needed than one packet may take. */
-static size_t debug_answer(uint8_t *out, struct asker *asker, const uint8_t *body, size_t size)
+/* Returns the size of the reply; 0: it needs more steps than a packet may take. */
+static size_t debug_answer(uint8_t *out, struct request *request, const uint8_t *body, size_t size)
 {
-	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_endpoint *ep = request->shard->ep;
 	int32_t type, index;
 
 	rxw_debug_request_get(body, size, &type, &index);
@@ -498,24 +509,25 @@ static size_t debug_answer(uint8_t *out, struct asker *asker, const uint8_t *bod
 		return put_stats(out, ep);
 	case RXW_DEBUG_CONN:
 	case RXW_DEBUG_ALLCONN:
-		return put_conn(out, asker, type == RXW_DEBUG_ALLCONN, index);
+		return put_conn(out, request, type == RXW_DEBUG_ALLCONN, index);
 	case RXW_DEBUG_RXSTATS:
-		return put_rxstats(out, asker);
+		return put_rxstats(out, request);
 	case RXW_DEBUG_PEER:
-		return put_peer(out, asker, index);
+		return put_peer(out, request, index);
 	default:
 		return rxw_debug_bad_put(out);
 	}
 }
 
-/* Was it right to come, and may it be answered? Counts why not. */
-static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run, const struct asker *asker)
+/* May the packet be answered? If not, the reason is counted. */
+static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run,
+		     const struct request *request)
 {
 	enum rxw_drop why;
 
-	if (run->head.type == RXW_DEBUG && !may_debug(s->ep, run->path, asker->local))
+	if (run->head.type == RXW_DEBUG && !may_debug(s->ep, run->path, request->local))
 		why = RXW_DROP_ACCESS;
-	else if (!within_rate(s->ep, asker))
+	else if (!within_rate(s->ep, request))
 		why = RXW_DROP_RATE;
 	else
 		return true;
@@ -524,44 +536,44 @@ static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run, const str
 }
 
 /*
- * Figures are up to five times as long as the question. Where everybody may ask, an address that is
- * not proven gets three times what it sent: who asks again gets the answer, too. Networks that the
- * configuration names are taken at their word.
+ * Replies are up to five times as long as requests. If debug_access is `any`, an unvalidated
+ * address gets at most three times the bytes that it sent. Networks named in the configuration are
+ * trusted.
  */
-static bool within_allowance(const struct asker *asker, const struct rxw_addr *from, size_t asked,
-			     size_t answer)
+static bool within_allowance(const struct request *request, const struct rxw_addr *from,
+			     size_t asked, size_t answer)
 {
-	struct rxw_endpoint *ep = asker->shard->ep;
+	struct rxw_endpoint *ep = request->shard->ep;
 	struct rxw_peer *peer;
-	bool may;
+	bool allowed;
 
-	if (asker->local || ep->config.debug_access != RXW_DEBUG_ANY)
+	if (request->local || ep->config.debug_access != RXW_DEBUG_ANY)
 		return true;
 	rxw_peers_lock(ep);
-	peer = rxw_peer_get(ep->peers, from, asker->now);
+	peer = rxw_peer_get(ep->peers, from, request->now);
 	rxw_peers_unlock(ep);
 	if (!peer)
 		return false;
-	if (!rxw_peer_validated(peer, asker->now))
+	if (!rxw_peer_validated(peer, request->now))
 		rxw_peer_heard(peer, asked, 1);
-	may = rxw_peer_may_send(peer, answer, 1, asker->now);
-	rxw_peer_unref(peer, asker->now);
-	return may;
+	allowed = rxw_peer_may_send(peer, answer, 1, request->now);
+	rxw_peer_unref(peer, request->now);
+	return allowed;
 }
 
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl)
 {
-	struct asker asker = {
+	struct request request = {
 		.shard = s, .local = rxw_path_is_local(run->path), .now = now, .steps = STEPS};
 	size_t size = run->count > 1 ? run->stride : run->last_size;
 	struct rxw_header h = run->head;
 
 	rxw_count(&s->stats.packets_received[h.type], run->count);
-	/* Without the flag it is an answer, or keeps a NAT's mapping alive: nothing to do. */
+	/* Without the flag it is a reply, or keeps a NAT's mapping alive. */
 	if (!(h.flags & RXW_CLIENT_INITIATED) || size < RXW_HEADER_SIZE || run->jumbo)
 		return false;
-	if (!admitted(s, run, &asker))
+	if (!admitted(s, run, &request))
 		return false;
 	ctl->path = *run->path;
 	ctl->padding = 0;
@@ -570,12 +582,12 @@ bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		ctl->length = (uint16_t)rxw_version_put(ctl->bytes, &h, s->ep->version_text);
 		rxw_count(&s->stats.version_answers, 1);
 	} else {
-		size_t answer = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &asker,
+		size_t answer = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &request,
 					     run->data + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE);
 
-		pay(s->ep, &asker);
+		charge_steps(s->ep, &request);
 		ctl->length = (uint16_t)(RXW_HEADER_SIZE + answer);
-		if (!answer || !within_allowance(&asker, &run->path->peer, size, ctl->length)) {
+		if (!answer || !within_allowance(&request, &run->path->peer, size, ctl->length)) {
 			rxw_drop(&s->stats, RXW_DROP_RATE, 1);
 			return false;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of traces, and the thread that writes one when a call died. */
+/* Trace files, and the thread that writes one when a call died. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "engine/trace/ring.h"
 
-#define TAIL	   (100 * RXW_MS) /* what still comes of a call that died is worth having */
+#define TAIL	   (100 * RXW_MS) /* later packets of a call that died are recorded as well */
 #define FILES	   16u
 #define FILES_MOST 1000u
 #define PAUSE_MS   10000u
@@ -57,8 +57,8 @@ int rxw_trace_put(struct rxw_trace *t, int fd)
 	return rc;
 }
 
-/* A new file under a name that nobody could foresee; its name in `name`. */
-static int temporary(int dir, char *name, size_t size)
+/* Creates a file with an unpredictable name; `name` gets it. */
+static int create_temporary(int dir, char *name, size_t size)
 {
 	int fd = -1;
 
@@ -78,28 +78,28 @@ static int temporary(int dir, char *name, size_t size)
 int rxw_trace_put_at(struct rxw_trace *t, int dir, const char *name)
 {
 	char room[NAME_ROOM];
-	int fd = temporary(dir, room, sizeof(room)), rc, why;
+	int fd = create_temporary(dir, room, sizeof(room)), rc, saved;
 
 	if (fd < 0)
 		return -RXW_ESYS;
 	rc = rxw_trace_put(t, fd);
-	why = errno;
+	saved = errno;
 	if (close(fd) < 0 && !rc) {
 		rc = -RXW_ESYS;
-		why = errno;
+		saved = errno;
 	}
 	if (!rc && renameat(dir, room, dir, name) < 0) {
 		rc = -RXW_ESYS;
-		why = errno;
+		saved = errno;
 	}
 	if (rc)
 		(void)unlinkat(dir, room, 0);
-	errno = why;
+	errno = saved;
 	return rc;
 }
 
-/* The name that is free, or whose file is the oldest. */
-static void choose(const struct rxw_trace *t, char *name, size_t size)
+/* Chooses a free name, or that of the oldest file. */
+static void choose_name(const struct rxw_trace *t, char *name, size_t size)
 {
 	struct timespec oldest = {0};
 	unsigned port = rxw_addr_port(&t->bound);
@@ -127,13 +127,15 @@ static void write_one(struct rxw_trace *t)
 	char name[NAME_ROOM];
 	int rc;
 
-	choose(t, name, sizeof(name));
+	choose_name(t, name, sizeof(name));
 	rc = rxw_trace_put_at(t, t->dir, name);
 	if (rc)
-		rxw_log(t->ep->engine, RXW_LOG_WARNING, "trace of a call that died: %s: %s", name,
+		rxw_log(t->ep->engine, RXW_LOG_WARNING,
+			"cannot write the trace of a call that died: %s: %s", name,
 			rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 	else
-		rxw_log(t->ep->engine, RXW_LOG_INFO, "trace of a call that died: %s", name);
+		rxw_log(t->ep->engine, RXW_LOG_INFO,
+			"the trace of a call that died was written: %s", name);
 	pthread_mutex_lock(&t->lock);
 	if (rc)
 		t->failed++;
@@ -142,8 +144,8 @@ static void write_one(struct rxw_trace *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Lock held: no longer than that, and no longer than until the thread is to end. */
-static void rest(struct rxw_trace *t, uint64_t ns)
+/* Trace's lock held: waits for `ns`, or until the thread is to end. */
+static void pause_for(struct rxw_trace *t, uint64_t ns)
 {
 	uint64_t until = rxw_now() + ns;
 
@@ -154,27 +156,27 @@ static void rest(struct rxw_trace *t, uint64_t ns)
 static void *run(void *arg)
 {
 	struct rxw_trace *t = arg;
-	uint64_t told;
+	uint64_t seen_deaths;
 
 	pthread_mutex_lock(&t->lock);
-	told = t->told;
+	seen_deaths = t->told;
 	for (;;) {
-		while (t->deaths == told && !t->quit)
+		while (t->deaths == seen_deaths && !t->quit)
 			pthread_cond_wait(&t->died, &t->lock);
-		if (t->deaths == told)
+		if (t->deaths == seen_deaths)
 			break;
-		rest(t, TAIL);
-		told = t->deaths;
+		pause_for(t, TAIL);
+		seen_deaths = t->deaths;
 		pthread_mutex_unlock(&t->lock);
 		write_one(t);
 		pthread_mutex_lock(&t->lock);
-		rest(t, t->pause);
+		pause_for(t, t->pause);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
 
-/* A directory that others may write to is one where they choose what our files replace. */
+/* Refuses directories that other users may write to: they could choose what our files replace. */
 static int open_dir(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

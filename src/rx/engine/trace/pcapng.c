@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Traces as pcapng. The link layer is "raw IP": an endpoint sees the payloads of UDP datagrams, so
- * headers of IP and UDP are made for each from the addresses that came with it. Time to live, DF
- * and identification are not those of the wire, and what came in fragments is shown whole. Events
- * are comments: of the packet behind which they came, or, where they say what will be sent, of the
- * next.
+ * IP and UDP headers are made up from the addresses of each datagram. Time to live, DF and
+ * identification are not those of the network, and fragmented datagrams appear whole. Events become
+ * comments: of the packet before them, or of the next packet if they announce one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -53,11 +52,11 @@ enum {
 #define RAW_IP		 101
 #define IP4_HEADERS	 28u
 #define IP6_HEADERS	 48u
-#define NOTES		 32u /* comments of one packet; what is more is counted */
+#define NOTES		 32u /* comments of one packet; further ones are counted */
 #define NOTE_ROOM	 160u
 #define BUFFER		 65536u
 #define BLOCK_ROOM	 (IP6_HEADERS + 65536u + NOTES * (NOTE_ROOM + 64u) + 512u)
-#define ENDS		 64u /* remembered: which of our addresses a peer talks to */
+#define ENDS		 64u /* entries: the local address that a peer uses */
 
 struct notes {
 	unsigned count, more;
@@ -69,16 +68,16 @@ struct writer {
 	int fd;
 	const struct rxw_snapshot *s;
 	bool failed;	 /* errno says why */
-	size_t used;	 /* of room */
+	size_t used;	 /* bytes of room */
 	uint64_t origin; /* time of the first packet */
 	struct {
 		uint8_t flags, peer[16], local[16];
 	} ends[ENDS];
-	/* The packet that waits for what is said about it: at that place in the records. */
+	/* The pending packet, at offset `waiting` in the records: further comments may follow. */
 	bool waits;
 	size_t waiting;
-	struct notes behind, ahead; /* of it; of the next */
-	size_t made;		    /* bytes of the block in `bytes` */
+	struct notes behind, ahead; /* comments of the pending packet; of the next one */
+	size_t made;		    /* size of the block in `bytes` */
 	uint8_t bytes[BLOCK_ROOM];
 	uint8_t room[BUFFER];
 };
@@ -108,7 +107,7 @@ static void put(struct writer *w, const void *data, size_t size)
 	w->made += size;
 }
 
-/* Numbers are in this machine's order: the section's magic says so. */
+/* Numbers have this machine's byte order, as the section's magic says. */
 static void put32(struct writer *w, uint32_t v)
 {
 	put(w, &v, sizeof(v));
@@ -151,10 +150,10 @@ static void begin(struct writer *w, uint32_t type)
 {
 	w->made = 0;
 	put32(w, type);
-	put32(w, 0); /* its length, when it is known */
+	put32(w, 0); /* its length, filled in by end() */
 }
 
-/* The block is complete: its length stands at both ends. */
+/* Ends the block: its length is stored at both ends. */
 static void end(struct writer *w)
 {
 	uint32_t size = (uint32_t)w->made + 4;
@@ -183,7 +182,7 @@ static void put_head(struct writer *w)
 	put32(w, BYTE_ORDER_MAGIC);
 	put16(w, 1);
 	put16(w, 0);
-	put32(w, UINT32_MAX); /* length of the section: not said */
+	put32(w, UINT32_MAX); /* length of the section: unspecified */
 	put32(w, UINT32_MAX);
 	snprintf(text, sizeof(text), "rxwire %s", rxw_version());
 	text_option(w, SHB_APPLICATION, text);
@@ -229,10 +228,11 @@ static unsigned end_of(const uint8_t peer[16])
 }
 
 /*
- * Packets of clients leave from whichever address the kernel takes; what came from there says
- * which.
+ * Clients often send from an address that the kernel chooses. It is known from the packets received
+ * there.
  */
-static void learn(struct writer *w, const struct rxw_record *r, const struct rxw_record_packet *p)
+static void learn_local_address(struct writer *w, const struct rxw_record *r,
+				const struct rxw_record_packet *p)
 {
 	unsigned i = end_of(p->peer);
 
@@ -269,8 +269,8 @@ static void local_address(const struct writer *w, const struct rxw_record *r,
 }
 
 /*
- * The header of UDP, and its checksum if all of the datagram is there. Where it is not, it is 0
- * over IPv4, "none"; over IPv6, where there must be one, whatever comes out.
+ * The UDP header, with a checksum if the whole datagram was recorded. Otherwise it is 0 over IPv4,
+ * which means none; over IPv6, where one is required, it is wrong.
  */
 static void udp_header(const struct writer *w, const struct rxw_record *r,
 		       const struct rxw_record_packet *p, const uint8_t *addresses, size_t size,
@@ -324,9 +324,9 @@ static size_t ip6_headers(const struct writer *w, const struct rxw_record *r,
 	return IP6_HEADERS;
 }
 
-/* ---- packets, and what is said about them ---- */
+/* ---- packets and their comments ---- */
 
-/* When it was, as the packets' own times are shown: in seconds since the first of them. */
+/* The time of an event is shown like those of packets: in seconds since the first one. */
 static void put_note(struct writer *w, uint64_t at, const char *text)
 {
 	uint64_t ns = at > w->origin ? at - w->origin : w->origin - at;
@@ -357,7 +357,7 @@ static void put_statistics(struct writer *w, uint64_t at)
 	put_time(w, at);
 	option(w, ISB_RECEIVED, &w->s->packets, 8);
 	option(w, ISB_DROPPED, &w->s->overwritten, 8);
-	put_notes(w, &w->behind); /* where there is no packet at all */
+	put_notes(w, &w->behind); /* if there are no packets */
 	option(w, OPT_END, NULL, 0);
 	end(w);
 }
@@ -417,7 +417,7 @@ static void take_packet(struct writer *w, const struct rxw_record *r, size_t at)
 	w->ahead.count = w->ahead.more = 0;
 }
 
-static const char *times(uint64_t ns, char *text, size_t size)
+static const char *duration_text(uint64_t ns, char *text, size_t size)
 {
 	if (ns < 10000000)
 		snprintf(text, size, "%llu us", (unsigned long long)ns / 1000);
@@ -431,40 +431,40 @@ static void end_text(const struct rxw_trace_event *e, char *text, size_t size)
 	int32_t code = (int32_t)e->a;
 	char took[32];
 
-	times(e->b, took, sizeof(took));
+	duration_text(e->b, took, sizeof(took));
 	if (!code)
-		snprintf(text, size, "ends well, after %s", took);
+		snprintf(text, size, "succeeded after %s", took);
 	else
-		snprintf(text, size, "ends after %s with %d, %s%s", took, code, rxw_code_text(code),
-			 e->c == RXW_ORIGIN_PEER ? ": says the peer" : "");
+		snprintf(text, size, "failed after %s with %d, %s%s", took, code,
+			 rxw_code_text(code), e->c == RXW_ORIGIN_PEER ? " (from the peer)" : "");
 }
 
-static void what_text(const struct rxw_trace_event *e, char *text, size_t size)
+static void event_text(const struct rxw_trace_event *e, char *text, size_t size)
 {
 	char took[32];
 
 	text[0] = 0;
 	switch (e->kind) {
 	case RXW_TRACE_CALL_BEGIN:
-		snprintf(text, size, "begins: %s service %u, security %u",
-			 e->b ? "made to" : "served by", (unsigned)e->a, (unsigned)e->c);
+		snprintf(text, size, "begins: %s, service %u, security %u",
+			 e->b ? "client" : "server", (unsigned)e->a, (unsigned)e->c);
 		break;
 	case RXW_TRACE_CALL_HANDLER:
-		snprintf(text, size, "has its handler, after %s", times(e->a, took, sizeof(took)));
+		snprintf(text, size, "handler started after %s",
+			 duration_text(e->a, took, sizeof(took)));
 		break;
 	case RXW_TRACE_CALL_END:
 		end_text(e, text, size);
 		break;
 	case RXW_TRACE_RETRANSMIT:
-		snprintf(text, size, "sends again: %u packets from %u on", (unsigned)e->b,
+		snprintf(text, size, "retransmits %u packets from %u on", (unsigned)e->b,
 			 (unsigned)e->a);
 		break;
 	case RXW_TRACE_TIMEOUT:
-		snprintf(text, size, "timed out waiting for an ACK, %u times before",
-			 (unsigned)e->a);
+		snprintf(text, size, "retransmission timeout, after %u others", (unsigned)e->a);
 		break;
 	case RXW_TRACE_SPURIOUS:
-		snprintf(text, size, "counted as lost what was late by %u packets", (unsigned)e->a);
+		snprintf(text, size, "false loss: a packet was late by %u packets", (unsigned)e->a);
 		break;
 	case RXW_TRACE_WINDOW:
 		snprintf(text, size,
@@ -485,11 +485,12 @@ void rxw_tracefile_text(const struct rxw_trace_event *e, char *text, size_t size
 			 rxw_drop_name((enum rxw_drop)e->a));
 		return;
 	}
-	what_text(e, what, sizeof(what));
+	event_text(e, what, sizeof(what));
 	snprintf(text, size, "call %08x.%08x #%u %s", e->epoch, e->cid, e->call, what);
 }
 
-static void take_event(struct writer *w, const struct rxw_record *r, const struct rxw_trace_event *e)
+static void take_event(struct writer *w, const struct rxw_record *r,
+		       const struct rxw_trace_event *e)
 {
 	bool sends = e->kind == RXW_TRACE_RETRANSMIT || (e->kind == RXW_TRACE_CALL_BEGIN && e->b);
 	char text[NOTE_ROOM];
@@ -498,7 +499,7 @@ static void take_event(struct writer *w, const struct rxw_record *r, const struc
 	note(sends || !w->waits ? &w->ahead : &w->behind, r->at, text);
 }
 
-/* What is said of a packet that did not come any more is said of the last. */
+/* Comments of a next packet that did not follow go to the last one. */
 static void finish(struct writer *w)
 {
 	for (unsigned i = 0; i < w->ahead.count; i++)
@@ -507,8 +508,8 @@ static void finish(struct writer *w)
 	put_packet(w);
 }
 
-/* Before anything is written: what the packets tell of our addresses, and when the first was. */
-static void look(struct writer *w)
+/* Collects the local addresses and the time of the first packet, before anything is written. */
+static void scan(struct writer *w)
 {
 	const struct rxw_snapshot *s = w->s;
 	struct rxw_record_packet p;
@@ -520,7 +521,7 @@ static void look(struct writer *w)
 		if (r.kind != RXW_RECORD_PACKET)
 			continue;
 		memcpy(&p, s->records + at + sizeof(r), sizeof(p));
-		learn(w, &r, &p);
+		learn_local_address(w, &r, &p);
 		if (!any && !(r.flags & RXW_RECORD_REFUSED)) {
 			w->origin = r.at;
 			any = true;
@@ -539,7 +540,7 @@ int rxw_tracefile_write(int fd, const struct rxw_snapshot *s)
 		return -RXW_ENOMEM;
 	w->fd = fd;
 	w->s = s;
-	look(w);
+	scan(w);
 	put_head(w);
 	for (size_t at = 0; at < s->size && !w->failed;) {
 		struct rxw_record r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records of a trace, and the section of a pcapng file that is made of them. */
+/* Records of a trace, and writing them as a section of a pcapng file. */
 #ifndef RXW_ENGINE_TRACEFILE_H
 #define RXW_ENGINE_TRACEFILE_H
 
@@ -18,37 +18,40 @@ enum rxw_record_flag {
 	RXW_RECORD_SENT = 1,
 	RXW_RECORD_IPV6 = 2,
 	RXW_RECORD_LOCAL = 4,  /* `local` is known */
-	RXW_RECORD_REFUSED = 8 /* was to be sent, and the kernel did not take it */
+	RXW_RECORD_REFUSED = 8 /* the kernel refused to send it */
 };
 
-/* What a record begins with; records lie at multiples of 8 bytes and are as long as one. */
+/* Header of a record. Records are aligned to 8 bytes, and their size is a multiple of 8. */
 struct rxw_record {
-	uint32_t size; /* with all that follows */
+	uint32_t size; /* of the whole record */
 	uint8_t kind, flags;
 	uint16_t port; /* packet: of the peer, host order */
-	uint64_t at;   /* monotonic ns; never less than in the record before */
+	uint64_t at;   /* monotonic ns; never decreases */
 };
 
-/* Follows in that of a packet, and then its bytes; in that of an event, struct rxw_trace_event. */
+/*
+ * Follows the header in a packet's record, followed by its bytes. An event's record has struct
+ * rxw_trace_event.
+ */
 struct rxw_record_packet {
 	uint32_t length; /* of the datagram */
-	uint32_t kept;	 /* bytes of it that follow */
+	uint32_t kept;	 /* bytes of it that were recorded */
 	uint8_t peer[16], local[16];
 };
 
-/* A trace as it is written: whole records in the order of time. */
+/* A copy of a trace: whole records, ordered by time. */
 struct rxw_snapshot {
 	const uint8_t *records;
 	size_t size;
 	unsigned snap;
 	struct rxw_addr bound;	       /* of the endpoint */
-	uint64_t packets, overwritten; /* that were seen; of these are here no more */
+	uint64_t packets, overwritten; /* packets recorded; of these, packets overwritten */
 	int64_t wall;		       /* ns from the monotonic clock to the time of day */
 };
 
 /* 0, -RXW_ENOMEM, or -RXW_ESYS (errno). */
 int rxw_tracefile_write(int fd, const struct rxw_snapshot *snapshot);
-/* The comment that an event becomes. */
+/* The comment that describes an event. */
 void rxw_tracefile_text(const struct rxw_trace_event *seen, char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet traces: datagrams and events on their way into the ring, and out of it as a copy. */
+/* Packet traces: recording datagrams and events in the ring, and copying it. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,8 +27,8 @@ static uint32_t padded(size_t size)
 	return (uint32_t)((size + 7) & ~(size_t)7);
 }
 
-/* Lock held: a record of `body` more bytes begins; the oldest make room. */
-static void begin(struct rxw_trace *t, struct rxw_record *r, size_t body)
+/* Trace's lock held: begin a record with a body of `body` bytes; overwrites the oldest ones. */
+static void begin_record(struct rxw_trace *t, struct rxw_record *r, size_t body)
 {
 	r->size = padded(sizeof(*r) + body);
 	while (t->next + r->size - t->first > t->size) {
@@ -41,8 +41,8 @@ static void begin(struct rxw_trace *t, struct rxw_record *r, size_t body)
 	copy_in(t, r, sizeof(*r));
 }
 
-/* Lock held: the record is complete but for what makes its size round. */
-static void end(struct rxw_trace *t)
+/* Trace's lock held: end the record by padding it. */
+static void end_record(struct rxw_trace *t)
 {
 	static const uint8_t zeros[8];
 
@@ -50,17 +50,21 @@ static void end(struct rxw_trace *t)
 }
 
 /*
- * Lock held: the time of a record. The clock is read here, so that none is earlier than the last.
+ * Trace's lock held: the time of a record. The clock is read under the lock, so that times do not
+ * decrease.
  */
-static uint64_t now(struct rxw_trace *t)
+static uint64_t record_time(struct rxw_trace *t)
 {
 	t->last = rxw_now();
 	return t->last;
 }
 
-/* Lock held: bytes [from, from + kept) of the pieces of memory behind a head with the addresses. */
-static void keep_datagram(struct rxw_trace *t, const struct rxw_path *path, unsigned flags,
-			  uint64_t at, const struct iovec *iov, size_t from, uint32_t length)
+/*
+ * Trace's lock held: record the addresses and the bytes [from, from + kept) of the scattered
+ * datagram.
+ */
+static void record_datagram(struct rxw_trace *t, const struct rxw_path *path, unsigned flags,
+			    uint64_t at, const struct iovec *iov, size_t from, uint32_t length)
 {
 	uint32_t kept = length < t->snap ? length : t->snap;
 	struct rxw_record_packet p = {.length = length, .kept = kept};
@@ -78,7 +82,7 @@ static void keep_datagram(struct rxw_trace *t, const struct rxw_path *path, unsi
 		memcpy(p.local, &path->local.u.in.sin_addr, 4);
 	r.flags = (uint8_t)(flags | (six ? RXW_RECORD_IPV6 : 0) |
 			    (path->local.len ? RXW_RECORD_LOCAL : 0));
-	begin(t, &r, sizeof(p) + kept);
+	begin_record(t, &r, sizeof(p) + kept);
 	copy_in(t, &p, sizeof(p));
 	for (; kept; iov++) {
 		size_t n = iov->iov_len;
@@ -94,7 +98,7 @@ static void keep_datagram(struct rxw_trace *t, const struct rxw_path *path, unsi
 		kept -= (uint32_t)n;
 		from = 0;
 	}
-	end(t);
+	end_record(t);
 	t->packets++;
 }
 
@@ -104,28 +108,29 @@ void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, u
 	uint64_t at;
 
 	pthread_mutex_lock(&t->lock);
-	at = now(t);
+	at = record_time(t);
 	for (unsigned i = 0; i < count; i++) {
 		const struct iovec iov = {.iov_base = rx[i].buf->data, .iov_len = rx[i].length};
 		uint32_t step = rx[i].segment ? rx[i].segment : rx[i].length, from = 0;
 
-		/* What the kernel cut has lost its length. */
+		/* The length of truncated datagrams is unknown. */
 		if (!rx[i].path.peer.len || rx[i].truncated)
 			continue;
 		do {
 			uint32_t left = rx[i].length - from;
 
-			keep_datagram(t, &rx[i].path, 0, at, &iov, from, left < step ? left : step);
+			record_datagram(t, &rx[i].path, 0, at, &iov, from,
+					left < step ? left : step);
 			from += step;
 		} while (from < rx[i].length);
 	}
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Lock held: each datagram of the messages, as the kernel will cut them. */
-static void keep_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigned count)
+/* Trace's lock held: record each datagram of the messages, as the kernel will split them. */
+static void record_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigned count)
 {
-	uint64_t at = now(t);
+	uint64_t at = record_time(t);
 
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t step = tx[i].segment ? tx[i].segment : tx[i].length, from = 0;
@@ -133,16 +138,16 @@ static void keep_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigned 
 		do {
 			uint32_t left = tx[i].length - from;
 
-			keep_datagram(t, tx[i].path, RXW_RECORD_SENT, at, tx[i].iov, from,
-				      left < step ? left : step);
+			record_datagram(t, tx[i].path, RXW_RECORD_SENT, at, tx[i].iov, from,
+					left < step ? left : step);
 			from += step;
 		} while (from < tx[i].length);
 	}
 }
 
 /*
- * Lock held: records from `at` on are those of the messages, of which some were refused; unless
- * newer ones took their place: then they pass for sent.
+ * Trace's lock held: mark refused datagrams in the records of the messages, which start at `at`.
+ * Records that were overwritten meanwhile are skipped.
  */
 static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_tx *tx,
 			 unsigned count)
@@ -166,7 +171,7 @@ static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_t
 	}
 }
 
-/* Kept before they leave, since the answer may be here before the system call is over. */
+/* Recorded before they are sent, since the reply may arrive before the system call returns. */
 unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 			   struct rxw_io_tx *tx, unsigned count, bool nowait)
 {
@@ -176,7 +181,7 @@ unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 
 	pthread_mutex_lock(&t->lock);
 	from = t->next;
-	keep_sent(t, tx, count);
+	record_sent(t, tx, count);
 	pthread_mutex_unlock(&t->lock);
 	good = rxw_io_send(sock, tx, count, nowait);
 	if (good == count)
@@ -187,7 +192,7 @@ unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 	return good;
 }
 
-/* A call's, a connection's or a table's lock may be held. */
+/* A connection's or a table's lock may be held. */
 void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_trace_event *seen)
 {
 	struct rxw_trace *t = (struct rxw_trace *)tracer;
@@ -195,10 +200,10 @@ void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_trace_event *see
 	bool dead = rxw_trace_dead(seen);
 
 	pthread_mutex_lock(&t->lock);
-	r.at = now(t);
-	begin(t, &r, sizeof(*seen));
+	r.at = record_time(t);
+	begin_record(t, &r, sizeof(*seen));
 	copy_in(t, seen, sizeof(*seen));
-	end(t);
+	end_record(t);
 	t->events++;
 	t->deaths += dead;
 	pthread_mutex_unlock(&t->lock);
@@ -225,20 +230,21 @@ void rxw_trace_unmap(void *memory, size_t size)
 }
 
 #define PIECE \
-	((size_t)1 << 20) /* copied at a time: all that is sent or received waits for it ... */
-#define PAUSE 50	  /* us; ... and has this to go on */
+	((size_t)1 << 20) /* copied at a time: meanwhile sending and receiving threads wait ... */
+#define PAUSE 50	  /* us; ... and continue during this pause */
 #define TRIES 4
 
-/* One look at the ring while it is copied. */
+/* The state of copying the ring. */
 struct copying {
 	uint8_t *to;
 	size_t room;
-	uint64_t first, end, at; /* [at, end) is copied; what is older than `first` is gone */
+	uint64_t first, end, at; /* [at, end) is copied; records before `first` were overwritten */
 };
 
 /*
- * Lock held. The next older piece, to the place that it has when all is there: the newest comes
- * first, since it is the oldest that new records take the place of. False: that was all.
+ * Trace's lock held: copy the next older piece to its final place. The newest piece is copied first
+ * and the oldest last: new records overwrite the oldest, which are then merely missing. False: all
+ * is copied.
  */
 static bool copy_piece(struct rxw_trace *t, struct copying *c)
 {
@@ -253,7 +259,7 @@ static bool copy_piece(struct rxw_trace *t, struct copying *c)
 	return true;
 }
 
-/* Lock held, and released between pieces. False: all of it was overwritten meanwhile. */
+/* Trace's lock held; released between pieces. False: all of it was overwritten meanwhile. */
 static bool copy_ring(struct rxw_trace *t, struct copying *c)
 {
 	c->end = c->at = t->next;
@@ -278,7 +284,7 @@ uint8_t *rxw_trace_copy(struct rxw_trace *t, struct rxw_snapshot *snapshot, size
 		if (!c.to)
 			return NULL;
 		pthread_mutex_lock(&t->lock);
-		/* Not where another trace began meanwhile, with a larger ring. */
+		/* Not if a trace with a larger ring was started meanwhile. */
 		done = t->size <= c.room && copy_ring(t, &c);
 		snapshot->snap = t->snap;
 		snapshot->packets = t->packets;

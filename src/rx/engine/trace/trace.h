@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Traces of packets: the hooks that datagrams pass. Where no trace is on each batch costs one load
- * and one branch that is never taken.
+ * Packet traces: the hooks that record datagrams. Without a trace each batch costs one load and one
+ * branch that is not taken.
  */
 #ifndef RXW_ENGINE_TRACE_H
 #define RXW_ENGINE_TRACE_H
@@ -12,7 +12,7 @@
 void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count);
 unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 			   struct rxw_io_tx *tx, unsigned count, bool nowait);
-/* The endpoint goes, nobody uses it any more. */
+/* The endpoint is destroyed; no other thread uses the trace. */
 void rxw_trace_free(struct rxw_endpoint *ep);
 
 static inline void rxw_shard_trace_received(const struct rxw_shard *s, unsigned count)
