@@ -18,7 +18,7 @@ plain_path=$PATH
 export PKG_CONFIG_PATH="${pc%/*}"
 [ -z "$DESTDIR" ] || export PKG_CONFIG_SYSROOT_DIR="$DESTDIR"
 pkg-config --exists rxwire || exit 1
-# Who links dynamically needs nothing of what the library is built with: no .pc but ours, and no flag of another.
+# Dynamic linking needs no dependency of the library: only our own .pc file, and no other library's flags.
 if flags=$(PKG_CONFIG_LIBDIR=${pc%/*} PKG_CONFIG_PATH='' pkg-config --cflags --libs rxwire 2>&1) &&
 	! echo "$flags" | grep -E 'krb5|crypto'; then
 	echo "PASS: rxwire.pc stands alone"
@@ -155,7 +155,7 @@ for kind in '' -static; do
 	fi
 done
 
-# A security class of an application's own: the server knows who has its key, and nobody else.
+# An application's own security class: the server accepts only clients with its key.
 psk() {
 	trap '[ -z "$server" ] || kill "$server" 2> /dev/null' EXIT
 	cp -r "$(folder examples)/psk" "$dir/psk" && cd "$dir/psk" || return 1
@@ -256,7 +256,7 @@ step 'interfaces in a subfolder' sh -c "cd subfolder && autoreconf -fi && cd bui
 	../configure CC='$CC' && make -j 2 check && make -q -W ../src/common.xg src/more.cs.c; test \$? -eq 1"
 cd "$top" || exit 1
 
-# Whoever has a prefix of his own knows of it what the tutorial says.
+# With another installation prefix the tutorial's settings are required.
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 PATH=$plain_path RXWIRE_PREFIX=$DESTDIR$prefix top_srcdir=$top timeout -k 10 200 sh "$top/src/tests/check-tutorial.sh"
 case $? in

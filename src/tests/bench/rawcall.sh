@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The raw yardstick of small calls: every mode ends with its calls counted; a lost server is told.
+# The raw baseline of small calls: every mode counts its calls; a lost server is reported.
 
 rawcall=$top_builddir/src/bench/rawcall
 work=$(mktemp -d) || exit 99
@@ -55,7 +55,7 @@ calls mmsg 64 64 && {
 }
 calls mmsg 1024 5000
 calls mmsg 64 3
-# A train is one message; 65 are two trains.
+# A GSO message holds up to 64 datagrams; 65 need two messages.
 if calls trains 64 64; then
 	want client messages -eq 1
 	calls trains 65 65 && want client messages -eq 2

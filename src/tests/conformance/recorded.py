@@ -53,7 +53,7 @@ def out_of_sequence(step):
                                                        reason=wire.OUT_OF_SEQUENCE).encode())
 
 
-# By name: steps of the record that do not come from us, and what comes besides.
+# By name: steps of the record that we do not send, and additional packets that we do.
 DIFFERENT = {
     'unknown-service': {'service': True},
     'security-index-not-offered': {'service': True},
@@ -67,8 +67,8 @@ DIFFERENT = {
     'service-id-change': none_of(3),
     # 40 is beyond the largest window of a server that has one of 32.
     'seq-40-first': {'server': {'window': 32, 'listeners': 1}},
-    # 16 packets are advertised, but who calls from this host, or has proven its address, may fill
-    # the largest window: 20 is taken as a packet behind a hole.
+    # 16 packets are advertised, but a client on this host, or with a validated address, may fill
+    # the largest window: 20 is accepted as a packet after a hole.
     'seq-20-first': {'without': {1}, 'with': [out_of_sequence(0)]},
 }
 

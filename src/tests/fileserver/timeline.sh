@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What the benchmark makes of time lines and of the block layer's trace: who waited is found.
+# The benchmark's analysis of time lines and of the block layer's trace: it finds the waiting thread.
 
 set -u
 python=${PYTHON3:-python3}

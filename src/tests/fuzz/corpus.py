@@ -147,7 +147,7 @@ def endpoints():
     ack = next(d for n, d in packets() if n == "ack-ping")
     put("endpoint", "call", datagrams(0, (0x10, first(whole, 0x1234)), (0x10, first(whole, 0x1238))))
     put("endpoint", "call-here", datagrams(1, (3, first(whole, 0x1234)), (0x2B, ack)))
-    # A train of two counts as two datagrams where three bytes for one are allowed.
+    # A segmented message of two counts as two datagrams for the limit of three bytes sent per byte received.
     two = first(train(1, payload=40), 0x1234) + first(train(1, payload=40), 0x1238)
     put("endpoint", "two-in-a-train", datagrams(2, (0x84, two), (0x2a, bytes(28))))
     put("endpoint", "flood", datagrams(4, *[(0x80 | i % 3, first(whole, 0x1000 + 4 * i)) for i in range(8)]))

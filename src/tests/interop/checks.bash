@@ -42,7 +42,7 @@ limited() {
 	timeout --kill-after=5 "$@"
 }
 
-# port_bound PORT: somebody has this UDP port, in this namespace.
+# port_bound PORT: true if a socket of this namespace is bound to the UDP port.
 port_bound() {
 	local hex
 	hex=$(printf '%04X' "$1")

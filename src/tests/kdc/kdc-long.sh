@@ -6,7 +6,7 @@
 . "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
 LIFE=4 # seconds of a ticket
-# However long a load is made to stand still, nobody takes another for dead.
+# However long a load is paused, no peer is declared dead.
 patient='--dead-ms 3600000'
 fsd= loads=
 finish() {
@@ -73,7 +73,7 @@ goes() {
 signal() {
 	kill "-$2" "$(cat "$dir/$1.pid")"
 }
-# ended_well NAME N: it is told to end, and has renewed its token so many times at least
+# ended_well NAME N: stop it; it must have renewed its token at least N times
 ended_well() {
 	# A script's background jobs ignore SIGINT, and afscp leaves it ignored. It reports, then dies of the signal.
 	case $1 in

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# rxfsd and afscp with tickets of a real KDC: who sees what, what is required, what the log says.
+# rxfsd and afscp with tickets of a real KDC: access rights, required levels, log messages.
 
 . "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
@@ -54,7 +54,7 @@ fs --keytab "$dir/keytab" --cell $KDC_CELL --require fs:auth --require vl:none
 gets pub/file $kad --level auth
 gets_not 'level' pub/file $kad --level clear
 
-# -- Who may see what. --
+# -- Access rights. --
 fs --keytab "$dir/keytab" --cell $KDC_CELL --require none --allow 'anonymous /pub' \
 	--allow "alice@$KDC_REALM team/[ab] /x*" --allow 'any-authenticated /secret/x' --administrator root@$KDC_REALM
 gets pub/file
@@ -78,7 +78,7 @@ kill -HUP "$server"
 until_logged 'keys of the service: changed'
 gets team/a/plan $kad
 
-# -- A cell that the environment names: nobody falls back without a word. --
+# -- A cell from the environment: no silent fallback. --
 AFSCELL=$KDC_CELL
 export AFSCELL
 KRB5CCNAME="FILE:$dir/nothing" gets pub/file

@@ -20,7 +20,7 @@ kdc_principal afs/$KDC_CELL
 kdc_keytab "$dir/afs.keytab" afs/$KDC_CELL "$(kdc_enctype 18)"
 kad="-x rxkad --cell $KDC_CELL"
 
-# -- A ticket is needed, and used; each level. The server says who may not, and nobody falls back. --
+# -- A ticket is required and used, at each level. The server logs refused clients; no fallback. --
 perf --keytab "$dir/afs.keytab" --cell $KDC_CELL
 calls_not 'no Kerberos tickets' -c rpc $kad
 kdc_login alice secret

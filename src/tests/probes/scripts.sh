@@ -58,7 +58,7 @@ with_bpftrace() {
 	[ "$failures" -eq 0 ] || return 0
 	echo "bpftrace takes all scripts"
 
-	# It may attach after it said so: calls are made until one is told of, or it has ended.
+	# It may attach later than it reports: make calls until one is traced, or it has ended.
 	bpftrace -B none -p "$server" "$scripts/slowcall.bt" 0 > "$work/slow" 2>&1 &
 	tracer=$!
 	servers="$servers $tracer"
@@ -93,7 +93,7 @@ with_bpftrace() {
 	done
 	grep -A 4 '^@sent' "$work/trains"
 
-	# A client whose packets nobody reads sends them again, every 20 s at least; the script tells every 10 s.
+	# A client whose packets are not read retransmits them at least every 20 s; the script prints every 10 s.
 	"$rxperf" client -c send -s 127.0.0.1 -p "$silent_port" -b 20000 --dead-ms 250000 > "$work/lost" 2>&1 &
 	lost=$!
 	servers="$servers $lost"

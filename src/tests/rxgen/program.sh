@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# rxwgen from outside: options, exit status, which files come into being, what make is told.
+# The rxwgen program: options, exit status, output files, dependency files.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -132,7 +132,7 @@ for f in x.h x.xdr.c x.cs.c x.ss.c; do
 done
 files x.cs.c x.h x.ss.c x.xdr.c
 
-# Includes, and what make is told.
+# Includes and dependency files.
 expect 1 "cannot find the include file 'y.xg'" with.xg
 expect 0 '' -I ../sub -I '../b c' -M with.d with.xg
 cat > expected <<'EOF'

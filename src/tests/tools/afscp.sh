@@ -103,7 +103,7 @@ what="get --json"
 cp_well get demo:large /dev/null --json && want out bytes "$(stat -c %s "$tree/large")"
 cp_well get --stats demo:large /dev/null && grep -q '^copied: ' out || fail "get --stats: $(cat out)"
 
-# A user who may not exceed the system's limits of socket buffers is told nothing.
+# A user who cannot exceed the system's socket buffer limits gets no message about them.
 if setpriv --bounding-set -net_admin true 2> /dev/null; then
 	setpriv --bounding-set -net_admin "$afscp" -s "$where" ls demo: > out 2> err || fail "ls without CAP_NET_ADMIN"
 	[ ! -s err ] || fail "ls without CAP_NET_ADMIN said: $(cat err)"
@@ -131,7 +131,7 @@ refused 1 'nothing' cp_ stat demo:nothing
 [ ! -c /dev/full ] || refused 1 'no space left' cp_ get demo:large /dev/full
 [ -z "$(ls -A empty-place)" ] || fail "left behind: $(ls -A empty-place)"
 
-# Half of a list is enough for whoever reads it: no word about the broken pipe.
+# The reader closes the pipe early: no message about the broken pipe.
 "$afscp" -s "$where" ls demo:many 2> err | head -n 1 > out
 [ ! -s err ] && [ "$(wc -l < out)" -eq 1 ] || fail "ls into head said: $(cat err)"
 "$afscp" -s "$where" get demo:large - 2> err | head -n 1 > out
