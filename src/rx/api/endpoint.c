@@ -377,8 +377,8 @@ static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 
 				rxw_conn_lock(c);
 				works = is_busy(c);
-				if (works &&
-				    c->channel_waiters) /* the callers see that the endpoint stops */
+				/* Callers that wait for a channel see that the endpoint stops. */
+				if (works && c->channel_waiters)
 					pthread_cond_broadcast(&c->channel_free);
 				rxw_conn_unlock(c);
 				count += works;

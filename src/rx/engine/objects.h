@@ -65,24 +65,24 @@ struct rxw_endpoint {
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
-	_Atomic(uint32_t)
-		validated; /* connections of validated addresses, of config.connections_max */
+	/* connections of validated addresses, of config.connections_max */
+	_Atomic(uint32_t) validated;
 	pthread_mutex_t peer_lock;
 	struct rxw_peer_table *peers;	 /* peer_lock */
 	struct rxw_listing listed_peers; /* peer_lock */
 	pthread_mutex_t unvalidated_lock;
 	struct rxw_unvalidated *strangers; /* unvalidated_lock */
 	struct rxw_cookies *questions; /* unvalidated_lock; NULL until the first cookie is sent */
-	struct rxw_rate abort_rate, answer_rate,
-		local_rate;    /* unvalidated_lock; local_rate: of hosts' own addresses */
+	/* unvalidated_lock; local_rate: of the host's own addresses */
+	struct rxw_rate abort_rate, answer_rate, local_rate;
 	uint64_t looked_until; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
-	_Atomic(struct rxw_trace *)
-		trace; /* NULL until the first one was started; stored under lock */
-	_Atomic(uint64_t) contended
-		[RXW_LOCK_COUNT]; /* acquisitions that had to wait, of the endpoint's locks; relaxed */
+	/* NULL until the first one was started; stored under lock */
+	_Atomic(struct rxw_trace *) trace;
+	/* acquisitions that had to wait, of the endpoint's locks; relaxed */
+	_Atomic(uint64_t) contended[RXW_LOCK_COUNT];
 };
 
 /* A socket and its connections. `lock` covers the table. */
@@ -124,8 +124,8 @@ struct rxw_connection {
 	struct rxw_endpoint *ep;
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs;
-	_Atomic(unsigned)
-		home;	/* shard at which its packets arrive and whose socket sends for it */
+	/* the shard at which its packets arrive and whose socket sends for it */
+	_Atomic(unsigned) home;
 	unsigned table; /* shard whose table and wheel have it; fixed */
 	struct rxw_service *service; /* server; fixed */
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
@@ -144,8 +144,8 @@ struct rxw_connection {
 struct rxw_call {
 	struct rxw_pcall p;	     /* first; connection's lock */
 	struct rxw_connection *conn; /* one reference; fixed */
-	_Atomic(uint32_t)
-		refs;	    /* held by the channel, the application or handler, queues, batches */
+	/* held by the channel, the application or handler, queues, batches */
+	_Atomic(uint32_t) refs;
 	unsigned flags;	    /* RXW_CALL_...; fixed */
 	bool short_handler; /* runs on the receiving thread and must not wait; fixed */
 	bool ended;	    /* the application or handler has ended it; connection's lock */

@@ -36,9 +36,8 @@ static void run(struct rxw_call *call, bool quantum)
 		call->events.pending |= rxw_callback_quantum_used(call);
 		call->events.quantum_end = 0;
 		call->events.busy = false;
-		pthread_cond_broadcast(
-			&call->sleep
-				 .cond); /* the call's end, and a change of the callback, wait for it */
+		/* The end of the call, or a change of its callback, may wait for this. */
+		pthread_cond_broadcast(&call->sleep.cond);
 		if (call->ended || !call->events.pending)
 			break;
 		handed_over = quantum || rxw_callback_seals_bulk(call);

@@ -123,9 +123,9 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 		a->item[a->count++] = (struct rxw_effect){
 			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
 	} else if (call->effects.todo) {
-		call->effects.todo |=
-			todo;	      /* the record that has the call carries this out as well */
-		rxw_call_unref(call); /* never the last reference */
+		/* The record that has the call carries this out as well. Never the last reference. */
+		call->effects.todo |= todo;
+		rxw_call_unref(call);
 	} else {
 		call->effects.todo = todo;
 		call->effects.next = a->spill;

@@ -25,7 +25,8 @@ struct rxw_call_events {
 	int fd;		      /* eventfd, -1: none */
 	unsigned fd_mask;     /* events that make it readable */
 	bool fd_set;
-	bool starved; /* a write found no memory: room is reported at the next expiry of the timers */
+	/* a write found no memory: room is reported at the next expiry of the timers */
+	bool starved;
 };
 
 /* Connection's lock held in all functions that have no other comment. */

@@ -193,8 +193,8 @@ static bool append_early(struct rxw_connection *c, struct rxw_verify_job *job)
 	c->jobs.early_tail = &job->next;
 	c->jobs.early_runs++;
 	c->jobs.early_has |= rxw_channel_bit(&job->run);
-	rxw_conn_unref(
-		c); /* never the last one. A connection's own list must not hold a reference: it would never be freed */
+	/* Never the last one. A reference from its own list would keep the connection for ever. */
+	rxw_conn_unref(c);
 	return true;
 }
 

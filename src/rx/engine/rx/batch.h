@@ -42,9 +42,11 @@ struct rxw_batch {
 	uint64_t reap_at, watched_at;
 	uint64_t refused_at; /* ns: when the socket was last drained after a refused call */
 	uint64_t refused,
-		received; /* refused calls since then, and messages, since the socket was last drained */
+		/* refused calls since then, and messages, since the socket was last drained */
+		received;
 	uint64_t refused_gap; /* ns between refused calls, roughly */
-	bool coalesced; /* the receiver delayed to coalesce packets, and has not drained the socket since */
+	/* the receiver delayed to coalesce packets, and has not drained the socket since */
+	bool coalesced;
 };
 
 /* Ids of one shard have low bits in common, so the hash uses high ones. */

@@ -30,10 +30,10 @@ struct rxw_role {
 	bool held;
 	bool parked; /* the listener waits in `free` */
 	bool wanted; /* the listener should take over, since several callers wait */
-	_Atomic(bool)
-		unowned; /* no thread holds it; the listener takes it after the grace period only */
-	_Atomic(bool)
-		reclaimed; /* the role was reclaimed since the listener began its batch: it does not park */
+	/* no thread holds it; the listener takes it after the grace period only */
+	_Atomic(bool) unowned;
+	/* the role was reclaimed since the listener began its batch: it does not park */
+	_Atomic(bool) reclaimed;
 	_Atomic(unsigned) sleepers; /* calls whose threads sleep for packets */
 	uint64_t left_at;	    /* ns */
 	uint64_t grace;		    /* ns: how long a role left by a caller stays unowned */

@@ -28,8 +28,8 @@ struct rxw_worker {
 	bool waited;	/* it was blocked at the latest sample */
 	bool parked;	/* it is blocked on its client: another worker may replace it */
 	bool ending;	/* its call is being ended */
-	uint64_t
-		since; /* ns: start of the measurement, when the call had moved `moved_before` packets; 0: none */
+	/* ns: start of the measurement, when the call had moved `moved_before` packets; 0: none */
+	uint64_t since;
 	uint32_t moved_before;
 	_Atomic(uint32_t) moved;   /* packets that its call had moved when it last blocked */
 	_Atomic(unsigned) blocked; /* enum rxw_blocked_on; stalled.c explains the order */
@@ -65,12 +65,12 @@ struct rxw_workers {
 	_Atomic(uint64_t) sample_at; /* ns: next sample of blocked workers; UINT64_MAX: none */
 	_Atomic(bool) any_blocked;   /* a worker is blocked, or was at the latest sample */
 	unsigned fresh;		     /* peers that have waiting calls but no worker */
-	uint64_t
-		since; /* ns: since when the queue was not empty, or the last sample of it; 0: it is empty */
+	/* ns: since when the queue was not empty, or the last sample of it; 0: it is empty */
+	uint64_t since;
 	uint64_t taken; /* calls dequeued since then */
 	bool standing;	/* the queue never runs empty: its bound is reduced */
-	uint64_t
-		taken_per_wait; /* calls that are dequeued in LEAST_WAIT (workers.c) while the queue stands */
+	/* calls that are dequeued in LEAST_WAIT (workers.c) while the queue stands */
+	uint64_t taken_per_wait;
 	bool stop;
 	uint64_t executed;
 };

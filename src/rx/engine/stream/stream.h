@@ -38,15 +38,16 @@ struct rxw_call_writer {
 	uint8_t head;	       /* bytes of the security class before the data */
 	uint32_t seq;	       /* of the next packet */
 	bool window_queued; /* the latest run of this function found a window of packets queued */
-	uint32_t
-		next_stride; /* of the next buffer, for which there is room; 0: to be determined under the lock */
+	/* of the next buffer, for which there is room; 0: to be determined under the lock */
+	uint32_t next_stride;
 	bool finished;	      /* LAST_PACKET was queued */
 	_Atomic(bool) ending; /* a thread queues the end, or has done so: any thread, once */
-	bool end_pending; /* connection's lock: the request's end was not queued for lack of memory; a read queues it */
+	/* connection's lock: the request's end was not queued for lack of memory; a read queues it */
+	bool end_pending;
 	size_t reserved;
 	uint64_t bytes; /* written */
-	struct rxw_txrun
-		kept; /* a sealed run not queued for lack of memory: it goes first; buf NULL: none */
+	/* a sealed run not queued for lack of memory: it goes first; buf NULL: none */
+	struct rxw_txrun kept;
 };
 
 /*
