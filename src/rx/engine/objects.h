@@ -48,7 +48,7 @@ struct rxw_endpoint {
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
-	pthread_mutex_t lock;	 /* serializes rxw_service_add() and start */
+	pthread_mutex_t lock;	 /* adding services, start, creating the trace */
 	_Atomic(unsigned) service_count;
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
@@ -126,7 +126,7 @@ struct rxw_connection {
 	_Atomic(uint32_t) refs;
 	/* the shard at which its packets arrive and whose socket sends for it */
 	_Atomic(unsigned) home;
-	unsigned table; /* shard whose table and wheel have it; fixed */
+	unsigned table;		     /* shard whose table and wheel have it; fixed */
 	struct rxw_service *service; /* server; fixed */
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
