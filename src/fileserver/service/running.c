@@ -21,13 +21,13 @@ void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call)
 
 void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *call)
 {
-	if (!call->link)
-		return;
 	pthread_mutex_lock(&running->lock);
-	*call->link = call->next;
-	if (call->next)
-		call->next->link = call->link;
-	call->link = NULL;
+	if (call->link) {
+		*call->link = call->next;
+		if (call->next)
+			call->next->link = call->link;
+		call->link = NULL;
+	}
 	pthread_mutex_unlock(&running->lock);
 }
 

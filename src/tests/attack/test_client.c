@@ -11,11 +11,17 @@
 #include "engine/lock.h"
 #include "io/io_sock.h"
 
+/*
+ * Packets of one flood. Without a bound a sender that is faster than the receiver, as under a sanitizer, would
+ * leave honest packets no room in the socket for as long as it sends.
+ */
+#define FLOOD_MOST 20000u
+
 enum flood {
-	JUNK,	  /* ACKs of connections that are not there */
+	JUNK,	   /* ACKs of connections that are not there */
 	QUESTIONS, /* DEBUG and VERSION */
 	CALLS,
-	PINGS,	  /* of the server, about the call at work */
+	PINGS, /* of the server, about the call at work */
 	FLOODS
 };
 
@@ -36,10 +42,20 @@ static size_t make(struct flooder *f, uint8_t packet[2048])
 {
 	uint32_t r = (uint32_t)(rxw_prng(&f->random) >> 16);
 	uint8_t body[RXW_ACK_MAX_SIZE];
-	struct rxw_ack ack = {.first = 1, .reason = RXW_ACK_PING, .acks = body, .max_mtu = 1444,
-			      .if_mtu = 1444, .rwind = 32, .jumbo_max = 1};
-	struct h_raw raw = {.epoch = r | 0x80000000u, .cid = r * 4, .call = 1, .serial = r,
-			    .type = RXW_ACK, .flags = RXW_REQUEST_ACK, .service = H_SERVICE,
+	struct rxw_ack ack = {.first = 1,
+			      .reason = RXW_ACK_PING,
+			      .acks = body,
+			      .max_mtu = 1444,
+			      .if_mtu = 1444,
+			      .rwind = 32,
+			      .jumbo_max = 1};
+	struct h_raw raw = {.epoch = r | 0x80000000u,
+			    .cid = r * 4,
+			    .call = 1,
+			    .serial = r,
+			    .type = RXW_ACK,
+			    .flags = RXW_REQUEST_ACK,
+			    .service = H_SERVICE,
 			    .body = body};
 
 	raw.size = rxw_ack_put(body, &ack);
@@ -78,11 +94,13 @@ static void *flooding(void *arg)
 	int n;
 
 	memset(m, 0, sizeof(m));
-	while (!atomic_load(&f->stop)) {
+	while (!atomic_load(&f->stop) && atomic_load(&f->sent) < FLOOD_MOST) {
 		for (unsigned i = 0; i < BURST; i++) {
 			iov[i] = (struct iovec){bytes[i], make(f, bytes[i])};
-			m[i].msg_hdr = (struct msghdr){.msg_name = &f->to, .msg_namelen = f->to_len,
-						       .msg_iov = &iov[i], .msg_iovlen = 1};
+			m[i].msg_hdr = (struct msghdr){.msg_name = &f->to,
+						       .msg_namelen = f->to_len,
+						       .msg_iov = &iov[i],
+						       .msg_iovlen = 1};
 		}
 		n = sendmmsg(f->fd, m, BURST, 0);
 		if (n > 0)

@@ -76,11 +76,11 @@ static int32_t source(rxw_call *call, void *context)
 }
 
 static const struct job jobs[] = {
-	{.chunk = RUN, .most = 3.5},
+	{.chunk = RUN, .most = 4},
 	{.chunk = 1u << 20, .most = 3},
 	{.chunk = 1u << 20, .in_place = true, .most = 3},
 	/* no multiple of what a buffer holds: each piece is committed in two parts */
-	{.chunk = RUN, .in_place = true, .most = 4},
+	{.chunk = RUN, .in_place = true, .most = 6},
 };
 
 START_TEST(three_for_each_run)
