@@ -72,15 +72,20 @@ generate_stubs() {
 	done
 }
 
+# library NAME ROOT: the path of a shared library that may be installed although ROOT is not "".
+library() {
+	ls -d "$2"/usr/lib/*/"$1" /usr/lib/*/"$1" 2> /dev/null | head -n 1
+}
+
 # compile_programs FOLDER: our programs on OpenAFS's library (linked in, so that they run without
 # its packages), the writer of volume dumps and the bad network.
 compile_programs() {
-	local out=$1 root= cc=${CC:-cc} p kad crypto
+	local out=$1 root= cc=${CC:-cc} p kad crypto roken
 	mkdir -p "$out"
 	[ "$openafs_where" = system ] || root=$openafs_where
 	# rxkad's tickets want Heimdal's cryptography, of which there is no static library.
-	crypto=$(ls -d "$root"/usr/lib/*/libhcrypto.so.5 2> /dev/null | head -n 1)
-	crypto=${crypto%/*}
+	crypto=$(library libhcrypto.so.5 "$root")
+	roken=$(library libroken.so.19 "$root")
 	{
 		for p in client server stats; do
 			kad=()
@@ -88,8 +93,8 @@ compile_programs() {
 			# shellcheck disable=SC2086 # CC may carry options
 			$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g ${root:+-isystem "$root/usr/include"} \
 				-o "$out/afsrx_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" "${kad[@]}" \
-				${root:+-L"$root/usr/lib"} -l:libafsrpc.a ${kad:+"$crypto/libhcrypto.so.5" "$crypto/libroken.so.19" \
-				-Wl,--disable-new-dtags,-rpath,"$crypto"} -pthread || openafs_lacks=1
+				${root:+-L"$root/usr/lib"} -l:libafsrpc.a ${kad:+"$crypto" "$roken" \
+				-Wl,--disable-new-dtags,-rpath,"${crypto%/*}:${roken%/*}"} -pthread || openafs_lacks=1
 		done
 		(generate_stubs "$out" "$root") || openafs_lacks=1
 		# Their generated code is as it is: no warnings about it.
