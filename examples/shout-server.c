@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	struct rxw_endpoint_options options = { .size = sizeof(options), .server = 1 };
 	struct rxw_service_options offer = { .size = sizeof(offer), .id = SERVICE_ID,
 					     .name = "shout", .handler = shout,
-					     .flags = RXW_SERVICE_SHORT };
+					     .flags = RXW_SERVICE_INLINE };
 	rxw_engine *engine;
 	rxw_endpoint *endpoint;
 	rxw_service *service;

@@ -5,4 +5,4 @@ bpftracedir = $(pkgdatadir)/bpftrace
 dist_bpftrace_SCRIPTS = \
 	contrib/bpftrace/retransmits.bt \
 	contrib/bpftrace/slowcall.bt \
-	contrib/bpftrace/trains.bt
+	contrib/bpftrace/bursts.bt

@@ -115,5 +115,5 @@ def contestants(place, seconds):
     made.append(Rpc(place, "rxperf rpc, async", "async", MANY, seconds))
     made += alone_in_flight(place, seconds)
     made += [RawCall(place, f"raw datagrams, {mode}", mode, x, seconds)
-             for mode in ("mmsg", "trains") for x in (IN_FLIGHT[-1], MANY)]
+             for mode in ("mmsg", "bursts") for x in (IN_FLIGHT[-1], MANY)]
     return made + [OpenAfsRpc(place, x, seconds) for x in CALLERS]

@@ -18,7 +18,7 @@ IN_FLIGHT = (1, 64)  # small calls
 KEY_KRB5, KEY_RXGK, KVNO = 2, 1, 7
 KEY_BYTES = {17: 16, 18: 32, 19: 16, 20: 32}
 RATES = "ciphers"
-TRAIN = 45  # packets that are sealed at a time
+BURST = 45  # packets that are sealed at a time
 
 # Class, level, enctype of the key (0: as it is), part of the bytes that are moved.
 LEVELS = [("null", None, 0, 1 / 2),
@@ -72,13 +72,13 @@ def own_figures(r):
         made["io_calls_per_GB"] = sum(
             (end.get("transport") or {}).get(f"syscalls_{kind}", 0)
             for end in ends(r) for kind in ("send", "recv", "other")) / gigabytes
-    data = trains = 0
+    data = bursts = 0
     for end in ends(r):
         transport = end.get("transport") or {}
-        trains += transport.get("trains_sent", 0)
+        bursts += transport.get("gso_messages", 0)
         data += ours.by_type(transport, ours.DATA)
-    if trains:
-        made["packets_per_train"] = data / trains
+    if bursts:
+        made["packets_per_burst"] = data / bursts
     return made
 
 
@@ -182,7 +182,7 @@ def cipher_rates(rate, name):
     if level == "clear" or name == "rxkad auth":
         return None
     if klass == "rxkad":
-        return best_fcrypt(rate, "encrypt", TRAIN), best_fcrypt(rate, "decrypt", 64)
+        return best_fcrypt(rate, "encrypt", BURST), best_fcrypt(rate, "decrypt", 64)
     if level == "auth":
         return (rate(f"{enctype[0]}_hmac_MBps"),) * 2
     return rate(f"{enctype[0]}_own_seal_MBps"), rate(f"{enctype[0]}_own_open_MBps")
@@ -206,7 +206,7 @@ def limit(rate, name, x, null, cores):
 
 
 COLUMNS = (("client_cpu_s_per_GB", "client"), ("server_cpu_s_per_GB", "server"),
-           ("acks_per_data", "ACK/DATA"), ("packets_per_train", "packets/train"),
+           ("acks_per_data", "ACK/DATA"), ("packets_per_burst", "packets/burst"),
            ("io_calls_per_GB", "system calls/GB"))
 
 
@@ -265,7 +265,7 @@ def fcrypt_rows(rate):
     rows = []
     for kernel, name in (("openafs", "OpenAFS's"), ("portable", "ours, portable"),
                          ("avx512vbmi", "ours, AVX-512 VBMI")):
-        cells = [number(rate(f"fcrypt_{kernel}_encrypt_{n}_MBps")) for n in (1, 4, 16, TRAIN, 64)]
+        cells = [number(rate(f"fcrypt_{kernel}_encrypt_{n}_MBps")) for n in (1, 4, 16, BURST, 64)]
         cells += [number(rate(f"fcrypt_{kernel}_decrypt_{n}_MBps")) for n in (1, 64)]
         if any(cell != "–" for cell in cells):
             rows.append(f"| {name} | " + " | ".join(cells) + " |")
@@ -286,7 +286,7 @@ def aims(figure, rate):
         a, b = (figure(f"recv, {name}", 1, "cpu_s_per_GB") for name in (auth, crypt))
         made.append((f"CPU-s/GB of {auth} ÷ of {crypt}", a and b and a / b, "<=", 0.6))
     theirs = rate("fcrypt_openafs_encrypt_1_MBps")
-    for n in (4, TRAIN):
+    for n in (4, BURST):
         own = best_fcrypt(rate, "encrypt", n)
         made.append((f"fcrypt, {n} packets at once ÷ OpenAFS's", own and theirs and own / theirs,
                      ">=", 4))
@@ -329,13 +329,13 @@ def tables(figure, noise, cores):
     rows = rate_rows(rate)
     if rows:
         out += ["", "rxgk's ciphers on one core, MB/s: libcrypto's AES-CBC and HMAC alone, 16 KiB "
-                "at a time, what both together allow, and our packets of a full train:", "",
+                "at a time, what both together allow, and our packets of a full burst:", "",
                 "| | encrypt | decrypt | HMAC | both, encrypt | sealed | both, decrypt | opened | "
                 "sealed, auth |", "| --- |" + " --- |" * 8, *rows]
     rows = fcrypt_rows(rate)
     if rows:
         out += ["", "fcrypt on one core, MB/s, by packets at once (decrypt: 1 and 64):", "",
-                f"| | 1 | 4 | 16 | {TRAIN} | 64 | decrypt, 1 | decrypt, 64 |",
+                f"| | 1 | 4 | 16 | {BURST} | 64 | decrypt, 1 | decrypt, 64 |",
                 "| --- |" + " --- |" * 7, *rows]
     if out:
         out += ["", "| target | measured | required | met |", "| --- | --- | --- | --- |",

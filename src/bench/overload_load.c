@@ -235,7 +235,7 @@ static void heard(const uint8_t *p, ssize_t size, uint64_t now)
 	over(c);
 }
 
-/* Packets that came as one train are of one size, but for the last. */
+/* Packets that came as one burst are of one size, but for the last. */
 static size_t size_of_each(const struct msghdr *m, size_t all)
 {
 	const struct cmsghdr *h = CMSG_FIRSTHDR(m);
@@ -290,7 +290,7 @@ static void open_sockets(void)
 		setsockopt(run.fd[i], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 		/*
 		 * As clients of ours do. Without it, over loopback, the kernel cuts the server's
-		 * trains on the server's time, which is the client's work or its network's.
+		 * bursts on the server's time, which is the client's work or its network's.
 		 */
 		setsockopt(run.fd[i], SOL_UDP, UDP_GRO, &on, sizeof(on));
 	}

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #define RAW_BATCH       64u    /* messages of one system call */
-#define RAW_TRAINS      16u    /* trains received by one */
-#define RAW_SEGMENTS    64u    /* datagrams of one train */
-#define RAW_MAX_TRAIN   65507u
+#define RAW_BURSTS	16u    /* bursts received by one */
+#define RAW_SEGMENTS	64u    /* datagrams of one burst */
+#define RAW_MAX_BURST	65507u
 #define RAW_MAX_WINDOW  4096u
 #define RAW_MAX_STREAMS 4096u
 
@@ -36,7 +36,7 @@ uint64_t raw_datagrams(const struct raw_options *o);
 struct raw_usage {
 	double user_s, sys_s;
 	uint64_t syscalls, switches;
-	uint64_t messages; /* datagrams and trains of data */
+	uint64_t messages; /* datagrams and bursts of data */
 	uint64_t acks;
 };
 

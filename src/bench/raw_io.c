@@ -78,7 +78,7 @@ int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &lost, sizeof(lost)) < 0)
 		raw_fail("SO_RCVTIMEO", strerror(errno));
 	if (o->mode == RAW_GSO_GRO && receiver)
-		set(fd, SOL_UDP, UDP_GRO, 1, "UDP_GRO: the kernel cannot receive trains");
+		set(fd, SOL_UDP, UDP_GRO, 1, "UDP_GRO: the kernel cannot receive bursts");
 	return fd;
 }
 
@@ -143,9 +143,9 @@ static void flush(struct end *e)
 }
 
 /* Datagrams that one message may hold. */
-static unsigned train_length(const struct raw_options *o)
+static unsigned burst_length(const struct raw_options *o)
 {
-	unsigned n = RAW_MAX_TRAIN / o->size;
+	unsigned n = RAW_MAX_BURST / o->size;
 
 	if (o->mode < RAW_GSO_MMSG)
 		return 1;
@@ -156,10 +156,10 @@ static unsigned train_length(const struct raw_options *o)
 static void send_window(struct end *e, unsigned stream, uint64_t first, unsigned n)
 {
 	unsigned size = e->o->size;
-	unsigned train = train_length(e->o);
+	unsigned burst = burst_length(e->o);
 
 	for (unsigned at = 0; at < n;) {
-		unsigned k = n - at < train ? n - at : train;
+		unsigned k = n - at < burst ? n - at : burst;
 		struct iovec *iov;
 		struct msghdr *m;
 
@@ -438,16 +438,16 @@ static int take_batch(struct end *e, int messages, struct receiving *streams, st
 	return ended;
 }
 
-/* Messages of one receiving system call: trains are few, and each wants a large buffer. */
+/* Messages of one receiving system call: bursts are few, and each wants a large buffer. */
 static unsigned receive_batch_size(const struct raw_options *o)
 {
-	unsigned trains = o->streams * (o->window / train_length(o) + 2);
+	unsigned bursts = o->streams * (o->window / burst_length(o) + 2);
 
 	if (o->mode == RAW_MSG)
 		return 1;
 	if (o->mode != RAW_GSO_GRO)
 		return RAW_BATCH;
-	return trains < RAW_TRAINS ? trains : RAW_TRAINS;
+	return bursts < RAW_BURSTS ? bursts : RAW_BURSTS;
 }
 
 int raw_receive_all(const struct raw_options *o, int fd, struct raw_usage *u)

@@ -20,16 +20,18 @@
 #define MOST_OUT  (4u << 20) /* bytes outstanding: a socket buffer's size */
 
 static const char *const mode_names[RAWCALL_MODES] = {
-	[RAWCALL_BLOCK] = "block", [RAWCALL_POLL] = "poll", [RAWCALL_MMSG] = "mmsg",
-	[RAWCALL_TRAINS] = "trains",
+	[RAWCALL_BLOCK] = "block",
+	[RAWCALL_POLL] = "poll",
+	[RAWCALL_MMSG] = "mmsg",
+	[RAWCALL_BURSTS] = "bursts",
 };
 
 static const char usage_text[] =
-	"usage: rawcall [--mode block|poll|mmsg|trains] [--outstanding CALLS] [--size BYTES]\n"
+	"usage: rawcall [--mode block|poll|mmsg|bursts] [--outstanding CALLS] [--size BYTES]\n"
 	"               [--calls CALLS] [--seconds SECONDS] [--pin CPU,CPU]\n"
 	"Make calls between two processes over loopback, with one datagram of BYTES each way (28 of\n"
 	"them stand for a header), and print one JSON object. block, poll: one message per system call,\n"
-	"blocking or busy-polling; mmsg: sendmmsg and recvmmsg; trains: UDP_SEGMENT and UDP_GRO.\n"
+	"blocking or busy-polling; mmsg: sendmmsg and recvmmsg; bursts: UDP_SEGMENT and UDP_GRO.\n"
 	"--outstanding: 1 with block and poll, 64 otherwise. --pin: the CPUs of client and server.\n";
 
 static enum rawcall_mode parse_mode(const char *text)
@@ -80,7 +82,7 @@ static void parse(struct rawcall_options *o, struct raw_options *raw, int argc, 
 		o->seconds = o->calls ? LONGEST_S : SECONDS;
 	if (!o->calls)
 		o->calls = UINT64_MAX / 2;
-	raw->mode = o->mode == RAWCALL_TRAINS ? RAW_GSO_GRO : RAW_MSG;
+	raw->mode = o->mode == RAWCALL_BURSTS ? RAW_GSO_GRO : RAW_MSG;
 }
 
 static void connect_to(int fd, const struct sockaddr_storage *to)
@@ -170,7 +172,7 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	parse(&o, &raw, argc, argv);
-	/* Both ends receive trains; both are bound before either sends. */
+	/* Both ends receive bursts; both are bound before either sends. */
 	sfd = raw_socket(&raw, &there, true);
 	cfd = raw_socket(&raw, &here, true);
 	connect_to(sfd, &here);

@@ -12,7 +12,13 @@
 #define RAWCALL_BUCKETS  2048u
 
 /* How datagrams are sent, and how they are received. */
-enum rawcall_mode { RAWCALL_BLOCK, RAWCALL_POLL, RAWCALL_MMSG, RAWCALL_TRAINS, RAWCALL_MODES };
+enum rawcall_mode {
+	RAWCALL_BLOCK,
+	RAWCALL_POLL,
+	RAWCALL_MMSG,
+	RAWCALL_BURSTS,
+	RAWCALL_MODES
+};
 
 struct rawcall_options {
 	enum rawcall_mode mode;

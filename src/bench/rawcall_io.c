@@ -13,8 +13,8 @@
 #define SOL_UDP 17
 #endif
 
-#define TRAIN_ROOM   65536u /* bytes: a received train is no longer */
-#define TRAIN_BATCH  16u    /* trains of one system call */
+#define BURST_ROOM   65536u /* bytes: a received burst is no longer */
+#define BURST_BATCH  16u    /* bursts of one system call */
 #define END_NUMBER   UINT64_MAX
 #define RESEND_NS    100000000 /* loopback answers within microseconds */
 #define GIVE_UP_NS   2000000000 /* as long as raw_socket() lets a receiver wait */
@@ -73,14 +73,14 @@ static uint8_t *memory(size_t bytes)
 
 static void end_init(struct end *e, const struct rawcall_options *o, int fd, struct raw_usage *u)
 {
-	bool trains = o->mode == RAWCALL_TRAINS;
+	bool bursts = o->mode == RAWCALL_BURSTS;
 
 	memset(e, 0, sizeof(*e));
 	e->o = o;
 	e->fd = fd;
 	e->u = u;
-	e->batch = trains ? TRAIN_BATCH : o->mode == RAWCALL_MMSG ? RAW_BATCH : 1;
-	e->stride = trains ? TRAIN_ROOM : (o->size + 63) & ~(size_t)63;
+	e->batch = bursts ? BURST_BATCH : o->mode == RAWCALL_MMSG ? RAW_BATCH : 1;
+	e->stride = bursts ? BURST_ROOM : (o->size + 63) & ~(size_t)63;
 	e->max_out = o->outstanding;
 	e->in = memory(e->batch * e->stride);
 	e->out = memory((size_t)e->max_out * o->size);
@@ -129,10 +129,10 @@ static void send_singly(struct end *e)
 static void flush(struct end *e)
 {
 	unsigned size = e->o->size;
-	unsigned train = 1, messages = 0;
+	unsigned burst = 1, messages = 0;
 
-	if (e->o->mode == RAWCALL_TRAINS)
-		train = RAW_MAX_TRAIN / size < RAW_SEGMENTS ? RAW_MAX_TRAIN / size : RAW_SEGMENTS;
+	if (e->o->mode == RAWCALL_BURSTS)
+		burst = RAW_MAX_BURST / size < RAW_SEGMENTS ? RAW_MAX_BURST / size : RAW_SEGMENTS;
 	if (e->o->mode <= RAWCALL_POLL) {
 		send_singly(e);
 		e->n_out = 0;
@@ -140,7 +140,7 @@ static void flush(struct end *e)
 	}
 	for (unsigned at = 0; at < e->n_out;) {
 		struct msghdr *m = &e->out_hdr[messages].msg_hdr;
-		unsigned k = e->n_out - at < train ? e->n_out - at : train;
+		unsigned k = e->n_out - at < burst ? e->n_out - at : burst;
 
 		memset(m, 0, sizeof(*m));
 		e->out_iov[messages].iov_base = e->out + (size_t)at * size;

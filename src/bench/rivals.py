@@ -23,7 +23,7 @@ def installed(program, package):
 
 
 class Raw(Contestant):
-    """src/bench/raw: trains both ways, acknowledged at half the window."""
+    """src/bench/raw: bursts both ways, acknowledged at half the window."""
 
     def __init__(self, place, name, x=1, threads="each", window=255, options=(), part=1.0):
         super().__init__(place, name)

@@ -203,9 +203,11 @@ static void set_up(void)
 	struct rxw_endpoint_options options = {.size = sizeof(options), .server = 1, .paused = 1,
 					       .address = (struct sockaddr *)&in,
 					       .address_len = sizeof(in)};
-	struct rxw_service_options service = {.size = sizeof(service), .id = SERVICE,
-					      .name = "scaling", .handler = serve,
-					      .flags = load.stream ? 0 : RXW_SERVICE_SHORT};
+	struct rxw_service_options service = {.size = sizeof(service),
+					      .id = SERVICE,
+					      .name = "scaling",
+					      .handler = serve,
+					      .flags = load.stream ? 0 : RXW_SERVICE_INLINE};
 	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
 	struct rxw_config config;

@@ -368,7 +368,7 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 					 .name = "vl",
 					 .handler = fsd_vl_serve,
 					 .context = server->service,
-					 .flags = RXW_SERVICE_SHORT};
+					 .flags = RXW_SERVICE_INLINE};
 	struct rxw_service_options vol = {.size = sizeof(vol),
 					  .id = AFS_SERVICE_VOL,
 					  .name = "vol",

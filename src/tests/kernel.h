@@ -17,7 +17,7 @@ enum {
 	KERNEL_STEER = 4,   /* SO_ATTACH_REUSEPORT_CBPF */
 	KERNEL_SHARE = 8,   /* SO_REUSEPORT: several sockets on one port */
 	KERNEL_BATCHES = 16, /* sendmmsg and recvmmsg */
-	KERNEL_TRAINS = KERNEL_GSO | KERNEL_GRO | KERNEL_BATCHES
+	KERNEL_BURSTS = KERNEL_GSO | KERNEL_GRO | KERNEL_BATCHES
 };
 
 /* Unknown, or filtered; another error is the value's. */

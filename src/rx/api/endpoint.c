@@ -22,9 +22,9 @@
 	(32u        \
 	 << 20) /* 100 streams with a full window; memory is used only while packets are queued */
 #define AUTO_SNDBUF (4u << 20)
-/* Kernel memory of a full packet in a socket's queue: alone, and in a train. */
+/* Kernel memory of a full packet in a socket's queue: alone, and in a burst. */
 #define TRUE_SIZE	2304u
-#define TRUE_SIZE_TRAIN 1700u
+#define TRUE_SIZE_BURST 1700u
 
 static unsigned listeners_of(const struct rxw_config *config, bool server)
 {
@@ -92,7 +92,7 @@ static uint32_t room_packets(const struct rxw_io_group *g)
 
 	for (unsigned i = 0; i < g->count; i++)
 		room += rxw_io_rcvbuf(g->sock[i]) /
-			(rxw_io_gro(g->sock[i]) ? TRUE_SIZE_TRAIN : TRUE_SIZE);
+			(rxw_io_gro(g->sock[i]) ? TRUE_SIZE_BURST : TRUE_SIZE);
 	return room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
 }
 
@@ -128,10 +128,10 @@ static int start(struct rxw_endpoint *ep)
 	int r;
 
 	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
-	ep->strangers = rxw_unvalidated_create(ep->engine->key, ep->config.unproven_per_host,
-					       ep->config.unproven_total);
+	ep->unvalidated = rxw_unvalidated_create(ep->engine->key, ep->config.unproven_per_host,
+						 ep->config.unproven_total);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
-	if (!ep->peers || !ep->strangers || !ep->shard)
+	if (!ep->peers || !ep->unvalidated || !ep->shard)
 		return -RXW_ENOMEM;
 	rxw_rate_init(&ep->abort_rate, ep->config.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->config.version_rate, now);
@@ -239,8 +239,8 @@ static void tear_down(struct rxw_endpoint *ep)
 	rxw_io_close(&ep->io);
 	if (ep->peers)
 		rxw_peer_table_destroy(ep->peers);
-	if (ep->strangers)
-		rxw_unvalidated_destroy(ep->strangers);
+	if (ep->unvalidated)
+		rxw_unvalidated_destroy(ep->unvalidated);
 	rxw_cookies_destroy(ep->questions);
 	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
 		for (size_t k = 0; k < ep->service[i].security_count; k++)

@@ -75,8 +75,8 @@ struct metric {
 static const struct metric counters[] = {
 	COUNT64(retransmitted, "DATA packets retransmitted."),
 	COUNT64(duplicates, "DATA packets received more than once."),
-	COUNT64(trains_sent, "Messages of several datagrams passed to the kernel (GSO)."),
-	COUNT64(trains_received, "Messages of several datagrams received from the kernel (GRO)."),
+	COUNT64(gso_messages, "Messages of several datagrams passed to the kernel (GSO)."),
+	COUNT64(gro_messages, "Messages of several datagrams received from the kernel (GRO)."),
 	COUNT64(wakeups, "Threads woken to read, write or serve."),
 	COUNT64(calls_started, "Calls begun in both directions."),
 	COUNT64(calls_ended, "Calls that ended successfully."),
@@ -100,12 +100,12 @@ static const struct metric counters[] = {
 	COUNT64(probes, "Tail loss probes."),
 	COUNT64(calls_given_up, "Calls aborted because they made too little progress while "
 				"others waited."),
-	COUNT64(strangers, "Connections created for unvalidated addresses."),
-	COUNT64(strangers_evicted, "Connections of unvalidated addresses removed early to make "
-				   "room."),
-	COUNT64(strangers_asked, "Clients asked to validate their address because no room was "
-				 "left."),
-	COUNT64(strangers_proved, "Clients that validated their address when asked."),
+	COUNT64(unvalidated_connections, "Connections created for unvalidated addresses."),
+	COUNT64(unvalidated_evicted, "Connections of unvalidated addresses removed early to make "
+				     "room."),
+	COUNT64(cookies_sent, "Clients asked to validate their address because no room was "
+			      "left."),
+	COUNT64(cookies_returned, "Clients that validated their address when asked."),
 	COUNT64(connections_evicted, "Idle connections removed because of connections-max."),
 };
 
@@ -170,7 +170,7 @@ static const struct pair pairs[] = {
 	     "sent the data.",
 	     "sent_by", windows_by_writer, windows_by_receiver, "writer", "receiver"),
 	PAIR("rxwire_handlers_total", "Calls served, by the thread that ran the handler.", "on",
-	     handlers_short, handlers_worker, "receiver", "worker"),
+	     handlers_inline, handlers_worker, "receiver", "worker"),
 };
 
 static void put_pair(struct text *t, const struct pair *p, const struct subject *s, size_t count)

@@ -86,7 +86,7 @@ static inline void rxw_peers_unlock(struct rxw_endpoint *ep)
 
 static inline void rxw_unvalidated_lock(struct rxw_endpoint *ep)
 {
-	rxw_mutex_lock(&ep->unvalidated_lock, &ep->contended[RXW_LOCK_STRANGERS]);
+	rxw_mutex_lock(&ep->unvalidated_lock, &ep->contended[RXW_LOCK_UNVALIDATED]);
 }
 
 static inline void rxw_unvalidated_unlock(struct rxw_endpoint *ep)

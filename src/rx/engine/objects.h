@@ -71,7 +71,7 @@ struct rxw_endpoint {
 	struct rxw_peer_table *peers;	 /* peer_lock */
 	struct rxw_listing listed_peers; /* peer_lock */
 	pthread_mutex_t unvalidated_lock;
-	struct rxw_unvalidated *strangers; /* unvalidated_lock */
+	struct rxw_unvalidated *unvalidated; /* unvalidated_lock */
 	struct rxw_cookies *questions; /* unvalidated_lock; NULL until the first cookie is sent */
 	/* unvalidated_lock; local_rate: of the host's own addresses */
 	struct rxw_rate abort_rate, answer_rate, local_rate;
@@ -111,7 +111,7 @@ struct rxw_shard {
 	struct rxw_pstats stats; /* stored by any thread */
 	struct rxw_pstats own;	 /* stored by the holder of the receive role only */
 	_Atomic(uint64_t) wakeups, wrong_shard;
-	_Atomic(uint64_t) handlers_short, handlers_worker;
+	_Atomic(uint64_t) handlers_inline, handlers_worker;
 	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of its locks and its connections' */
 };
 

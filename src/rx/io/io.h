@@ -65,7 +65,7 @@ struct rxw_io_error {
 struct rxw_io_stats {
 	_Atomic(uint64_t) syscalls_send, syscalls_recv, syscalls_other;
 	_Atomic(uint64_t) datagrams_sent, datagrams_received, bytes_sent, bytes_received;
-	_Atomic(uint64_t) trains_sent, trains_received;
+	_Atomic(uint64_t) gso_messages, gro_messages;
 	_Atomic(uint64_t) gso_fallbacks, gro_fallbacks, send_errors, send_retries;
 	_Atomic(uint64_t) kernel_drops; /* SO_RXQ_OVFL */
 	_Atomic(uint64_t) lock_contended; /* contended acquisitions of the socket's lock */

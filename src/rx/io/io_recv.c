@@ -57,7 +57,7 @@ static void take(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
 	rxw_io_count(&s->stats.datagrams_received, datagrams);
 	rxw_io_count(&s->stats.bytes_received, bytes);
 	if (segmented)
-		rxw_io_count(&s->stats.trains_received, segmented);
+		rxw_io_count(&s->stats.gro_messages, segmented);
 }
 
 /* Errors of the call itself. Any other errno is a pending ICMP error. */

@@ -252,7 +252,7 @@ static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io
 	rxw_io_count(&s->stats.datagrams_sent, datagrams);
 	rxw_io_count(&s->stats.bytes_sent, bytes);
 	if (segmented)
-		rxw_io_count(&s->stats.trains_sent, segmented);
+		rxw_io_count(&s->stats.gso_messages, segmented);
 }
 
 /* Errors with which a kernel or device refuses GSO. */

@@ -13,11 +13,11 @@ extern "C" {
  * Serves one call: reads the request and writes the reply with the functions of call.h, except
  * rxw_call_begin() and rxw_call_end(). Returns 0, or the code with which the call is aborted; the
  * client then discards the reply. Check the request before writing. Runs on a worker, or on the
- * receiving thread with RXW_SERVICE_SHORT; several run at the same time.
+ * receiving thread with RXW_SERVICE_INLINE; several run at the same time.
  */
 typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
 
-#define RXW_SERVICE_SHORT 0x1u /* handlers never block and run on the receiving thread */
+#define RXW_SERVICE_INLINE 0x1u /* handlers never block and run on the receiving thread */
 /*
  * A client must answer a PING before its call gets a worker (rx-protocol 6.7), unless its address
  * was validated within the last minute. This takes one more round trip for the first call.

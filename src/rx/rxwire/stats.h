@@ -45,7 +45,7 @@ enum rxw_lock {
 	RXW_LOCK_SEND_QUEUE,   /* of a shard: calls ready to send */
 	RXW_LOCK_RECEIVE_ROLE, /* of a shard: the right to receive */
 	RXW_LOCK_PEERS,	       /* of an endpoint: peers */
-	RXW_LOCK_STRANGERS,    /* of an endpoint: unvalidated peers, rate limits */
+	RXW_LOCK_UNVALIDATED,  /* of an endpoint: unvalidated peers, rate limits */
 	RXW_LOCK_VERIFIER,     /* of an endpoint: verification on separate threads */
 	RXW_LOCK_BUFFERS,      /* of the engine: free buffers */
 	RXW_LOCK_SOCKET,       /* of a socket: batches that the kernel refused */
@@ -66,7 +66,7 @@ struct rxw_stats {
 	uint64_t retransmitted, duplicates;		 /* DATA packets */
 	uint64_t syscalls_send, syscalls_recv, syscalls_other;
 	/* batches of datagrams passed to or from the kernel as one message (GSO, GRO) */
-	uint64_t trains_sent, trains_received;
+	uint64_t gso_messages, gro_messages;
 	/* windows opened by an ACK, by the thread that sent the data */
 	uint64_t windows_by_writer, windows_by_receiver;
 	uint64_t wakeups; /* of readers, writers, workers */
@@ -79,7 +79,7 @@ struct rxw_stats {
 	uint64_t stateless_aborts, version_answers, debug_answers;
 	uint64_t loss_events, spurious_losses, rto_events, probes;
 	/* handlers that ran on the receiving thread, and on workers */
-	uint64_t handlers_short, handlers_worker;
+	uint64_t handlers_inline, handlers_worker;
 	/* current values */
 	uint32_t connections_client, connections_server, calls_active, peers, calls_waiting;
 	uint32_t workers, workers_idle;
@@ -93,7 +93,7 @@ struct rxw_stats {
 	 * Connections created for unvalidated addresses; those of them that were removed early to
 	 * make room.
 	 */
-	uint64_t strangers, strangers_evicted;
+	uint64_t unvalidated_connections, unvalidated_evicted;
 	/* calls aborted because they made too little progress while others waited for a worker */
 	uint64_t calls_given_up;
 	uint32_t workers_parked; /* current: blocked on clients, not counted in workers_max */
@@ -103,7 +103,7 @@ struct rxw_stats {
 	 * Unvalidated clients that were asked to validate their address because no room was left;
 	 * those that did.
 	 */
-	uint64_t strangers_asked, strangers_proved;
+	uint64_t cookies_sent, cookies_returned;
 };
 
 /* Settings in effect. */

@@ -218,7 +218,7 @@ static void flood(struct attacker *a, uint64_t i, struct shot *s)
 
 static uint64_t strangers(const struct rxw_stats *s)
 {
-	return s->strangers + s->drops[RXW_DROP_LIMIT];
+	return s->unvalidated_connections + s->drops[RXW_DROP_LIMIT];
 }
 
 /* The same, but for a service that is not there. */

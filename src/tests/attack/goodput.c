@@ -176,8 +176,8 @@ static void measure(const struct attack *attack)
 	       (unsigned long long)last.stats.kernel_drops,
 	       (unsigned long long)(attack->met ? attack->met(&last.stats) : 0),
 	       (unsigned long long)last.stats.calls_started,
-	       (unsigned long long)last.stats.strangers,
-	       (unsigned long long)last.stats.strangers_evicted);
+	       (unsigned long long)last.stats.unvalidated_connections,
+	       (unsigned long long)last.stats.unvalidated_evicted);
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
 		if (last.stats.drops[i])
 			printf(", \"drop_%s\": %llu", rxw_drop_name((enum rxw_drop)i),

@@ -79,7 +79,7 @@ static void check_bounds(const struct attack *attack)
 		s.peers * sizeof(struct rxw_peer);
 	ck_assert_msg(peak <= HELD, "%s: %zu bytes held", attack->name, peak);
 	if (attack->harmless && attack->harmless <= ADDRESSES)
-		ck_assert_uint_le(s.strangers, HONEST + ADDRESSES);
+		ck_assert_uint_le(s.unvalidated_connections, HONEST + ADDRESSES);
 }
 
 START_TEST(beside_honest_clients)

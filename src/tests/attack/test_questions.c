@@ -26,7 +26,7 @@ static void open_full_bed(void)
 	for (unsigned i = 0; i < PLACES; i++, raw.cid += 4)
 		h_raw_send(holder, &raw);
 	h_gate_arrived(&bed, PLACES);
-	ck_assert_uint_eq(h_stats(bed.server).strangers, PLACES);
+	ck_assert_uint_eq(h_stats(bed.server).unvalidated_connections, PLACES);
 }
 
 static void close_bed(void)
@@ -49,11 +49,11 @@ START_TEST(an_honest_stranger)
 		rxw_connection_release(c);
 	}
 	s = h_stats(bed.server);
-	ck_assert_uint_ge(s.strangers_asked, 1);
-	ck_assert_uint_ge(s.strangers_proved, 1);
+	ck_assert_uint_ge(s.cookies_sent, 1);
+	ck_assert_uint_ge(s.cookies_returned, 1);
 	ck_assert_uint_ge(s.drops[RXW_DROP_LIMIT], 1);
-	ck_assert_uint_eq(s.strangers, PLACES);
-	ck_assert_uint_eq(s.strangers_evicted, 0);
+	ck_assert_uint_eq(s.unvalidated_connections, PLACES);
+	ck_assert_uint_eq(s.unvalidated_evicted, 0);
 	close_bed();
 }
 END_TEST
@@ -117,7 +117,7 @@ static bool proved(void *arg)
 {
 	struct asked *k = arg;
 
-	if (h_stats(bed.server).strangers_proved)
+	if (h_stats(bed.server).cookies_returned)
 		return true;
 	h_raw_send(k->fd, &k->call);
 	was_asked(k);
@@ -151,13 +151,13 @@ START_TEST(only_who_was_asked)
 	answer(k.fd, &other, k.serial);
 	k.wrong = 6;
 	h_wait_for(wrong_ones_came, &k, "answers that are wrong");
-	ck_assert_uint_eq(h_stats(bed.server).strangers_proved, 0);
+	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 0);
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES);
 	h_wait_for(proved, &k, "a proof");
 	h_raw_send(k.fd, &k.call);
 	ck_assert_int_gt(h_raw_receive(k.fd, RXW_DATA, packet), RXW_HEADER_SIZE);
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES + 1);
-	ck_assert_uint_eq(h_stats(bed.server).strangers, PLACES);
+	ck_assert_uint_eq(h_stats(bed.server).unvalidated_connections, PLACES);
 	close(k.fd);
 	close(elsewhere);
 	close_bed();

@@ -38,7 +38,7 @@ static void aim_data(void)
 {
 	static const enum h_op ops[] = {H_PING, H_ABORT, H_SOURCE, H_LATE};
 	static const size_t sizes[] = {0, 4, H_ASK_SIZE, 200};
-	static const uint16_t services[] = {H_SERVICE, H_SHORT, 103, 999};
+	static const uint16_t services[] = {H_SERVICE, H_INLINE, 103, 999};
 	static const uint8_t flags[] = {0, RXW_LAST_PACKET, RXW_REQUEST_ACK,
 					RXW_LAST_PACKET | RXW_REQUEST_ACK};
 

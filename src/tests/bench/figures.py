@@ -114,11 +114,11 @@ equal("null was not measured", classes.limit(rate, "rxgk crypt 20", 1, None, 2),
 moved = {"bytes": 10**9, "cpu_user_s": 1.0, "cpu_sys_s": 0.5,
          "transport": {"syscalls_send": 5, "syscalls_recv": 6, "packets_sent_by_type": [0, 1, 9]},
          "server": {"cpu_user_s": 2.0, "cpu_sys_s": 0.25,
-                    "transport": {"syscalls_send": 10, "trains_sent": 3,
+                    "transport": {"syscalls_send": 10, "gso_messages": 3,
                                   "packets_sent_by_type": [0, 119, 0]}}}
 equal("both ends", classes.own_figures(moved),
       {"client_cpu_s_per_GB": 1.5, "server_cpu_s_per_GB": 2.25, "io_calls_per_GB": 21.0,
-       "packets_per_train": 40.0})
+       "packets_per_burst": 40.0})
 measured = {("recv, null", 1): 4000.0, ("recv, rxgk crypt 20", 1): 200.0}
 text = "\n".join(classes.tables(
     lambda name, x, key: rate(key) if name == classes.RATES else

@@ -39,7 +39,7 @@ modes='msg mmsg'
 if move 1000 --mode gso+gro; then
 	modes='msg mmsg gso+mmsg gso+gro'
 elif grep -q UDP_GRO "$work/err"; then
-	echo 'SKIP trains: the kernel cannot receive them'
+	echo 'SKIP bursts: the kernel cannot receive them'
 	failed=0
 fi
 for mode in $modes; do

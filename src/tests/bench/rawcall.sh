@@ -56,14 +56,14 @@ calls mmsg 64 64 && {
 calls mmsg 1024 5000
 calls mmsg 64 3
 # A GSO message holds up to 64 datagrams; 65 need two messages.
-if calls trains 64 64; then
+if calls bursts 64 64; then
 	want client messages -eq 1
-	calls trains 65 65 && want client messages -eq 2
-	calls trains 64 6400
-	calls trains 1 100 --size 28 && want client messages -eq 100
-	calls trains 3000 10000
+	calls bursts 65 65 && want client messages -eq 2
+	calls bursts 64 6400
+	calls bursts 1 100 --size 28 && want client messages -eq 100
+	calls bursts 3000 10000
 elif grep -q UDP_GRO "$work/err"; then
-	echo 'SKIP trains: the kernel cannot receive them'
+	echo 'SKIP bursts: the kernel cannot receive them'
 	failed=0
 fi
 

@@ -195,7 +195,7 @@ static bool up(void)
 	memset(&bed, 0, sizeof(bed));
 	if (scenario_engine(&bed.server_engine) || scenario_engine(&bed.client_engine) ||
 	    scenario_endpoint(bed.server_engine, true, &bed.server) || add_service(WORKER, 0) ||
-	    add_service(SHORT, RXW_SERVICE_SHORT))
+	    add_service(SHORT, RXW_SERVICE_INLINE))
 		return false;
 	bed.address_len = sizeof(bed.address);
 	expect(!rxw_endpoint_address(bed.server, &bed.address, &bed.address_len), "no address");

@@ -51,7 +51,7 @@ def from_packets():
             put("jumbo", name, data)
 
 
-def train(members, first=b"", flags=1, payload=20):
+def burst(members, first=b"", flags=1, payload=20):
     """Consecutive packets of one call, equal in size but for the last."""
     out = first
     for i in range(members):
@@ -62,15 +62,15 @@ def train(members, first=b"", flags=1, payload=20):
     return out
 
 
-def trains():
+def bursts():
     def length(n):
         return n.to_bytes(2, "big")
 
-    one = train(1)
-    put("run", "train-6", length(48) + train(6))
-    put("run", "train-broken", length(48) + train(3)[:-13] + bytes(20) + train(2, payload=20))
-    put("run", "two-calls", length(48) + train(2)[:96] + train(3).replace(word(0x1234), word(0x1238)))
-    put("run", "short-tail", length(48) + train(4) + bytes(9))
+    one = burst(1)
+    put("run", "train-6", length(48) + burst(6))
+    put("run", "train-broken", length(48) + burst(3)[:-13] + bytes(20) + burst(2, payload=20))
+    put("run", "two-calls", length(48) + burst(2)[:96] + burst(3).replace(word(0x1234), word(0x1238)))
+    put("run", "short-tail", length(48) + burst(4) + bytes(9))
     put("run", "single", length(0) + one)
     put("run", "tiny-segment", length(5) + one)
     put("run", "acks", length(65) + b"".join(d for n, d in packets() if d[20] == 2 and len(d) == 65)[:325])
@@ -141,14 +141,14 @@ def endpoints():
                  "debug-type3-entry-request", "debug-type4-entry-request", "debug-type5-entry-request"):
         put("endpoint", name, datagrams(0, (0, recorded[name])))
     put("endpoint", "friends", datagrams(8, *[(3, d) for n, d in packets() if n.endswith("-request")]))
-    whole, part = train(1), train(3)
+    whole, part = burst(1), burst(3)
     seqs = [part.replace(word(5), word(1), 1)[:48], part[48:96].replace(word(6), word(2), 1)]
     first = lambda data, cid: data.replace(word(5), word(1), 1).replace(word(0x1234), word(cid))
     ack = next(d for n, d in packets() if n == "ack-ping")
     put("endpoint", "call", datagrams(0, (0x10, first(whole, 0x1234)), (0x10, first(whole, 0x1238))))
     put("endpoint", "call-here", datagrams(1, (3, first(whole, 0x1234)), (0x2B, ack)))
     # A segmented message of two counts as two datagrams for the limit of three bytes sent per byte received.
-    two = first(train(1, payload=40), 0x1234) + first(train(1, payload=40), 0x1238)
+    two = first(burst(1, payload=40), 0x1234) + first(burst(1, payload=40), 0x1238)
     put("endpoint", "two-in-a-train", datagrams(2, (0x84, two), (0x2a, bytes(28))))
     put("endpoint", "flood", datagrams(4, *[(0x80 | i % 3, first(whole, 0x1000 + 4 * i)) for i in range(8)]))
     put("endpoint", "batch", datagrams(2, (0x84, part), (0x80, seqs[0]), (0, seqs[1])))
@@ -326,7 +326,7 @@ if __name__ == "__main__":
         shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
     made()
-    trains()
+    bursts()
     scripts()
     endpoints()
     plays()

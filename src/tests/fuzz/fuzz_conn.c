@@ -138,15 +138,15 @@ static void check_control(struct world *w, const struct rxw_ctl *ctl)
 	}
 }
 
-static void send_trains(struct world *w, struct rxw_pcall *p)
+static void send_bursts(struct world *w, struct rxw_pcall *p)
 {
 	uint64_t not_before = 0;
-	struct rxw_train t;
+	struct rxw_burst t;
 
 	/* The peer's window bounds the packets; the bound here only stops an endless loop. */
 	for (unsigned n = 0; n < 2000; n++) {
 		memset(&t, 0, sizeof(t));
-		if (rxw_pcall_train(p, 45, &t, &not_before, out_of(w)) != RXW_TRAIN_READY)
+		if (rxw_pcall_burst(p, 45, &t, &not_before, out_of(w)) != RXW_BURST_READY)
 			return;
 		FUZZ_CHECK(t.count >= 1 && t.length <= (uint32_t)t.count * t.segment);
 		for (uint32_t i = 0; i < t.count; i++) {
@@ -158,7 +158,7 @@ static void send_trains(struct world *w, struct rxw_pcall *p)
 			FUZZ_CHECK(h.type == RXW_DATA && h.seq == t.first_seq + i);
 			FUZZ_CHECK(h.call == p->number && (h.cid & 3) == p->channel);
 		}
-		rxw_pcall_train_done(p, &t, t.count, 0, out_of(w));
+		rxw_pcall_burst_done(p, &t, t.count, 0, out_of(w));
 	}
 	FUZZ_CHECK(!"the sender comes to an end");
 }
@@ -185,7 +185,7 @@ static void settle(struct world *w)
 			if (events & RXW_OUT_ATTACH)
 				rxw_pcall_attach(p, out_of(w));
 			if (events & RXW_OUT_SEND)
-				send_trains(w, p);
+				send_bursts(w, p);
 			if (events & RXW_OUT_DONE)
 				rxw_pcall_retire(p);
 			drop(p);
@@ -220,12 +220,12 @@ static void receive(struct world *w, uint8_t *bytes, uint32_t length, uint32_t s
 }
 
 /*
- * A train of packets: type, flags, channel and call, seq, how many, length of the body; then the
+ * A burst of packets: type, flags, channel and call, seq, how many, length of the body; then the
  * body, which all of them share. A body that says ACK names packets near those that are in flight.
  */
 static void packets(struct world *w)
 {
-	static uint8_t train[32 * 1500];
+	static uint8_t burst[32 * 1500];
 	uint8_t type = byte(w), flags = byte(w), where = byte(w), count = byte(w) % 32;
 	struct rxw_header h = {.epoch = EPOCH, .service = SERVICE, .type = type};
 	struct rxw_pcall *p = w->conn.channel[where & 3];
@@ -242,7 +242,7 @@ static void packets(struct world *w)
 	h.serial = w->serial;
 	size += RXW_HEADER_SIZE;
 	for (unsigned i = 0; i <= count; i++) {
-		uint8_t *at = train + i * size, *body = at + RXW_HEADER_SIZE;
+		uint8_t *at = burst + i * size, *body = at + RXW_HEADER_SIZE;
 		const uint8_t *save = w->at;
 
 		rxw_header_put(at, &h);
@@ -258,7 +258,7 @@ static void packets(struct world *w)
 			w->at = save;
 	}
 	w->serial = h.serial;
-	receive(w, train, (count + 1u) * size, size);
+	receive(w, burst, (count + 1u) * size, size);
 }
 
 static void read_some(struct world *w, struct rxw_pcall *p)
@@ -394,7 +394,7 @@ static void step(struct world *w)
 		if (how > 250)
 			rxw_pconn_icmp(&w->conn, 111, 1000, out_of(w));
 		else if (p && rxw_pcall_sendable(p, w->now))
-			send_trains(w, p);
+			send_bursts(w, p);
 	}
 	settle(w);
 	if (p)

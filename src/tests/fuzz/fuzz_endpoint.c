@@ -115,8 +115,8 @@ static void set_up(struct world *w, uint8_t how)
 	world_begin(w, &config);
 	w->look = look;
 	endpoint = world_endpoint(w, US, PORT, true);
-	add_service(147, RXW_SERVICE_SHORT);
-	add_service(1, RXW_SERVICE_SHORT | RXW_SERVICE_REACH);
+	add_service(147, RXW_SERVICE_INLINE);
+	add_service(1, RXW_SERVICE_INLINE | RXW_SERVICE_REACH);
 	add_service(4, 0); /* has no thread to run on */
 }
 
@@ -126,7 +126,7 @@ static void receive(uint8_t how, const uint8_t *bytes, uint32_t size)
 	struct rxw_addr to = world_addr(US, PORT);
 	uint32_t segment = how & 4 ? (size + 1) / 2 : 0;
 
-	/* A train of two is two datagrams on the wire. */
+	/* A burst of two is two datagrams on the wire. */
 	bytes_in[how & 3] += size + IP_BYTES * (segment && segment < size ? 2 : 1);
 	world_deliver(&from, &to, bytes, size, segment);
 }

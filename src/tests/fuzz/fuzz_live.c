@@ -217,25 +217,25 @@ static void arrive(struct play *p, const struct packet *k)
 	world_deliver(&k->from, &k->to, k->bytes, k->length, 0);
 }
 
-/* Consecutive packets of one size and way arrive as a train. */
+/* Consecutive packets of one size and way arrive as a burst. */
 static void arrive_together(struct play *p, struct packet *k, unsigned count)
 {
-	static uint8_t train[RXW_BUF_SIZE];
+	static uint8_t burst[RXW_BUF_SIZE];
 	uint32_t segment = k->length, at = 0;
 
 	while (k) {
 		struct packet *next = p->w.sent;
 
-		memcpy(train + at, k->bytes, k->length);
+		memcpy(burst + at, k->bytes, k->length);
 		at += k->length;
 		if (!count-- || !next || next->length > segment || k->length < segment ||
-		    at + segment > sizeof(train) || !rxw_addr_equal(&next->to, &k->to))
+		    at + segment > sizeof(burst) || !rxw_addr_equal(&next->to, &k->to))
 			break;
 		free(k);
 		k = world_take(&p->w);
 	}
 	if (k)
-		world_deliver(&k->from, &k->to, train, at, segment);
+		world_deliver(&k->from, &k->to, burst, at, segment);
 	free(k);
 }
 
@@ -405,10 +405,8 @@ static void step(struct play *p)
 
 static void set_up(struct play *p, uint8_t how)
 {
-	struct rxw_service_options o = {.size = sizeof(o),
-					.id = 52,
-					.handler = serve,
-					.flags = RXW_SERVICE_SHORT};
+	struct rxw_service_options o = {
+		.size = sizeof(o), .id = 52, .handler = serve, .flags = RXW_SERVICE_INLINE};
 	struct rxw_config config;
 
 	rxw_config_init(&config, sizeof(config));

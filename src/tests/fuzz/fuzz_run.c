@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: cutting of received trains into runs. The first two bytes are the length of a
- * datagram in the train (0: one datagram), the rest is the train. The runs must hold exactly the
+ * Fuzz target: cutting of received bursts into runs. The first two bytes are the length of a
+ * datagram in the burst (0: one datagram), the rest is the burst. The runs must hold exactly the
  * packets that a plain walk finds.
  */
 
@@ -16,7 +16,7 @@ const size_t fuzz_max = 6000;
 const unsigned fuzz_cost = 8;
 
 struct walk {
-	const uint8_t *train;
+	const uint8_t *burst;
 	uint32_t length, segment, at;
 	struct rxw_jumbo jumbo;
 	struct rxw_header head;
@@ -24,7 +24,7 @@ struct walk {
 	size_t size; /* of the payload */
 };
 
-/* The next good packet of the train, one by one. */
+/* The next good packet of the burst, one by one. */
 static bool walk_next(struct walk *w)
 {
 	for (;;) {
@@ -37,7 +37,7 @@ static bool walk_next(struct walk *w)
 			return false;
 		left = w->length - w->at;
 		size = left < w->segment ? left : w->segment;
-		rxw_jumbo_init(&w->jumbo, w->train + w->at, size); /* shorter than a header: none */
+		rxw_jumbo_init(&w->jumbo, w->burst + w->at, size); /* shorter than a header: none */
 		w->at += size;
 	}
 }
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&buf, 0, sizeof(buf));
 	buf.data = (uint8_t *)(uintptr_t)data + 2; /* is not written to */
 	buf.cap = (uint32_t)size - 2;
-	w.train = data + 2;
+	w.burst = data + 2;
 	w.length = buf.cap;
 	w.segment = rxw_get16(data);
 	if (!w.segment || w.segment > w.length)

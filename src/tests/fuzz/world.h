@@ -14,7 +14,7 @@
 
 #include "io/io.h"
 
-/* A datagram that was sent, or a train of them that is to be received. Linked in order. */
+/* A datagram that was sent, or a burst of them that is to be received. Linked in order. */
 struct packet {
 	struct packet *next;
 	struct rxw_addr from, to;

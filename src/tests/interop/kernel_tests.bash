@@ -351,13 +351,13 @@ test_end() {
 		"dmesg | grep -iE 'BUG:|Oops|kernel BUG|WARNING:|kAFS: .*(bad|mismatch|not match)'"
 }
 
-count() { awk -v name="rxwire_strangers_$1_total" 'index($1, name "{") == 1 { n += $2 } END { print n + 0 }' metrics; }
+count() { awk -v name="rxwire_cookies_$1_total" 'index($1, name "{") == 1 { n += $2 } END { print n + 0 }' metrics; }
 
 test_flood() {
 	# 500 places a second become free, and now and then the guest gets one.
-	if [ "$(count asked)" -eq 0 ]; then
-		fail kernel-asked "none of the clients was asked: $(cat strangers.log)"
-	elif [ "$(count proved)" -gt 0 ]; then
+	if [ "$(count sent)" -eq 0 ]; then
+		fail kernel-asked "none of the clients was asked: $(cat unvalidated.log)"
+	elif [ "$(count returned)" -gt 0 ]; then
 		pass kernel-asked
 	else
 		skip kernel-asked 'no address was validated: the guest has got one of the few places, or did not answer'
@@ -376,7 +376,7 @@ serve crypt 10.77.0.2 --require crypt --keytab keys
 serve auth 10.77.0.3 --require fs:auth --keytab keys
 serve rules 10.77.0.4 --require none --keytab keys --allow 'alice@TEST.CELL /' --allow 'anonymous /pub'
 if [ -n "$flood" ]; then
-	python3 -B "$here/strangers.py" 7000 12000 250 > strangers.log 2>&1 &
+	python3 -B "$here/unvalidated.py" 7000 12000 250 > unvalidated.log 2>&1 &
 	servers="$servers$! "
 fi
 boot && test_mounts

@@ -30,7 +30,7 @@ EXTRA_DIST += \
 	src/tests/interop/rxfsd.bash \
 	src/tests/interop/rxperf_client.bash \
 	src/tests/interop/rxperf_server.bash \
-	src/tests/interop/strangers.py \
+	src/tests/interop/unvalidated.py \
 	src/tests/interop/tools.bash \
 	src/tests/interop/interop.xg \
 	src/tests/interop/stubs.bash \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floor 2 on a wire that is no loopback: path MTU, DF, fragments, trains; for src/tests/net/run. */
+/* Floor 2 on a wire that is no loopback: path MTU, DF, fragments, bursts; for src/tests/net/run. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -132,13 +132,13 @@ static void first_hop(uint32_t mtu)
 	/* That was for one datagram only. */
 	REQUIRE(give(fits + 1, 0, false) == EMSGSIZE);
 	REQUIRE(reported_mtu() == fits);
-	/* A train, whether the kernel cuts it or refuses it. */
+	/* A burst, whether the kernel cuts it or refuses it. */
 	REQUIRE(give(20 * fits - 7, (uint16_t)fits, false) == 0);
 	REQUIRE(take(20 * fits - 7, LOST_US) == 20 * fits - 7);
-	printf("  trains: %llu sent, %llu refused\n",
-	       (unsigned long long)atomic_load(&stats->trains_sent),
+	printf("  bursts: %llu sent, %llu refused\n",
+	       (unsigned long long)atomic_load(&stats->gso_messages),
 	       (unsigned long long)atomic_load(&stats->gso_fallbacks));
-	/* A train of datagrams that are too long is not the train's fault. */
+	/* A burst of datagrams that are too long is not the burst's fault. */
 	near.sock[0]->refused_count = 0;
 	uint64_t fallbacks = atomic_load(&stats->gso_fallbacks);
 

@@ -43,10 +43,10 @@ static void check_figures(rxw_endpoint *endpoint, const struct rxw_effective *e,
 	bool batches = !strcmp(e->io, "mmsg");
 
 	if (!e->gso)
-		ck_assert_uint_eq(s.trains_sent, 0);
+		ck_assert_uint_eq(s.gso_messages, 0);
 	if (!e->gro)
-		ck_assert_uint_eq(s.trains_received, 0);
-	/* Each socket that would have had trains counts that it has none. */
+		ck_assert_uint_eq(s.gro_messages, 0);
+	/* Each socket that would have had bursts counts that it has none. */
 	ck_assert_uint_eq(s.gso_fallbacks, batches && gso ? e->listeners : 0);
 	ck_assert_uint_eq(s.gro_fallbacks, batches && gro ? e->listeners : 0);
 	if (!batches) {

@@ -78,20 +78,20 @@ with_bpftrace() {
 	grep -E '^CID|^[0-9a-f]{8} ' "$work/slow" | head -n 3
 
 	tries=0
-	until grep -q '^@sent' "$work/trains" 2> /dev/null; do
+	until grep -q '^@sent' "$work/bursts" 2> /dev/null; do
 		tries=$((tries + 1))
-		[ "$tries" -le 5 ] || { why="trains.bt saw none"; return 0; }
-		bpftrace -p "$server" "$scripts/trains.bt" > "$work/trains" 2>&1 &
+		[ "$tries" -le 5 ] || { why="bursts.bt saw none"; return 0; }
+		bpftrace -p "$server" "$scripts/bursts.bt" > "$work/bursts" 2>&1 &
 		tracer=$!
 		servers="$servers $tracer"
-		wait_for "$work/trains" Attaching "$tracer"
+		wait_for "$work/bursts" Attaching "$tracer"
 		for _ in 1 2 3; do
 			sleep 1
 			client
 		done
 		stop "$tracer"
 	done
-	grep -A 4 '^@sent' "$work/trains"
+	grep -A 4 '^@sent' "$work/bursts"
 
 	# A client whose packets are not read retransmits them at least every 20 s; the script prints every 10 s.
 	"$rxperf" client -c send -s 127.0.0.1 -p "$silent_port" -b 20000 --dead-ms 250000 > "$work/lost" 2>&1 &

@@ -605,7 +605,7 @@ static void add_service(struct round *r, rxw_endpoint *ep, uint16_t id, unsigned
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = id,
 					.name = "races",
-					.handler = flags & RXW_SERVICE_SHORT ? serve_short : serve,
+					.handler = flags & RXW_SERVICE_INLINE ? serve_short : serve,
 					.context = r,
 					.flags = flags};
 
@@ -637,7 +637,7 @@ static void set_up(struct round *r, uint64_t *prng)
 
 		r->server[i] = endpoint(r, i, true, prng);
 		add_service(r, r->server[i], 1, 0);
-		add_service(r, r->server[i], 2, RXW_SERVICE_SHORT);
+		add_service(r, r->server[i], 2, RXW_SERVICE_INLINE);
 		add_service(r, r->server[i], 3, RXW_SERVICE_REACH);
 		if (rxw_endpoint_start(r->server[i]) ||
 		    rxw_endpoint_address(r->server[i], &r->address[i], &len))

@@ -69,7 +69,7 @@ enum sim_event_kind {
 	SIM_TIMER,
 	SIM_CONN_TIMER,
 	SIM_SEND,
-	SIM_TRAIN_DONE,
+	SIM_BURST_DONE,
 	SIM_READ,
 	SIM_WRITE,
 	SIM_VERDICT,
@@ -104,14 +104,14 @@ struct sim_setup {
 	unsigned calls;			/* on each channel, one after the other */
 	uint64_t request, reply;	/* bytes of each stream */
 	bool vary;			/* random sizes up to those */
-	unsigned batch;			/* trains per receive */
+	unsigned batch;			/* bursts per receive */
 	bool gro;
-	unsigned max_run, max_train;	  /* packets */
+	unsigned max_run, max_burst;	  /* packets */
 	uint64_t receive_wait, wake_wait; /* up to so long until a thread runs */
 	uint64_t read_rate;		  /* bytes per second of the reader, 0 = at once */
 	/* until then nobody reads on the server's channel 0, nor on the client's channel 1 */
 	uint64_t stall;
-	double send_failure; /* probability that the system refuses a part of a train */
+	double send_failure; /* probability that the system refuses a part of a burst */
 	uint64_t send_wait;  /* up to so long until a system call is over */
 	uint64_t verdict_wait;
 	uint64_t auth_wait; /* up to so long until a CHALLENGE or RESPONSE is made or judged */

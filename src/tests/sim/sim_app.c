@@ -356,7 +356,7 @@ void sim_free(struct sim *sim)
 {
 	struct sim_event event;
 
-	/* What is still on its way: references of calls, datagrams, trains and verdicts. */
+	/* What is still on its way: references of calls, datagrams, bursts and verdicts. */
 	sim->setup.trace = false;
 	while (sim_next_event(sim, &event)) {
 		switch (event.kind) {
@@ -365,13 +365,13 @@ void sim_free(struct sim *sim)
 		case SIM_REF_ACK:
 			free(event.more);
 			break;
-		case SIM_TRAIN_DONE: {
+		case SIM_BURST_DONE: {
 			struct {
-				struct rxw_train train;
+				struct rxw_burst burst;
 			} *t = event.more;
 			struct sim_call *call = event.subject;
 
-			rxw_pcall_train_done(&call->p, &t->train, t->train.count, 0,
+			rxw_pcall_burst_done(&call->p, &t->burst, t->burst.count, 0,
 					     sim_out(call->node));
 			free(event.more);
 			break;

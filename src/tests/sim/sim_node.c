@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Simulation: an endpoint. Receives in batches, runs the protocol, sends trains, keeps timers. */
+/* Simulation: an endpoint. Receives in batches, runs the protocol, sends bursts, keeps timers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,24 +235,24 @@ void sim_settle(struct sim_node *node)
 /* --- sending --- */
 
 struct pending {
-	struct rxw_train train;
+	struct rxw_burst burst;
 	unsigned sent;
 	int error;
 };
 
-static void train_over(struct sim_call *call, struct pending *t)
+static void burst_over(struct sim_call *call, struct pending *t)
 {
 	struct sim_node *node = call->node;
-	uint8_t *d = t->train.data;
+	uint8_t *d = t->burst.data;
 
 	/* Copied now, not when it was handed out: bytes changed meanwhile would be seen. */
-	for (unsigned i = 0; i < t->sent; i++, d += t->train.segment) {
-		uint32_t left = (uint32_t)(t->train.data + t->train.length - d);
+	for (unsigned i = 0; i < t->sent; i++, d += t->burst.segment) {
+		uint32_t left = (uint32_t)(t->burst.data + t->burst.length - d);
 
-		sim_transmit(node->sim, node, d, left < t->train.segment ? left : t->train.segment,
-			     t->train.fragment);
+		sim_transmit(node->sim, node, d, left < t->burst.segment ? left : t->burst.segment,
+			     t->burst.fragment);
 	}
-	rxw_pcall_train_done(&call->p, &t->train, t->sent, t->error, sim_out(node));
+	rxw_pcall_burst_done(&call->p, &t->burst, t->sent, t->error, sim_out(node));
 	free(t);
 	sim_settle(node);
 }
@@ -266,36 +266,36 @@ void sim_send(struct sim_call *call)
 	call->refs++;
 	for (;;) {
 		struct pending *t = calloc(1, sizeof(*t));
-		enum rxw_train_result result;
+		enum rxw_burst_result result;
 
 		if (t == NULL)
 			abort();
-		result = rxw_pcall_train(&call->p, sim->setup.max_train, &t->train, &not_before,
+		result = rxw_pcall_burst(&call->p, sim->setup.max_burst, &t->burst, &not_before,
 					 sim_out(node));
-		if (result != RXW_TRAIN_READY) {
+		if (result != RXW_BURST_READY) {
 			free(t);
-			if (result == RXW_TRAIN_PACED && !call->send_set) {
+			if (result == RXW_BURST_PACED && !call->send_set) {
 				call->send_set = true;
 				call->refs++;
 				sim_at(sim, sim_when(node, not_before), SIM_SEND, call, NULL);
 			}
 			break;
 		}
-		if (t->train.count > sim->setup.max_train ||
-		    t->train.length !=
-			    (t->train.count - 1u) * t->train.segment +
-				    (t->train.length - (t->train.count - 1u) * t->train.segment))
-			sim_fail(sim, "a train of a wrong shape");
-		t->sent = t->train.count;
+		if (t->burst.count > sim->setup.max_burst ||
+		    t->burst.length !=
+			    (t->burst.count - 1u) * t->burst.segment +
+				    (t->burst.length - (t->burst.count - 1u) * t->burst.segment))
+			sim_fail(sim, "a burst of a wrong shape");
+		t->sent = t->burst.count;
 		if (sim_chance(sim, sim->setup.send_failure)) {
-			t->sent = (unsigned)sim_draw(sim, t->train.count);
+			t->sent = (unsigned)sim_draw(sim, t->burst.count);
 			t->error = sim_chance(sim, 0.5) ? EAGAIN : ENOBUFS;
 		}
 		if (sim->setup.send_wait != 0)
-			sim_at(sim, sim->now + sim_draw(sim, sim->setup.send_wait), SIM_TRAIN_DONE,
+			sim_at(sim, sim->now + sim_draw(sim, sim->setup.send_wait), SIM_BURST_DONE,
 			       call, t);
 		else
-			train_over(call, t);
+			burst_over(call, t);
 	}
 	sim_settle(node);
 	sim_call_drop(&call->p);
@@ -391,7 +391,7 @@ static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
 	rxw_buf_unref(reply);
 }
 
-static void one_train(struct sim_node *node)
+static void one_burst(struct sim_node *node)
 {
 	struct rxw_buf *buf = rxw_buf_get(node->pool);
 	struct sim_datagram *d = node->queue[node->queue_head];
@@ -434,7 +434,7 @@ static void receive(struct sim_node *node)
 {
 	for (unsigned n = 0; n < node->sim->setup.batch && node->queue_head != node->queue_tail;
 	     n++)
-		one_train(node);
+		one_burst(node);
 	node->receive_set = node->queue_head != node->queue_tail;
 	if (node->receive_set)
 		sim_at(node->sim, node->sim->now + 10000, SIM_RECEIVE, node, NULL);
@@ -483,7 +483,7 @@ static struct sim_node *node_of(const struct sim_event *e)
 	case SIM_CONN_TIMER:
 	case SIM_BEGIN:
 		return ((struct sim_conn *)e->subject)->node;
-	case SIM_TRAIN_DONE:
+	case SIM_BURST_DONE:
 	case SIM_TIMER:
 	case SIM_SEND:
 	case SIM_READ:
@@ -543,8 +543,8 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 	case SIM_BEGIN:
 		sim_app_begin(conn);
 		return;
-	case SIM_TRAIN_DONE:
-		train_over(call, e->more);
+	case SIM_BURST_DONE:
+		burst_over(call, e->more);
 		return;
 	case SIM_TIMER:
 		if (call->timer_set <= sim->now) {

@@ -313,7 +313,7 @@ void sim_default(struct sim_setup *s)
 	s->batch = 32;
 	s->gro = true;
 	s->max_run = 45;
-	s->max_train = 45;
+	s->max_burst = 45;
 	s->receive_wait = 20 * 1000;
 	s->wake_wait = 20 * 1000;
 	s->limit = 1000 * RXW_SEC;
@@ -387,7 +387,7 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	s->batch = 1 + (unsigned)(rxw_prng(&r) % 64);
 	s->gro = rxw_prng(&r) % 4 != 0;
 	s->max_run = 1 + (unsigned)(rxw_prng(&r) % 45);
-	s->max_train = 1 + (unsigned)(rxw_prng(&r) % 45);
+	s->max_burst = 1 + (unsigned)(rxw_prng(&r) % 45);
 	s->receive_wait = rxw_prng(&r) % 3 == 0 ? RXW_MS : 20000;
 	s->wake_wait = rxw_prng(&r) % 3 == 0 ? 2 * RXW_MS : 20000;
 	s->read_rate = rxw_prng(&r) % 4 == 0 ? 200000 + rxw_prng(&r) % 20000000 : 0;

@@ -50,19 +50,22 @@ struct tools_usage tools_usage_between(const struct tools_usage *from, const str
 }
 
 /* Every 64-bit counter of struct rxw_stats that only grows. */
-#define COUNTERS(X)                                                                                \
-	X(datagrams_sent)                                                                          \
-	X(datagrams_received) X(bytes_sent) X(bytes_received) X(retransmitted) X(duplicates) X(    \
-		syscalls_send) X(syscalls_recv) X(syscalls_other) X(trains_sent)                   \
-		X(trains_received) X(windows_by_writer) X(windows_by_receiver) X(wakeups) X(       \
-			calls_started) X(calls_ended) X(calls_aborted) X(calls_timed_out)          \
-			X(calls_refused) X(kernel_drops) X(wrong_shard) X(gso_fallbacks) X(        \
-				gro_fallbacks) X(send_errors) X(send_retries) X(stateless_aborts)  \
-				X(version_answers) X(debug_answers) X(loss_events) X(              \
-					spurious_losses) X(rto_events) X(probes) X(handlers_short) \
-					X(handlers_worker) X(strangers) X(strangers_evicted)       \
-						X(calls_given_up) X(connections_evicted)           \
-							X(strangers_asked) X(strangers_proved)
+#define COUNTERS(X)                                                                               \
+	X(datagrams_sent)                                                                         \
+	X(datagrams_received)                                                                     \
+	X(bytes_sent) X(bytes_received) X(retransmitted) X(duplicates) X(syscalls_send)           \
+		X(syscalls_recv) X(syscalls_other) X(gso_messages) X(gro_messages) X(             \
+			windows_by_writer) X(windows_by_receiver) X(wakeups) X(calls_started)     \
+			X(calls_ended) X(calls_aborted) X(calls_timed_out) X(calls_refused) X(    \
+				kernel_drops) X(wrong_shard) X(gso_fallbacks) X(gro_fallbacks)    \
+				X(send_errors) X(send_retries) X(stateless_aborts) X(             \
+					version_answers) X(debug_answers) X(loss_events)          \
+					X(spurious_losses) X(rto_events) X(probes) X(             \
+						handlers_inline) X(handlers_worker)               \
+						X(unvalidated_connections) X(unvalidated_evicted) \
+							X(calls_given_up) X(connections_evicted)  \
+								X(cookies_sent)                   \
+									X(cookies_returned)
 #define GAUGES(X)                                                                                  \
 	X(connections_client)                                                                      \
 	X(connections_server) X(calls_active) X(peers) X(calls_waiting) X(workers) X(workers_idle) \

@@ -165,7 +165,7 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	}
 	server->endpoints[server->endpoint_count++] = endpoint;
 	rc = add_service(endpoint, PERF_SERVICE, "rxperf", perf_handle, server,
-			 set->inline_calls ? RXW_SERVICE_SHORT : 0, &server->guard);
+			 set->inline_calls ? RXW_SERVICE_INLINE : 0, &server->guard);
 	if (rc == 0)
 		rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
 				 RXPERFFIG_ExecuteRequest, &server->figures, 0, NULL);

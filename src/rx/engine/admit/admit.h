@@ -27,7 +27,7 @@ struct rxw_unvalidated_list {
 
 /* Of a connection. */
 struct rxw_conn_admit {
-	bool unvalidated;	     /* counted in ep->strangers; connection's lock */
+	bool unvalidated;	     /* counted in ep->unvalidated; connection's lock */
 	bool validated;		     /* counted in ep->validated; connection's lock */
 	struct rxw_connection *next; /* lock of the shard that made it */
 };

@@ -71,7 +71,7 @@ void rxw_cookie_send(struct rxw_shard *s, const struct rxw_rxrun *run, struct rx
 	ctl->client = false;
 	ctl->length = (uint16_t)rxw_cookie_put_ping(ctl->bytes, &run->head, serial, ep->params.mtu,
 						 ep->params.window);
-	rxw_count(&s->stats.strangers_asked, 1);
+	rxw_count(&s->stats.cookies_sent, 1);
 	rxw_count(&s->stats.packets_sent[RXW_ACK], 1);
 }
 
@@ -105,6 +105,6 @@ bool rxw_cookie_accept(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_
 		return false;
 	rxw_peer_set_validated(peer, now);
 	rxw_peer_unref(peer, now);
-	rxw_count(&s->stats.strangers_proved, 1);
+	rxw_count(&s->stats.cookies_returned, 1);
 	return true;
 }

@@ -22,8 +22,8 @@ enum rxw_admission rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct r
 	enum rxw_admission r;
 
 	rxw_unvalidated_lock(ep);
-	r = rxw_unvalidated_add(ep->strangers, &path->peer, local);
-	*pressed = rxw_unvalidated_crowded(ep->strangers) && !local;
+	r = rxw_unvalidated_add(ep->unvalidated, &path->peer, local);
+	*pressed = rxw_unvalidated_crowded(ep->unvalidated) && !local;
 	rxw_unvalidated_unlock(ep);
 	return r;
 }
@@ -31,7 +31,7 @@ enum rxw_admission rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct r
 void rxw_unvalidated_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
 {
 	rxw_unvalidated_lock(ep);
-	rxw_unvalidated_remove(ep->strangers, peer);
+	rxw_unvalidated_remove(ep->unvalidated, peer);
 	rxw_unvalidated_unlock(ep);
 }
 
@@ -61,7 +61,7 @@ bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxr
 		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
 		       rxw_peer_allowance(c->p.peer, now) >= COOKIE_SIZE;
 	if (h->type == RXW_ACK && rxw_cookie_matches(c->ep, &c->p.path.peer, run, now)) {
-		rxw_count(&rxw_home(c)->stats.strangers_proved, 1);
+		rxw_count(&rxw_home(c)->stats.cookies_returned, 1);
 		rxw_peer_set_validated(c->p.peer, now);
 	}
 	return false;
@@ -115,7 +115,7 @@ static struct rxw_connection *remove_first(struct rxw_shard_admit *b,
 
 void rxw_unvalidated_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
-	rxw_count(&s->stats.strangers, 1);
+	rxw_count(&s->stats.unvalidated_connections, 1);
 	rxw_conn_ref(c);
 	rxw_table_lock(s);
 	schedule_check(&s->admit, c, now + LIFETIME);
@@ -219,7 +219,7 @@ bool rxw_unvalidated_evict(struct rxw_shard *s, uint64_t now)
 		rxw_table_unlock(s);
 		return false;
 	}
-	rxw_count(&s->stats.strangers_evicted, 1);
+	rxw_count(&s->stats.unvalidated_evicted, 1);
 	clear_unvalidated(victim);
 	/* Another thread may have found it just before: its packet is lost, and comes again. */
 	victim->p.evicted = true;

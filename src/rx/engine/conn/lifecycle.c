@@ -29,7 +29,7 @@ void rxw_conn_free(struct rxw_connection *c)
 
 	if (c->admit.unvalidated) {
 		rxw_unvalidated_lock(ep);
-		rxw_unvalidated_remove(ep->strangers, &c->p.path.peer);
+		rxw_unvalidated_remove(ep->unvalidated, &c->p.path.peer);
 		rxw_unvalidated_unlock(ep);
 	}
 	rxw_uncount_validated(c); /* the table may hold another one in its place */
@@ -115,7 +115,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 {
 	struct rxw_connection *c = rxw_conn_of(p);
-	bool is_inline = c->service->flags & RXW_SERVICE_SHORT;
+	bool is_inline = c->service->flags & RXW_SERVICE_INLINE;
 	struct rxw_call *call;
 
 	/* Reserve first: many calls may have to be refused, and refusals must be cheap. */

@@ -120,7 +120,7 @@ static size_t put_stats(uint8_t *out, struct rxw_endpoint *ep)
 	v.idle_threads = ep->workers.idle;
 	rxw_workers_unlock(ep);
 	for (unsigned i = 0; i < ep->shard_count; i++)
-		executed += load(&ep->shard[i].handlers_short);
+		executed += load(&ep->shard[i].handlers_inline);
 	v.calls_executed = (uint32_t)executed;
 	return rxw_debug_stats_put(out, &v);
 }

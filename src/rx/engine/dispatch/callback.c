@@ -61,7 +61,7 @@ void rxw_callback_run_quantum(struct rxw_call *call)
 	struct rxw_shard *s = rxw_home(call->conn);
 
 	rxw_set_library_thread(s->ep);
-	/* Send everything at once: each train by itself would wake the peer. */
+	/* Send everything at once: each burst by itself would wake the peer. */
 	rxw_tx_hold(s);
 	run(call, true);
 	rxw_tx_hold(NULL);

@@ -6,7 +6,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 
-#define BULK 45u /* packets, one full train: a call that has sent more has sealed bulk data */
+#define BULK 45u /* packets, one full burst: a call that has sent more has sealed bulk data */
 
 unsigned rxw_events_now(const struct rxw_call *call)
 {

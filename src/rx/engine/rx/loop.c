@@ -365,7 +365,7 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 
 /*
  * Before a caller that receives bulk sleeps: delay, so that packets coalesce. Otherwise the first
- * train of each burst wakes it, which costs the sender more than sending the train, and each causes
+ * burst of each burst wakes it, which costs the sender more than sending the burst, and each causes
  * an ACK of its own. Not beyond `until`, when a timer is due.
  */
 static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
@@ -435,7 +435,7 @@ static void update_refusing(struct rxw_shard *s, uint64_t refused, unsigned mess
 
 /*
  * If most calls are refused, replies are held and sent together with those of the timers; and if
- * the socket has more packets, with the replies to those, in longer trains. True: they are held
+ * the socket has more packets, with the replies to those, in longer bursts. True: they are held
  * until the next batch.
  */
 static bool hold_replies(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
@@ -535,7 +535,7 @@ static void record_batch(struct rxw_shard *s, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		bytes += s->rx.entry[i].length;
 	/*
-	 * The end of a burst is smaller than a full train: it takes several small batches to leave
+	 * The end of a burst is smaller than a full burst: it takes several small batches to leave
 	 * the bulk state.
 	 */
 	s->rx.last_bytes -= s->rx.last_bytes / 16;

@@ -49,7 +49,7 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
 
 	if (s->workers_max && s->workers >= s->workers_max)
 		return false;
-	if (!(s->flags & RXW_SERVICE_SHORT))
+	if (!(s->flags & RXW_SERVICE_INLINE))
 		unavailable += w->reserved_inline;
 	return !unavailable || busy + unavailable <= w->max;
 }

@@ -29,7 +29,7 @@ static int32_t serve(struct rxw_call *call, bool on_receiver)
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
 	if (!code) {
-		rxw_count(on_receiver ? &s->handlers_short : &s->handlers_worker, 1);
+		rxw_count(on_receiver ? &s->handlers_inline : &s->handlers_worker, 1);
 		code = c->service->handler(call, c->service->context);
 	}
 	rxw_stream_finish(call, code);

@@ -326,7 +326,7 @@ static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_
 	if (!run->count)
 		return 0;
 	run->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(&c->p.auth.room, data));
-	/* Without a lock, one train at a time. */
+	/* Without a lock, one burst at a time. */
 	return rxw_run_seal(&c->p, call->p.channel, call->p.number, call->w.seq, run->data,
 			    run->stride, run->count, call->w.capacity, data);
 }

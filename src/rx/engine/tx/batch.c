@@ -4,10 +4,10 @@
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 
-#define TX_ENTRIES  128	       /* trains in one batch */
+#define TX_ENTRIES  128	       /* bursts in one batch */
 #define TX_BYTES    (2u << 20) /* and roughly its bytes */
 #define TX_SMALL    65536u     /* a smaller batch takes negligible time */
-#define TX_QUANTUM  4	       /* trains of one call before the next call is served */
+#define TX_QUANTUM  4	       /* bursts of one call before the next call is served */
 #define TX_LAG	    (16u << 20) /* bytes in all windows of active calls beyond which peers lag behind */
 #define TX_JOINED   64		/* small packets in one message: the kernel's limit of segments */
 #define JOINED_MOST 64000u	/* bytes of them: below the limit of IPv6 */
@@ -58,12 +58,12 @@ struct tx_batch {
 	unsigned count, calls, messages;
 	unsigned joined; /* packets that may share a message; 1: none */
 	uint32_t bytes;
-	struct rxw_train train[TX_ENTRIES];
-	struct iovec iov[TX_ENTRIES]; /* of train[i] */
-	/* train[i] is segment place[i] of message tx[message[i]] */
+	struct rxw_burst burst[TX_ENTRIES];
+	struct iovec iov[TX_ENTRIES]; /* of burst[i] */
+	/* burst[i] is segment place[i] of message tx[message[i]] */
 	uint8_t message[TX_ENTRIES], place[TX_ENTRIES];
 	struct rxw_io_tx tx[TX_ENTRIES];
-	/* one reference each; trains first[i] up to first[i + 1] */
+	/* one reference each; bursts first[i] up to first[i + 1] */
 	struct rxw_call *call[TX_ENTRIES];
 	unsigned first[TX_ENTRIES + 1];
 };
@@ -107,7 +107,7 @@ static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 	if (m->path == path)
 		return true;
 	/*
-	 * The kernel steers a train by its first packet. Packets of different connections to a
+	 * The kernel steers a burst by its first packet. Packets of different connections to a
 	 * server are never mixed, since the server's listeners share the connections. Packets to
 	 * one client may share a message: it usually has one socket, and if it has several, the
 	 * packets still find their calls.
@@ -116,11 +116,11 @@ static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 	       rxw_addr_equal(&m->path->local, &path->local) && m->path->ifindex == path->ifindex;
 }
 
-/* Append the latest train. Small packets of equal size are joined; the last one may be shorter. */
+/* Append the latest burst. Small packets of equal size are joined; the last one may be shorter. */
 static void add_message(struct tx_batch *b, struct rxw_connection *c)
 {
 	unsigned i = b->count++;
-	const struct rxw_train *t = &b->train[i];
+	const struct rxw_burst *t = &b->burst[i];
 	struct rxw_io_tx *m = b->messages ? &b->tx[b->messages - 1] : NULL;
 
 	b->bytes += t->length;
@@ -144,8 +144,8 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	b->message[i] = (uint8_t)(m - b->tx);
 }
 
-/* Build trains of one call. Takes its connection's lock, and takes over the queue's reference. */
-static void build_trains(struct tx_batch *b, struct rxw_call *call, struct rxw_effects *a)
+/* Build bursts of one call. Takes its connection's lock, and takes over the queue's reference. */
+static void build_bursts(struct tx_batch *b, struct rxw_call *call, struct rxw_effects *a)
 {
 	struct rxw_connection *c = call->conn;
 	unsigned start = b->count, max = rxw_io_max_segments(b->shard->sock);
@@ -161,13 +161,13 @@ static void build_trains(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 		/* The writer was left to send and found this thread sending. */
 		call->tx.own = false;
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
-			struct rxw_train *t = &b->train[b->count];
-			enum rxw_train_result r =
-				rxw_pcall_train(&call->p, max, t, &not_before, &a->out);
+			struct rxw_burst *t = &b->burst[b->count];
+			enum rxw_burst_result r =
+				rxw_pcall_burst(&call->p, max, t, &not_before, &a->out);
 
-			if (r == RXW_TRAIN_PACED)
+			if (r == RXW_BURST_PACED)
 				call->tx.pace_at = not_before;
-			if (r != RXW_TRAIN_READY)
+			if (r != RXW_BURST_READY)
 				break;
 			add_message(b, c);
 		}
@@ -195,7 +195,7 @@ static void build_trains(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 }
 
 /*
- * The system call is over: complete the trains of one call, and queue it again if it has more to
+ * The system call is over: complete the bursts of one call, and queue it again if it has more to
  * send.
  */
 static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
@@ -207,14 +207,14 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 	rxw_conn_lock(c);
 	for (unsigned k = b->first[i]; k < b->first[i + 1]; k++) {
 		const struct rxw_io_tx *tx = &b->tx[b->message[k]];
-		unsigned count = b->train[k].count, sent = count;
+		unsigned count = b->burst[k].count, sent = count;
 
 		if (tx->error)
 			sent = tx->sent_segments > b->place[k] ? tx->sent_segments - b->place[k]
 							       : 0;
 		if (sent > count)
 			sent = count;
-		rxw_pcall_train_done(&call->p, &b->train[k], sent, sent < count ? tx->error : 0,
+		rxw_pcall_burst_done(&call->p, &b->burst[k], sent, sent < count ? tx->error : 0,
 				     &a->out);
 		refused |= sent < count;
 	}
@@ -272,7 +272,7 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
 	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES && (call = tx_pop(s))) {
 		make_room(a);
-		build_trains(&b, call, a);
+		build_bursts(&b, call, a);
 	}
 	if (b.count) {
 		rxw_shard_send(s, b.tx, b.messages, rxw_receiving() != NULL);

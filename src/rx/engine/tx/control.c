@@ -21,7 +21,7 @@ struct ctl_batch {
 /*
  * The message that the packet joins. Towards a client: the latest one to its address, if all its
  * packets have the same size, which keeps the order. Towards a server each packet is a message of
- * its own: the kernel steers a train by its first packet.
+ * its own: the kernel steers a burst by its first packet.
  */
 static unsigned message_of(const struct ctl_batch *b, const struct rxw_ctl *c)
 {
@@ -71,19 +71,19 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 	for (unsigned m = 0; m < b.count; m++) {
 		const struct rxw_ctl *head = b.head[m];
 		size_t pad = head->padding <= sizeof(zeros) ? head->padding : sizeof(zeros);
-		bool train = b.packets[m] > 1; /* joined packets are never padded */
+		bool burst = b.packets[m] > 1; /* joined packets are never padded */
 
-		iov[m][0] = (struct iovec){.iov_base = train ? b.bytes + used
+		iov[m][0] = (struct iovec){.iov_base = burst ? b.bytes + used
 							     : (uint8_t *)(uintptr_t)head->bytes,
-					   .iov_len = train ? 0 : head->length};
+					   .iov_len = burst ? 0 : head->length};
 		iov[m][1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = pad};
 		tx[m] = (struct rxw_io_tx){.path = &head->path,
 					   .iov = iov[m],
 					   .iov_count = pad ? 2 : 1,
-					   .length = (uint32_t)(train ? 0 : head->length + pad),
-					   .segment = train ? head->length : 0,
+					   .length = (uint32_t)(burst ? 0 : head->length + pad),
+					   .segment = burst ? head->length : 0,
 					   .reply = !head->client};
-		used += train ? (size_t)b.packets[m] * head->length : 0;
+		used += burst ? (size_t)b.packets[m] * head->length : 0;
 	}
 	for (unsigned i = 0; i < n && used; i++) {
 		struct rxw_io_tx *t = &tx[b.message[i]];

@@ -25,7 +25,7 @@ enum rxw_writer {
 struct rxw_call_tx {
 	struct rxw_call *next; /* in the queue; its lock */
 	_Atomic(bool) queued;  /* in the queue of some shard */
-	bool claimed; /* a thread is between rxw_pcall_train() and the end of the system call */
+	bool claimed; /* a thread is between rxw_pcall_burst() and the end of the system call */
 	bool again;   /* queued while claimed */
 	bool own;     /* queued by its waiting writer: the next sender sends it */
 	enum rxw_writer writer;

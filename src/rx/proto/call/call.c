@@ -205,24 +205,24 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 	return 0;
 }
 
-enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
-				      struct rxw_train *train, uint64_t *not_before,
+enum rxw_burst_result rxw_pcall_burst(struct rxw_pcall *p, unsigned max_packets,
+				      struct rxw_burst *burst, uint64_t *not_before,
 				      struct rxw_out *out)
 {
-	enum rxw_train_result result = rxw_send_train(p, max_packets, train, not_before, out);
+	enum rxw_burst_result result = rxw_send_burst(p, max_packets, burst, not_before, out);
 
-	if (result == RXW_TRAIN_FAILED)
+	if (result == RXW_BURST_FAILED)
 		rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
-	if (result == RXW_TRAIN_FAILED || result == RXW_TRAIN_IDLE)
-		return RXW_TRAIN_NONE;
+	if (result == RXW_BURST_FAILED || result == RXW_BURST_IDLE)
+		return RXW_BURST_NONE;
 	rxw_pcall_arm(p, out);
 	return result;
 }
 
-void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+void rxw_pcall_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			  int error, struct rxw_out *out)
 {
-	rxw_send_train_done(p, train, sent, error, out->now);
+	rxw_send_burst_done(p, burst, sent, error, out->now);
 	if (rxw_pcall_live(p))
 		rxw_send_schedule(p, out);
 	rxw_pcall_arm(p, out);

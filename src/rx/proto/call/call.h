@@ -35,17 +35,17 @@ void rxw_pcall_finish(struct rxw_pcall *p, struct rxw_out *out);
 /* --- transmission; by one thread at a time for each call --- */
 
 /*
- * The next train of at most max_packets: retransmissions first, then new data. Assigns serials,
+ * The next burst of at most max_packets: retransmissions first, then new data. Assigns serials,
  * writes headers, records the transmission.
  */
-enum rxw_train_result rxw_pcall_train(struct rxw_pcall *p, unsigned max_packets,
-				      struct rxw_train *train, uint64_t *not_before,
+enum rxw_burst_result rxw_pcall_burst(struct rxw_pcall *p, unsigned max_packets,
+				      struct rxw_burst *burst, uint64_t *not_before,
 				      struct rxw_out *out);
 /*
  * The system call is over: `error` is 0 or an errno, `sent` datagrams were sent. The others count
- * as never sent (EAGAIN and the like) or as lost. Drops the train's references.
+ * as never sent (EAGAIN and the like) or as lost. Drops the burst's references.
  */
-void rxw_pcall_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+void rxw_pcall_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			  int error, struct rxw_out *out);
 
 /* --- timers --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the modules of the protocol core and their callers share: parameters, runs, trains,
+ * What the modules of the protocol core and their callers share: parameters, runs, bursts,
  * callbacks.
  */
 #ifndef RXW_PROTO_CORE_H
@@ -117,11 +117,11 @@ struct rxw_txrun {
 };
 
 /*
- * Datagrams ready to be sent: contiguous, `segment` bytes each. From rxw_pcall_train() to
- * rxw_pcall_train_done() the train holds references of the call and of the buffer, and the bytes
+ * Datagrams ready to be sent: contiguous, `segment` bytes each. From rxw_pcall_burst() to
+ * rxw_pcall_burst_done() the burst holds references of the call and of the buffer, and the bytes
  * must not change.
  */
-struct rxw_train {
+struct rxw_burst {
 	struct rxw_pcall *call;
 	struct rxw_buf *buf;
 	uint8_t *data;
@@ -131,7 +131,7 @@ struct rxw_train {
 	uint32_t first_seq;
 	bool retransmission;
 	bool fragment;	/* larger than the path MTU: the system may fragment it */
-	uint32_t token; /* identifies the train to the send module */
+	uint32_t token; /* identifies the burst to the send module */
 };
 
 /*
@@ -152,7 +152,7 @@ struct rxw_proto_ops {
 };
 
 /*
- * Cut the bytes of one received train (datagrams of `segment` bytes, the last may be shorter) into
+ * Cut the bytes of one received burst (datagrams of `segment` bytes, the last may be shorter) into
  * runs, from *at on. Returns 1 with *run filled and *at moved past it, or 0 at the end. Datagrams
  * below 28 bytes and truncated jumbograms are counted in `stats` and skipped. buf and path are
  * copied into the run.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cutting a received train into runs of consecutive packets. */
+/* Cutting a received burst into runs of consecutive packets. */
 #include <string.h>
 
 #include "proto/core/core.h"

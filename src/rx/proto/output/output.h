@@ -25,7 +25,7 @@ enum rxw_out_event {
 	RXW_OUT_READ = 1, /* wake a reader: enough data, the end of the stream, or an error */
 	/* wake a writer: the send queue fell below its low-water mark, or an error */
 	RXW_OUT_WRITE = 2,
-	RXW_OUT_SEND = 4,   /* rxw_pcall_train() would yield something */
+	RXW_OUT_SEND = 4,   /* rxw_pcall_burst() would yield something */
 	RXW_OUT_ATTACH = 8, /* a server call may get its handler now */
 	RXW_OUT_DONE = 16,  /* the call is over: finished and acknowledged, or in error */
 	RXW_OUT_TIMER = 32, /* its deadline moved to an earlier time */
@@ -66,7 +66,7 @@ void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t eve
 
 /*
  * A new control packet with its header, to be followed by `body` bytes. Control packets and the
- * trains of the send module are all that a connection sends, so this is where a control packet is
+ * bursts of the send module are all that a connection sends, so this is where a control packet is
  * charged to an address that is not validated (6.7). NULL: the record is full, or the address has
  * reached three times what it sent.
  */

@@ -25,13 +25,13 @@ struct rxw_proof {
  * limits.
  */
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p);
-/* Would rxw_pcall_train() yield something by the thresholds? */
+/* Would rxw_pcall_burst() yield something by the thresholds? */
 bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now);
 /* Send what is queued up to here regardless of thresholds: flush, end of the stream. */
 void rxw_pcall_flush(struct rxw_pcall *p, struct rxw_out *out);
 /*
  * The same for what the windows allow now: the writer waits for space. What they allow later is
- * subject to the thresholds again; else each small ACK would trigger a small train, and that a
+ * subject to the thresholds again; else each small ACK would trigger a small burst, and that a
  * small ACK.
  */
 void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out);
@@ -42,20 +42,20 @@ bool rxw_send_pushed(struct rxw_pcall *p, struct rxw_out *out);
 /* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
 void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out);
 
-enum rxw_train_result {
-	RXW_TRAIN_READY, /* *train is filled */
-	RXW_TRAIN_NONE,	 /* nothing may be sent now: window, nothing queued, thresholds */
-	RXW_TRAIN_PACED, /* not before *not_before */
-	RXW_TRAIN_BUSY,	 /* the bytes are in a train: wait for rxw_pcall_train_done() */
-	/* of rxw_send_train() only: */
-	RXW_TRAIN_IDLE,	 /* nothing to send, and nothing changed */
-	RXW_TRAIN_FAILED /* the call must fail */
+enum rxw_burst_result {
+	RXW_BURST_READY, /* *burst is filled */
+	RXW_BURST_NONE,	 /* nothing may be sent now: window, nothing queued, thresholds */
+	RXW_BURST_PACED, /* not before *not_before */
+	RXW_BURST_BUSY,	 /* the bytes are in a burst: wait for rxw_pcall_burst_done() */
+	/* of rxw_send_burst() only: */
+	RXW_BURST_IDLE,	 /* nothing to send, and nothing changed */
+	RXW_BURST_FAILED /* the call must fail */
 };
-/* What rxw_pcall_train() and rxw_pcall_train_done() do to the queue (proto/call/call.h). */
-enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
-				     struct rxw_train *train, uint64_t *not_before,
+/* What rxw_pcall_burst() and rxw_pcall_burst_done() do to the queue (proto/call/call.h). */
+enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
+				     struct rxw_burst *burst, uint64_t *not_before,
 				     struct rxw_out *out);
-void rxw_send_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			 int error, uint64_t now);
 
 /* --- address validation: see proof.c --- */

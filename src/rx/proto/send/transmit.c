@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmission: thresholds, pacing, trains of new and of lost packets (4.1, 4.4, 6.7). */
+/* Transmission: thresholds, pacing, bursts of new and of lost packets (4.1, 4.4, 6.7). */
 #include <errno.h>
 
 #include "proto/state.h"
 
-#define TRAIN_PACKETS 45u
-#define TRAIN_BYTES   65507u
+#define BURST_PACKETS 45u
+#define BURST_BYTES   65507u
 #define SMALL_CWND    2u
 #define REFUSED_WAIT  RXW_MS
 
@@ -122,7 +122,7 @@ void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out)
 	if (room == 0) {
 		q->hold_at = RXW_NEVER;
 	} else if (out->now >= q->hold_at) {
-		/* Held back long enough: it leaves with the next train. */
+		/* Held back long enough: it leaves with the next burst. */
 		q->hold_at = RXW_NEVER;
 		q->flush_to = rxw_max32(q->flush_to, q->nxt + room);
 	}
@@ -217,10 +217,10 @@ static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32
 	}
 }
 
-static void count_sent(struct rxw_pcall *p, const struct rxw_train *train, struct rxw_out *out)
+static void count_sent(struct rxw_pcall *p, const struct rxw_burst *burst, struct rxw_out *out)
 {
 	struct rxw_pconn *c = p->conn;
-	uint32_t n = train->count;
+	uint32_t n = burst->count;
 
 	p->time.last_sent = c->last_sent = out->now;
 	if (p->time.first_sent == 0) {
@@ -230,38 +230,38 @@ static void count_sent(struct rxw_pcall *p, const struct rxw_train *train, struc
 	}
 	p->count.packets_sent += n;
 	p->count.bytes_sent +=
-		train->length - n * (RXW_HEADER_SIZE + c->auth.room.head + c->auth.room.tail);
+		burst->length - n * (RXW_HEADER_SIZE + c->auth.room.head + c->auth.room.tail);
 	c->count.packets_sent += n;
-	c->count.bytes_sent += train->length;
-	atomic_fetch_add_explicit(&c->peer->bytes_sent, train->length, memory_order_relaxed);
+	c->count.bytes_sent += burst->length;
+	atomic_fetch_add_explicit(&c->peer->bytes_sent, burst->length, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->peer->packets_sent, n, memory_order_relaxed);
 	rxw_tally(out->stats, &out->stats->packets_sent[RXW_DATA], n);
-	RXW_PROBE(packet_out, c->cid | p->channel, p->number, RXW_DATA, train->first_seq, n,
-		  train->length);
-	RXW_PROBE(train_sent, p, train->first_seq, n, train->length, (int)train->retransmission);
+	RXW_PROBE(packet_out, c->cid | p->channel, p->number, RXW_DATA, burst->first_seq, n,
+		  burst->length);
+	RXW_PROBE(burst_sent, p, burst->first_seq, n, burst->length, (int)burst->retransmission);
 	rxw_sendq_probe(p, &p->tx);
-	if (!train->retransmission)
+	if (!burst->retransmission)
 		return;
-	RXW_PROBE(retransmit, p, train->first_seq, n, &c->path.peer.u.sa);
+	RXW_PROBE(retransmit, p, burst->first_seq, n, &c->path.peer.u.sa);
 	rxw_event(p, out->stats,
 		  (struct rxw_trace_event){.kind = RXW_TRACE_RETRANSMIT,
 					   .now = out->now,
-					   .a = train->first_seq,
+					   .a = burst->first_seq,
 					   .b = n});
 	p->count.retransmitted += n;
 	atomic_fetch_add_explicit(&c->peer->packets_resent, n, memory_order_relaxed);
 	rxw_tally(out->stats, &out->stats->retransmitted, n);
 }
 
-/* Fill the train, and record that its packets are sent. */
+/* Fill the burst, and record that its packets are sent. */
 static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
-		      bool resent, bool restart_rto, struct rxw_train *train, struct rxw_out *out)
+		      bool resent, bool restart_rto, struct rxw_burst *burst, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint32_t at = first - e->first;
 	bool tail = at + n == e->count;
 
-	*train = (struct rxw_train){
+	*burst = (struct rxw_burst){
 		.call = p,
 		.buf = e->buf,
 		.data = e->data + (size_t)at * e->stride,
@@ -274,7 +274,7 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 		.fragment = e->stride > rxw_pcall_datagram_size(p),
 	};
 	if (n == 1)
-		train->segment = (uint16_t)train->length;
+		burst->segment = (uint16_t)burst->length;
 	rxw_buf_ref(e->buf);
 	p->conn->ops->hold(p);
 	if (restart_rto)
@@ -284,7 +284,7 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 		q->peak = q->flight;
 	if (rxw_recovery_active(&q->recovery))
 		rxw_recovery_sent(&q->recovery, n);
-	count_sent(p, train, out);
+	count_sent(p, burst, out);
 	/* Reply DATA acknowledges the whole request. */
 	if (!p->client && rxw_recvq_ended(&p->rx))
 		rxw_ack_clear(p);
@@ -319,8 +319,8 @@ static void new_token(struct rxw_sendq *q)
 }
 
 /* Send up to `n` packets of segment `index` again. */
-static enum rxw_train_result retransmit(struct rxw_pcall *p, uint16_t index, uint32_t n,
-					struct rxw_train *train, struct rxw_out *out)
+static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uint32_t n,
+					struct rxw_burst *burst, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_txseg *s = rxw_sendq_seg(q, index);
@@ -329,22 +329,22 @@ static enum rxw_train_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	bool resent;
 
 	if (s->token != 0)
-		return RXW_TRAIN_BUSY;
+		return RXW_BURST_BUSY;
 	if (e == NULL)
-		return RXW_TRAIN_NONE;
+		return RXW_BURST_NONE;
 	n = rxw_min32(n, e->first + e->count - s->first);
-	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
-	n = rxw_min32(rxw_min32(n, s->count), TRAIN_PACKETS);
+	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
+	n = rxw_min32(rxw_min32(n, s->count), BURST_PACKETS);
 	n = rxw_proof_limit(p, e, s->first, n, out);
 	if (n == 0)
-		return RXW_TRAIN_NONE;
+		return RXW_BURST_NONE;
 	if (n < s->count) {
 		if (rxw_sendq_split(p, s->first + n) == RXW_NO_NODE)
-			return RXW_TRAIN_NONE;
+			return RXW_BURST_NONE;
 		s = rxw_sendq_seg(q, index);
 	}
 	if (!reseal(p, e, s->first, n))
-		return RXW_TRAIN_FAILED;
+		return RXW_BURST_FAILED;
 	resent = !s->never_left;
 	if (resent && s->state == RXW_TX_LOST)
 		remember_resent(q, s, serial);
@@ -367,11 +367,11 @@ static enum rxw_train_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	q->requested_last = true;
 	q->force = q->force > n ? (uint8_t)(q->force - n) : 0;
 	write_headers(p, e, s->first, n, serial, true, false, resent);
-	record_tx(p, e, s->first, n, resent, q->flight == n, train, out);
-	return RXW_TRAIN_READY;
+	record_tx(p, e, s->first, n, resent, q->flight == n, burst, out);
+	return RXW_BURST_READY;
 }
 
-/* Ask for an ACK with the last packet of a train of new data? */
+/* Ask for an ACK with the last packet of a burst of new data? */
 static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -385,37 +385,37 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;
 	if (n >= windows)
 		return true;
-	/* More trains follow at once until the windows are full: the last of them asks. */
+	/* More bursts follow at once until the windows are full: the last of them asks. */
 	if (q->end - q->nxt >= windows && pacing_interval(p) == 0)
 		return false;
 	return now >= q->requested_at + p->tx.rtt.srtt;
 }
 
-static enum rxw_train_result send_new(struct rxw_pcall *p, uint32_t room, uint32_t most,
-				      struct rxw_train *train, struct rxw_out *out)
+static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32_t most,
+				      struct rxw_burst *burst, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_txent *e =
 		q->ent_send == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_send);
 	uint64_t interval = pacing_interval(p);
 	uint32_t first = q->nxt, serial = p->conn->serial + 1,
-		 n = rxw_min32(rxw_min32(room, most), TRAIN_PACKETS);
+		 n = rxw_min32(rxw_min32(room, most), BURST_PACKETS);
 	bool request, all;
 
 	if (e == NULL)
-		return RXW_TRAIN_NONE;
+		return RXW_BURST_NONE;
 	n = rxw_min32(n, e->first + e->count - first);
-	n = rxw_min32(n, rxw_max32(TRAIN_BYTES / e->stride, 1));
+	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
 	if (interval != 0)
 		n = rxw_min32(n,
-			      (uint32_t)rxw_min64(RXW_MS / interval, TRAIN_PACKETS) > RXW_CC_BURST
+			      (uint32_t)rxw_min64(RXW_MS / interval, BURST_PACKETS) > RXW_CC_BURST
 				      ? (uint32_t)(RXW_MS / interval)
 				      : RXW_CC_BURST);
 	n = rxw_proof_limit(p, e, first, n, out);
 	if (n == 0 || !rxw_slab_reserve(&q->segs, p->conn->ops->pool(p->conn), 1))
-		return RXW_TRAIN_NONE;
+		return RXW_BURST_NONE;
 	if (!reseal(p, e, first, n))
-		return RXW_TRAIN_FAILED;
+		return RXW_BURST_FAILED;
 	all = p->tx.cc.cwnd <= SMALL_CWND;
 	request = all || wants_ack(p, n, out->now);
 	new_token(q);
@@ -430,21 +430,21 @@ static enum rxw_train_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 
 		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
 	}
-	record_tx(p, e, first, n, false, true, train, out);
-	return RXW_TRAIN_READY;
+	record_tx(p, e, first, n, false, true, burst, out);
+	return RXW_BURST_READY;
 }
 
 /* The tail loss probe: new data if the window allows, else the highest packet in flight. */
-static enum rxw_train_result send_probe(struct rxw_pcall *p, struct rxw_train *train,
+static enum rxw_burst_result send_probe(struct rxw_pcall *p, struct rxw_burst *burst,
 					struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	enum rxw_train_result result;
+	enum rxw_burst_result result;
 	uint16_t i, highest = RXW_NO_NODE;
 	uint32_t last;
 
 	if (q->nxt < q->end && q->nxt < q->edge) {
-		result = send_new(p, 1, 1, train, out);
+		result = send_new(p, 1, 1, burst, out);
 	} else {
 		for (i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 			const struct rxw_txseg *s = rxw_sendq_seg(q, i);
@@ -456,15 +456,15 @@ static enum rxw_train_result send_probe(struct rxw_pcall *p, struct rxw_train *t
 		}
 		if (highest == RXW_NO_NODE) {
 			q->probe = false;
-			return RXW_TRAIN_NONE;
+			return RXW_BURST_NONE;
 		}
 		if (rxw_sendq_seg(q, highest)->token != 0)
-			return RXW_TRAIN_BUSY;
+			return RXW_BURST_BUSY;
 		last = rxw_sendq_seg(q, highest)->first + rxw_sendq_seg(q, highest)->count;
 		i = rxw_sendq_split(p, rxw_min32(last, q->edge) - 1);
-		result = i == RXW_NO_NODE ? RXW_TRAIN_NONE : retransmit(p, i, 1, train, out);
+		result = i == RXW_NO_NODE ? RXW_BURST_NONE : retransmit(p, i, 1, burst, out);
 	}
-	if (result == RXW_TRAIN_READY)
+	if (result == RXW_BURST_READY)
 		q->probe = false;
 	return result;
 }
@@ -485,34 +485,34 @@ static bool fit(struct rxw_pcall *p)
 	return rxw_sendq_repack(p, size) == 0;
 }
 
-enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
-				     struct rxw_train *train, uint64_t *not_before,
+enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
+				     struct rxw_burst *burst, uint64_t *not_before,
 				     struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	enum rxw_train_result result = RXW_TRAIN_NONE;
+	enum rxw_burst_result result = RXW_BURST_NONE;
 	uint64_t now = out->now;
 	uint32_t room;
 	uint16_t lost;
 
 	if (q->retry_at != RXW_NEVER && now < q->retry_at && rxw_pcall_may_send(p)) {
 		*not_before = q->retry_at;
-		return RXW_TRAIN_PACED;
+		return RXW_BURST_PACED;
 	}
-	/* Everything is in flight, as after the only train of a small call. */
+	/* Everything is in flight, as after the only burst of a small call. */
 	if (q->nxt == q->end && q->lost == 0 && !q->probe && q->retry_at == RXW_NEVER)
-		return RXW_TRAIN_IDLE;
+		return RXW_BURST_IDLE;
 	if (max_packets == 0 || blocked(p, now))
-		return RXW_TRAIN_IDLE;
+		return RXW_BURST_IDLE;
 	if (!fit(p))
-		return RXW_TRAIN_FAILED;
+		return RXW_BURST_FAILED;
 	q->retry_at = RXW_NEVER;
 	if (q->flight == 0 && q->lost == 0 && p->tx.rtt.valid && now > q->idle_since) {
 		rxw_cc_idle(&p->tx.cc, now - q->idle_since, rxw_rtt_rto(&p->tx.rtt, 0, 0));
 		q->idle_since = now;
 	}
 	if (q->probe) {
-		result = send_probe(p, train, out);
+		result = send_probe(p, burst, out);
 		goto out;
 	}
 	lost = first_lost(q);
@@ -522,7 +522,7 @@ enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
 			room = q->force;
 		if (room > 0) {
 			room = rxw_min32(room, q->edge - rxw_sendq_seg(q, lost)->first);
-			result = retransmit(p, lost, rxw_min32(room, max_packets), train, out);
+			result = retransmit(p, lost, rxw_min32(room, max_packets), burst, out);
 			goto out;
 		}
 	}
@@ -530,17 +530,17 @@ enum rxw_train_result rxw_send_train(struct rxw_pcall *p, unsigned max_packets,
 	if (threshold_met(p, room, now)) {
 		if (now < q->pace_at) {
 			*not_before = q->pace_at;
-			result = RXW_TRAIN_PACED;
+			result = RXW_BURST_PACED;
 			goto out;
 		}
-		/* No thresholds for the rest: the trains of one opened window follow each other. */
+		/* No thresholds for the rest: the bursts of one opened window follow each other. */
 		if (q->flush_to < q->nxt + room)
 			q->flush_to = q->nxt + room;
 		q->hold_at = RXW_NEVER;
-		result = send_new(p, room, max_packets, train, out);
+		result = send_new(p, room, max_packets, burst, out);
 	}
 out:
-	if (result != RXW_TRAIN_READY && q->hold_at == RXW_NEVER && new_room(p) > 0)
+	if (result != RXW_BURST_READY && q->hold_at == RXW_NEVER && new_room(p) > 0)
 		q->hold_at = now + RXW_MS;
 	return result;
 }
@@ -573,33 +573,33 @@ static bool refused(struct rxw_pcall *p, uint16_t *i, uint32_t gone)
 	return true;
 }
 
-void rxw_send_train_done(struct rxw_pcall *p, const struct rxw_train *train, unsigned sent,
+void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			 int error, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint32_t gone = train->first_seq + sent;
+	uint32_t gone = burst->first_seq + sent;
 
-	if (error == EMSGSIZE && q->mtu.confirmed >= train->segment && train->segment > RXW_MTU_MIN)
+	if (error == EMSGSIZE && q->mtu.confirmed >= burst->segment && burst->segment > RXW_MTU_MIN)
 		mtu_refused(p);
 	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		struct rxw_txseg *s = rxw_sendq_seg(q, i);
 
-		if (s->first >= train->first_seq + train->count)
+		if (s->first >= burst->first_seq + burst->count)
 			break;
-		if (s->token != train->token)
+		if (s->token != burst->token)
 			continue;
 		s->token = 0;
-		if (sent >= train->count || s->state != RXW_TX_FLIGHT ||
+		if (sent >= burst->count || s->state != RXW_TX_FLIGHT ||
 		    s->first + s->count <= gone)
 			continue;
 		if (!refused(p, &i, gone))
 			break; /* timers will find the loss */
 	}
-	if (sent < train->count) {
+	if (sent < burst->count) {
 		q->retry_at = error == EMSGSIZE ? RXW_NEVER : now + REFUSED_WAIT;
 		/* The windows allowed these packets already. */
 		if (q->force == 0)
 			q->force = 1;
 	}
-	rxw_buf_unref(train->buf);
+	rxw_buf_unref(burst->buf);
 }

@@ -35,7 +35,7 @@ struct rxw_txseg {
 	uint32_t first, count;
 	uint32_t order, serial;		  /* of the latest transmission */
 	uint32_t prev_order, prev_serial; /* of the one before; 0 = none */
-	uint32_t token;			  /* the train that uses the bytes, 0 = none */
+	uint32_t token;			  /* the burst that uses the bytes, 0 = none */
 	uint16_t next;
 	uint8_t state;
 	bool never_left; /* LOST, but our own system refused it: sending it is no retransmission */

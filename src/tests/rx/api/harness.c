@@ -251,7 +251,7 @@ void h_open(struct h_bed *bed, const struct h_options *options)
 	bed->address_len = sizeof(bed->address);
 	ck_assert_int_eq(rxw_endpoint_address(bed->server, &bed->address, &bed->address_len), 0);
 	add_service(bed, H_SERVICE, "harness", 0, 0);
-	add_service(bed, H_SHORT, "short", RXW_SERVICE_SHORT, 0);
+	add_service(bed, H_INLINE, "short", RXW_SERVICE_INLINE, 0);
 	add_service(bed, H_SECOND, "second", 0, 1);
 	if (options->no_client)
 		return;

@@ -11,7 +11,7 @@
 
 /* Service ids. */
 #define H_SERVICE 100 /* handlers on workers; null and test class */
-#define H_SHORT   101 /* handlers on the receiving thread */
+#define H_INLINE  101 /* handlers on the receiving thread */
 #define H_SECOND  102 /* as H_SERVICE, with at most one worker */
 
 /* What a request asks for: its first 32 bytes. */

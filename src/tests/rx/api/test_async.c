@@ -102,15 +102,15 @@ END_TEST
 
 START_TEST(callbacks_and_short_handlers)
 {
-	chain_of_calls(H_SHORT);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_short, 0);
+	chain_of_calls(H_INLINE);
+	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 0);
 }
 END_TEST
 
 static const char *const clients[] = { "", "listeners=4 steer=cid", "poll-us=200" };
 
 /*
- * A train's first packet steers all of it: requests of different connections never share one.
+ * A burst's first packet steers all of it: requests of different connections never share one.
  * Replies do, and reach the wrong one of several shards of a client. The last time all poll.
  */
 START_TEST(requests_reach_their_shards)
@@ -121,7 +121,7 @@ START_TEST(requests_reach_their_shards)
 	h_open(&bed, &(struct h_options){ .server = _i < 2 ? "listeners=4 steer=cid" :
 							     "listeners=4 steer=cid poll-us=200",
 					  .client = clients[_i] });
-	chain_of_calls(H_SHORT);
+	chain_of_calls(H_INLINE);
 	chain_of_calls(H_SERVICE);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (e.steer == RXW_STEER_CID)
@@ -204,7 +204,7 @@ START_TEST(ended_by_callbacks)
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
 					    .callback = _i ? end_at_once : end_when_done,
 					    .arg = &all_done };
-	rxw_connection *connection = h_connect(&bed, H_SHORT);
+	rxw_connection *connection = h_connect(&bed, H_INLINE);
 	unsigned calls = h_small() ? 500 : 5000, out = 0;
 
 	sem_init(&all_done, 0, 0);

@@ -215,11 +215,12 @@ static void in_short_handler(void (*what)(void))
 	rxw_call *call;
 	uint8_t byte;
 
-	h_offer(&bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
-						    .id = IN_SHORT, .name = "short-does",
-						    .handler = run_in_handler,
-						    .context = (void *)what,
-						    .flags = RXW_SERVICE_SHORT });
+	h_offer(&bed, (struct rxw_service_options){.size = sizeof(struct rxw_service_options),
+						   .id = IN_SHORT,
+						   .name = "short-does",
+						   .handler = run_in_handler,
+						   .context = (void *)what,
+						   .flags = RXW_SERVICE_INLINE});
 	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&bed.address,
 					       bed.address_len, IN_SHORT, bed.security,
 					       &connection), 0);
@@ -272,8 +273,11 @@ static int32_t fill_reply(rxw_call *call, void *context)
 /* A short handler's own reply is larger than the send queue: it is not refused, and arrives. */
 START_TEST(a_reply_on_the_receiving_thread)
 {
-	struct rxw_service_options o = { .size = sizeof(o), .id = IN_SHORT, .name = "fills",
-					 .handler = fill_reply, .flags = RXW_SERVICE_SHORT };
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = IN_SHORT,
+					.name = "fills",
+					.handler = fill_reply,
+					.flags = RXW_SERVICE_INLINE};
 	static uint8_t data[65536];
 	rxw_connection *connection;
 	size_t bytes = 0;

@@ -51,7 +51,7 @@ START_TEST(brief_calls)
 	rxw_connection *connection;
 
 	h_open(&bed, &(struct h_options){.security = names[_i]});
-	connection = h_connect(&bed, H_SHORT);
+	connection = h_connect(&bed, H_INLINE);
 	for (unsigned i = 0; i < 50; i++)
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
 	rxw_connection_release(connection);

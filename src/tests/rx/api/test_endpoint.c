@@ -232,7 +232,7 @@ static void ends_are_refused(uint16_t service)
 START_TEST(no_end_from_a_handler)
 {
 	ends_are_refused(H_SERVICE);
-	ends_are_refused(H_SHORT);
+	ends_are_refused(H_INLINE);
 }
 END_TEST
 

@@ -102,7 +102,7 @@ START_TEST(short_calls_take_their_time)
 	char *text;
 
 	h_open(&bed, NULL);
-	connection = h_connect(&bed, H_SHORT);
+	connection = h_connect(&bed, H_INLINE);
 	before = (double)rxw_now();
 	for (int i = 0; i < CALLS; i++)
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});

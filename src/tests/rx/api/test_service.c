@@ -81,7 +81,7 @@ START_TEST(abort_codes)
 
 	h_open(&bed, NULL);
 	for (int s = 0; s < 2; s++) {
-		connection = h_connect(&bed, s ? H_SHORT : H_SERVICE);
+		connection = h_connect(&bed, s ? H_INLINE : H_SERVICE);
 		for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 			struct h_ask ask = { .op = H_ABORT, .code = codes[i] };
 			rxw_call *call = h_begin(connection, &ask);
@@ -310,11 +310,11 @@ START_TEST(short_calls_need_no_worker)
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
 	}
 	h_gate_arrived(&bed, 1);
-	connection = h_connect(&bed, H_SHORT);
+	connection = h_connect(&bed, H_INLINE);
 	for (int i = 0; i < 100; i++)
 		h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_short, 0);
+	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 0);
 	h_gate_open(&bed);
 	for (int i = 0; i < 2; i++) {
 		pthread_join(caller[i].thread, NULL);
@@ -344,11 +344,11 @@ static int32_t dawdle(rxw_call *call, void *context)
  */
 START_TEST(slow_handlers_are_handed_over)
 {
-	struct rxw_service_options o = { .size = sizeof(o),
-					 .id = 7,
-					 .name = "slow",
-					 .handler = dawdle,
-					 .flags = RXW_SERVICE_SHORT };
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = 7,
+					.name = "slow",
+					.handler = dawdle,
+					.flags = RXW_SERVICE_INLINE};
 	rxw_connection *connection;
 	uint64_t workers;
 
@@ -364,7 +364,7 @@ START_TEST(slow_handlers_are_handed_over)
 	while (h_stats(bed.server).handlers_worker == workers)
 		h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
-	ck_assert_uint_ge(h_stats(bed.server).handlers_short, 1);
+	ck_assert_uint_ge(h_stats(bed.server).handlers_inline, 1);
 	h_close(&bed);
 }
 END_TEST
@@ -372,11 +372,11 @@ END_TEST
 /* The same handlers, and nobody to be handed over to: they stay where they are. */
 START_TEST(slow_handlers_may_stay)
 {
-	struct rxw_service_options o = { .size = sizeof(o),
-					 .id = 7,
-					 .name = "slow",
-					 .handler = dawdle,
-					 .flags = RXW_SERVICE_SHORT };
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = 7,
+					.name = "slow",
+					.handler = dawdle,
+					.flags = RXW_SERVICE_INLINE};
 	rxw_connection *connection;
 	uint64_t workers;
 
@@ -390,7 +390,7 @@ START_TEST(slow_handlers_may_stay)
 		h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
 	ck_assert_uint_eq(atomic_load(&dawdled), 300);
-	ck_assert_uint_eq(h_stats(bed.server).handlers_short, 300 - workers);
+	ck_assert_uint_eq(h_stats(bed.server).handlers_inline, 300 - workers);
 	ck_assert_uint_eq(h_stats(bed.server).handlers_worker, workers);
 	h_close(&bed);
 }

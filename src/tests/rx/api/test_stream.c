@@ -202,7 +202,7 @@ START_TEST(calls_beside_a_writer_that_waits)
 	tear_down();
 	h_open(&bed, &(struct h_options){ .both = receivers[_i] });
 	connection = h_connect(&bed, H_SERVICE);
-	other = h_connect(&bed, H_SHORT);
+	other = h_connect(&bed, H_INLINE);
 	call = h_begin(connection, &bulk);
 	for (uint64_t at = 0; at < bulk.bytes; at += part) {
 		ck_assert_int_eq(rxw_call_read(call, data, part), (ssize_t)part);

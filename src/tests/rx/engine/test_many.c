@@ -93,7 +93,7 @@ static void round_of_calls(int fd, uint32_t cid, unsigned channel, uint32_t numb
 	for (unsigned i = 0; i < GROUP; i++) {
 		struct h_raw raw = h_raw_request(head, H_PING, (cid + i * 4) | channel);
 
-		raw.service = H_SHORT;
+		raw.service = H_INLINE;
 		raw.call = number;
 		raw.serial = serial;
 		h_raw_send(fd, &raw);
@@ -169,7 +169,7 @@ static void connect_all(rxw_connection **c, unsigned from, unsigned to)
 	struct ended e = { .calls = 4 * (uint64_t)to };
 
 	for (unsigned i = from; i < to; i++) {
-		c[i] = h_connect(&bed, H_SHORT);
+		c[i] = h_connect(&bed, H_INLINE);
 		for (unsigned k = 0; k < 4; k++)
 			h_good_call(&bed, c[i], &ask);
 	}
@@ -218,7 +218,7 @@ static void pass(unsigned count)
 	const struct h_ask ask = { .op = H_PING };
 
 	for (unsigned i = 0; i < count; i++) {
-		rxw_connection *c = h_connect(&bed, H_SHORT);
+		rxw_connection *c = h_connect(&bed, H_INLINE);
 
 		h_good_call(&bed, c, &ask);
 		rxw_connection_release(c);
@@ -264,7 +264,7 @@ START_TEST(come_and_go)
 	ck_assert_msg(after - before <= more + LEAK_MAX, "%u connections left %zd bytes, not %zd",
 		      n - first, after - before, more);
 	printf("%u connections came and went (%llu asked, %llu evicted): %+zd bytes since the %u-th\n",
-	       n, (unsigned long long)s.strangers_asked, (unsigned long long)s.connections_evicted,
+	       n, (unsigned long long)s.cookies_sent, (unsigned long long)s.connections_evicted,
 	       after - before, first);
 	h_close(&bed);
 }

@@ -378,9 +378,11 @@ static bool has_sent(void *arg)
 /* The listener finds all of them on its socket: their answers leave in few system calls. */
 START_TEST(refusals_leave_together)
 {
-	struct rxw_service_options service = { .size = sizeof(service), .id = HOLDS,
-					       .name = "holds", .flags = RXW_SERVICE_SHORT,
-					       .handler = hold_the_listener };
+	struct rxw_service_options service = {.size = sizeof(service),
+					      .id = HOLDS,
+					      .name = "holds",
+					      .flags = RXW_SERVICE_INLINE,
+					      .handler = hold_the_listener};
 	struct rxw_effective e = { .size = sizeof(e) };
 	struct rxw_stats before, after;
 	uint64_t all;

@@ -134,7 +134,7 @@ START_TEST(on_a_connection)
 	bad.security = 251;
 	dropped(&bad, RXW_DROP_SECURITY_INDEX);
 	bad = raw;
-	bad.service = H_SHORT;
+	bad.service = H_INLINE;
 	dropped(&bad, RXW_DROP_SERVICE);
 	bad = raw;
 	bad.type = RXW_BUSY;

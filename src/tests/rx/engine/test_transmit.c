@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trains that the kernel refuses: whatever the errno, all bytes arrive, none is sent twice. */
+/* Bursts that the kernel refuses: whatever the errno, all bytes arrive, none is sent twice. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,16 +29,16 @@ static void check_sender(rxw_endpoint *sender, rxw_endpoint *receiver, unsigned 
 	ck_assert_uint_le(s.datagrams_sent, packets(&s));
 	ck_assert_uint_le(r.packets_received[1], s.packets_sent[1]);
 	if (refusal) {
-		ck_assert_uint_ge(s.trains_sent, place - 1);
+		ck_assert_uint_ge(s.gso_messages, place - 1);
 		ck_assert_uint_eq(s.gso_fallbacks, 1);
 	} else {
-		ck_assert_uint_ge(s.trains_sent, place);
+		ck_assert_uint_ge(s.gso_messages, place);
 		ck_assert_uint_ge(s.send_retries, 1);
 	}
 }
 
-/* One train is refused, by the server or by the client. EIO and EINVAL mean trains as such. */
-START_TEST(one_train_refused)
+/* One burst is refused, by the server or by the client. EIO and EINVAL mean bursts as such. */
+START_TEST(one_burst_refused)
 {
 	const char *error = errnos[_i % 5];
 	unsigned place = places[_i / 5 % 3];
@@ -65,8 +65,8 @@ START_TEST(one_train_refused)
 }
 END_TEST
 
-/* From some train on all are refused: the rest of the stream goes out singly. */
-START_TEST(all_trains_refused)
+/* From some burst on all are refused: the rest of the stream goes out singly. */
+START_TEST(all_bursts_refused)
 {
 	static const char *const rules[] = { "inject=gso:EIO@1+", "inject=gso:EINVAL@7+",
 					     "inject=gso:EMSGSIZE@30+" };
@@ -138,8 +138,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, one_train_refused, 0, CASES);
-	tcase_add_loop_test(tc, all_trains_refused, 0, 3);
+	tcase_add_loop_test(tc, one_burst_refused, 0, CASES);
+	tcase_add_loop_test(tc, all_bursts_refused, 0, 3);
 	tcase_add_loop_test(tc, single_sends_fail, 0, 4);
 	tcase_add_loop_test(tc, refused_at_set_up, 0, 4);
 	suite_add_tcase(s, tc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For the tests of floor 2: two ends on loopback, trains of numbered datagrams, who saw which. */
+/* For the tests of floor 2: two ends on loopback, bursts of numbered datagrams, who saw which. */
 #ifndef RXW_TESTS_RX_IO_IO_TEST_H
 #define RXW_TESTS_RX_IO_IO_TEST_H
 
@@ -173,7 +173,7 @@ static inline void sink_free(struct sink *k)
 	rxw_pool_destroy(k->pool);
 }
 
-/* Take what is there, waiting for the first. Returns datagrams or trains. */
+/* Take what is there, waiting for the first. Returns datagrams or bursts. */
 static inline int sink_take(struct sink *k, struct rxw_io_sock *s, struct seen *seen,
 			    uint32_t timeout_us)
 {
@@ -203,15 +203,15 @@ static inline void seen_all_once(struct seen *s)
 	s->times = NULL;
 }
 
-/* A train of numbered datagrams, the last one shorter. */
-struct train {
+/* A burst of numbered datagrams, the last one shorter. */
+struct burst {
 	struct rxw_path path;
 	struct iovec iov[4];
 	uint8_t *bytes;
 };
 
 /* `pieces` iovecs cut the bytes at places that are no borders of datagrams. */
-static inline struct rxw_io_tx train_make(struct train *t, const struct rxw_addr *to,
+static inline struct rxw_io_tx burst_make(struct burst *t, const struct rxw_addr *to,
 					  uint32_t number, unsigned datagrams, uint32_t segment,
 					  uint32_t last, unsigned pieces)
 {

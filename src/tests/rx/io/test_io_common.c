@@ -127,7 +127,7 @@ START_TEST(a_datagram_ends_the_wait)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_io_group g;
-	struct train t;
+	struct burst t;
 	struct rxw_io_tx tx;
 	struct sink sink;
 	struct seen seen;
@@ -135,7 +135,7 @@ START_TEST(a_datagram_ends_the_wait)
 	open_group(&g, &o);
 	sink_init(&sink);
 	seen_init(&seen, 1);
-	tx = train_make(&t, &g.bound, 0, 1, 100, 100, 1);
+	tx = burst_make(&t, &g.bound, 0, 1, 100, 100, 1);
 	ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, true), 1);
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], 3600ull * 1000000), 1);
 	sink_until(&sink, g.sock[0], &seen, 1);

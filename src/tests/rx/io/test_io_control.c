@@ -7,7 +7,7 @@ START_TEST(answers_leave_from_the_address_asked)
 	struct rxw_io_options o = options_for("0.0.0.0", NULL);
 	struct rxw_io_group server, client;
 	struct rxw_addr asked;
-	struct train t;
+	struct burst t;
 	struct rxw_io_tx tx;
 	struct rxw_path path;
 	struct sink sink;
@@ -17,14 +17,14 @@ START_TEST(answers_leave_from_the_address_asked)
 	open_group(&client, &o);
 	sink_init(&sink);
 	asked = address("127.0.0.2", rxw_addr_port(&server.bound));
-	tx = train_make(&t, &asked, 0, 3, 500, 100, 1);
+	tx = burst_make(&t, &asked, 0, 3, 500, 100, 1);
 	ck_assert_uint_eq(rxw_io_send(client.sock[0], &tx, 1, false), 1);
 	ck_assert_int_gt(sink_take(&sink, server.sock[0], NULL, LOST_US), 0);
 	path = sink.rx[0].path;
 	ck_assert(rxw_addr_same_host(&path.local, &asked));
 	ck_assert_uint_eq(rxw_addr_port(&path.local), 0);
 	ck_assert(rxw_addr_equal(&path.peer, &client.bound));
-	/* Back: a train with the address, and a single one. */
+	/* Back: a burst with the address, and a single one. */
 	for (unsigned n = 1; n <= 2; n++) {
 		struct rxw_io_tx back = { .path = &path, .iov = t.iov, .iov_count = 1,
 					  .length = n * 500, .segment = 500, .reply = true };
@@ -46,7 +46,7 @@ START_TEST(the_same_for_ipv6)
 	struct rxw_io_options o = options_for("::1", NULL);
 	struct rxw_io_group server, client;
 	struct rxw_addr asked;
-	struct train t;
+	struct burst t;
 	struct rxw_io_tx tx;
 	struct rxw_path path;
 	struct sink sink;
@@ -58,7 +58,7 @@ START_TEST(the_same_for_ipv6)
 	open_group(&server, &o);
 	sink_init(&sink);
 	asked = address("::1", rxw_addr_port(&server.bound));
-	tx = train_make(&t, &asked, 0, 3, 500, 100, 1);
+	tx = burst_make(&t, &asked, 0, 3, 500, 100, 1);
 	ck_assert_uint_eq(rxw_io_send(client.sock[0], &tx, 1, false), 1);
 	ck_assert_int_gt(sink_take(&sink, server.sock[0], NULL, LOST_US), 0);
 	path = sink.rx[0].path;
@@ -81,7 +81,7 @@ static void bound_to(const char *text, int level, int name)
 	struct rxw_io_options o = options_for(text, NULL);
 	struct rxw_io_group server, client;
 	struct rxw_addr alone = address(text, 0);
-	struct train t;
+	struct burst t;
 	struct rxw_io_tx tx;
 	struct rxw_path path;
 	struct sink sink;
@@ -93,7 +93,7 @@ static void bound_to(const char *text, int level, int name)
 	sink_init(&sink);
 	ck_assert_int_eq(getsockopt(server.sock[0]->fd, level, name, &told, &size), 0);
 	ck_assert_int_eq(told, 0);
-	tx = train_make(&t, &server.bound, 0, 3, 500, 100, 1);
+	tx = burst_make(&t, &server.bound, 0, 3, 500, 100, 1);
 	ck_assert_uint_eq(rxw_io_send(client.sock[0], &tx, 1, false), 1);
 	ck_assert_int_gt(sink_take(&sink, server.sock[0], NULL, LOST_US), 0);
 	path = sink.rx[0].path;
@@ -151,8 +151,8 @@ START_TEST(drops_are_counted)
 	sink_init(&sink);
 	seen_init(&seen, 201);
 	for (unsigned i = 0; i < 200; i++) {
-		struct train t;
-		struct rxw_io_tx tx = train_make(&t, &g.bound, i, 1, 1400, 1400, 1);
+		struct burst t;
+		struct rxw_io_tx tx = burst_make(&t, &g.bound, i, 1, 1400, 1400, 1);
 
 		ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, false), 1);
 		free(t.bytes);
@@ -163,8 +163,8 @@ START_TEST(drops_are_counted)
 	ck_assert_uint_gt(lost, 0);
 	/* The count comes with the next datagram that is received. */
 	for (unsigned i = 200; i < 201; i++) {
-		struct train t;
-		struct rxw_io_tx tx = train_make(&t, &g.bound, i, 1, 100, 100, 1);
+		struct burst t;
+		struct rxw_io_tx tx = burst_make(&t, &g.bound, i, 1, 100, 100, 1);
 
 		ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, false), 1);
 		free(t.bytes);

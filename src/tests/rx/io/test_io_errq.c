@@ -19,8 +19,8 @@ static struct rxw_addr closed_port(const char *text)
 
 static void send_one(struct rxw_io_sock *s, const struct rxw_addr *to, uint32_t number)
 {
-	struct train t;
-	struct rxw_io_tx tx = train_make(&t, to, number, 1, 100, 100, 1);
+	struct burst t;
+	struct rxw_io_tx tx = burst_make(&t, to, number, 1, 100, 100, 1);
 
 	ck_assert_uint_eq(rxw_io_send(s, &tx, 1, false), 1);
 	ck_assert_int_eq(tx.error, 0);
@@ -79,14 +79,14 @@ START_TEST(a_send_does_not_inherit_it)
 	sink_init(&sink);
 	seen_init(&seen, 45 + 1);
 	for (unsigned round = 0; round < 2; round++) {
-		struct train t;
+		struct burst t;
 		unsigned datagrams = round ? 45 : 1;
 		struct rxw_io_tx tx;
 
 		send_one(g.sock[0], &nobody, 0);
 		await_report(g.sock[0]);
-		/* A single datagram, then a train: the report of another port fails neither. */
-		tx = train_make(&t, &peer.bound, round, datagrams, 1400, 1400, 1);
+		/* A single datagram, then a burst: the report of another port fails neither. */
+		tx = burst_make(&t, &peer.bound, round, datagrams, 1400, 1400, 1);
 		ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, round), 1);
 		ck_assert_uint_eq(tx.sent_segments, datagrams);
 		ck_assert(rxw_io_errors_pending(g.sock[0]));

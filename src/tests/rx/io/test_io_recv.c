@@ -30,7 +30,7 @@ static void batches(bool plain)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_io_group g;
-	struct train t[40];
+	struct burst t[40];
 	struct rxw_io_tx tx[40];
 	struct sink sink;
 	struct seen seen;
@@ -41,7 +41,7 @@ static void batches(bool plain)
 	sink_init(&sink);
 	seen_init(&seen, 40);
 	for (unsigned i = 0; i < 40; i++)
-		tx[i] = train_make(&t[i], &g.bound, i, 1, 300 + i, 300 + i, 1);
+		tx[i] = burst_make(&t[i], &g.bound, i, 1, 300 + i, 300 + i, 1);
 	ck_assert_uint_eq(rxw_io_send(g.sock[0], tx, 40, false), 40);
 	/* Never more than the batch, though more lies there and is asked for. */
 	ck_assert_int_eq(sink_take(&sink, g.sock[0], &seen, LOST_US), 16);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of destinations that refuse trains: found, bounded, forgotten after a minute. */
+/* The memory of destinations that refuse bursts: found, bounded, forgotten after a minute. */
 #include "io_test.h"
 
 static struct rxw_addr host(unsigned i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending: trains of every shape arrive; whatever is refused, nothing is lost or doubled. */
+/* Sending: bursts of every shape arrive; whatever is refused, nothing is lost or doubled. */
 #include "io_test.h"
 
-#define TRAINS 150u
+#define BURSTS 150u
 
 struct run {
 	const char *host;
@@ -12,12 +12,12 @@ struct run {
 	bool nowait;
 	/* Result */
 	struct lines lines;
-	uint64_t fallbacks, trains_sent, retries, received_trains;
+	uint64_t fallbacks, gso_messages, retries, received_bursts;
 	unsigned failed; /* entries with an error */
 	int error;       /* of the last of these */
 };
 
-/* Trains of 1 to 64 datagrams in calls of 1 to 5 entries; all that was accepted is seen once. */
+/* Bursts of 1 to 64 datagrams in calls of 1 to 5 entries; all that was accepted is seen once. */
 static void run(struct run *r)
 {
 	struct rxw_io_options o = options_for(r->host, &r->lines);
@@ -33,19 +33,19 @@ static void run(struct run *r)
 	o.inject = r->inject;
 	open_group(&from, &o);
 	sink_init(&sink);
-	seen_init(&seen, TRAINS * 64);
-	for (unsigned i = 0; i < TRAINS;) {
+	seen_init(&seen, BURSTS * 64);
+	for (unsigned i = 0; i < BURSTS;) {
 		unsigned entries = 1 + i % 5;
-		struct train t[5];
+		struct burst t[5];
 		struct rxw_io_tx tx[5];
 
-		if (entries > TRAINS - i)
-			entries = TRAINS - i;
+		if (entries > BURSTS - i)
+			entries = BURSTS - i;
 		for (unsigned k = 0; k < entries; k++, i++) {
 			uint32_t segment = i % 7 == 3 ? 400 : 1024;
 			unsigned datagrams = i % 11 == 0 ? 1 : 2 + i * 7 % 63;
 
-			tx[k] = train_make(&t[k], &to.bound, number, datagrams, segment,
+			tx[k] = burst_make(&t[k], &to.bound, number, datagrams, segment,
 					   i % 3 ? segment : 12 + i % 300, 1 + i % 4);
 			tx[k].fragment = r->fragment;
 			number += datagrams;
@@ -75,9 +75,9 @@ static void run(struct run *r)
 	if (!r->failed)
 		ck_assert_uint_eq(accepted, number);
 	r->fallbacks = stat_of(&rxw_io_sock_stats(from.sock[0])->gso_fallbacks);
-	r->trains_sent = stat_of(&rxw_io_sock_stats(from.sock[0])->trains_sent);
+	r->gso_messages = stat_of(&rxw_io_sock_stats(from.sock[0])->gso_messages);
 	r->retries = stat_of(&rxw_io_sock_stats(from.sock[0])->send_retries);
-	r->received_trains = stat_of(&rxw_io_sock_stats(to.sock[0])->trains_received);
+	r->received_bursts = stat_of(&rxw_io_sock_stats(to.sock[0])->gro_messages);
 	ck_assert_uint_eq(stat_of(&rxw_io_sock_stats(from.sock[0])->datagrams_sent), accepted);
 	ck_assert_uint_eq(stat_of(&rxw_io_sock_stats(to.sock[0])->datagrams_received), accepted);
 	free(seen.times);
@@ -97,7 +97,7 @@ START_TEST(every_way_of_sending_and_receiving)
 {
 	unsigned n = host_count();
 
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	for (unsigned i = 0; i < 16 * n; i++) {
 		struct run r = { .host = hosts[i / 16], .plain = i & 1, .gso = i & 2,
@@ -107,11 +107,11 @@ START_TEST(every_way_of_sending_and_receiving)
 		ck_assert_uint_eq(r.failed, 0);
 		ck_assert_uint_eq(r.lines.count, 0);
 		if (r.gso && !r.plain && RXW_ENABLE_MMSG) {
-			ck_assert_uint_gt(r.trains_sent, TRAINS / 2);
+			ck_assert_uint_gt(r.gso_messages, BURSTS / 2);
 			if (r.gro)
-				ck_assert_uint_gt(r.received_trains, TRAINS / 2);
+				ck_assert_uint_gt(r.received_bursts, BURSTS / 2);
 		} else {
-			ck_assert_uint_eq(r.trains_sent, 0);
+			ck_assert_uint_eq(r.gso_messages, 0);
 		}
 	}
 }
@@ -126,12 +126,12 @@ START_TEST(what_may_be_fragmented_goes_singly)
 
 		run(&r);
 		ck_assert_uint_eq(r.failed, 0);
-		ck_assert_uint_eq(r.trains_sent, 0);
+		ck_assert_uint_eq(r.gso_messages, 0);
 	}
 }
 END_TEST
 
-/* A refusal once, or for ever, at the first train or at the hundredth. */
+/* A refusal once, or for ever, at the first burst or at the hundredth. */
 static void refused(const char *host, const char *error, bool at_once, bool is_refusal)
 {
 	static const char *const when[] = { "1", "100", "1+", "100+" };
@@ -157,20 +157,20 @@ static void refused(const char *host, const char *error, bool at_once, bool is_r
 			ck_assert_uint_eq(r.lines.count, fell);
 			ck_assert_uint_eq(r.retries, !at_once);
 			if (fell)
-				ck_assert_uint_lt(r.trains_sent, 100);
+				ck_assert_uint_lt(r.gso_messages, 100);
 		} else {
-			/* Not a matter of trains: one retry, then the entry has the errno. */
+			/* Not a matter of bursts: one retry, then the entry has the errno. */
 			ck_assert_uint_eq(r.fallbacks, 0);
 			ck_assert_uint_eq(r.failed != 0, onward);
 		}
 	}
 }
 
-START_TEST(refused_trains_go_singly)
+START_TEST(refused_bursts_go_singly)
 {
 	unsigned n = host_count();
 
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		refused(hosts[i], "EIO", true, true);
@@ -184,7 +184,7 @@ END_TEST
 
 START_TEST(other_errors_are_tried_twice)
 {
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	refused("127.0.0.1", "ENOBUFS", false, false);
 	refused("127.0.0.1", "ENOMEM", false, false);
@@ -235,20 +235,20 @@ START_TEST(a_datagram_that_fails_twice_ends_its_entry_only)
 }
 END_TEST
 
-START_TEST(refused_trains_whose_datagrams_fail_are_no_refusal)
+START_TEST(refused_bursts_whose_datagrams_fail_are_no_refusal)
 {
-	/* Both fail: it is the path. Trains stay in use elsewhere and later. */
+	/* Both fail: it is the path. Bursts stay in use elsewhere and later. */
 	struct run r = { .host = "127.0.0.1", .gso = true, .gro = true,
 			 .inject = "gso:EMSGSIZE@5,gso:EMSGSIZE@6,send:EMSGSIZE@1+" };
 
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	run(&r);
 	if (RXW_ENABLE_MMSG) {
 		ck_assert_uint_ge(r.failed, 1);
 		ck_assert_int_eq(r.error, EMSGSIZE);
 		ck_assert_uint_eq(r.fallbacks, 0);
-		ck_assert_uint_gt(r.trains_sent, TRAINS / 2);
+		ck_assert_uint_gt(r.gso_messages, BURSTS / 2);
 	}
 }
 END_TEST
@@ -257,13 +257,13 @@ START_TEST(a_full_socket_does_not_block)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_io_group g;
-	struct train t[4];
+	struct burst t[4];
 	struct rxw_io_tx tx[4];
 
 	o.inject = "send:EAGAIN@3+";
 	open_group(&g, &o);
 	for (unsigned i = 0; i < 4; i++)
-		tx[i] = train_make(&t[i], &g.bound, i, 1, 100, 100, 1);
+		tx[i] = burst_make(&t[i], &g.bound, i, 1, 100, 100, 1);
 	ck_assert_uint_eq(rxw_io_send(g.sock[0], tx, 4, true), 2);
 	ck_assert_int_eq(tx[0].error, 0);
 	ck_assert_int_eq(tx[1].error, 0);
@@ -281,18 +281,18 @@ START_TEST(longer_than_the_kernel_takes)
 	/* 100 datagrams of 1,440 bytes in 400 pieces of memory, in one entry. */
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_io_group g;
-	struct train t;
+	struct burst t;
 	struct rxw_io_tx tx;
 	struct iovec iov[400];
 	struct sink sink;
 	struct seen seen;
 
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	open_group(&g, &o);
 	sink_init(&sink);
 	seen_init(&seen, 100);
-	tx = train_make(&t, &g.bound, 0, 100, 1440, 1440, 1);
+	tx = burst_make(&t, &g.bound, 0, 100, 1440, 1440, 1);
 	for (unsigned i = 0; i < 400; i++) {
 		iov[i].iov_base = t.bytes + 360 * i;
 		iov[i].iov_len = 360;
@@ -315,14 +315,14 @@ START_TEST(more_pieces_than_a_message_can_have)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_io_group g;
-	struct train t[2];
+	struct burst t[2];
 	struct rxw_io_tx tx[2];
 	struct iovec iov[1400];
 
 	/* One datagram of 700 pieces: the entry fails, the one behind it does not. */
 	open_group(&g, &o);
-	tx[0] = train_make(&t[0], &g.bound, 0, 2, 700, 700, 1);
-	tx[1] = train_make(&t[1], &g.bound, 2, 1, 700, 700, 1);
+	tx[0] = burst_make(&t[0], &g.bound, 0, 2, 700, 700, 1);
+	tx[1] = burst_make(&t[1], &g.bound, 2, 1, 700, 700, 1);
 	for (unsigned i = 0; i < 1400; i++) {
 		iov[i].iov_base = t[0].bytes + i;
 		iov[i].iov_len = 1;
@@ -349,8 +349,8 @@ static void *send_hundred(void *arg)
 	struct sender *s = arg;
 
 	for (unsigned i = 0; i < 100; i++) {
-		struct train t;
-		struct rxw_io_tx tx = train_make(&t, &s->to, s->number + 8 * i, 8, 1200, 600, 2);
+		struct burst t;
+		struct rxw_io_tx tx = burst_make(&t, &s->to, s->number + 8 * i, 8, 1200, 600, 2);
 
 		if (i % 10 == 9)
 			tx.fragment = true;
@@ -388,7 +388,7 @@ START_TEST(two_threads_on_one_socket)
 END_TEST
 
 RUN("io_send", every_way_of_sending_and_receiving, what_may_be_fragmented_goes_singly,
-    refused_trains_go_singly, other_errors_are_tried_twice, an_interrupted_send_is_repeated,
+    refused_bursts_go_singly, other_errors_are_tried_twice, an_interrupted_send_is_repeated,
     single_sends_are_tried_twice, a_datagram_that_fails_twice_ends_its_entry_only,
-    refused_trains_whose_datagrams_fail_are_no_refusal, a_full_socket_does_not_block,
+    refused_bursts_whose_datagrams_fail_are_no_refusal, a_full_socket_does_not_block,
     longer_than_the_kernel_takes, more_pieces_than_a_message_can_have, two_threads_on_one_socket)

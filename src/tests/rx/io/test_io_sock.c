@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Buffers granted and refused, trains probed and refused, DF as the rule. */
+/* Buffers granted and refused, bursts probed and refused, DF as the rule. */
 #include "io_test.h"
 
 START_TEST(buffers_are_read_back)
@@ -8,7 +8,7 @@ START_TEST(buffers_are_read_back)
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	o.rcvbuf = 65536;
 	o.sndbuf = 131072;
@@ -52,13 +52,13 @@ START_TEST(buffers_that_are_cut_are_a_note)
 }
 END_TEST
 
-START_TEST(trains_can_be_switched_off)
+START_TEST(bursts_can_be_switched_off)
 {
 	struct lines lines = { 0 };
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
-	if (kernel_lacks(KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_BURSTS))
 		return;
 	o.gso = o.gro = 0;
 	open_group(&g, &o);
@@ -74,14 +74,14 @@ START_TEST(trains_can_be_switched_off)
 }
 END_TEST
 
-START_TEST(a_kernel_without_trains_warns_once_each)
+START_TEST(a_kernel_without_bursts_warns_once_each)
 {
 	struct lines lines = { 0 };
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g, h;
 	_Atomic(unsigned) warned = 0;
 
-	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER | KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_STEER | KERNEL_BURSTS))
 		return;
 	o.warned = &warned;
 	o.sockets = 3;
@@ -115,5 +115,5 @@ START_TEST(df_is_the_rule)
 }
 END_TEST
 
-RUN("io_sock", buffers_are_read_back, buffers_that_are_cut_are_a_note, trains_can_be_switched_off,
-    a_kernel_without_trains_warns_once_each, df_is_the_rule)
+RUN("io_sock", buffers_are_read_back, buffers_that_are_cut_are_a_note, bursts_can_be_switched_off,
+    a_kernel_without_bursts_warns_once_each, df_is_the_rule)

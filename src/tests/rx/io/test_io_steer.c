@@ -20,8 +20,8 @@ static void spread(const char *host, unsigned sockets, int steer)
 	sink_init(&sink);
 	seen_init(&all, 64);
 	for (uint32_t c = 0; c < 64; c++) {
-		struct train t;
-		struct rxw_io_tx tx = train_make(&t, &g.bound, c, 1, 200, 200, 1);
+		struct burst t;
+		struct rxw_io_tx tx = burst_make(&t, &g.bound, c, 1, 200, 200, 1);
 		uint32_t cid = 0xfffffe00u + 4 * c + (c & 3);
 
 		fill_datagram(t.bytes, c, cid, 200);
@@ -107,7 +107,7 @@ START_TEST(refused_by_the_kernel)
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
 	struct rxw_io_group g;
 
-	if (kernel_lacks(KERNEL_SHARE | KERNEL_TRAINS))
+	if (kernel_lacks(KERNEL_SHARE | KERNEL_BURSTS))
 		return;
 	o.sockets = 2;
 	o.inject = "steer:EPERM@0";

@@ -167,7 +167,7 @@ struct rxw_pcall *bench_channel(const struct bench_conn *c, unsigned i)
 }
 
 static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *bytes,
-		   uint32_t length, uint32_t padding, bool train)
+		   uint32_t length, uint32_t padding, bool burst)
 {
 	struct bench_packet *k = &b->sent[b->count++];
 
@@ -177,7 +177,7 @@ static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *
 	k->at = b->out.now;
 	k->length = length;
 	k->padding = padding;
-	k->train = train;
+	k->burst = burst;
 	k->port = rxw_addr_port(&path->peer);
 	memcpy(k->bytes, bytes, length);
 	ck_assert(rxw_header_get(k->bytes, length, &k->h));
@@ -192,20 +192,20 @@ static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *
 unsigned bench_send(struct bench_call *call)
 {
 	struct bench *b = call->bench;
-	struct rxw_train train;
+	struct rxw_burst burst;
 	uint64_t not_before;
 	unsigned n = 0;
 
-	while (rxw_pcall_train(&call->p, 64, &train, &not_before, &b->out) == RXW_TRAIN_READY) {
-		for (unsigned i = 0; i < train.count; i++) {
-			uint32_t size = i + 1u == train.count ? train.length - i * train.segment
-							      : train.segment;
+	while (rxw_pcall_burst(&call->p, 64, &burst, &not_before, &b->out) == RXW_BURST_READY) {
+		for (unsigned i = 0; i < burst.count; i++) {
+			uint32_t size = i + 1u == burst.count ? burst.length - i * burst.segment
+							      : burst.segment;
 
-			catch (b, &call->p.conn->path, train.data + (size_t)i * train.segment, size,
+			catch (b, &call->p.conn->path, burst.data + (size_t)i * burst.segment, size,
 			       0, true);
 		}
-		n += train.count;
-		rxw_pcall_train_done(&call->p, &train, train.count, 0, &b->out);
+		n += burst.count;
+		rxw_pcall_burst_done(&call->p, &burst, burst.count, 0, &b->out);
 	}
 	return n;
 }

@@ -22,7 +22,7 @@ struct bench_packet {
 	int32_t code;	    /* of ABORTs */
 	uint32_t length, padding;
 	unsigned port; /* where it went */
-	bool train;    /* DATA by a train */
+	bool burst;    /* DATA by a burst */
 	uint8_t bytes[2048];
 };
 
@@ -72,7 +72,7 @@ struct bench_call *bench_begin(struct bench *b, struct bench_conn *c);
 /* The call of a channel, or the one that it remembers; NULL: none. */
 struct rxw_pcall *bench_channel(const struct bench_conn *c, unsigned i);
 
-/* Bytes as one received train; then the batch's end. */
+/* Bytes as one received burst; then the batch's end. */
 void bench_input(struct bench *b, struct bench_conn *c, const void *bytes, uint32_t length,
 		 uint32_t segment);
 /* Without the batch's end. */

@@ -357,7 +357,7 @@ START_TEST(short_services)
 	t_free_items(&items);
 	ck_assert_int_eq(send_words(c, 99, 0, 4), RXW_RPC_OPCODE);
 	ck_assert_int_eq(send_words(c, T_OP_ECHO, 9, 8), RXW_RPC_SS_UNMARSHAL);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_short, 200);
+	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 200);
 	rxw_connection_release(c);
 }
 END_TEST

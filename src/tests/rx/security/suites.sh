@@ -13,8 +13,8 @@ suites='api/test_stream api/test_service api/test_endpoint api/test_limits api/t
 	api/test_loopback engine/test_receive engine/test_overload engine/test_memory
 	engine/test_senders engine/test_inspect rpc/test_procedure rpc/test_window rpc/test_multi
 	engine/test_conformance_live engine/test_many api/test_async
-	engine/test_conformance_strangers'
-long='api/test_matrix engine/test_transmit engine/test_trains'
+	engine/test_conformance_unvalidated'
+long='api/test_matrix engine/test_transmit engine/test_bursts'
 # Of those that move much, a part will do.
 RXW_TEST_SMALL=1
 # They wait for events, and give up by time: each is beside others of its kind here.

@@ -51,10 +51,10 @@ struct rxw_config {
 
 	/* I/O: scope is one endpoint */
 	unsigned listeners; /* sockets and threads on the port, 0 = auto, 1..64 */
-	/* datagrams (or trains) per receive or send call, 1..64; default 32 */
+	/* datagrams (or bursts) per receive or send call, 1..64; default 32 */
 	unsigned batch;
-	enum rxw_switch gso; /* send trains with UDP_SEGMENT */
-	enum rxw_switch gro; /* receive trains with UDP_GRO */
+	enum rxw_switch gso; /* send bursts with UDP_SEGMENT */
+	enum rxw_switch gro; /* receive bursts with UDP_GRO */
 	/* who sends a window that an ACK opened: on = the waiting writer */
 	enum rxw_switch defer;
 	enum rxw_steer steer; /* how the kernel picks the socket of a port */

@@ -16,7 +16,7 @@ extern "C" {
  */
 typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
 
-#define RXW_SERVICE_SHORT 0x1u /* handlers never block: they run on the thread that received */
+#define RXW_SERVICE_INLINE 0x1u /* handlers never block: they run on the thread that received */
 #define RXW_SERVICE_REACH 0x2u /* a client must prove its address before it gets a worker (6.7) */
 
 /* Zero, set `size`, then fill. */

@@ -46,7 +46,7 @@ struct rxw_stats {
 	uint64_t retransmitted, duplicates;
 	uint64_t syscalls_send, syscalls_recv, syscalls_other;
 	/* GSO sends, GRO receives of more than one packet */
-	uint64_t trains_sent, trains_received;
+	uint64_t gso_messages, gro_messages;
 	uint64_t windows_by_writer, windows_by_receiver;
 	uint64_t wakeups;                           /* of readers, writers, workers */
 	uint64_t calls_started, calls_ended, calls_aborted, calls_timed_out, calls_refused;
@@ -58,7 +58,7 @@ struct rxw_stats {
 	uint64_t stateless_aborts, version_answers, debug_answers;
 	uint64_t loss_events, spurious_losses, rto_events, probes;
 	/* calls served on the receiving thread, by workers */
-	uint64_t handlers_short, handlers_worker;
+	uint64_t handlers_inline, handlers_worker;
 	uint32_t connections_client, connections_server, calls_active, peers, calls_waiting;
 	uint32_t workers, workers_idle;
 	uint64_t bytes_pinned;                      /* receive buffers held by queues */

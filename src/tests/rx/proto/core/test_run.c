@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cutting trains into runs: what is equal stays together, jumbograms fall apart. */
+/* Cutting bursts into runs: what is equal stays together, jumbograms fall apart. */
 #include <string.h>
 
 #include "base/hash.h"

@@ -58,8 +58,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("strangers");
-	TCase *tcase = tcase_create("strangers");
+	Suite *suite = suite_create("unvalidated");
+	TCase *tcase = tcase_create("unvalidated");
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);

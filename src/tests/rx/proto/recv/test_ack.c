@@ -24,8 +24,8 @@ static struct bench_call *call(void)
 	return (struct bench_call *)bench_channel(c, 0);
 }
 
-/* `count` packets as one train in one batch. */
-static void train(uint32_t seq, unsigned count, bool dry)
+/* `count` packets as one burst in one batch. */
+static void burst(uint32_t seq, unsigned count, bool dry)
 {
 	uint8_t bytes[64 * 128];
 	uint32_t length = 0;
@@ -59,7 +59,7 @@ static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned
 static void past_the_beginning(void)
 {
 	for (uint32_t seq = 1; seq < 161; seq += 16) {
-		train(seq, 16, true);
+		burst(seq, 16, true);
 		bench_read(call());
 		bench_pass(&b, RXW_MS);
 	}
@@ -83,7 +83,7 @@ END_TEST
 START_TEST(every_second_at_first)
 {
 	setup();
-	train(1, 5, true);
+	burst(1, 5, true);
 	expect_ack(RXW_ACK_IDLE, 1, 2, 2);
 	expect_ack(RXW_ACK_IDLE, 1, 4, 4);
 	bench_nothing(&b);
@@ -98,18 +98,18 @@ START_TEST(merged_later)
 {
 	setup();
 	past_the_beginning();
-	train(161, 20, true);
+	burst(161, 20, true);
 	expect_ack(RXW_ACK_IDLE, 181, 0, 180);
 	bench_nothing(&b);
 	/* Not dry: owed, but not for longer than a millisecond. */
-	train(181, 10, false);
+	burst(181, 10, false);
 	bench_nothing(&b);
 	ck_assert(rxw_pconn_owes(&c->p));
 	bench_pass(&b, 2 * RXW_MS);
 	expect_ack(RXW_ACK_IDLE, 191, 0, 190);
 	/* Half a window is not withheld, dry or not. */
 	ck_assert_uint_eq(call()->p.rx.window, 128);
-	train(191, 64, false);
+	burst(191, 64, false);
 	expect_ack(RXW_ACK_IDLE, 255, 0, 254);
 	ck_assert(!rxw_pconn_owes(&c->p));
 	teardown();
@@ -120,7 +120,7 @@ START_TEST(peer_that_needs_no_beginning)
 {
 	setup();
 	atomic_store(&c->p.peer->merged_acks_ok, 1);
-	train(1, 10, true);
+	burst(1, 10, true);
 	expect_ack(RXW_ACK_IDLE, 1, 10, 10);
 	bench_nothing(&b);
 	teardown();
@@ -135,7 +135,7 @@ START_TEST(doubling_is_noticed)
 	past_the_beginning();
 	ck_assert_uint_eq(atomic_load(&c->p.peer->merged_acks_ok), 0);
 	for (unsigned n = 8; n <= 32; n *= 2) {
-		train(seq, n, true);
+		burst(seq, n, true);
 		seq += n;
 		bench_read(call());
 	}
@@ -152,7 +152,7 @@ START_TEST(holes)
 	past_the_beginning();
 	bench_read(call());
 	/* One for each packet behind a hole, at most four in a batch, the rest merged. */
-	train(163, 10, true);
+	burst(163, 10, true);
 	for (unsigned i = 0; i < 4; i++)
 		k = expect_ack(RXW_ACK_OUT_OF_SEQUENCE, 161, 12, 161 + i);
 	k = expect_ack(RXW_ACK_OUT_OF_SEQUENCE, 161, 12, 170);
@@ -168,7 +168,7 @@ START_TEST(holes)
 	bench_get_data(&b, c, 1, 162, 0, 10);
 	expect_ack(RXW_ACK_IDLE, 173, 0, 172);
 	/* And after a loss every second one again. */
-	train(173, 4, true);
+	burst(173, 4, true);
 	expect_ack(RXW_ACK_IDLE, 175, 0, 174);
 	expect_ack(RXW_ACK_IDLE, 177, 0, 176);
 	bench_nothing(&b);
@@ -179,14 +179,14 @@ END_TEST
 START_TEST(duplicates)
 {
 	setup();
-	train(1, 2, true);
+	burst(1, 2, true);
 	b.next = b.count;
 	bench_get_data(&b, c, 1, 2, RXW_REQUEST_ACK, 10);
 	expect_ack(RXW_ACK_DUPLICATE, 1, 2, 3);
 	bench_nothing(&b);
 	ck_assert_uint_eq(b.stats.duplicates, 1);
 	/* Old and new in one run. */
-	train(1, 4, true);
+	burst(1, 4, true);
 	bench_expect(&b, RXW_ACK);
 	expect_ack(RXW_ACK_DUPLICATE, 1, 4, 7);
 	ck_assert_uint_eq(call()->p.rx.next, 5);
@@ -198,7 +198,7 @@ END_TEST
 START_TEST(packets_that_bring_nothing)
 {
 	setup();
-	train(1, 2, true);
+	burst(1, 2, true);
 	b.next = b.count;
 	for (unsigned i = 0; i < 18; i++) {
 		bench_get_data(&b, c, 1, 1 + i % 2, 0, 10);
@@ -219,7 +219,7 @@ START_TEST(packets_that_bring_nothing)
 	ck_assert_uint_ge(b.count - b.next, 3000 / 200);
 	b.next = b.count;
 	/* What brings something is answered as ever, and so is a repetition after a pause. */
-	train(3, 2, true);
+	burst(3, 2, true);
 	expect_ack(RXW_ACK_IDLE, 1, 4, b.serial);
 	bench_pass(&b, 200 * RXW_MS);
 	b.next = b.count;
@@ -233,7 +233,7 @@ START_TEST(beyond_the_window)
 {
 	setup();
 	b.params.window = 16;
-	train(1, 20, true);
+	burst(1, 20, true);
 	for (unsigned i = 0; i < 8; i++)
 		expect_ack(RXW_ACK_IDLE, 1, 2 * i + 2, 2 * i + 2);
 	expect_ack(RXW_ACK_EXCEEDS_WINDOW, 1, 16, 20);
@@ -250,7 +250,7 @@ START_TEST(window_grows_and_never_shrinks)
 
 	setup();
 	for (unsigned round = 0; round < 40; round++) {
-		train(seq, 16, true);
+		burst(seq, 16, true);
 		seq += 16;
 		bench_read(call());
 		bench_pass(&b, 60 * RXW_MS);
@@ -267,7 +267,7 @@ START_TEST(window_grows_and_never_shrinks)
 
 		if (seq + 16 > edge)
 			break;
-		train(seq, 16, true);
+		burst(seq, 16, true);
 		seq += 16;
 		while ((k = bench_next(&b)) != NULL) {
 			ck_assert_uint_ge(k->ack.first + k->ack.rwind, before);
@@ -288,7 +288,7 @@ START_TEST(updates_by_consumption)
 {
 	setup();
 	b.params.unread_packets = 0;
-	train(1, 16, true);
+	burst(1, 16, true);
 	b.next = b.count;
 	/* Seven packets are not worth an ACK but after 50 ms; eight are. */
 	struct rxw_rxpiece piece[16];
@@ -321,20 +321,20 @@ START_TEST(bounded_thinning)
 	setup();
 	past_the_beginning();
 	b.params.ack_packets = 8;
-	train(161, 20, true);
+	burst(161, 20, true);
 	expect_ack(RXW_ACK_IDLE, 169, 0, 168);
 	expect_ack(RXW_ACK_IDLE, 177, 0, 176);
 	expect_ack(RXW_ACK_IDLE, 181, 0, 180);
 	bench_read(call());
 	b.next = b.count;
 	/* What is left of one batch counts for the next. */
-	train(181, 6, false);
+	burst(181, 6, false);
 	bench_nothing(&b);
-	train(187, 3, false);
+	burst(187, 3, false);
 	expect_ack(RXW_ACK_IDLE, 189, 0, 188);
 	bench_nothing(&b);
 	b.params.ack_packets = 1;
-	train(190, 2, true);
+	burst(190, 2, true);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.serial, 190);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.serial, 191);
 	bench_nothing(&b);
@@ -347,10 +347,10 @@ START_TEST(what_is_owed_is_no_update)
 {
 	setup();
 	past_the_beginning();
-	train(161, 20, false);
+	burst(161, 20, false);
 	bench_read(call());
 	bench_nothing(&b);
-	train(181, 20, false);
+	burst(181, 20, false);
 	bench_read(call());
 	bench_nothing(&b);
 	/* The socket is dry: one ACK for all, and nothing is held back. */
@@ -488,7 +488,7 @@ START_TEST(no_room_stays_owed)
 {
 	setup();
 	b.out.ctl_room = 0;
-	train(1, 4, true);
+	burst(1, 4, true);
 	bench_nothing(&b);
 	ck_assert(rxw_pconn_owes(&c->p));
 	b.out.ctl_room = 64;
@@ -504,7 +504,7 @@ START_TEST(small_record)
 {
 	setup();
 	b.out.ctl_room = 6;
-	train(1, 40, true);
+	burst(1, 40, true);
 	expect_ack(RXW_ACK_IDLE, 1, 2, 2);
 	expect_ack(RXW_ACK_IDLE, 1, 4, 4);
 	expect_ack(RXW_ACK_IDLE, 1, 40, 40);

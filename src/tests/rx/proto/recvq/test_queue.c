@@ -20,7 +20,7 @@ static struct bench_call *call(void)
 	return (struct bench_call *)bench_channel(c, 0);
 }
 
-static void train(uint32_t seq, unsigned count, uint32_t payload)
+static void burst(uint32_t seq, unsigned count, uint32_t payload)
 {
 	static uint8_t bytes[65536];
 	uint32_t length = 0;
@@ -50,7 +50,7 @@ START_TEST(random_order)
 			unsigned n;
 
 			from = from > back ? from - back : 1;
-			train(from, 1 + (unsigned)(rxw_prng(&state) % 12), 40);
+			burst(from, 1 + (unsigned)(rxw_prng(&state) % 12), 40);
 			if (call() == NULL || call()->p.state != RXW_CS_ACTIVE)
 				continue;
 			while ((n = rxw_pcall_take(&call()->p, p,
@@ -79,14 +79,14 @@ END_TEST
 START_TEST(small_ones_are_copied)
 {
 	setup();
-	train(1, 1, 100);
-	train(2, 1, 0);
+	burst(1, 1, 100);
+	burst(2, 1, 0);
 	/* Two packets pin two small buffers, not two of 64 KiB. */
 	ck_assert_uint_le(rxw_pool_live(b.pool), 512);
 	ck_assert_int_eq(call()->p.rx.pinned, 128 + 64);
 	ck_assert_int_eq(atomic_load(&c->p.rx.memory.used), 192);
 	ck_assert_int_eq(atomic_load(&c->p.peer->memory.used), 192);
-	train(3, 40, 1416);
+	burst(3, 40, 1416);
 	ck_assert_int_eq(call()->p.rx.pinned, 192 + 65536);
 	ck_assert_uint_eq(bench_read(call()), 42);
 	ck_assert_int_eq(call()->p.rx.pinned, 0);
@@ -100,8 +100,8 @@ START_TEST(charges_last_until_consumed)
 	struct rxw_rxpiece p[4];
 
 	setup();
-	train(1, 2, 100);
-	train(3, 1, 100);
+	burst(1, 2, 100);
+	burst(3, 1, 100);
 	ck_assert_uint_eq(rxw_pcall_take(&call()->p, p, 4), 2);
 	ck_assert_int_eq(call()->p.rx.pinned, 256 + 128);
 	rxw_pcall_consumed(&call()->p, 1, &b.out);
@@ -127,7 +127,7 @@ static void limit_of(unsigned which)
 	else
 		rxw_budget_init(&c->p.peer->memory, 1000);
 	for (uint32_t seq = 1; seq <= 7; seq++)
-		train(seq, 1, 100);
+		burst(seq, 1, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 8);
 	bench_get_data(&b, c, 1, 8, 0, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 8);
@@ -154,20 +154,20 @@ START_TEST(holes_give_way)
 
 	setup();
 	b.params.call_memory = 1000;
-	train(1, 1, 100);
+	burst(1, 1, 100);
 	for (uint32_t seq = 4; seq <= 9; seq++)
-		train(seq, 1, 100);
+		burst(seq, 1, 100);
 	ck_assert_int_eq(call()->p.rx.pinned, 7 * 128);
-	train(2, 1, 100);
+	burst(2, 1, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 3);
-	train(3, 1, 100);
+	burst(3, 1, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 8); /* 8 and 9 went ... */
 	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 8, acks, 255), 9);
 	ck_assert_mem_eq(acks, "\1\1\1\1\1\1\1\0\0", 9); /* ... and are said to be missing */
-	train(8, 2, 10);
+	burst(8, 2, 10);
 	ck_assert_int_le(call()->p.rx.pinned, 1000);
 	bench_read(call());
-	train(8, 2, 100);
+	burst(8, 2, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 10);
 	bench_free(&b);
 }
@@ -178,9 +178,9 @@ START_TEST(ack_table)
 	uint8_t acks[255];
 
 	setup();
-	train(1, 2, 10);
-	train(5, 2, 10);
-	train(9, 1, 10);
+	burst(1, 2, 10);
+	burst(5, 2, 10);
+	burst(9, 1, 10);
 	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 3, acks, 255), 9);
 	ck_assert_mem_eq(acks, "\1\1\0\0\1\1\0\0\1", 9);
 	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 3, acks, 5), 5);
@@ -194,11 +194,11 @@ START_TEST(end_of_stream)
 	bool ended = true;
 
 	setup();
-	train(2, 1, 10);
+	burst(2, 1, 10);
 	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 0);
 	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 0);
 	ck_assert(!ended);
-	train(1, 1, 10);
+	burst(1, 1, 10);
 	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 3);
 	ck_assert(ended);
 	ck_assert_uint_eq(bench_read(call()), 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sent when: windows, thresholds, pacing, flags, trains, refusals (4). */
+/* What is sent when: windows, thresholds, pacing, flags, bursts, refusals (4). */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 static struct bench b;
 static struct bench_conn *c;
 static struct bench_call *call;
-static struct rxw_train train;
+static struct rxw_burst burst;
 static uint64_t not_before;
 
 static void setup(void)
@@ -19,14 +19,14 @@ static void setup(void)
 	call = bench_begin(&b, c);
 }
 
-static enum rxw_train_result next(unsigned most)
+static enum rxw_burst_result next(unsigned most)
 {
-	return rxw_pcall_train(&call->p, most, &train, &not_before, &b.out);
+	return rxw_pcall_burst(&call->p, most, &burst, &not_before, &b.out);
 }
 
 static void done(unsigned sent, int error)
 {
-	rxw_pcall_train_done(&call->p, &train, sent, error, &b.out);
+	rxw_pcall_burst_done(&call->p, &burst, sent, error, &b.out);
 }
 
 START_TEST(first_flight)
@@ -80,7 +80,7 @@ START_TEST(never_beyond_the_windows)
 }
 END_TEST
 
-START_TEST(trains_keep_to_runs)
+START_TEST(bursts_keep_to_runs)
 {
 	setup();
 	call->p.tx.cc.cwnd = 100;
@@ -89,18 +89,18 @@ START_TEST(trains_keep_to_runs)
 	bench_write(call, 3, 100, false);
 	bench_write(call, 45, 1416, false);
 	bench_write(call, 45, 1416, true);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.count, 3);
-	ck_assert_uint_eq(train.segment, 128);
-	ck_assert_uint_eq(train.length, 3 * 128);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.count, 3);
+	ck_assert_uint_eq(burst.segment, 128);
+	ck_assert_uint_eq(burst.length, 3 * 128);
 	done(3, 0);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.count, 45);
-	ck_assert_uint_le(train.length, 65507);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.count, 45);
+	ck_assert_uint_le(burst.length, 65507);
 	done(45, 0);
-	ck_assert_int_eq(next(10), RXW_TRAIN_READY); /* as many as the caller wants */
-	ck_assert_uint_eq(train.count, 10);
-	ck_assert(!train.retransmission && !train.fragment);
+	ck_assert_int_eq(next(10), RXW_BURST_READY); /* as many as the caller wants */
+	ck_assert_uint_eq(burst.count, 10);
+	ck_assert(!burst.retransmission && !burst.fragment);
 	done(10, 0);
 	bench_free(&b);
 }
@@ -117,7 +117,7 @@ START_TEST(thresholds)
 	ck_assert_uint_eq(bench_send(call), 40);
 	/* Nine are acknowledged: not half of the window, so nothing is sent; with twenty it is. */
 	bench_get_ack(&b, c, 1, 10, 9, RXW_ACK_IDLE, "", 255);
-	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	ck_assert(!rxw_pcall_sendable(&call->p, b.out.now));
 	call->events = 0;
 	bench_get_ack(&b, c, 1, 22, 21, RXW_ACK_IDLE, "", 255);
@@ -125,11 +125,11 @@ START_TEST(thresholds)
 	ck_assert_uint_ge(bench_send(call), 20);
 	/* Urged: whatever it is. */
 	bench_get_ack(&b, c, 1, 24, 23, RXW_ACK_IDLE, "", 255);
-	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	done(train.count, 0);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	done(burst.count, 0);
 	bench_free(&b);
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(thresholds_where_packets_are_lost)
 }
 END_TEST
 
-/* A writer that waits lets go what can go now; after that a small ACK draws no small train. */
+/* A writer that waits lets go what can go now; after that a small ACK draws no small burst. */
 START_TEST(urged_by_a_writer_that_waits)
 {
 	setup();
@@ -180,7 +180,7 @@ START_TEST(urged_by_a_writer_that_waits)
 		bench_write(call, 40, 100, false);
 	ck_assert_uint_eq(bench_send(call), 40);
 	bench_get_ack(&b, c, 1, 4, 3, RXW_ACK_IDLE, "", 255);
-	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	call->events = 0;
 	rxw_pcall_flush_window(&call->p, &b.out);
 	bench_settle(&b);
@@ -189,14 +189,14 @@ START_TEST(urged_by_a_writer_that_waits)
 	call->events = 0;
 	bench_get_ack(&b, c, 1, 10, 9, RXW_ACK_IDLE, "", 255);
 	ck_assert(!(call->events & RXW_OUT_SEND));
-	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	/* With nothing to let go it promises nothing for later. */
 	bench_get_ack(&b, c, 1, 25, 24, RXW_ACK_IDLE, "", 255);
 	ck_assert_uint_ge(bench_send(call), 20);
 	rxw_pcall_flush_window(&call->p, &b.out);
 	bench_settle(&b);
 	bench_get_ack(&b, c, 1, 27, 26, RXW_ACK_IDLE, "", 255);
-	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	bench_free(&b);
 }
 END_TEST
@@ -212,7 +212,7 @@ START_TEST(held_for_a_millisecond)
 	call->events = 0;
 	bench_write(call, 5, 100, false);
 	ck_assert(!(call->events & RXW_OUT_SEND));
-	ck_assert_int_eq(next(64), RXW_TRAIN_NONE);
+	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	ck_assert_uint_le(rxw_pcall_deadline(&call->p), b.out.now + RXW_MS);
 	bench_pass(&b, RXW_MS);
 	ck_assert(call->events & RXW_OUT_SEND);
@@ -279,17 +279,17 @@ START_TEST(pacing)
 	began = b.out.now;
 	/* 100 packets in 80 ms: 0.8 ms each, bursts of eight at most. */
 	while (n < 100) {
-		enum rxw_train_result r = next(64);
+		enum rxw_burst_result r = next(64);
 
-		if (r == RXW_TRAIN_PACED) {
+		if (r == RXW_BURST_PACED) {
 			ck_assert_uint_gt(not_before, b.out.now);
 			b.out.now = not_before;
 			continue;
 		}
-		ck_assert_int_eq(r, RXW_TRAIN_READY);
-		ck_assert_uint_le(train.count, 8);
-		n += train.count;
-		done(train.count, 0);
+		ck_assert_int_eq(r, RXW_BURST_READY);
+		ck_assert_uint_le(burst.count, 8);
+		n += burst.count;
+		done(burst.count, 0);
 	}
 	ck_assert_uint_ge(b.out.now - began, 70 * RXW_MS);
 	ck_assert_uint_le(b.out.now - began, 85 * RXW_MS);
@@ -321,11 +321,11 @@ START_TEST(fast_paths_are_not_paced)
 	rxw_rtt_seed(&call->p.tx.rtt, 900000, 1000);
 	bench_write(call, 45, 100, false);
 	bench_write(call, 45, 100, false);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.count, 45);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.count, 45);
 	done(45, 0);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.count, 45);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.count, 45);
 	done(45, 0);
 	bench_free(&b);
 }
@@ -344,45 +344,45 @@ START_TEST(long_waits_are_not_paced)
 	ck_assert_uint_gt(call->p.tx.rtt.srtt, 90 * RXW_MS);
 	for (unsigned i = 0; i < 4; i++)
 		bench_write(call, 45, 100, false);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.count, 45);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.count, 45);
 	done(45, 0);
 	ck_assert_uint_eq(atomic_load(&c->p.peer->least_rtt), 900000);
 	/* What one call learnt holds for all to that address. */
 	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
 	call->p.tx.rtt.min = 0;
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.count, 45);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.count, 45);
 	done(45, 0);
 	call->p.tx.losses = true;
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_le(train.count, 8);
-	done(train.count, 0);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_le(burst.count, 8);
+	done(burst.count, 0);
 	bench_free(&b);
 }
 END_TEST
 
-/* The same bytes are never in two trains at once. */
-START_TEST(busy_while_a_train_is_out)
+/* The same bytes are never in two bursts at once. */
+START_TEST(busy_while_a_burst_is_out)
 {
-	struct rxw_train first;
+	struct rxw_burst first;
 
 	setup();
 	bench_write(call, 20, 100, false);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	first = train;
-	ck_assert_uint_eq(train.count, 4);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	first = burst;
+	ck_assert_uint_eq(burst.count, 4);
 	bench_pass(&b, 1200 * RXW_MS); /* RTO */
-	ck_assert_int_eq(next(64), RXW_TRAIN_BUSY);
+	ck_assert_int_eq(next(64), RXW_BURST_BUSY);
 	ck_assert(!rxw_pcall_sendable(&call->p, b.out.now));
 	call->events = 0;
-	rxw_pcall_train_done(&call->p, &first, 4, 0, &b.out);
+	rxw_pcall_burst_done(&call->p, &first, 4, 0, &b.out);
 	bench_settle(&b);
 	ck_assert(call->events & RXW_OUT_SEND);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert(train.retransmission);
-	ck_assert_uint_eq(train.count, 1);
-	ck_assert_uint_eq(train.first_seq, 1);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert(burst.retransmission);
+	ck_assert_uint_eq(burst.count, 1);
+	ck_assert_uint_eq(burst.first_seq, 1);
 	done(1, 0);
 	bench_free(&b);
 }
@@ -392,12 +392,12 @@ START_TEST(bytes_outlive_their_acknowledgement)
 {
 	setup();
 	bench_write(call, 4, 100, true);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10); /* the reply: all is acknowledged */
 	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 0);
 	ck_assert_uint_gt(rxw_pool_live(b.pool), 0);
 	for (unsigned i = 0; i < 4; i++)
-		ck_assert_uint_eq(train.data[i * 128 + 28], i + 1);
+		ck_assert_uint_eq(burst.data[i * 128 + 28], i + 1);
 	done(4, 0);
 	bench_free(&b);
 }
@@ -407,17 +407,17 @@ START_TEST(refused_by_the_system)
 {
 	setup();
 	bench_write(call, 20, 100, false);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
 	done(1, EAGAIN);
 	bench_settle(&b);
 	ck_assert_uint_eq(call->p.tx.flight, 1);
 	ck_assert_uint_eq(call->p.tx.lost, 3);
-	ck_assert_int_eq(next(64), RXW_TRAIN_PACED);
+	ck_assert_int_eq(next(64), RXW_BURST_PACED);
 	b.out.now = not_before;
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert_uint_eq(train.first_seq, 2);
-	ck_assert_uint_eq(train.count, 3);
-	ck_assert(!train.retransmission); /* they never left */
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert_uint_eq(burst.first_seq, 2);
+	ck_assert_uint_eq(burst.count, 3);
+	ck_assert(!burst.retransmission); /* they never left */
 	done(3, 0);
 	ck_assert_uint_eq(b.stats.retransmitted, 0);
 	ck_assert_uint_eq(b.stats.loss_events, 0);
@@ -433,13 +433,13 @@ START_TEST(too_large)
 {
 	setup();
 	bench_write(call, 10, 1416, false);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
 	done(0, EMSGSIZE);
 	bench_settle(&b);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
-	ck_assert_int_eq(next(64), RXW_TRAIN_READY);
-	ck_assert(train.fragment);
-	done(train.count, 0);
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	ck_assert(burst.fragment);
+	done(burst.count, 0);
 	bench_free(&b);
 }
 END_TEST
@@ -745,7 +745,7 @@ START_TEST(keys_that_fail)
 			bench_pass(&b, RXW_SEC);
 		}
 		keys.fails = true;
-		ck_assert_int_eq(next(45), RXW_TRAIN_NONE);
+		ck_assert_int_eq(next(45), RXW_BURST_NONE);
 		bench_settle(&b);
 		ck_assert_int_eq(call->p.error, RXW_USER_ABORT);
 		if (sent)
@@ -765,7 +765,7 @@ int main(void)
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, first_flight);
 	tcase_add_test(tcase, never_beyond_the_windows);
-	tcase_add_test(tcase, trains_keep_to_runs);
+	tcase_add_test(tcase, bursts_keep_to_runs);
 	tcase_add_test(tcase, thresholds);
 	tcase_add_test(tcase, thresholds_where_packets_are_lost);
 	tcase_add_test(tcase, urged_by_a_writer_that_waits);
@@ -776,7 +776,7 @@ int main(void)
 	tcase_add_test(tcase, unpaced);
 	tcase_add_test(tcase, fast_paths_are_not_paced);
 	tcase_add_test(tcase, long_waits_are_not_paced);
-	tcase_add_test(tcase, busy_while_a_train_is_out);
+	tcase_add_test(tcase, busy_while_a_burst_is_out);
 	tcase_add_test(tcase, bytes_outlive_their_acknowledgement);
 	tcase_add_test(tcase, refused_by_the_system);
 	tcase_add_test(tcase, too_large);

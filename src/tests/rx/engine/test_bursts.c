@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trains of small calls: requests of many connections in one, replies that leave together. */
+/* Bursts of small calls: requests of many connections in one, replies that leave together. */
 #include <netinet/udp.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #	define SOL_UDP 17
 #endif
 
-#define CALLS	    32  /* of one train: 8 connections of 4 channels */
+#define CALLS	    32	/* of one burst: 8 connections of 4 channels */
 #define SEGMENT	    160 /* bytes of each of its packets */
 #define BODY	    (SEGMENT - RXW_HEADER_SIZE)
 #define EPOCH	    0x80000123u
@@ -24,7 +24,7 @@
 static struct h_bed bed;
 static int fd;
 
-/* A call of the train at hand. */
+/* A call of the burst at hand. */
 static struct {
 	struct h_ask ask;
 	bool answered;
@@ -36,7 +36,7 @@ static bool seen[CALLS / 4][MOST_SERIAL]; /* serials of each connection */
 static void open_bed(const char *server)
 {
 	/* However slow the machine is, handlers are not handed over nor replies cut off. */
-	h_open(&bed, &(struct h_options){ .both = "short-limit-us=off", .server = server });
+	h_open(&bed, &(struct h_options){.both = "short-limit-us=off", .server = server});
 	fd = h_raw_socket(&bed);
 }
 
@@ -46,7 +46,7 @@ static void close_bed(void)
 	h_close(&bed);
 }
 
-/* Neighbours in a train belong to different connections. */
+/* Neighbours in a burst belong to different connections. */
 static uint32_t cid_of(unsigned call)
 {
 	return first_cid + call % (CALLS / 4) * 4 + call / (CALLS / 4);
@@ -70,16 +70,18 @@ static struct h_raw request(uint8_t body[BODY], unsigned i, uint16_t service)
 	return raw;
 }
 
-/* One train; where the kernel knows none, singly. */
-static void send_train(uint8_t *bytes, size_t length)
+/* One burst; where the kernel knows none, singly. */
+static void send_burst(uint8_t *bytes, size_t length)
 {
 	union {
 		struct cmsghdr head;
 		uint8_t room[CMSG_SPACE(sizeof(uint16_t))];
 	} control;
-	struct iovec iov = { .iov_base = bytes, .iov_len = length };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
+	struct iovec iov = {.iov_base = bytes, .iov_len = length};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
 	uint16_t segment = SEGMENT;
 
 	memset(&control, 0, sizeof(control));
@@ -150,23 +152,23 @@ static void begin_round(uint32_t cid)
 	begun[cid >> 12] = true;
 }
 
-/* All calls in one train, replies of `bytes` or of as many as the call's place says. */
+/* All calls in one burst, replies of `bytes` or of as many as the call's place says. */
 static void round_of(uint32_t cid, uint16_t service, unsigned bytes)
 {
-	uint8_t train[CALLS * SEGMENT], body[BODY];
+	uint8_t burst[CALLS * SEGMENT], body[BODY];
 
 	begin_round(cid);
 	memset(body, 0, sizeof(body));
 	for (unsigned i = 0; i < CALLS; i++) {
 		struct h_raw raw;
 
-		calls[i].ask = (struct h_ask){ .op = H_SOURCE, .seed = cid + i,
-					       .bytes = bytes ? bytes : 1 + i / 3 * 7 };
+		calls[i].ask = (struct h_ask){
+			.op = H_SOURCE, .seed = cid + i, .bytes = bytes ? bytes : 1 + i / 3 * 7};
 		raw = request(body, i, service);
 		h_encode_ask(body, &calls[i].ask);
-		put(train + (size_t)i * SEGMENT, raw);
+		put(burst + (size_t)i * SEGMENT, raw);
 	}
-	send_train(train, sizeof(train));
+	send_burst(burst, sizeof(burst));
 	collect(0, CALLS);
 }
 
@@ -178,7 +180,7 @@ static const char *const servers[] = {
 	"listeners=2 gso=off",
 	"listeners=1 gro=off batch=8",
 	"listeners=1 io=msg",
-	/* What is refused as a train goes out singly, each datagram once. */
+	/* What is refused as a burst goes out singly, each datagram once. */
 	"listeners=1 inject=gso:EIO@1",
 	"listeners=1 inject=gso:EINVAL@1+",
 	"listeners=1 inject=gso:EMSGSIZE@1+",
@@ -187,25 +189,25 @@ static const char *const servers[] = {
 	"listeners=1 gso=off inject=send:ENOBUFS@3,send:EPERM@9",
 };
 
-START_TEST(many_calls_of_one_train)
+START_TEST(many_calls_of_one_burst)
 {
-	struct rxw_effective e = { .size = sizeof(e) };
+	struct rxw_effective e = {.size = sizeof(e)};
 	struct rxw_stats s;
 
 	open_bed(servers[_i]);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	for (unsigned n = 0; n < 4; n++) {
-		round_of(0x10000 + n * 0x1000, H_SHORT, 100);
-		round_of(0x20000 + n * 0x1000, H_SHORT, 0);
+		round_of(0x10000 + n * 0x1000, H_INLINE, 100);
+		round_of(0x20000 + n * 0x1000, H_INLINE, 0);
 		round_of(0x30000 + n * 0x1000, H_SERVICE, n + 1);
 	}
 	s = h_stats(bed.server);
 	ck_assert_uint_eq(s.calls_started, 3 * 4 * CALLS);
 	/* What floor 1 sent, and refusals that it sent again. */
 	ck_assert_uint_ge(s.packets_sent[RXW_DATA], 3 * 4 * CALLS);
-	/* Requests of one train are one batch, and answered as one. */
+	/* Requests of one burst are one batch, and answered as one. */
 	if (_i == 0 && e.gso && e.gro)
-		ck_assert_msg(s.trains_sent, "equal replies of one batch left one by one");
+		ck_assert_msg(s.gso_messages, "equal replies of one batch left one by one");
 	close_bed();
 }
 END_TEST
@@ -213,8 +215,10 @@ END_TEST
 /* Packets for nobody, of nobody and without sense between those of good calls. */
 START_TEST(foreign_packets_between)
 {
-	enum { GOOD = CALLS / 2 };
-	uint8_t train[CALLS * SEGMENT + 20], body[BODY];
+	enum {
+		GOOD = CALLS / 2
+	};
+	uint8_t burst[CALLS * SEGMENT + 20], body[BODY];
 	struct h_raw raw;
 
 	open_bed(servers[_i]);
@@ -222,7 +226,7 @@ START_TEST(foreign_packets_between)
 	memset(body, 0, sizeof(body));
 	for (unsigned i = 0; i < CALLS; i++) {
 		if (i % 2) {
-			raw = request(body, i, H_SHORT);
+			raw = request(body, i, H_INLINE);
 			raw.cid += 0x1000;
 			switch (i / 2 % 6) {
 			case 0:
@@ -246,15 +250,15 @@ START_TEST(foreign_packets_between)
 			}
 		} else {
 			/* Those in even places are the first connections' and all channels'. */
-			calls[i].ask = (struct h_ask){ .op = H_SOURCE, .seed = i, .bytes = 64 };
-			raw = request(body, i, i % 4 ? H_SERVICE : H_SHORT);
+			calls[i].ask = (struct h_ask){.op = H_SOURCE, .seed = i, .bytes = 64};
+			raw = request(body, i, i % 4 ? H_SERVICE : H_INLINE);
 			h_encode_ask(body, &calls[i].ask);
 		}
-		put(train + (size_t)i * SEGMENT, raw);
+		put(burst + (size_t)i * SEGMENT, raw);
 	}
 	/* And the end is cut. */
-	memcpy(train + CALLS * SEGMENT, train, 20);
-	send_train(train, sizeof(train));
+	memcpy(burst + CALLS * SEGMENT, burst, 20);
+	send_burst(burst, sizeof(burst));
 	for (unsigned i = 1; i < CALLS; i += 2)
 		calls[i].answered = true;
 	collect(0, CALLS);
@@ -271,26 +275,26 @@ START_TEST(gone_before_the_reply)
 	rxw_connection *connection;
 
 	open_bed(servers[_i]);
-	connection = h_connect(&bed, H_SHORT);
+	connection = h_connect(&bed, H_INLINE);
 	for (unsigned n = 0; n < 8; n++) {
-		uint8_t train[CALLS * SEGMENT], body[BODY] = { 0 };
+		uint8_t burst[CALLS * SEGMENT], body[BODY] = {0};
 
 		begin_round(0x50000 + n * 0x1000);
 		for (unsigned i = 0; i < CALLS; i++) {
 			struct h_raw raw;
 
-			calls[i].ask = (struct h_ask){ .op = H_SOURCE, .bytes = 100, .seed = i };
-			raw = request(body, i, n % 2 ? H_SERVICE : H_SHORT);
+			calls[i].ask = (struct h_ask){.op = H_SOURCE, .bytes = 100, .seed = i};
+			raw = request(body, i, n % 2 ? H_SERVICE : H_INLINE);
 			h_encode_ask(body, &calls[i].ask);
-			put(train + (size_t)i * SEGMENT, raw);
+			put(burst + (size_t)i * SEGMENT, raw);
 		}
-		send_train(train, sizeof(train));
+		send_burst(burst, sizeof(burst));
 		close(fd);
 		h_good_call(&bed, connection,
-			    &(struct h_ask){ .op = H_SOURCE, .bytes = 300, .seed = n });
+			    &(struct h_ask){.op = H_SOURCE, .bytes = 300, .seed = n});
 		fd = h_raw_socket(&bed);
 	}
-	round_of(0x60000, H_SHORT, 100);
+	round_of(0x60000, H_INLINE, 100);
 	rxw_connection_release(connection);
 	close_bed();
 }
@@ -299,12 +303,12 @@ END_TEST
 int main(void)
 {
 	int rows = sizeof(servers) / sizeof(servers[0]), failed;
-	Suite *s = suite_create("trains");
+	Suite *s = suite_create("bursts");
 	TCase *tc = tcase_create("small calls");
 	SRunner *r = srunner_create(s);
 
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, many_calls_of_one_train, 0, rows);
+	tcase_add_loop_test(tc, many_calls_of_one_burst, 0, rows);
 	tcase_add_loop_test(tc, foreign_packets_between, 0, rows);
 	tcase_add_loop_test(tc, gone_before_the_reply, 0, rows);
 	suite_add_tcase(s, tc);

@@ -410,8 +410,8 @@ START_TEST(a_second_call_is_met_with_a_question)
 	ck_assert(!watched(c, &ack, &run));
 	ck_assert(!c->admit.unvalidated);
 	ck_assert(rxw_peer_validated(c->p.peer, rxw_now()));
-	ck_assert_uint_eq(h_stats(bed.server).strangers_asked, 1);
-	ck_assert_uint_eq(h_stats(bed.server).strangers_proved, 1);
+	ck_assert_uint_eq(h_stats(bed.server).cookies_sent, 1);
+	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 1);
 	raw.call = 3;
 	ck_assert(!watched(c, &raw, &run));
 	rxw_conn_unref(c);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Connections of strangers, one packet each, from many addresses of 10/8, which are this machine's.
 
-usage: strangers.py PORT RATE SECONDS     RATE: connections a second
+usage: unvalidated.py PORT RATE SECONDS     RATE: connections a second
 
 To be run in a network namespace of its own, with `ip route add local 10.0.0.0/8 dev lo`. Nothing is read
 and nothing answered, so none of them ever proves its address.
