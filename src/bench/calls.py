@@ -12,7 +12,6 @@ IN_FLIGHT = (1, 4, 64)
 MANY = 1024  # by callbacks only: no thread for each
 CALLERS = (1, 4, 16, 64)  # threads tried with OpenAFS's library
 LATENCIES = ("p50_us", "p99_us", "p999_us", "max_us")
-POLL_US = "1000"  # an end looks for so long before it sleeps: longer than anybody waits here
 APART, TOGETHER = (0, 1), (0, 0)  # processors of client and server
 
 
@@ -96,9 +95,7 @@ class OpenAfsRpc(Contestant):
 
 def alone_in_flight(place, seconds):
     """One call at a time: where the two ends run and whether they sleep decides."""
-    made = [Rpc(place, "rxperf rpc, polling", "blocking", 1, seconds,
-                client=("--spin-us", POLL_US), server=("--poll-us", POLL_US)),
-            RawCall(place, "raw datagrams, blocking", "block", 1, seconds),
+    made = [RawCall(place, "raw datagrams, blocking", "block", 1, seconds),
             RawCall(place, "raw datagrams, polling", "poll", 1, seconds)]
     for text, cpus in (("a core each", APART), ("one core", TOGETHER)):
         if max(cpus) < len(os.sched_getaffinity(0)):

@@ -6,7 +6,7 @@ import subprocess
 
 from measure import Failed, Server, free_port, run_client
 
-PLAIN = ["--io", "msg", "--gso", "off", "--gro", "off", "--defer", "off", "--listeners", "1",
+PLAIN = ["--io", "msg", "--gso", "off", "--gro", "off", "--listeners", "1",
          "--window", "32"]
 
 
@@ -289,9 +289,9 @@ def contestants(place, seconds):
 def switches(place):
     """One switch turned at a time, so that the worth of each shows on this machine."""
     steps = [("defaults", [])]
-    for switch, values in (("gso", ["off"]), ("gro", ["off"]), ("defer", ["on", "off"]),
-                           ("batch", ["1", "8"]), ("listeners", ["1", "2"]),
-                           ("steer", ["hash"]), ("window", ["32", "64", "128"]),
+    for switch, values in (("gso", ["off"]), ("gro", ["off"]),
+                           ("listeners", ["1", "2"]),
+                           ("window", ["32", "64", "128"]),
                            ("io", ["msg"])):
         steps += [(f"--{switch} {v}", [f"--{switch}", v]) for v in values]
     steps.append(("plain", PLAIN))

@@ -21,14 +21,10 @@ OTHERS = [
 RXFSD = [("afscp bench", "rxfsd, read by afscp bench")]
 THROUGHPUT = [
     ("one listener, one datagram a call", "one listener, one datagram per system call"),
-    ("+ listeners that hand over", "+ two listeners, each packet handed over"),
     ("+ recvmmsg, sendmmsg", "+ batches (recvmmsg, sendmmsg)"),
-    ("+ deferred sends", "+ deferred sends"),
-    ("+ SO_REUSEPORT by addresses", "+ SO_REUSEPORT, by address hash"),
     ("+ steering by connection", "+ steering by connection"),
     ("+ GSO", "+ GSO"),
     ("+ GRO", "+ GRO"),
-    ("+ thinned ACKs", "+ fewer ACKs"),
     ("+ window 255", "+ window of 255 packets"),
     ("defaults", "defaults, server sends"),
     ("defaults, send", "defaults, client sends"),

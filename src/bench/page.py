@@ -60,8 +60,6 @@ AIMS = [
 # Names in the samples, as the page shows them.
 LABELS = {
     "one listener, one datagram a call": "one listener, one datagram per system call",
-    "+ listeners that hand over": "+ several listeners, each packet handed over",
-    "+ thinned ACKs": "+ fewer ACKs",
     "defaults, a socket each": "defaults, one client socket per stream",
     "raw, a thread each": "raw GSO, one thread per stream",
     "raw, one thread": "raw GSO, one thread for all",

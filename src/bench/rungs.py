@@ -10,8 +10,7 @@ from spending import per_gigabyte
 SEVERAL = 32
 
 # The lowest rung; each later one changes some options. `listeners` applies to the server only.
-BOTTOM = {"io": "msg", "batch": "1", "defer": "off", "gso": "off", "gro": "off", "steer": "hash",
-          "ack-packets": "2", "window": "32", "listeners": "1"}
+BOTTOM = {"io": "msg", "gso": "off", "gro": "off", "window": "32", "listeners": "1"}
 
 MANY = 100  # streams compared with raw ones
 
@@ -20,7 +19,7 @@ MEMORY = "2G"  # on each end with more streams than that
 
 
 def listeners():
-    """The number that `auto` gives a server, but at least two: one listener has no hand-over."""
+    """The number that `auto` gives a server, but at least two."""
     return str(min(8, max(2, len(os.sched_getaffinity(0)))))
 
 
@@ -28,15 +27,10 @@ def rungs():
     """[(name, all options)]; the last has none: all defaults."""
     steps = [
         ("one listener, one datagram a call", {}),
-        # Each packet reaches a listener that does not own its connection.
-        ("+ listeners that hand over", {"listeners": listeners(), "steer": "wrong"}),
-        ("+ recvmmsg, sendmmsg", {"io": "mmsg", "batch": "32"}),
-        ("+ deferred sends", {"defer": "on"}),
-        ("+ SO_REUSEPORT by addresses", {"steer": "hash"}),
-        ("+ steering by connection", {"steer": "cid"}),
+        ("+ recvmmsg, sendmmsg", {"io": "mmsg"}),
+        ("+ steering by connection", {"listeners": listeners()}),
         ("+ GSO", {"gso": "on"}),
         ("+ GRO", {"gro": "on"}),
-        ("+ thinned ACKs", {"ack-packets": "auto"}),
         ("+ window 255", {"window": "255"}),
     ]
     made, switches = [], dict(BOTTOM)
@@ -47,13 +41,8 @@ def rungs():
 
 
 NOTES = [
-    "- The library cannot run several listeners on one socket. This rung shows the cost of a "
-    "hand-over: for every packet the kernel selects a socket of the port that does not own the "
-    "connection.",
     f"- With more than {WORKERS} concurrent streams both ends have `--memory {MEMORY}`, and the "
     "server one worker per stream.",
-    f"- The {SEVERAL} streams of a rung are calls on one client socket: steered by address they "
-    "all reach one listener; steered by connection they are distributed.",
 ]
 
 
@@ -98,7 +87,7 @@ def contestants(place, clients):
     made = []
     for name, switches in rungs():
         # Slow rungs move less data.
-        slow = switches.get("gso", "on") == "off" or switches.get("ack-packets") == "2"
+        slow = switches.get("gso", "on") == "off"
         for x in [1, SEVERAL] if switches else clients:
             made.append(Rung(place, name, x, switches, part=1 / 8 if slow else share(x)))
     made += [Rung(place, "defaults, send", x, {}, "send", share(x)) for x in clients]

@@ -215,7 +215,6 @@ static void set_up(void)
 	rxw_config_init(&config, sizeof(config));
 	config.window = load.window;
 	config.workers_max = 256;
-	config.spin_us = 0; /* how often it looks is a question of time */
 	config.listeners = load.listeners;
 	/* Under callgrind time passes a hundred times as fast: nobody is dead yet. */
 	config.dead_ms = 60000;

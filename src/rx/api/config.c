@@ -26,7 +26,6 @@ enum kind {
 	KIND_SIZE,   /* size_t; the same with K, M, G */
 	KIND_CHOICE, /* an enum: index into `words`, which reads "one|two|three" */
 	KIND_CPUS,   /* char[]: a list such as "0-3,8" */
-	KIND_TEXT,   /* char[]: anything that fits */
 	KIND_CLIENTS /* debug_access and debug_clients together */
 };
 
@@ -45,120 +44,73 @@ struct field {
 };
 
 /*
- * Every tunable: name, argument, unit, scope; kind, member, low, high, word for 0, words,
- * default; help.
- * A word of a choice that `argument` does not show is for tests.
+ * Every tunable: name, argument, unit, scope, ordinary (1) or for experts (0); kind, member, low,
+ * high, word for 0, words, default; help.
  */
 #define TUNABLES(X)                                                                                \
-	X("listeners", "N|auto", "sockets", "endpoint", UINT, listeners, 1, 64, ZERO_AUTO, NULL,   \
-	  0, "sockets and threads that share the port")                                            \
-	X("batch", "N", "datagrams", "endpoint", UINT, batch, 1, 64, ZERO_NO, NULL, 32,            \
-	  "messages per system call, 1 to 64")                                                     \
-	X("gso", "on|off|auto", "", "endpoint", CHOICE, gso, 0, 2, ZERO_NO, "auto|on|off",         \
-	  RXW_AUTO, "send several datagrams as one message")                                       \
-	X("gro", "on|off|auto", "", "endpoint", CHOICE, gro, 0, 2, ZERO_NO, "auto|on|off",         \
-	  RXW_AUTO, "receive several datagrams as one message")                                    \
-	X("defer", "on|off|auto", "", "endpoint", CHOICE, defer, 0, 2, ZERO_NO, "auto|on|off",     \
-	  RXW_AUTO, "let the waiting writer send the window that an ACK opened")                   \
-	X("steer", "cid|hash", "", "endpoint", CHOICE, steer, 0, 2, ZERO_NO, "cid|hash|wrong",     \
-	  RXW_STEER_CID, "select the socket by connection id or by addresses")                     \
-	X("io", "auto|mmsg|msg", "", "endpoint", CHOICE, io, 0, 2, ZERO_NO, "auto|mmsg|msg",       \
-	  RXW_IO_AUTO, "I/O back-end: several messages per system call, or one")                   \
-	X("window", "N", "packets", "endpoint", UINT, window, 1, 255, ZERO_NO, NULL, 255,          \
-	  "maximum packets of a call in flight, 1 to 255")                                         \
-	X("mtu", "N", "bytes", "endpoint", UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,              \
+	X("listeners", "N|auto", "sockets", "endpoint", 1, UINT, listeners, 1, 64, ZERO_AUTO,      \
+	  NULL, 0, "sockets and threads that share the port")                                      \
+	X("mtu", "N", "bytes", "endpoint", 1, UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,           \
 	  "UDP payload of a packet, 548 to 9000")                                                  \
-	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO, NULL, \
-	  0, "receive buffer of each socket")                                                      \
-	X("sndbuf", "SIZE|auto", "bytes", "endpoint", SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO, NULL, \
-	  0, "send buffer of each socket")                                                         \
-	X("senders", "N|auto", "threads", "endpoint", UINT, senders, 1, 64, ZERO_AUTO, NULL, 0,    \
-	  "threads that send bulk data at the same time; auto = half the processors")              \
-	X("affinity", "CPUS", "", "engine", CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,                \
-	  "processors for the library's threads, for example 0-3,8; empty = all")                  \
-	X("spin-us", "N", "microseconds", "endpoint", UINT, spin_us, 0, 1000, ZERO_NO, NULL, 100,  \
-	  "polling time of a caller that receives itself; 0 = none")                               \
-	X("poll-us", "N", "microseconds", "endpoint", UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0,    \
-	  "polling time of a listener; uses a processor; 0 = none")                                \
-	X("ack-packets", "N|auto", "packets", "endpoint", UINT, ack_packets, 1, 255, ZERO_AUTO,    \
-	  NULL, 0, "maximum packets per acknowledgement; auto = a whole batch")                    \
-	X("congestion", "auto|reno|cubic", "", "endpoint", CHOICE, congestion, 0, 2, ZERO_NO,      \
-	  "auto|reno|cubic", RXW_CONGESTION_AUTO, "congestion control algorithm; auto = reno")     \
-	X("pacing", "on|off|auto", "", "endpoint", CHOICE, pacing, 0, 2, ZERO_NO, "auto|on|off",   \
-	  RXW_AUTO, "pace packets if the round trip takes 1 ms or more; auto = on")                \
-	X("path-mtu", "on|off|auto", "", "endpoint", CHOICE, path_mtu, 0, 2, ZERO_NO,              \
-	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = off")                \
-	X("jumbo", "on|off|auto", "", "endpoint", CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",     \
-	  RXW_AUTO, "tell peers that they may send jumbograms; auto = off")                        \
-	X("dead-ms", "N", "ms", "call", UINT, dead_ms, 1000, HOUR, ZERO_NO, NULL, 12000,           \
+	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", 1, SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO,    \
+	  NULL, 0, "receive buffer of each socket")                                                \
+	X("dead-ms", "N", "ms", "call", 1, UINT, dead_ms, 1000, HOUR, ZERO_NO, NULL, 12000,        \
 	  "time after which a silent peer is dead")                                                \
-	X("idle-ms", "N|off", "ms", "call", UINT, idle_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,        \
+	X("idle-ms", "N|off", "ms", "call", 1, UINT, idle_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,     \
 	  "time after which a client call without data ends")                                      \
-	X("server-idle-ms", "N|off", "ms", "call", UINT, server_idle_ms, 1, 24 * HOUR, ZERO_OFF,   \
-	  NULL, 60000, "time after which a server call without data ends")                         \
-	X("hard-ms", "N|off", "ms", "call", UINT, hard_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,        \
+	X("hard-ms", "N|off", "ms", "call", 1, UINT, hard_ms, 1, 24 * HOUR, ZERO_OFF, NULL, 0,     \
 	  "maximum duration of a client call")                                                     \
-	X("call-memory", "SIZE", "bytes", "call", SIZE, call_memory, 16 * KIB, 64 * GIB, ZERO_NO,  \
-	  NULL, 2 * MIB, "received data queued by one call")                                       \
-	X("connection-memory", "SIZE", "bytes", "endpoint", SIZE, connection_memory, 16 * KIB,     \
-	  64 * GIB, ZERO_NO, NULL, 8 * MIB, "received data queued by one connection")              \
-	X("peer-memory", "SIZE", "bytes", "endpoint", SIZE, peer_memory, 16 * KIB, 64 * GIB,       \
-	  ZERO_NO, NULL, 32 * MIB, "received data queued by one peer")                             \
-	X("memory", "SIZE", "bytes", "engine", SIZE, memory, 2 * MIB, 1024 * GIB, ZERO_NO, NULL,   \
-	  192 * MIB, "all packet buffers of the engine")                                           \
-	X("sendq-packets", "N", "packets", "call", UINT, sendq_packets, 2, 65536, ZERO_NO, NULL,   \
-	  420, "packets in a send queue before the writer waits")                                  \
-	X("abort-rate", "N", "per second", "endpoint", UINT, abort_rate, 0, 1000000, ZERO_NO,      \
-	  NULL, 50, "ABORT packets to unvalidated peers; 0 = none")                                \
-	X("version-rate", "N", "per second", "endpoint", UINT, version_rate, 0, 1000000, ZERO_NO,  \
-	  NULL, 50, "VERSION and DEBUG answers to other hosts; 0 = none")                          \
-	X("debug-clients", "CIDR|local|any|off", "", "endpoint", CLIENTS, debug_clients, 0, 0,     \
-	  ZERO_NO, NULL, 0, "hosts that may query DEBUG statistics; default local")                \
-	X("unproven-per-host", "N", "connections", "endpoint", UINT, unproven_per_host, 1,         \
-	  1000000, ZERO_NO, NULL, 64, "maximum connections of an unvalidated address")             \
-	X("unproven-total", "N", "connections", "endpoint", UINT, unproven_total, 1, 10000000,     \
-	  ZERO_NO, NULL, 8192, "maximum connections of all unvalidated addresses")                 \
-	X("workers-min", "N", "threads", "endpoint", UINT, workers_min, 1, 4096, ZERO_NO, NULL, 2, \
-	  "minimum number of workers")                                                             \
-	X("workers-max", "N", "threads", "endpoint", UINT, workers_max, 1, 4096, ZERO_NO, NULL,    \
+	X("memory", "SIZE", "bytes", "engine", 1, SIZE, memory, 2 * MIB, 1024 * GIB, ZERO_NO,      \
+	  NULL, 192 * MIB, "all packet buffers of the engine")                                     \
+	X("workers-max", "N", "threads", "endpoint", 1, UINT, workers_max, 1, 4096, ZERO_NO, NULL, \
 	  64, "maximum number of workers")                                                         \
-	X("queue", "N", "calls", "endpoint", UINT, queue, 0, 1000000, ZERO_NO, NULL, 1024,         \
+	X("queue", "N", "calls", "endpoint", 1, UINT, queue, 0, 1000000, ZERO_NO, NULL, 1024,      \
 	  "maximum calls waiting for a worker; others get BUSY")                                   \
-	X("reserved-short", "N", "threads", "endpoint", UINT, reserved_short, 0, 4096, ZERO_NO,    \
-	  NULL, 0, "workers reserved for services with short calls")                               \
-	X("reserved-peers", "N", "threads", "endpoint", UINT, reserved_peers, 0, 4096, ZERO_NO,    \
-	  NULL, 2, "workers reserved for clients without a call in progress")                      \
-	X("refusal-nap-us", "N", "microseconds", "endpoint", UINT, refusal_nap_us, 0, 1000,        \
-	  ZERO_NO, NULL, 1000, "coalescing delay while most calls are refused; 0 = none")          \
-	X("queue-burst-ms", "N|off", "ms", "endpoint", UINT, queue_burst_ms, 1, 60000, ZERO_OFF,   \
-	  NULL, 100, "time after which a full queue is limited to few calls")                      \
-	X("waiters-max", "N", "threads", "endpoint", UINT, waiters_max, 0, 4096, ZERO_NO, NULL,    \
-	  256, "workers blocked on clients that do not count as workers")                          \
-	X("connections-max", "N|off", "connections", "endpoint", UINT, connections_max, 16,        \
+	X("debug-clients", "CIDR|local|any|off", "", "endpoint", 1, CLIENTS, debug_clients, 0, 0,  \
+	  ZERO_NO, NULL, 0, "hosts that may query DEBUG statistics; default local")                \
+	X("gso", "on|off|auto", "", "endpoint", 0, CHOICE, gso, 0, 2, ZERO_NO, "auto|on|off",      \
+	  RXW_AUTO, "send several datagrams as one message")                                       \
+	X("gro", "on|off|auto", "", "endpoint", 0, CHOICE, gro, 0, 2, ZERO_NO, "auto|on|off",      \
+	  RXW_AUTO, "receive several datagrams as one message")                                    \
+	X("io", "auto|mmsg|msg", "", "endpoint", 0, CHOICE, io, 0, 2, ZERO_NO, "auto|mmsg|msg",    \
+	  RXW_IO_AUTO, "I/O back-end: several messages per system call, or one")                   \
+	X("poll-us", "N", "microseconds", "endpoint", 0, UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0, \
+	  "polling time of a listener; uses a processor; 0 = none")                                \
+	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 255, ZERO_NO, NULL, 255,       \
+	  "maximum packets of a call in flight, 1 to 255")                                         \
+	X("sndbuf", "SIZE|auto", "bytes", "endpoint", 0, SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,    \
+	  NULL, 0, "send buffer of each socket")                                                   \
+	X("affinity", "CPUS", "", "engine", 0, CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,             \
+	  "processors for the library's threads, for example 0-3,8; empty = all")                  \
+	X("congestion", "auto|reno|cubic", "", "endpoint", 0, CHOICE, congestion, 0, 2, ZERO_NO,   \
+	  "auto|reno|cubic", RXW_CONGESTION_AUTO, "congestion control algorithm; auto = reno")     \
+	X("path-mtu", "on|off|auto", "", "endpoint", 0, CHOICE, path_mtu, 0, 2, ZERO_NO,           \
+	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = off")                \
+	X("jumbo", "on|off|auto", "", "endpoint", 0, CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",  \
+	  RXW_AUTO, "tell peers that they may send jumbograms; auto = off")                        \
+	X("server-idle-ms", "N|off", "ms", "call", 0, UINT, server_idle_ms, 1, 24 * HOUR,          \
+	  ZERO_OFF, NULL, 60000, "time after which a server call without data ends")               \
+	X("peer-memory", "SIZE", "bytes", "endpoint", 0, SIZE, peer_memory, 16 * KIB, 64 * GIB,    \
+	  ZERO_NO, NULL, 32 * MIB, "received data queued by one peer")                             \
+	X("workers-min", "N", "threads", "endpoint", 0, UINT, workers_min, 1, 4096, ZERO_NO, NULL, \
+	  2, "minimum number of workers")                                                          \
+	X("connections-max", "N|off", "connections", "endpoint", 0, UINT, connections_max, 16,     \
 	  16777216, ZERO_OFF, NULL, 262144,                                                        \
-	  "maximum connections of validated addresses; idle ones are removed")                     \
-	X("short-limit-us", "N|off", "microseconds", "endpoint", UINT, short_limit_us, 1,          \
-	  10000000, ZERO_OFF, NULL, 500,                                                           \
-	  "maximum run time of a short handler; then workers serve it")                            \
-	X("nap-us", "N", "microseconds", "endpoint", UINT, nap_us, 0, 1000, ZERO_NO, NULL, 30,     \
-	  "coalescing delay of a caller that receives bulk data; 0 = none")                        \
-	X("writer-receives", "on|off|auto", "", "endpoint", CHOICE, writer_receives, 0, 2,         \
-	  ZERO_NO, "auto|on|off", RXW_AUTO,                                                        \
-	  "let the only call of a server receive while its writer waits")                          \
-	X("inject", "FAULTS", "", "endpoint", TEXT, inject, 0, 0, ZERO_NO, NULL, 0,                \
-	  "tests only: inject send errors, for example gso:EIO@100")
+	  "maximum connections of validated addresses; idle ones are removed")
 
 #define MEMBER_SIZE(member) sizeof(((struct rxw_config *)0)->member)
 
 static const struct rxw_option options[] = {
-#define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help) \
-	{name, argument, unit, scope, help},
+#define X(name, argument, unit, scope, ordinary, kind, member, low, high, zero, words, preset,     \
+	  help)                                                                                    \
+	{name, argument, unit, scope, ordinary, help},
 	TUNABLES(X)
 #undef X
 };
 
 static const struct field fields[] = {
-#define X(name, argument, unit, scope, kind, member, low, high, zero, words, preset, help) \
+#define X(name, argument, unit, scope, ordinary, kind, member, low, high, zero, words, preset,     \
+	  help)                                                                                    \
 	{KIND_##kind,                                                                      \
 	 offsetof(struct rxw_config, member),                                              \
 	 MEMBER_SIZE(member),                                                              \
@@ -215,7 +167,6 @@ static void store(struct rxw_config *c, const struct field *f, uint64_t value)
 }
 
 _Static_assert(sizeof(enum rxw_switch) == sizeof(unsigned), "load() and store()");
-_Static_assert(sizeof(enum rxw_steer) == sizeof(unsigned), "load() and store()");
 _Static_assert(sizeof(enum rxw_congestion) == sizeof(unsigned), "load() and store()");
 _Static_assert(sizeof(enum rxw_io_kind) == sizeof(unsigned), "load() and store()");
 
@@ -464,10 +415,8 @@ static int set_field(struct rxw_config *config, const struct field *f, const cha
 		return cpu_list(value) ? set_text(config, f, value) : -RXW_EVALUE;
 	case KIND_CLIENTS:
 		return set_clients(config, f, value);
-	case KIND_TEXT:
-		break;
 	}
-	return set_text(config, f, value);
+	return -RXW_EVALUE;
 }
 
 static void explain(const struct field *f, const char *value, char *message, size_t size)
@@ -489,9 +438,6 @@ static void explain(const struct field *f, const char *value, char *message, siz
 	case KIND_CLIENTS:
 		snprintf(allowed, sizeof(allowed),
 			 "local, any, off or a network such as 10.0.0.0/8");
-		break;
-	case KIND_TEXT:
-		snprintf(allowed, sizeof(allowed), "a text of at most %zu bytes", f->size - 1);
 		break;
 	}
 	put_message(message, size, "%s: \"%.64s\" is not %s", o->name, value, allowed);
@@ -572,10 +518,8 @@ static bool field_good(const struct rxw_config *c, const struct field *f)
 		return false;
 	if (f->kind == KIND_CPUS)
 		return cpu_list(text);
-	if (f->kind == KIND_CLIENTS)
-		return (unsigned)c->debug_access <= RXW_DEBUG_ANY ||
-		       (c->debug_access == RXW_DEBUG_NET && rxw_cidr_parse(&net, text));
-	return true;
+	return (unsigned)c->debug_access <= RXW_DEBUG_ANY ||
+	       (c->debug_access == RXW_DEBUG_NET && rxw_cidr_parse(&net, text));
 }
 
 int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
@@ -605,7 +549,5 @@ int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
 	}
 	if (full->workers_min > full->workers_max)
 		full->workers_min = full->workers_max;
-	if (full->reserved_short >= full->workers_max)
-		full->reserved_short = full->workers_max - 1;
 	return 0;
 }

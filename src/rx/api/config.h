@@ -8,8 +8,8 @@
 /*
  * Copies the fields that the caller's structure has according to its `size`. Missing fields get
  * their defaults, as do memory sizes of 0. Checks all fields against the ranges of their options.
- * Returns 0, or -RXW_EINVAL (no size, or a field is out of range). workers_min and reserved_short
- * are reduced to fit workers_max.
+ * Returns 0, or -RXW_EINVAL (no size, or a field is out of range). workers_min is reduced to fit
+ * workers_max.
  */
 int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from);
 

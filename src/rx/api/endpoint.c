@@ -13,6 +13,7 @@
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 #include "api/config.h"
+#include "engine/core/constants.h"
 
 #define LOCAL_ANSWERS \
 	10000 /* a second: programs that list all connections send a request for each */
@@ -41,13 +42,12 @@ static unsigned listeners_of(const struct rxw_config *config, bool server)
 }
 
 /* Half of the CPUs: the others copy, receive, and run the application. */
-static unsigned senders_of(const struct rxw_config *config)
+static unsigned senders_of(const struct rxw_constants *constants)
 {
-	long cpus;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (config->senders)
-		return config->senders;
-	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	if (constants->senders)
+		return constants->senders;
 	return cpus > 3 ? (unsigned)cpus / 2 : 1;
 }
 
@@ -66,17 +66,15 @@ static void set_params(struct rxw_endpoint *ep)
 	p->server_idle = c->server_idle_ms * RXW_MS;
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
-	p->call_memory = c->call_memory;
-	p->conn_memory = c->connection_memory;
+	p->call_memory = ep->constants.call_memory;
+	p->conn_memory = 4 * ep->constants.call_memory;
 	p->peer_memory = c->peer_memory;
-	p->sendq_high = c->sendq_packets;
+	p->sendq_high = ep->constants.sendq_packets;
 	/* A window in flight and one ready when the writer is woken keep the network busy. */
-	p->sendq_low = c->sendq_packets * 2 / 3;
+	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
-	p->ack_packets = (uint16_t)c->ack_packets;
 	p->cc = c->congestion == RXW_CONGESTION_CUBIC ? &rxw_cc_cubic : &rxw_cc_reno;
-	p->unpaced = c->pacing == RXW_OFF;
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 
@@ -101,14 +99,14 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
 	const struct rxw_config *c = &ep->config;
 	struct rxw_io_options o = {.bind = *bind,
 				   .sockets = listeners_of(c, ep->server),
-				   .batch = c->batch,
+				   .batch = ep->constants.batch,
 				   .gso = c->gso != RXW_OFF,
 				   .gro = c->gro != RXW_OFF,
 				   .plain = c->io == RXW_IO_MSG,
-				   .steer = (int)c->steer,
+				   .steer = ep->constants.steer,
 				   .rcvbuf = c->rcvbuf ? c->rcvbuf : AUTO_RCVBUF,
 				   .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF,
-				   .inject = c->inject[0] ? c->inject : NULL,
+				   .inject = ep->constants.inject,
 				   .log = log_io,
 				   .log_arg = ep->engine,
 				   .warned = &ep->engine->io_warned};
@@ -128,18 +126,18 @@ static int start(struct rxw_endpoint *ep)
 	int r;
 
 	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
-	ep->unvalidated = rxw_unvalidated_create(ep->engine->key, ep->config.unproven_per_host,
-						 ep->config.unproven_total);
+	ep->unvalidated = rxw_unvalidated_create(ep->engine->key, ep->constants.unvalidated_per_host,
+						 ep->constants.unvalidated_total);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
 	if (!ep->peers || !ep->unvalidated || !ep->shard)
 		return -RXW_ENOMEM;
-	rxw_rate_init(&ep->abort_rate, ep->config.abort_rate, now);
-	rxw_rate_init(&ep->answer_rate, ep->config.version_rate, now);
+	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
+	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
 	ep->debug_net_valid = ep->config.debug_access == RXW_DEBUG_NET &&
 			      rxw_cidr_parse(&ep->debug_net, ep->config.debug_clients);
 	ep->shard_count = ep->io.count;
-	ep->senders = senders_of(&ep->config);
+	ep->senders = senders_of(&ep->constants);
 	r = rxw_workers_start(ep);
 	if (!r)
 		r = rxw_verifier_init(&ep->verifier);
@@ -258,6 +256,12 @@ static void tear_down(struct rxw_endpoint *ep)
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint)
 {
+	return rxw_endpoint_create_with(engine, options, &rxw_constants, endpoint);
+}
+
+int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_options *options,
+			     const struct rxw_constants *constants, rxw_endpoint **endpoint)
+{
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rxw_endpoint *ep;
 	struct rxw_addr bind;
@@ -280,6 +284,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 		free(ep);
 		return r;
 	}
+	ep->constants = *constants;
 	ep->engine = engine;
 	ep->upcalls = &rxw_upcalls;
 	ep->server = options && options->server;

@@ -180,18 +180,12 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	sock = endpoint->shard[0].sock;
 	memset(&e, 0, sizeof(e));
 	e.listeners = endpoint->shard_count;
-	e.batch = endpoint->config.batch;
+	e.batch = endpoint->constants.batch;
 	e.window = endpoint->params.window;
 	e.mtu = endpoint->params.mtu;
 	e.gso = rxw_io_gso(sock);
 	e.gro = rxw_io_gro(sock);
-	/*
-	 * Without the steering program the kernel selects by address; with one socket there is no
-	 * choice.
-	 */
-	e.steer = endpoint->io.steered || endpoint->shard_count == 1 ? endpoint->config.steer
-								     : RXW_STEER_HASH;
-	e.defer = endpoint->config.defer;
+	e.steered = endpoint->io.steered;
 	e.io = endpoint->io.backend;
 	e.rcvbuf = rxw_io_rcvbuf(sock);
 	e.sndbuf = rxw_io_sndbuf(sock);

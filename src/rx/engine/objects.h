@@ -20,6 +20,7 @@
 
 #include "base/hash.h"
 #include "engine/admit/admit.h"
+#include "engine/core/constants.h"
 #include "engine/core/core.h"
 #include "engine/core/engine.h"
 #include "engine/diag/diag.h"
@@ -41,6 +42,7 @@ struct rxw_endpoint {
 	struct rxw_engine *engine;
 	const struct rxw_upcalls *upcalls; /* fixed */
 	struct rxw_config config;	   /* fixed */
+	struct rxw_constants constants;	   /* fixed */
 	struct rxw_params params;	   /* fixed */
 	struct rxw_io_group io;		   /* fixed until destroy */
 	bool server;

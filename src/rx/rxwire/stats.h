@@ -111,8 +111,8 @@ struct rxw_effective {
 	size_t size; /* set by the caller */
 	unsigned listeners, batch, window, mtu;
 	int gso, gro; /* 1 in use, 0 not */
-	enum rxw_steer steer;
-	enum rxw_switch defer;
+	/* 1: the kernel selects the socket of a packet by its connection id; 0: by addresses */
+	int steered;
 	const char *io;	       /* "mmsg", "msg"; static */
 	size_t rcvbuf, sndbuf; /* bytes granted for each socket */
 };

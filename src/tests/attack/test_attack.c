@@ -90,7 +90,7 @@ START_TEST(beside_honest_clients)
 	struct account k = {.attack = attack};
 	struct honest h[HONEST];
 
-	h_open(&bed, &(struct h_options){.server = "memory=64M unproven-total=512 dead-ms=60000",
+	h_open(&bed, &(struct h_options){.server = "memory=64M unvalidated-total=512 dead-ms=60000",
 					 .security = attack->security});
 	honest_open(h, &bed);
 	honest_start(h, 2);

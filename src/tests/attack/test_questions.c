@@ -21,7 +21,7 @@ static void open_full_bed(void)
 {
 	struct h_raw raw = h_raw_request(head, H_WAIT, 0x8500);
 
-	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=8 dead-ms=60000"});
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unvalidated-total=8 dead-ms=60000"});
 	holder = h_raw_socket(&bed);
 	for (unsigned i = 0; i < PLACES; i++, raw.cid += 4)
 		h_raw_send(holder, &raw);

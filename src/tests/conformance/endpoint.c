@@ -31,6 +31,7 @@
 #include "base/hash.h"
 #include "base/wire.h"
 #include "proto/auth/auth.h"
+#include "tests/support/constants.h"
 
 #define RXGK_SERVICE  150
 #define RXGK_KVNO     5
@@ -63,6 +64,7 @@ static uint32_t counted; /* under `lock` */
 
 static rxw_engine *engine;
 static rxw_endpoint *endpoint;
+static struct test_constants constants;
 static rxw_connection *connection;
 static struct sockaddr_in peer = {.sin_family = AF_INET};
 static uint16_t service_id = 147;
@@ -499,7 +501,7 @@ static void be_server(void)
 
 	o.address = (struct sockaddr *)&any;
 	o.address_len = sizeof(any);
-	rc = rxw_endpoint_create(engine, &o, &endpoint);
+	rc = rxw_endpoint_create_with(engine, &o, &constants.set, &endpoint);
 	if (rc)
 		die("port", rc);
 	offer(147, work, 0, NULL);
@@ -644,7 +646,7 @@ static void be_client(const char *port, rxw_security *security)
 
 	o.address = (struct sockaddr *)&any;
 	o.address_len = sizeof(any);
-	rc = rxw_endpoint_create(engine, &o, &endpoint);
+	rc = rxw_endpoint_create_with(engine, &o, &constants.set, &endpoint);
 	if (rc)
 		die("port", rc);
 	peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -668,6 +670,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	rxw_config_init(&config, sizeof(config));
+	test_constants_init(&constants);
 	for (int i = client ? 3 : 2; i < argc; i++) {
 		char *value = strchr(argv[i], '=');
 
@@ -691,7 +694,8 @@ int main(int argc, char **argv)
 			delay_ms = (unsigned)atoi(value);
 		} else if (!strcmp(argv[i], "clock")) {
 			clock_jumps = true;
-		} else if (rxw_config_set(&config, argv[i], value, message, sizeof(message))) {
+		} else if (!test_constants_set(&constants, argv[i], value) &&
+			   rxw_config_set(&config, argv[i], value, message, sizeof(message))) {
 			fprintf(stderr, "endpoint: %s\n", message);
 			return 2;
 		}

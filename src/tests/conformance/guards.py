@@ -345,7 +345,7 @@ def test_C_061_probes(t):
 def test_C_062_bounded_state(t):
     """Connections that strangers begin are bounded: 2,000 first packets leave no more than the
     limit."""
-    server = t.server(listeners=1, unproven_total=64, unproven_per_host=16)
+    server = t.server(listeners=1, unvalidated_total=64, unvalidated_per_host=16)
     sock = t.socket()
     for i in range(2000):
         c = t.conn(server, sock)

@@ -9,7 +9,8 @@
 conformance_programs = src/tests/conformance/endpoint
 EXTRA_PROGRAMS += $(conformance_programs)
 CLEANFILES += $(conformance_programs)
-src_tests_conformance_endpoint_SOURCES = src/tests/conformance/endpoint.c
+src_tests_conformance_endpoint_SOURCES = src/tests/conformance/endpoint.c \
+	src/tests/support/constants.c src/tests/support/constants.h
 src_tests_conformance_endpoint_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 
 EXTRA_DIST += \

@@ -101,18 +101,17 @@ static void set_up(struct world *w, uint8_t how)
 
 	rxw_config_init(&config, sizeof(config));
 	config.memory = how & 1 ? 2u << 20 : 16u << 20;
-	config.batch = how & 2 ? 1 : 8;
-	config.unproven_per_host = how & 4 ? 1 : 16;
-	config.unproven_total = how & 4 ? 2 : 32;
 	config.debug_access = how & 8 ? RXW_DEBUG_ANY : RXW_DEBUG_LOCAL;
 	config.jumbo = how & 16 ? RXW_ON : RXW_OFF;
 	config.path_mtu = how & 32 ? RXW_ON : RXW_OFF;
 	config.window = how & 64 ? 4 : 255;
-	config.short_limit_us = 0;
 	open_to_all = how & 8;
 	memset(bytes_in, 0, sizeof(bytes_in));
 	memset(bytes_out, 0, sizeof(bytes_out));
 	world_begin(w, &config);
+	w->constants.batch = how & 2 ? 1 : 8;
+	w->constants.unvalidated_per_host = how & 4 ? 1 : 16;
+	w->constants.unvalidated_total = how & 4 ? 2 : 32;
 	w->look = look;
 	endpoint = world_endpoint(w, US, PORT, true);
 	add_service(147, RXW_SERVICE_INLINE);

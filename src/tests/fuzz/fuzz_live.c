@@ -412,16 +412,14 @@ static void set_up(struct play *p, uint8_t how)
 	rxw_config_init(&config, sizeof(config));
 	config.memory = 32u << 20;
 	config.window = how & 1 ? 255 : 8;
-	config.batch = how & 2 ? 16 : 1;
 	config.jumbo = how & 4 ? RXW_ON : RXW_OFF;
 	config.path_mtu = how & 8 ? RXW_ON : RXW_OFF;
-	config.defer = how & 16 ? RXW_OFF : RXW_AUTO;
-	config.short_limit_us = 0;
 	/* A forged ACKALL ends a call at the server alone: the client's ends by its idle time. */
 	config.idle_ms = how & 32 ? 3000 : 60000;
 	if (how & 64)
 		o.flags |= RXW_SERVICE_REACH;
 	world_begin(&p->w, &config);
+	p->w.constants.batch = how & 2 ? 16 : 1;
 	p->honest = true;
 	/* An idle time may end a call that waits, a request that is larger than what fits does. */
 	p->in_order = !(how & 32);

@@ -287,6 +287,8 @@ void world_begin(struct world *w, const struct rxw_config *config)
 {
 	memset(w, 0, sizeof(*w));
 	w->sent_tail = &w->sent;
+	w->constants = rxw_constants;
+	w->constants.inline_us = 0; /* a simulated clock says nothing about handlers */
 	clock_ns = 1000 * RXW_SEC;
 	prng = 1;
 	world = w;
@@ -321,7 +323,7 @@ rxw_endpoint *world_endpoint(struct world *w, uint32_t host, uint16_t port, bool
 					 .paused = 1};
 	rxw_endpoint *ep;
 
-	FUZZ_CHECK(!rxw_endpoint_create(w->engine, &o, &ep));
+	FUZZ_CHECK(!rxw_endpoint_create_with(w->engine, &o, &w->constants, &ep));
 	return ep;
 }
 
@@ -385,6 +387,8 @@ struct packet *world_take(struct world *w)
 	w->sent = p->next;
 	if (!w->sent)
 		w->sent_tail = &w->sent;
+	w->constants = rxw_constants;
+	w->constants.inline_us = 0; /* a simulated clock says nothing about handlers */
 	w->sent_count--;
 	p->next = NULL;
 	return p;

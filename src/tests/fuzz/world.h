@@ -12,6 +12,7 @@
 
 #include <rxwire/rxwire.h>
 
+#include "engine/core/constants.h"
 #include "io/io.h"
 
 /* A datagram that was sent, or a burst of them that is to be received. Linked in order. */
@@ -30,6 +31,7 @@ struct world {
 	uint64_t sent_total; /* datagrams, ever */
 	/* called with each datagram that leaves, before it is queued; may be NULL */
 	void (*look)(struct world *w, const struct packet *p);
+	struct rxw_constants constants; /* of endpoints; world_begin() sets them */
 	unsigned refuse; /* so many sends fail yet, with ... */
 	int refuse_with; /* ... this errno */
 };

@@ -25,6 +25,8 @@
 
 #include <rxwire/rxwire.h>
 
+#include "engine/core/constants.h"
+
 #include "base/hash.h"
 
 #define SLOTS	    8 /* calls at a time */
@@ -129,6 +131,7 @@ static uint8_t pattern(uint32_t seed, uint64_t at)
 static rxw_endpoint *endpoint(struct round *r, unsigned i, bool server, uint64_t *prng)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct rxw_constants constants = rxw_constants;
 	struct rxw_config config;
 	struct rxw_endpoint_options o = {.size = sizeof(o),
 					 .address = (struct sockaddr *)&any,
@@ -146,12 +149,11 @@ static rxw_endpoint *endpoint(struct round *r, unsigned i, bool server, uint64_t
 	config.window = draw(prng, 3) ? 255 : 8;
 	config.workers_max = 1 + draw(prng, 6);
 	config.queue = draw(prng, 3) ? 64 : 1;
-	config.defer = (enum rxw_switch)draw(prng, 3);
 	config.gso = draw(prng, 3) ? RXW_AUTO : RXW_OFF;
-	config.sendq_packets = draw(prng, 3) ? 256 : 8;
-	config.call_memory = 256u << 10;
-	config.steer = draw(prng, 4) ? RXW_STEER_CID : RXW_STEER_WRONG;
-	rc = rxw_endpoint_create(r->engine[i % 2], &o, &ep);
+	constants.sendq_packets = draw(prng, 3) ? 256 : 8;
+	constants.call_memory = 256u << 10;
+	constants.steer = draw(prng, 4) ? 0 : 2;
+	rc = rxw_endpoint_create_with(r->engine[i % 2], &o, &constants, &ep);
 	if (rc)
 		fail("no endpoint: %s", rxw_strerror(rc));
 	return ep;

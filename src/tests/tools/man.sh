@@ -60,11 +60,11 @@ check rxwstat.1 "$work/rxwstat"
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
 # NAME DEFAULT of each tunable, by afscp's help; a text may go on in the next lines, which are indented further.
-sed '1,/^Transport:/d' "$work/afscp" | awk '
+sed '1,/^Transport:/d; /^Transport, /d; /^$/d' "$work/afscp" | awk '
 	function show() {
 		split(line, word, " ")
 		preset = ""
-		if (match(line, /\([^()]*\)$/) && word[1] != "--inject")
+		if (match(line, /\([^()]*\)$/))
 			preset = substr(line, RSTART + 1, RLENGTH - 2)
 		sub(/ .*/, "", preset)
 		if (line != "")
@@ -73,7 +73,7 @@ sed '1,/^Transport:/d' "$work/afscp" | awk '
 	/^      --/ { show(); line = "" }
 	{ line = line $0 }
 	END { show() }' > "$work/tunables"
-[ "$(wc -l < "$work/tunables")" -ge 40 ] || fail "too few tunables in the help"
+[ "$(wc -l < "$work/tunables")" -ge 20 ] || fail "too few tunables in the help"
 
 # The entry of each tunable in one line, without fonts.
 sed -n '/^\.SH TUNABLES/,/^\.SH EXAMPLE/p' "$man/rxwire.conf.5" | sed 's/\\f.//g; s/\\-/-/g' | awk '

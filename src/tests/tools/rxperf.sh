@@ -56,7 +56,7 @@ client "for a time" -c rpc -t 4 -D 0.3 --interval 0.1 && {
 	grep -q '"from_s"' "$work/out" || fail "no intervals"
 }
 client "bulk for a time, cut at the end" -c recv -b 2000M -t 2 -D 0.2 && want_more "$work/out" bytes 0
-client "plainest switches" -c recv -b 1M --io msg --gso off --gro off --defer off --listeners 1 -W 32 && {
+client "plainest switches" -c recv -b 1M --io msg --gso off --gro off --listeners 1 -W 32 && {
 	want "$work/out" bytes 1048576
 	grep -q '"io": "msg"' "$work/out" || fail "io msg is not in effect"
 }

@@ -605,10 +605,12 @@ static void print_help(const struct tools_program *program, const struct rxw_con
 	help_line('V', "version", NULL, "show the version");
 	if (program->no_tunables)
 		return;
-	printf("\nTransport:\n");
-	for (size_t i = 0; i < count; i++) {
-		if (!find_own(program, tunables[i].name))
-			tunable_line(config, &tunables[i]);
+	for (int ordinary = 1; ordinary >= 0; ordinary--) {
+		printf(ordinary ? "\nTransport:\n" : "\nTransport, rarely needed:\n");
+		for (size_t i = 0; i < count; i++)
+			if (tunables[i].ordinary == ordinary &&
+			    !find_own(program, tunables[i].name))
+				tunable_line(config, &tunables[i]);
 	}
 }
 
@@ -805,12 +807,6 @@ static int check_tunables(const struct rxw_config *config, char *message, size_t
 	if (tools_place_given("workers-min") && config->workers_min > config->workers_max) {
 		say(message, size, "--workers-min %u exceeds --workers-max %u",
 		    config->workers_min, config->workers_max);
-		return -1;
-	}
-	if (tools_place_given("reserved-short") && config->reserved_short >= config->workers_max) {
-		say(message, size,
-		    "--reserved-short %u leaves no worker for other calls; --workers-max is %u",
-		    config->reserved_short, config->workers_max);
 		return -1;
 	}
 	return 0;

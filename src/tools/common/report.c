@@ -212,17 +212,14 @@ json_t *tools_config_json(const struct rxw_config *config)
 
 json_t *tools_effective_json(rxw_endpoint *endpoint)
 {
-	static const char *const steer[] = {"cid", "hash", "wrong"};
-	static const char *const defer[] = {"auto", "on", "off"};
 	struct rxw_effective e = {.size = sizeof(e)};
 
 	if (rxw_endpoint_effective(endpoint, &e) < 0)
 		return NULL;
-	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:s, s:s, s:I, s:I}", "listeners",
+	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:s, s:I, s:I}", "listeners",
 			 (int)e.listeners, "batch", (int)e.batch, "window", (int)e.window, "mtu",
-			 (int)e.mtu, "gso", e.gso, "gro", e.gro, "steer",
-			 steer[e.steer <= RXW_STEER_WRONG ? e.steer : 0], "defer",
-			 defer[e.defer <= RXW_OFF ? e.defer : 0], "io", e.io ? e.io : "?", "rcvbuf",
+			 (int)e.mtu, "gso", e.gso, "gro", e.gro,
+			 "steered", e.steered, "io", e.io ? e.io : "?", "rcvbuf",
 			 (json_int_t)e.rcvbuf, "sndbuf", (json_int_t)e.sndbuf);
 }
 

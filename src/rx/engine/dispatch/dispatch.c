@@ -48,7 +48,7 @@ static void unspill(struct rxw_effects *a)
 static void serve_inline(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
-	uint64_t limit = call->conn->ep->config.short_limit_us * RXW_MS / 1000;
+	uint64_t limit = call->conn->ep->constants.inline_us * RXW_MS / 1000;
 	unsigned watched = atomic_load_explicit(&service->watched, memory_order_relaxed);
 	long preemptions = watched ? rxw_preemptions() : 0;
 	uint64_t before = rxw_clock_cached(), after;

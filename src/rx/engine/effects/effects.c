@@ -39,19 +39,17 @@ bool rxw_effects_full(const struct rxw_effects *a)
 /*
  * Decides who sends when a window opened. A writer inside write() checks again under the lock
  * before it leaves, so the window is left to it; any weaker rule would hang. A sleeping writer
- * costs a wake-up: with `auto` the receiver sends for it if the socket is drained.
+ * costs a wake-up: the receiver sends for it if the socket is drained.
  */
 static unsigned choose_sender(struct rxw_effects *a, struct rxw_call *call, bool drained)
 {
-	enum rxw_switch defer = a->shard->ep->config.defer;
-
-	if (!a->receiver || defer == RXW_OFF)
+	if (!a->receiver)
 		return RXW_DO_SEND;
 	switch (call->tx.writer) {
 	case RXW_WRITER_INSIDE:
 		return 0;
 	case RXW_WRITER_WAITING:
-		if (defer != RXW_ON && drained)
+		if (drained)
 			return RXW_DO_SEND;
 		call->tx.send_wanted = true;
 		return RXW_DO_WAKE;

@@ -69,9 +69,9 @@ static void recycle_buffers(struct rxw_shard *s, unsigned n, bool reserve)
 			s->rx.entry[i].buf = NULL;
 		}
 	}
-	if (n == s->rx.depth && s->rx.depth < s->ep->config.batch)
-		s->rx.depth = s->rx.depth * 2 < s->ep->config.batch ? s->rx.depth * 2
-								    : s->ep->config.batch;
+	if (n == s->rx.depth && s->rx.depth < s->ep->constants.batch)
+		s->rx.depth = s->rx.depth * 2 < s->ep->constants.batch ? s->rx.depth * 2
+								    : s->ep->constants.batch;
 	else if (n * 4 < s->rx.depth && s->rx.depth > 4)
 		s->rx.depth--;
 }
@@ -82,7 +82,7 @@ static void release_buffers(struct rxw_shard *s, bool *reserve)
 	if (*reserve)
 		s->rx.entry[0].buf = NULL;
 	*reserve = false;
-	for (unsigned i = 0; i < s->ep->config.batch; i++) {
+	for (unsigned i = 0; i < s->ep->constants.batch; i++) {
 		rxw_buf_unref(s->rx.entry[i].buf);
 		s->rx.entry[i].buf = NULL;
 	}
@@ -308,12 +308,13 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
 	handle_groups(s, a, drained);
 }
 
-/* How long this thread polls before it sleeps, in microseconds. */
+/*
+ * How long this thread polls before it sleeps, in microseconds. A listener does so only if
+ * configured: its peers, handlers and writers need the CPU.
+ */
 static unsigned busy_poll_us(const struct rxw_shard *s)
 {
-	const struct rxw_config *config = &s->ep->config;
-
-	return rxw_on_library_thread(NULL) ? config->poll_us : config->spin_us;
+	return rxw_on_library_thread(NULL) ? s->ep->config.poll_us : s->ep->constants.spin_us;
 }
 
 /*
@@ -328,10 +329,8 @@ static bool too_many_pollers(const struct rxw_engine *e)
 
 /*
  * Polls before sleeping, as long as that succeeds often enough: one try in three, otherwise every
- * 16th wait tries again. Not beyond `until`, when a timer is due. Callers that receive for
- * themselves poll by default. A listener does so only if configured (poll_us): its peers, handlers
- * and writers need the CPU. Nobody polls after a bulk batch: the next one takes longer. True: the
- * socket was found empty.
+ * 16th wait tries again. Not beyond `until`, when a timer is due, and not after a bulk batch: the
+ * next one takes longer. True: the socket was found empty.
  */
 static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t until, int *got)
 {
@@ -365,12 +364,12 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 
 /*
  * Before a caller that receives bulk sleeps: delay, so that packets coalesce. Otherwise the first
- * burst of each burst wakes it, which costs the sender more than sending the burst, and each causes
+ * datagrams of each burst wake it, which costs the sender more than sending the burst, and each causes
  * an ACK of its own. Not beyond `until`, when a timer is due.
  */
 static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
-	unsigned us = s->ep->config.nap_us;
+	unsigned us = s->ep->constants.coalesce_us;
 
 	if (!us || s->rx.last_bytes <= SPIN_BYTES || rxw_on_library_thread(NULL) ||
 	    until < now + us * 1000ull)
@@ -386,7 +385,7 @@ static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
  */
 static bool coalesce_refusals(struct rxw_shard *s)
 {
-	uint64_t us = s->ep->config.refusal_nap_us, longer;
+	uint64_t us = s->ep->constants.refusal_us, longer;
 
 	s->rx.refusing = false;
 	if (us < DELAY_MIN || s->deferred.count || s->effects.ctl_held ||
@@ -426,7 +425,7 @@ static void update_refusing(struct rxw_shard *s, uint64_t refused, unsigned mess
 	if (b->refused) {
 		s->rx.refusing = 2 * b->refused >= b->received &&
 				 (now - b->refused_at) * COALESCED_MIN <=
-					 b->refused * s->ep->config.refusal_nap_us * 1000;
+					 b->refused * s->ep->constants.refusal_us * 1000;
 		b->refused_gap = (now - b->refused_at) / b->refused;
 		b->refused_at = now;
 	}

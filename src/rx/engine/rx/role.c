@@ -23,11 +23,11 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->tx.tail = &s->tx.head;
 	s->wheel.tick = rxw_now() / RXW_MS;
 	s->role.grace = CALLER_GRACE;
-	s->rx.entry = calloc(ep->config.batch, sizeof(*s->rx.entry));
+	s->rx.entry = calloc(ep->constants.batch, sizeof(*s->rx.entry));
 	s->effects.ctl = calloc(RXW_CTL_ROOM, sizeof(*s->effects.ctl));
 	s->effects.item = calloc(RXW_EFFECTS_ROOM, sizeof(*s->effects.item));
 	s->rx.batch = calloc(1, sizeof(*s->rx.batch));
-	s->rx.depth = ep->config.batch < 4 ? ep->config.batch : 4;
+	s->rx.depth = ep->constants.batch < 4 ? ep->constants.batch : 4;
 	rxw_budget_init(&s->rx.reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
 	s->rx.reserve_pool = rxw_pool_create(&s->rx.reserve_budget, 2 * RXW_BUF_SIZE, 1);
 	if (s->rx.reserve_pool)
@@ -44,7 +44,7 @@ void rxw_shard_fini(struct rxw_shard *s)
 		return;
 	if (s->rx.batch)
 		rxw_verify_drop(rxw_verify_take_own(s));
-	for (unsigned i = 0; s->rx.entry && i < s->ep->config.batch; i++)
+	for (unsigned i = 0; s->rx.entry && i < s->ep->constants.batch; i++)
 		rxw_buf_unref(s->rx.entry[i].buf);
 	rxw_buf_unref(s->rx.reserve);
 	if (s->rx.reserve_pool)
@@ -70,7 +70,7 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 	 */
 	if (atomic_load(&s->role.waiters) > 1)
 		return true;
-	return ep->server && (ep->config.writer_receives == RXW_OFF ||
+	return ep->server && (!ep->constants.writer_receives ||
 			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
 }
 

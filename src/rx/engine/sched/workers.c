@@ -39,8 +39,8 @@ static unsigned free_workers(const struct rxw_workers *w)
 }
 
 /*
- * Workers' lock held. May the call run as one of `busy`? Some workers are reserved for short
- * services, some for peers that have none.
+ * Workers' lock held. May the call run as one of `busy`? Some workers are reserved for peers that
+ * have none.
  */
 static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
 {
@@ -49,8 +49,6 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
 
 	if (s->workers_max && s->workers >= s->workers_max)
 		return false;
-	if (!(s->flags & RXW_SERVICE_INLINE))
-		unavailable += w->reserved_inline;
 	return !unavailable || busy + unavailable <= w->max;
 }
 
@@ -318,17 +316,13 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	w->tail = &w->head;
 	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
-	w->waiters = ep->config.waiters_max;
+	w->waiters = ep->constants.waiters_max;
 	w->signalled_max = ep->engine->pollers_max / 2 + 1;
 	atomic_init(&w->sample_at, UINT64_MAX);
-	w->reserved_inline =
-		ep->config.reserved_short < w->max ? ep->config.reserved_short : w->max - 1;
 	w->reserved_peers =
 		w->max < FEW_WORKERS ? w->max / (FEW_WORKERS / 2) : w->max / RESERVED_PART;
-	if (w->reserved_peers > ep->config.reserved_peers)
-		w->reserved_peers = ep->config.reserved_peers;
-	if (w->reserved_peers + w->reserved_inline >= w->max)
-		w->reserved_peers = 0;
+	if (w->reserved_peers > ep->constants.reserved_peers)
+		w->reserved_peers = ep->constants.reserved_peers;
 	return 0;
 }
 
@@ -360,7 +354,7 @@ unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 /* Workers' lock held: workers that any call may use. */
 static unsigned unreserved(const struct rxw_workers *w)
 {
-	return w->max - w->reserved_peers - w->reserved_inline;
+	return w->max - w->reserved_peers;
 }
 
 /*
@@ -369,7 +363,7 @@ static unsigned unreserved(const struct rxw_workers *w)
  */
 static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 {
-	uint64_t queue = ep->config.queue, burst = ep->config.queue_burst_ms * RXW_MS, most;
+	uint64_t queue = ep->config.queue, burst = ep->constants.queue_burst_ms * RXW_MS, most;
 	struct rxw_workers *w = &ep->workers;
 
 	if (!burst)

@@ -68,18 +68,6 @@ struct tx_batch {
 	unsigned first[TX_ENTRIES + 1];
 };
 
-/*
- * With defer = on the receiving thread never sends for a writer that waits for room. True: it was
- * left to the writer, which is woken.
- */
-static bool left_to_writer(struct rxw_call *call)
-{
-	struct rxw_shard *r = rxw_receiving();
-
-	return r && call->conn->ep->config.defer == RXW_ON &&
-	       call->tx.writer == RXW_WRITER_WAITING && r->ep == call->conn->ep;
-}
-
 static void count_window(struct rxw_shard *s, struct rxw_call *call)
 {
 	if (rxw_receiving()) {
@@ -149,14 +137,12 @@ static void build_bursts(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 {
 	struct rxw_connection *c = call->conn;
 	unsigned start = b->count, max = rxw_io_max_segments(b->shard->sock);
-	bool more = false, wake = false;
+	bool more = false;
 	uint64_t not_before = 0;
 
 	rxw_conn_lock(c);
 	if (call->tx.claimed) {
 		call->tx.again = true;
-	} else if (!call->tx.own && left_to_writer(call)) {
-		call->tx.send_wanted = wake = true;
 	} else {
 		/* The writer was left to send and found this thread sending. */
 		call->tx.own = false;
@@ -183,8 +169,6 @@ static void build_bursts(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 	rxw_effects_collect(a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(c);
-	if (wake)
-		pthread_cond_broadcast(&call->sleep.cond);
 	if (b->count > start) {
 		b->call[b->calls] = call;
 		b->first[b->calls++] = start;

@@ -52,9 +52,7 @@ struct rxw_params {
 	uint32_t sendq_high, sendq_low; /* packets queued: the writer stops above, resumes below */
 	uint16_t wake_packets;		/* wake a reader per this many packets (64) */
 	uint16_t unread_packets; /* so many unread packets are acknowledged on receipt (256) */
-	uint16_t ack_packets;	 /* most in-order packets per ACK; 0 = all of a batch */
 	const struct rxw_cc_ops *cc;
-	bool unpaced;	    /* send a whole window at once */
 	uint64_t secret[2]; /* random, for serials that others cannot guess */
 };
 

@@ -306,16 +306,6 @@ void rxw_ack_set_due(struct rxw_pcall *p, uint64_t at, bool final)
 	p->ack.final = final;
 }
 
-/* The number of packets after which an ACK is written at once. */
-static uint32_t most_answered(const struct rxw_pcall *p)
-{
-	uint32_t most = p->conn->params->ack_packets;
-
-	if (most == 0)
-		most = UINT32_MAX;
-	return p->ack.quick > 0 ? rxw_min32(most, 2) : most;
-}
-
 void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
 		      bool requested, bool filled, struct rxw_out *out)
 {
@@ -326,9 +316,10 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 	if (filled) {
 		a->unacked += count;
 		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, true);
-	} else if (a->quick > 0 || p->conn->params->ack_packets > 0) {
+	} else if (a->quick > 0) {
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t most = most_answered(p);
+			/* The number of packets after which an ACK is written at once. */
+			uint32_t most = a->quick > 0 ? 2 : UINT32_MAX;
 
 			a->quick -= a->quick > 0;
 			if (++a->unacked < most || (requested && i + 1 == count))

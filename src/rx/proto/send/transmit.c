@@ -180,7 +180,7 @@ static bool short_path(const struct rxw_pcall *p)
 
 static uint64_t pacing_interval(const struct rxw_pcall *p)
 {
-	if (p->conn->params->unpaced || !p->tx.rtt.valid || short_path(p))
+	if (!p->tx.rtt.valid || short_path(p))
 		return 0;
 	return rxw_cc_interval(&p->tx.cc, rxw_max32(p->tx.window, 1), p->tx.rtt.srtt);
 }

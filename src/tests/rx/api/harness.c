@@ -13,6 +13,7 @@
 #include "harness.h"
 #include "proto/auth/auth.h"
 #include "streams.h"
+#include "tests/support/constants.h"
 
 #ifndef __has_feature
 #	define __has_feature(x) 0
@@ -82,8 +83,9 @@ static void on_log(void *arg, enum rxw_log_level level, const char *line)
 	pthread_mutex_unlock(&bed->lock);
 }
 
-/* "name=value name=value" */
-static void set_all(struct rxw_config *config, const char *tunables)
+/* "name=value name=value": tunables, and constants of the library. */
+static void set_all(struct rxw_config *config, struct test_constants *constants,
+		    const char *tunables)
 {
 	char copy[512], message[256], *save, *item;
 
@@ -93,8 +95,10 @@ static void set_all(struct rxw_config *config, const char *tunables)
 
 		ck_assert_msg(value, "\"%s\" is no NAME=VALUE", item);
 		*value++ = 0;
-		ck_assert_msg(!rxw_config_set(config, item, value, message, sizeof(message)), "%s",
-			      message);
+		ck_assert_msg(test_constants_set(constants, item, value) ||
+				      !rxw_config_set(config, item, value, message,
+						      sizeof(message)),
+			      "%s", message);
 	}
 }
 
@@ -116,14 +120,16 @@ static void loopback(struct sockaddr_storage *address, socklen_t *length, bool i
 	}
 }
 
-static rxw_engine *make_engine(struct h_bed *bed, const struct h_options *o, const char *own)
+static rxw_engine *make_engine(struct h_bed *bed, const struct h_options *o, const char *own,
+			       struct test_constants *constants)
 {
 	struct rxw_config config;
 	rxw_engine *engine;
 
 	rxw_config_init(&config, sizeof(config));
-	set_all(&config, o->both);
-	set_all(&config, own);
+	test_constants_init(constants);
+	set_all(&config, constants, o->both);
+	set_all(&config, constants, own);
 	config.log = on_log;
 	config.log_arg = bed;
 	ck_assert_int_eq(rxw_engine_create(&config, &engine), 0);
@@ -131,7 +137,8 @@ static rxw_engine *make_engine(struct h_bed *bed, const struct h_options *o, con
 }
 
 static rxw_endpoint *make_endpoint(rxw_engine *engine, bool ipv6, bool server,
-				   const struct rxw_config *config)
+				   const struct rxw_config *config,
+				   const struct test_constants *constants)
 {
 	struct rxw_endpoint_options options = {.size = sizeof(options)};
 	struct sockaddr_storage any;
@@ -143,7 +150,7 @@ static rxw_endpoint *make_endpoint(rxw_engine *engine, bool ipv6, bool server,
 	options.server = server;
 	options.config = config;
 	options.version_text = "rxwire test";
-	rc = rxw_endpoint_create(engine, &options, &endpoint);
+	rc = rxw_endpoint_create_with(engine, &options, &constants->set, &endpoint);
 	ck_assert_msg(rc == 0, "endpoint: %s", rxw_strerror(rc));
 	return endpoint;
 }
@@ -234,6 +241,7 @@ static void add_service(struct h_bed *bed, uint16_t id, const char *name, unsign
 void h_open(struct h_bed *bed, const struct h_options *options)
 {
 	static const struct h_options plain;
+	struct test_constants constants;
 	const char *class;
 
 	if (!options)
@@ -246,8 +254,8 @@ void h_open(struct h_bed *bed, const struct h_options *options)
 	bed->file = h_pattern_file();
 	make_classes(bed);
 	bed->security = class ? h_class(bed, class) : NULL;
-	bed->server_engine = make_engine(bed, options, options->server);
-	bed->server = make_endpoint(bed->server_engine, options->ipv6, true, NULL);
+	bed->server_engine = make_engine(bed, options, options->server, &constants);
+	bed->server = make_endpoint(bed->server_engine, options->ipv6, true, NULL, &constants);
 	bed->address_len = sizeof(bed->address);
 	ck_assert_int_eq(rxw_endpoint_address(bed->server, &bed->address, &bed->address_len), 0);
 	add_service(bed, H_SERVICE, "harness", 0, 0);
@@ -255,8 +263,8 @@ void h_open(struct h_bed *bed, const struct h_options *options)
 	add_service(bed, H_SECOND, "second", 0, 1);
 	if (options->no_client)
 		return;
-	bed->client_engine = make_engine(bed, options, options->client);
-	bed->client = make_endpoint(bed->client_engine, options->ipv6, false, NULL);
+	bed->client_engine = make_engine(bed, options, options->client, &constants);
+	bed->client = make_endpoint(bed->client_engine, options->ipv6, false, NULL, &constants);
 }
 
 void h_close(struct h_bed *bed)
@@ -281,12 +289,14 @@ void h_close(struct h_bed *bed)
 
 rxw_endpoint *h_client(struct h_bed *bed, const char *tunables)
 {
+	struct test_constants constants;
 	struct rxw_config config;
 
 	rxw_config_init(&config, sizeof(config));
-	set_all(&config, tunables);
+	test_constants_init(&constants);
+	set_all(&config, &constants, tunables);
 	return make_endpoint(bed->client_engine, bed->address.ss_family == AF_INET6, false,
-			     &config);
+			     &config, &constants);
 }
 
 rxw_connection *h_connect(struct h_bed *bed, uint16_t service)

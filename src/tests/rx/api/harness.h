@@ -57,7 +57,8 @@ struct h_gate {
 };
 
 struct h_options {
-	const char *both;       /* tunables of both ends: "window=16 batch=8" */
+	/* tunables of both ends, and constants: "window=16 batch=8 spin-us=0" */
+	const char *both;
 	const char *server;     /* of the server alone */
 	const char *client;     /* of the client alone */
 	bool ipv6;

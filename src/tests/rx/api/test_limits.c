@@ -83,13 +83,13 @@ static void flood(const char *tunables, struct flood f)
 
 START_TEST(memory_of_a_call)
 {
-	flood("call-memory=16K", (struct flood){ 1, 1, 16 << 10, false });
+	flood("call-memory=16384", (struct flood){ 1, 1, 16 << 10, false });
 }
 END_TEST
 
 START_TEST(memory_of_a_connection)
 {
-	flood("connection-memory=40K", (struct flood){ 1, 4, 40 << 10, false });
+	flood("call-memory=10240", (struct flood){ 1, 4, 40 << 10, false });
 }
 END_TEST
 
@@ -194,7 +194,7 @@ START_TEST(flood_of_connections)
 	struct rxw_stats s;
 	int fd;
 
-	h_open(&bed, &(struct h_options){ .server = "unproven-total=100 listeners=1" });
+	h_open(&bed, &(struct h_options){ .server = "unvalidated-total=100 listeners=1" });
 	fd = h_raw_socket(&bed);
 	raw.flags = RXW_CLIENT_INITIATED; /* never complete: they stay */
 	do {

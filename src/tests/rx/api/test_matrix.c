@@ -11,57 +11,57 @@ static const struct {
 	bool ipv6, secure;
 } rows[] = {
 	{ "listeners=1 batch=32"
-	  " gso=off gro=on defer=off steer=hash io=mmsg window=128 mtu=548", false, false },
+	  " gso=off gro=on steer=hash io=mmsg window=128 mtu=548", false, false },
 	{ "listeners=2 batch=8"
-	  " gso=off gro=off defer=on steer=cid io=msg window=32 mtu=9000", true, true },
+	  " gso=off gro=off steer=cid io=msg window=32 mtu=9000", true, true },
 	{ "listeners=4 batch=1"
-	  " gso=on gro=off defer=auto steer=wrong io=mmsg window=255 mtu=1444", false, true },
+	  " gso=on gro=off steer=wrong io=mmsg window=255 mtu=1444", false, true },
 	{ "listeners=4 batch=1"
-	  " gso=on gro=on defer=off steer=hash io=msg window=2 mtu=9000", true, false },
+	  " gso=on gro=on steer=hash io=msg window=2 mtu=9000", true, false },
 	{ "listeners=2 batch=8"
-	  " gso=on gro=on defer=on steer=cid io=mmsg window=1 mtu=1444", false, false },
+	  " gso=on gro=on steer=cid io=mmsg window=1 mtu=1444", false, false },
 	{ "listeners=1 batch=32"
-	  " gso=on gro=off defer=auto steer=wrong io=msg window=16 mtu=548", true, true },
+	  " gso=on gro=off steer=wrong io=msg window=16 mtu=548", true, true },
 	{ "listeners=4 batch=8"
-	  " gso=off gro=on defer=auto steer=wrong io=mmsg window=16 mtu=9000", false, false },
+	  " gso=off gro=on steer=wrong io=mmsg window=16 mtu=9000", false, false },
 	{ "listeners=1 batch=1"
-	  " gso=off gro=off defer=off steer=hash io=msg window=1 mtu=1444", true, true },
+	  " gso=off gro=off steer=hash io=msg window=1 mtu=1444", true, true },
 	{ "listeners=4 batch=1"
-	  " gso=on gro=on defer=on steer=cid io=msg window=128 mtu=548", true, true },
+	  " gso=on gro=on steer=cid io=msg window=128 mtu=548", true, true },
 	{ "listeners=1 batch=32"
-	  " gso=off gro=on defer=on steer=cid io=msg window=255 mtu=9000", true, false },
+	  " gso=off gro=on steer=cid io=msg window=255 mtu=9000", true, false },
 	{ "listeners=2 batch=8"
-	  " gso=off gro=off defer=auto steer=hash io=mmsg window=2 mtu=548", false, false },
+	  " gso=off gro=off steer=hash io=mmsg window=2 mtu=548", false, false },
 	{ "listeners=2 batch=32"
-	  " gso=on gro=on defer=off steer=wrong io=msg window=32 mtu=1444", false, false },
+	  " gso=on gro=on steer=wrong io=msg window=32 mtu=1444", false, false },
 	{ "listeners=1 batch=32"
-	  " gso=on gro=on defer=on steer=wrong io=mmsg window=2 mtu=1444", true, true },
+	  " gso=on gro=on steer=wrong io=mmsg window=2 mtu=1444", true, true },
 	{ "listeners=2 batch=1"
-	  " gso=off gro=on defer=off steer=cid io=msg window=16 mtu=1444", false, true },
+	  " gso=off gro=on steer=cid io=msg window=16 mtu=1444", false, true },
 	{ "listeners=4 batch=32"
-	  " gso=on gro=on defer=auto steer=wrong io=msg window=1 mtu=548", false, false },
+	  " gso=on gro=on steer=wrong io=msg window=1 mtu=548", false, false },
 	{ "listeners=2 batch=8"
-	  " gso=on gro=off defer=off steer=wrong io=msg window=128 mtu=9000", true, true },
+	  " gso=on gro=off steer=wrong io=msg window=128 mtu=9000", true, true },
 	{ "listeners=1 batch=1"
-	  " gso=off gro=on defer=auto steer=cid io=mmsg window=32 mtu=548", false, false },
+	  " gso=off gro=on steer=cid io=mmsg window=32 mtu=548", false, false },
 	{ "listeners=2 batch=8"
-	  " gso=on gro=off defer=off steer=hash io=msg window=255 mtu=548", false, false },
+	  " gso=on gro=off steer=hash io=msg window=255 mtu=548", false, false },
 	{ "listeners=1 batch=8"
-	  " gso=off gro=on defer=on steer=hash io=mmsg window=16 mtu=1444", false, true },
+	  " gso=off gro=on steer=hash io=mmsg window=16 mtu=1444", false, true },
 	{ "listeners=4 batch=8"
-	  " gso=off gro=on defer=auto steer=hash io=mmsg window=32 mtu=1444", false, true },
+	  " gso=off gro=on steer=hash io=mmsg window=32 mtu=1444", false, true },
 	{ "listeners=1 batch=8"
-	  " gso=on gro=off defer=auto steer=hash io=msg window=128 mtu=1444", true, true },
+	  " gso=on gro=off steer=hash io=msg window=128 mtu=1444", true, true },
 	{ "listeners=4 batch=8"
-	  " gso=off gro=on defer=auto steer=cid io=mmsg window=1 mtu=9000", true, false },
+	  " gso=off gro=on steer=cid io=mmsg window=1 mtu=9000", true, false },
 	{ "listeners=4 batch=32"
-	  " gso=on gro=on defer=off steer=cid io=mmsg window=2 mtu=9000", true, false },
+	  " gso=on gro=on steer=cid io=mmsg window=2 mtu=9000", true, false },
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* The values of a row by column: 9 tunables and two flags. */
-#define COLUMNS 11
+/* The values of a row by column: 8 settings and two flags. */
+#define COLUMNS 10
 static const struct {
 	const char *name, *values[6];
 } columns[COLUMNS] = {
@@ -69,7 +69,6 @@ static const struct {
 	{ "batch=", { "1", "8", "32" } },
 	{ "gso=", { "on", "off" } },
 	{ "gro=", { "on", "off" } },
-	{ "defer=", { "on", "off", "auto" } },
 	{ "steer=", { "cid", "hash", "wrong" } },
 	{ "io=", { "mmsg", "msg" } },
 	{ "window=", { "1", "2", "16", "32", "128", "255" } },
@@ -82,8 +81,8 @@ static bool has(size_t row, unsigned column, const char *value)
 {
 	const char *name = columns[column].name, *at;
 
-	if (column >= 9)
-		return (column == 9 ? rows[row].ipv6 : rows[row].secure) == (*value == '1');
+	if (column >= 8)
+		return (column == 8 ? rows[row].ipv6 : rows[row].secure) == (*value == '1');
 	at = strstr(rows[row].tunables, name) + strlen(name);
 	return !strncmp(at, value, strlen(value)) && strchr(" ", at[strlen(value)]);
 }

@@ -216,8 +216,8 @@ START_TEST(one_client_cannot_take_all)
 	rxw_connection *c;
 
 	h_open(&bed, &(struct h_options){
-			     .server = "workers-max=4 queue=16 queue-burst-ms=off "
-				       "refusal-nap-us=1000" });
+			     .server = "workers-max=4 queue=16 queue-burst-ms=0 "
+				       "refusal-us=1000" });
 	for (int i = 0; i < CALLERS; i++) {
 		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
@@ -304,12 +304,12 @@ START_TEST(short_calls_need_no_worker)
 	struct caller caller[2];
 	rxw_connection *connection;
 
-	h_open(&bed, &(struct h_options){ .server = "workers-max=2 reserved-short=1" });
+	h_open(&bed, &(struct h_options){ .server = "workers-max=2" });
 	for (int i = 0; i < 2; i++) {
 		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
 	}
-	h_gate_arrived(&bed, 1);
+	h_gate_arrived(&bed, 2);
 	connection = h_connect(&bed, H_INLINE);
 	for (int i = 0; i < 100; i++)
 		h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
@@ -352,7 +352,7 @@ START_TEST(slow_handlers_are_handed_over)
 	rxw_connection *connection;
 	uint64_t workers;
 
-	h_open(&bed, &(struct h_options){ .server = "short-limit-us=1" });
+	h_open(&bed, &(struct h_options){ .server = "inline-us=1" });
 	h_offer(&bed, o);
 	connection = h_connect(&bed, 7);
 	/*
@@ -380,7 +380,7 @@ START_TEST(slow_handlers_may_stay)
 	rxw_connection *connection;
 	uint64_t workers;
 
-	h_open(&bed, &(struct h_options){ .server = "short-limit-us=off" });
+	h_open(&bed, &(struct h_options){ .server = "inline-us=0" });
 	h_offer(&bed, o);
 	connection = h_connect(&bed, 7);
 	h_call(&bed, connection, &(struct h_ask){ .op = H_PING });

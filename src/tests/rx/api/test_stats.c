@@ -229,7 +229,7 @@ START_TEST(what_is_in_effect)
 	if (kernel_lacks(KERNEL_SHARE))
 		return;
 	h_open(&bed, &(struct h_options){.server = "listeners=2 batch=7 window=33 mtu=1300 gso=off "
-						   "gro=off steer=hash defer=on io=msg"});
+						   "gro=off steer=hash io=msg"});
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	ck_assert_uint_eq(e.listeners, 2);
 	ck_assert_uint_eq(e.batch, 7);
@@ -237,8 +237,7 @@ START_TEST(what_is_in_effect)
 	ck_assert_uint_eq(e.mtu, 1300);
 	ck_assert_int_eq(e.gso, 0);
 	ck_assert_int_eq(e.gro, 0);
-	ck_assert_int_eq(e.steer, RXW_STEER_HASH);
-	ck_assert_int_eq(e.defer, RXW_ON);
+	ck_assert_int_eq(e.steered, 0);
 	ck_assert_str_eq(e.io, "msg");
 	ck_assert_uint_gt(e.rcvbuf, 0);
 	ck_assert_uint_gt(e.sndbuf, 0);

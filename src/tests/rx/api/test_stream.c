@@ -186,8 +186,8 @@ END_TEST
  * are served all the same, short ones too, while it waits and once it is through.
  */
 static const char *const receivers[] = {
-	"listeners=1 writer-receives=on nap-us=0", "listeners=1 writer-receives=auto",
-	"listeners=1 writer-receives=off nap-us=1000"
+	"listeners=1 writer-receives=1 coalesce-us=0", "listeners=1 writer-receives=1",
+	"listeners=1 writer-receives=0 coalesce-us=1000"
 };
 
 START_TEST(calls_beside_a_writer_that_waits)

@@ -36,7 +36,7 @@ static bool seen[CALLS / 4][MOST_SERIAL]; /* serials of each connection */
 static void open_bed(const char *server)
 {
 	/* However slow the machine is, handlers are not handed over nor replies cut off. */
-	h_open(&bed, &(struct h_options){.both = "short-limit-us=off", .server = server});
+	h_open(&bed, &(struct h_options){.both = "inline-us=0", .server = server});
 	fd = h_raw_socket(&bed);
 }
 

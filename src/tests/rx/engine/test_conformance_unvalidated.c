@@ -427,7 +427,7 @@ START_TEST(caps)
 	uint32_t cid = 0x100000;
 
 	h_open(&bed,
-	       &(struct h_options){.server = "unproven-per-host=8 unproven-total=100 listeners=1"});
+	       &(struct h_options){.server = "unvalidated-per-host=8 unvalidated-total=100 listeners=1"});
 	/* One address: beyond its share the strict check holds; nothing is refused for it. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
 		c = from("192.0.2.1", cid);
@@ -563,8 +563,8 @@ START_TEST(many_are_forgotten)
 	uint64_t now, left, before;
 	unsigned looks = 0;
 
-	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=100000 "
-						   "unproven-per-host=100000"});
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unvalidated-total=100000 "
+						   "unvalidated-per-host=100000"});
 	atomic_store(&bed.server->quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	now = rxw_now();
@@ -622,7 +622,7 @@ START_TEST(room_beside_those_at_work)
 	uint32_t cid = 0x100000;
 	uint64_t now;
 
-	h_open(&bed, &(struct h_options){.server = "listeners=1 unproven-total=15"});
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unvalidated-total=15"});
 	s.fd = h_raw_socket(&bed);
 	for (unsigned i = 0; i < 20; i++, one.cid += 4)
 		say(&s, &one);

@@ -318,25 +318,25 @@ START_TEST(who_may_ask)
 {
 	uint64_t refused;
 
-	with("debug-clients=local version-rate=1000");
+	with("debug-clients=local answer-rate=1000");
 	ck_assert(!from_elsewhere(RXW_DEBUG, "192.0.2.1", "192.0.2.9"));
 	ck_assert(from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.9", "192.0.2.9"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.3", "192.0.2.9"));
 	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_ACCESS], 1);
 	h_close(&bed);
-	with("debug-clients=off version-rate=1000");
+	with("debug-clients=off answer-rate=1000");
 	ck_assert(!from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
 	ck_assert(from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
 	h_close(&bed);
-	with("debug-clients=192.0.2.0/28 version-rate=1000");
+	with("debug-clients=192.0.2.0/28 answer-rate=1000");
 	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.15", "198.51.100.1"));
 	ck_assert(!from_elsewhere(RXW_DEBUG, "192.0.2.16", "198.51.100.1"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
 	refused = h_stats(bed.server).drops[RXW_DROP_ACCESS];
 	ck_assert_uint_eq(refused, 1);
 	h_close(&bed);
-	with("debug-clients=any version-rate=1000");
+	with("debug-clients=any answer-rate=1000");
 	ck_assert(!from_elsewhere(RXW_DEBUG, "203.0.113.7", "198.51.100.1"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "203.0.113.7", "198.51.100.1")); /* asked again */
 	ck_assert_uint_eq(ctl.length, RXW_HEADER_SIZE + 176);
@@ -420,7 +420,7 @@ START_TEST(rates)
 	unsigned answered[2] = { 0, 0 };
 	uint64_t began;
 
-	with("debug-clients=192.0.2.0/24 version-rate=50");
+	with("debug-clients=192.0.2.0/24 answer-rate=50");
 	began = h_now_ms();
 	for (int i = 0; i < 400; i++)
 		answered[i & 1] += from_elsewhere(i & 1 ? RXW_VERSION : RXW_DEBUG, "192.0.2.1",
@@ -431,7 +431,7 @@ START_TEST(rates)
 	for (int i = 0; i < 400; i++)
 		ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
 	h_close(&bed);
-	with("debug-clients=any version-rate=0");
+	with("debug-clients=any answer-rate=0");
 	ck_assert(!from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
 	h_close(&bed);
 }
@@ -442,7 +442,7 @@ START_TEST(three_times_at_most)
 {
 	uint64_t in = 0, out = 0;
 
-	with("debug-clients=any version-rate=1000");
+	with("debug-clients=any answer-rate=1000");
 	for (int i = 0; i < 200; i++) {
 		in += 28 + RXW_HEADER_SIZE + 8;
 		if (from_elsewhere(RXW_DEBUG, "192.0.2.1", "192.0.2.9"))

@@ -130,14 +130,16 @@ static rxw_endpoint *paused_server(rxw_engine **engine, int *fd)
 					      .name = "reader",
 					      .handler = read_all,
 					      .context = &reader};
+	struct rxw_constants constants = rxw_constants;
 	struct rxw_config config;
 	rxw_endpoint *ep;
 
 	/* One datagram fills a batch: nothing says that no other waits. */
 	rxw_config_init(&config, sizeof(config));
-	config.batch = config.listeners = 1;
+	config.listeners = 1;
+	constants.batch = 1;
 	ck_assert_int_eq(rxw_engine_create(&config, engine), 0);
-	ck_assert_int_eq(rxw_endpoint_create(*engine, &options, &ep), 0);
+	ck_assert_int_eq(rxw_endpoint_create_with(*engine, &options, &constants, &ep), 0);
 	ck_assert_int_eq(rxw_service_add(ep, &service, NULL), 0);
 	bed.address_len = sizeof(bed.address);
 	ck_assert_int_eq(rxw_endpoint_address(ep, &bed.address, &bed.address_len), 0);

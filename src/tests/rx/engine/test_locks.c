@@ -92,7 +92,7 @@ START_TEST(three_for_each_run)
 	ssize_t n;
 
 	job.bytes = h_bulk_size();
-	h_open(&bed, &(struct h_options){.server = "writer-receives=off"});
+	h_open(&bed, &(struct h_options){.server = "writer-receives=0"});
 	h_offer(&bed, (struct rxw_service_options){.size = sizeof(struct rxw_service_options),
 						   .id = 77,
 						   .name = "source",

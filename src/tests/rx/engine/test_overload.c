@@ -156,7 +156,7 @@ START_TEST(each_that_sleeps_is_called)
 	unsigned workers = 16;
 	int fd;
 
-	open_bed("workers-max=16 queue=16 reserved-peers=0 reserved-short=0");
+	open_bed("workers-max=16 queue=16 reserved-peers=0");
 	fd = h_raw_socket(&bed);
 	for (unsigned round = 1; round <= 20; round++) {
 		/* Half of them while the others are at work. */
@@ -183,7 +183,7 @@ START_TEST(each_that_is_made_is_one_more)
 	unsigned all = 0;
 	int fd;
 
-	open_bed("workers-max=24 queue=24 reserved-peers=0 reserved-short=0");
+	open_bed("workers-max=24 queue=24 reserved-peers=0");
 	fd = h_raw_socket(&bed);
 	for (unsigned burst = 1; burst <= 24; burst++) {
 		for (unsigned i = 0; i < burst; i++)
@@ -306,7 +306,7 @@ START_TEST(switched_off)
 {
 	int fd;
 
-	open_bed("workers-max=2 queue=16 queue-burst-ms=off reserved-peers=0");
+	open_bed("workers-max=2 queue=16 queue-burst-ms=0 reserved-peers=0");
 	fd = h_raw_socket(&bed);
 	fill(fd, 2);
 	let_pass(8);
@@ -388,8 +388,8 @@ START_TEST(refusals_leave_together)
 	uint64_t all;
 	int fd;
 
-	open_bed("workers-max=2 queue=16 queue-burst-ms=off reserved-peers=0 listeners=1 "
-		 "short-limit-us=off");
+	open_bed("workers-max=2 queue=16 queue-burst-ms=0 reserved-peers=0 listeners=1 "
+		 "inline-us=0");
 	ck_assert_int_eq(rxw_service_add(bed.server, &service, NULL), 0);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	sem_init(&held, 0, 0);

@@ -250,8 +250,6 @@ static void *run(void *arg)
 static const char *const servers[] = {
 	"listeners=2 senders=1 workers-max=64", "listeners=4 senders=1 workers-max=64 steer=hash",
 	"listeners=4 senders=2 workers-max=64", "listeners=1 senders=1 workers-max=64",
-	"listeners=2 senders=1 workers-max=64 defer=on",
-	"listeners=2 senders=1 workers-max=64 defer=off",
 };
 
 /* All of it comes, whoever sends; and every place was given back. */

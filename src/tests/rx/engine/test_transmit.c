@@ -120,7 +120,7 @@ START_TEST(refused_at_set_up)
 	if (_i == 1)
 		ck_assert_int_eq(e.gso, 0);
 	if (_i == 2)
-		ck_assert_int_eq(e.steer, RXW_STEER_HASH);
+		ck_assert_int_eq(e.steered, 0);
 	if (_i == 3)
 		ck_assert_uint_eq(e.listeners, 1);
 	connection = h_connect(&bed, H_SERVICE);

@@ -104,7 +104,7 @@ START_TEST(who_moves_nothing_goes)
 	uint64_t twelve = 12;
 	int fd;
 
-	open_bed("workers-max=4 waiters-max=4 reserved-peers=0 queue-burst-ms=off dead-ms=60000");
+	open_bed("workers-max=4 waiters-max=4 reserved-peers=0 queue-burst-ms=0 dead-ms=60000");
 	fd = h_raw_socket(&bed);
 	stall(fd, 20);
 	h_wait_for(given_up, &twelve, "all of them but those that there is room for");
@@ -207,7 +207,7 @@ START_TEST(looks)
 	int fd;
 
 	open_bed("workers-max=2 waiters-max=0 reserved-peers=0 dead-ms=60000 server-idle-ms=off "
-		 "listeners=1 writer-receives=off");
+		 "listeners=1 writer-receives=0");
 	fd = h_raw_socket(&bed);
 	stall(fd, 8);
 	h_wait_for(calls_wait, &six, "two have the workers");

@@ -492,7 +492,7 @@ void t_set_up(void)
 	doors.came = doors.opened = 0;
 	doors.all = false;
 	/* Where handlers run must not depend on how quick the machine is. */
-	h_open(&bed, &(struct h_options){ .server = "short-limit-us=off" });
+	h_open(&bed, &(struct h_options){ .server = "inline-us=0" });
 	offer(T_SERVICE, T_ExecuteRequest, 0);
 	offer(T_SHORT, T_ExecuteRequest, RXW_SERVICE_INLINE);
 	offer(T_RAW, answer_raw, 0);

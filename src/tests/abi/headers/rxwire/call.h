@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls: the blocking interface, and the asynchronous form that it is built on. */
+/* Calls, blocking and non-blocking. See rxw_call_begin(3) and rxw_call_set_callback(3). */
 #ifndef RXWIRE_CALL_H
 #define RXWIRE_CALL_H
 
@@ -10,145 +10,180 @@
 extern "C" {
 #endif
 
-/* Events of a call, level-triggered while they hold, reported when they become true. */
-#define RXW_EVENT_READ  0x1u /* bytes, the end of the stream or an error can be read at once */
-#define RXW_EVENT_WRITE 0x2u /* there is room to write */
+/*
+ * Events of a call. An event holds as long as its condition; it is reported when that becomes
+ * true.
+ */
+#define RXW_EVENT_READ	0x1u /* data, the end of the stream or an error can be read */
+#define RXW_EVENT_WRITE 0x2u /* the send queue has room */
 #define RXW_EVENT_DONE \
-	0x4u /* the whole reply is there, or an error: rxw_call_end() returns at once */
+	0x4u /* the whole reply has arrived, or the call failed: rxw_call_end() does not wait */
 
 /*
- * Told of events. Runs on a thread of the library, or on one that waits in a blocking function,
- * with no lock held, one at a time per call; it may use every non-blocking function on any call,
- * rxw_call_end() of its own included, and begin new calls with RXW_CALL_NONBLOCK. It must not
- * block.
+ * Receives the events of a call. Runs on a thread of the library, or on one that waits in a
+ * blocking function, without a lock. The callbacks of one call run one at a time, those of
+ * different calls concurrently. A callback may use all non-blocking functions on any call, end
+ * its own call, and begin calls with RXW_CALL_NONBLOCK. It must not block: functions that would
+ * have to wait return -RXW_EDEADLK. If bulk data is expensive to seal, a write may return
+ * -RXW_EAGAIN although there is room; the callback runs again after callbacks of other calls.
  */
 typedef void (*rxw_call_fn)(rxw_call *call, unsigned events, void *arg);
 
-#define RXW_CALL_NONBLOCK 0x1u /* every function returns -RXW_EAGAIN instead of waiting */
+#define RXW_CALL_NONBLOCK 0x1u /* functions return -RXW_EAGAIN instead of waiting */
+#define RXW_CALL_TRY	  0x2u /* only rxw_call_begin() does so */
 
-/* Zero, set `size`, then fill. */
+/* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_call_options {
 	size_t size;
 	unsigned flags;	      /* RXW_CALL_… */
-	unsigned deadline_ms; /* the call ends with -3 after so long; 0 = none */
+	unsigned deadline_ms; /* from rxw_call_begin() on; then the code is -3; 0 = none */
 	rxw_call_fn callback; /* NULL = none */
 	void *arg;
 };
 
 /*
- * Begin a call on a free channel; waits for one if all four are busy (non-blocking: -RXW_EAGAIN,
- * and the connection wakes nobody: begin fewer or use more connections). `options` may be NULL. The
- * caller owns the call until rxw_call_end(). Errors: -RXW_ENOMEM, -RXW_ESTOPPED, -RXW_ECALL
- * (connection in error), -RXW_EINVAL.
+ * Begin a call on a free channel (rx-protocol 2.4). Waits for a channel if all four are busy;
+ * non-blocking calls get -RXW_EAGAIN, and no event announces a free channel. `options` may be
+ * NULL. The caller owns *call until rxw_call_end(). Errors: -RXW_ENOMEM; -RXW_ESTOPPED;
+ * -RXW_ESTATE (the connection was released); -RXW_ECALL (the connection has failed, or
+ * rxw_connection_abort()); -RXW_ETIMEDOUT (no channel before the deadline or the hard timeout of
+ * the connection); -RXW_EDEADLK (would wait in a callback or short handler); -RXW_EINVAL. Any
+ * thread.
  */
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		   rxw_call **call);
 
 /*
- * Write `length` bytes to the stream (request on the client side, reply on the server side); copies
- * once. Waits for room; returns the bytes taken (all, unless non-blocking) or -RXW_EAGAIN,
- * -RXW_ECALL, -RXW_ESTATE, -RXW_ENOMEM. One thread at a time per direction and call.
+ * Write to the request (client) or the reply (server); copies the data. Waits while the send
+ * queue is full. Returns the bytes accepted, fewer than `length` only for non-blocking calls.
+ * Errors: -RXW_EAGAIN, -RXW_ECALL, -RXW_ESTATE, -RXW_ENOMEM, -RXW_EDEADLK, -RXW_EINVAL. After an
+ * error either nothing was accepted or the call has been aborted. One writing thread per call at
+ * a time.
  */
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
 
 /*
- * Room in the send queue, in place: fills iov[0..*count) with free slots for at most `length`
- * bytes, waiting until there is some. *count is the room in iov on entry, what was used on return.
- * Returns the bytes offered (> 0).
- * Follow with exactly one rxw_call_commit() of the bytes filled, in order from the first (0 takes
- * the offer back).
+ * Reserve space in the send queue: fills iov[0..*count) with free slices of at most `length`
+ * bytes in all. *count is the number of elements of iov on entry and the number used on return.
+ * Waits for space. Returns the bytes reserved (> 0) or an error as rxw_call_write(). Fill the
+ * slices in order, then call rxw_call_commit() exactly once with the number of bytes filled; 0
+ * cancels.
  */
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 int rxw_call_commit(rxw_call *call, size_t length);
 
 /*
- * Read a file range straight into the send queue. Returns bytes sent (fewer than `length` only at
- * the end of the file), or a negative result; -RXW_ESYS leaves errno of the read.
+ * Read `length` bytes of a file from `offset` on into the send queue. Returns the bytes written,
+ * fewer than `length` only at the end of the file, or an error as rxw_call_write(); -RXW_ESYS if
+ * the file cannot be read (errno).
  */
 ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
 
-/* Send what is written, without waiting for more to fill a packet. */
+/*
+ * Send the data written so far, including a partly filled packet. Non-blocking: -RXW_EAGAIN if
+ * memory is exhausted; no data is lost, try again at the next event.
+ */
 int rxw_call_flush(rxw_call *call);
 
 /*
- * Client: end the request (the last packet goes out). Done by the first read if not called. Server:
- * not needed, the handler's return does it.
+ * Client: end the request. The first read does it otherwise. Server: not needed, the return of
+ * the handler ends the reply. Errors as rxw_call_flush(). The callback of the call may run before
+ * this function returns, or even before it is entered. If the callback may end the call, set it
+ * after this function, or hold a lock around this function that the callback takes too.
  */
 int rxw_call_send_end(rxw_call *call);
 
 /*
- * Read at most `length` bytes. Waits until `length` bytes or the end of the stream came; 0 = end of
- * stream. Returns bytes read, -RXW_ECALL, -RXW_EAGAIN (non-blocking and nothing there),
- * -RXW_ESTATE.
+ * Read at most `length` bytes. Waits for `length` bytes or the end of the stream. Returns the
+ * bytes read, 0 at the end of the stream, or -RXW_ECALL, -RXW_EAGAIN, -RXW_ESTATE, -RXW_EDEADLK,
+ * -RXW_EINVAL. One reading thread per call at a time.
  */
 ssize_t rxw_call_read(rxw_call *call, void *data, size_t length);
 
-/* As rxw_call_read() but returns as soon as there is something. */
+/* Like rxw_call_read(), but returns as soon as at least one byte is available. */
 ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
 
 /*
- * Lend received bytes without a copy: fills iov[0..*count) with at most `length` bytes. The slices
- * stay valid until the next read function or rxw_call_end() on the call. Returns bytes lent, 0 at
- * the end of the stream, or an error as above.
+ * Lend received data without a copy: fills iov[0..*count) with slices of at most `length` bytes
+ * in all; *count as in rxw_call_reserve(). The slices belong to the library and are valid until
+ * the next read function or the end of the call. Returns the bytes lent, 0 at the end of the
+ * stream, or an error as rxw_call_read().
  */
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 
-/* How a call went; all counts are of this call. */
+/* Statistics of one call. */
 struct rxw_call_stats {
 	size_t size;			     /* set by the caller: sizeof(struct rxw_call_stats) */
 	uint64_t bytes_sent, bytes_received; /* of the streams */
-	uint64_t packets_sent, packets_received; /* DATA, first transmissions / accepted */
+	uint64_t packets_sent, packets_received; /* DATA: first transmissions; accepted */
 	uint64_t retransmitted, duplicates;
 	uint64_t acks_sent, acks_received;
-	uint64_t windows_by_writer, windows_by_receiver; /* who sent what an ACK had opened */
-	uint64_t rtt_ns;				 /* smoothed, 0 = no sample */
-	uint32_t cwnd, peer_window;			 /* packets */
-	uint64_t started_ns, ended_ns;			 /* monotonic */
+	/* windows opened by an ACK, by the thread that sent the data */
+	uint64_t windows_by_writer, windows_by_receiver;
+	uint64_t rtt_ns;	       /* smoothed; 0 = no sample */
+	uint32_t cwnd, peer_window;    /* packets */
+	uint64_t started_ns, ended_ns; /* monotonic clock */
+	uint8_t security, level;       /* security index; enum rxw_level */
 };
+/* -RXW_EINVAL: an argument is NULL, or `size` is 0 or too large. Any thread. */
 int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
 
 /*
- * End a client call: reads and discards what is left of the reply, acknowledges it, frees the call.
- * `code` != 0 aborts the call with it instead. Returns the code of the call: 0 or the error;
- * *origin (may be NULL) says who raised it. Non-blocking: before RXW_EVENT_DONE the call is aborted
- * with -6 if code is 0. The call object is gone when this returns. Not for server calls: handlers
- * return their code.
+ * End a client call and free it (rx-protocol 2.7). With `code` 0: reads and discards the rest of
+ * the reply and acknowledges it; a non-blocking call before RXW_EVENT_DONE is aborted with -6.
+ * Otherwise aborts the call with `code`. Returns the code of the call, 0 for success; *origin
+ * (may be NULL) is the side that raised the error. No other function may be running on the call.
+ * Not for handlers.
  */
 int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin);
 
 /*
- * Abort from any thread while the call is held (cancellation); code 0 counts as -6. Waiting
- * functions return -RXW_ECALL.
+ * Abort a call that has not been ended; 0 is replaced by -6. Functions that wait on the call
+ * return -RXW_ECALL. The call must still be ended. Any thread.
  */
 void rxw_call_abort(rxw_call *call, int32_t code);
 
-/* The error of the call, 0 if none. */
+/* The code of the call so far, 0 if it has not failed. `origin` may be NULL. Any thread. */
 int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 
 /*
- * A descriptor that polls readable while an event of rxw_call_events() holds; made on first use,
- * closed with the call.
+ * A descriptor that is readable while a selected event holds. Created on first use, closed with
+ * the call; do not read, write or close it. -RXW_EINVAL, -RXW_ESYS. Any thread.
  */
 int rxw_call_fd(rxw_call *call);
-/* The events that hold now. */
+/*
+ * Select the events that make the descriptor readable: at least one of RXW_EVENT_…, initially
+ * all. Deselect events that you do not wait for, or the descriptor stays readable. Events that
+ * hold already are reported at once. An error counts as each event. -RXW_EINVAL, -RXW_ESYS. Any
+ * thread.
+ */
+int rxw_call_set_events(rxw_call *call, unsigned events);
+/*
+ * The events that hold now; 0 for NULL. Makes the descriptor unreadable if there are none. Call
+ * it on the thread that reads the call, or on any thread while none reads.
+ */
 unsigned rxw_call_events(rxw_call *call);
 /*
- * Set or change the callback; events that hold already are reported soon, never from within this
- * function.
+ * Set or replace the callback; NULL removes it. Events that hold already are reported soon after,
+ * never from within this function. Waits while the callback is running on another thread; that
+ * callback may end the call. -RXW_EINVAL; -RXW_EDEADLK (would wait in a callback). Any thread.
  */
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg);
 
-/* The peer's address, and the local address that it asked (server) or 0 length. */
+/*
+ * The address of the peer, and (server) the local address that the client used; *address_len is 0
+ * if that is unknown. -RXW_EINVAL. Any thread.
+ */
 int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len);
 int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len);
 uint16_t rxw_call_service_id(const rxw_call *call);
-/* Status byte of the packets sent, and of the latest packet of the peer (rx-protocol 1.10). */
+/* Status byte of packets to send, and of the latest packet of the peer (rx-protocol 1.10). */
 void rxw_call_set_status(rxw_call *call, uint8_t status);
 uint8_t rxw_call_peer_status(const rxw_call *call);
-/* Space for one pointer of the application. */
+/* A pointer of the application, which the library does not use. */
 void rxw_call_set_data(rxw_call *call, void *data);
 void *rxw_call_data(const rxw_call *call);
-/* Payload bytes of a full packet of this call: a good unit for writes. */
+/* Payload of a full packet of this call in bytes; writes in multiples of it are most efficient. */
 size_t rxw_call_packet_size(const rxw_call *call);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Services: what a server offers, and the workers that serve it. */
+/* Services of a server endpoint. See rxw_service_add(3). */
 #ifndef RXWIRE_SERVICE_H
 #define RXWIRE_SERVICE_H
 
@@ -10,33 +10,48 @@ extern "C" {
 #endif
 
 /*
- * Serve one call: read the request, write the reply with the functions of call.h (all but begin and
- * end), return 0 or the code of the ABORT. Output must not be written before the request is read
- * and judged: a code after output voids it.
+ * Serves one call: reads the request and writes the reply with the functions of call.h, except
+ * rxw_call_begin() and rxw_call_end(). Returns 0, or the code with which the call is aborted; the
+ * client then discards the reply. Check the request before writing. Runs on a worker, or on the
+ * receiving thread with RXW_SERVICE_INLINE; several run at the same time.
  */
 typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
 
-#define RXW_SERVICE_INLINE 0x1u /* handlers never block: they run on the thread that received */
-#define RXW_SERVICE_REACH 0x2u /* a client must prove its address before it gets a worker (6.7) */
+#define RXW_SERVICE_INLINE 0x1u /* handlers never block and run on the receiving thread */
+/*
+ * A client must answer a PING before its call gets a worker (rx-protocol 6.7), unless its address
+ * was validated within the last minute. This takes one more round trip for the first call.
+ * Answers to unvalidated addresses are always limited, but other actions of handlers are not. Use
+ * this flag if handlers make calls to their clients; otherwise a request with a forged source
+ * address makes the server send packets to a third party.
+ */
+#define RXW_SERVICE_REACH 0x2u
 
-/* Zero, set `size`, then fill. */
+/* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_service_options {
 	size_t size;
-	uint16_t id;               /* service id, 1..65535 */
-	const char *name;          /* for logs and statistics; copied */
+	uint16_t id;	  /* service id, 1..65535 */
+	const char *name; /* for logs and statistics; copied */
 	rxw_handler_fn handler;
 	void *context;
-	unsigned flags;            /* RXW_SERVICE_… */
-	unsigned workers_max;      /* at most so many workers at a time; 0 = no limit of its own */
-	unsigned idle_ms;          /* overrides server_idle_ms; 0 = leave */
-	rxw_security *const *security; /* classes offered; NULL = the null class alone */
+	unsigned flags;	      /* RXW_SERVICE_… */
+	unsigned workers_max; /* workers at the same time; 0 = no separate limit */
+	unsigned idle_ms;     /* replaces server_idle_ms; 0 = unchanged */
+	/* classes to offer, at most 8; references are taken; NULL = the null class only */
+	rxw_security *const *security;
 	size_t security_count;
+	/*
+	 * Minimum protection of calls, enum rxw_level. Clients that request less get an error of
+	 * their class. Classes without an exchange, such as the null class, have RXW_LEVEL_CLEAR;
+	 * to exclude anonymous clients at that level, do not offer them.
+	 */
+	uint8_t level_min;
 };
 
 /*
- * Offer a service on an endpoint. Lives as long as the endpoint. Several endpoints may offer the
- * same handler. Errors: -RXW_EINVAL, -RXW_ESTATE (id taken), -RXW_ENOMEM, -RXW_ELIMIT (16 per
- * endpoint).
+ * Add a service to an endpoint. It exists as long as the endpoint. `service` may be NULL. Several
+ * endpoints may use the same handler. Errors: -RXW_EINVAL, -RXW_ESTATE (the id is in use),
+ * -RXW_ENOMEM, -RXW_ELIMIT (16 per endpoint). Any thread, also while the endpoint serves calls.
  */
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
 		    rxw_service **service);

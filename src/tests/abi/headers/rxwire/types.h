@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opaque objects of the library and the small values that several headers share. */
+/* Opaque types of the library, and types that several headers share. */
 #ifndef RXWIRE_TYPES_H
 #define RXWIRE_TYPES_H
 
@@ -13,18 +13,18 @@
 extern "C" {
 #endif
 
-typedef struct rxw_engine rxw_engine;         /* threads, timers, buffers */
-typedef struct rxw_endpoint rxw_endpoint;     /* a UDP port, client or server or both */
-typedef struct rxw_connection rxw_connection; /* client end: four channels to one service */
-typedef struct rxw_call rxw_call;             /* one request stream and one reply stream */
-typedef struct rxw_service rxw_service;       /* what a server offers under one service id */
-typedef struct rxw_security rxw_security;     /* a security class with its keys */
+typedef struct rxw_engine rxw_engine;	      /* configuration and packet memory */
+typedef struct rxw_endpoint rxw_endpoint;     /* a UDP port with its threads */
+typedef struct rxw_connection rxw_connection; /* client side: four channels to one service */
+typedef struct rxw_call rxw_call;	      /* a request stream and a reply stream */
+typedef struct rxw_service rxw_service;	      /* a service of an endpoint */
+typedef struct rxw_security rxw_security;     /* a security class with its keys or tokens */
 
-/* Who raised the error of a call. */
+/* The side that raised the error of a call. */
 enum rxw_origin {
 	RXW_ORIGIN_NONE = 0, /* no error */
-	RXW_ORIGIN_LOCAL,    /* timeouts, limits, cancellation, this side's abort */
-	RXW_ORIGIN_PEER      /* an ABORT of the peer */
+	RXW_ORIGIN_LOCAL,    /* this side: timeout, limit, cancellation or abort */
+	RXW_ORIGIN_PEER	     /* the peer sent an ABORT */
 };
 
 #ifdef __cplusplus

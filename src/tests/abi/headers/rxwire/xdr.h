@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bounded XDR coding on memory: the encoding of Rx requests and replies (rx-protocol 9.2). */
+/* XDR with bounds, on memory or on a call (rx-protocol 9.2). See rxw_xdr(3). */
 #ifndef RXWIRE_XDR_H
 #define RXWIRE_XDR_H
 
@@ -12,45 +12,272 @@ extern "C" {
 #endif
 
 /*
- * A cursor over memory that the caller owns. After the first failure every further operation fails
- * and changes nothing, so that a sequence can be checked once at its end. Not for several threads
- * at once.
+ * A cursor, prepared by rxw_xdr_writer() or rxw_xdr_reader() for memory that the caller owns, or
+ * by rxwire/rpc.h for a window on the stream of a call. After a failure all further operations
+ * fail and change nothing, so a sequence can be checked once at its end. One thread at a time.
+ * The members are private.
+ *
+ * Invariant: start <= at <= end. A failed cursor has at == end, so the fast path of
+ * rxw_xdr_take() does not need to check `failed`.
  */
 struct rxw_xdr {
-	uint8_t *at;    /* next byte; only read when decoding */
-	uint8_t *end;   /* first byte beyond */
+	uint8_t *at;  /* next byte; only read when decoding */
+	uint8_t *end; /* first byte beyond */
 	uint8_t *start;
+	/* moves the window so that `size` bytes are available at `at`; NULL on memory */
+	bool (*more)(struct rxw_xdr *x, size_t size);
+	size_t later;  /* decoding on a call: maximum number of bytes after `end` */
+	size_t budget; /* bytes that decoding may still allocate */
+	uint8_t depth; /* nesting of values behind pointers */
 	bool failed;
 };
 
+/* Maximum size for rxw_xdr_take() on a call. */
+#define RXW_XDR_BLOCK 1024
+/* Maximum nesting of values behind pointers. */
+#define RXW_XDR_DEPTH 64
+/* Maximum number of elements of a list that is linked through its last member. */
+#define RXW_XDR_LIST 65536
+
+/* Prepare a cursor for encoding into `size` bytes of memory. */
 void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size);
-void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size);
-size_t rxw_xdr_used(const struct rxw_xdr *x);   /* bytes coded so far */
-size_t rxw_xdr_left(const struct rxw_xdr *x);   /* bytes that remain */
-bool rxw_xdr_ok(const struct rxw_xdr *x);
-
-bool rxw_xdr_put_u32(struct rxw_xdr *x, uint32_t v);
-bool rxw_xdr_put_u64(struct rxw_xdr *x, uint64_t v);
-/* Fixed opaque: the bytes and zero padding to 4. */
-bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length);
-/* Length word, bytes, padding. */
-bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length);
-bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text);
-
-bool rxw_xdr_get_u32(struct rxw_xdr *x, uint32_t *v);
-bool rxw_xdr_get_i32(struct rxw_xdr *x, int32_t *v);
-bool rxw_xdr_get_u64(struct rxw_xdr *x, uint64_t *v);
-/* Fixed opaque of `length` bytes, copied. */
-bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length);
-/* Counted bytes of at most `max`; lent from the memory of the reader. */
-bool rxw_xdr_get_bytes(struct rxw_xdr *x, size_t max, const uint8_t **data, size_t *length);
-/* String of at most `max` bytes without NUL, copied with a NUL into text[max + 1]. */
-bool rxw_xdr_get_string(struct rxw_xdr *x, size_t max, char *text);
 /*
- * A count that is at most `max` and whose elements of at least `element` bytes can still be there.
+ * Prepare a cursor for decoding `size` bytes of memory. Decoding allocates at most 64 KiB plus 16
+ * bytes for each of them.
  */
-bool rxw_xdr_get_count(struct rxw_xdr *x, size_t max, size_t element, uint32_t *count);
+void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size);
+size_t rxw_xdr_used(const struct rxw_xdr *x); /* bytes processed (on memory) */
+size_t rxw_xdr_left(const struct rxw_xdr *x); /* bytes that remain (on memory) */
+bool rxw_xdr_ok(const struct rxw_xdr *x);
+/* Make the cursor fail; returns false. */
+bool rxw_xdr_fail(struct rxw_xdr *x);
+
+/* Slow path of rxw_xdr_take(), when the window is exhausted. */
+uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size);
+
+/* The next `size` bytes, 1..RXW_XDR_BLOCK, to fill or read; NULL if the cursor has failed. */
+static inline uint8_t *rxw_xdr_take(struct rxw_xdr *x, size_t size)
+{
+	uint8_t *p = x->at;
+
+	if (size > (size_t)(x->end - p))
+		return rxw_xdr_take_more(x, size);
+	x->at = p + size;
+	return p;
+}
+
+/* Words in network byte order. */
+static inline void rxw_xdr_store32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+static inline void rxw_xdr_store64(uint8_t *p, uint64_t v)
+{
+	rxw_xdr_store32(p, (uint32_t)(v >> 32));
+	rxw_xdr_store32(p + 4, (uint32_t)v);
+}
+
+static inline uint32_t rxw_xdr_load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
+}
+
+static inline uint64_t rxw_xdr_load64(const uint8_t *p)
+{
+	return (uint64_t)rxw_xdr_load32(p) << 32 | rxw_xdr_load32(p + 4);
+}
+
+static inline bool rxw_xdr_put_u32(struct rxw_xdr *x, uint32_t v)
+{
+	uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	rxw_xdr_store32(p, v);
+	return true;
+}
+
+static inline bool rxw_xdr_put_u64(struct rxw_xdr *x, uint64_t v)
+{
+	uint8_t *p = rxw_xdr_take(x, 8);
+
+	if (!p)
+		return false;
+	rxw_xdr_store64(p, v);
+	return true;
+}
+
+static inline bool rxw_xdr_get_u32(struct rxw_xdr *x, uint32_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = rxw_xdr_load32(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_i32(struct rxw_xdr *x, int32_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (int32_t)rxw_xdr_load32(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_u64(struct rxw_xdr *x, uint64_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 8);
+
+	if (!p)
+		return false;
+	*v = rxw_xdr_load64(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_i64(struct rxw_xdr *x, int64_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 8);
+
+	if (!p)
+		return false;
+	*v = (int64_t)rxw_xdr_load64(p);
+	return true;
+}
+
+/* Shorter numbers use the low bits of a word; the other bits are ignored. */
+static inline bool rxw_xdr_get_i16(struct rxw_xdr *x, int16_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (int16_t)(uint16_t)rxw_xdr_load32(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_u16(struct rxw_xdr *x, uint16_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (uint16_t)rxw_xdr_load32(p);
+	return true;
+}
+
+static inline bool rxw_xdr_get_char(struct rxw_xdr *x, char *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = (char)p[3];
+	return true;
+}
+
+static inline bool rxw_xdr_get_u8(struct rxw_xdr *x, uint8_t *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = p[3];
+	return true;
+}
+
+/* Every word except 0 is true. */
+static inline bool rxw_xdr_get_bool(struct rxw_xdr *x, bool *v)
+{
+	const uint8_t *p = rxw_xdr_take(x, 4);
+
+	if (!p)
+		return false;
+	*v = rxw_xdr_load32(p) != 0;
+	return true;
+}
+
+/* IEEE 754, 4 and 8 bytes. */
+bool rxw_xdr_put_float(struct rxw_xdr *x, float v);
+bool rxw_xdr_get_float(struct rxw_xdr *x, float *v);
+bool rxw_xdr_put_double(struct rxw_xdr *x, double v);
+bool rxw_xdr_get_double(struct rxw_xdr *x, double *v);
+
+/* afsUUID: 11 words; bytes are sign-extended to a word each. */
+struct rxw_uuid {
+	uint32_t time_low;
+	uint16_t time_mid;
+	uint16_t time_hi_and_version;
+	int8_t clock_seq_hi_and_reserved;
+	int8_t clock_seq_low;
+	int8_t node[6];
+};
+#define RXW_UUID_BYTES 44
+bool rxw_xdr_put_uuid(struct rxw_xdr *x, const struct rxw_uuid *v);
+bool rxw_xdr_get_uuid(struct rxw_xdr *x, struct rxw_uuid *v);
+
+/*
+ * `count` consecutive words in memory: arrays of int32_t or uint32_t, or of structures that
+ * contain nothing else.
+ */
+bool rxw_xdr_put_words(struct rxw_xdr *x, const void *words, size_t count);
+bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count);
+
+/*
+ * Opaque data of fixed length, padded with zeros to a multiple of 4 bytes; any length, also on a
+ * call.
+ */
+bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length);
+/* The same, copied to `data`. */
+bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length);
+/* Skip opaque data and its padding. */
 bool rxw_xdr_skip(struct rxw_xdr *x, size_t length);
+
+/* Counted bytes: length, bytes, padding. Fails if length > bound. */
+bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length, uint32_t bound);
+/* The same for a string; fails if it is NULL or longer than bound, without its NUL. */
+bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text, uint32_t bound);
+
+/*
+ * Counted bytes, at most `bound`, in allocated memory that the caller frees with free(); NULL for
+ * length 0. On failure *data is NULL and *length 0. Memory is allocated as data arrives, in steps
+ * of at most 64 KiB, never in advance for the announced length.
+ */
+bool rxw_xdr_get_bytes(struct rxw_xdr *x, uint32_t bound, char **data, uint32_t *length);
+/*
+ * The same for a string, with a terminating NUL; a NUL inside is an error. Never NULL on success.
+ */
+bool rxw_xdr_get_string(struct rxw_xdr *x, uint32_t bound, char **text);
+/* A string, copied to text[bound + 1], without allocation. */
+bool rxw_xdr_copy_string(struct rxw_xdr *x, uint32_t bound, char *text);
+/* Counted bytes, at most `bound`, as a pointer into the memory being decoded; fails on a call. */
+bool rxw_xdr_lend_bytes(struct rxw_xdr *x, uint32_t bound, const uint8_t **data, size_t *length);
+
+/*
+ * The number of elements of an array, at most `bound`; each takes at least `element` bytes. Fails
+ * if the remaining input, or the limit of the call, cannot contain so many. On a call it waits
+ * for as many of them as the window holds. Nothing is allocated.
+ */
+bool rxw_xdr_get_count(struct rxw_xdr *x, uint32_t bound, size_t element, uint32_t *count);
+/*
+ * Enlarge an array that has room for *room elements of `size` bytes, all filled, towards `count`
+ * elements. A step is at most 64 KiB, or one element if that is larger. Returns the new array,
+ * which the caller frees with free(), and updates *room. NULL: memory or budget is exhausted, the
+ * cursor has failed, and `array` is unchanged.
+ */
+void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count, size_t size);
+/* Allocate one zeroed value, charged to the budget; the caller frees it with free(). */
+void *rxw_xdr_new(struct rxw_xdr *x, size_t size);
+
+/* Call these before and after a value behind a pointer; enter fails beyond RXW_XDR_DEPTH. */
+bool rxw_xdr_enter(struct rxw_xdr *x);
+void rxw_xdr_leave(struct rxw_xdr *x);
 
 #ifdef __cplusplus
 }

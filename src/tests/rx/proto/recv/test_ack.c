@@ -315,33 +315,6 @@ START_TEST(updates_by_consumption)
 }
 END_TEST
 
-/* Thinning can be bounded: one ACK for each so many packets, and one for the rest of the batch. */
-START_TEST(bounded_thinning)
-{
-	setup();
-	past_the_beginning();
-	b.params.ack_packets = 8;
-	burst(161, 20, true);
-	expect_ack(RXW_ACK_IDLE, 169, 0, 168);
-	expect_ack(RXW_ACK_IDLE, 177, 0, 176);
-	expect_ack(RXW_ACK_IDLE, 181, 0, 180);
-	bench_read(call());
-	b.next = b.count;
-	/* What is left of one batch counts for the next. */
-	burst(181, 6, false);
-	bench_nothing(&b);
-	burst(187, 3, false);
-	expect_ack(RXW_ACK_IDLE, 189, 0, 188);
-	bench_nothing(&b);
-	b.params.ack_packets = 1;
-	burst(190, 2, true);
-	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.serial, 190);
-	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.serial, 191);
-	bench_nothing(&b);
-	teardown();
-}
-END_TEST
-
 /* Packets that are owed an ACK anyway are no window update, however soon they are consumed. */
 START_TEST(what_is_owed_is_no_update)
 {
@@ -548,7 +521,6 @@ int main(void)
 	tcase_add_test(tcase, beyond_the_window);
 	tcase_add_test(tcase, window_grows_and_never_shrinks);
 	tcase_add_test(tcase, updates_by_consumption);
-	tcase_add_test(tcase, bounded_thinning);
 	tcase_add_test(tcase, what_is_owed_is_no_update);
 	tcase_add_test(tcase, pings_are_answered_once);
 	tcase_add_test(tcase, pings_in_a_row);

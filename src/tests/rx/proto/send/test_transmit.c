@@ -297,21 +297,6 @@ START_TEST(pacing)
 }
 END_TEST
 
-START_TEST(unpaced)
-{
-	setup();
-	b.params.unpaced = true;
-	call->p.tx.cc.cwnd = call->p.tx.cc.ssthresh = 100;
-	call->p.tx.window = 255;
-	call->p.tx.edge = 256;
-	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
-	for (unsigned i = 0; i < 3; i++)
-		bench_write(call, 45, 100, false);
-	ck_assert_uint_eq(bench_send(call), 100);
-	bench_free(&b);
-}
-END_TEST
-
 START_TEST(fast_paths_are_not_paced)
 {
 	setup();
@@ -773,7 +758,6 @@ int main(void)
 	tcase_add_test(tcase, end_of_a_reply_asks_for_nothing);
 	tcase_add_test(tcase, small_window_asks_always);
 	tcase_add_test(tcase, pacing);
-	tcase_add_test(tcase, unpaced);
 	tcase_add_test(tcase, fast_paths_are_not_paced);
 	tcase_add_test(tcase, long_waits_are_not_paced);
 	tcase_add_test(tcase, busy_while_a_burst_is_out);
