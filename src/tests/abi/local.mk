@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The binary interface: src/tests/abi/check-abi.sh. headers/ are those that programs were compiled against before
-# structures grew; they never change.
+# The binary interface: src/tests/abi/check-abi.sh. headers/ are older headers, from before structures grew; they
+# never change.
 
 check_PROGRAMS += src/tests/abi/old
 src_tests_abi_old_SOURCES = src/tests/abi/old.c
