@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No memory: for each allocation in turn, for some in a row, from one on. */
+/* Out of memory: each allocation in turn, several in sequence, all from one on. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "scenario.h"
 #include "tests/asserts.h"
 
-/* Without faults all succeeds and nothing is left: what the other tests are held against. */
+/* Without faults everything succeeds and nothing is left: the reference for the other tests. */
 START_TEST(clean)
 {
-	/* The library is linked as meant: what it asks for passes the shim. Files are others' work. */
+	/*
+	 * The shim is linked as intended: it sees the library's requests. This scenario uses no
+	 * files.
+	 */
 	scenario_clean(&scenario_calls, SHIM_CLOCK);
 }
 END_TEST
 
-/* Those of setting up, each of them; of the rest a sample. */
+/* Each allocation during set-up; of the rest a sample. */
 START_TEST(one)
 {
 	scenario_sweep(&scenario_calls, SHIM_MEMORY, ENOMEM, 1, 1 + (unsigned)_i,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decoders of generated stubs that get no memory: for each allocation in turn, and from one on. */
+/* Decoders of generated stubs without memory: each allocation in turn, and all from one on. */
 #include <errno.h>
 
 #include "scenario.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* System calls that fail, each in turn: while an endpoint is set up, and while calls are at work. */
+/* System calls that fail, each in turn: while an endpoint is set up, and while calls run. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static void sweep(enum shim_kind kind, int error, uint64_t many, unsigned first,
 	scenario_sweep(&scenario_calls, kind, error, many, first, step);
 }
 
-/* Socket, address, name, event, random bytes: few, and each is tried. */
+/* Socket, address, name, event, random bytes: few, so each is tried. */
 START_TEST(set_up)
 {
 	static const enum shim_kind kinds[] = {SHIM_SOCKET, SHIM_BIND,	 SHIM_NAME,
