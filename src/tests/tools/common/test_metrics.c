@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file and the socket for Prometheus: answers, and clients that mean harm. */
+/* The file and the socket for Prometheus: answers, and hostile clients. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -72,7 +72,7 @@ static int dial(void)
 	return fd;
 }
 
-/* All that the other side says until it closes. */
+/* Reads until the other side closes. */
 static char *hear(int fd)
 {
 	size_t used = 0, room = 1 << 20;
@@ -147,8 +147,11 @@ START_TEST(socket_answers)
 }
 END_TEST
 
-/* Those who ask by halves, never read, or ask for too much: the others are served all the same. */
-START_TEST(bad_guests)
+/*
+ * Clients that send half a request, never read, or request too much: the others are served all the
+ * same.
+ */
+START_TEST(bad_clients)
 {
 	struct tools_metrics *m = start(NULL, path);
 	char *long_one = malloc(5001), *text;
@@ -171,7 +174,7 @@ START_TEST(bad_guests)
 	text = hear(fd);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 431 ", 13), 0);
 	free(text);
-	close(dial()); /* and one who goes at once */
+	close(dial()); /* and one that disconnects at once */
 	served();
 	for (int i = 0; i < 40; i++)
 		close(half[i]);
@@ -209,8 +212,8 @@ static pid_t start_hog(int *hold)
 	return pid;
 }
 
-/* A process that takes all connections loses its own, not one that somebody else was slow with. */
-START_TEST(one_process_takes_all)
+/* A process that takes all connections loses one of its own, not a slow one of another process. */
+START_TEST(one_process_takes_all_connections)
 {
 	struct tools_metrics *m = start(NULL, path);
 	int slow = dial(), hold, status;
@@ -231,9 +234,7 @@ START_TEST(one_process_takes_all)
 }
 END_TEST
 
-/*
- * The reader of the file is another user's program; the umask of a service lets nobody else read.
- */
+/* The reader of the file is another user's program; the umask of a service would exclude it. */
 START_TEST(file_for_others)
 {
 	mode_t before = umask(0077);
@@ -258,7 +259,7 @@ START_TEST(file_is_replaced)
 	ck_assert_int_eq(stat(file, &before), 0);
 	do {
 		poll(NULL, 0, 10);
-		ck_assert_int_eq(stat(file, &after), 0); /* it is always there */
+		ck_assert_int_eq(stat(file, &after), 0); /* it exists at any time */
 	} while (after.st_ino == before.st_ino && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec &&
 		 after.st_mtim.tv_sec == before.st_mtim.tv_sec);
 	tools_metrics_stop(m);
@@ -287,7 +288,7 @@ static void refused(const char *f, const char *s, const char *want)
 	ck_assert_msg(strstr(message, want) != NULL, "%s", message);
 }
 
-START_TEST(names_that_do_not_do)
+START_TEST(bad_paths)
 {
 	struct tools_metrics *m;
 	char text[300];
@@ -298,12 +299,12 @@ START_TEST(names_that_do_not_do)
 	refused("/nowhere/at/all", NULL, "--metrics-file /nowhere/at/all: No such file");
 	snprintf(text, sizeof(text), "%s/%0200d", folder, 7);
 	refused(NULL, text, strerror(ENAMETOOLONG));
-	/* A file of another kind stays. */
+	/* A file of another kind is not replaced. */
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	close(fd);
 	refused(NULL, path, "File exists");
 	ck_assert_int_eq(unlink(path), 0);
-	/* One that answers is another program's; one that was left behind is not. */
+	/* A socket that answers belongs to another program; a stale one is replaced. */
 	m = start(NULL, path);
 	refused(NULL, path, strerror(EADDRINUSE));
 	served();
@@ -330,11 +331,11 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, socket_answers);
-	tcase_add_test(t, bad_guests);
-	tcase_add_test(t, one_process_takes_all);
+	tcase_add_test(t, bad_clients);
+	tcase_add_test(t, one_process_takes_all_connections);
 	tcase_add_test(t, file_for_others);
 	tcase_add_test(t, file_is_replaced);
-	tcase_add_test(t, names_that_do_not_do);
+	tcase_add_test(t, bad_paths);
 	suite_add_tcase(suite, t);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
