@@ -61,7 +61,7 @@ START_TEST(defaults)
 }
 END_TEST
 
-/* What get says, set takes, and nothing changes by it. */
+/* Each value that get returns is accepted by set and changes nothing. */
 START_TEST(round_trip)
 {
 	size_t count = 0;
@@ -84,22 +84,56 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* The names of the public structure, in the order they are said to have: none is missing. */
+/* The option names are those of the public structure, in its order; none is missing. */
 START_TEST(every_field_has_an_option)
 {
-	static const char *const names[] = {
-		"listeners", "batch", "gso", "gro", "defer", "steer", "io", "window", "mtu",
-		"rcvbuf", "sndbuf", "affinity", "spin_us", "poll_us", "ack_packets",
-		"congestion", "pacing",
-		"path_mtu", "jumbo", "dead_ms",
-		"idle_ms", "server_idle_ms", "hard_ms", "call_memory", "connection_memory",
-		"peer_memory", "memory", "sendq_packets", "abort_rate", "version_rate",
-		"debug_clients", "unproven_per_host", "unproven_total", "workers_min",
-		"workers_max", "queue", "reserved_short", "short_limit_us",
-		"reserved_peers", "refusal_nap_us", "queue_burst_ms", "waiters_max", "connections_max",
-		"nap_us", "writer_receives", "senders",
-		"inject"
-	};
+	static const char *const names[] = {"listeners",
+					    "batch",
+					    "gso",
+					    "gro",
+					    "defer",
+					    "steer",
+					    "io",
+					    "window",
+					    "mtu",
+					    "rcvbuf",
+					    "sndbuf",
+					    "affinity",
+					    "spin_us",
+					    "poll_us",
+					    "ack_packets",
+					    "congestion",
+					    "pacing",
+					    "path_mtu",
+					    "jumbo",
+					    "dead_ms",
+					    "idle_ms",
+					    "server_idle_ms",
+					    "hard_ms",
+					    "call_memory",
+					    "connection_memory",
+					    "peer_memory",
+					    "memory",
+					    "sendq_packets",
+					    "abort_rate",
+					    "version_rate",
+					    "debug_clients",
+					    "unproven_per_host",
+					    "unproven_total",
+					    "workers_min",
+					    "workers_max",
+					    "queue",
+					    "reserved_short",
+					    "short_limit_us",
+					    "reserved_peers",
+					    "refusal_nap_us",
+					    "queue_burst_ms",
+					    "waiters_max",
+					    "connections_max",
+					    "nap_us",
+					    "writer_receives",
+					    "senders",
+					    "inject"};
 	size_t count;
 
 	rxw_config_options(&count);
@@ -149,28 +183,69 @@ END_TEST
 static const struct {
 	const char *name, *value;
 } bad[] = {
-	{ "window", "0" }, { "window", "256" }, { "window", "" }, { "window", "-1" },
-	{ "window", "1 " }, { "window", " 1" }, { "window", "0x10" }, { "window", "1K" },
-	{ "window", "auto" }, { "window", "99999999999999999999999" }, { "batch", "0" },
-	{ "batch", "65" }, { "listeners", "65" }, { "mtu", "547" }, { "mtu", "9001" },
-	{ "rcvbuf", "1" }, { "rcvbuf", "4Q" }, { "rcvbuf", "4MB" }, { "rcvbuf", "M" },
-	{ "rcvbuf", "17592186044416G" }, { "rcvbuf", "18446744073709551616" }, { "gso", "yes" },
-	{ "gso", "ON" }, { "gso", "" }, { "steer", "cids" }, { "io", "uring" },
-	{ "affinity", "3-1" }, { "affinity", "0," }, { "affinity", ",0" }, { "affinity", "0--1" },
-	{ "affinity", "a" }, { "affinity", "0-" }, { "affinity", "99999999999" },
-	{ "affinity", "8192" }, { "dead-ms", "999" }, { "dead-ms", "off" },
-	{ "debug-clients", "10.0.0.0/33" }, { "debug-clients", "host" }, { "debug-clients", "" },
-	{ "debug-clients", "10.0.0.0/8/8" }, { "workers-max", "0" }, { "memory", "1M" },
-	{ "call-memory", "1" }, { "spin-us", "1001" }, { "poll-us", "1001" }, { "ack-packets", "256" },
-	{ "short-limit-us", "10000001" }, { "short-limit-us", "auto" },
-	{ "reserved-peers", "4097" }, { "waiters-max", "4097" }, { "connections-max", "15" },
-	{ "connections-max", "16777217" }, { "refusal-nap-us", "1001" }, { "nap-us", "1001" }, { "senders", "65" }, { "congestion", "vegas" },
-	{ "congestion", "off" }, { "pacing", "1" },
-	{ "writer-receives", "yes" },
-	{ "inject", "0123456789012345678901234567890123456789012345678901234567890123" },
+	{"window", "0"},
+	{"window", "256"},
+	{"window", ""},
+	{"window", "-1"},
+	{"window", "1 "},
+	{"window", " 1"},
+	{"window", "0x10"},
+	{"window", "1K"},
+	{"window", "auto"},
+	{"window", "99999999999999999999999"},
+	{"batch", "0"},
+	{"batch", "65"},
+	{"listeners", "65"},
+	{"mtu", "547"},
+	{"mtu", "9001"},
+	{"rcvbuf", "1"},
+	{"rcvbuf", "4Q"},
+	{"rcvbuf", "4MB"},
+	{"rcvbuf", "M"},
+	{"rcvbuf", "17592186044416G"},
+	{"rcvbuf", "18446744073709551616"},
+	{"gso", "yes"},
+	{"gso", "ON"},
+	{"gso", ""},
+	{"steer", "cids"},
+	{"io", "uring"},
+	{"affinity", "3-1"},
+	{"affinity", "0,"},
+	{"affinity", ",0"},
+	{"affinity", "0--1"},
+	{"affinity", "a"},
+	{"affinity", "0-"},
+	{"affinity", "99999999999"},
+	{"affinity", "8192"},
+	{"dead-ms", "999"},
+	{"dead-ms", "off"},
+	{"debug-clients", "10.0.0.0/33"},
+	{"debug-clients", "host"},
+	{"debug-clients", ""},
+	{"debug-clients", "10.0.0.0/8/8"},
+	{"workers-max", "0"},
+	{"memory", "1M"},
+	{"call-memory", "1"},
+	{"spin-us", "1001"},
+	{"poll-us", "1001"},
+	{"ack-packets", "256"},
+	{"short-limit-us", "10000001"},
+	{"short-limit-us", "auto"},
+	{"reserved-peers", "4097"},
+	{"waiters-max", "4097"},
+	{"connections-max", "15"},
+	{"connections-max", "16777217"},
+	{"refusal-nap-us", "1001"},
+	{"nap-us", "1001"},
+	{"senders", "65"},
+	{"congestion", "vegas"},
+	{"congestion", "off"},
+	{"pacing", "1"},
+	{"writer-receives", "yes"},
+	{"inject", "0123456789012345678901234567890123456789012345678901234567890123"},
 };
 
-/* Refused with one line that names the option and what is allowed; nothing changes. */
+/* Refused with one line that names the option and the permitted values; nothing changes. */
 START_TEST(bad_values)
 {
 	struct rxw_config before = config;
@@ -220,12 +295,12 @@ START_TEST(get_checks_its_arguments)
 }
 END_TEST
 
-/* Programs built against an older structure: what they lack is neither read nor written. */
+/* Programs built with an older structure: missing members are neither read nor written. */
 START_TEST(smaller_structures)
 {
 	volatile size_t size =
 		offsetof(struct rxw_config, spin_us); /* the compiler must not know */
-	struct rxw_config *old = malloc(size), full; /* the sanitizer watches its end */
+	struct rxw_config *old = malloc(size), full; /* a sanitizer checks its bounds */
 	char text[16];
 
 	rxw_config_init(old, size);
@@ -289,7 +364,7 @@ START_TEST(adoption_checks_every_field)
 	c = config;
 	strcpy(c.affinity, "1-");
 	ck_assert_int_eq(rxw_config_adopt(&full, &c), -RXW_EINVAL);
-	memset(c.affinity, '1', sizeof(c.affinity)); /* no end */
+	memset(c.affinity, '1', sizeof(c.affinity)); /* unterminated */
 	ck_assert_int_eq(rxw_config_adopt(&full, &c), -RXW_EINVAL);
 }
 END_TEST
