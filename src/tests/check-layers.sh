@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Layers of src/rx: permitted includes, forbidden calls, and the size of files. Checks sources only: generated files
-# ("Made by ... from ..." in the first line), which an in-tree build puts beside them, are left out.
+# ("Made by ... from ..." in the first line), which an in-tree build adds, are left out.
 
 export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}

@@ -113,7 +113,7 @@ def sources(top):
 
 
 def commands(code):
-    """(program, options) of the commands of ours in some lines of shell."""
+    """(program, options) of the project's commands in some lines of shell."""
     code = re.sub(r"\\\n", " ", code)
     for line in re.split(r"[\n;|&]|\$\(", code):
         words = re.sub(r"(^|\s)#.*", "", line).split()

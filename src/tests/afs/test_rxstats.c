@@ -213,7 +213,7 @@ START_TEST(peers)
 	ck_assert_uint_eq(entry[1], 0x6cb0);
 	ck_assert_uint_eq(entry[2], 1);
 	ck_assert_uint_eq(entry[5], 2);
-	/* The same peer as a client of ours has separate entries. */
+	/* As a client that we call, the same peer has separate entries. */
 	report.client = false;
 	afs_rpcstats_report(stats, &report);
 	read_entries(true);

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What can fail. The occurrences of each kind are numbered from 1 since the plan was set. */
+/*
+ * Kinds of requests that can fail. The occurrences of each are numbered from 1 since the plan was
+ * set.
+ */
 enum shim_kind {
 	SHIM_MEMORY,      /* malloc and the other functions that allocate */
 	SHIM_THREAD, /* pthread_create */
@@ -56,7 +59,7 @@ void shim_set_clock_back(void);
 uint64_t shim_seen(enum shim_kind kind);
 uint64_t shim_refused(void);
 
-/* What the library holds at the moment. Threads count until their function has returned. */
+/* What the library holds now. Threads count until their function has returned. */
 struct shim_held {
 	long memory, descriptors, threads;
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The scripted peer of src/tests/conformance against OpenAFS's library: its results for each item differ from the
-# specification exactly where openafs.known says so.
+# specification exactly where openafs.known lists it.
 
 peer=$here/../conformance/run
 before_conformance() {

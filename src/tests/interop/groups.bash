@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The groups of tests: names, the programs of ours that each needs, and its time limit.
+# The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
 all_groups='library stubs rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
