@@ -25,7 +25,7 @@ START_TEST(one)
 }
 END_TEST
 
-START_TEST(some_in_a_row)
+START_TEST(several_in_sequence)
 {
 	scenario_sweep(&scenario_calls, SHIM_MEMORY, ENOMEM, 20, 1, scenario_step(23));
 }
@@ -47,7 +47,7 @@ int main(void)
 	tcase_set_timeout(tc, 280);
 	tcase_add_test(tc, clean);
 	tcase_add_loop_test(tc, one, 0, 1);
-	tcase_add_test(tc, some_in_a_row);
+	tcase_add_test(tc, several_in_sequence);
 	tcase_add_test(tc, all_from_one_on);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

@@ -19,7 +19,7 @@ START_TEST(one)
 }
 END_TEST
 
-START_TEST(some_in_a_row)
+START_TEST(several_in_sequence)
 {
 	scenario_sweep(&scenario_stubs, SHIM_MEMORY, ENOMEM, 10, 2, scenario_step(47));
 }
@@ -31,4 +31,4 @@ START_TEST(all_from_one_on)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(280, "faults: stubs", clean, one, some_in_a_row, all_from_one_on)
+TEST_MAIN_WITHIN(280, "faults: stubs", clean, one, several_in_sequence, all_from_one_on)

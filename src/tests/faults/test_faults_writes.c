@@ -283,7 +283,7 @@ START_TEST(one)
 }
 END_TEST
 
-START_TEST(some_in_a_row)
+START_TEST(several_in_sequence)
 {
 	sweep(20, 5);
 }
@@ -296,4 +296,4 @@ START_TEST(all_for_a_while)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(280, "faults: writes", one, some_in_a_row, all_for_a_while)
+TEST_MAIN_WITHIN(280, "faults: writes", one, several_in_sequence, all_for_a_while)

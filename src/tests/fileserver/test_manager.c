@@ -71,7 +71,7 @@ static void expect_message(const char *first, const char *second)
 		      text);
 }
 
-static void nothing_more_is_told(void)
+static void no_more_messages(void)
 {
 	char text[64];
 
@@ -152,7 +152,7 @@ START_TEST(life)
 	/* The drain time and a margin, whatever the unit says. */
 	expect_message("STOPPING=1\n", "EXTEND_TIMEOUT_USEC=120000000\n");
 	ck_assert_int_eq(exit_of(server), 0);
-	nothing_more_is_told();
+	no_more_messages();
 	teardown();
 }
 END_TEST

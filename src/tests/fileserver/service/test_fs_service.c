@@ -112,7 +112,7 @@ START_TEST(missing_and_unknown_opcodes)
 END_TEST
 
 /* Each call with arguments refuses an empty and a truncated request, without output. */
-START_TEST(cut_arguments)
+START_TEST(truncated_arguments)
 {
 	static const struct {
 		uint32_t opcode;
@@ -859,7 +859,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		missing_and_unknown_opcodes,
-		cut_arguments,
+		truncated_arguments,
 		bad_strings_and_counts,
 		fetch_status,
 		codes_fit_the_client,

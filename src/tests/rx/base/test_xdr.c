@@ -480,7 +480,7 @@ START_TEST(numbers_and_identifiers)
 END_TEST
 
 /* Words in sequence are equal to single words, for each number and each alignment. */
-START_TEST(words_in_a_row)
+START_TEST(words_in_sequence)
 {
 	uint32_t words[67], back[67];
 	uint8_t row[300], single[300];
@@ -565,4 +565,4 @@ END_TEST
 TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths,
 	  padding_is_required, bounds, string_with_nul, counts, round_trip, bounds_when_encoding,
 	  owned_bytes_and_texts, no_memory_for_announced_counts, growing, depth,
-	  numbers_and_identifiers, words_in_a_row, short_numbers, failing_by_hand)
+	  numbers_and_identifiers, words_in_sequence, short_numbers, failing_by_hand)

@@ -112,7 +112,7 @@ START_TEST(undecodable_requests)
 END_TEST
 
 /* Bytes after the arguments are ignored. */
-START_TEST(bytes_behind_the_arguments)
+START_TEST(bytes_after_the_arguments)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
 	uint8_t request[9000] = { 0, 0, 0, T_OP_ECHO, 0, 0, 0, 0, 1, 2, 3 };
@@ -533,7 +533,7 @@ int main(void)
 	tcase_add_test(tc, split_calls);
 	tcase_add_test(tc, aborts_arrive);
 	tcase_add_test(tc, undecodable_requests);
-	tcase_add_test(tc, bytes_behind_the_arguments);
+	tcase_add_test(tc, bytes_after_the_arguments);
 	tcase_add_test(tc, early_answers);
 	tcase_add_test(tc, opcodes);
 	tcase_add_test(tc, errno_on_the_wire);

@@ -216,7 +216,7 @@ START_TEST(encoding_failures)
 END_TEST
 
 /* Words in sequence, through the window and back, at the end of a packet and of a window. */
-START_TEST(words_in_a_row)
+START_TEST(words_in_sequence)
 {
 	static uint32_t words[7000], back[7000];
 	rxw_connection *c = h_connect(&bed, T_RAW);
@@ -413,7 +413,7 @@ int main(void)
 	tcase_add_test(tc, exact_reading_of_what_is_expected);
 	tcase_add_test(tc, less_than_expected);
 	tcase_add_test(tc, encoding_failures);
-	tcase_add_test(tc, words_in_a_row);
+	tcase_add_test(tc, words_in_sequence);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, hostile_counts);
 	tcase_add_test(tc, memory_follows_the_bytes);

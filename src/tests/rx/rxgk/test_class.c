@@ -141,7 +141,7 @@ START_TEST(tampering)
 END_TEST
 
 /* Padding: OpenAFS sends the length of the data, and more may follow within the encrypted part. */
-START_TEST(padding_behind_the_data)
+START_TEST(padding_after_the_data)
 {
 	struct pair p;
 	uint8_t packet[256] = {0}, out[256], tk[32];
@@ -412,7 +412,7 @@ START_TEST(service_keys_rotate)
 END_TEST
 
 /* After the token's expiry a server ends the connection, but not because of an invalid packet. */
-START_TEST(expiry_in_the_middle)
+START_TEST(expiry_of_a_connection)
 {
 	struct rxw_security_id cid = rig_id(true), sid = rig_id(false);
 	struct rxw_rxgk_print_options o = {.size = sizeof(o), .lifetime_s = 100};
@@ -805,9 +805,9 @@ START_TEST(arguments)
 }
 END_TEST
 
-TEST_MAIN("rxgk_class", levels, tampering, padding_behind_the_data, before_the_exchange,
+TEST_MAIN("rxgk_class", levels, tampering, padding_after_the_data, before_the_exchange,
 	  responses_changed, challenges_of_other_sizes, without_random_bytes, identities,
 	  invalid_names, refusals, tokens_of_the_future, service_keys_rotate,
-	  expiry_in_the_middle, numbers_from_words, new_key_by_time, new_key_by_bytes, late_packets,
-	  sealed_again, not_sealed_again, damaged_before_sending, words_wrap, runs_of_mixed_keys,
-	  arguments)
+	  expiry_of_a_connection, numbers_from_words, new_key_by_time, new_key_by_bytes,
+	  late_packets, sealed_again, not_sealed_again, damaged_before_sending, words_wrap,
+	  runs_of_mixed_keys, arguments)

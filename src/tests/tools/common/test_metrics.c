@@ -61,7 +61,7 @@ static struct tools_metrics *start(const char *f, const char *s)
 	return m;
 }
 
-static int dial(void)
+static int open_client(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -73,7 +73,7 @@ static int dial(void)
 }
 
 /* Reads until the other side closes. */
-static char *hear(int fd)
+static char *read_reply(int fd)
 {
 	size_t used = 0, room = 1 << 20;
 	char *text = malloc(room);
@@ -86,17 +86,17 @@ static char *hear(int fd)
 	return text;
 }
 
-static void say(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
 	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
 static char *ask(const char *request)
 {
-	int fd = dial();
+	int fd = open_client();
 
-	say(fd, request);
-	return hear(fd);
+	send_text(fd, request);
+	return read_reply(fd);
 }
 
 static void answers(const char *request, const char *status)
@@ -155,38 +155,38 @@ START_TEST(bad_clients)
 {
 	struct tools_metrics *m = start(NULL, path);
 	char *long_one = malloc(5001), *text;
-	int half[40], deaf[10], fd;
+	int half[40], unread[10], fd;
 
 	memset(long_one, 'x', 5000);
 	long_one[5000] = 0;
 	for (int i = 0; i < 40; i++) {
-		half[i] = dial();
-		say(half[i], "GET /met");
+		half[i] = open_client();
+		send_text(half[i], "GET /met");
 	}
 	served();
 	for (int i = 0; i < 10; i++) {
-		deaf[i] = dial();
-		say(deaf[i], "GET /metrics HTTP/1.0\r\n\r\n");
+		unread[i] = open_client();
+		send_text(unread[i], "GET /metrics HTTP/1.0\r\n\r\n");
 	}
 	served();
-	fd = dial();
+	fd = open_client();
 	ck_assert_int_gt(send(fd, long_one, 4096, MSG_NOSIGNAL), 0);
-	text = hear(fd);
+	text = read_reply(fd);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 431 ", 13), 0);
 	free(text);
-	close(dial()); /* and one that disconnects at once */
+	close(open_client()); /* and one that disconnects at once */
 	served();
 	for (int i = 0; i < 40; i++)
 		close(half[i]);
 	for (int i = 0; i < 10; i++)
-		close(deaf[i]);
+		close(unread[i]);
 	free(long_one);
 	tools_metrics_stop(m);
 }
 END_TEST
 
 /* Another process: opens 60 connections that never finish, then waits until its stdin is closed. */
-static pid_t start_hog(int *hold)
+static pid_t start_connection_hog(int *hold)
 {
 	int told[2], held[2];
 	pid_t pid;
@@ -199,7 +199,7 @@ static pid_t start_hog(int *hold)
 	if (pid == 0) {
 		close(held[1]);
 		for (int i = 0; i < 60; i++)
-			say(dial(), "GET /met");
+			send_text(open_client(), "GET /met");
 		if (write(told[1], "x", 1) != 1 || read(held[0], &byte, 1) != 0)
 			_exit(1);
 		_exit(0);
@@ -216,15 +216,15 @@ static pid_t start_hog(int *hold)
 START_TEST(one_process_takes_all_connections)
 {
 	struct tools_metrics *m = start(NULL, path);
-	int slow = dial(), hold, status;
+	int slow = open_client(), hold, status;
 	char *text;
 	pid_t pid;
 
-	say(slow, "GET /metrics HTTP/1.0\r\n");
-	pid = start_hog(&hold);
+	send_text(slow, "GET /metrics HTTP/1.0\r\n");
+	pid = start_connection_hog(&hold);
 	served();
-	say(slow, "\r\n");
-	text = hear(slow);
+	send_text(slow, "\r\n");
+	text = read_reply(slow);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
 	free(text);
 	close(hold);
