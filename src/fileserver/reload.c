@@ -88,7 +88,8 @@ int fsd_reload_ask(uint64_t pid, unsigned limit_ms)
 		return 0;
 	if (answer == FAILED)
 		tools_error(
-			"the keys could not be read, see the log of process %llu; the old ones stay in use",
+			"the keys could not be read, see the log of process %llu; "
+			"the old ones stay in use",
 			(unsigned long long)pid);
 	else
 		tools_error("--reload %llu: %s", (unsigned long long)pid, strerror(errno));

@@ -472,7 +472,8 @@ static int check_volume_name(struct fsd_server *server, char *message)
 	snprintf(
 		message, FSD_MESSAGE_MAX,
 		"--volume %.100s: not a volume name; use up to 64 letters, digits, "
-		"'.', '_' and '-', not only digits, without \".readonly\" or \".backup\" at the end",
+		"'.', '_' and '-', not only digits, "
+		"without \".readonly\" or \".backup\" at the end",
 		name);
 	return -1;
 }
@@ -564,7 +565,8 @@ static void log_endpoint(struct fsd_server *server, enum fsd_service_kind kind,
 	if (rxw_endpoint_effective(endpoint, &e))
 		return;
 	fsd_log(RXW_LOG_INFO,
-		"%s on %s: protection %s; %u listener%s, back-end %s, GSO %s, GRO %s, window %u, packets of %u bytes, "
+		"%s on %s: protection %s; %u listener%s, "
+		"back-end %s, GSO %s, GRO %s, window %u, packets of %u bytes, "
 		"buffers of %zu and %zu KiB",
 		names[kind], endpoint_text(endpoint, where, sizeof(where)),
 		fsd_guard_level(server->guard, kind), e.listeners, e.listeners == 1 ? "" : "s",
@@ -774,7 +776,8 @@ void fsd_server_report(struct fsd_server *server)
 	fsd_service_log(server->service);
 	if (rxw_endpoint_stats(server->fs, &stats) == 0) {
 		fsd_log(RXW_LOG_INFO,
-			"datagrams sent %llu, received %llu, in %llu and %llu system calls; packets "
+			"datagrams sent %llu, received %llu, in %llu and %llu system calls; "
+			"packets "
 			"retransmitted %llu; connections %u, calls active %u, workers %u",
 			(unsigned long long)stats.datagrams_sent,
 			(unsigned long long)stats.datagrams_received,

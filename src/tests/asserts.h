@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libcheck, with assertions that cost next to nothing while they hold. */
+/* libcheck with assertions that are cheap while they hold. */
 #ifndef RXW_TESTS_ASSERTS_H
 #define RXW_TESTS_ASSERTS_H
 
 #include <check.h>
 
 /*
- * libcheck writes the place of each assertion that holds into a pipe, to say which was the last before
- * a test crashed, and then moves all that it has read for each line of it: 160,000 of them were
- * four fifths of a test's time under a sanitizer. A thread's first ones are enough.
+ * libcheck writes the location of each assertion that holds to a pipe, so that it can name the last
+ * one before a crash. For each entry that it reads it moves the rest of the pipe's contents.
+ * 160,000 entries take four fifths of a test's time under a sanitizer, so each thread records only
+ * its first ones.
  */
 #define ASSERTS_NOTED 256
 
@@ -22,7 +23,7 @@ static inline void assert_held(const char *file, int line)
 	}
 }
 
-/* Older ones end the arguments with NULL. */
+/* Older versions end the arguments with NULL. */
 #if CHECK_MAJOR_VERSION > 0 || CHECK_MINOR_VERSION >= 15
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...)                                                                   \

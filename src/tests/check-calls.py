@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which module calls which, by the built objects: nm says what each defines and what it needs.
+"""Calls between modules, from the symbols that each built object defines and needs (nm).
 
 usage: check-calls.py BUILD [--edges]
 
@@ -16,7 +16,7 @@ import sys
 LARGEST_CIRCLE = 4
 LONGEST_HEADER = 200
 
-# From the lowest to the highest; a module may call its own layer and those before it.
+# From the lowest to the highest; a module may call modules of its own layer and of lower ones.
 LAYERS = [
     ["src/rx/base"],
     ["src/rx/proto/core", "src/rx/proto/event", "src/rx/proto/slab", "src/rx/proto/peer"],
@@ -51,7 +51,7 @@ def layer_of(module):
 
 
 def objects(build):
-    """Source path without suffix -> object, one for each source; those of libtool's static half are the same."""
+    """Source path without suffix -> object, one for each source; libtool's static objects are left out."""
     found = {}
     for root in ROOTS:
         for folder, _, files in os.walk(os.path.join(build, root)):
@@ -60,7 +60,7 @@ def objects(build):
             for name in files:
                 if not name.endswith(".o"):
                     continue
-                # automake: TARGET-SOURCE.o where a target has flags of its own
+                # automake names it TARGET-SOURCE.o where a target has flags of its own
                 source = os.path.join(os.path.relpath(folder, build), name[:-2].rsplit("-", 1)[-1])
                 found.setdefault(source, os.path.join(folder, name))
     return found
@@ -81,7 +81,7 @@ def symbols(path):
 
 
 def circles(nodes, calls):
-    """Strongly connected parts of more than one node (Tarjan, without recursion)."""
+    """Strongly connected components of more than one node (Tarjan, without recursion)."""
     index, low, stack, on, found = {}, {}, [], set(), []
     for start in nodes:
         if start in index:
@@ -124,7 +124,7 @@ def graph(top, build):
     where, needs = {}, {}
     for source, path in objects(build).items():
         if not source_exists(top, build, source):
-            continue  # left over from a file that is gone
+            continue  # a leftover of a deleted file
         defined, needs[source] = symbols(path)
         for name in defined:
             where.setdefault(name, source)
@@ -192,7 +192,7 @@ def check(top, build, edges):
     largest = 0
     for part in circles(sorted(calls), calls):
         if len({os.path.dirname(source) for source in part}) > 1:
-            continue  # told above
+            continue  # reported above
         largest = max(largest, len(part))
         if len(part) > LARGEST_CIRCLE:
             faults.append(f"{len(part)} files of one module call each other in a circle, {LARGEST_CIRCLE} may: " +

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests that doc/conformance.md names exist, and every MUST item has its line.
+# Checks that the tests named in doc/conformance.md exist, and that every MUST item has a row.
 
 export LC_ALL=C
 : "${top_srcdir:=.}"
@@ -40,7 +40,7 @@ while read -r file name; do
 	*) set -- "$tests/rx/$file" ;;
 	esac
 	if [ ! -f "$1" ]; then
-		fail "there is no test $file"
+		fail "no such test: $file"
 	elif [ -n "$name" ] && ! grep -q "^START_TEST($name)" "$1"; then
 		fail "$file has no test $name"
 	fi
@@ -48,19 +48,19 @@ done <<EOF
 $names
 EOF
 
-[ "$(echo "$names" | wc -l)" -gt 100 ] || fail "names were not found: is its form another one?"
+[ "$(echo "$names" | wc -l)" -gt 100 ] || fail "fewer than 100 test names found: has the table's format changed?"
 
 i=1
 while [ $i -le 64 ]; do
 	item=$(printf 'C-%03d' $i)
 	case $i in
-	52 | 53 | 54 | 55) ;; # said above the table: with their classes
+	52 | 53 | 54 | 55) ;; # covered by the text above the table
 	*) grep -q "^|.*$item" "$doc" || fail "$item is missing" ;;
 	esac
 	i=$((i + 1))
 done
 
-# The table of results: its items and tests are those of the scripted peer.
+# The items and tests in the table of results are those of the scripted peer.
 if command -v python3 > /dev/null; then
 	python3 -B "$tests/conformance/table" check "$doc" || status=1
 fi

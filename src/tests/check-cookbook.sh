@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The recipes of doc/cookbook.md are complete: each block of code, which stands behind <!-- file NAME -->, compiles
-# alone without a warning, is formatted as the tree is, and fits a screen. Then src/tests/cookbook.c runs them all.
-# The shorter pieces of doc/choosing.md compile within a function.
+# Checks the recipes of doc/cookbook.md: each block of code that follows <!-- file NAME --> compiles alone without a
+# warning, is formatted like the tree, and fits a screen. Then src/tests/cookbook.c runs them all. The shorter pieces
+# of doc/choosing.md compile within a function.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -77,8 +77,8 @@ done
 
 for unit in "$dir"/recipes/*.service; do
 	[ -f "$unit" ] || continue
-	command -v systemd-analyze > /dev/null || { echo "left out: ${unit##*/}, since there is no systemd-analyze"; continue; }
-	# The program need not be there: another one stands in for it.
+	command -v systemd-analyze > /dev/null || { echo "left out: ${unit##*/}, systemd-analyze was not found"; continue; }
+	# The program need not exist: another one replaces it.
 	sed -i "s|^ExecStart=[^ ]*|ExecStart=$(command -v env)|" "$unit"
 	systemd-analyze verify "$unit" > "$dir/log" 2>&1
 	! grep -F "${unit##*/}" "$dir/log" || fail "${unit##*/}: systemd-analyze complains"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What documents and man pages refer to is there, and so is what their rendered form links to; options, tunables,
-# defaults, ranges and metrics that documents mention are those of the manual. Plots and tables of results agree with
-# their data.
+# Checks that everything that documents, man pages and their HTML refer to exists, that options, tunables, defaults,
+# ranges and metrics in documents agree with the manual, and that plots and tables of results agree with their data.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 status=0
@@ -23,7 +22,7 @@ done
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 python3 "$top/doc/make-html" "$top" "$dir/one" 0 && python3 "$top/src/tests/documents.py" --html "$dir/one" || status=1
-# The same input gives the same bytes, wherever they are written.
+# The same input gives the same bytes in any output folder.
 LC_ALL=C TZ=UTC-14 python3 "$top/doc/make-html" "$top" "$dir/elsewhere/two" 0 > "$dir/log" &&
 	diff -r "$dir/one" "$dir/elsewhere/two" || { echo "FAIL: rendered twice, the pages differ"; status=1; }
 exit $status

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Builds examples/ against an installed copy as a user would, by pkg-config, and runs them: the single
-# files shared and static; the project in examples/kv, as it was installed, with the installed rxwgen;
-# and all that doc/tutorial.md says.
+# Builds examples/ against an installed copy as a user would, by pkg-config, and runs them: the single files, shared
+# and static; the project in examples/kv, as installed, with the installed rxwgen; and the commands of
+# doc/tutorial.md.
 # usage: check-examples.sh PREFIX        (PREFIX as given to configure; DESTDIR is respected)
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd) || exit 99
@@ -18,16 +18,16 @@ plain_path=$PATH
 export PKG_CONFIG_PATH="${pc%/*}"
 [ -z "$DESTDIR" ] || export PKG_CONFIG_SYSROOT_DIR="$DESTDIR"
 pkg-config --exists rxwire || exit 1
-# Dynamic linking needs no dependency of the library: only our own .pc file, and no other library's flags.
+# Dynamic linking needs nothing but the library: rxwire.pc requires no other .pc file and no other flags.
 if flags=$(PKG_CONFIG_LIBDIR=${pc%/*} PKG_CONFIG_PATH='' pkg-config --cflags --libs rxwire 2>&1) &&
 	! echo "$flags" | grep -E 'krb5|crypto'; then
-	echo "PASS: rxwire.pc stands alone"
+	echo "PASS: rxwire.pc needs no other package"
 else
-	echo "FAIL: rxwire.pc stands alone: $flags"
+	echo "FAIL: rxwire.pc needs other packages: $flags"
 	exit 1
 fi
 
-# folder VARIABLE: where it is now; some pkg-configs put the system root before paths, some do not.
+# folder VARIABLE: its location on this machine; only some versions of pkg-config prepend the system root.
 folder() {
 	path=$(pkg-config --variable="$1" rxwire)
 	case $path in
@@ -38,7 +38,7 @@ folder() {
 libdir=$(folder libdir)
 status=0
 
-# build KIND OUTPUT FLAGS... : one example; the installed headers must do, ours are not in the path.
+# build KIND OUTPUT FLAGS...: one example, with the installed headers only.
 build() {
 	kind=$1
 	shift
@@ -77,11 +77,11 @@ for src in "$top"/examples/*.c; do
 			"$libdir/librxwire.a" $(pkg-config --static --libs rxwire | sed 's/-lrxwire//') -lpthread
 	fi
 done
-# The same client in C++ and, by ctypes, in Python; what is missing to try one is said.
+# The same client in C++ and, with ctypes, in Python.
 bindings="$top/examples/bindings"
 src=$bindings/shout.cc
 if [ ! -e "$libdir/librxwire.so" ] || [ -n "$san" ]; then
-	: # a library that is loaded at run time, and not an instrumented one, is what these are about
+	: # they load the library at run time, which an instrumented library does not support
 elif echo '#include <string>' | ${CXX:-c++} -x c++ -fsyntax-only - 2> /dev/null; then
 	# shellcheck disable=SC2046
 	build C++ -o "$dir/shout-cc" "$src" $(pkg-config --cflags --libs rxwire) \
@@ -94,12 +94,12 @@ if [ -e "$libdir/librxwire.so" ] && [ -z "$san" ] && command -v python3 > /dev/n
 		> "$dir/shout-py"
 	chmod +x "$dir/shout-py"
 fi
-# talk SUFFIX KIND: server and client of one kind; a port that is taken leads to another.
+# talk SUFFIX KIND: server and client of one kind; if the port is taken, tries another one.
 talk() {
 	[ -x "$dir/shout-server$1" ] && [ -x "$dir/shout-client$1" ] || return 0
 	for attempt in 1 2 3 4 5; do
 		port=$((20000 + ($$ + attempt * 1009) % 12000))
-		rm -f "$dir/server.log" # what an earlier one said is not waited for
+		rm -f "$dir/server.log" # do not wait for the output of an earlier run
 		"$dir/shout-server$1" $port > "$dir/server.log" 2>&1 &
 		server=$!
 		for _ in $(seq 40); do
@@ -131,7 +131,7 @@ others() {
 		[ -x "$dir/shout-$other" ] || continue
 		answer=$("$dir/shout-$other" 127.0.0.1 "$2" "hello there" 2>&1)
 		[ "$answer" = "11 bytes: HELLO THERE" ] || { answer="shout-$other: $answer"; return 1; }
-		# A text that the server does not take is its error, in words.
+		# If the server refuses a text, the client prints the error in words.
 		if refused=$("$dir/shout-$other" 127.0.0.1 "$2" "$(printf '%1500s' x)" 2>&1) ||
 			! echo "$refused" | grep -q 'could not read the operation code'; then
 			answer="shout-$other: $refused"
@@ -143,7 +143,7 @@ others() {
 talk '' shared
 talk -static static
 
-# What doc/porting.md shows: both sides in one process.
+# The example of doc/porting.md: both sides in one process.
 for kind in '' -static; do
 	[ -x "$dir/ported$kind" ] || continue
 	answer=$("$dir/ported$kind" 2>&1)
@@ -182,14 +182,14 @@ psk() {
 if [ -e "$libdir/librxwire.so" ] && ! pkg-config --exists libcrypto; then
 	echo "SKIP: examples/psk: no libcrypto"
 elif (psk) > "$dir/log" 2>&1; then
-	echo "PASS: examples/psk: who has the key is known by name, who has not is refused"
+	echo "PASS: examples/psk: a client with the key is known by name, one without is refused"
 else
 	echo "FAIL: examples/psk"
 	cat "$dir/log"
 	status=1
 fi
 
-# step WHAT COMMAND...: in the folder of the project; nothing is tried after a failure.
+# step WHAT COMMAND...: runs in the project's folder, unless an earlier step failed.
 step() {
 	what=$1
 	shift
@@ -204,7 +204,7 @@ step() {
 	fi
 }
 
-# The project, copied from where it was installed.
+# The project, copied from its installed location.
 export CFLAGS="-O2 -g $san" LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 PATH=$(folder bindir):$PATH
 rxwgen=$(folder rxwgen)
@@ -217,10 +217,10 @@ step 'no warnings' make -j 2 CFLAGS="$CFLAGS -Werror"
 step 'dependencies' grep -q 'kv[.]ss[.]c:.* kv[.]xg' kv.ss.c.d
 step 'make check' make check
 [ -z "$broken" ] || cat "$dir/kv/test-kv.log" 2> /dev/null
-# From a tarball, with a build folder of its own and sources that cannot be written.
+# From a tarball, with a separate build folder and read-only sources.
 step 'make distcheck' make distcheck DISTCHECK_CONFIGURE_FLAGS="CC='$CC'"
 
-# A project whose interfaces include one another and lie in a folder of their own.
+# A project with interfaces in a folder of their own that include each other.
 broken=
 mkdir -p "$dir/kv/subfolder/src" "$dir/kv/subfolder/m4" "$dir/kv/subfolder/build"
 cd "$dir/kv/subfolder" || exit 1
@@ -261,7 +261,7 @@ unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 PATH=$plain_path RXWIRE_PREFIX=$DESTDIR$prefix top_srcdir=$top timeout -k 10 200 sh "$top/src/tests/check-tutorial.sh"
 case $? in
 0) ;;
-124 | 137) status=1; echo "FAIL: doc/tutorial.md: it did not end" ;;
+124 | 137) status=1; echo "FAIL: doc/tutorial.md: timed out" ;;
 *) status=1 ;;
 esac
 exit $status

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# librxwire.so exports the functions of the public headers, all of them and nothing else, as RXWIRE_0;
-# the static library defines no global name outside the rxw_ prefix.
+# librxwire.so exports the functions of the public headers and nothing else, as RXWIRE_0. All global names of the
+# static library begin with rxw_.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 build=${top_builddir:-.}
@@ -10,8 +10,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 status=0
 
-# The functions that the headers declare: a name before "(" that is not inside a comment, a macro or
-# the body of an inline function.
+# Functions declared by the headers: a name before "(" outside comments, macros and the bodies of inline functions.
 for h in "$top"/src/rx/rxwire/*.h; do
 	awk '
 		{ text = text $0 "\n" }
@@ -42,9 +41,9 @@ for h in "$top"/src/rx/rxwire/*.h; do
 			}
 		}' "$h"
 done | LC_ALL=C sort -u > "$dir/declared"
-[ -s "$dir/declared" ] || { echo "no declaration was found in src/rx/rxwire"; exit 1; }
+[ -s "$dir/declared" ] || { echo "no declaration found in src/rx/rxwire"; exit 1; }
 
-# differ A B TEXT: lines of A that B lacks are faults.
+# differ A B TEXT: reports each line of A that B lacks.
 differ() {
 	LC_ALL=C comm -23 "$1" "$2" > "$dir/diff"
 	if [ -s "$dir/diff" ]; then
@@ -72,7 +71,7 @@ fi
 
 library=$build/src/rx/.libs/librxwire.so
 if [ -f "$library" ]; then
-	# Names at the version node itself (A) are no symbols of ours to call.
+	# The version node itself (A) is not a function.
 	$NM -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
 		LC_ALL=C sort -u > "$dir/exported"
 	differ "$dir/exported" "$dir/declared" "exported, but not public"
@@ -87,7 +86,7 @@ if [ -f "$library" ]; then
 fi
 
 if [ $status -eq 0 ] && [ -z "$what" ]; then
-	echo "SKIP: neither a shared nor a static librxwire was built here"
+	echo "SKIP: this build has no librxwire"
 	exit 77
 fi
 [ $status -ne 0 ] ||

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Each public header compiles alone, in any order, as C99 and later and as C++, without our settings.
+# Each public header compiles alone, and all in any order, as C99 and later and as C++, without the flags of this
+# build.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 CC=${CC:-cc}
@@ -45,5 +46,5 @@ done
 cp "$dir/all.h" "$dir/all.c"
 try "$CC" "-std=gnu17" "$dir/all.c" "all headers together"
 
-[ $status -ne 0 ] || echo "each public header stands alone, as C and (C++ compiler: $cxx) as C++"
+[ $status -ne 0 ] || echo "each public header compiles alone, as C and (C++ compiler: $cxx) as C++"
 exit $status

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The floors of src/rx: what each may include, which calls it must not make; and the size of files. Of sources: what is
-# made of interface files ("Made by ... from ..." in the first line) lies among them after a build in tree.
+# Layers of src/rx: permitted includes, forbidden calls, and the size of files. Checks sources only: generated files
+# ("Made by ... from ..." in the first line), which an in-tree build adds, are left out.
 
 export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}
@@ -9,11 +9,11 @@ cd "$top" || exit 99
 bad=$(mktemp) || exit 99
 trap 'rm -f "$bad"' EXIT
 
-# Public headers that are plain values, no objects: every floor may know these.
+# Public headers of plain values without objects: every layer may include these.
 values='rxwire/(config|error|stats|types|xdr)[.]h'
 
-# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match; of src/rx, in all
-# folders below it.
+# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match. Folders of src/rx
+# include their subfolders.
 may_include() {
 	case $1 in
 	src/rx/*) files=$(find "$1" -name '*.[ch]') ;;
@@ -67,7 +67,7 @@ must_not() {
 config='config[.]h'
 may_include src/rx/base   "$config|base/.*|$values"
 may_include src/rx/proto  "$config|(base|proto)/.*|$values|rxwire/security[.]h"
-# Modules of proto; state.h is the layout of calls and connections.
+# Modules of proto. state.h is the layout of calls and connections.
 below='(core/core|event/event|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/sendq|send/send|state)'
 may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.]h|$values"
 may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
@@ -86,21 +86,21 @@ may_include src/rx/api   "$config|(base|proto|io|engine|api)/.*|rxwire/.*"
 may_include src/rx/rpc    "$config|rpc/.*|api/observer[.]h|rxwire/.*"
 may_include src/rx/rxwire 'rxwire/.*'
 
-# Security classes plug in from outside, as an application's own would; they read the clock.
+# Security classes use the interface that applications have for their own classes. They may read the clock.
 may_include src/rx/keys   "$config|(base|keys)/.*|rxwire/.*"
 may_include src/rx/token  "$config|(base|keys|token)/.*|rxwire/.*"
 may_include src/rx/rxkad  "$config|(base|keys|rxkad)/.*|rxwire/.*"
 may_include src/rx/rxgk   "$config|(base|keys|rxgk)/.*|rxwire/.*"
 
-# The compiler: emit writes what ast.h says and knows nothing of how it was read.
+# The compiler: emit knows only ast.h, not the parser.
 may_include src/rxgen/text  "$config|rxgen/(ast|text/.*|pp/macro)[.]h"
 may_include src/rxgen/pp    "$config|rxgen/(ast|(text|pp)/.*)[.]h"
 may_include src/rxgen/parse "$config|rxgen/(ast|(text|pp|parse)/.*)[.]h"
 may_include src/rxgen/emit  "$config|rxgen/(ast|emit/.*)[.]h"
 may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 
-# What is built on the library uses its public headers, as everybody else does.
-# The keyed hash is compiled into librxafs: tables whose keys come from the network need one everywhere.
+# Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into librxafs
+# too, because hash tables with keys from the network need it.
 for folder in src/afs src/afs/client src/afs/rpcstats; do
 	may_include $folder "$config|base/hash[.]h|afs/.*|rxwire/.*"
 done
@@ -108,8 +108,8 @@ may_include src/tools/common "$config|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|tools/(common|copy)/.*|afs/.*|rxwire/.*"
 may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
-# The modules of the file server: each has one header for the others, and includes those of the modules listed
-# behind it; main.c and server.c include all. Their tests include private headers of no other module.
+# Modules of the file server: each has one header for the others and includes those of the modules listed after it.
+# main.c and server.c may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|io/io|service/service)[.]h'
 server_module() {
 	module=$1 ok="$config|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
@@ -129,19 +129,19 @@ server_module service base guard tree volume callbacks io
 may_include src/fileserver "$config|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 may_include src/tests/fileserver "$config|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 
-# Floors 0 and 1 know no threads, no sockets, no clock, and allocate through base/buf.c; what xdr.c
-# allocates is the application's, to be freed with free().
+# The layers base and proto know no threads, sockets or clock, and allocate through base/buf.c. Memory that xdr.c
+# allocates belongs to the application, which frees it with free().
 w='[^A-Za-z0-9_>.]'
 for floor in src/rx/base src/rx/proto; do
 	must_not $floor '#[ \t]*include[ \t]*<(pthread|threads|time|sys/time|poll|sys/epoll|unistd|fcntl|sys/ioctl)[.]h>' \
-		'floors 0 and 1 know no threads, sockets, clock or files'
+		'base and proto use no threads, sockets, clock or files'
 	must_not $floor "$w(clock_gettime|gettimeofday|time|read|write|send|sendto|sendmsg|recv|recvmsg|socket|poll|pthread_[a-z_]*)[(]" \
-		'floors 0 and 1 make no system call and read no clock'
+		'base and proto make no system call and read no clock'
 	must_not $floor "$w(malloc|calloc|realloc|free|strdup|posix_memalign|aligned_alloc)[(]" \
-		'floors 0 and 1 allocate through base/buf.c' 'buf.c xdr.c'
+		'base and proto allocate through base/buf.c' 'buf.c xdr.c'
 done
 
-# System calls on sockets belong to floor 2; the public layer does not know the layout of packets.
+# Only the layer io makes system calls on sockets; the public layer does not know the layout of packets.
 for floor in src/rx/engine src/rx/api src/rx/rpc; do
 	must_not $floor "$w(sendto|sendmsg|sendmmsg|recvfrom|recvmsg|recvmmsg|setsockopt|getsockopt|bind)[(]" \
 		'system calls on sockets belong to floor 2'
@@ -156,7 +156,7 @@ for floor in base proto io engine api rpc keys rxkad rxgk token; do
 		'the library never prints'
 done
 
-# The library is a guest in programs of any locale: what it reads and writes is the same in all of them.
+# The library runs in programs of any locale: its input and output must not depend on the locale.
 for floor in base proto io engine api rpc keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
@@ -164,11 +164,11 @@ for floor in base proto io engine api rpc keys rxkad rxgk token; do
 		'depends on the locale: base/ascii.h'
 done
 grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
-# Programs stay in the C locale: their figures and names are read by other programs.
+# Programs stay in the C locale, because other programs read their output.
 grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/rxgen src/afs src/tools src/fileserver -name '*.[ch]') |
 	sed 's/$/: programs stay in the C locale/' >> "$bad"
 
-# Each file: a licence line first, at most 1,200 lines.
+# Each file has a licence line first, and at most 1,200 lines.
 find src examples -name '*.[ch]' | while read -r f; do
 	head -n 1 "$f" | grep -q '^/\* Made by .* from ' && continue
 	head -n 1 "$f" | grep -q 'SPDX-License-Identifier: BSD-2-Clause' ||
@@ -181,4 +181,4 @@ if [ -s "$bad" ]; then
 	cat "$bad"
 	exit 1
 fi
-echo "the floors of src/rx include only what lies below them"
+echo "the layers of src/rx include only lower layers"

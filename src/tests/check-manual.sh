@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Each public function is named in a man page of section 3 and has its prototype in that page; the synopses there
-# are those of the headers; each public constant is in some page; no page has a fault that groff or mandoc sees.
+# Each public function is in a man page of section 3, with its prototype. The synopses agree with the headers. Each
+# public constant is in some page. Neither groff nor mandoc reports a fault in a page.
 
 export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}
@@ -28,13 +28,13 @@ for page in "$top"/doc/man/rxw*.3; do
 		tr -c 'a-z0-9_' '\n' | grep '^rxw_'); do
 		echo "$functions" | grep -qx "$f" || continue
 		if ! grep -q "[ *\"]$f(" "$dir/synopsis"; then
-			echo "FAIL: ${page##*/} names $f and has no prototype of it"
+			echo "FAIL: ${page##*/} names $f without its prototype"
 			status=1
 		fi
 	done
 done
 
-# Constants of the public headers: enumerations and macros, without guards of headers and counts of entries.
+# Constants of the public headers: enumerations and macros, without include guards and counts of entries.
 cat "$top"/doc/man/* | sed 's/\\-/-/g' | tr -c 'A-Z0-9_' '\n' | sort -u > "$dir/words"
 constants=$(cat "$top"/src/rx/rxwire/*.h | awk '
 	/^#define RXWIRE_|^#define [A-Z0-9_]*\(/ { next }
@@ -48,9 +48,9 @@ for name in $constants; do
 		status=1
 	fi
 done
-[ "$(echo "$constants" | wc -l)" -ge 100 ] || { echo "FAIL: too few constants were found"; status=1; }
+[ "$(echo "$constants" | wc -l)" -ge 100 ] || { echo "FAIL: too few constants found"; status=1; }
 
-# What a formatter complains of is a fault.
+# Any warning of a formatter is a failure.
 for page in "$top"/doc/man/*; do
 	if command -v mandoc > /dev/null 2>&1; then
 		mandoc -Tlint -Wwarning "$page" 2>&1 | grep . && status=1
@@ -64,7 +64,7 @@ for tool in mandoc groff; do
 	command -v $tool > /dev/null 2>&1 || echo "left out: $tool was not found (Debian package: $tool)"
 done
 
-# A line of .BI is words of alternating fonts, joined without blanks; quotes keep blanks inside a word.
+# A .BI line is words in alternating fonts, joined without blanks; quotes keep blanks inside a word.
 {
 	echo '#include <rxwire/rxwire.h>'
 	for page in "$top"/doc/man/rxw*.3; do
@@ -94,7 +94,7 @@ if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx" -fsyntax-only "$dir/synopsis.c
 	cat "$dir/log"
 	status=1
 fi
-[ "$n" -ge 60 ] || { echo "FAIL: only $n prototypes were found in doc/man"; status=1; }
+[ "$n" -ge 60 ] || { echo "FAIL: only $n prototypes found in doc/man"; status=1; }
 [ $status -ne 0 ] || echo "man pages name $(echo "$functions" | wc -l) functions, $n prototypes agree;" \
 	"they explain $(echo "$constants" | wc -l) constants"
 exit $status

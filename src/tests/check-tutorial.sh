@@ -1,26 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Walks through doc/tutorial.md in an empty folder, as a reader would, with the installed rxwire that
-# PATH and pkg-config lead to:
+# Follows doc/tutorial.md in an empty folder, as a reader would, with the installed rxwire that PATH and pkg-config
+# find:
 #
-#   <!-- file NAME --> and a block   the file is written; it must be the one in examples/notes
-#   <!-- part NAME --> and a block   these lines must be in that file, in sequence; a name with a folder is one of the
-#                                    source tree, others have been written before
-#   a ```console block               "$ COMMAND" is run; if output is shown it must come, "..." standing
-#                                    for anything; without, the command must succeed, without warnings
+#   <!-- file NAME --> and a block   the file is written; it must be equal to the one in examples/notes
+#   <!-- part NAME --> and a block   these lines must be in that file, in sequence; a name with a folder is
+#                                    a file of the source tree, others were written before
+#   a ```console block               "$ COMMAND" is run; output that is shown must appear, "..." stands for anything;
+#                                    without output, the command must succeed without warnings
 #
-# A block that is none of these is an error: nobody would try it. Port 4711 becomes a free one, and the prefix
-# /opt/rxwire $RXWIRE_PREFIX, if that is set: then PATH and pkg-config need lead nowhere before.
+# Any other block is an error, because nothing would test it. Port 4711 becomes a free one. The prefix /opt/rxwire
+# becomes $RXWIRE_PREFIX, if that is set; PATH and pkg-config then need not find rxwire.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 top=$(cd "$top" && pwd) || exit 99
 doc=$top/doc/tutorial.md
 dir=$(mktemp -d) || exit 99
 started=
-# The reader calls make from a shell. Below a make with -j, as in distcheck, it would warn of an unavailable job server.
+# A reader runs make from a shell. Under make -j, as in distcheck, it would warn about an unavailable job server.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 trap 'for p in $started; do kill $p 2> /dev/null; done; rm -rf "$dir"' EXIT
-trap 'exit 1' TERM # of the caller: some commands wait for a server, but not for ever
+trap 'exit 1' TERM # the caller's time limit: some commands wait for a server
 mkdir "$dir/steps" "$dir/work"
 
 awk -v to="$dir/steps/" '
@@ -43,7 +43,7 @@ awk -v to="$dir/steps/" '
 	inside && console && /^\$ / { close(out); step("run"); print substr($0, 3) > out; next }
 	inside { print > out }' "$doc" || exit 99
 
-# A port that is free now.
+# A port that is free at the moment.
 port=$((20000 + $$ % 9000))
 taken() { grep -qi ":$(printf %04X "$1") " /proc/net/udp /proc/net/udp6 2> /dev/null; }
 while taken $port; do port=$((port + 1)); done
@@ -54,7 +54,7 @@ fail() {
 	exit 1
 }
 
-# contains PART FILE: the lines of PART stand in FILE.
+# contains PART FILE: FILE has the lines of PART.
 contains() {
 	awk 'NR == FNR { want[++n] = $0; next }
 		{ have[++m] = $0 }
@@ -69,7 +69,7 @@ contains() {
 		}' "$1" "$2"
 }
 
-# output LOG: waits, if it comes from a program that goes on, until all that is wanted has come.
+# output LOG: waits until the expected output is complete, if the program goes on.
 output() {
 	[ -s "$dir/want" ] || return 0
 	pattern=$(sed 's/[][*?\\]/\\&/g; s/\.\.\./*/g' "$dir/want")
@@ -117,10 +117,10 @@ for step in "$dir"/steps/*; do
 			;;
 		esac || {
 			tail -n 40 "$log"
-			fail "$command: not what is shown"
+			fail "$command: the output differs"
 		}
 		;;
-	*) fail "a block that nobody tries" ;;
+	*) fail "a block that no test covers" ;;
 	esac
 done
 echo "PASS: doc/tutorial.md, $(ls "$dir/steps" | wc -l) commands and pieces"

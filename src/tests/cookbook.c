@@ -46,7 +46,7 @@ int write_metrics(rxw_endpoint *endpoint, const char *path);
 #define CHECK(condition)                                                               \
 	do {                                                                           \
 		if (!(condition)) {                                                    \
-			fprintf(stderr, "cookbook.c:%d: %s does not hold\n", __LINE__, \
+			fprintf(stderr, "cookbook.c:%d: %s failed\n", __LINE__, \
 				#condition);                                           \
 			exit(1);                                                       \
 		}                                                                      \
@@ -149,7 +149,7 @@ static void retry(void)
 
 static void pooled(void)
 {
-	struct pool *pool = calloc(1, 4096); /* its size is the recipe's affair */
+	struct pool *pool = calloc(1, 4096); /* the recipe chooses its size */
 	rxw_connection *first;
 	unsigned others = 0;
 
@@ -162,7 +162,7 @@ static void pooled(void)
 		others += connection != first;
 		CHECK(KV_Remove(connection, "x") == 0);
 	}
-	CHECK(others == 14); /* each of eight comes twice */
+	CHECK(others == 14); /* each of the eight is printed twice */
 	pool_close(pool);
 	free(pool);
 }
@@ -216,11 +216,11 @@ static void with_rxkad(rxw_keys *keys)
 		CHECK(KV_Remove(connection, "x") == (i ? KV_DENIED : 0));
 		rxw_connection_release(connection);
 	}
-	/* Nobody comes in without a ticket. */
+	/* The server refuses a client without a ticket. */
 	CHECK(!rxw_connection_create(client, to, length, SECURE_SERVICE, NULL, &connection));
 	CHECK(KV_Stat(connection, "quick", &entry) == RXW_INVALID_OPERATION);
 	rxw_connection_release(connection);
-	/* Without a credential cache there is no token, and a reason is printed. */
+	/* Without a credential cache the client has no token and prints the reason. */
 	setenv("KRB5CCNAME", "FILE:/nonexistent/cache", 1);
 	CHECK(!connect_with_rxkad(client, to, length, SECURE_SERVICE, "example.org", NULL, NULL));
 }
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 	fclose(metrics);
 	CHECK(found);
 
-	/* Both recipes wait for SIGINT, so the watcher is gone by now. */
+	/* Both recipes wait for SIGINT, so the watcher has ended by now. */
 	CHECK(!pthread_create(&server_thread, NULL, serving, endpoint));
 	kill(getpid(), SIGTERM);
 	pthread_join(server_thread, &stopped);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What documents refer to is there: files and headings that are linked, files, functions, constants, man pages
-and targets of make that are named, lines that are quoted from a file. In rendered pages every link leads somewhere.
+"""Checks that the targets of references in documents exist: linked files and headings; named files, functions,
+constants, man pages and make targets; lines that are quoted from a file; links in rendered pages.
 
   documents.py TOP             the sources
   documents.py --html FOLDER   what doc/make-html has written
-Prints each that leads nowhere; exit status 1 if there is one.
+Prints each broken reference; exit status 1 if one was found.
 """
 import glob
 import html
@@ -30,7 +30,7 @@ def expect(good, where, what):
 
 
 def slugs(text):
-    """The anchors of a document's headings, as its readers make them."""
+    """The anchors of a document's headings, as renderers make them."""
     found = {}
     text = re.sub(r"```.*?```", "", text, flags=re.S)
     for head in re.findall(r"^#+ (.*)$", text, flags=re.M):
@@ -54,7 +54,7 @@ def check_links(top, path, where, prose):
 
 
 def check_files(top, where, prose):
-    """`doc/NAME.md`, `engine/NAME.c`: below the top, or in one of the folders that need not be named."""
+    """`doc/NAME.md`, `engine/NAME.c`: in the top folder, or in one of those whose name may be omitted."""
     folders = ["", "src", "src/rx", "src/tests", "src/tests/rx", "src/tools", "src/fileserver", "doc"]
     for name in re.findall(r"(?<![\w/.<*-])((?:[\w-]+/)+[\w.-]+\.(?:md|c|h|sh|py|xg|mk|json|conf|map|symbols))\b", prose):
         if not name.startswith(("build/", "etc/")):
@@ -63,7 +63,7 @@ def check_files(top, where, prose):
 
 
 def check_quotes(top, where, text):
-    """<!-- part FILE --> and a block: these lines stand in FILE, one behind the other."""
+    """<!-- part FILE --> and a block: these lines are in FILE, in sequence."""
     for name, block in re.findall(r"^<!-- part (\S+/\S+) -->\n```\w*\n(.*?)^```", text, flags=re.S | re.M):
         file = os.path.join(top, name)
         expect(os.path.exists(file) and "\n" + block in "\n" + read(file), where,
@@ -71,7 +71,7 @@ def check_quotes(top, where, text):
 
 
 def pages_of(top):
-    """Names with sections: pages, and what they name."""
+    """Names with sections: the pages that exist, and those that are mentioned."""
     names = set()
     for path in glob.glob(os.path.join(top, "doc/man/*.[1-8]")):
         base = os.path.basename(path)

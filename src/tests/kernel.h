@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a test needs of the kernel that not every kernel has; asked of the kernel, not of the library. */
+/* Optional kernel features that a test needs; asks the kernel, not the library. */
 #ifndef RXW_TESTS_KERNEL_H
 #define RXW_TESTS_KERNEL_H
 
@@ -20,22 +20,25 @@ enum {
 	KERNEL_BURSTS = KERNEL_GSO | KERNEL_GRO | KERNEL_BATCHES
 };
 
-/* Unknown, or filtered; another error is the value's. */
+/* Unknown, or filtered by seccomp. Any other error concerns the value. */
 static inline bool kernel_refuses(int fd, int level, int option, const void *value, socklen_t size)
 {
 	return setsockopt(fd, level, option, value, size) < 0 &&
 	       (errno == ENOPROTOOPT || errno == EOPNOTSUPP || errno == EPERM);
 }
 
-/* No descriptor is named: what is there finds that out, what is not there or is filtered does not. */
+/*
+ * The descriptor is invalid: an existing system call reports EBADF, a missing or filtered one
+ * another error.
+ */
 static inline bool kernel_batches(void)
 {
 	return recvmmsg(-1, NULL, 0, 0, NULL) == 0 || errno == EBADF;
 }
 
 /*
- * Does this kernel lack some of `wanted`? Then the test that asked returns: stdout says what is missing.
- * That several tests of one program are left out does not make the program a skipped one.
+ * Returns true and prints the name of a missing feature if this kernel lacks one of `wanted`; the
+ * test then returns. A program of which some tests are left out is not reported as skipped.
  */
 static inline bool kernel_lacks(unsigned wanted)
 {
@@ -46,7 +49,8 @@ static inline bool kernel_lacks(unsigned wanted)
 
 	if (fd < 0)
 		return false;
-	if ((wanted & KERNEL_SHARE) && kernel_refuses(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)))
+	if ((wanted & KERNEL_SHARE) &&
+	    kernel_refuses(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)))
 		what = "SO_REUSEPORT";
 	else if ((wanted & KERNEL_STEER) &&
 		 kernel_refuses(fd, SOL_SOCKET, 51, &program, sizeof(program)))

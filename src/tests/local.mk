@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `make check`: no root, no network beyond loopback, nothing installed, in parallel.
 #
-# A unit test is one line in the local.mk of its folder: check_tests += src/tests/.../test_NAME
-# Its source is src/tests/.../test_NAME.c, it is linked with $(LDADD) below; a test that needs more
-# says src_tests_..._test_NAME_SOURCES, _LDADD, _CFLAGS. A script is one line check_scripts += NAME.sh.
-# An interface file, NAME.xg, is a test of what rxwgen makes of it: src/tests/xg/roundtrip.sh.
+# A unit test is one line in the local.mk of its folder: check_tests += src/tests/.../test_NAME. Its source is
+# src/tests/.../test_NAME.c; it is linked with $(LDADD) below. A test that needs more sets
+# src_tests_..._test_NAME_SOURCES, _LDADD, _CFLAGS. A script is one line check_scripts += NAME.sh. An interface file,
+# NAME.xg, is a test of rxwgen's output: src/tests/xg/roundtrip.sh.
 # Exit status: 0 pass, 77 skip (print the reason), others fail.
 
 check_tests =
@@ -72,8 +72,7 @@ endif
 dist_check_SCRIPTS += $(check_scripts)
 TESTS += $(check_scripts)
 
-# Seconds for one program or script: a test that takes longer has failed. A slow or busy builder needs several
-# times what an idle machine does.
+# Time limit in seconds for one program or script. A slow or busy builder needs several times that of an idle machine.
 TEST_LIMIT = 900
 TEST_EXTENSIONS = .sh .xg
 LOG_COMPILER = timeout -k 10 $(TEST_LIMIT)

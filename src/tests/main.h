@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program of unit tests ends with: its main, from a list of tests. */
+/* The main function of a unit test program, from a list of tests. */
 #ifndef RXW_TESTS_MAIN_H
 #define RXW_TESTS_MAIN_H
 
@@ -7,8 +7,9 @@
 
 #include "tests/asserts.h"
 
-/* Each test has so many seconds, times $CK_TIMEOUT_MULTIPLIER; 0: $CK_DEFAULT_TIMEOUT. */
-static inline int test_main(const char *name, double seconds, const TTest *const *tests, size_t count)
+/* Limits each test to `seconds`, times $CK_TIMEOUT_MULTIPLIER; 0: $CK_DEFAULT_TIMEOUT. */
+static inline int test_main(const char *name, double seconds, const TTest *const *tests,
+			    size_t count)
 {
 	Suite *suite = suite_create(name);
 	TCase *tcase = tcase_create(name);

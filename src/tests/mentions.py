@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What documents say of options, tunables, metrics and figures is so. Pages of the manual are the measure: other
-tests hold them against the programs (src/tests/tools/man.sh, metrics.sh).
+"""Checks options, tunables, metrics and figures in documents against the manual. Other tests compare the manual with
+the programs (src/tests/tools/man.sh, metrics.sh).
 
   mentions.py TOP
 In documents, by their form:
@@ -10,7 +10,7 @@ In documents, by their form:
   `name` (N), `name` [N], (`name`, N) N is the default
   `name = V`                          there is such a tunable or option, and V is in its range
   rxwire_x{cause="y"}                 there is such a metric, and such a cause
-Prints each that is not; exit status 1 if there is one.
+Prints each difference; exit status 1 if one was found.
 """
 import glob
 import os
@@ -18,7 +18,7 @@ import re
 import sys
 
 PROGRAMS = {"rxperf": "rxperf.1", "afscp": "afscp.1", "rxwstat": "rxwstat.1", "rxwgen": "rxwgen.1", "rxfsd": "rxfsd.8"}
-# Where `a_name` is one of our code; elsewhere it may be the kernel's or a test's.
+# Files in which `a_name` is a name of this project; elsewhere it may be the kernel's or a test's.
 FOR_PROGRAMMERS = {"doc/choosing.md", "doc/cookbook.md", "doc/embedding.md", "doc/porting.md", "doc/tutorial.md"}
 NO_TUNABLES = {"rxwstat", "rxwgen"}
 CODE = (".c", ".h", ".py", ".sh", ".bash", ".mk", ".ac", ".am", ".m4", ".xg", ".in", ".json", ".bt")
@@ -57,7 +57,7 @@ def plain(text):
 
 
 def entries(page):
-    """[(names of an entry, its text)] of a page: what stands behind .TP."""
+    """[(names of an entry, its text)] of a page: the text after .TP."""
     found = []
     for block in re.split(r"^\.TP\n", read(page), flags=re.M)[1:]:
         head, _, rest = block.partition("\n")
@@ -67,7 +67,7 @@ def entries(page):
 
 
 class Table:
-    """Tunables and long options: defaults and ranges by name, as the manual has them."""
+    """Tunables and long options: defaults and ranges by name, from the manual."""
 
     def __init__(self, top):
         man = os.path.join(top, "doc/man")
@@ -99,7 +99,7 @@ class Table:
 
 
 def sources(top):
-    """All words and options of what is not a document."""
+    """All words and options of sources and scripts."""
     text = []
     for folder, folders, names in os.walk(top):
         folders[:] = [f for f in folders if not f.startswith(".") and f not in ("doc", "build", "autom4te.cache")]
@@ -113,7 +113,7 @@ def sources(top):
 
 
 def commands(code):
-    """(program, options) of the commands of ours in some lines of shell."""
+    """(program, options) of the project's commands in some lines of shell."""
     code = re.sub(r"\\\n", " ", code)
     for line in re.split(r"[\n;|&]|\$\(", code):
         words = re.sub(r"(^|\s)#.*", "", line).split()
@@ -125,7 +125,7 @@ def commands(code):
 
 
 def foreign(name, prose):
-    """Whether it stands in the first cell of a table of packages."""
+    """Whether it is in the first cell of a table of packages."""
     for table in re.findall(r"^\|[^|]*package[^|]*\|.*\n(?:\|.*\n)+", prose, flags=re.M):
         if any(f"`{name}`" in row.split("|")[1] for row in table.splitlines()):
             return True
@@ -145,7 +145,7 @@ def check_document(path, where, table, known, words):
     for code in spans:
         for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code):
             expect(option in table.every or option in known, where, f"{option}: nobody has such an option")
-        # In a table of packages they are no names of ours.
+        # Names in a table of packages are not ours.
         if re.fullmatch(rf"[a-z][a-z0-9]*(?:{joint}[a-z0-9]+)+", code) and not foreign(code, prose):
             expect(code in table.tunables or "--" + code in table.every or code in words, where,
                    f"{code}: there is nothing of that name")

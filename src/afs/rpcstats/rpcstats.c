@@ -347,8 +347,8 @@ void afs_rpcstats_report(void *arg, const struct rxw_rpc_report *report)
 		struct stats_shard *shard = shard_of_thread(stats);
 
 		pthread_mutex_lock(&shard->lock);
-		if (is_on(stats,
-			  false)) /* counting may have been stopped meanwhile, and the block freed */
+		/* Counting may have been stopped meanwhile, and the block freed. */
+		if (is_on(stats, false))
 			count_in(stats, &shard->blocks, report);
 		pthread_mutex_unlock(&shard->lock);
 	}

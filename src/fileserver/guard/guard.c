@@ -103,7 +103,8 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 				 strcmp(rule->who, "any-authenticated") != 0)) {
 		snprintf(
 			message, FSD_MESSAGE_MAX,
-			"--allow '%.100s': give user@REALM, anonymous or any-authenticated, then patterns of paths",
+			"--allow '%.100s': give user@REALM, anonymous or any-authenticated, "
+			"then patterns of paths",
 			text);
 		return -1;
 	}

@@ -21,8 +21,8 @@ enum fsd_service_kind {
 /* Options of the command line; see rxfsd(8). */
 struct fsd_guard_options {
 	const char *keytab; /* keys of the service; NULL: every caller is anonymous */
-	const char *cell,
-		*realm; /* cell whose keys of a keytab are used; realm whose "afs" is the service itself */
+	const char *cell;   /* keys of this cell in a keytab are used */
+	const char *realm;  /* "afs" in this realm is the service itself */
 	bool single_des;
 	const char *const *require; /* "[fs:|vl:|vol:]none|clear|auth|crypt" */
 	size_t require_count;
@@ -30,8 +30,8 @@ struct fsd_guard_options {
 	size_t allow_count;
 	const char *const *administrators; /* "user@REALM" */
 	size_t administrator_count;
-	const char *
-		listen; /* address; anonymous calls from other machines need an explicit --require */
+	/* Address. Anonymous calls from other machines need an explicit --require. */
+	const char *listen;
 };
 
 /*

@@ -254,7 +254,8 @@ static void put_latency(struct text *t, const struct subject *s, size_t count)
 	char text[32];
 
 	head(t, name, "histogram",
-	     "Calls by their duration: served, from the first packet to the handler's end; made, from begin to "
+	     "Calls by their duration: served, "
+	     "from the first packet to the handler's end; made, from begin to "
 	     "the end of the reply.");
 	for (size_t i = 0; i < count; i++)
 		for (unsigned k = 0; k < 2; k++) {

@@ -252,7 +252,8 @@ static void discharge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes
 	if (s->closed)
 		give_back(pool, s, spare);
 	else if (spare >= 2 * pool->lease)
-		give_back(pool, s, pool->lease > 0 ? (spare / pool->lease - 1) * pool->lease : spare);
+		give_back(pool, s,
+			  pool->lease > 0 ? (spare / pool->lease - 1) * pool->lease : spare);
 }
 
 /* With the lock held: add to the bytes of live buffers (negative: subtract). */

@@ -63,7 +63,7 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto);
 uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 #define RXW_CC_BURST	   8u
 #define RXW_CC_PACED_ABOVE 16u /* packets; smaller windows are not paced */
-/* For controllers: the smaller of both windows over four fifths of a round trip of 1 ms and more. */
+/* For controllers: the smaller window over four fifths of a round trip of 1 ms or more. */
 uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 /*
  * For controllers: slow start up to ssthresh. Returns those of the `acked` packets that exceed it.

@@ -129,7 +129,8 @@ static void avoidance(struct rxw_cc *cc, uint32_t acked, uint64_t srtt, uint64_t
 		if (window < plan->reno)
 			window = plan->reno;
 	} else {
-		target = cubic_at(plan, in_time_units(time + (srtt < STAGE_MAX ? srtt : STAGE_MAX)));
+		target =
+			cubic_at(plan, in_time_units(time + (srtt < STAGE_MAX ? srtt : STAGE_MAX)));
 		if (target > window + window / 2)
 			target = window + window / 2;
 		if (target > window) {

@@ -42,7 +42,8 @@ static void say_mode(char *error, size_t room, const char *path, mode_t mode)
 		return;
 	snprintf(
 		what, sizeof(what),
-		"every user of this host can %s its keys (mode %04o): chmod o-rwx, replace the keys",
+		"every user of this host can %s its keys (mode %04o): "
+		"chmod o-rwx, replace the keys",
 		mode & S_IROTH ? "read" : "replace", (unsigned)(mode & 07777));
 	say(error, room, path, what);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The security class rxkad: the objects of both sides, and the table of the class (rx-protocol 7.3). */
+/* The security class rxkad: objects of both sides, table of the class (rx-protocol 7.3). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@ struct rxw_der {
 #define RXW_DER_APPLICATION(n) (0x60 | (n))
 #define RXW_DER_CONTEXT(n)     (0xa0 | (n))
 
-/* Read the next element, if it has this tag, to *content. Lengths must be in their shortest form. */
+/* Reads the next element, if it has this tag. Lengths must be in their shortest form. */
 bool rxw_der_get(struct rxw_der *d, uint8_t tag, struct rxw_der *content);
 /* Whether the next element has this tag. */
 bool rxw_der_is(const struct rxw_der *d, uint8_t tag);

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The binary interface: a program of an older day (old.c, compiled against the headers kept here) runs on this
-# library; and this library is held against the baseline, librxwire-ARCH.abi, which is that of the last release
-# (of the day it was made, as long as there is none). Functions that were added are no difference.
+# The binary interface: a program compiled against the older headers kept here (old.c) runs with this library, and
+# abidiff compares this library with the baseline librxwire-ARCH.abi, the interface of the last release. Until there
+# is a release, the baseline is of the day it was made. Added functions are permitted.
 #
 #   check-abi.sh             compare
-#   check-abi.sh --renew     write the baseline anew: at a release, or for a break that NEWS tells of
+#   check-abi.sh --renew     write a new baseline: at a release, or for a break that NEWS announces
 
 top=${top_srcdir:-$(dirname "$0")/../../..}
 build=${top_builddir:-.}
@@ -15,15 +15,15 @@ library=$build/src/rx/.libs/librxwire.so
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# describe FILE: the interface of the library as it was built.
+# describe FILE: writes the interface of the built library.
 describe() {
 	abidw --no-show-locs --no-corpus-path --no-comp-dir-path --type-id-style hash --drop-private-types \
 		--exported-interfaces-only --headers-dir "$top/src/rx/rxwire" --out-file "$1" "$library"
 }
 
-# layout FILE: a line for each member of a structure of ours, with its place and type, and for each constant.
-# Types by what they are: the ids that abidw gives them are others with each of its releases. What is only declared
-# has no member, and opaque objects (see suppressions) may be built as they like.
+# layout FILE: a line for each member of a structure with its offset and type, and for each constant. Types are
+# described by their structure, since abidw's ids differ between its releases. Declared types without a definition
+# have no members, and opaque objects (see suppressions) may change.
 layout() {
 	awk -v q="'" '
 		function value(key,   at, rest) {
@@ -33,7 +33,7 @@ layout() {
 			rest = substr($0, at + length(key) + 2)
 			return substr(rest, 1, index(rest, q) - 1)
 		}
-		# type(ID): "const rxw_config*"; of anonymous ones and of arrays the size.
+		# type(ID): "const rxw_config*"; for anonymous types and arrays, the size.
 		function type(id,   kind) {
 			kind = kinds[id]
 			if (kind == "pointer-type-def")
@@ -72,10 +72,10 @@ if [ "$1" = --renew ]; then
 	exit
 fi
 
-"$build/src/tests/abi/old" || { echo "FAIL: the program of an older day"; exit 1; }
+"$build/src/tests/abi/old" || { echo "FAIL: the program built with older headers"; exit 1; }
 
-[ -f "$library" ] || { echo "no shared library in this build: nothing to compare with the baseline"; exit 0; }
-[ -f "$baseline" ] || { echo "no baseline for $(uname -m): nothing to compare"; exit 0; }
+[ -f "$library" ] || { echo "this build has no shared library to compare with the baseline"; exit 0; }
+[ -f "$baseline" ] || { echo "no baseline for $(uname -m)"; exit 0; }
 case $SANITIZERS in no | '') ;; *) echo "an instrumented library is not compared"; exit 0 ;; esac
 command -v abidiff > /dev/null || { echo "SKIP: abidiff is not installed (Debian package: abigail-tools)"; exit 77; }
 describe "$dir/now" || exit 1
@@ -86,14 +86,15 @@ rc=$?
 if [ $rc -ne 0 ]; then
 	cat "$dir/diff"
 fi
-# Suppressions for what grows also hide what moves at the same time, so places are compared, too.
+# Suppressions for growth also hide moved members, so compare offsets too.
 layout "$baseline" > "$dir/then"
 layout "$dir/now" > "$dir/today"
 LC_ALL=C comm -23 "$dir/then" "$dir/today" > "$dir/moved"
-[ -s "$dir/then" ] || { echo "no structure was found in ${baseline##*/}"; exit 1; }
+[ -s "$dir/then" ] || { echo "no structure found in ${baseline##*/}"; exit 1; }
 sed 's/^/moved, changed or gone: /' "$dir/moved"
 if [ $rc -ne 0 ] || [ -s "$dir/moved" ]; then
 	echo "FAIL: the binary interface differs from ${baseline##*/} (doc/soname.md says what may change and how)"
 	exit 1
 fi
-echo "the binary interface is that of ${baseline##*/}, or grew as it may ($(wc -l < "$dir/then") members and constants in place)"
+echo "the binary interface is that of ${baseline##*/}, or has grown in permitted ways" \
+	"($(wc -l < "$dir/then") members and constants in place)"

@@ -21,7 +21,7 @@
 		}                                                                               \
 	} while (0)
 
-/* Room behind a structure that the library must neither write nor read as members. */
+/* Space after a structure that the library must neither write nor read as members. */
 #define FENCED(type)            \
 	struct {                \
 		type value;     \
@@ -62,8 +62,8 @@ static void talk(rxw_endpoint *endpoint, const struct sockaddr_in *to)
 	rxw_call *call;
 
 	memset(out, 'x', sizeof(out));
-	CHECK(rxw_connection_create(endpoint, (const struct sockaddr *)to, sizeof(*to), SERVICE, NULL,
-				    &connection) == 0);
+	CHECK(rxw_connection_create(endpoint, (const struct sockaddr *)to, sizeof(*to), SERVICE,
+				    NULL, &connection) == 0);
 	CHECK(rxw_call_begin(connection, &options, &call) == 0);
 	CHECK(rxw_call_write(call, out, sizeof(out)) == (ssize_t)sizeof(out));
 	CHECK(rxw_call_read(call, in, sizeof(in)) == (ssize_t)sizeof(out));
@@ -95,14 +95,14 @@ int main(void)
 	rxw_config_init(&config.value, sizeof(config.value));
 	CHECK(config.value.size == sizeof(config.value));
 	CHECK(intact(&config, sizeof(config.value), sizeof(config)));
-	/* Members have their old places. */
+	/* Members keep their offsets. */
 	CHECK(rxw_config_set(&config.value, "window", "77", message, sizeof(message)) == 0);
 	CHECK(config.value.window == 77);
 	CHECK(rxw_config_set(&config.value, "listeners", "1", message, sizeof(message)) == 0);
 	CHECK(config.value.listeners == 1);
 	CHECK(rxw_config_set(&config.value, "workers-max", "99", message, sizeof(message)) == 0);
 	CHECK(config.value.workers_max == 99);
-	/* What came later cannot be set in a structure that has no room for it. */
+	/* Newer settings cannot be set in a structure that has no space for them. */
 	CHECK(rxw_config_set(&config.value, "debug-clients", "any", message, sizeof(message)) != 0);
 	CHECK(intact(&config, sizeof(config.value), sizeof(config)));
 

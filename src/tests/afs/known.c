@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes that are known, against generated stubs of both sides, over loopback. */
+/* Compares known bytes with the stubs of both sides, over loopback. */
 #include "tests/afs/known.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ static struct sockaddr_storage address;
 static socklen_t address_len;
 static rxw_connection *to_canned, *to_dispatched;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* expected bytes of the next comparison */
 static struct bytes seen, answer;
 static int32_t refusal;
 
@@ -196,7 +196,7 @@ void known_dispatcher(rxw_handler_fn execute, void *service)
 	to_dispatched = connect_to(DISPATCHED);
 }
 
-/* The code, and what came before it. */
+/* The call's code, and the reply received before it. */
 static int32_t exchange(const char *request, struct bytes *reply)
 {
 	rxw_call *call;
@@ -205,7 +205,7 @@ static int32_t exchange(const char *request, struct bytes *reply)
 	parse(request, reply);
 	ck_assert_int_eq(rxw_call_begin(to_dispatched, NULL, &call), 0);
 	if (reply->length > 0) {
-		/* A long one may be refused before all of it has left. */
+		/* A long request may be refused before it was sent completely. */
 		n = rxw_call_write(call, reply->data, reply->length);
 		ck_assert(n == (ssize_t)reply->length || n == -RXW_ECALL);
 	}

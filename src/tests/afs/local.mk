@@ -18,7 +18,7 @@ src_tests_afs_test_uuid_LDADD = $(afs_test_libs)
 check_tests += src/tests/afs/test_volname
 src_tests_afs_test_volname_LDADD = $(afs_test_libs)
 
-# Interfaces, by bytes that are known.
+# Interfaces, compared with known bytes.
 afs_known = src/tests/afs/known.c src/tests/afs/known.h
 
 check_tests += src/tests/afs/test_rxafs
@@ -44,6 +44,6 @@ src_tests_afs_test_afsvol_LDADD = $(afs_test_libs)
 check_tests += src/tests/afs/test_rxstats
 src_tests_afs_test_rxstats_LDADD = $(afs_test_libs)
 
-# Made by their names alone, programs do not wait for BUILT_SOURCES (this is so in other folders too).
+# When made by name, programs do not wait for BUILT_SOURCES (in other folders, too).
 afs_tests = client fetchstatus uuid volname rxafs rxafscb vl pt afsvol rxstats
 $(afs_tests:%=src/tests/afs/test_%.$(OBJEXT)) src/tests/afs/known.$(OBJEXT): $(afs_headers)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/afsvol.xg: bytes that servers of another make sent (afs-location 10). */
+/* Tests of afs/afsvol.xg with bytes recorded from servers of another make (afs-location 10). */
 #include "tests/afs/known.h"
 
 #include "afs/afsvol.h"

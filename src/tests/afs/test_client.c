@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the client side against servers in the same process: good ones, odd ones, hostile
- * ones. */
+/* Tests of the AFS client with servers in the same process: good, faulty and hostile ones. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -16,11 +15,11 @@
 
 #define VOLUME 0x20000001u
 
-/* How the servers behave; written before calls are made. */
+/* Behaviour of the servers; set before calls are made. */
 static struct {
-	bool old_location; /* knows no U calls */
+	bool old_location; /* has no U calls */
 	bool no_bulk, short_bulk;
-	bool cut_status; /* the reply ends within its last word */
+	bool cut_status; /* truncates the reply within its last word */
 	bool no_address;
 	uvldbentry entry;
 	enum {
@@ -237,7 +236,7 @@ static void put_addresses(struct rxw_xdr *x)
 	xdr_put_bulkaddrs(x, &addrs);
 }
 
-/* The same entry for clients of older servers: the address instead of the UUID. */
+/* The same entry for clients of older servers: with the address instead of the UUID. */
 static void put_older_entry(struct rxw_xdr *x)
 {
 	nvldbentry n = {.nServers = mood.entry.nServers, .flags = mood.entry.flags};
@@ -343,7 +342,7 @@ static void find(const char *name)
 		      error.text);
 }
 
-/* An error whose one line has `part` in it. */
+/* Asserts an error message of one line that contains `part`. */
 static void want_error(int rc, const char *part)
 {
 	ck_assert_int_eq(rc, -1);
@@ -355,7 +354,7 @@ START_TEST(volumes)
 {
 	find("vol");
 	ck_assert_uint_eq(volume.id, VOLUME);
-	/* Two addresses: that of the location server is the one to try first. */
+	/* Two addresses: the client tries that of the location server first. */
 	ck_assert_uint_eq(ntohl(inet(&volume.server).sin_addr.s_addr), 0x7f000001);
 	find("536870913");
 	ck_assert_uint_eq(volume.id, VOLUME);
@@ -367,7 +366,7 @@ START_TEST(volumes)
 	mood.entry.serverNumber[0].time_low = 0x7f000001;
 	find("vol");
 	mood.entry.serverNumber[0].time_low = 0x1234;
-	/* Types: by suffix, by what exists. */
+	/* Types: by suffix, then by existence. */
 	mood.entry.serverFlags[0] = VLSF_RWVOL | VLSF_ROVOL | VLSF_UUID;
 	mood.entry.volumeId[AFS_VL_RO] = VOLUME;
 	mood.entry.volumeId[AFS_VL_RW] = VOLUME + 5;
@@ -405,7 +404,7 @@ START_TEST(no_volumes)
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
 	mood.entry.serverFlags[0] = VLSF_ROVOL | VLSF_UUID;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "no address");
-	/* The file server does not know it: said, not found out later. */
+	/* The file server does not have the volume: reported at once. */
 	mood.entry.serverFlags[0] = VLSF_RWVOL | VLSF_UUID;
 	mood.entry.volumeId[AFS_VL_RW] = VOLUME + 1;
 	want_error(afs_client_volume(client, "vol", &volume, &error), "vol");
@@ -505,7 +504,7 @@ START_TEST(fetches)
 		mood.fetch = bad[i].mood;
 		want_error(contents(2, 1000, &data, &length), bad[i].part);
 	}
-	/* And the connection still serves. */
+	/* The connection can still be used. */
 	mood.fetch = GOOD;
 	ck_assert_int_eq(contents(2, 100, &data, &length), 0);
 	free(data);
@@ -536,7 +535,7 @@ START_TEST(many_statuses)
 }
 END_TEST
 
-START_TEST(cut_answers)
+START_TEST(truncated_answers)
 {
 	const AFSFid fid = {VOLUME, 2, 1};
 	AFSFetchStatus status;
@@ -599,7 +598,7 @@ START_TEST(callbacks)
 }
 END_TEST
 
-/* What a client without a cache does not have, debugging tools are told so. */
+/* Debugging tools get an answer that the client has no cache. */
 START_TEST(no_debugging)
 {
 	rxw_connection *c = connect_back();
@@ -631,7 +630,7 @@ int main(void)
 	tcase_add_test(tcase, paths);
 	tcase_add_test(tcase, fetches);
 	tcase_add_test(tcase, many_statuses);
-	tcase_add_test(tcase, cut_answers);
+	tcase_add_test(tcase, truncated_answers);
 	tcase_add_test(tcase, callbacks);
 	tcase_add_test(tcase, no_debugging);
 	suite_add_tcase(suite, tcase);

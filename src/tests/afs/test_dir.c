@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/dir.c: the worked example, large directories, images of strangers. */
+/* Tests of afs/dir.c: the worked example, large directories, malformed images. */
 #include "tests/tools/testing.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct expect {
 	const char *hex;
 };
 
-/* Every byte that is not zero in the image of the example. */
+/* All bytes of the example's image that are not zero. */
 static const struct expect example[] = {
 	{0x0000, "000104d233ffff1f"},
 	{0x00c4, "0012"},
@@ -88,7 +88,7 @@ START_TEST(hashes)
 }
 END_TEST
 
-/* What a salvager looks at. */
+/* The checks of a salvager. */
 static void check_consistent(const uint8_t *image, size_t length)
 {
 	size_t pages = length / AFS_DIR_PAGE, entries = 0, chained = 0;
@@ -205,7 +205,7 @@ static uint8_t *sample(size_t *length)
 	return afs_dir_take(&dir, length);
 }
 
-START_TEST(strangers_images)
+START_TEST(malformed_images)
 {
 	struct afs_dir_entry entry;
 	uint32_t cursor, v, u;
@@ -218,13 +218,13 @@ START_TEST(strangers_images)
 	ck_assert_int_eq(afs_dir_check(image, length), -RXW_EDECODE);
 	image[3] ^= 1;
 
-	/* a chain that leads to itself ends */
+	/* a chain with a loop ends */
 	uint8_t *bucket = image + 160 + 2 * afs_dir_hash("zz", 2);
 
 	bucket[1] = 15;
 	image[15 * 32 + 3] = 15;
 	ck_assert_int_eq(afs_dir_lookup(image, length, "zz", &v, &u), -RXW_EDECODE);
-	/* one that leads out of the image */
+	/* one that points outside the image */
 	bucket[0] = 0xff;
 	ck_assert_int_eq(afs_dir_lookup(image, length, "zz", &v, &u), -RXW_EDECODE);
 
@@ -244,7 +244,7 @@ START_TEST(strangers_images)
 }
 END_TEST
 
-START_TEST(random_images_stay_inside)
+START_TEST(random_images_read_in_bounds)
 {
 	uint64_t state = 88172645463325252ull;
 
@@ -269,4 +269,4 @@ START_TEST(random_images_stay_inside)
 END_TEST
 
 TEST_MAIN("afs directories", worked_example, hashes, five_thousand_names, limit_of_pages,
-	  names_refused, strangers_images, random_images_stay_inside)
+	  names_refused, malformed_images, random_images_read_in_bounds)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/pt.xg: bytes that servers of another make sent (afs-location 10). */
+/* Tests of afs/pt.xg with bytes recorded from servers of another make (afs-location 10). */
 #include <string.h>
 
 #include "tests/afs/known.h"

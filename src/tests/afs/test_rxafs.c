@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/rxafs.xg: bytes that others' servers and clients sent (afs-fileserver 12). */
+/* Tests of afs/rxafs.xg with bytes recorded from other servers and clients (afs-fileserver 12). */
 #include <string.h>
 
 #include "tests/afs/known.h"
@@ -7,7 +7,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 
-/* A root directory; a file that was just made; its directory then; volume synchronisation. */
+/* A root directory; a new file; its directory afterwards; volume synchronisation. */
 #define ROOT                                                                                \
 	"00000001 00000002 00000003 00000800 00000006 00007ffe 00000000 0000007f 0000007f " \
 	"000001ed 00000001 00000001 00000001 6b0102c7 6b0102c7 00000000*6 "
@@ -81,7 +81,7 @@ START_TEST(asks_status)
 	ck_assert_uint_eq(cb.ExpirationTime, 14469);
 	ck_assert_uint_eq(cb.CallBackType, CB_SHARED);
 	ck_assert_uint_eq(sync.spare1, 0x6b0102c7);
-	/* Aborts, and an answer that ends a word too early: nothing is left in the results. */
+	/* Aborts, and an answer that is one word short: the results stay empty. */
 	known_refusal(AFS_VNOVOL);
 	ck_assert_int_eq(RXAFS_FetchStatus(known_peer(), &root_fid, &st, &cb, &sync), AFS_VNOVOL);
 	ck_assert_uint_eq(st.InterfaceVersion, 0);
@@ -90,7 +90,7 @@ START_TEST(asks_status)
 			 RXW_RPC_CC_UNMARSHAL);
 	ck_assert_uint_eq(st.InterfaceVersion, 0);
 	ck_assert_uint_eq(cb.ExpirationTime, 0);
-	/* A longer one is none of our business. */
+	/* Surplus bytes are ignored. */
 	known_answer(ROOT "| 00000001 00003885 00000002 | 6b0102c7 00000000*9");
 	ck_assert_int_eq(RXAFS_FetchStatus(known_peer(), &root_fid, &st, &cb, &sync), 0);
 }
@@ -149,7 +149,7 @@ START_TEST(fetches)
 	rxw_call *call;
 	uint8_t head[8], data[5];
 
-	/* The status follows the five bytes at once. */
+	/* The status follows the five bytes without padding. */
 	known_answer("00000000 00000005 61626364 65" STORED "00000001 000038af 00000002 " SYNC);
 	ck_assert_int_eq(rxw_rpc_begin(known_peer(), &call), 0);
 	ck_assert_int_eq(StartRXAFS_FetchData64(call, &file_fid, 0, 131072), 0);
@@ -204,7 +204,7 @@ START_TEST(asks_many)
 	ck_assert_uint_eq(cbs.val[0].ExpirationTime, 0x72f);
 	xdrfree_AFSBulkStats(&sts);
 	xdrfree_AFSCBs(&cbs);
-	/* More than fifty do not leave; as many as that are not believed. */
+	/* More than fifty are not sent; more in an answer are refused. */
 	asked.len = 51;
 	asked.val = calloc(51, sizeof(*asked.val));
 	ck_assert_int_eq(RXAFS_InlineBulkStatus(known_peer(), &asked, &sts, &cbs, &sync),
@@ -262,7 +262,7 @@ static int32_t fetch_status(void *context, rxw_call *call, const AFSFid *fid, AF
 	(void)context;
 	(void)call;
 	if (fid->Volume != root_fid.Volume) {
-		/* Results of a failure stay here. */
+		/* Results of a failed call are not sent. */
 		*st = root;
 		return AFS_VNOVOL;
 	}
@@ -359,7 +359,7 @@ START_TEST(answers)
 	known_exchange("00000095 20000001",
 		       "20000001 00000000 00000001 ffffffff 00000000*8 00000009 'root.cell' 000000 "
 		       "00000000 00000000");
-	/* Bytes behind the arguments are nobody's. */
+	/* Bytes after the arguments are ignored. */
 	known_exchange("00000095 20000001 00000000*300",
 		       "20000001 00000000 00000001 ffffffff 00000000*8 00000009 'root.cell' 000000 "
 		       "00000000 00000000");

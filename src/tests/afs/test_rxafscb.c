@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/rxafscb.xg: bytes that servers of another make sent (afs-fileserver 12). */
+/* Tests of afs/rxafscb.xg with bytes recorded from servers of another make (afs-fileserver 12). */
 #include "tests/afs/known.h"
 
 #include "afs/rxafscb.h"
@@ -43,7 +43,7 @@ START_TEST(calls)
 	ck_assert_uint_eq(caps.len, 1);
 	ck_assert_uint_eq(caps.val[0], CLIENT_CAPABILITY_ERRORTRANS);
 	xdrfree_Capabilities(&caps);
-	/* No words are fine; more than anybody has are not. */
+	/* No words are accepted; more than the maximum are not. */
 	known_answer("00000000 " UUID "00000000*96 00000000");
 	ck_assert_int_eq(RXAFSCB_TellMeAboutYourself(known_peer(), &addr, &caps), 0);
 	ck_assert_uint_eq(caps.len, 0);

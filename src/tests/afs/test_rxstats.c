@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the statistics service: counters, their form on the wire, who may ask what. */
+/* Tests of the statistics service: counters, their encoding, and access rights. */
 #include "tests/tools/testing.h"
 
 #include <arpa/inet.h>
@@ -44,7 +44,7 @@ static struct sockaddr_in address(uint32_t host, uint16_t port)
 		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(host)}};
 }
 
-/* A call as it is reported. */
+/* Reports a call. */
 static struct rxw_rpc_report report_of(const struct rxw_rpc_interface *interface, unsigned function,
 				       const struct sockaddr_in *peer)
 {
@@ -75,7 +75,7 @@ static void read_entries(bool peers)
 	ck_assert_int_ge(count, 0);
 }
 
-/* The entry of a function that was called; NULL if none was. */
+/* The entry of a function that was called; NULL if none was called. */
 static const uint32_t *called(void)
 {
 	for (int i = 0; i < count; i++)
@@ -86,7 +86,7 @@ static const uint32_t *called(void)
 
 START_TEST(one_entry)
 {
-	/* RXAFS, 43 functions, FetchStatus; the squares of the run are 4e-6 + 9e-6 */
+	/* RXAFS, 43 functions, FetchStatus; the squares of the run time are 4e-6 + 9e-6 */
 	static const uint32_t want[WORDS] = {
 		UINT32_MAX, UINT32_MAX, 0, 7, 43, 2, 0, 2, 0, 300, 0, 30,
 		/* queue, run: sum, squares, least, most */
@@ -107,7 +107,7 @@ START_TEST(one_entry)
 	read_entries(false);
 	ck_assert_int_eq(count, 43);
 	for (int i = 0; i < WORDS; i++) {
-		/* The microseconds of squares are cut off from sums of fractions. */
+		/* The microseconds of squares are truncated sums of fractions. */
 		uint32_t off = i == 15 || i == 23 ? want[i] - words[2 * WORDS + i] : 0;
 
 		ck_assert_msg(words[2 * WORDS + i] + off == want[i] && off <= 1,
@@ -124,7 +124,7 @@ START_TEST(one_entry)
 }
 END_TEST
 
-/* Functions go out under OpenAFS's numbers, those that we do not have among them. */
+/* Functions are reported under OpenAFS's numbers, also those that we do not implement. */
 START_TEST(numbering)
 {
 	static const struct {
@@ -213,7 +213,7 @@ START_TEST(peers)
 	ck_assert_uint_eq(entry[1], 0x6cb0);
 	ck_assert_uint_eq(entry[2], 1);
 	ck_assert_uint_eq(entry[5], 2);
-	/* The same peer as a client of ours has entries of its own. */
+	/* As a client that we call, the same peer has separate entries. */
 	report.client = false;
 	afs_rpcstats_report(stats, &report);
 	read_entries(true);
@@ -248,7 +248,7 @@ START_TEST(oldest_peers_go)
 	ck_assert_uint_eq(words[11 * WORDS + 7], 2);
 	teardown();
 
-	setup(false, true, 2); /* ports count too */
+	setup(false, true, 2); /* ports are compared, too */
 	for (uint16_t i = 0; i < 5; i++)
 		count_call(&RXSTATS_interface, 0, 0x0a010000, i);
 	read_entries(true);
@@ -259,7 +259,7 @@ END_TEST
 
 START_TEST(clear_flags)
 {
-	/* Each flag, the words that it sets back, and to what. */
+	/* Each flag, the words that it resets, and their new values. */
 	static const struct {
 		uint32_t flag;
 		int word;
@@ -293,7 +293,7 @@ START_TEST(clear_flags)
 	read_entries(true);
 	ck_assert_int_eq(count, 28);
 	ck_assert_ptr_null(called());
-	read_entries(false); /* the process is another matter */
+	read_entries(false); /* the process is unaffected */
 	ck_assert_ptr_nonnull(called());
 	teardown();
 }
@@ -504,7 +504,7 @@ static int32_t raw_call(const uint8_t *request, size_t length, uint8_t *reply, s
 	return rxw_call_end(call, 0, NULL);
 }
 
-/* Requests that end too soon. */
+/* Truncated requests. */
 START_TEST(short_requests)
 {
 	static const uint8_t retrieve[8] = {0}, clear[7] = {0, 0, 0, 9, 0xff, 0xff, 0xff};
@@ -521,7 +521,7 @@ START_TEST(short_requests)
 }
 END_TEST
 
-/* As many peers as are kept, each with all functions of the file service: some 5 MB. */
+/* The maximum number of peers, each with all functions of the file service: some 5 MB. */
 START_TEST(large_reply)
 {
 	uint32_t version = 0, sec = 0, usec = 0, n = 0;
@@ -556,7 +556,7 @@ static char *load_vectors(void)
 	return text;
 }
 
-/* The value behind "NAME": in an object that starts at `object`; NULL if it has none. */
+/* The value after "NAME": in an object that starts at `object`; NULL if absent. */
 static const char *value_of(const char *object, const char *name)
 {
 	const char *end = strchr(object, '}'), *at;
@@ -582,8 +582,8 @@ static size_t unhex(const char *text, uint8_t *bytes, size_t room)
 }
 
 /*
- * The requests of the recording get the same answers, but for the superuser's, whom we do not
- * know: 1.
+ * The recorded requests get the recorded answers, except those that need a superuser, whom we do
+ * not know: 1.
  */
 START_TEST(recorded_requests)
 {
@@ -607,7 +607,7 @@ START_TEST(recorded_requests)
 		} else {
 			n = unhex(body, want, sizeof(want));
 			ck_assert_int_eq(code, 0);
-			/* Figures differ: the version, and that "on" is a word, are the same. */
+			/* Figures differ; the version, and that "on" is a word, are equal. */
 			ck_assert_int_eq(got % 4, 0);
 			if (n == 4 && request[3] == 8)
 				ck_assert_mem_eq(reply, want, 4);
@@ -624,7 +624,7 @@ START_TEST(recorded_requests)
 }
 END_TEST
 
-/* The entries of the recording, which are of functions never called. */
+/* The recorded entries belong to functions that were never called. */
 static void compare_recorded(const char *text, const char *operation, bool peer)
 {
 	const char *at = strstr(text, operation);
@@ -669,5 +669,5 @@ START_TEST(recorded_replies)
 END_TEST
 
 TEST_MAIN("rxstats", one_entry, numbering, not_counted, peers, oldest_peers_go, clear_flags,
-	  on_and_off, many_threads, local_callers, operations, short_requests, large_reply, recorded_requests,
-	  recorded_replies)
+	  on_and_off, many_threads, local_callers, operations, short_requests, large_reply,
+	  recorded_requests, recorded_replies)

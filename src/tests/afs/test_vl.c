@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/vl.xg: bytes that servers of another make sent (afs-location 10). */
+/* Tests of afs/vl.xg with bytes recorded from servers of another make (afs-location 10). */
 #include <string.h>
 
 #include "tests/afs/known.h"
@@ -15,7 +15,7 @@
 #define ROOT_CELL                                                                           \
 	"00000072 0000006f 0000006f 00000074 0000002e 00000063 00000065 0000006c 0000006c " \
 	"00000000*56 "
-/* By place of the words: 65 servers, 66 UUIDs, 209 unique, 222 partition, 235 flags, 248 ids. */
+/* Index of the words: 65 servers, 66 UUIDs, 209 unique, 222 partition, 235 flags, 248 ids. */
 #define U_ENTRY                                                                     \
 	ROOT_CELL "00000001 " UUID "00000000*132 00000001 00000000*12 00000000*13 " \
 		  "00000014 00000000*12 20000001 00000000*3 00001000 00000000*9 "
@@ -116,7 +116,7 @@ START_TEST(linked_lists)
 	ck_assert_ptr_null(es.node->next_vldb->next_vldb);
 	xdrfree_vldb_list(&es);
 	ck_assert_ptr_null(es.node);
-	/* It breaks off within the third. */
+	/* It is truncated within the third. */
 	known_answer("00000003 00000001 " O_ENTRY "00000001 " O_ENTRY "00000001 00000000*20");
 	ck_assert_int_eq(VL_LinkedList(known_peer(), &attr, &count, &es), RXW_RPC_CC_UNMARSHAL);
 	ck_assert_ptr_null(es.node);

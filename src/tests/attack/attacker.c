@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An attacker: a thread that sends packets of many addresses of this host from one socket, at a
- * rate. RXW_ATTACK_FROM is the first address; by default all are of 127/8, where no privilege is
- * needed. foreign.sh gives it addresses that the server takes for those of other hosts.
+ * An attacker: a thread that sends packets at a given rate from one socket with many source
+ * addresses of this host. RXW_ATTACK_FROM is the first address. The default is in 127/8, which
+ * needs no privilege. foreign.sh uses addresses that the server takes for other hosts.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ uint32_t attacker_draw(struct attacker *a)
 	return (uint32_t)(rxw_prng(&a->random) >> 16);
 }
 
-/* The source address travels with each packet: ten thousand sockets would be slow to look after. */
+/* Source address of each packet: one socket instead of ten thousand. */
 static void address_it(const struct attacker *a, struct burst *b, unsigned k)
 {
 	struct msghdr *m = &b->message[k].msg_hdr;
@@ -67,7 +67,7 @@ static void address_it(const struct attacker *a, struct burst *b, unsigned k)
 	memcpy(CMSG_DATA(c), &info, sizeof(info));
 }
 
-/* Without the assertions of h_raw_encode(): libcheck makes a system call of each that holds. */
+/* h_raw_encode() without its assertions: libcheck makes a system call for each one. */
 static void encode(struct iovec *to, uint8_t packet[ROOM], const struct h_raw *raw)
 {
 	const struct rxw_header h = {.epoch = raw->epoch, .cid = raw->cid, .call = raw->call,
@@ -94,7 +94,7 @@ static void fill(struct attacker *a, struct burst *b, uint64_t first, unsigned n
 	}
 }
 
-/* All of them: a socket that has no room now has some soon. */
+/* Sends all of them: a full socket has room again soon. */
 static void emit(struct attacker *a, struct burst *b, unsigned n)
 {
 	for (unsigned k = 0; k < n;) {
@@ -113,7 +113,7 @@ static void emit(struct attacker *a, struct burst *b, unsigned n)
 	}
 }
 
-/* One message that came back. */
+/* One received message. */
 static void note(struct attacker *a, struct msghdr *m, const uint8_t *packet, size_t size)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -153,7 +153,7 @@ static void collect(struct attacker *a, struct burst *b)
 	} while (n == BURST);
 }
 
-/* What handlers wait for does not come; told so, they need not find out. */
+/* Opens the gate that handlers wait for. */
 static void leave(struct attacker *a, struct burst *b)
 {
 	struct shot shot;
@@ -202,7 +202,8 @@ static void *attacking(void *arg)
 		due += gap;
 		now = now_ns();
 		if (now < due) {
-			struct timespec t = {(time_t)(due / 1000000000u), (long)(due % 1000000000u)};
+			struct timespec t = {(time_t)(due / 1000000000u),
+					     (long)(due % 1000000000u)};
 
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		} else {

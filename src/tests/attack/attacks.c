@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attacks of rx-protocol 12.3, a packet at a time. */
+/* The attacks of rx-protocol 12.3, one packet at a time. */
 #include <string.h>
 
 #include "attacker.h"
@@ -7,7 +7,7 @@
 #define THOUSANDS 10000u
 #define RESPONSE  180u /* bytes */
 
-/* A whole small request. Its connection: one of the address, always the same, or a new one. */
+/* A complete small request, on the address's one connection or on a new one. */
 static void request(struct shot *s, enum h_op op, uint64_t bytes, uint32_t cid)
 {
 	s->raw = h_raw_request(s->head, op, cid);
@@ -39,9 +39,9 @@ static void fresh(struct attacker *a, uint64_t i, struct shot *s, enum h_op op)
 	s->raw.epoch = attacker_draw(a) | 0x80000000u;
 }
 
-/* The packet becomes an acknowledgement of all below `first`. */
-static void acknowledge(struct shot *s, uint64_t i, uint32_t first, uint32_t serial, unsigned reason,
-			uint32_t window)
+/* Turns the packet into an acknowledgement of all packets below `first`. */
+static void acknowledge(struct shot *s, uint64_t i, uint32_t first, uint32_t serial,
+			unsigned reason, uint32_t window)
 {
 	struct rxw_ack k = {.first = first, .serial = serial, .reason = (uint8_t)reason,
 			    .acks = s->ack, .max_mtu = 1444, .if_mtu = 1444, .rwind = window,
@@ -55,11 +55,11 @@ static void acknowledge(struct shot *s, uint64_t i, uint32_t first, uint32_t ser
 	s->raw.body = s->ack;
 }
 
-/* --- what they send --- */
+/* --- packets of each attack --- */
 
 static const uint8_t types[] = {RXW_ACK, RXW_ABORT, RXW_BUSY, RXW_ACKALL, RXW_RESPONSE};
 
-/* Off path, with the address of an honest client: its epoch, or its cid, or neither is right. */
+/* Off path, with the address of an honest client: the epoch, the cid, or both are guessed. */
 static void guess(struct attacker *a, uint64_t i, struct shot *s)
 {
 	s->raw = (struct h_raw){.epoch = attacker_draw(a) | 0x80000000u, .cid = attacker_draw(a),
@@ -95,13 +95,13 @@ static uint64_t elsewhere(const struct rxw_stats *s)
 	return s->drops[RXW_DROP_ADDRESS];
 }
 
-/* The same few requests again and again. */
+/* Replays of a few requests. */
 static void replay(struct attacker *a, uint64_t i, struct shot *s)
 {
 	own(a, i, s, H_PING, 0);
 }
 
-/* The first call of an honest client again, from its own address. */
+/* Replays of an honest client's first call, from its own address. */
 static void replay_other(struct attacker *a, uint64_t i, struct shot *s)
 {
 	own(a, i, s, H_PING, 0);
@@ -115,7 +115,7 @@ static uint64_t repeated(const struct rxw_stats *s)
 	return s->duplicates + s->drops[RXW_DROP_CALL_NUMBER];
 }
 
-/* Questions whose answers are larger, in the name of others. */
+/* Requests with larger answers, from forged addresses. */
 static void reflect(struct attacker *a, uint64_t i, struct shot *s)
 {
 	static const uint8_t stats[8] = {0, 0, 0, 1};
@@ -136,7 +136,7 @@ static uint64_t answered_or_not(const struct rxw_stats *s)
 	       s->drops[RXW_DROP_ACCESS];
 }
 
-/* A large reply is asked for in the name of others. */
+/* Requests for a large reply, from forged addresses. */
 static void reflect_data(struct attacker *a, uint64_t i, struct shot *s)
 {
 	own(a, i, s, H_SOURCE, 1000000);
@@ -147,7 +147,7 @@ static uint64_t refused_or_repeated(const struct rxw_stats *s)
 	return s->duplicates + s->calls_refused + s->drops[RXW_DROP_RATE];
 }
 
-/* Packets of a reply that was never sent are acknowledged: that ends the call, so the next begins. */
+/* Acknowledgements of a reply that was never sent; that ends the call, so the next one begins. */
 static void never_sent(struct attacker *a, uint64_t i, struct shot *s)
 {
 	uint64_t turn = i / a->addresses;
@@ -164,7 +164,10 @@ static uint64_t bad_acks(const struct rxw_stats *s)
 	return 2 * s->drops[RXW_DROP_BAD_ACK]; /* and its request */
 }
 
-/* A reply of 200 kB, a new one after 100 acknowledgements; the attacker reads and proves itself. */
+/*
+ * A reply of 200 kB, and a new one after 100 acknowledgements; the attacker reads and validates its
+ * address.
+ */
 static bool reading(struct attacker *a, uint64_t i, struct shot *s)
 {
 	uint64_t turn = i / a->addresses;
@@ -174,7 +177,7 @@ static bool reading(struct attacker *a, uint64_t i, struct shot *s)
 	return turn % 100 && a->seen[s->from].call == s->raw.call;
 }
 
-/* It acknowledges what may be under way, so that it is sent faster than it reads. */
+/* Acknowledges packets that may be in flight, to be sent data faster than it reads. */
 static void optimist(struct attacker *a, uint64_t i, struct shot *s)
 {
 	struct seen *k = &a->seen[i % a->addresses];
@@ -194,7 +197,7 @@ static void shrink(struct attacker *a, uint64_t i, struct shot *s)
 			    255 - (uint32_t)(i / a->addresses) * 51 % 256);
 }
 
-/* A byte in a packet, none of them the first: they are kept, and nothing can be used. */
+/* One byte in each packet, none of them the first: they are queued, and no handler can use them. */
 static void fragments(struct attacker *a, uint64_t i, struct shot *s)
 {
 	own(a, i, s, H_SINK, 0);
@@ -210,18 +213,18 @@ static uint64_t not_kept(const struct rxw_stats *s)
 	       s->drops[RXW_DROP_DUPLICATE];
 }
 
-/* Each packet is another client's first. */
+/* Each packet opens a new client's connection. */
 static void flood(struct attacker *a, uint64_t i, struct shot *s)
 {
 	fresh(a, i, s, H_PING);
 }
 
-static uint64_t strangers(const struct rxw_stats *s)
+static uint64_t unvalidated_met(const struct rxw_stats *s)
 {
 	return s->unvalidated_connections + s->drops[RXW_DROP_LIMIT];
 }
 
-/* The same, but for a service that is not there. */
+/* The same for a service that does not exist. */
 static void no_service(struct attacker *a, uint64_t i, struct shot *s)
 {
 	fresh(a, i, s, H_PING);
@@ -233,7 +236,7 @@ static uint64_t services(const struct rxw_stats *s)
 	return s->drops[RXW_DROP_SERVICE];
 }
 
-/* Each packet begins a call that never goes on: the last packet does not come, or the first. */
+/* Each packet begins a call that never goes on: its last packet is missing, or its first. */
 static void half_open(struct attacker *a, uint64_t i, struct shot *s)
 {
 	fresh(a, i, s, H_SINK);
@@ -241,12 +244,12 @@ static void half_open(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.seq = i % 3 ? 1 : 2 + i % 300;
 }
 
-static uint64_t strangers_or_beyond(const struct rxw_stats *s)
+static uint64_t unvalidated_or_window_met(const struct rxw_stats *s)
 {
-	return strangers(s) + s->drops[RXW_DROP_WINDOW];
+	return unvalidated_met(s) + s->drops[RXW_DROP_WINDOW];
 }
 
-/* BUSY, and ABORT of calls, of a connection that is there, and of connections that are not. */
+/* BUSY, and ABORT of calls, on existing connections and on others. */
 static void storm(struct attacker *a, uint64_t i, struct shot *s)
 {
 	uint64_t turn = i / a->addresses;
@@ -269,7 +272,7 @@ static uint64_t wrong_way(const struct rxw_stats *s)
 	       s->drops[RXW_DROP_NO_CONNECTION];
 }
 
-/* A large reply, acknowledged a packet at a time; its reader proves its address when asked. */
+/* A large reply, acknowledged one packet at a time; the reader validates its address. */
 static void slow_reader(struct attacker *a, uint64_t i, struct shot *s)
 {
 	struct seen *k = &a->seen[i % a->addresses];
@@ -280,7 +283,10 @@ static void slow_reader(struct attacker *a, uint64_t i, struct shot *s)
 			    k->type == RXW_ACK ? RXW_ACK_PING_RESPONSE : RXW_ACK_IDLE, 1);
 }
 
-/* The next call of the channel while the last one is at work, again and again; it reads, too. */
+/*
+ * Begins the next call of the channel while the last one runs, again and again; reads the replies,
+ * too.
+ */
 static void next_call(struct attacker *a, uint64_t i, struct shot *s)
 {
 	struct seen *k = &a->seen[i % a->addresses];
@@ -292,7 +298,7 @@ static void next_call(struct attacker *a, uint64_t i, struct shot *s)
 		acknowledge(s, i, 1, k->serial, RXW_ACK_PING_RESPONSE, 255);
 }
 
-/* ACKs of a large reply that are too short, or promise more entries than they have. */
+/* ACKs of a large reply that are too short, or announce more entries than they have. */
 static void cut_acks(struct attacker *a, uint64_t i, struct shot *s)
 {
 	struct seen *k = &a->seen[i % a->addresses];
@@ -309,7 +315,7 @@ static uint64_t cut(const struct rxw_stats *s)
 	return s->drops[RXW_DROP_BAD_ACK];
 }
 
-/* A RESPONSE of the right size, the rest of it drawn. */
+/* A RESPONSE of the right size with random content. */
 static void response(struct attacker *a, struct shot *s)
 {
 	for (unsigned k = 0; k < RESPONSE; k += 4)
@@ -323,7 +329,7 @@ static void response(struct attacker *a, struct shot *s)
 	s->raw.size = RESPONSE;
 }
 
-/* From elsewhere: for a connection that is guessed, or for that of an honest client. */
+/* Off path: for a guessed connection, or for one of an honest client. */
 static void forge(struct attacker *a, uint64_t i, struct shot *s)
 {
 	if (i % 2)
@@ -339,7 +345,7 @@ static uint64_t fits_nothing(const struct rxw_stats *s)
 	return s->drops[RXW_DROP_ADDRESS] + s->drops[RXW_DROP_NO_CONNECTION];
 }
 
-/* On the path of an honest client, which has shown its token long ago. */
+/* On the path of an honest client that was authenticated long ago. */
 static void forge_on_path(struct attacker *a, uint64_t i, struct shot *s)
 {
 	guess(a, i, s);
@@ -354,47 +360,121 @@ static uint64_t not_asked_for(const struct rxw_stats *s)
 }
 
 const struct attack attacks[] = {
-	{.name = "guess", .title = "off-path injection, epoch or cid guessed", .make = guess,
-	 .met = guessed, .spoofs = true},
-	{.name = "stolen", .title = "ids of an honest client, another address", .make = stolen,
-	 .met = elsewhere, .silent = true},
-	{.name = "replay", .title = "replay of served requests", .make = replay, .met = repeated,
-	 .harmless = ADDRESSES, .silent = true},
-	{.name = "replay-other", .title = "replay of an honest client's request", .make = replay_other,
-	 .met = repeated, .spoofs = true},
-	{.name = "reflect", .title = "VERSION and DEBUG in the name of 10,000", .make = reflect,
-	 .met = answered_or_not, .addresses = THOUSANDS, .silent = true},
-	{.name = "reflect-data", .title = "large replies in the name of others", .make = reflect_data,
-	 .met = refused_or_repeated, .harmless = ADDRESSES, .silent = true},
-	{.name = "never-sent", .title = "acknowledgements of packets never sent", .make = never_sent,
-	 .met = bad_acks, .harmless = 2 * ADDRESSES, .rate = 5000, .silent = true},
-	{.name = "optimist", .title = "optimistic acknowledgements", .make = optimist, .rate = 5000},
-	{.name = "shrink", .title = "windows that shrink", .make = shrink, .rate = 5000},
-	{.name = "fragments", .title = "fragments of one byte", .make = fragments, .met = not_kept,
-	 .harmless = 255 * ADDRESSES, .silent = true},
-	{.name = "flood", .title = "1 M connections in 10 s from 10,000 addresses", .make = flood,
-	 .met = strangers, .addresses = THOUSANDS, .silent = true},
-	{.name = "no-service", .title = "connections to a service that is not there",
-	 .make = no_service, .met = services, .addresses = THOUSANDS, .silent = true},
-	{.name = "storm", .title = "BUSY and ABORT storm", .make = storm, .met = wrong_way,
-	 .harmless = ADDRESSES, .silent = true},
-	{.name = "slow-reader", .title = "64 slow readers", .make = slow_reader, .rate = 2000},
-	{.name = "slow-readers", .title = "600 slow readers", .make = slow_reader, .addresses = 600,
+	{.name = "guess",
+	 .title = "off-path injection, epoch or cid guessed",
+	 .make = guess,
+	 .met = guessed,
+	 .spoofs = true},
+	{.name = "stolen",
+	 .title = "ids of an honest client, another address",
+	 .make = stolen,
+	 .met = elsewhere,
+	 .silent = true},
+	{.name = "replay",
+	 .title = "replay of served requests",
+	 .make = replay,
+	 .met = repeated,
+	 .harmless = ADDRESSES,
+	 .silent = true},
+	{.name = "replay-other",
+	 .title = "replay of an honest client's request",
+	 .make = replay_other,
+	 .met = repeated,
+	 .spoofs = true},
+	{.name = "reflect",
+	 .title = "VERSION and DEBUG from 10,000 forged addresses",
+	 .make = reflect,
+	 .met = answered_or_not,
+	 .addresses = THOUSANDS,
+	 .silent = true},
+	{.name = "reflect-data",
+	 .title = "large replies to forged addresses",
+	 .make = reflect_data,
+	 .met = refused_or_repeated,
+	 .harmless = ADDRESSES,
+	 .silent = true},
+	{.name = "never-sent",
+	 .title = "acknowledgements of packets never sent",
+	 .make = never_sent,
+	 .met = bad_acks,
+	 .harmless = 2 * ADDRESSES,
+	 .rate = 5000,
+	 .silent = true},
+	{.name = "optimist",
+	 .title = "optimistic acknowledgements",
+	 .make = optimist,
 	 .rate = 5000},
-	{.name = "next-call", .title = "the next call while the last one runs", .make = next_call,
+	{.name = "shrink", .title = "windows that shrink", .make = shrink, .rate = 5000},
+	{.name = "fragments",
+	 .title = "fragments of one byte",
+	 .make = fragments,
+	 .met = not_kept,
+	 .harmless = 255 * ADDRESSES,
+	 .silent = true},
+	{.name = "flood",
+	 .title = "1 M connections in 10 s from 10,000 addresses",
+	 .make = flood,
+	 .met = unvalidated_met,
+	 .addresses = THOUSANDS,
+	 .silent = true},
+	{.name = "no-service",
+	 .title = "connections to a service that does not exist",
+	 .make = no_service,
+	 .met = services,
+	 .addresses = THOUSANDS,
+	 .silent = true},
+	{.name = "storm",
+	 .title = "BUSY and ABORT storm",
+	 .make = storm,
+	 .met = wrong_way,
+	 .harmless = ADDRESSES,
+	 .silent = true},
+	{.name = "slow-reader", .title = "64 slow readers", .make = slow_reader, .rate = 2000},
+	{.name = "slow-readers",
+	 .title = "600 slow readers",
+	 .make = slow_reader,
+	 .addresses = 600,
+	 .rate = 5000},
+	{.name = "next-call",
+	 .title = "the next call while the last one runs",
+	 .make = next_call,
 	 .rate = 20000},
-	{.name = "cut-acks", .title = "ACKs cut short", .make = cut_acks, .met = cut,
-	 .harmless = ADDRESSES, .silent = true},
-	{.name = "half-open", .title = "half-open calls from 10,000 addresses", .make = half_open,
-	 .met = strangers_or_beyond, .addresses = THOUSANDS, .silent = true},
-	{.name = "forge-rxkad", .title = "RESPONSEs forged elsewhere, clients by rxkad crypt",
-	 .make = forge, .met = fits_nothing, .silent = true, .security = "rxkad-crypt"},
-	{.name = "forge-rxgk", .title = "RESPONSEs forged elsewhere, clients by rxgk crypt",
-	 .make = forge, .met = fits_nothing, .silent = true, .security = "rxgk-crypt"},
-	{.name = "path-rxkad", .title = "RESPONSEs forged on the path of a client by rxkad crypt",
-	 .make = forge_on_path, .met = not_asked_for, .spoofs = true, .security = "rxkad-crypt"},
-	{.name = "path-rxgk", .title = "RESPONSEs forged on the path of a client by rxgk crypt",
-	 .make = forge_on_path, .met = not_asked_for, .spoofs = true, .security = "rxgk-crypt"},
+	{.name = "cut-acks",
+	 .title = "truncated ACKs",
+	 .make = cut_acks,
+	 .met = cut,
+	 .harmless = ADDRESSES,
+	 .silent = true},
+	{.name = "half-open",
+	 .title = "half-open calls from 10,000 addresses",
+	 .make = half_open,
+	 .met = unvalidated_or_window_met,
+	 .addresses = THOUSANDS,
+	 .silent = true},
+	{.name = "forge-rxkad",
+	 .title = "RESPONSEs forged off path, clients by rxkad crypt",
+	 .make = forge,
+	 .met = fits_nothing,
+	 .silent = true,
+	 .security = "rxkad-crypt"},
+	{.name = "forge-rxgk",
+	 .title = "RESPONSEs forged off path, clients by rxgk crypt",
+	 .make = forge,
+	 .met = fits_nothing,
+	 .silent = true,
+	 .security = "rxgk-crypt"},
+	{.name = "path-rxkad",
+	 .title = "RESPONSEs forged on the path of a client by rxkad crypt",
+	 .make = forge_on_path,
+	 .met = not_asked_for,
+	 .spoofs = true,
+	 .security = "rxkad-crypt"},
+	{.name = "path-rxgk",
+	 .title = "RESPONSEs forged on the path of a client by rxgk crypt",
+	 .make = forge_on_path,
+	 .met = not_asked_for,
+	 .spoofs = true,
+	 .security = "rxgk-crypt"},
 };
 const unsigned attack_count = sizeof(attacks) / sizeof(attacks[0]);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests that SECURITY.md names exist.
+# Checks that the tests named in SECURITY.md exist.
 
 export LC_ALL=C
 : "${top_srcdir:=.}"
@@ -26,12 +26,12 @@ names=$(awk -F '|' '/^\| (OPENAFS|CVE)/ {
 		}
 	}
 }' "$doc") || exit 1
-[ "$(echo "$names" | wc -l)" -gt 20 ] || { echo "$doc: the table was not understood" >&2; exit 1; }
+[ "$(echo "$names" | wc -l)" -gt 20 ] || { echo "$doc: too few test names: has the table's format changed?" >&2; exit 1; }
 
 while read -r file name; do
 	path=$top_srcdir/src/tests/$file
 	if [ ! -f "$path" ]; then
-		echo "SECURITY.md: there is no $file" >&2
+		echo "SECURITY.md: no such file: $file" >&2
 		status=1
 	elif [ -n "$name" ] && ! grep -q "START_TEST($name)" "$path"; then
 		echo "SECURITY.md: $file has no test $name" >&2

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an attack costs honest clients: rounds in which it goes to the server that they call, and
- * rounds in which the same attacker, at the same rate, sends to a socket whose owner reads and
- * drops. One line of JSON for each attack. A new server for each round.
+ * Measures the cost of an attack for honest clients. In some rounds the attacker sends to the
+ * server that they call, in the others, at the same rate, to a socket whose owner reads and drops.
+ * Prints one line of JSON for each attack. Each round has a new server.
  *
  * usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]
  *
- * --server: no rounds with the sink, for profiles. RXW_ATTACK_RATE: packets a second.
- * RXW_ATTACK_EQUAL: the thread of the attacker does not go before all others.
+ * --server: no rounds with the sink, for profiles. RXW_ATTACK_RATE: packets per second.
+ * RXW_ATTACK_EQUAL: no real-time priority for the attacker's thread.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct sink {
 };
 
 struct round {
-	double goodput, rate; /* calls a second; packets a second */
+	double goodput, rate; /* calls per second; packets per second */
 	size_t held;	      /* bytes, of the server */
 	struct rxw_stats stats;
 };
@@ -100,7 +100,7 @@ static struct round play(const struct attack *attack, const struct sink *sink)
 	attacker_first = !getenv("RXW_ATTACK_EQUAL");
 	attacker_start(&a, attack, sink ? &sink->address : &bed.address, h, UINT64_MAX);
 	honest_start(h, UINT32_MAX);
-	usleep(200000); /* until both have found their pace */
+	usleep(200000); /* until both rates are steady */
 	began = h_now_ms();
 	calls = honest_calls(h);
 	sent = atomic_load(&a.sent);
@@ -139,7 +139,7 @@ static double median(const double *from, unsigned n)
 
 static void measure(const struct attack *attack)
 {
-	double beside[MOST_ROUNDS], alone[MOST_ROUNDS], share[MOST_ROUNDS];
+	double attacked[MOST_ROUNDS], alone[MOST_ROUNDS], share[MOST_ROUNDS];
 	struct round r[2], last = {.goodput = 0};
 	double rate[2] = {0, 0}, lowest = 0;
 	size_t held = 0;
@@ -155,9 +155,9 @@ static void measure(const struct attack *attack)
 			r[first] = play(attack, first ? &sink : NULL);
 			r[!first] = play(attack, first ? NULL : &sink);
 		}
-		beside[i] = r[0].goodput;
+		attacked[i] = r[0].goodput;
 		alone[i] = r[1].goodput;
-		share[i] = beside[i] / alone[i];
+		share[i] = attacked[i] / alone[i];
 		lowest = i && lowest < share[i] ? lowest : share[i];
 		rate[0] += r[0].rate / rounds;
 		rate[1] += r[1].rate / rounds;
@@ -166,12 +166,12 @@ static void measure(const struct attack *attack)
 	}
 	sink_close(&sink);
 	printf("{\"attack\": \"%s\", \"title\": \"%s\", \"rounds\": %u, \"seconds\": %g, "
-	       "\"ratio\": %.3f, \"lowest\": %.3f, \"beside\": %.0f, \"sink\": %.0f, "
+	       "\"ratio\": %.3f, \"lowest\": %.3f, \"attacked\": %.0f, \"sink\": %.0f, "
 	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %u, "
 	       "\"peers\": %u, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
-	       "\"strangers\": %llu, \"evicted\": %llu",
+	       "\"unvalidated\": %llu, \"evicted\": %llu",
 	       attack->name, attack->title, rounds, seconds, median(share, rounds), lowest,
-	       median(beside, rounds), median(alone, rounds), rate[0], rate[1],
+	       median(attacked, rounds), median(alone, rounds), rate[0], rate[1],
 	       (double)held / 1048576, last.stats.connections_server, last.stats.peers,
 	       (unsigned long long)last.stats.kernel_drops,
 	       (unsigned long long)(attack->met ? attack->met(&last.stats) : 0),
@@ -186,7 +186,7 @@ static void measure(const struct attack *attack)
 	fflush(stdout);
 }
 
-/* A test, since the harness asserts. */
+/* A test, because the harness uses assertions. */
 START_TEST(one)
 {
 	measure(chosen[_i]);
@@ -241,6 +241,7 @@ int main(int argc, char **argv)
 	}
 	return run();
 usage:
-	fprintf(stderr, "usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]\n");
+	fprintf(stderr,
+		"usage: goodput [--list] [--rounds N] [--seconds N] [--server] [NAME...]\n");
 	return 2;
 }

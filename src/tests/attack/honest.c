@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Honest clients, each with a socket of its own: what they send and get has the right bytes. */
+/* Honest clients, each with its own socket, that check the bytes of their calls. */
 #include "attacker.h"
 #include "io/io_sock.h"
 
@@ -7,7 +7,7 @@ void honest_open(struct honest h[HONEST], struct h_bed *bed)
 {
 	for (unsigned i = 0; i < HONEST; i++) {
 		h[i] = (struct honest){.bed = bed};
-		/* Where an attacker fills the machine they are late, not dead. */
+		/* Where an attacker uses all of the machine, clients are slow but alive. */
 		h[i].endpoint = h_client(bed, "dead-ms=60000");
 		ck_assert_int_eq(rxw_connection_create(h[i].endpoint,
 						       (struct sockaddr *)&bed->address,
@@ -17,7 +17,7 @@ void honest_open(struct honest h[HONEST], struct h_bed *bed)
 	}
 }
 
-/* As h_call(), but for its assertions: libcheck makes a system call of each that holds. */
+/* h_call() without its assertions: libcheck makes a system call for each one. */
 static int32_t call(struct honest *h, const struct h_ask *ask)
 {
 	uint8_t head[H_ASK_SIZE];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Attacks on a live server beside honest clients; what they cost these (`make attack-report`).
+# Attacks on a live server with honest clients, and their cost for these (`make attack-report`).
 
 attack_sources = \
 	src/tests/attack/attacker.c src/tests/attack/attacker.h \
@@ -11,8 +11,8 @@ src_tests_attack_test_attack_SOURCES = src/tests/attack/test_attack.c $(attack_s
 src_tests_attack_test_attack_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_attack_test_attack_LDADD = $(harness_libs)
 
-check_tests += src/tests/attack/test_questions
-src_tests_attack_test_questions_LDADD = $(harness_libs)
+check_tests += src/tests/attack/test_cookies
+src_tests_attack_test_cookies_LDADD = $(harness_libs)
 
 check_tests += src/tests/attack/test_silent
 src_tests_attack_test_silent_LDADD = $(harness_libs)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each attack costs honest clients: a table on standard output. usage: report.py GOODPUT [OPTION...] [NAME...]
+"""Writes a table of the cost of each attack for honest clients. usage: report.py GOODPUT [OPTION...] [NAME...]
 
-In a network namespace, where the attackers' addresses are those of other hosts, if one may be made;
-else on loopback, where they are this host's. RESULTS=FILE: lines of goodput that are there already.
+Runs in a network namespace, where the attackers' addresses belong to other hosts, if the kernel permits; otherwise on
+loopback, where they belong to this host. RESULTS=FILE: output of goodput from an earlier run.
 """
 import json
 import os
@@ -32,14 +32,14 @@ def main():
         run, whose = command(sys.argv[1:])
         text = subprocess.run(run, stdout=subprocess.PIPE, check=True, text=True).stdout
     print(f"Attackers' addresses: {whose}.\n")
-    print("| attack | packets/s at the server, at a sink | calls/s beside it, beside a sink | share |"
+    print("| attack | packets/s to the server, to the sink | calls/s during the attack, with the sink | share |"
           " held, MiB | connections | dropped by the kernel |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
         r = json.loads(line)
-        print(f"| {r['title']} | {r['rate']:,}, {r['rate_sink']:,} | {r['beside']:,}, {r['sink']:,} |"
+        print(f"| {r['title']} | {r['rate']:,}, {r['rate_sink']:,} | {r['attacked']:,}, {r['sink']:,} |"
               f" {r['ratio']:.2f} | {r['held_mib']:.0f} | {r['connections']:,} | {r['kernel_drops']:,} |")
 
 

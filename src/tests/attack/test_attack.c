@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attacks of rx-protocol 12.3 on a live server beside which 16 honest clients work. Each is bounded
- * in packets and stays on this host. What must hold whatever the machine's speed is asserted: honest
- * calls have the right bytes, memory keeps its bounds, each packet's cause is counted, what goes to
- * silent addresses is three times what they sent at most. Goodput is goodput.c's.
+ * The attacks of rx-protocol 12.3 on a live server, while 16 honest clients use it. Each attack is
+ * limited in packets and stays on this host. Only results that do not depend on the machine's speed
+ * are asserted: honest calls have the right bytes, memory stays within its limits, the cause of
+ * each dropped packet is counted, and silent addresses receive at most three times the bytes they
+ * sent. goodput.c measures the goodput.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,12 @@
 
 #include "attacker.h"
 
-/* Bounds, in what the server is told. */
+/* The limits that the server is configured with. */
 #define MEMORY	  (64u << 20)
 #define STRANGERS 512u
-#define PEERS	  12000u /* 10,000 addresses, and those that are kept: all within this run's reach */
-/* All that the attack made the server hold, packets' buffers and objects together. */
+/* the evicted and the kept: with 10,000 addresses an attack can reach both */
+#define PEERS	  12000u
+/* Buffers and objects that the attack may make the server hold. */
 #define HELD (MEMORY + (16u << 20))
 
 static struct h_bed bed;
@@ -50,8 +52,8 @@ struct account {
 };
 
 /*
- * What the kernel dropped is known with the next packet, hence the call. An honest client repeats
- * packets and is counted for it, too: that only adds.
+ * The kernel reports its drops with the next packet, hence the call. Retransmissions of honest
+ * clients can only increase the count.
  */
 static bool accounted(void *arg)
 {
@@ -71,7 +73,7 @@ static void check_bounds(const struct attack *attack)
 
 	rxw_engine_memory(bed.server_engine, &peak);
 	ck_assert_uint_le(peak, MEMORY);
-	/* Twice the cap, since the attacker is on this host; and those that are honest or proven. */
+	/* Twice the limit, since the attacker is on this host, plus honest and validated ones. */
 	ck_assert_uint_le(s.connections_server, 2 * STRANGERS + HONEST + ADDRESSES + 1);
 	ck_assert_uint_le(s.peers, PEERS);
 	peak += s.connections_server *
@@ -82,7 +84,7 @@ static void check_bounds(const struct attack *attack)
 		ck_assert_uint_le(s.unvalidated_connections, HONEST + ADDRESSES);
 }
 
-START_TEST(beside_honest_clients)
+START_TEST(honest_clients_under_attack)
 {
 	const struct attack *attack = &attacks[_i];
 	unsigned calls = number("RXW_ATTACK_CALLS", h_small() ? 10 : 40);
@@ -100,7 +102,7 @@ START_TEST(beside_honest_clients)
 	h_wait_for(has_begun, &attacker, "the attack");
 	honest_start(h, calls);
 	honest_end(h, false);
-	/* Most attacks are over soon; slow ones need not go on for long. */
+	/* Most attacks take effect soon; slow ones end after a while. */
 	h_wait_for(is_under_way, &attacker, "ten bursts");
 	attacker_end(&attacker, attack->rate);
 	k.honest = h[0].connection;
@@ -124,10 +126,10 @@ int main(void)
 
 	tcase_set_timeout(tc, 200);
 	if (only)
-		tcase_add_loop_test(tc, beside_honest_clients, (int)(only - attacks),
+		tcase_add_loop_test(tc, honest_clients_under_attack, (int)(only - attacks),
 				    (int)(only - attacks) + 1);
 	else
-		tcase_add_loop_test(tc, beside_honest_clients, 0, (int)attack_count);
+		tcase_add_loop_test(tc, honest_clients_under_attack, 0, (int)attack_count);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client beside which somebody floods its port: with packets that fit nothing, with DEBUG and
- * VERSION, with calls to services that it does not offer, with PINGs of its own server. Whatever its
- * system has no room for is sent again; so its transfer takes longer, and comes to its end.
+ * A client whose port is flooded: with packets of unknown connections, DEBUG and VERSION packets,
+ * calls to services that it does not offer, and PINGs that seem to come from its server. Packets
+ * that its system drops are retransmitted, so the transfers take longer but complete.
  */
 #include <string.h>
 #include <unistd.h>
@@ -12,16 +12,16 @@
 #include "io/io_sock.h"
 
 /*
- * Packets of one flood. Without a bound a sender that is faster than the receiver, as under a sanitizer, would
- * leave honest packets no room in the socket for as long as it sends.
+ * Packets of one flood. Without this bound, a sender that is faster than the receiver, as under a
+ * sanitizer, would leave no room in the socket for honest packets while it sends.
  */
 #define FLOOD_MOST 20000u
 
 enum flood {
-	JUNK,	   /* ACKs of connections that are not there */
+	JUNK,	   /* ACKs of unknown connections */
 	QUESTIONS, /* DEBUG and VERSION */
 	CALLS,
-	PINGS, /* of the server, about the call at work */
+	PINGS, /* from the server's address, for the running call */
 	FLOODS
 };
 
@@ -120,7 +120,7 @@ static void begin_flood(enum flood flood, rxw_connection *connection)
 	flooder.to_len = sizeof(flooder.to);
 	ck_assert_int_eq(rxw_endpoint_address(bed.client, &flooder.to, &flooder.to_len), 0);
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	/* PINGs come from where the server is. */
+	/* PINGs carry the server's address. */
 	flooder.fd = flood == PINGS ? bed.server->shard[0].sock->fd
 				    : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_ge(flooder.fd, 0);
@@ -139,7 +139,7 @@ static void end_flood(void)
 	ck_assert_uint_ge(atomic_load(&flooder.sent), BURST);
 }
 
-static void transfer_beside(enum flood flood, unsigned how)
+static void transfer_under_flood(enum flood flood, unsigned how)
 {
 	rxw_connection *connection;
 
@@ -157,7 +157,7 @@ static void transfer_beside(enum flood flood, unsigned how)
 
 START_TEST(transfers_go_on)
 {
-	transfer_beside((enum flood)(_i / 2), _i % 2 ? H_SOME : H_PLAIN);
+	transfer_under_flood((enum flood)(_i / 2), _i % 2 ? H_SOME : H_PLAIN);
 }
 END_TEST
 

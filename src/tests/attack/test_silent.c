@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One packet from an address that never answers, of each kind that draws something: a live server
- * sends it no more than three bytes for each of its own, headers of IP and UDP counted, until the
- * last of its timers is over (rx-protocol 6.7).
+ * One packet of each kind that draws an answer, from an address that never answers. The live server
+ * sends it at most three bytes for each of its own, IP and UDP headers included, until its last
+ * timer has expired (rx-protocol 6.7).
  */
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static struct h_raw *shoot(enum h_op op, unsigned flags, size_t size)
 	return raw;
 }
 
-/* What may be the first packet of a call, for services and classes that are there, or are not. */
+/* Possible first packets of a call, for existing and missing services and classes. */
 static void aim_data(void)
 {
 	static const enum h_op ops[] = {H_PING, H_ABORT, H_SOURCE, H_LATE};
@@ -59,7 +59,7 @@ static void aim_data(void)
 	shoot(H_PING, RXW_REQUEST_ACK | RXW_JUMBO_PACKET, 200);
 }
 
-/* DEBUG is left out: this host is not limited there (test_inspect has the others). */
+/* Without DEBUG, which is not limited for this host (test_inspect tests other hosts). */
 static void aim_others(void)
 {
 	for (unsigned type = 0; type < 32; type++)
@@ -92,23 +92,25 @@ static void fire(void)
 		shots[i].in = h_raw_encode(packet, &shots[i].raw) + HEADERS;
 		h_raw_send(shots[i].fd, &shots[i].raw);
 	}
-	h_wait_for(all_over, NULL, "an end of all calls");
+	h_wait_for(all_over, NULL, "all calls to have ended");
 	h_close(&bed);
 	for (unsigned i = 0; i < count; i++) {
 		const struct h_raw *raw = &shots[i].raw;
 		ssize_t n;
 
-		while ((n = recv(shots[i].fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC)) > 0)
+		while ((n = recv(shots[i].fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC)) >
+		       0)
 			shots[i].out += (uint64_t)n + HEADERS;
-		ck_assert_msg(shots[i].out <= 3 * shots[i].in,
-			      "type %u, flags %u, %zu bytes, service %u, class %u: %llu bytes for %llu",
-			      raw->type, raw->flags, raw->size, raw->service, raw->security,
-			      (unsigned long long)shots[i].out, (unsigned long long)shots[i].in);
+		ck_assert_msg(
+			shots[i].out <= 3 * shots[i].in,
+			"type %u, flags %u, %zu bytes, service %u, class %u: %llu bytes for %llu",
+			raw->type, raw->flags, raw->size, raw->service, raw->security,
+			(unsigned long long)shots[i].out, (unsigned long long)shots[i].in);
 		close(shots[i].fd);
 	}
 }
 
-START_TEST(three_for_one)
+START_TEST(three_bytes_for_one)
 {
 	static const char *const classes[] = {"null", "rxkad-auth", "rxgk-crypt"};
 	struct rxw_service_options reach = {.size = sizeof(reach), .id = 103, .name = "reach",
@@ -133,7 +135,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 100);
-	tcase_add_loop_test(tc, three_for_one, 0, 3);
+	tcase_add_loop_test(tc, three_bytes_for_one, 0, 3);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

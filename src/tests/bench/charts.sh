@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Plots and tables of the pages of results: a changed figure is found, and drawing again settles it.
+# Plots and tables of the pages of results: --check finds a changed figure, and drawing again makes it pass.
 
 top=${top_srcdir:-$(dirname "$0")/../../..}
 python=${PYTHON3:-python3}
@@ -19,23 +19,23 @@ charts() {
 
 mkdir -p "$dir/doc"
 cp -R "$top/doc/performance" "$dir/doc" && cp "$top"/doc/*.md "$dir/doc" && chmod -R u+w "$dir" || exit 99
-charts --check "$dir" || fail "the tree does not agree with its data: $(cat "$dir/out")"
+charts --check "$dir" || fail "the pages differ from their data: $(cat "$dir/out")"
 
-# A figure that only the data have.
+# A figure that only the data contain.
 sed 's/^peak,3069,3069,/peak,3069,3068.25,/' "$dir/doc/performance/overload.csv" > "$dir/csv"
-cmp -s "$dir/csv" "$dir/doc/performance/overload.csv" && fail 'the figure was not found'
+cmp -s "$dir/csv" "$dir/doc/performance/overload.csv" && fail 'the figure is not in the data'
 cp "$dir/csv" "$dir/doc/performance/overload.csv"
-charts --check "$dir" && fail 'a changed figure was not found'
+charts --check "$dir" && fail '--check passed with a changed figure'
 grep -q 'overload.svg does not agree' "$dir/out" || fail "not the plot: $(cat "$dir/out")"
 grep -q 'overload.md does not agree' "$dir/out" || fail "not the table: $(cat "$dir/out")"
-grep -q '3,068.25' "$dir/doc/overload.md" && fail '--check wrote'
+grep -q '3,068.25' "$dir/doc/overload.md" && fail '--check changed a file'
 charts "$dir" || fail "not drawn: $(cat "$dir/out")"
-grep -q '3,068.25' "$dir/doc/overload.md" || fail 'the table has not the figure'
-grep -q '>3,068.25<' "$dir/doc/performance/overload.svg" || fail 'the plot has not the figure'
-charts --check "$dir" || fail "drawn, they still differ: $(cat "$dir/out")"
+grep -q '3,068.25' "$dir/doc/overload.md" || fail 'the table lacks the figure'
+grep -q '>3,068.25<' "$dir/doc/performance/overload.svg" || fail 'the plot lacks the figure'
+charts --check "$dir" || fail "still different after drawing: $(cat "$dir/out")"
 
 # A page without its table.
 grep -v '<!-- table attacks -->' "$top/doc/attacks.md" > "$dir/doc/attacks.md"
-charts --check "$dir" && fail 'a page without its table was taken'
+charts --check "$dir" && fail '--check passed with a page without its table'
 grep -q 'has no table attacks' "$dir/out" || fail "table: $(cat "$dir/out")"
 exit 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the ladder makes of samples: python3 figures.py SAMPLES. Status 0 if all holds."""
+"""Checks the figures that the ladder computes from samples: python3 figures.py SAMPLES. Status 0 if all are right."""
 import sys
 
 import calls
@@ -44,7 +44,7 @@ equal("median of nothing", f.median("bulk", "defaults", 32, "MBps"), None)
 equal("two rounds are no majority", samples.strange_rounds(states(10, 60)), set())
 equal("dearer and cheaper", samples.strange_rounds(states(10, 10, 10, 16, 6, 14, 7)), {4, 5})
 
-# What failed once does not count at all; what was only not counted does.
+# A failed sample is dropped completely; one without a counter is kept.
 equal("a failure", ("bulk", "TCP, iperf3", 1) in f.kept, False)
 equal("uncounted", f.median("bulk", "OpenAFS library", 1, "MBps"), 110.0)
 equal("counted alone", f.values("bulk", "defaults", 1, "syscalls_per_GB"), [20000])
@@ -59,7 +59,7 @@ equal("ratio to nothing", page.aim_value(f, "MBps", page.RECV, page.RAW), None)
 equal("an aim for one figure", page.aim_value(f, "fairness", ("fair", "recv", 32), None), 0.8)
 equal("nothing of one figure", page.aim_value(f, "fairness", ("fair", "send", 32), None), None)
 
-# Both ends of a report: types of packets, locks by name.
+# Both ends of a report: packet types, locks by name.
 ends = {"transport": {"packets_sent_by_type": [0, 1, 20],
                       "lock_contended": {"table": 1, "role": 0}},
         "server": {"transport": {"packets_sent_by_type": [0, 999, 0],
@@ -69,7 +69,7 @@ equal("ACKs and locks", ours.traffic(ends), {"acks_per_data": 0.02, "locks_per_M
 equal("no report of the server's",
       ours.traffic({"transport": {"packets_sent_by_type": [0, 4, 1]}}), {"acks_per_data": 0.25})
 
-# Every rung adds to the one before: one switch, but for the hand-over, which takes two.
+# Each rung adds one switch to the one before, except the hand-over, which takes two.
 steps = rungs.rungs()
 for (_, before), (name, after) in zip(steps[:-2], steps[1:-1]):
     changed = {k for k in after if after[k] != before[k]}
@@ -78,7 +78,7 @@ equal("the last rung", steps[-1], ("defaults", {}))
 equal("listeners are the server's", rungs.options({"listeners": "2", "gso": "on"}, False),
       ["--gso", "on"])
 
-# What perf says, and rates of it.
+# The output of perf, and rates computed from it.
 equal("perf", spending.counted("# started\n\n144,,raw_syscalls:sys_enter,99,100.00,,\n"), 144)
 equal("perf did not count", spending.counted("<not counted>,,raw_syscalls:sys_enter,0,,\n"), None)
 cost = {"cpu_s": 1.0, "switches": 10, "syscalls": None}
@@ -96,7 +96,7 @@ equal("latencies by share", calls.per_call(
 refused("nothing moved", lambda: spending.per_gigabyte(0, 1.0, cost))
 refused("no call", lambda: calls.per_call({"calls": 0, "calls_per_s": 0}, cost))
 
-# Security classes: what the cipher and the null class allow together.
+# Security classes: the bound given by the cipher and the null class.
 rate = {"20_own_seal_MBps": 400.0, "20_own_open_MBps": 800.0, "20_hmac_MBps": 1000.0,
         "fcrypt_portable_encrypt_45_MBps": 500.0, "fcrypt_avx512vbmi_encrypt_45_MBps": 1000.0,
         "fcrypt_portable_decrypt_64_MBps": 500.0}.get

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The ladder's report of recorded samples: figures, page, plots, and what it does not take.
+# The ladder's report on recorded samples: figures, page, plots, and refused input.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 bench=$here/../../bench
@@ -17,7 +17,7 @@ fail() {
 
 PYTHONPATH=$bench "$python" -B "$here/figures.py" "$here/samples.jsonl" || fail 'figures.py'
 
-# Into a page between the markers, and nothing else of it is touched. Twice comes to the same.
+# Writes between the markers of a page and changes nothing else. A second report gives the same page.
 report() {
 	"$python" -B "$bench/ladder" --from "$here/samples.jsonl" --page "$dir/page.md" > "$dir/out"
 }
@@ -25,7 +25,7 @@ printf 'before\n<!-- ladder:begin -->\nold\n<!-- ladder:end -->\nafter\n' > "$di
 report || fail "no report: $(tail -n 3 "$dir/out")"
 cp "$dir/page.md" "$dir/once.md"
 report && cmp -s "$dir/page.md" "$dir/once.md" || fail 'a second report differs'
-# Plots depend on what is installed.
+# Plots depend on the installed packages.
 grep -v -e '^!\[' -e '^Plots: ' "$dir/page.md" | cat -s > "$dir/text.md"
 diff -u "$here/page.md" "$dir/text.md" || fail 'the page is not as expected'
 
@@ -35,11 +35,11 @@ if "$python" -c 'import matplotlib' 2> "$dir/err"; then
 		grep -q "(performance/ladder-$name.svg)" "$dir/page.md" || fail "no $name in the page"
 	done
 else
-	grep -q '^SKIP plots: .*python3-matplotlib' "$dir/out" || fail 'says nothing of plots'
-	grep -q '^Plots: SKIP: .*python3-matplotlib' "$dir/page.md" || fail 'no word of plots'
+	grep -q '^SKIP plots: .*python3-matplotlib' "$dir/out" || fail 'no message about plots'
+	grep -q '^Plots: SKIP: .*python3-matplotlib' "$dir/page.md" || fail 'the page does not mention plots'
 fi
 
-# The data of the page of results: rows that were measured, and nothing else.
+# The data of the page of results: only rows that were measured.
 mkdir "$dir/data"
 "$python" -B "$bench/ladder" --from "$here/samples.jsonl" --page "$dir/page.md" --data "$dir/data" > "$dir/out" ||
 	fail "no data: $(tail -n 3 "$dir/out")"
@@ -54,13 +54,13 @@ for name in clients small-calls; do
 	[ "$(wc -l < "$dir/data/$name.csv")" -gt 1 ] || fail "no rows in $name.csv"
 done
 
-# A page without markers stays as it is.
+# A page without markers is not changed.
 echo 'no markers' > "$dir/page.md"
-report 2> "$dir/err" && fail 'a page without markers was taken'
+report 2> "$dir/err" && fail 'a page without markers was accepted'
 grep -q 'has no markers' "$dir/err" || fail "markers: $(cat "$dir/err")"
 [ "$(cat "$dir/page.md")" = 'no markers' ] || fail 'a page without markers was written'
 
-# Samples that are none.
+# Invalid samples.
 for bad in '{"type": "state"' '[1]' '{"round": 1}'; do
 	echo "$bad" > "$dir/bad.jsonl"
 	"$python" -B "$bench/ladder" --from "$dir/bad.jsonl" --no-write 2> "$dir/err" > "$dir/out"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The raw yardstick of transfers: every mode, with one stream and several, moves all in its windows.
+# The raw baseline of transfers: in every mode, with one stream and several, all bytes arrive.
 
 raw=$top_builddir/src/bench/raw
 work=$(mktemp -d) || exit 99
@@ -17,7 +17,7 @@ value() {
 	sed "s/.*\"$1\":{//; s/}.*//; s/.*\"$2\":\([^,}]*\).*/\1/" "$work/out"
 }
 
-# move BYTES OPTIONS...: a run that must succeed; its line in $work/out.
+# move BYTES OPTIONS...: a run that must succeed; writes its line to $work/out.
 move() {
 	bytes=$1
 	shift
@@ -29,7 +29,7 @@ move() {
 	grep -q "\"bytes\":$bytes," "$work/out" || fail "$run: not $bytes bytes"
 }
 
-# want END KEY WHICH NUMBER: test's comparison.
+# want END KEY WHICH NUMBER: compares with an operator of test.
 want() {
 	test "$(value "$1" "$2")" "$3" "$4" ||
 		fail "$run: $2 of the $1: $(value "$1" "$2"), not $3 $4"
@@ -39,18 +39,18 @@ modes='msg mmsg'
 if move 1000 --mode gso+gro; then
 	modes='msg mmsg gso+mmsg gso+gro'
 elif grep -q UDP_GRO "$work/err"; then
-	echo 'SKIP bursts: the kernel cannot receive them'
+	echo 'SKIP bursts: the kernel lacks GRO'
 	failed=0
 fi
 for mode in $modes; do
-	# 40 windows of 25 datagrams, halves of which are acknowledged.
+	# 40 windows of 25 datagrams; each half is acknowledged.
 	move 1000000 --mode "$mode" --window 25 && {
 		want sender acks -le 100
 		want receiver acks -eq "$(value sender acks)"
 	}
 	move 1000000 --mode "$mode" --window 25 --ack 2 --no-merge && want receiver acks -eq 500
 	for threads in one each; do
-		# Ten streams of 100 datagrams, each of them acknowledged at least at its end.
+		# Ten streams of 100 datagrams, each acknowledged at least at its end.
 		move 1000000 --mode "$mode" --window 25 --streams 10 --threads "$threads" && {
 			want receiver acks -ge 10
 			want receiver acks -le 100
@@ -60,17 +60,17 @@ for mode in $modes; do
 			--ack 2 --no-merge && want receiver acks -eq 500
 	done
 done
-# One thread sends for all: of 200 streams many share a system call.
+# One thread sends for all: with 200 streams many share a system call.
 move 1000000 --mode mmsg --window 5 --streams 200 --threads one && want sender messages -eq 1000 &&
 	want sender syscalls -lt 600
 move 50000 --mode msg --streams 50 --threads each --connect --poll --pin 0,0
 
 for bad in '--mode none' '--window 0' '--streams 0' '--threads some' '--ack 200 --room 200' \
 	'--size 7' 'more'; do
-	# Several words, as they are meant.
+	# Several words on purpose.
 	# shellcheck disable=SC2086
 	"$raw" $bad > "$work/out" 2> "$work/err"
 	[ $? -eq 2 ] || fail "$bad: did not end with 2"
-	grep -q '^raw: .*--help' "$work/err" || fail "$bad: no message that helps"
+	grep -q '^raw: .*--help' "$work/err" || fail "$bad: no hint at --help"
 done
 exit $failed

@@ -18,7 +18,7 @@ value() {
 	sed "s/.*\"$1\":{//; s/}.*//; s/.*\"$2\":\([^,}]*\).*/\1/" "$work/out"
 }
 
-# calls MODE OUTSTANDING CALLS OPTIONS...: a run that must succeed; its line in $work/out.
+# calls MODE OUTSTANDING CALLS OPTIONS...: a run that must succeed; writes its line to $work/out.
 calls() {
 	mode=$1 out=$2 n=$3
 	shift 3
@@ -31,14 +31,14 @@ calls() {
 	grep -q '"calls_per_s":[1-9]' "$work/out" || fail "$mode, $out outstanding: no rate"
 }
 
-# want END KEY WHICH NUMBER: test's comparison, where nothing had to be sent again.
+# want END KEY WHICH NUMBER: compares with an operator of test, if nothing was retransmitted.
 want() {
 	grep -q '"resent":0,' "$work/out" || return 0
 	test "$(value "$1" "$2")" "$3" "$4" ||
 		fail "$mode, $out outstanding: $2 of the $1: $(value "$1" "$2"), not $3 $4"
 }
 
-# A datagram is a message, and a system call with it.
+# One message and one system call for each datagram.
 for mode in block poll; do
 	calls "$mode" 1 200 && {
 		want client messages -eq 200
@@ -48,7 +48,7 @@ for mode in block poll; do
 	}
 	calls "$mode" 7 200
 done
-# All that is outstanding goes with one call.
+# One system call for all outstanding messages.
 calls mmsg 64 64 && {
 	want client messages -eq 64
 	want client syscalls -lt 128
@@ -63,20 +63,20 @@ if calls bursts 64 64; then
 	calls bursts 1 100 --size 28 && want client messages -eq 100
 	calls bursts 3000 10000
 elif grep -q UDP_GRO "$work/err"; then
-	echo 'SKIP bursts: the kernel cannot receive them'
+	echo 'SKIP bursts: the kernel lacks GRO'
 	failed=0
 fi
 
 for bad in '--mode none' '--outstanding 0' '--size 27' '--seconds 0' \
 	'--size 60000 --outstanding 999'; do
-	# Several words, as they are meant.
+	# Several words on purpose.
 	# shellcheck disable=SC2086
 	"$rawcall" $bad > "$work/out" 2> "$work/err"
 	[ $? -eq 2 ] || fail "$bad: did not end with 2"
-	grep -q '^rawcall: --.*--help' "$work/err" || fail "$bad: no message that helps"
+	grep -q '^rawcall: --.*--help' "$work/err" || fail "$bad: no hint at --help"
 done
 
-# The server ends while it is called.
+# The server ends during a run.
 children() {
 	cat "/proc/$pid/task/$pid/children" 2> /dev/null
 }
@@ -86,10 +86,10 @@ if [ -r "/proc/$pid/task/$pid/children" ]; then
 	while kill -0 "$pid" 2> /dev/null && [ -z "$(children)" ]; do :; done
 	kill -9 "$(children | tr -d ' ')"
 	wait "$pid"
-	[ $? -eq 1 ] || fail 'a server that is gone: did not end with 1'
-	grep -q '^rawcall: ' "$work/err" || fail 'a server that is gone: no message'
+	[ $? -eq 1 ] || fail 'server killed: did not end with 1'
+	grep -q '^rawcall: ' "$work/err" || fail 'server killed: no message'
 	pid=
 else
-	echo 'SKIP a server that is gone: /proc does not tell of children'
+	echo 'SKIP server killed: /proc does not list children'
 fi
 exit $failed

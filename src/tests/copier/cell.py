@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A scripted cell on loopback: a location server and file servers whose answers a test chooses.
+"""A scripted cell on loopback: a location server and file servers with answers that a test chooses.
 
 Packets are those of ../conformance/wire.py. Answers are sent again until they are acknowledged;
 nothing else here follows from the protocol unless an answer says so."""
@@ -15,8 +15,8 @@ import time
 import wire
 
 PAYLOAD = 1400
-WINDOW = 16         # packets of an answer that are not acknowledged yet
-AGAIN = 0.1         # seconds until they are sent again
+WINDOW = 16         # packets of an answer that may be unacknowledged
+AGAIN = 0.1         # seconds until they are retransmitted
 VOLUME = 0x20000001
 FILE, DIRECTORY, LINK = 1, 2, 3
 
@@ -33,7 +33,7 @@ def words(*values):
 
 
 class Answer:
-    """What a call is answered: data, then (`then`) its end, nothing, or bytes or empty packets
+    """The answer to a call: data, then (`then`) its end, nothing, or bytes or empty packets
     without end. Or an abort. mute: not even PINGs are answered."""
 
     def __init__(self, data=b'', then='end', abort=None, mute=False):
@@ -41,7 +41,7 @@ class Answer:
         self.whole = -(-len(data) // PAYLOAD)
 
     def packet(self, seq):
-        """(payload, is the last one), or None: nothing more comes."""
+        """(payload, is the last one), or None: no more packets."""
         if seq <= self.whole:
             piece = self.data[(seq - 1) * PAYLOAD:seq * PAYLOAD]
             return piece, self.then == 'end' and seq == self.whole
@@ -54,7 +54,7 @@ class Answer:
         return None
 
 
-SILENT = Answer(then='nothing')     # alive, as PINGs show
+SILENT = Answer(then='nothing')     # alive, since PINGs are answered
 MUTE = Answer(then='nothing', mute=True)
 
 
@@ -63,7 +63,7 @@ class Call:
         self.packet, self.to = packet, to
         self.request = {}
         self.answer = None
-        self.first = self.next = 1      # acknowledged below; next to send
+        self.first = self.next = 1      # acknowledged below this; next to send
         self.sent = 0.0
 
 
@@ -78,8 +78,8 @@ class Server:
         self.calls = {}
         self.serial = itertools.count(1)
         self.asked = []                 # (opcode, arguments) of all calls
-        self.client = None              # where the latest came from
-        self.answers = []               # to calls of this server, at the client
+        self.client = None              # address of the latest client
+        self.answers = []               # to calls of this server to the client
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -106,7 +106,7 @@ class Server:
 
     def take(self, p, to):
         if not p.flags & wire.CLIENT:
-            self.answers.append(p)      # to a call of ours
+            self.answers.append(p)      # to a call of this server
             return
         key = (to, p.epoch, p.cid)
         call = self.calls.get(key)
@@ -136,8 +136,8 @@ class Server:
             self.acknowledge(call, p, wire.DELAY)
 
     def answer_to(self, opcode, arguments, call):
-        """A request that is too short gets an abort, as from a real server, and the test's log says so:
-        it may come from a client of whoever had this port before."""
+        """A request that is too short gets an abort, as from a real server, and a line in the test's log:
+        it may come from a client of the port's previous owner."""
         try:
             return self.handle(opcode, arguments, call)
         except struct.error:
@@ -172,7 +172,7 @@ class Server:
             call.sent = time.monotonic()
 
     def call_client(self, opcode, arguments=b''):
-        """A call at the callback service of whoever called last; True if it is answered."""
+        """A call to the callback service of the latest caller; True if it is answered."""
         epoch = int.from_bytes(os.urandom(4), 'big') | 0x80000000
         p = wire.Packet(epoch, 0x7000, 1, 1, 1, wire.DATA, wire.CLIENT | wire.LAST, 0, 0, 0, 1,
                         words(opcode) + arguments)
@@ -185,7 +185,7 @@ class Server:
         return False
 
 
-# ---- what file servers say ----
+# ---- answers of file servers ----
 
 def status(kind, length, version=7, mode=0o644, code=0):
     return words(1, kind, 1, length, version, 0, 0, 9, 9, mode, 1, 1, 1, 981173106, 981173106, 0, 0,
@@ -263,7 +263,7 @@ class Volume:
 
 
 class Location:
-    """A location server of one volume at `hosts`; `addresses` per site if they are more."""
+    """A location server of one volume at `hosts`; `addresses` lists several for each site."""
 
     def __init__(self, hosts=('127.0.0.1',), addresses=None):
         self.hosts, self.addresses = hosts, addresses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# afscp at a scripted cell, see run and cell.py; packets are those of ../conformance/wire.py.
+# afscp with a scripted cell, see run and cell.py; the packet formats are those of ../conformance/wire.py.
 
 check_scripts += src/tests/copier/hostile.sh
 EXTRA_DIST += src/tests/copier/cell.py src/tests/copier/run

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Adds up what gcov says of each line: table.py LINES.json TOP LEAST. See run."""
+"""Adds up gcov's counts for each line: table.py LINES.json TOP LEAST. See run."""
 
 import collections
 import json
@@ -11,7 +11,7 @@ FLOORS = ("src/rx/base/", "src/rx/proto/")
 
 
 def read(path, top):
-    """Lines of each file of the floors, and how often each ran, over all objects that hold it."""
+    """Lines of each file of both layers, with the number of runs, summed over all objects that contain it."""
     files = collections.defaultdict(dict)
     with open(path, encoding="utf-8") as f:
         for text in f:
@@ -43,7 +43,7 @@ def main():
     files = read(sys.argv[1], sys.argv[2])
     least = float(sys.argv[3])
     if not files:
-        sys.exit("nothing was counted")
+        sys.exit("no lines were counted")
     total = collections.Counter()
     print(f"{'file':34} {'lines':>6} {'run':>6} {'%':>6}")
     for name in sorted(files):
@@ -56,9 +56,9 @@ def main():
             if missing:
                 print(f"    {missing}")
     share = 100 * total["ran"] / total["lines"]
-    print(f"{'floors 0 and 1':34} {total['lines']:6} {total['ran']:6} {share:6.1f}")
+    print(f"{'base and proto':34} {total['lines']:6} {total['ran']:6} {share:6.1f}")
     if share < least:
-        sys.exit(f"{share:.1f} % of the lines ran, {least:g} % are wanted")
+        sys.exit(f"{share:.1f} % of the lines ran, {least:g} % are required")
 
 
 if __name__ == "__main__":

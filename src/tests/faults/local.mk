@@ -9,8 +9,8 @@ src_tests_faults_libfaults_la_SOURCES = \
 	src/tests/faults/shim_private.h
 src_tests_faults_libfaults_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
-# The linker puts the shim between the library, linked as objects, and the system.
-# Of the shim both files are wanted, also where only what is linked behind it asks for them.
+# The linker puts the shim between the library, linked as objects, and the system. Both files of the shim are linked
+# even if only later objects refer to them.
 faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_mkdir,--undefined=__wrap_malloc \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free \
 	-Wl,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup,--wrap=strndup \
@@ -41,7 +41,7 @@ check_tests += src/tests/faults/test_faults_writes
 src_tests_faults_test_faults_writes_LDADD = $(faults_libs)
 src_tests_faults_test_faults_writes_LDFLAGS = $(faults_ldflags)
 
-# Stubs of the types that src/tests/xg has compiled.
+# Stubs of the types compiled by src/tests/xg.
 check_tests += src/tests/faults/test_faults_stubs
 src_tests_faults_test_faults_stubs_SOURCES = \
 	src/tests/faults/test_faults_stubs.c src/tests/faults/scenario_stubs.c
@@ -54,7 +54,7 @@ src_tests_faults_test_faults_stubs_LDADD = $(faults_libs)
 src_tests_faults_test_faults_stubs_LDFLAGS = $(faults_ldflags)
 $(src_tests_faults_test_faults_stubs_OBJECTS): $(xg_short)
 
-# The fileserver, too, is linked as objects, and not with the shared library that it is installed with.
+# The file server, too, is linked as objects, not with the shared library.
 check_tests += src/tests/faults/test_faults_files
 src_tests_faults_test_faults_files_SOURCES = \
 	src/tests/faults/test_faults_files.c src/tests/faults/scenario_files.c \
@@ -67,5 +67,5 @@ src_tests_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.l
 	src/tests/faults/libfaults.la src/rx/librxwire_core.la
 $(src_tests_faults_test_faults_files_OBJECTS): $(afs_headers)
 
-# Hostile peers instead of a hostile system.
+# Hostile peers instead of a failing system.
 include src/tests/attack/local.mk

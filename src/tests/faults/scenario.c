@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs of scenarios under plans of faults, and what scenarios share. */
+/* Runs scenarios under plans of faults; shared parts of scenarios. */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 #include "scenario.h"
 
-#define LIMIT 60 /* seconds that a run may take before it counts as hanging */
+#define LIMIT 60 /* seconds after which a run counts as hanging */
 #define MANY  1000000u
 #define CLEAN_RUNS 20
 /*
- * A peer that answers and has no room is waited for without end, and less and less often: want ends
- * before that takes long.
+ * A client waits without end for a peer that answers but is busy, at growing intervals; the
+ * shortage ends before that takes long.
  */
 #define LASTS 200000000u /* ns */
 
@@ -78,12 +78,12 @@ void scenario_destroy(rxw_endpoint *endpoint, rxw_engine *engine)
 {
 	int r = rxw_endpoint_destroy(endpoint);
 
-	expect(!r, "destroying an endpoint: %s", rxw_strerror(r));
+	expect(!r, "cannot destroy an endpoint: %s", rxw_strerror(r));
 	r = rxw_engine_destroy(engine);
-	expect(!r, "destroying an engine: %s", rxw_strerror(r));
+	expect(!r, "cannot destroy an engine: %s", rxw_strerror(r));
 }
 
-/* Workers are nobody's to join: their last instructions are waited for. */
+/* Detached workers cannot be joined: wait for their last instructions. */
 static void nothing_left(struct shim_held before)
 {
 	struct shim_held now = shim_held();

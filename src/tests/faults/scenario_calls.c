@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two endpoints and all sorts of calls. */
+/* Two endpoints with calls of all kinds. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -12,12 +12,12 @@
 #define SHORT  101 /* handlers on the receiving thread */
 #define BULK   (1u << 20)
 #define CHUNK  16384u
-#define WRONG  4001 /* bytes are not what they must be */
+#define WRONG  4001 /* wrong bytes */
 
 static struct {
 	rxw_engine *server_engine, *client_engine;
 	rxw_endpoint *server, *client;
-	rxw_connection *connection[3]; /* workers, short, the test class */
+	rxw_connection *connection[3]; /* workers, inline, the test class */
 	struct sockaddr_storage address;
 	socklen_t address_len;
 } bed;
@@ -48,7 +48,7 @@ static int32_t put(rxw_call *call, uint64_t bytes)
 	return 0;
 }
 
-/* The stream has exactly so many right bytes: 0; WRONG, or a negative result. */
+/* Reads the stream and expects exactly `count` right bytes: 0, WRONG, or a negative result. */
 static int32_t get(rxw_call *call, uint64_t bytes)
 {
 	uint8_t data[CHUNK];
@@ -67,7 +67,7 @@ static int32_t get(rxw_call *call, uint64_t bytes)
 	return at == bytes ? 0 : WRONG;
 }
 
-/* The request is the number of bytes that follow it and that of the reply's, four bytes each. */
+/* The request gives the number of bytes that follow it and that of the reply's, four bytes each. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	uint32_t head[2];
@@ -94,7 +94,7 @@ static int32_t ask(rxw_call *call, uint32_t out, uint32_t in)
 
 /* --- calls --- */
 
-/* Begin to end: the code of the call, or a negative result of the library if it did not begin. */
+/* One call: returns its code, or a negative result of the library if it did not begin. */
 static int32_t call_once(rxw_connection *connection, uint32_t out, uint32_t in)
 {
 	rxw_call *call;
@@ -109,12 +109,12 @@ static int32_t call_once(rxw_connection *connection, uint32_t out, uint32_t in)
 	expect(r != WRONG, "wrong bytes in a call of %u and %u", out, in);
 	code = rxw_call_end(call, r == 0 || r == -RXW_ECALL ? 0 : RXW_USER_ABORT, NULL);
 	expect(code != WRONG, "the server got wrong bytes in a call of %u and %u", out, in);
-	expect(r == 0 || code != 0, "a call of %u and %u was cut short (%d) without a code", out,
+	expect(r == 0 || code != 0, "a call of %u and %u failed (%d) without a code", out,
 	       in, r);
 	return code;
 }
 
-/* The asynchronous form, by a descriptor. */
+/* The asynchronous form, with a descriptor. */
 static int32_t call_polled(rxw_connection *connection)
 {
 	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
@@ -215,7 +215,7 @@ static void down(void)
 	scenario_destroy(bed.server, bed.server_engine);
 }
 
-/* Connections made now are served, whatever happened to the others. */
+/* New connections are served, whatever happened to the others. */
 static void lives_on(bool whole)
 {
 	for (unsigned i = 0; whole && i < 3; i++) {
@@ -224,7 +224,7 @@ static void lives_on(bool whole)
 		rxw_connection_release(bed.connection[i]);
 		connect_to(i);
 		expect(bed.connection[i], "no connection afterwards");
-		/* A handler on the receiving thread must find its request whole. */
+		/* An inline handler must find a complete request. */
 		code = call_once(bed.connection[i], i == 1 ? 1000 : 20000, i == 1 ? 5000 : 20000);
 		expect(!code, "a call afterwards ends with %d (%s)", code, rxw_code_text(code));
 	}

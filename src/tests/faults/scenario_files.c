@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fileserver in this process, and a client that asks it for all that it serves. */
+/* The file server in this process, and a client that requests all of its files. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define SIZE	300000u
 #define FILES	6u
-#define ABOVE	(1u << 20) /* more than anything here is long */
+#define ABOVE	(1u << 20) /* longer than any text here */
 
 static struct {
 	char *root, *state;
@@ -36,7 +36,7 @@ static void prepare(void)
 
 	memset(&bed, 0, sizeof(bed));
 	fsd_log_level(RXW_LOG_ERROR);
-	/* Hundreds of stores are made: what a disk needs to be sure of them is not the matter here. */
+	/* Hundreds of stores are made: syncing to disk is not tested here. */
 	if (!access("/dev/shm", W_OK))
 		setenv("TMPDIR", "/dev/shm", 0);
 	bed.root = tree_make();
@@ -62,7 +62,10 @@ static int serve(void)
 		.read_ahead = 2 << 20,
 		.watches = 10,
 		.promises = 100,
-		/* A limit, for a busy machine too: the last calls of a client that is gone end after dead_ms. */
+		/*
+		 * A limit, also for a busy machine: calls of a client that is gone end after
+		 * dead_ms.
+		 */
 		.drain_ms = 30000,
 	};
 	char message[FSD_MESSAGE_MAX] = "";
@@ -74,15 +77,15 @@ static int serve(void)
 	config.workers_min = 1;
 	config.dead_ms = 1000;
 	r = fsd_server_start(&settings, &config, &bed.server, message);
-	expect(!r || *message, "the server does not start and does not say why");
+	expect(!r || *message, "the server does not start and gives no reason");
 	if (r)
 		bed.server = NULL;
 	return r;
 }
 
-static int told(int r, const char *what, const struct afs_error *error)
+static int check_error(int r, const char *what, const struct afs_error *error)
 {
-	expect(!r || error->text[0], "%s fails and does not say why", what);
+	expect(!r || error->text[0], "%s fails and gives no reason", what);
 	return r;
 }
 
@@ -99,10 +102,11 @@ static int ask_for(void)
 	in->sin_family = AF_INET;
 	in->sin_port = htons(fsd_server_vl_port(bed.server));
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	r = told(afs_client_open(bed.engine, &options, &bed.client, &error), "the client", &error);
+	r = check_error(afs_client_open(bed.engine, &options, &bed.client, &error), "the client",
+			&error);
 	if (r)
 		bed.client = NULL;
-	return r ? r : told(afs_client_volume(bed.client, "data", &bed.volume, &error),
+	return r ? r : check_error(afs_client_volume(bed.client, "data", &bed.volume, &error),
 			    "looking up", &error);
 }
 
@@ -111,7 +115,7 @@ static bool up(void)
 	return !serve() && !scenario_engine(&bed.engine) && !ask_for();
 }
 
-/* One object by its path: status, and all of its bytes. 0, or -1. */
+/* Reads one object by its path, status and bytes. 0, or -1. */
 static int look_at(const char *path)
 {
 	struct afs_error error = {0};
@@ -119,10 +123,11 @@ static int look_at(const char *path)
 	uint8_t *data;
 	size_t length;
 
-	if (told(afs_client_walk(bed.client, &bed.volume, path, true, &object, &error), path,
-		 &error) ||
-	    told(afs_client_contents(bed.client, &object.fid, path, ABOVE, &data, &length, &error),
-		 path, &error))
+	if (check_error(afs_client_walk(bed.client, &bed.volume, path, true, &object, &error), path,
+			&error) ||
+	    check_error(afs_client_contents(bed.client, &object.fid, path, ABOVE, &data, &length,
+					    &error),
+			path, &error))
 		return -1;
 	if (!strcmp(path, "big")) {
 		expect(length == SIZE, "%zu bytes of %s", length, path);
@@ -135,7 +140,7 @@ static int look_at(const char *path)
 	return 0;
 }
 
-/* As others change files; not by way of the fixture, whose assertions need memory. */
+/* Changes files as other programs do; not through the fixture, whose assertions need memory. */
 static void change(const char *name)
 {
 	int fd = open(tree_path(bed.root, name), O_WRONLY | O_CREAT, 0644);
@@ -151,7 +156,7 @@ static void work(void)
 {
 	for (unsigned i = 0; i < FILES; i++)
 		look_at(paths[i]);
-	/* The client was promised to be told of this. */
+	/* The client was promised a callback for this. */
 	change("sub/new");
 	change("text");
 	for (unsigned i = 0; i < FILES; i++)
@@ -159,7 +164,10 @@ static void work(void)
 	fsd_server_report(bed.server);
 }
 
-/* A server that has started serves a new client; one that has not does so at the next attempt. */
+/*
+ * A server that has started serves a new client; one that has not started does so at the next
+ * attempt.
+ */
 static void lives_on(bool whole)
 {
 	(void)whole;
@@ -171,14 +179,14 @@ static void lives_on(bool whole)
 		afs_client_close(bed.client);
 	expect(!ask_for(), "the server does not answer afterwards");
 	for (unsigned i = 0; i < FILES; i++)
-		expect(!look_at(paths[i]), "%s cannot be had afterwards", paths[i]);
+		expect(!look_at(paths[i]), "%s cannot be read afterwards", paths[i]);
 }
 
 static void down(void)
 {
 	afs_client_close(bed.client);
 	scenario_destroy(NULL, bed.engine);
-	expect(!fsd_server_stop(bed.server), "calls were left");
+	expect(!fsd_server_stop(bed.server), "calls are left");
 	tree_remove(bed.root);
 	tree_remove(bed.state);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stubs that the interface compiler wrote, with values of all sorts, on two endpoints. */
+/* Generated stubs with values of all types, on two endpoints. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static struct {
 	socklen_t address_len;
 } bed;
 
-/* --- the server: hands back what it was given --- */
+/* --- the server returns its arguments --- */
 
 static int32_t lists(void *context, rxw_call *call, const at_given *given, at_returned *returned)
 {
@@ -60,9 +60,9 @@ static int32_t stream(void *context, rxw_call *call, const char *name, uint64_t 
 static const struct AT_handlers handlers = {.Lists = lists, .Swap = swap, .Stream = stream};
 static struct AT_service service = {.handlers = &handlers};
 
-/* --- the values: in the data of the program; nobody frees them --- */
+/* --- the values: static, never freed --- */
 
-/* Compound literals outside of functions live as long as the program. */
+/* Compound literals outside of functions have static lifetime. */
 static at_node nodes[3] = {{(char[]){"one"}, &nodes[1]}, {(char[]){"two"}, &nodes[2]},
 			   {(char[]){"last"}, NULL}};
 static at_link links[2] = {{1, &links[1]}, {2, NULL}};
@@ -111,7 +111,7 @@ static bool empty(const void *value, size_t size)
 	return !size;
 }
 
-/* What came back is what went out, or nothing if the call failed. */
+/* The results are equal to the arguments, or empty if the call failed. */
 static void check_swapped(int32_t code, const at_all *back, const at_tree *tree)
 {
 	static uint8_t went[ROOM], came[ROOM];
@@ -120,13 +120,14 @@ static void check_swapped(int32_t code, const at_all *back, const at_tree *tree)
 
 	if (code) {
 		expect(empty(back, sizeof(*back)) && empty(tree, sizeof(*tree)),
-		       "Swap failed with %d and has values", code);
+		       "Swap failed with %d but has values", code);
 		return;
 	}
 	expect(same.floats.f == -2.5f, "the wrong float");
 	same.floats.f = 2.5f;
 	size = encode(&same, came);
-	expect(size == encode(&all, went) && !memcmp(went, came, size), "other values came back");
+	expect(size == encode(&all, went) && !memcmp(went, came, size),
+	       "the results differ from the arguments");
 	expect(tree->value == 8 && tree->left && !tree->right, "the wrong tree");
 }
 
@@ -139,7 +140,10 @@ static int32_t call_lists(rxw_connection *c)
 	at_returned returned;
 	int32_t code;
 
-	/* Padding counts as well where all is to be zero, and nobody promises that it is written. */
+	/*
+	 * Padding counts as well where all bytes must be zero, and nothing guarantees that it is
+	 * written.
+	 */
 	memset(&returned, 0, sizeof(returned));
 	returned.len = 1;
 	returned.val = (void *)numbers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of the system that the library calls, as the linker's --wrap gives them to us. */
+/* Wrappers (the linker's --wrap) of the system functions that the library calls. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,12 +15,10 @@
 
 #include "shim_private.h"
 
-/*
- * The plan is made while nobody else runs; its fields are read by all threads afterwards. `armed`
- * is what ends it.
- */
+/* The plan is written while no other thread runs and then read by all threads. `armed` ends it. */
 static struct shim_plan plan;
-static _Atomic(int) kind_of_plan; /* of the plan, for those who wait while it is made */
+/* number of the plan, for threads that wait while it is written */
+static _Atomic(int) kind_of_plan;
 static _Atomic(bool) armed;
 static _Atomic(uint64_t) seen[SHIM_KINDS], refused, began;
 /* ns by which CLOCK_MONOTONIC and CLOCK_REALTIME are ahead of the system's */
@@ -28,7 +26,7 @@ static _Atomic(int64_t) ahead, date;
 static _Atomic(long) threads, descriptors;
 
 #define NS 1000000000ull
-/* Where the clock that a run begins with stands: it can be set back on a machine just started. */
+/* Where a run's clock starts: late enough to be set back on a machine that has just booted. */
 #define AHEAD ((int64_t)(36000 * NS))
 
 static const char *const names[SHIM_KINDS] = {
@@ -117,16 +115,19 @@ bool shim_refuses(enum shim_kind kind)
 	return true;
 }
 
-/* --- memory: what was given is remembered, since others' memory is freed by the same names --- */
+/*
+ * --- memory: allocated blocks are recorded, since blocks of other owners are freed by the same
+ * names ---
+ */
 
 #define ROOM (1u << 17) /* blocks; a power of two, and far more than a scenario holds */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Open addressing; lock. The addresses' complements: what is lost must look lost to sanitizers. */
+/* Open addressing; lock. Stores complements, so that leak sanitizers do not see the pointers. */
 static uintptr_t block[ROOM];
 static long blocks; /* lock */
 
-/* A remembered block, or where it would stand. */
+/* A recorded block, or its slot. */
 static unsigned find(uintptr_t id)
 {
 	unsigned i = (unsigned)((id >> 4) * 0x9e3779b97f4a7c15ull >> 40) & (ROOM - 1);
@@ -159,7 +160,7 @@ void shim_forget(void *p)
 	if (block[i]) {
 		blocks--;
 		block[i] = 0;
-		/* Those that stand behind it for want of their own place are put again. */
+		/* Blocks after it that were displaced are inserted again. */
 		for (next = (i + 1) & (ROOM - 1); block[next]; next = (next + 1) & (ROOM - 1)) {
 			uintptr_t moved = block[next];
 
@@ -203,7 +204,7 @@ WRAP(void *, realloc, void *p, size_t size)
 
 	if (shim_fails(SHIM_MEMORY))
 		return NULL;
-	/* Forgotten first: another thread may be given its place. */
+	/* Removed first, because another thread may get the same address. */
 	shim_forget(p);
 	q = __real_realloc(p, size);
 	shim_remember(q ? q : p);
@@ -212,7 +213,8 @@ WRAP(void *, realloc, void *p, size_t size)
 
 WRAP(void *, aligned_alloc, size_t alignment, size_t size)
 {
-	return shim_fails(SHIM_MEMORY) ? NULL : shim_remember(__real_aligned_alloc(alignment, size));
+	return shim_fails(SHIM_MEMORY) ? NULL
+				       : shim_remember(__real_aligned_alloc(alignment, size));
 }
 
 WRAP(int, posix_memalign, void **p, size_t alignment, size_t size)
@@ -355,7 +357,7 @@ WRAP(ssize_t, getrandom, void *data, size_t size, unsigned flags)
 	return shim_refuses(SHIM_RANDOM) ? -1 : __real_getrandom(data, size, flags);
 }
 
-/* --- the clocks, and who waits by them --- */
+/* --- the clocks, and timed waits --- */
 
 static struct timespec shifted(struct timespec t, int64_t by)
 {
@@ -399,7 +401,7 @@ WRAP(time_t, time, time_t *at)
 	return t.tv_sec;
 }
 
-/* The kernel's clock has not jumped: what the library means is elsewhere on it. */
+/* The kernel's clock has not jumped: converts the library's time to the kernel's. */
 WRAP(int, pthread_cond_timedwait, pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *at)
 {
 	struct timespec t = shifted(*at, -atomic_load(&ahead));
@@ -411,7 +413,7 @@ WRAP(int, pthread_cond_timedwait, pthread_cond_t *c, pthread_mutex_t *m, const s
 
 int __real_ppoll(struct pollfd *p, nfds_t count, const struct timespec *t, const sigset_t *set);
 
-/* The kernel's clock would have jumped, and ended this wait: it is made of short ones. */
+/* The kernel's clock would have jumped and ended this wait, so wait in short steps. */
 static int wait_by_clock(struct pollfd *p, nfds_t count, const struct timespec *t)
 {
 	uint64_t left = (uint64_t)t->tv_sec * NS + (uint64_t)t->tv_nsec, ns;

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the library and the system: counts what it asks for, refuses what it is told to. */
+/*
+ * A layer between the library and the system that counts requests and fails those that a plan
+ * names.
+ */
 #ifndef TESTS_FAULTS_SHIM_H
 #define TESTS_FAULTS_SHIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What can fail. Each occurrence of a kind has a number, from 1 on, since the plan was made. */
+/*
+ * Kinds of requests that can fail. The occurrences of each are numbered from 1 since the plan was
+ * set.
+ */
 enum shim_kind {
-	SHIM_MEMORY, /* malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign, strdup, ... */
+	SHIM_MEMORY,      /* malloc and the other functions that allocate */
 	SHIM_THREAD, /* pthread_create */
 	SHIM_SOCKET, /* socket */
 	SHIM_BIND,
@@ -36,19 +42,20 @@ const char *shim_name(enum shim_kind kind);
 struct shim_plan {
 	enum shim_kind kind;
 	uint64_t at;    /* the first that fails; 0 = none */
-	uint64_t many;  /* how many in a row do, UINT64_MAX = all from then on; ... */
-	uint64_t lasts; /* ... but no longer than so many ns after the first; 0 = without end */
-	int error;      /* errno; memory and threads have their own */
-	int64_t jump;   /* SHIM_CLOCK, SHIM_DATE: ns by which it is ahead, or behind, from `at` on */
+	uint64_t many;  /* how many in sequence; UINT64_MAX = all from then on; ... */
+	uint64_t lasts; /* ... but at most this many ns after the first; 0 = without end */
+	int error;      /* errno; memory and threads have fixed ones */
+	/* SHIM_CLOCK, SHIM_DATE: ns by which it is ahead (or behind) from `at` on */
+	int64_t jump;
 };
 
-/* Follow this plan from now on, and count anew. Before any thread of the library runs. */
+/* Sets the plan and resets the counts. Call it before any thread of the library runs. */
 void shim_arm(const struct shim_plan *plan);
-/* Nothing fails any more; clocks stay where they are. Any thread. */
+/* Ends all failures; clocks keep their offsets. Any thread. */
 void shim_disarm(void);
-/* Where no thread of the library runs: the clocks are the system's again. */
+/* Resets the clocks to the system's. Only while no thread of the library runs. */
 void shim_set_clock_back(void);
-/* Since shim_arm(): occurrences, and how many of them were refused. */
+/* Since shim_arm(): occurrences, and how many of them failed. */
 uint64_t shim_seen(enum shim_kind kind);
 uint64_t shim_refused(void);
 

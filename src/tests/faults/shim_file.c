@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a server asks of files, folders and strings, as the linker's --wrap gives it to us. */
+/* Wrappers (the linker's --wrap) of functions for files, folders and strings. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "shim_private.h"
 
-/* --- strings are memory, too --- */
+/* --- strings --- */
 
 WRAP(char *, strdup, const char *text)
 {
@@ -83,7 +83,9 @@ WRAP(void *, reallocarray, void *p, size_t count, size_t size)
 
 /* --- files --- */
 
-/* The mode is there where a file may be made; otherwise whatever is read in its place is ignored. */
+/*
+ * The mode is present only with flags that may create a file; otherwise the value read is ignored.
+ */
 WRAP(int, open, const char *path, int flags, ...)
 {
 	mode_t mode = 0;
@@ -115,8 +117,8 @@ WRAP(int, openat, int folder, const char *path, int flags, ...)
 }
 
 /*
- * What -D_FORTIFY_SOURCE makes of an open() or openat() whose flags are not constant: without O_CREAT,
- * or it would have aborted the program. Declared here, since the headers have them for its own use.
+ * With -D_FORTIFY_SOURCE, an open() or openat() whose flags are not constant calls these; they
+ * abort if O_CREAT is set. Declared here because the headers declare them only for their own use.
  */
 int __wrap___open_2(const char *path, int flags);
 int __wrap___openat_2(int folder, const char *path, int flags);
@@ -131,7 +133,7 @@ int __wrap___openat_2(int folder, const char *path, int flags)
 	return __wrap_openat(folder, path, flags);
 }
 
-/* openat2() is the only one that comes this way; it has four arguments. */
+/* syscall() is used for openat2() only, which has four arguments. */
 WRAP(long, syscall, long number, ...)
 {
 	long a[4];
@@ -174,7 +176,7 @@ WRAP(int, pipe2, int fd[2], int flags)
 	return r;
 }
 
-/* The descriptor becomes the stream's, which closes it. */
+/* The descriptor belongs to the stream, which closes it. */
 WRAP(DIR *, fdopendir, int fd)
 {
 	return shim_refuses(SHIM_OPEN) ? NULL : __real_fdopendir(fd);
@@ -219,7 +221,7 @@ WRAP(ssize_t, preadv, int fd, const struct iovec *iov, int count, off_t at)
 	return shim_refuses(SHIM_FILE) ? -1 : __real_preadv(fd, iov, count, at);
 }
 
-#ifdef RWF_NOWAIT /* else there is none, as in musl, and nobody asks for it */
+#ifdef RWF_NOWAIT /* absent in musl, where no caller needs it */
 WRAP(ssize_t, preadv2, int fd, const struct iovec *iov, int count, off_t at, int flags)
 {
 	return shim_refuses(SHIM_FILE) ? -1 : __real_preadv2(fd, iov, count, at, flags);
@@ -231,7 +233,7 @@ WRAP(int, fsync, int fd)
 	return shim_refuses(SHIM_FILE) ? -1 : __real_fsync(fd);
 }
 
-/* --- changes of files --- */
+/* --- notification of changes --- */
 
 WRAP(int, inotify_init1, int flags)
 {
@@ -244,7 +246,7 @@ WRAP(int, inotify_add_watch, int fd, const char *path, uint32_t mask)
 }
 
 #ifdef SHIM_LARGE_FILES
-/* libcheck's, which was built without them and is none of what is tested. */
+/* libcheck's own functions, built without the wrappers and not under test. */
 #undef __wrap_fopen
 #undef __real_fopen
 WRAP(FILE *, fopen, const char *path, const char *mode)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the shim share. */
+/* Declarations shared by the files of the shim. */
 #ifndef TESTS_FAULTS_SHIM_PRIVATE_H
 #define TESTS_FAULTS_SHIM_PRIVATE_H
 
 #include "shim.h"
 
 /*
- * Where off_t has 64 bits and a word 32, the C library's headers turn these into functions of other
- * names, and it is those that callers' objects ask for.
+ * Where off_t has 64 bits and a word 32, the C library's headers map these to functions of other
+ * names, which the objects of callers refer to.
  */
 #if defined(__GLIBC__) && __WORDSIZE == 32 && defined(_FILE_OFFSET_BITS) && _FILE_OFFSET_BITS == 64
 #define SHIM_LARGE_FILES
@@ -31,21 +31,21 @@
 #define __real_preadv2	__real_preadv64v2
 #endif
 
-/* Defines the function that the linker's --wrap calls, and declares the one that it stands for. */
+/* Defines the function that the linker's --wrap calls, and declares the original one. */
 #define WRAP(type, name, ...)             \
 	type __real_##name(__VA_ARGS__);  \
 	type __wrap_##name(__VA_ARGS__);  \
 	type __wrap_##name(__VA_ARGS__)
 
-/* One more of its kind: is it to fail? */
+/* Counts one more of its kind; true if it must fail. */
 bool shim_fails(enum shim_kind kind);
-/* The same for a system call: errno is set. */
+/* The same for a system call; sets errno. */
 bool shim_refuses(enum shim_kind kind);
-/* A descriptor was opened, if fd is one: it is counted. Returns fd. */
+/* Counts an opened descriptor, if fd is one. Returns fd. */
 int shim_opened(int fd);
-/* A descriptor is closed, if r is 0. Returns r. */
+/* Counts a closed descriptor, if r is 0. Returns r. */
 int shim_closed(int r);
-/* Memory was given, or is taken back: it is counted. Either may be NULL. */
+/* Records memory that was allocated or freed. Either may be NULL. */
 void *shim_remember(void *p);
 void shim_forget(void *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fileserver while memory, threads, files and the network are refused, and clocks jump. */
+/* The file server while memory, threads, files and the network fail, and clocks jump. */
 #include <errno.h>
 
 #include "scenario.h"
@@ -26,7 +26,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* Each kind with each error in a long run; in a short one with one of them. */
+/* Each kind with each error in a long run, with one of them in a short run. */
 static void each(const enum shim_kind *kinds, unsigned count, const int *errors, unsigned error,
 		 unsigned step)
 {

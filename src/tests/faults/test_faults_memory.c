@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No memory: for each allocation in turn, for some in a row, from one on. */
+/* Out of memory: each allocation in turn, several in sequence, all from one on. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "scenario.h"
 #include "tests/asserts.h"
 
-/* Without faults all succeeds and nothing is left: what the other tests are held against. */
+/* Without faults everything succeeds and nothing is left: the reference for the other tests. */
 START_TEST(clean)
 {
-	/* The library is linked as meant: what it asks for passes the shim. Files are others' work. */
+	/*
+	 * The shim is linked as intended: it sees the library's requests. This scenario uses no
+	 * files.
+	 */
 	scenario_clean(&scenario_calls, SHIM_CLOCK);
 }
 END_TEST
 
-/* Those of setting up, each of them; of the rest a sample. */
+/* Each allocation during set-up; of the rest a sample. */
 START_TEST(one)
 {
 	scenario_sweep(&scenario_calls, SHIM_MEMORY, ENOMEM, 1, 1 + (unsigned)_i,
@@ -22,7 +25,7 @@ START_TEST(one)
 }
 END_TEST
 
-START_TEST(some_in_a_row)
+START_TEST(several_in_sequence)
 {
 	scenario_sweep(&scenario_calls, SHIM_MEMORY, ENOMEM, 20, 1, scenario_step(23));
 }
@@ -44,7 +47,7 @@ int main(void)
 	tcase_set_timeout(tc, 280);
 	tcase_add_test(tc, clean);
 	tcase_add_loop_test(tc, one, 0, 1);
-	tcase_add_test(tc, some_in_a_row);
+	tcase_add_test(tc, several_in_sequence);
 	tcase_add_test(tc, all_from_one_on);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decoders of generated stubs that get no memory: for each allocation in turn, and from one on. */
+/* Decoders of generated stubs without memory: each allocation in turn, and all from one on. */
 #include <errno.h>
 
 #include "scenario.h"
@@ -19,7 +19,7 @@ START_TEST(one)
 }
 END_TEST
 
-START_TEST(some_in_a_row)
+START_TEST(several_in_sequence)
 {
 	scenario_sweep(&scenario_stubs, SHIM_MEMORY, ENOMEM, 10, 2, scenario_step(47));
 }
@@ -31,4 +31,4 @@ START_TEST(all_from_one_on)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(280, "faults: stubs", clean, one, some_in_a_row, all_from_one_on)
+TEST_MAIN_WITHIN(280, "faults: stubs", clean, one, several_in_sequence, all_from_one_on)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* System calls that fail, each in turn: while an endpoint is set up, and while calls are at work. */
+/* System calls that fail, each in turn: while an endpoint is set up, and while calls run. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static void sweep(enum shim_kind kind, int error, uint64_t many, unsigned first,
 	scenario_sweep(&scenario_calls, kind, error, many, first, step);
 }
 
-/* Socket, address, name, event, random bytes: few, and each is tried. */
+/* Socket, address, name, event, random bytes: few, so each is tried. */
 START_TEST(set_up)
 {
 	static const enum shim_kind kinds[] = {SHIM_SOCKET, SHIM_BIND,	 SHIM_NAME,
@@ -44,7 +44,7 @@ START_TEST(one_send)
 }
 END_TEST
 
-START_TEST(sends_in_a_row)
+START_TEST(sends_in_sequence)
 {
 	sweep(SHIM_SEND, errors[_i], 30, 1 + (unsigned)_i, scenario_step(41));
 }
@@ -56,7 +56,7 @@ START_TEST(one_receive)
 }
 END_TEST
 
-START_TEST(receives_in_a_row)
+START_TEST(receives_in_sequence)
 {
 	sweep(SHIM_RECV, errors[_i], 100, 1 + (unsigned)_i, scenario_step(401));
 }
@@ -82,9 +82,9 @@ int main(void)
 	tcase_add_loop_test(tc, set_up, 0, ERRORS);
 	tcase_add_loop_test(tc, no_option_at_all, 0, ERRORS);
 	tcase_add_loop_test(tc, one_send, 0, ERRORS);
-	tcase_add_loop_test(tc, sends_in_a_row, 0, ERRORS);
+	tcase_add_loop_test(tc, sends_in_sequence, 0, ERRORS);
 	tcase_add_loop_test(tc, one_receive, 0, ERRORS);
-	tcase_add_loop_test(tc, receives_in_a_row, 0, ERRORS);
+	tcase_add_loop_test(tc, receives_in_sequence, 0, ERRORS);
 	tcase_add_loop_test(tc, waits, 0, ERRORS);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

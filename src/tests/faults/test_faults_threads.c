@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that cannot be made, and a clock that jumps. */
+/* Threads that cannot be created, and a clock that jumps. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ START_TEST(no_thread_from_one_on)
 }
 END_TEST
 
-/* Timers of an hour are over at once: calls may end, and what is begun afterwards is served. */
+/* An hour's timers expire at once: calls may end, and later ones are served. */
 START_TEST(clock_jumps)
 {
 	unsigned step = scenario_step(67);
@@ -32,8 +32,8 @@ START_TEST(clock_jumps)
 END_TEST
 
 /*
- * No system promises less than that this clock never goes back; some have done it by a little. What
- * waits then waits longer by as much.
+ * The system guarantees that this clock never goes back, but some systems have set it back a
+ * little. Waits are then longer by that time.
  */
 START_TEST(clock_goes_back)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writers that get no memory: whatever a function of the call took is in the stream, or the call
- * fails at both ends.
+ * Writers without memory: the bytes that a function of the call accepted are in the stream, or the
+ * call fails at both ends.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static struct {
 	_Atomic(uint64_t) received;
 } bed;
 
-/* Counts the request's bytes and compares them. */
+/* Counts and compares the request's bytes. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	uint8_t data[CHUNK];
@@ -105,7 +105,7 @@ static ssize_t put(struct writer *w)
 	}
 }
 
-/* 0: all is written and ended; else the result of the function that did not work. */
+/* 0: all is written and ended; else the result of the function that failed. */
 static int step(struct writer *w)
 {
 	int r = 0;
@@ -129,7 +129,7 @@ static int step(struct writer *w)
 	return r;
 }
 
-/* A result that says that nothing was taken, and to try again. */
+/* A result that means that nothing was accepted and the caller may try again. */
 static bool again(int r)
 {
 	return r == -RXW_EAGAIN || r == -RXW_ENOMEM;
@@ -160,7 +160,7 @@ static int32_t write_by_callback(void)
 	int r;
 
 	sem_init(&w.done, 0, 0);
-	/* Set behind it, since the one thread that writes is the callback's. */
+	/* Set last, because the callback's thread is the only one that writes. */
 	r = rxw_call_begin(bed.connection, &options, &call);
 	scenario_sane("begin", r);
 	if (r)
@@ -187,7 +187,7 @@ static int32_t write_here(void)
 	scenario_sane("fd", form == BLOCKING ? 0 : p.fd);
 	while (again(r = step(&w)) && form != BLOCKING) {
 		expect(!(rxw_call_events(w.call) & RXW_EVENT_DONE) || rxw_call_error(w.call, NULL),
-		       "the reply is there before the request has ended");
+		       "the reply arrived before the end of the request");
 		if (p.fd < 0)
 			break;
 		if (!rxw_call_events(w.call))
@@ -206,9 +206,9 @@ static void work(void)
 	atomic_store(&bed.received, 0);
 	code = form == BY_CALLBACK ? write_by_callback() : write_here();
 	expect(code || atomic_load(&bed.received) == BYTES,
-	       "%s: the call ended well, and %llu of %u bytes came", names[form],
+	       "%s: the call succeeded, but %llu of %u bytes arrived", names[form],
 	       (unsigned long long)atomic_load(&bed.received), BYTES);
-	expect(code != WRONG, "%s: wrong bytes came", names[form]);
+	expect(code != WRONG, "%s: wrong bytes arrived", names[form]);
 }
 
 /* --- up and down; nothing fails there --- */
@@ -249,7 +249,7 @@ static void down(void)
 
 	rxw_connection_release(bed.connection);
 	r = rxw_endpoint_destroy(bed.client);
-	expect(!r, "destroying the client: %s", rxw_strerror(r));
+	expect(!r, "cannot destroy the client: %s", rxw_strerror(r));
 	scenario_destroy(bed.server, bed.engine);
 }
 
@@ -283,17 +283,17 @@ START_TEST(one)
 }
 END_TEST
 
-START_TEST(some_in_a_row)
+START_TEST(several_in_sequence)
 {
 	sweep(20, 5);
 }
 END_TEST
 
-/* For a while: who never waits is told when it is worth trying again. */
+/* For a while: a non-blocking writer is notified when a new attempt is worthwhile. */
 START_TEST(all_for_a_while)
 {
 	sweep(UINT64_MAX, 7);
 }
 END_TEST
 
-TEST_MAIN_WITHIN(280, "faults: writes", one, some_in_a_row, all_for_a_while)
+TEST_MAIN_WITHIN(280, "faults: writes", one, several_in_sequence, all_for_a_while)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the fileserver share. */
+/* Shared by the tests of the file server. */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -275,7 +275,7 @@ bool wire_open(struct wire *wire, uint16_t service, rxw_handler_fn handler, void
 	ck_assert_int_eq(rxw_service_add(wire->server, &offer, &added), 0);
 	length = sizeof(sa);
 	ck_assert_int_eq(rxw_endpoint_address(wire->server, &sa, &length), 0);
-	/* At the same place in both kinds of address. */
+	/* At the same offset in both kinds of address. */
 	wire->port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
 	return true;
 }
@@ -343,7 +343,7 @@ int32_t wire_call(struct wire *wire, unsigned number, const void *request, size_
 	ssize_t n;
 
 	ck_assert_int_eq(rxw_call_begin(wire_client(wire, number), NULL, &call), 0);
-	/* May be refused before all of it is written. */
+	/* It may be refused before all of it is written. */
 	if (length)
 		rxw_call_write(call, request, length);
 	rxw_call_send_end(call);
@@ -395,7 +395,7 @@ static ssize_t memory_write(struct fsd_stream *stream, const void *data, size_t 
 	return (ssize_t)length;
 }
 
-/* As the library offers it: slots of a packet's size. */
+/* As the library provides it: slots of a packet's size. */
 static ssize_t memory_reserve(struct fsd_stream *stream, size_t length, struct iovec *iov,
 			      unsigned *count)
 {
@@ -455,7 +455,7 @@ void memory_stream_free(struct memory_stream *m)
 /* -- the slow disk -- */
 
 /*
- * The pattern repeats after a prime, so that no shift by a power of two looks right; copying it is
+ * The pattern repeats after a prime, so that no shift by a power of two matches. Copying it is
  * cheap.
  */
 #define PERIOD 65521

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the fileserver share: trees, volumes, services, streams, a slow disk. */
+/* Shared by the tests of the file server: trees, volumes, services, streams, a slow disk. */
 #ifndef RXW_TESTS_FILESERVER_FIXTURE_H
 #define RXW_TESTS_FILESERVER_FIXTURE_H
 
@@ -17,17 +17,17 @@
 
 char *tree_make(void);
 void tree_remove(char *root);
-/* Files are written anew; the mode is set whatever the umask. */
+/* Replaces the file; sets the mode independently of the umask. */
 void tree_file(const char *root, const char *path, const void *data, size_t length, unsigned mode);
 void tree_text(const char *root, const char *path, const char *text);
 void tree_dir(const char *root, const char *path, unsigned mode);
 void tree_link(const char *root, const char *path, const char *text);
-/* "root/path" in a static buffer, one of four in turn. */
+/* "root/path" in one of four static buffers. */
 const char *tree_path(const char *root, const char *path);
-/* Sleep until a time stamp of now differs from all earlier ones. */
+/* Sleeps until the current time stamp differs from all earlier ones. */
 void tree_tick(void);
 
-/* -- a volume over a tree, with its store in a folder of its own -- */
+/* -- a volume over a tree, with its store in a separate folder -- */
 
 struct world {
 	char *root, *state;
@@ -37,22 +37,22 @@ struct world {
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
 	struct fsd_usage *usage;
-	struct fsd_watch *watch; /* NULL; of a test that starts one */
+	struct fsd_watch *watch; /* NULL, unless the test starts one */
 	struct fsd_service *service;
-	_Atomic unsigned changes; /* times that on_change was called */
+	_Atomic unsigned changes; /* number of calls of on_change */
 };
 
-/* `flags` go to fsd_layer_posix(). */
+/* `flags` are passed to fsd_layer_posix(). */
 void world_open(struct world *world, char *root, bool all_files, unsigned flags);
-/* As a restart of the server: everything but the tree and the store is new. */
+/* A restart of the server: only the tree and the store stay. */
 void world_reopen(struct world *world, bool all_files);
-/* As a restart without the state; with the same volume id, so that FIDs can be compared. */
+/* A restart without the state, but with the same volume id, so that FIDs can be compared. */
 void world_lose_state(struct world *world);
 void world_close(struct world *world);
-/* The FID of a path: found by looking names up in directory images. Vnode 0: no such name. */
+/* The FID of a path, found by looking up names in directory images. Vnode 0: no such name. */
 AFSFid world_fid(struct world *world, const char *path);
 
-/* -- a service on loopback, and clients that make calls in words of their own -- */
+/* -- a service on loopback, and clients that encode their calls by hand -- */
 
 #define WIRE_CLIENTS 64
 
@@ -62,19 +62,19 @@ struct wire {
 	uint16_t service, port;
 	rxw_engine *engine;
 	rxw_endpoint *server;
-	bool measure;	      /* set before a call: have `unread` counted */
-	pthread_mutex_t lock; /* covers the next four */
+	bool measure;	      /* set before a call to have `unread` counted */
+	pthread_mutex_t lock; /* protects the next four */
 	pthread_cond_t ended;
 	unsigned served;   /* calls whose handler has returned */
-	int32_t last_code; /* of the latest one */
-	uint64_t unread;   /* bytes of its request that it had not read */
+	int32_t last_code; /* code of the latest one */
+	uint64_t unread;   /* bytes of its request that it did not read */
 	struct wire_client {
-		unsigned number; /* 0: not in use */
+		unsigned number; /* 0: unused */
 		rxw_endpoint *endpoint;
 		rxw_connection *connection;
 	} clients[WIRE_CLIENTS];
-	const char *to; /* the address that clients opened from now on ask */
-	/* Of the latest call: what came, also of one that failed. */
+	const char *to; /* the address that newly opened clients call */
+	/* The reply to the latest call, also of a failed one. */
 	uint8_t *reply;
 	size_t reply_length;
 };
@@ -83,48 +83,48 @@ struct wire {
 bool wire_open(struct wire *wire, uint16_t service, rxw_handler_fn handler, void *context,
 	       const char *listen);
 void wire_close(struct wire *wire);
-/* The connection of a client, which has a port of its own; made when first used. */
+/* The connection of a client, which has its own port; made on first use. */
 rxw_connection *wire_client(struct wire *wire, unsigned number);
-/* Close it, so that the next use makes another. */
+/* Closes it, so that the next use makes another. */
 void wire_forget(struct wire *wire, unsigned number);
-/* Make a call: its code. */
+/* Makes a call and returns its code. */
 int32_t wire_call(struct wire *wire, unsigned number, const void *request, size_t length);
-/* Wait until so many handlers have returned in all; the code of the latest. */
+/* Waits until so many handlers have returned in all; returns the code of the latest. */
 int32_t wire_served(struct wire *wire, unsigned count);
 
-/* -- a stream whose bytes lie in memory -- */
+/* -- a stream in memory -- */
 
 struct memory_stream {
 	struct fsd_stream stream;
 	uint8_t *reply;
 	size_t reply_length, reply_capacity;
-	bool discard;	/* count the reply, do not keep it */
-	size_t fail_at; /* writes fail beyond so many bytes; 0 = never */
+	bool discard;	/* count the reply without keeping it */
+	size_t fail_at; /* writes fail beyond this many bytes; 0 = never */
 	uint8_t *offer; /* reserved, not yet committed */
 	size_t offered;
-	/* called before `length` bytes go to the reply */
+	/* called before `length` bytes of the reply are sent */
 	void (*on_write)(void *arg, size_t total, size_t length);
 	void *arg;
 };
 void memory_stream_init(struct memory_stream *m);
 void memory_stream_free(struct memory_stream *m);
 
-/* -- a file layer that has one file of a pattern, and a disk -- */
+/* -- a file layer with one file of a pattern on a simulated disk -- */
 
 struct slow_layer {
 	struct fsd_layer base;
 	uint64_t size;	       /* of the file */
-	uint64_t real_size;    /* where it ends when it is read; 0 = at `size` */
-	unsigned read_ms;      /* what each read takes */
+	uint64_t real_size;    /* offset at which reads end; 0 = at `size` */
+	unsigned read_ms;      /* duration of each read */
 	uint64_t cached_below; /* bytes before this offset are in the cache */
-	pthread_mutex_t lock;  /* covers the rest */
+	pthread_mutex_t lock;  /* protects the rest */
 	unsigned reads, running, most_running;
-	uint64_t busy_ns; /* time in which at least one read was running */
+	uint64_t busy_ns; /* time during which at least one read was running */
 	uint64_t busy_since;
 	uint64_t last_end;	/* of a read */
-	uint64_t started[4096]; /* monotonic ns of each start */
+	uint64_t started[4096]; /* monotonic start times, ns */
 	uint64_t offset[4096];
-	int64_t mtime_ns; /* changes when the test says so */
+	int64_t mtime_ns; /* the file changes when the test sets this */
 	int fail;	  /* errno for reads beyond fail_from */
 	uint64_t fail_from;
 };

@@ -104,17 +104,17 @@ src_tests_fileserver_test_services_net_SOURCES = \
 	src/tests/fileserver/test_services_net.c $(fileserver_test_fixture)
 src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
-# Made by their names alone, programs do not wait for BUILT_SOURCES.
+# When made by name, programs do not wait for BUILT_SOURCES.
 fileserver_tests = callbacks clients fs_service layer log manager protection readers rxfsd_net \
 	rotation services_net state store vl_service vol_service volume watch xstats
 $(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) \
 		src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)
 
-# The program itself: messages, exit states, signals.
+# The program itself: messages, exit status, signals.
 check_scripts += src/tests/fileserver/rxfsd.sh
 
 # Its unit.
 check_scripts += src/tests/fileserver/unit.sh
 
-# What the benchmark makes of its time line.
+# The benchmark's analysis of its time line.
 check_scripts += src/tests/fileserver/timeline.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# rxfsd as a program: usage, messages, exit states, signals, the service manager, and afscp against it.
+# rxfsd as a program: usage, messages, exit status, signals, the service manager, and afscp as its client.
 
 export LC_ALL=C
 set -u
@@ -23,7 +23,7 @@ fail() {
 	exit 1
 }
 
-# refused STATUS TEXT OPTION...: ends with this status and one line on stderr that has the text
+# refused STATUS TEXT OPTION...: expects this status and one line on stderr with the text
 refused() {
 	want=$1 text=$2
 	shift 2
@@ -34,7 +34,7 @@ refused() {
 	grep -q -- "$text" "$dir/err" || fail "no \"$text\": rxfsd $*"
 }
 
-# start OPTION...: in the background, until it says where it listens
+# start OPTION...: in the background; waits until it prints its addresses
 start() {
 	rm -f "$dir/out"
 	mkfifo "$dir/fifo"
@@ -44,7 +44,7 @@ start() {
 	rm -f "$dir/fifo"
 	case $line in
 	"listening fs "*" vl "*" vol "*) ;;
-	*) fail "said \"$line\" rxfsd $*" ;;
+	*) fail "printed \"$line\": rxfsd $*" ;;
 	esac
 	fs=${line#listening fs } fs=${fs% vl *}
 	vl=${line##* vl } vl=${vl%% vol *}
@@ -77,7 +77,8 @@ refused 1 "$dir/none" --export "$dir/export" --state "$dir/state" --timeline "$d
 refused 1 "process of rxfsd" --reload $$
 refused 2 "reload" --reload 0
 
-# wrong OPTION VALUE TEXT: the check and the start refuse a file that says so, name the line, and exit with 2.
+# wrong OPTION VALUE TEXT: the check and the start both refuse a file with that setting, name the line, and exit with
+# 2.
 wrong() {
 	printf '[rxfsd]\nexport = %s\n%s = %s\n' "$dir/export" "$1" "$2" >"$dir/wrong.conf"
 	refused 2 "wrong.conf:3: .*$3" --config "$dir/wrong.conf" --check-config
@@ -107,11 +108,11 @@ wrong keytab "$dir/export/hello.txt" hello.txt
 wrong require crypt keytab
 wrong allow nobody nobody
 wrong reload 1 "command line"
-# A name that no server can tell may be known later: refused, but another start may succeed.
+# A host name that cannot be resolved may be resolved later: refused, but another start may succeed.
 "$rxfsd" --export "$dir/export" --listen nonsense.invalid --check-config >"$dir/out" 2>"$dir/err" &&
-	fail "--listen nonsense.invalid was taken"
+	fail "--listen nonsense.invalid was accepted"
 grep -q -- "--listen nonsense.invalid" "$dir/err" || fail "no --listen nonsense.invalid"
-# What is found when it starts has its line, too.
+# Errors found during the start name their line, too.
 printf '[rxfsd]\nexport = %s\nport = 0\nvl-port = 0\nstate = %s\n metrics-file = %s\n' "$dir/export" "$dir/state" \
 	"$dir/none/x.prom" >"$dir/wrong.conf"
 refused 1 "wrong.conf:6: --metrics-file $dir/none/x.prom" --config "$dir/wrong.conf"
@@ -131,12 +132,12 @@ refused 2 export --check-config
 echo "volumen = x" >>"$dir/conf"
 refused 2 volumen --config "$dir/conf" --check-config
 
-# State that is no state of this version, or damaged at its beginning, is refused and named.
+# A state of another version, or with a damaged beginning, is refused and named.
 mkdir "$dir/old"
 head -c 8192 /dev/zero >"$dir/old/data.volume"
 refused 1 "old/data.volume is not a volume store.*move it away" --export "$dir/export" --volume data --state "$dir/old" \
 	--port 0 --vl-port 0
-# An address space of 1 GiB is enough. (With a sanitizer not even this is.)
+# An address space of 1 GiB is enough. (With a sanitizer even that is too small.)
 if (ulimit -S -v 1048576 && "$rxfsd" --version) >/dev/null 2>&1; then
 	ulimit -S -v 1048576
 	start --export "$dir/export" --volume data
@@ -147,11 +148,11 @@ else
 fi
 
 start --export "$dir/export" --volume data
-# The log begins with what is in effect.
+# The log begins with the settings in effect.
 grep -q "^rxfsd: version [0-9]" "$dir/err" || fail "no version in the log"
 grep -q "^rxfsd: fs on $fs: protection none; [0-9]* listeners*, back-end [a-z]*, GSO o[nf]*, GRO o[nf]*" "$dir/err" ||
-	fail "nothing in the log of how files are served"
-grep -q "^rxfsd: vl on $vl: protection none" "$dir/err" || fail "nothing in the log of how locations are served"
+	fail "no line in the log about the file service"
+grep -q "^rxfsd: vl on $vl: protection none" "$dir/err" || fail "no line in the log about the location service"
 refused 1 "in use by another rxfsd" --export "$dir/export" --state "$dir/state" --port 0 --vl-port 0
 refused 1 "${fs##*:}" --export "$dir/export" --state "$dir/state2" --port "${fs##*:}" --vl-port 0
 "$afscp" -s "$server" get -q data:/data "$dir/copy" || fail "afscp get"
@@ -170,9 +171,9 @@ start --export "$dir/export" --volume data --timeline "$dir/times"
 "$afscp" -s "$server" get -q data:/data "$dir/copy" || fail "afscp get, with a time line"
 stop
 sent=$(sed -n 's/.*"what":"send".*"bytes":\([0-9]*\).*/\1/p' "$dir/times" | awk '{ n += $1 } END { print n + 0 }')
-[ "$sent" -eq 3000000 ] || fail "the time line tells of $sent bytes sent"
+[ "$sent" -eq 3000000 ] || fail "the time line has $sent bytes sent"
 
-# killed in the middle, it comes back with the same identity
+# Killed during operation, it restarts with the same identity.
 start --export "$dir/export" --volume data
 before=$("$afscp" -s "$server" stat data:/hello.txt | grep FID)
 kill -KILL "$pid"
@@ -183,22 +184,22 @@ after=$("$afscp" -s "$server" stat data:/hello.txt | grep FID)
 [ -n "$before" ] && [ "$before" = "$after" ] || fail "FID $before became $after"
 "$afscp" -s "$server" get -q data:/hello.txt "$dir/copy" || fail "afscp get"
 stop
-# The figures are those after the last call.
+# The last figures in the log are those after the last call.
 sed -n '/calls in progress have/,$p' "$dir/err" | grep -q "^rxfsd: fetches [1-9]" || fail "no figures at the end"
 
-# Without standard files: no other file takes their places.
+# Without standard descriptors: no other file gets their numbers.
 "$rxfsd" --export "$dir/export" --port 0 --vl-port 0 --state "$dir/state3" --metrics-file "$dir/x.prom" <&- >&- 2>&- &
 pid=$!
 tries=0
 until [ -s "$dir/x.prom" ]; do
 	tries=$((tries + 1))
-	[ $tries -lt 600 ] || fail "it does not start without standard files"
-	kill -0 $pid || fail "it has ended without standard files"
+	[ $tries -lt 600 ] || fail "it does not start without standard descriptors"
+	kill -0 $pid || fail "it has ended without standard descriptors"
 	sleep 0.1
 done
 stop
-[ ! -s "$dir/state3/lock" ] || fail "the lock file has got: $(cat "$dir/state3/lock")"
+[ ! -s "$dir/state3/lock" ] || fail "the lock file contains: $(cat "$dir/state3/lock")"
 if grep -l "rxfsd: " "$dir/state3"/*; then
-	fail "log lines are in the state"
+	fail "log lines are in the state folder"
 fi
 exit 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program under a service manager: what it says on the notify socket, and what `rxfsd --reload`
- * comes to.
+ * The program under a service manager: its messages on the notify socket, and the results of `rxfsd
+ * --reload`.
  */
 #include "tests/fileserver/fixture.h"
 
@@ -21,7 +21,7 @@ static char *root, *folder, keytab[256], prom[256], program[512];
 static int manager = -1;
 static pid_t server = -1;
 
-/* Run the program. Its standard output and error go to `output`, a file in the folder. */
+/* Runs the program. Its standard output and error go to `output`, a file in the folder. */
 static pid_t run(const char *output, ...)
 {
 	char *words[WORDS] = {program}, path[256];
@@ -56,14 +56,14 @@ static int exit_of(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* The next message to the manager; it must have these texts. */
-static void told(const char *first, const char *second)
+/* The next message to the manager; it must contain these texts. */
+static void expect_message(const char *first, const char *second)
 {
 	struct pollfd p = {.fd = manager, .events = POLLIN};
 	char text[1024];
 	ssize_t n;
 
-	ck_assert_msg(poll(&p, 1, LIMIT_MS) == 1, "not told: %s", first);
+	ck_assert_msg(poll(&p, 1, LIMIT_MS) == 1, "not expect_message: %s", first);
 	n = recv(manager, text, sizeof(text) - 1, 0);
 	ck_assert_int_gt(n, 0);
 	text[n] = 0;
@@ -71,7 +71,7 @@ static void told(const char *first, const char *second)
 		      text);
 }
 
-static void nothing_more_is_told(void)
+static void no_more_messages(void)
 {
 	char text[64];
 
@@ -89,7 +89,7 @@ static void write_keytab(int32_t kvno)
 	rxw_keys_unref(keys);
 }
 
-/* A file of the folder has this text. */
+/* A file of the folder contains this text. */
 static bool has(const char *name, const char *want)
 {
 	char path[300], *text = calloc(1, 1 << 20);
@@ -147,47 +147,47 @@ static void teardown(void)
 START_TEST(life)
 {
 	setup();
-	told("READY=1\n", "STATUS=volume data of ");
+	expect_message("READY=1\n", "STATUS=volume data of ");
 	ck_assert_int_eq(kill(server, SIGTERM), 0);
-	/* As long as the drain and some more, whatever the unit says. */
-	told("STOPPING=1\n", "EXTEND_TIMEOUT_USEC=120000000\n");
+	/* The drain time and a margin, whatever the unit says. */
+	expect_message("STOPPING=1\n", "EXTEND_TIMEOUT_USEC=120000000\n");
 	ck_assert_int_eq(exit_of(server), 0);
-	nothing_more_is_told();
+	no_more_messages();
 	teardown();
 }
 END_TEST
 
-START_TEST(reload_tells_what_came_of_it)
+START_TEST(reload_reports_result)
 {
 	char path[300];
 
 	setup();
-	told("READY=1\n", "STATUS=volume data");
+	expect_message("READY=1\n", "STATUS=volume data");
 	write_keytab(2);
 	ck_assert_int_eq(reload(), 0);
 	ck_assert(!has("reload", "keys"));
-	told("RELOADING=1\n", "MONOTONIC_USEC=");
-	told("READY=1\n", "STATUS=volume data");
+	expect_message("RELOADING=1\n", "MONOTONIC_USEC=");
+	expect_message("READY=1\n", "STATUS=volume data");
 	ck_assert_int_eq(truncate(keytab, 7), 0);
 	ck_assert_int_eq(reload(), 1);
 	ck_assert(has("reload", "could not be read"));
 	ck_assert(has("log", "old keys stay"));
-	told("RELOADING=1\n", "");
-	told("READY=1\n", "could not be read again");
+	expect_message("RELOADING=1\n", "");
+	expect_message("READY=1\n", "could not be read again");
 	snprintf(path, sizeof(path), "%s.away", keytab);
 	ck_assert_int_eq(rename(keytab, path), 0);
 	ck_assert_int_eq(reload(), 1);
-	told("RELOADING=1\n", "");
-	told("READY=1\n", "could not be read again");
-	/* A plain signal does the same; who sends it is not bothered. */
+	expect_message("RELOADING=1\n", "");
+	expect_message("READY=1\n", "could not be read again");
+	/* A plain signal does the same, without a result for its sender. */
 	write_keytab(3);
 	ck_assert_int_eq(kill(server, SIGHUP), 0);
-	told("RELOADING=1\n", "");
-	told("READY=1\n", "STATUS=volume data");
+	expect_message("RELOADING=1\n", "");
+	expect_message("READY=1\n", "STATUS=volume data");
 	ck_assert_int_eq(kill(server, SIGTERM), 0);
-	told("STOPPING=1\n", "");
+	expect_message("STOPPING=1\n", "");
 	ck_assert_int_eq(exit_of(server), 0);
-	/* The keys that it began with, and those that were good later. */
+	/* The initial keys, and the valid ones loaded later. */
 	ck_assert(has("rxfsd.prom", "\nrxfsd_key_loads_total{result=\"success\"} 3\n"));
 	ck_assert(has("rxfsd.prom", "\nrxfsd_key_loads_total{result=\"failure\"} 2\n"));
 	ck_assert(has("rxfsd.prom", "\nrxfsd_keys_loaded_time_seconds 1") ||
@@ -196,14 +196,14 @@ START_TEST(reload_tells_what_came_of_it)
 }
 END_TEST
 
-START_TEST(reload_of_others)
+START_TEST(reload_refuses_other_processes)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	char pid[16];
 
-	sigaction(SIGHUP, &ignore, NULL); /* we would die of a signal that must not come */
+	sigaction(SIGHUP, &ignore, NULL); /* the test would die of a signal that must not be sent */
 	setup();
-	told("READY=1\n", "");
+	expect_message("READY=1\n", "");
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	ck_assert_int_eq(exit_of(run("reload", "--reload", pid, NULL)), 1);
 	ck_assert(has("reload", "not a process of rxfsd"));
@@ -213,4 +213,4 @@ START_TEST(reload_of_others)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(240, "manager", life, reload_tells_what_came_of_it, reload_of_others)
+TEST_MAIN_WITHIN(240, "manager", life, reload_reports_result, reload_refuses_other_processes)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole server with keys: what callers are refused, and how, who are protected too little. */
+/*
+ * The complete server with keys: the calls it refuses, and the codes for callers with too little
+ * protection.
+ */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -133,7 +136,7 @@ static int32_t status_of(rxw_connection *connection, AFSFid fid, AFSFetchStatus 
 	return RXAFS_FetchStatus(connection, &fid, status, &cb, &sync);
 }
 
-/* A bulk status of one object: its code is that of the call, or the one in its entry. */
+/* A bulk status of one object; returns the call's code, or that of its entry. */
 static int32_t bulk_of(rxw_connection *connection, AFSFid fid, AFSFetchStatus *status)
 {
 	AFSCBFids fids = {1, &fid};
@@ -155,7 +158,7 @@ static int32_t bulk_of(rxw_connection *connection, AFSFid fid, AFSFetchStatus *s
 	return code;
 }
 
-/* The FID of a path, and its status, as a connection may see them. */
+/* The FID of a path, and its status, as seen on a connection. */
 static AFSFid find(rxw_connection *connection, const char *path, AFSFetchStatus *status)
 {
 	char *copy = strdup(path), *save = NULL;
@@ -181,8 +184,8 @@ static AFSFid find(rxw_connection *connection, const char *path, AFSFetchStatus 
 }
 
 /*
- * Without a token the connection is not refused, only what it asks for; -2 in answer to a bulk status
- * makes Linux panic.
+ * Without a token the server refuses calls, not the connection; -2 in answer to a bulk status makes
+ * Linux panic.
  */
 START_TEST(anonymous_calls)
 {
@@ -198,7 +201,7 @@ START_TEST(anonymous_calls)
 
 		setup(true, demands[i], NULL, NULL);
 		fs = anonymous(FSD_FS);
-		/* Before anything else was called that a new client calls. */
+		/* Before any other call that a new client makes. */
 		ck_assert_int_eq(status_of(fs, root_fid(), &status), EACCES);
 		ck_assert_int_eq(bulk_of(fs, root_fid(), &status), UAE_EACCES);
 		ck_assert_int_eq(status_of(fs, root_fid(), &status), UAE_EACCES);
@@ -229,14 +232,14 @@ START_TEST(locations_and_volumes)
 	ck_assert_int_eq(VL_GetEntryByNameN(vl, "data", &entry), AFS_VL_PERM);
 	ck_assert_int_eq(VL_ProbeServer(vl), 0);
 	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), AFS_VOL_BAD_ACCESS);
-	/* A user whose calls are protected less than that is told so. */
+	/* A user whose calls have less protection gets a message about it. */
 	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, ALICE, RXW_LEVEL_AUTH), "data", &entry),
 			 RXW_RXKAD_LEVELFAIL);
 	ck_assert_int_eq(AFSVolXListPartitions(kad(FSD_VOL, ALICE, RXW_LEVEL_AUTH), &parts),
 			 RXW_RXKAD_LEVELFAIL);
 	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, ALICE, RXW_LEVEL_CRYPT), "data", &entry),
 			 0);
-	/* As vos -localauth asks. */
+	/* The calls of vos -localauth. */
 	ck_assert_int_eq(VL_GetEntryByNameN(kad(FSD_VL, NULL, RXW_LEVEL_CLEAR), "data", &entry), 0);
 	ck_assert_int_eq(AFSVolListVolumes(kad(FSD_VOL, NULL, RXW_LEVEL_CLEAR), 0, 1, &volumes), 0);
 	xdrfree_volEntries(&volumes);
@@ -248,7 +251,7 @@ START_TEST(locations_and_volumes)
 }
 END_TEST
 
-/* The users of a client share its cache: it goes by what an anonymous one may see. */
+/* The users of a client share its cache: an anonymous user's rights count. */
 START_TEST(anonymous_access)
 {
 	AFSFetchStatus status, bulk;
@@ -297,7 +300,7 @@ START_TEST(rules_and_rights)
 	ck_assert_uint_eq(status.CallerAccess, 41);
 	ck_assert_uint_eq(status.AnonymousAccess, 0);
 	ck_assert_int_eq(status_of(nobody, fid, &status), UAE_EACCES);
-	/* Clients judge of a file by the rights on its directory, too. */
+	/* Clients also judge a file by the rights on its directory. */
 	find(alice, "doc", &status);
 	ck_assert_uint_eq(status.CallerAccess, 41);
 	ck_assert_uint_eq(status.AnonymousAccess, AFS_RIGHT_LOOKUP);
@@ -309,7 +312,10 @@ START_TEST(rules_and_rights)
 }
 END_TEST
 
-/* A server without keys tells those who show a token that it knows no key, and does not refuse the class. */
+/*
+ * A server without keys answers clients with a token that it has no such key. It does not refuse
+ * the class.
+ */
 START_TEST(tokens_without_keys)
 {
 	const struct rxw_rxgk_print_options options = {.size = sizeof(options),

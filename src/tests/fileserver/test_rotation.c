@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys of the service, of rxkad and those that seal tokens of rxgk, change in the KeyFileExt of a
- * server that is being called all the while: no call notices, old tokens work for as long as the
- * file has their key and they last, new ones are of the new key. Nothing here waits for time but
- * for the end of a token.
+ * Keys of the service, for rxkad and for sealing tokens of rxgk, change in the KeyFileExt of a
+ * server under load. No call fails. Old tokens work until they expire, as long as the file has
+ * their key; new ones use the new key. The test waits for time only where a token has to expire.
  */
 #include "tests/fileserver/fixture.h"
 
@@ -28,7 +27,7 @@ static char *root, *state, *folder, path[256];
 static rxw_engine *engine;
 static rxw_endpoint *client;
 
-/* The file, then what the server makes of it. */
+/* The file, then its contents as loaded by the server. */
 static void put(rxw_keys *keys)
 {
 	char why[256];
@@ -108,7 +107,7 @@ static int32_t call(rxw_connection *connection)
 	return RXAFS_GetTime(connection, &seconds, &useconds);
 }
 
-/* A call on a connection of its own. */
+/* A call on its own connection. */
 static int32_t call_once(const rxw_token *token)
 {
 	rxw_connection *connection = join(token);
@@ -118,15 +117,15 @@ static int32_t call_once(const rxw_token *token)
 	return code;
 }
 
-/* Calls without end, on one connection or each on its own. */
+/* Continuous calls, on one connection or each on its own. */
 struct load {
 	pthread_t thread;
 	bool fresh;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the following */
 	pthread_cond_t moved;
-	rxw_token *token; /* of connections that are made from now on */
+	rxw_token *token; /* for connections made from now on */
 	unsigned calls;
-	int32_t failed; /* the first code that is none */
+	int32_t failed; /* the first unexpected code */
 	bool stop;
 };
 
@@ -165,7 +164,7 @@ static void load_start(struct load *load, bool fresh, rxw_token *token)
 	ck_assert_int_eq(pthread_create(&load->thread, NULL, work, load), 0);
 }
 
-/* Until it has made more calls, from the first to the last after now. */
+/* Waits until each load has made more calls. */
 static void load_moves(struct load *load)
 {
 	unsigned until;
@@ -244,7 +243,7 @@ static void rotate(rxw_keys *const version[2], uint8_t index, rxw_token **token,
 	int32_t unknown = index == RXW_RXKAD_INDEX ? RXW_RXKAD_UNKNOWNKEY : RXW_RXGK_BADKEYNO;
 	rxw_token *next = make_token(version[1], index, 0);
 
-	/* Nobody has the key of such a token yet. */
+	/* No server has the key of such a token yet. */
 	ck_assert_int_eq(call_once(next), unknown);
 	put_versions(version, 2);
 	load_moves(fresh);
@@ -256,13 +255,13 @@ static void rotate(rxw_keys *const version[2], uint8_t index, rxw_token **token,
 	put_versions(version + 1, 1);
 	ck_assert_int_eq(call_once(*token), unknown);
 	load_moves(fresh);
-	/* What was proven stays so, as long as the token lasts. */
+	/* An authenticated connection stays valid as long as its token. */
 	load_moves(held);
 	rxw_token_unref(*token);
 	*token = next;
 }
 
-/* Both keys are there: a token of the old one ends when its time has come, not before. */
+/* Both keys are loaded: a token under the old one is valid until it expires. */
 static void ends_in_time(rxw_keys *const version[2], uint8_t index)
 {
 	int32_t expired = index == RXW_RXKAD_INDEX ? RXW_RXKAD_EXPIRED : RXW_RXGK_EXPIRED, code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The whole server over loopback, asked by a client with a callback service. */
+/* The complete server over loopback, called by a client with a callback service. */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -24,14 +24,14 @@ static struct fsd_settings settings;
 static char *root, *state;
 static rxw_engine *engine;
 
-/* A client: a port, connections to both services, and what the server told it. */
+/* A client: a port, connections to both services, and the callbacks that it got. */
 struct client {
 	rxw_endpoint *endpoint;
 	rxw_connection *fs, *vl;
 	pthread_mutex_t lock;
 	pthread_cond_t told;
 	struct RXAFSCB_service callbacks;
-	int older; /* 1: does not know TellMeAboutYourself, 2: nor WhoAreYou */
+	int older; /* 1: lacks TellMeAboutYourself, 2: lacks WhoAreYou, too */
 	unsigned identified, inits, old_inits, breaks, forgets;
 	struct rxw_uuid server_uuid;
 	AFSFid broken[256];
@@ -102,7 +102,7 @@ static void teardown(void)
 
 /* -- the client's own service -- */
 
-/* Something was said to the client: it answers well, or refuses. */
+/* Counts a callback: the client answers normally, or aborts. */
 static int32_t heard(struct client *client, unsigned *counter)
 {
 	int32_t code;
@@ -166,7 +166,7 @@ static int32_t broken(void *context, rxw_call *call, const AFSCBFids *fids, cons
 	(void)call;
 	ck_assert_uint_eq(cbs->len, 0);
 	for (uint32_t i = 0; i < fids->len; i++) {
-		if (fids->val[i].Vnode == 0) { /* all of it: part of the introduction */
+		if (fids->val[i].Vnode == 0) { /* the whole volume: part of the initial exchange */
 			ck_assert_uint_eq(fids->val[i].Volume, fsd_server_volume_id(server));
 			heard(client, &client->forgets);
 			continue;
@@ -238,7 +238,7 @@ static void client_close(struct client *client)
 	ck_assert_int_eq(rxw_endpoint_destroy(client->endpoint), 0);
 }
 
-/* Wait until `*counter` is at least `want`; the deadline only turns a hang into a failure. */
+/* Waits until `*counter` is at least `want`; the deadline only turns a hang into a failure. */
 static bool wait_for(struct client *client, const unsigned *counter, unsigned want)
 {
 	struct timespec until;
@@ -269,7 +269,10 @@ static struct rxw_xdr *begin(struct request *r, uint32_t opcode)
 	return &r->x;
 }
 
-/* Make a call; the reply goes to `reply` (of *length bytes, then what came). Returns its code. */
+/*
+ * Makes a call. The reply goes to `reply` (of *length bytes, which becomes the received length).
+ * Returns the code.
+ */
 static int32_t rpc(rxw_connection *connection, struct request *r, void *reply, size_t *length)
 {
 	size_t got = 0, room = length ? *length : 0;
@@ -295,7 +298,7 @@ static int32_t fetch_status(struct client *client, AFSFid fid, AFSFetchStatus *s
 	return RXAFS_FetchStatus(client->fs, &fid, status, cb, &sync);
 }
 
-/* Fetch into memory: the data, and the status behind them. */
+/* Fetches into memory: the data, and the status after them. */
 static int32_t fetch(struct client *client, AFSFid fid, uint64_t offset, uint64_t length,
 		     uint8_t *data, size_t *got, AFSFetchStatus *status)
 {
@@ -388,7 +391,7 @@ START_TEST(mount_sequence)
 }
 END_TEST
 
-/* Those who do not know how to tell about themselves are told to forget in a way they know. */
+/* Clients without the newer calls are reset by an older one. */
 START_TEST(older_clients)
 {
 	AFSFetchStatus status;
@@ -449,7 +452,7 @@ START_TEST(whole_file_intact)
 }
 END_TEST
 
-START_TEST(change_is_told)
+START_TEST(change_breaks_promise)
 {
 	struct client client;
 	AFSFetchStatus status;
@@ -461,7 +464,7 @@ START_TEST(change_is_told)
 	client_open(&client, true);
 	fid = fid_of(&client, "hello.txt");
 	ck_assert(wait_for(&client, &client.inits, 1));
-	/* allowed from the moment on that the server has seen our answer */
+	/* allowed once the server has processed our answer */
 	do {
 		ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
 	} while (cb.ExpirationTime == 0);
@@ -474,7 +477,7 @@ START_TEST(change_is_told)
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
 	ck_assert_uint_gt(afs_status_version(&status), version);
 	ck_assert_uint_gt(cb.ExpirationTime, 0);
-	/* what was given up is not told */
+	/* a promise that was given up causes no callback */
 	ck_assert_int_eq(RXAFS_GiveUpAllCallBacks(client.fs), 0);
 	tree_text(root, "hello.txt", "hello, third world\n");
 	ck_assert_int_eq(fetch_status(&client, fid_of(&client, "sub"), &status, &cb), 0);
@@ -535,7 +538,7 @@ START_TEST(errors_on_the_wire)
 	ck_assert_int_eq(fetch_status(&client, fid, &status, &cb), 0);
 	ck_assert_uint_eq(status.CallerAccess, AFS_RIGHT_LOOKUP);
 	ck_assert_uint_eq(afs_status_length(&status), 1);
-	/* a store is refused before its data have come */
+	/* a store is refused before its data have arrived */
 	xdr_put_AFSFid(begin(&r, RXAFS_OP_StoreData64), &fid);
 	for (int i = 0; i < 6 + 6; i++)
 		rxw_xdr_put_u32(&r.x, 0x10000);
@@ -554,7 +557,7 @@ static void overwrite(const char *path, off_t offset)
 	close(fd);
 }
 
-/* The file is changed while it is on its way: the call must fail, whatever has come of it. */
+/* The file is changed while it is sent: the call must fail, whatever has arrived. */
 START_TEST(change_during_fetch_aborts)
 {
 	struct client client;
@@ -580,7 +583,8 @@ START_TEST(change_during_fetch_aborts)
 			got += (size_t)n;
 		ck_assert_uint_eq(got, 65536);
 		/*
-		 * 12 MiB and more do not fit in the queues between the two: it is being read still
+		 * 12 MiB and more do not fit in the queues of both ends: the server is still
+		 * reading
 		 */
 		if (round == 0)
 			ck_assert_int_eq(truncate(tree_path(root, "big"), BIG / 2), 0);
@@ -679,8 +683,8 @@ START_TEST(restart_keeps_identity)
 }
 END_TEST
 
-/* A client that does not call hears of a restart all the same. */
-START_TEST(restart_is_told)
+/* The server reports its restart also to a client that makes no calls. */
+START_TEST(restart_resets_clients)
 {
 	struct client client;
 	AFSFetchStatus status;
@@ -701,7 +705,7 @@ START_TEST(restart_is_told)
 	start_server();
 	ck_assert(wait_for(&client, &client.inits, 2));
 	ck_assert(wait_for(&client, &client.forgets, 2));
-	/* A read-only volume is taken for a new release, within the same second, too. */
+	/* Clients recognise a new release of a read-only volume, even within the same second. */
 	ck_assert_int_eq(RXAFS_FetchStatus(client.fs, &fid, &status, &cb, &after), 0);
 	ck_assert_uint_gt(after.spare1, before.spare1);
 	client_close(&client);
@@ -717,8 +721,8 @@ static void *stop_main(void *arg)
 	return NULL;
 }
 
-/* A call in progress when the server is told to stop goes on to its end; new ones are refused. */
-START_TEST(drain_lets_calls_end)
+/* A call in progress when the server stops is completed; new ones are refused. */
+START_TEST(drain_completes_calls)
 {
 	struct client client;
 	uint8_t *data = malloc(BIG + 200);
@@ -765,9 +769,9 @@ START_TEST(drain_lets_calls_end)
 }
 END_TEST
 
-#define KINDS 45u /* procedures of the file service that are asked for */
+#define KINDS 45u /* opcodes of calls to the file service */
 
-/* One packet from a port of its own, which then says no more. */
+/* One packet from its own port, which then stays silent. */
 static int ask_once(uint32_t opcode)
 {
 	/* epoch, cid, call, seq, serial; type, flags, status, index; service */
@@ -795,8 +799,8 @@ static int ask_once(uint32_t opcode)
 }
 
 /*
- * Whoever asks for something is called back, but only once it has answered: one packet in the name
- * of another host draws at most three times its bytes, calls to that host included.
+ * The server calls its clients back, but only after they have answered a packet: one packet with
+ * another host's address draws at most three times its bytes, calls to that host included.
  */
 START_TEST(silent_addresses_are_not_called)
 {
@@ -821,7 +825,7 @@ START_TEST(silent_addresses_are_not_called)
 		fd[i] = ask_once(130 + i);
 	for (unsigned i = 0; i < KINDS; i++)
 		got[i] = (size_t)recv(fd[i], packet, sizeof(packet), 0) + 28;
-	/* Their calls come to an end by themselves, and with them whatever else would leave. */
+	/* The calls time out, and with them all packets that could still be sent. */
 	ck_assert_int_eq(fsd_server_stop(server), 0);
 	for (unsigned i = 0; i < KINDS; i++) {
 		ssize_t n;
@@ -829,7 +833,7 @@ START_TEST(silent_addresses_are_not_called)
 		while ((n = recv(fd[i], packet, sizeof(packet), MSG_DONTWAIT)) > 0) {
 			got[i] += (size_t)n + 28;
 			ck_assert_msg(!(packet[21] & RXW_CLIENT_INITIATED),
-				      "procedure %u: its caller was called", 130 + i);
+				      "procedure %u: the server called its caller", 130 + i);
 		}
 		ck_assert_msg(got[i] <= 3 * sent, "procedure %u: %zu bytes for %zu", 130 + i,
 			      got[i], sent);
@@ -840,7 +844,7 @@ START_TEST(silent_addresses_are_not_called)
 }
 END_TEST
 
-START_TEST(bad_settings_are_named)
+START_TEST(bad_settings_reported)
 {
 	struct rxw_config config;
 	char message[FSD_MESSAGE_MAX];
@@ -879,7 +883,8 @@ START_TEST(bad_settings_are_named)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "rxfsd", mount_sequence, older_clients, whole_file_intact, change_is_told,
-		 client_without_callbacks, errors_on_the_wire, change_during_fetch_aborts,
-		 many_at_once, restart_keeps_identity, restart_is_told, drain_lets_calls_end,
-		 silent_addresses_are_not_called, bad_settings_are_named)
+TEST_MAIN_WITHIN(120, "rxfsd", mount_sequence, older_clients, whole_file_intact,
+		 change_breaks_promise, client_without_callbacks, errors_on_the_wire,
+		 change_during_fetch_aborts, many_at_once, restart_keeps_identity,
+		 restart_resets_clients, drain_completes_calls, silent_addresses_are_not_called,
+		 bad_settings_reported)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole server over loopback: the volume service, statistics on all ports, GetXStats, who
- * called which service in the log.
+ * The complete server over loopback: the volume service, statistics on all ports, GetXStats, and
+ * the log lines about callers of each service.
  */
 #include "tests/fileserver/fixture.h"
 
@@ -84,8 +84,8 @@ static rxw_connection *connect_to(uint16_t port, uint16_t service)
 	return connect_as(port, service, NULL);
 }
 
-/* How often a function was called, as the server on this port says; -1: it does not tell. */
-static int64_t told(uint16_t port, uint32_t interface, uint32_t function)
+/* The number of calls of a function according to the server on this port; -1: no statistics. */
+static int64_t calls_counted(uint16_t port, uint32_t interface, uint32_t function)
 {
 	rxw_connection *connection = connect_to(port, AFS_SERVICE_RXSTATS);
 	uint32_t version = 0, sec = 0, usec = 0, count = 0;
@@ -125,7 +125,7 @@ static void call_each(void)
 	rxw_connection_release(vol);
 }
 
-/* Whichever port is asked tells of all three. */
+/* Each port has the statistics of all three. */
 START_TEST(counted)
 {
 	uint16_t port[3];
@@ -136,29 +136,29 @@ START_TEST(counted)
 	port[2] = fsd_server_vol_port(server);
 	call_each();
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(told(port[i], 7, 23), 1);  /* GetTime */
-		ck_assert_int_eq(told(port[i], 15, 0), 1);  /* ProbeServer */
-		ck_assert_int_eq(told(port[i], 16, 16), 1); /* ListVolumes */
+		ck_assert_int_eq(calls_counted(port[i], 7, 23), 1);  /* GetTime */
+		ck_assert_int_eq(calls_counted(port[i], 15, 0), 1);  /* ProbeServer */
+		ck_assert_int_eq(calls_counted(port[i], 16, 16), 1); /* ListVolumes */
 	}
 	call_each();
-	ck_assert_int_eq(told(port[0], 16, 16), 2);
-	ck_assert_int_eq(told(port[0], 9, 0), 10); /* our own questions before this one */
+	ck_assert_int_eq(calls_counted(port[0], 16, 16), 2);
+	ck_assert_int_eq(calls_counted(port[0], 9, 0), 10); /* our earlier statistics calls */
 	teardown();
 }
 END_TEST
 
-START_TEST(not_wanted)
+START_TEST(statistics_disabled)
 {
 	setup(false);
 	call_each();
-	ck_assert_int_eq(told(fsd_server_fs_port(server), 7, 23), -1);
-	ck_assert_int_eq(told(fsd_server_vl_port(server), 7, 23), -1);
-	ck_assert_int_eq(told(fsd_server_vol_port(server), 7, 23), -1);
+	ck_assert_int_eq(calls_counted(fsd_server_fs_port(server), 7, 23), -1);
+	ck_assert_int_eq(calls_counted(fsd_server_vl_port(server), 7, 23), -1);
+	ck_assert_int_eq(calls_counted(fsd_server_vol_port(server), 7, 23), -1);
 	teardown();
 }
 END_TEST
 
-/* The times of procedures need no option. */
+/* The times of procedures are available without an option. */
 START_TEST(collection)
 {
 	rxw_connection *fs;
@@ -173,8 +173,8 @@ START_TEST(collection)
 	ck_assert_int_gt(when, 1700000000);
 	ck_assert_uint_eq(data.len, 666);
 	ck_assert_int_eq(data.val[0], 1);
-	ck_assert_int_ge(data.val[31], 2);	      /* packets with data came */
-	ck_assert_int_ge(data.val[42], 1);	      /* and went */
+	ck_assert_int_ge(data.val[31], 2);	      /* DATA packets received */
+	ck_assert_int_ge(data.val[42], 1);	      /* and sent */
 	ck_assert_int_ge(data.val[53], 1);	      /* connections of clients */
 	ck_assert_int_eq(data.val[102 + 18 * 23], 1); /* GetTime */
 	ck_assert_int_eq(data.val[102 + 18 * 23 + 1], 1);
@@ -187,7 +187,7 @@ START_TEST(collection)
 }
 END_TEST
 
-START_TEST(line)
+START_TEST(listening_line)
 {
 	char text[256], want[64];
 
@@ -221,7 +221,7 @@ static void ask_vol(rxw_connection *connection)
 	xdrfree_volEntries(&list);
 }
 
-/* Each service with a caller that asks no other. */
+/* Each service with a caller that uses no other. */
 START_TEST(callers)
 {
 	static const struct {
@@ -272,7 +272,7 @@ START_TEST(callers)
 		rxw_connection_release(connection);
 		rxw_token_unref(token);
 	}
-	/* Who says nothing about himself is not told of. */
+	/* A caller that sends no identity is not logged. */
 	test_capture(&capture, 2);
 	call_each();
 	text = test_captured(&capture);
@@ -284,4 +284,4 @@ START_TEST(callers)
 }
 END_TEST
 
-TEST_MAIN("services_net", counted, not_wanted, collection, line, callers)
+TEST_MAIN("services_net", counted, statistics_disabled, collection, listening_line, callers)

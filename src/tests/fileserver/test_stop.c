@@ -13,12 +13,12 @@
 #include "fileserver/server.h"
 
 #define STOP_MS 500
-#define LIMIT_S 60 /* turns a hang into a failure */
+#define LIMIT_S 60 /* only turns a hang into a failure */
 
 static char *root, *folder;
 static int begun[2], never[2], where[2];
 
-/* Blocks until the process ends; the pipe never has anything to read. */
+/* Blocks until the process ends; the pipe never becomes readable. */
 static ssize_t blocked_read(struct fsd_file *file, const struct iovec *iov, int count,
 			    uint64_t offset, unsigned flags)
 {
@@ -35,7 +35,7 @@ static ssize_t blocked_read(struct fsd_file *file, const struct iovec *iov, int 
 	return read(never[0], &byte, 1);
 }
 
-/* The process of the server: as that of rxfsd, from its start to its end. */
+/* The server's process, as in rxfsd, from start to end. */
 static void serve(void)
 {
 	static struct fsd_layer_ops blocked;
@@ -114,8 +114,8 @@ static const char *log_text(void)
 	return text;
 }
 
-/* Small files are read by the handler itself, larger ones ahead of it by others. */
-START_TEST(a_read_that_never_returns)
+/* The handler reads small files itself; other threads read larger ones ahead of it. */
+START_TEST(stop_with_blocked_read)
 {
 	const char *path = _i ? "data:/large" : "data:/small", *top = getenv("top_builddir");
 	char program[512], server[256], byte[2];
@@ -156,7 +156,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tc, LIMIT_S);
-	tcase_add_loop_test(tc, a_read_that_never_returns, 0, 2);
+	tcase_add_loop_test(tc, stop_with_blocked_read, 0, 2);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

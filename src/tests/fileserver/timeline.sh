@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The benchmark's analysis of time lines and of the block layer's trace: it finds the waiting thread.
+# The benchmark's analysis of time lines and of the block layer's trace: it finds the thread that waited.
 
 set -u
 python=${PYTHON3:-python3}
@@ -30,7 +30,7 @@ def expect(found, wanted, what):
         sys.exit(f"FAIL: {what}: {found!r}, not {wanted!r}")
 
 
-# Two buffers: the third read is handed out as soon as the first piece is through.
+# Two buffers: the third read is posted as soon as the first piece is sent.
 good = [read(0, 1, 2, 10), read(1, 1, 3, 20), sent(0, 11, 30, 2, 2), read(2, 31, 32, 50),
         sent(1, 33, 40, 2, 2), sent(2, 51, 60, 1, 1)]
 expect(diskline.waits(good), [], "nobody waited")
@@ -39,7 +39,7 @@ expect(diskline.delays(good), [1, 1, 2], "delays")
 expect(diskline.split(good), 
        {"cached": 0, "direct": 0, "ahead": 3 * MIB, "dropped": 0, "send": 3 * MIB}, "bytes")
 
-# The third read only after the second send: that one is found, although the server says nothing.
+# The third read only after the second send: detected, although the server does not report it.
 late = [dict(x) for x in good]
 late[3]["posted_ns"] = 41
 expect(diskline.waits(late), [late[4]], "a read that waited for a send")
@@ -47,18 +47,18 @@ said = [dict(x) for x in good]
 said[4]["ahead"] = 1
 expect(diskline.waits(said), [said[4]], "a server that admits it")
 
-# A read that was handed out, and no more wanted when its turn came.
+# A read that was posted but no longer needed when its turn came.
 cut = [dict(x) for x in good[:5]]
 cut[3]["what"] = "dropped"
 expect(diskline.waits(cut), [], "a read that was dropped")
 expect(diskline.unread(cut), [], "a read that was dropped was not sent")
 
-# Other sends' reads do not count.
+# Reads of other sends do not count.
 other = [dict(x) for x in good]
 other[3]["send"] = 2
 expect(len(diskline.waits(other)), 2, "reads of another send")
 
-# Bytes that were sent before they were there.
+# Bytes that were sent before they were read.
 early = [dict(x) for x in good]
 early[1]["end_ns"] = 34
 expect(diskline.unread(early), [early[4]], "sent unread")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two programs against OpenAFS's own Rx library share: the words of the rxperf service,
- * the test pattern, option values, and whole reads and writes on an OpenAFS call.
+ * Shared by the two programs on OpenAFS's own Rx library: the words of the rxperf service, the test
+ * pattern, option values, and complete reads and writes on an OpenAFS call.
  *
- * Nothing here uses librxwire: these programs are the other side of the interoperation tests, and
- * the yardstick for "OpenAFS's own library" in the benchmark.
+ * These programs do not use librxwire: they are the peers in the interoperation tests, and they
+ * measure OpenAFS's library in the benchmark.
  */
 #ifndef AFSRX_H
 #define AFSRX_H
@@ -25,7 +25,7 @@ enum {
 	AFSRX_SERVICE = 147,
 	AFSRX_VERSION = 3,
 	AFSRX_COOKIE = 0x4711,
-	AFSRX_MAX_IO = 524288, /* largest read or write size that a server takes */
+	AFSRX_MAX_IO = 524288, /* largest read or write size that a server accepts */
 	AFSRX_MAX_LIST = 4096, /* words of one FILE list */
 };
 
@@ -36,14 +36,14 @@ enum afsrx_command {
 	AFSRX_FILE = 4,
 };
 
-/* How the library is set up; the same for both programs. Zero means: leave the library's value. */
+/* Settings of the library; the same for both programs. Zero: the library's default. */
 struct afsrx_setup {
 	int window;	/* packets, both directions */
 	int udp_buffer; /* bytes, for the socket's two buffers */
-	int dead;	/* s; a peer that is silent for so long is gone */
+	int dead;	/* s without a packet from the peer after which a call fails */
 	bool no_jumbo;
 	bool hot_thread;
-	const char *rxkad; /* "KEY:LEVEL": security class 2 instead of none */
+	const char *rxkad; /* "KEY:LEVEL": rxkad instead of no security */
 };
 
 /* CPU time and context switches of this process so far. */
@@ -53,7 +53,7 @@ struct afsrx_usage {
 	long switches;
 };
 
-/* Prints "program: text" and ends the program with status 2 (usage) or 1. */
+/* Prints "program: text" and exits with status 2 (usage) or 1. */
 void afsrx_usage_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void afsrx_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
@@ -61,8 +61,8 @@ void afsrx_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noretu
 uint64_t afsrx_number(const char *option, const char *text, uint64_t low, uint64_t high);
 
 /*
- * Applies one of --window, --udp-buffer, --dead, --no-jumbo, --hot-thread, --rxkad; false if it is none
- * of them.
+ * Applies one of --window, --udp-buffer, --dead, --no-jumbo, --hot-thread, --rxkad. Returns false
+ * for any other option.
  */
 #define AFSRX_SETUP_OPTIONS                                                                     \
 	{"window", required_argument, NULL, 'W'}, {"udp-buffer", required_argument, NULL, 'u'}, \
@@ -74,11 +74,17 @@ uint64_t afsrx_number(const char *option, const char *text, uint64_t low, uint64
 #define AFSRX_SETUP_LETTERS "W:u:Z:NHX:"
 bool afsrx_setup_option(struct afsrx_setup *setup, int opt, const char *arg);
 
-/* Before and after rx_Init: the library takes some settings only on one side of it. */
+/*
+ * Before and after rx_Init(): the library accepts some settings only before it, others only after
+ * it.
+ */
 void afsrx_setup_before(const struct afsrx_setup *setup);
 void afsrx_setup_after(const struct afsrx_setup *setup);
 
-/* Class 2 with tickets under the key in "KEY:LEVEL" (64 hex digits; 0, 1 or 2). Die if it is none. */
+/*
+ * Security class 2 with tickets under the key in "KEY:LEVEL" (64 hex digits; 0, 1 or 2). Exits if
+ * the argument is invalid.
+ */
 struct rx_securityClass *afsrx_rxkad_client(const char *text);
 struct rx_securityClass *afsrx_rxkad_server(const char *text);
 
@@ -88,27 +94,28 @@ void afsrx_usage_now(struct afsrx_usage *out);
 /* Once, at the start of the program. */
 void afsrx_pattern_init(void);
 /*
- * The pattern: byte number pos of a stream of data. pos counts from the first byte behind the
- * words.
+ * The pattern: byte number pos of a stream of data. pos counts from the first byte after the words.
  */
 void afsrx_fill(unsigned char *buf, size_t len, uint64_t pos);
 /* Number of bytes that differ from the pattern. */
 size_t afsrx_mismatch(const unsigned char *buf, size_t len, uint64_t pos);
 
-/* Whole transfers; 0, or the call's error (never 0 on failure). */
+/* Complete transfers; return 0, or the call's error (never 0 on failure). */
 int afsrx_write(struct rx_call *call, const void *buf, size_t len);
 int afsrx_read(struct rx_call *call, void *buf, size_t len);
 int afsrx_write_words(struct rx_call *call, const uint32_t *words, size_t n);
 int afsrx_read_words(struct rx_call *call, uint32_t *words, size_t n);
 
-/* One step of data in pieces of io bytes; buf has io bytes. *pos advances. fill and verify: see
- * afsrx_fill, afsrx_mismatch; *bad counts the bytes that differ. */
+/*
+ * Transfers one step of data in pieces of io bytes; buf has io bytes, *pos advances. fill and
+ * verify: see afsrx_fill, afsrx_mismatch; *bad counts the bytes that differ.
+ */
 int afsrx_put(struct rx_call *call, unsigned char *buf, size_t io, uint64_t len, bool fill,
 	      uint64_t *pos);
 int afsrx_get(struct rx_call *call, unsigned char *buf, size_t io, uint64_t len, bool verify,
 	      uint64_t *pos, uint64_t *bad);
 
-/* The library's packet counters as the inside of a JSON object, without braces. */
+/* The library's packet counters as members of a JSON object, without braces. */
 void afsrx_print_counters(void);
 
 #endif

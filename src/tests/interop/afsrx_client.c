@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client of the rxperf service on OpenAFS's own Rx library: the foreign client of the
- * interoperation tests, and the benchmark's measure of that library.
+ * interoperation tests and of the benchmark.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 #include "afsrx.h"
 
-/* What is asked for; read-only once the threads run. */
+/* The options; read-only once the threads run. */
 static struct {
 	const char *host;
 	int port;
@@ -53,7 +53,7 @@ static struct {
 	.deadline = 300,
 };
 
-/* One of the -t callers; its own until it is joined. */
+/* One of the -t callers; its thread's own until joined. */
 struct worker {
 	pthread_t thread;
 	struct rx_connection *conn;
@@ -133,9 +133,9 @@ static int call_run(struct worker *w, struct rx_call *call)
 			code = -1;
 		}
 	}
-	/* The stream must end here: a byte more is as wrong as a byte less. */
+	/* The stream must end here: another byte is an error. */
 	if (!code && rx_Read(call, &surplus, 1) != 0) {
-		fprintf(stderr, "afsrx_client: the reply is longer than asked for\n");
+		fprintf(stderr, "afsrx_client: the reply is longer than requested\n");
 		code = -1;
 	}
 	w->sent += sent;
@@ -165,13 +165,13 @@ static uint32_t resolve(const char *host)
 	uint32_t addr;
 
 	if (getaddrinfo(host, NULL, &hints, &found))
-		afsrx_die("%s: no such host (this library speaks IPv4 only)", host);
+		afsrx_die("%s: no such host (this library supports IPv4 only)", host);
 	addr = ((struct sockaddr_in *)found->ai_addr)->sin_addr.s_addr;
 	freeaddrinfo(found);
 	return addr;
 }
 
-/* Connects every -C callers by one connection and starts them. */
+/* Connects each group of -C callers by one connection and starts them. */
 static void start(struct worker *workers)
 {
 	struct rx_securityClass *security = want.setup.rxkad ?
@@ -196,7 +196,7 @@ static void start(struct worker *workers)
 	}
 	for (int i = 0; i < want.threads; i++)
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
-			afsrx_die("thread %d of %d cannot be started", i + 1, want.threads);
+			afsrx_die("thread %d of %d cannot start", i + 1, want.threads);
 }
 
 static int compare(const void *a, const void *b)
@@ -256,7 +256,7 @@ static int report(struct worker *workers, double seconds, const struct afsrx_usa
 		fprintf(stderr, "afsrx_client: %s port %d: a call failed with %d\n", want.host,
 			want.port, code);
 	else if (bad)
-		fprintf(stderr, "afsrx_client: %" PRIu64 " bytes are not what was sent\n", bad);
+		fprintf(stderr, "afsrx_client: %" PRIu64 " bytes differ from the pattern\n", bad);
 	return code || bad;
 }
 
@@ -286,7 +286,7 @@ static void parse_command(const char *text)
 	else if (!strcmp(text, "file"))
 		want.command = AFSRX_FILE;
 	else
-		afsrx_usage_die("-c: \"%s\" is none of send, recv, rpc, file", text);
+		afsrx_usage_die("-c: \"%s\" must be send, recv, rpc or file", text);
 }
 
 static void usage(void)
@@ -297,7 +297,7 @@ static void usage(void)
 	       "       [--fill] [--verify] [--deadline SECONDS] [--service ID]\n"
 	       "       [--window PACKETS] [--udp-buffer BYTES] [--no-jumbo] [--hot-thread]\n"
 	       "       [--dead SECONDS] [--rxkad KEY:LEVEL]\n"
-	       "Prints one JSON line. Status 0 if all calls moved what was asked, else 1.\n");
+	       "Prints one JSON line. Status 0 if all calls moved the requested bytes, else 1.\n");
 }
 
 static void parse(int argc, char **argv)
@@ -373,7 +373,7 @@ static void parse(int argc, char **argv)
 	}
 #undef NUMBER
 	if (optind != argc)
-		afsrx_usage_die("%s: no arguments are taken", argv[optind]);
+		afsrx_usage_die("%s: unexpected argument", argv[optind]);
 }
 
 int main(int argc, char **argv)
@@ -383,12 +383,12 @@ int main(int argc, char **argv)
 	double started;
 
 	parse(argc, argv);
-	/* A call to a peer that only answers pings would never end by itself. */
+	/* A call to a peer that only answers PINGs would never end by itself. */
 	alarm((unsigned)want.deadline);
 	afsrx_pattern_init();
 	afsrx_setup_before(&want.setup);
 	if (rx_Init(0))
-		afsrx_die("the library cannot open a port");
+		afsrx_die("cannot open a port");
 	afsrx_setup_after(&want.setup);
 	workers = calloc((size_t)want.threads, sizeof(*workers));
 	if (!workers)

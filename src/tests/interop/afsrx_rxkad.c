@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxkad in the programs on OpenAFS's library: tickets under a key that both sides are told. */
+/* rxkad in the programs on OpenAFS's library: tickets under a key given to both sides. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ struct rx_securityClass *afsrx_rxkad_client(const char *text)
 	if (tkt_MakeTicket5(ticket, &length, ENCTYPE, &kvno, service_key, KEY, (char *)"tester",
 			    (char *)"", (char *)"INTEROP.TEST", now - 10, now + 3600, &session,
 			    (char *)"afs", (char *)""))
-		afsrx_die("the library makes no ticket");
+		afsrx_die("cannot make a ticket");
 	return rxkad_NewClientSecurityObject(
 		level, &session, RXKAD_TKT_TYPE_KERBEROS_V5_ENCPART_ONLY, length, ticket);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rxperf service on OpenAFS's own Rx library: the foreign server of the interoperation
- * tests. */
+/*
+ * The rxperf service on OpenAFS's own Rx library: the foreign server of the interoperation tests.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 
 #include "afsrx.h"
 
-/* What the handlers add up, under totals_lock. */
+/* Totals of all handlers, protected by totals_lock. */
 static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	uint64_t calls;
@@ -135,7 +136,7 @@ static int serve_words(struct job *j)
 	}
 }
 
-/* The library calls this for each call, on one of its threads; the result ends the call. */
+/* The library runs this for each call, on one of its threads; the result ends the call. */
 static afs_int32 serve(struct rx_call *call)
 {
 	struct job j = { .call = call, .size = AFSRX_MAX_IO };
@@ -214,9 +215,9 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind != argc)
-		afsrx_usage_die("%s: no arguments are taken", argv[optind]);
+		afsrx_usage_die("%s: unexpected argument", argv[optind]);
 
-	/* Before any thread exists, so that all of them leave these signals to sigwait. */
+	/* Before any thread exists, so that all of them leave these signals to sigwait(). */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -226,7 +227,7 @@ int main(int argc, char **argv)
 	afsrx_pattern_init();
 	afsrx_setup_before(&setup);
 	if (rx_Init(htons((uint16_t)port)))
-		afsrx_die("port %d: the library cannot open it", port);
+		afsrx_die("cannot open port %d", port);
 	afsrx_setup_after(&setup);
 	if (setup.rxkad)
 		security[2] = afsrx_rxkad_server(setup.rxkad);
@@ -234,7 +235,7 @@ int main(int argc, char **argv)
 		security[0] = rxnull_NewServerSecurityObject();
 	service = rx_NewService(0, AFSRX_SERVICE, "rxperf", security, 3, serve);
 	if (!service)
-		afsrx_die("the library refuses the service");
+		afsrx_die("cannot register the service");
 	if (setup.dead)
 		rx_SetIdleDeadTime(service, setup.dead);
 	rx_SetMinProcs(service, 2);
@@ -249,6 +250,8 @@ int main(int argc, char **argv)
 		if (sig != SIGUSR1)
 			break;
 	}
-	/* rx_Finalize waits for connections that clients left open; the kernel closes the port. */
+	/*
+	 * rx_Finalize() waits for connections that clients left open; the kernel closes the port.
+	 */
 	_Exit(totals.bad ? 1 : 0);
 }

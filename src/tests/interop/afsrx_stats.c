@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks the statistics service (409) of a server through OpenAFS's own stubs.
+ * Calls the statistics service (409) of a server through OpenAFS's own stubs.
  *
  *   afsrx_stats HOST PORT version|on|process|peers|change
  *
  * version: the number. on: "process 0|1 peers 0|1". process, peers: "entries N", then one line for
- * each function that was called. change: the codes of the six calls that are for superusers.
+ * each function that was called. change: the codes of the six calls that require a superuser.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void print_entry(const afs_uint32 *w)
 	       w[24], w[25], w[26], w[27]);
 }
 
-/* OpenAFS's stub for peers names three of its results in another order than they come. */
+/* OpenAFS's stub for peers names three of its results in another order than that on the wire. */
 static int print_list(struct rx_connection *connection, int peers)
 {
 	afs_uint32 version = 0, sec = 0, usec = 0, count = 0;
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	alarm(60);
 	afsrx_setup_before(&setup);
 	if (rx_Init(0))
-		afsrx_die("the library cannot open a port");
+		afsrx_die("cannot open a port");
 	afsrx_setup_after(&setup);
 	connection = connect_to(argv[1], argv[2]);
 	if (strcmp(argv[3], "version") == 0) {
@@ -125,6 +125,6 @@ int main(int argc, char **argv)
 		code = print_list(connection, strcmp(argv[3], "peers") == 0);
 	}
 	if (code)
-		afsrx_die("%s: the server answers %d", argv[3], code);
+		afsrx_die("%s: the server returned %d", argv[3], code);
 	return 0;
 }

@@ -18,12 +18,14 @@
 
 #include <rx/rx_globals.h>
 
-/* A prime, so that no packet or buffer size divides it: moved or doubled packets are seen. */
+/*
+ * A prime, so that no packet or buffer size divides it: moved or duplicated packets are detected.
+ */
 #define PATTERN_PERIOD 65521
 
 /*
  * The static library, which alone has the switch for --hot-thread, calls two helpers of its own
- * build tree that its package leaves out. Weak, for packages that do bring them.
+ * build tree that its package lacks. Weak, for packages that include them.
  */
 int rk_socket(int domain, int type, int protocol);
 int hc_RAND_bytes(void *buf, size_t len);
@@ -121,7 +123,7 @@ void afsrx_setup_before(const struct afsrx_setup *setup)
 		rx_UdpBufSize = setup->udp_buffer;
 	if (setup->no_jumbo)
 		rx_SetNoJumbo();
-	/* The library's own default is 256 spare packets; many large windows want more. */
+	/* The library's default is 256 spare packets; many large windows need more. */
 	rx_extraPackets = 4096;
 }
 
@@ -131,7 +133,7 @@ void afsrx_setup_after(const struct afsrx_setup *setup)
 		rx_SetMaxReceiveWindow(setup->window);
 		rx_SetMaxSendWindow(setup->window);
 	}
-	/* rx_Init() puts back its own 12 s. */
+	/* rx_Init() resets it to 12 s. */
 	if (setup->dead)
 		rx_SetRxDeadTime(setup->dead);
 	if (setup->hot_thread)
@@ -161,7 +163,7 @@ static unsigned char pattern[2 * PATTERN_PERIOD];
 
 void afsrx_pattern_init(void)
 {
-	uint32_t x = 0x9e3779b9; /* as rxperf does, so that each side can verify the other's data */
+	uint32_t x = 0x9e3779b9; /* as in rxperf, so that each side can verify the other's data */
 
 	for (size_t i = 0; i < PATTERN_PERIOD; i++) {
 		x ^= x << 13;
@@ -201,8 +203,10 @@ size_t afsrx_mismatch(const unsigned char *buf, size_t len, uint64_t pos)
 	return bad;
 }
 
-/* The library answers a short count when the call has failed; a stream that ended early has no
- * error of its own, so it gets the protocol's "end of data". */
+/*
+ * The library returns a short count when the call has failed. A stream that ended early has no
+ * error of its own, so it gets the protocol's "end of data".
+ */
 static int call_error(struct rx_call *call)
 {
 	int code = rx_Error(call);

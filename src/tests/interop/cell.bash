@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A real OpenAFS cell, of one machine: our afscp against its location server and fileserver.
+# A real OpenAFS cell on one machine: our afscp with its location server and file server.
 
-# Without the overseer: vlserver and ptserver, which elect themselves within seconds, then fileserver
-# and volserver. The volume comes from a dump of our own making, since only a cache manager could
-# create files and set the root directory's rights.
+# Without the overseer: vlserver and ptserver, which elect themselves within seconds, then fileserver and volserver.
+# The volume comes from a generated dump, since only a cache manager could create files and set the root directory's
+# rights.
 tree=$work/tree
 
 make_tree() {
@@ -21,13 +21,13 @@ make_tree() {
 	touch -d '2021-03-04 05:06:07 UTC' "$tree/hello.txt"
 }
 
-# elected PORT: the database server there has a quorum (of itself).
+# elected PORT: the database server on that port has a quorum (of itself).
 elected() {
 	limited 10 udebug "$address" "$1" 2> /dev/null | grep -q 'Recovery state 1f'
 }
 
 databases_ready() {
-	# The databases are made by the first transaction that finds them empty.
+	# The first transaction that finds the databases empty creates them.
 	limited 10 vos listvldb -noauth > /dev/null 2>&1
 	limited 10 pts listmax -noauth > /dev/null 2>&1
 	elected 7003 && elected 7002
@@ -37,17 +37,17 @@ volserver_ready() {
 	limited 10 vos listpart "$address" -noauth 2> /dev/null | grep -q vicepa
 }
 
-# With a key that was added, and the tree: servers, then volumes.
+# With the key added and the tree: servers, then volumes.
 make_cell() {
 	launch vlserver "$servers/vlserver"
-	# Scenarios leave calls that wait: each has a thread.
+	# Scenarios leave calls that wait, each with a thread.
 	launch ptserver "$servers/ptserver" -p 16
 	wait_port 7003 vlserver && wait_port 7002 ptserver && wait_for databases_ready || return
 	launch fileserver "$servers/fileserver" -d 1
 	launch volserver "$servers/volserver"
 	wait_port 7000 fileserver && wait_port 7005 volserver && wait_for volserver_ready || return
 	make_dump test 536870999 "$tree" > dump || return
-	# root.cell is where afsio starts; afscp is asked for both.
+	# afsio starts in root.cell; afscp fetches from both.
 	limited 60 vos restore "$address" a test -file dump -localauth &&
 		limited 60 vos restore "$address" a root.cell -file dump -localauth
 	rm -f dump
@@ -55,7 +55,7 @@ make_cell() {
 
 before_cell() {
 	make_tree
-	# A key for the servers to know each other by; it protects nothing outside these namespaces.
+	# A key for the servers to authenticate each other; it protects nothing outside these namespaces.
 	asetkey add 3 0123456789abcdef && make_cell
 }
 
@@ -67,10 +67,10 @@ test_cell_starts() {
 	want_line out.txt 'On-line'
 }
 
-# The exchanges that were recorded at a ptserver come out as recorded at this one.
+# The exchanges that were recorded with a ptserver have the same results with this one.
 test_cell_scenarios() {
 	command -v python3 > /dev/null || skip "python3 is not installed"
-	# They ask for her number.
+	# They look up her number.
 	limited 20 pts createuser alice -id 1 -localauth > out.txt 2>&1 || fail "pts: $(head -n 1 out.txt)"
 	limited 120 python3 -B "$here/../conformance/run" --recorded "$address" > scenarios.txt 2>&1 ||
 		fail "$(grep -c '^FAIL' scenarios.txt) differ: $(grep '^FAIL' scenarios.txt | tr '\n' ';')"
@@ -87,7 +87,7 @@ test_cell_afsio() {
 	same_file "$tree/sub/deep/file" out.txt
 }
 
-# Our rxwstat reads what their servers answer, and says what rxdebug says.
+# Our rxwstat reads the answers of OpenAFS's servers and agrees with rxdebug.
 test_cell_rxwstat() {
 	local stat theirs ours
 	stat=$(find_program rxwstat) || skip "rxwstat is not built"
@@ -98,7 +98,7 @@ test_cell_rxwstat() {
 	[ "$(grep -c '"layout": "S"' out.json)" -eq 2 ] || fail "not two of layout S"
 	want_line out.json '"role": "server"'
 	want_line out.json '"rtt_ms": [0-9.]+'
-	# Their counter only grows: ours, read in between, lies between two of theirs.
+	# The servers' counters only grow: the value that we read lies between two of rxdebug's.
 	executed() {
 		limited 10 rxdebug "$address" 7000 -noconns > out.txt 2>&1
 		sed -n 's/^Free packets: .*calls: \([0-9]*\),.*/\1/p' out.txt | head -n 1
@@ -113,7 +113,7 @@ test_cell_rxwstat() {
 	want_line out.txt '^  peer [0-9.]+:[0-9]+: rtt'
 }
 
-# ours OPTIONS...: one run of afscp; output to out.txt, errors to err.txt.
+# ours OPTIONS...: runs afscp; output in out.txt, errors in err.txt.
 ours() {
 	local p
 	p=$(need afscp) || exit 77
@@ -124,7 +124,7 @@ ours_well() {
 	ours "$@" || fail "afscp $* ended with $?: $(head -n 1 err.txt)"
 }
 
-# refused PATTERN OPTIONS...: status 1 and one line that says what is wrong.
+# refused PATTERN OPTIONS...: expects status 1 and one line that matches PATTERN.
 refused() {
 	local pattern=$1 rc
 	shift
@@ -221,7 +221,7 @@ test_afscp_bench() {
 	same_file "$tree/hello.txt" out.txt
 }
 
-# A client that has ended holds no promises: the next writer need not wait for it.
+# A client that has ended holds no callback promises: the next writer need not wait for it.
 test_afscp_gives_up() {
 	promises() {
 		limited 30 xstat_fs_test "$address" -collID 3 -onceonly > out.txt 2>&1

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Our side of the groups localauth_server and localauth_cell: what a cell's own tools do, with the keys of its
- * servers in a KeyFileExt.
+ * Our side of the groups localauth_server and localauth_cell: the operations of a cell's own tools,
+ * with the keys of its servers in a KeyFileExt.
  *
- *   cell_ours key KEYFILE KVNO ENCTYPE HEX    adds a key, as asetkey does from a keytab
- *   cell_ours token KEYFILE NAME SECONDS AGE  writes a token for NAME ("user@REALM") as Linux takes it as a key of
- *                                             type rxrpc: made AGE seconds ago, for SECONDS
- *   cell_ours ptserver PORT KEYFILE LEVEL     a protection server that knows its largest numbers
- *   cell_ours pt HOST PORT KEYFILE LEVEL N    N calls to a protection server, as the service itself
- *   cell_ours vl HOST PORT KEYFILE LEVEL N    the same to a location server, and all that it knows at once
+ *   cell_ours key KEYFILE KVNO ENCTYPE HEX
+ *       adds a key, as asetkey does from a keytab
+ *   cell_ours token KEYFILE NAME SECONDS AGE
+ *       writes a token for NAME ("user@REALM") in Linux's format for keys of type rxrpc: made AGE
+ *       seconds ago, for SECONDS
+ *   cell_ours ptserver PORT KEYFILE LEVEL
+ *       runs a protection server that knows its largest numbers
+ *   cell_ours pt HOST PORT KEYFILE LEVEL N
+ *       makes N calls to a protection server, as the service itself
+ *   cell_ours vl HOST PORT KEYFILE LEVEL N
+ *       the same to a location server, and lists all its entries
  *
- * LEVEL 0, 1 or 2. Codes of calls that failed go to stderr.
+ * LEVEL is 0, 1 or 2. Codes of failed calls go to stderr.
  */
 #include <arpa/inet.h>
 #include <rxwire/rxwire.h>
@@ -79,7 +84,7 @@ static int64_t then(void *context)
 	return (int64_t)time(NULL) - age;
 }
 
-/* Version 1 of the kernel's form, in its byte order: the security index, then what rxkad needs. */
+/* Version 1 of the kernel's format, in host byte order: the security index, then rxkad's data. */
 static int write_token(char **argv)
 {
 	const struct rxw_rxkad_print_options options = {.size = sizeof(options),
@@ -101,7 +106,7 @@ static int write_token(char **argv)
 	if (result)
 		die(argv[2], result, NULL);
 	head.ticket_length = (uint16_t)token.ticket_length;
-	/* Later than the ticket says: what the server thinks of the ticket is to be seen. */
+	/* Later than the ticket's end, so that the server's check of the ticket is tested. */
 	head.expires = (uint32_t)time(NULL) + 86400;
 	head.kvno = (uint32_t)token.kvno;
 	memcpy(head.session_key, token.session_key, sizeof(head.session_key));
@@ -122,7 +127,8 @@ static int32_t list_max(void *context, rxw_call *call, int32_t *user, int32_t *g
 	(void)context;
 	if (rxw_call_identity(call, &id))
 		return RXW_USER_ABORT;
-	printf("asked by %s, level %u\n", id.local ? "the service itself" : "somebody", id.level);
+	printf("call by %s, level %u\n", id.local ? "the service itself" : "another user",
+	       id.level);
 	fflush(stdout);
 	*user = USER_MAX;
 	*group = GROUP_MAX;
@@ -160,7 +166,7 @@ static int run_server(rxw_engine *engine, char **argv)
 	if ((result = rxw_rxkad_server(&kad, &security)) ||
 	    (result = rxw_endpoint_create(engine, &eo, &endpoint)) ||
 	    (result = rxw_service_add(endpoint, &so, &added)))
-		die("the server does not start", result, NULL);
+		die("cannot start the server", result, NULL);
 	rxw_security_unref(security);
 	rxw_keys_unref(keys);
 	sigwait(&stop, &got);
@@ -237,7 +243,7 @@ static int run_client(rxw_engine *engine, char **argv)
 	    (result = rxw_connection_create(endpoint, (struct sockaddr *)&address, sizeof(address),
 					    pt ? PT_SERVICE : AFS_SERVICE_VL,
 					    rxw_token_security(token), &connection)))
-		die("the client does not start", result, NULL);
+		die("cannot start the client", result, NULL);
 	result = (pt ? ask_pt : ask_vl)(connection, atol(argv[6]));
 	rxw_connection_release(connection);
 	rxw_endpoint_destroy(endpoint);

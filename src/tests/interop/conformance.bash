@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The scripted peer of src/tests/conformance against OpenAFS's library: what it does of each item, and
-# that it still differs where openafs.known says so, and nowhere else.
+# The scripted peer of src/tests/conformance against OpenAFS's library: its results for each item differ from the
+# specification exactly where openafs.known lists it.
 
 peer=$here/../conformance/run
 before_conformance() {
 	command -v python3 > /dev/null || return 0
-	# A test that is known to differ often ends by its limit only.
+	# Many tests that are known to differ end only by their time limit.
 	RXW_CONFORMANCE_LIMIT=20 limited 130 python3 -B "$peer" --openafs "$programs" \
 		--known "$here/../conformance/openafs.known" > conformance.txt 2>&1
 	cat conformance.txt
 	return 0
 }
 
-# conform ROLE: the tests of a server, or of a client.
+# conform ROLE: runs the tests of a server or of a client.
 conform() {
 	local t bad= good=0
 	command -v python3 > /dev/null || skip "python3 is not installed"
-	grep -q ' passed, ' conformance.txt || fail "it did not end: $(tail -n 1 conformance.txt)"
+	grep -q ' passed, ' conformance.txt || fail "it ended early: $(tail -n 1 conformance.txt)"
 	for t in $(python3 -B "$peer" --list --openafs "$programs" --role "$1"); do
 		! grep -q "^FAIL: $t" conformance.txt || bad="$bad $(grep "^FAIL: $t" conformance.txt)"
 		! grep -q "^PASS: $t" conformance.txt || good=$((good + 1))
@@ -33,8 +33,8 @@ test_conformance_client() {
 	conform client
 }
 
-# A handler of ours that works for 10 s, nearly as long as OpenAFS's client waits for a dead server: its
-# questions are answered, though it has proven nothing and may be sent little.
+# One of our handlers works for 10 s, nearly as long as OpenAFS's client waits for a dead server: its PINGs are
+# answered, although its address is not validated and may be sent little.
 test_conformance_slow_handler() {
 	local p at
 	p=$(need src/tests/conformance/endpoint) || exit

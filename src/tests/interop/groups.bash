@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The groups of tests: names, the programs of ours that each needs, and the time each may take.
+# The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
 all_groups='library stubs rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
@@ -76,7 +76,7 @@ tests_of_conformance() {
 }
 programs_of_conformance() { :; }
 
-# Upper limits, far above what a group takes on a slow machine.
+# Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
@@ -85,7 +85,7 @@ seconds_of() {
 	esac
 }
 
-# find_program NAME: where it was built; also below $build itself, for an installed tree.
+# find_program NAME: its path in the build; also below $build itself, for an installed tree.
 find_program() {
 	local p
 	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/src/tests/interop/$1" "$build/$1" \

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper in the guest of `kernel`, linked statically: keys, locks, and single system calls whose
- * error is printed by name.
+ * The helper in the guest of `kernel`, linked statically: keys, locks, and single system calls
+ * whose error is printed by name.
  *
- *   guest with KEY CELL COMMAND...    run a command in a session of its own whose token for CELL is the file KEY
- *   guest expiring KEY CELL COMMAND...    the same; the token expires as the command begins
- *   guest mount VOLUME DIR [OPTIONS]  (busybox takes "#" for a comment)
- *   guest try CALL PATH [PATH]        make a system call: "ok", or the error's name
- *   guest lock KIND PATH              flock-shared, flock-exclusive, read, write: the same; waits for nothing
- *   guest map PATH                    write a file to the standard output from a mapping
- *   guest slow PATH FIFO              copy a file: its first 64 KiB, then, when FIFO has been opened for writing, the rest
- *   request-key create KEY ...        as the kernel calls it: answer the question for a cell's servers from /cells
+ *   guest with KEY CELL COMMAND...
+ *       runs a command in a session whose token for CELL is the file KEY
+ *   guest expiring KEY CELL COMMAND...
+ *       the same; the token expires as the command begins
+ *   guest mount VOLUME DIR [OPTIONS]
+ *       (busybox takes "#" for a comment)
+ *   guest try CALL PATH [PATH]
+ *       makes a system call and prints "ok", or the error's name
+ *   guest lock KIND PATH
+ *       the same for flock-shared, flock-exclusive, read or write, without waiting
+ *   guest map PATH
+ *       writes a file to the standard output from a mapping
+ *   guest slow PATH FIFO
+ *       copies a file: its first 64 KiB, then, once FIFO has been opened for writing, the rest
+ *   request-key create KEY ...
+ *       run by the kernel: answers a request for a cell's servers from /cells
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -36,7 +44,7 @@ static long keyctl(int operation, long a, long b, long c, long d)
 	return syscall(SYS_keyctl, operation, a, b, c, d);
 }
 
-/* "ok", or the name of the error; the exit status. */
+/* Prints "ok", or the name of the error; returns the exit status. */
 static int tell(int result)
 {
 	const char *name = result < 0 ? strerrorname_np(errno) : "ok";
@@ -173,7 +181,7 @@ static int slow(const char *path, const char *fifo)
 	return n < 0 ? fail("read") : rc;
 }
 
-/* The address of a cell's server: lines "CELL ADDRESS" of /cells. */
+/* The address of a cell's server, from lines "CELL ADDRESS" of /cells. */
 static int find_cell(const char *cell, struct in_addr *address)
 {
 	char name[256], text[64];
@@ -187,7 +195,7 @@ static int find_cell(const char *cell, struct in_addr *address)
 	return found;
 }
 
-/* The binary answer to "afsdb:CELL": a list of one server at one IPv4 address, port 7003. */
+/* The binary answer to "afsdb:CELL": a list of one server with one IPv4 address, port 7003. */
 static int answer(int argc, char **argv)
 {
 	uint8_t list[64] = {0, 0, 1, 1, 1, 1}, *p = list + 6;
@@ -197,9 +205,10 @@ static int answer(int argc, char **argv)
 
 	if (keyctl(KEYCTL_ASSUME_AUTHORITY, key, 0, 0, 0) < 0 ||
 	    keyctl(KEYCTL_DESCRIBE, key, (long)description, sizeof(description) - 1, 0) < 0)
-		return fail("question for a cell");
+		return fail("request for a cell");
 	cell = strrchr(description, ':');
-	if (strncmp(description, "dns_resolver;", 13) != 0 || !cell || !find_cell(cell + 1, &address))
+	if (strncmp(description, "dns_resolver;", 13) != 0 || !cell ||
+	    !find_cell(cell + 1, &address))
 		return (int)keyctl(KEYCTL_NEGATE, key, 1, 0, 0);
 	*p++ = 1, *p++ = 0;		/* length of its name */
 	p += 4;				/* priority, weight */
@@ -208,7 +217,9 @@ static int answer(int argc, char **argv)
 	*p++ = 's';
 	*p++ = 0; /* IPv4 */
 	memcpy(p, &address, 4);
-	return keyctl(KEYCTL_INSTANTIATE, key, (long)list, p + 4 - list, 0) < 0 ? fail("instantiate") : 0;
+	return keyctl(KEYCTL_INSTANTIATE, key, (long)list, p + 4 - list, 0) < 0
+		       ? fail("instantiate")
+		       : 0;
 }
 
 int main(int argc, char **argv)

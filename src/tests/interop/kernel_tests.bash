@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What `kernel` tests, inside its namespace: four servers of one tree, one guest that mounts all of them.
+# The tests of `kernel`, inside its namespace: four servers of one tree, and a guest that mounts all of them.
 
 export_dir=$work/export
 servers=' '
@@ -15,7 +15,7 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM HUP
 
-# ---- what is served ----
+# ---- the exported tree ----
 
 pattern() { seq -f "$1 %08g of a file that is read by many" "$2"; }
 
@@ -60,7 +60,7 @@ make_export() {
 	cd "$work" || exit 1
 }
 
-# serve NAME ADDRESS OPTION...: rxfsd on the AFS ports, which are all that the kernel knows.
+# serve NAME ADDRESS OPTION...: starts rxfsd on the AFS ports, the only ones that the kernel uses.
 serve() {
 	local name=$1 i=0
 	"$rxfsd" --export "$export_dir" --volume "$name" --state "$work/state-$name" --listen "$2" \
@@ -80,7 +80,7 @@ n=0 out='' status='' dead=''
 
 log() { tr -d '\r' < guest.log; }
 
-# await PATTERN SECONDS: until a line of the guest's matches. Its silence is the end of all tests.
+# await PATTERN SECONDS: waits for a line of the guest that matches. If the guest stays silent, all tests end.
 await() {
 	local end=$((SECONDS + $2))
 	until log | grep -aq "$1"; do
@@ -102,7 +102,7 @@ boot() {
 	(cd root && find . | cpio -o -H newc 2> /dev/null | gzip -1) > initrd
 	mkfifo to-guest
 	exec 3<> to-guest
-	# The check of the timer counts interrupts for 10 ms, and panics where the emulator had no processor then.
+	# The kernel's timer check counts interrupts for 10 ms, and panics if the emulator got no CPU time then.
 	qemu-system-x86_64 -accel tcg -m 768 -smp 1 -display none -monitor none -serial stdio -no-reboot \
 		-kernel "$kernel"/x/boot/vmlinuz-* -initrd initrd \
 		-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init" \
@@ -111,7 +111,7 @@ boot() {
 	await '^READY' 200
 }
 
-# guest COMMAND [SECONDS]: run it there. Sets out and status.
+# guest COMMAND [SECONDS]: runs it in the guest. Sets out and status.
 guest() {
 	out='' status=''
 	[ -z "$dead" ] || return 1
@@ -122,19 +122,19 @@ guest() {
 	status=$(log | sed -n "s/^END $n //p")
 }
 
-# same TEST WANTED COMMAND [SECONDS]: what a command of the guest prints.
+# same TEST WANTED COMMAND [SECONDS]: compares the output of a command of the guest.
 same() {
 	guest "$3" "${4:-90}" || { fail "$1" "$dead"; return 1; }
 	if [ "$2" = "$out" ]; then pass "$1"; else fail "$1" "wanted \"$2\", got \"$(echo "$out" | head -n 5)\""; fi
 }
 
-# like TEST PATTERN COMMAND
+# like TEST PATTERN COMMAND: the output must match PATTERN.
 like() {
 	guest "$3" "${4:-90}" || { fail "$1" "$dead"; return 1; }
 	if echo "$out" | grep -qE "$2"; then pass "$1"; else fail "$1" "wanted /$2/, got \"$(echo "$out" | head -n 5)\""; fi
 }
 
-# turns TEST WANTED COMMAND: what it prints becomes that, sooner or later.
+# turns TEST WANTED COMMAND: waits until the output is WANTED.
 turns() {
 	same "$1" "$2" "i=0; while [ \"\$($3)\" != '$2' ] && [ \$i -lt 300 ]; do sleep 0.2; i=\$((i + 1)); done; $3" 150
 }
@@ -147,7 +147,7 @@ test_mounts() {
 	local id
 	id=$(sed -n 's/.*volume none (\([0-9]*\)).*/\1/p' none.log)
 	same kernel-mount ok 'guest mount "#none.cell:none." /none'
-	# "%" is the read-write volume, and only that.
+	# "%" is the read-write volume only.
 	same kernel-mount-read-write ENOMEDIUM 'guest mount "%none.cell:none." /mnt'
 	same kernel-mount-number 'ok hello' "echo \$(guest mount '#none.cell:$id' /mnt; cat /mnt/hello; umount /mnt)"
 	same kernel-mount-readonly 'ok hello' 'echo $(guest mount "#none.cell:none.readonly" /mnt; cat /mnt/hello; umount /mnt)'
@@ -238,7 +238,7 @@ test_writing() {
 	done
 }
 
-# The server's tree changes below a mounted volume; each change is seen before long.
+# The server's tree changes below a mounted volume; the guest sees each change soon.
 test_changes() {
 	local l=$export_dir/live
 	guest 'cd /none/live && cat * > /dev/null; ls -lR . > /dev/null; readlink turn'
@@ -271,7 +271,7 @@ test_changes() {
 	turns kernel-live-new-directory '1 2 3' 'echo $(cat /none/live/born/*)'
 }
 
-# Renamed over while it is read: all of it old, all of it new, or an error, never some of each.
+# Replaced by a rename while it is read: the result is all old, all new, or an error, but not mixed.
 test_open_file() {
 	local old new
 	old=$(sum "$export_dir/live/slow")
@@ -290,7 +290,7 @@ test_open_file() {
 	esac
 }
 
-# Processes of one guest, with tokens and without.
+# Processes of one guest, with and without tokens.
 test_keys() {
 	same kernel-key-mount 'ok ok ok' 'echo $(guest with /keys/alice crypt.cell guest mount "#crypt.cell:crypt." /crypt
 		guest with /keys/alice auth.cell guest mount "#auth.cell:auth." /auth; guest mount "#rules.cell:rules." /rules)'
@@ -309,7 +309,7 @@ test_keys() {
 	same kernel-key-gone EACCES 'guest expiring /keys/alice crypt.cell guest try read /crypt/cached4'
 	like kernel-key-ended 'EKEYEXPIRED|EACCES' 'guest with /keys/ended crypt.cell guest try read /crypt/cached5'
 	like kernel-key-unknown 'EKEYREJECTED' 'guest with /keys/unknown crypt.cell guest try read /crypt/cached6'
-	# A user's token is of no use at a server that has no keys; the others go on.
+	# A user's token is of no use with a server that has no keys; the other mounts go on.
 	like kernel-key-server-without 'EKEYREJECTED' 'guest with /keys/alice none.cell guest try read /none/cached1'
 	same kernel-key-others-go-on 'cached 1' 'cat /none/cached1'
 	same kernel-rules-alice private 'guest with /keys/alice rules.cell cat /rules/private'
@@ -321,7 +321,8 @@ test_keys() {
 	same kernel-key-lock ok 'guest with /keys/alice crypt.cell guest lock read /crypt/hello'
 }
 
-# What changed while the server was down is seen, also by a client that does not call: it is told of the restart.
+# Changes while the server was down are seen, also by a client that does not call: the server notifies it of the
+# restart.
 test_restart() {
 	guest 'cat /none/cached2 /none/cached3 > /dev/null'
 	kill -TERM $server_none
@@ -334,7 +335,7 @@ test_restart() {
 	same kernel-restart-same 'cached 3' 'cat /none/cached3'
 }
 
-# A ticket of 60 s that ends while it is used.
+# A ticket of 60 s that expires while it is used.
 test_ending_ticket() {
 	"$cell_ours" token keys alice@TEST.CELL 60 0 > short || { fail kernel-ticket-used "no ticket"; return; }
 	guest "echo '$(base64 -w 0 short)' | base64 -d > /keys/short"
@@ -354,13 +355,13 @@ test_end() {
 count() { awk -v name="rxwire_cookies_$1_total" 'index($1, name "{") == 1 { n += $2 } END { print n + 0 }' metrics; }
 
 test_flood() {
-	# 500 places a second become free, and now and then the guest gets one.
+	# 500 places per second become free, so that the guest gets one now and then.
 	if [ "$(count sent)" -eq 0 ]; then
-		fail kernel-asked "none of the clients was asked: $(cat unvalidated.log)"
+		fail kernel-cookies "no client got a cookie: $(cat unvalidated.log)"
 	elif [ "$(count returned)" -gt 0 ]; then
-		pass kernel-asked
+		pass kernel-cookies
 	else
-		skip kernel-asked 'no address was validated: the guest has got one of the few places, or did not answer'
+		skip kernel-cookies 'no address was validated: the guest got one of the few places, or did not answer'
 	fi
 }
 

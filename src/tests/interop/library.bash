@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# OpenAFS's library against itself: proves the test programs and the namespaces without our code.
+# OpenAFS's library against itself: tests the test programs and the namespaces without rxwire.
 
 before_library() {
 	launch server afsrx_server -p 7009 --fill --verify --udp-buffer 4M
@@ -32,5 +32,5 @@ test_openafs_itself_rxdebug() {
 	want_line version.txt '^AFS version: .*OpenAFS'
 	limited 20 rxdebug 127.0.0.1 7009 -rxstats -noconns > stats.txt || fail "rxdebug ended with $?"
 	want_line stats.txt 'packets read: data [1-9]'
-	stop server || fail "the server found bytes that are not what was sent"
+	stop server || fail "the server received wrong bytes"
 }

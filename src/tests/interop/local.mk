@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Interoperation with OpenAFS: not part of `make check`, since it wants packages and namespaces.
+# Interoperation with OpenAFS: not part of `make check`, since it needs packages and namespaces.
 # `make interop` here, or a stage of `./quickstart check --all`; see src/tests/interop/README.md.
 
 EXTRA_DIST += \

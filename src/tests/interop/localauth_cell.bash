@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Our clients as the cell's own servers, with its KeyFileExt, against OpenAFS's ptserver, vlserver and fileserver, at
-# each level. The cell is made as in cell.bash, but with a key of aes256.
+# each level. The cell is set up as in cell.bash, but with an aes256 key.
 
 . "$here/cell.bash"
 
@@ -64,9 +64,9 @@ test_localauth_cell_wrong_key() {
 	local what
 	for what in 'pt 7002' 'vl 7003'; do
 		set -- $what
-		limited 20 "$ours" "$1" "$address" "$2" wrong-key 2 1 > out.txt 2> err.txt && fail "$1 took another key"
+		limited 20 "$ours" "$1" "$address" "$2" wrong-key 2 1 > out.txt 2> err.txt && fail "$1 accepted another key"
 		want_line err.txt 'code 19270407$'
-		limited 20 "$ours" "$1" "$address" "$2" wrong-number 2 1 > out.txt 2> err.txt && fail "$1 took another number"
+		limited 20 "$ours" "$1" "$address" "$2" wrong-number 2 1 > out.txt 2> err.txt && fail "$1 accepted another key number"
 		want_line err.txt 'code 19270408$'
 	done
 }

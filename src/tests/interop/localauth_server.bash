@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# OpenAFS's vos and pts as the cell's own servers (-localauth, -encrypt) against rxfsd and a protection server of
-# ours. The KeyFileExt is of our making: asetkey takes keys of these types from a keytab only.
+# OpenAFS's vos and pts as the cell's own servers (-localauth, -encrypt) against rxfsd and our protection server.
+# cell_ours writes the KeyFileExt, since asetkey takes keys of these types from a keytab only.
 
 keyfile=/etc/openafs/server/KeyFileExt
 export_dir=$work/export
@@ -25,13 +25,13 @@ tool() {
 	limited 40 "$@" > out.txt 2> err.txt || fail "$* ended with $?: $(head -n 1 err.txt)"
 }
 
-# refused PATTERN COMMAND...: it fails, and says why.
+# refused PATTERN COMMAND...: expects a failure with that message.
 refused() {
 	local pattern=$1
 	shift
 	limited 50 "$@" > out.txt 2>&1 && fail "$* was not refused"
 	want_line out.txt "$pattern"
-	alive server && alive pt || fail "a server of ours has ended"
+	alive server && alive pt || fail "one of our servers has ended"
 }
 
 test_localauth_vos_vl() {
@@ -51,15 +51,15 @@ test_localauth_vos_vol() {
 	tool vos status "$address" -localauth -encrypt
 }
 
-# Its -localauth is at level crypt; -encrypt with it asks for a user's token all the same.
+# Its -localauth is at level crypt; -encrypt with it still requires a user's token.
 test_localauth_pts() {
 	tool pts listmax -localauth
 	want_line out.txt 'Max user id is 4711 and max group id is -815'
-	want_line pt.out '^asked by the service itself, level 2$'
+	want_line pt.out '^call by the service itself, level 2$'
 }
 
-# OpenAFS's -localauth without -encrypt is at level clear: the service itself may look at that level, too. Others are
-# told that they have no permission.
+# OpenAFS's -localauth without -encrypt is at level clear: the service itself may read at that level, too. Others get
+# a permission error.
 test_localauth_weaker() {
 	tool vos listvldb -localauth
 	want_line out.txt '^test *$'
@@ -71,7 +71,7 @@ test_localauth_weaker() {
 	refused . pts listmax -noauth
 }
 
-# Another key of that number, and a number that the servers do not have.
+# A wrong key with the right number, and a number that the servers do not have.
 test_localauth_wrong_key() {
 	rm $keyfile
 	"$ours" key $keyfile 5 18 $other
@@ -85,7 +85,7 @@ test_localauth_wrong_key() {
 	tool vos listvldb -localauth -encrypt
 }
 
-# A new key, at a server that runs.
+# A new key, while the server runs.
 test_localauth_new_key() {
 	"$ours" key $keyfile 7 17 0102030405060708090a0b0c0d0e0f10
 	refused 'key|19270408' vos listvldb -localauth -encrypt

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A UDP relay that loses, doubles and reorders datagrams, from a seed: the bad network between our
- * programs and OpenAFS's library. Kernels without a network emulator need nothing else.
+ * A UDP relay that drops, duplicates and reorders datagrams, from a seed: the bad network between
+ * our programs and OpenAFS's library. It needs no network emulator in the kernel.
  *
- * usage: lossy_relay PORT SERVER_PORT SEED LOST DOUBLED LATE     (the last three per 1000
- * datagrams)
+ * usage: lossy_relay PORT SERVER_PORT SEED LOST DOUBLED LATE     (the last three per 1000)
  *
- * Everything is on 127.0.0.1. Each client gets a socket of its own towards the server, so that the
- * server can tell them apart. A late datagram goes out behind the next one of its direction, or
- * after 5 ms. Ends on SIGTERM with a line that says what was done; status 1 if nothing came
- * through.
+ * Everything is on 127.0.0.1. Each client gets its own socket towards the server, so that the
+ * server can tell them apart. A late datagram is sent after the next one of its direction, or after
+ * 5 ms. Ends on SIGTERM with a line of counts; status 1 if nothing was forwarded.
  */
 #include <err.h>
 #include <errno.h>
@@ -32,7 +30,7 @@ enum {
 	BUFFER = 4 << 20,
 };
 
-/* One direction of one client: where its datagrams go, and the one that waits. */
+/* One direction of one client: its destination, and the delayed datagram. */
 struct way {
 	int fd;
 	struct sockaddr_in to; /* used if has_to; else fd is connected */
@@ -69,7 +67,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* True for so many of 1000 draws. */
+/* True in the given number of 1000 draws. */
 static int chance(unsigned int permille)
 {
 	rng ^= rng << 13;
@@ -78,7 +76,7 @@ static int chance(unsigned int permille)
 	return (rng >> 20) % 1000 < permille;
 }
 
-/* A refusal (the peer's port is closed, a full buffer) is one more loss. */
+/* An error (the peer's port is closed, a full buffer) is one more loss. */
 static void forward(const struct way *w, const void *data, size_t len)
 {
 	ssize_t n = w->has_to ? sendto(w->fd, data, len, 0, (const struct sockaddr *)&w->to,
@@ -129,7 +127,7 @@ static int open_socket(void)
 
 	if (fd < 0)
 		err(1, "socket");
-	/* Losses should be those of the seed: as much room as we are allowed. */
+	/* Only the seed should determine losses: request the largest buffer permitted. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	return fd;

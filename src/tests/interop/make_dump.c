@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes a directory tree as an AFS volume dump that `vos restore` takes: how the tests get files,
- * with a root directory that anybody may read, into a real OpenAFS server without a cache manager.
+ * Writes a directory tree as an AFS volume dump for `vos restore`. With it the tests put files,
+ * with a root directory that anyone may read, into a real OpenAFS server without a cache manager.
  *
  * usage: make_dump NAME VOLUME_ID DIRECTORY > DUMP
  *
  * Directories are odd vnodes, files and symlinks even ones; the root is vnode 1, unique 1. Other
- * kinds of files are an error. The whole tree of names is held in memory, file data is not.
+ * kinds of files are an error. All names are held in memory, file data are not.
  */
 #include <dirent.h>
 #include <err.h>
@@ -23,7 +23,7 @@ enum {
 	PAGE = 2048,
 	SLOT = 32,
 	PAGE_SLOTS = PAGE / SLOT,
-	FIRST_SLOT = 13, /* of page 0: the header, allocation map and hash table lie before it */
+	FIRST_SLOT = 13, /* of page 0: the header, allocation map and hash table precede it */
 	HASH_OFFSET = 160,
 	MAP_OFFSET = 32,
 	MAP_PAGES = 128,
@@ -66,7 +66,7 @@ static uint32_t get16(const unsigned char *p)
 static void out(const void *buf, size_t len)
 {
 	if (fwrite(buf, 1, len, stdout) != len)
-		err(1, "writing the dump");
+		err(1, "cannot write the dump");
 }
 
 static void out8(uint32_t v)
@@ -213,7 +213,7 @@ static uint32_t node_add(uint32_t parent, const char *path, const char *name)
 	return node_count++;
 }
 
-/* Fills the directory at this index and all below it; nodes may move while it runs. */
+/* Fills the directory at this index and all below it. Nodes may move meanwhile. */
 static void scan(uint32_t self)
 {
 	struct dirent **list;
@@ -245,7 +245,7 @@ static void scan(uint32_t self)
 	free(list);
 }
 
-/* Administrators may do all, anybody may read and list. */
+/* Administrators have all rights, anyone may read and list. */
 static void out_acl(void)
 {
 	static const uint32_t words[] = { 36, 1, 2, 2, 0, (uint32_t)-204, 127, (uint32_t)-101, 9 };
@@ -279,7 +279,7 @@ static void out_file(const struct node *n)
 		ssize_t got = read(fd, buf, left < sizeof(buf) ? left : sizeof(buf));
 
 		if (got <= 0)
-			err(1, "%s: shorter than it was", n->path);
+			err(1, "%s: the file has become shorter", n->path);
 		out(buf, (size_t)got);
 		left -= (uint64_t)got;
 	}
@@ -386,8 +386,7 @@ int main(int argc, char **argv)
 		bytes += (uint64_t)nodes[i].st.st_size + PAGE;
 	out_volume(argv[1], id, (uint32_t)(bytes / 1024));
 	/*
-	 * All directories come before all files, each kind in ascending order: so they were
-	 * numbered.
+	 * All directories precede all files, each kind in ascending order, as they were numbered.
 	 */
 	for (uint32_t i = 0; i < node_count; i++)
 		if (nodes[i].vnode & 1)
@@ -398,6 +397,6 @@ int main(int argc, char **argv)
 	out8(4);
 	out32(0x3a214b6e);
 	if (fflush(stdout) || ferror(stdout))
-		err(1, "writing the dump");
+		err(1, "cannot write the dump");
 	return 0;
 }

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Finds OpenAFS's programs and library, or gets its packages into a private folder; sourced by `run`.
+# Finds OpenAFS's programs and library, or unpacks its packages into a private folder; sourced by `run`.
 #
-# Sets openafs_where: "system" if the packages are installed, a folder that they were unpacked to, or
-# "" with the reason in openafs_lacks. Nothing is ever installed: the packages bring services that
-# nobody wants to start for a test.
+# Sets openafs_where: "system" if the packages are installed, the folder that they were unpacked to, or "" with the
+# reason in openafs_lacks. Nothing is installed, because the packages would start services.
 
 openafs_where=
 openafs_lacks=
@@ -23,7 +22,7 @@ find_openafs() {
 	fi
 }
 
-# fetch_openafs FOLDER: the packages, and those that they need and that are not installed here.
+# fetch_openafs FOLDER: fetches the packages and those of their dependencies that are not installed.
 fetch_openafs() {
 	local names log=$work/packages.log deb
 	command -v apt-get > /dev/null && command -v dpkg > /dev/null || {
@@ -60,8 +59,8 @@ needed_packages() {
 		sed -n 's/^Inst \([^ ]*\) .*/\1/p'
 }
 
-# generate_stubs OUT ROOT: interop.xg by OpenAFS's compiler, into OUT/stubs. Its code includes two
-# headers of its own build tree that its package leaves out.
+# generate_stubs OUT ROOT: compiles interop.xg with OpenAFS's compiler, into OUT/stubs. The generated code includes
+# two headers of OpenAFS's build tree that its package lacks.
 generate_stubs() {
 	local dir=$1/stubs kind
 	mkdir -p "$dir" && : > "$dir/afsconfig.h" &&
@@ -72,18 +71,18 @@ generate_stubs() {
 	done
 }
 
-# library NAME ROOT: the path of a shared library that may be installed although ROOT is not "".
+# library NAME ROOT: the path of a shared library that may be installed although ROOT is set.
 library() {
 	ls -d "$2"/usr/lib/*/"$1" /usr/lib/*/"$1" 2> /dev/null | head -n 1
 }
 
-# compile_programs FOLDER: our programs on OpenAFS's library (linked in, so that they run without
-# its packages), the writer of volume dumps and the bad network.
+# compile_programs FOLDER: compiles our programs on OpenAFS's library (linked in, so that they run without its
+# packages), the writer of volume dumps and the relay.
 compile_programs() {
 	local out=$1 root= cc=${CC:-cc} p kad crypto roken
 	mkdir -p "$out"
 	[ "$openafs_where" = system ] || root=$openafs_where
-	# rxkad's tickets want Heimdal's cryptography, of which there is no static library.
+	# rxkad's tickets need Heimdal's cryptography, which has no static library.
 	crypto=$(library libhcrypto.so.5 "$root")
 	roken=$(library libroken.so.19 "$root")
 	{
@@ -97,7 +96,7 @@ compile_programs() {
 				-Wl,--disable-new-dtags,-rpath,"${crypto%/*}:${roken%/*}"} -pthread || openafs_lacks=1
 		done
 		(generate_stubs "$out" "$root") || openafs_lacks=1
-		# Their generated code is as it is: no warnings about it.
+		# Their generated code is not ours: no warnings about it.
 		# shellcheck disable=SC2086
 		$cc -std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -w -I"$out/stubs" \
 			${root:+-isystem "$root/usr/include"} -o "$out/stubs_afs" "$here/stubs_afs.c" \
@@ -110,7 +109,7 @@ compile_programs() {
 	} > "$work/compile.log" 2>&1
 	[ -z "$openafs_lacks" ] || {
 		tail -n 20 "$work/compile.log"
-		echo "FAIL: interop-programs: one of them does not compile"
+		echo "FAIL: interop-programs: a program does not compile"
 		echo "0 passed, 1 failed, 0 skipped"
 		exit 1
 	}

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# OpenAFS's rxdebug against rxperf server while a foreign client keeps it busy: the numbers make sense.
+# OpenAFS's rxdebug with an rxperf server under the load of a foreign client: the figures are plausible.
 
 before_rxdebug() {
 	local p
 	p=$(need rxperf) || return
 	launch server "$p" server -p 7009
 	wait_port 7009 server || return
-	# More than can be moved while the tests run, in four calls at once over two connections.
+	# More than the client can transfer during the tests, in four concurrent calls over two connections.
 	launch load afsrx_client -p 7009 -c recv -b 512M -t 4 -C 2 -T 100 --deadline 80 --udp-buffer 4M
 	sleep 0.5
 }
 
-# ask OPTIONS...: what rxdebug prints goes to out.txt.
+# ask OPTIONS...: runs rxdebug; its output goes to out.txt.
 ask() {
 	alive server || fail "the server has ended"
 	limited 20 rxdebug 127.0.0.1 7009 "$@" > out.txt 2>&1 || fail "rxdebug $* ended with $?: $(tail -n 1 out.txt)"
 }
 
-# number PATTERN: the number that stands for the # in this text of rxdebug's.
+# number PATTERN: the number in rxdebug's output in the place of the # in this text.
 number() {
 	sed -n "s/^\(.*[^0-9]\)\{0,1\}${1/\#/\\([0-9][0-9]*\\)}.*/\2/p" out.txt | head -n 1
 }
@@ -45,14 +45,14 @@ test_rxdebug_rxstats() {
 	want_number '# server connections' 1 2
 	want_number '# peer structs' 1 2
 	want_number '# call structs' 4 1000
-	# Only an rtt of the loopback interface is believable; negative numbers and nonsense are not.
+	# Only a loopback RTT is plausible; negative numbers and garbage are not.
 	want_line out.txt 'Average rtt is 0\.[0-9]{3}, with [0-9]+ samples'
 	want_line out.txt 'Minimum rtt is 0\.[0-9]{3}, maximum is [0-9]\.[0-9]{3}'
 	sent=$(number 'other send counters: ack [0-9]*, data #')
 	sleep 0.5
 	ask -rxstats -noconns
 	[ "$(number 'other send counters: ack [0-9]*, data #')" -gt "$sent" ] ||
-		fail "packets are being sent, but the counter stands still at $sent"
+		fail "packets are being sent, but the counter stays at $sent"
 }
 
 test_rxdebug_connections() {
@@ -89,7 +89,7 @@ test_rxdebug_long() {
 	want_line out.txt 'current/if/max jumbogram size: [0-9]+/[0-9]+/[0-9]+'
 	ask -long -allconnections
 	want_line out.txt 'state active, mode: sending'
-	# After all the questions the load still runs, and the server ends when asked.
+	# After all these queries the load still runs, and the server ends on request.
 	alive load || fail "the load ended: $(head -n 1 load.err)"
 	tell load KILL
 	stop server || fail "rxperf server ended with $?"

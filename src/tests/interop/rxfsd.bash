@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# OpenAFS's vos, afsio and rxdebug against rxfsd: its location service and its files.
+# OpenAFS's vos, afsio and rxdebug with rxfsd: its location service and its files.
 
 export_dir=$work/export
 
@@ -22,7 +22,7 @@ before_rxfsd() {
 	wait_port 7000 server && wait_port 7003 server
 }
 
-# tool COMMAND...: one of OpenAFS's; output to out.txt, errors to err.txt.
+# tool COMMAND...: runs an OpenAFS program; output in out.txt, errors in err.txt.
 tool() {
 	alive server || fail "rxfsd has ended: $(head -n 1 server.err)"
 	limited 40 "$@" > out.txt 2> err.txt || fail "$* ended with $?: $(head -n 1 err.txt)"
@@ -38,7 +38,7 @@ test_vos_listvldb() {
 	tool vos listvldb -noauth -cell "$cell_name" -name test
 	want_line out.txt '^test *$'
 	if limited 40 vos listvldb -noauth -cell "$cell_name" -name no.such.volume > out.txt 2> err.txt; then
-		fail "a volume that is not there was found"
+		fail "vos found a volume that does not exist"
 	fi
 	want_line err.txt 'no such entry|VLDB: no such entry'
 }
@@ -49,7 +49,7 @@ test_vos_listaddrs() {
 	want_line out.txt "^(afs\.)?$address|afs\.$cell_name"
 }
 
-# vos examine asks the location service, then the volume service (more of that: tools.bash).
+# vos examine calls the location service, then the volume service (see also tools.bash).
 test_vos_examine() {
 	limited 60 vos examine test.readonly -noauth -cell "$cell_name" > out.txt 2>&1
 	alive server || fail "rxfsd has ended"
@@ -57,7 +57,7 @@ test_vos_examine() {
 	want_line out.txt "server ($address|afs\.$cell_name) partition /vicepa RO Site"
 }
 
-# read_file PATH: afsio's copy of a file of the volume root.cell; afsio ends with 0 even if it failed.
+# read_file PATH: copies a file of the volume root.cell with afsio, which ends with 0 even if it failed.
 read_file() {
 	tool afsio read -file "$1" -cell "$cell_name"
 }
@@ -89,20 +89,20 @@ test_afsio_read_large_folder() {
 	done
 }
 
-# A file by its FID alone: no name is looked up on the file service.
+# A file by its FID alone, without looking up names on the file service.
 test_afsio_fidread() {
 	local id fid
 	tool vos listvldb -noauth -cell "$cell_name" -name test
 	id=$(sed -n 's/.*ROnly: *\([0-9]*\).*/\1/p' out.txt | head -n 1)
 	[ -n "$id" ] || fail "vos shows no volume id"
-	fid=$(find_fid "$id") || skip "afscp, which shows FIDs, is not built, and guessing found none"
+	fid=$(find_fid "$id") || skip "afscp, which prints FIDs, is not built, and no guess was right"
 	tool afsio fidread -fid "$fid" -cell "$cell_name"
 	same_file "$export_dir/hello.txt" out.txt
 	tool afsio fidread -fid "$id.999998.7" -cell "$cell_name"
-	[ -s err.txt ] && [ ! -s out.txt ] || fail "a FID that is not there gave $(wc -c < out.txt) bytes"
+	[ -s err.txt ] && [ ! -s out.txt ] || fail "a FID that does not exist returned $(wc -c < out.txt) bytes"
 }
 
-# find_fid VOLUME: the FID of hello.txt, from afscp or else by trying those given out first.
+# find_fid VOLUME: the FID of hello.txt, from afscp, or else by trying the lowest numbers.
 find_fid() {
 	local p v u
 	if p=$(find_program afscp); then
@@ -129,14 +129,14 @@ test_afsio_by_path() {
 
 test_afsio_missing() {
 	read_file no/such/file
-	[ -s err.txt ] || fail "no word about a file that is not there"
-	[ ! -s out.txt ] || fail "$(wc -c < out.txt) bytes of a file that is not there"
-	# Its status may be seen, so afsio opens it; of a fetch that is refused afsio says nothing.
+	[ -s err.txt ] || fail "no message about a file that does not exist"
+	[ ! -s out.txt ] || fail "$(wc -c < out.txt) bytes of a file that does not exist"
+	# Its status may be read, so afsio opens it; afsio prints nothing about a refused fetch.
 	read_file secret
 	[ ! -s out.txt ] || fail "a file that only its owner may read was served"
 	local p
 	p=$(find_program afscp) || return 0
-	! limited 20 "$p" -s "$address" get test:secret - > out.txt 2> err.txt || fail "afscp got it"
+	! limited 20 "$p" -s "$address" get test:secret - > out.txt 2> err.txt || fail "afscp read it"
 	[ ! -s out.txt ] && want_line err.txt 'ermission denied'
 }
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Security class 2, both ways and at each level: OpenAFS's library on one side, ours on the other.
+# Security class 2 in both directions and at each level: OpenAFS's library on one side, ours on the other.
 
 ours=
 key=0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20
 wrong=ff02030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20
 
-# Servers of each level: ours from port 7300 on, theirs from 7400 on.
+# Servers of each level: ours from port 7300 on, OpenAFS's from 7400 on.
 before_rxkad() {
 	local l
 	ours=$(need rxkad_ours) || return
@@ -92,24 +92,24 @@ test_rxkad_their_server_lossy() {
 	done
 }
 
-# A stronger client is welcome, a weaker one is refused with 19270402, either way.
+# A stronger level is accepted, a weaker one is refused with 19270402, in both directions.
 test_rxkad_levels() {
 	ours_to 7400 2 rpc 100 3
 	afs_to 7300 2 rpc -S 10 -R 10
 	limited 30 "$ours" client 127.0.0.1 7402 $key 1 rpc 10 1 > out.txt 2> err.txt &&
-		fail "their server took a weaker level"
+		fail "their server accepted a weaker level"
 	want_line err.txt 'code 19270402$'
 	limited 30 afsrx_client -s 127.0.0.1 -p 7302 --deadline 20 --rxkad $key:1 -c rpc > out.json 2> err.txt &&
-		fail "our server took a weaker level"
+		fail "our server accepted a weaker level"
 	want_field out.json error 19270402
 }
 
 test_rxkad_wrong_key() {
 	limited 30 "$ours" client 127.0.0.1 7402 $wrong 2 rpc 10 1 > out.txt 2> err.txt &&
-		fail "their server took a ticket under another key"
+		fail "their server accepted a ticket under another key"
 	want_line err.txt 'code 19270407$'
 	limited 30 afsrx_client -s 127.0.0.1 -p 7302 --deadline 20 --rxkad $wrong:2 -c rpc > out.json 2> err.txt &&
-		fail "our server took a ticket under another key"
+		fail "our server accepted a ticket under another key"
 	want_field out.json error 19270407
 }
 
@@ -117,6 +117,6 @@ test_rxkad_end() {
 	local l
 	for l in 0 1 2; do
 		stop "ours$l" || fail "our server of level $l ended with $?"
-		stop "afs$l" || fail "their server of level $l ended with $?: bytes that are not what was sent"
+		stop "afs$l" || fail "their server of level $l ended with $?: wrong bytes"
 	done
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Our side of the group rxkad: client and server of the rxperf service (send, recv and rpc) with
- * tickets printed under a key that both sides are told.
+ * tickets printed under a key that both sides are given.
  *
  *   rxkad_ours server PORT KEY LEVEL
  *   rxkad_ours client HOST PORT KEY LEVEL send|recv|rpc BYTES CALLS
@@ -36,7 +36,7 @@ static void die(const char *what, int result)
 	exit(1);
 }
 
-/* As rxperf and the programs on OpenAFS's library make it. */
+/* As in rxperf and the programs on OpenAFS's library. */
 static void make_pattern(void)
 {
 	uint32_t x = 0x9e3779b9;
@@ -47,7 +47,7 @@ static void make_pattern(void)
 		x ^= x << 5;
 		pattern[i] = (uint8_t)(x >> 24);
 	}
-	/* So that a piece may begin anywhere in the first period. */
+	/* A piece may begin anywhere in the first period. */
 	for (size_t i = 0; i < PIECE; i++)
 		pattern[PERIOD + i] = pattern[i];
 }
@@ -99,7 +99,7 @@ static int get_data(rxw_call *call, uint64_t bytes)
 	return 0;
 }
 
-/* Who calls is said once for each call; the group's tests look for it. */
+/* Prints the caller of each call; the group's tests look for it. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	struct rxw_identity id = {.size = sizeof(id)};
@@ -130,7 +130,7 @@ static int client_call(rxw_connection *connection, uint32_t command, uint32_t by
 	int result = rxw_call_begin(connection, NULL, &call);
 
 	if (result)
-		die("a call cannot begin", result);
+		die("cannot begin a call", result);
 	result = put_words(call, head, command == RPC ? 6 : 5);
 	if (!result && command != RECV)
 		result = put_data(call, bytes);
@@ -191,7 +191,7 @@ static int run_server(rxw_engine *engine, int port, rxw_keys *keys)
 	if ((result = rxw_rxkad_server(&kad, &security)) ||
 	    (result = rxw_endpoint_create(engine, &options, &endpoint)) ||
 	    (result = rxw_service_add(endpoint, &offer, &service)))
-		die("the server does not start", result);
+		die("cannot start the server", result);
 	rxw_security_unref(security);
 	printf("ready %d\n", port);
 	fflush(stdout);
@@ -222,7 +222,7 @@ static int run_client(rxw_engine *engine, char **argv, rxw_keys *keys)
 	    (result = rxw_endpoint_create(engine, &options, &endpoint)) ||
 	    (result = rxw_connection_create(endpoint, (struct sockaddr *)&address, sizeof(address),
 					    SERVICE, security, &connection)))
-		die("the client does not start", result);
+		die("cannot start the client", result);
 	rxw_rxkad_token_free(&token);
 	rxw_security_unref(security);
 	clock_gettime(CLOCK_MONOTONIC, &a);

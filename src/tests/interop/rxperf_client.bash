@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Our rxperf client against a server on OpenAFS's library.
+# Our rxperf client with a server on OpenAFS's library.
 
 rxperf=
 before_rxperf_client() {
@@ -8,7 +8,7 @@ before_rxperf_client() {
 	wait_port 7009 server
 }
 
-# ours COMMAND OPTIONS...: one run of our client; JSON in out.json.
+# ours COMMAND OPTIONS...: runs our client; JSON in out.json.
 ours() {
 	limited 60 "$rxperf" client -s 127.0.0.1 -p 7009 --json -c "$@" > out.json 2> err.txt ||
 		fail "rxperf client $* ended with $?: $(head -n 1 err.txt)"
@@ -28,7 +28,7 @@ more_lines_than() {
 	[ "$(wc -l < "$2")" -gt "$1" ]
 }
 
-# moved NAME COMMAND...: how much the server's counter has grown by it.
+# moved NAME COMMAND...: the growth of the server's counter during the command.
 moved() {
 	local name=$1 before
 	shift
@@ -112,7 +112,7 @@ test_rxperf_client_lossy() {
 	done
 }
 
-# Dead time is 12 s; a tool that waits for much longer than that is wrong.
+# Dead time is 12 s; a tool that waits much longer is wrong.
 test_rxperf_client_dead_server() {
 	local rc
 	launch mute afsrx_server -p 7029
@@ -127,7 +127,7 @@ test_rxperf_client_dead_server() {
 	done
 	tell mute KILL
 	rc=$(cat client.status) || fail "the client does not end"
-	[ "$rc" -ne 124 ] || fail "the client still waits for a server that is dead since 34 s"
+	[ "$rc" -ne 124 ] || fail "the client still waits for a server that has been dead for 34 s"
 	[ "$rc" -eq 1 ] || fail "the client's status is $rc, not 1"
 	want_one_error client.err
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A client on OpenAFS's library against our rxperf server.
+# A client on OpenAFS's library with our rxperf server.
 
 before_rxperf_server() {
 	local p
@@ -9,7 +9,7 @@ before_rxperf_server() {
 }
 
 port=7009
-# afs COMMAND OPTIONS...: one run of the foreign client; JSON in out.json.
+# afs COMMAND OPTIONS...: runs the foreign client; JSON in out.json.
 afs() {
 	limited 60 afsrx_client -s 127.0.0.1 -p "$port" --deadline 50 --udp-buffer 4M --fill -c "$@" \
 		> out.json 2> err.txt || fail "the OpenAFS client ended with $?: $(head -n 1 err.txt)"
@@ -20,7 +20,7 @@ test_rxperf_server_send() {
 	afs send -b 64M
 	want_field out.json bytes_sent 67108864
 	want_field out.json calls 1
-	# Lengths around the sizes of packets, buffers, and nothing at all.
+	# Lengths around the sizes of packets and buffers, and 0.
 	for n in 0 1 1411 1412 1413 65535 65537; do
 		afs send -b $n
 		want_field out.json bytes_sent $n
@@ -89,7 +89,7 @@ test_rxperf_server_lossy() {
 	done
 }
 
-# After all of this the server still serves, stops when asked, and has said what it did.
+# After all tests the server still serves, stops on request, and prints its totals.
 test_rxperf_server_refusals() {
 	limited 20 afsrx_client -s 127.0.0.1 -p 7009 --deadline 15 --fill -c recv -b 10 -r 524288 -w 524288 \
 		> out.json || fail "the largest sizes were refused"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Generated stubs, both ways: interop.xg by rxwgen on librxwire, and by OpenAFS's rxgen on its library.
+# Generated stubs, in both directions: interop.xg by rxwgen on librxwire, and by OpenAFS's rxgen on its library.
 #
-# Of each kind: three servers, one that refuses a question with 4711, and a port where nobody is.
+# For each kind: three servers, one of which refuses a call with 4711, and a port without a server.
 
 ours=
 before_stubs() {
@@ -48,7 +48,7 @@ test_stubs_split_exchange() { both exchange; }
 test_stubs_split_refused() { both refused-data; }
 test_stubs_multi() { both multi; }
 
-# Through a network that loses, doubles and delays.
+# Through a network that drops, duplicates and delays.
 test_stubs_lossy() {
 	local t
 	relay 7501 7300 11 && relay 7502 7400 12 || fail "the relay did not start"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Client and server of interop.xg, but for what differs between librxwire with stubs of rxwgen and
- * OpenAFS's library with those of its rxgen: stubs_ours.c and stubs_afs.c say that and include it.
+ * Client and server of interop.xg, without the parts that differ between librxwire with stubs of
+ * rxwgen and OpenAFS's library with stubs of its rxgen: stubs_ours.c and stubs_afs.c define those
+ * and include this file.
  *
- * They have defined before: iop_connection, iop_call, the functions below, afs_int32 and its kin,
- * and INOUT_TEXT: what a call with an INOUT text ends with.
- * Values come from a seed, so that each side knows what the other must have sent.
+ * They must define first: iop_connection, iop_call, the functions below, afs_int32 and similar
+ * types, and INOUT_TEXT, the result of a call with an INOUT text. Values are generated from a seed,
+ * so that each side knows the values that the other must have sent.
  */
 #ifndef INTEROP_STUBS_H
 #define INTEROP_STUBS_H
@@ -25,14 +26,14 @@ static bool call_read(iop_call *call, void *data, size_t length);
 static void free_points(iop_points *v);
 static void free_blob(iop_blob *v);
 static void free_all(iop_all *v);
-/* `answered` for each of the `count` connections, as its reply comes. */
+/* Calls `answered` for each of the `count` connections when its reply arrives. */
 static void ask_each(iop_connection **c, unsigned count, afs_int32 question, const char *text);
 static void answered(unsigned index, int32_t code, afs_int32 answer, const char *who,
 		     const iop_points *points);
 
-/* How this process was called: "server NAME" has a name, the name that Ask answers with. */
+/* The name that Ask returns; "server NAME" on the command line has one. */
 static const char *own_name = "nobody";
-static int32_t refusal; /* code that Ask answers with, 0 = none */
+static int32_t refusal; /* code that Ask returns, 0 = none */
 
 static void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt, ...)
 {
@@ -48,7 +49,7 @@ static void __attribute__((format(printf, 1, 2), noreturn)) die(const char *fmt,
 #define WANT(condition)                                                   \
 	do {                                                              \
 		if (!(condition))                                         \
-			die("line %d: not so: %s", __LINE__, #condition); \
+			die("line %d: failed: %s", __LINE__, #condition); \
 	} while (0)
 
 static void want_code(const char *what, int32_t code, int32_t want)
@@ -57,7 +58,7 @@ static void want_code(const char *what, int32_t code, int32_t want)
 		die("%s: code %d, not %d", what, code, want);
 }
 
-/* -- values of a seed ----------------------------------------------------------------------- */
+/* -- values from a seed --------------------------------------------------------------------- */
 
 static uint32_t next_word(uint32_t *state)
 {
@@ -178,7 +179,7 @@ static void make_all(iop_all *v, uint32_t seed)
 		v->uuid.node[i] = (char)next_word(s);
 }
 
-/* -- and whether they came over ------------------------------------------------------------- */
+/* -- comparison with the seed's values ------------------------------------------------------ */
 
 static bool same_point(const iop_point *a, const iop_point *b)
 {
@@ -229,7 +230,7 @@ static bool same_uuid(const iop_all *a, const iop_all *b)
 	       !memcmp(a->uuid.node, b->uuid.node, 6);
 }
 
-/* The number of the first member that is not what the seed says, 0 if there is none. */
+/* The number of the first member that differs from the seed's value, 0 if there is none. */
 static int32_t wrong_member(const iop_all *a, uint32_t seed)
 {
 	iop_all b;
@@ -280,7 +281,7 @@ static unsigned char data_at(uint64_t position)
 	return (unsigned char)((position * 0x9e3779b97f4a7c15u) >> 56);
 }
 
-/* Moves `length` bytes in odd pieces; what is read and wrong is counted in *bad. */
+/* Moves `length` bytes in odd pieces; *bad counts wrong bytes that were read. */
 static bool move_data(iop_call *call, bool out, uint64_t position, uint64_t length,
 		      unsigned char mask, uint64_t *bad)
 {
@@ -301,7 +302,7 @@ static bool move_data(iop_call *call, bool out, uint64_t position, uint64_t leng
 	return true;
 }
 
-/* -- the server's side: what each procedure does -------------------------------------------- */
+/* -- the server: the procedures ------------------------------------------------------------- */
 
 static int32_t serve_texts(const char *name, char **changed, char **longer)
 {
@@ -379,7 +380,7 @@ static int32_t serve_fetch(iop_call *call, uint64_t position, uint64_t length, a
 	return 0;
 }
 
-/* All of the request is read before the answer begins: that is Rx. */
+/* Rx requires the whole request to be read before the reply begins. */
 static int32_t serve_exchange(iop_call *call, uint64_t length, iop_points *points)
 {
 	unsigned char *all = room(length);
@@ -412,7 +413,7 @@ static int32_t serve_ask(int32_t question, const char *text, afs_int32 *answer, 
 	return 0;
 }
 
-/* -- the client's tests; ports of servers --------------------------------------------------- */
+/* -- the client's tests, given the ports of servers ----------------------------------------- */
 
 #define MAX_PORTS 8
 static int ports[MAX_PORTS];
@@ -439,7 +440,10 @@ static void texts(iop_connection *c, const char *name, const char *given, const 
 	char *changed = strdup(given), *longer = NULL;
 	int32_t code = IOP_Texts(c, name, &changed, &longer);
 
-	/* OpenAFS's decoder refuses a text where memory is given already: none can be INOUT there. */
+	/*
+	 * OpenAFS's decoder refuses a text for which memory is already allocated, so INOUT texts
+	 * fail.
+	 */
 	want_code("Texts", code, INOUT_TEXT);
 	if (!code) {
 		WANT(!strcmp(changed, reversed));
@@ -500,7 +504,7 @@ static void test_plain(void)
 		snprintf(what, sizeof(what), "All of seed %u", seed);
 		want_code(what, IOP_All(c, seed, &all, &answer), 0);
 		if (wrong_member(&answer, seed + 1))
-			die("%s: member %d of the answer is wrong", what,
+			die("%s: member %d of the reply is wrong", what,
 			    wrong_member(&answer, seed + 1));
 		free_all(&all);
 		free_all(&answer);
@@ -509,7 +513,7 @@ static void test_plain(void)
 
 static void test_aborts(void)
 {
-	/* Not more: OpenAFS's library delays the aborts of somebody who gets many. */
+	/* No more, because OpenAFS's library delays its aborts to a client that gets many. */
 	static const int32_t codes[] = {1, -1, -6, -453, INT32_MAX, INT32_MIN, 19270408};
 	iop_connection *c = connect_to(ports[0]);
 	afs_int32 seven = 0;
@@ -526,7 +530,7 @@ static void test_aborts(void)
 	free(well);
 }
 
-/* Bytes by hand instead of a stub's; the code of the call. */
+/* Sends bytes without a stub; returns the call's code. */
 static int32_t raw(iop_connection *c, const void *data, size_t length)
 {
 	iop_call *call = call_begin(c);
@@ -534,7 +538,7 @@ static int32_t raw(iop_connection *c, const void *data, size_t length)
 	int32_t code = 0;
 
 	if (!call_write(call, data, length) || !call_read(call, &more, 1))
-		code = -9999; /* the call's own error comes before this one */
+		code = -9999; /* the call's own error takes precedence */
 	return call_end(call, code);
 }
 
@@ -543,29 +547,30 @@ static void test_wrong(void)
 	static const unsigned char half[] = {0, 0};
 	static const unsigned char huge[] = {0,	   0,	 0,   3,   0xff, 0xff,
 					     0xff, 0xff, 'x', 'x', 'x',	 'x'};
-	static const unsigned char above[] = {0, 0, 0, 5, 0, 0, 0, 1}; /* All, and its end */
+	/* The complete request, and its end */
+	static const unsigned char above[] = {0, 0, 0, 5, 0, 0, 0, 1};
 	iop_connection *c = connect_to(ports[0]);
 	iop_block block = {0, 0, 0x7f};
 	afs_int32 more = 5;
 	char *shorter = NULL, *long_name = room(901);
 
 	want_code("unknown opcode", IOQ_Unknown(c), -455);
-	want_code("half an opcode", raw(c, half, sizeof(half)), -454);
+	want_code("truncated opcode", raw(c, half, sizeof(half)), -454);
 	want_code("a length of 2^32 - 1", raw(c, huge, sizeof(huge)), -453);
-	want_code("the request ends early", raw(c, above, sizeof(above)), -453);
-	want_code("a length above the bound", IOQ_Blobs(c, &block), -453);
+	want_code("truncated request", raw(c, above, sizeof(above)), -453);
+	want_code("length above the bound", IOQ_Blobs(c, &block), -453);
 	memset(long_name, 'n', 900);
-	want_code("a reply that is too short", IOQ_Nothing(c, &more), -451);
-	want_code("a name in the reply that is too long", IOQ_Texts(c, "name", "xyz", &shorter),
+	want_code("short reply", IOQ_Nothing(c, &more), -451);
+	want_code("name in the reply too long", IOQ_Texts(c, "name", "xyz", &shorter),
 		  -451);
 	/* Encoding refuses before anything is sent. */
-	want_code("an argument that is too long", IOP_Fail(c, 0, &more, &shorter), 0);
+	want_code("argument too long", IOP_Fail(c, 0, &more, &shorter), 0);
 	free(shorter);
 	shorter = NULL;
-	want_code("a name above the bound", IOQ_Texts(c, long_name, "x", &shorter), -450);
+	want_code("name above the bound", IOQ_Texts(c, long_name, "x", &shorter), -450);
 	WANT(!shorter);
 	free(long_name);
-	want_code("Nothing, after all that", IOP_Nothing(c), 0);
+	want_code("Nothing, afterwards", IOP_Nothing(c), 0);
 }
 
 static const uint64_t sizes[] = {0, 1, 3, 4, 1411, 1412, 1413, 7919, 65536, 1000003, 5000000};
@@ -648,10 +653,10 @@ static void test_refused_data(void)
 	if (!code)
 		code = EndIOP_Store(call, &stored, &bad);
 	want_code("Store under another name", call_end(call, code), 1001);
-	want_code("Nothing, after that", IOP_Nothing(c), 0);
+	want_code("Nothing, afterwards", IOP_Nothing(c), 0);
 }
 
-/* The ports are those of server0, server1 …; the last but one refuses, at the last is nobody. */
+/* The ports are those of server0, server1 …; the last but one refuses, the last has no server. */
 static bool seen[MAX_PORTS];
 
 static void answered(unsigned index, int32_t code, afs_int32 answer, const char *who,
@@ -666,7 +671,7 @@ static void answered(unsigned index, int32_t code, afs_int32 answer, const char 
 	if (index == port_count - 1) {
 		WANT(code != 0);
 	} else if (index == port_count - 2) {
-		want_code("the one that refuses", code, 4711);
+		want_code("the refusing one", code, 4711);
 	} else {
 		want_code("Ask", code, 0);
 		snprintf(name, sizeof(name), "server%u", index);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What OpenAFS's administrators look with: vos on the volume service, xstat_fs_test, afsmonitor and
-# scout on the file service, and the statistics service by OpenAFS's own stubs; all on rxfsd.
+# OpenAFS's monitoring tools with rxfsd: vos on the volume service, xstat_fs_test, afsmonitor and scout on the file
+# service, and the statistics service with OpenAFS's own stubs.
 
 export_dir=$work/export
 
@@ -13,19 +13,19 @@ before_tools() {
 	launch server "$p" --export "$export_dir" --volume test --cell "$cell_name" --listen "$address" --require none \
 		--port 7000 --vl-port 7003 --vol-port 7005 --state "$work/state" --rpc-stats
 	wait_port 7000 server && wait_port 7003 server && wait_port 7005 server || return
-	# Something to be counted; afsio ends with 0 even if it failed.
+	# Calls that the statistics count; afsio ends with 0 even if it failed.
 	limited 40 afsio read -file hello.txt -cell "$cell_name" > out.txt 2> err.txt
 	limited 40 afsio read -file medium -cell "$cell_name" > out.bin 2>> err.txt
 	cmp -s "$export_dir/hello.txt" out.txt && cmp -s "$export_dir/medium" out.bin
 }
 
-# tool COMMAND...: one of OpenAFS's; output to out.txt, errors to err.txt.
+# tool COMMAND...: runs an OpenAFS program; output in out.txt, errors in err.txt.
 tool() {
 	alive server || fail "rxfsd has ended: $(head -n 1 server.err)"
 	limited 40 "$@" > out.txt 2> err.txt || fail "$* ended with $?: $(head -n 1 err.txt)"
 }
 
-# refused PATTERN COMMAND...: it fails, and says why.
+# refused PATTERN COMMAND...: expects a failure with that message.
 refused() {
 	local pattern=$1
 	shift
@@ -82,7 +82,7 @@ test_vos_partitions() {
 	want_line out.txt '^Total: 1$'
 	tool vos partinfo "$address" -noauth -cell "$cell_name"
 	want_line out.txt 'Free space on partition /vicepa: [0-9]+ K blocks out of total [1-9][0-9]+$'
-	awk '/Free space/ { exit !($6 <= $(NF)) }' out.txt || fail "more is free than there is: $(cat out.txt)"
+	awk '/Free space/ { exit !($6 <= $(NF)) }' out.txt || fail "more space is free than exists: $(cat out.txt)"
 	refused . vos partinfo "$address" b -noauth -cell "$cell_name"
 }
 
@@ -91,13 +91,13 @@ test_vos_status() {
 	want_line out.txt '^No active transactions on'
 }
 
-# Nothing that would start a transaction is let through.
+# Every call that would start a transaction is refused.
 test_vos_refusals() {
 	refused 'not a super user' vos dump -id test.readonly -noauth -cell "$cell_name" -file dumped
 	refused 'super user|no permission' vos remove -server "$address" -partition a -id test \
 		-noauth -cell "$cell_name"
 	refused 'super user|no permission' vos create "$address" a other -noauth -cell "$cell_name"
-	[ "$(volume_id)" ] || fail "the volume is gone"
+	[ "$(volume_id)" ] || fail "the volume has disappeared"
 }
 
 test_vos_volume_service_rxdebug() {
@@ -107,7 +107,7 @@ test_vos_volume_service_rxdebug() {
 	want_line out.txt 'packets read: data [1-9]'
 }
 
-# collection NUMBER: what xstat_fs_test prints, to out.txt; it ends with 0 even if it failed.
+# collection NUMBER: writes the output of xstat_fs_test to out.txt; the program ends with 0 even if it failed.
 collection() {
 	tool xstat_fs_test "$address" -collID "$1" -onceonly
 	! grep -q 'failed, code' out.txt || fail "$(grep 'failed, code' out.txt)"
@@ -166,16 +166,16 @@ test_xstat_callbacks() {
 	want_shown nCBs 0 1000
 }
 
-# on_screen NAME COMMAND: a program that wants a terminal; what it shows goes to NAME.out. It gets no
-# key, and no end of its input either: that would keep it busy.
+# on_screen NAME COMMAND: runs a program that needs a terminal; its screen goes to NAME.out. Its input has neither a
+# key nor an end, which would keep it busy.
 on_screen() {
-	command -v script > /dev/null || skip 'script, which lends a terminal, is not installed'
+	command -v script > /dev/null || skip 'script is not installed'
 	TERM=vt100 launch "$1" bash -c 'sleep 25 | timeout 20 script -qc "$0" /dev/null' "$2"
 }
 
 test_afsmonitor() {
 	on_screen monitor "afsmonitor -fshosts $address -output $work/monitored -detailed -frequency 1"
-	wait_for grep -q '^StoreData: 0 xfers' monitored || fail "afsmonitor has written no statistics"
+	wait_for grep -q '^StoreData: 0 xfers' monitored || fail "afsmonitor wrote no statistics"
 	grep -v '^$' monitored > out.txt
 	want_line out.txt 'AFS_XSTATSCOLL_FULL_PERF_INFO \(coll 2\)'
 	want_line out.txt '^ +FetchData: [2-9][0-9]* ops \([2-9][0-9]* OK\)'
@@ -185,7 +185,7 @@ test_afsmonitor() {
 
 test_scout() {
 	on_screen scout "scout -server $address -frequency 1"
-	wait_for grep -q 'Probe 1 results' scout.out || fail "scout has shown no results"
+	wait_for grep -q 'Probe 1 results' scout.out || fail "scout showed no results"
 	want_line scout.out "$address.*a:[1-9][0-9]+"
 }
 
@@ -223,7 +223,7 @@ test_rxstat_refusals() {
 	want_line out.txt '^process 1 peers 1$'
 }
 
-# Interfaces without a number of their own: service << 16 | port.
+# Interfaces without a number of their own get service << 16 | port.
 test_rxstat_rxperf() {
 	local p
 	p=$(need rxperf) || exit 77
@@ -238,7 +238,7 @@ test_rxstat_rxperf() {
 	stop perf || fail "rxperf server ended with $? on SIGTERM"
 }
 
-# Another machine: a second network namespace behind a pair of interfaces. It may not read.
+# Another machine: a second network namespace behind a pair of interfaces. It may not read the statistics.
 test_rxstat_far() {
 	launch far unshare --net sleep 60
 	local pid
@@ -248,7 +248,7 @@ test_rxstat_far() {
 		ip addr add 10.91.8.1/24 dev near0 && ip link set near0 up &&
 		nsenter --net="/proc/$pid/ns/net" sh -c \
 			'ip addr add 10.91.8.2/24 dev far0 && ip link set far0 up && ip route add default via 10.91.8.1' ||
-		skip 'no second network can be made'
+		skip 'a second network is not available'
 	tool nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 version
 	refused 'answers 1$' nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 process
 	refused 'answers 1$' nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 peers

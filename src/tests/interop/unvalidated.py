@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connections of strangers, one packet each, from many addresses of 10/8, which are this machine's.
+"""Opens connections from many addresses of 10/8, all local to this machine, with one packet each.
 
 usage: unvalidated.py PORT RATE SECONDS     RATE: connections a second
 
@@ -19,7 +19,7 @@ FILE_SERVICE, GET_TIME = 1, 153
 
 
 def first_packet():
-    """DATA 1 of call 1 of a connection that nobody has seen."""
+    """DATA 1 of call 1 of a new connection."""
     epoch, cid = struct.unpack("!II", os.urandom(8))
     return struct.pack("!IIIIIBBBBHHI", epoch | 1, cid & ~3, 1, 1, 1, DATA, CLIENT_INITIATED | LAST_PACKET,
                        0, 0, 0, FILE_SERVICE, GET_TIME)
@@ -40,9 +40,9 @@ def main():
             try:
                 hosts[sent % HOSTS].sendto(first_packet(), ("10.77.0.1", port))
             except OSError:
-                pass  # as on a network: it is lost
+                pass  # lost, as on a network
             sent += 1
-        # Evenly: in gaps a place becomes free.
+        # Evenly spaced, so that a place becomes free now and then.
         time.sleep(0.0001)
     print(f"{sent} connections in {elapsed:.1f} s")
 

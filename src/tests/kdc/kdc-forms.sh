@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A KDC's tickets and session keys of each enctype, as a whole and as their encrypted part alone, at each level.
+# A KDC's tickets and session keys of each enctype, complete and as their encrypted part alone, at each level.
 
 program=${top_builddir:-.}/src/tests/kdc/ticket_forms
 . "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
@@ -21,7 +21,7 @@ for number in 17 18 19 20 16 23; do
 			{ cat "$KDC_DIR/forms"; kdc_fail "a ticket of $name"; }
 		for kvno in 213 256; do
 			grep -q "^kvno $kvno, ticket of enctype $number, session key of $session\$" "$KDC_DIR/forms" ||
-				{ cat "$KDC_DIR/forms"; kdc_fail "kvno $kvno: not a ticket of $number with a session key of $session"; }
+				{ cat "$KDC_DIR/forms"; kdc_fail "kvno $kvno: no ticket of enctype $number with a session key of $session"; }
 		done
 	done
 done

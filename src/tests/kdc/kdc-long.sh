@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Loads that run for longer than their tickets: rxperf client and afscp bench go on with others, before one ends and
-# where calls were cut by its end, and no call fails; where there is no other they say so.
+# Loads that run longer than their tickets: rxperf client and afscp bench renew their tokens before expiry, or when
+# expiry aborts a call, and no call fails. Without another ticket they report that.
 
 . "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
 LIFE=4 # seconds of a ticket
-# However long a load is paused, no peer is declared dead.
+# No peer is declared dead, even if a load is paused for long.
 patient='--dead-ms 3600000'
 fsd= loads=
 finish() {
@@ -30,7 +30,7 @@ fsd=$server server=
 dir=$KDC_DIR/perf
 perf $patient --keytab "$KDC_DIR/keytab" --cell $KDC_CELL
 
-# load NAME CLASS COMMAND...: in the background, with tickets of its own; its process is kept in $dir/NAME.pid
+# load NAME CLASS COMMAND...: in the background, with its own tickets; its process id is in $dir/NAME.pid
 load() {
 	of=$1 as=$2
 	shift 2
@@ -48,7 +48,7 @@ rxperf_load() {
 bench_load() {
 	load "$1" "$2" "$afscp" -s "$at" bench vol:/file --clients 2 --range 4K --seconds 3600
 }
-# until_so NAME COMMAND...: waits for it, as long as the load runs
+# until_so NAME COMMAND...: waits until the command succeeds, as long as the load runs
 until_so() {
 	of=$1
 	shift
@@ -63,7 +63,7 @@ tickets() {
 at_least() {
 	[ "$(tickets "$1")" -ge "$2" ]
 }
-# goes NAME: it has made calls; of a bench, both of its clients have, beside the one that has found the volume
+# goes NAME: it has made calls; both clients of a bench have, in addition to the one that looked up the volume
 goes() {
 	case $1 in
 	*bench*) [ "$(grep -c "is $1@" "$KDC_DIR/fs/log")" -ge 3 ] ;;
@@ -73,9 +73,10 @@ goes() {
 signal() {
 	kill "-$2" "$(cat "$dir/$1.pid")"
 }
-# ended_well NAME N: stop it; it must have renewed its token at least N times
+# ended_well NAME N: stops it; it must have renewed its token at least N times
 ended_well() {
-	# A script's background jobs ignore SIGINT, and afscp leaves it ignored. It reports, then dies of the signal.
+	# A script's background jobs ignore SIGINT, and afscp then ignores it, too. It reports, then dies of the
+	# signal.
 	case $1 in
 	bench*) signal "$1" TERM; want=143 ;;
 	*) signal "$1" INT; want=0 ;;
@@ -89,8 +90,8 @@ ended_well() {
 }
 total=0
 
-# Those that go on renew before each ticket's end. The others stand still until theirs has ended: calls are cut by that.
-# What is lost is the key of the client's own: the KDC has another one by then.
+# The running loads renew before each ticket's end. The paused ones are stopped until theirs has expired, which aborts
+# calls. A client with its own key loses it, because the KDC has a new one by then.
 for class in rxkad rxgk; do
 	rxperf_load even-$class $class --rate 100 -D 3600
 done
@@ -120,17 +121,17 @@ for class in rxkad rxgk; do
 done
 for class in rxkad rxgk; do
 	for name in open one many bench; do
-		# That one is asked for shows that the one before it is in use.
+		# A new request shows that the ticket before it is in use.
 		until_so $name-$class at_least $name-$class $(($(cat "$dir/$name-$class.had") + 2))
 		ended_well $name-$class 1
 	done
 	for name in lost-open lost-one lost-bench; do
 		if wait "$(cat "$dir/$name-$class.pid")"; then kdc_fail "$name-$class went on without a ticket"; fi
 		grep -q 'expired' "$dir/$name-$class.err" ||
-			{ cat "$dir/$name-$class.err"; kdc_fail "$name-$class does not say what ended"; }
+			{ cat "$dir/$name-$class.err"; kdc_fail "$name-$class does not report the expired ticket"; }
 	done
 	until_so even-$class at_least even-$class 4
 	ended_well even-$class 2
 done
 loads=
-echo "10 loads of two classes outlived their tickets: $total renewals; 6 without another ticket said so"
+echo "10 loads of two classes outlived their tickets: $total renewals; 6 without another ticket reported that"

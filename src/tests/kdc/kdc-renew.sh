@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A ticket ends in the middle of a long copy: with a renewed one afscp goes on, without it says what is missing. Keys
-# that come and go below a running rxfsd, under load.
+# A ticket expires in the middle of a long copy: with a renewed one afscp goes on, without one it reports that. Keys
+# of a running rxfsd change under load.
 
 build=${top_builddir:-.}
 . "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
@@ -49,13 +49,13 @@ until grep -q '^listening' "$dir/out"; do
 done
 at=$(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) .*/127.0.0.1:\2:\1/p' "$dir/out")
 
-# caught CLASS: afscp -r is stopped in the middle, with a ticket of seconds; where that was too late or too early, again.
-# $copy is the process, $dir/copied what it makes.
+# caught CLASS: stops afscp -r in the middle, with a ticket of seconds; tries again if that was too late or too early.
+# $copy is the process, $dir/copied its destination.
 caught() {
 	tries=0
 	while :; do
 		tries=$((tries + 1))
-		[ $tries -le 50 ] || { cat "$dir/err"; kdc_fail "afscp is never caught in the middle"; }
+		[ $tries -le 50 ] || { cat "$dir/err"; kdc_fail "afscp was never stopped in the middle"; }
 		rm -rf "$dir/copied"
 		mkdir "$dir/copied"
 		kdc_login alice secret -l $((2 + tries))s
@@ -71,7 +71,7 @@ caught() {
 		copy=
 	done
 }
-# goes_on: lets it; its status
+# goes_on: continues it; returns its status
 goes_on() {
 	kill -CONT "$copy"
 	wait "$copy"
@@ -89,13 +89,13 @@ for class in rxkad rxgk; do
 
 	caught $class
 	while klist -s; do sleep 0.05; done
-	# One second more: tickets end with it, tokens behind it.
+	# Tickets end within this second, tokens before its end.
 	sleep 1
 	if goes_on; then kdc_fail "$class: the copy went on without a ticket"; fi
-	grep -q 'expired; get another.*kinit' "$dir/err" || { cat "$dir/err"; kdc_fail "$class: not said what to do"; }
+	grep -q 'expired; get another.*kinit' "$dir/err" || { cat "$dir/err"; kdc_fail "$class: no advice"; }
 done
 
-# -- New keys come, old ones go; reads go on, each with a connection and a token of its own. --
+# -- Keys are added and removed while reads go on, each with its own connection and token. --
 again() {
 	before=$(grep -c 'keys of the service' "$dir/log")
 	kill -HUP "$server"
@@ -112,18 +112,18 @@ kdc_login alice secret
 		for class in rxkad rxgk; do
 			"$afscp" -s "$at" -x $class --cell $KDC_CELL get vol:large - > "$dir/got" 2>> "$dir/failed" ||
 				echo "$class" >> "$dir/failed"
-			cmp -s "$dir/got" "$dir/export/large" || echo "$class: other bytes" >> "$dir/failed"
+			cmp -s "$dir/got" "$dir/export/large" || echo "$class: wrong bytes" >> "$dir/failed"
 			echo "$class" >> "$dir/went"
 		done
 	done
 ) &
 load=$!
-# went N: until so many more reads have ended
+# went N: waits until N more reads have ended
 went() {
 	n=$(($(wc -l < "$dir/went") + $1))
 	until [ "$(wc -l < "$dir/went")" -ge $n ]; do sleep 0.05; done
 }
-# Both have tickets of the old keys from here on, so that the KDC may have new ones before the server does.
+# Both clients hold tickets under the old keys from here on, so that the KDC may get new keys before the server.
 went 2
 for e in 20 17; do
 	kdc_keytab "$dir/next" afs/$KDC_CELL "$(kdc_enctype $e)"
@@ -135,7 +135,7 @@ for e in 20 17; do
 	kdc_login alice secret -c "FILE:$dir/cc.new"
 	mv "$dir/cc.new" "$dir/cc"
 	went 4
-	# All have new tickets: the old keys go.
+	# All have new tickets: remove the old keys.
 	cat "$dir/nextgk" > "$dir/new"
 	tail -c +3 "$dir/next" >> "$dir/new"
 	mv "$dir/new" "$dir/keytab"
@@ -147,5 +147,5 @@ done
 touch "$dir/enough"
 wait "$load"
 load=
-[ ! -s "$dir/failed" ] || { cat "$dir/failed" "$dir/log"; kdc_fail "reads failed while keys came and went"; }
-echo "renewed tickets in the middle of a copy, rxkad and rxgk; $(wc -l < "$dir/went") reads while keys came and went"
+[ ! -s "$dir/failed" ] || { cat "$dir/failed" "$dir/log"; kdc_fail "reads failed while keys changed"; }
+echo "renewed tickets in the middle of a copy, rxkad and rxgk; $(wc -l < "$dir/went") reads while keys changed"

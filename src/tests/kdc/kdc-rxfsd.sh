@@ -4,12 +4,12 @@
 
 . "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
-# refuses TEXT OPTION...: rxfsd does not start and says why
+# refuses TEXT OPTION...: rxfsd does not start and prints TEXT
 refuses() {
 	text=$1
 	shift
 	if timeout 30 "$rxfsd" --export "$dir/export" --state "$dir/state" --port 0 --vl-port 0 "$@" > "$dir/out" 2> "$dir/log"; then
-		kdc_fail "rxfsd $* ended well"
+		kdc_fail "rxfsd $* ended with 0"
 	fi
 	grep -q -- "$text" "$dir/log" || { cat "$dir/log"; kdc_fail "rxfsd $*: not \"$text\""; }
 }
@@ -23,7 +23,7 @@ kdc_principal afs/$KDC_CELL
 kdc_keytab "$dir/keytab" afs/$KDC_CELL "$(kdc_enctype 18)"
 kad="--cell $KDC_CELL"
 
-# -- What is not said, and what cannot be. --
+# -- Contradictory or incomplete options. --
 refuses 'require none' --listen 0.0.0.0
 refuses 'keytab' --require auth
 refuses 'require often' --require often
@@ -45,7 +45,7 @@ done
 gets pub/file -v -x rxkad --key-file "$dir/keytab"
 logged 'is the service itself (rxkad, crypt), an administrator\|is afs.* (rxkad, crypt), an administrator'
 
-# -- Levels that are required. --
+# -- Required levels. --
 fs --keytab "$dir/keytab" --cell $KDC_CELL --require crypt
 gets pub/file $kad
 gets_not 'level' pub/file $kad --level auth
@@ -78,9 +78,9 @@ kill -HUP "$server"
 until_logged 'keys of the service: changed'
 gets team/a/plan $kad
 
-# -- A cell from the environment: no silent fallback. --
+# -- A cell from the environment: no silent fallback to anonymous. --
 AFSCELL=$KDC_CELL
 export AFSCELL
 KRB5CCNAME="FILE:$dir/nothing" gets pub/file
-grep -q 'continuing as anonymous' "$dir/err" || kdc_fail "fell back without a word"
-echo "who is who, what is required, what is allowed, new keys"
+grep -q 'continuing as anonymous' "$dir/err" || kdc_fail "fell back without a message"
+echo "identities, required levels, access rights, new keys"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# rxgk by Kerberos in the programs: rxperf, afscp and rxfsd get and give tokens for tickets; what is refused says why.
+# rxgk by Kerberos in the programs: rxperf, afscp and rxfsd exchange tickets for tokens; refusals give the reason.
 
 . "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
@@ -15,7 +15,7 @@ cat "$dir/gk.keytab" > "$dir/both.keytab"
 tail -c +3 "$dir/kad.keytab" >> "$dir/both.keytab"
 gk="-x rxgk --cell $KDC_CELL"
 
-# -- rxperf: each level, from a cache and with a key of the client's own. --
+# -- rxperf: each level, from a cache and with the client's own key. --
 perf --keytab "$dir/both.keytab" --cell $KDC_CELL
 calls_not 'get some with kinit' -c rpc $gk
 kdc_login alice secret
@@ -27,21 +27,21 @@ done
 calls -c rpc -x rxkad --cell $KDC_CELL
 calls -c rpc $gk --keytab "$dir/robot.keytab"
 klist > "$dir/list"
-grep -q "Default principal: alice@" "$dir/list" || kdc_fail "another's key has changed the cache of tickets"
+grep -q "Default principal: alice@" "$dir/list" || kdc_fail "another client's key changed the ticket cache"
 
-# -- What is refused, and what it says. --
+# -- Refusals and their messages. --
 calls_not 'not found in Kerberos database.*check the cell' -c rpc -x rxgk --cell nowhere.test
 calls_not "$dir/none" -c rpc $gk --keytab "$dir/none"
 kdc_login alice secret -l 1s -c "FILE:$dir/short"
 while klist -s "$dir/short"; do sleep 0.1; done
 KRB5CCNAME="FILE:$dir/short" calls_not 'expired.*kinit' -c rpc $gk
 KRB5CCNAME="FILE:$dir/short" calls_not 'expired.*kinit' -c rpc -x rxkad --cell $KDC_CELL
-# The cache says how far this machine's clock is off: a client two hours ahead of the server.
+# The cache records the clock offset of this machine: a client two hours ahead of the server.
 kvno afs-rxgk/_afs.$KDC_CELL > /dev/null || kdc_fail "kvno"
 cp "$dir/cc" "$dir/ahead"
 printf '\000\000\034\040' | dd of="$dir/ahead" bs=1 seek=8 conv=notrunc 2> /dev/null
 KRB5CCNAME="FILE:$dir/ahead" calls_not 'clock.*NTP' -c rpc $gk
-# A server with another key of that number, with that of another cell, and with none.
+# A server with another key of that number, with that of another cell, and without keys.
 kdc_principal wrong/key
 kdc_keytab "$dir/wrong.keytab" wrong/key "$(kdc_enctype 18)"
 perf --keytab "$dir/both.keytab" --cell $KDC_CELL --level crypt
@@ -64,7 +64,7 @@ kdc_principal bob@OTHER.TEST -pw secret
 kdc_login bob@OTHER.TEST secret
 calls_not 'afs-rxgk\|realm' -c rpc $gk
 
-# -- rxfsd and afscp: on every port, identities, a level that is required. --
+# -- rxfsd and afscp: on every port, identities, a required level. --
 mkdir -p "$dir/export/pub" "$dir/export/own"
 head -c 300000 /dev/urandom > "$dir/export/pub/file"
 head -c 200000 /dev/urandom > "$dir/export/own/plan"
@@ -80,7 +80,7 @@ gets_not 'permission\|denied' own/plan
 gets_not 'unknown service key' own/plan -x rxkad --cell $KDC_CELL
 for p in $(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) vol [^ ]*:\([0-9]*\)$/\1 \2 \3/p' "$dir/out"); do
 	port=$p
-	# The token is given there; the service of rxperf is another matter.
+	# That port issues the token; the service of rxperf does not exist there.
 	calls_not 'unknown service' -c rpc $gk
 	grep -q 'issues no rxgk tokens' "$dir/client" && kdc_fail "no tokens at port $p"
 done

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Tickets of a real KDC between the two halves of rxperf: each enctype, each level, expiry, renewal, wrong key,
+# Tickets of a real KDC between client and server of rxperf: each enctype, each level, expiry, renewal, wrong key,
 # wrong realm, keys that rotate under load.
 
 . "${top_srcdir:-.}/src/tests/kdc/programs.sh"
 
-# again: the server reads its keys, and has said so
+# again: makes the server read its keys, and waits for its message
 again() {
 	before=$(grep -c 'reloaded its keys' "$dir/out")
 	kill -HUP "$server"
@@ -40,7 +40,7 @@ calls_not 'class' -c rpc
 perf
 calls_not 'class' -c rpc $kad
 
-# -- Tickets and session keys of each enctype; the server reads its new keys while it runs, the old ones stay. --
+# -- Tickets and session keys of each enctype; the running server reads its new keys and keeps the old ones. --
 perf --keytab "$dir/afs.keytab" --cell $KDC_CELL
 kdc_login alice secret -c "FILE:$dir/first"
 KRB5CCNAME="FILE:$dir/first" calls -c rpc $kad
@@ -52,8 +52,9 @@ for e in 17 19 20 18 16 23; do
 	KRB5CCNAME="FILE:$dir/first" calls -c rpc $kad
 done
 
-# -- Rotation under load: connections that are there and those that come. --
-# It has its ticket before the first key changes: one that came between the KDC and the server would be refused.
+# -- Rotation under load: existing and new connections. --
+# The load has its ticket before the first key changes: one issued between the KDC's and the server's change is
+# refused.
 kdc_login alice secret -c "FILE:$dir/steady"
 KRB5CCNAME="FILE:$dir/steady" calls -c rpc $kad
 KRB5CCNAME="FILE:$dir/steady" "$rxperf" client -s 127.0.0.1 -p "$port" -c recv -b 100K -t 4 -T 100000 $kad > "$dir/load.out" 2>&1 &
@@ -77,7 +78,7 @@ logged 'entry at byte'
 calls -c rpc $kad
 cp "$dir/good.keytab" "$dir/afs.keytab"
 
-# -- A key of the client's own instead of a password; a ticket that was renewed. --
+# -- A client's own key instead of a password; a renewed ticket. --
 kdc_principal robot
 kdc_keytab "$dir/robot.keytab" robot "$(kdc_enctype 18)"
 calls -c rpc $kad --keytab "$dir/robot.keytab"
@@ -85,7 +86,7 @@ kdc_login alice secret -l 5m -r 1h
 kinit -R || kdc_fail "not renewed"
 calls -c rpc $kad
 
-# -- A ticket that expires while calls are made, and one that has expired. --
+# -- A ticket that expires during calls, and one that has expired. --
 kdc_login alice secret -l 4s
 calls_not 'expired' -c rpc -D 200 $kad
 while klist -s; do
@@ -93,7 +94,7 @@ while klist -s; do
 done
 calls_not 'expired' -c rpc $kad
 
-# -- Another key of the same number, no such number, another realm. --
+# -- Another key of the same number, an unknown number, another realm. --
 kdc_principal wrong/key
 kdc_keytab "$dir/wrong.keytab" wrong/key "$(kdc_enctype 18)"
 kdc_principal afs/other.test

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A Kerberos realm for tests, to be sourced: an MIT KDC on loopback, in a temporary folder of its own.
+# A Kerberos realm for tests, to be sourced: an MIT KDC on loopback, in a temporary folder.
 #
-#	. "$top_srcdir/src/tests/kdc/kdc.sh"
-#	kdc_start			SKIPs (77) where the packages are missing; sets KRB5_CONFIG and the like
-#	kdc_principal alice -pw secret	options of kadmin's addprinc; without any: a random key
-#	kdc_keytab FILE PRINCIPAL ENCTYPE...	a new key of the principal, its kvno one higher, appended to FILE
-#	kdc_login alice secret [-l 10s ...]	options of kinit; fills the cache that KRB5CCNAME names
-#	kdc_realm OTHER			a second realm, behind the same KDC
-#	kdc_stop			also done by the trap that kdc_start sets; a script with its own calls it there
+#     . "$top_srcdir/src/tests/kdc/kdc.sh"
+#     kdc_start                              SKIPs (77) if packages are missing; sets KRB5_CONFIG and so on
+#     kdc_principal alice -pw secret         options of kadmin's addprinc; without any: a random key
+#     kdc_keytab FILE PRINCIPAL ENCTYPE...   appends a new key of the principal, its kvno one higher, to FILE
+#     kdc_login alice secret [-l 10s ...]    options of kinit; fills the cache KRB5CCNAME
+#     kdc_realm OTHER                        a second realm of the same KDC
+#     kdc_stop                               also done by the trap that kdc_start sets; scripts with own traps call it
 #
-# KDC_DIR is the folder: files of the test may go there too. The realm is RXWIRE.TEST, the cell rxwire.test.
+# KDC_DIR is the folder, which tests may use too. The realm is RXWIRE.TEST, the cell rxwire.test.
 
 KDC_REALM=RXWIRE.TEST
 KDC_CELL=rxwire.test
@@ -36,7 +36,7 @@ kdc_stop() {
 	KDC_DIR=
 }
 
-# The configuration; realms that come later are added to it.
+# The configuration; kdc_realm appends its realm.
 kdc_configure() {
 	cat > "$KDC_DIR/krb5.conf" <<-END
 		[libdefaults]
@@ -76,10 +76,10 @@ kdc_configure() {
 
 kdc_create() {
 	kdb5_util -r "$1" create -s -P "master of $1" > "$KDC_DIR/create.log" 2>&1 ||
-		{ cat "$KDC_DIR/create.log"; kdc_fail "the database of $1"; }
+		{ cat "$KDC_DIR/create.log"; kdc_fail "cannot create the database of $1"; }
 }
 
-# The KDC says in its log when it listens, and ends if the port is another's.
+# The KDC logs when it listens, and ends if the port is taken.
 kdc_launch() {
 	args=
 	for r in $KDC_REALMS; do args="$args -r $r"; done
@@ -103,7 +103,7 @@ kdc_launch() {
 		wait "$KDC_PID"
 		KDC_PID=
 	done
-	kdc_fail "the KDC does not start"
+	kdc_fail "cannot start the KDC"
 }
 
 kdc_start() {
@@ -145,7 +145,7 @@ kdc_admin() {
 	fi
 }
 
-# What follows the last @, or the realm.
+# The part after the last @, or the realm.
 kdc_realm_of() {
 	case $1 in
 	*@*) echo "${1##*@}" ;;
@@ -168,7 +168,7 @@ kdc_keytab() {
 	kdc_admin "$(kdc_realm_of "$p")" "ktadd -k $f -e $e $p"
 }
 
-# The enctype's numbers as keytabs name them.
+# The name in keytabs of an enctype's number.
 kdc_enctype() {
 	case $1 in
 	16) echo des3-cbc-sha1 ;;

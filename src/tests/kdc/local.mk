@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A Kerberos realm on loopback, and what is proven with real tickets.
+# A Kerberos realm on loopback, and tests with real tickets.
 
 EXTRA_DIST += src/tests/kdc/kdc.sh src/tests/kdc/programs.sh
 

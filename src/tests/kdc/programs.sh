@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxperf, rxfsd and afscp in the realm of kdc.sh, to be sourced instead of it; SKIPs where one of them is not built.
+# rxperf, rxfsd and afscp in the realm of kdc.sh, to be sourced instead of it; SKIPs if one of them is not built.
 #
-#	perf OPTION...			rxperf's server, at $port of 127.0.0.1
-#	fs OPTION...			rxfsd for $dir/export as the volume vol; $at is what afscp -s takes
-#	calls OPTION...			rxperf's client, which goes well; calls_not TEXT OPTION...: it does not, and says TEXT
-#	gets PATH OPTION...		afscp has that file of the volume; gets_not TEXT PATH OPTION...: it has not, and says why
-#	logged TEXT			the server's log says so
-#	until_logged TEXT		it will, or the server ends
+#     perf OPTION...            starts rxperf's server, at $port of 127.0.0.1
+#     fs OPTION...              starts rxfsd for $dir/export as the volume vol; $at is the argument of afscp -s
+#     calls OPTION...           rxperf's client must succeed; calls_not TEXT OPTION...: it must fail, with TEXT
+#     gets PATH OPTION...       afscp must fetch that file of the volume; gets_not TEXT PATH OPTION...: it must fail,
+#                               with TEXT
+#     logged TEXT               the server's log must contain TEXT
+#     until_logged TEXT         waits for TEXT, as long as the server runs
 #
-# $dir is the folder of the test; the one server at a time is $server, $dir/out and $dir/log are what it says,
-# $dir/client what rxperf's client said, $dir/err what afscp said.
+# $dir is the folder of the test; $server is the one running server, $dir/out and $dir/log its output, $dir/client the
+# output of rxperf's client, $dir/err that of afscp.
 
 build=${top_builddir:-.}
 . "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
@@ -26,7 +27,7 @@ finish() {
 }
 trap finish EXIT
 
-# started COMMAND...: the one before it ends; the new one has said that it is ready
+# started COMMAND...: stops the previous server; waits until the new one is ready
 started() {
 	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2> /dev/null
 	: > "$dir/out"
@@ -54,7 +55,7 @@ calls_not() {
 	text=$1
 	shift
 	if "$rxperf" client -s 127.0.0.1 -p "$port" "$@" > "$dir/client" 2>&1; then
-		kdc_fail "rxperf client $* went well: $text was expected"
+		kdc_fail "rxperf client $* succeeded: "$text" was expected"
 	fi
 	grep -qi -- "$text" "$dir/client" || { cat "$dir/client"; kdc_fail "rxperf client $*: not \"$text\""; }
 }
@@ -63,24 +64,24 @@ gets() {
 	p=$1
 	shift
 	"$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err" ||
-		{ cat "$dir/err" "$dir/log"; kdc_fail "$p is not had with $*"; }
-	cmp -s "$dir/got" "$dir/export/$p" || kdc_fail "$p came as something else"
+		{ cat "$dir/err" "$dir/log"; kdc_fail "cannot read $p with $*"; }
+	cmp -s "$dir/got" "$dir/export/$p" || kdc_fail "$p has wrong contents"
 }
 gets_not() {
 	text=$1 p=$2
 	shift 2
 	if "$afscp" -s "$at" "$@" get "vol:$p" - > "$dir/got" 2> "$dir/err"; then
-		kdc_fail "$p is had with $*"
+		kdc_fail "$p was read with $*"
 	fi
 	grep -qi -- "$text" "$dir/err" || { cat "$dir/err"; kdc_fail "$p with $*: not \"$text\""; }
 }
 
 logged() {
-	grep -q "$1" "$dir/log" || { cat "$dir/log"; kdc_fail "the log does not say $1"; }
+	grep -q "$1" "$dir/log" || { cat "$dir/log"; kdc_fail "the log lacks $1"; }
 }
 until_logged() {
 	until grep -q "$1" "$dir/log"; do
-		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "the server ended before it said $1"; }
+		kill -0 "$server" 2> /dev/null || { cat "$dir/log"; kdc_fail "the server ended before it logged $1"; }
 		sleep 0.05
 	done
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a token's end means for calls in progress (rx-protocol 7.1, 7.3.7): what the server sends goes on, what it is
- * sent ends with the class's code, and a renewed token serves other connections meanwhile. The server's clock is
- * the test's, so nothing here waits for time.
+ * Effects of a token's expiry on calls in progress (rx-protocol 7.1, 7.3.7): data from the server
+ * continue, data to the server end the call with the class's code, and a renewed token serves other
+ * connections meanwhile. The test sets the server's clock, so it does not wait for time to pass.
  */
 #include "tests/rx/base/testing.h"
 
@@ -58,13 +58,13 @@ static int32_t give(rxw_call *call)
 static int32_t take(struct bed *b, rxw_call *call)
 {
 	uint8_t in[FIRST];
-	bool told = false;
+	bool posted = false;
 	ssize_t n;
 
 	while ((n = rxw_call_read(call, in, sizeof(in))) > 0) {
-		if (!told)
+		if (!posted)
 			sem_post(&b->taken);
-		told = true;
+		posted = true;
 	}
 	return n < 0 ? RXW_USER_ABORT : 0;
 }
@@ -126,7 +126,7 @@ static void end(struct bed *b)
 	sem_destroy(&b->taken);
 }
 
-/* A token that ends so many seconds from now by our clock. */
+/* A token that expires in so many seconds by our clock. */
 static rxw_token *token(struct bed *b, uint8_t index, uint8_t level, uint32_t lifetime_s)
 {
 	struct rxw_token_options o = {.size = sizeof(o),
@@ -162,7 +162,7 @@ static rxw_call *start(rxw_connection *connection, uint8_t what)
 	return call;
 }
 
-/* Read so many bytes; how many there were. */
+/* Reads up to so many bytes; returns the number read. */
 static size_t read_some(rxw_call *call, size_t want)
 {
 	uint8_t in[FIRST];
@@ -179,7 +179,7 @@ static size_t read_some(rxw_call *call, size_t want)
 	return done;
 }
 
-/* A call that sends and is told nothing. */
+/* A call that only sends. */
 static int32_t small(rxw_connection *connection, enum rxw_origin *origin)
 {
 	rxw_call *call = start(connection, TAKE);
@@ -217,13 +217,16 @@ static void expiry(uint8_t index, uint8_t level)
 	ck_assert_int_eq(small(late, &origin), expired);
 	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
 
-	/* What the server had begun to send comes to its end; the next call there does not begin. */
+	/*
+	 * Data that the server had begun to send arrive completely; the next call on that
+	 * connection does not begin.
+	 */
 	ck_assert_uint_eq(read_some(receiving, LONG), LONG - FIRST);
 	ck_assert_int_eq(rxw_call_end(receiving, 0, NULL), 0);
 	ck_assert_int_eq(small(down, &origin), expired);
 	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
 
-	/* What it is sent is refused: by name, not by silence. */
+	/* Data to the server are refused with a code, not with silence. */
 	while (rxw_call_write(sending, zeros, FIRST) == FIRST)
 		;
 	ck_assert_int_eq(rxw_call_end(sending, 0, &origin), expired);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ticket_forms KEYTAB SERVICE CLIENT: shows a server that has the keytab a ticket for SERVICE, which the credential
- * cache gets, as a whole (kvno 256) and its encrypted part alone (213), at each level. One line for each that the
- * server took for CLIENT, with the enctypes of ticket and session key.
+ * ticket_forms KEYTAB SERVICE CLIENT: presents to a server with the keytab a ticket for SERVICE
+ * from the credential cache, complete (kvno 256) and its encrypted part alone (213), at each level.
+ * Prints one line for each that the server accepted as CLIENT, with the enctypes of ticket and
+ * session key.
  */
 #include <arpa/inet.h>
 #include <krb5.h>
@@ -26,7 +27,7 @@ static void must(const char *what, int result)
 	exit(1);
 }
 
-/* The code says whether it is the right one. */
+/* The code tells whether it is the right client. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	struct rxw_identity id = {.size = sizeof(id)};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A bad wire between two network namespaces: delay, loss, reordering, duplicates, changed bits. */
+/*
+ * A simulated link between two network namespaces: delay, loss, reordering, duplicates, changed
+ * bits.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -22,26 +25,27 @@
 #include "spoil.h"
 
 #define MAX_PACKET 65536u
-#define BURST_NS   200000000u /* a burst of losses lasts no longer */
+#define BURST_NS   200000000u /* limit of a burst of losses */
 
-/* What the wire does, alike in both directions. */
+/* Properties of the link, equal in both directions. */
 struct wire {
-	const char *ns[2];   /* files that stand for the namespaces */
-	const char *name[2]; /* of the device in each */
+	const char *ns[2];   /* files of the namespaces */
+	const char *name[2]; /* name of the device in each */
 	int mtu;
 	double delay_ms, jitter_ms;
-	/* parts of one; bursts are how many packets are lost in a row, on average */
+	/* fractions; burst is the mean number of packets lost in sequence */
 	double loss, reorder, duplicate, corrupt;
 	double burst;
-	bool mend;                       /* what is corrupt has a checksum that fits */
-	uint32_t behind;                 /* bytes that a datagram begins with and that are never corrupt */
+	bool fix_checksum;               /* corrupted packets have a matching checksum */
+	/* bytes at the start of a datagram that are never corrupted */
+	uint32_t behind;
 	double rate_bps;                 /* 0: no limit */
 	unsigned queue;                  /* packets that may wait for the rate */
-	bool mute;                       /* reports of routers vanish: a black hole */
+	bool mute;                       /* routers send no reports: a black hole */
 	uint64_t seed;
 };
 
-/* A packet on its way; the heap is ordered by due, then by number. */
+/* A packet in flight; the heap is ordered by due time, then by number. */
 struct packet {
 	uint64_t due, number;
 	int to;
@@ -52,10 +56,10 @@ struct packet {
 struct state {
 	struct wire w;
 	int fd[2];
-	uint64_t free_at[2]; /* when the wire has sent what was given to it */
+	uint64_t free_at[2]; /* when the link has sent the packets queued so far */
 	unsigned waiting[2];
 	bool losing[2];	   /* in a burst */
-	uint64_t until[2]; /* and no longer than that */
+	uint64_t until[2]; /* and its latest end */
 	struct packet *heap;
 	size_t count, room;
 	uint64_t number, random;
@@ -96,7 +100,7 @@ static uint64_t draw(struct state *s)
 	return z ^ (z >> 31);
 }
 
-/* A number from 0 up to 1. */
+/* A number from 0 to below 1. */
 static double chance(struct state *s)
 {
 	return (double)(draw(s) >> 11) * 0x1p-53;
@@ -133,7 +137,7 @@ static int open_device(const struct wire *w, int side)
 	return fd;
 }
 
-/* -- Packets on their way ----------------------------------------------------------------- */
+/* -- Packets in flight ---------------------------------------------------------------------- */
 
 static bool earlier(const struct packet *a, const struct packet *b)
 {
@@ -189,19 +193,19 @@ static struct packet pop(struct state *s)
 	return first;
 }
 
-/* ICMP that says a packet did not arrive or was too big. */
+/* Whether it is ICMP that reports a packet as undeliverable or too big. */
 static bool is_report(const uint8_t *data, uint32_t length)
 {
 	if (length > 20 && data[0] >> 4 == 4)
 		return data[9] == IPPROTO_ICMP;
-	/* Of ICMPv6 only errors: their types are below 128. */
+	/* Of ICMPv6 errors only: their types are below 128. */
 	return length > 40 && data[0] >> 4 == 6 && data[6] == IPPROTO_ICMPV6 && data[40] < 128;
 }
 
 /*
- * Losses alone or in bursts: two states, left with such a chance that as many are lost on average.
- * What makes a burst passes by itself, too: one that only packets ended would outlast the dead time of
- * a stream that is alone and tries now and then.
+ * Independent losses or bursts: two states, with a transition probability that gives the configured
+ * mean loss. A burst also ends after some time: if only packets ended it, it would outlast the dead
+ * time of a single stream that sends seldom.
  */
 static bool loses(struct state *s, int to, uint64_t now)
 {
@@ -218,7 +222,7 @@ static bool loses(struct state *s, int to, uint64_t now)
 	return s->losing[to];
 }
 
-/* What the wire does with one packet. */
+/* Loses, corrupts, delays or duplicates one packet. */
 static void take(struct state *s, int to, uint8_t *data, uint32_t length, uint64_t now)
 {
 	const struct wire *w = &s->w;
@@ -237,7 +241,7 @@ static void take(struct state *s, int to, uint8_t *data, uint32_t length, uint64
 		s->lost++;
 		return;
 	}
-	if (chance(s) < w->corrupt && spoil(data, length, draw(s), w->mend, w->behind))
+	if (chance(s) < w->corrupt && spoil(data, length, draw(s), w->fix_checksum, w->behind))
 		s->corrupted++;
 	if (w->rate_bps > 0) {
 		if (s->waiting[to] >= w->queue) {
@@ -251,7 +255,7 @@ static void take(struct state *s, int to, uint8_t *data, uint32_t length, uint64
 	}
 	if (w->jitter_ms > 0)
 		delay += chance(s) * w->jitter_ms;
-	/* Held back a little: some of those behind it overtake it. */
+	/* Held back a little: some later packets overtake it. */
 	if (chance(s) < w->reorder) {
 		delay += 0.5 + chance(s) * 2;
 		s->reordered++;
@@ -269,7 +273,7 @@ static void deliver(struct state *s, uint64_t now)
 	while (s->count && s->heap[0].due <= now) {
 		struct packet p = pop(s);
 
-		/* A full device drops, as a wire's end does. */
+		/* A full device drops packets, as a real link does. */
 		if (write(s->fd[p.to], p.data, p.length) < 0)
 			s->overflowed++;
 		else
@@ -299,7 +303,7 @@ static void serve(struct state *s)
 		now = now_ns();
 		deliver(s, now);
 		for (int side = 0; side < 2; side++) {
-			/* A batch of each at a time, so that what is due is not late. */
+			/* One batch of each at a time, so that due packets are not late. */
 			for (int i = 0; i < 64; i++) {
 				ssize_t n = read(s->fd[side], data, sizeof(data));
 
@@ -335,7 +339,7 @@ static void parse(struct wire *w, int argc, char **argv)
 		{ "reorder", 1, NULL, 'r' },   { "duplicate", 1, NULL, 'u' },
 		{ "rate", 1, NULL, 't' },      { "queue", 1, NULL, 'q' },
 		{ "mute", 0, NULL, 'M' },      { "seed", 1, NULL, 's' },
-		{ "corrupt", 1, NULL, 'c' },   { "mend", 0, NULL, 'e' },
+		{ "corrupt", 1, NULL, 'c' },   { "fix-checksum", 0, NULL, 'e' },
 		{ "burst", 1, NULL, 'U' },     { "behind", 1, NULL, 'H' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -357,7 +361,7 @@ static void parse(struct wire *w, int argc, char **argv)
 		case 'q': w->queue = (unsigned)number("--queue", optarg, 1e6); break;
 		case 'M': w->mute = true; break;
 		case 'c': w->corrupt = number("--corrupt", optarg, 100) / 100; break;
-		case 'e': w->mend = true; break;
+		case 'e': w->fix_checksum = true; break;
 		case 'H': w->behind = (uint32_t)number("--behind", optarg, 65535); break;
 		case 'U': w->burst = number("--burst", optarg, 1000); break;
 		case 's': w->seed = (uint64_t)number("--seed", optarg, 1e15); break;
@@ -365,12 +369,15 @@ static void parse(struct wire *w, int argc, char **argv)
 		}
 	}
 	if (!w->ns[0] || !w->ns[1] || optind < argc) {
-		fprintf(stderr, "usage: link --a NAMESPACE_FILE --b NAMESPACE_FILE\n"
+		fprintf(stderr,
+			"usage: link --a NAMESPACE_FILE --b NAMESPACE_FILE\n"
 			"  [--name-a DEVICE] [--name-b DEVICE] [--mtu BYTES] [--delay MS]\n"
 			"  [--jitter MS] [--loss PERCENT] [--reorder PERCENT]\n"
-			"  [--duplicate PERCENT] [--corrupt PERCENT [--mend] [--behind BYTES]]\n"
-			"  [--burst PACKETS] [--rate MBIT/S] [--queue PACKETS] [--mute] [--seed N]\n"
-			"SIGUSR1: from then on nothing happens to packets.\n");
+			"  [--duplicate PERCENT]\n"
+			"  [--corrupt PERCENT [--fix-checksum] [--behind BYTES]]\n"
+			"  [--burst PACKETS] [--rate MBIT/S] [--queue PACKETS]\n"
+			"  [--mute] [--seed N]\n"
+			"SIGUSR1: from then on, packets pass unchanged.\n");
 		exit(2);
 	}
 }

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests on a bad network, in namespaces: not part of `make check`, since they want root or user
+# Tests on a bad network, in namespaces: not part of `make check`, since they need root or user
 # namespaces. `make net` here, or a stage of `./quickstart check --all`.
 
 net_programs = src/tests/net/link src/tests/net/net_io
 EXTRA_PROGRAMS += $(net_programs)
 CLEANFILES += $(net_programs)
 
-# A wire between two namespaces that delays, loses, reorders, doubles and corrupts, from a seed.
+# A link between two namespaces that delays, drops, reorders, duplicates and corrupts, from a seed.
 src_tests_net_link_SOURCES = src/tests/net/link.c src/tests/net/spoil.c src/tests/net/spoil.h
 src_tests_net_link_LDADD =
 
-# Floor 2 by itself on such a wire.
+# The I/O layer alone on such a link.
 src_tests_net_net_io_SOURCES = src/tests/net/net_io.c
 src_tests_net_net_io_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floor 2 on a wire that is no loopback: path MTU, DF, fragments, bursts; for src/tests/net/run. */
+/*
+ * The I/O layer on a link with a real MTU: path MTU, DF, fragments, bursts; for src/tests/net/run.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,7 @@
 
 #define LOST_US 5000000u
 
-/* The two ends: a socket in each namespace, opened by one process. */
+/* Both ends: a socket in each namespace, opened by one process. */
 static struct rxw_io_group near, far;
 static struct rxw_io_rx rx[64];
 static struct rxw_path path;
@@ -30,7 +32,7 @@ static void log_line(void *arg, int level, const char *line)
 #define REQUIRE(what)                                                                    \
 	do {                                                                             \
 		if (!(what)) {                                                           \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what);        \
+			printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #what);        \
 			exit(1);                                                         \
 		}                                                                        \
 	} while (0)
@@ -61,7 +63,7 @@ static void open_in(struct rxw_io_group *g, const char *ns, const char *host)
 	REQUIRE(rxw_io_open(g, &o) == 0);
 }
 
-/* Send `length` bytes in datagrams of `segment`. Returns the entry's error. */
+/* Sends `length` bytes in datagrams of `segment`. Returns the entry's error. */
 static int give(uint32_t length, uint16_t segment, bool fragment)
 {
 	struct iovec iov = { bytes, length };
@@ -72,7 +74,7 @@ static int give(uint32_t length, uint16_t segment, bool fragment)
 	return tx.error;
 }
 
-/* Receive until `total` bytes are there, in order; how many came before nothing came for long. */
+/* Receives `total` bytes in order; returns how many arrived before a long pause. */
 static uint32_t take(uint32_t total, uint32_t timeout_us)
 {
 	uint32_t got = 0;
@@ -115,7 +117,7 @@ static void sleep_ms(unsigned ms)
 	usleep(ms * 1000);
 }
 
-/* A device of `mtu` on our side. */
+/* A device of `mtu` at the sender. */
 static void first_hop(uint32_t mtu)
 {
 	const struct rxw_io_stats *stats = rxw_io_sock_stats(near.sock[0]);
@@ -124,21 +126,21 @@ static void first_hop(uint32_t mtu)
 	REQUIRE(rxw_io_path_mtu(near.sock[0], &path) == fits);
 	REQUIRE(give(fits, 0, false) == 0);
 	REQUIRE(take(fits, LOST_US) == fits);
-	/* One byte more: refused here, and told how much would fit. */
+	/* One byte more: refused by the kernel, with the size that fits. */
 	REQUIRE(give(fits + 1, 0, false) == EMSGSIZE);
 	REQUIRE(reported_mtu() == fits);
 	REQUIRE(give(2 * fits, 0, true) == 0);
 	REQUIRE(take(2 * fits, LOST_US) == 2 * fits);
-	/* That was for one datagram only. */
+	/* The error concerned one datagram only. */
 	REQUIRE(give(fits + 1, 0, false) == EMSGSIZE);
 	REQUIRE(reported_mtu() == fits);
-	/* A burst, whether the kernel cuts it or refuses it. */
+	/* A burst, whether the kernel splits it or refuses it. */
 	REQUIRE(give(20 * fits - 7, (uint16_t)fits, false) == 0);
 	REQUIRE(take(20 * fits - 7, LOST_US) == 20 * fits - 7);
 	printf("  bursts: %llu sent, %llu refused\n",
 	       (unsigned long long)atomic_load(&stats->gso_messages),
 	       (unsigned long long)atomic_load(&stats->gso_fallbacks));
-	/* A burst of datagrams that are too long is not the burst's fault. */
+	/* Datagrams that are too long do not disable bursts. */
 	near.sock[0]->refused_count = 0;
 	uint64_t fallbacks = atomic_load(&stats->gso_fallbacks);
 
@@ -147,17 +149,17 @@ static void first_hop(uint32_t mtu)
 	REQUIRE(take(1, 100000) == 0);
 }
 
-/* A router behind which the MTU is smaller than ours. */
+/* A router with a smaller MTU on its far side. */
 static void behind_a_router(uint32_t mtu, uint32_t first)
 {
 	uint32_t fits = mtu - headers, local = first - headers;
 
 	REQUIRE(rxw_io_path_mtu(near.sock[0], &path) == local);
-	/* Sent; the router drops it and says so. */
+	/* Sent; the router drops it and reports that. */
 	REQUIRE(give(local, 0, false) == 0);
 	REQUIRE(reported_mtu() == fits);
 	REQUIRE(rxw_io_path_mtu(near.sock[0], &path) == fits);
-	/* What the kernel has learnt refuses nothing: a probe of that size can be sent. */
+	/* The kernel's learnt MTU does not prevent sending a probe of that size. */
 	REQUIRE(give(local, 0, false) == 0);
 	REQUIRE(take(1, 100000) == 0);
 	sleep_ms(50);
@@ -167,7 +169,7 @@ static void behind_a_router(uint32_t mtu, uint32_t first)
 	REQUIRE(take(local, LOST_US) == local);
 }
 
-/* The same, but no report comes back. */
+/* The same without a report. */
 static void black_hole(uint32_t first)
 {
 	uint32_t local = first - headers;
@@ -177,7 +179,7 @@ static void black_hole(uint32_t first)
 	REQUIRE(!rxw_io_errors_pending(near.sock[0]));
 	REQUIRE(give(local, 0, true) == 0);
 	REQUIRE(take(local, LOST_US) == local);
-	/* That was for one datagram only. */
+	/* The error concerned one datagram only. */
 	REQUIRE(give(local, 0, false) == 0);
 	REQUIRE(take(1, 200000) == 0);
 }
@@ -190,7 +192,7 @@ int main(int argc, char **argv)
 
 	if (argc != 7) {
 		fprintf(stderr, "usage: net_io NAMESPACE ADDRESS NAMESPACE ADDRESS MTU "
-				"FIRST_MTU; MTU 0: it is smaller, and nothing says so\n");
+				"FIRST_MTU; MTU 0: a smaller MTU without reports\n");
 		return 2;
 	}
 	mtu = (uint32_t)atoi(argv[5]);

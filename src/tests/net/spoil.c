@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changing bits of UDP datagrams, and their checksums to match. */
+/* Changes bits of UDP datagrams, with or without a matching checksum. */
 #include <netinet/in.h>
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ static void put16(uint8_t *at, unsigned value)
 	at[1] = (uint8_t)value;
 }
 
-/* Where the UDP header is, 0: there is none that stands for a whole datagram. */
+/* Offset of the UDP header; 0 if this is not a complete datagram. */
 static uint32_t find_udp(const uint8_t *packet, uint32_t length)
 {
 	uint32_t at;
@@ -40,10 +40,10 @@ static uint32_t find_udp(const uint8_t *packet, uint32_t length)
 }
 
 /*
- * The word is replaced by another: the sum of all, which is kept complemented, changes by their
- * difference (modulo 65535).
+ * Replacing a word changes the sum, which is stored complemented, by the difference of the words
+ * (modulo 65535).
  */
-static unsigned mended(unsigned sum, unsigned was, unsigned is)
+static unsigned fixed_sum(unsigned sum, unsigned was, unsigned is)
 {
 	uint32_t s = (~sum & 0xffff) + (~was & 0xffff) + is;
 
@@ -53,7 +53,7 @@ static unsigned mended(unsigned sum, unsigned was, unsigned is)
 	return s ? s : 0xffff; /* 0 would mean that there is none */
 }
 
-bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool mend, uint32_t behind)
+bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool fix_checksum, uint32_t behind)
 {
 	uint32_t udp = find_udp(packet, length), words, at;
 	unsigned was, is, bits, sum;
@@ -63,7 +63,7 @@ bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool mend, uint32_
 		return false;
 	sum = get16(packet + udp + 6);
 	words = (length - udp - UDP_HEADER - behind) / 2;
-	/* A packet's header is where it matters. */
+	/* Half of the changes are in the packet's header. */
 	if (random & 1 && words > 16 && !behind)
 		words = 16;
 	at = udp + UDP_HEADER + behind + 2 * (uint32_t)((random >> 1 & 0xffffffff) % words);
@@ -72,11 +72,11 @@ bool spoil(uint8_t *packet, uint32_t length, uint64_t random, bool mend, uint32_
 	if (bits == 0)
 		bits = 1;
 	is = was ^ bits;
-	/* 0 and 65535 count alike: that change would not show. */
+	/* 0 and 65535 are equal in the checksum, so that change would not be detected. */
 	if ((was ^ is) == 0xffff)
 		is ^= 1;
 	put16(packet + at, is);
-	if (mend && sum)
-		put16(packet + udp + 6, mended(sum, was, is));
+	if (fix_checksum && sum)
+		put16(packet + udp + 6, fixed_sum(sum, was, is));
 	return true;
 }

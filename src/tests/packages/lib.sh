@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Clean roots of Debian for the tests of packages: made once, kept as a tar archive, unpacked for each use.
 
-# What building and testing needs beyond the essential packages and build-essential; and looking at packages.
+# Packages for building and testing beyond build-essential, and for inspecting packages.
 build_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev,check,python3
 build_packages+=,libncurses-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,fakeroot,iproute2
 root_packages=$build_packages,lintian,autopkgtest,libseccomp2
@@ -12,13 +12,13 @@ pass() { result PASS "$1"; }
 fail() { result FAIL "$1"; status=1; }
 skip() { result SKIP "$1 ($2)"; }
 
-# suite_of_host: the release to make roots of: the one that runs here, else the stable one.
+# suite_of_host: the release for the roots: that of this machine, else the stable one.
 suite_of_host() {
 	# shellcheck disable=SC1091
 	(. /etc/os-release; [ "${ID:-}" = debian ] && echo "${VERSION_CODENAME:-stable}" || echo stable)
 }
 
-# make_root TAR PACKAGES: with the mirror that mmdebstrap knows, or $PACKAGES_MIRROR.
+# make_root TAR PACKAGES: with mmdebstrap's default mirror, or $PACKAGES_MIRROR.
 make_root() {
 	[ -s "$1" ] && return 0
 	rm -f "$1".*.part
@@ -26,14 +26,14 @@ make_root() {
 		"$1.$$.part" ${PACKAGES_MIRROR:+"$PACKAGES_MIRROR"} && mv "$1.$$.part" "$1"
 }
 
-# make_tarball BUILD VERSION FOLDER: the tarball of upstream, as `make dist` makes it.
+# make_tarball BUILD VERSION FOLDER: the upstream tarball, as `make dist` makes it.
 make_tarball() {
 	mkdir -p "$3" && make -C "$1" dist-xz > "$3/dist.log" 2>&1 && mv "$1/rxwire-$2.tar.xz" "$3/" && return
 	tail -n 5 "$3/dist.log"
 	return 1
 }
 
-# What makes of a command one of the first user.
+# The prefix that runs a command as the first user.
 as_user="setpriv --reuid=1000 --regid=1000 --clear-groups"
 
 # unpack_root TAR FOLDER
@@ -41,8 +41,8 @@ unpack_root() {
 	mkdir -p "$2" && tar -C "$2" --numeric-owner --exclude './dev/*' -xf "$1"
 }
 
-# in_root FOLDER COMMAND...: in namespaces of its own, without a network but loopback ($NETWORK=yes: with
-# that of the machine); what it leaves running ends with it.
+# in_root FOLDER COMMAND...: in its own namespaces, without a network but loopback ($NETWORK=yes: with the machine's
+# network); processes that the command leaves running end with it.
 in_root() {
 	local root=$1
 	shift

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# `make package-check`: the packages of Debian, in clean roots. STEPS='build lintian' names what to do.
+# `make package-check`: the packages of Debian, in clean roots. STEPS='build lintian' selects steps.
 
 EXTRA_DIST += src/tests/packages/run src/tests/packages/lib.sh src/tests/packages/cycle src/tests/packages/debtests \
 	src/tests/packages/run-unit src/tests/packages/boot src/tests/packages/manager \
@@ -31,6 +31,6 @@ EXTRA_DIST += \
 .PHONY: matrix-check package-check
 package-check:
 	bash $(srcdir)/src/tests/packages/run $(abs_top_builddir) $(STEPS)
-# Built and tested in roots of other releases: VARIANTS='debian-12 newcomer' names which.
+# Builds and tests in roots of other releases: VARIANTS='debian-12 newcomer' selects some.
 matrix-check:
 	bash $(srcdir)/src/tests/packages/matrix $(abs_top_builddir) $(VARIANTS)

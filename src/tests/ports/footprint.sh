@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# How large the library and an idle server are, and that both ends work on one processor: doc/ports.md has the
-# figures. Bounds on bytes, none on time.
+# The size of the library and of an idle server, and both ends on one processor: doc/ports.md has the figures. Limits
+# on bytes, none on time.
 
 SANITIZERS=${SANITIZERS:-no}
 . "$top_srcdir/src/tests/tools/lib.sh"
 
-TEXT_MOST=520000     # bytes of code and constants of librxwire.so, as -O1 and -O2 make it for x86-64
-TEXT_MOST_32=560000  # the same for 32 bits, which know no addresses relative to the instruction
-IDLE_MOST=3072       # KiB that only an idle server of one listener has (RssAnon)
-RESIDENT_MOST=12288  # KiB of it in memory at all, with shared libraries (VmRSS)
-SERVED_MOST=49152    # KiB of its own after 16 streams at once
+TEXT_MOST=520000     # bytes of code and constants of librxwire.so, at -O1 and -O2 for x86-64
+TEXT_MOST_32=560000  # the same for 32 bits, which have no addresses relative to the instruction
+IDLE_MOST=3072       # KiB private to an idle server of one listener (RssAnon)
+RESIDENT_MOST=12288  # KiB of it in memory, with shared libraries (VmRSS)
+SERVED_MOST=49152    # KiB private to it after 16 concurrent streams
 
-[ "$SANITIZERS" = no ] || { echo "SKIP: sanitizers have memory of their own"; exit 77; }
+[ "$SANITIZERS" = no ] || { echo "SKIP: sanitizers use additional memory"; exit 77; }
 [ "$(getconf PAGESIZE)" -eq 4096 ] || { echo "SKIP: the bounds are for pages of 4 KiB"; exit 77; }
 [ -r /proc/self/smaps ] || { echo "SKIP: no /proc"; exit 77; }
 
@@ -28,9 +28,9 @@ of_status() {
 
 library=$top_builddir/src/rx/.libs/librxwire.so
 if [ ! -e "$library" ] || ! grep -q '^CFLAGS = .*-O[12s]' "$top_builddir/Makefile"; then
-	echo "size of the library: not looked at, there is no optimised one"
+	echo "size of the library: not checked, since the build is not optimised"
 elif command -v size > /dev/null; then
-	# Of the library, not of the machine that runs it: the class that its ELF header names.
+	# Of the library, not of the machine that runs it: the class in its ELF header.
 	[ "$(od -An -tu1 -j4 -N1 "$library" | tr -d ' ')" -eq 2 ] || TEXT_MOST=$TEXT_MOST_32
 	at_most "text of librxwire.so" "$(size "$library" | awk 'NR == 2 { print $1 }')" $TEXT_MOST bytes
 fi
@@ -40,7 +40,7 @@ if command -v taskset > /dev/null; then
 	cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
 	one="taskset -c $cpu"
 fi
-# One processor for both ends, where that can be asked for.
+# One processor for both ends, where taskset permits that.
 [ -z "$one" ] || taskset -cp "$cpu" $$ > /dev/null
 start_rxperf server --verify --listeners 1
 server=$pid

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The libraries of other machines: Debian's packages for them, unpacked; for musl built from its sources.
-# Everything comes from where apt of this machine gets its packages.
+# Libraries for other machines: Debian's packages, unpacked; for musl built from Debian's sources. Uses the package
+# sources of this machine's apt.
 
 # sources KIND [SUITE]: lines for a sources.list (deb or deb-src) of the main part of one suite.
 sources() {
@@ -11,19 +11,19 @@ sources() {
 	# shellcheck disable=SC2016 # apt expands
 	site=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
 		sed -n "s/ $suite main\$//p" | head -n 1)
-	[ -n "$site" ] || { echo "apt knows no source of $suite"; return 1; }
+	[ -n "$site" ] || { echo "apt has no source for $suite"; return 1; }
 	echo "$1 $site ${2:-$suite} main"
 }
 
-# relative ROOT: links to what is in the root must not lead to what is on this machine.
+# relative ROOT: makes absolute links in the root relative, so that they do not lead to files of this machine.
 relative() {
 	local target link
 	find "$1/lib" "$1/usr/lib" -type l -lname '/*' -printf '%l %p\n' |
 		while read -r target link; do ln -sfn "$1$target" "$link"; done
 }
 
-# debian_root ARCHITECTURE ROOT: unpacked only, no program of it has run. Without /tmp: an emulator opens
-# a folder that there is in the root instead of the machine's, and makes files in the machine's.
+# debian_root ARCHITECTURE ROOT: unpacks only, runs no program of it. Without /tmp: an emulator opens folders of the
+# root instead of the machine's, but creates files in the machine's.
 debian_root() {
 	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev
 	[ ! -d "$2/tmp" ] || rm -r "$2/tmp"
@@ -35,7 +35,7 @@ debian_root() {
 		touch "$2/.complete"
 }
 
-# fetch_source FOLDER PACKAGE [SUITE]: unpacked as upstream has it.
+# fetch_source FOLDER PACKAGE [SUITE]: unpacks the upstream source.
 fetch_source() {
 	local apt=$1/apt.${3:-own} options tarball
 	ls -d "$1/$2".tree > /dev/null 2>&1 && return
@@ -44,21 +44,21 @@ fetch_source() {
 	options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/none"
 		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
 	[ -f "$apt/updated" ] || { apt-get "${options[@]}" update && touch "$apt/updated"; } || return 1
-	# Nothing of another suite, nothing of what failed before.
+	# Remove sources of another suite and of a failed attempt.
 	rm -rf "${1:?}/$2.files" "$1/$2.part" && mkdir "$1/$2.files" "$1/$2.part" || return 1
 	(cd "$1/$2.files" && apt-get "${options[@]}" source --download-only "$2") || return 1
-	# Beside it there may be its signature.
+	# A signature may accompany it.
 	tarball=$(find "$1/$2.files" -name '*.orig.tar.*' ! -name '*.asc') && [ -f "$tarball" ] &&
 		tar -C "$1/$2.part" --strip-components=1 -xf "$tarball" && mv "$1/$2.part" "$1/$2.tree"
 }
 
-# describe ROOT NAME VERSION: for pkg-config, a library that brings no description.
+# describe ROOT NAME VERSION: writes a pkg-config file for a library without one.
 describe() {
 	printf 'Name: %s\nDescription: %s\nVersion: %s\nLibs: -L%s/lib -l%s\nCflags: -I%s/include\n' \
 		"$2" "$2" "$3" "$1" "$2" "$1" > "$1/lib/pkgconfig/$2.pc"
 }
 
-# archive ROOT NAME HEADER SOURCE...: a library of a few files.
+# archive ROOT NAME HEADER SOURCE...: builds a library of a few files.
 archive() {
 	local root=$1 name=$2 header=$3 source
 	shift 3
@@ -66,8 +66,7 @@ archive() {
 	ar rcs "$root/lib/lib$name.a" "${@/%.c/.o}" && cp "$header" "$root/include/"
 }
 
-# one_library ROOT SOURCES NAME: in a shell of its own, with CC and CFLAGS set. As little of each as
-# rxwire links with.
+# one_library ROOT SOURCES NAME: in its own shell, with CC and CFLAGS set. Builds only the parts that rxwire needs.
 one_library() {
 	local root=$1 part host='--host=x86_64-linux-musl --disable-shared'
 	cd "$2/$3.tree" || return 1
@@ -91,7 +90,7 @@ one_library() {
 	esac
 }
 
-# musl_libraries ROOT SOURCES: static ones; a source that is gone from this suite is taken from the stable one.
+# musl_libraries ROOT SOURCES: static libraries; a source that this suite no longer has is taken from stable.
 musl_libraries() {
 	local root=$1 sources=$2 name
 	mkdir -p "$root/include" "$root/lib/pkgconfig" "$root/kernel" "$sources" || return 1

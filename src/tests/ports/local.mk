@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# `make port-check`: other machines and another C library. PORTS='i386 s390x' names which.
-# In the check: kernels that lack something.
+# `make port-check`: other machines and another C library. PORTS='i386 s390x' selects some.
+# In the check: kernels without certain features.
 
 EXTRA_DIST += src/tests/ports/run src/tests/ports/libraries.sh src/tests/ports/emulated \
 	src/tests/ports/refused.sh
 .PHONY: port-check list-check-tests
 port-check: all
 	bash $(srcdir)/src/tests/ports/run $(abs_top_builddir) $(PORTS)
-# The unit tests: what can be run by an emulator that is named on the command line.
+# The unit tests: programs that can be run by an emulator named on the command line.
 list-check-tests:
 	@echo $(check_tests)
 

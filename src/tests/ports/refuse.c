@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A kernel that lacks something: its system calls are refused to this process and what it starts. */
+/* A kernel without certain features: refuses system calls to this process and its children. */
 #include "refuse.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@
 #elif defined(__riscv) && __riscv_xlen == 64
 #	define MACHINE AUDIT_ARCH_RISCV64
 #else
-#	define MACHINE 0u /* its calls cannot be told apart */
+#	define MACHINE 0u /* no way to distinguish its calls */
 #endif
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -64,7 +64,7 @@ static void answer(struct program *p, int error)
 		       error ? SECCOMP_RET_ERRNO | (uint32_t)error : SECCOMP_RET_ALLOW));
 }
 
-/* Go on if what was loaded is `value`, else skip the next `otherwise` instructions. */
+/* Continues if the loaded value is `value`, else skips the next `otherwise` instructions. */
 static void is(struct program *p, uint32_t value, uint8_t otherwise)
 {
 	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, otherwise));
@@ -94,7 +94,7 @@ static bool named(const char *what, size_t length, const char *name)
 	       (length == 3 && !strncmp(what, "all", 3) && strcmp(name, "mmsg-filtered") != 0);
 }
 
-/* The rules for one word. False: there is no such word. */
+/* Appends the rules for one word. False: unknown word. */
 static bool rules(struct program *p, const char *what, size_t length)
 {
 	unsigned before = p->length;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Suites on kernels that lack something: loopback and streams without one thing each, and all that opens sockets
-# of the library ($REFUSED_TESTS) without any of them. Part of `make port-check`; what the endpoint does without is
-# in test_refused. A test that needs what is refused says so, and is counted with its suite.
+# Suites on kernels without certain features: loopback and streams without each one, and all tests that open sockets
+# of the library ($REFUSED_TESTS) without all of them. Part of `make port-check`. test_refused checks how the endpoint
+# adapts. A test that needs a refused feature says so, and is counted with its suite.
 
 : "${top_builddir:?}" "${REFUSED_TESTS:?}"
 tests=$top_builddir/src/tests
@@ -11,16 +11,16 @@ runner=${PORTS_RUN_WITH:-}
 [ -x "$tests/rx/api/test_stream" ] || { echo "SKIP: the unit tests were left out"; exit 77; }
 "$refusing" all true
 rc=$?
-[ $rc -ne 77 ] || { echo "SKIP: system calls cannot be refused here"; exit 77; }
+[ $rc -ne 77 ] || { echo "SKIP: this machine cannot refuse system calls"; exit 77; }
 [ $rc -eq 0 ] || exit 1
 
 log=$(mktemp) || exit 99
 trap 'rm -f "$log"' EXIT
 status=0
-# The size at which sanitizers run: what is looked at is another way, not how long it lasts.
+# The transfer size of sanitizer builds: another code path is tested, not its speed.
 export RXW_TEST_SMALL=1
 
-# without WHAT SUITE
+# without WHAT SUITE: runs the suite
 without() {
 	# shellcheck disable=SC2086 # words
 	if $runner timeout -k 10 300 "$refusing" "$1" "$top_builddir/$2" > "$log" 2>&1; then

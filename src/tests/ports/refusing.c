@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* refusing WHAT COMMAND...: runs it on a kernel that lacks WHAT (refuse.h); 77 if that cannot be done. */
+/*
+ * refusing WHAT COMMAND...: runs it on a kernel that lacks WHAT (refuse.h); 77 if that is not
+ * possible.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernels that lack something: the endpoint says what it does without, and every byte arrives. */
+/* Kernels without certain features: the endpoint reports what it lacks, and every byte arrives. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct rxw_effective effective(rxw_endpoint *endpoint)
 	return e;
 }
 
-/* Both ways, on connections that several sockets of the server get. */
+/* Transfers both ways, on connections that are spread over the server's sockets. */
 static void move_streams(void)
 {
 	for (unsigned i = 0; i < CONNECTIONS; i++) {
@@ -36,7 +36,7 @@ static void move_streams(void)
 	}
 }
 
-/* What the figures of an endpoint have to say of what it has. */
+/* The state that the endpoint must report. */
 static void check_figures(rxw_endpoint *endpoint, const struct rxw_effective *e, bool gso, bool gro)
 {
 	struct rxw_stats s = h_stats(endpoint);
@@ -46,7 +46,7 @@ static void check_figures(rxw_endpoint *endpoint, const struct rxw_effective *e,
 		ck_assert_uint_eq(s.gso_messages, 0);
 	if (!e->gro)
 		ck_assert_uint_eq(s.gro_messages, 0);
-	/* Each socket that would have had bursts counts that it has none. */
+	/* Each socket without bursts counts that. */
 	ck_assert_uint_eq(s.gso_fallbacks, batches && gso ? e->listeners : 0);
 	ck_assert_uint_eq(s.gro_fallbacks, batches && gro ? e->listeners : 0);
 	if (!batches) {
@@ -55,7 +55,7 @@ static void check_figures(rxw_endpoint *endpoint, const struct rxw_effective *e,
 	}
 }
 
-/* `what` is refused: only that changes. */
+/* `what` is refused: only that may change. */
 static void without(const char *what)
 {
 	bool all = !strcmp(what, "all"), mmsg = all || !strncmp(what, "mmsg", 4);
@@ -69,7 +69,7 @@ static void without(const char *what)
 	h_close(&bed);
 	rc = refuse(what);
 	if (rc == -ENOTSUP) {
-		printf("SKIP: system calls cannot be refused here\n");
+		printf("SKIP: this machine cannot refuse system calls\n");
 		return;
 	}
 	ck_assert_int_eq(rc, 0);
@@ -97,7 +97,7 @@ START_TEST(lacks)
 }
 END_TEST
 
-START_TEST(words_are_known)
+START_TEST(known_words)
 {
 	ck_assert_int_eq(refuse("gso,nothing"), -EINVAL);
 }
@@ -112,7 +112,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 90);
 	tcase_add_loop_test(tc, lacks, 0, sizeof(words) / sizeof(words[0]));
-	tcase_add_test(tc, words_are_known);
+	tcase_add_test(tc, known_words);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

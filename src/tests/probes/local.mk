@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Static probes: their page, their notes in the library, scripts that use them.
+# Static probes: their manual page, their notes in the library, scripts that use them.
 
 check_scripts += src/tests/probes/notes.sh
 check_scripts += src/tests/probes/scripts.sh

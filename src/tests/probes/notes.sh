@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# rxwire-probes(7) and the library agree: the notes of the ELF file name the probes of the page, each with as many
-# arguments at every place, and no others; the scripts of contrib/bpftrace use probes and arguments that there are.
+# rxwire-probes(7) and the library agree: the notes of the ELF file name exactly the probes of the page, each with the
+# documented number of arguments at every place. The scripts of contrib/bpftrace use only documented probes and
+# arguments.
 
 top=${top_srcdir:-$(dirname "$0")/../../..}
 build=${top_builddir:-.}
@@ -15,13 +16,13 @@ fail() { echo "FAIL: $*"; status=1; }
 sed -n 's/^\.BI \([a-z_]*\)( *"\{0,1\}\([a-z, ]*\)"\{0,1\} *)$/\1 \2/p' "$top/doc/man/rxwire-probes.7" |
 	awk '{ print $1, gsub(/,/, ",") + 1 }' | LC_ALL=C sort > "$dir/page"
 n=$(wc -l < "$dir/page")
-[ "$n" -ge 15 ] || fail "only $n probes were found in rxwire-probes(7)"
+[ "$n" -ge 15 ] || fail "found only $n probes in rxwire-probes(7)"
 awk '$2 > 6 { print; bad = 1 } END { exit bad }' "$dir/page" || fail "more than six arguments"
 
 for script in "$top"/contrib/bpftrace/*.bt; do
 	[ -x "$script" ] || fail "$script is not executable"
-	grep -q 'usage: ' "$script" || fail "$script does not tell how it is used"
-	# Each probe that it attaches to, with the highest argument that it uses there.
+	grep -q 'usage: ' "$script" || fail "$script has no usage line"
+	# Each probe that it attaches to, with the highest argument that it uses.
 	awk '
 		/^usdt:/ { name = $1; sub(/.*:/, "", name); sub(/,$/, "", name); print name, 0 }
 		/^[A-Z]|^interval/ { name = "" }
@@ -32,7 +33,7 @@ for script in "$top"/contrib/bpftrace/*.bt; do
 				line = substr(line, RSTART + RLENGTH)
 			}
 		}' "$script" | sort -u > "$dir/used"
-	[ -s "$dir/used" ] || fail "no probe was found in $script"
+	[ -s "$dir/used" ] || fail "found no probe in $script"
 	while read -r name arguments; do
 		known=$(sed -n "s/^$name //p" "$dir/page")
 		if [ -z "$known" ]; then
@@ -52,16 +53,16 @@ if ! command -v "$READELF" > /dev/null; then
 	echo "SKIP: no $READELF"
 	exit 77
 fi
-# The notes, of the shared library or of the objects in the static one.
+# The notes of the shared library or of the objects in the static one.
 for library in "$build/src/rx/.libs/librxwire.so" "$build/src/rx/.libs/librxwire.a"; do
 	[ -f "$library" ] || continue
 	"$READELF" -n "$library" 2> /dev/null | awk '
 		$1 == "Provider:" { ours = $2 == "rxwire" }
 		$1 == "Name:" { name = $2 }
 		$1 == "Arguments:" && ours { print name, NF - 1 }' | LC_ALL=C sort -u > "$dir/notes"
-	# Of -flto an archive has no code yet, and no notes either.
+	# With -flto an archive has no code yet, and no notes.
 	if [ ! -s "$dir/notes" ] && "$READELF" -SW "$library" 2> /dev/null | grep -q '[.]gnu[.]lto_'; then
-		echo "left out: ${library##*/}, whose code is made when it is linked"
+		echo "left out: ${library##*/}, whose code is generated when linking"
 		continue
 	fi
 	if ! cmp -s "$dir/page" "$dir/notes"; then
@@ -71,6 +72,6 @@ for library in "$build/src/rx/.libs/librxwire.so" "$build/src/rx/.libs/librxwire
 	fi
 	what="$what ${library##*/}"
 done
-[ -n "$what" ] || { echo "SKIP: neither a shared nor a static librxwire was built here"; exit 77; }
+[ -n "$what" ] || { echo "SKIP: this build has no librxwire"; exit 77; }
 [ $status -ne 0 ] || echo "$n probes agree with their page:$what"
 exit $status

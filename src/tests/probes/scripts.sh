@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The scripts of contrib/bpftrace against rxperf: bpftrace takes each, and where the kernel lets it, all are run and
-# must tell of calls that are made. Where it does not, gdb stops at a probe and reads its arguments.
+# The scripts of contrib/bpftrace with rxperf: bpftrace accepts each script. Where the kernel permits, all are run and
+# must report calls; otherwise gdb stops at a probe and reads its arguments.
 
 export LC_ALL=C
 . "$top_srcdir/src/tests/tools/lib.sh"
@@ -11,20 +11,20 @@ if ! grep -q '^#define RXW_HAVE_SDT 1' "$top_builddir/config.h"; then
 	echo "SKIP: built without probes (no sys/sdt.h; Debian package: systemtap-sdt-dev)"
 	exit 77
 fi
-# Their breakpoints in the library's code are no matter of a sanitizer, and its memory none of theirs.
+# Sanitizers and breakpoints in the library's code do not work together.
 if grep -q '^#define RXW_SANITIZERS' "$top_builddir/config.h"; then
 	echo "SKIP: not with a sanitizer"
 	exit 77
 fi
 
-# A server that is stopped is one that packets get lost at; it has to go on to be ended.
+# A stopped server loses packets; it must be continued before it can end.
 start_rxperf silent
 silent=$pid
 silent_port=$port
 kill -STOP "$silent"
 trap 'kill -CONT $silent 2> /dev/null; finish' EXIT
 start_rxperf server
-# rxperf is a script of libtool's where the library is shared; it has become the program.
+# rxperf is a libtool script if the library is shared; the script has become the program.
 server=$pid
 
 client() {
@@ -32,7 +32,7 @@ client() {
 		fail "rxperf client: $(cat "$work/client")"
 }
 
-# stop PID: as Ctrl-C does, then wait; harder if that does not end it.
+# stop PID: as Ctrl-C does, then waits; kills it if it does not end.
 stop() {
 	kill -INT "$1" 2> /dev/null
 	(sleep 20 && kill -KILL "$1" 2> /dev/null) > /dev/null 2>&1 &
@@ -52,11 +52,11 @@ with_bpftrace() {
 		if [ "$rc" -ne 0 ] ||
 		   grep -q '\(ERROR\|error\): *[^U]*bt:' "$work/log"; then
 			cat "$work/log"
-			fail "bpftrace does not take $script"
+			fail "bpftrace rejects $script"
 		fi
 	done
 	[ "$failures" -eq 0 ] || return 0
-	echo "bpftrace takes all scripts"
+	echo "bpftrace accepts all scripts"
 
 	# It may attach later than it reports: make calls until one is traced, or it has ended.
 	bpftrace -B none -p "$server" "$scripts/slowcall.bt" 0 > "$work/slow" 2>&1 &
@@ -107,7 +107,7 @@ with_bpftrace() {
 	[ "$told" -eq 0 ] || { why="retransmits.bt saw none"; return 0; }
 	grep '^@[a-z]*\[127.0.0.1, '"$silent_port"'\]' "$work/again" | tail -n 3
 	grep -q '^@again\[127.0.0.1, '"$silent_port"'\]: [1-9]' "$work/again" ||
-		fail "retransmits.bt does not tell of packets that were sent again: $(cat "$work/again")"
+		fail "retransmits.bt does not report retransmitted packets: $(cat "$work/again")"
 	echo "bpftrace ran against a server"
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Random use of the API by several threads while packets arrive: calls begun, written, read,
- * polled, aborted, cancelled and ended from different threads, callbacks that end them, endpoints
- * that are stopped and destroyed meanwhile. For the thread and address sanitizers; itself it asks
- * that bytes are right, that everything comes to an end and that nothing stays.
+ * polled, aborted, cancelled and ended by different threads, callbacks that end calls, and
+ * endpoints that are stopped and destroyed meanwhile. For the thread and address sanitizers; the
+ * test itself checks bytes, and that everything ends and nothing is left.
  *
  * Rounds follow each other until RXW_RACES_SECONDS have passed (default 2) or RXW_RACES_ROUNDS are
- * done (default 1000000). Each has a seed, RXW_TEST_SEED the first; a round that fails prints its
- * own.
+ * done (default 1000000). Each has a seed, RXW_TEST_SEED the first; a failed round prints its seed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,9 +34,9 @@
 #define CLIENTS	    2
 #define CONNECTIONS 4
 #define ASK	    16 /* bytes: op, bytes of the reply, code, seed */
-/* With the op in its low bits: a stranger's request is none of ours. */
+/* With the op in its low bits. Requests of the forged-packet thread lack it. */
 #define OURS	    0x0ac75500u
-#define ROUND_LIMIT 120 /* seconds in which no call ends: it hangs */
+#define ROUND_LIMIT 120 /* seconds without the end of a call after which the test hangs */
 
 enum op {
 	OP_REPLY,
@@ -48,12 +47,12 @@ enum op {
 	OP_COUNT
 };
 
-/* A call that others may abort. The call is ended by whoever took it out of here. */
+/* A call that other threads may abort. The thread that takes it out of here ends it. */
 struct slot {
-	pthread_mutex_t lock; /* recursive: a callback may run within what holds it */
+	pthread_mutex_t lock; /* recursive: a callback may run inside a call made under it */
 	rxw_call *call;	      /* lock; NULL = none */
 	bool sent;	      /* lock: from here on its callback may end it */
-	bool missed;	      /* lock: it was told before that */
+	bool missed;	      /* lock: it was called before that */
 	struct round *round;
 	uint32_t seed;
 	_Atomic(bool) busy; /* claimed by a caller until the call has ended */
@@ -68,13 +67,13 @@ struct round {
 	rxw_connection *connection[CONNECTIONS];
 	struct slot slot[SLOTS];
 	_Atomic(unsigned) good;
-	_Atomic(bool) quiet; /* callers are through: no more noise */
+	_Atomic(bool) quiet; /* callers are done: no more noise */
 	pthread_mutex_t lock;
-	pthread_cond_t moved;	/* with lock: one of the next three did */
+	pthread_cond_t moved;	/* with lock: one of the next three changed */
 	unsigned begun, ended;	/* lock */
-	unsigned callbacks;	/* lock; calls that callbacks are to end, and have not */
-	unsigned calls;		/* to be begun in all */
-	unsigned stop_at;	/* the servers are stopped after so many */
+	unsigned callbacks;	/* lock; calls that callbacks have yet to end */
+	unsigned calls;		/* total number of calls to begin */
+	unsigned stop_at;	/* the servers stop after this many */
 };
 
 struct thread {
@@ -179,7 +178,7 @@ static int32_t reply(rxw_call *call, uint32_t size, uint32_t seed)
 	return 0;
 }
 
-/* Another call, from within a handler, to the other server. */
+/* A call to the other server, from within a handler. */
 static void nested(struct round *r, uint32_t seed)
 {
 	struct rxw_call_options o = {.size = sizeof(o), .flags = RXW_CALL_TRY, .deadline_ms = 500};
@@ -234,7 +233,7 @@ static int32_t serve(rxw_call *call, void *context)
 	return reply(call, get32(ask + 4), seed);
 }
 
-/* On the receiving thread: takes the first packet, and must not wait. */
+/* On the receiving thread: takes the first packet and must not wait. */
 static int32_t serve_short(rxw_call *call, void *context)
 {
 	uint8_t ask[ASK];
@@ -249,7 +248,7 @@ static int32_t serve_short(rxw_call *call, void *context)
  * -- Callers --------------------------------------------------------------------------------------
  */
 
-/* A call more; false: there were enough. */
+/* Counts another call; false: there were enough. */
 static bool one_more(struct round *r)
 {
 	bool more;
@@ -262,7 +261,7 @@ static bool one_more(struct round *r)
 	return more;
 }
 
-/* Out of reach of those who abort. */
+/* No longer visible to threads that abort calls. */
 static rxw_call *detach(struct slot *s)
 {
 	rxw_call *call;
@@ -274,7 +273,7 @@ static rxw_call *detach(struct slot *s)
 	return call;
 }
 
-/* Its call has ended; `by_callback`: it was counted among those that callbacks end. */
+/* Its call has ended; `by_callback`: it was counted as one that a callback ends. */
 static void over(struct slot *s, int32_t code, bool by_callback)
 {
 	struct round *r = s->round;
@@ -301,7 +300,7 @@ static void check(struct slot *s, const uint8_t *data, ssize_t n)
 	atomic_store(&s->got, at + (uint64_t)n);
 }
 
-/* Reads what is there; ends the call once it is through. */
+/* Reads what has arrived; ends the call once the reply is complete. */
 static void on_event(rxw_call *call, unsigned events, void *arg)
 {
 	struct slot *s = arg;
@@ -320,7 +319,7 @@ static void on_event(rxw_call *call, unsigned events, void *arg)
 	if (n == -RXW_EAGAIN)
 		return;
 	if (detach(s) != call)
-		fail("a call was taken from its callback");
+		fail("another thread ended a call of a callback");
 	over(s, rxw_call_end(call, 0, NULL), true);
 }
 
@@ -356,7 +355,7 @@ static bool write_request(struct slot *s, rxw_call *call, uint64_t *prng)
 	return true;
 }
 
-/* One thread does it all and waits. */
+/* One thread does everything and blocks. */
 static int32_t blocking(struct slot *s, rxw_call *call, uint64_t *prng)
 {
 	unsigned cancel = draw(prng, 6);
@@ -378,7 +377,7 @@ static int32_t blocking(struct slot *s, rxw_call *call, uint64_t *prng)
 	return rxw_call_end(detach(s), cancel == 2 ? 33 : 0, NULL);
 }
 
-/* By its descriptor. */
+/* With the call's descriptor. */
 static int32_t polling(struct slot *s, rxw_call *call, uint64_t *prng)
 {
 	uint8_t data[2048];
@@ -401,9 +400,9 @@ static int32_t polling(struct slot *s, rxw_call *call, uint64_t *prng)
 }
 
 /*
- * Its callback ends it: this thread names the call for the last time as it sets the callback, or, if it
- * was set at the beginning, as it sends the end. An abort may bring that callback at any time, also
- * before the end is asked for: so the slot's lock, which it takes, is held meanwhile.
+ * The callback ends the call. This thread uses the call for the last time when it sets the callback
+ * or, if it was set at the beginning, when it sends the end. An abort may run that callback at any
+ * time, also before the end is sent, so hold the slot's lock, which the callback takes, meanwhile.
  */
 static void with_callback(struct slot *s, rxw_call *call, uint64_t *prng, bool later)
 {
@@ -421,7 +420,7 @@ static void with_callback(struct slot *s, rxw_call *call, uint64_t *prng, bool l
 		rxw_call_set_callback(call, on_event, s);
 }
 
-/* A free slot with a new call in it, or NULL. */
+/* Returns a free slot with a new call, or NULL. */
 static struct slot *begin(struct round *r, uint64_t *prng, unsigned kind, rxw_call **call)
 {
 	struct rxw_call_options o = {.size = sizeof(o)};
@@ -475,7 +474,7 @@ static void *caller(void *arg)
 	return NULL;
 }
 
-/* Aborts calls of others, asks for figures. */
+/* Aborts other threads' calls, reads statistics. */
 static void *meddler(void *arg)
 {
 	struct rxw_call_stats call_stats = {.size = sizeof(call_stats)};
@@ -505,8 +504,8 @@ static void *meddler(void *arg)
 	return NULL;
 }
 
-/* A stranger who sends what he likes. */
-static void *stranger(void *arg)
+/* Sends forged packets. */
+static void *send_forged(void *arg)
 {
 	struct thread *t = arg;
 	struct round *r = t->round;
@@ -536,8 +535,8 @@ static void *stranger(void *arg)
 	return NULL;
 }
 
-/* Clients that come, call and go, while packets for them are still on their way. */
-static void *visitor(void *arg)
+/* Clients that are created, call and are destroyed while packets for them are in flight. */
+static void *short_lived_clients(void *arg)
 {
 	struct thread *t = arg;
 	struct round *r = t->round;
@@ -569,13 +568,13 @@ static void *visitor(void *arg)
 		rxw_connection_release(c);
 		rc = rxw_endpoint_destroy(ep);
 		if (rc)
-			fail("a visitor is not destroyed: %s", rxw_strerror(rc));
+			fail("cannot destroy a short-lived client: %s", rxw_strerror(rc));
 		nap(draw(&t->prng, 2000));
 	}
 	return NULL;
 }
 
-/* Stops the servers, in the midst of it or at the end, and destroys them. */
+/* Stops the servers, during a round or at its end, and destroys them. */
 static void *stopper(void *arg)
 {
 	struct thread *t = arg;
@@ -592,7 +591,7 @@ static void *stopper(void *arg)
 			(void)rxw_endpoint_stop(r->server[i], draw(&t->prng, 50));
 		rc = rxw_endpoint_destroy(r->server[i]);
 		if (rc)
-			fail("a server is not destroyed: %s", rxw_strerror(rc));
+			fail("cannot destroy a server: %s", rxw_strerror(rc));
 		r->server[i] = NULL;
 	}
 	return NULL;
@@ -665,17 +664,17 @@ static void tear_down(struct round *r)
 		int rc = rxw_endpoint_destroy(r->client[i]);
 
 		if (rc)
-			fail("a client is not destroyed: %s", rxw_strerror(rc));
+			fail("cannot destroy a client: %s", rxw_strerror(rc));
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		int rc = rxw_engine_destroy(r->engine[i]);
 
 		if (rc)
-			fail("an engine is not destroyed: %s", rxw_strerror(rc));
+			fail("cannot destroy an engine: %s", rxw_strerror(rc));
 	}
 	for (unsigned i = 0; i < SLOTS; i++) {
 		if (r->slot[i].call || atomic_load(&r->slot[i].busy))
-			fail("a call was left");
+			fail("a call is left");
 		pthread_mutex_destroy(&r->slot[i].lock);
 	}
 	pthread_cond_destroy(&r->moved);
@@ -705,12 +704,12 @@ static void run_round(uint64_t seed, unsigned *calls, unsigned *good)
 	for (unsigned i = 0; i < CALLERS; i++)
 		start(&t[i], r, &prng, caller);
 	start(&t[CALLERS], r, &prng, meddler);
-	start(&t[CALLERS + 1], r, &prng, stranger);
-	start(&t[CALLERS + 2], r, &prng, visitor);
+	start(&t[CALLERS + 1], r, &prng, send_forged);
+	start(&t[CALLERS + 2], r, &prng, short_lived_clients);
 	start(&t[CALLERS + 3], r, &prng, stopper);
 	for (unsigned i = 0; i < CALLERS; i++)
 		pthread_join(t[i].id, NULL);
-	/* What is left are calls that their callbacks end. */
+	/* The remaining calls are ended by their callbacks. */
 	pthread_mutex_lock(&r->lock);
 	while (r->callbacks)
 		pthread_cond_wait(&r->moved, &r->lock);
@@ -747,10 +746,10 @@ int main(void)
 		run_round(seed + (uint64_t)n++, &calls, &good);
 		clock_gettime(CLOCK_MONOTONIC, &t);
 	} while (n < rounds && t.tv_sec - begin_at.tv_sec < seconds);
-	printf("seeds %llu to %llu: %u calls, %u of them ended well\n", (unsigned long long)seed,
+	printf("seeds %llu to %llu: %u calls, %u of them successful\n", (unsigned long long)seed,
 	       (unsigned long long)seed + (unsigned long long)n - 1, calls, good);
 	if (!good) {
-		fprintf(stderr, "no call ended well\n");
+		fprintf(stderr, "no call succeeded\n");
 		return 1;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# `make release-check`: all that must be true before a release (STEPS='news tarball' names some of it,
-# KEY= the key that signs). The tarball has a bill of materials, if there is a python3 to write it.
+# `make release-check`: the checks before a release (STEPS='news tarball' selects some, KEY= is the signing key). The
+# tarball has a bill of materials, if python3 is installed.
 
 EXTRA_DIST += src/tests/release/run src/tests/release/sbom
 dist-hook:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# `make soak`: what takes hours, one after the other. SOAK_SECONDS=60 shortens it, SOAK='sim races'
-# names what to run.
+# `make soak`: runs that take hours, in sequence. SOAK_SECONDS=60 shortens it, SOAK='sim races' selects some.
 
 EXTRA_DIST += src/tests/soak/run
 .PHONY: soak

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# afscp against rxfsd on loopback: every command, every kind of destination, and what can go wrong.
+# afscp with rxfsd on loopback: every command, every kind of destination, and failures.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
 
@@ -12,7 +12,7 @@ echo 'hello, world' > "$tree/hello.txt"
 : > "$tree/empty"
 printf 'x' > "$tree/sub/one-byte"
 echo deep > "$tree/sub/deep/file"
-# Numbers in the data: a block in the wrong place shows.
+# Numbered blocks: a block in the wrong place is detected.
 seq 1 700000 > "$tree/large"
 ln -s hello.txt "$tree/link"
 ln -s sub/deep "$tree/way"
@@ -42,7 +42,7 @@ cp_well() {
 		fail "afscp $* ended with $?: $(head -n 3 "$work/err")"
 		return 1
 	}
-	[ ! -s "$work/err" ] || fail "afscp $* said: $(head -n 3 "$work/err")"
+	[ ! -s "$work/err" ] || fail "afscp $* printed: $(head -n 3 "$work/err")"
 }
 same() {
 	cmp -s "$1" "$2" || fail "$1 and $2 differ"
@@ -70,7 +70,7 @@ wait $reader
 same "$tree/large" piped
 [ -p pipe ] || fail "the pipe was replaced"
 
-# get -r: whole trees, new and into one that is there.
+# get -r: complete trees, new and into an existing one.
 cp_well get -r demo: tree
 diff -r --no-dereference "$tree" tree > diff.txt || fail "the copied tree differs: $(head -n 3 diff.txt)"
 cp_well get -r demo:sub into
@@ -106,10 +106,10 @@ cp_well get --stats demo:large /dev/null && grep -q '^copied: ' out || fail "get
 # A user who cannot exceed the system's socket buffer limits gets no message about them.
 if setpriv --bounding-set -net_admin true 2> /dev/null; then
 	setpriv --bounding-set -net_admin "$afscp" -s "$where" ls demo: > out 2> err || fail "ls without CAP_NET_ADMIN"
-	[ ! -s err ] || fail "ls without CAP_NET_ADMIN said: $(cat err)"
+	[ ! -s err ] || fail "ls without CAP_NET_ADMIN printed: $(cat err)"
 fi
 
-# What goes wrong: one line, status 1, nothing left behind.
+# Failures: one line, status 1, no file left.
 cp_() { "$afscp" -s "$where" "$@"; }
 rm -rf empty-place
 mkdir empty-place
@@ -133,17 +133,17 @@ refused 1 'nothing' cp_ stat demo:nothing
 
 # The reader closes the pipe early: no message about the broken pipe.
 "$afscp" -s "$where" ls demo:many 2> err | head -n 1 > out
-[ ! -s err ] && [ "$(wc -l < out)" -eq 1 ] || fail "ls into head said: $(cat err)"
+[ ! -s err ] && [ "$(wc -l < out)" -eq 1 ] || fail "ls into head printed: $(cat err)"
 "$afscp" -s "$where" get demo:large - 2> err | head -n 1 > out
-[ ! -s err ] && [ "$(cat out)" = 1 ] || fail "get into head said: $(cat err)"
+[ ! -s err ] && [ "$(cat out)" = 1 ] || fail "get into head printed: $(cat err)"
 
-# ended_by STATUS: who waited for $copier was told that it died of a signal; "interrupted" is all it said.
+# ended_by STATUS: the copy died of the signal, and printed only one line with "interrupted".
 ended_by() {
-	[ "$rc" -eq "$1" ] || fail "a copy that was stopped ended with $rc, not $1: $(cat err)"
-	[ "$(grep -c . err)" -eq 1 ] && grep -q interrupted err || fail "a copy that was stopped said: $(cat err)"
+	[ "$rc" -eq "$1" ] || fail "a stopped copy ended with $rc, not $1: $(cat err)"
+	[ "$(grep -c . err)" -eq 1 ] && grep -q interrupted err || fail "a stopped copy printed: $(cat err)"
 }
 
-# A signal while the reader of a pipe does not read: it ends at once, and of the signal.
+# A signal while the reader of a pipe does not read: it ends at once, by the signal.
 mkfifo slow
 exec 9<> slow
 "$afscp" -s "$where" get demo:large slow 2> err &
@@ -155,8 +155,8 @@ rc=$?
 ended_by 143
 exec 9>&-
 
-# A signal in the middle of a file: nothing is left, the old one is neither lost nor changed. SIGKILL leaves nothing
-# where files can be without a name.
+# A signal in the middle of a file: no partial file is left, and the old one is unchanged. SIGKILL leaves no file
+# either where the file system has unnamed files.
 echo old > empty-place/huge
 truncate -s 40G "$tree/huge" && chmod 644 "$tree/huge"
 for signal in HUP TERM KILL; do
@@ -176,12 +176,12 @@ for signal in HUP TERM KILL; do
 	TERM) ended_by 143 ;;
 	KILL) rm -f empty-place/.huge.* ;;
 	esac
-	[ "$(cat empty-place/huge)" = old ] || fail "the old file is gone"
+	[ "$(cat empty-place/huge)" = old ] || fail "the old file has changed"
 	[ "$(ls -A empty-place)" = huge ] || fail "left behind: $(ls -A empty-place)"
 done
 rm -f "$tree/huge" empty-place/huge
 
-# Every promise was given up, by copies that failed or were stopped, too, but for the one that was killed.
+# Every promise was given up, also by copies that failed or were stopped, except the one that was killed.
 promises() {
 	lines=$(grep -c 'promises allowed' "$work/rxfsd.err")
 	kill -USR1 "$server"
@@ -199,7 +199,7 @@ cp_well bench demo:large --clients 3 --seconds 0.2
 [ "$(promises)" -le "$before" ] || fail "$before promises have become $(promises)"
 [ "$before" -le 4 ] || fail "$before promises were left behind"
 
-# Times are kept; what is there already, of the same length and time, need not be copied again.
+# Times are kept; existing files of the same length and time need not be copied again.
 touch -d '2001-02-03 04:05:06 UTC' "$tree/sub/deep/file" "$tree/sub/deep"
 touch -h -d '2001-02-03 04:05:07 UTC' "$tree/link"
 mkdir kept
@@ -229,7 +229,7 @@ what="ls --json"
 cp_well ls --json demo:sub && grep -q '"name": "one-byte"' out && grep -q '"type": "directory"' out ||
 	fail "ls --json: $(cat out)"
 
-# What may not be read is passed over: the rest is copied, and kept. (rxfsd lists it and refuses it.)
+# Unreadable objects are skipped: the rest is copied, and kept. (rxfsd lists such an object and refuses to read it.)
 mkdir "$tree/mixed" "$tree/mixed/locked" "$tree/mixed/z"
 for f in a b z/c locked/d; do echo $f > "$tree/mixed/$f"; done
 chmod 755 "$tree/mixed" "$tree/mixed/z"
@@ -238,13 +238,13 @@ chmod 600 "$tree/mixed/b"
 chmod 700 "$tree/mixed/locked"
 "$afscp" -s "$where" get -r demo:mixed mixed > out 2> err
 rc=$?
-[ $rc -eq 1 ] || fail "a copy without what may not be read ended with $rc"
+[ $rc -eq 1 ] || fail "a copy with unreadable objects ended with $rc"
 same "$tree/mixed/a" mixed/a
 same "$tree/mixed/z/c" mixed/z/c
 [ "$(wc -l < err)" -eq 3 ] && grep -q 'mixed/b: Permission denied' err && grep -q 'mixed/locked: Permission denied' err &&
-	grep -q '2 files copied, 2 objects failed$' err || fail "what may not be read: $(cat err)"
+	grep -q '2 files copied, 2 objects failed$' err || fail "unreadable objects: $(cat err)"
 
-# The server restarts in the middle of a copy and of a bench: they wait for it, and say so once.
+# The server restarts during a copy and a bench: they wait for it, and report that once.
 ports=${where#127.0.0.1:}
 mkdir "$tree/wood"
 i=0
@@ -274,11 +274,11 @@ wait_for "$work/rxfsd2.out" 'fs .* vl ' $server || fail "rxfsd did not start aga
 wait $copier || fail "a copy did not survive a restart: $(head -n 3 err)"
 wait $bench || fail "bench did not survive a restart: $(cat bench.err)"
 diff -r "$tree/wood" wood > diff.txt || fail "copied across a restart: $(head -n 3 diff.txt)"
-[ "$(wc -l < err)" -le 1 ] || fail "a restart was told more than once: $(cat err)"
+[ "$(wc -l < err)" -le 1 ] || fail "a restart was reported more than once: $(cat err)"
 what="bench across a restart"
 want_more bench.out calls 2
 
-# The server goes away in the middle of nothing: said with an address.
+# The server ends while afscp is idle: the error has its address.
 stop_server $server TERM || fail "rxfsd ended with $?"
 refused 1 'it is running' "$afscp" -s "$where" --dead-ms 1000 ls demo:/
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What users get wrong: one line that names the thing, and the right exit status.
+# Mistakes of users: one line that names the cause, and the right exit status.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
 
@@ -55,19 +55,19 @@ refused 2 '--server' "$afscp" -s host:1:2:3 ls a:b
 refused 2 '"0"' "$afscp" bench a:b --clients 0
 refused 1 'no-such-host.invalid' "$afscp" -s no-such-host.invalid ls a:b
 
-# A port that is taken: said, with what to do.
+# A port that is taken: reported, with a remedy.
 start_rxperf first
 refused 1 "$port.*in use" "$rxperf" server -p "$port" --listen 127.0.0.1
 stop_server "$pid" TERM || fail "the server ended with $?"
 
-# Nobody there any more: the kernel's refusal, or the dead time.
+# No server any more: the kernel's refusal, or the dead time.
 refused 1 "127.0.0.1:$port.*a server is running there" client -c recv -s 127.0.0.1 -p "$port" --dead-ms 1000
 refused 1 "127.0.0.1:$port.*it is running" "$afscp" -s 127.0.0.1:"$port" --dead-ms 1000 ls a:b
 
-# A full disk shows even for a report.
+# A full disk is reported, even for a report.
 if [ -c /dev/full ]; then
 	"$rxperf" client --help > /dev/full 2> "$work/err"
-	[ $? -eq 1 ] && [ "$(wc -l < "$work/err")" -eq 1 ] || fail "a full disk goes unnoticed"
+	[ $? -eq 1 ] && [ "$(wc -l < "$work/err")" -eq 1 ] || fail "a full disk is not reported"
 fi
 
 # A configuration file for all programs, checked by each.
@@ -75,11 +75,11 @@ printf '[rxwire]\nwindow = 64\n[rxperf]\njson = yes\n[afscp]\nclients = 3\n' > "
 printf '[rxwire]\nwindow = 640\n' > "$work/bad.conf"
 for program in client server "$afscp"; do
 	"$program" --check-config --config "$work/good.conf" > "$work/out" 2>&1 ||
-		fail "$program does not take the file: $(cat "$work/out")"
+		fail "$program refuses the file: $(cat "$work/out")"
 	refused 2 'bad.conf:2:.*window.*640' "$program" --check-config --config "$work/bad.conf"
 done
 
-# What only shows when it starts is reported with the line that says so.
+# An error that is found only at start names its line.
 printf '[rxperf]\njson = yes\nmetrics-socket = /nowhere/socket\n' > "$work/late.conf"
 refused 1 'late.conf:3: --metrics-socket /nowhere/socket' server -p 0 --listen 127.0.0.1 --config "$work/late.conf"
 

@@ -25,14 +25,14 @@ fail() {
 	failures=$((failures + 1))
 }
 
-# End of a script: what it exits with.
+# The end of a script: prints the result and exits.
 result() {
 	[ "$failures" -eq 0 ] || { echo "$failures checks failed"; exit 1; }
 	echo "all checks passed"
 	exit 0
 }
 
-# wait_for FILE PATTERN PID: until a line of FILE matches, while PID lives; at most 60 s.
+# wait_for FILE PATTERN PID: waits until a line of FILE matches, while PID lives; at most 60 s.
 wait_for() {
 	tries=0
 	while ! grep -q -- "$2" "$1" 2> /dev/null; do
@@ -43,7 +43,7 @@ wait_for() {
 	done
 }
 
-# start_rxperf NAME OPTIONS...: a server on a free port of 127.0.0.1; sets pid and port.
+# start_rxperf NAME OPTIONS...: starts a server on a free port of 127.0.0.1; sets pid and port.
 start_rxperf() {
 	name=$1
 	shift
@@ -58,7 +58,7 @@ start_rxperf() {
 	port=$(sed -n 's/.*ready on .*:\([0-9]*\)$/\1/p' "$work/$name.out" | head -n 1)
 }
 
-# stop_server PID SIGNAL: its exit status.
+# stop_server PID SIGNAL: returns its exit status.
 stop_server() {
 	kill -"$2" "$1"
 	wait "$1"
@@ -67,7 +67,7 @@ stop_server() {
 	return $rc
 }
 
-# number FILE KEY: the first value of that key in a JSON object of ours.
+# number FILE KEY: the first value of that key in one of our JSON objects.
 number() {
 	sed -n "s/^ *\"$2\": \\([-0-9.e]*\\),*\$/\\1/p" "$1" | head -n 1
 }
@@ -83,7 +83,8 @@ want_more() {
 		fail "$2 is \"$(number "$1" "$2")\", not above $3 ($what)"
 }
 
-# refused STATUS PATTERN COMMAND...: that exit status, nothing on stdout, one line on stderr with PATTERN in it.
+# refused STATUS PATTERN COMMAND...: expects that exit status, no output on stdout, and one line on stderr with
+# PATTERN.
 refused() {
 	status=$1
 	pattern=$2
@@ -95,5 +96,5 @@ refused() {
 		fail "$*: not one line but: $(cat "$work/refused.err")"
 	grep -q -- "$pattern" "$work/refused.err" ||
 		fail "$*: no \"$pattern\" in: $(cat "$work/refused.err")"
-	[ ! -s "$work/refused.out" ] || fail "$*: something on stdout: $(head -n 2 "$work/refused.out")"
+	[ ! -s "$work/refused.out" ] || fail "$*: output on stdout: $(head -n 2 "$work/refused.out")"
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Help and manual agree: each option that a program shows in its help is in its man page, each that is described
-# there is in the help; each tunable is in rxwire.conf(5), with its range and default.
+# Help texts and manual agree: each option in a program's help is in its man page and vice versa; each tunable is in
+# rxwire.conf(5), with its range and default.
 
 export LC_ALL=C
 . "$top_srcdir/src/tests/tools/lib.sh"
@@ -13,13 +13,13 @@ options_of() {
 		grep -oE -- '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u
 }
 
-# tags_of PAGE: the same of what stands behind .TP in a man page.
+# tags_of PAGE: the same from the tags after .TP in a man page.
 tags_of() {
 	sed -n '/^\.TP$/{n;p;}' "$man/$1" | sed 's/\\f.//g; s/\\-/-/g' |
 		grep -oE -- '(^|[ ",])--?[A-Za-z][a-z-]*' | tr -d ' ",' | sort -u
 }
 
-# check PAGE HELP...: help texts in files; the page has their options, and no others.
+# check PAGE HELP...: the page has the options of these help texts, and no others.
 check() {
 	page=$1
 	shift
@@ -50,7 +50,8 @@ help afscp "$afscp"
 help rxfsd "$rxfsd"
 help rxwstat "$top_builddir/src/tools/rxwstat"
 help rxwgen "$top_builddir/src/rxgen/rxwgen"
-# What is accepted without effect stands in the last line there; two that are not accepted, in the manual alone.
+# Options that are accepted without effect are in the last line there; two that are not accepted are only in the
+# manual.
 sed -n 's/^Accepted and without effect.*: /  /p' "$work/rxwgen" > "$work/accepted"
 echo '  -u, -p' >> "$work/accepted"
 check rxperf.1 "$work/server" "$work/client"
@@ -59,7 +60,7 @@ check rxfsd.8 "$work/rxfsd"
 check rxwstat.1 "$work/rxwstat"
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
-# NAME DEFAULT of each tunable, by afscp's help; a text may go on in the next lines, which are indented further.
+# NAME DEFAULT of each tunable, from afscp's help; a text may continue in lines that are indented further.
 sed '1,/^Transport:/d; /^Transport, /d; /^$/d' "$work/afscp" | awk '
 	function show() {
 		split(line, word, " ")
@@ -80,7 +81,7 @@ sed -n '/^\.SH TUNABLES/,/^\.SH EXAMPLE/p' "$man/rxwire.conf.5" | sed 's/\\f.//g
 	/^\.(TP|S)/ { if (entry ~ /^ \.BR/) print entry; entry = ""; next }
 	{ entry = entry " " $0 }
 	END { if (entry ~ /^ \.BR/) print entry }' > "$work/entries"
-# Of the program: the class that its ELF header names.
+# Of the program: the class in its ELF header.
 program=${afscp%/*}/.libs/${afscp##*/}
 [ -e "$program" ] || program=$afscp
 bits=$(($(od -An -tu1 -j4 -N1 "$program") * 32))
@@ -90,12 +91,12 @@ while read -r name preset; do
 	range=$(echo "$said" | sed -n 's/.* from \([0-9]*[KMG]*\) to \([0-9]*[KMG]*\)\( ([^)]*)\)*\(, or [a-z]*\)*$/From \1 to \2\4;/p')
 	case $entry in
 	*"$range"*) ;;
-	# With 32 bits no size goes further; the page has the bounds of 64.
-	*"${range%2147483647*}"*) [ "$bits" -eq 32 ] || fail "rxwire.conf.5 does not say of $name: $range" ;;
-	*) fail "rxwire.conf.5 does not say of $name: $range" ;;
+	# With 32 bits no size exceeds that; the page has the bounds of 64 bits.
+	*"${range%2147483647*}"*) [ "$bits" -eq 32 ] || fail "rxwire.conf.5 lacks the range of $name: $range" ;;
+	*) fail "rxwire.conf.5 lacks the range of $name: $range" ;;
 	esac
 	[ -z "$preset" ] || echo "$entry" | grep -Eq "[Dd]efault $preset( \(|\.|$)" ||
-		fail "rxwire.conf.5 does not say that $name is $preset by default"
+		fail "rxwire.conf.5 lacks the default of $name, $preset"
 done < "$work/tunables"
 [ "$(wc -l < "$work/entries")" -eq "$(wc -l < "$work/tunables")" ] ||
 	fail "rxwire.conf.5 has $(wc -l < "$work/entries") tunables, the help $(wc -l < "$work/tunables")"

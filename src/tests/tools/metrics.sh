@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What programs tell Prometheus: by a socket and a file, as its own tools read it, and as the dashboard names it.
+# Exported metrics: by socket and file, read by Prometheus's own tools, and compared with dashboard, alerts and
+# manual.
 
 export LC_ALL=C
 . "$top_srcdir/src/tests/tools/lib.sh"
@@ -27,15 +28,15 @@ else
 	echo "left out: curl was not found (Debian package: curl)"
 fi
 grep -q "^rxwire_calls_started_total{endpoint=\"$fs\"} [1-9]" "$text" || fail "no calls of $fs in the metrics"
-grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "nothing of the process"
+grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "no metrics of the process"
 [ "$(grep -c '^rxwire_endpoint_info' "$text")" -eq 3 ] || fail "not three endpoints"
 
-# Every name of the dashboard is one that is served.
+# Every name in the dashboard is exported.
 sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$text" > "$work/names"
 sed 's/^\(.*duration_seconds\)$/\1\n\1_bucket\n\1_sum\n\1_count/' "$work/names" | sort -u > "$work/series"
 grep -oh '\(rxwire\|rxfsd\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" | sort -u > "$work/named"
 [ "$(wc -l < "$work/named")" -ge 35 ] || fail "the dashboard names too few metrics"
-# So is every name in the alerts, and each alert is explained in the guide.
+# Every name in the alerts is exported, too, and the guide explains each alert.
 rules=$top_srcdir/contrib/prometheus/rxwire.rules.yml
 sed -n "s/^ *expr: '\(.*\)'\$/\1/p" "$rules" | sed "s/''/'/g" > "$work/alerts"
 [ "$(wc -l < "$work/alerts")" -ge 10 ] || fail "too few alerts"
@@ -45,11 +46,11 @@ while read -r expression; do
 	grep -qF "| \`$expression\`" "$work/guide" || fail "doc/admin.md does not explain: $expression"
 done < "$work/alerts"
 [ "$(grep -c '^| `[^`]* [<>] [0-9.]*`' "$work/guide")" -eq "$(wc -l < "$work/alerts")" ] ||
-	fail "the alerts of doc/admin.md are not those of contrib/prometheus"
+	fail "the alerts of doc/admin.md differ from contrib/prometheus"
 while read -r name; do
-	grep -qx "$name" "$work/series" || fail "the dashboard or an alert names $name, which nobody serves"
+	grep -qx "$name" "$work/series" || fail "the dashboard or an alert names $name, which is not exported"
 done < "$work/named"
-# So is every label that it selects or sums by, and every value that it wants of one. (The job is Prometheus' own.)
+# So is every label that it selects or sums by, and every value of one. (Prometheus adds the label job.)
 awk '
 	/^#/ || !/[{]/ { next }
 	{
@@ -88,11 +89,11 @@ grep '"expr"' "$top_srcdir/contrib/grafana/rxwire.json" | sed 's/\\"/"/g' | awk 
 			}
 		}
 	}' | sort -u | grep -v ' job$' > "$work/wanted"
-[ "$(wc -l < "$work/wanted")" -ge 40 ] || fail "too few labels were found in the dashboard"
+[ "$(wc -l < "$work/wanted")" -ge 40 ] || fail "found too few labels in the dashboard"
 while read -r name pair; do
 	grep -qxF "$name $pair" "$work/labels" || fail "the dashboard wants $pair of $name"
 done < "$work/wanted"
-# The manual has each that is served, with its labels, under its kind, and no others.
+# The manual has exactly the exported metrics, with labels and kinds.
 man=$top_srcdir/doc/man/rxw_metrics.3
 sed 's/\\$//' "$man" | awk '
 	/^\.SS / { kind = tolower($2); sub(/s$/, "", kind) }
@@ -136,7 +137,7 @@ awk '
 		print base, (base ~ /^process_/ ? "other" : kind[base]) labels
 	}' "$text" | grep -v '^rxfsd_' | sort -u > "$work/served"
 diff "$work/manual" "$work/served" > "$work/differ" ||
-	fail "rxw_metrics.3 (<) and what is served (>) differ: $(cat "$work/differ")"
+	fail "rxw_metrics.3 (<) and the exported metrics (>) differ: $(cat "$work/differ")"
 [ "$(wc -l < "$work/served")" -ge 40 ] || fail "too few metrics are served"
 
 # Those of rxfsd itself are in its page, with their labels.
@@ -158,7 +159,7 @@ awk '
 		print name label
 	}' "$text" | sort -u > "$work/served"
 diff "$work/manual" "$work/served" > "$work/differ" ||
-	fail "rxfsd.8 (<) and what is served (>) differ: $(cat "$work/differ")"
+	fail "rxfsd.8 (<) and the exported metrics (>) differ: $(cat "$work/differ")"
 [ "$(wc -l < "$work/served")" -ge 25 ] || fail "too few metrics of rxfsd are served"
 
 if command -v promtool > /dev/null 2>&1; then
@@ -172,8 +173,8 @@ else
 fi
 
 stop_server "$pid" TERM || fail "rxfsd ended with $?"
-[ ! -e "$work/socket" ] || fail "the socket is still there"
-tail -n 1 "$work/rxwire.prom" | grep -q '^process_resident' || fail "the file is not whole"
+[ ! -e "$work/socket" ] || fail "the socket still exists"
+tail -n 1 "$work/rxwire.prom" | grep -q '^process_resident' || fail "the file is incomplete"
 
 refused 1 'metrics-socket' "$rxfsd" --export "$work/export" --listen 127.0.0.1 --port 0 --vl-port 0 \
 	--state "$work/state2" --metrics-socket /nowhere/socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxperf against itself on loopback: every command, both forms, data verified, figures of both ends.
+# rxperf client and server on loopback: every command, both output formats, data verified, figures of both ends.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
 
@@ -14,7 +14,7 @@ client() {
 		fail "$what: ended with $?: $(head -n 3 "$work/err")"
 		return 1
 	}
-	[ ! -s "$work/err" ] || fail "$what: said $(head -n 1 "$work/err")"
+	[ ! -s "$work/err" ] || fail "$what: printed $(head -n 1 "$work/err")"
 	want "$work/out" mismatches 0
 	grep -q '"server": {' "$work/out" || fail "$what: no figures of the server"
 }
@@ -70,8 +70,8 @@ client "many connections" -c rpc -t 6 -C 2 -T 40 --endpoints 5 --connections 21 
 	want "$work/out" fairness 1.0
 	want "$work/out" stream_bytes_min 8000
 }
-# An open loop: what is due is decided by the clock alone. So that the machine's speed does not matter, only what is
-# unfinished may differ.
+# An open loop: the clock alone decides when calls are due. Only the number of unfinished calls may depend on the
+# machine's speed.
 for arrivals in even poisson; do
 	client "open loop, $arrivals" -c rpc -D 0.5 --rate 200 --arrivals $arrivals --endpoints 2 --connections 4 &&
 		awk -v due="$(number "$work/out" calls_due)" -v calls="$(number "$work/out" calls)" \
@@ -96,7 +96,7 @@ client "small calls beside the dead and the slow" -c rpc -t 4 -T 200 --dead 0.5 
 	want "$work/out" slow_clients 1
 }
 
-# For people, with intervals on the way.
+# Human-readable output, with intervals.
 what="text report"
 "$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 0.3 --interval 0.1 > "$work/out" 2>&1 ||
 	fail "$what: ended with $?"
@@ -108,7 +108,7 @@ grep -q 'MB/s' "$work/out" && grep -q 'calls/s$' "$work/out" && grep -q '^server
 grep -q 'open loop .* calls scheduled' "$work/out" && grep -q 'clients .*1 dead' "$work/out" &&
 	grep -q 'mix       send, 1 streams' "$work/out" || fail "$what: $(cat "$work/out")"
 
-# A client stopped by a signal reports what it did.
+# A client stopped by a signal reports its results.
 what="interrupted client"
 "$rxperf" client -c rpc -s 127.0.0.1 -p "$port" -D 600 --interval 0.1 > "$work/stopped" 2>&1 &
 client=$!
@@ -123,7 +123,7 @@ kill -USR1 "$server"
 wait_for "$work/server.out" '^served: ' "$server" || fail "$what: none on SIGUSR1"
 stop_server "$server" TERM || fail "$what: the server ended with $?"
 [ "$(grep -c '^served: ' "$work/server.out")" -eq 2 ] || fail "$what: $(cat "$work/server.out")"
-[ ! -s "$work/server.err" ] || fail "the server said: $(head -n 3 "$work/server.err")"
+[ ! -s "$work/server.err" ] || fail "the server printed: $(head -n 3 "$work/server.err")"
 
 # A server with short handlers, and its figures as JSON.
 what="short handlers"
@@ -135,7 +135,7 @@ what="JSON figures of the server"
 want "$work/figures" calls 100
 want "$work/figures" bytes 20000
 
-# IPv6, where there is any.
+# IPv6, if available.
 what=IPv6
 "$rxperf" server -p 0 --listen ::1 > "$work/six.out" 2> "$work/six.err" &
 pid=$!
@@ -147,7 +147,7 @@ if wait_for "$work/six.out" 'ready on' $pid; then
 	want "$work/out" bytes 3145728
 	stop_server $pid TERM || fail "$what: the server ended with $?"
 else
-	echo "note: no IPv6 here, so it was not tried: $(cat "$work/six.err")"
+	echo "note: IPv6 is not available and was not tested: $(cat "$work/six.err")"
 fi
 
 result

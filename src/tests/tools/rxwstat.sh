@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxwstat: an endpoint by its packets, a program by its socket, both forms, the terminal, and what is wrong.
+# rxwstat: an endpoint by packets, a program by its socket, both output formats, the terminal, and errors.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
 rxwstat=$top_builddir/src/tools/rxwstat
@@ -15,7 +15,7 @@ vl=$(sed -n 's/.* vl [^ ]*:\([0-9]*\) vol.*/\1/p' "$work/rxfsd.out")
 "$afscp" -s "127.0.0.1:$vl:${fs##*:}" get v:file "$work/got" > "$work/afscp.out" 2>&1 ||
 	fail "afscp: $(head -n 2 "$work/afscp.out")"
 
-# By its packets.
+# By packets.
 "$rxwstat" -a "$fs" > "$work/out" 2> "$work/err" || fail "ended with $?: $(cat "$work/err")"
 grep -q "^$fs: rxfsd" "$work/out" || fail "no version: $(head -n 1 "$work/out")"
 grep -q '  from 127.0.0.1:[0-9]*, id [0-9a-f]*/[0-9a-f]*, class 0 (null)' "$work/out" || fail "no connection in: $(cat "$work/out")"
@@ -28,15 +28,15 @@ want_more "$work/out" packets_sent 0
 grep -q '"answered": true' "$work/out" || fail "it did not answer"
 grep -q '"metrics"' "$work/out" && fail "metrics without a socket"
 
-# By its socket: three endpoints, and what only the socket tells.
+# By its socket: three endpoints, and figures that only the socket has.
 "$rxwstat" --json --socket "$work/socket" > "$work/out" 2> "$work/err" || fail "--socket ended with $?: $(cat "$work/err")"
 [ "$(grep -c '"endpoint": ' "$work/out")" -eq 3 ] || fail "not three endpoints"
 [ "$(grep -c '"answered": true' "$work/out")" -eq 3 ] || fail "not three that answered"
-grep -q 'rxwire_windows_total{sent_by=\\"writer\\"}' "$work/out" || fail "nobody says who sent"
+grep -q 'rxwire_windows_total{sent_by=\\"writer\\"}' "$work/out" || fail "no windows by sender"
 "$rxwstat" --socket "$work/socket" > "$work/out" 2> "$work/err" || fail "--socket ended with $?: $(cat "$work/err")"
 [ "$(grep -c '^  drops ' "$work/out")" -eq 3 ] || fail "no drops"
 
-# On a terminal, where one can be had.
+# On a terminal, if script(1) provides one.
 "$rxwstat" --live "$fs" > "$work/out" 2> "$work/err" < /dev/null
 [ $? -ne 0 ] || fail "--live without a terminal succeeded"
 if script -qec true /dev/null > /dev/null 2>&1 && ! grep -q 'without curses' "$work/err"; then
@@ -54,7 +54,7 @@ refused 1 '/nowhere: ' "$rxwstat" --socket /nowhere
 refused 1 'HOST:PORT' "$rxwstat" 127.0.0.1:70000
 stop_server "$server" TERM || fail "rxfsd ended with $?"
 "$rxwstat" -t 0.01 "$fs" > "$work/out" 2> "$work/err"
-[ $? -eq 1 ] || fail "a server that is gone"
-grep -q 'does not answer' "$work/err" || fail "not said that it does not answer"
+[ $? -eq 1 ] || fail "a stopped server"
+grep -q 'does not answer' "$work/err" || fail "no message that it does not answer"
 
 result

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the unit tests of the tools share: a main, temporary folders, what a program prints. */
+/* Shared by the unit tests of the tools: a main function, temporary folders, captured output. */
 #ifndef RXW_TESTS_TOOLS_TESTING_H
 #define RXW_TESTS_TOOLS_TESTING_H
 
@@ -26,8 +26,7 @@ static inline char *test_folder(void)
 }
 
 /*
- * Replace descriptor `fd` by a temporary file; test_captured() puts it back and tells what was
- * written.
+ * Replaces descriptor `fd` by a temporary file; test_captured() restores it and returns the output.
  */
 struct test_capture {
 	int fd, saved;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Packet traces: the ring and the files, by a reader of our own and by tshark.
+# Packet traces: the ring and the files, read by the tests' own reader and by tshark.
 
 trace_reader = src/tests/trace/reader.c src/tests/trace/reader.h
 

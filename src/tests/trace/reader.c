@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks, options, headers of IP and UDP. */
+/* Blocks, options, IP and UDP headers. */
 #include "reader.h"
 #include "tests/asserts.h"
 
@@ -35,11 +35,11 @@ static uint16_t net16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* The next option; false at the end, which must be there. */
+/* The next option; false at the end, which must be present. */
 static bool next_option(const uint8_t **at, const uint8_t *end, unsigned *code,
 			const uint8_t **value, unsigned *size)
 {
-	ck_assert_msg(*at + 4 <= end, "options without an end");
+	ck_assert_msg(*at + 4 <= end, "missing end of options");
 	*code = get16(*at);
 	*size = get16(*at + 2);
 	*value = *at + 4;
@@ -48,7 +48,7 @@ static bool next_option(const uint8_t **at, const uint8_t *end, unsigned *code,
 	if (*code)
 		return true;
 	ck_assert_uint_eq(*size, 0);
-	ck_assert_msg(*at == end, "something behind the end of options");
+	ck_assert_msg(*at == end, "data after the end of options");
 	return false;
 }
 

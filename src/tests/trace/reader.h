@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A small reader of pcapng that takes nothing on trust: what a trace has to be, it checks. */
+/* A small reader of pcapng that checks everything it reads. */
 #ifndef TESTS_TRACE_READER_H
 #define TESTS_TRACE_READER_H
 
@@ -25,13 +25,16 @@ struct reader {
 	size_t size;
 	unsigned sections, count, room;
 	struct reader_packet *packet;
-	uint64_t received, dropped; /* of the statistics, all sections together */
+	uint64_t received, dropped; /* from the statistics, all sections together */
 };
 
-/* Fails the test if the file is no trace, with the place; reader_free(). */
+/*
+ * Fails the test at the faulty place if the file is not a valid trace. Free the result with
+ * reader_free().
+ */
 void reader_open(struct reader *r, const char *path);
 void reader_free(struct reader *r);
-/* Packets whose comments have such text. */
+/* The number of packets whose comments contain that text. */
 unsigned reader_comments(const struct reader *r, const char *text);
 
 #endif

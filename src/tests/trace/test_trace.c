@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Traces by a reader of our own: all datagrams and their bytes, the ring, events, dead calls,
- * failures.
+ * Traces, read with the tests' own reader: all datagrams and their bytes, the ring, events, dead
+ * calls, failures.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -69,7 +69,7 @@ static struct rxw_trace_counts count(rxw_endpoint *endpoint)
 	return c;
 }
 
-/* Nothing is between the sockets and the trace any more, and no call is left. */
+/* No packet is between the sockets and the trace any more, and no call is left. */
 static bool at_rest(void *arg)
 {
 	struct rxw_stats s = h_stats(arg);
@@ -83,7 +83,7 @@ static void save(rxw_endpoint *endpoint, const char *name, struct reader *r)
 	reader_open(r, name);
 }
 
-/* ---- what is kept ---- */
+/* ---- contents ---- */
 
 static uint16_t port_of(rxw_endpoint *endpoint)
 {
@@ -95,7 +95,7 @@ static uint16_t port_of(rxw_endpoint *endpoint)
 					      : ((struct sockaddr_in *)&sa)->sin_port);
 }
 
-/* The datagram of the other end that is this one. */
+/* The datagram of the other end that equals this one. */
 static const struct reader_packet *same(const struct reader *r, const struct rxw_header *h)
 {
 	for (unsigned i = 0; i < r->count; i++) {
@@ -110,8 +110,8 @@ static const struct reader_packet *same(const struct reader *r, const struct rxw
 }
 
 /*
- * Each datagram that one end received is one that the other sent, byte by byte, both ways named
- * alike.
+ * Each datagram that one end received was sent by the other, byte for byte, with the same names in
+ * both directions.
  */
 static void compare(const struct reader *from, const struct reader *to, uint16_t from_port,
 		    uint16_t to_port, bool six)
@@ -146,7 +146,7 @@ static void in_order(const struct reader *r)
 		ck_assert_uint_ge(r->packet[i].at, r->packet[i - 1].at);
 }
 
-START_TEST(all_of_the_wire)
+START_TEST(every_datagram_recorded)
 {
 	static const struct {
 		bool ipv6;
@@ -191,7 +191,7 @@ START_TEST(all_of_the_wire)
 }
 END_TEST
 
-START_TEST(newest_push_out_oldest)
+START_TEST(newest_replace_oldest)
 {
 	rxw_connection *connection;
 	struct rxw_trace_counts k;
@@ -220,7 +220,7 @@ START_TEST(newest_push_out_oldest)
 	}
 	in_order(&r);
 	reader_free(&r);
-	/* What is begun anew knows nothing of it; what is stopped keeps what it had. */
+	/* A new trace lacks it; a stopped one keeps its packets. */
 	start(bed.server, 0, 0);
 	ck_assert_int_eq(rxw_trace_stop(bed.server), 0);
 	ck_assert_int_eq(count(bed.server).on, 0);
@@ -272,8 +272,8 @@ START_TEST(events_are_comments)
 }
 END_TEST
 
-/* What the kernel did not take is said, and shown as no packet. */
-START_TEST(refused_is_not_sent)
+/* Datagrams that the kernel refused are reported, and not shown as packets. */
+START_TEST(refused_datagrams_not_shown)
 {
 	rxw_connection *connection;
 	struct rxw_stats s;
@@ -283,7 +283,8 @@ START_TEST(refused_is_not_sent)
 	h_open(&bed,
 	       &(struct h_options){
 		       .client =
-			       "gso=off inject=send:ENOBUFS@2,send:ENOBUFS@3,send:EPERM@7,send:EPERM@8"});
+			       "gso=off inject=send:ENOBUFS@2,send:ENOBUFS@3,"
+		"send:EPERM@7,send:EPERM@8"});
 	start(bed.client, 0, 0);
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_SINK, .bytes = 100000});
@@ -300,7 +301,7 @@ START_TEST(refused_is_not_sent)
 }
 END_TEST
 
-/* ---- calls that die ---- */
+/* ---- dead calls ---- */
 
 static unsigned written;
 
@@ -309,7 +310,7 @@ static bool is_written(void *arg)
 	return count(arg).dead_files == written;
 }
 
-/* A socket that says nothing. */
+/* A silent socket. */
 static int silent(struct sockaddr_in *sin)
 {
 	socklen_t length = sizeof(*sin);
@@ -345,7 +346,7 @@ START_TEST(dead_calls_leave_files)
 	for (written = 1; written <= 3; written++) {
 		ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_PING}),
 				 RXW_CALL_TIMEOUT);
-		if (written == 3) /* what is due is written before it ends */
+		if (written == 3) /* pending files are written before it ends */
 			ck_assert_int_eq(rxw_trace_stop(bed.client), 0);
 		h_wait_for(is_written, bed.client, "the file");
 		ck_assert_uint_eq(entries(folder, false), written < 2 ? 1 : 2);
@@ -371,7 +372,7 @@ START_TEST(dead_calls_leave_files)
 }
 END_TEST
 
-START_TEST(folders_of_others)
+START_TEST(shared_folders_refused)
 {
 	struct rxw_trace_options o = {.size = sizeof(o), .dead_dir = folder};
 
@@ -425,7 +426,7 @@ START_TEST(files_that_fail)
 	ck_assert_int_eq(rxw_trace_save(bed.server, "/nowhere/a.pcapng"), -RXW_ESYS);
 	ck_assert_int_eq(errno, ENOENT);
 	ck_assert_int_eq(rxw_trace_save(bed.server, folder),
-			 -RXW_ESYS); /* a folder is in the way */
+			 -RXW_ESYS); /* a folder has that name */
 	ck_assert_uint_eq(entries(folder, false), 0);
 	snprintf(text, sizeof(text), "%s", "mine");
 	/* A link is replaced, not followed. */
@@ -484,8 +485,8 @@ START_TEST(arguments)
 }
 END_TEST
 
-/* The ring is the engine's memory, and given back. */
-START_TEST(memory_is_the_engines)
+/* The ring is charged to the engine's memory and returned to it. */
+START_TEST(memory_charged_to_engine)
 {
 	struct rxw_budget *budget;
 	int64_t before;
@@ -500,7 +501,7 @@ START_TEST(memory_is_the_engines)
 						 .memory = 128 << 20}),
 			 -RXW_ENOMEM);
 	ck_assert_int_eq(count(bed.server).on, 0);
-	/* The listeners take and give back some beside it. */
+	/* The listeners also allocate and release some. */
 	for (unsigned i = 1; i < 4; i++) {
 		int64_t used, ring = (int64_t)i << 23;
 
@@ -514,7 +515,7 @@ START_TEST(memory_is_the_engines)
 }
 END_TEST
 
-/* ---- on and off while calls run ---- */
+/* ---- on and off during calls ---- */
 
 static atomic_bool over;
 
@@ -539,7 +540,7 @@ static void *writes(void *arg)
 	return NULL;
 }
 
-START_TEST(on_and_off_under_way)
+START_TEST(on_and_off_during_calls)
 {
 	rxw_connection *connection;
 	pthread_t thread[2];
@@ -569,16 +570,16 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, all_of_the_wire, 0, 5);
-	tcase_add_test(t, newest_push_out_oldest);
+	tcase_add_loop_test(t, every_datagram_recorded, 0, 5);
+	tcase_add_test(t, newest_replace_oldest);
 	tcase_add_test(t, events_are_comments);
-	tcase_add_test(t, refused_is_not_sent);
+	tcase_add_test(t, refused_datagrams_not_shown);
 	tcase_add_test(t, dead_calls_leave_files);
-	tcase_add_test(t, folders_of_others);
+	tcase_add_test(t, shared_folders_refused);
 	tcase_add_test(t, files_that_fail);
 	tcase_add_test(t, arguments);
-	tcase_add_test(t, memory_is_the_engines);
-	tcase_add_test(t, on_and_off_under_way);
+	tcase_add_test(t, memory_charged_to_engine);
+	tcase_add_test(t, on_and_off_during_calls);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);

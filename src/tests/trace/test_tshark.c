@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tshark reads what we write, and agrees with our own decoder on every field of every packet: bulk,
- * small, aborted and dead calls, jumbograms, IPv6, what is encrypted, with losses on the way.
+ * tshark reads our traces and agrees with our own decoder on every field of every packet: bulk,
+ * small, aborted and dead calls, jumbograms, IPv6, encrypted payload, with losses.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void trace(rxw_endpoint *endpoint, unsigned snap)
 	ck_assert_int_eq(rxw_trace_start(endpoint, &o), 0);
 }
 
-/* What both ends kept goes into the one file. */
+/* The packets of both ends go into one file. */
 static void collect(void)
 {
 	struct sockaddr_storage sa;
@@ -37,12 +37,15 @@ static void collect(void)
 
 	ck_assert_int_eq(rxw_endpoint_address(bed.server, &sa, &length), 0);
 	port[ports++] = ntohs(
-		((struct sockaddr_in *)&sa)->sin_port); /* at the same place in both families */
+		((struct sockaddr_in *)&sa)->sin_port); /* at the same offset in both families */
 	ck_assert_int_eq(rxw_trace_write(bed.server, file), 0);
 	ck_assert_int_eq(rxw_trace_write(bed.client, file), 0);
 }
 
-/* We send none, but others do: a request of two packets in one datagram, which is answered. */
+/*
+ * A jumbogram, which we do not send but others do: a request of two packets in one datagram, which
+ * is answered.
+ */
 static void jumbogram(void)
 {
 	uint8_t head[H_ASK_SIZE], body[RXW_JUMBO_PAYLOAD + RXW_JUMBO_HEADER + 100] = {0},
@@ -79,9 +82,7 @@ static void some_calls(const struct h_options *o, unsigned snap)
 	h_close(&bed);
 }
 
-/*
- * On the relay's thread: one in seven of what goes to the server, once there were a few, is lost.
- */
+/* On the relay's thread: drops one in seven packets to the server, after the first few. */
 static void lose(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	static unsigned n;
@@ -110,7 +111,7 @@ static void lossy_calls(void)
 	h_good_call(&bed, connection, &(struct h_ask){.op = H_SINK, .bytes = 200000});
 	rxw_connection_release(connection);
 	port[ports++] = ntohs(relay.address.sin_port);
-	/* One that nobody answers. */
+	/* A call that no server answers. */
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&silent, length), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&silent, &length), 0);
 	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&silent, length,
@@ -141,7 +142,8 @@ static FILE *ask_tshark(void)
 	size_t n = (size_t)snprintf(
 		command, sizeof(command),
 		"TZ=UTC HOME=%s tshark -n -r %s --disable-protocol afs -o udp.check_checksum:TRUE "
-		"-o ip.check_checksum:TRUE -T fields -E separator=/t -E occurrence=a '-E' 'aggregator=|'",
+		"-o ip.check_checksum:TRUE -T fields -E separator=/t -E occurrence=a "
+		"'-E' 'aggregator=|'",
 		folder, path);
 	FILE *f;
 
@@ -161,7 +163,7 @@ static bool leap(unsigned year)
 	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* Epochs are shown as dates. They have 32 bits without a sign, time_t may have 32 with one. */
+/* Epochs are shown as dates. They have 32 unsigned bits; time_t may have 32 with a sign. */
 static void put_epoch(uint32_t epoch, char *text, size_t size)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -188,8 +190,8 @@ static bool traceroutes(unsigned number)
 }
 
 /*
- * Each comment is something that tshark's experts have to say, of a severity of its own. And they take
- * every datagram to some ports, or from them, for one of traceroute: any free port may be one of those.
+ * tshark reports each comment as expert information, with its own severity. It also takes every
+ * datagram to or from some ports for traceroute; any free port may be one of those.
  */
 static bool only_comments(const char *severities, const struct reader_packet *p)
 {
@@ -214,7 +216,7 @@ static void agrees(unsigned frame, const struct reader_packet *p, char *column[F
 			       h.flags,	      h.user_status, h.security, h.spare,  h.service,
 			       8 + p->length, p->from,	     p->to};
 	put_epoch(h.epoch, epoch, sizeof(epoch));
-	/* What a RESPONSE has inside is shown by the same name, behind. */
+	/* Fields inside a RESPONSE are shown by the same name, after the others. */
 	for (unsigned i = 0; i < COMPLAINT; i++)
 		column[i][strcspn(column[i], "|")] = 0;
 	ck_assert_msg(!strcmp(column[0], epoch), "frame %u: epoch \"%s\", not \"%s\"", frame,

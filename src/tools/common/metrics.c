@@ -33,7 +33,7 @@
 #define BACKLOG	    128		/* connections not yet accepted */
 #define REQUEST_MAX 4096	/* bytes of a request */
 #define TIME_LIMIT  5000000000u /* ns for a request and its answer */
-#define FRESH	    200000000u /* ns for which a text is reused, so that frequent requests are cheap */
+#define FRESH	    200000000u /* ns for which a text is reused for further requests */
 #define INTERVAL    15000      /* ms */
 #define NS_PER_MS   1000000u
 #define PAUSE	    1000000000u /* ns without accepting after accept() has failed */
@@ -121,7 +121,8 @@ static double start_time(void)
 	name_end = strrchr(text, ')');
 	if (!name_end ||
 	    sscanf(name_end + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   " %*c %*d %*d %*d %*d %*d "
+		   "%*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &ticks) != 1)
 		return 0;
 	return seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME) +
@@ -141,7 +142,8 @@ static char *process_text(double started)
 		    "# HELP process_cpu_seconds_total User and system time of the program.\n"
 		    "# TYPE process_cpu_seconds_total counter\n"
 		    "process_cpu_seconds_total %.6f\n"
-		    "# HELP process_start_time_seconds When the program was started, in seconds since 1970.\n"
+		    "# HELP process_start_time_seconds "
+		    "When the program was started, in seconds since 1970.\n"
 		    "# TYPE process_start_time_seconds gauge\n"
 		    "process_start_time_seconds %.2f\n"
 		    "# HELP process_open_fds Open file descriptors.\n"

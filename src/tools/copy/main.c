@@ -32,9 +32,11 @@ static const struct tools_option options[] = {
 	  .help = "time limit without progress, and for finding a server (60)", .min = 1000,
 	  .max = 86400000 },
 	{ .name = "retry", .kind = TOOLS_DURATION, AT(retry_ms), .argument = "S",
-	  .help = "how long to retry while a server restarts or does not answer (60); 0: do not retry",
+	  .help = "how long to retry while a server restarts or does not answer (60); "
+		  "0: do not retry",
 	  .max = 86400000 },
-	{ .name = "stats", .kind = TOOLS_FLAG, AT(stats), .help = "get: report the speed and the cost" },
+	{ .name = "stats", .kind = TOOLS_FLAG, AT(stats),
+	  .help = "get: report the speed and the cost" },
 	{ .name = "clients", .kind = TOOLS_UINT, AT(clients), .argument = "N",
 	  .help = "bench: number of clients, each with its own socket (1)", .min = 1, .max = 4096 },
 	{ .name = "seconds", .kind = TOOLS_DURATION, AT(seconds_ms), .argument = "S",
@@ -43,7 +45,8 @@ static const struct tools_option options[] = {
 	  .help = "bench: bytes per call (the whole file)", .min = 1 },
 	{ .name = "verbose", .letter = 'v', .kind = TOOLS_FLAG, AT(verbose),
 	  .help = "report the identity that the file server sees, and the protection of calls" },
-	{ .name = "class", .letter = 'x', .kind = TOOLS_CHOICE, AT(auth.class), .argument = TOOLS_CLASSES,
+	{ .name = "class", .letter = 'x', .kind = TOOLS_CHOICE, AT(auth.class),
+	  .argument = TOOLS_CLASSES,
 	  .help = "security class (rxkad with a token, otherwise null)" },
 	{ .name = "level", .kind = TOOLS_CHOICE, AT(auth.level), .argument = TOOLS_LEVELS,
 	  .help = "protection of calls with rxkad and rxgk (crypt)" },
@@ -63,7 +66,8 @@ static const struct tools_program program = {
 		"usage: afscp [-s SERVER] get [-r] VOLUME:PATH... [DEST|-]\n"
 		"       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
 		"       afscp [-s SERVER] stat VOLUME:PATH\n"
-		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] [--range BYTES]\n",
+		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] "
+		"[--range BYTES]\n",
 	.summary = "Copy and list files of AFS volumes, or benchmark file servers.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that burden a server. A slow client is a call of the library that reads a little at each
- * tick. A dead client cannot be one, because the library would send an ABORT. It is one packet, sent
- * from a socket that then neither sends nor refuses anything.
+ * tick. A dead client cannot be one, because the library would send an ABORT. It is one packet,
+ * sent from a socket that then neither sends nor refuses anything.
  */
 #include <errno.h>
 #include <pthread.h>

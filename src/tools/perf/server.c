@@ -218,7 +218,8 @@ static void reload(struct perf_server *server)
 {
 	char message[TOOLS_AUTH_MESSAGE] = "";
 
-	if (server->guard.keys && rxw_keys_reload(server->guard.keys, message, sizeof(message)) < 0) {
+	if (server->guard.keys &&
+	    rxw_keys_reload(server->guard.keys, message, sizeof(message)) < 0) {
 		tools_error("%s; the old keys remain in force", message);
 		return;
 	}

@@ -264,7 +264,8 @@ static int check_settings(const struct perf_settings *set, struct perf_load *loa
 	char message[160];
 
 	if (set->command < 0) {
-		tools_error("choose the kind of calls with -c %s; see rxperf client --help", COMMANDS);
+		tools_error("choose the kind of calls with -c %s; see rxperf client --help",
+			    COMMANDS);
 		return -1;
 	}
 	if (!set->host) {

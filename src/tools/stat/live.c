@@ -73,7 +73,8 @@ static void show_metrics(const struct snapshots *l, const struct stat_view *v)
 {
 	double full = stat_sum(&v->samples, "rxwire_kernel_drops_total", "");
 
-	line("  MB/s in %.1f out %.1f | calls/s %.1f, active %.0f, waiting %.0f, workers %.0f (%.0f idle)",
+	line("  MB/s in %.1f out %.1f | calls/s %.1f, active %.0f, waiting %.0f, "
+	     "workers %.0f (%.0f idle)",
 	     rate(l, v, "rxwire_bytes_total", "direction=\"received\"") / 1e6,
 	     rate(l, v, "rxwire_bytes_total", "direction=\"sent\"") / 1e6,
 	     rate(l, v, "rxwire_calls_started_total", ""),
@@ -81,7 +82,8 @@ static void show_metrics(const struct snapshots *l, const struct stat_view *v)
 	     stat_sum(&v->samples, "rxwire_calls_waiting", ""),
 	     stat_sum(&v->samples, "rxwire_workers", ""),
 	     stat_sum(&v->samples, "rxwire_workers_idle", ""));
-	line("  retransmits/s %.1f | windows/s by writer %.1f, by receiver %.1f | losses/s %.1f, timeouts/s %.1f",
+	line("  retransmits/s %.1f | windows/s by writer %.1f, by receiver %.1f | "
+	     "losses/s %.1f, timeouts/s %.1f",
 	     rate(l, v, "rxwire_retransmitted_total", ""),
 	     rate(l, v, "rxwire_windows_total", "sent_by=\"writer\""),
 	     rate(l, v, "rxwire_windows_total", "sent_by=\"receiver\""),
@@ -110,7 +112,8 @@ static void show_endpoint(const struct snapshots *l, const struct stat_view *v)
 	if (v->samples.count)
 		show_metrics(l, v);
 	else if (v->have_rx)
-		line("  packets/s in %.1f out %.1f, again %.1f | ACKs/s in %.1f out %.1f | calls waiting %u",
+		line("  packets/s in %.1f out %.1f, again %.1f | ACKs/s in %.1f out %.1f | "
+		     "calls waiting %u",
 		     word_rate(l, v, 24), word_rate(l, v, 45), word_rate(l, v, 46),
 		     word_rate(l, v, 25), word_rate(l, v, 41), v->basic.waiting);
 	if (v->peer_count)
@@ -133,11 +136,12 @@ static void show_endpoint(const struct snapshots *l, const struct stat_view *v)
 			line("  call %08x.%d #%u %s %s: %s, %s%s", c->cid, k, c->call[k],
 			     c->type ? "from" : "to",
 			     stat_host_text(c->host, c->port, text, sizeof(text)),
-			     stat_states[c->call_state[k]], stat_modes[c->call_mode[k] < 5 ? c->call_mode[k] : 0],
-			     c->call_flags[k] & 1	 ? ", reader waits" :
-			     c->call_flags[k] & 6	 ? ", writer waits" :
-			     c->call_flags[k] & 16 ? ", no worker" :
-							 "");
+			     stat_states[c->call_state[k]],
+			     stat_modes[c->call_mode[k] < 5 ? c->call_mode[k] : 0],
+			     c->call_flags[k] & 1    ? ", reader waits"
+			     : c->call_flags[k] & 6  ? ", writer waits"
+			     : c->call_flags[k] & 16 ? ", no worker"
+						     : "");
 		}
 }
 

@@ -71,7 +71,8 @@ static json_t *conn_json(const struct rxw_debug_conn *c)
 	json_t *object = json_object(), *calls = json_array();
 	char text[TOOLS_ADDRESS_TEXT];
 
-	json_object_set_new(object, "peer", json_string(stat_host_text(c->host, c->port, text, sizeof(text))));
+	json_object_set_new(object, "peer",
+			    json_string(stat_host_text(c->host, c->port, text, sizeof(text))));
 	json_object_set_new(object, "role", json_string(c->type ? "server" : "client"));
 	put_int(object, "epoch", c->epoch);
 	put_int(object, "cid", c->cid);
@@ -92,8 +93,12 @@ static json_t *conn_json(const struct rxw_debug_conn *c)
 		json_t *call = json_object();
 
 		put_int(call, "number", c->call[i]);
-		json_object_set_new(call, "state", json_string(stat_states[c->call_state[i] < 6 ? c->call_state[i] : 0]));
-		json_object_set_new(call, "mode", json_string(stat_modes[c->call_mode[i] < 5 ? c->call_mode[i] : 0]));
+		json_object_set_new(
+			call, "state",
+			json_string(stat_states[c->call_state[i] < 6 ? c->call_state[i] : 0]));
+		json_object_set_new(
+			call, "mode",
+			json_string(stat_modes[c->call_mode[i] < 5 ? c->call_mode[i] : 0]));
 		put_int(call, "flags", c->call_flags[i]);
 		put_int(call, "queues", c->call_other[i]);
 		json_array_append_new(calls, call);
@@ -107,7 +112,8 @@ static json_t *peer_json(const struct rxw_debug_peer *p)
 	json_t *object = json_object();
 	char text[TOOLS_ADDRESS_TEXT];
 
-	json_object_set_new(object, "peer", json_string(stat_host_text(p->host, p->port, text, sizeof(text))));
+	json_object_set_new(object, "peer",
+			    json_string(stat_host_text(p->host, p->port, text, sizeof(text))));
 	json_object_set_new(object, "rtt_ms", json_real(p->rtt / 8.0));
 	json_object_set_new(object, "rtt_dev_ms", json_real(p->rtt_dev / 4.0));
 	put_int(object, "window", p->cwind);
@@ -127,7 +133,8 @@ static json_t *basic_json(const struct stat_view *v)
 	json_t *object = json_object();
 	char letter[2] = {v->letter, 0};
 
-	json_object_set_new(object, "layout", json_string(v->letter > ' ' && v->letter <= '~' ? letter : "?"));
+	json_object_set_new(object, "layout",
+			    json_string(v->letter > ' ' && v->letter <= '~' ? letter : "?"));
 	put_int(object, "calls_executed", v->basic.calls_executed);
 	put_int(object, "calls_waiting", v->basic.waiting);
 	put_int(object, "calls_waited", v->basic.waited);
@@ -205,20 +212,24 @@ static void print_samples(const struct stat_samples *s)
 {
 	printf("  calls     %.0f begun, %.0f ended, %.0f failed, %.0f timed out, %.0f refused; "
 	       "%.0f active, %.0f waiting\n",
-	       stat_sum(s, "rxwire_calls_started_total", ""), stat_sum(s, "rxwire_calls_ended_total", ""),
-	       stat_sum(s, "rxwire_calls_aborted_total", ""), stat_sum(s, "rxwire_calls_timed_out_total", ""),
-	       stat_sum(s, "rxwire_calls_refused_total", ""), stat_sum(s, "rxwire_calls_active", ""),
-	       stat_sum(s, "rxwire_calls_waiting", ""));
+	       stat_sum(s, "rxwire_calls_started_total", ""),
+	       stat_sum(s, "rxwire_calls_ended_total", ""),
+	       stat_sum(s, "rxwire_calls_aborted_total", ""),
+	       stat_sum(s, "rxwire_calls_timed_out_total", ""),
+	       stat_sum(s, "rxwire_calls_refused_total", ""),
+	       stat_sum(s, "rxwire_calls_active", ""), stat_sum(s, "rxwire_calls_waiting", ""));
 	printf("  data      %.0f bytes sent, %.0f received; %.0f packets retransmitted, %.0f "
 	       "duplicates\n",
 	       stat_sum(s, "rxwire_bytes_total", "direction=\"sent\""),
 	       stat_sum(s, "rxwire_bytes_total", "direction=\"received\""),
-	       stat_sum(s, "rxwire_retransmitted_total", ""), stat_sum(s, "rxwire_duplicates_total", ""));
+	       stat_sum(s, "rxwire_retransmitted_total", ""),
+	       stat_sum(s, "rxwire_duplicates_total", ""));
 	printf("  windows   sent by writers %.0f, by receivers %.0f; losses %.0f, false %.0f, "
 	       "timeouts %.0f\n",
 	       stat_sum(s, "rxwire_windows_total", "sent_by=\"writer\""),
 	       stat_sum(s, "rxwire_windows_total", "sent_by=\"receiver\""),
-	       stat_sum(s, "rxwire_loss_events_total", ""), stat_sum(s, "rxwire_spurious_losses_total", ""),
+	       stat_sum(s, "rxwire_loss_events_total", ""),
+	       stat_sum(s, "rxwire_spurious_losses_total", ""),
 	       stat_sum(s, "rxwire_rto_events_total", ""));
 	printf("  drops    ");
 	for (size_t i = 0; i < s->count; i++) {
@@ -273,21 +284,24 @@ void stat_print(const struct stat_view *v)
 			printf("  does not answer DEBUG packets from this host\n");
 		return;
 	}
-	printf("  threads   %u idle; calls executed %u, waiting %u, ever waited %u; packets free %u of %u\n",
+	printf("  threads   %u idle; calls executed %u, waiting %u, ever waited %u; "
+	       "packets free %u of %u\n",
 	       v->basic.idle_threads, v->basic.calls_executed, v->basic.waiting, v->basic.waited,
 	       v->basic.free_packets, v->basic.packets);
 	if (v->have_rx)
-		printf("  packets   data %u received, %u sent, %u again; ACKs %u received, %u sent; BUSY %u, ABORT %u sent\n"
+		printf("  packets   data %u received, %u sent, %u again; "
+		       "ACKs %u received, %u sent; BUSY %u, ABORT %u sent\n"
 		       "  known     connections from clients %u, to servers %u; peers %u\n",
-		       v->rx.word[24], v->rx.word[45], v->rx.word[46], v->rx.word[25], v->rx.word[41],
-		       v->rx.word[44], v->rx.word[43], v->rx.word[56], v->rx.word[57], v->rx.word[58]);
+		       v->rx.word[24], v->rx.word[45], v->rx.word[46], v->rx.word[25],
+		       v->rx.word[41], v->rx.word[44], v->rx.word[43], v->rx.word[56],
+		       v->rx.word[57], v->rx.word[58]);
 	for (size_t i = 0; i < v->conn_count; i++)
 		print_conn(&v->conns[i]);
 	for (size_t i = 0; i < v->peer_count; i++) {
 		const struct rxw_debug_peer *p = &v->peers[i];
 
-		printf("  peer %s: rtt %.2f ms (+- %.2f), window %u, mtu %u, sent %u packets (%u again), "
-		       "%llu bytes, received %llu bytes\n",
+		printf("  peer %s: rtt %.2f ms (+- %.2f), window %u, mtu %u, "
+		       "sent %u packets (%u again), %llu bytes, received %llu bytes\n",
 		       stat_host_text(p->host, p->port, text, sizeof(text)), p->rtt / 8.0,
 		       p->rtt_dev / 4.0, p->cwind, p->mtu, p->sent, p->resent,
 		       (unsigned long long)p->bytes_sent, (unsigned long long)p->bytes_received);

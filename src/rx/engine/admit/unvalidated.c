@@ -12,8 +12,8 @@
 #define CHECK_TOTAL   256    /* connections checked before packets are received again */
 #define EVICT_CHECKS  64     /* connections checked to evict one; if none may be evicted ... */
 #define EVICT_RETRY   RXW_MS /* ... the next search is so much later */
-#define EVICT_RATE    500 /* evictions a second, of all shards; further peers validate by cookie ... */
-#define EVICT_BURST   1000 /* ... and the largest burst of evictions after a pause */
+#define EVICT_RATE    500    /* evictions a second, of all shards; more peers get a cookie ... */
+#define EVICT_BURST   1000   /* ... and the largest burst of evictions after a pause */
 
 enum rxw_admission rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 					 bool *pressed)

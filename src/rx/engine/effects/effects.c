@@ -121,7 +121,7 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 		a->item[a->count++] = (struct rxw_effect){
 			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
 	} else if (call->effects.todo) {
-		/* The record that has the call carries this out as well. Never the last reference. */
+		/* The call's record carries this out as well. Never the last reference. */
 		call->effects.todo |= todo;
 		rxw_call_unref(call);
 	} else {
@@ -164,7 +164,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 			rxw_pcall_retire(p);
 		if (todo)
 			rxw_effects_add(a, call, todo);
-		else /* Never the last reference of the connection: the holder of the lock has one. */
+		else /* Not the connection's last reference: the holder of the lock has one. */
 			rxw_call_unref(call);
 	}
 }

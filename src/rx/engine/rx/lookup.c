@@ -274,9 +274,10 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 	    (!b->foreign_logged || now > b->foreign_logged + FOREIGN_LOG_EVERY)) {
 		b->foreign_logged = now;
 		rxw_log(s->ep->engine, RXW_LOG_WARNING,
-			"%llu packets in %llu ms, and as many before, belong to no connection of this "
-			"port or are forged. They were dropped. Either they are an attempt to guess "
-			"connection ids, or peers do not know yet that this program was restarted.",
+			"%llu packets in %llu ms, and as many before, belong to no connection of "
+			"this port or are forged. They were dropped. Either they are an attempt to "
+			"guess connection ids, or peers do not know yet that this program was "
+			"restarted.",
 			(unsigned long long)(sum - b->foreign),
 			(unsigned long long)(passed / RXW_MS));
 	}

@@ -42,7 +42,7 @@ struct rxw_call_writer {
 	uint32_t next_stride;
 	bool finished;	      /* LAST_PACKET was queued */
 	_Atomic(bool) ending; /* a thread queues the end, or has done so: any thread, once */
-	/* connection's lock: the request's end was not queued for lack of memory; a read queues it */
+	/* connection's lock: no memory to queue the request's end; a read queues it */
 	bool end_pending;
 	size_t reserved;
 	uint64_t bytes; /* written */

@@ -8,7 +8,7 @@
 #define TX_BYTES    (2u << 20) /* and roughly its bytes */
 #define TX_SMALL    65536u     /* a smaller batch takes negligible time */
 #define TX_QUANTUM  4	       /* bursts of one call before the next call is served */
-#define TX_LAG	    (16u << 20) /* bytes in all windows of active calls beyond which peers lag behind */
+#define TX_LAG	    (16u << 20) /* bytes in all active windows beyond which peers lag behind */
 #define TX_JOINED   64		/* small packets in one message: the kernel's limit of segments */
 #define JOINED_MOST 64000u	/* bytes of them: below the limit of IPv6 */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of log.c: forms of a line, and what the service manager is told. */
+/* Tests of log.c: formats of a line, and messages to the service manager. */
 #include "tests/fileserver/fixture.h"
 
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ START_TEST(lines)
 	text = logged(true, RXW_LOG_WARNING, "one two");
 	ck_assert_str_eq(text, "<4>one two\n");
 	free(text);
-	/* names of files cannot make lines of their own */
+	/* names of files cannot create lines of their own */
 	text = logged(true, RXW_LOG_INFO, "a\nb\x1b[31m");
 	ck_assert_str_eq(text, "<6>a?b?[31m\n");
 	free(text);
@@ -52,7 +52,7 @@ START_TEST(lines)
 }
 END_TEST
 
-START_TEST(lines_kept_back)
+START_TEST(held_lines)
 {
 	struct test_capture c;
 	char *text;
@@ -76,7 +76,7 @@ START_TEST(lines_kept_back)
 }
 END_TEST
 
-START_TEST(manager_is_told)
+START_TEST(manager_notified)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	char *folder = test_folder(), got[64] = "";
@@ -115,4 +115,4 @@ START_TEST(abstract_name)
 }
 END_TEST
 
-TEST_MAIN("log", lines, lines_kept_back, manager_is_told, abstract_name)
+TEST_MAIN("log", lines, held_lines, manager_notified, abstract_name)

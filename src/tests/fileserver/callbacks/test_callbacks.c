@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of callbacks.c: calls to clients of every age, over loopback. */
+/* Tests of callbacks.c: calls to clients of every version, over loopback. */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -12,17 +12,18 @@
 #include "tests/main.h"
 
 #define VOLUME 0x20000001u
-#define QUIET  1000 /* seconds of silence after which one is probed */
+#define QUIET  1000 /* seconds of silence after which a client is probed */
 
-/* A client, which counts what is said to it; the counters move under the lock. */
+/* A client that counts the calls to it; the counters are protected by the lock. */
 struct client {
 	rxw_endpoint *endpoint;
 	struct RXAFSCB_service service;
 	struct sockaddr_storage address;
-	int knows;   /* of the questions who it is: 2 both, 1 only the older one, 0 none */
-	bool claims; /* to have 33 addresses */
+	int knows;   /* identity calls that it implements: 2 both, 1 only the older one, 0 none */
+	bool claims; /* claims to have 33 addresses */
 	int32_t probe_code;
-	unsigned told, asked, inits, old_inits, uuid_probes, probes, fids;
+	unsigned new_identity_calls, old_identity_calls, inits, old_inits, uuid_probes, probes,
+		fids;
 	struct rxw_uuid heard;
 };
 
@@ -64,7 +65,7 @@ static int32_t tell(void *context, rxw_call *call, interfaceAddr *addr, Capabili
 	caps->val = calloc(2, sizeof(*caps->val));
 	caps->val[0] = CLIENT_CAPABILITY_ERRORTRANS;
 	caps->len = 2;
-	return count(&client->told, 1, 0);
+	return count(&client->new_identity_calls, 1, 0);
 }
 
 static int32_t who(void *context, rxw_call *call, interfaceAddr *addr)
@@ -75,7 +76,7 @@ static int32_t who(void *context, rxw_call *call, interfaceAddr *addr)
 	if (client->knows < 1)
 		return RXW_RPC_OPCODE;
 	addr->uuid = client_uuid;
-	return count(&client->asked, 1, 0);
+	return count(&client->old_identity_calls, 1, 0);
 }
 
 static int32_t init3(void *context, rxw_call *call, const struct rxw_uuid *uuid)
@@ -114,7 +115,7 @@ static int32_t broken(void *context, rxw_call *call, const AFSCBFids *fids, cons
 	ck_assert_uint_eq(cbs->len, 0);
 	for (uint32_t i = 0; i < fids->len; i++)
 		ck_assert_uint_eq(fids->val[i].Volume, VOLUME);
-	/* The volume as a whole: part of the introduction. */
+	/* The whole volume: part of the initial exchange. */
 	if (fids->len == 1 && fids->val[0].Vnode == 0)
 		return 0;
 	return count(&((struct client *)context)->fids, fids->len, 0);
@@ -192,14 +193,14 @@ static void client_close(struct client *client)
 	ck_assert_int_eq(rxw_endpoint_destroy(client->endpoint), 0);
 }
 
-/* Wait until the counter has this value; it must not pass it. */
+/* Waits until the counter has this value; it must not exceed it. */
 static void reaches(const unsigned *counter, unsigned value)
 {
 	struct timespec until;
 	int rc = 0;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 60; /* turns a hang into a failure */
+	until.tv_sec += 60; /* only turns a hang into a failure */
 	pthread_mutex_lock(&lock);
 	while (*counter < value && rc == 0)
 		rc = pthread_cond_timedwait(&changed, &lock, &until);
@@ -207,7 +208,9 @@ static void reaches(const unsigned *counter, unsigned value)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The client makes a call, and is promised to be told of vnodes from `vnode` on; how many. */
+/*
+ * The client makes a call and is promised callbacks for vnodes from `vnode` on; returns how many.
+ */
 static unsigned give(struct client *client, uint32_t vnode, unsigned n)
 {
 	struct fsd_caller caller;
@@ -223,7 +226,7 @@ static unsigned give(struct client *client, uint32_t vnode, unsigned n)
 	return given;
 }
 
-/* Until what it answered has been taken in, which is soon after. */
+/* The server has processed the client's answer, which takes a moment. */
 static void promise(struct client *client, uint32_t vnode, unsigned n)
 {
 	while (give(client, vnode, n) == 0) {
@@ -233,7 +236,7 @@ static void promise(struct client *client, uint32_t vnode, unsigned n)
 	}
 }
 
-/* Wait until so many clients may have promises. */
+/* Waits until so many clients may have promises. */
 static void wait_for_hosts(size_t up)
 {
 	struct fsd_clients_stats stats;
@@ -244,7 +247,7 @@ static void wait_for_hosts(size_t up)
 		nanosleep(&pause, NULL);
 }
 
-START_TEST(every_age)
+START_TEST(every_client_version)
 {
 	for (int knows = 2; knows >= 0; knows--) {
 		struct client client;
@@ -252,13 +255,13 @@ START_TEST(every_age)
 		setup();
 		client_open(&client, knows);
 		promise(&client, 2, 1);
-		ck_assert_uint_eq(client.told, knows == 2);
-		ck_assert_uint_eq(client.asked, knows == 1);
+		ck_assert_uint_eq(client.new_identity_calls, knows == 2);
+		ck_assert_uint_eq(client.old_identity_calls, knows == 1);
 		ck_assert_uint_eq(client.inits, knows > 0);
 		ck_assert_uint_eq(client.old_inits, knows == 0);
 		if (knows)
 			ck_assert(afs_uuid_same(&client.heard, &server_uuid));
-		/* quiet ones are asked whether they are the same, or there at all */
+		/* idle clients are probed, by identity if they can tell it */
 		fsd_clients_check(clients, fsd_now() + QUIET);
 		reaches(knows ? &client.uuid_probes : &client.probes, 1);
 		if (knows)
@@ -270,8 +273,8 @@ START_TEST(every_age)
 }
 END_TEST
 
-/* Another machine has taken the address over: it is asked who it is, and told to forget. */
-START_TEST(another_one)
+/* Another machine has taken over the address: the server asks for its identity and resets it. */
+START_TEST(address_taken_over)
 {
 	struct client client;
 	AFSFid fid = {VOLUME, 2, 1};
@@ -283,7 +286,7 @@ START_TEST(another_one)
 	fsd_clients_check(clients, fsd_now() + QUIET);
 	reaches(&client.inits, 2);
 	ck_assert_uint_eq(client.uuid_probes, 1);
-	ck_assert_uint_eq(client.told, 2);
+	ck_assert_uint_eq(client.new_identity_calls, 2);
 	ck_assert(!fsd_promise_held(clients, &fid));
 	promise(&client, 2, 1);
 	client_close(&client);
@@ -291,8 +294,8 @@ START_TEST(another_one)
 }
 END_TEST
 
-/* An answer that cannot be is none. */
-START_TEST(impossible_answer)
+/* An invalid answer counts as none. */
+START_TEST(invalid_identity)
 {
 	struct client client;
 	struct fsd_clients_stats stats;
@@ -301,8 +304,8 @@ START_TEST(impossible_answer)
 	client_open(&client, 2);
 	client.claims = true;
 	ck_assert_uint_eq(give(&client, 2, 1), 0);
-	reaches(&client.told, 1);
-	/* behind this the answer has been taken in */
+	reaches(&client.new_identity_calls, 1);
+	/* afterwards the answer has been processed */
 	fsd_callbacks_stop(callbacks);
 	callbacks = fsd_callbacks_start(server, clients, &server_uuid);
 	fsd_clients_stats(clients, &stats);
@@ -316,7 +319,7 @@ END_TEST
 
 #define MANY 40
 
-/* A change that many have to be told of, and one of them a great deal at once. */
+/* A change that is reported to many clients, and many changes at once to one of them. */
 START_TEST(breaks_to_many)
 {
 	struct client *many = calloc(MANY, sizeof(*many));
@@ -342,8 +345,8 @@ START_TEST(breaks_to_many)
 }
 END_TEST
 
-/* Nobody answers: stopping does not wait for it. */
-START_TEST(stop_in_the_middle)
+/* No client answers: stopping does not wait for them. */
+START_TEST(stop_during_calls)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(sa);
@@ -355,11 +358,11 @@ START_TEST(stop_in_the_middle)
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&silent.address, &length), 0);
 	ck_assert_uint_eq(give(&silent, 2, 1), 0);
-	ck_assert_int_eq(recv(fd, &byte, 1, 0), 1); /* it has been asked */
+	ck_assert_int_eq(recv(fd, &byte, 1, 0), 1); /* the server has called it */
 	teardown();
 	close(fd);
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "callbacks", every_age, another_one, impossible_answer, breaks_to_many,
-		 stop_in_the_middle)
+TEST_MAIN_WITHIN(120, "callbacks", every_client_version, address_taken_over, invalid_identity,
+		 breaks_to_many, stop_during_calls)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of clients.c and promises.c: who gets promises, and who is told. */
+/* Tests of clients.c and promises.c: which clients get promises and callbacks. */
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -57,7 +57,7 @@ static AFSFid fid(uint32_t vnode)
 	return (AFSFid){VOLUME, vnode, vnode + 1};
 }
 
-/* A client has answered, or not; it has no identity. */
+/* A client has answered, or not; it tells no identity. */
 static void done(const struct fsd_work *work, int32_t code, uint32_t caps, uint64_t now)
 {
 	struct fsd_answer answer = {.code = code, .caps = caps};
@@ -66,7 +66,8 @@ static void done(const struct fsd_work *work, int32_t code, uint32_t caps, uint6
 }
 
 /*
- * Do all work there is; every client answers, with this capability word. Returns how many pieces.
+ * Does all pending work; every client answers, with this capability word. Returns the number of
+ * work items.
  */
 static unsigned answer_all(uint32_t caps, uint64_t now)
 {
@@ -98,7 +99,7 @@ static void bring_up(unsigned n, uint64_t now)
 	answer_all(1, now);
 }
 
-START_TEST(first_asked_then_trusted)
+START_TEST(identity_call_before_promises)
 {
 	struct fsd_caller caller;
 	struct fsd_work work;
@@ -107,18 +108,21 @@ START_TEST(first_asked_then_trusted)
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert_uint_eq(wakes, 1);
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
-	ck_assert_uint_eq(wakes, 1); /* asked once only */
+	ck_assert_uint_eq(wakes, 1); /* only once */
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
 	ck_assert(!fsd_work_take(clients, &work));
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	done(&work, 0, 1, 1000);
-	/* it must forget what it may hold from before, and only then gets something new */
+	/*
+	 * it is reset, because it may hold promises of an earlier server, and only then gets new
+	 * ones
+	 */
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
 	done(&work, 0, 0, 1000);
-	/* in two ways: Linux from 6.8 on goes by the second */
+	/* by two calls: Linux 6.8 and later acts on the second */
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_FORGET);
@@ -133,7 +137,7 @@ START_TEST(first_asked_then_trusted)
 }
 END_TEST
 
-START_TEST(silent_ones_are_left_alone)
+START_TEST(silent_clients_not_called_again_soon)
 {
 	struct fsd_work work;
 
@@ -170,7 +174,7 @@ START_TEST(error_numbers_by_client)
 	caller = enter(2, 132, 5); /* remembered */
 	ck_assert(caller.uae);
 	fsd_clients_leave(clients, &caller);
-	/* its own word counts more */
+	/* its own capability word takes precedence */
 	while (fsd_work_take(clients, &work))
 		done(&work, 0, 0, 5);
 	caller = enter(2, 65540, 5);
@@ -223,7 +227,7 @@ START_TEST(breaks_reach_holders)
 	changer = enter(1, 132, 1000);
 	fsd_promise_break(clients, &f, changer.host);
 	fsd_clients_leave(clients, &changer);
-	ck_assert(fsd_promise_held(clients, &f)); /* by the one who noticed */
+	ck_assert(fsd_promise_held(clients, &f)); /* the client that made the change */
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_BREAK);
 	ck_assert_uint_eq(work.count, 1);
@@ -263,7 +267,7 @@ START_TEST(one_call_for_many_breaks)
 }
 END_TEST
 
-START_TEST(too_many_breaks_become_one)
+START_TEST(excess_breaks_become_reset)
 {
 	struct fsd_work work;
 	struct fsd_clients_stats stats;
@@ -287,7 +291,7 @@ START_TEST(too_many_breaks_become_one)
 }
 END_TEST
 
-START_TEST(failed_break_voids_everything)
+START_TEST(failed_break_drops_all_promises)
 {
 	AFSFid f = fid(2), g = fid(4);
 	struct fsd_work work;
@@ -302,7 +306,7 @@ START_TEST(failed_break_voids_everything)
 	ck_assert(!fsd_promise_held(clients, &g));
 	ck_assert_uint_eq(give(1, 2, 1001), 0);
 	ck_assert(!fsd_work_take(clients, &work));
-	/* later it is asked, and told to forget, before it gets promises again */
+	/* later the server asks for its identity and resets it before it gets promises again */
 	ck_assert_uint_eq(give(1, 2, 1031), 0);
 	ck_assert_uint_eq(answer_all(1, 1031), 3);
 	ck_assert_uint_gt(give(1, 2, 1032), 0);
@@ -310,7 +314,7 @@ START_TEST(failed_break_voids_everything)
 }
 END_TEST
 
-START_TEST(given_up)
+START_TEST(promises_given_up)
 {
 	AFSFid f = fid(2), g = fid(4);
 	struct fsd_caller caller;
@@ -331,7 +335,7 @@ START_TEST(given_up)
 }
 END_TEST
 
-START_TEST(full_table_takes_from_the_quiet)
+START_TEST(full_table_evicts_idle_clients)
 {
 	struct fsd_clients_stats stats;
 	struct fsd_work work;
@@ -341,14 +345,14 @@ START_TEST(full_table_takes_from_the_quiet)
 		bring_up(n, 1000 + n);
 	for (uint32_t v = 0; v < 50; v++)
 		ck_assert_uint_gt(give(1, 2 + 2 * v, 1010), 0);
-	/* one may not fill it alone */
+	/* one client may not fill it alone */
 	ck_assert_uint_eq(give(1, 1002, 1010), 0);
 	for (uint32_t v = 0; v < 50; v++)
 		ck_assert_uint_gt(give(2, 2 + 2 * v, 1020), 0);
 	ck_assert_uint_gt(give(3, 2, 1030), 0);
 	fsd_clients_stats(clients, &stats);
 	ck_assert_uint_eq(stats.promises, 51);
-	/* the first is told to forget all, and may hold some again after that */
+	/* the first is reset, and may hold some again after that */
 	ck_assert_uint_eq(give(1, 2, 1031), 0);
 	ck_assert(fsd_work_take(clients, &work));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
@@ -360,7 +364,7 @@ START_TEST(full_table_takes_from_the_quiet)
 }
 END_TEST
 
-START_TEST(strangers_do_not_pile_up)
+START_TEST(host_table_bounded)
 {
 	struct fsd_clients_stats stats;
 	struct fsd_caller caller;
@@ -373,7 +377,10 @@ START_TEST(strangers_do_not_pile_up)
 		ck_assert_ptr_nonnull(caller.host);
 		fsd_clients_leave(clients, &caller);
 	}
-	/* nobody can be forgotten while he waits to be asked: served, but without an entry */
+	/*
+	 * while clients wait for the identity call, none can be evicted: served, but without an
+	 * entry
+	 */
 	caller = enter(101, 65540, 1000);
 	ck_assert_ptr_null(caller.host);
 	ck_assert(caller.uae);
@@ -387,7 +394,7 @@ START_TEST(strangers_do_not_pile_up)
 	fsd_clients_leave(clients, &caller);
 	fsd_clients_stats(clients, &stats);
 	ck_assert_uint_eq(stats.hosts, 100);
-	/* the idle are forgotten */
+	/* idle clients are evicted */
 	caller = enter(103, 132, 100000);
 	fsd_clients_leave(clients, &caller);
 	fsd_clients_stats(clients, &stats);
@@ -425,9 +432,7 @@ START_TEST(sweep_sees_all_and_expires)
 }
 END_TEST
 
-/*
- * Random use, with the counters and every list compared at the end by taking everything away again.
- */
+/* Random use; at the end everything is released to check the counters and lists. */
 START_TEST(random_use)
 {
 	uint64_t state = 0x853c49e6748fea9bull;
@@ -477,7 +482,7 @@ START_TEST(random_use)
 }
 END_TEST
 
-/* One piece of work, of this kind. */
+/* One work item of this kind. */
 static struct fsd_work take(enum fsd_work_kind kind)
 {
 	struct fsd_work work;
@@ -487,7 +492,7 @@ static struct fsd_work take(enum fsd_work_kind kind)
 	return work;
 }
 
-/* It has been told to forget in the one way; tell it in the other. */
+/* The client was reset by one call; resets it by the other. */
 static void forget(unsigned code, uint64_t now)
 {
 	struct fsd_work work = take(FSD_WORK_FORGET);
@@ -500,14 +505,14 @@ static uint32_t peer_of(const struct fsd_work *work)
 	return ntohl(((const struct sockaddr_in *)&work->peer)->sin_addr.s_addr);
 }
 
-START_TEST(older_clients_are_asked_less)
+START_TEST(older_clients_get_older_calls)
 {
 	struct fsd_answer answer = {.uuid = {.time_low = 7, .node = {-1}}};
 	struct fsd_caller caller;
 	struct fsd_work work;
 
 	setup(10, 100);
-	/* one that does not know the question, but who it is */
+	/* one that lacks the call for its identity, but has the older one */
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	work = take(FSD_WORK_IDENTIFY);
 	done(&work, RXW_RPC_OPCODE, 0, 1000);
@@ -519,11 +524,11 @@ START_TEST(older_clients_are_asked_less)
 	done(&work, 0, 0, 1000);
 	forget(0, 1000);
 	ck_assert_uint_gt(give(1, 2, 1000), 0);
-	/* nobody has said which error numbers it knows */
+	/* the error numbers that it knows are unknown */
 	caller = enter(1, 132, 1000);
 	ck_assert(!caller.uae);
 	fsd_clients_leave(clients, &caller);
-	/* one that knows neither: told to forget all the same */
+	/* one that lacks both: reset all the same */
 	ck_assert_uint_eq(give(2, 2, 1000), 0);
 	work = take(FSD_WORK_IDENTIFY);
 	done(&work, RXW_RPC_OPCODE, 0, 1000);
@@ -534,7 +539,7 @@ START_TEST(older_clients_are_asked_less)
 	done(&work, 0, 0, 1000);
 	forget((unsigned)RXW_RPC_OPCODE, 1000);
 	ck_assert_uint_gt(give(2, 2, 1000), 0);
-	/* one that does not answer the second question */
+	/* one that does not answer the second call */
 	ck_assert_uint_eq(give(3, 2, 1000), 0);
 	work = take(FSD_WORK_IDENTIFY);
 	done(&work, RXW_RPC_OPCODE, 0, 1000);
@@ -559,7 +564,7 @@ static void introduce(unsigned n, const struct fsd_answer *answer, uint64_t now)
 	forget(0, now);
 }
 
-START_TEST(quiet_ones_are_probed)
+START_TEST(idle_clients_probed)
 {
 	struct fsd_answer answer = {.caps = 1, .uuid = {.time_low = 7}};
 	AFSFid f = fid(2), g = fid(4);
@@ -582,11 +587,14 @@ START_TEST(quiet_ones_are_probed)
 	ck_assert(!fsd_work_take(clients, &work));
 	done(&work, 0, 0, 1900);
 	ck_assert(fsd_promise_held(clients, &f));
-	/* the first has answered not long ago */
+	/* the first has answered recently */
 	fsd_clients_check(clients, 2400);
 	work = take(FSD_WORK_PROBE);
 	ck_assert_uint_eq(peer_of(&work), 0x7f000002);
-	/* another has its address now: what was promised is void, and it is asked who it is */
+	/*
+	 * another machine has its address: its promises are dropped, and the server asks for its
+	 * identity
+	 */
 	ck_assert(fsd_promise_held(clients, &g));
 	done(&work, 1, 0, 2400);
 	ck_assert(!fsd_promise_held(clients, &g));
@@ -595,14 +603,14 @@ START_TEST(quiet_ones_are_probed)
 	work = take(FSD_WORK_INIT);
 	done(&work, 0, 0, 2400);
 	forget(0, 2400);
-	/* a break that is owed shows as well that it is there */
+	/* a pending callback also shows that it is reachable */
 	fsd_clients_check(clients, 2800);
 	fsd_promise_break(clients, &f, NULL);
 	work = take(FSD_WORK_BREAK);
 	ck_assert_uint_eq(work.count, 1);
 	done(&work, 0, 0, 2800);
 	ck_assert(!fsd_work_take(clients, &work));
-	/* no answer: it holds nothing any more */
+	/* no answer: it loses its promises */
 	ck_assert_uint_gt(give(1, 2, 3000), 0);
 	fsd_clients_check(clients, 3900);
 	work = take(FSD_WORK_PROBE);
@@ -613,7 +621,7 @@ START_TEST(quiet_ones_are_probed)
 }
 END_TEST
 
-START_TEST(quiet_for_hours_then_told_to_forget)
+START_TEST(idle_for_hours_is_reset)
 {
 	AFSFid f = fid(2);
 	struct fsd_clients_stats stats;
@@ -639,11 +647,8 @@ START_TEST(quiet_for_hours_then_told_to_forget)
 }
 END_TEST
 
-/*
- * Clients that are gone hold the table. Those that call are asked before these are told to forget, and
- * find free hands, however many there are.
- */
-START_TEST(gone_ones_hold_nobody_up)
+/* Dead clients fill the table. Active ones are called first, and do not wait for free workers. */
+START_TEST(dead_clients_delay_no_others)
 {
 	struct fsd_work work[100];
 	unsigned taken = 0;
@@ -654,7 +659,7 @@ START_TEST(gone_ones_hold_nobody_up)
 	for (unsigned n = 1; n <= 100; n++)
 		for (uint32_t v = 0; v < 2; v++)
 			ck_assert_uint_gt(give(n, 1000 * n + 2 * v, 1001), 0);
-	/* a full table: each promise to a client that calls takes two from one that is gone */
+	/* a full table: each promise to an active client evicts two of a dead one */
 	bring_up(200, 1010);
 	for (uint32_t v = 0; v < 90; v++)
 		ck_assert_uint_gt(give(200, 2 + 2 * v, 1011), 0);
@@ -665,7 +670,7 @@ START_TEST(gone_ones_hold_nobody_up)
 	ck_assert(fsd_work_take(clients, &work[taken]));
 	ck_assert_int_eq(work[taken].kind, FSD_WORK_IDENTIFY);
 	ck_assert_uint_eq(peer_of(&work[taken]), 0x7f000000 + 201);
-	/* and it goes on as the first of the gone are given up */
+	/* and it continues as calls to dead clients fail */
 	done(&work[0], RXW_CALL_DEAD, 0, 1013);
 	ck_assert(fsd_work_take(clients, &work[0]));
 	ck_assert_int_eq(work[0].kind, FSD_WORK_INIT);
@@ -678,8 +683,8 @@ START_TEST(gone_ones_hold_nobody_up)
 }
 END_TEST
 
-/* While promises are short, those that have been quiet for a minute are asked whether they are there. */
-START_TEST(short_of_promises)
+/* While promises are short, the server probes clients that have been idle for a minute. */
+START_TEST(promise_shortage_probes_idle_clients)
 {
 	setup(10, 64);
 	bring_up(1, 1000);
@@ -714,8 +719,10 @@ static void recall(void *arg, const struct sockaddr_storage *sa)
 	fsd_clients_recall(clients, sa, 1000);
 }
 
-/* What a restart needs: who has been up is in a file, and is told to forget. */
-START_TEST(remembered)
+/*
+ * State for a restart: the addresses of active clients are in a file, and the server resets them.
+ */
+START_TEST(active_clients_survive_restart)
 {
 	char *folder = test_folder(), path[4200], message[FSD_MESSAGE_MAX];
 	struct fsd_remember *remember;
@@ -729,7 +736,7 @@ START_TEST(remembered)
 	ck_assert_uint_eq(raised, 0x7f000007);
 	remember = fsd_remember_open(path, 4, recall, NULL, message);
 	ck_assert_ptr_nonnull(remember);
-	for (unsigned n = 1; n <= 5; n++) { /* the first gives way to the fifth */
+	for (unsigned n = 1; n <= 5; n++) { /* the fifth replaces the first */
 		sa = peer(n);
 		fsd_remember_add(remember, &sa);
 	}
@@ -754,13 +761,13 @@ START_TEST(remembered)
 		ck_assert_uint_eq(answer_all(0, 1000), 2 * 3);
 		ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
 		ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);
-		/* they are promised something at once */
+		/* they get promises at once */
 		ck_assert_uint_gt(give(3, 2, 1001), 0);
 		ck_assert_uint_gt(fsd_remember_date(remember), date);
 		date = fsd_remember_date(remember);
 		fsd_remember_close(remember);
 	}
-	/* Garbage is nobody's address. */
+	/* Garbage in the file yields no addresses. */
 	tree_file(folder, "clients", "\1\2\3 this is no file of addresses, and it ends oddly", 50,
 		  0600);
 	remember = fsd_remember_open(path, 4, recall, NULL, message);
@@ -786,7 +793,7 @@ static size_t longest_chain(bool six, size_t hosts)
 		if (six) {
 			struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&sa;
 
-			/* Of one network, chosen so that the sums that were used before are equal. */
+			/* Addresses of one network, chosen to collide under a simple sum. */
 			memset(&sa, 0, sizeof(sa));
 			in6->sin6_family = AF_INET6;
 			in6->sin6_port = htons((uint16_t)n);
@@ -806,8 +813,8 @@ static size_t longest_chain(bool six, size_t hosts)
 	return longest;
 }
 
-/* The place of an address in the table is not to be foreseen, and no two tables agree on it. */
-START_TEST(places_are_secret)
+/* An attacker cannot predict the hash slot of an address, and tables use different keys. */
+START_TEST(hash_slots_are_secret)
 {
 	struct fsd_host *first[2];
 	unsigned same = 0;
@@ -835,9 +842,10 @@ START_TEST(places_are_secret)
 }
 END_TEST
 
-TEST_MAIN("clients", first_asked_then_trusted, silent_ones_are_left_alone, error_numbers_by_client,
-	  durations, breaks_reach_holders, one_call_for_many_breaks, too_many_breaks_become_one,
-	  failed_break_voids_everything, given_up, full_table_takes_from_the_quiet,
-	  strangers_do_not_pile_up, sweep_sees_all_and_expires, random_use,
-	  older_clients_are_asked_less, quiet_ones_are_probed, quiet_for_hours_then_told_to_forget,
-	  gone_ones_hold_nobody_up, short_of_promises, remembered, places_are_secret)
+TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_again_soon,
+	  error_numbers_by_client, durations, breaks_reach_holders, one_call_for_many_breaks,
+	  excess_breaks_become_reset, failed_break_drops_all_promises, promises_given_up,
+	  full_table_evicts_idle_clients, host_table_bounded, sweep_sees_all_and_expires,
+	  random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
+	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,
+	  active_clients_survive_restart, hash_slots_are_secret)

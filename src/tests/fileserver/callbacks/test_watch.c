@@ -38,7 +38,7 @@ static void teardown(void)
 	world_close(&world);
 }
 
-/* As a call does it: promise, watch, look. */
+/* In the order of a call: promise, watch, read. */
 static AFSFid promise(const char *path)
 {
 	AFSFid fid = world_fid(&world, path);
@@ -84,7 +84,7 @@ static void each_kind_of_change(void)
 	ck_assert_msg(broken(&fid), "removal");
 }
 
-/* What clients have of a directory that is renamed stays good. */
+/* A renamed directory and the objects below it stay valid at clients. */
 START_TEST(renamed_with_all_below)
 {
 	AFSFid root, sub, inner, now;
@@ -122,7 +122,7 @@ START_TEST(by_the_sweep_alone)
 }
 END_TEST
 
-START_TEST(unchanged_stays)
+START_TEST(unchanged_keeps_promise)
 {
 	AFSFid a, b;
 
@@ -150,7 +150,7 @@ START_TEST(bounded)
 		promise(name);
 	}
 	ck_assert_uint_eq(fsd_watch_count(world.watch), 5);
-	/* gone ones make room */
+	/* deleted ones make room */
 	for (int i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "d%d", i);
 		rmdir(tree_path(world.root, name));
@@ -163,4 +163,4 @@ START_TEST(bounded)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "watch", with_inotify, renamed_with_all_below, by_the_sweep_alone,
-		 unchanged_stays, bounded)
+		 unchanged_keeps_promise, bounded)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may see what, and what a server does that was not told. */
+/* Access rules, and the defaults of a server without them. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ START_TEST(patterns)
 		const char *path;
 		int anonymous, a, b;
 	} cases[] = {
-		/* The way, what is named, what is below it. */
+		/* The path to it, the named object, the objects below. */
 		{"", WAY, WAY, WAY},
 		{"pub", ALL, ALL, ALL},
 		{"pub/x/y", ALL, ALL, ALL},
@@ -76,7 +76,10 @@ START_TEST(patterns)
 }
 END_TEST
 
-/* No file has a name of 300 bytes; a pattern with one gives nothing, not everything. */
+/*
+ * No file has a name of 300 bytes. A pattern with such a name matches nothing, rather than
+ * everything.
+ */
 START_TEST(long_names)
 {
 	char rule[400] = "anonymous /", path[310];
@@ -111,7 +114,10 @@ START_TEST(without_rules)
 	ck_assert(fsd_guard_may(guard, &nobody, "any/thing"));
 	for (int i = 0; i < FSD_SERVICES; i++) {
 		classes = fsd_guard_classes(guard, (enum fsd_service_kind)i, &count);
-		/* Those with tickets are offered, too: their clients hear that no key is known. */
+		/*
+		 * Classes that need a ticket are offered too, so that their clients learn that the
+		 * server has no keys.
+		 */
 		ck_assert_uint_eq(count, 3);
 		ck_assert_ptr_eq(classes[0], rxw_security_null());
 	}
@@ -120,11 +126,12 @@ START_TEST(without_rules)
 }
 END_TEST
 
-/* What is open to other machines is so because somebody said it. */
+/* Access from other machines requires a setting. */
 START_TEST(beyond_loopback)
 {
 	static const char *const none[] = {"none"}, *const auth[] = {"vl:auth"},
-				 *const strange[] = {"fs:much"}, *const stranger[] = {"db:none"},
+				 *const strange[] = {"fs:much"},
+				 *const unknown_service[] = {"db:none"},
 				 *const anonymous[] = {"anonymous /"},
 				 *const alice[] = {"alice@R /"};
 	struct fsd_guard_options o = {.listen = "0.0.0.0"};
@@ -140,7 +147,7 @@ START_TEST(beyond_loopback)
 	ck_assert_int_lt(fsd_guard_open(&o, &guard, message), 0);
 	o.require = strange;
 	ck_assert_int_lt(fsd_guard_open(&o, &guard, message), 0);
-	o.require = stranger;
+	o.require = unknown_service;
 	ck_assert_int_lt(fsd_guard_open(&o, &guard, message), 0);
 	o.require_count = 0;
 	o.allow = anonymous;

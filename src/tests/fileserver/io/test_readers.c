@@ -75,7 +75,7 @@ START_TEST(bytes_from_cache)
 }
 END_TEST
 
-START_TEST(cached_at_first)
+START_TEST(cached_beginning)
 {
 	setup(20 * MIB, 0, 4, 8 * MIB);
 	slow->cached_below = 3 * MIB + 12345;
@@ -91,7 +91,7 @@ END_TEST
 #define SLOW_CHUNKS 64u
 #define SLOW_DEPTH  8u
 
-/* What the wire does: it takes its time for each piece. */
+/* A simulated wire that takes its time for each piece. */
 struct pace {
 	unsigned write_ms;
 	unsigned writes;
@@ -106,7 +106,7 @@ static unsigned reads_now(void)
 	return n;
 }
 
-/* While this write lasts, all reads that the limit allows are started: it does not end before. */
+/* The write ends only when all reads that the limit allows have started. */
 static void slow_write(void *arg, size_t total, size_t length)
 {
 	struct pace *wire = arg;
@@ -131,9 +131,9 @@ static void slow_write(void *arg, size_t total, size_t length)
 }
 
 /*
- * A disk whose reads take 20 ms and a wire as slow as that: all reads that the limit allows are
- * started before the first byte is sent, and from then on one more is started for each that was
- * sent, none of them waiting for a send to end. slow_write() sees to it.
+ * Disk reads take 20 ms, and the wire is as slow. All reads that the limit allows are started
+ * before the first byte is sent. From then on one more is started for each that was sent, and none
+ * waits for a send to end. slow_write() ensures that.
  */
 START_TEST(reads_start_ahead_of_the_wire)
 {
@@ -150,7 +150,7 @@ START_TEST(reads_start_ahead_of_the_wire)
 	ck_assert_uint_eq(m.reply_length, SLOW_CHUNKS * MIB);
 	ck_assert_uint_eq(wire.writes, SLOW_CHUNKS);
 	ck_assert_uint_eq(slow->reads, SLOW_CHUNKS);
-	/* Told, not asserted: threads that sleep can be late on a busy machine. */
+	/* Printed, not asserted: sleeping threads can be late on a busy machine. */
 	printf("wire busy %.1f %%, disk busy %.1f %% until it was done\n",
 	       100 * (double)wire.busy_ns / (double)wall,
 	       100 * (double)slow->busy_ns / (double)(slow->last_end - begin));
@@ -158,7 +158,7 @@ START_TEST(reads_start_ahead_of_the_wire)
 }
 END_TEST
 
-/* A stalled wire: exactly what the limit allows is read, and no more. */
+/* A stalled wire: the reads stop exactly at the limit. */
 static void count_at_first(void *arg, size_t total, size_t length)
 {
 	struct timespec ts = {.tv_nsec = 150000000};
@@ -166,14 +166,14 @@ static void count_at_first(void *arg, size_t total, size_t length)
 
 	(void)length;
 	if (total == 0) {
-		while (reads_now() < 4) /* or the test hangs */
+		while (reads_now() < 4) /* otherwise the test hangs */
 			usleep(100);
-		nanosleep(&ts, NULL); /* one too many would come now */
+		nanosleep(&ts, NULL); /* a surplus read would start now */
 		*seen = reads_now();
 	}
 }
 
-START_TEST(limit_is_kept)
+START_TEST(memory_limit)
 {
 	unsigned seen = 0;
 
@@ -292,7 +292,7 @@ START_TEST(disk_error_is_passed_on)
 }
 END_TEST
 
-START_TEST(lost_call_ends_at_once)
+START_TEST(dead_call_ends_at_once)
 {
 	for (int i = 0; i < 2; i++) {
 		setup(64 * MIB, 5, 4, 8 * MIB);
@@ -348,7 +348,7 @@ static size_t read_lines(const char *path, struct line *lines, size_t room)
 	return n;
 }
 
-/* A send with a time line, which is then read: the number of its lines. */
+/* A send with a time line, which is then read: returns the number of its lines. */
 static size_t drawn(uint64_t size, uint64_t cached_below, size_t memory, struct line *lines,
 		    size_t room)
 {
@@ -372,7 +372,7 @@ static size_t drawn(uint64_t size, uint64_t cached_below, size_t memory, struct 
 	return n;
 }
 
-/* How many reads ahead had been handed out, and not been sent, when this send began. */
+/* Number of reads ahead that were posted, and not sent, when this send began. */
 static unsigned under_way(const struct line *lines, size_t n, const struct line *send)
 {
 	unsigned count = 0;
@@ -385,8 +385,8 @@ static unsigned under_way(const struct line *lines, size_t n, const struct line 
 }
 
 /*
- * No read waits for a send: when a send begins, all reads are under way that memory allows, or all
- * that are left.
+ * No read waits for a send: when a send begins, all reads that memory allows, or all that are left,
+ * have been posted.
  */
 START_TEST(no_read_waits_for_a_send)
 {
@@ -425,8 +425,8 @@ START_TEST(no_read_waits_for_a_send)
 }
 END_TEST
 
-/* What is sent was read before, whichever way, and all of it is told. */
-START_TEST(the_time_line_tells_all)
+/* Each piece was read before it was sent, and the time line has all of them. */
+START_TEST(time_line_is_complete)
 {
 	static struct line lines[1024];
 	const uint64_t size = 9 * MIB + 100000;
@@ -455,12 +455,12 @@ START_TEST(the_time_line_tells_all)
 }
 END_TEST
 
-START_TEST(a_time_line_needs_a_place)
+START_TEST(time_line_file_errors)
 {
 	ck_assert_ptr_null(fsd_timeline_open("/none/such/place"));
 	ck_assert_int_eq(errno, ENOENT);
 	ck_assert_int_eq(fsd_timeline_close(NULL), 0);
-	/* There is no room on this one: known at the end, at the latest. */
+	/* The device is full: reported at the end at the latest. */
 	timeline = fsd_timeline_open("/dev/full");
 	if (timeline) {
 		struct fsd_moment moment = {.send = 1, .what = FSD_SENT};
@@ -473,8 +473,8 @@ START_TEST(a_time_line_needs_a_place)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_at_first,
-		 reads_start_ahead_of_the_wire, limit_is_kept, many_share_the_memory,
+TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_beginning,
+		 reads_start_ahead_of_the_wire, memory_limit, many_share_the_memory,
 		 change_is_noticed, shrunk_file_is_never_padded, disk_error_is_passed_on,
-		 lost_call_ends_at_once, no_read_waits_for_a_send, the_time_line_tells_all,
-		 a_time_line_needs_a_place)
+		 dead_call_ends_at_once, no_read_waits_for_a_send, time_line_is_complete,
+		 time_line_file_errors)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the file service, call by call, in the words that go over loopback. */
+/* Tests of the file service, call by call, with arguments encoded by hand, over loopback. */
 #include "tests/fileserver/callbacks/answer.h"
 #include "tests/fileserver/fixture.h"
 
@@ -39,7 +39,7 @@ static void teardown(void)
 	world_close(&world);
 }
 
-/* An object whose status may not be had: a directory on the way to it has been closed. */
+/* An object whose status may not be read: a directory in its path was closed. */
 static AFSFid closed_fid(void)
 {
 	AFSFid fid = world_fid(&world, "sub/inner");
@@ -56,7 +56,7 @@ static struct rxw_xdr *begin(uint32_t opcode)
 	return &rq;
 }
 
-/* Send what begin() and the following puts made; the reply is in rp. */
+/* Sends the bytes of begin() and the following puts; the reply is in rp. */
 static int32_t serve_from(unsigned client)
 {
 	int32_t code = wire_call(&w, client, request, rxw_xdr_used(&rq));
@@ -91,9 +91,9 @@ static void bring_up(unsigned client)
 	answer_all(world.clients);
 }
 
-START_TEST(no_opcode_and_unknown_ones)
+START_TEST(missing_and_unknown_opcodes)
 {
-	/* the obsolete ones of afs-fileserver 3.10 and those of residency among them */
+	/* including the obsolete ones of afs-fileserver 3.10 and those of residency */
 	static const uint32_t unknown[] = {0,	1,   129,   143,   144,	  145,	 151,	    152,
 					   165, 219, 65535, 65543, 65551, 65562, 0xffffffff};
 
@@ -111,8 +111,8 @@ START_TEST(no_opcode_and_unknown_ones)
 }
 END_TEST
 
-/* Every call that has arguments refuses an empty and a cut request, and answers nothing to it. */
-START_TEST(cut_arguments)
+/* Each call with arguments refuses an empty and a truncated request, without output. */
+START_TEST(truncated_arguments)
 {
 	static const struct {
 		uint32_t opcode;
@@ -213,7 +213,7 @@ START_TEST(codes_fit_the_client)
 
 	setup();
 	fid = closed_fid();
-	/* one who never made a modern call gets raw numbers */
+	/* a client that never made a modern call gets raw numbers */
 	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve_from(1111), EACCES);
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &zero), serve_from(1111)),
@@ -234,7 +234,7 @@ START_TEST(codes_fit_the_client)
 }
 END_TEST
 
-START_TEST(no_promise_for_what_failed)
+START_TEST(no_promise_for_failed_calls)
 {
 	AFSFid fid;
 
@@ -282,7 +282,7 @@ START_TEST(inline_bulk_status)
 	ck_assert(xdr_get_AFSVolSync(&rp, &sync));
 	ck_assert_uint_eq(rxw_xdr_left(&rp), 0);
 
-	/* the older call fails as a whole */
+	/* the older call fails completely */
 	ck_assert_int_eq((put_fids(begin(RXAFS_OP_BulkStatus), fids, 2), serve()), 102);
 	ck_assert_int_eq((put_fids(begin(RXAFS_OP_BulkStatus), fids, 1), serve()), 0);
 	ck_assert_int_eq((put_fids(begin(RXAFS_OP_InlineBulkStatus), fids, 0), serve()), 49733397);
@@ -395,7 +395,7 @@ START_TEST(fetch_directories_and_links)
 	ck_assert_int_eq(fetch64(fid, 0, 1024), 0);
 	ck_assert_uint_eq(w.reply_length, 8 + 9 + 120);
 	ck_assert_mem_eq(w.reply + 8, "sub/inner", 9);
-	/* of what may not be read there is a status, and no more */
+	/* an object that may not be read has a status, but no data */
 	fid = world_fid(&world, "secret");
 	xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid);
 	ck_assert_int_eq(serve(), 0);
@@ -541,8 +541,8 @@ static uint64_t sum(const uint64_t *numbers)
 }
 
 /*
- * GetStatistics tells what the server's endpoint has counted, after seven calls. A packet is
- * counted behind the system call that sent it, so who receives it may be quicker than its sender.
+ * GetStatistics returns the counters of the server's endpoint, after seven calls. A packet is
+ * counted after the system call that sent it, so its receiver may see it before it is counted.
  */
 static void transport_figures(void)
 {
@@ -630,7 +630,7 @@ START_TEST(statistics)
 }
 END_TEST
 
-/* What is in the collections is for test_xstats.c. */
+/* test_xstats.c tests the contents of the collections. */
 START_TEST(extended_statistics)
 {
 	static const uint32_t none[] = {4, 99, 0xffffffff};
@@ -660,7 +660,7 @@ START_TEST(extended_statistics)
 }
 END_TEST
 
-/* Calls of old: known, complete, and answered with a code (afs-fileserver 3.10). */
+/* Obsolete calls: known, complete, and answered with a code (afs-fileserver 3.10). */
 START_TEST(obsolete_calls)
 {
 	static const struct {
@@ -694,7 +694,7 @@ START_TEST(obsolete_calls)
 }
 END_TEST
 
-/* /afs/CELL and /afs/.CELL are all that root.afs has. */
+/* root.afs contains only /afs/CELL and /afs/.CELL. */
 START_TEST(mount_points)
 {
 	AFSFid fid = {FSD_ROOTAFS_ID, 1, 1}, link = fid;
@@ -726,7 +726,7 @@ START_TEST(mount_points)
 				 0);
 		rp.at += 4;
 		ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && s.errorCode == 0);
-		/* This is how clients know a mount point. */
+		/* Clients recognise a mount point by this. */
 		ck_assert_uint_eq(s.FileType, AFS_TYPE_SYMLINK);
 		ck_assert_uint_eq(s.UnixModeBits, 0644);
 		ck_assert_int_eq(fetch64(link, 0, 100), 0);
@@ -770,7 +770,7 @@ START_TEST(promises_given_up)
 }
 END_TEST
 
-/* The client is gone while its reply is on the way: the call fails, and promises nothing. */
+/* The client has gone while its reply was in flight: the call fails, and promises nothing. */
 START_TEST(lost_reply)
 {
 	unsigned rounds = 0;
@@ -805,7 +805,7 @@ START_TEST(lost_reply)
 }
 END_TEST
 
-/* What is refused is refused at once: the data of a store need not have come, nor the end. */
+/* Refused calls are refused at once: neither the data of a store nor its end need have arrived. */
 START_TEST(stores_are_refused_early)
 {
 	AFSFid fid;
@@ -827,7 +827,7 @@ START_TEST(stores_are_refused_early)
 }
 END_TEST
 
-/* Random words after every known operation number: answered or refused, never worse. */
+/* Random words after every known opcode: answered or refused, without further damage. */
 START_TEST(random_arguments)
 {
 	static const uint32_t opcodes[] = {
@@ -858,12 +858,12 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		no_opcode_and_unknown_ones,
-		cut_arguments,
+		missing_and_unknown_opcodes,
+		truncated_arguments,
 		bad_strings_and_counts,
 		fetch_status,
 		codes_fit_the_client,
-		no_promise_for_what_failed,
+		no_promise_for_failed_calls,
 		inline_bulk_status,
 		fetch_pieces,
 		fetch_beyond_four_gigabytes,

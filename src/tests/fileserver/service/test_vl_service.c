@@ -36,7 +36,7 @@ static struct rxw_xdr *begin(uint32_t opcode)
 	return &rq;
 }
 
-/* Ask the server at one of its addresses: each has a client of its own, by its last number. */
+/* Calls the server at one of its addresses; each has its own client, by its last number. */
 static int32_t serve_at(const char *local)
 {
 	unsigned client = 1 + (uint8_t)local[strlen(local) - 1];
@@ -93,7 +93,7 @@ START_TEST(names)
 	ck_assert_str_eq(entry.name, "data");
 	ck_assert_uint_eq(entry.nServers, 1);
 	ck_assert_uint_eq(entry.serverFlags[0], 0x12);
-	/* A read-only volume, whose read-write one has a number and no site. */
+	/* A read-only volume whose read-write one has a number and no site. */
 	ck_assert_uint_eq(entry.volumeId[0], id - 1);
 	ck_assert_uint_eq(entry.volumeId[1], id);
 	ck_assert_uint_eq(entry.volumeId[2], 0);
@@ -157,8 +157,8 @@ static int32_t addrs(uint32_t mask, uint32_t address, uint32_t index, const stru
 	return serve_at(local);
 }
 
-/* What a good reply says. */
-static uint32_t told(unsigned count, uint32_t address[])
+/* Properties of a good reply. */
+static uint32_t returned_addresses(unsigned count, uint32_t address[])
 {
 	int32_t unique = 0, n = 0;
 	struct rxw_uuid uuid;
@@ -185,7 +185,7 @@ START_TEST(addresses)
 	setup();
 	ours = &world.service->uuid;
 	ck_assert_int_eq(addrs(4, 0, 0, ours, "127.1.2.3"), 0);
-	ck_assert_uint_eq(told(1, a), 0x7f010203);
+	ck_assert_uint_eq(returned_addresses(1, a), 0x7f010203);
 	ck_assert_int_eq(addrs(2, 0, 1, NULL, "127.1.2.3"), 0);
 	ck_assert_int_eq(addrs(2, 0, 0, NULL, "127.1.2.3"), AFS_VL_INDEXERANGE);
 	ck_assert_int_eq(addrs(2, 0, 2, NULL, "127.1.2.3"), AFS_VL_NOENT);
@@ -195,12 +195,12 @@ START_TEST(addresses)
 	ck_assert_int_eq(addrs(0, 0, 0, NULL, "127.1.2.3"), AFS_VL_BADMASK);
 	ck_assert_int_eq(addrs(3, 0, 1, NULL, "127.1.2.3"), AFS_VL_BADMASK);
 
-	/* the address asked, then those that the administrator named; none twice */
+	/* the address that was called, then the configured ones, without duplicates */
 	world.service->advertise[0] = 0xc0000201;
 	world.service->advertise[1] = 0x7f010203;
 	world.service->advertise_count = 2;
 	ck_assert_int_eq(addrs(4, 0, 0, ours, "127.1.2.3"), 0);
-	ck_assert_uint_eq(told(2, a), 0x7f010203);
+	ck_assert_uint_eq(returned_addresses(2, a), 0x7f010203);
 	ck_assert_uint_eq(a[1], 0xc0000201);
 
 	begin(VL_OP_GetAddrs);
@@ -214,24 +214,24 @@ START_TEST(addresses)
 }
 END_TEST
 
-START_TEST(addresses_over_six)
+START_TEST(addresses_over_ipv6)
 {
 	const struct rxw_uuid *ours;
 	uint32_t a[2];
 
 	world_open(&world, tree_make(), false, 0);
 	if (!wire_open(&w, AFS_SERVICE_VL, fsd_vl_serve, world.service, "::")) {
-		printf("no IPv6 here\n");
+		printf("no IPv6 on this machine\n");
 		world_close(&world);
 		return;
 	}
 	world.service->advertise[0] = 0xc0000201;
 	world.service->advertise[1] = 0x0a010203;
 	world.service->advertise_count = 2;
-	/* there is nothing else to tell */
+	/* it has no other address to return */
 	ours = &world.service->uuid;
 	ck_assert_int_eq(addrs(4, 0, 0, ours, "::1"), 0);
-	ck_assert_uint_eq(told(2, a), 0xc0000201);
+	ck_assert_uint_eq(returned_addresses(2, a), 0xc0000201);
 	ck_assert_uint_eq(a[1], 0x0a010203);
 	teardown();
 }
@@ -305,7 +305,7 @@ START_TEST(lists)
 }
 END_TEST
 
-/* Where a cell is named, root.afs is a volume of its own. */
+/* With a cell name, root.afs is a separate volume. */
 START_TEST(two_volumes)
 {
 	nvldbentry entry;
@@ -361,7 +361,7 @@ START_TEST(refusals)
 		for (unsigned words = 0; words <= changing[i].words; words++) {
 			bool whole = words == changing[i].words;
 
-			/* ones, and a name of one letter where there is a name */
+			/* ones, and a name of one letter where a name is expected */
 
 			begin(changing[i].opcode);
 			for (unsigned j = 0; j < words; j++)
@@ -394,5 +394,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-TEST_MAIN("location service", names, forms_and_ids, addresses, addresses_over_six, lists,
+TEST_MAIN("location service", names, forms_and_ids, addresses, addresses_over_ipv6, lists,
 	  two_volumes, refusals)

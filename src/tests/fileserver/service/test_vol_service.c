@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of vol_service.c, by its client stubs and by raw words over the network. */
+/* Tests of vol_service.c, with client stubs and hand-encoded calls. */
 #include "tests/fileserver/fixture.h"
 
 #include <time.h>
@@ -27,7 +27,7 @@ static void teardown(void)
 	world_close(&world);
 }
 
-/* A call by hand: the opcode and words; the reply lies in wire.reply. */
+/* A call encoded by hand: the opcode and words; the reply is in wire.reply. */
 static int32_t ask(uint32_t opcode, const uint32_t *words, size_t n)
 {
 	uint8_t request[64];
@@ -103,7 +103,7 @@ START_TEST(partition_space)
 }
 END_TEST
 
-/* Sizes of a disk that 32 bits cannot hold are cut off, not wrapped. */
+/* Disk sizes beyond 32 bits are clipped, not wrapped. */
 static int huge_space(struct fsd_layer *layer, struct fsd_space *space)
 {
 	(void)layer;
@@ -127,7 +127,7 @@ START_TEST(large_partition)
 	ck_assert_int_eq(AFSVolPartitionInfo(connection, "/vicepa", &narrow), 0);
 	ck_assert_int_eq(narrow.minFree, INT32_MAX);
 	ck_assert_int_eq(narrow.free, INT32_MAX);
-	/* The volume's size is its own, not that of the disk. */
+	/* The volume's size is independent of the disk's. */
 	ck_assert_int_eq(AFSVolListOneVolume(connection, 0, id, &list), 0);
 	ck_assert_int_lt(list.val[0].size, 100);
 	xdrfree_volEntries(&list);
@@ -182,7 +182,7 @@ START_TEST(volumes)
 }
 END_TEST
 
-/* What vos examine shows: of the tree, directories and links included. */
+/* The sizes that vos examine shows: of the tree, with directories and links. */
 START_TEST(sizes)
 {
 	struct fsd_used used;
@@ -195,7 +195,7 @@ START_TEST(sizes)
 	tree_dir(world.root, "sub", 0755);
 	tree_file(world.root, "sub/c", bytes, 1024, 0644);
 	tree_link(world.root, "sub/link", "c");
-	/* The count goes on behind a call that has waited long enough. */
+	/* The count goes on after a call that has waited long enough. */
 	do
 		fsd_usage_get(world.usage, 1000, &used);
 	while (used.objects < 6);
@@ -289,10 +289,10 @@ START_TEST(extended)
 }
 END_TEST
 
-/* Nothing runs, and nothing can be started. */
+/* No transaction exists, and none can be started. */
 START_TEST(transactions)
 {
-	/* Superusers' calls: refused by the number alone, whatever follows. */
+	/* Calls of superusers: refused by the opcode, whatever the arguments. */
 	static const uint32_t refused[] = {100, 101, 102, 103,	 104,	105,   106,
 					   108, 109, 111, 114,	 117,	120,   122,
 					   123, 126, 128, 65536, 65537, 65538, 65547};

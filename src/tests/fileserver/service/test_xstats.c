@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of xstats.c: what each collection holds, word by word. */
+/* Tests of xstats.c: the contents of each collection, word by word. */
 #include "tests/fileserver/fixture.h"
 
 #include "fileserver/service/private.h"
@@ -64,7 +64,7 @@ START_TEST(collections)
 }
 END_TEST
 
-/* Times are pairs of 64-bit numbers of a little-endian machine. */
+/* Times are pairs of 64-bit numbers in little-endian order. */
 static void want_time(int at, int32_t seconds, int32_t microseconds)
 {
 	ck_assert_int_eq(data.val[at], seconds);
@@ -99,7 +99,7 @@ START_TEST(procedures)
 	want_time(CALLS(3) + 2, 0, 0);
 	want_time(CALLS(3) + 10, 999999, 0);
 	want_time(CALLS(3) + 14, 0, 0);
-	/* Both forms of a procedure are one. */
+	/* Both variants of a procedure are counted as one. */
 	ck_assert_int_eq(data.val[CALLS(25)], 2);
 	ck_assert_int_eq(data.val[CALLS(25) + 1], 2);
 	want_time(CALLS(25) + 2, 0, 16);
@@ -112,7 +112,7 @@ END_TEST
 
 START_TEST(transfers)
 {
-	/* Upper end of each place, and what lies behind it. */
+	/* Upper end of each size class, and the value after it. */
 	static const uint32_t sizes[] = {0,	 128,	 129,	 1024,	  1025,	  8192,
 					 8193,	 16384,	 16385,	 32768,	  32769,  131072,
 					 131073, 524288, 524289, 1048576, 1048577};
@@ -139,7 +139,7 @@ START_TEST(transfers)
 	ck_assert_int_eq(data.val[TRANSFERS(0) + 20], 1048577);
 	for (int i = 0; i < 9; i++)
 		ck_assert_int_eq(data.val[TRANSFERS(0) + 21 + i], want[i]);
-	/* Stores: none, ever. */
+	/* Stores: always none. */
 	ck_assert_int_eq(data.val[TRANSFERS(1)], 0);
 	want_time(TRANSFERS(1) + 10, 999999, 0);
 	ck_assert_int_eq(data.val[TRANSFERS(1) + 19], 999999999);
@@ -148,7 +148,7 @@ START_TEST(transfers)
 }
 END_TEST
 
-/* Without a collector there are no times, but all words. */
+/* Without a collector all words are present, but no times. */
 START_TEST(nothing_counted)
 {
 	setup(false);

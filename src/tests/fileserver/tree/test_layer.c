@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of layer_posix.c: no path leads out of the tree, by either way of resolving. */
+/* Tests of layer_posix.c: no path leaves the tree, with either method of resolving. */
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static ssize_t read_all(const char *path, char *text, size_t size)
 
 static const unsigned ways[] = {0, FSD_LAYER_WALK};
 
-START_TEST(reads_what_is_there)
+START_TEST(reads_files)
 {
 	char text[16];
 	struct fsd_stat st;
@@ -67,7 +67,7 @@ START_TEST(reads_what_is_there)
 }
 END_TEST
 
-START_TEST(links_are_not_followed)
+START_TEST(links_not_followed)
 {
 	char text[64];
 	struct fsd_stat st;
@@ -90,7 +90,7 @@ START_TEST(links_are_not_followed)
 }
 END_TEST
 
-START_TEST(dots_do_not_lead_out)
+START_TEST(dots_stay_inside)
 {
 	static const char *const bad[] = {"../etc/passwd", "sub/../../etc/passwd", "..",
 					  "/etc/passwd", "sub//../..//etc/passwd"};
@@ -151,7 +151,7 @@ START_TEST(only_files_are_opened)
 END_TEST
 
 /*
- * Someone swaps a directory for a link to another place, over and over: never may the other place
+ * Another process keeps replacing a directory by a link to another folder: that folder must never
  * be read.
  */
 struct swapper {
@@ -175,7 +175,7 @@ static void *swap(void *arg)
 	return NULL;
 }
 
-START_TEST(races_do_not_lead_out)
+START_TEST(races_stay_inside)
 {
 	struct swapper s = {.stop = 0};
 	unsigned seen = 0, refused = 0;
@@ -206,8 +206,7 @@ START_TEST(races_do_not_lead_out)
 END_TEST
 
 /*
- * A file system mounted inside the tree is no part of it. In name spaces of its own, where that is
- * allowed.
+ * A file system mounted inside the tree is left out. Runs in its own namespaces, where permitted.
  */
 static bool write_map(const char *path, const char *text)
 {
@@ -253,7 +252,7 @@ static int in_namespace(unsigned flags)
 	return 0;
 }
 
-START_TEST(mounts_are_left_out)
+START_TEST(mounts_left_out)
 {
 	int status;
 	pid_t pid;
@@ -265,7 +264,7 @@ START_TEST(mounts_are_left_out)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
-		printf("mounts_are_left_out: no mount name spaces here, not tested\n");
+		printf("mounts_left_out: mount namespaces are not available, not tested\n");
 	else
 		ck_assert_int_eq(WEXITSTATUS(status), 0);
 	teardown();
@@ -307,12 +306,12 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, reads_what_is_there, 0, 2);
-	tcase_add_loop_test(tcase, links_are_not_followed, 0, 2);
-	tcase_add_loop_test(tcase, dots_do_not_lead_out, 0, 2);
+	tcase_add_loop_test(tcase, reads_files, 0, 2);
+	tcase_add_loop_test(tcase, links_not_followed, 0, 2);
+	tcase_add_loop_test(tcase, dots_stay_inside, 0, 2);
 	tcase_add_loop_test(tcase, only_files_are_opened, 0, 2);
-	tcase_add_loop_test(tcase, races_do_not_lead_out, 0, 2);
-	tcase_add_loop_test(tcase, mounts_are_left_out, 0, 2);
+	tcase_add_loop_test(tcase, races_stay_inside, 0, 2);
+	tcase_add_loop_test(tcase, mounts_left_out, 0, 2);
 	tcase_add_test(tcase, cached_reads);
 	tcase_add_test(tcase, no_such_root);
 	suite_add_tcase(suite, tcase);

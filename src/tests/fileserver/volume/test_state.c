@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of state.c: identity, places that are refused. */
+/* Tests of state.c: identity, refused directories. */
 #include "tests/fileserver/fixture.h"
 
 #include "afs/uuid.h"
@@ -52,14 +52,14 @@ START_TEST(not_inside_the_export)
 		ck_assert_int_eq(fsd_state_open(&state, path, export, message), FSD_STATE_INSIDE);
 		one_line_with("inside the export");
 	}
-	/* not by way of a link either, and nothing has been made */
+	/* not through a link either, and nothing has been created */
 	ck_assert_int_eq(symlink(export, tree_path(outside, "link")), 0);
 	snprintf(path, sizeof(path), "%s/link/state", outside);
 	ck_assert_int_eq(fsd_state_open(&state, path, export, message), FSD_STATE_INSIDE);
 	one_line_with("inside the export");
 	ck_assert_int_ne(access(tree_path(export, "state"), F_OK), 0);
 	ck_assert_int_ne(access(tree_path(export, "sub/state"), F_OK), 0);
-	/* a name that only begins alike is outside */
+	/* a path that only has a common prefix is outside */
 	snprintf(path, sizeof(path), "%s-state", export);
 	ck_assert_int_eq(fsd_state_open(&state, path, export, message), 0);
 	fsd_state_close(&state);
@@ -110,7 +110,7 @@ START_TEST(default_place)
 }
 END_TEST
 
-/* A state that was lost never gives the same id again; the two that follow are the volume's, too. */
+/* A lost state never yields the same id again; the two ids after it belong to the volume, too. */
 START_TEST(volumes_get_random_ids)
 {
 	char *export = tree_make(), *folder = test_folder();

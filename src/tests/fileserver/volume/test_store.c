@@ -56,7 +56,7 @@ static void count_gone(void *arg, uint32_t vnode, uint32_t unique)
 	gone++;
 }
 
-/* A name as a listing has it, of an object that has been looked at. */
+/* A name in a listing, of an object with a record. */
 static struct fsd_name listed(const char *text, enum fsd_kind kind, uint64_t inode)
 {
 	return (struct fsd_name){.name = (char *)(uintptr_t)text,
@@ -67,7 +67,7 @@ static struct fsd_name listed(const char *text, enum fsd_kind kind, uint64_t ino
 				 .now_seen = inode + 5000};
 }
 
-/* A directory has these names and no others. */
+/* Asserts that a directory has exactly these names. */
 static void list(AFSFid dir, struct fsd_name *names, size_t count)
 {
 	ck_assert_int_eq(fsd_store_match(store, dir.Vnode, dir.Unique, names, count), 0);
@@ -120,7 +120,7 @@ START_TEST(survives_reopening)
 	new.version = 0x123456789abcull;
 	new.seen = 0xfedcba9876543210ull;
 	ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
-	/* what was read before that is out of date */
+	/* a record read before is outdated */
 	ck_assert_int_eq(fsd_store_update(store, &r, &new), -EAGAIN);
 
 	reopen();
@@ -196,7 +196,7 @@ START_TEST(another_object_gets_another_fid)
 	list(root, &b, 1);
 	ck_assert_int_eq(find(fid_of(&a)), -ENOENT);
 	ck_assert_uint_ne(a.unique, b.unique);
-	again.now_birth++; /* the number of the inode has been used again */
+	again.now_birth++; /* the inode number has been used again */
 	again.inode++;
 	list(root, &again, 1);
 	ck_assert_uint_ne(again.unique, b.unique);
@@ -212,7 +212,7 @@ START_TEST(another_object_gets_another_fid)
 }
 END_TEST
 
-START_TEST(directory_is_moved_with_what_it_has)
+START_TEST(moved_directory_keeps_contents)
 {
 	struct fsd_name names[2] = {listed("a", FSD_DIR, 5), listed("b", FSD_DIR, 6)};
 	struct fsd_name inner = listed("inner", FSD_FILE, 8), moved = listed("a2", FSD_DIR, 5);
@@ -224,7 +224,7 @@ START_TEST(directory_is_moved_with_what_it_has)
 	list(fid_of(&names[1]), &moved, 1);
 	ck_assert_uint_eq(moved.vnode, names[0].vnode);
 	at_path(fid_of(&inner), 0, "b/a2/inner");
-	/* its image, which names its parent, is made anew */
+	/* its image, which names its parent, is regenerated */
 	ck_assert_int_eq(fsd_store_find(store, moved.vnode, moved.unique, 0, &r, NULL, 0), 0);
 	ck_assert_uint_eq(r.image_length, 0);
 	/* never below itself, whatever a listing says */
@@ -326,7 +326,7 @@ START_TEST(refused_files)
 }
 END_TEST
 
-START_TEST(file_does_not_grow_for_ever)
+START_TEST(file_size_bounded)
 {
 	struct fsd_name name = listed("x", FSD_FILE, 5);
 	struct fsd_record r, new;
@@ -379,7 +379,7 @@ static void damage_fill(void)
 		dirs[i] = listed(names[i], FSD_DIR, 100 + i);
 	}
 	list(root, dirs, DAMAGE_DIRS);
-	/* twice, so that there are names that come and go */
+	/* twice, so that some names are added and removed */
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
 			struct fsd_name *files = damage_names(i, texts, round);
@@ -390,7 +390,7 @@ static void damage_fill(void)
 		}
 }
 
-/* In a child: 0 served, 1 refused; what is found is what it was. */
+/* In a child: 0 served, 1 refused; records that are found are unchanged. */
 static int damage_use(void)
 {
 	char texts[DAMAGE_FILES][32], path[4096], expected[64];
@@ -410,7 +410,7 @@ static int damage_use(void)
 			    r.inode != 1000 + i * 100 + j)
 				return 3;
 		}
-	/* it can be worked with, and what is written then is whole */
+	/* the store works, and newly written records are intact */
 	damage_fill();
 	fsd_store_close(store);
 	if (fsd_store_open(tree_path(folder, "store"), &store))
@@ -453,8 +453,8 @@ static void damaged(const uint8_t *bytes, size_t length, const char *what, size_
 	refused += WEXITSTATUS(status) == 1;
 }
 
-/* Cut at each page and at odd places, single bytes changed, stretches of zeros, of old bytes. */
-START_TEST(damage_is_found)
+/* Truncated at each page and at odd places, single bytes changed, ranges of zeros, of old bytes. */
+START_TEST(damage_detected)
 {
 	static const uint8_t masks[3] = {0x01, 0x80, 0xff};
 	uint64_t random = 12345;
@@ -502,7 +502,7 @@ START_TEST(damage_is_found)
 }
 END_TEST
 
-/* The file may shrink or change under a server that runs. */
+/* The file may shrink or change under a running server. */
 START_TEST(damage_while_running)
 {
 	struct fsd_name a = listed("a", FSD_FILE, 5), both[2];
@@ -519,7 +519,7 @@ START_TEST(damage_while_running)
 }
 END_TEST
 
-/* -- a disk that takes no more; bounds of address space -- */
+/* -- a full disk; limits of address space -- */
 
 static void limit_file(rlim_t bytes)
 {
@@ -554,11 +554,11 @@ START_TEST(full_disk)
 	}
 	at_path(fid_of(&names[2]), 0, "c");
 	limit_file(RLIM_INFINITY);
-	reopen(); /* the last chance to write it */
+	reopen(); /* the last opportunity to write it */
 	at_path(fid_of(&names[2]), 0, "c");
 	ck_assert_int_eq(fsd_store_find(store, a.vnode, a.unique, 0, &r, NULL, 0), 0);
 	ck_assert_uint_eq(r.version, new.version);
-	/* and if that fails, what was written before is there */
+	/* if that fails, earlier writes are intact */
 	limit_file(10);
 	names[0] = listed("d", FSD_FILE, 8);
 	list(root, names, 1);
@@ -635,6 +635,6 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "volume store", survives_reopening, numbers_do_not_repeat,
 		 hard_links_have_one_fid, another_object_gets_another_fid,
-		 directory_is_moved_with_what_it_has, swapped_names, name_is_dropped,
-		 longest_name_and_path, refused_files, file_does_not_grow_for_ever, damage_is_found,
+		 moved_directory_keeps_contents, swapped_names, name_is_dropped,
+		 longest_name_and_path, refused_files, file_size_bounded, damage_detected,
 		 damage_while_running, full_disk, many_threads)

@@ -116,7 +116,7 @@ START_TEST(everything_survives_a_restart)
 	world_reopen(&world, false);
 	ck_assert_uint_eq(fsd_volume_creation(world.volume), creation);
 	for (int i = 0; i < 4; i++) {
-		/* by FID first, as a client does that remembers it */
+		/* by FID first, as a client with a cached FID does */
 		ck_assert_int_eq(get_fid(before[i]), 0);
 		ck_assert_uint_eq(afs_status_version(&object.status), versions[i]);
 		after = world_fid(&world, paths[i]);
@@ -149,8 +149,8 @@ START_TEST(changed_while_down)
 }
 END_TEST
 
-/* FIDs that clients have cached never come to stand for other files. */
-START_TEST(lost_state_repeats_nothing)
+/* FIDs that clients have cached never refer to other files. */
+START_TEST(lost_state_repeats_no_fid)
 {
 	AFSFid hello, inner, now;
 	uint64_t root;
@@ -173,8 +173,8 @@ START_TEST(lost_state_repeats_nothing)
 }
 END_TEST
 
-/* An old copy of the state, put back: what was numbered after it was made, is numbered otherwise. */
-START_TEST(old_state_repeats_nothing)
+/* An old copy of the state is restored: objects numbered after the copy get other numbers. */
+START_TEST(old_state_repeats_no_fid)
 {
 	char copy[4200], command[9000];
 	uint64_t hello, lost;
@@ -250,7 +250,7 @@ START_TEST(changes_raise_the_version)
 	ck_assert_int_eq(get("hello.txt"), 0);
 	ck_assert_uint_eq(afs_status_version(&object.status), version);
 
-	/* even when the writer puts the old date back */
+	/* even if the writer restores the old date */
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, worlD\n");
 	ck_assert_int_eq(utimes(tree_path(world.root, "hello.txt"), times), 0);
@@ -263,7 +263,7 @@ START_TEST(changes_raise_the_version)
 }
 END_TEST
 
-/* Is the name known under another FID now, and the old one gone? */
+/* Whether the name has another FID now, and the old one is gone. */
 static void renumbered(const char *path, AFSFid old, uint64_t version)
 {
 	AFSFid now;
@@ -277,7 +277,7 @@ static void renumbered(const char *path, AFSFid old, uint64_t version)
 	ck_assert_uint_gt(afs_status_version(&object.status), version);
 }
 
-/* Whoever reads the old file must not get the rest from the new one. */
+/* A reader of the old file must not get the rest from the new one. */
 START_TEST(replaced_by_rename)
 {
 	uint64_t version;
@@ -285,7 +285,7 @@ START_TEST(replaced_by_rename)
 
 	setup();
 	for (int seen = 0; seen < 2; seen++) {
-		/* noticed by a look at the directory first, or at the file */
+		/* noticed by looking up the directory first, or the file */
 		fid = world_fid(&world, "hello.txt");
 		ck_assert_int_eq(get(""), 0);
 		version = afs_status_version(&object.status);
@@ -304,7 +304,7 @@ START_TEST(replaced_by_rename)
 }
 END_TEST
 
-/* Clients take links for immutable. */
+/* Clients treat links as immutable. */
 START_TEST(retargeted_link)
 {
 	uint64_t version;
@@ -381,7 +381,7 @@ START_TEST(hard_links)
 	ck_assert_mem_eq(&one, &three, sizeof(one));
 	ck_assert_int_eq(get_fid(one), 0);
 	ck_assert_uint_eq(object.status.LinkCount, 3);
-	/* also if nobody looks at the directory that has lost the name */
+	/* also if no call reads the directory that lost the name */
 	ck_assert_int_eq(unlink(tree_path(world.root, "sub/three")), 0);
 	ck_assert_int_eq(unlink(tree_path(world.root, "one")), 0);
 	ck_assert_int_eq(get_fid(one), 0);
@@ -406,8 +406,8 @@ START_TEST(hard_links)
 }
 END_TEST
 
-/* By whichever name the way is open. */
-START_TEST(hard_link_behind_a_closed_door)
+/* Accessible if any of its names is. */
+START_TEST(hard_link_in_closed_directory)
 {
 	AFSFid fid, closed;
 
@@ -451,7 +451,7 @@ START_TEST(renamed_keeps_its_fid)
 	now = world_fid(&world, "up/down/inner");
 	if (now.Vnode == inner.Vnode)
 		ck_assert_uint_eq(now.Unique, inner.Unique);
-	/* its parent is another, which is written in its image */
+	/* it has another parent, which is in its image */
 	ck_assert_int_eq(get("up/down"), 0);
 	ck_assert_uint_gt(afs_status_version(&object.status), version);
 	world_close(&world);
@@ -463,7 +463,7 @@ END_TEST
 static const struct fsd_layer_ops *under;
 static struct fsd_layer_ops counting;
 static _Atomic unsigned lists, in_list;
-static _Atomic unsigned many_names; /* what "big" seems to have, beyond what it has */
+static _Atomic unsigned many_names; /* additional names that "big" seems to have */
 
 static int counted_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
 {
@@ -504,7 +504,7 @@ static void *ask_for_big(void *arg)
 	return NULL;
 }
 
-START_TEST(too_large_is_remembered)
+START_TEST(too_large_directory_cached)
 {
 	pthread_t threads[8];
 	AFSFid big, inner;
@@ -526,14 +526,14 @@ START_TEST(too_large_is_remembered)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_eq(too_large, 40);
 	ck_assert_uint_eq(lists, 1);
-	/* who was promised to hear of changes does */
+	/* clients with a promise get a callback */
 	ck_assert_uint_eq(world.changes, 1);
-	/* what is known in it is served without another look at it, and so is what is beside it */
+	/* known names in it are served without another listing, and its siblings too */
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert_int_eq(get("hello.txt"), 0);
 	ck_assert_int_eq(get_fid(big), -EFBIG);
 	ck_assert_uint_eq(lists, 1);
-	/* not at once after a change, either, and then once */
+	/* also not at once after a change, and then once */
 	many_names = 0;
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "big/more")), 0);
@@ -561,7 +561,7 @@ static void *ask_for_image(void *arg)
 	return NULL;
 }
 
-START_TEST(listed_once_for_many)
+START_TEST(concurrent_calls_list_once)
 {
 	pthread_t threads[8];
 	AFSFid sub;
@@ -569,7 +569,7 @@ START_TEST(listed_once_for_many)
 	setup();
 	sub = world_fid(&world, "sub");
 	count_lists();
-	many_names = 1; /* lists take a while */
+	many_names = 1; /* listing takes a while */
 	tree_text(world.root, "sub/new", "x");
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_image, &sub), 0);
@@ -581,7 +581,7 @@ START_TEST(listed_once_for_many)
 }
 END_TEST
 
-/* -- disks that wait -- */
+/* -- slow disks -- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool at_gate;
@@ -596,8 +596,8 @@ static int gated_stat(struct fsd_layer *layer, const char *path, struct fsd_stat
 	return under->stat_path(layer, path, st);
 }
 
-/* While a directory's new names are looked at, everything else goes on. */
-START_TEST(slow_disk_holds_nobody_else)
+/* While new names of a directory are looked up, all other calls go on. */
+START_TEST(slow_disk_delays_no_others)
 {
 	AFSFid sub, root = {0x20000001, 1, 1};
 	pthread_t thread;
@@ -648,10 +648,7 @@ START_TEST(names_come_and_go)
 	ck_assert_uint_ne(new.Unique, old.Unique);
 	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
 
-	/*
-	 * gone and back before anybody looked at the directory, but not before the file was asked
-	 * for
-	 */
+	/* gone and back before any call read the directory, but after a call for the file */
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
 	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
@@ -679,7 +676,7 @@ START_TEST(another_kind_is_another_object)
 }
 END_TEST
 
-/* What is known of a directory and of all below it follows it. */
+/* The records of a renamed directory and of everything below it stay valid. */
 START_TEST(directory_is_renamed)
 {
 	AFSFid inner, deep, now;
@@ -724,7 +721,7 @@ START_TEST(directory_replaced_by_link)
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "aside")), 0);
 	tree_link(world.root, "sub", "aside");
-	/* not by way of the link */
+	/* not through the link */
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert_str_eq(object.path, "aside/inner");
 	ck_assert_int_eq(rename(tree_path(world.root, "aside"), tree_path(world.state, "away")), 0);
@@ -767,7 +764,7 @@ START_TEST(odd_names)
 	tree_text(world.root, ".hidden", "x");
 	ck_assert_int_eq(get("\xc3\xa9 \xff space"), 0);
 	ck_assert_int_eq(get(".hidden"), 0);
-	/* clients could never ask for this one */
+	/* clients could never request this one */
 	ck_assert_uint_eq(world_fid(&world, "ends@sys").Vnode, 0);
 	ck_assert_int_eq(mkfifo(tree_path(world.root, "fifo"), 0666), 0);
 	ck_assert_uint_eq(world_fid(&world, "fifo").Vnode, 0);
@@ -775,7 +772,7 @@ START_TEST(odd_names)
 }
 END_TEST
 
-START_TEST(only_what_other_may_read)
+START_TEST(only_files_readable_by_other)
 {
 	AFSFid secret, behind;
 	struct fsd_file *file;
@@ -786,7 +783,7 @@ START_TEST(only_what_other_may_read)
 	tree_text(world.root, "closed/open", "x");
 	tree_dir(world.root, "nolist", 0711);
 	tree_text(world.root, "nolist/known", "x");
-	/* the names are learnt by a server that may see all */
+	/* a server with full access records the names */
 	world_reopen(&world, true);
 	secret = world_fid(&world, "secret");
 	behind = world_fid(&world, "closed/open");
@@ -796,7 +793,7 @@ START_TEST(only_what_other_may_read)
 	ck_assert_int_eq(get_fid(secret), 0);
 	ck_assert_int_eq(get_fid(behind), 0);
 	world_reopen(&world, false);
-	/* as of any file, its status may be known */
+	/* the status is public, as that of any file */
 	ck_assert_int_eq(get_fid(secret), 0);
 	ck_assert(!object.may_read);
 	ck_assert_uint_eq(object.status.CallerAccess, AFS_RIGHT_LOOKUP);
@@ -838,7 +835,7 @@ START_TEST(permission_taken_away)
 }
 END_TEST
 
-/* A directory whose listing was forbidden for a while must not come back with an old version. */
+/* A directory whose listing was forbidden for a while must not return with an old version. */
 START_TEST(unlisted_changes_count)
 {
 	AFSFid sub;
@@ -880,7 +877,7 @@ START_TEST(chmod_of_a_directory_keeps_its_version)
 }
 END_TEST
 
-START_TEST(open_file_is_of_one_version)
+START_TEST(open_file_has_one_version)
 {
 	AFSFid fid;
 	struct fsd_file *file;
@@ -901,7 +898,7 @@ START_TEST(open_file_is_of_one_version)
 }
 END_TEST
 
-/* Does a write through a mapping change the time stamps of files here? Not on a tmpfs. */
+/* Whether a write through a mapping changes time stamps of files here. Not on a tmpfs. */
 static bool mappings_show(uint8_t *map, size_t size, const char *path)
 {
 	struct stat before, after;
@@ -918,8 +915,8 @@ static bool mappings_show(uint8_t *map, size_t size, const char *path)
 	       before.st_ctim.tv_nsec != after.st_ctim.tv_nsec;
 }
 
-/* What is written through a mapping, while a file is read, shows. */
-START_TEST(written_through_a_mapping)
+/* Writes through a mapping while a file is read are detected. */
+START_TEST(writes_through_a_mapping)
 {
 	static uint8_t zeros[3 << 16];
 	struct fsd_file *file;
@@ -935,9 +932,9 @@ START_TEST(written_through_a_mapping)
 	map = mmap(NULL, sizeof(zeros), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ck_assert(map != MAP_FAILED);
 	if (!mappings_show(map, sizeof(zeros), tree_path(world.root, "mapped"))) {
-		printf("SKIP: this file system does not tell of writes through mappings\n");
+		printf("SKIP: writes through mappings do not change time stamps here\n");
 	} else {
-		/* the pages are written already, and not on the disk */
+		/* the pages are written already, but not to the disk */
 		tree_tick();
 		fid = world_fid(&world, "mapped");
 		for (int i = 0; i < 3; i++) {
@@ -1018,13 +1015,13 @@ START_TEST(volume_status)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "volume", status_of_each_kind, unknown_fids, everything_survives_a_restart,
-		 changed_while_down, lost_state_repeats_nothing, old_state_repeats_nothing,
+		 changed_while_down, lost_state_repeats_no_fid, old_state_repeats_no_fid,
 		 another_tree_is_another_content, changes_raise_the_version, replaced_by_rename,
-		 retargeted_link, swapped_directories, hard_links, hard_link_behind_a_closed_door,
-		 renamed_keeps_its_fid, too_large_is_remembered, listed_once_for_many,
-		 slow_disk_holds_nobody_else, names_come_and_go, another_kind_is_another_object,
+		 retargeted_link, swapped_directories, hard_links, hard_link_in_closed_directory,
+		 renamed_keeps_its_fid, too_large_directory_cached, concurrent_calls_list_once,
+		 slow_disk_delays_no_others, names_come_and_go, another_kind_is_another_object,
 		 directory_is_renamed, subtree_vanishes, directory_replaced_by_link,
-		 five_thousand_names, odd_names, only_what_other_may_read, permission_taken_away,
-		 unlisted_changes_count, chmod_of_a_directory_keeps_its_version,
-		 open_file_is_of_one_version, written_through_a_mapping,
-		 versions_grow_under_concurrency, volume_status)
+		 five_thousand_names, odd_names, only_files_readable_by_other,
+		 permission_taken_away, unlisted_changes_count,
+		 chmod_of_a_directory_keeps_its_version, open_file_has_one_version,
+		 writes_through_a_mapping, versions_grow_under_concurrency, volume_status)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server and a client on loopback: setting up, tearing down, waiting. */
+/* A server and a client on loopback: set-up, tear-down, waiting. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ bool h_small(void)
 	return SANITIZED || getenv("RXW_TEST_SMALL");
 }
 
-/* The class of connections that do not say theirs; NULL: null. */
+/* The class of connections that do not name theirs; NULL: null. */
 static const char *common_class(void)
 {
 	const char *name = getenv("RXW_TEST_CLASS");
@@ -316,7 +316,7 @@ void h_write_ask(rxw_call *call, const struct h_ask *ask)
 
 	h_encode_ask(head, ask);
 	n = rxw_call_write(call, head, sizeof(head));
-	ck_assert_msg(n == sizeof(head), "writing the request: %s",
+	ck_assert_msg(n == sizeof(head), "cannot write the request: %s",
 		      n < 0 ? rxw_strerror((int)n) : "short");
 }
 
@@ -361,7 +361,7 @@ void h_wait_for(bool (*fn)(void *arg), void *arg, const char *what)
 	uint64_t limit = h_now_ms() + PATIENCE_MS;
 
 	while (!fn(arg)) {
-		ck_assert_msg(h_now_ms() < limit, "this did not happen: %s", what);
+		ck_assert_msg(h_now_ms() < limit, "this did not happen in time: %s", what);
 		usleep(1000);
 	}
 }
@@ -376,7 +376,7 @@ void h_gate_arrived(struct h_bed *bed, unsigned count)
 	pthread_mutex_lock(&bed->gate.lock);
 	while (bed->gate.arrived < count && !rc)
 		rc = pthread_cond_timedwait(&bed->gate.cond, &bed->gate.lock, &limit);
-	ck_assert_msg(bed->gate.arrived >= count, "%u of %u calls came to their handlers",
+	ck_assert_msg(bed->gate.arrived >= count, "%u of %u calls reached their handlers",
 		      bed->gate.arrived, count);
 	pthread_mutex_unlock(&bed->gate.lock);
 }

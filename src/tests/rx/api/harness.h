@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server and a client on loopback, and what tests of the public layer and the engine ask of them. */
+/* A server and a client on loopback, for tests of the API and the engine. */
 #ifndef TESTS_FACE_HARNESS_H
 #define TESTS_FACE_HARNESS_H
 
@@ -11,12 +11,12 @@
 
 /* Service ids. */
 #define H_SERVICE 100 /* handlers on workers; null and test class */
-#define H_INLINE  101 /* handlers on the receiving thread */
+#define H_INLINE  101 /* inline handlers, on the receiving thread */
 #define H_SECOND  102 /* as H_SERVICE, with at most one worker */
 
-/* What a request asks for: its first 32 bytes. */
+/* The first 32 bytes of a request: what the handler has to do. */
 enum h_op {
-	H_ECHO = 1, /* what follows comes back */
+	H_ECHO = 1, /* returns the bytes that follow */
 	H_SINK,     /* `bytes` of the pattern follow; the reply is empty, or an abort: 4001 */
 	H_SOURCE,   /* the reply is `bytes` of the pattern */
 	H_BOTH,     /* first H_SINK, then H_SOURCE */
@@ -48,7 +48,7 @@ struct h_ask {
 };
 #define H_ASK_SIZE 32
 
-/* A door that handlers of H_WAIT stand before. */
+/* A gate at which handlers of H_WAIT wait. */
 struct h_gate {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -59,13 +59,13 @@ struct h_gate {
 struct h_options {
 	/* tunables of both ends, and constants: "window=16 batch=8 spin-us=0" */
 	const char *both;
-	const char *server;     /* of the server alone */
-	const char *client;     /* of the client alone */
+	const char *server;     /* of the server only */
+	const char *client;     /* of the client only */
 	bool ipv6;
 	bool secure;            /* connections use the test class */
 	/*
-	 * Or another: "null", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …; NULL: what
-	 * the environment says (RXW_TEST_CLASS), the null class if it says nothing.
+	 * Or another: "null", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …; NULL:
+	 * RXW_TEST_CLASS of the environment, by default the null class.
 	 */
 	const char *security;
 	bool no_client;
@@ -78,66 +78,66 @@ struct h_bed {
 	socklen_t address_len;
 	rxw_security *security;  /* of the client's connections */
 	rxw_security *offered[4]; /* by the services */
-	rxw_keys *keys;          /* of the server, and for tokens that it would take */
+	rxw_keys *keys;          /* of the server, and for tokens that it accepts */
 	int file;               /* the pattern's table, for sendfile */
 	struct h_gate gate;
 	pthread_mutex_t lock;
-	unsigned warnings;      /* lines of level warning or worse that the library logged; lock */
+	unsigned warnings;      /* logged lines of level warning or worse; lock */
 	struct rxw_call_stats seen; /* of the latest call of H_ONCE; lock */
 };
 
-/* Is the test to keep small: sanitizers, or RXW_TEST_SMALL is set? */
+/* True under sanitizers or if RXW_TEST_SMALL is set: keep the test small. */
 bool h_small(void);
-/* Is this run of the suites for a class other than null? Says on stdout what is left out then. */
+/* True in a run of the suites for a class other than null; prints the omitted part. */
 bool h_left_out(const char *what, const char *why);
-/* 64 MiB, or 4 MiB where tests are to keep small. */
+/* 64 MiB, or 4 MiB where tests are kept small. */
 uint64_t h_bulk_size(void);
 bool h_have_ipv6(void);
 
-/* Each fails the test if it does not work out. */
-/* A client's side by its name as in h_options; the bed's keys made its token. */
+/* Each of these fails the test if it does not succeed. */
+/* A client's class by its name as in h_options; its token is made with the bed's keys. */
 rxw_security *h_class(struct h_bed *bed, const char *name);
 void h_open(struct h_bed *bed, const struct h_options *options);
 /* Opens the gate, ends everything and checks that it ends in order. */
 void h_close(struct h_bed *bed);
 rxw_connection *h_connect(struct h_bed *bed, uint16_t service);
-/* An endpoint of its own for a further client; the engine is the bed's. */
+/* Another client's endpoint on the bed's engine. */
 rxw_endpoint *h_client(struct h_bed *bed, const char *tunables);
 
-/* The pattern: byte at `offset` of the stream `seed`. */
+/* Bytes of the pattern: byte at `offset` of the stream `seed`. */
 void h_pattern(uint8_t *to, uint64_t offset, size_t length, uint32_t seed);
 bool h_pattern_is(const uint8_t *data, uint64_t offset, size_t length, uint32_t seed);
 
-/* Write, or read and compare, a stream: 0, -4001 (bytes or their number differ), a result. */
+/* Writes a stream, or reads and compares it: 0, -4001 (wrong bytes or length), or a result. */
 int h_put(struct h_bed *bed, rxw_call *call, const struct h_ask *ask);
 int h_get(rxw_call *call, const struct h_ask *ask);
 
-/* A service of the test's own, with the classes that the others offer. */
+/* Adds a service of the test's own, with the classes of the others. */
 void h_offer(struct h_bed *bed, struct rxw_service_options options);
 /* securityIndex of the bed's connections. */
 uint8_t h_index(const struct h_bed *bed);
 
-/* Begin a call and write its request's first part. */
+/* Begins a call and writes the first part of its request. */
 rxw_call *h_begin(rxw_connection *connection, const struct h_ask *ask);
 void h_write_ask(rxw_call *call, const struct h_ask *ask);
-/* One call from begin to end; returns its code. */
+/* Makes one call; returns its code. */
 int32_t h_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask *ask);
-/* As h_call(), and the code must be 0. */
+/* h_call(); the code must be 0. */
 void h_good_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask *ask);
 
-/* Wait for handlers of H_WAIT to come to the gate; let them go on. */
+/* Waits until handlers of H_WAIT have reached the gate; opens it. */
 void h_gate_arrived(struct h_bed *bed, unsigned count);
 void h_gate_open(struct h_bed *bed);
 
-/* Wait until fn(arg) is true; fails the test after a generous while, naming what. */
+/* Waits until fn(arg) is true; fails the test with `what` after a generous time. */
 void h_wait_for(bool (*fn)(void *arg), void *arg, const char *what);
 struct rxw_stats h_stats(rxw_endpoint *endpoint);
 unsigned h_warnings(struct h_bed *bed);
 uint64_t h_now_ms(void);
-/* A UDP socket that is connected to the server; its receive times out after 10 seconds. */
+/* A UDP socket connected to the server; its receive times out after 10 seconds. */
 int h_raw_socket(struct h_bed *bed);
 
-/* A packet made by hand; the body follows the header. */
+/* A hand-made packet; the body follows the header. */
 struct h_raw {
 	uint32_t epoch, cid, call, seq, serial;
 	uint8_t type, flags, security;
@@ -145,11 +145,11 @@ struct h_raw {
 	const void *body;
 	size_t size;
 };
-/* A whole small call in one packet of a client: call 1, DATA 1, the last. `head` is written. */
+/* A complete small call in one client packet: call 1, DATA 1, last. `head` is written. */
 struct h_raw h_raw_request(uint8_t head[H_ASK_SIZE], enum h_op op, uint32_t cid);
 size_t h_raw_encode(uint8_t packet[2048], const struct h_raw *raw);
 void h_raw_send(int fd, const struct h_raw *raw);
-/* The next packet of type `type`, others are passed over; -1 after 10 seconds without. */
+/* The next packet of type `type`, ignoring others; -1 after 10 seconds. */
 ssize_t h_raw_receive(int fd, unsigned type, uint8_t packet[2048]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of a pattern that shows where bytes went missing, and the server of them. */
+/* Streams of a pattern that reveals missing bytes, and a server for them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,8 +8,8 @@
 #include "streams.h"
 
 /*
- * A table of random bytes whose length is a prime: no shift by a number of packets within a test's
- * stream looks like the right place.
+ * A table of random bytes whose length is a prime: shifting a stream of a test by any number of
+ * packets gives other bytes.
  */
 #define PERIOD 1048573u
 #define CHUNK  65536u
@@ -111,7 +111,7 @@ static size_t chunk_of(const struct h_ask *ask)
 	return ask->chunk && ask->chunk < CHUNK ? ask->chunk : CHUNK;
 }
 
-/* Fill what the library lends, several times if it lends less than was asked for. */
+/* Fills lent memory, several times if the library lends less than requested. */
 static int put_in_place(rxw_call *call, const struct h_ask *ask, uint64_t offset, size_t length)
 {
 	struct iovec iov[64];
@@ -185,7 +185,7 @@ int h_put(struct h_bed *bed, rxw_call *call, const struct h_ask *ask)
 	return rc;
 }
 
-/* Compare lent slices. Returns their bytes, 0 at the end, or a negative result. */
+/* Compares lent slices. Returns their bytes, 0 at the end, or a negative result. */
 static ssize_t get_lent(rxw_call *call, const struct h_ask *ask, uint64_t offset, size_t chunk)
 {
 	struct iovec iov[64];
@@ -255,7 +255,7 @@ static int32_t echo(rxw_call *call)
 	return code_of(call, n < 0 ? (int)n : 0);
 }
 
-static void stand_before(struct h_gate *gate)
+static void wait_at_gate(struct h_gate *gate)
 {
 	pthread_mutex_lock(&gate->lock);
 	gate->arrived++;
@@ -329,7 +329,7 @@ int32_t h_serve(rxw_call *call, void *context)
 	case H_ABORT:
 		return ask.code;
 	case H_WAIT:
-		stand_before(&bed->gate);
+		wait_at_gate(&bed->gate);
 		return finish_sink(bed, call, &ask);
 	case H_ONCE:
 		return write_once(bed, call, &ask);

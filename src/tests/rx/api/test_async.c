@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The asynchronous form: callbacks, descriptors, calls that do not wait; cancel and deadlines. */
+/* The asynchronous form: callbacks, descriptors, non-blocking calls; cancelling and deadlines. */
 #include <poll.h>
 #include <semaphore.h>
 #include <string.h>
@@ -22,10 +22,10 @@ static void tear_down(void)
 	h_close(&bed);
 }
 
-/* ---- calls that begin the next one as they end ---- */
+/* ---- calls that begin the next one when they end ---- */
 
 static struct slot {
-	pthread_mutex_t lock; /* the call's request is written before its end is seen to */
+	pthread_mutex_t lock; /* the call's request is written before its end is handled */
 	rxw_connection *connection;
 	unsigned left, good;
 } slots[SLOTS];
@@ -53,7 +53,7 @@ static void on_event(rxw_call *call, unsigned events, void *arg)
 	pthread_mutex_unlock(&slot->lock);
 }
 
-/* The slot's lock is held. */
+/* With the slot's lock held. */
 static void begin_next(struct slot *slot)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
@@ -61,7 +61,7 @@ static void begin_next(struct slot *slot)
 	rxw_call *call;
 	int rc = rxw_call_begin(slot->connection, &options, &call);
 
-	ck_assert_msg(rc == 0, "beginning from a callback: %s", rxw_strerror(rc));
+	ck_assert_msg(rc == 0, "cannot begin a call in a callback: %s", rxw_strerror(rc));
 	rxw_call_set_data(call, slot);
 	h_write_ask(call, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
@@ -100,7 +100,7 @@ START_TEST(callbacks_begin_the_next_call)
 }
 END_TEST
 
-START_TEST(callbacks_and_short_handlers)
+START_TEST(callbacks_and_inline_handlers)
 {
 	chain_of_calls(H_INLINE);
 	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 0);
@@ -110,8 +110,8 @@ END_TEST
 static const char *const clients[] = { "", "listeners=4" };
 
 /*
- * A burst's first packet steers all of it: requests of different connections never share one.
- * Replies do, and reach the wrong one of several shards of a client.
+ * A burst is steered by its first packet: requests of different connections never share one.
+ * Replies do, and arrive at the wrong one of a client's shards.
  */
 START_TEST(requests_reach_their_shards)
 {
@@ -127,7 +127,7 @@ START_TEST(requests_reach_their_shards)
 }
 END_TEST
 
-/* ---- a callback that takes its time ---- */
+/* ---- a slow callback ---- */
 
 static void when_done(rxw_call *call, unsigned events, void *arg)
 {
@@ -157,7 +157,7 @@ static void after_a_while(rxw_call *call, unsigned events, void *arg)
 	rxw_call_end(call, RXW_USER_ABORT, NULL);
 }
 
-/* The deadline of what it begins counts from there, not from when the callback was called. */
+/* The deadline of a call begun in a callback counts from its begin, not from the callback's. */
 START_TEST(slow_callbacks_begin_calls)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
@@ -176,7 +176,7 @@ START_TEST(slow_callbacks_begin_calls)
 }
 END_TEST
 
-/* ---- callbacks that end calls whose functions have not returned ---- */
+/* ---- callbacks that end calls before functions of the call have returned ---- */
 
 static void end_at_once(rxw_call *call, unsigned events, void *arg)
 {
@@ -194,8 +194,8 @@ static void end_when_done(rxw_call *call, unsigned events, void *arg)
 }
 
 /*
- * The thread that begins the calls takes no lock: the end of the request is the last that it says
- * of each. What is told apart by chance, a sanitizer sees.
+ * The thread that begins the calls takes no lock: sending the end of the request is its last use of
+ * each call. A thread sanitizer checks that.
  */
 START_TEST(ended_by_callbacks)
 {
@@ -233,7 +233,7 @@ static void wait_fd(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	ck_assert_msg(poll(&p, 1, 60000) == 1, "the call's descriptor stayed quiet");
+	ck_assert_msg(poll(&p, 1, 60000) == 1, "the call's descriptor reported no event");
 }
 
 static rxw_call *begin_nonblock(rxw_connection *connection, const struct h_ask *ask)
@@ -256,7 +256,7 @@ static void await(rxw_call *call, unsigned wanted)
 		wait_fd(fd);
 }
 
-/* Writes from `at` on, never waiting inside, until all is taken or, if asked, until a refusal. */
+/* Writes from `at` on without blocking, until all is accepted or, if requested, until a refusal. */
 static uint64_t write_on(rxw_call *call, uint64_t at, uint64_t bytes, bool until_refused)
 {
 	static uint8_t data[100000];
@@ -279,7 +279,10 @@ static uint64_t write_on(rxw_call *call, uint64_t at, uint64_t bytes, bool until
 	return at;
 }
 
-/* While the handler does not read, a writer is refused in the end; when it reads, he is told. */
+/*
+ * While the handler does not read, the library refuses further data; when it reads, the writer is
+ * notified.
+ */
 START_TEST(refused_until_read)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -310,8 +313,8 @@ static bool polls(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* A producer that has nothing to write is not woken for the room that there is. */
-START_TEST(events_that_nobody_wants)
+/* A producer without data is not woken because there is room. */
+START_TEST(unwanted_events_not_reported)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
 	struct h_ask ask = { .op = H_WAIT };
@@ -338,7 +341,7 @@ START_TEST(events_that_nobody_wants)
 }
 END_TEST
 
-/* Both directions by poll(), never waiting inside. */
+/* Both directions by poll(), without blocking. */
 START_TEST(streams_by_descriptor)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -368,7 +371,7 @@ START_TEST(streams_by_descriptor)
 }
 END_TEST
 
-/* Ended before it is done, a call that does not wait is aborted. */
+/* Ended before it is done, a non-blocking call is aborted. */
 START_TEST(end_before_done)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -392,7 +395,7 @@ static void on_done(rxw_call *call, unsigned events, void *arg)
 		sem_post(arg);
 }
 
-/* A callback that is set late is told of what holds already. */
+/* A callback that is set late is called for pending events. */
 START_TEST(late_callback)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -449,7 +452,7 @@ static bool nothing_moves(void *arg)
 	return still;
 }
 
-static void *cancel_when_stuck(void *arg)
+static void *cancel_when_blocked(void *arg)
 {
 	uint64_t last = 0;
 
@@ -467,7 +470,7 @@ START_TEST(cancel_a_writer)
 
 	ck_assert_int_eq(rxw_call_flush(call), 0);
 	h_gate_arrived(&bed, 1);
-	pthread_create(&thread, NULL, cancel_when_stuck, call);
+	pthread_create(&thread, NULL, cancel_when_blocked, call);
 	ck_assert_int_eq(h_put(&bed, call, &ask), -RXW_ECALL);
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 4712);
@@ -475,7 +478,7 @@ START_TEST(cancel_a_writer)
 }
 END_TEST
 
-/* ---- limits of time ---- */
+/* ---- time limits ---- */
 
 START_TEST(deadline)
 {
@@ -496,7 +499,7 @@ START_TEST(deadline)
 }
 END_TEST
 
-/* The server answers, but no data moves: the idle time ends the call, however alive the peer is. */
+/* The server answers, but no data moves: the idle time ends the call. */
 START_TEST(idle_time)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -529,11 +532,11 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, callbacks_begin_the_next_call);
-	tcase_add_test(tc, callbacks_and_short_handlers);
+	tcase_add_test(tc, callbacks_and_inline_handlers);
 	tcase_add_loop_test(tc, requests_reach_their_shards, 0, 2);
 	tcase_add_test(tc, slow_callbacks_begin_calls);
 	tcase_add_loop_test(tc, ended_by_callbacks, 0, 2);
-	tcase_add_test(tc, events_that_nobody_wants);
+	tcase_add_test(tc, unwanted_events_not_reported);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions that wait: refused where others wait for the thread, bounded by deadlines, ended by aborts
- * and by the stop of their endpoint.
+ * Blocking functions: refused on threads of the library, bounded by deadlines, ended by aborts and
+ * by stopping the endpoint.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -15,15 +15,15 @@
 #include "harness.h"
 #include "tests/main.h"
 
-#define IN_SHORT 200 /* a short handler does what it is told to */
-#define STUCK	 201 /* a handler that waits for something that is not the library's */
+#define IN_SHORT 200 /* an inline handler executes its argument */
+#define STUCK	 201 /* a handler that waits for something outside the library */
 
 static struct h_bed bed;
 static sem_t done, stuck, released;
 
-/* ---- where others wait for the thread ---- */
+/* ---- on threads of the library ---- */
 
-/* All channels of one connection are at work, and nobody reads what is written. */
+/* All channels of one connection are busy, and the data written are not read. */
 static rxw_connection *full;
 static rxw_call *calls[4];
 
@@ -46,7 +46,7 @@ static void empty_connection(int first, int end)
 	rxw_connection_release(full);
 }
 
-/* What is queued or reserved already needs no room: these never wait, and are never refused. */
+/* Queued or reserved data need no room: these functions never wait, and are never refused. */
 static void ends_without_room(rxw_call *call)
 {
 	ck_assert_int_eq(rxw_call_commit(call, 0), 0);
@@ -93,11 +93,11 @@ static void readers(void)
 	ck_assert_int_eq(rxw_call_read(calls[3], &byte, 1), -RXW_EDEADLK);
 	ck_assert_int_eq(rxw_call_read_some(calls[3], &byte, 1), -RXW_EDEADLK);
 	ck_assert_int_eq(rxw_call_readv(calls[3], 1, iov, &count), -RXW_EDEADLK);
-	/* It is over in any case: what waiting would have brought is given up. */
+	/* It ends in any case: the results of waiting are dropped. */
 	ck_assert_int_eq(rxw_call_end(calls[3], 0, NULL), RXW_USER_ABORT);
 }
 
-static void beginners(void)
+static void try_begin(void)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 100000 };
 	int32_t code, deadlock = rxw_code_from_errno(EDEADLK);
@@ -119,7 +119,7 @@ static void beginners(void)
 
 static void try_all(void)
 {
-	beginners();
+	try_begin();
 	writers();
 	readers();
 	ck_assert_int_eq(rxw_endpoint_stop(bed.client, 1), -RXW_EDEADLK);
@@ -149,7 +149,7 @@ static void ping_with(rxw_connection *connection, rxw_call_fn callback)
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
 }
 
-START_TEST(in_a_callback)
+START_TEST(blocking_refused_in_callback)
 {
 	rxw_connection *other;
 
@@ -173,8 +173,8 @@ static void on_done_open(rxw_call *call, unsigned events, void *arg)
 	h_gate_open(&bed);
 }
 
-/* A thread of the application that waits for its own reply may be the one that runs the callback. */
-START_TEST(in_a_callback_beside_a_caller_that_waits)
+/* A thread of the application that waits for its own reply may run the callback. */
+START_TEST(blocking_refused_in_callback_on_caller)
 {
 	rxw_connection *waiting, *other;
 	rxw_call *call;
@@ -207,7 +207,7 @@ static int32_t run_in_handler(rxw_call *call, void *context)
 	return 0;
 }
 
-/* Have a short handler do it: a client of its own asks for that. */
+/* Runs it in an inline handler; a separate client makes the call. */
 static void in_short_handler(void (*what)(void))
 {
 	rxw_endpoint *endpoint = h_client(&bed, "");
@@ -231,7 +231,7 @@ static void in_short_handler(void (*what)(void))
 	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
 }
 
-START_TEST(in_a_handler_on_the_receiving_thread)
+START_TEST(blocking_refused_in_inline_handler)
 {
 	h_open(&bed, NULL);
 	fill_connection();
@@ -241,14 +241,14 @@ START_TEST(in_a_handler_on_the_receiving_thread)
 }
 END_TEST
 
-#define LARGE (4u << 20) /* more than the send queue takes from those that may wait */
+#define LARGE (4u << 20) /* more than the send queue accepts from functions that may wait */
 
 static struct {
 	int committed, flushed, ended;
 	size_t bytes;
 } reply;
 
-/* Nobody receives ACKs meanwhile, so the send queue grows beyond its limit. */
+/* No thread receives ACKs meanwhile, so the send queue grows beyond its limit. */
 static int32_t fill_reply(rxw_call *call, void *context)
 {
 	ssize_t n;
@@ -270,8 +270,8 @@ static int32_t fill_reply(rxw_call *call, void *context)
 	return 0;
 }
 
-/* A short handler's own reply is larger than the send queue: it is not refused, and arrives. */
-START_TEST(a_reply_on_the_receiving_thread)
+/* An inline handler's reply that exceeds the send queue is not refused, and arrives. */
+START_TEST(inline_reply_exceeds_send_queue)
 {
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = IN_SHORT,
@@ -298,7 +298,7 @@ START_TEST(a_reply_on_the_receiving_thread)
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
 	ck_assert_int_eq(reply.committed, 0);
 	ck_assert_int_eq(reply.flushed, 0);
-	ck_assert_int_eq(reply.ended, -RXW_ESTATE); /* the return of the handler does that */
+	ck_assert_int_eq(reply.ended, -RXW_ESTATE); /* returning from the handler does that */
 	ck_assert_uint_ge(bytes, LARGE);
 	ck_assert_uint_eq(bytes, reply.bytes);
 	rxw_connection_release(connection);
@@ -324,8 +324,8 @@ static void change_callback(void)
 	ck_assert_int_eq(rxw_call_set_callback(watched, hold_callback, NULL), -RXW_EDEADLK);
 }
 
-/* A callback that runs elsewhere is not waited for. */
-START_TEST(setting_a_callback)
+/* A callback that runs on another thread is not waited for. */
+START_TEST(set_callback_does_not_wait)
 {
 	rxw_connection *connection;
 
@@ -364,7 +364,7 @@ static bool two_wait(void *arg)
 	return waiters() == 2;
 }
 
-START_TEST(deadlines_cover_it)
+START_TEST(deadline_covers_wait_for_channel)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 50 };
 	rxw_call *call;
@@ -394,7 +394,7 @@ static void *free_one(void *arg)
 	return NULL;
 }
 
-/* What the wait took is no longer the call's. */
+/* The time spent waiting is not available to the call. */
 START_TEST(deadlines_count_from_the_beginning)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 100000 };
@@ -475,7 +475,9 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* A client's calls are waited for, then aborted; those that wait for a channel never begin. */
+/*
+ * Stopping waits for a client's calls, then aborts them; those that wait for a channel never begin.
+ */
 START_TEST(stop_a_client)
 {
 	pthread_t threads[2], reader;
@@ -532,7 +534,7 @@ START_TEST(stop_waits_for_a_client)
 }
 END_TEST
 
-static int32_t stick(rxw_call *call, void *context)
+static int32_t stuck_handler(rxw_call *call, void *context)
 {
 	(void)call;
 	(void)context;
@@ -547,8 +549,8 @@ static bool warned(void *arg)
 	return h_warnings(&bed) > 0;
 }
 
-/* A handler that hangs elsewhere: the stop says so instead of hanging, too. */
-START_TEST(stop_beside_a_handler_that_is_stuck)
+/* A handler that hangs outside the library: stopping returns an error instead of hanging. */
+START_TEST(stop_with_stuck_handler)
 {
 	rxw_connection *connection;
 	rxw_call *call;
@@ -558,7 +560,7 @@ START_TEST(stop_beside_a_handler_that_is_stuck)
 	h_open(&bed, NULL);
 	h_offer(&bed, (struct rxw_service_options){ .size = sizeof(struct rxw_service_options),
 						    .id = STUCK, .name = "stuck",
-						    .handler = stick });
+						    .handler = stuck_handler });
 	connection = h_connect(&bed, STUCK);
 	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
@@ -572,8 +574,9 @@ START_TEST(stop_beside_a_handler_that_is_stuck)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "blocking", in_a_callback, in_a_callback_beside_a_caller_that_waits,
-		 in_a_handler_on_the_receiving_thread, a_reply_on_the_receiving_thread,
-		 setting_a_callback, deadlines_cover_it,
-		 deadlines_count_from_the_beginning, abort_a_connection, stop_a_client,
-		 stop_waits_for_a_client, stop_beside_a_handler_that_is_stuck)
+TEST_MAIN_WITHIN(60, "blocking", blocking_refused_in_callback,
+		 blocking_refused_in_callback_on_caller, blocking_refused_in_inline_handler,
+		 inline_reply_exceeds_send_queue, set_callback_does_not_wait,
+		 deadline_covers_wait_for_channel, deadlines_count_from_the_beginning,
+		 abort_a_connection, stop_a_client, stop_waits_for_a_client,
+		 stop_with_stuck_handler)

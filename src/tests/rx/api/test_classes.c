@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls under every security class and level: streams, many at once, identities, least levels. */
+/*
+ * Calls under every security class and level: streams, concurrent calls, identities, minimum
+ * levels.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +27,11 @@ static void both(rxw_connection *connection, uint64_t bytes, unsigned how)
 		    &(struct h_ask){.op = H_BOTH, .how = how, .bytes = bytes, .seed = 5});
 }
 
-/* Sizes around what one packet and one padded block hold, both ways; then bulk. */
+/* Sizes around the capacity of one packet and one padded block, both ways; then bulk. */
 START_TEST(streams)
 {
-	static const uint64_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 100, 2816, 9999, 65536};
+	static const uint64_t sizes[] = {0,  1,	 3,  4,	  5,	7,    8,    9,
+					 15, 16, 17, 100, 2816, 9999, 65536};
 	rxw_connection *connection;
 
 	h_open(&bed, &(struct h_options){.security = names[_i]});
@@ -45,8 +49,8 @@ START_TEST(streams)
 }
 END_TEST
 
-/* Handlers that run where the call was received. */
-START_TEST(brief_calls)
+/* Inline handlers. */
+START_TEST(inline_calls)
 {
 	rxw_connection *connection;
 
@@ -76,8 +80,8 @@ static void *one_of_many(void *arg)
 	return NULL;
 }
 
-/* On four connections that begin with all of their channels, with as many listeners. */
-START_TEST(many)
+/* On four connections that use all of their channels at once, with as many listeners. */
+START_TEST(concurrent_calls)
 {
 	struct one w[THREADS];
 
@@ -130,7 +134,7 @@ static void add(uint16_t id, rxw_security *const *classes, size_t count, uint8_t
 	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), 0);
 }
 
-/* An empty call; its code. */
+/* An empty call; returns its code. */
 static int32_t empty(uint16_t service)
 {
 	rxw_connection *connection = h_connect(&bed, service);
@@ -159,14 +163,14 @@ START_TEST(identities)
 	ck_assert_uint_eq(seen.identity.level, levels[_i]);
 	ck_assert_uint_eq(seen.stats.security, indexes[_i]);
 	ck_assert_uint_eq(seen.stats.level, levels[_i]);
-	/* The bed prints its tokens: the service itself. */
+	/* The bed's tokens name the service itself. */
 	ck_assert(seen.identity.local == (_i >= FIRST_OWN));
 	h_close(&bed);
 }
 END_TEST
 
-/* A service's least level: whoever asks for less gets a code, and no handler runs. */
-START_TEST(least_level)
+/* A service's minimum level: a weaker connection gets a code, and no handler runs. */
+START_TEST(minimum_level)
 {
 	struct seen seen = {0};
 
@@ -188,8 +192,8 @@ START_TEST(least_level)
 }
 END_TEST
 
-/* A class that is not offered is an error that says so, whichever others are. */
-START_TEST(not_offered)
+/* A class that the service does not offer is reported as such, whichever others it offers. */
+START_TEST(class_not_offered)
 {
 	rxw_security *others[4];
 	struct seen seen = {.result = 1};
@@ -215,7 +219,7 @@ static void destroyed(void *data)
 	++gone;
 }
 
-/* References of services and connections keep a class; the last one lets it go. */
+/* Services and connections hold references to a class; the last one releases it. */
 START_TEST(references)
 {
 	struct rxw_security_class k = {.size = sizeof(k), .name = "mine", .index = 99,
@@ -256,11 +260,11 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_loop_test(tcase, streams, 0, NAMES);
-	tcase_add_loop_test(tcase, brief_calls, 0, NAMES);
-	tcase_add_loop_test(tcase, many, 0, NAMES);
+	tcase_add_loop_test(tcase, inline_calls, 0, NAMES);
+	tcase_add_loop_test(tcase, concurrent_calls, 0, NAMES);
 	tcase_add_loop_test(tcase, identities, 0, NAMES);
-	tcase_add_loop_test(tcase, least_level, 0, NAMES);
-	tcase_add_loop_test(tcase, not_offered, 0, NAMES);
+	tcase_add_loop_test(tcase, minimum_level, 0, NAMES);
+	tcase_add_loop_test(tcase, class_not_offered, 0, NAMES);
 	tcase_add_test(tcase, references);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -52,7 +52,7 @@ START_TEST(defaults)
 }
 END_TEST
 
-/* What get says, set takes, and nothing changes by it. */
+/* Each value that get returns is accepted by set and changes nothing. */
 START_TEST(round_trip)
 {
 	size_t count = 0;
@@ -76,7 +76,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* The names of the public structure, in the order they are said to have: none is missing. */
+/* The option names are those of the public structure, in its order; none is missing. */
 START_TEST(every_field_has_an_option)
 {
 	static const char *const names[] = {
@@ -145,7 +145,7 @@ static const struct {
 	{ "congestion", "off" },
 };
 
-/* Refused with one line that names the option and what is allowed; nothing changes. */
+/* Refused with one line that names the option and the permitted values; nothing changes. */
 START_TEST(bad_values)
 {
 	struct rxw_config before = config;
@@ -195,12 +195,12 @@ START_TEST(get_checks_its_arguments)
 }
 END_TEST
 
-/* Programs built against an older structure: what they lack is neither read nor written. */
+/* Programs built with an older structure: missing members are neither read nor written. */
 START_TEST(smaller_structures)
 {
 	volatile size_t size =
 		offsetof(struct rxw_config, window); /* the compiler must not know */
-	struct rxw_config *old = malloc(size), full; /* the sanitizer watches its end */
+	struct rxw_config *old = malloc(size), full; /* a sanitizer checks its bounds */
 	char text[16];
 
 	rxw_config_init(old, size);
@@ -264,7 +264,7 @@ START_TEST(adoption_checks_every_field)
 	c = config;
 	strcpy(c.affinity, "1-");
 	ck_assert_int_eq(rxw_config_adopt(&full, &c), -RXW_EINVAL);
-	memset(c.affinity, '1', sizeof(c.affinity)); /* no end */
+	memset(c.affinity, '1', sizeof(c.affinity)); /* unterminated */
 	ck_assert_int_eq(rxw_config_adopt(&full, &c), -RXW_EINVAL);
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Engines, endpoints and connections: making, refusing, stopping, ending in the right order. */
+/* Engines, endpoints and connections: creating, refusing, stopping, destroying in order. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ START_TEST(address_is_what_was_bound)
 }
 END_TEST
 
-/* Although the sockets of one port share it, nobody else gets in. */
+/* The sockets of one port share it, but no other process can join them. */
 START_TEST(port_in_use)
 {
 	struct rxw_endpoint_options options = { .size = sizeof(options), .server = 1,
@@ -147,7 +147,7 @@ static bool new_calls_are_refused(void *arg)
 	return h_call(&bed, connection, &(struct h_ask){ .op = H_PING }) == RXW_RESTARTING;
 }
 
-/* Running calls finish, new ones are refused with -100, on old connections and on new ones. */
+/* Running calls finish, new ones are refused with -100, on existing and new connections. */
 START_TEST(graceful_stop)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE), *fresh;
@@ -173,8 +173,8 @@ START_TEST(graceful_stop)
 }
 END_TEST
 
-/* When the last worker has gone already, a call on a connection that was idle is answered, too. */
-START_TEST(call_after_the_stop)
+/* After the last worker has ended, a call on an idle connection is still answered. */
+START_TEST(call_after_stop)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
 
@@ -187,7 +187,7 @@ START_TEST(call_after_the_stop)
 }
 END_TEST
 
-/* Past the limit what still runs is ended. */
+/* Past the time limit, running calls are aborted. */
 START_TEST(stop_with_a_limit)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -228,15 +228,15 @@ static void ends_are_refused(uint16_t service)
 	rxw_connection_release(connection);
 }
 
-/* A handler that ends its own endpoint or engine is told so; it does not hang. */
-START_TEST(no_end_from_a_handler)
+/* A handler that destroys its own endpoint or engine gets an error; it does not hang. */
+START_TEST(destroy_refused_in_handler)
 {
 	ends_are_refused(H_SERVICE);
 	ends_are_refused(H_INLINE);
 }
 END_TEST
 
-/* The child of a program with an engine may exec; none of the sockets goes with it. */
+/* The child of a program with an engine may exec; it inherits none of the sockets. */
 START_TEST(fork_and_exec)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -283,7 +283,7 @@ static void *end_call(void *arg)
 	return NULL;
 }
 
-/* A fifth blocking call waits for a channel and gets the one that comes free. */
+/* A fifth blocking call waits for a channel and gets the first free one. */
 START_TEST(fifth_call_waits)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
@@ -336,9 +336,9 @@ int main(void)
 	tcase_add_test(tc, call_outlives_the_released_connection);
 	tcase_add_test(tc, calls_on_a_stopped_client);
 	tcase_add_test(tc, graceful_stop);
-	tcase_add_test(tc, call_after_the_stop);
+	tcase_add_test(tc, call_after_stop);
 	tcase_add_test(tc, stop_with_a_limit);
-	tcase_add_test(tc, no_end_from_a_handler);
+	tcase_add_test(tc, destroy_refused_in_handler);
 	tcase_add_test(tc, fork_and_exec);
 	tcase_add_test(tc, four_calls_on_a_connection);
 	tcase_add_test(tc, fifth_call_waits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bounds in bytes and in numbers, each reached: what is over waits or is dropped; calls go on. */
+/* Limits in bytes and numbers, each reached: excess waits or is dropped; calls go on. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static struct h_bed bed;
 /* ---- memory ---- */
 
 #define EACH \
-	100000 /* bytes of a request: they fit the sender's queue, so that writing never waits */
+	100000 /* bytes of a request: they fit the sender's queue, so that writing does not block */
 
 struct flood {
 	unsigned connections, calls; /* calls of each connection */
@@ -26,7 +26,7 @@ static uint64_t used_by_queues(void)
 	return h_stats(bed.server).bytes_pinned;
 }
 
-/* Packets are dropped for want of memory; the bound holds all the time. */
+/* Packets are dropped for want of memory; the limit is never exceeded. */
 static bool limit_is_reached(void *arg)
 {
 	const struct flood *f = arg;
@@ -41,7 +41,7 @@ static bool limit_is_reached(void *arg)
 	return h_stats(bed.server).drops[RXW_DROP_MEMORY] > 0;
 }
 
-/* Requests pile up before handlers that do not read; then all are read, every byte right. */
+/* Requests pile up at handlers that do not read; then all are read, with every byte right. */
 static void flood(const char *tunables, struct flood f)
 {
 	unsigned n = f.connections * f.calls;
@@ -62,7 +62,7 @@ static void flood(const char *tunables, struct flood f)
 		ck_assert_int_eq(h_put(&bed, call[i], &ask), 0);
 		ck_assert_int_eq(rxw_call_send_end(call[i]), 0);
 	}
-	h_wait_for(limit_is_reached, &f, "the limit of memory is reached");
+	h_wait_for(limit_is_reached, &f, "the memory limit is reached");
 	h_gate_open(&bed);
 	for (unsigned i = 0; i < n; i++) {
 		n_read = rxw_call_read(call[i], &byte, 1);
@@ -105,7 +105,7 @@ START_TEST(memory_of_the_engine)
 }
 END_TEST
 
-/* A sender's queue is bounded too: more than it takes waits in the application. */
+/* A sender's queue is limited too: the excess stays with the application. */
 START_TEST(memory_of_a_sender)
 {
 	struct h_ask ask = { .op = H_WAIT, .bytes = 64 << 20 };
@@ -124,7 +124,8 @@ START_TEST(memory_of_a_sender)
 		taken += (size_t)n;
 	ck_assert_int_eq(n, -RXW_EAGAIN);
 	ck_assert_uint_ge(taken, 100 * 1416);
-	ck_assert_uint_le(taken, 600 * 1416); /* the queue, what is in flight, a begun buffer */
+	/* the queue, packets in flight, a partly filled buffer */
+	ck_assert_uint_le(taken, 600 * 1416);
 	rxw_engine_memory(bed.client_engine, &peak);
 	ck_assert_uint_le(peak, 8 << 20);
 	ck_assert_int_eq(rxw_call_end(call, 3, NULL), 3);
@@ -133,9 +134,9 @@ START_TEST(memory_of_a_sender)
 }
 END_TEST
 
-/* ---- strangers ---- */
+/* ---- unvalidated peers ---- */
 
-/* What is counted as a drop is counted as a refusal or as too much soon after. */
+/* Each drop is soon counted as a refusal or as over the limit. */
 static bool refusals_are_counted(void *arg)
 {
 	struct rxw_stats s = h_stats(bed.server);
@@ -144,7 +145,7 @@ static bool refusals_are_counted(void *arg)
 	return s.drops[RXW_DROP_RATE] + s.stateless_aborts == s.drops[RXW_DROP_SERVICE];
 }
 
-/* Refusals are counted out; the requests of known services are not touched by that. */
+/* Refusals are limited; requests to known services are not affected. */
 START_TEST(abort_rate)
 {
 	uint8_t head[H_ASK_SIZE], packet[2048];
@@ -168,7 +169,7 @@ START_TEST(abort_rate)
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
-	/* A second's worth is sent at once: it comes, if not at once. */
+	/* Refusals of a second are sent at once. */
 	for (; aborts < 5; aborts++)
 		ck_assert_int_gt(h_raw_receive(fd, RXW_ABORT, packet), 0);
 	while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
@@ -184,8 +185,8 @@ START_TEST(abort_rate)
 END_TEST
 
 /*
- * First packets of ever new connections: what they leave behind is bounded, for addresses of this
- * host by twice the number.
+ * First packets of new connections: their state is bounded, for addresses of this host by twice the
+ * number.
  */
 START_TEST(flood_of_connections)
 {
@@ -196,7 +197,7 @@ START_TEST(flood_of_connections)
 
 	h_open(&bed, &(struct h_options){ .server = "unvalidated-total=100 listeners=1" });
 	fd = h_raw_socket(&bed);
-	raw.flags = RXW_CLIENT_INITIATED; /* never complete: they stay */
+	raw.flags = RXW_CLIENT_INITIATED; /* never complete, so they stay */
 	do {
 		h_raw_send(fd, &raw);
 		raw.cid += 4;
@@ -215,8 +216,8 @@ static bool held_back(void *arg)
 	return h_stats(bed.server).drops[RXW_DROP_RATE] > 0;
 }
 
-/* An address that proved nothing gets at most three times what it sent, questions included. */
-START_TEST(three_times_until_proved)
+/* An unvalidated address gets at most three times the bytes it sent, PINGs included. */
+START_TEST(three_times_until_validated)
 {
 	uint8_t head[H_ASK_SIZE], packet[2048];
 	struct h_raw raw = h_raw_request(head, H_SOURCE, 0x5000);
@@ -228,7 +229,7 @@ START_TEST(three_times_until_proved)
 	fd = h_raw_socket(&bed);
 	head[13] = 1; /* 64 KiB and more */
 	h_raw_send(fd, &raw);
-	h_wait_for(held_back, NULL, "a question was one too many");
+	h_wait_for(held_back, NULL, "a PING exceeded the limit");
 	while ((n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT)) > 0) {
 		ck_assert_int_ge(n, RXW_HEADER_SIZE + 2);
 		bytes += (size_t)n + 28;
@@ -244,4 +245,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(60, "limits", memory_of_a_call, memory_of_a_connection, memory_of_a_peer,
 	  memory_of_the_engine, memory_of_a_sender, abort_rate, flood_of_connections,
-	  three_times_until_proved)
+	  three_times_until_validated)

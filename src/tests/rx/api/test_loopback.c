@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many calls at once, packets that come to the wrong shard, and who sends what an ACK lets go. */
+/*
+ * Many concurrent calls, packets at the wrong shard, and which thread sends when an ACK opens the
+ * window.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +61,7 @@ static void many_calls(const struct h_options *options)
 	free(w);
 }
 
-/* All of these share a machine that may have other work: none is given up because it waits for long. */
+/* All calls share a machine that may have other work: none may fail because it waits for long. */
 #define PATIENT "dead-ms=60000 idle-ms=off server-idle-ms=off queue-burst-ms=0"
 
 START_TEST(two_hundred_calls)
@@ -67,7 +70,7 @@ START_TEST(two_hundred_calls)
 }
 END_TEST
 
-/* With fewer workers than calls the rest waits; with a verifying class too. */
+/* With fewer workers than calls the others wait; with a verifying class too. */
 START_TEST(two_hundred_calls_few_workers)
 {
 	many_calls(&(struct h_options){
@@ -75,7 +78,7 @@ START_TEST(two_hundred_calls_few_workers)
 }
 END_TEST
 
-START_TEST(two_hundred_calls_plainly)
+START_TEST(two_hundred_calls_without_batches)
 {
 	many_calls(&(struct h_options){
 		.both = PATIENT " io=msg gso=off gro=off batch=1 window=8" });
@@ -84,7 +87,7 @@ END_TEST
 
 /* ---- shards ---- */
 
-/* Every packet comes to a shard that is not its connection's: full size, sanitized or not. */
+/* Every packet arrives at another shard than its connection's: full size, also under sanitizers. */
 START_TEST(steered_wrong)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
@@ -107,7 +110,7 @@ START_TEST(steered_wrong)
 }
 END_TEST
 
-/* Steered by connection id, no packet comes to a foreign shard. */
+/* Steered by connection id, every packet arrives at its connection's shard. */
 START_TEST(steered_right)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
@@ -126,7 +129,7 @@ START_TEST(steered_right)
 }
 END_TEST
 
-/* Several sockets on the client's side too. */
+/* Several sockets of a client, too. */
 START_TEST(shards_of_a_client)
 {
 	rxw_connection *connection[8];
@@ -143,9 +146,9 @@ START_TEST(shards_of_a_client)
 }
 END_TEST
 
-/* ---- who sends ---- */
+/* ---- the sending thread ---- */
 
-/* One long write: while it lasts its writer is in it, and most of the time waits for room. */
+/* One long write: its writer mostly waits for room. */
 static struct rxw_call_stats one_write(const char *tunables)
 {
 	rxw_connection *connection;
@@ -188,5 +191,5 @@ START_TEST(over_ipv6)
 END_TEST
 
 TEST_MAIN_WITHIN(90, "loopback", two_hundred_calls, two_hundred_calls_few_workers,
-	  two_hundred_calls_plainly, steered_wrong, steered_right, shards_of_a_client,
+	  two_hundred_calls_without_batches, steered_wrong, steered_right, shards_of_a_client,
 	  windows_are_counted_by_sender, over_ipv6)

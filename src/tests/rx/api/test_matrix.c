@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every switch with every other: a covering array of pairs; each row moves bulk both ways. */
+/*
+ * Every setting with every other: a covering array of pairs; each row transfers bulk data both
+ * ways.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "harness.h"
 
-/* Any two values of two columns occur together in some row: test covers_all_pairs checks that. */
+/*
+ * Any two values of two columns occur together in some row: the test covers_all_pairs checks that.
+ */
 static const struct {
 	const char *tunables;
 	bool ipv6, secure;
@@ -105,7 +110,7 @@ START_TEST(covers_all_pairs)
 }
 END_TEST
 
-/* Reads and writes differ by row too. */
+/* Each row also reads and writes in another way. */
 static const unsigned hows[] = { H_PLAIN, H_INPLACE, H_FILE | H_SOME, H_INPLACE | H_SOME };
 
 START_TEST(bulk_both_ways)

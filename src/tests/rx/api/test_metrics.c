@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text for Prometheus: each name once, figures that follow calls, arguments. */
+/* Text for Prometheus: unique names, figures after calls, arguments. */
 #include <arpa/inet.h>
 #include <locale.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static char *text_of(rxw_endpoint *const *endpoints, size_t count)
 	return text;
 }
 
-/* The value of the sample that begins so (name and labels); fails if there is none. */
+/* The value of the sample that begins so (name and labels); fails if absent. */
 static double sample(const char *text, const char *series)
 {
 	const char *at = text;
@@ -91,10 +91,10 @@ START_TEST(figures_follow_calls)
 END_TEST
 
 /*
- * The time of what runs on the receiving thread stands still meanwhile, and yet a call's duration
- * is what it is: more than nothing, and less than it took to make all of them.
+ * The cached time of the receiving thread does not advance during an inline handler. A call's
+ * duration is nevertheless more than nothing, and less than the time of all calls.
  */
-START_TEST(short_calls_take_their_time)
+START_TEST(duration_of_inline_calls)
 {
 	enum { CALLS = 50 };
 	rxw_connection *connection;
@@ -110,15 +110,19 @@ START_TEST(short_calls_take_their_time)
 	sum = of_server(text, "rxwire_call_duration_seconds_sum", "role=\"server\"");
 	ck_assert(sum > 0);
 	ck_assert(sum < ((double)rxw_now() - before) / 1e9);
-	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"server\"") == CALLS);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"server\"") ==
+		  CALLS);
 	rxw_connection_release(connection);
 	free(text);
 	h_close(&bed);
 }
 END_TEST
 
-/* A program whose locale writes 1,5 has the same text; where none is installed, check-layers.sh must do. */
-START_TEST(numbers_have_points)
+/*
+ * In a locale that writes 1,5 the text is the same; without such a locale, check-layers.sh has to
+ * do.
+ */
+START_TEST(decimal_points_in_any_locale)
 {
 	static const char *const names[] = {"tr_TR.UTF-8", "de_DE.UTF-8", "fr_FR.UTF-8"};
 	rxw_connection *connection;
@@ -151,8 +155,8 @@ START_TEST(numbers_have_points)
 }
 END_TEST
 
-/* Every family has one HELP, one TYPE, and its samples behind them and nowhere else. */
-START_TEST(families_stand_together)
+/* Every family has one HELP, one TYPE, and all of its samples after them. */
+START_TEST(families_are_contiguous)
 {
 	char *text, *line, *next, family[128] = "", help[128] = "";
 	unsigned families = 0;
@@ -200,5 +204,5 @@ START_TEST(arguments)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "metrics", figures_follow_calls, short_calls_take_their_time,
-	  numbers_have_points, families_stand_together, arguments)
+TEST_MAIN_WITHIN(60, "metrics", figures_follow_calls, duration_of_inline_calls,
+	  decimal_points_in_any_locale, families_are_contiguous, arguments)

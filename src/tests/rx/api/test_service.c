@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Services: what may be added, codes that come back, unknown ones, bounds of the worker pool. */
+/* Services: adding, abort codes, unknown ones, limits of the worker pool. */
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -74,7 +74,7 @@ END_TEST
 static const int32_t codes[] = {1,    -1,	13,	    -455,	    49733376,
 				-100, 19270408, 2147483647, -2147483647 - 1};
 
-/* Any code but 0 arrives as it was returned, and the connection goes on. */
+/* Any code but 0 arrives as returned, and the connection stays usable. */
 START_TEST(abort_codes)
 {
 	rxw_connection *connection;
@@ -101,7 +101,7 @@ START_TEST(abort_codes)
 }
 END_TEST
 
-/* A code after output voids it, be it one packet or thousands. */
+/* A code after output cancels the output, be it one packet or thousands. */
 START_TEST(abort_after_output)
 {
 	rxw_connection *connection;
@@ -119,7 +119,7 @@ START_TEST(abort_after_output)
 }
 END_TEST
 
-/* Empty and senseless requests are answered, not served. */
+/* Empty and malformed requests are answered, not served. */
 START_TEST(empty_request)
 {
 	rxw_connection *connection;
@@ -167,8 +167,8 @@ static bool calls_wait(void *arg)
 }
 
 /*
- * Two workers, two places in the queue: of eight calls that wait for the gate some are told BUSY.
- * All are served in the end, for clients try again.
+ * Two workers and a queue of two: some of eight calls at the gate get BUSY. All are served in the
+ * end, because clients try again.
  */
 START_TEST(queue_bound)
 {
@@ -180,7 +180,8 @@ START_TEST(queue_bound)
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
 	}
 	h_wait_for(busy_was_sent, NULL, "a full queue draws BUSY");
-	h_gate_arrived(&bed, 2); /* until then a call may count as waiting that has its worker */
+	/* until then a call may count as waiting although it has a worker */
+	h_gate_arrived(&bed, 2);
 	ck_assert_uint_le(h_stats(bed.server).calls_waiting, 2);
 	ck_assert_uint_le(h_stats(bed.server).workers, 2);
 	h_gate_open(&bed);
@@ -202,10 +203,10 @@ static unsigned busies(rxw_endpoint *endpoint)
 }
 
 /*
- * Ten times the calls that are served at a time, all of one client: another finds a worker and a
- * place all the same, is never told BUSY, and each call runs once. Of four workers one is kept for
- * who has none; of 16 places the first client gets 15, for it may have eight times what is left. That
- * few may wait where many do so for long is left out: it depends on how long this takes.
+ * Ten times more calls than workers, all of one client: another client finds a worker and a place,
+ * never gets BUSY, and each call runs once. One of four workers is reserved for clients without
+ * any. The first client gets 15 of 16 places, because it may have eight times the rest. The limit
+ * under lasting overload is not tested here, since it depends on time.
  */
 START_TEST(one_client_cannot_take_all)
 {
@@ -223,8 +224,8 @@ START_TEST(one_client_cannot_take_all)
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);
 	}
 	h_gate_arrived(&bed, 3);
-	h_wait_for(calls_wait, &fifteen, "all places that one client may have are taken");
-	h_wait_for(busy_was_sent, NULL, "the others are told BUSY");
+	h_wait_for(calls_wait, &fifteen, "all places for one client are taken");
+	h_wait_for(busy_was_sent, NULL, "the others get BUSY");
 	other = h_client(&bed, "window=32");
 	ck_assert_int_eq(rxw_connection_create(other, (struct sockaddr *)&bed.address,
 					       bed.address_len, H_SERVICE, bed.security, &c),
@@ -249,7 +250,7 @@ START_TEST(one_client_cannot_take_all)
 }
 END_TEST
 
-/* Unless it is told to let it. */
+/* Unless the configuration permits it. */
 START_TEST(one_client_may_take_all)
 {
 	struct caller caller[4];
@@ -269,7 +270,7 @@ START_TEST(one_client_may_take_all)
 }
 END_TEST
 
-/* A service of one worker does not keep others from being served. */
+/* A service limited to one worker does not block others. */
 START_TEST(bound_of_one_service)
 {
 	struct caller caller[3];
@@ -298,8 +299,8 @@ START_TEST(bound_of_one_service)
 }
 END_TEST
 
-/* Short handlers run where the packets arrive, even while all workers are taken. */
-START_TEST(short_calls_need_no_worker)
+/* Inline handlers run where the packets arrive, even while all workers are busy. */
+START_TEST(inline_calls_need_no_worker)
 {
 	struct caller caller[2];
 	rxw_connection *connection;
@@ -326,8 +327,8 @@ END_TEST
 
 static _Atomic(unsigned) dawdled;
 
-/* Longer than the limit, whatever the machine. */
-static int32_t dawdle(rxw_call *call, void *context)
+/* Longer than the limit on any machine. */
+static int32_t slow_handler(rxw_call *call, void *context)
 {
 	struct timespec pause = { .tv_nsec = 2000 };
 
@@ -339,15 +340,14 @@ static int32_t dawdle(rxw_call *call, void *context)
 }
 
 /*
- * A service that said that its handlers are short, though they are not: they come to the workers,
- * so that the socket need not wait for them.
+ * A service with slow inline handlers is moved to workers, so that the socket need not wait for it.
  */
-START_TEST(slow_handlers_are_handed_over)
+START_TEST(slow_inline_handlers_move_to_workers)
 {
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = 7,
 					.name = "slow",
-					.handler = dawdle,
+					.handler = slow_handler,
 					.flags = RXW_SERVICE_INLINE};
 	rxw_connection *connection;
 	uint64_t workers;
@@ -356,8 +356,8 @@ START_TEST(slow_handlers_are_handed_over)
 	h_offer(&bed, o);
 	connection = h_connect(&bed, 7);
 	/*
-	 * One that lost its processor meanwhile proves nothing, and a call that comes late finds the
-	 * service forgiven: until one is handed over, however long that takes.
+	 * A handler that was preempted does not count as slow, and a late call finds the service
+	 * back inline: repeat until one is handed over.
 	 */
 	h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	workers = h_stats(bed.server).handlers_worker; /* the first one, after an exchange */
@@ -369,13 +369,13 @@ START_TEST(slow_handlers_are_handed_over)
 }
 END_TEST
 
-/* The same handlers, and nobody to be handed over to: they stay where they are. */
-START_TEST(slow_handlers_may_stay)
+/* The same handlers without workers to take them: they stay inline. */
+START_TEST(slow_inline_handlers_stay_inline)
 {
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = 7,
 					.name = "slow",
-					.handler = dawdle,
+					.handler = slow_handler,
 					.flags = RXW_SERVICE_INLINE};
 	rxw_connection *connection;
 	uint64_t workers;
@@ -403,7 +403,7 @@ static _Atomic(unsigned) left;
 static void leave(void *value)
 {
 	(void)value;
-	/* Long enough that who does not wait for this thread is through before. */
+	/* Long enough that a stop that does not wait for this thread returns earlier. */
 	nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000 * 1000 }, NULL);
 	atomic_fetch_add(&left, 1);
 }
@@ -416,8 +416,11 @@ static int32_t come(rxw_call *call, void *context)
 	return 0;
 }
 
-/* Nothing of a worker runs any more when its endpoint is gone, its thread's destructors included. */
-START_TEST(workers_leave_with_their_endpoint)
+/*
+ * When the endpoint is destroyed, its workers have ended, including their thread-specific
+ * destructors.
+ */
+START_TEST(workers_end_with_endpoint)
 {
 	struct rxw_service_options o = { .size = sizeof(o),
 					 .id = 7,
@@ -452,5 +455,5 @@ END_TEST
 
 TEST_MAIN_WITHIN(60, "service", adding, unknown_service, abort_codes, abort_after_output,
 	  empty_request, queue_bound, one_client_cannot_take_all, one_client_may_take_all,
-	  bound_of_one_service, short_calls_need_no_worker, slow_handlers_are_handed_over,
-	  slow_handlers_may_stay, workers_leave_with_their_endpoint)
+	  bound_of_one_service, inline_calls_need_no_worker, slow_inline_handlers_move_to_workers,
+	  slow_inline_handlers_stay_inline, workers_end_with_endpoint)

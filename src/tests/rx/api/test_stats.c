@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Statistics: counters that follow calls, shards that add up, older sizes, what is in effect. */
+/* Statistics: counters of calls, sums over shards, older sizes, effective settings. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +45,8 @@ static bool no_calls_left(void *arg)
 }
 
 /*
- * A connection for each call: an ACK that one thread wrote may leave behind the first packet of the
- * channel's next call, which another wrote, and is dropped then, rightly.
+ * A connection for each call: an ACK that one thread wrote may be sent after another thread's first
+ * packet of the channel's next call, and is then rightly dropped.
  */
 START_TEST(counters_follow_calls)
 {
@@ -78,7 +78,7 @@ START_TEST(counters_follow_calls)
 	ck_assert_uint_ge(s.workers, 1);
 	ck_assert_uint_eq(s.calls_waiting, 0);
 	ck_assert_uint_eq(s.bytes_pinned, 0);
-	/* Every packet of the streams is counted, and no datagram is two packets. */
+	/* Every packet of the streams is counted once. */
 	ck_assert_uint_ge(c.packets_sent[1], CALLS * bytes / 1416);
 	ck_assert_uint_ge(s.packets_received[1], CALLS * bytes / 1416);
 	ck_assert_uint_ge(s.packets_sent[1], CALLS * bytes / 1416);
@@ -114,10 +114,10 @@ static bool bytes_pinned(void *arg)
 }
 
 /*
- * Calls at work, the bytes that they pin and the connections are told however they end: answered,
- * aborted, or with their connection.
+ * Gauges of calls, pinned bytes and connections, however calls end: answered, aborted, or with
+ * their connection.
  */
-START_TEST(what_is_there_now)
+START_TEST(gauges)
 {
 	enum { CALLS = 3 };
 	unsigned calls = CALLS, none = 0;
@@ -147,7 +147,7 @@ START_TEST(what_is_there_now)
 	for (int i = 0; i < CALLS; i++)
 		rxw_call_abort(call[i], 77);
 	ck_assert_uint_eq(h_stats(bed.client).calls_active, 0);
-	h_wait_for(all_begun, &none, "the server was told of the aborts");
+	h_wait_for(all_begun, &none, "the server has received the aborts");
 	h_gate_open(&bed);
 	for (int i = 0; i < CALLS; i++) {
 		rxw_call_end(call[i], 0, NULL);
@@ -159,7 +159,7 @@ START_TEST(what_is_there_now)
 }
 END_TEST
 
-/* What the shards count is what the endpoint counts. */
+/* The endpoint's counts are the sums of the shards'. */
 START_TEST(shards_add_up)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
@@ -194,7 +194,7 @@ END_TEST
 
 START_TEST(sizes_of_other_programs)
 {
-	/* volatile: the compiler need not know that the structure is cut short. */
+	/* volatile: the compiler must not know that the structure is truncated. */
 	volatile size_t less = offsetof(struct rxw_stats, retransmitted);
 	size_t more = sizeof(struct rxw_stats) + 16;
 	struct rxw_stats *s = calloc(1, less);
@@ -222,7 +222,7 @@ START_TEST(sizes_of_other_programs)
 }
 END_TEST
 
-START_TEST(what_is_in_effect)
+START_TEST(effective_settings)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
 
@@ -246,4 +246,4 @@ START_TEST(what_is_in_effect)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "stats", names_of_drops, names_of_locks, counters_follow_calls,
-	  what_is_there_now, shards_add_up, sizes_of_other_programs, what_is_in_effect)
+	  gauges, shards_add_up, sizes_of_other_programs, effective_settings)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of a call: every way to write and to read, their boundaries, wrong orders. */
+/* Streams of a call: every way to write and to read, boundaries, wrong order of calls. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ START_TEST(sizes)
 }
 END_TEST
 
-/* Each way to write against each way to read, in chunks that fit no packet. */
+/* Each way to write with each way to read, in chunks that fit no packet. */
 START_TEST(every_way)
 {
 	static const unsigned hows[] = { H_PLAIN, H_INPLACE, H_FILE, H_SOME, H_FLUSH,
@@ -112,8 +112,8 @@ START_TEST(sendfile_stops_at_the_end_of_the_file)
 }
 END_TEST
 
-/* An offer may be taken back; what was committed before stays. */
-START_TEST(reserve_and_take_back)
+/* A reservation may be given back; committed bytes stay. */
+START_TEST(reserve_and_give_back)
 {
 	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_SINK, .bytes = 3000 });
 	uint8_t data[3000], byte;
@@ -154,7 +154,7 @@ START_TEST(no_commit_without_reserve)
 }
 END_TEST
 
-/* The request is over once its end was sent or the reply read. */
+/* The request has ended once its end was sent or the reply read. */
 START_TEST(no_write_after_the_request)
 {
 	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_PING });
@@ -182,15 +182,15 @@ START_TEST(flush_moves_bytes_at_once)
 END_TEST
 
 /*
- * The only call's writer waits for room, and may receive for its endpoint meanwhile: calls that come
- * are served all the same, short ones too, while it waits and once it is through.
+ * The only call's writer waits for room, and may meanwhile take the endpoint's receive role: other
+ * calls are served all the same, inline ones too, while it waits and afterwards.
  */
 static const char *const receivers[] = {
 	"listeners=1 writer-receives=1 coalesce-us=0", "listeners=1 writer-receives=1",
 	"listeners=1 writer-receives=0 coalesce-us=1000"
 };
 
-START_TEST(calls_beside_a_writer_that_waits)
+START_TEST(calls_during_blocked_write)
 {
 	const struct h_ask bulk = { .op = H_SOURCE, .bytes = 8 << 20, .seed = 5 };
 	const struct h_ask small = { .op = H_SOURCE, .bytes = 1000, .seed = 6 };
@@ -219,7 +219,7 @@ START_TEST(calls_beside_a_writer_that_waits)
 }
 END_TEST
 
-/* What the application does not read is read and discarded by the end of the call. */
+/* The end of the call reads and discards the rest of the reply. */
 START_TEST(end_discards_the_rest)
 {
 	struct h_ask ask = { .op = H_SOURCE, .bytes = 300000 };
@@ -229,12 +229,12 @@ START_TEST(end_discards_the_rest)
 	ck_assert_int_eq(rxw_call_read(call, some, sizeof(some)), 10);
 	ck_assert(h_pattern_is(some, 0, sizeof(some), 0));
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
-	h_good_call(&bed, connection, &ask); /* the connection is as good as new */
+	h_good_call(&bed, connection, &ask); /* the connection can be used again */
 }
 END_TEST
 
 /* Ending with a code aborts; the channel serves the next call. */
-/* Answers before it has read the request, and refuses it once the gate is open. */
+/* Replies before it has read the request, and refuses it once the gate is open. */
 static int32_t answer_early(rxw_call *call, void *context)
 {
 	struct h_gate *gate = context;
@@ -255,7 +255,7 @@ static void *open_soon(void *arg)
 	return NULL;
 }
 
-/* A request that the reply cut short: the end of the call still waits for how the reply ends. */
+/* A request that an early reply cut short: ending the call still waits for the end of the reply. */
 START_TEST(end_after_an_early_reply)
 {
 	static uint8_t data[1 << 16];
@@ -308,7 +308,7 @@ START_TEST(statistics_of_a_call)
 	ck_assert_int_eq(h_put(&bed, call, &ask), 0);
 	ck_assert_int_eq(h_get(call, &reply), 0);
 	ck_assert_int_eq(rxw_call_stats(call, &s), 0);
-	/* Of a class's padding the last packet's may be in it. */
+	/* The padding of the last packet may be included. */
 	ck_assert_uint_ge(s.bytes_sent, 200000 + H_ASK_SIZE);
 	ck_assert_uint_le(s.bytes_sent, 200000 + H_ASK_SIZE + 15 * s.packets_sent);
 	ck_assert_uint_eq(s.bytes_received, 200000);
@@ -371,11 +371,11 @@ int main(void)
 	tcase_add_test(tc, sizes);
 	tcase_add_test(tc, every_way);
 	tcase_add_test(tc, sendfile_stops_at_the_end_of_the_file);
-	tcase_add_test(tc, reserve_and_take_back);
+	tcase_add_test(tc, reserve_and_give_back);
 	tcase_add_test(tc, no_commit_without_reserve);
 	tcase_add_test(tc, no_write_after_the_request);
 	tcase_add_test(tc, flush_moves_bytes_at_once);
-	tcase_add_loop_test(tc, calls_beside_a_writer_that_waits, 0,
+	tcase_add_loop_test(tc, calls_during_blocked_write, 0,
 			    sizeof(receivers) / sizeof(receivers[0]));
 	tcase_add_test(tc, end_discards_the_rest);
 	tcase_add_test(tc, end_after_an_early_reply);

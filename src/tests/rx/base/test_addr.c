@@ -51,7 +51,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Equal addresses are equal in every byte, whatever was in the padding. */
+/* Equal addresses are equal in every byte, whatever the padding was. */
 START_TEST(normal_form)
 {
 	struct rxw_addr a = v4("10.1.2.3", 7000), b, c = v6("2001:db8::1", 7000, 0);
@@ -102,7 +102,9 @@ START_TEST(comparison)
 }
 END_TEST
 
-/* A scope on a global address means nothing to the kernel, so it does not tell addresses apart. */
+/*
+ * The kernel ignores the scope of a global address, so addresses that differ only there are equal.
+ */
 START_TEST(scope_of_global_is_dropped)
 {
 	struct rxw_addr a = v6("2001:db8::1", 1, 5), b = v6("2001:db8::1", 1, 0);

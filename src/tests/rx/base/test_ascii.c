@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/ascii.h, in the C locale and, where it is installed, in a Turkish one, whose 'i' has no 'I'. */
+/*
+ * Tests of base/ascii.h, in the C locale and, if installed, in a Turkish one, where 'i' has no 'I'.
+ */
 #include <locale.h>
 #include <stdio.h>
 #include <strings.h>
@@ -9,10 +11,14 @@
 
 static void names_are_ascii(void)
 {
-	static const char *const same[][2] = {
-		{"", ""}, {"mit.edu", "MIT.EDU"}, {"I-i", "i-I"}, {"a1_", "A1_"}, {"\xc4\xb0", "\xc4\xb0"}};
-	static const char *const other[][2] = {
-		{"", "a"}, {"a", ""}, {"ab", "a"}, {"a", "ab"}, {"@", "`"}, {"[", "{"}, {"\xc4\xb0", "i"}};
+	static const char *const same[][2] = {{"", ""},
+					      {"mit.edu", "MIT.EDU"},
+					      {"I-i", "i-I"},
+					      {"a1_", "A1_"},
+					      {"\xc4\xb0", "\xc4\xb0"}};
+	static const char *const other[][2] = {{"", "a"},	 {"a", ""},  {"ab", "a"},
+					       {"a", "ab"},	 {"@", "`"}, {"[", "{"},
+					       {"\xc4\xb0", "i"}};
 
 	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++)
 		ck_assert(rxw_ascii_same(same[i][0], same[i][1]));
@@ -33,10 +39,10 @@ START_TEST(in_any_locale)
 {
 	names_are_ascii();
 	if (!setlocale(LC_ALL, "tr_TR.UTF-8")) {
-		puts("left out: no locale tr_TR.UTF-8 here");
+		puts("left out: locale tr_TR.UTF-8 is not installed");
 		return;
 	}
-	/* The premise: here strcasecmp() would take them for different. */
+	/* The premise: strcasecmp() takes them for different here. */
 	ck_assert_int_ne(strcasecmp("mit", "MIT"), 0);
 	names_are_ascii();
 	setlocale(LC_ALL, "C");

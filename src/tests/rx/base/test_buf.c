@@ -66,7 +66,7 @@ START_TEST(leases)
 		ck_assert_uint_eq((uintptr_t)bufs[i]->data % 64, 0);
 		memset(bufs[i]->data, i, RXW_BUF_SIZE);
 		ck_assert_uint_eq(rxw_pool_live(pool), (size_t)(i + 1) * RXW_BUF_SIZE);
-		/* Whole steps while there are some, then just what is needed, to the last byte. */
+		/* Full steps while they last, then the exact remainder, to the last byte. */
 		ck_assert_int_eq(b.used, i < 16 ? 16 * FULL : i < 32 ? 32 * FULL : (i + 1) * FULL);
 	}
 	ck_assert_ptr_null(rxw_buf_get(pool));
@@ -131,7 +131,7 @@ START_TEST(references)
 }
 END_TEST
 
-/* The pool outlives its owner's call until the last buffer is back. */
+/* The pool outlives its destruction until the last buffer is returned. */
 START_TEST(destroyed_first)
 {
 	struct rxw_budget b;
@@ -188,8 +188,8 @@ START_TEST(small_buffers)
 }
 END_TEST
 
-/* When the budget is used up, an idle buffer makes room for small ones. */
-START_TEST(idle_gives_room)
+/* When the budget is used up, idle buffers are freed for small ones. */
+START_TEST(idle_buffers_freed_for_small)
 {
 	struct rxw_budget b;
 	struct rxw_buf *x, *y, *s;
@@ -215,15 +215,15 @@ START_TEST(idle_gives_room)
 }
 END_TEST
 
-/* Idle small buffers are used again, the warmest first, within a bound; they go first. */
-START_TEST(small_ones_are_kept)
+/* Idle small buffers are reused, the most recent first, within a limit; they are freed first. */
+START_TEST(idle_small_buffers_kept)
 {
 	struct rxw_budget b;
 	struct rxw_buf *x, *y, *z;
 	struct rxw_pool *pool;
 
 	rxw_budget_init(&b, FULL);
-	pool = rxw_pool_create(&b, 0, 1); /* 4 KiB of small ones */
+	pool = rxw_pool_create(&b, 0, 1); /* 4 KiB of small buffers */
 	x = rxw_buf_get_small(pool, 1444);
 	y = rxw_buf_get_small(pool, 1409);
 	z = rxw_buf_get_small(pool, 1472);
@@ -253,7 +253,7 @@ START_TEST(small_ones_are_kept)
 }
 END_TEST
 
-/* Any order of takes and returns: the budget always covers what is live, and ends at 0. */
+/* Any order of takes and returns: the budget always covers the live buffers, and ends at 0. */
 START_TEST(random_use)
 {
 	uint64_t state = test_seed();
@@ -290,9 +290,7 @@ START_TEST(random_use)
 }
 END_TEST
 
-/*
- * -- Several threads on one pool, buffers handed across them ------------------------------------
- */
+/* -- Several threads on one pool, with buffers handed over between them ------------------------ */
 
 #define THREADS 4
 #define ROUNDS  5000
@@ -300,7 +298,7 @@ END_TEST
 static struct rxw_pool *shared_pool;
 static _Atomic(struct rxw_buf *) mailbox[THREADS];
 
-static void *trade(void *arg)
+static void *exchange_buffers(void *arg)
 {
 	uintptr_t me = (uintptr_t)arg;
 	uint64_t state = me + 1;
@@ -322,7 +320,7 @@ static void *trade(void *arg)
 	return NULL;
 }
 
-static void run_trade(unsigned stripes)
+static void run_exchange(unsigned stripes)
 {
 	struct rxw_budget b;
 	pthread_t t[THREADS];
@@ -330,7 +328,7 @@ static void run_trade(unsigned stripes)
 	rxw_budget_init(&b, 6 * FULL);
 	shared_pool = rxw_pool_create_spread(&b, 2 * RXW_BUF_SIZE, 2, stripes);
 	for (uintptr_t i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, trade, (void *)i), 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, exchange_buffers, (void *)i), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	for (int i = 0; i < THREADS; i++)
@@ -343,56 +341,54 @@ static void run_trade(unsigned stripes)
 
 START_TEST(threads)
 {
-	run_trade(1);
+	run_exchange(1);
 }
 END_TEST
 
 START_TEST(threads_of_several_stripes)
 {
-	run_trade(THREADS);
+	run_exchange(THREADS);
 }
 END_TEST
 
-/*
- * -- A pool in parts: what one thread does, then another ----------------------------------------
- */
+/* -- A pool with stripes: one thread's work, then another's ------------------------------------ */
 
-struct errand {
-	void (*run)(struct errand *e);
+struct thread_step {
+	void (*run)(struct thread_step *e);
 	struct rxw_pool *pool;
 	struct rxw_buf *buf[4];
 };
 
-static void *errand_main(void *arg)
+static void *thread_step_main(void *arg)
 {
-	struct errand *e = (struct errand *)arg;
+	struct thread_step *e = (struct thread_step *)arg;
 
 	e->run(e);
 	return NULL;
 }
 
-/* On a thread of its own, whose stripe is another one. */
-static void send_on(struct errand *e, void (*run)(struct errand *e))
+/* On its own thread, which has another stripe. */
+static void send_on(struct thread_step *e, void (*run)(struct thread_step *e))
 {
 	pthread_t t;
 
 	e->run = run;
-	ck_assert_int_eq(pthread_create(&t, NULL, errand_main, e), 0);
+	ck_assert_int_eq(pthread_create(&t, NULL, thread_step_main, e), 0);
 	pthread_join(t, NULL);
 }
 
-static void takes_four(struct errand *e)
+static void take_four(struct thread_step *e)
 {
 	for (int i = 0; i < 4; i++)
 		e->buf[i] = rxw_buf_get(e->pool);
 }
 
-static void takes_a_small_one(struct errand *e)
+static void take_small(struct thread_step *e)
 {
 	e->buf[0] = rxw_buf_get_small(e->pool, 1444);
 }
 
-static void drops_all(struct errand *e)
+static void drop_all(struct thread_step *e)
 {
 	for (int i = 0; i < 4; i++) {
 		rxw_buf_unref(e->buf[i]);
@@ -400,22 +396,22 @@ static void drops_all(struct errand *e)
 	}
 }
 
-/* The budget goes to who needs it, wherever it lies idle; what is live stays charged. */
-START_TEST(idle_of_another_gives_room)
+/* Idle budget of any stripe is available to others; live buffers stay charged. */
+START_TEST(idle_budget_of_other_stripe)
 {
 	struct rxw_budget b;
-	struct errand e = { .pool = NULL };
+	struct thread_step e = { .pool = NULL };
 	struct rxw_buf *mine[4];
 
 	rxw_budget_init(&b, 4 * FULL);
 	e.pool = rxw_pool_create_spread(&b, 2 * RXW_BUF_SIZE, 8, RXW_POOL_STRIPES);
-	rxw_buf_unref(rxw_buf_get_small(e.pool, 1)); /* so that this thread has its stripe */
-	send_on(&e, takes_four);
+	rxw_buf_unref(rxw_buf_get_small(e.pool, 1)); /* to assign a stripe to this thread */
+	send_on(&e, take_four);
 	for (int i = 0; i < 4; i++)
 		ck_assert_ptr_nonnull(e.buf[i]);
 	ck_assert_ptr_null(rxw_buf_get(e.pool));
 	ck_assert_uint_eq(rxw_pool_live(e.pool), 4 * RXW_BUF_SIZE);
-	drops_all(&e);
+	drop_all(&e);
 	ck_assert_uint_eq(rxw_pool_live(e.pool), 0);
 	ck_assert_int_eq(b.used, 4 * FULL);
 	for (int i = 0; i < 4; i++) {
@@ -432,27 +428,27 @@ START_TEST(idle_of_another_gives_room)
 }
 END_TEST
 
-/* Whoever drops a buffer: it goes back to where it came from, if nobody is at work there. */
-START_TEST(where_they_go_back)
+/* A dropped buffer returns to its own stripe, if no other thread is using that. */
+START_TEST(buffers_return_to_their_stripe)
 {
 	struct rxw_budget b;
-	struct errand e = { .pool = NULL };
+	struct thread_step e = { .pool = NULL };
 	struct rxw_buf *full, *small, *mine;
 
 	rxw_budget_init(&b, 100 * FULL);
 	e.pool = rxw_pool_create_spread(&b, 0, 8, RXW_POOL_STRIPES);
 	mine = rxw_buf_get_small(e.pool, 1444);
-	send_on(&e, takes_a_small_one);
+	send_on(&e, take_small);
 	small = e.buf[0];
 	full = rxw_buf_get(e.pool);
 	e.buf[0] = mine;
 	e.buf[1] = full;
-	send_on(&e, drops_all); /* ours, there */
-	rxw_buf_unref(small);   /* theirs, here */
+	send_on(&e, drop_all); /* our buffer, dropped there */
+	rxw_buf_unref(small);   /* their buffer, dropped here */
 	ck_assert_int_eq(b.used, FULL + 2 * (1472 + 64));
 	ck_assert_ptr_eq(rxw_buf_get(e.pool), full);
 	ck_assert_ptr_eq(rxw_buf_get_small(e.pool, 1444), mine);
-	small = rxw_buf_get_small(e.pool, 1444); /* theirs stayed theirs */
+	small = rxw_buf_get_small(e.pool, 1444); /* their buffer stayed theirs */
 	ck_assert_int_eq(b.used, FULL + 3 * (1472 + 64));
 	rxw_buf_unref(small);
 	rxw_buf_unref(mine);
@@ -462,23 +458,23 @@ START_TEST(where_they_go_back)
 }
 END_TEST
 
-/* Buffers that are out of several stripes outlive their pool's owner. */
+/* Buffers of several stripes outlive the destruction of their pool. */
 START_TEST(destroyed_first_with_stripes)
 {
 	struct rxw_budget b;
-	struct errand e = { .pool = NULL };
+	struct thread_step e = { .pool = NULL };
 	struct rxw_buf *small, *full;
 
 	rxw_budget_init(&b, 100 * FULL);
 	e.pool = rxw_pool_create_spread(&b, 1 << 20, 4, 4);
 	full = rxw_buf_get(e.pool);
 	small = rxw_buf_get_small(e.pool, 100);
-	send_on(&e, takes_four);
+	send_on(&e, take_four);
 	rxw_buf_unref(e.buf[3]);
 	e.buf[3] = small;
 	rxw_pool_destroy(e.pool);
 	ck_assert_int_eq(b.used, 4 * FULL + 128 + 64);
-	send_on(&e, drops_all);
+	send_on(&e, drop_all);
 	ck_assert_int_eq(b.used, FULL);
 	memset(full->data, 1, full->cap);
 	rxw_buf_unref(full);
@@ -487,6 +483,6 @@ START_TEST(destroyed_first_with_stripes)
 END_TEST
 
 TEST_MAIN("buf", budget_limits, objects, leases, last_in_first_out, references, destroyed_first,
-	  small_buffers, small_ones_are_kept, idle_gives_room, random_use, threads,
-	  threads_of_several_stripes, idle_of_another_gives_room, where_they_go_back,
+	  small_buffers, idle_small_buffers_kept, idle_buffers_freed_for_small, random_use, threads,
+	  threads_of_several_stripes, idle_budget_of_other_stripe, buffers_return_to_their_stripe,
 	  destroyed_first_with_stripes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/cc.c: what holds for every controller: bounds, undo, idleness. */
+/* Tests of base/cc.c: properties of every controller: bounds, undo, idleness. */
 
 #include "testing.h"
 
@@ -28,7 +28,7 @@ START_TEST(undo_of_loss)
 	struct rxw_cc cc;
 
 	rxw_cc_init(&cc, &rxw_cc_reno, 100, 200, 255);
-	rxw_cc_undo(&cc); /* nothing to take back */
+	rxw_cc_undo(&cc); /* nothing to undo */
 	ck_assert_uint_eq(cc.cwnd, 100);
 	rxw_cc_lost(&cc, 100, 0);
 	ck_assert_uint_eq(cc.cwnd, 50);
@@ -43,7 +43,7 @@ START_TEST(undo_of_loss)
 }
 END_TEST
 
-/* Growth after the reaction is not lost by the undo. */
+/* Undo keeps growth after the reaction. */
 START_TEST(undo_keeps_growth)
 {
 	struct rxw_cc cc;
@@ -58,7 +58,7 @@ START_TEST(undo_keeps_growth)
 }
 END_TEST
 
-/* Two timeouts in a row, then the sign that nothing was lost: the window of before the first. */
+/* Two timeouts in sequence, then a sign that nothing was lost: the window from before the first. */
 START_TEST(undo_of_timeouts)
 {
 	struct rxw_cc cc;

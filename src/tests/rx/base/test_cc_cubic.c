@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tests of base/cc_cubic.c: the window over time against the equations of RFC 9438, its mean under
- * loss, what a reaction keeps and undo restores, arithmetic at its limits.
+ * loss, reactions and undo, arithmetic at its limits.
  */
 
 #include "testing.h"
@@ -30,7 +30,7 @@ static double w_cubic(double t, double plateau, double start)
 	return C * pow(t - k, 3) + (start < plateau ? plateau : start);
 }
 
-/* One round trip, a window acknowledged in `acks` portions that are spread over it. */
+/* One round trip: a window acknowledged in `acks` portions spread over it. */
 static void round_trip(struct rxw_cc *cc, uint64_t *now, uint64_t rtt, unsigned acks)
 {
 	uint32_t window = cc->cwnd, done = 0;
@@ -54,8 +54,8 @@ static void after_loss(struct rxw_cc *cc, uint32_t window, uint64_t now)
 }
 
 /*
- * Concave up to the plateau, convex behind it: between W_cubic(t), of which the window is never
- * short for longer than a round trip, and W_cubic(t + RTT), which is its target.
+ * Concave up to the plateau, convex after it: between W_cubic(t), below which the window stays for
+ * at most a round trip, and W_cubic(t + RTT), its target.
  */
 START_TEST(curve)
 {
@@ -97,8 +97,8 @@ START_TEST(curve)
 END_TEST
 
 /*
- * On short paths W_cubic lies below what NewReno would have: then W_est rules, by alpha per round
- * trip up to the old window and by one packet after it.
+ * On short paths W_cubic is below NewReno's window. W_est then determines the window: alpha per
+ * round trip up to the old window, one packet after it.
  */
 START_TEST(reno_friendly)
 {
@@ -117,7 +117,7 @@ START_TEST(reno_friendly)
 }
 END_TEST
 
-/* The plateau moves below the window of the loss if that came below the last plateau. */
+/* The plateau moves below the window of a loss that came below the last plateau. */
 START_TEST(fast_convergence)
 {
 	uint64_t now = RXW_SEC, rtt = 100 * RXW_MS, began;
@@ -140,7 +140,7 @@ START_TEST(fast_convergence)
 }
 END_TEST
 
-/* Slow start to 0.7 of the flight; from there the curve has no plateau to aim at: K is 0. */
+/* Slow start to 0.7 of the flight; the curve then has no plateau to approach: K is 0. */
 START_TEST(after_timeout)
 {
 	uint64_t now = RXW_SEC, rtt = 100 * RXW_MS, began;
@@ -169,7 +169,7 @@ START_TEST(after_timeout)
 }
 END_TEST
 
-/* What was no loss leaves no trace: the window goes on as that of a twin that never reacted. */
+/* A spurious loss has no effect: the window equals that of a twin that never reacted. */
 START_TEST(undo)
 {
 	for (unsigned kind = 0; kind < 3; kind++) {
@@ -200,7 +200,7 @@ START_TEST(undo)
 }
 END_TEST
 
-/* Time in which the window was not filled, or in which nothing was sent, does not make it grow. */
+/* The window does not grow in periods in which it was not filled, or nothing was sent. */
 START_TEST(pauses)
 {
 	uint64_t now = RXW_SEC, rtt = 50 * RXW_MS;
@@ -229,7 +229,7 @@ START_TEST(pauses)
 }
 END_TEST
 
-/* Every 1/p packets one is lost: the mean windows of RFC 9438, 5.1 and 5.2, within a tenth. */
+/* One of 1/p packets is lost: the mean windows of RFC 9438, 5.1 and 5.2, within a tenth. */
 START_TEST(mean_window)
 {
 	static const struct {
@@ -262,8 +262,9 @@ START_TEST(mean_window)
 			}
 		}
 		got = sum / rounds;
-		printf("loss %g, RTT %g: mean window %.1f, RFC 9438 says %.1f\n", p, rtt, got, want);
-		/* Small windows lose to whole packets; the formulas know no round trips. */
+		printf("loss %g, RTT %g: mean window %.1f, RFC 9438 says %.1f\n", p, rtt, got,
+		       want);
+		/* Small windows are rounded to packets; the formulas have no round trips. */
 		ck_assert_msg(got > 0.85 * want && got < 1.2 * want,
 			      "loss %g, RTT %g: mean window %.1f, expected %.1f", p, rtt, got,
 			      want);
@@ -307,7 +308,7 @@ START_TEST(extremes)
 			default:
 				rxw_cc_acked(&cc, n, n & 1, any(&state), now);
 				ck_assert_uint_ge(cc.cwnd, before);
-				/* Slow start is the fastest growth there is. */
+				/* Nothing grows faster than slow start. */
 				ck_assert_uint_le((uint64_t)cc.cwnd, (uint64_t)before + n + 1);
 			}
 			ck_assert_uint_ge(cc.cwnd, 1);
@@ -317,7 +318,7 @@ START_TEST(extremes)
 }
 END_TEST
 
-/* A stage of a day, a window of the largest size: it grows, and stops at the bound. */
+/* A stage of a day and a window of the largest size: it grows, and stops at the bound. */
 START_TEST(long_stage)
 {
 	uint64_t now = UINT64_MAX - 200000 * RXW_SEC;

@@ -51,14 +51,14 @@ START_TEST(avoidance_adds_one)
 	rxw_cc_init(&cc, &rxw_cc_reno, 20, 20, 255);
 	for (uint32_t want = 21; want < 255; want++) {
 		round_trip(&cc, &state);
-		/* The portions may not end on the round: a packet's fraction more or less. */
+		/* The portions may not end with the round: a packet's fraction more or less. */
 		ck_assert_uint_ge(cc.cwnd + 1, want);
 		ck_assert_uint_le(cc.cwnd, want + 1);
 	}
 }
 END_TEST
 
-/* One ACK that crosses the threshold: slow start to it, the rest counts as avoidance. */
+/* One ACK that crosses the threshold: slow start up to it, the rest counts as avoidance. */
 START_TEST(crossing)
 {
 	struct rxw_cc cc;
@@ -84,7 +84,7 @@ START_TEST(unfilled_window_does_not_grow)
 }
 END_TEST
 
-/* Flight, not window, is what is halved: a window that was not used is no measure. */
+/* The flight is halved, not the window, because an unused window says nothing about the path. */
 START_TEST(halves_the_flight)
 {
 	static const struct {
@@ -142,7 +142,7 @@ START_TEST(sawtooth)
 END_TEST
 
 /*
- * Losses of one flight, found one by one, are one event and halve once; those of the next flight
+ * Losses of one flight, detected one by one, are one event and halve once; those of the next flight
  * are another.
  */
 START_TEST(once_per_round_trip)

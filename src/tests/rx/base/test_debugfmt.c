@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests of base/debugfmt.c: every field where rx-protocol 8.2 puts it, and back. The recorded
- * answers: test_vectors.c.
+ * Tests of base/debugfmt.c: every field at its offset of rx-protocol 8.2, and back. test_vectors.c
+ * has the recorded answers.
  */
 
 #include "testing.h"
@@ -53,7 +53,7 @@ START_TEST(stats)
 		ck_assert_uint_eq(p[i], 0);
 	ck_assert(!rxw_debug_stats_get(p, 55, &back));
 	ck_assert(rxw_debug_stats_get(p, 56, &back));
-	/* As bytes of the wire: between the fields of the structure lies whatever lay there. */
+	/* As bytes on the wire: padding of the structure is not defined. */
 	ck_assert_uint_eq(rxw_debug_stats_put(again, &back), 56);
 	ck_assert_mem_eq(again, p, sizeof(again));
 }
@@ -112,7 +112,7 @@ START_TEST(connection)
 	ck_assert_uint_eq(rxw_debug_conn_end_put(p), 176);
 	ck_assert_uint_eq(at(p, 4, 4), 0xffffffff);
 	ck_assert_uint_eq(at(p, 0, 4), 0);
-	/* Whatever the bytes are, what is understood of them survives. */
+	/* Whatever the bytes are, decoded fields survive encoding. */
 	for (int i = 0; i < 1000; i++) {
 		test_fill(&state, p, 176);
 		ck_assert(rxw_debug_conn_get(p, 176, &v));

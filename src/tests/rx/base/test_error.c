@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/error.c: texts for every code, portable errno both ways. */
+/* Tests of base/error.c: a text for every code, portable errno both ways. */
 
 #include "testing.h"
 
@@ -82,7 +82,7 @@ START_TEST(code_texts)
 }
 END_TEST
 
-/* No hole in any family. */
+/* No family has gaps. */
 START_TEST(families_are_complete)
 {
 	static const struct {
@@ -156,11 +156,14 @@ START_TEST(portable_errno_all)
 		ck_assert_int_eq(rxw_code_to_errno(code), err);
 	}
 	ck_assert_uint_ge(known, 80);
-	/* Unknown ones stay: codes of volumes, of calls, portable ones without an errno here. */
+	/*
+	 * Unknown ones stay: codes of volumes, of calls, portable ones without an errno on this
+	 * system.
+	 */
 	ck_assert_int_eq(rxw_code_from_errno(-5), -5);
 	ck_assert_int_eq(rxw_code_from_errno(3999), 3999);
 	ck_assert_int_eq(rxw_code_to_errno(103), 103);
-	/* What servers of AFS send for a full disk and a used quota. */
+	/* The codes of AFS servers for a full disk and an exceeded quota. */
 	ck_assert_int_eq(rxw_code_to_errno(108), ENOSPC);
 	ck_assert_int_eq(rxw_code_to_errno(109), EDQUOT);
 	ck_assert_int_eq(rxw_code_to_errno(-455), -455);

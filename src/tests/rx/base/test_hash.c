@@ -63,8 +63,8 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of so many draws by chance some 32 would have come before. */
-START_TEST(nothing_comes_twice)
+/* In so many random draws some 32 would be repeated. */
+START_TEST(random_numbers_do_not_repeat)
 {
 	enum { N = 1 << 18 };
 	uint64_t state = test_seed();
@@ -78,7 +78,7 @@ START_TEST(nothing_comes_twice)
 	for (uint32_t i = 0; i < N; i++) {
 		v[i] = rxw_shuffle30((first + i) & 0x3fffffff, key);
 		large += v[i] > 0x3fffffff;
-		near += i > 0 && v[i] - v[i - 1] + 1024 < 2048; /* half a one by chance */
+		near += i > 0 && v[i] - v[i - 1] + 1024 < 2048; /* half of one by chance */
 		low += v[i] < 1u << 29;
 	}
 	ck_assert_uint_eq(large, 0);
@@ -134,4 +134,5 @@ START_TEST(prng_repeats)
 }
 END_TEST
 
-TEST_MAIN("hash", siphash_vectors, words_spread, nothing_comes_twice, kernel_random, prng_repeats)
+TEST_MAIN("hash", siphash_vectors, words_spread, random_numbers_do_not_repeat, kernel_random,
+	  prng_repeats)

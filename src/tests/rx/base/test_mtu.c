@@ -8,7 +8,7 @@
 
 #define RTT RXW_MS
 
-/* A path that carries `size`: runs the search to its end; returns the probes sent. */
+/* A path that carries `size`: runs the search to its end; returns the number of probes. */
 static unsigned search(struct rxw_mtu *m, uint32_t path, uint64_t *now)
 {
 	unsigned probes = 0;
@@ -76,11 +76,12 @@ START_TEST(three_tries)
 		ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1472);
 		ck_assert_uint_eq(rxw_mtu_probe(&m, now + RTT, RTT), 0);
 		rxw_mtu_lost(&m, now);
-		ck_assert_uint_eq(rxw_mtu_probe(&m, now + RTT - 1, RTT), 0); /* one a round trip */
+		/* one per round trip */
+		ck_assert_uint_eq(rxw_mtu_probe(&m, now + RTT - 1, RTT), 0);
 		now += RTT;
 	}
 	ck_assert_uint_lt(rxw_mtu_probe(&m, now, RTT), 1472);
-	/* Nothing on its way: no effect. */
+	/* No probe in flight: no effect. */
 	rxw_mtu_init(&m, 1444, 1472, true);
 	for (int i = 0; i < 10; i++)
 		rxw_mtu_lost(&m, now);
@@ -128,13 +129,13 @@ START_TEST(black_hole)
 	ck_assert(!rxw_mtu_timeout(&m, 1200)); /* small packets prove nothing */
 	ck_assert(!rxw_mtu_timeout(&m, 8972));
 	rxw_mtu_progress(&m);
-	ck_assert(!rxw_mtu_timeout(&m, 8972)); /* not in a row */
+	ck_assert(!rxw_mtu_timeout(&m, 8972)); /* not in sequence */
 	ck_assert(rxw_mtu_timeout(&m, 8972));
 	ck_assert_uint_eq(m.confirmed, 1200);
 	ck_assert(!rxw_mtu_timeout(&m, 8972));
 	ck_assert(!rxw_mtu_timeout(&m, 8972));
 	ck_assert_uint_eq(m.confirmed, 1200);
-	/* The path is narrower now; the search finds it from below. */
+	/* The path is narrower now; the search finds the new size from below. */
 	search(&m, 1300, &now);
 	ck_assert_uint_ge(m.confirmed, 1284);
 	ck_assert_uint_le(m.confirmed, 1300);
@@ -142,7 +143,7 @@ START_TEST(black_hole)
 END_TEST
 
 /*
- * Without a search for more, a black hole still leads back to the configured size once the path
+ * Without a search for more, a black hole still returns to the configured size once the path
  * carries it again.
  */
 START_TEST(black_hole_when_disabled)
@@ -160,8 +161,11 @@ START_TEST(black_hole_when_disabled)
 }
 END_TEST
 
-/* A path that shrank for a moment is found whole within a second or two, not after ten minutes. */
-START_TEST(soon_again_where_it_shrank)
+/*
+ * The full size of a path that shrank briefly is found within a second or two, not after ten
+ * minutes.
+ */
+START_TEST(search_again_after_shrinking)
 {
 	struct rxw_mtu m;
 	uint64_t now = 0, began;
@@ -176,7 +180,7 @@ START_TEST(soon_again_where_it_shrank)
 	search(&m, 9000, &now);
 	ck_assert_uint_gt(m.confirmed, 1444 - 17);
 
-	/* One that stays so costs ever fewer probes: at last a search in ten minutes. */
+	/* A path that stays small costs ever fewer probes: finally one search in ten minutes. */
 	rxw_mtu_init(&m, 1444, 1444, false);
 	rxw_mtu_timeout(&m, 1444);
 	ck_assert(rxw_mtu_timeout(&m, 1444));
@@ -196,7 +200,7 @@ START_TEST(hints)
 	rxw_mtu_hint(&m, 4000);
 	ck_assert_uint_eq(m.confirmed, 1444); /* a report proves nothing */
 	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 4000);
-	rxw_mtu_hint(&m, 3000); /* the probe on its way is too large by now */
+	rxw_mtu_hint(&m, 3000); /* the probe in flight is too large by now */
 	now += RTT;
 	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 3000);
 	rxw_mtu_confirmed(&m, 3000, now);
@@ -211,7 +215,7 @@ START_TEST(hints)
 	ck_assert_uint_eq(m.confirmed, 1444);
 	search(&m, 9000, &now);
 	now += 600 * RXW_SEC;
-	search(&m, 9000, &now); /* after a while it is found out again */
+	search(&m, 9000, &now); /* it is detected again after a while */
 	ck_assert_uint_eq(m.confirmed, 8972);
 }
 END_TEST
@@ -263,4 +267,4 @@ END_TEST
 
 TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later,
 	  disabled, black_hole, black_hole_when_disabled,
-	  soon_again_where_it_shrank, hints, invariants)
+	  search_again_after_shrinking, hints, invariants)

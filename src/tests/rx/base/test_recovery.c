@@ -66,15 +66,15 @@ START_TEST(by_count)
 	rxw_recovery_init(&r);
 	rxw_recovery_acked(&r, 2, 0);
 	rxw_recovery_acked(&r, 3, 0);
-	ck_assert(!rxw_recovery_is_lost(&r, &rtt, 1, 0, 1, NULL)); /* 2 behind */
+	ck_assert(!rxw_recovery_is_lost(&r, &rtt, 1, 0, 1, NULL)); /* 2 later packets */
 	rxw_recovery_acked(&r, 4, 0);
-	ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, 1, NULL)); /* 3 behind */
-	rxw_recovery_acked(&r, 3, 0); /* an older one takes nothing back */
+	ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, 1, NULL)); /* 3 later packets */
+	rxw_recovery_acked(&r, 3, 0); /* an older one does not revoke it */
 	ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, 1, NULL));
 }
 END_TEST
 
-/* One ACK for a late packet says nothing about order: only time decides. */
+/* One ACK for a late packet is no evidence about order: only time decides. */
 START_TEST(no_evidence_of_order)
 {
 	struct rxw_rtt rtt = rtt_of(RTT);
@@ -96,7 +96,7 @@ START_TEST(threshold_rises)
 	struct rxw_recovery r;
 
 	rxw_recovery_init(&r);
-	rxw_recovery_reordered(&r, 2, 0, RTT); /* not the count's fault */
+	rxw_recovery_reordered(&r, 2, 0, RTT); /* not caused by the count */
 	ck_assert_uint_eq(r.threshold, 3);
 	rxw_recovery_reordered(&r, 3, 0, RTT);
 	ck_assert_uint_eq(r.threshold, 6);
@@ -139,8 +139,8 @@ START_TEST(threshold_decays)
 }
 END_TEST
 
-/* What time called lost too early makes it more patient, up to a bound; then that decays. */
-START_TEST(patience)
+/* A spurious loss by time raises the delay, up to a limit; later it decays. */
+START_TEST(delay_after_spurious_loss)
 {
 	static const uint64_t want[] = { 90, 100, 120, 160, 240, 240, 240, 240 }; /* ms */
 	struct rxw_rtt rtt = rtt_of(RTT), quick = rtt_of(RXW_MS);
@@ -148,7 +148,7 @@ START_TEST(patience)
 
 	rxw_recovery_init(&r);
 	rxw_recovery_acked(&r, 3, 0);
-	rxw_recovery_reordered(&r, 0, 0, RTT); /* nothing is known of how it was found */
+	rxw_recovery_reordered(&r, 0, 0, RTT); /* how it was detected is unknown */
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		ck_assert(!rxw_recovery_is_lost(&r, &rtt, 1, 0, want[i] * RXW_MS - 1, NULL));
 		ck_assert(rxw_recovery_is_lost(&r, &rtt, 1, 0, want[i] * RXW_MS, NULL));
@@ -168,7 +168,7 @@ START_TEST(patience)
 }
 END_TEST
 
-/* What still comes late keeps both from decaying; what would do with less does not. */
+/* Late packets keep both from decaying; those within a smaller limit do not. */
 START_TEST(no_decay_while_reordered)
 {
 	struct rxw_rtt rtt = rtt_of(RTT);
@@ -200,7 +200,7 @@ START_TEST(no_decay_while_reordered)
 }
 END_TEST
 
-/* Other calls on the path begin with what one has learned, and keep it for 16 RTT as well. */
+/* Other calls on the path begin with the learned values, and keep them for 16 RTTs as well. */
 START_TEST(learned)
 {
 	struct rxw_recovery r, other;
@@ -239,16 +239,16 @@ START_TEST(recovery_ends)
 	ck_assert(rxw_recovery_active(&r));
 	rxw_recovery_acked(&r, 50, 0);
 	ck_assert(rxw_recovery_active(&r));
-	rxw_recovery_acked(&r, 51, 0); /* sent after the loss was found */
+	rxw_recovery_acked(&r, 51, 0); /* sent after the loss was detected */
 	ck_assert(!rxw_recovery_active(&r));
-	/* A loss of the old flight that shows only now is no new event. */
+	/* A loss of the old flight that is detected only now is no new event. */
 	ck_assert(!rxw_recovery_enter(&r, 49, 60, 30));
 	ck_assert(rxw_recovery_enter(&r, 52, 60, 30));
 	ck_assert(rxw_recovery_active(&r));
 }
 END_TEST
 
-/* Everything goes on where the orders wrap around. */
+/* Everything works across wrapping order numbers. */
 START_TEST(orders_wrap)
 {
 	struct rxw_rtt rtt = rtt_of(RTT);
@@ -272,9 +272,9 @@ START_TEST(orders_wrap)
 END_TEST
 
 /*
- * A link that delays each packet by a random time, loses none: with reordering reported as a sender
- * would see it, the share of spurious losses must fall to almost nothing; a fixed count of 3 would
- * call a third of the packets lost.
+ * A link that delays each packet by a random time and loses none, with reordering reported as a
+ * sender would see it: the share of spurious losses must fall to almost nothing. A fixed count of 3
+ * would call a third of the packets lost.
  */
 START_TEST(reordering_link)
 {
@@ -346,9 +346,9 @@ START_TEST(prr_first_goes_out)
 END_TEST
 
 /*
- * One loss event with `lost` of `flight` packets gone: while packets are delivered one by one, what
- * is sent never exceeds the proportion, and the flight ends at ssthresh (or near it, if the losses
- * went below it).
+ * One loss event with `lost` of `flight` packets gone. While packets are delivered one by one, the
+ * number sent never exceeds the proportion, and the flight ends at ssthresh (or near it, if the
+ * losses went below it).
  */
 START_TEST(prr_bounds)
 {
@@ -387,7 +387,7 @@ START_TEST(prr_extremes)
 	struct rxw_recovery r;
 
 	rxw_recovery_init(&r);
-	ck_assert_uint_eq(rxw_recovery_prr(&r, 10, 0), 1); /* no flight known: no division by it */
+	ck_assert_uint_eq(rxw_recovery_prr(&r, 10, 0), 1); /* flight unknown: no division by zero */
 	rxw_recovery_enter(&r, 1, 2, UINT32_MAX);
 	rxw_recovery_delivered(&r, UINT32_MAX);
 	ck_assert_uint_eq(rxw_recovery_prr(&r, UINT32_MAX, UINT32_MAX - 1), UINT32_MAX - 1);
@@ -398,6 +398,6 @@ START_TEST(prr_extremes)
 END_TEST
 
 TEST_MAIN("recovery", nothing_acked_nothing_lost, by_time, by_count, no_evidence_of_order,
-	  threshold_rises, threshold_decays, patience, no_decay_while_reordered, learned,
-	  recovery_ends, orders_wrap, reordering_link, prr_first_goes_out, prr_bounds,
+	  threshold_rises, threshold_decays, delay_after_spurious_loss, no_decay_while_reordered,
+	  learned, recovery_ends, orders_wrap, reordering_link, prr_first_goes_out, prr_bounds,
 	  prr_extremes)

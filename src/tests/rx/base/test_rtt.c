@@ -14,7 +14,9 @@ START_TEST(before_first_sample)
 	ck_assert_uint_eq(rxw_rtt_rto(&r, 0, 0), RXW_SEC);
 	ck_assert_uint_eq(rxw_rtt_rto(&r, 100 * RXW_MS, 0), 1100 * RXW_MS);
 	ck_assert_uint_eq(rxw_rtt_rto(&r, 0, 1), 2 * RXW_SEC);
-	/* A loss or a probe must not be called before the timeout's own guess of a round trip. */
+	/*
+	 * A loss or a probe must not be declared before the timeout's own estimate of a round trip.
+	 */
 	ck_assert_uint_gt(rxw_rtt_loss_delay(&r), 333 * RXW_MS);
 	ck_assert_uint_eq(rxw_rtt_probe_delay(&r, 0), 666 * RXW_MS);
 	ck_assert_uint_lt(rxw_rtt_probe_delay(&r, 0), rxw_rtt_rto(&r, 0, 0));
@@ -107,12 +109,12 @@ START_TEST(absurd_samples)
 	ck_assert_uint_eq(r.latest, 1);
 	for (int i = 0; i < 1000; i++)
 		rxw_rtt_sample(&r, 0);
-	ck_assert_uint_ge(r.srtt, 1); /* 0 would read as "none" in a peer's cache */
+	ck_assert_uint_ge(r.srtt, 1); /* 0 would mean "none" in a peer's cache */
 	ck_assert_uint_eq(rxw_rtt_rto(&r, 0, 0), 200 * RXW_MS);
 }
 END_TEST
 
-/* Noisy samples: the estimate finds the mean, and nearly none lies beyond the timeout's base. */
+/* Noisy samples: the estimate converges to the mean, and nearly none exceeds the timeout's base. */
 START_TEST(statistics)
 {
 	uint64_t state = test_seed();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets recorded from OpenAFS: each decodes to what its file says, and encodes to the same bytes.
+ * Packets recorded from OpenAFS: each decodes to the values in its file, and encodes to the same
+ * bytes.
  */
 
 #include "testing.h"
@@ -206,7 +207,7 @@ START_TEST(packets)
 }
 END_TEST
 
-/* The exchanges of the security classes: at header and ACK level. */
+/* The exchanges of the security classes: headers and ACKs only. */
 static void check_exchanges(const char *name, size_t exchanges, unsigned classes)
 {
 	json_t *root = load(name), *exchange, *packet;
@@ -313,7 +314,7 @@ START_TEST(scenarios)
 END_TEST
 
 /*
- * -- DEBUG and VERSION answers: bytes to values, and our bytes from those values ------------------
+ * -- DEBUG and VERSION answers: bytes to values, and values to our bytes ------------------------
  */
 
 static json_t *vector_of(const json_t *root, const char *id)
@@ -463,7 +464,7 @@ START_TEST(debug_peers)
 END_TEST
 
 /*
- * Answers made from the recorded requests: equal to OpenAFS's but for its byte order defect in
+ * Answers made from the recorded requests: equal to OpenAFS's except for its byte order defect in
  * stateless aborts.
  */
 START_TEST(answers)

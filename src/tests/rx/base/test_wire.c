@@ -7,7 +7,7 @@
 
 #include "base/wire.h"
 
-/* A copy of exactly `size` bytes on the heap, so that a sanitizer sees each byte read beyond it. */
+/* A copy of exactly `size` bytes on the heap, so that a sanitizer detects reads beyond it. */
 static uint8_t *exact(const void *data, size_t size)
 {
 	uint8_t *p = malloc(size ? size : 1);
@@ -151,7 +151,7 @@ START_TEST(ack_round_trip)
 END_TEST
 
 /*
- * An ACK body with `count` entries and `after` bytes behind them (padding, trailer, probe padding).
+ * An ACK body with `count` entries and `after` bytes after them (padding, trailer, probe padding).
  */
 static uint8_t *ack_body(uint8_t count, size_t after, size_t *size)
 {
@@ -300,7 +300,8 @@ START_TEST(abort_codes)
 END_TEST
 
 /*
- * A jumbogram of `members` whose last one has `last` bytes, every payload byte made from its place.
+ * A jumbogram of `members` whose last one has `last` bytes; each payload byte is derived from its
+ * offset.
  */
 static uint8_t *jumbogram(unsigned members, size_t last, size_t *size)
 {
@@ -376,8 +377,8 @@ START_TEST(jumbo_members)
 END_TEST
 
 /*
- * A jumbogram cut at every length: whole members come out, then one truncation, or the cut is a
- * shorter last member.
+ * A jumbogram truncated at every length: complete members are returned, then one truncation, or the
+ * rest is a shorter last member.
  */
 START_TEST(jumbo_truncated)
 {
@@ -400,7 +401,7 @@ START_TEST(jumbo_truncated)
 			for (size_t i = 0; i < length; i++)
 				sum += payload[i];
 		}
-		ck_assert_uint_ne(sum, 1); /* the bytes are read, for the sanitizer's sake */
+		ck_assert_uint_ne(sum, 1); /* reads the bytes, for the sanitizer */
 		if (want >= 3) {
 			ck_assert_int_eq(rc, 0);
 			ck_assert_uint_eq(good, 4);
@@ -423,7 +424,7 @@ START_TEST(jumbo_keeps_direction)
 	struct rxw_jumbo j;
 	struct rxw_header h;
 
-	p[RXW_HEADER_SIZE + RXW_JUMBO_PAYLOAD] = RXW_LAST_PACKET; /* claims to come from a server */
+	p[RXW_HEADER_SIZE + RXW_JUMBO_PAYLOAD] = RXW_LAST_PACKET; /* marked as from a server */
 	ck_assert(rxw_jumbo_init(&j, p, size));
 	ck_assert_int_eq(rxw_jumbo_next(&j, &h, &payload, &length), 1);
 	ck_assert_int_eq(rxw_jumbo_next(&j, &h, &payload, &length), 1);
@@ -432,7 +433,7 @@ START_TEST(jumbo_keeps_direction)
 }
 END_TEST
 
-/* The bit means SLOW_START_OK in an ACK: no splitting there. */
+/* In an ACK the bit means SLOW_START_OK: it is not split. */
 START_TEST(jumbo_only_data)
 {
 	uint8_t p[2000] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/xdr.c: encodings, bounds before anything else, failures that last. */
+/* Tests of base/xdr.c: encodings, bounds checked first, persistent failures. */
 
 #include "testing.h"
 
@@ -35,7 +35,7 @@ START_TEST(known_bytes)
 }
 END_TEST
 
-/* Every size of memory: a sequence fits or fails, never writes beyond, never half an item. */
+/* Every size of memory: a sequence fits or fails; no write beyond it and no partial item. */
 START_TEST(full_writer)
 {
 	for (size_t size = 0; size <= 40; size++) {
@@ -130,7 +130,7 @@ START_TEST(huge_lengths)
 }
 END_TEST
 
-/* The last item may lack its padding in no case: 5 bytes need 8. */
+/* The padding of the last item is always required: 5 bytes need 8. */
 START_TEST(padding_is_required)
 {
 	static const uint8_t in[] = { 0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o', 1, 2, 3 };
@@ -144,7 +144,7 @@ START_TEST(padding_is_required)
 		memcpy(p, in, size);
 		rxw_xdr_reader(&x, p, size);
 		ck_assert_int_eq(rxw_xdr_lend_bytes(&x, 5, &data, &length), size == sizeof(in));
-		if (size == sizeof(in)) { /* and its bytes do not matter */
+		if (size == sizeof(in)) { /* and the values of its bytes are ignored */
 			ck_assert_uint_eq(length, 5);
 			ck_assert_ptr_eq(data, p + 4);
 			ck_assert_uint_eq(rxw_xdr_left(&x), 0);
@@ -263,7 +263,8 @@ START_TEST(round_trip)
 						ck_assert_mem_eq(back, data, length);
 					break;
 				default:
-					ck_assert(pass ? rxw_xdr_lend_bytes(&x, (uint32_t)length, &lent, &got)
+					ck_assert(pass ? rxw_xdr_lend_bytes(&x, (uint32_t)length,
+									    &lent, &got)
 						       : rxw_xdr_put_bytes(&x, data, length, 300));
 					if (pass) {
 						ck_assert_uint_eq(got, length);
@@ -279,7 +280,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* -- memory that decoding takes -------------------------------------------------------------- */
+/* -- memory allocated by decoding ------------------------------------------------------------ */
 
 void *__real_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
@@ -291,7 +292,7 @@ void *__wrap_realloc(void *memory, size_t size)
 	return __real_realloc(memory, size);
 }
 
-START_TEST(bounds_of_what_is_put)
+START_TEST(bounds_when_encoding)
 {
 	uint8_t out[64];
 	struct rxw_xdr x;
@@ -334,7 +335,7 @@ START_TEST(owned_bytes_and_texts)
 	ck_assert(!data && !length);
 	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
 	ck_assert_uint_eq(x.budget, 65536 + 16 * sizeof(in) - 6 - 1 - 3);
-	/* The same bytes as a text: a NUL inside, and nothing to free. */
+	/* The same bytes as a text: it contains a NUL, and nothing is allocated. */
 	rxw_xdr_reader(&x, in + 16, 8);
 	ck_assert(!rxw_xdr_get_string(&x, 3, &text));
 	ck_assert_ptr_null(text);
@@ -342,8 +343,8 @@ START_TEST(owned_bytes_and_texts)
 }
 END_TEST
 
-/* Whatever a count says: first it is compared, then memory is asked for. */
-START_TEST(no_memory_for_promises)
+/* Counts are checked before memory is allocated. */
+START_TEST(no_memory_for_announced_counts)
 {
 	static const uint32_t promises[] = {
 		UINT32_MAX, 0x80000000u, 0x7fffffffu, 1001, 1000, 41, 37
@@ -387,7 +388,7 @@ START_TEST(growing)
 	array = rxw_xdr_grow(&x, array, &room, 100, 1000);
 	ck_assert_uint_eq(room, 100);
 	ck_assert_uint_eq(x.budget, 100000);
-	/* Larger than a step: one after the other. */
+	/* Larger than a step: step by step. */
 	free(array);
 	room = 0;
 	array = rxw_xdr_grow(&x, NULL, &room, UINT32_MAX, 70000);
@@ -400,13 +401,13 @@ START_TEST(growing)
 	free(array);
 	ck_assert(!rxw_xdr_ok(&x));
 	ck_assert_ptr_null(rxw_xdr_new(&x, 1));
-	/* Sizes whose product has no room in a number. */
+	/* Sizes whose product overflows. */
 	rxw_xdr_reader(&x, in, sizeof(in));
 	room = 2;
 	ck_assert_ptr_null(rxw_xdr_grow(&x, NULL, &room, UINT32_MAX, SIZE_MAX / 2));
 	rxw_xdr_reader(&x, in, sizeof(in));
 	room = 5;
-	ck_assert_ptr_null(rxw_xdr_grow(&x, NULL, &room, 5, 1)); /* there is nothing to add */
+	ck_assert_ptr_null(rxw_xdr_grow(&x, NULL, &room, 5, 1)); /* nothing to append */
 	rxw_xdr_reader(&x, in, sizeof(in));
 	one = rxw_xdr_new(&x, 24);
 	ck_assert_ptr_nonnull(one);
@@ -466,7 +467,7 @@ START_TEST(numbers_and_identifiers)
 	ck_assert(f == 1.5f && d == -2.5);
 	ck_assert(rxw_xdr_get_uuid(&x, &back));
 	ck_assert_mem_eq(&back, &uuid, sizeof(uuid));
-	/* Of halves and bytes only the low bits count. */
+	/* For 8-bit and 16-bit values only the low bits count. */
 	memcpy(high, out + 12, sizeof(high));
 	for (size_t i = 4; i < sizeof(high); i += 4)
 		high[i] = 0x55;
@@ -478,8 +479,8 @@ START_TEST(numbers_and_identifiers)
 }
 END_TEST
 
-/* Words in a row are what they are one by one, at each number and each alignment. */
-START_TEST(words_in_a_row)
+/* Words in sequence are equal to single words, for each number and each alignment. */
+START_TEST(words_in_sequence)
 {
 	uint32_t words[67], back[67];
 	uint8_t row[300], single[300];
@@ -542,7 +543,7 @@ START_TEST(short_numbers)
 }
 END_TEST
 
-/* A cursor that failed gives nothing, whatever is left in its memory. */
+/* A failed cursor returns nothing, whatever its memory contains. */
 START_TEST(failing_by_hand)
 {
 	uint8_t memory[64];
@@ -554,7 +555,7 @@ START_TEST(failing_by_hand)
 	ck_assert_ptr_null(rxw_xdr_take(&x, 4));
 	ck_assert_uint_eq(rxw_xdr_used(&x), 4);
 	ck_assert_uint_eq(rxw_xdr_left(&x), 0);
-	/* More than a block is taken at once where memory has it. */
+	/* More than a block is consumed at once if memory has it. */
 	rxw_xdr_reader(&x, memory, sizeof(memory));
 	ck_assert_ptr_eq(rxw_xdr_take(&x, 64), memory);
 	ck_assert_ptr_null(rxw_xdr_take(&x, 1));
@@ -562,6 +563,6 @@ START_TEST(failing_by_hand)
 END_TEST
 
 TEST_MAIN("xdr", known_bytes, full_writer, failure_lasts, null_string, huge_lengths,
-	  padding_is_required, bounds, string_with_nul, counts, round_trip, bounds_of_what_is_put,
-	  owned_bytes_and_texts, no_memory_for_promises, growing, depth, numbers_and_identifiers,
-	  words_in_a_row, short_numbers, failing_by_hand)
+	  padding_is_required, bounds, string_with_nul, counts, round_trip, bounds_when_encoding,
+	  owned_bytes_and_texts, no_memory_for_announced_counts, growing, depth,
+	  numbers_and_identifiers, words_in_sequence, short_numbers, failing_by_hand)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the unit tests of floor 0 share: a main from a list of tests, and seeds that can be
- * replayed.
+ * Shared by the unit tests of the layer base: a main function from a list of tests, and
+ * reproducible seeds.
  */
 #ifndef RXW_TESTS_BASE_TESTING_H
 #define RXW_TESTS_BASE_TESTING_H
@@ -15,7 +15,7 @@
 #include "tests/asserts.h"
 #include "tests/main.h"
 
-/* A seed of this run, printed; the environment's RXW_TEST_SEED replays one. */
+/* A seed for this run, printed; RXW_TEST_SEED of the environment repeats one. */
 static inline uint64_t test_seed(void)
 {
 	const char *given = getenv("RXW_TEST_SEED");
@@ -25,7 +25,7 @@ static inline uint64_t test_seed(void)
 		seed = strtoull(given, NULL, 0);
 	else
 		ck_assert_int_eq(rxw_random(&seed, sizeof(seed)), 0);
-	printf("RXW_TEST_SEED=%llu replays this run\n", (unsigned long long)seed);
+	printf("RXW_TEST_SEED=%llu repeats this run\n", (unsigned long long)seed);
 	fflush(stdout);
 	return seed;
 }

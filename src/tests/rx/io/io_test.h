@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For the tests of floor 2: two ends on loopback, bursts of numbered datagrams, who saw which. */
+/*
+ * For the tests of the I/O layer: two ends on loopback, bursts of numbered datagrams, and a record
+ * of arrivals.
+ */
 #ifndef RXW_TESTS_RX_IO_IO_TEST_H
 #define RXW_TESTS_RX_IO_IO_TEST_H
 
@@ -16,9 +19,9 @@
 #include "tests/asserts.h"
 #include "tests/kernel.h"
 
-#define LOST_US 20000000u /* nothing on loopback takes so long: it is lost */
+#define LOST_US 20000000u /* loopback never takes that long: the datagram is lost */
 
-/* Log lines, collected; of warnings, and of notes for a server's log. */
+/* Collected log lines: warnings, and notes for a server's log. */
 struct lines {
 	unsigned count, notes;
 	char last[256];
@@ -86,7 +89,7 @@ static inline uint64_t stat_of(const _Atomic(uint64_t) *counter)
 	return atomic_load_explicit((_Atomic(uint64_t) *)counter, memory_order_relaxed);
 }
 
-/* Numbered datagrams: number, connection id, length, then bytes that follow from the number. */
+/* Numbered datagrams: number, connection id, length, then bytes derived from the number. */
 static inline uint8_t pattern(uint32_t number, uint32_t at)
 {
 	return (uint8_t)((number * 2654435761u + at * 40503u) >> 11);
@@ -102,7 +105,7 @@ static inline void fill_datagram(uint8_t *d, uint32_t number, uint32_t cid, uint
 	memcpy(d, word, sizeof(word));
 }
 
-/* What was seen of `count` numbered datagrams. */
+/* Which of `count` numbered datagrams have arrived. */
 struct seen {
 	uint32_t count, total, twice, wrong;
 	uint8_t *times;
@@ -148,7 +151,7 @@ static inline void seen_rx(struct seen *s, const struct rxw_io_rx *rx)
 	} while (at < rx->length);
 }
 
-/* A receiving end: buffers that are used again for each batch. */
+/* A receiving end; its buffers are reused for each batch. */
 struct sink {
 	struct rxw_budget budget;
 	struct rxw_pool *pool;
@@ -173,7 +176,7 @@ static inline void sink_free(struct sink *k)
 	rxw_pool_destroy(k->pool);
 }
 
-/* Take what is there, waiting for the first. Returns datagrams or bursts. */
+/* Receives pending datagrams, waiting for the first. Returns the number of datagrams or bursts. */
 static inline int sink_take(struct sink *k, struct rxw_io_sock *s, struct seen *seen,
 			    uint32_t timeout_us)
 {
@@ -185,12 +188,12 @@ static inline int sink_take(struct sink *k, struct rxw_io_sock *s, struct seen *
 	return n;
 }
 
-/* Until `total` datagrams were seen. */
+/* Until `total` datagrams have arrived. */
 static inline void sink_until(struct sink *k, struct rxw_io_sock *s, struct seen *seen,
 			      uint32_t total)
 {
 	while (seen->total < total)
-		ck_assert_msg(sink_take(k, s, seen, LOST_US) > 0, "%u of %u datagrams came",
+		ck_assert_msg(sink_take(k, s, seen, LOST_US) > 0, "%u of %u datagrams arrived",
 			      seen->total, total);
 }
 
@@ -210,7 +213,7 @@ struct burst {
 	uint8_t *bytes;
 };
 
-/* `pieces` iovecs cut the bytes at places that are no borders of datagrams. */
+/* `pieces` iovecs divide the bytes at other places than the datagrams' borders. */
 static inline struct rxw_io_tx burst_make(struct burst *t, const struct rxw_addr *to,
 					  uint32_t number, unsigned datagrams, uint32_t segment,
 					  uint32_t last, unsigned pieces)

@@ -112,7 +112,9 @@ START_TEST(a_wake_up_ends_the_wait)
 
 	open_group(&g, &o);
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], 1000), 0);
-	/* Before and during the wait; were it lost, this test would run into its time limit. */
+	/*
+	 * Before and during the wait. A lost wake-up would make this test run into its time limit.
+	 */
 	rxw_io_wake(g.sock[0]);
 	rxw_io_wake(g.sock[0]);
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], 3600ull * 1000000), 0);

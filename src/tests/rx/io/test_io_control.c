@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Control messages: the address that was asked, the answer from it, drops. */
+/* Control messages: the destination address of a request, answers from it, drops. */
 #include "io_test.h"
 
-START_TEST(answers_leave_from_the_address_asked)
+START_TEST(answers_leave_from_requested_address)
 {
 	struct rxw_io_options o = options_for("0.0.0.0", NULL);
 	struct rxw_io_group server, client;
@@ -24,7 +24,7 @@ START_TEST(answers_leave_from_the_address_asked)
 	ck_assert(rxw_addr_same_host(&path.local, &asked));
 	ck_assert_uint_eq(rxw_addr_port(&path.local), 0);
 	ck_assert(rxw_addr_equal(&path.peer, &client.bound));
-	/* Back: a burst with the address, and a single one. */
+	/* Back: a burst from that address, and a single one. */
 	for (unsigned n = 1; n <= 2; n++) {
 		struct rxw_io_tx back = { .path = &path, .iov = t.iov, .iov_count = 1,
 					  .length = n * 500, .segment = 500, .reply = true };
@@ -41,7 +41,7 @@ START_TEST(answers_leave_from_the_address_asked)
 }
 END_TEST
 
-START_TEST(the_same_for_ipv6)
+START_TEST(answers_leave_from_requested_ipv6_address)
 {
 	struct rxw_io_options o = options_for("::1", NULL);
 	struct rxw_io_group server, client;
@@ -75,7 +75,7 @@ START_TEST(the_same_for_ipv6)
 }
 END_TEST
 
-/* A socket with one address has it in every path, and asks the kernel for nothing. */
+/* A socket bound to one address has it in every path, without asking the kernel for it. */
 static void bound_to(const char *text, int level, int name)
 {
 	struct rxw_io_options o = options_for(text, NULL);
@@ -179,5 +179,5 @@ START_TEST(drops_are_counted)
 }
 END_TEST
 
-RUN("io_control", answers_leave_from_the_address_asked, the_same_for_ipv6, one_address_is_known,
-    the_largest_set_fits, drops_are_counted)
+RUN("io_control", answers_leave_from_requested_address, answers_leave_from_requested_ipv6_address,
+    one_address_is_known, the_largest_set_fits, drops_are_counted)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports of the network: told by the queue, never by a send or receive that is somebody else's. */
+/* Reports of the network: returned by the queue, never by another peer's send or receive. */
 #include <poll.h>
 
 #include "io_test.h"
 
-/* An address on which nobody listens. */
+/* An address without a receiver. */
 static struct rxw_addr closed_port(const char *text)
 {
 	struct rxw_io_options o = options_for(text, NULL);
@@ -63,7 +63,7 @@ START_TEST(a_closed_port_is_reported)
 }
 END_TEST
 
-START_TEST(a_send_does_not_inherit_it)
+START_TEST(send_does_not_return_report)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_addr nobody = closed_port("127.0.0.1");
@@ -85,7 +85,7 @@ START_TEST(a_send_does_not_inherit_it)
 
 		send_one(g.sock[0], &nobody, 0);
 		await_report(g.sock[0]);
-		/* A single datagram, then a burst: the report of another port fails neither. */
+		/* A single datagram, then a burst: the report about another port fails neither. */
 		tx = burst_make(&t, &peer.bound, round, datagrams, 1400, 1400, 1);
 		ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, round), 1);
 		ck_assert_uint_eq(tx.sent_segments, datagrams);
@@ -105,7 +105,7 @@ START_TEST(a_send_does_not_inherit_it)
 }
 END_TEST
 
-START_TEST(a_receive_does_not_inherit_it)
+START_TEST(receive_does_not_return_report)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_addr nobody = closed_port("127.0.0.1");
@@ -134,7 +134,7 @@ START_TEST(a_receive_does_not_inherit_it)
 }
 END_TEST
 
-START_TEST(reports_are_taken_in_steps_or_thrown_away)
+START_TEST(reports_read_in_steps_or_discarded)
 {
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
 	struct rxw_addr nobody = closed_port("127.0.0.1");
@@ -148,7 +148,7 @@ START_TEST(reports_are_taken_in_steps_or_thrown_away)
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], LOST_US), 1);
 	ck_assert_uint_eq(rxw_io_errors(g.sock[0], e, 2), 2);
 	ck_assert(rxw_io_errors_pending(g.sock[0]));
-	/* Offered once more, then no wait ends for it any longer. */
+	/* Offered once more; later waits do not end because of it. */
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], LOST_US), 1);
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], 0), 0);
 	ck_assert_int_eq(rxw_io_wait(g.sock[0], 0), 0);
@@ -174,6 +174,6 @@ START_TEST(the_path_mtu_of_loopback)
 }
 END_TEST
 
-RUN("io_errq", a_closed_port_is_reported, a_send_does_not_inherit_it,
-    a_receive_does_not_inherit_it, reports_are_taken_in_steps_or_thrown_away,
+RUN("io_errq", a_closed_port_is_reported, send_does_not_return_report,
+    receive_does_not_return_report, reports_read_in_steps_or_discarded,
     the_path_mtu_of_loopback)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules of fault injection: read, refused, counted. */
+/* The rules of fault injection: parsed, refused, counted. */
 #include "io_test.h"
 
 START_TEST(rules_are_read)
@@ -24,7 +24,7 @@ START_TEST(rules_are_read)
 }
 END_TEST
 
-START_TEST(nonsense_is_refused)
+START_TEST(invalid_rules_refused)
 {
 	static const char *const bad[] = { "gso", "gso:EIO", "gso:EIO@", "gso:EIO@x", "gso:EWHAT@1",
 					   "what:EIO@1", "gso:EIO@1x", "gso:EIO@1;", ":EIO@1",
@@ -40,4 +40,4 @@ START_TEST(nonsense_is_refused)
 }
 END_TEST
 
-RUN("io_inject", rules_are_read, nonsense_is_refused)
+RUN("io_inject", rules_are_read, invalid_rules_refused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: time-outs, batches, what was cut, empty datagrams. */
+/* Receiving: time-outs, batches, truncated and empty datagrams. */
 #include "io_test.h"
 
 START_TEST(time_outs_are_set_only_when_they_change)
@@ -43,7 +43,7 @@ static void batches(bool plain)
 	for (unsigned i = 0; i < 40; i++)
 		tx[i] = burst_make(&t[i], &g.bound, i, 1, 300 + i, 300 + i, 1);
 	ck_assert_uint_eq(rxw_io_send(g.sock[0], tx, 40, false), 40);
-	/* Never more than the batch, though more lies there and is asked for. */
+	/* Never more than the batch, even if more are queued and requested. */
 	ck_assert_int_eq(sink_take(&sink, g.sock[0], &seen, LOST_US), 16);
 	ck_assert_int_eq(sink_take(&sink, g.sock[0], &seen, 0), 16);
 	ck_assert_int_eq(rxw_io_recv(g.sock[0], sink.rx, 3, 0), 3);
@@ -101,7 +101,7 @@ static void cut_and_empty(bool plain)
 	rxw_io_close(&g);
 }
 
-START_TEST(cut_datagrams_say_so_and_empty_ones_are_one)
+START_TEST(truncated_and_empty_datagrams)
 {
 	cut_and_empty(false);
 	cut_and_empty(true);
@@ -109,4 +109,4 @@ START_TEST(cut_datagrams_say_so_and_empty_ones_are_one)
 END_TEST
 
 RUN("io_recv", time_outs_are_set_only_when_they_change, batches_are_bounded,
-    cut_datagrams_say_so_and_empty_ones_are_one)
+    truncated_and_empty_datagrams)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of destinations that refuse bursts: found, bounded, forgotten after a minute. */
+/* The memory of destinations that refuse bursts: look-up, limit, expiry after a minute. */
 #include "io_test.h"
 
 static struct rxw_addr host(unsigned i)
@@ -27,7 +27,7 @@ START_TEST(found_by_host_and_forgotten)
 	rxw_io_refuse(&s, &b, EINVAL);
 	ck_assert_uint_eq(lines.count, 1);
 	ck_assert_ptr_nonnull(strstr(lines.all, "10.0.0.2"));
-	/* Its minute is over. */
+	/* Its minute has passed. */
 	s.refused[0].until_ms -= RXW_IO_REFUSED_MS + 1;
 	ck_assert(!rxw_io_refused(&s, &a));
 	ck_assert(rxw_io_refused(&s, &b));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending: bursts of every shape arrive; whatever is refused, nothing is lost or doubled. */
+/* Sending: bursts of every shape arrive; after any refusal nothing is lost or duplicated. */
 #include "io_test.h"
 
 #define BURSTS 150u
@@ -17,7 +17,7 @@ struct run {
 	int error;       /* of the last of these */
 };
 
-/* Bursts of 1 to 64 datagrams in calls of 1 to 5 entries; all that was accepted is seen once. */
+/* Bursts of 1 to 64 datagrams in calls of 1 to 5 entries; each accepted one arrives once. */
 static void run(struct run *r)
 {
 	struct rxw_io_options o = options_for(r->host, &r->lines);
@@ -67,7 +67,7 @@ static void run(struct run *r)
 		for (unsigned k = 0; k < entries; k++)
 			free(t[k].bytes);
 	}
-	/* Loopback delivers within the send: what was sent twice would be here by now. */
+	/* Loopback delivers within the send: a duplicate would have arrived by now. */
 	sink_take(&sink, to.sock[0], &seen, 0);
 	ck_assert_uint_eq(seen.total, accepted);
 	ck_assert_uint_eq(seen.twice, 0);
@@ -117,7 +117,7 @@ START_TEST(every_way_of_sending_and_receiving)
 }
 END_TEST
 
-START_TEST(what_may_be_fragmented_goes_singly)
+START_TEST(fragmentable_datagrams_sent_singly)
 {
 	unsigned n = host_count();
 
@@ -148,7 +148,7 @@ static void refused(const char *host, const char *error, bool at_once, bool is_r
 			continue;
 		}
 		if (is_refusal) {
-			/* Gone singly, remembered, told once; or the retry was let through. */
+			/* Sent singly, remembered, logged once; or the retry was accepted. */
 			bool fell = at_once || onward;
 
 			ck_assert_msg(r.failed == 0, "%s: %u entries failed", inject, r.failed);
@@ -159,7 +159,7 @@ static void refused(const char *host, const char *error, bool at_once, bool is_r
 			if (fell)
 				ck_assert_uint_lt(r.gso_messages, 100);
 		} else {
-			/* Not a matter of bursts: one retry, then the entry has the errno. */
+			/* Unrelated to bursts: one retry, then the entry has the errno. */
 			ck_assert_uint_eq(r.fallbacks, 0);
 			ck_assert_uint_eq(r.failed != 0, onward);
 		}
@@ -235,9 +235,9 @@ START_TEST(a_datagram_that_fails_twice_ends_its_entry_only)
 }
 END_TEST
 
-START_TEST(refused_bursts_whose_datagrams_fail_are_no_refusal)
+START_TEST(failing_datagrams_do_not_disable_bursts)
 {
-	/* Both fail: it is the path. Bursts stay in use elsewhere and later. */
+	/* Both fail: the path is at fault. Bursts stay in use elsewhere and later. */
 	struct run r = { .host = "127.0.0.1", .gso = true, .gro = true,
 			 .inject = "gso:EMSGSIZE@5,gso:EMSGSIZE@6,send:EMSGSIZE@1+" };
 
@@ -276,7 +276,7 @@ START_TEST(a_full_socket_does_not_block)
 }
 END_TEST
 
-START_TEST(longer_than_the_kernel_takes)
+START_TEST(longer_than_the_kernel_accepts)
 {
 	/* 100 datagrams of 1,440 bytes in 400 pieces of memory, in one entry. */
 	struct rxw_io_options o = options_for("127.0.0.1", NULL);
@@ -319,7 +319,7 @@ START_TEST(more_pieces_than_a_message_can_have)
 	struct rxw_io_tx tx[2];
 	struct iovec iov[1400];
 
-	/* One datagram of 700 pieces: the entry fails, the one behind it does not. */
+	/* One datagram of 700 pieces: its entry fails, the next one does not. */
 	open_group(&g, &o);
 	tx[0] = burst_make(&t[0], &g.bound, 0, 2, 700, 700, 1);
 	tx[1] = burst_make(&t[1], &g.bound, 2, 1, 700, 700, 1);
@@ -387,8 +387,8 @@ START_TEST(two_threads_on_one_socket)
 }
 END_TEST
 
-RUN("io_send", every_way_of_sending_and_receiving, what_may_be_fragmented_goes_singly,
+RUN("io_send", every_way_of_sending_and_receiving, fragmentable_datagrams_sent_singly,
     refused_bursts_go_singly, other_errors_are_tried_twice, an_interrupted_send_is_repeated,
     single_sends_are_tried_twice, a_datagram_that_fails_twice_ends_its_entry_only,
-    refused_bursts_whose_datagrams_fail_are_no_refusal, a_full_socket_does_not_block,
-    longer_than_the_kernel_takes, more_pieces_than_a_message_can_have, two_threads_on_one_socket)
+    failing_datagrams_do_not_disable_bursts, a_full_socket_does_not_block,
+    longer_than_the_kernel_accepts, more_pieces_than_a_message_can_have, two_threads_on_one_socket)

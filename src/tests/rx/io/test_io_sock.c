@@ -20,7 +20,7 @@ START_TEST(buffers_are_read_back)
 }
 END_TEST
 
-START_TEST(buffers_that_are_cut_are_a_note)
+START_TEST(reduced_buffers_logged)
 {
 	struct lines lines = { 0 };
 	struct rxw_io_options o = options_for("127.0.0.1", &lines);
@@ -33,7 +33,7 @@ START_TEST(buffers_that_are_cut_are_a_note)
 	o.warned = &warned;
 	o.sockets = 3;
 	o.rcvbuf = o.sndbuf = 1 << 30;
-	/* Without the right to exceed the system's limits: root would never see the note. */
+	/* Without the capability to exceed the system's limits: root would never see the note. */
 	if (was == 0)
 		ck_assert_int_eq(seteuid(65534), 0);
 	open_group(&g, &o);
@@ -115,5 +115,5 @@ START_TEST(df_is_the_rule)
 }
 END_TEST
 
-RUN("io_sock", buffers_are_read_back, buffers_that_are_cut_are_a_note, bursts_can_be_switched_off,
+RUN("io_sock", buffers_are_read_back, reduced_buffers_logged, bursts_can_be_switched_off,
     a_kernel_without_bursts_warns_once_each, df_is_the_rule)

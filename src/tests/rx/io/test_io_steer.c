@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel picks the socket of a port by the connection id; or by the wrong one; or by hash. */
+/* The kernel selects a socket of the port by the connection id; by a wrong one; or by hash. */
 #include "io_test.h"
 
-/* Send one datagram for each of 64 connections, and count what each socket has and had to have. */
+/* Sends one datagram for each of 64 connections, and counts each socket's and the expected ones. */
 static void spread(const char *host, unsigned sockets, int steer)
 {
 	struct rxw_io_options o = options_for(host, NULL);

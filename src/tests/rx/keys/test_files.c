@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of service keys: what each kind says, whose keys are taken, damage, rotation. */
+/* Files of service keys: formats, ownership, damage, rotation. */
 
 #include "tests/rx/base/testing.h"
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file in the making. */
+/* A file being built. */
 struct bytes {
 	size_t size;
 	uint8_t data[8192];
@@ -28,7 +28,8 @@ static void put(struct bytes *b, const void *data, size_t size)
 
 static void put32(struct bytes *b, uint32_t value)
 {
-	uint8_t raw[4] = { (uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value };
+	uint8_t raw[4] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8),
+			  (uint8_t)value};
 
 	put(b, raw, 4);
 }
@@ -40,7 +41,8 @@ static void put16(struct bytes *b, uint32_t value)
 	put(b, raw, 2);
 }
 
-static void put_ext(struct bytes *b, uint32_t type, uint32_t kvno, uint32_t enctype, int fill, uint32_t length)
+static void put_ext(struct bytes *b, uint32_t type, uint32_t kvno, uint32_t enctype, int fill,
+		    uint32_t length)
 {
 	uint8_t key[256];
 
@@ -53,9 +55,9 @@ static void put_ext(struct bytes *b, uint32_t type, uint32_t kvno, uint32_t enct
 	put(b, key, length);
 }
 
-/* An entry of a keytab; name: "afs/cell", its parts divided by '/'. */
-static void put_entry(struct bytes *b, const char *name, const char *realm, uint32_t time, uint32_t kvno,
-		      uint32_t enctype, int fill, uint32_t length)
+/* An entry of a keytab; name: "afs/cell", its components separated by '/'. */
+static void put_entry(struct bytes *b, const char *name, const char *realm, uint32_t time,
+		      uint32_t kvno, uint32_t enctype, int fill, uint32_t length)
 {
 	struct bytes e = { 0 };
 	const char *slash = strchr(name, '/');
@@ -85,7 +87,7 @@ static void put_entry(struct bytes *b, const char *name, const char *realm, uint
 
 static int parse(const struct bytes *b, const char *which, struct rxw_key_list *list, char *error)
 {
-	/* Of just this size, so that a sanitizer sees a read behind it. */
+	/* Of exactly this size, so that a sanitizer detects a read beyond it. */
 	uint8_t *copy = calloc(1, b->size ? b->size : 1);
 	int result;
 
@@ -95,8 +97,8 @@ static int parse(const struct bytes *b, const char *which, struct rxw_key_list *
 	return result;
 }
 
-static void check_key(const struct rxw_key_list *list, size_t i, enum rxw_key_type type, int32_t kvno, int32_t enctype,
-		      int fill, uint32_t length)
+static void check_key(const struct rxw_key_list *list, size_t i, enum rxw_key_type type,
+		      int32_t kvno, int32_t enctype, int fill, uint32_t length)
 {
 	ck_assert_uint_lt(i, list->count);
 	ck_assert_int_eq(list->keys[i].type, type);
@@ -140,7 +142,7 @@ START_TEST(key_file)
 	struct bytes b = { 0 };
 
 	put32(&b, 2);
-	put32(&b, 16); /* as if it were the head of a key of KeyFileExt */
+	put32(&b, 16); /* looks like the head of a key of KeyFileExt */
 	put(&b, "AAAAAAAA", 8);
 	put32(&b, 4);
 	put(&b, "BBBBBBBB", 8);
@@ -150,7 +152,7 @@ START_TEST(key_file)
 	check_key(&list, 1, RXW_KEY_DES, 4, 0, 'B', 8);
 	rxw_key_list_free(&list);
 
-	/* As OpenAFS writes it: room for eight. */
+	/* In OpenAFS's format: space for eight. */
 	while (b.size < 100)
 		put(&b, "", 1);
 	ck_assert_int_eq(parse(&b, NULL, &list, error), 0);
@@ -181,7 +183,8 @@ START_TEST(keytab)
 		{ "", -RXW_ENOKEY, 0, 0 },
 		{ "@", -RXW_ENOKEY, 0, 0 },
 		{ "/", -RXW_ENOKEY, 0, 0 },
-		{ NULL, -RXW_EDECODE, 0, 0 }, /* two have different keys of the same numbers */
+		/* two files have different keys of the same numbers */
+		{ NULL, -RXW_EDECODE, 0, 0 },
 	};
 	char error[RXW_KEY_FILE_ERROR];
 	struct bytes b = { 0 };
@@ -201,7 +204,8 @@ START_TEST(keytab)
 		struct rxw_key_list list = { 0 };
 
 		error[0] = '\0';
-		ck_assert_msg(parse(&b, cases[i].which, &list, error) == cases[i].result, "%s: %s", cases[i].which, error);
+		ck_assert_msg(parse(&b, cases[i].which, &list, error) == cases[i].result, "%s: %s",
+			      cases[i].which, error);
 		ck_assert_uint_eq(list.count, cases[i].count);
 		if (list.count)
 			ck_assert_uint_eq(list.keys[0].bytes[0], cases[i].fill);
@@ -214,7 +218,7 @@ START_TEST(keytab)
 		}
 		rxw_key_list_free(&list);
 	}
-	/* Zeros behind the last entry are room that was never written. */
+	/* Zeros after the last entry are unused space. */
 	put32(&b, 0);
 	put(&b, "rest", 4);
 	struct rxw_key_list list = { 0 };
@@ -224,7 +228,7 @@ START_TEST(keytab)
 }
 END_TEST
 
-START_TEST(damage_is_told)
+START_TEST(damage_reported)
 {
 	struct rxw_key_list list = { 0 };
 	char error[RXW_KEY_FILE_ERROR];
@@ -284,13 +288,13 @@ START_TEST(damage_is_told)
 	b.size = 2;
 	put32(&b, 0);
 	EXPECT(-RXW_ENOKEY, "no entries");
-	rxw_key_list_free(&list); /* what a failure leaves is room */
+	rxw_key_list_free(&list); /* a failure leaves free space */
 #undef EXPECT
 }
 END_TEST
 
-/* Every file cut short and every byte of it changed: refused, or read as something else, never worse. */
-START_TEST(anything)
+/* Every file truncated and every byte of it changed: refused, or read with other contents. */
+START_TEST(every_truncation_and_change)
 {
 	uint64_t state = test_seed();
 	char error[RXW_KEY_FILE_ERROR];
@@ -321,7 +325,8 @@ START_TEST(anything)
 			b = files[f];
 			b.data[i / 8] ^= (uint8_t)(1 << i % 8);
 			for (int more = (int)test_below(&state, 3); more > 0; more--)
-				b.data[test_below(&state, b.size)] = (uint8_t)test_below(&state, 256);
+				b.data[test_below(&state, b.size)] =
+					(uint8_t)test_below(&state, 256);
 			if (parse(&b, "example.org", &list, error) < 0)
 				ck_assert_uint_eq(list.count, 0);
 			rxw_key_list_free(&list);
@@ -330,7 +335,7 @@ START_TEST(anything)
 }
 END_TEST
 
-/* A folder for each test, as the others run beside it. */
+/* A folder for each test, since the tests run in parallel. */
 static char folder[64], path[128];
 
 static void set_up(void)
@@ -359,7 +364,7 @@ static void save(const struct bytes *b)
 	ck_assert_int_eq(rename(temporary, path), 0);
 }
 
-/* What libkrb5 writes is read as it reads it itself. */
+/* Keytabs of libkrb5 are read as libkrb5 reads them. */
 START_TEST(keytab_of_libkrb5)
 {
 	static const struct {
@@ -368,9 +373,12 @@ START_TEST(keytab_of_libkrb5)
 		krb5_enctype enctype;
 		unsigned length;
 	} entries[] = {
-		{ "afs/rxwire.test@RXWIRE.TEST", 1, 17, 16 },	   { "afs/rxwire.test@RXWIRE.TEST", 1, 18, 32 },
-		{ "afs/rxwire.test@RXWIRE.TEST", 255, 19, 16 },	   { "afs/rxwire.test@RXWIRE.TEST", 256, 20, 32 },
-		{ "afs/rxwire.test@RXWIRE.TEST", 70000, 23, 16 }, { "host/other@RXWIRE.TEST", 1, 18, 32 },
+		{"afs/rxwire.test@RXWIRE.TEST", 1, 17, 16},
+		{"afs/rxwire.test@RXWIRE.TEST", 1, 18, 32},
+		{"afs/rxwire.test@RXWIRE.TEST", 255, 19, 16},
+		{"afs/rxwire.test@RXWIRE.TEST", 256, 20, 32},
+		{"afs/rxwire.test@RXWIRE.TEST", 70000, 23, 16},
+		{"host/other@RXWIRE.TEST", 1, 18, 32},
 	};
 	uint8_t contents[32], out[RXW_KEY_MAX];
 	krb5_context context;
@@ -380,7 +388,7 @@ START_TEST(keytab_of_libkrb5)
 	size_t length;
 
 	set_up();
-	/* No configuration of the machine. */
+	/* Without this machine's configuration. */
 	setenv("KRB5_CONFIG", "/dev/null", 1);
 	ck_assert_int_eq(krb5_init_context(&context), 0);
 	snprintf(error, sizeof(error), "FILE:%s", path);
@@ -400,11 +408,12 @@ START_TEST(keytab_of_libkrb5)
 	krb5_free_context(context);
 
 	ck_assert_int_eq(rxw_keys_create(&keys), 0);
-	ck_assert_msg(rxw_keys_load(keys, path, "rxwire.test", error, sizeof(error)) == 0, "%s", error);
+	ck_assert_msg(rxw_keys_load(keys, path, "rxwire.test", error, sizeof(error)) == 0, "%s",
+		      error);
 	ck_assert_str_eq(error, "");
 	for (size_t i = 0; i < 5; i++) {
-		ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, (int32_t)entries[i].kvno, entries[i].enctype, out,
-					       sizeof(out), &length),
+		ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, (int32_t)entries[i].kvno,
+					       entries[i].enctype, out, sizeof(out), &length),
 				 0);
 		ck_assert_uint_eq(length, entries[i].length);
 		ck_assert_uint_eq(out[length - 1], i + 1);
@@ -447,7 +456,8 @@ START_TEST(written_and_read)
 	ck_assert_mem_eq(a, b, 16);
 	ck_assert_int_eq(rxw_keys_find(again, RXW_KEY_DES, 3, 0, b, sizeof(b), &length), 0);
 	ck_assert_mem_eq(b, "12345678", 8);
-	ck_assert_int_eq(rxw_keys_write(keys, "/nonexistent/keys", 1, error, sizeof(error)), -RXW_ESYS);
+	ck_assert_int_eq(rxw_keys_write(keys, "/nonexistent/keys", 1, error, sizeof(error)),
+			 -RXW_ESYS);
 	ck_assert_int_eq(errno, ENOENT);
 	rxw_keys_unref(again);
 	rxw_keys_unref(keys);
@@ -481,7 +491,7 @@ END_TEST
 
 static atomic_bool stop;
 
-/* Version 1 stays valid through all of the rotations. */
+/* Version 1 stays valid through all rotations. */
 static void *use(void *context)
 {
 	uint8_t out[RXW_KEY_MAX];
@@ -489,22 +499,24 @@ static void *use(void *context)
 	int32_t kvno, last = 0;
 
 	do {
-		if (rxw_keys_find(context, RXW_KEY_KRB5, 1, 18, out, sizeof(out), &length) != 0 || out[0] != 1)
-			return "the old key went";
-		if (rxw_keys_best(context, RXW_KEY_KRB5, &kvno, NULL, out, sizeof(out), &length) != 0 || kvno < last ||
-		    out[0] != (uint8_t)kvno)
+		if (rxw_keys_find(context, RXW_KEY_KRB5, 1, 18, out, sizeof(out), &length) != 0 ||
+		    out[0] != 1)
+			return "the old key is missing";
+		if (rxw_keys_best(context, RXW_KEY_KRB5, &kvno, NULL, out, sizeof(out), &length) !=
+			    0 ||
+		    kvno < last || out[0] != (uint8_t)kvno)
 			return "the best key is wrong";
 		last = kvno;
 	} while (!atomic_load(&stop));
 	return NULL;
 }
 
-/* What everybody on the host can read is no secret: the keys are taken, and it is said. */
+/* A key file that any user can read is not secret: the keys are loaded, with a warning. */
 START_TEST(readable_by_others)
 {
 	static const struct {
 		mode_t mode;
-		const char *told; /* NULL: nothing */
+		const char *told; /* NULL: no warning */
 	} rows[] = {{0600, NULL}, {0640, NULL}, {0644, "read its keys (mode 0644)"},
 		    {0602, "replace its keys (mode 0602)"}, {0400, NULL}};
 	struct bytes b = { 0 };
@@ -520,9 +532,10 @@ START_TEST(readable_by_others)
 		ck_assert_int_eq(chmod(path, rows[i].mode), 0);
 		for (int again = 0; again < 2; again++) {
 			memset(error, 'x', sizeof(error));
-			ck_assert_int_eq(again ? rxw_keys_reload(keys, error, sizeof(error))
-					       : rxw_keys_load(keys, path, NULL, error, sizeof(error)),
-					 0);
+			ck_assert_int_eq(
+				again ? rxw_keys_reload(keys, error, sizeof(error))
+				      : rxw_keys_load(keys, path, NULL, error, sizeof(error)),
+				0);
 			if (!rows[i].told) {
 				ck_assert_str_eq(error, "");
 				continue;
@@ -561,7 +574,7 @@ START_TEST(rotation)
 		ck_assert_int_eq(rxw_keys_reload(keys, error, sizeof(error)), 1);
 		ck_assert_int_eq(rxw_keys_reload(keys, error, sizeof(error)), 0);
 	}
-	/* A file that is damaged, and one that went, leave what there was. */
+	/* A damaged file and a deleted one leave the loaded keys. */
 	b.size -= 3;
 	save(&b);
 	ck_assert_int_eq(rxw_keys_reload(keys, error, sizeof(error)), -RXW_EDECODE);
@@ -574,7 +587,7 @@ START_TEST(rotation)
 		pthread_join(thread[i], &wrong);
 		ck_assert_msg(!wrong, "%s", (char *)wrong);
 	}
-	/* What the file has no more is gone. */
+	/* Keys that the file no longer has are gone. */
 	b = (struct bytes){ 0 };
 	put32(&b, 1);
 	put_ext(&b, 2, 50, 18, 50, 32);
@@ -590,5 +603,5 @@ START_TEST(rotation)
 }
 END_TEST
 
-TEST_MAIN("files", key_file_ext, key_file, keytab, damage_is_told, anything, keytab_of_libkrb5, written_and_read,
-	  not_files, readable_by_others, rotation)
+TEST_MAIN("files", key_file_ext, key_file, keytab, damage_reported, every_truncation_and_change,
+	  keytab_of_libkrb5, written_and_read, not_files, readable_by_others, rotation)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of service keys: what is found, what is refused, and both while others look. */
+/* The table of service keys: look-up, refusals, and both with concurrent readers. */
 
 #include "tests/rx/base/testing.h"
 
@@ -50,9 +50,12 @@ START_TEST(found_by_three_numbers)
 	ck_assert_uint_eq(length, 8);
 	ck_assert_uint_eq(out[0], 5);
 
-	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 5, 18, out, sizeof(out), &length), -RXW_ENOKEY);
-	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 3, 20, out, sizeof(out), &length), -RXW_ENOKEY);
-	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_RXGK, 4, 18, out, sizeof(out), &length), -RXW_ENOKEY);
+	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 5, 18, out, sizeof(out), &length),
+			 -RXW_ENOKEY);
+	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 3, 20, out, sizeof(out), &length),
+			 -RXW_ENOKEY);
+	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_RXGK, 4, 18, out, sizeof(out), &length),
+			 -RXW_ENOKEY);
 	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 3, 18, out, 31, &length), -RXW_ELIMIT);
 	rxw_keys_unref(keys);
 }
@@ -86,27 +89,33 @@ START_TEST(best_is_newest_then_strongest)
 	static const struct {
 		int32_t kvno, enctype, best_kvno, best_enctype;
 	} steps[] = {
-		{ 3, 23, 3, 23 }, { 3, 16, 3, 16 }, { 3, 17, 3, 17 }, { 3, 18, 3, 18 }, { 3, 19, 3, 18 },
-		{ 3, 20, 3, 20 }, { 4, 17, 4, 17 }, { 2, 20, 4, 17 }, { 4, 19, 4, 19 }, { 4, 99, 4, 19 },
+		{3, 23, 3, 23}, {3, 16, 3, 16}, {3, 17, 3, 17}, {3, 18, 3, 18}, {3, 19, 3, 18},
+		{3, 20, 3, 20}, {4, 17, 4, 17}, {2, 20, 4, 17}, {4, 19, 4, 19}, {4, 99, 4, 19},
 	};
 	rxw_keys *keys = create();
 	uint8_t out[RXW_KEY_MAX];
 	int32_t kvno, enctype;
 	size_t length;
 
-	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, &kvno, &enctype, out, sizeof(out), &length), -RXW_ENOKEY);
+	ck_assert_int_eq(
+		rxw_keys_best(keys, RXW_KEY_KRB5, &kvno, &enctype, out, sizeof(out), &length),
+		-RXW_ENOKEY);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int32_t e = steps[i].enctype;
 		size_t n = e == 16 ? 24 : e == 18 || e == 20 ? 32 : 16;
 
 		memset(out, (int)i, sizeof(out));
 		ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, steps[i].kvno, e, out, n), 0);
-		ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, &kvno, &enctype, out, sizeof(out), &length), 0);
+		ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, &kvno, &enctype, out,
+					       sizeof(out), &length),
+				 0);
 		ck_assert_int_eq(kvno, steps[i].best_kvno);
 		ck_assert_int_eq(enctype, steps[i].best_enctype);
 	}
-	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, out, 15, &length), -RXW_ELIMIT);
-	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_RXGK, NULL, NULL, out, 64, &length), -RXW_ENOKEY);
+	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, out, 15, &length),
+			 -RXW_ELIMIT);
+	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_RXGK, NULL, NULL, out, 64, &length),
+			 -RXW_ENOKEY);
 	rxw_keys_unref(keys);
 }
 END_TEST
@@ -121,7 +130,8 @@ START_TEST(refused)
 	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 0, key, 32), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 18, key, 16), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 99, key, 0), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 99, key, RXW_KEY_MAX + 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 99, key, RXW_KEY_MAX + 1),
+			 -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_DES, 1, 0, key, 7), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_DES, 1, 0), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_KRB5, 1, 16), -RXW_EINVAL);
@@ -135,7 +145,7 @@ END_TEST
 
 static atomic_bool stop;
 
-/* A key is found whole, whichever version of it: all of its bytes are alike. */
+/* A look-up returns a complete key of either version: all of its bytes are equal. */
 static void *look(void *context)
 {
 	rxw_keys *keys = context;
@@ -149,14 +159,14 @@ static void *look(void *context)
 			return "not found";
 		for (size_t i = 1; i < 32; i++) {
 			if (out[i] != out[0])
-				return "half of two keys";
+				return "a mixture of two keys";
 		}
 	} while (!atomic_load(&stop));
 	rxw_keys_unref(keys);
 	return NULL;
 }
 
-START_TEST(changed_while_others_look)
+START_TEST(changed_during_lookups)
 {
 	rxw_keys *keys = create();
 	pthread_t thread[3];
@@ -182,8 +192,8 @@ START_TEST(changed_while_others_look)
 }
 END_TEST
 
-/* Arguments that are missing are refused, or nothing is done. */
-START_TEST(missing)
+/* Missing arguments are refused, or nothing is done. */
+START_TEST(missing_arguments)
 {
 	struct rxw_key_info info = { .size = sizeof(info) };
 	struct rxw_token_options options = { .size = sizeof(options) };
@@ -203,8 +213,10 @@ START_TEST(missing)
 	ck_assert_int_eq(rxw_keys_find(NULL, RXW_KEY_KRB5, 1, 18, key, 32, &length), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 1, 18, NULL, 32, &length), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_find(keys, RXW_KEY_KRB5, 1, 18, key, 32, NULL), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_keys_best(NULL, RXW_KEY_KRB5, NULL, NULL, key, 32, &length), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, NULL, 32, &length), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_best(NULL, RXW_KEY_KRB5, NULL, NULL, key, 32, &length),
+			 -RXW_EINVAL);
+	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, NULL, 32, &length),
+			 -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_best(keys, RXW_KEY_KRB5, NULL, NULL, key, 32, NULL), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_info(NULL, 0, &info), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_keys_info(keys, 0, NULL), -RXW_EINVAL);
@@ -224,5 +236,5 @@ START_TEST(missing)
 }
 END_TEST
 
-TEST_MAIN("keys", missing, found_by_three_numbers, added_again_is_replaced, best_is_newest_then_strongest, refused,
-	  changed_while_others_look)
+TEST_MAIN("keys", missing_arguments, found_by_three_numbers, added_again_is_replaced,
+	  best_is_newest_then_strongest, refused, changed_during_lookups)

@@ -16,7 +16,9 @@ static bool all(const uint8_t *p, size_t size, uint8_t value)
 	return true;
 }
 
-/* Whether the mapping that holds the address has the flag, as the kernel says; -1: it does not say. */
+/*
+ * Whether the mapping that contains the address has the flag, according to the kernel; -1: unknown.
+ */
 static int has_flag(const void *address, const char *flag)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "r");
@@ -39,7 +41,8 @@ static int has_flag(const void *address, const char *flag)
 
 START_TEST(zeroed_and_aligned)
 {
-	static const size_t sizes[] = { 0, 1, 63, 64, 65, 128, 1000, 4095, 4096, 4097, 65536, 1 << 20 };
+	static const size_t sizes[] = {0,    1,	   63,	 64,   65,    128,
+				       1000, 4095, 4096, 4097, 65536, 1 << 20};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint8_t *p = rxw_secret_alloc(sizes[i]);
@@ -55,7 +58,7 @@ START_TEST(zeroed_and_aligned)
 }
 END_TEST
 
-/* What was wiped last: this takes the place of the C library's function. */
+/* Records the last wipe: this replaces the C library's function. */
 static const void *wiped_at;
 static size_t wiped_size;
 
@@ -69,7 +72,7 @@ void explicit_bzero(void *memory, size_t size)
 	wiped_size = size;
 }
 
-/* The name that FORTIFY gives it. */
+/* Its name under FORTIFY. */
 void __explicit_bzero_chk(void *memory, size_t size, size_t room);
 void __explicit_bzero_chk(void *memory, size_t size, size_t room)
 {

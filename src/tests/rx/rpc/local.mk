@@ -12,5 +12,5 @@ check_tests += src/tests/rx/rpc/test_procedure
 src_tests_rx_rpc_test_procedure_LDADD = $(stubs_libs)
 check_tests += src/tests/rx/rpc/test_window
 src_tests_rx_rpc_test_window_LDADD = $(stubs_libs)
-# Each allocation of a decoder is seen.
+# Counts each allocation of a decoder.
 src_tests_rx_rpc_test_window_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc

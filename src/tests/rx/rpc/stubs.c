@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stubs by hand in the shape of compiled ones: types, client, server and its functions. */
+/* Hand-written stubs in the form of compiled ones: types, client, server and its functions. */
 #include <stdio.h>
 
 #include "stubs.h"
@@ -336,7 +336,7 @@ static struct {
 	pthread_cond_t cond;
 	unsigned came, opened;
 	bool all;
-	uint32_t open[64]; /* keys that were opened and whose call did not go on yet */
+	uint32_t open[64]; /* keys that were opened and whose calls have not continued yet */
 } doors = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 
 void t_open(uint32_t key)
@@ -454,7 +454,7 @@ static int32_t do_put(void *context, rxw_call *call, const char *name, uint32_t 
 	}
 	back->len = (uint32_t)strlen(name);
 	back->val = strdup(name);
-	/* What goes back in between is raw too: four bytes before the results. */
+	/* Raw data between arguments and results: four bytes before the results. */
 	return rxw_call_write(call, "raw!", 4) == 4 ? 0 : RXW_USER_ABORT;
 }
 
@@ -491,7 +491,7 @@ void t_set_up(void)
 	T_table.swap_errno = false;
 	doors.came = doors.opened = 0;
 	doors.all = false;
-	/* Where handlers run must not depend on how quick the machine is. */
+	/* Where handlers run must not depend on the machine's speed. */
 	h_open(&bed, &(struct h_options){ .server = "inline-us=0" });
 	offer(T_SERVICE, T_ExecuteRequest, 0);
 	offer(T_SHORT, T_ExecuteRequest, RXW_SERVICE_INLINE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A small interface whose stubs are written by hand, in the shape of those that rxwgen writes. */
+/* A small interface with hand-written stubs, in the form that rxwgen generates. */
 #ifndef TESTS_RPC_STUBS_H
 #define TESTS_RPC_STUBS_H
 
@@ -7,10 +7,10 @@
 
 #include "../api/harness.h"
 
-/* Service ids beside those of the harness. */
+/* Service ids in addition to those of the harness. */
 #define T_SERVICE 200
 #define T_SHORT	  201
-#define T_RAW	  202 /* answers with the bytes of the request, whatever they are */
+#define T_RAW	  202 /* replies with the bytes of the request */
 
 #define T_DATA_MAX  (1u << 20)
 #define T_NAME_MAX  100
@@ -50,8 +50,8 @@ extern const struct rxw_rpc_interface T_interface;
 enum t_when {
 	T_BEFORE, /* nothing is written */
 	T_WITHIN, /* after a window and a half of results */
-	T_AFTER,  /* after all results: the function of the application is through */
-	T_TORN	  /* results end in the middle, code 0 */
+	T_AFTER,  /* after all results: the application's function has returned */
+	T_TORN	  /* truncated results, code 0 */
 };
 
 bool t_put_items(struct rxw_xdr *x, const struct t_items *v);
@@ -83,18 +83,18 @@ struct t_service {
 	const struct t_handlers *handlers;
 };
 int32_t T_ExecuteRequest(rxw_call *call, void *service);
-/* The table that it serves with; the tests turn swap_errno. */
+/* The server's table; the tests set swap_errno. */
 extern struct rxw_rpc_table T_table;
 
-/* -- the bed of the harness with the services above ----------------------------------------- */
+/* -- the bed of the harness with the services above ------------------------------------------ */
 
 extern struct h_bed bed;
 extern struct t_service t_service;
 
 /* WAIT with key k returns when k was opened, in the order of opening. */
 void t_open(uint32_t key);
-void t_open_all(void); /* all doors, until the test ends */
-/* Wait until so many calls of WAIT came to their function since the test began. */
+void t_open_all(void); /* all keys, until the test ends */
+/* Waits until so many calls of WAIT have reached their function since the test began. */
 void t_waiting(unsigned count);
 
 void t_set_up(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One procedure on many connections: order, connections named again, members that fail. */
+/* One procedure on many connections: order, repeated connections, members that fail. */
 #include <errno.h>
 #include <arpa/inet.h>
 #include <semaphore.h>
@@ -8,7 +8,7 @@
 
 #define MANY 40
 
-/* What came of a member; `place` is the number of its reply, from 1. */
+/* The result of a member; `place` is the number of its reply, from 1. */
 struct result {
 	int32_t code;
 	uint32_t value;
@@ -17,7 +17,7 @@ struct result {
 
 static unsigned replies;
 
-/* In the shape of a compiled multi_T_Wait(): member i has key i, `bad` cannot be encoded. */
+/* In the form of a compiled multi_T_Wait(): member i has key i, `bad` cannot be encoded. */
 static int32_t start(rxw_call *call, unsigned index, unsigned bad)
 {
 	return index == bad ? RXW_RPC_CC_MARSHAL : StartT_Wait(call, index);
@@ -62,7 +62,7 @@ static void good(const struct result *r, unsigned index)
 	ck_assert_uint_eq(r[index].value, ~index);
 }
 
-START_TEST(nobody)
+START_TEST(no_members)
 {
 	run(NULL, 0, MANY, NULL, NULL);
 	ck_assert_ptr_null(rxw_rpc_multi_create(NULL, 1));
@@ -70,7 +70,7 @@ START_TEST(nobody)
 }
 END_TEST
 
-/* Each reply opens the next door, backwards. */
+/* Each reply opens the next key, backwards. */
 static void open_before(unsigned index)
 {
 	if (index)
@@ -94,8 +94,8 @@ START_TEST(order_of_arrival)
 }
 END_TEST
 
-/* Two connections of four channels each, twenty members a piece, in turns and in a row. */
-START_TEST(connections_named_again)
+/* Two connections of four channels each, twenty members each, alternating and in sequence. */
+START_TEST(repeated_connections)
 {
 	rxw_connection *two[2] = { h_connect(&bed, T_SERVICE), h_connect(&bed, T_SERVICE) };
 	rxw_connection *c[MANY];
@@ -115,11 +115,11 @@ START_TEST(connections_named_again)
 }
 END_TEST
 
-/* Somebody else holds all channels of a connection and lets go of them without a word. */
+/* Another thread holds all channels of a connection and releases them silently. */
 static rxw_call *held[4];
 static sem_t replied;
 
-static void somebody_replied(unsigned index)
+static void post_replied(unsigned index)
 {
 	(void)index;
 	sem_post(&replied);
@@ -130,7 +130,10 @@ static void *let_go(void *arg)
 	uint32_t key;
 
 	(void)arg;
-	/* The other member's call is over while multi waits for channels, or this waits for ever. */
+	/*
+	 * The other member's call ends while multi waits for channels; otherwise this never
+	 * returns.
+	 */
 	while (sem_wait(&replied))
 		;
 	for (unsigned i = 0; i < 4; i++) {
@@ -158,7 +161,7 @@ START_TEST(channels_held_by_others)
 		t_open(i);
 	ck_assert_int_eq(sem_init(&replied, 0, 0), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-	run(c, 7, 7, results, somebody_replied);
+	run(c, 7, 7, results, post_replied);
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(results[2].place, 1);
 	for (unsigned i = 0; i < 7; i++)
@@ -179,8 +182,8 @@ static rxw_connection *connect_to(uint16_t port, uint16_t service)
 	return c;
 }
 
-/* A dead server, a service that is not there, one that answers rubbish, bad arguments. */
-START_TEST(failures_stay_alone)
+/* A dead server, an unknown service, one with malformed replies, bad arguments. */
+START_TEST(failures_affect_one_member)
 {
 	rxw_connection *well = h_connect(&bed, T_SERVICE), *dead = connect_to(9, T_SERVICE);
 	rxw_connection *absent = h_connect(&bed, 999), *raw = h_connect(&bed, T_RAW);
@@ -197,7 +200,7 @@ START_TEST(failures_stay_alone)
 	ck_assert_int_eq(r[2].code, RXW_INVALID_OPERATION);
 	good(r, 3);
 	ck_assert_int_eq(r[4].code, RXW_RPC_CC_MARSHAL);
-	ck_assert_int_eq(r[5].code, 0); /* T_RAW sends the opcode back: a word is a word */
+	ck_assert_int_eq(r[5].code, 0); /* T_RAW returns the opcode: a valid word */
 	ck_assert_uint_eq(r[5].value, T_OP_WAIT);
 	good(r, 6);
 	good(r, 7);
@@ -208,7 +211,7 @@ START_TEST(failures_stay_alone)
 }
 END_TEST
 
-/* An endpoint that stops makes every member fail, one that begins after it at once. */
+/* An endpoint that stops makes every member fail; a multi call begun later fails at once. */
 START_TEST(calls_that_cannot_begin)
 {
 	rxw_endpoint *endpoint = h_client(&bed, NULL);
@@ -229,8 +232,8 @@ START_TEST(calls_that_cannot_begin)
 }
 END_TEST
 
-/* Given up at any step, nothing is left behind: the bed closes in order. */
-START_TEST(given_up)
+/* Ended at any step, nothing is left: the bed closes in order. */
+START_TEST(ended_early)
 {
 	rxw_connection *c[10];
 
@@ -259,7 +262,7 @@ START_TEST(given_up)
 }
 END_TEST
 
-/* Replies of many windows: what is read has been announced by its first packet only. */
+/* Replies of many windows: only the first packet of each announces a reply to be read. */
 START_TEST(long_replies)
 {
 	rxw_connection *c[8];
@@ -333,13 +336,13 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, t_set_up, t_tear_down);
-	tcase_add_test(tc, nobody);
+	tcase_add_test(tc, no_members);
 	tcase_add_test(tc, order_of_arrival);
-	tcase_add_test(tc, connections_named_again);
+	tcase_add_test(tc, repeated_connections);
 	tcase_add_test(tc, channels_held_by_others);
-	tcase_add_test(tc, failures_stay_alone);
+	tcase_add_test(tc, failures_affect_one_member);
 	tcase_add_test(tc, calls_that_cannot_begin);
-	tcase_add_test(tc, given_up);
+	tcase_add_test(tc, ended_early);
 	tcase_add_test(tc, long_replies);
 	tcase_add_test(tc, observed);
 	suite_add_tcase(s, tc);

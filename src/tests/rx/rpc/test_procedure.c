@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Procedures, plain and split: results, codes of every origin, dispatch, and who is told. */
+/* Procedures, plain and split: results, codes of every origin, dispatch, and observers. */
 #include <arpa/inet.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include "stubs.h"
 
 /*
- * A request of bytes made by hand; returns the code of the call. A reply that begins before the
- * request was whole stops the writer (rx-protocol 2.1), and is delivered all the same.
+ * A request of hand-made bytes; returns the code of the call. A reply that begins before the
+ * request was complete stops the writer (rx-protocol 2.1), and is delivered all the same.
  */
 static int32_t send_bytes(rxw_connection *c, const void *bytes, size_t length)
 {
@@ -81,7 +81,7 @@ static void fails(rxw_connection *c, int32_t code, enum t_when when, int32_t wan
 	ck_assert(!items.len && !items.val);
 }
 
-/* Whatever the stub made of it: the code of the abort arrives. */
+/* The code of the abort takes precedence over the stub's. */
 START_TEST(aborts_arrive)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
@@ -90,7 +90,7 @@ START_TEST(aborts_arrive)
 	fails(c, -17, T_BEFORE, -17);
 	fails(c, 4712, T_WITHIN, 4712);
 	fails(c, 4713, T_AFTER, 4713);
-	/* A stream that ends well and too early is the client's to refuse. */
+	/* A truncated stream that ends without an error is refused by the client. */
 	fails(c, 4714, T_TORN, RXW_RPC_CC_UNMARSHAL);
 	rxw_connection_release(c);
 }
@@ -111,8 +111,8 @@ START_TEST(undecodable_requests)
 }
 END_TEST
 
-/* Bytes behind the arguments have never disturbed anybody. */
-START_TEST(bytes_behind_the_arguments)
+/* Bytes after the arguments are ignored. */
+START_TEST(bytes_after_the_arguments)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
 	uint8_t request[9000] = { 0, 0, 0, T_OP_ECHO, 0, 0, 0, 0, 1, 2, 3 };
@@ -123,7 +123,7 @@ START_TEST(bytes_behind_the_arguments)
 }
 END_TEST
 
-/* An answer that comes while arguments are still being written is the answer. */
+/* A reply that arrives while arguments are still being written is the reply. */
 START_TEST(early_answers)
 {
 	static const uint8_t more[20000];
@@ -176,7 +176,7 @@ START_TEST(errno_on_the_wire)
 }
 END_TEST
 
-/* A server whose reply cannot be encoded says -452. */
+/* A server whose reply cannot be encoded aborts with -452. */
 static int32_t too_many(void *context, rxw_call *call, uint32_t count, struct t_items *items)
 {
 	(void)context;
@@ -201,7 +201,7 @@ START_TEST(unencodable_results)
 }
 END_TEST
 
-/* Nobody at the other end: the code of the call, not that of its decoder. */
+/* No server: the code of the call, not that of its decoder. */
 START_TEST(dead_server)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
@@ -219,7 +219,7 @@ START_TEST(dead_server)
 }
 END_TEST
 
-/* A peer that refuses the connection, as a server does whose client's ticket has expired. */
+/* A peer that refuses the connection, like a server after the expiry of the client's ticket. */
 static void *refuse(void *arg)
 {
 	int fd = *(int *)arg;
@@ -252,7 +252,7 @@ START_TEST(connections_that_are_refused)
 	ck_assert_int_eq(pthread_create(&thread, NULL, refuse, &fd), 0);
 	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&in, sizeof(in),
 					       T_SERVICE, NULL, &c), 0);
-	/* Told to the first call, and by the library to those that would be the next. */
+	/* Returned by the first call, and by the library for the next ones. */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(T_Echo(c, &none, &out), 0x01261909);
 	pthread_join(thread, NULL);
@@ -287,7 +287,7 @@ static bool code_seen(void *arg)
 	return atomic_load(&seen_code) != 0;
 }
 
-START_TEST(calls_that_are_given_up)
+START_TEST(calls_given_up_by_peer)
 {
 	struct rxw_service_options o = { .size = sizeof(o), .id = 210, .name = "look",
 					 .handler = serve_and_look, .context = &t_service };
@@ -308,43 +308,44 @@ START_TEST(calls_that_are_given_up)
 }
 END_TEST
 
-/* ---- refusal at the door ---- */
+/* ---- refusal before decoding ---- */
 
-static _Atomic int asked_function;
+static _Atomic int checked_function;
 
-static int32_t doorman(void *context, rxw_call *call, int32_t opcode, int function)
+static int32_t check_access(void *context, rxw_call *call, int32_t opcode, int function)
 {
 	ck_assert_ptr_eq(context, &bed);
 	ck_assert_ptr_nonnull(call);
-	atomic_store(&asked_function, function);
+	atomic_store(&checked_function, function);
 	return opcode == T_OP_LIST ? 13 : 0;
 }
 
-START_TEST(asked_before_anything_is_decoded)
+START_TEST(access_checked_before_decoding)
 {
 	rxw_connection *c;
 
-	/* In place before the first call: who serves reads it without a lock. */
+	/* Set before the first call, because handlers read it without a lock. */
 	t_service.base.context = &bed;
-	t_service.base.enter = doorman;
+	t_service.base.enter = check_access;
 	c = h_connect(&bed, T_SERVICE);
 	ck_assert_int_eq(send_words(c, T_OP_LIST, 0, 4), 13);
-	ck_assert_int_eq(atomic_load(&asked_function), T_FN_LIST);
+	ck_assert_int_eq(atomic_load(&checked_function), T_FN_LIST);
 	ck_assert_int_eq(send_words(c, 99, 0, 4), RXW_RPC_OPCODE);
-	ck_assert_int_eq(atomic_load(&asked_function), -1);
+	ck_assert_int_eq(atomic_load(&checked_function), -1);
 	ck_assert_int_eq(send_words(c, T_OP_ECHO, 0, 8), 0);
-	ck_assert_int_eq(atomic_load(&asked_function), T_FN_ECHO);
+	ck_assert_int_eq(atomic_load(&checked_function), T_FN_ECHO);
 	rxw_connection_release(c);
 }
 END_TEST
 
-/* ---- handlers on the receiving thread ---- */
+/* ---- inline handlers ---- */
 
-START_TEST(short_services)
+START_TEST(inline_services)
 {
 	rxw_connection *c = h_connect(&bed, T_SHORT);
-	struct rxw_opaque in = { 100, "0123456789012345678901234567890123456789012345678901234567890"
-				      "12345678901234567890123456789012345678" }, out;
+	struct rxw_opaque in = {100, "0123456789012345678901234567890123456789012345678901234567890"
+				     "12345678901234567890123456789012345678"},
+			  out;
 	struct t_items items;
 
 	for (int i = 0; i < 200; i++) {
@@ -362,8 +363,8 @@ START_TEST(short_services)
 }
 END_TEST
 
-/* A request that is not all there cannot be waited for; the server must not hang over it. */
-START_TEST(short_services_do_not_wait)
+/* An incomplete request cannot be waited for; the server must not hang over it. */
+START_TEST(inline_services_do_not_wait)
 {
 	rxw_connection *c = h_connect(&bed, T_SHORT);
 	uint8_t head[8] = { 0, 0, 0, T_OP_ECHO, 0, 0, 0, 100 };
@@ -371,12 +372,12 @@ START_TEST(short_services_do_not_wait)
 	uint8_t rest[100] = { 0 };
 	rxw_call *call;
 
-	/* The first call of a class with an exchange is served by a worker. */
+	/* A worker serves the first call of a class with an exchange. */
 	ck_assert_int_eq(T_Echo(c, &none, &out), 0);
 	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
 	ck_assert_int_eq(rxw_call_write(call, head, sizeof(head)), sizeof(head));
 	ck_assert_int_eq(rxw_call_flush(call), 0);
-	ck_assert_int_eq(T_Echo(c, &none, &out), 0); /* by now the first part was seen */
+	ck_assert_int_eq(T_Echo(c, &none, &out), 0); /* the first part has been received by now */
 	rxw_call_write(call, rest, sizeof(rest));
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_RPC_SS_UNMARSHAL);
 	rxw_connection_release(c);
@@ -434,8 +435,9 @@ static void check_note(const struct book *b, unsigned i, unsigned function, int3
 START_TEST(reports)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
-	struct rxw_opaque in = { 100, "0123456789012345678901234567890123456789012345678901234567890"
-				      "12345678901234567890123456789012345678" }, out;
+	struct rxw_opaque in = {100, "0123456789012345678901234567890123456789012345678901234567890"
+				     "12345678901234567890123456789012345678"},
+			  out;
 	const struct sockaddr_in *peer = (const struct sockaddr_in *)&at_client.note[0].peer;
 	struct rxw_rpc_observer faulty = { NULL, NULL };
 
@@ -503,7 +505,7 @@ START_TEST(time_in_the_queue)
 	t_waiting(1);
 	ck_assert_int_eq(pthread_create(&thread, NULL, echo_thread, second), 0);
 	h_wait_for(one_waits, NULL, "the second call waits for the worker");
-	usleep(2000); /* what is measured: no event ends it */
+	usleep(2000); /* this time is measured, so no event can end it */
 	t_open(1);
 	ck_assert_int_eq(EndT_Wait(call, &key), 0);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
@@ -531,17 +533,17 @@ int main(void)
 	tcase_add_test(tc, split_calls);
 	tcase_add_test(tc, aborts_arrive);
 	tcase_add_test(tc, undecodable_requests);
-	tcase_add_test(tc, bytes_behind_the_arguments);
+	tcase_add_test(tc, bytes_after_the_arguments);
 	tcase_add_test(tc, early_answers);
 	tcase_add_test(tc, opcodes);
 	tcase_add_test(tc, errno_on_the_wire);
 	tcase_add_test(tc, unencodable_results);
 	tcase_add_test(tc, dead_server);
 	tcase_add_test(tc, connections_that_are_refused);
-	tcase_add_test(tc, calls_that_are_given_up);
-	tcase_add_test(tc, asked_before_anything_is_decoded);
-	tcase_add_test(tc, short_services);
-	tcase_add_test(tc, short_services_do_not_wait);
+	tcase_add_test(tc, calls_given_up_by_peer);
+	tcase_add_test(tc, access_checked_before_decoding);
+	tcase_add_test(tc, inline_services);
+	tcase_add_test(tc, inline_services_do_not_wait);
 	tcase_add_test(tc, reports);
 	tcase_add_test(tc, time_in_the_queue);
 	suite_add_tcase(s, tc);

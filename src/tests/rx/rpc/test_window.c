@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* XDR on calls: packets that small calls cost, what is read ahead, limits, hostile counts. */
+/* XDR on calls: packets of small calls, read-ahead, limits, hostile counts. */
 #include <stdio.h>
 
 #include "stubs.h"
@@ -19,7 +19,7 @@ void *__wrap_realloc(void *memory, size_t size)
 	return __real_realloc(memory, size);
 }
 
-/* A call to the service that answers with the bytes of the request: they are written already. */
+/* A call to the service that replies with the bytes of the request, which are written already. */
 static rxw_call *ask_raw(rxw_connection *c, const void *bytes, size_t length)
 {
 	rxw_call *call;
@@ -30,7 +30,7 @@ static rxw_call *ask_raw(rxw_connection *c, const void *bytes, size_t length)
 	return call;
 }
 
-START_TEST(a_small_call_is_a_packet_each_way)
+START_TEST(small_call_is_one_packet_each_way)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
 	struct rxw_call_stats st = { .size = sizeof(st) };
@@ -103,7 +103,7 @@ START_TEST(lists)
 }
 END_TEST
 
-/* Raw bytes behind arguments are still there for whoever reads the call. */
+/* Raw bytes after arguments are left for the caller to read. */
 START_TEST(exact_reading_leaves_the_rest)
 {
 	uint8_t bytes[6000];
@@ -138,7 +138,7 @@ START_TEST(exact_reading_leaves_the_rest)
 }
 END_TEST
 
-/* Expected bytes come in one read, and still none beyond what is decoded. */
+/* Expected bytes come in one read, and none beyond the decoded ones. */
 START_TEST(exact_reading_of_what_is_expected)
 {
 	static const size_t least[] = { 0, 1, 4, 8, 19, 20, 4096, 5000 };
@@ -172,7 +172,7 @@ START_TEST(exact_reading_of_what_is_expected)
 }
 END_TEST
 
-/* A stream that ends before what was expected still has what is there. */
+/* A stream that ends before the expected length still returns its bytes. */
 START_TEST(less_than_expected)
 {
 	rxw_connection *c = h_connect(&bed, T_RAW);
@@ -191,7 +191,7 @@ START_TEST(less_than_expected)
 }
 END_TEST
 
-/* A failure says so at each later step, and nothing of it is written. */
+/* A failure is returned by each later step, and nothing of it is written. */
 START_TEST(encoding_failures)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
@@ -215,8 +215,8 @@ START_TEST(encoding_failures)
 }
 END_TEST
 
-/* Words in a row, through the window and back, beside a packet's and a window's end. */
-START_TEST(words_in_a_row)
+/* Words in sequence, through the window and back, at the end of a packet and of a window. */
+START_TEST(words_in_sequence)
 {
 	static uint32_t words[7000], back[7000];
 	rxw_connection *c = h_connect(&bed, T_RAW);
@@ -254,7 +254,7 @@ START_TEST(limits)
 	rxw_connection *c = h_connect(&bed, T_RAW);
 	uint32_t v = 0;
 
-	/* Below one window and above: so many bytes and not one more. */
+	/* Below one window and above: exactly this many bytes are permitted. */
 	for (size_t limit = 4; limit <= 10000; limit += 4998) {
 		for (int exact = 0; exact < 2; exact++) {
 			struct rxw_rpc_stream s;
@@ -273,8 +273,8 @@ START_TEST(limits)
 END_TEST
 
 /*
- * Counts that promise what does not come: a failure, and no memory was asked for before it.
- * `follow` bytes are behind the count.
+ * Counts of items that do not follow: a failure, without an allocation before it. `follow` bytes
+ * are after the count.
  */
 static const struct hostile {
 	uint32_t count, follow;
@@ -338,10 +338,10 @@ START_TEST(hostile_counts)
 			rxw_rpc_reader(&s, call, k % 2 ? RXW_RPC_EXACT : RXW_RPC_WHOLE, 0);
 			budget = s.xdr.budget;
 			allocations = 0;
-			ck_assert_msg(!decode(&s.xdr, (enum kind)(k / 2)), "count %u was taken",
+			ck_assert_msg(!decode(&s.xdr, (enum kind)(k / 2)), "count %u was accepted",
 				      hostile[i].count);
 			ck_assert_msg(!allocations && s.xdr.budget == budget,
-				      "count %u, %u bytes, kind %u: memory before the failure",
+				      "count %u, %u bytes, kind %u: allocation before the failure",
 				      hostile[i].count, hostile[i].follow, k / 2);
 			ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
 		}
@@ -349,7 +349,7 @@ START_TEST(hostile_counts)
 }
 END_TEST
 
-/* Where a window full has come, memory is at most twice what has come. */
+/* Once a window full has arrived, memory is at most twice the received bytes. */
 START_TEST(memory_follows_the_bytes)
 {
 	rxw_connection *c = h_connect(&bed, T_RAW);
@@ -406,14 +406,14 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, t_set_up, t_tear_down);
-	tcase_add_test(tc, a_small_call_is_a_packet_each_way);
+	tcase_add_test(tc, small_call_is_one_packet_each_way);
 	tcase_add_test(tc, all_sizes);
 	tcase_add_test(tc, lists);
 	tcase_add_test(tc, exact_reading_leaves_the_rest);
 	tcase_add_test(tc, exact_reading_of_what_is_expected);
 	tcase_add_test(tc, less_than_expected);
 	tcase_add_test(tc, encoding_failures);
-	tcase_add_test(tc, words_in_a_row);
+	tcase_add_test(tc, words_in_sequence);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, hostile_counts);
 	tcase_add_test(tc, memory_follows_the_bytes);

@@ -17,7 +17,7 @@ check_tests += src/tests/rx/rxgk/test_live
 src_tests_rx_rxgk_test_live_SOURCES = src/tests/rx/rxgk/test_live.c \
 	src/tests/rx/rxgk/live.c src/tests/rx/rxgk/live.h $(rxgk_rig)
 
-# Run by the script, which has a KDC.
+# Run by the script, which starts a KDC.
 check_scripts += src/tests/rx/rxgk/negotiate.sh
 if HAVE_CHECK
 check_PROGRAMS += src/tests/rx/rxgk/negotiate_live

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The negotiation service with a real KDC: tickets of each enctype become tokens, which are used.
+# The negotiation service with a real KDC: exchanges tickets of each enctype for tokens, and uses them.
 
 program=${top_builddir:-.}/src/tests/rx/rxgk/negotiate_live
 [ -x "$program" ] || { echo "SKIP: negotiate_live was not built (libcheck)"; exit 77; }

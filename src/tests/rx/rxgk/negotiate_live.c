@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * negotiate_live KEYTAB PRINCIPAL...: with a KDC around it (KRB5_CONFIG, KRB5CCNAME): negotiates tokens of
- * every enctype and level for the service whose key is in KEYTAB, makes calls with them, combines them.
+ * negotiate_live KEYTAB PRINCIPAL...: run with a KDC (KRB5_CONFIG, KRB5CCNAME). Negotiates tokens
+ * of every enctype and level for the service with the key in KEYTAB, makes calls with them,
+ * combines them.
  */
 #include "live.h"
 
@@ -21,7 +22,8 @@ static int add(void *context, rxw_endpoint *server)
 
 static rxw_keys *keys_of(void *context, const uint8_t *uuid)
 {
-	static const uint8_t known[16] = {1, 2, 3, 4, 5, 6, 7, 8, 0x89, 10, 11, 12, 13, 14, 0xff, 16};
+	static const uint8_t known[16] = {1,	2,  3,	4,  5,	6,  7,	  8,
+					  0x89, 10, 11, 12, 13, 14, 0xff, 16};
 
 	(void)context;
 	return memcmp(uuid, known, 16) ? NULL : other_server;
@@ -43,7 +45,8 @@ static void bed_begin(struct bed *b, uint8_t level_min, uint8_t index)
 	struct rxw_rxgk_server_options so = {.size = sizeof(so), .keys = keys, .index = index};
 	char why[256];
 
-	ck_assert_msg(!rxw_rxgk_negotiation_create(&o, &b->negotiation, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!rxw_rxgk_negotiation_create(&o, &b->negotiation, why, sizeof(why)), "%s",
+		      why);
 	ck_assert_int_eq(rxw_rxgk_server(&so, &b->classes[0]), 0);
 	live_begin(&b->live, b->classes, 1, add, b->negotiation);
 	b->negotiator = live_connect(&b->live, RXW_RXGK_NEGOTIATION_SERVICE, NULL);
@@ -103,7 +106,7 @@ START_TEST(tokens_for_a_ticket)
 }
 END_TEST
 
-START_TEST(what_is_refused)
+START_TEST(refused_requests)
 {
 	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
 	struct rxw_rxgk_negotiation_options no = {.size = sizeof(no), .keys = keys,
@@ -134,8 +137,9 @@ END_TEST
 
 START_TEST(combined_tokens)
 {
-	static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 0x89, 10, 11, 12, 13, 14, 0xff, 16};
-	static const uint8_t stranger[16] = {9};
+	static const uint8_t uuid[16] = {1,    2,  3,  4,  5,  6,  7,	 8,
+					 0x89, 10, 11, 12, 13, 14, 0xff, 16};
+	static const uint8_t other_uuid[16] = {9};
 	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
 	struct rxw_rxgk_print_options po = {.size = sizeof(po), .level = 2, .lifetime_s = 1000,
 					    .rekey_s = 70, .rekey_bytes = 20, .enctype = 17,
@@ -148,7 +152,7 @@ START_TEST(combined_tokens)
 	bed_begin(&b, 0, 4);
 	ck_assert_int_eq(rxw_rxgk_negotiate(b.negotiator, &o, &user, NULL, 0), 0);
 	ck_assert_int_eq(rxw_rxgk_print_token(keys, &po, &cm), 0);
-	/* Not below either; both sides come to the same key, else the call fails. */
+	/* Not below it either; if the two sides derived different keys, the call would fail. */
 	ck_assert_int_eq(rxw_rxgk_combine(b.negotiator, &user, &cm, 1, NULL, &both, &code),
 			 -RXW_ECALL);
 	ck_assert_int_eq(code, RXW_RXGK_BADLEVEL);
@@ -161,7 +165,7 @@ START_TEST(combined_tokens)
 	rxw_rxgk_token_free(&both);
 
 	/* For another server: its keys open it, ours do not. */
-	ck_assert_int_eq(rxw_rxgk_combine(b.negotiator, &user, &cm, 2, stranger, &both, &code),
+	ck_assert_int_eq(rxw_rxgk_combine(b.negotiator, &user, &cm, 2, other_uuid, &both, &code),
 			 -RXW_ECALL);
 	ck_assert_int_eq(code, RXW_RXGK_BADKEYNO);
 	ck_assert_int_eq(rxw_rxgk_combine(b.negotiator, &user, &cm, 2, uuid, &both, &code), 0);
@@ -170,7 +174,7 @@ START_TEST(combined_tokens)
 	ck_assert_int_eq(memcmp(body.k0, both.key, 32), 0);
 	rxw_rxgk_token_free(&both);
 
-	/* Printed ones and those that never end are no part of others. */
+	/* Printed tokens and those without expiry cannot be combined. */
 	rxw_rxgk_token_free(&cm);
 	po.name = NULL;
 	ck_assert_int_eq(rxw_rxgk_print_token(keys, &po, &cm), 0);
@@ -190,8 +194,8 @@ START_TEST(combined_tokens)
 }
 END_TEST
 
-/* What is no request ends with a code, and the service goes on. */
-START_TEST(requests_that_are_none)
+/* Malformed requests end with a code, and the service goes on. */
+START_TEST(malformed_requests)
 {
 	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
 	uint64_t seed = test_seed();
@@ -205,7 +209,7 @@ START_TEST(requests_that_are_none)
 		rxw_call *call;
 
 		test_fill(&seed, junk, sizeof(junk));
-		/* Mostly an opcode that is there, and lists that are short. */
+		/* Mostly an existing opcode and short lists. */
 		rxw_xdr_store32(junk, (uint32_t)(i % 4));
 		if (i % 3)
 			rxw_xdr_store32(junk + 4, (uint32_t)(i % 7));
@@ -235,8 +239,8 @@ static void tear_down(void)
 
 int main(int argc, char **argv)
 {
-	const TTest *const tests[] = {tokens_for_a_ticket, what_is_refused, combined_tokens,
-				      requests_that_are_none};
+	const TTest *const tests[] = {tokens_for_a_ticket, refused_requests, combined_tokens,
+				      malformed_requests};
 	Suite *suite = suite_create("rxgk_negotiate");
 	TCase *tcase = tcase_create("rxgk_negotiate");
 	SRunner *runner;

@@ -68,7 +68,7 @@ void rig_chance(struct rig_side *s, const void *bytes, size_t length)
 	ck_assert_uint_le(length, sizeof(s->chance));
 	memcpy(s->chance, bytes, length);
 	s->chance_left = length;
-	/* What was drawn ahead does not count. */
+	/* Bytes drawn ahead do not count. */
 	for (int i = 0; i < 4; i++)
 		for (struct rxw_gk_key *k = s->conn->slot[i]; k; k = NULL)
 			for (struct rxw_gk_work *w = k->idle[RXW_GK_SEAL]; w; w = w->next)

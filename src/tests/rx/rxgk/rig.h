@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Both ends of a connection as the class sees them: no packets, no clock, no chance of their own. */
+/*
+ * Both ends of a connection as the class sees them: no packets, and a clock and random bytes set by
+ * the test.
+ */
 #ifndef RXW_TESTS_RXGK_RIG_H
 #define RXW_TESTS_RXGK_RIG_H
 
@@ -12,7 +15,7 @@
 
 #define RIG_NOW (INT64_C(1795228021) * RXW_RXGK_SECOND) /* the hour of the recorded exchanges */
 
-/* One side. `random` gives out what was put there first, then bytes of the seed. */
+/* One side. `random` first returns the bytes put there, then bytes derived from the seed. */
 struct rig_side {
 	struct rxw_gk_class *klass;
 	struct rxw_gk_conn *conn;
@@ -20,7 +23,7 @@ struct rig_side {
 	uint64_t seed;
 	uint8_t chance[64];
 	size_t chance_left;
-	bool no_chance; /* there are no random bytes */
+	bool no_chance; /* no random bytes available */
 };
 
 /* A connection's identity. */
@@ -30,7 +33,7 @@ static inline struct rxw_security_id rig_id(bool client)
 					.service = 200, .index = 4, .client = client};
 }
 
-/* Make the class and its connection. `index` 4 or 6. */
+/* Creates the class and its connection. `index` 4 or 6. */
 void rig_server(struct rig_side *s, rxw_keys *keys, uint8_t level_min, uint8_t index,
 		const struct rxw_security_id *id);
 void rig_client(struct rig_side *s, const struct rxw_rxgk_token *token, uint8_t index,
@@ -39,19 +42,21 @@ void rig_end(struct rig_side *s);
 /* The next random bytes that this side draws. */
 void rig_chance(struct rig_side *s, const void *bytes, size_t length);
 
-/* Let the two exchange CHALLENGE and RESPONSE; what the server says. */
+/* Exchanges CHALLENGE and RESPONSE; returns the server's result. */
 int32_t rig_exchange(struct rig_side *client, struct rig_side *server);
 
 /*
- * Seal `length` bytes at `data` into `out` (64 KiB will do); *size is what travels. Returns the header's
- * word.
+ * Seals `length` bytes at `data` into `out` (64 KiB suffice); *size is the packet's length. Returns
+ * the header's word.
  */
 uint16_t rig_seal(struct rig_side *s, uint32_t call, uint32_t seq, uint8_t channel,
 		  const void *data, size_t length, uint8_t *out, size_t *size);
-/* Verify a copy of what travelled; its result, and if good the data and their length. */
+/*
+ * Verifies a copy of the packet; returns the result, and if it is good the data and their length.
+ */
 int32_t rig_open(struct rig_side *s, uint32_t call, uint32_t seq, uint8_t channel, uint16_t word,
 		 const void *packet, size_t size, uint8_t *data, size_t *length);
-/* One packet from one to the other, and it arrives. */
+/* Sends one packet from one side to the other; it must arrive. */
 void rig_send(struct rig_side *from, struct rig_side *to, uint32_t seq);
 
 /* Keys with one service key of type rxgk. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The class: tokens, levels, tampering, key numbers and when a new key begins. */
+/* The class: tokens, levels, tampering, key numbers and key changes. */
 #include "rig.h"
 
 #define SECOND RXW_RXGK_SECOND
@@ -46,7 +46,7 @@ static void pair_end(struct pair *p)
 	rxw_keys_unref(p->keys);
 }
 
-/* Every enctype and level, both indexes, both ways, sizes from nothing to a large packet. */
+/* Every enctype and level, both indexes, both directions, sizes from nothing to a large packet. */
 START_TEST(levels)
 {
 	static uint8_t data[16384], packet[16600], out[16600];
@@ -75,11 +75,14 @@ START_TEST(levels)
 					uint16_t w = rig_seal(a, 9, seq, 2, data, sizes[i], packet,
 							      &size);
 
-					ck_assert_int_eq(rig_open(b, 9, seq, 2, w, packet, size, out,
-								  &length), 0);
+					ck_assert_int_eq(rig_open(b, 9, seq, 2, w, packet, size,
+								  out, &length),
+							 0);
 					ck_assert_uint_eq(length, sizes[i]);
 					ck_assert_int_eq(memcmp(out, data, length), 0);
-					/* What one end sealed, it does not take for the other's. */
+					/*
+					 * A packet that one end sealed is not valid from the other.
+					 */
 					if (level)
 						ck_assert_int_eq(rig_open(a, 9, seq, 2, w, packet,
 									  size, out, &length), -1);
@@ -91,7 +94,7 @@ START_TEST(levels)
 }
 END_TEST
 
-/* A packet as long as libcrypto likes, and all that its header binds: any change is a drop. */
+/* The packet and all header fields that its seal covers: any change is a drop. */
 START_TEST(tampering)
 {
 	uint8_t packet[256], copy[256], out[256];
@@ -118,18 +121,18 @@ START_TEST(tampering)
 			memset(copy + size, 0, 16);
 			ck_assert_int_eq(rig_open(&p.server, 5, 6, 1, w, copy, size + 16, out,
 						  &length), -1);
-			ck_assert_int_eq(rig_open(&p.server, 4, 6, 1, w, packet, size, out, &length),
-					 -1);
-			ck_assert_int_eq(rig_open(&p.server, 5, 7, 1, w, packet, size, out, &length),
-					 -1);
-			ck_assert_int_eq(rig_open(&p.server, 5, 6, 2, w, packet, size, out, &length),
-					 -1);
+			ck_assert_int_eq(
+				rig_open(&p.server, 4, 6, 1, w, packet, size, out, &length), -1);
+			ck_assert_int_eq(
+				rig_open(&p.server, 5, 7, 1, w, packet, size, out, &length), -1);
+			ck_assert_int_eq(
+				rig_open(&p.server, 5, 6, 2, w, packet, size, out, &length), -1);
 			for (unsigned word = 1; word <= UINT16_MAX; word += word < 4 ? 1 : 1009)
 				ck_assert_int_eq(rig_open(&p.server, 5, 6, 1, (uint16_t)(w + word),
 							  packet, size, out, &length), -1);
-			/* And after all that the genuine one is good, under the first key. */
-			ck_assert_int_eq(rig_open(&p.server, 5, 6, 1, w, packet, size, out, &length),
-					 0);
+			/* Afterwards the genuine packet is valid, under the first key. */
+			ck_assert_int_eq(
+				rig_open(&p.server, 5, 6, 1, w, packet, size, out, &length), 0);
 			ck_assert_uint_eq(rxw_gk_current(p.server.conn), 0);
 			pair_end(&p);
 		}
@@ -137,8 +140,8 @@ START_TEST(tampering)
 }
 END_TEST
 
-/* Padding: OpenAFS says how long the data are, and more may follow within what is encrypted. */
-START_TEST(padding_behind_the_data)
+/* Padding: OpenAFS sends the length of the data, and more may follow within the encrypted part. */
+START_TEST(padding_after_the_data)
 {
 	struct pair p;
 	uint8_t packet[256] = {0}, out[256], tk[32];
@@ -183,13 +186,13 @@ START_TEST(before_the_exchange)
 	ck_assert_int_eq(q.result, -1);
 	ck_assert_int_lt(rxw_gk_table.seal(p.server.conn, &q, 1), 0);
 	ck_assert_int_lt(rxw_gk_table.identity(p.server.conn, &id), 0);
-	/* A RESPONSE to a question that was not asked. */
+	/* A RESPONSE to another CHALLENGE. */
 	ck_assert_int_ne(rxw_gk_table.check_response(p.server.conn, packet, 60, 0, calls), 0);
 	pair_end(&p);
 }
 END_TEST
 
-/* However a RESPONSE is cut or changed, there is a code and the right one still works after it. */
+/* A truncated or changed RESPONSE gets a code, and the right one still works after it. */
 START_TEST(responses_changed)
 {
 	struct pair p;
@@ -218,7 +221,7 @@ START_TEST(responses_changed)
 }
 END_TEST
 
-/* CHALLENGEs that are too short are dropped; longer ones count by their first 20 bytes. */
+/* CHALLENGEs that are too short are dropped; of longer ones the first 20 bytes count. */
 START_TEST(challenges_of_other_sizes)
 {
 	struct pair p;
@@ -258,7 +261,7 @@ START_TEST(without_random_bytes)
 }
 END_TEST
 
-/* Who is at the other end. */
+/* The identity of the other end. */
 START_TEST(identities)
 {
 	struct pair p;
@@ -292,8 +295,8 @@ START_TEST(identities)
 }
 END_TEST
 
-/* A name that cannot be written down is nobody's: the RESPONSE is refused. */
-START_TEST(names_that_are_none)
+/* A RESPONSE with a name that cannot be represented is refused. */
+START_TEST(invalid_names)
 {
 	static const char *const bad[] = {"a\nb", "\x7f", "tab\there"};
 	char long_name[1200];
@@ -317,7 +320,7 @@ START_TEST(names_that_are_none)
 	ck_assert_uint_eq(strlen(out), 1023);
 	n.data_length = 1024;
 	ck_assert(!rxw_gk_name_text(&n, out, sizeof(out)));
-	/* An exported name of another mechanism: what is to be shown. */
+	/* An exported name of another mechanism: its display form. */
 	n = (struct rxw_gk_name){.kind = RXW_GK_NAME_GSS, .data = (const uint8_t *)"\4\1\0\3\6\1\7",
 				 .data_length = 7, .display = (const uint8_t *)"bob",
 				 .display_length = 3};
@@ -340,7 +343,7 @@ static int32_t try(struct pair *p, struct rxw_rxgk_token *t, uint8_t level_min)
 	return code;
 }
 
-/* Keys, levels and times that a server does not take. */
+/* Keys, levels and times that a server refuses. */
 START_TEST(refusals)
 {
 	struct rxw_rxgk_print_options o = {.size = sizeof(o), .lifetime_s = 100, .level = 1};
@@ -357,7 +360,7 @@ START_TEST(refusals)
 	p.server.now += 10 * SECOND;
 	ck_assert_int_eq(try(&p, &t, 0), RXW_RXGK_EXPIRED);
 	p.server.now = p.client.now;
-	/* A container that is none, and one with a key that the server does not have. */
+	/* A malformed container, and one with a key that the server does not have. */
 	rxw_xdr_store32(t.token, 4);
 	ck_assert_int_eq(try(&p, &t, 0), RXW_RXGK_BADKEYNO);
 	rxw_xdr_store32(t.token, 3);
@@ -373,7 +376,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Index 6: a token that begins in an hour is not valid yet; a little ahead is a clock. */
+/* Index 6: a token that begins in an hour is not valid yet; a small difference is clock skew. */
 START_TEST(tokens_of_the_future)
 {
 	struct pair p;
@@ -387,7 +390,10 @@ START_TEST(tokens_of_the_future)
 }
 END_TEST
 
-/* A service key is replaced while a token of the old one is about: both are good as long as both are there. */
+/*
+ * A service key is replaced while a token of the old one is in use: both are valid while both keys
+ * exist.
+ */
 START_TEST(service_keys_rotate)
 {
 	struct pair p;
@@ -405,8 +411,8 @@ START_TEST(service_keys_rotate)
 }
 END_TEST
 
-/* After the token's end a server ends the connection, but not for a packet that is not good. */
-START_TEST(expiry_in_the_middle)
+/* After the token's expiry a server ends the connection, but not because of an invalid packet. */
+START_TEST(expiry_of_a_connection)
 {
 	struct rxw_security_id cid = rig_id(true), sid = rig_id(false);
 	struct rxw_rxgk_print_options o = {.size = sizeof(o), .lifetime_s = 100};
@@ -444,7 +450,7 @@ START_TEST(expiry_in_the_middle)
 }
 END_TEST
 
-/* -- Key numbers -------------------------------------------------------------------------------------- */
+/* -- Key numbers ------------------------------------------------------------------------------ */
 
 START_TEST(numbers_from_words)
 {
@@ -493,7 +499,7 @@ static void later(struct pair *p, int64_t seconds)
 	p->server.now += seconds * SECOND;
 }
 
-/* By seconds: not before the peer was heard, and what the one begins the other follows. */
+/* By seconds: not before the peer was heard, and each side follows the other's change. */
 START_TEST(new_key_by_time)
 {
 	struct pair p;
@@ -505,7 +511,8 @@ START_TEST(new_key_by_time)
 		rig_send(&p.client, &p.server, 1);
 		rig_send(&p.server, &p.client, 1);
 		ck_assert_uint_eq(word_of(&p.client), 1);
-		ck_assert_uint_eq(word_of(&p.server), 0); /* the server has no advice, and knows nothing yet */
+		/* the server has no advice, and has learnt no number yet */
+		ck_assert_uint_eq(word_of(&p.server), 0);
 		rig_send(&p.client, &p.server, 2);
 		ck_assert_uint_eq(word_of(&p.server), 1);
 		later(&p, 500);
@@ -534,7 +541,7 @@ START_TEST(new_key_by_bytes)
 		rig_send(&p.client, &p.server, seq);
 		rig_send(&p.server, &p.client, seq);
 	}
-	ck_assert_uint_eq(word_of(&p.client), 1); /* the minute is not over */
+	ck_assert_uint_eq(word_of(&p.client), 1); /* the minute has not passed */
 	later(&p, 59);
 	ck_assert_uint_eq(word_of(&p.client), 1);
 	later(&p, 1);
@@ -543,7 +550,7 @@ START_TEST(new_key_by_bytes)
 }
 END_TEST
 
-/* What was sealed before is good after: one number back, and not two. */
+/* Packets sealed before the change are valid after it: one number back, but not two. */
 START_TEST(late_packets)
 {
 	struct pair p;
@@ -593,7 +600,7 @@ static void sealed_before(struct pair *p, struct rxw_security_packet run[4], uin
 	}
 }
 
-/* Sealed long ago, leaving now: under the key of now, whatever that is; the data are the same. */
+/* Sealed long ago, sent now: resealed under the current key; the data are the same. */
 START_TEST(sealed_again)
 {
 	static const int32_t enctypes[] = {17, 18, 19, 20};
@@ -634,7 +641,10 @@ START_TEST(sealed_again)
 }
 END_TEST
 
-/* What is under the current key stays as it is, and may be the reason for a new one only when sealed. */
+/*
+ * A packet under the current key is not sealed again, and its bytes count for a key change only
+ * when it is sealed.
+ */
 START_TEST(not_sealed_again)
 {
 	struct rxw_security_packet run[4];
@@ -652,7 +662,7 @@ START_TEST(not_sealed_again)
 		ck_assert_int_eq(rxw_gk_table.renew(p.client.conn, run + 2, 2), 0);
 		ck_assert_int_eq(memcmp(packet[2], copy[2], run[2].length), 0);
 		ck_assert_int_eq(memcmp(packet[3], copy[3], run[3].length), 0);
-		/* A packet that is older is sealed, and brings the new key that is due. */
+		/* An older packet is sealed again, and makes the due key change. */
 		ck_assert_int_eq(rxw_gk_table.renew(p.client.conn, run, 4), 0);
 		for (uint32_t k = 0; k < 4; k++)
 			ck_assert_uint_eq(run[k].spare, level ? 2 : 0);
@@ -661,8 +671,11 @@ START_TEST(not_sealed_again)
 }
 END_TEST
 
-/* What is not as it was sealed is not sealed again; nor is what is too short for its level. */
-START_TEST(damaged_before_it_left)
+/*
+ * A packet that was changed since it was sealed is not sealed again, nor is one too short for its
+ * level.
+ */
+START_TEST(damaged_before_sending)
 {
 	struct rxw_security_packet run[4];
 	uint8_t packet[4][256];
@@ -792,9 +805,9 @@ START_TEST(arguments)
 }
 END_TEST
 
-TEST_MAIN("rxgk_class", levels, tampering, padding_behind_the_data, before_the_exchange,
+TEST_MAIN("rxgk_class", levels, tampering, padding_after_the_data, before_the_exchange,
 	  responses_changed, challenges_of_other_sizes, without_random_bytes, identities,
-	  names_that_are_none, refusals, tokens_of_the_future, service_keys_rotate,
-	  expiry_in_the_middle, numbers_from_words, new_key_by_time, new_key_by_bytes, late_packets,
-	  sealed_again, not_sealed_again, damaged_before_it_left, words_wrap, runs_of_mixed_keys,
-	  arguments)
+	  invalid_names, refusals, tokens_of_the_future, service_keys_rotate,
+	  expiry_of_a_connection, numbers_from_words, new_key_by_time, new_key_by_bytes,
+	  late_packets, sealed_again, not_sealed_again, damaged_before_sending, words_wrap,
+	  runs_of_mixed_keys, arguments)

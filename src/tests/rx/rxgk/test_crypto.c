@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The encryption types against libkrb5: what one makes the other opens, and derivations agree. */
+/*
+ * The encryption types against libkrb5: each decrypts the other's messages, and derived keys agree.
+ */
 #include "../base/testing.h"
 
 #include <krb5.h>
@@ -22,7 +24,7 @@ static krb5_data data_of(void *p, size_t length)
 	return (krb5_data){.data = (char *)p, .length = (unsigned)length};
 }
 
-/* Encrypt with one, decrypt with the other, both ways; MICs are the same. */
+/* Encrypts with one, decrypts with the other, both ways; MICs are equal. */
 static void one_message(uint64_t *seed, const struct rxw_gk_enctype *e, size_t length)
 {
 	uint8_t key[32], plain[LENGTH_MAX], text[LENGTH_MAX + 64], out[LENGTH_MAX], mic[24];
@@ -58,7 +60,7 @@ static void one_message(uint64_t *seed, const struct rxw_gk_enctype *e, size_t l
 	krb5_free_checksum_contents(NULL, &sum);
 }
 
-/* libkrb5 makes no message without plain text, so the least is one byte. */
+/* libkrb5 makes no message without plain text, so the minimum is one byte. */
 START_TEST(messages_of_libkrb5)
 {
 	uint64_t seed = test_seed();
@@ -84,7 +86,7 @@ START_TEST(other_types_are_unknown)
 }
 END_TEST
 
-/* Whatever bit is changed, and whatever is cut off: refused. */
+/* Any changed bit and any truncation is refused. */
 START_TEST(changed_messages)
 {
 	uint64_t seed = test_seed();
@@ -112,7 +114,7 @@ START_TEST(changed_messages)
 			memcpy(copy, text, size);
 			ck_assert_int_lt(rxw_gk_decrypt(&p, dec, copy, less), 0);
 		}
-		/* The context is as good as new after all that. */
+		/* The context works as before afterwards. */
 		memcpy(copy, text, size);
 		ck_assert_int_eq(rxw_gk_decrypt(&p, dec, copy, size), 0);
 		EVP_CIPHER_CTX_free(enc);
@@ -121,7 +123,7 @@ START_TEST(changed_messages)
 }
 END_TEST
 
-/* The same message under another usage is another message. */
+/* The same message is another one under another usage. */
 START_TEST(usages_differ)
 {
 	uint8_t key[32] = {7}, text[64] = {1};
@@ -157,7 +159,7 @@ START_TEST(prf_of_libkrb5)
 }
 END_TEST
 
-/* Every pair of types; what is combined is of the first one's type there. */
+/* Every pair of types; the combined key has the first one's type in libkrb5. */
 START_TEST(combined_keys_of_libkrb5)
 {
 	uint64_t seed = test_seed();
@@ -165,7 +167,8 @@ START_TEST(combined_keys_of_libkrb5)
 
 	for (int32_t a = 17; a <= 20; a++) {
 		for (int32_t b = 17; b <= 20; b++) {
-			const struct rxw_gk_enctype *ta = rxw_gk_enctype(a), *tb = rxw_gk_enctype(b);
+			const struct rxw_gk_enctype *ta = rxw_gk_enctype(a),
+						    *tb = rxw_gk_enctype(b);
 			uint8_t ka[32], kb[32], ours[32];
 			krb5_keyblock k0 = block(ta, ka), k1 = block(tb, kb), *out;
 

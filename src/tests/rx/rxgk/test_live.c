@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls over loopback under rxgk: every enctype and level, many at a time, new keys meanwhile. */
+/*
+ * Calls over loopback under rxgk: every enctype and level, many at a time, key changes meanwhile.
+ */
 #include "live.h"
 
 #include <pthread.h>
@@ -67,7 +69,7 @@ START_TEST(every_level)
 }
 END_TEST
 
-/* Nobody gets in without, with less, or with another's. */
+/* Refused: no token, a weaker level, another server's token. */
 START_TEST(refused)
 {
 	rxw_keys *keys = rig_keys(2, 18), *others = rig_keys(2, 18);
@@ -101,7 +103,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* A clock that the test moves; both ends have it. */
+/* A clock that the test sets; both ends use it. */
 static _Atomic(int64_t) ahead;
 
 static int64_t moved(void *context)
@@ -125,7 +127,7 @@ static void *caller(void *arg)
 	return NULL;
 }
 
-/* Calls side by side on one connection, and the keys are replaced among them. */
+/* Concurrent calls on one connection, with key changes among them. */
 START_TEST(many_and_new_keys)
 {
 	rxw_keys *keys = rig_keys(2, 18);
@@ -139,8 +141,8 @@ START_TEST(many_and_new_keys)
 	c = live_connect(&l, LIVE_SERVICE, s);
 	for (int round = 0; round < 6; round++) {
 		/*
-		 * The clock moves while no call is at work: keys are a minute apart, and no packet is as
-		 * old as that.
+		 * The clock moves while no call runs: keys are a minute apart, and no packet is
+		 * that old.
 		 */
 		atomic_fetch_add(&ahead, 61 * RXW_RXGK_SECOND);
 		for (int i = 0; i < 4; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exchanges recorded from OpenAFS's rxgk: each packet comes out of the class as it is there, in both
- * roles; keys are derived as there; and what its server said to deviations, ours says too.
+ * Exchanges recorded from OpenAFS's rxgk, in both roles: the class produces each packet as recorded
+ * and derives the same keys, and our server's reaction to deviating clients equals that of the
+ * recorded one.
  */
 #include "rig.h"
 
@@ -36,7 +37,7 @@ static uint32_t hex_number(const json_t *o, const char *key)
 	return (uint32_t)strtoul(text(o, key), NULL, 16);
 }
 
-/* A hex string's bytes; how many. */
+/* The bytes of a hex string; returns their number. */
 static size_t hex(const json_t *o, const char *key, uint8_t *out, size_t room)
 {
 	const char *s = text(o, key);
@@ -138,7 +139,7 @@ static void tear_down(struct exchange *x)
 	rxw_keys_unref(x->keys);
 }
 
-/* The confounder that the recorded side drew: what its cipher text opens to first. */
+/* The recorded side's confounder: the first block of its decrypted text. */
 static void confounder_of(const struct exchange *x, uint32_t usage, const uint8_t *sealed,
 			  size_t size, uint8_t out[16])
 {
@@ -159,7 +160,7 @@ static void exchange_packets(struct exchange *x)
 	size_t written = 0;
 	uint16_t spare = 99;
 
-	/* The server's CHALLENGE, twice: a resend is the same. */
+	/* The server's CHALLENGE, twice: a retransmission is the same. */
 	hex(x->g, "challengeNonce", nonce, sizeof(nonce));
 	rig_chance(&x->server, nonce, sizeof(nonce));
 	ck_assert_uint_eq(payload(packet_of(x, "CHALLENGE"), challenge, sizeof(challenge)), 20);
@@ -180,7 +181,7 @@ static void exchange_packets(struct exchange *x)
 	same(out, x->response, written, "RESPONSE");
 	ck_assert_uint_eq(spare, number(x->g, "keyNumber"));
 
-	/* And the server takes the recorded one. */
+	/* The server accepts the recorded one. */
 	ck_assert_int_eq(rxw_gk_table.check_response(x->server.conn, x->response,
 						     x->response_size, spare, claimed), 0);
 	same(claimed, calls, sizeof(calls), "call numbers");
@@ -241,7 +242,7 @@ START_TEST(recorded_exchanges)
 }
 END_TEST
 
-/* What is inside the recorded tokens. */
+/* The contents of the recorded tokens. */
 START_TEST(recorded_tokens)
 {
 	size_t i;
@@ -295,7 +296,7 @@ START_TEST(transport_keys)
 }
 END_TEST
 
-/* -- What the recorded server said to a client that deviates ------------------------------------------ */
+/* -- The recorded server's reactions to clients that deviate ----------------------------------- */
 
 struct deviation {
 	const char *name;
@@ -338,7 +339,7 @@ static const struct deviation deviations[] = {
 #define SERVICE_KEY "0123456789abcdef0123456789abcdef"
 #define K0	    "fedcba9876543210"
 
-/* Written by hand, so that it can be wrong. */
+/* Encoded by hand, so that it can be wrong. */
 static size_t write_body(const struct deviation *d, uint8_t *out, size_t room)
 {
 	struct rxw_xdr x;
@@ -385,7 +386,7 @@ static size_t write_token(const struct deviation *d, uint8_t *out, size_t room)
 	return 12 + ((n + 3) & ~(size_t)3);
 }
 
-/* The whole RESPONSE of a deviating client. */
+/* The complete RESPONSE of a deviating client. */
 static size_t write_response(const struct deviation *d, const struct rxw_security_id *id,
 			     const uint8_t *nonce, uint8_t *out, size_t room)
 {
@@ -422,7 +423,7 @@ static size_t write_response(const struct deviation *d, const struct rxw_securit
 	return rxw_xdr_used(&x);
 }
 
-/* A client with these keys whose packets carry key number `word`, whatever it should be. */
+/* A client with these keys whose packets carry key number `word`, right or wrong. */
 static void client_packet(const struct deviation *d, const struct rxw_security_id *id,
 			  uint8_t *out, size_t *size, uint16_t *word)
 {
@@ -437,7 +438,7 @@ static void client_packet(const struct deviation *d, const struct rxw_security_i
 		pthread_mutex_lock(&c.conn->lock);
 		c.conn->current = d->data_word;
 		pthread_mutex_unlock(&c.conn->lock);
-		/* What was made for number 0 does not serve. */
+		/* The key of number 0 is not valid for it. */
 		rxw_gk_conn_forget(c.conn);
 		memset(c.conn->slot, 0, sizeof(c.conn->slot));
 		c.conn->name = NULL;
@@ -449,8 +450,8 @@ static void client_packet(const struct deviation *d, const struct rxw_security_i
 }
 
 /*
- * One case; what came of it: a code if the RESPONSE was refused, 0 if the data arrived (*reply is the
- * word of a reply then), -1 if they were dropped.
+ * One case and its result: a code if the RESPONSE was refused, 0 if the data arrived (*reply is
+ * then the word of a reply), -1 if they were dropped.
  */
 static int32_t play(const struct deviation *d, uint16_t *reply)
 {
@@ -501,14 +502,17 @@ START_TEST(recorded_deviations)
 		for (size_t k = 0; k < sizeof(deviations) / sizeof(deviations[0]); k++)
 			if (!strcmp(deviations[k].name, name))
 				d = &deviations[k];
-		ck_assert_msg(d != NULL, "case \"%s\" is not played", name);
+		ck_assert_msg(d != NULL, "case \"%s\" is not replayed", name);
 		last = json_string_value(json_array_get(results, json_array_size(results) - 1));
 		ours = play(d, &reply);
 		code = strstr(last, "code=");
 		word = strstr(last, "ck=");
 		ck_assert_ptr_nonnull(word);
 		if (!strcmp(name, "data kvno 2 resp 0")) {
-			/* There it ended the connection; by 7.1 such a packet is dropped. */
+			/*
+			 * The recorded server ended the connection; by 7.1 such a packet is
+			 * dropped.
+			 */
 			ck_assert_int_eq(ours, -1);
 		} else if (code) {
 			ck_assert_msg(ours == atoi(code + 5), "%s: %d", name, (int)ours);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Session keys, parity, weak keys and checksums: the vectors, and what they leave out. */
+/* Session keys, parity, weak keys and checksums: the vectors, and cases that they lack. */
 #include "vectors.h"
 
 #include "base/wire.h"
@@ -40,7 +40,7 @@ START_TEST(C_054_session_keys)
 }
 END_TEST
 
-/* Which enctypes are derived from, which are taken as they are, and which are refused. */
+/* Enctypes from which keys are derived, those used directly, and refused ones. */
 START_TEST(C_054_enctypes)
 {
 	uint8_t key[32], got[8], other[8];
@@ -68,7 +68,7 @@ START_TEST(C_054_enctypes)
 							       got),
 					 -RXW_EINVAL);
 	}
-	/* Parity bits of triple DES do not count, those of the eighth byte's upper seven do. */
+	/* Parity bits of triple DES do not count; the upper seven bits of the eighth byte do. */
 	ck_assert_int_eq(rxw_rxkad_session_key(16, key, 24, got), 0);
 	for (unsigned i = 0; i < 24; i += 8) {
 		for (unsigned j = 0; j < 7; j++)
@@ -120,7 +120,7 @@ START_TEST(C_054_weak_keys)
 
 		ck_assert_uint_eq(size, 8);
 		ck_assert(!rxw_des_key_usable(weak));
-		/* It is the key that is refused, not its parity. */
+		/* The key is refused, not its parity. */
 		weak[3] ^= 0x06;
 		ck_assert(rxw_des_key_usable(weak));
 		free(weak);

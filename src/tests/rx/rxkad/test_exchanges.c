@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exchanges recorded from OpenAFS 1.8.9, replayed through the functions of the class, both roles:
- * what the other end sent is understood, what we would have sent is the same, byte for byte.
+ * Exchanges recorded from OpenAFS 1.8.9, replayed through the functions of the class, in both
+ * roles: received packets are valid, and sent ones are equal, byte for byte.
  */
 #include "vectors.h"
 
@@ -11,7 +11,7 @@
 #include "rxkad/des.h"
 #include "rxwire/error.h"
 
-/* When all this was recorded. */
+/* The time of the recording. */
 #define RECORDED 1795229458
 
 static json_t *root;
@@ -109,7 +109,7 @@ static json_t *packet_of(json_t *exchange, unsigned type)
 	ck_abort_msg("%s: no packet of type %u", text(exchange, "id"), type);
 }
 
-/* DATA that this side gets: it verifies, and says what was said. */
+/* Received DATA: it verifies, and has the recorded contents. */
 static void check_received(struct rxw_rxkad_conn *c, json_t *p)
 {
 	struct datagram d = datagram(text(p, "hex"));
@@ -134,7 +134,7 @@ static void check_received(struct rxw_rxkad_conn *c, json_t *p)
 	free(d.payload);
 }
 
-/* DATA that this side sends: the same bytes, but for what OpenAFS had in its padding. */
+/* Sent DATA: the same bytes, except OpenAFS's padding. */
 static void check_sent(struct rxw_rxkad_conn *c, json_t *p)
 {
 	struct datagram d = datagram(text(p, "hex"));
@@ -196,7 +196,7 @@ static bool is_v4(json_t *exchange)
 	return kvno != 213 && kvno != 256;
 }
 
-/* What the ticket says, written as each side of AFS writes it. */
+/* The ticket's contents, in the form of both AFS implementations. */
 static void check_identity(const struct rxw_rxkad_conn *c, json_t *exchange)
 {
 	json_t *contents = member(member(exchange, "rxkad"), "ticketContents");
@@ -235,7 +235,7 @@ START_TEST(server_replays_exchange)
 	side = server_side(0);
 	c = connection(side, challenge.header.epoch, challenge.header.cid, false);
 	ck_assert_int_eq(rxw_rxkad_challenge(c, out, sizeof(out)), 16);
-	/* All but the nonce, which is of the kernel's generator. */
+	/* All but the nonce, which comes from the kernel's generator. */
 	ck_assert_mem_eq(out, challenge.payload, 4);
 	ck_assert_mem_eq(out + 8, challenge.payload + 8, 8);
 	c->nonce = hex_number(info, "challengeNonce");
@@ -353,7 +353,7 @@ START_TEST(errors_of_server)
 }
 END_TEST
 
-/* Each bit of a good RESPONSE flipped in turn is refused; the good one is good after all that. */
+/* Each flipped bit of a good RESPONSE is refused; the good one is valid afterwards. */
 START_TEST(response_tampered)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), 4);
@@ -368,7 +368,7 @@ START_TEST(response_tampered)
 	for (size_t bit = 0; bit < 8 * response.size; bit++) {
 		int32_t code;
 
-		/* Its second word is no part of anything. */
+		/* Its second word is not covered by anything. */
 		if (bit / 8 >= 4 && bit / 8 < 8)
 			continue;
 		response.payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -377,7 +377,7 @@ START_TEST(response_tampered)
 			      "bit %zu: %d", bit, code);
 		response.payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
-	/* Cut short anywhere, and with bytes behind it. */
+	/* Truncated anywhere, and with bytes after it. */
 	for (size_t size = 0; size < response.size; size++) {
 		uint8_t *copy = malloc(size ? size : 1);
 
@@ -393,7 +393,7 @@ START_TEST(response_tampered)
 }
 END_TEST
 
-/* The checks that no recorded case has: version, connection, nonce, level. */
+/* Checks that no recorded case covers: version, connection, nonce, level. */
 START_TEST(response_of_another)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), 5);
@@ -428,7 +428,7 @@ START_TEST(response_of_another)
 }
 END_TEST
 
-/* Single DES is refused unless it was asked for. */
+/* Single DES is refused unless it is enabled. */
 START_TEST(single_des_is_refused)
 {
 	json_t *exchange = json_array_get(member(root, "exchanges"), 16);
@@ -450,7 +450,7 @@ START_TEST(single_des_is_refused)
 }
 END_TEST
 
-/* A client takes no old or short CHALLENGE, and answers one of a stronger level with its own. */
+/* A client ignores an old or short CHALLENGE, and answers one of a stronger level with its own. */
 START_TEST(challenges_to_client)
 {
 	json_t *info = member(json_array_get(member(root, "exchanges"), 5), "rxkad");

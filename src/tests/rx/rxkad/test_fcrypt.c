@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fcrypt: the recorded vectors through each kernel, and each kernel against a plain computation. */
+/* fcrypt: the recorded vectors with each kernel, and each kernel against a plain implementation. */
 #include "vectors.h"
 
 #include "base/hash.h"
@@ -13,7 +13,9 @@ static void fill(uint8_t *p, size_t size)
 		p[i] = (uint8_t)rxw_prng(&state);
 }
 
-/* 7.3.8 as it is written, from the tables of the vectors: what the kernels are measured by. */
+/*
+ * A direct implementation of 7.3.8 with the tables of the vectors: the reference for the kernels.
+ */
 static uint8_t box[4][256];
 
 static void load_boxes(void)
@@ -215,7 +217,10 @@ START_TEST(kernels_ecb)
 }
 END_TEST
 
-/* Many texts of mixed lengths, each in its own allocation: sanitizers see what is beyond it. */
+/*
+ * Many texts of mixed lengths, each in its own allocation, so that sanitizers detect reads beyond
+ * it.
+ */
 START_TEST(kernels_pcbc)
 {
 	enum { MOST = 150 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tickets: printed and opened again under each enctype, times, names, and input that is hostile. */
+/* Tickets: printed and opened again under each enctype, times, names, and hostile input. */
 #include "vectors.h"
 
 #include <openssl/evp.h>
@@ -33,7 +33,7 @@ static void teardown(void)
 	rxw_keys_unref(keys);
 }
 
-/* What OpenAFS prints for itself, byte for byte. */
+/* The text that OpenAFS prints for itself, byte for byte. */
 START_TEST(printed_clear)
 {
 	json_t *root = vectors_load("rxkad-exchanges.json");
@@ -58,7 +58,7 @@ END_TEST
 
 static const int32_t enctypes[] = {16, 17, 18, 19, 20, 23, 25, 26};
 
-/* A token under a key of each enctype opens to what was printed; with another key it does not. */
+/* A token under a key of each enctype opens to its contents; with another key it does not open. */
 START_TEST(print_and_open)
 {
 	struct rxw_rxkad_print_options options = {.size = sizeof(options),
@@ -72,11 +72,11 @@ START_TEST(print_and_open)
 
 	for (size_t i = 0; i < length; i++)
 		key[i] = (uint8_t)(i * 11 + 2);
-	/* libkrb5 insists on it for triple DES. */
+	/* libkrb5 requires it for triple DES. */
 	for (size_t i = 0; enctype == 16 && i < length; i += 8)
 		rxw_des_set_parity(key + i);
 	if (rxw_keys_add(keys, RXW_KEY_KRB5, 4, enctype, key, length))
-		return; /* a library that does not know it any more */
+		return; /* a library without support for it */
 	ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
 	ck_assert_int_eq(token.kvno, RXW_RXKAD_KVNO_ENCPART);
 	ck_assert(!token.local);
@@ -112,7 +112,7 @@ static void add_key(void)
 	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 4, 18, key, sizeof(key)), 0);
 }
 
-/* The superuser's token, and one that ends. */
+/* The superuser's token, and one that expires. */
 START_TEST(print_local_and_lifetime)
 {
 	int64_t begin = NOW;
@@ -147,7 +147,7 @@ START_TEST(print_local_and_lifetime)
 }
 END_TEST
 
-/* "afs" is the service itself only in no realm and in the one that it was told. */
+/* "afs" is the service itself only without a realm and in the configured one. */
 START_TEST(local_realm)
 {
 	struct rxw_rxkad_print_options options = {.size = sizeof(options), .name = "afs@HERE.TEST"};
@@ -191,7 +191,7 @@ START_TEST(C_053_times)
 		{NOW - 31 * DAY, NOW - 2 * DAY, NOW, RXW_RXKAD_EXPIRED},
 		{NOW - 31 * DAY - 1, NOW - 2 * DAY, NOW, RXW_RXKAD_BADTICKET},
 		{0, 5, NOW, RXW_RXKAD_EXPIRED},
-		/* Sums that wrapped where they had 32 bits. */
+		/* Sums that would wrap in 32 bits. */
 		{0xfffffff0, 0xfffffff8, 0xfffffff4, 0},
 		{0xffffffff, 0x100000010, 0xfffffff0, 0},
 		{NOW, NOW + 100, 0x1000000000, RXW_RXKAD_BADTICKET},
@@ -288,7 +288,7 @@ START_TEST(C_053_names)
 }
 END_TEST
 
-/* A Kerberos 4 ticket in clear, as either byte order writes it, cut anywhere. */
+/* A Kerberos 4 ticket in clear, in both byte orders, truncated anywhere. */
 START_TEST(C_053_v4)
 {
 	uint8_t big[40] = "\0alice\0\0LAB.TEST\0\1\2\3\4KEYKEYKE\x0c\x6b\x01\x02\x03"
@@ -309,7 +309,7 @@ START_TEST(C_053_v4)
 	memcpy(clear + 30, "\x03\x02\x01\x6b", 4);
 	ck_assert_int_eq(rxw_rxkad_ticket_v4(&opener, clear, 40, &ticket), 0);
 	ck_assert_int_eq(ticket.start, 0x6b010203);
-	/* The one other size that is allowed. */
+	/* The one other permitted size. */
 	memset(small, 0, sizeof(small));
 	memcpy(small, big, sizeof(big));
 	ck_assert_int_eq(rxw_rxkad_ticket_v4(&opener, small, 56, &ticket), 0);
@@ -322,7 +322,7 @@ START_TEST(C_053_v4)
 				 RXW_RXKAD_BADTICKET);
 		free(copy);
 	}
-	/* A name of 64 bytes has no room for its end. */
+	/* A name of 64 bytes lacks its terminator. */
 	memset(small, 'x', sizeof(small));
 	ck_assert_int_eq(rxw_rxkad_ticket_v4(&opener, small, 56, &ticket), RXW_RXKAD_BADTICKET);
 }
@@ -345,7 +345,7 @@ static void encrypt_cbc(const uint8_t key[8], const uint8_t iv[8], uint8_t *data
 	OSSL_LIB_CTX_free(context);
 }
 
-/* Enctype 3 by hand: confounder, MD5 of all with the sum as zeros, message. */
+/* Enctype 3 by hand: confounder, MD5 of all with zeros for the sum, message. */
 START_TEST(single_des)
 {
 	static const uint8_t key[8] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef}, zero[8];
@@ -372,7 +372,7 @@ START_TEST(single_des)
 	ck_assert(!rxw_des_krb5_decrypt(2, key, sealed, sizeof(sealed), out, &start, &length));
 	ck_assert(!rxw_des_krb5_decrypt(3, key, sealed, 39, out, &start, &length));
 	ck_assert(!rxw_des_krb5_decrypt(3, key, sealed, 16, out, &start, &length));
-	/* Enctype 1: confounder, sum, message; a sum of zeros is not its sum. */
+	/* Enctype 1: confounder, sum, message; a sum of zeros is wrong. */
 	memset(data, 0, sizeof(data));
 	memcpy(data, "confound", 8);
 	memcpy(sealed, data, 16);
@@ -381,7 +381,10 @@ START_TEST(single_des)
 }
 END_TEST
 
-/* Bytes of an EncTicketPart changed, and it cut anywhere: an answer, and nothing read beyond. */
+/*
+ * Bytes of an EncTicketPart changed, and the part truncated anywhere: a result, and no read beyond
+ * it.
+ */
 START_TEST(hostile_v5)
 {
 	json_t *root = vectors_load("rxkad-exchanges.json");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading the recorded vectors of rxkad. */
+/* Reads the recorded vectors of rxkad. */
 #ifndef RXW_TESTS_RXKAD_VECTORS_H
 #define RXW_TESTS_RXKAD_VECTORS_H
 
@@ -23,7 +23,7 @@ static inline json_t *vectors_load(const char *name)
 	return root;
 }
 
-/* The member of that name, which must be there. */
+/* The member of that name, which must exist. */
 static inline json_t *member(const json_t *object, const char *key)
 {
 	json_t *v = json_object_get(object, key);

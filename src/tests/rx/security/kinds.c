@@ -20,7 +20,7 @@ static void make_test(rxw_security **server, rxw_security **client)
 	*client = rxw_security_ref(&rxw_security_test_class);
 }
 
-/* The class that an application brought. */
+/* An application's own class. */
 static void make_psk(rxw_security **server, rxw_security **client)
 {
 	static const uint8_t key[PSK_KEY] = "the key that both of them have.";
@@ -96,8 +96,8 @@ static void make_rxgk_sha2(rxw_security **server, rxw_security **client)
 }
 
 /*
- * rxkad checks the numbers of a packet and the first block of its payload, with 16 bits; what follows
- * is hidden at level crypt, but at no level does a checksum cover it.
+ * rxkad checks the numbers of a packet and the first block of its payload, with 16 bits. The rest
+ * is encrypted at level crypt, but no level has a checksum over it.
  */
 const struct kind kinds[] = {
 	{"test", false, ALL, true, 0, make_test},

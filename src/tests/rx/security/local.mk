@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What holds for each security class at each level, our own and one that an application brings.
+# Properties of each security class at each level, the library's own and an application's.
 
 security_suite = src/tests/rx/security/kinds.c src/tests/rx/security/kinds.h \
 	src/tests/rx/security/relay.c src/tests/rx/security/relay.h \
@@ -19,8 +19,7 @@ check_tests += src/tests/rx/security/test_order
 src_tests_rx_security_test_order_LDADD = $(harness_libs)
 src_tests_rx_security_test_order_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
-# The loopback suites, each under one class; `make check-classes`: under each class and level, which
-# takes minutes, most of them asleep.
+# The loopback suites, each under one class; `make check-classes`: under each class and level, which takes minutes.
 check_scripts += src/tests/rx/security/suites.sh
 .PHONY: check-classes
 check-classes: all

@@ -39,7 +39,7 @@ void relay_pass(struct relay *r, bool to_server, const uint8_t *data, size_t siz
 
 static void take(struct relay *r, bool to_server)
 {
-	static uint8_t data[RELAY_ROOM]; /* of the one relay that runs */
+	static uint8_t data[RELAY_ROOM]; /* of the one running relay */
 	struct sockaddr_in from;
 	socklen_t length = sizeof(from);
 	ssize_t n = recvfrom(to_server ? r->front : r->back, data, sizeof(data), MSG_DONTWAIT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who sits between a client and a server: sees each datagram, and decides what becomes of it. */
+/* A relay between a client and a server that may pass, drop, change or add datagrams. */
 #ifndef TESTS_RX_SECURITY_RELAY_H
 #define TESTS_RX_SECURITY_RELAY_H
 
@@ -25,22 +25,25 @@
 enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_CHALLENGE = 6, TYPE_RESPONSE = 7 };
 
 struct relay;
-/* On the relay's thread, for each datagram in the order of arrival: passes it on, or does not. */
+/*
+ * Called on the relay's thread for each datagram in the order of arrival: passes it on, or does
+ * not.
+ */
 typedef void (*relay_fn)(struct relay *r, bool to_server, uint8_t *data, size_t size);
 
 struct relay {
 	int front, back, stop[2]; /* towards the client, towards the server */
-	struct sockaddr_in address; /* that clients ask */
-	struct sockaddr_in client;  /* who asked last; lock */
+	struct sockaddr_in address; /* the address that clients use */
+	struct sockaddr_in client;  /* the latest sender; lock */
 	pthread_mutex_t lock;
 	pthread_t thread;
-	_Atomic(relay_fn) filter; /* NULL: all is passed on */
+	_Atomic(relay_fn) filter; /* NULL: all datagrams are passed on */
 };
 
-/* A relay in front of `server`, on a port of its own. */
+/* A relay to `server`, on its own port. */
 void relay_open(struct relay *r, const struct sockaddr_in *server);
 void relay_close(struct relay *r);
-/* Send a datagram as if it came from the other side. Any thread. */
+/* Sends a datagram as if it came from the other side. Any thread. */
 void relay_pass(struct relay *r, bool to_server, const uint8_t *data, size_t size);
 
 static inline unsigned type_of(const uint8_t *data)

@@ -1,23 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The loopback suites under security classes: RXW_TEST_CLASS makes it that of all connections.
+# The loopback suites under security classes: RXW_TEST_CLASS sets the class of all connections.
 #
-# usage: suites.sh [CLASS...]   all suites under each of these; "all": under each there is
-#        suites.sh              each but the long ones under one class, dealt out so that all have some
+# usage: suites.sh [CLASS...]   all suites under each of these; "all": under every class
+#        suites.sh              each short suite under one class, distributed so that every class has some
 set -u
 : "${top_builddir:=.}"
 cd "$top_builddir" || exit 99
 classes='rxkad-clear rxkad-auth rxkad-crypt rxgk-clear rxgk-auth rxgk-crypt'
-# What lasts longest beside what does not.
+# Start the longest suites together with short ones.
 suites='api/test_stream api/test_service api/test_endpoint api/test_limits api/test_stats
 	api/test_loopback engine/test_receive engine/test_overload engine/test_memory
 	engine/test_senders engine/test_inspect rpc/test_procedure rpc/test_window rpc/test_multi
 	engine/test_conformance_live engine/test_many api/test_async
 	engine/test_conformance_unvalidated'
 long='api/test_matrix engine/test_transmit engine/test_bursts'
-# Of those that move much, a part will do.
+# Suites that move much data move only a part of it.
 RXW_TEST_SMALL=1
-# They wait for events, and give up by time: each is beside others of its kind here.
+# They wait for events, with time limits; several run at once here.
 : "${CK_TIMEOUT_MULTIPLIER:=5}"
 export RXW_TEST_SMALL CK_TIMEOUT_MULTIPLIER
 folder=$(mktemp -d) || exit 99
@@ -39,7 +39,7 @@ one() {
 
 [ -x src/tests/rx/api/test_stream ] || { echo 'the suites are not built'; exit 77; }
 if [ "${1:-}" = all ]; then
-	# shellcheck disable=SC2086 # words are meant
+	# split into words on purpose
 	set -- $classes
 fi
 if [ $# -gt 0 ]; then
@@ -49,7 +49,7 @@ if [ $# -gt 0 ]; then
 		done
 	done
 else
-	# Every suite has its turn with another class than its neighbour: five of each six lists.
+	# Every suite runs with another class than its neighbour: five of each six lists.
 	for suite in $suites; do
 		# shellcheck disable=SC2086
 		set -- $classes

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that come again, CHALLENGEs and RESPONSEs out of order, changed, lost and forged. */
+/* Replayed packets; CHALLENGEs and RESPONSEs out of order, changed, lost and forged. */
 #include "world.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define KEPT  64u
 #define CALLS 50u
 
-/* Datagrams that the relay has kept; those of the tests that look are written by one thread at a time. */
+/* Datagrams recorded by the relay; one thread at a time writes those that the tests read. */
 static struct {
 	uint8_t data[KEPT][2048];
 	size_t size[KEPT];
@@ -22,7 +22,7 @@ static struct {
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-	_Atomic(unsigned) challenges, responses; /* that went through the relay */
+	_Atomic(unsigned) challenges, responses; /* number that went through the relay */
 	_Atomic(int) spoil;			 /* RESPONSEs to change */
 	_Atomic(int) spoil_challenges;		 /* CHALLENGEs to change */
 	_Atomic(int) lose;			 /* RESPONSEs to drop */
@@ -54,7 +54,7 @@ static void count(const uint8_t *data)
 	plan.responses += type_of(data) == TYPE_RESPONSE;
 }
 
-/* --- what comes again --- */
+/* --- replays --- */
 
 static void keep_requests(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
@@ -64,8 +64,8 @@ static void keep_requests(struct relay *r, bool to_server, uint8_t *data, size_t
 	relay_pass(r, to_server, data, size);
 }
 
-/* Every request so far, after each call: none is served a second time. */
-START_TEST(requests_again)
+/* Replays every request after each call: none is served a second time. */
+START_TEST(requests_replayed)
 {
 	struct world w;
 	rxw_connection *connection;
@@ -85,10 +85,10 @@ START_TEST(requests_again)
 END_TEST
 
 /*
- * A server that was restarted asks the client for the numbers of its calls, and so learns that the
- * old one is over: a claim that does not go with the call that waits ends the connection (7.3.3).
+ * A restarted server asks the client for its call numbers, and learns that the old connection has
+ * ended: a claim that does not match the waiting call ends the connection (7.3.3).
  */
-START_TEST(requests_again_after_restart)
+START_TEST(requests_replayed_after_restart)
 {
 	struct world w;
 	rxw_connection *connection, *other;
@@ -119,7 +119,7 @@ START_TEST(requests_again_after_restart)
 }
 END_TEST
 
-static void thrice(struct relay *r, bool to_server, uint8_t *data, size_t size)
+static void send_three_times(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	unsigned copies = type_of(data) == TYPE_CHALLENGE || type_of(data) == TYPE_RESPONSE ? 3 : 1;
 
@@ -128,12 +128,12 @@ static void thrice(struct relay *r, bool to_server, uint8_t *data, size_t size)
 		relay_pass(r, to_server, data, size);
 }
 
-START_TEST(exchange_again)
+START_TEST(exchange_replayed)
 {
 	struct world w;
 
 	world_open(&w, &kinds[_i]);
-	w.relay.filter = thrice;
+	w.relay.filter = send_three_times;
 	for (unsigned i = 0; i < CALLS / 5; i++) {
 		rxw_connection *connection = world_connect(&w);
 
@@ -147,11 +147,11 @@ START_TEST(exchange_again)
 }
 END_TEST
 
-/* --- what comes late --- */
+/* --- delays --- */
 
 /*
  * The first packet of a request causes the CHALLENGE; the others are held until the RESPONSE has
- * passed them.
+ * overtaken them.
  */
 static void response_first(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
@@ -185,7 +185,7 @@ START_TEST(response_overtakes)
 }
 END_TEST
 
-/* CHALLENGEs and RESPONSEs of before, to connections that have long been known, and to others. */
+/* Old CHALLENGEs and RESPONSEs, to connections that were authenticated long ago, and to others. */
 static void keep_exchange(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	count(data);
@@ -194,7 +194,7 @@ static void keep_exchange(struct relay *r, bool to_server, uint8_t *data, size_t
 	relay_pass(r, to_server, data, size);
 }
 
-START_TEST(exchange_late)
+START_TEST(exchange_delayed)
 {
 	struct world w;
 	rxw_connection *connection[3];
@@ -226,7 +226,7 @@ static void spoil(struct relay *r, bool to_server, uint8_t *data, size_t size)
 	}
 	if (type_of(data) == TYPE_RESPONSE && plan.spoil > 0) {
 		plan.spoil--;
-		/* Within what proves that the client has the key; what is before it may be spare. */
+		/* In the part that proves the client's key; the part before it may be spare. */
 		data[size > HEADER + 40 ? HEADER + 16 : size - 1] ^= 4;
 	}
 	if (type_of(data) == TYPE_CHALLENGE && plan.spoil_challenges > 0) {
@@ -236,7 +236,7 @@ static void spoil(struct relay *r, bool to_server, uint8_t *data, size_t size)
 	relay_pass(r, to_server, data, size);
 }
 
-/* A RESPONSE that is lost is asked for again. */
+/* A lost RESPONSE is requested again. */
 START_TEST(response_lost)
 {
 	struct world w;
@@ -256,7 +256,7 @@ START_TEST(response_lost)
 }
 END_TEST
 
-/* So is one that was damaged, and one to a CHALLENGE that was. */
+/* So is a damaged one, and one to a damaged CHALLENGE. */
 START_TEST(damaged_once)
 {
 	struct world w;
@@ -285,7 +285,10 @@ START_TEST(damaged_once)
 }
 END_TEST
 
-/* One that is changed whenever it comes ends its connection with a code, and its call is not served; others are. */
+/*
+ * A RESPONSE that is changed each time ends its connection with a code, and its call is not served.
+ * Other connections are unaffected.
+ */
 START_TEST(response_changed)
 {
 	struct world w;
@@ -313,9 +316,9 @@ START_TEST(response_changed)
 }
 END_TEST
 
-/* --- what was made up --- */
+/* --- forgeries --- */
 
-/* With each packet of an honest client: three RESPONSEs that are none. */
+/* With each packet of an honest client: three invalid RESPONSEs. */
 static void forge(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	uint8_t fake[HEADER + 200];
@@ -326,14 +329,14 @@ static void forge(struct relay *r, bool to_server, uint8_t *data, size_t size)
 	relay_pass(r, to_server, data, size);
 	if (!to_server || type_of(data) != TYPE_DATA || !plan.forging)
 		return;
-	/* To this connection, which is known: noise, and (at last) what another one has answered. */
+	/* To this authenticated connection: noise and, last, another connection's answer. */
 	memcpy(fake, data, HEADER);
 	memset(fake + AT_CALL, 0, 8);
 	fake[AT_TYPE] = TYPE_RESPONSE;
 	fake[AT_FLAGS] = 1;
 	ck_assert_int_eq(rxw_random(fake + HEADER, sizeof(fake) - HEADER), 0);
 	relay_pass(r, true, fake, sizeof(fake));
-	/* To one that nobody has made. */
+	/* To a connection that does not exist. */
 	fake[2] ^= 0x55;
 	fake[6] ^= 0x77;
 	relay_pass(r, true, fake, sizeof(fake));
@@ -361,13 +364,16 @@ START_TEST(forgeries)
 		connection[i] = world_connect(&w);
 		world_good(&w, connection[i], SIZE);
 	}
-	/* Not before: eight wrong answers in a second end a connection that is yet to be known. */
+	/*
+	 * Not before: eight wrong answers in a second end a connection that is not authenticated
+	 * yet.
+	 */
 	plan.forging = true;
 	for (unsigned i = 0; i < 2 * CALLS; i++)
 		world_good(&w, connection[i & 1], SIZE);
 	ck_assert_uint_ge(plan.forged, 6 * CALLS);
 	ck_assert_uint_eq(w.served, 2 * CALLS + 2);
-	/* None of them made a connection. */
+	/* None of them created a connection. */
 	ck_assert_int_eq(rxw_endpoint_stats(w.server, &stats), 0);
 	ck_assert_uint_le(stats.connections_server, 2);
 	for (unsigned i = 0; i < 2; i++)
@@ -384,11 +390,11 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 250);
-	tcase_add_loop_test(tc, requests_again, 0, kind_count);
-	tcase_add_loop_test(tc, requests_again_after_restart, 0, kind_count);
-	tcase_add_loop_test(tc, exchange_again, 0, kind_count);
+	tcase_add_loop_test(tc, requests_replayed, 0, kind_count);
+	tcase_add_loop_test(tc, requests_replayed_after_restart, 0, kind_count);
+	tcase_add_loop_test(tc, exchange_replayed, 0, kind_count);
 	tcase_add_loop_test(tc, response_overtakes, 0, kind_count);
-	tcase_add_loop_test(tc, exchange_late, 0, kind_count);
+	tcase_add_loop_test(tc, exchange_delayed, 0, kind_count);
 	tcase_add_loop_test(tc, response_lost, 0, kind_count);
 	tcase_add_loop_test(tc, damaged_once, 0, kind_count);
 	tcase_add_loop_test(tc, response_changed, 0, kind_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs of a call are verified and delivered in its order, whoever verifies them: what comes behind
- * bulk that waits does not overtake it, or else its sender would take that for loss.
+ * Runs of a call are verified and delivered in order, by whichever thread: later packets do not
+ * overtake waiting bulk, because the sender would take that for loss.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,24 +15,24 @@
 #define SERVICE 120
 #define INDEX	77
 #define CID	0x3000u
-#define CALL	1u /* the one whose order is looked at, on the first channel */
-#define MEMBERS 5u /* packets of a jumbogram: more than who received them verifies itself */
+#define CALL	1u /* the call whose order is checked, on the first channel */
+#define MEMBERS 5u /* packets of a jumbogram: more than the receiving thread verifies itself */
 #define SMALL	100u
-#define OTHER	0xff /* first byte of calls that are not looked at */
+#define OTHER	0xff /* first byte of calls that are not checked */
 #define LAST	12u  /* sequence numbers: 1, a jumbogram, one, a jumbogram */
 
 static struct h_bed bed;
 static int fd;
 
-/* What the class sees. The run that begins with packet `stands` does so until the test lets it go. */
+/* State of the class. The run that begins with packet `held_seq` waits until it is released. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	bool held, arrived;
-	uint32_t stands;
-	unsigned inside, most; /* threads in verify(), now and at once */
+	uint32_t held_seq;
+	unsigned inside, most; /* threads in verify(), now and the peak */
 	unsigned count;
-	uint32_t seq[64]; /* as they were given to verify() */
+	uint32_t seq[64]; /* in the order given to verify() */
 } class = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 static int seal(void *conn, struct rxw_security_packet *packets, size_t count)
@@ -55,7 +55,7 @@ static void verify(void *conn, struct rxw_security_packet *packets, size_t count
 		    class.count < sizeof(class.seq) / sizeof(class.seq[0]))
 			class.seq[class.count++] = packets[i].seq;
 	}
-	if (packets[0].call == CALL && packets[0].seq == class.stands) {
+	if (packets[0].call == CALL && packets[0].seq == class.held_seq) {
 		class.arrived = true;
 		pthread_cond_broadcast(&class.moved);
 		while (class.held)
@@ -65,14 +65,14 @@ static void verify(void *conn, struct rxw_security_packet *packets, size_t count
 	pthread_mutex_unlock(&class.lock);
 }
 
-/* What was sent, by its number, and what the handler has read. */
+/* Contents of the packets by number, and the handler's progress. */
 static size_t sent[2 * LAST];
 static struct {
 	uint8_t bytes[2 * LAST * RXW_JUMBO_PAYLOAD];
 	size_t count;
 } got;
 
-/* Says that it has come, and reads, at once (context) or when the gate opens. */
+/* Reports that it has started, and reads at once (context) or when the gate opens. */
 static int32_t handler(rxw_call *call, void *context)
 {
 	const bool *reads = context;
@@ -119,7 +119,7 @@ static void offer(bool *reads)
 	rxw_security_unref(security);
 }
 
-/* --- the client, by hand --- */
+/* --- the client, made by hand --- */
 
 static uint32_t serial;
 
@@ -175,7 +175,7 @@ static void send_jumbo(uint32_t seq, bool last)
 	ck_assert_int_eq(send(fd, bytes, (size_t)(at - bytes), 0), at - bytes);
 }
 
-/* No ACK tells of a hole: nothing was taken before what comes before it. */
+/* No ACK reports a hole: packets were accepted in order. */
 static void no_holes(const uint8_t *ack_packet, ssize_t size)
 {
 	struct rxw_ack ack;
@@ -189,7 +189,9 @@ static void no_holes(const uint8_t *ack_packet, ssize_t size)
 	}
 }
 
-/* What was sent before was received when this returns, and dealt with by who received it. */
+/*
+ * When this returns, earlier packets have been received, and the receiving thread has handled them.
+ */
 static void received(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -217,13 +219,13 @@ static void received(void)
 	}
 }
 
-/* Is it the call that is looked at? */
+/* Whether this is the checked call. */
 static bool is_ours(const uint8_t *bytes)
 {
 	return rxw_get32(bytes + 4) == CID && rxw_get32(bytes + 8) == CALL;
 }
 
-/* All packets until the reply's; then the handler has read all. */
+/* All packets until the reply's; then the handler has read everything. */
 static void until_reply(void)
 {
 	uint8_t answer[2048];
@@ -256,7 +258,7 @@ static void hold(bool held, uint32_t seq)
 {
 	pthread_mutex_lock(&class.lock);
 	class.held = held;
-	class.stands = seq;
+	class.held_seq = seq;
 	pthread_cond_broadcast(&class.moved);
 	pthread_mutex_unlock(&class.lock);
 }
@@ -278,7 +280,7 @@ static void in_order(uint32_t last)
 	pthread_mutex_unlock(&class.lock);
 }
 
-static void until_it_stands(void)
+static void until_held(void)
 {
 	pthread_mutex_lock(&class.lock);
 	while (!class.arrived)
@@ -286,8 +288,11 @@ static void until_it_stands(void)
 	pthread_mutex_unlock(&class.lock);
 }
 
-/* While the first bulk is verified, by a thread (0) or the reader (1), more of the call comes. */
-START_TEST(behind_bulk_that_waits)
+/*
+ * While the first bulk is verified, by a thread (0) or the reader (1), more packets of the call
+ * arrive.
+ */
+START_TEST(packets_after_waiting_bulk)
 {
 	bool reads = _i == 1;
 
@@ -298,9 +303,9 @@ START_TEST(behind_bulk_that_waits)
 	send_small(1, false);
 	h_gate_arrived(&bed, 1);
 	send_jumbo(2, false);
-	until_it_stands();
+	until_held();
 
-	/* So small that who receives it would verify it, and pass it on. */
+	/* So small that the receiving thread would verify it, and pass it on. */
 	send_small(2 + MEMBERS, false);
 	received();
 	ck_assert_uint_eq(given(), 2);
@@ -317,7 +322,7 @@ START_TEST(behind_bulk_that_waits)
 }
 END_TEST
 
-/* A call of one packet that is not looked at. */
+/* A call of one packet that is not checked. */
 static void send_other(uint32_t cid)
 {
 	struct h_raw raw = packet(RXW_DATA, RXW_LAST_PACKET);
@@ -332,12 +337,12 @@ static void send_other(uint32_t cid)
 }
 
 /*
- * While the bulk that begins a call is verified there is no call yet: what follows waits behind it
- * all the same, be it so small that who receives it would verify it (0) or more bulk (1). Another
- * channel does not wait. With one listener a call of another connection has arrived when what was
- * sent before it was dealt with.
+ * While the bulk that begins a call is verified, the call does not exist yet. Later packets wait
+ * behind it all the same, whether they are so few that the receiving thread would verify them (0),
+ * or more bulk (1). Another channel does not wait. With one listener, the arrival of another
+ * connection's call means that earlier packets have been handled.
  */
-START_TEST(behind_bulk_that_begins)
+START_TEST(packets_after_first_bulk)
 {
 	bool reads = false;
 	uint32_t seq = 1 + MEMBERS;
@@ -347,7 +352,7 @@ START_TEST(behind_bulk_that_begins)
 	offer(&reads);
 	hold(true, 1);
 	send_jumbo(1, false);
-	until_it_stands();
+	until_held();
 	for (int i = 0; i < 2; i++) {
 		if (i == _i)
 			send_small(seq, i == 1);
@@ -372,10 +377,10 @@ START_TEST(behind_bulk_that_begins)
 END_TEST
 
 /*
- * Runs that wait for their check are charged like others: what the peer may not have is dropped,
- * counted, and taken when it comes again.
+ * Runs that wait for verification are charged like others: packets beyond the peer's limit are
+ * dropped, counted, and accepted when they are retransmitted.
  */
-START_TEST(what_waits_is_charged)
+START_TEST(waiting_packets_charged)
 {
 	bool reads = true;
 	uint64_t dropped;
@@ -388,9 +393,9 @@ START_TEST(what_waits_is_charged)
 	send_small(1, false);
 	h_gate_arrived(&bed, 1);
 	send_jumbo(2, false);
-	until_it_stands();
+	until_held();
 	send_jumbo(2 + MEMBERS, false);
-	/* It is beyond 16 KiB by now, if every byte is counted once. */
+	/* Beyond 16 KiB by now, if every byte is counted once. */
 	send_jumbo(2 + 2 * MEMBERS, true);
 	received();
 	dropped = h_stats(bed.server).drops[RXW_DROP_MEMORY];
@@ -422,14 +427,14 @@ START_TEST(what_waits_is_charged)
 }
 END_TEST
 
-/* --- threads that verify --- */
+/* --- verification threads --- */
 
 static struct {
 	_Atomic(unsigned) made, held;
 	_Atomic(bool) fail;
 } threads;
 
-/* A mutex that this thread holds cannot be had by waiting for it; others let go soon. */
+/* A mutex that this thread holds cannot be acquired by waiting; other threads release it soon. */
 static bool is_held(pthread_mutex_t *m)
 {
 	struct timespec until;
@@ -468,8 +473,8 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(vo
 	return __real_pthread_create(t, a, run, arg);
 }
 
-/* To make a thread takes long and may fail: nobody has to wait for a lock meanwhile. */
-START_TEST(threads_without_locks)
+/* Creating a thread takes long and may fail: no lock may be held meanwhile. */
+START_TEST(threads_created_without_locks)
 {
 	bool reads = false;
 
@@ -482,7 +487,7 @@ START_TEST(threads_without_locks)
 	send_jumbo(2, true);
 	received();
 	if (_i == 1) {
-		/* It waits for its reader, who verifies what nobody else did. */
+		/* It waits for its reader, which verifies the remaining packets. */
 		ck_assert_uint_eq(given(), 1);
 		h_gate_open(&bed);
 		until_reply();
@@ -509,10 +514,10 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, behind_bulk_that_waits, 0, 2);
-	tcase_add_loop_test(tcase, behind_bulk_that_begins, 0, 2);
-	tcase_add_test(tcase, what_waits_is_charged);
-	tcase_add_loop_test(tcase, threads_without_locks, 0, 2);
+	tcase_add_loop_test(tcase, packets_after_waiting_bulk, 0, 2);
+	tcase_add_loop_test(tcase, packets_after_first_bulk, 0, 2);
+	tcase_add_test(tcase, waiting_packets_charged);
+	tcase_add_loop_test(tcase, threads_created_without_locks, 0, 2);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

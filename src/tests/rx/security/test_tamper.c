@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that were changed on their way: dropped, counted, and of no effect on their call. */
+/* Changed packets: dropped, counted, and without effect on their call. */
 #include "world.h"
 
 #include <stdlib.h>
@@ -10,13 +10,14 @@
 
 #define SIZE 40u /* bytes of a small call, each way */
 
-/* What the relay is to do; datagrams of the call before may still be on their way. */
+/* The relay's task; datagrams of the previous call may still be in flight. */
 static struct {
 	_Atomic(bool) to_server;	 /* of which direction */
-	_Atomic(unsigned) bit;		 /* that is changed, from the beginning of the datagram */
-	_Atomic(unsigned) every;	 /* bulk: each how many-th DATA packet is changed */
+	/* the byte to change, from the beginning of the datagram */
+	_Atomic(unsigned) bit;
+	_Atomic(unsigned) every;	 /* bulk: one in so many DATA packets is changed */
 	_Atomic(unsigned) seen, changed; /* bulk */
-	_Atomic(bool) lose;		 /* the genuine one does not follow */
+	_Atomic(bool) lose;		 /* drop the genuine one */
 	_Atomic(int) left;		 /* packets to change */
 	_Atomic(size_t) size;		 /* of the latest DATA packet of that direction */
 	_Atomic(uint32_t) call[4];	 /* the latest of each channel; relay */
@@ -28,7 +29,7 @@ static void forget_calls(void)
 		plan.call[i] = 0;
 }
 
-/* The first time that a packet of this call comes by: what comes again is dropped for that alone. */
+/* The first transmission of a packet of this call; a retransmission would be dropped as such. */
 static bool is_new(const uint8_t *data)
 {
 	_Atomic(uint32_t) *known = &plan.call[data[7] & 3];
@@ -56,14 +57,14 @@ static void change_one(struct relay *r, bool to_server, uint8_t *data, size_t si
 	relay_pass(r, to_server, data, size);
 }
 
-/* What is counted may be so by a thread that is late. */
+/* Threads may count late. */
 static void wait_for_refused(struct world *w, bool at_server, uint64_t many)
 {
 	for (unsigned i = 0; i < 20000 && world_refused(w, at_server) < many; i++)
 		usleep(1000);
 }
 
-/* Bits whose change a class notices, among those that do not lead elsewhere before it is asked. */
+/* Bits whose change a class detects, without those that misdirect the packet first. */
 static bool guarded(const struct kind *kind, unsigned bit)
 {
 	unsigned at = bit / 8;
@@ -74,8 +75,8 @@ static bool guarded(const struct kind *kind, unsigned bit)
 }
 
 /*
- * Each bit of the payload, and of the word that belongs to it. The changed packet comes first: if it
- * were taken, the genuine one would be the duplicate.
+ * Each bit of the payload, and of the word that belongs to it. The changed packet arrives first: if
+ * it were accepted, the genuine one would be the duplicate.
  */
 static void each_bit(struct world *w, bool to_server)
 {
@@ -129,10 +130,10 @@ START_TEST(every_bit)
 END_TEST
 
 /*
- * Bits of the header that name the connection, the call and the packet: what they turn it into is
- * another packet, and nobody's. Type and flags, status and serial number no class protects: 7.1.
+ * Bits of the header that name the connection, the call and the packet: a changed packet belongs to
+ * none. No class protects type and flags, status and serial number: 7.1.
  */
-START_TEST(every_number)
+START_TEST(every_header_bit)
 {
 	struct world w;
 	rxw_connection *connection;
@@ -175,7 +176,7 @@ static void change_some(struct relay *r, bool to_server, uint8_t *data, size_t s
 		   ++plan.seen % plan.every == 0;
 
 	if (hit) {
-		/* Within what every class guards. */
+		/* Within the part that every class protects. */
 		unsigned at = HEADER + plan.seen % 8;
 
 		data[at] ^= 0x10;
@@ -187,7 +188,7 @@ static void change_some(struct relay *r, bool to_server, uint8_t *data, size_t s
 		relay_pass(r, to_server, data, size);
 }
 
-/* Runs of packets, of which some are bad; and some that come only when they are sent again. */
+/* Runs of packets, some of them bad; and some that arrive only when retransmitted. */
 START_TEST(bulk)
 {
 	struct world w;
@@ -216,7 +217,7 @@ START_TEST(bulk)
 		}
 		w.relay.filter = NULL;
 		ck_assert_uint_gt(plan.changed, 0);
-		/* A changed copy of what is there already is dropped as a duplicate. */
+		/* A changed copy of a packet that has arrived is dropped as a duplicate. */
 		wait_for_refused(&w, plan.to_server, before + 1);
 		ck_assert_uint_gt(world_refused(&w, plan.to_server), before);
 		ck_assert_uint_le(world_refused(&w, plan.to_server), before + plan.changed);
@@ -226,9 +227,9 @@ START_TEST(bulk)
 }
 END_TEST
 
-/* --- bits that change by chance --- */
+/* --- random errors --- */
 
-#define SHARE  100u /* one datagram in so many is spoilt */
+#define SHARE  100u /* one in so many datagrams is damaged */
 #define ROUNDS 40u  /* connections of a kind, a call each */
 #define FAR    1000000u
 
@@ -243,9 +244,9 @@ static uint64_t chance(void)
 }
 
 /*
- * What a class cannot tell from the truth is for the application to notice, and not looked at here:
- * flags, packets that become an ABORT, BUSY or ACKALL, ACKs for what was sent and did not arrive, and
- * a first packet for another service or class, which a server that has none refuses.
+ * Errors that a class cannot detect are left to the application, and not made here: flags, packets
+ * that become an ABORT, BUSY or ACKALL, ACKs for packets that were sent and did not arrive, and a
+ * first packet for another service or class, which a server without it refuses.
  */
 static bool believed(const uint8_t *was, const uint8_t *is, size_t size)
 {
@@ -259,7 +260,7 @@ static bool believed(const uint8_t *was, const uint8_t *is, size_t size)
 	       rxw_get32(is + HEADER + 4) < FAR;
 }
 
-/* One word, half of the time of the first 16: a packet's header is where it matters. */
+/* One word, half of the time among the first 16, where a packet's header is. */
 static void spoil_word(uint8_t *data, size_t size)
 {
 	uint8_t was[RELAY_ROOM];
@@ -286,10 +287,10 @@ static void spoil_some(struct relay *r, bool to_server, uint8_t *data, size_t si
 }
 
 /*
- * One datagram in a hundred is spoilt on its way, of any kind, in both directions, from the first of a
- * connection on: whatever it was, it is as good as lost, and what it was for goes on.
+ * One datagram in a hundred is damaged, of any kind, in both directions, from the first of a
+ * connection on. It counts as lost, and its call goes on.
  */
-START_TEST(one_in_a_hundred)
+START_TEST(random_damage)
 {
 	struct world w;
 
@@ -303,8 +304,8 @@ START_TEST(one_in_a_hundred)
 
 		ck_assert_msg(!code, "%s: call %u ends with %d (%s)", w.kind->name, i, code,
 			      rxw_code_text(code));
-		/* Elsewhere data are not protected, or by 16 bits. */
-		ck_assert_msg(same || w.kind->guarded <= 8, "%s: call %u has other bytes",
+		/* Otherwise data are not protected, or by 16 bits only. */
+		ck_assert_msg(same || w.kind->guarded <= 8, "%s: call %u has wrong bytes",
 			      w.kind->name, i);
 		rxw_connection_release(connection);
 	}
@@ -314,7 +315,7 @@ START_TEST(one_in_a_hundred)
 END_TEST
 
 /* Each ACK is followed by one for packets that were never sent. */
-static void claim_more(struct relay *r, bool to_server, uint8_t *data, size_t size)
+static void acknowledge_unsent(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	relay_pass(r, to_server, data, size);
 	if (type_of(data) == TYPE_ACK && size > HEADER + 8) {
@@ -324,13 +325,13 @@ static void claim_more(struct relay *r, bool to_server, uint8_t *data, size_t si
 	}
 }
 
-START_TEST(acks_of_nothing)
+START_TEST(acks_of_unsent_packets)
 {
 	struct world w;
 	rxw_connection *connection;
 
 	world_open(&w, &kinds[_i]);
-	w.relay.filter = claim_more;
+	w.relay.filter = acknowledge_unsent;
 	plan.changed = 0;
 	connection = world_connect(&w);
 	for (unsigned i = 0; i < 4; i++)
@@ -350,10 +351,10 @@ int main(void)
 
 	tcase_set_timeout(tc, 250);
 	tcase_add_loop_test(tc, every_bit, 0, kind_count);
-	tcase_add_loop_test(tc, every_number, 0, kind_count);
+	tcase_add_loop_test(tc, every_header_bit, 0, kind_count);
 	tcase_add_loop_test(tc, bulk, 0, kind_count);
-	tcase_add_loop_test(tc, one_in_a_hundred, 0, kind_count);
-	tcase_add_loop_test(tc, acks_of_nothing, 0, kind_count);
+	tcase_add_loop_test(tc, random_damage, 0, kind_count);
+	tcase_add_loop_test(tc, acks_of_unsent_packets, 0, kind_count);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

@@ -13,7 +13,7 @@ static uint8_t byte_at(size_t i)
 	return (uint8_t)(i * 31 + i / 251 + 7);
 }
 
-/* All of the request, then all of the reply: whoever sees a byte of it knows that it was whole. */
+/* Reads the complete request before it replies: a reply shows that the request was complete. */
 static int32_t echo(rxw_call *call, void *context)
 {
 	struct world *w = context;
@@ -64,7 +64,7 @@ void world_open(struct world *w, const struct kind *kind)
 	kind->make(&w->server_class, &w->client_class);
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
-	config.dead_ms = 60000; /* a machine that is busy elsewhere is not dead */
+	config.dead_ms = 60000; /* a busy machine is not a dead peer */
 	ck_assert_int_eq(rxw_engine_create(&config, &w->engine), 0);
 	w->address = (struct sockaddr_in){.sin_family = AF_INET,
 					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -128,7 +128,7 @@ void world_good(struct world *w, rxw_connection *connection, size_t size)
 
 	ck_assert_msg(!code, "%s: a call of %zu bytes ends with %d (%s)", w->kind->name, size, code,
 		      rxw_code_text(code));
-	ck_assert_msg(same, "%s: a call of %zu bytes has other ones", w->kind->name, size);
+	ck_assert_msg(same, "%s: a call of %zu bytes has wrong ones", w->kind->name, size);
 }
 
 uint64_t world_refused(struct world *w, bool at_server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server that answers with what it was sent, and a client whose packets go by way of a relay. */
+/* A server that returns the bytes it was sent, and a client whose packets go through a relay. */
 #ifndef TESTS_RX_SECURITY_WORLD_H
 #define TESTS_RX_SECURITY_WORLD_H
 
@@ -18,20 +18,20 @@ struct world {
 	rxw_endpoint *server, *client;
 	struct sockaddr_in address; /* the server's */
 	struct relay relay;
-	_Atomic(unsigned) served; /* calls that a handler has seen */
+	_Atomic(unsigned) served; /* calls that reached a handler */
 };
 
 void world_open(struct world *w, const struct kind *kind);
 void world_close(struct world *w);
-/* Close the server's endpoint and open another at the same port, which remembers nothing. */
+/* Closes the server's endpoint and opens another at the same port, without its state. */
 void world_restart(struct world *w);
 rxw_connection *world_connect(struct world *w);
 /*
- * A call that sends `size` bytes and wants them back. Its code; *same: that all came back as they
- * were sent.
+ * A call that sends `size` bytes and expects them back. Returns its code; *same: all came back as
+ * sent.
  */
 int32_t world_call(rxw_connection *connection, size_t size, bool *same);
-/* The same where nothing may go wrong. */
+/* The same; must succeed. */
 void world_good(struct world *w, rxw_connection *connection, size_t size);
 /* Packets that did not verify, at the server or at the client. */
 uint64_t world_refused(struct world *w, bool at_server);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens without a KDC: made with the service's keys, refused with a reason; the encrypted part of a ticket. */
+/*
+ * Tokens without a KDC: made with the service's keys, refused with a reason; the encrypted part of
+ * a ticket.
+ */
 
 #include "tests/rx/base/testing.h"
 
@@ -16,7 +19,7 @@ static int create(struct rxw_token_options *options, rxw_token **token)
 	return rxw_token_create(options, token, error, sizeof(error));
 }
 
-START_TEST(made_with_the_service_s_keys)
+START_TEST(made_with_service_keys)
 {
 	static const uint8_t indexes[] = { 2, 4 };
 	rxw_keys *keys;
@@ -26,7 +29,8 @@ START_TEST(made_with_the_service_s_keys)
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_KRB5, 1, 18), 0);
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_RXGK, 1, 20), 0);
 	for (int i = 0; i < 2; i++) {
-		struct rxw_token_options o = { .source = RXW_TOKEN_LOCAL, .index = indexes[i], .level = 2, .keys = keys };
+		struct rxw_token_options o = {
+			.source = RXW_TOKEN_LOCAL, .index = indexes[i], .level = 2, .keys = keys};
 		struct rxw_token_info info = { .size = sizeof(info) };
 
 		ck_assert_msg(create(&o, &token) == 0, "%s", error);
@@ -58,7 +62,7 @@ START_TEST(refused_with_a_reason)
 	rxw_keys *keys;
 	rxw_token *token;
 
-	/* Nothing of this machine's Kerberos. */
+	/* Without this machine's Kerberos configuration. */
 	setenv("KRB5_CONFIG", "/dev/null", 1);
 	ck_assert_int_eq(rxw_keys_create(&keys), 0);
 	ck_assert_int_eq(create(&o, &token), -RXW_EINVAL);
@@ -71,10 +75,11 @@ START_TEST(refused_with_a_reason)
 	ck_assert_int_eq(create(&o, &token), -RXW_ENOTSUP);
 	o.level = 3;
 	ck_assert_int_eq(create(&o, &token), -RXW_EINVAL);
-	o = (struct rxw_token_options){ .index = 2, .cell = "example.org", .cache = "FILE:/nonexistent/cache" };
+	o = (struct rxw_token_options){
+		.index = 2, .cell = "example.org", .cache = "FILE:/nonexistent/cache"};
 	ck_assert_int_eq(create(&o, &token), -RXW_ENOKEY);
 	ck_assert_msg(strstr(error, "kinit") != NULL, "%s", error);
-	/* rxgk wants to know whom to ask, then the same tickets. */
+	/* rxgk needs the address of the negotiation service, then the same tickets. */
 	o.index = 4;
 	ck_assert_int_eq(create(&o, &token), -RXW_EINVAL);
 	ck_assert_msg(strstr(error, "negotiation service") != NULL, "%s", error);
@@ -91,7 +96,8 @@ START_TEST(refused_with_a_reason)
 	o.keytab = "/nonexistent/keytab";
 	ck_assert_int_eq(create(&o, &token), -RXW_ENOKEY);
 	ck_assert_msg(strstr(error, "/nonexistent/keytab") != NULL, "%s", error);
-	ck_assert_int_eq(rxw_token_create(&(struct rxw_token_options){ .size = 0 }, &token, NULL, 0), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_token_create(&(struct rxw_token_options){.size = 0}, &token, NULL, 0),
+			 -RXW_EINVAL);
 	rxw_token_unref(NULL);
 	rxw_keys_unref(keys);
 }
@@ -100,8 +106,9 @@ END_TEST
 START_TEST(encrypted_part)
 {
 	/* [APPLICATION 1] SEQUENCE { [0] 5, [1] "R", [2] {}, [3] "enc" } */
-	static const uint8_t good[] = { 0x61, 0x13, 0x30, 0x11, 0xa0, 0x03, 2,	  1,   5,   0xa1, 0x03,
-					0x1b, 1,    'R',  0xa2, 0x00, 0xa3, 0x03, 'e', 'n', 'c' };
+	static const uint8_t good[] = {0x61, 0x13, 0x30, 0x11, 0xa0, 0x03, 2,
+				       1,    5,	   0xa1, 0x03, 0x1b, 1,	   'R',
+				       0xa2, 0x00, 0xa3, 0x03, 'e',  'n',  'c'};
 	const uint8_t *part;
 	uint8_t copy[sizeof(good)], *cut;
 	size_t length;
@@ -124,4 +131,4 @@ START_TEST(encrypted_part)
 }
 END_TEST
 
-TEST_MAIN("token", made_with_the_service_s_keys, refused_with_a_reason, encrypted_part)
+TEST_MAIN("token", made_with_service_keys, refused_with_a_reason, encrypted_part)

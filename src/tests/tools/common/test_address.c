@@ -73,7 +73,7 @@ START_TEST(resolve)
 }
 END_TEST
 
-/* A name reserved for never being one: the message names it. */
+/* A name reserved as invalid: the message contains it. */
 START_TEST(unknown_host)
 {
 	struct tools_address a;

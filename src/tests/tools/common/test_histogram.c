@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of common/histogram.c: quantiles against the sorted truth, ends of the range, merging. */
+/* Tests of common/histogram.c: quantiles against sorted values, ends of the range, merging. */
 
 #include "tests/tools/testing.h"
 
@@ -34,7 +34,7 @@ START_TEST(ends)
 }
 END_TEST
 
-/* Every power of two and its neighbours comes back within 1/64, never too small. */
+/* Every power of two and its neighbours is returned within 1/64, never too small. */
 START_TEST(resolution)
 {
 	for (unsigned bit = 0; bit < 64; bit++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of common/many.c: what many endpoints are allowed. */
+/* Tests of common/many.c: limits of programs with many endpoints. */
 #include <sys/resource.h>
 
 #include "tests/tools/testing.h"
@@ -19,7 +19,7 @@ START_TEST(memory)
 	ck_assert_uint_eq(config.memory, before);
 	tools_allow_endpoints(&config, 1001);
 	ck_assert_uint_eq(config.memory, before + ((size_t)1000 << 20));
-	/* What somebody asked for stays. */
+	/* Explicit settings stay. */
 	ck_assert_int_eq(rxw_config_set(&config, "memory", "64M", NULL, 0), 0);
 	tools_allow_endpoints(&config, 1001);
 	ck_assert_uint_eq(config.memory, (size_t)64 << 20);

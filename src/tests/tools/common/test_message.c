@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of common/message.c: one line, whatever it is about. */
+/* Tests of common/message.c: messages of one line, whatever they contain. */
 
 #include "tests/tools/testing.h"
 
@@ -25,7 +25,7 @@ START_TEST(one_line)
 }
 END_TEST
 
-/* The journal has the name of its own, and a priority. */
+/* For the journal, a line has a priority and no program name. */
 START_TEST(journal_line)
 {
 	struct test_capture c;
@@ -48,7 +48,7 @@ START_TEST(journal_line)
 }
 END_TEST
 
-/* A file that is opened does not get the number of a standard one that is closed. */
+/* An opened file does not get the number of a closed standard descriptor. */
 START_TEST(closed_standard_files)
 {
 	int status;
@@ -83,7 +83,7 @@ START_TEST(long_line)
 }
 END_TEST
 
-/* A message does not run into a progress line. */
+/* A message does not collide with a progress line. */
 START_TEST(progress)
 {
 	struct test_capture c;
@@ -108,7 +108,7 @@ START_TEST(full_disk)
 
 	tools_set_program("demo");
 	if (!freopen("/dev/full", "w", stdout))
-		return; /* no such device here: nothing to try */
+		return; /* no such device here: nothing to test */
 	printf("something\n");
 	test_capture(&c, STDERR_FILENO);
 	status = tools_finish(0);

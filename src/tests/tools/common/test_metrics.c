@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file and the socket for Prometheus: answers, and clients that mean harm. */
+/* The file and the socket for Prometheus: answers, and hostile clients. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -61,7 +61,7 @@ static struct tools_metrics *start(const char *f, const char *s)
 	return m;
 }
 
-static int dial(void)
+static int open_client(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -72,8 +72,8 @@ static int dial(void)
 	return fd;
 }
 
-/* All that the other side says until it closes. */
-static char *hear(int fd)
+/* Reads until the other side closes. */
+static char *read_reply(int fd)
 {
 	size_t used = 0, room = 1 << 20;
 	char *text = malloc(room);
@@ -86,17 +86,17 @@ static char *hear(int fd)
 	return text;
 }
 
-static void say(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
 	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
 static char *ask(const char *request)
 {
-	int fd = dial();
+	int fd = open_client();
 
-	say(fd, request);
-	return hear(fd);
+	send_text(fd, request);
+	return read_reply(fd);
 }
 
 static void answers(const char *request, const char *status)
@@ -147,43 +147,46 @@ START_TEST(socket_answers)
 }
 END_TEST
 
-/* Those who ask by halves, never read, or ask for too much: the others are served all the same. */
-START_TEST(bad_guests)
+/*
+ * Clients that send half a request, never read, or request too much: the others are served all the
+ * same.
+ */
+START_TEST(bad_clients)
 {
 	struct tools_metrics *m = start(NULL, path);
 	char *long_one = malloc(5001), *text;
-	int half[40], deaf[10], fd;
+	int half[40], unread[10], fd;
 
 	memset(long_one, 'x', 5000);
 	long_one[5000] = 0;
 	for (int i = 0; i < 40; i++) {
-		half[i] = dial();
-		say(half[i], "GET /met");
+		half[i] = open_client();
+		send_text(half[i], "GET /met");
 	}
 	served();
 	for (int i = 0; i < 10; i++) {
-		deaf[i] = dial();
-		say(deaf[i], "GET /metrics HTTP/1.0\r\n\r\n");
+		unread[i] = open_client();
+		send_text(unread[i], "GET /metrics HTTP/1.0\r\n\r\n");
 	}
 	served();
-	fd = dial();
+	fd = open_client();
 	ck_assert_int_gt(send(fd, long_one, 4096, MSG_NOSIGNAL), 0);
-	text = hear(fd);
+	text = read_reply(fd);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 431 ", 13), 0);
 	free(text);
-	close(dial()); /* and one who goes at once */
+	close(open_client()); /* and one that disconnects at once */
 	served();
 	for (int i = 0; i < 40; i++)
 		close(half[i]);
 	for (int i = 0; i < 10; i++)
-		close(deaf[i]);
+		close(unread[i]);
 	free(long_one);
 	tools_metrics_stop(m);
 }
 END_TEST
 
 /* Another process: opens 60 connections that never finish, then waits until its stdin is closed. */
-static pid_t start_hog(int *hold)
+static pid_t start_connection_hog(int *hold)
 {
 	int told[2], held[2];
 	pid_t pid;
@@ -196,7 +199,7 @@ static pid_t start_hog(int *hold)
 	if (pid == 0) {
 		close(held[1]);
 		for (int i = 0; i < 60; i++)
-			say(dial(), "GET /met");
+			send_text(open_client(), "GET /met");
 		if (write(told[1], "x", 1) != 1 || read(held[0], &byte, 1) != 0)
 			_exit(1);
 		_exit(0);
@@ -209,19 +212,19 @@ static pid_t start_hog(int *hold)
 	return pid;
 }
 
-/* A process that takes all connections loses its own, not one that somebody else was slow with. */
-START_TEST(one_process_takes_all)
+/* A process that takes all connections loses one of its own, not a slow one of another process. */
+START_TEST(one_process_takes_all_connections)
 {
 	struct tools_metrics *m = start(NULL, path);
-	int slow = dial(), hold, status;
+	int slow = open_client(), hold, status;
 	char *text;
 	pid_t pid;
 
-	say(slow, "GET /metrics HTTP/1.0\r\n");
-	pid = start_hog(&hold);
+	send_text(slow, "GET /metrics HTTP/1.0\r\n");
+	pid = start_connection_hog(&hold);
 	served();
-	say(slow, "\r\n");
-	text = hear(slow);
+	send_text(slow, "\r\n");
+	text = read_reply(slow);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
 	free(text);
 	close(hold);
@@ -231,9 +234,7 @@ START_TEST(one_process_takes_all)
 }
 END_TEST
 
-/*
- * The reader of the file is another user's program; the umask of a service lets nobody else read.
- */
+/* The reader of the file is another user's program; the umask of a service would exclude it. */
 START_TEST(file_for_others)
 {
 	mode_t before = umask(0077);
@@ -258,7 +259,7 @@ START_TEST(file_is_replaced)
 	ck_assert_int_eq(stat(file, &before), 0);
 	do {
 		poll(NULL, 0, 10);
-		ck_assert_int_eq(stat(file, &after), 0); /* it is always there */
+		ck_assert_int_eq(stat(file, &after), 0); /* it exists at any time */
 	} while (after.st_ino == before.st_ino && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec &&
 		 after.st_mtim.tv_sec == before.st_mtim.tv_sec);
 	tools_metrics_stop(m);
@@ -287,7 +288,7 @@ static void refused(const char *f, const char *s, const char *want)
 	ck_assert_msg(strstr(message, want) != NULL, "%s", message);
 }
 
-START_TEST(names_that_do_not_do)
+START_TEST(bad_paths)
 {
 	struct tools_metrics *m;
 	char text[300];
@@ -298,12 +299,12 @@ START_TEST(names_that_do_not_do)
 	refused("/nowhere/at/all", NULL, "--metrics-file /nowhere/at/all: No such file");
 	snprintf(text, sizeof(text), "%s/%0200d", folder, 7);
 	refused(NULL, text, strerror(ENAMETOOLONG));
-	/* A file of another kind stays. */
+	/* A file of another kind is not replaced. */
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	close(fd);
 	refused(NULL, path, "File exists");
 	ck_assert_int_eq(unlink(path), 0);
-	/* One that answers is another program's; one that was left behind is not. */
+	/* A socket that answers belongs to another program; a stale one is replaced. */
 	m = start(NULL, path);
 	refused(NULL, path, strerror(EADDRINUSE));
 	served();
@@ -330,11 +331,11 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, socket_answers);
-	tcase_add_test(t, bad_guests);
-	tcase_add_test(t, one_process_takes_all);
+	tcase_add_test(t, bad_clients);
+	tcase_add_test(t, one_process_takes_all_connections);
 	tcase_add_test(t, file_for_others);
 	tcase_add_test(t, file_is_replaced);
-	tcase_add_test(t, names_that_do_not_do);
+	tcase_add_test(t, bad_paths);
 	suite_add_tcase(suite, t);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of common/number.c: what people write, and what they must not. */
+/* Tests of common/number.c: accepted and refused forms of numbers. */
 
 #include "tests/tools/testing.h"
 
@@ -86,7 +86,7 @@ START_TEST(formats)
 	ck_assert_str_eq(tools_format_time(t, sizeof(t), 1500), "1.5 us");
 	ck_assert_str_eq(tools_format_time(t, sizeof(t), 2500000), "2.5 ms");
 	ck_assert_str_eq(tools_format_time(t, sizeof(t), 3000000000), "3 s");
-	/* What is written can be read back. */
+	/* The output can be read back. */
 	for (uint64_t n = 1; n < (uint64_t)1 << 60; n = n * 5 + 3) {
 		ck_assert_int_eq(tools_parse_size(tools_format_exact(t, sizeof(t), n << 2), &v), 0);
 		ck_assert(v == n << 2);

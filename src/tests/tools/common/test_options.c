@@ -86,7 +86,7 @@ static void forget(void)
 	tools_list_free(&target.list);
 }
 
-/* Parse the words up to NULL. */
+/* Parses the words up to NULL. */
 static enum tools_parsed parse(char **words)
 {
 	struct test_capture o, e;
@@ -148,7 +148,7 @@ START_TEST(tunables)
 	ck_assert_uint_eq(config.window, 32);
 	ck_assert_uint_eq(config.mtu, 1000);
 	ck_assert_uint_eq(config.rcvbuf, 1 << 20);
-	/* Every tunable is taken as an option, with the value that it has. */
+	/* Every tunable is accepted as an option, with its current value. */
 	{
 		size_t count;
 		const struct rxw_option *all = rxw_config_options(&count);
@@ -168,7 +168,7 @@ START_TEST(tunables)
 }
 END_TEST
 
-/* Each mistake: one line, with the option, the value, and what is allowed. */
+/* Each mistake: one line, with the option, the value, and the permitted values. */
 START_TEST(mistakes)
 {
 	static const struct {
@@ -279,7 +279,7 @@ START_TEST(file)
 	ck_assert(target.flag);
 	ck_assert_str_eq(target.text, "from file");
 	ck_assert_uint_eq(target.list.count, 2);
-	/* The command line wins, wherever it stands. */
+	/* The command line takes precedence at any position. */
 	ck_assert_int_eq(PARSE("-W", "8", "-n", "5", "--config", path, "--text", "mine"),
 			 TOOLS_RUN);
 	ck_assert_uint_eq(config.window, 8);
@@ -294,7 +294,7 @@ START_TEST(file)
 }
 END_TEST
 
-/* One file serves all programs, also one that has no transport. */
+/* One file serves all programs, including one without transport options. */
 START_TEST(one_file_for_all)
 {
 	static const char text[] = "window = 16\n[rxwire]\ngso = off\n[rxfsd]\na = 1\n"
@@ -312,7 +312,10 @@ START_TEST(one_file_for_all)
 		tools_config_read(&plain, &target, &config, path, message, sizeof(message)), 0);
 	ck_assert_str_eq(message, "");
 	ck_assert_uint_eq(target.number, 4);
-	/* What no program knows is an error still, and so is the transport's in its own section. */
+	/*
+	 * Names unknown to all programs are errors, and so are transport options in a program's
+	 * section.
+	 */
 	write_file(folder, "[rxwire]\nnumber = 1\n");
 	ck_assert_int_lt(
 		tools_config_read(&plain, &target, &config, path, message, sizeof(message)), 0);
@@ -337,7 +340,7 @@ static bool seen(const char *message, const char *want)
 }
 
 /* A message about a value that proves wrong later names the line that set it. */
-START_TEST(places)
+START_TEST(line_of_a_setting)
 {
 	char *folder = test_folder(), want[700], small[20] = "--text is short";
 
@@ -357,7 +360,7 @@ START_TEST(places)
 	ck_assert(seen("--item b: wrong", want));
 	snprintf(want, sizeof(want), "%s:8: taken: choose another --window", path);
 	ck_assert(seen("taken: choose another --window", want));
-	/* The command line set these, or nothing did. */
+	/* The command line set these, or they have defaults. */
 	ck_assert(seen("--item c: wrong", "--item c: wrong"));
 	ck_assert(seen("--number 5: wrong", "--number 5: wrong"));
 	ck_assert(seen("--flag: wrong", "--flag: wrong"));
@@ -392,7 +395,7 @@ START_TEST(bad_files)
 		{"what is this\nnothing = 1\n", {":1:", "name = value"}},
 		{"number = 1\n", {":1:", "number", "[rxperf]"}},
 		{"[rxperf]\nnmber = 1\n", {":2:", "nmber", "did you mean number?"}},
-		/* an indented line is one of its own, not more of the value above it */
+		/* an indented line is a line of its own and does not continue the value above it */
 		{"[rxperf]\ntext = one\n  two\n", {":3:", "name = value"}},
 		{"[rxperf]\ntext = one\n\tnothing = 2\n", {":3:", "nothing"}},
 		{"[rxperf]\ntext = one\n  number = 99\n", {":3:", "1 to 10"}},
@@ -401,7 +404,7 @@ START_TEST(bad_files)
 		{"[rxperf]\nnumber = 1\nflag = yes\nnumber = 2\n", {":4:", "number", "line 2"}},
 		{"window = 1\n[rxwire]\nmtu = 900\ngso = off\nmtu = 901\n",
 		 {":5:", "mtu", "line 3"}},
-		/* what only shows when all of it is read */
+		/* errors that are found only after all of it is read */
 		{"[rxperf]\nworkers-min = 9\nworkers_max = 3\n",
 		 {":2:", "workers-min 9", "workers-max"}},
 		{"affinity = 0,8000\n[rxperf]\nnumber = 1\n", {":1:", "affinity", "8000"}},
@@ -417,7 +420,7 @@ START_TEST(bad_files)
 			ck_assert_msg(strstr(err, bad[i].names[j]), "\"%s\" is not in: %s",
 				      bad[i].names[j], err);
 	}
-	/* A line that libinih would cut in two: an error, not two halves. */
+	/* A line that libinih would split: an error, not two halves. */
 	text = malloc(600);
 	memset(text, 'x', 600);
 	memcpy(text, "[rxperf]\ntext = ", 16);
@@ -426,7 +429,7 @@ START_TEST(bad_files)
 	ck_assert_int_eq(PARSE("--config", path), TOOLS_USAGE);
 	ck_assert_ptr_nonnull(strstr(err, "too long"));
 	free(text);
-	/* A directory is no file. */
+	/* A directory is not a file. */
 	ck_assert_int_eq(PARSE("--config", folder), TOOLS_USAGE);
 	test_one_line(err);
 	unlink(path);
@@ -437,4 +440,4 @@ START_TEST(bad_files)
 END_TEST
 
 TEST_MAIN("options", all_kinds, order_and_arguments, tunables, mistakes, help_and_version, file,
-	  one_file_for_all, places, bad_files)
+	  one_file_for_all, line_of_a_setting, bad_files)

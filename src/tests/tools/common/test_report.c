@@ -43,7 +43,7 @@ START_TEST(all_keys)
 	ck_assert(NUMBER("max_us") == 50);
 	ck_assert(NUMBER("p50_us") == 50);
 	json_decref(o);
-	/* Without latencies or bytes the keys are there, and no number pretends. */
+	/* Without latencies or bytes the keys are present, with null for unknown numbers. */
 	o = json_object();
 	ck_assert_int_eq(tools_report_fill(o, 0, 0, &usage, &stats, NULL), 0);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -56,7 +56,7 @@ START_TEST(all_keys)
 END_TEST
 
 /*
- * Every counter of 8 bytes takes part in differences and sums: a new one that is forgotten shows
+ * Every 8-byte counter is included in differences and sums: a new one that is forgotten is found
  * here.
  */
 START_TEST(differences)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of common/signals.c: handled on the thread, one at a time, and stopped cleanly. */
+/*
+ * Tests of common/signals.c: signals are handled on the thread, one at a time, and the thread stops
+ * cleanly.
+ */
 
 #include "tests/tools/testing.h"
 
@@ -39,7 +42,7 @@ START_TEST(handled)
 		pthread_mutex_unlock(&lock);
 	}
 	tools_signals_stop(s);
-	/* Blocked still: this would end the process otherwise. */
+	/* Still blocked: otherwise this would end the process. */
 	ck_assert_int_eq(kill(getpid(), SIGUSR1), 0);
 	ck_assert_int_eq(tools_signals_wait(signals, 2, NULL), SIGUSR1);
 	tools_signals_stop(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of copy/progress.c: the line. */
+/* Tests of copy/progress.c: the progress line. */
 
 #include "tests/tools/testing.h"
 
@@ -27,7 +27,7 @@ START_TEST(line)
 	ck_assert_ptr_null(strstr(t, "left"));
 	progress_line(t, sizeof(t), "a", 11, 10, 1);
 	ck_assert_ptr_nonnull(strstr(t, "100%"));
-	/* A rate near nothing does not promise centuries. */
+	/* A rate near zero does not predict centuries. */
 	progress_line(t, sizeof(t), "a", 1, UINT64_MAX, 0.001);
 	ck_assert_ptr_null(strstr(t, "left"));
 	/* Long names keep their end. */

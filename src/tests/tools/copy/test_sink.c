@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of copy/sink.c: whole files under their names, or nothing. */
+/* Tests of copy/sink.c: complete files under their names, or none. */
 
 #include "tests/tools/testing.h"
 
@@ -48,7 +48,7 @@ START_TEST(commit)
 	ck_assert_int_eq(sink_write(&s, &second, 1, 6), 0);
 	ck_assert_int_eq(sink_write(&s, iov, 2, 0), 0);
 	ck_assert_int_eq(access(path, F_OK), -1);
-	/* Where the file system can, it has no name yet: SIGKILL leaves nothing. */
+	/* Where the file system supports that, it has no name yet: SIGKILL leaves no file. */
 	ck_assert_int_eq(count_names(folder), !s.nameless);
 	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
 	sink_abandon(&s);
@@ -98,7 +98,7 @@ START_TEST(disk_full)
 	struct sink s;
 
 	if (sink_open(&s, AT_FDCWD, "/dev/full", false) < 0)
-		return; /* no such device here: nothing to try */
+		return; /* no such device here: nothing to test */
 	ck_assert(!s.temporary);
 	ck_assert_int_eq(sink_write(&s, &iov, 1, 0), -1);
 	ck_assert_int_eq(errno, ENOSPC);
@@ -123,7 +123,9 @@ START_TEST(not_files)
 	ck_assert_int_eq(errno, ENOENT);
 	snprintf(path, sizeof(path), "%s/", folder);
 	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), -1);
-	/* A name that the server gave: what is there is replaced, never followed. */
+	/*
+	 * A name that the server chose: an existing file is replaced, and a link is never followed.
+	 */
 	snprintf(link, sizeof(link), "%s/link", folder);
 	ck_assert_int_eq(symlink("/dev/null", link), 0);
 	ck_assert_int_eq(sink_open(&s, AT_FDCWD, link, true), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of perf/arrivals.c: moments of an open loop. */
+/* Tests of perf/arrivals.c: send times of an open loop. */
 #include <math.h>
 
 #include "tests/tools/testing.h"
@@ -16,12 +16,12 @@ START_TEST(even)
 	ck_assert_uint_eq(a.next_ns, 1000);
 	perf_arrivals_pass(&a);
 	ck_assert_uint_eq(a.next_ns, 1000 + 333333333);
-	/* No error adds up: after so many seconds the moment is exact. */
+	/* Errors do not accumulate: after full seconds the time is exact. */
 	for (unsigned i = 1; i < 3 * 1000; i++)
 		perf_arrivals_pass(&a);
 	ck_assert_uint_eq(a.count, 3000);
 	ck_assert_uint_eq(a.next_ns, 1000 + 1000000000000);
-	/* Faster than the clock counts: several at one moment, none earlier than the last. */
+	/* More calls than clock ticks: several at one time, none earlier than the last. */
 	perf_arrivals_init(&a, PERF_ARRIVALS_EVEN, 4e9, 0);
 	for (unsigned i = 0; i < 8; i++) {
 		ck_assert_uint_eq(a.next_ns, i / 4);
@@ -49,7 +49,7 @@ START_TEST(poisson)
 		last = a.next_ns;
 		perf_arrivals_pass(&a);
 	}
-	/* Exponential gaps: deviation like mean, and 1/e of them above it. */
+	/* Exponential gaps: the deviation equals the mean, and 1/e of them exceed it. */
 	ck_assert_double_lt(fabs(mean - 1000), 20);
 	ck_assert_double_lt(fabs(sqrt(square - mean * mean) - 1000), 30);
 	ck_assert_double_lt(fabs((double)above / MANY - exp(-1)), 0.01);

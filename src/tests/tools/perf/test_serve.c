@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of perf/serve.c: both services by their bytes, and everything that is refused. */
+/* Tests of perf/serve.c: the bytes of both services, and all refusals. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ START_TEST(commands)
 		       "00000001 'twelve bytes'",
 		       want);
 	known_exchange("00000003 00000004 00080000 00080000 00000000", "");
-	/* Nothing to move; more than was announced. */
+	/* Nothing to move; more than announced. */
 	known_exchange("00000003 00000003 00080000 00080000 00000000 00000000", "00004711");
 	known_exchange("00000003 00000000 00080000 00080000 00000001 6162636465", "00004711");
 	ck_assert_uint_eq(server.calls, 7);
@@ -87,7 +87,7 @@ START_TEST(refusals)
 		"00000003 00000004 00080000 00080000 00000001 80000000",
 		"00000003 00000004 00080000 00080000 00000001 00000001 616263",
 		"00000003 00000004 00000000 00080000 00000000",
-		/* more to the server behind what it has sent */
+		/* more data to the server after the announced bytes */
 		"00000003 00000004 00080000 00080000 00000004 00000000 00000001 00000000 00000001",
 	};
 

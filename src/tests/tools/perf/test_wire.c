@@ -80,7 +80,7 @@ END_TEST
 
 START_TEST(refusals)
 {
-	/* What comes behind the version. */
+	/* Fields after the version. */
 	static const uint32_t none[][4] = {
 		{2, 1, 1, 0},
 		{5, 1, 1, 0},
@@ -132,7 +132,7 @@ START_TEST(lists)
 	ck_assert_uint_eq(to_server, 65540);
 	ck_assert_uint_eq(to_client, (1 << 20) + 8);
 	xdrfree_rxperf_list(r);
-	/* Turning twice moves nothing; turning back after data was received cannot work. */
+	/* Turning twice moves nothing; turning back after data was received fails. */
 	ck_assert_int_eq(perf_parse_list("0,0,4", r, message, sizeof(message)), 0);
 	xdrfree_rxperf_list(r);
 	ck_assert_int_eq(perf_parse_list("4,0,4,0,4", r, message, sizeof(message)), -1);
@@ -162,7 +162,7 @@ START_TEST(pattern)
 	uint64_t at = 0;
 
 	perf_pattern_init();
-	/* Pieces of any size agree with each other. */
+	/* Pieces of any size are consistent. */
 	for (uint64_t offset = 65000; offset < 66100; offset += 7) {
 		for (size_t done = 0; done < sizeof(buffer);) {
 			size_t n, want = 1 + (done * 31 + offset) % 997;
@@ -178,7 +178,7 @@ START_TEST(pattern)
 		buffer[offset % sizeof(buffer)] ^= 1;
 		ck_assert(!perf_pattern_matches(offset, buffer, sizeof(buffer)));
 	}
-	/* A packet in the wrong place shows, whatever its size. */
+	/* A packet in the wrong place is detected, whatever its size. */
 	for (size_t size = 1000; size < 9000; size += 4) {
 		size_t n;
 		const uint8_t *p = perf_pattern(at, size, &n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * No place for strangers is left, and none of those who have one may go: a newcomer proves his
- * address without one, and is served; nobody else does by what he was asked (rx-protocol 12.3).
+ * All places for unvalidated peers are taken, and none of their connections can be evicted. A new
+ * client is validated by a cookie, without a place, and is served. A client that does not return
+ * its cookie is not (rx-protocol 12.3).
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ static struct h_bed bed;
 static uint8_t head[H_ASK_SIZE], packet[2048];
 static int holder;
 
-/* Calls that are at work, of somebody who has proven nothing: they keep their places. */
+/* Calls of unvalidated addresses whose handlers run: they keep their places. */
 static void open_full_bed(void)
 {
 	struct h_raw raw = h_raw_request(head, H_WAIT, 0x8500);
@@ -36,8 +37,11 @@ static void close_bed(void)
 	h_close(&bed);
 }
 
-/* Clients of ours answer by themselves; then neither this connection nor the next needs a place. */
-START_TEST(an_honest_stranger)
+/*
+ * Clients of the library answer by themselves; then neither this connection nor the next needs a
+ * place.
+ */
+START_TEST(client_validated_by_cookie)
 {
 	struct rxw_stats s;
 
@@ -58,17 +62,17 @@ START_TEST(an_honest_stranger)
 }
 END_TEST
 
-struct asked {
+struct cookie_state {
 	int fd;
 	struct h_raw call;
-	uint32_t serial; /* of the latest question */
-	uint64_t wrong;	 /* answers that nobody may believe */
+	uint32_t serial; /* of the latest cookie */
+	uint64_t wrong;	 /* answers that must not validate */
 };
 
-/* Read what came: true if there was a question. */
-static bool was_asked(void *arg)
+/* Reads what has arrived; true if there was a cookie. */
+static bool cookie_received(void *arg)
 {
-	struct asked *k = arg;
+	struct cookie_state *k = arg;
 	struct rxw_header h;
 	bool found = false;
 	ssize_t n;
@@ -105,29 +109,29 @@ static void answer(int fd, const struct h_raw *call, uint32_t serial)
 	h_raw_send(fd, &raw);
 }
 
-static bool wrong_ones_came(void *arg)
+static bool wrong_answers_dropped(void *arg)
 {
-	struct asked *k = arg;
+	struct cookie_state *k = arg;
 
 	return h_stats(bed.server).drops[RXW_DROP_NO_CONNECTION] >= k->wrong;
 }
 
-/* A question is good for seconds only: who is slow is asked again. */
-static bool proved(void *arg)
+/* A cookie is valid for seconds only; a client that answers late gets another one. */
+static bool validated(void *arg)
 {
-	struct asked *k = arg;
+	struct cookie_state *k = arg;
 
 	if (h_stats(bed.server).cookies_returned)
 		return true;
 	h_raw_send(k->fd, &k->call);
-	was_asked(k);
+	cookie_received(k);
 	answer(k->fd, &k->call, k->serial);
 	return false;
 }
 
-START_TEST(only_who_was_asked)
+START_TEST(only_cookie_holder_validated)
 {
-	struct asked k = {.call = h_raw_request(head, H_PING, 0x9000)};
+	struct cookie_state k = {.call = h_raw_request(head, H_PING, 0x9000)};
 	struct h_raw other;
 	int elsewhere;
 
@@ -136,7 +140,7 @@ START_TEST(only_who_was_asked)
 	k.fd = h_raw_socket(&bed);
 	elsewhere = h_raw_socket(&bed);
 	h_raw_send(k.fd, &k.call);
-	h_wait_for(was_asked, &k, "a question");
+	h_wait_for(cookie_received, &k, "a cookie");
 	answer(elsewhere, &k.call, k.serial);
 	answer(k.fd, &k.call, k.serial + 1);
 	answer(k.fd, &k.call, 0);
@@ -150,10 +154,10 @@ START_TEST(only_who_was_asked)
 	other.call++;
 	answer(k.fd, &other, k.serial);
 	k.wrong = 6;
-	h_wait_for(wrong_ones_came, &k, "answers that are wrong");
+	h_wait_for(wrong_answers_dropped, &k, "wrong answers");
 	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 0);
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES);
-	h_wait_for(proved, &k, "a proof");
+	h_wait_for(validated, &k, "a valid cookie");
 	h_raw_send(k.fd, &k.call);
 	ck_assert_int_gt(h_raw_receive(k.fd, RXW_DATA, packet), RXW_HEADER_SIZE);
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES + 1);
@@ -166,14 +170,14 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("questions");
-	TCase *tc = tcase_create("questions");
+	Suite *s = suite_create("cookies");
+	TCase *tc = tcase_create("cookies");
 	SRunner *r = srunner_create(s);
 	int failed;
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, an_honest_stranger);
-	tcase_add_test(tc, only_who_was_asked);
+	tcase_add_test(tc, client_validated_by_cookie);
+	tcase_add_test(tc, only_cookie_holder_validated);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);
