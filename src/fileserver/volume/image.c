@@ -18,15 +18,30 @@
 
 /* -- the cache -- */
 
-void fsd_image_cache_start(struct image_cache *cache)
+/* Vnodes are the server's own: clients do not choose them. */
+static uint64_t hash_entry(const void *entry, const uint64_t key[2])
+{
+	(void)key;
+	return ((const struct image_entry *)entry)->vnode >> 1;
+}
+
+int fsd_image_cache_start(struct image_cache *cache)
 {
 	memset(cache, 0, sizeof(*cache));
 	pthread_mutex_init(&cache->lock, NULL);
+	return htable_init(&cache->entries, offsetof(struct image_entry, chain), hash_entry, NULL,
+			   0)
+		       ? 0
+		       : -ENOMEM;
 }
 
-static struct image_entry **bucket_of(struct image_cache *cache, uint32_t vnode)
+static struct image_entry *find_entry(const struct image_cache *cache, uint32_t vnode)
 {
-	return &cache->bucket[(vnode >> 1) % IMAGE_BUCKETS];
+	struct image_entry *entry = htable_first(&cache->entries, vnode >> 1);
+
+	while (entry && entry->vnode != vnode)
+		entry = entry->chain;
+	return entry;
 }
 
 static void drop_ref(struct image_entry *entry)
@@ -40,11 +55,7 @@ static void drop_ref(struct image_entry *entry)
 /* Remove an entry from the cache; its borrowers keep it alive. */
 static void unlink_entry(struct image_cache *cache, struct image_entry *entry)
 {
-	struct image_entry **at = bucket_of(cache, entry->vnode);
-
-	while (*at != entry)
-		at = &(*at)->chain;
-	*at = entry->chain;
+	htable_remove(&cache->entries, entry);
 	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
 	cache->bytes -= entry->image.length;
@@ -63,6 +74,7 @@ void fsd_image_cache_stop(struct image_cache *cache)
 {
 	while (cache->oldest)
 		unlink_entry(cache, cache->oldest);
+	htable_fini(&cache->entries, NULL);
 	pthread_mutex_destroy(&cache->lock);
 }
 
@@ -73,7 +85,7 @@ void fsd_image_cache_stop(struct image_cache *cache)
 static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_record *record,
 				   uint8_t *bytes, size_t length)
 {
-	struct image_entry *entry = calloc(1, sizeof(*entry)), *old, **at;
+	struct image_entry *entry = calloc(1, sizeof(*entry)), *old;
 
 	if (!entry) {
 		free(bytes);
@@ -86,13 +98,10 @@ static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_r
 	entry->version = record->version;
 	entry->refs = 2;
 	pthread_mutex_lock(&cache->lock);
-	at = bucket_of(cache, record->vnode);
-	for (old = *at; old && old->vnode != record->vnode; old = old->chain)
-		;
+	old = find_entry(cache, record->vnode);
 	if (old)
 		unlink_entry(cache, old);
-	entry->chain = *at;
-	*at = entry;
+	htable_add(&cache->entries, entry);
 	link_newest(cache, entry);
 	cache->bytes += length;
 	while (cache->bytes > IMAGE_CACHE_BYTES && cache->oldest != entry)
@@ -107,9 +116,7 @@ struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_rec
 	struct image_entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	for (entry = *bucket_of(cache, record->vnode); entry; entry = entry->chain)
-		if (entry->vnode == record->vnode)
-			break;
+	entry = find_entry(cache, record->vnode);
 	if (entry && (entry->unique != record->unique || entry->version != record->version ||
 		      entry->image.length != record->image_length))
 		entry = NULL;

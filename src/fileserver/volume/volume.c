@@ -412,10 +412,11 @@ int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume 
 	volume->arg = options->arg;
 	strcpy(volume->name, options->name);
 	pthread_mutex_init(&volume->access_lock, NULL);
-	fsd_image_cache_start(&volume->images);
 	pthread_mutex_init(&volume->scans_lock, NULL);
 	pthread_cond_init(&volume->scans_ended, NULL);
-	rc = open_meta(volume, options);
+	rc = fsd_image_cache_start(&volume->images);
+	if (!rc)
+		rc = open_meta(volume, options);
 	if (rc) {
 		fsd_volume_close(volume);
 		return rc;
