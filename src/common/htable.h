@@ -91,9 +91,9 @@ static inline void **htable_chain(const struct htable *t, size_t i)
 	return i >= t->moved && i < t->old_size ? &t->old_chains[i] : &t->chains[i];
 }
 
-static inline void htable_push(struct htable *t, void *item)
+static inline void htable_push(struct htable *t, void *item, uint64_t hash)
 {
-	void **head = htable_head(t, t->hash(item, t->key));
+	void **head = htable_head(t, hash);
 
 	*htable_link(t, item) = *head;
 	*head = item;
@@ -107,7 +107,7 @@ static inline void htable_move(struct htable *t)
 	t->old_chains[t->moved++] = NULL;
 	for (; item; item = next) {
 		next = *htable_link(t, item);
-		htable_push(t, item);
+		htable_push(t, item, t->hash(item, t->key));
 	}
 	if (t->moved < t->old_size)
 		return;
@@ -129,15 +129,21 @@ static inline void htable_grow(struct htable *t)
 	t->size *= 2;
 }
 
-/* Never fails. The item must not be in the table. It becomes the first of its chain. */
-static inline void htable_add(struct htable *t, void *item)
+/* htable_add() for a caller that has the hash of the item already. */
+static inline void htable_add_hashed(struct htable *t, void *item, uint64_t hash)
 {
 	for (unsigned i = 0; i < HTABLE_MOVED && t->old_size; i++)
 		htable_move(t);
 	if (t->count >= t->size && !t->old_size)
 		htable_grow(t);
-	htable_push(t, item);
+	htable_push(t, item, hash);
 	t->count++;
+}
+
+/* Never fails. The item must not be in the table. It becomes the first of its chain. */
+static inline void htable_add(struct htable *t, void *item)
+{
+	htable_add_hashed(t, item, t->hash(item, t->key));
 }
 
 /* Remove the item that a head or a link points to; then that points to the next one. */
