@@ -4,7 +4,7 @@
 # Modules, the lowest first: each may call those before it.
 fileserver_sources =
 fileserver_sources += \
-	src/fileserver/base/base.h src/fileserver/base/clock.c src/fileserver/base/limit.c \
+	src/fileserver/base/base.h src/fileserver/base/limit.c \
 	src/fileserver/base/log.c
 fileserver_sources += \
 	src/fileserver/guard/guard.c src/fileserver/guard/guard.h

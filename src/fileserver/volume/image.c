@@ -8,6 +8,7 @@
 
 #include "afs/dir.h"
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/private.h"
 
@@ -337,7 +338,7 @@ static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const stru
 		   uint64_t begin_ns, const void *actor)
 {
 	struct fsd_record *r = &dir->record, new = *r;
-	uint64_t now = fsd_now_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
+	uint64_t now = monotonic_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
 
 	new.refused = fsd_stat_stamp(&scan->before);
 	new.retry_ns = now + (pause > REFUSED_MIN_NS ? pause : REFUSED_MIN_NS);
@@ -391,7 +392,7 @@ static void leave(struct fsd_volume *volume, struct image_scan *mine)
 static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
 		      struct fsd_image **image)
 {
-	uint64_t begin = fsd_now_ns();
+	uint64_t begin = monotonic_ns();
 	struct scan scan = {0};
 	uint8_t *bytes = NULL;
 	size_t length = 0;

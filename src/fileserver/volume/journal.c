@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <rxwire/xdr.h>
 
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/store_private.h"
 
@@ -36,14 +36,6 @@ enum entry {
 	ENTRY_NAME,
 	ENTRY_UNNAME
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* -- entries -- */
 
@@ -552,7 +544,7 @@ static void failed(struct fsd_store *store, int rc)
 			"change when the server is restarted",
 			store->path, strerror(-rc));
 	store->said = true;
-	store->retry_ns = now_ns() + RETRY_NS;
+	store->retry_ns = monotonic_ns() + RETRY_NS;
 }
 
 static void write_again(struct fsd_store *store)
@@ -604,7 +596,7 @@ static bool outgrown(struct fsd_store *store)
 void fsd_journal_flush(struct fsd_store *store)
 {
 	/* The holder of `writing` checks again after releasing it. */
-	while ((store->pending_length || (store->lost && now_ns() >= store->retry_ns)) &&
+	while ((store->pending_length || (store->lost && monotonic_ns() >= store->retry_ns)) &&
 	       pthread_mutex_trylock(&store->writing) == 0) {
 		if (store->lost || outgrown(store))
 			write_again(store);

@@ -78,7 +78,6 @@ void fsd_image_cache_stop(struct image_cache *cache);
 
 /* Kernels stamp files with a clock that may tick only every 10 ms. */
 #define FSD_TICK_NS 20000000ll
-int64_t fsd_real_ns(void); /* CLOCK_REALTIME */
 void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
 			const void *actor);
 int fsd_volume_error(int layer_error);
