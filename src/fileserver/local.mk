@@ -4,7 +4,7 @@
 # Modules, the lowest first: each may call those before it.
 fileserver_sources =
 fileserver_sources += \
-	src/fileserver/base/base.h src/fileserver/base/clock.c src/fileserver/base/limit.c \
+	src/fileserver/base/base.h src/fileserver/base/limit.c \
 	src/fileserver/base/log.c
 fileserver_sources += \
 	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
@@ -14,7 +14,7 @@ fileserver_sources += \
 	src/fileserver/volume/access.c src/fileserver/volume/image.c src/fileserver/volume/journal.c \
 	src/fileserver/volume/nodes.c src/fileserver/volume/private.h src/fileserver/volume/state.c \
 	src/fileserver/volume/store.c src/fileserver/volume/store.h src/fileserver/volume/store_private.h \
-	src/fileserver/volume/table.c src/fileserver/volume/table.h src/fileserver/volume/version.c \
+	src/fileserver/volume/version.c \
 	src/fileserver/volume/volume.c src/fileserver/volume/volume.h
 fileserver_sources += \
 	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \

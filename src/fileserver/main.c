@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include <rxwire/rxwire.h>
 
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/reload.h"
 #include "fileserver/server.h"
@@ -243,13 +243,11 @@ static void tell_manager(const struct fsd_server *server, const char *state, con
 
 static void reload(struct fsd_server *server, const siginfo_t *signal)
 {
-	struct timespec now;
 	char state[64];
 	int rc;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
-		 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+		 (unsigned long long)monotonic_ns() / 1000);
 	tell_manager(server, state, "; reading the keys again");
 	rc = fsd_server_reload(server);
 	tell_manager(server, "READY=1",

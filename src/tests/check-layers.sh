@@ -65,32 +65,36 @@ must_not() {
 }
 
 config='config[.]h'
-may_include src/rx/base   "$config|base/.*|$values"
-may_include src/rx/proto  "$config|(base|proto)/.*|$values|rxwire/security[.]h"
+# src/common is below all others. The two lowest layers of the library do without its clock.
+common='common/(clock|histogram|htable)[.]h'
+no_clock='common/(histogram|htable)[.]h'
+may_include src/common    "$common"
+may_include src/rx/base   "$config|$no_clock|base/.*|$values"
+may_include src/rx/proto  "$config|$no_clock|(base|proto)/.*|$values|rxwire/security[.]h"
 # Modules of proto. state.h is the layout of calls and connections.
 below='(core/core|event/event|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/sendq|send/send|state)'
 may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.]h|$values"
 may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
 may_include src/rx/proto/slab   "$config|base/.*|proto/slab/slab[.]h"
 may_include src/rx/proto/output "$config|base/.*|proto/(core/core|event/event|state)[.]h|$values"
-may_include src/rx/proto/peer   "$config|base/.*|proto/peer/peer[.]h"
+may_include src/rx/proto/peer   "$config|common/htable[.]h|base/.*|proto/peer/(peer|table)[.]h"
 may_include src/rx/proto/auth   "$config|base/.*|proto/(core/core|output/output|auth/auth|state)[.]h|rxwire/security[.]h"
 for module in recvq recv sendq send; do
 	may_include src/rx/proto/$module "$config|base/.*|proto/${below}[.]h"
 done
 may_include src/rx/proto/call "$config|base/.*|proto/(call/call|state)[.]h"
 may_include src/rx/proto/conn "$config|base/.*|proto/(call/call|conn/conn|state)[.]h"
-may_include src/rx/io     "$config|(base|io)/.*|$values"
-may_include src/rx/engine "$config|(base|proto|io|engine)/.*|$values|rxwire/.*"
-may_include src/rx/api   "$config|(base|proto|io|engine|api)/.*|rxwire/.*"
-may_include src/rx/rpc    "$config|rpc/.*|api/observer[.]h|rxwire/.*"
+may_include src/rx/io     "$config|$common|(base|io)/.*|$values"
+may_include src/rx/engine "$config|$common|(base|proto|io|engine)/.*|$values|rxwire/.*"
+may_include src/rx/api   "$config|$common|(base|proto|io|engine|api)/.*|rxwire/.*"
+may_include src/rx/rpc    "$config|$common|rpc/.*|api/observer[.]h|rxwire/.*"
 may_include src/rx/rxwire 'rxwire/.*'
 
 # Security classes use the interface that applications have for their own classes. They may read the clock.
-may_include src/rx/keys   "$config|(base|keys)/.*|rxwire/.*"
-may_include src/rx/token  "$config|(base|keys|token)/.*|rxwire/.*"
-may_include src/rx/rxkad  "$config|(base|keys|rxkad)/.*|rxwire/.*"
-may_include src/rx/rxgk   "$config|(base|keys|rxgk)/.*|rxwire/.*"
+may_include src/rx/keys   "$config|$common|(base|keys)/.*|rxwire/.*"
+may_include src/rx/token  "$config|$common|(base|keys|token)/.*|rxwire/.*"
+may_include src/rx/rxkad  "$config|$common|(base|keys|rxkad)/.*|rxwire/.*"
+may_include src/rx/rxgk   "$config|$common|(base|keys|rxgk)/.*|rxwire/.*"
 
 # The compiler: emit knows only ast.h, not the parser.
 may_include src/rxgen/text  "$config|rxgen/(ast|text/.*|pp/macro)[.]h"
@@ -102,22 +106,22 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 # Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into librxafs
 # too, because hash tables with keys from the network need it.
 for folder in src/afs src/afs/client src/afs/rpcstats; do
-	may_include $folder "$config|base/hash[.]h|afs/.*|rxwire/.*"
+	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
-may_include src/tools/common "$config|tools/common/.*|rxwire/.*"
-may_include src/tools/perf "$config|tools/(common|perf)/.*|afs/.*|rxwire/.*"
-may_include src/tools/copy "$config|tools/(common|copy)/.*|afs/.*|rxwire/.*"
-may_include src/tools/stat "$config|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
+may_include src/tools/common "$config|$common|tools/common/.*|rxwire/.*"
+may_include src/tools/perf "$config|$common|tools/(common|perf)/.*|afs/.*|rxwire/.*"
+may_include src/tools/copy "$config|$common|tools/(common|copy)/.*|afs/.*|rxwire/.*"
+may_include src/tools/stat "$config|$common|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # main.c and server.c may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|io/io|service/service)[.]h'
 server_module() {
-	module=$1 ok="$config|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
+	module=$1 ok="$config|$common|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	may_include "src/fileserver/$module" "$ok"
 	may_include "src/tests/fileserver/$module" \
-		"$config|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/$module/.*|$server_headers"
+		"$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/$module/.*|$server_headers"
 }
 server_module base
 server_module guard base
@@ -126,8 +130,8 @@ server_module volume base tree
 server_module callbacks base tree volume
 server_module io base tree
 server_module service base guard tree volume callbacks io
-may_include src/fileserver "$config|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
-may_include src/tests/fileserver "$config|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+may_include src/fileserver "$config|$common|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 
 # The layers base and proto know no threads, sockets or clock, and allocate through base/buf.c. Memory that xdr.c
 # allocates belongs to the application, which frees it with free().

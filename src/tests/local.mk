@@ -18,6 +18,7 @@ AM_CPPFLAGS += $(TEST_CPPFLAGS)
 include src/tests/races/local.mk
 include src/tests/faults/local.mk
 include src/tests/sim/local.mk
+include src/tests/common/local.mk
 include src/tests/rx/base/local.mk
 include src/tests/rx/proto/local.mk
 include src/tests/rx/io/local.mk

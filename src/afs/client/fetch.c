@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "afs/client/private.h"
+#include "common/clock.h"
 
 #define HEAD_BYTES  8
 #define TAIL_BYTES  (84 + 12 + 24) /* status, promise, volume */
@@ -146,13 +147,13 @@ static enum afs_fetch_result timed_step(struct afs_client *client, struct afs_fe
 					rxw_call *call, struct iovec *iov, unsigned *count,
 					uint64_t *left)
 {
-	uint64_t began = afs_now(), before = f->received, spent;
+	uint64_t began = monotonic_ns(), before = f->received, spent;
 	enum afs_fetch_result result;
 
 	atomic_store(&client->due, began + *left);
 	result = afs_fetch_step(f, call, iov, count);
 	atomic_store(&client->due, UINT64_MAX);
-	spent = afs_now() - began;
+	spent = monotonic_ns() - began;
 	if (f->received - before >= PROGRESS)
 		*left = (uint64_t)client->limit_ms * 1000000;
 	else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "afs/client/private.h"
+#include "common/clock.h"
 
 #define PROBE_MS       4000 /* for each of several addresses of a server */
 #define SITE_ADDRESSES 15   /* of a server; further ones are ignored */
@@ -186,7 +187,7 @@ static void add_candidate(struct candidates *list, const void *address, size_t s
 /* Milliseconds until `end`, at least one: 0 would mean no limit. */
 static unsigned left_ms(uint64_t end)
 {
-	uint64_t now = afs_now();
+	uint64_t now = monotonic_ns();
 
 	return end > now + 1000000 ? (unsigned)((end - now) / 1000000) : 1;
 }
@@ -352,7 +353,7 @@ static int look_up(struct afs_client *c, const char *name, uint64_t end, struct 
 
 static uint64_t end_of_search(const struct afs_client *c)
 {
-	return afs_now() + (uint64_t)c->limit_ms * 1000000;
+	return monotonic_ns() + (uint64_t)c->limit_ms * 1000000;
 }
 
 int afs_client_volume(struct afs_client *client, const char *name, struct afs_volume *volume,

@@ -80,7 +80,6 @@ int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *w
 int afs_client_callbacks(struct afs_client *client);
 
 /* client_watch.c */
-uint64_t afs_now(void); /* ns, monotonic */
 void afs_watch_init(struct afs_client *client);
 void afs_watch_end(struct afs_client *client);
 /* Start the thread that aborts `running` when it makes no progress. 0 or -RXW_ENOMEM. */

@@ -5,28 +5,15 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "afs/client/private.h"
-
-uint64_t afs_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "common/clock.h"
 
 void afs_watch_init(struct afs_client *c)
 {
-	pthread_condattr_t attr;
-
 	atomic_init(&c->due, UINT64_MAX);
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	monotonic_cond_init(&c->wake);
 }
 
 static void *watch(void *arg)
@@ -36,11 +23,9 @@ static void *watch(void *arg)
 
 	pthread_mutex_lock(&c->lock);
 	while (!c->closing) {
-		uint64_t now = afs_now(), due = atomic_load(&c->due);
+		uint64_t now = monotonic_ns(), due = atomic_load(&c->due);
 		/* A wait that begins later has a later deadline than this. */
 		uint64_t until = due < now + limit ? due : now + limit;
-		struct timespec at = {.tv_sec = (time_t)(until / 1000000000),
-				      .tv_nsec = (long)(until % 1000000000)};
 
 		if (now >= due && c->running) {
 			c->stalled = true;
@@ -48,7 +33,7 @@ static void *watch(void *arg)
 			atomic_store(&c->due, UINT64_MAX);
 			continue;
 		}
-		pthread_cond_timedwait(&c->wake, &c->lock, &at);
+		monotonic_wait(&c->wake, &c->lock, until);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
@@ -199,7 +184,7 @@ static void give_up_all(struct farewell *f, unsigned ms)
 	}
 }
 
-/* A server that does not know the other call is told of each object, until a time of afs_now(). */
+/* A server that does not know the other call is told of each object, until a time of the clock. */
 static void give_up_each(struct farewell *f, uint64_t until)
 {
 	AFSCallBack dropped[AFSCBMAX];
@@ -208,7 +193,7 @@ static void give_up_each(struct farewell *f, uint64_t until)
 	for (unsigned i = 0; i < AFSCBMAX; i++)
 		dropped[i] = (AFSCallBack){.CallBackVersion = 1, .CallBackType = CB_DROPPED};
 	for (unsigned at = 0; at < count; at += n) {
-		uint64_t now = afs_now();
+		uint64_t now = monotonic_ns();
 		rxw_call *call = NULL;
 		int32_t code;
 
@@ -231,7 +216,7 @@ static void give_up_each(struct farewell *f, uint64_t until)
 
 void afs_client_give_up(struct afs_client *const *clients, size_t count, unsigned ms)
 {
-	uint64_t until = afs_now() + (uint64_t)ms * 1000000;
+	uint64_t until = monotonic_ns() + (uint64_t)ms * 1000000;
 	size_t room = 0, told = 0;
 	struct farewell *f;
 

@@ -9,6 +9,7 @@
 
 #include "afs/rpcstats/rpcstats.h"
 #include "afs/rxstats.h"
+#include "common/htable.h"
 
 #define STATS_SHARDS	  8
 #define STATS_KNOWN_MAX	  64 /* interfaces, each side counted for itself */
@@ -42,17 +43,17 @@ struct stats_key {
 	uint16_t port;	     /* in host order */
 };
 
-/* Invariant: a peer is in its hash chain and in the list by age, both covered by peers_lock. */
+/* Invariant: a peer is in the table and in the list by age, both covered by peers_lock. */
 struct stats_peer {
-	struct stats_peer *chain, *newer, *older;
+	void *chain;
+	struct stats_peer *newer, *older;
 	struct stats_key key;
 	struct stats_block *blocks;
 };
 
 struct afs_rpcstats {
 	bool open;
-	unsigned peers_max, buckets; /* buckets: a power of two */
-	uint64_t secret[2];	     /* of their hash */
+	unsigned peers_max;
 	_Atomic bool on[2]; /* [0] process, [1] peers; set under the locks they matter for */
 
 	pthread_mutex_t known_lock; /* taken for adding; lists are read without it */
@@ -62,9 +63,8 @@ struct afs_rpcstats {
 	struct stats_shard shard[STATS_SHARDS];
 
 	pthread_mutex_t peers_lock; /* covers the rest; taken before known_lock */
-	unsigned peers;
+	struct htable peers;
 	struct stats_peer *newest, *oldest;
-	struct stats_peer **bucket;
 
 	struct rxw_rpc_observer observer;
 	struct RXSTATS_service service;

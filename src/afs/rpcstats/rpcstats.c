@@ -209,14 +209,18 @@ static bool make_key(const struct sockaddr *peer, struct stats_key *key)
 	return false;
 }
 
-static struct stats_peer **bucket_of(struct afs_rpcstats *stats, const struct stats_key *key)
+static uint64_t hash_key(const struct stats_key *key, const uint64_t secret[2])
 {
 	uint8_t bytes[sizeof(key->address) + sizeof(key->port)];
 
 	memcpy(bytes, key->address, sizeof(key->address));
 	memcpy(bytes + sizeof(key->address), &key->port, sizeof(key->port));
-	return &stats->bucket[rxw_siphash(bytes, sizeof(bytes), stats->secret) &
-			      (stats->buckets - 1)];
+	return rxw_siphash(bytes, sizeof(bytes), secret);
+}
+
+static uint64_t hash_peer(const void *peer, const uint64_t secret[2])
+{
+	return hash_key(&((const struct stats_peer *)peer)->key, secret);
 }
 
 static void unlink_age(struct afs_rpcstats *stats, struct stats_peer *peer)
@@ -235,20 +239,15 @@ static void link_newest(struct afs_rpcstats *stats, struct stats_peer *peer)
 
 static void forget_peer(struct afs_rpcstats *stats, struct stats_peer *peer)
 {
-	struct stats_peer **link = bucket_of(stats, &peer->key);
-
-	while (*link != peer)
-		link = &(*link)->chain;
-	*link = peer->chain;
+	htable_remove(&stats->peers, peer);
 	unlink_age(stats, peer);
 	free_blocks(&peer->blocks);
 	free(peer);
-	stats->peers--;
 }
 
 static struct stats_peer *enter_peer(struct afs_rpcstats *stats, const struct stats_key *key)
 {
-	struct stats_peer **bucket = bucket_of(stats, key), *peer = *bucket;
+	struct stats_peer *peer = htable_first(&stats->peers, hash_key(key, stats->peers.key));
 
 	while (peer && (peer->key.port != key->port ||
 			memcmp(peer->key.address, key->address, sizeof(key->address)) != 0))
@@ -261,12 +260,10 @@ static struct stats_peer *enter_peer(struct afs_rpcstats *stats, const struct st
 		peer = calloc(1, sizeof(*peer));
 		if (!peer)
 			return NULL;
-		while (stats->peers >= stats->peers_max)
+		while (stats->peers.count >= stats->peers_max)
 			forget_peer(stats, stats->oldest);
 		peer->key = *key;
-		peer->chain = *bucket;
-		*bucket = peer;
-		stats->peers++;
+		htable_add(&stats->peers, peer);
 	}
 	link_newest(stats, peer);
 	return peer;
@@ -280,6 +277,8 @@ struct afs_rpcstats *afs_rpcstats_create(const struct afs_rpcstats_options *opti
 	struct afs_rpcstats *stats =
 		aligned_alloc(alignof(struct afs_rpcstats), sizeof(struct afs_rpcstats));
 
+	uint64_t secret[2];
+
 	if (!stats)
 		return NULL;
 	memset(stats, 0, sizeof(*stats));
@@ -288,11 +287,8 @@ struct afs_rpcstats *afs_rpcstats_create(const struct afs_rpcstats_options *opti
 	stats->service.base.context = stats;
 	stats->service.handlers = &stats_handlers;
 	stats->peers_max = options->peers_max ? options->peers_max : PEERS_DEFAULT;
-	for (stats->buckets = 64; stats->buckets < stats->peers_max; stats->buckets *= 2)
-		;
-	stats->bucket = calloc(stats->buckets, sizeof(struct stats_peer *));
-	if (!stats->bucket || rxw_random(stats->secret, sizeof(stats->secret))) {
-		free(stats->bucket);
+	if (rxw_random(secret, sizeof(secret)) ||
+	    !htable_init(&stats->peers, offsetof(struct stats_peer, chain), hash_peer, secret, 0)) {
 		free(stats);
 		return NULL;
 	}
@@ -319,7 +315,7 @@ void afs_rpcstats_destroy(struct afs_rpcstats *stats)
 		free(stats->known[i]);
 	pthread_mutex_destroy(&stats->known_lock);
 	pthread_mutex_destroy(&stats->peers_lock);
-	free(stats->bucket);
+	htable_fini(&stats->peers, NULL);
 	free(stats);
 }
 

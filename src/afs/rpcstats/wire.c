@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "afs/rpcstats/private.h"
+#include "common/clock.h"
 
 /* -- the numbering of functions -- */
 
@@ -284,7 +285,7 @@ static int32_t retrieve(struct afs_rpcstats *stats, const rxw_call *call, bool p
 			uint32_t *version, uint32_t *clock_sec, uint32_t *clock_usec,
 			uint32_t *count, rpcStats *list)
 {
-	struct timespec now;
+	int64_t now;
 	int n;
 
 	if (!may_read(stats, call))
@@ -292,10 +293,10 @@ static int32_t retrieve(struct afs_rpcstats *stats, const rxw_call *call, bool p
 	n = afs_rpcstats_entries(stats, peers, &list->val);
 	if (n < 0)
 		return ENOMEM;
-	clock_gettime(CLOCK_REALTIME, &now);
+	now = wall_ns();
 	*version = RXSTATS_VERSION;
-	*clock_sec = (uint32_t)now.tv_sec;
-	*clock_usec = (uint32_t)(now.tv_nsec / 1000);
+	*clock_sec = (uint32_t)(now / NS_PER_S);
+	*clock_usec = (uint32_t)(now % NS_PER_S / 1000);
 	*count = (uint32_t)n;
 	list->len = (uint32_t)n * RXSTATS_ENTRY_WORDS;
 	return 0;

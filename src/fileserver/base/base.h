@@ -10,14 +10,18 @@
 
 #include <rxwire/config.h>
 
+#include "common/clock.h"
+
 /* Size of the buffer for the one line that explains why something could not be started. */
 #define FSD_MESSAGE_MAX 512
 
 /* -- the clock -- */
 
-/* Seconds, and nanoseconds, of CLOCK_MONOTONIC. */
-uint64_t fsd_now(void);
-uint64_t fsd_now_ns(void);
+/* Seconds of the monotonic clock. */
+static inline uint64_t fsd_now(void)
+{
+	return monotonic_ns() / NS_PER_S;
+}
 
 /* -- hashes: fast, not for keys that an attacker chooses -- */
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fileserver/base/base.h"
@@ -11,8 +10,8 @@
 struct fsd_limit {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct timespec end; /* CLOCK_MONOTONIC */
-	bool over;	     /* lock */
+	uint64_t end; /* monotonic_ns() */
+	bool over;    /* lock */
 	void (*explain)(void *arg);
 	void *arg;
 	pthread_t thread;
@@ -26,7 +25,7 @@ static void *wait_for_end(void *arg)
 
 	pthread_mutex_lock(&limit->lock);
 	while (!limit->over && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&limit->changed, &limit->lock, &limit->end);
+		rc = monotonic_wait(&limit->changed, &limit->lock, limit->end);
 	over = limit->over;
 	pthread_mutex_unlock(&limit->lock);
 	if (over)
@@ -38,21 +37,13 @@ static void *wait_for_end(void *arg)
 struct fsd_limit *fsd_limit_start(uint64_t ms, void (*explain)(void *arg), void *arg)
 {
 	struct fsd_limit *limit = calloc(1, sizeof(*limit));
-	pthread_condattr_t attributes;
 
 	if (!limit)
 		return NULL;
 	limit->explain = explain;
 	limit->arg = arg;
-	clock_gettime(CLOCK_MONOTONIC, &limit->end);
-	limit->end.tv_sec += (time_t)(ms / 1000);
-	limit->end.tv_nsec += (long)(ms % 1000) * 1000000;
-	limit->end.tv_sec += limit->end.tv_nsec / 1000000000;
-	limit->end.tv_nsec %= 1000000000;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&limit->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	limit->end = monotonic_ns() + ms * NS_PER_MS;
+	monotonic_cond_init(&limit->changed);
 	pthread_mutex_init(&limit->lock, NULL);
 	if (pthread_create(&limit->thread, NULL, wait_for_end, limit) == 0)
 		return limit;

@@ -218,9 +218,7 @@ static void take_work(struct fsd_callbacks *callbacks)
 /* Wait until woken, at most until the next check. The lock is held. */
 static void sleep_until(struct fsd_callbacks *callbacks, uint64_t second)
 {
-	struct timespec until = {.tv_sec = (time_t)second};
-
-	pthread_cond_timedwait(&callbacks->wake, &callbacks->lock, &until);
+	monotonic_wait(&callbacks->wake, &callbacks->lock, second * NS_PER_S);
 }
 
 static void *callbacks_main(void *arg)
@@ -267,7 +265,6 @@ struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_cli
 					  const struct rxw_uuid *uuid)
 {
 	struct fsd_callbacks *callbacks = calloc(1, sizeof(*callbacks));
-	pthread_condattr_t monotonic;
 
 	if (!callbacks)
 		return NULL;
@@ -275,10 +272,7 @@ struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_cli
 	callbacks->clients = clients;
 	callbacks->uuid = *uuid;
 	pthread_mutex_init(&callbacks->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&callbacks->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	monotonic_cond_init(&callbacks->wake);
 	if (pthread_create(&callbacks->thread, NULL, callbacks_main, callbacks)) {
 		free(callbacks);
 		return NULL;

@@ -22,42 +22,7 @@
  */
 #define BACKGROUND_MAX 32
 
-static size_t power_of_two(size_t n)
-{
-	size_t p = 64;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
-struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options)
-{
-	struct fsd_clients *clients = calloc(1, sizeof(*clients));
-
-	if (!clients)
-		return NULL;
-	clients->options = *options;
-	if (rxw_random(clients->secret, sizeof(clients->secret))) {
-		free(clients);
-		return NULL;
-	}
-	clients->buckets = power_of_two(options->promises_max / 2);
-	clients->host_buckets = power_of_two(options->hosts_max / 2);
-	clients->hosts = calloc(clients->host_buckets, sizeof(*clients->hosts));
-	clients->promises = calloc(clients->buckets, sizeof(*clients->promises));
-	clients->objects = calloc(clients->buckets, sizeof(*clients->objects));
-	clients->work.last = &clients->work.first;
-	clients->quiet_work.last = &clients->quiet_work.first;
-	pthread_mutex_init(&clients->lock, NULL);
-	if (!clients->hosts || !clients->promises || !clients->objects) {
-		fsd_clients_destroy(clients);
-		return NULL;
-	}
-	return clients;
-}
-
-static size_t host_hash(const struct fsd_clients *clients, const struct sockaddr_storage *peer)
+static uint64_t hash_address(const struct sockaddr_storage *peer, const uint64_t secret[2])
 {
 	uint8_t bytes[18] = {0};
 
@@ -72,7 +37,33 @@ static size_t host_hash(const struct fsd_clients *clients, const struct sockaddr
 		memcpy(bytes, &sa->sin6_port, 2);
 		memcpy(bytes + 2, &sa->sin6_addr, 16);
 	}
-	return rxw_siphash(bytes, sizeof(bytes), clients->secret) & (clients->host_buckets - 1);
+	return rxw_siphash(bytes, sizeof(bytes), secret);
+}
+
+static uint64_t hash_host(const void *host, const uint64_t secret[2])
+{
+	return hash_address(&((const struct fsd_host *)host)->peer, secret);
+}
+
+struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options)
+{
+	struct fsd_clients *clients = calloc(1, sizeof(*clients));
+	uint64_t secret[2];
+
+	if (!clients)
+		return NULL;
+	clients->options = *options;
+	clients->work.last = &clients->work.first;
+	clients->quiet_work.last = &clients->quiet_work.first;
+	pthread_mutex_init(&clients->lock, NULL);
+	if (rxw_random(secret, sizeof(secret)) ||
+	    !htable_init(&clients->hosts, offsetof(struct fsd_host, chain), hash_host, secret,
+			 options->hosts_max / 2) ||
+	    !fsd_promises_init(clients, secret)) {
+		fsd_clients_destroy(clients);
+		return NULL;
+	}
+	return clients;
 }
 
 static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -109,11 +100,7 @@ static void link_newest(struct fsd_clients *clients, struct fsd_host *host)
 
 static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
 {
-	struct fsd_host **at = &clients->hosts[host_hash(clients, &host->peer)];
-
-	while (*at != host)
-		at = &(*at)->chain;
-	*at = host->chain;
+	htable_remove(&clients->hosts, host);
 	unlink_age(clients, host);
 	fsd_host_forget_promises(clients, host);
 	clients->stats.hosts--;
@@ -128,9 +115,9 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 	while (clients->oldest)
 		remove_host(clients, clients->oldest);
 	pthread_mutex_destroy(&clients->lock);
-	free(clients->hosts);
-	free(clients->promises);
-	free(clients->objects);
+	htable_fini(&clients->hosts, NULL);
+	htable_fini(&clients->promises, NULL);
+	htable_fini(&clients->objects, NULL);
 	free(clients);
 }
 
@@ -152,20 +139,20 @@ static bool forget_one(struct fsd_clients *clients)
 
 static struct fsd_host *find_host(struct fsd_clients *clients, const struct sockaddr_storage *peer)
 {
-	size_t bucket = host_hash(clients, peer);
-	struct fsd_host *host;
+	struct fsd_host *host =
+		htable_first(&clients->hosts, hash_address(peer, clients->hosts.key));
 
-	for (host = clients->hosts[bucket]; host; host = host->chain)
-		if (same_peer(&host->peer, peer))
-			return host;
+	while (host && !same_peer(&host->peer, peer))
+		host = host->chain;
+	if (host)
+		return host;
 	if (clients->stats.hosts >= clients->options.hosts_max && !forget_one(clients))
 		return NULL;
 	host = calloc(1, sizeof(*host));
 	if (!host)
 		return NULL;
 	host->peer = *peer;
-	host->chain = clients->hosts[bucket];
-	clients->hosts[bucket] = host;
+	htable_add(&clients->hosts, host);
 	link_newest(clients, host);
 	clients->stats.hosts++;
 	return host;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "afs/afs-common.h"
+#include "common/htable.h"
 #include "fileserver/callbacks/callbacks.h"
 
 /* The next call to a client. */
@@ -53,7 +54,7 @@ enum host_state {
 
 struct fsd_host {
 	struct sockaddr_storage peer;
-	struct fsd_host *chain;		/* same bucket */
+	void *chain;			/* by address */
 	struct fsd_host *newer, *older; /* by last call */
 	struct fsd_host *next_work;	/* in a list of work */
 	enum host_state state;
@@ -76,14 +77,14 @@ struct fsd_host {
 	bool owed_all; /* (volume,0,0) instead */
 };
 
-/* One promise: in its object's list, its host's list, and the hash of both. */
+/* One promise: in its object's list, its host's list, and the table by both. */
 struct promise {
 	struct object *object;
 	struct fsd_host *host;
 	uint64_t expires;
 	struct promise *object_next, **object_link;
 	struct promise *host_next, **host_link;
-	struct promise *chain;
+	void *chain;
 };
 
 /* An object that promises are held on. */
@@ -91,7 +92,7 @@ struct object {
 	uint32_t vnode, unique;
 	size_t holders;
 	struct promise *first;
-	struct object *chain;
+	void *chain;
 };
 
 /* Hosts to be called, in order. */
@@ -103,16 +104,14 @@ struct work_list {
 struct fsd_clients {
 	pthread_mutex_t lock;
 	struct fsd_clients_options options;
-	struct fsd_host **hosts;
+	/*
+	 * By address, by host and object, by FID. Clients choose their addresses, and which objects
+	 * to hold.
+	 */
+	struct htable hosts, promises, objects;
 	struct fsd_host *newest, *oldest;
 	struct work_list work, quiet_work;
 	unsigned background; /* pieces of work of quiet ones that are being done */
-	struct promise **promises;
-	struct object **objects;
-	size_t buckets; /* of promises and objects; a power of two */
-	size_t host_buckets;
-	uint64_t secret
-		[2]; /* of the hashes: peers choose their addresses, and which objects to hold */
 	struct fsd_clients_stats stats;
 };
 
@@ -121,5 +120,7 @@ void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
 /* Remove and return the first host of a list; NULL: the list is empty. */
 struct fsd_host *fsd_host_dequeue(struct work_list *list);
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host);
+/* Make the tables of promises and objects. False: no memory. */
+bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2]);
 
 #endif

@@ -11,24 +11,43 @@
 #define BULK_WEIGHT   22  /* holders added for a promise of a bulk call, which makes it shorter */
 #define RECLAIM_TRIES 8
 
-static size_t object_hash(const struct fsd_clients *clients, uint32_t vnode, uint32_t unique)
+static uint64_t hash_object(const void *item, const uint64_t secret[2])
 {
-	return rxw_hash_words(vnode, unique, clients->secret) & (clients->buckets - 1);
+	const struct object *object = item;
+
+	return rxw_hash_words(object->vnode, object->unique, secret);
 }
 
-static size_t promise_hash(const struct fsd_clients *clients, const struct object *object,
-			   const struct fsd_host *host)
+static uint64_t hash_pair(const struct object *object, const struct fsd_host *host)
 {
 	uint64_t h = ((uint64_t)(uintptr_t)object >> 4) * 0x9e3779b97f4a7c15ull;
 
 	h ^= ((uint64_t)(uintptr_t)host >> 4) * 0xc2b2ae3d27d4eb4full;
-	h ^= h >> 29;
-	return (size_t)h & (clients->buckets - 1);
+	return h ^ h >> 29;
+}
+
+static uint64_t hash_promise(const void *item, const uint64_t secret[2])
+{
+	const struct promise *promise = item;
+
+	(void)secret;
+	return hash_pair(promise->object, promise->host);
+}
+
+bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2])
+{
+	size_t expected = clients->options.promises_max / 2;
+
+	return htable_init(&clients->promises, offsetof(struct promise, chain), hash_promise,
+			   secret, expected) &&
+	       htable_init(&clients->objects, offsetof(struct object, chain), hash_object, secret,
+			   expected);
 }
 
 static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
 {
-	struct object *object = clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
+	struct object *object = htable_first(
+		&clients->objects, rxw_hash_words(fid->Vnode, fid->Unique, clients->objects.key));
 
 	while (object && (object->vnode != fid->Vnode || object->unique != fid->Unique))
 		object = object->chain;
@@ -38,22 +57,26 @@ static struct object *find_object(const struct fsd_clients *clients, const AFSFi
 static struct promise *find_promise(const struct fsd_clients *clients, const struct object *object,
 				    const struct fsd_host *host)
 {
-	struct promise *promise = clients->promises[promise_hash(clients, object, host)];
+	struct promise *promise = htable_first(&clients->promises, hash_pair(object, host));
 
 	while (promise && (promise->object != object || promise->host != host))
 		promise = promise->chain;
 	return promise;
 }
 
+static void remove_object(struct fsd_clients *clients, struct object *object)
+{
+	htable_remove(&clients->objects, object);
+	clients->stats.objects--;
+	free(object);
+}
+
 /* Remove a promise, and its object if that was the last one. */
 static void remove_promise(struct fsd_clients *clients, struct promise *promise)
 {
 	struct object *object = promise->object;
-	struct promise **at = &clients->promises[promise_hash(clients, object, promise->host)];
 
-	while (*at != promise)
-		at = &(*at)->chain;
-	*at = promise->chain;
+	htable_remove(&clients->promises, promise);
 	*promise->object_link = promise->object_next;
 	if (promise->object_next)
 		promise->object_next->object_link = promise->object_link;
@@ -63,16 +86,8 @@ static void remove_promise(struct fsd_clients *clients, struct promise *promise)
 	promise->host->promise_count--;
 	clients->stats.promises--;
 	free(promise);
-	if (--object->holders == 0) {
-		clients->stats.objects--;
-		struct object **o =
-			&clients->objects[object_hash(clients, object->vnode, object->unique)];
-
-		while (*o != object)
-			o = &(*o)->chain;
-		*o = object->chain;
-		free(object);
-	}
+	if (--object->holders == 0)
+		remove_object(clients, object);
 }
 
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host)
@@ -123,14 +138,12 @@ static uint64_t duration(size_t holders)
 static struct object *add_object(struct fsd_clients *clients, const AFSFid *fid)
 {
 	struct object *object = calloc(1, sizeof(*object));
-	struct object **at = &clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
 
 	if (!object)
 		return NULL;
 	object->vnode = fid->Vnode;
 	object->unique = fid->Unique;
-	object->chain = *at;
-	*at = object;
+	htable_add(&clients->objects, object);
 	clients->stats.objects++;
 	return object;
 }
@@ -139,14 +152,12 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 				   struct fsd_host *host)
 {
 	struct promise *promise = calloc(1, sizeof(*promise));
-	struct promise **at = &clients->promises[promise_hash(clients, object, host)];
 
 	if (!promise)
 		return NULL;
 	promise->object = object;
 	promise->host = host;
-	promise->chain = *at;
-	*at = promise;
+	htable_add(&clients->promises, promise);
 	promise->object_next = object->first;
 	promise->object_link = &object->first;
 	if (object->first)
@@ -190,14 +201,8 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 	if (!object)
 		return NULL;
 	promise = add_promise(clients, object, host);
-	if (!promise && object->holders == 0) {
-		struct object **at =
-			&clients->objects[object_hash(clients, fid->Vnode, fid->Unique)];
-
-		*at = object->chain; /* it is the first of its chain */
-		clients->stats.objects--;
-		free(object);
-	}
+	if (!promise && object->holders == 0)
+		remove_object(clients, object);
 	return promise;
 }
 
@@ -331,10 +336,11 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fi
 	size_t n = 0, steps = 0;
 
 	pthread_mutex_lock(&clients->lock);
-	while (n < max && steps < clients->buckets && clients->stats.promises) {
-		struct object *object = clients->objects[*cursor & (clients->buckets - 1)], *next;
+	while (n < max && steps < clients->objects.size && clients->stats.promises) {
+		size_t chain = *cursor & (clients->objects.size - 1);
+		struct object *object = *htable_chain(&clients->objects, chain), *next;
 
-		/* Report whole buckets: the cursor cannot resume within one. */
+		/* Report whole chains: the cursor cannot resume within one. */
 		if (n && n + chain_length(object) > max)
 			break;
 		for (; object && n < max; object = next) {

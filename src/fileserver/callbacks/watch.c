@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/htable.h"
 #include "fileserver/base/base.h"
 
-#define BUCKETS	  1024
 #define SWEEP_MAX 256
 #define MASK                                                                              \
 	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | \
@@ -22,11 +22,11 @@
 #define NAMES_MASK \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
 
-/* A watched directory, in two hashes: by watch number and by vnode. */
+/* A watched directory, in two tables: by watch number and by vnode. */
 struct watched {
 	int wd;
 	uint32_t vnode, unique;
-	struct watched *wd_chain, *vnode_chain;
+	void *wd_chain, *vnode_chain;
 };
 
 struct fsd_watch {
@@ -36,15 +36,27 @@ struct fsd_watch {
 	int inotify; /* -1: none */
 	int stop_pipe[2];
 	unsigned max;
-	pthread_mutex_t lock; /* covers the hashes, count and full */
-	struct watched *by_wd[BUCKETS], *by_vnode[BUCKETS];
-	size_t count;
+	pthread_mutex_t lock; /* covers the tables and full */
+	struct htable by_wd, by_vnode;
 	bool full; /* the warning has been logged */
 };
 
+/* Both numbers are the server's own: clients do not choose them. */
+static uint64_t hash_wd(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return (uint64_t)((const struct watched *)item)->wd;
+}
+
+static uint64_t hash_vnode(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return ((const struct watched *)item)->vnode / 2;
+}
+
 static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
 {
-	struct watched *w = watch->by_vnode[vnode / 2 % BUCKETS];
+	struct watched *w = htable_first(&watch->by_vnode, vnode / 2);
 
 	while (w && w->vnode != vnode)
 		w = w->vnode_chain;
@@ -53,22 +65,14 @@ static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
 
 static void remove_watched(struct fsd_watch *watch, struct watched *w)
 {
-	struct watched **at = &watch->by_wd[(unsigned)w->wd % BUCKETS];
-
-	while (*at != w)
-		at = &(*at)->wd_chain;
-	*at = w->wd_chain;
-	at = &watch->by_vnode[w->vnode / 2 % BUCKETS];
-	while (*at != w)
-		at = &(*at)->vnode_chain;
-	*at = w->vnode_chain;
-	watch->count--;
+	htable_remove(&watch->by_wd, w);
+	htable_remove(&watch->by_vnode, w);
 	free(w);
 }
 
 static struct watched *find_wd(struct fsd_watch *watch, int wd)
 {
-	struct watched *w = watch->by_wd[(unsigned)wd % BUCKETS];
+	struct watched *w = htable_first(&watch->by_wd, (uint64_t)wd);
 
 	while (w && w->wd != wd)
 		w = w->wd_chain;
@@ -94,7 +98,7 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 		remove_watched(watch, w);
 		w = NULL;
 	}
-	if (!w && watch->count < watch->max) {
+	if (!w && watch->by_wd.count < watch->max) {
 		const char *end = self ? path + strlen(path) : strrchr(path, '/');
 		size_t n = end ? (size_t)(end - path) : 0;
 
@@ -106,14 +110,9 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 			remove_watched(watch, w);
 		w = wd < 0 ? NULL : calloc(1, sizeof(*w));
 		if (w) {
-			*w = (struct watched){.wd = wd,
-					      .vnode = vnode,
-					      .unique = unique,
-					      .wd_chain = watch->by_wd[(unsigned)wd % BUCKETS],
-					      .vnode_chain = watch->by_vnode[vnode / 2 % BUCKETS]};
-			watch->by_wd[(unsigned)wd % BUCKETS] = w;
-			watch->by_vnode[vnode / 2 % BUCKETS] = w;
-			watch->count++;
+			*w = (struct watched){.wd = wd, .vnode = vnode, .unique = unique};
+			htable_add(&watch->by_wd, w);
+			htable_add(&watch->by_vnode, w);
 		} else if (wd == -ENOSPC && !watch->full) {
 			watch->full = true;
 			fsd_log(RXW_LOG_WARNING,
@@ -127,7 +126,7 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 size_t fsd_watch_count(struct fsd_watch *watch)
 {
 	pthread_mutex_lock(&watch->lock);
-	size_t count = watch->count;
+	size_t count = watch->by_wd.count;
 	pthread_mutex_unlock(&watch->lock);
 	return count;
 }
@@ -230,6 +229,16 @@ static void *watch_main(void *arg)
 	return NULL;
 }
 
+static void free_watch(struct fsd_watch *watch)
+{
+	if (watch->inotify >= 0)
+		close(watch->inotify);
+	htable_fini(&watch->by_vnode, NULL);
+	htable_fini(&watch->by_wd, free);
+	pthread_mutex_destroy(&watch->lock);
+	free(watch);
+}
+
 struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
 				  unsigned max)
 {
@@ -247,15 +256,16 @@ struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients 
 			"no inotify (%s): changes are noticed later; raise "
 			"fs.inotify.max_user_instances (sysctl)",
 			strerror(errno));
-	if (pipe2(watch->stop_pipe, O_CLOEXEC) == 0) {
+	if (htable_init(&watch->by_wd, offsetof(struct watched, wd_chain), hash_wd, NULL, 0) &&
+	    htable_init(&watch->by_vnode, offsetof(struct watched, vnode_chain), hash_vnode, NULL,
+			0) &&
+	    pipe2(watch->stop_pipe, O_CLOEXEC) == 0) {
 		if (pthread_create(&watch->thread, NULL, watch_main, watch) == 0)
 			return watch;
 		close(watch->stop_pipe[0]);
 		close(watch->stop_pipe[1]);
 	}
-	if (watch->inotify >= 0)
-		close(watch->inotify);
-	free(watch);
+	free_watch(watch);
 	return NULL;
 }
 
@@ -266,11 +276,5 @@ void fsd_watch_stop(struct fsd_watch *watch)
 	close(watch->stop_pipe[1]);
 	pthread_join(watch->thread, NULL);
 	close(watch->stop_pipe[0]);
-	if (watch->inotify >= 0)
-		close(watch->inotify);
-	for (unsigned i = 0; i < BUCKETS; i++)
-		while (watch->by_wd[i])
-			remove_watched(watch, watch->by_wd[i]);
-	pthread_mutex_destroy(&watch->lock);
-	free(watch);
+	free_watch(watch);
 }

@@ -51,7 +51,7 @@ struct fsd_timeline;
 #define FSD_READ_NOT	"dropped" /* queued, but the call ended before the read began */
 #define FSD_SENT	"send" /* written to the call, including waits for room in its send queue */
 
-/* One part of one send; times are fsd_now_ns(). */
+/* One part of one send; times are monotonic_ns(). */
 struct fsd_moment {
 	uint64_t send;		/* number of the fsd_send_file() that it belongs to, from 1 */
 	const char *what;	/* one of those above */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+
 #define CHUNK_MIN ((size_t)128 << 10)
 #define CHUNK_MAX ((size_t)1 << 20)
 #define DEPTH_MIN 2
@@ -82,7 +84,7 @@ struct fsd_readers {
 
 static uint64_t now_ns(const struct fsd_readers *readers)
 {
-	return readers->timeline ? fsd_now_ns() : 0;
+	return readers->timeline ? monotonic_ns() : 0;
 }
 
 /* Without the lock. First what is in the page cache; the rest from the disk. */
@@ -359,7 +361,7 @@ static void note(struct send *send, const char *what, size_t bytes, uint64_t beg
 
 	if (!timeline)
 		return;
-	moment.end_ns = fsd_now_ns();
+	moment.end_ns = monotonic_ns();
 	moment.ahead = send->ahead.count;
 	moment.allowed = send->ahead.allowed;
 	fsd_timeline_add(timeline, &moment);

@@ -5,6 +5,7 @@
 #include <rxwire/error.h>
 #include <rxwire/xdr.h>
 
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
@@ -167,7 +168,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 {
 	struct fs_call *call = fetch->call;
 	struct fsd_counters *counters = &call->service->counters;
-	uint64_t begin = fsd_now_ns();
+	uint64_t begin = monotonic_ns();
 	const uint8_t *bytes = NULL;
 	size_t size = 0;
 	int rc;
@@ -188,7 +189,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 			fs_rights(call, &fetch->object, NULL);
 	}
 	fsd_count(&counters->fetches, 1);
-	fsd_count(&counters->fetch_ns, fsd_now_ns() - begin);
+	fsd_count(&counters->fetch_ns, monotonic_ns() - begin);
 	*st = fetch->object.status;
 	fs_sync(call, sync);
 	return rc;

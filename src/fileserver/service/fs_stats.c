@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <rxwire/stats.h>
 
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
@@ -60,11 +61,7 @@ static void processor_times(ViceStatistics *stats)
 /* When the machine booted, seconds since 1970. */
 static uint32_t boot_time(void)
 {
-	struct timespec real, boot;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (uint32_t)(real.tv_sec - boot.tv_sec);
+	return (uint32_t)(wall_ns() / NS_PER_S - read_clock_ns(CLOCK_BOOTTIME) / NS_PER_S);
 }
 
 static void collect(struct fsd_service *service, struct figures *f)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "afs/fetchstatus.h"
+#include "common/clock.h"
 #include "fileserver/service/fs.h"
 
 #define ROOTAFS_KIB 4
@@ -183,12 +183,11 @@ int32_t fs_give_up_all(void *context, rxw_call *rx)
 
 int32_t fs_get_time(void *context, rxw_call *rx, uint32_t *seconds, uint32_t *useconds)
 {
-	struct timespec ts;
+	int64_t now = wall_ns();
 
 	(void)context, (void)rx;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	*seconds = (uint32_t)ts.tv_sec;
-	*useconds = (uint32_t)(ts.tv_nsec / 1000);
+	*seconds = (uint32_t)(now / NS_PER_S);
+	*useconds = (uint32_t)(now % NS_PER_S / 1000);
 	return 0;
 }
 

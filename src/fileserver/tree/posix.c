@@ -15,8 +15,9 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/clock.h"
 
 #if defined(__has_include)
 #	if __has_include(<linux/openat2.h>)
@@ -274,7 +275,6 @@ static ssize_t posix_preadv(struct fsd_file *file, const struct iovec *iov, int 
 static void posix_write_back(struct fsd_file *file)
 {
 	int fd = posix_fd(file);
-	struct timespec now;
 	struct stat st;
 
 	if (!posix_layer(file->layer)->overlay) {
@@ -286,8 +286,7 @@ static void posix_write_back(struct fsd_file *file)
 	/*
 	 * Only fdatasync() reaches the file of the lower layer; it also flushes the disk's cache.
 	 */
-	clock_gettime(CLOCK_REALTIME, &now);
-	if (fstat(fd, &st) == 0 && now.tv_sec - st.st_ctim.tv_sec < PAGES_KEPT_S)
+	if (fstat(fd, &st) == 0 && wall_ns() / NS_PER_S - st.st_ctim.tv_sec < PAGES_KEPT_S)
 		fdatasync(fd);
 }
 

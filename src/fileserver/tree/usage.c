@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "fileserver/base/base.h"
 
 #define FRESH_S 600
 
@@ -25,7 +26,7 @@ struct fsd_usage {
 	pthread_cond_t asked, counted;
 	bool wanted;	      /* a count is wanted or in progress */
 	bool known;	      /* a count has finished */
-	struct timespec at;   /* when */
+	uint64_t at;	      /* when, fsd_now() */
 	struct fsd_used used; /* result of that count; during the first count the sums so far */
 	atomic_bool stop;
 };
@@ -37,14 +38,6 @@ struct walk {
 	const char *directory;
 	struct fsd_used used;
 };
-
-static struct timespec now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts;
-}
 
 static void push(struct walk *walk, const char *path)
 {
@@ -98,7 +91,7 @@ static void count_all(struct fsd_usage *usage)
 	pthread_mutex_lock(&usage->lock);
 	usage->used = walk.used;
 	usage->known = true;
-	usage->at = now();
+	usage->at = fsd_now();
 	usage->wanted = false;
 	pthread_cond_broadcast(&usage->counted);
 	pthread_mutex_unlock(&usage->lock);
@@ -122,17 +115,13 @@ static void *usage_main(void *arg)
 struct fsd_usage *fsd_usage_start(struct fsd_layer *layer)
 {
 	struct fsd_usage *usage = calloc(1, sizeof(*usage));
-	pthread_condattr_t monotonic;
 
 	if (!usage)
 		return NULL;
 	usage->layer = layer;
 	pthread_mutex_init(&usage->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&usage->asked, NULL);
-	pthread_cond_init(&usage->counted, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	monotonic_cond_init(&usage->counted);
 	if (pthread_create(&usage->thread, NULL, usage_main, usage) == 0)
 		return usage;
 	free(usage);
@@ -156,24 +145,18 @@ void fsd_usage_stop(struct fsd_usage *usage)
 
 void fsd_usage_get(struct fsd_usage *usage, unsigned wait_ms, struct fsd_used *used)
 {
-	struct timespec until = now();
+	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
 	int rc = 0;
 
 	*used = (struct fsd_used){0};
 	if (!usage)
 		return;
-	until.tv_sec += wait_ms / 1000;
-	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	pthread_mutex_lock(&usage->lock);
-	if (!usage->known || now().tv_sec - usage->at.tv_sec >= FRESH_S) {
+	if (!usage->known || fsd_now() - usage->at >= FRESH_S) {
 		usage->wanted = true;
 		pthread_cond_signal(&usage->asked);
 		while (usage->wanted && rc == 0 && wait_ms)
-			rc = pthread_cond_timedwait(&usage->counted, &usage->lock, &until);
+			rc = monotonic_wait(&usage->counted, &usage->lock, until);
 	}
 	*used = usage->used;
 	pthread_mutex_unlock(&usage->lock);

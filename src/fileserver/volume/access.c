@@ -3,20 +3,12 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/volume/private.h"
 
 #define CACHE_NS 1000000000ull /* how long a result is used again */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* Every directory on the way to `path` must let "other" pass. 1, 0 or -errno. */
 static int walk_allowed(struct fsd_volume *volume, const char *path)
@@ -50,7 +42,7 @@ static int walk_allowed(struct fsd_volume *volume, const char *path)
 int fsd_access_path(struct fsd_volume *volume, const struct fsd_object *object)
 {
 	const struct fsd_record *r = &object->record;
-	uint64_t now = now_ns();
+	uint64_t now = (uint64_t)read_clock_ns(CLOCK_MONOTONIC_COARSE);
 	struct access_slot *slot;
 	int allowed = -1;
 

@@ -8,6 +8,7 @@
 
 #include "afs/dir.h"
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/private.h"
 
@@ -18,15 +19,30 @@
 
 /* -- the cache -- */
 
-void fsd_image_cache_start(struct image_cache *cache)
+/* Vnodes are the server's own: clients do not choose them. */
+static uint64_t hash_entry(const void *entry, const uint64_t key[2])
+{
+	(void)key;
+	return ((const struct image_entry *)entry)->vnode >> 1;
+}
+
+int fsd_image_cache_start(struct image_cache *cache)
 {
 	memset(cache, 0, sizeof(*cache));
 	pthread_mutex_init(&cache->lock, NULL);
+	return htable_init(&cache->entries, offsetof(struct image_entry, chain), hash_entry, NULL,
+			   0)
+		       ? 0
+		       : -ENOMEM;
 }
 
-static struct image_entry **bucket_of(struct image_cache *cache, uint32_t vnode)
+static struct image_entry *find_entry(const struct image_cache *cache, uint32_t vnode)
 {
-	return &cache->bucket[(vnode >> 1) % IMAGE_BUCKETS];
+	struct image_entry *entry = htable_first(&cache->entries, vnode >> 1);
+
+	while (entry && entry->vnode != vnode)
+		entry = entry->chain;
+	return entry;
 }
 
 static void drop_ref(struct image_entry *entry)
@@ -40,11 +56,7 @@ static void drop_ref(struct image_entry *entry)
 /* Remove an entry from the cache; its borrowers keep it alive. */
 static void unlink_entry(struct image_cache *cache, struct image_entry *entry)
 {
-	struct image_entry **at = bucket_of(cache, entry->vnode);
-
-	while (*at != entry)
-		at = &(*at)->chain;
-	*at = entry->chain;
+	htable_remove(&cache->entries, entry);
 	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
 	cache->bytes -= entry->image.length;
@@ -63,6 +75,7 @@ void fsd_image_cache_stop(struct image_cache *cache)
 {
 	while (cache->oldest)
 		unlink_entry(cache, cache->oldest);
+	htable_fini(&cache->entries, NULL);
 	pthread_mutex_destroy(&cache->lock);
 }
 
@@ -73,7 +86,7 @@ void fsd_image_cache_stop(struct image_cache *cache)
 static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_record *record,
 				   uint8_t *bytes, size_t length)
 {
-	struct image_entry *entry = calloc(1, sizeof(*entry)), *old, **at;
+	struct image_entry *entry = calloc(1, sizeof(*entry)), *old;
 
 	if (!entry) {
 		free(bytes);
@@ -86,13 +99,10 @@ static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_r
 	entry->version = record->version;
 	entry->refs = 2;
 	pthread_mutex_lock(&cache->lock);
-	at = bucket_of(cache, record->vnode);
-	for (old = *at; old && old->vnode != record->vnode; old = old->chain)
-		;
+	old = find_entry(cache, record->vnode);
 	if (old)
 		unlink_entry(cache, old);
-	entry->chain = *at;
-	*at = entry;
+	htable_add(&cache->entries, entry);
 	link_newest(cache, entry);
 	cache->bytes += length;
 	while (cache->bytes > IMAGE_CACHE_BYTES && cache->oldest != entry)
@@ -107,9 +117,7 @@ struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_rec
 	struct image_entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	for (entry = *bucket_of(cache, record->vnode); entry; entry = entry->chain)
-		if (entry->vnode == record->vnode)
-			break;
+	entry = find_entry(cache, record->vnode);
 	if (entry && (entry->unique != record->unique || entry->version != record->version ||
 		      entry->image.length != record->image_length))
 		entry = NULL;
@@ -330,7 +338,7 @@ static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const stru
 		   uint64_t begin_ns, const void *actor)
 {
 	struct fsd_record *r = &dir->record, new = *r;
-	uint64_t now = fsd_now_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
+	uint64_t now = monotonic_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
 
 	new.refused = fsd_stat_stamp(&scan->before);
 	new.retry_ns = now + (pause > REFUSED_MIN_NS ? pause : REFUSED_MIN_NS);
@@ -384,7 +392,7 @@ static void leave(struct fsd_volume *volume, struct image_scan *mine)
 static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
 		      struct fsd_image **image)
 {
-	uint64_t begin = fsd_now_ns();
+	uint64_t begin = monotonic_ns();
 	struct scan scan = {0};
 	uint8_t *bytes = NULL;
 	size_t length = 0;

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <rxwire/xdr.h>
 
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/store_private.h"
 
@@ -25,7 +25,7 @@
 #define FRAME_BYTES  8		       /* length and check sum before each entry */
 #define ENTRY_MAX    (64 + 4096)
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define BUCKETS_STEP 128 /* buckets of a table that are written under one lock */
+#define CHAINS_STEP  128 /* chains of a table that are written under one lock */
 #define NODE_BYTES   64	 /* approximate size of an entry; an object has two */
 #define REWRITE_MIN  ((uint64_t)4 << 20)
 #define RETRY_NS     30000000000ull
@@ -36,14 +36,6 @@ enum entry {
 	ENTRY_NAME,
 	ENTRY_UNNAME
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* -- entries -- */
 
@@ -306,17 +298,17 @@ static int replay(struct fsd_store *store, struct input *input)
 /* At the end: remove nodes without a name. */
 static void drop_nameless(struct fsd_store *store)
 {
-	for (size_t i = 0; i < store->nodes.buckets; i++) {
-		struct node *node = fsd_table_bucket(&store->nodes, i);
+	for (size_t i = 0; i < store->nodes.size; i++) {
+		struct node *node = *htable_chain(&store->nodes, i);
 
 		while (node) {
 			if (node->names || node->vnode == AFS_ROOT_VNODE) {
 				node = node->by_vnode;
 				continue;
 			}
-			/* This may remove other nodes of the bucket: start again. */
+			/* This may remove other nodes of the chain: start again. */
 			fsd_node_drop(store, node, NULL, NULL);
-			node = fsd_table_bucket(&store->nodes, i);
+			node = *htable_chain(&store->nodes, i);
 		}
 	}
 }
@@ -435,21 +427,21 @@ static void output_end(struct output *out, const struct rxw_xdr *x)
  */
 static void write_tables(struct fsd_store *store, struct output *out)
 {
-	const struct fsd_table *tables[2] = {&store->nodes, &store->names};
+	const struct htable *tables[2] = {&store->nodes, &store->names};
 
 	for (int pass = 0; pass < 2; pass++) {
 		bool more = true;
 
 		for (size_t i = 0; more && !out->rc;) {
-			/* Leaves room for the rest of a bucket of usual length. */
+			/* Leaves room for the rest of a chain of usual length. */
 			size_t full = BUFFER_BYTES / 2;
 
 			pthread_rwlock_rdlock(&store->lock);
-			for (size_t end = i + BUCKETS_STEP;
-			     i < end && i < tables[pass]->buckets && out->length < full; i++) {
-				void *item = fsd_table_bucket(tables[pass], i);
+			for (size_t end = i + CHAINS_STEP;
+			     i < end && i < tables[pass]->size && out->length < full; i++) {
+				void *item = *htable_chain(tables[pass], i);
 
-				for (; item; item = fsd_table_next(tables[pass], item)) {
+				for (; item; item = *htable_link(tables[pass], item)) {
 					struct rxw_xdr x;
 
 					if (out->length >= BUFFER_BYTES - FRAME_BYTES - ENTRY_MAX)
@@ -462,7 +454,7 @@ static void write_tables(struct fsd_store *store, struct output *out)
 					output_end(out, &x);
 				}
 			}
-			more = i < tables[pass]->buckets;
+			more = i < tables[pass]->size;
 			pthread_rwlock_unlock(&store->lock);
 			output_flush(out);
 		}
@@ -552,7 +544,7 @@ static void failed(struct fsd_store *store, int rc)
 			"change when the server is restarted",
 			store->path, strerror(-rc));
 	store->said = true;
-	store->retry_ns = now_ns() + RETRY_NS;
+	store->retry_ns = monotonic_ns() + RETRY_NS;
 }
 
 static void write_again(struct fsd_store *store)
@@ -604,7 +596,7 @@ static bool outgrown(struct fsd_store *store)
 void fsd_journal_flush(struct fsd_store *store)
 {
 	/* The holder of `writing` checks again after releasing it. */
-	while ((store->pending_length || (store->lost && now_ns() >= store->retry_ns)) &&
+	while ((store->pending_length || (store->lost && monotonic_ns() >= store->retry_ns)) &&
 	       pthread_mutex_trylock(&store->writing) == 0) {
 		if (store->lost || outgrown(store))
 			write_again(store);

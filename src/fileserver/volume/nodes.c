@@ -7,49 +7,47 @@
 
 #include "fileserver/volume/store_private.h"
 
-static uint64_t node_hash(const struct fsd_table *table, const void *item)
+static uint64_t node_hash(const void *item, const uint64_t key[2])
 {
-	(void)table;
+	(void)key;
 	return fsd_mix(0, ((const struct node *)item)->vnode);
 }
 
-static uint64_t inode_hash(const struct fsd_table *table, const void *item)
+static uint64_t inode_hash(const void *item, const uint64_t key[2])
 {
-	(void)table;
+	(void)key;
 	return fsd_mix(1, ((const struct node *)item)->inode);
 }
 
 /* The key is random, which makes it hard to choose names that collide. */
-static uint64_t text_hash(uint64_t key, uint32_t parent, const char *text)
+static uint64_t text_hash(const uint64_t key[2], uint32_t parent, const char *text)
 {
-	return fsd_hash(text, strlen(text), fsd_mix(key, parent));
+	return fsd_hash(text, strlen(text), fsd_mix(key[0], parent));
 }
 
-static uint64_t name_hash(const struct fsd_table *table, const void *item)
+static uint64_t name_hash(const void *item, const uint64_t key[2])
 {
 	const struct name *name = item;
 
-	return text_hash(table->key, name->parent->vnode, name->text);
+	return text_hash(key, name->parent->vnode, name->text);
 }
 
 int fsd_nodes_init(struct fsd_store *store)
 {
-	uint64_t key;
-	int rc;
+	uint64_t key[2];
 
-	if (getrandom(&key, sizeof(key), 0) != sizeof(key))
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
 		return -EIO;
-	rc = fsd_table_init(&store->nodes, offsetof(struct node, by_vnode), node_hash, 0);
-	if (!rc)
-		rc = fsd_table_init(&store->inodes, offsetof(struct node, by_inode), inode_hash, 0);
-	if (!rc)
-		rc = fsd_table_init(&store->names, offsetof(struct name, chain), name_hash, key);
-	return rc;
+	if (!htable_init(&store->nodes, offsetof(struct node, by_vnode), node_hash, NULL, 0) ||
+	    !htable_init(&store->inodes, offsetof(struct node, by_inode), inode_hash, NULL, 0) ||
+	    !htable_init(&store->names, offsetof(struct name, chain), name_hash, key, 0))
+		return -ENOMEM;
+	return 0;
 }
 
 struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode)
 {
-	struct node *node = fsd_table_first(&store->nodes, fsd_mix(0, vnode));
+	struct node *node = htable_first(&store->nodes, fsd_mix(0, vnode));
 
 	while (node && node->vnode != vnode)
 		node = node->by_vnode;
@@ -58,7 +56,7 @@ struct node *fsd_node_find(struct fsd_store *store, uint32_t vnode)
 
 struct node *fsd_node_by_inode(struct fsd_store *store, uint64_t inode)
 {
-	return fsd_table_first(&store->inodes, fsd_mix(1, inode));
+	return htable_first(&store->inodes, fsd_mix(1, inode));
 }
 
 static void set_inode(struct fsd_store *store, struct node *node, uint64_t inode)
@@ -66,10 +64,10 @@ static void set_inode(struct fsd_store *store, struct node *node, uint64_t inode
 	if (node->inode == inode)
 		return;
 	if (node->inode)
-		fsd_table_remove(&store->inodes, node);
+		htable_remove(&store->inodes, node);
 	node->inode = inode;
 	if (inode)
-		fsd_table_add(&store->inodes, node);
+		htable_add(&store->inodes, node);
 }
 
 static struct node *make_node(struct fsd_store *store, const struct fsd_record *record)
@@ -85,7 +83,7 @@ static struct node *make_node(struct fsd_store *store, const struct fsd_record *
 	node->vnode = record->vnode;
 	node->unique = record->unique;
 	node->kind = (uint8_t)record->kind;
-	fsd_table_add(&store->nodes, node);
+	htable_add(&store->nodes, node);
 	return node;
 }
 
@@ -115,7 +113,7 @@ struct node *fsd_node_put(struct fsd_store *store, const struct fsd_record *reco
 struct name *fsd_name_find(struct fsd_store *store, const struct node *parent, const char *text)
 {
 	struct name *name =
-		fsd_table_first(&store->names, text_hash(store->names.key, parent->vnode, text));
+		htable_first(&store->names, text_hash(store->names.key, parent->vnode, text));
 
 	while (name && (name->parent != parent || strcmp(name->text, text) != 0))
 		name = name->chain;
@@ -139,7 +137,7 @@ int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text,
 	if (name->next)
 		name->next->place = &name->next;
 	parent->dir->children = name;
-	fsd_table_add(&store->names, name);
+	htable_add(&store->names, name);
 	return 0;
 }
 
@@ -153,12 +151,14 @@ void fsd_name_unhook(struct fsd_store *store, struct name *name)
 	*name->place = name->next;
 	if (name->next)
 		name->next->place = name->place;
-	fsd_table_remove(&store->names, name);
+	htable_remove(&store->names, name);
 	free(name);
 }
 
-static void free_node(struct node *node)
+static void free_node(void *item)
 {
+	struct node *node = item;
+
 	free(node->dir);
 	free(node);
 }
@@ -166,7 +166,7 @@ static void free_node(struct node *node)
 /* Remove a node from the tables, and add it to a list of nodes to be freed. */
 static void unlink_node(struct fsd_store *store, struct node *node, struct node **removed)
 {
-	fsd_table_remove(&store->nodes, node);
+	htable_remove(&store->nodes, node);
 	set_inode(store, node, 0);
 	node->by_vnode = *removed;
 	*removed = node;
@@ -227,23 +227,7 @@ void fsd_node_record(const struct node *node, struct fsd_record *record)
 
 void fsd_store_forget_all(struct fsd_store *store)
 {
-	for (size_t i = 0; i < store->names.buckets; i++) {
-		struct name *name = fsd_table_bucket(&store->names, i), *next;
-
-		for (; name; name = next) {
-			next = name->chain;
-			free(name);
-		}
-	}
-	for (size_t i = 0; i < store->nodes.buckets; i++) {
-		struct node *node = fsd_table_bucket(&store->nodes, i), *next;
-
-		for (; node; node = next) {
-			next = node->by_vnode;
-			free_node(node);
-		}
-	}
-	fsd_table_free(&store->names);
-	fsd_table_free(&store->inodes);
-	fsd_table_free(&store->nodes);
+	htable_fini(&store->names, free);
+	htable_fini(&store->inodes, NULL);
+	htable_fini(&store->nodes, free_node);
 }

@@ -5,16 +5,16 @@
 
 #include <pthread.h>
 
+#include "common/htable.h"
 #include "fileserver/volume/store.h"
 
-#define IMAGE_BUCKETS	  256
 #define IMAGE_CACHE_BYTES ((size_t)16 << 20)
 #define ACCESS_SLOTS	  1024
 
 /* A cached image. Immutable but for the links and counts, which the cache's lock covers. */
 struct image_entry {
-	struct fsd_image image;	   /* first member */
-	struct image_entry *chain; /* same bucket */
+	struct fsd_image image; /* first member */
+	void *chain;		/* by vnode */
 	struct image_entry *newer, *older;
 	uint32_t vnode, unique;
 	uint64_t version;
@@ -24,7 +24,7 @@ struct image_entry {
 /* Images by directory, least recently used last. `lock` covers everything. */
 struct image_cache {
 	pthread_mutex_t lock;
-	struct image_entry *bucket[IMAGE_BUCKETS];
+	struct htable entries;
 	struct image_entry *newest, *oldest;
 	size_t bytes;
 };
@@ -71,14 +71,13 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *object, const v
 		   struct fsd_image **image);
 /* The cached image of the directory at this version, borrowed; or NULL. */
 struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_record *record);
-void fsd_image_cache_start(struct image_cache *cache);
+int fsd_image_cache_start(struct image_cache *cache); /* 0 or -ENOMEM */
 void fsd_image_cache_stop(struct image_cache *cache);
 
 /* version.c */
 
 /* Kernels stamp files with a clock that may tick only every 10 ms. */
 #define FSD_TICK_NS 20000000ll
-int64_t fsd_real_ns(void); /* CLOCK_REALTIME */
 void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t unique,
 			const void *actor);
 int fsd_volume_error(int layer_error);

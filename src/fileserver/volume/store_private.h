@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "common/htable.h"
 #include "fileserver/volume/store.h"
-#include "fileserver/volume/table.h"
 
 /* Members that only directories have. */
 struct dir {
@@ -19,9 +19,9 @@ struct dir {
 
 /* A vnode. */
 struct node {
-	struct node *by_vnode, *by_inode; /* chains */
-	struct name *names;		  /* NULL: the root, or being created */
-	struct dir *dir;		  /* NULL: no directory */
+	void *by_vnode, *by_inode; /* chains */
+	struct name *names;	   /* NULL: the root, or being created */
+	struct dir *dir;	   /* NULL: no directory */
 	uint64_t version, inode, seen;
 	uint32_t vnode, unique, birth;
 	uint8_t kind;
@@ -30,7 +30,7 @@ struct node {
 
 /* A name of a vnode in a directory. */
 struct name {
-	struct name *chain;	    /* by parent and text */
+	void *chain;		    /* by parent and text */
 	struct name *same;	    /* next name of the node */
 	struct name *next, **place; /* in the directory */
 	struct node *node, *parent;
@@ -44,7 +44,7 @@ struct name {
  */
 struct fsd_store {
 	pthread_rwlock_t lock;
-	struct fsd_table nodes, inodes, names;
+	struct htable nodes, inodes, names;
 	uint32_t next_vnode[2]; /* of files, of directories */
 	uint32_t next_unique;
 	bool has_meta;

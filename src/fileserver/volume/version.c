@@ -5,15 +5,8 @@
 #include <time.h>
 
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/volume/private.h"
-
-int64_t fsd_real_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
 
 int fsd_volume_error(int rc)
 {
@@ -50,7 +43,7 @@ void fsd_volume_changed(struct fsd_volume *volume, uint32_t vnode, uint32_t uniq
  */
 uint64_t fsd_volume_next_version(uint64_t version)
 {
-	int64_t now = fsd_real_ns() / 1000;
+	int64_t now = wall_ns() / 1000;
 
 	return now > 0 && (uint64_t)now > version ? (uint64_t)now : version + 1;
 }
@@ -59,7 +52,7 @@ int fsd_volume_settle(struct fsd_volume *volume, const char *path, struct fsd_st
 {
 	for (int tries = 0;; tries++) {
 		int rc = volume->layer->ops->stat_path(volume->layer, path, st);
-		int64_t age = fsd_real_ns() - st->ctime_ns;
+		int64_t age = wall_ns() - st->ctime_ns;
 
 		if (rc || age < 0 || age >= FSD_TICK_NS || tries == 3)
 			return rc;

@@ -7,6 +7,7 @@
 
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/private.h"
 
@@ -119,7 +120,8 @@ static bool too_large(const struct fsd_object *dir)
 {
 	const struct fsd_record *r = &dir->record;
 
-	return r->refused && (r->refused == fsd_stat_stamp(&dir->st) || fsd_now_ns() < r->retry_ns);
+	return r->refused &&
+	       (r->refused == fsd_stat_stamp(&dir->st) || monotonic_ns() < r->retry_ns);
 }
 
 /*
@@ -299,7 +301,7 @@ int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const voi
 			return -EISDIR;
 		if (!object->may_read)
 			return -EACCES;
-		age = fsd_real_ns() - object->st.ctime_ns;
+		age = wall_ns() - object->st.ctime_ns;
 		if (age >= 0 && age < FSD_TICK_NS && tries < OPEN_TRIES - 1 &&
 		    fsd_volume_settle(volume, object->path, &st))
 			rc = -EAGAIN;
@@ -412,10 +414,11 @@ int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume 
 	volume->arg = options->arg;
 	strcpy(volume->name, options->name);
 	pthread_mutex_init(&volume->access_lock, NULL);
-	fsd_image_cache_start(&volume->images);
 	pthread_mutex_init(&volume->scans_lock, NULL);
 	pthread_cond_init(&volume->scans_ended, NULL);
-	rc = open_meta(volume, options);
+	rc = fsd_image_cache_start(&volume->images);
+	if (!rc)
+		rc = open_meta(volume, options);
 	if (rc) {
 		fsd_volume_close(volume);
 		return rc;

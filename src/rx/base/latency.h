@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "common/histogram.h"
+
 /*
  * The first bucket counts durations below 2^14 ns (16 us), each further one up to twice that, the
  * last one all longer ones.
@@ -31,8 +33,8 @@ static inline uint64_t rxw_latency_bound(unsigned slot)
 
 static inline void rxw_latency_add(struct rxw_latencies *l, uint64_t ns)
 {
-	unsigned bits = ns ? 64u - (unsigned)__builtin_clzll(ns) : 0;
-	unsigned slot = bits > RXW_LATENCY_SHIFT ? bits - RXW_LATENCY_SHIFT : 0;
+	unsigned bits = histogram_slot(ns, 0),
+		 slot = bits > RXW_LATENCY_SHIFT ? bits - RXW_LATENCY_SHIFT : 0;
 
 	if (slot >= RXW_LATENCY_SLOTS)
 		slot = RXW_LATENCY_SLOTS - 1;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Destinations for which GSO was refused: a bounded list, each kept for a minute. */
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "io/io_sock.h"
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return monotonic_ns() / NS_PER_MS;
 }
 
 /* Drop expired entries. Caller holds s->lock. */

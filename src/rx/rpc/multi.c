@@ -8,11 +8,11 @@
  * it ends. A connection may therefore be given any number of times.
  */
 #include <pthread.h>
-#include <time.h>
 
 #include <rxwire/rpc.h>
 
 #include "api/observer.h"
+#include "common/clock.h"
 #include "rpc/refusal.h"
 
 #define RETRY_NS 5000000 /* calls of others on a connection end without notice */
@@ -98,18 +98,6 @@ static bool make_groups(struct rxw_rpc_multi *m)
 	return true;
 }
 
-static bool make_condition(pthread_cond_t *cond)
-{
-	pthread_condattr_t a;
-	bool ok;
-
-	if (pthread_condattr_init(&a))
-		return false;
-	ok = !pthread_condattr_setclock(&a, CLOCK_MONOTONIC) && !pthread_cond_init(cond, &a);
-	pthread_condattr_destroy(&a);
-	return ok;
-}
-
 struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count)
 {
 	return rxw_rpc_multi_create_with(connections, count, NULL);
@@ -137,7 +125,7 @@ struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connectio
 		m->member[i].connection = connections[i];
 		m->group[i].first = m->group[i].last = NONE;
 	}
-	if (!m->group || !make_groups(m) || !make_condition(&m->cond)) {
+	if (!m->group || !make_groups(m) || monotonic_cond_init(&m->cond)) {
 		free(m->group);
 		free(m);
 		return NULL;
@@ -286,20 +274,14 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 /* Wait for the next reply until there is something else to do; then NONE. */
 static unsigned next_reply(struct rxw_rpc_multi *m)
 {
-	struct timespec until;
+	uint64_t until = monotonic_ns() + RETRY_NS;
 	unsigned index;
 	int r = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += RETRY_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	pthread_mutex_lock(&m->lock);
 	while (m->head == NONE && !r)
 		r = m->groups == NONE ? pthread_cond_wait(&m->cond, &m->lock)
-				      : pthread_cond_timedwait(&m->cond, &m->lock, &until);
+				      : monotonic_wait(&m->cond, &m->lock, until);
 	index = m->head;
 	if (index != NONE)
 		m->head = m->member[index].ready;

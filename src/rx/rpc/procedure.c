@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A procedure call from begin to end, on the client and on the server; notifying observers. */
 #include <errno.h>
-#include <time.h>
 
 #include <rxwire/rpc.h>
 
 #include "api/observer.h"
+#include "common/clock.h"
 #include "rpc/refusal.h"
 
 /* errno values that a package with dense opcodes sends as other codes (rx-protocol 9.4). */
@@ -13,14 +13,6 @@
 #define LINUX_EDQUOT 122
 #define WIRE_ENOSPC  108
 #define WIRE_EDQUOT  109
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* All of a report except its times and its code. */
 static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_observed *seen,
@@ -93,7 +85,7 @@ int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface
 	code = rxw_call_end(call, code, NULL);
 	if (observed) {
 		r.code = code;
-		r.run_ns = now_ns() - seen.started_ns;
+		r.run_ns = monotonic_ns() - seen.started_ns;
 		seen.observer->report(seen.observer->arg, &r);
 	}
 	return code;
@@ -168,7 +160,7 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	int32_t opcode, code;
 
 	if (rxw_call_observed(call, &seen))
-		entered = now_ns();
+		entered = monotonic_ns();
 	if (rxw_call_read(call, word, sizeof(word)) != sizeof(word))
 		return judge(call, RXW_RPC_DECODE);
 	opcode = (int32_t)rxw_xdr_load32(word);
@@ -180,7 +172,7 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 					   .function = entry->function,
 					   .code = code,
 					   .queue_ns = entered - seen.started_ns,
-					   .run_ns = now_ns() - entered};
+					   .run_ns = monotonic_ns() - entered};
 
 		describe(&r, call, &seen, &peer);
 		seen.observer->report(seen.observer->arg, &r);

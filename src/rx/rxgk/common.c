@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Functions that several files of this class use: index numbers, clock, XDR opaque<>. */
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "rxgk/conn.h"
 
 bool rxw_gk_index_ok(uint8_t index)
@@ -12,11 +12,8 @@ bool rxw_gk_index_ok(uint8_t index)
 
 int64_t rxw_gk_clock(void *unused)
 {
-	struct timespec t;
-
 	(void)unused;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * RXW_RXGK_SECOND + t.tv_nsec / 100;
+	return wall_ns() / (NS_PER_S / RXW_RXGK_SECOND);
 }
 
 bool rxw_gk_get_opaque(struct rxw_xdr *x, const uint8_t **data, uint32_t *length, uint32_t max)

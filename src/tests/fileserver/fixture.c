@@ -82,14 +82,6 @@ void tree_tick(void)
 	nanosleep(&ts, NULL);
 }
 
-uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* -- worlds -- */
 
 static void note_change(void *arg, const AFSFid *fid, const void *actor)

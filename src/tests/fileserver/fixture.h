@@ -11,6 +11,7 @@
 
 #include <rxwire/rxwire.h>
 
+#include "common/clock.h"
 #include "fileserver/service/service.h"
 
 /* -- trees of files: `root` is a new folder that "other" may read -- */
@@ -132,6 +133,5 @@ struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms);
 struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st);
 /* The byte at an offset of its file. */
 uint8_t slow_layer_byte(uint64_t offset);
-uint64_t monotonic_ns(void);
 
 #endif

@@ -4,33 +4,6 @@
 
 #include "tools/common/histogram.h"
 
-#define BITS TOOLS_HISTOGRAM_BITS
-
-static unsigned slot_of(uint64_t value)
-{
-	unsigned exponent;
-
-	if (value < 1u << BITS)
-		return (unsigned)value;
-	exponent = 63u - (unsigned)__builtin_clzll(value); /* >= BITS */
-	/* The BITS bits behind the leading one tell the step within the power of two. */
-	return ((exponent - BITS + 1) << BITS) +
-	       (unsigned)((value >> (exponent - BITS)) & ((1u << BITS) - 1));
-}
-
-/* The largest value of a slot. */
-static uint64_t slot_top(unsigned slot)
-{
-	unsigned exponent, step;
-
-	if (slot < 1u << BITS)
-		return slot;
-	exponent = (slot >> BITS) + BITS - 1;
-	step = slot & ((1u << BITS) - 1);
-	return (((uint64_t)1 << BITS) + step) * ((uint64_t)1 << (exponent - BITS)) +
-	       (((uint64_t)1 << (exponent - BITS)) - 1);
-}
-
 void tools_histogram_init(struct tools_histogram *h)
 {
 	memset(h, 0, sizeof(*h));
@@ -39,7 +12,7 @@ void tools_histogram_init(struct tools_histogram *h)
 
 void tools_histogram_add(struct tools_histogram *h, uint64_t value)
 {
-	h->slots[slot_of(value)]++;
+	h->slots[histogram_slot(value, TOOLS_HISTOGRAM_BITS)]++;
 	h->count++;
 	h->sum += (double)value;
 	if (value > h->max)
@@ -76,7 +49,7 @@ uint64_t tools_histogram_quantile(const struct tools_histogram *h, double q)
 	for (unsigned i = 0; i < TOOLS_HISTOGRAM_SLOTS; i++) {
 		seen += h->slots[i];
 		if (seen >= rank) {
-			uint64_t top = slot_top(i);
+			uint64_t top = histogram_top(i, TOOLS_HISTOGRAM_BITS);
 			return top < h->max ? top : h->max;
 		}
 	}

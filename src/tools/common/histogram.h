@@ -5,9 +5,10 @@
 
 #include <stdint.h>
 
-/* Log-linear: each power of two is cut into 64 equal steps; values below 64 are exact. */
-#define TOOLS_HISTOGRAM_BITS  6
-#define TOOLS_HISTOGRAM_SLOTS ((64 - TOOLS_HISTOGRAM_BITS + 1) << TOOLS_HISTOGRAM_BITS)
+#include "common/histogram.h"
+
+#define TOOLS_HISTOGRAM_BITS  6 /* 64 steps for each power of two */
+#define TOOLS_HISTOGRAM_SLOTS HISTOGRAM_SLOTS(TOOLS_HISTOGRAM_BITS)
 
 /* Without a lock: one writer, or one histogram per thread, merged at the end. */
 struct tools_histogram {

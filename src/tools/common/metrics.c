@@ -24,6 +24,7 @@
 #include <rxwire/error.h>
 #include <rxwire/metrics.h>
 
+#include "common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/metrics.h"
 #include "tools/common/report.h"
@@ -35,7 +36,6 @@
 #define TIME_LIMIT  5000000000u /* ns for a request and its answer */
 #define FRESH	    200000000u /* ns for which a text is reused for further requests */
 #define INTERVAL    15000      /* ms */
-#define NS_PER_MS   1000000u
 #define PAUSE	    1000000000u /* ns without accepting after accept() has failed */
 
 struct client {
@@ -93,14 +93,6 @@ static unsigned open_files(void)
 	return n ? n - 1 : 0; /* without that of the directory */
 }
 
-static double seconds(clockid_t clock)
-{
-	struct timespec ts = {0};
-
-	clock_gettime(clock, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 /* When the program was started, in seconds since 1970; 0: not known. */
 static double start_time(void)
 {
@@ -125,7 +117,7 @@ static double start_time(void)
 		   "%*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &ticks) != 1)
 		return 0;
-	return seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME) +
+	return (double)(wall_ns() - read_clock_ns(CLOCK_BOOTTIME)) / NS_PER_S +
 	       (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
@@ -453,11 +445,11 @@ static int wait_time(const struct tools_metrics *m, uint64_t now, uint64_t due)
 static void *run(void *arg)
 {
 	struct tools_metrics *m = arg;
-	uint64_t interval = m->options.interval_ms * NS_PER_MS, due = tools_now();
+	uint64_t interval = m->options.interval_ms * NS_PER_MS, due = monotonic_ns();
 
 	for (;;) {
 		struct pollfd p[CLIENTS + 2];
-		uint64_t now = tools_now();
+		uint64_t now = monotonic_ns();
 		int n;
 
 		if (m->file && now >= due) {
@@ -477,7 +469,7 @@ static void *run(void *arg)
 			break;
 		if (n > 0 && p[0].revents)
 			break;
-		now = tools_now();
+		now = monotonic_ns();
 		for (size_t i = 0; i < CLIENTS; i++)
 			if (m->client[i].fd >= 0)
 				serve(m, &m->client[i], n > 0 ? p[i + 2].revents : 0, now);
@@ -585,7 +577,7 @@ static int begin(struct tools_metrics *m, rxw_endpoint *const *endpoints, size_t
 	if (m->options.file) {
 		m->file = strdup(m->options.file);
 		if (!m->file || asprintf(&m->temporary, "%s.tmp", m->file) < 0 ||
-		    !refresh(m, tools_now()) || replace_file(m) < 0)
+		    !refresh(m, monotonic_ns()) || replace_file(m) < 0)
 			return -1;
 	}
 	*what = "threads";
@@ -637,7 +629,7 @@ void tools_metrics_stop(struct tools_metrics *m)
 		m->text_at = 0;
 		free(m->text);
 		m->text = NULL;
-		write_file(m, tools_now());
+		write_file(m, monotonic_ns());
 	}
 	release(m);
 }

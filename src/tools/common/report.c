@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/report.h"
@@ -17,20 +17,12 @@
 #define TYPE_DATA 1
 #define TYPE_ACK  2
 
-uint64_t tools_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 void tools_usage_now(struct tools_usage *usage)
 {
 	struct rusage ru;
 
 	getrusage(RUSAGE_SELF, &ru);
-	usage->wall_ns = tools_now();
+	usage->wall_ns = monotonic_ns();
 	usage->user_s = (double)ru.ru_utime.tv_sec + (double)ru.ru_utime.tv_usec / 1e6;
 	usage->sys_s = (double)ru.ru_stime.tv_sec + (double)ru.ru_stime.tv_usec / 1e6;
 	usage->context_switches = (uint64_t)ru.ru_nvcsw + (uint64_t)ru.ru_nivcsw;

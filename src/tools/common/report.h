@@ -12,12 +12,9 @@
 
 #include "tools/common/histogram.h"
 
-/* Monotonic nanoseconds. */
-uint64_t tools_now(void);
-
 /* Resources used by this process since its start. */
 struct tools_usage {
-	uint64_t wall_ns;	   /* tools_now() */
+	uint64_t wall_ns;	   /* monotonic_ns() */
 	double user_s, sys_s;	   /* CPU seconds */
 	uint64_t context_switches; /* voluntary and not */
 	uint64_t peak_rss;	   /* bytes */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/report.h"
@@ -103,7 +103,7 @@ static int await_token(struct reader *r)
 static bool may_retry(struct reader *r)
 {
 	struct bench *b = r->bench;
-	uint64_t now = tools_now();
+	uint64_t now = monotonic_ns();
 
 	if (r->why.remedy != AFS_REMEDY_WAIT || !b->copy->set.retry_ms)
 		return false;
@@ -123,7 +123,7 @@ static int reconnect(struct reader *r)
 	struct afs_error error;
 	int rc;
 
-	if (tools_now() < r->again_ns)
+	if (monotonic_ns() < r->again_ns)
 		return 1;
 	pthread_mutex_lock(&r->lock);
 	rc = afs_client_use(r->client, &r->bench->copy->volume, &error);
@@ -147,7 +147,7 @@ static int begin(struct reader *r)
 	if (atomic_load(&b->stopping))
 		return -1;
 	if (!r->started_ns)
-		r->started_ns = tools_now();
+		r->started_ns = monotonic_ns();
 	rc = r->cut ? await_token(r) : 0;
 	if (rc == 0 && r->again_ns)
 		rc = reconnect(r);
@@ -217,7 +217,7 @@ static void finish(struct reader *r, bool complete)
 		     (unsigned long long)r->fetch.wanted);
 	} else {
 		afs_client_fetched(r->client, &r->fetch);
-		tools_histogram_add(&r->latency, tools_now() - r->started_ns);
+		tools_histogram_add(&r->latency, monotonic_ns() - r->started_ns);
 		r->started_ns = r->failing_ns = 0;
 		add(&r->calls, 1);
 	}
@@ -303,22 +303,14 @@ static void unpark(struct bench *b)
 	}
 }
 
-static void wait_until(struct bench *b, uint64_t ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
-			      .tv_nsec = (long)(ns % 1000000000)};
-
-	pthread_cond_timedwait(&b->wake, &b->lock, &ts);
-}
-
 /* Run for the given time, then wait for the end of all calls. */
 static void supervise(struct bench *b)
 {
-	uint64_t deadline = tools_now() + b->copy->set.seconds_ms * 1000000, kill_ns = 0;
+	uint64_t deadline = monotonic_ns() + b->copy->set.seconds_ms * 1000000, kill_ns = 0;
 
 	pthread_mutex_lock(&b->lock);
 	while (b->active > 0) {
-		uint64_t now = tools_now();
+		uint64_t now = monotonic_ns();
 		bool kill = b->failed || (kill_ns && now >= kill_ns);
 
 		if (b->stop_asked && deadline > now)
@@ -336,12 +328,13 @@ static void supervise(struct bench *b)
 			if (b->active == 0)
 				break;
 			/* Do not try again without a pause. */
-			wait_until(b, now + 1000000);
+			monotonic_wait(&b->wake, &b->lock, now + 1000000);
 			continue;
 		}
-		wait_until(b, atomic_load(&b->aborting) ? now + 1000000000
-			      : kill_ns			? kill_ns
-							: deadline);
+		monotonic_wait(&b->wake, &b->lock,
+			       atomic_load(&b->aborting) ? now + 1000000000
+			       : kill_ns		 ? kill_ns
+							 : deadline);
 	}
 	pthread_mutex_unlock(&b->lock);
 }
@@ -563,7 +556,6 @@ static void give_up(struct bench *b)
 int copy_bench(struct copy *copy)
 {
 	struct bench b = {.copy = copy, .count = (size_t)copy->set.clients};
-	pthread_condattr_t attr;
 	int status = TOOLS_EXIT_FAILURE;
 
 	b.readers = calloc(b.count, sizeof(*b.readers));
@@ -572,10 +564,7 @@ int copy_bench(struct copy *copy)
 		return TOOLS_EXIT_FAILURE;
 	}
 	pthread_mutex_init(&b.lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&b.wake, &attr);
-	pthread_condattr_destroy(&attr);
+	monotonic_cond_init(&b.wake);
 	if (prepare(&b) == 0) {
 		pthread_mutex_lock(&copy->lock);
 		copy->on_interrupt_arg = &b;

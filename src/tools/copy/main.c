@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tools/common/many.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
@@ -373,13 +374,8 @@ static int start(struct copy *copy, int count, char **args)
 
 static void init_locks(struct copy *copy)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&copy->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&copy->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	monotonic_cond_init(&copy->wake);
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/report.h"
@@ -17,7 +18,7 @@ void progress_start(struct progress *p, bool on, bool many)
 	memset(p, 0, sizeof(*p));
 	p->on = on;
 	p->many = many;
-	p->start_ns = p->shown_ns = tools_now();
+	p->start_ns = p->shown_ns = monotonic_ns();
 }
 
 static void format_left(char *text, size_t size, uint64_t seconds)
@@ -102,7 +103,7 @@ void progress_update(struct progress *p, const char *label, uint64_t done, uint6
 
 	if (!p->on)
 		return;
-	now = tools_now();
+	now = monotonic_ns();
 	if (now - p->shown_ns < SHOW_NS)
 		return;
 	seconds = (double)(now - p->shown_ns) / 1e9;
@@ -116,7 +117,7 @@ void progress_update(struct progress *p, const char *label, uint64_t done, uint6
 void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
 		  uint64_t files)
 {
-	uint64_t ns = tools_now() - p->start_ns;
+	uint64_t ns = monotonic_ns() - p->start_ns;
 
 	if (p->on && complete)
 		show(p, label, done, done, ns ? (double)done * 1e9 / (double)ns : 0, files);

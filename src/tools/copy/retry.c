@@ -2,8 +2,8 @@
 /* Retries: servers that restart or do not answer, volumes that are busy or move, expired tokens. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
@@ -26,13 +26,11 @@ bool copy_again(struct copy *copy, const struct afs_error *error)
 /* Wait. False: interrupted by a signal. */
 static bool pause_ms(struct copy *copy, unsigned ms)
 {
-	uint64_t until = tools_now() + (uint64_t)ms * 1000000;
-	struct timespec at = {.tv_sec = (time_t)(until / 1000000000),
-			      .tv_nsec = (long)(until % 1000000000)};
+	uint64_t until = monotonic_ns() + (uint64_t)ms * 1000000;
 
 	pthread_mutex_lock(&copy->lock);
-	while (!atomic_load(&copy->interrupted) && tools_now() < until)
-		pthread_cond_timedwait(&copy->wake, &copy->lock, &at);
+	while (!atomic_load(&copy->interrupted) && monotonic_ns() < until)
+		monotonic_wait(&copy->wake, &copy->lock, until);
 	pthread_mutex_unlock(&copy->lock);
 	return !atomic_load(&copy->interrupted);
 }
@@ -40,7 +38,7 @@ static bool pause_ms(struct copy *copy, unsigned ms)
 /* Whether there is time for another round; waits before each one except the first. */
 static bool next_round(struct copy *copy, struct outage *o, const struct afs_error *error)
 {
-	uint64_t now = tools_now();
+	uint64_t now = monotonic_ns();
 
 	if (!o->since_ns) {
 		o->since_ns = now;

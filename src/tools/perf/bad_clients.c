@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/perf/bad_clients.h"
@@ -73,7 +74,7 @@ static size_t first_packet(const struct perf_bad_clients *b, bool whole, uint8_t
 	uint32_t id[2] = {0, 0};
 
 	if (getrandom(id, sizeof(id), 0) < 0)
-		id[0] = (uint32_t)tools_now();
+		id[0] = (uint32_t)monotonic_ns();
 	memset(packet, 0, HEADER);
 	rxw_xdr_store32(packet, (id[0] & 0x3fffffff) | 0x80000000);
 	rxw_xdr_store32(packet + 4, id[1] & ~3u);
@@ -136,7 +137,7 @@ static void slow_step(struct perf_bad_clients *b, struct slow *s)
 
 static void step(struct perf_bad_clients *b)
 {
-	uint64_t now = tools_now();
+	uint64_t now = monotonic_ns();
 
 	for (size_t i = 0; i < b->dead_count; i++)
 		if (now >= b->dead[i].again_ns)

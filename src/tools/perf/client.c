@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "tools/common/many.h"
 #include "tools/common/message.h"
 #include "tools/common/signals.h"
@@ -118,10 +119,10 @@ struct mix_thread {
 static void *run_mix(void *arg)
 {
 	struct mix_thread *t = arg;
-	uint64_t start = tools_now();
+	uint64_t start = monotonic_ns();
 
 	perf_runner_run(t->runner, &t->mix->result);
-	t->mix->wall_ns = tools_now() - start;
+	t->mix->wall_ns = monotonic_ns() - start;
 	return NULL;
 }
 

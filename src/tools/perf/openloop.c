@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
@@ -98,7 +99,7 @@ static void *pacer(void *arg)
 	/* By default the kernel may delay wake-ups by 50 us; that would distort the measurement. */
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	while (!atomic_load(&o->runner->stopping)) {
-		uint64_t now = tools_now(), until = now + LONGEST_SLEEP_NS;
+		uint64_t now = monotonic_ns(), until = now + LONGEST_SLEEP_NS;
 		struct timespec ts;
 
 		for (struct perf_slot *s = become_due(o, now), *next; s; s = next) {
@@ -118,7 +119,7 @@ int perf_open_start(struct perf_open *o)
 {
 	struct perf_runner *r = o->runner;
 	const struct perf_load *load = r->load;
-	uint64_t now = tools_now();
+	uint64_t now = monotonic_ns();
 	int rc;
 
 	o->end_ns = now + load->duration_ms * 1000000;
@@ -151,7 +152,7 @@ void perf_open_finish(struct perf_open *o)
 
 	if (o->has_thread)
 		pthread_join(o->thread, NULL);
-	now = tools_now();
+	now = monotonic_ns();
 	/* These calls waited long; leaving them out would make the latencies too low. */
 	for (uint64_t i = o->started; i < o->due; i++) {
 		perf_latencies_add(&o->runner->latencies, now - o->starting.next_ns);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
@@ -63,7 +63,6 @@ static void join_data(struct perf_runner *r)
 struct perf_runner *perf_runner_new(const struct perf_load *load)
 {
 	struct perf_runner *r = calloc(1, sizeof(*r));
-	pthread_condattr_t attr;
 
 	if (!r)
 		return NULL;
@@ -88,10 +87,7 @@ struct perf_runner *perf_runner_new(const struct perf_load *load)
 		      (load->form == PERF_FORM_AUTO && load->slots == 1 && !r->open);
 	perf_latencies_init(&r->latencies);
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	monotonic_cond_init(&r->wake);
 	for (uint64_t i = 0; i < load->slots; i++)
 		perf_slot_init(&r->slots[i], r, i);
 	return r;
@@ -236,7 +232,7 @@ static void report_interval(const struct perf_runner *r, struct interval *v, uin
 /* Wait until all slots are done; handle time limits, failures and reports. */
 static void supervise(struct perf_runner *r, struct perf_result *result)
 {
-	struct interval v = {.start_ns = tools_now()};
+	struct interval v = {.start_ns = monotonic_ns()};
 	uint64_t deadline = r->load->duration_ms ? v.start_ns + r->load->duration_ms * 1000000 : 0;
 	uint64_t kill_ns = 0;
 	bool closed = false;
@@ -246,8 +242,7 @@ static void supervise(struct perf_runner *r, struct perf_result *result)
 		v.next_ns = v.start_ns + r->load->interval_ms * 1000000;
 	pthread_mutex_lock(&r->lock);
 	while (r->active > 0) {
-		uint64_t now = tools_now(), until = now + 1000000000;
-		struct timespec ts;
+		uint64_t now = monotonic_ns(), until = now + 1000000000;
 		bool parked = atomic_load(&r->parked) > 0;
 		bool abort_now = r->failed && !atomic_load(&r->aborting), close_now;
 
@@ -286,13 +281,11 @@ static void supervise(struct perf_runner *r, struct perf_result *result)
 		if (r->active == 0 || (r->failed && !atomic_load(&r->aborting)) ||
 		    (r->stop_asked && !result->interrupted))
 			continue;
-		ts.tv_sec = (time_t)(until / 1000000000);
-		ts.tv_nsec = (long)(until % 1000000000);
-		pthread_cond_timedwait(&r->wake, &r->lock, &ts);
+		monotonic_wait(&r->wake, &r->lock, until);
 	}
 	pthread_mutex_unlock(&r->lock);
-	if (v.next_ns && v.last_ns + 1000000 < tools_now())
-		report_interval(r, &v, tools_now(), result);
+	if (v.next_ns && v.last_ns + 1000000 < monotonic_ns())
+		report_interval(r, &v, monotonic_ns(), result);
 }
 
 static void sum_open(struct perf_runner *r, struct perf_result *result)

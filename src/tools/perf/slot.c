@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
@@ -177,7 +178,7 @@ static void finish_call(struct perf_slot *s, bool complete)
 	pthread_mutex_unlock(&s->lock);
 	/* A failed call is aborted instead of being read to its end. */
 	code = rxw_call_end(call, complete ? 0 : RXW_USER_ABORT, &origin);
-	now = tools_now();
+	now = monotonic_ns();
 	if (complete && code == 0) {
 		check_reply(s);
 		perf_latencies_add(&r->latencies, now - s->started_ns);
@@ -218,13 +219,13 @@ static enum step find_work(struct perf_slot *s)
 			return done ? STEP_FAILED : STEP_REST;
 		if (!atomic_load(&r->stopping))
 			return STEP_DONE;
-		perf_latencies_add(&r->latencies, tools_now() - s->started_ns);
+		perf_latencies_add(&r->latencies, monotonic_ns() - s->started_ns);
 		return STEP_FAILED;
 	}
 	if (atomic_load(&r->stopping) || (!r->load->duration_ms && s->calls_left == 0))
 		return STEP_FAILED;
 	if (!s->started_ns)
-		s->started_ns = tools_now();
+		s->started_ns = monotonic_ns();
 	return STEP_DONE;
 }
 

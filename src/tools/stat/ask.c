@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "common/clock.h"
 #include "tools/common/report.h"
 #include "tools/stat/stat.h"
 
@@ -28,9 +29,9 @@ struct asker {
 /* Wait for the answer to query a->number: its size, 0 if none came in time. */
 static size_t await(struct asker *a, uint8_t type, uint8_t *packet, uint64_t timeout_ms)
 {
-	uint64_t end = tools_now() + timeout_ms * MS, now;
+	uint64_t end = monotonic_ns() + timeout_ms * MS, now;
 
-	while ((now = tools_now()) < end) {
+	while ((now = monotonic_ns()) < end) {
 		struct pollfd p = {.fd = a->fd, .events = POLLIN};
 		struct rxw_header h;
 		ssize_t n;
@@ -161,7 +162,7 @@ bool stat_ask(struct stat_view *v, uint64_t timeout_ms, uint64_t most, bool all)
 	uint8_t packet[ROOM], *body;
 	size_t n;
 
-	v->at = tools_now();
+	v->at = monotonic_ns();
 	a.number = (uint32_t)v->at; /* distinguishes late answers to other queries */
 	a.fd = socket(v->address.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (a.fd < 0)

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tools/common/report.h"
 #include "tools/stat/stat.h"
 
@@ -40,11 +41,11 @@ static int dial(const char *path)
 /* All that comes until the other side closes; NULL: no memory, too much, or not in time. */
 static char *read_all(int fd, uint64_t timeout_ms)
 {
-	uint64_t end = tools_now() + timeout_ms * MS, now;
+	uint64_t end = monotonic_ns() + timeout_ms * MS, now;
 	size_t used = 0, room = FIRST;
 	char *text = malloc(room);
 
-	while (text && (now = tools_now()) < end) {
+	while (text && (now = monotonic_ns()) < end) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		ssize_t n;
 

@@ -11,14 +11,12 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "engine/objects.h"
 
 uint64_t rxw_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * RXW_SEC + (uint64_t)t.tv_nsec;
+	return monotonic_ns();
 }
 
 /* The cached time of this thread; 0: none is cached. */
@@ -88,25 +86,15 @@ void rxw_mutex_init(pthread_mutex_t *m)
 
 int rxw_cond_init(pthread_cond_t *c)
 {
-	pthread_condattr_t attr;
-	int r;
-
-	if (pthread_condattr_init(&attr))
-		return -RXW_ENOMEM;
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	r = pthread_cond_init(c, &attr);
-	pthread_condattr_destroy(&attr);
-	return r ? -RXW_ENOMEM : 0;
+	return monotonic_cond_init(c) ? -RXW_ENOMEM : 0;
 }
 
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
 {
-	struct timespec t = {.tv_sec = (time_t)(at / RXW_SEC), .tv_nsec = (long)(at % RXW_SEC)};
-
 	if (at == UINT64_MAX)
 		pthread_cond_wait(c, m);
 	else
-		pthread_cond_timedwait(c, m, &t);
+		monotonic_wait(c, m, at);
 }
 
 /*

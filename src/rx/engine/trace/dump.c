@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "engine/trace/ring.h"
 
 #define TAIL	   (100 * RXW_MS) /* later packets of a call that died are recorded as well */
@@ -34,14 +35,6 @@ bool rxw_trace_dead(const struct rxw_trace_event *seen)
 	}
 }
 
-static int64_t read_clock(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (int64_t)ts.tv_sec * (int64_t)RXW_SEC + ts.tv_nsec;
-}
-
 int rxw_trace_put(struct rxw_trace *t, int fd)
 {
 	struct rxw_snapshot snapshot;
@@ -51,7 +44,7 @@ int rxw_trace_put(struct rxw_trace *t, int fd)
 
 	if (!copy)
 		return -RXW_ENOMEM;
-	snapshot.wall = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+	snapshot.wall = wall_ns() - (int64_t)monotonic_ns();
 	rc = rxw_tracefile_write(fd, &snapshot);
 	rxw_trace_unmap(copy, room);
 	return rc;

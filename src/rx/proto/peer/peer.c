@@ -3,13 +3,13 @@
 #include <limits.h>
 #include "base/rtt.h"
 #include "proto/peer/peer.h"
+#include "proto/peer/table.h"
 
 #define VALIDATION_LIFE (60 * RXW_SEC)
 #define WASTE_CALL	16u  /* packets charged for each abandoned call */
 #define WASTE_MOST	512u /* packets: a little more than one call may queue */
 #define WASTE_RATE	64u  /* packets a second by which the account drains */
 #define PEER_LIFE	(300 * RXW_SEC)
-#define FIRST_SIZE	64u
 #define REAP_ROUND	64u  /* calls that look at all entries ... */
 #define REAP_LEAST	256u /* ... of a table larger than that */
 /* Addresses are cheap to forge: above this number, idle unvalidated entries are freed ... */
@@ -30,12 +30,20 @@ struct rxw_validated_marks {
 
 struct rxw_peer_table {
 	struct rxw_validated_marks marks;
-	struct rxw_peer **slot;
-	unsigned size, count;
+	struct htable peers;
 	unsigned reap_slot; /* looked at next */
-	uint64_t key[2];
 	uint64_t peer_memory;
 };
+
+static uint64_t hash_peer(const void *peer, const uint64_t key[2])
+{
+	return rxw_addr_hash(&((const struct rxw_peer *)peer)->addr, key, true);
+}
+
+static void drop_peer(void *peer)
+{
+	rxw_mem_give(NULL, peer, sizeof(struct rxw_peer));
+}
 
 struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory)
 {
@@ -43,14 +51,10 @@ struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t pee
 
 	if (t == NULL)
 		return NULL;
-	t->slot = rxw_mem_get(NULL, FIRST_SIZE * sizeof(*t->slot));
-	if (t->slot == NULL) {
+	if (!htable_init(&t->peers, offsetof(struct rxw_peer, hash_next), hash_peer, key, 0)) {
 		rxw_mem_give(NULL, t, sizeof(*t));
 		return NULL;
 	}
-	t->size = FIRST_SIZE;
-	t->key[0] = key[0];
-	t->key[1] = key[1];
 	t->peer_memory = peer_memory;
 	return t;
 }
@@ -59,34 +63,8 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t)
 {
 	if (t == NULL)
 		return;
-	for (unsigned i = 0; i < t->size; i++)
-		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
-			next = p->hash_next;
-			rxw_mem_give(NULL, p, sizeof(*p));
-		}
-	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
+	htable_fini(&t->peers, drop_peer);
 	rxw_mem_give(NULL, t, sizeof(*t));
-}
-
-static void grow(struct rxw_peer_table *t)
-{
-	unsigned size = t->size * 2;
-	struct rxw_peer **slot = rxw_mem_get(NULL, size * sizeof(*slot));
-
-	if (slot == NULL)
-		return; /* the chains get longer, that is all */
-	for (unsigned i = 0; i < t->size; i++)
-		for (struct rxw_peer *p = t->slot[i], *next; p != NULL; p = next) {
-			struct rxw_peer **to =
-				&slot[rxw_addr_hash(&p->addr, t->key, true) & (size - 1)];
-
-			next = p->hash_next;
-			p->hash_next = *to;
-			*to = p;
-		}
-	rxw_mem_give(NULL, t->slot, t->size * sizeof(*t->slot));
-	t->slot = slot;
-	t->size = size;
 }
 
 /* Is the entry unused, and old enough to be freed? */
@@ -94,8 +72,9 @@ static bool expired(const struct rxw_peer_table *t, const struct rxw_peer *p, ui
 {
 	if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0)
 		return false;
-	if (t->count > KEPT || (t->count > UNVALIDATED_KEPT &&
-				atomic_load_explicit(&p->validated_at, memory_order_relaxed) == 0))
+	if (t->peers.count > KEPT ||
+	    (t->peers.count > UNVALIDATED_KEPT &&
+	     atomic_load_explicit(&p->validated_at, memory_order_relaxed) == 0))
 		return true;
 	return now >= atomic_load_explicit(&p->idle_since, memory_order_relaxed) + PEER_LIFE;
 }
@@ -104,7 +83,7 @@ static bool expired(const struct rxw_peer_table *t, const struct rxw_peer *p, ui
 static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 {
 	for (; slots > 0; slots--)
-		for (struct rxw_peer **at = &t->slot[t->reap_slot++ & (t->size - 1)];
+		for (void **at = htable_chain(&t->peers, t->reap_slot++ & (t->peers.size - 1));
 		     *at != NULL;) {
 			struct rxw_peer *p = *at;
 
@@ -112,9 +91,8 @@ static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 				at = &p->hash_next;
 				continue;
 			}
-			*at = p->hash_next;
-			t->count--;
-			rxw_mem_give(NULL, p, sizeof(*p));
+			htable_unlink(&t->peers, at);
+			drop_peer(p);
 		}
 }
 
@@ -138,7 +116,7 @@ static void mark_validated(struct rxw_peer *p, uint64_t now)
 bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
 			      uint64_t now)
 {
-	uint16_t mark = mark_of(rxw_addr_hash(addr, t->key, true));
+	uint16_t mark = mark_of(rxw_addr_hash(addr, t->peers.key, true));
 	uint64_t ring = now / VALIDATION_LIFE, bits;
 
 	bits = atomic_load_explicit(&t->marks.bits[ring % 4][mark / 64], memory_order_relaxed) |
@@ -160,32 +138,35 @@ static void clear_marks(struct rxw_validated_marks *m, uint64_t now)
 		atomic_store_explicit(&m->bits[ring][i], 0, memory_order_relaxed);
 }
 
-struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
+static struct rxw_peer *find(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			     uint64_t hash)
 {
-	struct rxw_peer *p = t->slot[rxw_addr_hash(addr, t->key, true) & (t->size - 1)];
+	struct rxw_peer *p = htable_first(&t->peers, hash);
 
 	while (p != NULL && !rxw_addr_equal(&p->addr, addr))
 		p = p->hash_next;
 	return p;
 }
 
+struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
+{
+	return find(t, addr, rxw_addr_hash(addr, t->peers.key, true));
+}
+
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
 {
-	uint64_t hash = rxw_addr_hash(addr, t->key, true);
-	struct rxw_peer *p;
+	uint64_t hash = rxw_addr_hash(addr, t->peers.key, true);
+	struct rxw_peer *p = find(t, addr, hash);
 
-	for (p = t->slot[hash & (t->size - 1)]; p != NULL; p = p->hash_next)
-		if (rxw_addr_equal(&p->addr, addr)) {
-			rxw_peer_ref(p);
-			return p;
-		}
+	if (p != NULL) {
+		rxw_peer_ref(p);
+		return p;
+	}
 	p = rxw_mem_get(NULL, sizeof(*p));
 	if (p == NULL)
 		return NULL;
-	if (t->count > UNVALIDATED_KEPT)
+	if (t->peers.count > UNVALIDATED_KEPT)
 		sweep(t, SWEEP, now);
-	if (t->count >= t->size)
-		grow(t);
 	p->addr = *addr;
 	p->local = rxw_addr_is_loopback(addr);
 	atomic_init(&p->refs, 1);
@@ -193,9 +174,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
 	p->marks = &t->marks;
 	p->mark = mark_of(hash);
-	p->hash_next = t->slot[hash & (t->size - 1)];
-	t->slot[hash & (t->size - 1)] = p;
-	t->count++;
+	htable_add_hashed(&t->peers, p, hash);
 	return p;
 }
 
@@ -212,28 +191,29 @@ void rxw_peer_unref(struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 {
-	unsigned share = t->size / REAP_ROUND;
+	unsigned size = (unsigned)t->peers.size, share = size / REAP_ROUND;
 
 	if (share < REAP_LEAST)
-		share = t->size < REAP_LEAST ? t->size : REAP_LEAST;
+		share = size < REAP_LEAST ? size : REAP_LEAST;
 	sweep(t, share, now);
 	clear_marks(&t->marks, now);
 }
 
 unsigned rxw_peer_count(const struct rxw_peer_table *t)
 {
-	return t->count;
+	return (unsigned)t->peers.count;
 }
 
 bool rxw_peer_pinned(const struct rxw_peer_table *t, unsigned slots, unsigned *at, uint64_t *bytes)
 {
-	for (; slots > 0 && *at < t->size; slots--, ++*at)
-		for (const struct rxw_peer *p = t->slot[*at]; p != NULL; p = p->hash_next) {
+	for (; slots > 0 && *at < t->peers.size; slots--, ++*at)
+		for (const struct rxw_peer *p = *htable_chain(&t->peers, *at); p != NULL;
+		     p = p->hash_next) {
 			int64_t used = atomic_load_explicit(&p->memory.used, memory_order_relaxed);
 
 			*bytes += used > 0 ? (uint64_t)used : 0;
 		}
-	return *at < t->size;
+	return *at < t->peers.size;
 }
 
 void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, unsigned state)
@@ -247,10 +227,10 @@ void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, uns
 struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
 			      unsigned *steps)
 {
-	if (index >= t->count)
+	if (index >= t->peers.count)
 		return NULL;
-	rxw_listing_begin(l, index, t->size, 0);
-	for (; l->slot < t->size; l->slot++) {
+	rxw_listing_begin(l, index, (unsigned)t->peers.size, 0);
+	for (; l->slot < t->peers.size; l->slot++) {
 		unsigned at = l->before;
 
 		if (*steps == 0) {
@@ -258,7 +238,8 @@ struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, u
 			return NULL;
 		}
 		--*steps;
-		for (struct rxw_peer *p = t->slot[l->slot]; p != NULL; p = p->hash_next) {
+		for (struct rxw_peer *p = *htable_chain(&t->peers, l->slot); p != NULL;
+		     p = p->hash_next) {
 			*steps -= *steps > 0;
 			if (at++ == index)
 				return p;

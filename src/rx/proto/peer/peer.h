@@ -16,8 +16,8 @@
  * atomics; each is a hint or a counter of its own.
  */
 struct rxw_peer {
-	struct rxw_addr addr;	    /* fixed */
-	struct rxw_peer *hash_next; /* covered by the table's lock */
+	struct rxw_addr addr; /* fixed */
+	void *hash_next;      /* covered by the table's lock */
 	_Atomic(uint32_t) refs;
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
 	_Atomic(uint64_t) least_rtt;		/* shortest RTT of all calls, ns; 0 = unknown */

@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Limits on connections of unvalidated addresses (rx-protocol 12.3). */
 #include "proto/peer/peer.h"
+#include "proto/peer/table.h"
+
+#define EXPECTED 65536u /* hosts for which there is room at the start */
 
 struct host {
-	struct host *next;
+	void *next;
 	struct rxw_addr addr;
 	unsigned count;
 };
 
 struct rxw_unvalidated {
-	struct host **slot;
-	unsigned size, per_host, cap, total;
-	uint64_t key[2];
+	struct htable hosts; /* by address, without the port */
+	unsigned per_host, cap, total;
 };
+
+static uint64_t hash_host(const void *host, const uint64_t key[2])
+{
+	return rxw_addr_hash(&((const struct host *)host)->addr, key, false);
+}
+
+static void drop_host(void *host)
+{
+	rxw_mem_give(NULL, host, sizeof(struct host));
+}
 
 struct rxw_unvalidated *rxw_unvalidated_create(const uint64_t key[2], unsigned per_host,
 					       unsigned total)
@@ -21,17 +33,13 @@ struct rxw_unvalidated *rxw_unvalidated_create(const uint64_t key[2], unsigned p
 
 	if (s == NULL)
 		return NULL;
-	for (s->size = 64; s->size < total && s->size < 1u << 16; s->size *= 2)
-		;
-	s->slot = rxw_mem_get(NULL, s->size * sizeof(*s->slot));
-	if (s->slot == NULL) {
+	if (!htable_init(&s->hosts, offsetof(struct host, next), hash_host, key,
+			 total < EXPECTED ? total : EXPECTED)) {
 		rxw_mem_give(NULL, s, sizeof(*s));
 		return NULL;
 	}
 	s->per_host = per_host;
 	s->cap = total;
-	s->key[0] = key[0];
-	s->key[1] = key[1];
 	return s;
 }
 
@@ -39,42 +47,39 @@ void rxw_unvalidated_destroy(struct rxw_unvalidated *s)
 {
 	if (s == NULL)
 		return;
-	for (unsigned i = 0; i < s->size; i++)
-		for (struct host *h = s->slot[i], *next; h != NULL; h = next) {
-			next = h->next;
-			rxw_mem_give(NULL, h, sizeof(*h));
-		}
-	rxw_mem_give(NULL, s->slot, s->size * sizeof(*s->slot));
+	htable_fini(&s->hosts, drop_host);
 	rxw_mem_give(NULL, s, sizeof(*s));
 }
 
-static struct host **find(struct rxw_unvalidated *s, const struct rxw_addr *addr)
+/* The link to the host, or to NULL. */
+static void **find(const struct rxw_unvalidated *s, const struct rxw_addr *addr, uint64_t hash)
 {
-	struct host **at = &s->slot[rxw_addr_hash(addr, s->key, false) & (s->size - 1)];
+	void **at = htable_head(&s->hosts, hash);
 
-	while (*at != NULL && !rxw_addr_same_host(&(*at)->addr, addr))
-		at = &(*at)->next;
+	while (*at != NULL && !rxw_addr_same_host(&((struct host *)*at)->addr, addr))
+		at = htable_link(&s->hosts, *at);
 	return at;
 }
 
 enum rxw_admission rxw_unvalidated_add(struct rxw_unvalidated *s, const struct rxw_addr *addr,
 				       bool local)
 {
-	struct host **at, *h;
+	uint64_t hash;
+	struct host *h;
 
 	/*
 	 * Programs of this host may still connect when others have filled the table, up to a limit.
 	 */
 	if (s->total >= (local ? 2 * s->cap : s->cap))
 		return RXW_REFUSE;
-	at = find(s, addr);
-	h = *at;
+	hash = rxw_addr_hash(addr, s->hosts.key, false);
+	h = *find(s, addr, hash);
 	if (h == NULL) {
 		h = rxw_mem_get(NULL, sizeof(*h));
 		if (h == NULL)
 			return RXW_REFUSE;
 		h->addr = *addr;
-		*at = h;
+		htable_add_hashed(&s->hosts, h, hash);
 	}
 	h->count++;
 	s->total++;
@@ -85,14 +90,15 @@ enum rxw_admission rxw_unvalidated_add(struct rxw_unvalidated *s, const struct r
 
 void rxw_unvalidated_remove(struct rxw_unvalidated *s, const struct rxw_addr *addr)
 {
-	struct host **at = find(s, addr), *h = *at;
+	void **at = find(s, addr, rxw_addr_hash(addr, s->hosts.key, false));
+	struct host *h = *at;
 
 	if (h == NULL)
 		return;
 	s->total--;
 	if (--h->count == 0) {
-		*at = h->next;
-		rxw_mem_give(NULL, h, sizeof(*h));
+		htable_unlink(&s->hosts, at);
+		drop_host(h);
 	}
 }
 

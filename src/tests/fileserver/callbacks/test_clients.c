@@ -415,7 +415,7 @@ START_TEST(sweep_sees_all_and_expires)
 	for (uint32_t v = 0; v < 200; v++)
 		give(1, v, 1000);
 	/* One round sees every object, wherever the bounds between two sweeps fall. */
-	while (cursor < clients->buckets) {
+	while (cursor < clients->objects.size) {
 		size_t n = fsd_promise_sweep(clients, &cursor, fids, 16, 1000);
 
 		ck_assert_uint_gt(n, 0);
@@ -802,10 +802,10 @@ static size_t longest_chain(bool six, size_t hosts)
 		fsd_clients_enter(clients, &sa, 132, 1000, &caller);
 		fsd_clients_leave(clients, &caller);
 	}
-	for (size_t i = 0; i < clients->host_buckets; i++) {
+	for (size_t i = 0; i < clients->hosts.size; i++) {
 		size_t length = 0;
 
-		for (const struct fsd_host *h = clients->hosts[i]; h; h = h->chain)
+		for (const struct fsd_host *h = *htable_chain(&clients->hosts, i); h; h = h->chain)
 			length++;
 		longest = length > longest ? length : longest;
 	}
@@ -822,7 +822,7 @@ START_TEST(hash_slots_are_secret)
 	ck_assert_uint_lt(longest_chain(false, 4096), 20);
 	ck_assert_uint_lt(longest_chain(true, 4096), 20);
 	for (unsigned n = 0; n < 64; n++) {
-		size_t bucket[2] = {0};
+		size_t chain[2] = {0};
 
 		for (int k = 0; k < 2; k++) {
 			struct sockaddr_storage sa = peer(n);
@@ -831,12 +831,12 @@ START_TEST(hash_slots_are_secret)
 			setup(1024, 100);
 			fsd_clients_enter(clients, &sa, 132, 1000, &caller);
 			first[k] = caller.host;
-			while (clients->hosts[bucket[k]] != first[k])
-				bucket[k]++;
+			while (*htable_chain(&clients->hosts, chain[k]) != first[k])
+				chain[k]++;
 			fsd_clients_leave(clients, &caller);
 			fsd_clients_destroy(clients);
 		}
-		same += bucket[0] == bucket[1];
+		same += chain[0] == chain[1];
 	}
 	ck_assert_uint_lt(same, 10);
 }
