@@ -70,7 +70,8 @@ check_tests += src/tests/rx/proto/test_conformance_acks
 src_tests_rx_proto_test_conformance_acks_SOURCES = src/tests/rx/proto/test_conformance_acks.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/test_conformance_auth
-src_tests_rx_proto_test_conformance_auth_SOURCES = src/tests/rx/proto/test_conformance_auth.c $(proto_bench)
+src_tests_rx_proto_test_conformance_auth_SOURCES = src/tests/rx/proto/test_conformance_auth.c $(proto_bench) \
+	$(support_challenger)
 
 check_tests += src/tests/rx/proto/test_conformance_calls
 src_tests_rx_proto_test_conformance_calls_SOURCES = src/tests/rx/proto/test_conformance_calls.c $(proto_bench)

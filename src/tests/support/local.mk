@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What several kinds of tests share: each list is the sources of one part.
+
+support_challenger = src/tests/support/challenger.c src/tests/support/challenger.h
