@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What several kinds of tests share: each list is the sources of one part.
 
+support_host = src/tests/support/host.c src/tests/support/host.h
 support_challenger = src/tests/support/challenger.c src/tests/support/challenger.h
