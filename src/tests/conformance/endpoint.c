@@ -6,12 +6,13 @@
  *   endpoint server [NAME=VALUE...]            prints "port N"
  *   endpoint client PORT [NAME=VALUE...]
  *
- * NAME is a tunable of rxwire.conf(5), or address, service, class, clock, delay; or rxgk: the key of a service
- * with that class, in hex (32 bytes; number 5, enctype 18), and for clients level and enctype of
- * their token; or rxkad: the same (number 3), and level, of a client or the least of a server. A
- * server knows the lines
- * "go" (all handlers that wait go on) and "memory"; a client those of client_line(). Both end with
- * their input.
+ * NAME is a tunable of rxwire.conf(5), or one of these:
+ *   address, service, class, clock, delay
+ *   rxgk: the key of a service with that class, in hex (32 bytes; number 5, enctype 18); for
+ *     clients level and enctype of their token
+ *   rxkad: the same (number 3); level, of a client or the least of a server
+ * A server knows the lines "go" (all handlers that wait go on) and "memory"; a client those of
+ * client_line(). Both end with their input.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -402,7 +403,7 @@ static void be_server(void)
 	if (rc)
 		die("port", rc);
 	offer(147, work, 0, NULL);
-	offer(148, work, 0, &challenger_class);
+	offer(148, work, 0, challenger_class());
 	offer(149, work, RXW_SERVICE_REACH, NULL);
 	offer(73, name_to_id, 0, NULL);
 	if (rxgk_keys)
@@ -580,7 +581,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "service")) {
 			service_id = (uint16_t)atoi(value);
 		} else if (!strcmp(argv[i], "class")) {
-			security = &challenger_class;
+			security = challenger_class();
 		} else if (!strcmp(argv[i], "rxgk")) {
 			rxgk_key(value);
 		} else if (!strcmp(argv[i], "rxkad")) {

@@ -274,7 +274,8 @@ static void begin(struct world *w)
 {
 	struct host_call *call;
 
-	if (!w->conn.p.client || w->conn.p.error || !rxw_pconn_has_free_channel(&w->conn.p, w->out.now))
+	if (!w->conn.p.client || w->conn.p.error ||
+	    !rxw_pconn_has_free_channel(&w->conn.p, w->out.now))
 		return;
 	call = host_call_new(&w->conn);
 	if (rxw_pconn_begin(&w->conn.p, &call->p, w->out.now))

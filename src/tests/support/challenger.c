@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "challenger.h"
+#include "proto/auth/auth.h"
 
 #define SEAL_SIZE 4
 
@@ -105,7 +106,7 @@ static int32_t check_response(void *conn, const uint8_t *response, size_t size, 
 	return 0;
 }
 
-struct rxw_security challenger_class = {
+static struct rxw_security class = {
 	.class =
 		{
 			.size = sizeof(struct rxw_security_class),
@@ -122,3 +123,8 @@ struct rxw_security challenger_class = {
 			.check_response = check_response,
 		},
 };
+
+rxw_security *challenger_class(void)
+{
+	return &class;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A security class for tests. The server challenges with a nonce that the client sends back. Packets
- * end in "seal" and have CHALLENGER_SPARE in `spare`.
+ * A security class for tests. The server challenges with a nonce that the client sends back.
+ * Packets end in "seal" and have CHALLENGER_SPARE in `spare`.
  */
 #ifndef TESTS_SUPPORT_CHALLENGER_H
 #define TESTS_SUPPORT_CHALLENGER_H
@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/auth/auth.h"
+#include <rxwire/security.h>
 
 #define CHALLENGER_INDEX 252
 #define CHALLENGER_SPARE 0x5ea1
 #define CHALLENGER_NONCE 16u
 #define CHALLENGER_WRONG 4712 /* the code that a wrong RESPONSE ends a connection with */
 
-extern struct rxw_security challenger_class;
+rxw_security *challenger_class(void); /* static */
 
 /* What a client's half was given with the latest CHALLENGE. */
 struct challenger_asked {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What surrounds the protocol core in tests: memory, calls, and the output record. The structures of
- * a test begin with HOST, HOST_CONN and HOST_CALL and go on with what is its own.
+ * What surrounds the protocol core in tests: memory, calls, and the output record. The structures
+ * of a test begin with HOST, HOST_CONN and HOST_CALL, and its own members follow.
  */
 #ifndef TESTS_SUPPORT_HOST_H
 #define TESTS_SUPPORT_HOST_H
@@ -27,19 +27,19 @@ struct host_ops {
 	void (*events)(struct host *h, struct host_call *call, uint32_t events);
 };
 
-#define HOST                                                  \
-	const struct host_ops *ops;                           \
-	struct rxw_params params;                             \
-	struct rxw_pstats stats;                              \
-	struct rxw_budget budget;                             \
-	struct rxw_pool *pool;                                \
-	struct rxw_peer_table *peers;                         \
-	struct rxw_out out;                                   \
-	struct rxw_ctl ctl[HOST_CTLS];                        \
-	unsigned live_calls;                                  \
+#define HOST                           \
+	const struct host_ops *ops;    \
+	struct rxw_params params;      \
+	struct rxw_pstats stats;       \
+	struct rxw_budget budget;      \
+	struct rxw_pool *pool;         \
+	struct rxw_peer_table *peers;  \
+	struct rxw_out out;            \
+	struct rxw_ctl ctl[HOST_CTLS]; \
+	unsigned live_calls;           \
 	bool refuse_calls, memory_short
 
-#define HOST_CONN          \
+#define HOST_CONN           \
 	struct rxw_pconn p; \
 	struct host *host
 
@@ -63,8 +63,8 @@ struct host_call {
 /* A window of 255 packets, a path of Ethernet, the engine's times and bounds. */
 struct rxw_params host_params(void);
 /*
- * `h` is zeroed. Buffers come from a budget of `memory` bytes, in steps of `lease`; `keep` idle ones
- * are kept.
+ * `h` is zeroed. Buffers come from a budget of `memory` bytes, in steps of `lease`; `keep` idle
+ * ones are kept.
  */
 void host_init(struct host *h, const struct host_ops *ops, const struct rxw_params *params,
 	       size_t memory, size_t lease, unsigned keep);

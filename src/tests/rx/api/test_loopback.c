@@ -220,5 +220,5 @@ END_TEST
 
 TEST_MAIN_WITHIN(90, "loopback", two_hundred_calls, two_hundred_calls_few_workers,
 	  two_hundred_calls_plainly, steered_wrong, steered_right, shards_of_a_client,
-	  defer_on_leaves_windows_to_the_writer, defer_off_sends_where_acks_arrive, talking_to_oneself,
-	  over_ipv6)
+	  defer_on_leaves_windows_to_the_writer, defer_off_sends_where_acks_arrive,
+	  talking_to_oneself, over_ipv6)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Admission: limits on peers without a validated address, the second call's PING, idle connections. */
+/* Admission: limits on peers without a validated address, the PING of a second call, idle ones. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -171,7 +171,8 @@ START_TEST(caps)
 	}
 	/* Addresses of this host are excepted. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
-		c = i % 2 ? from("127.0.0.9", cid) : arrival_from(&bed, ARRIVAL_LOCAL, ARRIVAL_LOCAL, cid);
+		c = i % 2 ? from("127.0.0.9", cid)
+			  : arrival_from(&bed, ARRIVAL_LOCAL, ARRIVAL_LOCAL, cid);
 		ck_assert(!c->p.validate_first);
 		ck_assert(!c->p.crowded);
 		rxw_conn_unref(c);
