@@ -5,7 +5,7 @@
 
 #include <rxwire/rpc.h>
 
-#include "../api/harness.h"
+#include "tests/rx/api/harness.h"
 
 /* Service ids beside those of the harness. */
 #define T_SERVICE 200

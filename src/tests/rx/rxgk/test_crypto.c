@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The encryption types against libkrb5: what one makes the other opens, and derivations agree. */
-#include "../base/testing.h"
+#include "tests/rx/base/testing.h"
 
 #include <krb5.h>
 
