@@ -20,7 +20,8 @@ names=$(awk -F '|' '/^\|/ {
 		for (k = 1; k <= n; k++) {
 			p = part[k]
 			gsub(/[` ]/, "", p)
-			if (p !~ /^conformance_[a-z]+(:|$)/ && p !~ /^[a-z\/]*test_[a-z_0-9]+\.c(:|$)/)
+			if (p !~ /^conformance_[a-z]+(:|$)/ && p !~ /^[a-z\/]*test_[a-z_0-9]+\.c(:|$)/ &&
+			    p !~ /^conformance\/[a-z]+\.py(:|$)/)
 				continue
 			m = split(p, half, ":")
 			print half[1]
@@ -35,13 +36,13 @@ while read -r file name; do
 	case $file in
 	conformance_*) set -- "$tests"/rx/*/test_"$file".c ;;
 	src/*) set -- "$top_srcdir/$file" ;;
-	sim/*) set -- "$tests/$file" ;;
+	sim/* | conformance/*) set -- "$tests/$file" ;;
 	test_*) set -- "$tests"/*/"$file" ;;
 	*) set -- "$tests/rx/$file" ;;
 	esac
 	if [ ! -f "$1" ]; then
 		fail "no such test: $file"
-	elif [ -n "$name" ] && ! grep -q "^START_TEST($name)" "$1"; then
+	elif [ -n "$name" ] && ! grep -qE "^(START_TEST\($name\)|def $name\()" "$1"; then
 		fail "$file has no test $name"
 	fi
 done <<EOF

@@ -12,11 +12,11 @@ trap 'rm -f "$bad"' EXIT
 # Public headers of plain values without objects: every layer may include these.
 values='rxwire/(config|error|stats|types|xdr)[.]h'
 
-# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match. Folders of src/rx
-# include their subfolders.
+# may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match; of src/rx and
+# src/tests/rx, in all folders below it.
 may_include() {
 	case $1 in
-	src/rx/*) files=$(find "$1" -name '*.[ch]') ;;
+	src/rx/* | src/tests/rx/*) files=$(find "$1" -name '*.[ch]') ;;
 	*) files=$(find "$1" -maxdepth 1 -name '*.[ch]') ;;
 	esac
 	for f in $files; do
@@ -132,6 +132,26 @@ server_module io base tree
 server_module service base guard tree volume callbacks io
 may_include src/fileserver "$config|$common|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+
+# Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
+# bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.
+tests="$config|[a-z_]*[.]h|base/.*|(tests|examples|afs)/.*|rxwire/.*"
+may_include src/tests/rx/base   "$tests"
+may_include src/tests/rx/proto  "$tests|proto/.*"
+may_include src/tests/sim       "$tests|proto/.*|rxgk/conn[.]h"
+may_include src/tests/rx/io     "$tests|io/.*"
+may_include src/tests/net       "$tests|io/.*"
+may_include src/tests/kdc       "$tests|token/ticket[.]h"
+may_include src/tests/rx/engine "$tests|(proto|io|engine)/.*"
+may_include src/tests/rx/api    "$tests|api/.*"
+for module in keys token rxkad rxgk; do
+	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
+done
+may_include src/tests/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
+(rxgen|tools)/.*|engine/objects[.]h"
+for folder in rx/rpc rx/security attack conformance copier faults interop races trace xg; do
+	may_include src/tests/$folder "$tests|(fileserver|rxgen|tools)/.*|(api/observer|short/all-types)[.]h"
+done
 
 # The layers base and proto know no threads, sockets or clock, and allocate through base/buf.c. Memory that xdr.c
 # allocates belongs to the application, which frees it with free().

@@ -15,6 +15,7 @@ TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
 # The longest tests start first, so that the run does not end waiting for them.
+include src/tests/support/local.mk
 include src/tests/races/local.mk
 include src/tests/faults/local.mk
 include src/tests/sim/local.mk

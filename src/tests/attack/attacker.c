@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attacker.h"
+#include "tests/support/internals.h"
 
 #define ROOM 512u /* bytes of a packet: RXW_ACK_MAX_SIZE and its header fit */
 
@@ -221,6 +222,7 @@ void attacker_start(struct attacker *a, const struct attack *attack,
 		    const struct sockaddr_storage *victim, const struct honest *h, uint64_t most)
 {
 	const char *from = getenv("RXW_ATTACK_FROM");
+	struct internals_header known;
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	int on = 1, room = 4 << 20;
 
@@ -229,8 +231,9 @@ void attacker_start(struct attacker *a, const struct attack *attack,
 	a->random = 0x9e3779b97f4a7c15ull;
 	a->most = most;
 	a->spoof_fd = honest_socket(h);
-	a->known_epoch = h->connection->p.epoch;
-	a->known_cid = h->connection->p.cid;
+	known = internals_header(h->connection);
+	a->known_epoch = known.epoch;
+	a->known_cid = known.cid;
 	a->known_security = h_index(h->bed);
 	memcpy(&a->victim, victim, sizeof(a->victim));
 	a->base = ntohl(inet_addr(from ? from : "127.1.0.1"));

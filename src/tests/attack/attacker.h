@@ -3,8 +3,11 @@
 #ifndef TESTS_ATTACK_ATTACKER_H
 #define TESTS_ATTACK_ATTACKER_H
 
+#include <netinet/in.h>
+#include <stdatomic.h>
+
+#include "base/hash.h"
 #include "base/wire.h"
-#include "engine/objects.h"
 #include "tests/rx/api/harness.h"
 #include "tests/rx/api/streams.h"
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "attacker.h"
+#include "tests/support/internals.h"
 
 #define MOST_ROUNDS 50u
 
@@ -114,8 +115,8 @@ static struct round play(const struct attack *attack, const struct sink *sink)
 	honest_end(h, true);
 	rxw_engine_memory(bed.server_engine, &peak);
 	r.stats = h_stats(bed.server);
-	r.held = peak + r.stats.connections_server * sizeof(struct rxw_connection) +
-		 r.stats.peers * sizeof(struct rxw_peer);
+	r.held = peak + r.stats.connections_server * internals_connection_size +
+		 r.stats.peers * internals_peer_size;
 	honest_close(h);
 	h_close(&bed);
 	return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Honest clients, each with its own socket, that check the bytes of their calls. */
 #include "attacker.h"
-#include "io/io_sock.h"
+#include "tests/support/internals.h"
 
 void honest_open(struct honest h[HONEST], struct h_bed *bed)
 {
@@ -88,5 +88,5 @@ void honest_close(struct honest h[HONEST])
 
 int honest_socket(const struct honest h[HONEST])
 {
-	return h[0].endpoint->shard[0].sock->fd;
+	return internals_socket(h[0].endpoint);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "attacker.h"
+#include "tests/support/internals.h"
 
 /* The limits that the server is configured with. */
 #define MEMORY	  (64u << 20)
@@ -77,8 +78,8 @@ static void check_bounds(const struct attack *attack)
 	ck_assert_uint_le(s.connections_server, 2 * STRANGERS + HONEST + ADDRESSES + 1);
 	ck_assert_uint_le(s.peers, PEERS);
 	peak += s.connections_server *
-			(sizeof(struct rxw_connection) + 4 * sizeof(struct rxw_call)) +
-		s.peers * sizeof(struct rxw_peer);
+			(internals_connection_size + 4 * internals_call_size) +
+		s.peers * internals_peer_size;
 	ck_assert_msg(peak <= HELD, "%s: %zu bytes held", attack->name, peak);
 	if (attack->harmless && attack->harmless <= ADDRESSES)
 		ck_assert_uint_le(s.unvalidated_connections, HONEST + ADDRESSES);

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "attacker.h"
-#include "engine/lock.h"
-#include "io/io_sock.h"
+#include "tests/support/internals.h"
 
 /*
  * Packets of one flood. Without this bound, a sender that is faster than the receiver, as under a
@@ -57,6 +56,7 @@ static size_t make(struct flooder *f, uint8_t packet[2048])
 			    .flags = RXW_REQUEST_ACK,
 			    .service = H_SERVICE,
 			    .body = body};
+	struct internals_header h;
 
 	raw.size = rxw_ack_put(body, &ack);
 	switch (f->flood) {
@@ -72,12 +72,11 @@ static size_t make(struct flooder *f, uint8_t packet[2048])
 		raw.flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET;
 		break;
 	case PINGS:
-		raw.epoch = f->connection->p.epoch;
-		raw.cid = f->connection->p.cid;
-		rxw_conn_lock(f->connection);
-		raw.call = f->connection->p.number[0];
-		rxw_conn_unlock(f->connection);
-		raw.security = f->connection->p.security_index;
+		h = internals_header(f->connection);
+		raw.epoch = h.epoch;
+		raw.cid = h.cid;
+		raw.call = h.call;
+		raw.security = h.security;
 		break;
 	default:
 		break;
@@ -121,7 +120,7 @@ static void begin_flood(enum flood flood, rxw_connection *connection)
 	ck_assert_int_eq(rxw_endpoint_address(bed.client, &flooder.to, &flooder.to_len), 0);
 	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	/* PINGs carry the server's address. */
-	flooder.fd = flood == PINGS ? bed.server->shard[0].sock->fd
+	flooder.fd = flood == PINGS ? internals_socket(bed.server)
 				    : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_ge(flooder.fd, 0);
 	ck_assert_int_eq(pthread_create(&flooder.thread, NULL, flooding, &flooder), 0);

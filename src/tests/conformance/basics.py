@@ -127,6 +127,13 @@ def test_C_008_unknown_service(t):
             c.send(kind, 7, 0, body)
             if kind in (wire.CHALLENGE, wire.RESPONSE, wire.PARAMS, 12):
                 c.send(kind, 0, 0, body)
+        for kind in range(256) if t.ours else ():
+            if kind not in (DATA, wire.DEBUG, wire.VERSION):
+                c.send(kind, kind % 2, 0, t.request())
+        if t.ours:
+            p = c.packet(DATA, 1, 1, t.request(), LAST)
+            p.flags &= ~CLIENT      # to the client's end of such a connection
+            c.sock.send(p.encode(), c.to)
         c.data(7, 1, b'abcd', channel=2, status=5, spare=99)
         p = c.next()
         equal((p.type, p.code, p.call, p.cid), (ABORT, -2, 7, c.cid | 2), 'the answer')

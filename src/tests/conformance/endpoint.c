@@ -6,12 +6,13 @@
  *   endpoint server [NAME=VALUE...]            prints "port N"
  *   endpoint client PORT [NAME=VALUE...]
  *
- * NAME is a tunable of rxwire.conf(5), or service, class, clock, delay; or rxgk: the key of a service
- * with that class, in hex (32 bytes; number 5, enctype 18), and for clients level and enctype of
- * their token; or rxkad: the same (number 3), and level, of a client or the least of a server. A
- * server knows the lines
- * "go" (all handlers that wait go on) and "memory"; a client those of client_line(). Both end with
- * their input.
+ * NAME is a tunable of rxwire.conf(5), or one of these:
+ *   address, service, class, clock, delay
+ *   rxgk: the key of a service with that class, in hex (32 bytes; number 5, enctype 18); for
+ *     clients level and enctype of their token
+ *   rxkad: the same (number 3); level, of a client or the least of a server
+ * A server knows the lines "go" (all handlers that wait go on) and "memory"; a client those of
+ * client_line(). Both end with their input.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -28,9 +29,8 @@
 
 #include <rxwire/rxwire.h>
 
-#include "base/hash.h"
 #include "base/wire.h"
-#include "proto/auth/auth.h"
+#include "tests/support/challenger.h"
 #include "tests/support/constants.h"
 
 #define RXGK_SERVICE  150
@@ -39,8 +39,6 @@
 #define RXKAD_KVNO    3
 #define COOKIE	      0x4711u
 #define MOST_BYTES    (1u << 20)
-#define CLASS_INDEX   252
-#define CLASS_WRONG   4712
 #define NAME_TO_ID    504
 #define NAME_BYTES    264u /* opcode, count and one name of 64 words */
 
@@ -68,6 +66,7 @@ static struct test_constants constants;
 static rxw_connection *connection;
 static struct sockaddr_in peer = {.sin_family = AF_INET};
 static uint16_t service_id = 147;
+static struct in_addr own_address; /* of a server */
 static unsigned delay_ms; /* that a handler works before it replies; written before the threads */
 
 static void die(const char *what, int rc)
@@ -103,105 +102,6 @@ int clock_gettime(clockid_t id, struct timespec *t)
 		t->tv_sec += looks++ % 2 ? 3600 : -3600;
 	return (int)rc;
 }
-
-/* --- a class that challenges: packets end in a word, the nonce must come back as it was --- */
-
-struct asking {
-	uint8_t nonce[16];
-};
-
-static int class_create(void *data, const struct rxw_security_id *id, void **conn)
-{
-	struct asking *c;
-
-	(void)data;
-	(void)id;
-	c = calloc(1, sizeof(*c));
-	*conn = c;
-	return !c || rxw_random(c->nonce, sizeof(c->nonce)) ? -RXW_ENOMEM : 0;
-}
-
-static void class_room(const void *conn, struct rxw_security_room *room)
-{
-	(void)conn;
-	room->tail = 4;
-}
-
-static int class_seal(void *conn, struct rxw_security_packet *packets, size_t count)
-{
-	(void)conn;
-	for (size_t i = 0; i < count; i++) {
-		memcpy(packets[i].data + packets[i].length, "seal", 4);
-		packets[i].spare = 0x5ea1;
-	}
-	return 0;
-}
-
-static void class_verify(void *conn, struct rxw_security_packet *packets, size_t count)
-{
-	(void)conn;
-	for (size_t i = 0; i < count; i++) {
-		struct rxw_security_packet *p = &packets[i];
-
-		if (p->length >= 4 && p->spare == 0x5ea1 &&
-		    !memcmp(p->data + p->length - 4, "seal", 4)) {
-			p->result = 0;
-			p->length -= 4;
-		}
-	}
-}
-
-static int class_challenge(void *conn, uint8_t *out, size_t room)
-{
-	struct asking *c = conn;
-
-	(void)room;
-	memcpy(out, c->nonce, sizeof(c->nonce));
-	return sizeof(c->nonce);
-}
-
-static int class_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
-			 uint8_t *out, size_t room, size_t *written, uint16_t *spare)
-{
-	struct asking *c = conn;
-
-	(void)calls;
-	(void)room;
-	(void)spare;
-	if (size != sizeof(c->nonce))
-		return -1;
-	memcpy(out, challenge, size);
-	*written = size;
-	return 0;
-}
-
-static int32_t class_check(void *conn, const uint8_t *response, size_t size, uint16_t spare,
-			   uint32_t calls[4])
-{
-	struct asking *c = conn;
-
-	(void)spare;
-	(void)calls;
-	return size != sizeof(c->nonce) || memcmp(response, c->nonce, size) ? CLASS_WRONG : 0;
-}
-
-static struct rxw_security class = {
-	.class =
-		{
-			.size = sizeof(struct rxw_security_class),
-			.name = "asks",
-			.index = CLASS_INDEX,
-			.broken = -4243,
-			.conn_create = class_create,
-			.conn_destroy = free,
-			.room = class_room,
-			.seal = class_seal,
-			.verify = class_verify,
-			.challenge = class_challenge,
-			.respond = class_respond,
-			.check_response = class_check,
-		},
-};
 
 /* --- streams --- */
 
@@ -493,7 +393,7 @@ static void offer(uint16_t id, rxw_handler_fn handler, unsigned flags, rxw_secur
 static void be_server(void)
 {
 	struct rxw_endpoint_options o = {.size = sizeof(o), .server = 1, .paused = 1};
-	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = own_address};
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
 	char line[256];
@@ -505,7 +405,7 @@ static void be_server(void)
 	if (rc)
 		die("port", rc);
 	offer(147, work, 0, NULL);
-	offer(148, work, 0, &class);
+	offer(148, work, 0, challenger_class());
 	offer(149, work, RXW_SERVICE_REACH, NULL);
 	offer(73, name_to_id, 0, NULL);
 	if (rxgk_keys)
@@ -669,6 +569,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: endpoint server|client PORT [NAME=VALUE...]\n");
 		return 2;
 	}
+	own_address.s_addr = htonl(INADDR_LOOPBACK);
 	rxw_config_init(&config, sizeof(config));
 	test_constants_init(&constants);
 	for (int i = client ? 3 : 2; i < argc; i++) {
@@ -677,10 +578,13 @@ int main(int argc, char **argv)
 		if (!value)
 			continue;
 		*value++ = '\0';
-		if (!strcmp(argv[i], "service")) {
+		if (!strcmp(argv[i], "address")) {
+			if (inet_pton(AF_INET, value, &own_address) != 1)
+				die("address", -RXW_EINVAL);
+		} else if (!strcmp(argv[i], "service")) {
 			service_id = (uint16_t)atoi(value);
 		} else if (!strcmp(argv[i], "class")) {
-			security = &class;
+			security = challenger_class();
 		} else if (!strcmp(argv[i], "rxgk")) {
 			rxgk_key(value);
 		} else if (!strcmp(argv[i], "rxkad")) {

@@ -9,7 +9,6 @@ import struct
 import time
 
 import wire
-from acks import Reader
 from harness import COOKIE, ask_receive, ask_rpc, ask_send, test
 from peer import LIMIT, Failed, Skipped, equal, want
 from wire import ABORT, ACK, BUSY, CHALLENGE, CLIENT, DATA, DEBUG, LAST, REQUEST, RESPONSE, VERSION
@@ -116,17 +115,21 @@ def test_C_046_an_idle_request(t):
 
 @test(48, slow=3)
 def test_C_048_challenges(t):
-    """A CHALLENGE comes where a class asks and DATA waits, again later with the same nonce."""
+    """A CHALLENGE comes where a class asks and DATA waits, twice again later with the same
+    nonce."""
     c = classed(t)
-    sealed(c, 1, 1, ask_rpc(4, 4))
+    began = time.time()
+    sealed(c, 1, 1, ask_rpc(400, 4))    # three times its bytes allow the CHALLENGEs and an ACK
     first = c.next(CHALLENGE)
     equal((first.call, first.seq, first.cid, first.flags), (0, 0, c.cid, 0), 'its header')
-    again = c.next(CHALLENGE)
-    sealed(c, 1, 1, ask_rpc(4, 4))
-    equal(again.body, first.body, 'the nonce of the second')
+    again = [c.next(CHALLENGE) for _ in range(2)]
+    equal([p.body for p in again], [first.body] * 2, 'the nonces of the others')
+    want(again[1].at - began >= 1.25, 'the third came after %.3f s' % (again[1].at - began))
+    sealed(c, 1, 1, ask_rpc(400, 4))
     equal([str(p) for p in c.sock.packets if p.type == DATA], [], 'DATA before the answer')
     c.send(RESPONSE, 0, 0, first.body)
-    equal(c.next(DATA, 1).body[-8:], COOKIE + b'seal', 'the reply')
+    p = c.next(DATA, 1)
+    equal((p.body[-8:], p.security), (COOKIE + b'seal', 252), 'the reply')
     sealed(c, 2, 1, ask_rpc(4, 4))
     c.next(DATA, 2)
     plain = t.conn(sock=c.sock)
@@ -205,9 +208,11 @@ def test_C_057_a_wrong_response(t):
     c = classed(t)
     sealed(c, 1, 1, ask_rpc(4, 4))
     p = c.next(CHALLENGE)
+    began = time.time()
     c.send(RESPONSE, 0, 0, bytes([p.body[0] ^ 1]) + p.body[1:])
     p = c.next(ABORT)
-    equal((p.call, p.code), (0, 4712), 'the ABORT')
+    equal((p.call, p.code, p.size), (0, 4712, 32), 'the ABORT')
+    want(p.at - began >= 0.999, 'the ABORT came after %.3f s' % (p.at - began))
     equal([str(q) for q in c.sock.packets if q.type == DATA], [], 'DATA')
 
 
@@ -328,17 +333,21 @@ def test_C_061_no_stale_bytes(t):
 
 @test(61)
 def test_C_061_probes(t):
-    """Probes of the path's size are padded with zeros."""
+    """Probes of the path's size are padded with zeros, up to 4,000 bytes and more."""
     server = t.server(listeners=1, path_mtu='on')
-    r = Reader.__new__(Reader)
-    r.c, r.call, r.got, r.size, r.said = t.proven(server), 2, {}, 4000000, (1, {})
-    r.c.data(2, 1, ask_receive(r.size))
-    r.gather(1)
-    r.finish()
-    probes = [p for p in r.c.sock.packets if p.reason == wire.PING and p.size > 400]
-    if not probes:
-        raise Skipped('no probe was sent on this path')
-    equal([str(p) for p in probes if any(p.ack.tail)], [], 'probes with other bytes')
+    c = t.proven(server)
+    c.data(2, 1, ask_receive(1 << 30))
+    first, largest = 1, 0
+    while largest < 4000:
+        p = c.next(call=2, match=lambda q: q.type == DATA or q.reason == wire.PING)
+        if p.type == DATA:
+            first += p.seq == first
+        else:
+            equal(p.body[21 + len(p.ack.entries) + 16:].strip(b'\0'), b'', 'bytes of a probe')
+            largest = max(largest, p.size)
+        c.ack(2, first, wire.REQUESTED if p.type == DATA else wire.PING_RESPONSE, serial=p.serial,
+              trailer=[16384, 1444, 32, 1])
+    c.abort(7, 2)
 
 
 @test(62, harm=True, slow=3)
@@ -377,6 +386,34 @@ def test_C_063_three_times(t):
     c.ack(1, 1, wire.PING_RESPONSE, serial=ping.serial)
     c.next(DATA, 1, match=lambda p: 28 + p.size > 0 and p.seq >= 3)
     c.abort(-6)
+
+
+@test(63, ours=True)
+def test_C_063_the_smallest_packets(t):
+    """Packets without a payload draw no more than three bytes for each of theirs: duplicates,
+    holes, later calls, PINGs, ABORTs, packets for nobody."""
+    c = t.conn(t.own())
+    c.data(1, 1, ask_receive(100000))
+    sent = 28 + len(c.packet(DATA, 1, 1, ask_receive(100000)).encode())
+    c.sock.waiting.append(c.next(ACK, 1, wire.PING))
+    for i in range(300):
+        p = (c.packet(DATA, 1, 1, flags=LAST),
+             c.packet(DATA, 1, 3 + i % 7, flags=REQUEST, channel=1),
+             c.packet(DATA, i, 1, flags=LAST, channel=2),
+             t.conn(sock=c.sock, service=4711).packet(DATA, 1, 1, flags=LAST),
+             c.packet(ACK, 1, 0, wire.Ack(reason=wire.PING).encode(), REQUEST),
+             c.packet(ABORT, 1, 0, channel=3))[i % 6]
+        c.sock.send(p.encode(), c.to)
+        sent += 28 + p.size
+        c.sock.drain(0.3 if i == 299 else 0)
+        got = sum(28 + q.size for q in c.sock.packets)
+        want(got <= 3 * sent, '%d bytes for %d' % (got, sent))
+    want(any(q.type == ABORT for q in c.sock.packets), 'no ABORT came')
+    equal([str(q) for q in c.sock.packets if q.type == DATA], [], 'DATA')
+    asked = [q for q in c.sock.packets if c.mine(q) and q.reason == wire.PING][-1]
+    c.ack(1, 1, wire.PING_RESPONSE, serial=asked.serial)
+    for _ in range(4):
+        c.next(DATA, 1)
 
 
 @test(63, slow=3)

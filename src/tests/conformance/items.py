@@ -70,7 +70,7 @@ ITEMS = {
     60: ('codes of the dispatcher', ''),
     61: ('no uninitialised byte is sent', ''),
     62: ('unvalidated peers cause bounded state',
-         'addresses of other hosts: conformance_unvalidated: caps'),
+         'addresses of other hosts: `engine/test_admit.c`: caps'),
     63: ('answers are small, at most three times the bytes received', ''),
     64: ('no input does harm', 'more input: `src/tests/fuzz`'),
 }

@@ -9,13 +9,13 @@
 conformance_programs = src/tests/conformance/endpoint
 EXTRA_PROGRAMS += $(conformance_programs)
 CLEANFILES += $(conformance_programs)
-src_tests_conformance_endpoint_SOURCES = src/tests/conformance/endpoint.c \
-	src/tests/support/constants.c src/tests/support/constants.h
+src_tests_conformance_endpoint_SOURCES = src/tests/conformance/endpoint.c $(support_challenger) $(support_constants)
 src_tests_conformance_endpoint_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 
 EXTRA_DIST += \
 	src/tests/conformance/README.md \
 	src/tests/conformance/acks.py \
+	src/tests/conformance/addresses.py \
 	src/tests/conformance/basics.py \
 	src/tests/conformance/calls.py \
 	src/tests/conformance/clients.py \

@@ -40,12 +40,12 @@ def equal(got, wanted, what):
 class Socket:
     """A UDP socket on loopback (or towards `host`) that remembers all that went through it."""
 
-    def __init__(self, host='127.0.0.1', bind=None):
+    def __init__(self, host='127.0.0.1', bind=None, port=0):
         self.s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         local = host.startswith('127.')
-        self.s.bind((bind or ('127.0.0.1' if local else '0.0.0.0'), 0))
+        self.s.bind((bind or ('127.0.0.1' if local else '0.0.0.0'), port))
         self.port = self.s.getsockname()[1]
         self.trace = []         # lines for people
         self.packets = []       # all that was received

@@ -6,7 +6,7 @@ check_LTLIBRARIES += src/tests/faults/libfaults.la
 src_tests_faults_libfaults_la_SOURCES = \
 	src/tests/faults/scenario.c src/tests/faults/scenario.h src/tests/faults/scenario_calls.c \
 	src/tests/faults/shim.c src/tests/faults/shim.h src/tests/faults/shim_file.c \
-	src/tests/faults/shim_private.h
+	src/tests/faults/shim_private.h $(support_internals)
 src_tests_faults_libfaults_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 # The linker puts the shim between the library, linked as objects, and the system. Both files of the shim are linked

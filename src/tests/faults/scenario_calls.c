@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "proto/auth/auth.h"
+#include "tests/support/internals.h"
 #include "scenario.h"
 
 #define WORKER 100 /* handlers on workers */
@@ -163,7 +163,7 @@ static void all_calls(void)
 
 static int add_service(uint16_t id, unsigned flags)
 {
-	rxw_security *classes[] = {rxw_security_null(), &rxw_security_test_class};
+	rxw_security *classes[] = {rxw_security_null(), internals_test_class()};
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = id,
 					.name = "faults",
@@ -180,7 +180,7 @@ static int add_service(uint16_t id, unsigned flags)
 
 static void connect_to(unsigned i)
 {
-	rxw_security *test = &rxw_security_test_class;
+	rxw_security *test = internals_test_class();
 	int r = rxw_connection_create(bed.client, (struct sockaddr *)&bed.address, bed.address_len,
 				      i == 1 ? SHORT : WORKER, i == 2 ? test : NULL,
 				      &bed.connection[i]);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "proto/conn/conn.h"
+#include "tests/support/host.h"
 
 const char fuzz_name[] = "conn";
 const size_t fuzz_max = 1200;
@@ -23,87 +23,23 @@ const unsigned fuzz_cost = 8;
 #define SERVICE 147
 #define CTLS	16
 
-/* The protocol's half first: the pointers are converted. */
 struct call {
-	struct rxw_pcall p;
-	unsigned refs;
+	HOST_CALL;
 	bool finished; /* LAST_PACKET was pushed */
 	bool ended;
 };
 
 struct world {
-	struct rxw_pconn conn;
-	struct rxw_params params;
-	struct rxw_budget budget;
-	struct rxw_pool *pool;
-	struct rxw_peer_table *peers;
-	struct rxw_pstats stats;
-	struct rxw_out out;
-	struct rxw_ctl ctl[CTLS];
+	HOST;
+	struct host_conn conn;
 	struct rxw_path path;
-	uint64_t now;
-	unsigned calls; /* alive */
 	uint32_t serial;
 	const uint8_t *at, *end;
 };
 
-static struct world *world_of(struct rxw_pconn *c)
-{
-	return (struct world *)c;
-}
-
 static uint8_t byte(struct world *w)
 {
 	return w->at < w->end ? *w->at++ : 0;
-}
-
-/*
- * -- What the protocol core calls ------------------------------------------------------------------
- */
-
-static struct rxw_pcall *call_new(struct rxw_pconn *c)
-{
-	struct call *call = calloc(1, sizeof(*call));
-
-	if (!call)
-		exit(99);
-	call->refs = 1;
-	world_of(c)->calls++;
-	return &call->p;
-}
-
-static void hold(struct rxw_pcall *p)
-{
-	((struct call *)p)->refs++;
-}
-
-static void drop(struct rxw_pcall *p)
-{
-	struct call *call = (struct call *)p;
-
-	FUZZ_CHECK(call->refs > 0);
-	if (--call->refs)
-		return;
-	world_of(p->conn)->calls--;
-	rxw_pcall_fini(p);
-	free(call);
-}
-
-static struct rxw_pool *pool_of(struct rxw_pconn *c)
-{
-	return world_of(c)->pool;
-}
-
-static const struct rxw_proto_ops ops = {
-	.call_new = call_new, .hold = hold, .drop = drop, .pool = pool_of};
-
-static struct rxw_out *out_of(struct world *w)
-{
-	w->out.now = w->now;
-	w->out.stats = &w->stats;
-	w->out.ctl = w->ctl;
-	w->out.ctl_room = CTLS;
-	return &w->out;
 }
 
 /*
@@ -114,7 +50,7 @@ static void check_header(struct world *w, const uint8_t *bytes, size_t size, str
 {
 	FUZZ_CHECK(rxw_header_get(bytes, size, h));
 	FUZZ_CHECK(h->epoch == EPOCH && (h->cid & ~3u) == CID && h->service == SERVICE);
-	FUZZ_CHECK(!!(h->flags & RXW_CLIENT_INITIATED) == w->conn.client);
+	FUZZ_CHECK(!!(h->flags & RXW_CLIENT_INITIATED) == w->conn.p.client);
 	FUZZ_CHECK(h->serial != 0);
 }
 
@@ -146,7 +82,7 @@ static void send_bursts(struct world *w, struct rxw_pcall *p)
 	/* The peer's window bounds the packets; the bound here only stops an endless loop. */
 	for (unsigned n = 0; n < 2000; n++) {
 		memset(&t, 0, sizeof(t));
-		if (rxw_pcall_burst(p, 45, &t, &not_before, out_of(w)) != RXW_BURST_READY)
+		if (rxw_pcall_burst(p, 45, &t, &not_before, &w->out) != RXW_BURST_READY)
 			return;
 		FUZZ_CHECK(t.count >= 1 && t.length <= (uint32_t)t.count * t.segment);
 		for (uint32_t i = 0; i < t.count; i++) {
@@ -158,39 +94,33 @@ static void send_bursts(struct world *w, struct rxw_pcall *p)
 			FUZZ_CHECK(h.type == RXW_DATA && h.seq == t.first_seq + i);
 			FUZZ_CHECK(h.call == p->number && (h.cid & 3) == p->channel);
 		}
-		rxw_pcall_burst_done(p, &t, t.count, 0, out_of(w));
+		rxw_pcall_burst_done(p, &t, t.count, 0, &w->out);
 	}
 	FUZZ_CHECK(!"the sender comes to an end");
 }
 
+static void on_control(struct host *h, const struct rxw_ctl *ctl)
+{
+	check_control((struct world *)h, ctl);
+}
+
+static void on_events(struct host *h, struct host_call *call, uint32_t events)
+{
+	if (events & RXW_OUT_ATTACH)
+		rxw_pcall_attach(&call->p, &h->out);
+	if (events & RXW_OUT_SEND)
+		send_bursts((struct world *)h, &call->p);
+	if (events & RXW_OUT_DONE)
+		rxw_pcall_retire(&call->p);
+}
+
+static const struct host_ops ops = {
+	.call_size = sizeof(struct call), .control = on_control, .events = on_events};
+
 static void settle(struct world *w)
 {
-	struct rxw_out *out = out_of(w);
-
-	while (out->ctl_count || out->posted) {
-		struct rxw_pcall *list = out->posted, *p;
-
-		FUZZ_CHECK(out->ctl_count <= CTLS);
-		for (unsigned i = 0; i < out->ctl_count; i++)
-			check_control(w, &out->ctl[i]);
-		out->ctl_count = 0;
-		out->posted = NULL;
-		while ((p = list)) {
-			uint32_t events = p->out.events;
-
-			list = p->out.next;
-			p->out.next = NULL;
-			p->out.events = 0;
-			p->out.linked = false;
-			if (events & RXW_OUT_ATTACH)
-				rxw_pcall_attach(p, out_of(w));
-			if (events & RXW_OUT_SEND)
-				send_bursts(w, p);
-			if (events & RXW_OUT_DONE)
-				rxw_pcall_retire(p);
-			drop(p);
-		}
-	}
+	FUZZ_CHECK(w->out.ctl_count <= CTLS);
+	host_settle((struct host *)w);
 }
 
 /*
@@ -211,9 +141,9 @@ static void receive(struct world *w, uint8_t *bytes, uint32_t length, uint32_t s
 	while (rxw_run_next(buf, &w->path, length, segment, &at, &jumbo, &run, &w->stats) == 1) {
 		bool from_client = run.head.flags & RXW_CLIENT_INITIATED;
 
-		if (from_client != w->conn.client && run.head.type != RXW_DEBUG &&
+		if (from_client != w->conn.p.client && run.head.type != RXW_DEBUG &&
 		    run.head.type != RXW_VERSION)
-			FUZZ_CHECK(rxw_pconn_input(&w->conn, &run, out_of(w)) == RXW_INPUT_DONE);
+			FUZZ_CHECK(rxw_pconn_input(&w->conn.p, &run, &w->out) == RXW_INPUT_DONE);
 		settle(w);
 	}
 	rxw_buf_unref(buf);
@@ -228,15 +158,15 @@ static void packets(struct world *w)
 	static uint8_t burst[32 * 1500];
 	uint8_t type = byte(w), flags = byte(w), where = byte(w), count = byte(w) % 32;
 	struct rxw_header h = {.epoch = EPOCH, .service = SERVICE, .type = type};
-	struct rxw_pcall *p = w->conn.channel[where & 3];
+	struct rxw_pcall *p = w->conn.p.channel[where & 3];
 	uint32_t size = byte(w), next = p ? p->rx.next : 1;
 
 	if (size > 200)
 		size = (size - 200) * 26; /* up to 1430 */
 	h.cid = CID | (where & 3);
 	h.flags = (uint8_t)((flags & ~RXW_CLIENT_INITIATED) |
-			    (w->conn.client ? 0 : RXW_CLIENT_INITIATED));
-	h.call = w->conn.number[where & 3] + (where >> 2) % 4 - (where >> 6);
+			    (w->conn.p.client ? 0 : RXW_CLIENT_INITIATED));
+	h.call = w->conn.p.number[where & 3] + (where >> 2) % 4 - (where >> 6);
 	h.seq = type == RXW_DATA ? next + byte(w) - 4 : 0;
 	h.security = flags & 0x80 ? 1 : 0;
 	h.serial = w->serial;
@@ -250,7 +180,7 @@ static void packets(struct world *w)
 			body[k] = byte(w);
 		if (type == RXW_ACK && size >= RXW_HEADER_SIZE + 18 && p) {
 			rxw_put32(body + 4, p->tx.una + body[7] % 8 - 1);
-			rxw_put32(body + 12, w->conn.serial - body[15] % 16);
+			rxw_put32(body + 12, w->conn.p.serial - body[15] % 16);
 		}
 		h.seq++;
 		h.serial++;
@@ -282,8 +212,8 @@ static void read_some(struct world *w, struct rxw_pcall *p)
 		rxw_buf_unref(r->buf);
 	}
 	if (packets_read)
-		rxw_pcall_consumed(p, packets_read, out_of(w));
-	rxw_pcall_read_pause(p, out_of(w));
+		rxw_pcall_consumed(p, packets_read, &w->out);
+	rxw_pcall_read_pause(p, &w->out);
 }
 
 static void write_some(struct world *w, struct rxw_pcall *p, uint8_t how)
@@ -302,8 +232,8 @@ static void write_some(struct world *w, struct rxw_pcall *p, uint8_t how)
 	run.data = run.buf->data;
 	run.last_size = (uint16_t)(how & 2 ? RXW_HEADER_SIZE + how : size);
 	call->finished = run.last;
-	rxw_pcall_push(p, &run, out_of(w));
-	rxw_pcall_flush(p, out_of(w));
+	rxw_pcall_push(p, &run, &w->out);
+	rxw_pcall_flush(p, &w->out);
 }
 
 static void end(struct world *w, struct rxw_pcall *p, int32_t code)
@@ -315,8 +245,8 @@ static void end(struct world *w, struct rxw_pcall *p, int32_t code)
 	call->ended = true;
 	call->finished = true;
 	if (code)
-		rxw_pcall_fail(p, code, RXW_ORIGIN_LOCAL, true, out_of(w));
-	rxw_pcall_finish(p, out_of(w));
+		rxw_pcall_fail(p, code, RXW_ORIGIN_LOCAL, true, &w->out);
+	rxw_pcall_finish(p, &w->out);
 }
 
 static void pass_time(struct world *w, uint8_t how)
@@ -324,42 +254,41 @@ static void pass_time(struct world *w, uint8_t how)
 	static const uint64_t spans[] = {10000,	  RXW_MS,      20 * RXW_MS,  300 * RXW_MS,
 					 RXW_SEC, 5 * RXW_SEC, 13 * RXW_SEC, 70 * RXW_SEC};
 
-	w->now += spans[how % 8];
-	if (rxw_pconn_deadline(&w->conn) <= w->now)
-		rxw_pconn_timer(&w->conn, out_of(w));
+	w->out.now += spans[how % 8];
+	if (rxw_pconn_deadline(&w->conn.p) <= w->out.now)
+		rxw_pconn_timer(&w->conn.p, &w->out);
 	settle(w);
 	for (unsigned i = 0; i < 4; i++) {
-		struct rxw_pcall *p = w->conn.channel[i];
+		struct rxw_pcall *p = w->conn.p.channel[i];
 
-		if (!p || rxw_pcall_deadline(p) > w->now)
+		if (!p || rxw_pcall_deadline(p) > w->out.now)
 			continue;
-		hold(p);
-		rxw_pcall_timer(p, out_of(w));
+		host_hold(p);
+		rxw_pcall_timer(p, &w->out);
 		settle(w);
-		drop(p);
+		host_drop(p);
 	}
 }
 
 static void begin(struct world *w)
 {
-	struct call *call;
+	struct host_call *call;
 
-	if (!w->conn.client || w->conn.error || !rxw_pconn_has_free_channel(&w->conn, w->now))
+	if (!w->conn.p.client || w->conn.p.error ||
+	    !rxw_pconn_has_free_channel(&w->conn.p, w->out.now))
 		return;
-	call = (struct call *)call_new(&w->conn);
-	if (rxw_pconn_begin(&w->conn, &call->p, w->now)) {
-		call->p.conn = &w->conn;
-		drop(&call->p);
-	}
+	call = host_call_new(&w->conn);
+	if (rxw_pconn_begin(&w->conn.p, &call->p, w->out.now))
+		host_drop(&call->p);
 }
 
 static void step(struct world *w)
 {
 	uint8_t op = byte(w), how;
-	struct rxw_pcall *p = w->conn.channel[op >> 6];
+	struct rxw_pcall *p = w->conn.p.channel[op >> 6];
 
 	if (p)
-		hold(p);
+		host_hold(p);
 	switch (op % 10) {
 	case 0:
 	case 1:
@@ -384,7 +313,7 @@ static void step(struct world *w)
 			end(w, p, how < 128 ? 0 : how);
 		break;
 	case 7:
-		rxw_pconn_batch_end(&w->conn, op & 16, out_of(w));
+		rxw_pconn_batch_end(&w->conn.p, op & 16, &w->out);
 		break;
 	case 8:
 		begin(w);
@@ -392,13 +321,13 @@ static void step(struct world *w)
 	default:
 		how = byte(w);
 		if (how > 250)
-			rxw_pconn_icmp(&w->conn, 111, 1000, out_of(w));
-		else if (p && rxw_pcall_sendable(p, w->now))
+			rxw_pconn_icmp(&w->conn.p, 111, 1000, &w->out);
+		else if (p && rxw_pcall_sendable(p, w->out.now))
 			send_bursts(w, p);
 	}
 	settle(w);
 	if (p)
-		drop(p);
+		host_drop(p);
 }
 
 /*
@@ -407,61 +336,42 @@ static void step(struct world *w)
 
 static void set_up(struct world *w, uint8_t how)
 {
-	static const uint64_t key[2] = {1, 2};
+	struct rxw_params params = host_params();
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7001)};
 
 	in.sin_addr.s_addr = htonl(how & 2 ? 0x7f000001 : 0x0a000001);
 	rxw_addr_set(&w->path.peer, (struct sockaddr *)&in, sizeof(in));
-	w->params = (struct rxw_params){
-		.window = how & 4 ? 255 : 32,
-		.initial_window = 16,
-		.mtu = 1444,
-		.mtu_ceiling = how & 8 ? 8972 : 1444,
-		.dead = 12 * RXW_SEC,
-		.server_idle = 60 * RXW_SEC,
-		.ack_delay = 50 * RXW_MS,
-		.call_memory = how & 16 ? 1 << 20 : 32768,
-		.conn_memory = 1 << 21,
-		.peer_memory = 1 << 22,
-		.sendq_high = 512,
-		.sendq_low = 256,
-		.wake_packets = 64,
-		.unread_packets = 256,
-		.cc = &rxw_cc_reno,
-	};
-	w->now = RXW_SEC;
+	params.window = how & 4 ? 255 : 32;
+	params.mtu_ceiling = how & 8 ? 8972 : 1444;
+	params.call_memory = how & 16 ? 1 << 20 : 32768;
+	params.conn_memory = 1 << 21;
+	params.peer_memory = 1 << 22;
+	host_init((struct host *)w, &ops, &params, 8 << 20, 65536, 2);
+	w->out.ctl_room = CTLS;
+	w->out.now = RXW_SEC;
 	w->serial = 1;
-	rxw_budget_init(&w->budget, 8 << 20);
-	w->pool = rxw_pool_create(&w->budget, 65536, 2);
-	w->peers = rxw_peer_table_create(key, w->params.peer_memory);
-	if (!w->pool || !w->peers)
-		exit(99);
-	if (rxw_pconn_init(&w->conn, &w->params, &ops,
-			   rxw_peer_get(w->peers, &w->path.peer, w->now), &w->path, EPOCH, CID,
-			   SERVICE, &rxw_security_null_class, how & 1, w->now))
-		exit(99);
+	host_conn_init((struct host *)w, &w->conn, &w->path, EPOCH, CID, SERVICE,
+		       &rxw_security_null_class, how & 1);
 }
 
 static void tear_down(struct world *w)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		struct rxw_pcall *p = w->conn.channel[i];
+		struct rxw_pcall *p = w->conn.p.channel[i];
 
 		if (!p)
 			continue;
-		hold(p);
+		host_hold(p);
 		end(w, p, RXW_USER_ABORT);
 		settle(w);
-		drop(p);
+		host_drop(p);
 	}
-	rxw_pconn_close(&w->conn, out_of(w));
+	rxw_pconn_close(&w->conn.p, &w->out);
 	settle(w);
-	rxw_pconn_fini(&w->conn, w->now);
-	FUZZ_CHECK(w->calls == 0);
-	FUZZ_CHECK(w->conn.rx.memory.used == 0);
-	FUZZ_CHECK(rxw_pool_live(w->pool) == 0);
-	rxw_peer_table_destroy(w->peers);
-	rxw_pool_destroy(w->pool);
+	rxw_pconn_fini(&w->conn.p, w->out.now);
+	FUZZ_CHECK(w->live_calls == 0);
+	FUZZ_CHECK(w->conn.p.rx.memory.used == 0);
+	FUZZ_CHECK(host_free((struct host *)w) == 0);
 	FUZZ_CHECK(w->budget.used == 0);
 }
 

@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/objects.h"
+#include "base/rtt.h"
+#include "base/wire.h"
 #include "world.h"
 
 const char fuzz_name[] = "endpoint";
@@ -47,27 +48,13 @@ static unsigned source_of(const struct rxw_addr *a)
 	return i;
 }
 
-/* Did this address ever answer with what only it can know? */
-static bool proven(const struct rxw_addr *a)
-{
-	bool yes = false;
-
-	for (unsigned i = 0; i < rxw_peer_count(endpoint->peers); i++) {
-		struct rxw_peer *p = rxw_peer_at(endpoint->peers, i);
-
-		if (p && rxw_addr_equal(&p->addr, a))
-			yes = atomic_load(&p->validated_at) != 0;
-	}
-	return yes;
-}
-
 static void look(struct world *w, const struct packet *p)
 {
 	unsigned i = source_of(&p->to);
 
 	(void)w;
 	bytes_out[i] += p->length + IP_BYTES;
-	if (sources[i].host == US || open_to_all || proven(&p->to))
+	if (sources[i].host == US || open_to_all || world_validated(endpoint, &p->to))
 		bytes_in[i] = UINT64_MAX / 8; /* it may have what it wants */
 	FUZZ_CHECK(bytes_out[i] <= 3 * bytes_in[i]);
 }

@@ -12,7 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/objects.h"
+#include "base/buf.h"
+#include "base/rtt.h"
+#include "base/wire.h"
 #include "world.h"
 
 const char fuzz_name[] = "live";

@@ -46,7 +46,8 @@ compile() {
 		"$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
 		"$top"/src/tools/common/place.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
-		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/fuzz/world.c"; do
+		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/fuzz/world.c" \
+		"$top/src/tests/support/host.c"; do
 		o=${f#"$top/src/"}
 		"$@" $flags -c -o "$(echo "${o%.c}" | tr / -).o" "$f" || return
 	done
@@ -55,6 +56,7 @@ compile() {
 # objects NAME: of the files above those that the target needs.
 objects() {
 	case $1 in
+	conn) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir/obj/tests-support-host.o" ;;
 	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" "$crypto" -pthread ;;
 	dir) echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" ;;
 	endpoint | live)

@@ -349,6 +349,19 @@ void world_poll(rxw_endpoint *ep)
 	rxw_set_library_thread(NULL);
 }
 
+bool world_validated(rxw_endpoint *ep, const struct rxw_addr *a)
+{
+	bool yes = false;
+
+	for (unsigned i = 0; i < rxw_peer_count(ep->peers); i++) {
+		struct rxw_peer *p = rxw_peer_at(ep->peers, i);
+
+		if (p && rxw_addr_equal(&p->addr, a))
+			yes = atomic_load(&p->validated_at) != 0;
+	}
+	return yes;
+}
+
 static struct rxw_io_sock *socket_of(const struct rxw_addr *to)
 {
 	for (unsigned i = 0; i < SOCKETS; i++)

@@ -12,8 +12,8 @@
 
 #include <rxwire/rxwire.h>
 
-#include "engine/core/constants.h"
-#include "io/io.h"
+#include "base/addr.h"
+#include "tests/support/constants.h"
 
 /* A datagram that was sent, or a burst of them that is to be received. Linked in order. */
 struct packet {
@@ -45,6 +45,9 @@ void world_end(struct world *w);
 rxw_endpoint *world_endpoint(struct world *w, uint32_t host, uint16_t port, bool server);
 void world_destroy(struct world *w, rxw_endpoint *ep);
 void world_poll(rxw_endpoint *ep); /* until its socket and its put-off work are through */
+
+/* Was this address ever validated there? */
+bool world_validated(rxw_endpoint *ep, const struct rxw_addr *a);
 
 struct rxw_addr world_addr(uint32_t host, uint16_t port);
 /* `segment` 0: one datagram. Copied to the socket's queue; false: nobody has that address. */

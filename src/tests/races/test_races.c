@@ -24,7 +24,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "engine/core/constants.h"
+#include "tests/support/constants.h"
 
 #include "base/hash.h"
 

@@ -4,7 +4,7 @@
 
 sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_args.c \
 	src/tests/sim/sim_class.c src/tests/sim/sim_node.c src/tests/sim/sim_ref.c \
-	src/tests/sim/sim_world.c
+	src/tests/sim/sim_world.c $(support_host)
 
 check_tests += src/tests/sim/test_seeds
 src_tests_sim_test_seeds_SOURCES = src/tests/sim/test_seeds.c $(sim_common)

@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "base/rtt.h"
-#include "proto/conn/conn.h"
+#include "tests/support/host.h"
 
 struct sim;
 struct sim_node;
@@ -139,15 +138,11 @@ struct sim_setup {
 };
 
 struct sim_node {
+	HOST;
 	struct sim *sim;
 	bool client;
 	struct rxw_addr addr;
-	struct rxw_params params;
-	struct rxw_pstats stats;
-	struct rxw_budget budget;
-	struct rxw_pool *pool;
 	struct rxw_conntable table;
-	struct rxw_peer_table *peers;
 	struct sim_conn *conns;
 	struct sim_datagram **queue;
 	unsigned queue_head, queue_tail, queue_size;
@@ -156,12 +151,10 @@ struct sim_node {
 	bool settling;
 	uint64_t paused_until;
 	uint64_t clock_ahead; /* of the simulation's; wraps around */
-	struct rxw_out out;
-	struct rxw_ctl ctl[64];
 };
 
 struct sim_conn {
-	struct rxw_pconn p;
+	HOST_CONN;
 	struct sim_node *node;
 	struct sim_conn *next;
 	uint64_t timer_set, verdict_at;
@@ -170,10 +163,10 @@ struct sim_conn {
 };
 
 struct sim_call {
-	struct rxw_pcall p;
+	HOST_CALL;
 	struct sim_node *node;
 	struct sim_conn *conn;
-	unsigned refs, index;
+	unsigned index;
 	uint64_t timer_set;
 	uint64_t tx_total, tx_done, rx_total, rx_done;
 	uint32_t tx_seed, rx_seed;
@@ -191,7 +184,7 @@ struct sim {
 	struct sim_event *heap;
 	unsigned events, events_size;
 	struct sim_node client, server;
-	unsigned calls_running, calls_done, calls_failed, live_calls;
+	unsigned calls_running, calls_done, calls_failed;
 	unsigned calls_ended;	/* of those done: with setup.may_end */
 	unsigned calls_starved; /* of those done: see setup.may_starve */
 	struct sim_ref *refs;
@@ -247,12 +240,9 @@ void sim_node_clock_stepped(struct sim_node *node);
 struct rxw_out *sim_out(struct sim_node *node);
 /* Handle the output record until nothing is left in it. */
 void sim_settle(struct sim_node *node);
-struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now);
+struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid);
 void sim_node_event(struct sim *sim, const struct sim_event *event);
 void sim_send(struct sim_call *call);
-void sim_call_hold(struct rxw_pcall *p);
-void sim_call_drop(struct rxw_pcall *p);
-struct sim_call *sim_call_new(struct sim_conn *conn);
 
 /*
  * Security classes with keys of their own and wall clocks that go with the simulation. Names: "null",

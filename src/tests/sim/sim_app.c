@@ -273,9 +273,9 @@ void sim_app_begin(struct sim_conn *conn)
 		conn->calls_left = 0;
 		return;
 	}
-	call = sim_call_new(conn);
+	call = (struct sim_call *)host_call_new((struct host_conn *)conn);
 	if (rxw_pconn_begin(&conn->p, &call->p, sim_clock(conn->node)) != 0) {
-		sim_call_drop(&call->p);
+		host_drop(&call->p);
 		sim_fail(sim, "no channel is free");
 		return;
 	}
@@ -319,8 +319,7 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	    !sim_node_init(sim, &sim->server, false, &setup->server))
 		abort();
 	for (unsigned i = 0; i < setup->connections; i++) {
-		struct sim_conn *conn =
-			sim_conn_new(&sim->client, 0x1000 + 4 * i, sim_clock(&sim->client));
+		struct sim_conn *conn = sim_conn_new(&sim->client, 0x1000 + 4 * i);
 
 		conn->calls_left = setup->channels * setup->calls;
 		for (unsigned k = 0; k < setup->channels; k++)
@@ -390,28 +389,16 @@ void sim_free(struct sim *sim)
 		case SIM_SEND:
 		case SIM_READ:
 		case SIM_WRITE:
-			sim_call_drop(event.subject);
+			host_drop(event.subject);
 			break;
 		default:
 			break;
 		}
 	}
-	for (unsigned i = 0; i < 2; i++) {
-		struct sim_node *node = i ? &sim->server : &sim->client;
-		struct rxw_pcall *list = node->out.posted;
-
-		while (list != NULL) {
-			struct rxw_pcall *next = list->out.next;
-
-			list->out.linked = false;
-			sim_call_drop(list);
-			list = next;
-		}
-		node->out.posted = NULL;
-		sim_node_free(node);
-	}
-	if (sim->live_calls != 0)
-		sim_fail(sim, "%u calls leaked", sim->live_calls);
+	sim_node_free(&sim->client);
+	sim_node_free(&sim->server);
+	if (sim->client.live_calls + sim->server.live_calls != 0)
+		sim_fail(sim, "%u calls leaked", sim->client.live_calls + sim->server.live_calls);
 	sim_ref_free(sim);
 	free(sim->call_seconds);
 	free(sim->call_bytes);

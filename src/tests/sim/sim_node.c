@@ -14,77 +14,47 @@ static struct sim_conn *of_conn(struct rxw_pconn *c)
 	return (struct sim_conn *)c;
 }
 
-struct sim_call *sim_call_new(struct sim_conn *conn)
+static void made(struct host_conn *c, struct host_call *host_call)
 {
-	struct sim_call *call = calloc(1, sizeof(*call));
+	struct sim_call *call = (struct sim_call *)host_call;
 
-	if (call == NULL)
-		abort();
-	call->node = conn->node;
-	call->conn = conn;
-	call->refs = 1;
+	call->conn = (struct sim_conn *)c;
+	call->node = call->conn->node;
 	call->timer_set = UINT64_MAX;
-	conn->node->sim->live_calls++;
-	return call;
 }
 
-void sim_call_hold(struct rxw_pcall *p)
-{
-	((struct sim_call *)p)->refs++;
-}
+static void on_control(struct host *h, const struct rxw_ctl *ctl);
+static void on_events(struct host *h, struct host_call *call, uint32_t events);
 
-void sim_call_drop(struct rxw_pcall *p)
-{
-	struct sim_call *call = (struct sim_call *)p;
-
-	if (--call->refs > 0)
-		return;
-	call->node->sim->live_calls--;
-	rxw_pcall_fini(p);
-	free(call);
-}
-
-static struct rxw_pcall *call_new(struct rxw_pconn *c)
-{
-	return &sim_call_new(of_conn(c))->p;
-}
-
-static struct rxw_pool *pool_of(struct rxw_pconn *c)
-{
-	return of_conn(c)->node->pool;
-}
-
-static const struct rxw_proto_ops sim_ops = {
-	.call_new = call_new,
-	.hold = sim_call_hold,
-	.drop = sim_call_drop,
-	.pool = pool_of,
+static const struct host_ops ops = {
+	.call_size = sizeof(struct sim_call),
+	.made = made,
+	.control = on_control,
+	.events = on_events,
 };
-
-static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 
 bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 		   const struct rxw_params *params)
 {
+	static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 	struct sockaddr_in in = {.sin_family = AF_INET};
 
 	memset(node, 0, sizeof(*node));
 	node->sim = sim;
 	node->client = client;
-	node->params = *params;
+	host_init((struct host *)node, &ops, params, 256 << 20, 1 << 20, 64);
 	node->clock_ahead = 1000 * RXW_SEC; /* it may be put back */
 	in.sin_port = htons(client ? 7001 : 7000);
 	in.sin_addr.s_addr = htonl(client ? 0x0a000001 : 0x0a000002);
 	rxw_addr_set(&node->addr, (struct sockaddr *)&in, sizeof(in));
-	rxw_budget_init(&node->budget, 256 << 20);
-	node->pool = rxw_pool_create(&node->budget, 1 << 20, 64);
-	node->peers = rxw_peer_table_create(key, params->peer_memory);
-	return node->pool != NULL && node->peers != NULL &&
-	       rxw_conntable_init(&node->table, key) == 0;
+	return rxw_conntable_init(&node->table, key) == 0;
 }
 
 void sim_node_free(struct sim_node *node)
 {
+	size_t left;
+
+	host_forget((struct host *)node);
 	for (struct sim_conn *c = node->conns, *next; c != NULL; c = next) {
 		next = c->next;
 		rxw_conntable_remove(&node->table, &c->p);
@@ -95,11 +65,10 @@ void sim_node_free(struct sim_node *node)
 		free(node->queue[node->queue_head++]);
 	free(node->queue);
 	rxw_conntable_fini(&node->table);
-	rxw_peer_table_destroy(node->peers);
-	if (rxw_pool_live(node->pool) != 0)
+	left = host_free((struct host *)node);
+	if (left != 0)
 		sim_fail(node->sim, "%s leaks %zu bytes of buffers",
-			 node->client ? "client" : "server", rxw_pool_live(node->pool));
-	rxw_pool_destroy(node->pool);
+			 node->client ? "client" : "server", left);
 }
 
 uint64_t sim_clock(const struct sim_node *node)
@@ -119,13 +88,10 @@ uint64_t sim_when(const struct sim_node *node, uint64_t clock)
 struct rxw_out *sim_out(struct sim_node *node)
 {
 	node->out.now = sim_clock(node);
-	node->out.stats = &node->stats;
-	node->out.ctl = node->ctl;
-	node->out.ctl_room = 64;
 	return &node->out;
 }
 
-struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now)
+struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid)
 {
 	struct sim_conn *c = calloc(1, sizeof(*c));
 	struct sim_node *other = node->client ? &node->sim->server : &node->sim->client;
@@ -138,10 +104,10 @@ struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, uint64_t now)
 	c->timer_set = UINT64_MAX;
 	if (!node->client && node->sim->setup.server_security != NULL)
 		security = node->sim->setup.server_security;
-	if (rxw_pconn_init(&c->p, &node->params, &sim_ops,
-			   rxw_peer_get(node->peers, &other->addr, now), &path, 0x80000077, cid,
-			   SERVICE, security, node->client, now) != 0 ||
-	    rxw_conntable_insert(&node->table, &c->p) != 0)
+	sim_out(node);
+	host_conn_init((struct host *)node, (struct host_conn *)c, &path, 0x80000077, cid, SERVICE,
+		       security, node->client);
+	if (rxw_conntable_insert(&node->table, &c->p) != 0)
 		abort();
 	c->next = node->conns;
 	node->conns = c;
@@ -188,47 +154,37 @@ static void auth_due(struct sim_node *node)
 		       of_conn(c), job);
 }
 
+static void on_control(struct host *h, const struct rxw_ctl *ctl)
+{
+	uint8_t padded[RXW_ACK_MAX_SIZE + 65536];
+	struct sim_node *node = (struct sim_node *)h;
+
+	memcpy(padded, ctl->bytes, ctl->length);
+	memset(padded + ctl->length, 0, ctl->padding);
+	sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false);
+}
+
+static void on_events(struct host *h, struct host_call *host_call, uint32_t events)
+{
+	struct sim_call *call = (struct sim_call *)host_call;
+
+	sim_app_events(call, events);
+	arm(call);
+	arm_conn(call->conn);
+	if (events & RXW_OUT_DONE)
+		rxw_pcall_retire(&call->p);
+	auth_due((struct sim_node *)h);
+}
+
 void sim_settle(struct sim_node *node)
 {
-	struct rxw_out *out = sim_out(node);
-
+	sim_out(node);
 	auth_due(node);
 	/* Whoever is at it goes on with what has come meanwhile. */
 	if (node->settling)
 		return;
 	node->settling = true;
-	do {
-		static const uint8_t zero[65536];
-		unsigned n = out->ctl_count;
-		struct rxw_pcall *list = out->posted;
-
-		out->ctl_count = 0;
-		for (unsigned i = 0; i < n; i++) {
-			struct rxw_ctl *ctl = &node->ctl[i];
-			uint8_t padded[RXW_ACK_MAX_SIZE + 65536];
-
-			memcpy(padded, ctl->bytes, ctl->length);
-			memcpy(padded + ctl->length, zero, ctl->padding);
-			sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false);
-		}
-		out->posted = NULL;
-		while (list != NULL) {
-			struct rxw_pcall *p = list;
-			uint32_t events = p->out.events;
-
-			list = p->out.next;
-			p->out.next = NULL;
-			p->out.events = 0;
-			p->out.linked = false;
-			sim_app_events((struct sim_call *)p, events);
-			arm((struct sim_call *)p);
-			arm_conn(((struct sim_call *)p)->conn);
-			if (events & RXW_OUT_DONE)
-				rxw_pcall_retire(p);
-			sim_call_drop(p);
-			auth_due(node);
-		}
-	} while (out->ctl_count > 0 || out->posted != NULL);
+	host_settle((struct host *)node);
 	node->settling = false;
 }
 
@@ -298,7 +254,7 @@ void sim_send(struct sim_call *call)
 			burst_over(call, t);
 	}
 	sim_settle(node);
-	sim_call_drop(&call->p);
+	host_drop(&call->p);
 }
 
 /* --- receiving --- */
@@ -423,7 +379,7 @@ static void one_burst(struct sim_node *node)
 							 run.head.cid, &path.peer, NULL);
 
 		if (c == NULL && !client && run.head.type == RXW_DATA)
-			c = &sim_conn_new(node, run.head.cid, sim_clock(node))->p;
+			c = &sim_conn_new(node, run.head.cid)->p;
 		if (c != NULL)
 			input(node, of_conn(c), &run);
 	}
@@ -573,5 +529,5 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 	}
 	arm(call);
 	sim_settle(call->node);
-	sim_call_drop(&call->p);
+	host_drop(&call->p);
 }

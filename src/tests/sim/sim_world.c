@@ -277,33 +277,11 @@ void sim_change(struct sim *sim, const struct sim_change *c)
 		       (int)c->what, c->of, (long long)c->value);
 }
 
-static void params_default(struct rxw_params *p)
-{
-	*p = (struct rxw_params){
-		.window = 255,
-		.initial_window = 16,
-		.mtu = 1444,
-		.mtu_ceiling = 1444,
-		.dead = 12 * RXW_SEC,
-		.server_idle = 60 * RXW_SEC,
-		.ack_delay = 50 * RXW_MS,
-		.call_memory = 2 << 20,
-		.conn_memory = 8 << 20,
-		.peer_memory = 32 << 20,
-		.sendq_high = 512,
-		.sendq_low = 256,
-		.wake_packets = 64,
-		.unread_packets = 256,
-		.cc = &rxw_cc_reno,
-	};
-}
-
 void sim_default(struct sim_setup *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->up = s->down = (struct sim_link){.delay = 50 * 1000, .jitter = RXW_MS, .mtu = 65507};
-	params_default(&s->client);
-	params_default(&s->server);
+	s->client = s->server = host_params();
 	s->security = &rxw_security_null_class;
 	if (sim_class_common() != NULL)
 		sim_class_use(s, sim_class_common());

@@ -10,7 +10,6 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
-#include "proto/auth/auth.h"
 #include "rxgk/conn.h"
 #include "sim.h"
 

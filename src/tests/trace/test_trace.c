@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/objects.h"
 #include "reader.h"
 #include "tests/rx/api/harness.h"
 
@@ -488,13 +488,11 @@ END_TEST
 /* The ring is charged to the engine's memory and returned to it. */
 START_TEST(memory_charged_to_engine)
 {
-	struct rxw_budget *budget;
 	int64_t before;
 
 	begin_test();
 	h_open(&bed, &(struct h_options){.both = "memory=64M"});
-	budget = &bed.server->engine->memory;
-	before = atomic_load(&budget->used);
+	before = (int64_t)rxw_engine_memory(bed.server_engine, NULL);
 	ck_assert_int_eq(rxw_trace_start(bed.server,
 					 &(struct rxw_trace_options){
 						 .size = sizeof(struct rxw_trace_options),
@@ -506,7 +504,7 @@ START_TEST(memory_charged_to_engine)
 		int64_t used, ring = (int64_t)i << 23;
 
 		start(bed.server, (size_t)ring, 0);
-		used = atomic_load(&budget->used);
+		used = (int64_t)rxw_engine_memory(bed.server_engine, NULL);
 		ck_assert_int_gt(used, before + ring - (4 << 20));
 		ck_assert_int_lt(used, before + ring + (4 << 20));
 	}

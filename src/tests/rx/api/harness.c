@@ -11,9 +11,9 @@
 
 #include "base/wire.h"
 #include "harness.h"
-#include "proto/auth/auth.h"
 #include "streams.h"
 #include "tests/support/constants.h"
+#include "tests/support/internals.h"
 
 #ifndef __has_feature
 #	define __has_feature(x) 0
@@ -168,7 +168,7 @@ static void make_classes(struct h_bed *bed)
 	ck_assert_int_eq(rxw_keys_add(bed->keys, RXW_KEY_RXGK, 3, 17, key, 16), 0);
 	kad.keys = gk.keys = bed->keys;
 	bed->offered[0] = rxw_security_null();
-	bed->offered[1] = &rxw_security_test_class;
+	bed->offered[1] = internals_test_class();
 	ck_assert_int_eq(rxw_rxkad_server(&kad, &bed->offered[2]), 0);
 	ck_assert_int_eq(rxw_rxgk_server(&gk, &bed->offered[3]), 0);
 }
@@ -211,7 +211,7 @@ rxw_security *h_class(struct h_bed *bed, const char *name)
 			return gk_client(bed, i);
 	}
 	ck_assert_msg(!strcmp(name, "test") || !strcmp(name, "null"), "no class \"%s\"", name);
-	return !strcmp(name, "test") ? &rxw_security_test_class : rxw_security_null();
+	return !strcmp(name, "test") ? internals_test_class() : rxw_security_null();
 }
 
 void h_offer(struct h_bed *bed, struct rxw_service_options options)
@@ -223,7 +223,7 @@ void h_offer(struct h_bed *bed, struct rxw_service_options options)
 
 uint8_t h_index(const struct h_bed *bed)
 {
-	return bed->security ? bed->security->class.index : 0;
+	return bed->security ? internals_class_index(bed->security) : 0;
 }
 
 static void add_service(struct h_bed *bed, uint16_t id, const char *name, unsigned flags,

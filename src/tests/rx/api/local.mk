@@ -5,8 +5,7 @@
 check_LTLIBRARIES += src/tests/rx/api/libharness.la
 src_tests_rx_api_libharness_la_SOURCES = \
 	src/tests/rx/api/harness.c src/tests/rx/api/harness.h \
-	src/tests/support/constants.c src/tests/support/constants.h \
-	src/tests/rx/api/streams.c src/tests/rx/api/streams.h
+	src/tests/rx/api/streams.c src/tests/rx/api/streams.h $(support_internals) $(support_constants)
 src_tests_rx_api_libharness_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 harness_libs = src/tests/rx/api/libharness.la $(LDADD)
 

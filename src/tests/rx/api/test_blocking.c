@@ -10,10 +10,9 @@
 
 #include <rxwire/rpc.h>
 
-#include "engine/objects.h"
-#include "engine/lock.h"
 #include "harness.h"
 #include "tests/main.h"
+#include "tests/support/internals.h"
 
 #define IN_SHORT 200 /* an inline handler executes its argument */
 #define STUCK	 201 /* a handler that waits for something outside the library */
@@ -349,13 +348,7 @@ END_TEST
 
 static unsigned waiters(void)
 {
-	struct rxw_connection *c = full;
-	unsigned n;
-
-	rxw_conn_lock(c);
-	n = c->channel_waiters;
-	rxw_conn_unlock(c);
-	return n;
+	return internals_channel_waiters(full);
 }
 
 static bool two_wait(void *arg)
@@ -406,8 +399,8 @@ START_TEST(deadlines_count_from_the_beginning)
 	pthread_create(&thread, NULL, free_one, NULL);
 	ck_assert_int_eq(rxw_call_begin(full, &options, &call), 0);
 	pthread_join(thread, NULL);
-	ck_assert_uint_le(((struct rxw_call *)call)->p.timer.hard, 99980 * RXW_MS);
-	ck_assert_uint_gt(((struct rxw_call *)call)->p.timer.hard, 0);
+	ck_assert_uint_le(internals_hard_limit(call), 99980000000);
+	ck_assert_uint_gt(internals_hard_limit(call), 0);
 	rxw_call_end(call, RXW_USER_ABORT, NULL);
 	empty_connection(1, 4);
 	h_close(&bed);
@@ -509,7 +502,6 @@ static void *stop_client(void *arg)
 
 START_TEST(stop_waits_for_a_client)
 {
-	struct rxw_connection *c;
 	pthread_t thread;
 	rxw_call *call;
 	uint8_t byte;
@@ -520,8 +512,7 @@ START_TEST(stop_waits_for_a_client)
 	for (int i = 1; i < 4; i++)
 		rxw_call_end(calls[i], RXW_USER_ABORT, NULL);
 	pthread_create(&thread, NULL, stop_client, &result);
-	c = full;
-	while (!atomic_load(&c->ep->stopping))
+	while (!internals_stopping(bed.client))
 		usleep(1000);
 	ck_assert_int_eq(rxw_call_begin(full, NULL, &call), -RXW_ESTOPPED);
 	h_gate_open(&bed);

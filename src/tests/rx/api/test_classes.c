@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wire.h"
 #include "harness.h"
 
 #define FIRST_OWN 2 /* names from here on have an exchange */
@@ -84,6 +85,7 @@ static void *one_of_many(void *arg)
 START_TEST(concurrent_calls)
 {
 	struct one w[THREADS];
+	struct rxw_stats s;
 
 	h_open(&bed, &(struct h_options){.security = names[_i], .both = "listeners=4"});
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -94,6 +96,11 @@ START_TEST(concurrent_calls)
 		pthread_join(w[i].thread, NULL);
 		ck_assert_int_eq(w[i].code, 0);
 	}
+	s = h_stats(bed.server);
+	ck_assert_uint_ge(s.packets_sent[RXW_CHALLENGE], _i < FIRST_OWN ? 0 : 4);
+	ck_assert_uint_ge(s.packets_received[RXW_RESPONSE], _i < FIRST_OWN ? 0 : 4);
+	ck_assert_uint_eq(s.drops[RXW_DROP_VERIFY], 0);
+	ck_assert_uint_eq(s.calls_started, THREADS);
 	for (unsigned i = 0; i < 4; i++)
 		rxw_connection_release(w[i].connection);
 	h_close(&bed);

@@ -174,6 +174,25 @@ START_TEST(windows_are_counted_by_sender)
 }
 END_TEST
 
+/* ---- one endpoint at both ends ---- */
+
+/* Both halves of a connection in one process, on one socket. */
+START_TEST(talking_to_oneself)
+{
+	rxw_connection *connection;
+
+	h_open(&bed, &(struct h_options){ .no_client = true });
+	ck_assert_int_eq(rxw_connection_create(bed.server, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_SERVICE, NULL, &connection),
+			 0);
+	for (int i = 0; i < 5; i++)
+		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 1);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
 /* ---- families ---- */
 
 START_TEST(over_ipv6)
@@ -192,4 +211,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(90, "loopback", two_hundred_calls, two_hundred_calls_few_workers,
 	  two_hundred_calls_without_batches, steered_wrong, steered_right, shards_of_a_client,
-	  windows_are_counted_by_sender, over_ipv6)
+	  windows_are_counted_by_sender, talking_to_oneself, over_ipv6)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "harness.h"
+#include "streams.h"
 #include "tests/main.h"
 
 static struct h_bed bed;
@@ -453,7 +454,27 @@ START_TEST(workers_end_with_endpoint)
 }
 END_TEST
 
+/* Clients answer the PING of a service that validates the address first by themselves. */
+START_TEST(address_is_validated_first)
+{
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = 103,
+					.name = "reach",
+					.handler = h_serve,
+					.context = &bed,
+					.flags = RXW_SERVICE_REACH};
+	rxw_connection *connection;
+
+	h_open(&bed, NULL);
+	h_offer(&bed, o);
+	connection = h_connect(&bed, 103);
+	h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "service", adding, unknown_service, abort_codes, abort_after_output,
 	  empty_request, queue_bound, one_client_cannot_take_all, one_client_may_take_all,
 	  bound_of_one_service, inline_calls_need_no_worker, slow_inline_handlers_move_to_workers,
-	  slow_inline_handlers_stay_inline, workers_end_with_endpoint)
+	  slow_inline_handlers_stay_inline, workers_end_with_endpoint, address_is_validated_first)

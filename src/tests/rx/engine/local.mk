@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests of src/rx/engine: one line for each program; its source is the same name with .c.
-# All use the server and client of src/tests/rx/api.
+# All but test_core use the server and client of src/tests/rx/api.
+
+engine_arrival = src/tests/rx/engine/arrival.c src/tests/rx/engine/arrival.h
 
 check_tests += src/tests/rx/engine/test_actions
 src_tests_rx_engine_test_actions_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_admit
+src_tests_rx_engine_test_admit_SOURCES = src/tests/rx/engine/test_admit.c $(engine_arrival)
+src_tests_rx_engine_test_admit_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_callers
 src_tests_rx_engine_test_callers_LDADD = $(harness_libs)
-check_tests += src/tests/rx/engine/test_conformance_challenge
-src_tests_rx_engine_test_conformance_challenge_LDADD = $(harness_libs)
-check_tests += src/tests/rx/engine/test_conformance_live
-src_tests_rx_engine_test_conformance_live_LDADD = $(harness_libs)
-check_tests += src/tests/rx/engine/test_conformance_unvalidated
-src_tests_rx_engine_test_conformance_unvalidated_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_core
 check_tests += src/tests/rx/engine/test_idle
 src_tests_rx_engine_test_idle_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_inspect
@@ -20,6 +20,9 @@ check_tests += src/tests/rx/engine/test_listener
 src_tests_rx_engine_test_listener_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_locks
 src_tests_rx_engine_test_locks_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_lookup
+src_tests_rx_engine_test_lookup_SOURCES = src/tests/rx/engine/test_lookup.c $(engine_arrival)
+src_tests_rx_engine_test_lookup_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_many
 src_tests_rx_engine_test_many_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_memory
@@ -38,5 +41,8 @@ check_tests += src/tests/rx/engine/test_transmit
 src_tests_rx_engine_test_transmit_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_bursts
 src_tests_rx_engine_test_bursts_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_verify
+src_tests_rx_engine_test_verify_LDADD = $(harness_libs)
+src_tests_rx_engine_test_verify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 check_tests += src/tests/rx/engine/test_waiting
 src_tests_rx_engine_test_waiting_LDADD = $(harness_libs)

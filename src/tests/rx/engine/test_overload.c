@@ -266,6 +266,39 @@ START_TEST(calls_that_were_aborted_do_not_wait)
 }
 END_TEST
 
+static bool requests_came(void *arg)
+{
+	return h_stats(bed.server).packets_received[RXW_DATA] >= *(unsigned *)arg;
+}
+
+/* Of a channel's calls that wait only the latest is served. */
+START_TEST(latest_of_a_channel_is_served)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x9000);
+	unsigned three = 3;
+	int fd;
+
+	open_bed("workers-max=1 waiters-max=0 queue=16 listeners=1");
+	fd = h_raw_socket(&bed);
+	ask(fd);
+	wait_for_arrived(1);
+	raw.service = SERVICE;
+	h_raw_send(fd, &raw);
+	raw.call = 5;
+	h_raw_send(fd, &raw);
+	h_wait_for(requests_came, &three, "three requests");
+	let_pass(1);
+	sem_post(&pass);
+	do
+		ck_assert_int_gt(h_raw_receive(fd, RXW_DATA, packet), 0);
+	while (rxw_get32(packet + 4) != raw.cid);
+	ck_assert_uint_eq(rxw_get32(packet + 8), 5);
+	ck_assert_uint_eq(h_stats(bed.server).calls_started, 2);
+	close(fd);
+	close_bed();
+}
+END_TEST
+
 /*
  * Two workers: a burst finds 16 places. After they had eight calls, and calls waited without a
  * break, no more than four may wait, until the queue has run empty.
@@ -421,4 +454,5 @@ TEST_MAIN_WITHIN(120, "overload", refusals_leave_together,
 		 burst_waits_and_standing_queue_does_not, switched_off, each_that_sleeps_is_called,
 		 each_that_is_made_is_one_more, long_calls_are_no_standing_queue,
 		 newcomer_is_served_beside_a_standing_queue,
-		 calls_that_were_followed_do_not_wait, calls_that_were_aborted_do_not_wait)
+		 calls_that_were_followed_do_not_wait, calls_that_were_aborted_do_not_wait,
+		 latest_of_a_channel_is_served)

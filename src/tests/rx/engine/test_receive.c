@@ -97,14 +97,16 @@ START_TEST(types)
 }
 END_TEST
 
-START_TEST(strangers)
+START_TEST(without_a_connection)
 {
 	struct h_raw raw = request();
 
-	raw.type = RXW_ACK;
-	dropped(&raw, RXW_DROP_NO_CONNECTION);
-	raw.type = RXW_ABORT;
-	dropped(&raw, RXW_DROP_NO_CONNECTION);
+	for (unsigned type = 0; type < 256; type++) {
+		if (type == RXW_DATA || type == RXW_DEBUG || type == RXW_VERSION)
+			continue;
+		raw.type = (uint8_t)type;
+		dropped(&raw, RXW_DROP_NO_CONNECTION);
+	}
 	raw = request();
 	raw.flags = 0; /* to a client of ours that is not there */
 	dropped(&raw, RXW_DROP_NO_CONNECTION);
@@ -123,7 +125,7 @@ START_TEST(strangers)
 	raw = request();
 	raw.seq = 256;
 	dropped(&raw, RXW_DROP_WINDOW);
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, 8); /* those of dropped() itself */
+	ck_assert_uint_eq(h_stats(bed.server).calls_started, 259); /* those of dropped() itself */
 }
 END_TEST
 
@@ -227,7 +229,7 @@ START_TEST(duplicate_request)
 END_TEST
 
 /* What an ABORT with code 0 or of an unknown service draws; never an ABORT for an ABORT. */
-START_TEST(answers_to_strangers)
+START_TEST(answers_without_a_connection)
 {
 	struct h_raw raw = request();
 	uint8_t packet[2048];
@@ -235,6 +237,10 @@ START_TEST(answers_to_strangers)
 	ssize_t n;
 
 	raw.service = 9999;
+	raw.security = 3;
+	raw.call = 9;
+	raw.serial = 77;
+	raw.flags |= RXW_REQUEST_ACK;
 	h_raw_send(fd, &raw);
 	n = h_raw_receive(fd, RXW_ABORT, packet);
 	ck_assert_int_eq(n, RXW_HEADER_SIZE + 4);
@@ -246,7 +252,12 @@ START_TEST(answers_to_strangers)
 	ck_assert_uint_eq(rxw_get32(packet + 12), 0);
 	ck_assert_uint_eq(rxw_get32(packet + 16), 0);
 	ck_assert_uint_eq(packet[21], 0);
+	ck_assert_uint_eq(packet[22], 0);
+	ck_assert_uint_eq(packet[23], 3);
+	ck_assert_uint_eq(rxw_get16(packet + 24), 0);
 	ck_assert_uint_eq(rxw_get16(packet + 26), 9999);
+	ck_assert_uint_eq(h_stats(bed.server).stateless_aborts, 1);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 0);
 	raw.type = RXW_ABORT;
 	dropped(&raw, RXW_DROP_NO_CONNECTION);
 	ck_assert_int_lt(recv(fd, packet, sizeof(packet), MSG_DONTWAIT), 0);
@@ -346,13 +357,13 @@ int main(void)
 	tcase_add_test(tc, made_by_hand);
 	tcase_add_test(tc, too_short);
 	tcase_add_test(tc, types);
-	tcase_add_test(tc, strangers);
+	tcase_add_test(tc, without_a_connection);
 	tcase_add_test(tc, on_a_connection);
 	tcase_add_test(tc, another_address);
 	tcase_add_test(tc, cut_jumbogram);
 	tcase_add_test(tc, old_call);
 	tcase_add_test(tc, duplicate_request);
-	tcase_add_test(tc, answers_to_strangers);
+	tcase_add_test(tc, answers_without_a_connection);
 	tcase_add_loop_test(tc, noise_beside_good_calls, 0, 3);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

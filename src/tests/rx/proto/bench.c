@@ -5,110 +5,41 @@
 
 #include "bench.h"
 
-static const uint64_t key[2] = {1, 2};
-
-static struct rxw_pcall *new_call(struct bench_conn *c)
+static struct bench *bench_of(const struct bench_call *call)
 {
-	struct bench_call *call = calloc(1, sizeof(*call));
-
-	ck_assert_ptr_nonnull(call);
-	call->bench = c->bench;
-	call->refs = 1;
-	c->bench->live_calls++;
-	return &call->p;
+	return (struct bench *)call->host;
 }
 
-static struct rxw_pcall *call_new(struct rxw_pconn *p)
-{
-	struct bench_conn *c = (struct bench_conn *)p;
+static void on_control(struct host *h, const struct rxw_ctl *ctl);
+static void on_events(struct host *h, struct host_call *call, uint32_t events);
 
-	return c->bench->refuse_calls ? NULL : new_call(c);
-}
-
-static void call_hold(struct rxw_pcall *p)
-{
-	((struct bench_call *)p)->refs++;
-}
-
-static void call_drop(struct rxw_pcall *p)
-{
-	struct bench_call *call = (struct bench_call *)p;
-
-	ck_assert_uint_gt(call->refs, 0);
-	if (--call->refs > 0)
-		return;
-	call->bench->live_calls--;
-	rxw_pcall_fini(p);
-	free(call);
-}
-
-static struct rxw_pool *pool_of(struct rxw_pconn *c)
-{
-	return ((struct bench_conn *)c)->bench->pool;
-}
-
-static bool memory_short(struct rxw_pconn *c)
-{
-	return ((struct bench_conn *)c)->bench->memory_short;
-}
-
-static const struct rxw_proto_ops bench_ops = {
-	.call_new = call_new,
-	.hold = call_hold,
-	.drop = call_drop,
-	.pool = pool_of,
-	.memory_short = memory_short,
+static const struct host_ops ops = {
+	.call_size = sizeof(struct bench_call),
+	.control = on_control,
+	.events = on_events,
 };
 
 void bench_init(struct bench *b, bool client)
 {
+	static const uint64_t key[2] = {1, 2};
+	struct rxw_params params = host_params();
+
 	memset(b, 0, sizeof(*b));
+	host_init((struct host *)b, &ops, &params, 256 << 20, 1 << 20, 16);
 	b->client = client;
 	b->auto_attach = b->auto_send = true;
 	b->security = &rxw_security_null_class;
-	b->params = (struct rxw_params){
-		.window = 255,
-		.initial_window = 16,
-		.mtu = 1444,
-		.mtu_ceiling = 1444,
-		.dead = 12 * RXW_SEC,
-		.server_idle = 60 * RXW_SEC,
-		.ack_delay = 50 * RXW_MS,
-		.call_memory = 2 << 20,
-		.conn_memory = 8 << 20,
-		.peer_memory = 32 << 20,
-		.sendq_high = 512,
-		.sendq_low = 256,
-		.wake_packets = 64,
-		.unread_packets = 256,
-		.cc = &rxw_cc_reno,
-	};
-	rxw_budget_init(&b->budget, 256 << 20);
-	b->pool = rxw_pool_create(&b->budget, 1 << 20, 16);
-	b->peers = rxw_peer_table_create(key, b->params.peer_memory);
-	ck_assert_ptr_nonnull(b->pool);
-	ck_assert_ptr_nonnull(b->peers);
 	ck_assert_int_eq(rxw_conntable_init(&b->table, key), 0);
 	b->out.now = 1000 * RXW_SEC;
-	b->out.stats = &b->stats;
-	b->out.ctl = b->ctl;
-	b->out.ctl_room = 64;
 }
 
 void bench_free(struct bench *b)
 {
-	struct rxw_pcall *list = b->out.posted;
-
-	while (list != NULL) {
-		struct rxw_pcall *next = list->out.next;
-
-		call_drop(list);
-		list = next;
-	}
+	host_forget((struct host *)b);
 	for (struct bench_call *call; (call = b->over) != NULL;) {
 		b->over = call->next;
 		b->live_calls++;
-		call_drop(&call->p);
+		host_drop(&call->p);
 	}
 	for (struct bench_conn *c = b->conns, *next; c != NULL; c = next) {
 		next = c->next;
@@ -120,10 +51,8 @@ void bench_free(struct bench *b)
 		free(c);
 	}
 	ck_assert_uint_eq(b->live_calls, 0);
-	ck_assert_uint_eq(rxw_pool_live(b->pool), 0);
 	rxw_conntable_fini(&b->table);
-	rxw_peer_table_destroy(b->peers);
-	rxw_pool_destroy(b->pool);
+	ck_assert_uint_eq(host_free((struct host *)b), 0);
 }
 
 struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, unsigned port)
@@ -135,12 +64,8 @@ struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, uns
 	ck_assert_ptr_nonnull(c);
 	in.sin_addr.s_addr = htonl(0x0a000002);
 	rxw_addr_set(&path.peer, (struct sockaddr *)&in, sizeof(in));
-	c->bench = b;
-	ck_assert_int_eq(rxw_pconn_init(&c->p, &b->params, &bench_ops,
-					rxw_peer_get(b->peers, &path.peer, b->out.now), &path,
-					epoch, cid, BENCH_SERVICE, b->security, b->client,
-					b->out.now),
-			 0);
+	host_conn_init((struct host *)b, (struct host_conn *)c, &path, epoch, cid, BENCH_SERVICE,
+		       b->security, b->client);
 	ck_assert_int_eq(rxw_conntable_insert(&b->table, &c->p), 0);
 	c->next = b->conns;
 	b->conns = c;
@@ -149,14 +74,13 @@ struct bench_conn *bench_conn(struct bench *b, uint32_t epoch, uint32_t cid, uns
 
 struct bench_call *bench_begin(struct bench *b, struct bench_conn *c)
 {
-	struct rxw_pcall *p = new_call(c);
-	int result = rxw_pconn_begin(&c->p, p, b->out.now);
+	struct host_call *call = host_call_new((struct host_conn *)c);
 
-	if (result != 0) {
-		call_drop(p);
+	if (rxw_pconn_begin(&c->p, &call->p, b->out.now) != 0) {
+		host_drop(&call->p);
 		return NULL;
 	}
-	return (struct bench_call *)p;
+	return (struct bench_call *)call;
 }
 
 struct rxw_pcall *bench_channel(const struct bench_conn *c, unsigned i)
@@ -191,7 +115,7 @@ static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *
 
 unsigned bench_send(struct bench_call *call)
 {
-	struct bench *b = call->bench;
+	struct bench *b = bench_of(call);
 	struct rxw_burst burst;
 	uint64_t not_before;
 	unsigned n = 0;
@@ -221,42 +145,37 @@ static void retire(struct bench *b, struct bench_call *call)
 	rxw_pcall_retire(&call->p);
 	if (c->p.channel[i] != NULL)
 		return;
-	call_hold(&call->p);
+	host_hold(&call->p);
 	c->over[i] = call;
 	call->next = b->over;
 	b->over = call;
 	b->live_calls--;
 }
 
+static void on_control(struct host *h, const struct rxw_ctl *ctl)
+{
+	catch ((struct bench *)h, &ctl->path, ctl->bytes, ctl->length, ctl->padding, false);
+}
+
+static void on_events(struct host *h, struct host_call *host_call, uint32_t events)
+{
+	struct bench_call *call = (struct bench_call *)host_call;
+	struct bench *b = (struct bench *)h;
+
+	call->events |= events;
+	if ((events & RXW_OUT_ATTACH) && b->auto_attach)
+		rxw_pcall_attach(&call->p, &b->out);
+	if (b->on_events != NULL)
+		b->on_events(call, events);
+	if ((events & RXW_OUT_SEND) && b->auto_send)
+		bench_send(call);
+	if (events & RXW_OUT_DONE)
+		retire(b, call);
+}
+
 void bench_settle(struct bench *b)
 {
-	while (b->out.ctl_count > 0 || b->out.posted != NULL) {
-		struct rxw_pcall *list = b->out.posted;
-
-		for (unsigned i = 0; i < b->out.ctl_count; i++)
-			catch (b, &b->ctl[i].path, b->ctl[i].bytes, b->ctl[i].length,
-			       b->ctl[i].padding, false);
-		b->out.ctl_count = 0;
-		b->out.posted = NULL;
-		while (list != NULL) {
-			struct bench_call *call = (struct bench_call *)list;
-			uint32_t events = list->out.events;
-
-			list->out.linked = false;
-			list->out.events = 0;
-			list = list->out.next;
-			call->events |= events;
-			if ((events & RXW_OUT_ATTACH) && b->auto_attach)
-				rxw_pcall_attach(&call->p, &b->out);
-			if (b->on_events != NULL)
-				b->on_events(call, events);
-			if ((events & RXW_OUT_SEND) && b->auto_send)
-				bench_send(call);
-			if (events & RXW_OUT_DONE)
-				retire(b, call);
-			call_drop(&call->p);
-		}
-	}
+	host_settle((struct host *)b);
 }
 
 /* Work of exchanges, at once; a RESPONSE leaves as other packets do. */
@@ -404,7 +323,7 @@ void bench_get_ack(struct bench *b, struct bench_conn *c, uint32_t call, uint32_
 
 void bench_write(struct bench_call *call, unsigned packets, uint32_t payload, bool last)
 {
-	struct bench *b = call->bench;
+	struct bench *b = bench_of(call);
 	struct rxw_txrun run = {.stride = (uint16_t)(RXW_HEADER_SIZE + payload),
 				.count = (uint16_t)packets,
 				.last = last};
@@ -434,9 +353,9 @@ unsigned bench_read(struct bench_call *call)
 		packets += pieces[i].count;
 		rxw_buf_unref(pieces[i].buf);
 	}
-	rxw_pcall_consumed(&call->p, packets, &call->bench->out);
-	rxw_pcall_read_pause(&call->p, &call->bench->out);
-	bench_settle(call->bench);
+	rxw_pcall_consumed(&call->p, packets, &bench_of(call)->out);
+	rxw_pcall_read_pause(&call->p, &bench_of(call)->out);
+	bench_settle(bench_of(call));
 	return packets;
 }
 

@@ -6,9 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rtt.h"
-#include "proto/conn/conn.h"
 #include "tests/asserts.h"
+#include "tests/support/host.h"
 
 #define BENCH_SERVICE 73
 #define BENCH_EPOCH   0x80000001u
@@ -27,37 +26,27 @@ struct bench_packet {
 };
 
 struct bench_call {
-	struct rxw_pcall p;
-	struct bench *bench;
-	unsigned refs;
+	HOST_CALL;
 	uint32_t events;	 /* all since they were last cleared */
 	struct bench_call *next; /* in the bench's list of those that are over */
 };
 
 struct bench_conn {
-	struct rxw_pconn p;
-	struct bench *bench;
+	HOST_CONN;
 	struct bench_conn *next;
 	struct bench_call *over[4]; /* the latest that left its channel */
 };
 
 struct bench {
-	struct rxw_params params;
-	struct rxw_pstats stats;
-	struct rxw_budget budget;
-	struct rxw_pool *pool;
-	struct rxw_peer_table *peers;
+	HOST; /* live_calls: but for those that are over */
 	struct rxw_conntable table;
-	struct rxw_out out;
-	struct rxw_ctl ctl[64];
 	struct bench_conn *conns;
 	/* calls that left their channels: one reference each, since tests look at them */
 	struct bench_call *over;
 	struct bench_packet sent[512];
 	unsigned count, next; /* packets caught; first not looked at */
-	unsigned live_calls;  /* but for those that are over */
 	bool client;
-	bool auto_attach, auto_send, refuse_calls, memory_short;
+	bool auto_attach, auto_send;
 	struct rxw_security *security;
 	unsigned drop_auth; /* so many pieces of an exchange find nobody to do them */
 	/* the application, may be NULL */

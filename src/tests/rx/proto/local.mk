@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests of src/rx/proto: one folder for each module. Each program has one source of its own name.
 
-proto_bench = src/tests/rx/proto/bench.c src/tests/rx/proto/bench.h
+proto_bench = src/tests/rx/proto/bench.c src/tests/rx/proto/bench.h $(support_host)
 
 check_tests += src/tests/rx/proto/auth/test_exchange
 src_tests_rx_proto_auth_test_exchange_SOURCES = src/tests/rx/proto/auth/test_exchange.c $(proto_bench)
@@ -70,7 +70,8 @@ check_tests += src/tests/rx/proto/test_conformance_acks
 src_tests_rx_proto_test_conformance_acks_SOURCES = src/tests/rx/proto/test_conformance_acks.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/test_conformance_auth
-src_tests_rx_proto_test_conformance_auth_SOURCES = src/tests/rx/proto/test_conformance_auth.c $(proto_bench)
+src_tests_rx_proto_test_conformance_auth_SOURCES = src/tests/rx/proto/test_conformance_auth.c $(proto_bench) \
+	$(support_challenger)
 
 check_tests += src/tests/rx/proto/test_conformance_calls
 src_tests_rx_proto_test_conformance_calls_SOURCES = src/tests/rx/proto/test_conformance_calls.c $(proto_bench)

@@ -1,123 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CHALLENGE and RESPONSE around a class made for it: rx-protocol 6.1, 7.1 (doc/conformance.md). */
-#include <stdlib.h>
+/* CHALLENGE and RESPONSE: rx-protocol 6.1, 7.1 (doc/conformance.md). */
 #include <string.h>
 
 #include "bench.h"
-
-#define INDEX 252
-
-/*
- * A class whose server half knows the client once it heard "yes"; packets end in 4 bytes that must
- * be "seal".
- */
-struct asking {
-	struct rxw_security_id id;
-	uint32_t nonce;
-};
-
-static uint32_t next_nonce, sealed_calls;
-
-static int conn_create(void *data, const struct rxw_security_id *id, void **conn)
-{
-	struct asking *c;
-
-	(void)data;
-	c = calloc(1, sizeof(*c));
-	ck_assert_ptr_nonnull(c);
-	c->id = *id;
-	c->nonce = ++next_nonce;
-	*conn = c;
-	return 0;
-}
-
-static void conn_room(const void *conn, struct rxw_security_room *room)
-{
-	(void)conn;
-	room->tail = 4;
-}
-
-static int seal(void *conn, struct rxw_security_packet *packets, size_t count)
-{
-	(void)conn;
-	for (size_t i = 0; i < count; i++)
-		memcpy(packets[i].data + packets[i].length, "seal", 4);
-	return 0;
-}
-
-static void verify(void *conn, struct rxw_security_packet *packets, size_t count)
-{
-	(void)conn;
-	for (size_t i = 0; i < count; i++) {
-		struct rxw_security_packet *p = &packets[i];
-
-		if (p->length >= 4 && !memcmp(p->data + p->length - 4, "seal", 4)) {
-			p->result = 0;
-			p->length -= 4;
-		}
-	}
-}
-
-static int challenge(void *conn, uint8_t *out, size_t room)
-{
-	struct asking *c = conn;
-
-	ck_assert_uint_ge(room, 4);
-	rxw_put32(out, c->nonce);
-	return 4;
-}
-
-static int respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],
-		   uint8_t *out, size_t room, size_t *written, uint16_t *spare)
-{
-	struct asking *c = conn;
-
-	(void)spare;
-	ck_assert_uint_ge(room, 12000);
-	ck_assert_uint_eq(c->id.epoch, BENCH_EPOCH);
-	sealed_calls = calls[0];
-	if (size != 4)
-		return -1;
-	memcpy(out, "yes", 3);
-	memcpy(out + 3, challenge, 4);
-	*written = 7;
-	return 0;
-}
-
-static int32_t check(void *conn, const uint8_t *response, size_t size, uint16_t spare,
-		     uint32_t calls[4])
-{
-	struct asking *c = conn;
-
-	(void)spare;
-	(void)calls;
-	if (size != 7 || memcmp(response, "yes", 3) != 0 || rxw_get32(response + 3) != c->nonce)
-		return 4712;
-	return 0;
-}
-
-static struct rxw_security class = {
-	.class =
-		{
-			.size = sizeof(struct rxw_security_class),
-			.name = "asks",
-			.index = INDEX,
-			.broken = -4243,
-			.conn_create = conn_create,
-			.conn_destroy = free,
-			.room = conn_room,
-			.seal = seal,
-			.verify = verify,
-			.challenge = challenge,
-			.respond = respond,
-			.check_response = check,
-		},
-};
-
-static uint32_t nonce_of(const struct bench_conn *conn)
-{
-	return ((struct asking *)conn->p.auth.sec)->nonce;
-}
+#include "tests/support/challenger.h"
 
 static struct bench b;
 static struct bench_conn *c;
@@ -126,7 +12,7 @@ static uint8_t packet[2048];
 static void up(bool client)
 {
 	bench_init(&b, client);
-	b.security = &class;
+	b.security = challenger_class();
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, client ? 7000 : 7001);
 }
 
@@ -150,16 +36,19 @@ static void data(uint32_t seq, unsigned flags, bool good)
 {
 	uint32_t size = bench_data(&b, packet, 1, seq, flags, 104);
 
+	rxw_put16(packet + 24, CHALLENGER_SPARE);
 	memcpy(packet + size - 4, good ? "seal" : "leak", 4);
 	bench_input(&b, c, packet, size, size);
 }
 
-static void response(uint32_t nonce)
+static void response(bool good)
 {
-	bench_header(&b, packet, RXW_RESPONSE, 0, 0);
-	memcpy(packet + RXW_HEADER_SIZE, "yes", 3);
-	rxw_put32(packet + RXW_HEADER_SIZE + 3, nonce);
-	bench_input(&b, c, packet, RXW_HEADER_SIZE + 7, RXW_HEADER_SIZE + 7);
+	uint32_t size = bench_header(&b, packet, RXW_RESPONSE, 0, 0);
+
+	memcpy(packet + size, challenger_nonce(c->p.auth.sec), CHALLENGER_NONCE);
+	packet[size + CHALLENGER_NONCE - 1] ^= !good;
+	size += CHALLENGER_NONCE;
+	bench_input(&b, c, packet, size, size);
 }
 
 static struct rxw_pcall *call(void)
@@ -173,10 +62,12 @@ static void check_challenge(const struct bench_packet *k)
 	ck_assert_uint_eq(k->h.call, 0);
 	ck_assert_uint_eq(k->h.seq, 0);
 	ck_assert_uint_eq(k->h.cid, BENCH_CID); /* channel bits 0 */
-	ck_assert_uint_eq(k->h.security, INDEX);
+	ck_assert_uint_eq(k->h.security, CHALLENGER_INDEX);
 	ck_assert_uint_eq(k->h.spare, 0);
 	ck_assert_uint_le(k->length, 48);
-	ck_assert_uint_eq(rxw_get32(k->bytes + RXW_HEADER_SIZE), nonce_of(c));
+	ck_assert_uint_eq(k->length, RXW_HEADER_SIZE + CHALLENGER_NONCE);
+	ck_assert_mem_eq(k->bytes + RXW_HEADER_SIZE, challenger_nonce(c->p.auth.sec),
+			 CHALLENGER_NONCE);
 }
 
 START_TEST(asked_when_a_call_waits)
@@ -193,11 +84,11 @@ START_TEST(asked_when_a_call_waits)
 	ck_assert_ptr_nonnull(k);
 	check_challenge(k);
 	ck_assert_int_eq(call()->state, RXW_CS_PRECALL);
-	response(nonce_of(c));
+	response(true);
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(bench_read((struct bench_call *)call()), 2);
-	response(nonce_of(c)); /* again: nobody asked */
+	response(true); /* again: nobody asked */
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
 	ck_assert_int_eq(c->p.error, 0);
 }
@@ -249,7 +140,7 @@ END_TEST
 
 START_TEST(unasked_responses)
 {
-	response(nonce_of(c));
+	response(true);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
 	ck_assert(!c->p.auth.authenticated);
 	bench_nothing(&b);
@@ -277,7 +168,7 @@ START_TEST(a_wrong_response)
 
 	data(1, RXW_LAST_PACKET, true);
 	check_challenge(no_ack());
-	response(nonce_of(c) + 1);
+	response(false);
 	at = b.out.now;
 	ck_assert_int_eq(c->p.error, 0);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_VERIFY]), 1);
@@ -286,13 +177,13 @@ START_TEST(a_wrong_response)
 	check_challenge(no_ack()); /* by timer */
 	ck_assert_int_eq(call()->error, 0);
 	bench_pass(&b, 2 * RXW_MS);
-	ck_assert_int_eq(c->p.error, 4712);
-	ck_assert_int_eq(call()->error, 4712);
+	ck_assert_int_eq(c->p.error, CHALLENGER_WRONG);
+	ck_assert_int_eq(call()->error, CHALLENGER_WRONG);
 	k = no_ack();
 	ck_assert_uint_eq(k->h.type, RXW_ABORT);
 	ck_assert_uint_eq(k->at, at + RXW_SEC);
 	ck_assert_uint_eq(k->h.call, 0);
-	ck_assert_int_eq(k->code, 4712);
+	ck_assert_int_eq(k->code, CHALLENGER_WRONG);
 	bench_nothing(&b);
 }
 END_TEST
@@ -301,9 +192,9 @@ END_TEST
 START_TEST(a_good_response_after_a_wrong_one)
 {
 	data(1, RXW_LAST_PACKET, true);
-	response(nonce_of(c) + 1);
+	response(false);
 	bench_pass(&b, 900 * RXW_MS);
-	response(nonce_of(c));
+	response(true);
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
 	bench_pass(&b, 200 * RXW_MS);
 	ck_assert_int_eq(c->p.error, 0);
@@ -321,10 +212,10 @@ START_TEST(many_wrong_responses)
 	data(1, RXW_LAST_PACKET, true);
 	for (unsigned i = 0; i < 8; i++) {
 		ck_assert_int_eq(c->p.error, 0);
-		response(nonce_of(c) + 1);
+		response(false);
 	}
-	ck_assert_int_eq(c->p.error, 4712);
-	response(nonce_of(c));
+	ck_assert_int_eq(c->p.error, CHALLENGER_WRONG);
+	response(true);
 	ck_assert(!c->p.auth.authenticated);
 	while ((k = bench_next(&b)) != NULL) {
 		ck_assert_uint_ne(k->h.type, RXW_ABORT);
@@ -335,7 +226,7 @@ START_TEST(many_wrong_responses)
 	k = no_ack();
 	ck_assert_uint_eq(k->h.type, RXW_ABORT);
 	ck_assert_uint_eq(k->at, at + RXW_SEC);
-	ck_assert_int_eq(k->code, 4712);
+	ck_assert_int_eq(k->code, CHALLENGER_WRONG);
 }
 END_TEST
 
@@ -348,7 +239,7 @@ START_TEST(checked_late)
 	data(2, 0, false);
 	data(3, RXW_LAST_PACKET, true);
 	b.next = b.count;
-	response(nonce_of(c));
+	response(true);
 	ck_assert_uint_eq(rxw_pcall_readable(call(), NULL), 1);
 	bench_pass(&b, 2 * RXW_MS);
 	k = bench_expect(&b, RXW_ACK);
@@ -373,7 +264,7 @@ START_TEST(forged_data)
 	uint64_t heard;
 
 	data(1, 0, true);
-	response(nonce_of(c));
+	response(true);
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
 	bench_pass(&b, 100 * RXW_MS);
 	b.next = b.count;
@@ -414,30 +305,34 @@ END_TEST
 static void get_challenge(uint32_t size)
 {
 	bench_header(&b, packet, RXW_CHALLENGE, 0, 0);
-	rxw_put32(packet + RXW_HEADER_SIZE, 77);
+	memset(packet + RXW_HEADER_SIZE, 77, size);
 	bench_input(&b, c, packet, RXW_HEADER_SIZE + size, RXW_HEADER_SIZE + size);
 }
 
 START_TEST(answered_with_a_call_only)
 {
+	const struct challenger_asked *asked;
 	struct bench_call *mine;
 	struct bench_packet *k;
 
-	get_challenge(4);
+	get_challenge(CHALLENGER_NONCE);
 	bench_nothing(&b);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
 	mine = bench_begin(&b, c);
 	bench_write(mine, 1, 40, true);
 	b.next = b.count;
-	get_challenge(4);
+	get_challenge(CHALLENGER_NONCE);
 	k = bench_expect(&b, RXW_RESPONSE);
 	ck_assert_uint_eq(k->h.call, 0);
 	ck_assert_uint_eq(k->h.cid, BENCH_CID);
 	ck_assert_uint_eq(k->h.flags, RXW_CLIENT_INITIATED);
-	ck_assert_uint_eq(rxw_get32(k->bytes + RXW_HEADER_SIZE + 3), 77);
-	ck_assert_uint_eq(sealed_calls, 1);
+	ck_assert_mem_eq(k->bytes + RXW_HEADER_SIZE, packet + RXW_HEADER_SIZE, CHALLENGER_NONCE);
+	asked = challenger_asked(c->p.auth.sec);
+	ck_assert_uint_eq(asked->epoch, BENCH_EPOCH);
+	ck_assert_uint_eq(asked->calls[0], 1);
+	ck_assert_uint_ge(asked->room, 12000);
 	/* One that is damaged kills nothing. */
-	get_challenge(3);
+	get_challenge(CHALLENGER_NONCE - 1);
 	bench_nothing(&b);
 	ck_assert_int_eq(c->p.error, 0);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_VERIFY]), 1);
@@ -451,13 +346,13 @@ START_TEST(eight_a_second)
 
 	bench_write(bench_begin(&b, c), 1, 40, true);
 	for (unsigned i = 0; i < 20; i++)
-		get_challenge(4);
+		get_challenge(CHALLENGER_NONCE);
 	while ((k = bench_next(&b)) != NULL)
 		n += k->h.type == RXW_RESPONSE;
 	ck_assert_uint_eq(n, 8);
 	bench_pass(&b, RXW_SEC + RXW_MS);
 	b.next = b.count;
-	get_challenge(4);
+	get_challenge(CHALLENGER_NONCE);
 	bench_expect(&b, RXW_RESPONSE);
 }
 END_TEST
@@ -469,7 +364,7 @@ START_TEST(none_without_a_class)
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
 	bench_write(bench_begin(&b, c), 1, 40, true);
 	b.next = b.count;
-	get_challenge(4);
+	get_challenge(CHALLENGER_NONCE);
 	bench_nothing(&b);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
 }

@@ -161,6 +161,7 @@ START_TEST(busy_while_the_old_call_works)
 	bench_get_data(&b, c, 2, 1, RXW_LAST_PACKET, 10);
 	ck_assert_uint_eq(on_channel(0)->number, 2);
 	ck_assert_int_eq(on_channel(0)->state, RXW_CS_ACTIVE);
+	ck_assert_uint_eq(atomic_load(&b.stats.calls_started), 2);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 
 #include <rxwire/rpc.h>
 
-#include "../api/harness.h"
+#include "tests/rx/api/harness.h"
 
 /* Service ids in addition to those of the harness. */
 #define T_SERVICE 200

@@ -6,7 +6,7 @@
 #ifndef RXW_TESTS_RXGK_LIVE_H
 #define RXW_TESTS_RXGK_LIVE_H
 
-#include "../base/testing.h"
+#include "tests/rx/base/testing.h"
 
 #include <rxwire/rxwire.h>
 

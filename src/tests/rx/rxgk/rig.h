@@ -6,7 +6,7 @@
 #ifndef RXW_TESTS_RXGK_RIG_H
 #define RXW_TESTS_RXGK_RIG_H
 
-#include "../base/testing.h"
+#include "tests/rx/base/testing.h"
 
 #include <rxwire/error.h>
 

@@ -2,7 +2,7 @@
 /*
  * The encryption types against libkrb5: each decrypts the other's messages, and derived keys agree.
  */
-#include "../base/testing.h"
+#include "tests/rx/base/testing.h"
 
 #include <krb5.h>
 

@@ -10,14 +10,14 @@
 #include <rxwire/rxkad.h>
 
 #include "examples/psk/psk.h"
-#include "proto/auth/auth.h"
+#include "tests/support/internals.h"
 
 #define ALL SIZE_MAX
 
 static void make_test(rxw_security **server, rxw_security **client)
 {
-	*server = rxw_security_ref(&rxw_security_test_class);
-	*client = rxw_security_ref(&rxw_security_test_class);
+	*server = rxw_security_ref(internals_test_class());
+	*client = rxw_security_ref(internals_test_class());
 }
 
 /* An application's own class. */

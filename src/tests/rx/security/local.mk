@@ -3,7 +3,7 @@
 
 security_suite = src/tests/rx/security/kinds.c src/tests/rx/security/kinds.h \
 	src/tests/rx/security/relay.c src/tests/rx/security/relay.h \
-	src/tests/rx/security/world.c src/tests/rx/security/world.h \
+	src/tests/rx/security/world.c src/tests/rx/security/world.h $(support_internals) \
 	examples/psk/psk.c examples/psk/psk.h
 security_suite_cppflags = $(AM_CPPFLAGS) -I$(srcdir)
 
@@ -15,11 +15,8 @@ check_tests += src/tests/rx/security/test_exchange
 src_tests_rx_security_test_exchange_SOURCES = src/tests/rx/security/test_exchange.c $(security_suite)
 src_tests_rx_security_test_exchange_CPPFLAGS = $(security_suite_cppflags)
 
-check_tests += src/tests/rx/security/test_order
-src_tests_rx_security_test_order_LDADD = $(harness_libs)
-src_tests_rx_security_test_order_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
-
-# The loopback suites, each under one class; `make check-classes`: under each class and level, which takes minutes.
+# The loopback suites, each under one class; `make check-classes`: under each class and level, which
+# takes minutes, most of them asleep.
 check_scripts += src/tests/rx/security/suites.sh
 .PHONY: check-classes
 check-classes: all

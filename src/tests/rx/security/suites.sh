@@ -12,8 +12,8 @@ classes='rxkad-clear rxkad-auth rxkad-crypt rxgk-clear rxgk-auth rxgk-crypt'
 suites='api/test_stream api/test_service api/test_endpoint api/test_limits api/test_stats
 	api/test_loopback engine/test_receive engine/test_overload engine/test_memory
 	engine/test_senders engine/test_inspect rpc/test_procedure rpc/test_window rpc/test_multi
-	engine/test_conformance_live engine/test_many api/test_async
-	engine/test_conformance_unvalidated'
+	engine/test_admit engine/test_many api/test_async
+	engine/test_lookup'
 long='api/test_matrix engine/test_transmit engine/test_bursts'
 # Suites that move much data move only a part of it.
 RXW_TEST_SMALL=1

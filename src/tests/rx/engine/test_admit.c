@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Admission: limits on peers without a validated address, the PING of a second call, idle ones. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "arrival.h"
+#include "engine/conn/conn.h"
+#include "engine/lock.h"
+#include "engine/rx/batch.h"
+#include "tests/main.h"
+
+static struct h_bed bed;
+static uint8_t head[H_ASK_SIZE], packet[2048];
+
+/* --- a client at a socket: sends, reads what comes, and never says that it did --- */
+
+struct spoof {
+	int fd;
+	unsigned questions; /* PINGs that came back */
+	uint32_t ping;	    /* serial of the latest */
+	unsigned types[14];
+};
+
+static void look(struct spoof *s)
+{
+	ssize_t n = recv(s->fd, packet, sizeof(packet), 0);
+
+	ck_assert_int_ge(n, RXW_HEADER_SIZE);
+	s->types[packet[20] % 14]++;
+	if (packet[20] == RXW_ACK && packet[RXW_HEADER_SIZE + 16] == RXW_ACK_PING) {
+		s->questions++;
+		s->ping = rxw_get32(packet + 16);
+	}
+}
+
+static bool all_came(void *arg)
+{
+	uint64_t *least = arg;
+	struct rxw_stats s = h_stats(bed.server);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < 14; i++)
+		sum += s.packets_received[i];
+	return sum >= *least;
+}
+
+/* An ACK of `call`; `serial` is that of the packet that it answers, `own` its own. */
+static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t serial, uint32_t own,
+			   uint8_t *body)
+{
+	struct rxw_ack ack = {.first = 1,
+			      .serial = serial,
+			      .reason = (uint8_t)reason,
+			      .acks = body,
+			      .max_mtu = 1444,
+			      .if_mtu = 1444,
+			      .rwind = 32,
+			      .jumbo_max = 1};
+	struct h_raw raw = *call;
+
+	raw.type = RXW_ACK;
+	raw.flags = RXW_CLIENT_INITIATED | RXW_SLOW_START_OK;
+	raw.seq = 0;
+	raw.serial = own;
+	raw.size = rxw_ack_put(body, &ack);
+	raw.body = body;
+	return raw;
+}
+
+/* --- packets from other hosts --- */
+
+static struct rxw_connection *from(const char *host, uint32_t cid)
+{
+	return arrival_from(&bed, host, ARRIVAL_LOCAL, cid);
+}
+
+/* What the connection is to make of a packet like `raw` that comes now. */
+static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rxw_rxrun *run)
+{
+	bool asks;
+
+	*run = (struct rxw_rxrun){.data = packet, .count = 1, .path = &c->p.path};
+	run->size = run->stride = run->last_size = (uint16_t)h_raw_encode(packet, raw);
+	ck_assert(rxw_header_get(packet, run->size, &run->head));
+	rxw_conn_lock(c);
+	asks = rxw_unvalidated_needs_cookie(c, run, rxw_now());
+	rxw_unvalidated_recheck(c, rxw_now());
+	rxw_conn_unlock(c);
+	return asks;
+}
+
+/* The serial of a question that leaves, or 0. */
+static uint32_t asked(struct rxw_connection *c, const struct rxw_rxrun *run)
+{
+	uint64_t before = rxw_peer_allowance(c->p.peer, rxw_now());
+	struct rxw_effects a;
+
+	rxw_effects_init(&a, &bed.server->shard[0], false);
+	rxw_unvalidated_send_cookie(&bed.server->shard[0], c, run, &a);
+	if (!a.out.ctl_count)
+		return 0;
+	ck_assert_uint_eq(a.out.ctl[0].bytes[20], RXW_ACK);
+	ck_assert_uint_eq(a.out.ctl[0].bytes[RXW_HEADER_SIZE + 16], RXW_ACK_PING);
+	ck_assert_uint_eq(rxw_peer_allowance(c->p.peer, rxw_now()),
+			  before - a.out.ctl[0].length - 28);
+	return rxw_get32(a.out.ctl[0].bytes + 16);
+}
+
+/*
+ * Who makes small calls only is asked for a proof once, with its second call, by what its first
+ * left of three bytes for one; nobody on this host is.
+ */
+START_TEST(a_second_call_is_met_with_a_question)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x100000), ack;
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	struct rxw_connection *c, *here;
+	struct rxw_rxrun run;
+	uint32_t serial;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	c = from("192.0.2.1", 0x100000);
+	here = arrival_from(&bed, ARRIVAL_LOCAL, ARRIVAL_LOCAL, 0x100000);
+	rxw_peer_heard(here->p.peer, 300, 1);
+	ck_assert(!watched(c, &raw, &run));
+	raw.call = 2;
+	ck_assert(!watched(here, &raw, &run));
+	ck_assert(!watched(c, &raw, &run)); /* nothing came that would pay for it */
+	rxw_peer_heard(c->p.peer, 100, 1);
+	ck_assert(watched(c, &raw, &run));
+	serial = asked(c, &run);
+	ck_assert_uint_ge(serial, 0x80000000u); /* not one of the connection's */
+	rxw_peer_heard(c->p.peer, 300, 1);
+	ck_assert(watched(c, &raw, &run));
+	ck_assert_uint_eq(asked(c, &run), 0); /* once in four seconds */
+	ck_assert(c->admit.unvalidated);
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial + 1, 3, body);
+	ck_assert(!watched(c, &ack, &run));
+	ack = ack_of(&raw, RXW_ACK_REQUESTED, serial, 3, body);
+	ck_assert(!watched(c, &ack, &run));
+	ck_assert(c->admit.unvalidated);
+	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial, 3, body);
+	ck_assert(!watched(c, &ack, &run));
+	ck_assert(!c->admit.unvalidated);
+	ck_assert(rxw_peer_validated(c->p.peer, rxw_now()));
+	ck_assert_uint_eq(h_stats(bed.server).cookies_sent, 1);
+	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 1);
+	raw.call = 3;
+	ck_assert(!watched(c, &raw, &run));
+	rxw_conn_unref(c);
+	rxw_conn_unref(here);
+	h_close(&bed);
+}
+END_TEST
+
+START_TEST(caps)
+{
+	struct rxw_connection *c;
+	struct rxw_stats s;
+	uint32_t cid = 0x100000;
+
+	h_open(&bed,
+	       &(struct h_options){.server = "unvalidated-per-host=8 unvalidated-total=100 listeners=1"});
+	/* One address: beyond its share the strict check holds; nothing is refused for it. */
+	for (unsigned i = 0; i < 20; i++, cid += 4) {
+		c = from("192.0.2.1", cid);
+		ck_assert_ptr_nonnull(c);
+		ck_assert_int_eq(c->p.validate_first, i >= 8);
+		ck_assert(!c->p.crowded);
+		rxw_conn_unref(c);
+	}
+	/* Addresses of this host are excepted. */
+	for (unsigned i = 0; i < 20; i++, cid += 4) {
+		c = i % 2 ? from("127.0.0.9", cid)
+			  : arrival_from(&bed, ARRIVAL_LOCAL, ARRIVAL_LOCAL, cid);
+		ck_assert(!c->p.validate_first);
+		ck_assert(!c->p.crowded);
+		rxw_conn_unref(c);
+	}
+	/* Over a quarter: two packets each. Over a half: the strict check for everyone. */
+	for (unsigned i = 40; i < 100; i++, cid += 4) {
+		char host[20];
+
+		snprintf(host, sizeof(host), "198.51.100.%u", i);
+		c = from(host, cid);
+		ck_assert_ptr_nonnull(c);
+		ck_assert(c->p.crowded);
+		ck_assert_int_eq(c->p.validate_first, i >= 50);
+		rxw_conn_unref(c);
+	}
+	s = h_stats(bed.server);
+	ck_assert_uint_le(s.connections_server, 100);
+	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 0);
+	/*
+	 * Full: a new one takes the place of one that was silent for long; the number stays what it
+	 * is.
+	 */
+	for (unsigned i = 0; i < 150; i++, cid += 4) {
+		c = from("203.0.113.5", cid);
+		ck_assert_ptr_nonnull(c);
+		ck_assert(c->p.validate_first);
+		rxw_conn_unref(c);
+		ck_assert_uint_eq(h_stats(bed.server).connections_server, 100);
+	}
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_LIMIT], 0);
+	h_close(&bed);
+}
+END_TEST
+
+static bool rests(void *arg)
+{
+	const unsigned *calls = arg;
+	struct rxw_stats s = h_stats(bed.server);
+
+	return !s.calls_active && s.calls_started >= *calls;
+}
+
+static uint64_t forgotten_at(uint64_t now)
+{
+	rxw_shard_reap(&bed.server->shard[0], now);
+	return h_stats(bed.server).connections_server;
+}
+
+/*
+ * A connection without calls is remembered for 600 s, so that nothing runs twice; that of a
+ * stranger for 15 s.
+ */
+START_TEST(connections_are_forgotten)
+{
+	struct h_raw one = h_raw_request(head, H_PING, 0x8500),
+		     two = h_raw_request(head, H_PING, 0x8600), ack;
+	struct spoof a = {.ping = 0}, s = {.ping = 0};
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	uint64_t now, came = 3;
+	unsigned calls = 2;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	a.fd = h_raw_socket(&bed);
+	s.fd = h_raw_socket(&bed);
+	h_raw_send(a.fd, &one);
+	while (!a.types[RXW_DATA])
+		look(&a);
+	ack = ack_of(&one, RXW_ACK_DELAY, rxw_get32(packet + 16), 2, body);
+	rxw_put32(body + 4, 2); /* firstPacket: all of it came */
+	h_raw_send(a.fd, &ack);
+	/* Anybody could have guessed that serial; not so the one of the PING that it draws. */
+	while (!a.questions)
+		look(&a);
+	ack = ack_of(&one, RXW_ACK_PING_RESPONSE, a.ping, 3, body);
+	h_raw_send(a.fd, &ack);
+	h_wait_for(all_came, &came, "the proof");
+	h_raw_send(s.fd, &two);
+	while (!s.types[RXW_DATA])
+		look(&s);
+	two.type = RXW_ABORT;
+	two.body = "\0\0\0\7";
+	two.size = 4;
+	two.serial = 2;
+	h_raw_send(s.fd, &two);
+	h_wait_for(rests, &calls, "two calls that are over");
+	/* Nobody else looks at them: the clock is ours. */
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now();
+	ck_assert_uint_eq(forgotten_at(now), 2);
+	ck_assert_uint_eq(forgotten_at(now + 14 * RXW_SEC), 2);
+	ck_assert_uint_eq(forgotten_at(now + 16 * RXW_SEC), 1);
+	ck_assert_uint_eq(forgotten_at(now + 590 * RXW_SEC), 1);
+	ck_assert_uint_eq(forgotten_at(now + 601 * RXW_SEC), 0);
+	close(a.fd);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
+static void many(unsigned count, uint32_t cid)
+{
+	for (unsigned i = 0; i < count; i++)
+		rxw_conn_unref(from("192.0.2.1", cid + 4 * i));
+}
+
+/* Of one address that proves itself: no stranger any more, remembered for longer. */
+static void prove(uint32_t cid)
+{
+	struct rxw_connection *c = from("192.0.2.1", cid);
+
+	rxw_peer_set_validated(c->p.peer, rxw_now());
+	rxw_conn_unref(c);
+}
+
+/*
+ * Many strangers are forgotten as soon as one; of the others each look takes a share, not the whole
+ * table, and who looks seldom forgets as many as who looks often.
+ */
+START_TEST(many_are_forgotten)
+{
+	uint64_t now, left, before;
+	unsigned looks = 0;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unvalidated-total=100000 "
+						   "unvalidated-per-host=100000"});
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now();
+	many(2000, 0x100000);
+	for (unsigned ms = 0; ms < 14500; ms += 100)
+		ck_assert_uint_eq(forgotten_at(now + ms * RXW_MS), 2000);
+	/*
+	 * A look a second is enough; no look takes long, and what it leaves is wanted after the
+	 * next batch.
+	 */
+	now = rxw_now() + 16 * RXW_SEC;
+	for (left = 2000; left; looks++) {
+		before = left;
+		left = forgotten_at(now);
+		ck_assert_uint_le(before - left, 320);
+		ck_assert_uint_ge(before - left, left ? 256 : 0);
+	}
+	ck_assert_uint_le(looks, 8);
+	now = rxw_now();
+	many(2000, 0x200000);
+	prove(0x200000);
+	ck_assert_uint_eq(forgotten_at(rxw_now() + 30 * RXW_SEC), 2000);
+	for (unsigned ms = 0; ms < 599000; ms += 1000)
+		ck_assert_uint_eq(forgotten_at(now + ms * RXW_MS), 2000);
+	now = rxw_now() + 600 * RXW_SEC + RXW_MS;
+	for (left = 2000, looks = 0; looks <= 150; looks++) {
+		before = left;
+		left = forgotten_at(now + looks * 100 * RXW_MS);
+		ck_assert_uint_le(before - left, 128);
+	}
+	ck_assert_uint_eq(left, 0);
+	many(2000, 0x300000);
+	prove(0x300000);
+	ck_assert_uint_eq(forgotten_at(rxw_now() + 30 * RXW_SEC), 2000);
+	now = rxw_now() + 700 * RXW_SEC;
+	for (left = 2000, looks = 0; left; looks++) {
+		before = left;
+		left = forgotten_at(now + looks * RXW_MS);
+		ck_assert_uint_ge(before - left, left ? 64 : 0);
+		ck_assert_uint_le(looks, 2000 / 64);
+	}
+	h_close(&bed);
+}
+END_TEST
+
+/*
+ * Strangers whose calls are at work keep their places, and yet a newcomer finds the one that may
+ * go.
+ */
+START_TEST(room_beside_those_at_work)
+{
+	struct h_raw one = h_raw_request(head, H_WAIT, 0x8500);
+	struct spoof s = {.ping = 0};
+	struct rxw_connection *c;
+	uint32_t cid = 0x100000;
+	uint64_t now;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1 unvalidated-total=15"});
+	s.fd = h_raw_socket(&bed);
+	for (unsigned i = 0; i < 20; i++, one.cid += 4)
+		h_raw_send(s.fd, &one);
+	/* Not before: a call that still waits for its worker may go. */
+	h_gate_arrived(&bed, 20);
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now() + 16 * RXW_SEC;
+	/* Of this host twice as many may come. They said something just before they are looked at. */
+	for (unsigned i = 0; i < 10; i++, cid += 4) {
+		c = from("127.0.0.9", cid);
+		ck_assert_ptr_nonnull(c);
+		c->p.last_heard = now - RXW_SEC;
+		rxw_conn_unref(c);
+	}
+	ck_assert_uint_eq(forgotten_at(now), 30);
+	for (unsigned i = 0; i < 40; i++, cid += 4) {
+		c = from("127.0.0.9", cid);
+		ck_assert_ptr_nonnull(c);
+		rxw_conn_unref(c);
+	}
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 30);
+	ck_assert_uint_eq(h_stats(bed.server).calls_active, 20);
+	close(s.fd);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "admission", a_second_call_is_met_with_a_question, caps,
+		 connections_are_forgotten, many_are_forgotten, room_beside_those_at_work)

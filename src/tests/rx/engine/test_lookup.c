@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets and their connections: none for them, one that has gone, too many of one id; guesses. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "arrival.h"
+#include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
+#include "engine/lock.h"
+#include "engine/rx/batch.h"
+#include "proto/event/event.h"
+#include "tests/main.h"
+
+static struct h_bed bed;
+static uint8_t head[H_ASK_SIZE], packet[2048];
+
+/* --- packets that match no connection --- */
+
+static bool told(void *arg)
+{
+	const int *fd = arg;
+	struct h_raw raw = h_raw_request(head, H_PING, 0x8400);
+
+	raw.type = RXW_ACK;
+	for (int i = 0; i < 200; i++)
+		h_raw_send(*fd, &raw);
+	return h_warnings(&bed) > 0;
+}
+
+/* Packets that fit nothing, more than a few: somebody should know. */
+START_TEST(guessing_is_told)
+{
+	unsigned before;
+	int fd;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	fd = h_raw_socket(&bed);
+	before = h_warnings(&bed); /* about the sizes of buffers, maybe */
+	while (h_warnings(&bed) == before)
+		h_wait_for(told, &fd, "a warning");
+	ck_assert_uint_eq(h_warnings(&bed), before + 1);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* A second later, and so many more packets were dropped for this cause: what was logged in all. */
+static unsigned a_second_later(uint64_t *now, enum rxw_drop cause, unsigned packets)
+{
+	struct rxw_shard *s = &bed.server->shard[0];
+
+	rxw_drop(&s->stats, cause, packets);
+	*now += RXW_SEC + RXW_MS;
+	rxw_shard_reap(s, *now);
+	return h_warnings(&bed);
+}
+
+/* What honest peers send as well is no guessing, however much it is, nor is a burst of anything. */
+START_TEST(late_packets_are_no_guesses)
+{
+	static const enum rxw_drop honest[] = {RXW_DROP_CALL_NUMBER, RXW_DROP_SERVICE,
+					       RXW_DROP_BAD_ACK, RXW_DROP_SECURITY_INDEX};
+	unsigned before;
+	uint64_t now;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(&bed.server->shard[0]);
+	now = rxw_now() + RXW_SEC;
+	before = a_second_later(&now, RXW_DROP_RATE, 0);
+	for (unsigned i = 0; i < 10; i++)
+		for (unsigned k = 0; k < 4; k++)
+			ck_assert_uint_eq(a_second_later(&now, honest[k], 10000), before);
+	/* The clients of a server that was started again, until they know. */
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 10000), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 10000), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 50), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 200), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_ADDRESS, 200), before);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 200), before + 1);
+	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 200), before + 1);
+	h_close(&bed);
+}
+END_TEST
+
+/* --- look-up --- */
+
+/* Found, and taken out of the table before the packet is handled: no call is made any more. */
+START_TEST(a_packet_for_one_that_is_gone)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x4480);
+	struct rxw_path path = {.ifindex = 0};
+	struct rxw_rxrun run = {.data = packet, .count = 1, .path = &path};
+	struct rxw_connection *c;
+	struct rxw_effects a;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	c = arrival_from(&bed, "192.0.2.1", ARRIVAL_LOCAL, raw.cid);
+	ck_assert_ptr_nonnull(c);
+	rxw_conn_remove(c);
+	run.size = run.stride = run.last_size = (uint16_t)h_raw_encode(packet, &raw);
+	ck_assert(rxw_header_get(packet, run.size, &run.head));
+	rxw_effects_init(&a, &bed.server->shard[0], false);
+	rxw_conn_lock(c);
+	ck_assert_int_eq(rxw_pconn_input(&c->p, &run, &a.out), RXW_INPUT_DONE);
+	ck_assert_ptr_null(c->p.channel[0]);
+	ck_assert_uint_eq(a.out.ctl_count, 0);
+	rxw_effects_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_dispatch(&a);
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_STATE], 1);
+	rxw_conn_unref(c);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 0);
+	h_close(&bed);
+}
+END_TEST
+
+/*
+ * Ids that an attacker knows do not make chains long: so many connections of one id, and no more.
+ */
+START_TEST(one_id_from_many_addresses)
+{
+	unsigned made = 0;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	for (unsigned i = 1; i < 100; i++) {
+		struct rxw_connection *c;
+		char host[20];
+
+		snprintf(host, sizeof(host), "192.0.2.%u", i);
+		c = arrival_from(&bed, host, ARRIVAL_LOCAL, 0x4440);
+		if (c) {
+			made++;
+			rxw_conn_unref(c);
+		}
+	}
+	ck_assert_uint_eq(made, 32);
+	ck_assert_uint_eq(h_stats(bed.server).connections_server, 32);
+	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_LIMIT], 99 - 32);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "look-up of connections", guessing_is_told, late_packets_are_no_guesses,
+		 a_packet_for_one_that_is_gone, one_id_from_many_addresses)

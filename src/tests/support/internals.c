@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What tests outside of the engine read of its objects. */
+#include "engine/lock.h"
+#include "engine/objects.h"
+#include "internals.h"
+#include "io/io_sock.h"
+#include "proto/auth/auth.h"
+
+const size_t internals_connection_size = sizeof(struct rxw_connection);
+const size_t internals_call_size = sizeof(struct rxw_call);
+const size_t internals_peer_size = sizeof(struct rxw_peer);
+
+struct internals_header internals_header(rxw_connection *connection)
+{
+	struct internals_header h;
+
+	rxw_conn_lock(connection);
+	h = (struct internals_header){.epoch = connection->p.epoch,
+				      .cid = connection->p.cid,
+				      .call = connection->p.number[0],
+				      .security = connection->p.security_index};
+	rxw_conn_unlock(connection);
+	return h;
+}
+
+unsigned internals_channel_waiters(rxw_connection *connection)
+{
+	unsigned n;
+
+	rxw_conn_lock(connection);
+	n = connection->channel_waiters;
+	rxw_conn_unlock(connection);
+	return n;
+}
+
+uint64_t internals_hard_limit(const rxw_call *call)
+{
+	return call->p.timer.hard;
+}
+
+bool internals_stopping(const rxw_endpoint *endpoint)
+{
+	return atomic_load(&endpoint->stopping);
+}
+
+int internals_socket(const rxw_endpoint *endpoint)
+{
+	return endpoint->shard[0].sock->fd;
+}
+
+rxw_security *internals_test_class(void)
+{
+	return &rxw_security_test_class;
+}
+
+uint8_t internals_class_index(const rxw_security *security)
+{
+	return security->class.index;
+}
