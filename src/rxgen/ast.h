@@ -14,13 +14,13 @@
  * NUL-terminated. Lists are arrays with a count.
  */
 
-/* Where a token was written: a file name as the user gave it or #include found it, from 1. */
+/* The position of a token. The file name is that of the command line or of #include. */
 struct xg_place {
 	const char *file;
-	unsigned line, column;
+	unsigned line, column; /* from 1; a column is a byte */
 };
 
-/* The four outputs; each comes from a run of its own over the input, with RPC_… defined. */
+/* The four outputs. Each is produced by a separate pass over the input, with its macro defined. */
 enum xg_output {
 	XG_HEADER, /* RPC_HDR */
 	XG_XDR,	   /* RPC_XDR */
@@ -37,7 +37,7 @@ enum xg_kind {
 	XG_CHAR,   /* char, sign-extended to a word */
 	XG_UCHAR,  /* uint8_t */
 	XG_BOOL,   /* bool */
-	XG_INT64,  /* int64_t; afs_time64 too */
+	XG_INT64,  /* int64_t, also for afs_time64 */
 	XG_UINT64, /* uint64_t */
 	XG_FLOAT,
 	XG_DOUBLE,
@@ -45,14 +45,14 @@ enum xg_kind {
 	XG_OPAQUE, /* only with XG_FIXED or XG_COUNTED */
 	XG_STRING, /* only with XG_COUNTED */
 	XG_VOID,   /* only as a union's arm */
-	XG_NAMED   /* decl.type says which */
+	XG_NAMED   /* a defined type, xg_decl.type */
 };
 
 enum xg_shape {
 	XG_ONE,	    /* T x */
-	XG_POINTER, /* T *x: optional in a struct, union or typedef; by address in a parameter */
-	XG_FIXED,   /* T x[n] */
-	XG_COUNTED  /* T x<n>, string x<n>, opaque x<n> */
+	XG_POINTER, /* T *x: optional in a struct, union or typedef; by address as a parameter */
+	XG_FIXED,  /* T x[n] */
+	XG_COUNTED /* T x<n>, string x<n>, opaque x<n> */
 };
 
 struct xg_type;
@@ -65,19 +65,25 @@ struct xg_decl {
 	const struct xg_type *type; /* XG_NAMED only */
 	enum xg_shape shape;
 	/*
-	 * XG_FIXED, XG_COUNTED: elements or bytes, 1..2^31-1; the default or the one of -L if none
-	 * was written. bound_text is how it was written ("AFSNAMEMAX", "50"), NULL if it was not.
+	 * XG_FIXED, XG_COUNTED: number of elements or bytes, 1..2^31-1. If the input gives no
+	 * bound, it is the default or the value of -L, and bound_text is NULL. Otherwise
+	 * bound_text is the bound as written: "AFSNAMEMAX", "50".
 	 */
 	uint32_t bound;
 	const char *bound_text;
-	const char *doc; /* comment before it or behind it on its line, without marks; or NULL */
-	/* Bytes on the wire: least, and all if that is fixed, else 0. Of the whole decl. */
+	const char *doc; /* text of the comment before it, or after it on the same line; or NULL */
+	/* Bytes of the declaration on the wire: the minimum, and the size if fixed, else 0. */
 	uint64_t wire_min, wire_size;
-	uint64_t c_size; /* sizeof of what the decl declares in C on a 64-bit machine */
-	bool owns;	 /* decoding it may allocate */
+	uint64_t c_size; /* sizeof of the C object on a 64-bit machine */
+	bool owns;	 /* decoding may allocate memory */
 };
 
-enum xg_what { XG_STRUCT, XG_UNION, XG_ENUM, XG_TYPEDEF };
+enum xg_what {
+	XG_STRUCT,
+	XG_UNION,
+	XG_ENUM,
+	XG_TYPEDEF
+};
 
 struct xg_value { /* of an enum */
 	struct xg_place place;
@@ -88,9 +94,9 @@ struct xg_value { /* of an enum */
 
 struct xg_arm {
 	struct xg_place place;
-	const char *text; /* of the case as written; NULL = default */
+	const char *text; /* the case label as written; NULL = default */
 	int64_t value;
-	struct xg_decl decl; /* kind XG_VOID: nothing */
+	struct xg_decl decl; /* XG_VOID: an empty arm */
 };
 
 struct xg_type {
@@ -98,9 +104,9 @@ struct xg_type {
 	enum xg_what what;
 	const char *name;
 	const char *doc;
-	bool included;	 /* came from an #include under -i: somebody else generates it */
-	bool customized; /* the application has its coder */
-	bool parameter;	 /* made by a parameter T x<n>; stands before the first such procedure */
+	bool included;	 /* from an included file under -i: its code is generated separately */
+	bool customized; /* the application provides the coder */
+	bool parameter;	 /* implied by a parameter T x<n>; precedes the first such procedure */
 
 	const struct xg_decl *members; /* struct */
 	size_t member_count;
@@ -116,29 +122,33 @@ struct xg_type {
 	bool owns;
 	/*
 	 * A struct whose last member is an optional pointer to itself, directly or by a typedef:
-	 * coded and freed by a loop of at most 65536 elements.
+	 * encoded, decoded and freed by a loop of at most 65536 elements.
 	 */
 	bool list;
 	/*
-	 * It can reach itself through a pointer, other than a list's pointer to the next element:
-	 * coders count the depth, at most 64.
+	 * The type reaches itself through a pointer other than a list's pointer to the next
+	 * element. Coders limit the depth to 64.
 	 */
 	bool recursive;
 };
 
-enum xg_direction { XG_IN = 1, XG_OUT = 2, XG_INOUT = 3 };
+enum xg_direction {
+	XG_IN = 1,
+	XG_OUT = 2,
+	XG_INOUT = 3
+};
 
 struct xg_param {
 	enum xg_direction direction;
 	/*
-	 * T x<n> of anything but a string is XG_NAMED here, with the type it made, shape XG_ONE;
-	 * that and every struct, union, array or 64-bit number travels by address in C.
+	 * T x<n>, unless a string, is XG_NAMED and XG_ONE with the type that it implies. Such a
+	 * type, and each struct, union and array, is passed by address in C.
 	 */
 	struct xg_decl decl;
 	bool starred; /* written with '*' */
 };
 
-/* Of a procedure: C promises a function 127. */
+/* Parameters of a procedure. C guarantees 127, and stubs add some. */
 #define XG_PARAMS_MAX 120
 
 struct xg_package;
@@ -146,10 +156,10 @@ struct xg_package;
 struct xg_proc {
 	struct xg_place place;
 	const struct xg_package *package;
-	const char *name;	  /* "FetchStatus"; "" for a procedure without one */
-	const char *prefix;	  /* in effect: "S", or "" */
-	const char *start, *end;  /* of splitprefix: "Start", "End" unless changed */
-	const char *own_stub;	  /* the second name, or NULL */
+	const char *name;	 /* "FetchStatus"; "" if the procedure has no name */
+	const char *prefix;	 /* of the prefix statement: "S", or "" */
+	const char *start, *end; /* of splitprefix; default "Start", "End" */
+	const char *own_stub;	 /* name of the application's server stub, or NULL */
 	const char *doc;
 	const struct xg_param *params;
 	size_t param_count;
@@ -166,24 +176,24 @@ struct xg_package {
 	const struct xg_proc **procs; /* in order of declaration */
 	size_t proc_count;
 	int32_t lowest, highest; /* opcodes */
-	bool dense;		 /* no holes in the opcodes */
+	bool dense;		 /* opcodes are consecutive */
 };
 
 enum xg_item_kind {
-	XG_ITEM_CONST,	/* name, and value or text */
+	XG_ITEM_CONST, /* name, and value or text */
 	XG_ITEM_TYPE,
 	XG_ITEM_PROC,
-	XG_ITEM_PACKAGE, /* stands where the package statement stands */
+	XG_ITEM_PACKAGE, /* a package statement */
 	XG_ITEM_LINE,	 /* a % line: text without the % */
-	XG_ITEM_HEADER	 /* -i: #include "text" stands for the definitions of that file */
+	XG_ITEM_HEADER	 /* an included file under -i: text is the name of its header */
 };
 
-/* What the file holds, in its order, less what -i left out. */
+/* A definition or statement, in source order, without those of included files under -i. */
 struct xg_item {
 	enum xg_item_kind kind;
 	const char *doc;
 	const char *name; /* const */
-	const char *text; /* const: right side as C; % line; header's name */
+	const char *text; /* const: its value as C; % line; name of a header */
 	const struct xg_type *type;
 	const struct xg_proc *proc;
 	const struct xg_package *package;
@@ -195,18 +205,18 @@ struct xg_file {
 	enum xg_output output;
 	const struct xg_item *items;
 	size_t item_count;
-	const struct xg_type **types; /* all, included ones too */
+	const struct xg_type **types; /* all, also those of included files */
 	size_t type_count;
 	const struct xg_package **packages;
 	size_t package_count;
-	/* Files read, the main one first; for -M. */
+	/* Files read, the main file first; for -M. */
 	const char **inputs;
 	size_t input_count;
 	void *arena;
 };
 
-/* Warnings that were printed: a run for each output finds the same again. Empty at first. */
-struct xg_said {
+/* Warnings already printed: the pass for each output finds the same ones. Initially empty. */
+struct xg_printed {
 	char **lines;
 	size_t count;
 };
@@ -217,34 +227,34 @@ struct xg_macro_option {
 	const char *text; /* "NAME", or "NAME=text" to define */
 };
 
-/* What the command line asks for, each list in the order given. */
+/* Options of the command line; lists are in the order given. */
 struct xg_options {
 	const struct xg_macro_option *macros;
 	const char **folders; /* -I */
 	const char **limits;  /* -L: "NAME=n" or "TYPE.field=n" */
 	size_t macro_count, folder_count, limit_count;
-	bool skip_included;   /* -i */
-	bool warn_unbounded;  /* -w */
-	bool warn_direction;  /* -W */
-	bool short_fields;    /* -b */
-	bool statistics;      /* -x */
-	bool no_errno_swap;   /* -n */
-	const char *prefix;   /* -P; "" if not given */
-	uint32_t request_max; /* -R; 1048576 if not given */
-	bool tables_only;     /* -y: of the XDR output only the name tables */
-	FILE *messages;	      /* NULL: standard error */
-	struct xg_said *said; /* NULL: every warning is printed */
+	bool skip_included;	    /* -i */
+	bool warn_unbounded;	    /* -w */
+	bool warn_direction;	    /* -W */
+	bool short_fields;	    /* -b */
+	bool statistics;	    /* -x */
+	bool no_errno_swap;	    /* -n */
+	const char *prefix;	    /* -P; "" if not given */
+	uint32_t request_max;	    /* -R; 1048576 if not given */
+	bool tables_only;	    /* -y: the XDR output has only the name tables */
+	FILE *messages;		    /* NULL: standard error */
+	struct xg_printed *printed; /* NULL: every warning is printed */
 };
 
 /*
- * Read, preprocess, parse and check for one output. Diagnostics go to options->messages. NULL if
- * there was an error (or a file that cannot be read), else free it.
+ * Preprocess, parse and check a file for one output. Diagnostics go to options->messages. Returns
+ * NULL after an error, also if a file cannot be read. Release the result with xg_file_free().
  */
 struct xg_file *xg_read(const char *path, const struct xg_options *options, enum xg_output output);
 void xg_file_free(struct xg_file *file);
 
 /*
- * Write one output as C into memory: *text is malloc'ed, *length its bytes. Never fails but for
+ * Generate one output in memory: *text is malloc'ed and has *length bytes. Fails only for lack of
  * memory (false).
  */
 bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,

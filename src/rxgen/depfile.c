@@ -35,7 +35,7 @@ void inputs_free(struct inputs *inputs)
 	free(inputs->names);
 }
 
-/* A name as make reads it. */
+/* A file name, quoted for make. */
 static void put_name(FILE *out, const char *name)
 {
 	for (; *name; name++) {
@@ -67,7 +67,7 @@ char *depfile_text(const struct command *command, const struct inputs *inputs, s
 		put_name(out, inputs->names[i]);
 	}
 	fputc('\n', out);
-	/* A deleted input must not stop make: the file that included it has changed. */
+	/* A rule without a recipe: make continues when an input is removed. */
 	for (size_t i = 0; i < inputs->count; i++) {
 		fputc('\n', out);
 		put_name(out, inputs->names[i]);

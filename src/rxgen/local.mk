@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxwgen, the interface compiler; librxgen.la holds everything except the command line.
+# rxwgen, the interface compiler. librxgen.la is everything except the command line.
 
 rxgen_sources = \
 	src/rxgen/ast.h \
 	src/rxgen/read.c
 
-# Base: memory, files, messages, names, tokens.
+# Basics: memory, files, messages, names, tokens.
 rxgen_sources += \
 	src/rxgen/text/arena.c src/rxgen/text/arena.h \
 	src/rxgen/text/diag.c src/rxgen/text/diag.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxwgen: from an interface file to C. */
+/* rxwgen: compile an interface file to C. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "rxgen/command.h"
 
-/* One run over the input for each output; malloc'ed, or NULL (reported). */
+/* One output, in a pass of its own over the input; malloc'ed, or NULL (reported). */
 static char *make_text(struct command *command, enum xg_output which, struct inputs *inputs,
 		       size_t *length)
 {
@@ -25,7 +25,7 @@ static char *make_text(struct command *command, enum xg_output which, struct inp
 	return text;
 }
 
-/* All texts first, then all files: there is little time in which a kill leaves temporary ones. */
+/* Generate all texts before writing files, so that a signal rarely leaves temporary files. */
 static bool make_outputs(struct command *command, struct outputs *outputs, struct inputs *inputs)
 {
 	const char *names[XG_OUTPUTS + 1];
@@ -58,19 +58,19 @@ int main(int argc, char **argv)
 {
 	struct outputs outputs = {.count = 0};
 	struct inputs inputs = {NULL, 0};
-	struct xg_said said = {NULL, 0};
+	struct xg_printed printed = {NULL, 0};
 	struct command command;
 	int status = command_read(&command, argc, argv);
 
 	if (status < 0) {
-		command.options.said = &said;
+		command.options.printed = &printed;
 		status = make_outputs(&command, &outputs, &inputs) ? 0 : 1;
 	}
 	outputs_drop(&outputs);
 	inputs_free(&inputs);
-	for (size_t i = 0; i < said.count; i++)
-		free(said.lines[i]);
-	free(said.lines);
+	for (size_t i = 0; i < printed.count; i++)
+		free(printed.lines[i]);
+	free(printed.lines);
 	command_free(&command);
 	return status;
 }

@@ -30,7 +30,7 @@ static const char usage[] =
 	"show this text\n  --version    show the version\nAccepted and without effect, for old "
 	"makefiles: -A -k -d -z\n";
 
-static int wrong(const char *what, const char *value)
+static int usage_error(const char *what, const char *value)
 {
 	fprintf(stderr, "rxwgen: %s%s%s; see rxwgen --help\n", what, value ? " " : "",
 		value ? value : "");
@@ -57,7 +57,7 @@ static bool is_limit(const char *text)
 	return equals && equals != text && read_number(equals + 1, 1, INT32_MAX, &value);
 }
 
-/* Options without a value. False if it is none of these. */
+/* Handle an option without an argument; false if it is another one. */
 static bool read_switch(struct command *command, int option)
 {
 	struct xg_options *options = &command->options;
@@ -104,7 +104,7 @@ static bool read_switch(struct command *command, int option)
 	}
 }
 
-/* One option; -1 to go on, else the exit status. */
+/* Handle an option. Returns -1 to continue, else the exit status. */
 static int read_option(struct command *command, int option, const char **output)
 {
 	struct xg_options *options = &command->options;
@@ -133,10 +133,10 @@ static int read_option(struct command *command, int option, const char **output)
 	case 'R':
 		return read_number(optarg, 4, INT32_MAX, &options->request_max)
 			       ? -1
-			       : wrong("-R takes bytes, 4 to 2147483647, not", optarg);
+			       : usage_error("-R takes bytes, 4 to 2147483647, not", optarg);
 	case 'L':
 		if (!is_limit(optarg))
-			return wrong("-L takes NAME=N, N from 1 to 2147483647, not", optarg);
+			return usage_error("-L takes NAME=N, N from 1 to 2147483647, not", optarg);
 		options->limits[options->limit_count++] = optarg;
 		return -1;
 	case 'u':
@@ -177,9 +177,9 @@ static int name_outputs(struct command *command, const char *output)
 	for (int i = 0; !count && i < XG_OUTPUTS; i++)
 		command->wanted[i] = true;
 	if (output && count != 1)
-		return wrong("-o requires exactly one of -h -c -C -S -y", NULL);
+		return usage_error("-o requires exactly one of -h -c -C -S -y", NULL);
 	if (!length)
-		return wrong("no file name in", command->input);
+		return usage_error("no file name in", command->input);
 	for (int i = 0; i < XG_OUTPUTS; i++) {
 		char *name;
 
@@ -190,7 +190,7 @@ static int name_outputs(struct command *command, const char *output)
 		else if (asprintf(&name, "%.*s%s", (int)length, base, suffixes[i]) < 0)
 			name = NULL;
 		if (!name)
-			return wrong("memory is exhausted", NULL);
+			return usage_error("memory is exhausted", NULL);
 		command->names[i] = name;
 	}
 	return -1;
@@ -214,7 +214,7 @@ int command_read(struct command *command, int argc, char **argv)
 	options->folders = calloc((size_t)argc + 1, sizeof(*options->folders));
 	options->limits = calloc((size_t)argc + 1, sizeof(*options->limits));
 	if (!options->macros || !options->folders || !options->limits)
-		return wrong("memory is exhausted", NULL);
+		return usage_error("memory is exhausted", NULL);
 	while ((option = getopt_long(argc, argv, "hcCSryo:M:I:D:U:ixbP:R:L:wWnAkdzup", longs,
 				     NULL)) != -1) {
 		status = read_option(command, option, &output);
@@ -222,8 +222,8 @@ int command_read(struct command *command, int argc, char **argv)
 			return status;
 	}
 	if (argc - optind != 1)
-		return wrong(optind == argc ? "no input file" : "more than one input file:",
-			     optind == argc ? NULL : argv[optind + 1]);
+		return usage_error(optind == argc ? "no input file" : "more than one input file:",
+				   optind == argc ? NULL : argv[optind + 1]);
 	command->input = argv[optind];
 	return name_outputs(command, output);
 }

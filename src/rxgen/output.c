@@ -10,7 +10,7 @@
 
 #include "rxgen/command.h"
 
-static bool complain(const char *name)
+static bool report(const char *name)
 {
 	fprintf(stderr, "%s: %s\n", name, strerror(errno));
 	return false;
@@ -43,25 +43,25 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 	/* Checked before any file is renamed. */
 	if (!stat(name, &st) && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
-		return complain(name);
+		return report(name);
 	}
 	if (asprintf(&out->temporary, "%s.XXXXXX", name) < 0) {
 		out->temporary = NULL;
-		return complain(name);
+		return report(name);
 	}
 	out->name = name;
 	fd = mkostemp(out->temporary, O_CLOEXEC);
 	if (fd < 0) {
 		free(out->temporary);
 		out->temporary = NULL;
-		return complain(name);
+		return report(name);
 	}
 	outputs->count++;
 	good = write_all(fd, text, length) && !fchmod(fd, 0666 & ~mask);
 	/* Some file systems report only here that they are full. */
 	if (close(fd))
 		good = false;
-	return good ? true : complain(name);
+	return good ? true : report(name);
 }
 
 bool outputs_commit(struct outputs *outputs)
@@ -70,7 +70,7 @@ bool outputs_commit(struct outputs *outputs)
 		struct output *out = &outputs->files[i];
 
 		if (rename(out->temporary, out->name))
-			return complain(out->name);
+			return report(out->name);
 		free(out->temporary);
 		out->temporary = NULL;
 	}

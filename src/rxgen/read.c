@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The front end's entry: one run over the input. */
+/* Entry of the front end: one pass over the input. */
 #include "rxgen/ast.h"
 #include "rxgen/parse/parse.h"
 
-/* What one run may take; the input is limited before (source.h). */
+/* Memory limit of one pass. The size of the input has a limit of its own (source.h). */
 #define MEMORY_MAX ((size_t)512 << 20)
 
 /*
- * The functions between setjmp() and longjmp() own nothing but what lies in the arena, so nothing
- * is lost by a jump.
+ * Functions between setjmp() and longjmp() own only memory of the arena, so that a jump leaks
+ * nothing.
  */
 struct xg_file *xg_read(const char *path, const struct xg_options *options, enum xg_output output)
 {
 	struct arena *arena = arena_new(MEMORY_MAX);
 	struct diag diag = {.out = options->messages ? options->messages : stderr,
-			    .said = options->said};
+			    .printed = options->printed};
 	struct xg_file *volatile file = NULL;
 	jmp_buf empty, stop;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# How projects of others compile their .xg files: doc/tutorial.md, examples/kv.
+# Build rules for .xg files of other projects: doc/tutorial.md, examples/kv.
 
 rxwgenamdir = $(datadir)/rxwire
 dist_rxwgenam_DATA = src/rxgen/automake/rxwgen.am

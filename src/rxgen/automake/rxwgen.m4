@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For configure.ac of a project with .xg files: where rxwgen is. Goes with rxwgen.am.
+# For configure.ac of a project with .xg files: finds rxwgen. Used with rxwgen.am.
 
 # RXW_PROG_RXWGEN([ACTION-IF-NOT-FOUND])
 # --------------------------------------
-# Sets RXWGEN, for the Makefile too: what the user said, or the one of the rxwire that pkg-config
-# finds (below PKG_CONFIG_SYSROOT_DIR, if that is set), or the first one in PATH that runs on this
-# machine. RXWGENFLAGS are the user's. Without ACTION-IF-NOT-FOUND it is an error not to find it.
+# Sets and substitutes RXWGEN: the user's value, or the program of the rxwire that pkg-config finds
+# (below PKG_CONFIG_SYSROOT_DIR, if set), or the first one in PATH that runs on this machine. Declares
+# RXWGENFLAGS for the user's flags. Without ACTION-IF-NOT-FOUND, a missing program is an error.
 AC_DEFUN([RXW_PROG_RXWGEN], [
 AC_REQUIRE([PKG_PROG_PKG_CONFIG])
 AC_REQUIRE([AC_PROG_MKDIR_P])
@@ -22,5 +22,5 @@ AS_IF([test -z "$RXWGEN"], [
 ])
 AC_MSG_RESULT([${RXWGEN:-no}])
 AS_IF([test -z "$RXWGEN"], [m4_default([$1],
-	[AC_MSG_ERROR([rxwgen was not found: install the development files of rxwire, or say RXWGEN=...])])])
+	[AC_MSG_ERROR([rxwgen was not found: install the development files of rxwire, or set RXWGEN=...])])])
 ])

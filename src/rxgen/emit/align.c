@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Columns: values of macros that follow each other, and comments behind code. */
+/* Alignment of the values of consecutive macros and of trailing comments. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,12 +38,12 @@ size_t emit_space(char *out, size_t from, size_t to)
 	return length;
 }
 
-/* A line without its end; `cut` is where white space begins that can grow, `tail` what is behind. */
+/* A line without its LF. Alignment replaces the white space from `cut` to `tail`. */
 struct line {
 	const char *text;
 	size_t length;
-	size_t cut, tail; /* 0: it has none */
-	size_t column;	  /* where the tail is to begin */
+	size_t cut, tail; /* tail 0: nothing to align */
+	size_t column;	  /* target column of the tail */
 };
 
 /* #define NAME VALUE */
@@ -73,7 +73,7 @@ static void find_value(struct line *line)
 		line->cut = 0;
 }
 
-/* A comment behind code. */
+/* CODE, then a comment */
 static void find_comment(struct line *line)
 {
 	const char *text = line->text;
@@ -98,7 +98,7 @@ static void find_comment(struct line *line)
 	line->tail = i;
 }
 
-/* Give lines[from..to) the column of the one that needs most. */
+/* Align lines[from..to) to the first column that all of them allow. */
 static void align_group(struct line *lines, size_t from, size_t to)
 {
 	size_t column = 0;
@@ -113,7 +113,7 @@ static void align_group(struct line *lines, size_t from, size_t to)
 		lines[i].column = column;
 }
 
-/* Empty lines do not end a group of macros. */
+/* An empty line does not end a group of macros. */
 static void align_values(struct line *lines, size_t count)
 {
 	size_t from = 0;
@@ -128,7 +128,7 @@ static void align_values(struct line *lines, size_t count)
 	}
 }
 
-/* A group ends where its column would push a comment beyond the last column. */
+/* A group ends before a line whose comment would exceed the last column. */
 static void align_comments(struct line *lines, size_t count)
 {
 	size_t from = 0, least = 0, most = COLUMNS;
@@ -161,7 +161,7 @@ static void align_comments(struct line *lines, size_t count)
 	}
 }
 
-/* One pass over the text. */
+/* Align one kind of column in the text. */
 static char *pass(const char *text, void (*find)(struct line *),
 		  void (*align)(struct line *, size_t))
 {

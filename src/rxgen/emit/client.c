@@ -4,7 +4,7 @@
 
 #include "rxgen/emit/emit.h"
 
-/* The parameter of an EndX or X as an expression: what the pointer points to. */
+/* An expression for a result, a parameter of EndX or X. */
 static const char *result(struct emit *e, const struct xg_param *param)
 {
 	const char *name = emit_param_name(e, param);
@@ -51,7 +51,7 @@ static void emit_start(struct emit *e, const struct xg_proc *proc)
 	emit_close(e, "}");
 }
 
-/* Whether a failed decoder leaves the parameter zero by itself. */
+/* Whether a decoder that fails zeroes the parameter. */
 static bool zeroes_itself(const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
@@ -59,7 +59,7 @@ static bool zeroes_itself(const struct xg_param *param)
 	return view.form == EMIT_CALL || view.form == EMIT_STRING || view.form == EMIT_BYTES;
 }
 
-/* 0 if the only decoder succeeds; in one line if it has room. */
+/* Return the result of the only decoder, in one line if it fits. */
 static void emit_outcome(struct emit *e, const char *call)
 {
 	const char *line = emit_format(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;", call);
@@ -116,7 +116,7 @@ static void emit_end(struct emit *e, const struct xg_proc *proc)
 	emit_close(e, "}");
 }
 
-/* What goes in by a pointer that the result overwrites is kept beside it. */
+/* The variable for a copy of an INOUT argument, which the result overwrites. */
 static const char *saved(struct emit *e, const struct xg_proc *proc, const struct xg_param *param)
 {
 	return emit_local(e, proc, emit_format(e, "%s_in", param->decl.name));
@@ -144,7 +144,7 @@ static void save(struct emit *e, const struct xg_proc *proc, const struct xg_par
 		emit_line(e, "memcpy(%s, %s, sizeof(%s));", in, result(e, param), in);
 }
 
-/* The arguments of StartX as X has them. */
+/* The arguments with which X calls StartX. */
 static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
 {
 	struct emit_list list = {.e = e};
@@ -161,7 +161,7 @@ static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
 	return emit_list_end(&list);
 }
 
-/* Whether clearing the one result is more than a statement. */
+/* Whether clearing the only result takes several statements. */
 static bool takes_two_lines(const struct xg_proc *proc)
 {
 	for (size_t i = 0; i < proc->param_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text of one output: lines, indentation, line breaks in the style of .clang-format, comments. */
+/* Text of an output: lines, indentation, line breaks in the style of .clang-format, comments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct emit_piece {
 	char text[];
 };
 
-/* -- strings and raw text ------------------------------------------------------------------------ */
+/* -- strings and raw text ---------------------------------------------------------------------- */
 
 static const char *format_piece(struct emit *e, const char *format, va_list list)
 {
@@ -128,22 +128,22 @@ void emit_blank(struct emit *e)
 	add(e, "\n", 1);
 }
 
-/* -- line breaks --------------------------------------------------------------------------------- */
+/* -- line breaks ------------------------------------------------------------------------------- */
 
 /*
- * A long line is broken behind commas, semicolons and logical operators, those of the outermost
- * brackets first and as late as possible; what follows is aligned behind the bracket. It is broken
- * behind an assignment or the '(' of a call instead where that weighs less. The weights are
- * clang-format's; a level of brackets makes each break heavier.
+ * A long line is broken after a comma, semicolon or logical operator: the last one that fits in the
+ * outermost brackets. The rest is aligned with the bracket. The line is broken after an assignment
+ * or the '(' of a call instead if the penalty is lower. Penalties are those of clang-format; each
+ * level of brackets adds to them.
  */
 enum {
-	WEIGHT_ASSIGNMENT = 2,
-	WEIGHT_BREAK = 1,
-	WEIGHT_INSIDE = 19,
-	WEIGHT_INSIDE_HEAD = 100,
-	WEIGHT_RETURN_TYPE = 60,
-	WEIGHT_LEVEL = 20,
-	WEIGHT_OVERFLOW = 1000000
+	PENALTY_ASSIGNMENT = 2,
+	PENALTY_BREAK = 1,
+	PENALTY_INSIDE = 19,
+	PENALTY_INSIDE_HEAD = 100,
+	PENALTY_RETURN_TYPE = 60,
+	PENALTY_LEVEL = 20,
+	PENALTY_OVERFLOW = 1000000
 };
 
 struct brackets {
@@ -151,7 +151,7 @@ struct brackets {
 	size_t depth;
 };
 
-/* Step over text[0..length) that begins at `column`, noting brackets. */
+/* Track brackets in text[0..length), which begins at `column`. */
 static void note_brackets(struct brackets *open, const char *text, size_t length, size_t column)
 {
 	bool quoted = false;
@@ -179,7 +179,7 @@ static bool breakable(const char *text, size_t i)
 	       !memcmp(text + i - 2, "&&", 2);
 }
 
-/* The blank in `text`, which begins at `column`, to become a line break; 0: there is none. */
+/* The offset of the blank to replace by a line break; 0: none. `text` begins at `column`. */
 static size_t break_point(const struct brackets *before, const char *text, size_t column)
 {
 	struct brackets open = *before;
@@ -196,11 +196,11 @@ static size_t break_point(const struct brackets *before, const char *text, size_
 	return best;
 }
 
-/* Lay `text` out from `column`, where the cursor is; returns its weight. Prints it if asked to. */
+/* Break `text`, which begins at `column`, into lines; returns the penalty. */
 static unsigned lay_out(struct emit *e, struct brackets open, const char *text, size_t column,
 			bool print)
 {
-	unsigned weight = 0;
+	unsigned penalty = 0;
 
 	while (column + strlen(text) > COLUMNS) {
 		size_t at = break_point(&open, text, column);
@@ -216,21 +216,21 @@ static unsigned lay_out(struct emit *e, struct brackets open, const char *text, 
 			add(e, "\n", 1);
 			add_space(e, column);
 		}
-		weight += WEIGHT_BREAK + WEIGHT_LEVEL * (unsigned)open.depth;
+		penalty += PENALTY_BREAK + PENALTY_LEVEL * (unsigned)open.depth;
 	}
 	if (print)
 		add(e, text, strlen(text));
-	return column + strlen(text) > COLUMNS ? weight + WEIGHT_OVERFLOW : weight;
+	return column + strlen(text) > COLUMNS ? penalty + PENALTY_OVERFLOW : penalty;
 }
 
 /*
- * The best '(' to break behind, a continuation in from the bracket around it: bytes of `text` before
- * the break, 0 if there is none. *open and *to are as they must be behind it.
+ * The best break after a '(': its offset in `text`, 0 if there is none. *open and *to are the
+ * brackets and the column after the break.
  */
 static size_t best_inside(struct emit *e, const char *text, size_t column, struct brackets *open,
-			  size_t *to, unsigned *weight)
+			  size_t *to, unsigned *penalty)
 {
-	const unsigned base = e->depth ? WEIGHT_INSIDE : WEIGHT_INSIDE_HEAD;
+	const unsigned base = e->depth ? PENALTY_INSIDE : PENALTY_INSIDE_HEAD;
 	size_t best = 0;
 
 	for (size_t i = 1; text[i]; i++) {
@@ -246,10 +246,10 @@ static size_t best_inside(struct emit *e, const char *text, size_t column, struc
 		if (now.depth > 1)
 			in = now.column[now.depth - 2] + CONTINUATION;
 		now.column[now.depth - 1] = in;
-		sum = base + WEIGHT_LEVEL * (unsigned)now.depth +
+		sum = base + PENALTY_LEVEL * (unsigned)now.depth +
 		      lay_out(e, now, text + i, in, false);
-		if (sum < *weight) {
-			*weight = sum;
+		if (sum < *penalty) {
+			*penalty = sum;
 			*open = now;
 			*to = in;
 			best = i;
@@ -258,8 +258,8 @@ static size_t best_inside(struct emit *e, const char *text, size_t column, struc
 	return best;
 }
 
-/* Bytes of the head of a function before its name, if it should stand on a line of its own. */
-static size_t return_type(struct emit *e, const char *text, unsigned *weight)
+/* Length of a function's return type if it goes on a line of its own, else 0. */
+static size_t return_type(struct emit *e, const char *text, unsigned *penalty)
 {
 	const struct brackets none = {.depth = 0};
 	size_t at = strcspn(text, "(");
@@ -269,10 +269,10 @@ static size_t return_type(struct emit *e, const char *text, unsigned *weight)
 		at--;
 	if (e->depth || !at || *text == '#')
 		return 0;
-	sum = WEIGHT_RETURN_TYPE + lay_out(e, none, text + at, 0, false);
-	if (sum >= *weight)
+	sum = PENALTY_RETURN_TYPE + lay_out(e, none, text + at, 0, false);
+	if (sum >= *penalty)
 		return 0;
-	*weight = sum;
+	*penalty = sum;
 	return at;
 }
 
@@ -282,22 +282,22 @@ static void add_line(struct emit *e, const char *text)
 	struct brackets open = none;
 	size_t column = (size_t)e->depth * 8, at = 0, to = column;
 	const char *assign = strstr(text, " = ");
-	unsigned weight = lay_out(e, none, text, column, false);
+	unsigned penalty = lay_out(e, none, text, column, false);
 
-	if (weight && assign && assign[3] != '{') {
-		unsigned other = WEIGHT_ASSIGNMENT +
+	if (penalty && assign && assign[3] != '{') {
+		unsigned other = PENALTY_ASSIGNMENT +
 				 lay_out(e, none, assign + 3, column + CONTINUATION, false);
 
-		if (other < weight) {
-			weight = other;
+		if (other < penalty) {
+			penalty = other;
 			at = (size_t)(assign - text) + 3;
 			to = column + CONTINUATION;
 		}
 	}
-	/* A pointer to a function is broken nowhere else. */
-	if (weight && !strstr(text, " (*")) {
-		size_t alone = return_type(e, text, &weight);
-		size_t inside = best_inside(e, text, column, &open, &to, &weight);
+	/* A function pointer is not broken in other places. */
+	if (penalty && !strstr(text, " (*")) {
+		size_t alone = return_type(e, text, &penalty);
+		size_t inside = best_inside(e, text, column, &open, &to, &penalty);
 
 		at = inside ? inside : alone ? alone : at;
 	}
@@ -343,9 +343,9 @@ void emit_check(struct emit *e, const char *call, const char *fail)
 	e->depth--;
 }
 
-/* -- comments -------------------------------------------------------------------------------------- */
+/* -- comments ---------------------------------------------------------------------------------- */
 
-/* Columns of a text without tabs: bytes, but those that continue a character. */
+/* Columns of a text without tabs: bytes without continuation bytes of UTF-8. */
 static size_t width(const char *text, size_t length)
 {
 	size_t columns = 0;
@@ -356,8 +356,8 @@ static size_t width(const char *text, size_t length)
 }
 
 /*
- * The text of a comment with the decoration of its lines removed, nothing in it that begins a
- * comment or is no text, and no empty lines around it.
+ * The text of a comment without decoration, control characters, nested delimiters, and empty lines
+ * at the start and the end.
  */
 static char *clean(struct emit *e, const char *text)
 {
@@ -392,7 +392,7 @@ static char *clean(struct emit *e, const char *text)
 	return copy;
 }
 
-/* One line of a block, in as many lines as it needs. */
+/* A line of a block comment, broken if it is too long. */
 static void comment_line(struct emit *e, const char *text, size_t length)
 {
 	size_t room = COLUMNS - (size_t)e->depth * 8 - 3;
@@ -480,7 +480,7 @@ void emit_title(struct emit *e, const char *what)
 				    name ? name + 1 : e->file->path, what));
 }
 
-/* -- all of it ------------------------------------------------------------------------------------- */
+/* -- outputs ----------------------------------------------------------------------------------- */
 
 const struct xg_package *emit_package(const struct emit *e, size_t number)
 {

@@ -15,11 +15,11 @@ static const char *guard(struct emit *e)
 	return digit || *name == '_' ? emit_format(e, "XG_%s", name) : name;
 }
 
-/* -- packages -------------------------------------------------------------------------------------- */
+/* -- packages ---------------------------------------------------------------------------------- */
 
 static void emit_enums(struct emit *e, const struct xg_package *package)
 {
-	emit_comment(e, "Opcodes, and functions in the order of declaration for statistics.");
+	emit_comment(e, "Opcodes, and function numbers for statistics, in order of declaration.");
 	emit_open(e, "enum {");
 	for (size_t i = 0; i < package->proc_count; i++) {
 		const struct xg_proc *proc = package->procs[i];
@@ -67,27 +67,29 @@ static void emit_constants(struct emit *e, const struct xg_package *package)
 	}
 }
 
-/* -- client ---------------------------------------------------------------------------------------- */
+/* -- client ------------------------------------------------------------------------------------ */
 
 static const char client_contract[] =
-	"Client. Functions return 0, or the code of the call; then all results are zero. Results\n"
-	"are the caller's, to be freed with xdrfree_TYPE() (strings: free()). What goes in stays\n"
-	"the caller's; where it comes back changed, the pointers in it are overwritten.\n"
+	"Client. Functions return 0, or the code of the call; then all results are zero. The\n"
+	"caller frees results with xdrfree_TYPE(), strings with free(). Arguments remain the\n"
+	"caller's. The result of an INOUT parameter overwrites the argument with its pointers,\n"
+	"without freeing them.\n"
 	"\n"
-	"StartNAME encodes opcode and arguments on a call that the application has begun, and does\n"
-	"not end the request; EndNAME decodes the results and does not end the call. Between the two\n"
-	"the application may write and read bytes of its own; it ends the call, with rxw_rpc_end(),\n"
-	"which reports it too, or rxw_call_end(), and has the final code there.";
+	"StartNAME encodes opcode and arguments on a call that the application has begun, and\n"
+	"does not end the request. EndNAME decodes the results and does not end the call.\n"
+	"Between the two the application may write and read bytes of its own. It ends the call\n"
+	"with rxw_rpc_end(), which also reports it to observers, or rxw_call_end(). Both return\n"
+	"the final code.";
 
 static const char plain_contract[] =
 	"\n\n"
-	"NAME_opt is NAME with options of the call, such as its deadline; NULL = none.";
+	"NAME_opt is NAME with options of the call, such as its deadline; NULL: defaults.";
 
 static const char multi_contract[] =
 	"\n\n"
-	"multi_NAME makes the same call on each connection and hands the results to `reply` in the\n"
-	"order of arrival, then frees them. It returns 0 when all have been handed over, -RXW_ENOMEM\n"
-	"or -RXW_EINVAL. multi_NAME_opt takes options, of which the deadline counts for each call.";
+	"multi_NAME makes the same call on each connection, passes the results to `reply` in\n"
+	"order of arrival, and frees them. It returns 0 after the last reply, or -RXW_ENOMEM or\n"
+	"-RXW_EINVAL. multi_NAME_opt takes options; the deadline applies to each call.";
 
 static bool has_multi(const struct emit *e)
 {
@@ -132,12 +134,13 @@ static void emit_prototypes(struct emit *e, const struct xg_item *item)
 		emit_multi_prototype(e, proc);
 }
 
-/* -- server ---------------------------------------------------------------------------------------- */
+/* -- server ------------------------------------------------------------------------------------ */
 
 static const char server_contract[] =
-	"Server. Functions return 0 or the code to abort the call with; then none of their results\n"
-	"is sent. Arguments belong to the stub; results are zero before, and freed with free() behind\n"
-	"the function, as is what comes in to be changed. A NULL member answers RXW_RPC_OPCODE.";
+	"Server. A function returns 0, or a code that aborts the call; then no results are\n"
+	"sent. The stub owns the arguments. Results are zero when the function is called;\n"
+	"afterwards the stub frees them with free(), like INOUT parameters. A NULL member\n"
+	"aborts with RXW_RPC_OPCODE.";
 
 static void emit_handlers(struct emit *e, const struct xg_package *package, bool first)
 {
@@ -168,8 +171,8 @@ static void emit_handlers(struct emit *e, const struct xg_package *package, bool
 		emit_line(e, "const struct %shandlers *handlers;", name);
 	emit_close(e, "};");
 	emit_comment(e, emit_format(e,
-				    "A handler for rxw_service_add(); its context: a struct "
-				    "%sservice that outlives it.",
+				    "A handler for rxw_service_add(). Its context is a struct "
+				    "%sservice, which must outlive the service.",
 				    name));
 	emit_line(e, "int32_t %s%sExecuteRequest(rxw_call *call, void *service);",
 		  e->options->prefix, package->name);
@@ -185,11 +188,11 @@ static void emit_handlers(struct emit *e, const struct xg_package *package, bool
 }
 
 static const char type_contract[] =
-	"Of every type T: xdr_put_T() encodes and xdr_get_T() decodes, both return false on failure\n"
-	"and the cursor remembers it; a failed xdr_get_T() leaves zeros and nothing to free.\n"
-	"xdrfree_T() frees what is inside and leaves zeros.";
+	"For each type T: xdr_put_T() encodes and xdr_get_T() decodes a value. On failure both\n"
+	"return false, and the cursor records it; xdr_get_T() then zeroes the value, with\n"
+	"nothing to free. xdrfree_T() frees the memory of a value and zeroes it.";
 
-/* -- all of it ------------------------------------------------------------------------------------- */
+/* -- the output -------------------------------------------------------------------------------- */
 
 static void emit_const(struct emit *e, const struct xg_item *item, const struct xg_item *previous)
 {

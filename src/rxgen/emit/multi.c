@@ -2,7 +2,7 @@
 /* multi_X: one procedure on many connections (rxgen.md 5.3). */
 #include "rxgen/emit/emit.h"
 
-/* The variable that a result is decoded into. */
+/* The variable for a result. */
 static const char *variable(struct emit *e, const struct xg_proc *proc,
 			    const struct xg_param *param)
 {

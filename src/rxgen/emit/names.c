@@ -19,7 +19,7 @@ static const char *const keywords[] = {
 	"void",	     "volatile",  "while",    "xor",
 };
 
-/* What the stubs use besides: no names for parameters. */
+/* Other names that stubs use, unsuitable for parameters. */
 static const char *const used[] = {
 	"NULL",	  "free",   "int16_t",	"int32_t",  "int64_t",	"int8_t",  "memcpy",
 	"memset", "size_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "wchar_t",
@@ -39,25 +39,25 @@ static bool is_keyword(const char *name)
 	return is_among(keywords, sizeof(keywords) / sizeof(keywords[0]), name);
 }
 
-/* Tells `told` of each type, constant and value of an enum. */
-static void each_global(const struct emit *e, void (*told)(void *arg, const char *name), void *arg)
+/* Call `visit` with the name of each type, constant and enum value. */
+static void each_global(const struct emit *e, void (*visit)(void *arg, const char *name), void *arg)
 {
 	for (size_t i = 0; i < e->file->type_count; i++) {
 		const struct xg_type *type = e->file->types[i];
 
-		told(arg, type->name);
+		visit(arg, type->name);
 		for (size_t j = 0; j < type->value_count; j++)
-			told(arg, type->values[j].name);
+			visit(arg, type->values[j].name);
 	}
 	for (size_t i = 0; i < e->file->item_count; i++) {
 		const struct xg_item *item = &e->file->items[i];
 
 		if (item->kind == XG_ITEM_CONST)
-			told(arg, item->name);
+			visit(arg, item->name);
 	}
 }
 
-/* A name but for the underscores at its end, and with how many of them others have it. */
+/* A name without trailing underscores, and the numbers of underscores with which it is in use. */
 struct family {
 	const char *name;
 	size_t length;
@@ -114,7 +114,7 @@ const char *emit_param_name(struct emit *e, const struct xg_param *param)
 	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
 		relate(&f, used[i]);
 	each_global(e, relate, &f);
-	if (!strncmp(name, "rxw_", 4)) /* the library's, now or later */
+	if (!strncmp(name, "rxw_", 4)) /* reserved for the library */
 		relate(&f, emit_format(e, "%.*s", (int)f.length, name));
 	if (!f.any || own < f.least)
 		return name;

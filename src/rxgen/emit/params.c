@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parameters of procedures as stubs declare, pass and code them (rxgen.md 5.1). */
+/* Parameters of procedures: declaring, passing and coding them (rxgen.md 5.1). */
 #include "rxgen/emit/emit.h"
 
-/*
- * A typedef of bytes or an array is left to its coder here: the stub is read more often than run
- * over an array.
- */
+/* Typedefs of bytes and arrays are coded by a call, which keeps stubs short. */
 static struct emit_view param_view(const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
@@ -163,7 +160,7 @@ void emit_clear_param(struct emit *e, const struct xg_param *param, const char *
 		emit_zero_param(e, param, value);
 }
 
-/* -- heads of the client's functions --------------------------------------------------------------- */
+/* -- heads of client functions ----------------------------------------------------------------- */
 
 static const char *options_parameter(struct emit *e, const struct xg_proc *proc)
 {
@@ -195,9 +192,10 @@ const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool opt
 {
 	return emit_format(
 		e,
-		"int multi_%s%s(rxw_connection *const *%s, unsigned %s%s%s, %s_reply_fn %s, void *%s)",
+		"int multi_%s%s(rxw_connection *const *%s, unsigned %s%s%s, %s_reply_fn %s, "
+		"void *%s)",
 		emit_proc_name(e, proc), options ? "_opt" : "", emit_local(e, proc, "connections"),
 		emit_local(e, proc, "count"), options ? options_parameter(e, proc) : "",
-		emit_params(e, proc, EMIT_MULTI),
-		emit_proc_name(e, proc), emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
+		emit_params(e, proc, EMIT_MULTI), emit_proc_name(e, proc),
+		emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
 }

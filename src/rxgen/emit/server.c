@@ -20,7 +20,7 @@ static bool any(const struct xg_proc *proc, enum xg_direction direction)
 	return false;
 }
 
-/* ", &fid, name, &status": variables of the stub as the function takes them. */
+/* ", &fid, name, &status": the arguments for the server's function. */
 static const char *arguments(struct emit *e, const struct xg_proc *proc)
 {
 	struct emit_list list = {.e = e};
@@ -36,7 +36,7 @@ static const char *arguments(struct emit *e, const struct xg_proc *proc)
 	return emit_list_end(&list);
 }
 
-/* Arguments that come exactly are read in one piece as far as their size is known. */
+/* Arguments of a split procedure: announce their minimum size, so that they are read at once. */
 static void emit_expect(struct emit *e, const struct xg_proc *proc, const char *s)
 {
 	uint64_t least = 0;
@@ -52,7 +52,7 @@ static void emit_expect(struct emit *e, const struct xg_proc *proc, const char *
 		fixed = fixed && param->decl.wire_size;
 		count++;
 	}
-	/* One of fixed size, or a lone count, is read in one piece anyway. */
+	/* A single argument of fixed size, or a single count, is read at once anyway. */
 	if (proc->split && (count > 1 || (least > 4 && !fixed)))
 		emit_line(e, "rxw_rpc_expect(&%s, %llu);", s, (unsigned long long)least);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of the header: what the language declares, as C (rxgen.md 5.1). */
+/* Types in the header (rxgen.md 5.1). */
 #include <string.h>
 
 #include "rxgen/emit/emit.h"
@@ -23,7 +23,7 @@ const char *emit_element_type(struct emit *e, const struct xg_decl *decl, const 
 	return emit_format(e, "%s *%s", emit_c_type(e, decl), name);
 }
 
-/* The type is defined before the item, or is a name that C knows otherwise. */
+/* Whether C knows the type before the item. */
 static bool is_defined(const struct emit *e, const struct xg_type *type, size_t before)
 {
 	if (type->included)
@@ -37,7 +37,7 @@ static bool is_defined(const struct emit *e, const struct xg_type *type, size_t 
 	return false;
 }
 
-/* "T *" of a pointer, with the tag as long as there is only that. */
+/* "T *", or "struct T *" before the typedef. */
 static const char *pointer_to(struct emit *e, const struct xg_decl *decl, size_t index)
 {
 	bool tag = decl->kind == XG_NAMED && !is_defined(e, decl->type, index);
@@ -45,7 +45,7 @@ static const char *pointer_to(struct emit *e, const struct xg_decl *decl, size_t
 	return emit_format(e, "%s%s *", tag ? "struct " : "", emit_c_type(e, decl));
 }
 
-/* What a reader must know besides the type, or "". */
+/* A note on the values that C's type does not express, or "". */
 static const char *limit(struct emit *e, const struct xg_decl *decl)
 {
 	const char *bound = emit_bound(e, decl);
@@ -68,7 +68,7 @@ static const char *joined(struct emit *e, const char *first, const char *second)
 	return emit_format(e, "%s; %s", first, second);
 }
 
-/* One declaration, as a member or (`keyword` "typedef ") a type; `note`: of a union's arm. */
+/* A declaration as a member or, with the keyword "typedef ", a type. `note`: label of an arm. */
 static void emit_decl(struct emit *e, const char *keyword, const struct xg_decl *decl,
 		      const char *note, size_t index)
 {
@@ -155,7 +155,7 @@ void emit_type(struct emit *e, const struct xg_item *item, size_t index)
 		emit_close(e, emit_format(e, "} %s;", type->name));
 	}
 	if (type->customized)
-		emit_comment(e, "The application has these three.");
+		emit_comment(e, "The application provides these functions.");
 	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v);", type->name, type->name);
 	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v);", type->name, type->name);
 	emit_line(e, "void xdrfree_%s(%s *v);", type->name, type->name);

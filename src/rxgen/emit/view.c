@@ -6,7 +6,7 @@
 #include "rxgen/emit/emit.h"
 
 #define BLOCK	1024 /* RXW_XDR_BLOCK of the runtime */
-#define INLINED 8    /* a struct inside another is coded in place if it has no more values */
+#define INLINED 8    /* values of a nested struct that is coded inline, at most */
 
 static bool is_scalar(enum xg_kind kind)
 {
@@ -62,7 +62,7 @@ struct emit_view emit_view(const struct xg_decl *decl)
 	return view;
 }
 
-/* Bytes or an array in an array are left to their coder: no loops in loops, no long expressions. */
+/* Bytes and arrays in an array are coded by a call, which avoids nested loops. */
 struct emit_view emit_element_view(const struct xg_decl *decl)
 {
 	struct emit_view view = view_of_one(decl);
@@ -143,9 +143,8 @@ const char *emit_index(struct emit *e, const char *value, const char *index)
 	return emit_format(e, *value == '*' ? "(%s)[%s]" : "%s[%s]", value, index);
 }
 
-/* -- words ------------------------------------------------------------------------------------------ */
+/* -- words ------------------------------------------------------------------------------------- */
 
-/* An array of `decl->bound` or more: words of one element; 0 if it has others than plain words. */
 static uint64_t words_of_type(const struct xg_type *type);
 
 uint64_t emit_element_words(const struct xg_decl *decl)
@@ -199,7 +198,7 @@ const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *c
 			   (unsigned long long)words, count);
 }
 
-/* -- runs ------------------------------------------------------------------------------------------ */
+/* -- runs -------------------------------------------------------------------------------------- */
 
 static void add_leaf(struct emit_run *run, const struct emit_view *view, const char *value,
 		     unsigned size)
@@ -240,7 +239,7 @@ static bool flatten_struct(struct emit_run *run, const struct xg_type *type, con
 	return run->count <= limit;
 }
 
-/* Append the value to the run if it is of a kind for that; what a failure leaves is to be undone. */
+/* Append the value to the run, if its size is fixed. After a failure the run is invalid. */
 static bool flatten(struct emit_run *run, const struct xg_decl *decl, const char *value,
 		    unsigned limit)
 {
@@ -288,7 +287,7 @@ static struct emit_step *add_step(struct emit *e, struct emit_steps *plan)
 	return &plan->steps[plan->count++];
 }
 
-/* All of `from` behind what is in `to`. */
+/* Append `from` to `to`. */
 static void append_run(struct emit_run *to, const struct emit_run *from)
 {
 	unsigned base = to->size;
@@ -326,7 +325,7 @@ void emit_plan(struct emit *e, const struct xg_decl *members, size_t count, cons
 		}
 		free(part.leaves);
 	}
-	if (e->failed) /* half a step would mislead */
+	if (e->failed) /* a plan is complete or empty */
 		emit_steps_free(plan);
 }
 

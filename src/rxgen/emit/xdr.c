@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file of coders: xdr_put_T(), xdr_get_T(), xdrfree_T(), and what interfaces are called. */
+/* The output of XDR functions: xdr_put_T(), xdr_get_T(), xdrfree_T(), and name tables. */
 #include "rxgen/emit/emit.h"
 
-/* The interface, for statistics and messages. */
+/* The description of an interface, for statistics and messages. */
 static void emit_interface(struct emit *e, const struct xg_package *package)
 {
 	const char *name = emit_package_name(e, package);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* xdrfree_T(): what a decoder has allocated, and zeros in its place. And the file of all coders. */
+/* xdrfree_T(): free the memory that a decoder has allocated, and zero the value. */
 #include "rxgen/emit/emit.h"
 
 static void free_elements(struct emit *e, const struct xg_decl *decl, const char *type,
@@ -62,7 +62,7 @@ void emit_free_value(struct emit *e, const struct emit_view *view, const char *v
 	}
 }
 
-/* What kind of zero a value needs: of a declaration that stands for itself. */
+/* The form of the zero of a type. */
 enum zero {
 	ZERO_NUMBER,
 	ZERO_FALSE,
@@ -171,7 +171,7 @@ static void free_union(struct emit *e, const struct xg_type *type)
 		struct emit_view view = emit_view(&arm->decl);
 		bool owns = emit_view_owns(&view);
 
-		/* An arm that owns nothing needs a case only where the default would free. */
+		/* An arm without memory needs a case only if the default frees some. */
 		if (!owns && !others)
 			continue;
 		emit_line(e, "%s:", emit_case(e, type, arm));

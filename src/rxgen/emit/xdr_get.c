@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decoders: xdr_get_T(), after whose failure nothing is left to free and the value is zero. */
+/* Decoders: xdr_get_T(). After a failure the value is zero and owns no memory. */
 #include "rxgen/emit/emit.h"
 
-/* What follows a failure. */
+/* Statements after a failure. */
 #define RETURN "return false;"
 #define FAIL   "goto fail;"
 
-/* Suffixes of the runtime's functions for one scalar, and the C type if a word must be narrowed. */
+/* Suffixes of the runtime's functions for scalars, and casts to narrow a word. */
 static const char *const getters[] = {
 	[XG_INT] = "i32",    [XG_UINT] = "u32",	   [XG_SHORT] = "i16",	   [XG_USHORT] = "u16",
 	[XG_CHAR] = "char",  [XG_UCHAR] = "u8",	   [XG_BOOL] = "bool",	   [XG_INT64] = "i64",
@@ -78,7 +78,7 @@ static void get_leaf(struct emit *e, const struct emit_leaf *leaf)
 	}
 }
 
-/* Elements as they come; room for them grows with them. */
+/* Decode elements; memory is allocated in steps as they arrive. */
 static void get_counted(struct emit *e, const struct xg_decl *decl, const char *value,
 			const char *fail)
 {
@@ -112,7 +112,7 @@ static const char *count_call(struct emit *e, const struct xg_decl *decl)
 			   (unsigned long long)emit_element_min(decl));
 }
 
-/* A counted array among other members has a function of its own: get_STRUCT_MEMBER(). */
+/* The decoder of a counted array that is a member: get_STRUCT_MEMBER(). */
 static void member_function(struct emit *e, const struct xg_type *type, const struct xg_decl *decl,
 			    const char *value)
 {
@@ -171,7 +171,7 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 	}
 }
 
-/* `taken`: `p` is there for the first of them. */
+/* `taken`: `p` is already set for the first step. */
 static void get_steps(struct emit *e, const struct xg_type *type, const struct emit_steps *plan,
 		      bool taken)
 {
@@ -203,7 +203,7 @@ static bool has_pointer(const struct emit_steps *plan)
 }
 
 /*
- * Variables that steps need; false if they need none. If the first is a run, `p` is what it takes.
+ * Declare variables for steps; false if none is needed. `first`: initialize `p` for the first step.
  */
 static bool declare(struct emit *e, const struct emit_steps *plan, bool first)
 {
@@ -224,7 +224,7 @@ static void end(struct emit *e, const struct xg_type *type)
 	emit_line(e, "return false;");
 }
 
-/* All of it is one run. */
+/* Decode a value that is a single run; false if it is not. */
 static bool get_flat(struct emit *e, const struct emit_steps *plan, bool array, const char *name)
 {
 	const struct emit_step *step = &plan->steps[0];
@@ -246,7 +246,7 @@ static bool get_flat(struct emit *e, const struct emit_steps *plan, bool array, 
 	return true;
 }
 
-/* After a failure the value is zero already. */
+/* Whether a failed decoder zeroes the value. */
 static bool zeroes_itself(const struct emit_view *view)
 {
 	return view->form == EMIT_STRING || view->form == EMIT_BYTES || view->form == EMIT_CALL;
@@ -386,7 +386,7 @@ static void get_alias(struct emit *e, const struct xg_type *type)
 		return;
 	case EMIT_STRING:
 	case EMIT_BYTES:
-	case EMIT_CALL: /* they leave zero by themselves */
+	case EMIT_CALL: /* after a failure they zero the value */
 		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
 		return;
 	case EMIT_COUNTED:
@@ -414,7 +414,7 @@ static void get_alias(struct emit *e, const struct xg_type *type)
 	}
 }
 
-/* Functions for the counted arrays among the members of a struct or the arms of a union. */
+/* Decoders of the counted arrays that are members of a struct or arms of a union. */
 static void member_functions(struct emit *e, const struct xg_type *type)
 {
 	if (type->what == XG_STRUCT) {

@@ -2,16 +2,16 @@
 /* Encoders: xdr_put_T(). */
 #include "rxgen/emit/emit.h"
 
-/* The word or the two that a scalar becomes. */
+/* A scalar as one word or two. */
 static const char *word(struct emit *e, enum xg_kind kind, const char *value)
 {
-	if (value[0] == '*' && value[1] == '*') /* not to be read as a product */
+	if (value[0] == '*' && value[1] == '*') /* would parse as a product */
 		value = emit_format(e, "(%s)", value);
 	switch (kind) {
 	case XG_INT:
 	case XG_SHORT:
 		return emit_format(e, "(uint32_t)%s", value);
-	case XG_CHAR: /* signed on every machine */
+	case XG_CHAR: /* signed on the wire on all machines */
 		return emit_format(e, "(uint32_t)(int8_t)%s", value);
 	case XG_INT64:
 		return emit_format(e, "(uint64_t)%s", value);
@@ -87,7 +87,7 @@ static void put_leaf(struct emit *e, const struct emit_leaf *leaf)
 	}
 }
 
-/* Elements in a loop; `count` is an expression. */
+/* A loop over elements; `count` is an expression. */
 static void put_elements(struct emit *e, const struct xg_decl *decl, const char *type,
 			 const char *count, const char *value)
 {
@@ -98,7 +98,7 @@ static void put_elements(struct emit *e, const struct xg_decl *decl, const char 
 	emit_close(e, "}");
 }
 
-/* The last statement returns if it `ends`, and then the result is true. */
+/* With `ends`, the last statement may return; true if it does. */
 static bool put_counted(struct emit *e, const struct xg_decl *decl, const char *value, bool ends)
 {
 	const char *len = emit_member(e, value, emit_len(e, decl->name));
@@ -141,7 +141,7 @@ static void put_pointer(struct emit *e, const struct xg_decl *decl, const char *
 	}
 }
 
-/* As put_counted(). */
+/* `ends` and the result are as in put_counted(). */
 static bool put_value(struct emit *e, const struct emit_view *view, const char *value, bool ends)
 {
 	if (view->form == EMIT_COUNTED)
@@ -153,7 +153,7 @@ static bool put_value(struct emit *e, const struct emit_view *view, const char *
 	return false;
 }
 
-/* The call that a step consists of, or NULL if it is more. */
+/* The call that codes a step, or NULL if it takes more than one. */
 static const char *step_call(struct emit *e, const struct emit_step *step)
 {
 	if (step->run.size) {
@@ -166,8 +166,8 @@ static const char *step_call(struct emit *e, const struct emit_step *step)
 }
 
 /*
- * Steps from the `from`th. If `p` has been taken for the first of them, `taken`. With `ends`, what
- * comes last returns.
+ * Code all steps. `taken`: `p` is already set for the first one. `ends`: return true after the last
+ * one.
  */
 static void put_steps(struct emit *e, const struct emit_steps *plan, bool taken, bool ends)
 {
@@ -212,7 +212,7 @@ static void put_struct(struct emit *e, const struct xg_type *type)
 	emit_steps_free(&plan);
 }
 
-/* A list: one element after the other, without recursion. */
+/* Encode a list in a loop, without recursion. */
 static void put_list(struct emit *e, const struct xg_type *type)
 {
 	const struct xg_decl *last = &type->members[type->member_count - 1];
@@ -293,7 +293,7 @@ static void put_union(struct emit *e, const struct xg_type *type)
 
 static void put_alias(struct emit *e, const struct xg_type *type)
 {
-	/* As the only member of something, so that an array becomes a run. */
+	/* Plan it like a member, so that an array becomes a run. */
 	struct emit_view view = emit_view(&type->alias);
 	struct emit_steps plan;
 
@@ -310,15 +310,14 @@ static void put_alias(struct emit *e, const struct xg_type *type)
 	emit_steps_free(&plan);
 }
 
-/* Arrays of structs that are copied as words rely on there being nothing else in them. */
+/* A struct whose array is copied as words must have no padding. */
 static void assert_words(struct emit *e, const struct xg_decl *decl)
 {
 	if (decl->kind != XG_NAMED || decl->type->what == XG_ENUM || !emit_element_words(decl) ||
 	    (decl->shape != XG_COUNTED && decl->shape != XG_FIXED))
 		return;
-	emit_line(e, "_Static_assert(sizeof(%s) == %llu, \"%s: words without gaps\");",
-		  decl->type->name, 4 * (unsigned long long)emit_element_words(decl),
-		  decl->type->name);
+	emit_line(e, "_Static_assert(sizeof(%s) == %llu, \"%s: no padding\");", decl->type->name,
+		  4 * (unsigned long long)emit_element_words(decl), decl->type->name);
 	emit_blank(e);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "rxgen/parse/parse.h"
 
-/* The number-th declaration of a type, or NULL behind the last one. */
+/* The declaration of this number in a type, or NULL after the last one. */
 static const struct xg_decl *decl_of(const struct type *type, size_t number)
 {
 	const struct xg_type *ast = &type->ast;
@@ -22,8 +22,8 @@ static const struct xg_decl *decl_of(const struct type *type, size_t number)
 	}
 }
 
-/* What a chain of plain typedefs ends in. */
-static const struct xg_type *meaning(const struct xg_type *type)
+/* The type at the end of a chain of plain typedefs. */
+static const struct xg_type *resolve(const struct xg_type *type)
 {
 	while (type && type->what == XG_TYPEDEF && type->alias.kind == XG_NAMED &&
 	       type->alias.shape == XG_ONE)
@@ -40,28 +40,28 @@ static bool is_list(const struct xg_type *type)
 		return false;
 	last = &type->members[type->member_count - 1];
 	if (last->kind == XG_NAMED && last->shape == XG_ONE) {
-		alias = meaning(last->type);
+		alias = resolve(last->type);
 		if (!alias || alias->what != XG_TYPEDEF)
 			return false;
 		last = &alias->alias;
 	}
-	return last->kind == XG_NAMED && last->shape == XG_POINTER && meaning(last->type) == type;
+	return last->kind == XG_NAMED && last->shape == XG_POINTER && resolve(last->type) == type;
 }
 
 /*
- * Strongly connected components by Tarjan, without recursion: the input decides how deep it would
- * be. A component is complete after all that it reaches.
+ * Tarjan's algorithm for strongly connected components, without recursion, whose depth the input
+ * would determine. A component is complete after all components that it reaches.
  */
 struct walk {
-	struct type **path; /* being walked, each with the next declaration to look at */
-	size_t *next;
+	struct type **path; /* types on the current path */
+	size_t *next;	    /* number of the next declaration of each */
 	size_t depth;
-	struct type **stack; /* seen, component not complete */
+	struct type **stack; /* visited types whose component is incomplete */
 	size_t count;
 	size_t number;
 };
 
-/* What to walk to: the pointer of a list to its next element is none, since a loop follows it. */
+/* The successor by a declaration. A list's pointer to its next element is not an edge. */
 static struct type *target(const struct type *type, size_t number, const struct xg_decl *d)
 {
 	if (d->kind != XG_NAMED || (type->ast.list && number + 1 == type->ast.member_count))
@@ -69,7 +69,7 @@ static struct type *target(const struct type *type, size_t number, const struct 
 	return (struct type *)d->type;
 }
 
-static void take_unbounded(struct type *type, const struct type *from)
+static void copy_unbounded(struct type *type, const struct type *from)
 {
 	if (type->unbounded || !from->unbounded)
 		return;
@@ -101,7 +101,7 @@ static void leave(struct walk *w, struct type *type)
 	}
 	if (type->low != type->number) {
 		if (w->depth)
-			take_unbounded(w->path[w->depth - 1], type);
+			copy_unbounded(w->path[w->depth - 1], type);
 		return;
 	}
 	while (w->stack[--from] != type)
@@ -113,15 +113,15 @@ static void leave(struct walk *w, struct type *type)
 			itself |= target(type, i, d) == type;
 	}
 	for (size_t i = from; i < w->count; i++) {
-		take_unbounded(type, w->stack[i]);
+		copy_unbounded(type, w->stack[i]);
 		w->stack[i]->ast.recursive = w->count - from > 1 || itself;
 		w->stack[i]->on_stack = false;
 	}
 	for (size_t i = from; i < w->count; i++)
-		take_unbounded(w->stack[i], type);
+		copy_unbounded(w->stack[i], type);
 	w->count = from;
 	if (w->depth)
-		take_unbounded(w->path[w->depth - 1], type);
+		copy_unbounded(w->path[w->depth - 1], type);
 }
 
 static void walk_from(struct walk *w, struct type *root)
@@ -144,7 +144,7 @@ static void walk_from(struct walk *w, struct type *root)
 		} else {
 			if (to->on_stack && to->number < type->low)
 				type->low = to->number;
-			take_unbounded(type, to);
+			copy_unbounded(type, to);
 		}
 	}
 }
@@ -162,8 +162,7 @@ void graph_finish(struct parser *p)
 		struct type *type = p->types[i];
 
 		if (!type->defined && !type->broken)
-			diag_error(p->diag, type->loc, "unknown type '%s'",
-				   type->ast.name);
+			diag_error(p->diag, type->loc, "unknown type '%s'", type->ast.name);
 		type->ast.list = is_list(&type->ast);
 	}
 	for (size_t i = 0; i < p->type_count; i++)

@@ -3,7 +3,7 @@
 #include "rxgen/parse/parse.h"
 
 struct size {
-	uint64_t wire_min, wire_size; /* wire_size 0: not always the same */
+	uint64_t wire_min, wire_size; /* wire_size 0: variable */
 	uint64_t c_size, align;
 	bool owns;
 };
@@ -42,7 +42,7 @@ static struct size size_of_element(const struct xg_decl *d)
 		return fixed(0, 0, 1);
 	default:
 		type = (const struct type *)d->type;
-		/* One that was reported has no size. */
+		/* A type with an error has no size. */
 		if (!type->align)
 			return fixed(4, 4, 4);
 		return (struct size){type->ast.wire_min, type->ast.wire_size, type->ast.c_size,
@@ -84,12 +84,12 @@ void measure_decl(struct parser *p, struct declared *d, enum decl_of of)
 				   ast->name);
 			ast->bound = 1;
 		}
-		/* What could not be in memory need not be said. */
+		/* An array that does not fit into memory needs no error: decoding it fails. */
 		if (ast->bound > most)
 			ast->bound = (uint32_t)most;
 	}
 	s = size_of(ast);
-	/* A parameter's star says only how C passes it. */
+	/* The star of a parameter has no effect on the wire. */
 	if (of == DECL_PARAM && ast->shape == XG_POINTER)
 		s = size_of_element(ast);
 	ast->wire_min = s.wire_min;
@@ -110,7 +110,7 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* Put one member behind the others (a struct), or over them (the arms of a union). */
+/* Add a member after the previous ones. */
 static void add_member(struct type *type, const struct xg_decl *d, bool *same_size)
 {
 	struct xg_type *ast = &type->ast;
@@ -173,12 +173,12 @@ void measure_type(struct parser *p, struct type *type, struct loc loc)
 			add_member(type, &ast->members[i], &same_size);
 		break;
 	}
-	/* One without members was reported, and must not look like nothing. */
+	/* A type without members, which was reported, must not have the size 0. */
 	if (!ast->c_size)
 		ast->wire_min = ast->c_size = type->align = 4;
 	ast->c_size = round_up(ast->c_size, type->align);
 	ast->wire_size = same_size ? ast->wire_min : 0;
-	/* What the application's own coder does is not known. */
+	/* The coder of the application may allocate memory. */
 	ast->owns |= ast->customized;
 	type->nesting++;
 	if (ast->c_size > BOUND_MAX) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parser: from tokens to the file's items, by hand, one function for each production.
+ * The parser, from tokens to the items of the file: recursive descent, one function for each
+ * production.
  *
- * By hand, not by a generator: the language needs one token of look-ahead and no more, so a
- * production reads like its line of the grammar; what a user meets most is its errors, and here
- * each place knows what it has, what it expected, and how to go on (at the next ';' outside of
- * braces); and the program builds with nothing but a C compiler.
+ * It is written by hand, not generated. One token of look-ahead suffices, so that a function reads
+ * like its production. Error messages can say what was expected in each context. After a syntax
+ * error the parser continues after the next ';' outside of braces. The build needs no generator.
  *
- * A function that returns false has reported a syntax error. What is wrong in meaning is reported
- * and then taken for something harmless, so that one error brings no others.
+ * A function that returns false has reported a syntax error. A semantic error is reported, and the
+ * construct replaced by a valid one, to avoid follow-up errors.
  */
 #include "rxgen/parse/parse.h"
 
@@ -24,7 +24,7 @@ static void add_pending(struct parser *p, struct xg_item item)
 
 void parse_advance(struct parser *p)
 {
-	const char *behind = NULL;
+	const char *after = NULL;
 
 	if (p->token.kind == '{')
 		p->depth++;
@@ -32,8 +32,8 @@ void parse_advance(struct parser *p)
 		p->depth--;
 	for (;;) {
 		pp_next(p->pp, &p->token);
-		/* What stood behind the last token is not a line's. */
-		behind = behind ? behind : p->token.behind;
+		/* A comment after the previous token belongs to that token, not to a % line. */
+		after = after ? after : p->token.after;
 		if (p->token.kind == TOKEN_LINE)
 			add_pending(p, (struct xg_item){.kind = XG_ITEM_LINE,
 							.text = p->token.text,
@@ -44,7 +44,7 @@ void parse_advance(struct parser *p)
 		else
 			break;
 	}
-	p->token.behind = behind;
+	p->token.after = after;
 }
 
 static void flush_pending(struct parser *p)
@@ -73,7 +73,7 @@ void parse_done(struct parser *p, struct xg_item item, const char **doc)
 	index = p->item_count - 1;
 	parse_advance(p);
 	if (!*doc)
-		*doc = p->token.behind;
+		*doc = p->token.after;
 	if (!p->included)
 		p->items[index].doc = *doc;
 }
@@ -115,8 +115,8 @@ struct name *parse_name(struct parser *p, const char *what)
 	if (p->token.kind != TOKEN_NAME) {
 		if (p->token.kind > TOKEN_KEYWORDS - 1 && p->token.kind < TOKEN_KINDS)
 			diag_error(p->diag, p->token.loc,
-				   "expected the name of %s, found the keyword '%s'",
-				   what, p->token.text);
+				   "expected the name of %s, found the keyword '%s'", what,
+				   p->token.text);
 		else {
 			snprintf(expected, sizeof(expected), "the name of %s", what);
 			parse_unexpected(p, expected);
@@ -129,7 +129,7 @@ struct name *parse_name(struct parser *p, const char *what)
 	return name;
 }
 
-/* To behind the next ';' outside of braces. */
+/* Skip to the token after the next ';' outside of braces. */
 static void recover(struct parser *p)
 {
 	while (p->token.kind != TOKEN_END && (p->token.kind != ';' || p->depth))
@@ -138,7 +138,7 @@ static void recover(struct parser *p)
 	if (p->token.kind == ';')
 		parse_advance(p);
 	if (p->defining) {
-		/* Known by name at least. */
+		/* The name remains declared, so that its uses are not reported. */
 		p->defining->broken = true;
 		measure_type(p, p->defining, p->start);
 		symbol_type_done(p, p->defining);
@@ -180,8 +180,8 @@ static bool parse_definition(struct parser *p)
 	}
 }
 
-/* What an included file says of packages ends with it, if it is compiled by itself. */
-static void note_included(struct parser *p)
+/* A package statement in a file that is compiled separately has no effect outside of it. */
+static void track_included(struct parser *p)
 {
 	if (p->token.included == p->included)
 		return;
@@ -237,7 +237,7 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 	p->end_word = "End";
 	parse_advance(p);
 	while (p->token.kind != TOKEN_END) {
-		note_included(p);
+		track_included(p);
 		flush_pending(p);
 		p->start = p->token.loc;
 		if (!parse_definition(p))
@@ -250,8 +250,7 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (!p->limits[i].used)
 			diag_warning(diag, (struct loc){0},
-				     "-L %s: no unbounded array has this name",
-				     p->limits[i].name);
+				     "-L %s: no unbounded array has this name", p->limits[i].name);
 	parse_finish_packages(p, file);
 	file->path = arena_copy(arena, path, strlen(path));
 	file->base = base_name(arena, path);

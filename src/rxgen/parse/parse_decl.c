@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One declaration: type, star, name, bound; and the rules on what may stand together. */
+/* Declarations: type, star, name, bound, and the valid combinations of these. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,13 +22,12 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 		diag_note(p->diag, symbol->loc, "it is defined here");
 		return false;
 	}
-	if (name->noted && name->noted->known) {
-		*value = name->noted->value;
+	if (name->c_define && name->c_define->known) {
+		*value = name->c_define->value;
 		return true;
 	}
-	if (name->noted)
-		diag_error(p->diag, token->loc,
-			   "'%s' has several values in %%#define lines",
+	if (name->c_define)
+		diag_error(p->diag, token->loc, "'%s' has several values in %%#define lines",
 			   name->text);
 	else if (symbol)
 		diag_error(p->diag, token->loc, "'%s' is a type, not a %s", name->text, what);
@@ -47,7 +46,7 @@ bool parse_bound(struct parser *p, const char *what, int64_t *value, const char 
 	return true;
 }
 
-/* "unsigned" and what may stand behind it. */
+/* The rest of a type after "unsigned". */
 static void parse_unsigned(struct parser *p, struct xg_decl *ast)
 {
 	ast->kind = XG_UINT;
@@ -95,7 +94,7 @@ static void parse_named_type(struct parser *p, struct declared *d, struct name *
 	parse_advance(p);
 }
 
-/* struct, enum or union in front of a type's name: it must be one, if it is known. */
+/* struct, enum or union before the name of a type must agree with its definition, if known. */
 static void check_word(struct parser *p, int word, const struct declared *d)
 {
 	static const char *const whats[] = {"a struct", "a union", "an enum", "a typedef"};
@@ -112,7 +111,7 @@ static void check_word(struct parser *p, int word, const struct declared *d)
 	diag_note(p->diag, type->loc, "it is defined here");
 }
 
-/* *forward: a name that is not known, if it is one. */
+/* *forward: the name, if it is unknown. */
 static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, struct name **forward)
 {
 	static const struct {
@@ -170,9 +169,8 @@ static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, st
 }
 
 /*
- * A type that is not complete here may only stand behind '*', and there not in a parameter. Where it
- * stands otherwise, the declaration is one of an int after the error: were it defined later, by a
- * typedef of what is declared here, then following typedefs would have no end.
+ * An incomplete type is valid only with '*', and not in a parameter. After an error the declaration
+ * gets the type int: otherwise a later typedef could form a cycle.
  */
 static void resolve(struct parser *p, enum decl_of of, struct declared *d, struct name *forward)
 {
@@ -188,10 +186,10 @@ static void resolve(struct parser *p, enum decl_of of, struct declared *d, struc
 	if (d->ast.kind != XG_NAMED || type->defined || may_wait)
 		return;
 	if (type->broken) {
-		/* said already */
+		/* reported before */
 	} else if (type->open) {
-		diag_error(p->diag, d->type_loc,
-			   "'%s' contains itself, which requires '*'", type->ast.name);
+		diag_error(p->diag, d->type_loc, "'%s' contains itself, which requires '*'",
+			   type->ast.name);
 	} else {
 		diag_error(p->diag, d->type_loc,
 			   "unknown type '%s': so far it was used only with '*'", type->ast.name);
@@ -201,7 +199,7 @@ static void resolve(struct parser *p, enum decl_of of, struct declared *d, struc
 	d->ast.type = NULL;
 }
 
-/* A bound that was not written: of -L, or the default. */
+/* The bound of x<>: that of -L, or the default. */
 static void default_bound(struct parser *p, const char *owner, struct declared *d)
 {
 	struct xg_decl *ast = &d->ast;
@@ -250,7 +248,7 @@ static bool parse_brackets(struct parser *p, const char *owner, struct declared 
 	return parse_expect(p, counted ? '>' : ']', "after the bound");
 }
 
-/* Which kinds have which shapes; *star is where a '*' stands. */
+/* Check that the kind may have the shape; `star` is the position of a '*'. */
 static void check_shape(struct parser *p, struct declared *d, bool starred, struct loc star)
 {
 	struct xg_decl *ast = &d->ast;

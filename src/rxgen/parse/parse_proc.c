@@ -5,7 +5,7 @@
 
 #include "rxgen/parse/parse.h"
 
-/* Names that are made of others end the first one with '_'. */
+/* A prefix of derived names, which ends in '_'. */
 static const char *underscored(struct parser *p, const char *prefix, const char *name)
 {
 	size_t length = strlen(name);
@@ -32,7 +32,7 @@ static void claim_package(struct parser *p, const struct package *package)
 		     package->loc);
 }
 
-/* A statement without ';' is over with its last token. */
+/* A statement without ';' ends at its last token. */
 bool parse_package(struct parser *p)
 {
 	const char *doc = p->token.before;
@@ -159,7 +159,7 @@ static bool same_array(const struct xg_decl *a, const struct xg_decl *b)
 	       a->bound == b->bound;
 }
 
-/* T x<n> makes a struct type x; two parameters that say the same share it. */
+/* T x<n> implies a struct type x; parameters with equal declarations share it. */
 static void make_type(struct parser *p, struct declared *d)
 {
 	const struct symbol *old = d->name->symbol;
@@ -170,11 +170,10 @@ static void make_type(struct parser *p, struct declared *d)
 		type = old->type;
 	} else {
 		if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter) {
-			diag_error(
-				p->diag, d->loc,
-				"the array '%s' creates a type of this name, as another array "
-				"has done",
-				d->name->text);
+			diag_error(p->diag, d->loc,
+				   "the array '%s' implies a type of this name, but another array "
+				   "of this name differs",
+				   d->name->text);
 			diag_note(p->diag, old->loc, "the other one is here");
 			type = old->type;
 		} else {
@@ -200,7 +199,7 @@ static void make_type(struct parser *p, struct declared *d)
 	measure_decl(p, d, DECL_PARAM);
 }
 
-static void say_unbounded(struct parser *p, struct loc loc, const char *name)
+static void report_unbounded(struct parser *p, struct loc loc, const char *name)
 {
 	static const char text[] = "'%s' is sent to the server and contains an unbounded array%s";
 
@@ -210,35 +209,36 @@ static void say_unbounded(struct parser *p, struct loc loc, const char *name)
 		diag_error(p->diag, loc, text, name, "; add a bound, or use -w or -L");
 }
 
-static void add_late(struct parser *p, const struct declared *d)
+static void add_in_param(struct parser *p, const struct declared *d)
 {
-	struct late late = {d->loc, d->ast.name, (const struct type *)d->ast.type};
+	struct in_param param = {d->loc, d->ast.name, (const struct type *)d->ast.type};
 
-	p->late = arena_grow(p->arena, p->late, p->late_count, &p->late_room, sizeof(late));
-	p->late[p->late_count++] = late;
+	p->in_params = arena_grow(p->arena, p->in_params, p->in_param_count, &p->in_param_room,
+				  sizeof(param));
+	p->in_params[p->in_param_count++] = param;
 }
 
-/* What an array without a bound means for a parameter. */
+/* A parameter that is sent to the server must be bounded. */
 static void check_bounds(struct parser *p, const struct declared *d, enum xg_direction direction)
 {
 	if (!(direction & XG_IN))
 		return;
 	if (d->unbounded)
-		say_unbounded(p, d->loc, d->ast.name);
+		report_unbounded(p, d->loc, d->ast.name);
 	else if (d->ast.type)
-		add_late(p, d);
+		add_in_param(p, d);
 }
 
-/* The direction of this parameter; without a word, that of the one before it. */
+/* The direction of this parameter; without a keyword, that of the previous one. */
 static enum xg_direction parse_direction(struct parser *p, bool first)
 {
-	enum xg_direction said = p->token.kind == TOKEN_IN	? XG_IN
-				 : p->token.kind == TOKEN_OUT	? XG_OUT
-				 : p->token.kind == TOKEN_INOUT ? XG_INOUT
-								: 0;
+	enum xg_direction given = p->token.kind == TOKEN_IN	 ? XG_IN
+				  : p->token.kind == TOKEN_OUT	 ? XG_OUT
+				  : p->token.kind == TOKEN_INOUT ? XG_INOUT
+								 : 0;
 
-	if (said) {
-		p->direction = said;
+	if (given) {
+		p->direction = given;
 		parse_advance(p);
 	} else if (!p->direction) {
 		diag_error(p->diag, p->token.loc,
@@ -246,7 +246,7 @@ static enum xg_direction parse_direction(struct parser *p, bool first)
 		p->direction = XG_IN;
 	} else if (first && p->options->warn_direction && !p->included) {
 		diag_warning(p->diag, p->token.loc,
-			     "this parameter is %s like the last one of another procedure",
+			     "this parameter inherits its direction, %s, from another procedure",
 			     p->direction == XG_IN    ? "IN"
 			     : p->direction == XG_OUT ? "OUT"
 						      : "INOUT");
@@ -329,7 +329,7 @@ static void check_names(struct parser *p, struct proc *proc, struct loc second)
 	claim_proc(p, proc, second);
 }
 
-/* [ "=" NUMBER ], a constant too; without it the next number in the file. */
+/* [ "=" BOUND ]; without it, the next number in the file. */
 static bool parse_opcode(struct parser *p, struct proc *proc)
 {
 	struct loc loc = proc->loc;
@@ -348,8 +348,9 @@ static bool parse_opcode(struct parser *p, struct proc *proc)
 			known = false;
 		}
 		if (p->package && p->package->sequential)
-			diag_error(p->diag, loc, "an explicit opcode in a package with "
-						 "startingopcode");
+			diag_error(p->diag, loc,
+				   "an explicit opcode in a package with "
+				   "startingopcode");
 		if (!known) {
 			proc->ast.opcode = -1;
 			return true;
@@ -367,9 +368,9 @@ static bool parse_opcode(struct parser *p, struct proc *proc)
 
 		if (other->ast.opcode != value)
 			continue;
-		diag_error(p->diag, loc, "opcode %" PRId64 " is that of '%s' already", value,
+		diag_error(p->diag, loc, "opcode %" PRId64 " is already that of '%s'", value,
 			   other->ast.name);
-		diag_note(p->diag, other->loc, "that one is here");
+		diag_note(p->diag, other->loc, "that procedure is here");
 		break;
 	}
 	return true;
@@ -420,8 +421,7 @@ bool parse_proc(struct parser *p)
 	if (!parse_expect(p, '(', "after the name of a procedure"))
 		return false;
 	if (!p->package)
-		diag_error(p->diag, proc->loc, "procedure '%s' before any package",
-			   proc->ast.name);
+		diag_error(p->diag, proc->loc, "procedure '%s' before any package", proc->ast.name);
 	proc->ast.prefix = p->prefix;
 	proc->ast.start = p->start_word;
 	proc->ast.end = p->end_word;
@@ -446,7 +446,7 @@ bool parse_proc(struct parser *p)
 	return true;
 }
 
-/* Lowest, highest, holes: what can only be said when all procedures are there. */
+/* Compute the range of opcodes when all procedures are known. */
 static void finish_package(struct xg_package *package)
 {
 	int64_t low = INT64_MAX, high = 0;
@@ -472,11 +472,13 @@ void parse_finish_packages(struct parser *p, struct xg_file *file)
 		if (!p->packages[i]->included)
 			file->packages[file->package_count++] = &p->packages[i]->ast;
 	}
-	for (size_t i = 0; i < p->late_count; i++)
-		if (p->late[i].type->unbounded) {
-			say_unbounded(p, p->late[i].loc, p->late[i].name);
-			diag_note(p->diag, p->late[i].type->unbounded_loc,
-				  "the unbounded '%s' is here",
-				  p->late[i].type->unbounded_name);
-		}
+	for (size_t i = 0; i < p->in_param_count; i++) {
+		const struct in_param *param = &p->in_params[i];
+
+		if (!param->type->unbounded)
+			continue;
+		report_unbounded(p, param->loc, param->name);
+		diag_note(p->diag, param->type->unbounded_loc, "the unbounded '%s' is here",
+			  param->type->unbounded_name);
+	}
 }

@@ -7,8 +7,8 @@
 #include "rxgen/parse/parse.h"
 
 /*
- * A comment behind a constant is about it, so one before it is about those that follow: it stands
- * in the header as it is.
+ * If a constant has a comment after it, a comment before it describes a group of constants and is
+ * copied to the header unchanged.
  */
 static void keep_comment(struct parser *p, const char *text, size_t index)
 {
@@ -19,7 +19,7 @@ static void keep_comment(struct parser *p, const char *text, size_t index)
 	if (!strchr(text, '\n')) {
 		sprintf(out, "/* %s */", text);
 	} else {
-		/* One item holds all its lines. */
+		/* One item contains all lines. */
 		at = stpcpy(at, "/*\n *");
 		for (; *text; text++) {
 			if (*text == '\n')
@@ -31,7 +31,7 @@ static void keep_comment(struct parser *p, const char *text, size_t index)
 		stpcpy(at, "\n */");
 	}
 	parse_add_item(p, item);
-	/* In front of the constant, with the lines that came behind that. */
+	/* Move it before the constant and the lines after that. */
 	moved = p->items[p->item_count - 1];
 	memmove(&p->items[index + 1], &p->items[index],
 		(p->item_count - 1 - index) * sizeof(p->items[0]));
@@ -46,7 +46,7 @@ static bool same_const(const struct symbol *old, const struct symbol *value)
 	return value->number ? old->value == value->value : !strcmp(old->text, value->text);
 }
 
-/* The right side of a constant. False: a syntax error. */
+/* The value of a constant. False: a syntax error. */
 static bool parse_const_value(struct parser *p, struct symbol *out, const char **text)
 {
 	struct token *token = &p->token;
@@ -71,14 +71,14 @@ static bool parse_const_value(struct parser *p, struct symbol *out, const char *
 /* The item of a constant, with the comments around it. */
 static void add_const(struct parser *p, struct xg_item item, const char *before)
 {
-	/* In front of it come the lines that were read ahead. */
+	/* Pending lines precede it. */
 	size_t index = p->item_count + p->pending_count;
-	const char *behind = NULL;
+	const char *after = NULL;
 
-	parse_done(p, item, &behind);
+	parse_done(p, item, &after);
 	if (p->included)
 		return;
-	if (!behind)
+	if (!after)
 		p->items[index].doc = before;
 	else if (before && p->output == XG_HEADER)
 		keep_comment(p, before, index);
@@ -113,7 +113,7 @@ bool parse_const(struct parser *p)
 	return true;
 }
 
-/* The end of a type's definition, which must stand here. */
+/* Complete the definition of a type at its ';'. */
 static bool finish_type(struct parser *p, struct type *type, const char *doc, const char *where)
 {
 	if (p->token.kind != ';')
@@ -126,7 +126,7 @@ static bool finish_type(struct parser *p, struct type *type, const char *doc, co
 	return true;
 }
 
-/* The first unbounded array of a type is remembered. */
+/* Record the first unbounded array of a type. */
 static void note_unbounded(struct type *type, const struct declared *d)
 {
 	const struct type *inner = (const struct type *)d->ast.type;
@@ -166,7 +166,7 @@ bool parse_struct(struct parser *p)
 	if (!parse_expect(p, '{', "after the struct's name"))
 		return false;
 	if (!doc)
-		doc = p->token.behind;
+		doc = p->token.after;
 	if (p->token.kind == '}')
 		diag_error(p->diag, p->token.loc, "struct '%s' has no members", name->text);
 	symbol_scope(p);
@@ -178,7 +178,7 @@ bool parse_struct(struct parser *p)
 		symbol_member(p, d.name, d.loc, "member");
 		symbol_field(p, d.name, d.loc);
 		note_unbounded(type, &d);
-		d.ast.doc = p->token.behind ? p->token.behind : before;
+		d.ast.doc = p->token.after ? p->token.after : before;
 		members = arena_grow(p->arena, members, count, &room, sizeof(members[0]));
 		members[count++] = d.ast;
 	}
@@ -188,7 +188,7 @@ bool parse_struct(struct parser *p)
 	return finish_type(p, type, doc, "after struct");
 }
 
-/* The type of what a union switches on. */
+/* Check the type of a discriminant. */
 static void check_switch(struct parser *p, const struct declared *d)
 {
 	const struct xg_decl *ast = &d->ast;
@@ -221,7 +221,7 @@ static void check_case(struct parser *p, const struct xg_decl *on, struct loc lo
 			   high);
 }
 
-/* Arms with where they are, to find those that are there twice. */
+/* An arm with its position, to find duplicates. */
 struct arm {
 	struct xg_arm ast;
 	struct loc loc;
@@ -254,7 +254,7 @@ static void check_cases(struct parser *p, struct arm *arms, size_t count)
 		}
 }
 
-/* What an arm holds, up to behind its ';'. */
+/* The declaration of an arm, with its ';'. */
 static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm, const char *before)
 {
 	struct declared d = {0};
@@ -274,12 +274,12 @@ static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
 	}
 	if (!parse_expect(p, ';', "after the arm"))
 		return false;
-	d.ast.doc = p->token.behind ? p->token.behind : before;
+	d.ast.doc = p->token.after ? p->token.after : before;
 	arm->ast.decl = d.ast;
 	return true;
 }
 
-/* "case N:" or "default:", and its arm. */
+/* "case N:" or "default:", and the declaration. */
 static bool parse_arm(struct parser *p, struct type *type, struct arm *arm)
 {
 	const char *before = p->token.before;
@@ -353,14 +353,14 @@ bool parse_union(struct parser *p)
 	if (!parse_expect(p, '{', "after 'switch (…)'"))
 		return false;
 	if (!doc)
-		doc = p->token.behind;
+		doc = p->token.after;
 	if (!parse_arms(p, type))
 		return false;
 	parse_advance(p);
 	return finish_type(p, type, doc, "after union");
 }
 
-/* NAME [ = BOUND ]; `*next` is the value if none is written. */
+/* NAME [ = BOUND ]; *next is the default value. */
 static bool parse_enum_value(struct parser *p, struct xg_value *out, int64_t *next)
 {
 	struct name *name = parse_name(p, "a value");
@@ -418,7 +418,7 @@ bool parse_enum(struct parser *p)
 	if (!parse_expect(p, '{', "after the enum's name"))
 		return false;
 	if (!doc)
-		doc = p->token.behind;
+		doc = p->token.after;
 	if (p->token.kind == '}')
 		diag_error(p->diag, p->token.loc, "enum '%s' has no values", name->text);
 	while (p->token.kind != '}') {
@@ -432,8 +432,8 @@ bool parse_enum(struct parser *p)
 		} else if (p->token.kind != '}') {
 			return parse_unexpected(p, "',' or '}' after a value");
 		}
-		if (p->token.behind)
-			values[count - 1].doc = p->token.behind;
+		if (p->token.after)
+			values[count - 1].doc = p->token.after;
 	}
 	type->ast.values = values;
 	type->ast.value_count = count;
@@ -456,7 +456,7 @@ bool parse_typedef(struct parser *p)
 	return finish_type(p, type, doc, "after typedef");
 }
 
-/* What it says helps another compiler to free; here everything is freed without. */
+/* Accepted without effect: another compiler needs it to free members. */
 bool parse_special(struct parser *p)
 {
 	struct declared d = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Symbols: one name space for types, constants and enum values, one for each struct. */
+/* Symbols: one scope for types, constants and enum values, and one for each list of members. */
 #include <string.h>
 
 #include "rxgen/parse/parse.h"
@@ -36,16 +36,15 @@ const char *symbol_what(const struct symbol *symbol)
 	}
 }
 
-static void say_taken(struct parser *p, const struct name *name, struct loc loc)
+static void report_taken(struct parser *p, const struct name *name, struct loc loc)
 {
 	const struct symbol *old = name->symbol;
 
 	if (!old) {
 		diag_error(p->diag, loc, "'%s' would be the C name of two definitions", name->text);
-		diag_note(p->diag, name->made, "the other one is created here");
+		diag_note(p->diag, name->generated, "the other one is derived here");
 	} else if (old->kind == SYMBOL_BASIC) {
-		diag_error(p->diag, loc, "redefinition of the built-in type '%s'",
-			   name->text);
+		diag_error(p->diag, loc, "redefinition of the built-in type '%s'", name->text);
 	} else {
 		diag_error(p->diag, loc, "redefinition of '%s'", name->text);
 		diag_note(p->diag, old->loc, "its first definition, as %s, is here",
@@ -60,10 +59,9 @@ static void check_local(struct parser *p, const struct name *name, struct loc lo
 			   name->text);
 }
 
-static void say_replaced(struct parser *p, const struct name *name, struct loc loc)
+static void report_replaced(struct parser *p, const struct name *name, struct loc loc)
 {
-	diag_error(p->diag, loc,
-		   "'%s' cannot be both a constant and a member or procedure",
+	diag_error(p->diag, loc, "'%s' cannot be both a constant and a member or procedure",
 		   name->text);
 }
 
@@ -71,7 +69,7 @@ void symbol_field(struct parser *p, struct name *name, struct loc loc)
 {
 	name->field = loc;
 	if (name->symbol && name->symbol->kind == SYMBOL_CONST) {
-		say_replaced(p, name, loc);
+		report_replaced(p, name, loc);
 		diag_note(p->diag, name->symbol->loc, "the constant is here");
 	}
 }
@@ -81,25 +79,25 @@ bool symbol_claim(struct parser *p, const char *text, struct loc loc)
 	struct name *name = names_get(p->names, text, strlen(text));
 	const struct symbol *symbol = name->symbol;
 
-	if (!name->made.source && (!symbol || symbol->kind == SYMBOL_BASIC)) {
-		name->made = loc;
+	if (!name->generated.source && (!symbol || symbol->kind == SYMBOL_BASIC)) {
+		name->generated = loc;
 		return true;
 	}
 	diag_error(p->diag, loc, "'%s' would be the C name of two definitions", text);
-	diag_note(p->diag, symbol ? symbol->loc : name->made, "the other one is here");
+	diag_note(p->diag, symbol ? symbol->loc : name->generated, "the other one is here");
 	return false;
 }
 
 struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc loc,
 			      enum symbol_kind kind)
 {
-	if (name->symbol || name->made.source) {
-		say_taken(p, name, loc);
+	if (name->symbol || name->generated.source) {
+		report_taken(p, name, loc);
 		return NULL;
 	}
 	check_local(p, name, loc);
 	if (kind == SYMBOL_CONST && name->field.source) {
-		say_replaced(p, name, loc);
+		report_replaced(p, name, loc);
 		diag_note(p->diag, name->field, "'%s' is also used here", name->text);
 	}
 	name->symbol = arena_alloc(p->arena, sizeof(*name->symbol));

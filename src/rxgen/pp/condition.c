@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The value of #if and #elif. */
+/* Expressions of #if and #elif. */
 #include <string.h>
 
 #include "rxgen/pp/pp_internal.h"
 
-/* A name that is not a macro is 0; `defined` gets its name unexpanded. */
+/* A name that is not a macro has the value 0; the operand of `defined` is not expanded. */
 struct reader {
 	struct pp *pp;
 	struct token token;
-	size_t bottom; /* depth of the stack with the line on top */
+	size_t bottom; /* depth of the stack when the line is on top */
 	unsigned depth;
-	bool wrong; /* reported: the rest says nothing more */
-	bool raw;   /* do not replace macros: behind `defined` */
+	bool wrong; /* an error was reported; further ones are suppressed */
+	bool raw;   /* do not expand macros: the operand of `defined` */
 };
 
 static void next(struct reader *r)
@@ -61,7 +61,7 @@ static int64_t fail(struct reader *r, const char *expected)
 	return 0;
 }
 
-static int64_t either(struct reader *r);
+static int64_t logical_or(struct reader *r);
 
 static int64_t defined(struct reader *r)
 {
@@ -86,7 +86,7 @@ static int64_t defined(struct reader *r)
 	return value;
 }
 
-static int64_t simple(struct reader *r)
+static int64_t unary(struct reader *r)
 {
 	int64_t value;
 
@@ -116,10 +116,10 @@ static int64_t simple(struct reader *r)
 	r->depth++;
 	if (r->token.kind == '!') {
 		next(r);
-		value = !simple(r);
+		value = !unary(r);
 	} else {
 		next(r);
-		value = either(r);
+		value = logical_or(r);
 		if (!r->wrong && r->token.kind != ')')
 			fail(r, "')'");
 		next(r);
@@ -130,7 +130,7 @@ static int64_t simple(struct reader *r)
 
 static int64_t comparison(struct reader *r)
 {
-	int64_t left = simple(r), right;
+	int64_t left = unary(r), right;
 
 	while (!r->wrong) {
 		int kind = r->token.kind;
@@ -138,7 +138,7 @@ static int64_t comparison(struct reader *r)
 		if (kind != '<' && kind != '>' && (kind < TOKEN_EQUAL || kind > TOKEN_AT_LEAST))
 			break;
 		next(r);
-		right = simple(r);
+		right = unary(r);
 		switch (kind) {
 		case '<':
 			left = left < right;
@@ -163,7 +163,7 @@ static int64_t comparison(struct reader *r)
 	return left;
 }
 
-static int64_t both(struct reader *r)
+static int64_t logical_and(struct reader *r)
 {
 	int64_t left = comparison(r);
 
@@ -174,13 +174,13 @@ static int64_t both(struct reader *r)
 	return left;
 }
 
-static int64_t either(struct reader *r)
+static int64_t logical_or(struct reader *r)
 {
-	int64_t left = both(r);
+	int64_t left = logical_and(r);
 
 	while (!r->wrong && r->token.kind == TOKEN_OR) {
 		next(r);
-		left = (both(r) != 0) | (left != 0);
+		left = (logical_and(r) != 0) | (left != 0);
 	}
 	return left;
 }
@@ -199,7 +199,7 @@ bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t bas
 	r.bottom = pp->depth;
 	pp->in_condition = true;
 	next(&r);
-	value = either(&r);
+	value = logical_or(&r);
 	if (!r.wrong && r.token.kind != TOKEN_END)
 		fail(&r, "an operator or the end of the line");
 	while (pp->depth > r.bottom)

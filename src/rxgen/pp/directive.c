@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines that begin with '#'. */
+/* Directives: lines that begin with '#'. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "rxgen/pp/pp_internal.h"
 
 /*
- * One directive, cut into what stands in it. Offsets in `text` are those of the source from `base`
- * on: a comment or the end of a line that goes on in the next is blanks here.
+ * The line of a directive. Comments and line continuations are replaced by blanks of the same
+ * length, so that offset 0 in `text` is offset `base` in the source.
  */
 struct line {
 	const char *text;
@@ -22,7 +22,7 @@ static struct loc at(const struct line *line, uint32_t offset)
 	return (struct loc){.source = line->source, .offset = line->base + offset};
 }
 
-static void blanks(struct line *line)
+static void skip_blanks(struct line *line)
 {
 	while (line->at < line->end && strchr(" \t\v\f\r", line->text[line->at]))
 		line->at++;
@@ -34,7 +34,7 @@ static void put_byte(struct pp *pp, size_t n, char c)
 	pp->line[n] = c;
 }
 
-/* Take the line off the frame. */
+/* Read a line, with its continuations, from the frame. */
 static struct line take_line(struct pp *pp)
 {
 	struct frame *f = pp_top(pp);
@@ -82,7 +82,7 @@ static struct name *macro_name(struct pp *pp, struct line *line, const char *dir
 {
 	uint32_t from;
 
-	blanks(line);
+	skip_blanks(line);
 	from = line->at;
 	if (from == line->end || !lex_is_name_start(line->text[from])) {
 		diag_error(pp->diag, at(line, from), "expected a name after #%s", directive);
@@ -124,7 +124,7 @@ static void do_undef(struct pp *pp, struct line *line)
 		name->macro = NULL;
 }
 
-/* Two files may have the same text: their paths tell them apart. */
+/* Search the folder of the including file, then those of -I. */
 static struct source *find_include(struct pp *pp, struct line *line, uint32_t from, uint32_t to)
 {
 	const char *name = arena_copy(pp->arena, line->text + from, to - from), *path;
@@ -151,7 +151,7 @@ static struct source *find_include(struct pp *pp, struct line *line, uint32_t fr
 	diag_fatal(pp->diag, at(line, from - 1), "cannot find the include file '%s'", name);
 }
 
-/* "afs-common.h" of "some/where/afs-common.xg", as the including file writes it. */
+/* The header of an included .xg file, "afs-common.h", with the folder as written. */
 static const char *header_of(struct pp *pp, const char *name, uint32_t length)
 {
 	return arena_printf(pp->arena, "%.*s.h", (int)length - 3, name);
@@ -161,10 +161,10 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 {
 	uint32_t from, to;
 	struct source *source;
-	bool by_itself, before;
+	bool separate, before;
 	char close;
 
-	blanks(line);
+	skip_blanks(line);
 	from = line->at + 1;
 	close = line->at == line->end ? '\0' : line->text[line->at];
 	close = close == '"' ? '"' : close == '<' ? '>' : '\0';
@@ -176,21 +176,21 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 		return false;
 	}
 	if (pp->files > INCLUDE_DEPTH)
-		diag_fatal(pp->diag, at(line, line->at),
-			   "includes are nested more than %d deep", INCLUDE_DEPTH);
+		diag_fatal(pp->diag, at(line, line->at), "includes are nested more than %d deep",
+			   INCLUDE_DEPTH);
 	source = find_include(pp, line, from, to);
-	before = pp_top(pp)->by_itself;
-	by_itself = pp->options->skip_included && to - from > 3 &&
-		    !memcmp(line->text + to - 3, ".xg", 3);
-	if (by_itself) {
-		if (source->by_itself)
+	before = pp_top(pp)->separate;
+	separate = pp->options->skip_included && to - from > 3 &&
+		   !memcmp(line->text + to - 3, ".xg", 3);
+	if (separate) {
+		if (source->separate)
 			return false;
-		source->by_itself = true;
+		source->separate = true;
 		*token = (struct token){.kind = TOKEN_HEADER, .loc = at(line, line->at)};
 		token->text = header_of(pp, line->text + from, to - from);
 	}
-	pp_enter(pp, source, by_itself || before);
-	return by_itself && !before;
+	pp_enter(pp, source, separate || before);
+	return separate && !before;
 }
 
 static void do_marker(struct pp *pp, struct line *line)
@@ -201,7 +201,7 @@ static void do_marker(struct pp *pp, struct line *line)
 	int64_t value;
 	bool large;
 
-	blanks(line);
+	skip_blanks(line);
 	from = line->at;
 	loc = at(line, from);
 	while (line->at < line->end && lex_is_name(line->text[line->at]))
@@ -211,21 +211,20 @@ static void do_marker(struct pp *pp, struct line *line)
 		diag_error(pp->diag, loc, "expected a line number, 1 or more");
 		return;
 	}
-	blanks(line);
+	skip_blanks(line);
 	if (line->at < line->end) {
 		const char *end = NULL, *begin = line->text + line->at + 1;
 
 		if (line->text[line->at] == '"')
 			end = memchr(begin, '"', line->end - line->at - 1);
 		if (!end) {
-			diag_error(pp->diag, at(line, line->at),
-				   "expected a file name in quotes");
+			diag_error(pp->diag, at(line, line->at), "expected a file name in quotes");
 			return;
 		}
 		marker.file = arena_copy(pp->arena, begin, (size_t)(end - begin));
 	}
-	marker.said = (unsigned)value;
-	/* It is about the next line. */
+	marker.number = (unsigned)value;
+	/* It gives the number of the next line. */
 	marker.line = (unsigned)source_line(line->source, pp_top(pp)->base + pp_top(pp)->at) + 1;
 	source_mark(pp->arena, pp_top(pp)->source, marker);
 }
@@ -254,7 +253,7 @@ static void do_if(struct pp *pp, struct line *line, const char *directive)
 	pp->conditions[pp->condition_count++] = c;
 }
 
-/* #elif, #else, #endif; text behind the last two means nothing, as in old files. */
+/* #elif, #else, #endif. Text after the last two is ignored, since old files have it. */
 static void do_branch(struct pp *pp, struct line *line, const char *directive)
 {
 	struct condition *c;
@@ -282,7 +281,7 @@ static void do_branch(struct pp *pp, struct line *line, const char *directive)
 	c->done |= c->active;
 }
 
-/* Whether it was a directive about conditions. */
+/* Handle a conditional directive; false if it is another one. */
 static bool conditional(struct pp *pp, struct line *line, const char *directive)
 {
 	if (!strcmp(directive, "if") || !strcmp(directive, "ifdef") || !strcmp(directive, "ifndef"))
@@ -303,7 +302,7 @@ bool directive_read(struct pp *pp, struct token *token)
 
 	pp->before.source = NULL;
 	line.at = 1;
-	blanks(&line);
+	skip_blanks(&line);
 	if (line.at == line.end)
 		return false;
 	from = line.at;
@@ -345,7 +344,7 @@ void directive_skip(struct pp *pp)
 		bool start = true, quoted = false;
 		uint32_t line = f->at;
 
-		/* One line, or several that a comment joins. */
+		/* One line, or several that a comment connects. */
 		while (f->at < f->end && f->text[f->at] != '\n') {
 			char c = f->text[f->at];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From characters to tokens. */
+/* The scanner: from characters to tokens. */
 #include <limits.h>
 #include <string.h>
 
@@ -60,14 +60,14 @@ bool lex_number(const char *text, size_t length, int64_t *value, bool *large)
 	return true;
 }
 
-bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *behind)
+bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *next)
 {
 	for (uint32_t i = at + 2; i + 1 < end; i++)
 		if (text[i] == '*' && text[i + 1] == '/') {
-			*behind = i + 2;
+			*next = i + 2;
 			return true;
 		}
-	*behind = end;
+	*next = end;
 	return false;
 }
 
@@ -98,16 +98,15 @@ static void scan_number(struct pp *pp, struct token *token)
 	length = digits = f->at - from;
 	token->kind = TOKEN_NUMBER;
 	token->text = arena_copy(pp->arena, f->text + from, length);
-	/* Of C's, as #if lines have them. */
+	/* Suffixes of C are valid in #if lines. */
 	while (pp->in_condition && digits > 1 && strchr("uUlL", token->text[digits - 1]))
 		digits--;
 	if (!lex_number(token->text, digits, &token->value, &large)) {
 		token->wrong = true;
 		if (strspn(token->text, "-0123456789") == length)
-			diag_error(
-				pp->diag, token->loc,
-				"bad number '%.60s': a leading 0 would mean octal in C",
-				token->text);
+			diag_error(pp->diag, token->loc,
+				   "bad number '%.60s': a leading 0 would mean octal in C",
+				   token->text);
 		else
 			diag_error(pp->diag, token->loc, "bad number '%.60s'", token->text);
 	} else if (large) {
@@ -137,7 +136,7 @@ static void scan_string(struct pp *pp, struct token *token)
 			   "C");
 }
 
-/* The operators that only #if lines have. */
+/* Operators of #if lines. */
 static bool scan_operator(struct pp *pp, struct token *token)
 {
 	static const struct {
@@ -166,7 +165,7 @@ static bool scan_operator(struct pp *pp, struct token *token)
 	return true;
 }
 
-/* Characters that begin nothing. */
+/* Characters that begin no token. */
 static bool is_illegal(const struct frame *f, uint32_t at)
 {
 	char c = f->text[at];

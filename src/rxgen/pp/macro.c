@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Macros: their definition, and the replacing of names in ordinary lines and in % lines. */
+/* Macros: definition, and expansion in ordinary lines and in % lines. */
 #include "rxgen/text/macro.h"
 
 #include <string.h>
 
 #include "rxgen/pp/pp_internal.h"
 
-/* A copy without blanks at both ends; comments are blanks already. */
+/* A copy without leading and trailing blanks; comments have been replaced by blanks. */
 static const char *trim(struct pp *pp, const char *text, size_t length, uint32_t *size)
 {
 	for (; length && strchr(" \t\v\f\r", *text); length--)
@@ -25,8 +25,8 @@ void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *
 	macro->loc = loc;
 	macro->text = trim(pp, text, length, &macro->length);
 	if (old && strcmp(old->text, macro->text)) {
-		diag_warning(pp->diag, loc,
-			     "the macro '%s' is redefined with another text", name->text);
+		diag_warning(pp->diag, loc, "the macro '%s' is redefined with another text",
+			     name->text);
 		diag_note(pp->diag, old->loc, "its first definition is here");
 	}
 	name->macro = macro;
@@ -47,7 +47,7 @@ bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
 		use.macro = macro;
 		pp->expanded = 0;
 	}
-	/* An empty text counts too, since it takes time. */
+	/* An empty expansion counts, too, since it takes time. */
 	pp->expanded += macro->length + 1;
 	pp->expanded_all += macro->length + 1;
 	if (pp->expanded > EXPANSION_MAX)
@@ -63,7 +63,7 @@ bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
 	f->end = macro->length;
 	f->macro = macro;
 	f->use = use;
-	f->by_itself = f[-1].by_itself;
+	f->separate = f[-1].separate;
 	return true;
 }
 
@@ -86,29 +86,29 @@ static void put(struct pp *pp, struct text *text, const char *bytes, size_t coun
 	}
 }
 
-/* How many bytes from `at` on are copied as they are, in one piece: a string, a comment, a byte. */
-static uint32_t piece(struct pp *pp, const struct frame *f)
+/* Length of the text to copy unchanged: a string, a comment, a number, or one byte. */
+static uint32_t verbatim_length(struct pp *pp, const struct frame *f)
 {
 	const char *text = f->text;
-	uint32_t at = f->at, end = f->end, behind;
+	uint32_t at = f->at, end = f->end, next;
 	char c = text[at];
 
 	if (pp->line_comment || (c == '/' && at + 1 < end && text[at + 1] == '*')) {
-		/* A comment may go on in the next % line. */
+		/* A comment may continue in the next % line. */
 		uint32_t from = pp->line_comment ? at - 2 : at;
 
 		if (pp->line_comment) {
-			behind = end;
+			next = end;
 			for (uint32_t i = at; i + 1 < end; i++)
 				if (text[i] == '*' && text[i + 1] == '/') {
-					behind = i + 2;
+					next = i + 2;
 					pp->line_comment = false;
 					break;
 				}
-			return behind - at;
+			return next - at;
 		}
-		pp->line_comment = !lex_comment(text, from, end, &behind);
-		return behind - at;
+		pp->line_comment = !lex_comment(text, from, end, &next);
+		return next - at;
 	}
 	if (c == '"' || c == '\'') {
 		for (uint32_t i = at + 1; i < end; i++) {
@@ -162,7 +162,7 @@ const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
 				put(pp, &out, name->text, name->length);
 			continue;
 		}
-		n = piece(pp, f);
+		n = verbatim_length(pp, f);
 		put(pp, &out, f->text + f->at, n);
 		f->at += n;
 	}
@@ -178,7 +178,7 @@ static const char *skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-static const char *behind_name(const char *p, const char *end)
+static const char *skip_name(const char *p, const char *end)
 {
 	if (p < end && lex_is_name_start(*p))
 		while (p < end && lex_is_name(*p))
@@ -187,13 +187,13 @@ static const char *behind_name(const char *p, const char *end)
 }
 
 /*
- * "#define NAME number" of C, with the % gone; number may stand in parentheses and have C's letters
- * behind it. Anything else is none of ours.
+ * `text` is a % line without the %. The number of a "#define NAME number" may be in parentheses and
+ * have a suffix of C, or be a name recorded before. Other lines are ignored.
  */
 void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped)
 {
 	const char *end = text + length, *p = skip_blanks(text, end), *from;
-	struct noted note = {.known = true, .skipped = skipped}, *old;
+	struct c_define define = {.known = true, .skipped = skipped}, *old;
 	struct name *name;
 	bool large;
 
@@ -203,7 +203,7 @@ void macro_note_define(struct pp *pp, const char *text, size_t length, bool skip
 	if (end - p < 7 || memcmp(p, "define", 6) || lex_is_name(p[6]))
 		return;
 	from = p = skip_blanks(p + 6, end);
-	p = behind_name(p, end);
+	p = skip_name(p, end);
 	if (p == from || p == end || (*p != ' ' && *p != '\t'))
 		return;
 	name = names_get(pp->names, from, (size_t)(p - from));
@@ -215,25 +215,25 @@ void macro_note_define(struct pp *pp, const char *text, size_t length, bool skip
 		p++;
 	while (p > from + 1 && strchr("uUlL", p[-1]))
 		p--;
-	if (!lex_number(from, (size_t)(p - from), &note.value, &large) || large) {
+	if (!lex_number(from, (size_t)(p - from), &define.value, &large) || large) {
 		const struct name *other = names_get(pp->names, from, (size_t)(p - from));
 
-		if (p == from || !lex_is_name_start(*from) || !other->noted)
+		if (p == from || !lex_is_name_start(*from) || !other->c_define)
 			return;
-		note.value = other->noted->value;
-		note.known = other->noted->known;
+		define.value = other->c_define->value;
+		define.known = other->c_define->known;
 	}
 	p += strspn(p, "uUlL");
 	while (p < end && (*p == ')' || *p == ' ' || *p == '\t'))
 		p++;
 	if (p < end && (*p != '/' || end - p < 2 || p[1] != '*'))
 		return;
-	old = name->noted;
+	old = name->c_define;
 	if (old && old->skipped <= skipped) {
-		if (old->skipped == skipped && old->value != note.value)
+		if (old->skipped == skipped && old->value != define.value)
 			old->known = false;
 		return;
 	}
-	name->noted = arena_alloc(pp->arena, sizeof(note));
-	*name->noted = note;
+	name->c_define = arena_alloc(pp->arena, sizeof(define));
+	*name->c_define = define;
 }

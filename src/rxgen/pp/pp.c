@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The preprocessor: the stack of texts being read, comments, and the tokens that come out. */
+/* The preprocessor: the stack of frames, comments, and the resulting tokens. */
 #include "rxgen/pp/pp.h"
 
 #include <errno.h>
@@ -57,11 +57,11 @@ struct source *pp_load(struct pp *pp, const char *path)
 	return source;
 }
 
-void pp_enter(struct pp *pp, struct source *source, bool by_itself)
+void pp_enter(struct pp *pp, struct source *source, bool separate)
 {
 	struct frame *f;
 
-	/* A file costs time even if it is empty. */
+	/* An empty file counts, too, since it takes time. */
 	pp->entered += source->size + 1024;
 	if (pp->entered > SOURCE_ALL_MAX)
 		diag_fatal_file(pp->diag, source->name, "the input is larger than 64 MiB");
@@ -71,7 +71,7 @@ void pp_enter(struct pp *pp, struct source *source, bool by_itself)
 	f->end = source->size;
 	f->source = source;
 	f->line_start = true;
-	f->by_itself = by_itself;
+	f->separate = separate;
 	f->conditions = (unsigned)pp->condition_count;
 	pp->files++;
 }
@@ -84,7 +84,7 @@ void pp_skip_comment(struct pp *pp, struct frame *f)
 		diag_error(pp->diag, loc, "unterminated comment");
 }
 
-/* A comment between tokens: behind the last token, before the next, or about the file. */
+/* Classify a comment: after the last token, before the next one, or about the file. */
 static void take_comment(struct pp *pp, struct frame *f)
 {
 	struct comment c = {.source = f->source, .start = f->at};
@@ -94,8 +94,8 @@ static void take_comment(struct pp *pp, struct frame *f)
 	c.first_line = source_line(f->source, c.start);
 	c.last_line = source_line(f->source, c.end - 1);
 	if (pp->last_source == f->source && c.first_line == pp->last_line) {
-		if (!pp->behind.source)
-			pp->behind = c;
+		if (!pp->after.source)
+			pp->after = c;
 	} else if (!f->begun && c.first_line <= f->header_line) {
 		f->header_line = c.last_line + 1;
 	} else {
@@ -119,7 +119,7 @@ static void skip_blanks(struct pp *pp, struct frame *f)
 	}
 }
 
-/* The comment without its marks, without the stars that begin its lines, without blank ends. */
+/* The text of a comment without delimiters, leading stars and trailing blanks. */
 static const char *comment_text(struct pp *pp, const struct comment *c)
 {
 	const char *p = c->source->text + c->start + 2, *end = c->source->text + c->end - 2;
@@ -129,9 +129,9 @@ static const char *comment_text(struct pp *pp, const struct comment *c)
 
 	if (end <= p)
 		return NULL;
-	/* Twice its size: a blank may come before each star. */
+	/* Twice the size: a blank may be inserted before each star. */
 	out = start = arena_alloc(pp->arena, 2 * (size_t)(end - p) + 1);
-	/* Boxes of stars are none of the text. */
+	/* Boxes of stars are decoration. */
 	while (end > p && end[-1] == '*')
 		end--;
 	while (p < end) {
@@ -151,7 +151,7 @@ static const char *comment_text(struct pp *pp, const struct comment *c)
 		for (; p < end && *p != '\n'; p++) {
 			unsigned char ch = (unsigned char)(*p == '\t' ? ' ' : *p);
 
-			/* A mark inside would begin a comment in the comment that C gets. */
+			/* Break up slash and star, which would nest comments in C. */
 			if (ch == '*' && n > line && out[n - 1] == '/')
 				out[n++] = ' ';
 			if (ch >= ' ' && ch != 0x7f)
@@ -172,29 +172,29 @@ static const char *comment_text(struct pp *pp, const struct comment *c)
 	return *start ? start : NULL;
 }
 
-/* A token, or a % line, is complete: comments around it, and where it is. */
+/* Complete a token or % line: attach comments, record the position. */
 static void finish(struct pp *pp, struct token *token)
 {
 	const struct source *source = token->loc.source;
 	size_t line = source_line(source, token->loc.offset);
 	struct comment *c = &pp->before;
 
-	token->included = pp_top(pp)->by_itself;
+	token->included = pp_top(pp)->separate;
 	if (c->source == source && c->last_line + 1 >= line)
 		token->before = comment_text(pp, c);
-	c = &pp->behind;
+	c = &pp->after;
 	if (c->source && (token->kind == TOKEN_END || c->source != source || c->last_line < line))
-		token->behind = comment_text(pp, c);
-	pp->before.source = pp->behind.source = NULL;
+		token->after = comment_text(pp, c);
+	pp->before.source = pp->after.source = NULL;
 	pp->last_source = source;
 	pp->last_line = line;
 }
 
-/* A % line; false if it belongs to a file that is compiled by itself. */
+/* A % line; false if its file is compiled separately. */
 static bool take_line(struct pp *pp, struct frame *f, struct token *token)
 {
 	uint32_t from = f->at + 1;
-	bool included = f->by_itself;
+	bool included = f->separate;
 
 	*token = (struct token){.kind = TOKEN_LINE, .loc = pp_loc(pp, f->at)};
 	while (f->at < f->end && f->text[f->at] != '\n')
@@ -203,12 +203,12 @@ static bool take_line(struct pp *pp, struct frame *f, struct token *token)
 	if (!included)
 		token->text = macro_line(pp, from, f->at);
 	finish(pp, token);
-	/* What stands behind it is the line's own. */
+	/* A comment after it is part of the line. */
 	pp->last_source = NULL;
 	return !included;
 }
 
-/* The end of a file; false if it was the main one. */
+/* The end of a file; false if it is the main file. */
 static bool leave_file(struct pp *pp, struct token *token)
 {
 	struct frame *f = pp_top(pp);
@@ -227,8 +227,8 @@ static bool leave_file(struct pp *pp, struct token *token)
 }
 
 /*
- * What may stand before a token in a file. True: there is a token at the top frame. False: look
- * again, or *token is something by itself, in which case *ready is set.
+ * Skip excluded text, blanks, comments and directives. True: the top frame is at a token. False: a
+ * frame has ended or a directive was read; *ready is set if *token is complete.
  */
 static bool before_token(struct pp *pp, struct token *token, bool *ready)
 {
@@ -288,7 +288,7 @@ const char **pp_inputs(struct pp *pp, size_t *count)
 	return pp->inputs;
 }
 
-/* What the command line defines is read as if it stood in a file of its own. */
+/* -D and -U become a file of directives, which is read first. */
 static void enter_command_line(struct pp *pp, enum xg_output output)
 {
 	static const char *const outputs[XG_OUTPUTS] = {"RPC_HDR", "RPC_XDR", "RPC_CLIENT",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The preprocessor: from files to tokens. Its parts see its inside in pp_internal.h. */
+/* The preprocessor: from files to tokens. Internal interfaces are in pp_internal.h. */
 #ifndef RXGEN_PP_H
 #define RXGEN_PP_H
 
@@ -8,12 +8,12 @@
 
 struct pp;
 
-/* Reads `path` for one output; a file that cannot be read leaves by diag->stop. */
+/* Open `path` for one output. If it cannot be read, the error is fatal. */
 struct pp *pp_new(struct arena *arena, struct diag *diag, struct names *names, const char *path,
 		  const struct xg_options *options, enum xg_output output);
-/* The next token of the language; TOKEN_END again and again when there is none left. */
+/* The next token of the language; TOKEN_END repeatedly at the end. */
 void pp_next(struct pp *pp, struct token *token);
-/* Files read so far, the main one first. */
+/* Files read so far, the main file first. */
 const char **pp_inputs(struct pp *pp, size_t *count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of the preprocessor: a stack of texts being read, the top one first. */
+/* Internal interfaces of the preprocessor. Input is a stack of frames; the top one is read. */
 #ifndef RXGEN_PP_INTERNAL_H
 #define RXGEN_PP_INTERNAL_H
 
@@ -7,13 +7,13 @@
 #include "rxgen/pp/pp.h"
 
 #define INCLUDE_DEPTH	32
-#define EXPANSION_MAX	(1u << 20) /* bytes that the use of one macro may turn into */
-#define EXPANSION_ALL	(64u << 20)
-#define CONDITION_DEPTH 64 /* of parentheses and '!' */
+#define EXPANSION_MAX	(1u << 20)  /* bytes, of one use of a macro */
+#define EXPANSION_ALL	(64u << 20) /* bytes, of all uses */
+#define CONDITION_DEPTH 64	    /* of parentheses and '!' */
 
 enum frame_kind {
 	FRAME_FILE,
-	FRAME_LINE, /* what stands behind #if, or a % line: never read beyond it */
+	FRAME_LINE, /* the expression of #if, or a % line; reading stops at its end */
 	FRAME_MACRO
 };
 
@@ -24,28 +24,28 @@ struct frame {
 	struct source *source;
 	uint32_t base; /* file and line: offset of text[0] in the source */
 	struct macro *macro;
-	struct loc use; /* macro: where its name stands, outside all macros */
+	struct loc use; /* macro: position of the outermost use */
 	/* File only. */
 	bool line_start;     /* only blanks and comments since the last LF */
-	bool by_itself;	     /* an .xg that -i leaves to another run, or inside one */
-	unsigned conditions; /* open when it began */
-	bool begun;	     /* something but comments was read */
-	size_t header_line;  /* behind the comments that the file begins with */
+	bool separate;	     /* -i: an .xg file that is compiled separately, or included by one */
+	unsigned conditions; /* number of open conditions when the file was entered */
+	bool begun;	     /* something other than comments was read */
+	size_t header_line;  /* the line after the comments at the top of the file */
 };
 
-/* One #if that has not met its #endif. */
+/* An #if without its #endif so far. */
 struct condition {
 	struct loc loc;
-	bool active; /* this branch is read */
-	bool done;   /* a branch was read, or the #if itself is skipped: no other will be */
-	bool outer;  /* what surrounds it is read */
+	bool active; /* the current branch is compiled */
+	bool done;   /* a branch was compiled, or the whole #if is skipped */
+	bool outer;  /* the surrounding text is compiled */
 	bool had_else;
 };
 
 /* A comment between two tokens. */
 struct comment {
 	const struct source *source;
-	uint32_t start, end;	      /* with its marks */
+	uint32_t start, end;	      /* including the delimiters */
 	size_t first_line, last_line; /* from 0 */
 };
 
@@ -57,26 +57,26 @@ struct pp {
 
 	struct frame *frames;
 	size_t depth, frame_room;
-	unsigned files;			 /* frames of files */
-	uint64_t expanded, expanded_all; /* bytes: by the macro in use, by all */
-	uint64_t entered;		 /* bytes of files */
+	unsigned files;			 /* number of file frames */
+	uint64_t expanded, expanded_all; /* bytes, by the outermost macro and by all macros */
+	uint64_t entered;		 /* bytes of entered files */
 
 	struct condition *conditions;
 	size_t condition_count, condition_room;
 
-	struct source *sources; /* all that were loaded */
+	struct source *sources; /* all loaded files */
 	const char **inputs;
 	size_t input_count, input_room;
 
-	/* Comments since the last token, and where that was. */
-	struct comment before, behind;
+	/* Comments since the last token, and the position of that token. */
+	struct comment before, after;
 	const struct source *last_source;
 	size_t last_line;
 
-	bool in_condition; /* reading what stands behind #if */
-	bool line_comment; /* a % line began a comment that a further one goes on with */
+	bool in_condition; /* reading the expression of #if */
+	bool line_comment; /* a comment of a % line continues in the next % line */
 
-	char *line; /* of a directive */
+	char *line; /* the current directive */
 	size_t line_room;
 };
 
@@ -88,39 +88,40 @@ struct frame *pp_push(struct pp *pp);
 bool lex_is_name_start(char c);
 bool lex_is_name(char c);
 /*
- * One token of the top frame, which does not stand at a blank, a comment or its end. False if it
- * was none; that has been reported.
+ * Read a token of the top frame, which is not at a blank, a comment or its end. False if there is
+ * no valid token, which has been reported.
  */
 bool lex_scan(struct pp *pp, struct token *token);
-/* The value of digits; false if it is not written as a number, *large if it does not fit. */
+/* The value of a number; false if it is malformed. *large: it does not fit. */
 bool lex_number(const char *text, size_t length, int64_t *value, bool *large);
-/* Behind the comment that begins at text[at], at most `end`; false if it does not end. */
-bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *behind);
+/* *next is the offset after the comment at text[at], at most `end`; false if unterminated. */
+bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *next);
 
 /* macro.c */
 void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *text,
 		  size_t length);
-/* Replace a name that was just read; false if it is to stay. */
+/* Expand the name that was just read; false if it is not a macro. */
 bool macro_use(struct pp *pp, const struct name *name, struct loc loc);
 void macro_leave(struct pp *pp); /* pop the frame of a macro */
-/* A % line with its macros replaced. */
+/* A % line with its macros expanded. */
 const char *macro_line(struct pp *pp, uint32_t at, uint32_t end);
+/* Record the value of a line `%#define NAME number`. */
 void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped);
 
-/* condition.c: the value of the line text[at..end) of the top frame. */
+/* condition.c: the value of the expression text[0..end), at offset `base` of the top frame. */
 bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t base);
 
 /* directive.c */
-/* The line that begins at '#' in the top frame, which is a file. True: *token is a TOKEN_HEADER. */
+/* Handle the directive at '#' of the top frame, a file. True: *token is a TOKEN_HEADER. */
 bool directive_read(struct pp *pp, struct token *token);
-/* Read to the directive that ends what is not read. */
+/* Skip to the directive that ends the excluded text. */
 void directive_skip(struct pp *pp);
 bool pp_reading(const struct pp *pp);
 
 /* pp.c */
 struct source *pp_load(struct pp *pp, const char *path); /* NULL with errno */
-void pp_enter(struct pp *pp, struct source *source, bool by_itself);
-/* Skip the comment at `at` of a file's frame, which may be unfinished. */
+void pp_enter(struct pp *pp, struct source *source, bool separate);
+/* Skip the comment at the current position of a file frame; reports an unterminated one. */
 void pp_skip_comment(struct pp *pp, struct frame *f);
 
 #endif

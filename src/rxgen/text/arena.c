@@ -16,11 +16,11 @@ struct block {
 	_Alignas(max_align_t) char bytes[];
 };
 
-/* Invariant: at <= end, both in blocks->bytes; zeroed beyond `at`. */
+/* Invariant: at <= end, both in blocks->bytes; memory from `at` on is zero. */
 struct arena {
 	struct block *blocks;
 	char *at, *end;
-	size_t left; /* to be taken from the system */
+	size_t left; /* bytes that may still be taken from the system */
 	jmp_buf *empty;
 };
 
@@ -58,7 +58,7 @@ static void *from_system(struct arena *arena, size_t size)
 	if (size > arena->left || !(block = calloc(1, sizeof(*block) + size)))
 		longjmp(*arena->empty, 1);
 	arena->left -= size;
-	/* A large piece has a block of its own, behind the one that is being used up. */
+	/* A large object gets a block of its own, after the current one. */
 	if (size > BLOCK && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;

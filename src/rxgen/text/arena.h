@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An arena: memory with a limit that is freed all at once. The compiler uses no other memory. */
+/* An arena: memory with a limit that is freed all at once. The front end uses no other memory. */
 #ifndef RXGEN_ARENA_H
 #define RXGEN_ARENA_H
 
@@ -8,11 +8,11 @@
 
 struct arena;
 
-/* NULL if there is no memory. At most `limit` bytes will be taken from the system. */
+/* NULL if memory is exhausted. The arena takes at most `limit` bytes from the system. */
 struct arena *arena_new(size_t limit);
 void arena_free(struct arena *arena);
 
-/* Where arena_alloc() jumps if memory or the limit is exhausted; set it before the first call. */
+/* Target of the jump when memory or the limit is exhausted; set it before the first allocation. */
 void arena_on_empty(struct arena *arena, jmp_buf *to);
 
 /* Zeroed memory, aligned for anything; never NULL. */
@@ -22,8 +22,8 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Room for one more element behind `count` of `size` bytes each: `old`, or a copy of twice its
- * room. *room is what there is; start with NULL and 0.
+ * Make room for an element after `count` elements of `size` bytes each. Returns `old`, or a copy
+ * with twice its capacity. *room is the capacity; start with NULL and 0.
  */
 void *arena_grow(struct arena *arena, void *old, size_t count, size_t *room, size_t size);
 

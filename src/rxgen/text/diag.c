@@ -12,13 +12,13 @@
 #define SHOWN_BEFORE 100
 #define SHOWN	     160
 
-/* Second and later bytes of a character in UTF-8 take no column on the screen. */
-static bool continues(char c)
+/* A continuation byte of UTF-8, which has no width on the screen. */
+static bool is_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* No control characters. */
+/* Control characters become '?'. */
 static void show_text(FILE *out, const char *text, size_t length)
 {
 	for (; length; text++, length--) {
@@ -45,7 +45,7 @@ static void show_line(FILE *out, struct loc loc)
 	show_text(out, text + start, (size_t)(end - (text + start)));
 	fputc('\n', out);
 	for (const char *p = text + start; p < text + at; p++)
-		if (!continues(*p))
+		if (!is_continuation(*p))
 			fputc(*p == '\t' ? '\t' : ' ', out);
 	fputs("^\n", out);
 }
@@ -68,27 +68,27 @@ static void show(struct diag *diag, struct loc loc, const char *kind, const char
 			  loc.macro->name->text);
 }
 
-/* Whether a warning was printed before; records it. */
-static bool said_before(struct diag *diag, struct loc loc, const char *text)
+/* Whether a warning was printed in an earlier pass; records it if not. */
+static bool was_printed(struct diag *diag, struct loc loc, const char *text)
 {
 	struct xg_place place = loc.source ? source_place(loc) : (struct xg_place){"rxwgen", 0, 0};
 	char *line = NULL, **lines;
 
-	if (!diag->said ||
+	if (!diag->printed ||
 	    asprintf(&line, "%s:%u:%u: %s", place.file, place.line, place.column, text) < 0)
 		return false;
-	for (size_t i = 0; i < diag->said->count; i++)
-		if (!strcmp(diag->said->lines[i], line)) {
+	for (size_t i = 0; i < diag->printed->count; i++)
+		if (!strcmp(diag->printed->lines[i], line)) {
 			free(line);
 			return true;
 		}
-	lines = realloc(diag->said->lines, (diag->said->count + 1) * sizeof(*lines));
+	lines = realloc(diag->printed->lines, (diag->printed->count + 1) * sizeof(*lines));
 	if (!lines) {
 		free(line);
 		return false;
 	}
-	diag->said->lines = lines;
-	lines[diag->said->count++] = line;
+	diag->printed->lines = lines;
+	lines[diag->printed->count++] = line;
 	return false;
 }
 
@@ -120,7 +120,7 @@ void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
 	char text[MESSAGE];
 
 	FORMAT(text, format);
-	diag->quiet = diag->warnings == DIAG_WARNINGS || said_before(diag, loc, text);
+	diag->quiet = diag->warnings == DIAG_WARNINGS || was_printed(diag, loc, text);
 	if (diag->quiet)
 		return;
 	diag->warnings++;

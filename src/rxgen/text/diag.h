@@ -12,15 +12,15 @@
 
 struct diag {
 	FILE *out;
-	struct xg_said *said; /* warnings of earlier runs, or NULL */
+	struct xg_printed *printed; /* warnings of earlier passes, or NULL */
 	unsigned errors, warnings;
-	bool quiet; /* the last message was not printed, so its notes are not either */
+	bool quiet; /* the last message was suppressed, and so are its notes */
 	jmp_buf *stop;
 };
 
 /*
- * FILE:LINE:COLUMN: error: text; without a source, about the command line. Leaves by diag->stop
- * after the last one.
+ * Print "FILE:LINE:COLUMN: error: text". Without a source the message concerns the command line.
+ * Jumps to diag->stop after DIAG_ERRORS errors.
  */
 void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -29,7 +29,7 @@ void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
 /* A note on the previous message. */
 void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A fatal error. */
+/* A fatal error: jumps to diag->stop. */
 _Noreturn void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same, without a position: "what: why". */

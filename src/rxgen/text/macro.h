@@ -8,7 +8,7 @@
 struct macro {
 	const struct name *name;
 	struct loc loc;	  /* of its definition */
-	const char *text; /* without comments and blanks at its ends */
+	const char *text; /* without comments, leading and trailing blanks */
 	uint32_t length;
 	bool active; /* being expanded; not expanded again within itself */
 };

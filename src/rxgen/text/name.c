@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of names: each name of the input once, with its meanings. */
+/* The name table: each identifier of the input once, with its meanings. */
 #include "rxgen/text/name.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static int compare(const void *key, const void *word)
 
 bool name_is_c_word(const char *text)
 {
-	/* Sorted. Those that are keywords of the language cannot come here. */
+	/* Sorted. Keywords of the interface language are excluded: they are no names. */
 	static const char *const words[] = {
 		"_Alignas",	 "_Alignof",  "_Atomic",
 		"_Bool",	 "_Complex",  "_Generic",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of names: each name of the input once, with its meanings. */
+/* The name table: each identifier of the input once, with its meanings. */
 #ifndef RXGEN_NAME_H
 #define RXGEN_NAME_H
 
@@ -12,24 +12,25 @@
 struct symbol;
 struct proc;
 
-/* A `%#define NAME number` line: C's, but a bound may say it. */
-struct noted {
+/* A line `%#define NAME number`. It is passed to C, but NAME may also be used as a bound. */
+struct c_define {
 	int64_t value;
-	bool known;   /* two lines disagree if not */
-	bool skipped; /* seen only where an #if of ours left it out */
+	bool known;   /* false: lines with different values exist */
+	bool skipped; /* found only in text that an #if excludes */
 };
 
 struct name {
-	struct name *next; /* of the same slot */
+	struct name *next; /* in the same slot */
 	uint32_t hash, length;
 	int keyword;	       /* enum token_kind, or 0 */
 	struct macro *macro;   /* #define */
 	struct symbol *symbol; /* type, constant, enum value */
-	struct noted *noted;
-	struct loc made;   /* where a package or procedure makes a C name of this; or no source */
-	struct loc field;  /* where a member or procedure is called so: no constant may be */
-	unsigned scope;	   /* last struct, union or parameter list with a member of this name… */
-	struct loc member; /* …and where */
+	struct c_define *c_define;
+	struct loc
+		generated; /* package or procedure from which the C name is derived, or no source */
+	struct loc field;  /* member or procedure of this name, which excludes a constant */
+	unsigned scope;	   /* number of the last struct, union or parameter list with this name */
+	struct loc member; /* position of the name in that scope */
 	char text[];
 };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Drop CR before LF, record the lines, find forbidden bytes. */
+/* Remove CR before LF, record the lines, find NUL and lines that are too long. */
 static void take_lines(struct arena *arena, struct source *source, char *text, size_t size)
 {
 	size_t out = 0, start = 0, room = 0;
@@ -50,7 +50,7 @@ struct source *source_from(struct arena *arena, const char *name, const char *te
 	return source;
 }
 
-/* All of an open file into *text; its size, or -1 with errno. Pipes have no size to be asked. */
+/* Read a file to its end; returns its size, or -1 with errno. A pipe has no size in advance. */
 static ssize_t read_all(struct arena *arena, int fd, char **text)
 {
 	size_t size = 0, room = 0;
@@ -92,7 +92,7 @@ struct source *source_load(struct arena *arena, const char *path)
 
 	if (fd < 0)
 		return NULL;
-	/* The arena may jump out with the descriptor open; the program then ends. */
+	/* If the arena is exhausted, the descriptor stays open until the program ends. */
 	size = read_all(arena, fd, &text);
 	error = errno;
 	close(fd);
@@ -125,7 +125,7 @@ struct xg_place source_place(struct loc loc)
 	place.line = (unsigned)line + 1;
 	place.column = loc.offset - start + 1;
 	if (source->size && loc.offset >= source->size) {
-		/* The end of the file: behind its last line. */
+		/* The end of the file, after its last line. */
 		place.line++;
 		place.column = 1;
 	}
@@ -141,7 +141,7 @@ struct xg_place source_place(struct loc loc)
 		const struct source_marker *marker = &source->markers[low - 1];
 
 		place.file = marker->file ? marker->file : source->name;
-		place.line = marker->said + (place.line - marker->line);
+		place.line = marker->number + (place.line - marker->line);
 	}
 	return place;
 }
@@ -151,7 +151,7 @@ void source_mark(struct arena *arena, struct source *source, struct source_marke
 	struct source_marker *last;
 
 	if (source->marker_count) {
-		/* When a file is read again, its markers are already recorded. */
+		/* The markers of a file that is included again are already recorded. */
 		last = &source->markers[source->marker_count - 1];
 		if (last->line >= marker.line)
 			return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tokens are called. */
+/* Keywords, and tokens as text. */
 #include "rxgen/text/token.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@ enum token_kind {
 	TOKEN_NUMBER,
 	TOKEN_STRING, /* text without its quotes */
 	TOKEN_LINE,   /* a % line, text without the % */
-	TOKEN_HEADER, /* an included file that is compiled by itself; text is its header's name */
+	TOKEN_HEADER, /* an included file that is compiled separately; text names its header */
 
 	/* Only in #if lines. */
 	TOKEN_AND,
@@ -62,19 +62,19 @@ enum token_kind {
 struct token {
 	int kind;
 	struct loc loc;
-	const char *text;   /* as written */
+	const char *text;   /* spelling */
 	struct name *name;  /* of a name or keyword */
 	int64_t value;	    /* of a number */
 	bool wrong;	    /* a number already reported as invalid */
-	bool included;	    /* written in a file that is compiled by itself (-i) */
-	const char *before; /* comment directly before it, or NULL */
-	const char *behind; /* comment behind the token before it, on that one's line, or NULL */
+	bool included;	    /* from a file that is compiled separately (-i) */
+	const char *before; /* comment directly before the token, or NULL */
+	const char *after;  /* comment after the previous token, on the line of that one, or NULL */
 };
 
 const char *token_keyword(int kind);
-/* "'package'", "end of file": for messages. Valid until the next call for the same `room`. */
+/* The token for messages: "'package'", "end of file". Valid until the next use of `room`. */
 const char *token_text(const struct token *token, char *room, size_t size);
-/* The same for a kind: "';'", "a name". */
+/* A kind of token for messages: "';'", "a name". */
 const char *token_kind_text(int kind, char *room, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every bad/NAME.xg is refused with the words of bad/NAME.txt, and leaves no file behind.
-# bad/NAME.args holds further options. With RXW_UPDATE=1 the words are written instead: read them.
+# Each bad/NAME.xg is rejected with the messages in bad/NAME.txt and without an output file. bad/NAME.args
+# contains further options. RXW_UPDATE=1 writes the messages instead; review them before a commit.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -18,21 +18,21 @@ for input in *.xg; do
 	args=
 	[ ! -f "$name.args" ] || args=$(cat "$name.args")
 	# shellcheck disable=SC2086 # args are words
-	"$rxwgen" $args -h -o "$dir/out/x.h" -M "$dir/out/x.d" "$input" > "$dir/stdout" 2> "$dir/words"
+	"$rxwgen" $args -h -o "$dir/out/x.h" -M "$dir/out/x.d" "$input" > "$dir/stdout" 2> "$dir/messages"
 	code=$?
 	if [ -n "$RXW_UPDATE" ]; then
-		cp "$dir/words" "$name.txt"
-	elif ! diff -u "$name.txt" "$dir/words"; then
-		echo "FAIL: $input: other words than in $name.txt"
+		cp "$dir/messages" "$name.txt"
+	elif ! diff -u "$name.txt" "$dir/messages"; then
+		echo "FAIL: $input: messages differ from $name.txt"
 		status=1
 	fi
 	[ $code -eq 1 ] || { echo "FAIL: $input: exit status $code, not 1"; status=1; }
-	[ ! -s "$dir/stdout" ] || { echo "FAIL: $input: something on standard output"; status=1; }
+	[ ! -s "$dir/stdout" ] || { echo "FAIL: $input: unexpected standard output"; status=1; }
 	count=$((count + 1))
 done
 for file in "$dir"/out/* "$dir"/out/.[!.]*; do
-	[ ! -e "$file" ] || { echo "FAIL: a refused run left ${file##*/}"; status=1; }
+	[ ! -e "$file" ] || { echo "FAIL: a rejected input left ${file##*/}"; status=1; }
 done
 [ $count -ge 100 ] || { echo "FAIL: only $count inputs in bad/"; status=1; }
-[ $status -ne 0 ] || echo "$count bad inputs are refused as they should be"
+[ $status -ne 0 ] || echo "$count invalid inputs are rejected with the expected messages"
 exit $status

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What rxwgen writes, byte by byte: as in golden/, the same from everywhere, and without a warning.
-# `golden.sh --accept` puts today's output into the source tree, to be read before it is committed.
+# The output of rxwgen equals the files in golden/, does not depend on the folder, and compiles without
+# warnings. `golden.sh --accept` copies the output to golden/; review it before a commit.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -18,7 +18,7 @@ fail() {
 	status=1
 }
 
-# cases COMMAND: COMMAND NAME OPTION... for each interface and how it is compiled.
+# cases COMMAND: run COMMAND NAME OPTION... for each interface with its options.
 cases() {
 	"$1" shared -b -i
 	"$1" values
@@ -33,7 +33,7 @@ make_one() {
 		for output in h:-h xdr.c:-c cs.c:-C ss.c:-S; do
 			"$rxwgen" "$@" "${output#*:}" -o "$dir/$name.${output%:*}" "$name.xg" || exit 1
 		done) || fail "rxwgen $* $name.xg"
-	# The same from elsewhere, all four in one run.
+	# All four in one run, in another folder.
 	(cd "$dir/again" && "$rxwgen" "$@" "$golden/$name.xg") || fail "rxwgen $* .../$name.xg"
 }
 
@@ -43,12 +43,12 @@ compare() {
 		if [ "$accept" = yes ]; then
 			cp "$dir/$file" "$golden/$file.golden"
 		fi
-		diff -u "$golden/$file.golden" "$dir/$file" || fail "$file is not what golden/ has"
-		cmp "$dir/$file" "$dir/again/$file" || fail "$file depends on where it is made"
+		diff -u "$golden/$file.golden" "$dir/$file" || fail "$file differs from golden/"
+		cmp "$dir/$file" "$dir/again/$file" || fail "$file depends on the current folder"
 	done
 }
 
-# quiet FILE COMMAND...: it compiles without a word.
+# quiet FILE COMMAND...: the compiler prints nothing.
 quiet() {
 	file=$1
 	shift
@@ -75,7 +75,7 @@ cxx=no
 echo 'int main() { return 0; }' > "$dir/probe.cc"
 # shellcheck disable=SC2086
 $CXX -fsyntax-only "$dir/probe.cc" 2> /dev/null && cxx=yes
-[ $cxx = yes ] || echo "note: no C++ compiler ($CXX): the headers are tried as C only"
+[ $cxx = yes ] || echo "note: no C++ compiler ($CXX): headers are compiled as C only"
 
 [ -x "$rxwgen" ] || { echo "no $rxwgen: build it first"; exit 99; }
 cases make_one

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A random interface on standard output: python3 interface.py SEED. Everything in it is allowed."""
+"""Writes a random, valid interface to standard output: python3 interface.py SEED."""
 
 import random
 import re
@@ -11,7 +11,7 @@ SCALARS = [
     "short", "unsigned short", "u_short", "char", "unsigned char", "u_char", "bool", "afs_int64",
     "afs_uint64", "afs_time64", "struct afs_time64", "float", "double", "afsUUID",
 ]
-# Names that C, C++ or the generated code may want for something else.
+# Names with another meaning in C, C++ or the generated code.
 WORDS = [
     "len", "val", "v", "x", "i", "n", "p", "u", "class", "new", "this", "count", "room", "code",
     "call", "index", "free", "errno", "list", "at", "there", "base", "operator", "size_t",
@@ -61,7 +61,7 @@ class Interface:
         return f"{self.one_of('opaque', 'string')} {name}{self.counted()}"
 
     def names(self, count):
-        """So many different names for the members of one thing."""
+        """Distinct names for members."""
         some = self.random.sample(WORDS, min(count, len(WORDS)) // 2)
         return some + [self.name("m") for _ in range(count - len(some))]
 
@@ -112,7 +112,7 @@ class Interface:
         params = []
         for direction, count in counts.items():
             for _ in range(count):
-                # An array makes a type of its name, so only others have one of the words.
+                # An array implies a type of its name, so WORDS are for other parameters.
                 text = self.decl("@")
                 plain = re.search("<", text) is None or text.startswith("string")
                 name = self.name(self.random.choice(WORDS) if self.chance(0.5) else "a")

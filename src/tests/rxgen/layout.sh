@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What rxwgen writes is laid out as clang-format has it: of every interface file of the tree.
+# The output of rxwgen for every interface file of the tree is formatted as by clang-format.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -34,7 +34,7 @@ for file in "$top"/src/afs/*.xg "$top"/src/tests/*/*.xg "$top"/src/tests/rxgen/g
 		for made in *.h *.c; do
 			"$clang_format" "$made" > formatted
 			if ! diff -u "$made" formatted; then
-				echo "FAIL: $made of rxwgen $options is not as clang-format has it"
+				echo "FAIL: $made of rxwgen $options is not formatted"
 				status=1
 			fi
 			rm -f "$made"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests of rxwgen: bad inputs, the program from outside, what the front end makes of good inputs.
+# Tests of rxwgen: invalid input, the program, random interfaces, the front end.
 
 check_scripts += src/tests/rxgen/bad.sh src/tests/rxgen/program.sh src/tests/rxgen/random.sh
 EXTRA_DIST += src/tests/rxgen/bad src/tests/rxgen/interface.py

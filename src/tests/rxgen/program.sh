@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The rxwgen program: options, exit status, output files, dependency files.
+# The program rxwgen: options, exit status, output files, dependency files.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -16,7 +16,7 @@ fail() {
 	status=1
 }
 
-# expect STATUS WORDS ARGUMENT...: the exit status, and a line of what is printed that has WORDS.
+# expect STATUS TEXT ARGUMENT...: rxwgen exits with STATUS and prints TEXT.
 expect() {
 	code=$1
 	words=$2
@@ -27,7 +27,7 @@ expect() {
 	[ -z "$words" ] || grep -qF -- "$words" out.log || fail "rxwgen $*: no '$words' in: $(cat out.log)"
 }
 
-# files NAME...: these lie in the current folder beside the inputs, and no others.
+# files NAME...: the current folder contains these files and .xg files, and no others.
 files() {
 	rm -f out.log
 	got=$(ls -A | grep -v '[.]xg$' | tr '\n' ' ')
@@ -50,7 +50,7 @@ for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -A -k 
 	grep -q -- "$option" out.log || fail "--help does not name $option"
 done
 
-# Wrong lines.
+# Wrong command lines.
 expect 2 'no input file'
 expect 2 'more than one input file: y' x.xg y
 expect 2 'not supported' -u x.xg
@@ -68,7 +68,7 @@ done
 expect 2 'no file name' folder/
 files
 
-# What cannot be read or written.
+# Files that cannot be read or written.
 expect 1 'nowhere.xg: No such file or directory' nowhere.xg
 expect 1 '../sub: Is a directory' ../sub
 expect 1 'nowhere/x.h: No such file or directory' -h -o nowhere/x.h x.xg
@@ -79,7 +79,7 @@ expect 1 'x.xg:1:1: error: the line has more than 65536 bytes' -h -o y.h "$(
 	echo ../long/x.xg)"
 files
 
-# Limits that need large inputs.
+# Limits that require large inputs.
 awk 'BEGIN { for (i = 0; i < 300000; i++) print "/* this line has 60 bytes, so that the whole is too large */" }' \
 	> ../long/large.xg
 expect 1 'large.xg: File too large' ../long/large.xg
@@ -94,19 +94,19 @@ awk 'BEGIN {
 expect 1 'error: all macros together expand to more than' ../long/macros.xg
 files
 
-# All outputs or none.
+# All outputs are written, or none.
 mkdir x.ss.c
 expect 1 'x.ss.c: Is a directory' x.xg
 rmdir x.ss.c
 files
 
-# An output stays as it was when a run fails.
+# A failed run does not change an existing file.
 echo old > bad.h
 expect 1 'bad.xg:2:11: error: ' bad.xg
 [ "$(cat bad.h)" = old ] || fail "a failed run changed an old output"
 files bad.h
 
-# Which outputs.
+# Options select the outputs.
 expect 0 '' x.xg
 files x.cs.c x.h x.ss.c x.xdr.c
 for one in -h:x.h -c:x.xdr.c -y:x.xdr.c -C:x.cs.c -S:x.ss.c '-r:x.cs.c x.ss.c' '-hC:x.cs.c x.h'; do
@@ -114,7 +114,7 @@ for one in -h:x.h -c:x.xdr.c -y:x.xdr.c -C:x.cs.c -S:x.ss.c '-r:x.cs.c x.ss.c' '
 	# shellcheck disable=SC2086 # names are words
 	files ${one#*:}
 done
-# A pipe has no size.
+# Input from a pipe.
 "$rxwgen" -h -o stdin.h /dev/stdin < x.xg || fail "standard input"
 files stdin.h
 expect 0 '' -A -k -d -z -h ../a/x.xg
@@ -123,7 +123,7 @@ files x.h
 [ "$(ls -l y.h | cut -c 1-10)" = -rw-r----- ] || fail "the umask is not respected: $(ls -l y.h)"
 files y.h
 
-# The same bytes from wherever it is run.
+# The output does not depend on the current folder.
 expect 0 '' -x -b x.xg
 mkdir ../again
 (cd ../again && "$rxwgen" -x -b "$dir/a/x.xg") || fail "a second run failed"
@@ -154,22 +154,22 @@ head -n 1 o.d | grep -qx 'o.h: with.xg \\' || fail "-M with -o: $(cat o.d)"
 grep -q '#include "y.h"' o.h || fail "-i: the header does not include y.h"
 grep -q 'struct t {' o.h && fail "-i: the header has what y.xg defines"
 files o.d o.h
-# An absolute name; what is there and cannot be read.
+# An absolute file name, and an include file that cannot be read.
 printf '#include "%s"\n' "$dir/sub/y.xg" > absolute.xg
 expect 0 '' -h absolute.xg
 files absolute.h
 printf '#include "sub"\n' > folder.xg
 expect 1 "folder.xg:1:10: error: cannot read '../sub': Is a directory" -I .. folder.xg
 files
-# A warning is said once, though each output has a run of its own.
+# A warning is printed once, although each output has a pass of its own.
 printf 'package P_\nF(IN string x<>) = 1;\n' > warn.xg
 expect 0 "warn.xg:2:13: warning: 'x'" -w warn.xg
-[ "$(grep -c warning: out.log)" -eq 1 ] || fail "a warning is said more than once"
+[ "$(grep -c warning: out.log)" -eq 1 ] || fail "a warning is printed more than once"
 files warn.cs.c warn.h warn.ss.c warn.xdr.c
 expect 0 "rxwgen: warning: -L none:" -h -L x=5 -L none=3 warn.xg
 files warn.h
 
-# Each output has a macro of its own.
+# Each output has its own macro.
 printf '%s\n' '#ifdef RPC_HDR' '%/* in the header */' '#elif defined(RPC_XDR)' '%/* in the coders */' \
 	'#elif defined RPC_CLIENT' '%/* in the client */' '#endif' '#ifdef RPC_SERVER' \
 	'%/* in the server */' '#endif' > each.xg

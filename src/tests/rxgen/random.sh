@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Random interfaces (interface.py) become C that compiles without a warning and is laid out.
-# RXW_TEST_SEED: the first of them; RXW_RUNS: how many.
+# Code generated from random interfaces (interface.py) compiles without warnings and is formatted.
+# RXW_TEST_SEED: the first seed; RXW_RUNS: the number of interfaces.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -24,7 +24,7 @@ first=$(echo "$first" | sed 's/^0*//')
 runs=${RXW_RUNS:-12}
 echo "RXW_TEST_SEED=$first replays this run"
 
-# A bound that is not written is a warning only, so that all shapes can be parameters.
+# With -w an unbounded array is a valid parameter, so that all shapes can be parameters.
 seed=$first
 while [ "$seed" -lt $((first + runs)) ]; do
 	options=-w
@@ -47,7 +47,7 @@ while [ "$seed" -lt $((first + runs)) ]; do
 		for made in x.h x.xdr.c x.cs.c x.ss.c; do
 			[ -n "$format" ] || continue
 			$format $made | cmp -s - $made && continue
-			echo "FAIL: seed $seed, rxwgen $options: $made is not laid out"
+			echo "FAIL: seed $seed, rxwgen $options: $made is not formatted"
 			status=1
 		done
 	fi

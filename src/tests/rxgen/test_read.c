@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of rxgen's front end: what xg_read() makes of good inputs. */
+/* Tests of the front end: the tree that xg_read() builds from valid input. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void put(const char *name, const char *text)
 	fclose(f);
 }
 
-/* True if the text is good; `file` and `messages` are the result. */
+/* True if the text is valid; the results are `file` and `messages`. */
 static bool try_for(enum xg_output output, const char *text)
 {
 	char path[256];
@@ -74,7 +74,7 @@ static bool try_for(enum xg_output output, const char *text)
 static void read_text(const char *text)
 {
 	if (!try_for(XG_HEADER, text))
-		ck_abort_msg("%s\nis refused: %s", text, messages);
+		ck_abort_msg("%s\nis rejected: %s", text, messages);
 	if (*messages)
 		ck_abort_msg("%s\nwarns: %s", text, messages);
 }
@@ -110,7 +110,7 @@ static const char *value(const char *name)
 	return item ? item->text : "none";
 }
 
-/* The items as a line of words, to compare. */
+/* All items as one line of text. */
 static const char *all_items(void)
 {
 	static char text[4096];
@@ -206,7 +206,7 @@ START_TEST(branches)
 		"#ifdef A\nconst a = 1;\n# ifdef B\nconst b = 1;\n# else\nconst b = 2;\n#\tendif\n"
 		"#else\n  #  ifndef B\nconst c = 1;\n#endif B\n#endif /* A */\n");
 	ck_assert_str_eq(all_items(), "|c=1");
-	/* What is not read need not be right, but for its #if lines, comments and strings. */
+	/* In excluded text only conditional directives, comments and strings must be valid. */
 	read_text("#if 0\n#if (\n#elif )\n#else\n#endif\n#nonsense\n$ \"/*\"\n\"\n/*\n#endif\n*/\n"
 		  "%#endif\n#elif 1\nconst a = 1;\n#elif (\n#else\nconst b = 1;\n#endif\n");
 	ck_assert_str_eq(all_items(), "|a=1");
@@ -228,11 +228,12 @@ START_TEST(macros)
 	read_text("#define A B\n#define B A\n#define C A = 3;\nconst C\n");
 	ck_assert_str_eq(all_items(), "|A=3");
 	read_text(
-		"#define ALL struct s { int /* c */ x; \\\n int y; }\nALL;\n#undef ALL\nconst ALL = 1;\n");
+		"#define ALL struct s { int /* c */ x; \\\n int y; }\nALL;\n#undef ALL\n"
+		"const ALL = 1;\n");
 	ck_assert_uint_eq(type("s")->member_count, 2);
 	read_text("#define EMPTY\nEMPTY const EMPTY a EMPTY = EMPTY 1 EMPTY ; EMPTY\n");
 	ck_assert_str_eq(all_items(), "|a=1");
-	/* In % lines: whole names; not in strings, comments, numbers. */
+	/* % lines: names are replaced, except in strings, comments and numbers. */
 	read_text("#define X y z\n#define Z X\n"
 		  "%X XX X1 1X 0xX _X X.X \"X \\\" X\" 'X' /* X */ X Z\n"
 		  "%#define X X\n%it's X\n% /* X\n% X */ X\n%\nconst X2 = 1;\n");
@@ -275,10 +276,10 @@ START_TEST(lines)
 	read_text(text);
 	ck_assert_str_eq(all_items(), "|a=1");
 	free(text);
-	/* In a comment, neither is special. */
+	/* Neither is special in a comment. */
 	read_text("/*\n#define A 1\n%line\n#if\n*/\nconst A = 2;\n");
 	ck_assert_str_eq(all_items(), "|A=2");
-	/* '%' only in the first column, '#' behind blanks and comments too. */
+	/* '%' must be in the first column; '#' may follow blanks and comments. */
 	ck_assert(!try_for(XG_HEADER, " %x\n"));
 	read_text("  # define A 1\n/* c */ #define B 2\nconst a = A;\nconst b = B;\n");
 	ck_assert_str_eq(all_items(), "|a=1|b=2");
@@ -286,7 +287,7 @@ START_TEST(lines)
 }
 END_TEST
 
-/* % lines keep their place among the definitions; those inside of one stand before it. */
+/* % lines keep their position among the definitions; those within one move before it. */
 START_TEST(line_places)
 {
 	read_text("%one\nstruct s {\n%two\n\tint x;\n};\n%three\npackage P_\n%four\nstatindex 3\n"
@@ -320,7 +321,7 @@ START_TEST(includes)
 	ck_assert_str_eq(strrchr(file->inputs[0], '/'), "/main.xg");
 	ck_assert_ptr_nonnull(strstr(file->inputs[1], "/sub/a.xg"));
 	ck_assert_ptr_nonnull(strstr(file->inputs[5], "/two/d.xg"));
-	/* A definition may go over the end of a file, a guard keeps it from being read twice. */
+	/* A definition may extend beyond the end of a file. A guard prevents a second reading. */
 	put("begin.xg", "#ifndef G\n#define G\nstruct s { int x;\n#endif\n");
 	read_text("#include \"begin.xg\"\n#include \"begin.xg\"\n};\n");
 	ck_assert_str_eq(all_items(), "|type s");
@@ -345,9 +346,9 @@ START_TEST(compiled_by_itself)
 	ck_assert_uint_eq(type("s")->members[1].bound, 9);
 	ck_assert_uint_eq(file->package_count, 1);
 	ck_assert_uint_eq(file->type_count, 3);
-	/* A package does not reach out of such a file. */
+	/* A package does not extend beyond such a file. */
 	ck_assert(!try_for(XG_HEADER, "#include \"common.xg\"\nF() = 5;\n"));
-	/* But where it was included, it goes on. */
+	/* The package of the including file continues after it. */
 	read_text("package P_\nF(IN int x) = 1;\n#include \"common.xg\"\nG() = 2;\n");
 	ck_assert_str_eq(proc("G")->package->name, "P_");
 }
@@ -356,7 +357,8 @@ END_TEST
 START_TEST(markers)
 {
 	read_text(
-		"#line 100 \"real.x\"\nconst a = 1;\nstruct s { int x; };\n# 7\nstruct t {\n int y; };\n");
+		"#line 100 \"real.x\"\nconst a = 1;\nstruct s { int x; };\n# 7\n"
+		"struct t {\n int y; };\n");
 	ck_assert_str_eq(type("s")->place.file, "real.x");
 	ck_assert_uint_eq(type("s")->place.line, 101);
 	ck_assert_uint_eq(type("s")->place.column, 8);
@@ -412,7 +414,7 @@ START_TEST(comments)
 	}
 	read_text("\n/*\n * two\n *\n *  * lines\n */\nconst A = 1; /* a */\n");
 	ck_assert_str_eq(all_items(), "|%/*\n * two\n *\n *  * lines\n */|A=1");
-	/* In another output than the header, a section's comment is none. */
+	/* Only the header has the comment of a group of constants. */
 	ck_assert(try_for(XG_XDR, "\n/* section */\nconst C = 3; /* of C */\n"));
 	ck_assert_str_eq(all_items(), "|C=3");
 }
@@ -497,7 +499,8 @@ END_TEST
 START_TEST(lists_and_cycles)
 {
 	read_text(
-		"typedef struct e *elist;\nstruct e { int x; elist next; };\nstruct head { elist l; };\n"
+		"typedef struct e *elist;\nstruct e { int x; elist next; };\n"
+		"struct head { elist l; };\n"
 		"struct d { int x; struct d *next; };\n"
 		"struct tree { tree *left; int x; };\n"
 		"struct both { both *other; both *next; };\n"
@@ -513,7 +516,7 @@ START_TEST(lists_and_cycles)
 	ck_assert(!type("b")->list && type("b")->recursive);
 	ck_assert(!type("uses")->recursive);
 	ck_assert(type("uv")->recursive && type("vp")->recursive);
-	/* Over three types, and by typedefs of typedefs. */
+	/* Cycles of three types, and through typedefs of typedefs. */
 	read_text("struct a { struct b *x; int i; };\nstruct b { struct c *y; int i; };\n"
 		  "struct c { a *z; int i; };\nstruct d { a only; };\n"
 		  "typedef struct e *ep;\ntypedef ep epp;\ntypedef epp eppp;\n"
@@ -532,8 +535,10 @@ START_TEST(bounds)
 	options.limit_count = 3;
 	read_text(
 		"const C = 0x10;\nenum e { V = 7 };\n%#define D 256\n% # define E (0x20U) /* c */\n"
-		"%#define F E\n%#define G(x) 9\n#ifdef RPC_XDR\n%#define H 77\n#endif\n#define M 5\n"
-		"struct s { int a[C]; int b<V>; string c<D>; opaque d[E]; int e[F]; int h[H]; int m[M];\n"
+		"%#define F E\n%#define G(x) 9\n#ifdef RPC_XDR\n%#define H 77\n#endif\n"
+		"#define M 5\n"
+		"struct s { int a[C]; int b<V>; string c<D>; opaque d[E]; int e[F]; int h[H];\n"
+		"  int m[M];\n"
 		"  string t<>; opaque o<>; int i<>; int own<>; string big<2147483647>; };\n"
 		"struct large { int x[1000]; };\n"
 		"typedef int listed<>;\ntypedef large many<2147483647>;\npackage P_\n"
@@ -572,7 +577,8 @@ START_TEST(opcodes)
 
 	read_text(
 		"#define TEN 10\nconst HEX = 0x20;\npackage P_\nA() = TEN;\nB() = HEX;\nC() = 0;\n"
-		"D() = 2147483647;\npackage Q_\nE();\nF();\npackage R_\nG();\npackage S_\nstartingopcode 50\n"
+		"D() = 2147483647;\npackage Q_\nE();\nF();\npackage R_\nG();\npackage S_\n"
+		"startingopcode 50\n"
 		"H();\nI();\npackage T_\nJ() = 50;\nK() = 52;\nL() = 51;\n");
 	ck_assert_int_eq(proc("A")->opcode, 10);
 	ck_assert_int_eq(proc("B")->opcode, 32);
@@ -603,7 +609,8 @@ START_TEST(directions)
 		"struct t { int x; };\nprefix S\npackage P_\nstatindex 7\n"
 		"A(IN int a, t *b, OUT t *c, INOUT string d<4>) split = 1;\n"
 		"proc B Own(t *e) multi = 2;\nprefix\nQ splitprefix IN=Begin OUT = Finish ;\n"
-		"C(IN char f[3], int g<5>, opaque h<6>) = 3;\nD(OUT int g<5>) = 4;\nproc () = 5;\n");
+		"C(IN char f[3], int g<5>, opaque h<6>) = 3;\nD(OUT int g<5>) = 4;\n"
+		"proc () = 5;\n");
 	p = proc("A");
 	params = p->params;
 	ck_assert_uint_eq(p->param_count, 4);
@@ -644,7 +651,8 @@ START_TEST(enums_and_unions)
 
 	read_text(
 		"enum e { A, B, C = -3, D, E = 0x7fffffff, F = B };\n"
-		"union u switch (e d) { case A: int x; case B: void; case 7: string s<3>; default: e z; };\n"
+		"union u switch (e d) { case A: int x; case B: void; case 7: string s<3>;\n"
+		"  default: e z; };\n"
 		"union uv switch (unsigned d) { case 4294967295: void; default: void; };\n"
 		"const X = E;\nconst Y = -1;\nconst Y = -1;\nconst T = \"text\";\nconst U = T;\n");
 	t = type("e");
@@ -670,17 +678,20 @@ START_TEST(enums_and_unions)
 }
 END_TEST
 
-/* What OpenAFS's files use and the tests above do not. */
+/* Constructs of OpenAFS's files that the other tests do not use. */
 START_TEST(customs_of_old_files)
 {
 	put("opcodes.h", "/*\n#define OLD 1\n*/\n#define GET 501 /* by id */\n#define PUT\t502\n");
 	read_text(
-		"#include \"opcodes.h\"\n%#include <afs/stds.h>\n%#if defined(KERNEL)\n%int x;\n%#endif\n"
+		"#include \"opcodes.h\"\n%#include <afs/stds.h>\n%#if defined(KERNEL)\n%int x;\n"
+		"%#endif\n"
 		"#ifdef RPC_CLIENT\n%static int debug;\n#endif RPC_CLIENT\n"
-		"struct s {\n#define LENGTH 30\n    char name[LENGTH];\n    unsigned char use;\n};\n"
+		"struct s {\n#define LENGTH 30\n    char name[LENGTH];\n"
+		"    unsigned char use;\n};\n"
 		"special struct s name, use;\nspecial s name;\ncustomized struct c { int x; };\n"
 		"typedef opaque block[8];\nprefix S\npackage VL_\nstatindex 15\n"
-		"Get\n    (IN afs_int32 id,\n     OUT struct s *e) = GET;\nproc Put (IN struct s *e) = PUT;\n"
+		"Get\n    (IN afs_int32 id,\n     OUT struct s *e) = GET;\n"
+		"proc Put (IN struct s *e) = PUT;\n"
 		"Move(INOUT block *b) multi=503;\nProbe() split=504;\n"
 		"package DISK_\nMove(INOUT block *b) = 503;\n");
 	ck_assert_int_eq(proc("Put")->opcode, 502);

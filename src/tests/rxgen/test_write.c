@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The writers of C when memory runs out, at every place, and that they always write the same. */
+/* Failing allocations in the code generators, each in turn; and reproducible output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void *__wrap_realloc(void *old, size_t size);
 char *__wrap_strdup(const char *text);
 
 static long used;      /* allocations so far */
-static long left = -1; /* that will still succeed; -1: all */
+static long left = -1; /* allocations before failure; -1: none fails */
 static long needed;
 
 static bool fails(void)
@@ -52,8 +52,8 @@ char *__wrap_strdup(const char *text)
 }
 
 /*
- * One output, with memory for `allocations`; how many it wanted is in `needed`, which the test frame
- * does not touch, as it does `used`.
+ * Generate one output with `allocations` successful allocations. Stores their number in `needed`:
+ * the test framework allocates memory, too, and changes `used`.
  */
 static bool write_one(const struct xg_file *file, const struct xg_options *options,
 		      long allocations, char **text, size_t *length)
@@ -89,7 +89,7 @@ static void starve(const char *name, bool short_fields)
 		ck_assert_uint_eq(length, strlen(whole));
 		for (long i = 0; i < all; i += 1 + all / 500) {
 			ck_assert_msg(!write_one(file, &options, i, &text, &n),
-				      "%s output %d: all is well after %ld of %ld allocations",
+				      "%s output %d succeeds with %ld of %ld allocations",
 				      name, output, i, all);
 			ck_assert_ptr_null(text);
 			ck_assert_uint_eq(n, 0);

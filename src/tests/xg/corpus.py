@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the corpus of fuzz_types.c and fuzz_stubs.c, in src/tests/fuzz/corpus.
 
-python3 corpus.py, in this folder, after a change to an .xg file. The result is in the tree: a value of
-each type, a request and a reply of each procedure.
+Run python3 corpus.py in this folder after a change of an .xg file and commit the result: a value of each
+type, and a request and a reply of each procedure.
 """
 
 import glob
@@ -20,11 +20,11 @@ import xgread
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, "..", "fuzz", "corpus")
 FILES = sorted(glob.glob(os.path.join(HERE, "..", "..", "afs", "*.xg"))) + [os.path.join(HERE, "all-types.xg")]
-MOST = 1200  # bytes; larger only where every value is
+MOST = 1200  # bytes; exceeded only if every value is larger
 
 
 def name_hash(name):
-    """As in decoders.c."""
+    """The hash of decoders.c."""
     h = 2166136261
     for byte in name.encode():
         h = (h ^ byte) * 16777619 & 0xFFFFFFFF
@@ -32,7 +32,7 @@ def name_hash(name):
 
 
 def bytes_of(coders, r):
-    """Of 40 times these values the longest that is no longer than MOST, or the shortest."""
+    """The longest of 40 random encodings up to MOST bytes, or the shortest one."""
     found = []
     for _ in range(40):
         p = values.Packer()
@@ -54,7 +54,7 @@ def of_types(path):
     coders = values.coders(types)
     for t in types:
         if not t.included:
-            how = name_hash(t.name) & 0xFE  # every way but failing allocations
+            how = name_hash(t.name) & 0xFE  # all flags except failing allocations
             put("types", t.name, t.name, how, bytes_of([coders[t.name]], random.Random(t.name)))
 
 

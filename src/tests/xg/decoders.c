@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table, of the types.h that the build makes from the generated headers. */
+/* The table of types, from types.h, which the build makes from generated headers. */
 #include "decoders.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All types of all interfaces, by name: their coders in one form. */
+/* The coders of all types of all interfaces, by name. */
 #ifndef RXW_TESTS_XG_DECODERS_H
 #define RXW_TESTS_XG_DECODERS_H
 
@@ -7,7 +7,7 @@
 
 struct decoder {
 	const char *name;
-	size_t size; /* in C */
+	size_t size; /* sizeof */
 	bool (*put)(struct rxw_xdr *x, const void *v);
 	bool (*get)(struct rxw_xdr *x, void *v);
 	void (*release)(void *v);
@@ -16,12 +16,12 @@ struct decoder {
 extern const struct decoder decoders[];
 extern const unsigned decoder_count;
 
-/* NULL if there is none of this name. */
+/* NULL if there is no such type. */
 const struct decoder *decoder_named(const char *name);
 
 /*
- * A corpus names things by two bytes that stay the same while others come and go: a hash of each.
- * The fuzz targets take the thing whose hash is the next one, around the circle.
+ * A corpus names types and stubs by two bytes, the hash of the name, which remains valid when others
+ * are added. A fuzz target takes the item with the next larger hash, cyclically.
  */
 uint16_t name_hash(const char *name);
 unsigned next_hash(const uint16_t *hashes, unsigned count, uint16_t wanted);

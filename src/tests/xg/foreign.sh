@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Whether python3 cannot load what was compiled, since that is for another machine or C library. To be sourced.
+# Detects that python3 cannot load a library for another machine or C library. To be sourced.
 
-# foreign LIBRARY: 0 if so, and stdout says it; what else keeps it from loading is left to who loads it.
+# foreign LIBRARY: returns 0 and prints the reason if so. Other reasons are left to the caller.
 foreign() {
 	python3 -B - "$1" << 'END'
 import platform

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: the stubs of every procedure of every interface, on calls that are only streams. A
- * request goes through dispatcher, decoding, a handler that only answers, and freeing; a reply
- * through decoding at the client. Input: two bytes choose, one says how, one counts allocations
- * until one fails, and the rest comes in on the call.
+ * Fuzz target: the stubs of all procedures, on simulated calls (stream.h). A request passes the
+ * dispatcher, the decoders, a handler that only returns a code, and the freeing of arguments. A reply
+ * passes the decoders of the client. Input: two bytes select the stub, one contains flags, one is the
+ * number of the allocation that fails, and the rest is read from the call.
  */
 
 #include <string.h>
@@ -20,19 +20,19 @@ const unsigned fuzz_cost = 1;
 
 enum {
 	HOW_FAIL = 1,	/* an allocation fails */
-	HOW_REFUSE = 2, /* the handler answers with a code */
-	HOW_CHUNK = 4,	/* the call gives 1 + how / 8 bytes at a time */
+	HOW_REFUSE = 2, /* the handler returns an error */
+	HOW_CHUNK = 4,	/* the call returns 1 + how / 8 bytes at a time */
 	REFUSAL = 4711,
 };
 
-/* One package: its dispatcher, with handlers that answer ANSWER. */
+/* A package: its dispatcher, with handlers that return ANSWER. */
 struct served {
 	const char *name;
 	int32_t (*execute)(rxw_call *call, void *service);
 	void *service;
 };
 
-/* One End stub; it sees to it that results are zero after a failure, and frees them else. */
+/* An End stub; `call` checks that results are zero after a failure, and frees them otherwise. */
 struct ended {
 	const char *name;
 	int32_t (*run)(rxw_call *call);
@@ -58,7 +58,7 @@ enum {
 	ENDED = sizeof(ended) / sizeof(ended[0])
 };
 
-/* Below SERVED: a package; above: an End stub. */
+/* Below SERVED: a package; from there on: an End stub. */
 static unsigned choose(uint16_t wanted)
 {
 	static uint16_t hashes[SERVED + ENDED];
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(code == 0 || code == RXW_RPC_CC_UNMARSHAL);
 	}
 	heap_fail(0);
-	/* What the reply took is in the stream; a count promises at most one step of memory. */
+	/* Memory is proportional to the reply, apart from one step for a count. */
 	FUZZ_CHECK(heap_peak() <= 65536 + 32 * size + call.out_room + 64);
 	free(call.out);
 	FUZZ_CHECK(heap_live() == live);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: the decoders of every type of every interface. Input: two bytes choose the type, one
- * says how, one counts allocations until one fails, and the rest is decoded: on memory and from a
- * call. What decodes is encoded, both ways, and decoded again.
+ * Fuzz target: the decoders of all types. Input: two bytes select the type, one contains flags, one
+ * is the number of the allocation that fails, and the rest is decoded, from memory and from a call. A
+ * decoded value is encoded, to memory and to a call, and decoded again.
  */
 
 #include <string.h>
@@ -19,8 +19,8 @@ const unsigned fuzz_cost = 1;
 
 enum {
 	HOW_FAIL = 1,  /* an allocation fails */
-	HOW_EXACT = 2, /* read exactly what is decoded */
-	HOW_CHUNK = 4, /* the call gives 1 + how / 8 bytes at a time */
+	HOW_EXACT = 2, /* read exactly the bytes that are decoded */
+	HOW_CHUNK = 4, /* the call returns 1 + how / 8 bytes at a time */
 };
 
 static const struct decoder *choose(uint16_t wanted)
@@ -37,13 +37,13 @@ static const struct decoder *choose(uint16_t wanted)
 	return &decoders[next_hash(hashes, decoder_count, wanted)];
 }
 
-/* malloc rounds small pieces up: a NULL-terminated text of no bytes takes 24, and came in 4. */
+/* malloc rounds sizes up: an empty string has 4 bytes on the wire and takes 24 in memory. */
 static void check_heap(size_t size)
 {
 	FUZZ_CHECK(heap_peak() <= 65536 + 32 * size);
 }
 
-/* Encode `v` on memory and through a call: the same `want` bytes, or any number if that is 0. */
+/* Encode `v` to memory and to a call: equal bytes, and `want` of them unless that is 0. */
 static uint8_t *encode(const struct decoder *type, const void *v, size_t want)
 {
 	uint8_t *bytes = malloc(want ? want : 1);
@@ -71,7 +71,7 @@ static uint8_t *encode(const struct decoder *type, const void *v, size_t want)
 	return bytes;
 }
 
-/* Encoding what has been decoded from `used` bytes takes as many, and is the same value. */
+/* A value decoded from `used` bytes is encoded to as many bytes, which decode to an equal value. */
 static void check_value(const struct decoder *type, const void *v, size_t used)
 {
 	uint8_t *bytes = encode(type, v, used), *again;
@@ -91,7 +91,7 @@ static void check_value(const struct decoder *type, const void *v, size_t used)
 	free(bytes);
 }
 
-/* On memory. Returns the bytes used, or SIZE_MAX. */
+/* Decode from memory. Returns the bytes used, or SIZE_MAX. */
 static size_t from_memory(const struct decoder *type, void *v, const uint8_t *data, size_t size)
 {
 	size_t live = heap_live();
@@ -112,7 +112,7 @@ static size_t from_memory(const struct decoder *type, void *v, const uint8_t *da
 	return rxw_xdr_used(&x);
 }
 
-/* The same from a call. */
+/* Decode from a call. */
 static bool from_call(const struct decoder *type, void *v, const uint8_t *data, size_t size,
 		      uint8_t how, size_t used)
 {
@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(ok == (used != SIZE_MAX));
 	if (ok && used != SIZE_MAX)
 		check_value(type, v, used);
-	type->release(v); /* after a failure, too: it is zero then */
+	type->release(v); /* valid after a failure, too, since the value is zero */
 	free(v);
 	FUZZ_CHECK(heap_live() == live);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counted allocations, by the linker's --wrap. */
+/* Counting allocations by the linker's --wrap. */
 #include "heap.h"
 
 #include <malloc.h>
@@ -16,11 +16,11 @@ void *__wrap_realloc(void *p, size_t size);
 void __wrap_free(void *p);
 
 /*
- * Volatile: a compiler that sees all of the program (-flto) knows malloc and free, which change no
- * variables of ours, and would keep these across calls of them.
+ * Volatile: with -flto the compiler assumes that malloc and free change no variables of the program,
+ * and would keep these in registers.
  */
 static volatile size_t live, made, fails;
-/* As malloc rounds them. What was allocated before the mark and is freed behind it: below 0. */
+/* Bytes as rounded by malloc. Negative if memory from before the mark is freed after it. */
 static volatile ptrdiff_t bytes, peak;
 
 static bool refuse(void)

@@ -8,15 +8,15 @@
 
 #include <stddef.h>
 
-/* Allocations that nobody has freed yet. */
+/* Allocations that are not freed. */
 size_t heap_live(void);
-/* Count from here. */
+/* Reset the counters. */
 void heap_mark(void);
-/* Allocations asked for since the mark. */
+/* Allocations requested since the mark. */
 size_t heap_made(void);
-/* Most bytes that were allocated at a time since the mark, without those from before it. */
+/* Peak of allocated bytes since the mark, without earlier allocations. */
 size_t heap_peak(void);
-/* Let the allocation number `n` from now fail, once; 0 = none. */
+/* Let the n-th allocation from now fail, once; 0 = none. */
 void heap_fail(size_t n);
 
 #endif

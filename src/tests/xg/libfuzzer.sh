@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The fuzz targets over all decoders and over all stubs, under address and undefined sanitizers: with
-# libFuzzer where clang has it, else by mutations without coverage.
+# Runs the fuzz targets of all decoders and all stubs with address and undefined sanitizers: with
+# libFuzzer if clang has it, otherwise by mutations without coverage.
 #
-# usage: libfuzzer.sh BUILD [SECONDS, default 60]      for the decoders; the stubs get a third of it
-# BUILD is configured and built: its generated code is used. A finding stays in BUILD/fuzz-xg.
+# usage: libfuzzer.sh BUILD [SECONDS]
+# SECONDS is the time for the decoders, default 60; the stubs get a third of it. BUILD must be built:
+# its generated code is used. Findings are stored in BUILD/fuzz-xg.
 
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
 build=$(cd "$1" && pwd) || exit 99
@@ -22,7 +23,7 @@ make -s -C "$build" src/tests/xg/types.h src/tests/xg/stubs.h src/tests/xg/short
 : "${UBSAN_OPTIONS:=print_stacktrace=1}"
 export ASAN_OPTIONS UBSAN_OPTIONS
 
-# compile OBJECTS COMPILER FLAGS...: all but the target itself, once for both.
+# compile OBJECTS COMPILER FLAGS...: the files that both targets share.
 compile() {
 	objects=$1
 	shift
@@ -36,7 +37,7 @@ flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-sanitize-re
 	-I$top/src -I$top/src/tests/xg -I$build/src -I$build/src/tests/xg -I$build"
 wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
-# fuzzer TARGET SECONDS: with coverage.
+# fuzzer TARGET SECONDS: libFuzzer.
 fuzzer() {
 	# shellcheck disable=SC2086
 	$clang $flags -fsanitize=fuzzer,address,undefined $wrap -o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" \
@@ -49,7 +50,7 @@ fuzzer() {
 	return $status
 }
 
-# mutations TARGET SECONDS: without.
+# mutations TARGET SECONDS: mutations without coverage.
 mutations() {
 	# shellcheck disable=SC2086
 	${CC:-cc} $flags -fsanitize=address,undefined $wrap -DRXW_TEST_SRCDIR="\"$top/src/tests\"" \

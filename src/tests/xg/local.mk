@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Proofs of generated code: every type of every interface against another XDR, hostile bytes, fuzzing.
+# Tests of generated code: all types of all interfaces against another XDR, hostile input, fuzzing.
 #
 # all-types.xg is compiled twice, with short field names (-b) and with long ones, into short/ and long/.
 
@@ -54,7 +54,7 @@ src/tests/xg/stubs.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/
 	$(AM_V_GEN)LC_ALL=C $(AWK) -f $(srcdir)/src/tests/xg/stubs.awk $(xg_headers) src/tests/xg/short/all-types.h \
 		> $@.new && mv $@.new $@
 
-# -- All decoders and stubs, with a counted heap, on calls that are only streams: nothing below them.
+# -- All decoders and stubs with a counting heap on simulated calls, without the library.
 
 check_LTLIBRARIES += src/tests/xg/libdecoders.la
 src_tests_xg_libdecoders_la_SOURCES = \
@@ -87,7 +87,7 @@ src_tests_xg_test_hostile_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
 src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_hostile_OBJECTS): $(xg_short)
 
-# -- The whole library: recorded calls, and stubs of all-types.xg.
+# -- With the library: recorded calls, and stubs of all-types.xg.
 
 check_tests += src/tests/xg/test_calls
 src_tests_xg_test_calls_SOURCES = src/tests/xg/test_calls.c
@@ -97,8 +97,8 @@ src_tests_xg_test_calls_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_xg_test_calls_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_calls_OBJECTS): $(xg_short)
 
-# -- Random values against python's XDR. Sanitizers cannot be loaded into python; the fuzz target runs
-# with them. An .xg file is a test; its log is beside its name.
+# -- Random values against python's XDR. python cannot load sanitizers; the fuzz target runs with them.
+# Each .xg file is a test, run by roundtrip.sh.
 
 if !SANITIZERS
 TESTS += \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Random interfaces (src/tests/rxgen/interface.py), and random values of each of their types against
-# python's XDR, as in roundtrip.sh. RXW_TEST_SEED: the first of them; RXW_RUNS: how many.
+# Round trips as in roundtrip.sh for the types of random interfaces (src/tests/rxgen/interface.py).
+# RXW_TEST_SEED: the first seed; RXW_RUNS: the number of interfaces.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -20,9 +20,9 @@ first=$(echo "$first" | sed 's/^0*\(.\)/\1/')
 runs=${RXW_RUNS:-8}
 echo "RXW_TEST_SEED=$first replays this run"
 
-# round SEED [-b]: status 1 and why, if something is wrong.
+# round SEED [-b]: prints the reason and returns 1 on failure.
 round() {
-	# shellcheck disable=SC2086 # the second one may be nothing
+	# shellcheck disable=SC2086 # $2 may be empty
 	"$build/src/rxgen/rxwgen" -w -x $2 x.xg > log 2>&1 &&
 		${CC:-cc} -w -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I"$here/../../rx" \
 			-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o x.so \
@@ -41,5 +41,5 @@ while [ "$seed" -lt $((first + runs)) ]; do
 	{ round "$seed" && round "$seed" -b; } || status=1
 	seed=$((seed + 1))
 done
-[ $status -ne 0 ] || echo "$runs random interfaces carry random values"
+[ $status -ne 0 ] || echo "$runs random interfaces pass the round trips"
 exit $status

@@ -3,7 +3,7 @@
 """Random values of every type of one .xg file, through the generated coders and through xdrlib.
 
 roundtrip.py FILE.xg LIBRARY [--values N] [--seed S] [--type NAME]
-Prints one line for each type; status 1 and what differs as soon as something does.
+Prints one line for each type. After the first difference it prints that and exits with status 1.
 """
 
 import argparse
@@ -18,7 +18,7 @@ warnings.filterwarnings("ignore", category=DeprecationWarning)
 import values
 import xgread
 
-CURSOR = 256  # bytes; more than a struct rxw_xdr has
+CURSOR = 256  # bytes; more than sizeof(struct rxw_xdr)
 
 
 class Failure(Exception):
@@ -26,7 +26,7 @@ class Failure(Exception):
 
 
 class Library:
-    """The generated code, and the heap that it was linked with (heap.c)."""
+    """The generated code with the counting heap (heap.c)."""
 
     def __init__(self, path):
         self.lib = C.CDLL(path)
@@ -52,7 +52,7 @@ class Library:
         return out.raw[:size][:self.used(self.cursor)] if ok else None
 
     def decode(self, get, c, data):
-        """Bytes used, or None."""
+        """The number of bytes used, or None."""
         self.reader(self.cursor, data, C.c_size_t(len(data)))
         return self.used(self.cursor) if get(self.cursor, C.byref(c)) else None
 
@@ -108,7 +108,7 @@ def main():
     for t in types:
         if t.included or arg.type not in (None, t.name):
             continue
-        # Of the type alone: a type that is added does not change the values of the others.
+        # The seed depends on the type, so that a new type does not change the values of others.
         r, start, total = random.Random(f"{arg.seed} {t.name}"), time.monotonic(), 0
         functions = library.of_type(t.name)
         for i in range(arg.values):

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# One interface file as a test: random values of each of its types, against python's XDR.
-# RXW_XG_VALUES: how many of each type (10000; a tenth of it where only the names of fields are others);
-# RXW_TEST_SEED: where they begin.
+# Test of an interface file: random values of each type pass the generated coders and equal python's XDR.
+# RXW_XG_VALUES: values of each type, default 10000, and a tenth of it for long field names.
+# RXW_TEST_SEED: the seed.
 #
-# usage: roundtrip.sh FILE.xg    (in the build folder, by `make check`)
+# usage: roundtrip.sh FILE.xg    (run by `make check` in the build folder)
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 command -v python3 > /dev/null || { echo 'python3 is not installed'; exit 77; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of stream.h; nobody begins or ends one, they have no error and no observer. */
+/* Simulated calls (stream.h). They are neither begun nor ended and have no errors or observers. */
 #include "stream.h"
 
 #include <string.h>
@@ -96,8 +96,8 @@ int rxw_call_send_end(rxw_call *call)
 	return 0;
 }
 
-int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options, rxw_call **call,
-		       int32_t *code)
+int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call, int32_t *code)
 {
 	(void)connection;
 	(void)options;

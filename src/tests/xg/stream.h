@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A call that is only its two streams, in place of the library's: what src/rx/rpc/window.c and
- * generated stubs write to it and read from it stays in memory.
+ * A simulated call: two streams in memory, which src/rx/rpc/window.c and generated stubs read and
+ * write. It replaces the calls of the library.
  */
 #ifndef RXW_TESTS_XG_STREAM_H
 #define RXW_TESTS_XG_STREAM_H
@@ -9,10 +9,10 @@
 #include <rxwire/rpc.h>
 
 struct rxw_call {
-	const uint8_t *in; /* what is read, and how far that has come */
+	const uint8_t *in; /* input, and the position in it */
 	size_t in_size, in_at;
-	size_t chunk; /* rxw_call_read_some() gives at most so many bytes; 0 = all */
-	uint8_t *out; /* what was written; free it */
+	size_t chunk; /* maximum that rxw_call_read_some() returns; 0 = all */
+	uint8_t *out; /* output; free it */
 	size_t out_size, out_room;
 };
 

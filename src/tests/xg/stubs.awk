@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Makes stubs.h: of generated headers, a handler for every procedure that only answers, and a caller of
-# every End stub that keeps to the contract of its results. For fuzz_stubs.c, which defines ANSWER,
-# ZERO(value) and the types of the two tables before it includes this.
+# Makes stubs.h from generated headers: a handler for each procedure that returns ANSWER, and a caller of
+# each End stub that checks the contract of its results. fuzz_stubs.c defines ANSWER, ZERO(value) and the
+# types of the two tables before it includes the file.
 # usage: awk -f stubs.awk HEADER... > stubs.h
 
 FNR == 1 { heads = heads "#include \"" FILENAME "\"\n" }
@@ -72,7 +72,7 @@ function end_stub(s, name, n, list, i, type, variable, locals, given, filled, fa
 			freed = freed "\tfree(" variable ");\n"
 		} else if (type ~ /_t$|^char$|^bool$|^float$|^double$|^struct rxw_uuid$/) {
 			failed = failed "\t\tZERO(" variable ");\n"
-		} else { # zero, but perhaps for padding: nothing is freed
+		} else { # zero except for padding: nothing to free
 			failed = failed "\t\txdrfree_" type "(&" variable ");\n"
 			freed = freed "\txdrfree_" type "(&" variable ");\n"
 		}

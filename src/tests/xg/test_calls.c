@@ -102,7 +102,7 @@ static void ck_same(const char *id, const struct bytes *got, const struct bytes 
 			      i, got->data[i], want->data[i]);
 }
 
-/* What was asked and answered when the calls were recorded. */
+/* The arguments and results of the recorded calls. */
 static int32_t name_to_id(void *context, rxw_call *call, const namelist *names, idlist *ids)
 {
 	(void)context;
@@ -139,7 +139,7 @@ static const struct PR_handlers pt_handlers = {
 	.NameToID = name_to_id, .IDToName = id_to_name, .ListEntry = list_entry};
 static struct PR_service pt_service = {.handlers = &pt_handlers};
 
-/* The raw service: keeps the request and answers with what is given. */
+/* A service without stubs: stores the request and returns a given reply. */
 static struct bytes raw_request, raw_reply;
 
 static int32_t raw(rxw_call *call, void *context)
@@ -154,7 +154,7 @@ static int32_t raw(rxw_call *call, void *context)
 	return n == (ssize_t)raw_reply.size ? 0 : 2;
 }
 
-/* Recorded bytes to the generated server: the recorded reply, or that there is no such call. */
+/* The generated server returns the recorded reply to a request, or the code of an unknown opcode. */
 static void server_answers(const char *id, const struct bytes *request, const struct bytes *reply,
 			   int32_t code)
 {
@@ -175,7 +175,7 @@ static void server_answers(const char *id, const struct bytes *request, const st
 	rxw_connection_release(c);
 }
 
-/* The generated client: the recorded request goes out, the recorded reply is understood. */
+/* The generated client sends the recorded request and decodes the recorded reply. */
 static void client_asks(const char *id, const struct bytes *request, const struct bytes *reply)
 {
 	rxw_connection *c = connect_to(RAW_SERVICE);
@@ -198,17 +198,17 @@ static void client_asks(const char *id, const struct bytes *request, const struc
 		xdrfree_namelist(&back);
 		break;
 	case PR_OP_ListEntry:
-		/* Its reply was not recorded: an empty one is too short. */
+		/* The reply was not recorded; an empty one is too short. */
 		ck_assert_int_eq(PR_ListEntry(c, 1, &entry), RXW_RPC_CC_UNMARSHAL);
 		break;
 	default:
-		ck_abort_msg("%s: a call that we have no stub for", id);
+		ck_abort_msg("%s: a call without a stub", id);
 	}
 	ck_same(id, &raw_request, request);
 	rxw_connection_release(c);
 }
 
-/* The payload of a packet before its encryption; NULL if this is none of the service's data. */
+/* The plain payload of a packet; NULL if it is not DATA of the service. */
 static const char *plain(json_t *packet, json_int_t port, json_int_t call)
 {
 	json_t *header = json_object_get(json_object_get(packet, "fields"), "header");
@@ -230,7 +230,7 @@ static json_int_t call_number(json_t *packet)
 		json_object_get(json_object_get(packet, "fields"), "header"), "callNumber"));
 }
 
-/* The reply to packet `at` of an exchange, NULL if it was not recorded. */
+/* The reply to packet `at` of an exchange; NULL if it was not recorded. */
 static const char *reply_to(json_t *packets, size_t at)
 {
 	json_t *request = json_array_get(packets, at);
@@ -283,7 +283,7 @@ START_TEST(recorded)
 		}
 	}
 	json_decref(file);
-	/* The file as it is: so many requests of ours, replies to them, and requests to make users. */
+	/* The file contains this number of requests, of replies, and of requests that create users. */
 	ck_assert_uint_eq(asked, 20);
 	ck_assert_uint_eq(answered, 19);
 	ck_assert_uint_eq(unknown, 1);
@@ -292,7 +292,7 @@ END_TEST
 
 /* -- hostile calls ---------------------------------------------------------------------------- */
 
-/* The server on requests that lie: an error of the call, and it goes on serving. */
+/* An invalid request ends the call with an error; the server continues. */
 START_TEST(hostile_requests)
 {
 	static const struct {
@@ -323,16 +323,16 @@ START_TEST(hostile_requests)
 			rxw_xdr_store32(request.data + 4 * k, requests[i].word[k]);
 		server_answers(id, &request, NULL, requests[i].code);
 	}
-	/* IDToName of nobody. */
+	/* IDToName without names. */
 	request.size = 8;
 	rxw_xdr_store32(request.data, PR_OP_IDToName);
 	rxw_xdr_store32(request.data + 4, 0);
 	rxw_xdr_store32(reply.data, 0);
-	server_answers("after all that", &request, &reply, 0);
+	server_answers("a valid call afterwards", &request, &reply, 0);
 }
 END_TEST
 
-/* The client on replies that lie: an error, and results of which nothing must be freed. */
+/* An invalid reply is an error for the client; results are zero, with nothing to free. */
 START_TEST(hostile_replies)
 {
 	static const struct {
@@ -365,7 +365,7 @@ START_TEST(hostile_replies)
 }
 END_TEST
 
-/* The interfaces are compiled with a limit of 64 KiB for a request: 255 names fit, 256 do not. */
+/* Interfaces are compiled with a limit of 64 KiB for a request: 255 names fit, 256 do not. */
 START_TEST(request_limit)
 {
 	namelist names = {255, NULL};
@@ -377,7 +377,7 @@ START_TEST(request_limit)
 	names.val = calloc(1000, sizeof(*names.val));
 	ck_assert_ptr_nonnull(names.val);
 	ck_assert_int_eq(PR_NameToID(c, &names, &ids),
-			 1); /* what the handler says to more than one */
+			 1); /* the handler's code for several names */
 	names.len = 256;
 	ck_assert_int_eq(PR_NameToID(c, &names, &ids), RXW_RPC_SS_UNMARSHAL);
 	names.len = 1000;
@@ -387,7 +387,7 @@ START_TEST(request_limit)
 }
 END_TEST
 
-/* -- stubs of all-types.xg: parameters that make types, INOUT, multi, split ------------------- */
+/* -- stubs of all-types.xg: parameters that imply types, INOUT, multi, split ------------------ */
 
 static int32_t lists(void *context, rxw_call *call, const at_given *given, at_returned *returned)
 {
@@ -446,7 +446,7 @@ START_TEST(plain_stubs)
 	given.len = 0;
 	ck_assert_int_eq(AT_Lists(c, &given, &returned), 0);
 	ck_assert(returned.len == 0 && returned.val == NULL);
-	given.len = 6; /* above the bound: refused before it is sent */
+	given.len = 6; /* above the bound: rejected before it is sent */
 	ck_assert_int_eq(AT_Lists(c, &given, &returned), RXW_RPC_CC_MARSHAL);
 	ck_assert(returned.len == 0 && returned.val == NULL);
 	rxw_connection_release(c);
@@ -488,7 +488,7 @@ START_TEST(inout)
 	c = connect_to(AT_SERVICE);
 	make_all(&all, &nothing, &link);
 	ck_assert_int_eq(AT_Swap(c, &all, &nothing, &tree), 0);
-	ck_assert_ptr_ne(all.choices.val, &nothing); /* what went in is still the caller's */
+	ck_assert_ptr_ne(all.choices.val, &nothing); /* arguments are still the caller's */
 	ck_swapped(&all, &tree);
 	xdrfree_at_all(&all);
 	xdrfree_at_tree(&tree);
@@ -511,7 +511,7 @@ static void on_swap(void *arg, unsigned index, int32_t code, at_all *all, at_tre
 	replies |= 1u << index;
 }
 
-/* Twelve at a time on three connections, which have four channels each. */
+/* Twelve parallel calls on three connections with four channels each. */
 START_TEST(multi)
 {
 	at_choice nothing = {.what = 8};
@@ -540,11 +540,12 @@ static void on_silence(void *arg, unsigned index, int32_t code, at_all *all, at_
 	replies |= 1u << index;
 }
 
-/* Options of a call: each has its deadline, where nobody answers. */
+/* Call options: each call has its deadline if no server answers. */
 START_TEST(with_options)
 {
 	struct rxw_call_options options = {.size = sizeof(options), .deadline_ms = 50};
-	struct sockaddr_in silent = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in silent = {.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(silent);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int32_t number = 1;
@@ -568,7 +569,7 @@ START_TEST(with_options)
 	replies = 0;
 	ck_assert_int_eq(multi_AT_Swap_opt(c, 6, &options, &all, &nothing, on_silence, NULL), 0);
 	ck_assert_uint_eq(replies, 0x3f);
-	/* A stub waits. */
+	/* A plain stub waits. */
 	options.flags = RXW_CALL_NONBLOCK;
 	ck_assert_int_eq(AT_Lists_opt(c[0], &options, &given, &returned),
 			 rxw_code_from_errno(EINVAL));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Generated decoders on bytes made to hurt: lengths beyond the bound, beyond the packet, near
- * 2^32, depth, endless lists, memory that runs out. Each on memory and from a call; heap.h counts
- * what they allocate.
+ * Generated decoders on hostile input: lengths above the bound, beyond the packet and near 2^32, deep
+ * nesting, long lists, and failing allocations. Each decodes from memory and from a call; heap.h
+ * counts allocations.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define MANY 0xffffffffu
 
-/* Decoding `words` words as a type must fail with at most `allocations`. */
+/* Decoding `words` words must fail after at most `allocations` allocations. */
 struct hostile {
 	const char *what;
 	const char *type;
@@ -30,24 +30,24 @@ static const struct hostile table[] = {
 	{"text of 2^31 bytes", "at_text", 2, {0x80000000, 0x61616161}, 0},
 	{"text above its bound", "at_text", 8, {25, 1, 1, 1, 1, 1, 1, 1}, 0},
 	{"text longer than the packet", "at_text", 3, {9, 0x61616161, 0x61616161}, 0},
-	{"text without its padding's word", "at_text", 2, {5, 0x61616161}, 0},
-	{"text of which nothing came", "at_text", 1, {1}, 0},
-	{"endless text of 2^32 - 1 bytes", "at_endless_text", 3, {MANY, 1, 1}, 0},
-	{"endless text above the bound of the language", "at_endless_text", 2, {1048577, 1}, 0},
-	{"endless text longer than the packet", "at_endless_text", 2, {1048576, 1}, 0},
+	{"text without padding", "at_text", 2, {5, 0x61616161}, 0},
+	{"text without any bytes", "at_text", 1, {1}, 0},
+	{"unbounded text of 2^32 - 1 bytes", "at_endless_text", 3, {MANY, 1, 1}, 0},
+	{"unbounded text above the bound of the language", "at_endless_text", 2, {1048577, 1}, 0},
+	{"unbounded text longer than the packet", "at_endless_text", 2, {1048576, 1}, 0},
 	{"bytes, 2^32 - 1", "at_bytes", 3, {MANY, 0, 0}, 0},
 	{"bytes, 2^32 - 4", "at_bytes", 3, {MANY - 3, 0, 0}, 0},
 	{"bytes above their bound", "at_octets", 12, {8, 0, 0, 0, 0, 0, 0, 0, 0}, 0},
 	{"bytes longer than the packet", "at_bytes", 3, {12, 0, 0}, 0},
-	{"endless bytes, 2^32 - 1", "at_endless", 3, {MANY, 0, 0}, 0},
-	{"endless bytes longer than the packet", "at_endless", 3, {1048576, 0, 0}, 0},
+	{"unbounded bytes, 2^32 - 1", "at_endless", 3, {MANY, 0, 0}, 0},
+	{"unbounded bytes longer than the packet", "at_endless", 3, {1048576, 0, 0}, 0},
 	{"fixed bytes longer than the packet", "at_block", 3, {0}, 0},
 	{"array of 2^32 - 1", "at_shorts", 3, {MANY, 1, 1}, 0},
 	{"array of 2^30, whose bytes wrap around", "at_numbers", 3, {0x40000000, 1, 1}, 0},
 	{"array above its bound", "at_shorts", 7, {6, 1, 1, 1, 1, 1, 1}, 0},
 	{"array longer than the packet", "at_shorts", 4, {4, 1, 1, 1}, 0},
-	{"endless array above the bound of the language", "at_numbers", 3, {65537, 1, 1}, 0},
-	{"endless array longer than the packet", "at_numbers", 3, {65536, 1, 1}, 0},
+	{"unbounded array above the bound of the language", "at_numbers", 3, {65537, 1, 1}, 0},
+	{"unbounded array longer than the packet", "at_numbers", 3, {65536, 1, 1}, 0},
 	{"fixed array longer than the packet", "at_ints", 2, {1, 1}, 0},
 	{"structs, 2^32 - 1", "at_list", 3, {MANY, 1, 1}, 0},
 	{"structs longer than the packet", "at_list", 12, {5, 1, 1, 1}, 0},
@@ -60,7 +60,7 @@ static const struct hostile table[] = {
 	{"three levels, the last of 2^32 - 1", "at_cube", 12, {2, 1, MANY, MANY}, 1},
 	{"a union's bytes, 2^32 - 1", "at_choice", 3, {4, MANY, 0}, 0},
 	{"a union's list, 2^32 - 1", "at_choice", 3, {5, MANY, 0}, 0},
-	{"a union without an arm for it", "at_strict", 3, {4, 0, 0}, 0},
+	{"a union without the arm", "at_strict", 3, {4, 0, 0}, 0},
 	{"bytes behind a pointer, 2^32 - 1", "at_maybe", 5, {0, 0, 1, MANY, 0}, 1},
 	{"NUL in a text", "at_text", 2, {4, 0x61006161}, 1},
 	{"AFS: 51 FIDs", "AFSCBFids", 12, {51}, 0},
@@ -106,11 +106,11 @@ enum way {
 	WAYS
 };
 
-/* How a decoding went. libcheck allocates, too: the heap is read right before and behind it. */
+/* The result of a decoder. The heap is read directly after it, since libcheck allocates, too. */
 struct outcome {
 	bool ok;
 	size_t made; /* allocations */
-	size_t left; /* of them, still there */
+	size_t left; /* allocations not freed */
 	size_t peak; /* bytes */
 };
 
@@ -138,7 +138,7 @@ static struct outcome decode(const struct decoder *d, void *v, const uint8_t *by
 	return o;
 }
 
-/* How many allocations freeing gives back. */
+/* Number of allocations that xdrfree_T() frees. */
 static size_t released(const struct decoder *d, void *v)
 {
 	size_t live = heap_live();
@@ -164,14 +164,14 @@ START_TEST(lengths)
 		ck_assert_msg(o.made <= h->allocations, "%s (%s), way %d: %zu allocations", h->what,
 			      h->type, way, o.made);
 		ck_assert_msg(!o.left, "%s (%s), way %d: memory is left", h->what, h->type, way);
-		ck_assert_uint_eq(released(d, v), 0); /* nothing to free: it is zero */
+		ck_assert_uint_eq(released(d, v), 0); /* the value is zero: nothing to free */
 	}
 	free(v);
 	free(bytes);
 }
 END_TEST
 
-/* A tree of which each node has a left one, `depth` of them behind pointers. */
+/* A tree whose nodes have only left children, `depth` of them. */
 static uint8_t *tree(size_t depth, size_t *size)
 {
 	size_t words = depth + 3 + 2 * depth;
@@ -214,7 +214,7 @@ START_TEST(depth)
 }
 END_TEST
 
-/* `n` links, each with the value 1. */
+/* A list of `n` elements with the value 1. */
 static uint8_t *chain(size_t n, size_t *size)
 {
 	uint8_t *bytes = malloc(8 * n + 4);
@@ -227,7 +227,7 @@ static uint8_t *chain(size_t n, size_t *size)
 	return bytes;
 }
 
-/* A list is no recursion: its length is not its depth, and the stack does not grow with it. */
+/* A list is decoded without recursion: its length does not count as depth or use stack. */
 START_TEST(long_list)
 {
 	const struct decoder *d = named("at_chain");
@@ -247,7 +247,7 @@ START_TEST(long_list)
 		o = decode(d, &v, bytes, size, way);
 		ck_assert(!o.ok && !o.left);
 		ck_assert_uint_le(o.made, RXW_XDR_LIST + 1);
-		/* Many, and then nothing more. */
+		/* Many elements, then a missing one. */
 		o = decode(d, &v, bytes, 8 * 50000, way);
 		ck_assert(!o.ok && !o.left);
 		free(bytes);
@@ -255,7 +255,7 @@ START_TEST(long_list)
 }
 END_TEST
 
-/* Many small things: what is allocated is in proportion to what came. */
+/* Many small elements: allocated memory is proportional to the input. */
 START_TEST(budget)
 {
 	static const char *const types[] = {"at_matrix",   "at_texts", "at_many_bytes", "at_cube",
@@ -282,7 +282,7 @@ START_TEST(budget)
 }
 END_TEST
 
-/* A value with something of each kind, encoded. */
+/* An encoded value with members of each kind. */
 static uint8_t *holder(size_t *size)
 {
 	static char text[] = "text", bytes[] = "bytes";
@@ -310,7 +310,7 @@ static uint8_t *holder(size_t *size)
 	return out;
 }
 
-/* Whichever allocation fails: decoding fails, and what it had is free again. */
+/* Each allocation fails in turn: decoding fails and frees its memory. */
 START_TEST(no_memory)
 {
 	const struct decoder *d = named("at_holder");
@@ -335,7 +335,7 @@ START_TEST(no_memory)
 }
 END_TEST
 
-/* However little of a value has come: an error, and nothing left. */
+/* A truncated value is an error, and no memory is left. */
 START_TEST(cut_anywhere)
 {
 	const struct decoder *d = named("at_holder");
@@ -354,7 +354,7 @@ START_TEST(cut_anywhere)
 }
 END_TEST
 
-/* What encoding refuses: nobody could decode it. */
+/* Values that encoders reject, since no decoder accepts them. */
 START_TEST(encoding)
 {
 	uint8_t out[4096];
@@ -389,7 +389,7 @@ START_TEST(encoding)
 }
 END_TEST
 
-/* Bytes that no encoder makes, and that every decoder takes (rxgen.md 3.1): these words. */
+/* Words that encoders do not produce and decoders accept (rxgen.md 3.1). */
 START_TEST(loose_words)
 {
 	static const uint32_t word[] = {1,	    2,		3,	    4,		5,
@@ -406,7 +406,7 @@ START_TEST(loose_words)
 	ck_assert_int_eq(v.s, -32767);
 	ck_assert_uint_eq(v.us, 0x8001);
 	ck_assert_uint_eq(v.us2, 0x8001);
-	ck_assert_int_eq(v.c, (char)-1); /* 255 where a char has no sign */
+	ck_assert_int_eq(v.c, (char)-1); /* 255 if char is unsigned */
 	ck_assert_uint_eq(v.uc, 0xff);
 	ck_assert_uint_eq(v.uc2, 0xff);
 	ck_assert(v.yes == true);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a type of xgread.py is to a test: random values, their XDR by xdrlib, their form in C.
+"""Test values for a type of xgread.py: random values, their XDR by xdrlib, and as ctypes.
 
 A coder has `ct` (the ctypes type), `words` (of a small value), and
     make(random)        a value: int, bool, float, bytes, list, dict, (case, value) or None
     pack(packer, v)     its XDR, by an xdrlib.Packer
-    to_c(v, keep)       what ctypes assigns to a field of the type; `keep` holds the memory behind it
-    from_c(c)           the value again, of what ctypes reads from such a field
+    to_c(v, keep)       the value for a ctypes field; objects in `keep` own its memory
+    from_c(c)           the value of a ctypes field
 """
 
 import ctypes as C
@@ -16,8 +16,8 @@ try:
 
     Packer = xdrlib.Packer
     packer_from = "xdrlib"
-except ImportError:  # gone since Python 3.13
-    packer_from = "a stand-in for xdrlib, which this python3 does not have"
+except ImportError:  # removed in Python 3.13
+    packer_from = "a replacement of xdrlib, which this python3 lacks"
 
     class Packer:
         """The methods of xdrlib.Packer that are used here."""
@@ -68,7 +68,7 @@ except ImportError:  # gone since Python 3.13
             self.pack_farray(len(v), v, item)
 
 
-DEEP = 5  # of values behind pointers that are no list
+DEEP = 5  # nesting of optional values, except lists
 # name: ctypes type, bits, signed, method of the packer
 INTEGERS = {
     "i32": (C.c_int32, 32, True, "pack_int"),
@@ -117,7 +117,7 @@ class Integer:
 
 
 class Enum(Integer):
-    """Any number travels; those with a name more often."""
+    """Any number is valid; named values are more frequent."""
 
     def __init__(self, values):
         Integer.__init__(self, "i32")
@@ -141,7 +141,7 @@ class Bool:
 
 
 class Real:
-    """No NaN: it differs from itself."""
+    """Without NaN, which is not equal to itself."""
 
     def __init__(self, kind):
         self.ct = C.c_float if kind == "float" else C.c_double
@@ -198,7 +198,7 @@ def uuid():
 
 
 class Array:
-    """T x[n], no count on the wire."""
+    """T x[n], without a count on the wire."""
 
     def __init__(self, element, n):
         self.element, self.n = element, n
@@ -242,7 +242,7 @@ class Counted:
         self.element, self.bound, self.large, self.words = element, bound, large, 3
 
     def length(self, r):
-        """Mostly few, sometimes the bound or as many as are still quick."""
+        """Mostly small; sometimes the bound, or the maximum for a fast test."""
         most = min(self.bound, max(1, self.large // max(1, self.element.words)))
         dice = r.random()
         if dice < 0.004:
@@ -302,7 +302,7 @@ class Bytes(Counted):
 
 
 class Text(Bytes):
-    """string x<n>: char *, of anything but NUL."""
+    """string x<n>: char *, without NUL."""
 
     ct = C.c_char_p
 
@@ -337,12 +337,12 @@ class Block:
 
 
 def as_object(coder, c):
-    """A ctypes object of the coder's type, of what its to_c() gave."""
+    """A ctypes object of the coder's type from the result of to_c()."""
     return c if isinstance(c, (C.Structure, C.Array)) else coder.ct(c)
 
 
 def content(c):
-    """What from_c() takes, of such an object."""
+    """The argument of from_c() for such an object."""
     return c.value if isinstance(c, C._SimpleCData) else c
 
 
@@ -426,9 +426,9 @@ class Choice:
 
 
 def coders(types, params=(), large=4000):
-    """{name: coder} of the types of one file, `large` words at most behind one count.
+    """{name: coder} of the types of a file. `large`: maximum words of a counted array.
 
-    Of each Decl in `params`, a parameter, the coder is in it, too, by the Decl.
+    The result also maps each Decl in `params`, a parameter, to its coder.
     """
     done = {}
 

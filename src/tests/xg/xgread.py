@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads as much of an .xg file as types and the parameters of procedures: not the compiler's reader.
+"""Reads types and procedures of an .xg file, independently of the compiler.
 
-read(path) gives a list of Type, in order, with those of included files marked; procedures(path) a list
-of Procedure. No macros but %#define NAME NUMBER, no conditionals: our interface files have none.
+read(path) returns a list of Type in order, with those of included files marked; procedures(path) returns
+a list of Procedure. Supports %#define NAME NUMBER, but neither other macros nor conditionals.
 """
 
 import os
@@ -36,7 +36,7 @@ class Type:
 
 
 class Procedure:
-    """params: (direction, Decl); a pointer there is only how C passes it."""
+    """params: (direction, Decl). A pointer has no effect on the wire."""
 
     def __init__(self, package, name):
         self.package, self.name, self.params, self.opcode = package, name, [], None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What rxwgen writes, against files that were read by eye (golden.sh --accept renews them).
+# Output of rxwgen, compared with reviewed files. golden.sh --accept updates them.
 
 check_scripts += src/tests/rxgen/golden.sh src/tests/rxgen/layout.sh
 check_tests += src/tests/rxgen/test_write
