@@ -250,8 +250,8 @@ test_rxstat_far() {
 			'ip addr add 10.91.8.2/24 dev far0 && ip link set far0 up && ip route add default via 10.91.8.1' ||
 		skip 'a second network is not available'
 	tool nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 version
-	refused 'answers 1$' nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 process
-	refused 'answers 1$' nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 peers
+	refused 'returned 1$' nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 process
+	refused 'returned 1$' nsenter --net="/proc/$pid/ns/net" afsrx_stats "$address" 7000 peers
 	tell far KILL
 	stop server || fail "rxfsd ended with $? on SIGTERM: $(tail -n 1 server.err)"
 }
