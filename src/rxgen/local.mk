@@ -9,13 +9,16 @@ rxgen_sources = \
 rxgen_sources += \
 	src/rxgen/text/arena.c src/rxgen/text/arena.h \
 	src/rxgen/text/diag.c src/rxgen/text/diag.h \
+	src/rxgen/text/expression.c src/rxgen/text/expression.h \
 	src/rxgen/text/macro.h \
 	src/rxgen/text/name.c src/rxgen/text/name.h \
+	src/rxgen/text/reserved.c \
 	src/rxgen/text/source.c src/rxgen/text/source.h \
 	src/rxgen/text/token.c src/rxgen/text/token.h
 
 # Preprocessor: from files to tokens.
 rxgen_sources += \
+	src/rxgen/pp/argument.c \
 	src/rxgen/pp/condition.c \
 	src/rxgen/pp/directive.c \
 	src/rxgen/pp/lex.c \
