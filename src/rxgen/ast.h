@@ -263,6 +263,9 @@ void xg_file_free(struct xg_file *file);
 bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,
 	      size_t *length);
 
+/* The checked tree as JSON, malloc'ed; NULL if memory is exhausted. */
+char *xg_json(const struct xg_file *file, size_t *length);
+
 /* Names with another meaning in generated code and the headers that it includes. */
 enum xg_reserved {
 	XG_RESERVED_NOT,

@@ -60,10 +60,12 @@ bin_PROGRAMS += src/rxgen/rxwgen
 src_rxgen_rxwgen_SOURCES = \
 	src/rxgen/command.h \
 	src/rxgen/depfile.c \
+	src/rxgen/emit/json.c \
 	src/rxgen/main.c \
 	src/rxgen/options.c \
 	src/rxgen/output.c
-src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la
+src_rxgen_rxwgen_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la $(JANSSON_LIBS)
 
 include src/rxgen/automake/local.mk
 
