@@ -51,8 +51,8 @@ enum xg_kind {
 enum xg_shape {
 	XG_ONE,	    /* T x */
 	XG_POINTER, /* T *x: optional in a struct, union or typedef; by address as a parameter */
-	XG_FIXED,  /* T x[n] */
-	XG_COUNTED /* T x<n>, string x<n>, opaque x<n> */
+	XG_FIXED,   /* T x[n] */
+	XG_COUNTED  /* T x<n>, string x<n>, opaque x<n> */
 };
 
 struct xg_type;
@@ -192,8 +192,11 @@ enum xg_item_kind {
 struct xg_item {
 	enum xg_item_kind kind;
 	const char *doc;
-	const char *name; /* const */
-	const char *text; /* const: its value as C; % line; name of a header */
+	const char *name;   /* const */
+	const char *text;   /* const: its value as C; % line; name of a header */
+	bool number;	    /* const: not a string */
+	int64_t value;	    /* const: a number */
+	const char *string; /* const: a string without quotes */
 	const struct xg_type *type;
 	const struct xg_proc *proc;
 	const struct xg_package *package;
@@ -259,5 +262,23 @@ void xg_file_free(struct xg_file *file);
  */
 bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,
 	      size_t *length);
+
+/* The checked tree as JSON, malloc'ed; NULL if memory is exhausted. */
+char *xg_json(const struct xg_file *file, size_t *length);
+
+/* Names with another meaning in generated code and the headers that it includes. */
+enum xg_reserved {
+	XG_RESERVED_NOT,
+	XG_RESERVED_KEYWORD, /* of C++ or C23 */
+	XG_RESERVED_MACRO,   /* of standard headers */
+	XG_RESERVED_LIBRARY  /* functions and types that generated code uses */
+};
+
+/* The keywords of C17 are not included: name_is_c_word(). */
+enum xg_reserved xg_reserved_kind(const char *name);
+/* "a keyword of C++ or C23" */
+const char *xg_reserved_text(enum xg_reserved kind);
+/* All these names by number; NULL after the last one. */
+const char *xg_reserved_name(size_t number);
 
 #endif

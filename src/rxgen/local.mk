@@ -9,13 +9,16 @@ rxgen_sources = \
 rxgen_sources += \
 	src/rxgen/text/arena.c src/rxgen/text/arena.h \
 	src/rxgen/text/diag.c src/rxgen/text/diag.h \
+	src/rxgen/text/expression.c src/rxgen/text/expression.h \
 	src/rxgen/text/macro.h \
 	src/rxgen/text/name.c src/rxgen/text/name.h \
+	src/rxgen/text/reserved.c \
 	src/rxgen/text/source.c src/rxgen/text/source.h \
 	src/rxgen/text/token.c src/rxgen/text/token.h
 
 # Preprocessor: from files to tokens.
 rxgen_sources += \
+	src/rxgen/pp/argument.c \
 	src/rxgen/pp/condition.c \
 	src/rxgen/pp/directive.c \
 	src/rxgen/pp/lex.c \
@@ -57,10 +60,12 @@ bin_PROGRAMS += src/rxgen/rxwgen
 src_rxgen_rxwgen_SOURCES = \
 	src/rxgen/command.h \
 	src/rxgen/depfile.c \
+	src/rxgen/emit/json.c \
 	src/rxgen/main.c \
 	src/rxgen/options.c \
 	src/rxgen/output.c
-src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la
+src_rxgen_rxwgen_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la $(JANSSON_LIBS)
 
 include src/rxgen/automake/local.mk
 

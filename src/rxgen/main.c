@@ -54,6 +54,34 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 	return good && outputs_commit(outputs);
 }
 
+/* --json: one pass, with the macro of the header. */
+static bool make_json(struct command *command, struct outputs *outputs)
+{
+	struct xg_file *file = xg_read(command->input, &command->options, XG_HEADER);
+	size_t length;
+	char *text;
+	bool good;
+
+	if (!file)
+		return false;
+	text = xg_json(file, &length);
+	xg_file_free(file);
+	if (!text) {
+		fprintf(stderr, "%s: %s\n", command->input, strerror(ENOMEM));
+		return false;
+	}
+	if (command->json_name) {
+		good = outputs_write(outputs, command->json_name, text, length) &&
+		       outputs_commit(outputs);
+	} else {
+		good = fwrite(text, 1, length, stdout) == length && !fflush(stdout);
+		if (!good)
+			perror("rxwgen: standard output");
+	}
+	free(text);
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	struct outputs outputs = {.count = 0};
@@ -64,7 +92,10 @@ int main(int argc, char **argv)
 
 	if (status < 0) {
 		command.options.printed = &printed;
-		status = make_outputs(&command, &outputs, &inputs) ? 0 : 1;
+		status = (command.json ? make_json(&command, &outputs)
+				       : make_outputs(&command, &outputs, &inputs))
+				 ? 0
+				 : 1;
 	}
 	outputs_drop(&outputs);
 	inputs_free(&inputs);

@@ -16,7 +16,8 @@ static const char usage[] =
 	"write the client stubs, FILE.cs.c\n  -S           write the server dispatcher, "
 	"FILE.ss.c\n  -r           write the client stubs and the dispatcher\n  -y           "
 	"write FILE.xdr.c with the name tables only\n  -o FILE      name of the output file, if "
-	"only one is written\n  -M FILE      also write the dependencies of the output files, "
+	"only one is written\n  --json       print the checked interface as JSON to standard "
+	"output, or to the file of -o\n  -M FILE      also write the dependencies of the output files, "
 	"for make\n\nInput:\n  -I FOLDER    search FOLDER for included files\n  -D NAME[=TEXT], "
 	"-U NAME\n               define or undefine a macro\n  -i           treat included .xg "
 	"files as compiled separately: include their headers\n\nGenerated code:\n  -x           "
@@ -26,7 +27,8 @@ static const char usage[] =
 	"1048576)\n  -L NAME=N    bound of an array NAME<>, also TYPE.MEMBER or "
 	"PROCEDURE.PARAMETER\n  -w           report an unbounded array in an argument as a "
 	"warning, not an error\n  -W           warn if a parameter inherits its direction from "
-	"another procedure\n  -n           send ENOSPC and EDQUOT unchanged\n\n  --help       "
+	"another procedure\n  -n           send ENOSPC and EDQUOT unchanged\n  -u           "
+	"generate plain stubs and warn\n\n  --help       "
 	"show this text\n  --version    show the version\nAccepted and without effect, for old "
 	"makefiles: -A -k -d -z\n";
 
@@ -140,6 +142,10 @@ static int read_option(struct command *command, int option, const char **output)
 		options->limits[options->limit_count++] = optarg;
 		return -1;
 	case 'u':
+		fputs("rxwgen: warning: -u: stubs that try several servers are not supported; "
+		      "generating plain stubs\n",
+		      stderr);
+		return -1;
 	case 'p':
 		fprintf(stderr, "rxwgen: -%c is not supported\n", option);
 		return 2;
@@ -149,6 +155,9 @@ static int read_option(struct command *command, int option, const char **output)
 	case 1001:
 		puts("rxwgen " PACKAGE_VERSION);
 		return 0;
+	case 1002:
+		command->json = true;
+		return -1;
 	default:
 		fputs("See rxwgen --help\n", stderr);
 		return 2;
@@ -174,6 +183,12 @@ static int name_outputs(struct command *command, const char *output)
 
 	for (int i = 0; i < XG_OUTPUTS; i++)
 		count += command->wanted[i];
+	if (command->json && (count || command->depfile))
+		return usage_error("--json excludes -h -c -C -S -r -y -M", NULL);
+	if (command->json) {
+		command->json_name = output;
+		return -1;
+	}
 	for (int i = 0; !count && i < XG_OUTPUTS; i++)
 		command->wanted[i] = true;
 	if (output && count != 1)
@@ -201,6 +216,7 @@ int command_read(struct command *command, int argc, char **argv)
 	static const struct option longs[] = {
 		{"help", no_argument, NULL, 1000},
 		{"version", no_argument, NULL, 1001},
+		{"json", no_argument, NULL, 1002},
 		{NULL, 0, NULL, 0},
 	};
 	struct xg_options *options = &command->options;

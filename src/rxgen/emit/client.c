@@ -155,8 +155,7 @@ static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
 		if (param->direction == XG_IN)
 			emit_list_add(&list, "", emit_param_name(e, param));
 		else if (param->direction == XG_INOUT)
-			emit_list_add(&list, param->decl.shape == XG_FIXED ? "" : "&",
-				      saved(e, proc, param));
+			emit_list_add(&list, emit_const_address(e, param), saved(e, proc, param));
 	}
 	return emit_list_end(&list);
 }

@@ -203,6 +203,8 @@ bool emit_has(enum emit_role role, const struct xg_param *param);
 const char *emit_params(struct emit *e, const struct xg_proc *proc, enum emit_role role);
 /* ", name, entry": the arguments for a function with the parameters of the role. */
 const char *emit_arguments(struct emit *e, const struct xg_proc *proc, enum emit_role role);
+/* The operator, "&" or "(const T *)&", that makes a variable a pointer to const; "" for T x[n]. */
+const char *emit_const_address(struct emit *e, const struct xg_param *param);
 /* "char name[8]": a parameter as a variable. */
 const char *emit_variable(struct emit *e, const struct xg_param *param, const char *name);
 /* Calls that code a parameter. The cursor records a failure. */

@@ -4,39 +4,12 @@
 
 #include "rxgen/emit/emit.h"
 
-/* Keywords of C and C++, and macros of some compilers. */
-static const char *const keywords[] = {
-	"alignas",   "alignof",	  "and",      "asm",	  "auto",	   "bool",	"break",
-	"case",	     "catch",	  "char",     "class",	  "const",	   "constexpr", "continue",
-	"decltype",  "default",	  "delete",   "do",	  "double",	   "else",	"enum",
-	"explicit",  "export",	  "extern",   "false",	  "float",	   "for",	"friend",
-	"goto",	     "if",	  "inline",   "int",	  "linux",	   "long",	"mutable",
-	"namespace", "new",	  "noexcept", "not",	  "nullptr",	   "operator",	"or",
-	"private",   "protected", "public",   "register", "requires",	   "restrict",	"return",
-	"short",     "signed",	  "sizeof",   "static",	  "static_assert", "struct",	"switch",
-	"template",  "this",	  "throw",    "true",	  "try",	   "typedef",	"typeid",
-	"typename",  "typeof",	  "union",    "unix",	  "unsigned",	   "using",	"virtual",
-	"void",	     "volatile",  "while",    "xor",
-};
-
-/* Other names that stubs use, unsuitable for parameters. */
-static const char *const used[] = {
-	"NULL",	  "free",   "int16_t",	"int32_t",  "int64_t",	"int8_t",  "memcpy",
-	"memset", "size_t", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "wchar_t",
-};
-
-static bool is_among(const char *const *words, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (!strcmp(name, words[i]))
-			return true;
-	}
-	return false;
-}
-
+/* Whether a member of this name would be a syntax error in C or C++, or be replaced as a macro. */
 static bool is_keyword(const char *name)
 {
-	return is_among(keywords, sizeof(keywords) / sizeof(keywords[0]), name);
+	enum xg_reserved kind = xg_reserved_kind(name);
+
+	return kind == XG_RESERVED_KEYWORD || kind == XG_RESERVED_MACRO;
 }
 
 /* Call `visit` with the name of each type, constant and enum value. */
@@ -109,10 +82,8 @@ const char *emit_param_name(struct emit *e, const struct xg_param *param)
 	while (f.length > 1 && name[f.length - 1] == '_')
 		f.length--;
 	own = strlen(name) - f.length;
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		relate(&f, keywords[i]);
-	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
-		relate(&f, used[i]);
+	for (size_t i = 0; xg_reserved_name(i); i++)
+		relate(&f, xg_reserved_name(i));
 	each_global(e, relate, &f);
 	if (!strncmp(name, "rxw_", 4)) /* reserved for the library */
 		relate(&f, emit_format(e, "%.*s", (int)f.length, name));

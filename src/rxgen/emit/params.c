@@ -71,6 +71,18 @@ const char *emit_arguments(struct emit *e, const struct xg_proc *proc, enum emit
 	return emit_list_end(&list);
 }
 
+const char *emit_const_address(struct emit *e, const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	if (param->decl.shape == XG_FIXED)
+		return "";
+	/* Before C23 a pointer to an array of const needs a cast. */
+	if (emit_is_array(&view))
+		return emit_format(e, "(const %s *)&", emit_c_type(e, &param->decl));
+	return "&";
+}
+
 const char *emit_variable(struct emit *e, const struct xg_param *param, const char *name)
 {
 	const struct xg_decl *decl = &param->decl;

@@ -28,10 +28,11 @@ static const char *arguments(struct emit *e, const struct xg_proc *proc)
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 		struct emit_view view = emit_param_view(param);
-		bool value = param->decl.shape == XG_FIXED ||
-			     (param->direction == XG_IN && !emit_aggregate(&view));
+		const char *mark = param->decl.shape == XG_FIXED ? "" : "&";
 
-		emit_list_add(&list, value ? "" : "&", emit_param_name(e, param));
+		if (param->direction == XG_IN)
+			mark = emit_aggregate(&view) ? emit_const_address(e, param) : "";
+		emit_list_add(&list, mark, emit_param_name(e, param));
 	}
 	return emit_list_end(&list);
 }

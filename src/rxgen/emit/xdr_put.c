@@ -24,7 +24,7 @@ const char *emit_put_call(struct emit *e, const struct emit_view *view, const ch
 			  const char *value)
 {
 	const struct xg_decl *decl = view->decl;
-	const char *name = decl->name;
+	const char *name = decl->name, *cast;
 
 	switch (view->form) {
 	case EMIT_SCALAR:
@@ -49,7 +49,9 @@ const char *emit_put_call(struct emit *e, const struct emit_view *view, const ch
 				   emit_member(e, value, emit_val(e, name)),
 				   emit_member(e, value, emit_len(e, name)), emit_bound(e, decl));
 	default:
-		return emit_format(e, "xdr_put_%s(%s, %s)", view->type->name, x,
+		/* Before C23 a pointer to an array of const needs a cast. */
+		cast = emit_is_array(view) ? emit_format(e, "(const %s *)", view->type->name) : "";
+		return emit_format(e, "xdr_put_%s(%s, %s%s)", view->type->name, x, cast,
 				   emit_address(e, value));
 	}
 }

@@ -125,7 +125,9 @@ struct name *parse_name(struct parser *p, const char *what)
 	}
 	if (name_is_c_word(name->text))
 		diag_error(p->diag, p->token.loc,
-			   "'%s' is reserved in C and cannot be the name of %s", name->text, what);
+			   "'%s' is reserved in C and cannot be the name of %s; choose another "
+			   "name, such as '%s_'",
+			   name->text, what, name->text);
 	return name;
 }
 

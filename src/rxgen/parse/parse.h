@@ -163,7 +163,10 @@ bool parse_special(struct parser *p);
 /* parse_decl.c */
 /* `owner`: the struct, union or procedure, for -L; or NULL. */
 bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct declared *d);
-/* NUMBER or NAME. False: a syntax error. *known is false if the value is invalid (reported). */
+/*
+ * A constant expression. False: a syntax error. *known is false if the value is invalid (reported).
+ * *text is the value as C: as written if it is a single number or name, else a number.
+ */
 bool parse_bound(struct parser *p, const char *what, int64_t *value, const char **text,
 		 bool *known);
 /* The value of a number or name; false if it is invalid (reported). */

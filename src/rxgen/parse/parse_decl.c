@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rxgen/parse/parse.h"
+#include "rxgen/text/expression.h"
 
 bool parse_value_of(struct parser *p, const struct token *token, const char *what, int64_t *value)
 {
@@ -36,19 +37,80 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 	return false;
 }
 
-bool parse_bound(struct parser *p, const char *what, int64_t *value, const char **text, bool *known)
+static void advance(void *parser)
 {
+	parse_advance(parser);
+}
+
+static bool unexpected(void *parser, const char *expected)
+{
+	return parse_unexpected(parser, expected);
+}
+
+/* An expression with the purpose of its value, for messages. */
+struct constant {
+	struct expression e;
+	const char *what;
+};
+
+static bool read_operand(struct expression *e, int64_t *value)
+{
+	struct parser *p = e->owner;
+	const struct constant *constant = (const struct constant *)e;
+
 	if (p->token.kind != TOKEN_NUMBER && p->token.kind != TOKEN_NAME)
-		return parse_unexpected(p, "a number or the name of one");
-	*known = parse_value_of(p, &p->token, what, value);
-	*text = p->token.text;
+		return parse_unexpected(p, "a constant");
+	if (!parse_value_of(p, &p->token, constant->what, value))
+		e->invalid = true;
 	parse_advance(p);
 	return true;
 }
 
-/* The rest of a type after "unsigned". */
-static void parse_unsigned(struct parser *p, struct xg_decl *ast)
+bool parse_bound(struct parser *p, const char *what, int64_t *value, const char **text, bool *known)
 {
+	const char *first = p->token.text;
+	struct constant constant = {.what = what,
+				    .e = {.diag = p->diag,
+					  .token = &p->token,
+					  .owner = p,
+					  .advance = advance,
+					  .operand = read_operand,
+					  .unexpected = unexpected}};
+
+	if (!expression_read(&constant.e, value))
+		return false;
+	*known = !constant.e.invalid;
+	if (constant.e.tokens == 1)
+		*text = first;
+	else if (*value == INT64_MIN) /* C has no literal of this value */
+		*text = "-9223372036854775807 - 1";
+	else
+		*text = arena_printf(p->arena, "%" PRId64, *value);
+	return true;
+}
+
+/* "unsigned hyper" is a type if a name or '*' follows, else an unsigned with the name hyper. */
+static void parse_unsigned_hyper(struct parser *p, struct declared *d)
+{
+	struct name *name = p->token.name;
+	struct loc loc = p->token.loc;
+
+	if (strcmp(name->text, "hyper") != 0)
+		return;
+	parse_advance(p);
+	if (p->token.kind == TOKEN_NAME || p->token.kind == '*') {
+		d->ast.kind = XG_UINT64;
+	} else {
+		d->name = name;
+		d->loc = loc;
+	}
+}
+
+/* The rest of a type after "unsigned". */
+static void parse_unsigned(struct parser *p, struct declared *d)
+{
+	struct xg_decl *ast = &d->ast;
+
 	ast->kind = XG_UINT;
 	switch (p->token.kind) {
 	case TOKEN_CHAR:
@@ -68,6 +130,9 @@ static void parse_unsigned(struct parser *p, struct xg_decl *ast)
 		break;
 	case TOKEN_INT:
 		parse_advance(p);
+		break;
+	case TOKEN_NAME:
+		parse_unsigned_hyper(p, d);
 		break;
 	default:
 		break;
@@ -147,7 +212,7 @@ static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, st
 	}
 	if (token == TOKEN_UNSIGNED) {
 		parse_advance(p);
-		parse_unsigned(p, &d->ast);
+		parse_unsigned(p, d);
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(simple) / sizeof(simple[0]); i++)
@@ -249,11 +314,19 @@ static bool parse_brackets(struct parser *p, const char *owner, struct declared 
 }
 
 /* Check that the kind may have the shape; `star` is the position of a '*'. */
-static void check_shape(struct parser *p, struct declared *d, bool starred, struct loc star)
+static void check_shape(struct parser *p, enum decl_of of, struct declared *d, bool starred,
+			struct loc star)
 {
 	struct xg_decl *ast = &d->ast;
 	const char *name = ast->name;
 
+	if (starred && of == DECL_PARAM && ast->shape == XG_COUNTED) {
+		diag_error(p->diag, star,
+			   "'*' and a bound cannot be combined; write '%s<%s>' without '*', also "
+			   "for OUT and INOUT",
+			   name, ast->bound_text ? ast->bound_text : "");
+		return;
+	}
 	if (starred && (ast->shape == XG_FIXED || ast->shape == XG_COUNTED)) {
 		diag_error(p->diag, star,
 			   "'*' and a bound cannot be combined; use a typedef for one of them");
@@ -286,16 +359,18 @@ bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct dec
 		d->ast.shape = XG_POINTER;
 		parse_advance(p);
 	}
-	d->name = parse_name(p, whats[of]);
-	if (!d->name)
-		return false;
-	d->loc = p->token.loc;
+	if (!d->name) {
+		d->name = parse_name(p, whats[of]);
+		if (!d->name)
+			return false;
+		d->loc = p->token.loc;
+		parse_advance(p);
+	}
 	d->ast.name = d->name->text;
 	d->ast.place = source_place(d->loc);
-	parse_advance(p);
 	if ((p->token.kind == '[' || p->token.kind == '<') && !parse_brackets(p, owner, d))
 		return false;
-	check_shape(p, d, starred, star);
+	check_shape(p, of, d, starred, star);
 	resolve(p, of, d, forward);
 	measure_decl(p, d, of);
 	return true;

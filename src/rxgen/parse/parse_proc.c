@@ -87,16 +87,18 @@ bool parse_prefix(struct parser *p)
 
 bool parse_statindex(struct parser *p)
 {
-	struct loc loc = p->token.loc;
-	struct token number;
+	struct loc loc = p->token.loc, value_loc;
+	const char *text;
+	int64_t value;
+	bool known;
 
 	parse_advance(p);
-	number = p->token;
-	if (number.kind != TOKEN_NUMBER)
-		return parse_unexpected(p, "a number after 'statindex'");
-	if (!number.wrong && (number.value < 0 || number.value > UINT32_MAX))
-		diag_error(p->diag, number.loc, "statindex %" PRId64 " is out of range: 0 to %u",
-			   number.value, UINT32_MAX);
+	value_loc = p->token.loc;
+	if (!parse_bound(p, "statindex", &value, &text, &known))
+		return false;
+	if (known && (value < 0 || value > UINT32_MAX))
+		diag_error(p->diag, value_loc, "statindex %" PRId64 " is out of range: 0 to %u",
+			   value, UINT32_MAX);
 	if (!p->package) {
 		diag_error(p->diag, loc, "statindex before any package");
 	} else if (p->package->ast.has_statindex) {
@@ -105,31 +107,31 @@ bool parse_statindex(struct parser *p)
 		diag_note(p->diag, p->package->statindex_loc, "the first one is here");
 	} else {
 		p->package->ast.has_statindex = true;
-		p->package->ast.statindex = (uint32_t)number.value;
+		p->package->ast.statindex = (uint32_t)value;
 		p->package->statindex_loc = loc;
 	}
-	parse_advance(p);
 	return true;
 }
 
 bool parse_startingopcode(struct parser *p)
 {
-	struct token number;
+	const char *text;
+	struct loc loc;
+	int64_t value;
+	bool known;
 
 	parse_advance(p);
-	number = p->token;
-	if (number.kind != TOKEN_NUMBER)
-		return parse_unexpected(p, "a number after 'startingopcode'");
-	if (!number.wrong && (number.value < 0 || number.value >= OPCODE_START_MAX)) {
-		diag_error(p->diag, number.loc,
-			   "startingopcode %" PRId64 " is out of range: 0 to %d", number.value,
-			   OPCODE_START_MAX - 1);
-		number.value = 0;
+	loc = p->token.loc;
+	if (!parse_bound(p, "startingopcode", &value, &text, &known))
+		return false;
+	if (known && (value < 0 || value >= OPCODE_START_MAX)) {
+		diag_error(p->diag, loc, "startingopcode %" PRId64 " is out of range: 0 to %d",
+			   value, OPCODE_START_MAX - 1);
+		known = false;
 	}
-	p->next_opcode = number.value;
+	p->next_opcode = known ? value : 0;
 	if (p->package)
 		p->package->sequential = true;
-	parse_advance(p);
 	return true;
 }
 

@@ -49,22 +49,26 @@ static bool same_const(const struct symbol *old, const struct symbol *value)
 /* The value of a constant. False: a syntax error. */
 static bool parse_const_value(struct parser *p, struct symbol *out, const char **text)
 {
-	struct token *token = &p->token;
+	const struct token *token = &p->token;
 	const struct symbol *other = token->kind == TOKEN_NAME ? token->name->symbol : NULL;
+	bool known;
 
-	out->number = token->kind != TOKEN_STRING;
-	out->text = *text = token->text;
 	if (other && other->kind == SYMBOL_CONST && !other->number) {
-		out->number = false;
 		out->text = other->text;
-	} else if (token->kind == TOKEN_NAME || token->kind == TOKEN_NUMBER) {
-		out->wrong = !parse_value_of(p, token, "constant", &out->value);
-	} else if (token->kind == TOKEN_STRING) {
-		*text = arena_printf(p->arena, "\"%s\"", token->text);
-	} else {
-		return parse_unexpected(p, "a number, a string or the name of a constant");
+		*text = token->text;
+		parse_advance(p);
+		return true;
 	}
-	parse_advance(p);
+	if (token->kind == TOKEN_STRING) {
+		out->text = token->text;
+		*text = arena_printf(p->arena, "\"%s\"", token->text);
+		parse_advance(p);
+		return true;
+	}
+	out->number = true;
+	if (!parse_bound(p, "constant", &out->value, text, &known))
+		return false;
+	out->wrong = !known;
 	return true;
 }
 
@@ -108,7 +112,13 @@ bool parse_const(struct parser *p)
 	symbol = symbol_declare(p, name, value.loc, SYMBOL_CONST);
 	if (symbol)
 		*symbol = value;
-	add_const(p, (struct xg_item){.kind = XG_ITEM_CONST, .name = name->text, .text = text},
+	add_const(p,
+		  (struct xg_item){.kind = XG_ITEM_CONST,
+				   .name = name->text,
+				   .text = text,
+				   .number = value.number,
+				   .string = value.text,
+				   .value = value.value},
 		  before);
 	return true;
 }
@@ -279,6 +289,23 @@ static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
 	return true;
 }
 
+/* The value of a case. TRUE and FALSE are known if the discriminant is a bool. */
+static bool parse_label(struct parser *p, const struct type *type, struct arm *arm)
+{
+	const struct token *token = &p->token;
+
+	if (token->kind == TOKEN_NAME && type->ast.discriminant.kind == XG_BOOL &&
+	    !token->name->symbol &&
+	    (!strcmp(token->text, "TRUE") || !strcmp(token->text, "FALSE"))) {
+		arm->ast.text = token->text;
+		arm->ast.value = token->text[0] == 'T';
+		arm->known = true;
+		parse_advance(p);
+		return true;
+	}
+	return parse_bound(p, "value", &arm->ast.value, &arm->ast.text, &arm->known);
+}
+
 /* "case N:" or "default:", and the declaration. */
 static bool parse_arm(struct parser *p, struct type *type, struct arm *arm)
 {
@@ -294,7 +321,7 @@ static bool parse_arm(struct parser *p, struct type *type, struct arm *arm)
 			return false;
 		arm->loc = p->token.loc;
 		arm->ast.place = source_place(arm->loc);
-		if (!parse_bound(p, "value", &arm->ast.value, &arm->ast.text, &arm->known))
+		if (!parse_label(p, type, arm))
 			return false;
 		if (arm->known)
 			check_case(p, &type->ast.discriminant, arm->loc, arm->ast.value);

@@ -12,7 +12,8 @@ void symbol_add_basic(struct parser *p)
 	} basic[] = {
 		{"afs_uint32", XG_UINT},  {"afs_int64", XG_INT64}, {"afs_uint64", XG_UINT64},
 		{"afs_time64", XG_INT64}, {"u_int", XG_UINT},	   {"u_short", XG_USHORT},
-		{"u_char", XG_UCHAR},	  {"long", XG_INT},	   {"u_long", XG_UINT},
+		{"hyper", XG_INT64},	  {"u_char", XG_UCHAR},	   {"long", XG_INT},
+		{"u_long", XG_UINT},
 	};
 
 	for (size_t i = 0; i < sizeof(basic) / sizeof(basic[0]); i++) {
@@ -52,11 +53,17 @@ static void report_taken(struct parser *p, const struct name *name, struct loc l
 	}
 }
 
-static void check_local(struct parser *p, const struct name *name, struct loc loc)
+/* A type, constant or enum value must have a name without another meaning in generated code. */
+static void check_reserved(struct parser *p, const struct name *name, struct loc loc)
 {
+	enum xg_reserved kind = xg_reserved_kind(name->text);
+
 	if (name_is_local(name->text))
 		diag_error(p->diag, loc, "the name '%s' is reserved for the generated code",
 			   name->text);
+	if (kind)
+		diag_error(p->diag, loc, "'%s' is %s; choose another name, such as '%s_'",
+			   name->text, xg_reserved_text(kind), name->text);
 }
 
 static void report_replaced(struct parser *p, const struct name *name, struct loc loc)
@@ -95,7 +102,7 @@ struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc lo
 		report_taken(p, name, loc);
 		return NULL;
 	}
-	check_local(p, name, loc);
+	check_reserved(p, name, loc);
 	if (kind == SYMBOL_CONST && name->field.source) {
 		report_replaced(p, name, loc);
 		diag_note(p->diag, name->field, "'%s' is also used here", name->text);
@@ -147,7 +154,7 @@ struct type *symbol_define_type(struct parser *p, struct name *name, struct loc 
 			diag_note(p->diag, type->loc, "its first use is here");
 			type->broken = true;
 		}
-		check_local(p, name, loc);
+		check_reserved(p, name, loc);
 		symbol->loc = type->loc = loc;
 		type->ast.place = source_place(loc);
 	} else {
@@ -179,6 +186,19 @@ void symbol_scope(struct parser *p)
 	p->scope++;
 }
 
+/* A reserved name gets a '_' in C (emit/names.c), which must not be the name of another member. */
+static bool declare_renamed(struct parser *p, const struct name *name, struct loc loc,
+			    const char *what)
+{
+	enum xg_reserved kind = xg_reserved_kind(name->text);
+	const char *text;
+
+	if (!strcmp(what, "parameter") || kind == XG_RESERVED_NOT || kind == XG_RESERVED_LIBRARY)
+		return true;
+	text = arena_printf(p->arena, "%s_", name->text);
+	return symbol_member(p, names_get(p->names, text, name->length + 1), loc, what);
+}
+
 bool symbol_member(struct parser *p, struct name *name, struct loc loc, const char *what)
 {
 	if (name->scope == p->scope) {
@@ -188,5 +208,5 @@ bool symbol_member(struct parser *p, struct name *name, struct loc loc, const ch
 	}
 	name->scope = p->scope;
 	name->member = loc;
-	return true;
+	return declare_renamed(p, name, loc, what);
 }

@@ -3,19 +3,20 @@
 #include <string.h>
 
 #include "rxgen/pp/pp_internal.h"
+#include "rxgen/text/expression.h"
 
 /* A name that is not a macro has the value 0; the operand of `defined` is not expanded. */
 struct reader {
 	struct pp *pp;
 	struct token token;
 	size_t bottom; /* depth of the stack when the line is on top */
-	unsigned depth;
-	bool wrong; /* an error was reported; further ones are suppressed */
-	bool raw;   /* do not expand macros: the operand of `defined` */
+	bool wrong;    /* an error was reported; further ones are suppressed */
+	bool raw;      /* do not expand macros: the operand of `defined` */
 };
 
-static void next(struct reader *r)
+static void next(void *reader)
 {
+	struct reader *r = reader;
 	struct pp *pp = r->pp;
 
 	for (;;) {
@@ -43,8 +44,9 @@ static void next(struct reader *r)
 	}
 }
 
-static int64_t fail(struct reader *r, const char *expected)
+static bool unexpected(void *reader, const char *expected)
 {
+	struct reader *r = reader;
 	char room[NAME_LONGEST + 20];
 
 	if (!r->wrong) {
@@ -57,16 +59,12 @@ static int64_t fail(struct reader *r, const char *expected)
 				   r->token.text ? r->token.text
 						 : token_text(&r->token, room, sizeof(room)));
 	}
-	r->wrong = true;
-	return 0;
+	return false;
 }
 
-static int64_t logical_or(struct reader *r);
-
-static int64_t defined(struct reader *r)
+static bool read_defined(struct reader *r, int64_t *value)
 {
 	bool parentheses;
-	int64_t value = 0;
 
 	r->raw = true;
 	next(r);
@@ -75,121 +73,44 @@ static int64_t defined(struct reader *r)
 		next(r);
 	r->raw = false;
 	if (!r->token.name)
-		return fail(r, "a name after 'defined'");
-	value = r->token.name->macro != NULL;
+		return unexpected(r, "a name after 'defined'");
+	*value = r->token.name->macro != NULL;
 	next(r);
 	if (parentheses) {
 		if (r->token.kind != ')')
-			return fail(r, "')'");
+			return unexpected(r, "')'");
 		next(r);
 	}
-	return value;
+	return true;
 }
 
-static int64_t unary(struct reader *r)
+static bool read_operand(struct expression *e, int64_t *value)
 {
-	int64_t value;
+	struct reader *r = e->owner;
 
-	if (r->wrong)
-		return 0;
 	if (r->token.name && !strcmp(r->token.name->text, "defined"))
-		return defined(r);
-	if (r->token.kind == TOKEN_NUMBER) {
-		value = r->token.value;
-		r->wrong |= r->token.wrong;
-		next(r);
-		return value;
-	}
-	if (r->token.name) {
-		next(r);
-		return 0;
-	}
-	if (r->token.kind != '!' && r->token.kind != '(')
-		return fail(r, "a value");
-	if (r->depth == CONDITION_DEPTH) {
-		if (!r->wrong)
-			diag_error(r->pp->diag, r->token.loc,
-				   "'(' and '!' are nested more than %d deep", CONDITION_DEPTH);
-		r->wrong = true;
-		return 0;
-	}
-	r->depth++;
-	if (r->token.kind == '!') {
-		next(r);
-		value = !unary(r);
-	} else {
-		next(r);
-		value = logical_or(r);
-		if (!r->wrong && r->token.kind != ')')
-			fail(r, "')'");
-		next(r);
-	}
-	r->depth--;
-	return value;
-}
-
-static int64_t comparison(struct reader *r)
-{
-	int64_t left = unary(r), right;
-
-	while (!r->wrong) {
-		int kind = r->token.kind;
-
-		if (kind != '<' && kind != '>' && (kind < TOKEN_EQUAL || kind > TOKEN_AT_LEAST))
-			break;
-		next(r);
-		right = unary(r);
-		switch (kind) {
-		case '<':
-			left = left < right;
-			break;
-		case '>':
-			left = left > right;
-			break;
-		case TOKEN_EQUAL:
-			left = left == right;
-			break;
-		case TOKEN_UNEQUAL:
-			left = left != right;
-			break;
-		case TOKEN_AT_MOST:
-			left = left <= right;
-			break;
-		default:
-			left = left >= right;
-			break;
-		}
-	}
-	return left;
-}
-
-static int64_t logical_and(struct reader *r)
-{
-	int64_t left = comparison(r);
-
-	while (!r->wrong && r->token.kind == TOKEN_AND) {
-		next(r);
-		left = (comparison(r) != 0) & (left != 0);
-	}
-	return left;
-}
-
-static int64_t logical_or(struct reader *r)
-{
-	int64_t left = logical_and(r);
-
-	while (!r->wrong && r->token.kind == TOKEN_OR) {
-		next(r);
-		left = (logical_and(r) != 0) | (left != 0);
-	}
-	return left;
+		return read_defined(r, value);
+	if (!r->token.name && r->token.kind != TOKEN_NUMBER)
+		return unexpected(r, "a value");
+	*value = r->token.name ? 0 : r->token.value;
+	r->wrong |= r->token.wrong;
+	next(r);
+	return true;
 }
 
 bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t base)
 {
 	struct reader r = {.pp = pp};
+	struct expression e = {.diag = pp->diag,
+			       .token = &r.token,
+			       .owner = &r,
+			       .advance = next,
+			       .operand = read_operand,
+			       .unexpected = unexpected,
+			       .condition = true};
 	struct frame *f = pp_push(pp);
 	int64_t value;
+	bool good;
 
 	f->kind = FRAME_LINE;
 	f->text = text;
@@ -199,12 +120,12 @@ bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t bas
 	r.bottom = pp->depth;
 	pp->in_condition = true;
 	next(&r);
-	value = logical_or(&r);
-	if (!r.wrong && r.token.kind != TOKEN_END)
-		fail(&r, "an operator or the end of the line");
+	good = expression_read(&e, &value);
+	if (good && r.token.kind != TOKEN_END && !e.invalid)
+		good = unexpected(&r, "an operator or the end of the line");
 	while (pp->depth > r.bottom)
 		macro_leave(pp);
 	pp->depth--;
 	pp->in_condition = false;
-	return value != 0 && !r.wrong;
+	return good && value != 0 && !r.wrong && !e.invalid;
 }

@@ -93,27 +93,98 @@ static struct name *macro_name(struct pp *pp, struct line *line, const char *dir
 	return names_get(pp->names, line->text + from, line->at - from);
 }
 
+static char next_char(struct line *line)
+{
+	skip_blanks(line);
+	return line->at < line->end ? line->text[line->at] : '\0';
+}
+
+static bool add_parameter(struct pp *pp, struct macro *macro, const struct name *name,
+			  struct loc loc, size_t *room)
+{
+	for (size_t i = 0; i < macro->param_count; i++)
+		if (macro->params[i] == name) {
+			diag_error(pp->diag, loc, "duplicate parameter '%s' of macro '%s'",
+				   name->text, macro->name->text);
+			return false;
+		}
+	if (macro->param_count == PARAMETERS_MAX) {
+		diag_error(pp->diag, loc, "macro '%s' has more than %d parameters",
+			   macro->name->text, PARAMETERS_MAX);
+		return false;
+	}
+	macro->params = arena_grow(pp->arena, macro->params, macro->param_count, room,
+				   sizeof(macro->params[0]));
+	macro->params[macro->param_count++] = name;
+	return true;
+}
+
+/* The parameters of a macro, from '(' to ')'. */
+static bool read_parameters(struct pp *pp, struct line *line, struct macro *macro)
+{
+	size_t room = 1;
+
+	macro->params = arena_alloc(pp->arena, sizeof(macro->params[0]));
+	do {
+		const struct name *name;
+		uint32_t from;
+
+		line->at++;
+		if (next_char(line) == ')' && !macro->param_count)
+			break;
+		from = line->at;
+		while (line->at < line->end && lex_is_name(line->text[line->at]))
+			line->at++;
+		if (line->at == from || !lex_is_name_start(line->text[from])) {
+			diag_error(pp->diag, at(line, from),
+				   "expected the name of a parameter of macro '%s'",
+				   macro->name->text);
+			return false;
+		}
+		name = names_get(pp->names, line->text + from, line->at - from);
+		if (!add_parameter(pp, macro, name, at(line, from), &room))
+			return false;
+	} while (next_char(line) == ',');
+	if (next_char(line) != ')') {
+		diag_error(pp->diag, at(line, line->at),
+			   "expected ',' or ')' after a parameter of macro '%s'",
+			   macro->name->text);
+		return false;
+	}
+	line->at++;
+	return true;
+}
+
 static void do_define(struct pp *pp, struct line *line)
 {
 	struct name *name = macro_name(pp, line, "define");
+	struct macro *macro;
 	uint32_t from;
 	char c;
 
 	if (!name)
 		return;
 	from = line->at - name->length;
+	macro = arena_alloc(pp->arena, sizeof(*macro));
+	macro->name = name;
+	macro->loc = at(line, from);
 	c = line->at < line->end ? line->text[line->at] : ' ';
 	if (c == '(') {
-		diag_error(pp->diag, at(line, line->at),
-			   "macros with parameters are not supported; pass them to C with %%");
+		if (!read_parameters(pp, line, macro))
+			return;
+		if (memchr(line->text + line->at, '#', line->end - line->at)) {
+			diag_error(pp->diag, macro->loc,
+				   "'#' and '##' are not supported in a macro with parameters");
+			return;
+		}
+	} else if (!strchr(" \t\v\f\r", c)) {
+		diag_error(pp->diag, at(line, line->at), "expected a blank after the macro's name");
 		return;
 	}
-	if (!strchr(" \t\v\f\r", c))
-		diag_error(pp->diag, at(line, line->at), "expected a blank after the macro's name");
-	else if (!strcmp(name->text, "defined"))
+	if (!strcmp(name->text, "defined"))
 		diag_error(pp->diag, at(line, from), "'defined' cannot be a macro");
 	else
-		macro_define(pp, name, at(line, from), line->text + line->at, line->end - line->at);
+		macro_define(pp, name, macro, line->text + line->at, line->end - line->at);
 }
 
 static void do_undef(struct pp *pp, struct line *line)

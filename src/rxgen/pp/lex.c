@@ -5,7 +5,7 @@
 
 #include "rxgen/pp/pp_internal.h"
 
-static const char punctuation[] = ":;,=*[]{}()<>";
+static const char punctuation[] = ":;,=*[]{}()<>+-/%&|^~";
 
 bool lex_is_name_start(char c)
 {
@@ -35,16 +35,13 @@ static int hex_digit(char c)
 
 bool lex_number(const char *text, size_t length, int64_t *value, bool *large)
 {
-	bool minus = length && text[0] == '-', hex;
-	uint64_t sum = 0, base;
-	size_t i = minus;
+	bool hex = length > 1 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	uint64_t sum = 0, base = hex ? 16 : 10;
+	size_t i = hex ? 2 : 0;
 
-	hex = length - i > 1 && text[i] == '0' && (text[i + 1] == 'x' || text[i + 1] == 'X');
-	base = hex ? 16 : 10;
-	i += hex ? 2 : 0;
 	*large = false;
 	*value = 0;
-	if (i == length || (hex && minus) || (!hex && text[i] == '0' && length - i > 1))
+	if (i == length || (!hex && text[0] == '0' && length > 1))
 		return false;
 	for (; i < length; i++) {
 		int digit = hex_digit(text[i]);
@@ -56,7 +53,7 @@ bool lex_number(const char *text, size_t length, int64_t *value, bool *large)
 		else
 			sum = sum * base + (uint64_t)digit;
 	}
-	*value = minus ? -(int64_t)sum : (int64_t)sum;
+	*value = (int64_t)sum;
 	return true;
 }
 
@@ -103,7 +100,7 @@ static void scan_number(struct pp *pp, struct token *token)
 		digits--;
 	if (!lex_number(token->text, digits, &token->value, &large)) {
 		token->wrong = true;
-		if (strspn(token->text, "-0123456789") == length)
+		if (strspn(token->text, "0123456789") == length)
 			diag_error(pp->diag, token->loc,
 				   "bad number '%.60s': a leading 0 would mean octal in C",
 				   token->text);
@@ -136,20 +133,22 @@ static void scan_string(struct pp *pp, struct token *token)
 			   "C");
 }
 
-/* Operators of #if lines. */
+/* Operators of several characters, and those of #if lines. */
 static bool scan_operator(struct pp *pp, struct token *token)
 {
 	static const struct {
 		char text[3];
 		int kind;
 	} operators[] = {
-		{"&&", TOKEN_AND},     {"||", TOKEN_OR},      {"==", TOKEN_EQUAL},
-		{"!=", TOKEN_UNEQUAL}, {"<=", TOKEN_AT_MOST}, {">=", TOKEN_AT_LEAST},
+		{"<<", TOKEN_SHIFT_LEFT}, {">>", TOKEN_SHIFT_RIGHT}, {"&&", TOKEN_AND},
+		{"||", TOKEN_OR},	  {"==", TOKEN_EQUAL},	     {"!=", TOKEN_UNEQUAL},
+		{"<=", TOKEN_AT_MOST},	  {">=", TOKEN_AT_LEAST},
 	};
 	struct frame *f = pp_top(pp);
 	const char *p = f->text + f->at;
 
-	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+	for (size_t i = 0; i < (pp->in_condition ? sizeof(operators) / sizeof(operators[0]) : 2);
+	     i++)
 		if (f->end - f->at > 1 && p[0] == operators[i].text[0] &&
 		    p[1] == operators[i].text[1]) {
 			token->kind = operators[i].kind;
@@ -157,7 +156,7 @@ static bool scan_operator(struct pp *pp, struct token *token)
 			f->at += 2;
 			return true;
 		}
-	if (*p != '!')
+	if (*p != '!' || !pp->in_condition)
 		return false;
 	token->kind = '!';
 	token->text = "!";
@@ -214,14 +213,14 @@ bool lex_scan(struct pp *pp, struct token *token)
 	*token = (struct token){.loc = pp_loc(pp, f->at)};
 	if (lex_is_name_start(c)) {
 		scan_name(pp, token);
-	} else if (is_digit(c) ||
-		   (c == '-' && f->at + 1 < f->end && is_digit(f->text[f->at + 1]))) {
+	} else if (is_digit(c)) {
 		scan_number(pp, token);
 	} else if (c == '"') {
 		scan_string(pp, token);
-	} else if (pp->in_condition && scan_operator(pp, token)) {
+	} else if (scan_operator(pp, token)) {
 		return true;
-	} else if (c && strchr(punctuation, c)) {
+	} else if (c && strchr(punctuation, c) &&
+		   !(c == '/' && f->at + 1 < f->end && f->text[f->at + 1] == '/')) {
 		token->kind = c;
 		token->text = arena_copy(pp->arena, &c, 1);
 		f->at++;

@@ -17,50 +17,70 @@ static const char *trim(struct pp *pp, const char *text, size_t length, uint32_t
 	return arena_copy(pp->arena, text, length);
 }
 
-void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *text, size_t length)
+static bool same_parameters(const struct macro *a, const struct macro *b)
 {
-	struct macro *macro = arena_alloc(pp->arena, sizeof(*macro)), *old = name->macro;
+	if (!a->params != !b->params || a->param_count != b->param_count)
+		return false;
+	for (size_t i = 0; i < a->param_count; i++)
+		if (a->params[i] != b->params[i])
+			return false;
+	return true;
+}
 
-	macro->name = name;
-	macro->loc = loc;
+void macro_define(struct pp *pp, struct name *name, struct macro *macro, const char *text,
+		  size_t length)
+{
+	const struct macro *old = name->macro;
+
 	macro->text = trim(pp, text, length, &macro->length);
-	if (old && strcmp(old->text, macro->text)) {
-		diag_warning(pp->diag, loc, "the macro '%s' is redefined with another text",
+	if (old && (strcmp(old->text, macro->text) || !same_parameters(old, macro))) {
+		diag_warning(pp->diag, macro->loc, "the macro '%s' is redefined with another text",
 			     name->text);
 		diag_note(pp->diag, old->loc, "its first definition is here");
 	}
 	name->macro = macro;
 }
 
-bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
+/* Count the bytes of an expansion. An empty expansion counts, too, since it takes time. */
+static void count_expansion(struct pp *pp, struct loc use, size_t length)
 {
-	struct macro *macro = name->macro;
-	const struct frame *top = pp_top(pp);
-	struct frame *f;
-	struct loc use = loc;
-
-	if (!macro || macro->active)
-		return false;
-	if (top->kind == FRAME_MACRO) {
-		use = top->use;
-	} else {
-		use.macro = macro;
-		pp->expanded = 0;
-	}
-	/* An empty expansion counts, too, since it takes time. */
-	pp->expanded += macro->length + 1;
-	pp->expanded_all += macro->length + 1;
+	pp->expanded += length + 1;
+	pp->expanded_all += length + 1;
 	if (pp->expanded > EXPANSION_MAX)
 		diag_fatal(pp->diag, use, "the macro '%s' expands to more than %u bytes",
 			   use.macro->name->text, EXPANSION_MAX);
 	if (pp->expanded_all > EXPANSION_ALL)
 		diag_fatal(pp->diag, use, "all macros together expand to more than %u bytes",
 			   EXPANSION_ALL);
+}
+
+bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
+{
+	struct macro *macro = name->macro;
+	const struct frame *top = pp_top(pp);
+	const char *text;
+	size_t length;
+	struct frame *f;
+	struct loc use = loc;
+
+	if (!macro || macro->active || (macro->params && !argument_follows(pp)))
+		return false;
+	if (top->kind == FRAME_MACRO || top->kind == FRAME_ARGUMENT) {
+		use = top->use;
+	} else {
+		use.macro = macro;
+		pp->expanded = 0;
+	}
+	text = macro->text;
+	length = macro->length;
+	if (macro->params && !argument_substitute(pp, macro, use, &text, &length))
+		return true;
+	count_expansion(pp, use, length);
 	macro->active = true;
 	f = pp_push(pp);
 	f->kind = FRAME_MACRO;
-	f->text = macro->text;
-	f->end = macro->length;
+	f->text = text;
+	f->end = (uint32_t)length;
 	f->macro = macro;
 	f->use = use;
 	f->separate = f[-1].separate;
@@ -73,12 +93,7 @@ void macro_leave(struct pp *pp)
 	pp->depth--;
 }
 
-struct text {
-	char *bytes;
-	size_t count, room;
-};
-
-static void put(struct pp *pp, struct text *text, const char *bytes, size_t count)
+void text_put(struct pp *pp, struct text *text, const char *bytes, size_t count)
 {
 	while (count--) {
 		text->bytes = arena_grow(pp->arena, text->bytes, text->count, &text->room, 1);
@@ -86,8 +101,7 @@ static void put(struct pp *pp, struct text *text, const char *bytes, size_t coun
 	}
 }
 
-/* Length of the text to copy unchanged: a string, a comment, a number, or one byte. */
-static uint32_t verbatim_length(struct pp *pp, const struct frame *f)
+uint32_t macro_verbatim_length(struct pp *pp, const struct frame *f)
 {
 	const char *text = f->text;
 	uint32_t at = f->at, end = f->end, next;
@@ -127,23 +141,15 @@ static uint32_t verbatim_length(struct pp *pp, const struct frame *f)
 	return 1;
 }
 
-const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
+const char *macro_expand(struct pp *pp, size_t *length)
 {
-	struct frame *f, *line;
 	struct text out = {NULL, 0, 0};
-	size_t bottom;
+	const size_t bottom = pp->depth;
 	uint32_t n;
 
-	line = pp_push(pp);
-	f = line - 1;
-	line->kind = FRAME_LINE;
-	line->text = f->text + at;
-	line->end = end - at;
-	line->source = f->source;
-	line->base = f->base + at;
-	bottom = pp->depth;
 	for (;;) {
-		f = pp_top(pp);
+		struct frame *f = pp_top(pp);
+
 		if (f->at >= f->end) {
 			if (pp->depth == bottom)
 				break;
@@ -159,16 +165,31 @@ const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
 			name = names_get(pp->names, f->text + f->at, n);
 			f->at += n;
 			if (!macro_use(pp, name, loc))
-				put(pp, &out, name->text, name->length);
+				text_put(pp, &out, name->text, name->length);
 			continue;
 		}
-		n = verbatim_length(pp, f);
-		put(pp, &out, f->text + f->at, n);
+		n = macro_verbatim_length(pp, f);
+		text_put(pp, &out, f->text + f->at, n);
 		f->at += n;
 	}
 	pp->depth--;
-	put(pp, &out, "", 1);
+	*length = out.count;
+	text_put(pp, &out, "", 1);
 	return out.bytes;
+}
+
+const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
+{
+	struct frame *line = pp_push(pp);
+	const struct frame *f = line - 1;
+	size_t length;
+
+	line->kind = FRAME_LINE;
+	line->text = f->text + at;
+	line->end = end - at;
+	line->source = f->source;
+	line->base = f->base + at;
+	return macro_expand(pp, &length);
 }
 
 static const char *skip_blanks(const char *p, const char *end)

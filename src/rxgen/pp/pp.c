@@ -16,7 +16,7 @@ struct loc pp_loc(struct pp *pp, uint32_t at)
 {
 	const struct frame *f = pp_top(pp);
 
-	if (f->kind == FRAME_MACRO)
+	if (f->kind == FRAME_MACRO || f->kind == FRAME_ARGUMENT)
 		return f->use;
 	return (struct loc){.source = f->source, .offset = f->base + at};
 }

@@ -6,15 +6,17 @@
 #include "rxgen/text/macro.h"
 #include "rxgen/pp/pp.h"
 
-#define INCLUDE_DEPTH	32
-#define EXPANSION_MAX	(1u << 20)  /* bytes, of one use of a macro */
-#define EXPANSION_ALL	(64u << 20) /* bytes, of all uses */
-#define CONDITION_DEPTH 64	    /* of parentheses and '!' */
+#define INCLUDE_DEPTH  32
+#define EXPANSION_MAX  (1u << 20)  /* bytes, of one use of a macro */
+#define EXPANSION_ALL  (64u << 20) /* bytes, of all uses */
+#define ARGUMENT_DEPTH 64	   /* uses of macros in arguments of macros */
+#define PARAMETERS_MAX 120	   /* of a macro */
 
 enum frame_kind {
 	FRAME_FILE,
 	FRAME_LINE, /* the expression of #if, or a % line; reading stops at its end */
-	FRAME_MACRO
+	FRAME_MACRO,
+	FRAME_ARGUMENT /* an argument of a macro; reading stops at its end */
 };
 
 struct frame {
@@ -24,7 +26,7 @@ struct frame {
 	struct source *source;
 	uint32_t base; /* file and line: offset of text[0] in the source */
 	struct macro *macro;
-	struct loc use; /* macro: position of the outermost use */
+	struct loc use; /* macro and argument: position of the outermost use */
 	/* File only. */
 	bool line_start;     /* only blanks and comments since the last LF */
 	bool separate;	     /* -i: an .xg file that is compiled separately, or included by one */
@@ -60,6 +62,7 @@ struct pp {
 	unsigned files;			 /* number of file frames */
 	uint64_t expanded, expanded_all; /* bytes, by the outermost macro and by all macros */
 	uint64_t entered;		 /* bytes of entered files */
+	unsigned argument_depth;	 /* frames of arguments */
 
 	struct condition *conditions;
 	size_t condition_count, condition_room;
@@ -97,16 +100,41 @@ bool lex_number(const char *text, size_t length, int64_t *value, bool *large);
 /* *next is the offset after the comment at text[at], at most `end`; false if unterminated. */
 bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *next);
 
+/* Text under construction, in the arena. */
+struct text {
+	char *bytes;
+	size_t count, room;
+};
+
 /* macro.c */
-void macro_define(struct pp *pp, struct name *name, struct loc loc, const char *text,
+void text_put(struct pp *pp, struct text *text, const char *bytes, size_t count);
+/* Define `macro`, whose name, position and parameters are set, with its text. */
+void macro_define(struct pp *pp, struct name *name, struct macro *macro, const char *text,
 		  size_t length);
-/* Expand the name that was just read; false if it is not a macro. */
+/* Expand the name that was just read; false if it is not a use of a macro. */
 bool macro_use(struct pp *pp, const struct name *name, struct loc loc);
 void macro_leave(struct pp *pp); /* pop the frame of a macro */
+/* Length of the text at the frame's position that is not expanded: a string, a number, … */
+uint32_t macro_verbatim_length(struct pp *pp, const struct frame *f);
+/* The expansion of the frame on top, which reading does not leave; NUL-terminated. Pops the frame. */
+const char *macro_expand(struct pp *pp, size_t *length);
 /* A % line with its macros expanded. */
 const char *macro_line(struct pp *pp, uint32_t at, uint32_t end);
 /* Record the value of a line `%#define NAME number`. */
 void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped);
+
+/* argument.c */
+/*
+ * Whether the arguments of a macro follow the name that was just read: the next character is '(',
+ * behind blanks, comments, and ends of lines and of other macros.
+ */
+bool argument_follows(struct pp *pp);
+/*
+ * Read the arguments of a use of `macro` and put them into its text, which goes to *text. False: an
+ * error, which has been reported.
+ */
+bool argument_substitute(struct pp *pp, const struct macro *macro, struct loc use,
+			 const char **text, size_t *length);
 
 /* condition.c: the value of the expression text[0..end), at offset `base` of the top frame. */
 bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t base);

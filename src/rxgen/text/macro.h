@@ -7,7 +7,9 @@
 
 struct macro {
 	const struct name *name;
-	struct loc loc;	  /* of its definition */
+	struct loc loc;		    /* of its definition */
+	const struct name **params; /* of a macro with parameters, else NULL */
+	size_t param_count;
 	const char *text; /* without comments, leading and trailing blanks */
 	uint32_t length;
 	bool active; /* being expanded; not expanded again within itself */

@@ -57,6 +57,10 @@ const char *token_kind_text(int kind, char *room, size_t size)
 		return "a number";
 	case TOKEN_STRING:
 		return "a string";
+	case TOKEN_SHIFT_LEFT:
+		return "'<<'";
+	case TOKEN_SHIFT_RIGHT:
+		return "'>>'";
 	default:
 		if (kind >= TOKEN_KEYWORDS)
 			snprintf(room, size, "'%s'", token_keyword(kind));

@@ -14,6 +14,9 @@ enum token_kind {
 	TOKEN_LINE,   /* a % line, text without the % */
 	TOKEN_HEADER, /* an included file that is compiled separately; text names its header */
 
+	TOKEN_SHIFT_LEFT,
+	TOKEN_SHIFT_RIGHT,
+
 	/* Only in #if lines. */
 	TOKEN_AND,
 	TOKEN_OR,

@@ -9,7 +9,7 @@ import sys
 SCALARS = [
     "int", "afs_int32", "afs_uint32", "unsigned", "unsigned int", "long", "u_long", "u_int",
     "short", "unsigned short", "u_short", "char", "unsigned char", "u_char", "bool", "afs_int64",
-    "afs_uint64", "afs_time64", "struct afs_time64", "float", "double", "afsUUID",
+    "afs_uint64", "afs_time64", "struct afs_time64", "hyper", "unsigned hyper", "float", "double", "afsUUID",
 ]
 # Names with another meaning in C, C++ or the generated code.
 WORDS = [
@@ -38,8 +38,9 @@ class Interface:
         return f"{prefix}{self.used}"
 
     def bound(self):
-        return self.one_of(str(self.random.randint(1, 300)), hex(self.random.randint(1, 99)),
-                           *self.constants[-3:])
+        number, constant = self.random.randint(1, 99), self.one_of("3", *self.constants[-3:])
+        return self.one_of(str(3 * number), hex(number), constant, f"{constant} * 2 - 1",
+                           f"({constant} + {number}) / 2 << 1")
 
     def counted(self):
         return f"<{self.bound() if self.chance(0.7) else ''}>"

@@ -46,17 +46,18 @@ printf 'const Z = 3;\n' > '../b c/z.xg'
 expect 0 'rxwgen ' --version
 [ "$(wc -l < out.log)" -eq 1 ] || fail "--version is not one line"
 expect 0 'usage: rxwgen' --help
-for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -A -k -d -z --version; do
+for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -u -A -k -d -z --json --version; do
 	grep -q -- "$option" out.log || fail "--help does not name $option"
 done
 
 # Wrong command lines.
 expect 2 'no input file'
 expect 2 'more than one input file: y' x.xg y
-expect 2 'not supported' -u x.xg
 expect 2 'not supported' -p x.xg
 expect 2 'see rxwgen --help' -o y.h x.xg
 expect 2 'see rxwgen --help' -r -o y.h x.xg
+expect 2 'see rxwgen --help' --json -h x.xg
+expect 2 'see rxwgen --help' --json -M x.d x.xg
 expect 2 'See rxwgen --help' -q x.xg
 expect 2 'See rxwgen --help' -o
 for limit in n =1 n= n=0 n=x n=1x n=2147483648; do
@@ -114,11 +115,23 @@ for one in -h:x.h -c:x.xdr.c -y:x.xdr.c -C:x.cs.c -S:x.ss.c '-r:x.cs.c x.ss.c' '
 	# shellcheck disable=SC2086 # names are words
 	files ${one#*:}
 done
+# JSON.
+expect 0 '"format": 1' --json x.xg
+files
+expect 0 '' --json -o y.d x.xg
+files y.d
+expect 1 'nowhere/y.d: No such file or directory' --json -o nowhere/y.d x.xg
 # Input from a pipe.
 "$rxwgen" -h -o stdin.h /dev/stdin < x.xg || fail "standard input"
 files stdin.h
 expect 0 '' -A -k -d -z -h ../a/x.xg
 files x.h
+# -u: the stubs are those without it.
+expect 0 'warning: -u: ' -u -C -o u.c x.xg
+expect 0 '' -C -o plain.c x.xg
+grep -v 'Made by' u.c > u.d
+grep -v 'Made by' plain.c | cmp - u.d || fail "-u changes the stubs"
+files plain.c u.c u.d
 (umask 027 && expect 0 '' -h -o y.h x.xg)
 [ "$(ls -l y.h | cut -c 1-10)" = -rw-r----- ] || fail "the umask is not respected: $(ls -l y.h)"
 files y.h

@@ -176,6 +176,12 @@ START_TEST(conditions)
 		{"3 >= 4", false},
 		{"3 != 4", true},
 		{"1 < 2 == 1", true},
+		{"0 && 1 / 0", false},
+		{"1 || 1 % 0", true},
+		{"0 && (1 || 1 / 0)", false},
+		{"TWICE(2) == 4 && TWICE (FOUR) == 8", true},
+		{"TWICE", false},
+		{"defined TWICE && defined(TWICE)", true},
 		{"LATE == 7", true},
 		{"SELF == 0", true},
 		{"FOUR > THREE && THREE < FOUR", true},
@@ -190,6 +196,7 @@ START_TEST(conditions)
 		snprintf(text, sizeof(text),
 			 "#define ONE 1\n#define EMPTY\n#define LATE EARLY\n#define EARLY 7\n"
 			 "#define SELF SELF\n#define THREE 3\n#define FOUR (4)\n"
+			 "#define TWICE(x) ((x) + x)\n"
 			 "#if %s\nconst a = 1;\n#else\nconst a = 0;\n#endif\n"
 			 "#if 0\n#elif %s\nconst b = 1;\n#elif 1\nconst b = 0;\n#endif\n",
 			 table[i].text, table[i].text);
@@ -197,6 +204,118 @@ START_TEST(conditions)
 		ck_assert_msg(!strcmp(value("a"), table[i].value ? "1" : "0"), "%s", table[i].text);
 		ck_assert_str_eq(value("b"), value("a"));
 	}
+}
+END_TEST
+
+/* Constant expressions: in `const`, where their value is written, and in #if. */
+START_TEST(expressions)
+{
+	static const struct {
+		const char *text;
+		int64_t value;
+	} table[] = {
+		{"1 + 2 * 3", 7},
+		{"(1 + 2) * 3", 9},
+		{"7 - 2 - 1", 4},
+		{"7-2", 5},
+		{"-7 / 2", -3},
+		{"-7 % 2", -1},
+		{"7 % 4 * 2", 6},
+		{"1 << 4 + 1", 32},
+		{"-8 >> 1", -4},
+		{"-1 >> 63", -1},
+		{"-1 << 63", INT64_MIN},
+		{"1 << 62", INT64_C(4611686018427387904)},
+		{"0xff & 0x0f | 0x100", 0x10f},
+		{"6 ^ 3 & 1", 7},
+		{"~0", -1},
+		{"- - 3", 3},
+		{"+-~1", 2},
+		{"9223372036854775807 - 1", INT64_MAX - 1},
+		{"-9223372036854775807 - 1", INT64_MIN},
+		{"(-9223372036854775807 - 1) % -1", 0},
+		{"K * K", 9},
+		{"V - K", 4},
+		{"S / 2", 5},
+		{"0 / 5", 0},
+	};
+	char text[512], number[32];
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		snprintf(text, sizeof(text),
+			 "const K = 3;\nenum e { V = 7 };\n%%#define S 10\nconst a = %s;\n"
+			 "const b = (%s);\n",
+			 table[i].text, table[i].text);
+		read_text(text);
+		ck_assert_msg(constant("a")->number && constant("a")->value == table[i].value,
+			      "%s is %jd", table[i].text, (intmax_t)constant("a")->value);
+		snprintf(number, sizeof(number), "%jd", (intmax_t)table[i].value);
+		if (table[i].value == INT64_MIN)
+			strcpy(number, "-9223372036854775807 - 1");
+		ck_assert_str_eq(value("b"), number);
+		if (strpbrk(table[i].text, "KVS"))
+			continue;
+		snprintf(text, sizeof(text), "#if (%s) == (%s)\nconst a = 1;\n#endif\n",
+			 table[i].text, number);
+		read_text(text);
+		ck_assert_msg(!strcmp(value("a"), "1"), "#if %s", table[i].text);
+	}
+	/* A single number or name remains as written; expressions are valid in each place. */
+	read_text("const A = 0x10;\nconst B = A;\nconst C = A / 2;\n"
+		  "enum e { D = A + 1, E, F = -E };\n"
+		  "struct s { int x1[A * 2]; int x2<A >> 1>; int x3<A>; opaque x4<(A)>; };\n"
+		  "union w switch (int d) { case A - 1: void; case -A: void; };\n"
+		  "package P_\nstatindex A * 4\nG(IN string x5<A<<1>) = A | 1;\n"
+		  "package Q_\nstartingopcode A % 3\nH();\n");
+	ck_assert_str_eq(value("A"), "0x10");
+	ck_assert_str_eq(value("B"), "A");
+	ck_assert_str_eq(value("C"), "8");
+	ck_assert_int_eq(type("e")->values[1].value, 18);
+	ck_assert_int_eq(type("e")->values[2].value, -18);
+	ck_assert_uint_eq(type("s")->members[0].bound, 32);
+	ck_assert_str_eq(type("s")->members[0].bound_text, "32");
+	ck_assert_uint_eq(type("s")->members[1].bound, 8);
+	ck_assert_str_eq(type("s")->members[2].bound_text, "A");
+	ck_assert_uint_eq(type("s")->members[3].bound, 16);
+	ck_assert_int_eq(type("w")->arms[0].value, 15);
+	ck_assert_int_eq(type("w")->arms[1].value, -16);
+	ck_assert_uint_eq(proc("G")->package->statindex, 64);
+	ck_assert_int_eq(proc("G")->opcode, 17);
+	ck_assert_uint_eq(proc("G")->params[0].decl.bound, 32);
+	ck_assert_int_eq(proc("H")->opcode, 1);
+}
+END_TEST
+
+START_TEST(hyper_is_a_type_and_a_name)
+{
+	const struct xg_decl *m;
+
+	read_text("struct s { hyper a; unsigned hyper b; unsigned hyper; hyper c<3>; };\n"
+		  "struct t { unsigned hyper[3]; int x; };\nstruct w { hyper hyper; };\n"
+		  "typedef unsigned hyper big;\ntypedef unsigned hyper *maybe;\n"
+		  "package P_\nF(IN hyper hyper, unsigned hyper *x) = 1;\n");
+	m = type("s")->members;
+	ck_assert(m[0].kind == XG_INT64 && m[1].kind == XG_UINT64);
+	ck_assert(m[2].kind == XG_UINT && !strcmp(m[2].name, "hyper"));
+	ck_assert(m[3].kind == XG_INT64 && m[3].shape == XG_COUNTED);
+	ck_assert(type("t")->members[0].kind == XG_UINT);
+	ck_assert_uint_eq(type("t")->members[0].bound, 3);
+	ck_assert(type("w")->members[0].kind == XG_INT64);
+	ck_assert(type("big")->alias.kind == XG_UINT64);
+	ck_assert(type("maybe")->alias.kind == XG_UINT64);
+}
+END_TEST
+
+START_TEST(bool_cases)
+{
+	read_text("union a switch (bool b) { case TRUE: int i; case FALSE: void; };\n"
+		  "enum e { TRUE = 0, FALSE = 1 };\n"
+		  "union c switch (bool b) { case TRUE: int i; default: void; };\n");
+	ck_assert_int_eq(type("a")->arms[0].value, 1);
+	ck_assert_int_eq(type("a")->arms[1].value, 0);
+	ck_assert_str_eq(type("a")->arms[0].text, "TRUE");
+	/* A definition of the user takes precedence. */
+	ck_assert_int_eq(type("c")->arms[0].value, 0);
 }
 END_TEST
 
@@ -227,9 +346,8 @@ START_TEST(macros)
 	ck_assert_str_eq(all_items(), "|number=1|text=\"VALUE /* NAME */\"");
 	read_text("#define A B\n#define B A\n#define C A = 3;\nconst C\n");
 	ck_assert_str_eq(all_items(), "|A=3");
-	read_text(
-		"#define ALL struct s { int /* c */ x; \\\n int y; }\nALL;\n#undef ALL\n"
-		"const ALL = 1;\n");
+	read_text("#define ALL struct s { int /* c */ x; \\\n int y; }\nALL;\n#undef ALL\n"
+		  "const ALL = 1;\n");
 	ck_assert_uint_eq(type("s")->member_count, 2);
 	read_text("#define EMPTY\nEMPTY const EMPTY a EMPTY = EMPTY 1 EMPTY ; EMPTY\n");
 	ck_assert_str_eq(all_items(), "|a=1");
@@ -240,6 +358,26 @@ START_TEST(macros)
 	ck_assert_str_eq(all_items(),
 			 "|%y z XX X1 1X 0xX _X y z.y z \"X \\\" X\" 'X' /* X */ y z y z"
 			 "|%#define y z y z|%it's X|% /* X|% X */ y z|%|X2=1");
+}
+END_TEST
+
+START_TEST(macros_with_parameters)
+{
+	read_text(
+		"#define SAME(x) x\n#define ALIAS SAME\n#define MAX(a, b) ((a) * (b))\n"
+		"#define TYPE( t,n ) struct n { t m; }\n#define NONE() 7\n#define SELF(x) SELF(x)\n"
+		"const a = SAME(SAME(SAME(1)));\nconst b = ALIAS /* c */ (2);\n"
+		"const c = MAX(3, MAX(2, (1 + 2)));\nTYPE(int, s);\n"
+		"TYPE(\n SAME(short), /* c , ) */\n t) ;\nconst d = NONE ( );\n"
+		"const SAME = 5;\nconst e = \"SAME(1)\";\nconst f = SAME(\"),\");\n"
+		"%SAME MAX(a, \"b,)\") SAME( SAME(3) ) SELF(SELF(1)) NONE\n");
+	ck_assert_str_eq(all_items(),
+			 "|a=1|b=2|c=18|type s|type t|d=7|SAME=5|e=\"SAME(1)\"|f=\"),\""
+			 "|%SAME ((a) * (\"b,)\")) 3 SELF(SELF(1)) NONE");
+	ck_assert_int_eq(type("t")->members[0].kind, XG_SHORT);
+	/* A macro is not expanded within its own expansion. */
+	read_text("#define A B\n#define B A\n#define F(x) const x = 1\nF(A);\n");
+	ck_assert_str_eq(all_items(), "|A=1");
 }
 END_TEST
 
@@ -356,9 +494,8 @@ END_TEST
 
 START_TEST(markers)
 {
-	read_text(
-		"#line 100 \"real.x\"\nconst a = 1;\nstruct s { int x; };\n# 7\n"
-		"struct t {\n int y; };\n");
+	read_text("#line 100 \"real.x\"\nconst a = 1;\nstruct s { int x; };\n# 7\n"
+		  "struct t {\n int y; };\n");
 	ck_assert_str_eq(type("s")->place.file, "real.x");
 	ck_assert_uint_eq(type("s")->place.line, 101);
 	ck_assert_uint_eq(type("s")->place.column, 8);
@@ -498,14 +635,13 @@ END_TEST
 
 START_TEST(lists_and_cycles)
 {
-	read_text(
-		"typedef struct e *elist;\nstruct e { int x; elist next; };\n"
-		"struct head { elist l; };\n"
-		"struct d { int x; struct d *next; };\n"
-		"struct tree { tree *left; int x; };\n"
-		"struct both { both *other; both *next; };\n"
-		"struct a { struct b *x; int y; };\nunion b switch (int d) { case 1: a *z; };\n"
-		"struct uses { b x<4>; };\ntypedef struct uv *vp;\nstruct uv { vp kids<3>; };\n");
+	read_text("typedef struct e *elist;\nstruct e { int x; elist next; };\n"
+		  "struct head { elist l; };\n"
+		  "struct d { int x; struct d *next; };\n"
+		  "struct tree { tree *left; int x; };\n"
+		  "struct both { both *other; both *next; };\n"
+		  "struct a { struct b *x; int y; };\nunion b switch (int d) { case 1: a *z; };\n"
+		  "struct uses { b x<4>; };\ntypedef struct uv *vp;\nstruct uv { vp kids<3>; };\n");
 	ck_assert(type("e")->list && !type("e")->recursive);
 	ck_assert(!type("elist")->list && !type("elist")->recursive);
 	ck_assert(!type("head")->list && !type("head")->recursive);
@@ -605,12 +741,11 @@ START_TEST(directions)
 	const struct xg_param *params;
 	const struct xg_proc *p;
 
-	read_text(
-		"struct t { int x; };\nprefix S\npackage P_\nstatindex 7\n"
-		"A(IN int a, t *b, OUT t *c, INOUT string d<4>) split = 1;\n"
-		"proc B Own(t *e) multi = 2;\nprefix\nQ splitprefix IN=Begin OUT = Finish ;\n"
-		"C(IN char f[3], int g<5>, opaque h<6>) = 3;\nD(OUT int g<5>) = 4;\n"
-		"proc () = 5;\n");
+	read_text("struct t { int x; };\nprefix S\npackage P_\nstatindex 7\n"
+		  "A(IN int a, t *b, OUT t *c, INOUT string d<4>) split = 1;\n"
+		  "proc B Own(t *e) multi = 2;\nprefix\nQ splitprefix IN=Begin OUT = Finish ;\n"
+		  "C(IN char f[3], int g<5>, opaque h<6>) = 3;\nD(OUT int g<5>) = 4;\n"
+		  "proc () = 5;\n");
 	p = proc("A");
 	params = p->params;
 	ck_assert_uint_eq(p->param_count, 4);
@@ -682,20 +817,35 @@ END_TEST
 START_TEST(customs_of_old_files)
 {
 	put("opcodes.h", "/*\n#define OLD 1\n*/\n#define GET 501 /* by id */\n#define PUT\t502\n");
-	read_text(
-		"#include \"opcodes.h\"\n%#include <afs/stds.h>\n%#if defined(KERNEL)\n%int x;\n"
-		"%#endif\n"
-		"#ifdef RPC_CLIENT\n%static int debug;\n#endif RPC_CLIENT\n"
-		"struct s {\n#define LENGTH 30\n    char name[LENGTH];\n"
-		"    unsigned char use;\n};\n"
-		"special struct s name, use;\nspecial s name;\ncustomized struct c { int x; };\n"
-		"typedef opaque block[8];\nprefix S\npackage VL_\nstatindex 15\n"
-		"Get\n    (IN afs_int32 id,\n     OUT struct s *e) = GET;\n"
-		"proc Put (IN struct s *e) = PUT;\n"
-		"Move(INOUT block *b) multi=503;\nProbe() split=504;\n"
-		"package DISK_\nMove(INOUT block *b) = 503;\n");
+	read_text("#include \"opcodes.h\"\n%#include <afs/stds.h>\n%#if defined(KERNEL)\n%int x;\n"
+		  "%#endif\n"
+		  "#ifdef RPC_CLIENT\n%static int debug;\n#endif RPC_CLIENT\n"
+		  "struct s {\n#define LENGTH 30\n    char name[LENGTH];\n"
+		  "    unsigned char use;\n};\n"
+		  "special struct s name, use;\nspecial s name;\ncustomized struct c { int x; };\n"
+		  "typedef opaque block[8];\nprefix S\npackage VL_\nstatindex 15\n"
+		  "Get\n    (IN afs_int32 id,\n     OUT struct s *e) = GET;\n"
+		  "proc Put (IN struct s *e) = PUT;\n"
+		  "Move(INOUT block *b) multi=503;\nProbe() split=504;\n"
+		  "package DISK_\nMove(INOUT block *b) = 503;\n");
 	ck_assert_int_eq(proc("Put")->opcode, 502);
 	ck_assert(type("c")->customized && type("c")->owns);
+}
+END_TEST
+
+/* The tables are searched by bisection. */
+START_TEST(reserved_names_are_found)
+{
+	size_t count = 0;
+
+	for (; xg_reserved_name(count); count++)
+		ck_assert_msg(xg_reserved_kind(xg_reserved_name(count)) != XG_RESERVED_NOT, "%s",
+			      xg_reserved_name(count));
+	ck_assert_uint_gt(count, 300);
+	ck_assert_int_eq(xg_reserved_kind("class"), XG_RESERVED_KEYWORD);
+	ck_assert_int_eq(xg_reserved_kind("EINVAL"), XG_RESERVED_MACRO);
+	ck_assert_int_eq(xg_reserved_kind("memcpy"), XG_RESERVED_LIBRARY);
+	ck_assert_int_eq(xg_reserved_kind("classes"), XG_RESERVED_NOT);
 }
 END_TEST
 
@@ -706,8 +856,12 @@ static Suite *suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, conditions);
+	tcase_add_test(t, expressions);
+	tcase_add_test(t, hyper_is_a_type_and_a_name);
+	tcase_add_test(t, bool_cases);
 	tcase_add_test(t, branches);
 	tcase_add_test(t, macros);
+	tcase_add_test(t, macros_with_parameters);
 	tcase_add_test(t, command_line);
 	tcase_add_test(t, lines);
 	tcase_add_test(t, line_places);
@@ -723,6 +877,7 @@ static Suite *suite(void)
 	tcase_add_test(t, directions);
 	tcase_add_test(t, enums_and_unions);
 	tcase_add_test(t, customs_of_old_files);
+	tcase_add_test(t, reserved_names_are_found);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -8,12 +8,12 @@ a list of Procedure. Supports %#define NAME NUMBER, but neither other macros nor
 import os
 import re
 
-TOKEN = re.compile(r'"[^"]*"|-?0[xX][0-9A-Fa-f]+|-?\d+|[A-Za-z_]\w*|[:;,=*\[\]{}()<>]')
+TOKEN = re.compile(r'"[^"]*"|0[xX][0-9A-Fa-f]+|\d+|[A-Za-z_]\w*|<<|>>|[:;,=*\[\]{}()<>+\-/%&|^~]')
 DIRECTIONS = ("IN", "OUT", "INOUT")
 SCALARS = {
     "int": "i32", "afs_int32": "i32", "long": "i32", "afs_uint32": "u32", "u_int": "u32", "u_long": "u32",
     "short": "i16", "u_short": "u16", "char": "i8", "u_char": "u8", "bool": "bool", "float": "float",
-    "double": "double", "afs_int64": "i64", "afs_time64": "i64", "afs_uint64": "u64", "afsUUID": "uuid",
+    "double": "double", "afs_int64": "i64", "hyper": "i64", "u_hyper": "u64", "afs_time64": "i64", "afs_uint64": "u64", "afsUUID": "uuid",
     "opaque": "opaque", "string": "string",
 }
 DEFAULT_BYTES = 1 << 20  # bounds of x<>: rxgen.md 3.4
@@ -86,8 +86,15 @@ class Reader:
         return False
 
     def number(self):
-        token = self.next()
-        return self.names[token] if token in self.names else int(token, 0)
+        """The value of a constant expression, which ends before a token that is not part of one."""
+        text, depth = "", 0
+        while self.tokens and re.match(r"[\w+\-*/%&|^~()]|<<|>>", self.tokens[0]):
+            if self.tokens[0] == ")" and not depth or text and re.match(r"\w\w", text[-1] + self.tokens[0]):
+                break
+            token = self.next()
+            depth += (token == "(") - (token == ")")
+            text += str(self.names.get(token, token)) if re.match("[A-Za-z_]", token) else token.replace("/", "//")
+        return eval(text, {"__builtins__": {}}, {"TRUE": 1, "FALSE": 0})
 
     # -- definitions
 
@@ -104,8 +111,10 @@ class Reader:
                 self.want(";")
             elif word == "package":
                 self.package = self.next()
-            elif word in ("prefix", "statindex"):
+            elif word == "prefix":
                 self.next()
+            elif word == "statindex":
+                self.number()
             else:
                 self.procedure(word, included)
 
@@ -181,8 +190,8 @@ class Reader:
         if word in ("struct", "enum", "union"):
             word = self.next()
         if word == "unsigned":
-            word = {"char": "u_char", "short": "u_short"}.get(self.tokens[0], "u_int")
-            if self.tokens[0] in ("char", "short", "int", "afs_int32", "long"):
+            word = {"char": "u_char", "short": "u_short", "hyper": "u_hyper"}.get(self.tokens[0], "u_int")
+            if self.tokens[0] in ("char", "short", "int", "afs_int32", "long", "hyper"):
                 self.next()
         if word in ("short", "u_short", "afs_int32"):
             self.accept("int")
