@@ -66,7 +66,7 @@ must_not() {
 
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
-common='common/(clock|histogram|htable)[.]h'
+common='common/(clock|histogram|htable|sized)[.]h'
 no_clock='common/(histogram|htable)[.]h'
 may_include src/common    "$common"
 may_include src/rx/base   "$config|$no_clock|base/.*|$values"

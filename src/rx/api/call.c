@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
@@ -88,35 +89,33 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 	return rxw_call_try_begin(connection, options, call, &code);
 }
 
-int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
+int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *given,
 		       rxw_call **call, int32_t *code)
 {
+	struct rxw_call_options options = {.size = sizeof(options)};
 	struct rxw_connection *c = connection;
-	unsigned flags = options ? options->flags : 0;
 	struct rxw_call *made;
 	uint64_t now, end;
 	int r;
 
 	*code = 0;
-	if (!c || !call || (options && options->size < sizeof(*options)) ||
-	    (flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)))
+	if (!c || !call || (given && !sized_read(&options, sizeof(options), given)) ||
+	    (options.flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)))
 		return -RXW_EINVAL;
 	*call = NULL;
 	if (atomic_load(&c->ep->stopping))
 		return -RXW_ESTOPPED;
-	made = rxw_call_create(c, flags);
+	made = rxw_call_create(c, options.flags);
 	if (!made)
 		return -RXW_ENOMEM;
-	if (options) {
-		made->events.callback = options->callback;
-		made->events.arg = options->arg;
-	}
+	made->events.callback = options.callback;
+	made->events.arg = options.arg;
 	now = made->started;
 	rxw_conn_lock(c);
-	end = deadline_of(c, options, now);
+	end = deadline_of(c, &options, now);
 	r = c->released
 		    ? -RXW_ESTATE
-		    : wait_channel(c, flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now, code);
+		    : wait_channel(c, options.flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now, code);
 	if (!r)
 		r = begin_until(c, made, end, now);
 	rxw_conn_unlock(c);
@@ -317,7 +316,7 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	struct rxw_call_stats s = {.size = sizeof(s)};
 	const struct rxw_pcall *p;
 
-	if (!call || !stats || stats->size < sizeof(size_t) || stats->size > sizeof(s))
+	if (!call || !sized_valid(stats))
 		return -RXW_EINVAL;
 	p = &call->p;
 	rxw_conn_lock(call->conn);
@@ -339,8 +338,7 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
 	s.security = call->conn->p.security_index;
 	s.level = call->conn->p.auth.level;
 	rxw_conn_unlock(call->conn);
-	s.size = stats->size;
-	memcpy(stats, &s, stats->size);
+	sized_write(stats, &s, sizeof(s));
 	return 0;
 }
 

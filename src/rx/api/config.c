@@ -11,6 +11,7 @@
 #include <rxwire/config.h>
 #include <rxwire/error.h>
 
+#include "common/sized.h"
 #include "base/addr.h"
 #include "api/config.h"
 
@@ -524,13 +525,9 @@ static bool field_good(const struct rxw_config *c, const struct field *f)
 
 int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
 {
-	size_t known = from->size < sizeof(*full) ? from->size : sizeof(*full);
-
-	if (from->size < sizeof(from->size))
-		return -RXW_EINVAL;
 	rxw_config_init(full, sizeof(*full));
-	memcpy(full, from, known);
-	full->size = sizeof(*full);
+	if (!sized_read(full, sizeof(*full), from))
+		return -RXW_EINVAL;
 	for (size_t i = 0; i < FIELDS; i++) {
 		const struct field *f = &fields[i];
 

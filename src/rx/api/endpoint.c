@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/serve/serve.h"
@@ -262,24 +263,24 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			     const struct rxw_constants *constants, rxw_endpoint **endpoint)
 {
+	struct rxw_endpoint_options o = {.size = sizeof(o)};
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	struct rxw_endpoint *ep;
 	struct rxw_addr bind;
 	const char *text;
 	int r;
 
-	if (!engine || !endpoint || (options && options->size < sizeof(*options)))
+	if (!engine || !endpoint || (options && !sized_read(&o, sizeof(o), options)))
 		return -RXW_EINVAL;
 	*endpoint = NULL;
-	if (!rxw_addr_set(&bind,
-			  options && options->address ? options->address : (struct sockaddr *)&any,
-			  options && options->address ? options->address_len : sizeof(any)))
+	if (!rxw_addr_set(&bind, o.address ? o.address : (struct sockaddr *)&any,
+			  o.address ? o.address_len : sizeof(any)))
 		return -RXW_EINVAL;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -RXW_ENOMEM;
 	ep->config = engine->config;
-	r = options && options->config ? rxw_config_adopt(&ep->config, options->config) : 0;
+	r = o.config ? rxw_config_adopt(&ep->config, o.config) : 0;
 	if (r) {
 		free(ep);
 		return r;
@@ -287,9 +288,9 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	ep->constants = *constants;
 	ep->engine = engine;
 	ep->upcalls = &rxw_upcalls;
-	ep->server = options && options->server;
-	ep->paused = options && options->paused;
-	text = options && options->version_text ? options->version_text : SOURCE_TEXT;
+	ep->server = o.server;
+	ep->paused = o.paused;
+	text = o.version_text ? o.version_text : SOURCE_TEXT;
 	strncpy(ep->version_text, text, sizeof(ep->version_text) - 1);
 	pthread_mutex_init(&ep->lock, NULL);
 	rxw_mutex_init(&ep->peer_lock);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sized.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -19,19 +20,17 @@ int rxw_security_create(const struct rxw_security_class *klass, void *data, rxw_
 {
 	struct rxw_security *s;
 
-	if (!klass || !security || klass->size < sizeof(size_t) || klass->size > sizeof(*klass))
+	if (!klass || !security)
 		return -RXW_EINVAL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -RXW_ENOMEM;
-	memcpy(&s->class, klass, klass->size);
-	s->class.size = sizeof(s->class);
-	if (!s->class.name)
-		s->class.name = "";
-	if (!complete(&s->class)) {
+	if (!sized_read(&s->class, sizeof(s->class), klass) || !complete(&s->class)) {
 		free(s);
 		return -RXW_EINVAL;
 	}
+	if (!s->class.name)
+		s->class.name = "";
 	s->data = data;
 	atomic_init(&s->refs, 1);
 	*security = s;
@@ -47,10 +46,9 @@ static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
 {
 	const struct rxw_security_class *k = &c->p.auth.security->class;
 	struct rxw_identity i = {.size = sizeof(i)};
-	size_t size = identity ? identity->size : 0;
 	bool known;
 
-	if (size < sizeof(size_t) || size > sizeof(i))
+	if (!sized_valid(identity))
 		return -RXW_EINVAL;
 	rxw_conn_lock(c);
 	known = rxw_pconn_authenticated(&c->p);
@@ -64,8 +62,7 @@ static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
 		i.index = k->index;
 		i.expires = INT64_MAX;
 	}
-	i.size = size;
-	memcpy(identity, &i, size);
+	sized_write(identity, &i, sizeof(i));
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sized.h"
 #include "engine/objects.h"
 
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *given,
@@ -16,13 +17,8 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *gi
 	unsigned n;
 	int r = 0;
 
-	/*
-	 * A program compiled against an older header has a shorter structure. The missing fields
-	 * default to 0.
-	 */
-	if (!endpoint || !given || given->size < offsetof(struct rxw_service_options, level_min))
+	if (!endpoint || !given || !sized_read(&known, sizeof(known), given))
 		return -RXW_EINVAL;
-	memcpy(&known, given, given->size < sizeof(known) ? given->size : sizeof(known));
 	if (!options->id || !options->handler || (options->security_count && !options->security) ||
 	    options->security_count > 8 || options->level_min > RXW_LEVEL_CRYPT)
 		return -RXW_EINVAL;

@@ -5,6 +5,7 @@
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
 
+#include "common/sized.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -115,20 +116,12 @@ static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 	return more;
 }
 
-/* Copies as much of the result as the caller's structure has, and clears the rest of that. */
-static void hand_out(void *to, size_t to_size, void *from, size_t from_size)
-{
-	memcpy(from, &to_size, sizeof(to_size)); /* both structures begin with `size` */
-	memset(to, 0, to_size);
-	memcpy(to, from, to_size < from_size ? to_size : from_size);
-}
-
 int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
 {
 	struct rxw_workers *w;
 	struct rxw_stats sum;
 
-	if (!endpoint || !stats || stats->size < sizeof(stats->size))
+	if (!endpoint || !sized_valid(stats))
 		return -RXW_EINVAL;
 	memset(&sum, 0, sizeof(sum));
 	/*
@@ -150,7 +143,7 @@ int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
 	rxw_peers_lock(endpoint);
 	sum.peers = rxw_peer_count(endpoint->peers);
 	rxw_peers_unlock(endpoint);
-	hand_out(stats, stats->size, &sum, sizeof(sum));
+	sized_write(stats, &sum, sizeof(sum));
 	return 0;
 }
 
@@ -158,7 +151,7 @@ int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *st
 {
 	struct rxw_stats sum;
 
-	if (!endpoint || !stats || stats->size < sizeof(stats->size) ||
+	if (!endpoint || !sized_valid(stats) ||
 	    shard >= endpoint->shard_count)
 		return -RXW_EINVAL;
 	memset(&sum, 0, sizeof(sum));
@@ -166,7 +159,7 @@ int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *st
 	add_counters(&sum, &endpoint->shard[shard]);
 	for (unsigned from = 0; add_slots(&sum, &endpoint->shard[shard], from); from += SCAN_SLOTS)
 		;
-	hand_out(stats, stats->size, &sum, sizeof(sum));
+	sized_write(stats, &sum, sizeof(sum));
 	return 0;
 }
 
@@ -175,7 +168,7 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	const struct rxw_io_sock *sock;
 	struct rxw_effective e;
 
-	if (!endpoint || !effective || effective->size < sizeof(effective->size))
+	if (!endpoint || !sized_valid(effective))
 		return -RXW_EINVAL;
 	sock = endpoint->shard[0].sock;
 	memset(&e, 0, sizeof(e));
@@ -189,6 +182,6 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	e.io = endpoint->io.backend;
 	e.rcvbuf = rxw_io_rcvbuf(sock);
 	e.sndbuf = rxw_io_sndbuf(sock);
-	hand_out(effective, effective->size, &e, sizeof(e));
+	sized_write(effective, &e, sizeof(e));
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/sized.h"
 #include "engine/trace/ring.h"
 
 #define MEMORY	   ((size_t)4 << 20)
@@ -107,14 +108,17 @@ static int reset_ring(struct rxw_trace *t, size_t size, unsigned snap)
 
 int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *options)
 {
-	size_t memory = options && options->memory ? options->memory : MEMORY;
-	unsigned snap = options && options->snap ? options->snap : SNAP;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct rxw_trace_options o = {.size = sizeof(o)};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), memory;
 	struct rxw_trace *t;
+	unsigned snap;
 	int rc;
 
-	if (!endpoint || (options && options->size < sizeof(*options)) || memory < MEMORY_MIN ||
-	    memory > MEMORY_MAX || snap < SNAP_MIN || snap > SNAP_MAX)
+	if (!endpoint || (options && !sized_read(&o, sizeof(o), options)))
+		return -RXW_EINVAL;
+	memory = o.memory ? o.memory : MEMORY;
+	snap = o.snap ? o.snap : SNAP;
+	if (memory < MEMORY_MIN || memory > MEMORY_MAX || snap < SNAP_MIN || snap > SNAP_MAX)
 		return -RXW_EINVAL;
 	memory = (memory + page - 1) / page * page;
 	if (snap > memory / RECORDS_MIN)
@@ -126,7 +130,7 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 	stop_tracing(t);
 	rc = reset_ring(t, memory, snap);
 	if (!rc)
-		rc = rxw_trace_dead_start(t, options);
+		rc = rxw_trace_dead_start(t, options ? &o : NULL);
 	if (!rc) {
 		t->on = true;
 		set_tracer(t, &t->tracer);
@@ -226,7 +230,7 @@ int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 	struct rxw_trace *t = trace_of(endpoint);
 	struct rxw_trace_counts all = {.size = sizeof(all)};
 
-	if (!endpoint || !counts || counts->size < sizeof(counts->size))
+	if (!endpoint || !sized_valid(counts))
 		return -RXW_EINVAL;
 	if (t) {
 		pthread_mutex_lock(&t->control);
@@ -241,10 +245,7 @@ int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 		pthread_mutex_unlock(&t->lock);
 		pthread_mutex_unlock(&t->control);
 	}
-	if (counts->size > sizeof(all))
-		memset((char *)counts + sizeof(all), 0, counts->size - sizeof(all));
-	all.size = counts->size;
-	memcpy(counts, &all, counts->size < sizeof(all) ? counts->size : sizeof(all));
+	sized_write(counts, &all, sizeof(all));
 	return 0;
 }
 

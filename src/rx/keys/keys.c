@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of service keys. */
 
+#include "common/sized.h"
 #include "base/hash.h"
 #include "keys/keys.h"
 #include "keys/secret.h"
@@ -281,11 +282,11 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 
 int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
 {
-	struct rxw_key_info all = {.size = info ? info->size : 0};
+	struct rxw_key_info all = {.size = sizeof(all)};
 	const struct rxw_key *key;
 	int result = -RXW_ENOKEY;
 
-	if (!keys || all.size < sizeof(size_t))
+	if (!keys || !sized_valid(info))
 		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
 	if (index < keys->list.count) {
@@ -294,7 +295,7 @@ int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
 		all.kvno = key->kvno;
 		all.enctype = key->enctype;
 		all.length = key->length;
-		memcpy(info, &all, info->size < sizeof(all) ? info->size : sizeof(all));
+		sized_write(info, &all, sizeof(all));
 		result = 0;
 	}
 	pthread_rwlock_unlock(&keys->lock);

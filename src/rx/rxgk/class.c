@@ -6,6 +6,7 @@
 
 #include <rxwire/error.h>
 
+#include "common/sized.h"
 #include "keys/secret.h"
 #include "rxgk/conn.h"
 
@@ -38,51 +39,43 @@ static struct rxw_gk_class *class_new(uint8_t index, int64_t (*time)(void *), vo
 	return k;
 }
 
-int rxw_gk_class_server(const struct rxw_rxgk_server_options *options, struct rxw_gk_class **klass)
+int rxw_gk_class_server(const struct rxw_rxgk_server_options *given, struct rxw_gk_class **klass)
 {
+	struct rxw_rxgk_server_options options = {0};
 	struct rxw_gk_class *k;
 	uint8_t index;
 
-	if (!options || options->size < sizeof(*options) || !options->keys ||
-	    options->level_min > RXW_LEVEL_CRYPT)
+	if (!given || !sized_read(&options, sizeof(options), given) || !options.keys ||
+	    options.level_min > RXW_LEVEL_CRYPT)
 		return -RXW_EINVAL;
-	index = options->index ? options->index : RXW_RXGK_INDEX;
+	index = options.index ? options.index : RXW_RXGK_INDEX;
 	if (!rxw_gk_index_ok(index))
 		return -RXW_EINVAL;
-	k = class_new(index, options->time, options->time_context);
+	k = class_new(index, options.time, options.time_context);
 	if (!k)
 		return -RXW_ENOMEM;
 	k->server = true;
-	k->keys = rxw_keys_ref(options->keys);
-	k->level_min = options->level_min;
+	k->keys = rxw_keys_ref(options.keys);
+	k->level_min = options.level_min;
 	*klass = k;
 	return 0;
 }
 
-int rxw_gk_class_client(const struct rxw_rxgk_token *token,
-			const struct rxw_rxgk_client_options *given, struct rxw_gk_class **klass)
+static int client_class(const struct rxw_rxgk_token *token,
+			const struct rxw_rxgk_client_options *options, struct rxw_gk_class **klass)
 {
-	struct rxw_rxgk_client_options all = {0}, *options = given ? &all : NULL;
+	uint8_t index = options->index ? options->index : RXW_RXGK_INDEX;
 	const struct rxw_gk_enctype *e;
 	struct rxw_gk_class *k;
-	uint8_t index;
 
-	/* Structures of older programs have no names. */
-	if (given && given->size < offsetof(struct rxw_rxgk_client_options, client_name))
-		return -RXW_EINVAL;
-	if (given)
-		memcpy(&all, given, given->size < sizeof(all) ? given->size : sizeof(all));
-	index = all.index ? all.index : RXW_RXGK_INDEX;
-
-	if (!token || token->size < sizeof(*token) || token->level > RXW_LEVEL_CRYPT ||
+	if (token->level > RXW_LEVEL_CRYPT ||
 	    !token->token || !token->token_length || token->token_length > RXW_GK_TOKEN_MAX ||
 	    !rxw_gk_index_ok(index))
 		return -RXW_EINVAL;
 	e = rxw_gk_enctype(token->enctype);
 	if (!e)
 		return -RXW_ENOTSUP;
-	k = class_new(index, options ? options->time : NULL,
-		      options ? options->time_context : NULL);
+	k = class_new(index, options->time, options->time_context);
 	if (!k)
 		return -RXW_ENOMEM;
 	k->blob = rxw_secret_alloc(token->token_length);
@@ -90,7 +83,7 @@ int rxw_gk_class_client(const struct rxw_rxgk_token *token,
 		class_free(k);
 		return -RXW_ENOMEM;
 	}
-	if (options && options->client_name && !(k->client_name = strdup(options->client_name))) {
+	if (options->client_name && !(k->client_name = strdup(options->client_name))) {
 		class_free(k);
 		return -RXW_ENOMEM;
 	}
@@ -104,6 +97,20 @@ int rxw_gk_class_client(const struct rxw_rxgk_token *token,
 	k->token.expires = token->expires;
 	*klass = k;
 	return 0;
+}
+
+int rxw_gk_class_client(const struct rxw_rxgk_token *token,
+			const struct rxw_rxgk_client_options *options, struct rxw_gk_class **klass)
+{
+	struct rxw_rxgk_client_options o = {0};
+	struct rxw_rxgk_token known = {0};
+	int r = -RXW_EINVAL;
+
+	if (token && sized_read(&known, sizeof(known), token) &&
+	    (!options || sized_read(&o, sizeof(o), options)))
+		r = client_class(&known, &o, klass);
+	explicit_bzero(&known, sizeof(known));
+	return r;
 }
 
 static void conn_destroy(void *conn)

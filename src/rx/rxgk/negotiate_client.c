@@ -9,6 +9,7 @@
 
 #include <rxwire/error.h>
 
+#include "common/sized.h"
 #include "keys/advice.h"
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
@@ -287,9 +288,11 @@ end:
 	return r;
 }
 
-int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,
+int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *given,
 		       struct rxw_rxgk_token *token, char *error, size_t room)
 {
+	struct rxw_rxgk_negotiate_options known = {0}, *options = &known;
+	struct rxw_rxgk_token made = {.size = sizeof(made)};
 	struct why why = {error, room};
 	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
 	gss_name_t target = GSS_C_NO_NAME;
@@ -300,8 +303,8 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 
 	if (error && room)
 		error[0] = 0;
-	if (!connection || !token || !options || options->size < sizeof(*options) ||
-	    (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
+	if (!connection || !sized_valid(token) || !given ||
+	    !sized_read(&known, sizeof(known), given) || (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
 	    (options->enctype && !rxw_gk_enctype(options->enctype)))
 		return say(&why, -RXW_EINVAL, "an argument is missing or out of range");
 	r = fill_start(options, nonce, &start);
@@ -311,11 +314,14 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	if (major == GSS_S_COMPLETE)
 		major = import_target(options, &target, &minor);
 	if (major == GSS_S_COMPLETE)
-		r = negotiate(connection, cred, target, &start, token, &why);
+		r = negotiate(connection, cred, target, &start, &made, &why);
 	else
 		r = say_gss(&why, major, minor, -RXW_ENOKEY);
 	gss_release_cred(&ignored, &cred);
 	gss_release_name(&ignored, &target);
+	if (!r)
+		sized_write(token, &made, sizeof(made));
+	explicit_bzero(&made, sizeof(made));
 	return r;
 }
 
@@ -376,20 +382,17 @@ static int read_combined(const uint8_t *reply, size_t size, const struct rxw_rxg
 	return 0;
 }
 
-int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
-		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
-		     struct rxw_rxgk_token *token, int32_t *code)
+static int combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
+		   const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
+		   struct rxw_rxgk_token *token, int32_t *code)
 {
 	size_t room, length, size = 0;
 	uint8_t *request, *reply;
 	int32_t c;
 	int r;
 
-	if (code)
-		*code = 0;
-	if (!connection || !user || !cm || !token || level > RXW_LEVEL_CRYPT ||
-	    user->size < sizeof(*user) || cm->size < sizeof(*cm) ||
-	    !rxw_gk_enctype(user->enctype) || !rxw_gk_enctype(cm->enctype))
+	if (level > RXW_LEVEL_CRYPT || !rxw_gk_enctype(user->enctype) ||
+	    !rxw_gk_enctype(cm->enctype))
 		return -RXW_EINVAL;
 	room = user->token_length + cm->token_length + 256;
 	request = malloc(room);
@@ -405,5 +408,24 @@ int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *us
 	}
 	r = read_combined(reply, size, user, cm, level, token);
 	rxw_secret_free(reply);
+	return r;
+}
+
+int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
+		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
+		     struct rxw_rxgk_token *token, int32_t *code)
+{
+	struct rxw_rxgk_token known[3] = {{0}}; /* user, cm, and the result */
+	int r = -RXW_EINVAL;
+
+	if (code)
+		*code = 0;
+	if (connection && user && cm && sized_valid(token) &&
+	    sized_read(&known[0], sizeof(known[0]), user) &&
+	    sized_read(&known[1], sizeof(known[1]), cm))
+		r = combine(connection, &known[0], &known[1], level, server_uuid, &known[2], code);
+	if (!r)
+		sized_write(token, &known[2], sizeof(known[2]));
+	explicit_bzero(known, sizeof(known));
 	return r;
 }

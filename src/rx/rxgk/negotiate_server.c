@@ -11,6 +11,7 @@
 
 #include <rxwire/error.h>
 
+#include "common/sized.h"
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
 
@@ -279,15 +280,17 @@ static int64_t read_skew(void)
 	return skew;
 }
 
-int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *options,
+int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *given,
 				rxw_rxgk_negotiation **negotiation, char *error, size_t room)
 {
+	struct rxw_rxgk_negotiation_options known = {0}, *options = &known;
 	struct rxw_gk_negotiation *n;
 	OM_uint32 major, minor = 0;
 
 	if (error && room)
 		error[0] = 0;
-	if (!negotiation || !options || options->size < sizeof(*options) || !options->keys ||
+	if (!negotiation || !given || !sized_read(&known, sizeof(known), given) ||
+	    !options->keys ||
 	    options->level_min > RXW_LEVEL_CRYPT ||
 	    (options->index && !rxw_gk_index_ok(options->index)))
 		return -RXW_EINVAL;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sized.h"
 #include "keys/secret.h"
 #include "rxkad/conn.h"
 #include "rxkad/des.h"
@@ -18,11 +19,12 @@ void rxw_rxkad_side_destroy(void *data)
 	rxw_secret_free(side);
 }
 
-int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *options, struct rxw_rxkad **result)
+int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *given, struct rxw_rxkad **result)
 {
+	struct rxw_rxkad_server_options known = {0}, *options = &known;
 	struct rxw_rxkad *side;
 
-	if (options == NULL || options->size < sizeof(*options) || options->keys == NULL ||
+	if (given == NULL || !sized_read(&known, sizeof(known), given) || options->keys == NULL ||
 	    options->level_min > RXW_LEVEL_CRYPT ||
 	    (options->local_realm != NULL && strlen(options->local_realm) >= RXW_RXKAD_NAME))
 		return -RXW_EINVAL;
@@ -43,13 +45,12 @@ int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *options, struct
 	return 0;
 }
 
-int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
-			  struct rxw_rxkad **result)
+static int client_side(const struct rxw_rxkad_token *token, uint8_t level,
+		       struct rxw_rxkad **result)
 {
 	struct rxw_rxkad *side;
 
-	if (token == NULL || token->size < sizeof(*token) || level > RXW_LEVEL_CRYPT ||
-	    token->ticket == NULL || token->kvno < 0 ||
+	if (level > RXW_LEVEL_CRYPT || token->ticket == NULL || token->kvno < 0 ||
 	    token->ticket_length < RXW_RXKAD_TICKET_MIN ||
 	    token->ticket_length > RXW_RXKAD_TICKET_MAX)
 		return -RXW_EINVAL;
@@ -72,6 +73,18 @@ int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
 	memcpy(side->ticket, token->ticket, token->ticket_length);
 	*result = side;
 	return 0;
+}
+
+int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
+			  struct rxw_rxkad **result)
+{
+	struct rxw_rxkad_token known = {0};
+	int r = -RXW_EINVAL;
+
+	if (token != NULL && sized_read(&known, sizeof(known), token))
+		r = client_side(&known, level, result);
+	explicit_bzero(&known, sizeof(known));
+	return r;
 }
 
 static int create(struct rxw_rxkad *side, rxw_security **security)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/sized.h"
 #include "base/hash.h"
 #include "keys/secret.h"
 #include "rxkad/der.h"
@@ -177,25 +178,26 @@ static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, 
 	return seal(&block, kvno, w->clear, size, &token->ticket, &token->ticket_length);
 }
 
-int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *options,
+int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *given,
 			  struct rxw_rxkad_token *token)
 {
-	static const struct rxw_rxkad_print_options defaults = {.size = sizeof(defaults)};
+	struct rxw_rxkad_print_options options = {0};
+	struct rxw_rxkad_token made = {.size = sizeof(made)};
 	struct workspace *w;
 	int result;
 
-	if (options == NULL)
-		options = &defaults;
-	if (keys == NULL || token == NULL || token->size < sizeof(*token) ||
-	    options->size < sizeof(*options) || options->lifetime_s > LONGEST)
+	if (keys == NULL || !sized_valid(token) ||
+	    (given != NULL && !sized_read(&options, sizeof(options), given)) ||
+	    options.lifetime_s > LONGEST)
 		return -RXW_EINVAL;
-	memset((uint8_t *)token + sizeof(token->size), 0, sizeof(*token) - sizeof(token->size));
 	w = rxw_secret_alloc(sizeof(*w));
 	if (w == NULL)
 		return -RXW_ENOMEM;
-	result = print(keys, options, w, token);
+	result = print(keys, &options, w, &made);
 	if (result)
-		rxw_rxkad_token_free(token);
+		rxw_rxkad_token_free(&made);
+	sized_write(token, &made, sizeof(made));
+	explicit_bzero(&made, sizeof(made));
 	rxw_secret_free(w);
 	return result;
 }

@@ -67,8 +67,9 @@ struct rxw_rxgk_print_options {
 };
 
 /*
- * Create a token with the newest rxgk key of `keys`. -RXW_EINVAL; -RXW_ENOKEY: no rxgk key;
- * -RXW_ENOTSUP: the enctype is not 17..20; -RXW_ENOMEM; -RXW_ESYS: no random numbers. Any thread.
+ * Create a token with the newest rxgk key of `keys`. Set token->size before. -RXW_EINVAL;
+ * -RXW_ENOKEY: no rxgk key; -RXW_ENOTSUP: the enctype is not 17..20; -RXW_ENOMEM; -RXW_ESYS: no
+ * random numbers. Any thread.
  */
 int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *options,
 			 struct rxw_rxgk_token *token);
@@ -166,10 +167,10 @@ struct rxw_rxgk_negotiate_options {
 
 /*
  * Get a token over `connection`, which leads to the negotiation service with the null class.
- * Waits for the server and for the KDC. Free the token with rxw_rxgk_token_free(). -RXW_EINVAL;
- * -RXW_ENOKEY: no ticket; -RXW_ECALL: the call failed, or the server refused; -RXW_EDECODE: the
- * answer is invalid or not authentic; -RXW_ENOMEM, -RXW_ESYS. `error`, of `room` bytes, receives
- * a message; it may be NULL.
+ * Waits for the server and for the KDC. Set token->size before. Free the token with
+ * rxw_rxgk_token_free(). -RXW_EINVAL; -RXW_ENOKEY: no ticket; -RXW_ECALL: the call failed, or the
+ * server refused; -RXW_EDECODE: the answer is invalid or not authentic; -RXW_ENOMEM, -RXW_ESYS.
+ * `error`, of `room` bytes, receives a message; it may be NULL.
  */
 int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,
 		       struct rxw_rxgk_token *token, char *error, size_t room);
@@ -177,9 +178,9 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 /*
  * Combine the token of a user with that of a cache manager, at a level that is not below either;
  * using the result requires both keys. `server_uuid` (16 bytes) is the file server that the token
- * is for (AFSCombineTokens); NULL: that of the connection (CombineTokens). Free the token with
- * rxw_rxgk_token_free(). -RXW_EINVAL, -RXW_ENOMEM, -RXW_EDECODE, or -RXW_ECALL with the code of
- * the server in *code, which may be NULL.
+ * is for (AFSCombineTokens); NULL: that of the connection (CombineTokens). Set token->size before.
+ * Free the token with rxw_rxgk_token_free(). -RXW_EINVAL, -RXW_ENOMEM, -RXW_EDECODE, or -RXW_ECALL
+ * with the code of the server in *code, which may be NULL.
  */
 int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
 		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A client's tokens. */
 
+#include "common/sized.h"
 #include "token/negotiated.h"
 #include "keys/secret.h"
 #include "token/ticket.h"
@@ -207,9 +208,9 @@ int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, c
 	if (!token)
 		return say(error, room, "token", -RXW_EINVAL);
 	*token = NULL;
-	if (!given || given->size < sizeof(size_t) || given->level > RXW_LEVEL_CRYPT)
+	if (!given || !sized_read(&options, sizeof(options), given) ||
+	    options.level > RXW_LEVEL_CRYPT)
 		return say(error, room, "token", -RXW_EINVAL);
-	memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return say(error, room, "token", -RXW_ENOMEM);
@@ -253,11 +254,8 @@ rxw_security *rxw_token_security(const rxw_token *token)
 
 int rxw_token_info(const rxw_token *token, struct rxw_token_info *info)
 {
-	size_t size = info ? info->size : 0;
-
-	if (!token || size < sizeof(size_t))
+	if (!token || !sized_valid(info))
 		return -RXW_EINVAL;
-	memcpy(info, &token->info, size < sizeof(*info) ? size : sizeof(*info));
-	info->size = size;
+	sized_write(info, &token->info, sizeof(token->info));
 	return 0;
 }

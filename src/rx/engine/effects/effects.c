@@ -36,30 +36,7 @@ bool rxw_effects_full(const struct rxw_effects *a)
 	return a->count + 4 > a->room || a->out.ctl_count * 2 > a->out.ctl_room;
 }
 
-/*
- * Decides who sends when a window opened. A writer inside write() checks again under the lock
- * before it leaves, so the window is left to it; any weaker rule would hang. A sleeping writer
- * costs a wake-up: the receiver sends for it if the socket is drained.
- */
-static unsigned choose_sender(struct rxw_effects *a, struct rxw_call *call, bool drained)
-{
-	if (!a->receiver)
-		return RXW_DO_SEND;
-	switch (call->tx.writer) {
-	case RXW_WRITER_INSIDE:
-		return 0;
-	case RXW_WRITER_WAITING:
-		if (drained)
-			return RXW_DO_SEND;
-		call->tx.send_wanted = true;
-		return RXW_DO_WAKE;
-	default:
-		return RXW_DO_SEND;
-	}
-}
-
-static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigned events,
-			   bool drained)
+static unsigned effects_of(struct rxw_call *call, unsigned events, bool drained)
 {
 	unsigned todo = 0;
 
@@ -73,7 +50,7 @@ static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigne
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_DO_WAKE;
 	if (events & RXW_OUT_SEND)
-		todo |= choose_sender(a, call, drained);
+		todo |= RXW_DO_SEND;
 	if ((events & RXW_OUT_ATTACH) && !call->attached && !call->p.client) {
 		call->attached = true;
 		todo |= RXW_DO_ATTACH;
@@ -133,7 +110,7 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 {
-	unsigned todo = effects_of(a, call, RXW_OUT_READ, true);
+	unsigned todo = effects_of(call, RXW_OUT_READ, true);
 
 	if (!todo)
 		return;
@@ -158,7 +135,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		p->out.next = NULL;
 		p->out.events = 0;
 		p->out.linked = false;
-		todo = effects_of(a, call, events, drained);
+		todo = effects_of(call, events, drained);
 		rxw_timer_update(call);
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);

@@ -23,12 +23,6 @@ static bool can_write(const struct rxw_call *call)
 	return call->p.error || rxw_pcall_writable(&call->p);
 }
 
-/* A writer that waits for room is also woken to send what an ACK permits. */
-static bool may_resume(const struct rxw_call *call)
-{
-	return call->tx.send_wanted || can_write(call);
-}
-
 /* Non-blocking writers yield after their quantum, since other jobs wait for the thread. */
 static bool may_fill(const struct rxw_call *call)
 {
@@ -41,30 +35,6 @@ static bool may_fill(const struct rxw_call *call)
 static bool is_unlimited(const struct rxw_call *call)
 {
 	return call->short_handler && rxw_receiving();
-}
-
-/*
- * Connection's lock held. Waits until there is room; meanwhile sends the windows that are left to
- * the writer.
- */
-static void wait_and_send(struct rxw_call *call)
-{
-	for (;;) {
-		struct rxw_shard *s;
-
-		rxw_wait(call, may_resume);
-		if (!call->tx.send_wanted)
-			return;
-		call->tx.send_wanted = false;
-		if (can_write(call))
-			return; /* it checks again before write() returns */
-		call->tx.own = true;
-		rxw_conn_unlock(call->conn);
-		s = rxw_tx_queue(call);
-		if (s)
-			rxw_tx_run(s);
-		rxw_conn_lock(call->conn);
-	}
 }
 
 /* The address may be spoofed, or the peer drops most of what it requests. */
@@ -125,7 +95,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 			rxw_conn_unlock(c);
 			rxw_dispatch(&a);
 			rxw_conn_lock(c);
-			wait_and_send(call);
+			rxw_wait(call, can_write);
 			call->tx.writer = RXW_WRITER_INSIDE;
 		}
 	}
@@ -139,8 +109,8 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 
 /*
  * No memory: wait for others to release some. False: the call is in error, must not wait or has
- * waited long enough; *until is 0 at first. Meanwhile other threads must not rely on this one to
- * send, and queued packets are sent: everyone may be waiting for their buffers.
+ * waited long enough; *until is 0 at first. Meanwhile queued packets are sent: everyone may be
+ * waiting for their buffers.
  */
 static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 {
@@ -406,7 +376,7 @@ enum push {
 	PUSH_LEAVE = 8,	  /* the writer is elsewhere afterwards */
 };
 
-/* Connection's lock held: what other threads may expect of the writer from now on. */
+/* Connection's lock held: where the writer is from now on. */
 static void set_writer_state(struct rxw_call *call, unsigned how, bool over)
 {
 	if (over)
@@ -489,9 +459,8 @@ static int fail_write(struct rxw_call *call, int r)
 }
 
 /*
- * Called before a writing function returns, if other threads rely on this one or full packets were
- * held back to fill a batch. No thread may rely on it afterwards, and packets are not held back
- * while the window is not full.
+ * Called before a writing function returns, if full packets may have been held back to fill a
+ * batch: packets are not held back while the window is not full.
  */
 static int leave_write(struct rxw_call *call)
 {

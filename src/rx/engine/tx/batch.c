@@ -144,8 +144,6 @@ static void build_bursts(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 	if (call->tx.claimed) {
 		call->tx.again = true;
 	} else {
-		/* The writer was left to send and found this thread sending. */
-		call->tx.own = false;
 		while (b->count < TX_ENTRIES && b->count - start < TX_QUANTUM) {
 			struct rxw_burst *t = &b->burst[b->count];
 			enum rxw_burst_result r =

@@ -15,8 +15,8 @@ struct rxw_shard;
 
 /* What the writing thread does now. */
 enum rxw_writer {
-	RXW_WRITER_ELSEWHERE, /* not in a function of the call: the receiver of an ACK sends */
-	RXW_WRITER_INSIDE,    /* in write(): it checks again under the lock before it leaves */
+	RXW_WRITER_ELSEWHERE, /* not in a function of the call */
+	RXW_WRITER_INSIDE,    /* in write() */
 	RXW_WRITER_WAITING,   /* sleeps for room */
 	RXW_WRITER_GONE	      /* the stream is complete */
 };
@@ -27,9 +27,7 @@ struct rxw_call_tx {
 	_Atomic(bool) queued;  /* in the queue of some shard */
 	bool claimed; /* a thread is between rxw_pcall_burst() and the end of the system call */
 	bool again;   /* queued while claimed */
-	bool own;     /* queued by its waiting writer: the next sender sends it */
 	enum rxw_writer writer;
-	bool send_wanted; /* an open window is left to the waiting writer */
 	uint64_t pace_at; /* ns: transmission goes on then; 0: it is not paced */
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
 };

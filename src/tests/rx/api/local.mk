@@ -33,3 +33,5 @@ check_tests += src/tests/rx/api/test_stats
 src_tests_rx_api_test_stats_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_stream
 src_tests_rx_api_test_stream_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_sized
+src_tests_rx_api_test_sized_LDADD = $(harness_libs)

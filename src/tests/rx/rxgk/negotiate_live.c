@@ -87,7 +87,7 @@ START_TEST(tokens_for_a_ticket)
 				struct rxw_rxgk_negotiate_options o = {
 					.size = sizeof(o), .cell = CELL, .level = level,
 					.enctype = e > 16 ? e : 0};
-				struct rxw_rxgk_token t;
+				struct rxw_rxgk_token t = {.size = sizeof(t)};
 				char why[256];
 
 				ck_assert_msg(!rxw_rxgk_negotiate(b.negotiator, &o, &t, why,
@@ -112,7 +112,7 @@ START_TEST(refused_requests)
 	struct rxw_rxgk_negotiation_options no = {.size = sizeof(no), .keys = keys,
 						  .keytab = "/nonexistent/keytab"};
 	rxw_rxgk_negotiation *none;
-	struct rxw_rxgk_token t;
+	struct rxw_rxgk_token t = {.size = sizeof(t)};
 	struct bed b;
 	char why[256];
 
@@ -144,7 +144,7 @@ START_TEST(combined_tokens)
 	struct rxw_rxgk_print_options po = {.size = sizeof(po), .level = 2, .lifetime_s = 1000,
 					    .rekey_s = 70, .rekey_bytes = 20, .enctype = 17,
 					    .name = "host/cm@RXWIRE.TEST"};
-	struct rxw_rxgk_token user, cm, both;
+	struct rxw_rxgk_token user = {.size = sizeof(user)}, cm = user, both = user;
 	struct rxw_gk_body body;
 	struct bed b;
 	int32_t code;
@@ -199,7 +199,7 @@ START_TEST(malformed_requests)
 {
 	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
 	uint64_t seed = test_seed();
-	struct rxw_rxgk_token t;
+	struct rxw_rxgk_token t = {.size = sizeof(t)};
 	struct bed b;
 
 	bed_begin(&b, 0, 4);

@@ -10,7 +10,7 @@ static struct rxw_rxgk_token token_for(rxw_keys *keys, int32_t enctype, uint32_t
 {
 	struct rxw_rxgk_print_options o = {.size = sizeof(o), .enctype = enctype, .level = level,
 					   .name = name, .index = index};
-	struct rxw_rxgk_token t;
+	struct rxw_rxgk_token t = {.size = sizeof(t)};
 
 	ck_assert_int_eq(rxw_rxgk_print_token(keys, &o, &t), 0);
 	return t;
@@ -267,7 +267,7 @@ START_TEST(identities)
 	struct pair p;
 	struct rxw_identity id = {.size = sizeof(id)};
 	struct rxw_security_id cid = rig_id(true), sid = rig_id(false);
-	struct rxw_rxgk_token printed;
+	struct rxw_rxgk_token printed = {.size = sizeof(printed)};
 
 	pair_begin(&p, 20, 2, 4);
 	ck_assert_int_eq(rig_exchange(&p.client, &p.server), 0);
@@ -347,7 +347,7 @@ static int32_t try(struct pair *p, struct rxw_rxgk_token *t, uint8_t level_min)
 START_TEST(refusals)
 {
 	struct rxw_rxgk_print_options o = {.size = sizeof(o), .lifetime_s = 100, .level = 1};
-	struct rxw_rxgk_token t;
+	struct rxw_rxgk_token t = {.size = sizeof(t)};
 	struct pair p;
 
 	pair_begin(&p, 18, 1, 4);
@@ -397,7 +397,7 @@ END_TEST
 START_TEST(service_keys_rotate)
 {
 	struct pair p;
-	struct rxw_rxgk_token fresh;
+	struct rxw_rxgk_token fresh = {.size = sizeof(fresh)};
 
 	pair_begin(&p, 18, 2, 4);
 	ck_assert_int_eq(rxw_keys_generate(p.keys, RXW_KEY_RXGK, 4, 20), 0);
@@ -420,7 +420,7 @@ START_TEST(expiry_of_a_connection)
 	for (o.level = 0; o.level <= 2; o.level++) {
 		struct rig_side c = {0}, s = {0};
 		rxw_keys *keys = rig_keys(1, 18);
-		struct rxw_rxgk_token t;
+		struct rxw_rxgk_token t = {.size = sizeof(t)};
 		uint8_t packet[256], out[256];
 		size_t size, length;
 		uint16_t w;

@@ -25,7 +25,7 @@ static rxw_security *client_class(rxw_keys *keys, struct rxw_rxgk_print_options 
 				  int64_t (*time)(void *))
 {
 	struct rxw_rxgk_client_options co = {.size = sizeof(co), .index = o->index, .time = time};
-	struct rxw_rxgk_token t;
+	struct rxw_rxgk_token t = {.size = sizeof(t)};
 	rxw_security *s;
 
 	o->size = sizeof(*o);
