@@ -28,6 +28,7 @@ dist_notes_DATA = \
 	doc/notes/attacks.md \
 	doc/notes/decisions.md \
 	doc/notes/fcrypt.md \
+	doc/notes/mechanisms.md \
 	doc/notes/networks.md \
 	doc/notes/overload.md \
 	doc/notes/performance.md \

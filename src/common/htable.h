@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hash tables of items that contain their own link, a `void *`. An array of chains doubles when
+ * Intrusive hash tables: each item contains its link, a `void *`. An array of chains doubles when
  * there are more items than chains. Further additions move the old chains, two each, so that none
  * takes long.
  *
- * The caller locks: changes need exclusive access, look-ups and walks shared access. The key must
- * be random if strangers choose what is hashed, and secret. Otherwise they could fill one chain.
+ * The caller locks: changes need exclusive access, look-ups and walks shared access. If
+ * untrusted peers choose the items, the key must be random and secret, or they could fill one chain.
  */
 #ifndef COMMON_HTABLE_H
 #define COMMON_HTABLE_H
@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 /* Zeroed memory. A file may define both before the include. */
-#ifndef HTABLE_GET
+#ifndef HTABLE_ALLOC
 #	include <stdlib.h>
-#	define HTABLE_GET(size)     calloc(1, size)
-#	define HTABLE_GIVE(p, size) ((void)(size), free(p))
+#	define HTABLE_ALLOC(size)     calloc(1, size)
+#	define HTABLE_FREE(p, size) ((void)(size), free(p))
 #endif
 
-#define HTABLE_LEAST 64u /* chains */
+#define HTABLE_MIN 64u /* chains */
 #define HTABLE_MOVED 2u	 /* chains per addition: all are moved before the array is full again */
 
 typedef uint64_t htable_hash_fn(const void *item, const uint64_t key[2]);
@@ -38,7 +38,7 @@ struct htable {
 
 static inline void **htable_array(size_t size)
 {
-	return (void **)HTABLE_GET(size * sizeof(void *));
+	return (void **)HTABLE_ALLOC(size * sizeof(void *));
 }
 
 /*
@@ -48,7 +48,7 @@ static inline void **htable_array(size_t size)
 static inline bool htable_init(struct htable *t, size_t link, htable_hash_fn *hash,
 			       const uint64_t *key, size_t expected)
 {
-	size_t size = HTABLE_LEAST;
+	size_t size = HTABLE_MIN;
 
 	while (size < expected)
 		size *= 2;
@@ -111,12 +111,12 @@ static inline void htable_move(struct htable *t)
 	}
 	if (t->moved < t->old_size)
 		return;
-	HTABLE_GIVE(t->old_chains, t->old_size * sizeof(void *));
+	HTABLE_FREE(t->old_chains, t->old_size * sizeof(void *));
 	t->old_chains = NULL;
 	t->old_size = t->moved = 0;
 }
 
-/* Without memory the chains get longer. */
+/* On failure the table stays as it is. */
 static inline void htable_grow(struct htable *t)
 {
 	void **twice = htable_array(2 * t->size);
@@ -171,8 +171,8 @@ static inline void htable_fini(struct htable *t, void (*drop)(void *item))
 			next = *htable_link(t, item);
 			drop(item);
 		}
-	HTABLE_GIVE(t->chains, t->size * sizeof(void *));
-	HTABLE_GIVE(t->old_chains, t->old_size * sizeof(void *));
+	HTABLE_FREE(t->chains, t->size * sizeof(void *));
+	HTABLE_FREE(t->old_chains, t->old_size * sizeof(void *));
 	*t = (struct htable){0};
 }
 

@@ -23,7 +23,6 @@
 struct options {
 	struct fsd_settings settings;
 	struct tools_list advertise, require, allow, administrators;
-	const char *workers;
 	uint64_t reload; /* --reload: process id; 0: none */
 	bool debug;
 };
@@ -80,11 +79,6 @@ static const struct tools_option table[] = {
 	 .max = 65535,
 	 .help = "UDP port of the volume service; default 7005, or a free port if --vl-port is "
 		 "not 7003"},
-	{.name = "workers",
-	 .kind = TOOLS_STRING,
-	 .offset = offsetof(struct options, workers),
-	 .argument = "MIN:MAX",
-	 .help = "number of worker threads; default 4:128"},
 	{.name = "state",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(state),
@@ -190,24 +184,6 @@ static const struct tools_option table[] = {
 	 .offset = offsetof(struct options, debug),
 	 .help = "log more"},
 };
-
-static int parse_workers(const char *text, struct rxw_config *config)
-{
-	char min[32];
-	const char *colon = strchr(text, ':');
-	uint64_t low, high;
-
-	if (!colon || (size_t)(colon - text) >= sizeof(min))
-		return -1;
-	memcpy(min, text, (size_t)(colon - text));
-	min[colon - text] = 0;
-	if (tools_parse_uint(min, &low) || tools_parse_uint(colon + 1, &high) || low > high ||
-	    high == 0 || high > 4096)
-		return -1;
-	config->workers_min = (unsigned)low;
-	config->workers_max = (unsigned)high;
-	return 0;
-}
 
 /* Each call may use a file descriptor. */
 static void raise_limits(void)
@@ -326,11 +302,6 @@ static int prepare(struct options *options, struct rxw_config *config, char *mes
 			 "--export DIR is required: the directory to serve");
 		return -1;
 	}
-	if (options->workers && parse_workers(options->workers, config)) {
-		snprintf(message, FSD_MESSAGE_MAX, "--workers %.100s: give MIN:MAX, at most 4096",
-			 options->workers);
-		return -1;
-	}
 	/* With its own --vl-port, a second server on the machine needs no --vol-port. */
 	if (options->settings.vol_port == PORT_UNSET)
 		options->settings.vol_port = options->settings.vl_port == VL_PORT ? VOL_PORT : 0;
@@ -426,7 +397,6 @@ int main(int argc, char **argv)
 	tools_set_program("rxfsd");
 	fsd_log_start();
 	rxw_config_init(&config, sizeof(config));
-	config.workers_min = 4;
 	config.workers_max = 128;
 	config.log = fsd_log_library;
 	status = run(&options, &config, argc, argv);

@@ -389,7 +389,6 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 		return -1;
 	}
 	vl_config.listeners = 1;
-	vl_config.workers_min = 1;
 	if (open_endpoint(server, config, (uint16_t)server->settings.port, "--port", &server->fs,
 			  message) ||
 	    open_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port, "--vl-port",

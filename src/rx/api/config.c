@@ -93,8 +93,6 @@ struct field {
 	  ZERO_OFF, NULL, 60000, "time after which a server call without data ends")               \
 	X("peer-memory", "SIZE", "bytes", "endpoint", 0, SIZE, peer_memory, 16 * KIB, 64 * GIB,    \
 	  ZERO_NO, NULL, 32 * MIB, "received data queued by one peer")                             \
-	X("workers-min", "N", "threads", "endpoint", 0, UINT, workers_min, 1, 4096, ZERO_NO, NULL, \
-	  2, "minimum number of workers")                                                          \
 	X("connections-max", "N|off", "connections", "endpoint", 0, UINT, connections_max, 16,     \
 	  16777216, ZERO_OFF, NULL, 262144,                                                        \
 	  "maximum connections of validated addresses; idle ones are removed")
@@ -544,7 +542,5 @@ int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
 		if (!field_good(full, f))
 			return -RXW_EINVAL;
 	}
-	if (full->workers_min > full->workers_max)
-		full->workers_min = full->workers_max;
 	return 0;
 }

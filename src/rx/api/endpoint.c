@@ -52,6 +52,12 @@ static unsigned senders_of(const struct rxw_constants *constants)
 	return cpus > 3 ? (unsigned)cpus / 2 : 1;
 }
 
+static const struct rxw_cc_ops *const controllers[] = {
+	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
+	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
+	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
+};
+
 static void set_params(struct rxw_endpoint *ep)
 {
 	const struct rxw_config *c = &ep->config;
@@ -75,7 +81,7 @@ static void set_params(struct rxw_endpoint *ep)
 	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
-	p->cc = c->congestion == RXW_CONGESTION_CUBIC ? &rxw_cc_cubic : &rxw_cc_reno;
+	p->cc = controllers[c->congestion];
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 
@@ -240,7 +246,7 @@ static void tear_down(struct rxw_endpoint *ep)
 		rxw_peer_table_destroy(ep->peers);
 	if (ep->unvalidated)
 		rxw_unvalidated_destroy(ep->unvalidated);
-	rxw_cookies_destroy(ep->questions);
+	rxw_cookies_destroy(ep->cookies);
 	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
 		for (size_t k = 0; k < ep->service[i].security_count; k++)
 			rxw_security_unref(ep->service[i].security[k]);

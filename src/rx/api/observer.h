@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Internal functions for generated stubs, beyond the public headers. */
-#ifndef RXW_FACE_OBSERVER_H
-#define RXW_FACE_OBSERVER_H
+#ifndef RXW_API_OBSERVER_H
+#define RXW_API_OBSERVER_H
 
 #include <rxwire/rpc.h>
 

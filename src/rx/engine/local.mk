@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The engine of librxwire: threads, locks, timers. Modules from the lowest to the highest; each calls only those
-# above it in this list (src/tests/check-calls.py).
+# The engine of librxwire: threads, locks, timers. Modules from the lowest to the highest; each calls only
+# modules listed before it (src/tests/check-calls.py).
 
 rx_sources += \
 	src/rx/engine/objects.h src/rx/engine/lock.h \
@@ -35,7 +35,7 @@ rx_sources += \
 	src/rx/engine/rx/expire.c \
 	src/rx/engine/rx/icmp.c \
 	src/rx/engine/rx/lookup.c \
-	src/rx/engine/rx/loop.c \
+	src/rx/engine/rx/receive.c \
 	src/rx/engine/rx/role.c \
 	src/rx/engine/stream/read.c src/rx/engine/stream/stream.h \
 	src/rx/engine/stream/wait.c \

@@ -46,7 +46,7 @@ struct rxw_endpoint {
 	struct rxw_params params;	   /* fixed */
 	struct rxw_io_group io;		   /* fixed until destroy */
 	bool server;
-	bool paused; /* the listeners were not started yet; lock */
+	bool paused; /* listeners not started yet; under lock */
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
@@ -74,10 +74,10 @@ struct rxw_endpoint {
 	struct rxw_listing listed_peers; /* peer_lock */
 	pthread_mutex_t unvalidated_lock;
 	struct rxw_unvalidated *unvalidated; /* unvalidated_lock */
-	struct rxw_cookies *questions; /* unvalidated_lock; NULL until the first cookie is sent */
+	struct rxw_cookies *cookies; /* unvalidated_lock; NULL until the first cookie is sent */
 	/* unvalidated_lock; local_rate: of the host's own addresses */
 	struct rxw_rate abort_rate, answer_rate, local_rate;
-	uint64_t looked_until; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
+	uint64_t debug_answers_at; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
 	struct rxw_cidr debug_net;
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
@@ -149,7 +149,7 @@ struct rxw_call {
 	/* held by the channel, the application or handler, queues, batches */
 	_Atomic(uint32_t) refs;
 	unsigned flags;	    /* RXW_CALL_...; fixed */
-	bool short_handler; /* runs on the receiving thread and must not wait; fixed */
+	bool is_inline; /* runs on the receiving thread and must not wait; fixed */
 	bool ended;	    /* the application or handler has ended it; connection's lock */
 	bool attached;	    /* server: it has a handler or is queued for one; connection's lock */
 	bool live;	    /* counted in endpoint->live; connection's lock */

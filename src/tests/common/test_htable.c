@@ -9,8 +9,8 @@ static bool no_memory;
 static void *take(size_t size);
 static void give(void *p, size_t size);
 
-#define HTABLE_GET(size)     take(size)
-#define HTABLE_GIVE(p, size) give(p, size)
+#define HTABLE_ALLOC(size)     take(size)
+#define HTABLE_FREE(p, size) give(p, size)
 #include "common/htable.h"
 #include "tests/main.h"
 
@@ -107,7 +107,7 @@ START_TEST(grows)
 	struct htable t;
 
 	start(&t, hash_item, 0);
-	ck_assert_uint_eq(t.size, HTABLE_LEAST);
+	ck_assert_uint_eq(t.size, HTABLE_MIN);
 	for (unsigned i = 0; i < ITEMS; i++) {
 		put(&t, &items[i]);
 		if (i % 97 == 0)
@@ -233,12 +233,12 @@ START_TEST(without_memory)
 	htable_fini(&none, NULL);
 	for (unsigned i = 0; i < ITEMS / 2; i++)
 		put(&t, &items[i]);
-	ck_assert_uint_eq(t.size, HTABLE_LEAST);
+	ck_assert_uint_eq(t.size, HTABLE_MIN);
 	check(&t);
 	no_memory = false;
 	for (unsigned i = ITEMS / 2; i < ITEMS; i++)
 		put(&t, &items[i]);
-	ck_assert_uint_gt(t.size, HTABLE_LEAST);
+	ck_assert_uint_gt(t.size, HTABLE_MIN);
 	check(&t);
 	htable_fini(&t, NULL);
 	ck_assert_uint_eq(taken, 0);

@@ -74,7 +74,6 @@ static int serve(void)
 
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
-	config.workers_min = 1;
 	config.dead_ms = 1000;
 	r = fsd_server_start(&settings, &config, &bed.server, message);
 	expect(!r || *message, "the server does not start and gives no reason");

@@ -253,7 +253,6 @@ bool wire_open(struct wire *wire, uint16_t service, rxw_handler_fn handler, void
 	pthread_cond_init(&wire->ended, NULL);
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
-	config.workers_min = 1;
 	ck_assert_int_eq(rxw_engine_create(&config, &wire->engine), 0);
 	address_of(listen, 0, &sa, &length);
 	options.address = (struct sockaddr *)&sa;

@@ -65,8 +65,7 @@ chmod 644 "$dir/export"/*
 
 refused 2 export
 refused 2 frobnicate --frobnicate
-refused 2 workers --export "$dir/export" --workers 5
-refused 2 workers --export "$dir/export" --workers 9:3
+refused 2 workers-max --export "$dir/export" --workers-max 0
 refused 2 port --export "$dir/export" --port 70000
 refused 2 stray --export "$dir/export" stray
 refused 2 "$dir/none" --export "$dir/none" --state "$dir/state"
@@ -100,8 +99,7 @@ wrong listen 0.0.0.0 "require none"
 wrong port 7003 "vl-port 7003"
 wrong vl-port 7000 "vl-port 7000"
 wrong vol-port 7000 "vol-port 7000"
-wrong workers-min 4000 workers-max
-wrong workers 9:3 workers
+wrong workers-max 5000 workers-max
 wrong affinity 8000 8000
 wrong keytab "$dir/none" "$dir/none"
 wrong keytab "$dir/export/hello.txt" hello.txt

@@ -66,7 +66,6 @@ static void setup(bool with_keys, const char *what, const char *allow, const cha
 	settings.state = tree_path(state, "state");
 	settings.guard.keytab = with_keys ? key_file : NULL;
 	rxw_config_init(&config, sizeof(config));
-	config.workers_min = 2;
 	ck_assert_msg(fsd_server_start(&settings, &config, &server, message) == 0, "%s", message);
 	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
 	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &endpoint), 0);

@@ -49,7 +49,6 @@ static void start_server(void)
 	char message[FSD_MESSAGE_MAX];
 
 	rxw_config_init(&config, sizeof(config));
-	config.workers_min = 2;
 	config.workers_max = 64;
 	if (fsd_server_start(&settings, &config, &server, message))
 		ck_abort_msg("%s", message);

@@ -804,11 +804,6 @@ static int check_tunables(const struct rxw_config *config, char *message, size_t
 		    config->affinity, missing);
 		return -1;
 	}
-	if (tools_place_given("workers-min") && config->workers_min > config->workers_max) {
-		say(message, size, "--workers-min %u exceeds --workers-max %u",
-		    config->workers_min, config->workers_max);
-		return -1;
-	}
 	return 0;
 }
 

@@ -34,8 +34,8 @@ static bool create_secret(struct rxw_endpoint *ep, uint64_t now)
 	if (!q)
 		return false;
 	rxw_unvalidated_lock(ep);
-	if (!ep->questions) {
-		ep->questions = q;
+	if (!ep->cookies) {
+		ep->cookies = q;
 		q = NULL;
 	}
 	rxw_unvalidated_unlock(ep);
@@ -54,13 +54,13 @@ void rxw_cookie_send(struct rxw_shard *s, const struct rxw_rxrun *run, struct rx
 	if (a->out.ctl_count >= a->out.ctl_room)
 		return;
 	rxw_unvalidated_lock(ep);
-	ready = ep->questions;
+	ready = ep->cookies;
 	if (ready)
-		serial = rxw_cookie_issue(ep->questions, &path->peer, &run->head, a->out.now);
+		serial = rxw_cookie_issue(ep->cookies, &path->peer, &run->head, a->out.now);
 	rxw_unvalidated_unlock(ep);
 	if (!ready && create_secret(ep, a->out.now)) {
 		rxw_unvalidated_lock(ep);
-		serial = rxw_cookie_issue(ep->questions, &path->peer, &run->head, a->out.now);
+		serial = rxw_cookie_issue(ep->cookies, &path->peer, &run->head, a->out.now);
 		rxw_unvalidated_unlock(ep);
 	}
 	if (!serial)
@@ -85,8 +85,8 @@ bool rxw_cookie_matches(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 	    ack.reason != RXW_ACK_PING_RESPONSE)
 		return false;
 	rxw_unvalidated_lock(ep);
-	valid = ep->questions &&
-		rxw_cookie_check(ep->questions, peer, &run->head, ack.serial, now);
+	valid = ep->cookies &&
+		rxw_cookie_check(ep->cookies, peer, &run->head, ack.serial, now);
 	rxw_unvalidated_unlock(ep);
 	return valid;
 }

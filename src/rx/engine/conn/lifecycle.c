@@ -127,7 +127,7 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 			rxw_workers_release(c);
 		return NULL;
 	}
-	call->short_handler = is_inline;
+	call->is_inline = is_inline;
 	atomic_store(&call->sched.reserved, !is_inline);
 	/* Validate addresses when workers are scarce: a spoofed request must not occupy one. */
 	if (!is_inline && !p->validate_first && !rxw_path_is_local(&p->path) &&

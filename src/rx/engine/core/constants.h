@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Constants of an endpoint. Applications cannot change them: doc/notes/mechanisms.md has what was
- * measured. Tests can, with rxw_endpoint_create_with().
+ * Constants of an endpoint. Applications cannot change them; tests can, with
+ * rxw_endpoint_create_with(). doc/notes/mechanisms.md has measurements.
  */
 #ifndef RXW_ENGINE_CONSTANTS_H
 #define RXW_ENGINE_CONSTANTS_H
@@ -18,7 +18,7 @@ struct rxw_constants {
 	/* receive: microseconds; 0 = none */
 	unsigned spin_us;	/* a caller that receives for itself polls before it sleeps */
 	unsigned coalesce_us;	/* a caller that receives bulk data delays its next receive call */
-	unsigned refusal_us;	/* the listener of an overloaded server does */
+	unsigned refusal_us;	/* delay of an overloaded server's listener */
 	bool writer_receives;	/* the handler of a server's only call receives its own ACKs */
 
 	unsigned senders; /* threads that send bulk data of many calls; 0 = half the processors */
@@ -35,8 +35,8 @@ struct rxw_constants {
 
 	/* workers */
 	unsigned reserved_peers; /* kept for peers that have no call in progress; 0 = no shares */
-	unsigned queue_burst_ms; /* a queue that stands for this long is limited; 0 = never */
-	unsigned waiters_max;	 /* blocked workers that do not count; 0 = each counts */
+	unsigned queue_burst_ms; /* a queue that never ran empty in this time is limited; 0 = never */
+	unsigned waiters_max;	 /* blocked workers that workers_max does not count; 0 = none */
 	unsigned inline_us;	 /* run time of an inline handler; 0 = no limit */
 
 	/* tests: faults in socket operations, such as "gso:EIO@100" (io/io.h); NULL = none */

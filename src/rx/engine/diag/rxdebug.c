@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "base/debugfmt.h"
-#include "engine/rx/batch.h"
 #include "engine/lock.h"
 #include "proto/event/event.h"
 
@@ -82,7 +81,7 @@ static bool within_rate(struct rxw_endpoint *ep, const struct request *request)
 	bool ok;
 
 	rxw_unvalidated_lock(ep);
-	ok = ep->looked_until <= request->now &&
+	ok = ep->debug_answers_at <= request->now &&
 	     rxw_rate_take(request->local ? &ep->local_rate : &ep->answer_rate, request->now);
 	rxw_unvalidated_unlock(ep);
 	return ok;
@@ -96,9 +95,9 @@ static void charge_steps(struct rxw_endpoint *ep, const struct request *request)
 	if (request->steps == STEPS)
 		return;
 	rxw_unvalidated_lock(ep);
-	if (ep->looked_until < least)
-		ep->looked_until = least;
-	ep->looked_until += (uint64_t)(STEPS - request->steps) * STEP_NS;
+	if (ep->debug_answers_at < least)
+		ep->debug_answers_at = least;
+	ep->debug_answers_at += (uint64_t)(STEPS - request->steps) * STEP_NS;
 	rxw_unvalidated_unlock(ep);
 }
 

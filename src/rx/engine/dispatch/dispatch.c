@@ -80,7 +80,7 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 	struct rxw_effects b;
 	bool done;
 
-	if (atomic_load(&call->sched.reserved) || call->short_handler)
+	if (atomic_load(&call->sched.reserved) || call->is_inline)
 		return false;
 	if (rxw_workers_reserve(c)) {
 		atomic_store(&call->sched.reserved, true);
@@ -104,7 +104,7 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 	 * calls have no reservation, and need one if workers run them: the bound applies to them as
 	 * well.
 	 */
-	if (call->short_handler && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
+	if (call->is_inline && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
 		if (a->out.now >=
 			    atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
 		    !rxw_workers_reserve(call->conn)) {

@@ -10,7 +10,6 @@
 
 #include "engine/jobs/jobs.h"
 #include "engine/lock.h"
-#include "engine/rx/batch.h"
 #include "proto/event/event.h"
 
 #define HERE_MAX \

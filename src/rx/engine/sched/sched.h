@@ -50,7 +50,7 @@ struct rxw_workers {
 	struct rxw_call *head, **tail;
 	unsigned waiting, waited;	/* calls that wait now; calls that ever had to */
 	_Atomic(unsigned) reservations; /* calls that were created and not taken by a worker yet */
-	unsigned threads, idle, min, max;
+	unsigned threads, idle, max;
 	_Atomic(unsigned) made;	 /* threads, ever */
 	unsigned reserved_peers; /* workers reserved for peers that have none */
 	/*

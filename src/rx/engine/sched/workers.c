@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers: the threads that run handlers which block or stream, and the queue of calls for them. */
+/* Workers: threads that run handlers, and the queue of calls that wait for one. */
 #include <stdio.h>
 
 #include "engine/objects.h"
@@ -8,7 +8,7 @@
 
 /*
  * At most one in RESERVED_PART workers is reserved for peers that have none. With fewer than
- * FEW_WORKERS workers one is reserved, with one or two none.
+ * FEW_WORKERS workers one is reserved, with fewer than four none.
  */
 #define RESERVED_PART 8
 #define FEW_WORKERS   8
@@ -17,7 +17,7 @@
 /*
  * Under sustained overload a longer queue only adds delay. The queue is then limited to STANDING
  * calls for each worker, or to the number that workers take in LEAST_WAIT if that is more, since
- * the listener may be away for that long. Overload counts as sustained once each worker has taken
+ * the listener may be busy with a batch for that long. Overload counts as sustained once each worker has taken
  * ROUNDS calls.
  */
 #define STANDING   2
@@ -53,7 +53,7 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
 }
 
 /*
- * Workers' lock held. A standing queue may run empty for a moment while the listener is away; only
+ * Workers' lock held. A standing queue may run empty for a moment while the listener is busy; only
  * queue_bound() ends that state.
  */
 static void waiting_dec(struct rxw_workers *w)
@@ -314,7 +314,6 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	if (rxw_cond_init(&w->work) || rxw_cond_init(&w->gone))
 		return -RXW_ENOMEM;
 	w->tail = &w->head;
-	w->min = ep->config.workers_min;
 	w->max = ep->config.workers_max;
 	w->waiters = ep->constants.waiters_max;
 	w->signalled_max = ep->engine->pollers_max / 2 + 1;

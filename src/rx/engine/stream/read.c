@@ -37,7 +37,7 @@ static bool ends_soon(const struct rxw_call *call)
 	const struct rxw_rxpiece *only = &call->r.piece[0];
 
 	return call->r.ended && call->r.count == 1 && only->count == 1 && only->first_seq == 1 &&
-	       (call->p.client || (call->short_handler && rxw_receiving()));
+	       (call->p.client || (call->is_inline && rxw_receiving()));
 }
 
 /* Report consumed packets to the protocol core. With `pause` it may send a window update. */
@@ -111,7 +111,7 @@ static int refill(struct rxw_call *call, bool wait)
 	if (!has_data(call) && wait) {
 		struct rxw_effects a;
 
-		if (call->flags & RXW_CALL_NONBLOCK || (call->short_handler && rxw_receiving())) {
+		if (call->flags & RXW_CALL_NONBLOCK || (call->is_inline && rxw_receiving())) {
 			rxw_conn_unlock(c);
 			report(call, true);
 			return -RXW_EAGAIN;

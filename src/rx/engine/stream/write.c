@@ -34,7 +34,7 @@ static bool may_fill(const struct rxw_call *call)
 /* The writes of a short handler may exceed the limit of the queue. */
 static bool is_unlimited(const struct rxw_call *call)
 {
-	return call->short_handler && rxw_receiving();
+	return call->is_inline && rxw_receiving();
 }
 
 /* The address may be spoofed, or the peer drops most of what it requests. */
@@ -109,8 +109,8 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 
 /*
  * No memory: wait for others to release some. False: the call is in error, must not wait or has
- * waited long enough; *until is 0 at first. Meanwhile queued packets are sent: everyone may be
- * waiting for their buffers.
+ * waited long enough; *until is 0 at first. Meanwhile queued packets are sent: all calls may
+ * wait for their buffers.
  */
 static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 {

@@ -104,7 +104,7 @@ void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_post_event(p, out, RXW_OUT_DONE);
 }
 
-/* Its queues are released, its end was counted. */
+/* Release the queues of a call whose end was counted. */
 static void release(struct rxw_pcall *p)
 {
 	rxw_sendq_stop(p);
@@ -246,7 +246,7 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	p->state = RXW_CS_RESET;
 	if (tell && (!p->client || p->time.first_sent != 0))
 		rxw_pcall_write_abort(p, out);
-	/* The client wasted the reply, unless our application ended the call. */
+	/* Count the unsent reply against the client, unless our application ended the call. */
 	if (!p->client && (origin == RXW_ORIGIN_PEER || p->error == RXW_CALL_DEAD))
 		rxw_peer_waste(p->conn->peer, rxw_pcall_queued(p), out->now);
 	if (origin == RXW_ORIGIN_LOCAL &&
@@ -295,7 +295,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_ack_clear(p);
 	ended(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
-		/* A next call on the channel would acknowledge as much. */
+		/* The next call on the channel would acknowledge the reply, too. */
 		rxw_ack_set_due(p, out->now + FINAL_ACK_WAIT, true);
 	}
 	rxw_pcall_done_event(p, out);

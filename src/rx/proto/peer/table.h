@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 
-#define HTABLE_GET(size)     rxw_mem_get(NULL, size)
-#define HTABLE_GIVE(p, size) rxw_mem_give(NULL, p, size)
+#define HTABLE_ALLOC(size)     rxw_mem_get(NULL, size)
+#define HTABLE_FREE(p, size) rxw_mem_give(NULL, p, size)
 #include "common/htable.h"
 
 #endif

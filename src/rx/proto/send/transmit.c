@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmission: thresholds, pacing, bursts of new and of lost packets (4.1, 4.4, 6.7). */
+/* Transmission: thresholds, pacing, bursts of new and of lost packets
+ * (rx-protocol 4.1, 4.4, 6.7). */
 #include <errno.h>
 
 #include "proto/state.h"
@@ -44,8 +45,8 @@ static uint32_t new_room(const struct rxw_pcall *p)
 
 /*
  * The least number of new packets worth sending: half of what may be in flight. On a path with
- * losses the window is the bottleneck and waiting costs throughput: what a millisecond brings is
- * enough.
+ * losses the window is the bottleneck and waiting costs throughput: the packets acknowledged in
+ * a millisecond are enough.
  */
 static uint32_t threshold(const struct rxw_pcall *p)
 {
@@ -201,7 +202,7 @@ static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32
 			flags |= RXW_LAST_PACKET;
 		if (i + 1 < n)
 			flags |= RXW_MORE_PACKETS;
-		/* The end of a reply requests no ACK at first: a soft one would not help us. */
+		/* The end of a reply requests no ACK at first: a soft ACK does not end a reply. */
 		if ((request_all || (request && i + 1 == n)) && (resent || c->client || !last))
 			flags |= RXW_REQUEST_ACK;
 		rxw_put32(d, c->epoch);
@@ -301,7 +302,7 @@ static bool reseal(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 			      at + n == e->count ? e->last_size : e->stride) == 0;
 }
 
-/* Remember a transmission that is to be recognised as needless when a DUPLICATE names it. */
+/* Remember a retransmission: a DUPLICATE that names its serial shows that it was spurious. */
 static void remember_resent(struct rxw_sendq *q, const struct rxw_txseg *s, uint32_t serial)
 {
 	unsigned k = q->resent_next++ % 8;
@@ -469,7 +470,7 @@ static enum rxw_burst_result send_probe(struct rxw_pcall *p, struct rxw_burst *b
 	return result;
 }
 
-/* Repack what was queued for a larger path MTU. False: the call must fail. */
+/* Repack data that was queued before the path MTU shrank. False: the call must fail. */
 static bool fit(struct rxw_pcall *p)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -513,7 +514,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 	}
 	if (q->probe) {
 		result = send_probe(p, burst, out);
-		goto out;
+		goto done;
 	}
 	lost = first_lost(q);
 	if (lost != RXW_NO_NODE) {
@@ -523,7 +524,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		if (room > 0) {
 			room = rxw_min32(room, q->edge - rxw_sendq_seg(q, lost)->first);
 			result = retransmit(p, lost, rxw_min32(room, max_packets), burst, out);
-			goto out;
+			goto done;
 		}
 	}
 	room = new_room(p);
@@ -531,7 +532,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		if (now < q->pace_at) {
 			*not_before = q->pace_at;
 			result = RXW_BURST_PACED;
-			goto out;
+			goto done;
 		}
 		/* No thresholds for the rest: the bursts of one opened window follow each other. */
 		if (q->flush_to < q->nxt + room)
@@ -539,7 +540,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		q->hold_at = RXW_NEVER;
 		result = send_new(p, room, max_packets, burst, out);
 	}
-out:
+done:
 	if (result != RXW_BURST_READY && q->hold_at == RXW_NEVER && new_room(p) > 0)
 		q->hold_at = now + RXW_MS;
 	return result;

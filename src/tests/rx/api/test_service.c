@@ -175,7 +175,7 @@ START_TEST(queue_bound)
 {
 	struct caller caller[8];
 
-	h_open(&bed, &(struct h_options){ .server = "workers-max=2 workers-min=1 queue=2" });
+	h_open(&bed, &(struct h_options){ .server = "workers-max=2 queue=2" });
 	for (int i = 0; i < 8; i++) {
 		caller[i] = (struct caller){ .ask.op = H_WAIT, .service = H_SERVICE };
 		pthread_create(&caller[i].thread, NULL, run_caller, &caller[i]);

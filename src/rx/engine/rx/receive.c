@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One receive batch, from the system call to the protocol core. Each connection is locked once. */
+/* One receive batch, from the system call to the protocol core. A connection is locked
+ * once for all its runs. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +16,7 @@
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
 #define IDLE_WAIT	(60 * RXW_SEC)
-#define SPIN_BYTES	49152u /* a larger batch is bulk, whose sender waits for half a window */
+#define SPIN_BYTES	49152u /* bytes: after a larger batch polling does not pay */
 #define POLLS_PER_CLOCK 4      /* receive calls between two readings of the clock */
 #define REAP_EVERY	RXW_SEC
 #define PREFETCH_MIN	8   /* fewest connections for which prefetching pays */
@@ -23,10 +24,14 @@
 #define PREFETCH_SIZE	512 /* largest small packet, in bytes */
 #define DELAY_MIN	20  /* us: a shorter delay costs more than it saves */
 #define COALESCED_MIN	4   /* refusals during a delay that make it worthwhile */
-#define DELAY_FACTOR	4   /* largest factor of the delay, if calls queue for long anyway ... */
-#define DELAY_PART	10  /* ... namely for so many times the delay ... */
-#define COALESCED_MAX	128 /* ... and no more than so many refusals are expected meanwhile */
-#define BACKLOG_MAX	256 /* messages: more than these arrived after the delay */
+/*
+ * The delay grows up to DELAY_FACTOR times if calls queue DELAY_PART times as long anyway, and at
+ * most COALESCED_MAX refusals are expected meanwhile.
+ */
+#define DELAY_FACTOR	4
+#define DELAY_PART	10
+#define COALESCED_MAX	128
+#define BACKLOG_MAX	256 /* messages that are read after a delay without another look at timers */
 #define HELD_MAX	112 /* replies that are sent in one system call */
 #define DEFERRED_MAX \
 	RXW_MS /* longest deferral until the socket is drained, by the times of batches */
@@ -153,7 +158,7 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	rxw_conn_unref(c);
 }
 
-/* The socket is drained, or was not for DEFERRED_MAX: do the deferred ACKs and wake-ups. */
+/* The socket is drained, or work has been deferred for DEFERRED_MAX: do the deferred ACKs and wake-ups. */
 static void complete_deferred(struct rxw_shard *s, struct rxw_effects *a)
 {
 	for (unsigned i = 0; i < s->deferred.count; i++) {
@@ -434,7 +439,7 @@ static void update_refusing(struct rxw_shard *s, uint64_t refused, unsigned mess
 
 /*
  * If most calls are refused, replies are held and sent together with those of the timers; and if
- * the socket has more packets, with the replies to those, in longer bursts. True: they are held
+ * the socket has more packets, together with later replies. True: they are held
  * until the next batch.
  */
 static bool hold_replies(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
@@ -511,7 +516,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	return n > 0 ? rxw_io_recv(s->sock, s->rx.entry, room, 0) : 0;
 }
 
-/* An unsuccessful poller does not count as polling. */
+/* A caller that found nothing in its last polls is not counted in engine->pollers. */
 static int receive(struct rxw_shard *s, unsigned *supplied, bool *reserve)
 {
 	struct rxw_engine *e = s->ep->engine;
