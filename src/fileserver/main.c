@@ -295,7 +295,7 @@ static int serve(struct options *options, const struct rxw_config *config)
 }
 
 /* Derive settings from the options; -1 with a message. */
-static int prepare(struct options *options, struct rxw_config *config, char *message)
+static int prepare(struct options *options, char *message)
 {
 	if (!options->settings.export) {
 		snprintf(message, FSD_MESSAGE_MAX,
@@ -327,7 +327,7 @@ static int check(void *target, struct rxw_config *config)
 	struct options *options = target;
 	char message[FSD_MESSAGE_MAX];
 
-	if (prepare(options, config, message) == 0 &&
+	if (prepare(options, message) == 0 &&
 	    fsd_server_check(&options->settings, message) == 0)
 		return 0;
 	tools_place_message(message, sizeof(message));
@@ -365,7 +365,7 @@ static int run(struct options *options, struct rxw_config *config, int argc, cha
 	}
 	if (options->reload)
 		return fsd_reload_ask(options->reload, RELOAD_LIMIT);
-	if (prepare(options, config, message)) {
+	if (prepare(options, message)) {
 		tools_place_message(message, sizeof(message));
 		tools_error("%s", message);
 		return TOOLS_EXIT_USAGE;
