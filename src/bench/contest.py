@@ -60,7 +60,7 @@ class Place:
     def openafs_programs(self):
         """The folder with afsrx_client and afsrx_server, built by the interoperation tests."""
         if self.openafs is None:
-            run = os.path.join(self.source, "src/tests/interop/run")
+            run = os.path.join(self.source, "src/tests/system/interop/run")
             self.openafs = ""
             if os.path.exists(run):
                 r = subprocess.run(["bash", run, "--programs", self.build], text=True,

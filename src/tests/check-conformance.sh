@@ -36,7 +36,8 @@ while read -r file name; do
 	case $file in
 	conformance_*) set -- "$tests"/rx/*/test_"$file".c ;;
 	src/*) set -- "$top_srcdir/$file" ;;
-	sim/* | conformance/*) set -- "$tests/$file" ;;
+	conformance/*) set -- "$tests/system/$file" ;;
+	sim/*) set -- "$tests/$file" ;;
 	test_*) set -- "$tests"/*/"$file" ;;
 	*) set -- "$tests/rx/$file" ;;
 	esac
@@ -63,6 +64,6 @@ done
 
 # The items and tests in the table of results are those of the scripted peer.
 if command -v python3 > /dev/null; then
-	python3 -B "$tests/conformance/table" check "$doc" || status=1
+	python3 -B "$tests/system/conformance/table" check "$doc" || status=1
 fi
 exit $status

@@ -140,16 +140,17 @@ may_include src/tests/rx/base   "$tests"
 may_include src/tests/rx/proto  "$tests|proto/.*"
 may_include src/tests/sim       "$tests|proto/.*|rxgk/conn[.]h"
 may_include src/tests/rx/io     "$tests|io/.*"
-may_include src/tests/net       "$tests|io/.*"
-may_include src/tests/kdc       "$tests|token/ticket[.]h"
+may_include src/tests/system/net "$tests|io/.*"
+may_include src/tests/system/kdc "$tests|token/ticket[.]h"
 may_include src/tests/rx/engine "$tests|(proto|io|engine)/.*"
 may_include src/tests/rx/api    "$tests|api/.*"
 for module in keys token rxkad rxgk; do
 	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
 done
-may_include src/tests/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
+may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
 (rxgen|tools)/.*|engine/objects[.]h"
-for folder in rx/rpc rx/security attack conformance copier faults interop races trace xg; do
+for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
+	robustness/attack robustness/faults robustness/races xg; do
 	may_include src/tests/$folder "$tests|(fileserver|rxgen|tools)/.*|(api/observer|short/all-types)[.]h"
 done
 

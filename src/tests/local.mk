@@ -16,8 +16,8 @@ AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
 # The longest tests start first, so that the run does not end waiting for them.
 include src/tests/support/local.mk
-include src/tests/races/local.mk
-include src/tests/faults/local.mk
+include src/tests/robustness/races/local.mk
+include src/tests/robustness/faults/local.mk
 include src/tests/sim/local.mk
 include src/tests/common/local.mk
 include src/tests/rx/base/local.mk
@@ -34,21 +34,21 @@ include src/tests/rx/security/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
-include src/tests/trace/local.mk
-include src/tests/probes/local.mk
-include src/tests/net/local.mk
-include src/tests/interop/local.mk
-include src/tests/conformance/local.mk
-include src/tests/fuzz/local.mk
-include src/tests/copier/local.mk
+include src/tests/system/trace/local.mk
+include src/tests/system/probes/local.mk
+include src/tests/system/net/local.mk
+include src/tests/system/interop/local.mk
+include src/tests/system/conformance/local.mk
+include src/tests/robustness/fuzz/local.mk
+include src/tests/system/copier/local.mk
 include src/tests/coverage/local.mk
-include src/tests/soak/local.mk
+include src/tests/robustness/soak/local.mk
 include src/tests/vectors/local.mk
 include src/tests/bench/local.mk
-include src/tests/abi/local.mk
-include src/tests/packages/local.mk
-include src/tests/ports/local.mk
-include src/tests/release/local.mk
+include src/tests/packaging/abi/local.mk
+include src/tests/packaging/packages/local.mk
+include src/tests/packaging/ports/local.mk
+include src/tests/packaging/release/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Checks the systemd unit without a running systemd (src/tests/packages/manager does the rest).
+# Checks the systemd unit without a running systemd (src/tests/packaging/packages/manager does the rest).
 
 export LC_ALL=C
 set -u

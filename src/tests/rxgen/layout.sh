@@ -24,7 +24,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cp "$top/.clang-format" "$dir"
 cd "$dir" || exit 99
-for file in "$top"/src/afs/*.xg "$top"/src/tests/*/*.xg "$top"/src/tests/rxgen/golden/*.xg; do
+for file in "$top"/src/afs/*.xg "$top"/src/tests/*/*.xg "$top"/src/tests/system/*/*.xg "$top"/src/tests/rxgen/golden/*.xg; do
 	for options in '' '-b -i -x'; do
 		# shellcheck disable=SC2086 # options are words
 		if ! "$rxwgen" $options "$file"; then

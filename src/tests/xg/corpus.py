@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the corpus of fuzz_types.c and fuzz_stubs.c, in src/tests/fuzz/corpus.
+"""Makes the corpus of fuzz_types.c and fuzz_stubs.c, in src/tests/robustness/fuzz/corpus.
 
 Run python3 corpus.py in this folder after a change of an .xg file and commit the result: a value of each
 type, and a request and a reply of each procedure.
@@ -18,7 +18,7 @@ import values
 import xgread
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CORPUS = os.path.join(HERE, "..", "fuzz", "corpus")
+CORPUS = os.path.join(HERE, "..", "robustness", "fuzz", "corpus")
 FILES = sorted(glob.glob(os.path.join(HERE, "..", "..", "afs", "*.xg"))) + [os.path.join(HERE, "all-types.xg")]
 MOST = 1200  # bytes; exceeded only if every value is larger
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/robustness/fuzz/fuzz.h"
 
 #include "decoders.h"
 #include "heap.h"

@@ -9,7 +9,7 @@
 
 top=$(cd "$(dirname "$0")/../../.." && pwd) || exit 99
 build=$(cd "$1" && pwd) || exit 99
-. "$top/src/tests/fuzz/links.sh"
+. "$top/src/tests/robustness/fuzz/links.sh"
 seconds=${2:-60}
 dir=$build/fuzz-xg
 rm -rf "$dir" && mkdir -p "$dir/corpus-types" "$dir/corpus-stubs" || exit 99
@@ -43,7 +43,7 @@ fuzzer() {
 	$clang $flags -fsanitize=fuzzer,address,undefined $wrap -o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" \
 		"$dir"/fuzzer/*.o -pthread || return
 	"$dir/$1" -max_total_time="$2" -max_len=4096 -artifact_prefix="$dir/$1-" -print_final_stats=1 \
-		"$dir/corpus-$1" "$top/src/tests/fuzz/corpus/$1" > "$dir/$1.log" 2>&1
+		"$dir/corpus-$1" "$top/src/tests/robustness/fuzz/corpus/$1" > "$dir/$1.log" 2>&1
 	status=$?
 	grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|does not hold' "$dir/$1.log" | sed "s/^/$1: /"
 	[ $status -eq 0 ] || tail -n 40 "$dir/$1.log"
@@ -54,7 +54,7 @@ fuzzer() {
 mutations() {
 	# shellcheck disable=SC2086
 	${CC:-cc} $flags -fsanitize=address,undefined $wrap -DRXW_TEST_SRCDIR="\"$top/src/tests\"" \
-		-o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" "$top/src/tests/fuzz/replay.c" \
+		-o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" "$top/src/tests/robustness/fuzz/replay.c" \
 		"$dir"/mutations/*.o -pthread &&
 		RXW_FUZZ_SECONDS=$2 RXW_FUZZ_KEEP=$dir/$1-input "$dir/$1"
 }

@@ -6,4 +6,4 @@ src_tests_rx_keys_test_files_LDADD = $(LDADD) $(KRB5_LIBS)
 check_tests += src/tests/rx/keys/test_keys
 check_tests += src/tests/rx/keys/test_secret
 
-include src/tests/kdc/local.mk
+include src/tests/system/kdc/local.mk

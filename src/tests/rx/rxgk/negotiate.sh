@@ -4,7 +4,7 @@
 
 program=${top_builddir:-.}/src/tests/rx/rxgk/negotiate_live
 [ -x "$program" ] || { echo "SKIP: negotiate_live was not built (libcheck)"; exit 77; }
-. "${top_srcdir:-.}/src/tests/kdc/kdc.sh"
+. "${top_srcdir:-.}/src/tests/system/kdc/kdc.sh"
 kdc_start
 
 service=afs-rxgk/_afs.$KDC_CELL

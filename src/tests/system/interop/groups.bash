@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The groups of tests: names, the rxwire programs that each needs, and its time limit.
+# A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
+
+all_groups='library stubs rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
+
+tests_of_library() {
+	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
+}
+programs_of_library() { :; }
+
+tests_of_stubs() {
+	echo stubs-itself stubs-plain stubs-aborts stubs-wrong stubs-split-store stubs-split-fetch \
+		stubs-split-exchange stubs-split-refused stubs-multi stubs-lossy stubs-end
+}
+programs_of_stubs() { echo stubs_ours; }
+
+tests_of_rxperf_server() {
+	echo rxperf-server-send rxperf-server-recv rxperf-server-rpc rxperf-server-file \
+		rxperf-server-parallel-send rxperf-server-parallel-recv rxperf-server-no-jumbo \
+		rxperf-server-lossy rxperf-server-refusals
+}
+programs_of_rxperf_server() { echo rxperf; }
+
+tests_of_rxperf_client() {
+	echo rxperf-client-send rxperf-client-recv rxperf-client-rpc rxperf-client-file \
+		rxperf-client-parallel-send rxperf-client-parallel-recv rxperf-client-no-jumbo \
+		rxperf-client-lossy rxperf-client-dead-server
+}
+programs_of_rxperf_client() { echo rxperf; }
+
+tests_of_rxkad() {
+	echo rxkad-itself rxkad-their-client rxkad-their-server rxkad-their-client-lossy \
+		rxkad-their-server-lossy rxkad-levels rxkad-wrong-key rxkad-end
+}
+programs_of_rxkad() { echo rxkad_ours; }
+
+tests_of_localauth_server() {
+	echo localauth-vos-vl localauth-vos-vol localauth-pts localauth-weaker localauth-wrong-key localauth-new-key
+}
+programs_of_localauth_server() { echo rxfsd cell_ours; }
+
+tests_of_localauth_cell() {
+	echo localauth-ptserver localauth-vlserver localauth-fileserver localauth-cell-wrong-key
+}
+programs_of_localauth_cell() { echo afscp cell_ours; }
+
+tests_of_rxdebug() {
+	echo rxdebug-version rxdebug-rxstats rxdebug-connections rxdebug-peers rxdebug-long
+}
+programs_of_rxdebug() { echo rxperf; }
+
+tests_of_rxfsd() {
+	echo vos-listvldb vos-listaddrs vos-examine afsio-read afsio-read-large afsio-read-deep \
+		afsio-read-large-folder afsio-fidread afsio-by-path afsio-missing rxdebug-rxfsd rxdebug-rxfsd-vl
+}
+programs_of_rxfsd() { echo rxfsd; }
+
+tests_of_tools() {
+	echo vos-examine-online vos-listvol vos-partitions vos-status vos-refusals \
+		vos-volume-service-rxdebug xstat-empty xstat-figures xstat-procedures xstat-callbacks \
+		afsmonitor scout rxstat-version rxstat-process rxstat-peers rxstat-refusals rxstat-rxperf \
+		rxstat-far
+}
+programs_of_tools() { echo rxfsd; }
+
+tests_of_cell() {
+	echo cell-starts cell-scenarios cell-afsio cell-rxwstat afscp-get afscp-get-large afscp-get-stdout afscp-get-tree \
+		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench \
+		afscp-gives-up
+}
+programs_of_cell() { :; }
+
+tests_of_conformance() {
+	echo conformance-server conformance-client conformance-slow-handler
+}
+programs_of_conformance() { :; }
+
+# Upper limits, far above the time that a group takes on a slow machine.
+seconds_of() {
+	case $1 in
+	library | rxdebug) echo 90 ;;
+	rxkad) echo 300 ;;
+	*) echo 150 ;;
+	esac
+}
+
+# find_program NAME: its path in the build; also below $build itself, for an installed tree.
+find_program() {
+	local p
+	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/src/tests/system/interop/$1" "$build/$1" \
+		"$build/bin/$1" "$build/sbin/$1"; do
+		[ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
+	done
+	return 1
+}
