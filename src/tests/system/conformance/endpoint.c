@@ -312,7 +312,7 @@ static rxw_security *rxgk_server(void)
 
 static rxw_security *rxgk_client(void)
 {
-	struct rxw_rxgk_token token;
+	struct rxw_rxgk_token token = {.size = sizeof(token)};
 	rxw_security *made;
 	int rc = rxw_rxgk_print_token(rxgk_keys, &rxgk_token, &token);
 
